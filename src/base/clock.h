@@ -1,0 +1,8 @@
+/* clock.h - the clocks: monotonic for intervals, wall for file names, CPU time for our own cost. */
+#pragma once
+
+#include <stdint.h>
+
+uint64_t clock_mono_ns(void);      /* CLOCK_MONOTONIC, the clock of bpf_ktime_get_ns() */
+uint64_t clock_wall_ns(void);      /* CLOCK_REALTIME */
+uint64_t clock_process_cpu_ns(void); /* CPU time of this process, all threads */

@@ -1,0 +1,24 @@
+/*
+ * log.h - talk to the person at the terminal, always on stderr.
+ *
+ * Only commands (src/cmd) print errors; collectors may report progress and
+ * warnings. Colours and progress lines appear on a terminal only, and colours
+ * not where NO_COLOR is set.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+enum log_level { LOG_QUIET, LOG_NORMAL, LOG_VERBOSE };
+
+void log_set_level(enum log_level level); /* -q, default, -v */
+void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* with -v only */
+
+/* Rewrites one line on a terminal, does nothing elsewhere. The next log_* call or log_progress_end clears it. */
+void log_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_progress_end(void);
+
+bool log_colour(int fd); /* may colours go to this descriptor? */

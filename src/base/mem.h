@@ -1,0 +1,24 @@
+/*
+ * mem.h - allocation that cannot fail.
+ *
+ * Small allocations of ours abort when memory is out: no caller could do
+ * better. Sizes that come from a file, the kernel or the network do not come
+ * here before they were checked against what that source can really hold.
+ */
+#pragma once
+
+#include <stddef.h>
+
+void *mem_alloc(size_t size);                            /* zeroed */
+void *mem_resize(void *p, size_t count, size_t size);    /* not zeroed; overflow aborts */
+char *mem_strdup(const char *s);                         /* NULL gives NULL */
+char *mem_strndup(const char *s, size_t n);
+char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+void mem_freep(void *pp); /* for _cleanup_: frees *pp */
+
+#define _cleanup_(f) __attribute__((cleanup(f)))
+#define _cleanup_free_ _cleanup_(mem_freep)
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))

@@ -1,0 +1,24 @@
+/*
+ * str.h - text that people type and read: durations, sizes, counts.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+bool str_starts(const char *s, const char *prefix);
+bool str_ends(const char *s, const char *suffix);
+
+/* "0.5", "30", "30s", "2m", "1h", "7d", "250ms" to nanoseconds; a bare number is seconds. 0 or -EINVAL. */
+int str_parse_duration(const char *s, uint64_t *ret_ns);
+/* "512K", "8G", "100" to bytes, powers of 1024. 0 or -EINVAL. */
+int str_parse_size(const char *s, uint64_t *ret_bytes);
+/* "1%", "0.5%", "0.5" to percent. 0 or -EINVAL. */
+int str_parse_percent(const char *s, double *ret_percent);
+int str_parse_uint(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
+
+/* Into out, which is returned. */
+char *str_count(char out[32], uint64_t n);         /* 1,234,567 */
+char *str_bytes(char out[32], uint64_t bytes);     /* 12.3 MB */
+char *str_duration(char out[32], uint64_t ns);     /* 12.3 ms, 60.0 s */

@@ -1,0 +1,54 @@
+/*
+ * vec.h - a growable array of any type.
+ *
+ *	VEC(struct foo) foos = {0};
+ *	vec_push(&foos, (struct foo){ .x = 1 });
+ *	for (size_t i = 0; i < foos.n; i++)
+ *		use(&foos.v[i]);
+ *	vec_done(&foos);
+ *
+ * Elements move when the array grows: keep indexes, not pointers.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+#define VEC(type)                   \
+	struct {                    \
+		type *v;            \
+		size_t n, capacity; \
+	}
+
+#define vec_reserve(a, extra)                                                                  \
+	do {                                                                                   \
+		size_t need_ = (a)->n + (extra);                                               \
+		if (need_ > (a)->capacity) {                                                   \
+			size_t cap_ = (a)->capacity ? (a)->capacity * 2 : 16;                  \
+			(a)->capacity = cap_ < need_ ? need_ : cap_;                           \
+			(a)->v = mem_resize((a)->v, (a)->capacity, sizeof(*(a)->v));           \
+		}                                                                              \
+	} while (0)
+
+#define vec_push(a, ...)                          \
+	do {                                      \
+		vec_reserve(a, 1);                \
+		(a)->v[(a)->n++] = (__VA_ARGS__); \
+	} while (0)
+
+#define vec_clear(a) ((void)((a)->n = 0))
+
+#define vec_done(a)                            \
+	do {                                   \
+		free((a)->v);                  \
+		(a)->v = NULL;                 \
+		(a)->n = (a)->capacity = 0;    \
+	} while (0)
+
+#define vec_sort(a, compare)                                              \
+	do {                                                              \
+		if ((a)->n > 1)                                           \
+			qsort((a)->v, (a)->n, sizeof(*(a)->v), (compare)); \
+	} while (0)

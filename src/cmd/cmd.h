@@ -1,0 +1,75 @@
+/*
+ * cmd.h - subcommands and their options, as tables.
+ *
+ * A command is one file with one struct command and one line in main.c's table.
+ * Its options are a table, from which parsing, --help and the man page come:
+ *
+ *	static int hello(const struct command *c, int argc, char **argv)
+ *	{
+ *		bool loud = false;
+ *		const struct option_spec options[] = {
+ *			{ 'l', "loud", OPTION_FLAG, &loud, .help = "shout" },
+ *			{ 0 },
+ *		};
+ *		int first = options_parse(c, options, argc, argv);
+ *		if (first < 0)
+ *			return -first - 1;	// EXIT_OK after --help, else EXIT_USAGE
+ *
+ * Numbers before the call are the defaults, and --help shows them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+enum exit_code {
+	EXIT_OK = 0,
+	EXIT_ERROR = 1,   /* it could not be done */
+	EXIT_USAGE = 2,   /* the command line is wrong */
+	EXIT_QUALITY = 3, /* done, but the recording is not fit to read: the quality line says why */
+};
+
+struct command {
+	const char *name;
+	const char *summary;  /* one line, for the list of commands */
+	const char *usage;    /* "[options] FILE..." */
+	const char *describe; /* a paragraph or two for --help and the man page; may be NULL */
+	const char *example;  /* one real example, a line each */
+	int (*run)(const struct command *c, int argc, char **argv); /* argv[0] is the command's name */
+};
+
+enum option_type {
+	OPTION_FLAG,     /* bool */
+	OPTION_STRING,   /* const char * */
+	OPTION_LIST,     /* struct option_list: may be repeated */
+	OPTION_UINT,     /* uint64_t, min..max */
+	OPTION_DURATION, /* uint64_t nanoseconds */
+	OPTION_SIZE,     /* uint64_t bytes */
+	OPTION_PERCENT,  /* double */
+	OPTION_CHOICE,   /* const char *, one of choices */
+};
+
+struct option_list {
+	VEC(const char *) list; /* ends in a NULL that is not counted */
+};
+
+struct option_spec {
+	char letter;             /* 0 = none */
+	const char *name;        /* long name; NULL ends the table */
+	enum option_type type;
+	void *value;
+	const char *argument;    /* its name in --help: "HZ" */
+	const char *help;
+	uint64_t min, max;       /* OPTION_UINT */
+	const char *const *choices; /* NULL-terminated */
+};
+
+/* Index of the first operand in argv (options and operands may be mixed; "--" ends the options), or
+ * -1 after --help was printed, or -3 after an error was printed: return -result - 1. */
+int options_parse(const struct command *c, const struct option_spec *options, int argc, char **argv);
+void command_help(const struct command *c, const struct option_spec *options);
+
+extern const struct command *const commands[]; /* NULL-terminated, in the order that help lists them */

@@ -1,0 +1,302 @@
+#include "elf/file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+
+struct loaded {
+	struct loaded *next;
+	const struct elf_section *section;
+	size_t size;
+	uint8_t data[];
+};
+
+static bool within(const struct elf *elf, uint64_t offset, uint64_t size)
+{
+	return offset <= elf->size && size <= elf->size - offset;
+}
+
+/* A string of a string table section, "" when it has no end within it. */
+static const char *string_at(const struct elf_section *table, uint64_t offset)
+{
+	if (!table->data || offset >= table->file_size ||
+	    !memchr(table->data + offset, 0, table->file_size - offset))
+		return "";
+	return (const char *)table->data + offset;
+}
+
+static int read_sections(struct elf *elf, const Elf64_Ehdr *eh, struct err *err)
+{
+	uint64_t count = eh->e_shnum, names = eh->e_shstrndx;
+	Elf64_Shdr sh;
+
+	if (!eh->e_shoff)
+		return 0;
+	if (eh->e_shentsize != sizeof(sh) || !within(elf, eh->e_shoff, sizeof(sh)))
+		return err_set(err, ENOEXEC, "its section table lies outside the file");
+	memcpy(&sh, elf->data + eh->e_shoff, sizeof(sh));
+	if (!count)
+		count = sh.sh_size; /* more than 65,279 sections */
+	if (names == SHN_XINDEX)
+		names = sh.sh_link;
+	if (count > elf->size / sizeof(sh) || !within(elf, eh->e_shoff, count * sizeof(sh)))
+		return err_set(err, ENOEXEC, "its section table is cut off");
+	elf->sections = mem_alloc(count * sizeof(*elf->sections));
+	elf->section_count = count;
+	for (uint64_t i = 0; i < count; i++) {
+		struct elf_section *s = &elf->sections[i];
+
+		memcpy(&sh, elf->data + eh->e_shoff + i * sizeof(sh), sizeof(sh));
+		*s = (struct elf_section){ .name = "", .type = sh.sh_type, .link = sh.sh_link,
+					   .info = sh.sh_info, .flags = sh.sh_flags,
+					   .address = sh.sh_addr, .size = sh.sh_size,
+					   .entry_size = sh.sh_entsize };
+		if (sh.sh_type != SHT_NOBITS && within(elf, sh.sh_offset, sh.sh_size)) {
+			s->data = elf->data + sh.sh_offset;
+			s->file_size = sh.sh_size;
+		}
+	}
+	for (uint64_t i = 0; names < count && i < count; i++) {
+		memcpy(&sh, elf->data + eh->e_shoff + i * sizeof(sh), sizeof(sh));
+		elf->sections[i].name = string_at(&elf->sections[names], sh.sh_name);
+	}
+	return 0;
+}
+
+static int read_segments(struct elf *elf, const Elf64_Ehdr *eh, struct err *err)
+{
+	uint64_t count = eh->e_phnum;
+
+	if (!eh->e_phoff || !count)
+		return 0;
+	if (count == PN_XNUM && elf->section_count)
+		count = elf->sections[0].info;
+	if (eh->e_phentsize != sizeof(Elf64_Phdr) || !within(elf, eh->e_phoff, count * sizeof(Elf64_Phdr)))
+		return err_set(err, ENOEXEC, "its program headers lie outside the file");
+	elf->segments = mem_alloc(count * sizeof(*elf->segments));
+	elf->segment_count = count;
+	for (uint64_t i = 0; i < count; i++) {
+		Elf64_Phdr ph;
+
+		memcpy(&ph, elf->data + eh->e_phoff + i * sizeof(ph), sizeof(ph));
+		elf->segments[i] = (struct elf_segment){ .type = ph.p_type, .flags = ph.p_flags,
+							 .offset = ph.p_offset, .address = ph.p_vaddr,
+							 .file_size = ph.p_filesz,
+							 .memory_size = ph.p_memsz };
+	}
+	return 0;
+}
+
+int elf_open_memory(const void *data, size_t size, struct elf **ret, struct err *err)
+{
+	_cleanup_(elf_freep) struct elf *elf = mem_alloc(sizeof(*elf));
+	Elf64_Ehdr eh;
+	int r;
+
+	elf->data = data;
+	elf->size = size;
+	if (size < sizeof(eh))
+		return err_set(err, ENOEXEC, "not an ELF file: it has only %zu bytes", size);
+	memcpy(&eh, data, sizeof(eh));
+	if (memcmp(eh.e_ident, ELFMAG, SELFMAG))
+		return err_set(err, ENOEXEC, "not an ELF file");
+	if (eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB)
+		return err_set(err, ENOEXEC, "not a 64-bit little-endian ELF file");
+	elf->type = eh.e_type;
+	elf->machine = eh.e_machine;
+	elf->entry = eh.e_entry;
+	r = read_sections(elf, &eh, err);
+	if (r < 0)
+		return r;
+	r = read_segments(elf, &eh, err);
+	if (r < 0)
+		return r;
+	*ret = elf;
+	elf = NULL;
+	return 0;
+}
+
+int elf_open(int fd, struct elf **ret, struct err *err)
+{
+	struct stat st;
+	void *data;
+	int r;
+
+	if (fstat(fd, &st))
+		return err_errno(err, errno, "cannot look at the file");
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, EINVAL, "not a regular file");
+	if (!st.st_size)
+		return err_set(err, ENOEXEC, "not an ELF file: it is empty");
+	data = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return err_errno(err, errno, "cannot map the file");
+	r = elf_open_memory(data, st.st_size, ret, err);
+	if (r < 0)
+		munmap(data, st.st_size);
+	else
+		(*ret)->mapped = true;
+	return r;
+}
+
+void elf_free(struct elf *elf)
+{
+	if (!elf)
+		return;
+	for (struct loaded *l = elf->loaded, *next; l; l = next) {
+		next = l->next;
+		free(l);
+	}
+	if (elf->mapped)
+		munmap((void *)elf->data, elf->size);
+	free(elf->sections);
+	free(elf->segments);
+	free(elf);
+}
+
+void elf_freep(struct elf **elf)
+{
+	elf_free(*elf);
+}
+
+const struct elf_section *elf_section(const struct elf *elf, const char *name)
+{
+	for (size_t i = 0; i < elf->section_count; i++)
+		if (!strcmp(elf->sections[i].name, name))
+			return &elf->sections[i];
+	return NULL;
+}
+
+size_t elf_build_id(const struct elf *elf, uint8_t out[20])
+{
+	for (size_t i = 0; i < elf->segment_count; i++) {
+		const struct elf_segment *s = &elf->segments[i];
+		struct reader r;
+
+		if (s->type != PT_NOTE || !within(elf, s->offset, s->file_size))
+			continue;
+		r = reader_of(elf->data + s->offset, s->file_size);
+		while (reader_more(&r)) {
+			uint32_t name_size = reader_u32(&r), size = reader_u32(&r), type = reader_u32(&r);
+			const uint8_t *name = reader_bytes(&r, (name_size + 3ULL) & ~3ULL);
+			const uint8_t *bytes = reader_bytes(&r, (size + 3ULL) & ~3ULL);
+
+			if (name && bytes && type == NT_GNU_BUILD_ID && name_size == 4 &&
+			    !memcmp(name, "GNU", 4) && size) {
+				memset(out, 0, 20);
+				memcpy(out, bytes, MIN(size, 20));
+				return MIN(size, 20);
+			}
+		}
+	}
+	return 0;
+}
+
+bool elf_offset_to_address(const struct elf *elf, uint64_t offset, uint64_t *ret_address)
+{
+	for (size_t i = 0; i < elf->segment_count; i++) {
+		const struct elf_segment *s = &elf->segments[i];
+		/* The kernel maps whole pages: a mapping may begin before the segment does. */
+		uint64_t start = s->offset & ~0xfffULL;
+
+		if (s->type == PT_LOAD && s->flags & PF_X && offset >= start &&
+		    offset - start < s->file_size + (s->offset - start)) {
+			*ret_address = s->address - s->offset + offset;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Inflates into out, which has exactly the promised size. */
+static bool inflate_into(uint8_t *out, size_t out_n, const uint8_t *in, size_t in_n)
+{
+	z_stream z = { .next_in = (Bytef *)in, .next_out = out };
+	int r = Z_OK;
+
+	if (inflateInit(&z) != Z_OK)
+		return false;
+	while (r == Z_OK) {
+		/* zlib counts in 32 bits; hand it slices. */
+		z.avail_in = MIN(in_n - (z.next_in - in), 1u << 30);
+		z.avail_out = MIN(out_n - (z.next_out - out), 1u << 30);
+		r = inflate(&z, Z_NO_FLUSH);
+	}
+	r = r == Z_STREAM_END && (size_t)(z.next_out - out) == out_n;
+	inflateEnd(&z);
+	return r;
+}
+
+int elf_section_bytes(struct elf *elf, const struct elf_section *s, uint64_t limit,
+		      const uint8_t **ret, size_t *ret_n, struct err *err)
+{
+	uint64_t size, type = ELFCOMPRESS_ZLIB;
+	const uint8_t *in = s->data;
+	size_t in_n = s->file_size;
+	struct loaded *l;
+	bool ok;
+
+	if (!s->data)
+		return err_set(err, ENODATA, "section %s has no data in this file", s->name);
+	if (s->flags & SHF_COMPRESSED) {
+		Elf64_Chdr ch;
+
+		if (in_n < sizeof(ch))
+			return err_set(err, EBADMSG, "compressed section %s is cut off", s->name);
+		memcpy(&ch, in, sizeof(ch));
+		type = ch.ch_type;
+		size = ch.ch_size;
+		in += sizeof(ch);
+		in_n -= sizeof(ch);
+	} else if (!strncmp(s->name, ".zdebug_", 8) && in_n >= 12 && !memcmp(in, "ZLIB", 4)) {
+		size = 0;
+		for (int i = 4; i < 12; i++)
+			size = size << 8 | in[i];
+		in += 12;
+		in_n -= 12;
+	} else {
+		if (in_n > limit)
+			return err_set(err, EFBIG, "section %s is too large", s->name);
+		*ret = in;
+		*ret_n = in_n;
+		return 0;
+	}
+	for (l = elf->loaded; l; l = l->next)
+		if (l->section == s) {
+			*ret = l->data;
+			*ret_n = l->size;
+			return 0;
+		}
+	/* No format packs tighter than about 1 : 1032 (deflate) with honest data. */
+	if (size > limit || size / 2048 > in_n)
+		return err_set(err, EFBIG, "section %s claims %llu bytes", s->name, (unsigned long long)size);
+	l = malloc(sizeof(*l) + size);
+	if (!l)
+		return err_set(err, ENOMEM, "no memory for section %s", s->name);
+	if (type == ELFCOMPRESS_ZLIB)
+		ok = inflate_into(l->data, size, in, in_n);
+	else if (type == 2 /* ELFCOMPRESS_ZSTD, newer than Debian 12's elf.h */)
+		ok = ZSTD_decompress(l->data, size, in, in_n) == size;
+	else
+		ok = false;
+	if (!ok) {
+		free(l);
+		return err_set(err, EBADMSG, "section %s does not decompress", s->name);
+	}
+	l->section = s;
+	l->size = size;
+	l->next = elf->loaded;
+	elf->loaded = l;
+	*ret = l->data;
+	*ret_n = size;
+	return 0;
+}

@@ -1,0 +1,59 @@
+/*
+ * file.h - an ELF file, mapped and bounds-checked. 64-bit little-endian only.
+ *
+ * Every field comes from a file that may be hostile: what this hands out lies
+ * within the file, is sorted where it says so, and is never trusted further.
+ * The mapping is private and read-only; a file that shrinks meanwhile raises
+ * SIGBUS, which is why the unprivileged child (worker.h) does the reading.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+
+struct elf_section {
+	const char *name; /* "" if it has none; points into the file */
+	uint32_t type, link, info;
+	uint64_t flags, address, size, entry_size;
+	const uint8_t *data; /* within the file; NULL for SHT_NOBITS or when it does not fit the file */
+	uint64_t file_size;  /* bytes at data (compressed size where SHF_COMPRESSED is set) */
+};
+
+struct elf_segment {
+	uint32_t type, flags;
+	uint64_t offset, address, file_size, memory_size;
+};
+
+struct elf {
+	const uint8_t *data;
+	size_t size;
+	uint16_t type, machine; /* ET_*, EM_* */
+	uint64_t entry;
+	struct elf_section *sections;
+	size_t section_count;
+	struct elf_segment *segments;
+	size_t segment_count;
+	bool mapped; /* data is a mapping of ours */
+	void *loaded; /* decompressed sections, freed with the rest */
+};
+
+/* Maps the file behind fd, which the caller keeps. */
+int elf_open(int fd, struct elf **ret, struct err *err);
+/* Reads an image in memory (vdso, .gnu_debugdata, fuzzers); data must outlive the elf. */
+int elf_open_memory(const void *data, size_t size, struct elf **ret, struct err *err);
+void elf_free(struct elf *elf);
+void elf_freep(struct elf **elf);
+
+const struct elf_section *elf_section(const struct elf *elf, const char *name);
+/* The bytes of a section, decompressed if it is compressed (SHF_COMPRESSED or .zdebug_*; kept until
+ * elf_free). Sections over limit bytes fail with -EFBIG. */
+int elf_section_bytes(struct elf *elf, const struct elf_section *s, uint64_t limit,
+		      const uint8_t **ret, size_t *ret_n, struct err *err);
+
+/* The GNU build-id: its size (at most 20 are taken), 0 if there is none. */
+size_t elf_build_id(const struct elf *elf, uint8_t out[20]);
+/* Where a file offset is mapped by an executable LOAD segment. False if by none. */
+bool elf_offset_to_address(const struct elf *elf, uint64_t offset, uint64_t *ret_address);

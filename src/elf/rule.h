@@ -1,0 +1,54 @@
+/*
+ * rule.h - one row's unwind rule in 64 bits, shared with the BPF unwinder.
+ *
+ *	bits 0-3    how the CFA (the caller's stack pointer) is found
+ *	bits 4-7    a DWARF register (RULE_CFA_REG), or an addend / 8 (RULE_CFA_DEREF_*)
+ *	bits 8-11   how the caller's rbp is found
+ *	bits 12-15  0
+ *	bits 16-31  signed offset for rbp
+ *	bits 32-63  signed offset for the CFA
+ *
+ * The return address always stands at CFA - 8 (x86-64). What does not fit is
+ * RULE_UNSUPPORTED and counted where it cuts a stack.
+ */
+#pragma once
+
+#ifndef __bpf__
+#include <stdint.h>
+#endif
+
+enum rule_cfa {
+	RULE_NONE = 0,          /* no table covers this address */
+	RULE_END = 1,           /* the return address is undefined: outermost frame */
+	RULE_CFA_RSP = 2,       /* rsp + offset */
+	RULE_CFA_RBP = 3,       /* rbp + offset */
+	RULE_CFA_REG = 4,       /* another register + offset: known at the leaf only */
+	RULE_CFA_PLT = 5,       /* rsp + 8, + 8 more when (pc & 15) >= 11 */
+	RULE_CFA_DEREF_RSP = 6, /* *(rsp + offset) + addend */
+	RULE_CFA_DEREF_RBP = 7, /* *(rbp + offset) + addend */
+	RULE_SIGNAL = 8,        /* rsp points to the ucontext of a signal frame */
+	RULE_UNSUPPORTED = 9,   /* a table row that these rules cannot say */
+	RULE_FRAME_POINTER = 10, /* no table at all: rbp points to {caller's rbp, return address} */
+	RULE_CFA_MAX = 10,
+};
+
+enum rule_rbp {
+	RULE_RBP_SAME = 0,   /* untouched */
+	RULE_RBP_CFA = 1,    /* *(CFA + offset) */
+	RULE_RBP_RBP = 2,    /* *(rbp + offset) */
+	RULE_RBP_LOST = 3,   /* undefined */
+	RULE_RBP_MAX = 3,
+};
+
+static inline uint64_t rule_make(enum rule_cfa cfa, unsigned reg, int64_t cfa_offset,
+				 enum rule_rbp rbp, int64_t rbp_offset)
+{
+	return (uint64_t)cfa | (uint64_t)(reg & 15) << 4 | (uint64_t)rbp << 8 |
+	       (uint64_t)(uint16_t)rbp_offset << 16 | (uint64_t)(uint32_t)cfa_offset << 32;
+}
+
+#define RULE_CFA(r) ((unsigned)((r) & 15))
+#define RULE_REG(r) ((unsigned)((r) >> 4 & 15))
+#define RULE_RBP(r) ((unsigned)((r) >> 8 & 15))
+#define RULE_RBP_OFFSET(r) ((int64_t)(int16_t)((r) >> 16))
+#define RULE_CFA_OFFSET(r) ((int64_t)(int32_t)((r) >> 32))

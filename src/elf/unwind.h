@@ -1,0 +1,70 @@
+/*
+ * unwind.h - unwind tables made of .eh_frame, and an unwinder in user space that uses them.
+ *
+ * A table maps an ELF virtual address to a rule (rule.h) in two steps: a page
+ * of 4 KiB gives a run of rows, and the last row at or below the address gives
+ * the rule, which holds up to the next row. Every page opens with a row at its
+ * own first byte, so a look-up never leaves its page:
+ *
+ *	row = (address & 0xfff) | rule_index << 16
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf/rule.h"
+
+struct elf;
+struct err;
+
+enum { UNWIND_PAGE_SHIFT = 12, UNWIND_MAX_RULES = 65536, UNWIND_MAX_ROWS = 1 << 26 };
+
+struct unwind_page {
+	uint32_t first, count; /* rows[first .. first + count) */
+};
+
+struct unwind_table {
+	uint64_t first_page; /* address >> 12 of pages[0] */
+	uint32_t page_count, row_count, rule_count;
+	struct unwind_page *pages;
+	uint32_t *rows;
+	uint64_t *rules; /* rules[0] is RULE_NONE */
+	/* How many rows .eh_frame had that are RULE_UNSUPPORTED here. */
+	uint32_t unsupported;
+};
+
+/* Makes the table of a file from .eh_frame (.debug_frame where there is none), the PLT sections and
+ * the entry point. A file without any gives 0 pages and success. */
+int unwind_build(struct elf *elf, struct unwind_table *ret, struct err *err);
+/* Is it safe to load: sorted, in range, every page opened by a row? For tables from the child. */
+bool unwind_valid(const struct unwind_table *t);
+uint64_t unwind_find(const struct unwind_table *t, uint64_t address); /* the rule */
+void unwind_done(struct unwind_table *t);
+
+/* --- one step in user space, the same that the BPF program does --- */
+
+/* DWARF numbers: 0 rax 1 rdx 2 rcx 3 rbx 4 rsi 5 rdi 6 rbp 7 rsp 8-15 r8-r15 16 rip */
+enum { UNWIND_RBP = 6, UNWIND_RSP = 7, UNWIND_RIP = 16, UNWIND_REGS = 17 };
+
+struct unwind_regs {
+	uint64_t r[UNWIND_REGS];
+	bool leaf; /* all registers are known and rip is exact, not a return address */
+};
+
+enum unwind_result {
+	UNWIND_MORE,            /* regs now describe the caller */
+	UNWIND_DONE,            /* that was the outermost frame */
+	UNWIND_NO_RULE,         /* no row covers the address */
+	UNWIND_BAD_RULE,        /* RULE_UNSUPPORTED, or a register that is not known here */
+	UNWIND_BAD_MEMORY,      /* the stack could not be read there */
+	UNWIND_NOT_RISING,      /* the stack pointer did not move up: a loop */
+};
+
+/* Reads 8 bytes of the target's memory; false if it has them not. */
+typedef bool unwind_read_fn(void *context, uint64_t address, uint64_t *ret);
+
+/* Look up the rule for regs->r[RIP] (minus 1 unless leaf), then call this. */
+enum unwind_result unwind_step(struct unwind_regs *regs, uint64_t rule, unwind_read_fn *read,
+			       void *context);

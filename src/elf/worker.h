@@ -1,0 +1,40 @@
+/*
+ * worker.h - the unprivileged child that reads the target's files.
+ *
+ * gasflame may be root, and the files of a target are whatever its owner put
+ * there. So the parent opens them, and this child, which has given up every
+ * right (another user, no new privileges, a seccomp filter that allows memory,
+ * its socket and the descriptors it is handed, limits on memory and CPU time),
+ * parses them. When it dies or hangs, the call fails with an error, the next
+ * call starts a new child, and the caller goes on without that file.
+ *
+ * Replies are checked here before they are handed out: counts, offsets, strings.
+ * Calls block; one thread at a time.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf/symbols.h"
+#include "elf/unwind.h"
+
+struct err;
+struct worker;
+
+/* Starts no child yet: the first call does. */
+struct worker *worker_new(void);
+void worker_free(struct worker *w);
+
+/* fd is kept by the caller. On success the caller calls unwind_done(ret). */
+int worker_unwind(struct worker *w, int fd, struct unwind_table *ret, struct err *err);
+int worker_inspect(struct worker *w, int fd, struct symbols_info *ret, struct err *err);
+
+struct worker_files {
+	int main, debug, alt; /* descriptors, -1 = none */
+};
+/* Names arrive through got as in symbols_resolve, the strings valid during the call only. */
+int worker_symbolize(struct worker *w, const struct worker_files *files, const uint64_t *addresses,
+		     size_t n, symbols_got_fn *got, void *context, struct err *err);
+/* For the virtual addresses at which file offsets are mapped, see elf_offset_to_address(); -ENOENT if none. */
+int worker_offset_to_address(struct worker *w, int fd, uint64_t offset, uint64_t *ret, struct err *err);

@@ -1,0 +1,53 @@
+/*
+ * capture.h - the capture file: a profile as an SQLite database (docs/capture-format.md).
+ *
+ * Writing follows the model's append-only tables: capture_flush() adds what is
+ * new in one transaction. A recorder that is killed at any moment leaves the
+ * last flush. capture_close() after profile->finished leaves one plain file.
+ *
+ *	capture_create("x.gasflame", &c, &err);
+ *	while (recording) { ...append to p...; capture_flush(c, p, &err); }
+ *	p->finished = true;
+ *	capture_flush(c, p, &err);
+ *	capture_close(c, &err);
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct capture;
+struct err;
+struct profile;
+
+/* Makes a new file; refuses to write over one that is not a capture. Folders must exist. */
+int capture_create(const char *path, struct capture **ret, struct err *err);
+/* -ENOSPC and -EFBIG keep what was written before and may be tried again. */
+int capture_flush(struct capture *c, struct profile *p, struct err *err);
+/* Forgets samples that are on disk, so that a long recording does not grow in memory. */
+void capture_drop_samples(struct capture *c, struct profile *p);
+/* Closes in any case; c may be NULL. */
+int capture_close(struct capture *c, struct err *err);
+
+/* Reads a whole capture, a recorder's that died too (its journal is recovered into a private copy,
+ * the file is not written to). */
+int capture_read(const char *path, struct profile **ret, struct err *err);
+
+/* Writes the names that were found later into an existing capture; used when a recorder died before
+ * it could symbolize and the file is writable. */
+int capture_save_symbols(const char *path, const struct profile *p, struct err *err);
+
+/* For `gasflame ls`: a few facts without reading the samples. Caller frees the strings. */
+struct capture_summary {
+	char *target, *what; /* what: "cpu,wait" */
+	uint64_t start_wall_ns, duration_ns, samples;
+	bool finished;
+};
+int capture_summary(const char *path, struct capture_summary *ret, struct err *err);
+void capture_summary_done(struct capture_summary *s);
+
+/* Runs one read-only SQL statement and hands over each row as text (NULL = SQL NULL). */
+typedef int capture_row_fn(void *context, int columns, const char *const *names,
+			   const char *const *values);
+int capture_query(const char *path, const char *sql, capture_row_fn *row, void *context,
+		  struct err *err);

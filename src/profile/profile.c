@@ -1,0 +1,216 @@
+#include "profile/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+struct profile *profile_new(void)
+{
+	struct profile *p = mem_alloc(sizeof(*p));
+
+	strtab_init(&p->strings);
+	vec_push(&p->stacks, (struct profile_node){ .parent = 0, .frame = PROFILE_NONE });
+	return p;
+}
+
+void profile_free(struct profile *p)
+{
+	if (!p)
+		return;
+	strtab_done(&p->strings);
+	vec_done(&p->events);
+	vec_done(&p->processes);
+	vec_done(&p->threads);
+	vec_done(&p->modules);
+	vec_done(&p->mappings);
+	vec_done(&p->functions);
+	vec_done(&p->lines);
+	vec_done(&p->frames);
+	vec_done(&p->stacks);
+	vec_done(&p->samples);
+	vec_done(&p->counters);
+	map_done(&p->frame_index);
+	map_done(&p->stack_index);
+	map_done(&p->function_index);
+	map_done(&p->named_index);
+	map_done(&p->counter_index);
+	free(p);
+}
+
+void profile_freep(struct profile **p)
+{
+	profile_free(*p);
+}
+
+uint32_t profile_string(struct profile *p, const char *s)
+{
+	return strtab_add(&p->strings, s);
+}
+
+uint32_t profile_add_event(struct profile *p, const char *name, const char *unit,
+			   const char *describe, uint64_t period)
+{
+	vec_push(&p->events, (struct profile_event){ .name = profile_string(p, name),
+						     .unit = profile_string(p, unit),
+						     .describe = profile_string(p, describe),
+						     .period = period });
+	return p->events.n - 1;
+}
+
+uint32_t profile_add_process(struct profile *p, const struct profile_process *process)
+{
+	vec_push(&p->processes, *process);
+	return p->processes.n - 1;
+}
+
+uint32_t profile_add_thread(struct profile *p, const struct profile_thread *thread)
+{
+	vec_push(&p->threads, *thread);
+	return p->threads.n - 1;
+}
+
+uint32_t profile_add_module(struct profile *p, const struct profile_module *module)
+{
+	vec_push(&p->modules, *module);
+	return p->modules.n - 1;
+}
+
+void profile_add_mapping(struct profile *p, const struct profile_mapping *mapping)
+{
+	vec_push(&p->mappings, *mapping);
+}
+
+void profile_add_sample(struct profile *p, const struct profile_sample *sample)
+{
+	vec_push(&p->samples, *sample);
+}
+
+/*
+ * Keys of more than 64 bits are hashed; a collision is told apart by walking on
+ * to the next key (key + 1, ...), which keeps map.h to one simple kind of map.
+ */
+uint32_t profile_function(struct profile *p, const struct profile_function *f)
+{
+	uint64_t key = map_hash_bytes(f, sizeof(*f));
+
+	for (;; key++) {
+		uint64_t *id = map_put(&p->function_index, key, PROFILE_NONE);
+
+		if (*id == PROFILE_NONE) {
+			*id = p->functions.n;
+			vec_push(&p->functions, *f);
+			return p->functions.n - 1;
+		}
+		if (!memcmp(&p->functions.v[*id], f, sizeof(*f)))
+			return *id;
+	}
+}
+
+uint32_t profile_frame(struct profile *p, uint32_t module, enum profile_frame_kind kind,
+		       uint64_t address)
+{
+	uint64_t key = map_hash(address) ^ map_pair(module, kind);
+
+	for (;; key++) {
+		uint64_t *id = map_put(&p->frame_index, key, PROFILE_NONE);
+		struct profile_frame *f;
+
+		if (*id == PROFILE_NONE) {
+			*id = p->frames.n;
+			vec_push(&p->frames, (struct profile_frame){ .module = module, .kind = kind,
+								     .address = address });
+			return p->frames.n - 1;
+		}
+		f = &p->frames.v[*id];
+		if (f->module == module && f->kind == kind && f->address == address)
+			return *id;
+	}
+}
+
+uint32_t profile_named_frame(struct profile *p, uint32_t module, enum profile_frame_kind kind,
+			     const char *name)
+{
+	struct profile_function f = { .name = profile_string(p, name), .module = module };
+	uint32_t function = profile_function(p, &f);
+	uint64_t *id = map_put(&p->named_index, map_pair(function, kind), PROFILE_NONE);
+
+	if (*id == PROFILE_NONE) {
+		struct profile_line line = { .function = function };
+
+		*id = p->frames.n;
+		vec_push(&p->frames, (struct profile_frame){ .module = module, .kind = kind });
+		profile_set_lines(p, *id, &line, 1);
+	}
+	return *id;
+}
+
+uint32_t profile_truncation_frame(struct profile *p, const char *reason)
+{
+	return profile_named_frame(p, PROFILE_NONE, FRAME_TRUNCATED, reason);
+}
+
+uint32_t profile_stack(struct profile *p, uint32_t parent, uint32_t frame)
+{
+	uint64_t *id = map_put(&p->stack_index, map_pair(parent, frame), PROFILE_NONE);
+
+	if (*id == PROFILE_NONE) {
+		*id = p->stacks.n;
+		vec_push(&p->stacks, (struct profile_node){ .parent = parent, .frame = frame });
+	}
+	return *id;
+}
+
+void profile_set_lines(struct profile *p, uint32_t frame, const struct profile_line *lines,
+		       uint32_t count)
+{
+	struct profile_frame *f = &p->frames.v[frame];
+
+	f->first_line = p->lines.n;
+	f->line_count = count;
+	for (uint32_t i = 0; i < count; i++)
+		vec_push(&p->lines, lines[i]);
+}
+
+static struct profile_counter *counter(struct profile *p, const char *name)
+{
+	uint32_t string = profile_string(p, name);
+	uint64_t *id = map_put(&p->counter_index, string, PROFILE_NONE);
+
+	if (*id == PROFILE_NONE) {
+		*id = p->counters.n;
+		vec_push(&p->counters, (struct profile_counter){ .name = string });
+	}
+	return &p->counters.v[*id];
+}
+
+void profile_count(struct profile *p, const char *name, uint64_t add)
+{
+	counter(p, name)->value += add;
+}
+
+void profile_count_set(struct profile *p, const char *name, uint64_t value)
+{
+	counter(p, name)->value = value;
+}
+
+uint64_t profile_counter(const struct profile *p, const char *name)
+{
+	for (size_t i = 0; i < p->counters.n; i++)
+		if (!strcmp(profile_str(p, p->counters.v[i].name), name))
+			return p->counters.v[i].value;
+	return 0;
+}
+
+bool profile_stack_truncated(const struct profile *p, uint32_t stack, uint32_t *ret_reason)
+{
+	uint32_t root = PROFILE_NONE;
+
+	for (; stack; stack = p->stacks.v[stack].parent)
+		root = p->stacks.v[stack].frame;
+	if (root == PROFILE_NONE || p->frames.v[root].kind != FRAME_TRUNCATED)
+		return false;
+	if (ret_reason && p->frames.v[root].line_count)
+		*ret_reason = p->functions.v[p->lines.v[p->frames.v[root].first_line].function].name;
+	return true;
+}

@@ -1,0 +1,192 @@
+/*
+ * profile.h - the model: what collectors and importers write, what analyses read.
+ *
+ * Everything is in append-only tables, and an id is an index into its table:
+ * ids are dense, stable and cheap. The capture file (capture.h) holds the same
+ * tables and is written by appending what is new; the model knows nothing of it.
+ *
+ *	sample -> thread -> process
+ *	       -> event                what was measured, and its unit
+ *	       -> stack -> frame -> module
+ *	                        -> lines -> function      innermost inlined call first
+ *
+ * A stack is a node of a prefix tree: a node has a frame and a parent, towards
+ * the outermost caller; node 0 is the empty stack. A frame is an address in a
+ * module, or only a name (imported profiles). A stack that could not be unwound
+ * to its end begins with a marker frame that says why (profile_truncation_frame).
+ *
+ * Strings are interned; string 0 is "". Pointers into tables live until the next
+ * append to that table. One thread at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+
+#define PROFILE_NONE UINT32_MAX
+
+/* --- what was measured --- */
+struct profile_event {
+	uint32_t name;       /* "cpu" */
+	uint32_t unit;       /* "ns", "bytes", "count" */
+	uint32_t describe;   /* "CPU time, sampled at 999 Hz" */
+	uint64_t period;     /* usual value of one sample, 0 = varies */
+};
+
+/* --- who --- */
+struct profile_process {
+	uint32_t pid, parent_pid;  /* in the namespace of the recorder */
+	uint32_t name;             /* comm after the last exec seen */
+	uint32_t exe, command;     /* path; command line with spaces */
+	uint64_t start_ns, end_ns; /* within the recording; end 0 = still alive */
+};
+
+struct profile_thread {
+	uint32_t process, tid;
+	uint32_t name;
+	uint64_t start_ns, end_ns; /* first and last seen; end 0 = alive at the end */
+	uint64_t cpu_ns;           /* CPU time during the recording, as the kernel accounts it; 0 = unknown */
+};
+
+/* --- where --- */
+enum profile_module_kind {
+	MODULE_FILE,      /* an ELF file */
+	MODULE_KERNEL,    /* path is "[kernel]" or "[name of a kernel module]" */
+	MODULE_VDSO,
+	MODULE_JIT,       /* executable memory without a file; addresses are the process's */
+	MODULE_NONE,      /* names without addresses: markers, imports */
+};
+
+struct profile_module {
+	uint32_t path;
+	enum profile_module_kind kind;
+	uint32_t process;      /* JIT: whose; else PROFILE_NONE */
+	uint8_t build_id[20];
+	uint8_t build_id_size; /* 0 = none */
+};
+
+struct profile_mapping {
+	uint32_t process, module;
+	uint64_t start, end; /* addresses in the process */
+	uint64_t bias;       /* address in the process - address in the module */
+	uint64_t time_ns;    /* when seen */
+};
+
+struct profile_function {
+	uint32_t name;    /* demangled, as shown */
+	uint32_t linkage; /* as in the symbol table; 0 = same as name */
+	uint32_t file;    /* source file, 0 = unknown */
+	uint32_t module;
+};
+
+struct profile_line {
+	uint32_t function;
+	uint32_t line; /* where in it, 0 = unknown */
+	bool inlined;  /* into the next line of the same frame */
+};
+
+enum profile_frame_kind {
+	FRAME_USER,
+	FRAME_KERNEL,
+	FRAME_TRUNCATED, /* a marker: its function's name is the reason */
+};
+
+struct profile_frame {
+	uint32_t module;
+	enum profile_frame_kind kind;
+	uint64_t address;  /* in the module: an ELF virtual address, a kernel address, or a JIT address;
+			      for callers the return address - 1 */
+	uint32_t first_line, line_count; /* into lines; count 0 = not symbolized */
+};
+
+struct profile_node {
+	uint32_t parent, frame;
+};
+
+struct profile_sample {
+	uint64_t time_ns; /* since the start of the recording */
+	uint64_t value;
+	uint32_t thread, stack;
+	uint32_t event;
+};
+
+/* A counted fact about the recording ("samples.lost", "truncated.no table", "self.cpu_ns"). */
+struct profile_counter {
+	uint32_t name;
+	uint64_t value;
+};
+
+struct profile {
+	struct strtab strings;
+	VEC(struct profile_event) events;
+	VEC(struct profile_process) processes;
+	VEC(struct profile_thread) threads;
+	VEC(struct profile_module) modules;
+	VEC(struct profile_mapping) mappings;
+	VEC(struct profile_function) functions;
+	VEC(struct profile_line) lines;
+	VEC(struct profile_frame) frames;
+	VEC(struct profile_node) stacks;
+	VEC(struct profile_sample) samples;
+	VEC(struct profile_counter) counters;
+
+	uint32_t target;        /* as the user named it */
+	uint32_t host, kernel;  /* name of the machine, release */
+	uint64_t start_wall_ns; /* CLOCK_REALTIME at time 0 */
+	uint64_t duration_ns;
+	bool finished;          /* ended normally: durations, counters and symbols are final */
+
+	/* Indexes, kept by the functions below. */
+	struct map frame_index, stack_index, function_index, named_index, counter_index;
+};
+
+struct profile *profile_new(void);
+void profile_free(struct profile *p); /* NULL is fine */
+void profile_freep(struct profile **p);
+
+static inline const char *profile_str(const struct profile *p, uint32_t id)
+{
+	return strtab_get(&p->strings, id);
+}
+uint32_t profile_string(struct profile *p, const char *s);
+
+/* These append and return the id. */
+uint32_t profile_add_event(struct profile *p, const char *name, const char *unit,
+			   const char *describe, uint64_t period);
+uint32_t profile_add_process(struct profile *p, const struct profile_process *process);
+uint32_t profile_add_thread(struct profile *p, const struct profile_thread *thread);
+uint32_t profile_add_module(struct profile *p, const struct profile_module *module);
+void profile_add_mapping(struct profile *p, const struct profile_mapping *mapping);
+void profile_add_sample(struct profile *p, const struct profile_sample *sample);
+
+/* These intern: the same arguments give the same id. */
+uint32_t profile_function(struct profile *p, const struct profile_function *function);
+uint32_t profile_frame(struct profile *p, uint32_t module, enum profile_frame_kind kind,
+		       uint64_t address);
+/* A frame that has only a name: already symbolized, module may be PROFILE_NONE. */
+uint32_t profile_named_frame(struct profile *p, uint32_t module, enum profile_frame_kind kind,
+			     const char *name);
+uint32_t profile_truncation_frame(struct profile *p, const char *reason);
+uint32_t profile_stack(struct profile *p, uint32_t parent, uint32_t frame);
+
+/* Gives a frame its names, once: innermost first. */
+void profile_set_lines(struct profile *p, uint32_t frame, const struct profile_line *lines,
+		       uint32_t count);
+
+/* Counters by name. */
+void profile_count(struct profile *p, const char *name, uint64_t add);
+void profile_count_set(struct profile *p, const char *name, uint64_t value);
+uint64_t profile_counter(const struct profile *p, const char *name);
+
+/* Appends all of from to p: threads of one process and tid, and stacks, are joined; times stay
+ * relative to each recording's own start. Events are joined by name and unit; different units of
+ * one name fail with -EINVAL. */
+struct err;
+int profile_merge(struct profile *p, const struct profile *from, struct err *err);
+
+/* Does the stack begin with a truncation marker? If so *ret_reason (may be NULL) is its string id. */
+bool profile_stack_truncated(const struct profile *p, uint32_t stack, uint32_t *ret_reason);

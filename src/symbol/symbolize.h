@@ -1,0 +1,43 @@
+/*
+ * symbolize.h - gives the frames of a profile their names, at the end, once for each address.
+ *
+ * For every module: the file itself (a descriptor that the recorder kept, else
+ * its path, when its build-id is the one recorded), its separate debug file
+ * (.build-id folders, .gnu_debuglink, --symbols, a sibling build with the same
+ * build-id, debuginfod when asked), read by the unprivileged child; kernel
+ * frames from /proc/kallsyms; JIT frames from /tmp/perf-PID.map and jitdump.
+ * Results are cached by build-id below the user's cache folder. A frame for
+ * which nothing is found gets "module+0x1234", never a bare number.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct profile;
+struct symbolizer;
+struct worker;
+
+struct symbolize_options {
+	const char *const *paths; /* --symbols: files or folders; NULL-terminated, may be NULL */
+	bool debuginfod;          /* ask the servers of DEBUGINFOD_URLS */
+	bool no_cache;
+	bool no_inline;           /* symbol tables only, no DWARF */
+	bool keep_hash;           /* Rust hashes and compiler suffixes stay */
+};
+
+/* worker is borrowed (NULL: makes its own). */
+struct symbolizer *symbolizer_new(const struct symbolize_options *options, struct worker *worker);
+void symbolizer_free(struct symbolizer *s);
+/* The file of a module as it was when it ran; takes over fd. */
+void symbolizer_keep_file(struct symbolizer *s, uint32_t module, int fd);
+
+/* Called now and then with what is done of what there is. */
+typedef void symbolize_progress_fn(void *context, const char *module, size_t done, size_t total);
+
+/* Names every frame that has none. Adds the counters symbols.{frames,named,with lines,inlined,ms} and one
+ * "symbols.problem: <sentence>" for each module that has code in the profile but no names. */
+int symbolize_profile(struct symbolizer *s, struct profile *p, symbolize_progress_fn *progress,
+		      void *context, struct err *err);

@@ -1,0 +1,29 @@
+/*
+ * host.h - what this machine allows: for doctor, and for the choice of collectors.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct host {
+	char release[128], machine[32];
+	int major, minor;
+	bool btf;                    /* /sys/kernel/btf/vmlinux */
+	char tracefs[64];            /* where it is mounted and readable, "" = nowhere */
+	int paranoid;                /* perf_event_paranoid; -2 = no perf events at all */
+	int kptr_restrict;
+	bool unprivileged_bpf;
+	uint64_t capabilities;       /* effective */
+	uint64_t memlock_bytes;      /* RLIMIT_MEMLOCK, UINT64_MAX = unlimited */
+	uint64_t perf_mlock_bytes;   /* perf_event_mlock_kb */
+	bool pmu;                    /* a hardware cycles event opens */
+	bool software_clock;         /* a cpu-clock event opens on ourselves */
+	bool can_bpf;                /* a trivial program loads */
+	int cgroup_version;          /* 0 none, 1, 2, 3 = hybrid */
+	int yama;                    /* ptrace_scope, -1 = none */
+	uint32_t cpus;               /* online */
+};
+void host_probe(struct host *ret);
+bool host_capable(const struct host *h, int capability); /* CAP_* */

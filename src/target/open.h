@@ -1,0 +1,24 @@
+/*
+ * open.h - the target's files, opened safely.
+ *
+ * The path in a process's maps is a name in *its* mount namespace and root; a
+ * symlink there could lead a root tool to a file of the host, a FIFO or a
+ * device. So: /proc/PID/map_files (the very file that is mapped, deleted or
+ * replaced or not), else openat2(RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS) below
+ * /proc/PID/root, and in both cases regular files only, opened without blocking,
+ * whose device and inode match the mapping where both are known.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+struct proc_mapping;
+
+/* The file behind a mapping of pid. Caller closes *ret_fd. */
+int target_open_mapping(pid_t pid, const struct proc_mapping *m, int *ret_fd, struct err *err);
+/* A path as the process sees it. */
+int target_open_path(pid_t pid, const char *path, int *ret_fd, struct err *err);
+/* A path of the host (debug files, --symbols): regular files only. */
+int target_open_host(const char *path, int *ret_fd, struct err *err);

@@ -1,0 +1,117 @@
+#include "test.h"
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/str.h"
+
+static void map_keeps_what_was_put(void **state)
+{
+	struct map m = { 0 };
+
+	for (uint64_t i = 0; i < 10000; i++)
+		*map_put(&m, i * 4096, 0) = i;
+	for (uint64_t i = 0; i < 10000; i += 2)
+		map_remove(&m, i * 4096);
+	assert_int_equal(m.n, 5000);
+	for (uint64_t i = 0; i < 10000; i++) {
+		uint64_t *v = map_get(&m, i * 4096);
+
+		if (i % 2) {
+			assert_non_null(v);
+			assert_int_equal(*v, i);
+		} else {
+			assert_null(v);
+		}
+	}
+	map_done(&m);
+}
+
+static void strings_are_interned(void **state)
+{
+	struct strtab t;
+	char name[16];
+
+	strtab_init(&t);
+	assert_int_equal(strtab_add(&t, ""), 0);
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "s%d", i);
+		assert_int_equal(strtab_add(&t, name), i + 1);
+	}
+	assert_int_equal(strtab_add(&t, "s500"), 501);
+	assert_int_equal(strtab_add_n(&t, "s5001", 4), 501);
+	assert_string_equal(strtab_get(&t, 501), "s500");
+	assert_string_equal(strtab_get(&t, 99999), "");
+	strtab_done(&t);
+}
+
+static void reader_stops_at_the_end(void **state)
+{
+	const uint8_t data[] = { 0xe5, 0x8e, 0x26, 0x7f, 0x80 };
+	struct reader r = reader_of(data, sizeof(data));
+
+	assert_int_equal(reader_uleb(&r), 624485);
+	assert_int_equal(reader_sleb(&r), -1);
+	reader_uleb(&r);
+	assert_true(r.failed);
+	assert_int_equal(reader_u64(&r), 0);
+	assert_null(reader_bytes(&r, 1));
+	assert_string_equal(reader_string(&r), "");
+}
+
+static void durations_and_sizes(void **state)
+{
+	uint64_t v;
+	double percent;
+
+	assert_int_equal(str_parse_duration("0.5", &v), 0);
+	assert_int_equal(v, 500000000);
+	assert_int_equal(str_parse_duration("2m", &v), 0);
+	assert_int_equal(v, 120000000000);
+	assert_int_equal(str_parse_duration("250ms", &v), 0);
+	assert_int_equal(v, 250000000);
+	assert_true(str_parse_duration("-1", &v) < 0);
+	assert_true(str_parse_duration("1e9", &v) < 0);
+	assert_true(str_parse_duration("inf", &v) < 0);
+	assert_true(str_parse_duration(".", &v) < 0);
+	assert_int_equal(str_parse_size("8G", &v), 0);
+	assert_int_equal(v, 8ULL << 30);
+	assert_true(str_parse_size("8X", &v) < 0);
+	assert_int_equal(str_parse_percent("0.5%", &percent), 0);
+	assert_true(percent == 0.5);
+	assert_true(str_parse_percent("200%", &percent) < 0);
+}
+
+static void numbers_read_well(void **state)
+{
+	char s[32];
+
+	assert_string_equal(str_count(s, 1234567), "1,234,567");
+	assert_string_equal(str_count(s, 999), "999");
+	assert_string_equal(str_bytes(s, 512), "512 B");
+	assert_string_equal(str_bytes(s, 44330832), "42.3 MB");
+	assert_string_equal(str_duration(s, 59750000), "59.8 ms");
+	assert_string_equal(str_duration(s, 60000000000), "60.0 s");
+}
+
+static void text_is_escaped(void **state)
+{
+	struct buf b = { 0 };
+
+	buf_json(&b, "a\"\\\n\xff\xc3\xa9");
+	assert_string_equal(b.data, "\"a\\\"\\\\\\u000a\xef\xbf\xbd\xc3\xa9\"");
+	buf_done(&b);
+	buf_xml(&b, "<T as \"X\">&'\x01");
+	assert_string_equal(b.data, "&lt;T as &quot;X&quot;&gt;&amp;&#39;\xef\xbf\xbd");
+	buf_done(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(map_keeps_what_was_put), cmocka_unit_test(strings_are_interned),
+		cmocka_unit_test(reader_stops_at_the_end), cmocka_unit_test(durations_and_sizes),
+		cmocka_unit_test(numbers_read_well), cmocka_unit_test(text_is_escaped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
