@@ -21,6 +21,30 @@ bool str_ends(const char *s, const char *suffix)
 	return n >= m && !strcmp(s + n - m, suffix);
 }
 
+size_t str_distance(const char *a, const char *b)
+{
+	enum { MAX_LENGTH = 64 };
+	uint8_t d[MAX_LENGTH + 1][MAX_LENGTH + 1];
+	size_t n = strnlen(a, MAX_LENGTH), m = strnlen(b, MAX_LENGTH);
+
+	for (size_t i = 0; i <= n; i++)
+		d[i][0] = i;
+	for (size_t j = 0; j <= m; j++)
+		d[0][j] = j;
+	for (size_t i = 1; i <= n; i++)
+		for (size_t j = 1; j <= m; j++) {
+			int x = tolower((unsigned char)a[i - 1]), y = tolower((unsigned char)b[j - 1]);
+			uint8_t best = d[i - 1][j - 1] + (x != y);
+
+			best = MIN(best, MIN(d[i - 1][j], d[i][j - 1]) + 1);
+			if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) &&
+			    y == tolower((unsigned char)a[i - 2]))
+				best = MIN(best, d[i - 2][j - 2] + 1);
+			d[i][j] = best;
+		}
+	return d[n][m];
+}
+
 /* A plain decimal number without sign, exponent or "inf"; returns what follows it, NULL if none. */
 static const char *parse_number(const char *s, double *ret)
 {

@@ -9,6 +9,9 @@
 
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
+/* How many letters to add, drop, change or swap with the next one make b of a (upper and
+ * lower case are the same); for "did you mean". Only the first 64 bytes of each are looked at. */
+size_t str_distance(const char *a, const char *b);
 
 /* "0.5", "30", "30s", "2m", "1h", "7d", "250ms" to nanoseconds; a bare number is seconds. 0 or -EINVAL. */
 int str_parse_duration(const char *s, uint64_t *ret_ns);
