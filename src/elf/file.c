@@ -12,13 +12,18 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "elf/scratch.h"
 
+/* A section that was unpacked: into memory, or into the scratch file and mapped. */
 struct loaded {
 	struct loaded *next;
 	const struct elf_section *section;
 	size_t size;
-	uint8_t data[];
+	const uint8_t *data;
+	bool mapped;
 };
+
+enum { SCRATCH_FROM = 1 << 20 }; /* smaller sections are not worth a mapping */
 
 static bool within(const struct elf *elf, uint64_t offset, uint64_t size)
 {
@@ -154,6 +159,10 @@ void elf_free(struct elf *elf)
 		return;
 	for (struct loaded *l = elf->loaded, *next; l; l = next) {
 		next = l->next;
+		if (l->mapped)
+			munmap((void *)l->data, l->size);
+		else
+			free((void *)l->data);
 		free(l);
 	}
 	if (elf->mapped)
@@ -236,38 +245,107 @@ static bool inflate_into(uint8_t *out, size_t out_n, const uint8_t *in, size_t i
 	return r;
 }
 
+/* Where a compressed section's packed bytes are. False if it is not compressed, or is cut off. */
+static bool packed_bytes(const struct elf_section *s, uint32_t *ret_type, const uint8_t **ret, size_t *ret_n,
+			 uint64_t *ret_size)
+{
+	const uint8_t *in = s->data;
+	Elf64_Chdr ch;
+
+	if (!in)
+		return false;
+	if (s->flags & SHF_COMPRESSED) {
+		if (s->file_size < sizeof(ch))
+			return false;
+		memcpy(&ch, in, sizeof(ch));
+		*ret_type = ch.ch_type;
+		*ret_size = ch.ch_size;
+		*ret = in + sizeof(ch);
+		*ret_n = s->file_size - sizeof(ch);
+		return true;
+	}
+	if (strncmp(s->name, ".zdebug_", 8) || s->file_size < 12 || memcmp(in, "ZLIB", 4))
+		return false;
+	*ret_type = ELFCOMPRESS_ZLIB;
+	*ret_size = 0;
+	for (int i = 4; i < 12; i++)
+		*ret_size = *ret_size << 8 | in[i];
+	*ret = in + 12;
+	*ret_n = s->file_size - 12;
+	return true;
+}
+
+bool elf_section_packed(const struct elf_section *s, uint64_t *ret_size)
+{
+	const uint8_t *in;
+	uint32_t type;
+	size_t in_n;
+
+	/* No format packs tighter than about 1 : 1032 (deflate) with honest data. */
+	return packed_bytes(s, &type, &in, &in_n, ret_size) && *ret_size / 2048 <= in_n;
+}
+
+int elf_section_unpack(const struct elf_section *s, uint8_t *out, size_t out_n, struct err *err)
+{
+	const uint8_t *in;
+	uint32_t type;
+	uint64_t size;
+	size_t in_n;
+	bool ok = false;
+
+	if (!packed_bytes(s, &type, &in, &in_n, &size) || size != out_n)
+		return err_set(err, EBADMSG, "compressed section %s is cut off", s->name);
+	if (type == ELFCOMPRESS_ZLIB)
+		ok = inflate_into(out, size, in, in_n);
+	else if (type == 2 /* ELFCOMPRESS_ZSTD, newer than Debian 12's elf.h */)
+		ok = ZSTD_decompress(out, size, in, in_n) == size;
+	return ok ? 0 : err_set(err, EBADMSG, "section %s does not decompress", s->name);
+}
+
+void elf_use_scratch(struct elf *elf, int fd)
+{
+	elf->scratch = fd + 1;
+}
+
+/* Unpacks a section of size bytes. */
+static int load(struct elf *elf, const struct elf_section *s, uint64_t size, struct loaded *l, struct err *err)
+{
+	const uint8_t *in;
+	uint64_t claimed;
+	uint32_t type;
+	uint8_t *data;
+	size_t in_n;
+	int r;
+
+	if (elf->scratch > 0 && size >= SCRATCH_FROM && packed_bytes(s, &type, &in, &in_n, &claimed) &&
+	    !scratch_unpack(elf->scratch - 1, type, in, in_n, size, &l->data, NULL)) {
+		l->mapped = true;
+		return 0;
+	}
+	data = malloc(MAX(size, 1));
+	if (!data)
+		return err_set(err, ENOMEM, "no memory for section %s", s->name);
+	r = elf_section_unpack(s, data, size, err);
+	if (r < 0)
+		free(data);
+	l->data = data;
+	return r;
+}
+
 int elf_section_bytes(struct elf *elf, const struct elf_section *s, uint64_t limit,
 		      const uint8_t **ret, size_t *ret_n, struct err *err)
 {
-	uint64_t size, type = ELFCOMPRESS_ZLIB;
-	const uint8_t *in = s->data;
-	size_t in_n = s->file_size;
 	struct loaded *l;
-	bool ok;
+	uint64_t size;
+	int r;
 
 	if (!s->data)
 		return err_set(err, ENODATA, "section %s has no data in this file", s->name);
-	if (s->flags & SHF_COMPRESSED) {
-		Elf64_Chdr ch;
-
-		if (in_n < sizeof(ch))
-			return err_set(err, EBADMSG, "compressed section %s is cut off", s->name);
-		memcpy(&ch, in, sizeof(ch));
-		type = ch.ch_type;
-		size = ch.ch_size;
-		in += sizeof(ch);
-		in_n -= sizeof(ch);
-	} else if (!strncmp(s->name, ".zdebug_", 8) && in_n >= 12 && !memcmp(in, "ZLIB", 4)) {
-		size = 0;
-		for (int i = 4; i < 12; i++)
-			size = size << 8 | in[i];
-		in += 12;
-		in_n -= 12;
-	} else {
-		if (in_n > limit)
+	if (!(s->flags & SHF_COMPRESSED) && strncmp(s->name, ".zdebug_", 8)) {
+		if (s->file_size > limit)
 			return err_set(err, EFBIG, "section %s is too large", s->name);
-		*ret = in;
-		*ret_n = in_n;
+		*ret = s->data;
+		*ret_n = s->file_size;
 		return 0;
 	}
 	for (l = elf->loaded; l; l = l->next)
@@ -276,21 +354,15 @@ int elf_section_bytes(struct elf *elf, const struct elf_section *s, uint64_t lim
 			*ret_n = l->size;
 			return 0;
 		}
-	/* No format packs tighter than about 1 : 1032 (deflate) with honest data. */
-	if (size > limit || size / 2048 > in_n)
+	if (!elf_section_packed(s, &size))
+		return err_set(err, EBADMSG, "compressed section %s is cut off", s->name);
+	if (size > limit)
 		return err_set(err, EFBIG, "section %s claims %llu bytes", s->name, (unsigned long long)size);
-	l = malloc(sizeof(*l) + size);
-	if (!l)
-		return err_set(err, ENOMEM, "no memory for section %s", s->name);
-	if (type == ELFCOMPRESS_ZLIB)
-		ok = inflate_into(l->data, size, in, in_n);
-	else if (type == 2 /* ELFCOMPRESS_ZSTD, newer than Debian 12's elf.h */)
-		ok = ZSTD_decompress(l->data, size, in, in_n) == size;
-	else
-		ok = false;
-	if (!ok) {
+	l = mem_alloc(sizeof(*l));
+	r = load(elf, s, size, l, err);
+	if (r < 0) {
 		free(l);
-		return err_set(err, EBADMSG, "section %s does not decompress", s->name);
+		return r;
 	}
 	l->section = s;
 	l->size = size;

@@ -38,6 +38,7 @@ struct elf {
 	size_t segment_count;
 	bool mapped; /* data is a mapping of ours */
 	void *loaded; /* decompressed sections, freed with the rest */
+	int scratch;  /* descriptor + 1 of elf_use_scratch(), 0 = none */
 };
 
 /* Maps the file behind fd, which the caller keeps. */
@@ -47,11 +48,20 @@ int elf_open_memory(const void *data, size_t size, struct elf **ret, struct err 
 void elf_free(struct elf *elf);
 void elf_freep(struct elf **elf);
 
+/* Large sections are unpacked to the end of this file from now on, not into memory; -1 = memory. The caller
+ * keeps fd open until elf_section_bytes() is called no more. */
+void elf_use_scratch(struct elf *elf, int fd);
+
 const struct elf_section *elf_section(const struct elf *elf, const char *name);
 /* The bytes of a section, decompressed if it is compressed (SHF_COMPRESSED or .zdebug_*; kept until
  * elf_free). Sections over limit bytes fail with -EFBIG. */
 int elf_section_bytes(struct elf *elf, const struct elf_section *s, uint64_t limit,
 		      const uint8_t **ret, size_t *ret_n, struct err *err);
+
+/* Is it compressed, and to how many bytes does it claim to unpack? False also where that claim is absurd. */
+bool elf_section_packed(const struct elf_section *s, uint64_t *ret_size);
+/* Unpacks it into memory of exactly that size (a mapped file, where it should not be anonymous). */
+int elf_section_unpack(const struct elf_section *s, uint8_t *out, size_t n, struct err *err);
 
 /* The GNU build-id: its size (at most 20 are taken), 0 if there is none. */
 size_t elf_build_id(const struct elf *elf, uint8_t out[20]);

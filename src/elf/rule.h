@@ -47,6 +47,9 @@ static inline uint64_t rule_make(enum rule_cfa cfa, unsigned reg, int64_t cfa_of
 	       (uint64_t)(uint16_t)rbp_offset << 16 | (uint64_t)(uint32_t)cfa_offset << 32;
 }
 
+/* Stands for the caller's rbp after RULE_RBP_LOST: no frame can be there. */
+#define RULE_LOST_RBP 1ULL
+
 #define RULE_CFA(r) ((unsigned)((r) & 15))
 #define RULE_REG(r) ((unsigned)((r) >> 4 & 15))
 #define RULE_RBP(r) ((unsigned)((r) >> 8 & 15))

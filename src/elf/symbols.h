@@ -32,6 +32,7 @@ struct symbols_files {
 	/* Where large compressed sections are unpacked to: an empty, unlinked file (so that they are
 	 * page cache, not anonymous memory), or -1 for memory. */
 	int scratch_fd;
+	bool no_dwarf; /* symbol tables only: no lines, no inlined calls */
 };
 
 struct symbols_call {

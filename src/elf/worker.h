@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,9 +33,28 @@ int worker_inspect(struct worker *w, int fd, struct symbols_info *ret, struct er
 
 struct worker_files {
 	int main, debug, alt; /* descriptors, -1 = none */
+	bool keep_hash;       /* see demangle.h */
+	bool no_dwarf;        /* symbol tables only */
 };
-/* Names arrive through got as in symbols_resolve, the strings valid during the call only. */
+/* Names arrive through got as in symbols_resolve, in order, the strings valid during the call only;
+ * name is always filled, and demangled (the demangler too reads what the target's owner wrote). */
 int worker_symbolize(struct worker *w, const struct worker_files *files, const uint64_t *addresses,
 		     size_t n, symbols_got_fn *got, void *context, struct err *err);
 /* For the virtual addresses at which file offsets are mapped, see elf_offset_to_address(); -ENOENT if none. */
 int worker_offset_to_address(struct worker *w, int fd, uint64_t offset, uint64_t *ret, struct err *err);
+
+/* What a search through many files needs, and cheaper than worker_inspect. */
+struct worker_identity {
+	uint8_t build_id[20];
+	uint8_t build_id_size;     /* 0 = none */
+	uint8_t compressed;        /* has compressed .debug_* sections */
+	uint8_t zero[2];
+	uint64_t unpacked_bytes;   /* size of the file that worker_unpack would write */
+};
+int worker_identify(struct worker *w, int fd, struct worker_identity *ret, struct err *err);
+/* Writes the symbols and debug information of fd to out, an empty file open for writing, with every
+ * section plain: reading that again costs no decompression. */
+int worker_unpack(struct worker *w, int fd, int out, struct err *err);
+
+/* How long one call may take before the child is killed; 60 s unless set. */
+void worker_set_timeout(struct worker *w, uint64_t timeout_ns);

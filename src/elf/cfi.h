@@ -1,0 +1,62 @@
+/*
+ * cfi.h - runs the program of an FDE and says its rows as rules (rule.h).
+ *
+ * Only what leads to the caller is followed: the CFA, rbp, rsp and the return
+ * address. x86-64 only.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf/rule.h"
+
+struct ehframe;
+struct ehframe_cie;
+struct ehframe_fde;
+
+enum cfi_kind {
+	CFI_UNSET,      /* no rule was given */
+	CFI_SAME,
+	CFI_UNDEFINED,
+	CFI_OFFSET,     /* at CFA + value */
+	CFI_VAL_OFFSET, /* is CFA + value */
+	CFI_REGISTER,   /* in register `reg`; for the CFA: register + value */
+	CFI_EXPR,       /* at the address that `expr` computes; for the CFA: is its result */
+	CFI_VAL_EXPR,   /* is what `expr` computes */
+};
+
+struct cfi_place {
+	enum cfi_kind kind;
+	uint32_t reg;
+	int64_t value;
+	const uint8_t *expr;
+	uint32_t expr_size;
+};
+
+struct cfi_state {
+	struct cfi_place cfa, rbp, rsp, ra;
+};
+
+struct cfi_row {
+	uint32_t offset; /* from the FDE's start */
+	uint64_t rule;
+};
+
+struct cfi_rows {
+	struct cfi_row *v;
+	size_t n, capacity;
+};
+
+/*
+ * The PLT rule of rule.h holds for one layout of entries. A row with another
+ * one comes out of here as RULE_CFA_PLT with the byte of an entry from which on
+ * there are 8 bytes more in its register bits; the usual one (11) has 0 there.
+ */
+
+/* The state that a CIE's own program leaves; an empty one if it makes no sense. */
+void cfi_start(const struct ehframe *f, const struct ehframe_cie *cie, struct cfi_state *ret);
+/* Replaces rows by those of an FDE: the first at offset 0, rising, no two neighbours equal. Where the
+ * program makes no sense, the rest is RULE_UNSUPPORTED. */
+void cfi_run(const struct ehframe *f, const struct ehframe_fde *fde, const struct cfi_state *initial,
+	     struct cfi_rows *rows);

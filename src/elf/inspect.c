@@ -1,0 +1,141 @@
+/*
+ * inspect.c - what a file has: symbols, debug information, unwind tables, allocator.
+ */
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "elf/file.h"
+#include "elf/symbols.h"
+#include "elf/symtab.h"
+
+/* Strings of .rodata are searched so far only: doctor must answer at once. */
+static const size_t search_limit = 64 << 20;
+
+static bool has_bytes(const struct elf *elf, const char *name)
+{
+	const struct elf_section *s = elf_section(elf, name);
+
+	return s && s->data && s->file_size;
+}
+
+static bool has_debug(const struct elf *elf, const char *name)
+{
+	char section[64];
+
+	snprintf(section, sizeof(section), ".debug_%s", name);
+	if (has_bytes(elf, section))
+		return true;
+	snprintf(section, sizeof(section), ".zdebug_%s", name);
+	return has_bytes(elf, section);
+}
+
+/* The file name, padded to four bytes, then its CRC. */
+static void read_debuglink(const struct elf *elf, struct symbols_info *info)
+{
+	const struct elf_section *s = elf_section(elf, ".gnu_debuglink");
+	struct reader r;
+	const char *name;
+
+	if (!s || !s->data)
+		return;
+	r = reader_of(s->data, s->file_size);
+	name = reader_string(&r);
+	reader_seek(&r, (r.pos + 3) & ~3ULL);
+	info->debuglink_crc = reader_u32(&r);
+	/* It names a file, never a path: what holds a slash is not followed. */
+	if (!r.failed && !strchr(name, '/') && strlen(name) < sizeof(info->debuglink))
+		strcpy(info->debuglink, name);
+}
+
+/* The path, then the build-id to the end of the section. */
+static void read_altlink(const struct elf *elf, struct symbols_info *info)
+{
+	const struct elf_section *s = elf_section(elf, ".gnu_debugaltlink");
+	struct reader r;
+	const char *path;
+
+	if (!s || !s->data)
+		return;
+	r = reader_of(s->data, s->file_size);
+	path = reader_string(&r);
+	if (r.failed || strlen(path) >= sizeof(info->altlink))
+		return;
+	strcpy(info->altlink, path);
+	info->alt_build_id_size = MIN(r.end - r.pos, sizeof(info->alt_build_id));
+	memcpy(info->alt_build_id, s->data + r.pos, info->alt_build_id_size);
+}
+
+static const struct {
+	const char *symbol, *allocator;
+} allocator_symbols[] = {
+	{ "_rjem_malloc", "jemalloc (_rjem_)" },  { "_rjem_mallocx", "jemalloc (_rjem_)" },
+	{ "_rjem_je_malloc_default", "jemalloc (_rjem_)" },
+	{ "je_malloc_default", "jemalloc" },       { "je_mallocx", "jemalloc" },
+	{ "mallocx", "jemalloc" },                 { "malloc_stats_print", "jemalloc" },
+	{ "mi_malloc", "mimalloc" },               { "_mi_malloc_generic", "mimalloc" },
+	{ "tc_malloc", "tcmalloc" },               { "MallocExtension_ReleaseFreeMemory", "tcmalloc" },
+	{ "TCMallocInternalMalloc", "tcmalloc" },  { "sn_rust_alloc", "snmalloc" },
+};
+
+static bool see_symbol(void *context, const char *name)
+{
+	struct symbols_info *info = context;
+
+	for (size_t i = 0; i < ARRAY_LEN(allocator_symbols); i++)
+		if (!strcmp(name, allocator_symbols[i].symbol)) {
+			snprintf(info->allocator, sizeof(info->allocator), "%s", allocator_symbols[i].allocator);
+			return false;
+		}
+	return true;
+}
+
+/* A stripped file still has its allocator's messages. */
+static void search_strings(const struct elf *elf, struct symbols_info *info)
+{
+	static const struct {
+		const char *text, *allocator;
+	} strings[] = {
+		{ "<jemalloc>: ", "jemalloc" },
+		{ "mimalloc: ", "mimalloc" },
+		{ "TCMALLOC_", "tcmalloc" },
+	};
+	const struct elf_section *s = elf_section(elf, ".rodata");
+	size_t n;
+
+	if (!s || !s->data || s->flags & SHF_COMPRESSED)
+		return;
+	n = MIN(s->file_size, search_limit);
+	for (size_t i = 0; i < ARRAY_LEN(strings) && !info->allocator[0]; i++)
+		if (memmem(s->data, n, strings[i].text, strlen(strings[i].text)))
+			snprintf(info->allocator, sizeof(info->allocator), "%s", strings[i].allocator);
+	if (!strcmp(info->allocator, "jemalloc") && memmem(s->data, n, "_RJEM_MALLOC_CONF", 17))
+		strcpy(info->allocator, "jemalloc (_rjem_)");
+}
+
+void symbols_inspect(struct elf *elf, struct symbols_info *ret)
+{
+	*ret = (struct symbols_info){
+		.symtab = has_bytes(elf, ".symtab"),
+		.dynsym = has_bytes(elf, ".dynsym"),
+		.debug_line = has_debug(elf, "line"),
+		.debug_info = has_debug(elf, "info"),
+		.minidebug = has_bytes(elf, ".gnu_debugdata"),
+		.eh_frame = has_bytes(elf, ".eh_frame"),
+		.debug_frame = has_debug(elf, "frame"),
+		.machine = elf->machine,
+		.type = elf->type,
+	};
+	read_debuglink(elf, ret);
+	read_altlink(elf, ret);
+	ret->build_id_size = elf_build_id(elf, ret->build_id);
+	ret->symbol_count = symtab_count_functions(elf, ret->symtab ? ".symtab" : ".dynsym");
+	symtab_each_name(elf, ".symtab", see_symbol, ret);
+	if (!ret->allocator[0])
+		symtab_each_name(elf, ".dynsym", see_symbol, ret);
+	if (!ret->allocator[0])
+		search_strings(elf, ret);
+}

@@ -1,0 +1,172 @@
+/*
+ * plt.c - names for the stubs of the procedure linkage table (x86-64).
+ *
+ * A stub jumps through a slot of the GOT; the relocation of that slot names the
+ * symbol. So the stubs are decoded, whatever their layout (.plt, .plt.sec,
+ * .plt.got, with or without endbr64), rather than counted.
+ */
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "elf/file.h"
+#include "elf/symtab.h"
+
+enum { NAME_MAX_BYTES = 4096, STUB_BYTES = 16 };
+
+struct slot {
+	uint64_t got;
+	const char *name;
+};
+
+struct plt {
+	VEC(struct slot) slots;
+	VEC(struct plt_stub) stubs;
+	const struct elf *elf;
+	struct arena *arena;
+	plt_name_fn *name_of;
+	void *context;
+	uint64_t name_bytes; /* copied so far: bounded by what the file could honestly need */
+};
+
+static int compare_slots(const void *a, const void *b)
+{
+	const struct slot *x = a, *y = b;
+
+	return x->got < y->got ? -1 : x->got > y->got;
+}
+
+static int compare_stubs(const void *a, const void *b)
+{
+	const struct plt_stub *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* The name of symbol index of the table that belongs to relocation section s. */
+static const char *symbol_name(const struct elf *elf, const struct elf_section *s, uint64_t index)
+{
+	const struct elf_section *symbols, *strings;
+	Elf64_Sym sym;
+
+	if (s->link >= elf->section_count)
+		return NULL;
+	symbols = &elf->sections[s->link];
+	if (!symbols->data || index >= symbols->file_size / sizeof(sym) || symbols->link >= elf->section_count)
+		return NULL;
+	memcpy(&sym, symbols->data + index * sizeof(sym), sizeof(sym));
+	strings = &elf->sections[symbols->link];
+	if (!strings->data || sym.st_name >= strings->file_size ||
+	    !memchr(strings->data + sym.st_name, 0, MIN(strings->file_size - sym.st_name, NAME_MAX_BYTES)))
+		return NULL;
+	return (const char *)strings->data + sym.st_name;
+}
+
+static void read_slots(struct plt *p, const char *section)
+{
+	const struct elf_section *s = elf_section(p->elf, section);
+	Elf64_Rela rela;
+
+	if (!s || !s->data || s->type != SHT_RELA || s->flags & SHF_COMPRESSED)
+		return;
+	for (size_t i = 0; i < s->file_size / sizeof(rela); i++) {
+		const char *name = NULL;
+		uint64_t type;
+
+		memcpy(&rela, s->data + i * sizeof(rela), sizeof(rela));
+		type = ELF64_R_TYPE(rela.r_info);
+		if (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT)
+			name = symbol_name(p->elf, s, ELF64_R_SYM(rela.r_info));
+		else if (type == R_X86_64_IRELATIVE)
+			name = p->name_of(p->context, rela.r_addend);
+		if (name && *name)
+			vec_push(&p->slots, (struct slot){ rela.r_offset, name });
+	}
+}
+
+static const char *find_slot(const struct plt *p, uint64_t got)
+{
+	struct slot key = { .got = got };
+	struct slot *s = p->slots.n ? bsearch(&key, p->slots.v, p->slots.n, sizeof(key), compare_slots) : NULL;
+
+	return s ? s->name : NULL;
+}
+
+/* The symbol of relocation number i of .rela.plt: lazy stubs of .plt push it when .plt.sec has the jumps. */
+static const char *pushed(const struct plt *p, uint32_t i)
+{
+	const struct elf_section *s = elf_section(p->elf, ".rela.plt");
+	Elf64_Rela rela;
+
+	if (!s || !s->data || i >= s->file_size / sizeof(rela))
+		return NULL;
+	memcpy(&rela, s->data + i * sizeof(rela), sizeof(rela));
+	return find_slot(p, rela.r_offset);
+}
+
+/* What a stub of n bytes at address stands for. */
+static const char *decode(const struct plt *p, const uint8_t *code, size_t n, uint64_t address)
+{
+	int32_t value;
+
+	for (size_t i = 0; i + 6 <= n; i++)
+		if (code[i] == 0xff && code[i + 1] == 0x25) {
+			memcpy(&value, code + i + 2, 4);
+			return find_slot(p, address + i + 6 + (int64_t)value);
+		}
+	for (size_t i = 0; i + 5 <= n && i <= 4; i += 4)
+		if (code[i] == 0x68) {
+			memcpy(&value, code + i + 1, 4);
+			return pushed(p, value);
+		}
+	return NULL;
+}
+
+static void read_stubs(struct plt *p, const char *section)
+{
+	const struct elf_section *s = elf_section(p->elf, section);
+	size_t step;
+
+	if (!s || !s->data || s->type != SHT_PROGBITS || s->flags & SHF_COMPRESSED)
+		return;
+	step = s->entry_size == 8 ? 8 : STUB_BYTES;
+	for (uint64_t at = 0; at < s->file_size && p->name_bytes <= p->elf->size; at += step) {
+		size_t n = MIN(step, s->file_size - at);
+		const char *name = decode(p, s->data + at, n, s->address + at);
+		size_t length;
+		char *copy;
+
+		if (!name)
+			continue;
+		/* The version does not belong before @plt. */
+		length = strcspn(name, "@");
+		copy = arena_alloc(p->arena, length + sizeof("@plt"));
+		memcpy(copy, name, length);
+		memcpy(copy + length, "@plt", sizeof("@plt"));
+		p->name_bytes += length;
+		vec_push(&p->stubs, (struct plt_stub){ s->address + at, s->address + at + n, copy });
+	}
+}
+
+size_t plt_read(struct elf *elf, struct arena *arena, plt_name_fn *name_of, void *context,
+		struct plt_stub **ret)
+{
+	struct plt p = { .elf = elf, .arena = arena, .name_of = name_of, .context = context };
+
+	*ret = NULL;
+	if (elf->machine != EM_X86_64)
+		return 0;
+	read_slots(&p, ".rela.plt");
+	read_slots(&p, ".rela.dyn");
+	vec_sort(&p.slots, compare_slots);
+	read_stubs(&p, ".plt");
+	read_stubs(&p, ".plt.sec");
+	read_stubs(&p, ".plt.got");
+	read_stubs(&p, ".iplt");
+	vec_sort(&p.stubs, compare_stubs);
+	vec_done(&p.slots);
+	*ret = p.stubs.v;
+	return p.stubs.n;
+}

@@ -1,0 +1,192 @@
+#include "elf/unwind.h"
+
+#include <string.h>
+
+/* Reading a table and taking a step: what the BPF unwinder does, in user space. */
+
+uint64_t unwind_find(const struct unwind_table *t, uint64_t address)
+{
+	uint64_t page = (address >> UNWIND_PAGE_SHIFT) - t->first_page;
+	uint32_t at = address & ((1 << UNWIND_PAGE_SHIFT) - 1), low = 0, n;
+	const uint32_t *rows;
+
+	if (page >= t->page_count)
+		return RULE_NONE;
+	rows = t->rows + t->pages[page].first;
+	n = t->pages[page].count;
+	/* rows[low] is at or below the address: the first one opens the page. */
+	while (n > 1) {
+		uint32_t half = n / 2;
+
+		if ((rows[low + half] & 0xffff) <= at)
+			low += half;
+		n -= half;
+	}
+	return t->rules[rows[low] >> 16];
+}
+
+static bool rules_valid(const struct unwind_table *t)
+{
+	if (t->rule_count > UNWIND_MAX_RULES)
+		return false;
+	for (uint32_t i = 0; i < t->rule_count; i++) {
+		uint64_t rule = t->rules[i];
+
+		if (RULE_CFA(rule) > RULE_CFA_MAX || RULE_RBP(rule) > RULE_RBP_MAX || rule & 0xf000)
+			return false;
+	}
+	return !t->rule_count || t->rules[0] == RULE_NONE;
+}
+
+static bool page_valid(const struct unwind_table *t, const struct unwind_page *page)
+{
+	for (uint32_t i = 0; i < page->count; i++) {
+		uint32_t row = t->rows[page->first + i];
+		uint32_t at = row & 0xffff;
+
+		if (at >> UNWIND_PAGE_SHIFT || row >> 16 >= t->rule_count)
+			return false;
+		if (i ? at <= (t->rows[page->first + i - 1] & 0xffff) : at != 0)
+			return false;
+	}
+	return true;
+}
+
+bool unwind_valid(const struct unwind_table *t)
+{
+	const uint64_t page_end = 1ULL << (47 - UNWIND_PAGE_SHIFT);
+	uint32_t row = 0;
+
+	if (t->row_count > UNWIND_MAX_ROWS || t->page_count > t->row_count || t->first_page > page_end ||
+	    t->page_count > page_end - t->first_page || !rules_valid(t))
+		return false;
+	if ((t->page_count && (!t->pages || !t->rows)) || (t->rule_count && !t->rules))
+		return false;
+	/* The runs of pages follow each other, so checking them all takes linear time. */
+	for (uint32_t i = 0; i < t->page_count; i++) {
+		const struct unwind_page *page = &t->pages[i];
+
+		if (page->first != row || !page->count || page->count > t->row_count - row ||
+		    !page_valid(t, page))
+			return false;
+		row += page->count;
+	}
+	return row == t->row_count;
+}
+
+/* The ucontext lies at rsp; its registers begin 40 bytes in, in this order. */
+static enum unwind_result step_signal(struct unwind_regs *regs, unwind_read_fn *read, void *context)
+{
+	static const uint8_t order[UNWIND_REGS] = {
+		8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16
+	};
+	struct unwind_regs next = { .leaf = true };
+
+	for (unsigned i = 0; i < UNWIND_REGS; i++)
+		if (!read(context, regs->r[UNWIND_RSP] + 40 + 8 * i, &next.r[order[i]]))
+			return UNWIND_BAD_MEMORY;
+	*regs = next;
+	return UNWIND_MORE;
+}
+
+static bool rule_needs_rbp(uint64_t rule)
+{
+	return RULE_CFA(rule) == RULE_CFA_RBP || RULE_CFA(rule) == RULE_CFA_DEREF_RBP ||
+	       RULE_CFA(rule) == RULE_FRAME_POINTER || RULE_RBP(rule) == RULE_RBP_RBP;
+}
+
+/* The CFA, the caller's rsp. */
+static enum unwind_result find_cfa(const struct unwind_regs *regs, uint64_t rule, unwind_read_fn *read,
+				   void *context, uint64_t *cfa)
+{
+	uint64_t rsp = regs->r[UNWIND_RSP], rbp = regs->r[UNWIND_RBP], offset = RULE_CFA_OFFSET(rule);
+	bool rising = false;
+
+	if (rbp == RULE_LOST_RBP && rule_needs_rbp(rule))
+		return UNWIND_BAD_RULE;
+	switch (RULE_CFA(rule)) {
+	case RULE_CFA_RSP:
+		*cfa = rsp + offset;
+		rising = true;
+		break;
+	case RULE_CFA_PLT:
+		*cfa = rsp + 8 + (((regs->r[UNWIND_RIP] - !regs->leaf) & 15) >= 11 ? 8 : 0);
+		rising = true;
+		break;
+	case RULE_CFA_RBP:
+		*cfa = rbp + offset;
+		break;
+	case RULE_CFA_REG:
+		if (!regs->leaf || RULE_REG(rule) >= UNWIND_RIP)
+			return UNWIND_BAD_RULE;
+		*cfa = regs->r[RULE_REG(rule)] + offset;
+		break;
+	case RULE_CFA_DEREF_RSP:
+	case RULE_CFA_DEREF_RBP:
+		if (!read(context, (RULE_CFA(rule) == RULE_CFA_DEREF_RSP ? rsp : rbp) + offset, cfa))
+			return UNWIND_BAD_MEMORY;
+		*cfa += RULE_REG(rule) * 8;
+		break;
+	case RULE_FRAME_POINTER:
+		if (!rbp)
+			return UNWIND_DONE;
+		if (rbp & 7)
+			return UNWIND_BAD_MEMORY;
+		if (rbp < rsp)
+			return UNWIND_NOT_RISING;
+		*cfa = rbp + 16;
+		rising = true;
+		break;
+	case RULE_NONE:
+		return UNWIND_NO_RULE;
+	case RULE_END:
+		return UNWIND_DONE;
+	default:
+		return UNWIND_BAD_RULE;
+	}
+	/* Elsewhere the stack may have been switched, and a lower address is no loop. */
+	return rising && *cfa <= rsp ? UNWIND_NOT_RISING : UNWIND_MORE;
+}
+
+/* The caller's rbp. */
+static bool find_rbp(const struct unwind_regs *regs, uint64_t rule, uint64_t cfa, unwind_read_fn *read,
+		     void *context, uint64_t *rbp)
+{
+	*rbp = regs->r[UNWIND_RBP];
+	if (RULE_CFA(rule) == RULE_FRAME_POINTER)
+		return read(context, *rbp, rbp);
+	switch (RULE_RBP(rule)) {
+	case RULE_RBP_CFA:
+		return read(context, cfa + RULE_RBP_OFFSET(rule), rbp);
+	case RULE_RBP_RBP:
+		return read(context, *rbp + RULE_RBP_OFFSET(rule), rbp);
+	case RULE_RBP_LOST:
+		*rbp = RULE_LOST_RBP;
+		return true;
+	default:
+		return true;
+	}
+}
+
+enum unwind_result unwind_step(struct unwind_regs *regs, uint64_t rule, unwind_read_fn *read, void *context)
+{
+	enum unwind_result result;
+	uint64_t cfa, rip, rbp;
+
+	if (RULE_CFA(rule) == RULE_SIGNAL)
+		return step_signal(regs, read, context);
+	result = find_cfa(regs, rule, read, context, &cfa);
+	if (result != UNWIND_MORE)
+		return result;
+	if (!read(context, cfa - 8, &rip))
+		return UNWIND_BAD_MEMORY;
+	if (!rip)
+		return UNWIND_DONE;
+	if (!find_rbp(regs, rule, cfa, read, context, &rbp))
+		return UNWIND_BAD_MEMORY;
+	memset(regs, 0, sizeof(*regs));
+	regs->r[UNWIND_RBP] = rbp;
+	regs->r[UNWIND_RSP] = cfa;
+	regs->r[UNWIND_RIP] = rip;
+	return UNWIND_MORE;
+}

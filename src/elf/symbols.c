@@ -1,0 +1,136 @@
+#include "elf/symbols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "elf/dwarf.h"
+#include "elf/file.h"
+#include "elf/symtab.h"
+
+enum { NAME_LIMIT = 64 << 10 }; /* a longer name in a symbol table is no name */
+
+struct symbols {
+	struct symtab *symtab;
+	struct dwarf *dwarf; /* NULL without debug information */
+};
+
+int symbols_new(const struct symbols_files *files, struct symbols **ret, struct err *err)
+{
+	struct elf *all[] = { files->main, files->debug, files->alt };
+	struct symbols *s = mem_alloc(sizeof(*s));
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if (all[i])
+			elf_use_scratch(all[i], files->scratch_fd);
+	s->symtab = symtab_new(files);
+	s->dwarf = files->no_dwarf ? NULL : dwarf_new(files);
+	*ret = s;
+	return 0;
+}
+
+void symbols_free(struct symbols *s)
+{
+	if (!s)
+		return;
+	symtab_free(s->symtab);
+	dwarf_free(s->dwarf);
+	free(s);
+}
+
+/* An address and where the caller has it. */
+struct wanted {
+	uint64_t address;
+	size_t index;
+};
+
+static int compare_wanted(const void *a, const void *b)
+{
+	const struct wanted *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+struct resolve {
+	struct symbols *s;
+	const struct wanted *wanted;  /* sorted */
+	const size_t *first;          /* unique address to its first entry in wanted; one more at the end */
+	bool *done;                   /* unique addresses that were answered */
+	symbols_got_fn *got;
+	void *context;
+};
+
+/* All places of the caller that ask for unique address i. */
+static void answer(const struct resolve *r, size_t i, const struct symbols_call *calls, size_t count)
+{
+	for (size_t k = r->first[i]; k < r->first[i + 1]; k++)
+		r->got(r->context, r->wanted[k].index, calls, count);
+	r->done[i] = true;
+}
+
+static const char *symbol_at(const struct symbols *s, uint64_t address)
+{
+	const char *name = symtab_find(s->symtab, address);
+
+	return name && strnlen(name, NAME_LIMIT) < NAME_LIMIT ? name : NULL;
+}
+
+static bool is_mangled(const char *name)
+{
+	return !strncmp(name, "_Z", 2) || !strncmp(name, "_R", 2);
+}
+
+/* DWARF has the say, but where it gives no linkage name the symbol table may have a fuller one: C++ without
+ * one would be a bare "operator()". */
+static void got_dwarf(void *context, size_t i, struct symbols_call *calls, size_t count)
+{
+	const struct resolve *r = context;
+	struct symbols_call *last = &calls[count - 1];
+
+	if (!*last->linkage) {
+		const char *symbol = symbol_at(r->s, r->wanted[r->first[i]].address);
+
+		if (symbol && (!*last->name || is_mangled(symbol)))
+			last->linkage = symbol;
+		else if (!symbol && !*last->name)
+			return;
+	}
+	answer(r, i, calls, count);
+}
+
+static void got_symbol(const struct resolve *r, size_t i)
+{
+	struct symbols_call call = { .linkage = symbol_at(r->s, r->wanted[r->first[i]].address), .name = "", .file = "" };
+
+	answer(r, i, &call, call.linkage ? 1 : 0);
+}
+
+int symbols_resolve(struct symbols *s, const uint64_t *addresses, size_t n, symbols_got_fn *got,
+		    void *context)
+{
+	_cleanup_free_ struct wanted *wanted = mem_alloc(n * sizeof(*wanted) + 1);
+	_cleanup_free_ uint64_t *unique = mem_alloc(n * sizeof(*unique) + 1);
+	_cleanup_free_ size_t *first = mem_alloc((n + 1) * sizeof(*first));
+	_cleanup_free_ bool *done = mem_alloc(n + 1);
+	struct resolve r = { .s = s, .wanted = wanted, .first = first, .done = done, .got = got, .context = context };
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		wanted[i] = (struct wanted){ addresses[i], i };
+	if (n)
+		qsort(wanted, n, sizeof(*wanted), compare_wanted);
+	for (size_t i = 0; i < n; i++)
+		if (!count || unique[count - 1] != wanted[i].address) {
+			first[count] = i;
+			unique[count++] = wanted[i].address;
+		}
+	first[count] = n;
+	if (s->dwarf)
+		dwarf_resolve(s->dwarf, unique, count, got_dwarf, &r);
+	for (size_t i = 0; i < count; i++)
+		if (!done[i])
+			got_symbol(&r, i);
+	return 0;
+}

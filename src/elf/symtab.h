@@ -1,0 +1,50 @@
+/*
+ * symtab.h - the functions of the ELF symbol tables, sorted, found by address.
+ *
+ * Taken from .symtab of the file or else of its debug file; where neither has
+ * one, from .dynsym and the MiniDebugInfo. PLT stubs, which no table names, are
+ * called "symbol@plt".
+ *
+ * Of several names for one address this one is taken: a function before a bare
+ * label, one with a size before one without, global before local before weak,
+ * fewer leading underscores, the shorter, the first in the alphabet.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+
+struct elf;
+struct symbols_files;
+struct symtab;
+
+struct symtab *symtab_new(const struct symbols_files *files);
+void symtab_free(struct symtab *t);
+/* The name of the function at address; NULL when it lies in none. Lives as long as the table and files. */
+const char *symtab_find(const struct symtab *t, uint64_t address);
+size_t symtab_count(const struct symtab *t);
+
+/* How many functions the named table of one file holds, without sorting them. */
+uint64_t symtab_count_functions(struct elf *elf, const char *section);
+/* Calls see for every name of the named table until it returns false. */
+typedef bool symtab_see_fn(void *context, const char *name);
+void symtab_each_name(struct elf *elf, const char *section, symtab_see_fn *see, void *context);
+
+/* --- plt.c --- */
+
+struct plt_stub {
+	uint64_t address, end;
+	const char *name; /* in the arena */
+};
+/* The stubs of a file, sorted; caller frees *ret. name_of gives the function at an address, for IRELATIVE. */
+typedef const char *plt_name_fn(void *context, uint64_t address);
+size_t plt_read(struct elf *elf, struct arena *arena, plt_name_fn *name_of, void *context,
+		struct plt_stub **ret);
+
+/* --- debugdata.c --- */
+
+/* The ELF image in .gnu_debugdata, unpacked; caller frees *ret. 0 or a negative errno. */
+int debugdata_unpack(const struct elf *elf, uint8_t **ret, size_t *ret_n);

@@ -1,0 +1,264 @@
+/*
+ * workerchild.c - the child's side: reads descriptors that it is handed, knows no names of files.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "elf/demangle.h"
+#include "elf/file.h"
+#include "elf/names.h"
+#include "elf/symbols.h"
+#include "elf/unpack.h"
+#include "elf/unwind.h"
+#include "elf/worker.h"
+#include "elf/workerproto.h"
+
+struct job {
+	struct worker_request request;
+	int fds[WORKER_FDS]; /* -1 = not sent */
+	uint64_t written;    /* bytes of the reply file */
+};
+
+/* Appends to the reply file. */
+static int put(struct job *j, const void *data, size_t n, struct err *err)
+{
+	const char *p = data;
+
+	if (n > WORKER_MAX_REPLY - j->written)
+		return err_set(err, EFBIG, "the answer is too large");
+	while (n) {
+		ssize_t w = pwrite(j->fds[WORKER_FD_REPLY], p, n, j->written);
+
+		if (w <= 0)
+			return err_errno(err, w ? errno : EIO, "cannot write the answer");
+		p += w;
+		n -= w;
+		j->written += w;
+	}
+	return 0;
+}
+
+static int do_unwind(struct job *j, struct elf *elf, struct err *err)
+{
+	_cleanup_(unwind_done) struct unwind_table t = { 0 };
+	struct worker_table head;
+	int r = unwind_build(elf, &t, err);
+
+	if (r < 0)
+		return r;
+	head = (struct worker_table){ t.first_page, t.page_count, t.row_count, t.rule_count, t.unsupported };
+	r = put(j, &head, sizeof(head), err);
+	if (!r)
+		r = put(j, t.pages, t.page_count * sizeof(*t.pages), err);
+	if (!r)
+		r = put(j, t.rows, t.row_count * sizeof(*t.rows), err);
+	if (!r)
+		r = put(j, t.rules, t.rule_count * sizeof(*t.rules), err);
+	return r;
+}
+
+static int do_inspect(struct job *j, struct elf *elf, struct err *err)
+{
+	struct symbols_info info = { 0 };
+	struct worker_info out = { 0 };
+
+	symbols_inspect(elf, &info);
+	out.flags = (info.symtab ? WORKER_HAS_SYMTAB : 0) | (info.dynsym ? WORKER_HAS_DYNSYM : 0) |
+		    (info.debug_line ? WORKER_HAS_DEBUG_LINE : 0) |
+		    (info.debug_info ? WORKER_HAS_DEBUG_INFO : 0) |
+		    (info.minidebug ? WORKER_HAS_MINIDEBUG : 0) |
+		    (info.eh_frame ? WORKER_HAS_EH_FRAME : 0) |
+		    (info.debug_frame ? WORKER_HAS_DEBUG_FRAME : 0);
+	out.debuglink_crc = info.debuglink_crc;
+	out.symbol_count = info.symbol_count;
+	out.machine = info.machine;
+	out.type = info.type;
+	out.build_id_size = info.build_id_size;
+	out.alt_build_id_size = info.alt_build_id_size;
+	memcpy(out.build_id, info.build_id, sizeof(out.build_id));
+	memcpy(out.alt_build_id, info.alt_build_id, sizeof(out.alt_build_id));
+	memcpy(out.debuglink, info.debuglink, sizeof(out.debuglink));
+	memcpy(out.altlink, info.altlink, sizeof(out.altlink));
+	memcpy(out.allocator, info.allocator, sizeof(out.allocator));
+	return put(j, &out, sizeof(out), err);
+}
+
+/* Answers come in any order and their strings may be shared by many: demangle each once. */
+struct collected {
+	struct names_builder builder;
+	const uint64_t *addresses;
+	struct names_span *spans; /* of each address, into builder.calls */
+	struct map demangled;     /* string id of a linkage name to that of its readable form */
+	enum demangle_flags flags;
+};
+
+static uint32_t readable(struct collected *c, uint32_t linkage)
+{
+	uint64_t *id = map_put(&c->demangled, linkage, UINT64_MAX);
+
+	if (*id == UINT64_MAX) {
+		_cleanup_free_ char *name = demangle(strtab_get(&c->builder.strings, linkage), c->flags);
+
+		*id = strtab_add(&c->builder.strings, name);
+	}
+	return *id;
+}
+
+static void collect_calls(void *context, size_t index, const struct symbols_call *calls, size_t count)
+{
+	struct collected *c = context;
+	struct names_builder *b = &c->builder;
+
+	count = MIN(count, (size_t)NAMES_MAX_DEPTH);
+	c->spans[index] = (struct names_span){ b->calls.n, count };
+	for (size_t i = 0; i < count; i++) {
+		struct names_call call = { .linkage = strtab_add(&b->strings, calls[i].linkage),
+					   .file = strtab_add(&b->strings, calls[i].file),
+					   .line = calls[i].line };
+
+		call.name = call.linkage ? readable(c, call.linkage) : strtab_add(&b->strings, calls[i].name);
+		vec_push(&b->calls, call);
+	}
+}
+
+static int read_addresses(struct job *j, uint64_t **ret, struct err *err)
+{
+	size_t n = j->request.count * sizeof(uint64_t), got = 0;
+	char *data;
+
+	if (j->request.count > WORKER_MAX_ADDRESSES)
+		return err_set(err, E2BIG, "too many addresses");
+	data = mem_alloc(n + 1);
+	while (got < n) {
+		ssize_t r = pread(j->fds[WORKER_FD_REPLY], data + got, n - got, got);
+
+		if (r <= 0) {
+			free(data);
+			return err_errno(err, r ? errno : EIO, "cannot read the addresses");
+		}
+		got += r;
+	}
+	*ret = (uint64_t *)data;
+	return 0;
+}
+
+static int do_symbolize(struct job *j, struct elf *elf, struct err *err)
+{
+	_cleanup_(elf_freep) struct elf *debug = NULL, *alt = NULL;
+	_cleanup_free_ uint64_t *addresses = NULL;
+	struct symbols_files files = { .main = elf, .scratch_fd = j->fds[WORKER_FD_SCRATCH],
+				       .no_dwarf = j->request.flags & WORKER_NO_DWARF };
+	size_t n = j->request.count;
+	struct collected c = { 0 };
+	struct symbols *symbols;
+	struct buf out = { 0 };
+	int r = read_addresses(j, &addresses, err);
+
+	/* A debug file that cannot be read does not spoil what the main file knows. */
+	if (!r && j->fds[WORKER_FD_DEBUG] >= 0 && !elf_open(j->fds[WORKER_FD_DEBUG], &debug, NULL))
+		files.debug = debug;
+	if (!r && j->fds[WORKER_FD_ALT] >= 0 && !elf_open(j->fds[WORKER_FD_ALT], &alt, NULL))
+		files.alt = alt;
+	if (!r)
+		r = symbols_new(&files, &symbols, err);
+	if (r < 0)
+		return r;
+	names_builder_init(&c.builder);
+	c.addresses = addresses;
+	c.flags = j->request.flags & WORKER_KEEP_HASH ? DEMANGLE_KEEP_HASH : 0;
+	c.spans = mem_alloc((n + 1) * sizeof(*c.spans));
+	r = symbols_resolve(symbols, addresses, n, collect_calls, &c);
+	if (r < 0)
+		err_errno(err, -r, "cannot resolve its addresses");
+	symbols_free(symbols);
+	for (size_t i = 0; i < n; i++) {
+		vec_push(&c.builder.addresses, addresses[i]);
+		vec_push(&c.builder.spans, c.spans[i]);
+	}
+	if (!r && !names_builder_pack(&c.builder, &out))
+		r = err_set(err, EFBIG, "the answer is too large");
+	if (!r)
+		r = put(j, out.data, out.n, err);
+	buf_done(&out);
+	map_done(&c.demangled);
+	free(c.spans);
+	names_builder_done(&c.builder);
+	return r;
+}
+
+static int do_offset(struct job *j, struct elf *elf, struct err *err)
+{
+	uint64_t address;
+
+	if (!elf_offset_to_address(elf, j->request.offset, &address))
+		return err_set(err, ENOENT, "no code is mapped from offset %#llx",
+			       (unsigned long long)j->request.offset);
+	return put(j, &address, sizeof(address), err);
+}
+
+static int do_identify(struct job *j, struct elf *elf, struct err *err)
+{
+	struct worker_identity id = { 0 };
+
+	id.build_id_size = elf_build_id(elf, id.build_id);
+	id.compressed = unpack_measure(elf, &id.unpacked_bytes);
+	return put(j, &id, sizeof(id), err);
+}
+
+static int run(struct job *j, struct err *err)
+{
+	_cleanup_(elf_freep) struct elf *elf = NULL;
+	int r;
+
+	if (j->fds[WORKER_FD_REPLY] < 0 || j->fds[WORKER_FD_MAIN] < 0)
+		return err_set(err, EBADF, "a descriptor is missing");
+	r = elf_open(j->fds[WORKER_FD_MAIN], &elf, err);
+	if (r < 0)
+		return r;
+	switch (j->request.op) {
+	case WORKER_UNWIND:
+		return do_unwind(j, elf, err);
+	case WORKER_INSPECT:
+		return do_inspect(j, elf, err);
+	case WORKER_SYMBOLIZE:
+		return do_symbolize(j, elf, err);
+	case WORKER_OFFSET:
+		return do_offset(j, elf, err);
+	case WORKER_IDENTIFY:
+		return do_identify(j, elf, err);
+	case WORKER_UNPACK:
+		return unpack_write(elf, j->fds[WORKER_FD_SCRATCH], err);
+	}
+	return err_set(err, ENOSYS, "unknown request");
+}
+
+void worker_child_run(int sock)
+{
+	for (;;) {
+		int received[WORKER_FDS];
+		size_t count = ARRAY_LEN(received), used = 0;
+		struct worker_reply reply = { 0 };
+		struct job j = { 0 };
+		struct err err = { 0 };
+
+		if (fd_recv(sock, &j.request, sizeof(j.request), received, &count) != sizeof(j.request))
+			return;
+		for (int i = 0; i < WORKER_FDS; i++)
+			j.fds[i] = j.request.have & 1U << i && used < count ? received[used++] : -1;
+		reply.status = run(&j, &err);
+		reply.size = reply.status ? 0 : j.written;
+		snprintf(reply.text, sizeof(reply.text), "%s", err.text);
+		for (int i = 0; i < WORKER_FDS; i++)
+			fd_close(&j.fds[i]);
+		malloc_trim(0);
+		if (fd_send(sock, &reply, sizeof(reply), NULL, 0))
+			return;
+	}
+}

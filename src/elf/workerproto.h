@@ -1,0 +1,86 @@
+/*
+ * workerproto.h - what worker.c (the parent) and workerchild.c (the child) say to each other.
+ *
+ * One SOCK_SEQPACKET pair. A request is one struct worker_request with its
+ * descriptors; the answer is one struct worker_reply, its bulk written at the
+ * start of the reply file, a memfd that the parent made, whose size is sealed.
+ * The parent copies the bulk out before it checks it: the child could go on
+ * writing to it. Private to these files and their tests.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+struct worker;
+
+enum worker_op {
+	WORKER_UNWIND = 1, /* reply: worker_table, pages, rows, rules */
+	WORKER_INSPECT,    /* reply: struct worker_info */
+	WORKER_SYMBOLIZE,  /* addresses in the reply file; reply: packed names (names.h) */
+	WORKER_OFFSET,     /* reply: uint64_t */
+	WORKER_IDENTIFY,   /* reply: struct worker_identity */
+	WORKER_UNPACK,     /* writes an ELF file with plain debug sections to the scratch file; no bulk */
+};
+
+/* The descriptors of a request, in this order; bit i of have says that i was sent. */
+enum worker_fd { WORKER_FD_REPLY, WORKER_FD_MAIN, WORKER_FD_DEBUG, WORKER_FD_ALT, WORKER_FD_SCRATCH, WORKER_FDS };
+
+enum worker_request_flags { WORKER_KEEP_HASH = 1, WORKER_NO_DWARF = 2 };
+
+enum {
+	WORKER_MAX_REPLY = 512 << 20,
+	WORKER_MAX_ADDRESSES = 8 << 20,
+	WORKER_MAX_DATA = 1 << 30, /* anonymous memory of the child */
+};
+
+struct worker_request {
+	uint32_t op, flags, have, zero;
+	uint64_t count;  /* WORKER_SYMBOLIZE: how many addresses */
+	uint64_t offset; /* WORKER_OFFSET */
+};
+
+struct worker_reply {
+	int32_t status; /* 0 or -errno */
+	uint32_t zero;
+	uint64_t size;  /* bytes in the reply file */
+	char text[512]; /* for people, when status < 0 */
+};
+
+struct worker_table {
+	uint64_t first_page;
+	uint32_t page_count, row_count, rule_count, unsupported;
+};
+
+enum worker_info_flags {
+	WORKER_HAS_SYMTAB = 1,
+	WORKER_HAS_DYNSYM = 2,
+	WORKER_HAS_DEBUG_LINE = 4,
+	WORKER_HAS_DEBUG_INFO = 8,
+	WORKER_HAS_MINIDEBUG = 16,
+	WORKER_HAS_EH_FRAME = 32,
+	WORKER_HAS_DEBUG_FRAME = 64,
+};
+
+/* struct symbols_info with fixed sizes and no bool, which hostile bytes could break. */
+struct worker_info {
+	uint32_t flags, debuglink_crc;
+	uint64_t symbol_count;
+	uint16_t machine, type;
+	uint8_t build_id_size, alt_build_id_size;
+	uint8_t build_id[20], alt_build_id[20];
+	char debuglink[256], altlink[512], allocator[32];
+};
+
+/* The main loop of the child; returns when the parent closes its end. */
+void worker_child_run(int sock);
+/*
+ * Gives up every right but the use of open descriptors and memory. All descriptors but keep_fd are
+ * closed (0, 1 and 2 become /dev/null). From then on open(), socket(), execve() and the like kill the
+ * process; in a build with sanitizers, which need more themselves, they fail.
+ */
+int worker_sandbox(int keep_fd, struct err *err);
+
+/* For tests: the child that runs now, 0 = none. */
+pid_t worker_child_pid(const struct worker *w);
