@@ -20,7 +20,14 @@ struct host {
 	uint64_t perf_mlock_bytes;   /* perf_event_mlock_kb */
 	bool pmu;                    /* a hardware cycles event opens */
 	bool software_clock;         /* a cpu-clock event opens on ourselves */
-	bool can_bpf;                /* a trivial program loads */
+	bool can_bpf;                /* a trivial program loads and attaches to a perf event */
+	int bpf_error;               /* errno of the load, 0 = it loads */
+	int bpf_attach_error;        /* errno of the attach; ENOSYS before 5.15 */
+	bool bpf_tracepoint, bpf_raw_tracepoint, bpf_uprobe; /* programs of these kinds load */
+	bool bpf_jit;                /* programs are compiled, not interpreted */
+	bool kernel_clock;           /* cpu-clock opens with kernel samples too */
+	bool any_process;            /* cpu-clock opens on a whole CPU: every process may be sampled */
+	bool kernel_symbols;         /* /proc/kallsyms shows us addresses */
 	int cgroup_version;          /* 0 none, 1, 2, 3 = hybrid */
 	int yama;                    /* ptrace_scope, -1 = none */
 	uint32_t cpus;               /* online */

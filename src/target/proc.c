@@ -1,0 +1,450 @@
+#include "target/proc.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/map.h"
+#include "base/str.h"
+
+/* A line of maps is its path and less than 100 bytes; the kernel gives at most PATH_MAX of path, and
+ * four bytes for an escaped one. */
+enum { PROC_LINE_MAX = 4 * PATH_MAX + 256, PROC_COMMAND_MAX = 1 << 20 };
+
+/* A process that is gone shows as ENOENT (open), ESRCH (read) or ENODEV, after the moment. */
+static int gone(int code)
+{
+	return code == ENOENT || code == ENODEV ? -ESRCH : -code;
+}
+
+/* --- maps --- */
+
+static bool parse_hex(const char **p, const char *end, uint64_t *ret)
+{
+	const char *s = *p;
+	uint64_t v = 0;
+
+	for (; s < end && isxdigit((unsigned char)*s); s++) {
+		if (v >> 60)
+			return false;
+		v = v << 4 | (uint64_t)(*s <= '9' ? *s - '0' : (*s | 32) - 'a' + 10);
+	}
+	if (s == *p)
+		return false;
+	*p = s;
+	*ret = v;
+	return true;
+}
+
+static bool parse_char(const char **p, const char *end, char c)
+{
+	if (*p >= end || **p != c)
+		return false;
+	++*p;
+	return true;
+}
+
+static bool parse_decimal(const char **p, const char *end, uint64_t *ret)
+{
+	const char *s = *p;
+	uint64_t v = 0;
+
+	for (; s < end && isdigit((unsigned char)*s); s++)
+		if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, (uint64_t)(*s - '0'), &v))
+			return false;
+	if (s == *p)
+		return false;
+	*p = s;
+	*ret = v;
+	return true;
+}
+
+/* The kernel escapes one byte only, the newline, as \012. */
+static char *unescape_path(const char *s, size_t n)
+{
+	char *out = mem_alloc(n + 1);
+	size_t o = 0;
+
+	for (size_t i = 0; i < n && s[i]; i++) {
+		if (n - i >= 4 && !memcmp(s + i, "\\012", 4)) {
+			out[o++] = '\n';
+			i += 3;
+		} else {
+			out[o++] = s[i];
+		}
+	}
+	return out;
+}
+
+/*
+ *	7f1c2a000000-7f1c2a028000 r-xp 00028000 fd:01 1234       /usr/lib/libc.so.6
+ */
+static bool parse_mapping(const char *line, const char *end, bool executable_only, struct proc_mapping *m,
+			  bool *ret_wanted)
+{
+	const char *p = line, *flags;
+	uint64_t major, minor;
+
+	*m = (struct proc_mapping){ 0 };
+	if (!parse_hex(&p, end, &m->start) || !parse_char(&p, end, '-') || !parse_hex(&p, end, &m->end) ||
+	    !parse_char(&p, end, ' ') || m->start >= m->end)
+		return false;
+	flags = p;
+	if (end - p < 5 || p[4] != ' ')
+		return false;
+	p += 5;
+	if (!parse_hex(&p, end, &m->offset) || !parse_char(&p, end, ' ') || !parse_hex(&p, end, &major) ||
+	    !parse_char(&p, end, ':') || !parse_hex(&p, end, &minor) || !parse_char(&p, end, ' ') ||
+	    !parse_decimal(&p, end, &m->inode))
+		return false;
+	if (major > UINT32_MAX || minor > UINT32_MAX || (p < end && *p != ' '))
+		return false;
+	m->writable = flags[1] == 'w';
+	m->executable = flags[2] == 'x';
+	m->device_major = major;
+	m->device_minor = minor;
+	*ret_wanted = m->executable || !executable_only;
+	if (!*ret_wanted)
+		return true;
+	/* The path begins with "/", "[" or a word; only the padding before it is not its own. */
+	while (p < end && *p == ' ')
+		p++;
+	m->path = unescape_path(p, end - p);
+	return true;
+}
+
+static size_t parse_lines(const char *text, size_t n, bool executable_only, struct proc_maps *maps)
+{
+	const char *p = text, *end = text + n;
+	size_t bad = 0;
+
+	while (p < end) {
+		const char *newline = memchr(p, '\n', end - p);
+		const char *stop = newline ? newline : end;
+		struct proc_mapping m;
+		bool wanted;
+
+		if (!parse_mapping(p, stop, executable_only, &m, &wanted))
+			bad += stop > p;
+		else if (wanted)
+			vec_push(&maps->list, m);
+		p = stop + 1;
+	}
+	return bad;
+}
+
+size_t proc_maps_parse(const char *text, size_t n, struct proc_maps *ret)
+{
+	*ret = (struct proc_maps){ 0 };
+	return parse_lines(text, n, false, ret);
+}
+
+/* Read and parsed in pieces: a process may have a million mappings, of which few are code. */
+int proc_maps_read(pid_t pid, bool executable_only, struct proc_maps *ret)
+{
+	enum { CAPACITY = 64 * 1024 };
+	_Static_assert(CAPACITY > 2 * PROC_LINE_MAX, "a line must fit");
+	_cleanup_free_ char *data = mem_alloc(CAPACITY);
+	_cleanup_fd_ int fd = -1;
+	char path[64];
+	size_t n = 0;
+
+	*ret = (struct proc_maps){ 0 };
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return gone(errno);
+	for (;;) {
+		ssize_t r = read(fd, data + n, CAPACITY - n);
+		const char *last;
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0) {
+			int code = errno;
+
+			proc_maps_done(ret);
+			return gone(code);
+		}
+		n += r;
+		last = memrchr(data, '\n', n);
+		if (!r || (!last && n == CAPACITY)) {
+			parse_lines(data, n, executable_only, ret);
+			n = 0;
+			if (!r)
+				return 0;
+		} else if (last) {
+			size_t whole = last + 1 - data;
+
+			parse_lines(data, whole, executable_only, ret);
+			memmove(data, data + whole, n - whole);
+			n -= whole;
+		}
+	}
+}
+
+void proc_maps_done(struct proc_maps *m)
+{
+	for (size_t i = 0; i < m->list.n; i++)
+		free(m->list.v[i].path);
+	vec_done(&m->list);
+}
+
+/* --- lists of processes and threads --- */
+
+static int list_numbers(const char *path, struct proc_ids *ret)
+{
+	struct dirent *e;
+	DIR *dir;
+
+	*ret = (struct proc_ids){ 0 };
+	dir = opendir(path);
+	if (!dir)
+		return gone(errno);
+	while ((errno = 0, e = readdir(dir))) {
+		uint64_t id;
+
+		if (!str_parse_uint(e->d_name, 1, INT_MAX, &id))
+			vec_push(&ret->list, (pid_t)id);
+	}
+	if (errno) {
+		int code = errno;
+
+		closedir(dir);
+		vec_done(&ret->list);
+		return gone(code);
+	}
+	closedir(dir);
+	return 0;
+}
+
+int proc_list(struct proc_ids *ret)
+{
+	return list_numbers("/proc", ret);
+}
+
+int proc_threads(pid_t pid, struct proc_ids *ret)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	return list_numbers(path, ret);
+}
+
+/* One pass over all processes: /proc/PID/task/TID/children is optional in kernels, and would be a file
+ * for each thread. */
+int proc_children(pid_t pid, struct proc_ids *ret)
+{
+	struct proc_ids all;
+	pid_t *parents;
+	struct map family = { 0 };
+	int r;
+
+	*ret = (struct proc_ids){ 0 };
+	r = proc_list(&all);
+	if (r)
+		return r;
+	parents = mem_resize(NULL, all.list.n + 1, sizeof(*parents));
+	for (size_t i = 0; i < all.list.n; i++) {
+		struct proc_stat s;
+
+		parents[i] = proc_stat(all.list.v[i], &s) ? 0 : s.parent;
+	}
+	map_put(&family, pid, 1);
+	/* A child's pid may be below its parent's, once pids have wrapped: until nothing is added. */
+	for (bool grew = true; grew;) {
+		grew = false;
+		for (size_t i = 0; i < all.list.n; i++) {
+			if (!map_get(&family, parents[i]) || map_get(&family, all.list.v[i]))
+				continue;
+			map_put(&family, all.list.v[i], 1);
+			vec_push(&ret->list, all.list.v[i]);
+			grew = true;
+		}
+	}
+	map_done(&family);
+	free(parents);
+	vec_done(&all.list);
+	return 0;
+}
+
+/* --- one process --- */
+
+static int read_small(const char *path, char *out, size_t size)
+{
+	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return gone(errno);
+	n = fd_read_all(fd, out, size - 1);
+	if (n < 0)
+		return gone(-n);
+	out[n] = 0;
+	return n ? 0 : -ESRCH;
+}
+
+/* The name stands in parentheses and may hold any byte, parentheses and newlines too: it ends at the
+ * last one. */
+static int read_stat(const char *path, struct proc_stat *ret)
+{
+	long hz = sysconf(_SC_CLK_TCK), page = sysconf(_SC_PAGESIZE);
+	unsigned long long minor, major, user, system, start;
+	char text[2048], *open, *close;
+	long threads, rss;
+	size_t n;
+	int r;
+
+	*ret = (struct proc_stat){ 0 };
+	r = read_small(path, text, sizeof(text));
+	if (r)
+		return r;
+	open = strchr(text, '(');
+	close = strrchr(text, ')');
+	if (!open || !close || close < open)
+		return -EINVAL;
+	n = MIN((size_t)(close - open - 1), sizeof(ret->name) - 1);
+	memcpy(ret->name, open + 1, n);
+	ret->name[n] = 0;
+	/* Fields 3 to 24 of proc(5). */
+	if (sscanf(close + 1,
+		   " %c %d %*d %*d %*d %*d %*u %llu %*u %llu %*u %llu %llu %*d %*d %*d %*d %ld %*d %llu %*u %ld",
+		   &ret->state, &ret->parent, &minor, &major, &user, &system, &threads, &start, &rss) != 9)
+		return -EINVAL;
+	ret->cpu_ns = (uint64_t)(user + system) * (1000000000 / (hz > 0 ? hz : 100));
+	ret->start_ticks = start;
+	ret->minor_faults = minor;
+	ret->major_faults = major;
+	ret->threads = threads > 0 ? threads : 0;
+	ret->rss_bytes = rss > 0 ? (uint64_t)rss * page : 0;
+	return 0;
+}
+
+int proc_stat(pid_t pid, struct proc_stat *ret)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	return read_stat(path, ret);
+}
+
+int proc_thread_stat(pid_t pid, pid_t tid, struct proc_stat *ret)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	return read_stat(path, ret);
+}
+
+int proc_schedstat(pid_t pid, pid_t tid, uint64_t *ret_cpu_ns, uint64_t *ret_queue_ns)
+{
+	unsigned long long cpu, queue;
+	char path[96], text[128];
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, tid);
+	r = read_small(path, text, sizeof(text));
+	if (r)
+		return r;
+	if (sscanf(text, "%llu %llu", &cpu, &queue) != 2)
+		return -EINVAL;
+	*ret_cpu_ns = cpu;
+	*ret_queue_ns = queue;
+	return 0;
+}
+
+/* The value of "Key:" at the start of a line, NULL if there is none. */
+static const char *status_field(const char *text, const char *key)
+{
+	size_t n = strlen(key);
+
+	for (const char *p = text; p; p = strchr(p, '\n')) {
+		p += *p == '\n';
+		if (!strncmp(p, key, n) && p[n] == ':')
+			return p + n + 1;
+	}
+	return NULL;
+}
+
+int proc_status(pid_t pid, struct proc_status *ret)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *f;
+	char path[64];
+	int r;
+
+	*ret = (struct proc_status){ 0 };
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	r = fd_read_path(path, 1 << 20, &text, NULL);
+	if (r)
+		return gone(-r);
+	f = status_field(text, "Uid");
+	if (!f || sscanf(f, "%u %u", &ret->uid, &ret->euid) != 2)
+		return -ESRCH;
+	f = status_field(text, "Tgid");
+	ret->tgid = f ? atoi(f) : pid;
+	ret->inner_pid = ret->tgid;
+	f = status_field(text, "NSpid");
+	if (f) { /* one number for each namespace, the innermost last */
+		int used, id;
+
+		while (sscanf(f, "%*[ \t]%d%n", &id, &used) == 1) {
+			ret->inner_pid = id;
+			f += used;
+		}
+	}
+	f = status_field(text, "CapEff");
+	ret->cap_effective = f ? strtoull(f, NULL, 16) : 0;
+	f = status_field(text, "VmLck");
+	ret->vm_locked_bytes = f ? strtoull(f, NULL, 10) * 1024 : 0;
+	f = status_field(text, "Seccomp");
+	ret->seccomp = f ? atoi(f) : 0;
+	return 0;
+}
+
+char *proc_command(pid_t pid)
+{
+	_cleanup_free_ char *data = NULL;
+	_cleanup_fd_ int fd = -1;
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	/* A process chooses its own command line; what is past a megabyte is of no use to a person. */
+	data = mem_alloc(PROC_COMMAND_MAX + 1);
+	n = fd_read_all(fd, data, PROC_COMMAND_MAX);
+	if (n < 0)
+		return NULL;
+	while (n && !data[n - 1])
+		n--;
+	for (ssize_t i = 0; i < n; i++)
+		if (!data[i])
+			data[i] = ' ';
+	return mem_strndup(data, n);
+}
+
+char *proc_exe(pid_t pid)
+{
+	static const char suffix[] = " (deleted)";
+	char path[64], target[PATH_MAX + 32];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n <= 0)
+		return NULL;
+	target[n] = 0;
+	if (str_ends(target, suffix))
+		target[n - (sizeof(suffix) - 1)] = 0;
+	return mem_strdup(target);
+}
