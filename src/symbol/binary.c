@@ -1,0 +1,240 @@
+/*
+ * binary.c - a binary's cached names are merged with what is new.
+ *
+ * A cache entry says from what it was made (enum find_level). One made from
+ * debug information answers at once, without a look at any file; one made from
+ * less is used only as long as nothing better is found. An address that is not
+ * there costs a look into the files: milliseconds where debug sections are
+ * plain, and where they are compressed too, because a plain copy is cached.
+ */
+#include "symbol/binary.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "symbol/cache.h"
+
+/* Below this unpacking is cheaper than the disk space. Above, the copy is not kept. */
+static const uint64_t plain_min_bytes = 16 << 20, plain_max_bytes = 4ULL << 30;
+enum { MAX_CACHED = 1 << 20 };
+
+/* The state of one module: which addresses are open, and all that will be cached. */
+struct work {
+	struct binary *b;
+	const uint64_t *addresses;
+	size_t n, named;
+	symbols_got_fn *got;
+	void *context;
+	char name[64];             /* in the cache, "" = not cached */
+	struct cache_names cached;
+	VEC(uint64_t) open;        /* addresses to look up, ascending */
+	VEC(size_t) open_index;
+	struct names_builder fresh;
+};
+
+static void tell(struct work *w, size_t index, const struct symbols_call *calls, size_t count)
+{
+	w->named += count > 0;
+	w->got(w->context, index, calls, count);
+}
+
+static void got_fresh(void *context, size_t index, const struct symbols_call *calls, size_t count)
+{
+	struct work *w = context;
+
+	names_builder_add(&w->fresh, w->open.v[index], calls, count);
+	tell(w, w->open_index.v[index], calls, count);
+}
+
+/* Answers what the cache knows; the rest is open. */
+static void use_cached(struct work *w)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		struct symbols_call calls[NAMES_MAX_DEPTH];
+		uint32_t at;
+
+		if (w->cached.data && names_find(&w->cached.names, w->addresses[i], &at)) {
+			tell(w, i, calls, names_calls(&w->cached.names, at, calls, NAMES_MAX_DEPTH));
+		} else {
+			vec_push(&w->open, w->addresses[i]);
+			vec_push(&w->open_index, i);
+		}
+	}
+}
+
+static bool all_cached(const struct work *w)
+{
+	uint32_t at;
+
+	for (size_t i = 0; i < w->n; i++)
+		if (!names_find(&w->cached.names, w->addresses[i], &at))
+			return false;
+	return true;
+}
+
+/* Both are sorted: merges what was cached with what is new. */
+static void save(struct work *w, enum find_level level)
+{
+	struct names old = w->cached.names;
+	struct names_builder all;
+	struct names fresh;
+	struct buf packed = { 0 };
+
+	/* What a poorer file says must not stand among what debug information said. */
+	if (level < w->cached.level)
+		return;
+	if (!w->name[0] || !w->fresh.addresses.n || w->fresh.addresses.n + old.count > MAX_CACHED)
+		return;
+	if (!names_builder_pack(&w->fresh, &packed) || !names_open(packed.data, packed.n, &fresh)) {
+		buf_done(&packed);
+		return;
+	}
+	names_builder_init(&all);
+	for (uint32_t i = 0, k = 0; i < old.count || k < fresh.count;) {
+		struct symbols_call calls[NAMES_MAX_DEPTH];
+		bool from_old = k == fresh.count ||
+				(i < old.count && old.addresses[i] < fresh.addresses[k]);
+		const struct names *from = from_old ? &old : &fresh;
+		uint32_t at = from_old ? i++ : k++;
+
+		names_builder_add(&all, from->addresses[at], calls,
+				  names_calls(from, at, calls, NAMES_MAX_DEPTH));
+	}
+	cache_write_names(w->b->find.cache, w->name, level, &all);
+	names_builder_done(&all);
+	buf_done(&packed);
+}
+
+/* Puts the plain copy of *fd in its place, made now if it is not there yet. False if there is none. */
+static bool use_plain(struct find *f, int *fd)
+{
+	struct worker_identity id, copy_id;
+	struct cache_new copy = { .fd = -1 };
+	char hex[41], name[64];
+	int r;
+
+	if (!f->cache || f->no_dwarf || f->level < FIND_LINES || f->build_id_size < 2 || *fd < 0 ||
+	    worker_identify(f->worker, *fd, &id, NULL) || !id.compressed ||
+	    id.unpacked_bytes < plain_min_bytes || id.unpacked_bytes > plain_max_bytes)
+		return false;
+	snprintf(name, sizeof(name), "%s.plain", find_hex(hex, f->build_id, f->build_id_size));
+	copy.fd = cache_open_file(f->cache, name);
+	if (copy.fd >= 0 && (worker_identify(f->worker, copy.fd, &copy_id, NULL) || copy_id.compressed ||
+			     copy_id.build_id_size != f->build_id_size ||
+			     memcmp(copy_id.build_id, f->build_id, f->build_id_size))) {
+		fd_close(&copy.fd);
+		cache_remove_file(f->cache, name);
+	}
+	if (copy.fd < 0) {
+		if (id.unpacked_bytes > cache_free_bytes(f->cache) / 2 || cache_create_file(f->cache, &copy))
+			return false;
+		r = worker_unpack(f->worker, *fd, copy.fd, NULL);
+		if (!r)
+			r = cache_keep_file(f->cache, &copy, name);
+		else
+			cache_drop_file(f->cache, &copy);
+		if (r < 0) {
+			fd_close(&copy.fd);
+			return false;
+		}
+	}
+	close(*fd);
+	*fd = copy.fd;
+	return true;
+}
+
+/* Looks into the files for what is still open. */
+static void resolve_open(struct work *w)
+{
+	struct binary *b = w->b;
+	struct find *f = &b->find;
+	struct worker_files files = { .main = f->main, .keep_hash = b->keep_hash, .no_dwarf = f->no_dwarf };
+	struct err err = { 0 };
+	int r = -ENOENT;
+
+	if (f->main >= 0 && w->open.n) {
+		/* The file with the debug information is the one that may be compressed. */
+		if (f->debug >= 0) {
+			use_plain(f, &f->debug);
+		} else if (f->main_info.debug_info) {
+			f->debug = fcntl(f->main, F_DUPFD_CLOEXEC, 3);
+			if (!use_plain(f, &f->debug))
+				fd_close(&f->debug);
+		}
+		files.debug = f->debug;
+		files.alt = f->alt;
+		r = worker_symbolize(f->worker, &files, w->open.v, w->open.n, got_fresh, w, &err);
+		if (r < 0)
+			snprintf(b->problem, sizeof(b->problem), "no symbols for %s: %s", f->path, err.text);
+	}
+	if (r < 0)
+		for (size_t i = 0; i < w->open.n; i++)
+			tell(w, w->open_index.v[i], NULL, 0);
+}
+
+static void explain(struct work *w)
+{
+	struct binary *b = w->b;
+	struct find *f = &b->find;
+	char hex[41];
+
+	if (w->named * 2 >= w->n) {
+		b->problem[0] = 0;
+	} else if (!b->problem[0] && f->why[0]) {
+		snprintf(b->problem, sizeof(b->problem), "%s", f->why);
+	} else if (!b->problem[0] && f->level < FIND_SYMBOLS) {
+		snprintf(b->problem, sizeof(b->problem), "%s symbols for %s: it is stripped; pass --symbols FILE "
+			 "(an unstripped build%s%s)", w->named ? "few" : "no", f->path,
+			 f->build_id_size ? " with build-id " : "",
+			 find_hex(hex, f->build_id, f->build_id_size));
+	} else if (!b->problem[0]) {
+		snprintf(b->problem, sizeof(b->problem), "%s symbols for %s: its symbol table does not cover the "
+			 "code that ran", w->named ? "few" : "no", f->path);
+	}
+}
+
+void binary_resolve(struct binary *b, const uint64_t *addresses, size_t n, symbols_got_fn *got, void *context)
+{
+	struct find *f = &b->find;
+	struct work w = { .b = b, .addresses = addresses, .n = n, .got = got, .context = context };
+	enum find_level best = f->no_dwarf ? FIND_SYMBOLS : FIND_LINES;
+	int kept = f->main;
+	char hex[41];
+
+	b->problem[0] = 0;
+	if (f->cache && f->build_id_size >= 8) {
+		snprintf(w.name, sizeof(w.name), "%s%s%s.names", find_hex(hex, f->build_id, f->build_id_size),
+			 f->no_dwarf ? ".table" : "", b->keep_hash ? ".hash" : "");
+		if (cache_read_names(f->cache, w.name, &w.cached) < 0)
+			w.cached = (struct cache_names){ 0 };
+	}
+	names_builder_init(&w.fresh);
+	f->debug = f->alt = -1;
+	if (w.cached.data && w.cached.level >= best && all_cached(&w)) {
+		f->level = w.cached.level;
+		fd_close(&kept);
+		f->main = -1;
+	} else {
+		find_files(f);
+		if (w.cached.data && w.cached.level < f->level)
+			cache_names_done(&w.cached);
+	}
+	use_cached(&w);
+	if (w.open.n)
+		resolve_open(&w);
+	save(&w, f->level);
+	explain(&w);
+	find_done(f);
+	names_builder_done(&w.fresh);
+	cache_names_done(&w.cached);
+	vec_done(&w.open);
+	vec_done(&w.open_index);
+}

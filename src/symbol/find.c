@@ -1,0 +1,370 @@
+#include "symbol/find.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "symbol/cache.h"
+#include "symbol/debuginfod.h"
+#include "target/open.h"
+
+enum { MAX_SIBLINGS = 256 };
+
+char *find_hex(char out[41], const uint8_t *build_id, uint8_t size)
+{
+	for (unsigned i = 0; i < size && i < 20; i++)
+		sprintf(out + 2 * i, "%02x", build_id[i]);
+	out[2 * MIN(size, 20)] = 0;
+	return out;
+}
+
+static bool same_id(const uint8_t *a, uint8_t a_size, const uint8_t *b, uint8_t b_size)
+{
+	return a_size && a_size == b_size && !memcmp(a, b, a_size);
+}
+
+static bool is_module(const struct find *f, const struct symbols_info *info)
+{
+	return same_id(info->build_id, info->build_id_size, f->build_id, f->build_id_size);
+}
+
+static enum find_level level_of(const struct symbols_info *info, bool no_dwarf)
+{
+	if (info->debug_info && !no_dwarf)
+		return FIND_LINES;
+	if (info->symtab || info->minidebug)
+		return FIND_SYMBOLS;
+	return info->dynsym ? FIND_EXPORTS : FIND_NOTHING;
+}
+
+static enum find_level level_wanted(const struct find *f)
+{
+	return f->no_dwarf ? FIND_SYMBOLS : FIND_LINES;
+}
+
+/* The module's own file, where it was; a sentence in why when it is another by now. */
+static bool take_main(struct find *f, int fd)
+{
+	struct err err = { 0 };
+	struct stat st;
+	int r = worker_inspect(f->worker, fd, &f->main_info, &err);
+
+	if (r < 0) {
+		snprintf(f->why, sizeof(f->why), "no symbols for %s: %.300s", f->path, err.text);
+		return false;
+	}
+	if (f->build_id_size ? !is_module(f, &f->main_info)
+			     : f->recorded_wall_ns && !fstat(fd, &st) &&
+				       st.st_mtim.tv_sec * 1000000000ULL > f->recorded_wall_ns) {
+		char hex[41];
+
+		snprintf(f->why, sizeof(f->why), "%s was replaced since it started (%s%s): pass --symbols FILE with "
+			 "the build that ran", f->path, f->build_id_size ? "it ran with build-id " : "it is newer than "
+			 "the recording", find_hex(hex, f->build_id, f->build_id_size));
+		return false;
+	}
+	f->main = fd;
+	f->level = level_of(&f->main_info, f->no_dwarf);
+	f->why[0] = 0;
+	return true;
+}
+
+static void find_main(struct find *f)
+{
+	int kept = f->main, fd;
+
+	f->main = -1;
+	if (kept >= 0) {
+		/* It is the very file that was mapped, whatever its path leads to now. */
+		if (!worker_inspect(f->worker, kept, &f->main_info, NULL) &&
+		    (!f->build_id_size || is_module(f, &f->main_info))) {
+			f->main = kept;
+			f->level = level_of(&f->main_info, f->no_dwarf);
+			return;
+		}
+		close(kept);
+	}
+	if (f->path[0] != '/')
+		return;
+	if (f->pid && !target_open_path(f->pid, f->path, &fd, NULL)) {
+		if (take_main(f, fd))
+			return;
+		close(fd);
+	}
+	if (!target_open_host(f->path, &fd, NULL)) {
+		if (take_main(f, fd))
+			return;
+		close(fd);
+	}
+	if (!f->why[0])
+		snprintf(f->why, sizeof(f->why), "no symbols for %s: the file is gone or cannot be read", f->path);
+}
+
+/* --- debug files --- */
+
+static bool crc_matches(int fd, uint32_t want)
+{
+	_cleanup_free_ uint8_t *buffer = mem_alloc(1 << 20);
+	uint32_t crc = 0;
+	off_t at = 0;
+	ssize_t r;
+
+	while ((r = pread(fd, buffer, 1 << 20, at)) > 0) {
+		crc = crc32_z(crc, buffer, r);
+		at += r;
+	}
+	return !r && crc == want;
+}
+
+static bool same_file(int a, int b)
+{
+	struct stat x, y;
+
+	return a >= 0 && !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Takes fd when it is the module's debug file and knows more than what there is. */
+static bool take_debug(struct find *f, int fd, bool by_link)
+{
+	struct symbols_info info;
+	enum find_level level;
+
+	if (same_file(f->main, fd) || worker_inspect(f->worker, fd, &info, NULL))
+		return false;
+	if (!is_module(f, &info) &&
+	    !(by_link && !(info.build_id_size && f->build_id_size) && crc_matches(fd, f->main_info.debuglink_crc)))
+		return false;
+	level = level_of(&info, f->no_dwarf);
+	if (level <= f->level)
+		return false;
+	fd_close(&f->debug);
+	f->debug = fd;
+	f->debug_info = info;
+	f->level = level;
+	return true;
+}
+
+static bool enough(const struct find *f)
+{
+	return f->level >= level_wanted(f);
+}
+
+static void try_debug(struct find *f, bool in_target, bool by_link, const char *path)
+{
+	int fd, r;
+
+	if (enough(f) || (in_target && !f->pid))
+		return;
+	r = in_target ? target_open_path(f->pid, path, &fd, NULL) : target_open_host(path, &fd, NULL);
+	if (!r && !take_debug(f, fd, by_link))
+		close(fd);
+}
+
+static void try_everywhere(struct find *f, bool by_link, const char *folder, const char *a, const char *b)
+{
+	_cleanup_free_ char *path = mem_printf("%s%s%s", folder, a, b);
+
+	try_debug(f, true, by_link, path);
+	try_debug(f, false, by_link, path);
+}
+
+static void search_index(struct find *f)
+{
+	for (size_t i = 0; i < f->index->files.n && !enough(f); i++) {
+		struct find_entry *e = &f->index->files.v[i];
+
+		if (same_id(e->id.build_id, e->id.build_id_size, f->build_id, f->build_id_size))
+			try_debug(f, false, false, e->path);
+	}
+}
+
+/* A module without a build-id: only a file that the user named, of the same name, without one too. */
+static void search_named(struct find *f)
+{
+	const char *slash = strrchr(f->path, '/'), *base = slash ? slash + 1 : f->path;
+
+	for (size_t i = 0; i < f->index->files.n && !f->build_id_size && !enough(f); i++) {
+		struct find_entry *e = &f->index->files.v[i];
+		const char *name = strrchr(e->path, '/');
+		struct symbols_info info;
+		int fd;
+
+		name = name ? name + 1 : e->path;
+		if (!e->named || e->id.build_id_size || strncmp(name, base, strlen(base)) ||
+		    target_open_host(e->path, &fd, NULL))
+			continue;
+		e->used = true;
+		if (worker_inspect(f->worker, fd, &info, NULL) || level_of(&info, f->no_dwarf) <= f->level) {
+			close(fd);
+			continue;
+		}
+		fd_close(&f->debug);
+		f->debug = fd;
+		f->debug_info = info;
+		f->level = level_of(&info, f->no_dwarf);
+	}
+}
+
+static void search_build_id(struct find *f)
+{
+	char hex[41], part[64];
+
+	if (f->build_id_size < 2)
+		return;
+	find_hex(hex, f->build_id, f->build_id_size);
+	snprintf(part, sizeof(part), "%.2s/%s", hex, hex + 2);
+	try_everywhere(f, false, "/usr/lib/debug/.build-id/", part, ".debug");
+}
+
+static void search_link(struct find *f)
+{
+	const char *link = f->main_info.debuglink, *slash = strrchr(f->path, '/');
+	_cleanup_free_ char *folder = slash ? mem_strndup(f->path, slash - f->path + 1) : NULL;
+	_cleanup_free_ char *below = folder ? mem_printf("/usr/lib/debug%s", folder) : NULL;
+
+	if (!folder || f->main < 0)
+		return;
+	if (link[0]) {
+		try_everywhere(f, true, folder, "", link);
+		try_everywhere(f, true, folder, ".debug/", link);
+		try_everywhere(f, true, below, "", link);
+	}
+	try_everywhere(f, false, f->path, "", ".debug");
+	try_everywhere(f, false, f->path, "", ".dbg");
+}
+
+/*
+ * Builds leave the unstripped program beside the stripped one, or in deps/
+ * (cargo). Only where the host's file at this path is the module itself: then
+ * the folder is the host's, and nobody leads us elsewhere.
+ */
+static void search_siblings(struct find *f)
+{
+	static const char *const below[] = { "", "deps/" };
+	const char *slash = strrchr(f->path, '/');
+	_cleanup_fd_ int host = -1;
+	unsigned looked = 0;
+
+	if (enough(f) || !slash || f->main < 0 || !f->build_id_size || target_open_host(f->path, &host, NULL) ||
+	    !same_file(f->main, host))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(below); i++) {
+		_cleanup_free_ char *folder = mem_printf("%.*s%s", (int)(slash - f->path + 1), f->path, below[i]);
+		DIR *dir = opendir(folder);
+		struct dirent *e;
+
+		while (dir && looked < MAX_SIBLINGS && (e = readdir(dir))) {
+			_cleanup_free_ char *path = NULL;
+
+			/* cargo writes my-node as deps/my_node-HASH. */
+			if (e->d_type != DT_REG || strncasecmp(e->d_name, slash + 1, MIN(strlen(slash + 1), 2)))
+				continue;
+			path = mem_printf("%s%s", folder, e->d_name);
+			looked++;
+			try_debug(f, false, false, path);
+		}
+		if (dir)
+			closedir(dir);
+	}
+}
+
+static void search_servers(struct find *f)
+{
+	char hex[41], name[64], why[256] = "";
+	int fd;
+
+	if (enough(f) || !f->debuginfod || f->build_id_size < 2)
+		return;
+	find_hex(hex, f->build_id, f->build_id_size);
+	snprintf(name, sizeof(name), "%s.debuginfo", hex);
+	fd = f->cache ? cache_open_file(f->cache, name) : -ENOENT;
+	if (fd < 0)
+		fd = debuginfod_fetch(f->cache, hex, name, why, sizeof(why));
+	/* A server that does not answer is not waited for again. */
+	f->debuginfod = fd >= 0 || fd == -ENOENT;
+	if (fd >= 0 && !take_debug(f, fd, false))
+		close(fd);
+	if (why[0])
+		snprintf(f->why, sizeof(f->why), "%s", why);
+}
+
+/* --- what dwz moved to a file that several share --- */
+
+static bool try_alt(struct find *f, bool in_target, const char *path, const struct symbols_info *of)
+{
+	struct worker_identity id;
+	int fd, r;
+
+	if (f->alt >= 0 || (in_target && !f->pid))
+		return f->alt >= 0;
+	r = in_target ? target_open_path(f->pid, path, &fd, NULL) : target_open_host(path, &fd, NULL);
+	if (r < 0)
+		return false;
+	if (worker_identify(f->worker, fd, &id, NULL) ||
+	    !same_id(id.build_id, id.build_id_size, of->alt_build_id, of->alt_build_id_size)) {
+		close(fd);
+		return false;
+	}
+	f->alt = fd;
+	return true;
+}
+
+static void find_alt(struct find *f)
+{
+	const struct symbols_info *of = f->debug >= 0 ? &f->debug_info : &f->main_info;
+	const char *base = strrchr(of->altlink, '/');
+	char hex[41];
+
+	if (f->no_dwarf || !of->altlink[0] || of->alt_build_id_size < 2)
+		return;
+	find_hex(hex, of->alt_build_id, of->alt_build_id_size);
+	for (int in_target = 1; in_target >= 0; in_target--) {
+		_cleanup_free_ char *by_id = mem_printf("/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
+		_cleanup_free_ char *dwz = mem_printf("/usr/lib/debug/.dwz/%s", base ? base + 1 : of->altlink);
+		_cleanup_free_ char *dwz_arch = mem_printf("/usr/lib/debug/.dwz/x86_64-linux-gnu/%s",
+							   base ? base + 1 : of->altlink);
+
+		if (of->altlink[0] == '/' && try_alt(f, in_target, of->altlink, of))
+			return;
+		if (try_alt(f, in_target, by_id, of) || try_alt(f, in_target, dwz, of) ||
+		    try_alt(f, in_target, dwz_arch, of))
+			return;
+	}
+}
+
+void find_files(struct find *f)
+{
+	f->debug = f->alt = -1;
+	f->level = FIND_NOTHING;
+	find_main(f);
+	search_index(f);
+	search_named(f);
+	search_build_id(f);
+	search_link(f);
+	search_siblings(f);
+	search_servers(f);
+	find_alt(f);
+	/* A debug file alone names the code as well. */
+	if (f->main < 0 && f->debug >= 0) {
+		f->main = f->debug;
+		f->main_info = f->debug_info;
+		f->debug = -1;
+	}
+}
+
+void find_done(struct find *f)
+{
+	fd_close(&f->main);
+	fd_close(&f->debug);
+	fd_close(&f->alt);
+}

@@ -1,0 +1,62 @@
+/*
+ * find.h - the files that hold a module's symbols: itself, its debug file, what dwz shared.
+ *
+ * A path that came from the target is opened only by way of target/open.h. A
+ * file is taken when its build-id is the module's; without build-ids a debug
+ * file needs the CRC of the link to it, and the module itself a time of change
+ * before the recording.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/vec.h"
+#include "elf/worker.h"
+
+struct cache;
+struct err;
+
+/* What the files found can tell. */
+enum find_level { FIND_NOTHING, FIND_EXPORTS, FIND_SYMBOLS, FIND_LINES };
+
+/* The files of --symbols, each looked at once. */
+struct find_entry {
+	char *path;
+	bool named;     /* by the user, rather than found in a folder */
+	bool used;      /* some module has its build-id */
+	struct worker_identity id;
+};
+struct find_index {
+	VEC(struct find_entry) files;
+	VEC(char *) problems; /* sentences: what could not be opened */
+};
+void find_index_build(struct find_index *index, struct worker *w, const char *const *paths);
+void find_index_done(struct find_index *index);
+
+struct find {
+	/* what to look for */
+	struct worker *worker;
+	struct cache *cache;       /* may be NULL */
+	struct find_index *index;
+	pid_t pid;                 /* a process that maps it, 0 = none alive */
+	const char *path;          /* as that process sees it */
+	const uint8_t *build_id;
+	uint8_t build_id_size;
+	uint64_t recorded_wall_ns; /* 0 = unknown */
+	bool no_dwarf;
+	bool debuginfod;           /* ask servers; false afterwards when they do not answer */
+
+	/* what was found */
+	int main, debug, alt;      /* -1 = none */
+	struct symbols_info main_info, debug_info;
+	enum find_level level;
+	char why[512];             /* a sentence about what was refused, "" = nothing was */
+};
+
+/* main may be set already (a kept descriptor) and is then taken over. */
+void find_files(struct find *f);
+void find_done(struct find *f);
+
+char *find_hex(char out[41], const uint8_t *build_id, uint8_t size);

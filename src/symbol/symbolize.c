@@ -1,0 +1,398 @@
+#include "symbol/symbolize.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "elf/demangle.h"
+#include "elf/names.h"
+#include "elf/worker.h"
+#include "profile/profile.h"
+#include "symbol/binary.h"
+#include "symbol/cache.h"
+#include "symbol/find.h"
+#include "symbol/jit.h"
+#include "symbol/jitfile.h"
+#include "symbol/kallsyms.h"
+#include "symbol/live.h"
+
+struct symbolizer {
+	struct symbolize_options options;
+	struct worker *worker;
+	bool own_worker;
+	struct map kept; /* module to descriptor */
+};
+
+struct symbolizer *symbolizer_new(const struct symbolize_options *options, struct worker *worker)
+{
+	struct symbolizer *s = mem_alloc(sizeof(*s));
+
+	if (options)
+		s->options = *options;
+	s->worker = worker ? worker : worker_new();
+	s->own_worker = !worker;
+	return s;
+}
+
+void symbolizer_free(struct symbolizer *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->kept.capacity; i++)
+		if (s->kept.slots[i].used && (int)s->kept.slots[i].value >= 0)
+			close(s->kept.slots[i].value);
+	map_done(&s->kept);
+	if (s->own_worker)
+		worker_free(s->worker);
+	free(s);
+}
+
+void symbolizer_keep_file(struct symbolizer *s, uint32_t module, int fd)
+{
+	uint64_t *slot = map_put(&s->kept, module, (uint64_t)-1);
+
+	if ((int)*slot >= 0)
+		close(*slot);
+	*slot = fd;
+}
+
+/* A frame without a name. Frames of one module stand together, by address. */
+struct open_frame {
+	uint32_t module, frame;
+	uint64_t address;
+};
+
+/* One call of symbolize_profile. */
+struct run {
+	struct symbolizer *s;
+	struct profile *p;
+	struct cache *cache;
+	struct find_index index;
+	VEC(struct open_frame) frames;
+	uint64_t named, with_lines, inlined;
+	struct kallsyms *kernel;
+	bool kernel_tried;
+	struct map kernel_modules; /* string id of "[ext4]" to module */
+};
+
+static int compare_frames(const void *a, const void *b)
+{
+	const struct open_frame *x = a, *y = b;
+
+	if (x->module != y->module)
+		return x->module < y->module ? -1 : 1;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->frame < y->frame ? -1 : x->frame > y->frame;
+}
+
+static void add_problem(struct run *r, const char *sentence, uint64_t frames)
+{
+	_cleanup_free_ char *name = mem_printf("symbols.problem: %s", sentence);
+
+	profile_count(r->p, name, frames);
+}
+
+/* Gives one frame its calls, innermost first. module is whose code it is. */
+static void name_frame(struct run *r, uint32_t frame, uint32_t module, const struct symbols_call *calls,
+		       size_t count)
+{
+	struct profile_line lines[NAMES_MAX_DEPTH];
+	struct profile *p = r->p;
+	bool has_line = false;
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < count && n < ARRAY_LEN(lines); i++) {
+		struct profile_function f = { .module = module };
+
+		if (!calls[i].name[0])
+			continue;
+		f.name = profile_string(p, calls[i].name);
+		f.linkage = profile_string(p, calls[i].linkage);
+		f.file = profile_string(p, calls[i].file);
+		if (f.linkage == f.name)
+			f.linkage = 0;
+		has_line |= calls[i].line > 0;
+		lines[n++] = (struct profile_line){ .function = profile_function(p, &f),
+						    .line = calls[i].line, .inlined = i + 1 < count };
+	}
+	if (!n)
+		return;
+	profile_set_lines(p, frame, lines, n);
+	r->named++;
+	r->with_lines += has_line;
+	r->inlined += n > 1;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* "module+0x1234" for what has no name. */
+static void name_by_offset(struct run *r, const struct open_frame *f)
+{
+	struct profile *p = r->p;
+	const char *path = f->module < p->modules.n ? profile_str(p, p->modules.v[f->module].path) : "";
+	_cleanup_free_ char *name = mem_printf("%s+0x%llx", path[0] ? base_name(path) : "[unknown]",
+					       (unsigned long long)f->address);
+	struct profile_function function = { .name = profile_string(p, name), .module = f->module };
+	struct profile_line line = { .function = profile_function(p, &function) };
+
+	profile_set_lines(p, f->frame, &line, 1);
+}
+
+/* The frames of one module: their addresses once each, and which frames belong to each. */
+struct group {
+	struct run *run;
+	uint32_t module;
+	const struct open_frame *frames;
+	size_t n;
+	VEC(uint64_t) addresses;
+	VEC(size_t) first; /* frames[first[i] .. first[i + 1]) have addresses[i] */
+};
+
+static void got_names(void *context, size_t index, const struct symbols_call *calls, size_t count)
+{
+	struct group *g = context;
+
+	for (size_t i = g->first.v[index]; i < g->first.v[index + 1]; i++)
+		name_frame(g->run, g->frames[i].frame, g->module, calls, count);
+}
+
+/* --- ELF files --- */
+
+/* A copy of our own vdso: every process has the same. */
+static int vdso_file(void)
+{
+	const char *image = (const char *)getauxval(AT_SYSINFO_EHDR);
+	size_t size = 2 * sysconf(_SC_PAGESIZE);
+	int fd = image ? memfd_create("gasflame-vdso", MFD_CLOEXEC) : -1;
+
+	/* Its second page is not always there: write() then stops short instead of failing hard. */
+	if (fd >= 0 && write(fd, image, size) <= 0)
+		fd_close(&fd);
+	return fd;
+}
+
+static void resolve_file(struct group *g)
+{
+	struct run *r = g->run;
+	struct symbolizer *s = r->s;
+	const struct profile_module *m = &r->p->modules.v[g->module];
+	_cleanup_free_ char *path = mem_strdup(profile_str(r->p, m->path));
+	uint64_t *kept = map_get(&s->kept, g->module);
+	uint8_t build_id[20];
+	struct binary b = { .keep_hash = s->options.keep_hash };
+
+	memcpy(build_id, m->build_id, sizeof(build_id));
+	b.find = (struct find){ .worker = s->worker, .cache = r->cache, .index = &r->index, .main = -1,
+				.pid = live_pid_of_module(r->p, g->module), .path = path,
+				.build_id = build_id, .build_id_size = MIN(m->build_id_size, 20),
+				.recorded_wall_ns = r->p->start_wall_ns, .no_dwarf = s->options.no_inline,
+				.debuginfod = s->options.debuginfod };
+	if (kept && (int)*kept >= 0)
+		b.find.main = fcntl(*kept, F_DUPFD_CLOEXEC, 3);
+	else if (m->kind == MODULE_VDSO)
+		b.find.main = vdso_file();
+	binary_resolve(&b, g->addresses.v, g->addresses.n, got_names, g);
+	s->options.debuginfod = s->options.debuginfod && b.find.debuginfod;
+	if (b.problem[0])
+		add_problem(r, b.problem, g->n);
+}
+
+/* --- the kernel --- */
+
+static uint32_t kernel_module(struct run *r, uint32_t own, const char *name)
+{
+	uint32_t string = profile_string(r->p, name);
+	uint64_t *id = map_put(&r->kernel_modules, string, PROFILE_NONE);
+
+	if (!name[0])
+		return own;
+	for (uint32_t i = 0; *id == PROFILE_NONE && i < r->p->modules.n; i++)
+		if (r->p->modules.v[i].kind == MODULE_KERNEL && r->p->modules.v[i].path == string)
+			*id = i;
+	if (*id == PROFILE_NONE)
+		*id = profile_add_module(r->p, &(struct profile_module){ .path = string, .kind = MODULE_KERNEL,
+									 .process = PROFILE_NONE });
+	return *id;
+}
+
+static void resolve_kernel(struct group *g)
+{
+	struct run *r = g->run;
+
+	if (!r->kernel_tried) {
+		r->kernel_tried = true;
+		if (!live_kernel(r->p))
+			add_problem(r, "no kernel symbols: it was recorded on another machine, or before the last boot",
+				    g->n);
+		else if (kallsyms_read(&r->kernel) < 0)
+			add_problem(r, "no kernel symbols: /proc/kallsyms cannot be read", g->n);
+		else if (kallsyms_hidden(r->kernel))
+			add_problem(r, "no kernel symbols: /proc/kallsyms hides its addresses; run as root, or: sysctl "
+				    "kernel.kptr_restrict=0", g->n);
+	}
+	for (size_t i = 0; r->kernel && i < g->addresses.n; i++) {
+		const char *module, *name = kallsyms_find(r->kernel, g->addresses.v[i], &module);
+		struct symbols_call call = { .linkage = name ? name : "", .file = "" };
+		_cleanup_free_ char *readable = NULL;
+
+		if (!name)
+			continue;
+		readable = demangle(name, r->s->options.keep_hash ? DEMANGLE_KEEP_HASH : 0);
+		call.name = readable;
+		for (size_t k = g->first.v[i]; k < g->first.v[i + 1]; k++)
+			name_frame(r, g->frames[k].frame, kernel_module(r, g->module, module), &call, 1);
+	}
+}
+
+/* --- JIT --- */
+
+static void resolve_jit(struct group *g)
+{
+	struct run *r = g->run;
+	char why[512];
+	struct jit *j = jitfile_load(r->p, r->p->modules.v[g->module].process, why, sizeof(why));
+
+	if (j)
+		jit_resolve(j, g->addresses.v, g->addresses.n, got_names, g);
+	else
+		add_problem(r, why, g->n);
+	jit_free(j);
+}
+
+/* --- all --- */
+
+static void resolve_group(struct group *g)
+{
+	const struct open_frame *f = g->frames;
+	struct profile *p = g->run->p;
+
+	for (size_t i = 0; i < g->n; i++)
+		if (!i || f[i].address != f[i - 1].address) {
+			vec_push(&g->addresses, f[i].address);
+			vec_push(&g->first, i);
+		}
+	vec_push(&g->first, g->n);
+	if (g->module < p->modules.n)
+		switch (p->modules.v[g->module].kind) {
+		case MODULE_FILE:
+		case MODULE_VDSO:
+			resolve_file(g);
+			break;
+		case MODULE_KERNEL:
+			resolve_kernel(g);
+			break;
+		case MODULE_JIT:
+			resolve_jit(g);
+			break;
+		case MODULE_NONE:
+			break;
+		}
+	for (size_t i = 0; i < g->n; i++)
+		if (!p->frames.v[f[i].frame].line_count)
+			name_by_offset(g->run, &f[i]);
+	vec_done(&g->addresses);
+	vec_done(&g->first);
+}
+
+static void list_frames(struct run *r)
+{
+	for (uint32_t i = 0; i < r->p->frames.n; i++) {
+		const struct profile_frame *f = &r->p->frames.v[i];
+
+		if (!f->line_count && f->kind != FRAME_TRUNCATED)
+			vec_push(&r->frames, (struct open_frame){ f->module, i, f->address });
+	}
+	vec_sort(&r->frames, compare_frames);
+}
+
+/* A file that the user named must be that of a module, else they look at the wrong build. */
+static void check_named(struct run *r)
+{
+	struct profile *p = r->p;
+
+	for (size_t i = 0; i < r->index.problems.n; i++)
+		add_problem(r, r->index.problems.v[i], 0);
+	for (size_t i = 0; i < r->index.files.n; i++) {
+		struct find_entry *e = &r->index.files.v[i];
+		const struct profile_module *like = NULL;
+		char hex[41], other[41], sentence[640];
+
+		for (size_t k = 0; k < p->modules.n && e->named && !e->used; k++) {
+			const struct profile_module *m = &p->modules.v[k];
+			const char *base = base_name(profile_str(p, m->path));
+
+			e->used = m->build_id_size && e->id.build_id_size == m->build_id_size &&
+				  !memcmp(e->id.build_id, m->build_id, MIN(m->build_id_size, 20));
+			if (base[0] && !strncmp(base_name(e->path), base, strlen(base)))
+				like = m;
+		}
+		if (!e->named || e->used)
+			continue;
+		find_hex(hex, e->id.build_id, e->id.build_id_size);
+		if (like)
+			snprintf(sentence, sizeof(sentence), "--symbols %.200s was not used: its build-id is %s, and %.200s "
+				 "ran with %s", e->path, hex[0] ? hex : "missing", profile_str(p, like->path),
+				 like->build_id_size ? find_hex(other, like->build_id, like->build_id_size) : "none");
+		else
+			snprintf(sentence, sizeof(sentence), "--symbols %.200s was not used: nothing in this recording has "
+				 "its build-id (%s)", e->path, hex[0] ? hex : "it has none");
+		add_problem(r, sentence, 0);
+	}
+}
+
+static const char *module_label(const struct profile *p, uint32_t module)
+{
+	return module < p->modules.n ? profile_str(p, p->modules.v[module].path) : "[unknown]";
+}
+
+int symbolize_profile(struct symbolizer *s, struct profile *p, symbolize_progress_fn *progress,
+		      void *context, struct err *err)
+{
+	struct run r = { .s = s, .p = p };
+	uint64_t start_ns = clock_mono_ns();
+	size_t next;
+
+	list_frames(&r);
+	if (r.frames.n && !s->options.no_cache)
+		r.cache = cache_open();
+	if (r.frames.n)
+		find_index_build(&r.index, s->worker, s->options.paths);
+	for (size_t i = 0; i < r.frames.n; i = next) {
+		struct group g = { .run = &r, .module = r.frames.v[i].module, .frames = &r.frames.v[i] };
+
+		for (next = i; next < r.frames.n && r.frames.v[next].module == g.module; next++)
+			;
+		g.n = next - i;
+		if (progress)
+			progress(context, module_label(p, g.module), i, r.frames.n);
+		resolve_group(&g);
+	}
+	check_named(&r);
+	profile_count(p, "symbols.frames", r.frames.n);
+	profile_count(p, "symbols.named", r.named);
+	profile_count(p, "symbols.with lines", r.with_lines);
+	profile_count(p, "symbols.inlined", r.inlined);
+	profile_count(p, "symbols.ms", (clock_mono_ns() - start_ns) / 1000000);
+	cache_close(r.cache);
+	find_index_done(&r.index);
+	kallsyms_free(r.kernel);
+	map_done(&r.kernel_modules);
+	vec_done(&r.frames);
+	return 0;
+}
