@@ -1,0 +1,292 @@
+#include "analyze/quality.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/ident.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "profile/profile.h"
+
+#define PROBLEM "symbols.problem: "
+
+enum {
+	MINIMUM_SAMPLES = 1000,
+	IDLE_PERCENT = 10, /* of one CPU */
+};
+
+/* a of b in percent; of nothing it is 0. */
+static double percent(uint64_t a, uint64_t b)
+{
+	return b ? 100.0 * a / b : 0;
+}
+
+double quality_complete_percent(const struct quality *q)
+{
+	return q->samples ? percent(q->complete, q->samples) : 100;
+}
+
+double quality_lost_percent(const struct quality *q, const struct selection *s)
+{
+	return percent(q->lost, q->lost + s->recorded.samples);
+}
+
+double quality_unnamed_percent(const struct quality *q)
+{
+	return percent(q->unnamed, q->frames);
+}
+
+/* A percentage that never rounds a fault away: 99.96 is not "100". */
+static char *show_percent(char out[32], double v)
+{
+	if (v > 99.9 && v < 100)
+		v = 99.9;
+	else if (v > 0 && v < 0.1)
+		return strcpy(out, "under 0.1 %");
+	snprintf(out, 32, v == 0 || v == 100 ? "%.0f %%" : "%.1f %%", v);
+	return out;
+}
+
+static void warn(struct quality *q, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void warn(struct quality *q, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	vec_push(&q->warnings, text);
+}
+
+static int compare_reasons(const void *a, const void *b)
+{
+	const struct quality_reason *x = a, *y = b;
+
+	if (x->samples != y->samples)
+		return x->samples < y->samples ? 1 : -1;
+	return strcmp(x->reason, y->reason);
+}
+
+/* What every node inherits from its callers: the cut, the depth and the frames without a name. */
+struct node_facts {
+	uint32_t reason; /* string, PROFILE_NONE = complete */
+	uint32_t frames, unnamed;
+};
+
+static void add_reason(struct quality *q, const char *reason, uint64_t samples)
+{
+	for (size_t i = 0; i < q->reasons.n; i++)
+		if (q->reasons.v[i].reason == reason) {
+			q->reasons.v[i].samples += samples;
+			return;
+		}
+	vec_push(&q->reasons, (struct quality_reason){ reason, samples });
+}
+
+static uint32_t truncation_reason(const struct profile *p, const struct profile_frame *f)
+{
+	return f->line_count ? p->functions.v[p->lines.v[f->first_line].function].name : 0;
+}
+
+static void measure_stacks(struct quality *q, const struct profile *p, const struct selection *s)
+{
+	_cleanup_free_ struct node_facts *facts = mem_alloc((p->stacks.n + 1) * sizeof(*facts));
+	_cleanup_free_ uint8_t *unnamed = mem_alloc(p->frames.n + 1);
+
+	for (size_t i = 0; i < p->frames.n; i++)
+		unnamed[i] = ident_frame_unnamed(p, i);
+	facts[0].reason = PROFILE_NONE;
+	for (size_t i = 1; i < p->stacks.n; i++) {
+		const struct profile_node *node = &p->stacks.v[i];
+		const struct profile_frame *f = &p->frames.v[node->frame];
+
+		facts[i] = facts[node->parent];
+		if (f->kind == FRAME_TRUNCATED) {
+			if (!node->parent)
+				facts[i].reason = truncation_reason(p, f);
+			continue;
+		}
+		facts[i].frames++;
+		facts[i].unnamed += unnamed[node->frame];
+	}
+	for (size_t i = 0; i < s->entries.n; i++) {
+		const struct select_entry *e = &s->entries.v[i];
+		const struct node_facts *f = &facts[e->stack];
+
+		q->frames += e->weight.samples * f->frames;
+		q->unnamed += e->weight.samples * f->unnamed;
+		/* No stack at all is no complete stack. */
+		if (!e->stack)
+			add_reason(q, "no stack", e->weight.samples);
+		else if (f->reason != PROFILE_NONE)
+			add_reason(q, profile_str(p, f->reason), e->weight.samples);
+		else
+			q->complete += e->weight.samples;
+	}
+	vec_sort(&q->reasons, compare_reasons);
+}
+
+/* Which module has most of the frames without a name? Each sample counts a module's frames once a
+ * node, by weights that are added up towards the root. */
+static const char *worst_module(const struct profile *p, const struct selection *s)
+{
+	_cleanup_free_ uint64_t *weight = mem_alloc((p->stacks.n + 1) * sizeof(*weight));
+	_cleanup_free_ uint64_t *modules = mem_alloc((p->modules.n + 1) * sizeof(*modules));
+	size_t worst = 0;
+
+	for (size_t i = 0; i < s->entries.n; i++)
+		weight[s->entries.v[i].stack] += s->entries.v[i].weight.samples;
+	for (size_t i = p->stacks.n; i-- > 1;) {
+		const struct profile_node *node = &p->stacks.v[i];
+		uint32_t module = p->frames.v[node->frame].module;
+
+		weight[node->parent] += weight[i];
+		if (module < p->modules.n && weight[i] && ident_frame_unnamed(p, node->frame))
+			modules[module] += weight[i];
+	}
+	for (size_t i = 1; i < p->modules.n; i++)
+		if (modules[i] > modules[worst])
+			worst = i;
+	return p->modules.n && modules[worst] ? profile_str(p, p->modules.v[worst].path) : NULL;
+}
+
+/* The kernel's account where there is one, else what was sampled. */
+static uint64_t target_cpu(const struct profile *p, const struct selection *s)
+{
+	uint64_t ns = profile_counter(p, "target.cpu_ns");
+	const struct profile_event *event =
+		s->options.event < p->events.n ? &p->events.v[s->options.event] : NULL;
+
+	for (size_t i = 0; !profile_counter(p, "target.cpu_ns") && i < p->threads.n; i++)
+		ns += p->threads.v[i].cpu_ns;
+	if (!ns && event && !strcmp(profile_str(p, event->name), "cpu") &&
+	    !strcmp(profile_str(p, event->unit), "ns"))
+		ns = s->recorded.value;
+	return ns;
+}
+
+static void warn_about_samples(struct quality *q, const struct selection *s)
+{
+	char a[32], b[32];
+	double cpu = percent(q->target_cpu_ns, q->duration_ns), lost = quality_lost_percent(q, s);
+
+	if (!q->finished)
+		warn(q, "the recorder did not end normally: this is what it had written until then");
+	if (q->target_cpu_ns && q->duration_ns && cpu < IDLE_PERCENT)
+		warn(q, "the target used %.*f %% of a CPU: idle? Record while it has work to do",
+		     cpu < 1 ? 2 : 0, cpu);
+	if (!q->samples)
+		warn(q, "no samples: the target did nothing that was measured in this time");
+	else if (q->samples < MINIMUM_SAMPLES)
+		warn(q, "only %s samples: shares of a few percent mean little; record longer (-d) "
+		     "or faster (-F)",
+		     str_count(a, q->samples));
+	if (lost > 1)
+		warn(q, "%s of the samples were lost%s: record at a lower rate (-F)", show_percent(b, lost),
+		     q->ring_full ? " because the ring buffer was full" : "");
+	if (q->hz && q->hz * 100 < q->hz_asked * 95) /* the rest is rounding */
+		warn(q, "the rate was lowered from %s to %s Hz to keep the overhead down",
+		     str_count(a, q->hz_asked), str_count(b, q->hz));
+}
+
+static void warn_about_stacks(struct quality *q)
+{
+	struct buf reasons = { 0 };
+	char a[32];
+
+	if (!q->samples || quality_complete_percent(q) >= 95)
+		return;
+	for (size_t i = 0; i < q->reasons.n && i < 3; i++)
+		buf_printf(&reasons, "%s%s %s", i ? ", " : "",
+			   *q->reasons.v[i].reason ? q->reasons.v[i].reason : "unknown reason",
+			   show_percent(a, percent(q->reasons.v[i].samples, q->samples)));
+	warn(q, "only %s of the stacks are complete (%s): those that are cut begin with [truncated: ...]",
+	     show_percent(a, quality_complete_percent(q)), reasons.data);
+	buf_done(&reasons);
+}
+
+/* The symbolizer's own sentence for a module where it left one. */
+static const char *problem_of(const struct profile *p, const char *module)
+{
+	for (size_t i = 0; i < p->counters.n; i++) {
+		const char *name = profile_str(p, p->counters.v[i].name);
+
+		if (str_starts(name, PROBLEM) && strstr(name, module))
+			return name + strlen(PROBLEM);
+	}
+	return NULL;
+}
+
+static void warn_about_names(struct quality *q, const struct profile *p)
+{
+	const char *problem;
+	char a[32];
+
+	if (!(quality_unnamed_percent(q) > 10))
+		return;
+	show_percent(a, quality_unnamed_percent(q));
+	problem = q->unnamed_module ? problem_of(p, q->unnamed_module) : NULL;
+	if (problem)
+		warn(q, "%s of the frames have no name: %s", a, problem);
+	else if (q->unnamed_module && !strcmp(q->unnamed_module, "[kernel]"))
+		warn(q, "%s of the frames have no name, most of them the kernel's: "
+		     "record as root, or with kernel.kptr_restrict=0", a);
+	else if (q->unnamed_module)
+		warn(q, "%s of the frames have no name: no symbols for %s: pass --symbols with its "
+		     "unstripped file or debug file", a, q->unnamed_module);
+	else
+		warn(q, "%s of the frames have no name and no module", a);
+}
+
+void quality_measure(struct quality *q, const struct profile *p, const struct selection *s)
+{
+	*q = (struct quality){
+		.samples = s->all.samples,
+		.lost = profile_counter(p, "samples.lost"),
+		.ring_full = profile_counter(p, "ring.full"),
+		.duration_ns = select_duration_ns(p),
+		.target_cpu_ns = target_cpu(p, s),
+		.own_cpu_ns = profile_counter(p, "self.cpu_ns") + profile_counter(p, "bpf.run_ns"),
+		.hz = profile_counter(p, "sample.hz"),
+		.hz_asked = profile_counter(p, "sample.hz_asked"),
+		.finished = p->finished,
+	};
+	measure_stacks(q, p, s);
+	if (q->unnamed)
+		q->unnamed_module = worst_module(p, s);
+	q->fit = q->samples && quality_complete_percent(q) >= 50 && quality_lost_percent(q, s) <= 20;
+	warn_about_samples(q, s);
+	warn_about_stacks(q);
+	warn_about_names(q, p);
+}
+
+void quality_done(struct quality *q)
+{
+	for (size_t i = 0; i < q->warnings.n; i++)
+		free(q->warnings.v[i]);
+	vec_done(&q->warnings);
+	vec_done(&q->reasons);
+}
+
+void quality_line(const struct quality *q, const struct selection *s, struct buf *b)
+{
+	char a[32];
+
+	buf_printf(b, "%s sample%s", str_count(a, q->samples), q->samples == 1 ? "" : "s");
+	if (q->samples)
+		buf_printf(b, ", %s complete", show_percent(a, quality_complete_percent(q)));
+	buf_printf(b, ", %s lost", str_count(a, q->lost));
+	if (q->lost)
+		buf_printf(b, " (%s)", show_percent(a, quality_lost_percent(q, s)));
+	if (q->frames)
+		buf_printf(b, ", %s of frames without a name", show_percent(a, quality_unnamed_percent(q)));
+	if (q->own_cpu_ns && q->duration_ns)
+		buf_printf(b, "; own cost %s of a CPU",
+			   show_percent(a, percent(q->own_cpu_ns, q->duration_ns)));
+	if (!q->fit)
+		buf_puts(b, "; not fit to read");
+}

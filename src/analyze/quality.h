@@ -1,0 +1,47 @@
+/*
+ * quality.h - can this recording be trusted? Figures, plain words, and a verdict.
+ *
+ * Stacks and names are judged over the selection, as is the number of samples;
+ * what was lost and our own cost are those of the whole recording, for nobody
+ * knows where in it the lost samples lie.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/select.h"
+#include "base/vec.h"
+
+struct buf;
+struct profile;
+
+struct quality_reason {
+	const char *reason; /* lives as long as the profile */
+	uint64_t samples;
+};
+
+struct quality {
+	uint64_t samples, complete, lost, ring_full;
+	uint64_t frames, unnamed;      /* over all stacks of all samples */
+	const char *unnamed_module;    /* the one with the most of them, NULL = none */
+	uint64_t duration_ns;
+	uint64_t target_cpu_ns;        /* of the whole target, as the kernel accounts it; 0 = unknown */
+	uint64_t own_cpu_ns;           /* gasflame and its BPF programs */
+	uint64_t hz, hz_asked;         /* 0 = unknown */
+	bool finished;
+	VEC(struct quality_reason) reasons; /* why stacks were cut, most first */
+	VEC(char *) warnings;               /* sentences: what is wrong, what to do */
+	bool fit;
+};
+
+void quality_measure(struct quality *q, const struct profile *p, const struct selection *s);
+void quality_done(struct quality *q);
+
+double quality_complete_percent(const struct quality *q); /* 100 without samples */
+double quality_lost_percent(const struct quality *q, const struct selection *s);
+double quality_unnamed_percent(const struct quality *q);
+
+/* "118,204 samples, 99.9 % complete, 0 lost, 0.3 % of frames without a name; own cost 0.4 % of a CPU" */
+void quality_line(const struct quality *q, const struct selection *s, struct buf *b);

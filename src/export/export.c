@@ -1,0 +1,97 @@
+#include "export/export.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "profile/profile.h"
+
+const struct export_format export_formats[] = {
+	{ "text", "tables by function, module and thread", ".txt", text_write },
+	{ "json", "the same tables as JSON", ".json", json_write },
+	{ "svg", "a flame graph to click through in a browser", ".svg", svg_write },
+	{ "folded", "a line a stack, for flamegraph.pl, speedscope and scripts", ".folded", folded_write },
+	{ 0 },
+};
+
+const struct export_format *export_find(const char *name)
+{
+	for (const struct export_format *f = export_formats; f->name; f++)
+		if (!strcmp(f->name, name))
+			return f;
+	return NULL;
+}
+
+const struct export_format *export_find_path(const char *path)
+{
+	for (const struct export_format *f = export_formats; f->name; f++)
+		if (str_ends(path, f->extension))
+			return f;
+	return NULL;
+}
+
+static const struct profile_event *job_event(const struct export_job *job)
+{
+	const struct profile *p = job->profile;
+	uint32_t event = job->selection->options.event;
+
+	return event < p->events.n ? &p->events.v[event] : NULL;
+}
+
+bool export_weighs_samples(const struct export_job *job)
+{
+	const struct profile_event *event = job_event(job);
+
+	if (job->options.weigh != EXPORT_WEIGH_AUTO)
+		return job->options.weigh == EXPORT_WEIGH_SAMPLES;
+	if (!event || !job->selection->all.value)
+		return true;
+	/* Where the rate was changed, or recordings of several rates were merged, samples are not alike. */
+	return event->period &&
+	       job->selection->recorded.value == job->selection->recorded.samples * event->period;
+}
+
+char *export_value(char out[32], const struct export_job *job, uint64_t value)
+{
+	const struct profile_event *event = job_event(job);
+	const char *unit = event ? profile_str(job->profile, event->unit) : "count";
+
+	if (!strcmp(unit, "ns"))
+		return str_duration(out, value);
+	if (!strcmp(unit, "bytes"))
+		return str_bytes(out, value);
+	return str_count(out, value);
+}
+
+const char *export_event(const struct export_job *job)
+{
+	const struct profile_event *event = job_event(job);
+
+	return event ? profile_str(job->profile, event->name) : "";
+}
+
+const char *export_event_describe(const struct export_job *job)
+{
+	const struct profile_event *event = job_event(job);
+
+	return event ? profile_str(job->profile, event->describe) : "";
+}
+
+void export_when(const struct export_job *job, struct buf *b)
+{
+	const struct profile *p = job->profile;
+	const struct select_options *o = &job->selection->options;
+	time_t wall = p->start_wall_ns / 1000000000;
+	char text[64], duration[32];
+	struct tm tm;
+
+	buf_puts(b, str_duration(duration, select_duration_ns(p)));
+	if (p->start_wall_ns && localtime_r(&wall, &tm) &&
+	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm))
+		buf_printf(b, " from %s", text);
+	if (o->from_ns || o->to_ns)
+		buf_printf(b, ", of it %.4g to %.4g s", o->from_ns / 1e9,
+			   (o->to_ns ? o->to_ns : select_duration_ns(p)) / 1e9);
+}

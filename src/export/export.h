@@ -1,0 +1,82 @@
+/*
+ * export.h - what a selection looks like on the outside: one format a file, one table.
+ *
+ * A format is a pure function into a buffer: the same job gives the same bytes.
+ * To add one: write its file, name its function below, add a line to the table
+ * in export.c and a golden file.
+ *
+ *	struct export_job job = { .profile = p, .selection = &s, .quality = &q };
+ *	struct buf out = { 0 };
+ *	r = export_find("folded")->write(&job, &out, &err);
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/calltree.h"
+#include "analyze/top.h"
+
+struct buf;
+struct err;
+struct profile;
+struct quality;
+struct selection;
+
+/* What a stack weighs. */
+enum export_weigh {
+	EXPORT_WEIGH_AUTO,    /* samples if each has the same value, else the value */
+	EXPORT_WEIGH_SAMPLES,
+	EXPORT_WEIGH_VALUE,   /* in the event's unit */
+};
+
+struct export_options {
+	/* Call trees. */
+	enum calltree_group group;
+	enum export_weigh weigh;
+	bool reverse, no_inline;
+	bool mark_inlined;     /* folded: "_[i]" after inlined functions */
+	/* Pictures. */
+	const char *title;     /* NULL: made from the profile */
+	unsigned width_px;     /* 0: 1200 */
+	bool inverted;         /* the root on top */
+	/* Tables. */
+	size_t limit;          /* rows of a table, 0 = all */
+	enum top_order order;
+	unsigned columns;      /* cut names to this width, 0 = whole */
+	bool colour;
+};
+
+struct export_job {
+	const struct profile *profile;
+	const struct selection *selection;
+	const struct quality *quality;
+	struct export_options options;
+};
+
+struct export_format {
+	const char *name, *describe;
+	const char *extension; /* ".svg" */
+	int (*write)(const struct export_job *job, struct buf *out, struct err *err);
+};
+
+extern const struct export_format export_formats[]; /* ends in one without a name */
+const struct export_format *export_find(const char *name); /* NULL: none */
+/* The format whose extension path has, NULL: none. */
+const struct export_format *export_find_path(const char *path);
+
+/* For the formats. */
+bool export_weighs_samples(const struct export_job *job);
+/* "1.23 s", "4.56 MB", "1,234": a value in the unit of the job's event. */
+char *export_value(char out[32], const struct export_job *job, uint64_t value);
+/* Name and description of the event; "" if there is none. */
+const char *export_event(const struct export_job *job);
+const char *export_event_describe(const struct export_job *job);
+/* "60.0 s from 2026-11-15 10:02:11", in local time, with the selected range if there is one. */
+void export_when(const struct export_job *job, struct buf *b);
+
+int folded_write(const struct export_job *job, struct buf *out, struct err *err);
+int json_write(const struct export_job *job, struct buf *out, struct err *err);
+int svg_write(const struct export_job *job, struct buf *out, struct err *err);
+int text_write(const struct export_job *job, struct buf *out, struct err *err);

@@ -1,0 +1,249 @@
+// The picture's behaviour: zoom, search, details, links. Names are only ever read and written as text.
+"use strict";
+(function () {
+	const svg = document.documentElement;
+	const byId = id => document.getElementById(id);
+	const details = byId("details"), unzoomButton = byId("unzoom"), matched = byId("matched");
+	const searchButton = byId("search"), caseButton = byId("ignorecase");
+	const inverted = svg.getAttribute("data-inverted") === "1";
+	const pad = 10, charWidth = +svg.getAttribute("data-char");
+	const width = +svg.getAttribute("width");
+	const inner = width - 2 * pad;
+	const fudge = 0.001; // coordinates are written with four decimals
+	let zoomed = null, term = "", ignoreCase = false;
+
+	// One record a frame, in the order of the file; the first is the root.
+	const frames = Array.from(byId("frames").children, g => {
+		const rect = g.querySelector("rect"), title = g.querySelector("title").textContent;
+		return {
+			g, rect, title, text: g.querySelector("text"),
+			name: title.replace(/ \([^()]*\)$/, ""),
+			x: +rect.getAttribute("x"), y: +rect.getAttribute("y"), w: +rect.getAttribute("width"),
+			fill: rect.getAttribute("fill"),
+		};
+	});
+	const ofElement = new Map(frames.map(f => [f.g, f]));
+
+	// Columns of a name: wide characters are two.
+	function columns(s) {
+		let n = 0;
+		for (const c of s)
+			n += c.codePointAt(0) >= 0x1100 && c !== "\uFFFD" ? 2 : 1;
+		return n;
+	}
+
+	function take(s, n) {
+		let out = "", used = 0;
+		for (const c of s) {
+			used += columns(c);
+			if (used > n)
+				break;
+			out += c;
+		}
+		return out;
+	}
+
+	// What stands between outermost brackets becomes "..": Vec<..>, f(..). null if they don't match.
+	function foldArguments(name) {
+		let depth = 0, open = 0, out = "";
+		for (let i = 0; i < name.length; i++) {
+			const c = name[i], before = name.slice(Math.max(0, i - 9), i);
+			const operator = (c === "<" ? /operator<?$/ : /operator$/).test(before);
+			if ((c === "<" || c === "(") && !operator) {
+				if (!depth++)
+					open = i;
+			} else if ((c === ">" || c === ")") && depth && name[i - 1] !== "-") {
+				if (!--depth)
+					out += i - open - 1 > 2 ? name[open] + ".." + c : name.slice(open, i + 1);
+			} else if (!depth) {
+				out += c;
+			}
+		}
+		return depth ? null : out;
+	}
+
+	// The same cuts as in the file itself: arguments, then the left of the path, then the end.
+	function fit(name, n) {
+		if (n < 3)
+			return "";
+		if (columns(name) <= n)
+			return name;
+		name = foldArguments(name) || name;
+		if (columns(name) <= n)
+			return name;
+		const segment = /::(?=[^{])/g;
+		let last = name;
+		while (segment.exec(name)) {
+			last = name.slice(segment.lastIndex);
+			if (columns(last) + 4 <= n)
+				return "..::" + last;
+		}
+		return columns(last) <= n ? last : take(last, n - 2) + "..";
+	}
+
+	function place(f, x, w) {
+		f.rect.setAttribute("x", x);
+		f.rect.setAttribute("width", w);
+		const label = fit(f.name, Math.floor((w - 5) / charWidth));
+		if (!f.text) {
+			if (!label)
+				return;
+			f.text = document.createElementNS("http://www.w3.org/2000/svg", "text");
+			f.text.setAttribute("y", f.y + 10.5);
+			f.g.appendChild(f.text);
+		}
+		f.text.setAttribute("x", x + 3);
+		f.text.textContent = label;
+	}
+
+	function show(f, visible, faded) {
+		f.g.classList.toggle("hide", !visible);
+		f.g.classList.toggle("parent", faded);
+	}
+
+	function zoom(target) {
+		const left = target.x - fudge, right = target.x + target.w + fudge, scale = inner / target.w;
+		zoomed = target === frames[0] ? null : target;
+		for (const f of frames) {
+			const below = inverted ? f.y < target.y : f.y > target.y; // nearer to the root
+			if (below) {
+				const ancestor = f.x <= target.x + fudge && f.x + f.w >= right - 2 * fudge;
+				show(f, ancestor, ancestor);
+				if (ancestor)
+					place(f, pad, inner);
+			} else {
+				const within = f.x >= left && f.x + f.w <= right;
+				show(f, within, false);
+				if (within)
+					place(f, pad + (f.x - target.x) * scale, f.w * scale);
+			}
+		}
+		unzoomButton.classList.toggle("hide", !zoomed);
+		if (term)
+			search(term);
+		remember();
+	}
+
+	// Marks what matches, and says its share of what is shown: nested matches count once.
+	function search(pattern) {
+		let regex;
+		try {
+			regex = new RegExp(pattern, ignoreCase ? "i" : "");
+		} catch (e) {
+			details.children[0].textContent = "Search: " + e.message;
+			return;
+		}
+		term = pattern;
+		const hits = [];
+		for (const f of frames) {
+			const hit = f !== frames[0] && regex.test(f.name);
+			f.rect.setAttribute("fill", hit ? "rgb(230,0,230)" : f.fill);
+			if (hit && !f.g.classList.contains("hide") && !f.g.classList.contains("parent"))
+				hits.push(f);
+			else if (hit && f.g.classList.contains("parent"))
+				hits.push({ x: zoomed.x, w: zoomed.w });
+		}
+		hits.sort((a, b) => a.x - b.x || b.w - a.w);
+		let sum = 0, end = -1;
+		for (const f of hits)
+			if (f.x + f.w > end + fudge) {
+				sum += f.w;
+				end = f.x + f.w;
+			}
+		const share = Math.min(100, 100 * sum / (zoomed || frames[0]).w);
+		matched.textContent = "Matched: " + (share > 99.95 ? "100" : share.toFixed(1)) + "%";
+		matched.classList.remove("hide");
+		searchButton.textContent = "Reset Search";
+		remember();
+	}
+
+	function resetSearch() {
+		term = "";
+		for (const f of frames)
+			f.rect.setAttribute("fill", f.fill);
+		matched.classList.add("hide");
+		searchButton.textContent = "Search";
+		remember();
+	}
+
+	function askSearch() {
+		if (term) {
+			resetSearch();
+			return;
+		}
+		const answer = prompt("Enter a search term (regular expressions allowed, eg: ^ext4_)" +
+			(ignoreCase ? ", case is ignored" : ", case matters: Ctrl-I changes that"), "");
+		if (answer)
+			search(answer);
+	}
+
+	function toggleCase() {
+		ignoreCase = !ignoreCase;
+		caseButton.classList.toggle("on", ignoreCase);
+		if (term)
+			search(term);
+	}
+
+	// The address holds the view. Some places (sandboxed frames) don't allow that: then it doesn't.
+	function remember() {
+		const parts = [];
+		if (zoomed)
+			parts.push("x=" + zoomed.x, "y=" + zoomed.y);
+		if (term)
+			parts.push("s=" + encodeURIComponent(term));
+		try {
+			history.replaceState(null, "", parts.length ? "?" + parts.join("&") : location.pathname);
+		} catch (e) {
+			return;
+		}
+	}
+
+	// Two lines below the picture hold the whole of nearly every name; the share matched stands at the end.
+	function tell(title) {
+		const n = Math.floor(inner / charWidth), s = title ? "Function: " + title : "";
+		const first = take(s, n), rest = s.slice(first.length), room = n - 17;
+		details.children[0].textContent = first || "\u00a0";
+		details.children[1].textContent = columns(rest) > room ? take(rest, room - 2) + ".." : rest;
+	}
+
+	const frameOf = target => {
+		const g = target.closest && target.closest("#frames > g");
+		return g && ofElement.get(g);
+	};
+	svg.addEventListener("click", e => {
+		const f = frameOf(e.target);
+		if (f && !e.ctrlKey && !e.metaKey)
+			zoom(f);
+		else if (e.target === unzoomButton)
+			zoom(frames[0]);
+		else if (e.target === searchButton)
+			askSearch();
+		else if (e.target === caseButton)
+			toggleCase();
+	});
+	svg.addEventListener("mouseover", e => tell((frameOf(e.target) || { title: "" }).title));
+	svg.addEventListener("mouseleave", () => tell(""));
+	window.addEventListener("keydown", e => {
+		if (e.key === "F3" || (e.ctrlKey && e.key === "f")) {
+			e.preventDefault();
+			askSearch();
+		} else if (e.ctrlKey && e.key === "i") {
+			e.preventDefault();
+			toggleCase();
+		} else if (e.key === "Escape" && zoomed) {
+			zoom(frames[0]);
+		}
+	});
+
+	if (!frames.length)
+		return;
+	const wanted = new URLSearchParams(location.search);
+	const x = wanted.get("x"), y = wanted.get("y"), s = wanted.get("s");
+	if (x !== null && y !== null) {
+		const f = frames.find(g => Math.abs(g.x - x) < fudge && Math.abs(g.y - y) < fudge);
+		if (f)
+			zoom(f);
+	}
+	if (s)
+		search(s);
+})();

@@ -1,0 +1,180 @@
+#include "export/label.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+/* The character at s and its length; -1 and 1 if it is not UTF-8. */
+static int32_t decode(const unsigned char *s, size_t *ret_n)
+{
+	static const int32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	static const struct { unsigned char below, length; } first[] = {
+		{ 0x80, 1 }, { 0xc2, 0 }, { 0xe0, 2 }, { 0xf0, 3 }, { 0xf5, 4 }, { 0xff, 0 },
+	};
+	size_t k = 0, n;
+	int32_t c;
+
+	while (s[0] >= first[k].below && first[k].below < 0xff)
+		k++;
+	n = first[k].length;
+	c = n < 2 ? s[0] : s[0] & (0x7f >> n);
+	*ret_n = 1;
+	if (!n)
+		return -1;
+	for (size_t i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return -1;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	if (c < smallest[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		return -1;
+	*ret_n = n;
+	return c;
+}
+
+static bool harmful(int32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) ||     /* control, and what is not UTF-8 */
+	       (c >= 0x200b && c <= 0x200f) ||            /* no width, or a change of direction */
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
+	       (c & 0xfffe) == 0xfffe;                    /* not allowed in XML */
+}
+
+void label_clean(struct buf *b, const char *s)
+{
+	const unsigned char *p = (const unsigned char *)s;
+
+	while (*p) {
+		size_t run = 0, n;
+
+		while (p[run] >= 0x20 && p[run] < 0x7f)
+			run++;
+		buf_add(b, p, run);
+		p += run;
+		if (!*p)
+			break;
+		if (harmful(decode(p, &n)))
+			buf_puts(b, "\xef\xbf\xbd");
+		else
+			buf_add(b, p, n);
+		p += n;
+	}
+}
+
+/* Bytes of s that fit into columns; *ret_columns is what they take. */
+static size_t take(const char *s, size_t columns, size_t *ret_columns)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	size_t n, used = 0;
+
+	while (*p) {
+		int32_t c = decode(p, &n);
+		size_t wide = c >= 0x1100 && c != 0xfffd ? 2 : 1;
+
+		if (used + wide > columns)
+			break;
+		used += wide;
+		p += n;
+	}
+	*ret_columns = used;
+	return (const char *)p - s;
+}
+
+size_t label_columns(const char *s)
+{
+	size_t columns;
+
+	take(s, SIZE_MAX, &columns);
+	return columns;
+}
+
+/* Is the bracket at s the name of a C++ operator: operator<, operator<<, operator()? */
+static bool names_operator(const char *name, const char *s)
+{
+	if (*s == '<' && s > name && s[-1] == '<')
+		s--;
+	return s - name >= 8 && !memcmp(s - 8, "operator", 8);
+}
+
+/* name with what stands between outermost brackets as "..", if it is longer than that; false and
+ * nothing added if the brackets don't match. */
+static bool fold_arguments(struct buf *b, const char *name)
+{
+	size_t depth = 0, before = b->n;
+	const char *open = name;
+
+	for (const char *s = name; *s; s++) {
+		if ((*s == '<' || *s == '(') && !names_operator(name, s)) {
+			if (!depth++)
+				open = s;
+		} else if ((*s == '>' || *s == ')') && depth && !(s > name && s[-1] == '-')) {
+			if (--depth)
+				continue;
+			if (s - open - 1 > 2)
+				buf_printf(b, "%c..%c", *open, *s);
+			else
+				buf_add(b, open, s - open + 1);
+		} else if (!depth) {
+			buf_putc(b, *s);
+		}
+	}
+	if (!depth)
+		return true;
+	b->n = before;
+	return false;
+}
+
+/* The next segment of a path, NULL if there is none. What begins with a brace ({{closure}}) belongs to
+ * what is before it, for alone it says nothing. */
+static const char *next_segment(const char *s)
+{
+	while ((s = strstr(s, "::"))) {
+		s += 2;
+		if (*s && *s != '{')
+			return s;
+	}
+	return NULL;
+}
+
+void label_cut(struct buf *b, const char *text, size_t columns)
+{
+	size_t used, bytes = take(text, columns, &used);
+
+	if (columns < 3)
+		return;
+	if (text[bytes])
+		bytes = take(text, columns - 2, &used);
+	buf_add(b, text, bytes);
+	if (text[bytes])
+		buf_puts(b, "..");
+}
+
+void label_fit(struct buf *b, const char *name, size_t columns)
+{
+	struct buf folded = { 0 };
+	const char *last;
+
+	if (columns < 3)
+		return;
+	if (label_columns(name) <= columns) {
+		buf_puts(b, name);
+		return;
+	}
+	if (fold_arguments(&folded, name)) {
+		buf_putc(&folded, 0);
+		name = folded.data;
+	}
+	last = name;
+	if (label_columns(name) > columns)
+		for (const char *s = name; (s = next_segment(s));) {
+			last = s;
+			if (label_columns(s) + 4 <= columns) {
+				buf_puts(b, "..::");
+				break;
+			}
+		}
+	label_cut(b, last, columns);
+	buf_done(&folded);
+}

@@ -1,0 +1,27 @@
+/*
+ * label.h - names for people: made harmless, measured, cut to fit.
+ *
+ * Names come from files of the target and may hold anything. A clean name is
+ * valid UTF-8 without control characters, and without those that reorder a line.
+ */
+#pragma once
+
+#include <stddef.h>
+
+struct buf;
+
+/* s with everything else replaced by U+FFFD. */
+void label_clean(struct buf *b, const char *s);
+
+/* Columns of a clean name in a monospaced font: wide characters are two. */
+size_t label_columns(const char *s);
+
+/*
+ * A clean name in at most columns. Arguments go first (`Vec<..>`, `f(..)`), then
+ * the left of the path (`..::Tree::state_root`), so that the last segment stays
+ * whole if it fits; then its end (`state_r..`). Nothing below 3 columns.
+ */
+void label_fit(struct buf *b, const char *name, size_t columns);
+
+/* A clean text that is no name: only its end is cut. */
+void label_cut(struct buf *b, const char *text, size_t columns);

@@ -1,0 +1,415 @@
+/*
+ * svg.c - a flame graph in one file, in the manner of flamegraph.pl.
+ *
+ * The geometry is that of flamegraph.pl, so that eyes and links carry over:
+ * frames of 16 px, 10 px to the left and right, a function's own samples to the
+ * left of its callees, nothing narrower than 0.1 px. Text is monospaced, so that
+ * what fits is known here and nothing overflows.
+ *
+ * A name reaches the file only through label_clean() and buf_xml(), and the
+ * script touches it as text: nothing in a profile can run.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/quality.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "export/export.h"
+#include "export/label.h"
+#include "flame.js.h"
+#include "profile/profile.h"
+
+enum {
+	DEFAULT_WIDTH = 1200,
+	PAD = 10,
+	FRAME_HEIGHT = 16,
+	FRAME_GAP = 1,
+	TOP = 72,    /* title, subtitle, legend */
+	BOTTOM = 46, /* two lines of details */
+	BUTTONS = 140, /* room for them on both sides of the title */
+};
+
+#define CHAR_WIDTH 7.26 /* of 12 px: 0.605 em, the widest of the usual monospaced fonts */
+#define MIN_WIDTH 0.1
+
+/* What a colour stands for, in the order of the legend. */
+enum hue { HUE_USER, HUE_INLINED, HUE_KERNEL, HUE_UNNAMED, HUE_TRUNCATED, HUE_GROUP, HUE_COUNT };
+
+struct drawing {
+	const struct export_job *job;
+	struct buf *out;
+	struct calltree tree;
+	struct label {
+		char *clean, *xml; /* NULL = not made yet */
+	} *labels;         /* by ident */
+	uint64_t *starts;  /* where each node begins, in weight */
+	uint64_t total;
+	double scale;      /* px per weight */
+	unsigned width, height, depth;
+	bool samples;
+	bool seen[HUE_COUNT];
+};
+
+static uint64_t weight_of(const struct drawing *d, uint32_t node)
+{
+	const struct weight *w = &d->tree.nodes.v[node].total;
+
+	return d->samples ? w->samples : w->value;
+}
+
+static uint64_t self_of(const struct drawing *d, uint32_t node)
+{
+	const struct weight *w = &d->tree.nodes.v[node].self;
+
+	return d->samples ? w->samples : w->value;
+}
+
+static bool wide_enough(const struct drawing *d, uint32_t node)
+{
+	return weight_of(d, node) * d->scale >= MIN_WIDTH;
+}
+
+/* The next node that is drawn: what is too narrow is passed over with all that is below it. */
+static uint32_t next_drawn(const struct drawing *d, uint32_t i)
+{
+	const struct calltree_node *nodes = d->tree.nodes.v;
+	uint32_t next = nodes[i].first_child;
+
+	for (;;) {
+		while (next == CALLTREE_NONE) {
+			if (!i)
+				return CALLTREE_NONE;
+			next = nodes[i].next_sibling;
+			i = nodes[i].parent;
+		}
+		if (wide_enough(d, next))
+			return next;
+		i = next;
+		next = nodes[i].next_sibling;
+		if (next == CALLTREE_NONE)
+			i = nodes[i].parent;
+	}
+}
+
+/* Own samples first, then the children one after the other. */
+static void place_nodes(struct drawing *d)
+{
+	const struct calltree *t = &d->tree;
+
+	d->starts = mem_alloc(t->nodes.n * sizeof(*d->starts));
+	for (uint32_t i = 0; i != CALLTREE_NONE; i = calltree_next(t, i)) {
+		uint64_t at = d->starts[i] + self_of(d, i);
+
+		for (uint32_t c = t->nodes.v[i].first_child; c != CALLTREE_NONE;
+		     c = t->nodes.v[c].next_sibling) {
+			d->starts[c] = at;
+			at += weight_of(d, c);
+		}
+	}
+	for (uint32_t i = 0; i != CALLTREE_NONE; i = next_drawn(d, i))
+		d->depth = MAX(d->depth, t->nodes.v[i].depth);
+}
+
+static enum hue hue_of(const struct drawing *d, uint32_t node)
+{
+	switch (calltree_ident(&d->tree, node)->kind) {
+	case IDENT_ROOT:
+	case IDENT_GROUP:
+		return HUE_GROUP;
+	case IDENT_KERNEL:
+		return HUE_KERNEL;
+	case IDENT_UNNAMED:
+		return HUE_UNNAMED;
+	case IDENT_TRUNCATED:
+		return HUE_TRUNCATED;
+	case IDENT_INLINED:
+		return HUE_INLINED;
+	case IDENT_USER:
+		break;
+	}
+	return d->tree.nodes.v[node].inlined ? HUE_INLINED : HUE_USER;
+}
+
+static const struct {
+	const char *legend;
+	unsigned char low[3], high[3]; /* a name's colour lies between them */
+} hues[HUE_COUNT] = {
+	[HUE_USER] = { "user code", { 232, 104, 56 }, { 250, 208, 88 } },
+	[HUE_INLINED] = { "inlined", { 126, 190, 232 }, { 176, 222, 244 } },
+	[HUE_KERNEL] = { "kernel", { 142, 178, 150 }, { 182, 206, 184 } },
+	[HUE_UNNAMED] = { "no symbol", { 208, 200, 192 }, { 222, 216, 208 } },
+	[HUE_TRUNCATED] = { "cut stack", { 178, 160, 196 }, { 178, 160, 196 } },
+	[HUE_GROUP] = { "thread", { 226, 224, 220 }, { 226, 224, 220 } },
+};
+
+/* The same name has the same colour in every picture. */
+static void put_colour(struct buf *b, enum hue hue, const char *name)
+{
+	uint64_t hash = map_hash_bytes(name, strlen(name));
+	static const char digits[] = "0123456789abcdef";
+
+	buf_putc(b, '#');
+	for (int i = 0; i < 3; i++) {
+		/* The warm colours are many: green runs by itself from red to yellow. */
+		unsigned at = i == 1 && hue == HUE_USER ? hash & 0xff : hash >> 8 & 0xff;
+		int c = hues[hue].low[i] + (hues[hue].high[i] - hues[hue].low[i]) * (int)at / 255;
+
+		buf_putc(b, digits[c >> 4]);
+		buf_putc(b, digits[c & 15]);
+	}
+}
+
+/* printf is too slow for a hundred thousand frames. */
+static void put_number(struct buf *b, uint64_t v)
+{
+	char text[24];
+	size_t n = sizeof(text);
+
+	do
+		text[--n] = '0' + v % 10;
+	while (v /= 10);
+	buf_add(b, text + n, sizeof(text) - n);
+}
+
+/* Pixels with up to four decimals. */
+static void put_px(struct buf *b, double px)
+{
+	uint64_t v = llround(px * 10000);
+	unsigned fraction = v % 10000, place = 1000;
+
+	put_number(b, v / 10000);
+	if (fraction)
+		buf_putc(b, '.');
+	for (; fraction; fraction %= place, place /= 10)
+		buf_putc(b, '0' + fraction / place);
+}
+
+static const struct label *label_of(struct drawing *d, uint32_t ident)
+{
+	struct label *l = &d->labels[ident];
+
+	if (!l->clean) {
+		struct buf clean = { 0 }, xml = { 0 };
+		const char *name = d->tree.idents.list.v[ident].name;
+
+		label_clean(&clean, *name ? name : "[no name]");
+		buf_xml(&xml, clean.data);
+		*l = (struct label){ clean.data, xml.data };
+	}
+	return l;
+}
+
+/* "name (1,234 samples, 5.67%)" */
+static void put_title(struct drawing *d, uint32_t node)
+{
+	uint64_t weight = weight_of(d, node);
+	unsigned share = d->total ? (unsigned)llround(10000.0 * weight / d->total) : 0; /* of 10,000 */
+	char amount[32];
+
+	buf_puts(d->out, label_of(d, d->tree.nodes.v[node].ident)->xml);
+	buf_puts(d->out, " (");
+	buf_puts(d->out, d->samples ? str_count(amount, weight) : export_value(amount, d->job, weight));
+	if (d->samples)
+		buf_puts(d->out, weight == 1 ? " sample" : " samples");
+	if (!node) {
+		buf_puts(d->out, ", 100%)");
+		return;
+	}
+	buf_puts(d->out, ", ");
+	put_number(d->out, share / 100);
+	buf_putc(d->out, '.');
+	buf_putc(d->out, '0' + share / 10 % 10);
+	buf_putc(d->out, '0' + share % 10);
+	buf_puts(d->out, "%)");
+}
+
+static void put_text(struct buf *b, const char *attributes, double x, double y, const char *text)
+{
+	buf_printf(b, "<text %sx=\"%.6g\" y=\"%.6g\">", attributes, x, y);
+	buf_xml(b, text);
+	buf_puts(b, "</text>\n");
+}
+
+static void put_frame(struct drawing *d, uint32_t node)
+{
+	const struct calltree_node *n = &d->tree.nodes.v[node];
+	const char *name = label_of(d, n->ident)->clean;
+	double x = PAD + d->starts[node] * d->scale, w = weight_of(d, node) * d->scale;
+	double y = d->job->options.inverted ? TOP + n->depth * (double)FRAME_HEIGHT :
+			d->height - BOTTOM - (n->depth + 1.0) * FRAME_HEIGHT + FRAME_GAP;
+	enum hue hue = hue_of(d, node);
+	struct buf *b = d->out, text = { 0 };
+
+	d->seen[hue] = true;
+	buf_puts(b, "<g><title>");
+	put_title(d, node);
+	buf_puts(b, "</title><rect x=\"");
+	put_px(b, x);
+	buf_puts(b, "\" y=\"");
+	put_px(b, y);
+	buf_puts(b, "\" width=\"");
+	put_px(b, w);
+	buf_puts(b, "\" height=\"15\" fill=\"");
+	put_colour(b, hue, name);
+	buf_puts(b, "\" rx=\"2\"/>");
+	if (w >= 3 * CHAR_WIDTH + 5)
+		label_fit(&text, name, (w - 5) / CHAR_WIDTH);
+	if (text.n) {
+		buf_puts(b, "<text x=\"");
+		put_px(b, x + 3);
+		buf_puts(b, "\" y=\"");
+		put_px(b, y + 10.5);
+		buf_puts(b, "\">");
+		buf_xml(b, text.data);
+		buf_puts(b, "</text>");
+	}
+	buf_puts(b, "</g>\n");
+	buf_done(&text);
+}
+
+/* A clean text that fits into the picture, in the middle of it. */
+static void put_heading(struct drawing *d, const char *attributes, double y, const char *text,
+			unsigned columns)
+{
+	struct buf clean = { 0 }, fitted = { 0 };
+
+	label_clean(&clean, text);
+	if (clean.n)
+		label_cut(&fitted, clean.data, columns);
+	if (fitted.n)
+		put_text(d->out, attributes, d->width / 2.0, y, fitted.data);
+	buf_done(&clean);
+	buf_done(&fitted);
+}
+
+static const char style[] =
+	"<style>\n"
+	"text { font: 12px ui-monospace, \"DejaVu Sans Mono\", \"Liberation Mono\", Menlo, Consolas, "
+	"monospace; fill: #000; white-space: pre }\n"
+	"#title { font-size: 17px; text-anchor: middle }\n"
+	"#subtitle { fill: #555; text-anchor: middle }\n"
+	"#search, #ignorecase, #unzoom { cursor: pointer; fill: #555 }\n"
+	"#search, #ignorecase, #matched { text-anchor: end }\n"
+	"#search:hover, #ignorecase:hover, #unzoom:hover, #ignorecase.on { fill: #000; "
+	"font-weight: bold }\n"
+	"#legend text { fill: #555 }\n"
+	"#frames text { pointer-events: none }\n"
+	"#frames > g:hover { stroke: #000; stroke-width: 0.5; cursor: pointer }\n"
+	"#frames > g:hover text { stroke: none }\n"
+	".hide { display: none }\n"
+	".parent { opacity: 0.5 }\n"
+	"</style>\n";
+
+static void put_head(struct drawing *d)
+{
+	const struct export_job *job = d->job;
+	const char *target = profile_str(job->profile, job->profile->target);
+	struct buf title = { 0 }, subtitle = { 0 };
+
+	buf_printf(d->out,
+		   "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n"
+		   "<svg version=\"1.1\" width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\" "
+		   "data-inverted=\"%d\" data-char=\"%.2f\" xmlns=\"http://www.w3.org/2000/svg\">\n"
+		   "<!-- Flame graph by gasflame. Click a frame to zoom, Ctrl-F or F3 to search, "
+		   "Ctrl-I to ignore case. -->\n",
+		   d->width, d->height, d->width, d->height, job->options.inverted, CHAR_WIDTH);
+	buf_puts(d->out, style);
+	buf_puts(d->out, "<rect width=\"100%\" height=\"100%\" fill=\"#fffdf7\"/>\n");
+	if (job->options.title)
+		buf_puts(&title, job->options.title);
+	else
+		buf_printf(&title, "%s%s%s", target, *target ? ": " : "",
+			   *export_event_describe(job) ? export_event_describe(job) : export_event(job));
+	export_when(job, &subtitle);
+	buf_puts(&subtitle, ": ");
+	quality_line(job->quality, job->selection, &subtitle);
+	if (title.n)
+		put_heading(d, "id=\"title\" ", 24, title.data,
+			    (d->width - 2 * BUTTONS) / (CHAR_WIDTH * 17 / 12));
+	put_heading(d, "id=\"subtitle\" ", 42, subtitle.data, (d->width - 2 * PAD) / CHAR_WIDTH);
+	buf_done(&title);
+	buf_done(&subtitle);
+}
+
+/* Only what is in the picture. */
+static void put_legend(struct drawing *d)
+{
+	double x = PAD;
+
+	buf_puts(d->out, "<g id=\"legend\">\n");
+	for (enum hue hue = 0; hue < HUE_COUNT; hue++) {
+		const unsigned char *low = hues[hue].low, *high = hues[hue].high;
+		const char *text = hues[hue].legend;
+
+		if (!d->seen[hue])
+			continue;
+		if (hue == HUE_GROUP && d->job->options.group == CALLTREE_MERGED)
+			continue;
+		if (hue == HUE_GROUP && d->job->options.group == CALLTREE_BY_PROCESS)
+			text = "process";
+		buf_printf(d->out,
+			   "<rect x=\"%.6g\" y=\"52\" width=\"10\" height=\"10\" fill=\"#%02x%02x%02x\"/>", x,
+			   (low[0] + high[0]) / 2, (low[1] + high[1]) / 2, (low[2] + high[2]) / 2);
+		put_text(d->out, "", x + 14, 61, text);
+		x += 14 + (strlen(text) + 2) * CHAR_WIDTH;
+	}
+	buf_puts(d->out, "</g>\n");
+}
+
+static void put_controls(struct drawing *d)
+{
+	struct buf *b = d->out;
+	double last = d->height - BOTTOM / 2.0 + 15, first = last - 15;
+
+	put_text(b, "id=\"unzoom\" class=\"hide\" ", PAD, 24, "Reset Zoom");
+	put_text(b, "id=\"search\" ", d->width - PAD - 30, 24, "Search");
+	put_text(b, "id=\"ignorecase\" ", d->width - PAD, 24, "ic");
+	buf_printf(b,
+		   "<text id=\"details\"><tspan x=\"%d\" y=\"%.6g\">&#160;</tspan><tspan x=\"%d\" y=\"%.6g\">"
+		   "</tspan></text>\n",
+		   PAD, first, PAD, last);
+	put_text(b, "id=\"matched\" class=\"hide\" ", d->width - PAD, last, "Matched:");
+}
+
+int svg_write(const struct export_job *job, struct buf *out, struct err *err)
+{
+	const struct export_options *o = &job->options;
+	struct drawing d = { .job = job, .out = out, .samples = export_weighs_samples(job),
+			     .width = o->width_px ? o->width_px : DEFAULT_WIDTH };
+
+	calltree_build(&d.tree, job->profile, job->selection,
+		       &(struct calltree_options){ .group = o->group,
+						   .reverse = o->reverse,
+						   .no_inline = o->no_inline,
+						   .names_only = true });
+	d.labels = mem_alloc((d.tree.idents.list.n + 1) * sizeof(*d.labels));
+	d.total = weight_of(&d, 0);
+	d.scale = d.total ? (double)(d.width - 2 * PAD) / d.total : 0;
+	place_nodes(&d);
+	d.height = TOP + (d.depth + 1) * FRAME_HEIGHT + BOTTOM;
+
+	put_head(&d);
+	buf_puts(out, "<g id=\"frames\">\n");
+	for (uint32_t i = 0; d.total && i != CALLTREE_NONE; i = next_drawn(&d, i))
+		put_frame(&d, i);
+	buf_puts(out, "</g>\n");
+	if (!d.total)
+		put_text(out, "", PAD, TOP + 12, "No samples. Record while the target is at work.");
+	put_legend(&d);
+	put_controls(&d);
+	buf_puts(out, "<script><![CDATA[\n");
+	buf_puts(out, flame_js);
+	buf_puts(out, "]]></script>\n</svg>\n");
+
+	for (size_t i = 0; i < d.tree.idents.list.n; i++) {
+		free(d.labels[i].clean);
+		free(d.labels[i].xml);
+	}
+	free(d.labels);
+	free(d.starts);
+	calltree_done(&d.tree);
+	return 0;
+}
