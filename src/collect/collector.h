@@ -1,0 +1,55 @@
+/*
+ * collector.h - what a collector is, and the session as collectors see it.
+ *
+ * A collector is one file with one struct collector and one line in the table
+ * of session.c; its BPF programs stand beside it in NAME.bpf.c.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "collect/session.h"
+#include "collect/shared.h"
+
+struct engine;
+struct fallback;
+struct processes;
+
+struct session {
+	const struct session_options *options;
+	struct profile *profile;
+	struct processes *processes;
+	struct engine *engine;     /* with BPF */
+	struct fallback *fallback; /* or without */
+	uint64_t start_mono_ns;
+	uint64_t hz;               /* now in force */
+	uint32_t cpu_event;        /* the profile's event of the cpu collector */
+	uint32_t kernel_module;    /* the profile's module of kernel frames */
+	bool paused;
+	uint64_t reasons[REASON_COUNT]; /* samples by how their stack ended */
+	int *clocks;                    /* the cpu collector's: one perf event for each CPU */
+	int clock_count;
+};
+
+struct collector {
+	const char *name;
+	const char *describe;
+	int (*start)(struct session *s, struct err *err);
+	void (*record)(struct session *s, const struct shared_record *r, uint32_t stack);
+	void (*set_hz)(struct session *s, uint64_t hz);
+	void (*pause)(struct session *s, bool pause);
+	/* Counters into the profile, then release everything. */
+	void (*stop)(struct session *s);
+};
+
+extern const struct collector collector_cpu;
+
+/* The profile's stack for the frames of a record: outermost first, user, then kernel. */
+uint32_t session_intern_stack(struct session *s, const struct shared_record *r, const uint64_t *frames);
+/* A tick of the clock, with BPF or without, as a sample of the profile. */
+void session_cpu_sample(struct session *s, const struct shared_record *r, uint32_t stack);
+
+/* Names of enum shared_reason, as they appear in stacks and counters. */
+extern const char *const shared_reason_names[];

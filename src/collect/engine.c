@@ -1,0 +1,271 @@
+#include "collect/engine.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "collect/collector.h"
+#include "collect/processes.h"
+#include "collect/shared.h"
+#include "collect/sideband.h"
+#include "collect/tables.h"
+#include "elf/unwind.h"
+#include "profile/profile.h"
+
+#include "gasflame.skel.h"
+
+struct engine {
+	struct session *session;
+	const struct collector *const *collectors;
+	struct gasflame_bpf *skeleton;
+	struct tables *tables;
+	struct sideband *sideband;
+	struct ring_buffer *ring;
+	struct map stacks; /* hash of a stack to the profile's stack */
+	struct shared_large *large; /* room to make one entry in */
+	int stats_fd;
+};
+
+/* libbpf's words are for those who ask for them. */
+static int say(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	char line[512];
+
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	vsnprintf(line, sizeof(line), fmt, ap);
+	line[strcspn(line, "\n")] = 0;
+	log_debug("%s", line);
+	return 0;
+}
+
+static int got_record(void *context, void *data, size_t size)
+{
+	struct engine *e = context;
+	const struct shared_record *r = data;
+	uint64_t *stack;
+
+	if (size < sizeof(*r) ||
+	    (r->has_frames && size < sizeof(*r) + 8UL * (r->user_count + r->kernel_count)))
+		return 0;
+	if (r->has_frames)
+		*map_put(&e->stacks, r->stack, 0) = session_intern_stack(e->session, r, (const uint64_t *)(r + 1));
+	stack = map_get(&e->stacks, r->stack);
+	if (!stack) { /* the record that had the frames was lost */
+		profile_count(e->session->profile, "samples.lost", 1);
+		return 0;
+	}
+	if (r->reason == REASON_NO_MAPPING)
+		processes_dirty(e->session->processes, r->pid);
+	for (size_t i = 0; e->collectors[i]; i++)
+		e->collectors[i]->record(e->session, r, *stack);
+	return 0;
+}
+
+static int open_skeleton(struct engine *e, struct err *err)
+{
+	int r;
+
+	libbpf_set_print(say);
+	e->skeleton = gasflame_bpf__open();
+	if (!e->skeleton)
+		return err_errno(err, errno, "cannot read our own BPF programs");
+	r = gasflame_bpf__load(e->skeleton);
+	if (r == -EPERM)
+		return err_set(err, EPERM,
+			       "the kernel does not permit BPF: run as root, or give gasflame the capabilities "
+			       "with: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog+ep $(which gasflame)");
+	if (r < 0)
+		return err_errno(err, -r, "the kernel does not load our BPF programs (gasflame -v shows its words)");
+	return 0;
+}
+
+int engine_open(struct session *s, const struct collector *const *collectors, struct engine **ret,
+		struct err *err)
+{
+	struct engine *e = mem_alloc(sizeof(*e));
+	int r;
+
+	e->session = s;
+	e->collectors = collectors;
+	e->stats_fd = -1;
+	e->large = mem_alloc(sizeof(*e->large));
+	r = open_skeleton(e, err);
+	if (r >= 0)
+		r = tables_new(bpf_map__fd(e->skeleton->maps.chunks), bpf_map__fd(e->skeleton->maps.rules),
+			       bpf_map__fd(e->skeleton->maps.modules), &e->tables, err);
+	if (r >= 0)
+		r = sideband_open(&e->sideband, err);
+	if (r >= 0) {
+		e->ring = ring_buffer__new(bpf_map__fd(e->skeleton->maps.ring), got_record, e, NULL);
+		if (!e->ring)
+			r = err_errno(err, errno, "cannot map the BPF ring buffer");
+	}
+	if (r < 0) {
+		engine_close(e);
+		return r;
+	}
+	/* The kernel's own account of what our programs cost; without it the quality line says less. */
+	e->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	*ret = e;
+	return 0;
+}
+
+void engine_close(struct engine *e)
+{
+	if (!e)
+		return;
+	ring_buffer__free(e->ring);
+	sideband_close(e->sideband);
+	tables_free(e->tables);
+	gasflame_bpf__destroy(e->skeleton);
+	fd_close(&e->stats_fd);
+	map_done(&e->stacks);
+	free(e->large);
+	free(e);
+}
+
+struct gasflame_bpf *engine_skeleton(struct engine *e)
+{
+	return e->skeleton;
+}
+
+int engine_follow(struct engine *e, struct err *err)
+{
+	struct bpf_program *const programs[] = { e->skeleton->progs.on_fork, e->skeleton->progs.on_exec };
+	struct bpf_link **const links[] = { &e->skeleton->links.on_fork, &e->skeleton->links.on_exec };
+
+	for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+		*links[i] = bpf_program__attach(programs[i]);
+		if (!*links[i])
+			return err_errno(err, errno, "cannot attach to the kernel's %s tracepoint",
+					 bpf_program__section_name(programs[i]) + strlen("raw_tp/"));
+	}
+	return 0;
+}
+
+static void read_ring(struct engine *e)
+{
+	ring_buffer__consume(e->ring);
+	processes_refresh(e->session->processes);
+}
+
+int engine_poll(struct engine *e, int timeout_ms)
+{
+	struct pollfd p = { .fd = sideband_epoll(e->sideband), .events = POLLIN };
+	uint64_t until = clock_mono_ns() + timeout_ms * 1000000ULL, now;
+
+	do {
+		now = clock_mono_ns();
+		if (poll(&p, 1, now < until ? (until - now + 999999) / 1000000 : 0) < 0)
+			return -errno;
+		if (!(p.revents & POLLIN))
+			break;
+		if (sideband_drain(e->sideband, e->session->processes)) {
+			processes_refresh(e->session->processes);
+		} else {
+			/* Others' events only. A machine that starts many programs must not keep us busy:
+			 * let some gather. */
+			struct timespec nap = { .tv_nsec = 2000000 };
+
+			nanosleep(&nap, NULL);
+		}
+	} while (clock_mono_ns() < until);
+	read_ring(e);
+	return 0;
+}
+
+void engine_drain(struct engine *e)
+{
+	sideband_drain(e->sideband, e->session->processes);
+	read_ring(e);
+}
+
+bool engine_cost(struct engine *e, uint64_t *ret_ns, uint64_t *ret_runs)
+{
+	struct bpf_program *prog;
+
+	*ret_ns = *ret_runs = 0;
+	if (e->stats_fd < 0)
+		return false;
+	bpf_object__for_each_program(prog, e->skeleton->obj) {
+		struct bpf_prog_info info = { 0 };
+		uint32_t size = sizeof(info);
+
+		if (bpf_program__fd(prog) < 0 || bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size))
+			continue;
+		*ret_ns += info.run_time_ns;
+		*ret_runs += info.run_cnt;
+	}
+	return true;
+}
+
+/* --- what processes.c finds goes into the maps --- */
+
+static void sink_announce(void *context, uint32_t module)
+{
+	tables_announce(((struct engine *)context)->tables, module);
+}
+
+static void sink_table(void *context, uint32_t module, const struct unwind_table *table)
+{
+	struct engine *e = context;
+	struct err err = { 0 };
+
+	if (!table)
+		tables_none(e->tables, module);
+	else if (tables_load(e->tables, module, table, &err) < 0)
+		log_warn("%s: stacks through some files will be cut off", err.text);
+}
+
+static void sink_mappings(void *context, pid_t pid, const struct shared_mapping *list, uint32_t count)
+{
+	struct engine *e = context;
+	struct shared_process few = { .count = count };
+	uint32_t key = pid;
+
+	if (count > SHARED_FEW_MAPPINGS) {
+		few.count = 0;
+		few.large = 1;
+		e->large->count = MIN(count, SHARED_MANY_MAPPINGS);
+		memcpy(e->large->mappings, list, e->large->count * sizeof(*list));
+		if (count > SHARED_MANY_MAPPINGS)
+			log_warn("process %d has %u executable mappings; the highest %u are not unwound",
+				 (int)pid, count, count - SHARED_MANY_MAPPINGS);
+		if (bpf_map_update_elem(bpf_map__fd(e->skeleton->maps.large), &key, e->large, BPF_ANY))
+			log_warn("too many processes with many mappings: stacks of process %d are cut off", (int)pid);
+	} else if (count) {
+		memcpy(few.mappings, list, count * sizeof(*list));
+	}
+	if (bpf_map_update_elem(bpf_map__fd(e->skeleton->maps.processes), &key, &few, BPF_ANY))
+		log_warn("too many processes (%d at most): process %d is not recorded", SHARED_MAX_PROCESSES,
+			 (int)pid);
+}
+
+static void sink_gone(void *context, pid_t pid)
+{
+	struct engine *e = context;
+	uint32_t key = pid;
+
+	bpf_map_delete_elem(bpf_map__fd(e->skeleton->maps.processes), &key);
+	bpf_map_delete_elem(bpf_map__fd(e->skeleton->maps.large), &key);
+}
+
+const struct processes_sink engine_sink = {
+	.announce = sink_announce,
+	.table = sink_table,
+	.mappings = sink_mappings,
+	.gone = sink_gone,
+};

@@ -1,0 +1,30 @@
+/*
+ * engine.h - the BPF side of a session: the loaded object, the unwind tables, the ring, and
+ * the events of the kernel that say what the targets map, fork and execute.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct collector;
+struct engine;
+struct err;
+struct gasflame_bpf;
+struct processes_sink;
+struct session;
+
+int engine_open(struct session *s, const struct collector *const *collectors, struct engine **ret,
+		struct err *err);
+void engine_close(struct engine *e);
+extern const struct processes_sink engine_sink; /* its context is the struct engine */
+
+struct gasflame_bpf *engine_skeleton(struct engine *e);
+/* Attaches what follows forks and execs: before the targets are looked at, so that none slips by. */
+int engine_follow(struct engine *e, struct err *err);
+/* Waits up to timeout for something to do and does it. Negative errno when the wait failed. */
+int engine_poll(struct engine *e, int timeout_ms);
+/* Reads what is left in the rings. */
+void engine_drain(struct engine *e);
+/* Nanoseconds and runs of all our programs so far, by the kernel's own statistics; false if it keeps none. */
+bool engine_cost(struct engine *e, uint64_t *ret_ns, uint64_t *ret_runs);

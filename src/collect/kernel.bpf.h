@@ -1,0 +1,34 @@
+/*
+ * kernel.bpf.h - the few kernel types that our BPF programs read, relocated by BTF (CO-RE).
+ *
+ * Only the fields that are used: the build does not need, and never takes, the
+ * build host's own BTF.
+ */
+#pragma once
+
+#include <linux/types.h>
+#include <linux/bpf.h>
+
+typedef __u8 uint8_t;
+typedef __u16 uint16_t;
+typedef __u32 uint32_t;
+typedef __u64 uint64_t;
+typedef __s16 int16_t;
+typedef __s32 int32_t;
+typedef __s64 int64_t;
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct task_struct {
+	int pid, tgid;
+};
+
+#pragma clang attribute pop
+
+/* Only ever handled as a pointer; its layout on x86-64 is ABI, see user_registers in unwind.bpf.h. */
+struct pt_regs;

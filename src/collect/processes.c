@@ -1,0 +1,412 @@
+#include "collect/processes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "collect/modules.h"
+#include "collect/shared.h"
+#include "profile/profile.h"
+#include "target/proc.h"
+
+struct process {
+	pid_t pid;
+	uint32_t profile_id;
+	uint32_t jit; /* its module for memory without a file, 0 = none yet */
+	bool dirty, gone;
+	uint64_t start_ticks;        /* tells a pid that was given out again apart */
+	uint64_t cpu_start_ns, cpu_now_ns;
+	VEC(struct shared_mapping) mappings;
+};
+
+struct processes {
+	struct profile *profile;
+	struct modules *modules;
+	const struct processes_sink *sink;
+	void *context;
+	uint64_t start_mono_ns;
+	VEC(struct process) list;
+	struct map by_pid;      /* pid to index in list; the live ones */
+	struct map by_thread;   /* pid, tid to the profile's thread; the live ones */
+	struct map cpu_before;  /* the profile's thread to its CPU time when first seen */
+	bool any_dirty, changed;
+	uint32_t known_modules;
+};
+
+struct processes *processes_new(struct profile *p, struct worker *w, const struct processes_sink *sink,
+				void *context)
+{
+	struct processes *ps = mem_alloc(sizeof(*ps));
+
+	ps->profile = p;
+	ps->modules = modules_new(p, w, sink, context);
+	ps->sink = sink;
+	ps->context = context;
+	return ps;
+}
+
+void processes_set_start(struct processes *ps, uint64_t start_mono_ns)
+{
+	ps->start_mono_ns = start_mono_ns;
+}
+
+void processes_free(struct processes *ps)
+{
+	if (!ps)
+		return;
+	for (size_t i = 0; i < ps->list.n; i++)
+		vec_done(&ps->list.v[i].mappings);
+	vec_done(&ps->list);
+	map_done(&ps->by_pid);
+	map_done(&ps->by_thread);
+	map_done(&ps->cpu_before);
+	modules_free(ps->modules);
+	free(ps);
+}
+
+static struct process *find(const struct processes *ps, pid_t pid)
+{
+	uint64_t *i = map_get(&ps->by_pid, pid);
+
+	return i ? &ps->list.v[*i] : NULL;
+}
+
+static uint64_t since_start(const struct processes *ps, uint64_t mono_ns)
+{
+	return mono_ns > ps->start_mono_ns ? mono_ns - ps->start_mono_ns : 0;
+}
+
+/* What a process is called now: after it was added and after each exec. */
+static void describe(struct processes *ps, struct process *pr)
+{
+	struct profile_process *out = &ps->profile->processes.v[pr->profile_id];
+	_cleanup_free_ char *command = proc_command(pr->pid), *exe = proc_exe(pr->pid);
+	struct proc_stat st;
+
+	if (proc_stat(pr->pid, &st) >= 0) {
+		out->name = profile_string(ps->profile, st.name);
+		out->parent_pid = st.parent;
+		pr->start_ticks = st.start_ticks;
+	}
+	if (command)
+		out->command = profile_string(ps->profile, command);
+	if (exe)
+		out->exe = profile_string(ps->profile, exe);
+}
+
+static struct process *add(struct processes *ps, pid_t pid, uint64_t mono_ns)
+{
+	struct process pr = { .pid = pid, .dirty = true };
+
+	pr.profile_id = profile_add_process(ps->profile,
+		&(struct profile_process){ .pid = pid, .start_ns = since_start(ps, mono_ns) });
+	vec_push(&ps->list, pr);
+	*map_put(&ps->by_pid, pid, 0) = ps->list.n - 1;
+	ps->any_dirty = ps->changed = true;
+	return &ps->list.v[ps->list.n - 1];
+}
+
+/* The threads that are there already, with the CPU time they have used before. */
+static void add_threads(struct processes *ps, pid_t pid)
+{
+	struct proc_ids tids = { 0 };
+
+	if (proc_threads(pid, &tids) >= 0)
+		for (size_t i = 0; i < tids.list.n; i++) {
+			uint64_t cpu, queue;
+			struct proc_stat st;
+			uint32_t id;
+
+			if (proc_thread_stat(pid, tids.list.v[i], &st) < 0)
+				continue;
+			id = processes_thread(ps, pid, tids.list.v[i], st.name, ps->start_mono_ns);
+			if (proc_schedstat(pid, tids.list.v[i], &cpu, &queue) >= 0)
+				*map_put(&ps->cpu_before, id, 0) = cpu;
+		}
+	vec_done(&tids.list);
+}
+
+int processes_add(struct processes *ps, pid_t pid, bool starting, struct err *err)
+{
+	struct process *pr = find(ps, pid);
+	struct proc_stat st;
+
+	if (pr)
+		return 0;
+	if (proc_stat(pid, &st) < 0 || st.state == 'Z' || st.state == 'X')
+		return err_set(err, ESRCH, "process %d does not run (any more)", (int)pid);
+	pr = add(ps, pid, ps->start_mono_ns);
+	pr->cpu_start_ns = pr->cpu_now_ns = st.cpu_ns;
+	describe(ps, pr);
+	if (starting) {
+		pr->dirty = false;
+		ps->sink->mappings(ps->context, pid, NULL, 0);
+		return 0;
+	}
+	add_threads(ps, pid);
+	processes_refresh(ps);
+	return 0;
+}
+
+void processes_prepare(struct processes *ps, const char *path)
+{
+	modules_prepare(ps->modules, path);
+}
+
+void processes_fork(struct processes *ps, pid_t parent, pid_t child, uint64_t mono_ns)
+{
+	struct process *from = find(ps, parent), *pr;
+	struct shared_mapping *copy;
+	uint32_t count, from_id, jit;
+
+	if (!from || find(ps, child))
+		return;
+	/* add() may move the list: take what is needed from the parent first. */
+	count = from->mappings.n;
+	from_id = from->profile_id;
+	jit = from->jit;
+	copy = mem_resize(NULL, count, sizeof(*copy));
+	if (count)
+		memcpy(copy, from->mappings.v, count * sizeof(*copy));
+	pr = add(ps, child, mono_ns);
+	pr->mappings.v = copy;
+	pr->mappings.n = pr->mappings.capacity = count;
+	pr->jit = jit;
+	/* Until it runs exec it is what its parent was. */
+	ps->profile->processes.v[pr->profile_id].name = ps->profile->processes.v[from_id].name;
+	ps->profile->processes.v[pr->profile_id].exe = ps->profile->processes.v[from_id].exe;
+	ps->profile->processes.v[pr->profile_id].command = ps->profile->processes.v[from_id].command;
+	describe(ps, pr);
+}
+
+void processes_exec(struct processes *ps, pid_t pid, uint64_t mono_ns)
+{
+	struct process *pr = find(ps, pid);
+
+	if (!pr)
+		return;
+	pr->jit = 0;
+	vec_clear(&pr->mappings);
+	describe(ps, pr);
+	processes_dirty(ps, pid);
+}
+
+void processes_dirty(struct processes *ps, pid_t pid)
+{
+	struct process *pr = find(ps, pid);
+
+	if (pr)
+		pr->dirty = ps->any_dirty = true;
+}
+
+void processes_dirty_all(struct processes *ps)
+{
+	for (size_t i = 0; i < ps->list.n; i++)
+		if (!ps->list.v[i].gone)
+			ps->list.v[i].dirty = ps->any_dirty = true;
+}
+
+static bool has_mapping(const struct process *pr, const struct shared_mapping *m)
+{
+	for (size_t i = 0; i < pr->mappings.n; i++)
+		if (!memcmp(&pr->mappings.v[i], m, sizeof(*m)))
+			return true;
+	return false;
+}
+
+static void note_mapping(struct processes *ps, const struct process *pr, const struct shared_mapping *m)
+{
+	profile_add_mapping(ps->profile,
+		&(struct profile_mapping){ .process = pr->profile_id, .start = m->start, .end = m->end,
+					   .module = modules_profile_id(ps->modules, m->module), .bias = m->bias,
+					   .time_ns = since_start(ps, clock_mono_ns()) });
+	ps->changed = true;
+}
+
+/* Reads what is mapped now; true if it is not what it was. */
+static bool read_mappings(struct processes *ps, struct process *pr)
+{
+	VEC(struct shared_mapping) list = { 0 };
+	struct proc_maps maps = { 0 };
+	bool same;
+
+	if (proc_maps_read(pr->pid, true, &maps) < 0)
+		return false;
+	for (size_t i = 0; i < maps.list.n; i++) {
+		const struct proc_mapping *m = &maps.list.v[i];
+		struct shared_mapping out = { .start = m->start, .end = m->end }, *last;
+
+		out.module = modules_of_mapping(ps->modules, pr->pid, pr->profile_id, m, &pr->jit, &out.bias);
+		if (!out.module)
+			continue;
+		last = list.n ? &list.v[list.n - 1] : NULL;
+		if (last && last->module == out.module && last->bias == out.bias && last->end == out.start)
+			last->end = out.end;
+		else
+			vec_push(&list, out);
+	}
+	proc_maps_done(&maps);
+	same = list.n == pr->mappings.n &&
+	       (!list.n || !memcmp(list.v, pr->mappings.v, list.n * sizeof(*list.v)));
+	for (size_t i = 0; !same && i < list.n; i++)
+		if (!has_mapping(pr, &list.v[i]))
+			note_mapping(ps, pr, &list.v[i]);
+	if (same) {
+		vec_done(&list);
+		return false;
+	}
+	vec_done(&pr->mappings);
+	pr->mappings.v = list.v;
+	pr->mappings.n = list.n;
+	pr->mappings.capacity = list.capacity;
+	return true;
+}
+
+void processes_refresh(struct processes *ps)
+{
+	if (!ps->any_dirty)
+		return;
+	ps->any_dirty = false;
+	for (size_t i = 0; i < ps->list.n; i++) {
+		struct process *pr = &ps->list.v[i];
+
+		if (!pr->dirty || pr->gone)
+			continue;
+		pr->dirty = false;
+		if (!read_mappings(ps, pr))
+			continue;
+		ps->sink->mappings(ps->context, pr->pid, pr->mappings.v, pr->mappings.n);
+	}
+	modules_load_tables(ps->modules);
+	if (modules_count(ps->modules) != ps->known_modules) {
+		ps->known_modules = modules_count(ps->modules);
+		ps->changed = true;
+	}
+}
+
+void processes_rename(struct processes *ps, pid_t pid, pid_t tid, const char *name)
+{
+	uint64_t *id = map_get(&ps->by_thread, map_pair(pid, tid));
+
+	if (id)
+		ps->profile->threads.v[*id].name = profile_string(ps->profile, name);
+}
+
+void processes_thread_exit(struct processes *ps, pid_t pid, pid_t tid, uint64_t mono_ns)
+{
+	uint64_t *id = map_get(&ps->by_thread, map_pair(pid, tid));
+
+	if (!id)
+		return;
+	ps->profile->threads.v[*id].end_ns = since_start(ps, mono_ns);
+	map_remove(&ps->by_thread, map_pair(pid, tid));
+}
+
+uint32_t processes_thread(struct processes *ps, pid_t pid, pid_t tid, const char *name, uint64_t mono_ns)
+{
+	uint64_t *id = map_get(&ps->by_thread, map_pair(pid, tid));
+	struct profile_thread *t;
+	struct process *pr;
+
+	if (id) {
+		t = &ps->profile->threads.v[*id];
+		if (name && strcmp(profile_str(ps->profile, t->name), name))
+			t->name = profile_string(ps->profile, name);
+		return *id;
+	}
+	pr = find(ps, pid);
+	if (!pr) { /* its fork is still on the way to us */
+		pr = add(ps, pid, mono_ns);
+		describe(ps, pr);
+	}
+	id = map_put(&ps->by_thread, map_pair(pid, tid), 0);
+	*id = profile_add_thread(ps->profile,
+		&(struct profile_thread){ .process = pr->profile_id, .tid = tid,
+					  .name = profile_string(ps->profile, name),
+					  .start_ns = since_start(ps, mono_ns) });
+	return *id;
+}
+
+bool processes_knows(const struct processes *ps, pid_t pid)
+{
+	return find(ps, pid) != NULL;
+}
+
+uint32_t processes_module(const struct processes *ps, uint32_t module)
+{
+	return modules_profile_id(ps->modules, module);
+}
+
+const struct shared_mapping *processes_mappings(const struct processes *ps, pid_t pid, uint32_t *ret_count)
+{
+	struct process *pr = find(ps, pid);
+
+	*ret_count = pr ? pr->mappings.n : 0;
+	return pr ? pr->mappings.v : NULL;
+}
+
+uint32_t processes_check_alive(struct processes *ps, uint64_t mono_ns)
+{
+	uint32_t alive = 0;
+
+	for (size_t i = 0; i < ps->list.n; i++) {
+		struct process *pr = &ps->list.v[i];
+		struct proc_stat st;
+
+		if (pr->gone)
+			continue;
+		if (proc_stat(pr->pid, &st) >= 0 && st.state != 'Z' && st.state != 'X' &&
+		    (!pr->start_ticks || st.start_ticks == pr->start_ticks)) {
+			pr->cpu_now_ns = st.cpu_ns;
+			alive++;
+			continue;
+		}
+		pr->gone = true;
+		map_remove(&ps->by_pid, pr->pid);
+		ps->profile->processes.v[pr->profile_id].end_ns = since_start(ps, mono_ns);
+		ps->sink->gone(ps->context, pr->pid);
+	}
+	return alive;
+}
+
+uint64_t processes_cpu_ns(const struct processes *ps)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < ps->list.n; i++)
+		if (ps->list.v[i].cpu_now_ns > ps->list.v[i].cpu_start_ns)
+			sum += ps->list.v[i].cpu_now_ns - ps->list.v[i].cpu_start_ns;
+	return sum;
+}
+
+void processes_finish(struct processes *ps, uint64_t mono_ns)
+{
+	processes_check_alive(ps, mono_ns);
+	for (size_t i = 0; i < ps->profile->threads.n; i++) {
+		struct profile_thread *t = &ps->profile->threads.v[i];
+		uint32_t pid = ps->profile->processes.v[t->process].pid;
+		uint64_t *before = map_get(&ps->cpu_before, i), cpu, queue;
+
+		if (t->end_ns || proc_schedstat(pid, t->tid, &cpu, &queue) < 0)
+			continue;
+		t->cpu_ns = cpu - (before && *before < cpu ? *before : 0);
+	}
+}
+
+void processes_hand_over(struct processes *ps, void (*take)(void *context, uint32_t module, int fd),
+			 void *context)
+{
+	modules_hand_over(ps->modules, take, context);
+}
+
+bool processes_changed(struct processes *ps)
+{
+	bool changed = ps->changed;
+
+	ps->changed = false;
+	return changed;
+}

@@ -1,0 +1,73 @@
+/*
+ * processes.h - the processes that are recorded, their threads, and what is mapped where.
+ *
+ * Life: new -> add (the targets) -> fork, exec, dirty, exit as events come in,
+ * refresh after each batch -> finish -> free. Files are opened when first seen
+ * (map_files: the very file that is mapped) and kept open, so that one that is
+ * deleted or replaced later still has its names. Their unwind tables are made by
+ * the unprivileged child and handed to a sink: BPF maps, or the unwinder of the
+ * fallback.
+ *
+ * Module ids here are small numbers from 1, never used again; processes_module()
+ * gives the profile's module for one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+struct processes;
+struct profile;
+struct shared_mapping;
+struct unwind_table;
+struct worker;
+
+/* Who needs to know. table is NULL for a module that has none. */
+struct processes_sink {
+	void (*announce)(void *context, uint32_t module);
+	void (*table)(void *context, uint32_t module, const struct unwind_table *table);
+	void (*mappings)(void *context, pid_t pid, const struct shared_mapping *list, uint32_t count);
+	void (*gone)(void *context, pid_t pid);
+};
+
+struct processes *processes_new(struct profile *p, struct worker *w, const struct processes_sink *sink,
+				void *context);
+void processes_free(struct processes *ps);
+/* The moment from which times in the profile count. */
+void processes_set_start(struct processes *ps, uint64_t start_mono_ns);
+
+/* Begins with a process that runs; -ESRCH if it does not. starting: it is about to execute its program,
+ * and what it maps now is of no interest. */
+int processes_add(struct processes *ps, pid_t pid, bool starting, struct err *err);
+/* Makes the table of a program that is about to be started, so that its first samples have one. */
+void processes_prepare(struct processes *ps, const char *path);
+
+/* Times are CLOCK_MONOTONIC. Unknown pids are ignored but by fork (of a known parent) and thread. */
+void processes_fork(struct processes *ps, pid_t parent, pid_t child, uint64_t mono_ns);
+void processes_exec(struct processes *ps, pid_t pid, uint64_t mono_ns);
+void processes_dirty(struct processes *ps, pid_t pid);
+void processes_dirty_all(struct processes *ps); /* events were lost */
+void processes_rename(struct processes *ps, pid_t pid, pid_t tid, const char *name);
+void processes_thread_exit(struct processes *ps, pid_t pid, pid_t tid, uint64_t mono_ns);
+void processes_refresh(struct processes *ps);
+
+bool processes_knows(const struct processes *ps, pid_t pid);
+/* The profile's thread; made when first seen. name may be NULL. */
+uint32_t processes_thread(struct processes *ps, pid_t pid, pid_t tid, const char *name, uint64_t mono_ns);
+uint32_t processes_module(const struct processes *ps, uint32_t module);
+/* Mappings of a process as they are now; NULL if it is not known. */
+const struct shared_mapping *processes_mappings(const struct processes *ps, pid_t pid, uint32_t *ret_count);
+
+/* Looks who is still alive: how many are. */
+uint32_t processes_check_alive(struct processes *ps, uint64_t mono_ns);
+/* CPU time that the processes have used so far since they were added. */
+uint64_t processes_cpu_ns(const struct processes *ps);
+/* Fills in what is only known at the end: CPU times. */
+void processes_finish(struct processes *ps, uint64_t mono_ns);
+/* Every file that was seen, by the profile's module; take() owns the descriptor from then on. */
+void processes_hand_over(struct processes *ps, void (*take)(void *context, uint32_t module, int fd),
+			 void *context);
+/* Was a module or mapping added since the last call? Then the capture wants a flush. */
+bool processes_changed(struct processes *ps);

@@ -1,0 +1,408 @@
+#include "collect/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "collect/collector.h"
+#include "collect/engine.h"
+#include "collect/fallback.h"
+#include "collect/processes.h"
+#include "profile/profile.h"
+#include "target/host.h"
+#include "target/proc.h"
+
+/* The table of collectors. */
+static const struct collector *const collectors[] = { &collector_cpu, NULL };
+
+static volatile sig_atomic_t interrupted, pause_wanted, check_wanted;
+
+void session_interrupt(void)
+{
+	interrupted = 1;
+}
+
+void session_pause(bool pause)
+{
+	pause_wanted = pause;
+}
+
+void session_check_soon(void)
+{
+	check_wanted = 1;
+}
+
+const char *session_collector(size_t i, const char **ret_describe)
+{
+	if (i + 1 >= ARRAY_LEN(collectors))
+		return NULL;
+	*ret_describe = collectors[i]->describe;
+	return collectors[i]->name;
+}
+
+const char *const shared_reason_names[REASON_COUNT] = {
+	[REASON_COMPLETE] = "complete",
+	[REASON_NO_MAPPING] = "address in no known mapping",
+	[REASON_NO_TABLE_YET] = "unwind table not ready yet",
+	[REASON_NO_RULE] = "no unwind information there",
+	[REASON_UNSUPPORTED] = "unwind rule not supported",
+	[REASON_LOST_REGISTER] = "register not known there",
+	[REASON_BAD_STACK] = "stack memory not readable",
+	[REASON_NOT_RISING] = "stack does not rise",
+	[REASON_FRAME_POINTER] = "no table and no frame pointer",
+	[REASON_TOO_DEEP] = "deeper than the limit",
+	[REASON_NO_REGISTERS] = "no user registers",
+	[REASON_DUMP_SHORT] = "deeper than the stack dump",
+};
+
+bool session_has_bpf(const struct session *s)
+{
+	return s->engine != NULL;
+}
+
+/* Are all the names in "cpu,wait" collectors? */
+static int check_what(const char *what, struct err *err)
+{
+	_cleanup_free_ char *copy = mem_strdup(what);
+	char *save = NULL;
+
+	for (char *name = strtok_r(copy, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
+		size_t i = 0;
+
+		while (collectors[i] && strcmp(collectors[i]->name, name))
+			i++;
+		if (!collectors[i])
+			return err_set(err, EINVAL, "there is no collector '%s'; there is: cpu", name);
+	}
+	return 0;
+}
+
+static int open_bpf(struct session *s, struct err *err)
+{
+	struct host host;
+	int r;
+
+	host_probe(&host);
+	if (host.major < 5 || (host.major == 5 && host.minor < 15))
+		return err_set(err, ENOSYS, "kernel %s is older than 5.15, which BPF unwinding needs", host.release);
+	if (!host.btf)
+		return err_set(err, ENOSYS,
+			       "this kernel has no BTF (/sys/kernel/btf/vmlinux; CONFIG_DEBUG_INFO_BTF), which BPF "
+			       "programs need");
+	r = engine_open(s, collectors, &s->engine, err);
+	if (r < 0)
+		return r;
+	return engine_follow(s->engine, err);
+}
+
+/* BPF where it can be had, else the fallback; says which and why. */
+static int choose_backend(struct session *s, struct err *err)
+{
+	struct err why = { 0 };
+
+	if (s->options->backend != SESSION_PERF) {
+		int r = open_bpf(s, &why);
+
+		if (r >= 0)
+			return 0;
+		engine_close(s->engine);
+		s->engine = NULL;
+		if (s->options->backend == SESSION_BPF) {
+			if (err)
+				*err = why;
+			return r;
+		}
+		log_info("Recording without BPF: %s.", why.text);
+	}
+	return fallback_open(s, &s->fallback, err);
+}
+
+static void describe_machine(struct profile *p)
+{
+	struct utsname u;
+
+	if (uname(&u))
+		return;
+	p->host = profile_string(p, u.nodename);
+	p->kernel = profile_string(p, u.release);
+}
+
+/* The files that nearly every program maps first: their tables are ready when it starts. */
+static void prepare_program(struct session *s)
+{
+	struct proc_maps maps = { 0 };
+
+	processes_prepare(s->processes, s->options->program);
+	if (proc_maps_read(getpid(), true, &maps) < 0)
+		return;
+	for (size_t i = 0; i < maps.list.n; i++)
+		if (strstr(maps.list.v[i].path, "/libc.so") || strstr(maps.list.v[i].path, "/ld-linux"))
+			processes_prepare(s->processes, maps.list.v[i].path);
+	proc_maps_done(&maps);
+}
+
+static int add_targets(struct session *s, struct err *err)
+{
+	size_t added = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < s->options->pid_count; i++) {
+		r = processes_add(s->processes, s->options->pids[i], s->options->program != NULL, err);
+		added += r >= 0;
+	}
+	if (added && s->options->program)
+		prepare_program(s);
+	return added ? 0 : r;
+}
+
+int session_open(const struct session_options *options, struct profile *p, struct worker *w,
+		 struct session **ret, struct err *err)
+{
+	struct session *s;
+	int r = check_what(options->what, err);
+
+	if (r < 0)
+		return r;
+	s = mem_alloc(sizeof(*s));
+	s->options = options;
+	s->profile = p;
+	s->hz = options->hz;
+	interrupted = pause_wanted = check_wanted = 0;
+	describe_machine(p);
+	r = choose_backend(s, err);
+	if (r >= 0) {
+		char describe[64];
+
+		snprintf(describe, sizeof(describe), "CPU time, sampled at %u Hz", (unsigned)s->hz);
+		s->cpu_event = profile_add_event(p, "cpu", "ns", describe, 1000000000 / s->hz);
+		s->kernel_module = profile_add_module(p,
+			&(struct profile_module){ .kind = MODULE_KERNEL, .process = PROFILE_NONE,
+						  .path = profile_string(p, "[kernel]") });
+		s->processes = s->engine ? processes_new(p, w, &engine_sink, s->engine)
+					 : processes_new(p, w, &fallback_sink, s->fallback);
+		r = add_targets(s, err);
+	}
+	if (r < 0) {
+		session_close(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+int session_start(struct session *s, struct err *err)
+{
+	s->start_mono_ns = clock_mono_ns();
+	s->profile->start_wall_ns = clock_wall_ns();
+	processes_set_start(s->processes, s->start_mono_ns);
+	if (s->fallback)
+		return fallback_start(s->fallback, err);
+	for (size_t i = 0; collectors[i]; i++) {
+		int r = collectors[i]->start(s, err);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+uint32_t session_intern_stack(struct session *s, const struct shared_record *r, const uint64_t *frames)
+{
+	struct profile *p = s->profile;
+	uint32_t stack = 0;
+
+	if (r->reason != REASON_COMPLETE && r->reason < REASON_COUNT)
+		stack = profile_stack(p, 0, profile_truncation_frame(p, shared_reason_names[r->reason]));
+	for (int i = r->user_count - 1; i >= 0; i--) {
+		uint32_t module = processes_module(s->processes, SHARED_FRAME_MODULE(frames[i]));
+
+		stack = profile_stack(p, stack, profile_frame(p, module, FRAME_USER,
+							      SHARED_FRAME_ADDRESS(frames[i])));
+	}
+	frames += r->user_count;
+	for (int i = r->kernel_count - 1; i >= 0; i--)
+		stack = profile_stack(p, stack, profile_frame(p, s->kernel_module, FRAME_KERNEL,
+							      frames[i] - (i ? 1 : 0)));
+	return stack;
+}
+
+void session_cpu_sample(struct session *s, const struct shared_record *r, uint32_t stack)
+{
+	char name[sizeof(r->name)];
+
+	snprintf(name, sizeof(name), "%.15s", r->name);
+	if (r->reason < REASON_COUNT)
+		s->reasons[r->reason]++;
+	profile_add_sample(s->profile,
+		&(struct profile_sample){ .event = s->cpu_event, .value = r->value, .stack = stack,
+					  .time_ns = r->time_ns > s->start_mono_ns ? r->time_ns - s->start_mono_ns : 0,
+					  .thread = processes_thread(s->processes, r->pid, r->tid, name,
+								     r->time_ns) });
+}
+
+static int poll_backend(struct session *s, int timeout_ms)
+{
+	return s->engine ? engine_poll(s->engine, timeout_ms) : fallback_poll(s->fallback, timeout_ms);
+}
+
+static void set_hz(struct session *s, uint64_t hz)
+{
+	s->hz = hz;
+	if (s->fallback)
+		fallback_set_hz(s->fallback, hz);
+	for (size_t i = 0; s->engine && collectors[i]; i++)
+		collectors[i]->set_hz(s, hz);
+}
+
+static void apply_pause(struct session *s)
+{
+	bool pause = pause_wanted;
+
+	if (pause == s->paused)
+		return;
+	s->paused = pause;
+	if (s->fallback)
+		fallback_pause(s->fallback, pause);
+	for (size_t i = 0; s->engine && collectors[i]; i++)
+		collectors[i]->pause(s, pause);
+}
+
+/* What recording has cost so far: our own CPU time and that of our BPF programs. */
+static uint64_t cost_ns(struct session *s)
+{
+	uint64_t ns = 0, runs;
+
+	if (s->engine)
+		engine_cost(s->engine, &ns, &runs);
+	return ns + clock_process_cpu_ns();
+}
+
+/* The last second, for --max-overhead. */
+struct governor {
+	uint64_t cost_ns, target_ns, time_ns;
+};
+
+/* Lowers the rate when the last second cost more than allowed, by as much as it was too much. */
+static void govern(struct session *s, struct governor *g, uint64_t now)
+{
+	struct governor was = *g;
+	double spent, base, percent;
+	uint64_t hz;
+
+	*g = (struct governor){ cost_ns(s), processes_cpu_ns(s->processes), now };
+	if (!s->options->max_overhead || !was.time_ns || s->hz <= 1)
+		return;
+	spent = g->cost_ns - was.cost_ns;
+	/* Of the target's CPU time, or of one CPU where it uses less. */
+	base = MAX(g->target_ns - was.target_ns, g->time_ns - was.time_ns);
+	percent = 100 * spent / base;
+	if (percent <= s->options->max_overhead)
+		return;
+	hz = MAX(1, (uint64_t)(s->hz * s->options->max_overhead / percent * 0.9));
+	if (hz >= s->hz)
+		return;
+	log_warn("recording costs %.2f %% of the target's CPU time, more than the %.2f %% allowed: lowering the rate "
+		 "from %u to %u Hz", percent, s->options->max_overhead, (unsigned)s->hz, (unsigned)hz);
+	set_hz(s, hz);
+}
+
+static void show_progress(struct session *s, uint64_t now)
+{
+	double seconds = (now - s->start_mono_ns) / 1e9;
+
+	if (s->options->duration_ns)
+		log_progress("recording: %.0f of %.0f s (Ctrl-C ends early and keeps everything)%s", seconds,
+			     s->options->duration_ns / 1e9, s->paused ? ", paused" : "");
+	else
+		log_progress("recording: %.0f s (Ctrl-C ends)%s", seconds, s->paused ? ", paused" : "");
+}
+
+enum session_end session_loop(struct session *s)
+{
+	uint64_t end = s->options->duration_ns ? s->start_mono_ns + s->options->duration_ns : UINT64_MAX;
+	uint64_t now = clock_mono_ns(), next_second = now + 1000000000;
+	struct governor governor = { 0 };
+
+	while (!interrupted) {
+		uint64_t left = end - now;
+
+		if (now >= end)
+			return SESSION_END_TIME;
+		poll_backend(s, left < 100000000 ? left / 1000000 + 1 : 100);
+		apply_pause(s);
+		now = clock_mono_ns();
+		if (now >= next_second || processes_changed(s->processes)) {
+			if (s->options->tick(s->options->tick_context, s->profile) < 0)
+				return SESSION_END_TICK;
+		}
+		if (now >= next_second || check_wanted) {
+			check_wanted = 0;
+			next_second = now + 1000000000;
+			show_progress(s, now);
+			if (!processes_check_alive(s->processes, now))
+				return SESSION_END_GONE;
+			govern(s, &governor, now);
+		}
+	}
+	return SESSION_END_INTERRUPT;
+}
+
+static void note_counters(struct session *s)
+{
+	struct profile *p = s->profile;
+	uint64_t ns, runs;
+	char name[96];
+
+	if (s->engine && engine_cost(s->engine, &ns, &runs)) {
+		profile_count_set(p, "bpf.run_ns", ns);
+		profile_count_set(p, "bpf.run_count", runs);
+	}
+	if (s->fallback) {
+		profile_count(p, "samples.lost", fallback_lost(s->fallback));
+		profile_count_set(p, "no kernel stacks", !fallback_kernel(s->fallback));
+	}
+	profile_count_set(p, "sample.hz_asked", s->options->hz);
+	profile_count_set(p, "sample.hz", s->hz);
+	profile_count_set(p, "target.cpu_ns", processes_cpu_ns(s->processes));
+	for (int i = 1; i < REASON_COUNT; i++)
+		if (s->reasons[i]) {
+			snprintf(name, sizeof(name), "truncated.%s", shared_reason_names[i]);
+			profile_count_set(p, name, s->reasons[i]);
+		}
+}
+
+void session_finish(struct session *s, void (*take)(void *context, uint32_t module, int fd), void *context)
+{
+	uint64_t now = clock_mono_ns();
+
+	pause_wanted = true;
+	apply_pause(s);
+	s->profile->duration_ns = now - s->start_mono_ns;
+	if (s->fallback)
+		fallback_drain(s->fallback);
+	else
+		engine_drain(s->engine);
+	for (size_t i = 0; s->engine && collectors[i]; i++)
+		collectors[i]->stop(s);
+	processes_finish(s->processes, now);
+	note_counters(s);
+	processes_hand_over(s->processes, take, context);
+}
+
+void session_close(struct session *s)
+{
+	if (!s)
+		return;
+	processes_free(s->processes);
+	engine_close(s->engine);
+	fallback_close(s->fallback);
+	free(s->clocks);
+	free(s);
+}

@@ -1,0 +1,56 @@
+/*
+ * session.h - one recording: who is recorded, by which collectors, for how long.
+ *
+ * Life: open (chooses BPF or the fallback, reads the targets' mappings, makes
+ * unwind tables, starts nothing) -> start -> loop -> finish -> close. The profile
+ * is the caller's; tick() is called about once a second and whenever a module or
+ * mapping is new, so that the caller can write the capture.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+struct profile;
+struct session;
+struct worker;
+
+enum session_backend { SESSION_AUTO, SESSION_BPF, SESSION_PERF };
+
+struct session_options {
+	const char *what;          /* collectors, separated by commas */
+	uint64_t hz;
+	uint64_t duration_ns;      /* 0 = until interrupted */
+	double max_overhead;       /* percent of the target's CPU time, 0 = no limit */
+	enum session_backend backend;
+	const pid_t *pids;
+	size_t pid_count;
+	const char *program;       /* run: the file that the (single) pid is about to execute, may be NULL */
+	/* Negative: stop recording (the disk is full, say). */
+	int (*tick)(void *context, struct profile *p);
+	void *tick_context;
+};
+
+enum session_end { SESSION_END_TIME, SESSION_END_INTERRUPT, SESSION_END_GONE, SESSION_END_TICK };
+
+int session_open(const struct session_options *options, struct profile *p, struct worker *w,
+		 struct session **ret, struct err *err);
+int session_start(struct session *s, struct err *err);
+/* Runs until the time is over, session_interrupt(), all targets are gone, or tick() fails. */
+enum session_end session_loop(struct session *s);
+/* Stops sampling, drains, fills in what is known at the end. Files go to take() (see processes.h). */
+void session_finish(struct session *s, void (*take)(void *context, uint32_t module, int fd), void *context);
+void session_close(struct session *s);
+
+bool session_has_bpf(const struct session *s);
+
+/* From signal handlers. */
+void session_interrupt(void);
+void session_pause(bool pause);
+void session_check_soon(void); /* a target may have ended: look now */
+
+/* The collectors that there are, for --help and errors: name and description, NULL beyond the last. */
+const char *session_collector(size_t i, const char **ret_describe);

@@ -1,0 +1,111 @@
+/*
+ * unwind.bpf.h - user stacks without frame pointers, unwound in the kernel.
+ *
+ * A program of any kind fills a struct unwind with the user registers and calls
+ * unwind_user(). Tables, mappings and rules are put into the maps by tables.c
+ * and processes.c. The work of one frame is a global function (unwind_step): the
+ * verifier checks it once, so that the loop around it may run 512 times.
+ */
+#pragma once
+
+#include "collect/kernel.bpf.h"
+#include "collect/shared.h"
+
+/*
+ * The registers of the frame at hand, and the record that is being made. One for
+ * each CPU and context. Kernel frames follow the user's, so that the record is
+ * in one piece.
+ */
+struct unwind {
+	uint64_t pc, sp, bp;
+	uint64_t leaf;              /* registers[] are those of this frame, and pc is exact */
+	uint64_t registers[16];     /* DWARF numbers */
+	struct shared_mapping last; /* where the last frame was */
+	uint64_t hash;              /* of the frames so far */
+	uint32_t count;
+	uint32_t reason;
+	struct shared_record record;
+	uint64_t frames[SHARED_MAX_USER_FRAMES + SHARED_MAX_KERNEL_FRAMES];
+};
+
+#ifdef UNWIND_DEFINE
+#define UNWIND_MAP
+#else
+#define UNWIND_MAP extern
+#endif
+
+/* Which processes are recorded, and where their code lies. */
+UNWIND_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SHARED_MAX_PROCESSES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, uint32_t);
+	__type(value, struct shared_process);
+} processes SEC(".maps");
+
+int unwind_step(struct unwind *u, struct shared_process *p);
+
+static __always_inline uint64_t unwind_hash(uint64_t h, uint64_t frame)
+{
+	h = (h ^ frame) * 0x9e3779b97f4a7c15ULL;
+	return h ^ h >> 29;
+}
+
+/* Unwinds from the registers in u; the result is u->frames, u->count, u->hash and u->reason. */
+static __always_inline void unwind_user(struct unwind *u, struct shared_process *p)
+{
+	u->count = 0;
+	u->hash = 0;
+	u->reason = REASON_TOO_DEEP;
+	u->last.start = u->last.end = 0;
+	for (int i = 0; i < SHARED_MAX_USER_FRAMES; i++)
+		if (unwind_step(u, p))
+			break;
+}
+
+/* The layout of struct pt_regs on x86-64, in words. It is ABI: signal frames and ptrace show it. */
+enum {
+	REGS_R15, REGS_R14, REGS_R13, REGS_R12, REGS_BP, REGS_BX, REGS_R11, REGS_R10, REGS_R9, REGS_R8,
+	REGS_AX, REGS_CX, REGS_DX, REGS_SI, REGS_DI, REGS_ORIG_AX, REGS_IP, REGS_CS, REGS_FLAGS, REGS_SP,
+	REGS_SS, REGS_COUNT,
+};
+
+/* AT(n) reads word n of a struct pt_regs, wherever that is. */
+#define UNWIND_FROM(u, AT)                     \
+	do {                                   \
+		(u)->registers[0] = AT(REGS_AX);   \
+		(u)->registers[1] = AT(REGS_DX);   \
+		(u)->registers[2] = AT(REGS_CX);   \
+		(u)->registers[3] = AT(REGS_BX);   \
+		(u)->registers[4] = AT(REGS_SI);   \
+		(u)->registers[5] = AT(REGS_DI);   \
+		(u)->registers[6] = AT(REGS_BP);   \
+		(u)->registers[7] = AT(REGS_SP);   \
+		(u)->registers[8] = AT(REGS_R8);   \
+		(u)->registers[9] = AT(REGS_R9);   \
+		(u)->registers[10] = AT(REGS_R10); \
+		(u)->registers[11] = AT(REGS_R11); \
+		(u)->registers[12] = AT(REGS_R12); \
+		(u)->registers[13] = AT(REGS_R13); \
+		(u)->registers[14] = AT(REGS_R14); \
+		(u)->registers[15] = AT(REGS_R15); \
+		(u)->bp = (u)->registers[6];       \
+		(u)->sp = (u)->registers[7];       \
+		(u)->pc = AT(REGS_IP);             \
+		(u)->leaf = 1;                     \
+	} while (0)
+
+/* The registers with which the current task entered the kernel. False for a kernel thread. */
+static __always_inline bool unwind_from_task(struct unwind *u)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct pt_regs *at = (void *)bpf_task_pt_regs((void *)task);
+	uint64_t regs[REGS_COUNT];
+
+	if (bpf_probe_read_kernel(regs, sizeof(regs), at) || (regs[REGS_CS] & 3) != 3)
+		return false;
+#define AT(n) regs[n]
+	UNWIND_FROM(u, AT);
+#undef AT
+	return true;
+}
