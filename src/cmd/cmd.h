@@ -67,9 +67,30 @@ struct option_spec {
 	const char *const *choices; /* NULL-terminated */
 };
 
-/* Index of the first operand in argv (options and operands may be mixed; "--" ends the options), or
- * -1 after --help was printed, or -3 after an error was printed: return -result - 1. */
+/* Index of the first operand in argv, which is reordered for that (options and operands may be mixed), or
+ * -1 after --help was printed, or -3 after an error was printed: return -result - 1. "--" ends the
+ * options; argv[result - 1] is "--" then. Every command also takes -h --help,
+ * -q --quiet and -v --verbose, unless its table has a letter or a name of these. */
 int options_parse(const struct command *c, const struct option_spec *options, int argc, char **argv);
+/* The table for people, and as a page of the manual; both on stdout. */
 void command_help(const struct command *c, const struct option_spec *options);
+void command_man(const struct command *c, const struct option_spec *options);
 
-extern const struct command *const commands[]; /* NULL-terminated, in the order that help lists them */
+/* Columns of the terminal at stdout, within reason; 80 where there is none. */
+int command_width(void);
+/* Prints s and a newline to stdout from column at on, broken between words; further lines start at column
+ * indent. A line of s that starts with a space stays as it is; a blank line parts two paragraphs. */
+void command_wrap(const char *s, int at, int indent, int width);
+
+/* Replaces control characters in s: names that a process or a file chose must not steer the terminal. */
+char *command_plain(char *s);
+
+struct command_group {
+	const char *title; /* NULL ends the table */
+	const struct command *commands[8]; /* NULL-terminated */
+};
+extern const struct command_group command_groups[]; /* in the order that help lists them */
+
+/* `gasflame` alone, and the page gasflame(1). */
+void program_help(void);
+void program_man(void);

@@ -1,0 +1,34 @@
+/*
+ * captures.h - the captures below a folder, for ls and clean.
+ *
+ * Folders are walked by descriptor and symbolic links are never followed, so
+ * the walk stays below the folder that was named even while somebody moves
+ * things about. A capture is known by its content, not by its name.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err;
+
+#define CAPTURES_FOLDER "profiling"
+
+struct captures_entry {
+	int folder;        /* descriptor of its folder, valid during the call */
+	const char *name;  /* in the folder */
+	const char *path;  /* for people, and to open: root/.../name */
+	uint64_t bytes;    /* with its journal */
+	uint64_t mtime_ns; /* of the file or its journal, whichever is later */
+};
+
+/* Something other than 0 ends the walk and is returned. */
+typedef int captures_fn(void *context, const struct captures_entry *e);
+/* Called after a folder below the root was walked, when fn had any entry in it or below it. */
+typedef void captures_left_fn(void *context, int parent, const char *name, const char *path);
+
+/* left may be NULL. -ELOOP when root itself is a symbolic link and follow_root is false. */
+int captures_walk(const char *root, bool follow_root, captures_fn *fn, captures_left_fn *left, void *context,
+		  struct err *err);
+/* Does a recorder have this capture open? */
+bool captures_in_use(const struct captures_entry *e);

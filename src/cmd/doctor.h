@@ -1,0 +1,39 @@
+/*
+ * doctor.h - one line of a diagnosis: what was looked at, how it is, what to do.
+ *
+ * doctor.c looks at the machine, patient.c at one process; both only fill this.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/vec.h"
+
+struct buf;
+struct host;
+struct worker;
+
+enum check_state { CHECK_OK, CHECK_LIMITED, CHECK_MISSING };
+
+struct check {
+	const char *name;
+	enum check_state state;
+	char *found;   /* what is there */
+	char *how;     /* how to get what is not; NULL = nothing to do */
+	char *without; /* what works all the same; NULL = all of it */
+};
+
+struct checks {
+	VEC(struct check) list;
+};
+
+/* how and without are copied; NULL = none. The format is of found. */
+void checks_add(struct checks *c, const char *name, enum check_state state, const char *how, const char *without,
+		const char *found, ...) __attribute__((format(printf, 6, 7)));
+void checks_print(const struct checks *c);
+void checks_json(const struct checks *c, struct buf *out);
+void checks_done(struct checks *c);
+
+/* Adds the checks of one process: rights, symbols, unwind tables, allocator. False if it cannot be recorded. */
+bool patient_examine(pid_t pid, const struct host *host, struct worker *worker, struct checks *ret);

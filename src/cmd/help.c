@@ -1,0 +1,429 @@
+/*
+ * help.c - the tables of commands and options as text for a terminal and as pages of the manual.
+ *
+ * Both come from the same tables that the parser reads, so they cannot be out of date.
+ */
+#include "cmd/cmd.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/str.h"
+
+static const char *const quick_start[][2] = {
+	{ "gasflame record -d 10 NAME", "10 s of CPU time of a process, by name, pattern or pid" },
+	{ "gasflame report FILE", "who used it: the file is the one that record names" },
+	{ "gasflame doctor NAME", "what this machine and that process allow" },
+};
+
+static const char *const exit_codes[][2] = {
+	{ "0", "it was done" },
+	{ "1", "it could not be done; the message says why" },
+	{ "2", "the command line is wrong" },
+	{ "3", "the recording is there, but not fit to read; its quality line says why" },
+};
+
+/* --- text --- */
+
+int command_width(void)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+	uint64_t n;
+
+	if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		n = size.ws_col;
+	else if (!columns || str_parse_uint(columns, 1, 10000, &n))
+		n = 80;
+	return n < 40 ? 40 : n > 110 ? 110 : (int)n;
+}
+
+void command_wrap(const char *s, int at, int indent, int width)
+{
+	bool first = true;
+
+	while (*s) {
+		size_t n;
+
+		if (s[0] == '\n' && (s[1] == '\n' || s[1] == ' ')) {
+			n = strcspn(s + 1, "\n");
+			if (s[1] == '\n')
+				printf("\n\n%*s", indent, "");
+			else
+				printf("\n%*s%.*s", indent, "", (int)n, s + 1);
+			s += 1 + (s[1] == '\n' ? 1 : n);
+			at = s[-1] == '\n' ? indent : width;
+			first = s[-1] == '\n';
+			continue;
+		}
+		if (isspace((unsigned char)*s)) {
+			s++;
+			continue;
+		}
+		n = strcspn(s, " \n");
+		if (!first && at + 1 + (int)n > width) {
+			printf("\n%*s", indent, "");
+			at = indent;
+			first = true;
+		}
+		printf("%s%.*s", first ? "" : " ", (int)n, s);
+		at += (int)n + !first;
+		first = false;
+		s += n;
+	}
+	putchar('\n');
+}
+
+char *command_plain(char *s)
+{
+	for (unsigned char *p = (unsigned char *)s; *p; p++)
+		if (*p < ' ' || *p == 0x7f)
+			*p = '?';
+	return s;
+}
+
+static void print_heading(const char *s)
+{
+	bool bold = log_colour(STDOUT_FILENO);
+
+	printf("\n%s%s%s\n", bold ? "\033[1m" : "", s, bold ? "\033[0m" : "");
+}
+
+/* Each line of s, indented. */
+static void print_lines(const char *s)
+{
+	while (*s) {
+		size_t n = strcspn(s, "\n");
+
+		printf("  %.*s\n", (int)n, s);
+		s += n + (s[n] == '\n');
+	}
+}
+
+/* --- what is known of an option besides its help --- */
+
+/* A duration as one would type it. */
+static void add_duration(struct buf *b, uint64_t ns)
+{
+	static const struct {
+		uint64_t ns;
+		const char *unit;
+	} units[] = { { 86400000000000, "d" }, { 3600000000000, "h" }, { 60000000000, "m" },
+		      { 1000000000, "s" }, { 1000000, "ms" }, { 1000, "us" }, { 1, "ns" } };
+
+	/* Two minutes and less are better in seconds. */
+	for (size_t i = 0; i < ARRAY_LEN(units); i++)
+		if (ns % units[i].ns == 0 && (ns / units[i].ns > 1 || units[i].ns <= 1000000000)) {
+			buf_printf(b, "%llu%s", (unsigned long long)(ns / units[i].ns), units[i].unit);
+			return;
+		}
+}
+
+static void add_size(struct buf *b, uint64_t bytes)
+{
+	static const char units[] = "TGMK";
+
+	for (int i = 0; units[i]; i++) {
+		int shift = 40 - 10 * i;
+
+		if (bytes >> shift && !(bytes & ((1ULL << shift) - 1))) {
+			buf_printf(b, "%llu%c", (unsigned long long)(bytes >> shift), units[i]);
+			return;
+		}
+	}
+	buf_printf(b, "%llu", (unsigned long long)bytes);
+}
+
+static void add_default(struct buf *b, const struct option_spec *o)
+{
+	switch (o->type) {
+	case OPTION_UINT:
+		if (*(uint64_t *)o->value)
+			buf_printf(b, "%llu", (unsigned long long)*(uint64_t *)o->value);
+		break;
+	case OPTION_DURATION:
+		if (*(uint64_t *)o->value)
+			add_duration(b, *(uint64_t *)o->value);
+		break;
+	case OPTION_SIZE:
+		if (*(uint64_t *)o->value)
+			add_size(b, *(uint64_t *)o->value);
+		break;
+	case OPTION_PERCENT:
+		if (*(double *)o->value > 0)
+			buf_printf(b, "%g%%", *(double *)o->value);
+		break;
+	case OPTION_STRING:
+	case OPTION_CHOICE:
+		if (*(const char **)o->value)
+			buf_puts(b, *(const char **)o->value);
+		break;
+	case OPTION_FLAG:
+	case OPTION_LIST:
+		break;
+	}
+}
+
+/* "rate of samples (1..20000, default 999)" */
+static char *describe_option(const struct option_spec *o)
+{
+	struct buf b = { 0 }, known = { 0 };
+
+	buf_puts(&b, o->help ? o->help : "");
+	buf_puts(&known, "");
+	if (o->type == OPTION_CHOICE)
+		for (size_t i = 0; o->choices[i]; i++)
+			buf_printf(&known, "%s%s", i ? "|" : "", o->choices[i]);
+	if (o->type == OPTION_UINT && o->max)
+		buf_printf(&known, "%llu..%llu", (unsigned long long)o->min, (unsigned long long)o->max);
+	if (o->type == OPTION_LIST)
+		buf_puts(&known, "may be repeated");
+	if (o->type != OPTION_FLAG && o->type != OPTION_LIST) {
+		struct buf value = { 0 };
+
+		add_default(&value, o);
+		if (value.n)
+			buf_printf(&known, "%sdefault %s", known.n ? ", " : "", value.data);
+		buf_done(&value);
+	}
+	if (known.n)
+		buf_printf(&b, " (%s)", known.data);
+	buf_done(&known);
+	return b.data;
+}
+
+static void add_flags(struct buf *b, const struct option_spec *o, const char *before, const char *after)
+{
+	if (o->letter)
+		buf_printf(b, "%s-%c%s, ", before, o->letter, after);
+	buf_printf(b, "%s--%s%s", before, o->name, after);
+	if (o->type != OPTION_FLAG)
+		buf_printf(b, " %s", o->argument ? o->argument : "VALUE");
+}
+
+/* --- --help --- */
+
+static const struct option_spec common[] = {
+	{ 'q', "quiet", OPTION_FLAG, .help = "say only what went wrong" },
+	{ 'v', "verbose", OPTION_FLAG, .help = "say more" },
+	{ 'h', "help", OPTION_FLAG, .help = "this text" },
+	{ 0 },
+};
+
+/* Does the command's own table stand in the way of a common option? */
+static bool taken(const struct option_spec *options, const struct option_spec *o)
+{
+	for (; options && options->name; options++)
+		if (options->letter == o->letter || !strcmp(options->name, o->name))
+			return true;
+	return false;
+}
+
+static void print_option(const struct option_spec *o, int width)
+{
+	enum { COLUMN = 26 };
+	_cleanup_free_ char *text = describe_option(o);
+	struct buf b = { 0 };
+
+	buf_puts(&b, o->letter ? "  " : "      ");
+	add_flags(&b, o, "", "");
+	if (b.n + 2 > COLUMN)
+		printf("%s\n%*s", b.data, COLUMN, "");
+	else
+		printf("%-*s", COLUMN, b.data);
+	command_wrap(text, COLUMN, COLUMN, width);
+	buf_done(&b);
+}
+
+void command_help(const struct command *c, const struct option_spec *options)
+{
+	int width = command_width();
+
+	printf("usage: gasflame %s %s\n\n", c->name, c->usage);
+	command_wrap(c->summary, 0, 0, width);
+	if (c->describe) {
+		putchar('\n');
+		command_wrap(c->describe, 0, 0, width);
+	}
+	print_heading("Options:");
+	for (const struct option_spec *o = options; o && o->name; o++)
+		print_option(o, width);
+	for (const struct option_spec *o = common; o->name; o++)
+		if (!taken(options, o))
+			print_option(o, width);
+	if (c->example) {
+		print_heading("Example:");
+		print_lines(c->example);
+	}
+}
+
+void program_help(void)
+{
+	int width = command_width();
+
+	puts("usage: gasflame [-q | -v] COMMAND ...\n\nWhere a running program's time goes: no rebuild, no restart.");
+	for (const struct command_group *g = command_groups; g->title; g++) {
+		print_heading(g->title);
+		for (size_t i = 0; g->commands[i]; i++) {
+			printf("  %-10s ", g->commands[i]->name);
+			command_wrap(g->commands[i]->summary, 13, 13, width);
+		}
+	}
+	print_heading("Quick start:");
+	for (size_t i = 0; i < ARRAY_LEN(quick_start); i++)
+		printf("  %-28s # %s\n", quick_start[i][0], quick_start[i][1]);
+	puts("\ngasflame help COMMAND, or gasflame COMMAND --help, tells more; gasflame --version, which one it is.");
+}
+
+/* --- the manual --- */
+
+/* Text for roff: no byte of it may be taken for a request. */
+static void roff(struct buf *b, const char *s)
+{
+	for (bool start = true; *s; s++) {
+		if (start && (*s == '.' || *s == '\''))
+			buf_puts(b, "\\&");
+		start = *s == '\n';
+		if (*s == '\\')
+			buf_puts(b, "\\e");
+		else if (*s == '-')
+			buf_puts(b, "\\-");
+		else
+			buf_putc(b, *s);
+	}
+}
+
+/* Paragraphs as command_wrap takes them. */
+static void roff_paragraphs(struct buf *b, const char *s)
+{
+	while (*s) {
+		size_t n = strcspn(s, "\n");
+		_cleanup_free_ char *line = mem_strndup(s, n);
+
+		if (!n) {
+			buf_puts(b, ".PP\n");
+		} else if (*line == ' ') {
+			buf_puts(b, ".br\n\\&");
+			roff(b, line);
+			buf_putc(b, '\n');
+		} else {
+			roff(b, line);
+			buf_putc(b, '\n');
+		}
+		s += n + (s[n] == '\n');
+	}
+}
+
+static void roff_example(struct buf *b, const char *s)
+{
+	buf_puts(b, ".nf\n.RS 4\n");
+	while (*s) {
+		size_t n = strcspn(s, "\n");
+		_cleanup_free_ char *line = mem_strndup(s, n);
+
+		roff(b, line);
+		buf_putc(b, '\n');
+		s += n + (s[n] == '\n');
+	}
+	buf_puts(b, ".RE\n.fi\n");
+}
+
+static void roff_option(struct buf *b, const struct option_spec *o)
+{
+	_cleanup_free_ char *text = describe_option(o);
+	struct buf flags = { 0 };
+
+	add_flags(&flags, o, "", "");
+	buf_puts(b, ".TP\n.B ");
+	roff(b, flags.data);
+	buf_putc(b, '\n');
+	roff(b, text);
+	buf_putc(b, '\n');
+	buf_done(&flags);
+}
+
+static void roff_exit_codes(struct buf *b)
+{
+	buf_puts(b, ".SH EXIT STATUS\n");
+	for (size_t i = 0; i < ARRAY_LEN(exit_codes); i++) {
+		buf_printf(b, ".TP\n.B %s\n", exit_codes[i][0]);
+		roff(b, exit_codes[i][1]);
+		buf_putc(b, '\n');
+	}
+}
+
+static void roff_title(struct buf *b, const char *name, const char *summary)
+{
+	struct buf upper = { 0 };
+
+	for (const char *p = name; *p; p++)
+		buf_putc(&upper, toupper((unsigned char)*p));
+	buf_printf(b, ".TH %s 1 \"\" \"gasflame " GASFLAME_VERSION "\" \"gasflame\"\n.SH NAME\n", upper.data);
+	roff(b, name);
+	buf_puts(b, " \\- ");
+	roff(b, summary);
+	buf_puts(b, "\n.SH SYNOPSIS\n.B ");
+	buf_done(&upper);
+}
+
+void command_man(const struct command *c, const struct option_spec *options)
+{
+	_cleanup_free_ char *name = mem_printf("gasflame-%s", c->name);
+	struct buf b = { 0 };
+
+	roff_title(&b, name, c->summary);
+	buf_puts(&b, "gasflame ");
+	roff(&b, c->name);
+	buf_puts(&b, "\n");
+	roff(&b, c->usage);
+	buf_putc(&b, '\n');
+	if (c->describe) {
+		buf_puts(&b, ".SH DESCRIPTION\n");
+		roff_paragraphs(&b, c->describe);
+	}
+	buf_puts(&b, ".SH OPTIONS\n");
+	for (const struct option_spec *o = options; o && o->name; o++)
+		roff_option(&b, o);
+	for (const struct option_spec *o = common; o->name; o++)
+		if (!taken(options, o))
+			roff_option(&b, o);
+	if (c->example) {
+		buf_puts(&b, ".SH EXAMPLE\n");
+		roff_example(&b, c->example);
+	}
+	roff_exit_codes(&b);
+	buf_puts(&b, ".SH SEE ALSO\n.BR gasflame (1)\n");
+	fwrite(b.data, 1, b.n, stdout);
+	buf_done(&b);
+}
+
+void program_man(void)
+{
+	struct buf b = { 0 };
+
+	roff_title(&b, "gasflame", "where a running program's time goes");
+	buf_puts(&b, "gasflame\n[\\-q | \\-v] COMMAND ...\n.SH COMMANDS\n");
+	for (const struct command_group *g = command_groups; g->title; g++)
+		for (size_t i = 0; g->commands[i]; i++) {
+			buf_puts(&b, ".TP\n.BR gasflame\\-");
+			roff(&b, g->commands[i]->name);
+			buf_puts(&b, " (1)\n");
+			roff(&b, g->commands[i]->summary);
+			buf_putc(&b, '\n');
+		}
+	buf_puts(&b, ".SH EXAMPLE\n.nf\n.RS 4\n");
+	for (size_t i = 0; i < ARRAY_LEN(quick_start); i++) {
+		roff(&b, quick_start[i][0]);
+		buf_putc(&b, '\n');
+	}
+	buf_puts(&b, ".RE\n.fi\n");
+	roff_exit_codes(&b);
+	fwrite(b.data, 1, b.n, stdout);
+	buf_done(&b);
+}

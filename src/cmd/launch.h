@@ -1,0 +1,29 @@
+/*
+ * launch.h - the program that `run` starts, held back until it is recorded.
+ *
+ * Life: launch_start (it waits just before its exec) -> launch_go -> launch_poll
+ * or launch_wait -> launch_done. A program that is not let go ends with us.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct err;
+
+struct launch {
+	pid_t pid;
+	int gate;   /* closing it without a byte lets the child give up */
+	int failed; /* says why exec did not work */
+	int status; /* as of waitpid */
+	bool ended;
+};
+
+/* The path that argv[0] will be executed from, found as execvp does. Caller frees; NULL with err if there is none. */
+char *launch_find(const char *program, struct err *err);
+int launch_start(struct launch *l, char **argv, struct err *err);
+int launch_go(struct launch *l, struct err *err);
+bool launch_poll(struct launch *l);  /* has it ended? */
+void launch_wait(struct launch *l);
+int launch_exit_code(const struct launch *l); /* 128 + signal where one killed it */
+void launch_done(struct launch *l);

@@ -1,0 +1,129 @@
+/*
+ * main.c - the table of commands, and the choice among them.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+
+extern const struct command command_clean, command_doctor, command_ls, command_record, command_report,
+	command_run;
+
+const struct command_group command_groups[] = {
+#ifdef GASFLAME_COLLECTORS
+	{ "Recording:", { &command_record, &command_run } },
+#endif
+	{ "Reports:", { &command_report } },
+	{ "Captures:", { &command_ls, &command_clean } },
+	{ "This machine:", { &command_doctor } },
+	{ 0 },
+};
+
+static const struct command *find_command(const char *name)
+{
+	for (const struct command_group *g = command_groups; g->title; g++)
+		for (size_t i = 0; g->commands[i]; i++)
+			if (!strcmp(g->commands[i]->name, name))
+				return g->commands[i];
+	return NULL;
+}
+
+static int unknown_command(const char *name)
+{
+	const char *nearest = "help";
+	size_t best = str_distance(name, nearest);
+
+	for (const struct command_group *g = command_groups; g->title; g++)
+		for (size_t i = 0; g->commands[i]; i++) {
+			size_t d = str_distance(name, g->commands[i]->name);
+
+			if (d < best) {
+				best = d;
+				nearest = g->commands[i]->name;
+			}
+		}
+	if (best <= strlen(name) / 3 + 1)
+		log_error("there is no command %s; did you mean %s?", name, nearest);
+	else
+		log_error("there is no command %s; gasflame help lists them", name);
+	return EXIT_USAGE;
+}
+
+/* help, help COMMAND; help --man [COMMAND] is how the build makes the manual. */
+static int help(int argc, char **argv)
+{
+	bool man = argc > 1 && !strcmp(argv[1], "--man");
+	const char *name = argc > 1 + man ? argv[1 + man] : NULL;
+	char *page[] = { NULL, man ? "--help-man" : "--help", NULL };
+	const struct command *c;
+
+	if (!name || !strcmp(name, "--help") || !strcmp(name, "help")) {
+		man ? program_man() : program_help();
+		return EXIT_OK;
+	}
+	c = find_command(name);
+	if (!c)
+		return unknown_command(name);
+	page[0] = (char *)c->name;
+	return c->run(c, 2, page);
+}
+
+/* 0: argv[*at] is the command. Else -1 - exit code, as options_parse() has it. */
+static int global_options(int argc, char **argv, int *at)
+{
+	for (; *at < argc && argv[*at][0] == '-'; ++*at) {
+		const char *a = argv[*at];
+
+		if (!strcmp(a, "--help") || !strcmp(a, "-h")) {
+			program_help();
+			return -1 - EXIT_OK;
+		}
+		if (!strcmp(a, "--version") || !strcmp(a, "-V")) {
+			puts("gasflame " GASFLAME_VERSION);
+			return -1 - EXIT_OK;
+		}
+		if (!strcmp(a, "-q") || !strcmp(a, "--quiet")) {
+			log_set_level(LOG_QUIET);
+		} else if (!strcmp(a, "-v") || !strcmp(a, "--verbose")) {
+			log_set_level(LOG_VERBOSE);
+		} else {
+			log_error("unknown option %s before the command; gasflame --help lists them", a);
+			return -1 - EXIT_USAGE;
+		}
+	}
+	return 0;
+}
+
+static int dispatch(int argc, char **argv)
+{
+	const struct command *c;
+	int at = 1, r;
+
+	r = global_options(argc, argv, &at);
+	if (r)
+		return -r - 1;
+	if (at >= argc) {
+		program_help();
+		return EXIT_OK;
+	}
+	if (!strcmp(argv[at], "help"))
+		return help(argc - at, argv + at);
+	c = find_command(argv[at]);
+	if (!c)
+		return unknown_command(argv[at]);
+	return c->run(c, argc - at, argv + at);
+}
+
+int main(int argc, char **argv)
+{
+	int r = dispatch(argc, argv);
+
+	/* A full disk behind stdout must not look like success. */
+	if ((fflush(stdout) || ferror(stdout)) && r == EXIT_OK) {
+		log_error("cannot write to the standard output");
+		r = EXIT_ERROR;
+	}
+	return r;
+}

@@ -1,0 +1,427 @@
+/*
+ * record.c - `record` and `run`: make a recording, name what was found, write it down.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "analyze/quality.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/launch.h"
+#include "cmd/output.h"
+#include "collect/session.h"
+#include "elf/worker.h"
+#include "profile/capture.h"
+#include "profile/profile.h"
+#include "symbol/symbolize.h"
+#include "target/proc.h"
+#include "target/resolve.h"
+
+enum { KEEP_SAMPLES = 2000000 }; /* in memory; beyond that they are on disk only */
+
+struct recording {
+	struct session_options session;
+	struct symbolize_options symbols;
+	const char *output;
+	struct proc_ids pids;
+	char *label;          /* for the file name */
+	char *target;         /* as the user named it */
+	char *path;
+	struct launch launch; /* run */
+	struct profile *profile;
+	struct capture *capture;
+	struct worker *worker;
+	struct err tick_err;
+};
+
+/* --- signals --- */
+
+static void on_stop(int signal)
+{
+	session_interrupt();
+}
+
+static void on_pause(int signal)
+{
+	session_pause(signal == SIGUSR1);
+}
+
+static void on_child(int signal)
+{
+	/* Only to wake the loop up. */
+}
+
+static void handle(int signal, void (*handler)(int))
+{
+	struct sigaction sa = { .sa_handler = handler };
+
+	sigaction(signal, &sa, NULL);
+}
+
+static void handle_signals(bool on)
+{
+	handle(SIGINT, on ? on_stop : SIG_DFL);
+	handle(SIGTERM, on ? on_stop : SIG_DFL);
+	handle(SIGHUP, on ? on_stop : SIG_DFL);
+	handle(SIGUSR1, on ? on_pause : SIG_IGN);
+	handle(SIGUSR2, on ? on_pause : SIG_IGN);
+	handle(SIGCHLD, on_child);
+}
+
+/* --- the steps --- */
+
+static int tick(void *context, struct profile *p)
+{
+	struct recording *r = context;
+	int e = capture_flush(r->capture, p, &r->tick_err);
+
+	if (e >= 0 && p->samples.n > KEEP_SAMPLES)
+		capture_drop_samples(r->capture, p);
+	if (r->launch.pid > 0 && launch_poll(&r->launch))
+		session_check_soon();
+	return e;
+}
+
+static void keep_file(void *context, uint32_t module, int fd)
+{
+	symbolizer_keep_file(context, module, fd);
+}
+
+static void show_symbols(void *context, const char *module, size_t done, size_t total)
+{
+	log_progress("naming functions: %zu of %zu addresses, %s", done, total, module);
+}
+
+/* Thousands of threads and mapped files each need a descriptor. */
+static void raise_limits(void)
+{
+	struct rlimit rl;
+
+	if (!getrlimit(RLIMIT_NOFILE, &rl)) {
+		rl.rlim_cur = rl.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &rl);
+	}
+	/* Before 5.11 BPF maps counted as locked memory. */
+	setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY });
+}
+
+/* A library that a target maps needs its table within milliseconds, and on a busy machine we would wait for
+ * our turn behind the very target. Where that is permitted; what comes after the recording is not urgent. */
+static void hurry(bool on)
+{
+	static int before;
+
+	if (on)
+		before = getpriority(PRIO_PROCESS, 0);
+	setpriority(PRIO_PROCESS, 0, on ? -10 : before);
+}
+
+static int find_targets(struct recording *r, const struct option_list *pids, char **names, int count, struct err *err)
+{
+	for (int i = 0; i < (int)pids->list.n + count; i++) {
+		const char *name = i < (int)pids->list.n ? pids->list.v[i] : names[i - pids->list.n];
+		struct proc_ids found = { 0 };
+		int e = target_resolve(name, &found, err);
+
+		if (e < 0)
+			return e;
+		for (size_t k = 0; k < found.list.n; k++)
+			vec_push(&r->pids.list, found.list.v[k]);
+		if (!r->label) {
+			r->label = target_label(name, &found);
+			r->target = mem_strdup(name);
+		}
+		vec_done(&found.list);
+	}
+	if (!r->pids.list.n)
+		return err_set(err, EINVAL, "say what to record: a pid or a name, or -- COMMAND (gasflame record --help)");
+	return 0;
+}
+
+static char *join(char **argv)
+{
+	struct buf b = { 0 };
+
+	for (; *argv; argv++)
+		buf_printf(&b, "%s%s", b.n ? " " : "", *argv);
+	return b.data;
+}
+
+static int start_command(struct recording *r, char **argv, struct err *err)
+{
+	char *program = launch_find(argv[0], err), *slash = strrchr(argv[0], '/');
+	int e;
+
+	if (!program)
+		return -ENOENT;
+	r->session.program = program;
+	e = launch_start(&r->launch, argv, err);
+	if (e < 0)
+		return e;
+	vec_push(&r->pids.list, r->launch.pid);
+	r->label = mem_strdup(slash ? slash + 1 : argv[0]);
+	r->target = join(argv);
+	return 0;
+}
+
+static int open_output(struct recording *r, struct err *err)
+{
+	int e;
+
+	r->path = r->output ? mem_strdup(r->output) : output_default_path(r->label, r->session.what);
+	e = output_make_folders(r->path, err);
+	if (e < 0)
+		return e;
+	return capture_create(r->path, &r->capture, err);
+}
+
+static const char *end_reason(enum session_end end)
+{
+	switch (end) {
+	case SESSION_END_INTERRUPT:
+		return "ended early";
+	case SESSION_END_GONE:
+		return "the target has ended";
+	default:
+		return NULL;
+	}
+}
+
+/* From the first sample to the last flush; the capture is whole afterwards unless the disk is full. */
+static int record(struct recording *r, struct session *s, struct err *err)
+{
+	struct symbolizer *symbolizer = symbolizer_new(&r->symbols, r->worker);
+	enum session_end end = SESSION_END_INTERRUPT;
+	struct rusage children;
+	const char *why;
+	int e;
+
+	handle_signals(true);
+	e = session_start(s, err);
+	if (e >= 0 && r->launch.pid > 0)
+		e = launch_go(&r->launch, err);
+	if (e >= 0) {
+		log_info("Recording %s (%s%s) to %s", r->target, r->session.what,
+			 session_has_bpf(s) ? "" : ", without BPF", r->path);
+		end = session_loop(s);
+	}
+	session_finish(s, keep_file, symbolizer);
+	hurry(false);
+	log_progress_end();
+	handle_signals(false);
+	why = end_reason(end);
+	if (e >= 0 && why)
+		log_info("Stopped after %.1f s: %s.", r->profile->duration_ns / 1e9, why);
+	/* What was sampled is on disk before anything else can go wrong. */
+	if (e >= 0)
+		e = end == SESSION_END_TICK ? -r->tick_err.code : capture_flush(r->capture, r->profile, err);
+	if (e >= 0)
+		e = symbolize_profile(symbolizer, r->profile, show_symbols, NULL, err);
+	log_progress_end();
+	symbolizer_free(symbolizer);
+	worker_free(r->worker);
+	r->worker = NULL;
+	getrusage(RUSAGE_CHILDREN, &children);
+	profile_count_set(r->profile, "self.cpu_ns",
+			  clock_process_cpu_ns() + (r->launch.pid > 0 ? 0 :
+				  (children.ru_utime.tv_sec + children.ru_stime.tv_sec) * 1000000000ULL +
+				  (children.ru_utime.tv_usec + children.ru_stime.tv_usec) * 1000ULL));
+	if (e >= 0) {
+		r->profile->finished = true;
+		e = capture_flush(r->capture, r->profile, err);
+	}
+	if (end == SESSION_END_TICK) {
+		*err = r->tick_err;
+		e = -r->tick_err.code;
+	}
+	return e;
+}
+
+/* The quality line and its warnings; the exit code. */
+static int judge(struct recording *r)
+{
+	struct selection selection;
+	struct quality q = { 0 };
+	struct buf line = { 0 };
+	int code;
+
+	if (selection_make(r->profile, &(struct select_options){ 0 }, &selection, NULL) < 0)
+		return EXIT_QUALITY;
+	quality_measure(&q, r->profile, &selection);
+	quality_line(&q, &selection, &line);
+	log_info("%s", line.data);
+	for (size_t i = 0; i < q.warnings.n; i++)
+		log_warn("%s", q.warnings.v[i]);
+	code = q.fit ? EXIT_OK : EXIT_QUALITY;
+	buf_done(&line);
+	quality_done(&q);
+	selection_done(&selection);
+	return code;
+}
+
+static int fail(struct err *err)
+{
+	log_error("%s", err->text);
+	return EXIT_ERROR;
+}
+
+static int run_recording(struct recording *r, struct err *err)
+{
+	struct session *s = NULL;
+	int e, code;
+
+	raise_limits();
+	hurry(true);
+	r->profile = profile_new();
+	r->profile->target = profile_string(r->profile, r->target);
+	r->worker = worker_new();
+	r->session.pids = r->pids.list.v;
+	r->session.pid_count = r->pids.list.n;
+	r->session.tick = tick;
+	r->session.tick_context = r;
+	log_progress("reading the target's code");
+	e = session_open(&r->session, r->profile, r->worker, &s, err);
+	log_progress_end();
+	if (e >= 0)
+		e = open_output(r, err);
+	if (e < 0) {
+		session_close(s);
+		return fail(err);
+	}
+	e = record(r, s, err);
+	session_close(s);
+	if (capture_close(r->capture, e < 0 ? NULL : err) < 0 && e >= 0)
+		e = -EIO;
+	r->capture = NULL;
+	output_give(r->path);
+	if (e < 0) {
+		log_error("%s", err->text);
+		if (r->profile->samples.n)
+			log_info("What was recorded before is in %s (gasflame report %s).", r->path, r->path);
+		return EXIT_ERROR;
+	}
+	code = judge(r);
+	log_info("%s", r->path);
+	return code;
+}
+
+static void recording_done(struct recording *r)
+{
+	worker_free(r->worker);
+	profile_free(r->profile);
+	vec_done(&r->pids.list);
+	free(r->label);
+	free(r->target);
+	free(r->path);
+	free((char *)r->session.program);
+	launch_done(&r->launch);
+}
+
+/* Splits argv at the first "--": the command behind it, or NULL. */
+static char **split_command(int *argc, char **argv)
+{
+	for (int i = 1; i < *argc; i++)
+		if (!strcmp(argv[i], "--")) {
+			*argc = i;
+			return argv + i + 1;
+		}
+	return NULL;
+}
+
+static int record_main(const struct command *c, int argc, char **argv)
+{
+	static const char *const backends[] = { "auto", "bpf", "perf", NULL };
+	bool is_run = !strcmp(c->name, "run");
+	const char *what = "cpu", *backend = "auto";
+	uint64_t hz = 999, duration_ns = is_run ? 0 : 60000000000;
+	struct option_list pids = { 0 }, symbols = { 0 };
+	struct recording r = { .launch = { .pid = -1, .gate = -1, .failed = -1 } };
+	struct err err = { 0 };
+	const struct option_spec options[] = {
+		{ 'e', "events", OPTION_STRING, &what, "WHAT", "what to record: cpu" },
+		{ 'F', "frequency", OPTION_UINT, &hz, "HZ", "samples a second on each CPU", 1, 20000 },
+		{ 'd', "duration", OPTION_DURATION, &duration_ns, "TIME",
+		  is_run ? "end the recording after this time; 0: when the program ends" :
+			   "how long: 30, 30s, 2m; Ctrl-C ends early and keeps everything" },
+		{ 'p', "pid", OPTION_LIST, &pids, "PID", "a process (may be repeated)" },
+		{ 'o', "output", OPTION_STRING, &r.output, "FILE",
+		  "where to; the default is profiling/<target>/<what>-<date>.gasflame" },
+		{ 0, "max-overhead", OPTION_PERCENT, &r.session.max_overhead, "PERCENT",
+		  "lower the rate by itself when recording costs more than this of the target's CPU time (of one CPU, "
+		  "where it uses less); 0: no limit" },
+		{ 0, "backend", OPTION_CHOICE, &backend, "HOW",
+		  "bpf: stacks unwound in the kernel; perf: without BPF, from copies of the stack", .choices = backends },
+		{ 0, "symbols", OPTION_LIST, &symbols, "PATH",
+		  "a file or folder with symbols for stripped programs (may be repeated)" },
+		{ 0, "debuginfod", OPTION_FLAG, &r.symbols.debuginfod, .help =
+		  "ask the servers of DEBUGINFOD_URLS for debug files" },
+		{ 0, "no-inline", OPTION_FLAG, &r.symbols.no_inline, .help =
+		  "names from symbol tables only: no lines, no inlined functions" },
+		{ 0, "no-cache", OPTION_FLAG, &r.symbols.no_cache, .help = "do not use the cache of names" },
+		{ 0, "keep-hash", OPTION_FLAG, &r.symbols.keep_hash, .help =
+		  "keep the hashes of Rust names and compilers' suffixes" },
+		{ 0 },
+	};
+	char **command = split_command(&argc, argv);
+	int first = options_parse(c, options, argc, argv), code, e;
+
+	if (first < 0)
+		return -first - 1;
+	if (!command && is_run && first < argc)
+		command = argv + first;
+	else if (command && first < argc) {
+		log_error("either a target or a command after --, not both (%s)", argv[first]);
+		return EXIT_USAGE;
+	}
+	if ((is_run && pids.list.n) || (command && pids.list.n) || (is_run && !command) || (command && !*command)) {
+		log_error(is_run || command ? "say which program to run: gasflame run -- ./node --args" : "say what to record");
+		return EXIT_USAGE;
+	}
+	r.session.what = what;
+	r.session.hz = hz;
+	r.session.duration_ns = command && !is_run && duration_ns == 60000000000 ? 0 : duration_ns;
+	r.session.backend = !strcmp(backend, "bpf") ? SESSION_BPF : !strcmp(backend, "perf") ? SESSION_PERF : SESSION_AUTO;
+	r.symbols.paths = symbols.list.v;
+	e = command ? start_command(&r, command, &err) : find_targets(&r, &pids, argv + first, argc - first, &err);
+	code = e < 0 ? fail(&err) : run_recording(&r, &err);
+	if (r.launch.pid > 0 && code != EXIT_ERROR) {
+		launch_wait(&r.launch);
+		if (launch_exit_code(&r.launch))
+			code = launch_exit_code(&r.launch);
+	}
+	recording_done(&r);
+	vec_done(&pids.list);
+	vec_done(&symbols.list);
+	return code;
+}
+
+const struct command command_record = {
+	.name = "record",
+	.summary = "record a running program",
+	.usage = "[options] TARGET...",
+	.describe = "Attaches to a process as it runs and records where its time goes: no rebuild, no restart, no "
+		    "frame pointers. A TARGET is a pid, a process name, or a pattern of its command line; threads and "
+		    "children that it starts are recorded too.\n\n"
+		    "SIGUSR1 pauses the recording, SIGUSR2 resumes it.",
+	.example = "gasflame record -e cpu -d 30 reth\ngasflame record -F 99 -d 5m -o slow.gasflame -p 4242",
+	.run = record_main,
+};
+
+const struct command command_run = {
+	.name = "run",
+	.summary = "start a program and record it from its first instruction",
+	.usage = "[options] -- COMMAND [ARGUMENT...]",
+	.describe = "The same as record for a program that gasflame starts. It ends when the program does, with "
+		    "the program's own exit status (3 where that was 0 but the recording is not fit to read).",
+	.example = "gasflame run -e cpu -- ./node --dev",
+	.run = record_main,
+};
