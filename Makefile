@@ -1,0 +1,48 @@
+# The words people type. Meson (meson.build) describes the build; nothing here repeats it.
+BUILD ?= build
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 600
+CHECK_SECONDS ?= 12
+
+.DEFAULT_GOAL := all
+.PHONY: all deps demo test fuzz bench install clean help
+
+all: $(BUILD)/build.ninja
+	ninja -C $(BUILD)
+
+$(BUILD)/build.ninja:
+	@command -v meson >/dev/null || { echo "meson is missing: run 'make deps' first" >&2; exit 1; }
+	meson setup --prefix $(PREFIX) $(BUILD)
+
+deps:
+	@tools/deps.sh
+
+demo: deps
+	@$(MAKE) --no-print-directory all
+	@tools/demo.sh $(BUILD)
+
+test: deps
+	@tools/run-tests --fuzz-seconds $(CHECK_SECONDS)
+
+fuzz: deps
+	@tools/run-tests --only fuzz --fuzz-seconds $(FUZZ_SECONDS)
+
+bench:
+	@tools/deps.sh bench
+	@$(MAKE) --no-print-directory all
+	@bench/run.py --build $(BUILD) $(BENCH_FLAGS)
+
+install: all
+	meson install --no-rebuild -C $(BUILD)
+
+clean:
+	rm -rf $(BUILD) build-gcc build-clang build-asan build-fuzz
+
+help:
+	@echo "make            build in $(BUILD)/"
+	@echo "make deps       install what is missing (Debian, apt-get)"
+	@echo "make demo       profile the bundled workload, leave a report"
+	@echo "make test       all builds, all tests; the last line is the sum"
+	@echo "make fuzz       each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
+	@echo "make bench      gasflame and perf side by side; BENCH_FLAGS='--quick --only stacks'"
+	@echo "make install    into PREFIX=$(PREFIX)"

@@ -1,0 +1,335 @@
+#!/usr/bin/env python3
+"""run.py [--quick] [--only PHASE,…] - gasflame and perf side by side, in one run.
+
+Phases: stacks (recordings of the workload and of anvil with each profiler, interleaved and repeated), overhead
+(every profiler attached, switched on and off in short paired slices), slow (99 Hz), symbols (a binary with a
+lot of debug information). Prints a table, and writes it to bench/results/.
+"""
+import argparse
+import datetime
+import json
+import os
+import platform
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from measure import Urgent, bootstrap, cpu_ns, host_facts, mean, median, with_children
+from profilers import Gasflame, Perf
+from targets import Anvil, Workload
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+STATS = "/proc/sys/kernel/bpf_stats_enabled"
+
+
+def say(text):
+	print(text, file=sys.stderr, flush=True)
+
+
+class Bench:
+	def __init__(self, options):
+		self.options = options
+		self.build = os.path.abspath(options.build)
+		self.gasflame = os.path.join(self.build, "src", "cmd", "gasflame")
+		self.folder = tempfile.mkdtemp(prefix="bench-", dir=self.build)
+		self.cache = os.path.join(self.build, "bench-cache")
+		os.environ["XDG_CACHE_HOME"] = os.path.join(self.folder, "cache")
+		self.results = {"host": host_facts(), "quick": options.quick}
+		self.lines = []
+
+	def path(self, name):
+		return os.path.join(self.folder, name)
+
+	def targets(self, kinds=None):
+		chosen = self.options.targets.split(",")
+		found = []
+		if "workload" in chosen:
+			found.append(Workload(self.build, self.folder, kinds))
+		if "anvil" in chosen:
+			try:
+				found.append(Anvil(self.folder, self.cache))
+			except (RuntimeError, OSError) as problem:
+				say(f"without anvil: {problem}")
+				self.results["anvil_missing"] = str(problem)
+		return found
+
+	# --- recordings: complete stacks, bytes, seconds to a picture, cost of the recorder ---
+	def stacks(self):
+		seconds = 5 if self.options.quick else 10
+		repeats = 1 if self.options.quick else 3
+		limit_s = 60 if self.options.quick else 300
+		rows = []
+		for target in self.targets():
+			for turn in range(repeats):
+				makers = [lambda: None, lambda: Gasflame(self.gasflame)]
+				makers += [lambda g=g: Perf(g) for g in ("fp", "dwarf 8K", "dwarf 64K")]
+				random.Random(turn).shuffle(makers)
+				target.start() # anew: a node grows
+				try:
+					for maker in makers:
+						rows.append(self.one_recording(target, maker(), seconds, limit_s))
+				finally:
+					target.stop()
+		self.results["recordings"] = rows
+		self.table_recordings(rows, seconds, repeats)
+
+	def one_recording(self, target, profiler, seconds, limit_s):
+		"""One recording; the target goes on meanwhile, so conversions run beside it, for all alike."""
+		name = profiler.name if profiler else "no profiler"
+		say(f"  {target.name}: {name}")
+		row = {"target": target.name, "profiler": name, "seconds": seconds}
+		if profiler:
+			profiler.start(target.pid, self.path("recording"), 999)
+			begin_watch = time.monotonic()
+		before, cpu_before, begin = target.counters.total(target.kind), cpu_ns(target.pid), time.monotonic()
+		if profiler:
+			profiler.watch(seconds - (time.monotonic() - begin_watch))
+		else:
+			time.sleep(seconds)
+		took = time.monotonic() - begin
+		work = target.counters.total(target.kind) - before
+		row["work_per_s"] = work / took
+		row["work_per_cpu_s"] = work / ((cpu_ns(target.pid) - cpu_before) / 1e9)
+		if not profiler:
+			return row
+		profiler.finish()
+		os.kill(target.pid, 0)
+		row["bytes"] = os.path.getsize(profiler.path)
+		svg = profiler.to_svg(self.path("picture.svg"), limit_s)
+		row.update(stop_s=profiler.seconds_to_stop, svg_s=profiler.seconds_to_stop + svg["seconds"],
+			   late=svg["late"], samples=svg["samples"], complete=svg["complete"], cpu_s=profiler.cpu_s,
+			   rss=profiler.peak_rss, anon=profiler.peak_anon)
+		for key in ("unmarked", "ends", "user_frames", "named_frames"):
+			if key in svg:
+				row[key] = svg[key]
+		if isinstance(profiler, Gasflame):
+			row["counters"] = {k: v for k, v in profiler.counters().items()
+					   if re.match(r"bpf\.|self\.|samples\.|truncated\.|symbols\.(frames|named|ms)", k)}
+		profiler.remove()
+		return row
+
+	def table_recordings(self, rows, seconds, repeats):
+		self.lines += ["", f"## Recordings of {seconds} s at 999 Hz, {repeats} of each, interleaved (medians)", "",
+			       "| target | profiler | samples | complete stacks | bytes a sample | end to SVG | own CPU | "
+			       "peak RSS (anonymous) | work a second, against none |", "|---|---|---|---|---|---|---|---|---|"]
+		for target in dict.fromkeys(r["target"] for r in rows):
+			base = median([r["work_per_s"] for r in rows
+				       if r["target"] == target and r["profiler"] == "no profiler"])
+			for name in ("no profiler", "gasflame", "perf fp", "perf dwarf 8K", "perf dwarf 64K"):
+				these = [r for r in rows if r["target"] == target and r["profiler"] == name]
+				if not these:
+					continue
+				ratio = f"{median([r['work_per_s'] for r in these]) / base:.3f}"
+				if name == "no profiler":
+					self.lines.append(f"| {target} | none | | | | | | | {ratio} |")
+					continue
+				def middle(key):
+					return median([r[key] for r in these])
+				complete = median([r["complete"] * 100 / max(r["samples"], 1) for r in these])
+				late = "> " if any(r["late"] for r in these) else ""
+				part = " (of the part converted in time)" if late else ""
+				size = median([r["bytes"] / max(r["samples"], 1) for r in these])
+				self.lines.append(
+					f"| {target} | {name} | {middle('samples'):.0f} | {complete:.2f} %{part} | "
+					f"{'' if late else f'{size:.0f}'} | {late}{middle('svg_s'):.2f} s | "
+					f"{middle('cpu_s'):.2f} s | {middle('rss') / 1e6:.0f} MB ({middle('anon') / 1e6:.0f}) | "
+					f"{ratio} |")
+		own = [r for r in rows if r["profiler"] == "gasflame"]
+		self.lines.append("")
+		for row in own:
+			c = row["counters"]
+			text = f"- gasflame on {row['target']}: {row['unmarked']} of {row['samples']} stacks without a mark"
+			if c.get("bpf.run_count"):
+				text += f", BPF {c['bpf.run_ns'] / c['bpf.run_count'] / 1000:.2f} us a run"
+			text += f", {row['named_frames']} of {row['user_frames']} user frames named"
+			if row["ends"]:
+				text += f"; other ends: {row['ends']}"
+			self.lines.append(text)
+		self.lines += ["", "Complete: the outermost frame is the entry of the thread or of the program. perf's pictures: "
+			       "`perf script`, a collapse script of our own (Debian has none), flamegraph.pl."]
+
+	# --- overhead: everybody attached, one at a time switched on ---
+	def overhead(self):
+		rounds = self.options.rounds or (20 if self.options.quick else 120)
+		slice_s, settle_s = 0.4, 0.1
+		self.results["overhead"] = {}
+		for target in self.targets("compute"):
+			target.start()
+			profilers = {"nothing": None, "gasflame": Gasflame(self.gasflame), "perf none": Perf("none"),
+				     "perf fp": Perf("fp"), "perf dwarf 64K": Perf("dwarf 64K")}
+			try:
+				for i, p in enumerate(profilers.values()):
+					if p:
+						# perf writes to nowhere, in its favour: it would be 100 MB a second.
+						p.start(target.pid, self.path(f"toggle-{i}") if isinstance(p, Gasflame) else os.devnull,
+							999, paused=True)
+				say(f"  {target.name}: {rounds} rounds, about {rounds * len(profilers) * 2 * (slice_s + settle_s):.0f} s")
+				with Urgent():
+					ratios = self.toggle(target, profilers, rounds, slice_s, settle_s)
+			finally:
+				for p in profilers.values():
+					if p and hasattr(p, "process") and p.process.poll() is None:
+						p.finish()
+						p.remove()
+				target.stop()
+			self.table_overhead(target, ratios, slice_s)
+
+	def toggle(self, target, profilers, rounds, slice_s, settle_s):
+		"""Ratios of work with and without, by profiler: an on-slice against the off-slices around it."""
+		source = random.Random(self.options.seed)
+
+		def one_slice():
+			time.sleep(settle_s)
+			work, cpu, wall = target.counters.total(target.kind), cpu_ns(target.pid), time.monotonic_ns()
+			time.sleep(slice_s)
+			work2, cpu2, wall2 = target.counters.total(target.kind), cpu_ns(target.pid), time.monotonic_ns()
+			return (work2 - work) / (cpu2 - cpu), (work2 - work) / (wall2 - wall)
+
+		ratios = {name: {"cpu": [], "wall": []} for name in profilers}
+		off = one_slice()
+		for _ in range(rounds):
+			order = list(profilers)
+			source.shuffle(order)
+			for name in order:
+				p = profilers[name]
+				if p:
+					p.resume()
+				on = one_slice()
+				if p:
+					p.pause()
+				after = one_slice()
+				ratios[name]["cpu"].append(on[0] / mean([off[0], after[0]]))
+				ratios[name]["wall"].append(on[1] / mean([off[1], after[1]]))
+				off = after
+		return ratios
+
+	def table_overhead(self, target, ratios, slice_s):
+		kept = {}
+		n = len(ratios["nothing"]["cpu"])
+		self.lines += ["", f"## Overhead at 999 Hz on {target.name}: {n} on-slices of {slice_s} s for each, between "
+			       "off-slices, everybody attached", "",
+			       "| profiler | work lost per CPU second (95 % interval) | per wall second (95 % interval) |",
+			       "|---|---|---|"]
+		for name, both in ratios.items():
+			kept[name] = {}
+			cells = []
+			for clock in ("cpu", "wall"):
+				value, low, high = bootstrap([1 - r for r in both[clock]])
+				kept[name][clock] = {"lost": value, "low": low, "high": high}
+				cells.append(f"{value * 100:.2f} % ({low * 100:.2f} … {high * 100:.2f})")
+			self.lines.append(f"| {name} | {cells[0]} | {cells[1]} |")
+		for other in ("perf none", "perf fp", "perf dwarf 64K"):
+			for clock in ("cpu", "wall"):
+				pairs = [b - a for a, b in zip(ratios["gasflame"][clock], ratios[other][clock])]
+				value, low, high = bootstrap(pairs)
+				kept[f"gasflame minus {other}, {clock}"] = {"lost": value, "low": low, "high": high}
+				self.lines.append(f"| gasflame less {other}, per {clock} second | {value * 100:+.2f} points "
+						  f"({low * 100:+.2f} … {high * 100:+.2f}) | |")
+		self.results["overhead"][target.name] = {"slices": n, "slice_s": slice_s, **kept}
+
+	# --- 99 Hz: too little to see by slices; the counters say it ---
+	def slow(self):
+		seconds = 10 if self.options.quick else 60
+		self.lines += ["", f"## At 99 Hz, {seconds} s: BPF run time and gasflame's CPU, percent of one CPU", "",
+			       "| target | BPF | gasflame while recording | sum | gasflame, start and end included | "
+			       "samples | bytes a sample |", "|---|---|---|---|---|---|---|"]
+		self.results["slow"] = []
+		for target in self.targets():
+			target.start()
+			try:
+				p = Gasflame(self.gasflame)
+				p.start(target.pid, self.path("slow"), 99)
+				pids = with_children(p.process.pid)
+				before, begin = sum(cpu_ns(pid) for pid in pids), time.monotonic()
+				p.watch(seconds)
+				after, took = sum(cpu_ns(pid) for pid in pids), time.monotonic() - begin
+				p.finish()
+			finally:
+				target.stop()
+			counters, counts = p.counters(), p.count_complete()
+			bpf = counters.get("bpf.run_ns", 0) / 1e9 / took * 100
+			own = (after - before) / 1e9 / took * 100
+			row = {"target": target.name, "seconds": took, "bpf_percent": bpf, "own_percent": own,
+			       "whole_percent": p.cpu_s / took * 100, "bytes": os.path.getsize(p.path), **counts,
+			       "counters": counters}
+			self.results["slow"].append(row)
+			self.lines.append(f"| {target.name} | {bpf:.3f} | {own:.3f} | {bpf + own:.3f} | {row['whole_percent']:.2f} | "
+					  f"{counts['samples']} | {row['bytes'] / max(counts['samples'], 1):.0f} |")
+			p.remove()
+
+	# --- a lot of debug information ---
+	def symbols(self):
+		script = os.path.join(HERE, "bigdebug.sh")
+		if not os.path.exists(script):
+			say("  no bigdebug.sh: skipped")
+			return
+		command = [script, self.gasflame, self.path("bigdebug"), self.cache]
+		done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+		self.results["symbols"] = {"status": done.returncode, "output": done.stdout}
+		self.lines += ["", "## A binary with a lot of debug information", "", "```", done.stdout.strip(), "```"]
+
+	def write(self):
+		host = self.results["host"]
+		title = [f"# gasflame and perf, {datetime.date.today()}", "",
+			 f"{host['cpu']}, {host['cpus']} CPUs, {host['memory_mb']} MB, Linux {host['kernel']}, "
+			 f"{self.results['perf']}, load before {host['load_before']}"
+			 f"{', quick run: too short to conclude from' if self.options.quick else ''}"]
+		text = "\n".join(title + self.lines) + "\n"
+		print(text)
+		if self.options.dry:
+			return
+		folder = os.path.join(HERE, "results")
+		os.makedirs(folder, exist_ok=True)
+		slug = re.sub(r"[^a-z0-9.]+", "-", f"{host['cpu']} {host['kernel']}".lower()).strip("-")
+		name = os.path.join(folder, f"{datetime.date.today()}-{slug}")
+		with open(name + ".md", "w", encoding="utf-8") as f:
+			f.write(text)
+		with open(name + ".json", "w", encoding="utf-8") as f:
+			json.dump(self.results, f, indent=1)
+			f.write("\n")
+		say(f"written: {os.path.relpath(name)}.md and .json")
+
+
+def main():
+	phases = ["stacks", "overhead", "slow", "symbols"]
+	parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+	parser.add_argument("--build", default="build", help="folder of the build that is measured")
+	parser.add_argument("--quick", action="store_true", help="minutes instead of an hour; too short to conclude from")
+	parser.add_argument("--only", default=",".join(phases), help="phases, by comma: " + ", ".join(phases))
+	parser.add_argument("--targets", default="workload,anvil")
+	parser.add_argument("--rounds", type=int, help="of paired slices in the overhead phase; 120, or 20 with --quick")
+	parser.add_argument("--dry", action="store_true", help="print, write no result")
+	parser.add_argument("--seed", type=int, default=1)
+	options = parser.parse_args()
+	if os.getuid():
+		parser.error("needs root, for perf's and our own sake")
+	for phase in options.only.split(","):
+		if phase not in phases:
+			parser.error(f"no such phase: {phase}")
+	bench = Bench(options)
+	perf = subprocess.run(["perf", "--version"], capture_output=True, text=True, check=False).stdout.strip()
+	bench.results["perf"] = perf
+	bench.results["python"] = platform.python_version()
+	with open(STATS, encoding="ascii") as f:
+		stats = f.read().strip()
+	try:
+		for phase in options.only.split(","):
+			say(f"{phase} …")
+			# Counting costs some nanoseconds a run: not while overhead is measured.
+			with open(STATS, "w", encoding="ascii") as f:
+				f.write(stats if phase == "overhead" else "1")
+			getattr(bench, phase)()
+	finally:
+		with open(STATS, "w", encoding="ascii") as f:
+			f.write(stats)
+		shutil.rmtree(bench.folder, ignore_errors=True)
+	bench.write()
+	return 0
+
+
+if __name__ == "__main__":
+	sys.exit(main())

@@ -1,0 +1,183 @@
+#include "profile/capture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "profile/capturefile.h"
+
+static int summary_fact(void *context, int columns, char **values, char **names)
+{
+	struct capture_summary *s = context;
+	const char *key = values[0], *value = values[1];
+
+	if (!key || !value)
+		return 0;
+	if (!strcmp(key, "target")) {
+		free(s->target);
+		s->target = mem_strdup(value);
+	} else if (!strcmp(key, "start_wall_ns")) {
+		s->start_wall_ns = strtoull(value, NULL, 10);
+	} else if (!strcmp(key, "duration_ns")) {
+		s->duration_ns = strtoull(value, NULL, 10);
+	} else if (!strcmp(key, "finished")) {
+		s->finished = !strcmp(value, "1");
+	}
+	return 0;
+}
+
+static int summary_event(void *context, int columns, char **values, char **names)
+{
+	struct buf *what = context;
+
+	if (what->n)
+		buf_putc(what, ',');
+	buf_puts(what, values[0] ?: "");
+	return 0;
+}
+
+static int summary_samples(void *context, int columns, char **values, char **names)
+{
+	*(uint64_t *)context = strtoull(values[0] ?: "0", NULL, 10);
+	return 0;
+}
+
+int capture_summary(const char *path, struct capture_summary *ret, struct err *err)
+{
+	_cleanup_(capturefile_closep) sqlite3 *db = NULL;
+	struct buf what = { 0 };
+	int r;
+
+	*ret = (struct capture_summary){ 0 };
+	r = capturefile_open(path, &db, err);
+	if (r < 0)
+		return r;
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	if (sqlite3_exec(db, "select key, value from meta", summary_fact, ret, NULL) != SQLITE_OK ||
+	    sqlite3_exec(db, "select name from event order by id", summary_event, &what, NULL) != SQLITE_OK ||
+	    sqlite3_exec(db, "select count(*) from sample", summary_samples, &ret->samples, NULL) != SQLITE_OK)
+		r = capturefile_fail(db, err, "cannot read %s", path);
+	ret->what = mem_strdup(what.n ? what.data : "");
+	if (!ret->target)
+		ret->target = mem_strdup("");
+	buf_done(&what);
+	if (r < 0)
+		capture_summary_done(ret);
+	return r;
+}
+
+void capture_summary_done(struct capture_summary *s)
+{
+	free(s->target);
+	free(s->what);
+	*s = (struct capture_summary){ 0 };
+}
+
+/* Questions about the data and about the tables; nothing that opens another file or runs foreign code. */
+static int allow(void *context, int action, const char *a, const char *b, const char *database,
+		 const char *trigger)
+{
+	static const char *const pragmas[] = { "table_info", "table_xinfo", "table_list", "index_list",
+					       "index_info", "user_version", "application_id", "page_count",
+					       "page_size", "freelist_count", "integrity_check", "quick_check" };
+
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_RECURSIVE:
+		return SQLITE_OK;
+	case SQLITE_FUNCTION:
+		return !sqlite3_stricmp(b, "load_extension") ? SQLITE_DENY : SQLITE_OK;
+	case SQLITE_PRAGMA:
+		for (size_t i = 0; i < ARRAY_LEN(pragmas); i++)
+			if (!sqlite3_stricmp(a, pragmas[i]))
+				return SQLITE_OK;
+		return SQLITE_DENY;
+	default:
+		return SQLITE_DENY;
+	}
+}
+
+/* "there is no table ...": the views are what a person most likely wants. */
+static int unknown_table(sqlite3 *db, struct err *err)
+{
+	struct buf list = { 0 };
+	char *words = mem_strdup(sqlite3_errmsg(db));
+	int r;
+
+	sqlite3_exec(db, "select name from sqlite_schema where type = 'view' order by name", summary_event,
+		     &list, NULL);
+	r = err_set(err, EINVAL, "%s; the views are %s (`gasflame query FILE` lists the tables too)", words,
+		    list.n ? list.data : "missing");
+	buf_done(&list);
+	free(words);
+	return r;
+}
+
+static bool only_space(const char *s)
+{
+	return !s[strspn(s, " \t\r\n;")];
+}
+
+static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret, struct err *err)
+{
+	const char *rest = "";
+	int result;
+
+	sqlite3_set_authorizer(db, allow, NULL);
+	result = sqlite3_prepare_v2(db, sql, -1, ret, &rest);
+	if (result == SQLITE_AUTH)
+		return err_set(err, EACCES, "a query may only read: select, explain, or pragma table_info(…)");
+	if (result != SQLITE_OK && strstr(sqlite3_errmsg(db), "no such table"))
+		return unknown_table(db, err);
+	if (result != SQLITE_OK)
+		return err_set(err, EINVAL, "%s", sqlite3_errmsg(db));
+	if (!*ret)
+		return err_set(err, EINVAL, "the query is empty");
+	if (!only_space(rest))
+		return err_set(err, EINVAL, "one statement at a time, please: what is \"%.40s\"?", rest);
+	if (!sqlite3_stmt_readonly(*ret))
+		return err_set(err, EACCES, "a query may only read: select, explain, or pragma table_info(…)");
+	return 0;
+}
+
+static int hand_over(sqlite3 *db, sqlite3_stmt *s, capture_row_fn *row, void *context, struct err *err)
+{
+	int columns = sqlite3_column_count(s), result, r = 0;
+	VEC(const char *) names = { 0 }, values = { 0 };
+
+	for (int i = 0; i < columns; i++)
+		vec_push(&names, sqlite3_column_name(s, i));
+	vec_reserve(&values, (size_t)columns);
+	while (!r && (result = sqlite3_step(s)) == SQLITE_ROW) {
+		vec_clear(&values);
+		for (int i = 0; i < columns; i++)
+			vec_push(&values, (const char *)sqlite3_column_text(s, i));
+		r = row(context, columns, names.v, values.v);
+	}
+	if (!r && result != SQLITE_DONE)
+		r = capturefile_fail(db, err, "cannot run the query");
+	vec_done(&names);
+	vec_done(&values);
+	return r;
+}
+
+int capture_query(const char *path, const char *sql, capture_row_fn *row, void *context, struct err *err)
+{
+	_cleanup_(capturefile_closep) sqlite3 *db = NULL;
+	sqlite3_stmt *s = NULL;
+	int r;
+
+	r = capturefile_open(path, &db, err);
+	if (r < 0)
+		return r;
+	r = prepare(db, sql, &s, err);
+	if (!r)
+		r = hand_over(db, s, row, context, err);
+	sqlite3_finalize(s);
+	return r;
+}

@@ -1,0 +1,393 @@
+#include "profile/capture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "profile/capturefile.h"
+#include "profile/capturetext.h"
+#include "profile/profile.h"
+
+/*
+ * From ids of the file to ids of the profile. A sound file numbers its rows
+ * 0, 1, 2... and needs no map; after a gap, a row that was dropped or one that
+ * was interned into another, the map takes over.
+ */
+struct ids {
+	uint32_t dense; /* ids below this are the same in both */
+	bool sparse;
+	struct map map;
+};
+
+struct reading {
+	struct profile *p;
+	sqlite3 *db;
+	const char *path;
+	struct ids events, processes, threads, modules, functions, frames, stacks;
+	uint64_t dropped; /* rows that made no sense */
+
+	/* The lines of the frame that is being read. */
+	VEC(struct profile_line) lines;
+	uint32_t lines_frame;
+};
+
+/* Reads one row into the profile; false drops it. */
+typedef bool row_fn(struct reading *r, sqlite3_stmt *s);
+
+static void ids_add(struct ids *ids, int64_t id, uint32_t index)
+{
+	if (!ids->sparse && id == index && id == ids->dense) {
+		ids->dense++;
+		return;
+	}
+	ids->sparse = true;
+	*map_put(&ids->map, id, index) = index;
+}
+
+static bool ids_get(const struct ids *ids, int64_t id, uint32_t *ret)
+{
+	uint64_t *index;
+
+	if (id >= 0 && id < ids->dense) {
+		*ret = id;
+		return true;
+	}
+	index = ids->sparse ? map_get(&ids->map, id) : NULL;
+	if (index)
+		*ret = *index;
+	return index;
+}
+
+static bool get_int(sqlite3_stmt *s, int column, uint64_t max, uint64_t *ret)
+{
+	int64_t value = sqlite3_column_int64(s, column);
+
+	if (sqlite3_column_type(s, column) != SQLITE_INTEGER || value < 0 || (uint64_t)value > max)
+		return false;
+	*ret = value;
+	return true;
+}
+
+static bool get_ns(sqlite3_stmt *s, int column, uint64_t *ret)
+{
+	return get_int(s, column, INT64_MAX, ret);
+}
+
+static bool get_u32(sqlite3_stmt *s, int column, uint32_t *ret)
+{
+	uint64_t value;
+
+	if (!get_int(s, column, UINT32_MAX, &value))
+		return false;
+	*ret = value;
+	return true;
+}
+
+/* Addresses use all 64 bits, so no number is wrong; NULL is 0. */
+static bool get_address(sqlite3_stmt *s, int column, uint64_t *ret)
+{
+	int type = sqlite3_column_type(s, column);
+
+	*ret = (uint64_t)sqlite3_column_int64(s, column);
+	return type == SQLITE_INTEGER || type == SQLITE_NULL;
+}
+
+static bool get_ref(sqlite3_stmt *s, int column, const struct ids *ids, uint32_t *ret)
+{
+	return sqlite3_column_type(s, column) == SQLITE_INTEGER &&
+	       ids_get(ids, sqlite3_column_int64(s, column), ret);
+}
+
+/* The same, where NULL means none. */
+static bool get_optional_ref(sqlite3_stmt *s, int column, const struct ids *ids, uint32_t *ret)
+{
+	*ret = PROFILE_NONE;
+	return sqlite3_column_type(s, column) == SQLITE_NULL || get_ref(s, column, ids, ret);
+}
+
+/* Bytes as they are, to the first NUL. NULL is "". */
+static bool get_string(struct reading *r, sqlite3_stmt *s, int column, uint32_t *ret)
+{
+	int type = sqlite3_column_type(s, column);
+	const char *text = (const char *)sqlite3_column_blob(s, column);
+
+	if (type != SQLITE_TEXT && type != SQLITE_NULL)
+		return false;
+	*ret = text ? strtab_add_n(&r->p->strings, text, sqlite3_column_bytes(s, column)) : 0;
+	return true;
+}
+
+static bool read_meta(struct reading *r, sqlite3_stmt *s)
+{
+	const char *key = (const char *)sqlite3_column_text(s, 0);
+	struct profile *p = r->p;
+	uint64_t finished;
+
+	if (!key)
+		return false;
+	if (!strcmp(key, "target"))
+		return get_string(r, s, 1, &p->target);
+	if (!strcmp(key, "host"))
+		return get_string(r, s, 1, &p->host);
+	if (!strcmp(key, "kernel"))
+		return get_string(r, s, 1, &p->kernel);
+	if (!strcmp(key, "start_wall_ns"))
+		return get_ns(s, 1, &p->start_wall_ns);
+	if (!strcmp(key, "duration_ns"))
+		return get_ns(s, 1, &p->duration_ns);
+	if (!strcmp(key, "finished")) {
+		if (!get_int(s, 1, 1, &finished))
+			return false;
+		p->finished = finished;
+	}
+	return true; /* other keys are for people */
+}
+
+static bool read_event(struct reading *r, sqlite3_stmt *s)
+{
+	struct profile_event e = { 0 };
+
+	if (!get_string(r, s, 1, &e.name) || !get_string(r, s, 2, &e.unit) ||
+	    !get_string(r, s, 3, &e.describe) || !get_ns(s, 4, &e.period))
+		return false;
+	ids_add(&r->events, sqlite3_column_int64(s, 0), r->p->events.n);
+	vec_push(&r->p->events, e);
+	return true;
+}
+
+static bool read_process(struct reading *r, sqlite3_stmt *s)
+{
+	struct profile_process x = { 0 };
+
+	if (!get_u32(s, 1, &x.pid) || !get_u32(s, 2, &x.parent_pid) || !get_string(r, s, 3, &x.name) ||
+	    !get_string(r, s, 4, &x.exe) || !get_string(r, s, 5, &x.command) ||
+	    !get_ns(s, 6, &x.start_ns) || !get_ns(s, 7, &x.end_ns))
+		return false;
+	ids_add(&r->processes, sqlite3_column_int64(s, 0), profile_add_process(r->p, &x));
+	return true;
+}
+
+static bool read_thread(struct reading *r, sqlite3_stmt *s)
+{
+	struct profile_thread x = { 0 };
+
+	if (!get_ref(s, 1, &r->processes, &x.process) || !get_u32(s, 2, &x.tid) ||
+	    !get_string(r, s, 3, &x.name) || !get_ns(s, 4, &x.start_ns) || !get_ns(s, 5, &x.end_ns) ||
+	    !get_ns(s, 6, &x.cpu_ns))
+		return false;
+	ids_add(&r->threads, sqlite3_column_int64(s, 0), profile_add_thread(r->p, &x));
+	return true;
+}
+
+static bool read_module(struct reading *r, sqlite3_stmt *s)
+{
+	const char *kind = (const char *)sqlite3_column_text(s, 2);
+	const char *build_id = (const char *)sqlite3_column_text(s, 4);
+	struct profile_module m = { 0 };
+
+	if (!get_string(r, s, 1, &m.path) || !kind || !capturetext_parse_kind(kind, &m.kind) ||
+	    !get_optional_ref(s, 3, &r->processes, &m.process) ||
+	    (build_id && !capturetext_parse_hex(build_id, m.build_id, sizeof(m.build_id), &m.build_id_size)))
+		return false;
+	ids_add(&r->modules, sqlite3_column_int64(s, 0), profile_add_module(r->p, &m));
+	return true;
+}
+
+static bool read_mapping(struct reading *r, sqlite3_stmt *s)
+{
+	struct profile_mapping m = { 0 };
+
+	if (!get_ref(s, 0, &r->processes, &m.process) || !get_ref(s, 1, &r->modules, &m.module) ||
+	    !get_address(s, 2, &m.start) || !get_address(s, 3, &m.end) || !get_address(s, 4, &m.bias) ||
+	    !get_ns(s, 5, &m.time_ns) || m.end < m.start)
+		return false;
+	profile_add_mapping(r->p, &m);
+	return true;
+}
+
+static bool read_function(struct reading *r, sqlite3_stmt *s)
+{
+	struct profile_function f = { 0 };
+
+	if (!get_string(r, s, 1, &f.name) || !get_string(r, s, 2, &f.linkage) ||
+	    !get_string(r, s, 3, &f.file) || !get_optional_ref(s, 4, &r->modules, &f.module))
+		return false;
+	ids_add(&r->functions, sqlite3_column_int64(s, 0), profile_function(r->p, &f));
+	return true;
+}
+
+static bool read_frame(struct reading *r, sqlite3_stmt *s)
+{
+	uint32_t module, id;
+	uint64_t kind, address;
+
+	if (!get_optional_ref(s, 1, &r->modules, &module) || !get_int(s, 2, FRAME_TRUNCATED, &kind) ||
+	    !get_address(s, 3, &address))
+		return false;
+	/* Frames that are only a name differ in their lines, which come later. */
+	if (address) {
+		id = profile_frame(r->p, module, kind, address);
+	} else {
+		id = r->p->frames.n;
+		vec_push(&r->p->frames, (struct profile_frame){ .module = module, .kind = kind });
+	}
+	ids_add(&r->frames, sqlite3_column_int64(s, 0), id);
+	return true;
+}
+
+static void finish_lines(struct reading *r)
+{
+	if (r->lines.n)
+		profile_set_lines(r->p, r->lines_frame, r->lines.v, r->lines.n);
+	vec_clear(&r->lines);
+}
+
+static bool read_line(struct reading *r, sqlite3_stmt *s)
+{
+	struct profile_line l = { 0 };
+	uint64_t inlined;
+	uint32_t frame;
+
+	if (!get_ref(s, 0, &r->frames, &frame) || !get_ref(s, 1, &r->functions, &l.function) ||
+	    !get_u32(s, 2, &l.line) || !get_int(s, 3, 1, &inlined))
+		return false;
+	if (frame != r->lines_frame)
+		finish_lines(r);
+	r->lines_frame = frame;
+	l.inlined = inlined;
+	vec_push(&r->lines, l);
+	return true;
+}
+
+/* A parent comes before its children, so it has been read: no cycle is possible. */
+static bool read_stack(struct reading *r, sqlite3_stmt *s)
+{
+	uint32_t parent, frame;
+
+	if (!get_ref(s, 1, &r->stacks, &parent) || !get_ref(s, 2, &r->frames, &frame))
+		return false;
+	ids_add(&r->stacks, sqlite3_column_int64(s, 0), profile_stack(r->p, parent, frame));
+	return true;
+}
+
+static bool read_sample(struct reading *r, sqlite3_stmt *s)
+{
+	struct profile_sample x = { 0 };
+
+	if (!get_ref(s, 0, &r->events, &x.event) || !get_ref(s, 1, &r->threads, &x.thread) ||
+	    !get_ns(s, 2, &x.time_ns) || !get_ref(s, 3, &r->stacks, &x.stack))
+		return false;
+	if (sqlite3_column_type(s, 4) == SQLITE_NULL)
+		x.value = r->p->events.v[x.event].period;
+	else if (!get_ns(s, 4, &x.value))
+		return false;
+	profile_add_sample(r->p, &x);
+	return true;
+}
+
+static bool read_counter(struct reading *r, sqlite3_stmt *s)
+{
+	uint64_t value;
+	uint32_t name;
+
+	if (!get_string(r, s, 0, &name) || !get_ns(s, 1, &value))
+		return false;
+	profile_count_set(r->p, profile_str(r->p, name), value);
+	return true;
+}
+
+static const struct {
+	const char *sql;
+	row_fn *read;
+} tables[] = {
+	{ "select key, value from meta", read_meta },
+	{ "select id, name, unit, description, period from event order by id", read_event },
+	{ "select id, pid, parent_pid, name, exe, command, start_ns, end_ns from process order by id",
+	  read_process },
+	{ "select id, process, tid, name, start_ns, end_ns, cpu_ns from thread order by id", read_thread },
+	{ "select id, path, kind, process, build_id from module order by id", read_module },
+	{ "select process, module, start, \"end\", bias, time_ns from mapping order by rowid", read_mapping },
+	{ "select id, name, linkage, file, module from function order by id", read_function },
+	{ "select id, module, kind, address from frame order by id", read_frame },
+	{ "select frame, function, line, inlined from frame_line order by frame, depth", read_line },
+	{ "select id, parent, frame from stack order by id", read_stack },
+	{ "select event, thread, time_ns, stack, value from sample order by rowid", read_sample },
+	{ "select name, value from counter", read_counter },
+};
+
+static int read_table(struct reading *r, const char *sql, row_fn *read, struct err *err)
+{
+	sqlite3_stmt *s = NULL;
+	int result = sqlite3_prepare_v2(r->db, sql, -1, &s, NULL);
+
+	while (result == SQLITE_OK || result == SQLITE_ROW) {
+		result = sqlite3_step(s);
+		if (result == SQLITE_ROW && !read(r, s))
+			r->dropped++;
+	}
+	sqlite3_finalize(s);
+	if (result == SQLITE_DONE)
+		return 0;
+	return capturefile_fail(r->db, err, "cannot read %s", r->path);
+}
+
+/* What profile_named_frame() would find, so that a merge or an import joins the same names. */
+static void index_named_frames(struct profile *p)
+{
+	for (size_t i = 0; i < p->frames.n; i++) {
+		const struct profile_frame *f = &p->frames.v[i];
+
+		if (!f->address && f->line_count == 1)
+			map_put(&p->named_index, map_pair(p->lines.v[f->first_line].function, f->kind), i);
+	}
+}
+
+static int read_all(struct reading *r, struct err *err)
+{
+	int result = 0;
+
+	r->lines_frame = PROFILE_NONE;
+	ids_add(&r->stacks, 0, 0); /* the empty stack has no row */
+	for (size_t i = 0; i < ARRAY_LEN(tables) && !result; i++) {
+		result = read_table(r, tables[i].sql, tables[i].read, err);
+		finish_lines(r);
+	}
+	index_named_frames(r->p);
+	if (r->dropped)
+		profile_count(r->p, "capture.dropped", r->dropped);
+	return result;
+}
+
+int capture_read(const char *path, struct profile **ret, struct err *err)
+{
+	_cleanup_(capturefile_closep) sqlite3 *db = NULL;
+	struct reading r = { .path = path };
+	int result;
+
+	*ret = NULL;
+	result = capturefile_open(path, &db, err);
+	if (result < 0)
+		return result;
+	/* The tables must be tables: a view in their place could compute for ever. */
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	r.db = db;
+	r.p = profile_new();
+	result = read_all(&r, err);
+	map_done(&r.events.map);
+	map_done(&r.processes.map);
+	map_done(&r.threads.map);
+	map_done(&r.modules.map);
+	map_done(&r.functions.map);
+	map_done(&r.frames.map);
+	map_done(&r.stacks.map);
+	vec_done(&r.lines);
+	if (result < 0) {
+		profile_free(r.p);
+		return result;
+	}
+	*ret = r.p;
+	return 0;
+}

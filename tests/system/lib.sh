@@ -1,0 +1,159 @@
+# lib.sh - what the system tests share. Sourced by each of them.
+#
+# A test prints one line a check ("ok - …", "not ok - …", "ok - … # SKIP reason"), which
+# tools/run-tests counts, and ends by finish(): 0, 1, or 77 when all of it was skipped.
+#
+# From the environment: GASFLAME (the program), TRUTH (folder of the truth programs), WORKLOAD.
+
+set -u
+: "${GASFLAME:?}" "${TRUTH:?}" "${WORKLOAD:?}"
+export LC_ALL=C
+passed=0 failed=0 skipped=0
+started=() # pids to end
+cleanups=()
+
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/gasflame-system-XXXXXX") || exit 1
+chmod 755 "$tmp"
+export XDG_CACHE_HOME=$tmp/cache
+cd "$tmp" || exit 1
+
+on_exit()
+{
+	local pid command
+	for pid in ${started[@]+"${started[@]}"}; do
+		kill -9 "$pid" 2>/dev/null
+	done
+	for command in ${cleanups[@]+"${cleanups[@]}"}; do
+		eval "$command"
+	done
+	cd / && rm -rf "$tmp"
+}
+trap on_exit EXIT
+trap 'exit 1' INT TERM
+
+ok() { passed=$((passed + 1)); echo "ok - $1"; }
+not_ok()
+{
+	failed=$((failed + 1))
+	echo "not ok - $1"
+	[ $# -lt 2 ] || printf '%s\n' "$2" | sed 's/^/#   /' | head -40
+}
+skip() { skipped=$((skipped + 1)); echo "ok - $1 # SKIP $2"; }
+# skip_all REASON: nothing here can run.
+skip_all() { skip "$(basename "$0" .sh)" "$1"; exit 77; }
+finish()
+{
+	[ "$failed" -eq 0 ] || exit 1
+	[ "$passed" -gt 0 ] || exit 77
+	exit 0
+}
+need_root() { [ "$(id -u)" -eq 0 ] || skip_all "needs root"; }
+
+# check NAME COMMAND…: the command must succeed; what it printed is shown when it does not.
+check()
+{
+	local name=$1 output
+	shift
+	if output=$("$@" 2>&1); then ok "$name"; else not_ok "$name" "$output"; fi
+}
+# check_not NAME COMMAND…: it must fail.
+check_not()
+{
+	local name=$1 output
+	shift
+	if output=$("$@" 2>&1); then not_ok "$name" "$output"; else ok "$name"; fi
+}
+
+# start PROGRAM ARGS…: runs a truth program, waits until it works; its pid is in $PID, its words in $OUT.
+start()
+{
+	OUT=$tmp/out.$RANDOM$RANDOM
+	"$TRUTH/truth-$1" "${@:2}" >"$OUT" 2>&1 &
+	PID=$!
+	started+=("$PID")
+	wait_for 5 grep -q ready "$OUT"
+}
+# start_workload ARGS…
+start_workload()
+{
+	"$WORKLOAD" --quiet "$@" &
+	PID=$!
+	started+=("$PID")
+	sleep 0.3
+}
+# wait_for SECONDS COMMAND…
+wait_for()
+{
+	local tenths=$(($1 * 10))
+	shift
+	while ! "$@" >/dev/null 2>&1; do
+		tenths=$((tenths - 1))
+		[ "$tenths" -gt 0 ] || return 1
+		sleep 0.1
+	done
+}
+
+# gf ARGS…: runs gasflame; STATUS, and stdout and stderr in the files $STDOUT and $STDERR.
+STDOUT=$tmp/stdout STDERR=$tmp/stderr STATUS=0
+gf()
+{
+	"$GASFLAME" "$@" >"$STDOUT" 2>"$STDERR"
+	STATUS=$?
+}
+# check_status NAME WANTED: of the last gf.
+check_status()
+{
+	if [ "$STATUS" -eq "$2" ]; then
+		ok "$1"
+	else
+		not_ok "$1" "status $STATUS, wanted $2: $(cat "$STDERR")"
+	fi
+}
+# said PATTERN: the last gf said so on stderr.
+said() { grep -qiE "$1" "$STDERR" || { cat "$STDERR"; return 1; }; }
+
+# folded FILE: its stacks, names only, on stdout.
+folded() { "$GASFLAME" -q report --format folded "$1"; }
+# share FILE NAME: percent of the samples that have this function anywhere on the stack.
+share()
+{
+	folded "$1" 2>"$STDERR" | awk -v name="$2" '
+		{ n = $NF; stack = $0; sub(/ [0-9.]+$/, "", stack); total += n
+		  k = split(stack, frame, ";"); hit = 0
+		  for (i = 1; i <= k; i++) { f = frame[i]; sub(/_\[[a-z]\]$/, "", f); if (f == name) hit = 1 }
+		  if (hit) sum += n }
+		END { printf "%.2f\n", total ? sum * 100 / total : 0 }'
+}
+# near A B TOLERANCE
+near() { awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { d = a - b; exit !(d <= t && -d <= t) }' || { echo "$1 against $2"; return 1; }; }
+# above A B: A > B
+above() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > b) }' || { echo "$1 is not above $2"; return 1; }; }
+# sql FILE STATEMENT: bare values, tabs between them.
+sql() { "$GASFLAME" query --no-header "$1" "$2"; }
+samples() { sql "$1" 'select count(*) from sample'; }
+# counter FILE NAME: 0 when there is none. NAME may end in %: the sum.
+counter() { sql "$1" "select coalesce(sum(value), 0) from counter where name like '$2'"; }
+# complete FILE: percent of samples whose stack does not begin with a truncation marker, read from the tables.
+complete()
+{
+	python3 - "$1" <<-'END'
+	import sqlite3, sys
+	db = sqlite3.connect(sys.argv[1])
+	marker = {i for i, kind in db.execute("select id, kind from frame") if kind == 2}
+	nodes = {i: (parent, frame) for i, parent, frame in db.execute("select id, parent, frame from stack")}
+	cut = all = 0
+	for stack, n in db.execute("select stack, count(*) from sample group by stack"):
+	    all += n
+	    root = None
+	    while stack and stack in nodes:
+	        stack, root = nodes[stack]
+	    cut += n if root is None or root in marker else 0
+	print(f"{(all - cut) * 100 / all:.3f}" if all else 0)
+	END
+}
+# cpu_ms PID: CPU time of all its threads so far.
+cpu_ms() { python3 -c 'import sys, time; print(time.clock_gettime_ns((~int(sys.argv[1]) << 3) | 2) // 1000000)' "$1"; }
+# as_user COMMAND…: as nobody, with no capability.
+as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all "$@"; }
+# backends: those that can record here.
+backends() { if [ "$(id -u)" -eq 0 ]; then echo "bpf perf"; else echo perf; fi; }

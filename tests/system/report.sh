@@ -1,0 +1,78 @@
+#!/bin/bash
+# report's formats and filters, ls, clean, query and doctor, on one recording.
+. "$(dirname "$0")/lib.sh"
+need_root
+
+start_workload --seconds 6
+gf record -e cpu -d 3 -o one.gasflame -p "$PID"
+check_status "recorded" 0
+check "a quality line" said "complete"
+check "stdout is empty while recording" test ! -s "$STDOUT"
+
+gf report --format svg -o one.svg one.gasflame
+check_status "svg" 0
+check "is XML" python3 -c 'import sys, xml.dom.minidom as m; m.parse("one.svg")'
+check "loads nothing from elsewhere" sh -c '! grep -oE "(href|src)=\"[a-z]+://[^\"]*" one.svg'
+check "names functions" grep -q compute_unit one.svg
+gf report --format folded one.gasflame
+check_status "folded" 0
+check "each line ends in a number" sh -c "! grep -vE ' [0-9]+$' '$STDOUT'"
+gf report --format text one.gasflame
+check_status "text" 0
+for word in mix_state libtrie.so compute-0; do
+	check "text has $word" grep -q "$word" "$STDOUT"
+done
+all=$(folded one.gasflame | awk '{ n += $NF } END { print n }')
+gf report --format folded --thread compute-0 one.gasflame
+some=$(awk '{ n += $NF } END { print n + 0 }' "$STDOUT")
+check "--thread keeps less than all" above "$all" "$some"
+check "--thread keeps something" above "$some" 0
+check_not "--thread drops other threads" grep -q disk_unit "$STDOUT"
+gf report --format folded --from 1 --to 2 one.gasflame
+check "--from --to keeps about a third" near \
+	"$(awk -v all="$all" '{ n += $NF } END { print n * 100 / all }' "$STDOUT")" 33 10
+gf report --format folded --function '^trie_fold$' one.gasflame
+check "--function keeps something" test -s "$STDOUT"
+check "--function keeps only stacks with it" sh -c "! grep -vE '(^|;)trie_fold[; ]' '$STDOUT'"
+gf report --format nonsense one.gasflame
+check_status "no such format" 2
+
+cp one.gasflame two.gasflame
+gf report --format folded one.gasflame two.gasflame
+check_status "two captures" 0
+check "are summed" near "$(awk -v all="$all" '{ n += $NF } END { print n / all }' "$STDOUT")" 2 0.001
+
+gf query one.gasflame 'select name from top_functions limit 5'
+check_status "query" 0
+check "gives rows" test "$(wc -l <"$STDOUT")" -ge 5
+for view in threads top_functions modules stacks; do
+	gf query one.gasflame "select * from $view limit 3"
+	check_status "view $view" 0
+done
+gf query one.gasflame 'drop table sample'
+check "query does not write" test "$STATUS" -ne 0
+gf query one.gasflame 'select nonsense from nowhere'
+check_status "a wrong statement" 1
+
+gf doctor
+check "doctor runs" test "$STATUS" -le 1
+for word in BTF paranoid tracefs cgroup memlock; do
+	check "doctor speaks of $word" grep -qi "$word" "$STDOUT"
+done
+gf doctor "$PID"
+check "doctor TARGET runs" test "$STATUS" -le 1
+check "doctor TARGET speaks of unwind tables" grep -qi "unwind" "$STDOUT"
+
+mkdir -p profiling/x && cp one.gasflame profiling/x/cpu-20200101-000000.gasflame
+cp one.gasflame profiling/x/cpu-20200102-000000.gasflame
+touch -d '10 days ago' profiling/x/cpu-20200101-000000.gasflame
+gf ls
+check_status "ls" 0
+check "lists both" test "$(grep -c cpu-2020010 "$STDOUT")" -eq 2
+gf clean --older-than 7d
+check_status "clean" 0
+check_not "removes the old one" test -e profiling/x/cpu-20200101-000000.gasflame
+check "keeps the new one" test -e profiling/x/cpu-20200102-000000.gasflame
+check "bytes a sample at most 64 beyond names" above 150 \
+	"$(($(stat -c %s one.gasflame) / $(samples one.gasflame)))"
+finish

@@ -1,0 +1,46 @@
+/*
+ * truth.h - shared by the programs whose profile is known beforehand. Each burns CPU in
+ * functions with telling names and says on stdout what is true; the tests compare.
+ *
+ * Built at -O2 without frame pointers and without sanitizers, with debug information.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define NOINLINE __attribute__((noinline, noclone))
+
+static inline double seconds_of(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Some work, about 1 ns a step; inlined into whoever burns. Equal functions would be folded into one by
+ * the compiler: give each its own number of steps. */
+static inline __attribute__((always_inline)) uint64_t spin(uint64_t steps)
+{
+	uint64_t x = steps | 1;
+	for (uint64_t i = 0; i < steps; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		__asm__ volatile("" : "+r"(x));
+	}
+	return x;
+}
+
+static inline double argument(int argc, char **argv, int i, double otherwise)
+{
+	return argc > i ? atof(argv[i]) : otherwise;
+}
+
+/* Every program says "ready" once it works, so that a test need not guess. */
+static inline void say_ready(void)
+{
+	puts("ready");
+	fflush(stdout);
+}

@@ -1,0 +1,94 @@
+#include "test.h"
+
+#include "base/buf.h"
+#include "export/label.h"
+
+static void fits(const char *name, size_t columns, const char *expected)
+{
+	struct buf b = { 0 };
+
+	label_fit(&b, name, columns);
+	if (strcmp(b.data ? b.data : "", expected))
+		fail_msg("%s in %zu columns: '%s', not '%s'", name, columns, b.data, expected);
+	assert_true(label_columns(expected) <= columns);
+	buf_done(&b);
+}
+
+static void the_last_segment_stays(void **state)
+{
+	const char *name = "reth_trie::state::StateRoot<T, H>::calculate";
+
+	fits(name, 44, name);
+	fits(name, 43, "reth_trie::state::StateRoot<..>::calculate");
+	fits(name, 40, "..::state::StateRoot<..>::calculate");
+	fits(name, 30, "..::StateRoot<..>::calculate");
+	fits(name, 20, "..::calculate");
+	fits(name, 13, "..::calculate");
+	fits(name, 12, "calculate");
+	fits(name, 9, "calculate");
+	fits(name, 8, "calcul..");
+	fits(name, 3, "c..");
+	fits(name, 2, "");
+	fits(name, 0, "");
+}
+
+static void arguments_go_first(void **state)
+{
+	fits("<alloc::boxed::Box<F,A> as core::ops::FnOnce<Args>>::call_once", 20, "<..>::call_once");
+	fits("std::vector<int, std::allocator<int> >::push_back(int const&)", 40,
+	     "std::vector<..>::push_back(..)");
+	fits("core::ops::call<fn(u8) -> alloc::vec::Vec<u8>>", 20, "core::ops::call<..>");
+	fits("wide::Vec<u8>::push_it_to_the_end", 30, "..::push_it_to_the_end");
+	fits("ns::operator<<(std::ostream&, ns::Type const&)", 20, "ns::operator<<(..)");
+	fits("ns::Type::operator()(std::string const&)", 30, "ns::Type::operator()(..)");
+	fits("unbalanced<aaaaaaaaaaaaaaaaaaaaa", 12, "unbalanced..");
+	fits("a::b::worker::run::{{closure}}", 24, "..::run::{{closure}}");
+	fits("a::b::worker::run::{{closure}}", 16, "run::{{closure}}");
+}
+
+static void columns_are_counted_and_not_bytes(void **state)
+{
+	const char *wide = "\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97"; /* four, of two columns */
+
+	assert_int_equal(label_columns("abc"), 3);
+	assert_int_equal(label_columns("\xc3\xa9t\xc3\xa9"), 3);
+	assert_int_equal(label_columns(wide), 8);
+	fits(wide, 8, wide);
+	fits(wide, 7, "\xe6\xbc\xa2\xe5\xad\x97..");
+}
+
+static void clean(const char *name, const char *expected)
+{
+	struct buf b = { 0 };
+
+	label_clean(&b, name);
+	assert_string_equal(b.data, expected);
+	buf_done(&b);
+}
+
+#define R "\xef\xbf\xbd"
+
+static void harmful_characters_are_replaced(void **state)
+{
+	clean("plain <T> \xc3\xa9 \xe6\xbc\xa2 \xf0\x9f\x94\xa5",
+	      "plain <T> \xc3\xa9 \xe6\xbc\xa2 \xf0\x9f\x94\xa5");
+	clean("a\nb\t\033[1m\x7f", "a" R "b" R R "[1m" R);
+	clean("\xff|\xc0\x80|\xe2\x82|\xc3", R "|" R R "|" R R "|" R);
+	clean("\xed\xa0\x80", R R R);             /* a surrogate */
+	clean("\xf4\x90\x80\x80", R R R R);       /* past the last */
+	clean("\xef\xbf\xbe \xef\xbf\xbf", R " " R); /* XML has no such characters */
+	clean("\xe2\x80\xae" "x" "\xe2\x81\xa6", R "x" R); /* right to left */
+	clean("\xc2\x9b", R);                     /* a terminal's CSI */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_last_segment_stays),
+		cmocka_unit_test(arguments_go_first),
+		cmocka_unit_test(columns_are_counted_and_not_bytes),
+		cmocka_unit_test(harmful_characters_are_replaced),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,125 @@
+#include "test.h"
+
+#include <errno.h>
+
+#include "analyze/select.h"
+#include "base/err.h"
+#include "sample.h"
+
+static uint64_t count(struct sample *s, struct select_options o)
+{
+	struct selection sel;
+	uint64_t n;
+
+	assert_int_equal(selection_make(s->p, &o, &sel, NULL), 0);
+	n = sel.all.samples;
+	assert_int_equal(sel.all.value, n * SAMPLE_PERIOD_NS);
+	selection_done(&sel);
+	return n;
+}
+
+static void refused(struct sample *s, struct select_options o, int code, const char *sentence)
+{
+	struct selection sel;
+	struct err err;
+
+	assert_int_equal(selection_make(s->p, &o, &sel, &err), -code);
+	if (!strstr(err.text, sentence))
+		fail_msg("'%s' does not say '%s'", err.text, sentence);
+	selection_done(&sel);
+}
+
+#define LIST(...) .threads = (const char *const[]){ __VA_ARGS__, NULL }
+
+static void threads_by_name_glob_and_number(void **state)
+{
+	struct sample s = sample_make();
+
+	assert_int_equal(count(&s, (struct select_options){ 0 }), 2000);
+	assert_int_equal(count(&s, (struct select_options){ LIST("main") }), 1050);
+	assert_int_equal(count(&s, (struct select_options){ LIST("work*") }), 800);
+	assert_int_equal(count(&s, (struct select_options){ LIST("101") }), 800);
+	assert_int_equal(count(&s, (struct select_options){ LIST("main", "helper") }), 1200);
+	assert_int_equal(
+		count(&s, (struct select_options){ .processes = (const char *const[]){ "200", NULL } }), 150);
+	assert_int_equal(
+		count(&s, (struct select_options){ .processes = (const char *const[]){ "nod?", NULL } }),
+		1850);
+	refused(&s, (struct select_options){ LIST("nobody") }, ENODATA,
+		"no thread 'nobody' in this recording: there is helper, main, worker 1");
+	refused(&s,
+		(struct select_options){ LIST("main"), .processes = (const char *const[]){ "helper", NULL } },
+		ENODATA, "the selected threads have no samples");
+	profile_free(s.p);
+}
+
+static void a_range_of_time(void **state)
+{
+	struct sample s = sample_make();
+
+	assert_int_equal(count(&s, (struct select_options){ .from_ns = 1900000000 }), 100);
+	assert_int_equal(count(&s, (struct select_options){ .to_ns = 500000000 }), 500);
+	assert_int_equal(count(&s, (struct select_options){ .from_ns = 5000000, .to_ns = 6000000 }), 1);
+	refused(&s, (struct select_options){ .from_ns = 3000000000, .to_ns = 4000000000 }, ENODATA,
+		"no samples between 3 and 4 s: the recording has 0-2.1 s");
+	refused(&s, (struct select_options){ .from_ns = 3000000000 }, ENODATA, "no samples after 3 s");
+	refused(&s, (struct select_options){ .from_ns = 2, .to_ns = 2 }, EINVAL, "--from is not before --to");
+	profile_free(s.p);
+}
+
+static void stacks_with_a_function(void **state)
+{
+	struct sample s = sample_make();
+
+	assert_int_equal(count(&s, (struct select_options){ .function = "^node::fib$" }), 700);
+	assert_int_equal(count(&s, (struct select_options){ .function = "HashBuilder" }),
+			 750); /* inlined too */
+	assert_int_equal(count(&s, (struct select_options){ .function = "ext4|help" }), 450);
+	refused(&s, (struct select_options){ .function = "nothing_like_it" }, ENODATA, "no function matches");
+	refused(&s, (struct select_options){ .function = "a(" }, EINVAL, "is not a regular expression");
+	profile_free(s.p);
+}
+
+static void events_by_name(void **state)
+{
+	struct sample s = sample_make();
+	struct err err;
+	uint32_t event;
+
+	profile_add_event(s.p, "wait", "ns", "", 0);
+	assert_int_equal(select_event(s.p, NULL, &event, &err), 0);
+	assert_int_equal(event, 0);
+	assert_int_equal(select_event(s.p, "wait", &event, &err), 0);
+	assert_int_equal(event, 1);
+	refused(&s, (struct select_options){ .event = 1 }, ENODATA, "no samples of 'wait'");
+	assert_int_equal(select_event(s.p, "heap", &event, &err), -ENOENT);
+	assert_string_equal(err.text, "nothing called 'heap' was recorded: there is cpu, wait");
+	profile_free(s.p);
+}
+
+static void nothing_recorded_is_no_error(void **state)
+{
+	struct sample s = sample_empty();
+	struct profile *p = profile_new();
+	struct selection sel;
+
+	assert_int_equal(count(&s, (struct select_options){ LIST("nobody"), .function = "x" }), 0);
+	assert_int_equal(selection_make(p, &(struct select_options){ 0 }, &sel, NULL), 0);
+	assert_int_equal(sel.entries.n, 0);
+	selection_done(&sel);
+	profile_free(p);
+	profile_free(s.p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(threads_by_name_glob_and_number),
+		cmocka_unit_test(a_range_of_time),
+		cmocka_unit_test(stacks_with_a_function),
+		cmocka_unit_test(events_by_name),
+		cmocka_unit_test(nothing_recorded_is_no_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,199 @@
+#include "test.h"
+
+#include "analyze/quality.h"
+#include "analyze/top.h"
+#include "base/buf.h"
+#include "sample.h"
+
+static const struct top_row *row(const struct top_row *rows, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(rows[i].name, name))
+			return &rows[i];
+	fail_msg("no row %s", name);
+	return NULL;
+}
+
+static void tables_of_the_sample(void **state)
+{
+	struct sample s = sample_make();
+	const struct top_row *r;
+	struct selection sel;
+	struct top t;
+
+	assert_int_equal(selection_make(s.p, &(struct select_options){ 0 }, &sel, NULL), 0);
+	top_build(&t, s.p, &sel, false, TOP_BY_SELF);
+	assert_string_equal(t.functions.v[0].name, "node::fib");
+	assert_int_equal(t.functions.v[0].self.samples, 700);
+	assert_int_equal(t.functions.v[0].total.samples, 700); /* three levels of recursion, once */
+	r = row(t.functions.v, t.functions.n, "main");
+	assert_int_equal(r->self.samples, 50);
+	assert_int_equal(r->total.samples, 1200);
+	r = row(t.functions.v, t.functions.n, "alloy_trie::HashBuilder::update");
+	assert_int_equal(r->self.samples, 250);
+	assert_int_equal(r->total.samples, 750);
+	for (size_t i = 0; i < t.functions.n; i++)
+		assert_null(strstr(t.functions.v[i].name, "truncated"));
+
+	r = row(t.modules.v, t.modules.n, "/opt/node/bin/node");
+	assert_int_equal(r->self.samples, 1700);
+	assert_int_equal(r->total.samples, 2000);
+	r = row(t.modules.v, t.modules.n, "[kernel]");
+	assert_int_equal(r->self.samples, 300);
+	assert_int_equal(r->total.samples, 300);
+	r = row(t.modules.v, t.modules.n, "/opt/node/lib/libstripped.so");
+	assert_int_equal(r->self.samples, 0);
+	assert_int_equal(r->total.samples, 50);
+
+	assert_int_equal(t.threads.n, 3);
+	assert_string_equal(t.threads.v[0].name, "main");
+	assert_int_equal(t.threads.v[0].total.samples, 1050);
+	assert_int_equal(t.threads.v[0].total.value, 1050ULL * SAMPLE_PERIOD_NS);
+	assert_int_equal(t.threads.v[2].process, 200);
+	top_done(&t);
+
+	top_build(&t, s.p, &sel, false, TOP_BY_TOTAL);
+	assert_string_equal(t.functions.v[0].name, "main");
+	top_done(&t);
+	selection_done(&sel);
+	profile_free(s.p);
+}
+
+/* The recording's quality with samples of this kind, as its line; says whether it is fit. */
+static bool quality(struct sample *s, struct buf *line, struct buf *warnings)
+{
+	struct selection sel;
+	struct quality q;
+	bool fit;
+
+	assert_int_equal(selection_make(s->p, &(struct select_options){ 0 }, &sel, NULL), 0);
+	quality_measure(&q, s->p, &sel);
+	line->n = warnings->n = 0;
+	quality_line(&q, &sel, line);
+	buf_puts(warnings, "");
+	for (size_t i = 0; i < q.warnings.n; i++)
+		buf_printf(warnings, "%s\n", q.warnings.v[i]);
+	fit = q.fit;
+	quality_done(&q);
+	selection_done(&sel);
+	return fit;
+}
+
+#define says(b, words)                                                   \
+	do {                                                             \
+		if (!strstr((b).data, words))                            \
+			fail_msg("'%s' does not say '%s'", (b).data, words); \
+	} while (0)
+
+static void a_good_recording_has_a_line_and_no_warning(void **state)
+{
+	struct sample s = sample_make();
+	struct buf line = { 0 }, warnings = { 0 };
+
+	assert_true(quality(&s, &line, &warnings));
+	assert_string_equal(line.data, "2,000 samples, 97.5 % complete, 2 lost (under 0.1 %), "
+				       "0.5 % of frames without a name; own cost 0.5 % of a CPU");
+	assert_string_equal(warnings.data, "");
+	buf_done(&line);
+	buf_done(&warnings);
+	profile_free(s.p);
+}
+
+static void few_samples_of_an_idle_target(void **state)
+{
+	struct sample s = sample_empty();
+	struct buf line = { 0 }, warnings = { 0 };
+
+	sample_add(&s, s.main, SAMPLE_STACK(&s, "main"), 42);
+	assert_true(quality(&s, &line, &warnings));
+	says(warnings, "the target used 2 % of a CPU: idle?");
+	says(warnings, "only 42 samples");
+	profile_count_set(s.p, "target.cpu_ns", 2000000000);
+	quality(&s, &line, &warnings);
+	assert_null(strstr(warnings.data, "idle"));
+	s.p->finished = false;
+	quality(&s, &line, &warnings);
+	says(warnings, "did not end normally");
+	buf_done(&line);
+	buf_done(&warnings);
+	profile_free(s.p);
+}
+
+static void no_samples_are_unfit(void **state)
+{
+	struct sample s = sample_empty();
+	struct buf line = { 0 }, warnings = { 0 };
+
+	assert_false(quality(&s, &line, &warnings));
+	assert_string_equal(line.data, "0 samples, 0 lost; not fit to read");
+	says(warnings, "no samples");
+	buf_done(&line);
+	buf_done(&warnings);
+	profile_free(s.p);
+}
+
+static void cut_and_lost_stacks(void **state)
+{
+	struct sample s = sample_empty();
+	struct buf line = { 0 }, warnings = { 0 };
+
+	sample_add(&s, s.main, SAMPLE_STACK(&s, "main"), 900);
+	sample_add(&s, s.main, SAMPLE_STACK(&s, "!no table", "leaf"), 90);
+	sample_add(&s, s.main, SAMPLE_STACK(&s, "!too deep", "leaf"), 10);
+	assert_true(quality(&s, &line, &warnings));
+	says(warnings, "only 90.0 % of the stacks are complete (no table 9.0 %, too deep 1.0 %)");
+	sample_add(&s, s.main, 0, 1000); /* no stack at all is not complete */
+	assert_false(quality(&s, &line, &warnings));
+	says(line, "not fit to read");
+	profile_free(s.p);
+
+	s = sample_empty();
+	sample_add(&s, s.main, SAMPLE_STACK(&s, "main"), 1000);
+	profile_count_set(s.p, "samples.lost", 20);
+	profile_count_set(s.p, "ring.full", 20);
+	assert_true(quality(&s, &line, &warnings));
+	says(warnings, "2.0 % of the samples were lost because the ring buffer was full");
+	profile_count_set(s.p, "samples.lost", 300);
+	assert_false(quality(&s, &line, &warnings));
+	buf_done(&line);
+	buf_done(&warnings);
+	profile_free(s.p);
+}
+
+static void frames_without_a_name_say_which_file(void **state)
+{
+	struct sample s = sample_empty();
+	struct buf line = { 0 }, warnings = { 0 };
+	uint32_t fallback;
+
+	sample_add(&s, s.main, SAMPLE_STACK(&s, "main", "?"), 1000);
+	quality(&s, &line, &warnings);
+	says(warnings, "50.0 % of the frames have no name: no symbols for /opt/node/lib/libstripped.so: pass "
+		       "--symbols");
+	profile_count_set(s.p, "symbols.problem: /opt/node/lib/libstripped.so has no symbol table", 1);
+	quality(&s, &line, &warnings);
+	says(warnings, "no name: /opt/node/lib/libstripped.so has no symbol table");
+
+	/* What the symbolizer writes where it finds nothing is no name either; a name like it is. */
+	fallback = profile_named_frame(s.p, s.stripped, FRAME_USER, "libstripped.so+0x77");
+	assert_true(ident_frame_unnamed(s.p, fallback));
+	fallback = profile_named_frame(s.p, s.stripped, FRAME_USER, "libstripped.so+0xy");
+	assert_false(ident_frame_unnamed(s.p, fallback));
+	buf_done(&line);
+	buf_done(&warnings);
+	profile_free(s.p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tables_of_the_sample),
+		cmocka_unit_test(a_good_recording_has_a_line_and_no_warning),
+		cmocka_unit_test(few_samples_of_an_idle_target),
+		cmocka_unit_test(no_samples_are_unfit),
+		cmocka_unit_test(cut_and_lost_stacks),
+		cmocka_unit_test(frames_without_a_name_say_which_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

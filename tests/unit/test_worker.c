@@ -1,0 +1,455 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "elf/names.h"
+#include "elf/worker.h"
+#include "elf/workerproto.h"
+#include "test.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+/* A file with these bytes, unlinked; read-only as every file that the worker gets. */
+static int file_of(const void *data, size_t n)
+{
+	char path[] = "/tmp/test_worker-XXXXXX";
+	int w = mkstemp(path), r;
+
+	assert_true(w >= 0);
+	assert_int_equal(fd_write_all(w, data, n), 0);
+	r = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(r >= 0);
+	unlink(path);
+	close(w);
+	return r;
+}
+
+static int self(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/* The address in the ELF file of a function of ours. */
+static uint64_t address_of(struct worker *w, int fd, void *function)
+{
+	_cleanup_free_ char *maps = NULL;
+	uint64_t address = 0;
+
+	assert_int_equal(fd_read_path("/proc/self/maps", 1 << 20, &maps, NULL), 0);
+	for (char *line = maps; line && *line; line = strchr(line, '\n')) {
+		unsigned long start, end, offset;
+
+		line += *line == '\n';
+		if (sscanf(line, "%lx-%lx r-xp %lx", &start, &end, &offset) == 3 &&
+		    (uintptr_t)function >= start && (uintptr_t)function < end)
+			assert_int_equal(worker_offset_to_address(w, fd, (uintptr_t)function - start + offset,
+								  &address, NULL), 0);
+	}
+	assert_int_not_equal(address, 0);
+	return address;
+}
+
+__attribute__((noinline)) int test_worker_landmark(int x)
+{
+	return x * 3 + 1;
+}
+
+static void got_one(void *context, size_t index, const struct symbols_call *calls, size_t count)
+{
+	char *out = context;
+
+	assert_int_equal(index, 0);
+	if (count)
+		snprintf(out, 256, "%s", calls[count - 1].name);
+}
+
+/* Does the worker still do its work? */
+static void assert_works(struct worker *w)
+{
+	_cleanup_fd_ int fd = self();
+	uint64_t address = address_of(w, fd, test_worker_landmark);
+	struct worker_files files = { .main = fd, .debug = -1, .alt = -1 };
+	char name[256] = "";
+	struct err err = { 0 };
+
+	assert_int_equal(worker_symbolize(w, &files, &address, 1, got_one, name, &err), 0);
+	assert_string_equal(name, "test_worker_landmark");
+}
+
+static void good_file(void **state)
+{
+	struct worker *w = worker_new();
+	_cleanup_fd_ int fd = self();
+	struct unwind_table t;
+	struct symbols_info info;
+	struct worker_identity id;
+	struct err err = { 0 };
+
+	assert_works(w);
+	assert_int_equal(worker_unwind(w, fd, &t, &err), 0);
+	assert_true(t.row_count > 100);
+	assert_true(unwind_valid(&t));
+	assert_int_not_equal(RULE_CFA(unwind_find(&t, address_of(w, fd, test_worker_landmark))), RULE_NONE);
+	unwind_done(&t);
+	assert_int_equal(worker_inspect(w, fd, &info, &err), 0);
+	assert_true(info.symtab && info.debug_info && info.eh_frame);
+	assert_int_equal(worker_identify(w, fd, &id, &err), 0);
+	assert_int_equal(id.build_id_size, info.build_id_size);
+	assert_int_equal(worker_offset_to_address(w, fd, 1ULL << 40, &(uint64_t){ 0 }, &err), -ENOENT);
+	worker_free(w);
+}
+
+static void bad_files(void **state)
+{
+	struct worker *w = worker_new();
+	_cleanup_free_ char *all = NULL;
+	_cleanup_fd_ int me = self();
+	struct unwind_table t = { 0 };
+	size_t n;
+	char noise[4096];
+
+	assert_int_equal(fd_read_file(me, 64 << 20, &all, &n), 0);
+	for (size_t i = 0; i < sizeof(noise); i++)
+		noise[i] = i * 7919 >> 3;
+	const struct { const void *data; size_t n; } bad[] = {
+		{ "", 0 }, { "\177ELF", 4 }, { noise, sizeof(noise) }, { all, 63 }, { all, 1000 }, { all, n / 2 },
+	};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		int fd = file_of(bad[i].data, bad[i].n);
+		struct err err = { 0 };
+
+		assert_int_equal(worker_unwind(w, fd, &t, &err), -ENOEXEC);
+		assert_true(err.text[0]);
+		close(fd);
+	}
+	assert_works(w);
+	worker_free(w);
+}
+
+/* Neither a FIFO nor a device nor a folder reaches the child. */
+static void no_regular_file(void **state)
+{
+	struct worker *w = worker_new();
+	int pair[2], null = open("/dev/zero", O_RDONLY), folder = open("/", O_RDONLY | O_DIRECTORY);
+	struct unwind_table t;
+	struct err err = { 0 };
+
+	assert_int_equal(pipe(pair), 0);
+	assert_int_equal(worker_unwind(w, pair[0], &t, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "not a regular file"));
+	assert_int_equal(worker_unwind(w, null, &t, &err), -EINVAL);
+	assert_int_equal(worker_unwind(w, folder, &t, &err), -EINVAL);
+	assert_int_equal(worker_unwind(w, -1, &t, &err), -EBADF);
+	assert_works(w);
+	close(pair[0]);
+	close(pair[1]);
+	close(null);
+	close(folder);
+	worker_free(w);
+}
+
+/* A memfd is open for writing; the child must get it for reading only, and does get it. */
+static void writable_file(void **state)
+{
+	struct worker *w = worker_new();
+	_cleanup_free_ char *all = NULL;
+	_cleanup_fd_ int me = self(), fd = memfd_create("x", MFD_CLOEXEC);
+	struct symbols_info info;
+	size_t n;
+
+	assert_int_equal(fd_read_file(me, 64 << 20, &all, &n), 0);
+	assert_int_equal(fd_write_all(fd, all, n), 0);
+	assert_int_equal(worker_inspect(w, fd, &info, NULL), 0);
+	assert_true(info.symtab);
+	worker_free(w);
+}
+
+struct shrink {
+	int fd;
+	unsigned delay_us;
+};
+
+static void *shrink_later(void *context)
+{
+	struct shrink *s = context;
+
+	usleep(s->delay_us);
+	assert_int_equal(ftruncate(s->fd, 0), 0);
+	return NULL;
+}
+
+/* A file that shrinks while it is read kills the child, not us. When exactly is up to the scheduler, so
+ * it is tried with growing delays until it happens. */
+static void shrinking_file(void **state)
+{
+	struct worker *w = worker_new();
+	_cleanup_free_ char *all = NULL;
+	_cleanup_fd_ int me = self();
+	bool seen = false;
+	size_t n;
+
+	assert_int_equal(fd_read_file(me, 64 << 20, &all, &n), 0);
+	for (unsigned i = 0; i < 400 && !seen; i++) {
+		_cleanup_fd_ int fd = memfd_create("x", MFD_CLOEXEC);
+		struct shrink s = { fd, i * 5 };
+		struct unwind_table t = { 0 };
+		struct err err = { 0 };
+		pthread_t thread;
+
+		assert_int_equal(fd_write_all(fd, all, n), 0);
+		assert_int_equal(pthread_create(&thread, NULL, shrink_later, &s), 0);
+		if (!worker_unwind(w, fd, &t, &err))
+			unwind_done(&t);
+		seen = strstr(err.text, "shrank") != NULL || (SANITIZED && err.code == ECHILD);
+		pthread_join(thread, NULL);
+	}
+	assert_true(seen);
+	assert_works(w);
+	worker_free(w);
+}
+
+static void killed_child(void **state)
+{
+	struct worker *w = worker_new();
+	_cleanup_fd_ int fd = self();
+	struct symbols_info info;
+	struct err err = { 0 };
+	pid_t first;
+
+	assert_works(w);
+	first = worker_child_pid(w);
+	kill(first, SIGKILL);
+	assert_int_equal(worker_inspect(w, fd, &info, &err), -ECHILD);
+	assert_works(w);
+	assert_int_not_equal(worker_child_pid(w), first);
+	worker_free(w);
+	/* And no zombie stays. */
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+static void slow_child(void **state)
+{
+	struct worker *w = worker_new();
+	_cleanup_fd_ int fd = self();
+	struct symbols_info info;
+	struct err err = { 0 };
+	uint64_t start;
+
+	assert_works(w);
+	worker_set_timeout(w, 200000000);
+	kill(worker_child_pid(w), SIGSTOP);
+	start = clock_mono_ns();
+	assert_int_equal(worker_inspect(w, fd, &info, &err), -ETIMEDOUT);
+	assert_true(clock_mono_ns() - start < 2000000000);
+	worker_set_timeout(w, 60000000000);
+	assert_works(w);
+	worker_free(w);
+}
+
+/* Ctrl-C reaches every process of the group: the child must live on, to name what was recorded. */
+static void interrupt(void **state)
+{
+	struct worker *w = worker_new();
+	pid_t pid;
+
+	assert_works(w);
+	pid = worker_child_pid(w);
+	if (!SANITIZED) {
+		kill(pid, SIGINT);
+		kill(pid, SIGTERM);
+	}
+	assert_works(w);
+	assert_int_equal(worker_child_pid(w), pid);
+	worker_free(w);
+}
+
+enum trial { TRY_NOTHING, TRY_OPEN, TRY_SOCKET, TRY_EXEC, TRY_EXECUTABLE, TRY_SHARED, TRY_KILL, TRY_INHERITED,
+	     TRY_MEMORY, TRY_UID };
+
+/* In the sandbox: 0 = it may, else it was refused; or the process dies. */
+static int attempt(enum trial what, int inherited, volatile int *shared)
+{
+	char *const argv[] = { "/bin/true", NULL };
+
+	switch (what) {
+	case TRY_NOTHING:
+		return 0;
+	case TRY_OPEN:
+		return open("/etc/passwd", O_RDONLY) < 0;
+	case TRY_SOCKET:
+		return socket(AF_INET, SOCK_STREAM, 0) < 0;
+	case TRY_EXEC:
+		return execv(argv[0], argv) < 0;
+	case TRY_EXECUTABLE:
+		return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED;
+	case TRY_SHARED:
+		*shared = 1; /* unmapped: dies of SIGSEGV */
+		return 0;
+	case TRY_KILL:
+		return kill(getpid() + 1, 0) < 0;
+	case TRY_INHERITED:
+		return lseek(inherited, 0, SEEK_CUR) < 0;
+	case TRY_MEMORY:
+		return mmap(NULL, 2U << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED;
+	case TRY_UID:
+		return syscall(SYS_setuid, 0) < 0;
+	}
+	return 0;
+}
+
+static int sandboxed(enum trial what)
+{
+	int *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int pair[2], inherited = self(), status;
+	pid_t pid;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		struct err err = { 0 };
+
+		_exit(worker_sandbox(pair[1], &err) ? 99 : attempt(what, inherited, shared));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	close(pair[0]);
+	close(pair[1]);
+	close(inherited);
+	munmap(shared, 4096);
+	return status;
+}
+
+static void assert_refused(enum trial what, int signal)
+{
+	int status = sandboxed(what);
+
+	/* Sanitizers' filter refuses instead of killing, and they turn signals into exits. */
+	if (SANITIZED) {
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 99);
+	} else if (signal) {
+		assert_true(WIFSIGNALED(status));
+		assert_int_equal(WTERMSIG(status), signal);
+	} else {
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+	}
+}
+
+static void sandbox(void **state)
+{
+	int status = sandboxed(TRY_NOTHING);
+
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert_refused(TRY_OPEN, SIGSYS);
+	assert_refused(TRY_SOCKET, SIGSYS);
+	assert_refused(TRY_EXEC, SIGSYS);
+	assert_refused(TRY_UID, SIGSYS);
+	assert_refused(TRY_SHARED, SIGSEGV);
+	assert_refused(TRY_INHERITED, 0);
+	if (!SANITIZED) {
+		/* sanitizers need these themselves */
+		assert_refused(TRY_EXECUTABLE, SIGSYS);
+		assert_refused(TRY_KILL, SIGSYS);
+		assert_refused(TRY_MEMORY, 0);
+	}
+}
+
+/* Is the child really nobody, without capabilities, and not to be debugged? */
+static void child_rights(void **state)
+{
+	struct worker *w = worker_new();
+	char path[64];
+	_cleanup_free_ char *status = NULL;
+
+	assert_works(w);
+	snprintf(path, sizeof(path), "/proc/%d/status", worker_child_pid(w));
+	assert_int_equal(fd_read_path(path, 1 << 20, &status, NULL), 0);
+	assert_non_null(strstr(status, "\nCapEff:\t0000000000000000\n"));
+	assert_non_null(strstr(status, "\nCapPrm:\t0000000000000000\n"));
+	assert_non_null(strstr(status, "\nNoNewPrivs:\t1\n"));
+	assert_non_null(strstr(status, "\nSeccomp:\t2\n"));
+	if (!geteuid())
+		assert_non_null(strstr(status, "\nUid:\t65534\t65534\t65534\t65534\n"));
+	worker_free(w);
+}
+
+/* What a child could send: each broken packing is refused. */
+static void packed_names(void **state)
+{
+	const struct symbols_call calls[] = { { "_Zf", "f", "a.c", 3 }, { "", "g", "b.c", 4 } };
+	struct names_builder b;
+	struct names_header h;
+	struct buf out = { 0 };
+	struct names n;
+	struct symbols_call got[4];
+	uint32_t at;
+
+	names_builder_init(&b);
+	names_builder_add(&b, 100, calls, 2);
+	names_builder_add(&b, 200, NULL, 0);
+	assert_true(names_builder_pack(&b, &out));
+	assert_true(names_open(out.data, out.n, &n));
+	assert_true(names_sorted(&n));
+	assert_true(names_find(&n, 100, &at));
+	assert_int_equal(names_calls(&n, at, got, 4), 2);
+	assert_string_equal(got[0].linkage, "_Zf");
+	assert_string_equal(got[1].file, "b.c");
+	assert_int_equal(got[1].line, 4);
+	assert_false(names_find(&n, 101, &at));
+	assert_true(names_find(&n, 200, &at));
+	assert_int_equal(names_calls(&n, at, got, 4), 0);
+
+	for (size_t cut = 0; cut < out.n; cut++) {
+		_cleanup_free_ char *copy = mem_alloc(cut + 1);
+
+		memcpy(copy, out.data, cut);
+		assert_false(names_open(copy, cut, &n));
+	}
+	/* Every 32-bit field set to something huge. */
+	for (size_t i = 0; i + 4 <= sizeof(h) - 4; i += 4) {
+		_cleanup_free_ char *copy = mem_alloc(out.n);
+
+		memcpy(copy, out.data, out.n);
+		memset(copy + i, 0xff, 4);
+		assert_false(names_open(copy, out.n, &n));
+	}
+	((struct names_span *)(out.data + sizeof(h) + 16))->first = 1;
+	assert_false(names_open(out.data, out.n, &n));
+	((struct names_span *)(out.data + sizeof(h) + 16))->first = 0;
+	out.data[out.n - 1] = 'x';
+	assert_false(names_open(out.data, out.n, &n));
+	out.data[out.n - 1] = 0;
+	((struct names_call *)(out.data + sizeof(h) + 32))->file = 1000;
+	assert_false(names_open(out.data, out.n, &n));
+	buf_done(&out);
+	names_builder_done(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(packed_names),   cmocka_unit_test(good_file),     cmocka_unit_test(bad_files),
+		cmocka_unit_test(no_regular_file), cmocka_unit_test(writable_file), cmocka_unit_test(shrinking_file),
+		cmocka_unit_test(killed_child),   cmocka_unit_test(slow_child),    cmocka_unit_test(interrupt),
+		cmocka_unit_test(sandbox),        cmocka_unit_test(child_rights),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

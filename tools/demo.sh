@@ -1,0 +1,23 @@
+#!/bin/sh
+# demo.sh BUILD - profiles the bundled workload for five seconds and leaves a report. Asks nothing.
+set -eu
+build=$1
+gasflame=$build/src/cmd/gasflame
+workload=
+cleanup() { [ -z "$workload" ] || kill "$workload" 2>/dev/null || true; }
+trap cleanup EXIT
+trap 'exit 1' INT TERM
+
+"$build/workload/gasflame-workload" --seconds 30 --quiet &
+workload=$!
+sleep 0.5
+mkdir -p profiling/demo
+capture=profiling/demo/cpu-$(date +%Y%m%d-%H%M%S).gasflame
+echo "+ gasflame record -e cpu -d 5 -o $capture -p $workload"
+"$gasflame" record -e cpu -d 5 -o "$capture" -p "$workload"
+echo "+ gasflame report --format text $capture"
+"$gasflame" report --format text "$capture"
+"$gasflame" report --format svg -o "${capture%.gasflame}.svg" "$capture"
+echo
+echo "capture:    $PWD/$capture"
+echo "flamegraph: $PWD/${capture%.gasflame}.svg (open it in a browser)"
