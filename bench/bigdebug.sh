@@ -9,7 +9,7 @@
 # the linker and for a debugger the copies are units of their own.
 set -eu
 
-copies=${COPIES:-29}
+copies=${COPIES:-30}
 folder=${1:?usage: bigdebug.sh FOLDER}
 mkdir -p "$folder"
 cd "$folder"

@@ -83,7 +83,7 @@ static void handle_stop(int signo)
 static void handle_timer(int signo)
 {
 	(void)signo;
-	mix_state(handler_state, 100);
+	mix_state(handler_state, 4000);
 	handler_turns++;
 }
 

@@ -30,5 +30,5 @@ typedef void captures_left_fn(void *context, int parent, const char *name, const
 /* left may be NULL. -ELOOP when root itself is a symbolic link and follow_root is false. */
 int captures_walk(const char *root, bool follow_root, captures_fn *fn, captures_left_fn *left, void *context,
 		  struct err *err);
-/* Does a recorder have this capture open? */
+/* Does a recorder, another process, have this capture open? */
 bool captures_in_use(const struct captures_entry *e);

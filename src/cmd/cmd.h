@@ -30,6 +30,7 @@ enum exit_code {
 	EXIT_ERROR = 1,   /* it could not be done */
 	EXIT_USAGE = 2,   /* the command line is wrong */
 	EXIT_QUALITY = 3, /* done, but the recording is not fit to read: the quality line says why */
+	EXIT_GONE = 4,    /* done, but the target ended before the time was over */
 };
 
 struct command {

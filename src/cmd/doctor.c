@@ -230,13 +230,13 @@ static void check_paranoid(const struct host *h, struct checks *c)
 		checks_add(c, "paranoid level", CHECK_OK, NULL, NULL,
 			   "perf_event_paranoid is %d%s, which does not bind this user", h->paranoid,
 			   h->paranoid == 3 ? " (Debian's stock value)" : "");
-	else if (h->paranoid >= 3)
-		checks_add(c, "paranoid level", CHECK_MISSING, change, "run, with sudo",
+	else if (h->paranoid >= 3 && !h->software_clock)
+		checks_add(c, "paranoid level", CHECK_MISSING, change, "nothing can be recorded, but with sudo",
 			   "perf_event_paranoid is %d%s: no perf event without CAP_PERFMON, not even on your own "
 			   "processes", h->paranoid, h->paranoid == 3 ? ", Debian's stock value" : "");
-	else if (h->paranoid == 2)
+	else if (h->paranoid >= 2) /* kernels without Debian's patch take more than 2 for 2 */
 		checks_add(c, "paranoid level", CHECK_LIMITED, change, "your own processes, user frames",
-			   "perf_event_paranoid is 2: no kernel frames, no other users' processes");
+			   "perf_event_paranoid is %d: no kernel frames, no other users' processes", h->paranoid);
 	else if (h->paranoid == 1)
 		checks_add(c, "paranoid level", CHECK_LIMITED, RUN_AS_ROOT, "your own processes, user and kernel frames",
 			   "perf_event_paranoid is 1: no other users' processes");

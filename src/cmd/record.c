@@ -41,6 +41,7 @@ struct recording {
 	struct capture *capture;
 	struct worker *worker;
 	struct err tick_err;
+	enum session_end end;
 };
 
 /* --- signals --- */
@@ -184,25 +185,24 @@ static int open_output(struct recording *r, struct err *err)
 	return capture_create(r->path, &r->capture, err);
 }
 
-static const char *end_reason(enum session_end end)
+static void say_end(const struct recording *r)
 {
-	switch (end) {
-	case SESSION_END_INTERRUPT:
-		return "ended early";
-	case SESSION_END_GONE:
-		return "the target has ended";
-	default:
-		return NULL;
-	}
+	double seconds = r->profile->duration_ns / 1e9;
+
+	if (r->end == SESSION_END_INTERRUPT)
+		log_info("Stopped after %.1f s; everything up to here is kept.", seconds);
+	else if (r->end == SESSION_END_GONE && r->launch.pid > 0)
+		log_info("The program ended after %.1f s.", seconds);
+	else if (r->end == SESSION_END_GONE)
+		log_warn("the target ended after %.1f s; what was recorded is kept (gasflame run -- COMMAND records a "
+			 "program from its start to its end)", seconds);
 }
 
 /* From the first sample to the last flush; the capture is whole afterwards unless the disk is full. */
 static int record(struct recording *r, struct session *s, struct err *err)
 {
 	struct symbolizer *symbolizer = symbolizer_new(&r->symbols, r->worker);
-	enum session_end end = SESSION_END_INTERRUPT;
 	struct rusage children;
-	const char *why;
 	int e;
 
 	handle_signals(true);
@@ -212,18 +212,17 @@ static int record(struct recording *r, struct session *s, struct err *err)
 	if (e >= 0) {
 		log_info("Recording %s (%s%s) to %s", r->target, r->session.what,
 			 session_has_bpf(s) ? "" : ", without BPF", r->path);
-		end = session_loop(s);
+		r->end = session_loop(s);
 	}
 	session_finish(s, keep_file, symbolizer);
 	hurry(false);
 	log_progress_end();
 	handle_signals(false);
-	why = end_reason(end);
-	if (e >= 0 && why)
-		log_info("Stopped after %.1f s: %s.", r->profile->duration_ns / 1e9, why);
+	if (e >= 0)
+		say_end(r);
 	/* What was sampled is on disk before anything else can go wrong. */
 	if (e >= 0)
-		e = end == SESSION_END_TICK ? -r->tick_err.code : capture_flush(r->capture, r->profile, err);
+		e = r->end == SESSION_END_TICK ? -r->tick_err.code : capture_flush(r->capture, r->profile, err);
 	if (e >= 0)
 		e = symbolize_profile(symbolizer, r->profile, show_symbols, NULL, err);
 	log_progress_end();
@@ -239,7 +238,7 @@ static int record(struct recording *r, struct session *s, struct err *err)
 		r->profile->finished = true;
 		e = capture_flush(r->capture, r->profile, err);
 	}
-	if (end == SESSION_END_TICK) {
+	if (r->end == SESSION_END_TICK) {
 		*err = r->tick_err;
 		e = -r->tick_err.code;
 	}
@@ -271,7 +270,7 @@ static int judge(struct recording *r)
 static int fail(struct err *err)
 {
 	log_error("%s", err->text);
-	return EXIT_ERROR;
+	return err->code == EINVAL ? EXIT_USAGE : EXIT_ERROR;
 }
 
 static int run_recording(struct recording *r, struct err *err)
@@ -304,13 +303,16 @@ static int run_recording(struct recording *r, struct err *err)
 	r->capture = NULL;
 	output_give(r->path);
 	if (e < 0) {
-		log_error("%s", err->text);
+		log_error("%s%s", err->text,
+			  err->code == ENOSPC ? "; free some space, or record to another disk with -o" : "");
 		if (r->profile->samples.n)
 			log_info("What was recorded before is in %s (gasflame report %s).", r->path, r->path);
 		return EXIT_ERROR;
 	}
 	code = judge(r);
 	log_info("%s", r->path);
+	if (code == EXIT_OK && r->end == SESSION_END_GONE && r->launch.pid <= 0)
+		code = EXIT_GONE;
 	return code;
 }
 
@@ -352,7 +354,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 		{ 'd', "duration", OPTION_DURATION, &duration_ns, "TIME",
 		  is_run ? "end the recording after this time; 0: when the program ends" :
 			   "how long: 30, 30s, 2m; Ctrl-C ends early and keeps everything" },
-		{ 'p', "pid", OPTION_LIST, &pids, "PID", "a process (may be repeated)" },
+		{ 'p', "pid", OPTION_LIST, &pids, "PID", "a process" },
 		{ 'o', "output", OPTION_STRING, &r.output, "FILE",
 		  "where to; the default is profiling/<target>/<what>-<date>.gasflame" },
 		{ 0, "max-overhead", OPTION_PERCENT, &r.session.max_overhead, "PERCENT",
@@ -361,7 +363,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 		{ 0, "backend", OPTION_CHOICE, &backend, "HOW",
 		  "bpf: stacks unwound in the kernel; perf: without BPF, from copies of the stack", .choices = backends },
 		{ 0, "symbols", OPTION_LIST, &symbols, "PATH",
-		  "a file or folder with symbols for stripped programs (may be repeated)" },
+		  "a file or folder with symbols for stripped programs" },
 		{ 0, "debuginfod", OPTION_FLAG, &r.symbols.debuginfod, .help =
 		  "ask the servers of DEBUGINFOD_URLS for debug files" },
 		{ 0, "no-inline", OPTION_FLAG, &r.symbols.no_inline, .help =

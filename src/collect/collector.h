@@ -28,6 +28,7 @@ struct session {
 	uint32_t cpu_event;        /* the profile's event of the cpu collector */
 	uint32_t kernel_module;    /* the profile's module of kernel frames */
 	bool paused;
+	uint64_t sampled_ns;            /* CPU time that the samples stand for */
 	uint64_t reasons[REASON_COUNT]; /* samples by how their stack ended */
 	int *clocks;                    /* the cpu collector's: one perf event for each CPU */
 	int clock_count;

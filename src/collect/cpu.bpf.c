@@ -108,7 +108,7 @@ int on_cpu_clock(void *ctx)
 	}
 	if (count > SHARED_MAX_USER_FRAMES || kernel_count > SHARED_MAX_KERNEL_FRAMES)
 		return 0;
-	counts->user_frames += count;
+	counts->guessed += u->guessed;
 	u->record.user_count = count;
 	u->record.kernel_count = kernel_count;
 	u->record.reason = u->reason;

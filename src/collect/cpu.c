@@ -94,6 +94,7 @@ static void stop(struct session *s)
 		profile_count(s->profile, "samples.taken", counts[i].samples);
 		profile_count(s->profile, "samples.lost", counts[i].ring_full);
 		profile_count(s->profile, "samples.stacks sent", counts[i].stacks_sent);
+		profile_count(s->profile, "samples.guessed", counts[i].guessed);
 	}
 }
 

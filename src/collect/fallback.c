@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -43,6 +44,7 @@ struct fallback {
 	struct map attached; /* tids */
 	VEC(struct unwind_table) tables; /* by module id; page_count 0 = none */
 	uint64_t lost;
+	bool guessed; /* the stack at hand passes code that has no table */
 };
 
 int fallback_open(struct session *s, struct fallback **ret, struct err *err)
@@ -267,6 +269,39 @@ static enum shared_reason reason_of(enum unwind_result result, uint64_t rule, co
 	}
 }
 
+/* See guess() of unwind.bpf.c: code that the file's table leaves out. */
+static bool follows_call(pid_t pid, uint64_t address)
+{
+	uint8_t b[8];
+	struct iovec here = { b, sizeof(b) }, there = { (void *)(address - sizeof(b)), sizeof(b) };
+
+	if (process_vm_readv(pid, &here, 1, &there, 1, 0) != sizeof(b))
+		return false;
+	for (int i = 1; i <= 6; i++)
+		if (b[i] == 0xff && (b[i + 1] & 0x38) == 0x10)
+			return true;
+	return b[3] == 0xe8;
+}
+
+static bool guess(pid_t pid, struct unwind_regs *regs, struct dump *d)
+{
+	uint64_t sp = regs->r[UNWIND_RSP], bp = regs->r[UNWIND_RBP], saved = bp, ra;
+
+	if (regs->leaf && read_dump(d, sp, &ra) && follows_call(pid, ra)) {
+		sp += 8;
+	} else {
+		if (bp < sp || bp & 7 || !read_dump(d, bp, &saved) || !read_dump(d, bp + 8, &ra) ||
+		    !follows_call(pid, ra))
+			return false;
+		sp = bp + 16;
+	}
+	regs->r[UNWIND_RSP] = sp;
+	regs->r[UNWIND_RBP] = saved;
+	regs->r[UNWIND_RIP] = ra;
+	regs->leaf = false;
+	return true;
+}
+
 static enum shared_reason unwind_dump(struct fallback *f, pid_t pid, struct unwind_regs *regs, struct dump *d,
 				      uint64_t *frames, uint16_t *ret_count)
 {
@@ -284,6 +319,10 @@ static enum shared_reason unwind_dump(struct fallback *f, pid_t pid, struct unwi
 		if (m->module < f->tables.n && f->tables.v[m->module].page_count)
 			rule = unwind_find(&f->tables.v[m->module], pc - m->bias);
 		result = unwind_step(regs, rule, read_dump, d);
+		if (result == UNWIND_NO_RULE && guess(pid, regs, d)) {
+			f->guessed = true;
+			continue;
+		}
 		if (result != UNWIND_MORE)
 			return reason_of(result, rule, d);
 	}
@@ -329,6 +368,9 @@ static void got_sample(struct fallback *f, const struct perf_event_header *h)
 	if (out.reason == REASON_NO_MAPPING)
 		processes_dirty(f->session->processes, out.pid);
 	memcpy(frames + out.user_count, kernel, out.kernel_count * sizeof(*kernel));
+	if (f->guessed)
+		profile_count(f->session->profile, "samples.guessed", 1);
+	f->guessed = false;
 	stack = session_intern_stack(f->session, &out, frames);
 	session_cpu_sample(f->session, &out, stack);
 }

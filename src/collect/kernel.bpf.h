@@ -26,6 +26,7 @@ typedef __s64 int64_t;
 
 struct task_struct {
 	int pid, tgid;
+	unsigned int flags;
 };
 
 #pragma clang attribute pop

@@ -59,6 +59,7 @@ const char *const shared_reason_names[REASON_COUNT] = {
 	[REASON_FRAME_POINTER] = "no table and no frame pointer",
 	[REASON_TOO_DEEP] = "deeper than the limit",
 	[REASON_NO_REGISTERS] = "no user registers",
+	[REASON_ENDING] = "the thread was ending",
 	[REASON_DUMP_SHORT] = "deeper than the stack dump",
 };
 
@@ -238,6 +239,7 @@ void session_cpu_sample(struct session *s, const struct shared_record *r, uint32
 	char name[sizeof(r->name)];
 
 	snprintf(name, sizeof(name), "%.15s", r->name);
+	s->sampled_ns += r->value;
 	if (r->reason < REASON_COUNT)
 		s->reasons[r->reason]++;
 	profile_add_sample(s->profile,
@@ -370,7 +372,8 @@ static void note_counters(struct session *s)
 	}
 	profile_count_set(p, "sample.hz_asked", s->options->hz);
 	profile_count_set(p, "sample.hz", s->hz);
-	profile_count_set(p, "target.cpu_ns", processes_cpu_ns(s->processes));
+	/* Processes that came and went between two looks are in the samples only. */
+	profile_count_set(p, "target.cpu_ns", MAX(processes_cpu_ns(s->processes), s->sampled_ns));
 	for (int i = 1; i < REASON_COUNT; i++)
 		if (s->reasons[i]) {
 			snprintf(name, sizeof(name), "truncated.%s", shared_reason_names[i]);

@@ -39,6 +39,7 @@ enum shared_reason {
 	REASON_FRAME_POINTER,  /* no table, and rbp is no frame pointer */
 	REASON_TOO_DEEP,       /* more than SHARED_MAX_USER_FRAMES */
 	REASON_NO_REGISTERS,   /* the user registers could not be had */
+	REASON_ENDING,         /* the thread was ending, its memory was gone already */
 	REASON_DUMP_SHORT,     /* without BPF only: deeper than the stack dump */
 	REASON_COUNT,
 };
@@ -102,7 +103,8 @@ struct shared_record {
 };
 
 struct shared_counts {
-	uint64_t samples, ring_full, stacks_sent, user_frames;
+	uint64_t samples, ring_full, stacks_sent;
+	uint64_t guessed; /* samples whose stack passes code that has no table */
 };
 
 _Static_assert(sizeof(struct shared_mapping) == 32, "layout");

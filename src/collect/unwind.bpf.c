@@ -261,6 +261,45 @@ static __always_inline int stop(struct unwind *u, uint32_t reason)
 	return 1;
 }
 
+/* Does a call instruction end right before this address? e8 (relative), or ff with 2 in the middle bits of
+ * its second byte, 2 to 7 bytes long. */
+static __always_inline bool follows_call(uint64_t address)
+{
+	uint8_t b[8];
+
+	if (bpf_probe_read_user(b, sizeof(b), (void *)(address - 8)))
+		return false;
+	return b[3] == 0xe8 || (b[6] == 0xff && (b[7] & 0x38) == 0x10) ||
+	       (b[5] == 0xff && (b[6] & 0x38) == 0x10) || (b[4] == 0xff && (b[5] & 0x38) == 0x10) ||
+	       (b[3] == 0xff && (b[4] & 0x38) == 0x10) || (b[2] == 0xff && (b[3] & 0x38) == 0x10) ||
+	       (b[1] == 0xff && (b[2] & 0x38) == 0x10);
+}
+
+/*
+ * Code that the file's table leaves out: hand-written leaves (the return address is on top of the
+ * stack), and generated code that keeps frame pointers. Only what looks like a return
+ * address is believed, and such stacks are counted.
+ */
+static __always_inline bool guess(struct unwind *u, struct shared_process *p)
+{
+	uint64_t pair[2];
+
+	if (u->leaf && read_word(u->sp, &pair[1]) && follows_call(pair[1]) && find_mapping(u, p, pair[1])) {
+		u->pc = pair[1];
+		u->sp += 8;
+	} else {
+		if (u->bp < u->sp || u->bp & 7 || bpf_probe_read_user(pair, 16, (void *)u->bp) ||
+		    !follows_call(pair[1]) || !find_mapping(u, p, pair[1]))
+			return false;
+		u->sp = u->bp + 16;
+		u->bp = pair[0];
+		u->pc = pair[1];
+	}
+	u->leaf = 0;
+	u->guessed = 1;
+	return true;
+}
+
 /* Records the frame at hand and goes to its caller. 1 = the stack ends here, u->reason says why. */
 __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_process *p)
 {
@@ -291,6 +330,8 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 		rising = true;
 		break;
 	case RULE_CFA_RBP:
+		if (u->bp == RULE_LOST_RBP)
+			return stop(u, REASON_LOST_REGISTER);
 		cfa = u->bp + RULE_CFA_OFFSET(rule);
 		break;
 	case RULE_END:
@@ -306,6 +347,8 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 		break;
 	case RULE_CFA_DEREF_RSP:
 	case RULE_CFA_DEREF_RBP:
+		if (kind == RULE_CFA_DEREF_RBP && u->bp == RULE_LOST_RBP)
+			return stop(u, REASON_LOST_REGISTER);
 		cfa = (kind == RULE_CFA_DEREF_RSP ? old_sp : u->bp) + RULE_CFA_OFFSET(rule);
 		if (!read_word(cfa, &cfa))
 			return stop(u, REASON_BAD_STACK);
@@ -323,7 +366,7 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 		rising = true;
 		break;
 	case RULE_NONE:
-		return stop(u, REASON_NO_RULE);
+		return guess(u, p) ? 0 : stop(u, REASON_NO_RULE);
 	case RULE_UNSUPPORTED:
 		return stop(u, REASON_UNSUPPORTED);
 	default:
@@ -347,6 +390,8 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 			if (!read_word(base + RULE_RBP_OFFSET(rule), &pair[0]))
 				return stop(u, REASON_BAD_STACK);
 			u->bp = pair[0];
+		} else if (RULE_RBP(rule) == RULE_RBP_LOST) {
+			u->bp = RULE_LOST_RBP;
 		}
 		u->pc = pair[1];
 	}

@@ -24,6 +24,7 @@ struct unwind {
 	uint64_t hash;              /* of the frames so far */
 	uint32_t count;
 	uint32_t reason;
+	uint64_t guessed;           /* a frame was not found by a table */
 	struct shared_record record;
 	uint64_t frames[SHARED_MAX_USER_FRAMES + SHARED_MAX_KERNEL_FRAMES];
 };
@@ -51,16 +52,26 @@ static __always_inline uint64_t unwind_hash(uint64_t h, uint64_t frame)
 	return h ^ h >> 29;
 }
 
+static __always_inline bool unwind_task_ending(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	return BPF_CORE_READ(task, flags) & 4; /* PF_EXITING */
+}
+
 /* Unwinds from the registers in u; the result is u->frames, u->count, u->hash and u->reason. */
 static __always_inline void unwind_user(struct unwind *u, struct shared_process *p)
 {
 	u->count = 0;
 	u->hash = 0;
+	u->guessed = 0;
 	u->reason = REASON_TOO_DEEP;
 	u->last.start = u->last.end = 0;
 	for (int i = 0; i < SHARED_MAX_USER_FRAMES; i++)
 		if (unwind_step(u, p))
 			break;
+	if (u->reason == REASON_BAD_STACK && unwind_task_ending())
+		u->reason = REASON_ENDING;
 }
 
 /* The layout of struct pt_regs on x86-64, in words. It is ABI: signal frames and ptrace show it. */

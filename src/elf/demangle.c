@@ -1,6 +1,7 @@
 #include "elf/demangle.h"
 
 #include <ctype.h>
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,25 +11,30 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* libiberty's work can grow with the square of the length (substitutions, back references): what is longer
- * than any compiler writes is not worth it. */
-enum { NAME_LIMIT = 64 << 10, MANGLED_LIMIT = 16 << 10, OUTPUT_LIMIT = 64 << 10 };
+enum {
+	NAME_LIMIT = 64 << 10,
+	/* Longer than compilers write. libiberty keeps its working space on the stack, some 100 bytes for each
+	 * of the name. */
+	MANGLED_LIMIT = 8 << 10,
+	/* With its own limit libiberty gives up on names of more than 1 KiB, which C++ has many of. */
+	LIBRARY_LIMIT = 1 << 10,
+	OUTPUT_LIMIT = 64 << 10,
+};
 
-/* libiberty hands the text over in pieces, so its size can be bounded while it grows. */
+/* libiberty hands the text over in pieces. References back into a name can double its text with every few
+ * bytes, so where it grows too long we jump out: nothing is allocated on the way. */
 struct text {
 	char *data;
 	size_t n, capacity;
-	bool full;
+	jmp_buf too_long;
 };
 
 static void take_piece(const char *piece, size_t n, void *context)
 {
 	struct text *t = context;
 
-	if (n > OUTPUT_LIMIT - t->n) {
-		t->full = true;
-		n = OUTPUT_LIMIT - t->n;
-	}
+	if (n > OUTPUT_LIMIT - t->n)
+		longjmp(t->too_long, 1);
 	if (t->n + n + 1 > t->capacity) {
 		t->capacity = MAX(t->n + n + 1, t->capacity * 2);
 		t->data = mem_resize(t->data, t->capacity, 1);
@@ -86,27 +92,6 @@ static void cut_suffixes(char *name)
 	}
 }
 
-/* Cuts "::h0123456789abcdef" at the end, and "[0123456789abcdef]" after a crate's name. */
-static void cut_hashes(char *name)
-{
-	size_t n = strlen(name);
-	char *out = name;
-
-	if (n > 19 && !strncmp(name + n - 19, "::h", 3) && all(name + n - 16, 16, isxdigit))
-		name[n - 19] = 0;
-	for (const char *in = name; *in;) {
-		const char *end = *in == '[' && in > name ? strchr(in, ']') : NULL;
-
-		/* An array's length is not alone in its brackets ("[u8; 32]"). */
-		if (end && end - in >= 9 && end - in <= 17 && all(in + 1, end - in - 1, isxdigit)) {
-			in = end + 1;
-			continue;
-		}
-		*out++ = *in++;
-	}
-	*out = 0;
-}
-
 static bool is_legacy_rust(const char *s)
 {
 	const char *h = strstr(s, "17h");
@@ -117,31 +102,27 @@ static bool is_legacy_rust(const char *s)
 	return false;
 }
 
-/* The readable name, or NULL. */
-static char *readable(const char *linkage, bool *ret_rust)
+/* Calls the demangler that fits; false when there is none or it failed. */
+static bool run_library(const char *linkage, bool keep_hash, struct text *t)
 {
-	struct text t = { 0 };
-	int ok;
+	int options = strlen(linkage) >= LIBRARY_LIMIT ? DMGL_NO_RECURSE_LIMIT : 0;
 
-	*ret_rust = str_starts(linkage, "_R") || is_legacy_rust(linkage);
-	if (*ret_rust)
-		ok = rust_demangle_callback(linkage, DMGL_VERBOSE, take_piece, &t);
-	else if (str_starts(linkage, "_Z"))
-		ok = cplus_demangle_v3_callback(linkage, DMGL_PARAMS | DMGL_ANSI, take_piece, &t);
-	else
-		return NULL;
-	if (!ok || !t.n || t.full) {
-		free(t.data);
-		return NULL;
-	}
-	return t.data;
+	if (setjmp(t->too_long))
+		return false;
+	/* Without DMGL_VERBOSE it leaves out hashes itself. */
+	if (str_starts(linkage, "_R") || is_legacy_rust(linkage))
+		return rust_demangle_callback(linkage, keep_hash ? DMGL_VERBOSE : 0, take_piece, t);
+	if (str_starts(linkage, "_Z"))
+		return cplus_demangle_v3_callback(linkage, DMGL_PARAMS | DMGL_ANSI | options, take_piece, t);
+	return false;
 }
 
 char *demangle(const char *linkage, enum demangle_flags flags)
 {
 	size_t n = strnlen(linkage, NAME_LIMIT);
-	char *name = mem_strndup(linkage, n), *text;
-	bool rust, plt;
+	char *name = mem_strndup(linkage, n);
+	struct text t = { 0 };
+	bool plt;
 
 	if (!(flags & DEMANGLE_KEEP_HASH))
 		cut_suffixes(name);
@@ -150,17 +131,17 @@ char *demangle(const char *linkage, enum demangle_flags flags)
 	plt = str_ends(name, "@plt");
 	if (plt)
 		name[strlen(name) - 4] = 0;
-	text = readable(name, &rust);
-	if (text) {
-		if (rust && !(flags & DEMANGLE_KEEP_HASH))
-			cut_hashes(text);
+	if (run_library(name, flags & DEMANGLE_KEEP_HASH, &t) && t.n) {
 		free(name);
-		name = text;
+		name = t.data;
+	} else {
+		free(t.data);
 	}
 	if (plt) {
-		text = mem_printf("%s@plt", name);
+		char *with = mem_printf("%s@plt", name);
+
 		free(name);
-		name = text;
+		name = with;
 	}
 	return name;
 }

@@ -46,8 +46,12 @@ struct capture_summary {
 int capture_summary(const char *path, struct capture_summary *ret, struct err *err);
 void capture_summary_done(struct capture_summary *s);
 
-/* Runs one read-only SQL statement and hands over each row as text (NULL = SQL NULL). */
+/*
+ * Runs one read-only SQL statement and hands over each row as text (NULL = SQL NULL); numbers says
+ * which of them SQL holds as numbers. The first call has only the names, and values NULL. Anything but
+ * 0 from row ends the query and is returned.
+ */
 typedef int capture_row_fn(void *context, int columns, const char *const *names,
-			   const char *const *values);
+			   const char *const *values, const bool *numbers);
 int capture_query(const char *path, const char *sql, capture_row_fn *row, void *context,
 		  struct err *err);

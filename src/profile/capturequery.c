@@ -145,24 +145,36 @@ static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret, struct err 
 	return 0;
 }
 
+static bool is_number(sqlite3_stmt *s, int column)
+{
+	int type = sqlite3_column_type(s, column);
+
+	return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}
+
 static int hand_over(sqlite3 *db, sqlite3_stmt *s, capture_row_fn *row, void *context, struct err *err)
 {
-	int columns = sqlite3_column_count(s), result, r = 0;
+	int columns = sqlite3_column_count(s), result = SQLITE_ROW, r;
 	VEC(const char *) names = { 0 }, values = { 0 };
+	VEC(bool) numbers = { 0 };
 
 	for (int i = 0; i < columns; i++)
 		vec_push(&names, sqlite3_column_name(s, i));
-	vec_reserve(&values, (size_t)columns);
+	r = row(context, columns, names.v, NULL, NULL);
 	while (!r && (result = sqlite3_step(s)) == SQLITE_ROW) {
 		vec_clear(&values);
-		for (int i = 0; i < columns; i++)
+		vec_clear(&numbers);
+		for (int i = 0; i < columns; i++) {
+			vec_push(&numbers, is_number(s, i));
 			vec_push(&values, (const char *)sqlite3_column_text(s, i));
-		r = row(context, columns, names.v, values.v);
+		}
+		r = row(context, columns, names.v, values.v, numbers.v);
 	}
 	if (!r && result != SQLITE_DONE)
 		r = capturefile_fail(db, err, "cannot run the query");
 	vec_done(&names);
 	vec_done(&values);
+	vec_done(&numbers);
 	return r;
 }
 

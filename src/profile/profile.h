@@ -182,9 +182,14 @@ void profile_count(struct profile *p, const char *name, uint64_t add);
 void profile_count_set(struct profile *p, const char *name, uint64_t value);
 uint64_t profile_counter(const struct profile *p, const char *name);
 
-/* Appends all of from to p: threads of one process and tid, and stacks, are joined; times stay
- * relative to each recording's own start. Events are joined by name and unit; different units of
- * one name fail with -EINVAL. */
+/*
+ * Appends all of from to p. Joined are: processes of one pid and program (exe, or the name where it
+ * is unknown), threads of one process, tid and name, modules of one path and build-id, functions,
+ * frames, stacks; events by name and unit (different units of one name fail with -EINVAL and leave p
+ * as it is; periods that differ become 0). Counters, durations and CPU times add up: the usual merge
+ * is of recordings of one target taken one after the other, and shares of its time stay right. Times
+ * stay relative to each recording's own start; start_wall_ns is the earliest. finished: all are.
+ */
 struct err;
 int profile_merge(struct profile *p, const struct profile *from, struct err *err);
 

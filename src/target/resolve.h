@@ -3,9 +3,9 @@
  *
  * A bare number is a pid; else a process name (comm or base name of its
  * program), else a pattern (extended regular expression) of its command line.
- * gasflame itself and its ancestors are never found
- * by name (an ancestor may be meant by its pid). A script's name in the
- * command line counts. Nothing found is -ESRCH with the nearest names in err.
+ * gasflame itself and its ancestors are never found by name (an ancestor may be
+ * meant by its pid). A script's name in the command line counts. Nothing found
+ * is -ESRCH with the nearest names in err.
  */
 #pragma once
 

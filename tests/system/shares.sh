@@ -4,7 +4,7 @@
 need_root
 
 for backend in $(backends); do
-	start shares 4
+	start shares 5.5
 	before=$(cpu_ms "$PID")
 	gf record --backend "$backend" -e cpu -d 3 -o "$backend.gasflame" -p "$PID"
 	check_status "$backend: recorded" 0

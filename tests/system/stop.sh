@@ -22,8 +22,9 @@ for signal in INT TERM; do
 	wait "$recorder"
 	STATUS=$?
 	check_status "SIG$signal ends early without -d" 0
-	check "SIG$signal keeps everything ($(samples $signal.gasflame) samples)" \
-		above "$(samples $signal.gasflame)" 1500
+	last_ms=$(sql $signal.gasflame 'select max(time_ns) / 1000000 from sample')
+	check "SIG$signal keeps everything until then (last sample at $last_ms ms)" above "$last_ms" 1300
+	check "SIG$signal: one plain file" test "$(ls $signal.gasflame*)" = $signal.gasflame
 	check "SIG$signal: symbolized" above "$(share $signal.gasflame compute_unit)" 50
 done
 

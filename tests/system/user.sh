@@ -2,13 +2,18 @@
 # An ordinary user on a process of their own: perf events with stack dumps, no BPF.
 . "$(dirname "$0")/lib.sh"
 
-cp "$GASFLAME" "$TRUTH/truth-deep" "$tmp/" && chmod 755 "$tmp/gasflame" "$tmp/truth-deep"
+cp "$GASFLAME" "$tmp/gasflame" && cp "$TRUTH/truth-deep" "$tmp/" && chmod 755 "$tmp/gasflame" "$tmp/truth-deep"
 mkdir open && chmod 777 open
 if [ "$(id -u)" -ne 0 ]; then as_user() { "$@"; }; fi
-mine() { as_user env XDG_CACHE_HOME="$tmp/open" "$tmp/gasflame" "$@" >"$STDOUT" 2>"$STDERR"; STATUS=$?; }
+mine() { as_user env TMPDIR="$tmp/open" XDG_CACHE_HOME="$tmp/open" "$tmp/gasflame" "$@" >"$STDOUT" 2>"$STDERR"; STATUS=$?; }
 start_mine()
 {
-	as_user "$tmp/truth-deep" 40 20 >"$tmp/open/deep.out" &
+	# Not through as_user: $! would be a shell of root's.
+	if [ "$(id -u)" -eq 0 ]; then
+		setpriv --reuid=65534 --regid=65534 --clear-groups "$tmp/truth-deep" 40 20 >"$tmp/open/deep.out" &
+	else
+		"$tmp/truth-deep" 40 20 >"$tmp/open/deep.out" &
+	fi
 	PID=$!
 	started+=("$PID")
 	wait_for 5 grep -q ready "$tmp/open/deep.out"

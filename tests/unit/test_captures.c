@@ -2,7 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -168,22 +171,48 @@ static void clean_removes_the_old_and_no_more(void **state)
 	assert_true(there("profiling/new/cpu-3.gasflame"));
 }
 
-/* Also the capture's own journals; one that is being written stays. */
+/* Another process that has a capture open, as a recorder has. */
+static pid_t start_recorder(const char *path)
+{
+	int ready[2];
+	char c;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		struct err err = { 0 };
+		struct capture *capture;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (capture_create(path, &capture, &err) || write(ready[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+/* The capture's own journals go with it; one that is being written stays. */
 static void journals_and_recordings(void **state)
 {
-	struct err err = { 0 };
-	struct capture *c;
+	pid_t pid = start_recorder("profiling/live.gasflame");
 
 	make_file("profiling/new/cpu-3.gasflame-wal", "left over");
 	make_file("profiling/new/cpu-3.gasflame-shm", "left over");
-	assert_int_equal(capture_create("profiling/live.gasflame", &c, &err), 0);
+	assert_int_equal(run(&command_ls, "ls"), EXIT_OK);
+	assert_non_null(strstr(caught, "recording"));
 	assert_int_equal(run(&command_clean, "clean --all --json"), EXIT_OK);
 	assert_non_null(strstr(caught, "{\"dry_run\":false,\"captures\":1,\"files\":3,\"bytes\":"));
 	assert_false(there("profiling/new"));
 	assert_true(there("profiling/live.gasflame"));
-	assert_int_equal(capture_close(c, &err), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 	assert_int_equal(run(&command_clean, "clean --all"), EXIT_OK);
-	assert_false(there("profiling/live.gasflame"));
+	assert_false(there("profiling/live.gasflame") || there("profiling/live.gasflame-wal"));
 	assert_true(there("profiling"));
 	assert_int_equal(run(&command_ls, "ls --json"), EXIT_OK);
 	assert_string_equal(caught, "[]\n");

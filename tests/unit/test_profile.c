@@ -1,5 +1,8 @@
 #include "test.h"
 
+#include <errno.h>
+
+#include "base/err.h"
 #include "profile/profile.h"
 
 static void frames_and_stacks_are_interned(void **state)
@@ -43,12 +46,116 @@ static void counters_add_up(void **state)
 	profile_free(p);
 }
 
+/* One process with one thread and two stacks: main -> name, and a cut one; other ids each time. */
+static struct profile *make_part(const char *name, uint32_t padding)
+{
+	struct profile *p = profile_new();
+	struct profile_line line;
+	uint32_t module, root, frame;
+
+	for (uint32_t i = 0; i < padding; i++) {
+		profile_string(p, "padding");
+		profile_named_frame(p, PROFILE_NONE, FRAME_USER, "padding");
+	}
+	p->target = profile_string(p, name);
+	p->start_wall_ns = 1000 + padding;
+	p->duration_ns = 10;
+	p->finished = true;
+	profile_add_event(p, "cpu", "ns", "CPU time", 5);
+	profile_add_process(p, &(struct profile_process){ .pid = 7, .exe = profile_string(p, "/bin/node") });
+	profile_add_thread(p, &(struct profile_thread){ .tid = 7, .name = profile_string(p, "main"), .cpu_ns = 4 });
+	profile_add_thread(p, &(struct profile_thread){ .tid = 8, .name = profile_string(p, name) });
+	module = profile_add_module(p, &(struct profile_module){ .path = profile_string(p, "/bin/node"),
+								 .process = PROFILE_NONE, .build_id = { 1 },
+								 .build_id_size = 1 });
+	profile_add_mapping(p, &(struct profile_mapping){ .module = module, .start = 1, .end = 2 });
+	line = (struct profile_line){ .function = profile_function(p, &(struct profile_function){
+					      .name = profile_string(p, "main"), .module = module }) };
+	root = profile_frame(p, module, FRAME_USER, 0x10);
+	profile_set_lines(p, root, &line, 1);
+	frame = profile_named_frame(p, PROFILE_NONE, FRAME_USER, name);
+	profile_add_sample(p, &(struct profile_sample){
+				      .value = 5, .stack = profile_stack(p, profile_stack(p, 0, root), frame) });
+	profile_add_sample(p, &(struct profile_sample){
+				      .value = 6, .thread = 1,
+				      .stack = profile_stack(p, 0, profile_truncation_frame(p, "no table")) });
+	profile_count(p, "lost", 2);
+	return p;
+}
+
+static void recordings_of_one_target_are_joined(void **state)
+{
+	struct profile *p = profile_new(), *a = make_part("one", 0), *b = make_part("two", 3);
+
+	assert_int_equal(profile_merge(p, b, NULL), 0);
+	assert_int_equal(profile_merge(p, a, NULL), 0);
+	assert_int_equal(p->events.n, 1);
+	assert_int_equal(p->events.v[0].period, 5);
+	assert_int_equal(p->processes.n, 1);
+	assert_int_equal(p->threads.n, 3); /* main, and one of each: the name tells them apart */
+	assert_int_equal(p->threads.v[0].cpu_ns, 8);
+	assert_int_equal(p->modules.n, 1);
+	assert_int_equal(p->mappings.n, 1);
+	assert_int_equal(p->samples.n, 4);
+	assert_int_equal(p->samples.v[0].thread, p->samples.v[2].thread);
+	assert_int_equal(p->samples.v[1].stack, p->samples.v[3].stack);
+	assert_int_not_equal(p->samples.v[0].stack, p->samples.v[2].stack);
+	assert_int_equal(p->stacks.v[p->samples.v[0].stack].parent, p->stacks.v[p->samples.v[2].stack].parent);
+	assert_true(profile_stack_truncated(p, p->samples.v[3].stack, NULL));
+	assert_int_equal(profile_counter(p, "lost"), 4);
+	assert_int_equal(p->duration_ns, 20);
+	assert_int_equal(p->start_wall_ns, 1000);
+	assert_true(p->finished);
+	assert_string_equal(profile_str(p, p->target), "two");
+	profile_free(p);
+	profile_free(a);
+	profile_free(b);
+}
+
+static void what_differs_stays_apart(void **state)
+{
+	struct profile *p = make_part("x", 0), *other = make_part("x", 1);
+
+	other->processes.v[0].exe = profile_string(other, "/bin/other");
+	other->modules.v[0].build_id[0] = 9;
+	other->events.v[0].period = 6;
+	other->finished = false;
+	assert_int_equal(profile_merge(p, other, NULL), 0);
+	assert_int_equal(p->processes.n, 2);
+	assert_int_equal(p->threads.n, 4);
+	assert_int_equal(p->modules.n, 2);
+	assert_int_equal(p->mappings.n, 2);
+	assert_int_equal(p->events.v[0].period, 0);
+	assert_int_equal(p->samples.v[2].value, 5);
+	assert_false(p->finished);
+	profile_free(p);
+	profile_free(other);
+}
+
+static void units_that_differ_are_refused(void **state)
+{
+	struct profile *p = make_part("x", 0), *other = make_part("y", 1);
+	size_t strings = p->strings.n;
+	struct err err = { 0 };
+
+	other->events.v[0].unit = profile_string(other, "bytes");
+	assert_int_equal(profile_merge(p, other, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "bytes"));
+	assert_int_equal(p->samples.n, 2);
+	assert_int_equal(p->strings.n, strings);
+	profile_free(p);
+	profile_free(other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_and_stacks_are_interned),
 		cmocka_unit_test(a_marker_says_why_a_stack_was_cut),
 		cmocka_unit_test(counters_add_up),
+		cmocka_unit_test(recordings_of_one_target_are_joined),
+		cmocka_unit_test(what_differs_stays_apart),
+		cmocka_unit_test(units_that_differ_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,261 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "cmd/cmd.h"
+#include "profile/capture.h"
+
+enum form { FORM_TABLE, FORM_TABS, FORM_CSV, FORM_JSON };
+
+/* Columns are measured on this many rows; a table that is longer is printed as it comes after that. */
+#define MEASURED_ROWS 1000
+/* Wider cells stick out: most of a column should not be blank because of one long name. */
+#define WIDEST_CELL 70
+
+struct cell {
+	char *text; /* NULL = SQL NULL */
+	bool number;
+};
+
+struct printer {
+	enum form form;
+	size_t columns, rows;
+	VEC(struct cell) held; /* table: the rows that widths are measured on */
+	VEC(int) widths;
+	VEC(bool) right; /* numbers, to the right */
+};
+
+/* Columns on a terminal: every byte that does not continue a UTF-8 character. */
+static int text_width(const char *s)
+{
+	int n = 0;
+
+	for (; *s; s++)
+		n += ((unsigned char)*s & 0xc0) != 0x80;
+	return n;
+}
+
+/* A terminal and a line of tabs need one line a row, and no control characters of a target's making. */
+static void print_clean(const char *s)
+{
+	for (; *s; s++)
+		putchar((unsigned char)*s < 0x20 || *s == 0x7f ? ' ' : *s);
+}
+
+static void print_cell(struct printer *p, size_t column, const char *text)
+{
+	int pad = p->widths.v[column] - text_width(text);
+	bool last = column + 1 == p->columns;
+
+	if (column)
+		fputs("  ", stdout);
+	if (p->right.v[column])
+		printf("%*s", MAX(pad, 0), "");
+	print_clean(text);
+	if (!p->right.v[column] && !last)
+		printf("%*s", MAX(pad, 0), "");
+	if (last)
+		putchar('\n');
+}
+
+/* The names are in the first row that is held. */
+static void print_held(struct printer *p)
+{
+	for (size_t i = 0; i < p->held.n; i++) {
+		struct cell *c = &p->held.v[i];
+		size_t column = i % p->columns;
+
+		p->widths.v[column] = MAX(p->widths.v[column], MIN(text_width(c->text ?: ""), WIDEST_CELL));
+		if (i >= p->columns && c->text && !c->number)
+			p->right.v[column] = false;
+	}
+	for (size_t i = 0; i < p->held.n; i++) {
+		print_cell(p, i % p->columns, p->held.v[i].text ?: "");
+		free(p->held.v[i].text);
+	}
+	vec_clear(&p->held);
+}
+
+static void table_row(struct printer *p, const char *const *values, const bool *numbers)
+{
+	bool names = !numbers;
+
+	if (p->rows > MEASURED_ROWS) {
+		for (size_t i = 0; i < p->columns; i++)
+			print_cell(p, i, values[i] ?: "");
+		return;
+	}
+	for (size_t i = 0; i < p->columns; i++) {
+		vec_push(&p->held, (struct cell){ .text = mem_strdup(values[i]), .number = !names && numbers[i] });
+		if (names) {
+			vec_push(&p->widths, 0);
+			vec_push(&p->right, true);
+		}
+	}
+	if (p->rows == MEASURED_ROWS)
+		print_held(p);
+}
+
+static void tabs_row(struct printer *p, const char *const *values)
+{
+	for (size_t i = 0; i < p->columns; i++) {
+		if (i)
+			putchar('\t');
+		print_clean(values[i] ?: "");
+	}
+	putchar('\n');
+}
+
+static void csv_row(struct printer *p, const char *const *values)
+{
+	for (size_t i = 0; i < p->columns; i++) {
+		const char *s = values[i] ?: "";
+		bool quote = s[strcspn(s, "\",\r\n")] != 0;
+
+		if (i)
+			putchar(',');
+		if (quote)
+			putchar('"');
+		for (; *s; s++) {
+			if (*s == '"')
+				putchar('"');
+			putchar(*s);
+		}
+		if (quote)
+			putchar('"');
+	}
+	putchar('\n');
+}
+
+/* One array of objects, a line each. Infinity is no JSON number, so it is text there. */
+static void json_row(struct printer *p, const char *const *names, const char *const *values,
+		     const bool *numbers)
+{
+	struct buf b = { 0 };
+
+	buf_puts(&b, p->rows > 1 ? ",\n{" : "[\n{");
+	for (size_t i = 0; i < p->columns; i++) {
+		if (i)
+			buf_puts(&b, ", ");
+		buf_json(&b, names[i]);
+		buf_puts(&b, ": ");
+		if (!values[i])
+			buf_puts(&b, "null");
+		else if (numbers[i] && !strpbrk(values[i], "In"))
+			buf_puts(&b, values[i]);
+		else
+			buf_json(&b, values[i]);
+	}
+	buf_putc(&b, '}');
+	fwrite(b.data, 1, b.n, stdout);
+	buf_done(&b);
+}
+
+static int print_row(void *context, int columns, const char *const *names, const char *const *values,
+		     const bool *numbers)
+{
+	struct printer *p = context;
+
+	p->columns = columns;
+	if (values)
+		p->rows++;
+	if (p->form == FORM_JSON && values)
+		json_row(p, names, values, numbers);
+	else if (p->form == FORM_CSV)
+		csv_row(p, values ?: names);
+	else if (p->form == FORM_TABS)
+		tabs_row(p, values ?: names);
+	else if (p->form == FORM_TABLE)
+		table_row(p, values ?: names, numbers);
+	return ferror(stdout) ? -EPIPE : 0;
+}
+
+static void print_end(struct printer *p, bool failed)
+{
+	if (p->form == FORM_TABLE)
+		print_held(p);
+	if (p->form == FORM_JSON && !failed)
+		fputs(p->rows ? "\n]\n" : "[]\n", stdout);
+	vec_done(&p->held);
+	vec_done(&p->widths);
+	vec_done(&p->right);
+}
+
+/* What each table and view is for; what a later gasflame adds is listed without a word. */
+static const char list_sql[] =
+	"with about(name, about) as (values"
+	" ('top_functions', 'self and total of each function, recursion counted once'),"
+	" ('threads', 'samples, share and CPU seconds of each thread'),"
+	" ('modules', 'self of each program, library and the kernel'),"
+	" ('stacks', 'each call stack as text, outermost first: a;b;c'),"
+	" ('frames', 'name, module, file and line of each frame and what is inlined in it'),"
+	" ('meta', 'target, host, kernel, start, duration, whether it ended normally'),"
+	" ('event', 'what was measured, its unit and usual value'),"
+	" ('process', 'processes'),"
+	" ('thread', 'threads; start and end in ns since the start of the recording'),"
+	" ('module', 'executable files and their build-ids'),"
+	" ('mapping', 'where modules were in memory'),"
+	" ('function', 'functions by name'),"
+	" ('frame', 'addresses in modules'),"
+	" ('frame_line', 'functions of a frame, innermost inlined call first'),"
+	" ('stack', 'call stacks as a tree: a frame and its caller'),"
+	" ('sample', 'samples; a value that is null is the period of the event'),"
+	" ('counter', 'counted facts about the recording, as samples that were lost'))"
+	" select s.type, s.name, coalesce(about.about, '') as about from sqlite_schema as s"
+	" left join about on about.name = s.name where s.type in ('view', 'table')"
+	" order by s.type desc, s.name";
+
+static int query(const struct command *c, int argc, char **argv)
+{
+	bool json = false, csv = false;
+	const struct option_spec options[] = {
+		{ 0, "json", OPTION_FLAG, &json, .help = "an array of objects" },
+		{ 0, "csv", OPTION_FLAG, &csv, .help = "comma-separated values, with the names first" },
+		{ 0 },
+	};
+	int first = options_parse(c, options, argc, argv), r;
+	struct printer p = { .form = isatty(STDOUT_FILENO) ? FORM_TABLE : FORM_TABS };
+	struct err err = { 0 };
+
+	if (first < 0)
+		return -first - 1;
+	if (argc - first < 1 || argc - first > 2) {
+		log_error("%s", argc - first < 1 ? "name a capture: gasflame query FILE 'select ...'" :
+						   "the SQL must be one argument: put it in quotes");
+		return EXIT_USAGE;
+	}
+	if (json && csv) {
+		log_error("--json or --csv, not both");
+		return EXIT_USAGE;
+	}
+	if (json || csv)
+		p.form = json ? FORM_JSON : FORM_CSV;
+	r = capture_query(argv[first], argc - first == 2 ? argv[first + 1] : list_sql, print_row, &p, &err);
+	print_end(&p, r < 0);
+	if (fflush(stdout) || ferror(stdout)) {
+		log_error("cannot write the answer: %s", strerror(errno));
+		return EXIT_ERROR;
+	}
+	if (r < 0)
+		log_error("%s", err.text);
+	return r < 0 ? EXIT_ERROR : EXIT_OK;
+}
+
+const struct command command_query = {
+	.name = "query",
+	.summary = "ask a capture in SQL",
+	.usage = "[options] FILE ['select ...']",
+	.describe = "A capture is an SQLite database. This runs one statement that reads it and prints the "
+		    "answer: an aligned table on a terminal, tab-separated lines with the names first "
+		    "elsewhere. Without a statement it lists the tables and views. It also reads the "
+		    "file of a recorder that died or is still at work, and never writes to it.",
+	.example = "gasflame query slow.gasflame 'select * from top_functions limit 20'",
+	.run = query,
+};

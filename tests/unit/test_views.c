@@ -1,0 +1,413 @@
+#include "profiles.h"
+
+#include <errno.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+
+/* --- the straightforward way: every sample walks up its stack --- */
+
+/* A frame's names with their module, outermost first, as "name\tmodule". */
+static void add_names(const struct profile *p, uint32_t frame, struct strtab *t, uint32_t *ret, size_t *ret_n)
+{
+	const struct profile_frame *f = &p->frames.v[frame];
+	const char *path = f->module == PROFILE_NONE ? "" : profile_str(p, p->modules.v[f->module].path);
+	const char *slash = strrchr(path, '/');
+	char text[400];
+
+	for (uint32_t i = 0; i < MAX(f->line_count, 1u); i++) {
+		const struct profile_line *l = &p->lines.v[f->first_line + f->line_count - 1 - i];
+
+		if (!f->line_count)
+			snprintf(text, sizeof(text), "%s+0x%llx\t%s", slash ? slash + 1 : path,
+				 (unsigned long long)f->address, path);
+		else if (f->kind == FRAME_TRUNCATED)
+			snprintf(text, sizeof(text), "[truncated: %s]\t",
+				 profile_str(p, p->functions.v[l->function].name));
+		else
+			snprintf(text, sizeof(text), "%s\t%s", profile_str(p, p->functions.v[l->function].name),
+				 path);
+		ret[(*ret_n)++] = strtab_add(t, text);
+	}
+}
+
+/* All of a stack, innermost last. */
+static size_t names_of(const struct profile *p, uint32_t stack, struct strtab *t, uint32_t *ret)
+{
+	VEC(uint32_t) path = { 0 };
+	size_t n = 0;
+
+	for (; stack; stack = p->stacks.v[stack].parent)
+		vec_push(&path, p->stacks.v[stack].frame);
+	for (size_t i = path.n; i-- > 0;)
+		add_names(p, path.v[i], t, ret, &n);
+	vec_done(&path);
+	return n;
+}
+
+#define MOST 4096 /* names, and names in a stack, of the small profile */
+
+struct expected {
+	struct strtab names;
+	uint64_t self[2][MOST], total[2][MOST], whole[2];
+	size_t functions[2]; /* with a total */
+};
+
+static void expect(struct expected *e, const struct profile *p)
+{
+	static uint32_t names[MOST];
+
+	strtab_init(&e->names);
+	for (size_t i = 0; i < p->samples.n; i++) {
+		const struct profile_sample *s = &p->samples.v[i];
+		size_t n = names_of(p, s->stack, &e->names, names);
+
+		e->whole[s->event] += s->value;
+		if (n)
+			e->self[s->event][names[n - 1]] += s->value;
+		for (size_t k = 0; k < n; k++) {
+			bool again = false;
+
+			for (size_t j = 0; j < k; j++)
+				again |= names[j] == names[k];
+			if (again)
+				continue;
+			e->functions[s->event] += !e->total[s->event][names[k]];
+			e->total[s->event][names[k]] += s->value;
+		}
+	}
+	assert_true(e->names.n < MOST);
+}
+
+/* --- two events, recursion, empty and cut stacks --- */
+
+static struct profile *make_two_events(void)
+{
+	struct profile *p = make_profile(&small);
+	uint32_t wait = profile_add_event(p, "wait", "ns", "time off the CPU", 0), stack = 0, f[3];
+	uint32_t named = profile_named_frame(p, PROFILE_NONE, FRAME_USER, "only_a_name");
+
+	for (size_t i = 0; i < 3; i++)
+		f[i] = 1 + i * 2;
+	for (size_t i = 0; i < 60; i++)
+		stack = profile_stack(p, stack, i == 30 ? named : f[i % 3]);
+	for (size_t i = 0; i < 20; i++) {
+		profile_add_sample(p, &(struct profile_sample){ .event = wait, .value = i * 1000, .stack = stack });
+		profile_add_sample(p, &(struct profile_sample){ .event = wait, .value = 7, .thread = 1,
+								.stack = p->samples.v[i].stack });
+		profile_add_sample(p, &(struct profile_sample){ .event = 0, .value = 11, .stack = stack });
+	}
+	profile_add_sample(p, &(struct profile_sample){ .event = 0, .value = 12345 }); /* the empty stack */
+	return p;
+}
+
+struct check {
+	const struct profile *p;
+	struct expected *e;
+	size_t rows;
+	uint64_t sum;
+	char *text;
+};
+
+static int event_of(const char *name)
+{
+	assert_true(!strcmp(name, "cpu") || !strcmp(name, "wait"));
+	return !strcmp(name, "wait");
+}
+
+static uint64_t number(const char *s)
+{
+	return strtoull(s, NULL, 10);
+}
+
+static void ask(const char *path, const char *sql, capture_row_fn *row, struct check *c)
+{
+	struct err err = { 0 };
+
+	if (capture_query(path, sql, row, c, &err) < 0)
+		fail_msg("%s: %s", sql, err.text);
+}
+
+static int check_function(void *context, int columns, const char *const *names, const char *const *v,
+			  const bool *numbers)
+{
+	struct check *c = context;
+	char key[400];
+	uint32_t id;
+	int event;
+
+	if (!v)
+		return 0;
+	event = event_of(v[0]);
+	snprintf(key, sizeof(key), "%s\t%s", v[1], v[2]);
+	id = strtab_add(&c->e->names, key);
+	assert_int_equal(number(v[3]), c->e->self[event][id]);
+	assert_int_equal(number(v[4]), c->e->total[event][id]);
+	assert_true(labs((long)(atof(v[5]) * 100 - 1e4 * c->e->self[event][id] / c->e->whole[event])) <= 1);
+	assert_true(labs((long)(atof(v[6]) * 100 - 1e4 * c->e->total[event][id] / c->e->whole[event])) <= 1);
+	assert_true(numbers[3] && !numbers[1]);
+	c->rows++;
+	return 0;
+}
+
+static void top_functions_counts_recursion_once(void **state)
+{
+	_cleanup_free_ char *path = in_folder("top");
+	_cleanup_(profile_freep) struct profile *p = make_two_events();
+	struct expected *e = mem_alloc(sizeof(*e));
+	struct check c = { .p = p, .e = e };
+
+	save(p, path);
+	expect(e, p);
+	ask(path, "select event, function, module, self, total, self_percent, total_percent from top_functions",
+	    check_function, &c);
+	assert_int_equal(c.rows, e->functions[0] + e->functions[1]);
+	assert_true(e->functions[1] > 0);
+	strtab_done(&e->names);
+	free(e);
+}
+
+static int check_stack(void *context, int columns, const char *const *names, const char *const *v,
+		       const bool *numbers)
+{
+	static uint32_t ids[MOST];
+	struct check *c = context;
+	uint64_t samples = 0, value = 0;
+	struct strtab t;
+	struct buf text = { 0 };
+	size_t n, depth = 0;
+	uint32_t stack;
+
+	if (!v)
+		return 0;
+	stack = number(v[1]);
+	strtab_init(&t);
+	n = names_of(c->p, stack, &t, ids);
+	for (size_t i = 0; i < n; i++) {
+		const char *name = strtab_get(&t, ids[i]);
+
+		if (i)
+			buf_putc(&text, ';');
+		buf_add(&text, name, strcspn(name, "\t"));
+	}
+	assert_string_equal(v[3], text.data ?: "");
+	for (uint32_t k = stack; k; k = c->p->stacks.v[k].parent)
+		depth++;
+	assert_int_equal(number(v[2]), depth);
+	for (size_t i = 0; i < c->p->samples.n; i++) {
+		const struct profile_sample *s = &c->p->samples.v[i];
+
+		if (s->stack == stack && (int)s->event == event_of(v[0])) {
+			samples++;
+			value += s->value;
+		}
+	}
+	assert_int_equal(number(v[4]), samples);
+	assert_int_equal(number(v[5]), value);
+	c->rows++;
+	c->sum += samples;
+	buf_done(&text);
+	strtab_done(&t);
+	return 0;
+}
+
+static void stacks_are_text(void **state)
+{
+	_cleanup_free_ char *path = in_folder("stacks");
+	_cleanup_(profile_freep) struct profile *p = make_two_events();
+	struct check c = { .p = p };
+
+	save(p, path);
+	ask(path, "select event, id, depth, stack, samples, value from stacks", check_stack, &c);
+	assert_int_equal(c.sum, p->samples.n);
+	assert_true(c.rows >= small.stacks / 2);
+}
+
+static int check_thread(void *context, int columns, const char *const *names, const char *const *v,
+			const bool *numbers)
+{
+	struct check *c = context;
+	uint64_t samples = 0, value = 0, whole = 0;
+
+	if (!v)
+		return 0;
+	c->rows++;
+	assert_int_equal(number(v[3]), 4242);
+	if (!v[0]) { /* never sampled */
+		assert_string_equal(v[1], "sleeper");
+		assert_string_equal(v[4], "0");
+		return 0;
+	}
+	for (size_t i = 0; i < c->p->samples.n; i++) {
+		const struct profile_sample *s = &c->p->samples.v[i];
+
+		if ((int)s->event != event_of(v[0]))
+			continue;
+		whole += s->value;
+		if (c->p->threads.v[s->thread].tid != number(v[2]))
+			continue;
+		samples++;
+		value += s->value;
+		assert_string_equal(profile_str(c->p, c->p->threads.v[s->thread].name), v[1]);
+		assert_true(atof(v[7]) == c->p->threads.v[s->thread].cpu_ns / 1e9);
+	}
+	assert_int_equal(number(v[4]), samples);
+	assert_int_equal(number(v[5]), value);
+	assert_true(labs((long)(atof(v[6]) * 100 - 1e4 * value / whole)) <= 1);
+	c->sum += samples;
+	return 0;
+}
+
+static void threads_have_shares(void **state)
+{
+	_cleanup_free_ char *path = in_folder("threads");
+	_cleanup_(profile_freep) struct profile *p = make_two_events();
+	struct check c = { .p = p };
+
+	profile_add_thread(p, &(struct profile_thread){ .tid = 99, .name = profile_string(p, "sleeper") });
+	save(p, path);
+	ask(path, "select event, name, tid, pid, samples, value, share, cpu_seconds from threads", check_thread, &c);
+	assert_int_equal(c.sum, p->samples.n);
+	assert_true(c.rows >= small.threads + 2); /* some have waited, too, and one slept */
+}
+
+static int check_module(void *context, int columns, const char *const *names, const char *const *v,
+			const bool *numbers)
+{
+	struct check *c = context;
+	uint64_t value = 0, samples = 0;
+
+	if (!v)
+		return 0;
+	for (size_t i = 0; i < c->p->samples.n; i++) {
+		const struct profile_sample *s = &c->p->samples.v[i];
+		uint32_t frame = s->stack ? c->p->stacks.v[s->stack].frame : PROFILE_NONE;
+		uint32_t module = frame == PROFILE_NONE ? PROFILE_NONE : c->p->frames.v[frame].module;
+		const char *path = module == PROFILE_NONE ? "[unknown]" : profile_str(c->p, c->p->modules.v[module].path);
+
+		if ((int)s->event == event_of(v[0]) && !strcmp(path, v[1])) {
+			value += s->value;
+			samples++;
+		}
+	}
+	assert_int_equal(number(v[2]), samples);
+	assert_int_equal(number(v[3]), value);
+	c->sum += samples;
+	return 0;
+}
+
+static void modules_have_their_self(void **state)
+{
+	_cleanup_free_ char *path = in_folder("modules");
+	_cleanup_(profile_freep) struct profile *p = make_two_events();
+	struct check c = { .p = p };
+
+	save(p, path);
+	ask(path, "select event, module, samples, self from modules", check_module, &c);
+	assert_int_equal(c.sum, p->samples.n);
+}
+
+static int keep_first(void *context, int columns, const char *const *names, const char *const *v,
+		      const bool *numbers)
+{
+	struct check *c = context;
+
+	if (v && !c->text)
+		c->text = mem_strdup(v[0] ?: "null");
+	c->rows += v != NULL;
+	return 0;
+}
+
+/* CPU time of this process, so that a busy machine does not fail the test. */
+static void views_of_a_long_recording_are_quick(void **state)
+{
+	static const struct shape shape = { 100000, 20000, 50000, 15000, 5000, 60, 60 };
+	static const char *const sql[] = { "select * from threads", "select * from modules",
+					   "select * from top_functions", "select count(stack) from stacks" };
+	_cleanup_free_ char *path = in_folder("quick");
+	_cleanup_(profile_freep) struct profile *p = make_profile(&shape);
+
+	save(p, path);
+	for (size_t i = 0; i < ARRAY_LEN(sql); i++) {
+		struct check c = { 0 };
+		uint64_t start = clock_process_cpu_ns(), took;
+
+		ask(path, sql[i], keep_first, &c);
+		took = clock_process_cpu_ns() - start;
+		print_message("%s: %.2f s of CPU (%zu stack nodes)\n", sql[i], took / 1e9, p->stacks.n);
+		free(c.text);
+#ifndef __SANITIZE_ADDRESS__
+		assert_true(took < 3000000000);
+#endif
+	}
+}
+
+/* --- queries --- */
+
+static void queries_only_read(void **state)
+{
+	static const char *const refused[] = {
+		"delete from sample", "insert into meta values (1, 2)", "drop table sample", "attach 'x' as y",
+		"pragma journal_mode = wal", "pragma writable_schema = on", "vacuum", "vacuum into '/tmp/x'",
+		"create temp table x(y)", "select load_extension('x')", "begin", "explain delete from sample",
+	};
+	_cleanup_free_ char *path = in_folder("query");
+	_cleanup_(profile_freep) struct profile *p = make_profile(&small);
+	struct check c = { 0 };
+	struct err err;
+
+	save(p, path);
+	for (size_t i = 0; i < ARRAY_LEN(refused); i++)
+		if (capture_query(path, refused[i], keep_first, &c, &err) >= 0)
+			fail_msg("this was allowed: %s", refused[i]);
+	assert_int_equal(c.rows, 0);
+	assert_true(capture_query(path, "select 1; select 2", keep_first, &c, &err) < 0);
+	assert_non_null(strstr(err.text, "one statement"));
+	assert_true(capture_query(path, " ", keep_first, &c, &err) < 0);
+	assert_true(capture_query(path, "select * from functions", keep_first, &c, &err) < 0);
+	assert_non_null(strstr(err.text, "no such table: functions"));
+	assert_non_null(strstr(err.text, "frames,modules,stacks,threads,top_functions"));
+	assert_true(capture_query(path, "selec", keep_first, &c, &err) < 0);
+	assert_non_null(strstr(err.text, "syntax error"));
+	ask(path, "select count(*) from sample;", keep_first, &c);
+	assert_string_equal(c.text, "500");
+	ask(path, "pragma table_info(sample)", keep_first, &c);
+	ask(path, "explain query plan select * from threads", keep_first, &c);
+	ask(path, "select null", keep_first, &c);
+	assert_true(c.rows > 7);
+	free(c.text);
+}
+
+static void a_summary_needs_no_samples(void **state)
+{
+	_cleanup_free_ char *path = in_folder("summary");
+	_cleanup_(profile_freep) struct profile *p = make_two_events();
+	struct capture_summary s;
+
+	save(p, path);
+	assert_int_equal(capture_summary(path, &s, NULL), 0);
+	assert_string_equal(s.target, "op-reth");
+	assert_string_equal(s.what, "cpu,wait");
+	assert_int_equal(s.start_wall_ns, p->start_wall_ns);
+	assert_int_equal(s.duration_ns, p->duration_ns);
+	assert_int_equal(s.samples, p->samples.n);
+	assert_true(s.finished);
+	capture_summary_done(&s);
+	unlink(path);
+	assert_int_equal(capture_summary(path, &s, NULL), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(top_functions_counts_recursion_once),
+		cmocka_unit_test(stacks_are_text),
+		cmocka_unit_test(threads_have_shares),
+		cmocka_unit_test(modules_have_their_self),
+		cmocka_unit_test(views_of_a_long_recording_are_quick),
+		cmocka_unit_test(queries_only_read),
+		cmocka_unit_test(a_summary_needs_no_samples),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
