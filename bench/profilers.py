@@ -116,24 +116,27 @@ class Perf(Recorder):
 	def to_svg(self, svg, limit_s):
 		"""perf script | collapse | flamegraph.pl, each as far as it comes within the limit."""
 		text = self.path + ".txt"
+		# Without stacks it is quick: how many samples there are, also when time runs out below.
+		listed = subprocess.run(["perf", "script", "-i", self.path, "-F", "tid,time"], stdout=subprocess.PIPE,
+					stderr=subprocess.DEVNULL, check=False)
 		pipeline = (f"perf script -i {self.path} -F comm,tid,ip,sym 2>/dev/null | tee {text} | "
 			    f"{sys.executable} {HERE}/collapse.py | perl {find_flamegraph()} > {svg}")
 		begin = time.monotonic()
 		child = subprocess.Popen(["bash", "-c", pipeline], start_new_session=True, stderr=subprocess.DEVNULL)
-		late = False
-		try:
-			child.wait(limit_s)
-		except subprocess.TimeoutExpired:
-			late = True
-			os.killpg(child.pid, signal.SIGKILL)
-			child.wait()
+		late, rss = False, 0
+		while child.poll() is None:
+			rss = max(rss, max(status_bytes(pid, "VmHWM") for pid in with_children(child.pid)))
+			if time.monotonic() - begin > limit_s:
+				late = True
+				os.killpg(child.pid, signal.SIGKILL)
+			time.sleep(0.02)
 		seconds = time.monotonic() - begin
 		with open(text, encoding="utf-8", errors="replace") as f:
 			counted = subprocess.run([sys.executable, os.path.join(HERE, "collapse.py"), "--count"], stdin=f,
 						 capture_output=True, text=True, check=True)
 		os.unlink(text)
 		counts = json.loads(counted.stdout)
-		return {"seconds": seconds, "late": late, **counts}
+		return {"seconds": seconds, "late": late, "script_rss": rss, "recorded": listed.stdout.count(b"\n"), **counts}
 
 
 class Gasflame(Recorder):
@@ -175,7 +178,7 @@ class Gasflame(Recorder):
 		after = resource.getrusage(resource.RUSAGE_CHILDREN)
 		if done.returncode not in (0, 3):
 			raise RuntimeError("report: " + done.stderr)
-		return {"seconds": seconds, "late": False,
+		return {"seconds": seconds, "late": False, "recorded": self.counters().get("samples.taken", 0),
 			"report_cpu_s": after.ru_utime + after.ru_stime - usage.ru_utime - usage.ru_stime,
 			**self.count_complete()}
 

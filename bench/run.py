@@ -13,12 +13,13 @@ import platform
 import random
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 
-from measure import Urgent, bootstrap, cpu_ns, host_facts, mean, median, with_children
+from measure import Urgent, bootstrap, cpu_ns, host_facts, mean, median, status_bytes, with_children
 from profilers import Gasflame, Perf
 from targets import Anvil, Workload
 
@@ -101,7 +102,7 @@ class Bench:
 		row["bytes"] = os.path.getsize(profiler.path)
 		svg = profiler.to_svg(self.path("picture.svg"), limit_s)
 		row.update(stop_s=profiler.seconds_to_stop, svg_s=profiler.seconds_to_stop + svg["seconds"],
-			   late=svg["late"], samples=svg["samples"], complete=svg["complete"], cpu_s=profiler.cpu_s,
+			   late=svg["late"], recorded=svg["recorded"], samples=svg["samples"], complete=svg["complete"], cpu_s=profiler.cpu_s,
 			   rss=profiler.peak_rss, anon=profiler.peak_anon)
 		for key in ("unmarked", "ends", "user_frames", "named_frames"):
 			if key in svg:
@@ -132,10 +133,10 @@ class Bench:
 				complete = median([r["complete"] * 100 / max(r["samples"], 1) for r in these])
 				late = "> " if any(r["late"] for r in these) else ""
 				part = " (of the part converted in time)" if late else ""
-				size = median([r["bytes"] / max(r["samples"], 1) for r in these])
+				size = median([r["bytes"] / max(r["recorded"], 1) for r in these])
 				self.lines.append(
-					f"| {target} | {name} | {middle('samples'):.0f} | {complete:.2f} %{part} | "
-					f"{'' if late else f'{size:.0f}'} | {late}{middle('svg_s'):.2f} s | "
+					f"| {target} | {name} | {middle('recorded'):.0f} | {complete:.2f} %{part} | "
+					f"{size:.0f} | {late}{middle('svg_s'):.2f} s | "
 					f"{middle('cpu_s'):.2f} s | {middle('rss') / 1e6:.0f} MB ({middle('anon') / 1e6:.0f}) | "
 					f"{ratio} |")
 		own = [r for r in rows if r["profiler"] == "gasflame"]
@@ -144,7 +145,8 @@ class Bench:
 			c = row["counters"]
 			text = f"- gasflame on {row['target']}: {row['unmarked']} of {row['samples']} stacks without a mark"
 			if c.get("bpf.run_count"):
-				text += f", BPF {c['bpf.run_ns'] / c['bpf.run_count'] / 1000:.2f} us a run"
+				text += (f", BPF {c['bpf.run_ns'] / max(c.get('samples.taken', 0), 1) / 1000:.2f} us a sample "
+					 f"({c['bpf.run_ns'] / c['bpf.run_count'] / 1000:.2f} a run, other processes' ticks included)")
 			text += f", {row['named_frames']} of {row['user_frames']} user frames named"
 			if row["ends"]:
 				text += f"; other ends: {row['ends']}"
@@ -263,14 +265,64 @@ class Bench:
 
 	# --- a lot of debug information ---
 	def symbols(self):
-		script = os.path.join(HERE, "bigdebug.sh")
-		if not os.path.exists(script):
-			say("  no bigdebug.sh: skipped")
-			return
-		command = [script, self.gasflame, self.path("bigdebug"), self.cache]
-		done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-		self.results["symbols"] = {"status": done.returncode, "output": done.stdout}
-		self.lines += ["", "## A binary with a lot of debug information", "", "```", done.stdout.strip(), "```"]
+		seconds = 4 if self.options.quick else 10
+		limit_s = 60 if self.options.quick else 300
+		program = make_big_program(self.cache)
+		packed = program + "-packed"
+		if not os.path.exists(packed):
+			subprocess.run(["objcopy", "--compress-debug-sections=zlib", program, packed], check=True)
+		rows = []
+		for path in (program, packed):
+			name = f"{'compressed' if path == packed else 'plain'}, {debug_bytes(path) / 1e6:.0f} MB in the file"
+			process = subprocess.Popen([path, "100000"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+			time.sleep(0.5)
+			try:
+				shutil.rmtree(os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+				for turn in ("first", "cached"):
+					rows.append({"binary": name, "who": f"gasflame, {turn}",
+						     **self.big_recording(process.pid, seconds)})
+				addresses = self.big_addresses()
+				rows.append({"binary": name, "who": "addr2line -fi", **run_addr2line(path, addresses, limit_s)})
+				if path == program:
+					rows.append({"binary": name, "who": "perf script", **self.big_perf(process.pid, seconds, limit_s)})
+			finally:
+				process.kill()
+				process.wait()
+		self.results["symbols"] = rows
+		self.lines += ["", f"## Lines and inlined frames of {seconds} s at 999 Hz of a program with much debug information", "",
+			       "| binary | who | seconds | anonymous memory (peak RSS) | what |", "|---|---|---|---|---|"]
+		for r in rows:
+			anon = f"{r['anon'] / 1e6:.0f} MB" if "anon" in r else "?"
+			self.lines.append(f"| {r['binary']} | {r['who']} | {'> ' if r['late'] else ''}{r['seconds']:.2f} | "
+					  f"{anon} ({r['rss'] / 1e6:.0f} MB) | {r['what']} |")
+
+	def big_recording(self, pid, seconds):
+		p = Gasflame(self.gasflame)
+		p.start(pid, self.path("big"), 999)
+		p.watch(seconds)
+		p.finish()
+		c = p.counters()
+		return {"seconds": c.get("symbols.ms", 0) / 1000, "late": False, "anon": p.peak_anon, "rss": p.peak_rss,
+			"end_to_exit_s": p.seconds_to_stop,
+			"what": f"{c.get('symbols.frames', 0)} addresses, {c.get('symbols.with lines', 0)} with lines, "
+				f"{c.get('symbols.inlined', 0)} inlined; {p.seconds_to_stop:.2f} s from the end to its exit"}
+
+	def big_addresses(self):
+		db = sqlite3.connect(self.path("big"))
+		found = [row[0] for row in db.execute("select address from frame join module on module.id = frame.module "
+						      "where frame.kind = 0 and module.path like '%bigdebug%'")]
+		db.close()
+		return found
+
+	def big_perf(self, pid, seconds, limit_s):
+		p = Perf("dwarf 8K")
+		p.start(pid, self.path("bigperf"), 999)
+		p.watch(seconds)
+		p.finish()
+		svg = p.to_svg(self.path("big.svg"), limit_s)
+		p.remove()
+		return {"seconds": svg["seconds"], "late": svg["late"], "rss": svg["script_rss"],
+			"what": f"{svg['samples']} samples came out"}
 
 	def write(self):
 		host = self.results["host"]
@@ -292,6 +344,44 @@ class Bench:
 			json.dump(self.results, f, indent=1)
 			f.write("\n")
 		say(f"written: {os.path.relpath(name)}.md and .json")
+
+
+def make_big_program(cache):
+	"""The program of bigdebug.sh, made once."""
+	folder = os.path.join(cache, "bigdebug")
+	program = os.path.join(folder, "bigdebug")
+	if not os.path.exists(program):
+		say("  making a program with much debug information")
+		subprocess.run([os.path.join(HERE, "bigdebug.sh"), folder], check=True, stdout=subprocess.DEVNULL)
+	return program
+
+
+def debug_bytes(path):
+	"""Size of the debug sections, as they are in the file."""
+	said = subprocess.run(["readelf", "-SW", path], capture_output=True, text=True, check=True).stdout
+	return sum(int(size, 16) for size in re.findall(r" \.debug_\S+\s+PROGBITS\s+\S+\s+\S+\s+([0-9a-f]+)", said))
+
+
+def run_addr2line(path, addresses, limit_s):
+	"""One addr2line for all addresses, which is its best case."""
+	text = "".join(f"{address:#x}\n" for address in addresses)
+	begin = time.monotonic()
+	with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile("w+") as answer:
+		given.write(text)
+		given.seek(0)
+		child = subprocess.Popen(["addr2line", "-a", "-f", "-i", "-e", path], stdin=given, stdout=answer,
+					 stderr=subprocess.DEVNULL)
+		late, anon, rss = False, 0, 0
+		while child.poll() is None:
+			anon, rss = max(anon, status_bytes(child.pid, "RssAnon")), max(rss, status_bytes(child.pid, "VmHWM"))
+			if time.monotonic() - begin > limit_s:
+				late = True
+				child.kill()
+			time.sleep(0.01)
+		answer.seek(0)
+		done = sum(line.startswith("0x") for line in answer)
+	return {"seconds": time.monotonic() - begin, "late": late, "anon": anon, "rss": rss,
+		"what": f"{done} of {len(addresses)} addresses"}
 
 
 def main():

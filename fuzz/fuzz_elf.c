@@ -29,6 +29,7 @@ static void got(void *context, size_t index, const struct symbols_call *calls, s
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint64_t addresses[64];
+	struct symbols_files files = { .scratch_fd = -1, .no_dwarf = true };
 	struct symbols_info info;
 	struct symbols *symbols;
 	struct elf *elf;
@@ -51,7 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				addresses[n++] = elf->sections[i].address + elf->sections[i].size / 8 * k;
 	}
 	answered = 0;
-	symbols_new(&(struct symbols_files){ .main = elf, .scratch_fd = -1, .no_dwarf = true }, &symbols, NULL);
+	files.main = elf;
+	symbols_new(&files, &symbols, NULL);
 	symbols_resolve(symbols, addresses, n, got, NULL);
 	if (answered != n)
 		abort();

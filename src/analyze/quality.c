@@ -41,11 +41,12 @@ double quality_unnamed_percent(const struct quality *q)
 /* A percentage that never rounds a fault away: 99.96 is not "100". */
 static char *show_percent(char out[32], double v)
 {
-	if (v > 99.9 && v < 100)
-		v = 99.9;
-	else if (v > 0 && v < 0.1)
-		return strcpy(out, "under 0.1 %");
-	snprintf(out, 32, v == 0 || v == 100 ? "%.0f %%" : "%.1f %%", v);
+	if (v > 0 && v < 0.1)
+		snprintf(out, 32, "under 0.1 %%");
+	else if (v == 0 || v == 100)
+		snprintf(out, 32, "%.0f %%", v);
+	else
+		snprintf(out, 32, "%.1f %%", MIN(v, 99.9));
 	return out;
 }
 

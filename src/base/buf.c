@@ -171,7 +171,8 @@ uint64_t reader_u64(struct reader *r)
 	return reader_uint(r, 8);
 }
 
-uint64_t reader_uleb(struct reader *r)
+/* The bits of a LEB128 number; *ret_shift is how many there were, *ret_last its last byte. */
+static uint64_t read_leb(struct reader *r, unsigned *ret_shift, uint8_t *ret_last)
 {
 	uint64_t v = 0;
 	unsigned shift = 0;
@@ -183,22 +184,26 @@ uint64_t reader_uleb(struct reader *r)
 			v |= (uint64_t)(c & 0x7f) << shift;
 		shift += 7;
 	} while (c & 0x80);
+	*ret_shift = shift;
+	*ret_last = c;
 	return v;
+}
+
+uint64_t reader_uleb(struct reader *r)
+{
+	unsigned shift;
+	uint8_t last;
+
+	return read_leb(r, &shift, &last);
 }
 
 int64_t reader_sleb(struct reader *r)
 {
-	uint64_t v = 0;
-	unsigned shift = 0;
-	uint8_t c;
+	unsigned shift;
+	uint8_t last;
+	uint64_t v = read_leb(r, &shift, &last);
 
-	do {
-		c = reader_u8(r);
-		if (shift < 64)
-			v |= (uint64_t)(c & 0x7f) << shift;
-		shift += 7;
-	} while (c & 0x80);
-	if (shift < 64 && c & 0x40)
+	if (shift < 64 && last & 0x40)
 		v |= ~0ULL << shift;
 	return v;
 }

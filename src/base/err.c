@@ -4,15 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 
+static void format(struct err *err, int code, const char *fmt, va_list ap)
+{
+	err->code = code;
+	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+}
+
 int err_set(struct err *err, int code, const char *fmt, ...)
 {
 	va_list ap;
 
 	if (!err)
 		return -code;
-	err->code = code;
 	va_start(ap, fmt);
-	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	format(err, code, fmt, ap);
 	va_end(ap);
 	return -code;
 }
@@ -24,9 +29,8 @@ int err_errno(struct err *err, int code, const char *fmt, ...)
 
 	if (!err)
 		return -code;
-	err->code = code;
 	va_start(ap, fmt);
-	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	format(err, code, fmt, ap);
 	va_end(ap);
 	n = strlen(err->text);
 	snprintf(err->text + n, sizeof(err->text) - n, ": %s", strerror(code));

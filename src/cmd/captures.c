@@ -103,7 +103,8 @@ static int walk_folder(struct walk *w, int fd, const char *path, int depth)
 		if (fstatat(fd, names[i], &st, AT_SYMLINK_NOFOLLOW))
 			continue;
 		if (S_ISDIR(st.st_mode) && depth < DEEPEST) {
-			_cleanup_fd_ int sub = openat(fd, names[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			_cleanup_fd_ int sub =
+				openat(fd, names[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 			/* A folder that may not be read is somebody else's. */
 			r = sub < 0 ? 0 : walk_folder(w, sub, below, depth + 1);
@@ -138,7 +139,8 @@ int captures_walk(const char *root, bool follow_root, captures_fn *fn, captures_
 		int code = errno;
 
 		if (!follow_root && !lstat(plain, &st) && S_ISLNK(st.st_mode))
-			return err_set(err, ELOOP, "%s is a symbolic link: name the folder that it leads to", plain);
+			return err_set(err, ELOOP, "%s is a symbolic link: name the folder that it leads to",
+				       plain);
 		return err_errno(err, code, "cannot open the folder %s", plain);
 	}
 	r = walk_folder(&w, fd, plain, 0);

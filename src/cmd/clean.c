@@ -43,7 +43,8 @@ static void remove_one(struct clean *c, int folder, const char *name, const char
 	} else {
 		char size[32];
 
-		printf("%s %s (%s)\n", c->dry_run ? "would remove" : "removed", path, str_bytes(size, st.st_size));
+		printf("%s %s (%s)\n", c->dry_run ? "would remove" : "removed", path,
+		       str_bytes(size, st.st_size));
 	}
 }
 
@@ -111,7 +112,8 @@ static int clean_run(const struct command *command, int argc, char **argv)
 	uint64_t older_ns = 0;
 	bool all = false, by_default;
 	const struct option_spec options[] = {
-		{ 0, "older-than", OPTION_DURATION, &older_ns, "TIME", "remove what was last written longer ago than this" },
+		{ 0, "older-than", OPTION_DURATION, &older_ns, "TIME",
+		  "remove what was last written longer ago than this" },
 		{ 0, "all", OPTION_FLAG, &all, .help = "remove every capture" },
 		{ 'n', "dry-run", OPTION_FLAG, &c.dry_run, .help = "only tell what would be removed" },
 		{ 0, "json", OPTION_FLAG, &c.json, .help = "tell it as JSON" },
@@ -130,7 +132,8 @@ static int clean_run(const struct command *command, int argc, char **argv)
 	by_default = first == argc;
 	for (int i = by_default ? 0 : first; i < (by_default ? 1 : argc); i++) {
 		struct err err = { 0 };
-		int r = captures_walk(by_default ? usual[i] : argv[i], false, clean_capture, clean_folder, &c, &err);
+		int r = captures_walk(by_default ? usual[i] : argv[i], false, clean_capture, clean_folder, &c,
+				      &err);
 
 		if (r && !(r == -ENOENT && by_default)) {
 			log_error("%s", err.text);
@@ -146,9 +149,11 @@ const struct command command_clean = {
 	.name = "clean",
 	.summary = "remove old captures",
 	.usage = "--older-than TIME | --all [options] [FOLDER...]",
-	.describe = "Removes captures below " CAPTURES_FOLDER "/, or below the folders that are named, with the .svg and .html files "
-		    "of the same name beside them, and the folders that are empty then. Nothing else is touched: a capture is "
-		    "known by its content, symbolic links are not followed, and a capture that is being recorded stays.",
+	.describe = "Removes captures below " CAPTURES_FOLDER
+		    "/, or below the folders that are named, with the .svg and .html files of the same name "
+		    "beside them, and the folders that are empty then. Nothing else is touched: a capture "
+		    "is known by its content, symbolic links are not followed, and a capture that is being "
+		    "recorded stays.",
 	.example = "gasflame clean --older-than 7d --dry-run\ngasflame clean --older-than 7d",
 	.run = clean_run,
 };

@@ -24,10 +24,12 @@
 
 static const char *const state_words[] = { "ok", "limited", "missing" };
 
-void checks_add(struct checks *c, const char *name, enum check_state state, const char *how, const char *without,
-		const char *found, ...)
+void checks_add(struct checks *c, const char *name, enum check_state state, const char *how,
+		const char *without, const char *found, ...)
 {
-	struct check k = { .name = name, .state = state, .how = mem_strdup(how), .without = mem_strdup(without) };
+	struct check k = {
+		.name = name, .state = state, .how = mem_strdup(how), .without = mem_strdup(without)
+	};
 	va_list ap;
 
 	va_start(ap, found);
@@ -125,18 +127,20 @@ static void check_kernel(const struct host *h, struct checks *c)
 
 	if (strcmp(h->machine, "x86_64"))
 		checks_add(c, "kernel", CHECK_MISSING, "a machine with an x86-64 processor",
-			   "ls, report and query, on captures from elsewhere", "%s on %s: recording knows x86-64 only",
-			   h->release, h->machine);
+			   "ls, report and query, on captures from elsewhere",
+			   "%s on %s: recording knows x86-64 only", h->release, h->machine);
 	else if (new_enough)
-		checks_add(c, "kernel", CHECK_OK, NULL, NULL, "%s on %s, %u CPUs", h->release, h->machine, h->cpus);
+		checks_add(c, "kernel", CHECK_OK, NULL, NULL, "%s on %s, %u CPUs", h->release, h->machine,
+			   h->cpus);
 	else
 		checks_add(c, "kernel", CHECK_LIMITED, "Linux 5.15 or newer", PERF_INSTEAD,
 			   "%s: too old for BPF recording", h->release);
 	if (h->btf)
 		checks_add(c, "BTF", CHECK_OK, NULL, NULL, "/sys/kernel/btf/vmlinux");
 	else
-		checks_add(c, "BTF", CHECK_MISSING, "a kernel with CONFIG_DEBUG_INFO_BTF=y, as distributions ship",
-			   PERF_INSTEAD, "no /sys/kernel/btf/vmlinux: the BPF programs cannot fit themselves to this "
+		checks_add(c, "BTF", CHECK_MISSING,
+			   "a kernel with CONFIG_DEBUG_INFO_BTF=y, as distributions ship", PERF_INSTEAD,
+			   "no /sys/kernel/btf/vmlinux: the BPF programs cannot fit themselves to this "
 			   "kernel");
 }
 
@@ -159,11 +163,12 @@ static const char *why_no_bpf(const struct host *h)
 static void check_bpf(const struct host *h, struct checks *c)
 {
 	if (h->bpf_error)
-		checks_add(c, "BPF", CHECK_MISSING, why_no_bpf(h), PERF_INSTEAD, "loading a program fails: %s",
-			   strerror(h->bpf_error));
+		checks_add(c, "BPF", CHECK_MISSING, why_no_bpf(h), PERF_INSTEAD,
+			   "loading a program fails: %s", strerror(h->bpf_error));
 	else if (h->bpf_attach_error)
-		checks_add(c, "BPF", CHECK_MISSING, h->bpf_attach_error == ENOSYS ? "Linux 5.15 or newer" : RUN_AS_ROOT,
-			   PERF_INSTEAD, "a program loads, but attaching it to a perf event fails: %s",
+		checks_add(c, "BPF", CHECK_MISSING,
+			   h->bpf_attach_error == ENOSYS ? "Linux 5.15 or newer" : RUN_AS_ROOT, PERF_INSTEAD,
+			   "a program loads, but attaching it to a perf event fails: %s",
 			   strerror(h->bpf_attach_error));
 	else
 		checks_add(c, "BPF", CHECK_OK, NULL, NULL, "a program loads and attaches to a perf event");
@@ -190,7 +195,8 @@ static void check_capabilities(const struct host *h, struct checks *c)
 		bool by_admin; /* the kernel takes SYS_ADMIN for it */
 		const char *purpose, *without;
 	} wanted[] = {
-		{ CAP_BPF, "CAP_BPF", true, "to load the programs that walk stacks in the kernel", PERF_INSTEAD },
+		{ CAP_BPF, "CAP_BPF", true, "to load the programs that walk stacks in the kernel",
+		  PERF_INSTEAD },
 		{ CAP_PERFMON, "CAP_PERFMON", true, "to sample other users' processes and the kernel",
 		  "your own processes, as far as perf_event_paranoid lets you" },
 		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE", false, "to read other users' maps and files",
@@ -200,8 +206,8 @@ static void check_capabilities(const struct host *h, struct checks *c)
 		{ CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE", true,
 		  "to open libraries that were deleted or replaced since they were mapped",
 		  "the program itself, and every file that is still in its place" },
-		{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN", false, "to attach uprobes (heap); stands in for most of the others",
-		  "all but uprobes" },
+		{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN", false,
+		  "to attach uprobes (heap); stands in for most of the others", "all but uprobes" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
@@ -219,46 +225,56 @@ static void check_capabilities(const struct host *h, struct checks *c)
 
 static void check_paranoid(const struct host *h, struct checks *c)
 {
-	static const char change[] = "sudo sysctl kernel.perf_event_paranoid=1 (until the next boot; to keep it: echo "
-				     "'kernel.perf_event_paranoid = 1' | sudo tee /etc/sysctl.d/60-perf.conf)";
+	static const char change[] =
+		"sudo sysctl kernel.perf_event_paranoid=1 (until the next boot; to keep it: echo "
+		"'kernel.perf_event_paranoid = 1' | sudo tee /etc/sysctl.d/60-perf.conf)";
 	bool free_of_it = host_capable(h, CAP_PERFMON) || host_capable(h, CAP_SYS_ADMIN);
 
 	if (h->paranoid == -2)
-		checks_add(c, "perf events", CHECK_MISSING, "a kernel with CONFIG_PERF_EVENTS=y, and /proc/sys",
-			   "nothing can be recorded", "no /proc/sys/kernel/perf_event_paranoid");
+		checks_add(c, "perf events", CHECK_MISSING,
+			   "a kernel with CONFIG_PERF_EVENTS=y, and /proc/sys", "nothing can be recorded",
+			   "no /proc/sys/kernel/perf_event_paranoid");
 	else if (free_of_it)
 		checks_add(c, "paranoid level", CHECK_OK, NULL, NULL,
 			   "perf_event_paranoid is %d%s, which does not bind this user", h->paranoid,
 			   h->paranoid == 3 ? " (Debian's stock value)" : "");
 	else if (h->paranoid >= 3 && !h->software_clock)
-		checks_add(c, "paranoid level", CHECK_MISSING, change, "nothing can be recorded, but with sudo",
-			   "perf_event_paranoid is %d%s: no perf event without CAP_PERFMON, not even on your own "
-			   "processes", h->paranoid, h->paranoid == 3 ? ", Debian's stock value" : "");
+		checks_add(c, "paranoid level", CHECK_MISSING, change,
+			   "nothing can be recorded, but with sudo",
+			   "perf_event_paranoid is %d%s: no perf event without CAP_PERFMON, not even on "
+			   "your own processes",
+			   h->paranoid, h->paranoid == 3 ? ", Debian's stock value" : "");
 	else if (h->paranoid >= 2) /* kernels without Debian's patch take more than 2 for 2 */
 		checks_add(c, "paranoid level", CHECK_LIMITED, change, "your own processes, user frames",
-			   "perf_event_paranoid is %d: no kernel frames, no other users' processes", h->paranoid);
+			   "perf_event_paranoid is %d: no kernel frames, no other users' processes",
+			   h->paranoid);
 	else if (h->paranoid == 1)
-		checks_add(c, "paranoid level", CHECK_LIMITED, RUN_AS_ROOT, "your own processes, user and kernel frames",
+		checks_add(c, "paranoid level", CHECK_LIMITED, RUN_AS_ROOT,
+			   "your own processes, user and kernel frames",
 			   "perf_event_paranoid is 1: no other users' processes");
 	else
-		checks_add(c, "paranoid level", CHECK_OK, NULL, NULL, "perf_event_paranoid is %d", h->paranoid);
+		checks_add(c, "paranoid level", CHECK_OK, NULL, NULL, "perf_event_paranoid is %d",
+			   h->paranoid);
 }
 
 static void check_events(const struct host *h, struct checks *c)
 {
 	check_paranoid(h, c);
 	if (h->software_clock)
-		checks_add(c, "cpu-clock", CHECK_OK, NULL, NULL, "opens%s%s", h->kernel_clock ? ", with the kernel" : "",
+		checks_add(c, "cpu-clock", CHECK_OK, NULL, NULL, "opens%s%s",
+			   h->kernel_clock ? ", with the kernel" : "",
 			   h->any_process ? ", on whole CPUs" : "");
 	else
 		checks_add(c, "cpu-clock", CHECK_MISSING,
-			   h->paranoid >= 3 ? "see the paranoid level" : "in a container, --security-opt seccomp=unconfined",
+			   h->paranoid >= 3 ? "see the paranoid level"
+					    : "in a container, --security-opt seccomp=unconfined",
 			   "nothing can be recorded", "the timer that samples are taken by does not open");
 	if (h->pmu)
 		checks_add(c, "PMU", CHECK_OK, NULL, NULL, "a hardware cycles event opens");
 	else
-		checks_add(c, "PMU", CHECK_LIMITED, h->software_clock ? "real hardware, or a virtual machine with a PMU"
-							      : "see the paranoid level",
+		checks_add(c, "PMU", CHECK_LIMITED,
+			   h->software_clock ? "real hardware, or a virtual machine with a PMU"
+					     : "see the paranoid level",
 			   "CPU time by the timer (cpu-clock): the same picture; no cycles or cache misses",
 			   "no hardware counters");
 	if (*h->tracefs)
@@ -272,8 +288,8 @@ static void check_events(const struct host *h, struct checks *c)
 static void check_kernel_symbols(const struct host *h, struct checks *c)
 {
 	if (h->kernel_symbols)
-		checks_add(c, "kernel symbols", CHECK_OK, NULL, NULL, "/proc/kallsyms shows addresses (kptr_restrict %d)",
-			   h->kptr_restrict);
+		checks_add(c, "kernel symbols", CHECK_OK, NULL, NULL,
+			   "/proc/kallsyms shows addresses (kptr_restrict %d)", h->kptr_restrict);
 	else
 		checks_add(c, "kernel symbols", CHECK_LIMITED,
 			   h->kptr_restrict == 2 ? "sudo sysctl kernel.kptr_restrict=1" : RUN_AS_ROOT,
@@ -283,7 +299,8 @@ static void check_kernel_symbols(const struct host *h, struct checks *c)
 
 static void check_limits(const struct host *h, struct checks *c)
 {
-	static const char *const cgroups[] = { "none", "version 1", "version 2", "hybrid: version 1, and 2 at unified" };
+	static const char *const cgroups[] = { "none", "version 1", "version 2",
+					       "hybrid: version 1, and 2 at unified" };
 	bool locks = host_capable(h, CAP_IPC_LOCK) || h->memlock_bytes == UINT64_MAX;
 	char memlock[32], perf[32];
 
@@ -296,24 +313,32 @@ static void check_limits(const struct host *h, struct checks *c)
 	str_bytes(memlock, h->memlock_bytes);
 	str_bytes(perf, h->perf_mlock_bytes);
 	if (locks || h->memlock_bytes + h->perf_mlock_bytes >= 516 * 1024)
-		checks_add(c, "locked memory", CHECK_OK, NULL, NULL, "memlock %s, perf_event_mlock_kb %s a CPU",
+		checks_add(c, "locked memory", CHECK_OK, NULL, NULL,
+			   "memlock %s, perf_event_mlock_kb %s a CPU",
 			   h->memlock_bytes == UINT64_MAX ? "unlimited" : memlock, perf);
 	else
-		checks_add(c, "locked memory", CHECK_LIMITED, "ulimit -l 8192, or sudo sysctl kernel.perf_event_mlock_kb=516",
-			   "smaller buffers: samples may be lost under load", "memlock %s, perf_event_mlock_kb %s a CPU",
-			   memlock, perf);
+		checks_add(c, "locked memory", CHECK_LIMITED,
+			   "ulimit -l 8192, or sudo sysctl kernel.perf_event_mlock_kb=516",
+			   "smaller buffers: samples may be lost under load",
+			   "memlock %s, perf_event_mlock_kb %s a CPU", memlock, perf);
 	if (h->yama < 1)
-		checks_add(c, "ptrace scope", CHECK_OK, NULL, NULL, "%s", h->yama < 0 ? "Yama is not there" : "0");
+		checks_add(c, "ptrace scope", CHECK_OK, NULL, NULL, "%s",
+			   h->yama < 0 ? "Yama is not there" : "0");
 	else if (host_capable(h, CAP_SYS_PTRACE) && h->yama < 3)
-		checks_add(c, "ptrace scope", CHECK_OK, NULL, NULL, "Yama's ptrace_scope is %d, which does not bind this user",
-			   h->yama);
+		checks_add(c, "ptrace scope", CHECK_OK, NULL, NULL,
+			   "Yama's ptrace_scope is %d, which does not bind this user", h->yama);
 	else
 		checks_add(c, "ptrace scope", CHECK_LIMITED, "sudo sysctl kernel.yama.ptrace_scope=0",
-			   "all recording: it reads, and attaches to nothing", "Yama's ptrace_scope is %d", h->yama);
+			   "all recording: it reads, and attaches to nothing", "Yama's ptrace_scope is %d",
+			   h->yama);
 }
 
-static void check_debuginfod(struct checks *c)
+static void check_build(struct checks *c)
 {
+#ifndef GASFLAME_COLLECTORS
+	checks_add(c, "recording", CHECK_MISSING, "a build with -Dcollectors=enabled",
+		   "ls, report and query, on captures from elsewhere", "not built in");
+#endif
 #ifdef GASFLAME_HTTP
 	const char *urls = getenv("DEBUGINFOD_URLS");
 
@@ -335,7 +360,11 @@ struct verdict {
 
 static void judge(const struct host *h, struct verdict *ret)
 {
+#ifdef GASFLAME_COLLECTORS
 	bool known = !strcmp(h->machine, "x86_64");
+#else
+	bool known = false; /* built without record */
+#endif
 
 	*ret = (struct verdict){ .mode = "none" };
 	if (known && h->can_bpf && h->btf && h->any_process) {
@@ -347,7 +376,8 @@ static void judge(const struct host *h, struct verdict *ret)
 		ret->mode = "perf";
 		ret->kernel_stacks = h->kernel_clock;
 		ret->other_processes = h->any_process;
-		snprintf(ret->text, sizeof(ret->text), "fallback: perf events with stack dumps, of %s, %s stacks",
+		snprintf(ret->text, sizeof(ret->text),
+			 "fallback: perf events with stack dumps, of %s, %s stacks",
 			 h->any_process ? "every process" : "your own processes",
 			 h->kernel_clock ? "user and kernel" : "user");
 	} else {
@@ -365,7 +395,7 @@ static void examine_machine(const struct host *h, struct checks *c)
 	check_events(h, c);
 	check_kernel_symbols(h, c);
 	check_limits(h, c);
-	check_debuginfod(c);
+	check_build(c);
 }
 
 struct patient {
@@ -482,11 +512,14 @@ const struct command command_doctor = {
 	.name = "doctor",
 	.summary = "tell what this machine allows, and how to get what it does not",
 	.usage = "[options] [TARGET...]",
-	.describe = "Looks at the kernel, the rights of this user and the settings that recording depends on. It tries "
-		    "what it can (a BPF program is loaded, a timer opened) and changes nothing.\n\n"
-		    "With a TARGET (a pid, a process's name, or a pattern of its command line) it also tells what can be "
-		    "seen of each such process: rights, symbols, debug information, unwind tables, allocator.\n\n"
-		    "The exit status is 0 when recording is possible in some way, and 1 when it is not, of this machine or of a TARGET.",
+	.describe =
+		"Looks at the kernel, the rights of this user and the settings that recording depends on. It "
+		"tries what it can (a BPF program is loaded, a timer opened) and changes nothing.\n\n"
+		"With a TARGET (a pid, a process's name, or a pattern of its command line) it also tells "
+		"what can be seen of each such process: rights, symbols, debug information, unwind tables, "
+		"allocator.\n\n"
+		"The exit status is 0 when recording is possible in some way, and 1 when it is not, of this "
+		"machine or of a TARGET.",
 	.example = "gasflame doctor\nsudo gasflame doctor reth",
 	.run = doctor_run,
 };

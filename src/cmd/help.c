@@ -16,11 +16,23 @@
 #include "base/log.h"
 #include "base/str.h"
 
-static const char *const quick_start[][2] = {
-	{ "gasflame record -d 10 NAME", "10 s of CPU time of a process, by name, pattern or pid" },
-	{ "gasflame report FILE", "who used it: the file is the one that record names" },
-	{ "gasflame doctor NAME", "what this machine and that process allow" },
+static const struct {
+	const char *command, *line, *remark;
+} quick_start[] = {
+	{ "record", "gasflame record -d 10 NAME", "10 s of CPU time of a process, by name, pattern or pid" },
+	{ "report", "gasflame report FILE", "who used it: the file is the one that record names" },
+	{ "doctor", "gasflame doctor NAME", "what this machine and that process allow" },
 };
+
+/* A build may lack some commands. */
+static bool has_command(const char *name)
+{
+	for (const struct command_group *g = command_groups; g->title; g++)
+		for (size_t i = 0; g->commands[i]; i++)
+			if (!strcmp(g->commands[i]->name, name))
+				return true;
+	return false;
+}
 
 static const char *const exit_codes[][2] = {
 	{ "0", "it was done" },
@@ -267,7 +279,8 @@ void program_help(void)
 {
 	int width = command_width();
 
-	puts("usage: gasflame [-q | -v] COMMAND ...\n\nWhere a running program's time goes: no rebuild, no restart.");
+	puts("usage: gasflame [-q | -v] COMMAND ...\n\nWhere a running program's time goes: no rebuild, no "
+	     "restart.");
 	for (const struct command_group *g = command_groups; g->title; g++) {
 		print_heading(g->title);
 		for (size_t i = 0; g->commands[i]; i++) {
@@ -277,8 +290,10 @@ void program_help(void)
 	}
 	print_heading("Quick start:");
 	for (size_t i = 0; i < ARRAY_LEN(quick_start); i++)
-		printf("  %-28s # %s\n", quick_start[i][0], quick_start[i][1]);
-	puts("\ngasflame help COMMAND, or gasflame COMMAND --help, tells more; gasflame --version, which one it is.");
+		if (has_command(quick_start[i].command))
+			printf("  %-28s # %s\n", quick_start[i].line, quick_start[i].remark);
+	puts("\ngasflame help COMMAND, or gasflame COMMAND --help, tells more; gasflame --version, which "
+	     "one it is.");
 }
 
 /* --- the manual --- */
@@ -419,7 +434,9 @@ void program_man(void)
 		}
 	buf_puts(&b, ".SH EXAMPLE\n.nf\n.RS 4\n");
 	for (size_t i = 0; i < ARRAY_LEN(quick_start); i++) {
-		roff(&b, quick_start[i][0]);
+		if (!has_command(quick_start[i].command))
+			continue;
+		roff(&b, quick_start[i].line);
 		buf_putc(&b, '\n');
 	}
 	buf_puts(&b, ".RE\n.fi\n");

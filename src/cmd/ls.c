@@ -91,11 +91,12 @@ static void print_json(const struct rows *rows)
 		buf_json(&b, r->summary.target ? r->summary.target : "");
 		buf_puts(&b, ",\"what\":");
 		buf_json(&b, r->summary.what ? r->summary.what : "");
-		buf_printf(&b, ",\"when\":\"%s\",\"start_wall_ns\":%llu,\"duration_ns\":%llu,\"samples\":%llu,"
-			   "\"bytes\":%llu,\"finished\":%s,\"recording\":%s", when, (unsigned long long)r->when_ns,
-			   (unsigned long long)r->summary.duration_ns, (unsigned long long)r->summary.samples,
-			   (unsigned long long)r->bytes, r->summary.finished ? "true" : "false",
-			   r->in_use ? "true" : "false");
+		buf_printf(&b,
+			   ",\"when\":\"%s\",\"start_wall_ns\":%llu,\"duration_ns\":%llu,\"samples\":%llu,"
+			   "\"bytes\":%llu,\"finished\":%s,\"recording\":%s",
+			   when, (unsigned long long)r->when_ns, (unsigned long long)r->summary.duration_ns,
+			   (unsigned long long)r->summary.samples, (unsigned long long)r->bytes,
+			   r->summary.finished ? "true" : "false", r->in_use ? "true" : "false");
 		if (r->problem) {
 			buf_puts(&b, ",\"problem\":");
 			buf_json(&b, r->problem);
@@ -126,13 +127,15 @@ static void fill_cells(const struct row *r, char cells[COLUMNS][512])
 	snprintf(cells[2], 512, "%s", r->summary.what);
 	command_plain(cells[1]);
 	command_plain(cells[2]);
-	snprintf(cells[4], 512, "%s", r->summary.duration_ns ? str_duration(text, r->summary.duration_ns) : "-");
+	snprintf(cells[4], 512, "%s",
+		 r->summary.duration_ns ? str_duration(text, r->summary.duration_ns) : "-");
 	snprintf(cells[5], 512, "%s", str_count(text, r->summary.samples));
 }
 
 static void print_table(const struct rows *rows)
 {
-	static const char *const titles[COLUMNS] = { "FILE", "TARGET", "WHAT", "WHEN", "DURATION", "SAMPLES", "SIZE", "" };
+	static const char *const titles[COLUMNS] = { "FILE",     "TARGET",  "WHAT", "WHEN",
+						     "DURATION", "SAMPLES", "SIZE", "" };
 	static const bool to_the_right[COLUMNS] = { [4] = true, [5] = true, [6] = true };
 	char cells[COLUMNS][512];
 	int width[COLUMNS];
@@ -167,8 +170,11 @@ static int list_path(const char *path, bool by_default, struct rows *rows)
 	int r;
 
 	if (!stat(path, &st) && S_ISREG(st.st_mode)) {
-		const struct captures_entry e = { .folder = AT_FDCWD, .name = path, .path = path,
-						  .bytes = st.st_size, .mtime_ns = st.st_mtim.tv_sec * 1000000000ULL };
+		const struct captures_entry e = { .folder = AT_FDCWD,
+						  .name = path,
+						  .path = path,
+						  .bytes = st.st_size,
+						  .mtime_ns = st.st_mtim.tv_sec * 1000000000ULL };
 
 		return add_row(rows, &e);
 	}
@@ -212,8 +218,9 @@ const struct command command_ls = {
 	.name = "ls",
 	.summary = "list captures, the newest first",
 	.usage = "[options] [FOLDER|FILE...]",
-	.describe = "Lists the captures below " CAPTURES_FOLDER "/, or below the folders that are named. One whose recorder was "
-		    "killed is marked \"unfinished\": report reads it all the same.",
+	.describe = "Lists the captures below " CAPTURES_FOLDER
+		    "/, or below the folders that are named. One whose recorder was killed is marked "
+		    "\"unfinished\": report reads it all the same.",
 	.example = "gasflame ls\ngasflame ls --json /var/lib/node/profiling",
 	.run = ls_run,
 };

@@ -59,7 +59,8 @@ static int complain(const struct command *c, const char *text)
 	return PARSED_ERROR;
 }
 
-static int unknown_name(const struct command *c, const struct option_spec *options, const char *name, size_t n)
+static int unknown_name(const struct command *c, const struct option_spec *options, const char *name,
+			size_t n)
 {
 	_cleanup_free_ char *typed = mem_strndup(name, n), *text = NULL;
 	const char *nearest = "help";
@@ -96,7 +97,8 @@ static char *describe_wanted(const struct option_spec *o)
 	switch (o->type) {
 	case OPTION_UINT:
 		if (o->max)
-			return mem_printf("%llu..%llu", (unsigned long long)o->min, (unsigned long long)o->max);
+			return mem_printf("%llu..%llu", (unsigned long long)o->min,
+					  (unsigned long long)o->max);
 		return mem_printf("a number from %llu up", (unsigned long long)o->min);
 	case OPTION_DURATION:
 		return mem_strdup("a time like 0.5, 30s, 2m or 7d");
@@ -155,7 +157,8 @@ static int set_value(const struct option_spec *o, const char *value)
 }
 
 /* typed is what the user wrote: "-F" or "--rate". */
-static int take_value(const struct command *c, const struct option_spec *o, const char *typed, const char *value)
+static int take_value(const struct command *c, const struct option_spec *o, const char *typed,
+		      const char *value)
 {
 	_cleanup_free_ char *wanted = NULL, *text = NULL;
 

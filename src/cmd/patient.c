@@ -58,7 +58,8 @@ static struct module *find_module(struct modules *all, const struct proc_mapping
 	for (size_t i = 0; i < all->list.n; i++) {
 		struct module *x = &all->list.v[i];
 
-		if (x->inode == m->inode && x->device_major == m->device_major && x->device_minor == m->device_minor)
+		if (x->inode == m->inode && x->device_major == m->device_major &&
+		    x->device_minor == m->device_minor)
 			return x;
 	}
 	return NULL;
@@ -113,7 +114,8 @@ static void read_modules(pid_t pid, const struct proc_maps *maps, struct worker 
 
 		if (!m->inode) {
 			/* [vdso] and [vsyscall] are the kernel's; the rest is made at run time. */
-			ret->anonymous += !*m->path || str_starts(m->path, "[anon") || str_starts(m->path, "[heap");
+			ret->anonymous +=
+				!*m->path || str_starts(m->path, "[anon") || str_starts(m->path, "[heap");
 			continue;
 		}
 		if (find_module(ret, m))
@@ -164,14 +166,17 @@ static bool same_namespace(pid_t pid, const char *kind)
 	return stat(path, &theirs) || (ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev);
 }
 
-static void check_process(pid_t pid, const struct proc_stat *stat, const struct proc_status *status, struct checks *c)
+static void check_process(pid_t pid, const struct proc_stat *stat, const struct proc_status *status,
+			  struct checks *c)
 {
 	_cleanup_free_ char *command = proc_command(pid);
 	char rss[32], user[64];
 
-	checks_add(c, "process", CHECK_OK, NULL, NULL, "%d %s: %.*s", pid, stat->name, 120, command ? command : "");
+	checks_add(c, "process", CHECK_OK, NULL, NULL, "%d %s: %.*s", pid, stat->name, 120,
+		   command ? command : "");
 	checks_add(c, "size", CHECK_OK, NULL, NULL, "%u thread%s, RSS %s, user %s", stat->threads,
-		   stat->threads == 1 ? "" : "s", str_bytes(rss, stat->rss_bytes), user_name(status->uid, user));
+		   stat->threads == 1 ? "" : "s", str_bytes(rss, stat->rss_bytes),
+		   user_name(status->uid, user));
 	if (!same_namespace(pid, "pid"))
 		checks_add(c, "container", CHECK_OK, NULL, NULL, "yes: pid %d inside", status->inner_pid);
 	else if (!same_namespace(pid, "mnt"))
@@ -180,8 +185,12 @@ static void check_process(pid_t pid, const struct proc_stat *stat, const struct 
 
 static bool can_sample(pid_t pid)
 {
-	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .disabled = 1,
-					.config = PERF_COUNT_SW_CPU_CLOCK, .exclude_kernel = 1, .exclude_hv = 1 };
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+					.size = sizeof(attr),
+					.disabled = 1,
+					.config = PERF_COUNT_SW_CPU_CLOCK,
+					.exclude_kernel = 1,
+					.exclude_hv = 1 };
 	_cleanup_fd_ int fd = syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd >= 0;
@@ -196,7 +205,8 @@ static bool check_rights(pid_t pid, const struct proc_status *status, const stru
 	bool sampled = can_sample(pid);
 
 	if (maps_error)
-		checks_add(c, "rights", CHECK_MISSING, how, sampled ? "samples without names or stacks" : "nothing",
+		checks_add(c, "rights", CHECK_MISSING, how,
+			   sampled ? "samples without names or stacks" : "nothing",
 			   "its maps cannot be read: %s%s", strerror(-maps_error),
 			   same_user ? " (it has more rights than you, or forbids to be dumped)" : "");
 	else if (!sampled)
@@ -217,17 +227,21 @@ static void check_program(const struct module *x, struct checks *c)
 	str_bytes(bytes, x->file_bytes);
 	str_count(count, i->symbol_count);
 	if (i->symtab)
-		checks_add(c, "symbols", CHECK_OK, NULL, NULL, "%s functions in %s (%s)", count, base_name(x->path), bytes);
+		checks_add(c, "symbols", CHECK_OK, NULL, NULL, "%s functions in %s (%s)", count,
+			   base_name(x->path), bytes);
 	else if (i->minidebug)
 		checks_add(c, "symbols", CHECK_OK, NULL, NULL, "stripped, but with .gnu_debugdata");
 	else if (*i->debuglink)
-		checks_add(c, "symbols", CHECK_LIMITED, "install its debug package, or name the file with --symbols",
+		checks_add(c, "symbols", CHECK_LIMITED,
+			   "install its debug package, or name the file with --symbols",
 			   "exported names only", "stripped; its debug file is called %s", i->debuglink);
 	else
-		checks_add(c, "symbols", CHECK_LIMITED, "a build that is not stripped, or --symbols FILE with one of the same "
-			   "build-id", "module and offset; exported names", "stripped: %s exported functions", count);
+		checks_add(c, "symbols", CHECK_LIMITED,
+			   "a build that is not stripped, or --symbols FILE with one of the same build-id",
+			   "module and offset; exported names", "stripped: %s exported functions", count);
 	if (i->debug_line || i->debug_info)
-		checks_add(c, "debug info", CHECK_OK, NULL, NULL, "lines%s", i->debug_info ? " and inlined calls" : "");
+		checks_add(c, "debug info", CHECK_OK, NULL, NULL, "lines%s",
+			   i->debug_info ? " and inlined calls" : "");
 	else
 		checks_add(c, "debug info", CHECK_LIMITED, "a build with debug = 1 (Rust) or -g (C)",
 			   "function names; no lines, no inlined calls", "none in %s", base_name(x->path));
@@ -237,7 +251,9 @@ static int by_size(const void *a, const void *b)
 {
 	const struct module *x = a, *y = b;
 
-	return x->file_bytes < y->file_bytes ? 1 : x->file_bytes > y->file_bytes ? -1 : strcmp(x->path, y->path);
+	return x->file_bytes < y->file_bytes   ? 1
+	       : x->file_bytes > y->file_bytes ? -1
+					       : strcmp(x->path, y->path);
 }
 
 static void check_tables(const struct modules *all, struct checks *c)
@@ -257,7 +273,8 @@ static void check_tables(const struct modules *all, struct checks *c)
 		unsupported += x->unsupported;
 		if (x->problem) {
 			if (unread++ < SHOWN)
-				buf_printf(&failed, "%s%s (%s)", failed.n ? ", " : "", base_name(x->path), x->problem);
+				buf_printf(&failed, "%s%s (%s)", failed.n ? ", " : "", base_name(x->path),
+					   x->problem);
 		} else if (!x->rows) {
 			if (bare++ < SHOWN)
 				buf_printf(&without, "%s%s (%s)", without.n ? ", " : "", base_name(x->path),
@@ -266,16 +283,19 @@ static void check_tables(const struct modules *all, struct checks *c)
 			read++;
 		}
 	}
-	checks_add(c, "unwind tables", read ? CHECK_OK : CHECK_MISSING, read ? NULL : "see the files that cannot be read",
+	checks_add(c, "unwind tables", read ? CHECK_OK : CHECK_MISSING,
+		   read ? NULL : "see the files that cannot be read",
 		   read ? NULL : "frame pointers, where the code keeps them",
-		   "%s rows of %zu file%s, %s, built in %s", str_count(count, rows), read, read == 1 ? "" : "s",
-		   str_bytes(size, bytes), str_duration(time, ns));
+		   "%s rows of %zu file%s, %s, built in %s", str_count(count, rows), read,
+		   read == 1 ? "" : "s", str_bytes(size, bytes), str_duration(time, ns));
 	if (unsupported)
 		checks_add(c, "odd rows", CHECK_LIMITED, NULL, "all other stacks",
-			   "%s rows cannot be said in a rule: stacks end there", str_count(count, unsupported));
+			   "%s rows cannot be said in a rule: stacks end there",
+			   str_count(count, unsupported));
 	if (bare)
-		checks_add(c, "without tables", CHECK_LIMITED, NULL, "frame pointers, where the code keeps them", "%s%s",
-			   without.data, bare > SHOWN ? ", ..." : "");
+		checks_add(c, "without tables", CHECK_LIMITED, NULL,
+			   "frame pointers, where the code keeps them", "%s%s", without.data,
+			   bare > SHOWN ? ", ..." : "");
 	if (unread)
 		checks_add(c, "unreadable", CHECK_LIMITED, NULL, "the rest", "%zu file%s: %s%s", unread,
 			   unread == 1 ? "" : "s", failed.data, unread > SHOWN ? ", ..." : "");
@@ -305,10 +325,12 @@ static void check_allocator(const struct modules *all, struct checks *c)
 	else if (libc)
 		checks_add(c, "allocator", CHECK_OK, NULL, NULL, "%s's malloc", libc);
 	else
-		checks_add(c, "allocator", CHECK_LIMITED, NULL, "CPU time: all of it", "not recognized (static, stripped?)");
+		checks_add(c, "allocator", CHECK_LIMITED, NULL, "CPU time: all of it",
+			   "not recognized (static, stripped?)");
 }
 
-static void check_jit(pid_t pid, const struct proc_status *status, const struct modules *all, struct checks *c)
+static void check_jit(pid_t pid, const struct proc_status *status, const struct modules *all,
+		      struct checks *c)
 {
 	char path[64];
 	_cleanup_fd_ int fd = -1;
@@ -318,7 +340,8 @@ static void check_jit(pid_t pid, const struct proc_status *status, const struct 
 	/* The runtime writes the map under the pid that it knows itself by. */
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", status->inner_pid);
 	if (!target_open_path(pid, path, &fd, NULL))
-		checks_add(c, "JIT code", CHECK_OK, NULL, NULL, "%zu mappings, names in %s", all->anonymous, path);
+		checks_add(c, "JIT code", CHECK_OK, NULL, NULL, "%zu mappings, names in %s", all->anonymous,
+			   path);
 	else
 		checks_add(c, "JIT code", CHECK_LIMITED, "let the runtime write it (node --perf-basic-prof, "
 			   "java -XX:+DumpPerfMapAtExit)", "frames without names, by frame pointers",

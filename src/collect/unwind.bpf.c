@@ -74,17 +74,33 @@ static __always_inline uint64_t not_above(uint64_t a, uint64_t b)
 		(position) += (step) & -take_;                                             \
 	} while (0)
 
+#define SEARCH_64(position, count, key_at, wanted)              \
+	do {                                                    \
+		SEARCH(position, count, 32, key_at, wanted);    \
+		SEARCH(position, count, 16, key_at, wanted);    \
+		SEARCH(position, count, 8, key_at, wanted);     \
+		SEARCH(position, count, 4, key_at, wanted);     \
+		SEARCH(position, count, 2, key_at, wanted);     \
+		SEARCH(position, count, 1, key_at, wanted);     \
+	} while (0)
+
+#define SEARCH_4096(position, count, key_at, wanted)            \
+	do {                                                    \
+		SEARCH(position, count, 2048, key_at, wanted);  \
+		SEARCH(position, count, 1024, key_at, wanted);  \
+		SEARCH(position, count, 512, key_at, wanted);   \
+		SEARCH(position, count, 256, key_at, wanted);   \
+		SEARCH(position, count, 128, key_at, wanted);   \
+		SEARCH(position, count, 64, key_at, wanted);    \
+		SEARCH_64(position, count, key_at, wanted);     \
+	} while (0)
+
 static __always_inline const struct shared_mapping *find_few(struct shared_process *p, uint64_t pc)
 {
 	uint64_t at = 0, count = p->count;
 
 #define KEY(i) (p->mappings[(i) & (SHARED_FEW_MAPPINGS - 1)].start)
-	SEARCH(at, count, 32, KEY, pc);
-	SEARCH(at, count, 16, KEY, pc);
-	SEARCH(at, count, 8, KEY, pc);
-	SEARCH(at, count, 4, KEY, pc);
-	SEARCH(at, count, 2, KEY, pc);
-	SEARCH(at, count, 1, KEY, pc);
+	SEARCH_64(at, count, KEY, pc);
 #undef KEY
 	return &p->mappings[at & (SHARED_FEW_MAPPINGS - 1)];
 }
@@ -94,18 +110,7 @@ static __always_inline const struct shared_mapping *find_many(struct shared_larg
 	uint64_t at = 0, count = p->count;
 
 #define KEY(i) (p->mappings[(i) & (SHARED_MANY_MAPPINGS - 1)].start)
-	SEARCH(at, count, 2048, KEY, pc);
-	SEARCH(at, count, 1024, KEY, pc);
-	SEARCH(at, count, 512, KEY, pc);
-	SEARCH(at, count, 256, KEY, pc);
-	SEARCH(at, count, 128, KEY, pc);
-	SEARCH(at, count, 64, KEY, pc);
-	SEARCH(at, count, 32, KEY, pc);
-	SEARCH(at, count, 16, KEY, pc);
-	SEARCH(at, count, 8, KEY, pc);
-	SEARCH(at, count, 4, KEY, pc);
-	SEARCH(at, count, 2, KEY, pc);
-	SEARCH(at, count, 1, KEY, pc);
+	SEARCH_4096(at, count, KEY, pc);
 #undef KEY
 	return &p->mappings[at & (SHARED_MANY_MAPPINGS - 1)];
 }
@@ -165,18 +170,7 @@ static __always_inline uint32_t find_rule(const struct shared_module *m, uint64_
 	if (!chunk || !count)
 		return 0;
 #define KEY(i) (chunk[(first + (i)) & WORD_MASK] & 0xffff)
-	SEARCH(at, count, 2048, KEY, offset);
-	SEARCH(at, count, 1024, KEY, offset);
-	SEARCH(at, count, 512, KEY, offset);
-	SEARCH(at, count, 256, KEY, offset);
-	SEARCH(at, count, 128, KEY, offset);
-	SEARCH(at, count, 64, KEY, offset);
-	SEARCH(at, count, 32, KEY, offset);
-	SEARCH(at, count, 16, KEY, offset);
-	SEARCH(at, count, 8, KEY, offset);
-	SEARCH(at, count, 4, KEY, offset);
-	SEARCH(at, count, 2, KEY, offset);
-	SEARCH(at, count, 1, KEY, offset);
+	SEARCH_4096(at, count, KEY, offset);
 #undef KEY
 	return chunk[(first + at) & WORD_MASK] >> 16;
 }

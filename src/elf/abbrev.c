@@ -9,7 +9,9 @@
 #include "elf/dwarfdef.h"
 #include "elf/dwarfint.h"
 
-enum step_kind { STEP_END, STEP_LEB, STEP_STRING, STEP_BLOCK1, STEP_BLOCK2, STEP_BLOCK4, STEP_BLOCK, STEP_INDIRECT };
+enum step_kind {
+	STEP_END, STEP_LEB, STEP_STRING, STEP_BLOCK1, STEP_BLOCK2, STEP_BLOCK4, STEP_BLOCK, STEP_INDIRECT
+};
 
 enum {
 	TABLE_ABBREVS = 1 << 20, /* a table with more is not one */
@@ -63,7 +65,8 @@ static int form_size(uint64_t form, const struct unit *u)
 	}
 }
 
-static void note_attr(struct abbrev *a, uint64_t name, uint64_t form, uint64_t at, int size, bool fixed_so_far)
+static void note_attr(struct abbrev *a, uint64_t name, uint64_t form, uint64_t at, int size,
+		      bool fixed_so_far)
 {
 	if (name == DW_AT_low_pc || name == DW_AT_ranges)
 		a->has_pc = true;
@@ -84,7 +87,7 @@ static bool read_attrs(struct abbrevs *t, struct abbrev *a, const struct unit *u
 	a->step_first = t->steps.n;
 	while (c->p < c->end) {
 		uint64_t name = cursor_uleb(c), form = cursor_uleb(c);
-		struct attr attr = { .name = MIN(name, UINT16_MAX), .form = MIN(form, UINT16_MAX) };
+		struct attr attr = { .form = MIN(form, UINT16_MAX), .slot = form_slot(name) };
 		int size;
 
 		if (form == DW_FORM_implicit_const) {
@@ -160,7 +163,8 @@ static size_t table_size(const struct abbrevs *t)
 struct abbrevs *abbrev_table(struct dwarf *d, struct dwarf_file *f, const struct unit *u)
 {
 	/* The sizes of forms depend on the unit too. */
-	uint64_t key = u->abbrev_offset << 4 | (u->address_size == 8) << 2 | (u->offset_size == 8) << 1 | (u->version <= 2);
+	uint64_t key = u->abbrev_offset << 4 | (u->address_size == 8) << 2 | (u->offset_size == 8) << 1 |
+		       (u->version <= 2);
 	struct abbrevs *t;
 
 	if (f->tables && f->tables->key == key)
@@ -189,7 +193,8 @@ const struct abbrev *abbrev_get(const struct abbrevs *t, uint64_t code)
 	return i ? &t->v.v[*i] : NULL;
 }
 
-struct abbrevs *abbrev_find_one(struct dwarf *d, const struct dwarf_file *f, const struct unit *u, uint64_t code)
+struct abbrevs *abbrev_find_one(struct dwarf *d, const struct dwarf_file *f, const struct unit *u,
+				uint64_t code)
 {
 	struct cursor c = table_cursor(f, u->abbrev_offset);
 	struct abbrevs *t = mem_alloc(sizeof(*t));

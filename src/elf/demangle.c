@@ -13,8 +13,8 @@
 
 enum {
 	NAME_LIMIT = 64 << 10,
-	/* Longer than compilers write. libiberty keeps its working space on the stack, some 100 bytes for each
-	 * of the name. */
+	/* Longer than compilers write. libiberty keeps its working space on the stack, some 100 bytes for
+	 * each of the name. */
 	MANGLED_LIMIT = 8 << 10,
 	/* With its own limit libiberty gives up on names of more than 1 KiB, which C++ has many of. */
 	LIBRARY_LIMIT = 1 << 10,
@@ -33,6 +33,8 @@ static void take_piece(const char *piece, size_t n, void *context)
 {
 	struct text *t = context;
 
+	if (!n)
+		return; /* then piece may be NULL */
 	if (n > OUTPUT_LIMIT - t->n)
 		longjmp(t->too_long, 1);
 	if (t->n + n + 1 > t->capacity) {
@@ -56,7 +58,8 @@ static bool all(const char *s, size_t n, int (*is)(int))
 static size_t suffix_length(const char *s)
 {
 	static const char *const words[] = { ".llvm", ".cold", ".isra", ".part", ".constprop", ".lto_priv",
-					     ".localalias", ".warm", ".hot", ".unlikely", ".clone", ".resolver" };
+					     ".localalias", ".warm", ".hot", ".unlikely", ".clone",
+					     ".resolver" };
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 		size_t n = strlen(words[i]);

@@ -57,9 +57,11 @@ static uint64_t text_start(const struct elf *elf)
 
 struct dwarf *dwarf_new(const struct symbols_files *files)
 {
-	struct elf *elf = files->debug && find_section(files->debug, SECTION_INFO) ? files->debug : files->main;
+	struct elf *elf = files->main;
 	struct dwarf *d;
 
+	if (files->debug && find_section(files->debug, SECTION_INFO))
+		elf = files->debug;
 	if (!find_section(elf, SECTION_INFO))
 		return NULL;
 	d = mem_alloc(sizeof(*d));
@@ -93,11 +95,11 @@ void dwarf_free(struct dwarf *d)
 /* Honest files need less than a tenth of this, however large they are. */
 static void set_budget(struct dwarf *d, size_t addresses)
 {
-	uint64_t bytes = 32 << 20;
+	uint64_t bytes = 16 << 20;
 
 	for (int i = 0; i < SECTION_COUNT; i++)
 		bytes += 8 * (d->main.sections[i].n + d->alt.sections[i].n);
-	d->work = MIN(bytes + 4096 * (uint64_t)addresses, (uint64_t)INT64_MAX);
+	d->work = MIN(bytes + 2048 * (uint64_t)addresses, (uint64_t)INT64_MAX);
 }
 
 /* Sets owner[i] to the unit (index + 1) that covers addresses[i]. */
@@ -143,10 +145,11 @@ static void emit_point(const struct emit *e, const struct point *p)
 	uint32_t line = p->has_line ? p->line : 0;
 	size_t n = 0;
 
-	for (uint32_t i = p->frame; i && n < CALLS - 1; i = e->frames->v[i - 1].parent) {
+	for (uint32_t i = p->frame, parent; i && n < CALLS - 1 && dwarf_pay(e->d, 64); i = parent) {
 		const struct frame *f = &e->frames->v[i - 1];
 		struct dwarf_name name = inline_name(e->d, &e->d->main, f->die);
 
+		parent = f->parent;
 		if (!*name.linkage && !*name.name)
 			name.name = unnamed;
 		calls[n++] = (struct symbols_call){ name.linkage, name.name, file, line };

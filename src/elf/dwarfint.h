@@ -116,7 +116,8 @@ static inline void cursor_skip_string(struct cursor *c)
 /* --- abbreviations --- */
 
 struct attr {
-	uint16_t name, form;
+	uint16_t form;
+	uint8_t slot;      /* enum attr_slot, ATTR_SLOTS = of no interest */
 	uint32_t constant; /* index into constants, for DW_FORM_implicit_const */
 };
 
@@ -231,13 +232,15 @@ struct frames {
 struct abbrevs *abbrev_table(struct dwarf *d, struct dwarf_file *f, const struct unit *u);
 const struct abbrev *abbrev_get(const struct abbrevs *t, uint64_t code);
 /* One abbreviation only, as a table of its own; for roots. NULL when there is no such code. */
-struct abbrevs *abbrev_find_one(struct dwarf *d, const struct dwarf_file *f, const struct unit *u, uint64_t code);
+struct abbrevs *abbrev_find_one(struct dwarf *d, const struct dwarf_file *f, const struct unit *u,
+				uint64_t code);
 void abbrev_free(struct abbrevs *t);
 void abbrev_free_all(struct dwarf_file *f);
 void abbrev_trim(struct dwarf_file *f); /* when no table is in use */
 void abbrev_skip(const struct abbrevs *t, const struct abbrev *a, const struct unit *u, struct cursor *c);
 
 /* form.c */
+enum attr_slot form_slot(uint64_t name);
 struct value form_read(struct cursor *c, const struct unit *u, uint64_t form, int64_t constant);
 void form_read_die(struct dwarf *d, const struct abbrevs *t, const struct abbrev *a, const struct unit *u,
 		   struct cursor *c, struct die *ret);
@@ -257,7 +260,8 @@ struct ranges_iter {
 	uint64_t base, low, high;
 	enum { RANGES_NONE, RANGES_ONE, RANGES_OLD, RANGES_NEW } kind;
 };
-void range_begin(struct ranges_iter *it, const struct dwarf_file *f, const struct unit *u, const struct die *die);
+void range_begin(struct ranges_iter *it, const struct dwarf_file *f, const struct unit *u,
+		 const struct die *die);
 bool range_next(struct dwarf *d, struct ranges_iter *it, uint64_t *low, uint64_t *high);
 
 /* unit.c */
@@ -275,7 +279,8 @@ const char *line_file(struct dwarf *d, const struct line_table *t, uint32_t file
 void line_free(struct line_table *t);
 
 /* inline.c: finds the function of each point and the calls inlined there */
-void inline_find(struct dwarf *d, const struct unit *u, struct point *points, size_t n, struct frames *frames);
+void inline_find(struct dwarf *d, const struct unit *u, struct point *points, size_t n,
+		 struct frames *frames);
 struct dwarf_name inline_name(struct dwarf *d, struct dwarf_file *f, uint64_t die);
 /* The first of the sorted points that is not below address. */
 size_t inline_lower(const struct point *points, size_t n, uint64_t address);

@@ -23,25 +23,29 @@ struct loaded {
 	bool mapped;
 };
 
-enum { SCRATCH_FROM = 1 << 20 }; /* smaller sections are not worth a mapping */
+enum {
+	SCRATCH_FROM = 1 << 20, /* smaller sections are not worth a mapping */
+	RATIO_FROM = 16 << 20,  /* larger ones must pack like debug information */
+};
 
 static bool within(const struct elf *elf, uint64_t offset, uint64_t size)
 {
 	return offset <= elf->size && size <= elf->size - offset;
 }
 
-/* A string of a string table section, "" when it has no end within it. */
-static const char *string_at(const struct elf_section *table, uint64_t offset)
+/* How many bytes of a string table can begin a string: all up to its last NUL. */
+static uint64_t string_bytes(const struct elf_section *table)
 {
-	if (!table->data || offset >= table->file_size ||
-	    !memchr(table->data + offset, 0, table->file_size - offset))
-		return "";
-	return (const char *)table->data + offset;
+	const uint8_t *nul = NULL;
+
+	if (table->data && table->file_size)
+		nul = memrchr(table->data, 0, table->file_size);
+	return nul ? nul - table->data + 1 : 0;
 }
 
 static int read_sections(struct elf *elf, const Elf64_Ehdr *eh, struct err *err)
 {
-	uint64_t count = eh->e_shnum, names = eh->e_shstrndx;
+	uint64_t count = eh->e_shnum, names = eh->e_shstrndx, good;
 	Elf64_Shdr sh;
 
 	if (!eh->e_shoff)
@@ -70,9 +74,11 @@ static int read_sections(struct elf *elf, const Elf64_Ehdr *eh, struct err *err)
 			s->file_size = sh.sh_size;
 		}
 	}
-	for (uint64_t i = 0; names < count && i < count; i++) {
+	good = names < count ? string_bytes(&elf->sections[names]) : 0;
+	for (uint64_t i = 0; i < count; i++) {
 		memcpy(&sh, elf->data + eh->e_shoff + i * sizeof(sh), sizeof(sh));
-		elf->sections[i].name = string_at(&elf->sections[names], sh.sh_name);
+		if (sh.sh_name < good)
+			elf->sections[i].name = (const char *)elf->sections[names].data + sh.sh_name;
 	}
 	return 0;
 }
@@ -281,8 +287,10 @@ bool elf_section_packed(const struct elf_section *s, uint64_t *ret_size)
 	uint32_t type;
 	size_t in_n;
 
-	/* No format packs tighter than about 1 : 1032 (deflate) with honest data. */
-	return packed_bytes(s, &type, &in, &in_n, ret_size) && *ret_size / 2048 <= in_n;
+	/* Debug information packs about 1 : 5. Deflate can do 1 : 1032 and the others more, but what is large
+	 * and packs like that is made to fill our memory. */
+	return packed_bytes(s, &type, &in, &in_n, ret_size) &&
+	       *ret_size / (*ret_size > RATIO_FROM ? 256 : 2048) <= in_n;
 }
 
 int elf_section_unpack(const struct elf_section *s, uint8_t *out, size_t out_n, struct err *err)
@@ -302,13 +310,33 @@ int elf_section_unpack(const struct elf_section *s, uint8_t *out, size_t out_n, 
 	return ok ? 0 : err_set(err, EBADMSG, "section %s does not decompress", s->name);
 }
 
+int elf_section_append(const struct elf_section *s, int fd, struct err *err)
+{
+	const uint8_t *in, *mapped;
+	uint32_t type;
+	uint64_t size;
+	size_t in_n;
+	int r;
+
+	if (!packed_bytes(s, &type, &in, &in_n, &size))
+		return err_set(err, EBADMSG, "compressed section %s is cut off", s->name);
+	if (!size)
+		return 0;
+	r = scratch_unpack(fd, type, in, in_n, size, &mapped, err);
+	if (r < 0)
+		return err_prefix(err, "section %s", s->name);
+	munmap((void *)mapped, size);
+	return 0;
+}
+
 void elf_use_scratch(struct elf *elf, int fd)
 {
 	elf->scratch = fd + 1;
 }
 
 /* Unpacks a section of size bytes. */
-static int load(struct elf *elf, const struct elf_section *s, uint64_t size, struct loaded *l, struct err *err)
+static int load(struct elf *elf, const struct elf_section *s, uint64_t size, struct loaded *l,
+		struct err *err)
 {
 	const uint8_t *in;
 	uint64_t claimed;
@@ -326,10 +354,12 @@ static int load(struct elf *elf, const struct elf_section *s, uint64_t size, str
 	if (!data)
 		return err_set(err, ENOMEM, "no memory for section %s", s->name);
 	r = elf_section_unpack(s, data, size, err);
-	if (r < 0)
+	if (r < 0) {
 		free(data);
+		return r;
+	}
 	l->data = data;
-	return r;
+	return 0;
 }
 
 int elf_section_bytes(struct elf *elf, const struct elf_section *s, uint64_t limit,

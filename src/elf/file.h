@@ -62,6 +62,8 @@ int elf_section_bytes(struct elf *elf, const struct elf_section *s, uint64_t lim
 bool elf_section_packed(const struct elf_section *s, uint64_t *ret_size);
 /* Unpacks it into memory of exactly that size (a mapped file, where it should not be anonymous). */
 int elf_section_unpack(const struct elf_section *s, uint8_t *out, size_t n, struct err *err);
+/* Unpacks it to the end of fd, from the next multiple of 4096 on. */
+int elf_section_append(const struct elf_section *s, int fd, struct err *err);
 
 /* The GNU build-id: its size (at most 20 are taken), 0 if there is none. */
 size_t elf_build_id(const struct elf *elf, uint8_t out[20]);

@@ -27,12 +27,12 @@ static const struct {
 	{ DW_AT_GNU_dwo_name, ATTR_DWO },
 };
 
-static int slot_of(uint16_t name)
+enum attr_slot form_slot(uint64_t name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(slots); i++)
 		if (slots[i].name == name)
 			return slots[i].slot;
-	return -1;
+	return ATTR_SLOTS;
 }
 
 struct value form_read(struct cursor *c, const struct unit *u, uint64_t form, int64_t constant)
@@ -118,10 +118,9 @@ void form_read_die(struct dwarf *d, const struct abbrevs *t, const struct abbrev
 		const struct attr *attr = &t->attrs.v[a->attr_first + i];
 		int64_t constant = attr->form == DW_FORM_implicit_const ? t->constants.v[attr->constant] : 0;
 		struct value v = form_read(c, u, attr->form, constant);
-		int slot = slot_of(attr->name);
 
-		if (slot >= 0)
-			ret->a[slot] = v;
+		if (attr->slot < ATTR_SLOTS)
+			ret->a[attr->slot] = v;
 	}
 }
 
@@ -136,7 +135,8 @@ static const char *string_in(const struct dwarf_section *s, uint64_t offset)
 }
 
 /* Entry index of an array of entries of size bytes that begins at base. */
-static bool indexed(const struct dwarf_section *s, uint64_t base, uint64_t index, unsigned size, uint64_t *ret)
+static bool indexed(const struct dwarf_section *s, uint64_t base, uint64_t index, unsigned size,
+		    uint64_t *ret)
 {
 	struct cursor c;
 
@@ -170,7 +170,8 @@ const char *form_string(const struct dwarf *d, const struct dwarf_file *f, const
 	case DW_FORM_GNU_strp_alt: case DW_FORM_strp_sup:
 		return d->has_alt && f == &d->main ? string_in(&d->alt.sections[SECTION_STR], v->u) : "";
 	case DW_FORM_strx: case DW_FORM_strx1: case DW_FORM_strx2: case DW_FORM_strx3: case DW_FORM_strx4:
-		if (indexed(&f->sections[SECTION_STR_OFFSETS], u->str_offsets_base, v->u, u->offset_size, &offset))
+		if (indexed(&f->sections[SECTION_STR_OFFSETS], u->str_offsets_base, v->u, u->offset_size,
+			    &offset))
 			return string_in(&f->sections[SECTION_STR], offset);
 		return "";
 	}
@@ -179,8 +180,8 @@ const char *form_string(const struct dwarf *d, const struct dwarf_file *f, const
 
 bool form_is_address(uint16_t form)
 {
-	return form == DW_FORM_addr || form == DW_FORM_addrx || (form >= DW_FORM_addrx1 && form <= DW_FORM_addrx4) ||
-	       form == DW_FORM_GNU_addr_index;
+	return form == DW_FORM_addr || form == DW_FORM_addrx || form == DW_FORM_GNU_addr_index ||
+	       (form >= DW_FORM_addrx1 && form <= DW_FORM_addrx4);
 }
 
 bool form_address(const struct dwarf_file *f, const struct unit *u, const struct value *v, uint64_t *ret)

@@ -9,7 +9,7 @@
 #include "elf/dwarfdef.h"
 #include "elf/dwarfint.h"
 
-enum { ORIGIN_HOPS = 16, FRAME_LIMIT = 1 << 22 };
+enum { ORIGIN_HOPS = 16, FRAME_LIMIT = 1 << 20 };
 
 struct walk {
 	struct dwarf *d;
@@ -64,7 +64,8 @@ static uint32_t small(const struct value *v)
 }
 
 /* Puts an inlined call onto the points that it covers. How many. */
-static size_t stack_call(struct walk *w, const struct die *die, uint64_t offset, uint64_t function, uint32_t depth)
+static size_t stack_call(struct walk *w, const struct die *die, uint64_t offset, uint64_t function,
+			 uint32_t depth)
 {
 	struct ranges_iter it;
 	uint64_t low, high;
@@ -72,7 +73,9 @@ static size_t stack_call(struct walk *w, const struct die *die, uint64_t offset,
 
 	range_begin(&it, &w->d->main, w->u, die);
 	while (range_next(w->d, &it, &low, &high)) {
-		for (size_t i = inline_lower(w->points, w->n, low); i < w->n && w->points[i].address < high; i++) {
+		size_t i = inline_lower(w->points, w->n, low);
+
+		for (; i < w->n && w->points[i].address < high; i++) {
 			struct point *p = &w->points[i];
 
 			if (!dwarf_pay(w->d, 1))
@@ -140,7 +143,7 @@ static void walk_function(struct walk *w, uint64_t function, struct cursor *c)
 			struct die die;
 
 			form_read_die(w->d, w->t, a, w->u, &at, &die);
-			/* One that says nothing of where it lies (DWARF 2 had no way to) may have children that do. */
+			/* DWARF 2 cannot say where a call in pieces lies; its children may. */
 			skip = !stack_call(w, &die, offset, function, depth) && a->has_pc;
 		} else if (a->children)
 			skip = a->tag != DW_TAG_lexical_block;
@@ -225,6 +228,7 @@ static bool read_named(struct dwarf *d, struct dwarf_file *f, uint64_t offset, c
 	if (!u)
 		return false;
 	c = unit_cursor(f, u, offset);
+	abbrev_trim(f);
 	t = abbrev_table(d, f, u);
 	a = abbrev_get(t, cursor_uleb(&c));
 	if (!a)

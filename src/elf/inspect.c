@@ -87,7 +87,8 @@ static bool see_symbol(void *context, const char *name)
 
 	for (size_t i = 0; i < ARRAY_LEN(allocator_symbols); i++)
 		if (!strcmp(name, allocator_symbols[i].symbol)) {
-			snprintf(info->allocator, sizeof(info->allocator), "%s", allocator_symbols[i].allocator);
+			snprintf(info->allocator, sizeof(info->allocator), "%s",
+				 allocator_symbols[i].allocator);
 			return false;
 		}
 	return true;

@@ -177,6 +177,7 @@ struct run {
 	size_t next;          /* first point not below last.address */
 	struct point *points;
 	size_t n, left;       /* points, and those without a line */
+	uint64_t steps;       /* not yet paid */
 };
 
 static void start_sequence(struct run *r)
@@ -197,6 +198,7 @@ static void emit_row(struct run *r, uint64_t text_start)
 		for (; r->next < r->n && r->points[r->next].address < r->row.address; r->next++) {
 			struct point *p = &r->points[r->next];
 
+			r->steps++;
 			if (p->has_line)
 				continue;
 			p->has_line = true;
@@ -271,9 +273,10 @@ void line_run(struct dwarf *d, struct line_table *t, struct point *points, size_
 			standard(t, &r, &c, op, d->text_start);
 		} else {
 			extended(t, &r, &c, d->text_start);
-			if (!dwarf_pay(d, c.p - paid))
+			if (!dwarf_pay(d, c.p - paid + r.steps))
 				return;
 			paid = c.p;
+			r.steps = 0;
 		}
 	}
 	dwarf_pay(d, c.p - paid);
@@ -296,6 +299,7 @@ const char *line_file(struct dwarf *d, const struct line_table *t, uint32_t file
 	const char *name, *dir = "";
 	const struct value *v;
 	bool absolute;
+	int n;
 
 	if (t->version < 5 && !file)
 		name = t->unit_name;
@@ -311,8 +315,10 @@ const char *line_file(struct dwarf *d, const struct line_table *t, uint32_t file
 	if (*name == '/')
 		return name;
 	absolute = *dir == '/' || !*t->comp_dir;
-	if ((size_t)snprintf(path, sizeof(path), "%s%s%s%s%s", absolute ? "" : t->comp_dir, absolute ? "" : "/",
-			     dir, *dir ? "/" : "", name) >= sizeof(path))
+	n = snprintf(path, sizeof(path), "%s%s%s%s%s", absolute ? "" : t->comp_dir, absolute ? "" : "/", dir,
+		     *dir ? "/" : "", name);
+	/* Names that overlap could make many long paths of few bytes. */
+	if (n >= PATH_LIMIT || !dwarf_pay(d, 8 * n))
 		return name;
 	return strtab_get(&d->paths, strtab_add(&d->paths, path));
 }

@@ -25,6 +25,7 @@ struct plt {
 	VEC(struct slot) slots;
 	VEC(struct plt_stub) stubs;
 	const struct elf *elf;
+	const struct elf_section *relocations; /* .rela.plt, NULL if there is none */
 	struct arena *arena;
 	plt_name_fn *name_of;
 	void *context;
@@ -54,7 +55,8 @@ static const char *symbol_name(const struct elf *elf, const struct elf_section *
 	if (s->link >= elf->section_count)
 		return NULL;
 	symbols = &elf->sections[s->link];
-	if (!symbols->data || index >= symbols->file_size / sizeof(sym) || symbols->link >= elf->section_count)
+	if (!symbols->data || index >= symbols->file_size / sizeof(sym) ||
+	    symbols->link >= elf->section_count)
 		return NULL;
 	memcpy(&sym, symbols->data + index * sizeof(sym), sizeof(sym));
 	strings = &elf->sections[symbols->link];
@@ -89,15 +91,17 @@ static void read_slots(struct plt *p, const char *section)
 static const char *find_slot(const struct plt *p, uint64_t got)
 {
 	struct slot key = { .got = got };
-	struct slot *s = p->slots.n ? bsearch(&key, p->slots.v, p->slots.n, sizeof(key), compare_slots) : NULL;
+	struct slot *s = NULL;
 
+	if (p->slots.n)
+		s = bsearch(&key, p->slots.v, p->slots.n, sizeof(key), compare_slots);
 	return s ? s->name : NULL;
 }
 
 /* The symbol of relocation number i of .rela.plt: lazy stubs of .plt push it when .plt.sec has the jumps. */
 static const char *pushed(const struct plt *p, uint32_t i)
 {
-	const struct elf_section *s = elf_section(p->elf, ".rela.plt");
+	const struct elf_section *s = p->relocations;
 	Elf64_Rela rela;
 
 	if (!s || !s->data || i >= s->file_size / sizeof(rela))
@@ -158,6 +162,7 @@ size_t plt_read(struct elf *elf, struct arena *arena, plt_name_fn *name_of, void
 	*ret = NULL;
 	if (elf->machine != EM_X86_64)
 		return 0;
+	p.relocations = elf_section(elf, ".rela.plt");
 	read_slots(&p, ".rela.plt");
 	read_slots(&p, ".rela.dyn");
 	vec_sort(&p.slots, compare_slots);

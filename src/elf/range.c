@@ -6,7 +6,8 @@
 
 static void begin_list(struct ranges_iter *it, const struct value *v)
 {
-	const struct dwarf_section *s = &it->f->sections[it->u->version >= 5 ? SECTION_RNGLISTS : SECTION_RANGES];
+	int id = it->u->version >= 5 ? SECTION_RNGLISTS : SECTION_RANGES;
+	const struct dwarf_section *s = &it->f->sections[id];
 	uint64_t offset = v->u;
 
 	if (v->form == DW_FORM_rnglistx) {
@@ -24,7 +25,8 @@ static void begin_list(struct ranges_iter *it, const struct value *v)
 	it->kind = it->u->version >= 5 ? RANGES_NEW : RANGES_OLD;
 }
 
-void range_begin(struct ranges_iter *it, const struct dwarf_file *f, const struct unit *u, const struct die *die)
+void range_begin(struct ranges_iter *it, const struct dwarf_file *f, const struct unit *u,
+		 const struct die *die)
 {
 	const struct value *high = &die->a[ATTR_HIGH_PC];
 

@@ -195,8 +195,7 @@ int worker_sandbox(int keep_fd, struct err *err)
 {
 	int r;
 
-	if (!SANITIZED)
-		reset_signals();
+	reset_signals();
 	/* A second arena would ask the system how many CPUs there are. */
 	mallopt(M_ARENA_MAX, 1);
 	r = unmap_shared(err);

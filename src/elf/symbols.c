@@ -102,9 +102,10 @@ static void got_dwarf(void *context, size_t i, struct symbols_call *calls, size_
 
 static void got_symbol(const struct resolve *r, size_t i)
 {
-	struct symbols_call call = { .linkage = symbol_at(r->s, r->wanted[r->first[i]].address), .name = "", .file = "" };
+	const char *symbol = symbol_at(r->s, r->wanted[r->first[i]].address);
+	struct symbols_call call = { .linkage = symbol, .name = "", .file = "" };
 
-	answer(r, i, &call, call.linkage ? 1 : 0);
+	answer(r, i, &call, symbol ? 1 : 0);
 }
 
 int symbols_resolve(struct symbols *s, const uint64_t *addresses, size_t n, symbols_got_fn *got,
@@ -114,7 +115,8 @@ int symbols_resolve(struct symbols *s, const uint64_t *addresses, size_t n, symb
 	_cleanup_free_ uint64_t *unique = mem_alloc(n * sizeof(*unique) + 1);
 	_cleanup_free_ size_t *first = mem_alloc((n + 1) * sizeof(*first));
 	_cleanup_free_ bool *done = mem_alloc(n + 1);
-	struct resolve r = { .s = s, .wanted = wanted, .first = first, .done = done, .got = got, .context = context };
+	struct resolve r = { .s = s, .wanted = wanted, .first = first, .done = done, .got = got,
+			     .context = context };
 	size_t count = 0;
 
 	for (size_t i = 0; i < n; i++)

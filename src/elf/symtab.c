@@ -52,7 +52,8 @@ static bool table_open(struct elf *elf, const char *section, struct table *t)
 	size_t n, strings_n;
 
 	*t = (struct table){ 0 };
-	if (!s || s->link >= elf->section_count || elf_section_bytes(elf, s, table_limit, &t->symbols, &n, NULL) ||
+	if (!s || s->link >= elf->section_count ||
+	    elf_section_bytes(elf, s, table_limit, &t->symbols, &n, NULL) ||
 	    elf_section_bytes(elf, &elf->sections[s->link], table_limit, &strings, &strings_n, NULL))
 		return false;
 	nul = strings_n ? memrchr(strings, 0, strings_n) : NULL;
@@ -88,7 +89,7 @@ static void code_ranges(const struct elf *elf, struct ranges *out)
 	for (size_t i = 0; i < elf->section_count; i++) {
 		const struct elf_section *s = &elf->sections[i];
 
-		if (s->flags & SHF_EXECINSTR && s->flags & SHF_ALLOC && s->size && s->address + s->size > s->address)
+		if (s->flags & SHF_EXECINSTR && s->flags & SHF_ALLOC && s->address + s->size > s->address)
 			vec_push(out, (struct range){ s->address, s->address + s->size });
 	}
 	vec_sort(out, compare_ranges);
@@ -173,13 +174,18 @@ static int compare_entries(const void *a, const void *b)
 	return y->rank - x->rank;
 }
 
+static bool is_mangled(const char *name)
+{
+	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+}
+
 static bool better_name(const char *a, const char *b)
 {
 	size_t ua = strspn(a, "_"), ub = strspn(b, "_");
 	size_t na, nb;
 
 	/* _Z and _R begin a mangled name, which has no underscores to lose. */
-	if (ua != ub && strncmp(a, "_Z", 2) && strncmp(b, "_Z", 2) && strncmp(a, "_R", 2) && strncmp(b, "_R", 2))
+	if (ua != ub && !is_mangled(a) && !is_mangled(b))
 		return ua < ub;
 	na = strnlen(a, NAME_LOOK);
 	nb = strnlen(b, NAME_LOOK);
@@ -274,7 +280,8 @@ struct symtab *symtab_new(const struct symbols_files *files)
 	struct symtab *t = mem_alloc(sizeof(*t));
 	size_t mini_n;
 
-	if (!add_table(t, files->main, ".symtab") && !(files->debug && add_table(t, files->debug, ".symtab"))) {
+	if (!add_table(t, files->main, ".symtab") &&
+	    !(files->debug && add_table(t, files->debug, ".symtab"))) {
 		add_table(t, files->main, ".dynsym");
 		if (!debugdata_unpack(files->main, &t->mini_data, &mini_n) &&
 		    !elf_open_memory(t->mini_data, mini_n, &t->mini, NULL))

@@ -84,11 +84,12 @@ static void take_root(struct dwarf_file *f, struct unit *u, const struct die *ro
 	u->str_offsets_base = a[ATTR_STR_OFFSETS_BASE].form ? a[ATTR_STR_OFFSETS_BASE].u :
 			      u->offset_size == 8 ? 16 : 8;
 	u->addr_base = a[ATTR_ADDR_BASE].form ? a[ATTR_ADDR_BASE].u : u->offset_size == 8 ? 16 : 8;
-	u->rnglists_base = a[ATTR_RNGLISTS_BASE].form ? a[ATTR_RNGLISTS_BASE].u : u->offset_size == 8 ? 20 : 12;
+	u->rnglists_base = a[ATTR_RNGLISTS_BASE].form ? a[ATTR_RNGLISTS_BASE].u :
+			   u->offset_size == 8 ? 20 : 12;
 	form_address(f, u, &a[ATTR_LOW_PC], &u->low_pc);
 	if (a[ATTR_STMT_LIST].form)
 		u->stmt_list = a[ATTR_STMT_LIST].u;
-	/* The functions of split DWARF are in another file: its units have lines, but would hide inlined calls. */
+	/* The functions of split DWARF are in another file: its lines alone would hide inlined calls. */
 	u->covers = !a[ATTR_DWO].form && (a[ATTR_RANGES].form || a[ATTR_HIGH_PC].form);
 }
 
@@ -108,6 +109,7 @@ void unit_read_all(struct dwarf *d, struct dwarf_file *f)
 		c.p = s->data + u.end;
 		if (!usable)
 			continue;
+		abbrev_trim(f);
 		if (u.abbrev_offset == last_abbrev)
 			abbrev_table(d, f, &u);
 		last_abbrev = u.abbrev_offset;

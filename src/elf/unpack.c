@@ -3,9 +3,9 @@
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "elf/file.h"
@@ -48,27 +48,30 @@ static uint64_t plain_size(const struct elf_section *s)
 	return elf_section_packed(s, &size) ? size : s->file_size;
 }
 
-/* Layout: header, one note segment, the sections each at a multiple of 16, their names, their headers. */
+/* Layout: header, one note segment, the sections each at a multiple of a page, their names, their headers. */
+enum { PAGE = 4096 };
+
 struct layout {
-	uint64_t names, names_size, headers, total;
+	uint64_t first, names, names_size, headers, total;
 };
 
 static uint64_t align_up(uint64_t n)
 {
-	return (n + 15) & ~15ULL;
+	return (n + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 }
 
 static struct layout plan(const struct elf *elf)
 {
-	struct layout l = { .names_size = 1 };
-	uint64_t at = align_up(sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr));
+	struct layout l = { .first = PAGE, .names_size = 1 };
+	uint64_t at = l.first;
 
 	for (size_t i = 0; i < elf->section_count; i++) {
 		const struct elf_section *s = &elf->sections[i];
 
 		l.names_size += strlen(s->name) + 1;
+		/* Sizes that a file claims could wrap around; past the limit it is refused anyway. */
 		if (wanted(s) && at <= limit_bytes)
-			at = align_up(at + plain_size(s));
+			at = align_up(at + MIN(plain_size(s), limit_bytes + 1));
 	}
 	l.names = at;
 	l.headers = align_up(at + l.names_size);
@@ -88,42 +91,71 @@ bool unpack_measure(const struct elf *elf, uint64_t *ret_bytes)
 	return packed;
 }
 
-static int write_sections(const struct elf *elf, const struct layout *l, uint8_t *out, Elf64_Phdr *note,
-			  struct err *err)
+static int put(int fd, const void *data, uint64_t n, uint64_t at, struct err *err)
 {
-	uint64_t at = align_up(sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr)), name = 1;
+	const char *p = data;
 
+	while (n) {
+		ssize_t w = pwrite(fd, p, n, at);
+
+		if (w <= 0)
+			return err_errno(err, w ? errno : EIO, "cannot write the copy of its debug information");
+		p += w;
+		at += w;
+		n -= w;
+	}
+	return 0;
+}
+
+/* One section's bytes at an offset that is the file's end. */
+static int put_section(const struct elf_section *s, int fd, uint64_t at, struct err *err)
+{
+	uint64_t size;
+
+	if (ftruncate(fd, at))
+		return err_errno(err, errno, "cannot make room for the copy of its debug information");
+	if (elf_section_packed(s, &size))
+		return elf_section_append(s, fd, err);
+	if (s->flags & SHF_COMPRESSED || !strncmp(s->name, ".zdebug_", 8))
+		return err_set(err, EBADMSG, "compressed section %s is cut off", s->name);
+	return put(fd, s->data, s->file_size, at, err);
+}
+
+static Elf64_Shdr header_of(const struct elf_section *s, bool first, uint64_t at)
+{
+	/* The first one is no section, but may hold their number: that is written anew. */
+	if (first)
+		return (Elf64_Shdr){ 0 };
+	return (Elf64_Shdr){ .sh_type = wanted(s) ? s->type : SHT_NOBITS,
+			     .sh_flags = s->flags & ~(uint64_t)SHF_COMPRESSED, .sh_addr = s->address,
+			     .sh_offset = at, .sh_size = wanted(s) ? plain_size(s) : s->size,
+			     .sh_link = s->link, .sh_info = s->info, .sh_addralign = 1,
+			     .sh_entsize = s->entry_size };
+}
+
+/* headers[] and names are filled on the way. */
+static int write_sections(const struct elf *elf, uint64_t at, int fd, Elf64_Shdr *headers, struct buf *names,
+			  Elf64_Phdr *note, struct err *err)
+{
 	for (size_t i = 0; i < elf->section_count; i++) {
 		const struct elf_section *s = &elf->sections[i];
-		uint64_t size = wanted(s) ? plain_size(s) : 0, claimed;
 		bool z = !strncmp(s->name, ".zdebug_", 8);
-		Elf64_Shdr sh = { .sh_type = wanted(s) || !i ? s->type : SHT_NOBITS, .sh_name = name,
-				  .sh_flags = s->flags & ~(uint64_t)SHF_COMPRESSED, .sh_addr = s->address,
-				  .sh_offset = at, .sh_size = wanted(s) ? size : s->size, .sh_link = s->link,
-				  .sh_info = s->info, .sh_addralign = 1, .sh_entsize = s->entry_size };
+		int r;
 
-		/* .zdebug_x becomes .debug_x */
-		out[l->names + name] = '.';
-		memcpy(out + l->names + name + z, s->name + 2 * z, strlen(s->name + 2 * z) + 1);
-		name += strlen(s->name) + 1;
-		if (wanted(s)) {
-			if (elf_section_packed(s, &claimed)) {
-				int r = elf_section_unpack(s, out + at, size, err);
-
-				if (r < 0)
-					return r;
-			} else if (s->flags & SHF_COMPRESSED || z) {
-				return err_set(err, EBADMSG, "compressed section %s is cut off", s->name);
-			} else {
-				memcpy(out + at, s->data, size);
-			}
-			if (s->type == SHT_NOTE)
-				*note = (Elf64_Phdr){ .p_type = PT_NOTE, .p_flags = PF_R, .p_offset = at,
-						      .p_vaddr = s->address, .p_filesz = size,
-						      .p_memsz = size, .p_align = 4 };
-			at = align_up(at + size);
-		}
-		memcpy(out + l->headers + i * sizeof(sh), &sh, sizeof(sh));
+		headers[i] = header_of(s, !i, at);
+		headers[i].sh_name = names->n;
+		buf_puts(names, z ? "." : "");
+		buf_add(names, s->name + 2 * z, strlen(s->name + 2 * z) + 1);
+		if (!i || !wanted(s))
+			continue;
+		r = put_section(s, fd, at, err);
+		if (r < 0)
+			return r;
+		if (s->type == SHT_NOTE)
+			*note = (Elf64_Phdr){ .p_type = PT_NOTE, .p_flags = PF_R, .p_offset = at,
+					      .p_vaddr = s->address, .p_filesz = s->file_size,
+					      .p_memsz = s->file_size, .p_align = 4 };
+		at = align_up(at + plain_size(s));
 	}
 	return 0;
 }
@@ -132,28 +164,32 @@ int unpack_write(const struct elf *elf, int fd, struct err *err)
 {
 	struct layout l = plan(elf);
 	Elf64_Phdr note = { .p_type = PT_NULL };
-	Elf64_Shdr names = { .sh_type = SHT_STRTAB, .sh_offset = l.names, .sh_size = l.names_size };
 	Elf64_Ehdr eh = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
 			  .e_type = elf->type, .e_machine = elf->machine, .e_version = EV_CURRENT,
 			  .e_entry = elf->entry, .e_phoff = sizeof(eh), .e_shoff = l.headers,
 			  .e_ehsize = sizeof(eh), .e_phentsize = sizeof(note), .e_phnum = 1,
-			  .e_shentsize = sizeof(names), .e_shnum = elf->section_count + 1,
+			  .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = elf->section_count + 1,
 			  .e_shstrndx = elf->section_count };
-	uint8_t *out;
+	_cleanup_free_ Elf64_Shdr *headers = NULL;
+	struct buf names = { 0 };
 	int r;
 
-	if (l.total > limit_bytes || elf->section_count + 1 >= SHN_LORESERVE)
+	if (l.total > limit_bytes || !elf->section_count || elf->section_count + 1 >= SHN_LORESERVE)
 		return err_set(err, EFBIG, "its debug information would take %llu bytes",
 			       (unsigned long long)l.total);
-	if (ftruncate(fd, l.total))
-		return err_errno(err, errno, "cannot make room for its debug information");
-	out = mmap(NULL, l.total, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (out == MAP_FAILED)
-		return err_errno(err, errno, "cannot map the copy of its debug information");
-	r = write_sections(elf, &l, out, &note, err);
-	memcpy(out + l.headers + elf->section_count * sizeof(names), &names, sizeof(names));
-	memcpy(out, &eh, sizeof(eh));
-	memcpy(out + sizeof(eh), &note, sizeof(note));
-	munmap(out, l.total);
+	headers = mem_alloc((elf->section_count + 1) * sizeof(*headers));
+	buf_add(&names, "", 1);
+	r = write_sections(elf, l.first, fd, headers, &names, &note, err);
+	headers[elf->section_count] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = l.names,
+						    .sh_size = names.n };
+	if (!r)
+		r = put(fd, names.data, names.n, l.names, err);
+	if (!r)
+		r = put(fd, headers, (elf->section_count + 1) * sizeof(*headers), l.headers, err);
+	if (!r)
+		r = put(fd, &note, sizeof(note), sizeof(eh), err);
+	if (!r)
+		r = put(fd, &eh, sizeof(eh), 0, err);
+	buf_done(&names);
 	return r;
 }

@@ -51,6 +51,7 @@ enum statement {
 	PUT_STACK,
 	PUT_SAMPLE,
 	PUT_COUNTER,
+	COMMIT,
 	STATEMENTS,
 };
 
@@ -68,6 +69,7 @@ static const char *const statement_sql[STATEMENTS] = {
 	[PUT_STACK] = "insert or replace into stack values (?,?,?)",
 	[PUT_SAMPLE] = "insert into sample values (?,?,?,?,?)",
 	[PUT_COUNTER] = "insert or replace into counter values (?,?)",
+	[COMMIT] = "commit",
 };
 
 /* How much of each append-only table is in the file. */
@@ -132,12 +134,25 @@ static sqlite3_stmt *begin(struct capture *c, enum statement which)
 	return c->statements[which];
 }
 
+/* A statement that failed is not reset before give_up(): that would lose the system's errno. */
 static int run(struct capture *c, sqlite3_stmt *s)
 {
-	if (!c->begun)
+	errno = 0;
+	if (!c->begun || sqlite3_step(s) != SQLITE_DONE)
 		return -1;
-	sqlite3_step(s);
-	return sqlite3_reset(s) == SQLITE_OK ? 0 : -1;
+	sqlite3_reset(s);
+	return 0;
+}
+
+static int give_up(struct capture *c, struct err *err)
+{
+	int r = capturefile_fail(c->db, err, "cannot write %s", c->path);
+
+	for (int i = 0; i < STATEMENTS; i++)
+		sqlite3_reset(c->statements[i]);
+	if (!sqlite3_get_autocommit(c->db))
+		sqlite3_exec(c->db, "rollback", NULL, NULL, NULL);
+	return r;
 }
 
 static int put_meta_int(struct capture *c, const char *key, uint64_t value)
@@ -477,13 +492,10 @@ int capture_flush(struct capture *c, struct profile *p, struct err *err)
 	r = r ?: put_samples(c, p);
 	r = r ?: put_counters(c, p);
 	if (!r && c->begun)
-		r = sqlite3_exec(c->db, "commit", NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
+		r = run(c, c->statements[COMMIT]);
 	if (r) {
-		r = capturefile_fail(c->db, err, "cannot write %s", c->path);
-		if (!sqlite3_get_autocommit(c->db))
-			sqlite3_exec(c->db, "rollback", NULL, NULL, NULL);
 		c->periods.n = c->saved.events;
-		return r;
+		return give_up(c, err);
 	}
 	remember(c, p, &facts);
 	return 0;
@@ -692,13 +704,8 @@ static int replace_symbols(struct capture *c, const struct profile *p, struct er
 	r = r ?: put_modules(c, p);
 	r = r ?: put_functions(c, p);
 	r = r ?: put_lines(c, p);
-	r = r ?: sqlite3_exec(c->db, "commit", NULL, NULL, NULL);
-	if (!r)
-		return 0;
-	r = capturefile_fail(c->db, err, "cannot write %s", c->path);
-	if (!sqlite3_get_autocommit(c->db))
-		sqlite3_exec(c->db, "rollback", NULL, NULL, NULL);
-	return r;
+	r = r ?: run(c, c->statements[COMMIT]);
+	return r ? give_up(c, err) : 0;
 }
 
 int capture_save_symbols(const char *path, const struct profile *p, struct err *err)

@@ -21,9 +21,10 @@
 /* A recorder begins its journal anew every few seconds at most: a second try is nearly always enough. */
 #define COPY_TRIES 5
 
+/* SQLite does not keep the system's errno when a commit fails; the C library still has it then. */
 static int errno_of(sqlite3 *db, int code)
 {
-	int system = sqlite3_system_errno(db);
+	int last = errno, system = sqlite3_system_errno(db) ?: last;
 
 	switch (code & 0xff) {
 	case SQLITE_FULL:
@@ -55,7 +56,7 @@ static int errno_of(sqlite3 *db, int code)
 
 int capturefile_fail(sqlite3 *db, struct err *err, const char *doing, ...)
 {
-	int result = sqlite3_extended_errcode(db), code = errno_of(db, result);
+	int code = errno_of(db, sqlite3_extended_errcode(db));
 	char text[400];
 	va_list ap;
 

@@ -198,8 +198,9 @@ void host_probe(struct host *ret)
 	ret->kptr_restrict = read_number("/proc/sys/kernel/kptr_restrict", 0);
 	ret->kernel_symbols = kernel_symbols_visible();
 	ret->capabilities = effective_capabilities();
-	ret->memlock_bytes = getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX
-												   : limit.rlim_cur;
+	ret->memlock_bytes = getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY
+				     ? UINT64_MAX
+				     : limit.rlim_cur;
 	ret->perf_mlock_bytes = read_number("/proc/sys/kernel/perf_event_mlock_kb", 516) * 1024;
 	ret->pmu = event_opens(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0, -1, false);
 	ret->software_clock = event_opens(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 0, -1, false);

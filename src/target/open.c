@@ -147,11 +147,14 @@ static int explain(struct err *err, int code, pid_t pid, const char *path)
 		return err_set(err, code, "process %d is gone", pid);
 	case EACCES:
 	case EPERM:
-		return err_set(err, code, "no permission to read %s of process %d: run as root or as its user",
-			       path, pid);
+		return err_set(err, code,
+			       "no permission to read %s of process %d: run as root or as its user", path,
+			       pid);
 	case ESTALE:
-		return err_set(err, code, "%s was replaced after process %d mapped it, and the mapped file "
-			       "cannot be reached (CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN allows it)", path, pid);
+		return err_set(err, code,
+			       "%s was replaced after process %d mapped it, and the mapped file cannot be "
+			       "reached (CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN allows it)",
+			       path, pid);
 	default:
 		return err_errno(err, code, "cannot open %s of process %d", path, pid);
 	}
@@ -203,7 +206,8 @@ int target_open_mapping(pid_t pid, const struct proc_mapping *m, int *ret_fd, st
 	int r;
 
 	if (!m->inode)
-		return err_set(err, ENOENT, "there is no file behind %s", *m->path ? m->path : "anonymous memory");
+		return err_set(err, ENOENT, "there is no file behind %s",
+			       *m->path ? m->path : "anonymous memory");
 	r = open_map_file(pid, m, ret_fd);
 	if (!r)
 		return 0;

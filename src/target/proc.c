@@ -315,7 +315,8 @@ static int read_stat(const char *path, struct proc_stat *ret)
 	ret->name[n] = 0;
 	/* Fields 3 to 24 of proc(5). */
 	if (sscanf(close + 1,
-		   " %c %d %*d %*d %*d %*d %*u %llu %*u %llu %*u %llu %llu %*d %*d %*d %*d %ld %*d %llu %*u %ld",
+		   " %c %d %*d %*d %*d %*d %*u %llu %*u %llu %*u %llu %llu %*d %*d %*d %*d %ld %*d %llu %*u "
+		   "%ld",
 		   &ret->state, &ret->parent, &minor, &major, &user, &system, &threads, &start, &rss) != 9)
 		return -EINVAL;
 	ret->cpu_ns = (uint64_t)(user + system) * (1000000000 / (hz > 0 ? hz : 100));

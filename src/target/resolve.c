@@ -163,7 +163,8 @@ static int not_found(const struct candidates *all, const char *name, struct err 
 
 		snprintf(text + used, sizeof(text) - used, "%s%s", i ? ", " : "; there is ", best[i].name);
 	}
-	return err_set(err, ESRCH, "no process is named %s, and none has it in its command line%s", name, text);
+	return err_set(err, ESRCH, "no process is named %s, and none has it in its command line%s", name,
+		       text);
 }
 
 static int resolve_pid(const char *name, struct proc_ids *ret, struct err *err)
@@ -191,7 +192,8 @@ static int resolve_pid(const char *name, struct proc_ids *ret, struct err *err)
 	return 0;
 }
 
-static int match_pattern(const struct candidates *all, const char *name, struct proc_ids *ret, struct err *err)
+static int match_pattern(const struct candidates *all, const char *name, struct proc_ids *ret,
+			 struct err *err)
 {
 	char why[128];
 	regex_t re;

@@ -15,7 +15,7 @@
 #include "profile/profile.h"
 
 /* A folder of this run's own, and a path in it. Each test uses its own names. */
-static char folder[] = "/tmp/gasflame-test-XXXXXX";
+static char folder[] = "/tmp/gasflame-profiles-XXXXXX";
 static inline char *in_folder(const char *name)
 {
 	return mem_printf("%s/%s", folder, name);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sqlite3.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -148,12 +149,9 @@ static void many_flushes_are_one_recording(void **state)
 static void samples_on_disk_can_be_dropped(void **state)
 {
 	_cleanup_free_ char *path = in_folder("dropped");
-	_cleanup_(profile_freep) struct profile *p = make_profile(&small), *whole = make_profile(&small), *q = NULL;
+	_cleanup_(profile_freep) struct profile *p = make_profile(&small), *whole = profile_new(), *q = NULL;
 	struct capture *c;
 
-	random_state = 1;
-	profile_free(whole);
-	whole = profile_new();
 	assert_int_equal(profile_merge(whole, p, NULL), 0);
 	assert_int_equal(capture_create(path, &c, NULL), 0);
 	p->samples.n = 100;
@@ -318,14 +316,17 @@ static void record_for_ever(const char *path)
 	}
 }
 
-static void kill_recorder(const char *path, unsigned after_us)
+/* Kills it so long after its log has so many bytes. */
+static void kill_recorder(const char *path, off_t bytes, unsigned after_us)
 {
+	_cleanup_free_ char *wal = mem_printf("%s-wal", path);
+	struct stat st = { 0 };
 	pid_t child = fork();
 
 	assert_true(child >= 0);
 	if (!child)
 		record_for_ever(path);
-	for (int i = 0; i < 5000 && !beside(path, "-wal"); i++)
+	for (int i = 0; i < 10000 && (stat(wal, &st) < 0 || st.st_size < bytes); i++)
 		usleep(1000);
 	usleep(after_us);
 	kill(child, SIGKILL);
@@ -339,7 +340,7 @@ static void a_killed_recorder_leaves_a_capture(void **state)
 		_cleanup_(profile_freep) struct profile *p = NULL;
 		uint64_t flushes;
 
-		kill_recorder(path, i * 7000 + random_below(5000));
+		kill_recorder(path, 0, i * 7000 + random_below(5000));
 		p = load(path);
 		assert_sound(p);
 		assert_false(p->finished);
@@ -359,7 +360,7 @@ static void a_read_only_folder_is_enough(void **state)
 	int status = -1;
 
 	assert_int_equal(mkdir(inner, 0755), 0);
-	kill_recorder(path, 20000);
+	kill_recorder(path, 300000, 0);
 	assert_true(stat(path, &before[0]) == 0 && stat(wal, &before[1]) == 0);
 	assert_true(chmod(inner, 0555) == 0 && chmod(folder, 0755) == 0);
 	assert_true(mkdir(tmp, 0700) == 0 && chmod(tmp, 01777) == 0);
@@ -480,6 +481,36 @@ static void a_disk_that_has_room_again_goes_on(void **state)
 	assert_int_equal(umount(inner), 0);
 }
 
+/* A limit on the size of files is as good as a full disk, and says what it is. */
+static void a_size_limit_keeps_what_was_written(void **state)
+{
+	_cleanup_free_ char *path = in_folder("limit");
+	_cleanup_(profile_freep) struct profile *q = NULL;
+	int status = -1;
+
+	if (fork() == 0) {
+		struct profile *p = make_profile(&small);
+		struct rlimit limit = { 400000, 400000 };
+		struct capture *c;
+		int r;
+
+		signal(SIGXFSZ, SIG_IGN);
+		if (setrlimit(RLIMIT_FSIZE, &limit) < 0 || capture_create(path, &c, NULL) < 0 ||
+		    capture_flush(c, p, NULL) < 0)
+			_exit(2);
+		for (int k = 0; k < 50000; k++)
+			profile_add_sample(p, &(struct profile_sample){ .time_ns = k, .value = 5 });
+		r = capture_flush(c, p, NULL);
+		capture_close(c, NULL);
+		_exit(r == -EFBIG ? 0 : -r);
+	}
+	wait(&status);
+	assert_int_equal(status, 0);
+	q = load(path);
+	assert_int_equal(q->samples.n, small.samples);
+	assert_sound(q);
+}
+
 /* --- damage --- */
 
 /* Whatever comes out is an error with a sentence, or a sound profile. */
@@ -526,7 +557,7 @@ static void damaged_files_do_no_harm(void **state)
 	}
 	/* The journal of a recorder that died. */
 	free(data);
-	kill_recorder(path, 5000);
+	kill_recorder(path, 300000, 0);
 	_cleanup_free_ char *wal = mem_printf("%s-wal", path);
 	assert_int_equal(fd_read_path(wal, 64 << 20, &data, &n), 0);
 	n = MIN(n, (size_t)1 << 19);
@@ -621,6 +652,7 @@ int main(void)
 		cmocka_unit_test(a_live_recording_can_be_read),
 		cmocka_unit_test(a_full_disk_keeps_what_was_written),
 		cmocka_unit_test(a_disk_that_has_room_again_goes_on),
+		cmocka_unit_test(a_size_limit_keeps_what_was_written),
 		cmocka_unit_test(damaged_files_do_no_harm),
 		cmocka_unit_test(rows_that_make_no_sense_are_dropped),
 		cmocka_unit_test(tables_must_be_tables),

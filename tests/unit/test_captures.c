@@ -51,7 +51,8 @@ static void make_file(const char *path, const char *text)
 
 static void make_old(const char *path, unsigned days)
 {
-	struct timespec t[2] = { { .tv_sec = time(NULL) - days * 86400 }, { .tv_sec = time(NULL) - days * 86400 } };
+	struct timespec t[2] = { { .tv_sec = time(NULL) - days * 86400 },
+				 { .tv_sec = time(NULL) - days * 86400 } };
 
 	assert_int_equal(utimensat(AT_FDCWD, path, t, AT_SYMLINK_NOFOLLOW), 0);
 }
@@ -98,7 +99,8 @@ static void make_tree(void)
 	make_capture("profiling/new/cpu-3.gasflame", "new", 1800000000, true);
 	make_capture("profiling/mixed/renamed.db", "renamed", 1500000000, true);
 	make_file("profiling/mixed/renamed.svg", "somebody's drawing");
-	make_file("profiling/mixed/notes.gasflame", "not a capture, and long enough to hold the header of a database file.....");
+	make_file("profiling/mixed/notes.gasflame",
+		  "not a capture, and long enough to hold the header of a database file.....");
 	make_file("profiling/mixed/empty.gasflame", "");
 	make_capture("outside/cpu-4.gasflame", "outside", 1500000000, true);
 	assert_int_equal(symlink("../outside", "profiling/link"), 0);
@@ -130,7 +132,8 @@ static void ls_tells_what_there_is(void **state)
 	assert_non_null(strstr(lines[2], "2.00 s"));
 	assert_null(strstr(lines[2], "unfinished"));
 	assert_int_equal(run(&command_ls, "ls --json outside profiling/new"), EXIT_OK);
-	assert_non_null(strstr(caught, "{\"file\":\"outside/cpu-4.gasflame\",\"target\":\"outside\",\"what\":\"cpu\""));
+	assert_non_null(strstr(
+		caught, "{\"file\":\"outside/cpu-4.gasflame\",\"target\":\"outside\",\"what\":\"cpu\""));
 	assert_non_null(strstr(caught, "\"duration_ns\":2000000000"));
 	assert_int_equal(run(&command_ls, "ls no-such-folder"), EXIT_ERROR);
 	assert_int_equal(run(&command_ls, "ls profiling/new/cpu-3.gasflame"), EXIT_OK);
@@ -240,8 +243,10 @@ int main(void)
 {
 	/* In this order: each leaves the tree to the next. */
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ls_tells_what_there_is), cmocka_unit_test(clean_wants_to_be_told),
-		cmocka_unit_test(a_dry_run_removes_nothing), cmocka_unit_test(clean_removes_the_old_and_no_more),
+		cmocka_unit_test(ls_tells_what_there_is),
+		cmocka_unit_test(clean_wants_to_be_told),
+		cmocka_unit_test(a_dry_run_removes_nothing),
+		cmocka_unit_test(clean_removes_the_old_and_no_more),
 		cmocka_unit_test(journals_and_recordings),
 	};
 

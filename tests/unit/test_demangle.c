@@ -14,7 +14,7 @@ static void check(const char *linkage, const char *plain, const char *kept)
 
 static void rust_loses_its_hashes(void **state)
 {
-	check("_ZN4core3ptr42drop_in_place$LT$std..io..error..Error$GT$17h7484876c1035bb5aE.llvm.18227128036572092838",
+	check("_ZN4core3ptr42drop_in_place$LT$std..io..error..Error$GT$17h7484876c1035bb5aE.llvm.182271",
 	      "core::ptr::drop_in_place<std::io::error::Error>",
 	      "core::ptr::drop_in_place<std::io::error::Error>::h7484876c1035bb5a");
 	check("_RNvNtCslNYArtu3iFV_5alloc5alloc7dealloc", "alloc::alloc::dealloc",

@@ -47,7 +47,9 @@ static int parse(struct values *v, int fd, const char *line)
 	int argc = 0, saved = dup(fd);
 	long n;
 
-	*v = (struct values){ .rate = 999, .duration = 60000000000, .overhead = 1, .format = "svg", .argv = argv };
+	*v = (struct values){
+		.rate = 999, .duration = 60000000000, .overhead = 1, .format = "svg", .argv = argv
+	};
 	snprintf(words, sizeof(words), "%s", line);
 	for (char *w = strtok(words, " "); w; w = strtok(NULL, " "))
 		argv[argc++] = strcmp(w, "''") ? w : "";
@@ -72,7 +74,8 @@ static void every_form_of_an_option(void **state)
 {
 	struct values v;
 
-	assert_int_equal(parse(&v, 2, "try -F 49 -d30s -la -o x --size=8G --max-overhead 0.5% --format text"), 0);
+	assert_int_equal(parse(&v, 2, "try -F 49 -d30s -la -o x --size=8G --max-overhead 0.5% --format text"),
+			 0);
 	assert_int_equal(v.rate, 49);
 	assert_int_equal(v.duration, 30000000000);
 	assert_true(v.loud && v.all);
@@ -164,7 +167,8 @@ static void help_comes_from_the_table(void **state)
 	parse(&v, 1, "try --help");
 	assert_int_equal(v.first, -1);
 	assert_non_null(strstr(caught, "usage: gasflame try [options] FILE...\n"));
-	assert_non_null(strstr(caught, "  -F, --rate HZ           samples a second (1..20000, default 999)\n"));
+	assert_non_null(
+		strstr(caught, "  -F, --rate HZ           samples a second (1..20000, default 999)\n"));
 	assert_non_null(strstr(caught, "how long (default 60s)"));
 	assert_non_null(strstr(caught, "own cost (default 1%)"));
 	assert_non_null(strstr(caught, "of what kind (folded|svg|text, default svg)"));
@@ -204,9 +208,12 @@ static void near_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_form_of_an_option), cmocka_unit_test(defaults_stay),
-		cmocka_unit_test(operands_are_moved_behind), cmocka_unit_test(errors_say_what_is_wanted),
-		cmocka_unit_test(help_comes_from_the_table), cmocka_unit_test(the_manual_comes_from_the_table),
+		cmocka_unit_test(every_form_of_an_option),
+		cmocka_unit_test(defaults_stay),
+		cmocka_unit_test(operands_are_moved_behind),
+		cmocka_unit_test(errors_say_what_is_wanted),
+		cmocka_unit_test(help_comes_from_the_table),
+		cmocka_unit_test(the_manual_comes_from_the_table),
 		cmocka_unit_test(near_words),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,8 @@ static void maps_lines_are_read(void **state)
 		"55d0c0a00000-55d0c0a21000 r-xp 00002000 fd:01 1234567                    /usr/bin/a b  c\n"
 		"7f0000000000-7f0000001000 rw-p 00000000 00:00 0 \n"
 		"7f0000002000-7f0000003000 r-xp 00000000 00:00 0                          [vdso]\n"
-		"7f0000004000-7f0000005000 r--s 00001000 00:2e 18446744073709551615       /x\\012y (deleted)\n"
+		"7f0000004000-7f0000005000 r--s 00001000 00:2e 18446744073709551615       /x\\012y "
+		"(deleted)\n"
 		"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]";
 	struct proc_maps m;
 
@@ -98,7 +99,8 @@ static void many_mappings(void **state)
 	for (size_t i = 0; i < m.list.n; i++) {
 		assert_true(m.list.v[i].start >= last);
 		last = m.list.v[i].end;
-		inside += m.list.v[i].start >= (uintptr_t)p && m.list.v[i].end <= (uintptr_t)p + 2 * COUNT * page;
+		inside += m.list.v[i].start >= (uintptr_t)p &&
+			  m.list.v[i].end <= (uintptr_t)p + 2 * COUNT * page;
 	}
 	assert_in_range(inside, 2 * COUNT - 1, 2 * COUNT);
 	proc_maps_done(&m);
@@ -115,8 +117,9 @@ static void a_hundred_thousand_lines(void **state)
 	uint64_t start;
 
 	for (uint64_t i = 0; i < 100000; i++)
-		buf_printf(&b, "%llx-%llx r-xp 00000000 fd:01 %llu   /opt/lib%llu.so\n", (unsigned long long)(i << 16),
-			   (unsigned long long)((i + 1) << 16), (unsigned long long)i, (unsigned long long)i);
+		buf_printf(&b, "%llx-%llx r-xp 00000000 fd:01 %llu   /opt/lib%llu.so\n",
+			   (unsigned long long)(i << 16), (unsigned long long)((i + 1) << 16),
+			   (unsigned long long)i, (unsigned long long)i);
 	start = clock_mono_ns();
 	assert_int_equal(proc_maps_parse(b.data, b.n, &m), 0);
 	assert_int_equal(m.list.n, 100000);

@@ -6,10 +6,11 @@
 
 static size_t occurrences(const char *text, const char *what)
 {
-	size_t n = 0;
+	size_t n = 0, length = strlen(what);
 
-	for (; (text = strstr(text, what)); text += strlen(what))
-		n++;
+	/* Not strstr(): sanitizers make it look at all of the text each time. */
+	for (; *text; text++)
+		n += *text == *what && !strncmp(text, what, length);
 	return n;
 }
 
@@ -46,7 +47,8 @@ static void well_formed(struct buf *b, size_t frames)
 	assert_int_equal(occurrences(b->data, "<title>"), frames);
 	assert_int_equal(occurrences(b->data, "<text"), occurrences(b->data, "</text>"));
 	for (const char *s = b->data; *s; s++)
-		assert_true((unsigned char)*s >= 0x20 || *s == '\n');
+		if ((unsigned char)*s < 0x20 && *s != '\n')
+			fail_msg("a control character in the picture");
 }
 
 static void hostile_names_are_text(void **state)

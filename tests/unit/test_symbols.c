@@ -96,7 +96,8 @@ struct made {
 	struct elf *elf;
 };
 
-static void add_symbol(struct made *m, const char *name, unsigned type, unsigned bind, uint64_t address, uint64_t size)
+static void add_symbol(struct made *m, const char *name, unsigned type, unsigned bind, uint64_t address,
+		       uint64_t size)
 {
 	Elf64_Sym sym = { .st_name = m->strings.n, .st_info = ELF64_ST_INFO(bind, type), .st_shndx = 1,
 			  .st_value = address, .st_size = size };
@@ -117,7 +118,7 @@ static void start_made(struct made *m)
 static void finish_made(struct made *m)
 {
 	static const char names[] = "\0.text\0.symtab\0.strtab";
-	Elf64_Ehdr eh = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+	Elf64_Ehdr eh = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
 			  .e_type = ET_DYN, .e_machine = EM_X86_64, .e_ehsize = sizeof(eh), .e_shnum = 5,
 			  .e_shentsize = sizeof(Elf64_Shdr), .e_shstrndx = 4, .e_shoff = sizeof(eh) };
 	uint64_t at = sizeof(eh) + 5 * sizeof(Elf64_Shdr);
@@ -126,8 +127,10 @@ static void finish_made(struct made *m)
 			.sh_addr = 0x1000, .sh_size = 0x1000 },
 		[2] = { .sh_name = 7, .sh_type = SHT_SYMTAB, .sh_link = 3, .sh_offset = at,
 			.sh_size = m->symbols.n, .sh_entsize = sizeof(Elf64_Sym) },
-		[3] = { .sh_name = 15, .sh_type = SHT_STRTAB, .sh_offset = at + m->symbols.n, .sh_size = m->strings.n },
-		[4] = { .sh_type = SHT_STRTAB, .sh_offset = at + m->symbols.n + m->strings.n, .sh_size = sizeof(names) },
+		[3] = { .sh_name = 15, .sh_type = SHT_STRTAB, .sh_offset = at + m->symbols.n,
+			.sh_size = m->strings.n },
+		[4] = { .sh_type = SHT_STRTAB, .sh_offset = at + m->symbols.n + m->strings.n,
+			.sh_size = sizeof(names) },
 	};
 
 	buf_add(&m->file, &eh, sizeof(eh));
@@ -286,8 +289,8 @@ static void minidebuginfo_adds_to_dynsym(void **state)
 
 static void every_version_of_dwarf(void **state)
 {
-	static const char *const gcc[] = { "dwarf/gcc2", "dwarf/gcc3", "dwarf/gcc4", "dwarf/gcc5", "dwarf/gcc64",
-					   "dwarf/zlib", "dwarf/zdebug", "dwarf/zstd" };
+	static const char *const gcc[] = { "dwarf/gcc2", "dwarf/gcc3", "dwarf/gcc4", "dwarf/gcc5",
+					   "dwarf/gcc64", "dwarf/zlib", "dwarf/zdebug", "dwarf/zstd" };
 	static const char *const clang[] = { "dwarf/clang4", "dwarf/clang5" };
 
 	for (size_t i = 0; i < ARRAY_LEN(gcc); i++) {
@@ -308,7 +311,8 @@ static void rust_in_modules(void **state)
 {
 	check_corpus("dwarf/rust", 0x227,
 		     "_RNvMs7_NtCsgEmfK2I1SDS_4core3numy12wrapping_mul /src/generic.rs:0 < "
-		     "_ZN7generic6shapes5twice17h8363654e39fdce4dE /src/generic.rs:18 < measure /src/generic.rs:27");
+		     "_ZN7generic6shapes5twice17h8363654e39fdce4dE /src/generic.rs:18 < "
+		     "measure /src/generic.rs:27");
 }
 
 static void names_from_the_dwz_file(void **state)
@@ -339,7 +343,8 @@ static void separate_debug_file(void **state)
 }
 
 /* The same bytes come back, and they are a mapping of the file. */
-static void check_scratch(uint32_t type, const uint8_t *packed, size_t n, const uint8_t *plain, size_t plain_n)
+static void check_scratch(uint32_t type, const uint8_t *packed, size_t n, const uint8_t *plain,
+			  size_t plain_n)
 {
 	char path[] = "/tmp/gasflame-test-XXXXXX";
 	_cleanup_fd_ int fd = mkstemp(path);
@@ -380,7 +385,8 @@ static void large_sections_go_to_the_scratch_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gaps_belong_to_nobody), cmocka_unit_test(symbols_without_size_reach_the_next),
+		cmocka_unit_test(gaps_belong_to_nobody),
+		cmocka_unit_test(symbols_without_size_reach_the_next),
 		cmocka_unit_test(the_best_alias_is_taken), cmocka_unit_test(functions_in_functions),
 		cmocka_unit_test(strings_without_an_end), cmocka_unit_test(every_place_is_answered_once),
 		cmocka_unit_test(plt_stubs_have_names), cmocka_unit_test(minidebuginfo_adds_to_dynsym),

@@ -108,8 +108,10 @@ static void expect_none(const char *name, int code, const char *text)
 
 static void names_become_processes(void **state)
 {
-	_cleanup_free_ char *name = mem_printf("gf%d-sleeper-of-a-long-name", getpid()), *path = make_sleeper(name);
-	_cleanup_free_ char *kept = mem_strndup(name, 15), *wrong = mem_printf("%.*se", (int)strlen(name) - 2, name);
+	_cleanup_free_ char *name = mem_printf("gf%d-sleeper-of-a-long-name", getpid()),
+			    *path = make_sleeper(name);
+	_cleanup_free_ char *kept = mem_strndup(name, 15),
+			    *wrong = mem_printf("%.*se", (int)strlen(name) - 2, name);
 	char *argv[] = { path, "61.75", NULL };
 	pid_t pid = start(argv);
 	_cleanup_free_ char *number = mem_printf("%d", pid), *label = NULL, *other = NULL;
@@ -137,7 +139,8 @@ static void names_become_processes(void **state)
 static void several_and_scripts(void **state)
 {
 	_cleanup_free_ char *name = mem_printf("gf%d-twin", getpid()), *path = make_sleeper(name);
-	_cleanup_free_ char *script_name = mem_printf("gf%d-script.sh", getpid()), *script = in_folder(script_name);
+	_cleanup_free_ char *script_name = mem_printf("gf%d-script.sh", getpid()),
+			    *script = in_folder(script_name);
 	char *argv[] = { path, "62", NULL }, *sh[] = { "/bin/sh", script, "--flag", NULL };
 	pid_t one = start(argv), two = start(argv), three;
 	struct err err = { 0 };
@@ -374,11 +377,11 @@ static void expect_refused(pid_t pid, const char *path, int code)
 static char *make_hostile_root(void)
 {
 	char *root = in_folder("root");
-	_cleanup_free_ char *secret = in_folder("secret"), *lib = in_folder("root/lib"), *x = in_folder("root/lib/x.so"),
-			    *real = in_folder("root/lib/real.so"), *in = in_folder("root/lib/inner.so"),
-			    *up = in_folder("root/lib/up.so"), *fifo = in_folder("root/lib/fifo.so"),
-			    *dev = in_folder("root/lib/dev.so"), *loop = in_folder("root/lib/loop.so"),
-			    *away = in_folder("root/away");
+	_cleanup_free_ char *secret = in_folder("secret"), *lib = in_folder("root/lib"),
+			    *x = in_folder("root/lib/x.so"), *real = in_folder("root/lib/real.so"),
+			    *in = in_folder("root/lib/inner.so"), *up = in_folder("root/lib/up.so"),
+			    *fifo = in_folder("root/lib/fifo.so"), *dev = in_folder("root/lib/dev.so"),
+			    *loop = in_folder("root/lib/loop.so"), *away = in_folder("root/away");
 
 	write_file(secret, "secret", 0644);
 	assert_int_equal(mkdir(root, 0755), 0);
@@ -510,10 +513,16 @@ static int remove_folder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_become_processes), cmocka_unit_test(several_and_scripts),
-		cmocka_unit_test(not_ourselves), cmocka_unit_test(labels_are_file_names),
-		cmocka_unit_test(thread_numbers), cmocka_unit_test(mapped_files), cmocka_unit_test(deleted_program),
-		cmocka_unit_test(hostile_roots), cmocka_unit_test(host_files), cmocka_unit_test(the_host),
+		cmocka_unit_test(names_become_processes),
+		cmocka_unit_test(several_and_scripts),
+		cmocka_unit_test(not_ourselves),
+		cmocka_unit_test(labels_are_file_names),
+		cmocka_unit_test(thread_numbers),
+		cmocka_unit_test(mapped_files),
+		cmocka_unit_test(deleted_program),
+		cmocka_unit_test(hostile_roots),
+		cmocka_unit_test(host_files),
+		cmocka_unit_test(the_host),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,0 +1,49 @@
+/*
+ * fuzz_jitmap.c - perf-PID.map and jitdump files, which the target writes as it likes.
+ *
+ * The first byte chooses: 'd' a dump, anything else a map. Whatever it is, each
+ * address is answered once, and only by a range that holds it.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/jit.h"
+
+enum { ADDRESSES = 512 };
+
+struct seen {
+	unsigned times[ADDRESSES];
+};
+
+static void got(void *context, size_t index, const struct symbols_call *calls, size_t count)
+{
+	struct seen *s = context;
+
+	if (index >= ADDRESSES || count > 1 || s->times[index]++)
+		abort();
+	if (count && (strlen(calls[0].name) > 4096 || strlen(calls[0].file) > 4096))
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	struct jit *j = jit_new();
+	uint64_t addresses[ADDRESSES];
+	struct seen seen = { 0 };
+
+	if (n && data[0] == 'd')
+		jit_parse_dump(j, data + 1, n - 1, NULL);
+	else if (n)
+		jit_parse_map(j, (const char *)data + 1, n - 1);
+	/* Small ones, where the corpus has its code, and some at the far end. */
+	for (size_t i = 0; i < ADDRESSES; i++)
+		addresses[i] = i < ADDRESSES - 16 ? i * 0x40 : UINT64_MAX - (ADDRESSES - 1 - i) * 0x40;
+	jit_resolve(j, addresses, ADDRESSES, got, &seen);
+	for (size_t i = 0; i < ADDRESSES; i++)
+		if (seen.times[i] != 1)
+			abort();
+	jit_free(j);
+	return 0;
+}
