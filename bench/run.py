@@ -7,6 +7,7 @@ lot of debug information). Prints a table, and writes it to bench/results/.
 """
 import argparse
 import datetime
+import glob
 import json
 import os
 import platform
@@ -277,10 +278,9 @@ class Bench:
 			process = subprocess.Popen([path, "100000"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 			time.sleep(0.5)
 			try:
-				shutil.rmtree(os.environ["XDG_CACHE_HOME"], ignore_errors=True)
-				for turn in ("first", "cached"):
-					rows.append({"binary": name, "who": f"gasflame, {turn}",
-						     **self.big_recording(process.pid, seconds)})
+				forget_cache()
+				rows.append({"binary": name, "who": "gasflame record", **self.big_recording(process.pid, seconds)})
+				rows += [{"binary": name, **row} for row in self.big_reports(process.pid, seconds, limit_s)]
 				addresses = self.big_addresses()
 				rows.append({"binary": name, "who": "addr2line -fi", **run_addr2line(path, addresses, limit_s)})
 				if path == program:
@@ -306,6 +306,30 @@ class Bench:
 			"end_to_exit_s": p.seconds_to_stop,
 			"what": f"{c.get('symbols.frames', 0)} addresses, {c.get('symbols.with lines', 0)} with lines, "
 				f"{c.get('symbols.inlined', 0)} inlined; {p.seconds_to_stop:.2f} s from the end to its exit"}
+
+	def big_reports(self, pid, seconds, limit_s):
+		"""The same addresses twice: a recorder that is killed leaves them to report, here to two copies."""
+		p = Gasflame(self.gasflame)
+		p.start(pid, self.path("killed"), 999)
+		p.watch(seconds)
+		p.process.kill()
+		p.process.wait()
+		copies = []
+		for turn in ("first", "cached"):
+			folder = self.path(turn)
+			os.makedirs(folder, exist_ok=True)
+			for name in glob.glob(self.path("killed*")):
+				shutil.copy(name, folder)
+			copies.append((turn, os.path.join(folder, "killed")))
+		forget_cache()
+		for turn, path in copies:
+			row = run_watched([self.gasflame, "report", "--format", "text", path], limit_s)
+			if row["status"] not in (0, 3):
+				raise RuntimeError("report: " + row["said"])
+			names = re.search(r"([\d,.]+ samples.*name)", row["said"])
+			del row["said"]
+			yield {"who": f"gasflame report, {turn}", **row, "what": names.group(1) if names else ""}
+			shutil.rmtree(os.path.dirname(path))
 
 	def big_addresses(self):
 		db = sqlite3.connect(self.path("big"))
@@ -362,26 +386,38 @@ def debug_bytes(path):
 	return sum(int(size, 16) for size in re.findall(r" \.debug_\S+\s+PROGBITS\s+\S+\s+\S+\s+([0-9a-f]+)", said))
 
 
-def run_addr2line(path, addresses, limit_s):
-	"""One addr2line for all addresses, which is its best case."""
-	text = "".join(f"{address:#x}\n" for address in addresses)
-	begin = time.monotonic()
-	with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile("w+") as answer:
-		given.write(text)
-		given.seek(0)
-		child = subprocess.Popen(["addr2line", "-a", "-f", "-i", "-e", path], stdin=given, stdout=answer,
-					 stderr=subprocess.DEVNULL)
+def forget_cache():
+	shutil.rmtree(os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+
+
+def run_watched(command, limit_s, given=None):
+	"""Runs a command with an eye on its memory and the clock."""
+	with tempfile.TemporaryFile("w+") as text, tempfile.TemporaryFile("w+") as answer:
+		text.write(given or "")
+		text.seek(0)
+		begin = time.monotonic()
+		child = subprocess.Popen(command, stdin=text, stdout=answer, stderr=answer)
 		late, anon, rss = False, 0, 0
 		while child.poll() is None:
-			anon, rss = max(anon, status_bytes(child.pid, "RssAnon")), max(rss, status_bytes(child.pid, "VmHWM"))
+			pids = with_children(child.pid)
+			anon = max(anon, sum(status_bytes(pid, "RssAnon") for pid in pids))
+			rss = max(rss, sum(status_bytes(pid, "VmHWM") for pid in pids))
 			if time.monotonic() - begin > limit_s:
 				late = True
 				child.kill()
 			time.sleep(0.01)
+		seconds = time.monotonic() - begin
 		answer.seek(0)
-		done = sum(line.startswith("0x") for line in answer)
-	return {"seconds": time.monotonic() - begin, "late": late, "anon": anon, "rss": rss,
-		"what": f"{done} of {len(addresses)} addresses"}
+		return {"seconds": seconds, "late": late, "anon": anon, "rss": rss, "status": child.returncode,
+			"said": answer.read()}
+
+
+def run_addr2line(path, addresses, limit_s):
+	"""One addr2line for all addresses, which is its best case."""
+	row = run_watched(["addr2line", "-a", "-f", "-i", "-e", path], limit_s,
+			  "".join(f"{address:#x}\n" for address in addresses))
+	done = sum(line.startswith("0x") for line in row.pop("said").splitlines())
+	return {**row, "what": f"{done} of {len(addresses)} addresses"}
 
 
 def main():

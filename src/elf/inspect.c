@@ -48,7 +48,7 @@ static void read_debuglink(const struct elf *elf, struct symbols_info *info)
 	info->debuglink_crc = reader_u32(&r);
 	/* It names a file, never a path: what holds a slash is not followed. */
 	if (!r.failed && !strchr(name, '/') && strlen(name) < sizeof(info->debuglink))
-		strcpy(info->debuglink, name);
+		snprintf(info->debuglink, sizeof(info->debuglink), "%s", name);
 }
 
 /* The path, then the build-id to the end of the section. */
@@ -64,7 +64,7 @@ static void read_altlink(const struct elf *elf, struct symbols_info *info)
 	path = reader_string(&r);
 	if (r.failed || strlen(path) >= sizeof(info->altlink))
 		return;
-	strcpy(info->altlink, path);
+	snprintf(info->altlink, sizeof(info->altlink), "%s", path);
 	info->alt_build_id_size = MIN(r.end - r.pos, sizeof(info->alt_build_id));
 	memcpy(info->alt_build_id, s->data + r.pos, info->alt_build_id_size);
 }
@@ -114,7 +114,7 @@ static void search_strings(const struct elf *elf, struct symbols_info *info)
 		if (memmem(s->data, n, strings[i].text, strlen(strings[i].text)))
 			snprintf(info->allocator, sizeof(info->allocator), "%s", strings[i].allocator);
 	if (!strcmp(info->allocator, "jemalloc") && memmem(s->data, n, "_RJEM_MALLOC_CONF", 17))
-		strcpy(info->allocator, "jemalloc (_rjem_)");
+		snprintf(info->allocator, sizeof(info->allocator), "jemalloc (_rjem_)");
 }
 
 void symbols_inspect(struct elf *elf, struct symbols_info *ret)

@@ -108,6 +108,17 @@ static void set_limit(int which, rlim_t value)
 	setrlimit(which, &limit);
 }
 
+/* What the parent had in use when it forked counts for the child too. */
+static rlim_t data_in_use(void)
+{
+	_cleanup_free_ char *statm = NULL;
+	unsigned long pages = 0;
+
+	if (!fd_read_path("/proc/self/statm", 4096, &statm, NULL))
+		sscanf(statm, "%*u %*u %*u %*u %*u %lu", &pages);
+	return (rlim_t)pages * sysconf(_SC_PAGESIZE);
+}
+
 static void set_limits(void)
 {
 	set_limit(RLIMIT_CORE, 0);
@@ -117,7 +128,7 @@ static void set_limits(void)
 	if (SANITIZED)
 		return; /* they reserve terabytes */
 	/* Mapped files are page cache and count for RLIMIT_AS only, where debug files must fit. */
-	set_limit(RLIMIT_DATA, WORKER_MAX_DATA);
+	set_limit(RLIMIT_DATA, data_in_use() + WORKER_MAX_DATA);
 	set_limit(RLIMIT_AS, 64ULL << 30);
 }
 
@@ -126,9 +137,11 @@ static int drop_rights(struct err *err)
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[2] = { 0 };
 
-	/* Root in a container may lack the right to become someone else; the rest holds there too. */
-	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-			   setresuid(NOBODY, NOBODY, NOBODY)) && errno != EPERM && errno != EINVAL)
+	/* Root in a container may lack the right to become someone else, or not know nobody; the rest
+	 * holds there too. */
+	if (!geteuid() && ((setgroups(0, NULL) && errno != EPERM) ||
+			   (setresgid(NOBODY, NOBODY, NOBODY) && errno != EPERM && errno != EINVAL) ||
+			   (setresuid(NOBODY, NOBODY, NOBODY) && errno != EPERM && errno != EINVAL)))
 		return err_errno(err, errno, "cannot become nobody");
 	if (syscall(SYS_capset, &header, none))
 		return err_errno(err, errno, "cannot give up the capabilities");

@@ -48,7 +48,7 @@ static uint64_t plain_size(const struct elf_section *s)
 	return elf_section_packed(s, &size) ? size : s->file_size;
 }
 
-/* Layout: header, one note segment, the sections each at a multiple of a page, their names, their headers. */
+/* Layout: header, one note segment, the sections each from a new page on, their names, their headers. */
 enum { PAGE = 4096 };
 
 struct layout {
@@ -99,7 +99,7 @@ static int put(int fd, const void *data, uint64_t n, uint64_t at, struct err *er
 		ssize_t w = pwrite(fd, p, n, at);
 
 		if (w <= 0)
-			return err_errno(err, w ? errno : EIO, "cannot write the copy of its debug information");
+			return err_errno(err, w ? errno : EIO, "cannot write its debug information");
 		p += w;
 		at += w;
 		n -= w;
@@ -164,7 +164,8 @@ int unpack_write(const struct elf *elf, int fd, struct err *err)
 {
 	struct layout l = plan(elf);
 	Elf64_Phdr note = { .p_type = PT_NULL };
-	Elf64_Ehdr eh = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+	Elf64_Ehdr eh = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+				       EV_CURRENT },
 			  .e_type = elf->type, .e_machine = elf->machine, .e_version = EV_CURRENT,
 			  .e_entry = elf->entry, .e_phoff = sizeof(eh), .e_shoff = l.headers,
 			  .e_ehsize = sizeof(eh), .e_phentsize = sizeof(note), .e_phnum = 1,

@@ -161,7 +161,8 @@ static int start(struct worker *w, struct err *err)
 		return explain_end(w, r, err);
 	if (hello.status < 0) {
 		stop(w);
-		return err_set(err, -hello.status, "cannot start the process that reads files: %s", hello.text);
+		return err_set(err, -hello.status, "cannot start the process that reads files: %s",
+			       hello.text);
 	}
 	return 0;
 }
@@ -437,7 +438,7 @@ static int ask_plain(struct worker *w, struct call *c, void *ret, size_t n, stru
 
 	if (!r && c->bulk_size != n)
 		r = bad_answer(w, err);
-	if (!r)
+	if (!r && n)
 		memcpy(ret, c->bulk, n);
 	call_done(c);
 	return r;

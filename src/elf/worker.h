@@ -40,7 +40,8 @@ struct worker_files {
  * name is always filled, and demangled (the demangler too reads what the target's owner wrote). */
 int worker_symbolize(struct worker *w, const struct worker_files *files, const uint64_t *addresses,
 		     size_t n, symbols_got_fn *got, void *context, struct err *err);
-/* For the virtual addresses at which file offsets are mapped, see elf_offset_to_address(); -ENOENT if none. */
+/* For the virtual addresses at which file offsets are mapped, see elf_offset_to_address(); -ENOENT if
+ * there is none. */
 int worker_offset_to_address(struct worker *w, int fd, uint64_t offset, uint64_t *ret, struct err *err);
 
 /* What a search through many files needs, and cheaper than worker_inspect. */

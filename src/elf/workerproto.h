@@ -25,7 +25,14 @@ enum worker_op {
 };
 
 /* The descriptors of a request, in this order; bit i of have says that i was sent. */
-enum worker_fd { WORKER_FD_REPLY, WORKER_FD_MAIN, WORKER_FD_DEBUG, WORKER_FD_ALT, WORKER_FD_SCRATCH, WORKER_FDS };
+enum worker_fd {
+	WORKER_FD_REPLY,
+	WORKER_FD_MAIN,
+	WORKER_FD_DEBUG,
+	WORKER_FD_ALT,
+	WORKER_FD_SCRATCH,
+	WORKER_FDS,
+};
 
 enum worker_request_flags { WORKER_KEEP_HASH = 1, WORKER_NO_DWARF = 2 };
 

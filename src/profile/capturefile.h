@@ -21,4 +21,4 @@ void capturefile_closep(sqlite3 **db);
 
 /* The negative errno and the sentence for a failed call. doing: "cannot read x.gasflame". */
 int capturefile_fail(sqlite3 *db, struct err *err, const char *doing, ...)
-	__attribute__((format(printf, 3, 4)));
+	__attribute__((format(printf, 3, 4), nonnull(3)));

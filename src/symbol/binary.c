@@ -191,17 +191,18 @@ static void explain(struct work *w)
 	} else if (!b->problem[0] && f->why[0]) {
 		snprintf(b->problem, sizeof(b->problem), "%s", f->why);
 	} else if (!b->problem[0] && f->level < FIND_SYMBOLS) {
-		snprintf(b->problem, sizeof(b->problem), "%s symbols for %s: it is stripped; pass --symbols FILE "
-			 "(an unstripped build%s%s)", w->named ? "few" : "no", f->path,
+		snprintf(b->problem, sizeof(b->problem), "%s symbols for %s: it is stripped; pass --symbols "
+			 "FILE (an unstripped build%s%s)", w->named ? "few" : "no", f->path,
 			 f->build_id_size ? " with build-id " : "",
 			 find_hex(hex, f->build_id, f->build_id_size));
 	} else if (!b->problem[0]) {
-		snprintf(b->problem, sizeof(b->problem), "%s symbols for %s: its symbol table does not cover the "
-			 "code that ran", w->named ? "few" : "no", f->path);
+		snprintf(b->problem, sizeof(b->problem), "%s symbols for %s: its symbol table does not cover "
+			 "the code that ran", w->named ? "few" : "no", f->path);
 	}
 }
 
-void binary_resolve(struct binary *b, const uint64_t *addresses, size_t n, symbols_got_fn *got, void *context)
+void binary_resolve(struct binary *b, const uint64_t *addresses, size_t n, symbols_got_fn *got,
+		    void *context)
 {
 	struct find *f = &b->find;
 	struct work w = { .b = b, .addresses = addresses, .n = n, .got = got, .context = context };

@@ -18,4 +18,5 @@ struct binary {
 };
 
 /* addresses ascend, each once. got is called once for each; its strings are valid during the call only. */
-void binary_resolve(struct binary *b, const uint64_t *addresses, size_t n, symbols_got_fn *got, void *context);
+void binary_resolve(struct binary *b, const uint64_t *addresses, size_t n, symbols_got_fn *got,
+		    void *context);

@@ -95,7 +95,8 @@ int debuginfod_fetch(struct cache *c, const char *build_id, const char *name, ch
 
 		if (!n)
 			continue;
-		url = mem_printf("%s%sbuildid/%s/debuginfo", server, server[n - 1] == '/' ? "" : "/", build_id);
+		url = mem_printf("%s%sbuildid/%s/debuginfo", server, server[n - 1] == '/' ? "" : "/",
+				 build_id);
 		if (ftruncate(f.fd, 0) || lseek(f.fd, 0, SEEK_SET))
 			break;
 		r = get(curl, url, &d, why, why_size);

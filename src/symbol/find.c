@@ -68,9 +68,10 @@ static bool take_main(struct find *f, int fd)
 				       st.st_mtim.tv_sec * 1000000000ULL > f->recorded_wall_ns) {
 		char hex[41];
 
-		snprintf(f->why, sizeof(f->why), "%s was replaced since it started (%s%s): pass --symbols FILE with "
-			 "the build that ran", f->path, f->build_id_size ? "it ran with build-id " : "it is newer than "
-			 "the recording", find_hex(hex, f->build_id, f->build_id_size));
+		snprintf(f->why, sizeof(f->why), "%s was replaced since it started (%s%s): pass --symbols "
+			 "FILE with the build that ran", f->path,
+			 f->build_id_size ? "it ran with build-id " : "it is newer than the recording",
+			 find_hex(hex, f->build_id, f->build_id_size));
 		return false;
 	}
 	f->main = fd;
@@ -81,18 +82,25 @@ static bool take_main(struct find *f, int fd)
 
 static void find_main(struct find *f)
 {
-	int kept = f->main, fd;
+	int kept = f->main, fd, r;
 
 	f->main = -1;
 	if (kept >= 0) {
-		/* It is the very file that was mapped, whatever its path leads to now. */
-		if (!worker_inspect(f->worker, kept, &f->main_info, NULL) &&
-		    (!f->build_id_size || is_module(f, &f->main_info))) {
+		struct err err = { 0 };
+
+		/* It is the very file that was mapped, whatever its path leads to now: when it cannot be
+		 * read (or takes the child down), another try would do no better. */
+		r = worker_inspect(f->worker, kept, &f->main_info, &err);
+		if (!r && (!f->build_id_size || is_module(f, &f->main_info))) {
 			f->main = kept;
 			f->level = level_of(&f->main_info, f->no_dwarf);
 			return;
 		}
 		close(kept);
+		if (r < 0) {
+			snprintf(f->why, sizeof(f->why), "no symbols for %s: %.300s", f->path, err.text);
+			return;
+		}
 	}
 	if (f->path[0] != '/')
 		return;
@@ -107,7 +115,8 @@ static void find_main(struct find *f)
 		close(fd);
 	}
 	if (!f->why[0])
-		snprintf(f->why, sizeof(f->why), "no symbols for %s: the file is gone or cannot be read", f->path);
+		snprintf(f->why, sizeof(f->why), "no symbols for %s: the file is gone or cannot be read",
+			 f->path);
 }
 
 /* --- debug files --- */
@@ -142,7 +151,8 @@ static bool take_debug(struct find *f, int fd, bool by_link)
 	if (same_file(f->main, fd) || worker_inspect(f->worker, fd, &info, NULL))
 		return false;
 	if (!is_module(f, &info) &&
-	    !(by_link && !(info.build_id_size && f->build_id_size) && crc_matches(fd, f->main_info.debuglink_crc)))
+	    !(by_link && !(info.build_id_size && f->build_id_size) &&
+	      crc_matches(fd, f->main_info.debuglink_crc)))
 		return false;
 	level = level_of(&info, f->no_dwarf);
 	if (level <= f->level)
@@ -255,11 +265,12 @@ static void search_siblings(struct find *f)
 	_cleanup_fd_ int host = -1;
 	unsigned looked = 0;
 
-	if (enough(f) || !slash || f->main < 0 || !f->build_id_size || target_open_host(f->path, &host, NULL) ||
-	    !same_file(f->main, host))
+	if (enough(f) || !slash || f->main < 0 || !f->build_id_size ||
+	    target_open_host(f->path, &host, NULL) || !same_file(f->main, host))
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(below); i++) {
-		_cleanup_free_ char *folder = mem_printf("%.*s%s", (int)(slash - f->path + 1), f->path, below[i]);
+		_cleanup_free_ char *folder = mem_printf("%.*s%s", (int)(slash - f->path + 1), f->path,
+							 below[i]);
 		DIR *dir = opendir(folder);
 		struct dirent *e;
 
@@ -267,7 +278,8 @@ static void search_siblings(struct find *f)
 			_cleanup_free_ char *path = NULL;
 
 			/* cargo writes my-node as deps/my_node-HASH. */
-			if (e->d_type != DT_REG || strncasecmp(e->d_name, slash + 1, MIN(strlen(slash + 1), 2)))
+			if (e->d_type != DT_REG ||
+			    strncasecmp(e->d_name, slash + 1, MIN(strlen(slash + 1), 2)))
 				continue;
 			path = mem_printf("%s%s", folder, e->d_name);
 			looked++;
@@ -329,8 +341,10 @@ static void find_alt(struct find *f)
 		return;
 	find_hex(hex, of->alt_build_id, of->alt_build_id_size);
 	for (int in_target = 1; in_target >= 0; in_target--) {
-		_cleanup_free_ char *by_id = mem_printf("/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
-		_cleanup_free_ char *dwz = mem_printf("/usr/lib/debug/.dwz/%s", base ? base + 1 : of->altlink);
+		_cleanup_free_ char *by_id = mem_printf("/usr/lib/debug/.build-id/%.2s/%s.debug", hex,
+							hex + 2);
+		_cleanup_free_ char *dwz = mem_printf("/usr/lib/debug/.dwz/%s",
+						      base ? base + 1 : of->altlink);
 		_cleanup_free_ char *dwz_arch = mem_printf("/usr/lib/debug/.dwz/x86_64-linux-gnu/%s",
 							   base ? base + 1 : of->altlink);
 

@@ -273,7 +273,8 @@ static size_t next_open(uint32_t *next, size_t i)
 }
 
 /* From the last function to the first, each takes the addresses in its range that are still free. */
-void jit_resolve(const struct jit *j, const uint64_t *addresses, size_t n, symbols_got_fn *got, void *context)
+void jit_resolve(const struct jit *j, const uint64_t *addresses, size_t n, symbols_got_fn *got,
+		 void *context)
 {
 	_cleanup_free_ const struct code **order = mem_alloc((j->codes.n + 1) * sizeof(*order));
 	_cleanup_free_ uint32_t *next = mem_alloc((n + 1) * sizeof(*next));

@@ -24,4 +24,5 @@ size_t jit_parse_map(struct jit *j, const char *text, size_t n);
 int jit_parse_dump(struct jit *j, const void *data, size_t n, struct err *err);
 size_t jit_count(const struct jit *j); /* functions */
 /* addresses ascend. got is called once for each, with no or one call. */
-void jit_resolve(const struct jit *j, const uint64_t *addresses, size_t n, symbols_got_fn *got, void *context);
+void jit_resolve(const struct jit *j, const uint64_t *addresses, size_t n, symbols_got_fn *got,
+		 void *context);

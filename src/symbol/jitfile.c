@@ -46,7 +46,8 @@ static bool may_read(const struct owner *o, int fd)
 	       (sudo && !str_parse_uint(sudo, 0, UINT32_MAX - 1, &uid) && st.st_uid == uid);
 }
 
-static bool read_one(const struct owner *o, struct jit *j, const char *path, bool dump, char *why, size_t why_size)
+static bool read_one(const struct owner *o, struct jit *j, const char *path, bool dump, char *why,
+		     size_t why_size)
 {
 	_cleanup_free_ char *data = NULL;
 	_cleanup_fd_ int fd = -1;
@@ -56,7 +57,8 @@ static bool read_one(const struct owner *o, struct jit *j, const char *path, boo
 	if (r < 0)
 		return false;
 	if (!may_read(o, fd)) {
-		snprintf(why, why_size, "%s is not used: it does not belong to the user of the process", path);
+		snprintf(why, why_size, "%s is not used: it does not belong to the user of the process",
+			 path);
 		return false;
 	}
 	r = fd_read_file(fd, limit_bytes, &data, &n);
@@ -133,10 +135,11 @@ struct jit *jitfile_load(const struct profile *p, uint32_t process, char *why, s
 		read_one(&o, j, path, false, why, why_size);
 		read_dumps(&o, j, process, why, why_size);
 		if (!jit_count(j) && !why[0])
-			snprintf(why, why_size, "no names for code that process %d made at run time: have it write "
-				 "%s (node: --perf-basic-prof)", inner, path);
+			snprintf(why, why_size, "no names for code that process %d made at run time: have it "
+				 "write %s (node: --perf-basic-prof)", inner, path);
 	} else {
-		snprintf(why, why_size, "no names for code that was made at run time: it was recorded elsewhere");
+		snprintf(why, why_size, "no names for code that was made at run time: it was recorded "
+			 "elsewhere, or before the last boot");
 	}
 	if (jit_count(j))
 		return j;

@@ -83,6 +83,8 @@ struct run {
 	struct kallsyms *kernel;
 	bool kernel_tried;
 	struct map kernel_modules; /* string id of "[ext4]" to module */
+	struct jit *jit; /* of jit_process; a process may have several modules of code that it made */
+	uint32_t jit_process;
 };
 
 static int compare_frames(const void *a, const void *b)
@@ -124,10 +126,11 @@ static void name_frame(struct run *r, uint32_t frame, uint32_t module, const str
 			f.linkage = 0;
 		has_line |= calls[i].line > 0;
 		lines[n++] = (struct profile_line){ .function = profile_function(p, &f),
-						    .line = calls[i].line, .inlined = i + 1 < count };
+						    .line = calls[i].line, .inlined = true };
 	}
 	if (!n)
 		return;
+	lines[n - 1].inlined = false;
 	profile_set_lines(p, frame, lines, n);
 	r->named++;
 	r->with_lines += has_line;
@@ -226,7 +229,8 @@ static uint32_t kernel_module(struct run *r, uint32_t own, const char *name)
 		if (r->p->modules.v[i].kind == MODULE_KERNEL && r->p->modules.v[i].path == string)
 			*id = i;
 	if (*id == PROFILE_NONE)
-		*id = profile_add_module(r->p, &(struct profile_module){ .path = string, .kind = MODULE_KERNEL,
+		*id = profile_add_module(r->p, &(struct profile_module){ .path = string,
+									 .kind = MODULE_KERNEL,
 									 .process = PROFILE_NONE });
 	return *id;
 }
@@ -238,13 +242,13 @@ static void resolve_kernel(struct group *g)
 	if (!r->kernel_tried) {
 		r->kernel_tried = true;
 		if (!live_kernel(r->p))
-			add_problem(r, "no kernel symbols: it was recorded on another machine, or before the last boot",
-				    g->n);
+			add_problem(r, "no kernel symbols: it was recorded on another machine, or before the "
+				    "last boot", g->n);
 		else if (kallsyms_read(&r->kernel) < 0)
 			add_problem(r, "no kernel symbols: /proc/kallsyms cannot be read", g->n);
 		else if (kallsyms_hidden(r->kernel))
-			add_problem(r, "no kernel symbols: /proc/kallsyms hides its addresses; run as root, or: sysctl "
-				    "kernel.kptr_restrict=0", g->n);
+			add_problem(r, "no kernel symbols: /proc/kallsyms hides its addresses; run as root, "
+				    "or: sysctl kernel.kptr_restrict=0", g->n);
 	}
 	for (size_t i = 0; r->kernel && i < g->addresses.n; i++) {
 		const char *module, *name = kallsyms_find(r->kernel, g->addresses.v[i], &module);
@@ -265,14 +269,18 @@ static void resolve_kernel(struct group *g)
 static void resolve_jit(struct group *g)
 {
 	struct run *r = g->run;
-	char why[512];
-	struct jit *j = jitfile_load(r->p, r->p->modules.v[g->module].process, why, sizeof(why));
+	uint32_t process = r->p->modules.v[g->module].process;
+	char why[512] = "";
 
-	if (j)
-		jit_resolve(j, g->addresses.v, g->addresses.n, got_names, g);
-	else
+	if (process != r->jit_process) {
+		jit_free(r->jit);
+		r->jit = jitfile_load(r->p, process, why, sizeof(why));
+		r->jit_process = process;
+	}
+	if (r->jit)
+		jit_resolve(r->jit, g->addresses.v, g->addresses.n, got_names, g);
+	else if (why[0])
 		add_problem(r, why, g->n);
-	jit_free(j);
 }
 
 /* --- all --- */
@@ -346,12 +354,14 @@ static void check_named(struct run *r)
 			continue;
 		find_hex(hex, e->id.build_id, e->id.build_id_size);
 		if (like)
-			snprintf(sentence, sizeof(sentence), "--symbols %.200s was not used: its build-id is %s, and %.200s "
-				 "ran with %s", e->path, hex[0] ? hex : "missing", profile_str(p, like->path),
-				 like->build_id_size ? find_hex(other, like->build_id, like->build_id_size) : "none");
+			snprintf(sentence, sizeof(sentence), "--symbols %.200s was not used: its build-id is "
+				 "%s, and %.200s ran with %s", e->path, hex[0] ? hex : "missing",
+				 profile_str(p, like->path),
+				 like->build_id_size ? find_hex(other, like->build_id, like->build_id_size)
+						     : "none");
 		else
-			snprintf(sentence, sizeof(sentence), "--symbols %.200s was not used: nothing in this recording has "
-				 "its build-id (%s)", e->path, hex[0] ? hex : "it has none");
+			snprintf(sentence, sizeof(sentence), "--symbols %.200s was not used: nothing in this "
+				 "recording has its build-id (%s)", e->path, hex[0] ? hex : "it has none");
 		add_problem(r, sentence, 0);
 	}
 }
@@ -364,7 +374,7 @@ static const char *module_label(const struct profile *p, uint32_t module)
 int symbolize_profile(struct symbolizer *s, struct profile *p, symbolize_progress_fn *progress,
 		      void *context, struct err *err)
 {
-	struct run r = { .s = s, .p = p };
+	struct run r = { .s = s, .p = p, .jit_process = PROFILE_NONE };
 	uint64_t start_ns = clock_mono_ns();
 	size_t next;
 
@@ -392,6 +402,7 @@ int symbolize_profile(struct symbolizer *s, struct profile *p, symbolize_progres
 	cache_close(r.cache);
 	find_index_done(&r.index);
 	kallsyms_free(r.kernel);
+	jit_free(r.jit);
 	map_done(&r.kernel_modules);
 	vec_done(&r.frames);
 	return 0;

@@ -382,6 +382,23 @@ static void large_sections_go_to_the_scratch_file(void **state)
 	free(packed);
 }
 
+/* Files made to waste time or memory give an answer, if a poor one. */
+static void hostile_files_cost_little(void **state)
+{
+	struct elf *elf = open_corpus("dwarf/bomb");
+	const uint8_t *bytes;
+	struct err err;
+	size_t n;
+
+	assert_int_equal(elf_section_bytes(elf, elf_section(elf, ".debug_info"), 1 << 30, &bytes, &n, &err),
+			 -EBADMSG);
+	elf_free(elf);
+	check_corpus("dwarf/nest", 0x1000, "-");
+	check_corpus("dwarf/siblings", 0x1000, "-");
+	check_corpus("dwarf/abbrevs", 0x1000, "-");
+	check_corpus("dwarf/flags", 0x1000, "-");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -393,6 +410,7 @@ int main(void)
 		cmocka_unit_test(every_version_of_dwarf), cmocka_unit_test(rust_in_modules),
 		cmocka_unit_test(names_from_the_dwz_file), cmocka_unit_test(separate_debug_file),
 		cmocka_unit_test(large_sections_go_to_the_scratch_file),
+		cmocka_unit_test(hostile_files_cost_little),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

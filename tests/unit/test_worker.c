@@ -130,7 +130,8 @@ static void bad_files(void **state)
 	for (size_t i = 0; i < sizeof(noise); i++)
 		noise[i] = i * 7919 >> 3;
 	const struct { const void *data; size_t n; } bad[] = {
-		{ "", 0 }, { "\177ELF", 4 }, { noise, sizeof(noise) }, { all, 63 }, { all, 1000 }, { all, n / 2 },
+		{ "", 0 }, { "\177ELF", 4 }, { noise, sizeof(noise) }, { all, 63 }, { all, 1000 },
+		{ all, n / 2 },
 	};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		int fd = file_of(bad[i].data, bad[i].n);
@@ -297,7 +298,8 @@ static int attempt(enum trial what, int inherited, volatile int *shared)
 	case TRY_EXEC:
 		return execv(argv[0], argv) < 0;
 	case TRY_EXECUTABLE:
-		return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED;
+		return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+		       MAP_FAILED;
 	case TRY_SHARED:
 		*shared = 1; /* unmapped: dies of SIGSEGV */
 		return 0;
@@ -306,7 +308,8 @@ static int attempt(enum trial what, int inherited, volatile int *shared)
 	case TRY_INHERITED:
 		return lseek(inherited, 0, SEEK_CUR) < 0;
 	case TRY_MEMORY:
-		return mmap(NULL, 2U << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED;
+		return mmap(NULL, 2U << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+		       MAP_FAILED;
 	case TRY_UID:
 		return syscall(SYS_setuid, 0) < 0;
 	}
@@ -443,10 +446,17 @@ static void packed_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(packed_names),   cmocka_unit_test(good_file),     cmocka_unit_test(bad_files),
-		cmocka_unit_test(no_regular_file), cmocka_unit_test(writable_file), cmocka_unit_test(shrinking_file),
-		cmocka_unit_test(killed_child),   cmocka_unit_test(slow_child),    cmocka_unit_test(interrupt),
-		cmocka_unit_test(sandbox),        cmocka_unit_test(child_rights),
+		cmocka_unit_test(packed_names),
+		cmocka_unit_test(good_file),
+		cmocka_unit_test(bad_files),
+		cmocka_unit_test(no_regular_file),
+		cmocka_unit_test(writable_file),
+		cmocka_unit_test(shrinking_file),
+		cmocka_unit_test(killed_child),
+		cmocka_unit_test(slow_child),
+		cmocka_unit_test(interrupt),
+		cmocka_unit_test(sandbox),
+		cmocka_unit_test(child_rights),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
