@@ -188,7 +188,7 @@ static bool names_file_good(const struct names_file *h, const char *body, size_t
 {
 	char version[16] = { 0 };
 
-	strncpy(version, GASFLAME_VERSION, sizeof(version) - 1);
+	snprintf(version, sizeof(version), "%s", GASFLAME_VERSION);
 	return !memcmp(h->magic, names_magic, sizeof(h->magic)) && h->format == CACHE_FORMAT &&
 	       !memcmp(h->version, version, sizeof(version)) &&
 	       crc32_z(0, (const Bytef *)body, n) == h->crc && names_open(body, n, &ret->names) &&
@@ -237,7 +237,7 @@ int cache_write_names(struct cache *c, const char *name, uint32_t level, const s
 		r = cache_create_file(c, &f);
 	if (!r) {
 		memcpy(h.magic, names_magic, sizeof(h.magic));
-		strncpy(h.version, GASFLAME_VERSION, sizeof(h.version) - 1);
+		snprintf(h.version, sizeof(h.version), "%s", GASFLAME_VERSION);
 		h.crc = crc32_z(0, (const Bytef *)body.data, body.n);
 		r = fd_write_all(f.fd, &h, sizeof(h));
 		if (!r)

@@ -23,7 +23,7 @@ enum { MAX_SIBLINGS = 256 };
 char *find_hex(char out[41], const uint8_t *build_id, uint8_t size)
 {
 	for (unsigned i = 0; i < size && i < 20; i++)
-		sprintf(out + 2 * i, "%02x", build_id[i]);
+		snprintf(out + 2 * i, 3, "%02x", build_id[i]);
 	out[2 * MIN(size, 20)] = 0;
 	return out;
 }
