@@ -86,8 +86,9 @@ static void cut_suffixes(char *name)
 
 	if (at && at > name && strcmp(at, "@plt"))
 		*at = 0;
-	for (char *dot = strchr(name + (*name != 0), '.'); dot;) {
-		size_t n = suffix_length(dot);
+	for (char *dot = *name ? strchr(name + 1, '.') : NULL; dot;) {
+		/* Legacy Rust names write :: as two dots: core..clone..Clone is no suffix. */
+		size_t n = dot[-1] == '.' ? 0 : suffix_length(dot);
 
 		if (n)
 			memmove(dot, dot + n, strlen(dot + n) + 1);

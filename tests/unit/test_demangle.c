@@ -17,6 +17,9 @@ static void rust_loses_its_hashes(void **state)
 	check("_ZN4core3ptr42drop_in_place$LT$std..io..error..Error$GT$17h7484876c1035bb5aE.llvm.182271",
 	      "core::ptr::drop_in_place<std::io::error::Error>",
 	      "core::ptr::drop_in_place<std::io::error::Error>::h7484876c1035bb5a");
+	check("_ZN66_$LT$anvil_core..eth..EthRequest$u20$as$u20$core..clone..Clone$GT$5clone17h9b43167c6090a7ffE",
+	      "<anvil_core::eth::EthRequest as core::clone::Clone>::clone",
+	      "<anvil_core::eth::EthRequest as core::clone::Clone>::clone::h9b43167c6090a7ff");
 	check("_RNvNtCslNYArtu3iFV_5alloc5alloc7dealloc", "alloc::alloc::dealloc",
 	      "alloc[fdfd2bd8633a6659]::alloc::dealloc");
 	check("_RNvXs_Cs1234_7mycrateAhj20_NtB4_5Trait3foo", "<[u8; 32] as mycrate::Trait>::foo",
