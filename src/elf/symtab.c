@@ -128,6 +128,14 @@ static bool is_function(const Elf64_Sym *sym, const char *name)
 	return type == STT_NOTYPE && !is_local_label(name);
 }
 
+/* Symbols of debug sections (link-time optimization leaves some) have offsets for values, which look like
+ * addresses of code. Numbers past the reserved ones are in another table: there the address must do. */
+static bool in_code(const struct elf *elf, const Elf64_Sym *sym)
+{
+	return sym->st_shndx >= SHN_LORESERVE ||
+	       (sym->st_shndx < elf->section_count && elf->sections[sym->st_shndx].flags & SHF_EXECINSTR);
+}
+
 static uint8_t rank_of(const Elf64_Sym *sym)
 {
 	unsigned type = ELF64_ST_TYPE(sym->st_info), bind = ELF64_ST_BIND(sym->st_info);
@@ -151,7 +159,7 @@ static size_t add_table(struct symtab *t, struct elf *elf, const char *section)
 		const char *name = table_get(&table, i, &sym);
 		uint64_t end;
 
-		if (!is_function(&sym, name))
+		if (!is_function(&sym, name) || !in_code(elf, &sym))
 			continue;
 		end = code_end(&code, sym.st_value);
 		if (!end)

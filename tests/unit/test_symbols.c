@@ -198,6 +198,22 @@ static void symbols_without_size_reach_the_next(void **state)
 	done_made(&m);
 }
 
+static void symbols_of_other_sections_are_no_code(void **state)
+{
+	struct made m;
+	Elf64_Sym sym;
+
+	start_made(&m);
+	add_symbol(&m, "bare", STT_FUNC, STB_GLOBAL, 0x1000, 0);
+	add_symbol(&m, "offset_in_debug_info", STT_NOTYPE, STB_WEAK, 0x1100, 0);
+	memcpy(&sym, m.symbols.data + 2 * sizeof(sym), sizeof(sym));
+	sym.st_shndx = 3;
+	memcpy(m.symbols.data + 2 * sizeof(sym), &sym, sizeof(sym));
+	finish_made(&m);
+	check_made(&m, 0x1200, "bare");
+	done_made(&m);
+}
+
 static void the_best_alias_is_taken(void **state)
 {
 	struct made m;
@@ -404,6 +420,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gaps_belong_to_nobody),
 		cmocka_unit_test(symbols_without_size_reach_the_next),
+		cmocka_unit_test(symbols_of_other_sections_are_no_code),
 		cmocka_unit_test(the_best_alias_is_taken), cmocka_unit_test(functions_in_functions),
 		cmocka_unit_test(strings_without_an_end), cmocka_unit_test(every_place_is_answered_once),
 		cmocka_unit_test(plt_stubs_have_names), cmocka_unit_test(minidebuginfo_adds_to_dynsym),
