@@ -15,8 +15,8 @@ mkdir -p profiling/demo
 capture=profiling/demo/cpu-$(date +%Y%m%d-%H%M%S).gasflame
 echo "+ gasflame record -e cpu -d 5 -o $capture -p $workload"
 "$gasflame" record -e cpu -d 5 -o "$capture" -p "$workload"
-echo "+ gasflame report --format text $capture"
-"$gasflame" report --format text "$capture"
+echo "+ gasflame report --format text --limit 15 $capture"
+"$gasflame" report --format text --limit 15 "$capture"
 "$gasflame" report --format svg -o "${capture%.gasflame}.svg" "$capture"
 echo
 echo "capture:    $PWD/$capture"

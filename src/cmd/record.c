@@ -46,9 +46,14 @@ struct recording {
 
 /* --- signals --- */
 
+static volatile pid_t forward_to; /* the program of `run`, while it lives */
+
+/* Ctrl-C reaches the program by itself, as it belongs to the same group; these do not. */
 static void on_stop(int signal)
 {
 	session_interrupt();
+	if (forward_to > 0 && (signal == SIGTERM || signal == SIGHUP))
+		kill(forward_to, signal);
 }
 
 static void on_pause(int signal)
@@ -70,9 +75,11 @@ static void handle(int signal, void (*handler)(int))
 
 static void handle_signals(bool on)
 {
+	bool pass_on = on || forward_to > 0;
+
 	handle(SIGINT, on ? on_stop : SIG_DFL);
-	handle(SIGTERM, on ? on_stop : SIG_DFL);
-	handle(SIGHUP, on ? on_stop : SIG_DFL);
+	handle(SIGTERM, pass_on ? on_stop : SIG_DFL);
+	handle(SIGHUP, pass_on ? on_stop : SIG_DFL);
 	handle(SIGUSR1, on ? on_pause : SIG_IGN);
 	handle(SIGUSR2, on ? on_pause : SIG_IGN);
 	handle(SIGCHLD, on_child);
@@ -207,8 +214,10 @@ static int record(struct recording *r, struct session *s, struct err *err)
 
 	handle_signals(true);
 	e = session_start(s, err);
-	if (e >= 0 && r->launch.pid > 0)
+	if (e >= 0 && r->launch.pid > 0) {
 		e = launch_go(&r->launch, err);
+		forward_to = r->launch.pid;
+	}
 	if (e >= 0) {
 		log_info("Recording %s (%s%s) to %s", r->target, r->session.what,
 			 session_has_bpf(s) ? "" : ", without BPF", r->path);
@@ -397,6 +406,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 	code = e < 0 ? fail(&err) : run_recording(&r, &err);
 	if (r.launch.pid > 0 && code != EXIT_ERROR) {
 		launch_wait(&r.launch);
+		forward_to = 0;
 		if (launch_exit_code(&r.launch))
 			code = launch_exit_code(&r.launch);
 	}

@@ -310,11 +310,12 @@ uint32_t processes_thread(struct processes *ps, pid_t pid, pid_t tid, const char
 {
 	uint64_t *id = map_get(&ps->by_thread, map_pair(pid, tid));
 	struct profile_thread *t;
+	struct proc_stat st;
 	struct process *pr;
 
 	if (id) {
 		t = &ps->profile->threads.v[*id];
-		if (name && strcmp(profile_str(ps->profile, t->name), name))
+		if (*name && strcmp(profile_str(ps->profile, t->name), name))
 			t->name = profile_string(ps->profile, name);
 		return *id;
 	}
@@ -323,6 +324,9 @@ uint32_t processes_thread(struct processes *ps, pid_t pid, pid_t tid, const char
 		pr = add(ps, pid, mono_ns);
 		describe(ps, pr);
 	}
+	if (!*name)
+		name = proc_thread_stat(pid, tid, &st) >= 0 ? st.name :
+		       profile_str(ps->profile, ps->profile->processes.v[pr->profile_id].name);
 	id = map_put(&ps->by_thread, map_pair(pid, tid), 0);
 	*id = profile_add_thread(ps->profile,
 		&(struct profile_thread){ .process = pr->profile_id, .tid = tid,

@@ -54,7 +54,7 @@ void processes_thread_exit(struct processes *ps, pid_t pid, pid_t tid, uint64_t 
 void processes_refresh(struct processes *ps);
 
 bool processes_knows(const struct processes *ps, pid_t pid);
-/* The profile's thread; made when first seen. name may be NULL. */
+/* The profile's thread; made when first seen. name "": not known, it is looked up then. */
 uint32_t processes_thread(struct processes *ps, pid_t pid, pid_t tid, const char *name, uint64_t mono_ns);
 uint32_t processes_module(const struct processes *ps, uint32_t module);
 /* Mappings of a process as they are now; NULL if it is not known. */

@@ -238,7 +238,7 @@ void session_cpu_sample(struct session *s, const struct shared_record *r, uint32
 {
 	char name[sizeof(r->name)];
 
-	snprintf(name, sizeof(name), "%.15s", r->name);
+	snprintf(name, sizeof(name), "%.15s", r->name); /* "": not known, without BPF */
 	s->sampled_ns += r->value;
 	if (r->reason < REASON_COUNT)
 		s->reasons[r->reason]++;
