@@ -146,7 +146,9 @@ static int find_targets(struct recording *r, const struct option_list *pids, cha
 			vec_push(&r->pids.list, found.list.v[k]);
 		if (!r->label) {
 			r->label = target_label(name, &found);
-			r->target = mem_strdup(name);
+			/* A number says little in a title. */
+			r->target = strspn(name, "0123456789") == strlen(name) ?
+					    mem_printf("%s (%s)", r->label, name) : mem_strdup(name);
 		}
 		vec_done(&found.list);
 	}
