@@ -62,8 +62,8 @@ class Bench:
 	# --- recordings: complete stacks, bytes, seconds to a picture, cost of the recorder ---
 	def stacks(self):
 		seconds = 5 if self.options.quick else 10
-		repeats = 1 if self.options.quick else 3
-		limit_s = 60 if self.options.quick else 300
+		repeats = 1 if self.options.quick else 2
+		limit_s = 60 if self.options.quick else 120
 		rows = []
 		for target in self.targets():
 			for turn in range(repeats):
@@ -267,7 +267,7 @@ class Bench:
 	# --- a lot of debug information ---
 	def symbols(self):
 		seconds = 4 if self.options.quick else 10
-		limit_s = 60 if self.options.quick else 300
+		limit_s = 60 if self.options.quick else 120
 		program = make_big_program(self.cache)
 		packed = program + "-packed"
 		if not os.path.exists(packed):

@@ -106,6 +106,48 @@ static bool is_legacy_rust(const char *s)
 	return false;
 }
 
+/*
+ * A v0 name may say that it binds N lifetimes ("G", N in base 62, "_"), and libiberty counts to N even where
+ * it prints nothing, so that no limit on the output ends it. No program binds thousands. Identifiers
+ * are stepped over by their length; digits after a lower-case letter are a constant's (but for u, which marks
+ * an identifier).
+ */
+static bool binds_too_many(const char *s)
+{
+	char last = 0; /* the token before was this letter */
+
+	s += 2;
+	while (*s) {
+		if (*s == 'G' || *s == 'B' || *s == 's') {
+			size_t digits = 0;
+
+			while (isalnum((unsigned char)s[1 + digits]))
+				digits++;
+			if (s[1 + digits] == '_') {
+				if (*s == 'G' && digits > 2)
+					return true;
+				s += 2 + digits;
+				last = 0;
+				continue;
+			}
+		} else if (isdigit((unsigned char)*s) && islower((unsigned char)last) && last != 'u') {
+			s += strspn(s, "0123456789abcdef");
+			last = 0;
+			continue;
+		} else if (isdigit((unsigned char)*s)) {
+			char *end;
+			unsigned long n = strtoul(s, &end, 10);
+
+			s = end + (*end == '_');
+			s += strnlen(s, n);
+			last = 0;
+			continue;
+		}
+		last = *s++;
+	}
+	return false;
+}
+
 /* Calls the demangler that fits; false when there is none or it failed. */
 static bool run_library(const char *linkage, bool keep_hash, struct text *t)
 {
@@ -114,6 +156,8 @@ static bool run_library(const char *linkage, bool keep_hash, struct text *t)
 	if (setjmp(t->too_long))
 		return false;
 	/* Without DMGL_VERBOSE it leaves out hashes itself. */
+	if (str_starts(linkage, "_R") && binds_too_many(linkage))
+		return false;
 	if (str_starts(linkage, "_R") || is_legacy_rust(linkage))
 		return rust_demangle_callback(linkage, keep_hash ? DMGL_VERBOSE : 0, take_piece, t);
 	if (str_starts(linkage, "_Z"))

@@ -98,11 +98,21 @@ static void endless_names_are_cut(void **state)
 	free(name);
 }
 
+/* Each would have libiberty count to billions without a word. */
+static void lifetimes_are_bounded(void **state)
+{
+	check("_RXXs_C7mycrtbAFFFFFFFGFEFFFF_B6o", "_RXXs_C7mycrtbAFFFFFFFGFEFFFF_B6o",
+	      "_RXXs_C7mycrtbAFFFFFFFGFEFFFF_B6o");
+	check("_RMC0FGZZZZZZZZ_KCEu", "_RMC0FGZZZZZZZZ_KCEu", "_RMC0FGZZZZZZZZ_KCEu");
+	/* An identifier that only looks like it. */
+	check("_RNvC7mycrate12Generic_name", "mycrate::Generic_name", "mycrate[0]::Generic_name");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rust_loses_its_hashes), cmocka_unit_test(cplusplus_has_parameters),
-		cmocka_unit_test(suffixes_go), cmocka_unit_test(other_names_stay),
+		cmocka_unit_test(suffixes_go), cmocka_unit_test(lifetimes_are_bounded), cmocka_unit_test(other_names_stay),
 		cmocka_unit_test(long_names_are_read), cmocka_unit_test(names_that_explode_stay),
 		cmocka_unit_test(endless_names_are_cut),
 	};
