@@ -5,7 +5,7 @@ set -eu
 
 # A command that must be there and the package that brings it; or only a package.
 wanted="gcc:gcc make:make meson:meson ninja:ninja-build pkg-config:pkg-config clang:clang
-bpftool:bpftool python3:python3 readelf:binutils setpriv:util-linux pgrep:procps
+bpftool:bpftool python3:python3 readelf:binutils xz:xz-utils setpriv:util-linux pgrep:procps
 libc6-dev libbpf-dev libsqlite3-dev zlib1g-dev libzstd-dev liblzma-dev libseccomp-dev
 libiberty-dev libcurl4-openssl-dev libcmocka-dev libdw-dev libclang-rt-dev"
 [ "${1:-}" != bench ] || wanted="$wanted perf:linux-perf g++:g++ npm:npm node:nodejs libdevel-nytprof-perl"
