@@ -151,8 +151,6 @@ complete()
 	print(f"{(all - cut) * 100 / all:.3f}" if all else 0)
 	END
 }
-# cpu_ms PID: CPU time of all its threads so far.
-cpu_ms() { python3 -c 'import sys, time; print(time.clock_gettime_ns((~int(sys.argv[1]) << 3) | 2) // 1000000)' "$1"; }
 # as_user COMMAND…: as nobody, with no capability.
 as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all "$@"; }
 # backends: those that can record here.
