@@ -23,6 +23,7 @@
 #include "collect/tables.h"
 #include "elf/unwind.h"
 #include "profile/profile.h"
+#include "target/host.h"
 
 #include "gasflame.skel.h"
 
@@ -74,6 +75,21 @@ static int got_record(void *context, void *data, size_t size)
 	return 0;
 }
 
+/* Before 6.1 programs of perf events may only use hash maps that are made in advance, with all their memory: fewer
+ * processes then. */
+static void fit_maps(struct gasflame_bpf *skeleton)
+{
+	struct host host;
+
+	host_probe(&host);
+	if (host.major > 6 || (host.major == 6 && host.minor >= 1))
+		return;
+	bpf_map__set_map_flags(skeleton->maps.processes, 0);
+	bpf_map__set_max_entries(skeleton->maps.processes, 2048);
+	bpf_map__set_map_flags(skeleton->maps.large, 0);
+	bpf_map__set_max_entries(skeleton->maps.large, 32);
+}
+
 static int open_skeleton(struct engine *e, struct err *err)
 {
 	int r;
@@ -82,6 +98,7 @@ static int open_skeleton(struct engine *e, struct err *err)
 	e->skeleton = gasflame_bpf__open();
 	if (!e->skeleton)
 		return err_errno(err, errno, "cannot read our own BPF programs");
+	fit_maps(e->skeleton);
 	r = gasflame_bpf__load(e->skeleton);
 	if (r == -EPERM)
 		return err_set(err, EPERM,
@@ -250,8 +267,8 @@ static void sink_mappings(void *context, pid_t pid, const struct shared_mapping 
 		memcpy(few.mappings, list, count * sizeof(*list));
 	}
 	if (bpf_map_update_elem(bpf_map__fd(e->skeleton->maps.processes), &key, &few, BPF_ANY))
-		log_warn("too many processes (%d at most): process %d is not recorded", SHARED_MAX_PROCESSES,
-			 (int)pid);
+		log_warn("too many processes (%u at most): process %d is not recorded",
+			 bpf_map__max_entries(e->skeleton->maps.processes), (int)pid);
 }
 
 static void sink_gone(void *context, pid_t pid)
