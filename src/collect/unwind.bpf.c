@@ -65,6 +65,13 @@ static __always_inline uint64_t not_above(uint64_t a, uint64_t b)
 	return ((b - a) >> 63) ^ 1;
 }
 
+/* clang drops a mask that it finds needless; the verifier of 6.1 does not find the same. */
+static __always_inline uint64_t masked(uint64_t i, uint64_t mask)
+{
+	asm volatile("" : "+r"(i));
+	return i & mask;
+}
+
 #define SEARCH(position, count, step, key_at, wanted)                                      \
 	do {                                                                               \
 		uint64_t next_ = (position) + (step);                                      \
@@ -99,20 +106,20 @@ static __always_inline const struct shared_mapping *find_few(struct shared_proce
 {
 	uint64_t at = 0, count = p->count;
 
-#define KEY(i) (p->mappings[(i) & (SHARED_FEW_MAPPINGS - 1)].start)
+#define KEY(i) (p->mappings[masked((i), SHARED_FEW_MAPPINGS - 1)].start)
 	SEARCH_64(at, count, KEY, pc);
 #undef KEY
-	return &p->mappings[at & (SHARED_FEW_MAPPINGS - 1)];
+	return &p->mappings[masked(at, SHARED_FEW_MAPPINGS - 1)];
 }
 
 static __always_inline const struct shared_mapping *find_many(struct shared_large *p, uint64_t pc)
 {
 	uint64_t at = 0, count = p->count;
 
-#define KEY(i) (p->mappings[(i) & (SHARED_MANY_MAPPINGS - 1)].start)
+#define KEY(i) (p->mappings[masked((i), SHARED_MANY_MAPPINGS - 1)].start)
 	SEARCH_4096(at, count, KEY, pc);
 #undef KEY
-	return &p->mappings[at & (SHARED_MANY_MAPPINGS - 1)];
+	return &p->mappings[masked(at, SHARED_MANY_MAPPINGS - 1)];
 }
 
 /* Puts the mapping of pc into u->last. */
@@ -169,10 +176,10 @@ static __always_inline uint32_t find_rule(const struct shared_module *m, uint64_
 	chunk = chunk_of(first);
 	if (!chunk || !count)
 		return 0;
-#define KEY(i) (chunk[(first + (i)) & WORD_MASK] & 0xffff)
+#define KEY(i) (chunk[masked(first + (i), WORD_MASK)] & 0xffff)
 	SEARCH_4096(at, count, KEY, offset);
 #undef KEY
-	return chunk[(first + at) & WORD_MASK] >> 16;
+	return chunk[masked(first + at, WORD_MASK)] >> 16;
 }
 
 /* The rule for an address, through the cache. */
