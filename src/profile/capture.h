@@ -24,7 +24,7 @@ struct profile;
 int capture_create(const char *path, struct capture **ret, struct err *err);
 /* -ENOSPC and -EFBIG keep what was written before and may be tried again. */
 int capture_flush(struct capture *c, struct profile *p, struct err *err);
-/* Forgets samples that are on disk, so that a long recording does not grow in memory. */
+/* Forgets samples, wakes and points that are on disk, so that a long recording does not grow in memory. */
 void capture_drop_samples(struct capture *c, struct profile *p);
 /* Closes in any case; c may be NULL. */
 int capture_close(struct capture *c, struct err *err);

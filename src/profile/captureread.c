@@ -22,11 +22,14 @@ struct ids {
 	struct map map;
 };
 
+/* A row makes a histogram of half a kilobyte, and no recording has nearly so many. */
+#define MOST_HISTOGRAMS 10000
+
 struct reading {
 	struct profile *p;
 	sqlite3 *db;
 	const char *path;
-	struct ids events, processes, threads, modules, functions, frames, stacks;
+	struct ids events, processes, threads, modules, functions, frames, stacks, series;
 	uint64_t dropped; /* rows that made no sense */
 
 	/* The lines of the frame that is being read. */
@@ -176,7 +179,8 @@ static bool read_thread(struct reading *r, sqlite3_stmt *s)
 
 	if (!get_ref(s, 1, &r->processes, &x.process) || !get_u32(s, 2, &x.tid) ||
 	    !get_string(r, s, 3, &x.name) || !get_ns(s, 4, &x.start_ns) || !get_ns(s, 5, &x.end_ns) ||
-	    !get_ns(s, 6, &x.cpu_ns))
+	    !get_ns(s, 6, &x.cpu_ns) || !get_ns(s, 7, &x.run_ns) || !get_ns(s, 8, &x.queue_ns) ||
+	    !get_ns(s, 9, &x.blocked_ns))
 		return false;
 	ids_add(&r->threads, sqlite3_column_int64(s, 0), profile_add_thread(r->p, &x));
 	return true;
@@ -224,7 +228,7 @@ static bool read_frame(struct reading *r, sqlite3_stmt *s)
 	uint32_t module, id;
 	uint64_t kind, address;
 
-	if (!get_optional_ref(s, 1, &r->modules, &module) || !get_int(s, 2, FRAME_TRUNCATED, &kind) ||
+	if (!get_optional_ref(s, 1, &r->modules, &module) || !get_int(s, 2, FRAME_NOTE, &kind) ||
 	    !get_address(s, 3, &address))
 		return false;
 	/* Frames that are only a name differ in their lines, which come later. */
@@ -284,7 +288,78 @@ static bool read_sample(struct reading *r, sqlite3_stmt *s)
 		x.value = r->p->events.v[x.event].period;
 	else if (!get_ns(s, 4, &x.value))
 		return false;
+	if (sqlite3_column_type(s, 5) != SQLITE_NULL && !get_u32(s, 5, &x.count))
+		return false;
 	profile_add_sample(r->p, &x);
+	return true;
+}
+
+static bool read_wake(struct reading *r, sqlite3_stmt *s)
+{
+	struct profile_wake x = { 0 };
+
+	if (!get_ref(s, 0, &r->threads, &x.thread) || !get_ns(s, 1, &x.time_ns) ||
+	    !get_ref(s, 2, &r->stacks, &x.stack) || !get_ns(s, 3, &x.blocked_ns) ||
+	    !get_ns(s, 4, &x.queue_ns) || !get_optional_ref(s, 5, &r->threads, &x.waker) ||
+	    !get_string(r, s, 6, &x.waker_name) || !get_ref(s, 7, &r->stacks, &x.waker_stack))
+		return false;
+	if (!x.waker_name && x.waker != PROFILE_NONE)
+		x.waker_name = r->p->threads.v[x.waker].name;
+	profile_add_wake(r->p, &x);
+	return true;
+}
+
+static bool read_series(struct reading *r, sqlite3_stmt *s)
+{
+	struct profile_series x = { 0 };
+
+	if (!get_string(r, s, 1, &x.name) || !get_string(r, s, 2, &x.unit))
+		return false;
+	ids_add(&r->series, sqlite3_column_int64(s, 0), r->p->series.n);
+	vec_push(&r->p->series, x);
+	return true;
+}
+
+static bool read_point(struct reading *r, sqlite3_stmt *s)
+{
+	uint32_t series;
+	uint64_t time_ns;
+
+	if (!get_ref(s, 0, &r->series, &series) || !get_ns(s, 1, &time_ns) ||
+	    sqlite3_column_type(s, 2) != SQLITE_INTEGER)
+		return false;
+	profile_add_point(r->p, series, time_ns, sqlite3_column_int64(s, 2));
+	return true;
+}
+
+/* Which bucket begins there? The last one's 2^63 is written as 2^63 - 1. */
+static bool get_bucket(sqlite3_stmt *s, int column, unsigned *ret)
+{
+	uint64_t low;
+
+	if (!get_ns(s, column, &low) || (low != INT64_MAX && (!low || low & (low - 1))))
+		return false;
+	*ret = low == INT64_MAX ? 63 : __builtin_ctzll(low);
+	return true;
+}
+
+/* Rows come by name: one that is not the last histogram's begins another. */
+static bool read_histogram(struct reading *r, sqlite3_stmt *s)
+{
+	struct profile_histogram new = { 0 };
+	struct profile *p = r->p;
+	uint64_t count;
+	unsigned i;
+
+	if (!get_string(r, s, 0, &new.name) || !get_string(r, s, 1, &new.unit) || !get_bucket(s, 2, &i) ||
+	    !get_ns(s, 3, &count))
+		return false;
+	if (!p->histograms.n || p->histograms.v[p->histograms.n - 1].name != new.name) {
+		if (p->histograms.n == MOST_HISTOGRAMS)
+			return false;
+		vec_push(&p->histograms, new);
+	}
+	p->histograms.v[p->histograms.n - 1].counts[i] = count;
 	return true;
 }
 
@@ -299,23 +374,36 @@ static bool read_counter(struct reading *r, sqlite3_stmt *s)
 	return true;
 }
 
+/* In the order that ids need. What an older schema lacks is read as empty. */
 static const struct {
+	int first, last; /* versions of the schema, last 0 = to this day */
 	const char *sql;
 	row_fn *read;
 } tables[] = {
-	{ "select key, value from meta", read_meta },
-	{ "select id, name, unit, description, period from event order by id", read_event },
-	{ "select id, pid, parent_pid, name, exe, command, start_ns, end_ns from process order by id",
+	{ 1, 0, "select key, value from meta", read_meta },
+	{ 1, 0, "select id, name, unit, description, period from event order by id", read_event },
+	{ 1, 0, "select id, pid, parent_pid, name, exe, command, start_ns, end_ns from process order by id",
 	  read_process },
-	{ "select id, process, tid, name, start_ns, end_ns, cpu_ns from thread order by id", read_thread },
-	{ "select id, path, kind, process, build_id from module order by id", read_module },
-	{ "select process, module, start, \"end\", bias, time_ns from mapping order by rowid", read_mapping },
-	{ "select id, name, linkage, file, module from function order by id", read_function },
-	{ "select id, module, kind, address from frame order by id", read_frame },
-	{ "select frame, function, line, inlined from frame_line order by frame, depth", read_line },
-	{ "select id, parent, frame from stack order by id", read_stack },
-	{ "select event, thread, time_ns, stack, value from sample order by rowid", read_sample },
-	{ "select name, value from counter", read_counter },
+	{ 1, 1, "select id, process, tid, name, start_ns, end_ns, cpu_ns, 0, 0, 0 from thread order by id",
+	  read_thread },
+	{ 2, 0, "select id, process, tid, name, start_ns, end_ns, cpu_ns, run_ns, queue_ns, blocked_ns "
+		"from thread order by id", read_thread },
+	{ 1, 0, "select id, path, kind, process, build_id from module order by id", read_module },
+	{ 1, 0, "select process, module, start, \"end\", bias, time_ns from mapping order by rowid",
+	  read_mapping },
+	{ 1, 0, "select id, name, linkage, file, module from function order by id", read_function },
+	{ 1, 0, "select id, module, kind, address from frame order by id", read_frame },
+	{ 1, 0, "select frame, function, line, inlined from frame_line order by frame, depth", read_line },
+	{ 1, 0, "select id, parent, frame from stack order by id", read_stack },
+	{ 1, 1, "select event, thread, time_ns, stack, value, null from sample order by rowid", read_sample },
+	{ 2, 0, "select event, thread, time_ns, stack, value, count from sample order by rowid",
+	  read_sample },
+	{ 2, 0, "select thread, time_ns, stack, blocked_ns, queue_ns, waker, waker_name, waker_stack "
+		"from wake order by rowid", read_wake },
+	{ 2, 0, "select id, name, unit from series order by id", read_series },
+	{ 2, 0, "select series, time_ns, value from point order by rowid", read_point },
+	{ 2, 0, "select name, unit, low, count from histogram order by name, low", read_histogram },
+	{ 1, 0, "select name, value from counter", read_counter },
 };
 
 static int read_table(struct reading *r, const char *sql, row_fn *read, struct err *err)
@@ -334,6 +422,17 @@ static int read_table(struct reading *r, const char *sql, row_fn *read, struct e
 	return capturefile_fail(r->db, err, "cannot read %s", r->path);
 }
 
+static int read_version(struct reading *r, int *ret, struct err *err)
+{
+	sqlite3_stmt *s = NULL;
+	bool there = sqlite3_prepare_v2(r->db, "pragma user_version", -1, &s, NULL) == SQLITE_OK &&
+		     sqlite3_step(s) == SQLITE_ROW;
+
+	*ret = there ? MAX(sqlite3_column_int(s, 0), 1) : 0;
+	sqlite3_finalize(s);
+	return there ? 0 : capturefile_fail(r->db, err, "cannot read %s", r->path);
+}
+
 /* What profile_named_frame() would find, so that a merge or an import joins the same names. */
 static void index_named_frames(struct profile *p)
 {
@@ -347,11 +446,13 @@ static void index_named_frames(struct profile *p)
 
 static int read_all(struct reading *r, struct err *err)
 {
-	int result = 0;
+	int version, result = read_version(r, &version, err);
 
 	r->lines_frame = PROFILE_NONE;
 	ids_add(&r->stacks, 0, 0); /* the empty stack has no row */
 	for (size_t i = 0; i < ARRAY_LEN(tables) && !result; i++) {
+		if (version < tables[i].first || (tables[i].last && version > tables[i].last))
+			continue;
 		result = read_table(r, tables[i].sql, tables[i].read, err);
 		finish_lines(r);
 	}
@@ -383,6 +484,7 @@ int capture_read(const char *path, struct profile **ret, struct err *err)
 	map_done(&r.functions.map);
 	map_done(&r.frames.map);
 	map_done(&r.stacks.map);
+	map_done(&r.series.map);
 	vec_done(&r.lines);
 	if (result < 0) {
 		profile_free(r.p);

@@ -10,7 +10,7 @@
 struct merge {
 	struct profile *to;
 	const struct profile *from;
-	uint32_t *strings, *events, *processes, *threads, *modules, *functions, *frames, *stacks;
+	uint32_t *strings, *events, *processes, *threads, *modules, *functions, *frames, *stacks, *series;
 };
 
 static uint32_t *table(size_t n)
@@ -32,22 +32,47 @@ static uint32_t find_event(const struct profile *p, const char *name)
 	return PROFILE_NONE;
 }
 
+static int check_unit(const char *name, const char *unit, const char *other, struct err *err)
+{
+	if (!strcmp(unit, other))
+		return 0;
+	return err_set(err, EINVAL, "\"%s\" is in %s in one recording and in %s in another: "
+				    "they cannot be added", name, other, unit);
+}
+
+/* The histogram of that name, or PROFILE_NONE. */
+static uint32_t find_histogram(const struct profile *p, const char *name)
+{
+	for (size_t i = 0; i < p->histograms.n; i++)
+		if (!strcmp(profile_str(p, p->histograms.v[i].name), name))
+			return i;
+	return PROFILE_NONE;
+}
+
 /* Before anything is changed. */
 static int check_units(const struct profile *to, const struct profile *from, struct err *err)
 {
-	for (size_t i = 0; i < from->events.n; i++) {
-		const char *name = profile_str(from, from->events.v[i].name);
-		const char *unit = profile_str(from, from->events.v[i].unit), *other;
+	int r = 0;
+
+	for (size_t i = 0; i < from->events.n && !r; i++) {
+		const struct profile_event *e = &from->events.v[i];
+		const char *name = profile_str(from, e->name);
 		uint32_t k = find_event(to, name);
 
-		if (k == PROFILE_NONE)
-			continue;
-		other = profile_str(to, to->events.v[k].unit);
-		if (strcmp(unit, other))
-			return err_set(err, EINVAL, "\"%s\" is in %s in one recording and in %s in another: "
-						    "they cannot be added", name, other, unit);
+		if (k != PROFILE_NONE)
+			r = check_unit(name, profile_str(from, e->unit),
+				       profile_str(to, to->events.v[k].unit), err);
 	}
-	return 0;
+	for (size_t i = 0; i < from->histograms.n && !r; i++) {
+		const struct profile_histogram *h = &from->histograms.v[i];
+		const char *name = profile_str(from, h->name);
+		uint32_t k = find_histogram(to, name);
+
+		if (k != PROFILE_NONE)
+			r = check_unit(name, profile_str(from, h->unit),
+				       profile_str(to, to->histograms.v[k].unit), err);
+	}
+	return r;
 }
 
 static void merge_events(struct merge *m)
@@ -127,6 +152,9 @@ static void merge_threads(struct merge *m)
 		if (y && y->process == x.process && y->tid == x.tid && y->name == x.name) {
 			join_times(&y->start_ns, &y->end_ns, x.start_ns, x.end_ns);
 			y->cpu_ns += x.cpu_ns;
+			y->run_ns += x.run_ns;
+			y->queue_ns += x.queue_ns;
+			y->blocked_ns += x.blocked_ns;
 			m->threads[i] = *found;
 		} else {
 			m->threads[i] = profile_add_thread(m->to, &x);
@@ -259,6 +287,54 @@ static void merge_samples(struct merge *m)
 		x.stack = m->stacks[x.stack];
 		profile_add_sample(m->to, &x);
 	}
+}
+
+static void merge_wakes(struct merge *m)
+{
+	for (size_t i = 0; i < m->from->wakes.n; i++) {
+		struct profile_wake x = m->from->wakes.v[i];
+
+		x.thread = m->threads[x.thread];
+		x.stack = m->stacks[x.stack];
+		x.waker = optional(m->threads, x.waker);
+		x.waker_name = m->strings[x.waker_name];
+		x.waker_stack = m->stacks[x.waker_stack];
+		profile_add_wake(m->to, &x);
+	}
+}
+
+static void merge_points(struct merge *m)
+{
+	struct map index = { 0 };
+
+	for (size_t i = 0; i < m->to->series.n; i++)
+		map_put(&index, map_pair(m->to->series.v[i].name, m->to->series.v[i].unit), i);
+	for (size_t i = 0; i < m->from->series.n; i++) {
+		struct profile_series x = { .name = m->strings[m->from->series.v[i].name],
+					    .unit = m->strings[m->from->series.v[i].unit] };
+
+		m->series[i] = *map_put(&index, map_pair(x.name, x.unit), m->to->series.n);
+		if (m->series[i] == m->to->series.n)
+			vec_push(&m->to->series, x);
+	}
+	for (size_t i = 0; i < m->from->points.n; i++) {
+		const struct profile_point *x = &m->from->points.v[i];
+
+		profile_add_point(m->to, m->series[x->series], x->time_ns, x->value);
+	}
+	map_done(&index);
+}
+
+static void merge_counts(struct merge *m)
+{
+	for (size_t i = 0; i < m->from->histograms.n; i++) {
+		const struct profile_histogram *x = &m->from->histograms.v[i];
+		struct profile_histogram *y = profile_histogram(m->to, profile_str(m->from, x->name),
+								profile_str(m->from, x->unit));
+
+		for (size_t k = 0; k < ARRAY_LEN(x->counts); k++)
+			y->counts[k] += x->counts[k];
+	}
 	for (size_t i = 0; i < m->from->counters.n; i++)
 		profile_count(m->to, profile_str(m->from, m->from->counters.v[i].name),
 			      m->from->counters.v[i].value);
@@ -301,6 +377,7 @@ int profile_merge(struct profile *p, const struct profile *from, struct err *err
 	m.functions = table(from->functions.n);
 	m.frames = table(from->frames.n);
 	m.stacks = table(from->stacks.n);
+	m.series = table(from->series.n);
 	for (size_t i = 0; i < from->strings.n; i++)
 		m.strings[i] = profile_string(p, profile_str(from, i));
 	merge_events(&m);
@@ -312,6 +389,9 @@ int profile_merge(struct profile *p, const struct profile *from, struct err *err
 	merge_frames(&m);
 	merge_stacks(&m);
 	merge_samples(&m);
+	merge_wakes(&m);
+	merge_points(&m);
+	merge_counts(&m);
 	merge_facts(&m, first);
 	free(m.strings);
 	free(m.events);
@@ -321,5 +401,6 @@ int profile_merge(struct profile *p, const struct profile *from, struct err *err
 	free(m.functions);
 	free(m.frames);
 	free(m.stacks);
+	free(m.series);
 	return 0;
 }

@@ -29,6 +29,10 @@ void profile_free(struct profile *p)
 	vec_done(&p->frames);
 	vec_done(&p->stacks);
 	vec_done(&p->samples);
+	vec_done(&p->wakes);
+	vec_done(&p->series);
+	vec_done(&p->points);
+	vec_done(&p->histograms);
 	vec_done(&p->counters);
 	map_done(&p->frame_index);
 	map_done(&p->stack_index);
@@ -84,6 +88,34 @@ void profile_add_mapping(struct profile *p, const struct profile_mapping *mappin
 void profile_add_sample(struct profile *p, const struct profile_sample *sample)
 {
 	vec_push(&p->samples, *sample);
+}
+
+uint32_t profile_add_series(struct profile *p, const char *name, const char *unit)
+{
+	vec_push(&p->series, (struct profile_series){ .name = profile_string(p, name),
+						      .unit = profile_string(p, unit) });
+	return p->series.n - 1;
+}
+
+void profile_add_point(struct profile *p, uint32_t series, uint64_t time_ns, int64_t value)
+{
+	vec_push(&p->points, (struct profile_point){ .time_ns = time_ns, .value = value, .series = series });
+}
+
+struct profile_histogram *profile_histogram(struct profile *p, const char *name, const char *unit)
+{
+	uint32_t id = profile_string(p, name);
+
+	for (size_t i = 0; i < p->histograms.n; i++)
+		if (p->histograms.v[i].name == id)
+			return &p->histograms.v[i];
+	vec_push(&p->histograms, (struct profile_histogram){ .name = id, .unit = profile_string(p, unit) });
+	return &p->histograms.v[p->histograms.n - 1];
+}
+
+void profile_add_wake(struct profile *p, const struct profile_wake *wake)
+{
+	vec_push(&p->wakes, *wake);
 }
 
 /*

@@ -50,6 +50,8 @@ struct profile_thread {
 	uint32_t name;
 	uint64_t start_ns, end_ns; /* first and last seen; end 0 = alive at the end */
 	uint64_t cpu_ns;           /* CPU time during the recording, as the kernel accounts it; 0 = unknown */
+	/* With the wait collector: the thread's whole time in the recording is these three. */
+	uint64_t run_ns, queue_ns, blocked_ns;
 };
 
 /* --- where --- */
@@ -93,6 +95,7 @@ enum profile_frame_kind {
 	FRAME_USER,
 	FRAME_KERNEL,
 	FRAME_TRUNCATED, /* a marker: its function's name is the reason */
+	FRAME_NOTE,      /* what a leaf was about, as a frame below it: a file's path, "[preempted]" */
 };
 
 struct profile_frame {
@@ -112,6 +115,32 @@ struct profile_sample {
 	uint64_t value;
 	uint32_t thread, stack;
 	uint32_t event;
+	uint32_t count; /* how many of its kind it stands for: waits that were added up; 0 = 1 */
+};
+
+/* A long wait that somebody ended. */
+struct profile_wake {
+	uint64_t time_ns, blocked_ns, queue_ns;
+	uint32_t thread, stack;
+	uint32_t waker;       /* thread, PROFILE_NONE when it is not recorded */
+	uint32_t waker_name;  /* string */
+	uint32_t waker_stack;
+};
+
+/* A value over time: memory, pressure. */
+struct profile_series {
+	uint32_t name, unit; /* strings */
+};
+struct profile_point {
+	uint64_t time_ns;
+	int64_t value;
+	uint32_t series;
+};
+
+/* How many events fell between powers of two: counts[i] is for values from 2^i on (counts[0] also for 0). */
+struct profile_histogram {
+	uint32_t name, unit; /* "io.read latency", "ns" */
+	uint64_t counts[64];
 };
 
 /* A counted fact about the recording ("samples.lost", "truncated.no table", "self.cpu_ns"). */
@@ -132,6 +161,10 @@ struct profile {
 	VEC(struct profile_frame) frames;
 	VEC(struct profile_node) stacks;
 	VEC(struct profile_sample) samples;
+	VEC(struct profile_wake) wakes;
+	VEC(struct profile_series) series;
+	VEC(struct profile_point) points;
+	VEC(struct profile_histogram) histograms;
 	VEC(struct profile_counter) counters;
 
 	uint32_t target;        /* as the user named it */
@@ -162,6 +195,11 @@ uint32_t profile_add_thread(struct profile *p, const struct profile_thread *thre
 uint32_t profile_add_module(struct profile *p, const struct profile_module *module);
 void profile_add_mapping(struct profile *p, const struct profile_mapping *mapping);
 void profile_add_sample(struct profile *p, const struct profile_sample *sample);
+uint32_t profile_add_series(struct profile *p, const char *name, const char *unit);
+void profile_add_point(struct profile *p, uint32_t series, uint64_t time_ns, int64_t value);
+/* The histogram of that name, made if there is none; pointer valid until the next one is made. */
+struct profile_histogram *profile_histogram(struct profile *p, const char *name, const char *unit);
+void profile_add_wake(struct profile *p, const struct profile_wake *wake);
 
 /* These intern: the same arguments give the same id. */
 uint32_t profile_function(struct profile *p, const struct profile_function *function);
@@ -186,9 +224,10 @@ uint64_t profile_counter(const struct profile *p, const char *name);
  * Appends all of from to p. Joined are: processes of one pid and program (exe, or the name where it
  * is unknown), threads of one process, tid and name, modules of one path and build-id, functions,
  * frames, stacks; events by name and unit (different units of one name fail with -EINVAL and leave p
- * as it is; periods that differ become 0). Counters, durations and CPU times add up: the usual merge
- * is of recordings of one target taken one after the other, and shares of its time stay right. Times
- * stay relative to each recording's own start; start_wall_ns is the earliest. finished: all are.
+ * as it is; periods that differ become 0), and so are histograms, which add up; series by name and
+ * unit. Counters, durations and the threads' times add up: the usual merge is of recordings of one
+ * target taken one after the other, and shares of its time stay right. Times stay relative to each
+ * recording's own start; start_wall_ns is the earliest. finished: all are.
  */
 struct err;
 int profile_merge(struct profile *p, const struct profile *from, struct err *err);

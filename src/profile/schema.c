@@ -13,7 +13,8 @@ const char schema_tables[] =
 	"create table process (id integer primary key, pid integer, parent_pid integer, name text,\n"
 	"  exe text, command text, start_ns integer, end_ns integer);\n"
 	"create table thread (id integer primary key, process integer, tid integer, name text,\n"
-	"  start_ns integer, end_ns integer, cpu_ns integer);\n"
+	"  start_ns integer, end_ns integer, cpu_ns integer, run_ns integer, queue_ns integer,\n"
+	"  blocked_ns integer);\n"
 	"create table module (id integer primary key, path text, kind text, process integer,\n"
 	"  build_id text);\n"
 	"create table mapping (process integer, module integer, start integer, \"end\" integer,\n"
@@ -25,15 +26,30 @@ const char schema_tables[] =
 	"  inlined integer, primary key (frame, depth)) without rowid;\n"
 	"create table stack (id integer primary key, parent integer, frame integer);\n"
 	"create table sample (event integer, thread integer, time_ns integer, stack integer,\n"
-	"  value integer);\n"
+	"  value integer, count integer);\n"
+	"create table wake (thread integer, time_ns integer, stack integer, blocked_ns integer,\n"
+	"  queue_ns integer, waker integer, waker_name text, waker_stack integer);\n"
+	"create table series (id integer primary key, name text, unit text);\n"
+	"create table point (series integer, time_ns integer, value integer);\n"
+	"create table histogram (name text, unit text, low integer, count integer,\n"
+	"  primary key (name, low)) without rowid;\n"
 	"create table counter (name text primary key, value integer) without rowid;\n";
 
+/* What was measured at each stack; where it ends in notes, also at its parents up to what they are about.
+ * Of these rows the one that is no note counts. A parent has a smaller id, but a hostile file's may not. */
+#define ABOUT(columns)                                                                                  \
+	"about(event, node, " columns ") as (\n"                                                         \
+	"  select event, stack, " columns " from weight\n"                                               \
+	"  union all\n"                                                                                  \
+	"  select event, parent, " columns " from about cross join stack on stack.id = about.node\n"     \
+	"    cross join frame on frame.id = stack.frame where frame.kind = 3 and parent < node),\n"
+
 /*
- * Every view counts in the unit of the event, and a sample without a value has
- * the event's period. SQLite makes the indexes that the joins need while a
- * query runs (50 ms for 100,000 nodes), so the file need not carry them;
- * "cross join" keeps the order that this depends on. The order of a recursive
- * query's rows, which row_number() numbers, is the order of its queue.
+ * Every view counts in the unit of the event; a sample without a value has the
+ * event's period, and one without a count is one. SQLite makes the indexes that
+ * the joins need while a query runs (50 ms for 100,000 nodes), so the file need
+ * not carry them; "cross join" keeps the order that this depends on. The order of
+ * a recursive query's rows, which row_number() numbers, is the order of its queue.
  */
 const char schema_views[] =
 	"create view frames as\n"
@@ -44,7 +60,8 @@ const char schema_views[] =
 	"      substr(module.path, 1 + length(rtrim(module.path, replace(module.path, '/', '')))), frame.address)\n"
 	"    else '[unknown]' end as function,\n"
 	"  case when frame.kind = 2 then '' else coalesce(module.path, other.path, '') end as module,\n"
-	"  case frame.kind when 0 then 'user' when 1 then 'kernel' else 'truncated' end as kind,\n"
+	"  case frame.kind when 0 then 'user' when 1 then 'kernel' when 2 then 'truncated' else 'note' end\n"
+	"    as kind,\n"
 	"  function.file as file, nullif(line.line, 0) as line, coalesce(line.inlined, 0) as inlined\n"
 	"from frame left join module on module.id = frame.module\n"
 	"  left join frame_line as line on line.frame = frame.id\n"
@@ -53,12 +70,14 @@ const char schema_views[] =
 
 	"create view threads as\n"
 	"with part as materialized (\n"
-	"  select sample.event, thread, count(*) as samples, sum(coalesce(value, period)) as value\n"
+	"  select sample.event, thread, sum(coalesce(count, 1)) as samples,\n"
+	"    sum(coalesce(value, period)) as value\n"
 	"  from sample join event on event.id = sample.event group by sample.event, thread),\n"
 	"whole as materialized (select event, sum(value) as value from part group by event)\n"
 	"select event.name as event, thread.name, tid, pid, coalesce(samples, 0) as samples,\n"
 	"  coalesce(part.value, 0) as value, round(100.0 * coalesce(part.value, 0) / whole.value, 2) as share,\n"
-	"  cpu_ns / 1e9 as cpu_seconds\n"
+	"  cpu_ns / 1e9 as cpu_seconds, run_ns / 1e9 as run_seconds, queue_ns / 1e9 as queue_seconds,\n"
+	"  blocked_ns / 1e9 as blocked_seconds\n"
 	"from thread left join process on process.id = thread.process\n"
 	"  left join part on part.thread = thread.id\n"
 	"  left join whole on whole.event = part.event\n"
@@ -66,11 +85,16 @@ const char schema_views[] =
 	"order by event.id is null, event.id, part.value desc, thread.id;\n"
 
 	"create view modules as\n"
-	"with part as materialized (\n"
-	"  select sample.event, frame.module, count(*) as samples, sum(coalesce(value, period)) as value\n"
-	"  from sample join event on event.id = sample.event\n"
-	"    left join stack on stack.id = sample.stack left join frame on frame.id = stack.frame\n"
-	"  group by sample.event, frame.module),\n"
+	"with recursive\n"
+	"weight as materialized (\n"
+	"  select sample.event, stack, sum(coalesce(count, 1)) as samples,\n"
+	"    sum(coalesce(value, period)) as value\n"
+	"  from sample join event on event.id = sample.event group by sample.event, stack),\n"
+	ABOUT("samples, value")
+	"part as materialized (\n"
+	"  select event, frame.module, sum(samples) as samples, sum(value) as value\n"
+	"  from about left join stack on stack.id = about.node left join frame on frame.id = stack.frame\n"
+	"  where frame.kind is not 3 group by event, frame.module),\n"
 	"whole as materialized (select event, sum(value) as value from part group by event)\n"
 	"select event.name as event, coalesce(path, '[unknown]') as module, kind, build_id, samples,\n"
 	"  part.value as self, round(100.0 * part.value / whole.value, 2) as self_percent\n"
@@ -84,7 +108,8 @@ const char schema_views[] =
 	"  select distinct frame, group_concat(function, ';') over (partition by frame order by depth desc\n"
 	"    rows between unbounded preceding and unbounded following) as text from frames),\n"
 	"weight as materialized (\n"
-	"  select sample.event, stack, count(*) as samples, sum(coalesce(value, period)) as value\n"
+	"  select sample.event, stack, sum(coalesce(count, 1)) as samples,\n"
+	"    sum(coalesce(value, period)) as value\n"
 	"  from sample join event on event.id = sample.event group by sample.event, stack),\n"
 	"walk(stack, depth, text) as (\n"
 	"  select 0, 0, ''\n"
@@ -100,15 +125,16 @@ const char schema_views[] =
 
 	"create view top_functions as\n"
 	"with recursive\n"
-	"-- Functions by number: same name, module and kind, same function.\n"
+	"-- Functions by number: same name, module and kind, same function. A note is none.\n"
 	"line as materialized (\n"
 	"  select frame, depth, dense_rank() over (order by function, module, kind) as number, function, module\n"
-	"  from frames),\n"
+	"  from frames where kind <> 'note'),\n"
 	"named as materialized (select distinct number, function, module from line),\n"
 	"weight as materialized (\n"
 	"  select sample.event, stack, sum(coalesce(value, period)) as value\n"
 	"  from sample join event on event.id = sample.event group by sample.event, stack),\n"
 	"whole as materialized (select event, sum(value) as value from weight group by event),\n"
+	ABOUT("value")
 	"-- The tree, depth first: a node when it is entered, and negative when it is left.\n"
 	"walk(node, at) as (\n"
 	"  select id, 0.0 from stack where parent = 0\n"
@@ -139,7 +165,7 @@ const char schema_views[] =
 	"  where coalesce(outer_left, 0) < entered group by event, number),\n"
 	"self as materialized (\n"
 	"  select event, number, sum(value) as value\n"
-	"  from weight cross join stack on stack.id = weight.stack\n"
+	"  from about cross join stack on stack.id = about.node\n"
 	"    cross join line on line.frame = stack.frame and line.depth = 0\n"
 	"  group by event, number)\n"
 	"select event.name as event, function, module, coalesce(self.value, 0) as self, total.value as total,\n"
@@ -148,4 +174,63 @@ const char schema_views[] =
 	"from total join named on named.number = total.number join whole on whole.event = total.event\n"
 	"  join event on event.id = total.event\n"
 	"  left join self on self.event = total.event and self.number = total.number\n"
-	"order by event.id, self desc, total desc, function;\n";
+	"order by event.id, self desc, total desc, function;\n"
+
+	/* The walk begins with the table, not with a constant, so that SQLite expects many rows of it and
+	   makes an index to look them up. */
+	"create view sites as\n"
+	"with recursive\n"
+	"-- From the root on: the last frame of user code, and the last one that is code at all.\n"
+	"walk(stack, user, code, frame) as (\n"
+	"  select stack.id, case kind when 0 then frame end, case when kind < 2 then frame end, frame\n"
+	"  from stack cross join frame on frame.id = stack.frame where parent = 0\n"
+	"  union all\n"
+	"  select child.id, case kind when 0 then child.frame else user end,\n"
+	"    case when kind < 2 then child.frame else code end, child.frame\n"
+	"  from walk cross join stack as child on child.parent = walk.stack\n"
+	"    cross join frame on frame.id = child.frame)\n"
+	"select walk.stack, function, module, kind\n"
+	"from walk cross join frames on frames.frame = coalesce(user, code, walk.frame)\n"
+	"  and frames.depth = 0;\n"
+
+	"create view waits as\n"
+	"with weight as materialized (\n"
+	"  select thread, stack, sum(coalesce(count, 1)) as count, sum(coalesce(value, period)) as value\n"
+	"  from sample join event on event.id = sample.event where event.name = 'wait'\n"
+	"  group by thread, stack),\n"
+	"site as materialized (select * from sites),\n"
+	"part as (\n"
+	"  select thread, coalesce(function, '[unknown]') as function, coalesce(module, '') as module,\n"
+	"    sum(count) as count, sum(value) as value\n"
+	"  from weight left join site on site.stack = weight.stack group by 1, 2, 3)\n"
+	"select thread.name as thread, tid, function, part.module, round(value / 1e6, 3) as ms, count,\n"
+	"  round(100.0 * value / sum(value) over (), 2) as share\n"
+	"from part left join thread on thread.id = part.thread\n"
+	"order by value desc, thread.id, function;\n"
+
+	"create view wakes as\n"
+	"with site as materialized (select * from sites)\n"
+	"select wake.time_ns / 1e9 as time, thread.name as thread, thread.tid,\n"
+	"  coalesce(site.function, '[unknown]') as function, round(wake.blocked_ns / 1e6, 3) as ms,\n"
+	"  round(wake.queue_ns / 1e6, 3) as queue_ms, coalesce(waker_name, other.name) as waker,\n"
+	"  other.tid as waker_tid, coalesce(waking.function, '[unknown]') as waker_function\n"
+	"from wake left join thread on thread.id = wake.thread left join site on site.stack = wake.stack\n"
+	"  left join thread as other on other.id = wake.waker\n"
+	"  left join site as waking on waking.stack = wake.waker_stack\n"
+	"order by wake.time_ns;\n"
+
+	"create view notes as\n"
+	"with weight as materialized (\n"
+	"  select sample.event, stack, sum(coalesce(count, 1)) as samples,\n"
+	"    sum(coalesce(value, period)) as value\n"
+	"  from sample join event on event.id = sample.event group by sample.event, stack),\n"
+	"whole as materialized (select event, sum(value) as value from weight group by event),\n"
+	"site as materialized (select * from sites)\n"
+	"select event.name as event, note.function as note, site.function, sum(samples) as samples,\n"
+	"  sum(weight.value) as value, round(100.0 * sum(weight.value) / whole.value, 2) as share\n"
+	"from weight cross join stack on stack.id = weight.stack\n"
+	"  cross join frames as note on note.frame = stack.frame and note.kind = 'note'\n"
+	"  cross join event on event.id = weight.event cross join whole on whole.event = weight.event\n"
+	"  left join site on site.stack = weight.stack\n"
+	"group by event.id, note.function, site.function, site.module\n"
+	"order by event.id, value desc, note, site.function;\n";

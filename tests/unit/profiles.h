@@ -74,7 +74,10 @@ static inline void add_people(struct profile *p, const struct shape *s)
 		snprintf(name, sizeof(name), "worker-%u", i);
 		profile_add_thread(p, &(struct profile_thread){ .process = process, .tid = 4242 + i,
 								.name = profile_string(p, name),
-								.cpu_ns = i * 1000000000ULL });
+								.cpu_ns = i * 1000000000ULL,
+								.run_ns = i * 1000000001ULL,
+								.queue_ns = i * 7ULL,
+								.blocked_ns = i * 5000000000ULL });
 	}
 	for (uint32_t i = 0; i < 3; i++) {
 		static const char *const paths[] = { "/usr/bin/reth", "/lib/libc.so.6", "[kernel]" };
@@ -137,9 +140,44 @@ static inline void add_stacks(struct profile *p, const struct shape *s)
 					      .time_ns = 500000ULL * i + random_below(400000),
 					      .value = i % 10 ? 1001001 : 1001001 + random_below(5000),
 					      .thread = random_below(s->threads),
-					      .stack = i < leaves.n ? leaves.v[i] : leaves.v[random_below(leaves.n)] });
+					      .stack = i < leaves.n ? leaves.v[i] : leaves.v[random_below(leaves.n)],
+					      .count = i % 7 ? i % 2 : 2 + i % 400 });
 	vec_done(&leaves);
 	vec_done(&path);
+}
+
+/* Wakes, series and histograms, with every border case there is. */
+static inline void add_rest(struct profile *p)
+{
+	uint32_t note = profile_named_frame(p, PROFILE_NONE, FRAME_NOTE, "/data/mdbx.dat"), series[2];
+	struct profile_histogram *h;
+
+	for (uint32_t i = 0; i < 200; i++) {
+		uint32_t waker = i % 3 ? random_below(p->threads.n) : PROFILE_NONE;
+		const char *name = waker != PROFILE_NONE && i % 5 ? profile_str(p, p->threads.v[waker].name) :
+				   i % 2 ? "swapper/0" : "kworker/u4:1";
+		struct profile_wake w = { .time_ns = 30000000ULL * i, .queue_ns = i % 4 * 1000,
+					  .waker = waker, .waker_name = profile_string(p, name) };
+
+		w.blocked_ns = 1000000 + random_below(1 << 30);
+		w.thread = random_below(p->threads.n);
+		w.stack = profile_stack(p, random_below(p->stacks.n), note);
+		w.waker_stack = i % 10 ? random_below(p->stacks.n) : 0;
+		profile_add_wake(p, &w);
+	}
+	series[0] = profile_add_series(p, "memory", "bytes");
+	series[1] = profile_add_series(p, "balance", "count");
+	for (uint32_t i = 0; i < 100; i++) {
+		profile_add_point(p, series[0], 1000000000ULL * i, 5000000000 + random_below(1000000));
+		profile_add_point(p, series[1], 1000000000ULL * i, i ? 50 - (int64_t)i : INT64_MIN);
+	}
+	h = profile_histogram(p, "read latency", "ns");
+	h->counts[0] = 3;
+	h->counts[12] = 4000000000000;
+	h->counts[62] = 2;
+	h->counts[63] = 1;
+	profile_histogram(p, "fsync latency", "ns")->counts[20] = 17;
+	profile_histogram(p, "never", "ns");
 }
 
 static inline struct profile *make_profile(const struct shape *s)
@@ -149,6 +187,7 @@ static inline struct profile *make_profile(const struct shape *s)
 	add_people(p, s);
 	add_frames(p, s);
 	add_stacks(p, s);
+	add_rest(p);
 	profile_count(p, "samples.lost", 3);
 	p->finished = true;
 	return p;
@@ -210,6 +249,9 @@ static inline void assert_same_people(const struct profile *a, const struct prof
 		assert_int_equal(a->threads.v[i].start_ns, b->threads.v[i].start_ns);
 		assert_int_equal(a->threads.v[i].end_ns, b->threads.v[i].end_ns);
 		assert_int_equal(a->threads.v[i].cpu_ns, b->threads.v[i].cpu_ns);
+		assert_int_equal(a->threads.v[i].run_ns, b->threads.v[i].run_ns);
+		assert_int_equal(a->threads.v[i].queue_ns, b->threads.v[i].queue_ns);
+		assert_int_equal(a->threads.v[i].blocked_ns, b->threads.v[i].blocked_ns);
 	}
 	for (size_t i = 0; i < a->counters.n; i++)
 		assert_int_equal(a->counters.v[i].value,
@@ -264,16 +306,69 @@ static inline void assert_same_samples(const struct profile *a, const struct pro
 		const struct profile_sample *x = &a->samples.v[i], *y = &b->samples.v[i];
 
 		if (x->time_ns != y->time_ns || x->value != y->value || x->thread != y->thread ||
-		    x->stack != y->stack || x->event != y->event)
+		    x->stack != y->stack || x->event != y->event || MAX(x->count, 1u) != MAX(y->count, 1u))
 			fail_msg("sample %zu differs", i);
 	}
 }
 
-static inline void assert_same(const struct profile *a, const struct profile *b)
+static inline void assert_same_wakes(const struct profile *a, const struct profile *b)
+{
+	assert_int_equal(a->wakes.n, b->wakes.n);
+	for (size_t i = 0; i < a->wakes.n; i++) {
+		const struct profile_wake *x = &a->wakes.v[i], *y = &b->wakes.v[i];
+
+		if (x->time_ns != y->time_ns || x->blocked_ns != y->blocked_ns ||
+		    x->queue_ns != y->queue_ns || x->thread != y->thread || x->stack != y->stack ||
+		    x->waker != y->waker || x->waker_stack != y->waker_stack)
+			fail_msg("wake %zu differs", i);
+		assert_same_string(a, x->waker_name, b, y->waker_name);
+	}
+}
+
+static inline void assert_same_points(const struct profile *a, const struct profile *b)
+{
+	assert_int_equal(a->series.n, b->series.n);
+	for (size_t i = 0; i < a->series.n; i++) {
+		assert_same_string(a, a->series.v[i].name, b, b->series.v[i].name);
+		assert_same_string(a, a->series.v[i].unit, b, b->series.v[i].unit);
+	}
+	assert_int_equal(a->points.n, b->points.n);
+	for (size_t i = 0; i < a->points.n; i++) {
+		assert_int_equal(a->points.v[i].time_ns, b->points.v[i].time_ns);
+		assert_int_equal(a->points.v[i].value, b->points.v[i].value);
+		assert_int_equal(a->points.v[i].series, b->points.v[i].series);
+	}
+}
+
+/* In any order; one that counted nothing is as good as none. */
+static inline void assert_same_histograms(const struct profile *a, struct profile *b)
+{
+	size_t full = 0;
+
+	for (size_t i = 0; i < a->histograms.n; i++) {
+		const struct profile_histogram *x = &a->histograms.v[i];
+		struct profile_histogram *y = profile_histogram(b, profile_str(a, x->name),
+								profile_str(a, x->unit));
+
+		assert_memory_equal(x->counts, y->counts, sizeof(x->counts));
+		assert_same_string(a, x->unit, b, y->unit);
+		for (size_t k = 0; k < ARRAY_LEN(x->counts); k++)
+			full += x->counts[k] != 0;
+	}
+	for (size_t i = 0; i < b->histograms.n; i++)
+		for (size_t k = 0; k < ARRAY_LEN(b->histograms.v[i].counts); k++)
+			full -= b->histograms.v[i].counts[k] != 0;
+	assert_int_equal(full, 0);
+}
+
+static inline void assert_same(const struct profile *a, struct profile *b)
 {
 	assert_same_people(a, b);
 	assert_same_code(a, b);
 	assert_same_samples(a, b);
+	assert_same_wakes(a, b);
+	assert_same_points(a, b);
+	assert_same_histograms(a, b);
 }
 
 /* --- the folder --- */

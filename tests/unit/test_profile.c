@@ -46,6 +46,27 @@ static void counters_add_up(void **state)
 	profile_free(p);
 }
 
+/* Two wakes, two series, two histograms; the second of each is of this part only. */
+static void add_rest(struct profile *p, const char *name, uint32_t padding)
+{
+	uint32_t note = profile_named_frame(p, PROFILE_NONE, FRAME_NOTE, "/data/file"), series;
+
+	profile_add_wake(p, &(struct profile_wake){ .time_ns = 7, .blocked_ns = 8, .queue_ns = 9, .thread = 1,
+						    .stack = profile_stack(p, 0, note), .waker = 1,
+						    .waker_name = profile_string(p, "main"),
+						    .waker_stack = p->samples.v[0].stack });
+	profile_add_wake(p, &(struct profile_wake){ .waker = PROFILE_NONE, .waker_name = profile_string(p, name) });
+	for (uint32_t i = 0; i < padding; i++)
+		profile_add_series(p, name, "padding");
+	series = profile_add_series(p, "memory", "bytes");
+	profile_add_point(p, series, 1, 10);
+	profile_add_point(p, series, 2, -20);
+	profile_add_point(p, profile_add_series(p, name, "bytes"), 3, padding);
+	profile_histogram(p, name, "ns")->counts[2] = 1;
+	profile_histogram(p, "latency", "ns")->counts[5] = 6;
+	profile_histogram(p, "latency", "ns")->counts[63] = 7;
+}
+
 /* One process with one thread and two stacks: main -> name, and a cut one; other ids each time. */
 static struct profile *make_part(const char *name, uint32_t padding)
 {
@@ -63,7 +84,8 @@ static struct profile *make_part(const char *name, uint32_t padding)
 	p->finished = true;
 	profile_add_event(p, "cpu", "ns", "CPU time", 5);
 	profile_add_process(p, &(struct profile_process){ .pid = 7, .exe = profile_string(p, "/bin/node") });
-	profile_add_thread(p, &(struct profile_thread){ .tid = 7, .name = profile_string(p, "main"), .cpu_ns = 4 });
+	profile_add_thread(p, &(struct profile_thread){ .tid = 7, .name = profile_string(p, "main"), .cpu_ns = 4,
+						       .run_ns = 3, .queue_ns = 20, .blocked_ns = 100 });
 	profile_add_thread(p, &(struct profile_thread){ .tid = 8, .name = profile_string(p, name) });
 	module = profile_add_module(p, &(struct profile_module){ .path = profile_string(p, "/bin/node"),
 								 .process = PROFILE_NONE, .build_id = { 1 },
@@ -80,6 +102,7 @@ static struct profile *make_part(const char *name, uint32_t padding)
 				      .value = 6, .thread = 1,
 				      .stack = profile_stack(p, 0, profile_truncation_frame(p, "no table")) });
 	profile_count(p, "lost", 2);
+	add_rest(p, name, padding);
 	return p;
 }
 
@@ -107,6 +130,55 @@ static void recordings_of_one_target_are_joined(void **state)
 	assert_int_equal(p->start_wall_ns, 1000);
 	assert_true(p->finished);
 	assert_string_equal(profile_str(p, p->target), "two");
+	profile_free(p);
+	profile_free(a);
+	profile_free(b);
+}
+
+static void waits_and_values_are_joined(void **state)
+{
+	struct profile *p = profile_new(), *a = make_part("one", 0), *b = make_part("two", 3);
+	const struct profile_wake *w;
+	size_t memory = 0;
+	int64_t sum = 0;
+
+	a->samples.v[0].count = 17;
+	assert_int_equal(profile_merge(p, b, NULL), 0);
+	assert_int_equal(profile_merge(p, a, NULL), 0);
+	assert_int_equal(p->threads.v[0].run_ns, 6);
+	assert_int_equal(p->threads.v[0].queue_ns, 40);
+	assert_int_equal(p->threads.v[0].blocked_ns, 200);
+	assert_int_equal(p->samples.v[2].count, 17);
+	assert_int_equal(p->wakes.n, 4);
+	w = &p->wakes.v[2];
+	assert_int_equal(w->time_ns, 7);
+	assert_int_equal(w->blocked_ns, 8);
+	assert_int_equal(w->queue_ns, 9);
+	assert_int_equal(w->thread, p->samples.v[3].thread);
+	assert_int_equal(w->waker, p->samples.v[3].thread);
+	assert_int_not_equal(w->waker, 1); /* which is another thread here */
+	assert_int_equal(w->stack, p->wakes.v[0].stack);
+	assert_int_equal(p->frames.v[p->stacks.v[w->stack].frame].kind, FRAME_NOTE);
+	assert_int_equal(w->waker_stack, p->samples.v[2].stack);
+	assert_string_equal(profile_str(p, w->waker_name), "main");
+	assert_int_equal(p->wakes.v[3].waker, PROFILE_NONE);
+	assert_string_equal(profile_str(p, p->wakes.v[3].waker_name), "one");
+	/* "two" in bytes, "two" in padding (three of one name are one), "one", and memory for both */
+	assert_int_equal(p->series.n, 4);
+	assert_int_equal(p->points.n, 6);
+	for (size_t i = 0; i < p->points.n; i++) {
+		const struct profile_series *s = &p->series.v[p->points.v[i].series];
+
+		assert_string_equal(profile_str(p, s->unit), "bytes");
+		memory += !strcmp(profile_str(p, s->name), "memory");
+		sum += p->points.v[i].value;
+	}
+	assert_int_equal(memory, 4);
+	assert_int_equal(sum, 10 - 20 + 3 + 10 - 20 + 0);
+	assert_int_equal(p->histograms.n, 3);
+	assert_int_equal(profile_histogram(p, "latency", "ns")->counts[5], 12);
+	assert_int_equal(profile_histogram(p, "latency", "ns")->counts[63], 14);
+	assert_int_equal(profile_histogram(p, "one", "ns")->counts[2], 1);
 	profile_free(p);
 	profile_free(a);
 	profile_free(b);
@@ -143,6 +215,13 @@ static void units_that_differ_are_refused(void **state)
 	assert_non_null(strstr(err.text, "bytes"));
 	assert_int_equal(p->samples.n, 2);
 	assert_int_equal(p->strings.n, strings);
+	/* Neither can histograms of different units be added. */
+	other->events.v[0].unit = profile_string(other, "ns");
+	profile_histogram(other, "latency", "")->unit = profile_string(other, "bytes");
+	assert_int_equal(profile_merge(p, other, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "latency"));
+	assert_int_equal(p->strings.n, strings);
+	assert_int_equal(p->wakes.n, 2);
 	profile_free(p);
 	profile_free(other);
 }
@@ -154,6 +233,7 @@ int main(void)
 		cmocka_unit_test(a_marker_says_why_a_stack_was_cut),
 		cmocka_unit_test(counters_add_up),
 		cmocka_unit_test(recordings_of_one_target_are_joined),
+		cmocka_unit_test(waits_and_values_are_joined),
 		cmocka_unit_test(what_differs_stays_apart),
 		cmocka_unit_test(units_that_differ_are_refused),
 	};

@@ -45,6 +45,48 @@ static size_t names_of(const struct profile *p, uint32_t stack, struct strtab *t
 	return n;
 }
 
+/* A stack without the notes below its leaf. */
+static uint32_t without_notes(const struct profile *p, uint32_t stack)
+{
+	while (stack && p->frames.v[p->stacks.v[stack].frame].kind == FRAME_NOTE)
+		stack = p->stacks.v[stack].parent;
+	return stack;
+}
+
+static uint64_t count_of(const struct profile_sample *s)
+{
+	return s->count ?: 1;
+}
+
+static uint64_t count_all(const struct profile *p)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < p->samples.n; i++)
+		n += count_of(&p->samples.v[i]);
+	return n;
+}
+
+/* The innermost function of user code, else of the kernel, else what there is, as "name\tmodule". */
+static const char *site_of(const struct profile *p, uint32_t stack, struct strtab *t)
+{
+	uint32_t best[3] = { PROFILE_NONE, PROFILE_NONE, p->stacks.v[stack].frame }, names[16];
+	size_t n = 0, which = 0;
+
+	for (; stack; stack = p->stacks.v[stack].parent) {
+		uint32_t frame = p->stacks.v[stack].frame, kind = p->frames.v[frame].kind;
+
+		if (kind <= FRAME_KERNEL && best[kind] == PROFILE_NONE)
+			best[kind] = frame;
+	}
+	while (which < 2 && best[which] == PROFILE_NONE)
+		which++;
+	if (best[which] == PROFILE_NONE)
+		return "[unknown]\t";
+	add_names(p, best[which], t, names, &n);
+	return strtab_get(t, names[n - 1]);
+}
+
 #define MOST 4096 /* names, and names in a stack, of the small profile */
 
 struct expected {
@@ -60,7 +102,7 @@ static void expect(struct expected *e, const struct profile *p)
 	strtab_init(&e->names);
 	for (size_t i = 0; i < p->samples.n; i++) {
 		const struct profile_sample *s = &p->samples.v[i];
-		size_t n = names_of(p, s->stack, &e->names, names);
+		size_t n = names_of(p, without_notes(p, s->stack), &e->names, names);
 
 		e->whole[s->event] += s->value;
 		if (n)
@@ -81,6 +123,26 @@ static void expect(struct expected *e, const struct profile *p)
 
 /* --- two events, recursion, empty and cut stacks --- */
 
+/* Several waits in a sample; below a note, two notes, only notes; in the kernel only, cut, and empty. */
+static void add_odd_waits(struct profile *p, uint32_t event, uint32_t stack)
+{
+	uint32_t file = profile_named_frame(p, PROFILE_NONE, FRAME_NOTE, "/data/static_file");
+	uint32_t part = profile_named_frame(p, PROFILE_NONE, FRAME_NOTE, "header");
+	uint32_t queue = profile_named_frame(p, PROFILE_NONE, FRAME_KERNEL, "[preempted]");
+	uint32_t cut = profile_truncation_frame(p, "no table"), in_kernel = profile_stack(p, stack, queue);
+	uint32_t noted = profile_stack(p, stack, file);
+	const uint32_t stacks[] = { noted, profile_stack(p, noted, part), profile_stack(p, 0, file),
+				    profile_stack(p, 0, queue), in_kernel, profile_stack(p, in_kernel, file),
+				    profile_stack(p, 0, cut), profile_stack(p, profile_stack(p, 0, cut), file),
+				    0 };
+
+	for (uint32_t i = 0; i < 10 * ARRAY_LEN(stacks); i++)
+		profile_add_sample(p, &(struct profile_sample){ .event = i % 7 ? event : 0,
+								.value = 1 + i * 123457,
+								.stack = stacks[i % ARRAY_LEN(stacks)],
+								.thread = i % 3, .count = i % 5 * i });
+}
+
 static struct profile *make_two_events(void)
 {
 	struct profile *p = make_profile(&small);
@@ -98,6 +160,7 @@ static struct profile *make_two_events(void)
 		profile_add_sample(p, &(struct profile_sample){ .event = 0, .value = 11, .stack = stack });
 	}
 	profile_add_sample(p, &(struct profile_sample){ .event = 0, .value = 12345 }); /* the empty stack */
+	add_odd_waits(p, wait, stack);
 	return p;
 }
 
@@ -198,7 +261,7 @@ static int check_stack(void *context, int columns, const char *const *names, con
 		const struct profile_sample *s = &c->p->samples.v[i];
 
 		if (s->stack == stack && (int)s->event == event_of(v[0])) {
-			samples++;
+			samples += count_of(s);
 			value += s->value;
 		}
 	}
@@ -219,7 +282,7 @@ static void stacks_are_text(void **state)
 
 	save(p, path);
 	ask(path, "select event, id, depth, stack, samples, value from stacks", check_stack, &c);
-	assert_int_equal(c.sum, p->samples.n);
+	assert_int_equal(c.sum, count_all(p));
 	assert_true(c.rows >= small.stacks / 2);
 }
 
@@ -246,10 +309,13 @@ static int check_thread(void *context, int columns, const char *const *names, co
 		whole += s->value;
 		if (c->p->threads.v[s->thread].tid != number(v[2]))
 			continue;
-		samples++;
+		samples += count_of(s);
 		value += s->value;
 		assert_string_equal(profile_str(c->p, c->p->threads.v[s->thread].name), v[1]);
 		assert_true(atof(v[7]) == c->p->threads.v[s->thread].cpu_ns / 1e9);
+		assert_true(atof(v[8]) == c->p->threads.v[s->thread].run_ns / 1e9);
+		assert_true(atof(v[9]) == c->p->threads.v[s->thread].queue_ns / 1e9);
+		assert_true(atof(v[10]) == c->p->threads.v[s->thread].blocked_ns / 1e9);
 	}
 	assert_int_equal(number(v[4]), samples);
 	assert_int_equal(number(v[5]), value);
@@ -266,8 +332,9 @@ static void threads_have_shares(void **state)
 
 	profile_add_thread(p, &(struct profile_thread){ .tid = 99, .name = profile_string(p, "sleeper") });
 	save(p, path);
-	ask(path, "select event, name, tid, pid, samples, value, share, cpu_seconds from threads", check_thread, &c);
-	assert_int_equal(c.sum, p->samples.n);
+	ask(path, "select event, name, tid, pid, samples, value, share, cpu_seconds, run_seconds,"
+		  " queue_seconds, blocked_seconds from threads", check_thread, &c);
+	assert_int_equal(c.sum, count_all(p));
 	assert_true(c.rows >= small.threads + 2); /* some have waited, too, and one slept */
 }
 
@@ -281,13 +348,14 @@ static int check_module(void *context, int columns, const char *const *names, co
 		return 0;
 	for (size_t i = 0; i < c->p->samples.n; i++) {
 		const struct profile_sample *s = &c->p->samples.v[i];
-		uint32_t frame = s->stack ? c->p->stacks.v[s->stack].frame : PROFILE_NONE;
+		uint32_t stack = without_notes(c->p, s->stack);
+		uint32_t frame = stack ? c->p->stacks.v[stack].frame : PROFILE_NONE;
 		uint32_t module = frame == PROFILE_NONE ? PROFILE_NONE : c->p->frames.v[frame].module;
 		const char *path = module == PROFILE_NONE ? "[unknown]" : profile_str(c->p, c->p->modules.v[module].path);
 
 		if ((int)s->event == event_of(v[0]) && !strcmp(path, v[1])) {
 			value += s->value;
-			samples++;
+			samples += count_of(s);
 		}
 	}
 	assert_int_equal(number(v[2]), samples);
@@ -304,7 +372,164 @@ static void modules_have_their_self(void **state)
 
 	save(p, path);
 	ask(path, "select event, module, samples, self from modules", check_module, &c);
-	assert_int_equal(c.sum, p->samples.n);
+	assert_int_equal(c.sum, count_all(p));
+}
+
+/* What a row of waits or notes must say: the sums of all samples with the same key. */
+struct sums {
+	struct strtab keys;
+	uint64_t value[MOST], count[MOST], whole[2];
+	size_t rows;
+	long rounded; /* values may differ by this */
+};
+
+static void sum_up(struct sums *s, const char *key, const struct profile_sample *x)
+{
+	uint32_t id = strtab_add(&s->keys, key);
+
+	assert_true(id < MOST);
+	s->rows += !s->count[id];
+	s->value[id] += x->value;
+	s->count[id] += count_of(x);
+}
+
+struct check_sums {
+	struct sums *sums;
+	size_t rows;
+};
+
+/* Columns: key, key, key, value, count, share, event (a number). */
+static int check_sum(void *context, int columns, const char *const *names, const char *const *v,
+		     const bool *numbers)
+{
+	struct check_sums *c = context;
+	struct sums *s = c->sums;
+	char key[500];
+	uint32_t id;
+
+	if (!v)
+		return 0;
+	snprintf(key, sizeof(key), "%s\t%s\t%s", v[0], v[1], v[2]);
+	id = strtab_add(&s->keys, key);
+	assert_true(id < MOST);
+	if (!s->count[id])
+		fail_msg("there is no %s", key);
+	assert_true(labs((long)(number(v[3]) - s->value[id])) <= s->rounded);
+	assert_int_equal(number(v[4]), s->count[id]);
+	assert_true(labs((long)(atof(v[5]) * 100 - 1e4 * s->value[id] / s->whole[number(v[6])])) <= 1);
+	c->rows++;
+	return 0;
+}
+
+static void ask_sums(const char *path, const char *sql, struct sums *sums)
+{
+	struct check_sums c = { .sums = sums };
+	struct err err = { 0 };
+
+	if (capture_query(path, sql, check_sum, &c, &err) < 0)
+		fail_msg("%s: %s", sql, err.text);
+	assert_int_equal(c.rows, sums->rows);
+	strtab_done(&sums->keys);
+	free(sums);
+}
+
+static void waits_are_where_user_code_waited(void **state)
+{
+	_cleanup_free_ char *path = in_folder("waits");
+	_cleanup_(profile_freep) struct profile *p = make_two_events();
+	struct sums *sums = mem_alloc(sizeof(*sums));
+	char key[500];
+
+	strtab_init(&sums->keys);
+	save(p, path);
+	for (size_t i = 0; i < p->samples.n; i++) {
+		const struct profile_sample *s = &p->samples.v[i];
+
+		if (s->event != 1)
+			continue;
+		snprintf(key, sizeof(key), "%u\t%s", p->threads.v[s->thread].tid,
+			 site_of(p, s->stack, &sums->keys));
+		sum_up(sums, key, s);
+		sums->whole[1] += s->value;
+	}
+	assert_true(sums->rows > 8);
+	sums->rounded = 500; /* milliseconds with three digits */
+	ask_sums(path, "select tid, function, module, cast(round(ms * 1e6) as integer), count, share, 1"
+		       " from waits", sums);
+}
+
+static void notes_say_what_leaves_are_about(void **state)
+{
+	_cleanup_free_ char *path = in_folder("notes");
+	_cleanup_(profile_freep) struct profile *p = make_two_events();
+	struct sums *sums = mem_alloc(sizeof(*sums));
+	char key[500];
+
+	strtab_init(&sums->keys);
+	save(p, path);
+	for (size_t i = 0; i < p->samples.n; i++) {
+		const struct profile_sample *s = &p->samples.v[i];
+		const struct profile_frame *f = s->stack ? &p->frames.v[p->stacks.v[s->stack].frame] : NULL;
+		const char *site;
+
+		sums->whole[s->event] += s->value;
+		if (!f || f->kind != FRAME_NOTE)
+			continue;
+		site = site_of(p, s->stack, &sums->keys);
+		snprintf(key, sizeof(key), "%s\t%s\t%.*s", s->event ? "wait" : "cpu",
+			 profile_str(p, p->functions.v[p->lines.v[f->first_line].function].name),
+			 (int)strcspn(site, "\t"), site);
+		sum_up(sums, key, s);
+	}
+	assert_true(sums->rows > 5);
+	ask_sums(path, "select event, note, function, value, samples, share, event = 'wait' from notes",
+		 sums);
+}
+
+static int check_wake(void *context, int columns, const char *const *names, const char *const *v,
+		      const bool *numbers)
+{
+	struct check *c = context;
+	const struct profile_wake *w;
+	struct strtab t;
+	const char *site;
+
+	if (!v)
+		return 0;
+	assert_true(c->rows < c->p->wakes.n);
+	w = &c->p->wakes.v[c->rows++];
+	strtab_init(&t);
+	assert_true(atof(v[0]) == w->time_ns / 1e9);
+	assert_string_equal(v[1], profile_str(c->p, c->p->threads.v[w->thread].name));
+	assert_int_equal(number(v[2]), c->p->threads.v[w->thread].tid);
+	site = site_of(c->p, w->stack, &t);
+	assert_memory_equal(v[3], site, strlen(v[3]));
+	assert_int_equal(strlen(v[3]), strcspn(site, "\t"));
+	assert_true(labs((long)(atof(v[4]) * 1e6 - w->blocked_ns)) <= 500);
+	assert_true(labs((long)(atof(v[5]) * 1e6 - w->queue_ns)) <= 500);
+	assert_string_equal(v[6], profile_str(c->p, w->waker_name));
+	if (w->waker == PROFILE_NONE)
+		assert_null(v[7]);
+	else
+		assert_int_equal(number(v[7]), c->p->threads.v[w->waker].tid);
+	site = site_of(c->p, w->waker_stack, &t);
+	assert_memory_equal(v[8], site, strlen(v[8]));
+	assert_int_equal(strlen(v[8]), strcspn(site, "\t"));
+	strtab_done(&t);
+	return 0;
+}
+
+static void wakes_say_who_ended_them(void **state)
+{
+	_cleanup_free_ char *path = in_folder("wakes");
+	_cleanup_(profile_freep) struct profile *p = make_two_events();
+	struct check c = { .p = p };
+
+	save(p, path);
+	ask(path, "select time, thread, tid, function, ms, queue_ms, waker, waker_tid, waker_function"
+		  " from wakes", check_wake, &c);
+	assert_int_equal(c.rows, p->wakes.n);
+	assert_true(c.rows > 100);
 }
 
 static int keep_first(void *context, int columns, const char *const *names, const char *const *v,
@@ -323,10 +548,20 @@ static void views_of_a_long_recording_are_quick(void **state)
 {
 	static const struct shape shape = { 100000, 20000, 50000, 15000, 5000, 60, 60 };
 	static const char *const sql[] = { "select * from threads", "select * from modules",
-					   "select * from top_functions", "select count(stack) from stacks" };
+					   "select * from top_functions", "select count(stack) from stacks",
+					   "select * from waits", "select * from wakes",
+					   "select * from notes" };
 	_cleanup_free_ char *path = in_folder("quick");
 	_cleanup_(profile_freep) struct profile *p = make_profile(&shape);
+	uint32_t wait = profile_add_event(p, "wait", "ns", "time off the CPU", 0);
 
+	for (size_t i = 0; i < shape.samples; i++)
+		p->samples.v[i].event = i % 3 ? wait : 0;
+	for (size_t i = 0; i < 100; i++)
+		add_rest(p); /* 20,000 wakes, each with its stack */
+	for (size_t i = 0; i < p->wakes.n; i++)
+		profile_add_sample(p, &(struct profile_sample){ .event = wait, .value = p->wakes.v[i].blocked_ns,
+								.stack = p->wakes.v[i].stack });
 	save(p, path);
 	for (size_t i = 0; i < ARRAY_LEN(sql); i++) {
 		struct check c = { 0 };
@@ -366,7 +601,8 @@ static void queries_only_read(void **state)
 	assert_true(capture_query(path, " ", keep_first, &c, &err) < 0);
 	assert_true(capture_query(path, "select * from functions", keep_first, &c, &err) < 0);
 	assert_non_null(strstr(err.text, "no such table: functions"));
-	assert_non_null(strstr(err.text, "frames,modules,stacks,threads,top_functions"));
+	assert_non_null(strstr(err.text,
+			       "frames,modules,notes,sites,stacks,threads,top_functions,waits,wakes"));
 	assert_true(capture_query(path, "selec", keep_first, &c, &err) < 0);
 	assert_non_null(strstr(err.text, "syntax error"));
 	ask(path, "select count(*) from sample;", keep_first, &c);
@@ -404,6 +640,9 @@ int main(void)
 		cmocka_unit_test(stacks_are_text),
 		cmocka_unit_test(threads_have_shares),
 		cmocka_unit_test(modules_have_their_self),
+		cmocka_unit_test(waits_are_where_user_code_waited),
+		cmocka_unit_test(notes_say_what_leaves_are_about),
+		cmocka_unit_test(wakes_say_who_ended_them),
 		cmocka_unit_test(views_of_a_long_recording_are_quick),
 		cmocka_unit_test(queries_only_read),
 		cmocka_unit_test(a_summary_needs_no_samples),

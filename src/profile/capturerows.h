@@ -1,0 +1,76 @@
+/*
+ * capturerows.h - the rows of a capture: puts into the file what is new in a profile. For src/profile only.
+ *
+ * It remembers how far each append-only table is in the file, and keeps a copy of
+ * what may still change. A call that fails leaves both as they were: SQLite has the
+ * reason, capturerows_undo() takes the transaction back, and it may be tried again.
+ */
+#pragma once
+
+#include <sqlite3.h>
+
+#include "base/vec.h"
+#include "profile/profile.h"
+
+enum statement {
+	PUT_META,
+	PUT_EVENT,
+	PUT_PROCESS,
+	PUT_THREAD,
+	PUT_MODULE,
+	PUT_MAPPING,
+	PUT_FUNCTION,
+	PUT_FRAME,
+	CLEAR_LINES,
+	PUT_LINE,
+	PUT_STACK,
+	PUT_SAMPLE,
+	PUT_WAKE,
+	PUT_SERIES,
+	PUT_POINT,
+	PUT_BUCKET,
+	PUT_COUNTER,
+	COMMIT,
+	STATEMENTS,
+};
+
+/* How much of each append-only table is in the file. */
+struct saved {
+	size_t events, mappings, functions, frames, lines, stacks, samples, wakes, series, points;
+};
+
+/* What may change after it was written: a copy of what the file says. */
+struct facts {
+	uint32_t target, host, kernel;
+	uint64_t start_wall_ns, duration_ns;
+	bool finished;
+};
+
+struct capturerows {
+	sqlite3 *db; /* the caller's */
+	sqlite3_stmt *statements[STATEMENTS];
+	bool begun;
+	struct saved saved;
+	struct facts facts;
+	bool facts_saved;
+	VEC(uint64_t) periods; /* of the events, as in the file: a sample without a value has this one */
+	VEC(struct profile_process) processes;
+	VEC(struct profile_thread) threads;
+	VEC(struct profile_module) modules;
+	VEC(struct profile_histogram) histograms;
+	VEC(struct profile_counter) counters;
+};
+
+/* These return 0, or -1 with the reason in db. only_symbols: no statement that an older file's tables
+ * could not take. */
+int capturerows_init(struct capturerows *w, sqlite3 *db, bool only_symbols);
+/* All that is new, in one transaction. */
+int capturerows_put(struct capturerows *w, const struct profile *p);
+/* Modules, functions and lines anew, in place of those that are there. */
+int capturerows_put_symbols(struct capturerows *w, const struct profile *p);
+void capturerows_undo(struct capturerows *w);
+/* Takes out of p the samples, wakes and points that are in the file. */
+void capturerows_drop(struct capturerows *w, struct profile *p);
+/* The statements only: after that the file can be closed. */
+void capturerows_finalize(struct capturerows *w);
+void capturerows_done(struct capturerows *w);
