@@ -14,6 +14,8 @@
 #include "collect/shared.h"
 
 struct engine;
+struct event;
+struct eventset;
 struct fallback;
 struct processes;
 
@@ -21,6 +23,7 @@ struct session {
 	const struct session_options *options;
 	struct profile *profile;
 	struct processes *processes;
+	const struct collector *collectors[16]; /* those chosen; NULL-terminated */
 	struct engine *engine;     /* with BPF */
 	struct fallback *fallback; /* or without */
 	uint64_t start_mono_ns;
@@ -28,6 +31,11 @@ struct session {
 	uint32_t cpu_event;        /* the profile's event of the cpu collector */
 	uint32_t kernel_module;    /* the profile's module of kernel frames */
 	bool paused;
+	struct wait *wait;              /* the wait collector's own */
+	struct io *io;                  /* the io collector's own */
+	struct fault *fault;            /* the fault collector's own */
+	struct event *event;            /* the event collector's own */
+	struct eventset *events;        /* and what it was asked for, NULL = nothing */
 	uint64_t sampled_ns;            /* CPU time that the samples stand for */
 	uint64_t reasons[REASON_COUNT]; /* samples by how their stack ended */
 	int *clocks;                    /* the cpu collector's: one perf event for each CPU */
@@ -37,18 +45,26 @@ struct session {
 struct collector {
 	const char *name;
 	const char *describe;
+	const char *const *programs; /* names of its BPF programs, loaded when it is chosen; NULL-terminated */
 	int (*start)(struct session *s, struct err *err);
-	void (*record)(struct session *s, const struct shared_record *r, uint32_t stack);
+	/* A record from the ring of at least 4 bytes, its kind. */
+	void (*record)(struct session *s, const void *record, size_t size);
 	void (*set_hz)(struct session *s, uint64_t hz);
 	void (*pause)(struct session *s, bool pause);
+	/* Once a second, for what is read rather than received; may be NULL. */
+	void (*tick)(struct session *s, uint64_t now_mono_ns);
 	/* Counters into the profile, then release everything. */
 	void (*stop)(struct session *s);
 };
 
-extern const struct collector collector_cpu;
+extern const struct collector collector_io;
+extern const struct collector collector_cpu, collector_wait, collector_event, collector_fault;
 
 /* The profile's stack for the frames of a record: outermost first, user, then kernel. */
 uint32_t session_intern_stack(struct session *s, const struct shared_record *r, const uint64_t *frames);
+void session_add_cpu_event(struct session *s);
+/* The recording begins now: times count from here. Called once more by a collector that needed time first. */
+void session_begin(struct session *s);
 /* A tick of the clock, with BPF or without, as a sample of the profile. */
 void session_cpu_sample(struct session *s, const struct shared_record *r, uint32_t stack);
 

@@ -15,19 +15,6 @@ struct {
 } cpu_scratch SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 8 << 20);
-} ring SEC(".maps");
-
-/* Hashes of stacks that were sent; a slot that was overwritten only costs sending one again. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SHARED_SEEN);
-	__type(key, uint32_t);
-	__type(value, uint64_t);
-} seen SEC(".maps");
-
-struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, uint32_t);
@@ -47,35 +34,14 @@ struct {
 	})
 enum { CONTEXT_PERIOD = REGS_COUNT };
 
-/* Appends the kernel's frames to the user's and adds them to the hash; how many there are. */
-static __always_inline uint32_t add_kernel_stack(void *ctx, struct unwind *u, uint32_t count)
-{
-	uint64_t hash = u->hash;
-	long bytes;
-
-	if (count > SHARED_MAX_USER_FRAMES)
-		return 0;
-	bytes = bpf_get_stack(ctx, &u->frames[count], SHARED_MAX_KERNEL_FRAMES * 8, 0);
-	if (bytes <= 0)
-		return 0;
-	for (uint32_t i = 0; i < SHARED_MAX_KERNEL_FRAMES; i++) {
-		if (i * 8 >= bytes)
-			break;
-		hash = unwind_hash(hash, u->frames[count + i]);
-	}
-	u->hash = hash;
-	return (uint32_t)bytes / 8;
-}
-
 SEC("perf_event")
 int on_cpu_clock(void *ctx)
 {
-	uint64_t id = bpf_get_current_pid_tgid(), *slot;
-	uint32_t pid = id >> 32, zero = 0, kernel_count = 0, count, where;
+	uint64_t id = bpf_get_current_pid_tgid();
+	uint32_t pid = id >> 32, zero = 0;
 	struct shared_process *p = bpf_map_lookup_elem(&processes, &pid);
 	struct shared_counts *counts;
 	struct unwind *u;
-	uint64_t size;
 
 	if (!p)
 		return 0;
@@ -91,41 +57,27 @@ int on_cpu_clock(void *ctx)
 	bpf_get_current_comm(u->record.name, sizeof(u->record.name));
 	counts->samples++;
 
+	u->record.kernel_count = 0;
 	if ((CONTEXT(REGS_CS) & 3) == 3) {
 		UNWIND_FROM(u, CONTEXT);
 		unwind_user(u, p);
-		count = u->count;
 	} else {
-		if (unwind_from_task(u)) {
+		if (unwind_from_task(u))
 			unwind_user(u, p);
-		} else {
-			u->count = 0;
-			u->hash = 0;
-			u->reason = REASON_NO_REGISTERS;
-		}
-		count = u->count;
-		kernel_count = add_kernel_stack(ctx, u, count);
+		else
+			unwind_nothing(u);
+		unwind_kernel(ctx, u);
 	}
-	if (count > SHARED_MAX_USER_FRAMES || kernel_count > SHARED_MAX_KERNEL_FRAMES)
-		return 0;
 	counts->guessed += u->guessed;
-	u->record.user_count = count;
-	u->record.kernel_count = kernel_count;
-	u->record.reason = u->reason;
-	u->record.stack = unwind_hash(u->hash, (uint64_t)count << 32 | kernel_count << 8 | u->reason);
-
-	where = u->record.stack >> 47;
-	_Static_assert(SHARED_SEEN == 1 << 17, "the shift above");
-	slot = bpf_map_lookup_elem(&seen, &where);
-	u->record.has_frames = !slot || *slot != u->record.stack;
-	size = sizeof(u->record);
-	if (u->record.has_frames)
-		size += (count + kernel_count) * 8;
-	if (bpf_ringbuf_output(&ring, &u->record, size, BPF_RB_NO_WAKEUP)) {
-		counts->ring_full++;
-	} else if (u->record.has_frames && slot) {
-		*slot = u->record.stack;
+	switch (unwind_send(u, true)) {
+	case UNWIND_SENT_FRAMES:
 		counts->stacks_sent++;
+		break;
+	case UNWIND_RING_FULL:
+		counts->ring_full++;
+		break;
+	case UNWIND_SENT:
+		break;
 	}
 	return 0;
 }

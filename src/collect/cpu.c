@@ -43,6 +43,7 @@ static int start(struct session *s, struct err *err)
 	int cpus = sysconf(_SC_NPROCESSORS_CONF), r;
 	int program = bpf_program__fd(engine_skeleton(s->engine)->progs.on_cpu_clock);
 
+	session_add_cpu_event(s);
 	s->clocks = mem_alloc(cpus * sizeof(*s->clocks));
 	for (int cpu = 0; cpu < cpus; cpu++) {
 		r = start_clock(s, cpu, program, err);
@@ -52,9 +53,17 @@ static int start(struct session *s, struct err *err)
 	return 0;
 }
 
-static void record(struct session *s, const struct shared_record *r, uint32_t stack)
+static void record(struct session *s, const void *data, size_t size)
 {
-	if (r->kind == RECORD_CPU)
+	const struct shared_record *r = data;
+	uint32_t stack;
+
+	if (r->kind != RECORD_CPU || size < sizeof(*r))
+		return;
+	stack = engine_stack(s->engine, r->stack);
+	if (stack == PROFILE_NONE) /* the record that had the frames was lost */
+		profile_count(s->profile, "samples.lost", 1);
+	else
 		session_cpu_sample(s, r, stack);
 }
 
@@ -98,9 +107,12 @@ static void stop(struct session *s)
 	}
 }
 
+static const char *const programs[] = { "on_cpu_clock", NULL };
+
 const struct collector collector_cpu = {
 	.name = "cpu",
 	.describe = "CPU time by stack, sampled by a clock",
+	.programs = programs,
 	.start = start,
 	.record = record,
 	.set_hz = set_hz,

@@ -29,7 +29,6 @@
 
 struct engine {
 	struct session *session;
-	const struct collector *const *collectors;
 	struct gasflame_bpf *skeleton;
 	struct tables *tables;
 	struct sideband *sideband;
@@ -52,27 +51,52 @@ static int say(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
+uint32_t engine_stack(struct engine *e, uint64_t hash)
+{
+	uint64_t *stack = map_get(&e->stacks, hash);
+
+	return stack ? *stack : PROFILE_NONE;
+}
+
+uint64_t engine_rule(void *context, uint32_t module, uint64_t address)
+{
+	return tables_rule(((struct engine *)context)->tables, module, address);
+}
+
+/* Frames come with the first record of a stack, whoever sends it. */
+static void learn_stack(struct engine *e, const struct shared_record *r, size_t size)
+{
+	if (size < sizeof(*r) || !r->has_frames ||
+	    size < sizeof(*r) + 8UL * (r->user_count + r->kernel_count))
+		return;
+	*map_put(&e->stacks, r->stack, 0) = session_intern_stack(e->session, r, (const uint64_t *)(r + 1));
+	if (r->reason == REASON_NO_MAPPING)
+		processes_dirty(e->session->processes, r->pid);
+}
+
 static int got_record(void *context, void *data, size_t size)
 {
 	struct engine *e = context;
-	const struct shared_record *r = data;
-	uint64_t *stack;
+	uint32_t kind;
 
-	if (size < sizeof(*r) ||
-	    (r->has_frames && size < sizeof(*r) + 8UL * (r->user_count + r->kernel_count)))
+	if (size < sizeof(kind))
 		return 0;
-	if (r->has_frames)
-		*map_put(&e->stacks, r->stack, 0) = session_intern_stack(e->session, r, (const uint64_t *)(r + 1));
-	stack = map_get(&e->stacks, r->stack);
-	if (!stack) { /* the record that had the frames was lost */
-		profile_count(e->session->profile, "samples.lost", 1);
-		return 0;
-	}
-	if (r->reason == REASON_NO_MAPPING)
-		processes_dirty(e->session->processes, r->pid);
-	for (size_t i = 0; e->collectors[i]; i++)
-		e->collectors[i]->record(e->session, r, *stack);
+	memcpy(&kind, data, sizeof(kind));
+	if (kind == RECORD_CPU || kind == RECORD_STACK)
+		learn_stack(e, data, size);
+	for (size_t i = 0; e->session->collectors[i]; i++)
+		e->session->collectors[i]->record(e->session, data, size);
 	return 0;
+}
+
+/* Is a program of any collector that was chosen? */
+static bool wanted(const struct engine *e, const char *program)
+{
+	for (size_t i = 0; e->session->collectors[i]; i++)
+		for (const char *const *name = e->session->collectors[i]->programs; *name; name++)
+			if (!strcmp(*name, program))
+				return true;
+	return !strcmp(program, "on_fork") || !strcmp(program, "on_exec");
 }
 
 /* Before 6.1 programs of perf events may only use hash maps that are made in advance, with all their memory: fewer
@@ -92,12 +116,20 @@ static void fit_maps(struct gasflame_bpf *skeleton)
 
 static int open_skeleton(struct engine *e, struct err *err)
 {
+	struct bpf_program *program;
 	int r;
 
 	libbpf_set_print(say);
 	e->skeleton = gasflame_bpf__open();
 	if (!e->skeleton)
 		return err_errno(err, errno, "cannot read our own BPF programs");
+	bpf_object__for_each_program(program, e->skeleton->obj)
+		bpf_program__set_autoload(program, wanted(e, bpf_program__name(program)));
+	/* Their entries are made in advance, 8 MB of them. */
+	if (!wanted(e, "on_tracepoint")) {
+		bpf_map__set_max_entries(e->skeleton->maps.event_sums_0, 1);
+		bpf_map__set_max_entries(e->skeleton->maps.event_sums_1, 1);
+	}
 	fit_maps(e->skeleton);
 	r = gasflame_bpf__load(e->skeleton);
 	if (r == -EPERM)
@@ -109,14 +141,12 @@ static int open_skeleton(struct engine *e, struct err *err)
 	return 0;
 }
 
-int engine_open(struct session *s, const struct collector *const *collectors, struct engine **ret,
-		struct err *err)
+int engine_open(struct session *s, struct engine **ret, struct err *err)
 {
 	struct engine *e = mem_alloc(sizeof(*e));
 	int r;
 
 	e->session = s;
-	e->collectors = collectors;
 	e->stats_fd = -1;
 	e->large = mem_alloc(sizeof(*e->large));
 	r = open_skeleton(e, err);

@@ -14,12 +14,16 @@ struct gasflame_bpf;
 struct processes_sink;
 struct session;
 
-int engine_open(struct session *s, const struct collector *const *collectors, struct engine **ret,
-		struct err *err);
+/* Loads the programs of the session's collectors, and those that follow forks and execs. */
+int engine_open(struct session *s, struct engine **ret, struct err *err);
 void engine_close(struct engine *e);
 extern const struct processes_sink engine_sink; /* its context is the struct engine */
 
 struct gasflame_bpf *engine_skeleton(struct engine *e);
+/* The profile's stack for a hash that a record names; PROFILE_NONE if its frames were lost. */
+uint32_t engine_stack(struct engine *e, uint64_t hash);
+/* The rule for an address of a module, for userstack_walk(): context is the struct engine. */
+uint64_t engine_rule(void *context, uint32_t module, uint64_t address);
 /* Attaches what follows forks and execs: before the targets are looked at, so that none slips by. */
 int engine_follow(struct engine *e, struct err *err);
 /* Waits up to timeout for something to do and does it. Negative errno when the wait failed. */

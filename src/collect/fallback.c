@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -22,7 +21,7 @@
 #include "collect/processes.h"
 #include "collect/ring.h"
 #include "collect/sideband.h"
-#include "elf/unwind.h"
+#include "collect/userstack.h"
 #include "profile/profile.h"
 #include "target/host.h"
 #include "target/proc.h"
@@ -44,7 +43,6 @@ struct fallback {
 	struct map attached; /* tids */
 	VEC(struct unwind_table) tables; /* by module id; page_count 0 = none */
 	uint64_t lost;
-	bool guessed; /* the stack at hand passes code that has no table */
 };
 
 int fallback_open(struct session *s, struct fallback **ret, struct err *err)
@@ -203,6 +201,7 @@ static int attach_process(struct fallback *f, pid_t pid, struct err *err)
 
 int fallback_start(struct fallback *f, struct err *err)
 {
+	session_add_cpu_event(f->session);
 	for (size_t i = 0; i < f->session->options->pid_count; i++) {
 		int r = attach_process(f, f->session->options->pids[i], err);
 
@@ -235,98 +234,28 @@ static bool read_dump(void *context, uint64_t address, uint64_t *ret)
 	return true;
 }
 
-static const struct shared_mapping *find_mapping(const struct shared_mapping *list, uint32_t count, uint64_t pc)
+static uint64_t rule_of(void *context, uint32_t module, uint64_t address)
 {
-	uint32_t low = 0, high = count;
+	struct fallback *f = context;
 
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-
-		if (list[middle].end <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && list[low].start <= pc ? &list[low] : NULL;
-}
-
-static enum shared_reason reason_of(enum unwind_result result, uint64_t rule, const struct dump *d)
-{
-	switch (result) {
-	case UNWIND_DONE:
-		return REASON_COMPLETE;
-	case UNWIND_NO_RULE:
-		return REASON_NO_RULE;
-	case UNWIND_BAD_RULE:
-		return RULE_CFA(rule) == RULE_CFA_REG ? REASON_LOST_REGISTER : REASON_UNSUPPORTED;
-	case UNWIND_NOT_RISING:
-		return RULE_CFA(rule) == RULE_FRAME_POINTER ? REASON_FRAME_POINTER : REASON_NOT_RISING;
-	case UNWIND_BAD_MEMORY:
-		/* The dump is as long as a dump can be: the stack went on. */
-		return d->beyond && d->size > DUMP_BYTES - 4096 ? REASON_DUMP_SHORT : REASON_BAD_STACK;
-	default:
-		return REASON_TOO_DEEP;
-	}
-}
-
-/* See guess() of unwind.bpf.c: code that the file's table leaves out. */
-static bool follows_call(pid_t pid, uint64_t address)
-{
-	uint8_t b[8];
-	struct iovec here = { b, sizeof(b) }, there = { (void *)(address - sizeof(b)), sizeof(b) };
-
-	if (process_vm_readv(pid, &here, 1, &there, 1, 0) != sizeof(b))
-		return false;
-	for (int i = 1; i <= 6; i++)
-		if (b[i] == 0xff && (b[i + 1] & 0x38) == 0x10)
-			return true;
-	return b[3] == 0xe8;
-}
-
-static bool guess(pid_t pid, struct unwind_regs *regs, struct dump *d)
-{
-	uint64_t sp = regs->r[UNWIND_RSP], bp = regs->r[UNWIND_RBP], saved = bp, ra;
-
-	if (regs->leaf && read_dump(d, sp, &ra) && follows_call(pid, ra)) {
-		sp += 8;
-	} else {
-		if (bp < sp || bp & 7 || !read_dump(d, bp, &saved) || !read_dump(d, bp + 8, &ra) ||
-		    !follows_call(pid, ra))
-			return false;
-		sp = bp + 16;
-	}
-	regs->r[UNWIND_RSP] = sp;
-	regs->r[UNWIND_RBP] = saved;
-	regs->r[UNWIND_RIP] = ra;
-	regs->leaf = false;
-	return true;
+	if (module < f->tables.n && f->tables.v[module].page_count)
+		return unwind_find(&f->tables.v[module], address);
+	return RULE_FRAME_POINTER;
 }
 
 static enum shared_reason unwind_dump(struct fallback *f, pid_t pid, struct unwind_regs *regs, struct dump *d,
 				      uint64_t *frames, uint16_t *ret_count)
 {
-	uint32_t count;
-	const struct shared_mapping *maps = processes_mappings(f->session->processes, pid, &count);
+	struct userstack how = { .processes = f->session->processes, .pid = pid, .rule = rule_of,
+				 .rule_context = f, .read = read_dump, .read_context = d };
+	enum shared_reason reason = userstack_walk(&how, regs, frames, ret_count);
 
-	for (*ret_count = 0; *ret_count < SHARED_MAX_USER_FRAMES;) {
-		uint64_t pc = regs->r[UNWIND_RIP] - !regs->leaf, rule = RULE_FRAME_POINTER;
-		const struct shared_mapping *m = find_mapping(maps, count, pc);
-		enum unwind_result result;
-
-		if (!m)
-			return REASON_NO_MAPPING;
-		frames[(*ret_count)++] = SHARED_FRAME(m->module, pc - m->bias);
-		if (m->module < f->tables.n && f->tables.v[m->module].page_count)
-			rule = unwind_find(&f->tables.v[m->module], pc - m->bias);
-		result = unwind_step(regs, rule, read_dump, d);
-		if (result == UNWIND_NO_RULE && guess(pid, regs, d)) {
-			f->guessed = true;
-			continue;
-		}
-		if (result != UNWIND_MORE)
-			return reason_of(result, rule, d);
-	}
-	return REASON_TOO_DEEP;
+	if (how.guessed)
+		profile_count(f->session->profile, "samples.guessed", 1);
+	/* The dump is as long as a dump can be: the stack went on. */
+	if (reason == REASON_BAD_STACK && d->beyond && d->size > DUMP_BYTES - 4096)
+		reason = REASON_DUMP_SHORT;
+	return reason;
 }
 
 /* ip, pid/tid, time, period, callchain, user registers, user stack: in the order of their bits. */
@@ -368,9 +297,6 @@ static void got_sample(struct fallback *f, const struct perf_event_header *h)
 	if (out.reason == REASON_NO_MAPPING)
 		processes_dirty(f->session->processes, out.pid);
 	memcpy(frames + out.user_count, kernel, out.kernel_count * sizeof(*kernel));
-	if (f->guessed)
-		profile_count(f->session->profile, "samples.guessed", 1);
-	f->guessed = false;
 	stack = session_intern_stack(f->session, &out, frames);
 	session_cpu_sample(f->session, &out, stack);
 }

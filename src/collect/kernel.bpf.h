@@ -24,9 +24,23 @@ typedef __s64 int64_t;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct sched_entity {
+	__u64 sum_exec_runtime;
+	__u64 prev_sum_exec_runtime; /* when it was put on its CPU */
+};
+
+struct sched_info {
+	unsigned long long run_delay;
+};
+
 struct task_struct {
+	struct sched_entity se;
+	struct sched_info sched_info; /* CONFIG_SCHED_INFO */
+	__u64 start_time;             /* CLOCK_MONOTONIC */
 	int pid, tgid;
 	unsigned int flags;
+	unsigned int __state;
+	char comm[16];
 };
 
 #pragma clang attribute pop

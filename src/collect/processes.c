@@ -296,14 +296,30 @@ void processes_rename(struct processes *ps, pid_t pid, pid_t tid, const char *na
 		ps->profile->threads.v[*id].name = profile_string(ps->profile, name);
 }
 
+void processes_thread_start(struct processes *ps, pid_t pid, pid_t tid, pid_t parent_pid, pid_t parent_tid,
+			    uint64_t mono_ns)
+{
+	uint64_t *parent = map_get(&ps->by_thread, map_pair(parent_pid, parent_tid));
+
+	processes_thread(ps, pid, tid,
+			 parent ? profile_str(ps->profile, ps->profile->threads.v[*parent].name) : "", mono_ns);
+}
+
+/* It stays known: records about it may still be on their way. */
 void processes_thread_exit(struct processes *ps, pid_t pid, pid_t tid, uint64_t mono_ns)
 {
 	uint64_t *id = map_get(&ps->by_thread, map_pair(pid, tid));
 
-	if (!id)
-		return;
-	ps->profile->threads.v[*id].end_ns = since_start(ps, mono_ns);
-	map_remove(&ps->by_thread, map_pair(pid, tid));
+	if (id && !ps->profile->threads.v[*id].end_ns)
+		ps->profile->threads.v[*id].end_ns = MAX(since_start(ps, mono_ns), 1); /* 0 = alive */
+}
+
+/* A thread that ended does nothing new; a moment later its number may be another's. */
+static bool is_another(const struct processes *ps, const struct profile_thread *t, uint64_t mono_ns)
+{
+	enum { MOMENT_NS = 1000000000 };
+
+	return t->end_ns && since_start(ps, mono_ns) > t->end_ns + MOMENT_NS;
 }
 
 uint32_t processes_thread(struct processes *ps, pid_t pid, pid_t tid, const char *name, uint64_t mono_ns)
@@ -313,7 +329,7 @@ uint32_t processes_thread(struct processes *ps, pid_t pid, pid_t tid, const char
 	struct proc_stat st;
 	struct process *pr;
 
-	if (id) {
+	if (id && !is_another(ps, &ps->profile->threads.v[*id], mono_ns)) {
 		t = &ps->profile->threads.v[*id];
 		if (*name && strcmp(profile_str(ps->profile, t->name), name))
 			t->name = profile_string(ps->profile, name);

@@ -50,6 +50,9 @@ void processes_exec(struct processes *ps, pid_t pid, uint64_t mono_ns);
 void processes_dirty(struct processes *ps, pid_t pid);
 void processes_dirty_all(struct processes *ps); /* events were lost */
 void processes_rename(struct processes *ps, pid_t pid, pid_t tid, const char *name);
+/* A thread begins with the name of the one that started it. */
+void processes_thread_start(struct processes *ps, pid_t pid, pid_t tid, pid_t parent_pid, pid_t parent_tid,
+			    uint64_t mono_ns);
 void processes_thread_exit(struct processes *ps, pid_t pid, pid_t tid, uint64_t mono_ns);
 void processes_refresh(struct processes *ps);
 

@@ -8,19 +8,27 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "collect/collector.h"
 #include "collect/engine.h"
+#include "collect/eventset.h"
 #include "collect/fallback.h"
 #include "collect/processes.h"
 #include "profile/profile.h"
+#include "target/eventspec.h"
 #include "target/host.h"
 #include "target/proc.h"
 
+enum { EVENTS_FILE_LIMIT = 4 << 20 };
+
 /* The table of collectors. */
-static const struct collector *const collectors[] = { &collector_cpu, NULL };
+static const struct collector *const collectors[] = { &collector_wait, &collector_cpu, &collector_io,
+							    &collector_fault, &collector_event, NULL };
 
 static volatile sig_atomic_t interrupted, pause_wanted, check_wanted;
 
@@ -68,21 +76,94 @@ bool session_has_bpf(const struct session *s)
 	return s->engine != NULL;
 }
 
-/* Are all the names in "cpu,wait" collectors? */
-static int check_what(const char *what, struct err *err)
+static int unknown_collector(const char *name, struct err *err)
+{
+	struct buf all = { 0 };
+	int r;
+
+	for (size_t i = 0; collectors[i]; i++)
+		buf_printf(&all, "%s%s", i ? ", " : "", collectors[i]->name);
+	r = err_set(err, EINVAL, "there is no collector or event '%s'; there are: %s, and events (gasflame events lists them)",
+		    name, all.data);
+	buf_done(&all);
+	return r;
+}
+
+struct choice {
+	struct session *session;
+	const char *file; /* that the words come from, NULL = the command line */
+	bool chosen[ARRAY_LEN(collectors)];
+};
+
+/* A collector, or an event, which is for the event collector. */
+static int choose_word(void *context, const char *word, unsigned line, struct err *err)
+{
+	struct choice *c = context;
+	_cleanup_free_ char *where = c->file ? mem_printf("%s, line %u: ", c->file, line) : mem_strdup("");
+	size_t i = 0;
+	int r;
+
+	while (collectors[i] && strcmp(collectors[i]->name, word))
+		i++;
+	if (collectors[i] && collectors[i] != &collector_event) {
+		c->chosen[i] = true;
+		return 0;
+	}
+	if (collectors[i])
+		return err_set(err, EINVAL, "%ssay which event: -e GROUP:NAME (gasflame events lists them)", where);
+	if (!eventset_is_event(word)) {
+		r = unknown_collector(word, err);
+		return c->file ? err_prefix(err, "%s, line %u", c->file, line) : r;
+	}
+	for (i = 0; collectors[i] != &collector_event; i++)
+		;
+	c->chosen[i] = true;
+	if (!c->session->events)
+		c->session->events = eventset_new();
+	return eventset_add(c->session->events, word, where, err);
+}
+
+static int choose_from_file(struct choice *c, struct err *err)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t n;
+	int r = fd_read_path(c->file, EVENTS_FILE_LIMIT, &text, &n);
+
+	if (r < 0)
+		return err_errno(err, -r, "cannot read the list of events %s", c->file);
+	r = eventspec_parse_file(text, n, choose_word, c, err);
+	/* The parser knows lines, not files. */
+	return r < 0 && err && str_starts(err->text, "line ") ? err_prefix(err, "%s", c->file) : r;
+}
+
+/* The collectors of "cpu,wait" and of --events, in the order of the table. */
+static int choose_collectors(struct session *s, const char *what, struct err *err)
 {
 	_cleanup_free_ char *copy = mem_strdup(what);
+	struct choice c = { .session = s };
 	char *save = NULL;
+	size_t n = 0;
+	int r = 0;
 
-	for (char *name = strtok_r(copy, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
-		size_t i = 0;
-
-		while (collectors[i] && strcmp(collectors[i]->name, name))
-			i++;
-		if (!collectors[i])
-			return err_set(err, EINVAL, "there is no collector '%s'; there is: cpu", name);
-	}
-	return 0;
+	for (char *name = strtok_r(copy, ",", &save); r >= 0 && name; name = strtok_r(NULL, ",", &save))
+		r = choose_word(&c, name, 0, err);
+	c.file = s->options->events_file;
+	if (r >= 0 && c.file)
+		r = choose_from_file(&c, err);
+	if (r < 0)
+		return r;
+	_Static_assert(ARRAY_LEN(collectors) <= ARRAY_LEN(s->collectors), "room for all of them");
+	/* Without a single event that this kernel has, the rest is recorded, if there is a rest. */
+	for (size_t i = 0; collectors[i]; i++)
+		if (c.chosen[i] && (collectors[i] != &collector_event || s->events->sources.n))
+			s->collectors[n++] = collectors[i];
+	if (n)
+		return 0;
+	if (s->events)
+		return err_set(err, ENOENT,
+			       "none of the events asked for is there: gasflame events lists those that are");
+	return c.file ? err_set(err, EINVAL, "%s names no event", c.file) :
+			err_set(err, EINVAL, "say what to record with -e: cpu, for example");
 }
 
 static int open_bpf(struct session *s, struct err *err)
@@ -97,7 +178,7 @@ static int open_bpf(struct session *s, struct err *err)
 		return err_set(err, ENOSYS,
 			       "this kernel has no BTF (/sys/kernel/btf/vmlinux; CONFIG_DEBUG_INFO_BTF), which BPF "
 			       "programs need");
-	r = engine_open(s, collectors, &s->engine, err);
+	r = engine_open(s, &s->engine, err);
 	if (r < 0)
 		return r;
 	return engine_follow(s->engine, err);
@@ -120,8 +201,17 @@ static int choose_backend(struct session *s, struct err *err)
 				*err = why;
 			return r;
 		}
-		log_info("Recording without BPF: %s.", why.text);
 	}
+	if (s->options->what_default) {
+		s->collectors[0] = &collector_cpu;
+		s->collectors[1] = NULL;
+	}
+	for (size_t i = 0; s->collectors[i]; i++)
+		if (s->collectors[i] != &collector_cpu)
+			return err_set(err, ENOTSUP, "-e %s needs BPF%s%s", s->collectors[i]->name, *why.text ? ": " : "",
+				       why.text);
+	if (*why.text)
+		log_info("Recording without BPF: %s.", why.text);
 	return fallback_open(s, &s->fallback, err);
 }
 
@@ -166,23 +256,18 @@ static int add_targets(struct session *s, struct err *err)
 int session_open(const struct session_options *options, struct profile *p, struct worker *w,
 		 struct session **ret, struct err *err)
 {
-	struct session *s;
-	int r = check_what(options->what, err);
+	struct session *s = mem_alloc(sizeof(*s));
+	int r;
 
-	if (r < 0)
-		return r;
-	s = mem_alloc(sizeof(*s));
 	s->options = options;
 	s->profile = p;
 	s->hz = options->hz;
 	interrupted = pause_wanted = check_wanted = 0;
 	describe_machine(p);
-	r = choose_backend(s, err);
+	r = choose_collectors(s, options->what, err);
+	if (r >= 0)
+		r = choose_backend(s, err);
 	if (r >= 0) {
-		char describe[64];
-
-		snprintf(describe, sizeof(describe), "CPU time, sampled at %u Hz", (unsigned)s->hz);
-		s->cpu_event = profile_add_event(p, "cpu", "ns", describe, 1000000000 / s->hz);
 		s->kernel_module = profile_add_module(p,
 			&(struct profile_module){ .kind = MODULE_KERNEL, .process = PROFILE_NONE,
 						  .path = profile_string(p, "[kernel]") });
@@ -198,15 +283,28 @@ int session_open(const struct session_options *options, struct profile *p, struc
 	return 0;
 }
 
-int session_start(struct session *s, struct err *err)
+void session_add_cpu_event(struct session *s)
+{
+	char describe[64];
+
+	snprintf(describe, sizeof(describe), "CPU time, sampled at %u Hz", (unsigned)s->hz);
+	s->cpu_event = profile_add_event(s->profile, "cpu", "ns", describe, 1000000000 / s->hz);
+}
+
+void session_begin(struct session *s)
 {
 	s->start_mono_ns = clock_mono_ns();
 	s->profile->start_wall_ns = clock_wall_ns();
 	processes_set_start(s->processes, s->start_mono_ns);
+}
+
+int session_start(struct session *s, struct err *err)
+{
+	session_begin(s);
 	if (s->fallback)
 		return fallback_start(s->fallback, err);
-	for (size_t i = 0; collectors[i]; i++) {
-		int r = collectors[i]->start(s, err);
+	for (size_t i = 0; s->collectors[i]; i++) {
+		int r = s->collectors[i]->start(s, err);
 
 		if (r < 0)
 			return r;
@@ -259,8 +357,8 @@ static void set_hz(struct session *s, uint64_t hz)
 	s->hz = hz;
 	if (s->fallback)
 		fallback_set_hz(s->fallback, hz);
-	for (size_t i = 0; s->engine && collectors[i]; i++)
-		collectors[i]->set_hz(s, hz);
+	for (size_t i = 0; s->engine && s->collectors[i]; i++)
+		s->collectors[i]->set_hz(s, hz);
 }
 
 static void apply_pause(struct session *s)
@@ -272,8 +370,8 @@ static void apply_pause(struct session *s)
 	s->paused = pause;
 	if (s->fallback)
 		fallback_pause(s->fallback, pause);
-	for (size_t i = 0; s->engine && collectors[i]; i++)
-		collectors[i]->pause(s, pause);
+	for (size_t i = 0; s->engine && s->collectors[i]; i++)
+		s->collectors[i]->pause(s, pause);
 }
 
 /* What recording has cost so far: our own CPU time and that of our BPF programs. */
@@ -351,6 +449,9 @@ enum session_end session_loop(struct session *s)
 			if (!processes_check_alive(s->processes, now))
 				return SESSION_END_GONE;
 			govern(s, &governor, now);
+			for (size_t i = 0; s->engine && s->collectors[i]; i++)
+				if (s->collectors[i]->tick)
+					s->collectors[i]->tick(s, now);
 		}
 	}
 	return SESSION_END_INTERRUPT;
@@ -392,8 +493,8 @@ void session_finish(struct session *s, void (*take)(void *context, uint32_t modu
 		fallback_drain(s->fallback);
 	else
 		engine_drain(s->engine);
-	for (size_t i = 0; s->engine && collectors[i]; i++)
-		collectors[i]->stop(s);
+	for (size_t i = 0; s->engine && s->collectors[i]; i++)
+		s->collectors[i]->stop(s);
 	processes_finish(s->processes, now);
 	note_counters(s);
 	processes_hand_over(s->processes, take, context);
@@ -403,9 +504,11 @@ void session_close(struct session *s)
 {
 	if (!s)
 		return;
+	event_close(s);
 	processes_free(s->processes);
 	engine_close(s->engine);
 	fallback_close(s->fallback);
+	eventset_free(s->events);
 	free(s->clocks);
 	free(s);
 }

@@ -21,7 +21,11 @@ struct worker;
 enum session_backend { SESSION_AUTO, SESSION_BPF, SESSION_PERF };
 
 struct session_options {
-	const char *what;          /* collectors, separated by commas */
+	bool what_default;         /* what was not asked for: without BPF less of it will do */
+	const char *what;          /* collectors and events, separated by commas */
+	const char *events_file;   /* more of them, one a line; may be NULL */
+	uint64_t event_rate;       /* events a second that are kept one by one; beyond that they are counted by stack */
+	bool full;                 /* set by tick() once the capture is as large as it may be: only count events */
 	uint64_t hz;
 	uint64_t duration_ns;      /* 0 = until interrupted */
 	double max_overhead;       /* percent of the target's CPU time, 0 = no limit */

@@ -85,7 +85,18 @@ struct shared_module {
 	uint32_t pad;
 };
 
-enum shared_record_kind { RECORD_CPU = 1 };
+enum shared_record_kind {
+	RECORD_CPU = 1,   /* struct shared_record: a sample */
+	RECORD_STACK,     /* struct shared_record: only makes a stack known */
+	RECORD_WAIT,      /* struct shared_wait: one long wait */
+	RECORD_WAITS,     /* struct shared_wait: the sum of short ones within a slot of time */
+	RECORD_THREAD_END, /* struct shared_account: what a thread that ended has used in all */
+	RECORD_IO,        /* struct shared_io: calls of one kind within a slot of time */
+	RECORD_FILE,      /* struct shared_file: what a file is called */
+	RECORD_EVENT,      /* struct shared_event_record: one event of those chosen by name */
+	RECORD_FAULTS,    /* struct shared_fault: page faults of one place within a slot of time, or reclaims */
+	RECORD_FAULT_END, /* struct shared_fault_end: all faults of a thread, by the kernel's count */
+};
 
 /* What comes through the ring; frames follow (8 bytes each; the user's, then the kernel's, each leaf
  * first) when the stack was not sent before. */
@@ -102,12 +113,202 @@ struct shared_record {
 	char name[16];
 };
 
+enum {
+	SHARED_MAX_THREADS = 32768,
+	SHARED_SLOT_NS = 10000000,     /* short waits are added up within 10 ms */
+	SHARED_LONG_NS = 1000000,      /* waits from 1 ms on are kept one by one */
+	SHARED_SUMS = 4,               /* places that are added up at a time, for each thread */
+	SHARED_PLACES = 1 << 16,
+	SHARED_PREEMPT_WALKS = 16,     /* stacks within a slot of time, on each CPU */
+};
+
+/* stack 0: it began before the recording; stack 1: it was preempted. */
+enum { SHARED_STACK_BEFORE = 0, SHARED_STACK_PREEMPTED = 1 };
+
+struct shared_wait {
+	uint32_t kind;
+	uint32_t pid, tid;
+	uint32_t count;
+	uint64_t time_ns; /* when it began, or the slot did */
+	uint64_t blocked_ns, queue_ns;
+	uint64_t stack;
+	uint64_t waker_stack; /* 0 = not taken */
+	uint32_t waker_pid, waker_tid;
+	char waker_name[16];
+};
+
+enum shared_state { STATE_UNKNOWN = 0, STATE_RUNNING, STATE_BLOCKED, STATE_READY };
+
+/* A thread's time, added up, and what it does now. */
+struct shared_account {
+	uint32_t kind;
+	uint32_t pid, tid;
+	uint32_t state;
+	uint64_t since_ns;  /* in this state */
+	uint64_t cpu_ns, queue_ns, blocked_ns;
+	uint64_t switches;
+	char name[16];
+};
+
+struct shared_sum {
+	uint64_t stack;
+	uint64_t blocked_ns, queue_ns;
+	uint32_t count, pad;
+};
+
+/* A thread as the wait collector's programs keep it. */
+struct shared_thread {
+	struct shared_account account;
+	uint64_t stack;        /* of the wait at hand */
+	uint64_t place;        /* key of its place, 0 = none */
+	uint64_t blocked_ns;   /* of the wait at hand, once it was woken */
+	uint64_t queue_ns;     /* and until it ran */
+	uint64_t left_ns;      /* when it began, 0 = there is none */
+	uint64_t kernel_run_ns, kernel_queue_ns; /* as the kernel counts, when it began; all of its life */
+	uint8_t has_kernel;    /* they are known */
+	uint8_t preempted;     /* it did not wish to wait */
+	uint8_t walked;        /* stack is its own, not what is remembered for the place */
+	uint8_t pad[5];
+	uint64_t preempt_stack; /* the last one */
+	uint64_t waker_stack;
+	uint32_t waker_pid, waker_tid;
+	char waker_name[16];
+	uint64_t slot;         /* of the sums */
+	struct shared_sum sums[SHARED_SUMS];
+};
+
+enum { SHARED_TASK_REGS = 21 };
+
+/* A thread as it stands when a recording begins: its registers, and its stack in the kernel. */
+struct shared_task {
+	uint32_t pid, tid;
+	uint32_t state; /* the kernel's: 0 = it runs or could */
+	uint32_t kernel_count;
+	uint64_t regs[SHARED_TASK_REGS]; /* struct pt_regs */
+	uint64_t kernel[SHARED_MAX_KERNEL_FRAMES];
+};
+
+struct shared_wait_counts {
+	uint64_t walked, remembered, ring_full, threads_full;
+	uint64_t preempt_slot, preempt_walks; /* the budget of stacks of those who did not wish to wait */
+};
+
+_Static_assert(sizeof(struct shared_wait) == 80, "layout");
+_Static_assert(sizeof(struct shared_account) == 72, "layout");
+
 struct shared_counts {
 	uint64_t samples, ring_full, stacks_sent;
 	uint64_t guessed; /* samples whose stack passes code that has no table */
 };
 
+enum {
+	SHARED_MAX_EVENTS = 1024,
+	SHARED_EVENT_USES = 4,             /* sums by different fields of one event */
+	SHARED_EVENT_SUMS = 32768,
+	SHARED_EVENT_NOTE = 127,           /* bits of a note that matter */
+	SHARED_EVENT_SLOT_NS = 1000000000, /* the limit of events kept one by one counts within this time */
+};
+
+/* What an event's records become: a count (size 0), or the sum of a field. */
+struct shared_event_use {
+	uint32_t event; /* of those that were chosen */
+	uint16_t offset;
+	uint8_t size;
+	uint8_t is_signed;
+};
+
+/* An event that programs are attached to; the cookie of the attachment is its index. */
+struct shared_event {
+	uint32_t use_count;
+	uint16_t note_offset; /* a number that tells its records apart, shown below the stack */
+	uint8_t note_size;    /* 0 = none */
+	uint8_t everywhere;   /* it does not fire in the thread that caused it */
+	struct shared_event_use uses[SHARED_EVENT_USES];
+};
+
+struct shared_event_record {
+	uint32_t kind;
+	uint32_t event, note;
+	uint32_t pid, tid;
+	uint32_t pad;
+	uint64_t time_ns;
+	uint64_t value;
+	uint64_t stack;
+	char name[16];
+};
+
+struct shared_event_key {
+	uint64_t stack;
+	uint32_t pid, tid;
+	uint32_t event, note;
+};
+
+struct shared_event_sum {
+	uint64_t count, value;
+	uint64_t first_ns;
+	char name[16];
+};
+
+/* All there is to know without stacks; lost is a part of hits. */
+struct shared_event_totals {
+	uint64_t hits, value;
+	uint64_t negative;  /* of hits: below 0, an error mostly; not in value */
+	uint64_t elsewhere; /* outside the processes recorded; in nothing else */
+	uint64_t summed, lost;
+};
+
+_Static_assert(sizeof(struct shared_event) == 40, "layout");
+_Static_assert(sizeof(struct shared_event_record) == 64, "layout");
+_Static_assert(sizeof(struct shared_event_key) == 24, "layout");
 _Static_assert(sizeof(struct shared_mapping) == 32, "layout");
 _Static_assert(sizeof(struct shared_process) == 16 + 32 * SHARED_FEW_MAPPINGS, "layout");
 _Static_assert(sizeof(struct shared_module) == 24, "layout");
 _Static_assert(sizeof(struct shared_record) == 64, "layout");
+
+enum {
+	SHARED_FAULT_SUMS = 32,     /* kinds of faults that are added up at a time, for each thread */
+	SHARED_FAULT_RANGES = 64,   /* parts of a file that are told apart */
+	SHARED_FAULT_WALKS = 100,   /* stacks walked without need within a slot, on each CPU */
+};
+
+enum shared_fault_what { FAULT_MINOR = 0, FAULT_MAJOR, FAULT_RECLAIM };
+/* What lies at the address. UNKNOWN: could not be found out in the kernel, look into /proc/PID/maps. */
+enum shared_fault_where { FAULT_UNKNOWN = 0, FAULT_FILE, FAULT_HEAP, FAULT_STACK, FAULT_ANONYMOUS, FAULT_NOWHERE };
+/* It was a write to a page that was there, but read-only: a copy, or the first write to a page of a file. */
+enum { FAULT_WRITE_PROTECTED = 1, FAULT_SHARED = 2 };
+
+struct shared_fault {
+	uint32_t kind;
+	uint32_t pid, tid;
+	uint32_t count;
+	uint64_t time_ns;   /* when the slot began */
+	uint64_t spent_ns;  /* from entering the kernel to the end of the fault, 0 = not measured */
+	uint64_t stack;
+	uint64_t address;   /* one of those that were touched; UNKNOWN: all have the same bits from shift on */
+	uint64_t inode;     /* FILE: which */
+	uint64_t offset;    /* FILE: where the range begins; of major faults, the others are not told apart */
+	uint64_t size;      /* FILE: of the file */
+	uint32_t device;    /* FILE: as the kernel numbers it, 20 bits of minor */
+	uint8_t what, where;
+	uint8_t shift;      /* a range has 1 << shift bytes */
+	uint8_t flags;
+	char name[16];
+};
+
+struct shared_fault_end {
+	uint32_t kind;
+	uint32_t pid, tid;
+	uint32_t pad;
+	uint64_t time_ns;
+	uint64_t minor, major; /* since the recording began */
+	char name[16];
+};
+
+struct shared_fault_counts {
+	uint64_t walked, remembered, ring_full, lost_faults;
+	uint64_t kswapd_wakes;       /* of the whole system */
+	uint64_t walk_slot, walks;   /* the budget of stacks */
+};
+
+_Static_assert(sizeof(struct shared_fault) == 96, "layout");
+_Static_assert(sizeof(struct shared_fault_end) == 56, "layout");

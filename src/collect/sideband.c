@@ -80,10 +80,12 @@ bool sideband_record(struct processes *ps, const struct perf_event_header *h, ui
 		return true;
 	}
 	case PERF_RECORD_FORK:
-		if (task->pid == task->parent_pid || !processes_knows(ps, task->parent_pid))
+		if (!processes_knows(ps, task->parent_pid))
 			return false;
-		processes_fork(ps, task->parent_pid, task->pid, task->time);
-		return true;
+		if (task->pid != task->parent_pid)
+			processes_fork(ps, task->parent_pid, task->pid, task->time);
+		processes_thread_start(ps, task->pid, task->tid, task->parent_pid, task->parent_tid, task->time);
+		return task->pid != task->parent_pid;
 	case PERF_RECORD_EXIT:
 		if (processes_knows(ps, task->pid))
 			processes_thread_exit(ps, task->pid, task->tid, task->time);

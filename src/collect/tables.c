@@ -119,7 +119,7 @@ static int reach(struct tables *t, uint64_t word, struct err *err)
 	return 0;
 }
 
-static uint32_t *word_at(struct tables *t, uint64_t word)
+static uint32_t *word_at(const struct tables *t, uint64_t word)
 {
 	return &t->chunks[word / SHARED_CHUNK_WORDS][word % SHARED_CHUNK_WORDS];
 }
@@ -186,4 +186,31 @@ int tables_load(struct tables *t, uint32_t module, const struct unwind_table *ta
 	m->index = index;
 	publish(t, module, MODULE_TABLE);
 	return 0;
+}
+
+uint64_t tables_rule(const struct tables *t, uint32_t module, uint64_t address)
+{
+	const struct shared_module *m = &t->modules[module];
+	uint64_t page = (address >> 12) - m->first_page;
+	const uint32_t *entry, *rows;
+	uint32_t low = 0, high;
+
+	if (m->state != MODULE_TABLE)
+		return RULE_FRAME_POINTER;
+	if (page >= m->page_count)
+		return RULE_NONE;
+	entry = word_at(t, m->index + 2 * page);
+	rows = word_at(t, entry[0]);
+	high = entry[1];
+	if (!high)
+		return RULE_NONE;
+	while (high - low > 1) {
+		uint32_t middle = (low + high) / 2;
+
+		if ((rows[middle] & 0xffff) <= (address & 0xfff))
+			low = middle;
+		else
+			high = middle;
+	}
+	return t->rules[rows[low] >> 16];
 }

@@ -23,3 +23,5 @@ void tables_announce(struct tables *t, uint32_t module);
 void tables_none(struct tables *t, uint32_t module);
 /* Loads a table that unwind_valid() has passed. -ENOSPC when the space is used up. */
 int tables_load(struct tables *t, uint32_t module, const struct unwind_table *table, struct err *err);
+/* The rule for an address, as the BPF program finds it. */
+uint64_t tables_rule(const struct tables *t, uint32_t module, uint64_t address);

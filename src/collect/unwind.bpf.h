@@ -44,6 +44,19 @@ UNWIND_MAP struct {
 	__type(value, struct shared_process);
 } processes SEC(".maps");
 
+UNWIND_MAP struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 8 << 20);
+} ring SEC(".maps");
+
+/* Hashes of stacks that were sent; a slot that was overwritten only costs sending one again. */
+UNWIND_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SHARED_SEEN);
+	__type(key, uint32_t);
+	__type(value, uint64_t);
+} seen SEC(".maps");
+
 int unwind_step(struct unwind *u, struct shared_process *p);
 
 static __always_inline uint64_t unwind_hash(uint64_t h, uint64_t frame)
@@ -119,4 +132,64 @@ static __always_inline bool unwind_from_task(struct unwind *u)
 	UNWIND_FROM(u, AT);
 #undef AT
 	return true;
+}
+
+/* No stack could be had. */
+static __always_inline void unwind_nothing(struct unwind *u)
+{
+	u->count = 0;
+	u->hash = 0;
+	u->guessed = 0;
+	u->reason = REASON_NO_REGISTERS;
+}
+
+/* Appends the kernel's frames to the user's and adds them to the hash. */
+static __always_inline void unwind_kernel(void *ctx, struct unwind *u)
+{
+	uint64_t hash = u->hash;
+	uint32_t count = u->count;
+	long bytes;
+
+	if (count > SHARED_MAX_USER_FRAMES)
+		return;
+	bytes = bpf_get_stack(ctx, &u->frames[count], SHARED_MAX_KERNEL_FRAMES * 8, 0);
+	if (bytes <= 0)
+		return;
+	for (uint32_t i = 0; i < SHARED_MAX_KERNEL_FRAMES; i++) {
+		if (i * 8 >= bytes)
+			break;
+		hash = unwind_hash(hash, u->frames[count + i]);
+	}
+	u->hash = hash;
+	u->record.kernel_count = (uint32_t)bytes / 8;
+}
+
+enum unwind_sent { UNWIND_SENT, UNWIND_SENT_FRAMES, UNWIND_RING_FULL };
+
+/* Completes the record and sends it, with the frames where they were not sent before. always: also when
+ * they were; the record says more than the stack. */
+static __always_inline enum unwind_sent unwind_send(struct unwind *u, bool always)
+{
+	uint32_t count = u->count, kernel_count = u->record.kernel_count, where;
+	uint64_t size = sizeof(u->record), *slot;
+
+	if (count > SHARED_MAX_USER_FRAMES || kernel_count > SHARED_MAX_KERNEL_FRAMES)
+		return UNWIND_RING_FULL;
+	u->record.user_count = count;
+	u->record.reason = u->reason;
+	u->record.stack = unwind_hash(u->hash, (uint64_t)count << 32 | kernel_count << 8 | u->reason);
+	where = u->record.stack >> 47;
+	_Static_assert(SHARED_SEEN == 1 << 17, "the shift above");
+	slot = bpf_map_lookup_elem(&seen, &where);
+	u->record.has_frames = !slot || *slot != u->record.stack;
+	if (u->record.has_frames)
+		size += (count + kernel_count) * 8;
+	else if (!always)
+		return UNWIND_SENT;
+	if (bpf_ringbuf_output(&ring, &u->record, size, BPF_RB_NO_WAKEUP))
+		return UNWIND_RING_FULL;
+	if (!u->record.has_frames || !slot)
+		return UNWIND_SENT;
+	*slot = u->record.stack;
+	return UNWIND_SENT_FRAMES;
 }
