@@ -1,5 +1,6 @@
 #include "analyze/calltree.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,10 +76,24 @@ static uint32_t add_stack(struct builder *b, uint32_t group_node, uint32_t epoch
 	return node;
 }
 
-/* Reversed stacks share nothing but their leaves: each is walked whole. */
-static uint32_t add_reversed(struct builder *b, uint32_t group_ident, uint32_t stack)
+/* What the time was, as a frame at the leaf's side of node. */
+static uint32_t add_cause(struct builder *b, uint32_t node, enum cause cause)
 {
-	uint32_t node = stack ? 0 : no_stack(b, 0);
+	char name[32];
+
+	if (!b->o->causes)
+		return node;
+	snprintf(name, sizeof(name), "[%s]", cause_name(cause));
+	return child(b, node, idents_add(&b->t->idents, name, "", IDENT_CAUSE), false);
+}
+
+/* Reversed stacks share nothing but their leaves: each is walked whole. */
+static uint32_t add_reversed(struct builder *b, uint32_t group_ident, uint32_t stack, enum cause cause)
+{
+	uint32_t node = add_cause(b, 0, cause);
+
+	if (!stack)
+		node = no_stack(b, node);
 
 	for (; stack; stack = b->p->stacks.v[stack].parent)
 		node = add_frame(b, node, b->p->stacks.v[stack].frame);
@@ -121,7 +136,9 @@ static int compare_entries(const void *a, const void *b)
 
 	if (x->ident != y->ident)
 		return x->ident < y->ident ? -1 : 1;
-	return (x->entry->stack > y->entry->stack) - (x->entry->stack < y->entry->stack);
+	if (x->entry->stack != y->entry->stack)
+		return x->entry->stack < y->entry->stack ? -1 : 1;
+	return (int)x->entry->cause - (int)y->entry->cause;
 }
 
 static void add_entries(struct builder *b, const struct selection *s)
@@ -147,8 +164,8 @@ static void add_entries(struct builder *b, const struct selection *s)
 			group_node = order[i].ident == PROFILE_NONE || b->o->reverse ?
 					     0 : child(b, 0, order[i].ident, false);
 		}
-		node = b->o->reverse ? add_reversed(b, order[i].ident, e->stack) :
-				       add_stack(b, group_node, epoch, e->stack);
+		node = b->o->reverse ? add_reversed(b, order[i].ident, e->stack, e->cause) :
+				       add_cause(b, add_stack(b, group_node, epoch, e->stack), e->cause);
 		n = &b->t->nodes.v[node];
 		n->self.samples += e->weight.samples;
 		n->self.value += e->weight.value;

@@ -33,6 +33,7 @@ struct calltree_options {
 	bool reverse;       /* leaf to root; the group comes last */
 	bool no_inline;     /* don't expand inlined calls */
 	bool split_inlined; /* keep inlined copies of a function apart */
+	bool causes;        /* below each leaf what its time was: "[lock]", "[on CPU]"; reversed: above it */
 	bool names_only;    /* merge by name alone, as flamegraph.pl does, not by name and module */
 };
 

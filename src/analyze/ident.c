@@ -114,7 +114,8 @@ static uint32_t add_line(struct idents *t, const struct profile_frame *f, const 
 {
 	const struct profile *p = t->p;
 	const struct profile_function *function = &p->functions.v[line->function];
-	enum ident_kind kind = f->kind == FRAME_KERNEL ? IDENT_KERNEL : IDENT_USER;
+	enum ident_kind kind = f->kind == FRAME_KERNEL ? IDENT_KERNEL : f->kind == FRAME_NOTE ? IDENT_NOTE :
+											  IDENT_USER;
 	uint32_t module = f->module < p->modules.n ? f->module : function->module;
 
 	if (kind == IDENT_USER && line->inlined && t->flags & IDENTS_SPLIT_INLINED)

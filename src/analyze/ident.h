@@ -33,6 +33,8 @@ enum ident_kind {
 	IDENT_KERNEL,
 	IDENT_UNNAMED,   /* no symbol was found: "module+0x1234" */
 	IDENT_TRUNCATED, /* "[truncated: reason]" */
+	IDENT_NOTE,      /* what the leaf above it was about: a file's path */
+	IDENT_CAUSE,     /* what the time of the leaf above it was: "[disk write]", "[on CPU]" */
 };
 
 struct ident {

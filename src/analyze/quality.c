@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/cause.h"
 #include "analyze/ident.h"
 #include "base/buf.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "profile/profile.h"
 
@@ -93,6 +95,11 @@ static uint32_t truncation_reason(const struct profile *p, const struct profile_
 	return f->line_count ? p->functions.v[p->lines.v[f->first_line].function].name : 0;
 }
 
+static bool is_preempted(const struct profile *p, uint32_t stack)
+{
+	return !strcmp(cause_frame_name(p, p->stacks.v[stack].frame), "[preempted]");
+}
+
 static void measure_stacks(struct quality *q, const struct profile *p, const struct selection *s)
 {
 	_cleanup_free_ struct node_facts *facts = mem_alloc((p->stacks.n + 1) * sizeof(*facts));
@@ -120,9 +127,12 @@ static void measure_stacks(struct quality *q, const struct profile *p, const str
 
 		q->frames += e->weight.samples * f->frames;
 		q->unnamed += e->weight.samples * f->unnamed;
-		/* No stack at all is no complete stack. */
+		/* No stack at all is no complete stack. A thread that was preempted has none to show. */
 		if (!e->stack)
 			add_reason(q, "no stack", e->weight.samples);
+		else if (cause_is_marker(p, e->stack) && e->cause != CAUSE_QUEUE &&
+			 !is_preempted(p, e->stack))
+			add_reason(q, cause_frame_name(p, p->stacks.v[e->stack].frame), e->weight.samples);
 		else if (f->reason != PROFILE_NONE)
 			add_reason(q, profile_str(p, f->reason), e->weight.samples);
 		else
@@ -170,6 +180,16 @@ static uint64_t target_cpu(const struct profile *p, const struct selection *s)
 	return ns;
 }
 
+/* Waits are not samples of a clock: each of them was seen. */
+const char *quality_noun(const struct selection *s, uint64_t n)
+{
+	if (!s->waits)
+		return n == 1 ? "sample" : "samples";
+	if (s->options.event == SELECT_WALL)
+		return n == 1 ? "sample or wait" : "samples and waits";
+	return n == 1 ? "wait" : "waits";
+}
+
 static void warn_about_samples(struct quality *q, const struct selection *s)
 {
 	char a[32], b[32];
@@ -177,19 +197,22 @@ static void warn_about_samples(struct quality *q, const struct selection *s)
 
 	if (!q->finished)
 		warn(q, "the recorder did not end normally: this is what it had written until then");
-	if (q->target_cpu_ns && q->duration_ns && cpu < IDLE_PERCENT)
+	if (!s->waits && q->target_cpu_ns && q->duration_ns && cpu < IDLE_PERCENT)
 		warn(q, "the target used %.*f %% of a CPU: idle? Record while it has work to do",
 		     cpu < 1 ? 2 : 0, cpu);
-	if (!q->samples)
-		warn(q, "no samples: the target did nothing that was measured in this time");
-	else if (q->samples < MINIMUM_SAMPLES)
+	if (!q->samples && s->idle.samples)
+		warn(q, "all of it is idle, %s: --idle shows it", str_duration(a, s->idle.value));
+	else if (!q->samples)
+		warn(q, "no %s: the target did nothing that was measured in this time", quality_noun(s, 2));
+	else if (q->samples < MINIMUM_SAMPLES && !s->waits)
 		warn(q, "only %s samples: shares of a few percent mean little; record longer (-d) "
 		     "or faster (-F)",
 		     str_count(a, q->samples));
 	if (lost > 1)
-		warn(q, "%s of the samples were lost%s: record at a lower rate (-F)", show_percent(b, lost),
-		     q->ring_full ? " because the ring buffer was full" : "");
-	if (q->hz && q->hz * 100 < q->hz_asked * 95) /* the rest is rounding */
+		warn(q, "%s of the %s were lost%s%s", show_percent(b, lost), quality_noun(s, 2),
+		     q->ring_full ? " because the ring buffer was full" : "",
+		     s->waits ? "" : ": record at a lower rate (-F)");
+	if (!s->waits && q->hz && q->hz * 100 < q->hz_asked * 95) /* the rest is rounding */
 		warn(q, "the rate was lowered from %s to %s Hz to keep the overhead down",
 		     str_count(a, q->hz_asked), str_count(b, q->hz));
 }
@@ -243,11 +266,32 @@ static void warn_about_names(struct quality *q, const struct profile *p)
 		warn(q, "%s of the frames have no name and no module", a);
 }
 
+/* Events that came too fast to be kept one by one: see the event collector. */
+static void warn_about_sums(struct quality *q, const struct profile *p, const struct selection *s)
+{
+	_cleanup_free_ char *name = NULL;
+	char a[32];
+	uint64_t summed;
+
+	if (s->options.event >= p->events.n)
+		return;
+	name = mem_printf("event.summed.%s", profile_str(p, p->events.v[s->options.event].name));
+	summed = profile_counter(p, name);
+	if (summed)
+		warn(q,
+		     "%s events came too fast to be kept one by one (--max-rate, --max-size): they were "
+		     "counted by "
+		     "stack in the kernel, so that counts are exact and times are not",
+		     str_count(a, summed));
+}
+
 void quality_measure(struct quality *q, const struct profile *p, const struct selection *s)
 {
 	*q = (struct quality){
 		.samples = s->all.samples,
-		.lost = profile_counter(p, "samples.lost"),
+		.lost = (s->waits ? profile_counter(p, "waits.lost") : 0) +
+			(!s->waits || s->options.event == SELECT_WALL ? profile_counter(p, "samples.lost")
+								      : 0),
 		.ring_full = profile_counter(p, "ring.full"),
 		.duration_ns = select_duration_ns(p),
 		.target_cpu_ns = target_cpu(p, s),
@@ -259,10 +303,12 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 	measure_stacks(q, p, s);
 	if (q->unnamed)
 		q->unnamed_module = worst_module(p, s);
-	q->fit = q->samples && quality_complete_percent(q) >= 50 && quality_lost_percent(q, s) <= 20;
+	q->fit = (q->samples || s->idle.samples) && quality_complete_percent(q) >= 50 &&
+		 quality_lost_percent(q, s) <= 20;
 	warn_about_samples(q, s);
 	warn_about_stacks(q);
 	warn_about_names(q, p);
+	warn_about_sums(q, p, s);
 }
 
 void quality_done(struct quality *q)
@@ -277,7 +323,7 @@ void quality_line(const struct quality *q, const struct selection *s, struct buf
 {
 	char a[32];
 
-	buf_printf(b, "%s sample%s", str_count(a, q->samples), q->samples == 1 ? "" : "s");
+	buf_printf(b, "%s %s", str_count(a, q->samples), quality_noun(s, q->samples));
 	if (q->samples)
 		buf_printf(b, ", %s complete", show_percent(a, quality_complete_percent(q)));
 	buf_printf(b, ", %s lost", str_count(a, q->lost));

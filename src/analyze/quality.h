@@ -23,7 +23,7 @@ struct quality_reason {
 };
 
 struct quality {
-	uint64_t samples, complete, lost, ring_full;
+	uint64_t samples, complete, lost, ring_full; /* of waits: how many waits */
 	uint64_t frames, unnamed;      /* over all stacks of all samples */
 	const char *unnamed_module;    /* the one with the most of them, NULL = none */
 	uint64_t duration_ns;
@@ -43,5 +43,7 @@ double quality_complete_percent(const struct quality *q); /* 100 without samples
 double quality_lost_percent(const struct quality *q, const struct selection *s);
 double quality_unnamed_percent(const struct quality *q);
 
+/* "samples", "waits", "samples and waits": what was counted; n 1 = one of them. */
+const char *quality_noun(const struct selection *s, uint64_t n);
 /* "118,204 samples, 99.9 % complete, 0 lost, 0.3 % of frames without a name; own cost 0.4 % of a CPU" */
 void quality_line(const struct quality *q, const struct selection *s, struct buf *b);

@@ -16,18 +16,40 @@
 int select_event(const struct profile *p, const char *name, uint32_t *ret, struct err *err)
 {
 	struct buf list = { 0 };
+	bool waits = false;
 	int r;
 
 	*ret = 0;
-	if (!name)
+	if (!name) {
+		/* Of many events that were asked for, some may never have happened: the first that did, but
+		 * time on the CPU before all others. */
+		uint32_t first = PROFILE_NONE;
+
+		for (size_t i = 0; i < p->samples.n; i++)
+			if (cause_role(p, p->samples.v[i].event) == ROLE_CPU) {
+				*ret = p->samples.v[i].event;
+				return 0;
+			} else {
+				first = MIN(first, p->samples.v[i].event);
+			}
+		*ret = first == PROFILE_NONE ? 0 : first;
 		return 0;
-	for (size_t i = 0; i < p->events.n; i++)
+	}
+	for (size_t i = 0; i < p->events.n; i++) {
+		waits |= cause_role(p, i) == ROLE_WAIT;
 		if (!strcmp(profile_str(p, p->events.v[i].name), name)) {
 			*ret = i;
 			return 0;
 		}
+	}
+	if (waits && !strcmp(name, "wall")) {
+		*ret = SELECT_WALL;
+		return 0;
+	}
 	for (size_t i = 0; i < p->events.n; i++)
 		buf_printf(&list, "%s%s", i ? ", " : "", profile_str(p, p->events.v[i].name));
+	if (waits)
+		buf_puts(&list, ", wall");
 	r = err_set(err, ENOENT, "nothing called '%s' was recorded: there is %s", name,
 		    list.n ? list.data : "nothing");
 	buf_done(&list);
@@ -43,6 +65,34 @@ uint64_t select_duration_ns(const struct profile *p)
 	for (size_t i = 0; i < p->samples.n; i++)
 		last = MAX(last, p->samples.v[i].time_ns);
 	return last;
+}
+
+void select_span(const struct profile *p, size_t i, enum role role, uint64_t *ret_begin, uint64_t *ret_end)
+{
+	const struct profile_sample *s = &p->samples.v[i], *before = i ? s - 1 : NULL;
+
+	*ret_begin = *ret_end = s->time_ns;
+	if ((role != ROLE_WAIT && role != ROLE_QUEUE) || s->count > 1)
+		return;
+	/* Both parts of a wait have its time: first it is blocked, then in the queue. */
+	if (role == ROLE_QUEUE && before && before->thread == s->thread && before->time_ns == s->time_ns &&
+	    before->stack == s->stack && before->event != s->event)
+		*ret_begin += before->value;
+	*ret_end = *ret_begin + s->value;
+}
+
+uint64_t select_value(const struct profile *p, size_t i, enum role role, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t begin, end;
+
+	if (!to_ns)
+		to_ns = UINT64_MAX;
+	select_span(p, i, role, &begin, &end);
+	if (begin == end)
+		return begin >= from_ns && begin < to_ns ? p->samples.v[i].value : 0;
+	begin = MAX(begin, from_ns);
+	end = MIN(end, to_ns);
+	return begin < end ? end - begin : 0;
 }
 
 /* A pattern is the exact name, the number, or a glob. */
@@ -101,9 +151,7 @@ static int no_such(const struct profile *p, bool threads, const char *pattern, s
 	return r;
 }
 
-/* One byte a thread: is it selected? */
-static int pick_threads(const struct profile *p, const struct select_options *o, uint8_t **ret,
-			struct err *err)
+int select_threads(const struct profile *p, const struct select_options *o, uint8_t **ret, struct err *err)
 {
 	_cleanup_free_ uint8_t *picked = mem_alloc(p->threads.n + 1);
 	bool any_thread = false, any_process = false;
@@ -170,16 +218,24 @@ static char *seconds(char out[32], uint64_t ns)
 	return out;
 }
 
-/* There are samples, but the filters leave none: says which one it is. */
-static int nothing_left(const struct profile *p, const struct select_options *o, size_t of_event,
-			size_t in_time, size_t in_threads, struct err *err)
+static bool has_waits(const struct profile *p)
 {
-	char a[32], b[32], c[32];
-	const char *event = o->event < p->events.n ? profile_str(p, p->events.v[o->event].name) : "";
+	for (size_t i = 0; i < p->events.n; i++)
+		if (cause_role(p, i) == ROLE_WAIT)
+			return true;
+	return false;
+}
 
-	if (!of_event)
+/* There are samples, but the filters leave none: says which one it is. */
+static int nothing_left(const struct profile *p, const struct selection *s, size_t in_time,
+			size_t in_threads, struct err *err)
+{
+	const struct select_options *o = &s->options;
+	char a[32], b[32], c[32];
+
+	if (!s->recorded.samples)
 		return err_set(err, ENODATA, "no samples of '%s' were recorded: choose another with --what",
-			       event);
+			       s->name);
 	if (!in_time && o->to_ns)
 		return err_set(err, ENODATA, "no samples between %s and %s s: the recording has 0-%s s",
 			       seconds(a, o->from_ns), seconds(b, o->to_ns),
@@ -187,6 +243,9 @@ static int nothing_left(const struct profile *p, const struct select_options *o,
 	if (!in_time)
 		return err_set(err, ENODATA, "no samples after %s s: the recording has 0-%s s",
 			       seconds(a, o->from_ns), seconds(c, select_duration_ns(p)));
+	if (!in_threads && !s->waits && has_waits(p))
+		return err_set(err, ENODATA, "the selected threads have no samples of '%s' there: "
+			       "--what wait shows what they waited for", s->name);
 	if (!in_threads)
 		return err_set(err, ENODATA, "the selected threads have no samples there: "
 			       "the table 'by thread' of `gasflame report` shows which ran");
@@ -194,56 +253,124 @@ static int nothing_left(const struct profile *p, const struct select_options *o,
 		       o->function);
 }
 
+/* Is a sample of this event asked for? */
+static bool wants(const struct select_options *o, uint32_t event, enum role role)
+{
+	return o->event == SELECT_WALL ? role != ROLE_OTHER : event == o->event;
+}
+
+static void describe(const struct profile *p, struct selection *s)
+{
+	uint32_t event = s->options.event;
+	enum role role = cause_role(p, event);
+
+	s->waits = event == SELECT_WALL || role == ROLE_WAIT || role == ROLE_QUEUE;
+	s->name = s->unit = s->describe = "";
+	if (event < p->events.n) {
+		s->name = profile_str(p, p->events.v[event].name);
+		s->unit = profile_str(p, p->events.v[event].unit);
+		s->describe = profile_str(p, p->events.v[event].describe);
+	} else if (event == SELECT_WALL) {
+		s->name = "wall";
+		s->unit = "ns";
+		s->describe = "all time of the threads, on the CPU and off it";
+	}
+}
+
+/* Keys of more than 64 bits are hashed; the next key is tried where another entry has it. */
+static uint32_t entry_of(struct selection *s, struct map *index, const struct select_entry *e)
+{
+	uint64_t key = map_pair(e->thread, e->stack);
+
+	for (key = e->cause ? map_hash(key) + e->cause : key;; key++) {
+		uint64_t *id = map_put(index, key, PROFILE_NONE);
+		const struct select_entry *there = &s->entries.v[*id == PROFILE_NONE ? 0 : *id];
+
+		if (*id == PROFILE_NONE) {
+			*id = s->entries.n;
+			vec_push(&s->entries, *e);
+			return *id;
+		}
+		if (there->thread == e->thread && there->stack == e->stack && there->cause == e->cause)
+			return *id;
+	}
+}
+
+/* One sample that passed all filters but the last: is it idle? */
+static void add_sample(struct selection *ret, struct map *index, const struct profile *p,
+		       const struct profile_sample *s, enum role role, uint64_t value)
+{
+	const struct select_options *o = &ret->options;
+	struct select_entry e = { .thread = s->thread, .stack = s->stack };
+	bool off_cpu = role == ROLE_WAIT || role == ROLE_QUEUE;
+	struct weight w = { s->count ? s->count : 1, value };
+	struct weight *to[2] = { &ret->all, NULL };
+
+	if (o->causes)
+		e.cause = causes_of(o->causes, s);
+	if (off_cpu)
+		e.stack = cause_trim(p, s->stack);
+	if (role == ROLE_WAIT && e.cause == CAUSE_IDLE && !o->idle) {
+		to[0] = &ret->idle;
+	} else {
+		/* Stacks that were told apart by what was trimmed are one. */
+		size_t at = entry_of(ret, index, &e); /* the list may move */
+
+		to[1] = &ret->entries.v[at].weight;
+	}
+	for (int i = 0; i < 2 && to[i]; i++) {
+		to[i]->samples += w.samples;
+		to[i]->value += w.value;
+	}
+}
+
 int selection_make(const struct profile *p, const struct select_options *o, struct selection *ret,
 		   struct err *err)
 {
 	_cleanup_free_ uint8_t *threads = NULL, *stacks = NULL;
-	uint64_t to_ns = o->to_ns ? o->to_ns : UINT64_MAX;
+	_cleanup_free_ enum role *roles = mem_alloc((p->events.n + 1) * sizeof(*roles));
 	size_t in_time = 0, in_threads = 0;
 	struct map index = { 0 };
 	int r;
 
 	*ret = (struct selection){ .options = *o };
-	if (o->from_ns >= to_ns)
+	describe(p, ret);
+	if (o->to_ns && o->from_ns >= o->to_ns)
 		return err_set(err, EINVAL, "--from is not before --to: nothing lies between them");
-	r = pick_threads(p, o, &threads, err);
+	r = select_threads(p, o, &threads, err);
 	if (!r)
 		r = pick_stacks(p, o->function, &stacks, err);
 	if (r)
 		return r;
+	for (size_t i = 0; i < p->events.n; i++)
+		roles[i] = cause_role(p, i);
 
 	for (size_t i = 0; i < p->samples.n; i++) {
 		const struct profile_sample *s = &p->samples.v[i];
-		struct weight *w;
-		uint64_t *id;
+		enum role role = s->event < p->events.n ? roles[s->event] : ROLE_OTHER;
+		uint64_t value = s->value;
 
-		if (s->event != o->event)
+		if (!wants(o, s->event, role))
 			continue;
-		ret->recorded.samples++;
+		ret->recorded.samples += s->count ? s->count : 1;
 		ret->recorded.value += s->value;
-		if (s->time_ns < o->from_ns || s->time_ns >= to_ns)
-			continue;
+		if (o->from_ns || o->to_ns) {
+			value = select_value(p, i, role, o->from_ns, o->to_ns);
+			if (!value && (s->value || s->time_ns < o->from_ns ||
+				       (o->to_ns && s->time_ns >= o->to_ns)))
+				continue;
+		}
 		in_time++;
 		if (!threads[s->thread])
 			continue;
 		in_threads++;
 		if (stacks && !stacks[s->stack])
 			continue;
-		id = map_put(&index, map_pair(s->thread, s->stack), PROFILE_NONE);
-		if (*id == PROFILE_NONE) {
-			*id = ret->entries.n;
-			vec_push(&ret->entries,
-				 (struct select_entry){ .thread = s->thread, .stack = s->stack });
-		}
-		w = &ret->entries.v[*id].weight;
-		w->samples++;
-		w->value += s->value;
-		ret->all.samples++;
-		ret->all.value += s->value;
+		add_sample(ret, &index, p, s, role, value);
 	}
 	map_done(&index);
-	if (p->samples.n && !ret->all.samples)
-		return nothing_left(p, o, ret->recorded.samples, in_time, in_threads, err);
+	if (p->samples.n && !ret->all.samples && !ret->idle.samples)
+		return nothing_left(p, ret, in_time, in_threads, err);
 	return 0;
 }
 

@@ -10,16 +10,24 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyze/cause.h"
 #include "base/vec.h"
 
 struct err;
 struct profile;
+struct profile_sample;
+
+/* Instead of an event: all time of a thread, "cpu", "wait" and "queue" together. */
+#define SELECT_WALL (UINT32_MAX - 1)
 
 struct select_options {
 	uint32_t event;                /* see select_event() */
+	struct causes *causes;         /* of waits; NULL: waits are not told apart, idle ones not left out */
+	bool idle;                     /* take idle waits in */
 	const char *const *threads;    /* names, globs or tids, any of them; NULL-terminated, NULL = all */
 	const char *const *processes;  /* the same with pids */
 	uint64_t from_ns, to_ns;       /* from <= time < to; to 0 = the end */
@@ -27,13 +35,14 @@ struct select_options {
 };
 
 struct weight {
-	uint64_t samples;
+	uint64_t samples; /* or what a sample stands for: waits, faults, calls that were added up */
 	uint64_t value; /* in the event's unit */
 };
 
 struct select_entry {
-	uint32_t thread, stack;
+	uint32_t thread, stack; /* of waits: without the scheduler at its end */
 	struct weight weight;
+	enum cause cause;       /* with causes; else CAUSE_UNKNOWN */
 };
 
 struct selection {
@@ -41,16 +50,32 @@ struct selection {
 	VEC(struct select_entry) entries; /* in the order of their first samples */
 	struct weight all;
 	struct weight recorded; /* of this event, before any filter */
+	struct weight idle;     /* left out because it was idle */
+	bool waits;             /* time off the CPU is in it: "wait", "queue" or wall */
+	const char *name, *unit, *describe; /* of what was selected; live as long as the profile */
 };
 
-/* The event called name (NULL: the first one). -ENOENT with a list of those that there are. */
+/* The event called name (NULL: "cpu", else the first one that has samples), or "wall" where waits were
+ * recorded. -ENOENT with a list of those that there are. */
 int select_event(const struct profile *p, const char *name, uint32_t *ret, struct err *err);
 
 /* -EINVAL: a bad regex or range. -ENODATA: there are samples, but none of them is selected; the
- * sentence says which filter to change. A profile without samples gives an empty selection and 0. */
+ * sentence says which filter to change. A profile without samples gives an empty selection and 0, and so
+ * does one in which all that is selected is idle. */
 int selection_make(const struct profile *p, const struct select_options *o, struct selection *ret,
 		   struct err *err);
 void selection_done(struct selection *s);
+
+/* One byte a thread: do threads and processes of o select it? Caller frees. -ENODATA: there is none. */
+int select_threads(const struct profile *p, const struct select_options *o, uint8_t **ret, struct err *err);
+
+/*
+ * When sample i began and ended, and what of its value lies between from and to
+ * (to 0 = no end). A sample of a clock, or one that stands for many waits, is at
+ * one moment; a wait of its own is as long as its value, and is cut at the borders.
+ */
+void select_span(const struct profile *p, size_t i, enum role role, uint64_t *ret_begin, uint64_t *ret_end);
+uint64_t select_value(const struct profile *p, size_t i, enum role role, uint64_t from_ns, uint64_t to_ns);
 
 /* How long the recording is: as recorded, or until its last sample if the recorder died. */
 uint64_t select_duration_ns(const struct profile *p);

@@ -11,6 +11,21 @@ static void add(struct weight *to, const struct weight *w)
 	to->value += w->value;
 }
 
+/* What a leaf was about is no function: its own cost is that of the function above it. */
+static const struct calltree_node *owner(const struct calltree *t, const struct calltree_node *n)
+{
+	while (n->parent != CALLTREE_NONE && (t->idents.list.v[n->ident].kind == IDENT_NOTE ||
+					      t->idents.list.v[n->ident].kind == IDENT_CAUSE))
+		n = &t->nodes.v[n->parent];
+	return n;
+}
+
+static bool is_function(const struct ident *id)
+{
+	return id->kind == IDENT_USER || id->kind == IDENT_INLINED || id->kind == IDENT_KERNEL ||
+	       id->kind == IDENT_UNNAMED;
+}
+
 /*
  * Adds up one kind of row over the tree: row_of gives a node's row (by its
  * identity), PROFILE_NONE = none. The walk keeps count of which rows are on the
@@ -25,11 +40,10 @@ static void add_tree(const struct calltree *t, const uint32_t *row_of, struct to
 		const struct calltree_node *node = &t->nodes.v[i];
 		uint32_t row = row_of[node->ident];
 
-		if (row != PROFILE_NONE) {
-			add(&rows[row].self, &node->self);
-			if (!on_path[row]++)
-				add(&rows[row].total, &node->total);
-		}
+		if (row_of[owner(t, node)->ident] != PROFILE_NONE)
+			add(&rows[row_of[owner(t, node)->ident]].self, &node->self);
+		if (row != PROFILE_NONE && !on_path[row]++)
+			add(&rows[row].total, &node->total);
 		if (node->first_child != CALLTREE_NONE) {
 			i = node->first_child;
 			continue;
@@ -59,7 +73,7 @@ static void build_functions(struct top *t)
 		const struct ident *id = &idents->list.v[i];
 
 		row_of[i] = PROFILE_NONE;
-		if (id->kind == IDENT_ROOT || id->kind == IDENT_TRUNCATED || id->kind == IDENT_GROUP)
+		if (!is_function(id))
 			continue;
 		row_of[i] = t->functions.n;
 		vec_push(&t->functions,
@@ -79,7 +93,7 @@ static void build_modules(struct top *t)
 		uint64_t *row;
 
 		row_of[i] = PROFILE_NONE;
-		if (id->kind == IDENT_ROOT || id->kind == IDENT_TRUNCATED || id->kind == IDENT_GROUP)
+		if (!is_function(id))
 			continue;
 		/* Names of modules are interned: one pointer is one path. */
 		row = map_put(&index, (uintptr_t)id->module, t->modules.n);

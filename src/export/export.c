@@ -10,6 +10,8 @@
 
 const struct export_format export_formats[] = {
 	{ "text", "tables by function, module and thread", ".txt", text_write },
+	{ "summary", "how often what happened: locks, I/O, context switches, faults", ".summary",
+	  summary_write },
 	{ "json", "the same tables as JSON", ".json", json_write },
 	{ "svg", "a flame graph to click through in a browser", ".svg", svg_write },
 	{ "folded", "a line a stack, for flamegraph.pl, speedscope and scripts", ".folded", folded_write },
@@ -32,31 +34,31 @@ const struct export_format *export_find_path(const char *path)
 	return NULL;
 }
 
-static const struct profile_event *job_event(const struct export_job *job)
-{
-	const struct profile *p = job->profile;
-	uint32_t event = job->selection->options.event;
-
-	return event < p->events.n ? &p->events.v[event] : NULL;
-}
-
 bool export_weighs_samples(const struct export_job *job)
 {
-	const struct profile_event *event = job_event(job);
+	const struct profile *p = job->profile;
+	const struct selection *s = job->selection;
+	uint32_t event = s->options.event;
 
 	if (job->options.weigh != EXPORT_WEIGH_AUTO)
 		return job->options.weigh == EXPORT_WEIGH_SAMPLES;
-	if (!event || !job->selection->all.value)
+	if (s->waits)
+		return false;
+	if (event >= p->events.n || !s->all.value)
 		return true;
 	/* Where the rate was changed, or recordings of several rates were merged, samples are not alike. */
-	return event->period &&
-	       job->selection->recorded.value == job->selection->recorded.samples * event->period;
+	return p->events.v[event].period &&
+	       s->recorded.value == s->recorded.samples * p->events.v[event].period;
+}
+
+bool export_shows_causes(const struct export_job *job)
+{
+	return job->selection->waits && job->selection->options.causes;
 }
 
 char *export_value(char out[32], const struct export_job *job, uint64_t value)
 {
-	const struct profile_event *event = job_event(job);
-	const char *unit = event ? profile_str(job->profile, event->unit) : "count";
+	const char *unit = job->selection->unit;
 
 	if (!strcmp(unit, "ns"))
 		return str_duration(out, value);
@@ -67,16 +69,12 @@ char *export_value(char out[32], const struct export_job *job, uint64_t value)
 
 const char *export_event(const struct export_job *job)
 {
-	const struct profile_event *event = job_event(job);
-
-	return event ? profile_str(job->profile, event->name) : "";
+	return job->selection->name;
 }
 
 const char *export_event_describe(const struct export_job *job)
 {
-	const struct profile_event *event = job_event(job);
-
-	return event ? profile_str(job->profile, event->describe) : "";
+	return job->selection->describe;
 }
 
 void export_when(const struct export_job *job, struct buf *b)

@@ -18,17 +18,20 @@
 #include "analyze/calltree.h"
 #include "analyze/top.h"
 
+struct account;
 struct buf;
 struct err;
 struct profile;
 struct quality;
 struct selection;
+struct verdict;
+struct waits;
 
 /* What a stack weighs. */
 enum export_weigh {
 	EXPORT_WEIGH_AUTO,    /* samples if each has the same value, else the value */
 	EXPORT_WEIGH_SAMPLES,
-	EXPORT_WEIGH_VALUE,   /* in the event's unit */
+	EXPORT_WEIGH_VALUE,   /* in the event's unit; folded stacks of waits in microseconds */
 };
 
 struct export_options {
@@ -53,6 +56,10 @@ struct export_job {
 	const struct selection *selection;
 	const struct quality *quality;
 	struct export_options options;
+	/* Where waits were recorded; NULL = no account is shown. All three or none. */
+	const struct account *account;
+	const struct waits *waits;
+	const struct verdict *verdict;
 };
 
 struct export_format {
@@ -76,7 +83,15 @@ const char *export_event_describe(const struct export_job *job);
 /* "60.0 s from 2026-11-15 10:02:11", in local time, with the selected range if there is one. */
 void export_when(const struct export_job *job, struct buf *b);
 
+/* Below each leaf what its time was? */
+bool export_shows_causes(const struct export_job *job);
+
 int folded_write(const struct export_job *job, struct buf *out, struct err *err);
 int json_write(const struct export_job *job, struct buf *out, struct err *err);
+int summary_write(const struct export_job *job, struct buf *out, struct err *err);
 int svg_write(const struct export_job *job, struct buf *out, struct err *err);
 int text_write(const struct export_job *job, struct buf *out, struct err *err);
+
+/* The account, the verdict and the hottest waits: parts of the tables. Nothing without an account. */
+void waittext_put(const struct export_job *job, struct buf *out);
+void waitjson_put(const struct export_job *job, struct buf *out);

@@ -1,7 +1,7 @@
 /*
  * folded.c - a line a stack, "thread;outer;...;leaf 123", as flamegraph.pl reads it.
  *
- * Kernel functions end in "_[k]", inlined ones in "_[i]" if that is asked for.
+ * Waits weigh microseconds. Kernel functions end in "_[k]", inlined ones in "_[i]" if that is asked for.
  * Lines are in the order of the tree: sorted frame by frame.
  */
 #include <stdlib.h>
@@ -34,12 +34,15 @@ int folded_write(const struct export_job *job, struct buf *out, struct err *err)
 	struct buf path = { 0 };
 	VEC(size_t) ends = { 0 }; /* of the path at each depth */
 	bool samples = export_weighs_samples(job);
+	bool micro = !samples && job->selection->waits; /* as offcputime has it */
 
 	calltree_build(&tree, job->profile, job->selection,
 		       &(struct calltree_options){ .group = o->group,
 						   .reverse = o->reverse,
 						   .no_inline = o->no_inline,
 						   .split_inlined = o->mark_inlined,
+						   .causes = export_shows_causes(job) &&
+							     job->selection->options.event == SELECT_WALL,
 						   .names_only = true });
 	fields = mem_alloc((tree.idents.list.n + 1) * sizeof(*fields));
 	for (size_t i = 0; i < tree.idents.list.n; i++)
@@ -50,6 +53,8 @@ int folded_write(const struct export_job *job, struct buf *out, struct err *err)
 		const struct calltree_node *n = &tree.nodes.v[i];
 		uint64_t self = samples ? n->self.samples : n->self.value;
 
+		if (micro)
+			self = (self + 500) / 1000;
 		ends.n = n->depth;
 		path.n = ends.v[n->depth - 1];
 		if (n->depth > 1)

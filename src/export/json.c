@@ -6,6 +6,8 @@
 #include "analyze/quality.h"
 #include "base/buf.h"
 #include "export/export.h"
+#include "export/faulttext.h"
+#include "export/iotext.h"
 #include "profile/profile.h"
 
 static void put_string(struct buf *b, const char *key, const char *value)
@@ -107,7 +109,6 @@ int json_write(const struct export_job *job, struct buf *out, struct err *err)
 	const struct profile *p = job->profile;
 	const struct selection *s = job->selection;
 	const struct export_options *o = &job->options;
-	bool event = s->options.event < p->events.n;
 	struct top top;
 
 	top_build(&top, p, s, o->no_inline, o->order);
@@ -124,14 +125,21 @@ int json_write(const struct export_job *job, struct buf *out, struct err *err)
 	buf_puts(out, ",\n");
 	put_string(out, "event", export_event(job));
 	buf_puts(out, ",\n");
-	put_string(out, "unit", event ? profile_str(p, p->events.v[s->options.event].unit) : "");
+	put_string(out, "unit", s->unit);
 	buf_puts(out, ",\n");
 	put_number(out, "samples", s->all.samples);
 	buf_puts(out, ",\n");
 	put_number(out, "total", s->all.value);
+	if (s->waits) {
+		buf_puts(out, ",\n");
+		put_number(out, "idle_left_out", s->idle.value);
+	}
+	waitjson_put(job, out);
+	iojson_write(job, out);
 	put_table(out, "functions", FUNCTIONS, top.functions.v, top.functions.n, o->limit);
 	put_table(out, "modules", MODULES, top.modules.v, top.modules.n, o->limit);
 	put_table(out, "threads", THREADS, top.threads.v, top.threads.n, o->limit);
+	faulttext_json(job, out);
 	put_quality(out, job->quality, s);
 	buf_puts(out, "}\n");
 	top_done(&top);

@@ -36,7 +36,7 @@ enum {
 #define MIN_WIDTH 0.1
 
 /* What a colour stands for, in the order of the legend. */
-enum hue { HUE_USER, HUE_INLINED, HUE_KERNEL, HUE_UNNAMED, HUE_TRUNCATED, HUE_GROUP, HUE_COUNT };
+enum hue { HUE_USER, HUE_INLINED, HUE_KERNEL, HUE_NOTE, HUE_UNNAMED, HUE_TRUNCATED, HUE_GROUP, HUE_COUNT };
 
 struct drawing {
 	const struct export_job *job;
@@ -51,6 +51,8 @@ struct drawing {
 	unsigned width, height, depth;
 	bool samples;
 	bool seen[HUE_COUNT];
+	uint8_t *causes; /* what most of a node's time was; NULL = colours are by kind of code */
+	bool seen_cause[CAUSE_COUNT];
 };
 
 static uint64_t weight_of(const struct drawing *d, uint32_t node)
@@ -127,6 +129,9 @@ static enum hue hue_of(const struct drawing *d, uint32_t node)
 		return HUE_TRUNCATED;
 	case IDENT_INLINED:
 		return HUE_INLINED;
+	case IDENT_NOTE:
+		return HUE_NOTE;
+	case IDENT_CAUSE:
 	case IDENT_USER:
 		break;
 	}
@@ -140,10 +145,81 @@ static const struct {
 	[HUE_USER] = { "user code", { 232, 104, 56 }, { 250, 208, 88 } },
 	[HUE_INLINED] = { "inlined", { 126, 190, 232 }, { 176, 222, 244 } },
 	[HUE_KERNEL] = { "kernel", { 142, 178, 150 }, { 182, 206, 184 } },
+	[HUE_NOTE] = { "file or reason", { 196, 216, 226 }, { 214, 230, 238 } },
 	[HUE_UNNAMED] = { "no symbol", { 208, 200, 192 }, { 222, 216, 208 } },
 	[HUE_TRUNCATED] = { "cut stack", { 178, 160, 196 }, { 178, 160, 196 } },
 	[HUE_GROUP] = { "thread", { 226, 224, 220 }, { 226, 224, 220 } },
 };
+
+/* The colours of Okabe and Ito, which the colour-blind can tell apart, and three more for what is rare. */
+static const unsigned char cause_colours[CAUSE_COUNT][3] = {
+	[CAUSE_UNKNOWN] = { 0xbb, 0xbb, 0xbb },   [CAUSE_CPU] = { 0xe6, 0x9f, 0x00 },
+	[CAUSE_QUEUE] = { 0xf0, 0xe4, 0x42 },     [CAUSE_LOCK] = { 0xd5, 0x5e, 0x00 },
+	[CAUSE_PARK] = { 0x00, 0x9e, 0x73 },      [CAUSE_DISK_READ] = { 0x00, 0x72, 0xb2 },
+	[CAUSE_DISK_WRITE] = { 0x00, 0x4c, 0x7a }, [CAUSE_FAULT] = { 0xcc, 0x79, 0xa7 },
+	[CAUSE_NETWORK] = { 0x56, 0xb4, 0xe9 },   [CAUSE_SLEEP] = { 0x99, 0x99, 0x99 },
+	[CAUSE_PIPE] = { 0xa6, 0x76, 0x1d },      [CAUSE_RECLAIM] = { 0x88, 0x22, 0x55 },
+	[CAUSE_IDLE] = { 0xe0, 0xde, 0xd8 },
+};
+
+/*
+ * What most of each node's time was. Below a frame that names a cause, as in a
+ * reversed picture, it is that one; above, the largest.
+ */
+static void find_causes(struct drawing *d)
+{
+	const struct calltree *t = &d->tree;
+	_cleanup_free_ uint64_t *sums = mem_alloc((t->nodes.n * CAUSE_COUNT + 1) * sizeof(*sums));
+
+	d->causes = mem_alloc(t->nodes.n + 1);
+	for (size_t i = t->nodes.n; i-- > 0;) {
+		const struct ident *id = calltree_ident(t, i);
+
+		for (int c = 0; c < CAUSE_COUNT && id->kind == IDENT_CAUSE; c++)
+			if (!strncmp(id->name + 1, cause_name(c), strlen(cause_name(c))))
+				sums[i * CAUSE_COUNT + c] += weight_of(d, i);
+		for (int c = 0; c < CAUSE_COUNT && i; c++)
+			sums[t->nodes.v[i].parent * (size_t)CAUSE_COUNT + c] += sums[i * CAUSE_COUNT + c];
+	}
+	for (size_t i = 0; i < t->nodes.n; i++) {
+		const uint64_t *sum = &sums[i * CAUSE_COUNT];
+		uint8_t most = 0;
+		bool any = false;
+
+		for (int c = 0; c < CAUSE_COUNT; c++) {
+			any |= sum[c] > 0;
+			if (sum[c] > sum[most])
+				most = c;
+		}
+		d->causes[i] = any || !i ? most : d->causes[t->nodes.v[i].parent];
+	}
+}
+
+/* Does black text not show on it? */
+static bool is_dark(const struct drawing *d, uint32_t node)
+{
+	return d->causes && calltree_ident(&d->tree, node)->kind == IDENT_CAUSE &&
+	       (d->causes[node] == CAUSE_DISK_READ || d->causes[node] == CAUSE_DISK_WRITE ||
+		d->causes[node] == CAUSE_RECLAIM);
+}
+
+/* Full for the frame that names the cause, pale for the code above it; what is not known is hatched. */
+static void put_cause_colour(struct drawing *d, uint32_t node)
+{
+	enum cause cause = d->causes[node];
+	bool full = calltree_ident(&d->tree, node)->kind == IDENT_CAUSE;
+	int white = full ? 0 : 60; /* percent */
+
+	d->seen_cause[cause] = true;
+	if (cause == CAUSE_UNKNOWN && full) {
+		buf_puts(d->out, "url(#hatch)");
+		return;
+	}
+	buf_putc(d->out, '#');
+	for (int i = 0; i < 3; i++)
+		buf_printf(d->out, "%02x",
+			   cause_colours[cause][i] + (255 - cause_colours[cause][i]) * white / 100);
+}
 
 /* The same name has the same colour in every picture. */
 static void put_colour(struct buf *b, enum hue hue, const char *name)
@@ -213,7 +289,8 @@ static void put_title(struct drawing *d, uint32_t node)
 	buf_puts(d->out, " (");
 	buf_puts(d->out, d->samples ? str_count(amount, weight) : export_value(amount, d->job, weight));
 	if (d->samples)
-		buf_puts(d->out, weight == 1 ? " sample" : " samples");
+		buf_puts(d->out, d->job->selection->waits ? (weight == 1 ? " wait" : " waits") :
+			 weight == 1 ? " sample" : " samples");
 	if (!node) {
 		buf_puts(d->out, ", 100%)");
 		return;
@@ -244,7 +321,7 @@ static void put_frame(struct drawing *d, uint32_t node)
 	struct buf *b = d->out, text = { 0 };
 
 	d->seen[hue] = true;
-	buf_puts(b, "<g><title>");
+	buf_puts(b, is_dark(d, node) ? "<g class=\"dark\"><title>" : "<g><title>");
 	put_title(d, node);
 	buf_puts(b, "</title><rect x=\"");
 	put_px(b, x);
@@ -253,7 +330,10 @@ static void put_frame(struct drawing *d, uint32_t node)
 	buf_puts(b, "\" width=\"");
 	put_px(b, w);
 	buf_puts(b, "\" height=\"15\" fill=\"");
-	put_colour(b, hue, name);
+	if (d->causes && hue != HUE_GROUP && hue != HUE_TRUNCATED)
+		put_cause_colour(d, node);
+	else
+		put_colour(b, hue, name);
 	buf_puts(b, "\" rx=\"2\"/>");
 	if (w >= 3 * CHAR_WIDTH + 5)
 		label_fit(&text, name, (w - 5) / CHAR_WIDTH);
@@ -299,15 +379,22 @@ static const char style[] =
 	"#frames text { pointer-events: none }\n"
 	"#frames > g:hover { stroke: #000; stroke-width: 0.5; cursor: pointer }\n"
 	"#frames > g:hover text { stroke: none }\n"
+	".dark text { fill: #fff }\n"
 	".hide { display: none }\n"
 	".parent { opacity: 0.5 }\n"
 	"</style>\n";
+
+static const char hatch[] =
+	"<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
+	"patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#eee\"/>"
+	"<rect width=\"2\" height=\"6\" fill=\"#bbb\"/></pattern></defs>\n";
 
 static void put_head(struct drawing *d)
 {
 	const struct export_job *job = d->job;
 	const char *target = profile_str(job->profile, job->profile->target);
 	struct buf title = { 0 }, subtitle = { 0 };
+	char idle[32];
 
 	buf_printf(d->out,
 		   "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n"
@@ -318,20 +405,45 @@ static void put_head(struct drawing *d)
 		   d->width, d->height, d->width, d->height, job->options.inverted, CHAR_WIDTH);
 	buf_puts(d->out, style);
 	buf_puts(d->out, "<rect width=\"100%\" height=\"100%\" fill=\"#fffdf7\"/>\n");
+	if (d->causes)
+		buf_puts(d->out, hatch);
 	if (job->options.title)
 		buf_puts(&title, job->options.title);
 	else
-		buf_printf(&title, "%s%s%s", target, *target ? ": " : "",
-			   *export_event_describe(job) ? export_event_describe(job) : export_event(job));
+		buf_printf(&title, "%s%s%s%s", target, *target ? ": " : "",
+			   *export_event_describe(job) ? export_event_describe(job) : export_event(job),
+			   !job->selection->waits ? "" : d->samples ? " (number of waits)" : " (µs, ms, s)");
 	export_when(job, &subtitle);
 	buf_puts(&subtitle, ": ");
 	quality_line(job->quality, job->selection, &subtitle);
+	if (job->selection->idle.value)
+		buf_printf(&subtitle, "; idle left out: %s", str_duration(idle, job->selection->idle.value));
 	if (title.n)
 		put_heading(d, "id=\"title\" ", 24, title.data,
 			    (d->width - 2 * BUTTONS) / (CHAR_WIDTH * 17 / 12));
 	put_heading(d, "id=\"subtitle\" ", 42, subtitle.data, (d->width - 2 * PAD) / CHAR_WIDTH);
 	buf_done(&title);
 	buf_done(&subtitle);
+}
+
+/* Those in the picture, in their order, as far as there is room. */
+static void put_cause_legend(struct drawing *d, double x)
+{
+	for (int c = CAUSE_CPU; c <= CAUSE_COUNT; c++) {
+		enum cause cause = c % CAUSE_COUNT; /* unknown comes last */
+		const unsigned char *colour = cause_colours[cause];
+
+		if (!d->seen_cause[cause])
+			continue;
+		buf_printf(d->out, "<rect x=\"%.6g\" y=\"52\" width=\"10\" height=\"10\" fill=\"", x);
+		if (cause == CAUSE_UNKNOWN)
+			buf_puts(d->out, "url(#hatch)");
+		else
+			buf_printf(d->out, "#%02x%02x%02x", colour[0], colour[1], colour[2]);
+		buf_puts(d->out, "\"/>");
+		put_text(d->out, "", x + 14, 61, cause_name(cause));
+		x += 14 + (strlen(cause_name(cause)) + 2) * CHAR_WIDTH;
+	}
 }
 
 /* Only what is in the picture. */
@@ -344,7 +456,7 @@ static void put_legend(struct drawing *d)
 		const unsigned char *low = hues[hue].low, *high = hues[hue].high;
 		const char *text = hues[hue].legend;
 
-		if (!d->seen[hue])
+		if (!d->seen[hue] || (d->causes && hue != HUE_GROUP && hue != HUE_TRUNCATED))
 			continue;
 		if (hue == HUE_GROUP && d->job->options.group == CALLTREE_MERGED)
 			continue;
@@ -356,6 +468,8 @@ static void put_legend(struct drawing *d)
 		put_text(d->out, "", x + 14, 61, text);
 		x += 14 + (strlen(text) + 2) * CHAR_WIDTH;
 	}
+	if (d->causes)
+		put_cause_legend(d, x);
 	buf_puts(d->out, "</g>\n");
 }
 
@@ -384,7 +498,10 @@ int svg_write(const struct export_job *job, struct buf *out, struct err *err)
 		       &(struct calltree_options){ .group = o->group,
 						   .reverse = o->reverse,
 						   .no_inline = o->no_inline,
+						   .causes = export_shows_causes(job),
 						   .names_only = true });
+	if (export_shows_causes(job))
+		find_causes(&d);
 	d.labels = mem_alloc((d.tree.idents.list.n + 1) * sizeof(*d.labels));
 	d.total = weight_of(&d, 0);
 	d.scale = d.total ? (double)(d.width - 2 * PAD) / d.total : 0;
@@ -397,7 +514,9 @@ int svg_write(const struct export_job *job, struct buf *out, struct err *err)
 		put_frame(&d, i);
 	buf_puts(out, "</g>\n");
 	if (!d.total)
-		put_text(out, "", PAD, TOP + 12, "No samples. Record while the target is at work.");
+		put_text(out, "", PAD, TOP + 12, job->selection->idle.samples ?
+			 "All of it is idle: --idle shows it." :
+			 "No samples. Record while the target is at work.");
 	put_legend(&d);
 	put_controls(&d);
 	buf_puts(out, "<script><![CDATA[\n");
@@ -410,6 +529,7 @@ int svg_write(const struct export_job *job, struct buf *out, struct err *err)
 	}
 	free(d.labels);
 	free(d.starts);
+	free(d.causes);
 	calltree_done(&d.tree);
 	return 0;
 }

@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/quality.h"
 #include "base/buf.h"
 #include "base/str.h"
 #include "export/export.h"
+#include "export/faulttext.h"
+#include "export/iotext.h"
 #include "export/label.h"
 #include "profile/profile.h"
 
@@ -31,8 +34,9 @@ static void heading(const struct table *t, const char *what, size_t shown, size_
 	char amount[32], a[32], b[32];
 	const struct export_options *o = &t->job->options;
 
-	buf_printf(t->out, "\n%sBy %s%s, %% of %s", o->colour ? BOLD : "", what, o->colour ? NORMAL : "",
-		   export_value(amount, t->job, t->all));
+	buf_printf(t->out, "\n%sBy %s%s, %% of %s%s%s", o->colour ? BOLD : "", what,
+		   o->colour ? NORMAL : "", export_value(amount, t->job, t->all),
+		   t->job->account ? " of " : "", t->job->account ? export_event(t->job) : "");
 	if (shown < n)
 		buf_printf(t->out, ", the first %s of %s (--limit 0 shows all)", str_count(a, shown),
 			   str_count(b, n));
@@ -99,7 +103,9 @@ static void put_table(struct table *t, const char *what, const struct top_row *r
 
 	heading(t, what, shown, n);
 	/* The samples are those of the column before. */
-	buf_printf(t->out, "%17s  %9s  %s", t->self ? "self" : "total", "samples",
+	buf_printf(t->out, "%17s  %9s  %s", t->self ? "self" : "total",
+		   t->job->selection->options.event == SELECT_WALL ? "count" :
+		   t->job->selection->waits ? "waits" : "samples",
 		   t->self ? "            total  " : "");
 	if (t->module_columns)
 		buf_printf(t->out, "%-*s  ", (int)t->module_columns, "module");
@@ -138,10 +144,13 @@ static void put_head(const struct export_job *job, struct buf *out)
 	buf_printf(out, "%s%s%s\n", job->options.colour ? BOLD : "", clean.data,
 		   job->options.colour ? NORMAL : "");
 	line.n = clean.n = 0;
-	buf_printf(&line, "%s%s%s: %s in %s sample%s", export_event(job), *describe ? ", " : "", describe,
+	buf_printf(&line, "%s%s%s: %s in %s %s", export_event(job), *describe ? ", " : "", describe,
 		   export_value(value, job, job->selection->all.value),
 		   str_count(count, job->selection->all.samples),
-		   job->selection->all.samples == 1 ? "" : "s");
+		   quality_noun(job->selection, job->selection->all.samples));
+	if (job->selection->idle.value)
+		buf_printf(&line, "; idle left out: %s (--idle takes it in)",
+			   str_duration(value, job->selection->idle.value));
 	label_clean(&clean, line.data);
 	buf_printf(out, "%s\n", clean.data);
 	buf_done(&line);
@@ -156,6 +165,9 @@ int text_write(const struct export_job *job, struct buf *out, struct err *err)
 
 	top_build(&top, job->profile, job->selection, job->options.no_inline, job->options.order);
 	put_head(job, out);
+	waittext_put(job, out);
+	iotext_write(job, out);
+	faulttext_write(job, out);
 	shown = job->options.limit ? MIN(job->options.limit, top.functions.n) : top.functions.n;
 	t.module_columns = widest_module(top.functions.v, shown);
 	put_table(&t, "function", top.functions.v, top.functions.n);

@@ -1,0 +1,326 @@
+#include "analyze/io.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/select.h"
+#include "analyze/site.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "profile/profile.h"
+
+enum way { READ, WRITE, SYNC, FAILED, WAYS };
+static const char *const events[WAYS] = { "read", "write", "sync", "io-error" };
+static const char *const units[WAYS] = { "bytes", "bytes", "ns", "count" };
+
+struct builder {
+	const struct profile *p;
+	struct io_figures *f;
+	struct map functions; /* identity to row */
+	struct map files;     /* frame to row */
+};
+
+uint64_t io_percentile(const uint64_t counts[64], double share)
+{
+	uint64_t all = 0, below = 0;
+	double want;
+
+	for (int i = 0; i < 64; i++)
+		all += counts[i];
+	want = share * all;
+	for (int i = 0; i < 64; i++) {
+		/* The last step has no double that is its end. */
+		double low = i ? (double)(1ULL << i) : 0, high = i < 63 ? 2.0 * (1ULL << i) : low;
+
+		if (counts[i] && below + counts[i] >= want)
+			return low + (high - low) * (want - below) / counts[i];
+		below += counts[i];
+	}
+	return 0;
+}
+
+static struct io_latency latency_of(const struct profile_histogram *h)
+{
+	struct io_latency l = { .p50_ns = io_percentile(h->counts, 0.5), .p90_ns = io_percentile(h->counts, 0.9),
+				.p99_ns = io_percentile(h->counts, 0.99), .max_ns = io_percentile(h->counts, 1) };
+
+	for (int i = 0; i < 64; i++)
+		l.count += h->counts[i];
+	return l;
+}
+
+static const struct profile_histogram *find_histogram(const struct profile *p, const char *name)
+{
+	for (size_t i = 0; i < p->histograms.n; i++)
+		if (!strcmp(profile_str(p, p->histograms.v[i].name), name))
+			return &p->histograms.v[i];
+	return NULL;
+}
+
+/* --- by function and file: from the samples --- */
+
+static void add(struct io_row *row, enum way way, uint64_t value, uint64_t calls)
+{
+	switch (way) {
+	case READ:
+		row->read_bytes += value;
+		row->read_calls += calls;
+		break;
+	case WRITE:
+		row->write_bytes += value;
+		row->write_calls += calls;
+		break;
+	case SYNC:
+		row->sync_ns += value;
+		row->sync_calls += calls;
+		break;
+	default:
+		row->errors += value;
+	}
+}
+
+static struct io_row *function_row(struct builder *b, uint32_t stack)
+{
+	struct idents *t = &b->f->idents;
+	bool note = stack && b->p->frames.v[b->p->stacks.v[stack].frame].kind == FRAME_NOTE;
+	uint32_t site = site_of_stack(t, note ? b->p->stacks.v[stack].parent : stack);
+	uint64_t *row;
+
+	if (site == SITE_NONE)
+		site = idents_add(t, "[no stack]", "", IDENT_UNNAMED);
+	row = map_put(&b->functions, site, b->f->functions.n);
+	if (*row == b->f->functions.n)
+		vec_push(&b->f->functions,
+			 (struct io_row){ .name = t->list.v[site].name, .module = t->list.v[site].module });
+	return &b->f->functions.v[*row];
+}
+
+/* The leaf of a stack of these events is a note: the file. */
+static struct io_row *file_row(struct builder *b, uint32_t stack)
+{
+	uint32_t frame = stack ? b->p->stacks.v[stack].frame : PROFILE_NONE;
+	bool note = frame != PROFILE_NONE && b->p->frames.v[frame].kind == FRAME_NOTE;
+	uint64_t *row = map_put(&b->files, note ? frame : PROFILE_NONE, b->f->files.n);
+
+	if (*row == b->f->files.n) {
+		const char *name = "[file not known]";
+		uint32_t n, id;
+
+		if (note) {
+			id = idents_of_frame(&b->f->idents, frame, &n)[0];
+			name = b->f->idents.list.v[id].name;
+		}
+		vec_push(&b->f->files, (struct io_row){ .name = name, .module = "" });
+	}
+	return &b->f->files.v[*row];
+}
+
+static bool find_event(const struct profile *p, enum way way, uint32_t *ret)
+{
+	for (size_t i = 0; i < p->events.n; i++)
+		if (!strcmp(profile_str(p, p->events.v[i].name), events[way]) &&
+		    !strcmp(profile_str(p, p->events.v[i].unit), units[way])) {
+			*ret = i;
+			return true;
+		}
+	return false;
+}
+
+/* The selection says which threads and stacks; how many calls a sample stands for, only the sample itself. */
+static void add_event(struct builder *b, enum way way, const struct select_options *o)
+{
+	const struct profile *p = b->p;
+	struct select_options own = *o;
+	struct selection s = { 0 };
+	struct map picked = { 0 };
+	struct err err = { 0 };
+
+	if (!find_event(p, way, &own.event) || selection_make(p, &own, &s, &err) < 0)
+		goto out;
+	for (size_t i = 0; i < s.entries.n; i++)
+		map_put(&picked, map_pair(s.entries.v[i].thread, s.entries.v[i].stack), 1);
+	for (size_t i = 0; i < p->samples.n; i++) {
+		const struct profile_sample *x = &p->samples.v[i];
+		uint64_t calls = x->count ? x->count : 1;
+
+		if (x->event != own.event || x->time_ns < o->from_ns || (o->to_ns && x->time_ns >= o->to_ns) ||
+		    !map_get(&picked, map_pair(x->thread, x->stack)))
+			continue;
+		add(&b->f->all, way, x->value, calls);
+		add(function_row(b, x->stack), way, x->value, calls);
+		add(file_row(b, x->stack), way, x->value, calls);
+	}
+out:
+	map_done(&picked);
+	selection_done(&s);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct io_row *x = a, *y = b;
+	uint64_t bytes_x = x->read_bytes + x->write_bytes, bytes_y = y->read_bytes + y->write_bytes;
+	uint64_t calls_x = x->read_calls + x->write_calls, calls_y = y->read_calls + y->write_calls;
+
+	if (bytes_x != bytes_y)
+		return bytes_x < bytes_y ? 1 : -1;
+	if (x->sync_ns != y->sync_ns)
+		return x->sync_ns < y->sync_ns ? 1 : -1;
+	if (calls_x != calls_y)
+		return calls_x < calls_y ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+/* --- by operation and disk: from the counters --- */
+
+/* "io.pread64.calls" is "pread64" for the prefix "io." and the suffix ".calls". NULL: it is another name. */
+static char *between(const char *name, const char *prefix, const char *suffix)
+{
+	size_t n = strlen(name), before = strlen(prefix), after = strlen(suffix);
+
+	if (n <= before + after || !str_starts(name, prefix) || !str_ends(name, suffix))
+		return NULL;
+	return mem_strndup(name + before, n - before - after);
+}
+
+static uint64_t counter(const struct profile *p, const char *prefix, const char *name, const char *suffix)
+{
+	_cleanup_free_ char *whole = mem_printf("%s%s%s", prefix, name, suffix);
+
+	return profile_counter(p, whole);
+}
+
+static struct io_latency latency(const struct profile *p, const char *prefix, const char *name)
+{
+	_cleanup_free_ char *whole = mem_printf("%s%s latency", prefix, name);
+	const struct profile_histogram *h = find_histogram(p, whole);
+
+	return h ? latency_of(h) : (struct io_latency){ 0 };
+}
+
+static int compare_operations(const void *a, const void *b)
+{
+	const struct io_operation *x = a, *y = b;
+
+	return x->calls != y->calls ? (x->calls < y->calls ? 1 : -1) : strcmp(x->name, y->name);
+}
+
+static void add_operations(struct io_figures *f, const struct profile *p)
+{
+	for (size_t i = 0; i < p->counters.n; i++) {
+		_cleanup_free_ char *name = between(profile_str(p, p->counters.v[i].name), "io.", ".calls");
+
+		uint32_t id;
+
+		if (!name || !strcmp(name, "io_uring_enter") || !strcmp(name, "io_submit"))
+			continue;
+		id = idents_add(&f->idents, name, "", IDENT_NOTE);
+		vec_push(&f->operations, (struct io_operation){
+			.name = f->idents.list.v[id].name,
+			.calls = p->counters.v[i].value, .errors = counter(p, "io.", name, ".errors"),
+			.bytes = counter(p, "io.", name, ".bytes"), .ns = counter(p, "io.", name, ".ns"),
+			.latency = latency(p, "io.", name) });
+	}
+	vec_sort(&f->operations, compare_operations);
+}
+
+static int compare_disks(const void *a, const void *b)
+{
+	const struct io_disk *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static void add_disks(struct io_figures *f, const struct profile *p)
+{
+	for (size_t i = 0; i < p->counters.n; i++) {
+		char *name = between(profile_str(p, p->counters.v[i].name), "block.", ".requests");
+		char *dot;
+
+		if (!name)
+			continue;
+		vec_push(&f->disks, (struct io_disk){
+			.name = name, .requests = p->counters.v[i].value,
+			.bytes = counter(p, "block.", name, ".bytes"),
+			.errors = counter(p, "block.", name, ".errors"),
+			.ns = counter(p, "block.", name, ".ns"),
+			.own_requests = counter(p, "block.", name, ".own_requests"),
+			.own_bytes = counter(p, "block.", name, ".own_bytes"),
+			.latency = latency(p, "block.", name) });
+		dot = strrchr(name, '.');
+		if (dot)
+			*dot = ' ';
+	}
+	vec_sort(&f->disks, compare_disks);
+}
+
+/* What is missing is said. */
+static void add_remarks(struct io_figures *f, const struct profile *p)
+{
+	static const struct {
+		const char *counter, *also, *sentence;
+	} remarks[] = {
+		{ "io.lost calls", NULL,
+		  "some calls found no room on their way here: by function and file they are missing, by "
+		  "operation they are counted" },
+		{ "io.uring not recorded", "io.io_uring_enter.calls",
+		  "the target uses io_uring, and this kernel's tracepoints do not tell what is read and written "
+		  "through it: that is missing" },
+		{ "io.uring multishot completions not recorded", NULL,
+		  "io_uring requests that give many results (multishot) are not counted" },
+		{ "io.uring requests without room", NULL,
+		  "there were too many io_uring requests at once: some are missing" },
+		{ "io.io_submit.calls", NULL, "the target uses io_submit (Linux AIO): what it moves is missing" },
+		{ "io.32-bit calls not recorded", NULL, "calls of 32-bit code are missing" },
+		{ "io.calls of threads without room", NULL,
+		  "there were too many threads at once: some are missing" },
+		{ "block.not recorded", NULL, "this kernel has no tracepoints for block devices" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(remarks); i++)
+		if (profile_counter(p, remarks[i].counter) &&
+		    (!remarks[i].also || profile_counter(p, remarks[i].also)))
+			vec_push(&f->remarks, remarks[i].sentence);
+}
+
+bool io_measure(struct io_figures *f, const struct profile *p, const struct select_options *o)
+{
+	struct builder b = { .p = p, .f = f };
+	uint64_t end = select_duration_ns(p);
+	uint32_t event;
+
+	*f = (struct io_figures){ 0 };
+	if (!find_event(p, READ, &event))
+		return false;
+	idents_init(&f->idents, p, 0);
+	f->filtered = o->threads || o->processes || o->function || o->from_ns || o->to_ns;
+	if (o->to_ns)
+		end = MIN(end, o->to_ns);
+	f->duration_ns = end > o->from_ns ? end - o->from_ns : 0;
+	for (int way = 0; way < WAYS; way++) {
+		f->chosen |= find_event(p, way, &event) && event == o->event;
+		add_event(&b, way, o);
+	}
+	vec_sort(&f->functions, compare_rows);
+	vec_sort(&f->files, compare_rows);
+	add_operations(f, p);
+	add_disks(f, p);
+	add_remarks(f, p);
+	map_done(&b.functions);
+	map_done(&b.files);
+	return f->operations.n || f->disks.n || f->functions.n;
+}
+
+void io_done(struct io_figures *f)
+{
+	for (size_t i = 0; i < f->disks.n; i++)
+		free(f->disks.v[i].name);
+	if (f->idents.p)
+		idents_done(&f->idents);
+	vec_done(&f->functions);
+	vec_done(&f->files);
+	vec_done(&f->operations);
+	vec_done(&f->disks);
+	vec_done(&f->remarks);
+	*f = (struct io_figures){ 0 };
+}

@@ -1,0 +1,185 @@
+#include "analyze/verdict.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/account.h"
+#include "analyze/select.h"
+#include "analyze/site.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "profile/profile.h"
+
+enum {
+	WORTH_PERCENT = 10,   /* of a thread's time, to say a word about it */
+	CROWDED_PERCENT = 10, /* of what could run, that it stood in the queue */
+};
+
+static void say(struct verdict *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct verdict *v, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	vec_push(&v->sentences, text);
+}
+
+static const struct account_row *most_waiting(const struct account *a)
+{
+	const struct account_row *best = NULL;
+
+	for (size_t i = 0; i < a->threads.n; i++) {
+		const struct account_row *r = &a->threads.v[i];
+
+		if (account_worth_ns(r) && (!best || account_worth_ns(r) > account_worth_ns(best)))
+			best = r;
+	}
+	return best && account_worth_ns(best) * 100 >= best->wall_ns * WORTH_PERCENT ? best : NULL;
+}
+
+struct hot {
+	uint64_t ns;
+	enum cause cause;
+	uint32_t ident, stack; /* stack: one that stands for it */
+};
+
+/* Where a thread waited most, of what counts. */
+static struct hot hottest(const struct profile *p, struct idents *idents, const struct account_row *r,
+			  const struct select_options *o)
+{
+	VEC(struct hot) list = { 0 };
+	struct map index = { 0 };
+	struct hot best = { 0 };
+
+	for (size_t i = 0; i < p->samples.n; i++) {
+		const struct profile_sample *s = &p->samples.v[i];
+		enum cause cause;
+		uint32_t ident;
+		uint64_t *id;
+
+		if (s->thread != r->thread || causes_role(o->causes, s->event) != ROLE_WAIT)
+			continue;
+		cause = causes_of_stack(o->causes, s->stack);
+		if (!account_counts(r, cause))
+			continue;
+		ident = site_of_stack(idents, s->stack);
+		id = map_put(&index, map_pair(cause, ident), list.n);
+		if (*id == list.n)
+			vec_push(&list, (struct hot){ 0, cause, ident, s->stack });
+		list.v[*id].ns += select_value(p, i, ROLE_WAIT, o->from_ns, o->to_ns);
+	}
+	for (size_t i = 0; i < list.n; i++)
+		if (list.v[i].ns > best.ns)
+			best = list.v[i];
+	vec_done(&list);
+	map_done(&index);
+	return best;
+}
+
+static const char *doing(enum cause cause, const char *operation)
+{
+	static const char *const words[CAUSE_COUNT] = {
+		[CAUSE_LOCK] = "waiting for a lock",
+		[CAUSE_PARK] = "waiting to be woken",
+		[CAUSE_DISK_READ] = "reading from disk",
+		[CAUSE_DISK_WRITE] = "writing to disk",
+		[CAUSE_FAULT] = "page faults from disk",
+		[CAUSE_NETWORK] = "waiting for the network",
+		[CAUSE_PIPE] = "waiting for a pipe or a process",
+		[CAUSE_RECLAIM] = "freeing memory for others (reclaim)",
+		[CAUSE_QUEUE] = "ready without a CPU",
+	};
+
+	if (operation && (cause == CAUSE_DISK_READ || cause == CAUSE_DISK_WRITE))
+		return operation;
+	return words[cause] ? words[cause] : cause_name(cause);
+}
+
+/* " It is mostly ended by ...": what a lock or a condition waited for. */
+static void add_waker(struct buf *b, const struct waits *w, enum cause cause, const char *function)
+{
+	if (cause != CAUSE_LOCK && cause != CAUSE_PARK)
+		return;
+	for (size_t i = 0; i < w->sites.n; i++) {
+		const struct waits_site *s = &w->sites.v[i];
+
+		if (s->cause != cause || strcmp(s->function, function))
+			continue;
+		if (s->wakers.n && !s->wakers.v[0].interrupt && s->wakers.v[0].ns * 2 >= s->woken_ns)
+			buf_printf(b, ", mostly ended by `%s` of thread `%s`", s->wakers.v[0].function,
+				   s->wakers.v[0].thread);
+		return;
+	}
+}
+
+static void judge_thread(struct verdict *v, const struct profile *p, const struct account_row *r,
+			 const struct waits *w, const struct select_options *o)
+{
+	struct idents idents;
+	struct hot hot;
+	struct buf more = { 0 };
+	char part[32], whole[32];
+
+	idents_init(&idents, p, 0);
+	hot = hottest(p, &idents, r, o);
+	if (hot.ns && hot.ident != SITE_NONE) {
+		const char *function = idents.list.v[hot.ident].name;
+
+		v->thread = r->thread;
+		v->cause = hot.cause;
+		v->pattern = causes_pattern(o->causes, hot.stack);
+		add_waker(&more, w, hot.cause, function);
+		say(v, "%.0f %% of thread `%s` (%s of %s) is %s under `%s`%s.",
+		    r->wall_ns ? 100.0 * hot.ns / r->wall_ns : 0,
+		    profile_str(p, p->threads.v[r->thread].name), str_duration(part, hot.ns),
+		    str_duration(whole, r->wall_ns), doing(hot.cause, site_operation(p, hot.stack)), function,
+		    more.n ? more.data : "");
+		if (v->pattern && *v->pattern->means)
+			say(v, "%s%s%s", v->pattern->means, *v->pattern->fix ? " What usually helps: " : "",
+			    v->pattern->fix);
+	}
+	buf_done(&more);
+	idents_done(&idents);
+}
+
+static void judge_cpus(struct verdict *v, const struct account *a)
+{
+	uint64_t cpu = a->total.ns[CAUSE_CPU], queue = a->total.ns[CAUSE_QUEUE];
+	uint64_t active = account_active_ns(&a->total) - a->total.ns[CAUSE_SLEEP];
+	char text[32];
+
+	if (queue && queue * 100 >= (cpu + queue) * CROWDED_PERCENT)
+		say(v,
+		    "Threads were ready for %s without a CPU, %.0f %% of the time in which they could have "
+		    "run: there are more of them than CPUs, or others took the CPUs.",
+		    str_duration(text, queue), 100.0 * queue / (cpu + queue));
+	else if (!v->sentences.n && cpu * 2 >= active && cpu)
+		say(v, "What is not idle is on the CPU, %s of it: `--what cpu` shows where.",
+		    str_duration(text, cpu));
+	else if (!v->sentences.n && a->total.wall_ns && active * 100 < a->total.wall_ns)
+		say(v, "The threads were idle: record while there is work to do.");
+}
+
+void verdict_make(struct verdict *v, const struct profile *p, const struct account *a, const struct waits *w,
+		  const struct select_options *o)
+{
+	const struct account_row *r = most_waiting(a);
+
+	*v = (struct verdict){ .thread = PROFILE_NONE };
+	if (r)
+		judge_thread(v, p, r, w, o);
+	judge_cpus(v, a);
+}
+
+void verdict_done(struct verdict *v)
+{
+	for (size_t i = 0; i < v->sentences.n; i++)
+		free(v->sentences.v[i]);
+	vec_done(&v->sentences);
+}

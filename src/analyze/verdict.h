@@ -1,0 +1,26 @@
+/*
+ * verdict.h - what the account comes to, in one to three sentences.
+ *
+ * "71 % of thread `persistence` (21.3 s of 30.0 s) is fdatasync under `mdbx_txn_commit`.", then what the
+ * pattern that was recognized there means and what usually helps.
+ */
+#pragma once
+
+#include "analyze/waits.h"
+#include "base/vec.h"
+
+struct account;
+struct profile;
+struct select_options;
+
+struct verdict {
+	VEC(char *) sentences;
+	uint32_t thread;               /* that the first one is about, PROFILE_NONE = none */
+	enum cause cause;              /* of it */
+	const struct pattern *pattern; /* NULL = none */
+};
+
+/* o as for waits_make(). */
+void verdict_make(struct verdict *v, const struct profile *p, const struct account *a, const struct waits *w,
+		  const struct select_options *o);
+void verdict_done(struct verdict *v);
