@@ -8,12 +8,12 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 
-extern const struct command command_clean, command_doctor, command_ls, command_query, command_record,
-	command_report, command_run;
+extern const struct command command_clean, command_doctor, command_events, command_ls, command_query,
+	command_record, command_report, command_run;
 
 const struct command_group command_groups[] = {
 #ifdef GASFLAME_COLLECTORS
-	{ "Recording:", { &command_record, &command_run } },
+	{ "Recording:", { &command_record, &command_run, &command_events } },
 #endif
 	{ "Reports:", { &command_report, &command_query } },
 	{ "Captures:", { &command_ls, &command_clean } },

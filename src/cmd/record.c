@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyze/quality.h"
@@ -32,6 +33,7 @@ struct recording {
 	struct session_options session;
 	struct symbolize_options symbols;
 	const char *output;
+	uint64_t max_bytes;   /* of the capture, 0 = any */
 	struct proc_ids pids;
 	char *label;          /* for the file name */
 	char *target;         /* as the user named it */
@@ -87,11 +89,27 @@ static void handle_signals(bool on)
 
 /* --- the steps --- */
 
+/* The capture and its journal. */
+static uint64_t bytes_on_disk(const struct recording *r)
+{
+	_cleanup_free_ char *journal = mem_printf("%s-wal", r->path);
+	struct stat st;
+	uint64_t bytes = 0;
+
+	if (!stat(r->path, &st))
+		bytes += st.st_size;
+	if (!stat(journal, &st))
+		bytes += st.st_size;
+	return bytes;
+}
+
 static int tick(void *context, struct profile *p)
 {
 	struct recording *r = context;
 	int e = capture_flush(r->capture, p, &r->tick_err);
 
+	if (r->max_bytes && !r->session.full)
+		r->session.full = bytes_on_disk(r) >= r->max_bytes;
 	if (e >= 0 && p->samples.n > KEEP_SAMPLES)
 		capture_drop_samples(r->capture, p);
 	if (r->launch.pid > 0 && launch_poll(&r->launch))
@@ -183,11 +201,27 @@ static int start_command(struct recording *r, char **argv, struct err *err)
 	return 0;
 }
 
+/* What was recorded, for the name of the file: events have names that are no good for that. */
+static char *short_what(const struct session_options *o)
+{
+	const char *file = o->events_file ? strrchr(o->events_file, '/') : NULL;
+	char *what;
+
+	if (o->events_file) {
+		what = mem_strdup(file ? file + 1 : o->events_file);
+		if (str_ends(what, ".conf"))
+			what[strlen(what) - strlen(".conf")] = 0;
+		return what;
+	}
+	return mem_strdup(strpbrk(o->what, ":/*?[") ? "events" : o->what);
+}
+
 static int open_output(struct recording *r, struct err *err)
 {
+	_cleanup_free_ char *what = short_what(&r->session);
 	int e;
 
-	r->path = r->output ? mem_strdup(r->output) : output_default_path(r->label, r->session.what);
+	r->path = r->output ? mem_strdup(r->output) : output_default_path(r->label, what);
 	e = output_make_folders(r->path, err);
 	if (e < 0)
 		return e;
@@ -221,7 +255,9 @@ static int record(struct recording *r, struct session *s, struct err *err)
 		forward_to = r->launch.pid;
 	}
 	if (e >= 0) {
-		log_info("Recording %s (%s%s) to %s", r->target, r->session.what,
+		log_info("Recording %s (%s%s%s%s) to %s", r->target, r->session.what,
+			 *r->session.what && r->session.events_file ? ", " : "",
+			 r->session.events_file ? r->session.events_file : "",
 			 session_has_bpf(s) ? "" : ", without BPF", r->path);
 		r->end = session_loop(s);
 	}
@@ -259,12 +295,14 @@ static int record(struct recording *r, struct session *s, struct err *err)
 /* The quality line and its warnings; the exit code. */
 static int judge(struct recording *r)
 {
+	struct select_options options = { 0 };
 	struct selection selection;
 	struct quality q = { 0 };
 	struct buf line = { 0 };
 	int code;
 
-	if (selection_make(r->profile, &(struct select_options){ 0 }, &selection, NULL) < 0)
+	select_event(r->profile, NULL, &options.event, NULL);
+	if (selection_make(r->profile, &options, &selection, NULL) < 0)
 		return EXIT_QUALITY;
 	quality_measure(&q, r->profile, &selection);
 	quality_line(&q, &selection, &line);
@@ -354,13 +392,17 @@ static int record_main(const struct command *c, int argc, char **argv)
 {
 	static const char *const backends[] = { "auto", "bpf", "perf", NULL };
 	bool is_run = !strcmp(c->name, "run");
-	const char *what = "cpu", *backend = "auto";
-	uint64_t hz = 999, duration_ns = is_run ? 0 : 60000000000;
+	const char *what = NULL, *backend = "auto";
+	uint64_t hz = 999, event_rate = 20000, duration_ns = is_run ? 0 : 60000000000;
 	struct option_list pids = { 0 }, symbols = { 0 };
 	struct recording r = { .launch = { .pid = -1, .gate = -1, .failed = -1 } };
 	struct err err = { 0 };
 	const struct option_spec options[] = {
-		{ 'e', "events", OPTION_STRING, &what, "WHAT", "what to record: cpu" },
+		{ 'e', "event", OPTION_STRING, &what, "WHAT",
+		  "what to record, separated by commas: collectors, and events like sched:sched_switch, "
+		  "block:block_rq_issue/bytes or page-faults; by default cpu,wait (gasflame events lists all)" },
+		{ 0, "events", OPTION_STRING, &r.session.events_file, "FILE",
+		  "a list of events, one a line, # begins a comment" },
 		{ 'F', "frequency", OPTION_UINT, &hz, "HZ", "samples a second on each CPU", 1, 20000 },
 		{ 'd', "duration", OPTION_DURATION, &duration_ns, "TIME",
 		  is_run ? "end the recording after this time; 0: when the program ends" :
@@ -368,6 +410,10 @@ static int record_main(const struct command *c, int argc, char **argv)
 		{ 'p', "pid", OPTION_LIST, &pids, "PID", "a process" },
 		{ 'o', "output", OPTION_STRING, &r.output, "FILE",
 		  "where to; the default is profiling/<target>/<what>-<date>.gasflame" },
+		{ 0, "max-rate", OPTION_UINT, &event_rate, "EVENTS",
+		  "events a second that are kept one by one; what is beyond is counted by stack", 0, 10000000 },
+		{ 0, "max-size", OPTION_SIZE, &r.max_bytes, "BYTES",
+		  "from a capture of this size on, events are only counted by stack; 0: no limit" },
 		{ 0, "max-overhead", OPTION_PERCENT, &r.session.max_overhead, "PERCENT",
 		  "lower the rate by itself when recording costs more than this of the target's CPU time (of one CPU, "
 		  "where it uses less); 0: no limit" },
@@ -399,7 +445,9 @@ static int record_main(const struct command *c, int argc, char **argv)
 		log_error(is_run || command ? "say which program to run: gasflame run -- ./node --args" : "say what to record");
 		return EXIT_USAGE;
 	}
-	r.session.what = what;
+	r.session.what_default = !what && !r.session.events_file;
+	r.session.what = what ? what : r.session.events_file ? "" : "cpu,wait";
+	r.session.event_rate = event_rate;
 	r.session.hz = hz;
 	r.session.duration_ns = command && !is_run && duration_ns == 60000000000 ? 0 : duration_ns;
 	r.session.backend = !strcmp(backend, "bpf") ? SESSION_BPF : !strcmp(backend, "perf") ? SESSION_PERF : SESSION_AUTO;

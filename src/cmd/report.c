@@ -11,9 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyze/account.h"
 #include "analyze/ident.h"
 #include "analyze/quality.h"
 #include "analyze/select.h"
+#include "analyze/verdict.h"
+#include "analyze/waits.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -25,13 +28,14 @@
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 
-enum { DEFAULT_LIMIT = 30, DEFAULT_WIDTH = 1200 };
+enum { DEFAULT_LIMIT = 30, DEFAULT_WIDTH = 1200, MAX_PATTERNS_BYTES = 1 << 20, WAITS_DETAILED = 10 };
 
 struct report {
 	const char *format, *output, *what, *function, *title, *weigh, *sort;
-	struct option_list threads, processes, symbols;
+	struct option_list threads, processes, symbols, patterns;
 	uint64_t from_ns, to_ns, limit, width;
-	bool inverted, reverse, by_thread, by_process, merged, no_inline, mark_inlined, debuginfod, no_cache;
+	bool idle, inverted, reverse, by_thread, by_process, merged, no_inline, mark_inlined, debuginfod,
+		no_cache;
 	const struct export_format *chosen;
 };
 
@@ -40,6 +44,7 @@ static void report_done(struct report *r)
 	vec_done(&r->threads.list);
 	vec_done(&r->processes.list);
 	vec_done(&r->symbols.list);
+	vec_done(&r->patterns.list);
 }
 
 /* --- what was asked for --- */
@@ -261,6 +266,62 @@ static void tell_quality(const struct quality *q, const struct selection *s)
 	buf_done(&line);
 }
 
+/* What waits mean: the user's files first, in their order, then what is built in. */
+static int read_patterns(const struct report *report, struct patterns *t, struct err *err)
+{
+	patterns_init(t);
+	for (size_t i = 0; i < report->patterns.list.n; i++) {
+		const char *path = report->patterns.list.v[i];
+		_cleanup_free_ char *text = NULL;
+		size_t n;
+		int r = fd_read_path(path, MAX_PATTERNS_BYTES, &text, &n);
+
+		if (r < 0)
+			return err_errno(err, -r, "cannot read the patterns in %s", path);
+		if (strlen(text) < n)
+			return err_set(err, EINVAL, "%s is no text: patterns are lines of key = value", path);
+		r = patterns_add(t, path, text, err);
+		if (r)
+			return r;
+	}
+	patterns_add_builtin(t);
+	return 0;
+}
+
+static bool has_waits(const struct profile *p)
+{
+	for (size_t i = 0; i < p->events.n; i++)
+		if (cause_role(p, i) == ROLE_WAIT)
+			return true;
+	return false;
+}
+
+/* The data in the chosen format, with the account of waits where it has one. */
+static int write_format(const struct report *report, struct export_job *job, struct buf *out, struct err *err)
+{
+	const struct select_options *o = &job->selection->options;
+	bool tables = !strcmp(report->chosen->name, "text") || !strcmp(report->chosen->name, "json");
+	struct account account = { 0 };
+	struct verdict verdict = { 0 };
+	struct waits waits = { 0 };
+	int r;
+
+	if (tables && account_make(&account, job->profile, o, o->causes)) {
+		waits_make(&waits, job->profile, o, WAITS_DETAILED);
+		verdict_make(&verdict, job->profile, &account, &waits, o);
+		job->account = &account;
+		job->waits = &waits;
+		job->verdict = &verdict;
+	}
+	r = report->chosen->write(job, out, err);
+	if (job->waits) {
+		verdict_done(&verdict);
+		waits_done(&waits);
+	}
+	account_done(&account);
+	return r;
+}
+
 /* 0 or an exit code of enum exit_code, or a negative errno with a sentence. */
 static int run_report(const struct report *report, char **captures, int n, struct err *err)
 {
@@ -268,25 +329,37 @@ static int run_report(const struct report *report, char **captures, int n, struc
 	_cleanup_(selection_done) struct selection selection = { 0 };
 	_cleanup_(quality_done) struct quality quality = { 0 };
 	_cleanup_(buf_done) struct buf out = { 0 };
-	struct select_options select = { .threads = report->threads.list.v,
+	_cleanup_(patterns_done) struct patterns patterns = { 0 };
+	_cleanup_(causes_done) struct causes causes = { 0 };
+	struct export_job job;
+	struct select_options select = { .causes = &causes,
+					 .idle = report->idle,
+					 .threads = report->threads.list.v,
 					 .processes = report->processes.list.v,
 					 .from_ns = report->from_ns,
 					 .to_ns = report->to_ns,
 					 .function = report->function };
 	int r;
 
-	r = read_captures(captures, n, &p, err);
+	r = read_patterns(report, &patterns, err);
+	if (!r)
+		r = read_captures(captures, n, &p, err);
+	if (!r && (report->idle || report->patterns.list.n) && !has_waits(p))
+		r = err_set(err, EINVAL, "no waits were recorded, which %s is about: record with -e wait",
+			    report->idle ? "--idle" : "--patterns");
 	if (!r)
 		r = select_event(p, report->what, &select.event, err);
 	if (!r)
 		r = find_names(report, p, err);
-	if (!r)
-		r = selection_make(p, &select, &selection, err);
+	if (r)
+		return r;
+	causes_init(&causes, p, &patterns);
+	r = selection_make(p, &select, &selection, err);
 	if (r)
 		return r;
 	quality_measure(&quality, p, &selection);
-	r = report->chosen->write(&(struct export_job){ p, &selection, &quality, export_choices(report) },
-				  &out, err);
+	job = (struct export_job){ p, &selection, &quality, export_choices(report) };
+	r = write_format(report, &job, &out, err);
 	if (!r)
 		r = write_out(report, &out, captures, n, err);
 	if (r)
@@ -297,20 +370,28 @@ static int run_report(const struct report *report, char **captures, int n, struc
 
 static int report(const struct command *c, int argc, char **argv)
 {
-	static const char *const formats[] = { "text", "json", "svg", "folded", NULL };
+	static const char *const formats[] = { "text", "summary", "json", "svg", "folded", NULL };
 	static const char *const weighs[] = { "samples", "value", NULL };
 	static const char *const sorts[] = { "self", "total", NULL };
 	_cleanup_(report_done) struct report r = { .limit = DEFAULT_LIMIT, .width = DEFAULT_WIDTH };
 	const struct option_spec options[] = {
 		{ 0, "format", OPTION_CHOICE, &r.format, "FORMAT",
-		  "tables as text or JSON, a flame graph, or folded stacks; by default what the ending of -o "
-		  "says, else text",
+		  "tables as text or JSON, a summary of events, a flame graph, or folded stacks; by default "
+		  "what the "
+		  "ending of -o says, else text",
 		  .choices = formats },
 		{ 'o', "output", OPTION_STRING, &r.output, "FILE",
 		  "where to write, \"-\" is the standard output; by default there, but a picture is written "
 		  "beside the capture and its path printed" },
 		{ 0, "what", OPTION_STRING, &r.what, "EVENT",
-		  "which of the things recorded; by default the first" },
+		  "which of the things recorded (cpu, wait, queue, ...); wall is cpu, wait and queue "
+		  "together; by "
+		  "default the first" },
+		{ 0, "idle", OPTION_FLAG, &r.idle,
+		  .help = "take in the waits of threads that have nothing to do" },
+		{ 0, "patterns", OPTION_LIST, &r.patterns, "FILE",
+		  "more patterns of what waits mean, before those that are built in "
+		  "(configs/patterns.conf)" },
 		{ 't', "thread", OPTION_LIST, &r.threads, "THREAD",
 		  "only this thread: a name, a pattern like 'rpc-*', or a tid" },
 		{ 0, "process", OPTION_LIST, &r.processes, "PROCESS",
@@ -373,17 +454,24 @@ const struct command command_report = {
 	.name = "report",
 	.summary = "show where the time of a recording went",
 	.usage = "[options] FILE...",
-	.describe = "Reads a capture and writes tables by function, module and thread, or a flame graph, or "
-		    "folded stacks. Several captures are added up, thread by thread.\n"
-		    "\n"
-		    "self is what a function used itself, total what it used with all that it called; "
-		    "recursion counts once. Inlined functions are shown as if they had been called. A stack "
-		    "that could not be followed to its end begins with [truncated: reason].\n"
-		    "\n"
-		    "The data goes to the standard output or to -o, what there is to say about its quality to "
-		    "the standard error. The exit status is 3 when the recording is not fit to read.",
+	.describe =
+		"Reads a capture and writes tables by function, module and thread, or a flame graph, or "
+		"folded stacks. Several captures are added up, thread by thread.\n"
+		"\n"
+		"self is what a function used itself, total what it used with all that it called; "
+		"recursion counts once. Inlined functions are shown as if they had been called. A stack "
+		"that could not be followed to its end begins with [truncated: reason].\n"
+		"\n"
+		"Where waits were recorded, the tables begin with a verdict, the account of each thread's "
+		"time (on the CPU, in the run queue, and each cause of a wait) and the longest waits with "
+		"what ended them. Waits of threads that have nothing to do are idle and left out of tables "
+		"and graphs without --idle. Folded stacks of waits weigh microseconds.\n"
+		"\n"
+		"The data goes to the standard output or to -o, what there is to say about its quality to "
+		"the standard error. The exit status is 3 when the recording is not fit to read.",
 	.example = "gasflame report slow.gasflame\n"
 		   "gasflame report -o engine.svg --thread 'engine*' --from 10 --to 12.5 slow.gasflame\n"
+		   "gasflame report --what wall -o wall.svg slow.gasflame\n"
 		   "gasflame report --format folded slow.gasflame | grep ext4_ | flamegraph.pl > ext4.svg",
 	.run = report,
 };
