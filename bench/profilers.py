@@ -142,13 +142,14 @@ class Perf(Recorder):
 class Gasflame(Recorder):
 	name = "gasflame"
 
-	def __init__(self, program, extra=()):
+	def __init__(self, program, extra=(), what="cpu"):
 		self.program = program
 		self.extra = list(extra)
+		self.what = what
 
 	def start(self, pid, path, hz, paused=False):
 		self.path = path
-		self.launch([self.program, "record", "-e", "cpu", "-F", str(hz), "-d", "100000", "-o", path, "-p",
+		self.launch([self.program, "record", "-e", self.what, "-F", str(hz), "-d", "100000", "-o", path, "-p",
 			     str(pid)] + self.extra)
 		end = time.monotonic() + 20
 		while "Recording" not in self.log():

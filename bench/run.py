@@ -3,7 +3,8 @@
 
 Phases: stacks (recordings of the workload and of anvil with each profiler, interleaved and repeated), overhead
 (every profiler attached, switched on and off in short paired slices), slow (99 Hz), symbols (a binary with a
-lot of debug information). Prints a table, and writes it to bench/results/.
+lot of debug information), switches (100,000 context switches a second: waits). Prints a table, and writes it to
+bench/results/.
 """
 import argparse
 import datetime
@@ -22,6 +23,7 @@ import time
 
 from measure import Urgent, bootstrap, cpu_ns, host_facts, mean, median, status_bytes, with_children
 from profilers import Gasflame, Perf
+from switches import measure_switches
 from targets import Anvil, Workload
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -348,6 +350,12 @@ class Bench:
 		return {"seconds": svg["seconds"], "late": svg["late"], "rss": svg["script_rss"],
 			"what": f"{svg['samples']} samples came out"}
 
+	# --- very many switches ---
+	def switches(self):
+		rows, lines = measure_switches(self.build, self.folder, self.options.quick)
+		self.results["switches"] = rows
+		self.lines += lines
+
 	def write(self):
 		host = self.results["host"]
 		title = [f"# gasflame and perf, {datetime.date.today()}", "",
@@ -421,7 +429,7 @@ def run_addr2line(path, addresses, limit_s):
 
 
 def main():
-	phases = ["stacks", "overhead", "slow", "symbols"]
+	phases = ["stacks", "overhead", "slow", "symbols", "switches"]
 	parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 	parser.add_argument("--build", default="build", help="folder of the build that is measured")
 	parser.add_argument("--quick", action="store_true", help="minutes instead of an hour; too short to conclude from")

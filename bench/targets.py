@@ -64,6 +64,33 @@ class Workload:
 			os.unlink(self.path)
 
 
+class Switches:
+	"""Pairs of threads that hand each other the turn, one pair for each CPU: the truth program of the tests."""
+	name = "switches"
+	kind = "turns"
+
+	def __init__(self, build, folder, per_second):
+		self.program = os.path.join(build, "tests", "system", "truth", "truth-switches")
+		self.path = os.path.join(folder, "switches.counters")
+		self.per_second = per_second
+		self.process = None
+
+	def start(self):
+		self.process = subprocess.Popen([self.program, "100000", str(self.per_second), "4", self.path],
+						stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+		self.pid = self.process.pid
+		if self.process.stdout.readline().strip() != b"ready": # it has found the amount of work by then
+			raise RuntimeError("the switching program does not start")
+		self.counters = Counters(self.path)
+
+	def stop(self):
+		if self.process:
+			self.process.kill() # it has nothing to put away
+			self.process.wait()
+		if os.path.exists(self.path):
+			os.unlink(self.path)
+
+
 class Anvil:
 	"""A stock release of a Rust node. It keeps states in memory and grows: start it anew for each phase."""
 	name = "anvil"

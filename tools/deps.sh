@@ -8,7 +8,8 @@ wanted="gcc:gcc make:make meson:meson ninja:ninja-build pkg-config:pkg-config cl
 bpftool:bpftool python3:python3 readelf:binutils xz:xz-utils setpriv:util-linux pgrep:procps
 libc6-dev libbpf-dev libsqlite3-dev zlib1g-dev libzstd-dev liblzma-dev libseccomp-dev
 libiberty-dev libcurl4-openssl-dev libcmocka-dev libdw-dev libclang-rt-dev"
-[ "${1:-}" != bench ] || wanted="$wanted perf:linux-perf g++:g++ npm:npm node:nodejs libdevel-nytprof-perl"
+[ "${1:-}" != bench ] || wanted="$wanted perf:linux-perf g++:g++ npm:npm node:nodejs libdevel-nytprof-perl
+libbpf-tools"
 
 PATH=$PATH:/usr/sbin:/sbin
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

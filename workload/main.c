@@ -41,6 +41,11 @@ static struct kind kinds[] = {
 	{ "disk", disk_unit, disk_done, 1, 500 },
 	{ "alloc", alloc_unit, alloc_done, 1, 200 },
 	{ "fault", fault_unit, NULL, 1, 2000 },
+	{ "commit", commit_unit, disk_done, 1, 10000 },
+	{ "query", query_unit, NULL, 2, 500 },
+	{ "pool", pool_unit, NULL, 2, 0 },
+	{ "serve", serve_unit, disk_done, 1, 0 },
+	{ "ask", ask_unit, NULL, 1, 3000 },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -287,7 +292,7 @@ static void parse(int argc, char **argv)
 		case 'q': options.quiet = true; break;
 		default:
 			printf("usage: gasflame-workload [--seconds N] [--threads N] [--kinds compute,produce,"
-			       "consume,disk,alloc,fault]\n       [--seed N] [--counters FILE] [--fork N] "
+			       "consume,disk,alloc,fault,commit,\n       query,pool,serve,ask] [--seed N] [--counters FILE] [--fork N] "
 			       "[--exec] [--quiet]\n");
 			exit(c == 'h' ? 0 : 2);
 		}
@@ -339,6 +344,7 @@ int main(int argc, char **argv)
 	conduct();
 	stopping = 1;
 	lock_shutdown();
+	pool_shutdown();
 	for (size_t i = 0; i < n; i++)
 		pthread_join(tasks[i].thread, NULL);
 	for (int i = 0; i < options.forks; i++)

@@ -66,7 +66,7 @@ static __attribute__((noinline)) void disk_scan(struct worker *w)
 	munmap((void *)p, bytes);
 }
 
-static __attribute__((noinline)) void disk_open(struct worker *w)
+void disk_open(struct worker *w)
 {
 	w->fd = open(w->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (w->fd < 0) { /* a file system without O_TMPFILE */

@@ -41,7 +41,7 @@ check "and that is an error" test "$STATUS" -eq 1
 
 # A disk that fills up.
 mkdir small
-if mount -t tmpfs -o size=160k tmpfs small; then
+if mount -t tmpfs -o size=320k tmpfs small; then
 	cleanups+=("umount -l $tmp/small")
 	start_workload --seconds 20
 	gf record -e cpu -F 4000 -d 8 -o small/full.gasflame -p "$PID"

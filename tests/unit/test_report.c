@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "cmd/cmd.h"
 #include "profile/capture.h"
-#include "sample.h"
+#include "waiting.h"
 
 extern const struct command command_report;
 const struct command_group command_groups[] = { { 0 } }; /* main.c's table is not in this program */
@@ -40,19 +40,22 @@ static void save(struct sample *s, const char *name)
 static int set_up(void **state)
 {
 	struct sample good = sample_make(), empty = sample_empty();
+	struct waiting waiting = waiting_make();
 
 	snprintf(folder, sizeof(folder), "/tmp/gasflame-report-XXXXXX");
 	if (!mkdtemp(folder))
 		return -1;
 	save(&good, "good.gasflame");
 	save(&empty, "empty.gasflame");
+	save(&waiting.s, "waits.gasflame");
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	static const char *const names[] = { "good.gasflame", "empty.gasflame", "good.svg",
-					     "out",           "talk",           "x.folded" };
+					     "out",           "talk",           "x.folded",
+					     "waits.gasflame", "mine.conf" };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		unlink(in_folder(names[i]));
@@ -145,6 +148,51 @@ static void filters_select(void **state)
 	holds("out", "\"samples\":150,");
 }
 
+static void write_file(const char *name, const char *text)
+{
+	FILE *f = fopen(in_folder(name), "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void waits_have_an_account(void **state)
+{
+	_cleanup_free_ char *folded = NULL;
+
+	assert_int_equal(RUN("waits.gasflame"), EXIT_OK);
+	holds("out", "Where the time of the threads went");
+	holds("out", "90 % of thread `rpc-1`");
+	holds("out", "reth::Cache::insert (persistence)");
+	assert_int_equal(RUN("--format", "json", "--what", "queue", "waits.gasflame"), EXIT_OK);
+	holds("out", "\"disk-write\":700000000");
+	holds("out", "\"total\":30000000");
+	assert_int_equal(RUN("--format", "folded", "--what", "wall", "waits.gasflame"), EXIT_OK);
+	holds("out", "mdbx_txn_commit");
+	folded = contents("out");
+	assert_null(strstr(folded, "[idle]"));
+	assert_int_equal(RUN("--format", "folded", "--what", "wall", "--idle", "waits.gasflame"), EXIT_OK);
+	holds("out", ";[idle] 999000\n");
+	assert_int_equal(RUN("-t", "tokio*", "--what", "wait", "waits.gasflame"), EXIT_OK);
+	holds("talk", "all of it is idle, 999 ms: --idle shows it");
+	/* Two recordings add up. */
+	assert_int_equal(RUN("--format", "json", "waits.gasflame", "waits.gasflame"), EXIT_OK);
+	holds("out", "\"disk-write\":1400000000");
+}
+
+static void a_users_patterns_decide(void **state)
+{
+	write_file("mine.conf", "[mine]\nwaits = futex\nuser = reth::Cache # ours\ncause = network\n"
+				"means = The cache is far away.\n");
+	assert_int_equal(RUN("--patterns", "mine.conf", "-t", "rpc-1", "--what", "wait", "waits.gasflame"),
+			 EXIT_OK);
+	holds("out", "The cache is far away.");
+	write_file("mine.conf", "# mine\n[mine]\ncause = boredom\n");
+	assert_int_equal(RUN("--patterns", "mine.conf", "waits.gasflame"), EXIT_ERROR);
+	holds("talk", "mine.conf:3: there is no cause 'boredom'");
+}
+
 static void a_recording_that_cannot_be_read_has_its_own_exit_code(void **state)
 {
 	assert_int_equal(RUN("empty.gasflame"), EXIT_QUALITY);
@@ -170,6 +218,15 @@ static void mistakes_are_explained(void **state)
 		{ { "-o", "good.gasflame", "good.gasflame" }, EXIT_ERROR, "is the capture itself" },
 		{ { "--inverted", "good.gasflame" }, EXIT_USAGE, "--inverted is for svg" },
 		{ { "--merged", "--by-thread", "-ox.folded", "good.gasflame" }, EXIT_USAGE, "only one" },
+		{ { "-t", "rpc-1", "waits.gasflame" }, EXIT_ERROR, "--what wait shows what they waited for" },
+		{ { "--idle", "good.gasflame" },
+		  EXIT_ERROR,
+		  "no waits were recorded, which --idle is about" },
+		{ { "--what", "wall", "good.gasflame" }, EXIT_ERROR, "there is cpu" },
+		{ { "--patterns", "none.conf", "waits.gasflame" },
+		  EXIT_ERROR,
+		  "cannot read the patterns in none" },
+		{ { "--patterns", "waits.gasflame", "waits.gasflame" }, EXIT_ERROR, "is no text" },
 		{ { "-q" }, EXIT_USAGE, "report needs a capture" },
 	};
 
@@ -190,6 +247,8 @@ int main(void)
 		cmocka_unit_test(data_and_talk_are_apart),
 		cmocka_unit_test(a_picture_goes_beside_the_capture),
 		cmocka_unit_test(filters_select),
+		cmocka_unit_test(waits_have_an_account),
+		cmocka_unit_test(a_users_patterns_decide),
 		cmocka_unit_test(a_recording_that_cannot_be_read_has_its_own_exit_code),
 		cmocka_unit_test(mistakes_are_explained),
 	};

@@ -93,7 +93,7 @@ static void events_by_name(void **state)
 	assert_int_equal(event, 1);
 	refused(&s, (struct select_options){ .event = 1 }, ENODATA, "no samples of 'wait'");
 	assert_int_equal(select_event(s.p, "heap", &event, &err), -ENOENT);
-	assert_string_equal(err.text, "nothing called 'heap' was recorded: there is cpu, wait");
+	assert_string_equal(err.text, "nothing called 'heap' was recorded: there is cpu, wait, wall");
 	profile_free(s.p);
 }
 
