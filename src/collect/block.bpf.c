@@ -128,6 +128,7 @@ int on_block_complete(struct bpf_raw_tracepoint_args *ctx)
 	uint64_t key = ctx->args[0], bytes = (uint32_t)ctx->args[2], ns;
 	struct issued *i = bpf_map_lookup_elem(&block_requests, &key);
 	struct shared_device *d;
+	typeof(&d->kinds[0]) k;
 	uint32_t kind, device;
 
 	if (!i)
@@ -135,24 +136,27 @@ int on_block_complete(struct bpf_raw_tracepoint_args *ctx)
 	device = i->device;
 	kind = i->kind;
 	d = bpf_map_lookup_elem(&block_devices, &device);
-	if (d && kind < REQUEST_KINDS) {
-		__sync_fetch_and_add(&d->kinds[kind].bytes, bytes);
+	asm volatile("" : "+r"(kind)); /* else clang compares a copy, and the verifier of 6.1 does not see it */
+	k = d ? &d->kinds[kind & (REQUEST_KINDS - 1)] : NULL;
+	_Static_assert(REQUEST_KINDS == 4, "the mask above");
+	if (k) {
+		__sync_fetch_and_add(&k->bytes, bytes);
 		if (i->own)
-			__sync_fetch_and_add(&d->kinds[kind].own_bytes, bytes);
+			__sync_fetch_and_add(&k->own_bytes, bytes);
 	}
 	if (bytes && bytes < i->left) { /* a part of it */
 		i->left -= bytes;
 		return 0;
 	}
 	ns = bpf_ktime_get_ns() - i->since_ns;
-	if (d && kind < REQUEST_KINDS) {
-		__sync_fetch_and_add(&d->kinds[kind].requests, 1);
-		__sync_fetch_and_add(&d->kinds[kind].ns, ns);
-		__sync_fetch_and_add(&d->kinds[kind].latency[log2_of(ns)], 1);
+	if (k) {
+		__sync_fetch_and_add(&k->requests, 1);
+		__sync_fetch_and_add(&k->ns, ns);
+		__sync_fetch_and_add(&k->latency[log2_of(ns)], 1);
 		if (i->own)
-			__sync_fetch_and_add(&d->kinds[kind].own_requests, 1);
+			__sync_fetch_and_add(&k->own_requests, 1);
 		if ((uint8_t)ctx->args[1])
-			__sync_fetch_and_add(&d->kinds[kind].errors, 1);
+			__sync_fetch_and_add(&k->errors, 1);
 	}
 	bpf_map_delete_elem(&block_requests, &key);
 	return 0;

@@ -38,16 +38,27 @@ struct engine {
 	int stats_fd;
 };
 
+enum { SAY_MAX = 4096 };
+
 /* libbpf's words are for those who ask for them. */
 static int say(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
-	char line[512];
+	_cleanup_free_ char *text = NULL;
+	char *line, *rest;
+	int size;
 
 	if (level == LIBBPF_DEBUG)
 		return 0;
-	vsnprintf(line, sizeof(line), fmt, ap);
-	line[strcspn(line, "\n")] = 0;
-	log_debug("%s", line);
+	size = vasprintf(&text, fmt, ap);
+	if (size < 0) {
+		text = NULL;
+		return 0;
+	}
+	/* What the verifier says may be megabytes; its end tells why. */
+	rest = size > SAY_MAX ? text + size - SAY_MAX : text;
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			log_debug("%s", line);
 	return 0;
 }
 
@@ -137,7 +148,8 @@ static int open_skeleton(struct engine *e, struct err *err)
 			       "the kernel does not permit BPF: run as root, or give gasflame the capabilities "
 			       "with: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog+ep $(which gasflame)");
 	if (r < 0)
-		return err_errno(err, -r, "the kernel does not load our BPF programs (gasflame -v shows its words)");
+		return err_set(err, ENOTSUP, "the kernel does not load our BPF programs (gasflame -v shows its words): %s",
+			       strerror(-r)); /* not as EINVAL: the command line is right */
 	return 0;
 }
 

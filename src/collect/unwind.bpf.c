@@ -226,9 +226,9 @@ static __always_inline bool read_word(uint64_t address, uint64_t *ret)
 /* Where the kernel keeps registers in a signal frame: ucontext + 40, in this order. */
 static __always_inline int signal_step(struct unwind *u)
 {
-	uint64_t g[17];
+	const uint64_t *g = u->saved;
 
-	if (bpf_probe_read_user(g, sizeof(g), (void *)(u->sp + 40))) {
+	if (bpf_probe_read_user(u->saved, 17 * 8, (void *)(u->sp + 40))) {
 		u->reason = REASON_BAD_STACK;
 		return 1;
 	}

@@ -25,6 +25,7 @@ struct unwind {
 	uint32_t count;
 	uint32_t reason;
 	uint64_t guessed;           /* a frame was not found by a table */
+	uint64_t saved[21];         /* registers as they were found in memory; there is no room for them on the stack */
 	struct shared_record record;
 	uint64_t frames[SHARED_MAX_USER_FRAMES + SHARED_MAX_KERNEL_FRAMES];
 };
@@ -124,11 +125,11 @@ static __always_inline bool unwind_from_task(struct unwind *u)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct pt_regs *at = (void *)bpf_task_pt_regs((void *)task);
-	uint64_t regs[REGS_COUNT];
 
-	if (bpf_probe_read_kernel(regs, sizeof(regs), at) || (regs[REGS_CS] & 3) != 3)
+	_Static_assert(sizeof(u->saved) == REGS_COUNT * 8, "all of them");
+	if (bpf_probe_read_kernel(u->saved, sizeof(u->saved), at) || (u->saved[REGS_CS] & 3) != 3)
 		return false;
-#define AT(n) regs[n]
+#define AT(n) u->saved[n]
 	UNWIND_FROM(u, AT);
 #undef AT
 	return true;

@@ -185,6 +185,8 @@ static __always_inline void send_sum(struct shared_thread *t, struct shared_sum 
 
 static __always_inline void send_sums(struct shared_thread *t)
 {
+	/* Else clang lays the loop out with its end before its begin, which 6.1 refuses. */
+#pragma clang loop unroll(full)
 	for (int i = 0; i < SHARED_SUMS; i++)
 		send_sum(t, &t->sums[i]);
 }
