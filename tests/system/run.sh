@@ -7,7 +7,8 @@ gf run -e cpu -o run.gasflame -- "$TRUTH/truth-deep" 30 2
 check_status "run passes on 0" 0
 check "the program's stdout is its own" grep -q '^levels 30' "$STDOUT"
 check "recorded from its start" above "$(share run.gasflame deep_burn)" 90
-check "complete" above "$(complete run.gasflame)" 99
+# The first moments after exec pass before its mappings are known: more on a busy machine.
+check "complete" above "$(complete run.gasflame)" 95
 gf run -e cpu -o status.gasflame -- sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; exit 7'
 check_status "run passes the exit status on" 7
 gf run -e cpu -o none.gasflame -- /no/such/program
