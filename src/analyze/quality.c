@@ -56,13 +56,10 @@ static void warn(struct quality *q, const char *fmt, ...) __attribute__((format(
 static void warn(struct quality *q, const char *fmt, ...)
 {
 	va_list ap;
-	char *text;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		abort();
+	vec_push(&q->warnings, mem_vprintf(fmt, ap));
 	va_end(ap);
-	vec_push(&q->warnings, text);
 }
 
 static int compare_reasons(const void *a, const void *b)

@@ -21,13 +21,10 @@ static void say(struct verdict *v, const char *fmt, ...) __attribute__((format(p
 static void say(struct verdict *v, const char *fmt, ...)
 {
 	va_list ap;
-	char *text;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		abort();
+	vec_push(&v->sentences, mem_vprintf(fmt, ap));
 	va_end(ap);
-	vec_push(&v->sentences, text);
 }
 
 static const struct account_row *most_waiting(const struct account *a)

@@ -38,16 +38,24 @@ char *mem_strndup(const char *s, size_t n)
 	return check(strndup(s, n));
 }
 
+char *mem_vprintf(const char *fmt, va_list ap)
+{
+	char *s = NULL;
+
+	if (vasprintf(&s, fmt, ap) < 0)
+		s = NULL;
+	return check(s);
+}
+
 char *mem_printf(const char *fmt, ...)
 {
 	va_list ap;
-	char *s = NULL;
+	char *s;
 
 	va_start(ap, fmt);
-	if (vasprintf(&s, fmt, ap) < 0)
-		s = NULL;
+	s = mem_vprintf(fmt, ap);
 	va_end(ap);
-	return check(s);
+	return s;
 }
 
 void mem_freep(void *pp)

@@ -7,12 +7,14 @@
  */
 #pragma once
 
+#include <stdarg.h>
 #include <stddef.h>
 
 void *mem_alloc(size_t size);                            /* zeroed */
 void *mem_resize(void *p, size_t count, size_t size);    /* not zeroed; overflow aborts */
 char *mem_strdup(const char *s);                         /* NULL gives NULL */
 char *mem_strndup(const char *s, size_t n);
+char *mem_vprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 void mem_freep(void *pp); /* for _cleanup_: frees *pp */
