@@ -6,12 +6,23 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
+
 static enum log_level level = LOG_NORMAL;
 static bool progress_shown;
+static log_sink_fn *sink;
+static void *sink_context;
 
 void log_set_level(enum log_level l)
 {
 	level = l;
+}
+
+void log_set_sink(log_sink_fn *to, void *context)
+{
+	log_progress_end();
+	sink = to;
+	sink_context = context;
 }
 
 bool log_colour(int fd)
@@ -32,6 +43,12 @@ static void say(const char *colour, const char *prefix, const char *fmt, va_list
 {
 	bool coloured = log_colour(STDERR_FILENO);
 
+	if (sink) {
+		_cleanup_free_ char *text = mem_vprintf(fmt, ap);
+
+		sink(sink_context, text);
+		return;
+	}
 	log_progress_end();
 	if (prefix)
 		fprintf(stderr, "%s%s%s ", coloured ? colour : "", prefix, coloured ? "\033[0m" : "");
@@ -73,7 +90,7 @@ void log_progress(const char *fmt, ...)
 {
 	va_list ap;
 
-	if (level < LOG_NORMAL || !isatty(STDERR_FILENO))
+	if (level < LOG_NORMAL || sink || !isatty(STDERR_FILENO))
 		return;
 	fputs("\r\033[K", stderr);
 	va_start(ap, fmt);

@@ -21,4 +21,8 @@ void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* w
 void log_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_progress_end(void);
 
+/* From now on sentences go there instead, and progress nowhere: something else draws on the terminal. NULL: as before. */
+typedef void log_sink_fn(void *context, const char *text);
+void log_set_sink(log_sink_fn *sink, void *context);
+
 bool log_colour(int fd); /* may colours go to this descriptor? */

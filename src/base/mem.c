@@ -1,9 +1,11 @@
 #include "base/mem.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static void *check(void *p)
 {
@@ -17,6 +19,42 @@ static void *check(void *p)
 void *mem_alloc(size_t size)
 {
 	return check(calloc(1, size ? size : 1));
+}
+
+/* Below it, pages of the usual size do; above, sizes are multiples of it. */
+static const size_t large_page = 2 << 20;
+
+static size_t whole_pages(size_t size)
+{
+	return (size + large_page - 1) & ~(large_page - 1);
+}
+
+void *mem_alloc_large(size_t size)
+{
+	char *p, *start;
+	size_t before;
+
+	if (size < large_page)
+		return mem_alloc(size);
+	size = whole_pages(size);
+	p = mmap(NULL, size + large_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	check(p == MAP_FAILED ? NULL : p);
+	/* A large page begins at a multiple of its size: what is before and after goes back. */
+	before = -(uintptr_t)p & (large_page - 1);
+	start = p + before;
+	if (before)
+		munmap(p, before);
+	munmap(start + size, large_page - before);
+	madvise(start, size, MADV_HUGEPAGE);
+	return start;
+}
+
+void mem_free_large(void *p, size_t size)
+{
+	if (size < large_page)
+		free(p);
+	else if (p)
+		munmap(p, whole_pages(size));
 }
 
 void *mem_resize(void *p, size_t count, size_t size)

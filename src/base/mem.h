@@ -12,6 +12,10 @@
 
 void *mem_alloc(size_t size);                            /* zeroed */
 void *mem_resize(void *p, size_t count, size_t size);    /* not zeroed; overflow aborts */
+/* Zeroed, for tables of megabytes that are read at random: in large pages where the system has them. Freed
+ * with mem_free_large() only. */
+void *mem_alloc_large(size_t size);
+void mem_free_large(void *p, size_t size);
 char *mem_strdup(const char *s);                         /* NULL gives NULL */
 char *mem_strndup(const char *s, size_t n);
 char *mem_vprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));

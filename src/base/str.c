@@ -117,6 +117,17 @@ int str_parse_percent(const char *s, double *ret_percent)
 	return 0;
 }
 
+int str_parse_number(const char *s, double *ret)
+{
+	double v;
+	const char *end = parse_number(s, &v);
+
+	if (!end || *end)
+		return -EINVAL;
+	*ret = v;
+	return 0;
+}
+
 int str_parse_uint(const char *s, uint64_t min, uint64_t max, uint64_t *ret)
 {
 	unsigned long long v;

@@ -19,6 +19,8 @@ int str_parse_duration(const char *s, uint64_t *ret_ns);
 int str_parse_size(const char *s, uint64_t *ret_bytes);
 /* "1%", "0.5%", "0.5" to percent. 0 or -EINVAL. */
 int str_parse_percent(const char *s, double *ret_percent);
+/* "12", "0.5": no sign, no exponent. 0 or -EINVAL. */
+int str_parse_number(const char *s, double *ret);
 int str_parse_uint(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
 
 /* Into out, which is returned. */

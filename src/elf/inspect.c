@@ -81,7 +81,7 @@ static const struct {
 	{ "TCMallocInternalMalloc", "tcmalloc" },  { "sn_rust_alloc", "snmalloc" },
 };
 
-static bool see_symbol(void *context, const char *name)
+static bool see_symbol(void *context, const char *name, uint64_t address)
 {
 	struct symbols_info *info = context;
 

@@ -46,8 +46,7 @@ static int compare_stubs(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* The name of symbol index of the table that belongs to relocation section s. */
-static const char *symbol_name(const struct elf *elf, const struct elf_section *s, uint64_t index)
+const char *plt_symbol_name(const struct elf *elf, const struct elf_section *s, uint64_t index)
 {
 	const struct elf_section *symbols, *strings;
 	Elf64_Sym sym;
@@ -80,7 +79,7 @@ static void read_slots(struct plt *p, const char *section)
 		memcpy(&rela, s->data + i * sizeof(rela), sizeof(rela));
 		type = ELF64_R_TYPE(rela.r_info);
 		if (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT)
-			name = symbol_name(p->elf, s, ELF64_R_SYM(rela.r_info));
+			name = plt_symbol_name(p->elf, s, ELF64_R_SYM(rela.r_info));
 		else if (type == R_X86_64_IRELATIVE)
 			name = p->name_of(p->context, rela.r_addend);
 		if (name && *name)

@@ -256,7 +256,7 @@ static void nest(struct symtab *t)
 	vec_done(&open);
 }
 
-static const char *find_entry(const struct symtab *t, uint64_t address)
+static const struct entry *find_entry(const struct symtab *t, uint64_t address)
 {
 	size_t low = 0, high = t->entries.n;
 
@@ -272,7 +272,7 @@ static const char *find_entry(const struct symtab *t, uint64_t address)
 		const struct entry *e = &t->entries.v[low - 1];
 
 		if (address < e->end)
-			return e->name;
+			return e;
 		low = e->parent;
 	}
 	return NULL;
@@ -280,7 +280,9 @@ static const char *find_entry(const struct symtab *t, uint64_t address)
 
 static const char *name_of(void *context, uint64_t address)
 {
-	return find_entry(context, address);
+	const struct entry *entry = find_entry(context, address);
+
+	return entry ? entry->name : NULL;
 }
 
 struct symtab *symtab_new(const struct symbols_files *files)
@@ -316,11 +318,11 @@ void symtab_free(struct symtab *t)
 
 const char *symtab_find(const struct symtab *t, uint64_t address)
 {
-	const char *name = find_entry(t, address);
+	const struct entry *entry = find_entry(t, address);
 	size_t low = 0, high = t->stub_count;
 
-	if (name)
-		return name;
+	if (entry)
+		return entry->name;
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
@@ -330,6 +332,17 @@ const char *symtab_find(const struct symtab *t, uint64_t address)
 			high = mid;
 	}
 	return low && address < t->stubs[low - 1].end ? t->stubs[low - 1].name : NULL;
+}
+
+bool symtab_range(const struct symtab *t, uint64_t address, uint64_t *ret_start, uint64_t *ret_end)
+{
+	const struct entry *entry = find_entry(t, address);
+
+	if (!entry)
+		return false;
+	*ret_start = entry->address;
+	*ret_end = entry->end;
+	return true;
 }
 
 size_t symtab_count(const struct symtab *t)
@@ -365,7 +378,23 @@ void symtab_each_name(struct elf *elf, const char *section, symtab_see_fn *see, 
 		Elf64_Sym sym;
 		const char *name = table_get(&table, i, &sym);
 
-		if (sym.st_shndx != SHN_UNDEF && *name && !see(context, name))
+		if (sym.st_shndx != SHN_UNDEF && *name && !see(context, name, sym.st_value))
+			return;
+	}
+}
+
+void symtab_each_function(struct elf *elf, const char *section, symtab_see_function_fn *see, void *context)
+{
+	struct table table;
+
+	if (!table_open(elf, section, &table))
+		return;
+	for (size_t i = 1; i < table.count; i++) {
+		Elf64_Sym sym;
+		const char *name = table_get(&table, i, &sym);
+
+		if (sym.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(sym.st_info) == STT_FUNC && *name &&
+		    !see(context, name, sym.st_value, sym.st_size))
 			return;
 	}
 }

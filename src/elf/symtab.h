@@ -18,6 +18,7 @@
 #include "base/arena.h"
 
 struct elf;
+struct elf_section;
 struct symbols_files;
 struct symtab;
 
@@ -25,13 +26,18 @@ struct symtab *symtab_new(const struct symbols_files *files);
 void symtab_free(struct symtab *t);
 /* The name of the function at address; NULL when it lies in none. Lives as long as the table and files. */
 const char *symtab_find(const struct symtab *t, uint64_t address);
+/* From where to where that function goes; false when it lies in none that a table names. */
+bool symtab_range(const struct symtab *t, uint64_t address, uint64_t *ret_start, uint64_t *ret_end);
 size_t symtab_count(const struct symtab *t);
 
 /* How many functions the named table of one file holds, without sorting them. */
 uint64_t symtab_count_functions(struct elf *elf, const char *section);
-/* Calls see for every name of the named table until it returns false. */
-typedef bool symtab_see_fn(void *context, const char *name);
+/* Calls see for every name that the named table defines until it returns false. */
+typedef bool symtab_see_fn(void *context, const char *name, uint64_t address);
 void symtab_each_name(struct elf *elf, const char *section, symtab_see_fn *see, void *context);
+/* The same for functions, with their sizes. */
+typedef bool symtab_see_function_fn(void *context, const char *name, uint64_t address, uint64_t size);
+void symtab_each_function(struct elf *elf, const char *section, symtab_see_function_fn *see, void *context);
 
 /* --- plt.c --- */
 
@@ -39,6 +45,8 @@ struct plt_stub {
 	uint64_t address, end;
 	const char *name; /* in the arena */
 };
+/* The name of symbol index of the table that belongs to relocation section s; NULL = it has none. */
+const char *plt_symbol_name(const struct elf *elf, const struct elf_section *s, uint64_t index);
 /* The stubs of a file, sorted; caller frees *ret. name_of gives the function at an address, for IRELATIVE. */
 typedef const char *plt_name_fn(void *context, uint64_t address);
 size_t plt_read(struct elf *elf, struct arena *arena, plt_name_fn *name_of, void *context,

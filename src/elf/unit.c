@@ -96,7 +96,7 @@ static void take_root(struct dwarf_file *f, struct unit *u, const struct die *ro
 void unit_read_all(struct dwarf *d, struct dwarf_file *f)
 {
 	const struct dwarf_section *s = &f->sections[SECTION_INFO];
-	struct cursor c = { s->data, s->data + s->n };
+	struct cursor c = { s->data, s->n ? s->data + s->n : s->data };
 	uint64_t last_abbrev = UINT64_MAX;
 
 	while (c.p < c.end && f->units.n < UNIT_LIMIT && dwarf_pay(d, 16)) {

@@ -16,6 +16,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "elf/disassemble.h"
+#include "elf/allocator.h"
 #include "elf/names.h"
 #include "elf/workerproto.h"
 
@@ -465,6 +467,16 @@ int worker_identify(struct worker *w, int fd, struct worker_identity *ret, struc
 	return r;
 }
 
+int worker_allocator(struct worker *w, int fd, struct allocator_info *ret, struct err *err)
+{
+	struct call c;
+	int r;
+
+	call_init(&c, WORKER_ALLOCATOR, fd);
+	r = ask_plain(w, &c, ret, sizeof(*ret), err);
+	return r ?: allocator_check(ret) ? 0 : bad_answer(w, err);
+}
+
 int worker_unpack(struct worker *w, int fd, int out, struct err *err)
 {
 	struct call c;
@@ -472,4 +484,50 @@ int worker_unpack(struct worker *w, int fd, int out, struct err *err)
 	call_init(&c, WORKER_UNPACK, fd);
 	c.fds[WORKER_FD_SCRATCH] = out;
 	return ask_plain(w, &c, NULL, 0, err);
+}
+
+/* Instructions follow each other, and their text is what a terminal can show. */
+static bool check_instructions(const char *bulk, uint64_t n, worker_instruction_fn *got, void *context)
+{
+	uint64_t at = 0, next = 0;
+
+	while (at < n) {
+		struct disassemble_entry e;
+		char text[256];
+
+		if (n - at < sizeof(e))
+			return false;
+		memcpy(&e, bulk + at, sizeof(e));
+		at += sizeof(e);
+		if (e.text_size >= sizeof(text) || e.text_size > n - at || !e.size || e.address < next ||
+		    e.address + e.size < e.address)
+			return false;
+		memcpy(text, bulk + at, e.text_size);
+		text[e.text_size] = 0;
+		for (char *c = text; *c; c++)
+			if (*c < ' ' || *c > '~')
+				*c = *c == '\t' ? ' ' : '?';
+		at += e.text_size;
+		next = e.address + e.size;
+		got(context, e.address, e.size, text);
+	}
+	return true;
+}
+
+int worker_disassemble(struct worker *w, int fd, int debug, uint64_t address, worker_instruction_fn *got,
+		       void *context, struct err *err)
+{
+	struct call c;
+	int r;
+
+	if (!disassemble_there())
+		return disassemble_function(NULL, 0, NULL, err);
+	call_init(&c, WORKER_DISASSEMBLE, fd);
+	c.request.offset = address;
+	c.fds[WORKER_FD_DEBUG] = debug;
+	r = ask(w, &c, err);
+	if (!r && !check_instructions(c.bulk, c.bulk_size, got, context))
+		r = bad_answer(w, err);
+	call_done(&c);
+	return r;
 }

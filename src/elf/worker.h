@@ -57,5 +57,15 @@ int worker_identify(struct worker *w, int fd, struct worker_identity *ret, struc
  * section plain: reading that again costs no decompression. */
 int worker_unpack(struct worker *w, int fd, int out, struct err *err);
 
+/* The instructions of the function around an address, in order; text is clean of control characters and valid
+ * during the call only. -ENOTSUP: this build, or that machine, cannot. debug, for its symbols, may be -1. */
+typedef void worker_instruction_fn(void *context, uint64_t address, uint32_t size, const char *text);
+int worker_disassemble(struct worker *w, int fd, int debug, uint64_t address, worker_instruction_fn *got,
+		       void *context, struct err *err);
+
+struct allocator_info;
+/* See allocator.h; what is in it was checked for its bounds only. */
+int worker_allocator(struct worker *w, int fd, struct allocator_info *ret, struct err *err);
+
 /* How long one call may take before the child is killed; 60 s unless set. */
 void worker_set_timeout(struct worker *w, uint64_t timeout_ns);

@@ -11,7 +11,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "elf/allocator.h"
 #include "elf/demangle.h"
+#include "elf/disassemble.h"
 #include "elf/file.h"
 #include "elf/names.h"
 #include "elf/symbols.h"
@@ -203,6 +205,19 @@ static int do_offset(struct job *j, struct elf *elf, struct err *err)
 	return put(j, &address, sizeof(address), err);
 }
 
+static int do_disassemble(struct job *j, struct elf *elf, struct err *err)
+{
+	_cleanup_(elf_freep) struct elf *debug = NULL;
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct symbols_files files = { .main = elf, .scratch_fd = -1, .no_dwarf = true };
+	int r;
+
+	if (j->fds[WORKER_FD_DEBUG] >= 0 && !elf_open(j->fds[WORKER_FD_DEBUG], &debug, NULL))
+		files.debug = debug;
+	r = disassemble_function(&files, j->request.offset, &out, err);
+	return r ? r : put(j, out.data, out.n, err);
+}
+
 static int do_identify(struct job *j, struct elf *elf, struct err *err)
 {
 	struct worker_identity id = { 0 };
@@ -210,6 +225,14 @@ static int do_identify(struct job *j, struct elf *elf, struct err *err)
 	id.build_id_size = elf_build_id(elf, id.build_id);
 	id.compressed = unpack_measure(elf, &id.unpacked_bytes);
 	return put(j, &id, sizeof(id), err);
+}
+
+static int do_allocator(struct job *j, struct elf *elf, struct err *err)
+{
+	_cleanup_free_ struct allocator_info *info = mem_alloc(sizeof(*info));
+
+	allocator_find(elf, info);
+	return put(j, info, sizeof(*info), err);
 }
 
 static int run(struct job *j, struct err *err)
@@ -233,6 +256,10 @@ static int run(struct job *j, struct err *err)
 		return do_offset(j, elf, err);
 	case WORKER_IDENTIFY:
 		return do_identify(j, elf, err);
+	case WORKER_DISASSEMBLE:
+		return do_disassemble(j, elf, err);
+	case WORKER_ALLOCATOR:
+		return do_allocator(j, elf, err);
 	case WORKER_UNPACK:
 		return unpack_write(elf, j->fds[WORKER_FD_SCRATCH], err);
 	}

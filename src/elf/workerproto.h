@@ -21,7 +21,9 @@ enum worker_op {
 	WORKER_SYMBOLIZE,  /* addresses in the reply file; reply: packed names (names.h) */
 	WORKER_OFFSET,     /* reply: uint64_t */
 	WORKER_IDENTIFY,   /* reply: struct worker_identity */
+	WORKER_ALLOCATOR,  /* reply: struct allocator_info */
 	WORKER_UNPACK,     /* writes an ELF file with plain debug sections to the scratch file; no bulk */
+	WORKER_DISASSEMBLE, /* offset is an address; reply: see disassemble.h */
 };
 
 /* The descriptors of a request, in this order; bit i of have says that i was sent. */
@@ -45,7 +47,7 @@ enum {
 struct worker_request {
 	uint32_t op, flags, have, zero;
 	uint64_t count;  /* WORKER_SYMBOLIZE: how many addresses */
-	uint64_t offset; /* WORKER_OFFSET */
+	uint64_t offset; /* WORKER_OFFSET, WORKER_DISASSEMBLE */
 };
 
 struct worker_reply {
@@ -89,5 +91,5 @@ void worker_child_run(int sock);
  */
 int worker_sandbox(int keep_fd, struct err *err);
 
-/* For tests: the child that runs now, 0 = none. */
+/* The child that runs now, 0 = none: for tests, and to tell what it costs. */
 pid_t worker_child_pid(const struct worker *w);

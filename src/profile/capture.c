@@ -246,3 +246,16 @@ int capture_save_symbols(const char *path, const struct profile *p, struct err *
 	closed = capture_close(c, r ? NULL : err);
 	return r ?: closed;
 }
+
+int capture_save(const char *path, struct profile *p, struct err *err)
+{
+	struct capture *c = NULL;
+	int r = capture_create(path, &c, err);
+
+	if (!r)
+		r = capture_flush(c, p, err);
+	if (!r)
+		return capture_close(c, err);
+	capture_close(c, NULL);
+	return r;
+}

@@ -29,6 +29,9 @@ void capture_drop_samples(struct capture *c, struct profile *p);
 /* Closes in any case; c may be NULL. */
 int capture_close(struct capture *c, struct err *err);
 
+/* A new file with all of p, which is finished. */
+int capture_save(const char *path, struct profile *p, struct err *err);
+
 /* Reads a whole capture, a recorder's that died too (its journal is recovered into a private copy,
  * the file is not written to). */
 int capture_read(const char *path, struct profile **ret, struct err *err);

@@ -61,6 +61,9 @@ int capture_summary(const char *path, struct capture_summary *ret, struct err *e
 	    sqlite3_exec(db, "select name from event order by id", summary_event, &what, NULL) != SQLITE_OK ||
 	    sqlite3_exec(db, "select count(*) from sample", summary_samples, &ret->samples, NULL) != SQLITE_OK)
 		r = capturefile_fail(db, err, "cannot read %s", path);
+	else /* memory has no event, only series, and captures of the first schema have none of these */
+		sqlite3_exec(db, "select 'mem' where exists (select 1 from series where name = 'mem.rss')", summary_event,
+			     &what, NULL);
 	ret->what = mem_strdup(what.n ? what.data : "");
 	if (!ret->target)
 		ret->target = mem_strdup("");

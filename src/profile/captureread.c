@@ -309,6 +309,30 @@ static bool read_wake(struct reading *r, sqlite3_stmt *s)
 	return true;
 }
 
+/* What a mark knows of its block; NULL is not known. */
+static bool get_known(sqlite3_stmt *s, int column, uint32_t bit, uint32_t *known, uint64_t *ret)
+{
+	if (sqlite3_column_type(s, column) == SQLITE_NULL)
+		return true;
+	*known |= bit;
+	return get_int(s, column, INT64_MAX, ret);
+}
+
+static bool read_mark(struct reading *r, sqlite3_stmt *s)
+{
+	struct profile_mark x = { 0 };
+
+	if (!get_ns(s, 0, &x.start_ns) || !get_ns(s, 1, &x.end_ns) || x.end_ns < x.start_ns ||
+	    !get_string(r, s, 2, &x.name) || !get_string(r, s, 3, &x.kind) ||
+	    !get_optional_ref(s, 4, &r->threads, &x.thread) ||
+	    !get_known(s, 5, MARK_NUMBER, &x.known, &x.number) ||
+	    !get_known(s, 6, MARK_GAS, &x.known, &x.gas) ||
+	    !get_known(s, 7, MARK_TRANSACTIONS, &x.known, &x.transactions))
+		return false;
+	profile_add_mark(r->p, &x);
+	return true;
+}
+
 static bool read_series(struct reading *r, sqlite3_stmt *s)
 {
 	struct profile_series x = { 0 };
@@ -400,6 +424,10 @@ static const struct {
 	  read_sample },
 	{ 2, 0, "select thread, time_ns, stack, blocked_ns, queue_ns, waker, waker_name, waker_stack "
 		"from wake order by rowid", read_wake },
+	{ 3, 3, "select start_ns, end_ns, name, kind, thread, null, null, null from mark order by rowid",
+	  read_mark },
+	{ 4, 0, "select start_ns, end_ns, name, kind, thread, number, gas, transactions from mark order by rowid",
+	  read_mark },
 	{ 2, 0, "select id, name, unit from series order by id", read_series },
 	{ 2, 0, "select series, time_ns, value from point order by rowid", read_point },
 	{ 2, 0, "select name, unit, low, count from histogram order by name, low", read_histogram },

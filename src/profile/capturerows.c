@@ -20,6 +20,7 @@ static const char *const statement_sql[STATEMENTS] = {
 	[PUT_STACK] = "insert or replace into stack values (?,?,?)",
 	[PUT_SAMPLE] = "insert into sample values (?,?,?,?,?,?)",
 	[PUT_WAKE] = "insert into wake values (?,?,?,?,?,?,?,?)",
+	[PUT_MARK] = "insert into mark values (?,?,?,?,?,?,?,?)",
 	[PUT_SERIES] = "insert or replace into series values (?,?,?)",
 	[PUT_POINT] = "insert into point values (?,?,?)",
 	[PUT_BUCKET] = "insert or replace into histogram values (?,?,?,?)",
@@ -380,6 +381,35 @@ static int put_wakes(struct capturerows *w, const struct profile *p)
 	return r;
 }
 
+static void bind_known(sqlite3_stmt *s, int column, bool known, uint64_t value)
+{
+	if (known)
+		bind_int(s, column, value);
+	else
+		sqlite3_bind_null(s, column);
+}
+
+static int put_marks(struct capturerows *w, const struct profile *p)
+{
+	int r = 0;
+
+	for (size_t i = w->saved.marks; i < p->marks.n && !r; i++) {
+		const struct profile_mark *x = &p->marks.v[i];
+		sqlite3_stmt *s = begin(w, PUT_MARK);
+
+		bind_int(s, 1, x->start_ns);
+		bind_int(s, 2, x->end_ns);
+		bind_string(s, 3, p, x->name);
+		bind_string(s, 4, p, x->kind);
+		bind_id(s, 5, x->thread);
+		bind_known(s, 6, x->known & MARK_NUMBER, x->number);
+		bind_known(s, 7, x->known & MARK_GAS, x->gas);
+		bind_known(s, 8, x->known & MARK_TRANSACTIONS, x->transactions);
+		r = run(w, s);
+	}
+	return r;
+}
+
 static int put_series(struct capturerows *w, const struct profile *p)
 {
 	int r = 0;
@@ -470,10 +500,17 @@ static int put_counters(struct capturerows *w, const struct profile *p)
 /* Only after the commit: a flush that failed is tried again from where the file stands. */
 static void remember(struct capturerows *w, const struct profile *p, const struct facts *facts)
 {
-	w->saved = (struct saved){ .events = p->events.n, .mappings = p->mappings.n,
-				   .functions = p->functions.n, .frames = p->frames.n, .lines = p->lines.n,
-				   .stacks = p->stacks.n, .samples = p->samples.n, .wakes = p->wakes.n,
-				   .series = p->series.n, .points = p->points.n };
+	w->saved = (struct saved){ .events = p->events.n,
+				   .mappings = p->mappings.n,
+				   .functions = p->functions.n,
+				   .frames = p->frames.n,
+				   .lines = p->lines.n,
+				   .stacks = p->stacks.n,
+				   .samples = p->samples.n,
+				   .wakes = p->wakes.n,
+				   .marks = p->marks.n,
+				   .series = p->series.n,
+				   .points = p->points.n };
 	w->facts = *facts;
 	w->facts_saved = true;
 	COPY_TABLE(&w->processes, &p->processes);
@@ -505,6 +542,7 @@ int capturerows_put(struct capturerows *w, const struct profile *p)
 	r = r ?: put_stacks(w, p);
 	r = r ?: put_samples(w, p);
 	r = r ?: put_wakes(w, p);
+	r = r ?: put_marks(w, p);
 	r = r ?: put_series(w, p);
 	r = r ?: put_points(w, p);
 	r = r ?: put_histograms(w, p);

@@ -26,6 +26,7 @@ enum statement {
 	PUT_STACK,
 	PUT_SAMPLE,
 	PUT_WAKE,
+	PUT_MARK,
 	PUT_SERIES,
 	PUT_POINT,
 	PUT_BUCKET,
@@ -36,7 +37,7 @@ enum statement {
 
 /* How much of each append-only table is in the file. */
 struct saved {
-	size_t events, mappings, functions, frames, lines, stacks, samples, wakes, series, points;
+	size_t events, mappings, functions, frames, lines, stacks, samples, wakes, marks, series, points;
 };
 
 /* What may change after it was written: a copy of what the file says. */

@@ -303,6 +303,18 @@ static void merge_wakes(struct merge *m)
 	}
 }
 
+static void merge_marks(struct merge *m)
+{
+	for (size_t i = 0; i < m->from->marks.n; i++) {
+		struct profile_mark x = m->from->marks.v[i];
+
+		x.name = m->strings[x.name];
+		x.kind = m->strings[x.kind];
+		x.thread = optional(m->threads, x.thread);
+		profile_add_mark(m->to, &x);
+	}
+}
+
 static void merge_points(struct merge *m)
 {
 	struct map index = { 0 };
@@ -390,6 +402,7 @@ int profile_merge(struct profile *p, const struct profile *from, struct err *err
 	merge_stacks(&m);
 	merge_samples(&m);
 	merge_wakes(&m);
+	merge_marks(&m);
 	merge_points(&m);
 	merge_counts(&m);
 	merge_facts(&m, first);

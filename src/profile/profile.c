@@ -10,7 +10,7 @@ struct profile *profile_new(void)
 	struct profile *p = mem_alloc(sizeof(*p));
 
 	strtab_init(&p->strings);
-	vec_push(&p->stacks, (struct profile_node){ .parent = 0, .frame = PROFILE_NONE });
+	nodes_init(&p->stacks);
 	return p;
 }
 
@@ -27,15 +27,15 @@ void profile_free(struct profile *p)
 	vec_done(&p->functions);
 	vec_done(&p->lines);
 	vec_done(&p->frames);
-	vec_done(&p->stacks);
+	nodes_done(&p->stacks);
 	vec_done(&p->samples);
 	vec_done(&p->wakes);
+	vec_done(&p->marks);
 	vec_done(&p->series);
 	vec_done(&p->points);
 	vec_done(&p->histograms);
 	vec_done(&p->counters);
 	map_done(&p->frame_index);
-	map_done(&p->stack_index);
 	map_done(&p->function_index);
 	map_done(&p->named_index);
 	map_done(&p->counter_index);
@@ -113,6 +113,11 @@ struct profile_histogram *profile_histogram(struct profile *p, const char *name,
 	return &p->histograms.v[p->histograms.n - 1];
 }
 
+void profile_add_mark(struct profile *p, const struct profile_mark *mark)
+{
+	vec_push(&p->marks, *mark);
+}
+
 void profile_add_wake(struct profile *p, const struct profile_wake *wake)
 {
 	vec_push(&p->wakes, *wake);
@@ -184,13 +189,7 @@ uint32_t profile_truncation_frame(struct profile *p, const char *reason)
 
 uint32_t profile_stack(struct profile *p, uint32_t parent, uint32_t frame)
 {
-	uint64_t *id = map_put(&p->stack_index, map_pair(parent, frame), PROFILE_NONE);
-
-	if (*id == PROFILE_NONE) {
-		*id = p->stacks.n;
-		vec_push(&p->stacks, (struct profile_node){ .parent = parent, .frame = frame });
-	}
-	return *id;
+	return nodes_put(&p->stacks, parent, frame);
 }
 
 void profile_set_lines(struct profile *p, uint32_t frame, const struct profile_line *lines,

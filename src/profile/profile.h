@@ -26,6 +26,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "profile/nodes.h"
 
 #define PROFILE_NONE UINT32_MAX
 
@@ -46,7 +47,7 @@ struct profile_process {
 };
 
 struct profile_thread {
-	uint32_t process, tid;
+	uint32_t process, tid;     /* tid 0: imported, see profile_thread_imported() */
 	uint32_t name;
 	uint64_t start_ns, end_ns; /* first and last seen; end 0 = alive at the end */
 	uint64_t cpu_ns;           /* CPU time during the recording, as the kernel accounts it; 0 = unknown */
@@ -106,10 +107,6 @@ struct profile_frame {
 	uint32_t first_line, line_count; /* into lines; count 0 = not symbolized */
 };
 
-struct profile_node {
-	uint32_t parent, frame;
-};
-
 struct profile_sample {
 	uint64_t time_ns; /* since the start of the recording */
 	uint64_t value;
@@ -126,6 +123,16 @@ struct profile_wake {
 	uint32_t waker_name;  /* string */
 	uint32_t waker_stack;
 };
+
+/* A span of time that has a name: a block, a phase. */
+struct profile_mark {
+	uint64_t start_ns, end_ns; /* the same: a moment */
+	uint32_t name, kind;       /* strings: "block 24443168", "block" */
+	uint32_t thread;           /* that it is about, PROFILE_NONE = none */
+	uint32_t known;            /* which of these are: MARK_ bits */
+	uint64_t number, gas, transactions; /* of a block; 0 where not known */
+};
+enum { MARK_NUMBER = 1, MARK_GAS = 2, MARK_TRANSACTIONS = 4 };
 
 /* A value over time: memory, pressure. */
 struct profile_series {
@@ -159,9 +166,10 @@ struct profile {
 	VEC(struct profile_function) functions;
 	VEC(struct profile_line) lines;
 	VEC(struct profile_frame) frames;
-	VEC(struct profile_node) stacks;
+	struct profile_nodes stacks;
 	VEC(struct profile_sample) samples;
 	VEC(struct profile_wake) wakes;
+	VEC(struct profile_mark) marks;
 	VEC(struct profile_series) series;
 	VEC(struct profile_point) points;
 	VEC(struct profile_histogram) histograms;
@@ -174,7 +182,7 @@ struct profile {
 	bool finished;          /* ended normally: durations, counters and symbols are final */
 
 	/* Indexes, kept by the functions below. */
-	struct map frame_index, stack_index, function_index, named_index, counter_index;
+	struct map frame_index, function_index, named_index, counter_index;
 };
 
 struct profile *profile_new(void);
@@ -186,6 +194,12 @@ static inline const char *profile_str(const struct profile *p, uint32_t id)
 	return strtab_get(&p->strings, id);
 }
 uint32_t profile_string(struct profile *p, const char *s);
+
+/* Is it no thread of a system, but the outermost frame of imported stacks? Then an empty stack is whole. */
+static inline bool profile_thread_imported(const struct profile *p, uint32_t thread)
+{
+	return thread < p->threads.n && !p->threads.v[thread].tid;
+}
 
 /* These append and return the id. */
 uint32_t profile_add_event(struct profile *p, const char *name, const char *unit,
@@ -199,6 +213,7 @@ uint32_t profile_add_series(struct profile *p, const char *name, const char *uni
 void profile_add_point(struct profile *p, uint32_t series, uint64_t time_ns, int64_t value);
 /* The histogram of that name, made if there is none; pointer valid until the next one is made. */
 struct profile_histogram *profile_histogram(struct profile *p, const char *name, const char *unit);
+void profile_add_mark(struct profile *p, const struct profile_mark *mark);
 void profile_add_wake(struct profile *p, const struct profile_wake *wake);
 
 /* These intern: the same arguments give the same id. */

@@ -29,6 +29,8 @@ const char schema_tables[] =
 	"  value integer, count integer);\n"
 	"create table wake (thread integer, time_ns integer, stack integer, blocked_ns integer,\n"
 	"  queue_ns integer, waker integer, waker_name text, waker_stack integer);\n"
+	"create table mark (start_ns integer, end_ns integer, name text, kind text, thread integer,\n"
+	"  number integer, gas integer, transactions integer);\n"
 	"create table series (id integer primary key, name text, unit text);\n"
 	"create table point (series integer, time_ns integer, value integer);\n"
 	"create table histogram (name text, unit text, low integer, count integer,\n"
@@ -218,6 +220,12 @@ const char schema_views[] =
 	"  left join thread as other on other.id = wake.waker\n"
 	"  left join site as waking on waking.stack = wake.waker_stack\n"
 	"order by wake.time_ns;\n"
+
+	"create view marks as\n"
+	"select mark.start_ns / 1e9 as start, round((mark.end_ns - mark.start_ns) / 1e6, 3) as ms, kind, mark.name,\n"
+	"  thread.name as thread, tid, number, gas, transactions\n"
+	"from mark left join thread on thread.id = mark.thread\n"
+	"order by mark.start_ns, mark.end_ns desc, mark.rowid;\n"
 
 	"create view notes as\n"
 	"with weight as materialized (\n"

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#define SCHEMA_VERSION        2
+#define SCHEMA_VERSION        4
 #define SCHEMA_APPLICATION_ID 0x47617346 /* "GasF", at offset 68 of the file */
 
 extern const char schema_tables[];
