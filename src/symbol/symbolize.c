@@ -31,6 +31,7 @@ struct symbolizer {
 	struct worker *worker;
 	bool own_worker;
 	struct map kept; /* module to descriptor */
+	struct kallsyms *kernel; /* kept from one call to the next: it takes long to read */
 };
 
 struct symbolizer *symbolizer_new(const struct symbolize_options *options, struct worker *worker)
@@ -52,6 +53,7 @@ void symbolizer_free(struct symbolizer *s)
 		if (s->kept.slots[i].used && (int)s->kept.slots[i].value >= 0)
 			close(s->kept.slots[i].value);
 	map_done(&s->kept);
+	kallsyms_free(s->kernel);
 	if (s->own_worker)
 		worker_free(s->worker);
 	free(s);
@@ -80,7 +82,6 @@ struct run {
 	struct find_index index;
 	VEC(struct open_frame) frames;
 	uint64_t named, with_lines, inlined;
-	struct kallsyms *kernel;
 	bool kernel_tried;
 	struct map kernel_modules; /* string id of "[ext4]" to module */
 	struct jit *jit; /* of jit_process; a process may have several modules of code that it made */
@@ -237,6 +238,7 @@ static uint32_t kernel_module(struct run *r, uint32_t own, const char *name)
 
 static void resolve_kernel(struct group *g)
 {
+	const struct kallsyms *kernel;
 	struct run *r = g->run;
 
 	if (!r->kernel_tried) {
@@ -244,14 +246,15 @@ static void resolve_kernel(struct group *g)
 		if (!live_kernel(r->p))
 			add_problem(r, "no kernel symbols: it was recorded on another machine, or before the "
 				    "last boot", g->n);
-		else if (kallsyms_read(&r->kernel) < 0)
+		else if (!r->s->kernel && kallsyms_read(&r->s->kernel) < 0)
 			add_problem(r, "no kernel symbols: /proc/kallsyms cannot be read", g->n);
-		else if (kallsyms_hidden(r->kernel))
+		else if (kallsyms_hidden(r->s->kernel))
 			add_problem(r, "no kernel symbols: /proc/kallsyms hides its addresses; run as root, "
 				    "or: sysctl kernel.kptr_restrict=0", g->n);
 	}
-	for (size_t i = 0; r->kernel && i < g->addresses.n; i++) {
-		const char *module, *name = kallsyms_find(r->kernel, g->addresses.v[i], &module);
+	kernel = live_kernel(r->p) ? r->s->kernel : NULL;
+	for (size_t i = 0; kernel && i < g->addresses.n; i++) {
+		const char *module, *name = kallsyms_find(kernel, g->addresses.v[i], &module);
 		struct symbols_call call = { .linkage = name ? name : "", .file = "" };
 		_cleanup_free_ char *readable = NULL;
 
@@ -401,7 +404,6 @@ int symbolize_profile(struct symbolizer *s, struct profile *p, symbolize_progres
 	profile_count(p, "symbols.ms", (clock_mono_ns() - start_ns) / 1000000);
 	cache_close(r.cache);
 	find_index_done(&r.index);
-	kallsyms_free(r.kernel);
 	jit_free(r.jit);
 	map_done(&r.kernel_modules);
 	vec_done(&r.frames);

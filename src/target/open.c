@@ -113,17 +113,14 @@ static int walk_below(int root, const char *path)
 	return root;
 }
 
-/* A handle on path below the root folder of pid, or -errno. */
-static int handle_below(pid_t pid, const char *path)
+/* A handle on path below the folder called name, or -errno. */
+static int handle_in(const char *name, const char *path)
 {
 	struct open_how how = { .flags = OPEN_HANDLE, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-	_cleanup_fd_ int root = -1;
-	char name[64];
+	_cleanup_fd_ int root = open(name, OPEN_HANDLE | O_DIRECTORY);
 
-	snprintf(name, sizeof(name), "/proc/%d/root", pid);
-	root = open(name, OPEN_HANDLE | O_DIRECTORY);
 	if (root < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
+		return -errno;
 	/* EAGAIN: something was renamed while ".." was looked up. */
 	for (int try = 0; try < 16; try++) {
 		long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
@@ -136,6 +133,17 @@ static int handle_below(pid_t pid, const char *path)
 			return -errno;
 	}
 	return -EAGAIN;
+}
+
+/* A handle on path below the root folder of pid, or -errno. */
+static int handle_below(pid_t pid, const char *path)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/root", pid);
+	if (access(name, F_OK) && errno == ENOENT)
+		return -ESRCH;
+	return handle_in(name, path);
 }
 
 static int explain(struct err *err, int code, pid_t pid, const char *path)
@@ -235,6 +243,16 @@ int target_open_path(pid_t pid, const char *path, int *ret_fd, struct err *err)
 	int r = handle < 0 ? handle : read_handle(handle, ret_fd);
 
 	return r ? explain(err, -r, pid, path) : 0;
+}
+
+int target_open_below(const char *root, const char *path, int *ret_fd, struct err *err)
+{
+	_cleanup_fd_ int handle = handle_in(root, path);
+	int r = handle < 0 ? handle : read_handle(handle, ret_fd);
+
+	if (r == -EINVAL)
+		return err_set(err, EINVAL, "%s below %s is not a regular file", path, root);
+	return r ? err_errno(err, -r, "cannot open %s below %s", path, root) : 0;
 }
 
 int target_open_host(const char *path, int *ret_fd, struct err *err)

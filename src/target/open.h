@@ -20,5 +20,7 @@ struct proc_mapping;
 int target_open_mapping(pid_t pid, const struct proc_mapping *m, int *ret_fd, struct err *err);
 /* A path as the process sees it. */
 int target_open_path(pid_t pid, const char *path, int *ret_fd, struct err *err);
+/* A path below a folder that is a root: links in it stay below. */
+int target_open_below(const char *root, const char *path, int *ret_fd, struct err *err);
 /* A path of the host (debug files, --symbols): regular files only. */
 int target_open_host(const char *path, int *ret_fd, struct err *err);

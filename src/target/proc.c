@@ -410,6 +410,37 @@ int proc_status(pid_t pid, struct proc_status *ret)
 	return 0;
 }
 
+static uint64_t status_kilobytes(const char *text, const char *name)
+{
+	const char *f = status_field(text, name);
+
+	return f ? strtoull(f, NULL, 10) * 1024 : 0;
+}
+
+int proc_memory(pid_t pid, struct proc_memory *ret)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[64];
+	int r;
+
+	*ret = (struct proc_memory){ 0 };
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	r = fd_read_path(path, 1 << 20, &text, NULL);
+	if (r)
+		return gone(-r);
+	ret->anon_bytes = status_kilobytes(text, "RssAnon");
+	ret->file_bytes = status_kilobytes(text, "RssFile");
+	ret->shared_bytes = status_kilobytes(text, "RssShmem");
+	ret->swap_bytes = status_kilobytes(text, "VmSwap");
+	ret->page_table_bytes = status_kilobytes(text, "VmPTE");
+	ret->peak_bytes = status_kilobytes(text, "VmHWM");
+	ret->virtual_bytes = status_kilobytes(text, "VmSize");
+	ret->huge_bytes = status_kilobytes(text, "HugetlbPages");
+	ret->threads = status_kilobytes(text, "Threads") / 1024;
+	ret->rss_bytes = ret->anon_bytes + ret->file_bytes + ret->shared_bytes;
+	return 0;
+}
+
 char *proc_command(pid_t pid)
 {
 	_cleanup_free_ char *data = NULL;

@@ -56,5 +56,13 @@ struct proc_status {
 };
 int proc_status(pid_t pid, struct proc_status *ret);
 
+struct proc_memory {
+	uint64_t rss_bytes, anon_bytes, file_bytes, shared_bytes; /* rss is the sum of the others */
+	uint64_t swap_bytes;
+	uint64_t page_table_bytes, peak_bytes, virtual_bytes, huge_bytes; /* peak: of rss; huge: hugetlbfs, not in rss */
+	uint32_t threads;
+};
+int proc_memory(pid_t pid, struct proc_memory *ret);
+
 char *proc_command(pid_t pid); /* arguments joined by spaces; "" for kernel threads; caller frees, NULL if gone */
 char *proc_exe(pid_t pid);     /* link of exe without " (deleted)"; caller frees, NULL if unreadable */

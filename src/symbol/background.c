@@ -1,0 +1,274 @@
+#include "symbol/background.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/vec.h"
+#include "elf/worker.h"
+#include "elf/workerproto.h"
+#include "profile/profile.h"
+#include "symbol/symbolize.h"
+#include "target/proc.h"
+
+enum {
+	FREE_BATCHES = 6,     /* at the start names are wanted at once */
+	SPACING = 25,         /* later, so many times as long as a batch took is rested */
+};
+static const uint64_t rest_min_ns = 900000000, rest_max_ns = 15000000000;
+
+enum stage { STAGE_IDLE, STAGE_WORK, STAGE_DONE, STAGE_QUIT };
+
+struct background {
+	struct symbolize_options options;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	enum stage stage; /* under lock; the rest belongs to the owner, or during STAGE_WORK to the thread */
+	bool abandoned;
+	struct profile *batch;
+	VEC(uint32_t) frames; /* of the profile, by those of the batch */
+	size_t modules;       /* that the batch began with */
+	struct worker *worker;
+	struct symbolizer *symbolizer;
+	unsigned batches;
+	size_t looked;        /* frames of the profile that were handed over */
+	uint64_t began_ns, next_ns;
+};
+
+static void free_all(struct background *b)
+{
+	profile_free(b->batch);
+	symbolizer_free(b->symbolizer);
+	worker_free(b->worker);
+	vec_done(&b->frames);
+	pthread_mutex_destroy(&b->lock);
+	pthread_cond_destroy(&b->wake);
+	free(b);
+}
+
+static void name_batch(struct background *b)
+{
+	/* The worker starts its child here: it dies with the thread that started it. */
+	b->batches++;
+	symbolize_profile(b->symbolizer, b->batch, NULL, NULL, NULL);
+}
+
+static void *run(void *context)
+{
+	struct background *b = context;
+	bool abandoned = false;
+
+	/* Who records may go before others; this need not, nor need its child. */
+	setpriority(PRIO_PROCESS, 0, 0);
+	pthread_mutex_lock(&b->lock);
+	while (b->stage != STAGE_QUIT) {
+		if (b->stage != STAGE_WORK) {
+			pthread_cond_wait(&b->wake, &b->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&b->lock);
+		name_batch(b);
+		pthread_mutex_lock(&b->lock);
+		if (b->stage == STAGE_WORK)
+			b->stage = STAGE_DONE;
+	}
+	abandoned = b->abandoned;
+	pthread_mutex_unlock(&b->lock);
+	if (abandoned)
+		free_all(b);
+	return NULL;
+}
+
+struct background *background_new(const struct symbolize_options *options)
+{
+	struct background *b = mem_alloc(sizeof(*b));
+	sigset_t all, before;
+
+	b->options = *options;
+	b->worker = worker_new();
+	b->symbolizer = symbolizer_new(&b->options, b->worker);
+	pthread_mutex_init(&b->lock, NULL);
+	pthread_cond_init(&b->wake, NULL);
+	/* The child that reads files is a fork of the thread, and may not do what malloc does for threads:
+	 * where it gives memory of a thread's own arena back, it reads a file below /proc. */
+	mallopt(M_ARENA_MAX, 1);
+	/* Signals are for the owner. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (pthread_create(&b->thread, NULL, run, b))
+		abort();
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return b;
+}
+
+void background_free(struct background *b)
+{
+	bool busy;
+
+	if (!b)
+		return;
+	pthread_mutex_lock(&b->lock);
+	busy = b->stage == STAGE_WORK;
+	b->stage = STAGE_QUIT;
+	b->abandoned = busy;
+	pthread_cond_signal(&b->wake);
+	pthread_mutex_unlock(&b->lock);
+	if (busy) {
+		pthread_detach(b->thread); /* it frees what is left, if the program lives that long */
+		return;
+	}
+	pthread_join(b->thread, NULL);
+	free_all(b);
+}
+
+uint64_t background_child_cpu_ns(const struct background *b)
+{
+	pid_t pid = worker_child_pid(b->worker);
+	struct proc_stat st;
+
+	return pid > 0 && !proc_stat(pid, &st) ? st.cpu_ns : 0;
+}
+
+bool background_busy(const struct background *b)
+{
+	return b->batch != NULL;
+}
+
+/* --- there --- */
+
+static uint32_t copy_string(struct profile *to, const struct profile *from, uint32_t id)
+{
+	return profile_string(to, profile_str(from, id));
+}
+
+/* All that finding a file needs: who maps which module. */
+static void copy_context(struct profile *to, const struct profile *p)
+{
+	to->host = copy_string(to, p, p->host);
+	to->kernel = copy_string(to, p, p->kernel);
+	to->start_wall_ns = p->start_wall_ns;
+	for (size_t i = 0; i < p->processes.n; i++) {
+		struct profile_process process = p->processes.v[i];
+
+		process.name = copy_string(to, p, process.name);
+		process.exe = copy_string(to, p, process.exe);
+		process.command = 0;
+		profile_add_process(to, &process);
+	}
+	for (size_t i = 0; i < p->modules.n; i++) {
+		struct profile_module module = p->modules.v[i];
+
+		module.path = copy_string(to, p, module.path);
+		profile_add_module(to, &module);
+	}
+	for (size_t i = 0; i < p->mappings.n; i++)
+		profile_add_mapping(to, &p->mappings.v[i]);
+}
+
+static bool make_batch(struct background *b, const struct profile *p)
+{
+	vec_clear(&b->frames);
+	for (size_t i = b->looked; i < p->frames.n; i++)
+		if (!p->frames.v[i].line_count && p->frames.v[i].kind != FRAME_TRUNCATED)
+			vec_push(&b->frames, i);
+	b->looked = p->frames.n;
+	if (!b->frames.n)
+		return false;
+	b->batch = profile_new();
+	copy_context(b->batch, p);
+	b->modules = p->modules.n;
+	for (size_t i = 0; i < b->frames.n; i++) {
+		const struct profile_frame *f = &p->frames.v[b->frames.v[i]];
+
+		profile_frame(b->batch, f->module, f->kind, f->address);
+	}
+	return true;
+}
+
+/* --- and back --- */
+
+/* The kernel's modules become known by their names. */
+static uint32_t module_in(const struct background *b, struct profile *p, uint32_t module)
+{
+	const struct profile_module *m;
+	uint32_t path;
+
+	if (module < b->modules || module >= b->batch->modules.n)
+		return module;
+	m = &b->batch->modules.v[module];
+	path = profile_string(p, profile_str(b->batch, m->path));
+	for (uint32_t i = 0; i < p->modules.n; i++)
+		if (p->modules.v[i].kind == m->kind && p->modules.v[i].path == path)
+			return i;
+	return profile_add_module(p, &(struct profile_module){ .path = path, .kind = m->kind,
+							       .process = PROFILE_NONE });
+}
+
+static void take_frame(struct background *b, struct profile *p, uint32_t to, const struct profile_frame *from)
+{
+	const struct profile *q = b->batch;
+	VEC(struct profile_line) lines = { 0 };
+
+	for (uint32_t i = 0; i < from->line_count; i++) {
+		struct profile_line line = q->lines.v[from->first_line + i];
+		struct profile_function f = q->functions.v[line.function];
+
+		f.name = copy_string(p, q, f.name);
+		f.linkage = copy_string(p, q, f.linkage);
+		f.file = copy_string(p, q, f.file);
+		f.module = module_in(b, p, f.module);
+		line.function = profile_function(p, &f);
+		vec_push(&lines, line);
+	}
+	if (lines.n)
+		profile_set_lines(p, to, lines.v, lines.n);
+	vec_done(&lines);
+}
+
+static void take_names(struct background *b, struct profile *p)
+{
+	for (size_t i = 0; i < b->frames.n && i < b->batch->frames.n; i++)
+		if (!p->frames.v[b->frames.v[i]].line_count)
+			take_frame(b, p, b->frames.v[i], &b->batch->frames.v[i]);
+}
+
+static uint64_t rest_after(const struct background *b, uint64_t took_ns)
+{
+	uint64_t rest = b->batches <= FREE_BATCHES ? rest_min_ns : took_ns * SPACING;
+
+	rest = MIN(rest, rest_max_ns);
+	return MAX(rest, rest_min_ns);
+}
+
+bool background_poll(struct background *b, struct profile *p)
+{
+	uint64_t now = clock_mono_ns();
+	enum stage stage;
+	bool got = false;
+
+	pthread_mutex_lock(&b->lock);
+	stage = b->stage;
+	pthread_mutex_unlock(&b->lock);
+	if (stage == STAGE_DONE) {
+		take_names(b, p);
+		profile_free(b->batch);
+		b->batch = NULL;
+		got = true;
+		b->next_ns = now + rest_after(b, now - b->began_ns);
+		pthread_mutex_lock(&b->lock);
+		stage = b->stage = STAGE_IDLE;
+		pthread_mutex_unlock(&b->lock);
+	}
+	if (stage == STAGE_IDLE && now >= b->next_ns && make_batch(b, p)) {
+		b->began_ns = now;
+		pthread_mutex_lock(&b->lock);
+		b->stage = STAGE_WORK;
+		pthread_cond_signal(&b->wake);
+		pthread_mutex_unlock(&b->lock);
+	}
+	return got;
+}

@@ -1,0 +1,66 @@
+/*
+ * marklog.h - blocks in the log of an Ethereum node: lines in, blocks out.
+ *
+ * A pure parser, which knows the lines of several clients by name (marklog_client()) and takes a user's own
+ * pattern. Colours and the JSON of a container's log are stripped. The times of the log itself are not used:
+ * they are coarse and may jump. A block ends when its line was seen, and lasts as long as the line says, or began
+ * when another line said so.
+ *
+ * A pattern is an extended regex with named groups: (?<number>[0-9]+), and hash, txs, gas ("36.42Mgas",
+ * "36,420,000"), mgas, time ("59.7ms", "1m2.5s"), ms, us, s.
+ *
+ *	r = marklog_new("reth", NULL, got_block, context, &m, &err);
+ *	marklog_line(m, line, n, time_ns);
+ *	marklog_flush(m);	// when nothing came for a while: some blocks have more than a line
+ *	marklog_free(m);
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct marklog;
+
+enum { MARKLOG_NUMBER = 1, MARKLOG_GAS = 2, MARKLOG_TRANSACTIONS = 4 };
+
+struct marklog_block {
+	uint32_t known;          /* bits of the above; the number always is */
+	uint64_t number, gas, transactions;
+	char hash[67];           /* "0x…", "" = not known */
+	bool timed;              /* start is known; else it is the end */
+	bool again;              /* this number was there before with another hash: the chain was reorganized */
+	uint64_t start_ns, end_ns;
+	const char *client;
+};
+
+typedef void marklog_fn(void *context, const struct marklog_block *b);
+
+struct marklog_counts {
+	uint64_t blocks;
+	uint64_t repeated;     /* told once more, and left out */
+	uint64_t reorged;      /* a number again, another block */
+	uint64_t out_of_order; /* a smaller number than the one before */
+	uint64_t bad_lines;    /* that should be of a block, but are cut or malformed: left out */
+	uint64_t bad_times;    /* durations that cannot be: the block has no span */
+};
+
+/* The clients that it knows; NULL beyond the last. verified: its lines were captured from the client itself. */
+const char *marklog_client(size_t i, bool *ret_verified);
+
+/* client: NULL = whichever speaks first. pattern: a user's own, instead; NULL = none. */
+int marklog_new(const char *client, const char *pattern, marklog_fn *fn, void *context, struct marklog **ret,
+		struct err *err);
+/* Changes the line. */
+void marklog_line(struct marklog *m, char *line, size_t n, uint64_t time_ns);
+void marklog_flush(struct marklog *m);
+const struct marklog_counts *marklog_counted(const struct marklog *m);
+void marklog_free(struct marklog *m); /* NULL is fine */
+
+/* For tests and others that read such figures. "36.42Mgas", "24,443,168", "1.5G": 0 or -EINVAL. */
+int marklog_parse_count(const char *s, size_t n, uint64_t *ret);
+/* "59.7ms", "1.2s", "1m2.5s", "850µs": 0 or -EINVAL. */
+int marklog_parse_time(const char *s, size_t n, uint64_t *ret_ns);
+/* Colours out, and a line of a container's log as the line that it holds; its new length. */
+size_t marklog_plain(char *line, size_t n);

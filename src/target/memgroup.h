@@ -1,0 +1,41 @@
+/*
+ * memgroup.h - what the memory controller of cgroups says of a process's group, in version 2 or 1.
+ *
+ * A limit counts wherever it stands on the way up to the root: the smallest is the one that is met first.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#define MEMGROUP_NO_LIMIT UINT64_MAX
+
+struct memgroup {
+	char *path;  /* of the folder; NULL: none, or the root, which has no limits */
+	int version; /* 1 or 2 */
+	uint64_t usage_bytes, peak_bytes;  /* peak 0: not known */
+	uint64_t limit_bytes,
+		swap_limit_bytes; /* MEMGROUP_NO_LIMIT: none; swap: of version 1 memory and swap together */
+	uint64_t high_bytes;               /* from there on it is slowed down (2) */
+	uint64_t swap_bytes;
+	uint64_t anon_bytes, file_bytes, shmem_bytes, kernel_bytes; /* of usage; file has shmem in it */
+	/* Since it was made. */
+	uint64_t limit_hits, high_hits, ooms, oom_kills;
+	uint64_t scanned_pages, reclaimed_pages; /* version 2 only: else 0 */
+	uint64_t refaults; /* pages that were taken back and wanted again */
+};
+
+/* -ENOENT: it has none of its own. */
+int memgroup_read(pid_t pid, struct memgroup *ret);
+/* The same of a folder; the limits of folders above it, up to root, count, too. */
+int memgroup_read_folder(const char *root, const char *path, int version, struct memgroup *ret);
+void memgroup_done(struct memgroup *g);
+
+/* The path of a controller in the text of /proc/PID/cgroup; "": version 2. Caller frees; NULL = none. */
+char *memgroup_parse_path(const char *text, const char *controller);
+
+/* Pages that the kernel has taken back on the whole machine, and how often a thread had to do that itself. */
+struct memgroup_machine {
+	uint64_t reclaimed_pages, stalls;
+};
+int memgroup_machine(struct memgroup_machine *ret);
