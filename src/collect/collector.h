@@ -13,16 +13,21 @@
 #include "collect/session.h"
 #include "collect/shared.h"
 
+struct alloc;
 struct engine;
 struct event;
 struct eventset;
 struct fallback;
+struct memwatch;
+struct mark;
 struct processes;
+struct worker;
 
 struct session {
 	const struct session_options *options;
 	struct profile *profile;
 	struct processes *processes;
+	struct worker *worker;
 	const struct collector *collectors[16]; /* those chosen; NULL-terminated */
 	struct engine *engine;     /* with BPF */
 	struct fallback *fallback; /* or without */
@@ -31,11 +36,19 @@ struct session {
 	uint32_t cpu_event;        /* the profile's event of the cpu collector */
 	uint32_t kernel_module;    /* the profile's module of kernel frames */
 	bool paused;
+	uint64_t next_second_ns;   /* when to look around again */
+	struct session_governor { /* the last second, for --max-overhead */
+		uint64_t cost_ns, target_ns, time_ns;
+	} governor;
 	struct wait *wait;              /* the wait collector's own */
 	struct io *io;                  /* the io collector's own */
 	struct fault *fault;            /* the fault collector's own */
+	struct heap *heap;              /* the heap collector's own */
+	struct memwatch *mem;           /* the mem collector's own */
+	struct alloc *alloc;            /* the alloc collector's own */
 	struct event *event;            /* the event collector's own */
 	struct eventset *events;        /* and what it was asked for, NULL = nothing */
+	struct mark *mark;              /* blocks; with BPF or without, NULL = nobody asked */
 	uint64_t sampled_ns;            /* CPU time that the samples stand for */
 	uint64_t reasons[REASON_COUNT]; /* samples by how their stack ended */
 	int *clocks;                    /* the cpu collector's: one perf event for each CPU */
@@ -45,7 +58,10 @@ struct session {
 struct collector {
 	const char *name;
 	const char *describe;
+	bool only_reads;             /* it reads files of /proc and needs no BPF */
 	const char *const *programs; /* names of its BPF programs, loaded when it is chosen; NULL-terminated */
+	const char *const *maps;     /* that only these use and that are large: made when it is chosen; may be NULL */
+	bool early; /* starts before the others, which look where threads stand: it stops one for a moment */
 	int (*start)(struct session *s, struct err *err);
 	/* A record from the ring of at least 4 bytes, its kind. */
 	void (*record)(struct session *s, const void *record, size_t size);
@@ -53,12 +69,20 @@ struct collector {
 	void (*pause)(struct session *s, bool pause);
 	/* Once a second, for what is read rather than received; may be NULL. */
 	void (*tick)(struct session *s, uint64_t now_mono_ns);
+	/* The program that is run has been executed (session_options.program); may be NULL. */
+	int (*started)(struct session *s, struct err *err);
+	/* Mappings were read after stacks had been cut for want of them; may be NULL. False: ask again soon. */
+	bool (*mapped)(struct session *s);
+	/* See session_peek(); may be NULL. */
+	void (*peek)(struct session *s, uint64_t now_mono_ns);
 	/* Counters into the profile, then release everything. */
 	void (*stop)(struct session *s);
 };
 
-extern const struct collector collector_io;
-extern const struct collector collector_cpu, collector_wait, collector_event, collector_fault;
+extern const struct collector *const session_collectors[]; /* all of them; NULL-terminated */
+extern const struct collector collector_io, collector_alloc;
+extern const struct collector collector_cpu, collector_wait, collector_event, collector_fault, collector_heap,
+	collector_mem;
 
 /* The profile's stack for the frames of a record: outermost first, user, then kernel. */
 uint32_t session_intern_stack(struct session *s, const struct shared_record *r, const uint64_t *frames);

@@ -36,6 +36,7 @@ struct engine {
 	struct map stacks; /* hash of a stack to the profile's stack */
 	struct shared_large *large; /* room to make one entry in */
 	int stats_fd;
+	bool unmapped; /* stacks were cut where nothing was known to be mapped, or had no table yet */
 };
 
 enum { SAY_MAX = 4096 };
@@ -83,6 +84,8 @@ static void learn_stack(struct engine *e, const struct shared_record *r, size_t 
 	*map_put(&e->stacks, r->stack, 0) = session_intern_stack(e->session, r, (const uint64_t *)(r + 1));
 	if (r->reason == REASON_NO_MAPPING)
 		processes_dirty(e->session->processes, r->pid);
+	if (r->reason == REASON_NO_MAPPING || r->reason == REASON_NO_TABLE_YET)
+		e->unmapped = true;
 }
 
 static int got_record(void *context, void *data, size_t size)
@@ -100,14 +103,35 @@ static int got_record(void *context, void *data, size_t size)
 	return 0;
 }
 
+/* names: NULL-terminated; NULL = none. */
+static bool listed(const char *const *names, const char *name)
+{
+	for (; names && *names; names++)
+		if (!strcmp(*names, name))
+			return true;
+	return false;
+}
+
 /* Is a program of any collector that was chosen? */
 static bool wanted(const struct engine *e, const char *program)
 {
 	for (size_t i = 0; e->session->collectors[i]; i++)
-		for (const char *const *name = e->session->collectors[i]->programs; *name; name++)
-			if (!strcmp(*name, program))
-				return true;
+		if (listed(e->session->collectors[i]->programs, program))
+			return true;
 	return !strcmp(program, "on_fork") || !strcmp(program, "on_exec");
+}
+
+/* Is a map only of collectors that were not chosen? Some take 12 MB. */
+static bool spared(const struct engine *e, const char *map)
+{
+	bool owned = false;
+
+	for (size_t i = 0; session_collectors[i]; i++)
+		owned |= listed(session_collectors[i]->maps, map);
+	for (size_t i = 0; e->session->collectors[i]; i++)
+		if (listed(e->session->collectors[i]->maps, map))
+			return false;
+	return owned;
 }
 
 /* Before 6.1 programs of perf events may only use hash maps that are made in advance, with all their memory: fewer
@@ -128,6 +152,7 @@ static void fit_maps(struct gasflame_bpf *skeleton)
 static int open_skeleton(struct engine *e, struct err *err)
 {
 	struct bpf_program *program;
+	struct bpf_map *map;
 	int r;
 
 	libbpf_set_print(say);
@@ -136,12 +161,12 @@ static int open_skeleton(struct engine *e, struct err *err)
 		return err_errno(err, errno, "cannot read our own BPF programs");
 	bpf_object__for_each_program(program, e->skeleton->obj)
 		bpf_program__set_autoload(program, wanted(e, bpf_program__name(program)));
-	/* Their entries are made in advance, 8 MB of them. */
-	if (!wanted(e, "on_tracepoint")) {
-		bpf_map__set_max_entries(e->skeleton->maps.event_sums_0, 1);
-		bpf_map__set_max_entries(e->skeleton->maps.event_sums_1, 1);
-	}
+	bpf_object__for_each_map(map, e->skeleton->obj)
+		bpf_map__set_autocreate(map, !spared(e, bpf_map__name(map)));
 	fit_maps(e->skeleton);
+	/* Each allocation and each free: more than any other collector sends. */
+	if (wanted(e, "on_heap_alloc") && e->session->options->heap_interval <= 1)
+		bpf_map__set_max_entries(e->skeleton->maps.ring, 64 << 20);
 	r = gasflame_bpf__load(e->skeleton);
 	if (r == -EPERM)
 		return err_set(err, EPERM,
@@ -219,6 +244,12 @@ static void read_ring(struct engine *e)
 {
 	ring_buffer__consume(e->ring);
 	processes_refresh(e->session->processes);
+	if (!e->unmapped)
+		return;
+	e->unmapped = false;
+	for (size_t i = 0; e->session->collectors[i]; i++)
+		if (e->session->collectors[i]->mapped && !e->session->collectors[i]->mapped(e->session))
+			e->unmapped = true;
 }
 
 int engine_poll(struct engine *e, int timeout_ms)

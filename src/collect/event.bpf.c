@@ -7,10 +7,15 @@
  * thread and stack: no count is lost either way. There are two maps of
  * sums: one is written while the other one, at rest for a second, is read.
  *
+ * What is only added up need not be walked each time: most of it has the stack that
+ * was found at its place before (place.bpf.h). At random it is walked again, and that
+ * stack is the one of the place from then on: where several share a place, each gets what
+ * it has of the hits, on average. Counts have nothing to do with it.
+ *
  * trace_call_bpf() and the handler of perf events let no program of ours interrupt
  * another on one CPU, hence one scratch for both.
  */
-#include "collect/unwind.bpf.h"
+#include "collect/place.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -177,11 +182,13 @@ static __always_inline bool whose(const struct shared_event *e, struct hit *h, s
 	uint32_t pid = id >> 32;
 
 	*p = NULL;
-	if (e->everywhere)
+	if (e->everywhere == EVERYWHERE)
 		return true;
 	if (pid == event_held)
 		return false;
 	*p = bpf_map_lookup_elem(&processes, &pid);
+	if (!*p && e->everywhere)
+		return true;
 	if (!*p) {
 		count_elsewhere(e);
 		return false;
@@ -192,9 +199,9 @@ static __always_inline bool whose(const struct shared_event *e, struct hit *h, s
 	return true;
 }
 
-/* Both kinds of programs, once the user registers are in u, if there are any. */
-static __always_inline void take_stack(void *ctx, struct unwind *u, struct shared_process *p, bool user,
-				       bool kernel, struct hit *h)
+/* Walks the stack of the user registers in u, if there are any, and makes it known. Its hash. */
+static __always_inline uint64_t walk(void *ctx, struct unwind *u, struct shared_process *p, bool user,
+				     bool kernel)
 {
 	u->record.kind = RECORD_STACK;
 	u->record.kernel_count = 0;
@@ -207,7 +214,59 @@ static __always_inline void take_stack(void *ctx, struct unwind *u, struct share
 	if (kernel)
 		unwind_kernel(ctx, u);
 	unwind_send(u, false);
-	h->stack = u->record.stack;
+	return u->record.stack;
+}
+
+/* Of places where nothing but one stack was found one hit in 64 is walked, of others one in 8. */
+enum { AGAIN = 64, AGAIN_MIXED = 8, PLACE_OF_EVENTS = 1 << 16 };
+
+static __always_inline void count_remembered(const struct shared_event *e)
+{
+	uint32_t event = e->uses[0].event;
+	struct shared_event_totals *t = bpf_map_lookup_elem(&event_totals, &event);
+
+	if (t)
+		t->remembered++;
+}
+
+/* The stack of a hit that is only added up: that of its place, or walked. */
+static __always_inline uint64_t stack_of_place(void *ctx, struct unwind *u, struct shared_process *p,
+					       const struct shared_event *e, uint32_t which, bool kernel,
+					       const struct hit *h)
+{
+	uint64_t key = place_key(h->tid, PLACE_OF_EVENTS + which, u), stack;
+	struct place *place;
+	bool known;
+
+	key = unwind_hash(key, place_callers(u->sp));
+	place = place_of(key);
+	known = place && place_known(place, key);
+	if (known && bpf_get_prandom_u32() & (place->mixed ? AGAIN_MIXED - 1 : AGAIN - 1)) {
+		count_remembered(e);
+		return place->stack;
+	}
+	stack = walk(ctx, u, p, true, kernel);
+	if (!place || !place_worth(u))
+		return stack; /* tried again next time */
+	if (!known) {
+		place_set(place, key, stack);
+	} else if (place->stack != stack) {
+		place->mixed = 1;
+		place->stack = stack;
+		place->check = key ^ stack;
+	}
+	return stack;
+}
+
+/* Both kinds of programs, once the user registers are in u, if there are any. */
+static __always_inline void take_stack(void *ctx, struct unwind *u, struct shared_process *p,
+				       const struct shared_event *e, uint32_t which, bool user, bool kernel,
+				       bool keep, struct hit *h)
+{
+	if (keep || !user || !p)
+		h->stack = walk(ctx, u, p, user, kernel);
+	else
+		h->stack = stack_of_place(ctx, u, p, e, which, kernel, h);
 }
 
 /* 0 would hide the hit from everybody else who counts this tracepoint: perf beside us would see none. */
@@ -229,8 +288,8 @@ int on_tracepoint(void *ctx)
 	if (e->note_size)
 		h.note = read_field(ctx, e->note_offset, e->note_size, false) & SHARED_EVENT_NOTE;
 	u->record.pid = h.pid;
-	take_stack(ctx, u, p, p && unwind_from_task(u), true, &h);
 	keep = may_keep(h.now);
+	take_stack(ctx, u, p, e, which, p && unwind_from_task(u), true, keep, &h);
 	for (uint32_t i = 0; i < SHARED_EVENT_USES; i++) {
 		const struct shared_event_use *use = &e->uses[i];
 		uint64_t value = 1;
@@ -261,7 +320,7 @@ int on_perf_event(void *ctx)
 	struct unwind *u = bpf_map_lookup_elem(&event_scratch, &zero);
 	struct shared_process *p;
 	struct hit h = { 0 };
-	bool in_user, user;
+	bool in_user, user, keep;
 
 	if (event_paused || !e || !u || !whose(e, &h, &p))
 		return 0;
@@ -274,8 +333,9 @@ int on_perf_event(void *ctx)
 	} else {
 		user = unwind_from_task(u);
 	}
-	take_stack(ctx, u, p, user, !in_user, &h);
-	deliver(&h, e->uses[0].event, CONTEXT(CONTEXT_PERIOD), may_keep(h.now));
+	keep = may_keep(h.now);
+	take_stack(ctx, u, p, e, which, user, !in_user, keep, &h);
+	deliver(&h, e->uses[0].event, CONTEXT(CONTEXT_PERIOD), keep);
 	return 0;
 }
 

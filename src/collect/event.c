@@ -118,6 +118,17 @@ static int attach_source(struct session *s, uint32_t at, struct err *err)
 	return 0;
 }
 
+/* Its event of the profile. Another collector may have one of that name: of the two this is "event:NAME". */
+static uint32_t add_event(struct profile *p, const struct eventset_use *use)
+{
+	_cleanup_free_ char *other = mem_printf("event:%s", use->name);
+	bool taken = false;
+
+	for (size_t i = 0; i < p->events.n; i++)
+		taken |= !strcmp(profile_str(p, p->events.v[i].name), use->name);
+	return profile_add_event(p, taken ? other : use->name, use->unit, use->describe, 0);
+}
+
 static int start(struct session *s, struct err *err)
 {
 	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
@@ -129,8 +140,7 @@ static int start(struct session *s, struct err *err)
 	e->everybody = PROFILE_NONE;
 	e->lost = profile_stack(p, 0, profile_truncation_frame(p, "stack lost"));
 	for (size_t i = 0; i < set->uses.n; i++)
-		set->uses.v[i].event = profile_add_event(p, set->uses.v[i].name, set->uses.v[i].unit,
-							 set->uses.v[i].describe, 0);
+		set->uses.v[i].event = add_event(p, &set->uses.v[i]);
 	for (uint32_t i = 0; i < set->sources.n; i++)
 		if (bpf_map_update_elem(list, &i, &set->sources.v[i].shared, BPF_ANY))
 			return err_errno(err, errno, "cannot set up the events");
@@ -183,7 +193,7 @@ static void add_sample(struct session *s, const struct shared_event_key *key,
 	sample.event = use->event;
 	sample.time_ns = sum->first_ns > s->start_mono_ns ? sum->first_ns - s->start_mono_ns : 0;
 	sample.count = MIN(sum->count, UINT32_MAX);
-	if (source->shared.everywhere)
+	if (source->shared.everywhere && !key->pid)
 		sample.thread = everybody(s);
 	else
 		sample.thread = processes_thread(s->processes, key->pid, key->tid, name, sum->first_ns);
@@ -306,6 +316,7 @@ static void note_totals(struct session *s, int fd)
 			t.elsewhere += each[cpu].elsewhere;
 			t.summed += each[cpu].summed;
 			t.lost += each[cpu].lost;
+			t.remembered += each[cpu].remembered;
 		}
 		/* Recorded, though it never happened: that is a fact too. */
 		profile_count(s->profile, "event.hits", t.hits);
@@ -313,6 +324,7 @@ static void note_totals(struct session *s, int fd)
 		note(s, "event.negative", name, t.negative);
 		note(s, "event.summed", name, t.summed);
 		note(s, "event.lost", name, t.lost);
+		note(s, "event.remembered", name, t.remembered);
 		profile_count(s->profile, "samples.lost", t.lost);
 	}
 }
@@ -371,11 +383,13 @@ static void pause_events(struct session *s, bool pause)
 }
 
 static const char *const programs[] = { "on_tracepoint", "on_perf_event", "on_event_exec", NULL };
+static const char *const maps[] = { "event_sums_0", "event_sums_1", "event_totals", "event_list", NULL };
 
 const struct collector collector_event = {
 	.name = "event",
 	.describe = "any tracepoint, software or hardware event: -e GROUP:NAME, --events FILE",
 	.programs = programs,
+	.maps = maps,
 	.start = start,
 	.record = record,
 	.set_hz = set_hz,

@@ -24,15 +24,15 @@ static const char *const everywhere[] = {
 	"block:block_rq_complete", "block:block_rq_error", "block:block_bio_complete", "irq:*", "irq_vectors:*",
 	"napi:*", "nvme:nvme_complete_rq", "scsi:scsi_dispatch_cmd_done", "timer:*expire*", "vmscan:*kswapd*",
 	"workqueue:workqueue_execute_*", "writeback:writeback_exec", "writeback:writeback_start",
-	"net:netif_receive_skb", "net:napi_*", "oom:mark_victim",
+	"net:netif_receive_skb", "net:napi_*",
 };
 
-static bool is_everywhere(const char *name)
+static enum shared_everywhere is_everywhere(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(everywhere); i++)
 		if (!fnmatch(everywhere[i], name, 0))
-			return true;
-	return false;
+			return EVERYWHERE;
+	return strcmp(name, "oom:mark_victim") ? NOT_EVERYWHERE : SOMETIMES_EVERYWHERE;
 }
 
 const char *eventset_note(uint32_t note)

@@ -196,7 +196,7 @@ static __always_inline uint64_t stack_here(void *ctx, struct unwind *u, struct s
 		unwind_kernel(ctx, u);
 	if (unwind_send(u, false) == UNWIND_RING_FULL)
 		c->ring_full++;
-	if (place)
+	if (place && place_worth(u))
 		place_set(place, key, u->record.stack);
 	return u->record.stack;
 }

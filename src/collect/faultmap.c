@@ -1,8 +1,13 @@
 #include "collect/faultmap.h"
 
+#include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/map.h"
 #include "base/vec.h"
@@ -181,10 +186,34 @@ static struct file *file_of(struct faultmap *m, uint32_t device, uint64_t inode)
 	return &m->files.v[m->files.n - 1];
 }
 
+/* Its path if the process has it open. A file that is mapped for a moment only often is. Caller frees. */
+static char *path_of_descriptor(const struct shared_fault *f)
+{
+	char folder[32], path[PATH_MAX];
+	struct dirent *entry;
+	struct stat st;
+	ssize_t n = -1;
+	DIR *dir;
+
+	snprintf(folder, sizeof(folder), "/proc/%u/fd", f->pid);
+	dir = opendir(folder);
+	while (n < 0 && dir && (entry = readdir(dir)))
+		if (!fstatat(dirfd(dir), entry->d_name, &st, 0) && S_ISREG(st.st_mode) &&
+		    st.st_ino == f->inode && major(st.st_dev) == f->device >> 20 && minor(st.st_dev) == (f->device & 0xfffff))
+			n = readlinkat(dirfd(dir), entry->d_name, path, sizeof(path) - 1);
+	if (dir)
+		closedir(dir);
+	if (n <= 0 || path[0] != '/')
+		return NULL;
+	path[n] = 0;
+	return mem_strdup(path);
+}
+
 static void look_for_path(struct faultmap *m, struct file *file, const struct shared_fault *f, uint64_t now)
 {
 	struct space *s = space_of(m, f->pid);
 	const struct proc_mapping *mapping = mapping_of(s, f);
+	_cleanup_free_ char *open_path = NULL;
 
 	if (!mapping) {
 		read_again(s, now);
@@ -192,15 +221,17 @@ static void look_for_path(struct faultmap *m, struct file *file, const struct sh
 	}
 	if (!mapping)
 		mapping = mapping_of_others(m, f);
-	if (!mapping) { /* a file of an overlay has another inode in /proc than in the kernel */
+	if (!mapping)
+		open_path = path_of_descriptor(f);
+	if (!mapping && !open_path) { /* a file of an overlay has another inode in /proc than in the kernel */
 		mapping = at_address(s, f->address);
 		if (mapping && !is_file(mapping))
 			mapping = NULL;
 	}
 	file->tries++;
-	if (!mapping)
+	if (!mapping && !open_path)
 		return;
-	name_file(m, file, mapping->path);
+	name_file(m, file, mapping ? mapping->path : open_path);
 	file->found = true;
 }
 

@@ -2,8 +2,8 @@
  * faultmap.h - what lies at the address of a page fault, as frames below the stack that touched it.
  *
  * The kernel side names files by device and inode; their paths come from /proc/PID/maps, which is read once
- * for each new file. Where the kernel could not tell (before 5.17, or while the mappings were changed), the
- * address is looked up there as well.
+ * for each new file, or from /proc/PID/fd if it is not mapped any more. Where the kernel could not tell
+ * (before 5.17, or while the mappings were changed), the address is looked up in the former as well.
  */
 #pragma once
 

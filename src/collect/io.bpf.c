@@ -158,23 +158,6 @@ static __always_inline void start_slot(struct shared_io_thread *t, uint64_t now)
 	t->walks = 0;
 }
 
-/*
- * Many functions call read() with the same stack pointer. The return address is near
- * it, in one of the words below: pointers that do not point into the stack are part of
- * the place. Some are addresses of buffers, and then a place is new more often than it need be.
- */
-static __always_inline uint64_t callers_near(uint64_t sp)
-{
-	uint64_t words[8], hash = 1;
-
-	if (bpf_probe_read_user(words, sizeof(words), (void *)sp))
-		return hash;
-	for (int i = 0; i < 8; i++)
-		if (words[i] >> 32 && words[i] - sp + (1 << 23) > 1 << 24)
-			hash = unwind_hash(hash, words[i]);
-	return hash;
-}
-
 static __always_inline bool remembered(struct place *place, uint64_t key, uint64_t *stack)
 {
 	struct shared_io_counts *counts;
@@ -205,7 +188,7 @@ static __always_inline uint64_t stack_of_call(struct shared_io_thread *t, struct
 #undef AT
 	u->record.pid = t->pid;
 	coarse_key = place_key(t->tid, t->op, u);
-	fine_key = unwind_hash(unwind_hash(coarse_key, callers_near(u->sp)), t->from ^ t->to);
+	fine_key = unwind_hash(unwind_hash(coarse_key, place_callers(u->sp)), t->from ^ t->to);
 	coarse = place_of(coarse_key);
 	fine = place_of(fine_key);
 	if (t->walks >= SHARED_IO_WALKS && bpf_get_prandom_u32() & 63 &&
@@ -214,7 +197,7 @@ static __always_inline uint64_t stack_of_call(struct shared_io_thread *t, struct
 		return stack;
 	t->walks++;
 	stack = io_walk(u, p, true);
-	if (u->reason == REASON_NO_MAPPING || u->reason == REASON_NO_TABLE_YET)
+	if (!place_worth(u))
 		return stack; /* tried again next time */
 	if (coarse)
 		place_set(coarse, coarse_key, stack);

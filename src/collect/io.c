@@ -86,16 +86,22 @@ static unsigned tracepoint_arguments(const char *name)
 	return n;
 }
 
-/* (ring, request, completion), or before (ring, request, user data, result, …). Older ones do not say which
- * request is completed. */
+/*
+ * Completions: (ring, request, completion), or before (ring, request, user data, result, …); older ones do not
+ * say which request is completed. Submissions: (request), or by their older name (request, may it block);
+ * still older ones begin with the ring.
+ */
 static bool attach_uring(struct io *io, struct gasflame_bpf *skeleton)
 {
 	unsigned n = tracepoint_arguments("io_uring_complete");
 	struct bpf_program *complete = n == 3 ? skeleton->progs.on_uring_complete :
 				       n >= 5 ? skeleton->progs.on_uring_complete_old : NULL;
+	struct bpf_program *submit = tracepoint_arguments("io_uring_submit_req") ? skeleton->progs.on_uring_submit :
+				     tracepoint_arguments("io_uring_submit_sqe") == 2 ?
+										   skeleton->progs.on_uring_submit_old :
+										   NULL;
 
-	return complete && tracepoint_arguments("io_uring_submit_req") && attach(io, complete) &&
-	       attach(io, skeleton->progs.on_uring_submit);
+	return complete && submit && attach(io, complete) && attach(io, submit);
 }
 
 static int start(struct session *s, struct err *err)
@@ -165,11 +171,12 @@ static uint32_t thread_of(struct session *s, const struct shared_io *r)
 	return thread;
 }
 
-static void add_io(struct session *s, const struct shared_io *r)
+static struct profile_sample sample_of(struct session *s, const struct shared_io *r)
 {
 	struct io *io = s->io;
 	uint32_t stack = engine_stack(s->engine, r->stack);
-	struct profile_sample sample = {
+
+	return (struct profile_sample){
 		.time_ns = r->time_ns > s->start_mono_ns ? r->time_ns - s->start_mono_ns : 0,
 		.thread = thread_of(s, r),
 		.stack = profile_stack(s->profile, stack == PROFILE_NONE ? io->lost : stack,
@@ -179,6 +186,12 @@ static void add_io(struct session *s, const struct shared_io *r)
 		.value = r->way == IO_SYNC ? r->ns : r->bytes,
 		.count = r->count,
 	};
+}
+
+static void add_io(struct session *s, const struct shared_io *r)
+{
+	struct profile_sample sample = sample_of(s, r);
+	struct io *io = s->io;
 
 	add_sample(io, &sample);
 	if (!r->errors)
@@ -226,6 +239,29 @@ static void finish_threads(struct session *s, struct gasflame_bpf *skeleton, uin
 		if (!bpf_map_lookup_elem(fd, &tid, &t))
 			finish_thread(s, &t, skeleton->bss->io_epoch, now);
 		previous = &tid;
+	}
+}
+
+/* What was not sent, and what was but is still being added up. */
+static void peek(struct session *s, uint64_t now)
+{
+	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.io_threads);
+	struct shared_io_thread t;
+	uint32_t tid, *previous = NULL;
+
+	for (size_t i = 0; i < s->io->pending.n; i++)
+		profile_add_sample(s->profile, &s->io->pending.v[i]);
+	for (; !bpf_map_get_next_key(fd, previous, &tid); previous = &tid) {
+		if (bpf_map_lookup_elem(fd, &tid, &t))
+			continue;
+		for (int i = 0; i < SHARED_IO_SUMS; i++) {
+			struct profile_sample sample;
+
+			if (!t.sums[i].count)
+				continue;
+			sample = sample_of(s, &t.sums[i]);
+			profile_add_sample(s->profile, &sample);
+		}
 	}
 }
 
@@ -364,17 +400,20 @@ static void pause_io(struct session *s, bool pause)
 }
 
 static const char *const io_programs[] = { "on_sys_enter", "on_sys_exit", "on_io_exec", "on_io_exit",
-					   "on_uring_submit", "on_uring_complete", "on_uring_complete_old",
-					   "on_block_issue", "on_block_complete", NULL };
+					   "on_uring_submit", "on_uring_submit_old", "on_uring_complete",
+					   "on_uring_complete_old", "on_block_issue", "on_block_complete", NULL };
+static const char *const io_maps[] = { "io_threads", "uring_requests", "block_requests", "block_devices", NULL };
 
 const struct collector collector_io = {
 	.name = "io",
 	.describe = "bytes read and written by stack and file, time in fsync, requests to disks",
 	.programs = io_programs,
+	.maps = io_maps,
 	.start = start,
 	.record = record,
 	.set_hz = set_hz,
 	.pause = pause_io,
 	.tick = tick,
+	.peek = peek,
 	.stop = stop,
 };

@@ -39,6 +39,23 @@ static __always_inline uint64_t place_key(uint32_t tid, uint32_t what, const str
 	return unwind_hash(unwind_hash((uint64_t)tid << 32 | what, u->pc), u->sp);
 }
 
+/*
+ * Many functions call read() with the same stack pointer. The return address is near
+ * it, in one of the words below: pointers that do not point into the stack are part of
+ * the place. Some are addresses of buffers, and then a place is new more often than it need be.
+ */
+static __always_inline uint64_t place_callers(uint64_t sp)
+{
+	uint64_t words[8], hash = 1;
+
+	if (bpf_probe_read_user(words, sizeof(words), (void *)sp))
+		return hash;
+	for (int i = 0; i < 8; i++)
+		if (words[i] >> 32 && words[i] - sp + (1 << 23) > 1 << 24)
+			hash = unwind_hash(hash, words[i]);
+	return hash;
+}
+
 /* Its slot, which may be another place's. */
 static __always_inline struct place *place_of(uint64_t key)
 {
@@ -60,4 +77,11 @@ static __always_inline void place_set(struct place *p, uint64_t key, uint64_t st
 	p->mixed = 0;
 	p->stack = stack;
 	p->check = key ^ stack;
+}
+
+/* Is a stack that was walked worth remembering? One that is cut because mappings or tables are not known yet will
+ * soon be whole. */
+static __always_inline bool place_worth(const struct unwind *u)
+{
+	return u->reason != REASON_NO_MAPPING && u->reason != REASON_NO_TABLE_YET;
 }

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "profile/profile.h"
+#include "target/memgroup.h"
 
 enum { FILE_MAX = 1 << 16, MOST_CGROUPS = 16 };
 
@@ -74,38 +75,6 @@ int pressure_parse_key(const char *text, const char *key, uint64_t *ret)
 	const char *at = find_line(text, key);
 
 	return at ? parse_number(at, ret) : -ENOENT;
-}
-
-/* Is name one of those in a list with commas of n bytes? */
-static bool in_list(const char *list, size_t n, const char *name)
-{
-	size_t length = strlen(name);
-
-	if (!length)
-		return !n;
-	for (size_t i = 0; i + length <= n;) {
-		size_t word = strcspn(list + i, ",:");
-
-		if (word == length && !memcmp(list + i, name, length))
-			return true;
-		i += word + 1;
-	}
-	return false;
-}
-
-/* Lines are "4:memory:/path", of version 2 "0::/path". */
-char *pressure_parse_cgroup(const char *text, const char *controller)
-{
-	while (*text) {
-		size_t n = strcspn(text, "\n");
-		const char *list = memchr(text, ':', n), *path;
-
-		path = list ? memchr(list + 1, ':', text + n - list - 1) : NULL;
-		if (path && in_list(list + 1, path - list - 1, controller))
-			return mem_strndup(path + 1, text + n - path - 1);
-		text += n + (text[n] == '\n');
-	}
-	return NULL;
 }
 
 static int read_gauge(const struct gauge *g, uint64_t *ret)
@@ -194,8 +163,8 @@ static bool new_folder(struct pressure *ps, const char *folder)
 static void watch_cgroups(struct pressure *ps, const char *text, bool *psi, bool *events)
 {
 	static const char *const roots[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
-	_cleanup_free_ char *unified = pressure_parse_cgroup(text, "");
-	_cleanup_free_ char *memory = pressure_parse_cgroup(text, "memory");
+	_cleanup_free_ char *unified = memgroup_parse_path(text, "");
+	_cleanup_free_ char *memory = memgroup_parse_path(text, "memory");
 
 	for (size_t i = 0; unified && i < ARRAY_LEN(roots); i++) {
 		_cleanup_free_ char *folder = mem_printf("%s%s", roots[i], unified);

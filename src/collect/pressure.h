@@ -28,5 +28,3 @@ void pressure_free(struct pressure *ps);
 /* For tests. The number after "key " (PSI: in the line that starts with line) of a text of lines. */
 int pressure_parse_psi(const char *text, const char *line, uint64_t *ret_us);
 int pressure_parse_key(const char *text, const char *key, uint64_t *ret);
-/* The path of a controller in the text of /proc/PID/cgroup; "": version 2. Caller frees; NULL = none. */
-char *pressure_parse_cgroup(const char *text, const char *controller);

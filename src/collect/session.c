@@ -18,6 +18,7 @@
 #include "collect/engine.h"
 #include "collect/eventset.h"
 #include "collect/fallback.h"
+#include "collect/mark.h"
 #include "collect/processes.h"
 #include "profile/profile.h"
 #include "target/eventspec.h"
@@ -27,8 +28,10 @@
 enum { EVENTS_FILE_LIMIT = 4 << 20 };
 
 /* The table of collectors. */
-static const struct collector *const collectors[] = { &collector_wait, &collector_cpu, &collector_io,
-							    &collector_fault, &collector_event, NULL };
+const struct collector *const session_collectors[] = { &collector_wait, &collector_cpu, &collector_io,
+						       &collector_fault, &collector_alloc, &collector_heap,
+						       &collector_mem, &collector_event, NULL };
+enum { COLLECTORS = ARRAY_LEN(session_collectors) };
 
 static volatile sig_atomic_t interrupted, pause_wanted, check_wanted;
 
@@ -49,10 +52,10 @@ void session_check_soon(void)
 
 const char *session_collector(size_t i, const char **ret_describe)
 {
-	if (i + 1 >= ARRAY_LEN(collectors))
+	if (i + 1 >= COLLECTORS)
 		return NULL;
-	*ret_describe = collectors[i]->describe;
-	return collectors[i]->name;
+	*ret_describe = session_collectors[i]->describe;
+	return session_collectors[i]->name;
 }
 
 const char *const shared_reason_names[REASON_COUNT] = {
@@ -81,8 +84,8 @@ static int unknown_collector(const char *name, struct err *err)
 	struct buf all = { 0 };
 	int r;
 
-	for (size_t i = 0; collectors[i]; i++)
-		buf_printf(&all, "%s%s", i ? ", " : "", collectors[i]->name);
+	for (size_t i = 0; session_collectors[i]; i++)
+		buf_printf(&all, "%s%s", i ? ", " : "", session_collectors[i]->name);
 	r = err_set(err, EINVAL, "there is no collector or event '%s'; there are: %s, and events (gasflame events lists them)",
 		    name, all.data);
 	buf_done(&all);
@@ -92,7 +95,7 @@ static int unknown_collector(const char *name, struct err *err)
 struct choice {
 	struct session *session;
 	const char *file; /* that the words come from, NULL = the command line */
-	bool chosen[ARRAY_LEN(collectors)];
+	bool chosen[COLLECTORS];
 };
 
 /* A collector, or an event, which is for the event collector. */
@@ -103,19 +106,19 @@ static int choose_word(void *context, const char *word, unsigned line, struct er
 	size_t i = 0;
 	int r;
 
-	while (collectors[i] && strcmp(collectors[i]->name, word))
+	while (session_collectors[i] && strcmp(session_collectors[i]->name, word))
 		i++;
-	if (collectors[i] && collectors[i] != &collector_event) {
+	if (session_collectors[i] && session_collectors[i] != &collector_event) {
 		c->chosen[i] = true;
 		return 0;
 	}
-	if (collectors[i])
+	if (session_collectors[i])
 		return err_set(err, EINVAL, "%ssay which event: -e GROUP:NAME (gasflame events lists them)", where);
 	if (!eventset_is_event(word)) {
 		r = unknown_collector(word, err);
 		return c->file ? err_prefix(err, "%s, line %u", c->file, line) : r;
 	}
-	for (i = 0; collectors[i] != &collector_event; i++)
+	for (i = 0; session_collectors[i] != &collector_event; i++)
 		;
 	c->chosen[i] = true;
 	if (!c->session->events)
@@ -152,11 +155,11 @@ static int choose_collectors(struct session *s, const char *what, struct err *er
 		r = choose_from_file(&c, err);
 	if (r < 0)
 		return r;
-	_Static_assert(ARRAY_LEN(collectors) <= ARRAY_LEN(s->collectors), "room for all of them");
+	_Static_assert(COLLECTORS <= ARRAY_LEN(s->collectors), "room for all of them");
 	/* Without a single event that this kernel has, the rest is recorded, if there is a rest. */
-	for (size_t i = 0; collectors[i]; i++)
-		if (c.chosen[i] && (collectors[i] != &collector_event || s->events->sources.n))
-			s->collectors[n++] = collectors[i];
+	for (size_t i = 0; session_collectors[i]; i++)
+		if (c.chosen[i] && (session_collectors[i] != &collector_event || s->events->sources.n))
+			s->collectors[n++] = session_collectors[i];
 	if (n)
 		return 0;
 	if (s->events)
@@ -207,9 +210,12 @@ static int choose_backend(struct session *s, struct err *err)
 		s->collectors[1] = NULL;
 	}
 	for (size_t i = 0; s->collectors[i]; i++)
-		if (s->collectors[i] != &collector_cpu)
+		if (s->collectors[i] != &collector_cpu && !s->collectors[i]->only_reads)
 			return err_set(err, ENOTSUP, "-e %s needs BPF%s%s", s->collectors[i]->name, *why.text ? ": " : "",
 				       why.text);
+	if (s->collectors[0] == &collector_mem)
+		return err_set(err, ENOTSUP, "-e mem alone needs BPF here%s%s; `gasflame mem -d 30 -o FILE` does not",
+			       *why.text ? ": " : "", why.text);
 	if (*why.text)
 		log_info("Recording without BPF: %s.", why.text);
 	return fallback_open(s, &s->fallback, err);
@@ -261,10 +267,13 @@ int session_open(const struct session_options *options, struct profile *p, struc
 
 	s->options = options;
 	s->profile = p;
+	s->worker = w;
 	s->hz = options->hz;
 	interrupted = pause_wanted = check_wanted = 0;
 	describe_machine(p);
-	r = choose_collectors(s, options->what, err);
+	r = options->marks ? mark_open(options->marks, &s->mark, err) : 0;
+	if (r >= 0)
+		r = choose_collectors(s, options->what, err);
 	if (r >= 0)
 		r = choose_backend(s, err);
 	if (r >= 0) {
@@ -298,18 +307,25 @@ void session_begin(struct session *s)
 	processes_set_start(s->processes, s->start_mono_ns);
 }
 
+/* Without BPF the clock is the fallback's, and what only reads goes on. */
+static bool runs(const struct session *s, size_t i)
+{
+	return s->engine || s->collectors[i]->only_reads;
+}
+
 int session_start(struct session *s, struct err *err)
 {
-	session_begin(s);
-	if (s->fallback)
-		return fallback_start(s->fallback, err);
-	for (size_t i = 0; s->collectors[i]; i++) {
-		int r = s->collectors[i]->start(s, err);
+	int r = 0;
 
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	session_begin(s);
+	for (int early = 1; early >= 0; early--)
+		for (size_t i = 0; s->collectors[i] && r >= 0; i++)
+			if (runs(s, i) && s->collectors[i]->early == early)
+				r = s->collectors[i]->start(s, err);
+	if (r >= 0 && s->fallback)
+		r = fallback_start(s->fallback, err);
+	/* Last: what the log says before the recording begins has no place in it. */
+	return r >= 0 && s->mark ? mark_start(s->mark, err) : r;
 }
 
 uint32_t session_intern_stack(struct session *s, const struct shared_record *r, const uint64_t *frames)
@@ -384,19 +400,14 @@ static uint64_t cost_ns(struct session *s)
 	return ns + clock_process_cpu_ns();
 }
 
-/* The last second, for --max-overhead. */
-struct governor {
-	uint64_t cost_ns, target_ns, time_ns;
-};
-
 /* Lowers the rate when the last second cost more than allowed, by as much as it was too much. */
-static void govern(struct session *s, struct governor *g, uint64_t now)
+static void govern(struct session *s, uint64_t now)
 {
-	struct governor was = *g;
+	struct session_governor *g = &s->governor, was = *g;
 	double spent, base, percent;
 	uint64_t hz;
 
-	*g = (struct governor){ cost_ns(s), processes_cpu_ns(s->processes), now };
+	*g = (struct session_governor){ cost_ns(s), processes_cpu_ns(s->processes), now };
 	if (!s->options->max_overhead || !was.time_ns || s->hz <= 1)
 		return;
 	spent = g->cost_ns - was.cost_ns;
@@ -424,37 +435,78 @@ static void show_progress(struct session *s, uint64_t now)
 		log_progress("recording: %.0f s (Ctrl-C ends)%s", seconds, s->paused ? ", paused" : "");
 }
 
+/* What is done about once a second. */
+static bool look_around(struct session *s, uint64_t now)
+{
+	check_wanted = 0;
+	s->next_second_ns = now + 1000000000;
+	show_progress(s, now);
+	if (!processes_check_alive(s->processes, now))
+		return false;
+	govern(s, now);
+	for (size_t i = 0; s->collectors[i]; i++)
+		if (runs(s, i) && s->collectors[i]->tick)
+			s->collectors[i]->tick(s, now);
+	return true;
+}
+
+enum session_end session_step(struct session *s, int timeout_ms)
+{
+	uint64_t now;
+
+	if (interrupted)
+		return SESSION_END_INTERRUPT;
+	poll_backend(s, timeout_ms);
+	apply_pause(s);
+	if (s->mark)
+		mark_step(s->mark, s->profile, s->start_mono_ns);
+	now = clock_mono_ns();
+	if (s->options->look)
+		s->options->look(s->options->look_context, now - s->start_mono_ns);
+	if (!s->next_second_ns)
+		s->next_second_ns = now + 1000000000;
+	if ((now >= s->next_second_ns || processes_changed(s->processes)) && s->options->tick &&
+	    s->options->tick(s->options->tick_context, s->profile) < 0)
+		return SESSION_END_TICK;
+	if ((now >= s->next_second_ns || check_wanted) && !look_around(s, now))
+		return SESSION_END_GONE;
+	return SESSION_GOES_ON;
+}
+
+int session_started(struct session *s, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; s->collectors[i] && !r; i++)
+		if (runs(s, i) && s->collectors[i]->started)
+			r = s->collectors[i]->started(s, err);
+	return r;
+}
+
 enum session_end session_loop(struct session *s)
 {
 	uint64_t end = s->options->duration_ns ? s->start_mono_ns + s->options->duration_ns : UINT64_MAX;
-	uint64_t now = clock_mono_ns(), next_second = now + 1000000000;
-	struct governor governor = { 0 };
+	uint64_t now = clock_mono_ns();
+	enum session_end why = SESSION_GOES_ON;
 
-	while (!interrupted) {
+	for (; why == SESSION_GOES_ON; now = clock_mono_ns()) {
 		uint64_t left = end - now;
 
 		if (now >= end)
-			return SESSION_END_TIME;
-		poll_backend(s, left < 100000000 ? left / 1000000 + 1 : 100);
-		apply_pause(s);
-		now = clock_mono_ns();
-		if (now >= next_second || processes_changed(s->processes)) {
-			if (s->options->tick(s->options->tick_context, s->profile) < 0)
-				return SESSION_END_TICK;
-		}
-		if (now >= next_second || check_wanted) {
-			check_wanted = 0;
-			next_second = now + 1000000000;
-			show_progress(s, now);
-			if (!processes_check_alive(s->processes, now))
-				return SESSION_END_GONE;
-			govern(s, &governor, now);
-			for (size_t i = 0; s->engine && s->collectors[i]; i++)
-				if (s->collectors[i]->tick)
-					s->collectors[i]->tick(s, now);
-		}
+			return interrupted ? SESSION_END_INTERRUPT : SESSION_END_TIME;
+		why = session_step(s, left < 100000000 ? left / 1000000 + 1 : 100);
 	}
-	return SESSION_END_INTERRUPT;
+	return why;
+}
+
+void session_peek(struct session *s)
+{
+	uint64_t now = clock_mono_ns();
+
+	s->profile->duration_ns = now - s->start_mono_ns;
+	for (size_t i = 0; s->engine && s->collectors[i]; i++)
+		if (s->collectors[i]->peek)
+			s->collectors[i]->peek(s, now);
 }
 
 static void note_counters(struct session *s)
@@ -493,8 +545,11 @@ void session_finish(struct session *s, void (*take)(void *context, uint32_t modu
 		fallback_drain(s->fallback);
 	else
 		engine_drain(s->engine);
-	for (size_t i = 0; s->engine && s->collectors[i]; i++)
-		s->collectors[i]->stop(s);
+	for (size_t i = 0; s->collectors[i]; i++)
+		if (runs(s, i))
+			s->collectors[i]->stop(s);
+	if (s->mark)
+		mark_finish(s->mark, s->profile, s->start_mono_ns);
 	processes_finish(s->processes, now);
 	note_counters(s);
 	processes_hand_over(s->processes, take, context);
@@ -504,6 +559,7 @@ void session_close(struct session *s)
 {
 	if (!s)
 		return;
+	mark_close(s->mark);
 	event_close(s);
 	processes_free(s->processes);
 	engine_close(s->engine);

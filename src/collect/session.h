@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 struct err;
+struct mark_options;
 struct profile;
 struct session;
 struct worker;
@@ -28,23 +29,41 @@ struct session_options {
 	bool full;                 /* set by tick() once the capture is as large as it may be: only count events */
 	uint64_t hz;
 	uint64_t duration_ns;      /* 0 = until interrupted */
+	uint64_t heap_interval;    /* bytes between samples of allocations; 0: each one */
+	bool heap_ours;            /* memory that we share with the target is not to count for its cgroup */
+	bool heap_optional;        /* where a program cannot be hooked, the rest is recorded, and a line says why */
 	double max_overhead;       /* percent of the target's CPU time, 0 = no limit */
 	enum session_backend backend;
 	const pid_t *pids;
 	size_t pid_count;
+	const struct mark_options *marks; /* blocks from a log or a node; NULL = none */
 	const char *program;       /* run: the file that the (single) pid is about to execute, may be NULL */
 	/* Negative: stop recording (the disk is full, say). */
 	int (*tick)(void *context, struct profile *p);
 	void *tick_context;
+	/* About ten times a second, for what must be looked at more often; the time since the start. May be NULL. */
+	void (*look)(void *context, uint64_t time_ns);
+	void *look_context;
 };
 
-enum session_end { SESSION_END_TIME, SESSION_END_INTERRUPT, SESSION_END_GONE, SESSION_END_TICK };
+enum session_end { SESSION_END_TIME, SESSION_END_INTERRUPT, SESSION_END_GONE, SESSION_END_TICK, SESSION_GOES_ON };
 
 int session_open(const struct session_options *options, struct profile *p, struct worker *w,
 		 struct session **ret, struct err *err);
 int session_start(struct session *s, struct err *err);
+/* With options.program: it was let go and has been executed. */
+int session_started(struct session *s, struct err *err);
 /* Runs until the time is over, session_interrupt(), all targets are gone, or tick() fails. */
 enum session_end session_loop(struct session *s);
+/* One round of that, for callers with a loop of their own: waits at most so long for something to do. */
+enum session_end session_step(struct session *s, int timeout_ms);
+/*
+ * For those who look on meanwhile: the profile as if the recording ended now. The threads' times are brought up
+ * to date, and samples are appended for what every thread is in the middle of. They come again with the next
+ * look, and in the end with what they have grown to: the caller must cut p->samples and p->wakes back to what they
+ * were before the next step.
+ */
+void session_peek(struct session *s);
 /* Stops sampling, drains, fills in what is known at the end. Files go to take() (see processes.h). */
 void session_finish(struct session *s, void (*take)(void *context, uint32_t module, int fd), void *context);
 void session_close(struct session *s);

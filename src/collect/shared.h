@@ -95,6 +95,8 @@ enum shared_record_kind {
 	RECORD_FILE,      /* struct shared_file: what a file is called */
 	RECORD_EVENT,      /* struct shared_event_record: one event of those chosen by name */
 	RECORD_FAULTS,    /* struct shared_fault: page faults of one place within a slot of time, or reclaims */
+	RECORD_HEAP,      /* struct shared_heap: a sampled allocation, or that one was freed */
+	RECORD_ALLOC,     /* struct shared_alloc: a thread has allocated so much */
 	RECORD_FAULT_END, /* struct shared_fault_end: all faults of a thread, by the kernel's count */
 };
 
@@ -196,6 +198,35 @@ struct shared_wait_counts {
 _Static_assert(sizeof(struct shared_wait) == 80, "layout");
 _Static_assert(sizeof(struct shared_account) == 72, "layout");
 
+enum shared_heap_what { HEAP_ALLOCATED = 1, HEAP_FREED = 2, HEAP_FREED_AT_ONCE = 3 };
+
+struct shared_heap {
+	uint32_t kind;
+	uint32_t pid, tid;
+	uint32_t what;
+	uint64_t time_ns;
+	uint64_t address, bytes;
+	uint64_t stack;
+};
+
+struct shared_heap_counts {
+	uint64_t samples, ring_full, busy;
+};
+
+struct shared_alloc {
+	uint32_t kind;
+	uint32_t pid, tid, pad;
+	uint64_t time_ns;
+	uint64_t bytes; /* since the thread's last */
+	uint64_t stack;
+};
+_Static_assert(sizeof(struct shared_alloc) == 40, "layout");
+
+struct shared_alloc_counts {
+	uint64_t hits, lost;
+	uint64_t odd; /* what was to be read was not what it should be */
+};
+
 struct shared_counts {
 	uint64_t samples, ring_full, stacks_sent;
 	uint64_t guessed; /* samples whose stack passes code that has no table */
@@ -217,12 +248,16 @@ struct shared_event_use {
 	uint8_t is_signed;
 };
 
+/* Does an event fire in the thread that caused it? Never, or for some only: a kill at a cgroup's limit does, one for
+ * want of memory in the machine may be in anybody's. */
+enum shared_everywhere { NOT_EVERYWHERE, EVERYWHERE, SOMETIMES_EVERYWHERE };
+
 /* An event that programs are attached to; the cookie of the attachment is its index. */
 struct shared_event {
 	uint32_t use_count;
 	uint16_t note_offset; /* a number that tells its records apart, shown below the stack */
 	uint8_t note_size;    /* 0 = none */
-	uint8_t everywhere;   /* it does not fire in the thread that caused it */
+	uint8_t everywhere;   /* enum shared_everywhere */
 	struct shared_event_use uses[SHARED_EVENT_USES];
 };
 
@@ -255,6 +290,7 @@ struct shared_event_totals {
 	uint64_t negative;  /* of hits: below 0, an error mostly; not in value */
 	uint64_t elsewhere; /* outside the processes recorded; in nothing else */
 	uint64_t summed, lost;
+	uint64_t remembered; /* of hits: their stack was not walked, but is that of their place */
 };
 
 _Static_assert(sizeof(struct shared_event) == 40, "layout");

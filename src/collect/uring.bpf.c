@@ -54,10 +54,9 @@ struct {
 	__type(value, struct submitted);
 } uring_requests SEC(".maps");
 
-SEC("raw_tp/io_uring_submit_req")
-int on_uring_submit(struct bpf_raw_tracepoint_args *ctx)
+static __always_inline int submit(uint64_t key)
 {
-	uint64_t id = bpf_get_current_pid_tgid(), key = ctx->args[0];
+	uint64_t id = bpf_get_current_pid_tgid();
 	struct io_kiocb *kiocb = (void *)key;
 	uint32_t pid = id >> 32, zero = 0;
 	uint8_t opcode = BPF_CORE_READ(kiocb, opcode);
@@ -81,6 +80,19 @@ int on_uring_submit(struct bpf_raw_tracepoint_args *ctx)
 			counts->requests_full++;
 	}
 	return 0;
+}
+
+SEC("raw_tp/io_uring_submit_req")
+int on_uring_submit(struct bpf_raw_tracepoint_args *ctx)
+{
+	return submit(ctx->args[0]);
+}
+
+/* Its name before 6.3, with the same first argument from 6.0 on. */
+SEC("raw_tp/io_uring_submit_sqe")
+int on_uring_submit_old(struct bpf_raw_tracepoint_args *ctx)
+{
+	return submit(ctx->args[0]);
 }
 
 /* A request is over. One that is not known was not ours, or gives more than one result. */

@@ -50,6 +50,8 @@ struct {
 
 uint64_t wait_start_ns; /* when the recording began */
 uint64_t wait_end_ns;   /* and ended, 0 = not yet */
+uint64_t wait_exec_ns;  /* when the child that we run became the program, 0 = not yet */
+uint32_t wait_held;     /* that child: until its exec it is ourselves; 0 = none */
 
 static __always_inline bool is_over(uint64_t now)
 {
@@ -81,7 +83,7 @@ static __always_inline struct shared_thread *thread_of(struct task_struct *task,
 	if (t)
 		return t;
 	pid = BPF_CORE_READ(task, tgid);
-	if (!bpf_map_lookup_elem(&processes, &pid))
+	if (pid == *(volatile uint32_t *)&wait_held || !bpf_map_lookup_elem(&processes, &pid))
 		return NULL;
 	blank = bpf_map_lookup_elem(&new_thread, &zero);
 	if (!blank || bpf_map_update_elem(&threads, &tid, blank, BPF_NOEXIST)) {
@@ -152,7 +154,7 @@ static __always_inline uint64_t stack_of_sleeper(void *ctx, struct shared_thread
 	stack = walk(ctx, u, bpf_map_lookup_elem(&processes, &pid), user);
 	if (known && place->stack != stack)
 		place->mixed = 1;
-	else if (place && !known)
+	else if (place && !known && place_worth(u))
 		place_set(place, key, stack);
 	return stack;
 }
@@ -453,6 +455,24 @@ int on_wakeup_new(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+/* Here the program that we run begins: what its process did before, waiting for us among it, is not its. */
+SEC("raw_tp/sched_process_exec")
+int on_wait_exec(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct shared_thread *t;
+
+	if (!wait_held || wait_held != bpf_get_current_pid_tgid() >> 32)
+		return 0;
+	wait_held = 0;
+	wait_exec_ns = bpf_ktime_get_ns();
+	t = thread_of((void *)ctx->args[0], STATE_RUNNING);
+	if (!t)
+		return 0;
+	t->account.since_ns = wait_exec_ns;
+	t->has_kernel = 1; /* that it runs is certain: nothing need be guessed from what came before */
+	return 0;
+}
+
 struct bpf_iter_meta {
 	struct seq_file *seq;
 } __attribute__((preserve_access_index));
@@ -482,7 +502,7 @@ int list_threads(struct bpf_iter__task *ctx)
 	if (!task || !t)
 		return 0;
 	pid = BPF_CORE_READ(task, tgid);
-	if (!bpf_map_lookup_elem(&processes, &pid))
+	if (pid == wait_held || !bpf_map_lookup_elem(&processes, &pid))
 		return 0;
 	t->pid = pid;
 	t->tid = BPF_CORE_READ(task, pid);

@@ -25,11 +25,25 @@
 #include "gasflame.skel.h"
 
 struct wait {
-	struct bpf_link *links[3];
+	struct bpf_link *links[4];
 	uint32_t wait_event, queue_event;
 	uint32_t preempted, before, lost; /* stacks of the profile that stand for those without one */
 	struct map stood; /* tid to the stack with which it slept when the recording began */
+	struct map later; /* tid to an index: stacks of sleepers, taken again once their mappings were known */
+	VEC(struct later) laters;
+	uint64_t listed_ns, list_again_ns;
+	bool tables_missing; /* at the last look some stacks ended where a table is still being made */
+	VEC(uint32_t) silent; /* threads of the profile whose times the last look had to guess */
 };
+
+struct later {
+	uint64_t from_ns, to_ns; /* the thread was seen asleep between these */
+	uint32_t stack;
+};
+
+/* Listing all threads takes milliseconds where there are thousands: not more often than this, and ever less
+ * often while tables are made that take long. */
+enum { LIST_AGAIN_NS = 20000000, LIST_AGAIN_MOST_NS = 1000000000 };
 
 static uint32_t marker(struct profile *p, const char *name)
 {
@@ -56,17 +70,62 @@ static uint32_t stack_of_task(struct session *s, const struct shared_task *t)
 	return session_intern_stack(s, &r, frames);
 }
 
-/* Where the threads stand now: for those that sleep on, it is their stack. */
-static void list_threads(struct session *s, struct bpf_program *program)
+/* Calls fn for each thread of the targets that sleeps now. */
+static void list_sleepers(struct session *s, void (*fn)(struct session *s, const struct shared_task *t))
 {
-	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+	struct bpf_link *link = bpf_program__attach_iter(engine_skeleton(s->engine)->progs.list_threads, NULL);
 	_cleanup_fd_ int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
 	struct shared_task t;
 
 	while (fd >= 0 && fd_read_all(fd, &t, sizeof(t)) == sizeof(t))
 		if (t.state)
-			*map_put(&s->wait->stood, t.tid, 0) = stack_of_task(s, &t);
+			fn(s, &t);
 	bpf_link__destroy(link);
+}
+
+/* Where it stands when the recording begins: if it sleeps on, it is its stack. */
+static void note_stood(struct session *s, const struct shared_task *t)
+{
+	*map_put(&s->wait->stood, t->tid, 0) = stack_of_task(s, t);
+}
+
+static bool is_cut_by(const struct session *s, uint32_t stack, enum shared_reason why)
+{
+	uint32_t reason;
+
+	return profile_stack_truncated(s->profile, stack, &reason) &&
+	       !strcmp(profile_str(s->profile, reason), shared_reason_names[why]);
+}
+
+static void note_later(struct session *s, const struct shared_task *t)
+{
+	struct wait *w = s->wait;
+	uint64_t *at = map_put(&w->later, t->tid, w->laters.n);
+	uint64_t from = clock_mono_ns();
+	uint32_t stack = stack_of_task(s, t);
+
+	if (*at == w->laters.n)
+		vec_push(&w->laters, (struct later){ 0 });
+	w->laters.v[*at] = (struct later){ from, clock_mono_ns(), stack };
+	w->tables_missing |= is_cut_by(s, stack, REASON_NO_TABLE_YET);
+}
+
+/*
+ * A program that has just been started may go to sleep for long before its
+ * mappings are read or its tables made, and its stack is cut. The sleepers are looked at
+ * once more, now that they are known.
+ */
+static bool mapped(struct session *s)
+{
+	struct wait *w = s->wait;
+
+	if (clock_mono_ns() < w->listed_ns + w->list_again_ns)
+		return false;
+	w->tables_missing = false;
+	list_sleepers(s, note_later);
+	w->listed_ns = clock_mono_ns();
+	w->list_again_ns = w->tables_missing ? MIN(2 * w->list_again_ns, LIST_AGAIN_MOST_NS) : LIST_AGAIN_NS;
+	return !w->tables_missing;
 }
 
 static int attach(struct wait *w, struct bpf_program *const *programs, struct err *err)
@@ -84,16 +143,19 @@ static int start(struct session *s, struct err *err)
 {
 	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
 	struct bpf_program *const programs[] = { skeleton->progs.on_wakeup_new, skeleton->progs.on_waking,
-						 skeleton->progs.on_switch };
+						 skeleton->progs.on_wait_exec, skeleton->progs.on_switch };
 	struct profile *p = s->profile;
 	struct wait *w = s->wait = mem_alloc(sizeof(*w));
 
 	w->wait_event = profile_add_event(p, "wait", "ns", "time blocked, from leaving the CPU to being woken", 0);
 	w->queue_event = profile_add_event(p, "queue", "ns", "time ready to run, but without a CPU", 0);
+	w->list_again_ns = LIST_AGAIN_NS;
 	w->preempted = marker(p, "[preempted]");
 	w->before = marker(p, "[waiting since before the recording]");
 	w->lost = marker(p, "[stack lost]");
-	list_threads(s, skeleton->progs.list_threads);
+	if (s->options->program && s->options->pid_count)
+		skeleton->bss->wait_held = s->options->pids[0];
+	list_sleepers(s, note_stood);
 	/* Looking around took its time: the recording begins now. */
 	session_begin(s);
 	skeleton->bss->wait_start_ns = s->start_mono_ns;
@@ -113,6 +175,19 @@ static uint32_t stack_of(struct session *s, uint32_t tid, uint64_t hash)
 	return stack == PROFILE_NONE ? s->wait->lost : stack;
 }
 
+/* The stack of a wait, from when it was taken again if it could not be walked at first. */
+static uint32_t stack_of_wait(struct session *s, const struct shared_wait *r)
+{
+	uint32_t stack = stack_of(s, r->tid, r->stack);
+	uint64_t *at = map_get(&s->wait->later, r->tid);
+	const struct later *later = at ? &s->wait->laters.v[*at] : NULL;
+
+	if (!later || later->from_ns < r->time_ns || later->to_ns > r->time_ns + r->blocked_ns ||
+	    (!is_cut_by(s, stack, REASON_NO_MAPPING) && !is_cut_by(s, stack, REASON_NO_TABLE_YET)))
+		return stack;
+	return later->stack;
+}
+
 static uint64_t since_start(const struct session *s, uint64_t mono_ns)
 {
 	return mono_ns > s->start_mono_ns ? mono_ns - s->start_mono_ns : 0;
@@ -123,7 +198,7 @@ static void add_wait(struct session *s, const struct shared_wait *r)
 {
 	uint32_t thread = processes_thread(s->processes, r->pid, r->tid, "", r->time_ns);
 	struct profile_sample sample = { .time_ns = since_start(s, r->time_ns), .thread = thread,
-					 .stack = stack_of(s, r->tid, r->stack), .count = r->count };
+					 .stack = stack_of_wait(s, r), .count = r->count };
 
 	if (r->blocked_ns) {
 		sample.event = s->wait->wait_event;
@@ -151,6 +226,12 @@ static void add_wait(struct session *s, const struct shared_wait *r)
 	}
 }
 
+/* Is it the first thread of the program that we run? It began with its exec, not with our child. */
+static bool is_program(const struct session *s, uint32_t tid)
+{
+	return s->options->program && s->options->pid_count && tid == (uint32_t)s->options->pids[0];
+}
+
 static void set_account(struct session *s, const struct shared_account *a, bool ended)
 {
 	char name[sizeof(a->name)] = "";
@@ -170,6 +251,8 @@ static void set_account(struct session *s, const struct shared_account *a, bool 
 		t->end_ns = since_start(s, a->since_ns);
 		t->start_ns = MIN(t->start_ns, t->end_ns > life ? t->end_ns - life : 0);
 	}
+	if (is_program(s, a->tid))
+		t->start_ns = since_start(s, engine_skeleton(s->engine)->bss->wait_exec_ns);
 }
 
 static void record(struct session *s, const void *data, size_t size)
@@ -238,7 +321,7 @@ static void finish_threads(struct session *s, int threads_fd, uint64_t now)
 }
 
 /* Threads of which nothing was heard did one thing all the time. */
-static void finish_silent(struct session *s, uint64_t now)
+static void finish_silent(struct session *s, uint64_t now, bool peek)
 {
 	uint64_t all = since_start(s, now);
 
@@ -248,14 +331,17 @@ static void finish_silent(struct session *s, uint64_t now)
 		uint64_t *stood = map_get(&s->wait->stood, t->tid);
 		struct proc_stat st;
 
-		if (t->run_ns || t->queue_ns || t->blocked_ns || t->end_ns)
+		if (t->run_ns || t->queue_ns || t->blocked_ns || t->end_ns ||
+		    pid == engine_skeleton(s->engine)->bss->wait_held)
 			continue;
-		if (proc_thread_stat(pid, t->tid, &st) < 0) {
+		/* One that slept and was never switched sleeps on: no need to look, if it is only a look. */
+		if (!(peek && stood) && proc_thread_stat(pid, t->tid, &st) < 0) {
 			/* Gone before the tracepoints were there. */
 			t->end_ns = MAX(t->start_ns, 1);
 			continue;
 		}
-		if (st.state == 'R') {
+		vec_push(&s->wait->silent, i);
+		if (!(peek && stood) && st.state == 'R') {
 			t->run_ns = all - t->start_ns;
 			continue;
 		}
@@ -264,6 +350,25 @@ static void finish_silent(struct session *s, uint64_t now)
 			.time_ns = t->start_ns, .value = t->blocked_ns, .thread = i, .event = s->wait->wait_event,
 			.stack = stood ? *stood : s->wait->before });
 	}
+}
+
+/* What was guessed about them at the last look is not known. */
+static void forget_silent(struct session *s)
+{
+	for (size_t i = 0; i < s->wait->silent.n; i++) {
+		struct profile_thread *t = &s->profile->threads.v[s->wait->silent.v[i]];
+
+		if (!t->end_ns) /* else it was heard of after all */
+			t->run_ns = t->queue_ns = t->blocked_ns = 0;
+	}
+	vec_clear(&s->wait->silent);
+}
+
+static void peek(struct session *s, uint64_t now)
+{
+	forget_silent(s);
+	finish_threads(s, bpf_map__fd(engine_skeleton(s->engine)->maps.threads), now);
+	finish_silent(s, now, true);
 }
 
 static void note_counts(struct session *s, int counts_fd)
@@ -292,10 +397,14 @@ static void stop(struct session *s)
 	for (size_t i = 0; i < ARRAY_LEN(s->wait->links); i++)
 		bpf_link__destroy(s->wait->links[i]);
 	engine_drain(s->engine);
+	forget_silent(s);
 	finish_threads(s, bpf_map__fd(skeleton->maps.threads), now);
-	finish_silent(s, now);
+	finish_silent(s, now, false);
 	note_counts(s, bpf_map__fd(skeleton->maps.wait_counts));
 	map_done(&s->wait->stood);
+	map_done(&s->wait->later);
+	vec_done(&s->wait->laters);
+	vec_done(&s->wait->silent);
 	free(s->wait);
 	s->wait = NULL;
 }
@@ -311,15 +420,19 @@ static void pause_waits(struct session *s, bool pause)
 }
 
 static const char *const wait_programs[] = { "on_switch", "on_waking", "on_wakeup_new",
-						    "list_threads", NULL };
+						    "on_wait_exec", "list_threads", NULL };
+static const char *const wait_maps[] = { "threads", NULL };
 
 const struct collector collector_wait = {
 	.name = "wait",
 	.describe = "time off the CPU by stack: locks, disk, network, sleep, run queue",
 	.programs = wait_programs,
+	.maps = wait_maps,
 	.start = start,
 	.record = record,
 	.set_hz = set_hz,
 	.pause = pause_waits,
+	.mapped = mapped,
+	.peek = peek,
 	.stop = stop,
 };

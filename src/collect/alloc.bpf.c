@@ -1,0 +1,108 @@
+/*
+ * alloc.bpf.c - allocation rate: jemalloc's own count of bytes, each time that it looks at it (alloc.c).
+ *
+ * The program runs at the first instruction of te_event_trigger(tsd, ctx). What ctx points to, in all
+ * versions that have this function:
+ *
+ *	bool is_alloc; uint64_t *current, *last_event, ...
+ *
+ * bytes that the thread has allocated (or freed) so far, and what that was at the last event.
+ */
+#include "collect/unwind.bpf.h"
+
+/* Programs at uprobes may be preempted by others of their kind. */
+struct alloc_scratch {
+	uint64_t busy;
+	struct unwind u;
+};
+
+enum { SCRATCHES = 4 };
+#define TOO_MUCH (1ULL << 42) /* between two events of a thread */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SCRATCHES);
+	__type(key, uint32_t);
+	__type(value, struct alloc_scratch);
+} alloc_scratches SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct shared_alloc_counts);
+} alloc_counts SEC(".maps");
+
+bool alloc_paused;
+
+static __always_inline struct alloc_scratch *take_scratch(void)
+{
+	for (uint32_t i = 0; i < SCRATCHES; i++) {
+		uint32_t key = i;
+		struct alloc_scratch *s = bpf_map_lookup_elem(&alloc_scratches, &key);
+
+		if (s && !__sync_lock_test_and_set(&s->busy, 1))
+			return s;
+	}
+	return NULL;
+}
+
+/* What the thread allocated since the last event; 0: it is not about allocating. */
+static __always_inline uint64_t read_bytes(uint64_t at, struct shared_alloc_counts *c)
+{
+	uint64_t places[3], current, last;
+
+	if (bpf_probe_read_user(places, sizeof(places), (void *)at) || (places[0] & 0xff) > 1) {
+		c->odd++;
+		return 0;
+	}
+	if (!(places[0] & 0xff))
+		return 0;
+	if (bpf_probe_read_user(&current, sizeof(current), (void *)places[1]) ||
+	    bpf_probe_read_user(&last, sizeof(last), (void *)places[2]) || current - last >= TOO_MUCH) {
+		c->odd++;
+		return 0;
+	}
+	return current - last;
+}
+
+SEC("uprobe")
+int on_alloc_rate(void *ctx)
+{
+	uint64_t id = bpf_get_current_pid_tgid();
+	uint32_t pid = id >> 32, zero = 0;
+	struct shared_process *p = bpf_map_lookup_elem(&processes, &pid);
+	struct shared_alloc_counts *c = bpf_map_lookup_elem(&alloc_counts, &zero);
+	struct shared_alloc r = { .kind = RECORD_ALLOC, .pid = pid, .tid = id };
+	struct alloc_scratch *s;
+
+	if (!p || !c || alloc_paused)
+		return 0;
+	c->hits++;
+	/* Half of them are about freeing. */
+	r.bytes = read_bytes(*(uint64_t *)(ctx + REGS_SI * 8), c);
+	if (!r.bytes)
+		return 0;
+	s = take_scratch();
+	if (!s) {
+		c->lost++;
+		return 0;
+	}
+	s->u.record.kind = RECORD_STACK;
+	s->u.record.pid = pid;
+	s->u.record.kernel_count = 0;
+	if (unwind_from_task(&s->u))
+		unwind_user(&s->u, p);
+	else
+		unwind_nothing(&s->u);
+	if (unwind_send(&s->u, false) == UNWIND_RING_FULL)
+		c->lost++;
+	r.stack = s->u.record.stack;
+	__sync_lock_test_and_set(&s->busy, 0);
+	r.time_ns = bpf_ktime_get_ns();
+	if (bpf_ringbuf_output(&ring, &r, sizeof(r), BPF_RB_NO_WAKEUP))
+		c->lost++;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,138 @@
+/*
+ * blob.h - the code that is put into a process to see its allocations, and the memory that both sides share.
+ *
+ * The blob is a small ELF file without libc, relocations or state of its own
+ * (hooks.S, sampler.c), mapped into the target from a memfd:
+ *
+ *	image    private, executable    hooks and their unwind information
+ *	local    private, one page      struct blob_local, zeroed by fork: a child's hooks do nothing
+ *	shared   shared with gasflame   struct blob_shared
+ *
+ * A slot of the global offset table that held the address of malloc holds that of a hook
+ * instead. A hook counts the bytes down; where the count passes zero the allocation is a
+ * sample, and the hook runs over a nop with a uprobe on it, with the registers of its
+ * caller. Frees look up their pointer in the table of live samples. Memory that
+ * is never unmapped again: a thread may be anywhere in it.
+ *
+ * Shared by both sides and by different versions of gasflame: layout is fixed by BLOB_VERSION.
+ */
+#pragma once
+
+/* Offsets that hooks.S needs. */
+#define BLOB_REAL_AT    64
+#define BLOB_THREADS_AT (BLOB_REAL_AT + 6 * 12 * 8 + 2048 * 24 + 1024)
+#define BLOB_FILTER_AT  (BLOB_THREADS_AT + 4096 * 64)
+
+#ifndef __ASSEMBLER__
+
+#include <stdint.h>
+
+#define BLOB_MAGIC   0x62666c6748656170ULL
+#define BLOB_VERSION 3
+#define BLOB_NAME    "gasflame-heap" /* of the memfd */
+
+/* How a function takes its size; for each, so many functions can be hooked. */
+enum blob_shape {
+	BLOB_SIZE,       /* (size, …): malloc, mallocx */
+	BLOB_SIZE_2ND,   /* (alignment, size): aligned_alloc */
+	BLOB_PRODUCT,    /* (n, size): calloc */
+	BLOB_OUT,        /* (&pointer, alignment, size): posix_memalign */
+	BLOB_RESIZE,     /* (pointer, size, …): realloc, rallocx */
+	BLOB_FREE,       /* (pointer, …): free, sdallocx */
+	BLOB_SHAPES,
+};
+enum { BLOB_EACH = 12 };
+
+enum {
+	BLOB_THREADS = 4096,  /* a thread's is found by its pointer in fs; two that share one take turns */
+	BLOB_HOMES = 1 << 19, /* places for live samples, by address */
+	BLOB_WAYS = 2,
+	BLOB_SLOTS = 2048,
+	/* Samples without a sign of gasflame, after which the blob goes to sleep. */
+	BLOB_PATIENCE = 1 << 18,
+	/* Where each allocation is told of, these are many times more. So many may be on their way: then a thread waits
+	 * until gasflame has read some, for so many turns at most, each time nearer to the end of patience. */
+	BLOB_EXACT_PATIENCE = 1 << 26,
+	BLOB_BACKLOG = 1 << 18,
+	BLOB_TURNS = 1 << 19,
+};
+
+struct blob_thread {
+	uint64_t owner;     /* its thread pointer; 0 = nobody's yet */
+	int64_t countdown;  /* bytes to the next sample */
+	uint64_t count;     /* allocations */
+	uint64_t bytes;     /* allocated, up to the last sample and but for what countdown says since */
+	uint64_t drawn;     /* what countdown was set to then */
+	uint64_t random;
+	uint64_t samples;
+	uint64_t pad;
+};
+
+/* A sampled object: address 0 = none. Who allocated it, and its how many-th allocation that was. */
+struct blob_object {
+	uint64_t address;
+	uint64_t stamp;
+};
+
+/* A slot that points to a hook, and what was there before. */
+struct blob_slot {
+	uint64_t address, original, hook;
+};
+
+/*
+ * A call of jemalloc's mallctl() that gasflame asks for: the next allocation that comes to sampler.c makes it, when it
+ * is done. There no lock of the allocator is held.
+ */
+enum blob_request_state { BLOB_IDLE, BLOB_ASKED, BLOB_TAKEN, BLOB_ANSWERED };
+enum { BLOB_VALUE = 64 };
+
+struct blob_request {
+	uint32_t state; /* gasflame: idle to asked, and back; the target: asked to taken, taken to answered */
+	int32_t result; /* errno */
+	uint64_t function;
+	uint64_t old_size, new_size; /* of the values; 0: none. In the answer old_size is what was written */
+	uint64_t new_is_text;        /* the new value is a pointer to text */
+	char name[64];
+	uint8_t old_value[BLOB_VALUE], new_value[BLOB_VALUE];
+	char text[512];
+	uint8_t pad[280];
+};
+
+struct blob_shared {
+	uint64_t magic;
+	uint32_t version, size;    /* of this struct */
+	uint64_t interval_bytes;   /* mean distance of samples; 1 or less: every allocation */
+	uint64_t silence;          /* samples that gasflame has not seen yet, or since it set this to 0 */
+	uint64_t seed;
+	uint64_t full;             /* samples that found no room */
+	uint64_t image, slot_count; /* address of the image in the target */
+	uint64_t real[BLOB_SHAPES][BLOB_EACH]; /* the functions that the hooks stand for */
+	struct blob_slot slots[BLOB_SLOTS];
+	struct blob_request request;
+	struct blob_thread threads[BLOB_THREADS] __attribute__((aligned(64)));
+	uint32_t filter[BLOB_HOMES / 32]; /* a bit for each home that has an object */
+	struct blob_object objects[BLOB_HOMES][BLOB_WAYS];
+};
+
+struct blob_local {
+	uint32_t active; /* 0: hooks only pass on */
+};
+
+/* Both hashes are in hooks.S, too. */
+static inline uint32_t blob_home(uint64_t address)
+{
+	return address * 0x1e3779b1 >> 17 & (BLOB_HOMES - 1);
+}
+
+static inline uint32_t blob_thread_of(uint64_t pointer)
+{
+	return pointer * 0x1e3779b1 >> 20 & (BLOB_THREADS - 1);
+}
+
+_Static_assert(__builtin_offsetof(struct blob_shared, real) == BLOB_REAL_AT, "as hooks.S has it");
+_Static_assert(__builtin_offsetof(struct blob_shared, threads) == BLOB_THREADS_AT, "as hooks.S has it");
+_Static_assert(__builtin_offsetof(struct blob_shared, filter) == BLOB_FILTER_AT, "as hooks.S has it");
+_Static_assert(sizeof(struct blob_request) == 1024, "as hooks.S has it");
+_Static_assert(sizeof(struct blob_thread) == 64, "as hooks.S has it");
+
+#endif

@@ -1,0 +1,211 @@
+/*
+ * sampler.c - the slow half of the hooks: who is sampled, and which samples are alive (blob.h).
+ *
+ * Runs in the target, within its malloc and free: no libc, no locks, no system
+ * calls, no floating point, little stack. Whatever is wrong in the shared memory, it
+ * must neither loop nor write elsewhere.
+ */
+#include "blob.h"
+
+#ifndef HIDDEN
+#define HIDDEN __attribute__((visibility("hidden")))
+#endif
+
+extern struct blob_local blob_local HIDDEN;
+extern struct blob_shared blob_shared HIDDEN;
+
+uint32_t blob_alloc(uint64_t address, uint64_t size) HIDDEN;
+uint32_t blob_free(uint64_t address) HIDDEN;
+
+enum { LOG_BITS = 28 };
+
+static inline uint64_t thread_pointer(void)
+{
+	uint64_t r;
+
+	__asm__("movq %%fs:0, %0" : "=r"(r));
+	return r;
+}
+
+static uint64_t next_random(struct blob_thread *t)
+{
+	uint64_t x = t->random;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	t->random = x;
+	return x;
+}
+
+/* log2 of a number from 2^31 to below 2^32, less 31: its bits, by squaring. */
+static uint64_t log2_fraction(uint64_t m)
+{
+	uint64_t bits = 0;
+
+	for (int i = 0; i < LOG_BITS; i++) {
+		m = m * m >> 31;
+		bits <<= 1;
+		if (m >> 32) {
+			m >>= 1;
+			bits |= 1;
+		}
+	}
+	return bits;
+}
+
+/* The bytes to the next sample: exponential, so that each byte is as likely as any other, whatever came before. */
+static int64_t draw(struct blob_thread *t)
+{
+	uint64_t u = next_random(t) | 1, minus_log2;
+	int zeros = __builtin_clzll(u);
+	unsigned __int128 bytes;
+
+	if (blob_shared.interval_bytes <= 1)
+		return -1; /* each allocation, also one of nothing */
+	minus_log2 = ((uint64_t)(zeros + 1) << LOG_BITS) - log2_fraction(u << zeros >> 32);
+	bytes = (unsigned __int128)minus_log2 * blob_shared.interval_bytes;
+	return (bytes * 0xb17217f7 >> (32 + LOG_BITS)) + 1; /* times ln 2 */
+}
+
+static void restart(struct blob_thread *t)
+{
+	t->bytes += t->drawn - t->countdown;
+	t->drawn = t->countdown = draw(t);
+}
+
+/* The state of this thread. One that another thread had is taken over as it is: a countdown knows no past. */
+static struct blob_thread *state_of(uint64_t pointer)
+{
+	struct blob_thread *t = &blob_shared.threads[blob_thread_of(pointer)];
+
+	if (!t->random) {
+		t->random = (pointer ^ blob_shared.seed) * 0x9e3779b97f4a7c15ULL | 1;
+		next_random(t);
+		restart(t);
+	}
+	t->owner = pointer;
+	return t;
+}
+
+static uint64_t stamp_of(const struct blob_thread *t)
+{
+	return (uint64_t)(t - blob_shared.threads) << 48 | (t->count & 0xffffffffffff);
+}
+
+static uint32_t keep(uint64_t address, uint64_t stamp)
+{
+	uint32_t home = blob_home(address);
+
+	for (int i = 0; i < BLOB_WAYS; i++) {
+		struct blob_object *o = &blob_shared.objects[home][i];
+		uint64_t none = 0;
+
+		if (!__atomic_compare_exchange_n(&o->address, &none, address, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		o->stamp = stamp;
+		__atomic_fetch_or(&blob_shared.filter[home / 32], 1U << home % 32, __ATOMIC_RELEASE);
+		return 1;
+	}
+	__atomic_fetch_add(&blob_shared.full, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+/* Each allocation is told of: none may be lost because gasflame is slow. It may also be dead. */
+static void wait_for_reader(void)
+{
+	for (int i = 0; i < BLOB_TURNS && blob_local.active; i++) {
+		if (__atomic_load_n(&blob_shared.silence, __ATOMIC_RELAXED) <= BLOB_BACKLOG)
+			return;
+		__builtin_ia32_pause();
+	}
+	if (__atomic_add_fetch(&blob_shared.silence, BLOB_TURNS, __ATOMIC_RELAXED) > BLOB_EXACT_PATIENCE)
+		blob_local.active = 0;
+}
+
+/* Whoever comes first does it, the others go on; so does what mallctl() itself should allocate. */
+static void answer(void)
+{
+	struct blob_request *q = &blob_shared.request;
+	int (*control)(const char *, void *, uint64_t *, void *, uint64_t);
+	uint32_t asked = BLOB_ASKED;
+	char *text = q->text;
+	uint64_t size;
+
+	if (!__atomic_compare_exchange_n(&q->state, &asked, BLOB_TAKEN, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	/* Not before: it may be another request by now than the one that was seen. */
+	control = (void *)q->function;
+	size = q->old_size;
+	q->result = control(q->name, size ? q->old_value : 0, size ? &size : 0,
+			    q->new_is_text ? (void *)&text : q->new_size ? q->new_value : 0,
+			    q->new_is_text ? sizeof(text) : q->new_size);
+	q->old_size = size;
+	__atomic_store_n(&q->state, BLOB_ANSWERED, __ATOMIC_RELEASE);
+}
+
+/* After an allocation whose countdown fell below zero, or whose thread was not known. 1: it is a sample. */
+uint32_t blob_alloc(uint64_t address, uint64_t size)
+{
+	uint64_t pointer = thread_pointer(), silence;
+	struct blob_thread *t = &blob_shared.threads[blob_thread_of(pointer)];
+
+	if (__atomic_load_n(&blob_shared.request.state, __ATOMIC_RELAXED) == BLOB_ASKED)
+		answer();
+	if (t->owner != pointer) {
+		t = state_of(pointer);
+		t->count++;
+		t->countdown -= size;
+		if (t->countdown >= 0)
+			return 0;
+	}
+	restart(t);
+	if (!address)
+		return 0;
+	t->samples++;
+	silence = __atomic_add_fetch(&blob_shared.silence, 1, __ATOMIC_RELAXED);
+	/* Where each is told of, each free is, too: nothing to remember. */
+	if (blob_shared.interval_bytes <= 1) {
+		if (silence > BLOB_BACKLOG)
+			wait_for_reader();
+		return 1;
+	}
+	if (silence > BLOB_PATIENCE)
+		blob_local.active = 0;
+	return keep(address, stamp_of(t));
+}
+
+static void clear_bit(uint32_t home)
+{
+	const struct blob_object *o = blob_shared.objects[home];
+	uint32_t bit = 1U << home % 32;
+
+	if (o[0].address || o[1].address)
+		return;
+	__atomic_fetch_and(&blob_shared.filter[home / 32], ~bit, __ATOMIC_ACQ_REL);
+	/* Somebody may have moved in meanwhile. */
+	if (*(volatile uint64_t *)&o[0].address || *(volatile uint64_t *)&o[1].address)
+		__atomic_fetch_or(&blob_shared.filter[home / 32], bit, __ATOMIC_RELEASE);
+}
+
+/* Before a free. 1: it was a sample; 3: of this thread's last allocation. */
+uint32_t blob_free(uint64_t address)
+{
+	uint32_t home = blob_home(address);
+
+	if (!address)
+		return 0;
+	if (blob_shared.interval_bytes <= 1)
+		return 1;
+	for (int i = 0; i < BLOB_WAYS; i++) {
+		struct blob_object *o = &blob_shared.objects[home][i];
+		uint64_t expected = address, pointer = thread_pointer(), stamp = o->stamp;
+		const struct blob_thread *t = &blob_shared.threads[blob_thread_of(pointer)];
+
+		if (!__atomic_compare_exchange_n(&o->address, &expected, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		clear_bit(home);
+		return t->owner == pointer && stamp == stamp_of(t) ? 3 : 1;
+	}
+	return 0;
+}

@@ -1,0 +1,114 @@
+/*
+ * heap.bpf.c - sampled allocations and frees, as the hooks in the target pass by (blob/blob.h).
+ *
+ * The programs run at uprobes, where the registers are those that hooks.S promises: of
+ * an allocation rax is the address and rdx the size, of a free rdi is the address.
+ */
+#include "collect/unwind.bpf.h"
+
+/* Programs at uprobes may be preempted by others of their kind. */
+struct heap_scratch {
+	uint64_t busy;
+	struct unwind u;
+};
+
+enum { SCRATCHES = 4 };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SCRATCHES);
+	__type(key, uint32_t);
+	__type(value, struct heap_scratch);
+} heap_scratches SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct shared_heap_counts);
+} heap_counts SEC(".maps");
+
+bool heap_paused;
+
+static __always_inline struct heap_scratch *take_scratch(void)
+{
+	for (uint32_t i = 0; i < SCRATCHES; i++) {
+		uint32_t key = i;
+		struct heap_scratch *s = bpf_map_lookup_elem(&heap_scratches, &key);
+
+		if (s && !__sync_lock_test_and_set(&s->busy, 1))
+			return s;
+	}
+	return NULL;
+}
+
+static __always_inline void send(struct shared_heap *r, struct shared_heap_counts *c)
+{
+	uint64_t id = bpf_get_current_pid_tgid();
+
+	r->kind = RECORD_HEAP;
+	r->pid = id >> 32;
+	r->tid = id;
+	r->time_ns = bpf_ktime_get_ns();
+	c->samples++;
+	if (bpf_ringbuf_output(&ring, r, sizeof(*r), BPF_RB_NO_WAKEUP))
+		c->ring_full++;
+}
+
+SEC("uprobe")
+int on_heap_alloc(void *ctx)
+{
+	uint32_t pid = bpf_get_current_pid_tgid() >> 32, zero = 0;
+	struct shared_process *p = bpf_map_lookup_elem(&processes, &pid);
+	struct shared_heap_counts *c = bpf_map_lookup_elem(&heap_counts, &zero);
+	struct shared_heap r = { .what = HEAP_ALLOCATED };
+	struct heap_scratch *s;
+
+	if (!p || !c || heap_paused)
+		return 0;
+	s = take_scratch();
+	if (!s) {
+		c->busy++;
+		return 0;
+	}
+	s->u.record.kind = RECORD_STACK;
+	s->u.record.pid = pid;
+	s->u.record.kernel_count = 0;
+	/* The stack begins where the hook was called: it has done nothing to it. */
+	if (unwind_from_task(&s->u) && !bpf_probe_read_user(&s->u.pc, sizeof(s->u.pc), (void *)s->u.sp)) {
+		r.address = s->u.saved[REGS_AX];
+		r.bytes = s->u.saved[REGS_DX];
+		s->u.sp += 8;
+		s->u.leaf = 0;
+		unwind_user(&s->u, p);
+	} else {
+		unwind_nothing(&s->u);
+	}
+	if (unwind_send(&s->u, false) == UNWIND_RING_FULL)
+		c->ring_full++;
+	r.stack = s->u.record.stack;
+	__sync_lock_test_and_set(&s->busy, 0);
+	if (r.address)
+		send(&r, c);
+	return 0;
+}
+
+SEC("uprobe")
+int on_heap_free(void *ctx)
+{
+	uint32_t pid = bpf_get_current_pid_tgid() >> 32, zero = 0;
+	struct shared_heap_counts *c = bpf_map_lookup_elem(&heap_counts, &zero);
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	uint64_t *regs = (void *)bpf_task_pt_regs((void *)task), what = 0;
+	struct shared_heap r = { 0 };
+
+	if (!c || !bpf_map_lookup_elem(&processes, &pid) || heap_paused)
+		return 0;
+	bpf_probe_read_kernel(&r.address, sizeof(r.address), regs + REGS_DI);
+	bpf_probe_read_kernel(&what, sizeof(what), regs + REGS_AX);
+	r.what = what & 2 ? HEAP_FREED_AT_ONCE : HEAP_FREED;
+	send(&r, c);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,79 @@
+/*
+ * implant.h - the blob in a process: put there, found again, switched on and off, taken out of use.
+ *
+ * Life: open (maps the blob into the process, or takes over the one that is there;
+ * hooks nothing) -> hook -> activate -> rescan now and then -> unhook -> close. The only moment
+ * in which a thread of the process is stopped is the first open.
+ *
+ * If gasflame dies meanwhile, the slots keep pointing to hooks that still work, and after
+ * some time only pass on; the next open finds all that is needed to go on or to put
+ * everything back.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct blob_shared;
+struct err;
+struct implant;
+struct worker;
+
+/* -ENOENT: there is none in the process, and only_existing was asked for. -EBUSY: another gasflame has it. */
+int implant_open(pid_t pid, bool only_existing, struct implant **ret, struct err *err);
+/* For a program that we start: expect before it executes, begin after; it stands still before its first instruction
+ * then, until implant_let_go(). */
+int implant_expect(pid_t pid, struct err *err);
+int implant_begin(pid_t pid, struct implant **ret, struct err *err);
+void implant_let_go(struct implant *i);
+/* Points the slots of the process to hooks; again later for what was loaded since. Returns how many are hooked. */
+int implant_hook(struct implant *i, struct worker *w, struct err *err);
+/* interval_bytes: mean distance of samples, 0: every allocation. Forgets all samples from before. */
+int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err);
+/* Makes all of our memory now, which the process would otherwise make by touching it: whoever is first pays for it
+ * with his cgroup's limit. */
+void implant_populate(struct implant *i);
+/* So often that the hooks do not think us dead. */
+void implant_alive(struct implant *i);
+/* Where every allocation is recorded: so many were, and the hooks need not wait for us. */
+void implant_seen(struct implant *i, uint64_t allocations);
+/* Hooks pass on from now on. */
+void implant_deactivate(struct implant *i);
+
+/*
+ * Where a jemalloc of the process takes orders: address of its mallctl(), known once hooked; 0: there are no more.
+ * Calls of it are made by a thread of the process, at its next allocation, where it holds no lock of the
+ * allocator. Hooks must be in place and inactive.
+ */
+uint64_t implant_control_at(const struct implant *i, unsigned k);
+struct implant_control {
+	const char *name;
+	void *old;           /* gets the value, NULL: not asked for */
+	size_t old_size;     /* of it, exactly */
+	const void *new;     /* NULL: nothing is set */
+	size_t new_size;
+	const char *text;    /* instead of new: a string */
+};
+/* mallctl()'s own error as a negative number (-ENOENT: it has no such name); -ETIMEDOUT with a sentence when no thread
+ * allocated anything for wait_ns; -ESRCH: the process has ended. */
+int implant_control(struct implant *i, uint64_t function, const struct implant_control *c, uint64_t wait_ns, struct err *err);
+
+/* How many slots hold our hooks now. */
+int implant_hooked(const struct implant *i);
+/* Puts the slots back that still hold our hooks. Returns how many could not be. */
+int implant_unhook(struct implant *i);
+void implant_close(struct implant *i); /* NULL is fine */
+
+/* Has the process, which is still there, another memory than the one with our hooks? It executed a program. */
+bool implant_replaced(const struct implant *i);
+
+struct blob_shared *implant_shared(struct implant *i);
+/* Allocations and bytes since activate, exactly. */
+void implant_totals(const struct implant *i, uint64_t *ret_count, uint64_t *ret_bytes);
+const char *implant_allocators(const struct implant *i);
+uint64_t implant_stopped_ns(const struct implant *i); /* for how long the thread was stopped, 0: none was */
+
+/* For uprobes: a path of the blob's file, valid while open, and offsets in it; ends in 0. */
+const char *implant_path(const struct implant *i);
+extern const uint64_t implant_alloc_offsets[], implant_free_offsets[];

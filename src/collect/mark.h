@@ -1,0 +1,34 @@
+/*
+ * mark.h - blocks as marks of the recording, from the node's log and its JSON-RPC, while it is recorded.
+ *
+ * A log is followed in a thread of its own, so that the times of its lines are right whatever the session does;
+ * another one asks the node, which may take its time, or never answer. Blocks from the log have spans; what the
+ * node says names them and gives gas and transactions exactly. Without a log a block is a moment: when the node
+ * was first seen to have it.
+ *
+ * Life: mark_open (reads nothing yet) -> mark_start -> mark_step, often -> mark_finish -> mark_close. It needs
+ * no BPF. What went wrong is counted in the profile as "marks.…" and said once, and the recording goes on.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct err;
+struct mark;
+struct profile;
+
+struct mark_options {
+	const char *log;     /* a file or a pipe; NULL = none */
+	int log_fd;          /* instead, if log is set: a pipe, which becomes the mark's; -1 = none */
+	const char *client;  /* whose lines; NULL = whoever speaks */
+	const char *pattern; /* a user's own instead; NULL = none */
+	const char *rpc;     /* address, NULL = none */
+};
+
+int mark_open(const struct mark_options *o, struct mark **ret, struct err *err);
+int mark_start(struct mark *m, struct err *err);
+/* Appends the blocks that are known by now to the profile, whose time 0 is start_mono_ns. */
+void mark_step(struct mark *m, struct profile *p, uint64_t start_mono_ns);
+/* Ends it: what is not answered within a second goes without. Counters into the profile. */
+void mark_finish(struct mark *m, struct profile *p, uint64_t start_mono_ns);
+void mark_close(struct mark *m); /* NULL is fine */

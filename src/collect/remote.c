@@ -1,0 +1,372 @@
+#include "collect/remote.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+enum { RED_ZONE = 128, LOOKED_AT = 256, STOP_WAIT_NS = 1000000000 };
+
+/* How well a thread suits: 0 best. By what it is blocked in, as /proc says. */
+static int suits(pid_t pid, pid_t tid)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/task/%d/syscall", pid, tid);
+	_cleanup_free_ char *text = NULL;
+	size_t n;
+	long number;
+
+	if (fd_read_path(path, 4096, &text, &n) < 0)
+		return 3;
+	if (str_starts(text, "running"))
+		return 1;
+	number = strtol(text, NULL, 10);
+	switch (number) {
+	case SYS_futex:
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_poll:
+	case SYS_ppoll:
+	case SYS_read:
+	case SYS_accept4:
+		return 0; /* the kernel begins them anew, with the time that was left */
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+	case SYS_pause:
+	case SYS_rt_sigtimedwait:
+	case SYS_rt_sigsuspend:
+		return 3; /* these return EINTR */
+	}
+	return 2;
+}
+
+/* The thread that minds least. */
+static pid_t choose_thread(pid_t pid)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/task", pid);
+	DIR *d = opendir(path);
+	struct dirent *e;
+	pid_t best = pid;
+	int rank = 4, looked = 0;
+
+	while (d && rank && looked < LOOKED_AT && (e = readdir(d))) {
+		pid_t tid = atoi(e->d_name);
+		int is = tid > 0 ? suits(pid, tid) : 4;
+
+		looked++;
+		if (is < rank) {
+			rank = is;
+			best = tid;
+		}
+	}
+	if (d)
+		closedir(d);
+	return best;
+}
+
+/* A syscall instruction that is executable in the target: every vdso has one. */
+static int find_syscall(pid_t pid, uint64_t *ret, struct err *err)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/maps", pid), *mem_path = mem_printf("/proc/%d/mem", pid);
+	_cleanup_fd_ int fd = open(mem_path, O_RDONLY | O_CLOEXEC);
+	_cleanup_free_ uint8_t *code = mem_alloc(16384);
+	FILE *f = fopen(path, "re");
+	char line[512];
+	int r = err_set(err, ENOTSUP, "the process has no vdso to make a system call from");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		unsigned long start, end;
+		ssize_t n;
+
+		if (!strstr(line, "[vdso]") || sscanf(line, "%lx-%lx", &start, &end) != 2)
+			continue;
+		n = fd < 0 ? -1 : pread(fd, code, MIN(end - start, 16384UL), start);
+		for (ssize_t i = 0; i + 1 < n; i++)
+			if (code[i] == 0x0f && code[i + 1] == 0x05) {
+				*ret = start + i;
+				r = 0;
+				break;
+			}
+	}
+	if (f)
+		fclose(f);
+	return r;
+}
+
+/* Waits for it to stop or to end, and takes neither. */
+static bool has_ended(pid_t pid)
+{
+	siginfo_t info = { 0 };
+
+	while (waitid(P_PID, pid, &info, WEXITED | WSTOPPED | WNOWAIT | __WALL) < 0)
+		if (errno != EINTR)
+			return true;
+	return info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
+}
+
+/* Waits for the thread to stop; the first time not for ever. Negative: it is gone, or did not. */
+static int wait_stop(struct remote *r, bool first, int *ret_status)
+{
+	const struct timespec nap = { .tv_nsec = 100000 };
+	uint64_t until = clock_mono_ns() + STOP_WAIT_NS;
+	pid_t got = -1;
+
+	for (;;) {
+		if (r->child && has_ended(r->tid))
+			break;
+		got = waitpid(r->tid, ret_status, __WALL | (first ? WNOHANG : 0));
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got)
+			break;
+		if (clock_mono_ns() > until)
+			return -ETIMEDOUT;
+		nanosleep(&nap, NULL);
+	}
+	if (got == r->tid && WIFSTOPPED(*ret_status))
+		return 0;
+	r->ended = 1;
+	return -ESRCH;
+}
+
+/* Seccomp may forbid, or punish, what we are about to ask. While it is traced, it can be put aside. */
+static int check_process(pid_t pid, long *ret_options, struct err *err)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/status", pid), *text = NULL;
+	const char *seccomp, *ignored;
+	size_t n;
+
+	if (fd_read_path(path, 65536, &text, &n) < 0)
+		return err_set(err, ESRCH, "there is no process %d any more", pid);
+	seccomp = strstr(text, "\nSeccomp:");
+	ignored = strstr(text, "\nSigIgn:");
+	*ret_options = seccomp && atoi(seccomp + strlen("\nSeccomp:")) ? PTRACE_O_SUSPEND_SECCOMP : 0;
+	if (ignored && strtoull(ignored + strlen("\nSigIgn:"), NULL, 16) & 1ULL << (SIGTRAP - 1))
+		return err_set(err, ENOTSUP, "process %d ignores SIGTRAP, and stopping it would change that", pid);
+	return 0;
+}
+
+static int refuse(pid_t pid, int code, long options, struct err *err)
+{
+	if (code == EPERM && options)
+		return err_set(err, EPERM, "process %d is under a seccomp filter, and the kernel does not let us put it "
+			       "aside: run as root, or use `gasflame mem` and -e alloc, which change nothing in it", pid);
+	if (code == EPERM)
+		return err_set(err, EPERM, "process %d may not be traced: another debugger has it, or it takes root "
+			       "(or CAP_SYS_PTRACE)", pid);
+	return err_errno(err, code, "cannot stop a thread of process %d", pid);
+}
+
+/* Keeps what must be put back, and holds signals off. */
+static int take_over(struct remote *r)
+{
+	/* A trap that is blocked, or ignored, would lose its handler for ever. */
+	uint64_t all = ~(1ULL << (SIGTRAP - 1));
+
+	if (ptrace(PTRACE_GETREGS, r->tid, 0, &r->saved) < 0 ||
+	    ptrace(PTRACE_GETSIGMASK, r->tid, (void *)sizeof(r->mask), &r->mask) < 0 ||
+	    ptrace(PTRACE_SETSIGMASK, r->tid, (void *)sizeof(all), &all) < 0)
+		return -errno;
+	return 0;
+}
+
+int remote_stop(struct remote *r, pid_t pid, struct err *err)
+{
+	long options = 0;
+	sigset_t every;
+	int status, e = check_process(pid, &options, err);
+
+	if (!e)
+		e = find_syscall(pid, &r->syscall_at, err);
+	if (e < 0)
+		return e;
+	*r = (struct remote){ .pid = pid, .syscall_at = r->syscall_at };
+	sigfillset(&every);
+	sigprocmask(SIG_BLOCK, &every, &r->own);
+	r->tid = choose_thread(pid);
+	r->began_ns = clock_mono_ns();
+	if (ptrace(PTRACE_SEIZE, r->tid, 0, options) < 0) {
+		e = refuse(pid, errno, options, err);
+		sigprocmask(SIG_SETMASK, &r->own, NULL);
+		return e;
+	}
+	if (ptrace(PTRACE_INTERRUPT, r->tid, 0, 0) < 0 || (e = wait_stop(r, true, &status)) < 0 ||
+	    (e = take_over(r)) < 0) {
+		e = e ? e : -errno;
+		/* Not stopped: it cannot be let go by a call, only by our end of the trace. */
+		if (!r->ended)
+			ptrace(PTRACE_DETACH, r->tid, 0, 0);
+		sigprocmask(SIG_SETMASK, &r->own, NULL);
+		return err_errno(err, -e, "thread %d of process %d did not stop", r->tid, pid);
+	}
+	if (r->saved.cs != 0x33) {
+		remote_go(r);
+		return err_set(err, ENOTSUP, "process %d is not a 64-bit program", pid);
+	}
+	return 0;
+}
+
+int remote_expect(pid_t pid, struct err *err)
+{
+	if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXEC) < 0)
+		return err_errno(err, errno, "cannot watch the program that we start");
+	return 0;
+}
+
+/* Where the program begins once the loader is done: AT_ENTRY. */
+static int find_entry(pid_t pid, uint64_t *ret)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/auxv", pid), *data = NULL;
+	size_t n;
+	int r = fd_read_path(path, 65536, &data, &n);
+
+	for (size_t i = 0; r >= 0 && i + 16 <= n; i += 16) {
+		uint64_t pair[2];
+
+		memcpy(pair, data + i, sizeof(pair));
+		if (pair[0] == 9) { /* AT_ENTRY */
+			*ret = pair[1];
+			return 0;
+		}
+	}
+	return r < 0 ? r : -ENOENT;
+}
+
+/* Lets it go on until it stops for the reason that is wanted; signals on the way are its own. */
+static int run_to(struct remote *r, int wanted)
+{
+	int status;
+
+	for (;;) {
+		int e = wait_stop(r, false, &status), signal;
+
+		if (e < 0 || status >> 8 == wanted)
+			return e;
+		signal = status >> 16 ? 0 : WSTOPSIG(status);
+		if (ptrace(PTRACE_CONT, r->tid, 0, signal) < 0)
+			return -errno;
+	}
+}
+
+int remote_at_entry(struct remote *r, pid_t pid, struct err *err)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/mem", pid);
+	_cleanup_fd_ int memory = -1;
+	uint8_t trap = 0xcc, old;
+	uint64_t entry = 0;
+	int e;
+
+	*r = (struct remote){ .pid = pid, .tid = pid, .child = true };
+	sigprocmask(SIG_BLOCK, NULL, &r->own);
+	e = run_to(r, SIGTRAP | PTRACE_EVENT_EXEC << 8);
+	/* Its memory is another one since the exec. */
+	memory = e < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC);
+	if (!e && memory < 0)
+		e = -errno;
+	if (!e)
+		e = find_entry(pid, &entry);
+	if (!e && (pread(memory, &old, 1, entry) != 1 || pwrite(memory, &trap, 1, entry) != 1 ||
+		   ptrace(PTRACE_CONT, pid, 0, 0) < 0))
+		e = -errno;
+	if (!e)
+		e = run_to(r, SIGTRAP);
+	r->began_ns = clock_mono_ns();
+	if (!e && pwrite(memory, &old, 1, entry) != 1)
+		e = -errno;
+	if (!e)
+		e = take_over(r);
+	if (e < 0) {
+		if (!r->ended)
+			ptrace(PTRACE_DETACH, pid, 0, 0);
+		return err_errno(err, -e, "cannot hold the program at its beginning");
+	}
+	r->saved.rip = entry;
+	return find_syscall(pid, &r->syscall_at, err);
+}
+
+/* Sets the registers and lets it go on until it traps. What rax is then, or -errno. */
+static int64_t resume(struct remote *r, struct user_regs_struct *regs, int how, uint64_t *ret_rip)
+{
+	int status;
+
+	if (r->ended)
+		return -ESRCH;
+	regs->orig_rax = -1; /* no system call to begin anew */
+	if (ptrace(PTRACE_SETREGS, r->tid, 0, regs) < 0)
+		return -errno;
+	for (int tries = 0; tries < 16; tries++) {
+		if (ptrace(how, r->tid, 0, 0) < 0)
+			return -errno;
+		if (wait_stop(r, false, &status) < 0)
+			return -ESRCH;
+		/* The stops of a stopped group and the like come in between. */
+		if (status >> 8 != SIGTRAP)
+			continue;
+		if (ptrace(PTRACE_GETREGS, r->tid, 0, regs) < 0)
+			return -errno;
+		*ret_rip = regs->rip;
+		return regs->rax;
+	}
+	return -EAGAIN;
+}
+
+int64_t remote_call(struct remote *r, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+		    uint64_t f)
+{
+	struct user_regs_struct regs = r->saved;
+	uint64_t rip = 0;
+	int64_t result;
+
+	regs.rip = r->syscall_at;
+	regs.rax = number;
+	regs.rdi = a;
+	regs.rsi = b;
+	regs.rdx = c;
+	regs.r10 = d;
+	regs.r8 = e;
+	regs.r9 = f;
+	result = resume(r, &regs, PTRACE_SINGLESTEP, &rip);
+	return rip && rip != r->syscall_at + 2 ? -EAGAIN : result;
+}
+
+int64_t remote_run(struct remote *r, uint64_t address, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	struct user_regs_struct regs = r->saved;
+	uint64_t rip;
+
+	regs.rip = address;
+	regs.rdi = a;
+	regs.rsi = b;
+	regs.rdx = c;
+	regs.rcx = d;
+	return resume(r, &regs, PTRACE_CONT, &rip);
+}
+
+uint64_t remote_scratch(const struct remote *r, size_t n)
+{
+	return (r->saved.rsp - RED_ZONE - n) & ~63ULL;
+}
+
+uint64_t remote_go(struct remote *r)
+{
+	if (!r->ended) {
+		ptrace(PTRACE_SETREGS, r->tid, 0, &r->saved);
+		ptrace(PTRACE_SETSIGMASK, r->tid, (void *)sizeof(r->mask), &r->mask);
+		ptrace(PTRACE_DETACH, r->tid, 0, 0);
+	}
+	sigprocmask(SIG_SETMASK, &r->own, NULL);
+	return clock_mono_ns() - r->began_ns;
+}

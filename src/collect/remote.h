@@ -1,0 +1,51 @@
+/*
+ * remote.h - one thread of another process, stopped for a moment to make system calls for us.
+ *
+ *	struct remote r;
+ *	e = remote_stop(&r, pid, &err);
+ *	int64_t fd = remote_call(&r, SYS_memfd_create, address, 0, 0, 0, 0, 0);
+ *	remote_go(&r);
+ *
+ * Of the thread only the general registers and the mask of signals are changed, and both are put
+ * back; a system call that it was blocked in goes on. (Few return EINTR when their thread is
+ * stopped, epoll_wait among them: a thread that waits elsewhere is preferred.) Whatever
+ * fails, remote_go() must be called after remote_stop() succeeded. If gasflame dies between them, the
+ * kernel lets the thread go where it stands: within our system call's instruction, whose
+ * registers nobody puts back. So what is between them must be short and must not be able to fail halfway:
+ * signals are held off meanwhile.
+ */
+#pragma once
+
+#include <signal.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+struct err;
+
+struct remote {
+	pid_t pid, tid;
+	struct user_regs_struct saved;
+	uint64_t mask;       /* of its signals */
+	uint64_t syscall_at; /* address of a syscall instruction in the target */
+	sigset_t own;        /* our own mask before */
+	uint64_t began_ns;
+	int ended;           /* the thread is no more */
+	int child;           /* we have started it: how it ended is left for whoever waits for it */
+	int signal;          /* that came meanwhile and is still to be delivered */
+};
+
+int remote_stop(struct remote *r, pid_t pid, struct err *err);
+/* For a child of ours that is about to execute a program: from now on we are told. */
+int remote_expect(pid_t pid, struct err *err);
+/* Waits until it has, and its libraries are loaded: stops it before the program's own first instruction. */
+int remote_at_entry(struct remote *r, pid_t pid, struct err *err);
+/* What the system call returned, or -ESRCH when the thread was killed meanwhile. */
+int64_t remote_call(struct remote *r, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+		    uint64_t f);
+/* Lets it run from an address on, with these arguments, to an int3. What rax is then, or -ESRCH. */
+int64_t remote_run(struct remote *r, uint64_t address, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
+/* Below the red zone of the stopped thread's stack: room for n bytes that are ours while it is stopped. */
+uint64_t remote_scratch(const struct remote *r, size_t n);
+/* Returns for how long it was stopped. */
+uint64_t remote_go(struct remote *r);
