@@ -10,7 +10,7 @@ struct builder {
 	struct calltree *t;
 	const struct profile *p;
 	const struct calltree_options *o;
-	struct map children;  /* parent and ident to node */
+	struct profile_nodes children; /* of parent and ident: its nodes have the numbers of the tree's */
 	uint32_t *node_of;    /* stack to node, valid where epoch_of is the group's */
 	uint32_t *epoch_of;
 	VEC(uint32_t) path;   /* stacks whose nodes are not known yet, innermost first */
@@ -19,17 +19,16 @@ struct builder {
 static uint32_t child(struct builder *b, uint32_t parent, uint32_t ident, bool inlined)
 {
 	struct calltree *t = b->t;
-	uint64_t *id = map_put(&b->children, map_pair(parent, ident), CALLTREE_NONE);
+	uint32_t id = nodes_put(&b->children, parent, ident);
 
-	if (*id == CALLTREE_NONE) {
-		*id = t->nodes.n;
+	if (id == t->nodes.n) {
 		vec_push(&t->nodes, (struct calltree_node){
 			.ident = ident, .parent = parent, .depth = t->nodes.v[parent].depth + 1,
 			.first_child = CALLTREE_NONE, .next_sibling = CALLTREE_NONE, .inlined = inlined });
 	} else if (!inlined) {
-		t->nodes.v[*id].inlined = false;
+		t->nodes.v[id].inlined = false;
 	}
-	return *id;
+	return id;
 }
 
 /* Below node: the functions of a frame, outermost first, or innermost first if reversed. */
@@ -42,7 +41,7 @@ static uint32_t add_frame(struct builder *b, uint32_t node, uint32_t frame)
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t k = b->o->reverse ? n - 1 - i : i;
 
-		node = child(b, node, list[k], n > 1 && idents_is_inlined(idents, frame, k));
+		node = child(b, node, list[k], idents_is_inlined(idents, frame, k));
 	}
 	return node;
 }
@@ -56,14 +55,16 @@ static uint32_t no_stack(struct builder *b, uint32_t node)
 /*
  * The node of a stack below the root of its group. Stacks share their callers:
  * each node of the prefix tree is walked once in a group, so the cost is that of
- * the tree and not of the samples.
+ * the tree and not of the samples. An imported thread is the outermost frame of its
+ * stacks: one without more frames is whole.
  */
-static uint32_t add_stack(struct builder *b, uint32_t group_node, uint32_t epoch, uint32_t stack)
+static uint32_t add_stack(struct builder *b, uint32_t group_node, uint32_t epoch, uint32_t stack,
+			  bool imported)
 {
 	uint32_t node;
 
 	if (!stack)
-		return no_stack(b, group_node);
+		return group_node && imported ? group_node : no_stack(b, group_node);
 	vec_clear(&b->path);
 	for (; stack && b->epoch_of[stack] != epoch; stack = b->p->stacks.v[stack].parent)
 		vec_push(&b->path, stack);
@@ -88,11 +89,12 @@ static uint32_t add_cause(struct builder *b, uint32_t node, enum cause cause)
 }
 
 /* Reversed stacks share nothing but their leaves: each is walked whole. */
-static uint32_t add_reversed(struct builder *b, uint32_t group_ident, uint32_t stack, enum cause cause)
+static uint32_t add_reversed(struct builder *b, uint32_t group_ident, uint32_t stack, enum cause cause,
+			     bool imported)
 {
 	uint32_t node = add_cause(b, 0, cause);
 
-	if (!stack)
+	if (!stack && !(imported && group_ident != PROFILE_NONE))
 		node = no_stack(b, node);
 
 	for (; stack; stack = b->p->stacks.v[stack].parent)
@@ -156,6 +158,7 @@ static void add_entries(struct builder *b, const struct selection *s)
 
 	for (size_t i = 0; i < s->entries.n; i++) {
 		const struct select_entry *e = order[i].entry;
+		bool imported = profile_thread_imported(b->p, e->thread);
 		struct calltree_node *n;
 		uint32_t node;
 
@@ -164,8 +167,9 @@ static void add_entries(struct builder *b, const struct selection *s)
 			group_node = order[i].ident == PROFILE_NONE || b->o->reverse ?
 					     0 : child(b, 0, order[i].ident, false);
 		}
-		node = b->o->reverse ? add_reversed(b, order[i].ident, e->stack, e->cause) :
-				       add_cause(b, add_stack(b, group_node, epoch, e->stack), e->cause);
+		node = b->o->reverse ? add_reversed(b, order[i].ident, e->stack, e->cause, imported) :
+				       add_cause(b, add_stack(b, group_node, epoch, e->stack, imported),
+						 e->cause);
 		n = &b->t->nodes.v[node];
 		n->self.samples += e->weight.samples;
 		n->self.value += e->weight.value;
@@ -225,6 +229,7 @@ void calltree_build(struct calltree *t, const struct profile *p, const struct se
 	vec_push(&t->nodes, (struct calltree_node){ .ident = root, .parent = CALLTREE_NONE,
 						    .first_child = CALLTREE_NONE,
 						    .next_sibling = CALLTREE_NONE });
+	nodes_init(&b.children);
 	b.node_of = mem_alloc((p->stacks.n + 1) * sizeof(*b.node_of));
 	b.epoch_of = mem_alloc((p->stacks.n + 1) * sizeof(*b.epoch_of));
 	add_entries(&b, s);
@@ -233,7 +238,7 @@ void calltree_build(struct calltree *t, const struct profile *p, const struct se
 	free(b.node_of);
 	free(b.epoch_of);
 	vec_done(&b.path);
-	map_done(&b.children);
+	nodes_done(&b.children);
 }
 
 void calltree_done(struct calltree *t)

@@ -55,10 +55,23 @@ enum role cause_role(const struct profile *p, uint32_t event)
 void causes_init(struct causes *c, const struct profile *p, struct patterns *patterns)
 {
 	*c = (struct causes){ .p = p, .patterns = patterns };
-	c->roles = mem_alloc((p->events.n + 1) * sizeof(*c->roles));
+	causes_grow(c);
+}
+
+void causes_grow(struct causes *c)
+{
+	const struct profile *p = c->p;
+	size_t n = p->stacks.n + 1;
+
+	c->roles = mem_resize(c->roles, p->events.n + 1, sizeof(*c->roles));
 	for (size_t i = 0; i < p->events.n; i++)
 		c->roles[i] = cause_role(p, i);
-	c->found = mem_alloc((p->stacks.n + 1) * sizeof(*c->found));
+	if (n <= c->stacks)
+		return;
+	n = MAX(n, c->stacks + c->stacks / 2);
+	c->found = mem_resize(c->found, n, sizeof(*c->found));
+	memset(c->found + c->stacks, 0, (n - c->stacks) * sizeof(*c->found));
+	c->stacks = n;
 }
 
 void causes_done(struct causes *c)

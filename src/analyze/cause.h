@@ -10,7 +10,7 @@
  *	enum cause cause = causes_of(&c, sample);
  *	causes_done(&c);
  *
- * The profile and the patterns must outlive it; the profile must not change.
+ * The profile and the patterns must outlive it; when the profile has grown, causes_grow() before the next use.
  */
 #pragma once
 
@@ -32,6 +32,7 @@ struct causes {
 	/* The rest is private. */
 	enum role *roles;     /* by event */
 	uint16_t *found;      /* by stack: 0 = not looked at yet */
+	size_t stacks;        /* how many found has */
 	struct map functions; /* function and side to sets */
 	VEC(struct pattern_match) sets;
 };
@@ -41,6 +42,8 @@ struct pattern_match {
 };
 
 void causes_init(struct causes *c, const struct profile *p, struct patterns *patterns);
+/* The profile has grown: more stacks, more events. Names that were given since are not looked at again. */
+void causes_grow(struct causes *c);
 void causes_done(struct causes *c);
 
 enum role causes_role(const struct causes *c, uint32_t event);

@@ -43,7 +43,8 @@ uint64_t io_percentile(const uint64_t counts[64], double share)
 static struct io_latency latency_of(const struct profile_histogram *h)
 {
 	struct io_latency l = { .p50_ns = io_percentile(h->counts, 0.5), .p90_ns = io_percentile(h->counts, 0.9),
-				.p99_ns = io_percentile(h->counts, 0.99), .max_ns = io_percentile(h->counts, 1) };
+				.p99_ns = io_percentile(h->counts, 0.99),
+				.max_ns = io_percentile(h->counts, 1), .steps = h->counts };
 
 	for (int i = 0; i < 64; i++)
 		l.count += h->counts[i];
@@ -298,7 +299,7 @@ bool io_measure(struct io_figures *f, const struct profile *p, const struct sele
 		end = MIN(end, o->to_ns);
 	f->duration_ns = end > o->from_ns ? end - o->from_ns : 0;
 	for (int way = 0; way < WAYS; way++) {
-		f->chosen |= find_event(p, way, &event) && event == o->event;
+		f->chosen |= o->event == SELECT_IO || (find_event(p, way, &event) && event == o->event);
 		add_event(&b, way, o);
 	}
 	vec_sort(&f->functions, compare_rows);

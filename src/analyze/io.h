@@ -37,6 +37,7 @@ struct io_latency {
 	uint64_t p50_ns, p90_ns, p99_ns;
 	uint64_t max_ns; /* none was longer */
 	uint64_t count;
+	const uint64_t *steps; /* 64: from 2^i to 2^(i+1) ns; of the profile, NULL = none */
 };
 
 struct io_operation {

@@ -137,6 +137,8 @@ static const struct rule deciding[] = {
 	{ "shrink_page_list", KERNEL_RECLAIM },
 	{ "compact_zone", KERNEL_RECLAIM },
 	{ "out_of_memory", KERNEL_RECLAIM },
+	{ "lru_add_drain_all", KERNEL_RECLAIM }, /* pages are dropped: posix_fadvise, mlock */
+	{ "__lru_add_drain_all", KERNEL_RECLAIM },
 	{ "filemap_fault", KERNEL_FAULT },
 	{ "*_filemap_fault", KERNEL_FAULT },
 	{ "do_swap_page", KERNEL_FAULT },

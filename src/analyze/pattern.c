@@ -58,20 +58,23 @@ static void forget_any(struct patterns *t)
 	t->any_known[0] = t->any_known[1] = false;
 }
 
+static void pattern_done(struct pattern *p)
+{
+	for (int k = 0; k < PATTERN_PARTS; k++) {
+		if (p->regex[k])
+			regfree(&p->compiled[k]);
+		free(p->regex[k]);
+	}
+	free(p->name);
+	free(p->means);
+	free(p->fix);
+	*p = (struct pattern){ 0 };
+}
+
 static void drop(struct patterns *t, size_t from)
 {
-	for (size_t i = from; i < t->list.n; i++) {
-		struct pattern *p = &t->list.v[i];
-
-		for (int k = 0; k < PATTERN_PARTS; k++) {
-			if (p->regex[k])
-				regfree(&p->compiled[k]);
-			free(p->regex[k]);
-		}
-		free(p->name);
-		free(p->means);
-		free(p->fix);
-	}
+	for (size_t i = from; i < t->list.n; i++)
+		pattern_done(&t->list.v[i]);
 	t->list.n = MIN(t->list.n, from);
 }
 
@@ -101,17 +104,7 @@ static int complain(const struct reading *r, size_t line, const char *what, cons
 
 static void free_reading(struct reading *r)
 {
-	struct pattern *p = &r->p;
-
-	for (int k = 0; k < PATTERN_PARTS; k++) {
-		if (p->regex[k])
-			regfree(&p->compiled[k]);
-		free(p->regex[k]);
-	}
-	free(p->name);
-	free(p->means);
-	free(p->fix);
-	*p = (struct pattern){ 0 };
+	pattern_done(&r->p);
 }
 
 /* The pattern is complete: into the table. */

@@ -16,28 +16,35 @@
 
 enum {
 	MINIMUM_SAMPLES = 1000,
+	MINIMUM_OBJECTS = 100,
 	IDLE_PERCENT = 10, /* of one CPU */
 };
 
 /* a of b in percent; of nothing it is 0. */
-static double percent(uint64_t a, uint64_t b)
+static double percent(double a, double b)
 {
 	return b ? 100.0 * a / b : 0;
 }
 
 double quality_complete_percent(const struct quality *q)
 {
-	return q->samples ? percent(q->complete, q->samples) : 100;
+	return q->weight ? percent(q->complete_weight, q->weight) : 100;
+}
+
+/* Of objects those that were sampled, not those that they stand for. */
+static uint64_t counted(const struct selection *s, const struct weight *w)
+{
+	return s->kind == SELECT_OBJECTS ? w->taken : w->samples;
 }
 
 double quality_lost_percent(const struct quality *q, const struct selection *s)
 {
-	return percent(q->lost, q->lost + s->recorded.samples);
+	return percent(q->lost, q->lost + counted(s, &s->recorded));
 }
 
 double quality_unnamed_percent(const struct quality *q)
 {
-	return percent(q->unnamed, q->frames);
+	return percent(q->unnamed_weight, q->frame_weight);
 }
 
 /* A percentage that never rounds a fault away: 99.96 is not "100". */
@@ -66,8 +73,8 @@ static int compare_reasons(const void *a, const void *b)
 {
 	const struct quality_reason *x = a, *y = b;
 
-	if (x->samples != y->samples)
-		return x->samples < y->samples ? 1 : -1;
+	if (x->weight != y->weight)
+		return x->weight < y->weight ? 1 : -1;
 	return strcmp(x->reason, y->reason);
 }
 
@@ -77,14 +84,21 @@ struct node_facts {
 	uint32_t frames, unnamed;
 };
 
-static void add_reason(struct quality *q, const char *reason, uint64_t samples)
+static void add_reason(struct quality *q, const char *reason, uint64_t samples, uint64_t weight)
 {
 	for (size_t i = 0; i < q->reasons.n; i++)
 		if (q->reasons.v[i].reason == reason) {
 			q->reasons.v[i].samples += samples;
+			q->reasons.v[i].weight += weight;
 			return;
 		}
-	vec_push(&q->reasons, (struct quality_reason){ reason, samples });
+	vec_push(&q->reasons, (struct quality_reason){ reason, samples, weight });
+}
+
+/* By what an entry is weighed. */
+static uint64_t weight_of(const struct quality *q, const struct selection *s, const struct select_entry *e)
+{
+	return q->by_time ? e->weight.value : counted(s, &e->weight);
 }
 
 static uint32_t truncation_reason(const struct profile *p, const struct profile_frame *f)
@@ -121,33 +135,39 @@ static void measure_stacks(struct quality *q, const struct profile *p, const str
 	for (size_t i = 0; i < s->entries.n; i++) {
 		const struct select_entry *e = &s->entries.v[i];
 		const struct node_facts *f = &facts[e->stack];
+		uint64_t samples = counted(s, &e->weight), weight = weight_of(q, s, e);
 
-		q->frames += e->weight.samples * f->frames;
-		q->unnamed += e->weight.samples * f->unnamed;
+		q->weight += weight;
+		q->frames += samples * f->frames;
+		q->unnamed += samples * f->unnamed;
+		q->frame_weight += (double)weight * f->frames;
+		q->unnamed_weight += (double)weight * f->unnamed;
 		/* No stack at all is no complete stack. A thread that was preempted has none to show. */
-		if (!e->stack)
-			add_reason(q, "no stack", e->weight.samples);
-		else if (cause_is_marker(p, e->stack) && e->cause != CAUSE_QUEUE &&
+		if (!e->stack && !profile_thread_imported(p, e->thread))
+			add_reason(q, "no stack", samples, weight);
+		else if (e->stack && cause_is_marker(p, e->stack) && e->cause != CAUSE_QUEUE &&
 			 !is_preempted(p, e->stack))
-			add_reason(q, cause_frame_name(p, p->stacks.v[e->stack].frame), e->weight.samples);
+			add_reason(q, cause_frame_name(p, p->stacks.v[e->stack].frame), samples, weight);
 		else if (f->reason != PROFILE_NONE)
-			add_reason(q, profile_str(p, f->reason), e->weight.samples);
-		else
-			q->complete += e->weight.samples;
+			add_reason(q, profile_str(p, f->reason), samples, weight);
+		else {
+			q->complete += samples;
+			q->complete_weight += weight;
+		}
 	}
 	vec_sort(&q->reasons, compare_reasons);
 }
 
 /* Which module has most of the frames without a name? Each sample counts a module's frames once a
  * node, by weights that are added up towards the root. */
-static const char *worst_module(const struct profile *p, const struct selection *s)
+static const char *worst_module(const struct quality *q, const struct profile *p, const struct selection *s)
 {
 	_cleanup_free_ uint64_t *weight = mem_alloc((p->stacks.n + 1) * sizeof(*weight));
 	_cleanup_free_ uint64_t *modules = mem_alloc((p->modules.n + 1) * sizeof(*modules));
 	size_t worst = 0;
 
 	for (size_t i = 0; i < s->entries.n; i++)
-		weight[s->entries.v[i].stack] += s->entries.v[i].weight.samples;
+		weight[s->entries.v[i].stack] += weight_of(q, s, &s->entries.v[i]);
 	for (size_t i = p->stacks.n; i-- > 1;) {
 		const struct profile_node *node = &p->stacks.v[i];
 		uint32_t module = p->frames.v[node->frame].module;
@@ -177,14 +197,19 @@ static uint64_t target_cpu(const struct profile *p, const struct selection *s)
 	return ns;
 }
 
-/* Waits are not samples of a clock: each of them was seen. */
+/* Waits, calls and faults are not samples of a clock: each of them was seen. */
 const char *quality_noun(const struct selection *s, uint64_t n)
 {
-	if (!s->waits)
-		return n == 1 ? "sample" : "samples";
+	static const char *const nouns[][2] = {
+		[SELECT_SAMPLES] = { "samples", "sample" }, [SELECT_WAITS] = { "waits", "wait" },
+		[SELECT_CALLS] = { "calls", "call" },       [SELECT_FAULTS] = { "faults", "fault" },
+		[SELECT_RECLAIMS] = { "reclaims", "reclaim" }, [SELECT_EVENTS] = { "events", "event" },
+		[SELECT_OBJECTS] = { "objects", "object" },
+	};
+
 	if (s->options.event == SELECT_WALL)
 		return n == 1 ? "sample or wait" : "samples and waits";
-	return n == 1 ? "wait" : "waits";
+	return nouns[s->kind][n == 1];
 }
 
 static void warn_about_samples(struct quality *q, const struct selection *s)
@@ -194,22 +219,27 @@ static void warn_about_samples(struct quality *q, const struct selection *s)
 
 	if (!q->finished)
 		warn(q, "the recorder did not end normally: this is what it had written until then");
-	if (!s->waits && q->target_cpu_ns && q->duration_ns && cpu < IDLE_PERCENT)
+	if (s->kind == SELECT_SAMPLES && !q->series_only && q->target_cpu_ns && q->duration_ns && cpu < IDLE_PERCENT)
 		warn(q, "the target used %.*f %% of a CPU: idle? Record while it has work to do",
 		     cpu < 1 ? 2 : 0, cpu);
 	if (!q->samples && s->idle.samples)
 		warn(q, "all of it is idle, %s: --idle shows it", str_duration(a, s->idle.value));
-	else if (!q->samples)
+	else if (!q->samples && !q->series_only)
 		warn(q, "no %s: the target did nothing that was measured in this time", quality_noun(s, 2));
-	else if (q->samples < MINIMUM_SAMPLES && !s->waits)
+	else if (q->samples < MINIMUM_SAMPLES && s->kind == SELECT_SAMPLES && q->duration_ns && !q->series_only)
 		warn(q, "only %s samples: shares of a few percent mean little; record longer (-d) "
 		     "or faster (-F)",
 		     str_count(a, q->samples));
+	else if (q->samples < MINIMUM_OBJECTS && q->interval > 1)
+		warn(q, "only %s samples: shares of a few percent mean little; record longer (-d) or take more "
+		     "(--heap-sample %s)",
+		     str_count(a, q->samples), q->interval > 64 << 10 ? "64K" : "4K");
 	if (lost > 1)
 		warn(q, "%s of the %s were lost%s%s", show_percent(b, lost), quality_noun(s, 2),
-		     q->ring_full ? " because the ring buffer was full" : "",
-		     s->waits ? "" : ": record at a lower rate (-F)");
-	if (!s->waits && q->hz && q->hz * 100 < q->hz_asked * 95) /* the rest is rounding */
+		     q->ring_full && (s->waits || s->kind == SELECT_SAMPLES) ?
+			     " because the ring buffer was full" : "",
+		     s->kind == SELECT_SAMPLES ? ": record at a lower rate (-F)" : "");
+	if (s->kind == SELECT_SAMPLES && q->hz && q->hz * 100 < q->hz_asked * 95) /* the rest is rounding */
 		warn(q, "the rate was lowered from %s to %s Hz to keep the overhead down",
 		     str_count(a, q->hz_asked), str_count(b, q->hz));
 }
@@ -219,14 +249,15 @@ static void warn_about_stacks(struct quality *q)
 	struct buf reasons = { 0 };
 	char a[32];
 
-	if (!q->samples || quality_complete_percent(q) >= 95)
+	if (!q->weight || quality_complete_percent(q) >= 95)
 		return;
 	for (size_t i = 0; i < q->reasons.n && i < 3; i++)
 		buf_printf(&reasons, "%s%s %s", i ? ", " : "",
 			   *q->reasons.v[i].reason ? q->reasons.v[i].reason : "unknown reason",
-			   show_percent(a, percent(q->reasons.v[i].samples, q->samples)));
-	warn(q, "only %s of the stacks are complete (%s): those that are cut begin with [truncated: ...]",
-	     show_percent(a, quality_complete_percent(q)), reasons.data);
+			   show_percent(a, percent(q->reasons.v[i].weight, q->weight)));
+	warn(q, "only %s of the %s complete (%s): those that are cut begin with [truncated: ...]",
+	     show_percent(a, quality_complete_percent(q)),
+	     q->by_time ? "time has stacks that are" : "stacks are", reasons.data);
 	buf_done(&reasons);
 }
 
@@ -282,13 +313,39 @@ static void warn_about_sums(struct quality *q, const struct profile *p, const st
 		     str_count(a, summed));
 }
 
+/* Each collector counts what found no room by itself. */
+static uint64_t count_lost(const struct profile *p, const struct selection *s)
+{
+	_cleanup_free_ char *name = NULL;
+
+	switch (s->kind) {
+	case SELECT_WAITS:
+		return profile_counter(p, "waits.lost") +
+		       (s->options.event == SELECT_WALL ? profile_counter(p, "samples.lost") : 0);
+	case SELECT_CALLS:
+		return profile_counter(p, "io.lost calls");
+	case SELECT_FAULTS:
+	case SELECT_RECLAIMS: /* one collector, one table */
+		return profile_counter(p, "faults.lost");
+	case SELECT_EVENTS:
+		name = mem_printf("event.lost.%s", s->name);
+		return profile_counter(p, name);
+	case SELECT_OBJECTS:
+		return profile_counter(p, "heap.lost") + profile_counter(p, "heap.samples without room");
+	case SELECT_SAMPLES:
+		break;
+	}
+	return profile_counter(p, "samples.lost");
+}
+
 void quality_measure(struct quality *q, const struct profile *p, const struct selection *s)
 {
 	*q = (struct quality){
-		.samples = s->all.samples,
-		.lost = (s->waits ? profile_counter(p, "waits.lost") : 0) +
-			(!s->waits || s->options.event == SELECT_WALL ? profile_counter(p, "samples.lost")
-								      : 0),
+		.samples = counted(s, &s->all),
+		/* Those of the peak are added up: how many they were is not known here. */
+		.interval = s->kind == SELECT_OBJECTS && strcmp(s->name, "peak") ?
+				    profile_counter(p, "heap.interval bytes") : 0,
+		.lost = count_lost(p, s),
 		.ring_full = profile_counter(p, "ring.full"),
 		.duration_ns = select_duration_ns(p),
 		.target_cpu_ns = target_cpu(p, s),
@@ -296,11 +353,13 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 		.hz = profile_counter(p, "sample.hz"),
 		.hz_asked = profile_counter(p, "sample.hz_asked"),
 		.finished = p->finished,
+		.series_only = !p->events.n && p->points.n,
+		.by_time = s->waits && s->all.value,
 	};
 	measure_stacks(q, p, s);
 	if (q->unnamed)
-		q->unnamed_module = worst_module(p, s);
-	q->fit = (q->samples || s->idle.samples) && quality_complete_percent(q) >= 50 &&
+		q->unnamed_module = worst_module(q, p, s);
+	q->fit = (q->samples || s->idle.samples || q->series_only) && quality_complete_percent(q) >= 50 &&
 		 quality_lost_percent(q, s) <= 20;
 	warn_about_samples(q, s);
 	warn_about_stacks(q);
@@ -318,11 +377,22 @@ void quality_done(struct quality *q)
 
 void quality_line(const struct quality *q, const struct selection *s, struct buf *b)
 {
-	char a[32];
+	char a[32], c[32];
 
-	buf_printf(b, "%s %s", str_count(a, q->samples), quality_noun(s, q->samples));
+	if (q->series_only) {
+		buf_puts(b, "series only: memory and the like over time, no stacks");
+		return;
+	}
+	if (s->kind == SELECT_OBJECTS && !strcmp(s->name, "peak")) /* added up by stack */
+		buf_printf(b, "%s stacks of %s objects", str_count(a, q->samples), str_count(c, s->all.samples));
+	else if (s->kind == SELECT_OBJECTS && q->samples != s->all.samples)
+		buf_printf(b, "%s samples for %s objects", str_count(a, q->samples), str_count(c, s->all.samples));
+	else
+		buf_printf(b, "%s %s", str_count(a, q->samples), quality_noun(s, q->samples));
 	if (q->samples)
 		buf_printf(b, ", %s complete", show_percent(a, quality_complete_percent(q)));
+	if (q->by_time && q->complete < q->samples)
+		buf_printf(b, " by time (%s cut)", str_count(a, q->samples - q->complete));
 	buf_printf(b, ", %s lost", str_count(a, q->lost));
 	if (q->lost)
 		buf_printf(b, " (%s)", show_percent(a, quality_lost_percent(q, s)));

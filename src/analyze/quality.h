@@ -1,9 +1,10 @@
 /*
  * quality.h - can this recording be trusted? Figures, plain words, and a verdict.
  *
- * Stacks and names are judged over the selection, as is the number of samples;
- * what was lost and our own cost are those of the whole recording, for nobody
- * knows where in it the lost samples lie.
+ * Stacks and names are judged over the selection, as is the number of samples; where
+ * it is time off the CPU, by that time: a wait of a second is worth more than one of
+ * a microsecond. What was lost and our own cost are those of the whole recording, for
+ * nobody knows where in it the lost samples lie.
  */
 #pragma once
 
@@ -19,17 +20,22 @@ struct profile;
 
 struct quality_reason {
 	const char *reason; /* lives as long as the profile */
-	uint64_t samples;
+	uint64_t samples, weight;
 };
 
 struct quality {
-	uint64_t samples, complete, lost, ring_full; /* of waits: how many waits */
+	uint64_t samples, complete, lost, ring_full; /* of waits: how many waits; of objects: those sampled */
+	uint64_t weight, complete_weight; /* the same as samples and complete, or their ns: by_time */
+	uint64_t interval;             /* of objects: bytes between samples; 0 or 1 = each was seen */
 	uint64_t frames, unnamed;      /* over all stacks of all samples */
+	double frame_weight, unnamed_weight; /* the same by weight */
+	bool by_time;
 	const char *unnamed_module;    /* the one with the most of them, NULL = none */
 	uint64_t duration_ns;
 	uint64_t target_cpu_ns;        /* of the whole target, as the kernel accounts it; 0 = unknown */
 	uint64_t own_cpu_ns;           /* gasflame and its BPF programs */
 	uint64_t hz, hz_asked;         /* 0 = unknown */
+	bool series_only;   /* nothing with a stack was asked for: what there is are series */
 	bool finished;
 	VEC(struct quality_reason) reasons; /* why stacks were cut, most first */
 	VEC(char *) warnings;               /* sentences: what is wrong, what to do */
@@ -45,5 +51,6 @@ double quality_unnamed_percent(const struct quality *q);
 
 /* "samples", "waits", "samples and waits": what was counted; n 1 = one of them. */
 const char *quality_noun(const struct selection *s, uint64_t n);
-/* "118,204 samples, 99.9 % complete, 0 lost, 0.3 % of frames without a name; own cost 0.4 % of a CPU" */
+/* "118,204 samples, 99.9 % complete, 0 lost, 0.3 % of frames without a name; own cost 0.4 % of a CPU";
+ * of waits: "2 waits, 99.9 % complete by time (1 cut), ..." */
 void quality_line(const struct quality *q, const struct selection *s, struct buf *b);

@@ -5,6 +5,7 @@
 #include <regex.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -13,43 +14,95 @@
 #include "base/str.h"
 #include "profile/profile.h"
 
+static uint32_t find_event(const struct profile *p, const char *name)
+{
+	for (size_t i = 0; i < p->events.n; i++)
+		if (!strcmp(profile_str(p, p->events.v[i].name), name))
+			return i;
+	return PROFILE_NONE;
+}
+
+/* Of many events that were asked for, some may never have happened: the first that did, but time on the CPU
+ * before all others. */
+static uint32_t first_event(const struct profile *p)
+{
+	uint32_t first = PROFILE_NONE;
+
+	for (size_t i = 0; i < p->samples.n; i++) {
+		if (cause_role(p, p->samples.v[i].event) == ROLE_CPU)
+			return p->samples.v[i].event;
+		first = MIN(first, p->samples.v[i].event);
+	}
+	return first == PROFILE_NONE ? 0 : first;
+}
+
+/* Is it read or written bytes? */
+static bool is_io(const struct profile *p, uint32_t event)
+{
+	const struct profile_event *e = event < p->events.n ? &p->events.v[event] : NULL;
+
+	return e && !strcmp(profile_str(p, e->unit), "bytes") &&
+	       (!strcmp(profile_str(p, e->name), "read") || !strcmp(profile_str(p, e->name), "write"));
+}
+
+/* The first of list that has samples, else the first that there is. */
+static uint32_t first_of(const struct profile *p, const char *const *list, size_t n)
+{
+	_cleanup_free_ uint8_t *seen = mem_alloc(p->events.n + 1);
+	uint32_t any = PROFILE_NONE;
+
+	for (size_t i = 0; i < p->samples.n; i++)
+		if (p->samples.v[i].event < p->events.n)
+			seen[p->samples.v[i].event] = 1;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t event = find_event(p, list[i]);
+
+		if (event != PROFILE_NONE && seen[event])
+			return event;
+		any = any == PROFILE_NONE ? event : any;
+	}
+	return any;
+}
+
+/* Words that people use for events that are called otherwise. */
+static uint32_t find_alias(const struct profile *p, const char *name)
+{
+	static const char *const faults[] = { "major-time", "major-faults", "minor-time", "minor-faults" };
+	static const char *const plurals[][2] = { { "reads", "read" },
+						  { "writes", "write" },
+						  { "syncs", "sync" } };
+
+	if (!strcmp(name, "fault") || !strcmp(name, "faults"))
+		return first_of(p, faults, ARRAY_LEN(faults));
+	for (size_t i = 0; i < ARRAY_LEN(plurals); i++)
+		if (!strcmp(name, plurals[i][0]))
+			return find_event(p, plurals[i][1]);
+	return PROFILE_NONE;
+}
+
 int select_event(const struct profile *p, const char *name, uint32_t *ret, struct err *err)
 {
 	struct buf list = { 0 };
-	bool waits = false;
+	bool waits = false, io = false;
 	int r;
 
-	*ret = 0;
-	if (!name) {
-		/* Of many events that were asked for, some may never have happened: the first that did, but
-		 * time on the CPU before all others. */
-		uint32_t first = PROFILE_NONE;
-
-		for (size_t i = 0; i < p->samples.n; i++)
-			if (cause_role(p, p->samples.v[i].event) == ROLE_CPU) {
-				*ret = p->samples.v[i].event;
-				return 0;
-			} else {
-				first = MIN(first, p->samples.v[i].event);
-			}
-		*ret = first == PROFILE_NONE ? 0 : first;
+	*ret = name ? find_event(p, name) : first_event(p);
+	if (*ret == PROFILE_NONE)
+		*ret = find_alias(p, name);
+	if (*ret != PROFILE_NONE)
 		return 0;
-	}
 	for (size_t i = 0; i < p->events.n; i++) {
 		waits |= cause_role(p, i) == ROLE_WAIT;
-		if (!strcmp(profile_str(p, p->events.v[i].name), name)) {
-			*ret = i;
-			return 0;
-		}
+		io |= is_io(p, i);
 	}
-	if (waits && !strcmp(name, "wall")) {
-		*ret = SELECT_WALL;
+	if ((waits && !strcmp(name, "wall")) || (io && !strcmp(name, "io"))) {
+		*ret = strcmp(name, "io") ? SELECT_WALL : SELECT_IO;
 		return 0;
 	}
 	for (size_t i = 0; i < p->events.n; i++)
 		buf_printf(&list, "%s%s", i ? ", " : "", profile_str(p, p->events.v[i].name));
-	if (waits)
-		buf_puts(&list, ", wall");
+	buf_printf(&list, "%s%s", waits ? ", wall" : "", io ? ", io" : "");
+	*ret = 0;
 	r = err_set(err, ENOENT, "nothing called '%s' was recorded: there is %s", name,
 		    list.n ? list.data : "nothing");
 	buf_done(&list);
@@ -218,7 +271,7 @@ static char *seconds(char out[32], uint64_t ns)
 	return out;
 }
 
-static bool has_waits(const struct profile *p)
+bool select_has_waits(const struct profile *p)
 {
 	for (size_t i = 0; i < p->events.n; i++)
 		if (cause_role(p, i) == ROLE_WAIT)
@@ -243,7 +296,7 @@ static int nothing_left(const struct profile *p, const struct selection *s, size
 	if (!in_time)
 		return err_set(err, ENODATA, "no samples after %s s: the recording has 0-%s s",
 			       seconds(a, o->from_ns), seconds(c, select_duration_ns(p)));
-	if (!in_threads && !s->waits && has_waits(p))
+	if (!in_threads && !s->waits && select_has_waits(p))
 		return err_set(err, ENODATA, "the selected threads have no samples of '%s' there: "
 			       "--what wait shows what they waited for", s->name);
 	if (!in_threads)
@@ -254,9 +307,35 @@ static int nothing_left(const struct profile *p, const struct selection *s, size
 }
 
 /* Is a sample of this event asked for? */
-static bool wants(const struct select_options *o, uint32_t event, enum role role)
+static bool wants(const struct profile *p, const struct select_options *o, uint32_t event, enum role role)
 {
-	return o->event == SELECT_WALL ? role != ROLE_OTHER : event == o->event;
+	if (o->event == SELECT_WALL)
+		return role != ROLE_OTHER;
+	return o->event == SELECT_IO ? is_io(p, event) : event == o->event;
+}
+
+/* The collectors' own events were all seen; of others only a clock's, or those that say so, are samples. */
+static enum select_kind kind_of(const struct selection *s)
+{
+	static const struct {
+		const char *name;
+		enum select_kind kind;
+	} known[] = {
+		{ "io", SELECT_CALLS }, { "read", SELECT_CALLS }, { "write", SELECT_CALLS },
+		{ "sync", SELECT_CALLS }, { "io-error", SELECT_CALLS }, { "major-faults", SELECT_FAULTS },
+		{ "minor-faults", SELECT_FAULTS }, { "major-time", SELECT_FAULTS },
+		{ "minor-time", SELECT_FAULTS }, { "reclaims", SELECT_RECLAIMS },
+		{ "reclaim-time", SELECT_RECLAIMS }, { "heap", SELECT_OBJECTS }, { "alloc", SELECT_OBJECTS },
+		{ "freed", SELECT_OBJECTS }, { "temporary", SELECT_OBJECTS }, { "peak", SELECT_OBJECTS },
+	};
+
+	if (s->waits)
+		return SELECT_WAITS;
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (!strcmp(s->name, known[i].name))
+			return known[i].kind;
+	return str_starts(s->describe, "tracepoint,") || str_ends(s->describe, ", counted") ? SELECT_EVENTS :
+											      SELECT_SAMPLES;
 }
 
 static void describe(const struct profile *p, struct selection *s)
@@ -274,7 +353,12 @@ static void describe(const struct profile *p, struct selection *s)
 		s->name = "wall";
 		s->unit = "ns";
 		s->describe = "all time of the threads, on the CPU and off it";
+	} else if (event == SELECT_IO) {
+		s->name = "io";
+		s->unit = "bytes";
+		s->describe = "bytes read and written, as the calls returned them";
 	}
+	s->kind = kind_of(s);
 }
 
 /* Keys of more than 64 bits are hashed; the next key is tried where another entry has it. */
@@ -284,57 +368,59 @@ static uint32_t entry_of(struct selection *s, struct map *index, const struct se
 
 	for (key = e->cause ? map_hash(key) + e->cause : key;; key++) {
 		uint64_t *id = map_put(index, key, PROFILE_NONE);
-		const struct select_entry *there = &s->entries.v[*id == PROFILE_NONE ? 0 : *id];
+		const struct select_entry *there;
 
 		if (*id == PROFILE_NONE) {
 			*id = s->entries.n;
 			vec_push(&s->entries, *e);
 			return *id;
 		}
+		there = &s->entries.v[*id];
 		if (there->thread == e->thread && there->stack == e->stack && there->cause == e->cause)
 			return *id;
 	}
 }
 
-/* One sample that passed all filters but the last: is it idle? */
-static void add_sample(struct selection *ret, struct map *index, const struct profile *p,
-		       const struct profile_sample *s, enum role role, uint64_t value)
+static void add_moment(struct selection *ret, const struct profile *p, const struct select_hit *hit, uint32_t entry)
 {
 	const struct select_options *o = &ret->options;
-	struct select_entry e = { .thread = s->thread, .stack = s->stack };
-	bool off_cpu = role == ROLE_WAIT || role == ROLE_QUEUE;
-	struct weight w = { s->count ? s->count : 1, value };
-	struct weight *to[2] = { &ret->all, NULL };
+	struct select_moment m = { .weight = hit->weight, .entry = entry };
 
-	if (o->causes)
-		e.cause = causes_of(o->causes, s);
-	if (off_cpu)
-		e.stack = cause_trim(p, s->stack);
-	if (role == ROLE_WAIT && e.cause == CAUSE_IDLE && !o->idle) {
-		to[0] = &ret->idle;
-	} else {
-		/* Stacks that were told apart by what was trimmed are one. */
-		size_t at = entry_of(ret, index, &e); /* the list may move */
-
-		to[1] = &ret->entries.v[at].weight;
-	}
-	for (int i = 0; i < 2 && to[i]; i++) {
-		to[i]->samples += w.samples;
-		to[i]->value += w.value;
-	}
+	select_span(p, hit->index, hit->role, &m.begin_ns, &m.end_ns);
+	m.begin_ns = MAX(m.begin_ns, o->from_ns);
+	if (o->to_ns)
+		m.end_ns = MIN(m.end_ns, o->to_ns);
+	vec_push(&ret->moments, m);
 }
 
-int selection_make(const struct profile *p, const struct select_options *o, struct selection *ret,
-		   struct err *err)
+/* What the filters leave, for the sentence that says why there is nothing. */
+struct walk {
+	struct weight recorded;
+	size_t in_time, in_threads;
+};
+
+static struct select_hit make_hit(const struct profile *p, const struct select_options *o, size_t i,
+				  enum role role, uint64_t value)
+{
+	const struct profile_sample *s = &p->samples.v[i];
+	struct select_hit hit = { .index = i, .role = role, .stack = s->stack,
+				  .weight = { s->count ? s->count : 1, value, 1 } };
+
+	if (o->causes)
+		hit.cause = causes_of(o->causes, s);
+	if (role == ROLE_WAIT || role == ROLE_QUEUE)
+		hit.stack = cause_trim(p, s->stack);
+	hit.idle = role == ROLE_WAIT && hit.cause == CAUSE_IDLE && !o->idle;
+	return hit;
+}
+
+static int walk_samples(const struct profile *p, const struct select_options *o, struct walk *w,
+			select_fn *fn, void *context, struct err *err)
 {
 	_cleanup_free_ uint8_t *threads = NULL, *stacks = NULL;
 	_cleanup_free_ enum role *roles = mem_alloc((p->events.n + 1) * sizeof(*roles));
-	size_t in_time = 0, in_threads = 0;
-	struct map index = { 0 };
 	int r;
 
-	*ret = (struct selection){ .options = *o };
-	describe(p, ret);
 	if (o->to_ns && o->from_ns >= o->to_ns)
 		return err_set(err, EINVAL, "--from is not before --to: nothing lies between them");
 	r = select_threads(p, o, &threads, err);
@@ -349,33 +435,94 @@ int selection_make(const struct profile *p, const struct select_options *o, stru
 		const struct profile_sample *s = &p->samples.v[i];
 		enum role role = s->event < p->events.n ? roles[s->event] : ROLE_OTHER;
 		uint64_t value = s->value;
+		struct select_hit hit;
 
-		if (!wants(o, s->event, role))
+		if (!wants(p, o, s->event, role))
 			continue;
-		ret->recorded.samples += s->count ? s->count : 1;
-		ret->recorded.value += s->value;
+		w->recorded.samples += s->count ? s->count : 1;
+		w->recorded.value += s->value;
+		w->recorded.taken++;
 		if (o->from_ns || o->to_ns) {
 			value = select_value(p, i, role, o->from_ns, o->to_ns);
 			if (!value && (s->value || s->time_ns < o->from_ns ||
 				       (o->to_ns && s->time_ns >= o->to_ns)))
 				continue;
 		}
-		in_time++;
+		w->in_time++;
 		if (!threads[s->thread])
 			continue;
-		in_threads++;
+		w->in_threads++;
 		if (stacks && !stacks[s->stack])
 			continue;
-		add_sample(ret, &index, p, s, role, value);
+		hit = make_hit(p, o, i, role, value);
+		fn(context, &hit);
 	}
-	map_done(&index);
+	return 0;
+}
+
+int select_each(const struct profile *p, const struct select_options *o, select_fn *fn, void *context,
+		struct err *err)
+{
+	struct walk w = { 0 };
+
+	return walk_samples(p, o, &w, fn, context, err);
+}
+
+struct adding {
+	const struct profile *p;
+	struct selection *s;
+	struct map index;
+};
+
+static void add_weight(struct weight *to, const struct weight *w)
+{
+	to->samples += w->samples;
+	to->value += w->value;
+	to->taken += w->taken;
+}
+
+static void add_hit(void *context, const struct select_hit *hit)
+{
+	struct adding *a = context;
+	struct select_entry e = { .thread = a->p->samples.v[hit->index].thread, .stack = hit->stack,
+				  .cause = hit->cause };
+	size_t at;
+
+	if (hit->idle) {
+		add_weight(&a->s->idle, &hit->weight);
+		return;
+	}
+	/* Stacks that were told apart by what was trimmed are one. */
+	at = entry_of(a->s, &a->index, &e); /* the list may move */
+	add_weight(&a->s->entries.v[at].weight, &hit->weight);
+	add_weight(&a->s->all, &hit->weight);
+	if (a->s->options.moments)
+		add_moment(a->s, a->p, hit, at);
+}
+
+int selection_make(const struct profile *p, const struct select_options *o, struct selection *ret,
+		   struct err *err)
+{
+	struct adding a = { .p = p, .s = ret };
+	struct walk w = { 0 };
+	int r;
+
+	*ret = (struct selection){ .options = *o };
+	describe(p, ret);
+	r = walk_samples(p, o, &w, add_hit, &a, err);
+	map_done(&a.index);
+	if (r)
+		return r;
+	ret->recorded = w.recorded;
 	if (p->samples.n && !ret->all.samples && !ret->idle.samples)
-		return nothing_left(p, ret, in_time, in_threads, err);
+		return nothing_left(p, ret, w.in_time, w.in_threads, err);
 	return 0;
 }
 
 void selection_done(struct selection *s)
 {
 	vec_done(&s->entries);
+	free(s->shaped);
+	vec_done(&s->moments);
 	*s = (struct selection){ 0 };
 }

@@ -21,8 +21,16 @@ struct err;
 struct profile;
 struct profile_sample;
 
-/* Instead of an event: all time of a thread, "cpu", "wait" and "queue" together. */
+/* Instead of an event, several of one unit: all time of a thread, "cpu", "wait" and "queue" together; and
+ * the bytes of "read" and "write". */
 #define SELECT_WALL (UINT32_MAX - 1)
+#define SELECT_IO   (UINT32_MAX - 2)
+
+/* What one of those that are counted is: only samples are a part of what happened, all others were seen. */
+enum select_kind {
+	SELECT_SAMPLES, SELECT_WAITS, SELECT_CALLS, SELECT_FAULTS, SELECT_RECLAIMS, SELECT_EVENTS,
+	SELECT_OBJECTS, /* of the heap: each sample stands for many */
+};
 
 struct select_options {
 	uint32_t event;                /* see select_event() */
@@ -32,11 +40,13 @@ struct select_options {
 	const char *const *processes;  /* the same with pids */
 	uint64_t from_ns, to_ns;       /* from <= time < to; to 0 = the end */
 	const char *function;          /* extended regex: stacks with a function that matches; NULL = all */
+	bool moments;                  /* keep when what was selected happened */
 };
 
 struct weight {
-	uint64_t samples; /* or what a sample stands for: waits, faults, calls that were added up */
+	uint64_t samples; /* or what a sample stands for: waits, faults, calls that were added up, objects */
 	uint64_t value; /* in the event's unit */
+	uint64_t taken; /* samples that say so; of selections only */
 };
 
 struct select_entry {
@@ -45,18 +55,34 @@ struct select_entry {
 	enum cause cause;       /* with causes; else CAUSE_UNKNOWN */
 };
 
+/* A sample that was selected: a moment, or the part of a wait that lies in the range. */
+struct select_moment {
+	uint64_t begin_ns, end_ns;
+	struct weight weight;
+	uint32_t entry;
+};
+
 struct selection {
 	struct select_options options; /* borrowed strings */
 	VEC(struct select_entry) entries; /* in the order of their first samples */
+	VEC(struct select_moment) moments; /* if asked for, in the order of the samples */
 	struct weight all;
 	struct weight recorded; /* of this event, before any filter */
 	struct weight idle;     /* left out because it was idle */
+	struct weight outside;  /* left out because it is not below the root (shape.h) */
 	bool waits;             /* time off the CPU is in it: "wait", "queue" or wall */
+	enum select_kind kind;  /* of wall: SELECT_WAITS */
+	uint32_t *shaped;       /* with shape.h: what became of each stack, PROFILE_NONE = left out */
+	const char *root;       /* the same: the regex, NULL = none */
 	const char *name, *unit, *describe; /* of what was selected; live as long as the profile */
 };
 
-/* The event called name (NULL: "cpu", else the first one that has samples), or "wall" where waits were
- * recorded. -ENOENT with a list of those that there are. */
+/*
+ * The event called name (NULL: "cpu", else the first one that has samples), or "wall" where waits were
+ * recorded, or "io" for read and written bytes together. "fault" and "faults" are the first of "major-time",
+ * "major-faults", "minor-time" and "minor-faults" that happened; "reads", "writes" and "syncs" are known, too.
+ * -ENOENT with a list of those that there are.
+ */
 int select_event(const struct profile *p, const char *name, uint32_t *ret, struct err *err);
 
 /* -EINVAL: a bad regex or range. -ENODATA: there are samples, but none of them is selected; the
@@ -65,6 +91,20 @@ int select_event(const struct profile *p, const char *name, uint32_t *ret, struc
 int selection_make(const struct profile *p, const struct select_options *o, struct selection *ret,
 		   struct err *err);
 void selection_done(struct selection *s);
+
+/* A sample that passes the filters of o. */
+struct select_hit {
+	size_t index;      /* into the profile's samples */
+	enum role role;
+	uint32_t stack;    /* of waits: without the scheduler at its end */
+	enum cause cause;
+	bool idle;         /* and not asked for */
+	struct weight weight; /* the value is what lies in the range */
+};
+typedef void select_fn(void *context, const struct select_hit *hit);
+/* Calls fn for each of them, in their order. Errors as selection_make(), which says the same and adds up. */
+int select_each(const struct profile *p, const struct select_options *o, select_fn *fn, void *context,
+		struct err *err);
 
 /* One byte a thread: do threads and processes of o select it? Caller frees. -ENODATA: there is none. */
 int select_threads(const struct profile *p, const struct select_options *o, uint8_t **ret, struct err *err);
@@ -76,6 +116,9 @@ int select_threads(const struct profile *p, const struct select_options *o, uint
  */
 void select_span(const struct profile *p, size_t i, enum role role, uint64_t *ret_begin, uint64_t *ret_end);
 uint64_t select_value(const struct profile *p, size_t i, enum role role, uint64_t from_ns, uint64_t to_ns);
+
+/* Were waits recorded, whether or not there were any? */
+bool select_has_waits(const struct profile *p);
 
 /* How long the recording is: as recorded, or until its last sample if the recorder died. */
 uint64_t select_duration_ns(const struct profile *p);

@@ -15,16 +15,21 @@
 enum {
 	WORTH_PERCENT = 10,   /* of a thread's time, to say a word about it */
 	CROWDED_PERCENT = 10, /* of what could run, that it stood in the queue */
+	NOTICED_PERCENT = 1,  /* of the longest thread's time, that this is: less does nobody harm */
 };
 
-static void say(struct verdict *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct verdict *v, const char *fmt, ...)
+/* A sentence, and where to look for its reason: link's function is copied. */
+static void say(struct verdict *v, struct verdict_link link, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void say(struct verdict *v, struct verdict_link link, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
 	vec_push(&v->sentences, mem_vprintf(fmt, ap));
 	va_end(ap);
+	link.function = mem_strdup(link.function);
+	vec_push(&v->links, link);
 }
 
 static const struct account_row *most_waiting(const struct account *a)
@@ -127,18 +132,21 @@ static void judge_thread(struct verdict *v, const struct profile *p, const struc
 	hot = hottest(p, &idents, r, o);
 	if (hot.ns && hot.ident != SITE_NONE) {
 		const char *function = idents.list.v[hot.ident].name;
+		_cleanup_free_ char *copy = mem_strdup(function);
+		struct verdict_link link = { "wait", r->thread, hot.cause, copy };
 
 		v->thread = r->thread;
 		v->cause = hot.cause;
 		v->pattern = causes_pattern(o->causes, hot.stack);
 		add_waker(&more, w, hot.cause, function);
-		say(v, "%.0f %% of thread `%s` (%s of %s) is %s under `%s`%s.",
+		say(v, link, "%.0f %% of thread `%s` (%s of %s) is %s under `%s`%s.",
 		    r->wall_ns ? 100.0 * hot.ns / r->wall_ns : 0,
 		    profile_str(p, p->threads.v[r->thread].name), str_duration(part, hot.ns),
 		    str_duration(whole, r->wall_ns), doing(hot.cause, site_operation(p, hot.stack)), function,
 		    more.n ? more.data : "");
 		if (v->pattern && *v->pattern->means)
-			say(v, "%s%s%s", v->pattern->means, *v->pattern->fix ? " What usually helps: " : "",
+			say(v, link, "%s%s%s", v->pattern->means,
+			    *v->pattern->fix ? " What usually helps: " : "",
 			    v->pattern->fix);
 	}
 	buf_done(&more);
@@ -148,19 +156,23 @@ static void judge_thread(struct verdict *v, const struct profile *p, const struc
 static void judge_cpus(struct verdict *v, const struct account *a)
 {
 	uint64_t cpu = a->total.ns[CAUSE_CPU], queue = a->total.ns[CAUSE_QUEUE];
-	uint64_t active = account_active_ns(&a->total) - a->total.ns[CAUSE_SLEEP];
+	uint64_t active = account_active_ns(&a->total) - a->total.ns[CAUSE_SLEEP], longest = 0;
 	char text[32];
 
-	if (queue && queue * 100 >= (cpu + queue) * CROWDED_PERCENT)
-		say(v,
+	for (size_t i = 0; i < a->threads.n; i++)
+		longest = MAX(longest, a->threads.v[i].wall_ns);
+	if (queue * 100 > longest * NOTICED_PERCENT && queue * 100 >= (cpu + queue) * CROWDED_PERCENT)
+		say(v, (struct verdict_link){ "queue", PROFILE_NONE },
 		    "Threads were ready for %s without a CPU, %.0f %% of the time in which they could have "
 		    "run: there are more of them than CPUs, or others took the CPUs.",
 		    str_duration(text, queue), 100.0 * queue / (cpu + queue));
 	else if (!v->sentences.n && cpu * 2 >= active && cpu)
-		say(v, "What is not idle is on the CPU, %s of it: `--what cpu` shows where.",
+		say(v, (struct verdict_link){ "cpu", PROFILE_NONE },
+		    "What is not idle is on the CPU, %s of it: `--what cpu` shows where.",
 		    str_duration(text, cpu));
 	else if (!v->sentences.n && a->total.wall_ns && active * 100 < a->total.wall_ns)
-		say(v, "The threads were idle: record while there is work to do.");
+		say(v, (struct verdict_link){ NULL, PROFILE_NONE },
+		    "The threads were idle: record while there is work to do.");
 }
 
 void verdict_make(struct verdict *v, const struct profile *p, const struct account *a, const struct waits *w,
@@ -178,5 +190,8 @@ void verdict_done(struct verdict *v)
 {
 	for (size_t i = 0; i < v->sentences.n; i++)
 		free(v->sentences.v[i]);
+	for (size_t i = 0; i < v->links.n; i++)
+		free(v->links.v[i].function);
 	vec_done(&v->sentences);
+	vec_done(&v->links);
 }

@@ -13,8 +13,17 @@ struct account;
 struct profile;
 struct select_options;
 
+/* What shows a sentence's reason. */
+struct verdict_link {
+	const char *what; /* event to weigh, NULL = there is nothing to show */
+	uint32_t thread;  /* PROFILE_NONE = all, for any cause */
+	enum cause cause;
+	char *function;   /* under which it is, NULL = any; owned */
+};
+
 struct verdict {
 	VEC(char *) sentences;
+	VEC(struct verdict_link) links; /* of each sentence */
 	uint32_t thread;               /* that the first one is about, PROFILE_NONE = none */
 	enum cause cause;              /* of it */
 	const struct pattern *pattern; /* NULL = none */

@@ -1,0 +1,73 @@
+/*
+ * runlog.h - times and gas from what a run printed, by patterns.
+ *
+ * A phase is a name and regular expressions (extended). The first group that matched a number is the value,
+ *and what stands behind it is its unit: ns, µs, us, ms, s ("33.1ms", "60 ms", "1m2.3s"). Of gas the unit is
+ *K, M, G, T or nothing. Colours are taken out of a line before it is looked at, and a line is cut at
+ *RUNLOG_LINE bytes. A phase that is printed several times in a run (a line a block) adds up.
+ *
+ *	runlog_add_phase(&l, "exec=TIME SPENT: ([0-9.]+) ms", &err);
+ *	runlog_feed(&l, text, n); runlog_end(&l);
+ *	x = runlog_seconds(&l, 0);
+ *	runlog_reset(&l);
+ */
+#pragma once
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/vec.h"
+
+struct err;
+
+enum { RUNLOG_LINE = 4096 };
+
+struct runlog_pattern {
+	regex_t regex;
+	size_t phase; /* SIZE_MAX: gas */
+	double scale; /* of numbers without a unit; 0: there must be one */
+};
+
+struct runlog_phase {
+	char *name;
+	double seconds;
+	uint64_t matches;
+};
+
+/* When it was printed, less how long it took: a phase on the clock. */
+struct runlog_span {
+	size_t phase;
+	uint64_t start_ns, end_ns;
+};
+
+struct runlog {
+	VEC(struct runlog_phase) phases;
+	VEC(struct runlog_pattern) patterns;
+	double gas;
+	uint64_t gas_matches;
+	uint64_t unclear; /* matches without a number or a unit, since the start */
+	struct buf line;  /* that has no end yet */
+	bool gas_given;   /* a pattern of gas is there */
+	uint64_t now_ns;  /* set by the caller before it feeds; 0: no spans are kept */
+	VEC(struct runlog_span) spans; /* of this run */
+};
+
+/* "NAME=REGEX"; a name that is there gets one more regex. */
+int runlog_add_phase(struct runlog *l, const char *spec, struct err *err);
+int runlog_add_gas(struct runlog *l, const char *regex, struct err *err);
+/* ethrex, reth or geth, by the lines that they print. */
+int runlog_add_preset(struct runlog *l, const char *name, struct err *err);
+extern const char *const runlog_presets[]; /* NULL-terminated */
+
+void runlog_feed(struct runlog *l, const char *text, size_t n);
+void runlog_end(struct runlog *l); /* the last line needs no end */
+double runlog_seconds(const struct runlog *l, size_t phase); /* NAN: it was not printed */
+double runlog_gas(const struct runlog *l);                   /* NAN: neither */
+void runlog_reset(struct runlog *l);                         /* the next run */
+void runlog_done(struct runlog *l);
+
+/* "37.5M" to 37500000; 0 or -EINVAL. */
+int runlog_parse_gas(const char *s, double *ret);

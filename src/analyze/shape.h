@@ -1,0 +1,37 @@
+/*
+ * shape.h - other stacks for a selection: shares of one function, and functions summed under one name.
+ *
+ *	static const char *const groups[] = { "SLOAD=op_sload", NULL };
+ *	struct shape_options o = { .root = "add_block", .groups = groups };
+ *	r = shape_apply(p, &selection, &o, &err);
+ *
+ * With a root each stack begins with its outermost function that matches, and those without one are left out:
+ * all shares are of that function then. A group is a name in place of the functions that match; calls within
+ * one group are one frame. The account, causes and quality are of the stacks as they were: measure the
+ * quality before.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct err;
+struct profile;
+struct selection;
+
+/* The module of functions that stand for a group. */
+#define SHAPE_GROUP "[group]"
+
+struct shape_options {
+	const char *root;          /* extended regex, matches names of functions and groups; NULL = none */
+	/* NULL-terminated, the first that matches counts: "NAME=REGEX", or a regex alone, whose first (...)
+	 * is the name. Without both the regex itself is. */
+	const char *const *groups;
+	bool no_inline;            /* inlined calls are no functions */
+};
+
+/*
+ * Gives the entries of s their new stacks, which are appended to the profile, with the frames that they need;
+ * s->all is what is left, s->outside what is not below the root. -EINVAL: a bad regex. -ENODATA: one that
+ * matches nothing that is selected. The strings must outlive s.
+ */
+int shape_apply(struct profile *p, struct selection *s, const struct shape_options *o, struct err *err);
