@@ -1,0 +1,71 @@
+/*
+ * heapv2.h - jemalloc's heap dumps, as they stand in the file.
+ *
+ *	heap_v2/524288                     mean bytes between samples
+ *	  t*: 2: 8192 [0: 0]               live objects: bytes [allocated so far: bytes]
+ *	  t0: 2: 8192 [0: 0] main          a thread of the process; only here with its name
+ *	@ 0x55e0 0x55f8 0x7f01             a stack, leaf first
+ *	  t*: 1: 4096 [0: 0]
+ *
+ *	MAPPED_LIBRARIES:
+ *	55e0-55ff r-xp ...                 /proc/PID/maps
+ *
+ * Figures are those of the samples: heapv2_unbias() makes estimates of them, a stack at a
+ * time. The header's total is a sum of samples, too, and nothing that could be shown.
+ * The form of jemalloc 3, "heap profile: 1: 4096 [0: 0] @ heap_v2/524288", is read as well.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "target/proc.h"
+
+struct err;
+
+struct heapv2_pair {
+	uint64_t objects, bytes;
+};
+
+struct heapv2_stack {
+	uint32_t first, depth; /* into addresses */
+	struct heapv2_pair live, all;
+};
+
+/* Of a mapping, "" = unknown. */
+struct heapv2_build {
+	char hex[64];
+};
+
+/* What the process itself says an address is; inlined calls innermost first, one after the other. */
+struct heapv2_name {
+	uint64_t address;
+	uint32_t string;
+};
+
+struct heapv2 {
+	uint64_t interval;          /* 0: every allocation was seen */
+	VEC(uint64_t) addresses;    /* as in the file: those of callers are return addresses */
+	VEC(struct heapv2_stack) stacks;
+	struct proc_maps maps;
+	bool has_maps;
+	bool cut;                   /* it ends in the middle of something, which is left out */
+	bool accumulated;           /* some stack says what it allocated so far */
+	size_t bad_lines;           /* that are none of these */
+	/* Of heappprof.h only. */
+	bool file_addresses;        /* addresses less the start of their mapping are those of its file */
+	VEC(struct heapv2_build) builds; /* of maps */
+	VEC(struct heapv2_name) names;   /* in no order */
+	struct strtab strings;
+};
+
+bool heapv2_probe(const char *data, size_t n, bool whole);
+/* -EINVAL: no heap_v2. A file that was cut off gives what is whole in it. heapv2_done() in any case. */
+int heapv2_parse(const char *text, size_t n, struct heapv2 *ret, struct err *err);
+void heapv2_done(struct heapv2 *h);
+
+/* What the samples of one stack stand for. */
+struct heapv2_pair heapv2_unbias(uint64_t interval, struct heapv2_pair seen);
