@@ -13,8 +13,11 @@ const struct export_format export_formats[] = {
 	{ "summary", "how often what happened: locks, I/O, context switches, faults", ".summary",
 	  summary_write },
 	{ "json", "the same tables as JSON", ".json", json_write },
+	{ "html", "a page for a browser: flame graphs, time, tables", ".html", html_write },
 	{ "svg", "a flame graph to click through in a browser", ".svg", svg_write },
 	{ "folded", "a line a stack, for flamegraph.pl, speedscope and scripts", ".folded", folded_write },
+	{ "massif", "the heap over time with trees, for ms_print and massif-visualizer", ".massif", massif_write },
+	{ "heap-table", "a heap by function in the columns of jemalloc's own tool", ".heaptable", heaptable_write },
 	{ 0 },
 };
 
@@ -42,7 +45,7 @@ bool export_weighs_samples(const struct export_job *job)
 
 	if (job->options.weigh != EXPORT_WEIGH_AUTO)
 		return job->options.weigh == EXPORT_WEIGH_SAMPLES;
-	if (s->waits)
+	if (s->waits || event == SELECT_IO)
 		return false;
 	if (event >= p->events.n || !s->all.value)
 		return true;
@@ -56,15 +59,50 @@ bool export_shows_causes(const struct export_job *job)
 	return job->selection->waits && job->selection->options.causes;
 }
 
+uint64_t export_unit_parts(const char *unit)
+{
+	uint64_t parts;
+
+	if (!str_starts(unit, "count/") || str_parse_uint(unit + strlen("count/"), 1, 1000000000, &parts))
+		return 1;
+	return parts;
+}
+
+void export_decimal(struct buf *b, uint64_t value, uint64_t parts)
+{
+	uint64_t fraction = value % parts;
+
+	buf_printf(b, "%llu", (unsigned long long)(value / parts));
+	if (fraction)
+		buf_putc(b, '.');
+	while (fraction && parts >= 10) {
+		parts /= 10;
+		buf_putc(b, '0' + fraction / parts);
+		fraction %= parts;
+	}
+}
+
+/* Three significant digits, or all that are whole. */
+static char *show_parts(char out[32], uint64_t value, uint64_t parts)
+{
+	double v = (double)value / parts;
+
+	if (v >= 100 || value % parts == 0)
+		return str_count(out, (value + parts / 2) / parts);
+	snprintf(out, 32, "%.3g", v);
+	return out;
+}
+
 char *export_value(char out[32], const struct export_job *job, uint64_t value)
 {
 	const char *unit = job->selection->unit;
+	uint64_t parts = export_unit_parts(unit);
 
 	if (!strcmp(unit, "ns"))
 		return str_duration(out, value);
 	if (!strcmp(unit, "bytes"))
 		return str_bytes(out, value);
-	return str_count(out, value);
+	return parts > 1 ? show_parts(out, value, parts) : str_count(out, value);
 }
 
 const char *export_event(const struct export_job *job)
@@ -85,6 +123,10 @@ void export_when(const struct export_job *job, struct buf *b)
 	char text[64], duration[32];
 	struct tm tm;
 
+	if (!select_duration_ns(p) && !p->start_wall_ns) {
+		buf_puts(b, "imported"); /* without times */
+		return;
+	}
 	buf_puts(b, str_duration(duration, select_duration_ns(p)));
 	if (p->start_wall_ns && localtime_r(&wall, &tm) &&
 	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm))

@@ -34,6 +34,22 @@ enum export_weigh {
 	EXPORT_WEIGH_VALUE,   /* in the event's unit; folded stacks of waits in microseconds */
 };
 
+/* What the tables, as text or JSON, are about. */
+enum export_view {
+	EXPORT_VIEW_ALL,       /* functions, crates, modules, threads; account of waits, I/O, faults */
+	EXPORT_VIEW_FUNCTIONS,
+	EXPORT_VIEW_MODULES,
+	EXPORT_VIEW_CRATES,    /* and own crates by their outermost and nearest functions */
+	EXPORT_VIEW_THREADS,
+	EXPORT_VIEW_GROUPS,
+	EXPORT_VIEW_TREE,
+	EXPORT_VIEW_CALLERS,
+	EXPORT_VIEW_CALLEES,
+	EXPORT_VIEW_NEAREST_OWN,
+	EXPORT_VIEW_PHASES,
+	EXPORT_VIEW_MARKS,
+};
+
 struct export_options {
 	/* Call trees. */
 	enum calltree_group group;
@@ -47,8 +63,17 @@ struct export_options {
 	/* Tables. */
 	size_t limit;          /* rows of a table, 0 = all */
 	enum top_order order;
+	enum export_view view;
+	const char *pattern;            /* of callers, callees and nearest own: a regex */
+	const char *const *phases;      /* regexes, NULL-terminated */
+	const char *const *own;         /* for crates_init() */
+	bool grouped;                   /* the selection has groups (shape.h) */
+	double percent_limit;           /* trees: leave out what is less of the whole */
+	unsigned depth;                 /* trees: so many levels below the root, 0 = all */
 	unsigned columns;      /* cut names to this width, 0 = whole */
 	bool colour;
+	/* Pages. */
+	uint64_t max_bytes;    /* of its data, 0 = no limit */
 };
 
 struct export_job {
@@ -77,6 +102,10 @@ const struct export_format *export_find_path(const char *path);
 bool export_weighs_samples(const struct export_job *job);
 /* "1.23 s", "4.56 MB", "1,234": a value in the unit of the job's event. */
 char *export_value(char out[32], const struct export_job *job, uint64_t value);
+/* Values of the unit "count/100" are hundredths (docs/decisions/0006): 100; of any other 1. */
+uint64_t export_unit_parts(const char *unit);
+/* value / parts with all of its decimals and no commas. */
+void export_decimal(struct buf *b, uint64_t value, uint64_t parts);
 /* Name and description of the event; "" if there is none. */
 const char *export_event(const struct export_job *job);
 const char *export_event_describe(const struct export_job *job);
@@ -86,11 +115,17 @@ void export_when(const struct export_job *job, struct buf *b);
 /* Below each leaf what its time was? */
 bool export_shows_causes(const struct export_job *job);
 
+int html_write(const struct export_job *job, struct buf *out, struct err *err);
 int folded_write(const struct export_job *job, struct buf *out, struct err *err);
+int heaptable_write(const struct export_job *job, struct buf *out, struct err *err);
 int json_write(const struct export_job *job, struct buf *out, struct err *err);
+int massif_write(const struct export_job *job, struct buf *out, struct err *err);
 int summary_write(const struct export_job *job, struct buf *out, struct err *err);
 int svg_write(const struct export_job *job, struct buf *out, struct err *err);
 int text_write(const struct export_job *job, struct buf *out, struct err *err);
+
+/* A dozen lines for the terminal beside a page: target, quality, account, functions, verdict. */
+void brief_put(const struct export_job *job, struct buf *out);
 
 /* The account, the verdict and the hottest waits: parts of the tables. Nothing without an account. */
 void waittext_put(const struct export_job *job, struct buf *out);

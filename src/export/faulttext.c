@@ -8,27 +8,14 @@
 #include "base/str.h"
 #include "export/export.h"
 #include "export/label.h"
+#include "export/table.h"
 
-enum { STRIP = 64, FILES_WITH_STRIP = 5, NAME_MINIMUM = 20, USED = 43 };
-
-static void heading(const struct export_job *job, struct buf *out, const char *what)
-{
-	buf_printf(out, "\n%s%s%s\n", job->options.colour ? "\033[1m" : "", what,
-		   job->options.colour ? "\033[0m" : "");
-}
+enum { STRIP = 64, FILES_WITH_STRIP = 5, USED = 43 };
 
 static void name(const struct export_job *job, struct buf *out, const char *s)
 {
-	unsigned columns = job->options.columns;
-	struct buf clean = { 0 };
-
-	label_clean(&clean, *s ? s : "[no name]");
-	if (columns)
-		label_fit(out, clean.data, columns > USED + NAME_MINIMUM ? columns - USED : NAME_MINIMUM);
-	else
-		buf_puts(out, clean.data);
+	label_last(out, s, job->options.columns, USED);
 	buf_putc(out, '\n');
-	buf_done(&clean);
 }
 
 /* --- totals --- */
@@ -47,7 +34,7 @@ static void put_totals(const struct export_job *job, struct buf *out, const stru
 {
 	char count[32];
 
-	heading(job, out, "Page faults");
+	table_title(job, out, "Page faults");
 	put_count(out, f, "major", f->all.major, f->all.major_ns, "had to wait for the disk");
 	put_count(out, f, "minor", f->all.minor, f->all.minor_ns, "served from memory");
 	buf_printf(out, "  %-16s %10.2f %%  minor / (major + minor)\n", "hit rate", faults_hit_percent(f));
@@ -82,7 +69,7 @@ static void put_functions(const struct export_job *job, struct buf *out, const s
 {
 	size_t limit = job->options.limit ? job->options.limit : f->functions.n, shown = 0;
 
-	heading(job, out, "Page faults by function of the program");
+	table_title(job, out, "Page faults by function of the program");
 	buf_puts(out, "    major      time       minor      time  function\n");
 	for (size_t i = 0; i < f->functions.n && shown < limit; i++) {
 		const struct faults_function *row = &f->functions.v[i];
@@ -143,7 +130,7 @@ static void put_files(const struct export_job *job, struct buf *out, const struc
 {
 	size_t limit = job->options.limit ? job->options.limit : f->files.n;
 
-	heading(job, out, "Page faults by what was touched, with the cold parts of files");
+	table_title(job, out, "Page faults by what was touched, with the cold parts of files");
 	buf_puts(out, "    major      time       minor      time  file\n");
 	for (size_t i = 0; i < f->files.n && i < limit; i++) {
 		const struct faults_file *row = &f->files.v[i];
@@ -222,7 +209,7 @@ static void put_pressure(const struct export_job *job, struct buf *out, const st
 {
 	char count[32];
 
-	heading(job, out, "Memory pressure");
+	table_title(job, out, "Memory pressure");
 	put_reclaims(job, out, f);
 	if (f->kswapd_seen)
 		buf_printf(out, "  %-17s %s (the whole system, the whole recording)\n", "kswapd wakes",

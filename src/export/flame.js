@@ -6,21 +6,31 @@
 	const details = byId("details"), unzoomButton = byId("unzoom"), matched = byId("matched");
 	const searchButton = byId("search"), caseButton = byId("ignorecase");
 	const inverted = svg.getAttribute("data-inverted") === "1";
-	const pad = 10, charWidth = +svg.getAttribute("data-char");
+	const number = name => +svg.getAttribute("data-" + name);
+	const pad = 10, charWidth = number("char"), slack = number("slack"), base = number("base");
+	const cutEnd = svg.getAttribute("data-cut") === "end", total = number("total");
+	const nameType = svg.getAttribute("data-nametype");
 	const width = +svg.getAttribute("width");
 	const inner = width - 2 * pad;
-	const fudge = 0.001; // coordinates are written with four decimals
+	const fudge = 0.001; // places are exact, or written with four decimals
 	let zoomed = null, term = "", ignoreCase = false;
 
 	// One record a frame, in the order of the file; the first is the root.
 	const frames = Array.from(byId("frames").children, g => {
 		const rect = g.querySelector("rect"), title = g.querySelector("title").textContent;
-		return {
+		const f = {
 			g, rect, title, text: g.querySelector("text"),
-			name: title.replace(/ \([^()]*\)$/, ""),
+			name: g.getAttribute("data-name") || title.replace(/ \([^()]*\)$/, ""),
 			x: +rect.getAttribute("x"), y: +rect.getAttribute("y"), w: +rect.getAttribute("width"),
-			fill: rect.getAttribute("fill"),
+			link: rect.getAttribute("x"), fill: rect.getAttribute("fill"),
 		};
+		// The file's places may be rounded, as links want them: counts are not.
+		if (total) {
+			const at = g.getAttribute("data-at").split(",");
+			f.x = pad + at[0] * inner / total;
+			f.w = at[1] * inner / total;
+		}
+		return f;
 	});
 	const ofElement = new Map(frames.map(f => [f.g, f]));
 
@@ -68,6 +78,8 @@
 			return "";
 		if (columns(name) <= n)
 			return name;
+		if (cutEnd)
+			return take(name, n - 2) + "..";
 		name = foldArguments(name) || name;
 		if (columns(name) <= n)
 			return name;
@@ -84,13 +96,13 @@
 	function place(f, x, w) {
 		f.rect.setAttribute("x", x);
 		f.rect.setAttribute("width", w);
-		const label = fit(f.name, Math.floor((w - 5) / charWidth));
+		const label = fit(f.name, Math.floor((w - slack) / charWidth));
 		if (!f.text) {
 			if (!label)
 				return;
 			f.text = document.createElementNS("http://www.w3.org/2000/svg", "text");
-			f.text.setAttribute("y", f.y + 10.5);
-			f.g.appendChild(f.text);
+			f.text.setAttribute("y", f.y + base);
+			f.rect.parentNode.appendChild(f.text);
 		}
 		f.text.setAttribute("x", x + 3);
 		f.text.textContent = label;
@@ -188,7 +200,7 @@
 	function remember() {
 		const parts = [];
 		if (zoomed)
-			parts.push("x=" + zoomed.x, "y=" + zoomed.y);
+			parts.push("x=" + zoomed.link, "y=" + zoomed.y);
 		if (term)
 			parts.push("s=" + encodeURIComponent(term));
 		try {
@@ -200,10 +212,12 @@
 
 	// Two lines below the picture hold the whole of nearly every name; the share matched stands at the end.
 	function tell(title) {
-		const n = Math.floor(inner / charWidth), s = title ? "Function: " + title : "";
+		const n = Math.floor(inner / charWidth), s = title ? nameType + " " + title : "";
 		const first = take(s, n), rest = s.slice(first.length), room = n - 17;
 		details.children[0].textContent = first || "\u00a0";
-		details.children[1].textContent = columns(rest) > room ? take(rest, room - 2) + ".." : rest;
+		if (details.children[1])
+			details.children[1].textContent =
+				columns(rest) > room ? take(rest, room - 2) + ".." : rest;
 	}
 
 	const frameOf = target => {
@@ -212,6 +226,8 @@
 	};
 	svg.addEventListener("click", e => {
 		const f = frameOf(e.target);
+		if (f && e.target.closest("a"))
+			return; // it leads elsewhere
 		if (f && !e.ctrlKey && !e.metaKey)
 			zoom(f);
 		else if (e.target === unzoomButton)
@@ -240,7 +256,7 @@
 	const wanted = new URLSearchParams(location.search);
 	const x = wanted.get("x"), y = wanted.get("y"), s = wanted.get("s");
 	if (x !== null && y !== null) {
-		const f = frames.find(g => Math.abs(g.x - x) < fudge && Math.abs(g.y - y) < fudge);
+		const f = frames.find(g => Math.abs(g.link - x) < fudge && Math.abs(g.y - y) < fudge);
 		if (f)
 			zoom(f);
 	}

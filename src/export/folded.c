@@ -34,6 +34,7 @@ int folded_write(const struct export_job *job, struct buf *out, struct err *err)
 	struct buf path = { 0 };
 	VEC(size_t) ends = { 0 }; /* of the path at each depth */
 	bool samples = export_weighs_samples(job);
+	uint64_t parts = export_unit_parts(job->selection->unit);
 	bool micro = !samples && job->selection->waits; /* as offcputime has it */
 
 	calltree_build(&tree, job->profile, job->selection,
@@ -64,7 +65,9 @@ int folded_write(const struct export_job *job, struct buf *out, struct err *err)
 		if (!self)
 			continue;
 		buf_add(out, path.data, path.n);
-		buf_printf(out, " %llu\n", (unsigned long long)self);
+		buf_putc(out, ' ');
+		export_decimal(out, self, samples ? 1 : parts);
+		buf_putc(out, '\n');
 	}
 	for (size_t i = 0; i < tree.idents.list.n; i++)
 		free(fields[i]);

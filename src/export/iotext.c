@@ -12,50 +12,30 @@
 #include "export/export.h"
 #include "export/iotext.h"
 #include "export/label.h"
+#include "export/table.h"
 
-#define BOLD "\033[1m"
-#define NORMAL "\033[0m"
-
-enum { NAME_MINIMUM = 20 };
-
-struct table {
+struct tables {
 	const struct export_job *job;
 	const struct io_figures *f;
 	struct buf *out;
 };
 
-static void heading(const struct table *t, const char *what, const char *rest, size_t n)
+static void heading(const struct tables *t, const char *what, const char *rest, size_t n)
 {
-	size_t limit = t->job->options.limit;
+	size_t shown = table_shown(t->job, n);
 	bool colour = t->job->options.colour;
 	char a[32], b[32];
 
-	buf_printf(t->out, "\n%s%s%s%s", colour ? BOLD : "", what, colour ? NORMAL : "", rest);
-	if (limit && limit < n)
-		buf_printf(t->out, ", the first %s of %s (--limit 0 shows all)", str_count(a, limit),
+	buf_printf(t->out, "\n%s%s%s%s", colour ? TABLE_BOLD : "", what, colour ? TABLE_NORMAL : "", rest);
+	if (shown < n)
+		buf_printf(t->out, ", the first %s of %s (--limit 0 shows all)", str_count(a, shown),
 			   str_count(b, n));
 	buf_putc(t->out, '\n');
 }
 
-static size_t shown(const struct table *t, size_t n)
+static void name(const struct tables *t, const char *s, unsigned used)
 {
-	size_t limit = t->job->options.limit;
-
-	return limit ? MIN(limit, n) : n;
-}
-
-/* The last column: cut to what is left of a terminal's line. */
-static void name(const struct table *t, const char *s, unsigned used)
-{
-	unsigned columns = t->job->options.columns;
-	struct buf clean = { 0 };
-
-	label_clean(&clean, *s ? s : "[no name]");
-	if (columns)
-		label_fit(t->out, clean.data, columns > used + NAME_MINIMUM ? columns - used : NAME_MINIMUM);
-	else
-		buf_puts(t->out, clean.data);
-	buf_done(&clean);
+	label_last(t->out, s, t->job->options.columns, used);
 	buf_putc(t->out, '\n');
 }
 
@@ -71,7 +51,7 @@ static double megabytes_a_second(uint64_t bytes, uint64_t ns)
 
 /* --- text --- */
 
-static void put_way(const struct table *t, const char *way, uint64_t calls, uint64_t bytes)
+static void put_way(const struct tables *t, const char *way, uint64_t calls, uint64_t bytes)
 {
 	char a[32], b[32], c[32];
 
@@ -79,7 +59,7 @@ static void put_way(const struct table *t, const char *way, uint64_t calls, uint
 		   str_bytes(c, ratio(bytes, calls)), megabytes_a_second(bytes, t->f->duration_ns), way);
 }
 
-static void put_totals(const struct table *t)
+static void put_totals(const struct tables *t)
 {
 	const struct io_row *all = &t->f->all;
 	char a[32], b[32], c[32], rest[80];
@@ -142,7 +122,7 @@ static const struct io_row **rows_for(const struct io_row *rows, size_t n, enum 
 	return list;
 }
 
-static void put_rows(const struct table *t, const char *title, const char *what, enum way way)
+static void put_rows(const struct tables *t, const char *title, const char *what, enum way way)
 {
 	bool files = !strcmp(what, "file");
 	const struct io_row *rows = files ? t->f->files.v : t->f->functions.v;
@@ -156,7 +136,7 @@ static void put_rows(const struct table *t, const char *title, const char *what,
 		buf_printf(t->out, "%18s %12s %10s  %s\n", way == SYNC ? "time" : "bytes", "calls", "average",
 			   what);
 	}
-	for (size_t i = 0; i < shown(t, n); i++) {
+	for (size_t i = 0; i < table_shown(t->job, n); i++) {
 		uint64_t value = value_of(list[i], way), calls = calls_of(list[i], way);
 		uint64_t each = ratio(value, calls);
 
@@ -168,7 +148,7 @@ static void put_rows(const struct table *t, const char *title, const char *what,
 	free(list);
 }
 
-static void put_latency(const struct table *t, const struct io_latency *l)
+static void put_latency(const struct tables *t, const struct io_latency *l)
 {
 	char a[32], b[32], c[32], d[32];
 
@@ -179,7 +159,7 @@ static void put_latency(const struct table *t, const struct io_latency *l)
 		buf_printf(t->out, "%9s %9s %9s %9s  ", "-", "-", "-", "-");
 }
 
-static void put_operations(const struct table *t)
+static void put_operations(const struct tables *t)
 {
 	char a[32], b[32], c[32];
 
@@ -188,7 +168,7 @@ static void put_operations(const struct table *t)
 	heading(t, "By operation", t->f->filtered ? " (of the whole recording)" : "", t->f->operations.n);
 	buf_printf(t->out, "%12s %9s %10s %9s %9s %9s %9s  operation\n", "calls", "failed", "bytes", "p50", "p90",
 		   "p99", "below");
-	for (size_t i = 0; i < shown(t, t->f->operations.n); i++) {
+	for (size_t i = 0; i < table_shown(t->job, t->f->operations.n); i++) {
 		const struct io_operation *o = &t->f->operations.v[i];
 
 		buf_printf(t->out, "%12s %9s %10s ", str_count(a, o->calls), str_count(b, o->errors),
@@ -198,7 +178,7 @@ static void put_operations(const struct table *t)
 	}
 }
 
-static void put_disks(const struct table *t)
+static void put_disks(const struct tables *t)
 {
 	char a[32], b[32], c[32], d[32];
 
@@ -209,7 +189,7 @@ static void put_disks(const struct table *t)
 		"writes back later is nobody's", t->f->disks.n);
 	buf_printf(t->out, "%10s %10s %10s %10s %9s %9s %9s %9s  disk\n", "requests", "own", "bytes", "own",
 		   "p50", "p90", "p99", "below");
-	for (size_t i = 0; i < shown(t, t->f->disks.n); i++) {
+	for (size_t i = 0; i < table_shown(t->job, t->f->disks.n); i++) {
 		const struct io_disk *x = &t->f->disks.v[i];
 
 		buf_printf(t->out, "%10s %10s %10s %10s ", str_count(a, x->requests),
@@ -219,10 +199,43 @@ static void put_disks(const struct table *t)
 	}
 }
 
+/* From 256 ns to 17 s, a column for each power of two; what is beyond is in the first and the last. */
+enum { STEP_FIRST = 8, STEP_LAST = 33 };
+
+static void put_steps(const struct tables *t, const struct io_latency *l, const char *what)
+{
+	static const char levels[] = ".:-=+*#@";
+	uint64_t columns[STEP_LAST - STEP_FIRST + 1] = { 0 }, most = 1;
+
+	if (!l->count || !l->steps)
+		return;
+	for (int i = 0; i < 64; i++)
+		columns[MIN(MAX(i, STEP_FIRST), STEP_LAST) - STEP_FIRST] += l->steps[i];
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+		most = MAX(most, columns[i]);
+	buf_puts(t->out, "  |");
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+		buf_putc(t->out, columns[i] ? levels[(unsigned)((double)columns[i] * 7 / most)] : ' ');
+	buf_puts(t->out, "|  ");
+	name(t, what, 33);
+}
+
+static void put_histograms(const struct tables *t)
+{
+	if (!t->f->operations.n && !t->f->disks.n)
+		return;
+	heading(t, "Latencies", ", a column for each power of two; @ is where most of a row's calls are", 0);
+	buf_puts(t->out, "     1us  33us 1ms  34ms 1s\n");
+	for (size_t i = 0; i < table_shown(t->job, t->f->operations.n); i++)
+		put_steps(t, &t->f->operations.v[i].latency, t->f->operations.v[i].name);
+	for (size_t i = 0; i < table_shown(t->job, t->f->disks.n); i++)
+		put_steps(t, &t->f->disks.v[i].latency, t->f->disks.v[i].name);
+}
+
 void iotext_write(const struct export_job *job, struct buf *out)
 {
 	struct io_figures f;
-	struct table t = { .job = job, .f = &f, .out = out };
+	struct tables t = { .job = job, .f = &f, .out = out };
 
 	if (io_measure(&f, job->profile, &job->selection->options))
 		put_totals(&t);
@@ -235,6 +248,7 @@ void iotext_write(const struct export_job *job, struct buf *out)
 		put_rows(&t, "Files synced", "file", SYNC);
 		put_operations(&t);
 		put_disks(&t);
+		put_histograms(&t);
 	}
 	io_done(&f);
 }
@@ -263,6 +277,13 @@ static void put_json_latency(struct buf *b, const struct io_latency *l)
 	put_number(b, "p90_ns", l->p90_ns);
 	put_number(b, "p99_ns", l->p99_ns);
 	put_number(b, "below_ns", l->max_ns);
+	/* [from, calls]: up to twice as long */
+	buf_puts(b, ",\"latency\":[");
+	for (int i = 0, n = 0; l->steps && i < 64; i++)
+		if (l->steps[i])
+			buf_printf(b, "%s[%llu,%llu]", n++ ? "," : "", i ? 1ULL << i : 0ULL,
+				   (unsigned long long)l->steps[i]);
+	buf_puts(b, "]");
 }
 
 static void put_json_rows(struct buf *b, const char *key, const struct io_row *rows, size_t n, size_t limit)

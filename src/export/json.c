@@ -7,54 +7,71 @@
 #include "base/buf.h"
 #include "export/export.h"
 #include "export/faulttext.h"
+#include "export/heaptext.h"
 #include "export/iotext.h"
+#include "export/oomtext.h"
+#include "export/json.h"
+#include "export/memtext.h"
+#include "export/view.h"
 #include "profile/profile.h"
 
-static void put_string(struct buf *b, const char *key, const char *value)
+void json_string(struct buf *b, const char *key, const char *value)
 {
 	buf_json(b, key);
 	buf_putc(b, ':');
 	buf_json(b, value);
 }
 
-static void put_number(struct buf *b, const char *key, uint64_t value)
+void json_number(struct buf *b, const char *key, uint64_t value)
 {
 	buf_printf(b, "\"%s\":%llu", key, (unsigned long long)value);
 }
 
-static const char *kind_name(enum ident_kind kind)
+const char *json_kind(enum ident_kind kind)
 {
-	return kind == IDENT_KERNEL ? "kernel" : kind == IDENT_UNNAMED ? "unnamed" : "user";
+	static const char *const names[] = {
+		[IDENT_ROOT] = "all",
+		[IDENT_GROUP] = "thread",
+		[IDENT_USER] = "user",
+		[IDENT_INLINED] = "user",
+		[IDENT_KERNEL] = "kernel",
+		[IDENT_UNNAMED] = "unnamed",
+		[IDENT_TRUNCATED] = "truncated",
+		[IDENT_NOTE] = "note",
+		[IDENT_CAUSE] = "cause",
+	};
+
+	return names[kind];
 }
 
 static void put_weights(struct buf *b, const struct top_row *row, bool with_self)
 {
 	if (with_self) {
-		put_number(b, "self_samples", row->self.samples);
+		json_number(b, "self_samples", row->self.samples);
 		buf_putc(b, ',');
-		put_number(b, "self", row->self.value);
+		json_number(b, "self", row->self.value);
 		buf_putc(b, ',');
 	}
-	put_number(b, "total_samples", row->total.samples);
+	json_number(b, "total_samples", row->total.samples);
 	buf_putc(b, ',');
-	put_number(b, "total", row->total.value);
+	json_number(b, "total", row->total.value);
 }
 
 enum table { FUNCTIONS, MODULES, THREADS };
 
 static void put_row(struct buf *b, enum table table, const struct top_row *row)
 {
-	put_string(b, table == MODULES ? "module" : "name", row->name);
+	json_string(b, table == MODULES ? "module" : "name", row->name);
 	buf_putc(b, ',');
 	if (table == FUNCTIONS) {
-		put_string(b, "module", row->module);
+		json_string(b, "module", row->module);
 		buf_putc(b, ',');
-		put_string(b, "kind", kind_name(row->kind));
+		json_string(b, "kind", json_kind(row->kind));
 		buf_putc(b, ',');
 	} else if (table == THREADS) {
-		put_number(b, "tid", row->id);
+		json_number(b, "tid", row->id);
 		buf_putc(b, ',');
-		put_number(b, "pid", row->process);
+		json_number(b, "pid", row->process);
 		buf_putc(b, ',');
 	}
 	put_weights(b, row, table != THREADS);
@@ -75,19 +92,25 @@ static void put_table(struct buf *b, const char *key, enum table table, const st
 static void put_quality(struct buf *b, const struct quality *q, const struct selection *s)
 {
 	buf_puts(b, ",\n\"quality\":{");
-	put_number(b, "samples", q->samples);
+	json_number(b, "samples", q->samples);
 	buf_putc(b, ',');
-	put_number(b, "complete", q->complete);
+	json_number(b, "complete", q->complete);
 	buf_putc(b, ',');
-	put_number(b, "lost", q->lost);
+	if (q->by_time) {
+		json_number(b, "time_ns", q->weight);
+		buf_putc(b, ',');
+		json_number(b, "complete_ns", q->complete_weight);
+		buf_putc(b, ',');
+	}
+	json_number(b, "lost", q->lost);
 	buf_putc(b, ',');
-	put_number(b, "frames", q->frames);
+	json_number(b, "frames", q->frames);
 	buf_putc(b, ',');
-	put_number(b, "unnamed", q->unnamed);
+	json_number(b, "unnamed", q->unnamed);
 	buf_putc(b, ',');
-	put_number(b, "own_cpu_ns", q->own_cpu_ns);
+	json_number(b, "own_cpu_ns", q->own_cpu_ns);
 	buf_putc(b, ',');
-	put_number(b, "target_cpu_ns", q->target_cpu_ns);
+	json_number(b, "target_cpu_ns", q->target_cpu_ns);
 	buf_puts(b, ",\"truncated\":{");
 	for (size_t i = 0; i < q->reasons.n; i++) {
 		if (i)
@@ -104,44 +127,110 @@ static void put_quality(struct buf *b, const struct quality *q, const struct sel
 	buf_printf(b, "],\"fit\":%s}", q->fit ? "true" : "false");
 }
 
-int json_write(const struct export_job *job, struct buf *out, struct err *err)
+static void put_head(const struct export_job *job, struct buf *out)
 {
 	const struct profile *p = job->profile;
 	const struct selection *s = job->selection;
-	const struct export_options *o = &job->options;
-	struct top top;
 
-	top_build(&top, p, s, o->no_inline, o->order);
-	buf_puts(out, "{");
-	put_string(out, "target", profile_str(p, p->target));
+	json_string(out, "target", profile_str(p, p->target));
 	buf_puts(out, ",\n");
-	put_string(out, "host", profile_str(p, p->host));
+	json_string(out, "host", profile_str(p, p->host));
 	buf_puts(out, ",\n");
-	put_string(out, "kernel", profile_str(p, p->kernel));
+	json_string(out, "kernel", profile_str(p, p->kernel));
 	buf_puts(out, ",\n");
-	put_number(out, "start_wall_ns", p->start_wall_ns);
+	json_number(out, "start_wall_ns", p->start_wall_ns);
 	buf_puts(out, ",\n");
-	put_number(out, "duration_ns", select_duration_ns(p));
+	json_number(out, "duration_ns", select_duration_ns(p));
 	buf_puts(out, ",\n");
-	put_string(out, "event", export_event(job));
+	json_string(out, "event", export_event(job));
 	buf_puts(out, ",\n");
-	put_string(out, "unit", s->unit);
+	json_string(out, "unit", s->unit);
 	buf_puts(out, ",\n");
-	put_number(out, "samples", s->all.samples);
+	json_number(out, "samples", s->all.samples);
 	buf_puts(out, ",\n");
-	put_number(out, "total", s->all.value);
+	json_number(out, "total", s->all.value);
 	if (s->waits) {
 		buf_puts(out, ",\n");
-		put_number(out, "idle_left_out", s->idle.value);
+		json_number(out, "idle_left_out", s->idle.value);
 	}
-	waitjson_put(job, out);
-	iojson_write(job, out);
-	put_table(out, "functions", FUNCTIONS, top.functions.v, top.functions.n, o->limit);
-	put_table(out, "modules", MODULES, top.modules.v, top.modules.n, o->limit);
-	put_table(out, "threads", THREADS, top.threads.v, top.threads.n, o->limit);
-	faulttext_json(job, out);
-	put_quality(out, job->quality, s);
-	buf_puts(out, "}\n");
+	if (s->root) {
+		buf_puts(out, ",\n");
+		json_string(out, "root", s->root);
+		buf_puts(out, ",\n");
+		json_number(out, "outside_root", s->outside.value);
+	}
+}
+
+/* The tables of functions, modules and threads, all of them or one. */
+static void put_top(const struct export_job *job, struct buf *out)
+{
+	const struct export_options *o = &job->options;
+	enum export_view view = o->view;
+	struct top top;
+
+	top_build(&top, job->profile, job->selection, o->no_inline, o->order);
+	if (view == EXPORT_VIEW_ALL || view == EXPORT_VIEW_FUNCTIONS)
+		put_table(out, "functions", FUNCTIONS, top.functions.v, top.functions.n, o->limit);
+	if (view == EXPORT_VIEW_ALL)
+		jsonview_crates(job, out, &top.tree);
+	if (view == EXPORT_VIEW_ALL || view == EXPORT_VIEW_MODULES)
+		put_table(out, "modules", MODULES, top.modules.v, top.modules.n, o->limit);
+	if (view == EXPORT_VIEW_ALL || view == EXPORT_VIEW_THREADS)
+		put_table(out, "threads", THREADS, top.threads.v, top.threads.n, o->limit);
 	top_done(&top);
+}
+
+static int put_view(const struct export_job *job, struct buf *out, struct err *err)
+{
+	bool whole = job->options.view == EXPORT_VIEW_ALL && !job->selection->root;
+
+	switch (job->options.view) {
+	case EXPORT_VIEW_ALL:
+	case EXPORT_VIEW_FUNCTIONS:
+	case EXPORT_VIEW_MODULES:
+	case EXPORT_VIEW_THREADS:
+		if (whole) { /* these are about whole threads */
+			oomjson_put(job->profile, out);
+			waitjson_put(job, out);
+			iojson_write(job, out);
+		}
+		if (job->options.view == EXPORT_VIEW_ALL)
+			jsonview_groups(job, out);
+		put_top(job, out);
+		if (whole) {
+			faulttext_json(job, out);
+			heaptext_json(job, out);
+			memtext_json(job, out);
+		}
+		return 0;
+	case EXPORT_VIEW_CRATES:
+		jsonview_crates(job, out, NULL);
+		return 0;
+	case EXPORT_VIEW_GROUPS:
+		jsonview_groups(job, out);
+		return 0;
+	case EXPORT_VIEW_NEAREST_OWN:
+		return jsonview_nearest(job, out, err);
+	case EXPORT_VIEW_TREE:
+	case EXPORT_VIEW_CALLERS:
+	case EXPORT_VIEW_CALLEES:
+		return jsonview_tree(job, out, err);
+	case EXPORT_VIEW_PHASES:
+		return jsonview_phases(job, out, err);
+	case EXPORT_VIEW_MARKS:
+		return jsonview_marks(job, out, err);
+	}
 	return 0;
+}
+
+int json_write(const struct export_job *job, struct buf *out, struct err *err)
+{
+	int r;
+
+	buf_puts(out, "{");
+	put_head(job, out);
+	r = put_view(job, out, err);
+	put_quality(out, job->quality, job->selection);
+	buf_puts(out, "}\n");
+	return r;
 }

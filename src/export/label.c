@@ -178,3 +178,16 @@ void label_fit(struct buf *b, const char *name, size_t columns)
 	label_cut(b, last, columns);
 	buf_done(&folded);
 }
+
+void label_last(struct buf *b, const char *name, unsigned columns, unsigned used)
+{
+	enum { MINIMUM = 20 };
+	struct buf clean = { 0 };
+
+	label_clean(&clean, *name ? name : "[no name]");
+	if (columns)
+		label_fit(b, clean.data, columns > used + MINIMUM ? columns - used : MINIMUM);
+	else
+		buf_puts(b, clean.data);
+	buf_done(&clean);
+}

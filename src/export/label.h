@@ -23,5 +23,9 @@ size_t label_columns(const char *s);
  */
 void label_fit(struct buf *b, const char *name, size_t columns);
 
+/* The last column of a row: any name, made clean, and cut to what used columns leave of a terminal's line (columns 0: no
+ * terminal, whole). Twenty are always left to it. */
+void label_last(struct buf *b, const char *name, unsigned columns, unsigned used);
+
 /* A clean text that is no name: only its end is cut. */
 void label_cut(struct buf *b, const char *text, size_t columns);

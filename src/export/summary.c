@@ -24,6 +24,7 @@ struct summary {
 	struct tally tally;
 	struct buf *out;
 	bool *shown; /* by event */
+	uint64_t duration_ns; /* of what is selected */
 };
 
 /* --- looking events up --- */
@@ -104,14 +105,18 @@ struct row {
 	const char *label, *event;
 };
 
+static bool any_of(const struct summary *s, const struct row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (find_event(s, rows[i].event) != PROFILE_NONE)
+			return true;
+	return false;
+}
+
 /* A group of rows with its title; false: none of it was recorded. */
 static bool group(struct summary *s, const char *title, const struct row *rows, size_t n)
 {
-	bool any = false;
-
-	for (size_t i = 0; i < n; i++)
-		any |= find_event(s, rows[i].event) != PROFILE_NONE;
-	if (!any)
+	if (!any_of(s, rows, n))
 		return false;
 	heading(s, title);
 	for (size_t i = 0; i < n; i++)
@@ -136,14 +141,20 @@ static void locks(struct summary *s)
 		{ "futex_wait calls:", "syscalls:sys_enter_futex_wait" },
 		{ "futex_wait ret:", "syscalls:sys_exit_futex_wait" },
 	};
-	uint32_t enter = find_event(s, "syscalls:sys_enter_futex");
-	uint64_t waits = count_of(s, "syscalls:sys_enter_futex_wait");
+	uint32_t enter = find_event(s, rows[0].event);
+	uint64_t waits = count_of(s, rows[2].event);
 
-	if (!group(s, "Lock Contention (futex syscalls)", rows, ARRAY_LEN(rows)))
+	if (!any_of(s, rows, ARRAY_LEN(rows)))
 		return;
-	if (enter != PROFILE_NONE) {
-		const struct tally_event *t = &s->tally.events.v[enter];
+	heading(s, "Lock Contention (futex syscalls)");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		uint32_t event = find_event(s, rows[i].event);
+		const struct tally_event *t;
 
+		line(s, rows[i].label, event);
+		if (i || event == PROFILE_NONE)
+			continue;
+		t = &s->tally.events.v[event];
 		buf_printf(s->out, "  %-20s %llu\n", "  of them waits:", (unsigned long long)t->waits);
 		buf_printf(s->out, "  %-20s %llu\n", "  wakes and other:", (unsigned long long)(t->count - t->waits));
 		waits += t->waits;
@@ -155,17 +166,83 @@ static void locks(struct summary *s)
 		hint(s, "Only wakes: these are no contention");
 }
 
+enum { READS = 1, WRITES = 2 };
+
+static const struct {
+	const char *label, *call;
+	unsigned ways;
+} calls[] = {
+	{ "read syscalls:", "read", READS }, { "pread64 syscalls:", "pread64", READS },
+	{ "readv syscalls:", "readv", READS }, { "preadv syscalls:", "preadv", READS },
+	{ "preadv2 syscalls:", "preadv2", READS }, { "recvfrom syscalls:", "recvfrom", READS },
+	{ "recvmsg syscalls:", "recvmsg", READS }, { "write syscalls:", "write", WRITES },
+	{ "pwrite64 syscalls:", "pwrite64", WRITES }, { "writev syscalls:", "writev", WRITES },
+	{ "pwritev syscalls:", "pwritev", WRITES }, { "pwritev2 syscalls:", "pwritev2", WRITES },
+	{ "sendto syscalls:", "sendto", WRITES }, { "sendmsg syscalls:", "sendmsg", WRITES },
+	{ "sendfile syscalls:", "sendfile64", READS | WRITES },
+	{ "copy_file_range:", "copy_file_range", READS | WRITES }, { "fsync calls:", "fsync", 0 },
+	{ "fdatasync calls:", "fdatasync", 0 }, { "msync calls:", "msync", 0 },
+	{ "sync_file_range:", "sync_file_range", 0 },
+};
+
+/* Calls of one direction whose results were summed. */
+struct total {
+	uint64_t count, bytes;
+	bool any;
+};
+
+static void put_total(struct summary *s, const char *label, const struct total *t)
+{
+	char a[32], b[32];
+
+	if (!t->any)
+		return;
+	buf_printf(s->out, "  %-20s %llu bytes (%s)", label, (unsigned long long)t->bytes,
+		   str_bytes(a, t->bytes));
+	if (t->count)
+		buf_printf(s->out, ", %llu bytes a call", (unsigned long long)(t->bytes / t->count));
+	if (s->duration_ns)
+		buf_printf(s->out, ", %.2f MB/s over %s", t->bytes / (s->duration_ns / 1e9) / (1 << 20),
+			   str_duration(b, s->duration_ns));
+	buf_putc(s->out, '\n');
+}
+
+/* All calls together, as far as what they returned was recorded. */
+static void io_totals(struct summary *s)
+{
+	struct total totals[2] = { 0 };
+	const char *most = NULL;
+	uint64_t most_bytes = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		char name[64];
+		uint32_t event;
+
+		snprintf(name, sizeof(name), "syscalls:sys_exit_%s/ret", calls[i].call);
+		event = find_event(s, name);
+		for (int way = 0; way < 2 && event != PROFILE_NONE; way++)
+			if (calls[i].ways & (way ? WRITES : READS)) {
+				totals[way].any = true;
+				totals[way].count += s->tally.events.v[event].count;
+				totals[way].bytes += s->tally.events.v[event].value;
+			}
+		if (event != PROFILE_NONE && calls[i].ways && s->tally.events.v[event].value > most_bytes) {
+			most_bytes = s->tally.events.v[event].value;
+			most = calls[i].call;
+		}
+	}
+	put_total(s, "all read:", &totals[0]);
+	put_total(s, "all written:", &totals[1]);
+	if (totals[0].bytes && totals[1].bytes)
+		buf_printf(s->out, "  %-20s %.2f\n", "read / written:",
+			   (double)totals[0].bytes / totals[1].bytes);
+	if (most)
+		buf_printf(s->out, "  → Which functions: --format text --what syscalls:sys_exit_%s/ret; which "
+			   "files: record with -e io\n", most);
+}
+
 static void io(struct summary *s)
 {
-	static const struct { const char *label, *call; } calls[] = {
-		{ "read syscalls:", "read" }, { "pread64 syscalls:", "pread64" }, { "readv syscalls:", "readv" },
-		{ "preadv syscalls:", "preadv" }, { "preadv2 syscalls:", "preadv2" }, { "write syscalls:", "write" },
-		{ "pwrite64 syscalls:", "pwrite64" }, { "writev syscalls:", "writev" },
-		{ "pwritev syscalls:", "pwritev" }, { "pwritev2 syscalls:", "pwritev2" },
-		{ "sendfile syscalls:", "sendfile64" }, { "copy_file_range:", "copy_file_range" },
-		{ "fsync calls:", "fsync" }, { "fdatasync calls:", "fdatasync" }, { "msync calls:", "msync" },
-		{ "sync_file_range:", "sync_file_range" },
-	};
 	bool any = false;
 	uint64_t syncs = 0;
 
@@ -189,6 +266,7 @@ static void io(struct summary *s)
 		if (strstr(calls[i].call, "sync"))
 			syncs += s->tally.events.v[exit == PROFILE_NONE ? enter : exit].count;
 	}
+	io_totals(s);
 	if (syncs)
 		hint(s, "The target waited for the disk to sync; the stacks tell who asked for it");
 }
@@ -237,8 +315,12 @@ static void faults(struct summary *s)
 
 	if (!group(s, "Page faults (memory-mapped I/O)", rows, ARRAY_LEN(rows)))
 		return;
-	if (both && major + minor)
-		buf_printf(s->out, "  %-20s %.1f %%\n", "cache hit rate:", 100.0 * minor / (major + minor));
+	if (both && major + minor) {
+		double rate = 100.0 * minor / (major + minor);
+
+		/* A fault that waited for the disk is not rounded away. */
+		buf_printf(s->out, "  %-20s %.1f %%\n", "cache hit rate:", major ? MIN(rate, 99.9) : rate);
+	}
 	if (major) {
 		buf_printf(s->out, "  %-20s %.1f MB at least (4 KB for each major fault; the kernel reads ahead)\n",
 			   "read from disk:", major * 4 / 1024.0);
@@ -308,6 +390,10 @@ int summary_write(const struct export_job *job, struct buf *out, struct err *err
 	if (r < 0)
 		return r;
 	s.shown = mem_alloc(job->profile->events.n + 1);
+	s.duration_ns = select_duration_ns(job->profile);
+	if (job->selection->options.to_ns)
+		s.duration_ns = MIN(s.duration_ns, job->selection->options.to_ns);
+	s.duration_ns -= MIN(s.duration_ns, job->selection->options.from_ns);
 	buf_puts(out, "=== Off-CPU Event Summary ===\n");
 	locks(&s);
 	io(&s);

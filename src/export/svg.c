@@ -1,13 +1,9 @@
 /*
- * svg.c - a flame graph in one file, in the manner of flamegraph.pl.
+ * svg.c - a capture's flame graph in one file, in the manner of flamegraph.pl.
  *
- * The geometry is that of flamegraph.pl, so that eyes and links carry over:
- * frames of 16 px, 10 px to the left and right, a function's own samples to the
- * left of its callees, nothing narrower than 0.1 px. Text is monospaced, so that
- * what fits is known here and nothing overflows.
- *
- * A name reaches the file only through label_clean() and buf_xml(), and the
- * script touches it as text: nothing in a profile can run.
+ * A function's own samples are to the left of its callees, nothing is narrower
+ * than 0.1 px. Text is monospaced, so that what fits is known here and nothing
+ * overflows.
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,14 +15,12 @@
 #include "base/str.h"
 #include "export/export.h"
 #include "export/label.h"
-#include "flame.js.h"
+#include "export/picture.h"
 #include "profile/profile.h"
 
 enum {
 	DEFAULT_WIDTH = 1200,
-	PAD = 10,
 	FRAME_HEIGHT = 16,
-	FRAME_GAP = 1,
 	TOP = 72,    /* title, subtitle, legend */
 	BOTTOM = 46, /* two lines of details */
 	BUTTONS = 140, /* room for them on both sides of the title */
@@ -40,7 +34,8 @@ enum hue { HUE_USER, HUE_INLINED, HUE_KERNEL, HUE_NOTE, HUE_UNNAMED, HUE_TRUNCAT
 
 struct drawing {
 	const struct export_job *job;
-	struct buf *out;
+	struct picture picture;
+	struct buf scratch[2]; /* a box's words and its colour */
 	struct calltree tree;
 	struct label {
 		char *clean, *xml; /* NULL = not made yet */
@@ -48,7 +43,7 @@ struct drawing {
 	uint64_t *starts;  /* where each node begins, in weight */
 	uint64_t total;
 	double scale;      /* px per weight */
-	unsigned width, height, depth;
+	unsigned depth;
 	bool samples;
 	bool seen[HUE_COUNT];
 	uint8_t *causes; /* what most of a node's time was; NULL = colours are by kind of code */
@@ -204,7 +199,7 @@ static bool is_dark(const struct drawing *d, uint32_t node)
 }
 
 /* Full for the frame that names the cause, pale for the code above it; what is not known is hatched. */
-static void put_cause_colour(struct drawing *d, uint32_t node)
+static void put_cause_colour(struct drawing *d, struct buf *b, uint32_t node)
 {
 	enum cause cause = d->causes[node];
 	bool full = calltree_ident(&d->tree, node)->kind == IDENT_CAUSE;
@@ -212,12 +207,12 @@ static void put_cause_colour(struct drawing *d, uint32_t node)
 
 	d->seen_cause[cause] = true;
 	if (cause == CAUSE_UNKNOWN && full) {
-		buf_puts(d->out, "url(#hatch)");
+		buf_puts(b, "url(#hatch)");
 		return;
 	}
-	buf_putc(d->out, '#');
+	buf_putc(b, '#');
 	for (int i = 0; i < 3; i++)
-		buf_printf(d->out, "%02x",
+		buf_printf(b, "%02x",
 			   cause_colours[cause][i] + (255 - cause_colours[cause][i]) * white / 100);
 }
 
@@ -238,31 +233,6 @@ static void put_colour(struct buf *b, enum hue hue, const char *name)
 	}
 }
 
-/* printf is too slow for a hundred thousand frames. */
-static void put_number(struct buf *b, uint64_t v)
-{
-	char text[24];
-	size_t n = sizeof(text);
-
-	do
-		text[--n] = '0' + v % 10;
-	while (v /= 10);
-	buf_add(b, text + n, sizeof(text) - n);
-}
-
-/* Pixels with up to four decimals. */
-static void put_px(struct buf *b, double px)
-{
-	uint64_t v = llround(px * 10000);
-	unsigned fraction = v % 10000, place = 1000;
-
-	put_number(b, v / 10000);
-	if (fraction)
-		buf_putc(b, '.');
-	for (; fraction; fraction %= place, place /= 10)
-		buf_putc(b, '0' + fraction / place);
-}
-
 static const struct label *label_of(struct drawing *d, uint32_t ident)
 {
 	struct label *l = &d->labels[ident];
@@ -279,149 +249,112 @@ static const struct label *label_of(struct drawing *d, uint32_t ident)
 }
 
 /* "name (1,234 samples, 5.67%)" */
-static void put_title(struct drawing *d, uint32_t node)
+static void put_title(struct drawing *d, struct buf *b, uint32_t node)
 {
 	uint64_t weight = weight_of(d, node);
 	unsigned share = d->total ? (unsigned)llround(10000.0 * weight / d->total) : 0; /* of 10,000 */
 	char amount[32];
 
-	buf_puts(d->out, label_of(d, d->tree.nodes.v[node].ident)->xml);
-	buf_puts(d->out, " (");
-	buf_puts(d->out, d->samples ? str_count(amount, weight) : export_value(amount, d->job, weight));
+	buf_puts(b, label_of(d, d->tree.nodes.v[node].ident)->xml);
+	buf_puts(b, " (");
+	buf_puts(b, d->samples ? str_count(amount, weight) : export_value(amount, d->job, weight));
 	if (d->samples)
-		buf_puts(d->out, d->job->selection->waits ? (weight == 1 ? " wait" : " waits") :
+		buf_puts(b, d->job->selection->waits ? (weight == 1 ? " wait" : " waits") :
 			 weight == 1 ? " sample" : " samples");
 	if (!node) {
-		buf_puts(d->out, ", 100%)");
+		buf_puts(b, ", 100%)");
 		return;
 	}
-	buf_puts(d->out, ", ");
-	put_number(d->out, share / 100);
-	buf_putc(d->out, '.');
-	buf_putc(d->out, '0' + share / 10 % 10);
-	buf_putc(d->out, '0' + share % 10);
-	buf_puts(d->out, "%)");
-}
-
-static void put_text(struct buf *b, const char *attributes, double x, double y, const char *text)
-{
-	buf_printf(b, "<text %sx=\"%.6g\" y=\"%.6g\">", attributes, x, y);
-	buf_xml(b, text);
-	buf_puts(b, "</text>\n");
+	buf_puts(b, ", ");
+	picture_fixed(b, share / 100.0, 2);
+	buf_puts(b, "%)");
 }
 
 static void put_frame(struct drawing *d, uint32_t node)
 {
 	const struct calltree_node *n = &d->tree.nodes.v[node];
 	const char *name = label_of(d, n->ident)->clean;
-	double x = PAD + d->starts[node] * d->scale, w = weight_of(d, node) * d->scale;
-	double y = d->job->options.inverted ? TOP + n->depth * (double)FRAME_HEIGHT :
-			d->height - BOTTOM - (n->depth + 1.0) * FRAME_HEIGHT + FRAME_GAP;
+	double x = PICTURE_PAD + d->starts[node] * d->scale;
 	enum hue hue = hue_of(d, node);
-	struct buf *b = d->out, text = { 0 };
+	struct buf *title = &d->scratch[0], *fill = &d->scratch[1];
+	bool dark = is_dark(d, node);
 
 	d->seen[hue] = true;
-	buf_puts(b, is_dark(d, node) ? "<g class=\"dark\"><title>" : "<g><title>");
-	put_title(d, node);
-	buf_puts(b, "</title><rect x=\"");
-	put_px(b, x);
-	buf_puts(b, "\" y=\"");
-	put_px(b, y);
-	buf_puts(b, "\" width=\"");
-	put_px(b, w);
-	buf_puts(b, "\" height=\"15\" fill=\"");
+	title->n = fill->n = 0;
+	put_title(d, title, node);
 	if (d->causes && hue != HUE_GROUP && hue != HUE_TRUNCATED)
-		put_cause_colour(d, node);
+		put_cause_colour(d, fill, node);
 	else
-		put_colour(b, hue, name);
-	buf_puts(b, "\" rx=\"2\"/>");
-	if (w >= 3 * CHAR_WIDTH + 5)
-		label_fit(&text, name, (w - 5) / CHAR_WIDTH);
-	if (text.n) {
-		buf_puts(b, "<text x=\"");
-		put_px(b, x + 3);
-		buf_puts(b, "\" y=\"");
-		put_px(b, y + 10.5);
-		buf_puts(b, "\">");
-		buf_xml(b, text.data);
-		buf_puts(b, "</text>");
-	}
-	buf_puts(b, "</g>\n");
-	buf_done(&text);
+		put_colour(fill, hue, name);
+	picture_box(&d->picture, &(struct picture_box){ .x = x,
+							.end = x + weight_of(d, node) * d->scale,
+							.depth = n->depth,
+							.name = name,
+							.title = title->data,
+							.fill = fill->data,
+							.attributes = dark ? " class=\"dark\"" : "",
+							.before = "",
+							.after = "" });
 }
-
-/* A clean text that fits into the picture, in the middle of it. */
-static void put_heading(struct drawing *d, const char *attributes, double y, const char *text,
-			unsigned columns)
-{
-	struct buf clean = { 0 }, fitted = { 0 };
-
-	label_clean(&clean, text);
-	if (clean.n)
-		label_cut(&fitted, clean.data, columns);
-	if (fitted.n)
-		put_text(d->out, attributes, d->width / 2.0, y, fitted.data);
-	buf_done(&clean);
-	buf_done(&fitted);
-}
-
-static const char style[] =
-	"<style>\n"
-	"text { font: 12px ui-monospace, \"DejaVu Sans Mono\", \"Liberation Mono\", Menlo, Consolas, "
-	"monospace; fill: #000; white-space: pre }\n"
-	"#title { font-size: 17px; text-anchor: middle }\n"
-	"#subtitle { fill: #555; text-anchor: middle }\n"
-	"#search, #ignorecase, #unzoom { cursor: pointer; fill: #555 }\n"
-	"#search, #ignorecase, #matched { text-anchor: end }\n"
-	"#search:hover, #ignorecase:hover, #unzoom:hover, #ignorecase.on { fill: #000; "
-	"font-weight: bold }\n"
-	"#legend text { fill: #555 }\n"
-	"#frames text { pointer-events: none }\n"
-	"#frames > g:hover { stroke: #000; stroke-width: 0.5; cursor: pointer }\n"
-	"#frames > g:hover text { stroke: none }\n"
-	".dark text { fill: #fff }\n"
-	".hide { display: none }\n"
-	".parent { opacity: 0.5 }\n"
-	"</style>\n";
 
 static const char hatch[] =
 	"<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
 	"patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#eee\"/>"
 	"<rect width=\"2\" height=\"6\" fill=\"#bbb\"/></pattern></defs>\n";
 
-static void put_head(struct drawing *d)
+/* What the picture is of. */
+static void make_title(const struct drawing *d, struct buf *title)
 {
 	const struct export_job *job = d->job;
 	const char *target = profile_str(job->profile, job->profile->target);
-	struct buf title = { 0 }, subtitle = { 0 };
-	char idle[32];
 
-	buf_printf(d->out,
-		   "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n"
-		   "<svg version=\"1.1\" width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\" "
-		   "data-inverted=\"%d\" data-char=\"%.2f\" xmlns=\"http://www.w3.org/2000/svg\">\n"
-		   "<!-- Flame graph by gasflame. Click a frame to zoom, Ctrl-F or F3 to search, "
-		   "Ctrl-I to ignore case. -->\n",
-		   d->width, d->height, d->width, d->height, job->options.inverted, CHAR_WIDTH);
-	buf_puts(d->out, style);
-	buf_puts(d->out, "<rect width=\"100%\" height=\"100%\" fill=\"#fffdf7\"/>\n");
-	if (d->causes)
-		buf_puts(d->out, hatch);
 	if (job->options.title)
-		buf_puts(&title, job->options.title);
+		buf_puts(title, job->options.title);
 	else
-		buf_printf(&title, "%s%s%s%s", target, *target ? ": " : "",
+		buf_printf(title, "%s%s%s%s", target, *target ? ": " : "",
 			   *export_event_describe(job) ? export_event_describe(job) : export_event(job),
 			   !job->selection->waits ? "" : d->samples ? " (number of waits)" : " (µs, ms, s)");
-	export_when(job, &subtitle);
-	buf_puts(&subtitle, ": ");
-	quality_line(job->quality, job->selection, &subtitle);
+}
+
+static void make_subtitle(const struct drawing *d, struct buf *subtitle)
+{
+	const struct export_job *job = d->job;
+	char idle[32];
+
+	export_when(job, subtitle);
+	if (job->selection->root)
+		buf_printf(subtitle, ", only below `%s`", job->selection->root);
+	buf_puts(subtitle, ": ");
+	quality_line(job->quality, job->selection, subtitle);
 	if (job->selection->idle.value)
-		buf_printf(&subtitle, "; idle left out: %s", str_duration(idle, job->selection->idle.value));
-	if (title.n)
-		put_heading(d, "id=\"title\" ", 24, title.data,
-			    (d->width - 2 * BUTTONS) / (CHAR_WIDTH * 17 / 12));
-	put_heading(d, "id=\"subtitle\" ", 42, subtitle.data, (d->width - 2 * PAD) / CHAR_WIDTH);
+		buf_printf(subtitle, "; idle left out: %s", str_duration(idle, job->selection->idle.value));
+}
+
+static void begin(struct drawing *d, struct buf *out)
+{
+	const struct export_options *o = &d->job->options;
+	unsigned width = o->width_px ? o->width_px : DEFAULT_WIDTH;
+	unsigned height = TOP + (d->depth + 1) * FRAME_HEIGHT + BOTTOM;
+	struct buf title = { 0 }, subtitle = { 0 };
+
+	make_title(d, &title);
+	make_subtitle(d, &subtitle);
+	d->picture = (struct picture){
+		.out = out, .width = width, .height = height,
+		.top = TOP, .bottom = BOTTOM, .row = FRAME_HEIGHT,
+		.inverted = o->inverted,
+		.font_size = 12, .char_width = CHAR_WIDTH, .slack = 5,
+		.title = title.data, .subtitle = subtitle.data,
+		.title_room = BUTTONS, .button_y = 24,
+		.search_x = width - PICTURE_PAD - 30, .ignorecase_x = width - PICTURE_PAD,
+		.matched_x = width - PICTURE_PAD,
+		.details_y = height - BOTTOM / 2.0, .details_lines = 2,
+		.name_type = "Function:",
+		.background = { "#fffdf7" },
+		.decimals = 4,
+		.defs = d->causes ? hatch : NULL,
+	};
+	picture_begin(&d->picture);
 	buf_done(&title);
 	buf_done(&subtitle);
 }
@@ -435,13 +368,13 @@ static void put_cause_legend(struct drawing *d, double x)
 
 		if (!d->seen_cause[cause])
 			continue;
-		buf_printf(d->out, "<rect x=\"%.6g\" y=\"52\" width=\"10\" height=\"10\" fill=\"", x);
+		buf_printf(d->picture.out, "<rect x=\"%.6g\" y=\"52\" width=\"10\" height=\"10\" fill=\"", x);
 		if (cause == CAUSE_UNKNOWN)
-			buf_puts(d->out, "url(#hatch)");
+			buf_puts(d->picture.out, "url(#hatch)");
 		else
-			buf_printf(d->out, "#%02x%02x%02x", colour[0], colour[1], colour[2]);
-		buf_puts(d->out, "\"/>");
-		put_text(d->out, "", x + 14, 61, cause_name(cause));
+			buf_printf(d->picture.out, "#%02x%02x%02x", colour[0], colour[1], colour[2]);
+		buf_puts(d->picture.out, "\"/>");
+		picture_text(&d->picture, "", x + 14, 61, cause_name(cause));
 		x += 14 + (strlen(cause_name(cause)) + 2) * CHAR_WIDTH;
 	}
 }
@@ -449,9 +382,9 @@ static void put_cause_legend(struct drawing *d, double x)
 /* Only what is in the picture. */
 static void put_legend(struct drawing *d)
 {
-	double x = PAD;
+	double x = PICTURE_PAD;
 
-	buf_puts(d->out, "<g id=\"legend\">\n");
+	buf_puts(d->picture.out, "<g id=\"legend\">\n");
 	for (enum hue hue = 0; hue < HUE_COUNT; hue++) {
 		const unsigned char *low = hues[hue].low, *high = hues[hue].high;
 		const char *text = hues[hue].legend;
@@ -462,37 +395,22 @@ static void put_legend(struct drawing *d)
 			continue;
 		if (hue == HUE_GROUP && d->job->options.group == CALLTREE_BY_PROCESS)
 			text = "process";
-		buf_printf(d->out,
+		buf_printf(d->picture.out,
 			   "<rect x=\"%.6g\" y=\"52\" width=\"10\" height=\"10\" fill=\"#%02x%02x%02x\"/>", x,
 			   (low[0] + high[0]) / 2, (low[1] + high[1]) / 2, (low[2] + high[2]) / 2);
-		put_text(d->out, "", x + 14, 61, text);
+		picture_text(&d->picture, "", x + 14, 61, text);
 		x += 14 + (strlen(text) + 2) * CHAR_WIDTH;
 	}
 	if (d->causes)
 		put_cause_legend(d, x);
-	buf_puts(d->out, "</g>\n");
-}
-
-static void put_controls(struct drawing *d)
-{
-	struct buf *b = d->out;
-	double last = d->height - BOTTOM / 2.0 + 15, first = last - 15;
-
-	put_text(b, "id=\"unzoom\" class=\"hide\" ", PAD, 24, "Reset Zoom");
-	put_text(b, "id=\"search\" ", d->width - PAD - 30, 24, "Search");
-	put_text(b, "id=\"ignorecase\" ", d->width - PAD, 24, "ic");
-	buf_printf(b,
-		   "<text id=\"details\"><tspan x=\"%d\" y=\"%.6g\">&#160;</tspan><tspan x=\"%d\" y=\"%.6g\">"
-		   "</tspan></text>\n",
-		   PAD, first, PAD, last);
-	put_text(b, "id=\"matched\" class=\"hide\" ", d->width - PAD, last, "Matched:");
+	buf_puts(d->picture.out, "</g>\n");
 }
 
 int svg_write(const struct export_job *job, struct buf *out, struct err *err)
 {
 	const struct export_options *o = &job->options;
-	struct drawing d = { .job = job, .out = out, .samples = export_weighs_samples(job),
-			     .width = o->width_px ? o->width_px : DEFAULT_WIDTH };
+	struct drawing d = { .job = job, .samples = export_weighs_samples(job) };
+	unsigned width = o->width_px ? o->width_px : DEFAULT_WIDTH;
 
 	calltree_build(&d.tree, job->profile, job->selection,
 		       &(struct calltree_options){ .group = o->group,
@@ -504,29 +422,26 @@ int svg_write(const struct export_job *job, struct buf *out, struct err *err)
 		find_causes(&d);
 	d.labels = mem_alloc((d.tree.idents.list.n + 1) * sizeof(*d.labels));
 	d.total = weight_of(&d, 0);
-	d.scale = d.total ? (double)(d.width - 2 * PAD) / d.total : 0;
+	d.scale = d.total ? (double)(width - 2 * PICTURE_PAD) / d.total : 0;
 	place_nodes(&d);
-	d.height = TOP + (d.depth + 1) * FRAME_HEIGHT + BOTTOM;
 
-	put_head(&d);
-	buf_puts(out, "<g id=\"frames\">\n");
+	begin(&d, out);
 	for (uint32_t i = 0; d.total && i != CALLTREE_NONE; i = next_drawn(&d, i))
 		put_frame(&d, i);
-	buf_puts(out, "</g>\n");
+	picture_end_boxes(&d.picture);
 	if (!d.total)
-		put_text(out, "", PAD, TOP + 12, job->selection->idle.samples ?
-			 "All of it is idle: --idle shows it." :
-			 "No samples. Record while the target is at work.");
+		picture_text(&d.picture, "", PICTURE_PAD, TOP + 12, job->selection->idle.samples ?
+			     "All of it is idle: --idle shows it." :
+			     "No samples. Record while the target is at work.");
 	put_legend(&d);
-	put_controls(&d);
-	buf_puts(out, "<script><![CDATA[\n");
-	buf_puts(out, flame_js);
-	buf_puts(out, "]]></script>\n</svg>\n");
+	picture_end(&d.picture);
 
 	for (size_t i = 0; i < d.tree.idents.list.n; i++) {
 		free(d.labels[i].clean);
 		free(d.labels[i].xml);
 	}
+	buf_done(&d.scratch[0]);
+	buf_done(&d.scratch[1]);
 	free(d.labels);
 	free(d.starts);
 	free(d.causes);

@@ -15,10 +15,9 @@
 #include "base/str.h"
 #include "export/export.h"
 #include "export/label.h"
+#include "export/table.h"
 #include "profile/profile.h"
 
-#define BOLD "\033[1m"
-#define NORMAL "\033[0m"
 
 enum { NAME_COLUMNS = 26, CELL_COLUMNS = 9, SITES = 10, WAKERS = 3 };
 
@@ -36,7 +35,7 @@ static const struct {
 
 static void put_bold(const struct export_job *job, struct buf *out, const char *text)
 {
-	buf_printf(out, "%s%s%s", job->options.colour ? BOLD : "", text, job->options.colour ? NORMAL : "");
+	buf_printf(out, "%s%s%s", job->options.colour ? TABLE_BOLD : "", text, job->options.colour ? TABLE_NORMAL : "");
 }
 
 /* A name or a sentence that comes from a target, made harmless; columns 0 = whole. */
@@ -324,15 +323,22 @@ static void put_waits(const struct export_job *job, struct buf *out)
 {
 	const struct waits *w = job->waits;
 	size_t limit = job->options.limit, shown = MIN(w->sites.n, limit && limit < SITES ? limit : SITES);
-	char a[32];
+	uint64_t sleep_ns = 0, rest_ns = 0;
+	char a[32], b[32];
 
 	if (!w->sites.n)
 		return;
+	for (size_t i = 0; i < w->sites.n; i++) {
+		sleep_ns += w->sites.v[i].cause == CAUSE_SLEEP ? w->sites.v[i].ns : 0;
+		rest_ns += i >= shown ? w->sites.v[i].ns : 0;
+	}
 	buf_putc(out, '\n');
 	put_bold(job, out, "The longest waits");
 	buf_printf(out, ", %% of %s blocked", str_duration(a, w->ns));
 	if (w->idle_ns)
 		buf_printf(out, " (and %s idle)", str_duration(a, w->idle_ns));
+	if (sleep_ns)
+		buf_printf(out, "; sleep, %s, is last", str_duration(a, sleep_ns));
 	buf_printf(out, "\n%17s %9s ", "time", "waits");
 	if (is_wide(job))
 		buf_printf(out, "%9s %9s ", "mean", "longest");
@@ -340,7 +346,8 @@ static void put_waits(const struct export_job *job, struct buf *out)
 	for (size_t i = 0; i < shown; i++)
 		put_site(job, &w->sites.v[i], out);
 	if (shown < w->sites.n)
-		buf_printf(out, "and %s more places\n", str_count(a, w->sites.n - shown));
+		buf_printf(out, "and %s more places, %s\n", str_count(a, w->sites.n - shown),
+			   str_duration(b, rest_ns));
 }
 
 void waittext_put(const struct export_job *job, struct buf *out)

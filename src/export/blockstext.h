@@ -1,0 +1,25 @@
+/*
+ * blockstext.h - blocks as a table for people, as JSON and as CSV.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct blocks;
+struct buf;
+struct profile;
+
+struct blocks_job {
+	const struct profile *profile;
+	const struct blocks *blocks;
+	const char *capture; /* its path, for the commands that are told */
+	size_t limit;        /* rows for people: the slowest; 0 = all */
+	bool by_time;        /* rows in their order, not slowest first */
+};
+
+void blockstext_write(const struct blocks_job *job, struct buf *out);
+/* One of them in full: row is an index. */
+void blockstext_write_one(const struct blocks_job *job, size_t row, struct buf *out);
+void blocksjson_write(const struct blocks_job *job, struct buf *out);
+void blockscsv_write(const struct blocks_job *job, struct buf *out);

@@ -1,0 +1,35 @@
+/*
+ * memtext.h - memory for people and programs: the table that adds up to RSS, what was measured beside it.
+ *
+ * The first two are parts of the text and JSON reports and write nothing where no memory was recorded; the
+ * others are `gasflame mem`'s own.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct export_job;
+struct profile;
+struct rss;
+
+void memtext_write(const struct export_job *job, struct buf *out);
+/* ,"memory":{...} */
+void memtext_json(const struct export_job *job, struct buf *out);
+
+struct memtext_options {
+	size_t limit;     /* files, 0 = all */
+	unsigned columns; /* of the terminal, 0 = any: no sparklines then */
+	bool colour;
+};
+void memtext_table(const struct rss *r, const struct profile *p, const struct memtext_options *o,
+		   struct buf *out);
+/* {...} without a newline behind it */
+void memtext_object(const struct rss *r, const struct profile *p, size_t limit, bool points, struct buf *out);
+
+/* A row for each look: the same columns always, empty where something is not known. */
+void memtext_csv_header(struct buf *out);
+/* The looks from this time on. */
+void memtext_csv_rows(const struct profile *p, uint64_t from_ns, struct buf *out);

@@ -1,0 +1,29 @@
+/*
+ * page.h - the HTML page: the viewer of ui/, and the data that it shows (docs/page-format.md).
+ *
+ * One side is a report, two are a diff (before, after). The data are all that the profiles hold, whatever
+ * event and filters the jobs select: those become what the page shows first.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct diff;
+struct err;
+struct export_job;
+
+struct page_options {
+	/* Of the data as they stand in the file: what is lightest is left out above it. 0: no limit. */
+	uint64_t max_bytes;
+	const struct diff *diff; /* of two sides; NULL = none */
+	uint32_t under;     /* only the stacks below this node of the unpruned tree; 0 = all of them */
+};
+
+/* The data alone, compressed, as gasflame serve sends them. */
+int page_data(const struct export_job *sides, size_t n, const struct page_options *o, struct buf *out,
+	      struct err *err);
+/* The page. data_url: where it gets its data; NULL: they are in the page. */
+int page_write(const struct export_job *sides, size_t n, const struct page_options *o, const char *data_url,
+	       struct buf *out, struct err *err);

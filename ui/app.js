@@ -1,0 +1,254 @@
+/*
+ * app.js - which view is drawn when; search box, keys, theme, what lies above the page, what is said when
+ * there is nothing.
+ */
+(function () {
+	const byId = id => document.getElementById(id), { el } = G,
+		set = (patch, how) => G.state.set(patch, how);
+	const toggle = (key, more) => set({ [key]: !G.state.now[key], ...more });
+	const roots = {}, shown = () => G.views[G.state.now.view] ? G.state.now.view : "flame";
+	let open = null; /* what lies above the page, and what had the focus before */
+
+	G.close = function () {
+		const o = open;
+		open = null;
+		if (!o)
+			return false;
+		o.root.remove();
+		if (o.back && o.back.isConnected)
+			o.back.focus();
+		return true;
+	};
+
+	/* Puts a menu or panel at a place, inside the window. */
+	G.popup = function (root, x, y) {
+		G.close();
+		open = { root, back: document.activeElement };
+		document.body.append(root);
+		if (x !== undefined) {
+			root.style.left = Math.max(4, Math.min(x, innerWidth - root.offsetWidth - 4)) + "px";
+			root.style.top = Math.max(4, Math.min(y, innerHeight - root.offsetHeight - 4)) + "px";
+		}
+		(root.querySelector("button, input") || root).focus();
+	};
+
+	function help() {
+		G.popup(el("div", { id: "keys", role: "dialog", "aria-label": "keys", tabindex: "-1" },
+			G.keys.map(([key, text]) =>
+			text ? el("div", null, el("kbd", null, key), el("span", null, text))
+				: el("h2", null, key))));
+	}
+
+	/* A sentence for a view that has nothing to show, and buttons [text, patch] that lead out. */
+	G.empty = (text, ways) => el("p", { class: "empty", role: "alert" }, text + " ",
+		(ways || []).map(([t, patch]) => el("button", { onclick: () => set(patch) }, t)));
+
+	/* Why there is nothing, and the way out; null if there is something. */
+	G.nothing = function (s) {
+		const any = patch => { const w = G.model.weights({ ...s, ...patch }); return w.all > 0 ||
+			w.allB > 0; };
+		if (any({}))
+			return null;
+		if (!G.data.entries.n)
+			return G.empty("This recording holds no samples. Did the program run meanwhile?");
+		const ways = [["under " + G.model.shortName(s.focus || "", 60), "show all functions",
+			{ focus: null }],
+			["but what is hidden", "show what is hidden", { hidden: [] }],
+			["in this range", "show the whole time", { range: null }],
+			["of these threads", "show all threads", { threads: null }],
+			["of these processes", "show all processes", { processes: null }],
+			["of these causes", "show all causes", { causes: null }],
+			["but idle waits", "show those too", { idle: true }]];
+		for (const [text, way, patch] of ways)
+			if (any(patch))
+				return G.empty("No " + G.model.what(s).name + " " + text + ".",
+					[[way, patch]]);
+		return G.empty("Nothing is left with these filters.",
+			[["take all filters away", { threads: null,
+			processes: null, causes: null, range: null, focus: null, hidden: [],
+			what: G.state.first.what, count: false }]]);
+	};
+
+	/* dark or light, as it is now. */
+	G.theme = function () {
+		const t = G.state.now.theme;
+		return t === "auto" ? matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"
+			: t;
+	};
+
+	function nextTheme() {
+		const next = { auto: "dark", dark: "light", light: "auto" }[G.state.now.theme];
+		set({ theme: next }, { replace: true });
+		G.status("colours: " + (next === "auto" ? "as the system" : next));
+	}
+
+	let typing = 0; /* the timer: a search begins when the fingers rest */
+
+	function searchBox(s) {
+		const input = byId("search"), matched = byId("matched"),
+			found = s.search ? G.model.search(s) : null;
+		const w = G.model.weights(s), error = found && found.error;
+		if (!typing || document.activeElement !== input)
+			input.value = s.search;
+		input.classList.toggle("bad", !!error);
+		for (const key of ["regex", "cased"])
+			byId(key).setAttribute("aria-pressed", s[key]);
+		matched.textContent = !found ? "" : error ? "no regex" : !found.functions ? "no match"
+			: G.model.percent((found.total + found.totalB) / (w.all + w.allB)) + " matched";
+		matched.title = !found ? "" : error || G.model.plural(found.functions, "function") +
+			" match; the next one: n";
+	}
+
+	function draw(s, before) {
+		document.documentElement.dataset.theme = G.theme();
+		G.bar.draw(s);
+		searchBox(s);
+		if (G.views.time)
+			G.views.time.draw(s, before);
+		for (const [name, root] of Object.entries(roots))
+			root.hidden = name !== shown();
+		G.views[shown()].draw(s, before);
+	}
+
+	const again = () => draw(G.state.now, G.state.now);
+
+	function nextMatch() {
+		if (G.views[shown()].found)
+			G.views[shown()].found();
+	}
+
+	function search() {
+		byId("search").focus();
+		byId("search").select();
+	}
+
+	/* What keys do wherever one is; views come first. */
+	const two = () => G.data.meta.sides > 1, next = (list, x) =>
+		list[(list.indexOf(x) + 1) % list.length];
+	const keys = {
+		"/": search, "?": help, D: nextTheme, x: () => G.bar.filters(),
+		v: () => set({ view: "overview" }), b: () => set({ view: "flame" }),
+		t: () => set({ view: "table" }),
+		s: () => set({ view: "sandwich" }), d: () => two() && set({ view: "diff" }),
+		i: () => toggle("invert", { zoom: [] }), g: () => toggle("icicle"),
+		r: () => toggle("collapse"),
+		o: s => set({ order: next(["name", "size"], s.order) }),
+		m: s => set({ group: next(["name", "none"], s.group), zoom: [] }),
+		k: s => set({ colour: next(G.colour.modes(), s.colour) }),
+		w: s => two() && set({ side: next(["both", "b", "a"], s.side) }),
+		0: () => toggle("idle"), 9: () => toggle("count"),
+		Escape: s => s.zoom.length ? set({ zoom: [] }) : s.search ? set({ search: "" })
+		: set({ range: null }),
+	};
+
+	/* With Ctrl, also while somebody types. */
+	const withCtrl = { f: search, i: () => toggle("cased") };
+	const undoing = { z: () => G.state.undo(), Z: () => G.state.redo(), y: () => G.state.redo() };
+	const own = (list, key) => Object.hasOwn(list, key) && list[key];
+
+	function walkPopup(step) {
+		const list = [...open.root.querySelectorAll("button, input")];
+		if (list.length)
+			list[(list.indexOf(document.activeElement) + step +
+				list.length) % list.length].focus();
+		return true;
+	}
+
+	/* True if it was for us. */
+	function key(e) {
+		const s = G.state.now, ctrl = e.ctrlKey || e.metaKey, { target } = e;
+		if (e.key === "Escape" && G.close())
+			return true;
+		if (open && (e.key === "ArrowDown" || e.key === "ArrowUp"))
+			return walkPopup(e.key === "ArrowDown" ? 1 : -1);
+		let action = ctrl ? own(withCtrl, e.key.toLowerCase())
+			: e.key === "F3" && !e.shiftKey && search;
+		const field = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) && target.type !== "checkbox";
+		if (!action && !field && ctrl)
+			action = own(undoing, e.shiftKey ? e.key.toUpperCase() : e.key);
+		if (!action && (field || ctrl || e.altKey || open && e.key !== "?"))
+			return false;
+		for (const v of action ? [] : [G.views[shown()], G.views.time])
+			if (v && v.key && v.key(e, s))
+				return true;
+		const what = e.key >= "1" && e.key <= "6" && G.model.whats()[e.key - 1];
+		if (!action && what)
+			action = () => set({ what: what.key });
+		action = action || own(keys, e.key);
+		if (action)
+			action(s);
+		return !!action;
+	}
+
+	function listen() {
+		const input = byId("search");
+		addEventListener("keydown", e => key(e) && e.preventDefault());
+		input.oninput = () => {
+			clearTimeout(typing);
+			typing = setTimeout(() => set({ search: input.value }, { replace: true }), 60);
+		};
+		input.onkeydown = e => {
+			if (e.key !== "Enter" && e.key !== "Escape")
+				return;
+			clearTimeout(typing);
+			typing = 0;
+			set({ search: e.key === "Enter" ? input.value : "" }, { replace: true });
+			input.blur();
+			if (e.key === "Enter")
+				nextMatch();
+			e.preventDefault();
+			e.stopPropagation();
+		};
+		byId("regex").onclick = () => toggle("regex");
+		byId("cased").onclick = () => toggle("cased");
+		byId("theme").onclick = nextTheme;
+		byId("matched").onclick = nextMatch;
+		byId("help").onclick = () => G.close() || help();
+		addEventListener("mousedown", e => open && !open.root.contains(e.target) && G.close());
+		addEventListener("resize", again);
+		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+	}
+
+	G.keys.push(["everywhere"], ["1 – 6", "what is weighed"], ["/  Ctrl-F  F3", "search"],
+		["Ctrl-I", "case matters or not"], ["Ctrl-Z", "undo; with Shift, or Ctrl-Y: redo"],
+		["v b t s d", "overview, flame graph, table, sandwich, diff"],
+		["x", "filters: threads, processes, causes"],
+		["0", "idle waits"], ["9", "counts instead of values"], ["D", "dark, light, as the system"],
+		["Esc", "close; reset the zoom; end the search; the whole time"], ["?", "this list"]);
+
+	/* Once the data are there. */
+	G.start = function () {
+		G.state.start();
+		G.bar.header();
+		for (const [name, view] of Object.entries(G.views))
+			if (name === "time")
+				view.init(byId("time"));
+			else
+				view.init(byId("main").appendChild(roots[name] = el("div",
+					{ class: "view", id: "view-" + name })));
+		byId("loading").remove();
+		listen();
+		G.state.on(draw);
+		/* The data have grown. */
+		G.refresh = () => {
+			G.bar.header();
+			again();
+		};
+		G.state.tell();
+		G.ready = true;
+	};
+
+	/* Later: the last file's code has run by then. */
+	setTimeout(async () => {
+		document.documentElement.dataset.theme = G.theme();
+		try {
+			await G.load();
+			G.start();
+		} catch (e) {
+			const p = byId("loading") || byId("main").appendChild(el("p", { class: "empty" }));
+			p.textContent = "This page cannot show its data: " + e.message +
+				". The file may be damaged: write it again with gasflame report.";
+			console.error(e);
+		}
+	});
+})();

@@ -1,0 +1,223 @@
+/*
+ * bar.js - the lines above and below the views: title, verdict, tool bar, filters, legend, conditions,
+ * status.
+ */
+G.bar = (function () {
+	const byId = id => document.getElementById(id), { el } = G, set = patch => G.state.set(patch);
+	const two = () => G.data.meta.sides > 1;
+
+	G.status = (...parts) => byId("status").replaceChildren(...parts);
+
+	/* items: [colour, text, title] */
+	G.legend = items => byId("swatches").replaceChildren(...items.map(([colour, text, title]) =>
+		el("span", { title }, colour && el("i", { style: "background:" + colour }), text)));
+
+	/* What narrows the view, as [words, what takes it away]. */
+	function conditions(s) {
+		const out = [], short = name => G.model.shortName(name, 32),
+			second = ns => +(ns / 1e9).toFixed(3);
+		const add = (text, patch) => out.push([text, patch]);
+		const thread = t => typeof t === "string" ? t : (G.data.threads.find(x => x.tid === t) ||
+			{ name: "thread" }).name + " " + t;
+		if (s.range)
+			add(second(s.range[0]) + "–" + second(s.range[1]) + " s", { range: null });
+		if (s.threads)
+			add(s.threads.length > 3 ? s.threads.length + " threads"
+				: s.threads.map(thread).join(", "), { threads: null });
+		if (s.processes)
+			add("process " + s.processes.join(", "), { processes: null });
+		if (s.causes)
+			add(s.causes.map(k => (G.data.causes.find(c => c.key === k) ||
+				{ name: k }).name).join(", "), { causes: null });
+		if (s.focus)
+			add("under " + short(s.focus), { focus: null, zoom: [] });
+		for (const [key, word] of [["hidden", "without "], ["merged", "merged "]])
+			for (const name of s[key])
+				add(word + short(name), { [key]: s[key].filter(x => x !== name) });
+		for (const [key, , words, on, off] of switches)
+			if (s[key] === on && words)
+				add(words, { [key]: off, zoom: [] });
+		return out;
+	}
+
+	/* Of the filter panel: key of the state, its label, as a condition, on, off. */
+	const switches = [["idle", "idle waits (0)", "with idle", true, false],
+		["count", "counts, not values (9)", "counts", true, false],
+		["group", "threads merged (m)", "threads merged", "none", "name"],
+		["collapse", "recursion collapsed (r)", "recursion collapsed", true, false],
+		["order", "heaviest first (o)", "", "size", "name"]];
+
+	/* The state in words. */
+	G.words = s => [G.model.what(s).name, ...conditions(s).map(c => c[0]),
+		...s.invert ? ["inverted"] : []].join(" · ");
+
+	function chips(s) {
+		const list = conditions(s);
+		if (s.zoom.length && s.view === "flame")
+			list.push(["zoomed", { zoom: [] }]);
+		byId("chips").replaceChildren(...list.map(([text, patch]) =>
+			el("button", { title: "take away: " + text, onclick: () => set(patch) }, text)));
+	}
+
+	function check(name, note, on, change) {
+		const input = el("input", { type: "checkbox" });
+		input.checked = on;
+		input.onchange = () => change(input.checked);
+		return el("label", null, input, el("span", { title: name }, name),
+			note && el("em", null, note));
+	}
+
+	/* One list of the panel. items: { id, name, note }; the state's key holds the ids that are wanted, or
+	 * null. */
+	function checks(key, items) {
+		const all = items.map(i => i.id), now = G.state.now[key];
+		const box = el("div", null, el("h2", null, key), items.map(({ id, name, note }) =>
+			check(name, note, !now || now.includes(id), on => {
+				/* The first one chosen stands alone: to look at one is what people want. */
+				const before = G.state.now[key];
+				let next = !before ? [id] : on ? [...before, id]
+					: before.filter(i => i !== id);
+				if (!next.length || all.every(i => next.includes(i)))
+					next = null;
+				set({ [key]: next });
+				box.querySelectorAll("input").forEach((e, i) => e.checked = !next ||
+					next.includes(all[i]));
+			})));
+		return box;
+	}
+
+	/* What each thread's name and each cause weighs, whatever of them is shown. */
+	function sums(s) {
+		const d = G.data, e = d.entries, f = G.model.filters({ ...s, threads: null, causes: null,
+			processes: null });
+		const threads = new Map(d.threads.map(t => [t.name, 0])),
+			causes = new Float64Array(d.causes.length);
+		for (let i = 0; i < e.n; i++)
+			if (f.event[e.event[i]]) {
+				const { name } = d.threads[e.thread[i]];
+				threads.set(name, threads.get(name) + (f.cause[e.cause[i]] ? e.value[i] : 0));
+				causes[e.cause[i]] += e.value[i];
+			}
+		return { threads, causes };
+	}
+
+	function filters() {
+		const d = G.data, s = G.state.now, at = byId("filters").getBoundingClientRect(),
+			sum = sums(s);
+		const note = v => v ? G.model.format(v, G.model.what(s).unit) : "";
+		const threads = [...sum.threads].sort((a, b) => b[1] - a[1]).map(([id, v]) =>
+			({ id, name: id, note: note(v) }));
+		for (const id of s.threads || [])
+			if (typeof id === "number")
+				threads.unshift({ id, name: "thread " + id });
+		const causes = d.causes.map((c, i) => ({ id: c.key, name: c.name,
+			note: note(sum.causes[i]) })).filter(c => c.note);
+		const processes = d.processes.map(p => ({ id: p.pid, name: p.pid + " " + p.name }));
+		G.popup(el("div", { class: "panel", role: "dialog", "aria-label": "filters" },
+			checks("threads", threads),
+			processes.length > 1 && checks("processes", processes),
+			causes.length > 1 && checks("causes", causes),
+			el("div", null, el("h2", null, "shown"), switches.map(([key, text, , on, off]) =>
+				check(text, "", s[key] === on,
+					yes => set({ [key]: yes ? on : off, zoom: [] }))))), at.left,
+					at.bottom + 4);
+	}
+
+	const pressed = (on, text, title, onclick, attributes) =>
+		el("button", { "aria-pressed": String(on), title, onclick, ...attributes }, text);
+
+	/* options: [value, text] */
+	function select(key, label, title, options) {
+		const e = el("select", { "aria-label": label, title,
+			onchange: () => e.value && set({ [key]: e.value }) },
+			options.map(([value, text]) => el("option", { value }, text)));
+		e.value = options.some(o => o[0] === G.state.now[key]) ? G.state.now[key] : "";
+		return e;
+	}
+
+	const gap = () => el("div", { class: "gap" });
+
+	function tools(s) {
+		const whats = G.model.whats(), rest = whats.slice(6).map(w => [w.key, w.name]), st = G.state;
+		return [
+			...whats.slice(0, 6).map((w, i) => pressed(G.model.what(s).key === w.key, w.name,
+				(w.about || w.name) + " (" + (i + 1) + ")", () => set({ what: w.key }),
+				{ "data-what": w.key })),
+			rest.length && select("what", "what is weighed", "what else was recorded",
+			[["", "more"], ...rest]), gap(),
+			...["overview", "flame", "table", "sandwich",
+			"diff"].filter(v => G.views[v] && (v !== "diff" || two()))
+				.map(v => pressed(s.view === v, v, v, () => set({ view: v }),
+					{ "data-view": v })), gap(),
+			pressed(s.invert, "invert", "leaf first: callers grow from what was running (i)",
+				() => set({ invert: !s.invert, zoom: [] })),
+			pressed(s.icicle, "icicle", "root at the top (g)", () => set({ icicle: !s.icicle })),
+			gap(),
+			el("label", null, "colour "), select("colour", "colour", "what colours mean (k)",
+				G.colour.modes().map(m => [m, m])),
+			...two() ? [el("label", null, " width "),
+			select("side", "width", "what the width of a box is (w)",
+				[["both", "before + after"], ["b", "after"], ["a", "before"]])] : [], gap(),
+			pressed(!!(s.threads || s.processes || s.causes), "filters",
+			"threads, processes, causes (x)", filters,
+				{ id: "filters" }),
+			el("div", { class: "grow" }),
+			el("button", { title: "undo (Ctrl-Z)", "aria-label": "undo", onclick: st.undo,
+			disabled: !st.canUndo }, "↶"),
+			el("button", { title: "redo (Ctrl-Shift-Z)", "aria-label": "redo", onclick: st.redo,
+			disabled: !st.canRedo }, "↷"),
+		].filter(Boolean);
+	}
+
+	function draw(s) {
+		/* The keyboard's focus stays where it is. */
+		const bar = byId("bar"), all = () => [...bar.querySelectorAll("button,select")];
+		const had = all().indexOf(document.activeElement);
+		bar.replaceChildren(...tools(s));
+		if (had >= 0 && all()[had])
+			all()[had].focus();
+		chips(s);
+		G.legend([]);
+		G.status(el("span", null, G.words(s)));
+	}
+
+	/* A link of the verdict: shows what it says, whatever was filtered before. */
+	G.follow = function (state) {
+		const { range, threads, processes, causes, focus, hidden, merged, zoom,
+			search } = G.state.defaults;
+		set({ range, threads, processes, causes, focus, hidden, merged, zoom, search, view: "flame",
+			...state });
+	};
+
+	/* Names in backquotes are code. */
+	G.sentence = function (text) {
+		const code = name => el("code", { title: name }, G.model.shortName(name, 70));
+		return text.split("`").map((part, i) => i % 2 ? code(part) : part);
+	};
+
+	function header() {
+		const m = G.data.meta, name = m.target || "profile", verdict = G.data.verdict || [],
+			left = m.leftOut;
+		const when = r => [r.recordedNs && G.model.format(r.recordedNs, "ns"), r.start &&
+			"from " + r.start.replace("T", " ").replace(/Z$/, "")].filter(Boolean).join(" ");
+		const called = r => [el("b", null, r.target || "profile"), when(r) && " · " + when(r)];
+		byId("title").replaceChildren("gasflame · ", ...(m.before ? [...called(m.before), " → ",
+			...called(m)] : [...called(m), m.quality && " · " + m.quality]).filter(Boolean));
+		byId("title").title = byId("title").textContent;
+		document.title = (m.before ? "diff of " : "") + name + " · gasflame";
+		const link = (t, go, more) => el("button", { class: "link " + (more || ""), title: t,
+			onclick: go }, ...G.sentence(t), " ›");
+		const warnings = [...m.warnings || []];
+		if (left)
+			warnings.unshift(G.model.percent(left.weightShare) + " was left out for size, in " +
+				G.model.format(left.nodes, "count") + " boxes");
+		byId("verdict").replaceChildren(...warnings.map(w =>
+			el("span", { class: "warn", title: w }, w)),
+			...verdict.slice(0, 2).map(v => v.state ? link(v.text, () => G.follow(v.state))
+				: el("span", { title: v.text }, ...G.sentence(v.text))),
+			...verdict.length > 2 && G.views.overview ? [link(verdict.length - 2 + " more",
+				() => set({ view: "overview" }), "all")] : []);
+	}
+
+	return { draw, header, filters };
+})();

@@ -1,0 +1,84 @@
+"""Makes one page of the viewer's files: build.py [--packed] OUTPUT page.html FILES...
+
+Comments that have lines of their own and indentation are left out, nothing cleverer. With --packed the script
+stands in the page compressed, and a few lines unpack it: that halves the page, which has no other reader than the
+browser. Hashes of the scripts are in the page's policy: no other
+can run. @CONNECT@ and @DATA@ are left for the C side.
+"""
+import base64
+import hashlib
+import re
+import sys
+import zlib
+
+BUDGET = 80 * 1024  # of the page before its data
+LOADER = """(async () => {
+const packed = document.getElementById("code"), script = document.createElement("script");
+const bytes = Uint8Array.from(atob(packed.textContent), c => c.charCodeAt(0));
+const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+script.textContent = await new Response(stream).text();
+packed.replaceWith(script);
+})();
+"""
+
+
+def strip(text):
+    text = re.sub(r"^[ \t]*/\*.*?\*/[ \t]*\n", "", text, flags=re.M | re.S)
+    text = re.sub(r"^[ \t]*//[^\n]*\n", "", text, flags=re.M)
+    return re.sub(r"^[ \t]+|\n(?=\n)", "", text, flags=re.M)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def digest(script):
+    return "'sha256-%s'" % base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def pack(script):
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
+    return base64.b64encode(deflate.compress(script.encode()) + deflate.flush()).decode()
+
+
+def put(text, key, value):
+    if text.count(key) != 1:
+        sys.exit("%s stands %d times in the page" % (key, text.count(key)))
+    return text.replace(key, value)
+
+
+def tell_size(text, files):
+    n = len(text.encode())
+    if n <= BUDGET:
+        return
+    print("page: the shell has %d bytes, %d more than it may" % (n, n - BUDGET))
+    for size, name in sorted((-len(strip(read(f)).encode()), f.rsplit("/", 1)[-1]) for f in files):
+        print("  %6d  %s" % (-size, name))
+
+
+def main(arguments):
+    packed = arguments[0] == "--packed"
+    target, page, *files = arguments[packed:]
+    style = "".join(strip(read(f)) for f in files if f.endswith(".css"))
+    script = "".join(strip(read(f)) for f in files if f.endswith(".js"))
+    text, hashes = read(page), digest(script)
+    if "</script" in script.lower() or "<!--" in script:
+        sys.exit("the script would end itself, or be taken for a comment")
+    if packed:
+        text = put(text, "<script>@SCRIPT@</script>",
+                   '<script type="text/plain" id="code">%s</script>\n<script>%s</script>' % (pack(script), LOADER))
+        hashes += " " + digest(LOADER)
+    else:
+        text = put(text, "@SCRIPT@", script)
+    text = put(text, "@STYLE@", style)
+    text = put(text, "@CSP@", "default-src 'none'; script-src %s; style-src 'unsafe-inline'; connect-src @CONNECT@; "
+               "base-uri 'none'; form-action 'none'" % hashes)
+    for key in "@CONNECT@", "@DATA@":
+        put(text, key, "")
+    tell_size(text, files)
+    with open(target, "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+main(sys.argv[1:])

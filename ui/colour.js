@@ -1,0 +1,169 @@
+/*
+ * colour.js - what colours mean, and the legend that says so. The set of Okabe and Ito, which the
+ * colour-blind can read.
+ */
+G.colour = (function () {
+	/* Causes; those whose text is white are marked. */
+	const causes = {
+		cpu: "#e69f00", queue: "#f0e442", lock: "#d55e00", park: "#009e73", "disk-read": "#0072b2",
+		"disk-write": "#004f86", fault: "#cc79a7", network: "#56b4e9", sleep: "#999999",
+		pipe: "#b7a684",
+		reclaim: "#7d4a68", idle: "", unknown: "hatch",
+	};
+	const dark = new Set(["#0072b2", "#004f86", "#7d4a68", "#3b4049"]);
+	const kinds = [
+		["own", 33, 88, 60], ["dependency", 45, 14, 74], ["std, libc", 207, 56, 70],
+		["allocator", 276, 52, 75], ["kernel", 135, 17, 62], ["other", 220, 6, 76],
+	];
+	const set = ["#e69f00", "#56b4e9", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#0072b2", "#b7a684"];
+	let hatch = null, cache = new Map(), cacheTheme = "";
+
+	const isDark = () => G.theme() === "dark";
+	const idle = () => isDark() ? "#3b4049" : "#d3d6dc";
+	const rest = () => isDark() ? "#7d828b" : "#c6c9cf";
+
+	/* A hatched ground for what is not known. */
+	function pattern() {
+		if (hatch)
+			return hatch;
+		const c = document.createElement("canvas"), x = c.getContext("2d");
+		c.width = c.height = 6;
+		x.fillStyle = "#c2c6cc";
+		x.fillRect(0, 0, 6, 6);
+		x.strokeStyle = "#7b8088";
+		x.beginPath();
+		for (const d of [-6, 0, 6]) {
+			x.moveTo(d, 6);
+			x.lineTo(d + 6, 0);
+		}
+		x.stroke();
+		return hatch = x.createPattern(c, "repeat");
+	}
+
+	/* For a canvas, and for CSS. */
+	const ofCause = key => key === "idle" ? idle() : causes[key] === "hatch" ? pattern()
+		: causes[key] || rest();
+	const cssOfCause = key => key === "idle" ? idle() : causes[key] === "hatch"
+		? "repeating-linear-gradient(-45deg,#c2c6cc 0 3px,#7b8088 3px 4px)" : causes[key] || rest();
+
+	/* 0 .. 1 of a name, always the same. */
+	function vary(name) {
+		let h = 7;
+		for (let i = 0; i < name.length; i++)
+			h = Math.imul(h, 31) + name.charCodeAt(i) | 0;
+		return ((h ^ h >>> 15) & 255) / 255;
+	}
+
+	function ofKind(ident) {
+		const theme = G.theme();
+		if (theme !== cacheTheme) {
+			cacheTheme = theme;
+			cache = new Map();
+		}
+		let c = cache.get(ident);
+		if (!c) {
+			const [, h, s, l] = kinds[Math.min(G.data.idents.kind[ident], 5)],
+				v = vary(G.data.idents.name[ident]);
+			c = "hsl(" + (h + (h === 33 ? 16 * v - 8 : 0)).toFixed(0) + " " + s + "% " +
+				(l + 8 * v - 4 - (theme === "dark" ? 8 : 0)).toFixed(0) + "%)";
+			cache.set(ident, c);
+		}
+		return c;
+	}
+
+	/* The state's choice, or what fits what is weighed. */
+	function mode(s) {
+		if (s.colour !== "auto")
+			return s.colour === "diff" && G.data.meta.sides < 2 ? "kind" : s.colour;
+		if (G.data.meta.sides > 1)
+			return "diff";
+		return G.model.what(s).events.some(e => /wait|queue/.test(G.data.events[e].role)) ? "cause"
+			: "kind";
+	}
+
+	/* Modules or crates by how much of the picture is theirs: the first eight have a colour each. */
+	function owners(w, key, names) {
+		const d = G.data, sums = new Float64Array(names.length), at = d.idents[key],
+			id = d.tree.ident;
+		if (w[key])
+			return w[key];
+		for (let i = 1; i < d.tree.n; i++)
+			sums[at[id[i]]] += w.total[i] + (w.totalB ? w.totalB[i] : 0);
+		const top = [...sums.keys()].filter(m => sums[m] > 0 && names[m])
+			.sort((a, b) => sums[b] - sums[a]).slice(0, 8);
+		const colours = new Array(sums.length).fill("");
+		top.forEach((m, i) => colours[m] = set[i]);
+		return w[key] = { colours, top };
+	}
+
+	const base = path => path.slice(path.lastIndexOf("/") + 1) || path;
+
+	/* By ident: what the comparison of functions says: 1 = no significant change. */
+	let quiet = null;
+
+	function insignificant(s) {
+		if (s.what !== G.state.first.what)
+			return []; /* another thing was compared */
+		if (!quiet || quiet.length !== G.data.idents.n) {
+			quiet = new Uint8Array(G.data.idents.n);
+			for (const r of (G.data.diff || { rows: [] }).rows)
+				quiet[r.ident] = r.self.significant || r.total.significant ? 0 : 1;
+		}
+		return quiet;
+	}
+
+	/* What one sample weighs: the noise of a box of a diff is that of its count. */
+	function perSample(w, s) {
+		if (!w.perSample) {
+			const c = G.model.weights({ ...s, count: true });
+			w.perSample = (w.all + w.allB) / Math.max(1, c.all + c.allB);
+		}
+		return w.perSample;
+	}
+
+	function mix(from, to, x) {
+		return "rgb(" + from.map((f, i) => Math.round(f + (to[i] - f) * x)).join(" ") + ")";
+	}
+
+	/* Blue less, red more, as strong as it is sure. */
+	function ofDiff(node, w, s) {
+		const a = node.total * node.v.scaleA, b = node.totalB * node.v.equalB, d = b - a, all = a + b;
+		const same = isDark() ? [222, 224, 228] : [243, 244, 246];
+		if (!all)
+			return mix(same, same, 0);
+		const z = Math.abs(d) / Math.sqrt(all * perSample(w, s) || 1),
+			sure = Math.min(1, Math.max(0, (z - 1) / 5));
+		const size = Math.min(0.9, 0.25 + 2 * Math.abs(d) / all);
+		const x = sure * size * (insignificant(s)[node.ident] && node.depth ? 0.45 : 1);
+		return mix(same, d < 0 ? [0, 114, 178] : [213, 70, 0], x);
+	}
+
+	/* { fill(node), splits, mode, legend } for a state. */
+	function scheme(s, w) {
+		const m = mode(s), d = G.data;
+		if (m === "cause")
+			return { mode: m, splits: w.causes.length > 1,
+				fill: () => ofCause((d.causes[w.causes[0]] || { key: "unknown" }).key),
+				legend: w.causes.map(c => [cssOfCause(d.causes[c].key), d.causes[c].name]) };
+		if (m === "module" || m === "crate") {
+			const names = d[m + "s"], { colours, top } = owners(w, m, names);
+			return { mode: m, fill: n => colours[d.idents[m][n.ident]] || rest(),
+				legend: [...top.map(i => [colours[i], base(names[i]), names[i]]),
+				[rest(), "other"]] };
+		}
+		if (m === "diff")
+			return { mode: m, fill: n => ofDiff(n, w, s),
+				legend: [["#0072b2", "less"],
+				[isDark() ? "#dee0e4" : "#e3e5e9", "same, or within the noise"],
+				["#d54600", "more"],
+				["", "width: " + { both: "before + after", a: "before", b: "after" }[s.side] +
+					(s.normalized ? ", both as shares of their whole" : "")]] };
+		return { mode: m, fill: n => ofKind(n.ident), legend: kinds.map(([name, h, c, l]) =>
+			["hsl(" + h + " " + c + "% " + (l - (isDark() ? 8 : 0)) + "%)", name]) };
+	}
+
+	/* What one can choose from. */
+	const modes = () => G.state.choices.colour.filter(m => m !== "diff" || G.data.meta.sides > 1);
+
+	return { scheme, mode, modes, ofCause, cssOfCause, isDarkFill: c => dark.has(c) };
+})();

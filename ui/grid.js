@@ -1,0 +1,207 @@
+/*
+ * grid.js - a table of any length: only the rows in sight are in the document.
+ *
+ *	const g = G.grid({ label: "functions", columns: [...], open(id) {...}, sort(key, down) {...} });
+ *	root.append(g.root);
+ *	g.show(ids, "self", true);
+ *
+ * A column is { key, title, about, value(id), text(id), bar(id), className(id), width (px; 0 = the rest),
+ * left (of text, not numbers), signed (bars in two colours) }. A row is an id that only the owner
+ * understands. Names are cut by the column's own fit(id, characters).
+ */
+G.grid = function (options) {
+	const ROW = 20, columns = options.columns, character = 7.3;
+	let ids = [], chosen = 0, key = null, down = true, pool = [], scheduled = false, unsorted = [];
+
+	const style = "grid-template-columns:" +
+		columns.map(c => c.width ? c.width + "px" : "minmax(0,1fr)").join(" ");
+	const head = G.el("div", { class: "grid-head", role: "row", style });
+	const rows = G.el("div", { class: "grid-rows", role: "rowgroup" });
+	const body = G.el("div", { class: "grid-body" }, head, rows);
+	const empty = G.el("p", { class: "grid-empty" });
+	const root = G.el("div", { class: "grid", role: "grid", tabindex: "0", "aria-label": options.label },
+		body, empty);
+	const heads = columns.map(c => {
+		const b = G.el("button", { class: c.left ? "left" : "", role: "columnheader",
+			title: c.about || c.title, tabindex: "-1" }, c.title);
+		b.onclick = () => options.sort(c.key, c.key === key ? !down : !c.left);
+		head.append(b);
+		return b;
+	});
+
+	function sorted() {
+		const c = columns.find(x => x.key === key) || columns[0], n = unsorted.length;
+		const sign = down ? -1 : 1;
+		if (c.left) {
+			const names = new Map();
+			for (const id of unsorted)
+				names.set(id, c.value(id));
+			return Array.from(unsorted).sort((a, b) => {
+				const x = names.get(a), y = names.get(b);
+				return x < y ? -sign : x > y ? sign : 0;
+			});
+		}
+		const values = new Float64Array(n), at = new Uint32Array(n);
+		for (let i = 0; i < n; i++) {
+			values[i] = c.value(unsorted[i]);
+			at[i] = i;
+		}
+		const tie = options.tie || (() => 0);
+		at.sort((a, b) => sign * (values[a] - values[b]) || tie(unsorted[b]) - tie(unsorted[a]) ||
+			a - b);
+		return Array.from(at, i => unsorted[i]);
+	}
+
+	function cell(div, c, id) {
+		const space = c.width || div.clientWidth || 400;
+		const text = c.fit ? c.fit(id, Math.floor((space - 16) / character)) : c.text(id);
+		if (div.lastChild.textContent !== text)
+			div.lastChild.textContent = text;
+		div.lastChild.title = c.fit ? c.text(id) : "";
+		if (c.bar) {
+			const share = c.bar(id);
+			div.firstChild.style.width = Math.min(100, Math.abs(share) * 100) + "%";
+			div.firstChild.className = "bar" + (share < 0 ? " less" : c.signed ? " more" : "");
+		}
+		if (c.className)
+			div.className = "cell " + (c.left ? "left " : "") + c.className(id);
+	}
+
+	function line() {
+		const row = G.el("div", { class: "grid-row", role: "row", style });
+		for (const c of columns)
+			row.append(G.el("div", { class: c.left ? "cell left" : "cell", role: "gridcell" },
+				G.el("i", { class: "bar" }), G.el("span", {})));
+		row.onmousedown = e => { if (e.button === 0) choose(row.index); };
+		row.ondblclick = () => options.open && options.open(ids[row.index]);
+		row.onmouseenter = () => options.hover && options.hover(ids[row.index]);
+		rows.append(row);
+		return row;
+	}
+
+	const seen = () => body.clientHeight - head.offsetHeight;
+
+	function paint() {
+		scheduled = false;
+		const first = Math.max(0, Math.floor(body.scrollTop / ROW) - 2);
+		const last = Math.min(ids.length, first + Math.ceil(seen() / ROW) + 5);
+		while (pool.length < last - first)
+			pool.push(line());
+		pool.forEach((row, k) => {
+			const i = first + k;
+			row.style.display = i < last ? "" : "none";
+			if (i >= last)
+				return;
+			row.index = i;
+			row.style.top = i * ROW + "px";
+			row.setAttribute("aria-rowindex", i + 1);
+			row.setAttribute("aria-selected", i === chosen);
+			columns.forEach((c, j) => cell(row.children[j], c, ids[i]));
+		});
+	}
+	function later() {
+		if (!scheduled) {
+			scheduled = true;
+			requestAnimationFrame(paint);
+		}
+	}
+	body.onscroll = later;
+	new ResizeObserver(later).observe(body);
+
+	function choose(i) {
+		if (!ids.length)
+			return;
+		chosen = Math.max(0, Math.min(ids.length - 1, i));
+		const top = chosen * ROW;
+		if (top < body.scrollTop)
+			body.scrollTop = top;
+		else if (top + ROW > body.scrollTop + seen())
+			body.scrollTop = top + ROW - seen();
+		if (options.hover)
+			options.hover(ids[chosen]);
+		later();
+	}
+
+	return {
+		root,
+		columns,
+		get ids() { return ids; },
+		get chosen() { return ids[chosen]; },
+		/* A new set of rows, or the same in another order; the chosen row stays the same one. */
+		show(list, sortKey, sortDown, sentence) {
+			const kept = ids[chosen];
+			unsorted = list;
+			key = sortKey;
+			down = sortDown;
+			ids = sorted();
+			chosen = Math.max(0, ids.indexOf(kept));
+			rows.style.height = ids.length * ROW + "px";
+			root.setAttribute("aria-rowcount", ids.length);
+			empty.textContent = ids.length ? "" : sentence || "Nothing here.";
+			heads.forEach((b, i) => {
+				const on = columns[i].key === key;
+				b.setAttribute("aria-sort", !on ? "none" : down ? "descending" : "ascending");
+			});
+			if (!kept)
+				body.scrollTop = 0;
+			paint();
+		},
+		paint: later,
+		/* To the next row, or the one before, for which test(id) holds. */
+		next(test, way) {
+			for (let k = 1; k <= ids.length; k++) {
+				const i = (chosen + way * k + ids.length * k) % ids.length;
+				if (test(ids[i]))
+					return choose(i);
+			}
+		},
+		key(e) {
+			const page = Math.max(1, Math.floor(seen() / ROW) - 1);
+			const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page,
+				Home: -Infinity, End: Infinity, j: 1, k: -1 }[e.key];
+			if (e.ctrlKey || e.metaKey || e.altKey)
+				return false;
+			if (step) {
+				choose(step === Infinity ? ids.length - 1 : step === -Infinity ? 0
+					: chosen + step);
+				return true;
+			}
+			if (e.key === "Enter" && ids.length && options.open) {
+				options.open(ids[chosen]);
+				return true;
+			}
+			if (e.key === "<" || e.key === ">") {
+				const n = columns.length, at = columns.findIndex(c => c.key === key);
+				const c = columns[(at + (e.key === ">" ? 1 : n - 1)) % n];
+				options.sort(c.key, !c.left);
+				return true;
+			}
+			if (e.key === "r") {
+				options.sort(key, !down);
+				return true;
+			}
+			return false;
+		},
+	};
+};
+
+/* The box that filters the rows of a grid: state.filter. */
+G.filterBox = function (grid) {
+	const box = G.el("input", { type: "text", placeholder: "\\ filter", "aria-label": "filter rows",
+		spellcheck: "false", onfocus: () => box.select(),
+		oninput: () => G.state.set({ filter: box.value }, { replace: true }) });
+	box.onkeydown = e => {
+		if (e.key === "Escape")
+			G.state.set({ filter: "" }, { replace: true });
+		if (!["Enter", "ArrowDown", "Escape"].includes(e.key))
+			return;
+		grid().root.focus();
+		e.stopPropagation();
+		e.preventDefault();
+	};
+	box.sync = state => {
+		if (box.value !== state.filter)
+			box.value = state.filter;
+	};
+	return box;
+};

@@ -1,0 +1,267 @@
+/*
+ * model.js - what the views draw: weights of the tree's nodes under a state, and the tree as it is displayed.
+ *
+ * The base tree (G.data.tree) never changes. weights() adds up what a state selects, once; view() gives
+ * display
+ * nodes, which are expanded only where somebody looks. A display node stands for its members: base nodes that
+ * have the same path once threads are merged, functions folded into their callers, recursion collapsed.
+ */
+var G = G || {};
+G.views = G.views || {};
+G.keys = G.keys || [];
+G.test = G.test || {};
+
+/* A DOM node. Attributes that are functions become listeners; text only ever becomes text. */
+G.el = function (tag, attributes, ...children) {
+	const e = document.createElement(tag);
+	for (const [k, v] of Object.entries(attributes || {}))
+		if (typeof v === "function")
+			e[k] = v;
+		else if (v !== null && v !== undefined && v !== false)
+			e.setAttribute(k, v === true ? "" : v);
+	e.append(...children.flat().filter(c => c !== null && c !== undefined && c !== false));
+	return e;
+};
+
+G.model = (function () {
+	const kept = []; /* weights of the last states */
+	const keep = () => G.data.tree.n > 1e6 ? 2 : 8; /* 5 million nodes are 80 MB each time */
+	let byName = null, lower = null, list = null;
+
+	/* What can be weighed: [{ key, name, unit, events }], all of a thread's time first where it was
+	 * recorded. */
+	function whats() {
+		if (list)
+			return list;
+		const { events, entries } = G.data, held = new Uint8Array(events.length),
+			rank = ["cpu", "wait", "other", "queue"];
+		for (let i = 0; i < entries.n; i++)
+			held[entries.event[i]] = 1;
+		const there = [...held.keys()].filter(i => held[i]),
+			timed = there.filter(i => events[i].role !== "other");
+		/* Both together are looked at before each of them. */
+		const io = there.filter(i => ["read", "write"].includes(events[i].name) &&
+			events[i].unit === "bytes");
+		/* Of one alone only where the command line asks. */
+		const both = io.length > 1 || io.length && (G.data.meta.initial || {}).what === "io";
+		const place = i => both && io.includes(i) ? rank.length : rank.indexOf(events[i].role);
+		const order = (a, b) => place(a) - place(b) || a - b;
+		list = there.sort(order).map(i => ({ key: events[i].name, name: events[i].name,
+			unit: events[i].unit, about: events[i].describe, events: [i] }));
+		if (both)
+			list.splice(there.findIndex(i => place(i) > 1), 0, { key: "io", name: "io",
+				unit: "bytes", events: io,
+				about: "bytes read and written, as the calls returned them" });
+		if (new Set(timed.map(i => events[i].role)).size > 1)
+			list.unshift({ key: "wall", name: "wall", unit: "ns", events: timed,
+				about: "all time of the threads: on CPU, in the run queue, waiting" });
+		return list;
+	}
+
+	function what(state) {
+		return whats().find(w => w.key === state.what) || whats()[0] ||
+			{ key: "", name: "nothing", unit: "count", events: [] };
+	}
+
+	function unit(state) {
+		return state.count ? "count" : what(state).unit;
+	}
+
+	/* What is counted: "sample", "wait", "event". */
+	function noun(state) {
+		const roles = what(state).events.map(i => G.data.events[i].role);
+		return roles.every(r => r === "cpu") ? "sample"
+			: roles.every(r => r === "wait" || r === "queue") ? "wait" : "event";
+	}
+
+	/* One byte an ident: is it called one of these names? */
+	function named(names) {
+		const flags = new Uint8Array(G.data.idents.n), name = G.data.idents.name;
+		if (names.length && !byName) {
+			byName = new Map();
+			for (let i = 0; i < name.length; i++)
+				byName.has(name[i]) ? byName.get(name[i]).push(i) : byName.set(name[i], [i]);
+		}
+		for (const x of names)
+			for (const i of byName.get(x) || [])
+				flags[i] = 1;
+		return flags;
+	}
+
+	/* The filters of a state as one byte an event, cause and thread. */
+	function filters(state) {
+		const d = G.data, events = what(state).events;
+		const { threads } = state;
+		const wanted = t => (!threads || threads.includes(t.tid) || threads.includes(t.name)) &&
+			(!state.processes || state.processes.includes((d.processes[t.process] || {}).pid));
+		return {
+			event: Uint8Array.from(d.events, (e, i) => events.includes(i)),
+			cause: Uint8Array.from(d.causes, c => state.causes ? state.causes.includes(c.key)
+				: state.idle || c.key !== "idle"),
+			thread: Uint8Array.from(d.threads, wanted),
+		};
+	}
+
+	function matches(e, state) {
+		const d = G.data.entries, f = filters(state);
+		return !!(f.event[d.event[e]] & f.cause[d.cause[e]] & f.thread[d.thread[e]]);
+	}
+
+	/* What of an entry lies in the range. A wait of its own is spread over its slots, as the recorder
+	 * cuts it. */
+	function within(e, from, to, count) {
+		const s = G.data.samples, period = G.data.events[G.data.entries.event[e]].period;
+		let sum = 0;
+		for (let i = G.data.entries.first[e], end = G.data.entries.first[e + 1]; i < end; i++) {
+			const begin = s.slot[i], span = s.span ? s.span[i] : 0;
+			let part = span ? (Math.min(to, begin + span) - Math.max(from, begin)) / span
+				: begin >= from && begin < to ? 1 : 0;
+			if (part <= 0)
+				continue;
+			if (count)
+				sum += s.count ? s.count[i] : 1;
+			else
+				sum += part * (s.value ? s.value[i] : period);
+		}
+		return sum;
+	}
+
+	function entryValues(state) {
+		const e = G.data.entries, f = filters(state), out = new Float64Array(e.n),
+			slotNs = G.data.meta.slotNs;
+		const source = state.count ? e.count : e.value, range = G.data.samples ? state.range : null;
+		for (let i = 0; i < e.n; i++)
+			if (f.event[e.event[i]] & f.cause[e.cause[i]] & f.thread[e.thread[i]])
+				out[i] = range ? within(i, range[0] / slotNs, range[1] / slotNs, state.count)
+					: source[i];
+		return out;
+	}
+
+	/* Nodes that hide and focus leave out: a byte each, or null. */
+	function dropped(state) {
+		const t = G.data.tree, hide = named(state.hidden),
+			focus = state.focus ? named([state.focus]) : null;
+		if (!focus && !state.hidden.length)
+			return null;
+		const out = new Uint8Array(t.n), { ident, size } = t;
+		for (let i = 0, inside = 0; i < t.n;) {
+			if (focus !== null && i >= inside && focus[ident[i]])
+				inside = i + size[i];
+			if (hide[ident[i]] && i) {
+				out.fill(1, i, i + size[i]);
+				i += size[i];
+				continue;
+			}
+			if (focus !== null && i >= inside)
+				out[i] = 1;
+			i++;
+		}
+		return out;
+	}
+
+	function addUp(self) {
+		const total = self.slice(), parent = G.data.tree.parent;
+		for (let i = total.length - 1; i > 0; i--)
+			total[parent[i]] += total[i];
+		return total;
+	}
+
+	function compute(state) {
+		const d = G.data, e = d.entries, n = d.tree.n, value = entryValues(state),
+			drop = dropped(state);
+		const self = new Float64Array(n), selfB = d.meta.sides > 1 ? new Float64Array(n) : null;
+		const seen = new Uint8Array(d.causes.length);
+		for (let i = 0; i < e.n; i++) {
+			const v = value[i], node = e.node[i];
+			if (v === 0 || drop && drop[node])
+				continue;
+			seen[e.cause[i]] = 1;
+			(selfB && e.side[i] ? selfB : self)[node] += v;
+		}
+		const w = { self, total: addUp(self), selfB, totalB: selfB && addUp(selfB), value, drop };
+		w.all = w.total[0];
+		w.allB = selfB ? w.totalB[0] : 0;
+		/* What is unknown last. */
+		w.causes = [...seen.keys()].filter(c => seen[c]).sort((a, b) => !a - !b || a - b);
+		w.byCause = () => w.causes.map(cause => ({ cause, total: causeTotals(w, cause) }));
+		return w;
+	}
+
+	function causeTotals(w, cause) {
+		const e = G.data.entries, self = new Float64Array(G.data.tree.n);
+		for (let i = 0; i < e.n; i++)
+			if (e.cause[i] === cause && !(w.drop && w.drop[e.node[i]]))
+				self[e.node[i]] += w.value[i];
+		return addUp(self);
+	}
+
+	const parts = ["what", "range", "threads", "processes", "causes", "idle", "count", "hidden", "focus"];
+
+	function weights(state) {
+		const key = JSON.stringify(parts.map(k => state[k]));
+		const i = kept.findIndex(k => k.key === key), found = i < 0 ? { key, w: compute(state) }
+			: kept.splice(i, 1)[0];
+		kept.unshift(found); /* used last, dropped last */
+		kept.length = Math.min(kept.length, keep());
+		return found.w;
+	}
+
+	/* Everything that was computed is void: the data have grown. */
+	function forget() {
+		kept.length = 0;
+		byName = lower = list = null;
+	}
+
+	/* The state's search as a test of a name. null = no search; error = the regex is none. */
+	function finder(state) {
+		if (!state.search)
+			return null;
+		if (state.regex) {
+			try {
+				const r = new RegExp(state.search, state.cased ? "" : "i");
+				return i => r.test(G.data.idents.name[i]);
+			} catch (x) {
+				return { error: x.message };
+			}
+		}
+		if (state.cased)
+			return i => G.data.idents.name[i].includes(state.search);
+		lower = lower || G.data.idents.name.map(x => x.toLowerCase());
+		const text = state.search.toLowerCase();
+		return i => lower[i].includes(text);
+	}
+
+	let searched = { key: null };
+
+	/* { flags: a byte an ident, functions, total: of stacks with a match anywhere, error } or null. */
+	function search(state) {
+		const w = weights(state), key = JSON.stringify([state.search, state.regex, state.cased,
+			state.group]);
+		if (searched.key === key && searched.w === w)
+			return searched.result;
+		const test = finder(state), t = G.data.tree, n = G.data.idents.n;
+		let result = null;
+		if (test && test.error) {
+			result = { flags: new Uint8Array(n), functions: 0, total: 0, totalB: 0,
+				error: test.error };
+		} else if (test) {
+			const flags = new Uint8Array(n);
+			let functions = 0, total = 0, totalB = 0;
+			for (let i = 0; i < n; i++)
+				functions += flags[i] = test(i) ? 1 : 0;
+			for (let i = 1; i < t.n;)
+				if (flags[t.ident[i]] && (state.group !== "none" || t.depth[i] !== 1)) {
+					total += w.total[i];
+					totalB += w.totalB ? w.totalB[i] : 0;
+					i += t.size[i];
+				} else {
+					i++;
+				}
+			result = { flags, functions, total, totalB, error: null };
+		}
+		searched = { key, w, result };
+		return result;
+	}
+
+	return { whats, what, unit, noun, named, matches, filters, weights, search, forget, parts };
+})();

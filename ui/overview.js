@@ -1,0 +1,239 @@
+/*
+ * overview.js - the whole recording at a glance: how good it is, what stands out, where the time of each
+ * thread went, where threads wait and what that means. What can be looked at closer is a link.
+ */
+(function () {
+	const FEW = 14, TOP = 8, SIDES = ["before", "after"];
+	let root, all = false;
+
+	const el = (tag, attributes, ...children) => G.el(tag, attributes, ...children.flat(9));
+	const percent = x => G.model.percent(x), time = ns => G.model.format(ns, "ns");
+	const go = patch => () => G.state.set(patch);
+	const link = (text, patch, title) => el("button", { class: "link", title, onclick: go(patch) }, text);
+	const num = text => el("span", { class: "num" }, text);
+	const colour = key => "background:" + G.colour.cssOfCause(key);
+	const swatch = key => el("i", { class: "swatch", style: colour(key) });
+	const head = (text, ...notes) => el("h2", {}, text, notes.filter(Boolean).map(n => el("em", {}, n)));
+	const { sentence } = G;
+	const toFunction = (fn, n) => link(G.model.shortName(fn, n), { view: "sandwich", fn }, fn);
+
+	function facts() {
+		const m = G.data.meta, start = r => r.start.replace("T", " ").replace(/Z$/, " UTC");
+		const about = r => [["target", r.target],
+			["recorded", time(r.recordedNs) + (r.start && " from " + start(r))],
+			["on", [r.host, r.kernel].filter(Boolean).join(", Linux ")], ["quality", r.quality]];
+		const both = m.before ? [m.before, m] : [m];
+		const list = [...both.flatMap((r, i) => [...m.before ? [[SIDES[i], " "]] : [], ...about(r)]),
+			...m.warnings.map(w => ["note", w])];
+		if (m.leftOut)
+			list.push(["left out", percent(m.leftOut.weightShare) + " of the weight, in " +
+				G.model.plural(m.leftOut.nodes, "place") + " too light to be in this page"]);
+		const line = ([name, text]) => text && [el("dt", {}, name), el("dd", {}, text)];
+		return el("dl", {}, list.map(line));
+	}
+
+	function verdict() {
+		if (G.data.diff)
+			return null; /* it is about what changed, and stands there */
+		const show = state => ({ class: "link", title: "show it",
+			onclick: go({ view: "flame", ...state }) });
+		const line = v => v.state ? el("button", show(v.state), sentence(v.text), " ›")
+			: sentence(v.text);
+		const lines = G.data.verdict.map(v => el("li", {}, line(v)));
+		return lines.length ? [head("What stands out"), el("ul", { class: "verdict" }, lines)] : null;
+	}
+
+	/* What the comparison of two recordings found. */
+	function changes() {
+		if (!G.data.diff)
+			return null;
+		const found = G.changes(TOP);
+		const list = found.list.map(c => [num(c.text), toFunction(c.name, 60)]);
+		return [head("What changed", link("all", { view: "diff" })), el("p", {}, sentence(G.data.verdict[0].text)),
+			el("p", {}, found.sentence),
+			el("div", { class: "hottest" }, list)];
+	}
+
+	/* A thread's time: as it was counted, or of a range from its samples. null: nothing is known. */
+	function accountOf(i, range) {
+		const d = G.data, t = d.threads[i], [from, to] = range || [0, d.meta.durationNs];
+		const counted = t.account && !range;
+		if (!counted && !d.samples)
+			return null;
+		const ns = Array.from(counted ? t.account.ns : G.bins.strip(i, from, to, 1));
+		const wall = counted ? t.account.wallNs : Math.min(to, t.endNs) - Math.max(from, t.startNs);
+		const sum = ns.reduce((x, y) => x + y, 0);
+		return wall <= 0 || !t.account && !sum ? null : { name: t.name, thread: i, side: t.side, ns,
+			wall: counted ? wall : Math.max(wall, sum), missing: Math.max(0, wall - sum) };
+	}
+
+	/* Of all threads of a side. */
+	function together(rows, side) {
+		const out = { name: "all" + (G.data.meta.sides > 1 ? ", " + SIDES[side] : " threads"),
+			thread: -1, side, wall: 0, missing: 0, ns: G.data.causes.map(() => 0) };
+		for (const r of rows.filter(k => k.side === side)) {
+			out.wall += r.wall;
+			out.missing += r.missing;
+			r.ns.forEach((v, k) => out.ns[k] += v);
+		}
+		return out;
+	}
+
+	/* What shows a cause, or a thread, closer. */
+	function closer(key, thread) {
+		const wall = G.model.whats().some(w => w.key === "wall") ? { what: "wall" } : {};
+		return { view: "flame", ...wall, ...key ? { causes: [key], idle: key === "idle" } : {},
+			...thread >= 0 ? { threads: [G.handle(thread)] } : {} };
+	}
+
+	function bar(r) {
+		const wide = v => "flex:" + v / r.wall + " 0 0;";
+		const said = v => " " + time(v) + ", " + percent(v / r.wall);
+		const part = k => {
+			const { key, name } = G.data.causes[k];
+			return el("button", { class: "part", tabindex: "-1",
+				style: wide(r.ns[k]) + colour(key),
+				title: r.name + ": " + name + said(r.ns[k]),
+				onclick: go(closer(key, r.thread)) });
+		};
+		const missing = r.missing > r.wall / 500 &&
+			el("span", { class: "part missing", style: wide(r.missing),
+				title: r.name + ": not seen" + said(r.missing) });
+		return el("div", { class: "account-bar" }, G.stacking().filter(k => r.ns[k] > 0).map(part),
+			missing);
+	}
+
+	/* Causes of the whole; of two recordings only the shares, before and after. */
+	function legend(totals) {
+		const { causes, events } = G.data;
+		const line = (mark, name, of) => {
+			const share = t => percent(of(t) / (t.wall || 1)), [first] = totals;
+			const both = () => el("span", {}, totals.map(share).join(" → "));
+			return el("div", {}, mark, name, totals.length > 1 ? both()
+				: [num(time(of(first))), num(share(first))]);
+		};
+		const list = G.stacking().filter(k => totals.some(t => t.ns[k] > 0)).map(k =>
+			line(swatch(causes[k].key), link(causes[k].name, closer(causes[k].key)),
+				t => t.ns[k]));
+		const unseen = events.some(e => e.role === "wait") ? "not seen" : "not on CPU";
+		if (totals.some(t => t.missing > t.wall / 500))
+			list.push(line(el("i", { class: "swatch missing" }),
+				el("span", { class: "link" }, unseen), t => t.missing));
+		return el("div", { class: "causes" }, list);
+	}
+
+	function account(state) {
+		const f = G.model.filters(state), range = G.data.samples && state.range;
+		const { sides } = G.data.meta;
+		const rows = G.threadOrder().map(i => f.thread[i] && accountOf(i, range)).filter(Boolean);
+		const totals = SIDES.slice(0, sides).map((s, side) => together(rows, side));
+		const sum = totals[sides - 1];
+		const cpu = G.data.causes.findIndex(c => c.key === "cpu");
+		if (!rows.length)
+			return null;
+		const name = r => r.thread < 0 ? r.name : [link(r.name, closer("", r.thread), "thread " +
+			G.data.threads[r.thread].tid), sides > 1 && el("em", {}, SIDES[r.side])];
+		const line = r => [el("div", { class: "account-name" }, name(r)), bar(r),
+			num(r.wall ? percent(r.ns[cpu] / r.wall) : "")];
+		const more = () => {
+			all = !all;
+			G.views.overview.draw(G.state.now);
+		};
+		const n = G.model.plural(rows.filter(r => r.side === sum.side).length, "thread");
+		return [head("Where the time went", state.range && G.range(...state.range),
+			time(sum.wall) + " of " + n), legend(totals),
+			el("div", { class: "account" }, el("div"), el("div"), num("on CPU"), totals.map(line),
+				(all ? rows : rows.slice(0, FEW)).map(line)),
+			rows.length > FEW && el("button", { class: "rest", onclick: more },
+				all ? "only the busiest" : "all " + rows.length + " threads")];
+	}
+
+	/* Of what is weighed. */
+	function hottest(state) {
+		const t = G.tally(state, "function"), top = [];
+		for (let i = 0; i < t.n; i++)
+			if (t.self[i] > 0 && (top.length < TOP || t.self[i] > t.self[top[TOP - 1]])) {
+				top.push(i);
+				top.sort((a, b) => t.self[b] - t.self[a]).splice(TOP);
+			}
+		const whole = G.model.format(t.all, G.model.unit(state)) + " of " + G.model.what(state).name;
+		const list = top.map(i => [num(percent(t.self[i] / t.all)), toFunction(t.label[i], 66)]);
+		return list.length ? [head("Hottest functions", "self, of " + whole),
+			el("div", { class: "hottest" }, list)] : null;
+	}
+
+	function site(w) {
+		const cause = G.data.causes.find(c => c.key === w.cause) || { key: w.cause, name: w.cause };
+		const show = { view: "flame", what: "wait", causes: [w.cause], focus: w.function,
+			threads: null };
+		const ended = w.wakers.slice(0, 2).map(G.model.fold).join(" and ");
+		const parts = [cause.name, time(w.ns) + " in " + G.model.plural(w.count, "wait"),
+			w.thread && "mostly " + w.thread, ended && "ended by " + ended];
+		const where = link(G.model.shortName(w.function, 56), show, w.function);
+		return el("li", {}, el("div", {}, swatch(cause.key), where),
+			el("div", { class: "dim" }, parts.filter(Boolean).join(", ")),
+			w.means && el("div", {}, sentence(w.means),
+				w.fix && [" ", el("b", {}, "What helps: "), sentence(w.fix)]));
+	}
+	function waits() {
+		const list = G.data.waits.map(site);
+		return list.length ? [head("Where threads wait"), el("ol", { class: "waits" }, list)] : null;
+	}
+
+	function marks() {
+		const long = m => m.endNs - m.startNs, kinds = new Set(G.data.marks.map(m => m.kind));
+		return [...kinds].map(kind => {
+			const of = G.data.marks.filter(m => m.kind === kind);
+			const mean = of.reduce((a, m) => a + long(m), 0) / of.length;
+			const show = m => [link(m.name, { range: [m.startNs, m.endNs] }, "choose its time"),
+				" " + time(long(m)) + "  "];
+			const slow = of.sort((a, b) => long(b) - long(a)).slice(0, 6).filter(long).map(show);
+			return [head(kind + "s", G.model.format(of.length, "count"),
+				mean && time(mean) + " on average"),
+				slow.length && el("p", {}, "longest: ", slow)];
+		});
+	}
+
+	function series() {
+		const list = G.curves().map(c => {
+			const canvas = el("canvas", { role: "img", "aria-label": c.name + " over time" });
+			canvas.curve = c;
+			return [el("div", {}, c.name, el("div", { class: "dim" }, G.extent(c))), canvas];
+		});
+		return list.length ? [head("Over time"), el("div", { class: "series" }, list)] : null;
+	}
+	/* Once they are in the document, and so have a size. */
+	function drawSeries() {
+		const k = devicePixelRatio || 1, h = 40;
+		for (const canvas of root.querySelectorAll("canvas")) {
+			const w = canvas.clientWidth, ctx = canvas.getContext("2d");
+			canvas.width = w * k;
+			canvas.height = h * k;
+			ctx.scale(k, k);
+			G.drawCurve(ctx, canvas.curve, t => t / G.data.meta.durationNs * w, 0, h);
+		}
+	}
+
+	G.views.overview = {
+		init(element) {
+			root = element;
+			root.classList.add("overview");
+		},
+		draw(state) {
+			const top = root.scrollTop, column = (...parts) => el("div", {}, parts);
+			root.replaceChildren(column(changes(), verdict(), account(state), series(),
+				hottest(state)),
+				column(head(G.data.diff ? "The recordings" : "The recording"), facts(),
+					marks(), waits()));
+			drawSeries();
+			root.scrollTop = top;
+		},
+		key(e) {
+			const page = root.clientHeight;
+			const step = { ArrowDown: 60, ArrowUp: -60, PageDown: page, PageUp: -page }[e.key];
+			if (step)
+				root.scrollTop += step;
+			return !!step;
+		},
+	};
+})();

@@ -1,0 +1,100 @@
+/*
+ * tracks.js - what the time area and the overview share: the order and names of threads, the order of causes,
+ * series as curves, the page's colours for canvases.
+ */
+Object.assign(G, (function () {
+	let palette = null;
+
+	function colours() {
+		const root = document.documentElement, { theme } = root.dataset;
+		if (!palette || palette.theme !== theme) {
+			const css = getComputedStyle(root);
+			palette = { theme };
+			for (const k of ["text", "dim", "line", "panel", "accent", "shade", "mark"])
+				palette[k] = css.getPropertyValue("--" + k).trim();
+		}
+		return palette;
+	}
+
+	/* Time at work or kept from it; of conditions, pipes and sockets half: some is waiting for work. */
+	function worth(sums) {
+		const factor = { unknown: 0, idle: 0, sleep: 0, park: .5, pipe: .5, network: .5 };
+		return sums.reduce((all, v, i) => all + v * (factor[G.data.causes[i].key] ?? 1), 0);
+	}
+
+	/* Those that were seen, the busiest first; of two recordings, threads of one name stand together.
+	   Its .causes: what they did at all, a flag for each cause. */
+	function threadOrder() {
+		const d = G.data, e = d.entries, sums = d.threads.map(() => d.causes.map(() => 0)), seen = [];
+		const both = new Map();
+		for (let i = 0; i < e.n; i++) {
+			seen[e.thread[i]] = true;
+			if (d.events[e.event[i]].role !== "other")
+				sums[e.thread[i]][e.cause[i]] += e.value[i];
+		}
+		const value = sums.map(worth), name = i => d.threads[i].name;
+		value.forEach((v, i) => both.set(name(i), (both.get(name(i)) || 0) + v));
+		const pair = (a, b) => d.meta.sides < 2 || name(a) === name(b) ? 0
+			: both.get(name(b)) - both.get(name(a)) || (name(a) < name(b) ? -1 : 1);
+		const list = [...value.keys()].filter(i => seen[i]).sort((a, b) => pair(a, b) ||
+			value[b] - value[a] || a - b);
+		list.causes = d.causes.map((c, k) => sums.some(of => of[k] > 0));
+		return list;
+	}
+
+	/* Is there another thread of that name? */
+	function twice(thread) {
+		const t = G.data.threads[thread];
+		return G.data.threads.some((o, i) => i !== thread && o.name === t.name && o.side === t.side);
+	}
+	/* How the state names a thread: by its name where that is enough. */
+	const handle = thread => G.data.threads[thread][twice(thread) ? "tid" : "name"];
+
+	/* On the CPU first, what is asleep last. */
+	function stacking() {
+		const { causes } = G.data, last = ["sleep", "unknown", "idle"];
+		const rank = i => causes[i].key === "cpu" ? -1 : last.indexOf(causes[i].key) + 1;
+		return [...causes.keys()].sort((a, b) => rank(a) - rank(b) || a - b);
+	}
+
+	/* Microseconds are what something grew by since the point before: a share of that time. */
+	function curve({ t, v, unit, name }) {
+		const out = { name, unit, t: Array.from(t), v: Array.from(v) };
+		if (unit === "us") {
+			out.unit = "%";
+			out.v = out.v.map((x, i) => x * 1e5 / Math.max(1, t[i] - (i ? t[i - 1] : 0)));
+			if (t[0] < (t[1] - t[0]) / 2) /* since when is not known so well */
+				out.v[0] = out.v[1];
+			out.t.unshift(0);
+			out.v.unshift(out.v[0]);
+		}
+		out.low = out.v.reduce((a, b) => Math.min(a, b));
+		out.high = out.v.reduce((a, b) => Math.max(a, b));
+		return out;
+	}
+	/* Those that say something: a series that never changes does not. */
+	const curves = () => G.data.series.filter(c => c.t.length > 1).map(curve).filter(c => c.high > c.low);
+	const quantity = (v, unit) => unit === "%" ? G.model.percent(v / 100) : G.model.format(v, unit);
+	const extent = c => quantity(c.low, c.unit) + " … " + quantity(c.high, c.unit);
+
+	/* In the box from y on, h high. */
+	function drawCurve(ctx, c, x, y, h) {
+		const up = v => y + h - 3 - (v - c.low) / (c.high - c.low) * (h - 6);
+		ctx.beginPath();
+		c.t.forEach((t, i) => {
+			if (i && c.unit === "%")
+				ctx.lineTo(x(c.t[i - 1]), up(c.v[i]));
+			ctx.lineTo(x(t), up(c.v[i]));
+		});
+		ctx.strokeStyle = ctx.fillStyle = colours().accent;
+		ctx.lineWidth = 1.25;
+		ctx.stroke();
+		ctx.lineTo(x(c.t[c.t.length - 1]), y + h);
+		ctx.lineTo(x(c.t[0]), y + h);
+		ctx.globalAlpha = .18;
+		ctx.fill();
+		ctx.globalAlpha = 1;
+	}
+
+	return { colours, worth, threadOrder, twice, handle, stacking, curves, quantity, extent, drawCurve };
+})());
