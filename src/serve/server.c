@@ -1,0 +1,195 @@
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "serve/guard.h"
+#include "serve/server.h"
+#include "serve/site.h"
+
+enum { CONNECTION_BYTES = 32 << 10 };
+
+struct server {
+	struct MHD_Daemon *daemon;
+	struct site *site;
+	unsigned port;
+	char token[GUARD_TOKEN_CHARS + 1];
+	char url[64 + GUARD_TOKEN_CHARS];
+};
+
+/* The page needs its own inline script and style, and to ask us; nothing else may be loaded, nor may it be
+ * shown within another page. The URL holds the token: it goes to nobody. */
+static const struct {
+	const char *name, *value;
+} headers[] = {
+	{ "Content-Security-Policy",
+	  "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
+	  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" },
+	{ "X-Content-Type-Options", "nosniff" },
+	{ "Cache-Control", "no-store" },
+	{ "Referrer-Policy", "no-referrer" },
+	{ "Cross-Origin-Opener-Policy", "same-origin" },
+	{ "Cross-Origin-Resource-Policy", "same-origin" },
+};
+
+static void drop_body(void *body)
+{
+	blob_drop(body);
+}
+
+static enum MHD_Result reply(struct MHD_Connection *c, struct answer a, const char *name, const char *value)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer_with_free_callback_cls(
+		a.body->data.n, a.body->data.data, drop_body, a.body);
+	enum MHD_Result result;
+
+	if (!r) {
+		blob_drop(a.body);
+		return MHD_NO;
+	}
+	MHD_add_response_header(r, "Content-Type", a.type);
+	for (size_t i = 0; i < ARRAY_LEN(headers); i++)
+		MHD_add_response_header(r, headers[i].name, headers[i].value);
+	if (name)
+		MHD_add_response_header(r, name, value);
+	result = MHD_queue_response(c, a.status, r);
+	MHD_destroy_response(r);
+	return result;
+}
+
+struct host_check {
+	unsigned port, good, bad;
+};
+
+static enum MHD_Result check_host(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct host_check *check = context;
+
+	if (strcasecmp(name, "Host"))
+		return MHD_YES;
+	if (guard_host(value, check->port))
+		check->good++;
+	else
+		check->bad++;
+	return MHD_YES;
+}
+
+static struct answer get_data(struct server *s, struct MHD_Connection *c, size_t capture)
+{
+	const char *v = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "v");
+	const char *under = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "under");
+	uint64_t version, node = 0;
+
+	if (!guard_version(v, &version) || (under && str_parse_uint(under, 1, UINT32_MAX, &node)))
+		return site_sentence(400, "data wants v=VERSION, as the page has it, and maybe under=NODE");
+	return site_data(s->site, capture, version, node);
+}
+
+static enum MHD_Result handle(void *context, struct MHD_Connection *c, const char *path, const char *method,
+			      const char *http, const char *upload, size_t *upload_bytes, void **state)
+{
+	struct server *s = context;
+	struct guard_route route = guard_path(s->token, path);
+	struct host_check host = { .port = s->port };
+	char with_slash[128];
+
+	MHD_get_connection_values(c, MHD_HEADER_KIND, check_host, &host);
+	if (host.good != 1 || host.bad || route.kind == GUARD_NOTHING)
+		return reply(c, site_sentence(404, "there is nothing here"), NULL, NULL);
+	if (strcmp(method, "GET") && strcmp(method, "HEAD"))
+		return reply(c, site_sentence(405, "this server is for reading only"), "Allow", "GET, HEAD");
+	switch (route.kind) {
+	case GUARD_LIST:
+		return reply(c, site_list(s->site), NULL, NULL);
+	case GUARD_PAGE:
+		return reply(c, site_page(s->site, route.capture), NULL, NULL);
+	case GUARD_DATA:
+		return reply(c, get_data(s, c, route.capture), NULL, NULL);
+	case GUARD_SLASH:
+		snprintf(with_slash, sizeof(with_slash), "%s/", path);
+		return reply(c, site_sentence(302, "its path ends in a slash"), "Location", with_slash);
+	default:
+		return MHD_NO;
+	}
+}
+
+static void log_problem(void *context, const char *fmt, va_list ap)
+{
+	_cleanup_free_ char *text = mem_vprintf(fmt, ap);
+
+	log_debug("%s", text);
+}
+
+/* A socket of our own tells the port before the first request can come. */
+static int listen_here(uint16_t port, unsigned *ret_port, struct err *err)
+{
+	struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons(port),
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	_cleanup_fd_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	socklen_t n = sizeof(here);
+	int on = 1, r;
+
+	/* Or a port stays taken for a minute after its server ended. */
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+	    bind(fd, (struct sockaddr *)&here, sizeof(here)) < 0 || listen(fd, SERVER_CONNECTIONS) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&here, &n) < 0)
+		return port ? err_errno(err, errno, "cannot listen on port %u: without --port a free one is "
+						    "taken", port) :
+			      err_errno(err, errno, "cannot listen on 127.0.0.1");
+	*ret_port = ntohs(here.sin_port);
+	r = fd;
+	fd = -1;
+	return r;
+}
+
+int server_start(struct site *site, uint16_t port, struct server **ret, struct err *err)
+{
+	_cleanup_free_ struct server *s = mem_alloc(sizeof(*s));
+	int fd, r;
+
+	s->site = site;
+	r = guard_token_make(s->token);
+	if (r)
+		return err_errno(err, -r, "no random numbers for the token");
+	fd = listen_here(port, &s->port, err);
+	if (fd < 0)
+		return fd;
+	snprintf(s->url, sizeof(s->url), "http://127.0.0.1:%u/%s/", s->port, s->token);
+	s->daemon = MHD_start_daemon(
+		MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ERROR_LOG, 0, NULL, NULL, handle, s,
+		MHD_OPTION_EXTERNAL_LOGGER, log_problem, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)SERVER_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+		(unsigned)SERVER_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+		MHD_OPTION_END);
+	if (!s->daemon) {
+		fd_close(&fd);
+		return err_set(err, EIO, "the server does not start; -v may say why");
+	}
+	*ret = s;
+	s = NULL;
+	return 0;
+}
+
+const char *server_url(const struct server *s)
+{
+	return s->url;
+}
+
+void server_stop(struct server *s)
+{
+	if (!s)
+		return;
+	MHD_stop_daemon(s->daemon);
+	free(s);
+}

@@ -1,0 +1,30 @@
+/*
+ * server.h - a site over HTTP, for one person at this machine.
+ *
+ * Listens on loopback only. Every path begins with a token that only the one knows who was shown the URL;
+ * all else is "not found". Reads only (GET, HEAD), at most SERVER_CONNECTIONS at a time, each with little
+ * memory, and closed when nothing happens on it. One thread of its own answers; what takes long makes
+ * others wait.
+ *
+ *	server_start(site, 0, &server, &err);
+ *	puts(server_url(server));
+ *	...
+ *	server_stop(server);
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct err;
+struct server;
+struct site;
+
+enum { SERVER_CONNECTIONS = 128, SERVER_IDLE_S = 20 };
+
+/* port 0: a free one. The site is borrowed and used from the server's thread until server_stop(). Signals
+ * that the caller wants to wait for must be blocked before. */
+int server_start(struct site *site, uint16_t port, struct server **ret, struct err *err);
+/* "http://127.0.0.1:PORT/TOKEN/" */
+const char *server_url(const struct server *s);
+/* Ends what is under way; NULL is fine. */
+void server_stop(struct server *s);

@@ -1,0 +1,142 @@
+#include "tui/look.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/quality.h"
+#include "base/buf.h"
+#include "export/export.h"
+#include "profile/profile.h"
+#include "tui/table.h"
+#include "tui/tree.h"
+
+void look_init(struct look *l, const struct source *source, const struct scope *scope, uint64_t window_ns)
+{
+	*l = (struct look){
+		.source = source, .scope = *scope, .window_ns = window_ns, .since_start = !source->live
+	};
+	l->asked = mem_strdup(scope->what);
+	model_init(&l->model);
+	patterns_init(&l->patterns);
+	patterns_add_builtin(&l->patterns);
+}
+
+void look_done(struct look *l)
+{
+	model_done(&l->model);
+	if (l->causes.p)
+		causes_done(&l->causes);
+	patterns_done(&l->patterns);
+	scope_done(&l->scope);
+	free(l->asked);
+}
+
+void look_again(struct look *l)
+{
+	causes_grow(&l->causes);
+	if (model_look(&l->model, l->p, &l->causes, &l->scope) < 0) {
+		scope_set(&l->scope.what, NULL);
+		model_look(&l->model, l->p, &l->causes, &l->scope);
+	}
+}
+
+void look_refresh(struct look *l)
+{
+	bool hold = l->paused && l->p;
+
+	l->p = l->source->refresh(l->source->context, l->since_start ? 0 : l->window_ns, hold, &l->changes);
+	/* What is shown stands still, and with it all that it is made of. */
+	if (hold)
+		return;
+	/* What was made of names that were not known then is made again. */
+	if (l->causes.p && (l->changes || l->causes.p != l->p))
+		causes_done(&l->causes);
+	l->changes = 0;
+	if (!l->causes.p)
+		causes_init(&l->causes, l->p, &l->patterns);
+	if (l->source->memory)
+		l->source->memory(l->source->context, &l->model);
+	look_again(l);
+}
+
+int look_begin(struct look *l, struct err *err)
+{
+	uint32_t event;
+	int r;
+
+	look_refresh(l);
+	/* The refresh has put up with it; whoever typed it should know. */
+	r = l->asked ? select_event(l->p, l->asked, &event, err) : 0;
+	if (!r && !model_selection(&l->model) && l->model.err.code == EINVAL)
+		r = err_set(err, EINVAL, "%s", l->model.err.text);
+	return r;
+}
+
+static bool same_stem(const char *a, const char *b)
+{
+	const char *dot = strrchr(a, '.'), *other = strrchr(b, '.');
+
+	return dot && other && dot - a == other - b && !strncmp(a, b, dot - a);
+}
+
+static int write_picture(struct look *l, const struct export_job *job, const struct export_format *f,
+			 struct buf *paths, struct err *err)
+{
+	_cleanup_(buf_done) struct buf data = { 0 };
+	_cleanup_free_ char *path = NULL;
+	int r = f->write(job, &data, err);
+
+	if (!r)
+		r = l->source->write(l->source->context, model_what(&l->model), f->extension, &data, &path,
+				     err);
+	if (r)
+		return r;
+	/* Of two that differ in their endings the second ending says enough: there are 80 columns. */
+	if (paths->n && same_stem(paths->data, path))
+		buf_printf(paths, " and %s", f->extension);
+	else
+		buf_printf(paths, "%s%s", paths->n ? ", " : "", path);
+	return 0;
+}
+
+int look_picture(struct look *l, char **ret_paths, struct err *err)
+{
+	static const char *const formats[] = { "svg", "html" };
+	const struct selection *s = model_selection(&l->model);
+	struct quality quality = { 0 };
+	struct buf paths = { 0 };
+	struct export_job job = { .profile = l->p, .selection = s, .quality = &quality,
+				  .options = { .group = CALLTREE_BY_NAME } };
+	int r = 0;
+
+	if (!s || !s->all.samples)
+		return err_set(err, ENODATA, "there is nothing to draw here");
+	quality_measure(&quality, l->p, s);
+	for (size_t i = 0; !r && i < ARRAY_LEN(formats); i++)
+		r = write_picture(l, &job, export_find(formats[i]), &paths, err);
+	quality_done(&quality);
+	if (r)
+		buf_done(&paths);
+	else
+		*ret_paths = paths.data;
+	return r;
+}
+
+void look_fill(struct look *l, struct table *t, enum page page, unsigned variant, struct tree *tree)
+{
+	const struct top *top;
+
+	page_fill(t, page, &l->model, variant);
+	if (page != PAGE_TREE)
+		return;
+	top = model_top(&l->model);
+	if (top) {
+		t->unit = l->model.selection.unit;
+		tree_fill(tree, &top->tree, top->all.value, t);
+	}
+	t->fixed = true;
+	if (!t->rows.n)
+		snprintf(t->empty, sizeof(t->empty), "Nothing here yet.");
+}

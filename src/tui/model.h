@@ -1,0 +1,75 @@
+/*
+ * model.h - the analyses of what is looked at, each made when a page first asks for it.
+ *
+ * Life: init -> look (at a profile, for a scope) -> ask -> look again ... -> done. What was handed out lives
+ * until the next look.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/account.h"
+#include "analyze/io.h"
+#include "analyze/select.h"
+#include "analyze/top.h"
+#include "analyze/waits.h"
+#include "base/err.h"
+
+struct profile;
+
+/* Which part of it; all strings may be NULL or "". */
+struct scope {
+	char *what;     /* an event, or "wall"; NULL: cpu, or what there is */
+	char *thread;   /* a name, a glob or a tid */
+	char *function; /* regex: only stacks that have it */
+	uint64_t from_ns, to_ns;
+	bool idle;
+};
+void scope_done(struct scope *s);
+/* Replaces one of its strings by a copy. */
+void scope_set(char **field, const char *value);
+
+/* A process's memory, as the caller read it. */
+struct model_memory {
+	uint32_t pid;
+	char name[32];
+	uint64_t rss_bytes, anon_bytes, file_bytes, shared_bytes, swap_bytes;
+	double minor_rate, major_rate; /* faults a second; below 0: not known yet */
+};
+
+struct model {
+	const struct profile *p;
+	struct causes *causes;
+	const struct scope *scope;
+	VEC(struct model_memory) memory;
+	/* The rest is private: ask with the functions below. */
+	const char *threads[2];
+	struct select_options options;
+	struct selection selection;
+	struct top top;
+	struct account account;
+	struct waits waits;
+	struct io_figures io;
+	bool has_selection, has_top, has_account, has_waits, has_io;
+	bool no_selection, no_account, no_io;
+	struct err err;
+};
+
+void model_init(struct model *m);
+void model_done(struct model *m);
+/* p, causes and scope are borrowed. 0, or -ENOENT when there is no such event: the sentence is in err. */
+int model_look(struct model *m, const struct profile *p, struct causes *causes, const struct scope *scope);
+/* NULL: nothing is selected; m->err says why. */
+const struct selection *model_selection(struct model *m);
+const struct top *model_top(struct model *m);
+/* NULL: waits were not recorded. */
+const struct account *model_account(struct model *m);
+const struct waits *model_waits(struct model *m);
+/* NULL: there is none. */
+const struct io_figures *model_io(struct model *m);
+
+/* The name of what is weighed. */
+const char *model_what(const struct model *m);
+/* The event after (or before) it, by name; "wall" stands at the end where there are waits. */
+const char *model_next_what(const struct model *m, int step);

@@ -1,0 +1,426 @@
+#include "tui/page.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/site.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "profile/profile.h"
+#include "tui/model.h"
+
+enum { MAX_ROWS = 5000 };
+
+uint64_t page_id(const char *name, const char *module)
+{
+	return map_hash_bytes(name, strlen(name)) * 31 + map_hash_bytes(module, strlen(module));
+}
+
+static double percent(double part, double whole)
+{
+	return whole > 0 ? part * 100 / whole : 0;
+}
+
+/* Nothing is selected: what can be done about it with a key. */
+static void say_nothing(struct table *t, const struct model *m)
+{
+	const struct scope *s = m->scope;
+
+	snprintf(t->empty, sizeof(t->empty), "Nothing of '%.20s' here%s%.60s%s: w weighs something else%s.",
+		 model_what(m), s->thread ? " for thread " : "", s->thread ? s->thread : "",
+		 s->function ? " with that function" : "",
+		 s->thread || s->function ? ", Esc takes the filter away" : ", t shows all since the start");
+}
+
+/* --- functions --- */
+
+static const struct column function_columns[] = {
+	{ "SELF%", "self_percent", COLUMN_PERCENT, 6, 0 },
+	{ "TOTAL%", "total_percent", COLUMN_PERCENT, 6, 0 },
+	{ "SELF", "self", COLUMN_VALUE, 8, 4 },
+	{ "TOTAL", "total", COLUMN_VALUE, 8, 5 },
+	{ "FUNCTION", "function", COLUMN_NAME, 0, 0 },
+	{ "MODULE", "module", COLUMN_TEXT, 14, 3 },
+	{ 0 },
+};
+
+static enum row_kind kind_of(const struct top_row *r)
+{
+	if (r->kind == IDENT_KERNEL)
+		return ROW_KERNEL;
+	if (r->kind == IDENT_UNNAMED)
+		return ROW_UNNAMED;
+	return site_is_library(r->name, r->module) ? ROW_LIBRARY : ROW_PLAIN;
+}
+
+static void fill_functions(struct table *t, struct model *m, unsigned variant)
+{
+	const struct top *top = model_top(m);
+
+	if (!top || !top->functions.n) {
+		say_nothing(t, m);
+		return;
+	}
+	t->unit = m->selection.unit;
+	for (size_t i = 0; i < MIN(top->functions.n, (size_t)MAX_ROWS); i++) {
+		const struct top_row *f = &top->functions.v[i];
+		struct row *r = table_row(t);
+
+		r->value[0] = percent(f->self.value, top->all.value);
+		r->value[1] = percent(f->total.value, top->all.value);
+		r->value[2] = f->self.value;
+		r->value[3] = f->total.value;
+		r->text[4] = f->name;
+		r->text[5] = ident_basename(f->module);
+		r->kind = kind_of(f);
+		r->id = page_id(f->name, f->module);
+		r->index = i;
+	}
+}
+
+/* --- threads --- */
+
+static const struct column thread_columns[] = {
+	{ "TID", "tid", COLUMN_NUMBER, 7, 5 },
+	{ "RUN%", "run_percent", COLUMN_PERCENT, 6, 0 },
+	{ "QUEUE%", "queue_percent", COLUMN_PERCENT, 6, 3 },
+	{ "WAIT%", "wait_percent", COLUMN_PERCENT, 6, 4 },
+	{ "WHAT ITS TIME WAS", "time", COLUMN_BAR, 24, 2 },
+	{ "MOST FOR", "waits_for", COLUMN_TEXT, 10, 6 },
+	{ "THREAD", "thread", COLUMN_NAME, 0, 0 },
+	{ "WAITS", "waits", COLUMN_COUNT, 9, 8 },
+	{ "PID", "pid", COLUMN_NUMBER, 7, 9 },
+	{ 0 },
+};
+
+static void name_thread(struct row *r, const struct profile *p, uint32_t thread)
+{
+	const struct profile_thread *t = &p->threads.v[thread];
+
+	r->value[0] = t->tid;
+	r->value[8] = t->process < p->processes.n ? p->processes.v[t->process].pid : 0;
+	r->text[6] = profile_str(p, t->name);
+	r->id = map_pair(t->process, t->tid);
+	r->index = thread;
+}
+
+/* What it waited for most, idle and sleep aside. */
+static const char *main_cause(const struct account_row *a)
+{
+	int most = CAUSE_UNKNOWN;
+
+	for (int i = 0; i < CAUSE_COUNT; i++)
+		if (i != CAUSE_CPU && i != CAUSE_QUEUE && i != CAUSE_IDLE && i != CAUSE_SLEEP &&
+		    i != CAUSE_UNKNOWN &&
+		    (most == CAUSE_UNKNOWN || a->ns[i] > a->ns[most]))
+			most = i;
+	return most != CAUSE_UNKNOWN && a->ns[most] * 200 >= a->wall_ns ? cause_name(most) : "";
+}
+
+/* Of the time that is looked at. */
+static uint64_t duration_of(const struct model *m)
+{
+	uint64_t all = select_duration_ns(m->p),
+		 to = m->scope->to_ns && m->scope->to_ns < all ? m->scope->to_ns : all;
+
+	return to > m->scope->from_ns ? to - m->scope->from_ns : 0;
+}
+
+/* Sleep is what a thread asked for. */
+static uint64_t waiting_ns(const struct account_row *a)
+{
+	return account_active_ns(a) - a->ns[CAUSE_CPU] - a->ns[CAUSE_QUEUE] - a->ns[CAUSE_SLEEP];
+}
+
+/* Shares are of the time looked at, not of the thread's own: one that lived for a moment has used little. */
+static void account_row(struct table *t, struct model *m, const struct account_row *a)
+{
+	uint64_t duration = duration_of(m);
+	struct row *r = table_row(t);
+	uint64_t *parts = table_parts(t);
+
+	name_thread(r, m->p, a->thread);
+	memcpy(parts, a->ns, sizeof(a->ns));
+	r->parts = parts;
+	r->whole = duration;
+	r->value[1] = percent(a->ns[CAUSE_CPU], duration);
+	r->value[2] = percent(a->ns[CAUSE_QUEUE], duration);
+	r->value[3] = percent(waiting_ns(a), duration);
+	r->text[5] = main_cause(a);
+	r->value[7] = a->waits;
+}
+
+/* Without waits there is only what the clock saw. */
+static void fill_threads_by_samples(struct table *t, struct model *m)
+{
+	const struct selection *s = model_selection(m);
+	uint64_t duration = duration_of(m);
+	struct map rows = { 0 };
+
+	if (!s || !s->entries.n)
+		say_nothing(t, m);
+	for (size_t i = 0; s && i < s->entries.n; i++) {
+		const struct select_entry *e = &s->entries.v[i];
+		uint64_t *at = map_put(&rows, e->thread, t->rows.n);
+
+		if (*at == t->rows.n) {
+			struct row *r = table_row(t);
+
+			name_thread(r, m->p, e->thread);
+			r->value[2] = r->value[3] = r->value[7] = NAN;
+		}
+		t->rows.v[*at].value[1] += percent(e->weight.value, duration);
+	}
+	map_done(&rows);
+}
+
+static void fill_threads(struct table *t, struct model *m, unsigned variant)
+{
+	const struct account *a = model_account(m);
+
+	if (!a) {
+		fill_threads_by_samples(t, m);
+		return;
+	}
+	for (size_t i = 0; i < MIN(a->threads.n, (size_t)MAX_ROWS); i++)
+		account_row(t, m, &a->threads.v[i]);
+	if (!t->rows.n)
+		say_nothing(t, m);
+}
+
+/* --- waits --- */
+
+static const struct column wait_columns[] = {
+	{ "TIME", "ns", COLUMN_TIME, 8, 0 },
+	{ "SHARE", "percent", COLUMN_PERCENT, 6, 0 },
+	{ "COUNT", "count", COLUMN_COUNT, 9, 4 },
+	{ "LONGEST", "longest_ns", COLUMN_TIME, 8, 5 },
+	{ "CAUSE", "cause", COLUMN_TEXT, 12, 0 },
+	{ "FUNCTION", "function", COLUMN_NAME, 0, 0 },
+	{ "CALL", "operation", COLUMN_TEXT, 10, 7 },
+	{ "THREAD", "thread", COLUMN_TEXT, 15, 3 },
+	{ 0 },
+};
+
+static void fill_waits(struct table *t, struct model *m, unsigned variant)
+{
+	const struct waits *w = model_waits(m);
+
+	t->natural = true; /* sleep, which is nobody's fault, last */
+	if (!w)
+		snprintf(t->empty, sizeof(t->empty), "Waits were not recorded: -e wait does.");
+	else if (!w->sites.n)
+		snprintf(t->empty, sizeof(t->empty), "Nobody waited here%s.", w->idle_ns ?
+			 ", but for work (z shows that too)" : "");
+	for (size_t i = 0; w && i < MIN(w->sites.n, (size_t)MAX_ROWS); i++) {
+		const struct waits_site *s = &w->sites.v[i];
+		const char *name = s->thread < m->p->threads.n ?
+					   profile_str(m->p, m->p->threads.v[s->thread].name) : "";
+		struct row *r = table_row(t);
+
+		r->value[0] = s->ns;
+		r->value[1] = percent(s->ns, w->ns);
+		r->value[2] = s->count;
+		r->value[3] = s->longest_ns;
+		r->text[4] = cause_name(s->cause);
+		r->text[5] = s->function;
+		r->text[6] = s->operation;
+		if (s->threads > 1) {
+			_cleanup_free_ char *more = mem_printf("%s +%u", name, s->threads - 1);
+
+			r->text[7] = table_text(t, more);
+		} else {
+			r->text[7] = name;
+		}
+		if (s->pattern && (*s->pattern->means || *s->pattern->fix)) {
+			_cleanup_free_ char *note = mem_printf(
+				"%s%s%s", s->pattern->means,
+				*s->pattern->means && *s->pattern->fix ? " " : "", s->pattern->fix);
+
+			r->note = table_text(t, note);
+		}
+		r->id = page_id(s->function, s->module) + s->cause;
+		r->index = i;
+	}
+}
+
+/* --- I/O --- */
+
+#define IO_FIGURES                                                                                               \
+	{ "READ", "read_bytes", COLUMN_BYTES, 8, 0 }, \
+	{ "READS", "reads", COLUMN_COUNT, 9, 4 }, \
+	{ "WRITTEN", "written_bytes", COLUMN_BYTES, 8, 0 }, \
+	{ "WRITES", "writes", COLUMN_COUNT, 9, 3 }, \
+	{ "IN SYNC", "sync_ns", COLUMN_TIME, 8, 2 }, \
+	{ "SYNCS", "syncs", COLUMN_COUNT, 6, 6 }, \
+	{ "ERRORS", "errors", COLUMN_COUNT, 6, 7 }
+
+static const struct column io_columns[2][10] = {
+	{
+		IO_FIGURES,
+		{ "FILE", "file", COLUMN_NAME, 0, 0 },
+		{ 0 },
+	},
+	{
+		IO_FIGURES,
+		{ "FUNCTION", "function", COLUMN_NAME, 0, 0 },
+		{ "MODULE", "module", COLUMN_TEXT, 14, 8 },
+		{ 0 },
+	},
+};
+
+static void io_row(struct table *t, const struct io_row *f, size_t index, bool function)
+{
+	struct row *r = table_row(t);
+	const double values[] = { f->read_bytes, f->read_calls, f->write_bytes, f->write_calls,
+				  f->sync_ns, f->sync_calls, f->errors };
+
+	memcpy(r->value, values, sizeof(values));
+	r->text[7] = f->name;
+	if (function)
+		r->text[8] = ident_basename(f->module ? f->module : "");
+	r->id = page_id(f->name, f->module ? f->module : "");
+	r->index = index;
+}
+
+static void fill_io(struct table *t, struct model *m, unsigned variant)
+{
+	const struct io_figures *f = model_io(m);
+
+	t->columns = io_columns[variant];
+	t->column_count = variant ? 9 : 8;
+	if (!f)
+		snprintf(t->empty, sizeof(t->empty), "%s", "Nothing was read or written here, or I/O was not "
+			 "recorded (-e io does).");
+	for (size_t i = 0; f && !variant && i < MIN(f->files.n, (size_t)MAX_ROWS); i++)
+		io_row(t, &f->files.v[i], i, false);
+	for (size_t i = 0; f && variant && i < MIN(f->functions.n, (size_t)MAX_ROWS); i++)
+		io_row(t, &f->functions.v[i], i, true);
+}
+
+/* --- memory --- */
+
+static const struct column memory_columns[] = {
+	{ "PID", "pid", COLUMN_NUMBER, 7, 3 },
+	{ "RSS", "rss_bytes", COLUMN_BYTES, 8, 0 },
+	{ "ANON", "anon_bytes", COLUMN_BYTES, 8, 2 },
+	{ "FILE", "file_bytes", COLUMN_BYTES, 8, 1 },
+	{ "SHARED", "shared_bytes", COLUMN_BYTES, 8, 5 },
+	{ "SWAP", "swap_bytes", COLUMN_BYTES, 8, 6 },
+	{ "MAJOR/s", "major_per_second", COLUMN_COUNT, 8, 4 },
+	{ "MINOR/s", "minor_per_second", COLUMN_COUNT, 8, 4 },
+	{ "PROCESS", "process", COLUMN_NAME, 0, 0 },
+	{ 0 },
+};
+
+static const struct column series_columns[] = {
+	{ "FIRST", "first", COLUMN_VALUE, 12, 2 },
+	{ "LAST", "last", COLUMN_VALUE, 12, 0 },
+	{ "LEAST", "least", COLUMN_VALUE, 12, 4 },
+	{ "MOST", "most", COLUMN_VALUE, 12, 3 },
+	{ "SERIES", "series", COLUMN_NAME, 0, 0 },
+	{ "UNIT", "unit", COLUMN_TEXT, 8, 5 },
+	{ 0 },
+};
+
+/* A recording has no processes to ask, but series of figures. */
+static void fill_series(struct table *t, const struct profile *p)
+{
+	t->columns = series_columns;
+	t->column_count = ARRAY_LEN(series_columns) - 1;
+	t->unit = "count";
+	for (size_t i = 0; i < p->series.n; i++) {
+		double first = NAN, last = NAN, least = NAN, most = NAN;
+		struct row *r;
+
+		for (size_t k = 0; k < p->points.n; k++) {
+			if (p->points.v[k].series != i)
+				continue;
+			last = p->points.v[k].value;
+			first = isnan(first) ? last : first;
+			least = isnan(least) || last < least ? last : least;
+			most = isnan(most) || last > most ? last : most;
+		}
+		r = table_row(t);
+		memcpy(r->value, (double[]){ first, last, least, most }, 4 * sizeof(double));
+		r->text[4] = profile_str(p, p->series.v[i].name);
+		r->text[5] = profile_str(p, p->series.v[i].unit);
+		r->id = i;
+	}
+	snprintf(t->empty, sizeof(t->empty), "%s",
+		 "This recording has no figures of memory: -e fault records some.");
+}
+
+static void fill_memory(struct table *t, struct model *m, unsigned variant)
+{
+	if (!m->memory.n)
+		fill_series(t, m->p);
+	for (size_t i = 0; i < m->memory.n; i++) {
+		const struct model_memory *f = &m->memory.v[i];
+		const double values[] = { f->pid, f->rss_bytes, f->anon_bytes, f->file_bytes, f->shared_bytes,
+					  f->swap_bytes, f->major_rate < 0 ? NAN : f->major_rate,
+					  f->minor_rate < 0 ? NAN : f->minor_rate };
+		struct row *r = table_row(t);
+
+		memcpy(r->value, values, sizeof(values));
+		r->text[8] = f->name;
+		r->id = f->pid;
+		r->index = i;
+	}
+}
+
+/* --- all of them --- */
+
+static const struct column *const first_columns[PAGE_COUNT] = {
+	function_columns, thread_columns, wait_columns, io_columns[0], memory_columns, function_columns,
+};
+
+const struct page_kind pages[PAGE_COUNT] = {
+	[PAGE_FUNCTIONS] = { "functions", "functions", fill_functions, 1, 0 },
+	[PAGE_THREADS] = { "threads", "threads", fill_threads, 1, 1 },
+	[PAGE_WAITS] = { "waits", "waits", fill_waits, 1, 0 },
+	[PAGE_IO] = { "io", "I/O", fill_io, 2, 0 },
+	[PAGE_MEMORY] = { "memory", "memory", fill_memory, 1, 1 },
+	[PAGE_TREE] = { "tree", "call tree", NULL, 1, 1 },
+};
+
+void page_fill(struct table *t, enum page page, struct model *m, unsigned variant)
+{
+	table_init(t, first_columns[page]);
+	t->sort = pages[page].sort;
+	if (pages[page].fill)
+		pages[page].fill(t, m, variant);
+}
+
+enum page page_find(const char *name)
+{
+	int i = 0;
+
+	while (i < PAGE_COUNT && strcmp(pages[i].name, name))
+		i++;
+	return i;
+}
+
+void page_summary(struct model *m, struct buf *b)
+{
+	const struct account *a = model_account(m);
+	const struct selection *s = model_selection(m);
+	uint64_t duration = duration_of(m);
+	char text[32];
+
+	if (a && duration) {
+		uint64_t waiting = waiting_ns(&a->total);
+
+		buf_printf(b, "%u threads: %.2f run, %.2f in the run queue, %.2f wait", a->total.threads,
+			   (double)a->total.ns[CAUSE_CPU] / duration,
+			   (double)a->total.ns[CAUSE_QUEUE] / duration, (double)waiting / duration);
+		for (int i = CAUSE_LOCK; i < CAUSE_IDLE; i++)
+			if (i != CAUSE_SLEEP && a->total.ns[i] * 10 > waiting)
+				buf_printf(b, ", %s %.2f", cause_name(i), (double)a->total.ns[i] / duration);
+		return;
+	}
+	if (s && s->all.samples && !strcmp(s->unit, "ns") && duration)
+		buf_printf(b, "%.2f CPUs, %s samples", (double)s->all.value / duration,
+			   str_count(text, s->all.samples));
+}
