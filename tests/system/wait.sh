@@ -142,10 +142,19 @@ check_times busy "$OUT"
 check_account busy 16
 check_sums busy
 
+# A program that goes to sleep before anybody could read its mappings.
+gf run -e wait -o soon.gasflame -- sleep 1
+"$GASFLAME" report --format folded --what wait --idle soon.gasflame >soon.folded 2>/dev/null
+check "a program that sleeps at once has its whole stack" awk '
+	/clock_nanosleep/ && !/truncated/ && $NF > 900000 { found = 1 } END { exit !found }' soon.folded
+# Until its exec it is our child, which waits for us to open the gate.
+check_not "the wait of our child is not the program's" grep -q pipe_read soon.folded
+check "its account begins with its exec, and closes" test \
+	"$(sql soon.gasflame 'select start_ns > 0 and end_ns - start_ns = run_ns + queue_ns + blocked_ns from thread')" = 1
+
 # A stock node under load.
-anvil=$(ls "$(dirname "$GASFLAME")"/../../bench-cache/node_modules/@foundry-rs/anvil-linux-*/bin/anvil 2>/dev/null | head -1)
-if [ -z "$anvil" ]; then
-	skip "anvil's account" "anvil is not here; make bench brings it"
+if ! anvil=$("$here/../../tools/anvil" 2>why); then
+	skip "anvil's account" "$(cat why)"
 	finish
 fi
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')

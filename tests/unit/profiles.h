@@ -146,7 +146,7 @@ static inline void add_stacks(struct profile *p, const struct shape *s)
 	vec_done(&path);
 }
 
-/* Wakes, series and histograms, with every border case there is. */
+/* Wakes, marks, series and histograms, with every border case there is. */
 static inline void add_rest(struct profile *p)
 {
 	uint32_t note = profile_named_frame(p, PROFILE_NONE, FRAME_NOTE, "/data/mdbx.dat"), series[2];
@@ -164,6 +164,19 @@ static inline void add_rest(struct profile *p)
 		w.stack = profile_stack(p, random_below(p->stacks.n), note);
 		w.waker_stack = i % 10 ? random_below(p->stacks.n) : 0;
 		profile_add_wake(p, &w);
+	}
+	for (uint32_t i = 0; i < 30; i++) {
+		_cleanup_free_ char *name = mem_printf("block %u", 24443168 + i);
+
+		profile_add_mark(p, &(struct profile_mark){ .start_ns = 200000000ULL * i,
+							    .end_ns = 200000000ULL * i + i % 7 * 12345678,
+							    .name = profile_string(p, i % 6 ? name : ""),
+							    .kind = profile_string(p, i % 4 ? "block" : "phase"),
+							    .thread = i % 3 ? i % p->threads.n : PROFILE_NONE,
+							    .known = i % 8,
+							    .number = i & MARK_NUMBER ? 24443168 + i : 0,
+							    .gas = i & MARK_GAS ? i * 1000 : 0,
+							    .transactions = i & MARK_TRANSACTIONS ? i : 0 });
 	}
 	series[0] = profile_add_series(p, "memory", "bytes");
 	series[1] = profile_add_series(p, "balance", "count");
@@ -325,6 +338,21 @@ static inline void assert_same_wakes(const struct profile *a, const struct profi
 	}
 }
 
+static inline void assert_same_marks(const struct profile *a, const struct profile *b)
+{
+	assert_int_equal(a->marks.n, b->marks.n);
+	for (size_t i = 0; i < a->marks.n; i++) {
+		const struct profile_mark *x = &a->marks.v[i], *y = &b->marks.v[i];
+
+		if (x->start_ns != y->start_ns || x->end_ns != y->end_ns || x->thread != y->thread ||
+		    x->known != y->known || x->number != y->number || x->gas != y->gas ||
+		    x->transactions != y->transactions)
+			fail_msg("mark %zu differs", i);
+		assert_same_string(a, x->name, b, y->name);
+		assert_same_string(a, x->kind, b, y->kind);
+	}
+}
+
 static inline void assert_same_points(const struct profile *a, const struct profile *b)
 {
 	assert_int_equal(a->series.n, b->series.n);
@@ -367,6 +395,7 @@ static inline void assert_same(const struct profile *a, struct profile *b)
 	assert_same_code(a, b);
 	assert_same_samples(a, b);
 	assert_same_wakes(a, b);
+	assert_same_marks(a, b);
 	assert_same_points(a, b);
 	assert_same_histograms(a, b);
 }

@@ -78,7 +78,7 @@ static void many_flushes_are_one_recording(void **state)
 	_cleanup_free_ char *path = in_folder("flushes");
 	_cleanup_(profile_freep) struct profile *p = make_profile(&small), *q = NULL, *live = NULL;
 	size_t samples = p->samples.n, stacks = p->stacks.n, lines = p->lines.n, wakes = p->wakes.n;
-	size_t points = p->points.n;
+	size_t points = p->points.n, marks = p->marks.n;
 	struct profile_frame last = p->frames.v[p->frames.n - 1];
 	struct capture *c;
 	struct stat before, after;
@@ -92,6 +92,7 @@ static void many_flushes_are_one_recording(void **state)
 		p->samples.n = samples * i / 10;
 		p->stacks.n = stacks;
 		p->wakes.n = wakes * i / 10;
+		p->marks.n = marks * i / 10;
 		p->points.n = points * i / 10;
 		p->duration_ns = i * 1000000000;
 		p->threads.v[1].cpu_ns += 10;
@@ -111,6 +112,7 @@ static void many_flushes_are_one_recording(void **state)
 	live = load(path);
 	assert_same_samples(p, live);
 	assert_same_wakes(p, live);
+	assert_same_marks(p, live);
 	assert_same_points(p, live);
 	assert_same_histograms(p, live);
 	assert_false(live->finished);
@@ -315,7 +317,7 @@ static void captures_of_schema_1_are_read(void **state)
 		p->threads.v[i].run_ns = p->threads.v[i].queue_ns = p->threads.v[i].blocked_ns = 0;
 	for (size_t i = 0; i < p->samples.n; i++)
 		p->samples.v[i].count = 0;
-	p->wakes.n = p->series.n = p->points.n = p->histograms.n = 0;
+	p->wakes.n = p->marks.n = p->series.n = p->points.n = p->histograms.n = 0;
 	q = load(path);
 	assert_same(p, q);
 	assert_int_equal(profile_counter(q, "capture.dropped"), 0);
@@ -336,6 +338,41 @@ static void captures_of_schema_1_are_read(void **state)
 	profile_free(q);
 	q = load(path);
 	assert_same(p, q);
+}
+
+/* Schema 2 had no marks. */
+static void captures_of_schema_2_are_read(void **state)
+{
+	_cleanup_free_ char *path = in_folder("schema2");
+	_cleanup_(profile_freep) struct profile *p = make_profile(&small), *q = NULL;
+
+	save(p, path);
+	assert_true(p->marks.n > 0);
+	tamper(path, "drop view marks; drop table mark; pragma user_version = 2");
+	p->marks.n = 0;
+	q = load(path);
+	assert_same(p, q);
+	assert_int_equal(profile_counter(q, "capture.dropped"), 0);
+}
+
+/* Schema 3 had marks that knew nothing of blocks. */
+static void captures_of_schema_3_are_read(void **state)
+{
+	_cleanup_free_ char *path = in_folder("schema3");
+	_cleanup_(profile_freep) struct profile *p = make_profile(&small), *q = NULL;
+
+	save(p, path);
+	tamper(path, "drop view marks; create table older as select start_ns, end_ns, name, kind, thread from mark "
+		     "order by rowid; drop table mark; alter table older rename to mark; pragma user_version = 3");
+	for (size_t i = 0; i < p->marks.n; i++) {
+		struct profile_mark *x = &p->marks.v[i];
+
+		x->known = x->number = x->gas = x->transactions = 0;
+	}
+	q = load(path);
+	assert_true(q->marks.n > 0);
+	assert_same(p, q);
+	assert_int_equal(profile_counter(q, "capture.dropped"), 0);
 }
 
 static void symbols_can_be_saved_later(void **state)
@@ -616,6 +653,8 @@ int main(void)
 		cmocka_unit_test(sixty_seconds_take_64_bytes_a_sample),
 		cmocka_unit_test(waits_of_30_seconds_fit_in_50_megabytes),
 		cmocka_unit_test(captures_of_schema_1_are_read),
+		cmocka_unit_test(captures_of_schema_2_are_read),
+		cmocka_unit_test(captures_of_schema_3_are_read),
 		cmocka_unit_test(symbols_can_be_saved_later),
 		cmocka_unit_test(only_captures_are_written_over),
 		cmocka_unit_test(what_is_no_capture_says_so),

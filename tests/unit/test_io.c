@@ -162,9 +162,18 @@ static void reports(void **state)
 	assert_non_null(strstr(text.data, "5.00 bytes read for each byte written; 1 call failed"));
 	assert_non_null(strstr(text.data, "Files synced"));
 	assert_non_null(strstr(text.data, "nvme0n1 read"));
+	assert_non_null(strstr(text.data, "\n     1us  33us 1ms  34ms 1s\n"
+					  "  |  @                       |  pread64\n"));
+	assert_non_null(strstr(text.data, "\n  |        @                 |  nvme0n1 read\n"));
+	assert_non_null(strstr(json.data, "\"latency\":[[1024,5]]"));
 	assert_null(strstr(text.data, "Not in these figures"));
 	assert_non_null(strstr(json.data, "{\"name\":\"/data/mdbx.dat\",\"module\":\"\",\"read_bytes\":5120"));
 	assert_non_null(strstr(json.data, "\"sectors\":24"));
+	text.n = json.n = 0;
+
+	/* Bytes read and written together are I/O as well. */
+	write_report(p, SELECT_IO, &text, &json);
+	assert_non_null(strstr(text.data, "Files synced"));
 	text.n = json.n = 0;
 
 	profile_count_set(p, "io.uring not recorded", 1);

@@ -46,7 +46,7 @@ static void counters_add_up(void **state)
 	profile_free(p);
 }
 
-/* Two wakes, two series, two histograms; the second of each is of this part only. */
+/* Two wakes, two marks, two series, two histograms; the second of each is of this part only. */
 static void add_rest(struct profile *p, const char *name, uint32_t padding)
 {
 	uint32_t note = profile_named_frame(p, PROFILE_NONE, FRAME_NOTE, "/data/file"), series;
@@ -56,6 +56,10 @@ static void add_rest(struct profile *p, const char *name, uint32_t padding)
 						    .waker_name = profile_string(p, "main"),
 						    .waker_stack = p->samples.v[0].stack });
 	profile_add_wake(p, &(struct profile_wake){ .waker = PROFILE_NONE, .waker_name = profile_string(p, name) });
+	profile_add_mark(p, &(struct profile_mark){ .start_ns = 4, .end_ns = 6, .thread = 1,
+						    .name = profile_string(p, name),
+						    .kind = profile_string(p, "block") });
+	profile_add_mark(p, &(struct profile_mark){ .start_ns = 9, .end_ns = 9, .thread = PROFILE_NONE });
 	for (uint32_t i = 0; i < padding; i++)
 		profile_add_series(p, name, "padding");
 	series = profile_add_series(p, "memory", "bytes");
@@ -163,6 +167,13 @@ static void waits_and_values_are_joined(void **state)
 	assert_string_equal(profile_str(p, w->waker_name), "main");
 	assert_int_equal(p->wakes.v[3].waker, PROFILE_NONE);
 	assert_string_equal(profile_str(p, p->wakes.v[3].waker_name), "one");
+	assert_int_equal(p->marks.n, 4);
+	assert_int_equal(p->marks.v[2].start_ns, 4);
+	assert_int_equal(p->marks.v[2].end_ns, 6);
+	assert_int_equal(p->marks.v[2].thread, p->samples.v[3].thread);
+	assert_string_equal(profile_str(p, p->marks.v[2].name), "one");
+	assert_string_equal(profile_str(p, p->marks.v[2].kind), "block");
+	assert_int_equal(p->marks.v[3].thread, PROFILE_NONE);
 	/* "two" in bytes, "two" in padding (three of one name are one), "one", and memory for both */
 	assert_int_equal(p->series.n, 4);
 	assert_int_equal(p->points.n, 6);

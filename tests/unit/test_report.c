@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "cmd/cmd.h"
 #include "profile/capture.h"
 #include "waiting.h"
@@ -55,7 +56,8 @@ static int tear_down(void **state)
 {
 	static const char *const names[] = { "good.gasflame", "empty.gasflame", "good.svg",
 					     "out",           "talk",           "x.folded",
-					     "waits.gasflame", "mine.conf" };
+					     "waits.gasflame", "mine.conf",      "good.html",
+					     "waits.html",    "empty.html",     "x.html" };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		unlink(in_folder(names[i]));
@@ -115,7 +117,7 @@ static void data_and_talk_are_apart(void **state)
 {
 	_cleanup_free_ char *out = NULL;
 
-	assert_int_equal(RUN("good.gasflame"), EXIT_OK);
+	assert_int_equal(RUN("--format", "text", "good.gasflame"), EXIT_OK);
 	holds("out", "node::fib");
 	holds("talk", "2,000 samples, 97.5 % complete");
 	out = contents("out");
@@ -133,6 +135,38 @@ static void a_picture_goes_beside_the_capture(void **state)
 	holds("out", ">Mine</text>");
 	assert_int_equal(RUN("-o", "x.folded", "good.gasflame"), EXIT_OK);
 	holds("x.folded", "main;_start;main;node::run;node::fib 100\n");
+}
+
+/* What a script reads is the path; what a person reads is beside it. */
+static void a_page_is_the_default(void **state)
+{
+	_cleanup_free_ char *out = NULL, *quiet = NULL, *x = NULL, *again = NULL;
+
+	assert_int_equal(RUN("good.gasflame"), EXIT_OK);
+	out = contents("out");
+	assert_string_equal(out, "good.html\n");
+	holds("good.html", "<!DOCTYPE html>");
+	holds("good.html", "default-src 'none'");
+	holds("good.html", "connect-src 'none'");
+	holds("talk", "demo-node, 2.10 s from ");
+	holds("talk", "2,000 samples, 97.5 % complete");
+	holds("talk", "  35.0 %    700 ms    35.0 %  node::fib\n");
+	assert_int_equal(RUN("-q", "good.gasflame"), EXIT_OK);
+	quiet = contents("talk");
+	assert_string_equal(quiet, "");
+	log_set_level(LOG_NORMAL);
+	assert_int_equal(RUN("waits.gasflame"), EXIT_OK);
+	holds("talk", "5 threads, 5.00 s: on CPU 32.0 %, idle 20.0 %");
+	holds("talk", "90 % of thread `rpc-1`");
+	/* The same bytes wherever it goes. */
+	assert_int_equal(RUN("-o", "x.html", "good.gasflame"), EXIT_OK);
+	x = contents("x.html");
+	assert_int_equal(RUN("--format", "html", "-o", "-", "good.gasflame"), EXIT_OK);
+	again = contents("out");
+	assert_string_equal(x, again);
+	/* Options of tables choose tables. */
+	assert_int_equal(RUN("-n", "3", "good.gasflame"), EXIT_OK);
+	holds("out", "By function");
 }
 
 static void filters_select(void **state)
@@ -161,7 +195,7 @@ static void waits_have_an_account(void **state)
 {
 	_cleanup_free_ char *folded = NULL;
 
-	assert_int_equal(RUN("waits.gasflame"), EXIT_OK);
+	assert_int_equal(RUN("--format", "text", "waits.gasflame"), EXIT_OK);
 	holds("out", "Where the time of the threads went");
 	holds("out", "90 % of thread `rpc-1`");
 	holds("out", "reth::Cache::insert (persistence)");
@@ -185,12 +219,68 @@ static void a_users_patterns_decide(void **state)
 {
 	write_file("mine.conf", "[mine]\nwaits = futex\nuser = reth::Cache # ours\ncause = network\n"
 				"means = The cache is far away.\n");
-	assert_int_equal(RUN("--patterns", "mine.conf", "-t", "rpc-1", "--what", "wait", "waits.gasflame"),
+	assert_int_equal(RUN("--format", "text", "--patterns", "mine.conf", "-t", "rpc-1", "--what", "wait",
+			     "waits.gasflame"),
 			 EXIT_OK);
 	holds("out", "The cache is far away.");
 	write_file("mine.conf", "# mine\n[mine]\ncause = boredom\n");
 	assert_int_equal(RUN("--patterns", "mine.conf", "waits.gasflame"), EXIT_ERROR);
 	holds("talk", "mine.conf:3: there is no cause 'boredom'");
+}
+
+/* Each question has its report, and the filters work for all of them. */
+static void questions_are_answered(void **state)
+{
+	assert_int_equal(RUN("--json", "--table", "crates", "--own", "alloy-*", "good.gasflame"), EXIT_OK);
+	holds("out", "{\"crate\":\"alloy_trie\",\"kind\":\"own\",\"self_samples\":250,");
+	assert_int_equal(RUN("--callers", "update", "-t", "worker*", "--from", "1.5", "good.gasflame"),
+			 EXIT_OK);
+	holds("out", "Callers of `alloy_trie::HashBuilder::update`, % of 250 ms\n  which is 83.33% of 300 "
+		     "ms, and 83.33%");
+	assert_int_equal(RUN("--callees", "node::run", "--percent-limit", "50", "good.gasflame"), EXIT_OK);
+	holds("out", " 70.00%    700 ms   10.00%  node::fib\n");
+	holds("out", "1 branch below 50 % left out (--percent-limit 0 shows all)\n");
+	assert_int_equal(RUN("--tree", "--merged", "--depth", "1", "good.gasflame"), EXIT_OK);
+	holds("out", " 60.00%    1.20 s    0.00%  - _start\n 37.50%    750 ms    0.00%  - clone3\n");
+	assert_int_equal(RUN("--nearest-own", "ext4", "--json", "good.gasflame"), EXIT_OK);
+	holds("out", "{\"crate\":\"node\",\"name\":\"node::run\",");
+	assert_int_equal(RUN("--nearest-own", "ext4", "--own", "mine", "good.gasflame"), EXIT_OK);
+	holds("out", "say which crates do with --own 'name*'");
+	assert_int_equal(RUN("--phases", "fib,Hash{1}Builder", "--phases", "help", "good.gasflame"), EXIT_OK);
+	holds("out", "Hash{1}Builder\n");
+	holds("out", "1.949  helper              help\n");
+	assert_int_equal(RUN("--what", "wall", "--tree", "--root", "Cache::get", "waits.gasflame"), EXIT_OK);
+	holds("out", "reth::Cache::get");
+	holds("out", "[lock]");
+}
+
+/* --root and --group change the stacks of all formats that have some. */
+static void roots_and_groups_are_for_all_formats(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+
+	assert_int_equal(
+		RUN("--root", "node::run", "--group", "F=fib", "--format", "folded", "good.gasflame"),
+		EXIT_OK);
+	text = contents("out");
+	assert_string_equal(
+		text,
+		"main;node::run;F 700\n"
+		"main;node::run;write;entry_SYSCALL_64_[k];ksys_write_[k];ext4_file_write_iter_[k] 300\n");
+	holds("talk", "2,000 samples"); /* the quality is that of what was selected */
+	assert_int_equal(RUN("--root", "node::run", "-o", "-", "--format", "svg", "good.gasflame"), EXIT_OK);
+	holds("out", "<title>node::run (1,000 samples, 100.00%)</title>");
+	holds("out", ", only below `node::run`: 2,000 samples, ");
+	assert_int_equal(RUN("--root", "node::run", "--json", "good.gasflame"), EXIT_OK);
+	holds("out",
+	      "\"total\":1000000000,\n\"root\":\"node::run\",\n\"outside_root\":1000000000,\n\"functions\":");
+	assert_int_equal(RUN("--group", "node::(\\w+)", "--table", "groups", "good.gasflame"), EXIT_OK);
+	holds("out", " 15.00%    300 ms   50.00%    1.00 s  run\n");
+	/* The account is of whole threads: a part of their stacks has none. */
+	assert_int_equal(RUN("--what", "wait", "--root", "Cache::get", "waits.gasflame"), EXIT_OK);
+	mem_freep(&text);
+	text = contents("out");
+	assert_null(strstr(text, "Where the time of the threads went"));
 }
 
 static void a_recording_that_cannot_be_read_has_its_own_exit_code(void **state)
@@ -217,6 +307,7 @@ static void mistakes_are_explained(void **state)
 		{ { "-o", "no/such/x.svg", "good.gasflame" }, EXIT_ERROR, "cannot write no/such/x.svg" },
 		{ { "-o", "good.gasflame", "good.gasflame" }, EXIT_ERROR, "is the capture itself" },
 		{ { "--inverted", "good.gasflame" }, EXIT_USAGE, "--inverted is for svg" },
+		{ { "--max-size", "1M", "--format=svg", "good.gasflame" }, EXIT_USAGE, "--max-size is for html" },
 		{ { "--merged", "--by-thread", "-ox.folded", "good.gasflame" }, EXIT_USAGE, "only one" },
 		{ { "-t", "rpc-1", "waits.gasflame" }, EXIT_ERROR, "--what wait shows what they waited for" },
 		{ { "--idle", "good.gasflame" },
@@ -227,6 +318,30 @@ static void mistakes_are_explained(void **state)
 		  EXIT_ERROR,
 		  "cannot read the patterns in none" },
 		{ { "--patterns", "waits.gasflame", "waits.gasflame" }, EXIT_ERROR, "is no text" },
+		{ { "--tree", "--marks", "good.gasflame" },
+		  EXIT_USAGE,
+		  "--tree and --marks are two reports" },
+		{ { "--tree", "-ox.svg", "good.gasflame" }, EXIT_USAGE, "choose --format text or json" },
+		{ { "--callers", "nothing", "good.gasflame" }, EXIT_ERROR, "--callers 'nothing' matches no" },
+		{ { "--callees", "(", "good.gasflame" }, EXIT_ERROR, "--callees '(' is not a regular" },
+		{ { "--root", "nothing", "good.gasflame" }, EXIT_ERROR, "no function matches --root" },
+		{ { "--group", "A=nothing", "good.gasflame" }, EXIT_ERROR, "--group 'A=nothing' matches no" },
+		{ { "--phases", ",", "good.gasflame" }, EXIT_USAGE, "--phases names no function" },
+		{ { "--phases", "nothing", "good.gasflame" }, EXIT_ERROR, "none of these functions" },
+		{ { "--marks", "good.gasflame" }, EXIT_ERROR, "no marks in this recording" },
+		{ { "--table", "groups", "good.gasflame" }, EXIT_USAGE, "say which with --group" },
+		{ { "--own", "x", "--tree", "good.gasflame" }, EXIT_USAGE, "--own is for tables by crate" },
+		{ { "--percent-limit", "1", "good.gasflame" }, EXIT_USAGE, "tables have --limit" },
+		{ { "--depth", "1", "good.gasflame" }, EXIT_USAGE, "--depth is for --tree" },
+		{ { "--tree", "-n1", "good.gasflame" }, EXIT_USAGE, "--limit is for tables" },
+		{ { "--callees", "fib", "--by-thread", "good.gasflame" },
+		  EXIT_USAGE,
+		  "--by-thread is for svg" },
+		{ { "--tree", "--sort=total", "good.gasflame" }, EXIT_USAGE, "--sort is for tables" },
+		{ { "--json", "--format=svg", "good.gasflame" }, EXIT_USAGE, "choose one" },
+		{ { "--root", "fib", "--format=summary", "good.gasflame" },
+		  EXIT_USAGE,
+		  "--root is for text" },
 		{ { "-q" }, EXIT_USAGE, "report needs a capture" },
 	};
 
@@ -246,9 +361,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(data_and_talk_are_apart),
 		cmocka_unit_test(a_picture_goes_beside_the_capture),
+		cmocka_unit_test(a_page_is_the_default),
 		cmocka_unit_test(filters_select),
 		cmocka_unit_test(waits_have_an_account),
 		cmocka_unit_test(a_users_patterns_decide),
+		cmocka_unit_test(questions_are_answered),
+		cmocka_unit_test(roots_and_groups_are_for_all_formats),
 		cmocka_unit_test(a_recording_that_cannot_be_read_has_its_own_exit_code),
 		cmocka_unit_test(mistakes_are_explained),
 	};

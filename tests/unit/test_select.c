@@ -111,6 +111,65 @@ static void nothing_recorded_is_no_error(void **state)
 	profile_free(s.p);
 }
 
+static uint32_t event_of(struct sample *s, const char *name)
+{
+	uint32_t event;
+	struct err err;
+
+	if (select_event(s->p, name, &event, &err))
+		fail_msg("%s", err.text);
+	return event;
+}
+
+static void add_value(struct sample *s, uint32_t event, uint64_t value)
+{
+	profile_add_sample(s->p, &(struct profile_sample){ .event = event, .value = value, .count = 2,
+							   .stack = SAMPLE_STACK(s, "main") });
+}
+
+/* Words that people use, and several events of one unit. */
+static void io_and_faults_by_other_names(void **state)
+{
+	struct sample s = sample_make();
+	uint32_t read = profile_add_event(s.p, "read", "bytes", "", 0);
+	uint32_t write = profile_add_event(s.p, "write", "bytes", "", 0);
+	uint32_t major = profile_add_event(s.p, "major-faults", "count", "", 0);
+	uint32_t minor = profile_add_event(s.p, "minor-faults", "count", "", 0), event;
+	uint32_t major_time = profile_add_event(s.p, "major-time", "ns", "", 0);
+	struct selection sel;
+	struct err err;
+
+	assert_int_equal(event_of(&s, "io"), SELECT_IO);
+	assert_int_equal(event_of(&s, "reads"), read);
+	assert_int_equal(event_of(&s, "write"), write);
+	add_value(&s, read, 100);
+	add_value(&s, write, 30);
+	assert_int_equal(selection_make(s.p, &(struct select_options){ .event = SELECT_IO }, &sel, &err), 0);
+	assert_int_equal(sel.all.value, 130);
+	assert_int_equal(sel.all.samples, 4);
+	assert_int_equal(sel.recorded.value, 130);
+	assert_string_equal(sel.name, "io");
+	assert_string_equal(sel.unit, "bytes");
+	assert_int_equal(sel.kind, SELECT_CALLS);
+	selection_done(&sel);
+	/* The first of those that happened; nothing did: one that was recorded. */
+	assert_int_equal(event_of(&s, "fault"), major_time);
+	add_value(&s, minor, 1);
+	assert_int_equal(event_of(&s, "faults"), minor);
+	add_value(&s, major, 1);
+	assert_int_equal(event_of(&s, "fault"), major);
+	add_value(&s, major_time, 1);
+	assert_int_equal(event_of(&s, "fault"), major_time);
+	assert_int_equal(select_event(s.p, "disk", &event, &err), -ENOENT);
+	assert_non_null(strstr(err.text, "major-time, io"));
+	profile_free(s.p);
+	s = sample_make();
+	assert_int_equal(select_event(s.p, "io", &event, &err), -ENOENT);
+	assert_int_equal(select_event(s.p, "fault", &event, &err), -ENOENT);
+	assert_null(strstr(err.text, "io"));
+	profile_free(s.p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -119,6 +178,7 @@ int main(void)
 		cmocka_unit_test(stacks_with_a_function),
 		cmocka_unit_test(events_by_name),
 		cmocka_unit_test(nothing_recorded_is_no_error),
+		cmocka_unit_test(io_and_faults_by_other_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,7 +68,7 @@ static void locks(void **state)
 	add(&s, wait, 4, 4, SAMPLE_STACK(&s, "main"), 0);
 	b = summary(s.p);
 	has(&b, "futex calls:         32\n");
-	has(&b, "of them waits:     2\n");
+	has(&b, "futex calls:         32\n    of them waits:     2\n");
 	has(&b, "wakes and other:   30\n");
 	has(&b, "futex_wait calls:    4\n");
 	has(&b, "→ Threads waited");
@@ -113,6 +113,36 @@ static void sums_errors_and_fast_mode(void **state)
 	profile_free(s.p);
 }
 
+/* What the guide's script for I/O bandwidth promises: of what was transferred, over the true time. */
+static void totals_of_bytes(void **state)
+{
+	struct sample s = sample_empty();
+	uint32_t in = event(s.p, "syscalls:sys_exit_pread64/ret", "bytes", ""),
+		 out = event(s.p, "syscalls:sys_exit_sendto/ret", "bytes", ""),
+		 both = event(s.p, "syscalls:sys_exit_sendfile64/ret", "bytes", ""),
+		 asked = event(s.p, "syscalls:sys_enter_read/count", "bytes", "");
+	struct buf b = summary(s.p);
+
+	/* Nothing happened: no division by it. */
+	has(&b, "  all read:            0 bytes (0 B)");
+	has_not(&b, "read / written");
+	has_not(&b, "Which functions");
+	buf_done(&b);
+	s.p->duration_ns = 2000000000;
+	add(&s, in, 6 << 20, 6, SAMPLE_STACK(&s, "main"), 0);
+	add(&s, out, 1 << 20, 512, SAMPLE_STACK(&s, "main"), 0);
+	add(&s, both, 2 << 20, 2, SAMPLE_STACK(&s, "main"), 0);
+	add(&s, asked, 9 << 20, 1, SAMPLE_STACK(&s, "main"), 0);
+	b = summary(s.p);
+	has(&b, "  all read:            8388608 bytes (8.00 MB), 1048576 bytes a call, "
+		"4.00 MB/s over 2.00 s\n");
+	has(&b, "  all written:         3145728 bytes (3.00 MB), 6120 bytes a call, 1.50 MB/s over 2.00 s\n");
+	has(&b, "  read / written:      2.67\n");
+	has(&b, "--what syscalls:sys_exit_pread64/ret");
+	buf_done(&b);
+	profile_free(s.p);
+}
+
 static void faults(void **state)
 {
 	struct sample s = sample_empty();
@@ -129,6 +159,10 @@ static void faults(void **state)
 	has(&b, "read from disk:      48.6 MB");
 	has_not(&b, "page faults:");
 	has_not(&b, "Memory pressure");
+	buf_done(&b);
+	add(&s, minor, 1000000000, 1000000000, SAMPLE_STACK(&s, "main"), 0);
+	b = summary(s.p);
+	has(&b, "cache hit rate:      99.9 %");
 	buf_done(&b);
 	profile_free(s.p);
 }
@@ -172,6 +206,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(locks),
 		cmocka_unit_test(sums_errors_and_fast_mode),
+		cmocka_unit_test(totals_of_bytes),
 		cmocka_unit_test(faults),
 		cmocka_unit_test(selected),
 		cmocka_unit_test(nothing_recorded),

@@ -119,6 +119,48 @@ static void few_samples_of_an_idle_target(void **state)
 	profile_free(s.p);
 }
 
+/* What was counted one by one is no sample: few of them are exact, and the CPU has no say in it. */
+static void exact_counts_are_not_called_samples(void **state)
+{
+	static const struct {
+		const char *name, *unit, *describe, *lost, *line;
+	} events[] = {
+		{ "read", "bytes", "bytes read, as the calls returned them", "io.lost calls",
+		  "3 calls, 100 % complete, 1 lost (25.0 %)" },
+		{ "sync", "ns", "", "io.lost calls", "3 calls, 100 % complete, 1 lost" },
+		{ "major-faults", "count", "", "faults.lost", "3 faults, 100 % complete, 1 lost" },
+		{ "reclaim-time", "ns", "", "faults.lost", "3 reclaims, 100 % complete, 1 lost" },
+		{ "syscalls:sys_enter_futex", "count", "tracepoint, counted",
+		  "event.lost.syscalls:sys_enter_futex", "3 events, 100 % complete, 1 lost" },
+		{ "cycles", "count", "hardware event, sampled", "samples.lost",
+		  "3 samples, 100 % complete, 1 lost" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(events); i++) {
+		struct sample s = sample_empty();
+		struct buf line = { 0 }, warnings = { 0 };
+
+		profile_count_set(s.p, "samples.lost", 500);
+		profile_count_set(s.p, "target.cpu_ns", 1000);
+		profile_count_set(s.p, events[i].lost, 1);
+		s.p->events.n = 0;
+		profile_add_event(s.p, events[i].name, events[i].unit, events[i].describe, 0);
+		sample_add(&s, s.main, SAMPLE_STACK(&s, "main"), 3);
+		quality(&s, &line, &warnings);
+		says(line, events[i].line);
+		if (!strcmp(events[i].name, "cycles")) {
+			says(warnings, "only 3 samples");
+			says(warnings, "idle?");
+		} else if (strstr(warnings.data, "only") || strstr(warnings.data, "idle") ||
+			   strstr(warnings.data, "-F")) {
+			fail_msg("%s: %s", events[i].name, warnings.data);
+		}
+		buf_done(&line);
+		buf_done(&warnings);
+		profile_free(s.p);
+	}
+}
+
 static void no_samples_are_unfit(void **state)
 {
 	struct sample s = sample_empty();
@@ -190,6 +232,7 @@ int main(void)
 		cmocka_unit_test(tables_of_the_sample),
 		cmocka_unit_test(a_good_recording_has_a_line_and_no_warning),
 		cmocka_unit_test(few_samples_of_an_idle_target),
+		cmocka_unit_test(exact_counts_are_not_called_samples),
 		cmocka_unit_test(no_samples_are_unfit),
 		cmocka_unit_test(cut_and_lost_stacks),
 		cmocka_unit_test(frames_without_a_name_say_which_file),

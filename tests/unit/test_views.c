@@ -532,6 +532,42 @@ static void wakes_say_who_ended_them(void **state)
 	assert_true(c.rows > 100);
 }
 
+static int check_mark(void *context, int columns, const char *const *names, const char *const *v,
+		      const bool *numbers)
+{
+	struct check *c = context;
+	const struct profile_mark *m;
+
+	if (!v)
+		return 0;
+	assert_true(c->rows < c->p->marks.n);
+	m = &c->p->marks.v[c->rows++];
+	assert_true(atof(v[0]) == m->start_ns / 1e9);
+	assert_true(labs((long)(atof(v[1]) * 1e6 - (m->end_ns - m->start_ns))) <= 500);
+	assert_string_equal(v[2], profile_str(c->p, m->kind));
+	assert_string_equal(v[3] ?: "", profile_str(c->p, m->name));
+	if (m->thread == PROFILE_NONE) {
+		assert_null(v[4]);
+		assert_null(v[5]);
+	} else {
+		assert_string_equal(v[4], profile_str(c->p, c->p->threads.v[m->thread].name));
+		assert_int_equal(number(v[5]), c->p->threads.v[m->thread].tid);
+	}
+	return 0;
+}
+
+static void marks_are_in_their_order(void **state)
+{
+	_cleanup_free_ char *path = in_folder("marks");
+	_cleanup_(profile_freep) struct profile *p = make_two_events();
+	struct check c = { .p = p };
+
+	save(p, path);
+	ask(path, "select start, ms, kind, name, thread, tid from marks", check_mark, &c);
+	assert_int_equal(c.rows, p->marks.n);
+	assert_true(c.rows >= 30);
+}
+
 static int keep_first(void *context, int columns, const char *const *names, const char *const *v,
 		      const bool *numbers)
 {
@@ -602,7 +638,7 @@ static void queries_only_read(void **state)
 	assert_true(capture_query(path, "select * from functions", keep_first, &c, &err) < 0);
 	assert_non_null(strstr(err.text, "no such table: functions"));
 	assert_non_null(strstr(err.text,
-			       "frames,modules,notes,sites,stacks,threads,top_functions,waits,wakes"));
+			       "frames,marks,modules,notes,sites,stacks,threads,top_functions,waits,wakes"));
 	assert_true(capture_query(path, "selec", keep_first, &c, &err) < 0);
 	assert_non_null(strstr(err.text, "syntax error"));
 	ask(path, "select count(*) from sample;", keep_first, &c);
@@ -643,6 +679,7 @@ int main(void)
 		cmocka_unit_test(waits_are_where_user_code_waited),
 		cmocka_unit_test(notes_say_what_leaves_are_about),
 		cmocka_unit_test(wakes_say_who_ended_them),
+		cmocka_unit_test(marks_are_in_their_order),
 		cmocka_unit_test(views_of_a_long_recording_are_quick),
 		cmocka_unit_test(queries_only_read),
 		cmocka_unit_test(a_summary_needs_no_samples),

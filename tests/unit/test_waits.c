@@ -294,6 +294,17 @@ static void what_could_run_but_did_not_is_said(void **state)
 	assert_non_null(strstr(a.verdict.sentences.v[0], "ready for 400 ms without a CPU, 40 %"));
 	end(&a);
 	profile_free(w.s.p);
+
+	/* Two thirds of nearly nothing. */
+	w = waiting_empty();
+	waiting_add(&w, w.queue, w.rpc, w.preempted, 0, 2 * MS, 2);
+	waiting_add(&w, w.wait, w.rpc, w.park, 3 * MS, 997 * MS, 1);
+	waiting_account(&w, w.rpc, 1 * MS, 2 * MS, 997 * MS);
+	begin(&a, w.s.p, (struct select_options){ 0 });
+	for (size_t i = 0; i < a.verdict.sentences.n; i++)
+		assert_null(strstr(a.verdict.sentences.v[i], "without a CPU"));
+	end(&a);
+	profile_free(w.s.p);
 }
 
 static struct buf export(const struct profile *p, const char *format, const char *what,
@@ -375,6 +386,45 @@ static void weights_are_time_and_idle_is_apart(void **state)
 	profile_free(w.s.p);
 }
 
+/* One tiny wait that is cut says nothing of a second that is not; and the other way round. */
+static void stacks_of_waits_are_weighed_by_time(void **state)
+{
+	static const struct {
+		uint64_t whole_ns, cut_ns;
+		const char *line, *warning;
+		bool fit;
+	} cases[] = {
+		{ 999 * MS, 3000, "2 waits, 99.9 % complete by time (1 cut), 0 lost", NULL, true },
+		{ 3000, 999 * MS, "2 waits, under 0.1 % complete by time (1 cut), 0 lost",
+		  "under 0.1 % of the time has stacks that are complete (no tables 99.9 %)", false },
+		{ 5 * MS, 0, "1 wait, 100 % complete, 0 lost", NULL, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct waiting w = waiting_empty();
+		uint32_t cut = profile_stack(w.s.p, 0, profile_truncation_frame(w.s.p, "no tables"));
+		struct selection s;
+		struct quality q;
+		struct buf line = { 0 };
+
+		waiting_add(&w, w.wait, w.rpc, w.lock, 0, cases[i].whole_ns, 1);
+		if (cases[i].cut_ns)
+			waiting_add(&w, w.wait, w.rpc, cut, 0, cases[i].cut_ns, 1);
+		assert_int_equal(selection_make(w.s.p, &(struct select_options){ .event = w.wait }, &s, NULL),
+				 0);
+		quality_measure(&q, w.s.p, &s);
+		quality_line(&q, &s, &line);
+		assert_non_null(strstr(line.data, cases[i].line));
+		assert_int_equal(q.fit, cases[i].fit);
+		if (cases[i].warning)
+			assert_non_null(strstr(q.warnings.v[0], cases[i].warning));
+		buf_done(&line);
+		quality_done(&q);
+		selection_done(&s);
+		profile_free(w.s.p);
+	}
+}
+
 static void waits_are_not_samples_of_a_clock(void **state)
 {
 	struct waiting w = waiting_empty();
@@ -392,7 +442,7 @@ static void waits_are_not_samples_of_a_clock(void **state)
 	assert_int_equal(selection_make(w.s.p, &(struct select_options){ .event = w.wait }, &s, NULL), 0);
 	quality_measure(&q, w.s.p, &s);
 	quality_line(&q, &s, &line);
-	assert_non_null(strstr(line.data, "4 waits, 75.0 % complete, 1 lost"));
+	assert_non_null(strstr(line.data, "4 waits, 50.0 % complete by time (1 cut), 1 lost"));
 	for (size_t i = 0; i < q.warnings.n; i++)
 		assert_null(strstr(q.warnings.v[i], "only 4"));
 	assert_true(q.fit);
@@ -458,6 +508,7 @@ int main(void)
 		cmocka_unit_test(what_could_run_but_did_not_is_said),
 		cmocka_unit_test(golden),
 		cmocka_unit_test(weights_are_time_and_idle_is_apart),
+		cmocka_unit_test(stacks_of_waits_are_weighed_by_time),
 		cmocka_unit_test(waits_are_not_samples_of_a_clock),
 		cmocka_unit_test(hostile_names_do_nothing),
 		cmocka_unit_test(lines_fit_a_terminal),

@@ -1,0 +1,284 @@
+"""capture.py - captures made by hand (docs/capture-format.md): pages need no root then, and their figures are known.
+
+	c = Capture("node", seconds=10)
+	cpu = c.event("cpu", "ns", "CPU time, sampled at 999 Hz", 1001001)
+	engine = c.thread("engine")
+	c.sample(cpu, engine, 0.5, c.stack("main", "execute", "hash"))
+	c.save("x.gasflame")
+
+The same every time: random numbers come from a fixed seed.
+"""
+import random
+import re
+import os
+import sqlite3
+
+USER, KERNEL = 0, 1
+
+
+def schema():
+	"""The tables, from the source that makes them."""
+	path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/profile/schema")
+	with open(path + ".c", encoding="utf-8") as f:
+		text = f.read()
+	with open(path + ".h", encoding="utf-8") as f:
+		version = int(re.search(r"SCHEMA_VERSION\s+(\d+)", f.read()).group(1))
+	tables = text[text.index("schema_tables[] ="):text.index(";\n\n", text.index("schema_tables[] ="))]
+	return version, "".join(eval(s) for s in re.findall(r'"(?:\\.|[^"\\])*"', tables))
+
+
+class Capture:
+	def __init__(self, target, seconds, processes=(("node", 4242),), first_tid=5000):
+		self.first_tid = first_tid
+		self.meta = {"target": target, "host": "testhost", "kernel": "6.1.0", "made_by": "tests",
+			     "start_wall_ns": 1794727354_000000000, "duration_ns": int(seconds * 1e9),
+			     "finished": 1}
+		self.rows = {name: [] for name in ("event", "process", "thread", "module", "function",
+				"frame",
+						   "frame_line", "stack", "sample", "series", "point", "wake",
+						   "mark")}
+		self.modules, self.frames, self.stacks = {}, {}, {}
+		for name, pid in processes:
+			self.add("process", pid, 1, name, "/usr/bin/" + name, "/usr/bin/" + name + " --run",
+					0, 0)
+
+	def add(self, table, *values):
+		rows = self.rows[table]
+		rows.append((len(rows), *values))
+		return len(rows) - 1
+
+	def event(self, name, unit, describe, period=0):
+		return self.add("event", name, unit, describe, period)
+
+	def thread(self, name, process=0, run_s=0, queue_s=0, blocked_s=0):
+		tid = self.first_tid + len(self.rows["thread"])
+		return self.add("thread", process, tid, name, 0, 0, int(run_s * 1e9), int(run_s * 1e9),
+				int(queue_s * 1e9), int(blocked_s * 1e9))
+
+	def module(self, path):
+		if path not in self.modules:
+			self.modules[path] = self.add("module", path,
+					"kernel" if path == "[kernel]" else "file", None, None)
+		return self.modules[path]
+
+	def frame(self, spec):
+		"""A name, or (name, module), or ([names, the innermost first], module) of inlined functions."""
+		name, module = (spec, "/usr/bin/node") if isinstance(spec, (str, bytes)) else spec
+		key = (tuple(name) if isinstance(name, list) else name, module)
+		if key not in self.frames:
+			kind = KERNEL if module == "[kernel]" else USER
+			m = self.module(module)
+			frame = self.add("frame", m, kind, 0x1000 + 16 * len(self.frames))
+			names = name if isinstance(name, list) else [name]
+			for depth, n in enumerate(names):
+				function = self.add("function", n, None, None, m)
+				self.rows["frame_line"].append((frame, depth, function, 0,
+						int(depth < len(names) - 1)))
+			self.frames[key] = frame
+		return self.frames[key]
+
+	def stack(self, *specs):
+		"""Outermost first."""
+		node = 0
+		for spec in specs:
+			key = (node, self.frame(spec))
+			if key not in self.stacks:
+				self.stacks[key] = len(self.stacks) + 1
+				self.rows["stack"].append((self.stacks[key], *key))
+			node = self.stacks[key]
+		return node
+
+	def sample(self, event, thread, second, stack, value=None, count=None):
+		self.rows["sample"].append((event, thread, int(second * 1e9), stack, value, count))
+
+	def series(self, name, unit, points):
+		series = self.add("series", name, unit)
+		self.rows["point"] += [(series, int(t * 1e9), v) for t, v in points]
+
+	def save(self, path):
+		if os.path.exists(path):
+			os.unlink(path)
+		version, tables = schema()
+		db = sqlite3.connect(path)
+		db.executescript(f"pragma application_id = {0x47617346}; pragma user_version = {version};" + tables)
+		db.executemany("insert into meta values (?, ?)", self.meta.items())
+		known = {row[0] for row in db.execute("select name from sqlite_master where type = 'table'")}
+		for table, rows in self.rows.items():
+			if rows and table in known:
+				db.executemany(f"insert into {table} values ({', '.join('?' * len(rows[0]))})", [
+					tuple(undecoded(v) for v in row) for row in rows])
+		# Names are text, whatever their bytes: those that are no UTF-8 too.
+		for table, column in (("function", "name"), ("thread", "name"), ("module", "path")):
+			db.execute(f"update {table} set {column} = cast({column} as text)")
+		db.commit()
+		db.close()
+		return path
+
+
+def undecoded(value):
+	return value.encode("utf-8", "surrogateescape") if isinstance(value,
+			str) and not value.isascii() else value
+
+
+LIBC = "/usr/lib/x86_64-linux-gnu/libc.so.6"
+LONG = ("<reth_provider::providers::database::provider::DatabaseProvider<reth_db::mdbx::tx::Tx<reth_libmdbx::"
+	"transaction::RO>, reth_node::Spec> as reth_storage_api::state::StateRootProvider>::state_root_with_updates")
+
+
+def kernel(*names):
+	return [(n, "[kernel]") for n in names]
+
+
+def node(path, slower=1.0, seed=1, seconds=10):
+	"""A node of a chain: cpu, wait, queue, bytes and faults; two processes; recursion; long names; a busy middle.
+
+	With slower, keccak takes that much more, and one function has made room for another.
+	"""
+	r = random.Random(seed)
+	c = Capture("op-node", seconds, (("op-node", 4242), ("sidecar", 4343)), 4000 + 1000 * seed)
+	wait = c.event("wait", "ns", "time blocked, from leaving the CPU to being woken")
+	queue = c.event("queue", "ns", "time ready to run, but without a CPU")
+	cpu = c.event("cpu", "ns", "CPU time, sampled at 999 Hz", 1001001)
+	write = c.event("write", "bytes", "bytes written, as the calls returned them")
+	faults = c.event("minor-faults", "count", "page faults served from memory")
+	engine = c.thread("engine", run_s=5.5, queue_s=0.5, blocked_s=4)
+	store = c.thread("persistence", run_s=1.5, queue_s=0.2, blocked_s=8.3)
+	rpc = [c.thread("rpc", run_s=0.8, queue_s=0.1, blocked_s=9.1) for _ in range(2)]
+	side = c.thread("sidecar", 1, run_s=0.4, blocked_s=9.6)
+	main = ["_start", "main", "reth::engine::run"]
+	execute = main + ["reth::engine::on_new_payload", "execute_block"]
+	visit = ["trie::visit"]
+	work = [
+		(engine, 30, execute + ["revm::interpreter::run", "revm::instructions::sload",
+		"reth_db::cursor::seek"]),
+		(engine, 22, execute + ["revm::interpreter::run", "revm::instructions::keccak256",
+		"keccak::f1600"]),
+		(engine, 9, execute + ["revm::interpreter::run", "alloc::vec::Vec<T,A>::push", ("malloc",
+		LIBC)]),
+		(engine, 16, main + [LONG, "state_root"] + visit * 3 + ["keccak::f1600"]),
+		(engine, 11, main + [LONG, "state_root"] + visit * 5 + ["core::ptr::drop_in_place<T>",
+		("free", LIBC)]),
+		(store, 12, ["_start", "main", "persist", "mdbx_txn_commit"] + kernel("__x64_sys_write",
+		"ext4_file_write_iter")),
+		(store, 5, ["_start", "main", "persist", (["serde::ser::to_vec", "encode"],
+		"/usr/bin/node")]),
+		(rpc[0], 6, ["_start", "rpc::serve", "rpc::eth_call", "revm::interpreter::run",
+		"revm::instructions::sload"]),
+		(rpc[1], 5, ["_start", "rpc::serve", "rpc::eth_get_proof" if slower > 1
+		else "rpc::eth_get_logs", ("memchr", LIBC)]),
+		(side, 4, [("_start", "/usr/bin/sidecar"), ("poll_loop", "/usr/bin/sidecar")]),
+	]
+	for thread, share, frames in work:
+		weight = share * (slower if "keccak::f1600" in frames else 1)
+		stack = c.stack(*frames)
+		for _ in range(int(weight * 6 * seconds)):
+			# Twice as much happens between 4 and 6 s.
+			t = r.random() * seconds * 1.2
+			c.sample(cpu, thread, t if t < seconds else seconds * (0.4 + 0.2 * r.random()), stack)
+	slots = int(seconds * 100)
+	fsync = c.stack("_start", "main", "persist", "mdbx_txn_commit", ("fdatasync", LIBC),
+			*kernel("__x64_sys_fdatasync", "ext4_sync_file", "io_schedule"))
+	lock = c.stack(*execute, "parking_lot::raw_mutex::RawMutex::lock_slow",
+		       *kernel("__x64_sys_futex", "futex_wait", "schedule"))
+	sleep = c.stack(*main, "std::thread::sleep", *kernel("__x64_sys_clock_nanosleep", "hrtimer_nanosleep",
+			"schedule"))
+	epoll = c.stack("_start", "rpc::serve", "tokio::runtime::park", ("epoll_wait", LIBC),
+			*kernel("__x64_sys_epoll_wait", "ep_poll", "schedule"))
+	for i in range(slots):
+		t = i / 100
+		if i % 4 == 0:
+			c.sample(wait, store, t, fsync, r.randrange(20, 30) * 1_000_000, None)
+		if i % 3 == 0:
+			c.sample(wait, engine, t, lock, r.randrange(1, 9) * 1_000_000, r.randrange(1, 4))
+		if i % 50 == 0:
+			c.sample(wait, engine, t, sleep, 40_000_000, None)
+		for thread in rpc:
+			if i % 25 == 0:
+				c.sample(wait, thread, t, epoll, 180_000_000, None)
+		if i % 5 == 0:
+			c.sample(queue, engine, t, c.stack(*execute), r.randrange(100_000, 900_000), 2)
+		if i % 10 == 0:
+			c.sample(write, store, t, c.stack("_start", "main", "persist", "mdbx_txn_commit",
+					("pwrite64", LIBC)),
+				 r.randrange(1, 64) * 4096, r.randrange(1, 5))
+		if i % 7 == 0:
+			c.sample(faults, engine, t, c.stack(*execute, ("memcpy", LIBC)), r.randrange(1, 20),
+					None)
+	c.series("rss", "bytes", [(s / 2, 1_000_000_000 + 20_000_000 * s) for s in range(2 * seconds)])
+	for i, s in enumerate((0.5, 3.0, 5.5, 8.0)):
+		c.rows["mark"].append((int(s * 1e9), int((s + 1.5) * 1e9), f"#{101 + i}", "block", 0, 101 + i, None, None))
+	return c.save(path)
+
+
+def hostile(path):
+	"""Names that want to be something else than names."""
+	names = ["</script><script>window.pwned=1</script>", "<img src=x onerror=window.pwned=1>",
+			"a&b<c>\"d'e", "\u202egnp.exe",
+		 "line\nfeed\ttab\r\x1b[31mred\x07", "javascript:window.pwned=1",
+		 "{{constructor.constructor('window.pwned=1')()}}",
+		 "<!--<script>", "]]>", "${window.pwned=1}", "`;window.pwned=1;`", "\\u003cscript\\u003e",
+		 "__proto__", "constructor",
+		 "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"),
+		 "\udcff\udcfe bad utf-8 \udc80", "toString", "",
+		 "x" * 5000]
+	c = Capture("<script>window.pwned=1</script>", 2, (("<b>proc</b>", 7),))
+	cpu = c.event("cpu", "ns", "<i>CPU</i> time", 1001001)
+	for i, name in enumerate(names):
+		thread = c.thread(name[:200] or "empty")
+		stack = c.stack("_start", (name, "/lib/" + name[:100]), name, "leaf")
+		for k in range(20 + i):
+			c.sample(cpu, thread, 2 * (k + 0.5) / (20 + i), stack)
+	c.series("<u>rss</u>", "bytes", [(0, 1), (1, 2)])
+	c.save(path)
+	return names
+
+
+def deep(path, frames=4000):
+	c = Capture("deep", 1)
+	cpu = c.event("cpu", "ns", "CPU time", 1001001)
+	thread = c.thread("main")
+	whole = c.stack(*[f"f{i}" for i in range(frames)])
+	half = c.stack(*[f"f{i}" for i in range(frames // 2)], "half")
+	for k in range(100):
+		c.sample(cpu, thread, k / 100, whole if k % 4 else half)
+	c.save(path)
+
+
+def one(path):
+	c = Capture("one", 1)
+	c.sample(c.event("cpu", "ns", "CPU time", 1001001), c.thread("main"), 0.5, c.stack("main", "only"))
+	c.save(path)
+
+
+def transfers(path):
+	"""CPU time, and bytes both ways."""
+	c = Capture("transfers", 1)
+	cpu, main = c.event("cpu", "ns", "CPU time", 1001001), c.thread("main")
+	write, read = (c.event(n, "bytes", "bytes") for n in ("write", "read"))
+	c.event("sync", "ns", "never happened")
+	for k in range(10):
+		c.sample(cpu, main, k / 10, c.stack("main", "work"))
+		c.sample(read, main, k / 10, c.stack("main", "load"), 4096, 1)
+		c.sample(write, main, k / 10, c.stack("main", "store"), 512 + k, 1)
+	c.save(path)
+
+
+def empty(path):
+	c = Capture("empty", 1)
+	c.event("cpu", "ns", "CPU time", 1001001)
+	c.thread("main")
+	c.save(path)
+
+
+def wide(path, stacks=20000, seed=3):
+	"""Many stacks of different weight: more than a small --max-size holds."""
+	r = random.Random(seed)
+	c = Capture("wide", 4)
+	cpu = c.event("cpu", "ns", "CPU time", 1001001)
+	threads = [c.thread(f"worker-{i}") for i in range(4)]
+	for i in range(stacks):
+		a, b = i % 7, i % 131
+		stack = c.stack("main", f"service_{a}", f"handler_{a}_{b}", f"step_{i}", f"leaf_{i}")
+		for _ in range(1 + int(20 / (1 + b))):
+			c.sample(cpu, threads[i % 4], 4 * r.random(), stack)
+	c.save(path)

@@ -1,0 +1,137 @@
+/* Which functions and slots of an allocator a file has: of our own program and its C library; and damaged
+ * answers. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "elf/allocator.h"
+#include "elf/file.h"
+#include "elf/worker.h"
+
+static struct worker *worker;
+
+static bool has(const struct allocator_function *list, uint32_t n, const char *name)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (!strcmp(allocator_names[list[i].name].name, name))
+			return true;
+	return false;
+}
+
+/* The file that malloc itself is in: where the C library was loaded from. */
+static int open_c_library(void)
+{
+	char line[512], path[512];
+	FILE *f = fopen("/proc/self/maps", "re");
+	int fd = -1;
+
+	while (f && fd < 0 && fgets(line, sizeof(line), f))
+		if (strstr(line, "/libc.so.6") && sscanf(line, "%*s %*s %*s %*s %*s %511s", path) == 1)
+			fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (f)
+		fclose(f);
+	return fd;
+}
+
+static void own_program(void **state)
+{
+	struct allocator_info *info = mem_alloc(sizeof(*info));
+	_cleanup_fd_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(worker_allocator(worker, fd, info, NULL), 0);
+	assert_true(has(info->slots, info->slot_count, "free"));
+	assert_false(has(info->functions, info->function_count, "free"));
+	assert_true(info->range_count > 0);
+	for (uint32_t i = 0; i < info->slot_count; i++)
+		assert_int_equal(info->slots[i].address % 8, 0);
+	free(info);
+}
+
+static void c_library(void **state)
+{
+	static const char *const names[] = { "malloc",         "calloc",        "realloc", "free",
+					     "posix_memalign", "aligned_alloc", "memalign" };
+	struct allocator_info *info = mem_alloc(sizeof(*info));
+	_cleanup_fd_ int fd = open_c_library();
+
+	if (fd < 0) {
+		free(info);
+		skip();
+	}
+	assert_int_equal(worker_allocator(worker, fd, info, NULL), 0);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		assert_true(has(info->functions, info->function_count, names[i]));
+	free(info);
+}
+
+static void no_elf(void **state)
+{
+	struct allocator_info *info = mem_alloc(sizeof(*info));
+	_cleanup_fd_ int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	_cleanup_fd_ int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	assert_true(worker_allocator(worker, fd, info, NULL) < 0);
+	assert_true(worker_allocator(worker, none, info, NULL) < 0);
+	free(info);
+}
+
+/* What a child that was taken over might answer. */
+static void damaged(void **state)
+{
+	struct allocator_info *info = mem_alloc(sizeof(*info));
+
+	assert_true(allocator_check(info));
+	info->function_count = ALLOCATOR_FUNCTIONS + 1;
+	assert_false(allocator_check(info));
+	info->function_count = 1;
+	info->functions[0].name = 100000;
+	assert_false(allocator_check(info));
+	info->functions[0].name = 0;
+	info->slot_count = 1;
+	info->slots[0].address = 4;
+	assert_false(allocator_check(info));
+	info->slots[0].address = 8;
+	info->slots[0].name = UINT32_MAX;
+	assert_false(allocator_check(info));
+	info->slots[0].name = 0;
+	assert_true(allocator_check(info));
+	info->range_count = 1;
+	info->ranges[0] = (struct allocator_range){ 16, 8 };
+	assert_false(allocator_check(info));
+	info->ranges[0] = (struct allocator_range){ 8, 1ULL << 40 };
+	assert_false(allocator_check(info));
+	info->ranges[0] = (struct allocator_range){ 8, 64 };
+	assert_true(allocator_check(info));
+	free(info);
+}
+
+/* Names are unique, or a lookup would find the wrong shape. */
+static void names(void **state)
+{
+	for (size_t i = 0; allocator_names[i].name; i++) {
+		assert_in_range(allocator_names[i].shape, 0, ALLOCATOR_CONTROL);
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal(allocator_names[i].name, allocator_names[k].name);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(own_program), cmocka_unit_test(c_library), cmocka_unit_test(no_elf),
+		cmocka_unit_test(damaged),     cmocka_unit_test(names),
+	};
+	int r;
+
+	worker = worker_new();
+	r = cmocka_run_group_tests(tests, NULL, NULL);
+	worker_free(worker);
+	return r;
+}

@@ -1,0 +1,243 @@
+/* test_blocks.c - what the time of a block is made of. The figures are those of waiting.h. */
+#include <errno.h>
+
+#include "analyze/blocks.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "export/blockstext.h"
+#include "test.h"
+#include "waiting.h"
+
+static const char *const own[] = { "reth", NULL };
+
+struct made {
+	struct patterns patterns;
+	struct causes causes;
+	struct blocks b;
+};
+
+static void make(struct made *m, const struct profile *p)
+{
+	struct err err = { 0 };
+
+	*m = (struct made){ 0 };
+	patterns_init(&m->patterns);
+	patterns_add_builtin(&m->patterns);
+	causes_init(&m->causes, p, &m->patterns);
+	if (blocks_make(&m->b, p, &m->causes, own, &err))
+		fail_msg("%s", err.text);
+	for (size_t i = 0; i < m->b.rows.n; i++) {
+		uint64_t sum = 0;
+
+		for (int k = 0; k < BLOCK_PARTS; k++)
+			sum += m->b.rows.v[i].ns[k];
+		assert_int_equal(sum, m->b.rows.v[i].split ? m->b.rows.v[i].wall_ns : 0);
+	}
+}
+
+static void done(struct made *m)
+{
+	blocks_done(&m->b);
+	causes_done(&m->causes);
+	patterns_done(&m->patterns);
+}
+
+static void add_block(struct profile *p, uint64_t number, uint64_t start_ms, uint64_t end_ms, uint64_t gas,
+		      uint32_t thread)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "block %u", (unsigned)number);
+	profile_add_mark(p, &(struct profile_mark){ .start_ns = start_ms * MS, .end_ns = end_ms * MS, .thread = thread,
+						    .name = profile_string(p, name), .kind = profile_string(p, "block"),
+						    .known = MARK_NUMBER | MARK_GAS, .number = number, .gas = gas });
+}
+
+static void no_blocks_are_said(void **state)
+{
+	struct waiting w = waiting_make();
+	struct made m = { 0 };
+	struct err err = { 0 };
+
+	profile_add_mark(w.s.p, &(struct profile_mark){ .end_ns = 5, .kind = profile_string(w.s.p, "phase") });
+	patterns_init(&m.patterns);
+	causes_init(&m.causes, w.s.p, &m.patterns);
+	assert_int_equal(blocks_make(&m.b, w.s.p, &m.causes, NULL, &err), -ENODATA);
+	assert_non_null(strstr(err.text, "--log"));
+	done(&m);
+	profile_free(w.s.p);
+}
+
+/* rpc waits 800 ms for a lock of persistence, which syncs 700 of them, waits 20 for a CPU and works for 80. */
+static void waits_are_followed(void **state)
+{
+	struct waiting w = waiting_make();
+	const struct block_row *r;
+	struct made m;
+
+	add_block(w.s.p, 7, 0, 1000, 37500000, w.rpc);
+	make(&m, w.s.p);
+	r = &m.b.rows.v[0];
+	assert_int_equal(r->thread, w.rpc);
+	assert_int_equal(r->ns[BLOCK_DISK], 700 * MS);
+	assert_int_equal(r->ns[BLOCK_QUEUE], 20 * MS);
+	assert_int_equal(r->ns[BLOCK_LOCK], 100 * MS);
+	assert_int_equal(r->ns[BLOCK_OWN], 180 * MS);
+	assert_int_equal(r->followed_ns, 800 * MS);
+	assert_int_equal(r->parallel_ns, 1400 * MS);
+	assert_string_equal(r->functions.v[0].name, "mdbx_txn_commit");
+	assert_int_equal(r->functions.v[0].part, BLOCK_DISK);
+	assert_string_equal(r->crates.v[0].name, "reth");
+	done(&m);
+	/* A part of it: what lies in the span, and nothing else. */
+	w.s.p->marks.v[0].start_ns = 650 * MS;
+	w.s.p->marks.v[0].end_ns = 750 * MS;
+	make(&m, w.s.p);
+	r = &m.b.rows.v[0];
+	assert_int_equal(r->ns[BLOCK_DISK], 50 * MS);
+	assert_int_equal(r->ns[BLOCK_QUEUE], 20 * MS);
+	assert_int_equal(r->ns[BLOCK_OWN], 30 * MS);
+	done(&m);
+	profile_free(w.s.p);
+}
+
+/* A mark without a thread is about the one that ran most; a moment about nobody; gas 0 is a figure. */
+static void threads_and_moments(void **state)
+{
+	struct waiting w = waiting_make();
+	struct buf out = { 0 };
+	struct made m;
+
+	add_block(w.s.p, 2, 100, 200, 0, PROFILE_NONE);
+	add_block(w.s.p, 3, 300, 300, 5, PROFILE_NONE);
+	add_block(w.s.p, 1, 50, 60, 21000, w.engine); /* out of order */
+	make(&m, w.s.p);
+	assert_int_equal(m.b.rows.v[0].number, 1);
+	assert_int_equal(m.b.rows.v[1].thread, w.busy);
+	assert_int_equal(m.b.rows.v[1].ns[BLOCK_OWN], 100 * MS);
+	assert_false(m.b.rows.v[2].split);
+	assert_int_equal(m.b.split, 2);
+	blockscsv_write(&(struct blocks_job){ w.s.p, &m.b, "x" }, &out);
+	assert_non_null(strstr(out.data, "\n2,0,,100000000,100000000,0.000000,100000000,"));
+	assert_non_null(strstr(out.data, "\n3,5,,300000000,0,,,"));
+	buf_done(&out);
+	done(&m);
+	profile_free(w.s.p);
+}
+
+/* Two threads that each say the other ended its wait: nothing is counted twice, nothing runs for ever. */
+static void circles_end(void **state)
+{
+	struct waiting w = waiting_empty();
+	struct made m;
+
+	waiting_woken(&w, w.rpc, w.lock, 0, 100 * MS, w.writer, "persistence", w.unlocks);
+	waiting_woken(&w, w.writer, w.lock, 0, 100 * MS, w.rpc, "rpc-1", w.unlocks);
+	add_block(w.s.p, 1, 0, 100, 1, w.rpc);
+	make(&m, w.s.p);
+	assert_int_equal(m.b.rows.v[0].ns[BLOCK_LOCK], 100 * MS);
+	done(&m);
+	profile_free(w.s.p);
+}
+
+/* More waits than time, as sums at a border can say: no more than the span. And time that nothing backs. */
+static void too_much_and_too_little(void **state)
+{
+	struct waiting w = waiting_empty();
+	struct made m;
+
+	waiting_add(&w, w.wait, w.rpc, w.lock, 5 * MS, 30 * MS, 9);
+	waiting_add(&w, w.queue, w.rpc, w.preempted, 6 * MS, 30 * MS, 9);
+	add_block(w.s.p, 1, 0, 10, 1, w.rpc);
+	add_block(w.s.p, 2, 100, 400, 1, w.rpc);
+	make(&m, w.s.p);
+	assert_int_equal(m.b.rows.v[0].ns[BLOCK_LOCK], 10 * MS);
+	assert_int_equal(m.b.rows.v[1].ns[BLOCK_UNKNOWN], 300 * MS);
+	done(&m);
+	/* A thread that ended in the middle. */
+	w.s.p->threads.v[w.rpc].end_ns = 4 * MS;
+	make(&m, w.s.p);
+	assert_int_equal(m.b.rows.v[0].ns[BLOCK_UNKNOWN], 6 * MS);
+	done(&m);
+	profile_free(w.s.p);
+}
+
+/* Nine blocks of 10 ms and one that waits 30 ms for a lock; then one that just has more gas. */
+static void slow_ones_have_a_reason(void **state)
+{
+	for (int more_gas = 0; more_gas < 2; more_gas++) {
+		struct waiting w = waiting_empty();
+		uint32_t compute = SAMPLE_STACK(&w.s, "clone3", "start_thread", "reth::compute");
+		struct buf out = { 0 };
+		struct made m;
+
+		for (unsigned i = 0; i < 9; i++) {
+			w.s.now_ns = i * 100 * MS;
+			sample_add(&w.s, w.engine, compute, 10);
+			add_block(w.s.p, i, i * 100, i * 100 + 10, 1000000, w.engine);
+		}
+		if (!more_gas)
+			waiting_add(&w, w.wait, w.engine, w.lock, 900 * MS, 30 * MS, 1);
+		w.s.now_ns = (more_gas ? 900 : 930) * MS;
+		sample_add(&w.s, w.engine, compute, more_gas ? 40 : 10);
+		add_block(w.s.p, 9, 900, 940, more_gas ? 4000000 : 1000000, w.engine);
+		make(&m, w.s.p);
+		assert_int_equal(m.b.median_ns, 10 * MS);
+		assert_int_equal(m.b.slow, 1);
+		assert_true(m.b.rows.v[9].slow);
+		assert_string_equal(m.b.difference, more_gas ?
+			"The 1 slow of 10 blocks have 4.0 times the gas of typical ones, and take 4.0 times as long." :
+			"The 1 slow of 10 blocks spend 30.0 ms in locks, where typical ones spend nothing, most under "
+			"reth::Cache::get.");
+		blockstext_write(&(struct blocks_job){ w.s.p, &m.b, "x", 3 }, &out);
+		assert_non_null(strstr(out.data, "7 more"));
+		assert_non_null(strstr(out.data, "block 9, 40.00 ms: "));
+		buf_done(&out);
+		done(&m);
+		profile_free(w.s.p);
+	}
+}
+
+/* Names that would steer a terminal, a shell, a spreadsheet or break JSON. */
+static void names_are_harmless(void **state)
+{
+	struct waiting w = waiting_make();
+	struct profile *p = w.s.p;
+	struct blocks_job job = { .profile = p, .capture = "it's\x1b[2J.gasflame" };
+	struct buf out = { 0 };
+	struct made m;
+
+	add_block(p, 1, 0, 100, 1, w.busy);
+	p->marks.v[0].name = profile_string(p, "\x1b[31m\"block\"\n<b>\xff");
+	p->threads.v[w.busy].name = profile_string(p, "=cmd(\"x\")\x07");
+	make(&m, p);
+	job.blocks = &m.b;
+	blockstext_write(&job, &out);
+	blockstext_write_one(&job, 0, &out);
+	blockscsv_write(&job, &out);
+	assert_null(strpbrk(out.data, "\x1b\x07"));
+	assert_non_null(strstr(out.data, "\"'=cmd(\"\"x\"\")?\""));
+	assert_non_null(strstr(out.data, "--from 0.000000000 --to 0.100000000 'it'\\''s?[2J.gasflame'"));
+	out.n = 0;
+	blocksjson_write(&job, &out);
+	assert_null(strpbrk(out.data, "\x1b\x07"));
+	assert_non_null(strstr(out.data, "[31m\\\"block\\\""));
+	buf_done(&out);
+	done(&m);
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_blocks_are_said),
+		cmocka_unit_test(waits_are_followed),
+		cmocka_unit_test(threads_and_moments),
+		cmocka_unit_test(circles_end),
+		cmocka_unit_test(too_much_and_too_little),
+		cmocka_unit_test(slow_ones_have_a_reason),
+		cmocka_unit_test(names_are_harmless),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

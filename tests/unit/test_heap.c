@@ -1,0 +1,287 @@
+/* The figures of a heap: sums, errors, growth, own functions, the verdict; hostile names; nothing recorded.
+ */
+#include "test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analyze/heap.h"
+#include "analyze/quality.h"
+#include "analyze/select.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "export/export.h"
+#include "export/heaptext.h"
+#include "profile/profile.h"
+
+#define SECOND   1000000000ULL
+#define INTERVAL (64 << 10)
+
+enum { HEAP, ALLOC, FREED, TEMPORARY, PEAK };
+
+struct maker {
+	struct profile *p;
+	uint32_t thread, program, libc;
+};
+
+static struct maker begin(uint64_t interval)
+{
+	static const char *const events[] = { "heap", "alloc", "freed", "temporary", "peak" };
+	struct maker m = { .p = profile_new() };
+	struct profile *p = m.p;
+	uint32_t process;
+
+	for (size_t i = 0; i < ARRAY_LEN(events); i++)
+		profile_add_event(p, events[i], "bytes", "", 0);
+	m.program = profile_add_module(p, &(struct profile_module){ .path = profile_string(p, "/opt/node"),
+								    .process = PROFILE_NONE });
+	m.libc = profile_add_module(p,
+				    &(struct profile_module){ .path = profile_string(p, "/usr/lib/libc.so.6"),
+							      .process = PROFILE_NONE });
+	process = profile_add_process(p, &(struct profile_process){ .pid = 7,
+								    .name = profile_string(p, "node"),
+								    .exe = profile_string(p, "/opt/node") });
+	m.thread = profile_add_thread(
+		p,
+		&(struct profile_thread){ .process = process, .tid = 7, .name = profile_string(p, "main") });
+	p->target = profile_string(p, "node");
+	p->duration_ns = 30 * SECOND;
+	p->finished = true;
+	profile_count_set(p, "heap.interval bytes", interval);
+	return m;
+}
+
+/* main -> function -> strdup of the C library */
+static uint32_t stack_of(struct maker *m, const char *function)
+{
+	struct profile *p = m->p;
+	uint32_t stack = profile_stack(p, 0, profile_named_frame(p, m->program, FRAME_USER, "main"));
+
+	stack = profile_stack(p, stack, profile_named_frame(p, m->program, FRAME_USER, function));
+	return profile_stack(p, stack, profile_named_frame(p, m->libc, FRAME_USER, "__GI___strdup"));
+}
+
+static void sample(struct maker *m, uint32_t event, const char *function, uint64_t time_ns, uint64_t bytes,
+		   uint32_t count)
+{
+	profile_add_sample(m->p, &(struct profile_sample){ .event = event,
+							   .time_ns = time_ns,
+							   .thread = m->thread,
+							   .stack = stack_of(m, function),
+							   .value = bytes,
+							   .count = count });
+}
+
+static void live(struct maker *m, const char *function, uint64_t time_ns, uint64_t bytes, uint32_t count)
+{
+	sample(m, ALLOC, function, time_ns, bytes, count);
+	sample(m, HEAP, function, time_ns, bytes, count);
+}
+
+/* One that leaks a MB a second, one that holds 40 MB from the beginning on. */
+static struct profile *make_leak(void)
+{
+	struct maker m = begin(INTERVAL);
+
+	for (int i = 0; i < 30; i++)
+		live(&m, "leaks", i * SECOND, 1 << 20, 1);
+	for (int i = 0; i < 40; i++)
+		live(&m, "holds", SECOND / 2, 1 << 20, 1);
+	for (int i = 0; i < 10; i++) {
+		sample(&m, ALLOC, "passes", i * SECOND, INTERVAL, 1024);
+		sample(&m, FREED, "passes", i * SECOND + 1000, INTERVAL, 1024);
+	}
+	sample(&m, PEAK, "leaks", 29 * SECOND, 30 << 20, 30);
+	sample(&m, PEAK, "holds", 29 * SECOND, 40 << 20, 40);
+	profile_count_set(m.p, "heap.allocated bytes", 74000000);
+	profile_count_set(m.p, "heap.allocations", 10000);
+	profile_count_set(m.p, "heap.peak samples", 70);
+	profile_histogram(m.p, "heap.lifetime", "ns")->counts[10] = 10240;
+	return m.p;
+}
+
+static const struct heap_function *find(const struct heap_figures *f, const char *name)
+{
+	for (size_t i = 0; i < f->functions.n; i++)
+		if (!strcmp(f->functions.v[i].name, name))
+			return &f->functions.v[i];
+	return NULL;
+}
+
+/* Chance and weight belong together, over ten orders of magnitude. */
+static void chances(void **state)
+{
+	for (double size = 1; size < 1e9; size *= 1.7) {
+		double chance = -expm1(-size / INTERVAL);
+
+		if (size > 500) /* below, a byte of rounding is all that there is */
+			assert_true(fabs(heap_chance(llrint(size / chance), INTERVAL) / chance - 1) < 0.02);
+		else
+			assert_true(heap_chance(llrint(size / chance), INTERVAL) < 0.01);
+	}
+	assert_true(heap_chance(100, 1) == 1);
+	assert_true(heap_chance(0, INTERVAL) == 0);
+	assert_true(heap_chance(UINT64_MAX, INTERVAL) <= 1);
+}
+
+static void leak(void **state)
+{
+	struct profile *p = make_leak();
+	struct heap_figures f;
+	const struct heap_function *g;
+
+	assert_true(heap_measure(&f, p, &(struct select_options){ 0 }, NULL));
+	assert_int_equal(f.live.bytes, 70 << 20);
+	assert_int_equal(f.live.samples, 70);
+	assert_int_equal(f.allocated.objects, 70 + 10240);
+	assert_int_equal(f.freed.bytes, 10 * INTERVAL);
+	assert_int_equal(f.peak.bytes, 70 << 20);
+	assert_int_equal(f.peak_ns, 29 * SECOND);
+	/* Of ten samples with a chance of nothing, each is its own error. */
+	assert_true(fabs(heap_error(&f.freed) - sqrt(10) * INTERVAL) < 1000);
+	assert_true(heap_error(&f.live) < 10000); /* a MB is certain to be seen */
+	assert_in_range(f.lifetime_ns[0], 1024, 2048);
+	g = find(&f, "leaks");
+	assert_non_null(g);
+	assert_int_equal(g->thirds[0], 10 << 20);
+	assert_int_equal(g->thirds[1], 20 << 20);
+	assert_int_equal(g->thirds[2], 30 << 20);
+	assert_true(g->grows);
+	assert_true(fabs(g->age_ns / 1e9 - 15.5) < 0.01);
+	g = find(&f, "holds");
+	assert_false(g->grows);
+	assert_null(find(&f, "__GI___strdup"));
+	assert_true(f.symptoms[HEAP_LEAK]);
+	assert_false(f.symptoms[HEAP_CHURN]);
+	assert_non_null(strstr(f.verdict.v[0], "`leaks` allocates grew from 10.0 MB"));
+	heap_done(&f);
+	/* The first ten seconds alone: sums of that time only. */
+	assert_true(heap_measure(&f, p, &(struct select_options){ .to_ns = 10 * SECOND }, NULL));
+	assert_int_equal(find(&f, "leaks")->live.bytes, 10 << 20);
+	assert_true(f.filtered);
+	heap_done(&f);
+	profile_free(p);
+}
+
+static void churn_and_peak(void **state)
+{
+	struct maker m = begin(0);
+	struct heap_figures f;
+
+	for (int i = 0; i < 30; i++) {
+		sample(&m, ALLOC, "churns", i * SECOND, 600 << 20, 600);
+		sample(&m, FREED, "churns", i * SECOND + 10, 600 << 20, 600);
+		sample(&m, TEMPORARY, "churns", i * SECOND + 10, 600 << 20, 600);
+	}
+	live(&m, "main_loop", 1, 1 << 20, 1);
+	sample(&m, PEAK, "churns", 3 * SECOND, 600 << 20, 600);
+	m.p->processes.v[0].end_ns = 30 * SECOND;
+	assert_true(heap_measure(&f, m.p, &(struct select_options){ 0 }, NULL));
+	assert_true(f.exact);
+	assert_true(heap_error(&f.allocated) == 0);
+	assert_true(f.symptoms[HEAP_CHURN]);
+	assert_true(f.symptoms[HEAP_BLOAT]);
+	assert_false(f.symptoms[HEAP_LEAK]);
+	assert_true(f.ended);
+	assert_non_null(strstr(f.verdict.v[0], "1.00 MB in 1 object was not freed"));
+	assert_non_null(strstr(f.verdict.v[1], "--what temporary"));
+	assert_non_null(strstr(f.verdict.v[2], "--what peak"));
+	heap_done(&f);
+	profile_free(m.p);
+}
+
+/* RSS that grows without the heap. */
+static void fragmentation(void **state)
+{
+	struct maker m = begin(INTERVAL);
+	uint32_t rss = profile_add_series(m.p, "mem.rss", "bytes"),
+		 heap = profile_add_series(m.p, "heap.live", "bytes");
+	struct heap_figures f;
+
+	live(&m, "holds", 0, 1 << 20, 1);
+	for (int i = 0; i < 30; i++) {
+		profile_add_point(m.p, rss, i * SECOND, (100LL + 10 * i) << 20);
+		profile_add_point(m.p, heap, i * SECOND, 50LL << 20);
+	}
+	assert_true(heap_measure(&f, m.p, &(struct select_options){ 0 }, NULL));
+	assert_true(f.symptoms[HEAP_FRAGMENTATION]);
+	heap_done(&f);
+	profile_free(m.p);
+}
+
+static void write_both(struct profile *p, struct buf *text, struct buf *json, struct buf *line)
+{
+	struct selection s;
+	struct quality q;
+
+	assert_int_equal(selection_make(p, &(struct select_options){ .event = 0 }, &s, NULL), 0);
+	quality_measure(&q, p, &s);
+	quality_line(&q, &s, line);
+	heaptext_write(&(struct export_job){ .profile = p, .selection = &s, .quality = &q }, text);
+	heaptext_json(&(struct export_job){ .profile = p, .selection = &s, .quality = &q }, json);
+	quality_done(&q);
+	selection_done(&s);
+}
+
+static void texts(void **state)
+{
+	struct profile *p = make_leak();
+	struct buf text = { 0 }, json = { 0 }, line = { 0 };
+
+	write_both(p, &text, &json, &line);
+	assert_non_null(strstr(text.data, "Growing to the end"));
+	assert_non_null(strstr(text.data, "  10.0 MB   20.0 MB   30.0 MB"));
+	assert_non_null(strstr(text.data, "Sampled every 64.0 KB"));
+	assert_non_null(strstr(json.data, "\"symptoms\":[\"leak\"]"));
+	assert_non_null(strstr(json.data, "\"thirds\":[10485760,20971520,31457280]"));
+	assert_true(str_starts(line.data, "70 objects, 100 % complete"));
+	buf_done(&text);
+	buf_done(&json);
+	buf_done(&line);
+	profile_free(p);
+}
+
+/* Samples are counted, not what they stand for. */
+static void few_samples(void **state)
+{
+	struct maker m = begin(512 << 10);
+	struct buf text = { 0 }, json = { 0 }, line = { 0 };
+
+	for (int i = 0; i < 41; i++)
+		live(&m, "bad\n\033[31m<name>&\"\xff", i, 512 << 10, 3488);
+	write_both(m.p, &text, &json, &line);
+	assert_true(str_starts(line.data, "41 samples for 143,008 objects"));
+	assert_null(strchr(text.data, '\033'));
+	assert_null(strstr(json.data, "\xff"));
+	assert_null(strchr(strstr(json.data, "bad"), '\033'));
+	buf_done(&text);
+	buf_done(&json);
+	buf_done(&line);
+	profile_free(m.p);
+}
+
+static void nothing(void **state)
+{
+	struct maker m = begin(INTERVAL);
+	struct profile *empty = profile_new();
+	struct heap_figures f;
+
+	assert_false(heap_measure(&f, m.p, &(struct select_options){ 0 }, NULL));
+	heap_done(&f);
+	assert_false(heap_measure(&f, empty, &(struct select_options){ 0 }, NULL));
+	heap_done(&f);
+	profile_free(m.p);
+	profile_free(empty);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(chances),       cmocka_unit_test(leak),  cmocka_unit_test(churn_and_peak),
+		cmocka_unit_test(fragmentation), cmocka_unit_test(texts), cmocka_unit_test(few_samples),
+		cmocka_unit_test(nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

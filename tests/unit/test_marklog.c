@@ -1,0 +1,492 @@
+/*
+ * test_marklog.c - lines of nodes' logs as blocks, the logs themselves, and answers of JSON-RPC.
+ *
+ * The lines of anvil were captured from anvil 1.7.1. Those of the other clients are in the formats that their sources
+ * print, with made-up figures: not yet verified against the clients.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "target/logs.h"
+#include "target/marklog.h"
+#include "target/rpcblock.h"
+#include "test.h"
+
+#define MS 1000000ULL
+#define HASH "0xf8aa5729ab6fa67dcc375e556b4bc64b48908d35aa46b35124bd1cc46edd7b39"
+#define OTHER "0xbbe75a7a63b0d2a31482b0163a3cad7c788e3dc599d38030f1f13b21e80e0ad0"
+
+struct got {
+	struct marklog_block list[64];
+	size_t n;
+	struct marklog_counts counts;
+};
+
+static void got_block(void *context, const struct marklog_block *b)
+{
+	struct got *g = context;
+
+	assert_true(g->n < ARRAY_LEN(g->list));
+	assert_true(b->start_ns <= b->end_ns);
+	g->list[g->n++] = *b;
+}
+
+/* Lines a second apart, from second 10 on. */
+static struct got parse(const char *client, const char *pattern, const char *text)
+{
+	struct got g = { 0 };
+	struct marklog *m;
+	struct err err = { 0 };
+	uint64_t now = 10000 * MS;
+
+	if (marklog_new(client, pattern, got_block, &g, &m, &err))
+		fail_msg("%s", err.text);
+	for (const char *end; *text; text = *end ? end + 1 : end, now += 1000 * MS) {
+		_cleanup_free_ char *line = NULL;
+
+		end = strchrnul(text, '\n');
+		line = mem_strndup(text, end - text);
+		marklog_line(m, line, end - text, now);
+	}
+	marklog_flush(m);
+	g.counts = *marklog_counted(m);
+	marklog_free(m);
+	return g;
+}
+
+static void assert_block(const struct marklog_block *b, uint64_t number, int64_t gas, int64_t txs, double ms)
+{
+	assert_int_equal(b->number, number);
+	assert_true(b->known & MARKLOG_NUMBER);
+	assert_int_equal(!!(b->known & MARKLOG_GAS), gas >= 0);
+	assert_int_equal(!!(b->known & MARKLOG_TRANSACTIONS), txs >= 0);
+	if (gas >= 0)
+		assert_int_equal(b->gas, gas);
+	if (txs >= 0)
+		assert_int_equal(b->transactions, txs);
+	assert_int_equal(b->timed, ms > 0);
+	if ((double)(b->end_ns - b->start_ns) / MS - ms > 0.001 || (double)(b->end_ns - b->start_ns) / MS - ms < -0.001)
+		fail_msg("block %llu took %llu ns, not %f ms", (unsigned long long)number,
+			 (unsigned long long)(b->end_ns - b->start_ns), ms);
+}
+
+/* --- small texts --- */
+
+static void counts_and_times_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t count, ns;
+	} cases[] = {
+		{ "36.42Mgas", 36420000, -1 }, { "1.10Ggas", 1100000000, -1 }, { "999gas", 999, -1 }, { "0", 0, -1 },
+		{ "24,443,168", 24443168, -1 }, { "21.00Kgas", 21000, -1 }, { "1.5 Mgas", 1500000, -1 },
+		{ "", -1, -1 }, { "gas", -1, -1 }, { "12x", -1, -1 }, { "-3", -1, -1 },
+		{ "99999999999999999999", -1, -1 }, { "33.1ms", -1, 33100000 }, { "850\xc2\xb5s", -1, 850000 },
+		{ "1.234s", -1, 1234000000 }, { "1m2.5s", -1, 62500000000 }, { "12ns", -1, 12 }, { "ms", -1, -1 },
+		{ "1h1m1s", -1, 3661000000000 }, { "3 ms", -1, 3000000 }, { "5.5.5ms", -1, -1 },
+		{ "9999999999999h", -1, -1 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		uint64_t count = 7, ns = 7;
+		int r = marklog_parse_count(cases[i].text, strlen(cases[i].text), &count);
+		int t = marklog_parse_time(cases[i].text, strlen(cases[i].text), &ns);
+
+		if ((cases[i].count < 0 ? r != -EINVAL : r || count != (uint64_t)cases[i].count) ||
+		    (cases[i].ns < 0 ? t != -EINVAL : t || ns != (uint64_t)cases[i].ns))
+			fail_msg("'%s': %d %llu, %d %llu", cases[i].text, r, (unsigned long long)count, t,
+				 (unsigned long long)ns);
+	}
+}
+
+static void colours_and_containers_are_stripped(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "\033[2m2026\033[0m \033[32m INFO\033[0m x", "2026  INFO x" },
+		{ "cut \033[3", "cut " },
+		{ "alone \033", "alone " },
+		{ "{\"log\":\"a \\u001b[1mb\\u001b[0m \\\"c\\\"\\n\",\"stream\":\"stdout\"}", "a b \"c\"" },
+		{ "{\"log\":\"cut \\u00", "cut u00" },
+		{ "{\"log\":\"cut\\", "cut\\" },
+		{ "{\"log\":\"", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char line[128];
+
+		snprintf(line, sizeof(line), "%s", cases[i][0]);
+		assert_int_equal(marklog_plain(line, strlen(line)), strlen(cases[i][1]));
+		assert_string_equal(line, cases[i][1]);
+	}
+}
+
+/* --- clients --- */
+
+static const char anvil_lines[] =
+	"eth_accounts\neth_sendTransaction\neth_accounts\nevm_mine\nevm_mine\n\n"
+	"    Transaction: 0xc7df61d82e8145d1f72200c31ea1295fb37af7e4280d2fcdc6d55c7375cae8cc\n"
+	"    Contract created: 0x5FbDB2315678afecb367f032d93F642f64180aa3\n"
+	"    Gas used: 58980\n\n"
+	"    Transaction: 0x048ea8b66628f321102ff1a1738feb54de2d2fb7048691498f85dc2ceeb8916d\n"
+	"    Contract created: 0x8464135c8F25Da09e49BC8782676a84730C318bC\n"
+	"    Gas used: 117960\n\n"
+	"    Block Number: 1\n    Block Hash: " HASH "\n"
+	"    Block Time: \"Sun, 15 Nov 2026 08:59:39 +0000\"\n\n\n"
+	"    Block Number: 2\n    Block Hash: " OTHER "\n"
+	"    Block Time: \"Sun, 15 Nov 2026 08:59:39 +0000\"\n\n"
+	"eth_getTransactionReceipt\neth_getTransactionCount\neth_sendTransaction\n";
+
+static void anvil_speaks(void **state)
+{
+	for (int i = 0; i < 2; i++) {
+		struct got g = parse(i ? NULL : "anvil", NULL, anvil_lines);
+
+		assert_int_equal(g.n, 2);
+		/* The first may have begun before; the second was asked for meanwhile, and began when it was done. */
+		assert_block(&g.list[0], 1, 117960, 2, 0);
+		assert_string_equal(g.list[0].hash, HASH);
+		assert_block(&g.list[1], 2, 0, 0, 5000);
+		assert_string_equal(g.list[1].hash, OTHER);
+		assert_string_equal(g.list[1].client, "anvil");
+		assert_int_equal(g.counts.bad_lines, 0);
+	}
+}
+
+/* Each transaction its own block; and gas that is no sum is not taken for one. */
+static void anvil_mines_by_itself(void **state)
+{
+	struct got g = parse("anvil", NULL, "    Block Number: 6\neth_sendRawTransaction\n    Transaction: 0x01\n    Gas used: 21000\n"
+					    "    Block Number: 7\n    Block Time: \"x\"\n"
+					    "eth_sendTransaction\n    Transaction: 0x01\n    Gas used: 21000\n"
+					    "    Transaction: 0x02\n    Gas used: 21000\n    Block Number: 8\n"
+					    "    Block Number: 9\n");
+
+	assert_int_equal(g.n, 4);
+	assert_block(&g.list[0], 6, 0, 0, 0);
+	assert_block(&g.list[1], 7, 21000, 1, 3000);
+	assert_block(&g.list[2], 8, -1, 2, 5000);
+	assert_block(&g.list[3], 9, 0, 0, 0); /* nobody asked for it: a moment */
+	/* Where blocks are asked for, transactions do not begin them. */
+	g = parse("anvil", NULL, "    Block Number: 6\nevm_mine\neth_sendTransaction\n    Block Number: 7\n"
+				 "eth_sendTransaction\n    Block Number: 8\n");
+	assert_int_equal(g.n, 3);
+	assert_block(&g.list[1], 7, 0, 0, 2000);
+	assert_block(&g.list[2], 8, 0, 0, 0);
+}
+
+#define RETH_DONE                                                                                       \
+	"Block added to canonical chain number=24443168 hash=" HASH " peers=12 txs=442 gas_used=36.42Mgas " \
+	"gas_throughput=1.10Ggas/second gas_limit=60.00Mgas full=62.0% base_fee=0.05Gwei blobs=3 "          \
+	"excess_blobs=1 elapsed=33.1ms"
+
+static void reth_speaks(void **state)
+{
+	static const char *const forms[] = {
+		"2026-08-01T10:00:00.123456Z  INFO " RETH_DONE,
+		"2026-08-01T10:00:00.123456Z  INFO reth_node_events::node: " RETH_DONE,
+		"\033[2m2026-08-01T10:00:00.1Z\033[0m \033[32m INFO\033[0m Block added to canonical chain "
+		"\033[3mnumber\033[0m\033[2m=\033[0m24443168 \033[3mhash\033[0m\033[2m=\033[0m" HASH
+		" \033[3mpeers\033[0m\033[2m=\033[0m12 \033[3mtxs\033[0m\033[2m=\033[0m442 "
+		"\033[3mgas_used\033[0m\033[2m=\033[0m36.42Mgas \033[3melapsed\033[0m\033[2m=\033[0m33.1ms",
+		"Aug 01 10:00:00 host reth[77]: INFO " RETH_DONE,
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+		struct got g = parse(i % 2 ? "op-reth" : NULL, NULL, forms[i]);
+
+		assert_int_equal(g.n, 1);
+		assert_block(&g.list[0], 24443168, 36420000, 442, 33.1);
+		assert_string_equal(g.list[0].hash, HASH);
+	}
+}
+
+/* The duration that a line says counts more than the line that began it; and some lines come twice. */
+static void reth_repeats_itself(void **state)
+{
+	struct got g = parse("reth", NULL,
+		"Received new payload from consensus engine number=24443168 hash=" HASH "\n" RETH_DONE "\n"
+		"WARN reth::slow_block: Slow block block.number=24443168 block.hash=" HASH " block.gas_used=36420123 "
+		"block.tx_count=442 timing.execution_ms=20 timing.total_ms=33.1 throughput.mgas_per_sec=1100\n"
+		"Canonical chain committed number=24443168 hash=" HASH " elapsed=1.2ms\n"
+		"Received new payload from consensus engine number=24443169 hash=" OTHER "\n"
+		"Block added to canonical chain number=24443169 hash=" OTHER " peers=1\n"
+		"Block added to fork chain number=24443168 hash=" OTHER " elapsed=850\xc2\xb5s\n"
+		"Slow block block.number=24443170 block.gas_used=36420123 block.tx_count=442 timing.total_ms=33.1\n");
+
+	assert_int_equal(g.n, 4);
+	assert_block(&g.list[0], 24443168, 36420000, 442, 33.1);
+	assert_block(&g.list[1], 24443169, -1, -1, 1000);
+	assert_block(&g.list[2], 24443168, -1, -1, 0.85);
+	assert_true(g.list[2].again);
+	assert_block(&g.list[3], 24443170, 36420123, 442, 33.1);
+	assert_int_equal(g.counts.repeated, 1);
+	assert_int_equal(g.counts.reorged, 1);
+	assert_int_equal(g.counts.out_of_order, 1);
+}
+
+static void others_speak(void **state)
+{
+	static const struct {
+		const char *client, *text;
+		int64_t gas, txs;
+		double ms;
+	} cases[] = {
+		{ "ethrex", "INFO [METRIC] BLOCK 24443168 " HASH " | 0.628 Ggas/s | 59.75 ms | 442 txs | 38 Mgas (62%)\n"
+			    "  |- validate: 0.50 ms (1%)\n  |- exec: 40.00 ms (67%) << BOTTLENECK\n  `- warmer: 1 ms",
+		  38000000, 442, 59.75 },
+		{ "ethrex", "[METRIC] BLOCK EXECUTION THROUGHPUT (24443168): 0.63 Ggas/s TIME SPENT: 60 ms. Gas Used: "
+			    "37512345 (62%), #Txs: 442. exec: 60% merkle: 30% store: 10%",
+		  37512345, 442, 60 },
+		{ "geth", "INFO [08-01|10:00:00.123] Imported new chain segment               number=24,443,168 "
+			  "hash=1a2b3c..4d5e6f blocks=1 txs=442 mgas=37.512 elapsed=59.750ms mgasps=627.8 triediffs=1.00MiB",
+		  37512000, 442, 59.75 },
+		{ "geth", "\033[32mINFO\033[0m [08-01|10:00:00.123] Imported new potential chain segment \033[32mnumber\033[0m="
+			  "24,443,168 \033[32mhash\033[0m=1a2b3c..4d5e6f \033[32mblocks\033[0m=1 \033[32mtxs\033[0m=442 "
+			  "\033[32mmgas\033[0m=37.512 \033[32melapsed\033[0m=1.234s",
+		  37512000, 442, 1234 },
+		{ "geth", "{\"level\":\"warn\",\"msg\":\"Slow block\",\"block\":{\"number\":24443168,\"hash\":\"" HASH "\","
+			  "\"gas_used\":37512345,\"tx_count\":442},\"timing\":{\"execution_ms\":50,\"total_ms\":59.75}}",
+		  37512345, 442, 59.75 },
+		{ "nethermind", "01 Aug 10:00:00 | Processed      24443168    |     59.7 ms  | slot     1,234 ms |\n"
+				" Block     0.05 ETH   37.51 MGas  |    442   txs | calls  1,234\n"
+				" Block throughput    628.30 MGas/s | 7,403.7 tps",
+		  37510000, 442, 59.7 },
+		{ "besu", "2026-08-01 10:00:00.123+00:00 | vert.x-worker-thread-0 | INFO  | AbstractEngineNewPayload | Imported "
+			  "#24,443,168  (" HASH ")|  442 tx| 16 ws| 3 blobs| base fee 50 mwei| 37,512,345 ( 62.4%) gas used| "
+			  "59.7ms exec| 628.10 Mgas/s| 25 peers",
+		  37512345, 442, 59.7 },
+		{ "besu", "Imported #24,443,168  (0x1a2b.....4d5e)|  442 tx|  16 ws|  3 blobs|  37,512,345 (62.4%) gas used|  "
+			  "1.234s exec|  30.40 Mgas/s|  25 peers",
+		  37512345, 442, 1234 },
+		{ "erigon", "[INFO] [08-01|10:00:00.123] head updated                             hash=" HASH
+			    " number=24443168 age=2s execution=60ms mgas/s=625.00 average mgas/s=600.00",
+		  37500000, -1, 60 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		for (int k = 0; k < 2; k++) {
+			struct got g = parse(k ? NULL : cases[i].client, NULL, cases[i].text);
+
+			if (g.n != 1)
+				fail_msg("case %zu: %zu blocks", i, g.n);
+			assert_block(&g.list[0], 24443168, cases[i].gas, cases[i].txs, cases[i].ms);
+		}
+}
+
+static void a_pattern_of_ones_own(void **state)
+{
+	struct got g = parse(NULL, "applied (block|slot) (?<number>[0-9]+): (?<gas>[0-9.]+[MG]?) gas in (?<us>[0-9]+)us",
+			     "x applied slot 12: 1.5M gas in 2500us\nnothing\napplied block 13: 0 gas in 1us");
+	struct marklog *m = NULL;
+	struct err err = { 0 };
+	static const char *const bad[] = { "(?<number>[0-9]+", "no number", "(?<number>.)(?<colour>.)", "(?<number>.)(?<" };
+
+	assert_int_equal(g.n, 2);
+	assert_block(&g.list[0], 12, 1500000, -1, 2.5);
+	assert_block(&g.list[1], 13, 0, -1, 0.001);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_int_equal(marklog_new(NULL, bad[i], got_block, NULL, &m, &err), -EINVAL);
+	assert_int_equal(marklog_new("nobody", NULL, got_block, NULL, &m, &err), -EINVAL);
+}
+
+/* Every line of every client cut at every byte: a block, or none, and never a wrong number. */
+static void cut_lines_are_named(void **state)
+{
+	struct got g;
+	static const char line[] = RETH_DONE;
+
+	for (size_t n = 0; n < sizeof(line) - 1; n++) {
+		_cleanup_free_ char *text = mem_printf("%s\n%.*s", RETH_DONE, (int)n, line);
+
+		g = parse(NULL, NULL, text);
+		assert_true(g.n >= 1);
+		assert_int_equal(g.list[0].number, 24443168);
+		assert_true(g.n == 1 || 24443168 / g.list[1].number >= 1);
+	}
+	g = parse("reth", NULL, "Block added to canonical chain num\n" RETH_DONE);
+	assert_int_equal(g.n, 1);
+	assert_int_equal(g.counts.bad_lines, 1);
+}
+
+/* A duration longer than there was time, or than any block takes. */
+static void impossible_times(void **state)
+{
+	struct got g = parse("reth", NULL, "Block added to canonical chain number=1 elapsed=20s\n"
+					   "Block added to canonical chain number=2 elapsed=9999h\n"
+					   "Block added to canonical chain number=3 elapsed=soon\n"
+					   "Block added to canonical chain number=4 elapsed=1s\n");
+
+	assert_int_equal(g.n, 4);
+	assert_int_equal(g.counts.bad_times, 3);
+	for (int i = 0; i < 3; i++)
+		assert_block(&g.list[i], i + 1, -1, -1, 0);
+	assert_block(&g.list[3], 4, -1, -1, 1000);
+}
+
+/* --- files --- */
+
+struct read {
+	char text[1024];
+	size_t longest;
+};
+
+static void got_line(void *context, char *line, size_t n, uint64_t time_ns)
+{
+	struct read *r = context;
+	size_t used = strlen(r->text);
+
+	assert_int_equal(strlen(line), n);
+	r->longest = MAX(r->longest, n);
+	snprintf(r->text + used, sizeof(r->text) - used, "%.40s|", line);
+}
+
+static void put(const char *path, int flags, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | flags, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static void expect(struct logs *l, const char *want)
+{
+	struct read r = { 0 };
+
+	for (int i = 0; i < 20 && strcmp(r.text, want); i++)
+		assert_int_equal(logs_wait(l, 10, got_line, &r), 0);
+	assert_string_equal(r.text, want);
+}
+
+static void logs_are_followed(void **state)
+{
+	char folder[] = "/tmp/test_marklog_XXXXXX";
+	_cleanup_free_ char *path = NULL, *old = NULL, *longest = mem_alloc(LOGS_LINE + 102);
+	struct logs *l;
+	struct err err = { 0 };
+	bool missing;
+
+	assert_non_null(mkdtemp(folder));
+	path = mem_printf("%s/node.log", folder);
+	old = mem_printf("%s/node.log.1", folder);
+	assert_int_equal(logs_open(path, -1, &l, NULL, &err), -ENOENT);
+	put(path, 0, "before\nhalf of ");
+	assert_int_equal(logs_open(path, -1, &l, &missing, &err), 0);
+	assert_false(missing);
+	put(path, O_APPEND, "a line\nskipped\n");
+	logs_skip(l);
+	put(path, O_APPEND, "x\none\r\ntw");
+	expect(l, "x|one|");
+	put(path, O_APPEND, "o\n");
+	expect(l, "two|");
+	/* Rotated with something unread, and half a line that nobody ends. */
+	put(path, O_APPEND, "last\nhal");
+	assert_int_equal(rename(path, old), 0);
+	put(path, 0, "first\n");
+	expect(l, "last|first|");
+	assert_int_equal(logs_counted(l)->rotated, 1);
+	assert_int_equal(logs_counted(l)->unfinished, 1);
+	/* Emptied and written anew. */
+	put(path, O_APPEND, "more text\n");
+	expect(l, "more text|");
+	put(path, O_TRUNC, "new\n");
+	expect(l, "new|");
+	assert_int_equal(logs_counted(l)->shortened, 1);
+	memset(longest, 'x', LOGS_LINE + 100);
+	longest[LOGS_LINE + 100] = '\n';
+	put(path, O_APPEND, longest);
+	expect(l, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx|");
+	assert_int_equal(logs_counted(l)->too_long, 1);
+	logs_close(l);
+	unlink(path);
+	/* Not there yet. */
+	assert_int_equal(logs_open(path, -1, &l, &missing, &err), 0);
+	assert_true(missing);
+	expect(l, "");
+	put(path, 0, "here\n");
+	expect(l, "here|");
+	logs_close(l);
+	assert_int_equal(logs_open(folder, -1, &l, NULL, &err), -EINVAL);
+	unlink(path);
+	unlink(old);
+	rmdir(folder);
+}
+
+static void pipes_end(void **state)
+{
+	struct read r = { 0 };
+	struct logs *l;
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(logs_open("pipe", ends[0], &l, NULL, NULL), 0);
+	assert_int_equal(write(ends[1], "a\nb\0c\nd", 7), 7);
+	assert_int_equal(logs_wait(l, 10, got_line, &r), 0);
+	assert_string_equal(r.text, "a|b c|");
+	close(ends[1]);
+	assert_int_equal(logs_wait(l, 10, got_line, &r), 1);
+	logs_close(l);
+}
+
+/* --- answers --- */
+
+static void answers_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		int r;
+	} cases[] = {
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"number\":\"0x12\",\"hash\":\"" HASH "\",\"gasUsed\":\"0x5208\","
+		  "\"withdrawals\":[{\"number\":\"0x99\",\"x\":[1,2,{}]}],\"transactions\":[\"0x1\",\"0x2\"],\"size\":null}}", 0 },
+		{ " { \"result\" : { \"transactions\" : [ ] , \"hash\" : \"" HASH "\" , \"gasUsed\" : \"0x0\" , "
+		  "\"number\" : \"0x0\" , \"a\\\"b\" : -1.5e3 } , \"id\" : 1 } ", 0 },
+		{ "{\"id\":1,\"result\":null}", -ENOENT },
+		{ "{\"id\":1,\"error\":{\"code\":-32601,\"message\":\"no\"}}", -EREMOTEIO },
+		{ "", -EBADMSG }, { "<html>busy</html>", -EBADMSG }, { "{}", -EBADMSG }, { "[]", -EBADMSG },
+		{ "{\"result\":\"0x12\"}", -EBADMSG }, { "{\"result\":{}}", -EBADMSG },
+		{ "{\"result\":{\"number\":\"0x12345678123456781\",\"hash\":\"" HASH "\",\"gasUsed\":\"0x0\","
+		  "\"transactions\":[]}}", -EBADMSG },
+		{ "{\"result\":{\"number\":\"12\",\"hash\":\"" HASH "\",\"gasUsed\":\"0x0\",\"transactions\":[]}}", -EBADMSG },
+		{ "{\"result\":{\"number\":\"0x12\",\"hash\":\"0x12\",\"gasUsed\":\"0x0\",\"transactions\":[]}}", -EBADMSG },
+		{ "{\"result\":{\"number\":\"0x12\",\"hash\":\"" HASH "\",\"gasUsed\":\"0x0\",\"transactions\":{}}}", -EBADMSG },
+	};
+	struct rpcblock b;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		if (rpcblock_parse(cases[i].text, strlen(cases[i].text), &b) != cases[i].r)
+			fail_msg("case %zu", i);
+	assert_int_equal(rpcblock_parse(cases[0].text, strlen(cases[0].text), &b), 0);
+	assert_int_equal(b.number, 0x12);
+	assert_int_equal(b.gas, 21000);
+	assert_int_equal(b.transactions, 2);
+	assert_string_equal(b.hash, HASH);
+	/* Cut anywhere, it is no answer. */
+	for (size_t n = 0; n < strlen(cases[0].text); n++)
+		assert_int_equal(rpcblock_parse(cases[0].text, n, &b), -EBADMSG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(counts_and_times_are_read),
+		cmocka_unit_test(colours_and_containers_are_stripped),
+		cmocka_unit_test(anvil_speaks),
+		cmocka_unit_test(anvil_mines_by_itself),
+		cmocka_unit_test(reth_speaks),
+		cmocka_unit_test(reth_repeats_itself),
+		cmocka_unit_test(others_speak),
+		cmocka_unit_test(a_pattern_of_ones_own),
+		cmocka_unit_test(cut_lines_are_named),
+		cmocka_unit_test(impossible_times),
+		cmocka_unit_test(logs_are_followed),
+		cmocka_unit_test(pipes_end),
+		cmocka_unit_test(answers_are_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,312 @@
+#include "test.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "export/page.h"
+#include "serve/guard.h"
+#include "serve/site.h"
+
+/* --- who may ask --- */
+
+static void tokens_differ_and_are_compared_whole(void **state)
+{
+	char a[GUARD_TOKEN_CHARS + 1], b[GUARD_TOKEN_CHARS + 1];
+
+	assert_int_equal(guard_token_make(a), 0);
+	assert_int_equal(guard_token_make(b), 0);
+	assert_int_equal(strspn(a, "0123456789abcdef"), GUARD_TOKEN_CHARS);
+	assert_string_not_equal(a, b);
+	assert_true(guard_token_is(a, a, GUARD_TOKEN_CHARS));
+	assert_false(guard_token_is(a, a, GUARD_TOKEN_CHARS - 1));
+	assert_false(guard_token_is(a, b, GUARD_TOKEN_CHARS));
+	for (size_t i = 0; i < GUARD_TOKEN_CHARS; i++) {
+		memcpy(b, a, sizeof(b));
+		b[i] ^= 1;
+		assert_false(guard_token_is(a, b, GUARD_TOKEN_CHARS));
+	}
+}
+
+static void only_our_own_names_are_hosts(void **state)
+{
+	static const char *const good[] = { "127.0.0.1:8080", "localhost:8080", "LocalHost:8080" };
+	static const char *const bad[] = {
+		"", "127.0.0.1", "localhost", "127.0.0.1:80", "127.0.0.1:8080.evil.example", "evil.example:8080",
+		"localhost.:8080", "127.0.0.1:08080", "[::1]:8080", " 127.0.0.1:8080", "127.0.0.1:8080 ",
+		"user@127.0.0.1:8080",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(good); i++)
+		assert_true(guard_host(good[i], 8080));
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_false(guard_host(bad[i], 8080));
+	assert_false(guard_host(NULL, 8080));
+	assert_true(guard_host("127.0.0.1", 80));
+}
+
+static void paths_lead_where_they_should(void **state)
+{
+	static const char token[] = "0123456789abcdef0123456789abcdef";
+	static const struct {
+		const char *path;
+		enum guard_kind kind;
+		size_t capture;
+	} cases[] = {
+		{ "/0123456789abcdef0123456789abcdef/", GUARD_LIST, 0 },
+		{ "/0123456789abcdef0123456789abcdef", GUARD_SLASH, 0 },
+		{ "/0123456789abcdef0123456789abcdef/0/", GUARD_PAGE, 0 },
+		{ "/0123456789abcdef0123456789abcdef/12/", GUARD_PAGE, 12 },
+		{ "/0123456789abcdef0123456789abcdef/12", GUARD_SLASH, 12 },
+		{ "/0123456789abcdef0123456789abcdef/7/data", GUARD_DATA, 7 },
+		{ "/0123456789abcdef0123456789abcdef/7/data/", GUARD_NOTHING, 0 },
+		{ "/0123456789abcdef0123456789abcdef/7/../../etc/passwd", GUARD_NOTHING, 0 },
+		{ "/0123456789abcdef0123456789abcdef/-1/", GUARD_NOTHING, 0 },
+		{ "/0123456789abcdef0123456789abcdef/99999999999999999999/", GUARD_NOTHING, 0 },
+		{ "/0123456789abcdef0123456789abcdef//", GUARD_NOTHING, 0 },
+		{ "0123456789abcdef0123456789abcdef/", GUARD_NOTHING, 0 },
+		{ "/0123456789ABCDEF0123456789abcdef/", GUARD_NOTHING, 0 },
+		{ "/0123456789abcdef0123456789abcdee/0/", GUARD_NOTHING, 0 },
+		{ "/0123456789abcdef0123456789abcdef0/", GUARD_NOTHING, 0 },
+		{ "/", GUARD_NOTHING, 0 }, { "", GUARD_NOTHING, 0 }, { "//", GUARD_NOTHING, 0 },
+		{ "/favicon.ico", GUARD_NOTHING, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct guard_route r = guard_path(token, cases[i].path);
+
+		assert_int_equal(r.kind, cases[i].kind);
+		assert_int_equal(r.capture, cases[i].capture);
+	}
+}
+
+static void versions_are_sixteen_digits(void **state)
+{
+	uint64_t v = 0;
+
+	assert_true(guard_version("0123456789abcdef", &v));
+	assert_int_equal(v, 0x0123456789abcdef);
+	assert_false(guard_version("0123456789abcdeF", &v));
+	assert_false(guard_version("0123456789abcde", &v));
+	assert_false(guard_version("0123456789abcdef0", &v));
+	assert_false(guard_version("", &v));
+	assert_false(guard_version(NULL, &v));
+}
+
+/* --- what is kept: with a page writer that only counts, and data of a size that the test sets --- */
+
+static unsigned reads, alive, encodings;
+static size_t data_bytes = 100;
+
+int page_data(const struct export_job *sides, size_t n, const struct page_options *o, struct buf *out,
+	      struct err *err)
+{
+	if (o->under == 404)
+		return err_set(err, ENOENT, "there is no such node");
+	encodings++;
+	for (size_t i = 0; i < data_bytes; i++)
+		buf_putc(out, 'x');
+	return 0;
+}
+
+int page_write(const struct export_job *sides, size_t n, const struct page_options *o, const char *data_url,
+	       struct buf *out, struct err *err)
+{
+	buf_puts(out, data_url);
+	return 0;
+}
+
+static void release(struct site_capture *c)
+{
+	alive--;
+	free(c);
+}
+
+static int read_one(void *context, const char *path, struct site_capture **ret, struct err *err)
+{
+	if (access(path, R_OK))
+		return err_errno(err, errno, "cannot open %s", path);
+	reads++;
+	alive++;
+	*ret = mem_alloc(sizeof(**ret));
+	(*ret)->release = release;
+	return 0;
+}
+
+static const char *const paths[] = { "one", "two", "three" };
+
+static struct site *new_site(void)
+{
+	const struct site_options o = { .paths = paths, .n = 3, .read = read_one, .max_bytes = 1 << 20 };
+
+	reads = encodings = 0;
+	data_bytes = 100;
+	return site_new(&o);
+}
+
+static void put(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static unsigned finish(struct answer a)
+{
+	blob_drop(a.body);
+	return a.status;
+}
+
+/* Opens a page; the version that it will ask with. */
+static uint64_t open_page(struct site *s, size_t i)
+{
+	struct answer a = site_page(s, i);
+	uint64_t version = 0;
+
+	assert_int_equal(a.status, 200);
+	assert_true(str_starts(a.body->data.data, "data?v="));
+	assert_true(guard_version(a.body->data.data + 7, &version));
+	blob_drop(a.body);
+	return version;
+}
+
+static void a_capture_is_read_once(void **state)
+{
+	struct site *s = new_site();
+	uint64_t v = open_page(s, 0);
+
+	assert_int_equal(finish(site_data(s, 0, v, 0)), 200);
+	assert_int_equal(finish(site_data(s, 0, v, 0)), 200);
+	assert_int_equal(open_page(s, 0), v);
+	assert_int_equal(reads, 1);
+	assert_int_equal(encodings, 1);
+	assert_int_equal(finish(site_data(s, 0, v, 7)), 200);
+	assert_int_equal(finish(site_data(s, 0, v, 7)), 200);
+	assert_int_equal(encodings, 2);
+	assert_int_equal(finish(site_data(s, 0, v, 404)), 404);
+	assert_int_equal(finish(site_data(s, 3, v, 0)), 404);
+	assert_int_equal(finish(site_page(s, 3)), 404);
+	site_free(s);
+	assert_int_equal(alive, 0);
+}
+
+static void a_replaced_capture_is_noticed(void **state)
+{
+	struct site *s = new_site();
+	uint64_t v = open_page(s, 0), later;
+
+	put("one", "something else, and longer");
+	/* The page that is open goes on with what it has. */
+	assert_int_equal(finish(site_data(s, 0, v, 5)), 200);
+	assert_int_equal(reads, 1);
+	later = open_page(s, 0);
+	assert_int_not_equal(v, later);
+	assert_int_equal(reads, 2);
+	assert_int_equal(finish(site_data(s, 0, v, 6)), 410);
+	assert_int_equal(finish(site_data(s, 0, v, 5)), 410);
+	assert_int_equal(finish(site_data(s, 0, later, 6)), 200);
+	put("one-wal", "a journal");
+	assert_int_not_equal(open_page(s, 0), later);
+	unlink("one-wal");
+	unlink("one");
+	assert_int_equal(finish(site_page(s, 0)), 500);
+	put("one", "1");
+	open_page(s, 0);
+	site_free(s);
+	assert_int_equal(alive, 0);
+}
+
+static void few_captures_stay_in_memory(void **state)
+{
+	struct site *s = new_site();
+	uint64_t v[3];
+
+	for (size_t i = 0; i < 3; i++)
+		v[i] = open_page(s, i);
+	assert_int_equal(alive, 2);
+	open_page(s, 2);
+	assert_int_equal(reads, 3);
+	/* The first one went; its page can still ask, for the file is the same. */
+	assert_int_equal(finish(site_data(s, 0, v[0], 0)), 200);
+	assert_int_equal(reads, 4);
+	assert_int_equal(alive, 2);
+	site_free(s);
+	assert_int_equal(alive, 0);
+}
+
+static void answers_are_kept_within_a_bound(void **state)
+{
+	struct site *s = new_site();
+	uint64_t v = open_page(s, 0);
+	struct answer held;
+
+	data_bytes = 40 << 20;
+	held = site_data(s, 0, v, 1);
+	for (uint32_t under = 2; under < 5; under++)
+		assert_int_equal(finish(site_data(s, 0, v, under)), 200);
+	assert_int_equal(encodings, 4);
+	/* 128 MB hold three of them: the first went, but who is still sending it has it. */
+	assert_int_equal(held.body->users, 1);
+	assert_int_equal(held.body->data.n, data_bytes);
+	blob_drop(held.body);
+	assert_int_equal(finish(site_data(s, 0, v, 4)), 200);
+	assert_int_equal(encodings, 4);
+	assert_int_equal(finish(site_data(s, 0, v, 1)), 200);
+	assert_int_equal(encodings, 5);
+	site_free(s);
+}
+
+static void the_list_shows_names_as_text(void **state)
+{
+	static const char *const hostile[] = { "<script>alert(1)</script>&\"'" };
+	const struct site_options o = { .paths = hostile, .n = 1, .read = read_one };
+	struct site *s = site_new(&o);
+	struct answer a = site_list(s);
+
+	assert_int_equal(a.status, 200);
+	assert_null(strstr(a.body->data.data, "<script"));
+	assert_non_null(strstr(a.body->data.data, "&lt;script&gt;"));
+	blob_drop(a.body);
+	site_free(s);
+}
+
+static char folder[64];
+
+static int set_up(void **state)
+{
+	snprintf(folder, sizeof(folder), "/tmp/test_serve_XXXXXX");
+	if (!mkdtemp(folder) || chdir(folder))
+		return -1;
+	for (size_t i = 0; i < 3; i++)
+		put(paths[i], paths[i]);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	for (size_t i = 0; i < 3; i++)
+		unlink(paths[i]);
+	return chdir("/") || rmdir(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tokens_differ_and_are_compared_whole),
+		cmocka_unit_test(only_our_own_names_are_hosts),
+		cmocka_unit_test(paths_lead_where_they_should),
+		cmocka_unit_test(versions_are_sixteen_digits),
+		cmocka_unit_test(a_capture_is_read_once),
+		cmocka_unit_test(a_replaced_capture_is_noticed),
+		cmocka_unit_test(few_captures_stay_in_memory),
+		cmocka_unit_test(answers_are_kept_within_a_bound),
+		cmocka_unit_test(the_list_shows_names_as_text),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
