@@ -3,8 +3,8 @@
 
 Phases: stacks (recordings of the workload and of anvil with each profiler, interleaved and repeated), overhead
 (every profiler attached, switched on and off in short paired slices), slow (99 Hz), symbols (a binary with a
-lot of debug information), switches (100,000 context switches a second: waits). Prints a table, and writes it to
-bench/results/.
+lot of debug information), switches (100,000 context switches a second: waits), heap (heaptrack, massif, jemalloc
+beside -e heap). Prints a table, and writes it to bench/results/.
 """
 import argparse
 import datetime
@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 
+from heap import measure_heap
 from measure import Urgent, bootstrap, cpu_ns, host_facts, mean, median, status_bytes, with_children
 from profilers import Gasflame, Perf
 from switches import measure_switches
@@ -28,6 +29,7 @@ from targets import Anvil, Workload
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
+PHASES = ["stacks", "overhead", "slow", "symbols", "switches", "heap"]
 
 
 def say(text):
@@ -55,7 +57,7 @@ class Bench:
 			found.append(Workload(self.build, self.folder, kinds))
 		if "anvil" in chosen:
 			try:
-				found.append(Anvil(self.folder, self.cache))
+				found.append(Anvil(self.folder))
 			except (RuntimeError, OSError) as problem:
 				say(f"without anvil: {problem}")
 				self.results["anvil_missing"] = str(problem)
@@ -356,6 +358,12 @@ class Bench:
 		self.results["switches"] = rows
 		self.lines += lines
 
+	# --- the heap ---
+	def heap(self):
+		rows, lines = measure_heap(self.build, self.folder, self.targets(), self.options.quick)
+		self.results["heap"] = rows
+		self.lines += lines
+
 	def write(self):
 		host = self.results["host"]
 		title = [f"# gasflame and perf, {datetime.date.today()}", "",
@@ -369,7 +377,9 @@ class Bench:
 		folder = os.path.join(HERE, "results")
 		os.makedirs(folder, exist_ok=True)
 		slug = re.sub(r"[^a-z0-9.]+", "-", f"{host['cpu']} {host['kernel']}".lower()).strip("-")
-		name = os.path.join(folder, f"{datetime.date.today()}-{slug}")
+		# A run of some phases stands beside that of all, not in its place.
+		part = "" if self.options.only == ",".join(PHASES) else "-" + self.options.only.replace(",", "-")
+		name = os.path.join(folder, f"{datetime.date.today()}-{slug}{part}")
 		with open(name + ".md", "w", encoding="utf-8") as f:
 			f.write(text)
 		with open(name + ".json", "w", encoding="utf-8") as f:
@@ -429,11 +439,10 @@ def run_addr2line(path, addresses, limit_s):
 
 
 def main():
-	phases = ["stacks", "overhead", "slow", "symbols", "switches"]
 	parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 	parser.add_argument("--build", default="build", help="folder of the build that is measured")
 	parser.add_argument("--quick", action="store_true", help="minutes instead of an hour; too short to conclude from")
-	parser.add_argument("--only", default=",".join(phases), help="phases, by comma: " + ", ".join(phases))
+	parser.add_argument("--only", default=",".join(PHASES), help="phases, by comma: " + ", ".join(PHASES))
 	parser.add_argument("--targets", default="workload,anvil")
 	parser.add_argument("--rounds", type=int, help="of paired slices in the overhead phase; 120, or 20 with --quick")
 	parser.add_argument("--dry", action="store_true", help="print, write no result")
@@ -442,7 +451,7 @@ def main():
 	if os.getuid():
 		parser.error("needs root, for perf's and our own sake")
 	for phase in options.only.split(","):
-		if phase not in phases:
+		if phase not in PHASES:
 			parser.error(f"no such phase: {phase}")
 	bench = Bench(options)
 	perf = subprocess.run(["perf", "--version"], capture_output=True, text=True, check=False).stdout.strip()

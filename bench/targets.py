@@ -3,7 +3,6 @@
 A target has pid, and counters for its work; start() and stop(). `kind` names the counter that is its
 throughput.
 """
-import glob
 import os
 import signal
 import socket
@@ -96,9 +95,9 @@ class Anvil:
 	name = "anvil"
 	kind = "transactions"
 
-	def __init__(self, folder, cache):
+	def __init__(self, folder):
 		self.path = os.path.join(folder, "anvil.counters")
-		self.program = install_anvil(cache)
+		self.program = install_anvil()
 		self.process = self.load = None
 
 	def start(self):
@@ -127,13 +126,9 @@ class Anvil:
 			os.unlink(self.path)
 
 
-def install_anvil(cache):
-	"""The program from npm's package, kept in a folder of the build."""
-	pattern = os.path.join(cache, "node_modules", "@foundry-rs", "anvil-linux-*", "bin", "anvil")
-	if not glob.glob(pattern):
-		os.makedirs(cache, exist_ok=True)
-		done = subprocess.run(["npm", "install", "--prefix", cache, "--no-audit", "--no-fund", "--no-save",
-				       "@foundry-rs/anvil"], capture_output=True, text=True, check=False)
-		if done.returncode or not glob.glob(pattern):
-			raise RuntimeError("anvil could not be installed: " + done.stderr.strip()[-300:])
-	return glob.glob(pattern)[0]
+def install_anvil():
+	"""The program, from npm's package."""
+	done = subprocess.run([os.path.join(HERE, "..", "tools", "anvil")], capture_output=True, text=True, check=False)
+	if done.returncode:
+		raise RuntimeError(done.stderr.strip())
+	return done.stdout.strip()

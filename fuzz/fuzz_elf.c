@@ -1,12 +1,14 @@
 /*
- * fuzz_elf.c - ELF files: sections, decompression, symbol tables, PLT, MiniDebugInfo, what doctor asks.
+ * fuzz_elf.c - ELF files: sections, decompression, symbol tables, PLT, MiniDebugInfo, what doctor asks, instructions.
  */
 #include <elf.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "elf/demangle.h"
+#include "elf/disassemble.h"
 #include "elf/file.h"
 #include "elf/symbols.h"
 
@@ -58,6 +60,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (answered != n)
 		abort();
 	symbols_free(symbols);
+	if (disassemble_there() && n) {
+		struct buf code = { 0 };
+
+		disassemble_function(&files, addresses[n / 2], &code, NULL);
+		buf_done(&code);
+	}
 	elf_free(elf);
 	return 0;
 }

@@ -12,12 +12,13 @@ trap 'exit 1' INT TERM
 workload=$!
 sleep 0.5
 mkdir -p profiling/demo
-capture=profiling/demo/cpu-$(date +%Y%m%d-%H%M%S).gasflame
-echo "+ gasflame record -e cpu -d 5 -o $capture -p $workload"
-"$gasflame" record -e cpu -d 5 -o "$capture" -p "$workload"
+capture=profiling/demo/demo-$(date +%Y%m%d-%H%M%S).gasflame
+echo "+ gasflame record -d 5 -o $capture -p $workload"
+"$gasflame" record -d 5 -o "$capture" -p "$workload"
 echo "+ gasflame report --format text --limit 15 $capture"
 "$gasflame" report --format text --limit 15 "$capture"
-"$gasflame" report --format svg -o "${capture%.gasflame}.svg" "$capture"
+echo "+ gasflame report $capture"
+page=$("$gasflame" report --quiet "$capture")
 echo
-echo "capture:    $PWD/$capture"
-echo "flamegraph: $PWD/${capture%.gasflame}.svg (open it in a browser)"
+echo "capture: $PWD/$capture"
+echo "report:  $PWD/$page (open it in a browser)"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# deps.sh [bench] - installs with apt-get what is missing to build and test, and nothing else; with "bench"
-# what make bench measures against too. Asks nothing, and needs no network when all is there.
+# deps.sh [build|bench] - installs with apt-get what is missing to build and test, and nothing else; with "build"
+# not what only some tests use; with "bench" what make bench measures against too. Asks nothing, and needs no network
+# when all is there. What only some tests use may fail to come: they skip then, and say so.
 set -eu
 
 # A command that must be there and the package that brings it; or only a package.
@@ -8,45 +9,64 @@ wanted="gcc:gcc make:make meson:meson ninja:ninja-build pkg-config:pkg-config cl
 bpftool:bpftool python3:python3 readelf:binutils xz:xz-utils setpriv:util-linux pgrep:procps
 libc6-dev libbpf-dev libsqlite3-dev zlib1g-dev libzstd-dev liblzma-dev libseccomp-dev
 libiberty-dev libcurl4-openssl-dev libcmocka-dev libdw-dev libclang-rt-dev"
-[ "${1:-}" != bench ] || wanted="$wanted perf:linux-perf g++:g++ npm:npm node:nodejs libdevel-nytprof-perl
-libbpf-tools"
+extra="node:nodejs npm:npm perf:linux-perf libmicrohttpd-dev libncurses-dev libcapstone-dev libdevel-nytprof-perl
+jeprof:libjemalloc-dev ms_print:valgrind chromium:chromium firefox-esr:firefox-esr fonts-dejavu-core"
+case ${1:-} in
+build) extra="libmicrohttpd-dev libncurses-dev libcapstone-dev" ;;
+bench) wanted="$wanted perf:linux-perf g++:g++ npm:npm node:nodejs libdevel-nytprof-perl libbpf-tools
+heaptrack:heaptrack valgrind:valgrind jeprof:libjemalloc-dev" ;;
+esac
 
 PATH=$PATH:/usr/sbin:/sbin
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-	echo "deps: this is no Debian; please see to these yourself:" $wanted >&2
+	echo "deps: this is no Debian; please see to these yourself:" $wanted $extra >&2
 	exit 0
 fi
 
 installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
-missing=
-for want in $wanted; do
-	package=${want#*:}
-	case $want in
-	libclang-rt-dev)
-		# The sanitizers and libFuzzer of the clang that there will be; the name has its version.
-		version=$(clang --version 2>/dev/null | sed -n 's/.*version \([0-9]*\)\..*/\1/p')
-		package=libclang-rt-${version:-14}-dev
-		# Debian 12's clang-14 has a package of its own for them; elsewhere they come with libclang-common.
-		ls "$(clang -print-resource-dir 2>/dev/null)"/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1 &&
-			continue
-		;;
-	*:*) ! command -v "${want%:*}" >/dev/null || continue ;;
-	esac
-	installed "$package" || missing="$missing $package"
-done
-[ -n "$missing" ] || exit 0
+# missing_of WANT…: the packages of those that are not there.
+missing_of()
+{
+	for want; do
+		package=${want#*:}
+		case $want in
+		libclang-rt-dev)
+			# The sanitizers and libFuzzer of the clang that there will be; the name has its version.
+			version=$(clang --version 2>/dev/null | sed -n 's/.*version \([0-9]*\)\..*/\1/p')
+			package=libclang-rt-${version:-14}-dev
+			# Debian 12's clang-14 has a package of its own for them; elsewhere they come with libclang-common.
+			ls "$(clang -print-resource-dir 2>/dev/null)"/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1 &&
+				continue
+			;;
+		*:*) ! command -v "${want%:*}" >/dev/null || continue ;;
+		esac
+		installed "$package" || echo "$package"
+	done
+}
+missing=$(missing_of $wanted)
+more=$(missing_of $extra)
+[ -n "$missing$more" ] || exit 0
 
 if [ "$(id -u)" -eq 0 ]; then
 	sudo=
 elif sudo -n true 2>/dev/null; then
 	sudo="sudo -n"
+elif [ -z "$missing" ]; then
+	echo "deps: some tests will skip without" $more >&2
+	exit 0
 else
-	echo "deps: missing:$missing" >&2
-	echo "deps: run as root: apt-get install$missing" >&2
+	echo "deps: missing:" $missing >&2
+	echo "deps: run as root: apt-get install" $missing >&2
 	exit 1
 fi
-echo "deps: installing$missing"
-export DEBIAN_FRONTEND=noninteractive
-install() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing; }
-install </dev/null || { $sudo apt-get update -q </dev/null && install </dev/null; }
+echo "deps: installing" $missing $more
+get() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@" </dev/null; }
+# The lists of packages may be missing or old.
+get $missing $more || $sudo apt-get update -q </dev/null || true
+if [ -n "$missing" ]; then
+	get $missing
+fi
+for package in $more; do
+	get "$package" || echo "deps: some tests will skip without $package" >&2
+done
