@@ -31,6 +31,9 @@ enum exit_code {
 	EXIT_USAGE = 2,   /* the command line is wrong */
 	EXIT_QUALITY = 3, /* done, but the recording is not fit to read: the quality line says why */
 	EXIT_GONE = 4,    /* done, but the target ended before the time was over */
+	EXIT_CHANGED = 5, /* diff --fail-on-change: done, and something changed beyond noise */
+	EXIT_LEAK = 6,    /* run --fail-on-leak: done, and more is alive at the end than is allowed */
+	EXIT_SLOWER = 7,  /* compare --fail-on-slower: done, and B is worse beyond noise */
 };
 
 struct command {
@@ -50,6 +53,7 @@ enum option_type {
 	OPTION_DURATION, /* uint64_t nanoseconds */
 	OPTION_SIZE,     /* uint64_t bytes */
 	OPTION_PERCENT,  /* double */
+	OPTION_NUMBER,   /* double, from 0 up */
 	OPTION_CHOICE,   /* const char *, one of choices */
 };
 

@@ -23,10 +23,14 @@ struct listing {
 	size_t count;
 };
 
-/* As typed: a pattern of the whole name, or a piece of it. */
+/* As typed: a pattern of the whole name, or of what follows its group, or a piece of it. */
 static bool matches(const struct listing *l, const char *name)
 {
-	return strpbrk(l->pattern, "*?[") ? !fnmatch(l->pattern, name, 0) : strstr(name, l->pattern) != NULL;
+	const char *colon = strchr(name, ':');
+
+	if (!strpbrk(l->pattern, "*?["))
+		return strstr(name, l->pattern) != NULL;
+	return !fnmatch(l->pattern, name, 0) || (colon && !fnmatch(l->pattern, colon + 1, 0));
 }
 
 static void add_fields(struct listing *l, const struct tracefs_format *f)

@@ -39,6 +39,10 @@ static const char *const exit_codes[][2] = {
 	{ "1", "it could not be done; the message says why" },
 	{ "2", "the command line is wrong" },
 	{ "3", "the recording is there, but not fit to read; its quality line says why" },
+	{ "4", "done, but the target ended before the time was over" },
+	{ "5", "diff --fail-on-change: something changed beyond noise" },
+	{ "6", "run -e heap --fail-on-leak: so much was alive at the end" },
+	{ "7", "compare --fail-on-slower: the second side is worse beyond noise" },
 };
 
 /* --- text --- */
@@ -171,6 +175,10 @@ static void add_default(struct buf *b, const struct option_spec *o)
 		if (*(double *)o->value > 0)
 			buf_printf(b, "%g%%", *(double *)o->value);
 		break;
+	case OPTION_NUMBER:
+		if (*(double *)o->value > 0)
+			buf_printf(b, "%g", *(double *)o->value);
+		break;
 	case OPTION_STRING:
 	case OPTION_CHOICE:
 		if (*(const char **)o->value)
@@ -185,13 +193,17 @@ static void add_default(struct buf *b, const struct option_spec *o)
 /* "rate of samples (1..20000, default 999)" */
 static char *describe_option(const struct option_spec *o)
 {
+	enum { MANY_CHOICES = 8 }; /* more than that want to be broken into lines */
 	struct buf b = { 0 }, known = { 0 };
+	bool many = false;
 
 	buf_puts(&b, o->help ? o->help : "");
 	buf_puts(&known, "");
+	for (size_t i = 0; o->type == OPTION_CHOICE && o->choices[i]; i++)
+		many = i >= MANY_CHOICES;
 	if (o->type == OPTION_CHOICE)
 		for (size_t i = 0; o->choices[i]; i++)
-			buf_printf(&known, "%s%s", i ? "|" : "", o->choices[i]);
+			buf_printf(&known, "%s%s", !i ? "" : many ? ", " : "|", o->choices[i]);
 	if (o->type == OPTION_UINT && o->max)
 		buf_printf(&known, "%llu..%llu", (unsigned long long)o->min, (unsigned long long)o->max);
 	if (o->type == OPTION_LIST)
@@ -201,7 +213,7 @@ static char *describe_option(const struct option_spec *o)
 
 		add_default(&value, o);
 		if (value.n)
-			buf_printf(&known, "%sdefault %s", known.n ? ", " : "", value.data);
+			buf_printf(&known, "%sdefault %s", !known.n ? "" : many ? "; " : ", ", value.data);
 		buf_done(&value);
 	}
 	if (known.n)
@@ -284,8 +296,8 @@ void program_help(void)
 	for (const struct command_group *g = command_groups; g->title; g++) {
 		print_heading(g->title);
 		for (size_t i = 0; g->commands[i]; i++) {
-			printf("  %-10s ", g->commands[i]->name);
-			command_wrap(g->commands[i]->summary, 13, 13, width);
+			printf("  %-11s ", g->commands[i]->name);
+			command_wrap(g->commands[i]->summary, 14, 14, width);
 		}
 	}
 	print_heading("Quick start:");

@@ -17,13 +17,18 @@ struct launch {
 	int failed; /* says why exec did not work */
 	int status; /* as of waitpid */
 	bool ended;
+	int output;   /* with listen: what it writes, as it is written; -1 = none. Whoever takes it sets it to -1 */
+	pid_t copier; /* passes its output on to ours; it lives as long as somebody has it open */
 };
 
 /* The path that argv[0] will be executed from, found as execvp does. Caller frees; NULL with err if there is none. */
 char *launch_find(const char *program, struct err *err);
-int launch_start(struct launch *l, char **argv, struct err *err);
+/* listen: its output comes to where ours goes by way of a copier, which also gives it to l->output. */
+int launch_start(struct launch *l, char **argv, bool listen, struct err *err);
+/* The same for a function of ours, which the child calls and ends with what it returns. */
+int launch_start_call(struct launch *l, int (*call)(void *context), void *context, struct err *err);
 int launch_go(struct launch *l, struct err *err);
 bool launch_poll(struct launch *l);  /* has it ended? */
-void launch_wait(struct launch *l);
+void launch_wait(struct launch *l);  /* also, a moment, for the last of its output */
 int launch_exit_code(const struct launch *l); /* 128 + signal where one killed it */
 void launch_done(struct launch *l);

@@ -8,15 +8,25 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 
-extern const struct command command_clean, command_doctor, command_events, command_ls, command_query,
-	command_record, command_report, command_run;
+extern const struct command command_bench, command_blocks, command_clean, command_compare, command_diff,
+	command_difffolded, command_doctor, command_events, command_flamegraph, command_heap, command_import,
+	command_limit, command_ls, command_mem, command_query, command_record, command_report, command_run,
+	command_serve, command_stat, command_top;
 
 const struct command_group command_groups[] = {
 #ifdef GASFLAME_COLLECTORS
 	{ "Recording:", { &command_record, &command_run, &command_events } },
 #endif
-	{ "Reports:", { &command_report, &command_query } },
-	{ "Captures:", { &command_ls, &command_clean } },
+	{ "Reports:", { &command_report, &command_blocks, &command_serve, &command_top, &command_diff,
+		       &command_query } },
+	{ "Memory:", { &command_heap,
+#ifdef GASFLAME_COLLECTORS
+		      &command_mem, &command_limit,
+#endif
+	} },
+	{ "Benchmarks:", { &command_bench, &command_compare, &command_stat } },
+	{ "Captures:", { &command_ls, &command_clean, &command_import } },
+	{ "Folded stacks:", { &command_flamegraph, &command_difffolded } },
 	{ "This machine:", { &command_doctor } },
 	{ 0 },
 };

@@ -106,6 +106,8 @@ static char *describe_wanted(const struct option_spec *o)
 		return mem_strdup("a size like 512K or 8G");
 	case OPTION_PERCENT:
 		return mem_strdup("a percentage like 1% or 0.5");
+	case OPTION_NUMBER:
+		return mem_strdup("a number like 12 or 0.5");
 	case OPTION_CHOICE:
 		return join_choices(o->choices);
 	default:
@@ -150,6 +152,8 @@ static int set_value(const struct option_spec *o, const char *value)
 		return str_parse_size(value, o->value);
 	case OPTION_PERCENT:
 		return str_parse_percent(value, o->value);
+	case OPTION_NUMBER:
+		return str_parse_number(value, o->value);
 	case OPTION_CHOICE:
 		return set_choice(o, value);
 	}

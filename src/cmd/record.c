@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyze/leak.h"
 #include "analyze/quality.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -19,31 +20,20 @@
 #include "cmd/cmd.h"
 #include "cmd/launch.h"
 #include "cmd/output.h"
+#include "cmd/record.h"
+#include "cmd/recording.h"
+#include "cmd/start.h"
+#include "collect/mark.h"
 #include "collect/session.h"
 #include "elf/worker.h"
+#include "export/oomtext.h"
 #include "profile/capture.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
-#include "target/proc.h"
-#include "target/resolve.h"
 
-enum { KEEP_SAMPLES = 2000000 }; /* in memory; beyond that they are on disk only */
-
-struct recording {
-	struct session_options session;
-	struct symbolize_options symbols;
-	const char *output;
-	uint64_t max_bytes;   /* of the capture, 0 = any */
-	struct proc_ids pids;
-	char *label;          /* for the file name */
-	char *target;         /* as the user named it */
-	char *path;
-	struct launch launch; /* run */
-	struct profile *profile;
-	struct capture *capture;
-	struct worker *worker;
-	struct err tick_err;
-	enum session_end end;
+enum {
+	KEEP_ROWS = 2000000, /* samples, wakes and points in memory; beyond that they are on disk only */
+	LEAK_ROWS = 20,
 };
 
 /* --- signals --- */
@@ -110,7 +100,7 @@ static int tick(void *context, struct profile *p)
 
 	if (r->max_bytes && !r->session.full)
 		r->session.full = bytes_on_disk(r) >= r->max_bytes;
-	if (e >= 0 && p->samples.n > KEEP_SAMPLES)
+	if (e >= 0 && p->samples.n + p->wakes.n + p->points.n > KEEP_ROWS)
 		capture_drop_samples(r->capture, p);
 	if (r->launch.pid > 0 && launch_poll(&r->launch))
 		session_check_soon();
@@ -127,52 +117,9 @@ static void show_symbols(void *context, const char *module, size_t done, size_t 
 	log_progress("naming functions: %zu of %zu addresses, %s", done, total, module);
 }
 
-/* Thousands of threads and mapped files each need a descriptor. */
-static void raise_limits(void)
+int recording_find(struct recording *r, const struct option_list *pids, char **names, int count, struct err *err)
 {
-	struct rlimit rl;
-
-	if (!getrlimit(RLIMIT_NOFILE, &rl)) {
-		rl.rlim_cur = rl.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &rl);
-	}
-	/* Before 5.11 BPF maps counted as locked memory. */
-	setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY });
-}
-
-/* A library that a target maps needs its table within milliseconds, and on a busy machine we would wait for
- * our turn behind the very target. Where that is permitted; what comes after the recording is not urgent. */
-static void hurry(bool on)
-{
-	static int before;
-
-	if (on)
-		before = getpriority(PRIO_PROCESS, 0);
-	setpriority(PRIO_PROCESS, 0, on ? -10 : before);
-}
-
-static int find_targets(struct recording *r, const struct option_list *pids, char **names, int count, struct err *err)
-{
-	for (int i = 0; i < (int)pids->list.n + count; i++) {
-		const char *name = i < (int)pids->list.n ? pids->list.v[i] : names[i - pids->list.n];
-		struct proc_ids found = { 0 };
-		int e = target_resolve(name, &found, err);
-
-		if (e < 0)
-			return e;
-		for (size_t k = 0; k < found.list.n; k++)
-			vec_push(&r->pids.list, found.list.v[k]);
-		if (!r->label) {
-			r->label = target_label(name, &found);
-			/* A number says little in a title. */
-			r->target = strspn(name, "0123456789") == strlen(name) ?
-					    mem_printf("%s (%s)", r->label, name) : mem_strdup(name);
-		}
-		vec_done(&found.list);
-	}
-	if (!r->pids.list.n)
-		return err_set(err, EINVAL, "say what to record: a pid or a name, or -- COMMAND (gasflame record --help)");
-	return 0;
+	return start_find(&r->who, pids, names, count, err);
 }
 
 static char *join(char **argv)
@@ -184,20 +131,27 @@ static char *join(char **argv)
 	return b.data;
 }
 
-static int start_command(struct recording *r, char **argv, struct err *err)
+int recording_command(struct recording *r, char **argv, struct err *err)
 {
 	char *program = launch_find(argv[0], err), *slash = strrchr(argv[0], '/');
+	bool listen;
 	int e;
 
 	if (!program)
 		return -ENOENT;
 	r->session.program = program;
-	e = launch_start(&r->launch, argv, err);
+	listen = r->marks.log && !strcmp(r->marks.log, "-");
+	e = launch_start(&r->launch, argv, listen, err);
 	if (e < 0)
 		return e;
-	vec_push(&r->pids.list, r->launch.pid);
-	r->label = mem_strdup(slash ? slash + 1 : argv[0]);
-	r->target = join(argv);
+	if (listen) {
+		r->marks.log = "the program's output";
+		r->marks.log_fd = r->launch.output;
+		r->launch.output = -1;
+	}
+	vec_push(&r->who.pids.list, r->launch.pid);
+	r->who.label = mem_strdup(slash ? slash + 1 : argv[0]);
+	r->who.target = join(argv);
 	return 0;
 }
 
@@ -218,10 +172,10 @@ static char *short_what(const struct session_options *o)
 
 static int open_output(struct recording *r, struct err *err)
 {
-	_cleanup_free_ char *what = short_what(&r->session);
+	_cleanup_free_ char *what = r->name ? mem_strdup(r->name) : short_what(&r->session);
 	int e;
 
-	r->path = r->output ? mem_strdup(r->output) : output_default_path(r->label, what);
+	r->path = r->output ? mem_strdup(r->output) : output_default_path(r->who.label, what);
 	e = output_make_folders(r->path, err);
 	if (e < 0)
 		return e;
@@ -252,17 +206,21 @@ static int record(struct recording *r, struct session *s, struct err *err)
 	e = session_start(s, err);
 	if (e >= 0 && r->launch.pid > 0) {
 		e = launch_go(&r->launch, err);
+		if (e >= 0)
+			e = session_started(s, err);
 		forward_to = r->launch.pid;
 	}
 	if (e >= 0) {
-		log_info("Recording %s (%s%s%s%s) to %s", r->target, r->session.what,
+		log_info("Recording %s (%s%s%s%s) to %s", r->who.target, r->session.what,
 			 *r->session.what && r->session.events_file ? ", " : "",
 			 r->session.events_file ? r->session.events_file : "",
 			 session_has_bpf(s) ? "" : ", without BPF", r->path);
 		r->end = session_loop(s);
 	}
 	session_finish(s, keep_file, symbolizer);
-	hurry(false);
+	if (e >= 0 && r->finish)
+		r->finish(r->context, r->profile);
+	start_hurry(false);
 	log_progress_end();
 	handle_signals(false);
 	if (e >= 0)
@@ -316,24 +274,47 @@ static int judge(struct recording *r)
 	return code;
 }
 
-static int fail(struct err *err)
+/* Is more alive at the end than may be? Then who allocated it is said. */
+static bool judge_leak(const struct recording *r)
+{
+	char alive[32], allowed[32], objects[32];
+	struct buf table = { 0 };
+	struct leak l;
+	bool leaks;
+
+	leak_build(&l, r->profile, "heap");
+	leaks = l.bytes >= r->leak_bytes;
+	log_info("%s: %s in %s objects are alive at the end%s, --fail-on-leak allows less than %s.",
+		 leaks ? "Leak" : "No leak", str_bytes(alive, l.bytes), str_count(objects, l.objects),
+		 r->end == SESSION_END_GONE ? "" : " of the recording (the program goes on)", str_bytes(allowed, r->leak_bytes));
+	if (leaks) {
+		leaktext_put(&l, LEAK_ROWS, 0, &table);
+		table.data[table.n - 1] = 0;
+		log_info("%s", table.data);
+	}
+	buf_done(&table);
+	leak_done(&l);
+	return leaks;
+}
+
+int recording_failed(const struct err *err)
 {
 	log_error("%s", err->text);
 	return err->code == EINVAL ? EXIT_USAGE : EXIT_ERROR;
 }
 
-static int run_recording(struct recording *r, struct err *err)
+int recording_run(struct recording *r, struct err *err)
 {
 	struct session *s = NULL;
 	int e, code;
 
-	raise_limits();
-	hurry(true);
+	start_raise_limits();
+	start_hurry(true);
 	r->profile = profile_new();
-	r->profile->target = profile_string(r->profile, r->target);
+	r->profile->target = profile_string(r->profile, r->who.target);
 	r->worker = worker_new();
-	r->session.pids = r->pids.list.v;
-	r->session.pid_count = r->pids.list.n;
+	r->session.pids = r->who.pids.list.v;
+	r->session.pid_count = r->who.pids.list.n;
 	r->session.tick = tick;
 	r->session.tick_context = r;
 	log_progress("reading the target's code");
@@ -343,7 +324,7 @@ static int run_recording(struct recording *r, struct err *err)
 		e = open_output(r, err);
 	if (e < 0) {
 		session_close(s);
-		return fail(err);
+		return recording_failed(err);
 	}
 	e = record(r, s, err);
 	session_close(s);
@@ -359,26 +340,63 @@ static int run_recording(struct recording *r, struct err *err)
 		return EXIT_ERROR;
 	}
 	code = judge(r);
+	if (r->leak_bytes && judge_leak(r) && code == EXIT_OK)
+		code = EXIT_LEAK;
 	log_info("%s", r->path);
 	if (code == EXIT_OK && r->end == SESSION_END_GONE && r->launch.pid <= 0)
 		code = EXIT_GONE;
 	return code;
 }
 
-static void recording_done(struct recording *r)
+int recording_wait(struct recording *r, int code)
+{
+	/* One that was not let go is not waited for. */
+	if (r->launch.pid <= 0 || r->launch.gate >= 0 || code == EXIT_ERROR)
+		return code;
+	launch_wait(&r->launch);
+	forward_to = 0;
+	return launch_exit_code(&r->launch) ? launch_exit_code(&r->launch) : code;
+}
+
+void recording_done(struct recording *r)
 {
 	worker_free(r->worker);
 	profile_free(r->profile);
-	vec_done(&r->pids.list);
-	free(r->label);
-	free(r->target);
+	start_done(&r->who);
 	free(r->path);
 	free((char *)r->session.program);
 	launch_done(&r->launch);
 }
 
-/* Splits argv at the first "--": the command behind it, or NULL. */
-static char **split_command(int *argc, char **argv)
+/* To whatever the user has set there. */
+static void add_setting(const char *variable, const char *setting)
+{
+	const char *before = getenv(variable);
+	_cleanup_free_ char *all = mem_printf("%s%s%s", before ? before : "", before && *before ? "," : "", setting);
+
+	setenv(variable, all, 1);
+}
+
+int record_call(const struct record_call *call)
+{
+	struct recording r = RECORDING_INIT;
+	struct err err = { 0 };
+	int e, code;
+
+	r.output = call->output;
+	r.finish = call->finish;
+	r.context = call->context;
+	r.session = (struct session_options){ .what = call->what, .hz = 999, .event_rate = 20000 };
+	e = launch_start_call(&r.launch, call->call, call->context, &err);
+	r.who.label = mem_strdup(call->label);
+	r.who.target = mem_strdup(call->target);
+	vec_push(&r.who.pids.list, r.launch.pid);
+	code = recording_wait(&r, e < 0 ? recording_failed(&err) : recording_run(&r, &err));
+	recording_done(&r);
+	return code;
+}
+
+char **recording_split(int *argc, char **argv)
 {
 	for (int i = 1; i < *argc; i++)
 		if (!strcmp(argv[i], "--")) {
@@ -388,14 +406,33 @@ static char **split_command(int *argc, char **argv)
 	return NULL;
 }
 
+static bool records_heap(const char *what)
+{
+	for (; what && *what; what += strcspn(what, ","), what += *what == ',')
+		if (str_starts(what, "heap") && (!what[4] || what[4] == ','))
+			return true;
+	return false;
+}
+
+static bool marks_make_sense(const struct mark_options *o)
+{
+	if ((o->client || o->pattern) && !o->log)
+		log_error("%s is about a log: name it with --log", o->client ? "--log-client" : "--log-pattern");
+	else if (o->client && o->pattern)
+		log_error("--log-client and --log-pattern are two ways to say the same: choose one");
+	else
+		return true;
+	return false;
+}
+
 static int record_main(const struct command *c, int argc, char **argv)
 {
 	static const char *const backends[] = { "auto", "bpf", "perf", NULL };
-	bool is_run = !strcmp(c->name, "run");
+	bool is_run = !strcmp(c->name, "run"), jemalloc_prof = false;
 	const char *what = NULL, *backend = "auto";
-	uint64_t hz = 999, event_rate = 20000, duration_ns = is_run ? 0 : 60000000000;
+	uint64_t hz = 999, event_rate = 20000, heap_interval = is_run ? 0 : 512 << 10, duration_ns = is_run ? 0 : 60000000000;
 	struct option_list pids = { 0 }, symbols = { 0 };
-	struct recording r = { .launch = { .pid = -1, .gate = -1, .failed = -1 } };
+	struct recording r = RECORDING_INIT;
 	struct err err = { 0 };
 	const struct option_spec options[] = {
 		{ 'e', "event", OPTION_STRING, &what, "WHAT",
@@ -410,15 +447,35 @@ static int record_main(const struct command *c, int argc, char **argv)
 		{ 'p', "pid", OPTION_LIST, &pids, "PID", "a process" },
 		{ 'o', "output", OPTION_STRING, &r.output, "FILE",
 		  "where to; the default is profiling/<target>/<what>-<date>.gasflame" },
+		{ 0, "log", OPTION_STRING, &r.marks.log, "FILE",
+		  is_run ? "the node's log: each block in it becomes a mark (gasflame blocks); -: what the program "
+			   "writes" :
+			   "the node's log, followed from now on: each block in it becomes a mark (gasflame blocks); "
+			   "a file, which may be rotated, a pipe, or - for the standard input" },
+		{ 0, "log-client", OPTION_STRING, &r.marks.client, "CLIENT",
+		  "whose lines they are: anvil, whose lines were captured from it; reth, op-reth, ethrex, geth, "
+		  "nethermind, besu or erigon, whose lines follow their sources and are not yet verified against the "
+		  "client; by default the first block tells" },
+		{ 0, "log-pattern", OPTION_STRING, &r.marks.pattern, "REGEX",
+		  "lines of your own: an extended regex with (?<number>...), and any of hash, txs, gas, mgas, time "
+		  "(59.7ms), ms, us and s" },
+		{ 0, "rpc", OPTION_STRING, &r.marks.rpc, "URL",
+		  "the node's JSON-RPC: asked for the exact gas and transactions of each block; without --log blocks "
+		  "are moments, when the node was first seen to have them" },
 		{ 0, "max-rate", OPTION_UINT, &event_rate, "EVENTS",
 		  "events a second that are kept one by one; what is beyond is counted by stack", 0, 10000000 },
 		{ 0, "max-size", OPTION_SIZE, &r.max_bytes, "BYTES",
 		  "from a capture of this size on, events are only counted by stack; 0: no limit" },
+		{ 0, "heap-sample", OPTION_SIZE, &heap_interval, "BYTES",
+		  "-e heap: mean distance of sampled allocations in bytes; 0: each one is recorded" },
 		{ 0, "max-overhead", OPTION_PERCENT, &r.session.max_overhead, "PERCENT",
 		  "lower the rate by itself when recording costs more than this of the target's CPU time (of one CPU, "
 		  "where it uses less); 0: no limit" },
 		{ 0, "backend", OPTION_CHOICE, &backend, "HOW",
 		  "bpf: stacks unwound in the kernel; perf: without BPF, from copies of the stack", .choices = backends },
+		{ 0, "jemalloc-prof", OPTION_FLAG, &jemalloc_prof, .help =
+		  "run: start the program with jemalloc's own profiling on (MALLOC_CONF, _RJEM_MALLOC_CONF), for gasflame heap "
+		  "dump" },
 		{ 0, "symbols", OPTION_LIST, &symbols, "PATH",
 		  "a file or folder with symbols for stripped programs" },
 		{ 0, "debuginfod", OPTION_FLAG, &r.symbols.debuginfod, .help =
@@ -428,13 +485,21 @@ static int record_main(const struct command *c, int argc, char **argv)
 		{ 0, "no-cache", OPTION_FLAG, &r.symbols.no_cache, .help = "do not use the cache of names" },
 		{ 0, "keep-hash", OPTION_FLAG, &r.symbols.keep_hash, .help =
 		  "keep the hashes of Rust names and compilers' suffixes" },
+		/* The last: record has no such option, as it cannot know what was there before. */
+		{ 0, is_run ? "fail-on-leak" : NULL, OPTION_SIZE, &r.leak_bytes, "BYTES",
+		  "-e heap: end with status 6, and say whose it is, when as much or more is alive at the end; 0: do not look" },
 		{ 0 },
 	};
-	char **command = split_command(&argc, argv);
+	char **command = recording_split(&argc, argv);
 	int first = options_parse(c, options, argc, argv), code, e;
 
 	if (first < 0)
 		return -first - 1;
+	if (!marks_make_sense(&r.marks)) {
+		vec_done(&pids.list);
+		vec_done(&symbols.list);
+		return EXIT_USAGE;
+	}
 	if (!command && is_run && first < argc)
 		command = argv + first;
 	else if (command && first < argc) {
@@ -445,21 +510,35 @@ static int record_main(const struct command *c, int argc, char **argv)
 		log_error(is_run || command ? "say which program to run: gasflame run -- ./node --args" : "say what to record");
 		return EXIT_USAGE;
 	}
+	if (r.leak_bytes && !records_heap(what)) {
+		log_error("--fail-on-leak needs -e heap");
+		return EXIT_USAGE;
+	}
+	if (r.marks.log && !strcmp(r.marks.log, "-") && !command) {
+		r.marks.log = "the standard input";
+		r.marks.log_fd = dup(STDIN_FILENO);
+	}
+	if (r.marks.log || r.marks.rpc)
+		r.session.marks = &r.marks;
 	r.session.what_default = !what && !r.session.events_file;
 	r.session.what = what ? what : r.session.events_file ? "" : "cpu,wait";
 	r.session.event_rate = event_rate;
 	r.session.hz = hz;
+	r.session.heap_interval = heap_interval;
 	r.session.duration_ns = command && !is_run && duration_ns == 60000000000 ? 0 : duration_ns;
 	r.session.backend = !strcmp(backend, "bpf") ? SESSION_BPF : !strcmp(backend, "perf") ? SESSION_PERF : SESSION_AUTO;
 	r.symbols.paths = symbols.list.v;
-	e = command ? start_command(&r, command, &err) : find_targets(&r, &pids, argv + first, argc - first, &err);
-	code = e < 0 ? fail(&err) : run_recording(&r, &err);
-	if (r.launch.pid > 0 && code != EXIT_ERROR) {
-		launch_wait(&r.launch);
-		forward_to = 0;
-		if (launch_exit_code(&r.launch))
-			code = launch_exit_code(&r.launch);
+	if (jemalloc_prof && !command) {
+		log_error("--jemalloc-prof is for a program that is started here: gasflame run --jemalloc-prof -- COMMAND");
+		return EXIT_USAGE;
 	}
+	if (jemalloc_prof) {
+		add_setting("MALLOC_CONF", "prof:true");
+		add_setting("_RJEM_MALLOC_CONF", "prof:true");
+	}
+	e = command ? recording_command(&r, command, &err) : recording_find(&r, &pids, argv + first, argc - first, &err);
+	code = e < 0 ? recording_failed(&err) : recording_run(&r, &err);
+	code = recording_wait(&r, code);
 	recording_done(&r);
 	vec_done(&pids.list);
 	vec_done(&symbols.list);
@@ -483,7 +562,8 @@ const struct command command_run = {
 	.summary = "start a program and record it from its first instruction",
 	.usage = "[options] -- COMMAND [ARGUMENT...]",
 	.describe = "The same as record for a program that gasflame starts. It ends when the program does, with "
-		    "the program's own exit status (3 where that was 0 but the recording is not fit to read).",
-	.example = "gasflame run -e cpu -- ./node --dev",
+		    "the program's own exit status. Where that is 0: 3 if the recording is not fit to read, 6 if more is "
+		    "alive at the end than --fail-on-leak allows.",
+	.example = "gasflame run -e cpu -- ./node --dev\ngasflame run -e heap --fail-on-leak 1M -- ./unit-tests",
 	.run = record_main,
 };

@@ -1,0 +1,69 @@
+#include "cmd/load.h"
+
+#include <stdlib.h>
+
+#include "cmd/files.h"
+#include "profile/profile.h"
+#include "symbol/symbolize.h"
+
+enum { WAITS_DETAILED = 10 };
+
+void load_free(struct load *l)
+{
+	if (!l)
+		return;
+	if (l->job.waits) {
+		verdict_done(&l->verdict);
+		waits_done(&l->waits);
+	}
+	account_done(&l->account);
+	quality_done(&l->quality);
+	selection_done(&l->selection);
+	causes_done(&l->causes);
+	patterns_done(&l->patterns);
+	profile_free(l->profile);
+	free(l);
+}
+
+static int read_and_select(struct load *l, const char *path, const struct load_options *o,
+			   struct select_options *select, struct err *err)
+{
+	const struct symbolize_options names = { .paths = o->symbols.list.v, .debuginfod = o->debuginfod,
+						 .no_cache = o->no_cache };
+	char *paths[] = { (char *)path };
+	int r = files_read_patterns(&o->patterns, &l->patterns, err);
+
+	if (!r)
+		r = files_read(paths, 1, &l->profile, err);
+	if (!r)
+		r = select_event(l->profile, NULL, &select->event, err);
+	if (!r)
+		r = files_find_names(&names, l->profile, err);
+	if (r)
+		return r;
+	causes_init(&l->causes, l->profile, &l->patterns);
+	return selection_make(l->profile, select, &l->selection, err);
+}
+
+int load_capture(const char *path, const struct load_options *o, struct load **ret, struct err *err)
+{
+	struct load *l = mem_alloc(sizeof(*l));
+	struct select_options select = { .causes = &l->causes };
+	int r = read_and_select(l, path, o, &select, err);
+
+	if (r) {
+		load_free(l);
+		return r;
+	}
+	quality_measure(&l->quality, l->profile, &l->selection);
+	l->job = (struct export_job){ l->profile, &l->selection, &l->quality };
+	if (account_make(&l->account, l->profile, &select, &l->causes)) {
+		waits_make(&l->waits, l->profile, &select, WAITS_DETAILED);
+		verdict_make(&l->verdict, l->profile, &l->account, &l->waits, &select);
+		l->job.account = &l->account;
+		l->job.waits = &l->waits;
+		l->job.verdict = &l->verdict;
+	}
+	*ret = l;
+	return 0;
+}

@@ -1,0 +1,40 @@
+/*
+ * load.h - a capture in memory with all that a page may want of it: names, causes, account, waits, verdict.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "analyze/account.h"
+#include "analyze/pattern.h"
+#include "analyze/quality.h"
+#include "analyze/select.h"
+#include "analyze/verdict.h"
+#include "analyze/waits.h"
+#include "cmd/cmd.h"
+#include "export/export.h"
+
+struct err;
+struct profile;
+
+/* Where to look for names, and what waits mean. */
+struct load_options {
+	struct option_list symbols, patterns;
+	bool debuginfod, no_cache;
+};
+
+struct load {
+	struct profile *profile;
+	struct patterns patterns;
+	struct causes causes;
+	struct selection selection;
+	struct quality quality;
+	struct account account;
+	struct waits waits;
+	struct verdict verdict;
+	struct export_job job; /* of the above */
+};
+
+/* All of a capture, nothing filtered. */
+int load_capture(const char *path, const struct load_options *o, struct load **ret, struct err *err);
+void load_free(struct load *l); /* NULL is fine */

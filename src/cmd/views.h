@@ -1,0 +1,31 @@
+/*
+ * views.h - the options of `gasflame report` that choose what its tables are about. Only report.c uses it.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "cmd/cmd.h"
+#include "export/export.h"
+
+#define VIEWS_PERCENT_LIMIT 0.5
+
+struct views {
+	const char *table, *callers, *callees, *nearest_own, *root;
+	struct option_list phases, groups, own;
+	bool tree, marks;
+	double percent_limit;
+	uint64_t depth;
+	/* Made by views_choose(). */
+	enum export_view view;
+	const char *pattern;
+	struct option_list phase_names; /* one regex each; owns them */
+};
+
+/* 0, or -EINVAL after it was said which two do not go together. */
+int views_choose(struct views *v);
+/* Does what was asked for fit this format? -EINVAL after it was said why not. */
+int views_check(const struct views *v, const char *format, bool no_inline);
+/* Was one of them asked for? Then the format is text where nothing else is said. */
+bool views_given(const struct views *v);
+void views_done(struct views *v);
