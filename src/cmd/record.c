@@ -186,9 +186,11 @@ static void say_end(const struct recording *r)
 {
 	double seconds = r->profile->duration_ns / 1e9;
 
-	if (r->end == SESSION_END_INTERRUPT)
+	if (r->beside && r->launch.ended)
+		log_info("Recorded %.1f s.", seconds);
+	else if (r->end == SESSION_END_INTERRUPT)
 		log_info("Stopped after %.1f s; everything up to here is kept.", seconds);
-	else if (r->end == SESSION_END_GONE && r->launch.pid > 0)
+	else if (r->end == SESSION_END_GONE && r->launch.pid > 0 && !r->beside)
 		log_info("The program ended after %.1f s.", seconds);
 	else if (r->end == SESSION_END_GONE)
 		log_warn("the target ended after %.1f s; what was recorded is kept (gasflame run -- COMMAND records a "
@@ -206,7 +208,7 @@ static int record(struct recording *r, struct session *s, struct err *err)
 	e = session_start(s, err);
 	if (e >= 0 && r->launch.pid > 0) {
 		e = launch_go(&r->launch, err);
-		if (e >= 0)
+		if (e >= 0 && !r->beside)
 			e = session_started(s, err);
 		forward_to = r->launch.pid;
 	}
@@ -343,7 +345,7 @@ int recording_run(struct recording *r, struct err *err)
 	if (r->leak_bytes && judge_leak(r) && code == EXIT_OK)
 		code = EXIT_LEAK;
 	log_info("%s", r->path);
-	if (code == EXIT_OK && r->end == SESSION_END_GONE && r->launch.pid <= 0)
+	if (code == EXIT_OK && r->end == SESSION_END_GONE && (r->launch.pid <= 0 || r->beside))
 		code = EXIT_GONE;
 	return code;
 }
@@ -377,20 +379,49 @@ static void add_setting(const char *variable, const char *setting)
 	setenv(variable, all, 1);
 }
 
+/* What says how long it is has ended: so has the recording. */
+static void look_beside(void *context, uint64_t time_ns)
+{
+	struct recording *r = context;
+
+	if (launch_poll(&r->launch))
+		session_interrupt();
+}
+
+/* Whom to record, where that is not the process of the call. */
+static int find_beside(struct recording *r, const struct record_call *call, struct err *err)
+{
+	const struct option_list none = { 0 };
+
+	r->beside = true;
+	r->session.look = look_beside;
+	r->session.look_context = r;
+	if (call->rpc) {
+		r->marks.rpc = call->rpc;
+		r->session.marks = &r->marks;
+	}
+	return recording_find(r, &none, call->targets, call->target_count, err);
+}
+
 int record_call(const struct record_call *call)
 {
 	struct recording r = RECORDING_INIT;
 	struct err err = { 0 };
-	int e, code;
+	int e = 0, code;
 
 	r.output = call->output;
 	r.finish = call->finish;
 	r.context = call->context;
 	r.session = (struct session_options){ .what = call->what, .hz = 999, .event_rate = 20000 };
-	e = launch_start_call(&r.launch, call->call, call->context, &err);
-	r.who.label = mem_strdup(call->label);
-	r.who.target = mem_strdup(call->target);
-	vec_push(&r.who.pids.list, r.launch.pid);
+	if (call->targets)
+		e = find_beside(&r, call, &err);
+	if (e >= 0)
+		e = launch_start_call(&r.launch, call->call, call->context, &err);
+	if (!call->targets) {
+		r.who.label = mem_strdup(call->label);
+		r.who.target = mem_strdup(call->target);
+		vec_push(&r.who.pids.list, r.launch.pid);
+	}
 	code = recording_wait(&r, e < 0 ? recording_failed(&err) : recording_run(&r, &err));
 	recording_done(&r);
 	return code;
