@@ -396,8 +396,9 @@ static int find_beside(struct recording *r, const struct record_call *call, stru
 	r->beside = true;
 	r->session.look = look_beside;
 	r->session.look_context = r;
-	if (call->rpc) {
+	if (call->rpc || call->log) {
 		r->marks.rpc = call->rpc;
+		r->marks.log = call->log;
 		r->session.marks = &r->marks;
 	}
 	return recording_find(r, &none, call->targets, call->target_count, err);

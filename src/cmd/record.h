@@ -15,7 +15,7 @@ struct record_call {
 	/* Instead of that process these are recorded, as long as it runs; NULL: it is. Label and target come from them. */
 	char **targets;
 	int target_count;
-	const char *rpc; /* of the node, whose blocks become marks; NULL = none */
+	const char *rpc, *log; /* of the node, whose blocks become marks; NULL = none */
 	/* Here, when that has ended: marks, say. Times count from p->start_wall_ns. */
 	void (*finish)(void *context, struct profile *p);
 };

@@ -33,7 +33,7 @@ struct replay {
 	struct start node;      /* the TARGET, where one was named */
 	char **targets;
 	int target_count;
-	const char *record, *record_output, *folder, *wait;
+	const char *record, *record_output, *log, *folder, *wait;
 	uint64_t from, to;
 	bool json, list;
 	struct err *err;
@@ -181,6 +181,7 @@ static int record_replay(struct replay *r)
 		.targets = r->targets,
 		.target_count = r->target_count,
 		.rpc = r->load.kind ? r->load.url : NULL,
+		.log = r->log,
 	};
 	int code;
 
@@ -241,6 +242,8 @@ static int check(struct replay *r, struct err *err)
 			       r->record);
 	if (r->record_output && !r->record)
 		return err_set(err, EINVAL, "--record-output is where --record writes to: say what to record");
+	if (r->log && (!r->record || !r->load.kind))
+		return err_set(err, EINVAL, "--log gives the blocks of --load --record their spans: those of a replay have them");
 	if (r->target_count && !r->record && (r->load.kind || r->engine.wait != REPLAY_WAIT_QUIET))
 		return err_set(err, EINVAL, "%s is recorded with --record cpu,wait only", r->targets[0]);
 	if (r->target_count)
@@ -291,6 +294,8 @@ static int replay_main(const struct command *c, int argc, char **argv)
 		{ 0, "record", OPTION_STRING, &r.record, "WHAT",
 		  "record TARGET meanwhile, cpu,wait for example, with the blocks as marks (gasflame blocks)" },
 		{ 0, "record-output", OPTION_STRING, &r.record_output, "FILE", "where that goes" },
+		{ 0, "log", OPTION_STRING, &r.log, "FILE",
+		  "--load: the node's log; with it the blocks of the recording have spans, and are no moments" },
 		{ 0, "list", OPTION_FLAG, &r.list, .help = "a line for each block too" },
 		{ 0, "json", OPTION_FLAG, &r.json, .help = "JSON instead of a table" },
 		{ 'o', "output", OPTION_STRING, &r.folder, "DIR",

@@ -43,6 +43,8 @@ struct run {
 	struct buf token, body;
 	uint64_t token_seconds;
 	uint64_t start_ns;
+	uint64_t from;        /* the first block */
+	uint64_t looked_on_ns;
 	uint64_t total;       /* blocks to come, 0 = not known */
 	bool told_requests;
 	struct engine_block last; /* that was sent; its buffers are gone */
@@ -153,26 +155,25 @@ static uint64_t written(const struct replay_options *o)
 	return sum;
 }
 
-/* Until nothing was written for a while. */
-static void watch_disk(struct run *r, uint64_t deadline)
+/* Until nothing was written for a while; when the last was. */
+static uint64_t watch_disk(struct run *r, uint64_t deadline)
 {
 	uint64_t bytes = written(r->o), since = clock_mono_ns();
 
-	while (clock_mono_ns() < deadline && nap(WATCH_MS)) {
+	while (clock_mono_ns() < deadline && clock_mono_ns() - since < QUIET_MS * 1000000ULL && nap(WATCH_MS)) {
 		uint64_t now = written(r->o);
 
 		if (now != bytes)
 			since = clock_mono_ns();
-		else if (clock_mono_ns() - since >= QUIET_MS * 1000000ULL)
-			return;
 		bytes = now;
 	}
+	return since;
 }
 
 /* What was sent is there: not after a fixed time, but when it is seen to be. */
 static int watch(struct run *r, const struct engine_block *b)
 {
-	uint64_t start = clock_mono_ns(), deadline = start + WATCH_SECONDS * 1000000000ULL;
+	uint64_t start = clock_mono_ns(), deadline = start + WATCH_SECONDS * 1000000000ULL, kept;
 	struct rpcblock seen = { 0 };
 	char by[32];
 	int e = 0;
@@ -183,15 +184,15 @@ static int watch(struct run *r, const struct engine_block *b)
 	do {
 		e = ask_block(r, by, &seen);
 	} while ((e || strcasecmp(seen.hash, b->hash)) && e != -EACCES && clock_mono_ns() < deadline && nap(WATCH_MS));
+	kept = clock_mono_ns();
 	if (r->o->wait == REPLAY_WAIT_QUIET)
-		watch_disk(r, deadline);
-	r->result->persist_ns += clock_mono_ns() - start;
+		kept = watch_disk(r, deadline);
+	r->result->persist_ns += kept - start;
+	r->looked_on_ns += clock_mono_ns() - kept; /* that nothing more comes: not the node's time */
 	if ((e || strcasecmp(seen.hash, b->hash)) && !replay_stopped)
 		return err_set(r->err, ETIMEDOUT,
 			       "block %llu was accepted, but the node does not answer with it by its number after %d s (--wait none "
 			       "does not look)", (unsigned long long)b->number, WATCH_SECONDS);
-	log_debug("block %llu: there, by its number%s, after %.3f s", (unsigned long long)b->number,
-		  r->o->wait == REPLAY_WAIT_QUIET ? ", and nothing written any more" : "", (clock_mono_ns() - start) / 1e9);
 	return 0;
 }
 
@@ -323,7 +324,10 @@ static int send_all(struct run *r)
 	}
 	if (!e && !watched && !replay_stopped)
 		e = watch(r, &r->last);
-	r->result->wall_ns = clock_mono_ns() - r->start_ns;
+	if (!e && !r->result->rows.n && !replay_stopped)
+		e = err_set(r->err, ENODATA, "there is nothing to replay: the source has no block from %llu on (--from begins elsewhere)",
+			    (unsigned long long)r->from);
+	r->result->wall_ns = clock_mono_ns() - r->start_ns - r->looked_on_ns;
 	log_progress_end();
 	return e;
 }
@@ -349,6 +353,7 @@ static int find_range(struct run *r, struct blocksource_options *range)
 	if (range->from != head.number + 1)
 		log_warn("the node's last block is %llu, and the replay begins with %llu", (unsigned long long)head.number,
 			 (unsigned long long)range->from);
+	r->from = range->from;
 	r->total = range->rpc ? range->to - range->from + 1 : 0;
 	return 0;
 }
@@ -368,6 +373,8 @@ static int prepare(struct run *r)
 		r->save = fopen(r->o->save, "we");
 		if (!r->save)
 			e = err_errno(r->err, errno, "cannot write to %s", r->o->save);
+		else
+			setlinebuf(r->save); /* each block is there as soon as it is sent */
 	}
 	if (!e)
 		e = blocksource_start(r->source, &range, r->err);
@@ -380,6 +387,8 @@ int replay_run(const struct replay_options *o, struct replay_result *ret, struct
 	int e = prepare(&r);
 
 	ret->engine = o->engine;
+	ret->watched = o->wait == REPLAY_WAIT_QUIET ? "the node answers with the block by its number, and writes nothing to disk any more" :
+		       o->wait == REPLAY_WAIT_HEAD  ? "the node answers with the block by its number" : "nothing";
 	if (!e)
 		e = send_all(&r);
 	if (!e && replay_stopped)

@@ -108,9 +108,11 @@ static void put_speed(const struct replay_result *r, const struct sums *s, struc
 
 	buf_printf(out, "by newPayload: %s (gas / the sum of its latencies, %s)\n",
 		   bench_value(speed, rate(s->gas, s->payload_ns), "gas/s"), bench_value(time, s->payload_ns / 1e9, "s"));
-	buf_printf(out, "by wall clock: %s (gas / %s, of which %s waiting for blocks of the source, %s for persistence)\n",
+	buf_printf(out, "by wall clock: %s (gas / %s, of which %s waiting for blocks of the source, %s for "
+			"persistence)\n",
 		   bench_value(speed, rate(s->gas, r->wall_ns), "gas/s"), bench_value(time, r->wall_ns / 1e9, "s"),
 		   bench_value(source, r->source_ns / 1e9, "s"), bench_value(persist, r->persist_ns / 1e9, "s"));
+	buf_printf(out, "persistence was watched by: %s\n", r->watched);
 }
 
 void replaytext_put(const struct replay_result *r, bool list, struct buf *out)
@@ -209,6 +211,8 @@ void replayjson_put(const struct replay_result *r, struct buf *out)
 	buf_json(out, r->stopped ? r->stopped : "done");
 	buf_printf(out, ",\"wall_s\":%.9f,\"source_wait_s\":%.9f,\"persistence_wait_s\":%.9f", r->wall_ns / 1e9,
 		   r->source_ns / 1e9, r->persist_ns / 1e9);
+	buf_puts(out, ",\"persistence_watched\":");
+	buf_json(out, r->watched);
 	if (s.payload_ns)
 		buf_printf(out, ",\"gas_per_s_new_payload\":%.17g", rate(s.gas, s.payload_ns));
 	if (r->wall_ns)

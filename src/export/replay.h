@@ -25,7 +25,8 @@ struct replay_result {
 	const char *engine;              /* as it was typed */
 	VEC(struct replay_row) rows;
 	uint64_t wall_ns;                /* from the first question to the last answer */
-	uint64_t source_ns, persist_ns;  /* of it waited for blocks, and for persistence */
+	uint64_t source_ns, persist_ns;  /* of it waited for blocks, and until blocks were seen to be kept */
+	const char *watched;             /* by what, in words */
 	uint64_t syncing, accepted;      /* such answers */
 	uint64_t retried, source_retried;
 	const char *stopped;             /* why it ended early, in a word or two; NULL: it did not */

@@ -14,7 +14,8 @@
 /* Ten blocks of 1 to 10 Mgas, 10 ms a Mgas in newPayload, 2 ms for the fork choice, 1 ms between. */
 static struct replay_result make(void)
 {
-	struct replay_result r = { .engine = "http://127.0.0.1:8551", .wall_ns = 1000 * MS, .source_ns = 20 * MS, .persist_ns = 5 * MS };
+	struct replay_result r = { .engine = "http://127.0.0.1:8551", .wall_ns = 1000 * MS, .source_ns = 20 * MS, .persist_ns = 5 * MS,
+				   .watched = "nothing" };
 
 	for (uint64_t i = 1; i <= 10; i++)
 		vec_push(&r.rows, (struct replay_row){ .number = 99 + i, .gas_limit = 30000000, .gas_used = i * 1000000,

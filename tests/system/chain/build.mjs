@@ -1,6 +1,9 @@
 // build.mjs MODULES ENGINE RPC JWT - has an ethereumjs client build the chain that tests replay, and prints its blocks,
 // one a line, as eth_getBlockByNumber answers them. MODULES: the node_modules folder that has @ethereumjs.
 //
+// blocks.jsonl.gz is what it printed with @ethereumjs/client 0.10.5 on the genesis of genesis.py. The client is started as in
+// tests/system/replay.sh; the same keys and nonces give the same blocks.
+//
 // The client makes the blocks (forkchoiceUpdated with attributes, getPayload); what is signed is signed here.
 import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
