@@ -214,10 +214,10 @@ static int check_engine(struct replay *r, struct err *err)
 	if (!o->secret)
 		return err_set(err, EINVAL, "--jwt-secret FILE is missing: the Engine API wants a token made of the node's own secret "
 					    "(reth: jwt.hex in its data folder)");
-	o->from_given = r->from != UINT64_MAX;
-	o->to_given = r->to != UINT64_MAX;
+	o->from_given = r->from != 0;
+	o->to_given = r->to != 0;
 	o->source.from = r->from;
-	o->source.to = r->to;
+	o->source.to = o->to_given ? r->to : UINT64_MAX;
 	if (o->from_given && o->to_given && r->from > r->to)
 		return err_set(err, EINVAL, "--from %llu is behind --to %llu", (unsigned long long)r->from, (unsigned long long)r->to);
 	o->wait = !strcmp(r->wait, "none") ? REPLAY_WAIT_NONE : !strcmp(r->wait, "quiet") ? REPLAY_WAIT_QUIET : REPLAY_WAIT_HEAD;
@@ -260,14 +260,14 @@ static int replay_main(const struct command *c, int argc, char **argv)
 	struct replay r = {
 		.engine = { .engine = "http://127.0.0.1:8551", .marks = -1 },
 		.load = { .url = "http://127.0.0.1:8545", .count = 10000, .duration_ns = 30000000000, .connections = 4 },
-		.wait = "head", .from = UINT64_MAX, .to = UINT64_MAX, .err = &err,
+		.wait = "head", .err = &err,
 	};
 	uint64_t ahead = 20, retries = 10, timeout_ns = 120000000000;
 	const struct option_spec options[] = {
 		{ 0, "from-rpc", OPTION_STRING, &r.engine.source.rpc, "URL", "a node that has the blocks" },
-		{ 0, "from", OPTION_UINT, &r.from, "N", "the first block; by default the one behind the last of the node", 0,
+		{ 0, "from", OPTION_UINT, &r.from, "N", "the first block; by default the one behind the last of the node", 1,
 		  INT64_MAX },
-		{ 0, "to", OPTION_UINT, &r.to, "M", "the last block; by default the last that the source has", 0, INT64_MAX },
+		{ 0, "to", OPTION_UINT, &r.to, "M", "the last block; by default the last that the source has", 1, INT64_MAX },
 		{ 0, "blocks", OPTION_STRING, &r.engine.source.file, "FILE",
 		  "instead: lines of JSON, on each a block as eth_getBlockByNumber answers it, with full transactions" },
 		{ 0, "save", OPTION_STRING, &r.engine.save, "FILE", "keep the blocks that are sent in such a file" },
@@ -319,7 +319,7 @@ static int replay_main(const struct command *c, int argc, char **argv)
 
 const struct command command_replay = {
 	.name = "replay",
-	.summary = "send blocks to a node, or load to a dev node, and say how fast it is",
+	.summary = "send a node blocks, or load, and say how fast it is",
 	.usage = "[options] --from-rpc URL|--blocks FILE --jwt-secret FILE [TARGET] | --load WHAT [options] [TARGET]",
 	.describe = "Drives a node as a consensus client does, over the Engine API: newPayload and forkchoiceUpdated for each "
 		    "block, in the version that its fork wants, safe 32 and finalized 64 blocks behind. The node must stand at the "

@@ -33,6 +33,7 @@ enum {
 	ANSWER_BYTES = 16 << 20,
 	MINED_SECONDS = 20,     /* for the contract, and for the last transactions */
 	BLOCKS_MAX = 100000,    /* that are asked for their gas */
+	LATE_SECONDS = 5,       /* an answer that comes when the time is over */
 	ERRORS_IN_A_ROW = 50,   /* of one connection: it gives up */
 	LOOK_MS = 50,
 };
@@ -237,10 +238,13 @@ static void send_next(struct worker *w, uint64_t number)
 		vec_push(&k->latencies_ns, ns);
 		return;
 	}
+	if (err.code == ECANCELED && replay_stopped)
+		return;
 	k->errors++;
-	snprintf(k->error, sizeof(k->error), "%.*s", (int)sizeof(k->error) - 1, err.text);
+	snprintf(k->error, sizeof(k->error), "%.*s", (int)sizeof(k->error) - 1,
+		 err.code == ECANCELED ? "no answer when the time was over" : err.text);
 	/* Whether it was taken all the same is for the node to say. */
-	if (++w->failed_in_a_row >= ERRORS_IN_A_ROW || err.code == ECANCELED)
+	if (++w->failed_in_a_row >= ERRORS_IN_A_ROW)
 		w->load->stop = true;
 	else if (count_sent(w->post, w->account, "pending", &w->nonce, NULL))
 		nap(LOOK_MS);
@@ -293,8 +297,9 @@ static void wait_for_workers(struct load *l)
 			until.tv_nsec %= 1000000000;
 			w->runs = pthread_timedjoin_np(w->thread, NULL, &until) != 0;
 			log_progress("%llu transactions, %.0f s", (unsigned long long)sent, (clock_mono_ns() - l->start_ns) / 1e9);
-			for (size_t k = 0; k < l->count && (replay_stopped || l->stop); k++)
-				post_stop(l->workers[k].post);
+			if (replay_stopped || l->stop || clock_mono_ns() > l->deadline_ns + LATE_SECONDS * 1000000000ULL)
+				for (size_t k = 0; k < l->count; k++)
+					post_stop(l->workers[k].post);
 		}
 	}
 	l->result->wall_ns = clock_mono_ns() - l->start_ns;

@@ -335,11 +335,14 @@ static int send_all(struct run *r)
 /* The blocks that nobody named: from the one behind the node's last to the last of the source. */
 static int find_range(struct run *r, struct blocksource_options *range)
 {
-	struct rpcblock head;
+	struct rpcblock head = { 0 };
 	int e = ask_block(r, "latest", &head);
+	bool known = !e;
 
-	if (e)
+	/* One that does not tell can still be sent blocks. */
+	if (e && (!r->o->from_given || e == -EACCES || e == -EIO || e == -ETIMEDOUT))
 		return e;
+	e = 0;
 	if (!r->o->from_given)
 		range->from = head.number + 1;
 	if (!r->o->to_given && range->rpc)
@@ -350,7 +353,7 @@ static int find_range(struct run *r, struct blocksource_options *range)
 		return err_set(r->err, ENODATA,
 			       "there is nothing to replay: the node's last block is %llu, and the source's %llu",
 			       (unsigned long long)head.number, (unsigned long long)range->to);
-	if (range->from != head.number + 1)
+	if (known && range->from != head.number + 1)
 		log_warn("the node's last block is %llu, and the replay begins with %llu", (unsigned long long)head.number,
 			 (unsigned long long)range->from);
 	r->from = range->from;

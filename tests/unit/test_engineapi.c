@@ -104,8 +104,8 @@ static void test_token(void **state)
 static void test_secret(void **state)
 {
 #define DIGITS "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF"
-	static const char *const good[] = { DIGITS, "0x" DIGITS, DIGITS "\n", " \t0x" DIGITS "\r\n" };
-	static const char *const bad[] = { "", "\n", "0x", DIGITS "0", DIGITS DIGITS, "0x" DIGITS " 1", "g" DIGITS };
+	static const char *const good[] = { DIGITS, ("0x" DIGITS), (DIGITS "\n"), (" \t0x" DIGITS "\r\n") };
+	static const char *const bad[] = { "", "\n", "0x", (DIGITS "0"), (DIGITS DIGITS), ("0x" DIGITS " 1"), ("g" DIGITS) };
 	uint8_t secret[JWT_SECRET_BYTES];
 	struct err err = { 0 };
 
