@@ -291,10 +291,7 @@ static void wait_for_workers(struct load *l)
 			struct timespec until;
 			uint64_t sent = MIN(l->next, l->o->count);
 
-			clock_gettime(CLOCK_REALTIME, &until);
-			until.tv_nsec += LOOK_MS * 1000000L;
-			until.tv_sec += until.tv_nsec / 1000000000;
-			until.tv_nsec %= 1000000000;
+			clock_after_ms(LOOK_MS, &until);
 			w->runs = pthread_timedjoin_np(w->thread, NULL, &until) != 0;
 			log_progress("%llu transactions, %.0f s", (unsigned long long)sent, (clock_mono_ns() - l->start_ns) / 1e9);
 			if (replay_stopped || l->stop || clock_mono_ns() > l->deadline_ns + LATE_SECONDS * 1000000000ULL)
@@ -329,13 +326,16 @@ static void add_blocks(struct load *l, struct post *p, uint64_t first)
 {
 	struct load_result *r = l->result;
 	struct post_answer a;
-	uint64_t last;
+	uint64_t last, deadline = clock_mono_ns() + (replay_stopped ? LATE_SECONDS : MINED_SECONDS) * 1000000000ULL;
 	char params[64];
 
 	if (ask_number(p, "eth_blockNumber", "", &last, NULL) || last < first || last - first > BLOCKS_MAX)
 		return;
-	for (uint64_t n = first + 1; n <= last && !replay_stopped; n++) {
+	for (uint64_t n = first + 1; n <= last; n++) {
 		struct rpcblock b;
+
+		if (clock_mono_ns() > deadline)
+			return; /* a part of the gas says less than nothing */
 
 		snprintf(params, sizeof(params), "\"0x%llx\",false", (unsigned long long)n);
 		if (ask(p, "eth_getBlockByNumber", params, &a, NULL) || rpcblock_parse(a.text, a.n, &b))

@@ -240,7 +240,7 @@ static void note(struct run *r, const struct engine_block *b, uint64_t begin_ns,
 	vec_push(&r->result->rows, (struct replay_row){
 		.number = b->number, .gas_limit = b->gas_limit, .gas_used = b->gas_used, .transactions = b->transactions,
 		.payload_ns = payload_ns, .choice_ns = choice_ns, .total_ns = end - begin_ns, .start_wall_ns = begin_wall_ns,
-		.end_ns = end - r->start_ns });
+		.end_ns = end - r->start_ns - r->looked_on_ns });
 	/* A mark that does not fit into memory is not worth the end of a replay. */
 	if (r->o->marks >= 0 && fd_write_all(r->o->marks, &m, sizeof(m)))
 		log_debug("block %llu is no mark", (unsigned long long)b->number);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "target/hex.h"
@@ -48,10 +49,7 @@ static void wait_changed(struct blocksource *s, unsigned ms)
 {
 	struct timespec until;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += (ms % 1000) * 1000000L;
-	until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
+	clock_after_ms(ms, &until);
 	pthread_cond_timedwait(&s->changed, &s->lock, &until);
 }
 

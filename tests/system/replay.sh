@@ -26,7 +26,7 @@ if [ -n "$ethereumjs" ]; then
 	client a "${ports[@]:0:3}"
 	a=$PID a_rpc=http://127.0.0.1:${ports[1]} a_engine=http://127.0.0.1:${ports[2]}
 	client b "${ports[@]:3:3}"
-	b_rpc=http://127.0.0.1:${ports[4]} b_engine=http://127.0.0.1:${ports[5]}
+	b=$PID b_rpc=http://127.0.0.1:${ports[4]} b_engine=http://127.0.0.1:${ports[5]}
 fi
 
 gf replay
@@ -126,8 +126,10 @@ END
 		skip "replay --record" "needs root"
 	fi
 
-	gf replay --from-rpc "$a_rpc" --to 6 --prefetch 2 --save saved.jsonl -o few --jwt-secret jwt.hex --engine "$b_engine"
+	gf replay --from-rpc "$a_rpc" --to 6 --prefetch 2 --save saved.jsonl -o few --jwt-secret jwt.hex --engine "$b_engine" \
+		--wait quiet --wait-every 4 "$b"
 	check_status "blocks of a node are replayed on another" 0
+	check "how persistence was watched is said" grep -q '^persistence was watched by: .*writes nothing to disk any more' "$STDOUT"
 	check "the CSV files are right" tool csv few "$b_rpc" 6
 	check "what is saved has the same blocks" python3 -c 'import json; a, b = ([json.loads(l) for l in open(f)] for f in ("saved.jsonl", "blocks.jsonl")); assert a == b[:6]'
 	gf compare out/combined_latency.csv few/replay.json
