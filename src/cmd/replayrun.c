@@ -369,6 +369,8 @@ static int prepare(struct run *r)
 	if (!e)
 		e = post_open(r->o->engine, "--engine", &r->post, r->err);
 	if (!e)
+		post_stop_on(r->post, &replay_stopped);
+	if (!e)
 		e = blocksource_open(&range, &r->source, r->err);
 	if (!e)
 		e = find_range(r, &range);
@@ -394,6 +396,8 @@ int replay_run(const struct replay_options *o, struct replay_result *ret, struct
 		       o->wait == REPLAY_WAIT_HEAD  ? "the node answers with the block by its number" : "nothing";
 	if (!e)
 		e = send_all(&r);
+	if (replay_stopped && e == -ECANCELED)
+		e = 0;
 	if (!e && replay_stopped)
 		ret->stopped = "stopped";
 	else if (e)

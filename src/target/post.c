@@ -24,6 +24,7 @@ struct post {
 	struct buf answer;
 	uint64_t limit;
 	atomic_bool stop;
+	const volatile sig_atomic_t *flag; /* the same, for signals; may be NULL */
 };
 
 static size_t store(char *data, size_t size, size_t count, void *context)
@@ -36,11 +37,14 @@ static size_t store(char *data, size_t size, size_t count, void *context)
 	return size * count;
 }
 
+static bool is_stopped(const struct post *p)
+{
+	return p->stop || (p->flag && *p->flag);
+}
+
 static int look(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
-	struct post *p = context;
-
-	return p->stop;
+	return is_stopped(context);
 }
 
 static void set_options(struct post *p)
@@ -104,7 +108,7 @@ int post_open(const char *url, const char *option, struct post **ret, struct err
 
 static int failure(struct post *p, CURLcode code, struct err *err)
 {
-	if (p->stop)
+	if (is_stopped(p))
 		return err_set(err, ECANCELED, "it was not asked any more");
 	if (code == CURLE_WRITE_ERROR)
 		return err_set(err, EFBIG, "%s: its answer is too long", p->url);
@@ -120,7 +124,7 @@ int post_ask(struct post *p, const struct post_question *q, struct post_answer *
 	CURLcode code;
 	int e = same ? 0 : set_headers(p, q->bearer, err);
 
-	if (!e && p->stop)
+	if (!e && is_stopped(p))
 		e = err_set(err, ECANCELED, "it was not asked any more");
 	if (e)
 		return e;
@@ -148,6 +152,11 @@ int post_ask(struct post *p, const struct post_question *q, struct post_answer *
 void post_stop(struct post *p)
 {
 	p->stop = true;
+}
+
+void post_stop_on(struct post *p, const volatile sig_atomic_t *flag)
+{
+	p->flag = flag;
 }
 
 void post_close(struct post *p)

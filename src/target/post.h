@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +37,8 @@ int post_open(const char *url, const char *option, struct post **ret, struct err
 int post_ask(struct post *p, const struct post_question *q, struct post_answer *ret, struct err *err);
 /* What is asked now, or later, fails soon. */
 void post_stop(struct post *p);
+/* The same as soon as the flag is set, by a signal for example; what is under way ends within a second. */
+void post_stop_on(struct post *p, const volatile sig_atomic_t *flag);
 void post_close(struct post *p); /* NULL is fine */
 
 /* Is it this machine? 127.0.0.0/8, ::1 and localhost. */

@@ -78,6 +78,15 @@ against accepted
 check_status "ACCEPTED goes on to the fork choice" 0
 check "and is counted" grep -q 'ACCEPTED: 1' "$STDOUT"
 
+serve never
+"$GASFLAME" replay --blocks blocks.jsonl --jwt-secret jwt.hex --save stuck.jsonl --engine "http://127.0.0.1:$port" >stuck.out 2>stuck.err &
+replay=$!
+wait_for 20 test -s stuck.jsonl
+begin=$SECONDS
+kill -INT $replay
+wait $replay
+check "Ctrl-C ends the wait for a node that never answers" test $? -eq 0 -a $((SECONDS - begin)) -lt 10
+
 # A source that fails most of the time.
 serve flaky
 source=$port
@@ -94,7 +103,7 @@ if [ -z "$ethereumjs" ]; then
 	skip "blocks for ethereumjs" "$(cat why)"
 else
 	for name in a b; do
-		wait_for 60 grep -q 'Client started successfully' $name.log || not_ok "ethereumjs starts" "$(tail -5 $name.log)"
+		wait_for 100 grep -q 'Client started successfully' $name.log || not_ok "ethereumjs starts" "$(tail -5 $name.log)"
 	done
 
 	gf replay --blocks blocks.jsonl --jwt-secret wrong.hex --engine "$a_engine"
@@ -190,7 +199,7 @@ check "as many as were asked for, all of them mined" python3 load.py load/load.j
 begin=$(date +%s%N)
 gf replay --load transfers --rpc "$rpc" --rate 20 --duration 2s --json
 check_status "at a rate, for a time" 0
-check "which it keeps" python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert 20 <= d["taken"] <= 40, d' "$STDOUT"
+check "which it keeps" python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert 10 <= d["taken"] <= 40, d' "$STDOUT"
 check "and ends in time" test $((($(date +%s%N) - begin) / 1000000)) -lt 12000
 if [ "$(id -u)" -eq 0 ]; then
 	gf replay --load calls --rpc "$rpc" --rate 100 --count 150 --record cpu,wait --record-output load.gasflame --log anvil.log "$node"
