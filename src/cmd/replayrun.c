@@ -116,7 +116,10 @@ static int ask_status(struct run *r, const char *what, unsigned version, const c
 			r->result->syncing++;
 		if (e == -EREMOTEIO || e == -EACCES || e == -ENOSYS || (!e && status->word != ENGINE_SYNCING))
 			break;
-		if (attempt >= r->o->source.retries || replay_stopped || !nap(MIN(ms, (unsigned)LONGEST_PAUSE_MS)))
+		if (attempt >= r->o->source.retries || replay_stopped)
+			break;
+		log_progress("%s: %s; asking again (%u of %u)", method, e ? r->err->text : "SYNCING", attempt + 1, r->o->source.retries);
+		if (!nap(MIN(ms, (unsigned)LONGEST_PAUSE_MS)))
 			break;
 		r->result->retried++;
 	}

@@ -13,7 +13,7 @@
 struct err;
 struct post;
 
-enum { POST_LIMIT_BYTES = 256 << 20 }; /* of an answer; what is longer is -EFBIG */
+enum { POST_LIMIT_BYTES = 64 << 20 }; /* of an answer; what is longer is -EFBIG */
 
 struct post_question {
 	const char *body;
