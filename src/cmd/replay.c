@@ -320,7 +320,7 @@ static int replay_main(const struct command *c, int argc, char **argv)
 const struct command command_replay = {
 	.name = "replay",
 	.summary = "send a node blocks, or load, and say how fast it is",
-	.usage = "[options] --from-rpc URL|--blocks FILE --jwt-secret FILE [TARGET] | --load WHAT [options] [TARGET]",
+	.usage = "[options] [TARGET]",
 	.describe = "Drives a node as a consensus client does, over the Engine API: newPayload and forkchoiceUpdated for each "
 		    "block, in the version that its fork wants, safe 32 and finalized 64 blocks behind. The node must stand at the "
 		    "block before the first. Latencies are as reth-bench has them; Ggas/s by the latency of newPayload, and by the "

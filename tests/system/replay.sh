@@ -59,17 +59,19 @@ serve()
 	wait_for 20 test -s port
 	port=$(cat port)
 }
-# against KIND OPTIONS…: replays the first block to such a node.
+# against KIND OPTIONS…: replays the first block to such a node; the seconds that took are in $took.
 against()
 {
 	serve "$1"
+	local begin=$SECONDS
 	gf replay --blocks blocks.jsonl --to 1 --jwt-secret jwt.hex --retries 1 --timeout 1s --engine "http://127.0.0.1:$port" "${@:2}"
+	took=$((SECONDS - begin))
 }
 for kind in garbage never deep fork; do
-	begin=$SECONDS
 	against $kind
 	check_status "a node that is $kind is an error" 1
-	check "a node that is $kind does not hold us up" test $((SECONDS - begin)) -lt 12
+	# Two tries of a second; the one that never answers holds each for 30 s.
+	check "a node that is $kind does not hold us up" test $took -lt 25
 	check "a node that is $kind is told with the block" said '^gasflame: block 1: '
 done
 against fork
@@ -85,7 +87,7 @@ wait_for 20 test -s stuck.jsonl
 begin=$SECONDS
 kill -INT $replay
 wait $replay
-check "Ctrl-C ends the wait for a node that never answers" test $? -eq 0 -a $((SECONDS - begin)) -lt 10
+check "Ctrl-C ends the wait for a node that never answers" test $? -eq 0 -a $((SECONDS - begin)) -lt 20
 
 # A source that fails most of the time.
 serve flaky
@@ -200,7 +202,7 @@ begin=$(date +%s%N)
 gf replay --load transfers --rpc "$rpc" --rate 20 --duration 2s --json
 check_status "at a rate, for a time" 0
 check "which it keeps" python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert 10 <= d["taken"] <= 40, d' "$STDOUT"
-check "and ends in time" test $((($(date +%s%N) - begin) / 1000000)) -lt 12000
+check "and ends in time" test $((($(date +%s%N) - begin) / 1000000)) -lt 25000
 if [ "$(id -u)" -eq 0 ]; then
 	gf replay --load calls --rpc "$rpc" --rate 100 --count 150 --record cpu,wait --record-output load.gasflame --log anvil.log "$node"
 	check_status "recorded meanwhile" 0
