@@ -1,7 +1,7 @@
 /*
  * test_engineapi.c - Keccak, SHA-256, tokens, RLP, transactions, payloads, and what a node answers.
  *
- * Hashes are those of the standards' own examples. The transactions were signed and serialized by @ethereumjs/tx 10.1.1, one of
+ * Hashes are those of the standards' own examples. The transactions were signed and serialized by @ethereumjs/tx 10.0.0, one of
  * each type; the blocks are built from them here.
  */
 #include <errno.h>
