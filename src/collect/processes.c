@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "collect/modules.h"
+#include "collect/owners.h"
 #include "collect/shared.h"
 #include "profile/profile.h"
 #include "target/proc.h"
@@ -96,6 +97,7 @@ static void describe(struct processes *ps, struct process *pr)
 		out->command = profile_string(ps->profile, command);
 	if (exe)
 		out->exe = profile_string(ps->profile, exe);
+	owners_find(ps->profile, pr->pid, out);
 }
 
 static struct process *add(struct processes *ps, pid_t pid, uint64_t mono_ns)
