@@ -182,6 +182,7 @@ void processes_fork(struct processes *ps, pid_t parent, pid_t child, uint64_t mo
 	ps->profile->processes.v[pr->profile_id].name = ps->profile->processes.v[from_id].name;
 	ps->profile->processes.v[pr->profile_id].exe = ps->profile->processes.v[from_id].exe;
 	ps->profile->processes.v[pr->profile_id].command = ps->profile->processes.v[from_id].command;
+	ps->profile->processes.v[pr->profile_id].owner = ps->profile->processes.v[from_id].owner;
 	describe(ps, pr);
 }
 
