@@ -19,7 +19,7 @@
 
 	function facts() {
 		const m = G.data.meta, start = r => r.start.replace("T", " ").replace(/Z$/, " UTC");
-		const about = r => [["target", r.target],
+		const about = r => [["target", r.target], ["runs in", r.owners],
 			["recorded", time(r.recordedNs) + (r.start && " from " + start(r))],
 			["on", [r.host, r.kernel].filter(Boolean).join(", Linux ")], ["quality", r.quality]];
 		const both = m.before ? [m.before, m] : [m];

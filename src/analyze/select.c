@@ -204,6 +204,15 @@ static int no_such(const struct profile *p, bool threads, const char *pattern, s
 	return r;
 }
 
+/* Two containers of one image have the same processes: their own names tell them apart. */
+static bool owner_matches(const struct profile *p, const struct profile_process *process, const char *const *patterns)
+{
+	const struct profile_owner *o = process->owner && process->owner <= p->owners.n ?
+						&p->owners.v[process->owner - 1] : NULL;
+
+	return o && o->name && matches(patterns, profile_str(p, o->name), process->pid);
+}
+
 int select_threads(const struct profile *p, const struct select_options *o, uint8_t **ret, struct err *err)
 {
 	_cleanup_free_ uint8_t *picked = mem_alloc(p->threads.n + 1);
@@ -214,8 +223,8 @@ int select_threads(const struct profile *p, const struct select_options *o, uint
 		const struct profile_process *process =
 			t->process < p->processes.n ? &p->processes.v[t->process] : NULL;
 		bool by_thread = matches(o->threads, profile_str(p, t->name), t->tid);
-		bool by_process = !o->processes || (process && matches(o->processes,
-					profile_str(p, process->name), process->pid));
+		bool by_process = !o->processes || (process && (matches(o->processes,
+					profile_str(p, process->name), process->pid) || owner_matches(p, process, o->processes)));
 
 		any_thread |= by_thread;
 		any_process |= by_process;

@@ -1,4 +1,5 @@
 #include "cmd/doctor.h"
+#include "cmd/start.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -18,7 +19,6 @@
 #include "elf/worker.h"
 #include "target/host.h"
 #include "target/proc.h"
-#include "target/resolve.h"
 
 /* --- the list of checks --- */
 
@@ -413,15 +413,16 @@ static int find_patients(char *const *names, int count, struct patients *ret)
 {
 	for (int i = 0; i < count; i++) {
 		struct err err = { 0 };
-		struct proc_ids pids;
+		struct target_found found;
 
-		if (target_resolve(names[i], &pids, &err)) {
+		if (target_find(names[i], &found, &err)) {
 			log_error("%s", err.text);
 			return -ESRCH;
 		}
-		for (size_t p = 0; p < pids.list.n; p++)
-			vec_push(&ret->list, (struct patient){ .pid = pids.list.v[p] });
-		vec_done(&pids.list);
+		start_say(&found);
+		for (size_t p = 0; p < found.pids.list.n; p++)
+			vec_push(&ret->list, (struct patient){ .pid = found.pids.list.v[p] });
+		target_found_done(&found);
 	}
 	return 0;
 }
@@ -515,7 +516,7 @@ const struct command command_doctor = {
 	.describe =
 		"Looks at the kernel, the rights of this user and the settings that recording depends on. It "
 		"tries what it can (a BPF program is loaded, a timer opened) and changes nothing.\n\n"
-		"With a TARGET (a pid, a process's name, or a pattern of its command line) it also tells "
+		"With a TARGET (" COMMAND_TARGETS ") it also tells "
 		"what can be seen of each such process: rights, symbols, debug information, unwind tables, "
 		"allocator.\n\n"
 		"The exit status is 0 when recording is possible in some way, and 1 when it is not, of this "

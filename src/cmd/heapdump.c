@@ -24,6 +24,7 @@
 #include "cmd/cmd.h"
 #include "cmd/heap.h"
 #include "cmd/output.h"
+#include "cmd/start.h"
 #include "collect/implant.h"
 #include "elf/worker.h"
 #include "import/heapdumps.h"
@@ -33,7 +34,6 @@
 #include "symbol/symbolize.h"
 #include "target/http.h"
 #include "target/open.h"
-#include "target/resolve.h"
 
 static const uint64_t limit_bytes = 2ULL << 30;
 
@@ -57,23 +57,6 @@ static void on_stop(int signal)
 }
 
 /* --- the target --- */
-
-static int find_one(const char *name, pid_t *ret, char **ret_label, struct err *err)
-{
-	struct proc_ids found = { 0 };
-	int r = target_resolve(name, &found, err);
-
-	if (r < 0)
-		return r;
-	if (found.list.n > 1)
-		r = err_set(err, EINVAL, "%s is %zu processes (%d, %d, ...): name one by its pid", name,
-			    found.list.n, found.list.v[0], found.list.v[1]);
-	*ret = found.list.v[0];
-	if (!r && ret_label)
-		*ret_label = target_label(name, &found);
-	vec_done(&found.list);
-	return r;
-}
 
 static int ask(struct dumping *d, uint64_t control, const struct implant_control *c, struct err *err)
 {
@@ -469,7 +452,7 @@ int heap_dump(int argc, char **argv)
 	d.names.paths = symbols.list.v;
 	if (d.url)
 		d.label = mem_strdup("url");
-	r = d.url ? 0 : find_one(argv[first], &d.pid, &d.label, &err);
+	r = d.url ? 0 : start_find_one(argv[first], &d.pid, &d.label, &err);
 	handle_signals();
 	if (!r)
 		r = work(&d, &err);
@@ -506,7 +489,7 @@ int heap_detach(int argc, char **argv)
 		log_error("say which process: gasflame heap detach TARGET");
 		return EXIT_USAGE;
 	}
-	r = find_one(argv[first], &pid, NULL, &err);
+	r = start_find_one(argv[first], &pid, NULL, &err);
 	if (!r)
 		r = implant_open(pid, true, &i, &err);
 	if (r == -ENOENT) {

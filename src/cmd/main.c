@@ -10,7 +10,8 @@
 
 extern const struct command command_bench, command_blocks, command_clean, command_compare, command_diff,
 	command_difffolded, command_doctor, command_events, command_flamegraph, command_heap, command_import,
-	command_limit, command_ls, command_mem, command_query, command_record, command_replay, command_report, command_run,
+	command_limit, command_ls, command_mem, command_ps, command_query, command_record, command_replay, command_report,
+	command_run,
 	command_serve, command_stat, command_top;
 
 const struct command_group command_groups[] = {
@@ -27,7 +28,7 @@ const struct command_group command_groups[] = {
 	{ "Benchmarks:", { &command_bench, &command_compare, &command_replay, &command_stat } },
 	{ "Captures:", { &command_ls, &command_clean, &command_import } },
 	{ "Folded stacks:", { &command_flamegraph, &command_difffolded } },
-	{ "This machine:", { &command_doctor } },
+	{ "This machine:", { &command_ps, &command_doctor } },
 	{ 0 },
 };
 

@@ -24,6 +24,7 @@
 #include "cmd/recording.h"
 #include "cmd/start.h"
 #include "collect/mark.h"
+#include "collect/owners.h"
 #include "collect/session.h"
 #include "elf/worker.h"
 #include "export/oomtext.h"
@@ -314,6 +315,8 @@ int recording_run(struct recording *r, struct err *err)
 	start_hurry(true);
 	r->profile = profile_new();
 	r->profile->target = profile_string(r->profile, r->who.target);
+	for (size_t i = 0; i < r->who.found.n; i++)
+		owners_add(r->profile, &r->who.found.v[i]);
 	r->worker = worker_new();
 	r->session.pids = r->who.pids.list.v;
 	r->session.pid_count = r->who.pids.list.n;
@@ -582,8 +585,8 @@ const struct command command_record = {
 	.summary = "record a running program",
 	.usage = "[options] TARGET...",
 	.describe = "Attaches to a process as it runs and records where its time goes: no rebuild, no restart, no "
-		    "frame pointers. A TARGET is a pid, a process name, or a pattern of its command line; threads and "
-		    "children that it starts are recorded too.\n\n"
+		    "frame pointers. A TARGET is " COMMAND_TARGETS ". All processes of a container, pod or unit are recorded, and "
+		    "threads and children that they start; gasflame ps lists what there is.\n\n"
 		    "SIGUSR1 pauses the recording, SIGUSR2 resumes it.",
 	.example = "gasflame record -e cpu -d 30 reth\ngasflame record -F 99 -d 5m -o slow.gasflame -p 4242",
 	.run = record_main,

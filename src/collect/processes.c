@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "collect/modules.h"
+#include "collect/owners.h"
 #include "collect/shared.h"
 #include "profile/profile.h"
 #include "target/proc.h"
@@ -96,6 +97,7 @@ static void describe(struct processes *ps, struct process *pr)
 		out->command = profile_string(ps->profile, command);
 	if (exe)
 		out->exe = profile_string(ps->profile, exe);
+	owners_find(ps->profile, pr->pid, out);
 }
 
 static struct process *add(struct processes *ps, pid_t pid, uint64_t mono_ns)
@@ -180,6 +182,7 @@ void processes_fork(struct processes *ps, pid_t parent, pid_t child, uint64_t mo
 	ps->profile->processes.v[pr->profile_id].name = ps->profile->processes.v[from_id].name;
 	ps->profile->processes.v[pr->profile_id].exe = ps->profile->processes.v[from_id].exe;
 	ps->profile->processes.v[pr->profile_id].command = ps->profile->processes.v[from_id].command;
+	ps->profile->processes.v[pr->profile_id].owner = ps->profile->processes.v[from_id].owner;
 	describe(ps, pr);
 }
 

@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "export/export.h"
 #include "export/label.h"
+#include "export/ownertext.h"
 #include "profile/profile.h"
 
 enum { ROWS = 5, CAUSES = 5, COLUMNS = 110 };
@@ -199,6 +200,7 @@ void brief_put(const struct export_job *job, struct buf *out)
 	}
 	export_when(job, out);
 	buf_putc(out, '\n');
+	ownertext_put(p, out);
 	quality_line(job->quality, job->selection, out);
 	buf_putc(out, '\n');
 	if (job->account)

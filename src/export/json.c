@@ -11,6 +11,7 @@
 #include "export/iotext.h"
 #include "export/oomtext.h"
 #include "export/json.h"
+#include "export/ownertext.h"
 #include "export/memtext.h"
 #include "export/view.h"
 #include "profile/profile.h"
@@ -133,6 +134,7 @@ static void put_head(const struct export_job *job, struct buf *out)
 	const struct selection *s = job->selection;
 
 	json_string(out, "target", profile_str(p, p->target));
+	ownertext_json(p, out);
 	buf_puts(out, ",\n");
 	json_string(out, "host", profile_str(p, p->host));
 	buf_puts(out, ",\n");

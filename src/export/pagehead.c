@@ -18,11 +18,12 @@
 #include "export/difftext.h"
 #include "export/export.h"
 #include "export/label.h"
+#include "export/ownertext.h"
 #include "export/page.h"
 #include "export/pagedata.h"
 #include "profile/profile.h"
 
-enum { SITES = 20, WAKERS = 3 };
+enum { SITES = 20, WAKERS = 3, OWNERS_SHOWN = 8 };
 
 /* --- JSON: a comma comes before everything that does not begin a list --- */
 
@@ -176,6 +177,13 @@ static void put_recording(struct buf *b, const struct export_job *job)
 	struct tm tm;
 
 	put_text(b, "target", profile_str(p, p->target));
+	for (size_t i = 0; i < p->owners.n && i < OWNERS_SHOWN; i++) {
+		if (line.n)
+			buf_puts(&line, "; ");
+		ownertext_line(p, i, &line);
+	}
+	put_text(b, "owners", line.n ? line.data : "");
+	line.n = 0;
 	put_text(b, "host", profile_str(p, p->host));
 	put_text(b, "kernel", profile_str(p, p->kernel));
 	if (p->start_wall_ns && gmtime_r(&wall, &tm))

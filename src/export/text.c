@@ -14,6 +14,7 @@
 #include "export/heaptext.h"
 #include "export/iotext.h"
 #include "export/label.h"
+#include "export/ownertext.h"
 #include "export/memtext.h"
 #include "export/oomtext.h"
 #include "export/table.h"
@@ -50,6 +51,7 @@ static void put_head(const struct export_job *job, struct buf *out)
 	buf_printf(out, "%s%s%s\n", job->options.colour ? TABLE_BOLD : "", clean.data,
 		   job->options.colour ? TABLE_NORMAL : "");
 	line.n = clean.n = 0;
+	ownertext_put(job->profile, out);
 	if (series_only(job)) {
 		buf_done(&line);
 		buf_done(&clean);

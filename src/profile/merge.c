@@ -103,6 +103,23 @@ static void join_times(uint64_t *start, uint64_t *end, uint64_t other_start, uin
 	*end = *end && other_end ? MAX(*end, other_end) : 0;
 }
 
+static uint32_t merge_owner(struct merge *m, uint32_t owner)
+{
+	struct profile_owner x;
+
+	if (!owner || owner > m->from->owners.n)
+		return 0;
+	x = m->from->owners.v[owner - 1];
+	x.kind = m->strings[x.kind];
+	x.name = m->strings[x.name];
+	x.container = m->strings[x.container];
+	x.engine = m->strings[x.engine];
+	x.image = m->strings[x.image];
+	x.pod = m->strings[x.pod];
+	x.cgroup = m->strings[x.cgroup];
+	return profile_owner(m->to, &x);
+}
+
 static void merge_processes(struct merge *m)
 {
 	size_t old = m->to->processes.n;
@@ -114,6 +131,7 @@ static void merge_processes(struct merge *m)
 		x.name = m->strings[x.name];
 		x.exe = m->strings[x.exe];
 		x.command = m->strings[x.command];
+		x.owner = merge_owner(m, x.owner);
 		for (k = 0; k < old; k++) {
 			y = &m->to->processes.v[k];
 			if (y->pid == x.pid && (x.exe ? y->exe == x.exe : !y->exe && y->name == x.name))
