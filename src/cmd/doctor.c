@@ -282,8 +282,7 @@ static void check_events(const struct host *h, struct checks *c)
 	else
 		checks_add(c, "tracefs", CHECK_LIMITED,
 			   geteuid() ? RUN_AS_ROOT : "mount -t tracefs tracefs /sys/kernel/tracing",
-			   "all collectors (cpu, wait, io, ...); only events by name (-e GROUP:NAME, --events) are not to be had",
-			   "not mounted, or not readable");
+			   "CPU time; tracepoints are not to be had", "not mounted, or not readable");
 }
 
 static void check_kernel_symbols(const struct host *h, struct checks *c)
