@@ -301,7 +301,8 @@ const struct command command_heap = {
 		    "\n"
 		    "`gasflame heap dump TARGET` makes dumps of a running process whose jemalloc has "
 		    "profiling on, and a recording of them. `gasflame heap detach TARGET` takes the "
-		    "hooks of -e heap out of a process, where a recorder that was killed left them.",
+		    "hooks of -e heap out of a process, where a recorder that was killed left them. Their "
+		    "options: gasflame heap dump --help.",
 	.example = "gasflame heap jeprof.4242.*.heap\n"
 		   "gasflame heap --what growth --select last:5 -o growth.svg /profiling\n"
 		   "gasflame heap --base jeprof.4242.3.m3.heap --root /var/lib/node/rootfs "

@@ -404,6 +404,8 @@ void command_man(const struct command *c, const struct option_spec *options)
 	_cleanup_free_ char *name = mem_printf("gasflame-%s", c->name);
 	struct buf b = { 0 };
 
+	for (char *p = name; *p; p++) /* "heap dump" */
+		*p = *p == ' ' ? '-' : *p;
 	roff_title(&b, name, c->summary);
 	buf_puts(&b, "gasflame ");
 	roff(&b, c->name);
