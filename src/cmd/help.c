@@ -19,8 +19,8 @@
 static const struct {
 	const char *command, *line, *remark;
 } quick_start[] = {
-	{ "record", "gasflame record -d 10 NAME", "10 s of CPU time of a process, by name, pattern or pid" },
-	{ "report", "gasflame report FILE", "who used it: the file is the one that record names" },
+	{ "record", "gasflame record -d 10 NAME", "10 s of a process, by name, pattern or pid: CPU and waits" },
+	{ "report", "gasflame report FILE", "where its time went: the file is the one that record names" },
 	{ "doctor", "gasflame doctor NAME", "what this machine and that process allow" },
 };
 
