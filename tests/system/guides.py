@@ -30,10 +30,14 @@ def says(*patterns):
     return check
 
 
+def capture_of(run):
+    return re.search(r"(?:-o|--record-output) (\S+\.gasflame)", run.line)[1]
+
+
 def holds(*events):
     """The capture that it made has something of each event; a name with a dot is a series."""
     def check(run):
-        path = re.search(r"-o (\S+\.gasflame)", run.line).group(1)
+        path = capture_of(run)
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
             seen = {n for (n,) in db.execute("select e.name from event e where exists (select 1 from sample s where s.event = e.id)")}
             seen |= {n for (n,) in db.execute("select s.name from series s where exists (select 1 from point p where p.series = s.id)")}
@@ -45,7 +49,7 @@ def holds(*events):
 def names(*pieces):
     """The capture that it made has functions with these in their names, which other lines ask for."""
     def check(run):
-        path = re.search(r"-o (\S+\.gasflame)", run.line).group(1)
+        path = capture_of(run)
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
             found = "\n".join(n for (n,) in db.execute("select distinct name from function"))
         return [f"no function like {p} in {path}" for p in pieces if not re.search(p, found)]
@@ -93,6 +97,8 @@ PROMISES = [
     (r"crates --own 'reth\*' cpu", [says("By crate", "kernel")]),
     (r"diff cpu", [says("changed|noise|few samples", "mix_state"), writes("fine.diff.html", PAGE)]),
     (r"record --rpc", [holds("cpu", "wait", "block")]),
+    (r"replay --load", [holds("cpu", "wait"), says("transactions|sent", "p50|median")]),
+    (r"record --follow", [holds("cpu", "wait")]),
     (r"--from 0\.2 --to", [says("By function")]),
     (r"record -e cpu,wait,heap,mem", [holds("cpu", "wait", "alloc")]),
     (r"gasflame ls", [says(r"cpu\.gasflame|\.gasflame")]),
@@ -145,6 +151,7 @@ PROMISES = [
     (r"gasflame bench", [says(r"10 runs", r"block +[0-9.]+ ms", r"gas_per_s +.*gas/s")]),
     (r"-o block\.gasflame", [says(r"\[METRIC\] BLOCK")]),
     (r"gasflame stat", [says("task-clock", "context-switches", r"\[METRIC\] BLOCK")]),
+    (r"--mark-function", [says(r"^ *\d+ +.*|add_block_pipeline", "wall ms")]),
     (r"-F 997", [holds("cpu"), names("op_sload", "KeccakF1600")]),
     (r"> stacks\.folded", [writes("stacks.folded", r";ethrex_levm::opcodes::op_staticcall \d+")]),
     (r"flamegraph stacks", [writes("flamegraph.svg", SVG, "KeccakF1600")]),
@@ -183,6 +190,7 @@ def shortened(line, fixtures, seconds):
     """The line with what a test has: little time, its own ports and target."""
     rules = [
         (r"(?<= -d )\S+", str(seconds + 1.5 if "--rpc" in line else seconds)),
+        (r"(?<=--duration )\S+", str(seconds)),
         (r"(?<=--every )\S+", "0.2"),
         (r"(?<=--watch )\S+", "0.3"),
         (r"127\.0\.0\.1:8123\b", f"127.0.0.1:{fixtures.get('rpc', 0)}"),
@@ -277,12 +285,12 @@ def lane_of(row):
     """Lines of one lane run one after the other: the heap's hooks are for one recorder at a time."""
     if re.search(r"\bheap\b|\bmem\b", row) and re.search(r"record|dump", row):
         return "heap"
-    return "run" if re.search(r"gasflame (run|bench|stat|limit)", row) else "record"
+    return "run" if re.search(r"gasflame (run|bench|stat|limit|replay)", row) else "record"
 
 
 def makes(row):
     """Does it make something that another line reads?"""
-    return bool(re.search(r"gasflame (record|run|heap dump)|> stacks\.folded", row))
+    return bool(re.search(r"gasflame (record|run|replay|heap dump)|> stacks\.folded", row))
 
 
 def run_all(runs):
