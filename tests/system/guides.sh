@@ -64,7 +64,7 @@ fi
 
 # --- its RPC and metrics ---
 if anvil=$("$top/tools/anvil" 2>why); then
-	rpc=$((20000 + $$ % 20000))
+	rpc=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 	"$anvil" --host 127.0.0.1 --port "$rpc" --block-time 1 >anvil.log 2>&1 &
 	started+=($!)
 	disown
