@@ -5,6 +5,7 @@ The lines are those that stand there; only what a test cannot have is put in the
 the target, where there is no container of that name. FIXTURES is what guides.sh has started. A line of the table
 without a promise below is an error, and so is a promise without a line, so that neither can drift from the other.
 """
+import fcntl
 import json
 import os
 import pty
@@ -12,8 +13,10 @@ import re
 import select
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 
@@ -242,10 +245,11 @@ class Run:
         self.status = p.returncode
 
     def in_terminal(self):
-        pid, fd = pty.fork()
-        if not pid:
-            os.environ.update(TERM="xterm", LINES="40", COLUMNS="120")
-            os.execvp("bash", ["bash", "-c", f"stty rows 40 cols 120; exec {self.line}"])
+        fd, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        p = subprocess.Popen(["bash", "-c", f"exec {self.line}"], stdin=terminal, stdout=terminal, stderr=terminal,
+                             env={**os.environ, "TERM": "xterm"}, start_new_session=True)
+        os.close(terminal)
         text, asked, end = b"", 0.0, time.monotonic() + LIMIT_S
         while time.monotonic() < end:
             ready, _, _ = select.select([fd], [], [], 0.3)
@@ -261,8 +265,9 @@ class Run:
                 os.write(fd, b"q")
                 asked = time.monotonic()
         else:
-            os.kill(pid, signal.SIGKILL)
-        self.status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            p.kill()
+        self.status = p.wait()
+        os.close(fd)
         # Words may be parted by the terminal's movements.
         self.text = re.sub(r"\x1b(\[[0-9;?]*[A-Za-z]|[()][A-Z0-9]|[=>])", " ", text.decode(errors="replace"))
 
@@ -295,8 +300,9 @@ def makes(row):
 
 def run_all(runs):
     lanes = {}
-    for r in runs:
-        lanes.setdefault(lane_of(r.row), []).append(r)
+    for i, r in enumerate(runs):
+        lane = lane_of(r.row)
+        lanes.setdefault((lane, i % 2 if lane == "record" else 0), []).append(r)
     threads = [threading.Thread(target=lambda lane=lane: [r.go() for r in lane]) for lane in lanes.values()]
     for t in threads:
         t.start()
