@@ -104,7 +104,7 @@ PROMISES = [
     (r"record --follow", [holds("cpu", "wait")]),
     (r"--from 0\.2 --to", [says("By function")]),
     (r"record -e cpu,wait,heap,mem", [holds("cpu", "wait", "alloc")]),
-    (r"gasflame ls", [says(r"cpu\.gasflame|\.gasflame")]),
+    (r"gasflame ls", [says(r"op-reth-seq\S*/cpu-\S+\.gasflame")]),
     (r"gasflame clean", [says("nothing|removed")]),
     (r"record -e wait -d", [holds("wait", "queue"), names("futex", "fsync", "lock_|pool_|query_")]),
     (r"svg --what wait", [writes("wait.svg", SVG, "lock")]),

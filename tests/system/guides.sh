@@ -85,6 +85,7 @@ gf limit --memory 64M -o probe.gasflame -- true
 gf mem --metrics "http://127.0.0.1:$metrics/" "$pid"
 ! said 'without HTTP' >/dev/null || missing+=("http:=built without HTTP")
 rm -f probe.gasflame
+gf record -e cpu -d 0.2 "$target" # where captures go without -o: gasflame ls lists it
 
 python3 - "$target" "$pid" "$rpc" "$metrics" ${missing[@]+"${missing[@]}"} >fixtures.json <<-'END'
 import json, sys
