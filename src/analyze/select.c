@@ -288,6 +288,22 @@ bool select_has_waits(const struct profile *p)
 	return false;
 }
 
+/* Nothing of what was asked for: says of what there is something. */
+static int nothing_recorded(const struct profile *p, const struct selection *s, struct err *err)
+{
+	_cleanup_(buf_done) struct buf list = { 0 };
+	_cleanup_free_ bool *seen = mem_alloc(p->events.n + 1);
+
+	for (size_t i = 0; i < p->samples.n; i++)
+		if (p->samples.v[i].event < p->events.n)
+			seen[p->samples.v[i].event] = true;
+	for (size_t i = 0; i < p->events.n; i++)
+		if (seen[i])
+			buf_printf(&list, "%s%s", list.n ? ", " : "", profile_str(p, p->events.v[i].name));
+	return err_set(err, ENODATA, "no samples of '%s' were recorded: choose another with --what; there is %s", s->name,
+		       list.n ? list.data : "nothing else either");
+}
+
 /* There are samples, but the filters leave none: says which one it is. */
 static int nothing_left(const struct profile *p, const struct selection *s, size_t in_time,
 			size_t in_threads, struct err *err)
@@ -296,8 +312,7 @@ static int nothing_left(const struct profile *p, const struct selection *s, size
 	char a[32], b[32], c[32];
 
 	if (!s->recorded.samples)
-		return err_set(err, ENODATA, "no samples of '%s' were recorded: choose another with --what",
-			       s->name);
+		return nothing_recorded(p, s, err);
 	if (!in_time && o->to_ns)
 		return err_set(err, ENODATA, "no samples between %s and %s s: the recording has 0-%s s",
 			       seconds(a, o->from_ns), seconds(b, o->to_ns),

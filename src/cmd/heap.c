@@ -137,12 +137,16 @@ static int show(const struct heap_view *v, struct profile *p, const struct heapd
 				    .limit = v->limit,
 				    .no_inline = v->no_inline,
 				    .weigh = EXPORT_WEIGH_VALUE } };
+	const char *what = v->what ? v->what : v->base ? "growth" : "heap";
 	struct winsize size;
-	int r = select_event(p, v->what ? v->what : v->base ? "growth" : "heap", &select.event, err);
+	int r = select_event(p, what, &select.event, err);
 
 	if (r)
 		return r;
 	r = selection_make(p, &select, &selection, err);
+	if (r == -ENODATA && !selection.recorded.samples && (!strcmp(what, "growth") || !strcmp(what, "shrunk")))
+		return err_set(err, ENODATA, "nothing %s from the first of these dumps to the last: --what heap shows what "
+			       "the last one holds", !strcmp(what, "growth") ? "grew" : "shrank");
 	if (r)
 		return r;
 	quality_measure(&quality, p, &selection);
@@ -297,7 +301,8 @@ const struct command command_heap = {
 		    "\n"
 		    "`gasflame heap dump TARGET` makes dumps of a running process whose jemalloc has "
 		    "profiling on, and a recording of them. `gasflame heap detach TARGET` takes the "
-		    "hooks of -e heap out of a process, where a recorder that was killed left them.",
+		    "hooks of -e heap out of a process, where a recorder that was killed left them. Their "
+		    "options: gasflame heap dump --help.",
 	.example = "gasflame heap jeprof.4242.*.heap\n"
 		   "gasflame heap --what growth --select last:5 -o growth.svg /profiling\n"
 		   "gasflame heap --base jeprof.4242.3.m3.heap --root /var/lib/node/rootfs "

@@ -62,12 +62,13 @@ static int unknown_command(const char *name)
 	return EXIT_USAGE;
 }
 
-/* help, help COMMAND; help --man [COMMAND] is how the build makes the manual. */
+/* help, help COMMAND, also of two words (heap dump); help --man [COMMAND] is how the build makes the manual. */
 static int help(int argc, char **argv)
 {
 	bool man = argc > 1 && !strcmp(argv[1], "--man");
 	const char *name = argc > 1 + man ? argv[1 + man] : NULL;
-	char *page[] = { NULL, man ? "--help-man" : "--help", NULL };
+	char *word = argc > 2 + man ? argv[2 + man] : NULL, *how = man ? "--help-man" : "--help";
+	char *page[] = { NULL, word ? word : how, word ? how : NULL, NULL };
 	const struct command *c;
 
 	if (!name || !strcmp(name, "--help") || !strcmp(name, "help")) {
@@ -78,7 +79,7 @@ static int help(int argc, char **argv)
 	if (!c)
 		return unknown_command(name);
 	page[0] = (char *)c->name;
-	return c->run(c, 2, page);
+	return c->run(c, word ? 3 : 2, page);
 }
 
 /* 0: argv[*at] is the command. Else -1 - exit code, as options_parse() has it. */

@@ -479,7 +479,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 		{ 'd', "duration", OPTION_DURATION, &duration_ns, "TIME",
 		  is_run ? "end the recording after this time; 0: when the program ends" :
 			   "how long: 30, 30s, 2m; Ctrl-C ends early and keeps everything" },
-		{ 'p', "pid", OPTION_LIST, &pids, "PID", "a process" },
+		{ 'p', "pid", OPTION_LIST, &pids, "PID", is_run ? "not here: gasflame record -p is for processes that run already" : "a process" },
 		{ 'o', "output", OPTION_STRING, &r.output, "FILE",
 		  "where to; the default is profiling/<target>/<what>-<date>.gasflame" },
 		{ 0, "log", OPTION_STRING, &r.marks.log, "FILE",
@@ -541,7 +541,11 @@ static int record_main(const struct command *c, int argc, char **argv)
 		log_error("either a target or a command after --, not both (%s)", argv[first]);
 		return EXIT_USAGE;
 	}
-	if ((is_run && pids.list.n) || (command && pids.list.n) || (is_run && !command) || (command && !*command)) {
+	if (is_run && pids.list.n) {
+		log_error("run starts a program; one that runs already: gasflame record -p %s", pids.list.v[0]);
+		return EXIT_USAGE;
+	}
+	if ((command && pids.list.n) || (is_run && !command) || (command && !*command)) {
 		log_error(is_run || command ? "say which program to run: gasflame run -- ./node --args" : "say what to record");
 		return EXIT_USAGE;
 	}

@@ -153,6 +153,25 @@ static void test_own(void **state)
 	(void)state;
 }
 
+/* A pattern of crates that fits the program's file as well: the C main above all stacks is not meant. */
+static void test_own_pattern(void **state)
+{
+	static const char *const pattern[] = { "op*", NULL }, *const full[] = { "op-reth", NULL };
+	struct profile *p = make();
+	struct crates c;
+
+	crates_init(&c, p, pattern);
+	check(&c, "op_reth_node::launch", NODE, IDENT_USER, "op_reth_node", CODE_OWN);
+	check(&c, "main", NODE, IDENT_USER, "op-reth", CODE_DEPENDENCY);
+	check(&c, "some_c_function", NODE, IDENT_USER, "op-reth", CODE_DEPENDENCY);
+	crates_done(&c);
+	crates_init(&c, p, full);
+	check(&c, "some_c_function", NODE, IDENT_USER, "op-reth", CODE_OWN);
+	crates_done(&c);
+	profile_free(p);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +179,7 @@ int main(void)
 		cmocka_unit_test(test_c),
 		cmocka_unit_test(test_c_program),
 		cmocka_unit_test(test_own),
+		cmocka_unit_test(test_own_pattern),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
