@@ -188,7 +188,7 @@ static void slow_ones_have_a_reason(void **state)
 		assert_string_equal(m.b.difference, more_gas ?
 			"The 1 slow of 10 blocks have 4.0 times the gas of typical ones, and take 4.0 times as long." :
 			"The 1 slow of 10 blocks spend 30.0 ms in locks, where typical ones spend nothing, most under "
-			"reth::Cache::get.");
+			"`reth::Cache::get`.");
 		blockstext_write(&(struct blocks_job){ w.s.p, &m.b, "x", 3 }, &out);
 		assert_non_null(strstr(out.data, "7 more"));
 		assert_non_null(strstr(out.data, "block 9, 40.00 ms: "));
@@ -196,6 +196,71 @@ static void slow_ones_have_a_reason(void **state)
 		done(&m);
 		profile_free(w.s.p);
 	}
+}
+
+/* A page of a mapped database, with the faults of it as -e fault records them: a file, and a range of it. */
+static void add_fault(struct waiting *w, uint32_t time_event, const char *file, uint64_t at_ns, uint64_t ns)
+{
+	struct profile *p = w->s.p;
+	uint32_t waits = SAMPLE_STACK(&w->s, "clone3", "start_thread", "reth::state_root", "mdbx_page_get",
+				      "k:asm_exc_page_fault", "k:handle_mm_fault", "k:filemap_fault",
+				      "k:folio_wait_bit_common", "k:io_schedule", "k:schedule");
+	uint32_t faults = SAMPLE_STACK(&w->s, "clone3", "start_thread", "reth::state_root", "mdbx_page_get");
+
+	waiting_add(w, w->wait, w->engine, waits, at_ns, ns, 1);
+	faults = profile_stack(p, faults, profile_named_frame(p, PROFILE_NONE, FRAME_NOTE, file));
+	faults = profile_stack(p, faults, profile_named_frame(p, PROFILE_NONE, FRAME_NOTE, "mdbx.dat at 0x0-0x10000"));
+	waiting_add(w, time_event, w->engine, faults, at_ns, ns, 3);
+}
+
+/* Typical ones wait 10 of 20 ms for pages of the database, the slow one 41 of 51. */
+static void files_are_named(void **state)
+{
+	struct waiting w = waiting_empty();
+	uint32_t compute = SAMPLE_STACK(&w.s, "clone3", "start_thread", "reth::compute", "alloy_rlp::decode");
+	uint32_t time = profile_add_event(w.s.p, "major-time", "ns", "", 0);
+	uint32_t count = profile_add_event(w.s.p, "major-faults", "count", "", 0);
+	struct blocks_job job = { .profile = w.s.p, .capture = "x", .crates = true, .page = "/tmp/a b/x.html" };
+	const struct block_item *item;
+	struct buf out = { 0 };
+	struct made m;
+
+	for (unsigned i = 0; i < 10; i++) {
+		unsigned ms = i == 9 ? 41 : 10;
+
+		add_fault(&w, time, "/data/db/mdbx.dat", i * 90 * MS, (ms - 4) * MS);
+		add_fault(&w, time, "/data/other.dat", (i * 90 + ms - 4) * MS, 4 * MS);
+		/* Counts of what has times already: they must not weigh. */
+		waiting_add(&w, count, w.engine, w.lock, i * 90 * MS, 1000000000, 1);
+		w.s.now_ns = (i * 90 + ms) * MS;
+		sample_add(&w.s, w.engine, compute, 10);
+		add_block(w.s.p, i, i * 90, i * 90 + ms + 10, 1000000, w.engine);
+	}
+	make(&m, w.s.p);
+	job.blocks = &m.b;
+	assert_string_equal(m.b.difference, "The 1 slow of 10 blocks spend 4.1 times as long in page faults of mdbx.dat "
+					    "(41.0 ms, not 10.0 ms), most in mdbx_page_get under `reth::state_root`.");
+	item = &m.b.rows.v[9].functions.v[0];
+	assert_int_equal(item->part, BLOCK_FAULT);
+	assert_string_equal(item->file, "/data/db/mdbx.dat");
+	assert_string_equal(item->under, "reth::state_root");
+	/* By crate: alloy_rlp has the CPU, 10 of 20 ms. */
+	assert_string_equal(m.b.crates.v[0].name, "alloy_rlp");
+	assert_int_equal(m.b.crates.v[0].ns, 100 * MS);
+	blockstext_write(&job, &out);
+	assert_non_null(strstr(out.data, "by crate: alloy_rlp 43.3 % of the wall time."));
+	assert_non_null(strstr(out.data, "alloy_rlp cpu ..  queue"));
+	assert_non_null(strstr(out.data, "           50      -      -      -      -     50"));
+	out.n = 0;
+	blockstext_write_one(&job, 9, &out);
+	assert_non_null(strstr(out.data, "mdbx_page_get, under reth::state_root: /data/db/mdbx.dat\n"));
+	assert_non_null(strstr(out.data, "file:///tmp/a%20b/x.html#range=%5B810000000%2C861000000%5D&what=wall\n"));
+	out.n = 0;
+	blocksjson_write(&job, &out);
+	assert_non_null(strstr(out.data, "\"under\":\"reth::state_root\",\"file\":\"/data/db/mdbx.dat\",\"ns\":41000000}"));
+	buf_done(&out);
+	done(&m);
+	profile_free(w.s.p);
 }
 
 /* Names that would steer a terminal, a shell, a spreadsheet or break JSON. */
@@ -236,6 +301,7 @@ int main(void)
 		cmocka_unit_test(circles_end),
 		cmocka_unit_test(too_much_and_too_little),
 		cmocka_unit_test(slow_ones_have_a_reason),
+		cmocka_unit_test(files_are_named),
 		cmocka_unit_test(names_are_harmless),
 	};
 
