@@ -62,6 +62,13 @@ static void put_share(struct buf *out, uint64_t ns, uint64_t of, int width)
 		buf_printf(out, "%*.*f", width, percent < 9.95 ? 1 : 0, percent);
 }
 
+/* A program's code that has no name is not that which has one. */
+static void put_crate(struct buf *out, const struct block_item *crate)
+{
+	put_plain(out, crate->name);
+	buf_puts(out, crate->part == BLOCK_UNNAMED && *crate->name != '[' ? " ?" : "");
+}
+
 /* The crates with most of the CPU have a column each; what is left of it is in the last one. */
 static void put_crates(const struct blocks_job *job, const struct block_row *r, struct buf *out)
 {
@@ -89,7 +96,7 @@ static void put_heads(const struct blocks_job *job, struct buf *out)
 	for (size_t c = 0; job->crates && c < MIN(all->n, (size_t)CRATES); c++) {
 		_cleanup_(buf_done) struct buf name = { 0 };
 
-		put_plain(&name, all->v[c].name);
+		put_crate(&name, &all->v[c]);
 		buf_printf(out, " %*.*s", CRATE_COLUMN - 1, CRATE_COLUMN - 1, name.data ? name.data : "");
 	}
 	if (job->crates)
@@ -168,7 +175,7 @@ static void put_sum_of_crates(const struct blocks *b, struct buf *out)
 	buf_puts(out, "On the CPU along their paths, by crate: ");
 	for (size_t i = 0; i < MIN(b->crates.n, (size_t)CRATES); i++) {
 		buf_puts(out, i ? ", " : "");
-		put_plain(out, b->crates.v[i].name);
+		put_crate(out, &b->crates.v[i]);
 		buf_printf(out, " %.1f %%", 100.0 * b->crates.v[i].ns / wall);
 	}
 	buf_puts(out, b->crates.n > CRATES ? ", ... of the wall time.\n" : " of the wall time.\n");
