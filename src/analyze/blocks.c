@@ -89,7 +89,7 @@ struct maker {
 	uint64_t period_ns;
 	/* Of the block at hand. */
 	struct block_row *row;
-	uint64_t cpu_ns, sampled_ns;
+	uint64_t cpu_ns, sampled_ns, allocator_ns; /* the allocator's in samples */
 	uint64_t sampled[BLOCK_PARTS];
 	struct blocktally tally;
 };
@@ -215,7 +215,10 @@ static void add_sample(struct maker *m, const struct profile_sample *s)
 	enum block_part part = BLOCK_UNNAMED;
 
 	if (leaf) {
-		part = part_of_code(crate_kind(&m->b->names, leaf));
+		enum code_kind kind = crate_kind(&m->b->names, leaf);
+
+		part = part_of_code(kind);
+		m->allocator_ns += kind == CODE_ALLOCATOR ? s->value : 0;
 		blocktally_add_crate(&m->tally, part, leaf, s->value);
 		blocktally_add(&m->tally, part, s->stack, s->value);
 	}
@@ -306,6 +309,7 @@ static void settle_cpu(struct maker *m)
 	}
 	if (known > given)
 		r->ns[most] += known - given;
+	r->allocator_ns = (double)known * m->allocator_ns / m->sampled_ns;
 	r->ns[BLOCK_UNKNOWN] += m->cpu_ns - known;
 }
 
@@ -348,7 +352,7 @@ static void make_row(struct maker *m, struct block_row *r)
 	if (!r->wall_ns || r->thread == PROFILE_NONE)
 		return;
 	m->row = r;
-	m->cpu_ns = m->sampled_ns = 0;
+	m->cpu_ns = m->sampled_ns = m->allocator_ns = 0;
 	memset(m->sampled, 0, sizeof(m->sampled));
 	r->split = true;
 	walk(m, r->thread, mark->start_ns, mark->end_ns, 0);

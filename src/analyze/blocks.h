@@ -68,6 +68,7 @@ struct block_row {
 	uint32_t thread;          /* where the path ends, PROFILE_NONE: none was seen */
 	bool split;               /* false: a moment, or nothing was recorded then: parts are all 0 */
 	uint64_t ns[BLOCK_PARTS]; /* sum to wall_ns */
+	uint64_t allocator_ns;    /* of BLOCK_STD: in the allocator */
 	uint64_t followed_ns;     /* of it on other threads than that one */
 	uint64_t parallel_ns;     /* on the CPU beside the path, on any thread */
 	struct block_items functions; /* the nearest that is no library's (site.h), of waits and of the CPU */

@@ -54,6 +54,7 @@ enum compare_design {
 	COMPARE_INDEPENDENT, /* one side after the other */
 	COMPARE_PAIRS, /* pairs of files, each a run of many blocks */
 	COMPARE_BLOCKS, /* one such pair: blocks are paired, and what differs from run to run is not known */
+	COMPARE_OTHER_BLOCKS, /* one such pair without a block that both have */
 };
 
 struct comparison {

@@ -45,7 +45,7 @@ uint32_t runs_add_metric(struct runs *r, const char *name, const char *unit)
 
 	if (found != UINT32_MAX)
 		return found;
-	vec_push(&r->metrics, (struct runs_metric){ mem_strdup(name), unit });
+	vec_push(&r->metrics, (struct runs_metric){ .name = mem_strdup(name), .unit = unit });
 	return r->metrics.n - 1;
 }
 

@@ -108,6 +108,12 @@ static void put_design(const struct comparison *c, struct buf *out)
 			   "interval (give more pairs of files)",
 			   c->clusters[0]);
 		break;
+	case COMPARE_OTHER_BLOCKS:
+		buf_printf(out,
+			   "%zu and %zu blocks, none of which both sides have: what differs from block to block is in the "
+			   "interval, and what changed between the recordings in the difference",
+			   c->clusters[0], c->clusters[1]);
+		break;
 	}
 }
 
@@ -259,7 +265,7 @@ static void json_row(const struct compare_row *row, struct buf *out)
 
 void comparejson_put(const struct comparison *c, const struct compare_names *names, struct buf *out)
 {
-	static const char *const designs[] = { "rounds", "independent", "pairs", "blocks" };
+	static const char *const designs[] = { "rounds", "independent", "pairs", "blocks", "other blocks" };
 	_cleanup_(buf_done) struct buf sentence = { 0 };
 
 	compare_sentence(c, &sentence);
