@@ -76,22 +76,16 @@ static void add(struct hw_row *row, enum counter c, const struct weight *w)
 	row->samples[c] += w->samples;
 }
 
-/*
- * Whose it is: the function at the leaf. What the kernel counts itself happens in the kernel, whoever is to blame: of
- * that it is the innermost function of the program.
- */
-static uint32_t function_of(struct building *b, enum counter c, uint32_t stack)
+/* Whose it is: the innermost function of the program. What the kernel does, it does for that one. */
+static uint32_t function_of(struct building *b, uint32_t stack)
 {
 	const struct profile *p = b->p;
 	uint32_t at = stack, n;
 	const uint32_t *list;
 
-	for (; at; at = p->stacks.v[at].parent) {
-		enum profile_frame_kind kind = p->frames.v[p->stacks.v[at].frame].kind;
-
-		if (kind != FRAME_NOTE && (kind != FRAME_KERNEL || c == COUNTER_TASK_CLOCK || counter_is_hardware(c)))
-			break;
-	}
+	while (at && (p->frames.v[p->stacks.v[at].frame].kind == FRAME_NOTE ||
+		      p->frames.v[p->stacks.v[at].frame].kind == FRAME_KERNEL))
+		at = p->stacks.v[at].parent;
 	if (!at)
 		at = stack; /* a thread of the kernel */
 	if (!at)
@@ -107,7 +101,7 @@ static void add_entries(struct building *b, enum counter c, const struct selecti
 	for (size_t i = 0; i < s->entries.n; i++) {
 		const struct select_entry *e = &s->entries.v[i];
 		const struct profile_thread *thread = &p->threads.v[e->thread];
-		uint32_t function = function_of(b, c, e->stack);
+		uint32_t function = function_of(b, e->stack);
 		struct hw_row *row = find_row(b, &b->t->functions, &b->functions, function);
 
 		row->name = b->t->idents.list.v[function].name;

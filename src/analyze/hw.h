@@ -37,8 +37,8 @@ struct hw_rows {
 
 struct hw_tables {
 	struct hw_row all;
-	/* Most cycles first, or most CPU time where there are no cycles. A function has what it did itself; faults,
-	 * switches and migrations, which are the kernel's doing, are those of the function that was interrupted. */
+	/* Most cycles first, or most CPU time where there are no cycles. A function has what it did itself, and what
+	 * the kernel did for it: faults, switches, system calls. */
 	struct hw_rows functions, threads;
 	struct hw_rows phases; /* marks: phases by their names, others by their kind; as they came */
 	enum counter order;    /* what they are ordered by */

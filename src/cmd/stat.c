@@ -387,7 +387,7 @@ static void put_sampled(const struct stat_command *s, const struct hw_tables *t,
 	const struct stat_table tables[] = {
 		{ "phase", t->phases.v, &t->all, t->phases.n, .phases = true, .columns = columns(s) },
 		{ "thread", t->threads.v, &t->all, MIN(t->threads.n, limit), .threads = true, .columns = columns(s) },
-		{ "function, by what it used itself", t->functions.v, &t->all, MIN(t->functions.n, limit),
+		{ "function itself, and the kernel for it", t->functions.v, &t->all, MIN(t->functions.n, limit),
 		  .columns = columns(s) },
 	};
 	static const char *const keys[] = { "phases", "threads", "functions" };

@@ -5,10 +5,11 @@
  * the mean of whatever ran since the tick before. What goes along is how long the counter has been
  * there and how long it had its turn: with more counters than the processor has, they take turns.
  *
- * What the kernel counts itself (faults, switches, migrations) comes here one by one, and none is lost: a thread's are
- * added up until the next stack may be taken, and whatever is left then is read at the end.
+ * What the kernel counts itself (faults, switches, migrations) comes here one by one, and none is lost: those of a
+ * thread at one place are added up until its stack may be taken again; what is left is read at the end, or when
+ * the place is not used any more.
  */
-#include "collect/unwind.bpf.h"
+#include "collect/place.bpf.h"
 
 /* One for each CPU: the kernel lets no program of perf events interrupt another. */
 struct {
@@ -33,7 +34,7 @@ struct {
 	__type(value, struct shared_hw_pending);
 } hw_pending SEC(".maps");
 
-uint64_t hw_gap_ns; /* between two stacks of one thread and counter */
+uint64_t hw_gap_ns; /* between two stacks of one thread, counter and place */
 
 /* See cpu.bpf.c: clang 14 makes loads of the context that the verifier refuses. */
 #define CONTEXT(n)                                                                    \
@@ -44,33 +45,38 @@ uint64_t hw_gap_ns; /* between two stacks of one thread and counter */
 	})
 enum { CONTEXT_PERIOD = REGS_COUNT };
 
-/* The stack of the sample at hand, made known. */
-static __always_inline uint64_t walk(void *ctx, struct unwind *u, struct shared_process *p)
+/* The user registers of the sample at hand into u. False: there are none. */
+static __always_inline bool take_registers(void *ctx, struct unwind *u, bool in_user)
 {
-	bool in_user = (CONTEXT(REGS_CS) & 3) == 3;
+	if (!in_user)
+		return unwind_from_task(u);
+	UNWIND_FROM(u, CONTEXT);
+	return true;
+}
 
+/* Its stack, made known. */
+static __always_inline uint64_t walk(void *ctx, struct unwind *u, struct shared_process *p, bool user, bool kernel)
+{
 	u->record.kind = RECORD_STACK;
 	u->record.kernel_count = 0;
-	if (in_user) {
-		UNWIND_FROM(u, CONTEXT);
+	if (user)
 		unwind_user(u, p);
-	} else if (unwind_from_task(u)) {
-		unwind_user(u, p);
-	} else {
+	else
 		unwind_nothing(u);
-	}
-	if (!in_user)
+	if (kernel)
 		unwind_kernel(ctx, u);
 	unwind_send(u, false);
 	return u->record.stack;
 }
 
-/* Takes what the thread has since its last stack. False: another stack would be too soon. */
-static __always_inline bool add_up(struct shared_hw *r, struct shared_hw_pending **ret)
+/* Takes what the thread has here since its last stack. False: another stack would be too soon. */
+static __always_inline bool add_up(struct shared_hw *r, const struct unwind *u, struct shared_hw_pending **ret)
 {
 	struct shared_hw_key key = { .tid = r->tid, .counter = r->counter };
-	struct shared_hw_pending *p = bpf_map_lookup_elem(&hw_pending, &key);
+	struct shared_hw_pending *p;
 
+	key.place = unwind_hash(place_key(r->tid, r->counter, u), place_callers(u->sp));
+	p = bpf_map_lookup_elem(&hw_pending, &key);
 	*ret = NULL;
 	if (!p) {
 		struct shared_hw_pending none = { .pid = r->pid };
@@ -79,7 +85,7 @@ static __always_inline bool add_up(struct shared_hw *r, struct shared_hw_pending
 		p = bpf_map_lookup_elem(&hw_pending, &key);
 	}
 	if (!p)
-		return true;
+		return true; /* no room: it is sent by itself */
 	/* A thread is on one CPU at a time: nobody else writes here. */
 	p->count += r->period;
 	if (p->last_ns && r->time_ns - p->last_ns < hw_gap_ns)
@@ -102,6 +108,7 @@ int on_hw(void *ctx)
 	struct shared_hw_pending *pending = NULL;
 	struct shared_hw_counts *counts;
 	struct unwind *u;
+	bool in_user, user;
 
 	if (!p)
 		return 0;
@@ -113,7 +120,9 @@ int on_hw(void *ctx)
 	r.cpu = bpf_get_smp_processor_id();
 	r.time_ns = bpf_ktime_get_ns();
 	r.period = CONTEXT(CONTEXT_PERIOD);
-	if (r.counter >= SHARED_HW_ONE_BY_ONE && r.counter < SHARED_HW_PROCESSOR && !add_up(&r, &pending))
+	in_user = (CONTEXT(REGS_CS) & 3) == 3;
+	user = take_registers(ctx, u, in_user);
+	if (r.counter >= SHARED_HW_ONE_BY_ONE && r.counter < SHARED_HW_PROCESSOR && user && !add_up(&r, u, &pending))
 		return 0;
 	if (!bpf_perf_prog_read_value(ctx, &value, sizeof(value))) {
 		r.enabled_ns = value.enabled;
@@ -121,7 +130,7 @@ int on_hw(void *ctx)
 	}
 	bpf_get_current_comm(r.name, sizeof(r.name));
 	u->record.pid = pid;
-	r.stack = walk(ctx, u, p);
+	r.stack = walk(ctx, u, p, user, !in_user);
 	if (pending)
 		pending->stack = r.stack;
 	counts->samples++;

@@ -31,7 +31,7 @@
 #include "gasflame.skel.h"
 
 /* The clock has the rate that was asked for; of the others, which are many, each has a part of it. */
-enum { RATE_PART = 4 };
+enum { RATE_PART = 4, BATCH = 1024 };
 
 _Static_assert((int)SHARED_HW_ONE_BY_ONE == (int)COUNTER_MINOR_FAULTS &&
 		       (int)SHARED_HW_PROCESSOR == (int)COUNTER_CYCLES, "the same order");
@@ -200,24 +200,38 @@ static void record(struct session *s, const void *data, size_t size)
 
 /* --- the end --- */
 
-/* What threads had since their last stacks: with that stack. */
-static void take_pending(struct session *s)
+/* What threads had at places since their last stacks there: with that stack. idle_ns: of places not used for so long,
+ * which are forgotten then; 0: of all. */
+static void take_pending(struct session *s, uint64_t now, uint64_t idle_ns)
 {
-	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.hw_pending);
-	struct shared_hw_key key, *before = NULL;
-	struct shared_hw_pending p;
+	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.hw_pending), e;
+	_cleanup_free_ struct shared_hw_key *keys = mem_resize(NULL, BATCH, sizeof(*keys));
+	_cleanup_free_ struct shared_hw_pending *values = mem_resize(NULL, BATCH, sizeof(*values));
+	uint32_t at = 0, count;
+	bool first = true;
 
-	while (!bpf_map_get_next_key(fd, before, &key)) {
-		struct shared_hw r = { .tid = key.tid, .counter = key.counter };
+	do {
+		count = BATCH;
+		e = bpf_map_lookup_batch(fd, first ? NULL : &at, &at, keys, values, &count, NULL);
+		if (e && errno != ENOENT)
+			break;
+		first = false;
+		for (uint32_t i = 0; i < count; i++) {
+			const struct shared_hw r = { .tid = keys[i].tid, .pid = values[i].pid, .stack = values[i].stack,
+						     .counter = keys[i].counter, .time_ns = values[i].last_ns };
 
-		before = &key;
-		if (bpf_map_lookup_elem(fd, &key, &p) || !p.count || key.counter >= COUNTERS)
-			continue;
-		r.pid = p.pid;
-		r.time_ns = p.last_ns;
-		r.stack = p.stack;
-		add_sample(s, &r, p.count);
-	}
+			if (r.counter >= COUNTERS || (idle_ns && values[i].last_ns + idle_ns > now))
+				continue;
+			bpf_map_delete_elem(fd, &keys[i]);
+			if (values[i].count)
+				add_sample(s, &r, values[i].count);
+		}
+	} while (!e);
+}
+
+static void tick(struct session *s, uint64_t now)
+{
+	take_pending(s, now, 1000000000);
 }
 
 /* How much of the time each counter had its turn, in millionths, over all CPUs. */
@@ -262,7 +276,7 @@ static void stop(struct session *s)
 	if (!h)
 		return;
 	note_turns(s);
-	take_pending(s);
+	take_pending(s, 0, 0);
 	for (size_t i = 0; i < h->opened.n; i++)
 		bpf_link__destroy(h->opened.v[i].link);
 	if (!bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.hw_counts), &zero, counts))
@@ -304,5 +318,6 @@ const struct collector collector_hw = {
 	.record = record,
 	.set_hz = set_hz,
 	.pause = pause_counters,
+	.tick = tick,
 	.stop = stop,
 };

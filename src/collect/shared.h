@@ -367,10 +367,11 @@ struct shared_hw {
 enum { SHARED_HW_ONE_BY_ONE = 1, SHARED_HW_PROCESSOR = 5, SHARED_HW_PENDING = 32768 };
 
 struct shared_hw_key {
+	uint64_t place; /* where in the program: place.bpf.h */
 	uint32_t tid, counter;
 };
 
-/* What a thread has of a counter that no sample says yet. */
+/* What a thread has of a counter at one place that no sample says yet. */
 struct shared_hw_pending {
 	uint64_t count;
 	uint64_t last_ns; /* when its last sample was sent, 0 = none */

@@ -346,6 +346,8 @@ static void block_latencies(void **state)
 				   1e5);
 		assert_int_equal(runs_read(text.data, text.n, "x.csv", &files[f], NULL), 0);
 		sides[f % 2][f / 2] = &files[f];
+		near(runs_value(&files[f], 0, runs_find_metric(&files[f], "gas_per_s")),
+		     37.5e6 / runs_value(&files[f], 0, runs_find_metric(&files[f], "new_payload_latency")), 1e-3);
 	}
 	for (size_t count = 1; count <= 3; count += 2) {
 		const struct compare_side a = { sides[0], count, 0 }, b = { sides[1], count, 0 };

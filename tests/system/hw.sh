@@ -1,0 +1,109 @@
+#!/bin/bash
+# -e hw and stat: counters by function, thread and phase equal what a program counts of itself; compare by categories.
+. "$(dirname "$0")/lib.sh"
+need_root
+
+cat >equal.py <<'END'
+"""equal.py STAT.json TRUTH: what was sampled and counted against what the program says of itself."""
+import json, sys
+d = json.load(open(sys.argv[1]))
+t = {k: float(v) for k, v in (x.split("=") for x in open(sys.argv[2]).read().split() if "=" in x)}
+
+def value(row, name): return row["counters"][name]["value"]
+def near(what, got, wanted, share, plus): assert abs(got - wanted) <= wanted * share + plus, (what, got, wanted)
+
+rows = {f["name"]: f for f in d["functions"]}
+# None is lost: what a thread has at a place since its last stack there goes to that stack.
+near("faults of toucher", value(rows["toucher"], "minor-faults"), t["touched_faults"], 0.1, 20)
+# The nap is the C library's, which is who called the kernel.
+naps = sum(value(f, "context-switches") for n, f in rows.items() if "nanosleep" in n)
+near("switches of naps", naps, t["napped_switches"], 0.1, 20)
+# A clock of 1 ms: the error of its sum is the root of the samples, and four times that is never.
+n = rows["spin"]["samples"]["task-clock"]
+assert n > 100, n
+near("CPU of burner, in what is inlined there", value(rows["spin"], "task-clock") / 1e9, t["burnt_s"], 4 / n ** .5, 0.02)
+near("CPU of all", value(d, "task-clock") / 1e9, t["all_s"], 4 / n ** .5, 0.05)
+assert d["threads"][0]["name"] == "truth-counted", d["threads"][0]
+assert d["hardware"] == ("cycles" in d["counters"]) and d["hardware"] or not {"cycles", "instructions"} & set(d["counters"]), d
+if d["hardware"]:
+    assert 0.1 < d["ratios"]["instructions a cycle"] < 10, d["ratios"]
+for phase in d.get("phases", []):
+    near("CPU of " + phase["name"], value(phase, "task-clock") / 1e9, t["half_s"], 4 / n ** .5, 0.05)
+END
+
+gf run -e hw -o hw.gasflame -- "$TRUTH/truth-counted" 30
+cp "$STDOUT" truth.txt
+check_status "a recording with -e hw" 0
+if grep -q 'no counters of the processor' "$STDERR"; then
+	check "what this machine lacks is said once" [ "$(grep -c 'counters of the processor' "$STDERR")" -eq 1 ]
+	check "and is not recorded as 0" [ "$(sql hw.gasflame "select count(*) from event where name in ('hw:cycles', 'hw:instructions')")" -eq 0 ]
+else
+	check "cycles are recorded" above "$(sql hw.gasflame "select count(*) from sample s join event e on e.id = s.event where e.name = 'hw:cycles'")" 10
+fi
+gf stat --json -n 0 -o captured.json hw.gasflame
+check_status "stat reads the capture" 0
+check "functions have what the program counts of itself" python3 equal.py captured.json truth.txt
+gf report --what hw:minor-faults --format folded hw.gasflame
+check "and there are flame graphs of each counter" grep -q 'toucher' "$STDOUT"
+gf stat hw.gasflame
+check "a table for people" grep -qE 'toucher$' "$STDOUT"
+
+gf stat --functions --json -n 0 -o sampled.json --phase 'half=TIME SPENT: ([0-9.]+) ms' -- "$TRUTH/truth-counted" 30
+cp "$STDOUT" truth.txt
+check_status "stat samples a program by itself" 0
+check "by function and by phase" python3 equal.py sampled.json truth.txt
+check "of which there is one" grep -q '"name":"half","marks":1' sampled.json
+
+gf stat --json -o counted.json --phase 'half=TIME SPENT: ([0-9.]+) ms' -- "$TRUTH/truth-counted" 20
+cp "$STDOUT" truth.txt
+cat >phases.py <<'END'
+import json
+d = json.load(open("counted.json"))
+t = {k: float(v) for k, v in (x.split("=") for x in open("truth.txt").read().split() if "=" in x)}
+half, rest = d["phases"]
+assert (half["name"], rest["name"]) == ("half", "rest"), d["phases"]
+cpu, faults = half["counters"]["task-clock"]["value"] / 1e9, half["counters"]["minor-faults"]["value"]
+# One reading is some milliseconds from the next, and a round has 200 faults and 10 ms.
+assert abs(cpu - t["half_s"]) <= 0.03 + 0.05 * t["half_s"], (cpu, t)
+assert abs(faults - t["half_faults"]) <= 450 + 0.02 * t["half_faults"], (faults, t)
+for k, v in d["counters"].items():
+    assert abs(half["counters"][k]["value"] + rest["counters"][k]["value"] - v["value"]) < 2, k
+END
+check "counted phases are exact to a moment" python3 phases.py
+gf stat --phase 'never=never printed ([0-9]+) ms' -- true
+check "a phase that was not printed" said "'never' was not printed"
+gf stat --phase 'x=([0-9]+) ms' -p $$
+check_status "phases are of commands only" 2
+start counted 100000
+gf stat --functions -d 1 -p "$PID"
+check_status "functions of a running program" 0
+check "are there" grep -q spin "$STDOUT"
+kill "$PID" 2>/dev/null
+: >empty.gasflame
+gf stat empty.gasflame
+check_status "a file that is no capture" 1
+gf run -e cpu -o cpu.gasflame -- true
+gf stat cpu.gasflame
+check "a capture without counters says what to record" said 'record with -e hw'
+
+# Why one program is slower than the other: by what its time went to.
+for i in 1 2; do
+	printf '#!/bin/bash\ni=0\nwhile [ $i -lt 2000 ]; do i=$((i + 1)); done\nread -t 0.0%s < <(sleep 1)\ntrue\n' $((i * i)) >"wait$i"
+	chmod +x "wait$i"
+done
+gf bench -n 6 --record cpu,wait --record-output runs.gasflame -- ./wait1 ::: ./wait2
+check "runs are recorded" [ "$(sql runs.gasflame "select count(*) from mark where kind = 'run'")" -eq 12 ]
+gf compare --json --metric wait --fail-on-slower runs.gasflame
+check_status "one waits longer: status 7" 7
+check "in pairs, with what else the time went to" python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+m = {x["name"]: x for x in d["metrics"]}
+assert d["design"] == "rounds" and d["metrics"][0]["name"] == "wait" and d["verdict"] == "worse", d
+assert {"wall", "cpu"} <= set(m), m.keys()' "$STDOUT"
+gf compare --markdown runs.gasflame
+check "a table for a pull request" grep -qE '^\| wait \| mean \|' "$STDOUT"
+gf compare hw.gasflame hw.gasflame
+check_status "a recording without blocks or runs" 1
+check "says what can be done" said 'gasflame diff'
+finish
