@@ -287,6 +287,7 @@ static int by_cpu(const void *a, const void *b)
 static void make_phases(struct stat_command *s, struct hw_rows *rows)
 {
 	struct hw_row rest = { .name = "rest", .module = "", .count = 1, .time_ns = s->time_ns };
+	size_t kept = 0;
 
 	for (size_t i = 0; i < s->log.phases.n; i++)
 		vec_push(rows, (struct hw_row){ .name = s->log.phases.v[i].name, .module = "" });
@@ -306,7 +307,12 @@ static void make_phases(struct stat_command *s, struct hw_rows *rows)
 	for (size_t k = 0; k < COUNTERS; k++)
 		if (rows->v[0].values[k].known)
 			rest.values[k].value = MAX(rest.values[k].value - rows->v[0].values[k].value, 0.0);
-	if (rows->v[0].count)
+	/* Of those within the first it is not known when they were. */
+	for (size_t i = 0; i < rows->n; i++)
+		if (!i || rows->v[i].count)
+			rows->v[kept++] = rows->v[i];
+	rows->n = rows->v[0].count ? kept : 0;
+	if (rows->n)
 		vec_push(rows, rest);
 }
 

@@ -49,6 +49,7 @@ struct hw {
 	int cpus;
 	struct counter_raw *last;  /* by CPU and counter: with the sample before */
 	uint32_t lost;             /* a stack that stands for those without one */
+	bool only_clock;           /* there is no cpu collector whose samples stand for the target's CPU time */
 };
 
 /* --- starting --- */
@@ -145,6 +146,9 @@ static int start(struct session *s, struct err *err)
 {
 	struct hw *h = s->hw = mem_alloc(sizeof(*h));
 
+	h->only_clock = true;
+	for (size_t i = 0; s->collectors[i]; i++)
+		h->only_clock &= s->collectors[i] != &collector_cpu;
 	h->cpus = sysconf(_SC_NPROCESSORS_CONF);
 	h->last = mem_alloc((size_t)h->cpus * COUNTERS * sizeof(*h->last));
 	h->lost = profile_stack(s->profile, 0, profile_truncation_frame(s->profile, "stack lost"));
@@ -193,7 +197,7 @@ static void record(struct session *s, const void *data, size_t size)
 	now = (struct counter_raw){ .enabled_ns = r->enabled_ns, .running_ns = r->running_ns };
 	value = counter_weight(r->period, last, &now);
 	*last = now;
-	if (r->counter == COUNTER_TASK_CLOCK)
+	if (r->counter == COUNTER_TASK_CLOCK && s->hw->only_clock)
 		s->sampled_ns += value;
 	add_sample(s, r, value);
 }
