@@ -42,6 +42,18 @@ static const char *word_of(const struct compare_row *row)
 	}
 }
 
+/* Gas is what was to be done: more or less of it is neither good nor bad, but says that the work was not the same. */
+static const char *row_word(const struct compare_row *row, enum compare_figure f)
+{
+	enum compare_word word = row->word[f];
+
+	if (word != COMPARE_BETTER && word != COMPARE_WORSE)
+		return "";
+	if (!strcmp(row->unit, "gas"))
+		return word == COMPARE_BETTER ? "less" : "more";
+	return words[word];
+}
+
 static char *percent(char out[32], double x)
 {
 	if (isfinite(x))
@@ -144,9 +156,7 @@ static void text_row(const struct compare_row *row, enum compare_figure f, struc
 	put_padded(out, bench_value(b, row->level[1][f], row->unit), 15);
 	put_padded(out, percent(change, row->change[f].estimate), 11);
 	put_padded(out, interval, 24);
-	if (row->word[f] == COMPARE_BETTER || row->word[f] == COMPARE_WORSE)
-		buf_printf(out, "  %s", words[row->word[f]]);
-	buf_putc(out, '\n');
+	buf_printf(out, "%s%s\n", *row_word(row, f) ? "  " : "", row_word(row, f));
 }
 
 static bool shown(const struct compare_row *row, size_t f)
@@ -224,10 +234,7 @@ void comparemarkdown_put(const struct comparison *c, const struct compare_names 
 			buf_printf(out, " | %s | %s | %s | %s | %s | %s |\n", compare_figure_names[f],
 				   bench_value(a, row->level[0][f], row->unit),
 				   bench_value(b, row->level[1][f], row->unit),
-				   percent(change, row->change[f].estimate), interval,
-				   row->word[f] == COMPARE_BETTER || row->word[f] == COMPARE_WORSE
-					   ? words[row->word[f]]
-					   : "");
+				   percent(change, row->change[f].estimate), interval, row_word(row, f));
 		}
 }
 
