@@ -36,15 +36,6 @@ struct {
 
 uint64_t hw_gap_ns; /* between two stacks of one thread, counter and place */
 
-/* See cpu.bpf.c: clang 14 makes loads of the context that the verifier refuses. */
-#define CONTEXT(n)                                                                    \
-	({                                                                            \
-		uint64_t v_;                                                          \
-		asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(v_) : "r"(ctx), "i"((n) * 8)); \
-		v_;                                                                   \
-	})
-enum { CONTEXT_PERIOD = REGS_COUNT };
-
 /* The user registers of the sample at hand into u. False: there are none. */
 static __always_inline bool take_registers(void *ctx, struct unwind *u, bool in_user)
 {
