@@ -3,20 +3,14 @@
  * stopped by. Counted as a whole, by thread and by phase; sampled by function, or out of a capture.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/countline.h"
 #include "analyze/hw.h"
 #include "analyze/runlog.h"
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -24,20 +18,13 @@
 #include "cmd/files.h"
 #include "cmd/launch.h"
 #include "cmd/start.h"
+#include "cmd/statcount.h"
 #include "cmd/statsample.h"
 #include "export/stattext.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
-#include "target/counters.h"
 
-struct counted {
-	pid_t pid, tid;
-	char name[32];
-	struct counters counters;
-	struct counter_value values[COUNTERS];
-};
-
-enum { DEFAULT_LIMIT = 20, READ_MS = 5 /* between two readings, where phases are wanted */ };
+enum { DEFAULT_LIMIT = 20 };
 
 struct stat_command {
 	bool json, per_thread, functions;
@@ -45,144 +32,21 @@ struct stat_command {
 	uint64_t limit, hz;
 	struct option_list phases;
 	struct runlog log;
-	struct countline line;
 	uint64_t duration_ns;
 	struct option_list pids;
 	struct start who;
 	struct launch launch;
-	VEC(struct counted) threads;
-	struct counter_value total[COUNTERS];
-	uint64_t time_ns;
-	bool gone; /* before the time was over */
+	struct statcount count;
 };
-
-static volatile sig_atomic_t stopped;
-
-static void on_stop(int signal)
-{
-	stopped = 1;
-}
 
 static void stat_done(struct stat_command *s)
 {
-	for (size_t i = 0; i < s->threads.n; i++)
-		counters_close(&s->threads.v[i].counters);
-	vec_done(&s->threads);
+	statcount_done(&s->count);
 	vec_done(&s->pids.list);
 	vec_done(&s->phases.list);
 	runlog_done(&s->log);
-	countline_done(&s->line);
 	start_done(&s->who);
 	launch_done(&s->launch);
-}
-
-/* --- counting --- */
-
-static int no_counters(int e, struct err *err)
-{
-	if (e == -EACCES || e == -EPERM)
-		return err_set(err, EPERM,
-			       "the kernel does not let us count this (run it as root, or give the program "
-			       "CAP_PERFMON; sysctl kernel.perf_event_paranoid=2 allows it for one's own "
-			       "processes)");
-	return err_errno(err, -e, "cannot count events of this process");
-}
-
-/* A thread that ends while we look at it is none. */
-static int add_thread(struct stat_command *s, pid_t pid, pid_t tid, bool on_exec, struct err *err)
-{
-	struct counted c = { .pid = pid, .tid = tid };
-	struct proc_stat stat;
-	int e = counters_open(&c.counters, tid, on_exec);
-
-	if (!proc_thread_stat(pid, tid, &stat))
-		snprintf(c.name, sizeof(c.name), "%s", stat.name);
-	command_plain(c.name);
-	if (e) {
-		counters_close(&c.counters);
-		return e == -ESRCH ? 0 : no_counters(e, err);
-	}
-	vec_push(&s->threads, c);
-	return 0;
-}
-
-static int open_targets(struct stat_command *s, struct err *err)
-{
-	int e = 0;
-
-	for (size_t i = 0; i < s->who.pids.list.n && !e; i++) {
-		struct proc_ids threads = { 0 };
-
-		if (proc_threads(s->who.pids.list.v[i], &threads) < 0)
-			continue;
-		for (size_t k = 0; k < threads.list.n && !e; k++)
-			e = add_thread(s, s->who.pids.list.v[i], threads.list.v[k], false, err);
-		vec_done(&threads.list);
-	}
-	if (!e && !s->threads.n)
-		e = err_set(err, ESRCH, "the target has ended");
-	return e;
-}
-
-static bool all_gone(const struct stat_command *s)
-{
-	for (size_t i = 0; i < s->who.pids.list.n; i++)
-		if (!kill(s->who.pids.list.v[i], 0) || errno == EPERM)
-			return false;
-	return true;
-}
-
-static void count_targets(struct stat_command *s)
-{
-	uint64_t start = clock_mono_ns(), end = start + s->duration_ns, now;
-	struct sigaction sa = { .sa_handler = on_stop };
-
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	while ((now = clock_mono_ns()) < end && !stopped && !s->gone) {
-		poll(NULL, 0, (int)MIN((end - now) / 1000000 + 1, (uint64_t)100));
-		s->gone = all_gone(s);
-	}
-	s->time_ns = clock_mono_ns() - start;
-}
-
-static void take_reading(struct stat_command *s)
-{
-	struct countline_reading r = { .time_ns = clock_mono_ns() };
-
-	for (size_t i = 0; i < COUNTERS; i++)
-		r.known[i] = counters_raw(&s->threads.v[0].counters, i, &r.raw[i]);
-	countline_add(&s->line, &r);
-}
-
-static void read_output(struct stat_command *s)
-{
-	char text[16384];
-	ssize_t n;
-
-	while (s->launch.output >= 0 && (n = read(s->launch.output, text, sizeof(text))) > 0) {
-		s->log.now_ns = clock_mono_ns();
-		runlog_feed(&s->log, text, n);
-	}
-}
-
-/* A line of its output ends a phase: the counters are read when it comes, and now and then before. */
-static void follow_phases(struct stat_command *s)
-{
-	struct pollfd p = { .fd = s->launch.output, .events = POLLIN };
-
-	fcntl(s->launch.output, F_SETFL, O_NONBLOCK);
-	take_reading(s);
-	while (!launch_poll(&s->launch)) {
-		if (poll(&p, 1, READ_MS) > 0 && p.revents & (POLLHUP | POLLERR) && !(p.revents & POLLIN))
-			p.fd = -1; /* it has closed its output, and goes on */
-		take_reading(s);
-		read_output(s);
-	}
-	take_reading(s);
-	launch_wait(&s->launch); /* and for the last of its output */
-	read_output(s);
-	runlog_end(&s->log);
 }
 
 static char *join(char **argv)
@@ -194,50 +58,19 @@ static char *join(char **argv)
 	return name.data;
 }
 
-static int count_command(struct stat_command *s, char **argv, struct err *err)
-{
-	uint64_t start;
-	int e = launch_start(&s->launch, argv, s->log.phases.n, err);
-
-	if (e)
-		return e;
-	s->who.target = join(argv);
-	e = add_thread(s, s->launch.pid, s->launch.pid, true, err);
-	/* Ctrl-C is for the program; we tell what it did until then. */
-	signal(SIGINT, SIG_IGN);
-	start = clock_mono_ns();
-	if (!e)
-		e = launch_go(&s->launch, err);
-	if (!e && s->log.phases.n)
-		follow_phases(s);
-	else if (!e)
-		launch_wait(&s->launch);
-	s->time_ns = clock_mono_ns() - start;
-	return e;
-}
-
-static void read_all(struct stat_command *s)
-{
-	for (size_t i = 0; i < s->threads.n; i++) {
-		counters_read(&s->threads.v[i].counters, s->threads.v[i].values);
-		for (size_t k = 0; k < COUNTERS; k++)
-			counter_add(&s->total[k], &s->threads.v[i].values[k]);
-	}
-}
-
 /* --- what is missing, once --- */
 
 static bool has_hardware(const struct stat_command *s)
 {
 	for (size_t k = COUNTER_CYCLES; k < COUNTERS; k++)
-		if (s->total[k].known)
+		if (s->count.total[k].known)
 			return true;
 	return false;
 }
 
 static void tell_missing(const struct stat_command *s)
 {
-	const struct counters *c = &s->threads.v[0].counters;
+	const struct counters *c = &s->count.threads.v[0].counters;
 	struct buf names = { 0 };
 
 	if (!has_hardware(s)) {
@@ -252,7 +85,7 @@ static void tell_missing(const struct stat_command *s)
 				 "counts is below");
 	} else {
 		for (size_t k = COUNTER_CYCLES; k < COUNTERS; k++)
-			if (!s->total[k].known)
+			if (!s->count.total[k].known)
 				buf_printf(&names, "%s%s", names.n ? ", " : "", counter_names[k]);
 		if (names.n)
 			log_warn("not counted, as this processor has no such counter or it never had its "
@@ -286,7 +119,7 @@ static int by_cpu(const void *a, const void *b)
 /* Each phase over all of its spans, and what is left of the run beside the first of them. */
 static void make_phases(struct stat_command *s, struct hw_rows *rows)
 {
-	struct hw_row rest = { .name = "rest", .module = "", .count = 1, .time_ns = s->time_ns };
+	struct hw_row rest = { .name = "rest", .module = "", .count = 1, .time_ns = s->count.time_ns };
 	size_t kept = 0;
 
 	for (size_t i = 0; i < s->log.phases.n; i++)
@@ -296,13 +129,13 @@ static void make_phases(struct stat_command *s, struct hw_rows *rows)
 		struct hw_row *row = &rows->v[span->phase];
 		struct counter_value values[COUNTERS];
 
-		countline_between(&s->line, span->start_ns, span->end_ns, values);
+		countline_between(&s->count.line, span->start_ns, span->end_ns, values);
 		for (size_t k = 0; k < COUNTERS; k++)
 			counter_add(&row->values[k], &values[k]);
 		row->count++;
 		row->time_ns += span->end_ns - span->start_ns;
 	}
-	memcpy(rest.values, s->total, sizeof(rest.values));
+	memcpy(rest.values, s->count.total, sizeof(rest.values));
 	rest.time_ns -= MIN(rest.time_ns, rows->v[0].time_ns);
 	for (size_t k = 0; k < COUNTERS; k++)
 		if (rows->v[0].values[k].known)
@@ -334,10 +167,10 @@ static void put_head(const struct stat_command *s, struct buf *out)
 {
 	char time[32];
 
-	buf_printf(out, "%s: %s", s->who.target, str_duration(time, s->time_ns));
-	if (s->launch.pid <= 0 && s->threads.n)
-		buf_printf(out, ", %zu thread%s and what %s started", s->threads.n,
-			   s->threads.n == 1 ? "" : "s", s->threads.n == 1 ? "it" : "they");
+	buf_printf(out, "%s: %s", s->who.target, str_duration(time, s->count.time_ns));
+	if (s->launch.pid <= 0 && s->count.threads.n)
+		buf_printf(out, ", %zu thread%s and what %s started", s->count.threads.n,
+			   s->count.threads.n == 1 ? "" : "s", s->count.threads.n == 1 ? "it" : "they");
 	command_plain(out->data);
 	buf_puts(out, "\n");
 }
@@ -346,9 +179,9 @@ static void json_head(const struct stat_command *s, bool hardware, struct buf *o
 {
 	buf_puts(out, "{\"gasflame\":\"stat\",\"version\":1,\"target\":");
 	buf_json(out, s->who.target);
-	buf_printf(out, ",\"seconds\":%.9f,\"hardware\":%s,\"user_only\":%s,", s->time_ns / 1e9,
+	buf_printf(out, ",\"seconds\":%.9f,\"hardware\":%s,\"user_only\":%s,", s->count.time_ns / 1e9,
 		   hardware ? "true" : "false",
-		   s->threads.n && s->threads.v[0].counters.user_only ? "true" : "false");
+		   s->count.threads.n && s->count.threads.v[0].counters.user_only ? "true" : "false");
 }
 
 static void put_counted(struct stat_command *s, struct buf *out)
@@ -356,10 +189,10 @@ static void put_counted(struct stat_command *s, struct buf *out)
 	struct hw_row total = { .name = "", .module = "" };
 	struct hw_rows threads = { 0 }, phases = { 0 };
 
-	memcpy(total.values, s->total, sizeof(total.values));
-	vec_sort(&s->threads, by_cpu);
-	for (size_t i = 0; i < s->threads.n && s->per_thread; i++)
-		vec_push(&threads, row_of(&s->threads.v[i]));
+	memcpy(total.values, s->count.total, sizeof(total.values));
+	vec_sort(&s->count.threads, by_cpu);
+	for (size_t i = 0; i < s->count.threads.n && s->per_thread; i++)
+		vec_push(&threads, row_of(&s->count.threads.v[i]));
 	if (s->log.phases.n)
 		make_phases(s, &phases);
 	const struct stat_table by_thread = { "thread", threads.v, &total, threads.n, .threads = true, .exact = true,
@@ -369,7 +202,7 @@ static void put_counted(struct stat_command *s, struct buf *out)
 
 	if (s->json) {
 		json_head(s, has_hardware(s), out);
-		statjson_values(s->total, out);
+		statjson_values(s->count.total, out);
 		if (s->per_thread)
 			statjson_table(&by_thread, "threads", out);
 		if (phases.n)
@@ -377,7 +210,7 @@ static void put_counted(struct stat_command *s, struct buf *out)
 		buf_puts(out, "}\n");
 	} else {
 		put_head(s, out);
-		stattext_values(s->total, s->time_ns, out);
+		stattext_values(s->count.total, s->count.time_ns, out);
 		stattext_table(&by_phase, out);
 		stattext_table(&by_thread, out);
 	}
@@ -400,7 +233,7 @@ static void put_sampled(const struct stat_command *s, const struct hw_tables *t,
 
 	if (!s->json) {
 		put_head(s, out);
-		stattext_values(t->all.values, s->time_ns, out);
+		stattext_values(t->all.values, s->count.time_ns, out);
 		for (size_t i = 0; i < ARRAY_LEN(tables); i++)
 			stattext_table(&tables[i], out);
 		stattext_hints(t, out);
@@ -420,7 +253,7 @@ static int show_profile(struct stat_command *s, const struct profile *p, struct 
 
 	if (e)
 		return e;
-	s->time_ns = t.duration_ns;
+	s->count.time_ns = t.duration_ns;
 	put_sampled(s, &t, out);
 	hw_done(&t);
 	return 0;
@@ -483,16 +316,19 @@ static int make_patterns(struct stat_command *s, struct err *err)
 
 static int count(struct stat_command *s, char **command, struct buf *out, struct err *err)
 {
-	int e = command ? count_command(s, command, err) : open_targets(s, err);
+	int e = command ? statcount_command(&s->count, &s->launch, command, &s->log, err) :
+			  statcount_open(&s->count, &s->who, err);
 
 	if (e)
 		return e;
-	if (!command)
-		count_targets(s);
-	read_all(s);
+	if (command)
+		s->who.target = join(command);
+	else
+		statcount_targets(&s->count, &s->who, s->duration_ns);
+	statcount_read(&s->count);
 	tell_missing(s);
-	if (s->gone)
-		log_warn("the target ended after %.1f s", s->time_ns / 1e9);
+	if (s->count.gone)
+		log_warn("the target ended after %.1f s", s->count.time_ns / 1e9);
 	put_counted(s, out);
 	return 0;
 }
@@ -588,7 +424,7 @@ static int stat_main(const struct command *c, int argc, char **argv)
 	if (e)
 		log_error("%s", err.text);
 	code = e	? (err.code == EINVAL ? EXIT_USAGE : EXIT_ERROR)
-	       : s.gone ? EXIT_GONE
+	       : s.count.gone ? EXIT_GONE
 			: launch_exit_code(&s.launch);
 	stat_done(&s);
 	return code;
