@@ -64,7 +64,6 @@ int main(int argc, char **argv)
 {
 	int rounds = (int)argument(argc, argv, 1, 30);
 	struct spent touched = { 0 }, napped = { 0 }, burnt = { 0 }, half = { 0 }, before, middle = { 0 };
-	volatile uint64_t keep = 0;
 	double start = 0;
 
 	say_ready();
@@ -80,7 +79,8 @@ int main(int argc, char **argv)
 		napper();
 		add(&napped, &before);
 		before = look();
-		keep += burner();
+		if (!burner())
+			abort();
 		add(&burnt, &before);
 	}
 	add(&half, &middle);
