@@ -161,7 +161,8 @@ static bool is_paired(enum compare_design d)
 static void compare_row(struct comparison *c, const struct runs_metric *m, struct values v[2], uint64_t seed,
 			double doubt)
 {
-	struct compare_row row = { .name = m->name, .unit = m->unit, .n = { v[0].x.n, v[1].x.n } };
+	struct compare_row row = { .name = m->name, .unit = m->unit, .part = m->part,
+				   .n = { v[0].x.n, v[1].x.n } };
 	struct bootstrap_side sides[2];
 	const struct bootstrap_options o = { .confidence = 1 - doubt, .seed = seed,
 					     .paired = is_paired(c->design) };
@@ -278,4 +279,27 @@ int compare_make(const struct compare_side *a, const struct compare_side *b, con
 	if (e)
 		comparison_done(ret);
 	return e;
+}
+
+static double change_of_mean(const struct compare_row *row)
+{
+	return row->level[1][COMPARE_MEAN] - row->level[0][COMPARE_MEAN];
+}
+
+const struct compare_row *compare_explain(const struct comparison *c)
+{
+	const struct compare_row *first = &c->rows.v[0], *most = NULL;
+	double way = change_of_mean(first) < 0 ? -1 : 1;
+
+	if (first->part || (first->verdict != COMPARE_BETTER && first->verdict != COMPARE_WORSE))
+		return NULL;
+	for (size_t i = 1; i < c->rows.n; i++) {
+		const struct compare_row *row = &c->rows.v[i];
+
+		if (!row->part || row->word[COMPARE_MEAN] != first->verdict || strcmp(row->unit, first->unit))
+			continue;
+		if (!most || way * change_of_mean(row) > way * change_of_mean(most))
+			most = row;
+	}
+	return most && way * change_of_mean(most) > 0 ? most : NULL;
 }

@@ -28,7 +28,7 @@ enum { DEFAULT_LIMIT = 20 };
 
 struct stat_command {
 	bool json, per_thread, functions;
-	const char *output, *preset;
+	const char *output, *preset, *log_path;
 	uint64_t limit, hz;
 	struct option_list phases;
 	struct runlog log;
@@ -278,7 +278,7 @@ static int sample_functions(struct stat_command *s, char **command, struct buf *
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	_cleanup_free_ char *program = command ? launch_find(command[0], err) : NULL;
 	const struct statsample o = { .who = &s->who, .launch = &s->launch, .program = program, .hz = s->hz,
-				      .log = s->log.phases.n ? &s->log : NULL,
+				      .log = s->log.phases.n ? &s->log : NULL, .block_log = s->log_path,
 				      .duration_ns = command ? 0 : s->duration_ns };
 	int e = 0;
 
@@ -347,7 +347,7 @@ static int stat_run(struct stat_command *s, char **command, char **names, int n,
 	char *here[] = { "." };
 	int e = make_patterns(s, err);
 
-	if (!e && files && (s->functions || s->per_thread || s->pids.list.n))
+	if (!e && files && (s->functions || s->per_thread || s->log_path || s->pids.list.n))
 		e = err_set(err, EINVAL, "%s is a capture: all that is in it is shown", names[0]);
 	if (e)
 		return e;
@@ -377,8 +377,10 @@ static int check(const struct stat_command *s, char **command, int operands, str
 	if (!command && (s->phases.list.n || s->preset))
 		return err_set(err, EINVAL,
 			       "phases are read from the output of a command: gasflame stat --phase ... -- ./program "
-			       "(of a running node: gasflame record -e hw --log FILE TARGET, then gasflame stat on "
-			       "the capture)");
+			       "(of a running node: gasflame stat --functions --log FILE TARGET)");
+	if (s->log_path && (command || !s->functions))
+		return err_set(err, EINVAL, "--log is for a running node, and its blocks are sampled: gasflame stat "
+					    "--functions --log FILE TARGET");
 	return 0;
 }
 
@@ -402,6 +404,8 @@ static int stat_main(const struct command *c, int argc, char **argv)
 		  "a part of a command's run that it prints the time of, as for bench: what was counted in it" },
 		{ 0, "preset", OPTION_CHOICE, &s.preset, "CLIENT", "phases from the lines that this client prints",
 		  .choices = runlog_presets },
+		{ 0, "log", OPTION_STRING, &s.log_path, "FILE",
+		  "a running node's log, with --functions: what was counted within its blocks" },
 		{ 0, "json", OPTION_FLAG, &s.json, .help = "JSON instead of a table" },
 		{ 'o', "output", OPTION_STRING, &s.output, "FILE",
 		  "where to; by default the standard output, after the program's" },

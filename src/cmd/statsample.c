@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "cmd/launch.h"
 #include "cmd/start.h"
+#include "collect/mark.h"
 #include "collect/session.h"
 #include "elf/worker.h"
 #include "profile/profile.h"
@@ -102,9 +103,11 @@ static int record(const struct statsample *o, struct session *s, struct err *err
 int statsample(const struct statsample *o, struct profile **ret, struct err *err)
 {
 	const struct symbolize_options names = { 0 };
+	const struct mark_options marks = { .log = o->block_log, .log_fd = -1 };
 	struct session_options options = { .what = "hw", .hz = o->hz, .duration_ns = o->duration_ns,
 					   .backend = SESSION_BPF, .event_rate = 20000, .program = o->program,
-					   .pids = o->who->pids.list.v, .pid_count = o->who->pids.list.n };
+					   .pids = o->who->pids.list.v, .pid_count = o->who->pids.list.n,
+					   .marks = o->block_log ? &marks : NULL };
 	struct profile *p = profile_new();
 	struct worker *worker = worker_new();
 	struct symbolizer *symbolizer = symbolizer_new(&names, worker);

@@ -16,6 +16,7 @@ struct statsample {
 	struct launch *launch;   /* a program that waits for its exec; pid < 0: none */
 	const char *program;     /* its file */
 	struct runlog *log;      /* its output is fed to it, and phases in it become marks; NULL = none */
+	const char *block_log;   /* a node's log, whose blocks become marks; NULL = none */
 	uint64_t hz, duration_ns; /* 0 = until it ends */
 };
 

@@ -63,6 +63,25 @@ static char *percent(char out[32], double x)
 	return out;
 }
 
+/* Which part of the time has most of a change that is sure. */
+static void put_explanation(const struct comparison *c, struct buf *out)
+{
+	const struct compare_row *part = compare_explain(c), *all = &c->rows.v[0];
+	double x, whole = fabs(all->level[1][COMPARE_MEAN] - all->level[0][COMPARE_MEAN]);
+	char more[32], of[32];
+
+	if (!part)
+		return;
+	x = fabs(part->level[1][COMPARE_MEAN] - part->level[0][COMPARE_MEAN]);
+	bench_value(more, x, part->unit);
+	bench_value(of, whole, all->unit);
+	/* Sums over threads may be more than the time in which they were. */
+	if (x <= 1.05 * whole)
+		buf_printf(out, "; most of it is %s: %s of %s (mean)", part->name, more, of);
+	else
+		buf_printf(out, "; what changes most with it is %s: %s in all threads (mean)", part->name, more);
+}
+
 void compare_sentence(const struct comparison *c, struct buf *out)
 {
 	const struct compare_row *row = &c->rows.v[0];
@@ -78,6 +97,7 @@ void compare_sentence(const struct comparison *c, struct buf *out)
 	case COMPARE_WORSE:
 		buf_printf(out, "%s is %s %s (%s; %g %% interval %s to %s)", row->name, size, word_of(row),
 			   compare_figure_names[f], c->confidence * 100, low, high);
+		put_explanation(c, out);
 		break;
 	case COMPARE_MIXED:
 		buf_printf(out, "%s is better in one figure and worse in another: see the table", row->name);

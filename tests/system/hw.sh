@@ -78,6 +78,23 @@ start counted 100000
 gf stat --functions -d 1 -p "$PID"
 check_status "functions of a running program" 0
 check "are there" grep -q spin "$STDOUT"
+: >node.log
+for i in $(seq 40); do
+	sleep 0.1
+	echo "INFO Block added to canonical chain number=$i hash=0x$(printf '%064x' "$i") txs=3 gas_used=1.50Mgas elapsed=50ms"
+done >>node.log &
+started+=($!)
+gf stat --functions --json --log node.log -d 2 -p "$PID"
+check_status "and what it did within the blocks of its log" 0
+check "which are a phase" python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+block = next(p for p in d["phases"] if p["name"] == "block")
+# At least a few of its lines came in time; each is of 50 ms.
+assert block["marks"] >= 3 and abs(block["seconds"] - 0.05 * block["marks"]) < 0.05, block
+assert 0 < block["counters"]["task-clock"]["value"] < d["counters"]["task-clock"]["value"], block' "$STDOUT"
+gf stat --log node.log -p "$PID"
+check_status "--log alone is a mistake" 2
 kill "$PID" 2>/dev/null
 : >empty.gasflame
 gf stat empty.gasflame

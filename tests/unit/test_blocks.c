@@ -8,6 +8,7 @@
 #include "analyze/runs.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "export/bench.h"
 #include "export/blockstext.h"
 #include "test.h"
 #include "waiting.h"
@@ -402,6 +403,7 @@ static void other_blocks(void **state)
 	const struct runs *first[] = { &sides[0] }, *second[] = { &sides[1] };
 	const struct compare_side a = { first, 1, 0 }, b = { second, 1, 0 };
 	const struct compare_options o = { .floor = -1 };
+	struct buf out = { 0 };
 	struct comparison c;
 
 	for (int i = 0; i < 2; i++) {
@@ -426,6 +428,13 @@ static void other_blocks(void **state)
 	assert_int_equal(c.rows.n, 2);
 	assert_string_equal(c.rows.v[1].name, "lock");
 	assert_int_equal(c.rows.v[1].verdict, COMPARE_WORSE);
+	assert_ptr_equal(compare_explain(&c), &c.rows.v[1]);
+	compare_sentence(&c, &out);
+	assert_non_null(strstr(out.data, "; most of it is lock: 5.0"));
+	assert_non_null(strstr(out.data, " ms of 5.00"));
+	buf_done(&out);
+	c.rows.v[0].verdict = COMPARE_SAME;
+	assert_null(compare_explain(&c));
 	comparison_done(&c);
 	sides[1].rows.v[3].block = 1000; /* one that both have: these are pairs then, and too few of them */
 	assert_int_equal(compare_make(&a, &b, &o, &c, NULL), 0);
