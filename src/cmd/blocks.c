@@ -84,7 +84,8 @@ static int write_result(const struct blocks_command *c, struct load *l, const st
 
 	if (r < 0)
 		return r;
-	if (c->block || c->html)
+	/* Of the standard input there is no beside. */
+	if ((c->block || c->html) && strcmp(*capture, "-"))
 		job.page = page = write_page(l, capture);
 	if (c->block)
 		blockstext_write_one(&job, row, &out);
