@@ -314,12 +314,16 @@ static void add_names(struct crates *c, const char *text)
 	}
 }
 
+/* A crate, or a file, whose name may have dashes. */
 static bool is_program(const struct crates *c, const char *crate)
 {
 	for (size_t i = 0; i < c->programs.n; i++) {
-		size_t n = strlen(c->programs.v[i]);
+		const char *program = c->programs.v[i];
+		size_t n = 0;
 
-		if (!strncmp(crate, c->programs.v[i], n) && (!crate[n] || crate[n] == '_'))
+		while (program[n] && (crate[n] == program[n] || (crate[n] == '-' && program[n] == '_')))
+			n++;
+		if (!program[n] && (!crate[n] || crate[n] == '_' || crate[n] == '-'))
 			return true;
 	}
 	return false;

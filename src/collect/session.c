@@ -30,7 +30,7 @@ enum { EVENTS_FILE_LIMIT = 4 << 20 };
 /* The table of collectors. */
 const struct collector *const session_collectors[] = { &collector_wait, &collector_cpu, &collector_io,
 						       &collector_fault, &collector_alloc, &collector_heap,
-						       &collector_mem, &collector_event, NULL };
+						       &collector_mem, &collector_hw, &collector_event, NULL };
 enum { COLLECTORS = ARRAY_LEN(session_collectors) };
 
 static volatile sig_atomic_t interrupted, pause_wanted, check_wanted;

@@ -98,6 +98,7 @@ enum shared_record_kind {
 	RECORD_HEAP,      /* struct shared_heap: a sampled allocation, or that one was freed */
 	RECORD_ALLOC,     /* struct shared_alloc: a thread has allocated so much */
 	RECORD_FAULT_END, /* struct shared_fault_end: all faults of a thread, by the kernel's count */
+	RECORD_HW,        /* struct shared_hw: a counter has gone so far */
 };
 
 /* What comes through the ring; frames follow (8 bytes each; the user's, then the kernel's, each leaf
@@ -348,3 +349,38 @@ struct shared_fault_counts {
 
 _Static_assert(sizeof(struct shared_fault) == 96, "layout");
 _Static_assert(sizeof(struct shared_fault_end) == 56, "layout");
+
+/* A sample of a counter, with how long it has been there and how long it had its turn, since the start. */
+struct shared_hw {
+	uint32_t kind;
+	uint32_t pid, tid;
+	uint32_t counter, cpu;
+	uint32_t pad;
+	uint64_t time_ns;
+	uint64_t period;
+	uint64_t enabled_ns, running_ns;
+	uint64_t stack;
+	char name[16];
+};
+
+/* Of enum counter: from one to the other the kernel reports one by one, from the second on by periods. */
+enum { SHARED_HW_ONE_BY_ONE = 1, SHARED_HW_PROCESSOR = 5, SHARED_HW_PENDING = 32768 };
+
+struct shared_hw_key {
+	uint64_t place; /* where in the program: place.bpf.h */
+	uint32_t tid, counter;
+};
+
+/* What a thread has of a counter at one place that no sample says yet. */
+struct shared_hw_pending {
+	uint64_t count;
+	uint64_t last_ns; /* when its last sample was sent, 0 = none */
+	uint64_t stack;   /* and with which stack */
+	uint32_t pid, pad;
+};
+
+struct shared_hw_counts {
+	uint64_t samples, lost;
+};
+
+_Static_assert(sizeof(struct shared_hw) == 80, "layout");

@@ -172,6 +172,22 @@ static void test_own_pattern(void **state)
 	(void)state;
 }
 
+/* A program in C whose name has a dash, and is longer than the kernel keeps: what is in its file is its own. */
+static void test_long_name(void **state)
+{
+	struct profile *p = profile_new();
+	struct crates c;
+
+	profile_add_process(p, &(struct profile_process){ .pid = 1, .name = profile_string(p, "state-replayer-"),
+							  .exe = profile_string(p, "/opt/state-replayer-tool") });
+	crates_init(&c, p, NULL);
+	check(&c, "replay", "/opt/state-replayer-tool", IDENT_USER, "state-replayer-tool", CODE_OWN);
+	check(&c, "replay", "bin/state-replayer-tool", IDENT_USER, "state-replayer-tool", CODE_OWN);
+	check(&c, "other", "/usr/lib/libother-tool.so", IDENT_USER, "libother-tool.so", CODE_DEPENDENCY);
+	crates_done(&c);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +196,7 @@ int main(void)
 		cmocka_unit_test(test_c_program),
 		cmocka_unit_test(test_own),
 		cmocka_unit_test(test_own_pattern),
+		cmocka_unit_test(test_long_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
