@@ -18,5 +18,9 @@ int heap_make(struct heapdumps *d, struct heapdumps_options o, const struct symb
 /* The dumps that jemalloc of a process wrote by itself, below its own root; prefix as jemalloc has it. */
 int heap_collect(struct heapdumps *d, pid_t pid, const char *prefix, struct err *err);
 
+/* The one process of that name; ret_label may be NULL, else the caller frees it. */
+int heap_find_one(const char *name, pid_t *ret, char **ret_label, struct err *err);
+
 int heap_dump(int argc, char **argv);
+int heap_stats(int argc, char **argv);
 int heap_detach(int argc, char **argv);

@@ -58,7 +58,7 @@ static void on_stop(int signal)
 
 /* --- the target --- */
 
-static int find_one(const char *name, pid_t *ret, char **ret_label, struct err *err)
+int heap_find_one(const char *name, pid_t *ret, char **ret_label, struct err *err)
 {
 	struct proc_ids found = { 0 };
 	int r = target_resolve(name, &found, err);
@@ -469,7 +469,7 @@ int heap_dump(int argc, char **argv)
 	d.names.paths = symbols.list.v;
 	if (d.url)
 		d.label = mem_strdup("url");
-	r = d.url ? 0 : find_one(argv[first], &d.pid, &d.label, &err);
+	r = d.url ? 0 : heap_find_one(argv[first], &d.pid, &d.label, &err);
 	handle_signals();
 	if (!r)
 		r = work(&d, &err);
@@ -506,7 +506,7 @@ int heap_detach(int argc, char **argv)
 		log_error("say which process: gasflame heap detach TARGET");
 		return EXIT_USAGE;
 	}
-	r = find_one(argv[first], &pid, NULL, &err);
+	r = heap_find_one(argv[first], &pid, NULL, &err);
 	if (!r)
 		r = implant_open(pid, true, &i, &err);
 	if (r == -ENOENT) {

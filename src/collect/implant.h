@@ -59,6 +59,17 @@ struct implant_control {
  * allocated anything for wait_ns; -ESRCH: the process has ended. */
 int implant_control(struct implant *i, uint64_t function, const struct implant_control *c, uint64_t wait_ns, struct err *err);
 
+/* The same for statistics of which there is one for each number from first on: "arenas.bin." and ".size". Each is 4 or 8
+ * bytes wide; all are of one moment. */
+enum { IMPLANT_MANY = 64 };
+struct implant_many {
+	const char *name, *rest;
+	uint32_t first, count; /* count: at most IMPLANT_MANY */
+	size_t width;
+};
+int implant_control_many(struct implant *i, uint64_t function, const struct implant_many *m, uint64_t *values,
+			 uint64_t wait_ns, struct err *err);
+
 /* How many slots hold our hooks now. */
 int implant_hooked(const struct implant *i);
 /* Puts the slots back that still hold our hooks. Returns how many could not be. */
