@@ -49,6 +49,8 @@ enum heap_symptom { HEAP_LEAK, HEAP_CHURN, HEAP_BLOAT, HEAP_FRAGMENTATION, HEAP_
 
 struct heap_figures {
 	bool exact;           /* each allocation was seen */
+	bool no_error;        /* recordings that were sampled at different distances: what the errors are is not known */
+	uint64_t recordings;  /* that were merged; 0: it is one. Peak and live are sums of what each had then */
 	bool ended;           /* the program did: what is alive was never freed */
 	bool filtered;        /* the selection leaves something out: the counted figures are of all */
 	uint64_t interval;    /* bytes between samples */
