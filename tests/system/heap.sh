@@ -64,6 +64,11 @@ if [ -x "$TRUTH/truth-heapje" ]; then
 else
 	skip "jemalloc linked in" "libjemalloc-dev is not installed"
 fi
+if [ -x "$TRUTH/truth-heapmi" ]; then
+	both "mimalloc, by its own names" "$TRUTH/truth-heapmi" 2
+else
+	skip "mimalloc, by its own names" "libmimalloc-dev is not installed"
+fi
 if [ -x "$TRUTH/truth-heaprust" ]; then
 	both "Rust" "$TRUTH/truth-heaprust"
 else
