@@ -268,6 +268,7 @@ void heap_done(struct heap_figures *f)
 	for (size_t i = 0; i < f->verdict.n; i++)
 		free(f->verdict.v[i]);
 	vec_done(&f->verdict);
+	vec_done(&f->links);
 	vec_done(&f->functions);
 	crates_done(&f->crates);
 	idents_done(&f->idents);

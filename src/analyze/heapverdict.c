@@ -42,7 +42,14 @@ static void say(struct heap_figures *f, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	vec_push(&f->verdict, mem_vprintf(fmt, ap));
+	vec_push(&f->links, (struct heap_link){ 0 });
 	va_end(ap);
+}
+
+/* Where what was said last is to be seen. */
+static void show(struct heap_figures *f, const char *what, const char *function)
+{
+	f->links.v[f->links.n - 1] = (struct heap_link){ what, function };
 }
 
 const char *heap_symptom_name(enum heap_symptom s)
@@ -86,6 +93,7 @@ static void judge_leak(struct heap_figures *f)
 	    most->name, str_bytes(a, most->thirds[0] > 0 ? most->thirds[0] : 0),
 	    str_bytes(b, most->thirds[2]), str_bytes(c, seconds(f) ? of_most / (seconds(f) * 2 / 3) * 60 : 0),
 	    str_bytes(d, grown));
+	show(f, "heap", most->name);
 }
 
 static void judge_end(struct heap_figures *f)
@@ -97,6 +105,7 @@ static void judge_end(struct heap_figures *f)
 	say(f, "%s in %s object%s was not freed when the program ended, most of it of `%s`.",
 	    str_bytes(a, f->live.bytes), str_count(b, f->live.objects), f->live.objects == 1 ? "" : "s",
 	    f->functions.v[0].name);
+	show(f, "heap", f->functions.v[0].name);
 }
 
 static void judge_churn(struct heap_figures *f)
@@ -129,6 +138,7 @@ static void judge_churn(struct heap_figures *f)
 		    "at --what alloc, and with -e cpu at what the allocator costs.",
 		    str_bytes(b, rate),
 		    100.0 * f->freed.bytes / (f->allocated.bytes ? f->allocated.bytes : 1), most->name);
+	show(f, at_once ? "temporary" : "alloc", most->name);
 }
 
 static void judge_bloat(struct heap_figures *f)
@@ -147,6 +157,7 @@ static void judge_bloat(struct heap_figures *f)
 		    "it then. Look at --what peak: the memory that the machine must have is decided there.",
 		    str_duration(a, f->peak_ns), str_bytes(b, f->peak.bytes), str_bytes(c, f->live.bytes),
 		    most->name);
+		show(f, "peak", most->name);
 		return;
 	}
 	most = f->functions.n ? &f->functions.v[0] : NULL;
@@ -159,6 +170,7 @@ static void judge_bloat(struct heap_figures *f)
 	    "buffer that may be smaller? Look at --what heap.",
 	    most->name, 100.0 * most->live.bytes / f->live.bytes, str_bytes(a, f->live.bytes),
 	    str_duration(b, most->age_ns));
+	show(f, "heap", most->name);
 }
 
 /* First and last value of a series; false: there is none, or too little of it. */
@@ -291,6 +303,7 @@ static void judge_slow(struct heap_figures *f, const struct profile *p)
 	    "Allocating is slow: %.0f %% of the CPU time is spent in the allocator. Allocate less often where most is allocated "
 	    "(--what alloc), and look at --callers '^(malloc|free)' of --what cpu.",
 	    100.0 * sum / all);
+	show(f, "alloc", NULL);
 }
 
 /* Out of memory, or nearly: of the cgroup, where it has a limit (-e mem). */

@@ -10,6 +10,7 @@
 
 #include "analyze/account.h"
 #include "analyze/diff.h"
+#include "analyze/heap.h"
 #include "analyze/quality.h"
 #include "analyze/select.h"
 #include "analyze/verdict.h"
@@ -425,32 +426,43 @@ static void put_waits(struct buf *b, const struct profile *p, const struct waits
 	buf_puts(b, "]\n");
 }
 
-static void put_verdict(struct buf *b, const struct profile *p, const struct verdict *v)
+static void put_sentence(struct buf *b, const struct profile *p, const char *text, const struct verdict_link *l)
 {
-	open_list(b, "verdict", '[');
-	for (size_t i = 0; i < v->sentences.n; i++) {
-		const struct verdict_link *l = &v->links.v[i];
-
-		open_list(b, NULL, '{');
-		put_text(b, "text", v->sentences.v[i]);
-		key(b, "state");
-		if (!l->what) {
-			buf_puts(b, "null}");
-			continue;
-		}
-		buf_putc(b, '{');
-		put_text(b, "view", "flame");
-		put_text(b, "what", l->what);
-		if (l->thread < p->threads.n) {
-			key(b, "threads");
-			buf_printf(b, "[%u]", p->threads.v[l->thread].tid);
-			key(b, "causes");
-			buf_printf(b, "[\"%s\"]", cause_key(l->cause));
-		}
-		if (l->function)
-			put_text(b, "focus", l->function);
-		buf_puts(b, "}}");
+	open_list(b, NULL, '{');
+	put_text(b, "text", text);
+	key(b, "state");
+	if (!l->what) {
+		buf_puts(b, "null}");
+		return;
 	}
+	buf_putc(b, '{');
+	put_text(b, "view", "flame");
+	put_text(b, "what", l->what);
+	if (l->thread < p->threads.n) {
+		key(b, "threads");
+		buf_printf(b, "[%u]", p->threads.v[l->thread].tid);
+		key(b, "causes");
+		buf_printf(b, "[\"%s\"]", cause_key(l->cause));
+	}
+	if (l->function)
+		put_text(b, "focus", l->function);
+	buf_puts(b, "}}");
+}
+
+/* Of the waits, and of the heap. */
+static void put_verdict(struct buf *b, const struct export_job *job, const struct verdict *v)
+{
+	struct heap_figures heap;
+
+	open_list(b, "verdict", '[');
+	for (size_t i = 0; i < v->sentences.n; i++)
+		put_sentence(b, job->profile, v->sentences.v[i], &v->links.v[i]);
+	heap_measure(&heap, job->profile, &(struct select_options){ 0 }, job->options.own);
+	for (size_t i = 0; i < heap.verdict.n; i++)
+		put_sentence(b, job->profile, heap.verdict.v[i],
+			     &(struct verdict_link){ .what = heap.links.v[i].what, .thread = PROFILE_NONE,
+						     .function = (char *)heap.links.v[i].function });
+	heap_done(&heap);
 	buf_puts(b, "]\n");
 }
 
@@ -487,7 +499,7 @@ static void put_findings(struct buf *b, const struct export_job *job, struct cau
 	if (d)
 		put_diff_verdict(b, d);
 	else
-		put_verdict(b, job->profile, &verdict);
+		put_verdict(b, job, &verdict);
 	put_waits(b, job->profile, &waits);
 	verdict_done(&verdict);
 	waits_done(&waits);
