@@ -253,7 +253,9 @@ int implant_open(pid_t pid, bool only_existing, struct implant **ret, struct err
 	i->pid = pid;
 	i->file = -1;
 	i->memory = open(path, O_RDWR | O_CLOEXEC);
-	if (i->memory < 0)
+	if (i->memory < 0 && (errno == ESRCH || errno == ENOENT))
+		r = err_set(err, ESRCH, "process %d has no memory: it has ended, or is a thread of the kernel", pid);
+	else if (i->memory < 0)
 		r = err_errno(err, errno, "cannot open the memory of process %d", pid);
 	is_new = !r && !find_mapping(pid, &m, &i->image);
 	if (!r && is_new && only_existing)
