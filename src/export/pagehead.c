@@ -12,6 +12,7 @@
 #include "analyze/diff.h"
 #include "analyze/heap.h"
 #include "analyze/quality.h"
+#include "analyze/rss.h"
 #include "analyze/select.h"
 #include "analyze/verdict.h"
 #include "analyze/waits.h"
@@ -23,7 +24,7 @@
 #include "export/pagedata.h"
 #include "profile/profile.h"
 
-enum { SITES = 20, WAKERS = 3 };
+enum { SITES = 20, WAKERS = 3, FILES = 8 };
 
 /* --- JSON: a comma comes before everything that does not begin a list --- */
 
@@ -466,6 +467,31 @@ static void put_verdict(struct buf *b, const struct export_job *job, const struc
 	buf_puts(b, "]\n");
 }
 
+/* The table that adds up to RSS; empty where memory was not recorded. */
+static void put_memory(struct buf *b, const struct profile *p)
+{
+	size_t files = 0;
+	struct rss r;
+
+	rss_build(&r, p, 0, 0);
+	open_list(b, "memory", '[');
+	for (size_t i = 0; i < r.rows.n; i++) {
+		const struct rss_row *row = &r.rows.v[i];
+
+		if (row->kind == RSS_DETAIL && files++ >= FILES)
+			continue;
+		open_list(b, NULL, '{');
+		put_text(b, "label", row->label);
+		put_text(b, "note", row->note);
+		put_int(b, "bytes", row->bytes);
+		put_flag(b, "estimate", row->estimate);
+		put_flag(b, "part", row->kind == RSS_PART);
+		buf_puts(b, "}");
+	}
+	buf_puts(b, "]\n");
+	rss_done(&r);
+}
+
 /* What a comparison says. */
 static void put_diff_verdict(struct buf *b, const struct diff *d)
 {
@@ -501,6 +527,7 @@ static void put_findings(struct buf *b, const struct export_job *job, struct cau
 	else
 		put_verdict(b, job, &verdict);
 	put_waits(b, job->profile, &waits);
+	put_memory(b, job->profile);
 	verdict_done(&verdict);
 	waits_done(&waits);
 }

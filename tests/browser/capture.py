@@ -229,6 +229,9 @@ def heap(path):
 	c.series("pressure.cpu.some", "us", [(s, 1000 * s) for s in range(10)])
 	c.series("heap.live", "bytes", [(s, mb * s) for s in range(10)])
 	c.series("mem.rss", "bytes", [(s, 2 * mb * s) for s in range(10)])
+	for part, bytes in ("heap", 9), ("files", 6), ("stacks", 1), ("data", 2):
+		c.series("mem.part." + part, "bytes", [(9, bytes * mb)])
+	c.series("mem.file:/lib/<b>lib", "bytes", [(9, 5 * mb)])
 	return c.save(path)
 
 

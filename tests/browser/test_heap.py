@@ -42,6 +42,14 @@ def test_what_can_be_weighed_of_a_heap(p):
 	equal(p.eval("G.curves().map(c => c.name)"), ["heap.live", "mem.rss", "pressure.cpu.some"], "the series")
 
 
+def test_rss_adds_up(p):
+	p.open("heap", "view=overview")
+	text = p.eval("[...document.querySelectorAll('.overview .hottest')].map(e => e.innerText).join(' ')").replace("\u2003", "")
+	holds("Resident memory" in p.eval("document.querySelector('.overview').innerText"), "there is no table")
+	for words in ("9.00 MB heap 50.0 %", "6.00 MB mapped files 33.3 %", "5.00 MB /lib/<b>lib", "1.00 MB stacks 5.6 %"):
+		holds(words in " ".join(text.split()), f"{words!r} is not in {text!r}")
+
+
 def test_the_verdict_of_a_heap(p):
 	p.open("heap")
 	found = p.eval("G.data.verdict.filter(v => v.text.startsWith('Leak?'))")
