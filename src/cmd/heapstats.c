@@ -4,6 +4,7 @@
  * As for `heap dump`, a thread of the process answers at its next allocations.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,11 @@ struct stats {
 	pid_t pid;
 	struct profile *profile;
 };
+
+/* Waiting ends with a signal; the way out leads through taking the hooks out. */
+static void on_signal(int signal)
+{
+}
 
 /* Puts hooks in, asks, takes them out again. */
 static int ask(struct stats *s, struct err *err)
@@ -131,6 +137,8 @@ int heap_stats(int argc, char **argv)
 		vec_done(&pids.list);
 		return EXIT_USAGE;
 	}
+	sigaction(SIGINT, &(struct sigaction){ .sa_handler = on_signal }, NULL);
+	sigaction(SIGTERM, &(struct sigaction){ .sa_handler = on_signal }, NULL);
 	s.profile = profile_new();
 	r = heap_find_one(pids.list.v[0], &s.pid, NULL, &err);
 	r = r ?: ask(&s, &err);

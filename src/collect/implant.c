@@ -555,8 +555,16 @@ static int await_answer(struct implant *i, uint64_t wait_ns, struct err *err)
 				       "give it something to do", i->pid, wait_ns / 1e9);
 		if (waited > wait_ns + answer_ns)
 			return err_set(err, ETIMEDOUT, "jemalloc of process %d does not answer", i->pid);
-		usleep(waited < 10000000 ? 100 : 1000);
+		if (usleep(waited < 10000000 ? 100 : 1000) < 0 && errno == EINTR && now == BLOB_ASKED &&
+		    __atomic_compare_exchange_n(state, &asked, BLOB_IDLE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return err_set(err, EINTR, "interrupted before jemalloc of process %d could be asked", i->pid);
+		asked = BLOB_ASKED; /* the exchange may have changed it */
 	}
+}
+
+bool implant_gave_up(int r)
+{
+	return r == -ETIMEDOUT || r == -ESRCH || r == -EBUSY || r == -EINTR;
 }
 
 /* A request that nobody works on any more; NULL: somebody does. */

@@ -55,9 +55,13 @@ struct implant_control {
 	size_t new_size;
 	const char *text;    /* instead of new: a string */
 };
-/* mallctl()'s own error as a negative number (-ENOENT: it has no such name); -ETIMEDOUT with a sentence when no thread
- * allocated anything for wait_ns; -ESRCH: the process has ended. */
+/* mallctl()'s own error as a negative number (-ENOENT: it has no such name); with a sentence -ETIMEDOUT when no thread
+ * allocated anything for wait_ns, -ESRCH: the process has ended, -EBUSY: it still works on another order, -EINTR: a signal
+ * came. */
 int implant_control(struct implant *i, uint64_t function, const struct implant_control *c, uint64_t wait_ns, struct err *err);
+
+/* Is it one of these last, after which asking for something else is of no use? */
+bool implant_gave_up(int r);
 
 /* The same for statistics of which there is one for each number from first on: "arenas.bin." and ".size". Each is 4 or 8
  * bytes wide; all are of one moment. */

@@ -62,11 +62,6 @@ static int get_column(const struct reading *r, const char *name, const char *res
 	return e;
 }
 
-static bool is_hopeless(int e)
-{
-	return e == -ETIMEDOUT || e == -ESRCH || e == -EBUSY;
-}
-
 static int read_classes(const struct reading *r, struct stats *s)
 {
 	int e = get(r, "arenas.nbins", &s->bins, sizeof(s->bins));
@@ -102,9 +97,9 @@ static int read_stats(const struct reading *r, struct stats *s)
 		e = get(r, name, &s->totals[i], sizeof(s->totals[i]));
 	}
 	if (e)
-		return is_hopeless(e) ? e : -ENOTSUP;
+		return implant_gave_up(e) ? e : -ENOTSUP;
 	e = get(r, ALL "tcache_bytes", &s->cached, sizeof(s->cached)); /* not in each version */
-	return is_hopeless(e) ? e : 0;
+	return implant_gave_up(e) ? e : 0;
 }
 
 static void count(struct profile *p, uint64_t size, const char *what, uint64_t value)
@@ -171,7 +166,7 @@ int jestats_note(struct profile *p, struct implant *i, uint64_t time_ns, uint64_
 		any = true;
 		memset(s, 0, sizeof(*s));
 		e = read_stats(&r, s);
-		if (is_hopeless(e)) {
+		if (implant_gave_up(e)) {
 			profile_count(p, "jemalloc.without answer", 1);
 			return e;
 		}

@@ -22,6 +22,6 @@ struct profile;
 /*
  * Hooks must be in place and inactive; what they counted is forgotten. wait_ns: for all of it. 0: noted;
  * -ENOENT: no jemalloc with symbols is there; -ENOTSUP: it is built without statistics, or is older than 5.0;
- * -ETIMEDOUT, -ESRCH, -EBUSY as for implant_control().
+ * what implant_gave_up() knows, as of implant_control().
  */
 int jestats_note(struct profile *p, struct implant *i, uint64_t time_ns, uint64_t wait_ns, struct err *err);

@@ -62,6 +62,9 @@ if [ -n "$preload" ]; then
 	gf heap stats --wait 0.3 "$PID"
 	check_status "a process that allocates nothing is given up" 1
 	check "with the reason" said 'allocated nothing|no slot|calls no allocator'
+	timeout -s INT 2 "$GASFLAME" heap stats --wait 60 "$PID" >"$STDOUT" 2>"$STDERR"
+	check "Ctrl-C ends the waiting" said 'interrupted|no slot|calls no allocator'
+	check "and leaves no slot behind" sh -c "! python3 '$here/heapslots.py' $PID"
 	kill "$PID"
 else
 	skip "dynamic jemalloc" "libjemalloc2 is not installed"
