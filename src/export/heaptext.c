@@ -82,7 +82,7 @@ static void put_totals(const struct export_job *job, struct buf *out, const stru
 		 share(f->temporary.bytes, f->allocated.bytes));
 	put_sum(out, f, "temporary", &f->temporary, more);
 	snprintf(more, sizeof(more), ", after %s", str_duration(c, f->peak_ns));
-	put_sum(out, f, "peak", &f->peak, f->peak.objects ? more : "");
+	put_sum(out, f, "peak", &f->peak, f->peak.objects && !f->recordings ? more : "");
 	put_sum(out, f, f->ended ? "never freed" : "alive at end", &f->live, "");
 	if (f->lifetimes)
 		buf_printf(out,
