@@ -49,9 +49,12 @@ static uint64_t counted_ns(const struct account_row *r)
 	return sum;
 }
 
-/* The collector's own sums of a thread: all of its time since the recording, or the thread, began. */
+/* The collector's own sums of a thread: all of its time since the recording, or the thread, began. Captures exist in
+ * which a thread that came last has one below 0, stored as the largest number there is: nothing is known of it. */
 static uint64_t kept_ns(const struct profile_thread *t)
 {
+	if (MAX(MAX(t->run_ns, t->queue_ns), t->blocked_ns) >= INT64_MAX / 2)
+		return 0;
 	return t->run_ns + t->queue_ns + t->blocked_ns;
 }
 

@@ -266,6 +266,8 @@ static int heap(const struct command *c, int argc, char **argv)
 #ifdef GASFLAME_COLLECTORS
 	if (argc > 1 && !strcmp(argv[1], "dump"))
 		return heap_dump(argc - 1, argv + 1);
+	if (argc > 1 && !strcmp(argv[1], "stats"))
+		return heap_stats(argc - 1, argv + 1);
 	if (argc > 1 && !strcmp(argv[1], "detach"))
 		return heap_detach(argc - 1, argv + 1);
 #endif
@@ -273,7 +275,7 @@ static int heap(const struct command *c, int argc, char **argv)
 	if (first < 0)
 		return -first - 1;
 	if (first == argc) {
-		log_error("heap wants dumps of jemalloc, or dump TARGET or detach TARGET (gasflame heap "
+		log_error("heap wants dumps of jemalloc, or dump, stats or detach TARGET (gasflame heap "
 			  "--help)");
 		return EXIT_USAGE;
 	}
@@ -290,7 +292,7 @@ static int heap(const struct command *c, int argc, char **argv)
 const struct command command_heap = {
 	.name = "heap",
 	.summary = "read, or make, heap dumps of jemalloc",
-	.usage = "[options] FILE... | dump [options] TARGET | detach TARGET",
+	.usage = "[options] FILE... | dump [options] TARGET | stats TARGET | detach TARGET",
 	.describe = "Reads heap dumps (heap_v2) that jemalloc wrote, or folders of them, and shows who "
 		    "holds the memory: estimates for all objects, made of the samples in each dump, with "
 		    "names from the files that were mapped.\n"
@@ -300,7 +302,8 @@ const struct command command_heap = {
 		    "are never added up.\n"
 		    "\n"
 		    "`gasflame heap dump TARGET` makes dumps of a running process whose jemalloc has "
-		    "profiling on, and a recording of them. `gasflame heap detach TARGET` takes the "
+		    "profiling on, and a recording of them. `gasflame heap stats TARGET` asks a jemalloc for what it "
+		    "holds, by size class, and how much of that is used. `gasflame heap detach TARGET` takes the "
 		    "hooks of -e heap out of a process, where a recorder that was killed left them. Their "
 		    "options: gasflame heap dump --help.",
 	.example = "gasflame heap jeprof.4242.*.heap\n"

@@ -78,7 +78,7 @@ static int find_profiler(struct dumping *d, struct err *err)
 			&(struct implant_control){
 				.name = "config.prof", .old = &has, .old_size = sizeof(has) },
 			err);
-		if (r == -ETIMEDOUT || r == -ESRCH || r == -EBUSY)
+		if (implant_gave_up(r))
 			return r;
 		compiled |= !r && has;
 		if (r || !has)
@@ -86,7 +86,7 @@ static int find_profiler(struct dumping *d, struct err *err)
 		r = ask(d, control,
 			&(struct implant_control){ .name = "opt.prof", .old = &on, .old_size = sizeof(on) },
 			err);
-		if (r == -ETIMEDOUT || r == -ESRCH || r == -EBUSY)
+		if (implant_gave_up(r))
 			return r;
 		d->control = control;
 	}
@@ -147,7 +147,7 @@ static int write_dump(struct dumping *d, char *path, size_t size, struct err *er
 			return err_errno(err, errno, "there is no random number");
 		snprintf(path, size, "%s/gasflame-%016llx.heap", folders[i], (unsigned long long)random);
 		r = ask(d, d->control, &(struct implant_control){ .name = "prof.dump", .text = path }, err);
-		if (!r || r == -ETIMEDOUT || r == -ESRCH || r == -EBUSY)
+		if (!r || implant_gave_up(r))
 			return r;
 	}
 	return err_set(err, -r,
@@ -243,6 +243,10 @@ static int dump_all(struct dumping *d, struct err *err)
 		if (stopped)
 			break;
 		r = add_dump(d, err);
+		if (r == -EINTR) { /* the end that was asked for */
+			r = 0;
+			break;
+		}
 		if (r == -ESRCH || (r && !d->url && kill(d->pid, 0) < 0)) {
 			log_warn("process %d has ended", d->pid);
 			r = 0;
@@ -265,7 +269,7 @@ static int read_prefix(struct dumping *d, char *out, size_t size, struct err *er
 			    .name = "opt.prof_prefix", .old = &address, .old_size = sizeof(address) },
 		    err);
 
-	if (r == -ETIMEDOUT || r == -ESRCH || r == -EBUSY)
+	if (implant_gave_up(r))
 		return r;
 	n = r || !address || memory < 0 ? -1 : pread(memory, out, size - 1, address);
 	if (n <= 0)
@@ -295,7 +299,7 @@ static int set_active(struct dumping *d, bool on, struct err *err)
 		    &(struct implant_control){ .name = "prof.active", .new = &on, .new_size = sizeof(on) },
 		    err);
 
-	if (r && r != -ETIMEDOUT && r != -ESRCH)
+	if (r && !implant_gave_up(r))
 		return err_set(err, -r, "jemalloc of process %d refuses to switch its profiling: %s", d->pid,
 			       strerror(-r));
 	if (!r)
@@ -307,7 +311,7 @@ static int reset(struct dumping *d, struct err *err)
 {
 	int r = ask(d, d->control, &(struct implant_control){ .name = "prof.reset" }, err);
 
-	if (r && r != -ETIMEDOUT && r != -ESRCH)
+	if (r && !implant_gave_up(r))
 		return err_set(err, -r, "jemalloc of process %d refuses to forget its profile: %s", d->pid,
 			       strerror(-r));
 	if (!r)

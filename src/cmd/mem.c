@@ -300,7 +300,9 @@ static int finish(struct mem *m, int r, const struct err *err)
 		return err->code == EINVAL ? EXIT_USAGE : EXIT_ERROR;
 	}
 	if (!m->profile->points.n) {
-		log_error("%s is gone: `gasflame doctor` lists what runs here", m->who.target);
+		log_error(kill(m->who.pids.list.v[0], 0) ? "%s is gone: `gasflame ps` lists what runs here"
+						     : "%s has no memory of its own: it has ended and nobody has waited for it, "
+						       "or it is a thread of the kernel", m->who.target);
 		return EXIT_ERROR;
 	}
 	if (m->output)

@@ -22,6 +22,7 @@
 #include "collect/collector.h"
 #include "collect/engine.h"
 #include "collect/implant.h"
+#include "collect/jestats.h"
 #include "collect/liveheap.h"
 #include "collect/processes.h"
 #include "collect/residency.h"
@@ -30,6 +31,8 @@
 #include "gasflame.skel.h"
 
 enum { MAX_LINKS = 4, SEEN_STEP = 4096 };
+
+#define STATS_NS 300000000ULL /* how long a target may take to say what its jemalloc holds */
 
 struct target {
 	pid_t pid;
@@ -384,6 +387,8 @@ static void stop(struct session *s)
 			continue;
 		profile_count(s->profile, "heap.samples without room", implant_shared(h->targets.v[i].implant)->full);
 		profile_count(s->profile, "heap.stopped ns", implant_stopped_ns(h->targets.v[i].implant));
+		/* What cannot be had is counted; nothing of the heap's figures depends on it. */
+		jestats_note(s->profile, h->targets.v[i].implant, since_start(s, now), STATS_NS, NULL);
 		leave(&h->targets.v[i]);
 	}
 	vec_done(&h->targets);

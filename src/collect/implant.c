@@ -253,7 +253,9 @@ int implant_open(pid_t pid, bool only_existing, struct implant **ret, struct err
 	i->pid = pid;
 	i->file = -1;
 	i->memory = open(path, O_RDWR | O_CLOEXEC);
-	if (i->memory < 0)
+	if (i->memory < 0 && (errno == ESRCH || errno == ENOENT))
+		r = err_set(err, ESRCH, "process %d has no memory: it has ended, or is a thread of the kernel", pid);
+	else if (i->memory < 0)
 		r = err_errno(err, errno, "cannot open the memory of process %d", pid);
 	is_new = !r && !find_mapping(pid, &m, &i->image);
 	if (!r && is_new && only_existing)
@@ -553,30 +555,38 @@ static int await_answer(struct implant *i, uint64_t wait_ns, struct err *err)
 				       "give it something to do", i->pid, wait_ns / 1e9);
 		if (waited > wait_ns + answer_ns)
 			return err_set(err, ETIMEDOUT, "jemalloc of process %d does not answer", i->pid);
-		usleep(waited < 10000000 ? 100 : 1000);
+		if (usleep(waited < 10000000 ? 100 : 1000) < 0 && errno == EINTR && now == BLOB_ASKED &&
+		    __atomic_compare_exchange_n(state, &asked, BLOB_IDLE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return err_set(err, EINTR, "interrupted before jemalloc of process %d could be asked", i->pid);
+		asked = BLOB_ASKED; /* the exchange may have changed it */
 	}
 }
 
-int implant_control(struct implant *i, uint64_t function, const struct implant_control *c, uint64_t wait_ns, struct err *err)
+bool implant_gave_up(int r)
+{
+	return r == -ETIMEDOUT || r == -ESRCH || r == -EBUSY || r == -EINTR;
+}
+
+/* A request that nobody works on any more; NULL: somebody does. */
+static struct blob_request *new_request(struct implant *i, uint64_t function, struct err *err)
 {
 	struct blob_request *q = &i->shared->request;
+
+	if (__atomic_load_n(&q->state, __ATOMIC_ACQUIRE) == BLOB_TAKEN) {
+		err_set(err, EBUSY, "process %d still does what it was asked for before", i->pid);
+		return NULL;
+	}
+	__atomic_store_n(&q->state, BLOB_IDLE, __ATOMIC_RELEASE);
+	memset(q, 0, sizeof(*q));
+	q->function = function;
+	return q;
+}
+
+/* Until it is answered. mallctl()'s own error as a negative number. */
+static int send_request(struct implant *i, struct blob_request *q, uint64_t wait_ns, struct err *err)
+{
 	int r;
 
-	if (__atomic_load_n(&q->state, __ATOMIC_ACQUIRE) == BLOB_TAKEN)
-		return err_set(err, EBUSY, "process %d still does what it was asked for before", i->pid);
-	if (c->old_size > BLOB_VALUE || c->new_size > BLOB_VALUE || strlen(c->name) >= sizeof(q->name) ||
-	    (c->text && strlen(c->text) >= sizeof(q->text)))
-		return err_set(err, E2BIG, "%s is too long to ask jemalloc for", c->name);
-	q->state = BLOB_IDLE;
-	q->function = function;
-	q->result = 0;
-	q->old_size = c->old ? c->old_size : 0;
-	q->new_size = c->new ? c->new_size : 0;
-	q->new_is_text = !!c->text;
-	snprintf(q->name, sizeof(q->name), "%s", c->name);
-	snprintf(q->text, sizeof(q->text), "%s", c->text ? c->text : "");
-	if (c->new)
-		memcpy(q->new_value, c->new, c->new_size);
 	__atomic_store_n(&q->state, BLOB_ASKED, __ATOMIC_RELEASE);
 	/* Forgets the threads: the next allocation of each comes to the slow path, whoever it is. */
 	r = implant_activate(i, no_sample, err);
@@ -586,7 +596,49 @@ int implant_control(struct implant *i, uint64_t function, const struct implant_c
 	if (r)
 		return r;
 	q->state = BLOB_IDLE;
-	if (c->old && q->old_size == c->old_size)
-		memcpy(c->old, q->old_value, c->old_size);
 	return -q->result;
+}
+
+int implant_control(struct implant *i, uint64_t function, const struct implant_control *c, uint64_t wait_ns, struct err *err)
+{
+	struct blob_request *q = new_request(i, function, err);
+	int r;
+
+	if (!q)
+		return -EBUSY;
+	if (c->old_size > BLOB_VALUE || c->new_size > BLOB_VALUE || strlen(c->name) >= sizeof(q->name) ||
+	    (c->text && strlen(c->text) >= sizeof(q->text)))
+		return err_set(err, E2BIG, "%s is too long to ask jemalloc for", c->name);
+	q->old_size = c->old ? c->old_size : 0;
+	q->new_size = c->new ? c->new_size : 0;
+	q->new_is_text = !!c->text;
+	snprintf(q->name, sizeof(q->name), "%s", c->name);
+	snprintf(q->text, sizeof(q->text), "%s", c->text ? c->text : "");
+	if (c->new)
+		memcpy(q->new_value, c->new, c->new_size);
+	r = send_request(i, q, wait_ns, err);
+	if (!r && c->old && q->old_size == c->old_size)
+		memcpy(c->old, q->old_value, c->old_size);
+	return r;
+}
+
+int implant_control_many(struct implant *i, uint64_t function, const struct implant_many *m, uint64_t *values,
+			 uint64_t wait_ns, struct err *err)
+{
+	struct blob_request *q = new_request(i, function, err);
+	int r;
+
+	if (!q)
+		return -EBUSY;
+	if (m->count > BLOB_MANY || strlen(m->name) >= sizeof(q->name) || strlen(m->rest) >= sizeof(q->rest))
+		return err_set(err, E2BIG, "%s is too much to ask jemalloc for", m->name);
+	snprintf(q->name, sizeof(q->name), "%s", m->name);
+	snprintf(q->rest, sizeof(q->rest), "%s", m->rest);
+	q->many = m->count;
+	q->first = m->first;
+	q->old_size = m->width;
+	r = send_request(i, q, wait_ns, err);
+	if (!r)
+		memcpy(values, q->values, m->count * sizeof(*values));
+	return r;
 }

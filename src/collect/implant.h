@@ -55,9 +55,24 @@ struct implant_control {
 	size_t new_size;
 	const char *text;    /* instead of new: a string */
 };
-/* mallctl()'s own error as a negative number (-ENOENT: it has no such name); -ETIMEDOUT with a sentence when no thread
- * allocated anything for wait_ns; -ESRCH: the process has ended. */
+/* mallctl()'s own error as a negative number (-ENOENT: it has no such name); with a sentence -ETIMEDOUT when no thread
+ * allocated anything for wait_ns, -ESRCH: the process has ended, -EBUSY: it still works on another order, -EINTR: a signal
+ * came. */
 int implant_control(struct implant *i, uint64_t function, const struct implant_control *c, uint64_t wait_ns, struct err *err);
+
+/* Is it one of these last, after which asking for something else is of no use? */
+bool implant_gave_up(int r);
+
+/* The same for statistics of which there is one for each number from first on: "arenas.bin." and ".size". Each is 4 or 8
+ * bytes wide; all are of one moment. */
+enum { IMPLANT_MANY = 64 };
+struct implant_many {
+	const char *name, *rest;
+	uint32_t first, count; /* count: at most IMPLANT_MANY */
+	size_t width;
+};
+int implant_control_many(struct implant *i, uint64_t function, const struct implant_many *m, uint64_t *values,
+			 uint64_t wait_ns, struct err *err);
 
 /* How many slots hold our hooks now. */
 int implant_hooked(const struct implant *i);

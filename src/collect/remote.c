@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "target/proc.h"
 
 enum { RED_ZONE = 128, LOOKED_AT = 256, STOP_WAIT_NS = 1000000000 };
 
@@ -159,14 +160,31 @@ static int check_process(pid_t pid, long *ret_options, struct err *err)
 	return 0;
 }
 
+/* The process that traces it, 0: none. */
+static pid_t tracer_of(pid_t pid)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/status", pid), *text = NULL;
+	size_t n;
+	const char *line = fd_read_path(path, 65536, &text, &n) < 0 ? NULL : strstr(text, "\nTracerPid:");
+
+	return line ? atoi(line + strlen("\nTracerPid:")) : 0;
+}
+
 static int refuse(pid_t pid, int code, long options, struct err *err)
 {
+	pid_t tracer = code == EPERM ? tracer_of(pid) : 0;
+	struct proc_stat s;
+
+	if (tracer)
+		return err_set(err, EPERM, "process %d is traced by process %d (%s): one debugger at a time; end that, or use "
+			       "`gasflame mem %d` and -e alloc, which need none", pid, tracer,
+			       proc_stat(tracer, &s) ? "gone meanwhile" : s.name, pid);
 	if (code == EPERM && options)
 		return err_set(err, EPERM, "process %d is under a seccomp filter, and the kernel does not let us put it "
 			       "aside: run as root, or use `gasflame mem` and -e alloc, which change nothing in it", pid);
 	if (code == EPERM)
-		return err_set(err, EPERM, "process %d may not be traced: another debugger has it, or it takes root "
-			       "(or CAP_SYS_PTRACE)", pid);
+		return err_set(err, EPERM, "process %d may not be traced: it takes root (or CAP_SYS_PTRACE), and "
+			       "kernel.yama.ptrace_scope below 3", pid);
 	return err_errno(err, code, "cannot stop a thread of process %d", pid);
 }
 
@@ -214,7 +232,8 @@ int remote_stop(struct remote *r, pid_t pid, struct err *err)
 	}
 	if (r->saved.cs != 0x33) {
 		remote_go(r);
-		return err_set(err, ENOTSUP, "process %d is not a 64-bit program", pid);
+		return err_set(err, ENOTSUP, "process %d is a 32-bit program, for which there are no hooks: `gasflame mem %d` says where its "
+			       "memory is, and -e fault where it grows", pid, pid);
 	}
 	return 0;
 }

@@ -329,9 +329,11 @@ static void finish_silent(struct session *s, uint64_t now, bool peek)
 		struct profile_thread *t = &s->profile->threads.v[i];
 		uint32_t pid = s->profile->processes.v[t->process].pid;
 		uint64_t *stood = map_get(&s->wait->stood, t->tid);
+		uint64_t life = profile_thread_age_ns(t, all);
 		struct proc_stat st;
 
-		if (t->run_ns || t->queue_ns || t->blocked_ns || t->end_ns ||
+		/* Events go on while the programs are let go: what began meanwhile has no time in the recording. */
+		if (t->run_ns || t->queue_ns || t->blocked_ns || t->end_ns || !life ||
 		    pid == engine_skeleton(s->engine)->bss->wait_held)
 			continue;
 		/* One that slept and was never switched sleeps on: no need to look, if it is only a look. */
@@ -342,10 +344,10 @@ static void finish_silent(struct session *s, uint64_t now, bool peek)
 		}
 		vec_push(&s->wait->silent, i);
 		if (!(peek && stood) && st.state == 'R') {
-			t->run_ns = all - t->start_ns;
+			t->run_ns = life;
 			continue;
 		}
-		t->blocked_ns = all - t->start_ns;
+		t->blocked_ns = life;
 		profile_add_sample(s->profile, &(struct profile_sample){
 			.time_ns = t->start_ns, .value = t->blocked_ns, .thread = i, .event = s->wait->wait_event,
 			.stack = stood ? *stood : s->wait->before });

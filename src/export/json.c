@@ -5,6 +5,7 @@
 
 #include "analyze/quality.h"
 #include "base/buf.h"
+#include "export/classtext.h"
 #include "export/export.h"
 #include "export/faulttext.h"
 #include "export/heaptext.h"
@@ -203,6 +204,7 @@ static int put_view(const struct export_job *job, struct buf *out, struct err *e
 			faulttext_json(job, out);
 			heaptext_json(job, out);
 			memtext_json(job, out);
+			classtext_json(job, out);
 		}
 		return 0;
 	case EXPORT_VIEW_CRATES:

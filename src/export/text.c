@@ -9,6 +9,7 @@
 #include "analyze/quality.h"
 #include "base/buf.h"
 #include "base/str.h"
+#include "export/classtext.h"
 #include "export/export.h"
 #include "export/faulttext.h"
 #include "export/heaptext.h"
@@ -113,6 +114,7 @@ int text_write(const struct export_job *job, struct buf *out, struct err *err)
 			faulttext_write(job, out);
 			heaptext_write(job, out);
 			memtext_write(job, out);
+			classtext_write(job, out);
 		}
 		textshare_groups(job, out);
 		if (!series_only(job))

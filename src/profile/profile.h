@@ -214,6 +214,12 @@ static inline bool profile_thread_imported(const struct profile *p, uint32_t thr
 	return thread < p->threads.n && !p->threads.v[thread].tid;
 }
 
+/* For how long it has been there at a moment of the recording; 0 if it came later. */
+static inline uint64_t profile_thread_age_ns(const struct profile_thread *t, uint64_t now_ns)
+{
+	return now_ns > t->start_ns ? now_ns - t->start_ns : 0;
+}
+
 /* These append and return the id. */
 uint32_t profile_add_event(struct profile *p, const char *name, const char *unit,
 			   const char *describe, uint64_t period);

@@ -89,6 +89,26 @@ static void the_account_closes(void **state)
 	profile_free(w.s.p);
 }
 
+/* A thread that began while the recording was being ended: what it did is not part of it, and less than nothing
+ * (which a capture holds as the largest number) is not a time. */
+static void a_thread_that_came_too_late_has_no_time(void **state)
+{
+	struct waiting w = waiting_make();
+	struct all a;
+
+	w.s.p->threads.v[w.busy].start_ns = 1003 * MS;
+	assert_int_equal(profile_thread_age_ns(&w.s.p->threads.v[w.busy], 1000 * MS), 0);
+	assert_int_equal(profile_thread_age_ns(&w.s.p->threads.v[w.busy], 1005 * MS), 2 * MS);
+	for (int below = 0; below < 2; below++) {
+		waiting_account(&w, w.busy, below ? (uint64_t)-3 * MS : INT64_MAX, 0, 0);
+		begin(&a, w.s.p, (struct select_options){ 0 });
+		assert_true(a.account.total.ns[CAUSE_CPU] < 1602 * MS);
+		assert_true(a.account.total.wall_ns <= 5000 * MS);
+		end(&a);
+	}
+	profile_free(w.s.p);
+}
+
 static void a_range_cuts_waits(void **state)
 {
 	struct waiting w = waiting_make();
@@ -497,6 +517,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_account_closes),
+		cmocka_unit_test(a_thread_that_came_too_late_has_no_time),
 		cmocka_unit_test(a_range_cuts_waits),
 		cmocka_unit_test(a_range_knows_the_order_of_a_waits_parts),
 		cmocka_unit_test(there_is_no_account_without_waits),

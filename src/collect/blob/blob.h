@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define BLOB_MAGIC   0x62666c6748656170ULL
-#define BLOB_VERSION 3
+#define BLOB_VERSION 4
 #define BLOB_NAME    "gasflame-heap" /* of the memfd */
 
 /* How a function takes its size; for each, so many functions can be hooked. */
@@ -84,7 +84,7 @@ struct blob_slot {
  * is done. There no lock of the allocator is held.
  */
 enum blob_request_state { BLOB_IDLE, BLOB_ASKED, BLOB_TAKEN, BLOB_ANSWERED };
-enum { BLOB_VALUE = 64 };
+enum { BLOB_VALUE = 64, BLOB_MANY = 64 };
 
 struct blob_request {
 	uint32_t state; /* gasflame: idle to asked, and back; the target: asked to taken, taken to answered */
@@ -94,8 +94,14 @@ struct blob_request {
 	uint64_t new_is_text;        /* the new value is a pointer to text */
 	char name[64];
 	uint8_t old_value[BLOB_VALUE], new_value[BLOB_VALUE];
-	char text[512];
-	uint8_t pad[280];
+	union {
+		char text[512];
+		uint64_t values[BLOB_MANY]; /* of many calls */
+	};
+	/* More than 0: so many calls, whose names are name, the numbers from first on, rest. */
+	uint32_t many, first;
+	char rest[32];
+	uint8_t pad[240];
 };
 
 struct blob_shared {

@@ -123,11 +123,51 @@ static void wait_for_reader(void)
 		blob_local.active = 0;
 }
 
+typedef int blob_control(const char *, void *, uint64_t *, void *, uint64_t);
+
+static uint32_t put_text(char *to, uint32_t n, const char *text, uint32_t size)
+{
+	for (uint32_t i = 0; i < size && text[i]; i++)
+		to[n++] = text[i];
+	return n;
+}
+
+static uint32_t put_number(char *to, uint32_t n, uint32_t number)
+{
+	uint32_t digit = 1000000000;
+
+	while (digit > 1 && number < digit)
+		digit /= 10;
+	for (; digit; digit /= 10)
+		to[n++] = '0' + number / digit % 10;
+	return n;
+}
+
+/* Statistics have one name for each size class: all of them at once, for the same moment. */
+static int32_t answer_many(struct blob_request *q, blob_control *control)
+{
+	uint32_t many = q->many < BLOB_MANY ? q->many : BLOB_MANY, first = q->first, n;
+	char name[sizeof(q->name) + 10 + sizeof(q->rest) + 1];
+	int32_t result = 0;
+
+	for (uint32_t i = 0; i < many && !result; i++) {
+		uint64_t value = 0, size = q->old_size == 4 ? 4 : 8;
+
+		n = put_text(name, 0, q->name, sizeof(q->name));
+		n = put_number(name, n, first + i);
+		n = put_text(name, n, q->rest, sizeof(q->rest));
+		name[n] = 0;
+		result = control(name, &value, &size, 0, 0);
+		q->values[i] = value;
+	}
+	return result;
+}
+
 /* Whoever comes first does it, the others go on; so does what mallctl() itself should allocate. */
 static void answer(void)
 {
 	struct blob_request *q = &blob_shared.request;
-	int (*control)(const char *, void *, uint64_t *, void *, uint64_t);
+	blob_control *control;
 	uint32_t asked = BLOB_ASKED;
 	char *text = q->text;
 	uint64_t size;
@@ -137,9 +177,12 @@ static void answer(void)
 	/* Not before: it may be another request by now than the one that was seen. */
 	control = (void *)q->function;
 	size = q->old_size;
-	q->result = control(q->name, size ? q->old_value : 0, size ? &size : 0,
-			    q->new_is_text ? (void *)&text : q->new_size ? q->new_value : 0,
-			    q->new_is_text ? sizeof(text) : q->new_size);
+	if (q->many)
+		q->result = answer_many(q, control);
+	else
+		q->result = control(q->name, size ? q->old_value : 0, size ? &size : 0,
+				    q->new_is_text ? (void *)&text : q->new_size ? q->new_value : 0,
+				    q->new_is_text ? sizeof(text) : q->new_size);
 	q->old_size = size;
 	__atomic_store_n(&q->state, BLOB_ANSWERED, __ATOMIC_RELEASE);
 }
