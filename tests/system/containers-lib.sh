@@ -57,12 +57,14 @@ docker_up()
 	fi
 	image_root
 	export DOCKER_HOST=unix://$ENGINE/docker.sock DOCKER_CONFIG=$ENGINE/config
+	mkdir -p "$DOCKER_CONFIG"
+	echo '{}' >"$DOCKER_CONFIG/config.json" # podman reads it, too
 	dockerd -H "$DOCKER_HOST" --data-root "$ENGINE/data" --exec-root "$ENGINE/exec" -p "$ENGINE/docker.pid" \
 		--bridge=none --iptables=false --ip6tables=false >"$ENGINE/dockerd.log" 2>&1 &
 	DOCKERD_PID=$!
 	docker_is_up=yes
 	cleanups+=("docker_down")
-	if ! wait_for 20 docker version; then
+	if ! wait_for 60 docker version; then
 		NO_DOCKER="dockerd does not start: $(grep -v level=info "$ENGINE/dockerd.log" | tail -1)"
 		return 1
 	fi
@@ -109,11 +111,11 @@ split_run()
 	done
 	[ $# -eq 0 ] || shift
 	BEHIND=("$@")
-	[ ${#BEHIND[@]} -gt 0 ] || BEHIND=(imagenode 10 60)
+	[ ${#BEHIND[@]} -gt 0 ] || BEHIND=(imagenode 10 600)
 	[ "${BEHIND[0]}" != imagenode ] || BEHIND[0]=/opt/imagenode
 }
 
-# docker_run NAME OPTIONS... [-- COMMAND...]: in the background; by default the program of the image for a minute.
+# docker_run NAME OPTIONS... [-- COMMAND...]: in the background; by default the program of the image for ten minutes.
 docker_run()
 {
 	local name=$1
@@ -122,6 +124,25 @@ docker_run()
 	docker run -d --name "$name" --network none ${BEFORE[@]+"${BEFORE[@]}"} "$IMAGE" "${BEHIND[@]}" >"$ENGINE/run.log" 2>&1 ||
 		{ cat "$ENGINE/run.log"; return 1; }
 }
+# record_busy FILE PIDS TARGET...: records until each of the processes has used 300 ms of CPU time: a machine that is busy
+# otherwise may let a container wait for long. What was said is in $STDERR.
+record_busy()
+{
+	local file=$1 pids=$2 pid recorder
+	shift 2
+	"$GASFLAME" record -e cpu -d 100 -o "$file" "$@" >"$STDOUT" 2>"$STDERR" &
+	recorder=$!
+	wait_for 60 grep -q "^Recording" "$STDERR"
+	for pid in $pids; do
+		wait_for 60 has_used "$pid" $(($(cpu_ms "$pid") + 300))
+	done
+	kill -INT "$recorder" 2>/dev/null
+	wait "$recorder"
+	STATUS=$?
+}
+cpu_ms() { awk '{ printf "%d\n", $1 / 1000000 }' "/proc/$1/schedstat"; }
+has_used() { [ "$(cpu_ms "$1")" -ge "$2" ]; }
+
 docker_pid() { docker inspect -f '{{.State.Pid}}' "$1"; }
 docker_id() { docker inspect -f '{{.Id}}' "$1"; }
 docker_remove() { docker rm -f "$1" >/dev/null 2>&1; }
