@@ -89,6 +89,8 @@ docker_down()
 	wait_for 10 eval "! kill -0 $DOCKERD_PID" || kill -9 "$DOCKERD_PID" 2>/dev/null
 	wait "$DOCKERD_PID" 2>/dev/null
 	unmount_below "$ENGINE"
+	# What it started may write until it has seen that all is over.
+	wait_for 10 rm -rf "$ENGINE/data" "$ENGINE/exec"
 	docker_is_up=""
 	unset DOCKER_HOST
 }
@@ -190,5 +192,6 @@ podman_down()
 	[ -n "$podman_is_used" ] || return 0
 	gf_podman rm -fa -t 0 >/dev/null 2>&1
 	unmount_below "$ENGINE"
+	wait_for 10 rm -rf "$ENGINE/podman" "$ENGINE/podrun" "$ENGINE/podtmp"
 	podman_is_used=""
 }

@@ -82,6 +82,9 @@ done
 # --- an engine that fails ---
 
 kill -STOP "$DOCKERD_PID"
+# One thread takes the signal and tells the others: where all CPUs are busy that takes a while.
+all_stopped() { ! grep -h ^State "/proc/$DOCKERD_PID/task/"*/status | grep -qv 'T (stopped)'; }
+wait_for 20 all_stopped
 before=$(date +%s%N)
 gf mem --json reth-a
 check_status "an engine that does not answer: its files tell" 0
@@ -208,6 +211,7 @@ pod_stop()
 	kill "$CONTAINERD_PID" 2>/dev/null
 	wait "$CONTAINERD_PID" 2>/dev/null
 	unmount_below "$ENGINE"
+	wait_for 10 rm -rf "$ENGINE/cd"
 }
 if pod_start; then
 	record_busy pod.gasflame "$(cat "$ENGINE/cd/state/io.containerd.runtime.v2.task/k8s.io/gf-pod/init.pid")" eth/reth-0
