@@ -18,6 +18,8 @@ struct engine;
 struct event;
 struct eventset;
 struct fallback;
+struct follow;
+struct groupwatch;
 struct memwatch;
 struct mark;
 struct processes;
@@ -36,10 +38,13 @@ struct session {
 	uint32_t cpu_event;        /* the profile's event of the cpu collector */
 	uint32_t kernel_module;    /* the profile's module of kernel frames */
 	bool paused;
+	bool quota;                /* a CPU quota binds a target, or may; groupwatch.h says so */
 	uint64_t next_second_ns;   /* when to look around again */
 	struct session_governor { /* the last second, for --max-overhead */
 		uint64_t cost_ns, target_ns, time_ns;
 	} governor;
+	struct groupwatch *groups;      /* the targets' cgroups */
+	struct follow *follow;          /* who joins, NULL = nobody */
 	struct wait *wait;              /* the wait collector's own */
 	struct io *io;                  /* the io collector's own */
 	struct fault *fault;            /* the fault collector's own */

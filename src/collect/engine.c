@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "collect/collector.h"
+#include "collect/follow.h"
 #include "collect/processes.h"
 #include "collect/shared.h"
 #include "collect/sideband.h"
@@ -98,6 +99,8 @@ static int got_record(void *context, void *data, size_t size)
 	memcpy(&kind, data, sizeof(kind));
 	if (kind == RECORD_CPU || kind == RECORD_STACK)
 		learn_stack(e, data, size);
+	if (kind == RECORD_EXIT && size >= sizeof(struct shared_exit))
+		follow_exit(e->session->follow, data);
 	for (size_t i = 0; e->session->collectors[i]; i++)
 		e->session->collectors[i]->record(e->session, data, size);
 	return 0;
@@ -118,7 +121,8 @@ static bool wanted(const struct engine *e, const char *program)
 	for (size_t i = 0; e->session->collectors[i]; i++)
 		if (listed(e->session->collectors[i]->programs, program))
 			return true;
-	return !strcmp(program, "on_fork") || !strcmp(program, "on_exec");
+	return !strcmp(program, "on_fork") || !strcmp(program, "on_exec") ||
+	       (!strcmp(program, "on_exit") && e->session->options->follow);
 }
 
 /* Is a map only of collectors that were not chosen? Some take 12 MB. */
@@ -228,10 +232,12 @@ struct gasflame_bpf *engine_skeleton(struct engine *e)
 
 int engine_follow(struct engine *e, struct err *err)
 {
-	struct bpf_program *const programs[] = { e->skeleton->progs.on_fork, e->skeleton->progs.on_exec };
-	struct bpf_link **const links[] = { &e->skeleton->links.on_fork, &e->skeleton->links.on_exec };
+	struct bpf_program *const programs[] = { e->skeleton->progs.on_fork, e->skeleton->progs.on_exec,
+						 e->skeleton->progs.on_exit };
+	struct bpf_link **const links[] = { &e->skeleton->links.on_fork, &e->skeleton->links.on_exec,
+					    &e->skeleton->links.on_exit };
 
-	for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(programs) - !e->session->options->follow; i++) {
 		*links[i] = bpf_program__attach(programs[i]);
 		if (!*links[i])
 			return err_errno(err, errno, "cannot attach to the kernel's %s tracepoint",
@@ -323,7 +329,8 @@ static void sink_table(void *context, uint32_t module, const struct unwind_table
 static void sink_mappings(void *context, pid_t pid, const struct shared_mapping *list, uint32_t count)
 {
 	struct engine *e = context;
-	struct shared_process few = { .count = count };
+	struct shared_process few = { .count = count,
+				      .since_ns = processes_joined_ns(e->session->processes, pid) };
 	uint32_t key = pid;
 
 	if (count > SHARED_FEW_MAPPINGS) {
