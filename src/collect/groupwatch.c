@@ -29,8 +29,7 @@ struct cpu_seen {
 struct memory_seen {
 	char *path;
 	struct grown limit_hits, oom_kills;
-	uint32_t limit, high, usage; /* series; PROFILE_NONE = none */
-	uint64_t limit_bytes, high_bytes, usage_bytes; /* at the last point */
+	uint64_t most_bytes;
 };
 
 struct groupwatch {
@@ -72,7 +71,7 @@ void groupwatch_free(struct groupwatch *w)
 void groupwatch_begin(struct groupwatch *w)
 {
 	forget(w);
-	groupwatch_look(w, w->session->start_mono_ns);
+	groupwatch_look(w);
 }
 
 static void grow(struct grown *g, uint64_t now, bool first)
@@ -89,6 +88,13 @@ static void count(struct groupwatch *w, const char *what, const char *path, uint
 	profile_count_set(w->session->profile, name, value);
 }
 
+/* A folder whose figures are kept: how many recordings they come from, for those that must not add up. */
+static char *keep(struct groupwatch *w, const char *what, const char *path)
+{
+	count(w, what, path, 1);
+	return mem_strdup(path);
+}
+
 /* A group that is new began with the recording, but for the first look: then it was there before. */
 static void look_at_cpu(struct groupwatch *w, const struct cpugroup *g)
 {
@@ -102,7 +108,7 @@ static void look_at_cpu(struct groupwatch *w, const struct cpugroup *g)
 		return;
 	if (i == w->cpus.n) {
 		first = !w->looked;
-		vec_push(&w->cpus, (struct cpu_seen){ .path = mem_strdup(g->path) });
+		vec_push(&w->cpus, (struct cpu_seen){ .path = keep(w, "cgroup.cpu.recordings", g->path) });
 	}
 	c = &w->cpus.v[i];
 	grow(&c->periods, g->periods, first);
@@ -117,32 +123,7 @@ static void look_at_cpu(struct groupwatch *w, const struct cpugroup *g)
 	count(w, "cgroup.cpu.throttled_ns", c->path, c->throttled_ns.sum);
 }
 
-/* That of the name, made if there is none: a recording that began once more has it already. */
-static uint32_t series_of(struct profile *p, const char *name)
-{
-	for (size_t i = 0; i < p->series.n; i++)
-		if (!strcmp(profile_str(p, p->series.v[i].name), name))
-			return i;
-	return profile_add_series(p, name, "bytes");
-}
-
-/* A point where the value is another one. */
-static void add_point(struct groupwatch *w, const char *what, const char *path, uint32_t *series, uint64_t *last,
-		      uint64_t value, uint64_t time_ns)
-{
-	_cleanup_free_ char *name = NULL;
-
-	if (value == MEMGROUP_NO_LIMIT || (*series != PROFILE_NONE && *last == value))
-		return;
-	if (*series == PROFILE_NONE) {
-		name = mem_printf("%s: %s", what, path);
-		*series = series_of(w->session->profile, name);
-	}
-	*last = value;
-	profile_add_point(w->session->profile, *series, time_ns, value);
-}
-
-static void look_at_memory(struct groupwatch *w, const struct memgroup *g, uint64_t time_ns)
+static void look_at_memory(struct groupwatch *w, const struct memgroup *g)
 {
 	struct memory_seen *m;
 	bool first = false;
@@ -154,23 +135,24 @@ static void look_at_memory(struct groupwatch *w, const struct memgroup *g, uint6
 		return;
 	if (i == w->memories.n) {
 		first = !w->looked;
-		vec_push(&w->memories, (struct memory_seen){ .path = mem_strdup(g->path), .limit = PROFILE_NONE,
-							     .high = PROFILE_NONE, .usage = PROFILE_NONE });
+		vec_push(&w->memories, (struct memory_seen){ .path = keep(w, "cgroup.memory.recordings", g->path) });
 	}
 	m = &w->memories.v[i];
 	grow(&m->limit_hits, g->limit_hits, first);
 	grow(&m->oom_kills, g->oom_kills, first);
 	count(w, "cgroup.memory.limit hits", m->path, m->limit_hits.sum);
 	count(w, "cgroup.memory.oom kills", m->path, m->oom_kills.sum);
-	add_point(w, "cgroup.memory.limit", m->path, &m->limit, &m->limit_bytes, g->limit_bytes, time_ns);
-	add_point(w, "cgroup.memory.high", m->path, &m->high, &m->high_bytes, g->high_bytes, time_ns);
-	add_point(w, "cgroup.memory.usage", m->path, &m->usage, &m->usage_bytes, g->usage_bytes, time_ns);
+	m->most_bytes = MAX(m->most_bytes, g->usage_bytes);
+	count(w, "cgroup.memory.most_bytes", m->path, m->most_bytes);
+	if (g->limit_bytes != MEMGROUP_NO_LIMIT)
+		count(w, "cgroup.memory.limit_bytes", m->path, g->limit_bytes);
+	if (g->high_bytes != MEMGROUP_NO_LIMIT)
+		count(w, "cgroup.memory.high_bytes", m->path, g->high_bytes);
 }
 
-void groupwatch_look(struct groupwatch *w, uint64_t now)
+void groupwatch_look(struct groupwatch *w)
 {
 	struct session *s = w->session;
-	uint64_t time_ns = now > s->start_mono_ns ? now - s->start_mono_ns : 0;
 	struct proc_ids mains = { 0 };
 	_cleanup_free_ char *last = NULL;
 	bool quota = false;
@@ -194,7 +176,7 @@ void groupwatch_look(struct groupwatch *w, uint64_t now)
 		quota |= cpu.quota_us || (!cpu.path && cpugroup_hidden(mains.list.v[i]));
 		cpugroup_done(&cpu);
 		if (!memgroup_read(mains.list.v[i], &memory))
-			look_at_memory(w, &memory, time_ns);
+			look_at_memory(w, &memory);
 		memgroup_done(&memory);
 	}
 	if (mains.list.n) {

@@ -451,7 +451,7 @@ static bool look_around(struct session *s, uint64_t now)
 	show_progress(s, now);
 	if (!follow_look(s->follow, now, processes_check_alive(s->processes, now)))
 		return false;
-	groupwatch_look(s->groups, now);
+	groupwatch_look(s->groups);
 	govern(s, now);
 	for (size_t i = 0; s->collectors[i]; i++)
 		if (runs(s, i) && s->collectors[i]->tick)
@@ -552,7 +552,7 @@ void session_finish(struct session *s, void (*take)(void *context, uint32_t modu
 	pause_wanted = true;
 	apply_pause(s);
 	s->profile->duration_ns = now - s->start_mono_ns;
-	groupwatch_look(s->groups, now);
+	groupwatch_look(s->groups);
 	if (s->fallback)
 		fallback_drain(s->fallback);
 	else

@@ -101,3 +101,32 @@ int groupfile_find(pid_t pid, const struct groupfile_place *places,
 	}
 	return -ENOENT;
 }
+
+static int take_folder(void *context, const struct groupfile_place *place, const char *path)
+{
+	_cleanup_free_ char *folder = mem_printf("%s%s", place->root, path), *text = groupfile_read(folder, "cgroup.procs");
+
+	if (!text || !*text)
+		return -ENOENT;
+	*(char **)context = mem_strdup(folder);
+	return 0;
+}
+
+char *groupfile_folder(pid_t pid)
+{
+	/* Engines put a container into all of them. */
+	static const struct groupfile_place places[] = {
+		{ "/sys/fs/cgroup", "", 2 },
+		{ "/sys/fs/cgroup/systemd", "name=systemd", 1 },
+		{ "/sys/fs/cgroup/pids", "pids", 1 },
+		{ "/sys/fs/cgroup/memory", "memory", 1 },
+		{ "/sys/fs/cgroup/cpu", "cpu", 1 },
+		{ "/sys/fs/cgroup/cpu,cpuacct", "cpu", 1 },
+		{ "/sys/fs/cgroup/unified", "", 2 },
+		{ 0 },
+	};
+	char *folder = NULL;
+
+	groupfile_find(pid, places, take_folder, &folder);
+	return folder;
+}

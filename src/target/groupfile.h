@@ -32,3 +32,6 @@ struct groupfile_place {
  */
 int groupfile_find(pid_t pid, const struct groupfile_place *places,
 		   int (*fn)(void *context, const struct groupfile_place *place, const char *path), void *context);
+
+/* A folder that lists the processes of a process's own group in its cgroup.procs; caller frees, NULL = there is none. */
+char *groupfile_folder(pid_t pid);
