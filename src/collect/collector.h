@@ -76,6 +76,8 @@ struct collector {
 	void (*tick)(struct session *s, uint64_t now_mono_ns);
 	/* The program that is run has been executed (session_options.program); may be NULL. */
 	int (*started)(struct session *s, struct err *err);
+	/* Processes were found that had been running before; may be NULL. */
+	void (*joined)(struct session *s);
 	/* Mappings were read after stacks had been cut for want of them; may be NULL. False: ask again soon. */
 	bool (*mapped)(struct session *s);
 	/* See session_peek(); may be NULL. */

@@ -81,7 +81,8 @@ static char *end_in_words(uint32_t code)
 	const char *name = WIFSIGNALED(code) ? sigabbrev_np(WTERMSIG(code)) : NULL;
 
 	if (WIFSIGNALED(code))
-		return name ? mem_printf("killed by SIG%s", name) : mem_printf("killed by signal %d", WTERMSIG(code));
+		return name ? mem_printf("was killed by SIG%s", name) :
+			      mem_printf("was killed by signal %d", WTERMSIG(code));
 	return mem_printf("exited with status %d", WEXITSTATUS(code));
 }
 
@@ -115,6 +116,17 @@ static bool is_setup(pid_t pid)
 	       str_starts(st.name, "conmon");
 }
 
+/* Where they stand is where they have stood. */
+static pid_t tell(struct follow *f, pid_t first)
+{
+	struct session *s = f->session;
+
+	for (size_t i = 0; first && s->collectors[i]; i++)
+		if (s->collectors[i]->joined)
+			s->collectors[i]->joined(s);
+	return first;
+}
+
 /* Everybody in the groups. The first pid that is new, 0 = none is. */
 static pid_t join_groups(struct follow *f, bool main, uint64_t now)
 {
@@ -134,7 +146,7 @@ static pid_t join_groups(struct follow *f, bool main, uint64_t now)
 				first = pid;
 		}
 	}
-	return first;
+	return tell(f, first);
 }
 
 /* Those that the names stand for now. A name may also be found in the command line that restarts it: only what runs the
@@ -155,7 +167,7 @@ static pid_t join_names(struct follow *f, uint64_t now)
 				first = found.list.v[k];
 		vec_done(&found.list);
 	}
-	return first;
+	return tell(f, first);
 }
 
 static void add_mark(struct follow *f, uint64_t from, uint64_t to, const char *text)

@@ -93,6 +93,18 @@ static void note_stood(struct session *s, const struct shared_task *t)
 		map_put(&s->wait->stopped, t->tid, 1);
 }
 
+/* One that was found later has been asleep since before it was. */
+static void note_stood_new(struct session *s, const struct shared_task *t)
+{
+	if (!map_get(&s->wait->stood, t->tid))
+		note_stood(s, t);
+}
+
+static void joined(struct session *s)
+{
+	list_sleepers(s, note_stood_new);
+}
+
 static bool is_cut_by(const struct session *s, uint32_t stack, enum shared_reason why)
 {
 	uint32_t reason;
@@ -478,6 +490,7 @@ const struct collector collector_wait = {
 	.set_hz = set_hz,
 	.pause = pause_waits,
 	.tick = tick,
+	.joined = joined,
 	.mapped = mapped,
 	.peek = peek,
 	.stop = stop,
