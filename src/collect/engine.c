@@ -157,6 +157,7 @@ static int open_skeleton(struct engine *e, struct err *err)
 {
 	struct bpf_program *program;
 	struct bpf_map *map;
+	struct host host;
 	int r;
 
 	libbpf_set_print(say);
@@ -172,10 +173,10 @@ static int open_skeleton(struct engine *e, struct err *err)
 	if (wanted(e, "on_heap_alloc") && e->session->options->heap_interval <= 1)
 		bpf_map__set_max_entries(e->skeleton->maps.ring, 64 << 20);
 	r = gasflame_bpf__load(e->skeleton);
-	if (r == -EPERM)
-		return err_set(err, EPERM,
-			       "the kernel does not permit BPF: run as root, or give gasflame the capabilities "
-			       "with: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog+ep $(which gasflame)");
+	if (r == -EPERM) {
+		host_probe(&host);
+		return err_set(err, EPERM, "the kernel does not permit BPF: %s", host_remedy(&host));
+	}
 	if (r < 0)
 		return err_set(err, ENOTSUP, "the kernel does not load our BPF programs (gasflame -v shows its words): %s",
 			       strerror(-r)); /* not as EINVAL: the command line is right */

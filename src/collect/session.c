@@ -183,6 +183,9 @@ static int open_bpf(struct session *s, struct err *err)
 		return err_set(err, ENOSYS,
 			       "this kernel has no BTF (/sys/kernel/btf/vmlinux; CONFIG_DEBUG_INFO_BTF), which BPF "
 			       "programs need");
+	if (host.own_pids)
+		return err_set(err, ENOTSUP, "gasflame runs in a pid namespace of its own, and the kernel counts in the machine's pids%s",
+			       host.container ? " (start this container with --pid=host)" : "");
 	r = engine_open(s, &s->engine, err);
 	if (r < 0)
 		return r;
