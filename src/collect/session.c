@@ -313,7 +313,6 @@ void session_begin(struct session *s)
 	s->start_mono_ns = clock_mono_ns();
 	s->profile->start_wall_ns = clock_wall_ns();
 	processes_set_start(s->processes, s->start_mono_ns);
-	groupwatch_begin(s->groups);
 }
 
 /* Without BPF the clock is the fallback's, and what only reads goes on. */
@@ -327,6 +326,7 @@ int session_start(struct session *s, struct err *err)
 	int r = 0;
 
 	session_begin(s);
+	groupwatch_begin(s->groups);
 	s->follow = follow_new(s);
 	for (int early = 1; early >= 0; early--)
 		for (size_t i = 0; s->collectors[i] && r >= 0; i++)
@@ -334,6 +334,8 @@ int session_start(struct session *s, struct err *err)
 				r = s->collectors[i]->start(s, err);
 	if (r >= 0 && s->fallback)
 		r = fallback_start(s->fallback, err);
+	/* Once more: what was before the collectors saw anything is not in their figures either. */
+	groupwatch_begin(s->groups);
 	/* Last: what the log says before the recording begins has no place in it. */
 	return r >= 0 && s->mark ? mark_start(s->mark, err) : r;
 }

@@ -26,7 +26,14 @@ check_status "run has no such option" 2
 program=$tmp/gfollow$$
 name=gfollow$$
 cp "$TRUTH/truth-boxed" "$program"
-run() { "$program" "$@" >"$tmp/ready.$RANDOM" & PID=$!; started+=("$PID"); }
+run()
+{
+	OUT=$tmp/ready.$RANDOM
+	"$program" "$@" >"$OUT" &
+	PID=$!
+	started+=("$PID")
+	wait_for 10 grep -q ready "$OUT"
+}
 recorder=0
 # record_in_background ARGUMENTS...
 record_in_background()
@@ -39,7 +46,7 @@ record_in_background()
 restarts() { [ "$(grep -c '^restart ' "$STDERR")" -ge "$1" ]; }
 ended() { [ "$(grep -c 'waiting for it' "$STDERR")" -ge "$1" ]; }
 
-run 1 60
+run 1 300
 first=$PID
 record_in_background --follow -d 60 -o name.gasflame $name
 kill -9 "$first"
@@ -52,7 +59,7 @@ second=$PID
 wait_for 10 restarts 1
 wait_for 10 ended 2
 sleep 0.5
-run 2 60
+run 2 300
 third=$PID
 wait_for 10 restarts 2
 sleep 0.7
@@ -71,7 +78,7 @@ check "and so does the JSON" test "$(json name.gasflame "r['restarts']['count']"
 check "no thread has more time than it lived" above 1 "$(json name.gasflame "max(0, -100 * r['account']['total']['missing'] / r['account']['total']['wall'])")"
 kill -9 "$third" 2>/dev/null
 
-run 1 60
+run 1 300
 record_in_background --follow -d 2.5 -o gone.gasflame $name
 kill -9 "$PID"
 wait "$recorder"
@@ -79,7 +86,7 @@ STATUS=$?
 check_status "one that does not come back: the time ends it" 0
 check "and the rest is not running" grep -q 'to the end of the recording' <(marks gone.gasflame)
 
-run 1 60
+run 1 300
 record_in_background -d 30 -o plain.gasflame $name
 kill -9 "$PID"
 wait "$recorder"
@@ -95,14 +102,16 @@ if ! docker_up; then
 	finish
 fi
 box=gf-follow-$$
-docker_run $box --init -- /opt/boxed 1 60
+docker_run $box --init -- /opt/boxed 1 300
 record_in_background --follow -d 60 -o box.gasflame $box
 before=$(docker top $box -o pid,comm 2>/dev/null | awk '/boxed/ { print $1 }')
 timeout 30 docker restart -t 0 $box >/dev/null
 wait_for 15 restarts 1
 after=$(docker top $box -o pid,comm 2>/dev/null | awk '/boxed/ { print $1 }')
-timeout 30 docker exec -d $box /opt/boxed 1 60
-sleep 2.5
+# The recorder looks once a second.
+joined() { [ "$(docker top $box -o pid,comm | grep -c boxed)" = 2 ] && sleep 1.5; }
+timeout 30 docker exec -d $box /opt/boxed 1 300
+wait_for 5 joined
 kill -INT "$recorder"
 wait "$recorder"
 STATUS=$?
