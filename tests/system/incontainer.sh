@@ -23,11 +23,11 @@ for set in "${newer[@]}"; do
 	esac
 done
 
-# inside OPTIONS... -- ARGUMENTS...: gasflame in a container of docker; STATUS, $STDOUT, $STDERR as gf.
+# inside OPTIONS... -- SCRIPT: in a container of docker; STATUS, $STDOUT, $STDERR as gf.
 inside()
 {
 	split_run "$@"
-	timeout 60 docker run --rm --network none -v "$tmp/captures:/captures" "${BEFORE[@]}" "$IMAGE" /bin/gasflame "${BEHIND[@]}" \
+	timeout 60 docker run --rm --network none --pid=host -v "$tmp/captures:/captures" "${BEFORE[@]}" "$IMAGE" /bin/sh -c "${BEHIND[0]}" \
 		>"$STDOUT" 2>"$STDERR"
 	STATUS=$?
 }
@@ -44,27 +44,30 @@ if docker_up; then
 	docker_run gf-neighbour-$$ --user 1000 --cpus 0.5 --cpu-shares 262144 -- /opt/$program 1 300
 	neighbour=$(docker_pid gf-neighbour-$$)
 
-	inside --pid=host "${older[@]}" -v /sys/fs/cgroup:/sys/fs/cgroup:ro -- record -d 1 -o /captures/older.gasflame -p "$neighbour"
+	inside "${older[@]}" -v /sys/fs/cgroup:/sys/fs/cgroup:ro -- "gasflame doctor $neighbour && exec gasflame record -d 1 -o /captures/older.gasflame -p $neighbour"
 	check_status "Docker 20.10: SYS_ADMIN, SYS_PTRACE and SYSLOG are enough" 0
 	recorded older.gasflame "Docker 20.10"
 	check "with /sys/fs/cgroup its quota is told" grep -q '0.5 CPUs (50.0 ms of each 100 ms)' <("$GASFLAME" report --format text captures/older.gasflame 2>/dev/null)
+	check_not "doctor in there misses no capability" grep -q '^missing  CAP_' "$STDOUT"
+	check "and sees the machine's processes" grep -q '^ok       pid namespace' "$STDOUT"
 
-	inside --pid=host "${older[@]}" -- doctor "$neighbour"
-	check_status "doctor in there: it can be recorded" 0
-	check "others' cgroups want a mount" grep -q -- '--cgroupns=host -v /sys/fs/cgroup' "$STDOUT"
-	inside --pid=host --cap-drop ALL --cap-add SYS_ADMIN -- doctor "$neighbour"
-	check "doctor names the capability that is missing" grep -q '^missing  CAP_SYS_PTRACE' "$STDOUT"
-	check "and how to start the container" grep -q -- '--cap-add SYS_PTRACE' "$STDOUT"
-	inside --pid=host --cap-drop ALL -- record -d 1 -o /captures/none.gasflame -p "$neighbour"
+	inside --cap-drop ALL -- "gasflame doctor $neighbour; exec gasflame record -d 1 -o /captures/none.gasflame -p $neighbour"
 	check_status "without any nothing is recorded" 1
-	check "and record says how to start the container" said 'start this container with --pid=host --cap-add BPF'
-	inside "${older[@]}" -- doctor
-	check "a pid namespace of its own is told" grep -q '^missing  pid namespace' "$STDOUT"
-	check "and so is the remedy" grep -q 'start this container with --pid=host' "$STDOUT"
+	check "record says how to start the container" said 'start this container with --pid=host --cap-add BPF'
+	check "doctor names each capability that is missing" grep -q '^missing  CAP_SYS_PTRACE' "$STDOUT"
+	check "and that others' cgroups want a mount" grep -q -- '--cgroupns=host -v /sys/fs/cgroup' "$STDOUT"
 	docker_remove gf-neighbour-$$
 	docker_down
 else
 	skip "in a container of Docker" "$NO_DOCKER"
+fi
+
+if unshare --pid --fork --mount-proc true 2>/dev/null; then
+	unshare --pid --fork --mount-proc "$GASFLAME" doctor >"$STDOUT" 2>"$STDERR"
+	check "a pid namespace of its own is told" grep -q '^missing  pid namespace' "$STDOUT"
+	check "and that BPF is of no use in it" grep -q 'On this machine: fallback' "$STDOUT"
+else
+	skip "a pid namespace of its own" "none can be made here"
 fi
 
 # podman knows the newer names.
