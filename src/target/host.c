@@ -177,19 +177,26 @@ static uint64_t effective_capabilities(void)
 	return (uint64_t)data[1].effective << 32 | data[0].effective;
 }
 
-/* Engines leave a file, or a word in the environment. */
-static bool in_container(void)
+/* Are we in a namespace that is not the machine's? The numbers of the first ones are the same in all kernels (PROC_PID_INIT_INO and
+ * its like). */
+static bool is_apart(const char *kind, const char *first)
 {
-	return !access("/.dockerenv", F_OK) || !access("/run/.containerenv", F_OK) || getenv("KUBERNETES_SERVICE_HOST");
+	char path[64], link[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+	return readlink(path, link, sizeof(link) - 1) > 0 && strcmp(link, first);
 }
 
 static bool has_own_pids(void)
 {
-	/* The number of the first namespace is the same in all kernels (PROC_PID_INIT_INO). */
-	static const char first[] = "pid:[4026531836]";
-	char link[64] = "";
+	return is_apart("pid", "pid:[4026531836]");
+}
 
-	return readlink("/proc/self/ns/pid", link, sizeof(link) - 1) > 0 && strcmp(link, first);
+/* Engines leave a file, or a word in the environment. A machine may have been made from an image and have the file, too. */
+static bool in_container(void)
+{
+	return (!access("/.dockerenv", F_OK) || !access("/run/.containerenv", F_OK) || getenv("KUBERNETES_SERVICE_HOST")) &&
+	       (has_own_pids() || is_apart("uts", "uts:[4026531838]") || is_apart("cgroup", "cgroup:[4026531835]"));
 }
 
 const char *host_remedy(const struct host *h)

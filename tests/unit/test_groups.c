@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "export/export.h"
 #include "judged.h"
+#include "putfile.h"
 #include "target/cpugroup.h"
 #include "target/groupfile.h"
 
@@ -20,18 +21,6 @@
 struct folders {
 	char root[64], outer[80], inner[96];
 };
-
-static void put(const char *folder, const char *name, const char *content)
-{
-	char path[256];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(content, f);
-	fclose(f);
-}
 
 static void folders_make(struct folders *f)
 {
