@@ -27,7 +27,7 @@ done
 inside()
 {
 	split_run "$@"
-	timeout 60 docker run --rm --network none --pid=host -v "$tmp/captures:/captures" "${BEFORE[@]}" "$IMAGE" /bin/sh -c "${BEHIND[0]}" \
+	timeout 60 docker run --rm --network none --cpu-shares 8192 --pid=host -v "$tmp/captures:/captures" "${BEFORE[@]}" "$IMAGE" /bin/sh -c "${BEHIND[0]}" \
 		>"$STDOUT" 2>"$STDERR"
 	STATUS=$?
 }
@@ -41,7 +41,7 @@ recorded()
 }
 
 if docker_up; then
-	docker_run gf-neighbour-$$ --user 1000 --cpus 0.5 --cpu-shares 262144 -- /opt/$program 1 300
+	docker_run gf-neighbour-$$ --user 1000 --cpus 0.5 -- /opt/$program 1 300
 	neighbour=$(docker_pid gf-neighbour-$$)
 
 	inside "${older[@]}" -v /sys/fs/cgroup:/sys/fs/cgroup:ro -- "gasflame doctor $neighbour && exec gasflame record -d 1 -o /captures/older.gasflame -p $neighbour"
