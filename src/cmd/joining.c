@@ -50,9 +50,9 @@ static bool all_named(const char *folder, const struct proc_ids *pids)
 	return text;
 }
 
-static bool is_number(const char *name)
+bool joining_is_pid(const char *name)
 {
-	return strspn(name, "0123456789") == strlen(name);
+	return str_starts(name, "pid:") || strspn(name, "0123456789") == strlen(name);
 }
 
 void joining_find(const struct proc_ids *pids, char *const *names, size_t name_count, struct joining *ret)
@@ -60,7 +60,7 @@ void joining_find(const struct proc_ids *pids, char *const *names, size_t name_c
 	bool named = false;
 
 	for (size_t i = 0; i < name_count; i++)
-		named |= !is_number(names[i]);
+		named |= !joining_is_pid(names[i]);
 	for (size_t i = 0; named && i < pids->list.n; i++) {
 		char *folder = groupfile_folder(pids->list.v[i]);
 		bool known = !folder;

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/vec.h"
@@ -16,4 +17,6 @@ struct joining {
 
 /* Those of containers and units of which the names stand for all processes. */
 void joining_find(const struct proc_ids *pids, char *const *names, size_t name_count, struct joining *ret);
+/* Is it the number of a process, which stands for that one only? */
+bool joining_is_pid(const char *name);
 void joining_done(struct joining *j);

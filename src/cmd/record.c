@@ -427,7 +427,7 @@ static bool can_follow(const char *what, const struct option_list *pids, char **
 	bool number = pids->list.n;
 
 	for (int i = 0; i < count; i++)
-		number |= strspn(names[i], "0123456789") == strlen(names[i]);
+		number |= joining_is_pid(names[i]);
 	if (command)
 		log_error("--follow is for a target that others start and restart, not for a command");
 	else if (number)

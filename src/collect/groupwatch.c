@@ -10,7 +10,7 @@
 #include "collect/processes.h"
 #include "profile/profile.h"
 #include "target/cpugroup.h"
-#include "target/groupfile.h"
+#include "target/group.h"
 #include "target/memgroup.h"
 #include "target/proc.h"
 
@@ -161,7 +161,7 @@ void groupwatch_look(struct groupwatch *w)
 	for (size_t i = 0; i < mains.list.n; i++) {
 		struct cpugroup cpu;
 		struct memgroup memory;
-		char *group = groupfile_of(mains.list.v[i]);
+		char *group = group_text(mains.list.v[i]);
 
 		/* Those of a container stand one after the other, all in one group. */
 		if (!group || (last && !strcmp(group, last))) {

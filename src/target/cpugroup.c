@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "target/group.h"
 #include "target/groupfile.h"
 
 /* "50000 100000" or "max 100000" in one file; version 1 has a file for each, and -1 for none. */
@@ -86,7 +87,7 @@ int cpugroup_read(pid_t pid, struct cpugroup *ret)
 
 bool cpugroup_hidden(pid_t pid)
 {
-	_cleanup_free_ char *text = groupfile_of(pid), *one = text ? groupfile_path(text, "cpu") : NULL,
+	_cleanup_free_ char *text = group_text(pid), *one = text ? groupfile_path(text, "cpu") : NULL,
 			    *two = text ? groupfile_path(text, "") : NULL;
 	const char *path = one ? one : two;
 	struct cpugroup g;

@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "target/group.h"
 
 enum { FILE_MAX = 1 << 16 };
 
@@ -78,17 +79,10 @@ char *groupfile_path(const char *text, const char *controller)
 	return NULL;
 }
 
-char *groupfile_of(pid_t pid)
-{
-	_cleanup_free_ char *folder = mem_printf("/proc/%d", (int)pid);
-
-	return groupfile_read(folder, "cgroup");
-}
-
 int groupfile_find(pid_t pid, const struct groupfile_place *places,
 		   int (*fn)(void *context, const struct groupfile_place *place, const char *path), void *context)
 {
-	_cleanup_free_ char *text = groupfile_of(pid);
+	_cleanup_free_ char *text = group_text(pid);
 
 	if (!text)
 		return -ESRCH;

@@ -15,8 +15,6 @@ uint64_t groupfile_number(const char *folder, const char *name, uint64_t fallbac
 /* The number behind "key " at the start of a line of text, 0 = none. Keys that start with it add up if it ends in "*". */
 uint64_t groupfile_key(const char *text, const char *key);
 
-/* The text of /proc/PID/cgroup; caller frees, NULL = gone. */
-char *groupfile_of(pid_t pid);
 /* The path of a controller in the text of /proc/PID/cgroup; "": version 2. Caller frees; NULL = none. */
 char *groupfile_path(const char *text, const char *controller);
 

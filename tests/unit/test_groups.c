@@ -14,6 +14,7 @@
 #include "judged.h"
 #include "putfile.h"
 #include "target/cpugroup.h"
+#include "target/group.h"
 #include "target/groupfile.h"
 
 /* --- files --- */
@@ -109,7 +110,7 @@ static void ours_can_be_read(void **state)
 	assert_true(r == 0 || r == -ENOENT);
 	cpugroup_done(&g);
 	assert_int_equal(cpugroup_read(0x3fffffff, &g), -ESRCH);
-	assert_null(groupfile_of(0x3fffffff));
+	assert_null(group_text(0x3fffffff));
 	assert_null(groupfile_folder(0x3fffffff));
 }
 
