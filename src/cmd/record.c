@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/joining.h"
 #include "cmd/launch.h"
 #include "cmd/output.h"
 #include "cmd/record.h"
@@ -441,11 +442,33 @@ char **recording_split(int *argc, char **argv)
 	return NULL;
 }
 
-static bool records_heap(const char *what)
+/* Is it one of those of -e? */
+static bool lists(const char *what, const char *name)
 {
+	size_t n = strlen(name);
+
 	for (; what && *what; what += strcspn(what, ","), what += *what == ',')
-		if (str_starts(what, "heap") && (!what[4] || what[4] == ','))
+		if (str_starts(what, name) && (!what[n] || what[n] == ','))
 			return true;
+	return false;
+}
+
+/* Is it a name that can stand for another process later? */
+static bool can_follow(const char *what, const struct option_list *pids, char **names, int count, char **command)
+{
+	bool number = pids->list.n;
+
+	for (int i = 0; i < count; i++)
+		number |= joining_is_pid(names[i]);
+	if (command)
+		log_error("--follow is for a target that others start and restart, not for a command");
+	else if (number)
+		log_error("--follow needs a name: a pid does not come back");
+	else if (lists(what, "heap") || lists(what, "alloc"))
+		log_error("--follow cannot record %s: what is restarted would have to be hooked again; leave it out of -e",
+			  lists(what, "heap") ? "heap" : "alloc");
+	else
+		return true;
 	return false;
 }
 
@@ -468,6 +491,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 	uint64_t hz = 999, event_rate = 20000, heap_interval = is_run ? 0 : 512 << 10, duration_ns = is_run ? 0 : 60000000000;
 	struct option_list pids = { 0 }, symbols = { 0 };
 	struct recording r = RECORDING_INIT;
+	struct joining groups = { 0 };
 	struct err err = { 0 };
 	const struct option_spec options[] = {
 		{ 'e', "event", OPTION_STRING, &what, "WHAT",
@@ -520,9 +544,12 @@ static int record_main(const struct command *c, int argc, char **argv)
 		{ 0, "no-cache", OPTION_FLAG, &r.symbols.no_cache, .help = "do not use the cache of names" },
 		{ 0, "keep-hash", OPTION_FLAG, &r.symbols.keep_hash, .help =
 		  "keep the hashes of Rust names and compilers' suffixes" },
-		/* The last: record has no such option, as it cannot know what was there before. */
-		{ 0, is_run ? "fail-on-leak" : NULL, OPTION_SIZE, &r.leak_bytes, "BYTES",
-		  "-e heap: end with status 6, and say whose it is, when as much or more is alive at the end; 0: do not look" },
+		/* Each of the two has one that is its own: record cannot know what was there before, run's program does not come back. */
+		{ 0, is_run ? "fail-on-leak" : "follow", is_run ? OPTION_SIZE : OPTION_FLAG,
+		  is_run ? (void *)&r.leak_bytes : (void *)&r.session.follow, is_run ? "BYTES" : NULL,
+		  is_run ? "-e heap: end with status 6, and say whose it is, when as much or more is alive at the end; 0: do not look" :
+			   "when the target ends, wait for its name to stand for a process again, and go on: one recording, in which "
+			   "each restart is a mark" },
 		{ 0 },
 	};
 	char **command = recording_split(&argc, argv);
@@ -549,7 +576,12 @@ static int record_main(const struct command *c, int argc, char **argv)
 		log_error(is_run || command ? "say which program to run: gasflame run -- ./node --args" : "say what to record");
 		return EXIT_USAGE;
 	}
-	if (r.leak_bytes && !records_heap(what)) {
+	if (r.session.follow && !can_follow(what, &pids, argv + first, argc - first, command)) {
+		vec_done(&pids.list);
+		vec_done(&symbols.list);
+		return EXIT_USAGE;
+	}
+	if (r.leak_bytes && !lists(what, "heap")) {
 		log_error("--fail-on-leak needs -e heap");
 		return EXIT_USAGE;
 	}
@@ -576,9 +608,17 @@ static int record_main(const struct command *c, int argc, char **argv)
 		add_setting("_RJEM_MALLOC_CONF", "prof:true");
 	}
 	e = command ? recording_command(&r, command, &err) : recording_find(&r, &pids, argv + first, argc - first, &err);
+	if (e >= 0 && !command) {
+		r.session.names = argv + first;
+		r.session.name_count = argc - first;
+		joining_find(&r.who.pids, r.session.names, r.session.name_count, &groups);
+		r.session.groups = groups.list.v;
+		r.session.group_count = groups.list.n;
+	}
 	code = e < 0 ? recording_failed(&err) : recording_run(&r, &err);
 	code = recording_wait(&r, code);
 	recording_done(&r);
+	joining_done(&groups);
 	vec_done(&pids.list);
 	vec_done(&symbols.list);
 	return code;
@@ -591,8 +631,9 @@ const struct command command_record = {
 	.describe = "Attaches to a process as it runs and records where its time goes: no rebuild, no restart, no "
 		    "frame pointers. A TARGET is " COMMAND_TARGETS ". All processes of a container, pod or unit are recorded, and "
 		    "threads and children that they start; gasflame ps lists what there is.\n\n"
+		    "With --follow the recording goes on through restarts; what was between them is \"not running\" in the report.\n\n"
 		    "SIGUSR1 pauses the recording, SIGUSR2 resumes it.",
-	.example = "gasflame record -e cpu -d 30 reth\ngasflame record -F 99 -d 5m -o slow.gasflame -p 4242",
+	.example = "gasflame record -e cpu -d 30 reth\ngasflame record --follow -d 10m op-reth-seq\ngasflame record -F 99 -d 5m -o slow.gasflame -p 4242",
 	.run = record_main,
 };
 

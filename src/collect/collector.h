@@ -19,6 +19,8 @@ struct event;
 struct eventset;
 struct fallback;
 struct hw;
+struct follow;
+struct groupwatch;
 struct memwatch;
 struct mark;
 struct processes;
@@ -37,10 +39,13 @@ struct session {
 	uint32_t cpu_event;        /* the profile's event of the cpu collector */
 	uint32_t kernel_module;    /* the profile's module of kernel frames */
 	bool paused;
+	bool quota;                /* a CPU quota binds a target, or may; groupwatch.h says so */
 	uint64_t next_second_ns;   /* when to look around again */
 	struct session_governor { /* the last second, for --max-overhead */
 		uint64_t cost_ns, target_ns, time_ns;
 	} governor;
+	struct groupwatch *groups;      /* the targets' cgroups */
+	struct follow *follow;          /* who joins, NULL = nobody */
 	struct wait *wait;              /* the wait collector's own */
 	struct io *io;                  /* the io collector's own */
 	struct fault *fault;            /* the fault collector's own */
@@ -73,6 +78,8 @@ struct collector {
 	void (*tick)(struct session *s, uint64_t now_mono_ns);
 	/* The program that is run has been executed (session_options.program); may be NULL. */
 	int (*started)(struct session *s, struct err *err);
+	/* Processes were found that had been running before; may be NULL. */
+	void (*joined)(struct session *s);
 	/* Mappings were read after stacks had been cut for want of them; may be NULL. False: ask again soon. */
 	bool (*mapped)(struct session *s);
 	/* See session_peek(); may be NULL. */

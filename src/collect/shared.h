@@ -61,7 +61,7 @@ struct shared_mapping {
 struct shared_process {
 	uint32_t count;
 	uint32_t large; /* look into the other map instead */
-	uint64_t pad;
+	uint64_t since_ns; /* when it was found, for one that joined later; 0 = the recording, or itself, began then */
 	struct shared_mapping mappings[SHARED_FEW_MAPPINGS];
 };
 
@@ -99,6 +99,7 @@ enum shared_record_kind {
 	RECORD_ALLOC,     /* struct shared_alloc: a thread has allocated so much */
 	RECORD_FAULT_END, /* struct shared_fault_end: all faults of a thread, by the kernel's count */
 	RECORD_HW,        /* struct shared_hw: a counter has gone so far */
+	RECORD_EXIT,      /* struct shared_exit: a process has ended */
 };
 
 /* What comes through the ring; frames follow (8 bytes each; the user's, then the kernel's, each leaf
@@ -115,6 +116,15 @@ struct shared_record {
 	uint8_t pad[6];
 	char name[16];
 };
+
+struct shared_exit {
+	uint32_t kind;
+	uint32_t pid;
+	uint32_t code; /* as wait() has it: the status << 8, or a signal */
+	uint32_t pad;
+	uint64_t time_ns;
+};
+_Static_assert(sizeof(struct shared_exit) == 24, "layout");
 
 enum {
 	SHARED_MAX_THREADS = 32768,
@@ -134,6 +144,7 @@ struct shared_wait {
 	uint32_t count;
 	uint64_t time_ns; /* when it began, or the slot did */
 	uint64_t blocked_ns, queue_ns;
+	uint64_t throttled_ns; /* of queue_ns: stopped by a CPU quota */
 	uint64_t stack;
 	uint64_t waker_stack; /* 0 = not taken */
 	uint32_t waker_pid, waker_tid;
@@ -155,7 +166,7 @@ struct shared_account {
 
 struct shared_sum {
 	uint64_t stack;
-	uint64_t blocked_ns, queue_ns;
+	uint64_t blocked_ns, queue_ns, throttled_ns;
 	uint32_t count, pad;
 };
 
@@ -171,7 +182,11 @@ struct shared_thread {
 	uint8_t has_kernel;    /* they are known */
 	uint8_t preempted;     /* it did not wish to wait */
 	uint8_t walked;        /* stack is its own, not what is remembered for the place */
-	uint8_t pad[5];
+	uint8_t throttled;     /* it did not wish to wait: a CPU quota stopped it, and that is certain */
+	uint8_t pad[4];
+	uint64_t quota_rq;     /* run queue whose stops are watched until it runs again, 0 = none */
+	uint64_t quota_ns;     /* how long that was stopped before */
+	uint64_t throttled_ns; /* of queue_ns */
 	uint64_t preempt_stack; /* the last one */
 	uint64_t waker_stack;
 	uint32_t waker_pid, waker_tid;
@@ -181,11 +196,12 @@ struct shared_thread {
 };
 
 enum { SHARED_TASK_REGS = 21 };
+#define SHARED_TASK_THROTTLED 0x80000000u /* it could run, but for a CPU quota */
 
 /* A thread as it stands when a recording begins: its registers, and its stack in the kernel. */
 struct shared_task {
 	uint32_t pid, tid;
-	uint32_t state; /* the kernel's: 0 = it runs or could */
+	uint32_t state; /* the kernel's: 0 = it runs or could; and SHARED_TASK_THROTTLED */
 	uint32_t kernel_count;
 	uint64_t regs[SHARED_TASK_REGS]; /* struct pt_regs */
 	uint64_t kernel[SHARED_MAX_KERNEL_FRAMES];
@@ -196,7 +212,7 @@ struct shared_wait_counts {
 	uint64_t preempt_slot, preempt_walks; /* the budget of stacks of those who did not wish to wait */
 };
 
-_Static_assert(sizeof(struct shared_wait) == 80, "layout");
+_Static_assert(sizeof(struct shared_wait) == 88, "layout");
 _Static_assert(sizeof(struct shared_account) == 72, "layout");
 
 enum shared_heap_what { HEAP_ALLOCATED = 1, HEAP_FREED = 2, HEAP_FREED_AT_ONCE = 3 };

@@ -195,6 +195,7 @@ static int put_view(const struct export_job *job, struct buf *out, struct err *e
 		if (whole) { /* these are about whole threads */
 			oomjson_put(job->profile, out);
 			waitjson_put(job, out);
+			groupjson_put(job, out);
 			iojson_write(job, out);
 		}
 		if (job->options.view == EXPORT_VIEW_ALL)

@@ -110,6 +110,7 @@ int text_write(const struct export_job *job, struct buf *out, struct err *err)
 		if (!job->selection->root) { /* these are about whole threads */
 			oomtext_put(job->profile, job->options.columns, out);
 			waittext_put(job, out);
+			grouptext_put(job, out);
 			iotext_write(job, out);
 			faulttext_write(job, out);
 			heaptext_write(job, out);

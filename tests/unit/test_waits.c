@@ -9,47 +9,7 @@
 #include "export/export.h"
 #include "export/label.h"
 #include "golden.h"
-#include "waiting.h"
-
-struct all {
-	struct patterns patterns;
-	struct causes causes;
-	struct select_options o;
-	struct account account;
-	struct waits waits;
-	struct verdict verdict;
-};
-
-static void begin(struct all *a, const struct profile *p, struct select_options o)
-{
-	*a = (struct all){ 0 };
-	patterns_init(&a->patterns);
-	patterns_add_builtin(&a->patterns);
-	causes_init(&a->causes, p, &a->patterns);
-	a->o = o;
-	a->o.causes = &a->causes;
-	assert_true(account_make(&a->account, p, &a->o, &a->causes));
-	waits_make(&a->waits, p, &a->o, 10);
-	verdict_make(&a->verdict, p, &a->account, &a->waits, &a->o);
-}
-
-static void end(struct all *a)
-{
-	verdict_done(&a->verdict);
-	waits_done(&a->waits);
-	account_done(&a->account);
-	causes_done(&a->causes);
-	patterns_done(&a->patterns);
-}
-
-static const struct account_row *row(const struct all *a, uint32_t thread)
-{
-	for (size_t i = 0; i < a->account.threads.n; i++)
-		if (a->account.threads.v[i].thread == thread)
-			return &a->account.threads.v[i];
-	fail_msg("no row of thread %u", thread);
-	return NULL;
-}
+#include "judged.h"
 
 static const struct waits_site *site(const struct all *a, enum cause cause)
 {
