@@ -98,6 +98,7 @@ enum shared_record_kind {
 	RECORD_HEAP,      /* struct shared_heap: a sampled allocation, or that one was freed */
 	RECORD_ALLOC,     /* struct shared_alloc: a thread has allocated so much */
 	RECORD_FAULT_END, /* struct shared_fault_end: all faults of a thread, by the kernel's count */
+	RECORD_SPAN,      /* struct shared_span: a call of a marked function, or what the program says */
 };
 
 /* What comes through the ring; frames follow (8 bytes each; the user's, then the kernel's, each leaf
