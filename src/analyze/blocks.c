@@ -439,7 +439,7 @@ int blocks_make(struct blocks *b, const struct profile *p, struct causes *c, con
 	find_blocks(b, p);
 	if (!b->rows.n)
 		return err_set(err, ENODATA, "there are no blocks in this recording: record with --log, the node's "
-			       "log, or --rpc, its address");
+			       "log, --rpc, its address, or --mark-function, what makes a block");
 	idents_init(&b->idents, p, 0);
 	crates_init(&b->names, p, own);
 	blocktally_init(&m.tally, b, p);

@@ -183,7 +183,7 @@ const struct command command_blocks = {
 	.summary = "the blocks of a recording: gas, time, what it was made of, why some are slow",
 	.usage = "[options] FILE",
 	.describe =
-		"A row for each block that record --log or --rpc found: its number, gas, transactions, wall time and "
+		"A row for each block that record --log, --rpc or --mark-function found: its number, gas, transactions, wall time and "
 		"Ggas/s, and what the wall time was made of along its path: the thread that was most on the CPU, and "
 		"where that one waited for another thread, what that one did. On the CPU by whose code it was (own, "
 		"dependencies, std with the allocator, the kernel), in the run queue, waiting for locks, the disk, "

@@ -489,7 +489,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 	bool is_run = !strcmp(c->name, "run"), jemalloc_prof = false;
 	const char *what = NULL, *backend = "auto";
 	uint64_t hz = 999, event_rate = 20000, heap_interval = is_run ? 0 : 512 << 10, duration_ns = is_run ? 0 : 60000000000;
-	struct option_list pids = { 0 }, symbols = { 0 };
+	struct option_list pids = { 0 }, symbols = { 0 }, functions = { 0 };
 	struct recording r = RECORDING_INIT;
 	struct joining groups = { 0 };
 	struct err err = { 0 };
@@ -507,10 +507,11 @@ static int record_main(const struct command *c, int argc, char **argv)
 		{ 'o', "output", OPTION_STRING, &r.output, "FILE",
 		  "where to; the default is profiling/<target>/<what>-<date>.gasflame" },
 		{ 0, "log", OPTION_STRING, &r.marks.log, "FILE",
-		  is_run ? "the node's log: each block in it becomes a mark (gasflame blocks); -: what the program "
-			   "writes" :
+		  is_run ? "the node's log: each block in it becomes a mark (gasflame blocks); a file, which may be a container's "
+			   "json-file log; -: what the program writes; journal:UNIT: the journal of a systemd unit" :
 			   "the node's log, followed from now on: each block in it becomes a mark (gasflame blocks); "
-			   "a file, which may be rotated, a pipe, or - for the standard input" },
+			   "a file, which may be rotated, or a container's json-file log; a pipe; - for the standard input; "
+			   "journal:UNIT for the journal of a systemd unit" },
 		{ 0, "log-client", OPTION_STRING, &r.marks.client, "CLIENT",
 		  "whose lines they are: anvil, whose lines were captured from it; reth, op-reth, ethrex, geth, "
 		  "nethermind, besu or erigon, whose lines follow their sources and are not yet verified against the "
@@ -519,8 +520,14 @@ static int record_main(const struct command *c, int argc, char **argv)
 		  "lines of your own: an extended regex with (?<number>...), and any of hash, txs, gas, mgas, time "
 		  "(59.7ms), ms, us and s" },
 		{ 0, "rpc", OPTION_STRING, &r.marks.rpc, "URL",
-		  "the node's JSON-RPC: asked for the exact gas and transactions of each block; without --log blocks "
-		  "are moments, when the node was first seen to have them" },
+		  "the node's JSON-RPC, http:// or ws://: asked for the exact gas and transactions of each block; without "
+		  "--log blocks are moments, when the node was first seen to have them (http: looked at five times a second; "
+		  "ws: it tells by itself, eth_subscribe), or the spans of the function that made them" },
+		{ 0, "mark-function", OPTION_LIST, &functions, "NAME",
+		  "each call of a function, from entry to return, becomes a mark: a part of its name, as nm -C shows it, or "
+		  "anvil, reth, op-reth, ethrex for the known functions of these; may be repeated, the spans of the first are "
+		  "blocks, which --log or --rpc name; polls of an async function are one span. Without it, and with --log or "
+		  "--rpc, these clients' block functions are marked where they are found; none: no function" },
 		{ 0, "max-rate", OPTION_UINT, &event_rate, "EVENTS",
 		  "events a second that are kept one by one; what is beyond is counted by stack", 0, 10000000 },
 		{ 0, "max-size", OPTION_SIZE, &r.max_bytes, "BYTES",
@@ -591,6 +598,12 @@ static int record_main(const struct command *c, int argc, char **argv)
 	}
 	if (r.marks.log || r.marks.rpc)
 		r.session.marks = &r.marks;
+	r.session.guess_functions = r.session.marks && !functions.list.n;
+	if (functions.list.n != 1 || strcmp(functions.list.v[0], "none")) {
+		r.session.functions = functions.list.v;
+		r.session.function_count = functions.list.n;
+	}
+	r.session.listen = true;
 	r.session.what_default = !what && !r.session.events_file;
 	r.session.what = what ? what : r.session.events_file ? "" : "cpu,wait";
 	r.session.event_rate = event_rate;
@@ -621,6 +634,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 	joining_done(&groups);
 	vec_done(&pids.list);
 	vec_done(&symbols.list);
+	vec_done(&functions.list);
 	return code;
 }
 
@@ -632,8 +646,13 @@ const struct command command_record = {
 		    "frame pointers. A TARGET is " COMMAND_TARGETS ". All processes of a container, pod or unit are recorded, and "
 		    "threads and children that they start; gasflame ps lists what there is.\n\n"
 		    "With --follow the recording goes on through restarts; what was between them is \"not running\" in the report.\n\n"
+		    "Marks are spans of time with a name: blocks of the node's log (--log), of its JSON-RPC (--rpc), calls of functions "
+		    "(--mark-function), and what the program says itself with GASFLAME_SPAN_BEGIN and others of <gasflame.h>, which "
+		    "are found without an option. gasflame blocks and report --marks show them.\n\n"
 		    "SIGUSR1 pauses the recording, SIGUSR2 resumes it.",
-	.example = "gasflame record -e cpu -d 30 reth\ngasflame record --follow -d 10m op-reth-seq\ngasflame record -F 99 -d 5m -o slow.gasflame -p 4242",
+	.example = "gasflame record -e cpu -d 30 reth\ngasflame record --follow -d 10m op-reth-seq\n"
+		   "gasflame record -F 99 -d 5m -o slow.gasflame -p 4242\n"
+		   "gasflame record --rpc ws://127.0.0.1:8545 --mark-function on_new_payload -d 60 reth",
 	.run = record_main,
 };
 

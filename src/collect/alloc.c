@@ -13,34 +13,25 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "collect/codefiles.h"
 #include "collect/collector.h"
 #include "collect/engine.h"
 #include "collect/processes.h"
 #include "elf/allocator.h"
 #include "elf/worker.h"
 #include "profile/profile.h"
-#include "target/open.h"
-#include "target/proc.h"
 
 #include "gasflame.skel.h"
-
-struct file {
-	uint64_t device, inode;
-};
 
 /* Where a probe is, and the code of the allocator around it. */
 struct place {
@@ -51,7 +42,7 @@ struct place {
 
 struct alloc {
 	VEC(struct bpf_link *) links;
-	VEC(struct file) files; /* that were looked at */
+	struct codefiles files; /* that were looked at */
 	uint32_t event, series;
 	uint64_t bytes, samples;
 	VEC(struct place) places; /* with a probe */
@@ -84,19 +75,9 @@ static int attach(struct session *s, int fd, const struct allocator_probe *probe
 	return 0;
 }
 
-static bool is_new(struct alloc *a, const struct proc_mapping *m)
+static int look_at_file(void *context, int fd, const char *path, struct err *err)
 {
-	struct file f = { map_pair(m->device_major, m->device_minor), m->inode };
-
-	for (size_t i = 0; i < a->files.n; i++)
-		if (a->files.v[i].device == f.device && a->files.v[i].inode == f.inode)
-			return false;
-	vec_push(&a->files, f);
-	return true;
-}
-
-static int look_at_file(struct session *s, int fd, struct err *err)
-{
+	struct session *s = context;
 	_cleanup_free_ struct allocator_info *info = mem_alloc(sizeof(*info));
 	int r = 0;
 
@@ -107,36 +88,9 @@ static int look_at_file(struct session *s, int fd, struct err *err)
 	return r;
 }
 
-/* Each file that has code in the process, once. */
 static int look_at(struct session *s, pid_t pid, struct err *err)
 {
-	_cleanup_(proc_maps_done) struct proc_maps maps = { 0 };
-	int r = proc_maps_read(pid, true, &maps);
-
-	if (r < 0)
-		return err_errno(err, -r, "cannot read the mappings of process %d", pid);
-	for (size_t i = 0; !r && i < maps.list.n; i++) {
-		_cleanup_fd_ int fd = -1;
-
-		if (maps.list.v[i].inode && is_new(s->alloc, &maps.list.v[i]) &&
-		    target_open_mapping(pid, &maps.list.v[i], &fd, NULL) >= 0)
-			r = look_at_file(s, fd, err);
-	}
-	return r;
-}
-
-static int look_at_program(struct session *s, struct err *err)
-{
-	_cleanup_fd_ int fd = open(s->options->program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct proc_mapping m = { 0 };
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return 0; /* exec will say why */
-	m = (struct proc_mapping){ .inode = st.st_ino,
-				   .device_major = major(st.st_dev),
-				   .device_minor = minor(st.st_dev) };
-	return is_new(s->alloc, &m) ? look_at_file(s, fd, err) : 0;
+	return codefiles_of_process(&s->alloc->files, pid, look_at_file, s, err);
 }
 
 static int refuse(const struct session *s, struct err *err)
@@ -162,7 +116,7 @@ static int start(struct session *s, struct err *err)
 	a->series = profile_add_series(p, "alloc.allocated", "bytes");
 	/* The process is not that program yet: the file is, from its first instruction on. */
 	if (s->options->program)
-		return look_at_program(s, err);
+		return codefiles_of_program(&a->files, s->options->program, look_at_file, s, err);
 	for (size_t i = 0; i < s->options->pid_count && !r; i++)
 		r = look_at(s, s->options->pids[i], err);
 	if (!r && !a->links.n)
@@ -278,7 +232,7 @@ static void stop(struct session *s)
 	profile_add_point(s->profile, s->alloc->series, since_start(s, clock_mono_ns()), s->alloc->bytes);
 	note_counts(s);
 	vec_done(&s->alloc->links);
-	vec_done(&s->alloc->files);
+	codefiles_done(&s->alloc->files);
 	vec_done(&s->alloc->places);
 	free(s->alloc);
 	s->alloc = NULL;

@@ -24,6 +24,7 @@ struct groupwatch;
 struct memwatch;
 struct mark;
 struct processes;
+struct spans;
 struct worker;
 
 struct session {
@@ -53,6 +54,7 @@ struct session {
 	struct memwatch *mem;           /* the mem collector's own */
 	struct alloc *alloc;            /* the alloc collector's own */
 	struct hw *hw;                  /* the hw collector's own */
+	struct spans *spans;            /* the span collector's own */
 	struct event *event;            /* the event collector's own */
 	struct eventset *events;        /* and what it was asked for, NULL = nothing */
 	struct mark *mark;              /* blocks; with BPF or without, NULL = nobody asked */
@@ -89,7 +91,7 @@ struct collector {
 };
 
 extern const struct collector *const session_collectors[]; /* all of them; NULL-terminated */
-extern const struct collector collector_io, collector_alloc, collector_hw;
+extern const struct collector collector_io, collector_alloc, collector_hw, collector_span;
 extern const struct collector collector_cpu, collector_wait, collector_event, collector_fault, collector_heap,
 	collector_mem;
 

@@ -22,6 +22,7 @@
 #include "collect/shared.h"
 #include "collect/sideband.h"
 #include "collect/tables.h"
+#include "collect/uprobes.h"
 #include "elf/unwind.h"
 #include "profile/profile.h"
 #include "target/host.h"
@@ -169,6 +170,7 @@ static int open_skeleton(struct engine *e, struct err *err)
 	bpf_object__for_each_map(map, e->skeleton->obj)
 		bpf_map__set_autocreate(map, !spared(e, bpf_map__name(map)));
 	fit_maps(e->skeleton);
+	uprobes_prepare(e->skeleton->progs.on_span);
 	/* Each allocation and each free: more than any other collector sends. */
 	if (wanted(e, "on_heap_alloc") && e->session->options->heap_interval <= 1)
 		bpf_map__set_max_entries(e->skeleton->maps.ring, 64 << 20);

@@ -1,9 +1,7 @@
 #include "collect/mark.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,58 +10,28 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/vec.h"
+#include "base/str.h"
+#include "collect/markint.h"
+#include "collect/spanjoin.h"
 #include "profile/profile.h"
+#include "target/journal.h"
 #include "target/logs.h"
-#include "target/marklog.h"
 #include "target/rpc.h"
 
-enum {
-	WAITING = 4096,  /* blocks that wait for an answer; beyond that they go without */
-	CATCH_UP = 64,   /* blocks between two looks at the node that are asked for; beyond that they are counted */
-	LOOK_MS = 100,
-	POLL_MS = 200,   /* how often the node is asked for its newest block */
-	AGAIN_MS = 1000, /* after it failed */
-};
+enum { LOOK_MS = 100 };
 static const uint64_t patience_ns = 5000000000, at_the_end_ns = 1000000000;
-
-/* A block on its way into the profile. */
-struct entry {
-	struct marklog_block block;
-	bool asking;      /* the node has not said what it is yet */
-	uint64_t since_ns;
-};
-
-struct mark {
-	struct mark_options options;
-	struct logs *logs;
-	struct marklog *parser;
-	struct rpc *rpc;
-	pthread_t log_thread, rpc_thread;
-	bool log_runs, rpc_runs;
-	atomic_bool log_stop, rpc_stop;
-	_Atomic uint64_t row;     /* questions that failed, one after the other */
-	_Atomic uint64_t skipped; /* blocks that nobody asked about */
-	bool logs_told, rpc_told;
-
-	pthread_mutex_t lock; /* of what follows */
-	pthread_cond_t asked; /* the rpc thread has something to do, or shall end */
-	VEC(struct entry) entries;
-	uint64_t removed;     /* entries that are in the profile: their number is removed + index */
-	struct err log_err, rpc_err;
-	uint64_t answered, unanswered, differs, failures;
-	uint64_t before;      /* blocks that began before the recording */
-};
+static const uint64_t settle_ns = 300000000;   /* until the spans before a moment are all known */
+static const uint64_t unnamed_ns = 8000000000; /* how long a span waits for its block */
 
 /* --- the log --- */
 
 static void got_block(void *context, const struct marklog_block *b)
 {
 	struct mark *m = context;
-	struct entry e = { *b, .asking = m->rpc && m->rpc_runs, .since_ns = clock_mono_ns() };
+	struct mark_entry e = { *b, .asking = m->rpc && m->rpc_runs, .thread = PROFILE_NONE, .since_ns = clock_mono_ns() };
 
 	pthread_mutex_lock(&m->lock);
-	if (m->entries.n >= WAITING)
+	if (m->entries.n >= MARK_WAITING)
 		e.asking = false;
 	vec_push(&m->entries, e);
 	pthread_cond_signal(&m->asked);
@@ -93,7 +61,11 @@ static void *follow_log(void *context)
 	if (!r)
 		logs_wait(m->logs, 0, got_line, m);
 	marklog_flush(m->parser);
-	if (r < 0) {
+	if (r > 0 && m->journal) {
+		pthread_mutex_lock(&m->lock);
+		err_set(&m->log_err, EPIPE, "journalctl ended by itself: does `%s` have a journal here?", m->options.log);
+		pthread_mutex_unlock(&m->lock);
+	} else if (r < 0) {
 		pthread_mutex_lock(&m->lock);
 		err_errno(&m->log_err, -r, "the log %s cannot be read any more; its blocks end here", m->options.log);
 		pthread_mutex_unlock(&m->lock);
@@ -101,164 +73,28 @@ static void *follow_log(void *context)
 	return NULL;
 }
 
-/* --- the node --- */
-
-static void wait_a_while(struct mark *m, unsigned ms)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += (ms % 1000) * 1000000L;
-	until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	pthread_cond_timedwait(&m->asked, &m->lock, &until);
-}
-
-static void failed(struct mark *m, const struct err *why)
-{
-	m->failures++;
-	m->row++;
-	m->rpc_err = *why;
-}
-
-/* What the node says is exact where the log rounds; of another block it says nothing. */
-static void answer(struct mark *m, uint64_t number, const struct rpcblock *said)
-{
-	struct entry *e;
-
-	m->row = 0;
-	if (number < m->removed || number - m->removed >= m->entries.n)
-		return; /* it went without */
-	e = &m->entries.v[number - m->removed];
-	e->asking = false;
-	if (said->number != e->block.number || (*e->block.hash && strcasecmp(said->hash, e->block.hash))) {
-		m->differs++;
-		return;
-	}
-	m->answered++;
-	e->block.gas = said->gas;
-	e->block.transactions = said->transactions;
-	e->block.known |= MARKLOG_GAS | MARKLOG_TRANSACTIONS;
-}
-
-/* Asks for the first block that waits. False: there is none. Called, and returns, with the lock. */
-static bool ask_next(struct mark *m)
-{
-	struct rpcblock said;
-	struct err why = { 0 };
-	uint64_t number;
-	char by[80];
-	size_t i = 0;
-	int r;
-
-	while (i < m->entries.n && !m->entries.v[i].asking)
-		i++;
-	if (i == m->entries.n)
-		return false;
-	number = m->removed + i;
-	if (*m->entries.v[i].block.hash)
-		snprintf(by, sizeof(by), "%s", m->entries.v[i].block.hash);
-	else
-		snprintf(by, sizeof(by), "0x%llx", (unsigned long long)m->entries.v[i].block.number);
-	pthread_mutex_unlock(&m->lock);
-	r = rpc_block(m->rpc, by, &said, &why);
-	pthread_mutex_lock(&m->lock);
-	if (!r) {
-		answer(m, number, &said);
-	} else {
-		failed(m, &why);
-		/* One that it does not know is no reason to keep the others waiting. */
-		if ((r == -ENOENT || m->row > 1) && number >= m->removed && number - m->removed < m->entries.n) {
-			m->entries.v[number - m->removed].asking = false;
-			m->unanswered++;
-		}
-		if (r != -ENOENT && !m->rpc_stop)
-			wait_a_while(m, AGAIN_MS);
-	}
-	return true;
-}
-
-static void add_moment(struct mark *m, const struct rpcblock *b, uint64_t now)
-{
-	struct entry e = { .since_ns = now };
-
-	e.block = (struct marklog_block){ .known = MARKLOG_NUMBER | MARKLOG_GAS | MARKLOG_TRANSACTIONS,
-					  .number = b->number, .gas = b->gas, .transactions = b->transactions,
-					  .start_ns = now, .end_ns = now };
-	memcpy(e.block.hash, b->hash, sizeof(b->hash));
-	pthread_mutex_lock(&m->lock);
-	m->answered++;
-	m->row = 0;
-	vec_push(&m->entries, e);
-	pthread_mutex_unlock(&m->lock);
-}
-
-/* Without a log: what is new since the last look. */
-static void look_at_head(struct mark *m, uint64_t *last, bool *known)
-{
-	struct rpcblock head, b;
-	struct err why = { 0 };
-	int r = rpc_block(m->rpc, "latest", &head, &why);
-	uint64_t now = clock_mono_ns();
-
-	if (r) {
-		pthread_mutex_lock(&m->lock);
-		failed(m, &why);
-		pthread_mutex_unlock(&m->lock);
-		return;
-	}
-	m->row = 0;
-	if (*known && head.number > *last + CATCH_UP) {
-		m->skipped += head.number - *last - CATCH_UP;
-		*last = head.number - CATCH_UP;
-	}
-	for (uint64_t n = *last + 1; *known && n < head.number && !m->rpc_stop; n++) {
-		char by[32];
-
-		snprintf(by, sizeof(by), "0x%llx", (unsigned long long)n);
-		if (!rpc_block(m->rpc, by, &b, &why) && b.number == n)
-			add_moment(m, &b, now);
-		else
-			m->skipped++;
-	}
-	/* The one that is there when it begins is not of this recording; a smaller number is a reorganized chain. */
-	if (*known && head.number != *last)
-		add_moment(m, &head, now);
-	*last = head.number;
-	*known = true;
-}
-
-static void *ask_node(void *context)
-{
-	struct mark *m = context;
-	uint64_t last = 0;
-	bool known = false;
-
-	pthread_mutex_lock(&m->lock);
-	while (!m->rpc_stop) {
-		if (!m->options.log) {
-			pthread_mutex_unlock(&m->lock);
-			look_at_head(m, &last, &known);
-			pthread_mutex_lock(&m->lock);
-			if (!m->rpc_stop)
-				wait_a_while(m, m->row ? AGAIN_MS : POLL_MS);
-		} else if (!ask_next(m) && !m->rpc_stop) {
-			wait_a_while(m, AGAIN_MS);
-		}
-	}
-	pthread_mutex_unlock(&m->lock);
-	return NULL;
-}
-
 /* --- into the profile --- */
 
-static void add_mark(struct mark *m, struct profile *p, const struct marklog_block *b, uint64_t start)
+/* Of the time after the recording, or not done by then? A line of the log may be read a little late. */
+static bool is_after(const struct mark *m, const struct mark_entry *e, uint64_t end)
 {
-	struct profile_mark x = { .thread = PROFILE_NONE, .known = b->known, .number = b->number };
+	if (m->expects_spans && e->thread == PROFILE_NONE && e->block.end_ns >= end)
+		return true;
+	return (e->block.timed || !m->options.log) && e->block.start_ns >= end;
+}
+
+static void add_mark(struct mark *m, struct profile *p, const struct mark_entry *e, uint64_t start)
+{
+	const struct marklog_block *b = &e->block;
+	struct profile_mark x = { .thread = e->thread, .known = b->known, .number = b->number };
 	char name[48];
 
 	if (b->start_ns < start) {
 		m->before++;
+		return;
+	}
+	if (p->duration_ns && is_after(m, e, start + p->duration_ns)) {
+		m->after++;
 		return;
 	}
 	_Static_assert((int)MARKLOG_NUMBER == MARK_NUMBER && (int)MARKLOG_GAS == MARK_GAS &&
@@ -273,20 +109,92 @@ static void add_mark(struct mark *m, struct profile *p, const struct marklog_blo
 	profile_add_mark(p, &x);
 }
 
+void mark_expect_spans(struct mark *m)
+{
+	m->expects_spans = true;
+}
+
+void mark_add_span(struct mark *m, const struct span *s, uint32_t kind, uint32_t thread)
+{
+	struct mark_entry e = { .spanned = true, .thread = thread, .asking = m->rpc_runs, .since_ns = clock_mono_ns() };
+
+	_Static_assert((int)MARKLOG_NUMBER == SPAN_NUMBER && (int)MARKLOG_GAS == SPAN_GAS &&
+		       (int)MARKLOG_TRANSACTIONS == SPAN_TRANSACTIONS, "the same bits");
+	if (!(s->known & SPAN_NUMBER) || s->number > INT64_MAX) {
+		blockmatch_add(&m->match, &(struct blockmatch_span){ s->start_ns, s->end_ns, thread, kind, false });
+		return;
+	}
+	/* The program says itself which block it is. */
+	m->numbered = true;
+	e.block = (struct marklog_block){ .known = s->known, .number = s->number, .gas = s->gas, .transactions = s->transactions,
+					  .timed = true, .start_ns = s->start_ns, .end_ns = s->end_ns };
+	pthread_mutex_lock(&m->lock);
+	e.asking &= m->entries.n < MARK_WAITING;
+	vec_push(&m->entries, e);
+	pthread_cond_signal(&m->asked);
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* The function's span of a block, if there is one. */
+static void find_span(struct mark *m, size_t i)
+{
+	struct mark_entry *e = &m->entries.v[i];
+	const struct blockmatch_span *s;
+	size_t later = 0;
+
+	while (i + later + 1 < m->entries.n && m->entries.v[i + later + 1].block.end_ns == e->block.end_ns &&
+	       !m->entries.v[i + later + 1].spanned)
+		later++;
+	s = e->looked_ns ? blockmatch_between(&m->match, e->looked_ns, e->block.end_ns, later) :
+			   blockmatch_at(&m->match, e->block.end_ns, later);
+	e->spanned = true;
+	m->spanned += s != NULL;
+	m->spanless += !s;
+	if (!s)
+		return;
+	e->block.start_ns = s->start_ns;
+	e->block.end_ns = s->end_ns;
+	e->block.timed = true;
+	e->thread = s->thread;
+}
+
+struct unnamed {
+	struct mark *m;
+	struct profile *p;
+	uint64_t start;
+};
+
+/* A call of the function that made no block which anybody saw: a pending one, say. */
+static void add_unnamed(void *context, const struct blockmatch_span *s)
+{
+	struct unnamed *u = context;
+
+	u->m->unnamed++;
+	if (s->start_ns >= u->start)
+		profile_add_mark(u->p, &(struct profile_mark){ .thread = s->thread, .kind = s->tag, .name = s->tag,
+							       .start_ns = s->start_ns - u->start, .end_ns = s->end_ns - u->start });
+}
+
 /* Those at the front that wait for nothing more, or have waited long enough. */
 static void move(struct mark *m, struct profile *p, uint64_t start, uint64_t patience)
 {
+	struct unnamed unnamed = { m, p, start };
 	uint64_t now = clock_mono_ns();
 	size_t n = 0;
 
 	for (; n < m->entries.n; n++) {
-		struct entry *e = &m->entries.v[n];
+		struct mark_entry *e = &m->entries.v[n];
 
-		if (e->asking && now - e->since_ns < patience)
+		if ((e->asking && now - e->since_ns < patience) ||
+		    (m->expects_spans && !e->spanned && patience && now - e->since_ns < settle_ns))
 			break;
+		if (m->expects_spans && !e->spanned)
+			find_span(m, n);
 		m->unanswered += e->asking;
-		add_mark(m, p, &e->block, start);
+		if (!m->numbered || e->block.timed)
+			add_mark(m, p, e, start);
 	}
+	blockmatch_expire(&m->match, patience ? now - MIN(now, unnamed_ns) : UINT64_MAX, add_unnamed, &unnamed);
 	m->entries.n -= n;
 	m->removed += n;
 	if (n && m->entries.n)
@@ -346,8 +254,13 @@ static void note_counters(struct mark *m, struct profile *p)
 		count(p, "marks.reorganized", c->reorged);
 		count(p, "marks.out of order", c->out_of_order);
 		count(p, "marks.bad durations", c->bad_times);
+		count(p, "marks.shared a time", c->shared);
 	}
+	count(p, "marks.spans named", m->spanned);
+	count(p, "marks.spans unnamed", m->unnamed);
+	count(p, "marks.without a span", m->spanless);
 	count(p, "marks.began before the recording", m->before);
+	count(p, "marks.not done in the recording", m->after);
 	count(p, "marks.answered", m->answered);
 	count(p, "marks.unanswered", m->unanswered);
 	count(p, "marks.another block answered", m->differs);
@@ -366,6 +279,9 @@ static void say_end(struct mark *m)
 	if (c && c->bad_lines)
 		log_warn("%llu lines of the log should be about blocks, but were cut or malformed",
 			 (unsigned long long)c->bad_lines);
+	if (c && c->shared && !m->spanned)
+		log_info("%llu blocks ended within one read of the log and share its time by their gas; --mark-function times each "
+			 "of them, where the node has symbols.", (unsigned long long)c->shared);
 	if (m->skipped)
 		log_warn("%llu blocks came faster than the node could be asked about them",
 			 (unsigned long long)m->skipped);
@@ -408,17 +324,20 @@ void mark_finish(struct mark *m, struct profile *p, uint64_t start_mono_ns)
 
 int mark_open(const struct mark_options *o, struct mark **ret, struct err *err)
 {
+	static const char journal[] = "journal:";
 	struct mark *m = mem_alloc(sizeof(*m));
+	int r = 0, fd = o->log_fd;
 	bool missing = false;
-	int r = 0;
 
 	m->options = *o;
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_cond_init(&m->asked, NULL);
 	if (o->log) {
 		r = marklog_new(o->client, o->pattern, got_block, m, &m->parser, err);
+		if (r >= 0 && str_starts(o->log, journal))
+			r = journal_open(o->log + strlen(journal), &m->journal, &fd, err);
 		if (r >= 0)
-			r = logs_open(o->log, o->log_fd, &m->logs, &missing, err);
+			r = logs_open(o->log, fd, &m->logs, &missing, err);
 	}
 	if (r >= 0 && o->rpc)
 		r = rpc_open(o->rpc, &m->rpc, err);
@@ -442,7 +361,7 @@ int mark_start(struct mark *m, struct err *err)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	if (m->rpc) {
 		m->rpc_runs = true;
-		r = pthread_create(&m->rpc_thread, NULL, ask_node, m);
+		r = pthread_create(&m->rpc_thread, NULL, marknode_run, m);
 		m->rpc_runs = !r;
 	}
 	if (!r && m->logs) {
@@ -461,7 +380,9 @@ void mark_close(struct mark *m)
 	end_threads(m);
 	marklog_free(m->parser);
 	logs_close(m->logs);
+	journal_close(m->journal);
 	rpc_close(m->rpc);
+	blockmatch_done(&m->match);
 	vec_done(&m->entries);
 	pthread_mutex_destroy(&m->lock);
 	pthread_cond_destroy(&m->asked);

@@ -4,7 +4,8 @@
  * A log is followed in a thread of its own, so that the times of its lines are right whatever the session does;
  * another one asks the node, which may take its time, or never answer. Blocks from the log have spans; what the
  * node says names them and gives gas and transactions exactly. Without a log a block is a moment: when the node
- * was first seen to have it.
+ * was first seen to have it. Where the function that makes blocks is probed (span.c), its spans are the blocks', and
+ * log and node say which is which (blockmatch.h).
  *
  * Life: mark_open (reads nothing yet) -> mark_start -> mark_step, often -> mark_finish -> mark_close. It needs
  * no BPF. What went wrong is counted in the profile as "marks.…" and said once, and the recording goes on.
@@ -18,17 +19,23 @@ struct mark;
 struct profile;
 
 struct mark_options {
-	const char *log;     /* a file or a pipe; NULL = none */
+	const char *log;     /* a file, a pipe, or journal:UNIT; NULL = none */
 	int log_fd;          /* instead, if log is set: a pipe, which becomes the mark's; -1 = none */
 	const char *client;  /* whose lines; NULL = whoever speaks */
 	const char *pattern; /* a user's own instead; NULL = none */
 	const char *rpc;     /* address, NULL = none */
 };
 
+struct span;
+
 int mark_open(const struct mark_options *o, struct mark **ret, struct err *err);
 int mark_start(struct mark *m, struct err *err);
 /* Appends the blocks that are known by now to the profile, whose time 0 is start_mono_ns. */
 void mark_step(struct mark *m, struct profile *p, uint64_t start_mono_ns);
+/* Spans of a block's function will come: blocks wait for theirs. */
+void mark_expect_spans(struct mark *m);
+/* One of them. kind and thread are the profile's: a span that no block turns up for is a mark of that kind. */
+void mark_add_span(struct mark *m, const struct span *s, uint32_t kind, uint32_t thread);
 /* Ends it: what is not answered within a second goes without. Counters into the profile. */
 void mark_finish(struct mark *m, struct profile *p, uint64_t start_mono_ns);
 void mark_close(struct mark *m); /* NULL is fine */

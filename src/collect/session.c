@@ -22,6 +22,7 @@
 #include "collect/groupwatch.h"
 #include "collect/mark.h"
 #include "collect/processes.h"
+#include "collect/spanset.h"
 #include "profile/profile.h"
 #include "target/eventspec.h"
 #include "target/host.h"
@@ -32,7 +33,8 @@ enum { EVENTS_FILE_LIMIT = 4 << 20, AWAY_MS = 20 /* a program that comes back is
 /* The table of collectors. */
 const struct collector *const session_collectors[] = { &collector_wait, &collector_cpu, &collector_io,
 						       &collector_fault, &collector_alloc, &collector_heap,
-						       &collector_mem, &collector_hw, &collector_event, NULL };
+						       &collector_mem, &collector_hw, &collector_span, &collector_event,
+						       NULL };
 enum { COLLECTORS = ARRAY_LEN(session_collectors) };
 
 static volatile sig_atomic_t interrupted, pause_wanted, check_wanted;
@@ -147,6 +149,7 @@ static int choose_collectors(struct session *s, const char *what, struct err *er
 	_cleanup_free_ char *copy = mem_strdup(what);
 	struct choice c = { .session = s };
 	char *save = NULL;
+	bool any = false;
 	size_t n = 0;
 	int r = 0;
 
@@ -158,6 +161,10 @@ static int choose_collectors(struct session *s, const char *what, struct err *er
 	if (r < 0)
 		return r;
 	_Static_assert(COLLECTORS <= ARRAY_LEN(s->collectors), "room for all of them");
+	for (size_t i = 0; session_collectors[i]; i++)
+		any |= c.chosen[i];
+	for (size_t i = 0; any && session_collectors[i]; i++)
+		c.chosen[i] |= session_collectors[i] == &collector_span && (s->options->function_count || s->options->listen);
 	/* Without a single event that this kernel has, the rest is recorded, if there is a rest. */
 	for (size_t i = 0; session_collectors[i]; i++)
 		if (c.chosen[i] && (session_collectors[i] != &collector_event || s->events->sources.n))
@@ -192,6 +199,16 @@ static int open_bpf(struct session *s, struct err *err)
 	return engine_follow(s->engine, err);
 }
 
+static void leave_out(struct session *s, const struct collector *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; s->collectors[i]; i++)
+		if (s->collectors[i] != c)
+			s->collectors[n++] = s->collectors[i];
+	s->collectors[n] = NULL;
+}
+
 /* BPF where it can be had, else the fallback; says which and why. */
 static int choose_backend(struct session *s, struct err *err)
 {
@@ -210,6 +227,10 @@ static int choose_backend(struct session *s, struct err *err)
 			return r;
 		}
 	}
+	if (s->options->function_count)
+		return err_set(err, ENOTSUP, "--mark-function needs BPF%s%s", *why.text ? ": " : "", why.text);
+	if (s->options->listen)
+		leave_out(s, &collector_span);
 	if (s->options->what_default) {
 		s->collectors[0] = &collector_cpu;
 		s->collectors[1] = NULL;
@@ -270,6 +291,7 @@ int session_open(const struct session_options *options, struct profile *p, struc
 		 struct session **ret, struct err *err)
 {
 	struct session *s = mem_alloc(sizeof(*s));
+	struct spanset functions; /* only to be checked */
 	int r;
 
 	s->options = options;
@@ -278,7 +300,10 @@ int session_open(const struct session_options *options, struct profile *p, struc
 	s->hz = options->hz;
 	interrupted = pause_wanted = check_wanted = 0;
 	describe_machine(p);
-	r = options->marks ? mark_open(options->marks, &s->mark, err) : 0;
+	r = spanset_make(&functions, options->functions, options->function_count, false, err);
+	spanset_done(&functions);
+	if (r >= 0 && options->marks)
+		r = mark_open(options->marks, &s->mark, err);
 	if (r >= 0)
 		r = choose_collectors(s, options->what, err);
 	if (r >= 0)

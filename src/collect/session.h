@@ -42,6 +42,10 @@ struct session_options {
 	char *const *groups;       /* folders of cgroups: whoever enters them is recorded, too */
 	size_t group_count;
 	const struct mark_options *marks; /* blocks from a log or a node; NULL = none */
+	const char *const *functions; /* parts of names: their calls become marks, those of the first are blocks */
+	size_t function_count;
+	bool guess_functions;      /* without any: those that are known to make blocks, where they are */
+	bool listen;               /* to what the program says of itself (gasflame.h), where that can be had */
 	const char *program;       /* run: the file that the (single) pid is about to execute, may be NULL */
 	/* Negative: stop recording (the disk is full, say). */
 	int (*tick)(void *context, struct profile *p);

@@ -100,6 +100,7 @@ enum shared_record_kind {
 	RECORD_FAULT_END, /* struct shared_fault_end: all faults of a thread, by the kernel's count */
 	RECORD_HW,        /* struct shared_hw: a counter has gone so far */
 	RECORD_EXIT,      /* struct shared_exit: a process has ended */
+	RECORD_SPAN,      /* struct shared_span: a call of a marked function, or what the program says */
 };
 
 /* What comes through the ring; frames follow (8 bytes each; the user's, then the kernel's, each leaf

@@ -20,29 +20,6 @@ bool disassemble_there(void)
 	return true;
 }
 
-/* The bytes at an address that the file maps as code; *n becomes what there is of them. */
-static const uint8_t *code_at(const struct elf *elf, uint64_t address, uint64_t *n)
-{
-	/* A debug file has the segments of its program, but not their bytes. */
-	for (size_t i = 0; i < elf->section_count; i++)
-		if (elf->sections[i].type == SHT_NOBITS && elf->sections[i].flags & SHF_EXECINSTR &&
-		    address >= elf->sections[i].address &&
-		    address - elf->sections[i].address < elf->sections[i].size)
-			return NULL;
-	for (size_t i = 0; i < elf->segment_count; i++) {
-		const struct elf_segment *s = &elf->segments[i];
-		uint64_t at = address - s->address;
-
-		if (s->type != PT_LOAD || !(s->flags & PF_X) || address < s->address || at >= s->file_size ||
-		    s->offset > elf->size || at >= elf->size - s->offset)
-			continue;
-		*n = MIN(*n, s->file_size - at);
-		*n = MIN(*n, elf->size - s->offset - at);
-		return elf->data + s->offset + at;
-	}
-	return NULL;
-}
-
 static int open_machine(uint16_t machine, csh *ret, struct err *err)
 {
 	cs_err e = machine == EM_X86_64 ? cs_open(CS_ARCH_X86, CS_MODE_64, ret) :
@@ -80,7 +57,7 @@ int disassemble_function(const struct symbols_files *files, uint64_t address, st
 		end = start + MAX_BYTES;
 	symtab_free(t);
 	n = end - start;
-	code = code_at(files->main, start, &n);
+	code = elf_code_at(files->main, start, &n);
 	if (!code)
 		return err_set(err, ENOENT, "the file has no code at %#llx", (unsigned long long)start);
 	r = open_machine(files->main->machine, &handle, err);

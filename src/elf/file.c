@@ -232,6 +232,39 @@ bool elf_offset_to_address(const struct elf *elf, uint64_t offset, uint64_t *ret
 	return false;
 }
 
+const uint8_t *elf_code_at(const struct elf *elf, uint64_t address, uint64_t *n)
+{
+	/* A debug file has the segments of its program, but not their bytes. */
+	for (size_t i = 0; i < elf->section_count; i++)
+		if (elf->sections[i].type == SHT_NOBITS && elf->sections[i].flags & SHF_EXECINSTR &&
+		    address >= elf->sections[i].address &&
+		    address - elf->sections[i].address < elf->sections[i].size)
+			return NULL;
+	for (size_t i = 0; i < elf->segment_count; i++) {
+		const struct elf_segment *s = &elf->segments[i];
+		uint64_t at = address - s->address;
+
+		if (s->type != PT_LOAD || !(s->flags & PF_X) || address < s->address || at >= s->file_size ||
+		    s->offset > elf->size || at >= elf->size - s->offset)
+			continue;
+		*n = MIN(*n, s->file_size - at);
+		*n = MIN(*n, elf->size - s->offset - at);
+		return elf->data + s->offset + at;
+	}
+	return NULL;
+}
+
+bool elf_address_to_offset(const struct elf *elf, uint64_t address, uint64_t *ret_offset)
+{
+	uint64_t n = 1;
+	const uint8_t *code = elf_code_at(elf, address, &n);
+
+	if (!code || !n)
+		return false;
+	*ret_offset = code - elf->data;
+	return true;
+}
+
 /* Inflates into out, which has exactly the promised size. */
 static bool inflate_into(uint8_t *out, size_t out_n, const uint8_t *in, size_t in_n)
 {

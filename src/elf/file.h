@@ -69,3 +69,7 @@ int elf_section_append(const struct elf_section *s, int fd, struct err *err);
 size_t elf_build_id(const struct elf *elf, uint8_t out[20]);
 /* Where a file offset is mapped by an executable LOAD segment. False if by none. */
 bool elf_offset_to_address(const struct elf *elf, uint64_t offset, uint64_t *ret_address);
+/* The bytes at an address that the file maps as code, NULL if it has none there; *n becomes what there is of them. */
+const uint8_t *elf_code_at(const struct elf *elf, uint64_t address, uint64_t *n);
+/* Where in the file that code is; false if it has none there. */
+bool elf_address_to_offset(const struct elf *elf, uint64_t address, uint64_t *ret_offset);

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "elf/disassemble.h"
+#include "elf/doors.h"
 
 bool disassemble_there(void)
 {
@@ -14,4 +15,9 @@ int disassemble_function(const struct symbols_files *files, uint64_t address, st
 {
 	return err_set(err, ENOTSUP,
 		       "this gasflame was built without libcapstone: addresses alone are shown");
+}
+
+int doors_read(const struct elf *elf, struct doors *d, uint64_t cold, uint64_t cold_size, bool may_be_future, struct err *err)
+{
+	return err_set(err, ENOTSUP, "this gasflame was built without libcapstone, which finds where functions end");
 }

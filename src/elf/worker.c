@@ -17,8 +17,10 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "elf/disassemble.h"
+#include "elf/doors.h"
 #include "elf/allocator.h"
 #include "elf/names.h"
+#include "elf/usdt.h"
 #include "elf/workerproto.h"
 
 struct worker {
@@ -475,6 +477,34 @@ int worker_allocator(struct worker *w, int fd, struct allocator_info *ret, struc
 	call_init(&c, WORKER_ALLOCATOR, fd);
 	r = ask_plain(w, &c, ret, sizeof(*ret), err);
 	return r ?: allocator_check(ret) ? 0 : bad_answer(w, err);
+}
+
+int worker_doors(struct worker *w, int fd, const char *patterns, size_t n, struct doors_info *ret, struct err *err)
+{
+	_cleanup_fd_ int reply = make_reply_file(err);
+	struct call c;
+	int r;
+
+	if (reply < 0)
+		return reply;
+	call_init(&c, WORKER_DOORS, fd);
+	c.request.count = n;
+	c.fds[WORKER_FD_REPLY] = reply;
+	r = fd_write_all(reply, patterns, n);
+	if (r < 0)
+		return err_errno(err, -r, "cannot hand over the patterns");
+	r = ask_plain(w, &c, ret, sizeof(*ret), err);
+	return r ?: doors_check(ret) ? 0 : bad_answer(w, err);
+}
+
+int worker_usdt(struct worker *w, int fd, struct usdt_info *ret, struct err *err)
+{
+	struct call c;
+	int r;
+
+	call_init(&c, WORKER_USDT, fd);
+	r = ask_plain(w, &c, ret, sizeof(*ret), err);
+	return r ?: usdt_check(ret) ? 0 : bad_answer(w, err);
 }
 
 int worker_unpack(struct worker *w, int fd, int out, struct err *err)

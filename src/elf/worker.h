@@ -67,5 +67,12 @@ struct allocator_info;
 /* See allocator.h; what is in it was checked for its bounds only. */
 int worker_allocator(struct worker *w, int fd, struct allocator_info *ret, struct err *err);
 
+struct doors_info;
+/* The functions that match patterns, each with a NUL at its end, n bytes in all: see doors.h. */
+int worker_doors(struct worker *w, int fd, const char *patterns, size_t n, struct doors_info *ret, struct err *err);
+struct usdt_info;
+/* The places of a program that speak to us: see usdt.h. */
+int worker_usdt(struct worker *w, int fd, struct usdt_info *ret, struct err *err);
+
 /* How long one call may take before the child is killed; 60 s unless set. */
 void worker_set_timeout(struct worker *w, uint64_t timeout_ns);

@@ -14,11 +14,13 @@
 #include "elf/allocator.h"
 #include "elf/demangle.h"
 #include "elf/disassemble.h"
+#include "elf/doors.h"
 #include "elf/file.h"
 #include "elf/names.h"
 #include "elf/symbols.h"
 #include "elf/unpack.h"
 #include "elf/unwind.h"
+#include "elf/usdt.h"
 #include "elf/worker.h"
 #include "elf/workerproto.h"
 
@@ -130,25 +132,30 @@ static void collect_calls(void *context, size_t index, const struct symbols_call
 	}
 }
 
-static int read_addresses(struct job *j, uint64_t **ret, struct err *err)
+/* What the parent wrote into the reply file for us. */
+static int read_input(struct job *j, size_t n, char **ret, struct err *err)
 {
-	size_t n = j->request.count * sizeof(uint64_t), got = 0;
-	char *data;
+	char *data = mem_alloc(n + 1);
+	size_t got = 0;
 
-	if (j->request.count > WORKER_MAX_ADDRESSES)
-		return err_set(err, E2BIG, "too many addresses");
-	data = mem_alloc(n + 1);
 	while (got < n) {
 		ssize_t r = pread(j->fds[WORKER_FD_REPLY], data + got, n - got, got);
 
 		if (r <= 0) {
 			free(data);
-			return err_errno(err, r ? errno : EIO, "cannot read the addresses");
+			return err_errno(err, r ? errno : EIO, "cannot read the request");
 		}
 		got += r;
 	}
-	*ret = (uint64_t *)data;
+	*ret = data;
 	return 0;
+}
+
+static int read_addresses(struct job *j, uint64_t **ret, struct err *err)
+{
+	if (j->request.count > WORKER_MAX_ADDRESSES)
+		return err_set(err, E2BIG, "too many addresses");
+	return read_input(j, j->request.count * sizeof(uint64_t), (char **)ret, err);
 }
 
 static int do_symbolize(struct job *j, struct elf *elf, struct err *err)
@@ -235,6 +242,28 @@ static int do_allocator(struct job *j, struct elf *elf, struct err *err)
 	return put(j, info, sizeof(*info), err);
 }
 
+static int do_doors(struct job *j, struct elf *elf, struct err *err)
+{
+	_cleanup_free_ struct doors_info *info = mem_alloc(sizeof(*info));
+	_cleanup_free_ char *text = NULL;
+	int r;
+
+	if (j->request.count > DOORS_TEXT)
+		return err_set(err, E2BIG, "too many patterns");
+	r = read_input(j, j->request.count, &text, err);
+	if (!r)
+		r = doors_find(elf, text, j->request.count, info, err);
+	return r ? r : put(j, info, sizeof(*info), err);
+}
+
+static int do_usdt(struct job *j, struct elf *elf, struct err *err)
+{
+	_cleanup_free_ struct usdt_info *info = mem_alloc(sizeof(*info));
+
+	usdt_find(elf, info);
+	return put(j, info, sizeof(*info), err);
+}
+
 static int run(struct job *j, struct err *err)
 {
 	_cleanup_(elf_freep) struct elf *elf = NULL;
@@ -260,6 +289,10 @@ static int run(struct job *j, struct err *err)
 		return do_disassemble(j, elf, err);
 	case WORKER_ALLOCATOR:
 		return do_allocator(j, elf, err);
+	case WORKER_DOORS:
+		return do_doors(j, elf, err);
+	case WORKER_USDT:
+		return do_usdt(j, elf, err);
 	case WORKER_UNPACK:
 		return unpack_write(elf, j->fds[WORKER_FD_SCRATCH], err);
 	}

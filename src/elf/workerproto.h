@@ -24,6 +24,8 @@ enum worker_op {
 	WORKER_ALLOCATOR,  /* reply: struct allocator_info */
 	WORKER_UNPACK,     /* writes an ELF file with plain debug sections to the scratch file; no bulk */
 	WORKER_DISASSEMBLE, /* offset is an address; reply: see disassemble.h */
+	WORKER_DOORS,      /* count bytes of patterns in the reply file; reply: struct doors_info */
+	WORKER_USDT,       /* reply: struct usdt_info */
 };
 
 /* The descriptors of a request, in this order; bit i of have says that i was sent. */
@@ -46,7 +48,7 @@ enum {
 
 struct worker_request {
 	uint32_t op, flags, have, zero;
-	uint64_t count;  /* WORKER_SYMBOLIZE: how many addresses */
+	uint64_t count;  /* WORKER_SYMBOLIZE: how many addresses; WORKER_DOORS: bytes */
 	uint64_t offset; /* WORKER_OFFSET, WORKER_DISASSEMBLE */
 };
 

@@ -126,6 +126,7 @@ struct marklog {
 	unsigned asked;             /* so many blocks more are expected to begin by a line that says so */
 	struct marklog_block seen[REMEMBERED];
 	size_t seen_count;
+	VEC(struct marklog_block) group; /* whole, and seen at one time: others may be, too */
 	struct marklog_counts counts;
 };
 
@@ -276,6 +277,7 @@ void marklog_free(struct marklog *m)
 		free_compiled(m->rules.v[i]);
 	vec_done(&m->rules);
 	vec_done(&m->begun);
+	vec_done(&m->group);
 	free(m);
 }
 
@@ -293,8 +295,57 @@ static bool same_block(const struct marklog_block *a, const struct marklog_block
 	return true;
 }
 
-/* The block is whole: out with it, unless it was told before. */
-void marklog_flush(struct marklog *m)
+/* What a block weighs when a time must be shared: an empty one takes some, too. */
+static double weight(const struct marklog_block *b)
+{
+	return 21000.0 + (b->known & MARKLOG_GAS ? b->gas : 0);
+}
+
+/*
+ * Lines that were read at once have one time. Of blocks among them that begin by a line or a hint, only the first can be
+ * told from that: the others would take no time. They followed each other: the time is shared, by gas.
+ */
+static void share_time(struct marklog *m)
+{
+	uint64_t start, end, at;
+	double all = 0, sum = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->group.n; i++) {
+		all += weight(&m->group.v[i]);
+		n += !m->group.v[i].timed;
+	}
+	if (m->group.n < 2 || !n || !m->group.v[0].timed || m->group.v[0].told)
+		return;
+	at = start = m->group.v[0].start_ns;
+	end = m->group.v[0].end_ns;
+	if (end - start < m->group.n)
+		return;
+	for (size_t i = 0; i < m->group.n; i++) {
+		struct marklog_block *b = &m->group.v[i];
+
+		if (b->told)
+			return;
+		sum += weight(b);
+		b->start_ns = at;
+		b->end_ns = i + 1 < m->group.n ? MAX(at + 1, start + (uint64_t)((end - start) * (sum / all))) : end;
+		b->timed = true;
+		at = b->end_ns;
+	}
+	m->counts.shared += m->group.n;
+}
+
+/* Nothing more comes of that time. */
+static void release(struct marklog *m)
+{
+	share_time(m);
+	for (size_t i = 0; i < m->group.n; i++)
+		m->fn(m->context, &m->group.v[i]);
+	m->group.n = 0;
+}
+
+/* The block is whole: it is kept until the time moves on, unless it was told before. */
+static void close_block(struct marklog *m)
 {
 	struct marklog_block *b = &m->open;
 	size_t known = MIN(m->seen_count, (size_t)REMEMBERED);
@@ -314,7 +365,15 @@ void marklog_flush(struct marklog *m)
 		m->counts.out_of_order += m->seen[(m->seen_count - 1) % REMEMBERED].number > b->number;
 	m->seen[m->seen_count++ % REMEMBERED] = *b;
 	m->counts.blocks++;
-	m->fn(m->context, b);
+	if (m->group.n && (m->group.v[0].end_ns != b->end_ns || m->group.n == REMEMBERED))
+		release(m);
+	vec_push(&m->group, *b);
+}
+
+void marklog_flush(struct marklog *m)
+{
+	close_block(m);
+	release(m);
 }
 
 static void add_begun(struct marklog *m, const struct marklog_block *b, uint64_t time_ns)
@@ -360,7 +419,7 @@ static void done(struct marklog *m, struct marklog_block *b, uint64_t lasted_ns,
 		m->counts.bad_times++;
 	} else if (lasted_ns) {
 		b->start_ns = time_ns - lasted_ns;
-		b->timed = true;
+		b->timed = b->told = true;
 	} else if (begun) {
 		/* What was asked for while another block was under way begins after that one. */
 		b->start_ns = MIN(MAX(start, m->last_end_ns), time_ns);
@@ -481,7 +540,7 @@ static void line_done(struct marklog *m, const struct compiled *c, struct found 
 {
 	struct marklog_block b = m->next;
 
-	marklog_flush(m);
+	close_block(m);
 	m->counts.bad_times += f->bad_time;
 	tell(&b, &f->block);
 	b.number = f->block.number;
@@ -536,7 +595,7 @@ static void line_of_rule(struct marklog *m, const struct compiled *c, struct fou
 		if (m->is_open)
 			tell(&m->open, &f->block);
 		if (c->rule->role == ROLE_CLOSE)
-			marklog_flush(m);
+			close_block(m);
 		break;
 	}
 }
@@ -546,6 +605,8 @@ void marklog_line(struct marklog *m, char *line, size_t n, uint64_t time_ns)
 	n = marklog_plain(line, n);
 	if (!n)
 		return;
+	if (m->group.n && m->group.v[0].end_ns != time_ns)
+		release(m);
 	for (size_t i = 0; i < m->rules.n; i++) {
 		const struct compiled *c = m->rules.v[i];
 		struct found f = { 0 };

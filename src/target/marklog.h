@@ -4,7 +4,7 @@
  * A pure parser, which knows the lines of several clients by name (marklog_client()) and takes a user's own
  * pattern. Colours and the JSON of a container's log are stripped. The times of the log itself are not used:
  * they are coarse and may jump. A block ends when its line was seen, and lasts as long as the line says, or began
- * when another line said so.
+ * when another line said so. Blocks whose lines are handed over with one time, as they were read at once, share it.
  *
  * A pattern is an extended regex with named groups: (?<number>[0-9]+), and hash, txs, gas ("36.42Mgas",
  * "36,420,000"), mgas, time ("59.7ms", "1m2.5s"), ms, us, s.
@@ -30,6 +30,7 @@ struct marklog_block {
 	uint64_t number, gas, transactions;
 	char hash[67];           /* "0x…", "" = not known */
 	bool timed;              /* start is known; else it is the end */
+	bool told;               /* by the line itself, not by others around it */
 	bool again;              /* this number was there before with another hash: the chain was reorganized */
 	uint64_t start_ns, end_ns;
 	const char *client;
@@ -44,6 +45,7 @@ struct marklog_counts {
 	uint64_t out_of_order; /* a smaller number than the one before */
 	uint64_t bad_lines;    /* that should be of a block, but are cut or malformed: left out */
 	uint64_t bad_times;    /* durations that cannot be: the block has no span */
+	uint64_t shared;       /* several were read at once: each got a share of the time, by gas */
 };
 
 /* The clients that it knows; NULL beyond the last. verified: its lines were captured from the client itself. */

@@ -1,97 +1,81 @@
 #include "target/rpc.h"
 
-#include <curl/curl.h>
 #include <errno.h>
-#include <stdatomic.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "target/rpcint.h"
 
-enum { CONNECT_MS = 1000, TOTAL_MS = 2000, LIMIT_BYTES = 16 << 20 };
+static const struct rpc_way *const ways[] = { &rpc_way_http, &rpc_way_websocket };
 
-struct rpc {
-	CURL *curl;
-	struct curl_slist *headers;
-	char *url;
-	struct buf answer;
-	atomic_bool stop;
-};
-
-static size_t store(char *data, size_t size, size_t count, void *context)
+static const struct rpc_way *find_way(const char *url)
 {
-	struct rpc *r = context;
-
-	if (size * count > LIMIT_BYTES - r->answer.n)
-		return 0;
-	buf_add(&r->answer, data, size * count);
-	return size * count;
-}
-
-static int look(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
-{
-	struct rpc *r = context;
-
-	return r->stop;
+	for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+		for (size_t k = 0; k < ARRAY_LEN(ways[i]->schemes) && ways[i]->schemes[k]; k++)
+			if (str_starts(url, ways[i]->schemes[k]))
+				return ways[i];
+	return NULL;
 }
 
 int rpc_open(const char *url, struct rpc **ret, struct err *err)
 {
 	struct rpc *r;
+	int e;
 
-	if (!str_starts(url, "http://") && !str_starts(url, "https://"))
-		return err_set(err, EINVAL, "'%s' is no address of a node: --rpc http://127.0.0.1:8545", url);
+	if (str_starts(url, "wss://"))
+		return err_set(err, EINVAL, "'%.200s': WebSockets are without encryption here; a node on this machine has ws://, "
+			       "another one https://", url);
+	if (!find_way(url))
+		return err_set(err, EINVAL, "'%.200s' is no address of a node: --rpc http://127.0.0.1:8545 or ws://127.0.0.1:8545",
+			       url);
 	r = mem_alloc(sizeof(*r));
-	r->url = mem_strdup(url);
-	r->curl = curl_easy_init();
-	r->headers = curl_slist_append(NULL, "Content-Type: application/json");
-	if (!r->curl || !r->headers) {
+	r->way = find_way(url);
+	e = r->way->open(r, url, err);
+	if (e < 0) {
 		rpc_close(r);
-		return err_set(err, ENOMEM, "libcurl has no memory");
+		return e;
 	}
-	curl_easy_setopt(r->curl, CURLOPT_URL, r->url);
-	curl_easy_setopt(r->curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(r->curl, CURLOPT_FAILONERROR, 1L);
-	curl_easy_setopt(r->curl, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(r->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-	curl_easy_setopt(r->curl, CURLOPT_TIMEOUT_MS, (long)TOTAL_MS);
-	curl_easy_setopt(r->curl, CURLOPT_USERAGENT, "gasflame/" GASFLAME_VERSION);
-	curl_easy_setopt(r->curl, CURLOPT_HTTPHEADER, r->headers);
-	curl_easy_setopt(r->curl, CURLOPT_WRITEFUNCTION, store);
-	curl_easy_setopt(r->curl, CURLOPT_WRITEDATA, r);
-	curl_easy_setopt(r->curl, CURLOPT_NOPROGRESS, 0L);
-	curl_easy_setopt(r->curl, CURLOPT_XFERINFOFUNCTION, look);
-	curl_easy_setopt(r->curl, CURLOPT_XFERINFODATA, r);
 	*ret = r;
 	return 0;
 }
 
 int rpc_block(struct rpc *r, const char *by, struct rpcblock *ret, struct err *why)
 {
+	const char *answer;
 	char body[256];
-	CURLcode code;
+	size_t n;
 	int e;
 
 	if (r->stop)
 		return err_set(why, EIO, "it was not asked any more");
-	snprintf(body, sizeof(body), "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":[\"%.70s\",false]}",
-		 strlen(by) == 66 ? "eth_getBlockByHash" : "eth_getBlockByNumber", by);
-	r->answer.n = 0;
-	curl_easy_setopt(r->curl, CURLOPT_COPYPOSTFIELDS, body);
-	code = curl_easy_perform(r->curl);
-	if (code != CURLE_OK)
-		return err_set(why, EIO, "%s", code == CURLE_WRITE_ERROR ? "its answer is too long" :
-								      curl_easy_strerror(code));
-	e = rpcblock_parse(r->answer.n ? r->answer.data : "", r->answer.n, ret);
+	r->id++;
+	snprintf(body, sizeof(body), "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"method\":\"%s\",\"params\":[\"%.70s\",false]}",
+		 (unsigned long long)r->id, strlen(by) == 66 ? "eth_getBlockByHash" : "eth_getBlockByNumber", by);
+	e = r->way->ask(r, body, r->id, &answer, &n, why);
+	if (e < 0)
+		return e;
+	e = rpcblock_parse(answer, n, ret);
 	if (e == -ENOENT)
 		return err_set(why, ENOENT, "it does not know block %s", by);
 	if (e)
 		return err_set(why, -e, e == -EREMOTEIO ? "it answers with an error" : "what it answers is no block");
 	return 0;
+}
+
+bool rpc_tells(const struct rpc *r)
+{
+	return r->way->tells;
+}
+
+int rpc_head(struct rpc *r, int timeout_ms, struct rpcblock *ret, uint64_t *ret_mono_ns, struct err *why)
+{
+	if (!r->way->head)
+		return err_set(why, ENOTSUP, "it does not tell of new blocks by itself");
+	return r->way->head(r, timeout_ms, ret, ret_mono_ns, why);
 }
 
 void rpc_stop(struct rpc *r)
@@ -103,10 +87,6 @@ void rpc_close(struct rpc *r)
 {
 	if (!r)
 		return;
-	if (r->curl)
-		curl_easy_cleanup(r->curl);
-	curl_slist_free_all(r->headers);
-	buf_done(&r->answer);
-	free(r->url);
+	r->way->close(r);
 	free(r);
 }

@@ -129,7 +129,8 @@ static bool count_list(struct json *j, uint64_t *ret)
 	return eat(j, ']');
 }
 
-static bool read_block(struct json *j, struct rpcblock *b)
+/* wanted: bits for number, gas, hash and transactions. */
+static bool read_block(struct json *j, struct rpcblock *b, unsigned wanted)
 {
 	unsigned found = 0;
 	struct text key;
@@ -145,7 +146,7 @@ static bool read_block(struct json *j, struct rpcblock *b)
 		    is(&key, "transactions") ? (found |= 8, !count_list(j, &b->transactions)) : !skip(j))
 			return false;
 	} while (eat(j, ','));
-	return eat(j, '}') && found == 15;
+	return eat(j, '}') && (found & wanted) == wanted;
 }
 
 int rpcblock_parse(const char *text, size_t n, struct rpcblock *ret)
@@ -161,7 +162,7 @@ int rpcblock_parse(const char *text, size_t n, struct rpcblock *ret)
 		if (!read_string(&j, &key) || !eat(&j, ':'))
 			return -EBADMSG;
 		if (is(&key, "result") && peek(&j) == '{') {
-			if (!read_block(&j, ret))
+			if (!read_block(&j, ret, 15))
 				return -EBADMSG;
 			found = true;
 		} else {
@@ -174,4 +175,61 @@ int rpcblock_parse(const char *text, size_t n, struct rpcblock *ret)
 	if (!eat(&j, '}'))
 		return -EBADMSG;
 	return error ? -EREMOTEIO : found ? 0 : null ? -ENOENT : -EBADMSG;
+}
+
+/* {"subscription":"0x…","result":{a header}} */
+static bool read_news(struct json *j, struct rpcblock *ret)
+{
+	bool found = false;
+	struct text key;
+
+	if (!eat(j, '{'))
+		return false;
+	do {
+		if (!read_string(j, &key) || !eat(j, ':'))
+			return false;
+		if (is(&key, "result") && peek(j) == '{') {
+			if (!read_block(j, ret, 7))
+				return false;
+			found = true;
+		} else if (!skip(j)) {
+			return false;
+		}
+	} while (eat(j, ','));
+	return eat(j, '}') && found;
+}
+
+static bool read_id(struct json *j, uint64_t *ret)
+{
+	const char *at = (peek(j), j->s);
+
+	*ret = 0;
+	while (j->s < j->end && isdigit((unsigned char)*j->s) && j->s - at < 18)
+		*ret = *ret * 10 + (uint64_t)(*j->s++ - '0');
+	if (j->s > at)
+		return true;
+	return skip(j);
+}
+
+enum rpcblock_message rpcblock_message(const char *text, size_t n, uint64_t *ret_id, struct rpcblock *ret)
+{
+	struct json j = { text, text + n };
+	bool answer = false, news = false;
+	struct text key;
+
+	*ret = (struct rpcblock){ 0 };
+	*ret_id = 0;
+	if (!eat(&j, '{'))
+		return RPCBLOCK_ODD;
+	do {
+		if (!read_string(&j, &key) || !eat(&j, ':'))
+			return RPCBLOCK_ODD;
+		answer |= is(&key, "result") || is(&key, "error");
+		if (is(&key, "id") ? !read_id(&j, ret_id) :
+		    is(&key, "params") && peek(&j) == '{' ? !(news = read_news(&j, ret)) : !skip(&j))
+			return RPCBLOCK_ODD;
+	} while (eat(&j, ','));
+	if (!eat(&j, '}'))
+		return RPCBLOCK_ODD;
+	return news ? RPCBLOCK_HEAD : answer ? RPCBLOCK_ANSWER : RPCBLOCK_ODD;
 }

@@ -470,11 +470,69 @@ static void answers_are_read(void **state)
 		assert_int_equal(rpcblock_parse(cases[0].text, n, &b), -EBADMSG);
 }
 
+/* What the log itself says of the time is not believed: it may jump, back or by years. */
+static void times_of_the_log_do_not_matter(void **state)
+{
+	struct got g = parse("reth", NULL,
+			     "2026-03-29T02:59:59Z INFO Block added to canonical chain number=1 hash=" HASH " elapsed=20ms\n"
+			     "2019-01-01T00:00:00Z INFO Block added to canonical chain number=2 hash=" OTHER " elapsed=30ms\n"
+			     "2099-12-31T23:59:59Z INFO Block added to canonical chain number=3 elapsed=40ms\n");
+
+	assert_int_equal(g.n, 3);
+	for (size_t i = 0; i < g.n; i++) {
+		assert_int_equal(g.list[i].end_ns, (10000 + 1000 * i) * MS);
+		assert_int_equal(g.list[i].end_ns - g.list[i].start_ns, (20 + 10 * i) * MS);
+	}
+	assert_int_equal(g.counts.out_of_order, 0);
+}
+
+/* Lines that are read at once have one time: blocks of anvil among them share it, by gas. */
+static void blocks_of_one_read_share_its_time(void **state)
+{
+	static const char *const lines[] = {
+		"evm_mine", "    Block Number: 1", "    Block Hash: " HASH, "    Block Time: \"x\"", NULL,
+		"evm_mine", "evm_mine", "evm_mine", NULL,
+		"    Transaction: 0x1", "    Gas used: 979000", "    Block Number: 2", "    Block Hash: " OTHER, "    Block Time: \"x\"",
+		"    Block Number: 3", "    Block Time: \"x\"", "    Transaction: 0x2", "    Gas used: 2979000", "    Block Number: 4",
+		"    Block Time: \"x\"", NULL,
+		"evm_mine", NULL, "    Block Number: 5", "    Block Time: \"x\"", NULL,
+	};
+	struct got g = { 0 };
+	struct marklog *m;
+	uint64_t now = 1000 * MS;
+
+	assert_int_equal(marklog_new("anvil", NULL, got_block, &g, &m, NULL), 0);
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		_cleanup_free_ char *line = mem_strdup(lines[i] ? lines[i] : "");
+
+		if (lines[i])
+			marklog_line(m, line, strlen(line), now);
+		else
+			now += 400 * MS;
+	}
+	marklog_flush(m);
+	g.counts = *marklog_counted(m);
+	marklog_free(m);
+	assert_int_equal(g.n, 5);
+	/* 1000000, 21000 and 3000000 of 400 ms. */
+	for (size_t i = 1; i < 4; i++) {
+		assert_true(g.list[i].timed && g.list[i].start_ns < g.list[i].end_ns);
+		assert_int_equal(g.list[i].start_ns, i == 1 ? 1400 * MS : g.list[i - 1].end_ns);
+	}
+	assert_int_equal(g.list[3].end_ns, 1800 * MS);
+	assert_true(g.list[1].end_ns - g.list[1].start_ns > 40 * (g.list[2].end_ns - g.list[2].start_ns));
+	assert_int_equal(g.counts.shared, 3);
+	assert_true(g.list[4].timed);
+	assert_int_equal(g.list[4].start_ns, 2200 * MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_and_times_are_read),
 		cmocka_unit_test(colours_and_containers_are_stripped),
+		cmocka_unit_test(blocks_of_one_read_share_its_time),
+		cmocka_unit_test(times_of_the_log_do_not_matter),
 		cmocka_unit_test(anvil_speaks),
 		cmocka_unit_test(anvil_mines_by_itself),
 		cmocka_unit_test(reth_speaks),

@@ -1,0 +1,163 @@
+/*
+ * span.bpf.c - entry and return of functions, and what a program says of itself (span.c).
+ *
+ * A call is known by the address of its return address, which is the stack pointer at its first instruction and again
+ * at its return. Of calls within each other only the outermost counts. One that was left by a panic never returns: it
+ * is forgotten when its return address is not where it was any more.
+ */
+#include "collect/unwind.bpf.h"
+
+#include "collect/sharedspan.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SHARED_SPAN_PROBES);
+	__type(key, uint32_t);
+	__type(value, struct shared_span_probe);
+} span_probes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SHARED_SPAN_OPEN);
+	__type(key, struct shared_span_key);
+	__type(value, struct shared_span_call);
+} span_calls SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct shared_span_counts);
+} span_counts SEC(".maps");
+
+bool span_paused;
+uint64_t span_limit;                /* a second */
+uint64_t span_second_ns, span_taken; /* in this one; threads may race for it, and some more be taken */
+
+struct registers {
+	uint64_t words[SHARED_SPAN_NONE + 1];
+};
+
+static __always_inline bool take_one(struct shared_span_counts *c, uint64_t now)
+{
+	if (now - span_second_ns >= 1000000000) {
+		span_second_ns = now;
+		span_taken = 0;
+	}
+	if (span_taken >= span_limit) {
+		c->beyond++;
+		return false;
+	}
+	__sync_fetch_and_add(&span_taken, 1);
+	return true;
+}
+
+static __always_inline void send(struct shared_span *r, struct shared_span_counts *c)
+{
+	uint64_t id = bpf_get_current_pid_tgid();
+
+	r->kind = RECORD_SPAN;
+	r->pid = id >> 32;
+	r->tid = id;
+	if (bpf_ringbuf_output(&ring, r, sizeof(*r), BPF_RB_NO_WAKEUP))
+		c->lost++;
+}
+
+static __always_inline uint64_t read_state(uint64_t future, uint32_t offset)
+{
+	uint8_t state = 0xff;
+
+	if (!future || bpf_probe_read_user(&state, sizeof(state), (void *)(future + offset)))
+		return 0xff;
+	return state;
+}
+
+static __always_inline void enter(const struct shared_span_probe *p, const struct registers *regs,
+				  struct shared_span_counts *c, uint64_t now)
+{
+	struct shared_span_key key = { bpf_get_current_pid_tgid(), p->function };
+	struct shared_span_call *old = bpf_map_lookup_elem(&span_calls, &key);
+	struct shared_span_call call = { .sp = regs->words[REGS_SP] + p->depth, .start_ns = now };
+	uint64_t back = 0;
+
+	if (old) {
+		if (old->sp > call.sp && !bpf_probe_read_user(&back, sizeof(back), (void *)old->sp) && back == old->back) {
+			c->nested++;
+			return;
+		}
+		c->abandoned++;
+		bpf_map_delete_elem(&span_calls, &key);
+	}
+	if (!take_one(c, now) || bpf_probe_read_user(&call.back, sizeof(call.back), (void *)call.sp))
+		return;
+	if (p->words[0] < SHARED_SPAN_NONE) {
+		call.future = regs->words[p->words[0] & SHARED_SPAN_NONE];
+		call.state = read_state(call.future, p->state);
+	}
+	if (bpf_map_update_elem(&span_calls, &key, &call, BPF_ANY))
+		c->lost++;
+}
+
+static __always_inline void leave(const struct shared_span_probe *p, const struct registers *regs,
+				  struct shared_span_counts *c, uint64_t now)
+{
+	struct shared_span_key key = { bpf_get_current_pid_tgid(), p->function };
+	struct shared_span_call *call = bpf_map_lookup_elem(&span_calls, &key);
+	struct shared_span r = { .what = SPAN_LEAVE, .function = p->function, .end_ns = now };
+
+	if (!call || call->sp != regs->words[REGS_SP])
+		return;
+	r.start_ns = call->start_ns;
+	r.values[0] = call->future;
+	r.values[1] = call->state;
+	r.values[2] = read_state(call->future, p->state);
+	bpf_map_delete_elem(&span_calls, &key);
+	send(&r, c);
+}
+
+/* The program speaks: a name and a number, or three numbers. */
+static __always_inline void speak(const struct shared_span_probe *p, const struct registers *regs,
+				  struct shared_span_counts *c, uint64_t now)
+{
+	struct shared_span r = { .what = p->what, .start_ns = now, .end_ns = now };
+	uint64_t first = regs->words[p->words[0] & SHARED_SPAN_NONE];
+
+	if (!take_one(c, now))
+		return;
+	if (p->what == SPAN_BLOCK_END) {
+		r.values[0] = first;
+		r.values[1] = regs->words[p->words[1] & SHARED_SPAN_NONE];
+		r.values[2] = regs->words[p->words[2] & SHARED_SPAN_NONE];
+	} else {
+		r.values[0] = regs->words[p->words[1] & SHARED_SPAN_NONE];
+		if (bpf_probe_read_user_str(r.name, sizeof(r.name), (void *)first) < 0)
+			r.name[0] = 0;
+	}
+	send(&r, c);
+}
+
+SEC("uprobe")
+int on_span(void *ctx)
+{
+	uint32_t pid = bpf_get_current_pid_tgid() >> 32, zero = 0, which = bpf_get_attach_cookie(ctx);
+	struct shared_span_probe *p = bpf_map_lookup_elem(&span_probes, &which);
+	struct shared_span_counts *c = bpf_map_lookup_elem(&span_counts, &zero);
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct registers regs = { 0 };
+	uint64_t now = bpf_ktime_get_ns();
+
+	if (!p || !c || span_paused || !bpf_map_lookup_elem(&processes, &pid) ||
+	    bpf_probe_read_kernel(&regs, REGS_COUNT * 8, (void *)bpf_task_pt_regs((void *)task)))
+		return 0;
+	c->hits++;
+	p->hits++;
+	if (p->what == SPAN_ENTER)
+		enter(p, &regs, c, now);
+	else if (p->what == SPAN_LEAVE)
+		leave(p, &regs, c, now);
+	else
+		speak(p, &regs, c, now);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

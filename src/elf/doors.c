@@ -1,0 +1,229 @@
+#include "elf/doors.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "elf/demangle.h"
+#include "elf/file.h"
+#include "elf/symtab.h"
+
+enum { MOST_CANDIDATES = 4096, MOST_CODE = 4 << 20 };
+
+/* --- names --- */
+
+/* Is the part of name from at on, n bytes, within <>? A leading <…> is the type that the function belongs to. */
+static bool within_brackets(const char *name, size_t at)
+{
+	int depth = 0;
+
+	for (size_t i = 0; i < at; i++) {
+		if (name[i] == '<')
+			depth++;
+		else if (name[i] == '>' && (!i || name[i - 1] != '-') && depth)
+			depth--;
+	}
+	return depth > 0;
+}
+
+int doors_fit(const char *name, const char *pattern)
+{
+	size_t n = strlen(pattern);
+	int best = 0;
+
+	if (!n)
+		return 0;
+	for (const char *s = name; (s = strstr(s, pattern)); s++) {
+		if (strchr(pattern, '<') ? 0 : within_brackets(name, s - name))
+			continue;
+		best = MAX(best, s[n] ? 1 : 2);
+	}
+	return best;
+}
+
+/* Identifiers stand in mangled names as they are: without all of the pattern's in it, there is no need to demangle. */
+static bool may_fit(const char *linkage, const char *pattern)
+{
+	for (const char *s = pattern; *s;) {
+		size_t n = 0;
+		char word[64];
+
+		while (isalnum((unsigned char)s[n]) || s[n] == '_')
+			n++;
+		if (n > 1 && n < sizeof(word)) {
+			memcpy(word, s, n);
+			word[n] = 0;
+			/* v0 names have a letter for these. */
+			if (strcmp(word, "closure") && !strstr(linkage, word))
+				return false;
+		}
+		s += MAX(n, (size_t)1);
+	}
+	return true;
+}
+
+/* A closure is called {closure#1} by the newer mangling: as the older one calls it, so that one pattern is for both. */
+static void rename_closures(char **name)
+{
+	_cleanup_(buf_done) struct buf out = { 0 };
+	const char *from = *name, *at;
+
+	if (!strstr(from, "{closure#"))
+		return;
+	for (; (at = strstr(from, "{closure#")); from = at + strcspn(at, "}") + 1) {
+		buf_add(&out, from, at - from);
+		buf_puts(&out, "{{closure}}");
+		if (!strchr(at, '}'))
+			return;
+	}
+	buf_puts(&out, from);
+	free(*name);
+	*name = mem_strdup(out.data);
+}
+
+/* --- candidates --- */
+
+struct candidate {
+	char *name;
+	uint64_t address, size;
+	uint32_t pattern;
+	int fit;
+	bool cold; /* a part of a function that the compiler put elsewhere */
+};
+
+struct looking {
+	const char *patterns[DOORS_PATTERNS];
+	uint32_t pattern_count;
+	uint64_t functions;
+	VEC(struct candidate) found;
+	int best[DOORS_PATTERNS];
+};
+
+static bool is_cold(const char *linkage)
+{
+	return strstr(linkage, ".cold") != NULL;
+}
+
+static bool see(void *context, const char *linkage, uint64_t address, uint64_t size)
+{
+	struct looking *l = context;
+	_cleanup_free_ char *name = NULL;
+
+	l->functions++;
+	if (!address || !size || size > MOST_CODE || address + size < address)
+		return true;
+	for (uint32_t i = 0; i < l->pattern_count; i++) {
+		int fit;
+
+		if (!may_fit(linkage, l->patterns[i]))
+			continue;
+		if (!name) {
+			name = demangle(linkage, 0);
+			rename_closures(&name);
+		}
+		fit = doors_fit(name, l->patterns[i]);
+		if (!fit)
+			continue;
+		l->best[i] = MAX(l->best[i], fit);
+		vec_push(&l->found, (struct candidate){ mem_strdup(name), address, size, i, fit, is_cold(linkage) });
+		return l->found.n < MOST_CANDIDATES;
+	}
+	return true;
+}
+
+/* The cold part of a function, if it has one. */
+static const struct candidate *cold_part(const struct looking *l, const struct candidate *c)
+{
+	for (size_t i = 0; i < l->found.n; i++)
+		if (l->found.v[i].cold && !strcmp(l->found.v[i].name, c->name))
+			return &l->found.v[i];
+	return NULL;
+}
+
+static bool is_there(const struct doors_info *info, const struct candidate *c)
+{
+	for (uint32_t i = 0; i < info->count; i++)
+		if (info->list[i].address == c->address)
+			return true;
+	return false;
+}
+
+static int take(struct looking *l, struct elf *elf, const struct candidate *c, struct doors_info *info, struct err *err)
+{
+	const struct candidate *cold = cold_part(l, c);
+	struct doors *d = &info->list[info->count];
+
+	if (c->cold || c->fit < l->best[c->pattern] || is_there(info, c))
+		return 0;
+	info->matched[c->pattern]++;
+	if (info->count == DOORS_FUNCTIONS)
+		return 0;
+	*d = (struct doors){ .address = c->address, .size = c->size, .pattern = c->pattern };
+	memcpy(d->name, c->name, MIN(strlen(c->name), sizeof(d->name) - 1));
+	info->count++;
+	return doors_read(elf, d, cold ? cold->address : 0, cold ? cold->size : 0, str_ends(c->name, "{{closure}}"), err);
+}
+
+int doors_find(struct elf *elf, const char *text, size_t n, struct doors_info *ret, struct err *err)
+{
+	struct looking l = { 0 };
+	int r = 0;
+
+	*ret = (struct doors_info){ 0 };
+	for (size_t at = 0; at < n && l.pattern_count < DOORS_PATTERNS;) {
+		const char *end = memchr(text + at, 0, n - at);
+
+		if (!end)
+			return err_set(err, EINVAL, "a pattern has no end");
+		l.patterns[l.pattern_count++] = text + at;
+		at = end - text + 1;
+	}
+	symtab_each_function(elf, ".symtab", see, &l);
+	if (!l.functions)
+		symtab_each_function(elf, ".dynsym", see, &l);
+	ret->functions = l.functions;
+	for (size_t i = 0; i < l.found.n && !r; i++)
+		r = take(&l, elf, &l.found.v[i], ret, err);
+	for (size_t i = 0; i < l.found.n; i++)
+		free(l.found.v[i].name);
+	vec_done(&l.found);
+	return r;
+}
+
+/* --- what the parent makes of it --- */
+
+bool doors_check(struct doors_info *info)
+{
+	if (info->count > DOORS_FUNCTIONS)
+		return false;
+	for (uint32_t i = 0; i < info->count; i++) {
+		struct doors *d = &info->list[i];
+
+		if (d->out_count > DOORS_OUT || d->future > DOORS_FUTURE_2ND || d->trouble >= DOORS_TROUBLES ||
+		    d->pattern >= DOORS_PATTERNS || d->depth > 4096 || d->state > 1 << 20)
+			return false;
+		d->name[sizeof(d->name) - 1] = 0;
+		for (char *c = d->name; *c; c++)
+			if ((unsigned char)*c < ' ' || *c == 0x7f)
+				*c = '?';
+	}
+	return true;
+}
+
+const char *doors_trouble_text(uint32_t trouble)
+{
+	static const char *const texts[DOORS_TROUBLES] = {
+		[DOORS_STEPPED_IN] = "it begins with instructions that the kernel would have to single-step",
+		[DOORS_NO_OUT] = "it never returns",
+		[DOORS_MANY_OUT] = "it has too many returns",
+		[DOORS_NO_CODE] = "its code cannot be read",
+	};
+
+	return trouble && trouble < DOORS_TROUBLES ? texts[trouble] : "";
+}
