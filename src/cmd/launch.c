@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,6 +70,8 @@ child(int gate, int failed, char **argv, int (*call)(void *), void *context)
 		fd_close(&failed);
 		_exit(call(context));
 	}
+	/* -e heap stops it for a moment whenever it executes another program: it must go on if we die meanwhile. */
+	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	execvp(argv[0], argv);
 	e = errno;
 	if (fd_write_all(failed, &e, sizeof(e)))

@@ -41,6 +41,7 @@ struct session {
 	uint32_t kernel_module;    /* the profile's module of kernel frames */
 	bool paused;
 	bool quota;                /* a CPU quota binds a target, or may; groupwatch.h says so */
+	int step_ms;               /* a collector wants to be asked at least so often; 0: none does */
 	uint64_t next_second_ns;   /* when to look around again */
 	struct session_governor { /* the last second, for --max-overhead */
 		uint64_t cost_ns, target_ns, time_ns;
@@ -78,6 +79,8 @@ struct collector {
 	void (*pause)(struct session *s, bool pause);
 	/* Once a second, for what is read rather than received; may be NULL. */
 	void (*tick)(struct session *s, uint64_t now_mono_ns);
+	/* As often as the session looks for records, after it has (session.step_ms); may be NULL. */
+	void (*step)(struct session *s);
 	/* The program that is run has been executed (session_options.program); may be NULL. */
 	int (*started)(struct session *s, struct err *err);
 	/* Processes were found that had been running before; may be NULL. */

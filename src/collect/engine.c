@@ -171,9 +171,9 @@ static int open_skeleton(struct engine *e, struct err *err)
 		bpf_map__set_autocreate(map, !spared(e, bpf_map__name(map)));
 	fit_maps(e->skeleton);
 	uprobes_prepare(e->skeleton->progs.on_span);
-	/* Each allocation and each free: more than any other collector sends. */
-	if (wanted(e, "on_heap_alloc") && e->session->options->heap_interval <= 1)
-		bpf_map__set_max_entries(e->skeleton->maps.ring, 64 << 20);
+	/* Each allocation whose stack the hooks do not know yet: more than any other collector sends. */
+	if (wanted(e, "on_heap_exact") && e->session->options->heap_interval <= 1)
+		bpf_map__set_max_entries(e->skeleton->maps.ring, 32 << 20);
 	r = gasflame_bpf__load(e->skeleton);
 	if (r == -EPERM) {
 		host_probe(&host);
@@ -247,6 +247,11 @@ int engine_follow(struct engine *e, struct err *err)
 					 bpf_program__section_name(programs[i]) + strlen("raw_tp/"));
 	}
 	return 0;
+}
+
+void engine_consume(struct engine *e)
+{
+	ring_buffer__consume(e->ring);
 }
 
 static void read_ring(struct engine *e)

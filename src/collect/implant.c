@@ -44,6 +44,7 @@ _Static_assert((int)BLOB_SHAPES == (int)ALLOCATOR_SHAPES && (int)BLOB_FREE == (i
 
 const uint64_t implant_alloc_offsets[] = { BLOB_ALLOC_SEEN_AT, BLOB_OUT_SEEN_AT, 0 };
 const uint64_t implant_free_offsets[] = { BLOB_FREE_SEEN_AT, 0 };
+const uint64_t implant_exact_offsets[] = { BLOB_EXACT_SEEN_AT, 0 };
 
 struct implant {
 	pid_t pid;
@@ -279,7 +280,7 @@ int implant_expect(pid_t pid, struct err *err)
 	return remote_expect(pid, err);
 }
 
-int implant_begin(pid_t pid, struct implant **ret, struct err *err)
+static int begin(pid_t pid, int (*hold)(struct remote *, pid_t, struct err *), struct implant **ret, struct err *err)
 {
 	_cleanup_free_ char *path = mem_printf("/proc/%d/mem", pid);
 	struct implant *i = mem_alloc(sizeof(*i));
@@ -289,7 +290,7 @@ int implant_begin(pid_t pid, struct implant **ret, struct err *err)
 
 	i->pid = pid;
 	i->file = i->memory = -1;
-	r = remote_at_entry(&i->remote, pid, err);
+	r = hold(&i->remote, pid, err);
 	i->held = !r;
 	if (!r) {
 		i->memory = open(path, O_RDWR | O_CLOEXEC);
@@ -307,6 +308,16 @@ int implant_begin(pid_t pid, struct implant **ret, struct err *err)
 	}
 	*ret = i;
 	return 0;
+}
+
+int implant_begin(pid_t pid, struct implant **ret, struct err *err)
+{
+	return begin(pid, remote_at_entry, ret, err);
+}
+
+int implant_begin_again(pid_t pid, struct implant **ret, struct err *err)
+{
+	return begin(pid, remote_at_entry_stopped, ret, err);
 }
 
 void implant_let_go(struct implant *i)
@@ -443,7 +454,9 @@ int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err
 {
 	const uint64_t from = offsetof(struct blob_shared, threads);
 	struct blob_shared *s = i->shared;
-	int r = set_active(i, 0);
+	/* A thread that is still on its way out of a hook may write its event once more: it must not look like a new one. */
+	uint64_t ticket = __atomic_load_n(&s->exact.head, __ATOMIC_RELAXED) + 2 * EXACT_EVENTS;
+	int r = set_active(i, BLOB_PASS_ON);
 
 	if (r < 0)
 		return err_errno(err, -r, "cannot write to process %d", i->pid);
@@ -453,19 +466,20 @@ int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err
 		return err_errno(err, errno, "cannot clear our memory in process %d", i->pid);
 	memset(s->threads, 0, PAGES(from) - from);
 	s->interval_bytes = interval_bytes;
-	if (interval_bytes <= 1)
-		memset(s->filter, 0xff, sizeof(s->filter)); /* every free is to be told of */
+	s->exact.head = s->exact.tail = ticket;
 	s->full = s->silence = 0;
 	if (getrandom(&s->seed, sizeof(s->seed), 0) != sizeof(s->seed))
 		s->seed = i->image ^ getpid();
-	r = set_active(i, 1);
+	r = set_active(i, interval_bytes <= 1 ? BLOB_EXACT : BLOB_SAMPLE);
 	return r < 0 ? err_errno(err, -r, "cannot write to process %d", i->pid) : 0;
 }
 
 void implant_populate(struct implant *i)
 {
-	/* Before 5.14 the process makes it. */
-	madvise(i->shared, PAGES(sizeof(*i->shared)), MADV_POPULATE_WRITE);
+	/* Before 5.14 the process makes it. What a thread remembers is made when it does. */
+	madvise(i->shared, i->shared->interval_bytes <= 1 ? PAGES(offsetof(struct blob_shared, exact.memos)) :
+							    offsetof(struct blob_shared, exact),
+		MADV_POPULATE_WRITE);
 }
 
 void implant_alive(struct implant *i)
@@ -473,26 +487,25 @@ void implant_alive(struct implant *i)
 	__atomic_store_n(&i->shared->silence, 0, __ATOMIC_RELAXED);
 }
 
-void implant_seen(struct implant *i, uint64_t allocations)
-{
-	uint64_t left = __atomic_load_n(&i->shared->silence, __ATOMIC_RELAXED);
-
-	/* Those that come meanwhile must not be forgotten; what was set to 0 must not wrap. */
-	__atomic_fetch_sub(&i->shared->silence, MIN(left, allocations), __ATOMIC_RELAXED);
-}
-
 void implant_deactivate(struct implant *i)
 {
-	set_active(i, 0);
+	set_active(i, BLOB_PASS_ON);
+}
+
+bool implant_gone(const struct implant *i)
+{
+	char byte;
+
+	/* Our descriptor is of the memory that it had then, which ends with it. */
+	return pread(i->memory, &byte, 1, i->image) != 1;
 }
 
 bool implant_replaced(const struct implant *i)
 {
 	_cleanup_(proc_maps_done) struct proc_maps maps = { 0 };
-	char byte;
 
-	/* Our descriptor is of the old memory, which ends with the exec. A dying process has none at all. */
-	return pread(i->memory, &byte, 1, i->image) != 1 && proc_maps_read(i->pid, false, &maps) >= 0 && maps.list.n;
+	/* A dying process has no memory at all. */
+	return implant_gone(i) && proc_maps_read(i->pid, false, &maps) >= 0 && maps.list.n;
 }
 
 struct blob_shared *implant_shared(struct implant *i)
@@ -502,7 +515,12 @@ struct blob_shared *implant_shared(struct implant *i)
 
 void implant_totals(const struct implant *i, uint64_t *ret_count, uint64_t *ret_bytes)
 {
-	*ret_count = *ret_bytes = 0;
+	*ret_count = i->shared->exact.stray_count;
+	*ret_bytes = i->shared->exact.stray_bytes;
+	for (int k = 0; k < EXACT_THREADS; k++) {
+		*ret_count += i->shared->exact.threads[k].count;
+		*ret_bytes += i->shared->exact.threads[k].bytes;
+	}
 	for (int k = 0; k < BLOB_THREADS; k++) {
 		const struct blob_thread *t = &i->shared->threads[k];
 

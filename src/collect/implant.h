@@ -26,6 +26,8 @@ int implant_open(pid_t pid, bool only_existing, struct implant **ret, struct err
  * then, until implant_let_go(). */
 int implant_expect(pid_t pid, struct err *err);
 int implant_begin(pid_t pid, struct implant **ret, struct err *err);
+/* The same when it has executed another program, and SIGSTOP keeps it from beginning with it. It goes on in any case. */
+int implant_begin_again(pid_t pid, struct implant **ret, struct err *err);
 void implant_let_go(struct implant *i);
 /* Points the slots of the process to hooks; again later for what was loaded since. Returns how many are hooked. */
 int implant_hook(struct implant *i, struct worker *w, struct err *err);
@@ -36,8 +38,6 @@ int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err
 void implant_populate(struct implant *i);
 /* So often that the hooks do not think us dead. */
 void implant_alive(struct implant *i);
-/* Where every allocation is recorded: so many were, and the hooks need not wait for us. */
-void implant_seen(struct implant *i, uint64_t allocations);
 /* Hooks pass on from now on. */
 void implant_deactivate(struct implant *i);
 
@@ -80,6 +80,8 @@ int implant_hooked(const struct implant *i);
 int implant_unhook(struct implant *i);
 void implant_close(struct implant *i); /* NULL is fine */
 
+/* Does nobody run our hooks any more: has the process ended, or executed another program? */
+bool implant_gone(const struct implant *i);
 /* Has the process, which is still there, another memory than the one with our hooks? It executed a program. */
 bool implant_replaced(const struct implant *i);
 
@@ -91,4 +93,5 @@ uint64_t implant_stopped_ns(const struct implant *i); /* for how long the thread
 
 /* For uprobes: a path of the blob's file, valid while open, and offsets in it; ends in 0. */
 const char *implant_path(const struct implant *i);
-extern const uint64_t implant_alloc_offsets[], implant_free_offsets[];
+extern const uint64_t implant_alloc_offsets[], implant_free_offsets[]; /* of samples */
+extern const uint64_t implant_exact_offsets[]; /* where each is seen: those whose stack is not known */

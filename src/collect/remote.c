@@ -280,25 +280,19 @@ static int run_to(struct remote *r, int wanted)
 	}
 }
 
-int remote_at_entry(struct remote *r, pid_t pid, struct err *err)
+/* From where it stands, right after exec, to the program's entry; stopped: SIGSTOP holds it, too. */
+static int run_to_entry(struct remote *r, bool stopped)
 {
-	_cleanup_free_ char *path = mem_printf("/proc/%d/mem", pid);
-	_cleanup_fd_ int memory = -1;
+	_cleanup_free_ char *path = mem_printf("/proc/%d/mem", r->pid);
+	/* Its memory is another one since the exec. */
+	_cleanup_fd_ int memory = open(path, O_RDWR | O_CLOEXEC);
 	uint8_t trap = 0xcc, old;
 	uint64_t entry = 0;
-	int e;
+	int e = memory < 0 ? -errno : find_entry(r->pid, &entry);
 
-	*r = (struct remote){ .pid = pid, .tid = pid, .child = true };
-	sigprocmask(SIG_BLOCK, NULL, &r->own);
-	e = run_to(r, SIGTRAP | PTRACE_EVENT_EXEC << 8);
-	/* Its memory is another one since the exec. */
-	memory = e < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC);
-	if (!e && memory < 0)
+	if (!e && (pread(memory, &old, 1, entry) != 1 || pwrite(memory, &trap, 1, entry) != 1))
 		e = -errno;
-	if (!e)
-		e = find_entry(pid, &entry);
-	if (!e && (pread(memory, &old, 1, entry) != 1 || pwrite(memory, &trap, 1, entry) != 1 ||
-		   ptrace(PTRACE_CONT, pid, 0, 0) < 0))
+	if (!e && ((stopped && kill(r->pid, SIGCONT) < 0) || ptrace(PTRACE_CONT, r->pid, 0, 0) < 0))
 		e = -errno;
 	if (!e)
 		e = run_to(r, SIGTRAP);
@@ -307,12 +301,62 @@ int remote_at_entry(struct remote *r, pid_t pid, struct err *err)
 		e = -errno;
 	if (!e)
 		e = take_over(r);
+	r->saved.rip = entry;
+	return e;
+}
+
+int remote_at_entry(struct remote *r, pid_t pid, struct err *err)
+{
+	int e;
+
+	*r = (struct remote){ .pid = pid, .tid = pid, .child = true };
+	sigprocmask(SIG_BLOCK, NULL, &r->own);
+	e = run_to(r, SIGTRAP | PTRACE_EVENT_EXEC << 8);
+	if (!e)
+		e = run_to_entry(r, false);
 	if (e < 0) {
 		if (!r->ended)
 			ptrace(PTRACE_DETACH, pid, 0, 0);
 		return err_errno(err, -e, "cannot hold the program at its beginning");
 	}
-	r->saved.rip = entry;
+	return find_syscall(pid, &r->syscall_at, err);
+}
+
+/* The kernel begins a program with all registers empty. */
+static bool has_begun(pid_t tid)
+{
+	struct user_regs_struct g;
+
+	return ptrace(PTRACE_GETREGS, tid, 0, &g) < 0 || g.rdi | g.rsi | g.rdx | g.rbx | g.rbp | g.r8 | g.r9 | g.r12 | g.r15;
+}
+
+int remote_at_entry_stopped(struct remote *r, pid_t pid, struct err *err)
+{
+	long options = 0;
+	int status, e = check_process(pid, &options, err);
+
+	*r = (struct remote){ .pid = pid, .tid = pid, .child = true };
+	sigprocmask(SIG_BLOCK, NULL, &r->own);
+	if (!e && ptrace(PTRACE_SEIZE, pid, 0, options) < 0)
+		e = refuse(pid, errno, options, err);
+	if (e < 0) {
+		kill(pid, SIGCONT);
+		return e;
+	}
+	if (ptrace(PTRACE_INTERRUPT, pid, 0, 0) < 0)
+		e = -errno;
+	if (!e)
+		e = wait_stop(r, false, &status);
+	if (!e && has_begun(pid))
+		e = -EAGAIN;
+	if (!e)
+		e = run_to_entry(r, true);
+	if (e < 0) {
+		kill(pid, SIGCONT);
+		if (!r->ended)
+			ptrace(PTRACE_DETACH, pid, 0, 0);
+		return err_errno(err, -e, "cannot hold the program at its beginning");
+	}
 	return find_syscall(pid, &r->syscall_at, err);
 }
 

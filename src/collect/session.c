@@ -495,7 +495,10 @@ enum session_end session_step(struct session *s, int timeout_ms)
 
 	if (interrupted)
 		return SESSION_END_INTERRUPT;
-	poll_backend(s, timeout_ms);
+	poll_backend(s, s->step_ms ? MIN(timeout_ms, s->step_ms) : timeout_ms);
+	for (size_t i = 0; s->engine && s->collectors[i]; i++)
+		if (s->collectors[i]->step)
+			s->collectors[i]->step(s);
 	apply_pause(s);
 	if (s->mark)
 		mark_step(s->mark, s->profile, s->start_mono_ns);

@@ -96,6 +96,7 @@ enum shared_record_kind {
 	RECORD_EVENT,      /* struct shared_event_record: one event of those chosen by name */
 	RECORD_FAULTS,    /* struct shared_fault: page faults of one place within a slot of time, or reclaims */
 	RECORD_HEAP,      /* struct shared_heap: a sampled allocation, or that one was freed */
+	RECORD_HEAP_STACK, /* struct shared_heap_stack: of an allocation that the hooks tell of themselves */
 	RECORD_ALLOC,     /* struct shared_alloc: a thread has allocated so much */
 	RECORD_FAULT_END, /* struct shared_fault_end: all faults of a thread, by the kernel's count */
 	RECORD_HW,        /* struct shared_hw: a counter has gone so far */
@@ -226,6 +227,15 @@ struct shared_heap {
 	uint64_t address, bytes;
 	uint64_t stack;
 };
+
+struct shared_heap_stack {
+	uint32_t kind;
+	uint32_t pid, tid, pad;
+	uint64_t ticket; /* of its event (blob/exact.h) */
+	uint64_t sp;     /* where the return address of the hook stands */
+	uint64_t stack;
+};
+_Static_assert(sizeof(struct shared_heap_stack) == 40, "layout");
 
 struct shared_heap_counts {
 	uint64_t samples, ring_full, busy;

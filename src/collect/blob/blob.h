@@ -14,6 +14,9 @@
  * caller. Frees look up their pointer in the table of live samples. Memory that
  * is never unmapped again: a thread may be anywhere in it.
  *
+ * Where each allocation is to be seen (interval_bytes of 1 or less) there is no sampling: each is an entry of one ring
+ * in the shared memory, and the uprobe is only for stacks that are not known yet (exact.h).
+ *
  * Shared by both sides and by different versions of gasflame: layout is fixed by BLOB_VERSION.
  */
 #pragma once
@@ -26,6 +29,8 @@
 #ifndef __ASSEMBLER__
 
 #include <stdint.h>
+
+#include "collect/blob/exact.h"
 
 #define BLOB_MAGIC   0x62666c6748656170ULL
 #define BLOB_VERSION 4
@@ -50,11 +55,6 @@ enum {
 	BLOB_SLOTS = 2048,
 	/* Samples without a sign of gasflame, after which the blob goes to sleep. */
 	BLOB_PATIENCE = 1 << 18,
-	/* Where each allocation is told of, these are many times more. So many may be on their way: then a thread waits
-	 * until gasflame has read some, for so many turns at most, each time nearer to the end of patience. */
-	BLOB_EXACT_PATIENCE = 1 << 26,
-	BLOB_BACKLOG = 1 << 18,
-	BLOB_TURNS = 1 << 19,
 };
 
 struct blob_thread {
@@ -108,7 +108,7 @@ struct blob_shared {
 	uint64_t magic;
 	uint32_t version, size;    /* of this struct */
 	uint64_t interval_bytes;   /* mean distance of samples; 1 or less: every allocation */
-	uint64_t silence;          /* samples that gasflame has not seen yet, or since it set this to 0 */
+	uint64_t silence;          /* samples since gasflame set this to 0 */
 	uint64_t seed;
 	uint64_t full;             /* samples that found no room */
 	uint64_t image, slot_count; /* address of the image in the target */
@@ -118,10 +118,13 @@ struct blob_shared {
 	struct blob_thread threads[BLOB_THREADS] __attribute__((aligned(64)));
 	uint32_t filter[BLOB_HOMES / 32]; /* a bit for each home that has an object */
 	struct blob_object objects[BLOB_HOMES][BLOB_WAYS];
+	struct exact_shared exact __attribute__((aligned(4096)));
 };
 
+enum blob_active { BLOB_PASS_ON, BLOB_SAMPLE, BLOB_EXACT };
+
 struct blob_local {
-	uint32_t active; /* 0: hooks only pass on */
+	uint32_t active; /* enum blob_active */
 };
 
 /* Both hashes are in hooks.S, too. */

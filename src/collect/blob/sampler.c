@@ -7,25 +7,9 @@
  */
 #include "blob.h"
 
-#ifndef HIDDEN
-#define HIDDEN __attribute__((visibility("hidden")))
-#endif
-
-extern struct blob_local blob_local HIDDEN;
-extern struct blob_shared blob_shared HIDDEN;
-
-uint32_t blob_alloc(uint64_t address, uint64_t size) HIDDEN;
-uint32_t blob_free(uint64_t address) HIDDEN;
+#include "blobcode.h"
 
 enum { LOG_BITS = 28 };
-
-static inline uint64_t thread_pointer(void)
-{
-	uint64_t r;
-
-	__asm__("movq %%fs:0, %0" : "=r"(r));
-	return r;
-}
 
 static uint64_t next_random(struct blob_thread *t)
 {
@@ -61,8 +45,6 @@ static int64_t draw(struct blob_thread *t)
 	int zeros = __builtin_clzll(u);
 	unsigned __int128 bytes;
 
-	if (blob_shared.interval_bytes <= 1)
-		return -1; /* each allocation, also one of nothing */
 	minus_log2 = ((uint64_t)(zeros + 1) << LOG_BITS) - log2_fraction(u << zeros >> 32);
 	bytes = (unsigned __int128)minus_log2 * blob_shared.interval_bytes;
 	return (bytes * 0xb17217f7 >> (32 + LOG_BITS)) + 1; /* times ln 2 */
@@ -109,18 +91,6 @@ static uint32_t keep(uint64_t address, uint64_t stamp)
 	}
 	__atomic_fetch_add(&blob_shared.full, 1, __ATOMIC_RELAXED);
 	return 0;
-}
-
-/* Each allocation is told of: none may be lost because gasflame is slow. It may also be dead. */
-static void wait_for_reader(void)
-{
-	for (int i = 0; i < BLOB_TURNS && blob_local.active; i++) {
-		if (__atomic_load_n(&blob_shared.silence, __ATOMIC_RELAXED) <= BLOB_BACKLOG)
-			return;
-		__builtin_ia32_pause();
-	}
-	if (__atomic_add_fetch(&blob_shared.silence, BLOB_TURNS, __ATOMIC_RELAXED) > BLOB_EXACT_PATIENCE)
-		blob_local.active = 0;
 }
 
 typedef int blob_control(const char *, void *, uint64_t *, void *, uint64_t);
@@ -187,14 +157,11 @@ static void answer(void)
 	__atomic_store_n(&q->state, BLOB_ANSWERED, __ATOMIC_RELEASE);
 }
 
-/* After an allocation whose countdown fell below zero, or whose thread was not known. 1: it is a sample. */
-uint32_t blob_alloc(uint64_t address, uint64_t size)
+static uint32_t sample(uint64_t address, uint64_t size)
 {
-	uint64_t pointer = thread_pointer(), silence;
+	uint64_t pointer = blob_thread_pointer();
 	struct blob_thread *t = &blob_shared.threads[blob_thread_of(pointer)];
 
-	if (__atomic_load_n(&blob_shared.request.state, __ATOMIC_RELAXED) == BLOB_ASKED)
-		answer();
 	if (t->owner != pointer) {
 		t = state_of(pointer);
 		t->count++;
@@ -206,16 +173,19 @@ uint32_t blob_alloc(uint64_t address, uint64_t size)
 	if (!address)
 		return 0;
 	t->samples++;
-	silence = __atomic_add_fetch(&blob_shared.silence, 1, __ATOMIC_RELAXED);
-	/* Where each is told of, each free is, too: nothing to remember. */
-	if (blob_shared.interval_bytes <= 1) {
-		if (silence > BLOB_BACKLOG)
-			wait_for_reader();
-		return 1;
-	}
-	if (silence > BLOB_PATIENCE)
-		blob_local.active = 0;
+	if (__atomic_add_fetch(&blob_shared.silence, 1, __ATOMIC_RELAXED) > BLOB_PATIENCE)
+		blob_local.active = BLOB_PASS_ON;
 	return keep(address, stamp_of(t));
+}
+
+/* After an allocation whose countdown fell below zero, or whose thread was not known; or any, where each is seen. */
+struct blob_said blob_alloc(uint64_t address, uint64_t size, uint64_t sp, uint64_t bp)
+{
+	if (blob_local.active == BLOB_EXACT)
+		return exact_alloc(address, size, sp, bp);
+	if (__atomic_load_n(&blob_shared.request.state, __ATOMIC_RELAXED) == BLOB_ASKED)
+		answer();
+	return (struct blob_said){ sample(address, size), 0 };
 }
 
 static void clear_bit(uint32_t home)
@@ -238,11 +208,13 @@ uint32_t blob_free(uint64_t address)
 
 	if (!address)
 		return 0;
-	if (blob_shared.interval_bytes <= 1)
-		return 1;
+	if (blob_local.active == BLOB_EXACT) {
+		exact_free(address);
+		return 0;
+	}
 	for (int i = 0; i < BLOB_WAYS; i++) {
 		struct blob_object *o = &blob_shared.objects[home][i];
-		uint64_t expected = address, pointer = thread_pointer(), stamp = o->stamp;
+		uint64_t expected = address, pointer = blob_thread_pointer(), stamp = o->stamp;
 		const struct blob_thread *t = &blob_shared.threads[blob_thread_of(pointer)];
 
 		if (!__atomic_compare_exchange_n(&o->address, &expected, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
