@@ -452,7 +452,7 @@ int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err
 	memset(s->threads, 0, PAGES(from) - from);
 	s->interval_bytes = interval_bytes;
 	if (interval_bytes <= 1)
-		memset(s->filter, 0xff, sizeof(s->filter)); /* every free is to be told of */
+		memset(s->coarse, 0xff, sizeof(s->coarse)); /* every free is to be told of */
 	s->full = s->silence = 0;
 	if (getrandom(&s->seed, sizeof(s->seed), 0) != sizeof(s->seed))
 		s->seed = i->image ^ getpid();
