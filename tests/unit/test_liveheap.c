@@ -207,6 +207,7 @@ static void table(void **state)
 	blob_shared.interval_bytes = 4096;
 	assert_int_equal(keep(0x10000, 1), 1);
 	assert_true(blob_shared.filter[home / 32] & 1U << home % 32);
+	assert_true(blob_shared.coarse[home / 512] & 1U << home / 16 % 32);
 	assert_int_equal(blob_free(0x20000), 0);
 	for (uint64_t a = 0x10010; !other; a += 16)
 		if (blob_home(a) == home)
@@ -219,7 +220,16 @@ static void table(void **state)
 	assert_int_equal(blob_free(0x10000), 0);
 	assert_int_equal(blob_free(other), 1);
 	assert_false(blob_shared.filter[home / 32] & 1U << home % 32);
+	assert_false(blob_shared.coarse[home / 512] & 1U << home / 16 % 32);
 	assert_int_equal(blob_free(0), 0);
+	/* A neighbour keeps the coarse bit. */
+	for (uint64_t a = other = 0x10010; blob_home(a) == home || blob_home(a) / 16 != home / 16; a += 16)
+		other = a + 16;
+	assert_int_equal(keep(0x10000, 1) + keep(other, 1), 2);
+	assert_int_equal(blob_free(0x10000), 1);
+	assert_true(blob_shared.coarse[home / 512] & 1U << home / 16 % 32);
+	assert_int_equal(blob_free(other), 1);
+	assert_false(blob_shared.coarse[home / 512] & 1U << home / 16 % 32);
 }
 
 /* A gasflame that is gone: the hooks go to sleep. */

@@ -24,7 +24,7 @@
 /* Offsets that hooks.S needs. */
 #define BLOB_REAL_AT    64
 #define BLOB_THREADS_AT (BLOB_REAL_AT + 6 * 12 * 8 + 2048 * 24 + 1024)
-#define BLOB_FILTER_AT  (BLOB_THREADS_AT + 4096 * 64)
+#define BLOB_COARSE_AT  (BLOB_THREADS_AT + 4096 * 64)
 
 #ifndef __ASSEMBLER__
 
@@ -51,6 +51,7 @@ enum { BLOB_EACH = 12 };
 enum {
 	BLOB_THREADS = 4096,  /* a thread's is found by its pointer in fs; two that share one take turns */
 	BLOB_HOMES = 1 << 19, /* places for live samples, by address */
+	BLOB_NEAR = 16,       /* homes that share a bit of the coarse filter */
 	BLOB_WAYS = 2,
 	BLOB_SLOTS = 2048,
 	/* Samples without a sign of gasflame, after which the blob goes to sleep. */
@@ -116,7 +117,13 @@ struct blob_shared {
 	struct blob_slot slots[BLOB_SLOTS];
 	struct blob_request request;
 	struct blob_thread threads[BLOB_THREADS] __attribute__((aligned(64)));
-	uint32_t filter[BLOB_HOMES / 32]; /* a bit for each home that has an object */
+	/*
+	 * A bit for each 16 homes of which one has an object, and one for each of these. Nearly every free is of an
+	 * object that is no sample, and reads the first alone: 4 KB, so that it does not drive the target's own data out of
+	 * the cache next to the processor.
+	 */
+	uint32_t coarse[BLOB_HOMES / BLOB_NEAR / 32];
+	uint32_t filter[BLOB_HOMES / 32];
 	struct blob_object objects[BLOB_HOMES][BLOB_WAYS];
 	struct exact_shared exact __attribute__((aligned(4096)));
 };
@@ -140,7 +147,7 @@ static inline uint32_t blob_thread_of(uint64_t pointer)
 
 _Static_assert(__builtin_offsetof(struct blob_shared, real) == BLOB_REAL_AT, "as hooks.S has it");
 _Static_assert(__builtin_offsetof(struct blob_shared, threads) == BLOB_THREADS_AT, "as hooks.S has it");
-_Static_assert(__builtin_offsetof(struct blob_shared, filter) == BLOB_FILTER_AT, "as hooks.S has it");
+_Static_assert(__builtin_offsetof(struct blob_shared, coarse) == BLOB_COARSE_AT, "as hooks.S has it");
 _Static_assert(sizeof(struct blob_request) == 1024, "as hooks.S has it");
 _Static_assert(sizeof(struct blob_thread) == 64, "as hooks.S has it");
 

@@ -138,14 +138,14 @@ blob_setup:
 	jl \slow
 .endm
 
-/* Is there a live sample in the home of the pointer in rdi? To \slow then. */
+/* May there be a live sample near the home of the pointer in rdi? To \slow then. */
 .macro LOOK slow
 	imulq $0x1e3779b1, %rdi, %rax
-	shrq $17, %rax
-	andl $0x7ffff, %eax
+	shrq $21, %rax
+	andl $0x7fff, %eax
 	movl %eax, %r10d
 	shrl $5, %eax
-	leaq blob_shared+BLOB_FILTER_AT(%rip), %r11
+	leaq blob_shared+BLOB_COARSE_AT(%rip), %r11
 	movl (%r11,%rax,4), %eax
 	btl %r10d, %eax
 	jc \slow

@@ -75,6 +75,29 @@ static uint64_t stamp_of(const struct blob_thread *t)
 	return (uint64_t)(t - blob_shared.threads) << 48 | (t->count & 0xffffffffffff);
 }
 
+static void set_bit(uint32_t *bits, uint32_t i)
+{
+	__atomic_fetch_or(&bits[i / 32], 1U << i % 32, __ATOMIC_RELEASE);
+}
+
+static void unset_bit(uint32_t *bits, uint32_t i)
+{
+	__atomic_fetch_and(&bits[i / 32], ~(1U << i % 32), __ATOMIC_ACQ_REL);
+}
+
+/* Bits of the fine filter that stand for the same bit of the coarse one. */
+static uint32_t near_bits(uint32_t home)
+{
+	return *(volatile uint32_t *)&blob_shared.filter[home / 32] >> (home & 16) & 0xffff;
+}
+
+static int taken(uint32_t home)
+{
+	const volatile struct blob_object *o = blob_shared.objects[home];
+
+	return o[0].address || o[1].address;
+}
+
 static uint32_t keep(uint64_t address, uint64_t stamp)
 {
 	uint32_t home = blob_home(address);
@@ -86,7 +109,8 @@ static uint32_t keep(uint64_t address, uint64_t stamp)
 		if (!__atomic_compare_exchange_n(&o->address, &none, address, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
 		o->stamp = stamp;
-		__atomic_fetch_or(&blob_shared.filter[home / 32], 1U << home % 32, __ATOMIC_RELEASE);
+		set_bit(blob_shared.filter, home);
+		set_bit(blob_shared.coarse, home / BLOB_NEAR);
 		return 1;
 	}
 	__atomic_fetch_add(&blob_shared.full, 1, __ATOMIC_RELAXED);
@@ -188,17 +212,19 @@ struct blob_said blob_alloc(uint64_t address, uint64_t size, uint64_t sp, uint64
 	return (struct blob_said){ sample(address, size), 0 };
 }
 
-static void clear_bit(uint32_t home)
+/* Each time somebody may have moved in meanwhile. */
+static void clear_bits(uint32_t home)
 {
-	const struct blob_object *o = blob_shared.objects[home];
-	uint32_t bit = 1U << home % 32;
-
-	if (o[0].address || o[1].address)
+	if (taken(home))
 		return;
-	__atomic_fetch_and(&blob_shared.filter[home / 32], ~bit, __ATOMIC_ACQ_REL);
-	/* Somebody may have moved in meanwhile. */
-	if (*(volatile uint64_t *)&o[0].address || *(volatile uint64_t *)&o[1].address)
-		__atomic_fetch_or(&blob_shared.filter[home / 32], bit, __ATOMIC_RELEASE);
+	unset_bit(blob_shared.filter, home);
+	if (taken(home))
+		set_bit(blob_shared.filter, home);
+	if (near_bits(home))
+		return;
+	unset_bit(blob_shared.coarse, home / BLOB_NEAR);
+	if (near_bits(home))
+		set_bit(blob_shared.coarse, home / BLOB_NEAR);
 }
 
 /* Before a free. 1: it was a sample; 3: of this thread's last allocation. */
@@ -212,6 +238,8 @@ uint32_t blob_free(uint64_t address)
 		exact_free(address);
 		return 0;
 	}
+	if (!(blob_shared.filter[home / 32] & 1U << home % 32))
+		return 0;
 	for (int i = 0; i < BLOB_WAYS; i++) {
 		struct blob_object *o = &blob_shared.objects[home][i];
 		uint64_t expected = address, pointer = blob_thread_pointer(), stamp = o->stamp;
@@ -219,7 +247,7 @@ uint32_t blob_free(uint64_t address)
 
 		if (!__atomic_compare_exchange_n(&o->address, &expected, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
-		clear_bit(home);
+		clear_bits(home);
 		return t->owner == pointer && stamp == stamp_of(t) ? 3 : 1;
 	}
 	return 0;
