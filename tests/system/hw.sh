@@ -103,12 +103,13 @@ gf run -e cpu -o cpu.gasflame -- true
 gf stat cpu.gasflame
 check "a capture without counters says what to record" said 'record with -e hw'
 
-# Why some blocks are slow: the file and the function that it is known to be. Before others on the CPU, where it can.
+# Why some blocks are slow: the file and the function that it is known to be. Before others on the CPU, where it can:
+# a line of the log that is read late is a block at the wrong time.
 rt=()
 chrt -f 5 true 2>/dev/null && rt=(chrt -f 5)
-gf run -e cpu,wait,fault -o slow.gasflame --log - --log-pattern 'block (?<number>[0-9]+) with (?<gas>[0-9.]+M) gas in (?<ms>[0-9.]+) ms' \
-	-- "${rt[@]}" "$TRUTH/truth-slowblocks" "$tmp/db.dat" 24
-cp "$STDOUT" truth.txt
+${rt[@]+"${rt[@]}"} "$GASFLAME" run -e cpu,wait,fault -o slow.gasflame --log - \
+	--log-pattern 'block (?<number>[0-9]+) with (?<gas>[0-9.]+M) gas in (?<ms>[0-9.]+) ms' \
+	-- "$TRUTH/truth-slowblocks" "$tmp/db.dat" 24 >truth.txt 2>/dev/null
 rm -f db.dat
 cat >slow.py <<'END'
 import json, sys
@@ -116,9 +117,9 @@ d = json.load(open(sys.argv[1]))
 t = {k: float(v) for k, v in (x.split("=") for x in open("truth.txt").read().split() if "=" in x)}
 slow = [r for r in d["rows"] if r["number"] % 8 == 0]
 assert len(slow) == 3 and d["difference"], d
-# All that the time under state_root went to, as the program has it; half a sample of the clock at each end.
+# All that the time under state_root went to, as the program has it; what was on the CPU is told by some 15 samples a block.
 spent = sum(f["ns"] for r in slow for f in r["functions"] if "state_root" in (f["name"], f.get("under"))) / 3e6
-assert abs(spent - t["slow_ms"]) < 3 + 0.1 * t["slow_ms"], (spent, t)
+assert abs(spent - t["slow_ms"]) < 3 + 0.25 * t["slow_ms"], (spent, t)
 faults = [f for r in slow for f in r["functions"] if f["part"] == "fault"]
 most = max(faults, key=lambda f: f["ns"])
 assert most["name"] == "state_root" and most["file"].endswith("/db.dat"), faults
