@@ -217,6 +217,15 @@ static int check_layout(const struct implant *i, struct err *err)
 	return 0;
 }
 
+/* A gasflame that was killed right after it had mapped the blob wrote nothing into it. Is it the same blob? */
+static bool is_untouched(const struct implant *i)
+{
+	_cleanup_free_ char *image = mem_alloc(sizeof(blob_image));
+
+	return !i->shared->magic && !i->shared->slot_count &&
+	       pread(i->file, image, sizeof(blob_image), 0) == sizeof(blob_image) && !memcmp(image, blob_image, sizeof(blob_image));
+}
+
 /* Opens the file of the mapping and maps the shared part here. */
 static int share(struct implant *i, const struct proc_mapping *m, bool is_new, struct err *err)
 {
@@ -234,7 +243,7 @@ static int share(struct implant *i, const struct proc_mapping *m, bool is_new, s
 		return err_errno(err, errno, "cannot map our memory in process %d", i->pid);
 	i->shared = shared;
 	snprintf(i->path, sizeof(i->path), "/proc/%d/fd/%d", getpid(), i->file);
-	if (!is_new)
+	if (!is_new && !is_untouched(i))
 		return check_layout(i, err);
 	i->shared->version = BLOB_VERSION;
 	i->shared->size = sizeof(*i->shared);

@@ -236,6 +236,12 @@ static void patience(void **state)
 	exact_free(2);
 	assert_int_equal(blob_local.active, BLOB_PASS_ON);
 	assert_int_equal(exact_event_of(SHARED, 1)->seq, 2);
+	/* Who waited through the end of a recording leaves the next one alone. */
+	blob_local.active = BLOB_EXACT;
+	blob_shared.exact.tail = 4 * EXACT_EVENTS;
+	assert_false(wait_for_room(5));
+	exact_free(3);
+	assert_int_equal(blob_local.active, BLOB_EXACT);
 }
 
 /* --- many threads: an address is in use by one object at a time, in the order of the tickets --- */

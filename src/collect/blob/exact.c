@@ -266,12 +266,18 @@ static uint32_t find_stack(struct exact_thread *t, uint64_t sp, uint64_t bp)
 
 /* --- the ring --- */
 
+/* How far a ticket is ahead of what was read. Negative: it is of a recording before this one. */
+static int64_t distance(uint64_t ticket)
+{
+	return (int64_t)(ticket - __atomic_load_n(&SHARED->tail, __ATOMIC_ACQUIRE));
+}
+
 /* None may be lost because gasflame is slow. It may also be dead: 0. */
 static int wait_for_room(uint64_t ticket)
 {
 	for (uint64_t i = 0; i < SHARED->turns && i < most_turns; i++) {
-		if (ticket - __atomic_load_n(&SHARED->tail, __ATOMIC_ACQUIRE) < EXACT_EVENTS)
-			return 1;
+		if (distance(ticket) < EXACT_EVENTS)
+			return distance(ticket) >= 0;
 		if (*(volatile uint32_t *)&blob_local.active != BLOB_EXACT)
 			return 0;
 		__builtin_ia32_pause();
@@ -285,7 +291,7 @@ static struct exact_event *next_event(uint64_t *ret_ticket)
 	uint64_t ticket = __atomic_fetch_add(&SHARED->head, 1, __ATOMIC_ACQ_REL);
 
 	*ret_ticket = ticket;
-	if (ticket - __atomic_load_n(&SHARED->tail, __ATOMIC_ACQUIRE) >= EXACT_EVENTS && !wait_for_room(ticket))
+	if ((uint64_t)distance(ticket) >= EXACT_EVENTS && !wait_for_room(ticket))
 		return 0;
 	return exact_event_of(SHARED, ticket);
 }
