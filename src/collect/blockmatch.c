@@ -51,20 +51,34 @@ const struct blockmatch_span *blockmatch_at(struct blockmatch *b, uint64_t seen_
 	return s;
 }
 
+/* Did it end between two looks, or, under_way, was it not done at the second? */
+static bool lies_between(const struct blockmatch_span *s, uint64_t since_ns, uint64_t seen_ns, bool under_way)
+{
+	if (s->used || s->start_ns > seen_ns || s->end_ns + blurred_ns < since_ns)
+		return false;
+	return under_way ? s->end_ns <= seen_ns + farthest_ns : s->end_ns <= seen_ns;
+}
+
 const struct blockmatch_span *blockmatch_between(struct blockmatch *b, uint64_t since_ns, uint64_t seen_ns, size_t later)
 {
-	for (size_t i = b->spans.n; i-- > 0;) {
-		struct blockmatch_span *s = &b->spans.v[i];
+	bool under_way;
+	size_t n = 0, pick;
 
-		if (s->used || s->end_ns > seen_ns)
-			continue;
-		if (s->end_ns + blurred_ns < since_ns)
-			return NULL;
-		if (later--)
-			continue;
-		s->used = true;
-		return s;
-	}
+	for (size_t i = 0; i < b->spans.n; i++)
+		n += lies_between(&b->spans.v[i], since_ns, seen_ns, false);
+	/* A block may be there before its function returns: where too few have ended. */
+	under_way = n < later + 1;
+	if (under_way)
+		for (size_t i = n = 0; i < b->spans.n; i++)
+			n += lies_between(&b->spans.v[i], since_ns, seen_ns, true);
+	if (n < later + 1)
+		return NULL;
+	pick = under_way ? 0 : n - 1 - later;
+	for (size_t i = 0; i < b->spans.n; i++)
+		if (lies_between(&b->spans.v[i], since_ns, seen_ns, under_way) && !pick--) {
+			b->spans.v[i].used = true;
+			return &b->spans.v[i];
+		}
 	return NULL;
 }
 

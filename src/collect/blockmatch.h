@@ -3,7 +3,8 @@
  *
  * A block was seen at a moment, in the log or from the node: shortly after its function returned, or shortly before.
  * The span whose end is nearest is taken, of those that began before that moment, once. Where the node is only looked
- * at now and then, blocks and ends since the last look are paired in order, from the newest back.
+ * at now and then, blocks and ends since the last look are paired in order, from the newest back; one that was
+ * not done at the look is taken where too few have ended: a node may show a block before its function returns.
  */
 #pragma once
 

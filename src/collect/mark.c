@@ -20,7 +20,7 @@
 
 enum { LOOK_MS = 100 };
 static const uint64_t patience_ns = 5000000000, at_the_end_ns = 1000000000;
-static const uint64_t settle_ns = 300000000;   /* until the spans before a moment are all known */
+static const uint64_t settle_ns = 1000000000;  /* until the spans before a moment are all known */
 static const uint64_t unnamed_ns = 8000000000; /* how long a span waits for its block */
 
 /* --- the log --- */

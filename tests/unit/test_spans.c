@@ -214,9 +214,18 @@ static void looks_find_their_spans(void **state)
 	assert_int_equal(start_of(blockmatch_between(&b, 200 * MS, 400 * MS, 0)), 250);
 	assert_int_equal(start_of(blockmatch_between(&b, 400 * MS, 600 * MS, 0)), 390);
 	assert_null(blockmatch_between(&b, 600 * MS, 800 * MS, 0));
+	/* One block was there before its function returned: alone, and after another one; the third began later. */
+	add(&b, 990, 1010);
+	add(&b, 1020, 1030);
+	assert_int_equal(start_of(blockmatch_between(&b, 900 * MS, 1000 * MS, 0)), 990);
+	add(&b, 1180, 1210);
+	add(&b, 1205, 1220);
+	assert_int_equal(start_of(blockmatch_between(&b, 1000 * MS, 1200 * MS, 1)), 1020);
+	assert_int_equal(start_of(blockmatch_between(&b, 1000 * MS, 1200 * MS, 0)), 1180);
+	assert_int_equal(start_of(blockmatch_between(&b, 1200 * MS, 1400 * MS, 0)), 1205);
 	blockmatch_expire(&b, 300 * MS, count_unused, &unused);
 	assert_int_equal(unused, 2);
-	assert_int_equal(b.spans.n, 1);
+	assert_int_equal(b.spans.n, 5);
 	blockmatch_done(&b);
 }
 
