@@ -292,7 +292,7 @@ static int heap(const struct command *c, int argc, char **argv)
 const struct command command_heap = {
 	.name = "heap",
 	.summary = "read, or make, heap dumps of jemalloc",
-	.usage = "[options] FILE... | dump [options] TARGET | stats TARGET | detach TARGET",
+	.usage = "[options] FILE... | dump|stats|detach [options] TARGET",
 	.describe = "Reads heap dumps (heap_v2) that jemalloc wrote, or folders of them, and shows who "
 		    "holds the memory: estimates for all objects, made of the samples in each dump, with "
 		    "names from the files that were mapped.\n"
