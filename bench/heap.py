@@ -21,6 +21,7 @@ from measure import Urgent, bootstrap, cpu_ns, mean, median
 from targets import wait_until
 
 TIMEOUT_S = 300
+DEPTHS = (20, 30, 100) # of the stack, below main
 
 
 def start_recording(gasflame, pid, path, options=()):
@@ -189,11 +190,13 @@ def measure_loop(build, gasflame, folder, quick):
 	with Urgent():
 		attached = loop_attached(program, gasflame, folder, 4 if quick else 15)
 	few = [program, "200000", "3"]
+	exact = [gasflame, "run", "-e", "heap", "-o", os.path.join(folder, "r.gasflame"), "--", program, "2000000", "5"]
 	rows = {"alone": median(attached["alone"]), "gasflame, attached": median(attached["attached"]),
 		"hooks asleep, gasflame dead": median(attached["left"])}
 	differences = bootstrap([b - a for a, b in zip(attached["alone"], attached["attached"])], median)
-	rows["gasflame run -e heap, exact"] = loop_under([gasflame, "run", "-e", "heap", "-o", os.path.join(folder, "r.gasflame"),
-							  "--", *few])
+	rows["gasflame run -e heap, exact"] = loop_under(exact)
+	for depth in DEPTHS:
+		rows[f"gasflame run -e heap, exact, {depth} frames deeper"] = loop_under([*exact, str(depth)])
 	rows["gasflame run -e heap --heap-sample 512K"] = loop_under(
 		[gasflame, "run", "-e", "heap", "--heap-sample", "512K", "-o", os.path.join(folder, "s.gasflame"), "--",
 		 program, "2000000", "3"])
@@ -201,7 +204,10 @@ def measure_loop(build, gasflame, folder, quick):
 		rows[f"jemalloc's prof, a sample every {1 << lg - 10} KB"] = loop_under(
 			[program, "2000000", "3"], {"MALLOC_CONF": f"prof:true,lg_prof_sample:{lg},prof_prefix:{folder}/je"})
 	if shutil.which("heaptrack"):
-		rows["heaptrack"] = loop_under(["heaptrack", "-o", os.path.join(folder, "loop-heaptrack"), *few])
+		heaptrack = ["heaptrack", "-o", os.path.join(folder, "loop-heaptrack"), *few]
+		rows["heaptrack"] = loop_under(heaptrack)
+		for depth in DEPTHS:
+			rows[f"heaptrack, {depth} frames deeper"] = loop_under([*heaptrack, str(depth)])
 	if shutil.which("valgrind"):
 		rows["massif"] = loop_under(["valgrind", "--tool=massif", f"--massif-out-file={folder}/loop.massif", *few])
 	return rows, differences

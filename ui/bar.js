@@ -93,7 +93,7 @@ G.bar = (function () {
 		const threads = new Map(d.threads.map(t => [t.name, 0])),
 			causes = new Float64Array(d.causes.length);
 		for (let i = 0; i < e.n; i++)
-			if (f.event[e.event[i]]) {
+			if (f.event[e.event[i]] && e.event[i] !== G.model.what(s).minus) {
 				const { name } = d.threads[e.thread[i]];
 				threads.set(name, threads.get(name) + (f.cause[e.cause[i]] ? e.value[i] : 0));
 				causes[e.cause[i]] += e.value[i];

@@ -75,11 +75,11 @@ G.bins = (function () {
 		const e = d.entries, s = d.samples, slot = d.meta.slotNs, n = columns * rows;
 		const width = slice / rows;
 		const cells = new Float64Array(n), f = G.model.filters(state);
-		const { drop } = G.model.weights(state);
+		const { drop } = G.model.weights(state), { minus } = G.model.what(state);
 		for (let k = 0; s && k < e.n; k++) {
 			if (!(f.event[e.event[k]] & f.cause[e.cause[k]] & f.thread[e.thread[k]]))
 				continue;
-			if (e.side[k] !== side || drop && drop[e.node[k]])
+			if (e.event[k] === minus || e.side[k] !== side || drop && drop[e.node[k]])
 				continue;
 			const period = d.events[e.event[k]].period;
 			for (let i = e.first[k]; i < e.first[k + 1]; i++) {

@@ -8,7 +8,7 @@ G.colour = (function () {
 		cpu: "#e69f00", queue: "#f0e442", lock: "#d55e00", park: "#009e73", "disk-read": "#0072b2",
 		"disk-write": "#004f86", fault: "#cc79a7", network: "#56b4e9", sleep: "#999999",
 		pipe: "#b7a684",
-		reclaim: "#7d4a68", idle: "", unknown: "hatch",
+		reclaim: "#7d4a68", throttled: "#b8a900", idle: "", unknown: "hatch",
 	};
 	const dark = new Set(["#0072b2", "#004f86", "#7d4a68", "#3b4049"]);
 	const kinds = [

@@ -142,8 +142,9 @@
 		sure.setAttribute("aria-pressed", state.sure);
 		filter.sync(state);
 		show(state);
-		const n = diff().rows.filter(significant).length;
-		head.textContent = (n ? G.model.plural(n, "function") + " changed · " : "") +
+		const n = diff().rows.filter(significant).length, own = diff().rows.filter(r => r.self.significant).length;
+		head.textContent = (n ? G.model.plural(own, "function") + " changed" +
+			(n > own ? ", " + (n - own) + " more with what they call · " : " · ") : "") +
 			sentence(absolute === !diff().normalized);
 	}
 	function key(e, state) {

@@ -52,10 +52,23 @@ G.model = (function () {
 			list.splice(there.findIndex(i => place(i) > 1), 0, { key: "io", name: "io",
 				unit: "bytes", events: io,
 				about: "bytes read and written, as the calls returned them" });
+		grow(events, there);
 		if (new Set(timed.map(i => events[i].role)).size > 1)
 			list.unshift({ key: "wall", name: "wall", unit: "ns", events: timed,
 				about: "all time of the threads: on CPU, in the run queue, waiting" });
 		return list;
+	}
+
+	/* The heap at any moment: what was allocated less what was freed. The latter alone is looked at least. */
+	function grow(events, there) {
+		const find = name => there.find(i => events[i].name === name && events[i].unit === "bytes");
+		const alloc = find("alloc"), freed = find("freed"), at = key => list.findIndex(w => w.key === key);
+		if (alloc === undefined || freed === undefined || find("temporary") === undefined)
+			return;
+		list.push(...list.splice(at("freed"), 1));
+		list.splice(at("alloc"), 0, { key: "growth", name: "growth", unit: "bytes", events: [alloc, freed],
+			minus: freed, about: "allocated less freed in the chosen time; if that begins with the " +
+				"recording, it is what was alive at its end" });
 	}
 
 	function what(state) {
@@ -134,6 +147,22 @@ G.model = (function () {
 			if (f.event[e.event[i]] & f.cause[e.cause[i]] & f.thread[e.thread[i]])
 				out[i] = range ? within(i, range[0] / slotNs, range[1] / slotNs, state.count)
 					: source[i];
+		return subtract(out, what(state).minus);
+	}
+
+	/* Frees have the stack and thread of their allocation: both entries are of one node, the allocation's first. */
+	function subtract(out, minus) {
+		const e = G.data.entries, same = (i, k) => e.node[k] === e.node[i] && e.thread[k] === e.thread[i];
+		for (let i = 0; minus !== undefined && i < e.n; i++) {
+			if (e.event[i] !== minus)
+				continue;
+			for (let k = i - 1; k >= 0 && same(i, k) && out[i]; k--) {
+				const less = Math.min(out[i], out[k]);
+				out[k] -= less;
+				out[i] -= less;
+			}
+			out[i] = 0; /* of what was allocated before the chosen time */
+		}
 		return out;
 	}
 

@@ -19,7 +19,7 @@
 
 	function facts() {
 		const m = G.data.meta, start = r => r.start.replace("T", " ").replace(/Z$/, " UTC");
-		const about = r => [["target", r.target],
+		const about = r => [["target", r.target], ["runs in", r.owners],
 			["recorded", time(r.recordedNs) + (r.start && " from " + start(r))],
 			["on", [r.host, r.kernel].filter(Boolean).join(", Linux ")], ["quality", r.quality]];
 		const both = m.before ? [m.before, m] : [m];
@@ -180,6 +180,17 @@
 		return list.length ? [head("Where threads wait"), el("ol", { class: "waits" }, list)] : null;
 	}
 
+	/* The parts of RSS, and of the mapped files the largest. */
+	function memory() {
+		const rows = G.data.memory || [], bytes = v => G.model.format(v, "bytes");
+		const rss = rows.reduce((sum, r) => sum + (r.part ? r.bytes : 0), 0);
+		const line = r => [num(bytes(r.bytes)), el("div", { class: r.part ? null : "dim", title: r.note || r.label },
+			r.part ? [r.label, r.estimate && " (estimate)", " ", el("span", { class: "dim" },
+				percent(r.bytes / rss))] : "\u2003" + r.label)];
+		return rss ? [head("Resident memory", bytes(rss) + " at the end"),
+			el("div", { class: "hottest" }, rows.map(line))] : null;
+	}
+
 	function marks() {
 		const long = m => m.endNs - m.startNs, kinds = new Set(G.data.marks.map(m => m.kind));
 		return [...kinds].map(kind => {
@@ -224,7 +235,7 @@
 			root.replaceChildren(column(changes(), verdict(), account(state), series(),
 				hottest(state)),
 				column(head(G.data.diff ? "The recordings" : "The recording"), facts(),
-					marks(), waits()));
+					memory(), marks(), waits()));
 			drawSeries();
 			root.scrollTop = top;
 		},

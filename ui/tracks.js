@@ -72,8 +72,12 @@ Object.assign(G, (function () {
 		out.high = out.v.reduce((a, b) => Math.max(a, b));
 		return out;
 	}
+	/* Heap and RSS, where they were recorded, are what the others explain. */
+	const FIRST = ["heap.live", "mem.rss", "heap.allocated", "heap.resident"];
+	const place = c => (FIRST.indexOf(c.name) + FIRST.length + 1) % (FIRST.length + 1);
 	/* Those that say something: a series that never changes does not. */
-	const curves = () => G.data.series.filter(c => c.t.length > 1).map(curve).filter(c => c.high > c.low);
+	const curves = () => G.data.series.filter(c => c.t.length > 1).map(curve).filter(c => c.high > c.low)
+		.sort((a, b) => place(a) - place(b));
 	const quantity = (v, unit) => unit === "%" ? G.model.percent(v / 100) : G.model.format(v, unit);
 	const extent = c => quantity(c.low, c.unit) + " … " + quantity(c.high, c.unit);
 

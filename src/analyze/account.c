@@ -49,9 +49,12 @@ static uint64_t counted_ns(const struct account_row *r)
 	return sum;
 }
 
-/* The collector's own sums of a thread: all of its time since the recording, or the thread, began. */
+/* The collector's own sums of a thread: all of its time since the recording, or the thread, began. Captures exist in
+ * which a thread that came last has one below 0, stored as the largest number there is: nothing is known of it. */
 static uint64_t kept_ns(const struct profile_thread *t)
 {
+	if (MAX(MAX(t->run_ns, t->queue_ns), t->blocked_ns) >= INT64_MAX / 2)
+		return 0;
 	return t->run_ns + t->queue_ns + t->blocked_ns;
 }
 
@@ -105,8 +108,8 @@ static void add_samples(struct account_row *rows, const struct profile *p, const
 static int compare_rows(const void *a, const void *b)
 {
 	const struct account_row *x = a, *y = b;
-	uint64_t m = account_worth_ns(x) + x->ns[CAUSE_CPU] + x->ns[CAUSE_QUEUE];
-	uint64_t n = account_worth_ns(y) + y->ns[CAUSE_CPU] + y->ns[CAUSE_QUEUE];
+	uint64_t m = account_worth_ns(x) + x->ns[CAUSE_CPU] + x->ns[CAUSE_QUEUE] + x->ns[CAUSE_QUOTA];
+	uint64_t n = account_worth_ns(y) + y->ns[CAUSE_CPU] + y->ns[CAUSE_QUEUE] + y->ns[CAUSE_QUOTA];
 
 	if (m != n)
 		return m < n ? 1 : -1;
@@ -132,7 +135,9 @@ static void settle(struct account *a, struct account_row *r, const struct profil
 	r->ns[CAUSE_CPU] = sampled;
 	if (whole && kept_ns(t)) {
 		r->ns[CAUSE_CPU] = t->run_ns;
-		r->ns[CAUSE_QUEUE] = t->queue_ns;
+		/* The collector's sum has both. */
+		r->ns[CAUSE_QUOTA] = MIN(r->ns[CAUSE_QUOTA], t->queue_ns);
+		r->ns[CAUSE_QUEUE] = t->queue_ns - r->ns[CAUSE_QUOTA];
 	} else if (!cpu_recorded) {
 		uint64_t others = counted_ns(r);
 

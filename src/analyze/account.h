@@ -1,7 +1,7 @@
 /*
  * account.h - the whole time of each thread, and what it is made of.
  *
- * wall = on the CPU + in the run queue + each cause + what is missing. There is
+ * wall = on the CPU + in the run queue + stopped by a CPU quota + each cause + what is missing. There is
  * an account only where waits were recorded. Over a whole recording the first two
  * are the collector's own sums, not samples; within a time range, or for a
  * profile without those sums, they come from the samples of "cpu" and "queue".

@@ -50,29 +50,50 @@ static enum block_part largest_difference(const struct typical *a, const struct 
 }
 
 /* Where a thread was preempted, or had nothing to do, explains nothing. */
-static const char *heaviest(const struct block_row *r, enum block_part part)
+static const struct block_item *heaviest(const struct block_row *r, enum block_part part)
 {
 	if (part == BLOCK_QUEUE || part == BLOCK_IDLE || part == BLOCK_UNKNOWN)
 		return NULL;
 	for (size_t i = 0; i < r->functions.n; i++)
 		if (r->functions.v[i].part == part)
-			return r->functions.v[i].name;
+			return &r->functions.v[i];
 	return NULL;
 }
 
-/* "4.1 x as long in locks as typical ones (12 ms, not 3 ms)". */
-static void put_difference(struct buf *out, const struct typical *a, const struct typical *b, enum block_part part)
+static const char *base_name(const char *path)
 {
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* ", most in mdbx_page_get under `state_root`". */
+static void put_function(struct buf *out, const struct block_item *item)
+{
+	if (!item)
+		return;
+	if (item->under)
+		buf_printf(out, ", most in %s under `%s`", item->name, item->under);
+	else
+		buf_printf(out, ", most under `%s`", item->name);
+}
+
+/* "4.1 times as long in page faults of mdbx.dat (12 ms, not 3 ms), most in mdbx_page_get under `state_root`". */
+static void put_difference(struct buf *out, const struct typical *a, const struct typical *b, enum block_part part,
+			   const struct block_item *item)
+{
+	const char *of = item && item->file ? " of " : "", *file = item && item->file ? base_name(item->file) : "";
 	char more[32], less[32];
 
 	str_duration(more, b->ns[part]);
 	str_duration(less, a->ns[part]);
 	if (a->ns[part] >= b->wall_ns / 1000 && a->ns[part] > 0)
-		buf_printf(out, "%.1f times as long in %s (%s, not %s)", b->ns[part] / a->ns[part],
-			   block_part_name(part), more, less);
+		buf_printf(out, "%.1f times as long in %s%s%s (%s, not %s)", b->ns[part] / a->ns[part],
+			   block_part_name(part), of, file, more, less);
 	else
-		buf_printf(out, "%s in %s, where typical ones spend %s", more, block_part_name(part),
+		buf_printf(out, "%s in %s%s%s, where typical ones spend %s", more, block_part_name(part), of, file,
 			   a->ns[part] >= 1000 ? less : "nothing");
+	put_function(out, item);
 }
 
 /* More gas takes longer: that is an answer, too. */
@@ -87,7 +108,6 @@ static char *reason_of(const struct block_row *r, const struct typical *a)
 	struct typical b = { .gas_known = true };
 	struct buf out = { 0 };
 	enum block_part part;
-	const char *function;
 
 	add_row(&b, r, 1);
 	if (gas_explains(a, &b)) {
@@ -95,43 +115,49 @@ static char *reason_of(const struct block_row *r, const struct typical *a)
 		return out.data;
 	}
 	part = largest_difference(a, &b);
-	put_difference(&out, a, &b, part);
-	function = heaviest(r, part);
-	if (function)
-		buf_printf(&out, ", most under %s", function);
+	put_difference(&out, a, &b, part, heaviest(r, part));
 	return out.data;
 }
 
-/* Under which function the slow ones together have most of a part. */
-static const char *heaviest_of_all(struct block_row **slow, size_t n, enum block_part part)
+static bool same_function(const struct block_item *a, const struct block_item *b)
 {
-	const char *best = NULL;
+	return a->part == b->part && a->name == b->name && a->under == b->under;
+}
+
+/* Under which function the slow ones together have most of a part; the file is that of the block with most of it. */
+static struct block_item *heaviest_of_all(struct block_row **slow, size_t n, enum block_part part,
+					  struct block_item *ret)
+{
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const char *name = heaviest(slow[i], part);
+		const struct block_item *item = heaviest(slow[i], part), *largest = item;
 		uint64_t sum = 0;
 
-		for (size_t k = 0; name && k < n; k++)
+		for (size_t k = 0; item && k < n; k++)
 			for (size_t f = 0; f < slow[k]->functions.n; f++) {
-				const struct block_item *item = &slow[k]->functions.v[f];
+				const struct block_item *other = &slow[k]->functions.v[f];
 
-				sum += item->part == part && item->name == name ? item->ns : 0;
+				if (!same_function(other, item))
+					continue;
+				sum += other->ns;
+				if (other->file && (!largest->file || other->ns > largest->ns))
+					largest = other;
 			}
 		if (sum > most) {
 			most = sum;
-			best = name;
+			*ret = *largest;
 		}
 	}
-	return best;
+	return most ? ret : NULL;
 }
 
 static char *say_difference(struct block_row **slow, size_t n, const struct typical *a, size_t of)
 {
 	struct typical b = { .gas_known = true };
 	struct buf out = { 0 };
+	struct block_item item;
 	enum block_part part;
-	const char *function;
 
 	for (size_t i = 0; i < n; i++)
 		add_row(&b, slow[i], n);
@@ -143,10 +169,7 @@ static char *say_difference(struct block_row **slow, size_t n, const struct typi
 	}
 	part = largest_difference(a, &b);
 	buf_puts(&out, "spend ");
-	put_difference(&out, a, &b, part);
-	function = heaviest_of_all(slow, n, part);
-	if (function)
-		buf_printf(&out, ", most under %s", function);
+	put_difference(&out, a, &b, part, heaviest_of_all(slow, n, part, &item));
 	buf_putc(&out, '.');
 	return out.data;
 }

@@ -4,15 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/blocktally.h"
 #include "analyze/select.h"
-#include "analyze/site.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "profile/profile.h"
 
 enum {
 	DEEPEST = 8,      /* threads that a path follows from one wait to the next */
-	KEPT = 24,        /* functions and crates of a block */
 	NEAR = 64,        /* periods around a block without a sample in which one is looked for */
 	UNSAMPLED = 20,   /* periods on the CPU that must have shown a sample */
 };
@@ -52,7 +51,7 @@ static enum block_part part_of_cause(enum cause cause)
 		[CAUSE_LOCK] = BLOCK_LOCK, [CAUSE_PARK] = BLOCK_WAIT, [CAUSE_DISK_READ] = BLOCK_DISK,
 		[CAUSE_DISK_WRITE] = BLOCK_DISK, [CAUSE_FAULT] = BLOCK_FAULT, [CAUSE_NETWORK] = BLOCK_NETWORK,
 		[CAUSE_SLEEP] = BLOCK_WAIT, [CAUSE_PIPE] = BLOCK_WAIT, [CAUSE_RECLAIM] = BLOCK_FAULT,
-		[CAUSE_IDLE] = BLOCK_IDLE,
+		[CAUSE_QUOTA] = BLOCK_QUEUE, [CAUSE_IDLE] = BLOCK_IDLE,
 	};
 
 	return of[cause];
@@ -83,14 +82,16 @@ struct maker {
 	struct causes *c;
 	struct timeline off, cpu;  /* waits and the queue; samples of the clock */
 	struct timeline all;       /* samples of the clock, of all threads together */
+	struct timeline files;     /* faults and I/O with a file */
+	uint8_t *file_parts;       /* by event: BLOCK_FAULT, BLOCK_DISK, 0 = neither */
 	struct map wakes;          /* thread and time to wake */
 	bool waits;                /* were recorded at all */
 	uint64_t period_ns;
 	/* Of the block at hand. */
 	struct block_row *row;
-	uint64_t cpu_ns, sampled_ns;
+	uint64_t cpu_ns, sampled_ns, allocator_ns; /* the allocator's in samples */
 	uint64_t sampled[BLOCK_PARTS];
-	struct map functions, crates; /* part and name to ns; CPU in samples */
+	struct blocktally tally;
 };
 
 /* --- by time --- */
@@ -106,7 +107,18 @@ static int compare_spans(const void *a, const void *b)
 	return (x->sample > y->sample) - (x->sample < y->sample);
 }
 
-static void make_timeline(struct maker *m, struct timeline *t, bool off, bool together)
+enum what { OFF_CPU, ON_CPU, FILES };
+
+static bool takes(struct maker *m, enum what what, uint32_t event)
+{
+	enum role role = causes_role(m->c, event);
+
+	if (what == FILES)
+		return m->file_parts[event];
+	return what == ON_CPU ? role == ROLE_CPU : role == ROLE_WAIT || role == ROLE_QUEUE;
+}
+
+static void make_timeline(struct maker *m, struct timeline *t, enum what what, bool together)
 {
 	const struct profile *p = m->p;
 
@@ -116,7 +128,7 @@ static void make_timeline(struct maker *m, struct timeline *t, bool off, bool to
 		enum role role = causes_role(m->c, p->samples.v[i].event);
 		struct span *s = &t->list[t->n];
 
-		if (off ? role != ROLE_WAIT && role != ROLE_QUEUE : role != ROLE_CPU)
+		if (!takes(m, what, p->samples.v[i].event))
 			continue;
 		select_span(p, i, role, &s->begin, &s->end);
 		s->sample = i;
@@ -159,18 +171,10 @@ static size_t seek(const struct timeline *t, uint32_t thread, uint64_t from)
 
 /* --- the path --- */
 
-static void add_item(struct map *to, enum block_part part, uint32_t name, uint64_t ns)
-{
-	*map_put(to, map_pair(part, name), 0) += ns;
-}
-
 static void add_part(struct maker *m, enum block_part part, uint32_t stack, uint64_t ns)
 {
-	uint32_t site = site_of_stack(&m->b->idents, stack);
-
 	m->row->ns[part] += ns;
-	if (site != SITE_NONE)
-		add_item(&m->functions, part, site, ns);
+	blocktally_add(&m->tally, part, stack, ns);
 }
 
 static bool by_interrupt(const struct profile *p, uint32_t stack)
@@ -207,27 +211,24 @@ static uint32_t ended_by(struct maker *m, const struct span *s, enum cause cause
 /* The function at the leaf of a sample: whose code it is, and what it is called. */
 static void add_sample(struct maker *m, const struct profile_sample *s)
 {
-	uint32_t stack = s->stack, n, site;
-	const struct ident *leaf;
+	const struct ident *leaf = blocktally_leaf(&m->tally, s->stack);
 	enum block_part part = BLOCK_UNNAMED;
 
-	while (stack && m->p->frames.v[m->p->stacks.v[stack].frame].kind == FRAME_NOTE)
-		stack = m->p->stacks.v[stack].parent;
-	if (stack) {
-		const uint32_t *list = idents_of_frame(&m->b->idents, m->p->stacks.v[stack].frame, &n);
-		const char *crate;
+	if (leaf) {
+		enum code_kind kind = crate_kind(&m->b->names, leaf);
 
-		leaf = &m->b->idents.list.v[list[n - 1]];
-		part = part_of_code(crate_kind(&m->b->names, leaf));
-		crate = crate_name(&m->b->names, leaf);
-		add_item(&m->crates, part, idents_add(&m->b->idents, *crate ? crate : "[unnamed]", "", IDENT_GROUP),
-			 s->value);
+		part = part_of_code(kind);
+		m->allocator_ns += kind == CODE_ALLOCATOR ? s->value : 0;
+		blocktally_add_crate(&m->tally, part, leaf, s->value);
+		blocktally_add(&m->tally, part, s->stack, s->value);
 	}
 	m->sampled[part] += s->value;
 	m->sampled_ns += s->value;
-	site = site_of_stack(&m->b->idents, s->stack);
-	if (site != SITE_NONE && stack)
-		add_item(&m->functions, part, site, s->value);
+}
+
+static void add_file(struct maker *m, const struct profile_sample *s)
+{
+	blocktally_add_file(&m->tally, m->file_parts[s->event], s->stack, s->value);
 }
 
 static void walk(struct maker *m, uint32_t thread, uint64_t from, uint64_t to, int depth);
@@ -279,6 +280,8 @@ static void walk(struct maker *m, uint32_t thread, uint64_t from, uint64_t to, i
 	m->cpu_ns += died - born - off;
 	for (size_t i = seek(&m->cpu, thread, born); i < m->cpu.first[thread + 1] && m->cpu.list[i].begin < died; i++)
 		add_sample(m, &m->p->samples.v[m->cpu.list[i].sample]);
+	for (size_t i = seek(&m->files, thread, born); i < m->files.first[thread + 1] && m->files.list[i].begin < died; i++)
+		add_file(m, &m->p->samples.v[m->files.list[i].sample]);
 }
 
 /* Time on the CPU, by its samples: in proportion, as they are few. */
@@ -306,34 +309,8 @@ static void settle_cpu(struct maker *m)
 	}
 	if (known > given)
 		r->ns[most] += known - given;
+	r->allocator_ns = (double)known * m->allocator_ns / m->sampled_ns;
 	r->ns[BLOCK_UNKNOWN] += m->cpu_ns - known;
-}
-
-static int compare_items(const void *a, const void *b)
-{
-	const struct block_item *x = a, *y = b;
-
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? 1 : -1;
-	return x->part != y->part ? (x->part > y->part) - (x->part < y->part) : strcmp(x->name, y->name);
-}
-
-/* The heaviest of a map, which is emptied. What was sampled is scaled to the time that it stands for. */
-static void take_items(struct maker *m, struct map *from, struct block_items *to)
-{
-	double scale = m->sampled_ns ? (double)m->cpu_ns / m->sampled_ns : 1;
-
-	for (size_t i = 0; i < from->capacity; i++) {
-		const struct map_slot *s = &from->slots[i];
-		enum block_part part = s->key >> 32;
-
-		if (s->used)
-			vec_push(to, (struct block_item){ part, m->b->idents.list.v[(uint32_t)s->key].name,
-							  s->value * (block_part_is_cpu(part) ? scale : 1) });
-	}
-	vec_sort(to, compare_items);
-	to->n = MIN(to->n, (size_t)KEPT);
-	map_clear(from);
 }
 
 /* The thread that has most samples within the span. */
@@ -375,14 +352,13 @@ static void make_row(struct maker *m, struct block_row *r)
 	if (!r->wall_ns || r->thread == PROFILE_NONE)
 		return;
 	m->row = r;
-	m->cpu_ns = m->sampled_ns = 0;
+	m->cpu_ns = m->sampled_ns = m->allocator_ns = 0;
 	memset(m->sampled, 0, sizeof(m->sampled));
 	r->split = true;
 	walk(m, r->thread, mark->start_ns, mark->end_ns, 0);
 	settle_cpu(m);
 	r->parallel_ns = all > m->sampled_ns ? all - m->sampled_ns : 0;
-	take_items(m, &m->functions, &r->functions);
-	take_items(m, &m->crates, &r->crates);
+	blocktally_take(&m->tally, m->sampled_ns ? (double)m->cpu_ns / m->sampled_ns : 1, &r->functions, &r->crates);
 }
 
 /* --- all of them --- */
@@ -413,6 +389,28 @@ static void find_blocks(struct blocks *b, const struct profile *p)
 	vec_sort(&b->rows, compare_rows);
 }
 
+/* Times where there are some: of faults their counts say the same in another unit. */
+static void find_file_events(struct maker *m)
+{
+	static const struct {
+		const char *event;
+		enum block_part part;
+	} known[] = { { "major-time", BLOCK_FAULT }, { "major-faults", BLOCK_FAULT }, { "sync", BLOCK_DISK },
+		      { "read", BLOCK_DISK }, { "write", BLOCK_DISK } };
+	const struct profile *p = m->p;
+	bool timed = false;
+
+	m->file_parts = mem_alloc(p->events.n + 1);
+	for (size_t k = 0; k < ARRAY_LEN(known); k++)
+		for (size_t i = 0; i < p->events.n; i++) {
+			if (strcmp(profile_str(p, p->events.v[i].name), known[k].event) || (k == 1 && timed))
+				continue;
+			m->file_parts[i] = known[k].part;
+			for (size_t s = 0; !k && s < p->samples.n && !timed; s++)
+				timed = p->samples.v[s].event == i;
+		}
+}
+
 static void prepare(struct maker *m)
 {
 	const struct profile *p = m->p;
@@ -423,9 +421,11 @@ static void prepare(struct maker *m)
 		if (causes_role(m->c, i) == ROLE_CPU && p->events.v[i].period)
 			m->period_ns = p->events.v[i].period;
 	}
-	make_timeline(m, &m->off, true, false);
-	make_timeline(m, &m->cpu, false, false);
-	make_timeline(m, &m->all, false, true);
+	find_file_events(m);
+	make_timeline(m, &m->off, OFF_CPU, false);
+	make_timeline(m, &m->cpu, ON_CPU, false);
+	make_timeline(m, &m->all, ON_CPU, true);
+	make_timeline(m, &m->files, FILES, false);
 	for (size_t i = 0; i < p->wakes.n; i++)
 		*map_put(&m->wakes, map_hash(p->wakes.v[i].time_ns) ^ p->wakes.v[i].thread, i) = i;
 }
@@ -442,6 +442,7 @@ int blocks_make(struct blocks *b, const struct profile *p, struct causes *c, con
 			       "log, --rpc, its address, or --mark-function, what makes a block");
 	idents_init(&b->idents, p, 0);
 	crates_init(&b->names, p, own);
+	blocktally_init(&m.tally, b, p);
 	prepare(&m);
 	for (size_t i = 0; i < b->rows.n; i++) {
 		make_row(&m, &b->rows.v[i]);
@@ -450,9 +451,11 @@ int blocks_make(struct blocks *b, const struct profile *p, struct causes *c, con
 	timeline_done(&m.off);
 	timeline_done(&m.cpu);
 	timeline_done(&m.all);
+	timeline_done(&m.files);
+	free(m.file_parts);
 	map_done(&m.wakes);
-	map_done(&m.functions);
-	map_done(&m.crates);
+	blocktally_done(&m.tally);
+	blocktally_sum(b);
 	blocks_compare(b);
 	return 0;
 }
@@ -469,5 +472,6 @@ void blocks_done(struct blocks *b)
 		free(b->rows.v[i].reason);
 	}
 	vec_done(&b->rows);
+	vec_done(&b->crates);
 	free(b->difference);
 }

@@ -48,6 +48,8 @@ static inline bool block_part_is_cpu(enum block_part part)
 struct block_item {
 	enum block_part part;
 	const char *name;
+	const char *under; /* a function that is no own one: the nearest own one that led there; NULL = none */
+	const char *file;  /* of faults and the disk: what was read or written there, with -e fault or io; NULL = not known */
 	uint64_t ns;
 };
 
@@ -66,9 +68,10 @@ struct block_row {
 	uint32_t thread;          /* where the path ends, PROFILE_NONE: none was seen */
 	bool split;               /* false: a moment, or nothing was recorded then: parts are all 0 */
 	uint64_t ns[BLOCK_PARTS]; /* sum to wall_ns */
+	uint64_t allocator_ns;    /* of BLOCK_STD: in the allocator */
 	uint64_t followed_ns;     /* of it on other threads than that one */
 	uint64_t parallel_ns;     /* on the CPU beside the path, on any thread */
-	struct block_items functions; /* the nearest own one, of waits and of the CPU */
+	struct block_items functions; /* the nearest that is no library's (site.h), of waits and of the CPU */
 	struct block_items crates;    /* of the CPU */
 	bool slow;
 	char *reason;             /* of a slow one; else NULL */
@@ -78,6 +81,7 @@ struct blocks {
 	VEC(struct block_row) rows; /* by start */
 	uint64_t median_ns;         /* of those with a split */
 	size_t split, slow, typical;
+	struct block_items crates;  /* on the CPU along all paths */
 	char *difference;           /* what slow ones have that typical ones have not; NULL: no slow ones */
 	/* The rest is private. */
 	struct idents idents;

@@ -12,7 +12,7 @@ enum {
 	FOUND_CAUSE = 16, /* found is 1 + cause + FOUND_CAUSE * (1 + pattern) */
 };
 
-static const char preempted[] = "[preempted]";
+static const char preempted[] = "[preempted]", throttled[] = "throttled";
 
 const char *cause_frame_name(const struct profile *p, uint32_t frame)
 {
@@ -40,7 +40,8 @@ enum role cause_role(const struct profile *p, uint32_t event)
 	static const struct {
 		const char *name;
 		enum role role;
-	} roles[] = { { "cpu", ROLE_CPU }, { "wait", ROLE_WAIT }, { "queue", ROLE_QUEUE } };
+	} roles[] = { { "cpu", ROLE_CPU }, { "wait", ROLE_WAIT }, { "queue", ROLE_QUEUE },
+		      { throttled, ROLE_QUEUE } };
 	const struct profile_event *e;
 
 	if (event >= p->events.n)
@@ -64,8 +65,12 @@ void causes_grow(struct causes *c)
 	size_t n = p->stacks.n + 1;
 
 	c->roles = mem_resize(c->roles, p->events.n + 1, sizeof(*c->roles));
-	for (size_t i = 0; i < p->events.n; i++)
+	c->quota_event = PROFILE_NONE;
+	for (size_t i = 0; i < p->events.n; i++) {
 		c->roles[i] = cause_role(p, i);
+		if (c->roles[i] == ROLE_QUEUE && !strcmp(profile_str(p, p->events.v[i].name), throttled))
+			c->quota_event = i;
+	}
 	if (n <= c->stacks)
 		return;
 	n = MAX(n, c->stacks + c->stacks / 2);
@@ -191,7 +196,7 @@ enum cause causes_of(struct causes *c, const struct profile_sample *s)
 	case ROLE_CPU:
 		return CAUSE_CPU;
 	case ROLE_QUEUE:
-		return CAUSE_QUEUE;
+		return s->event == c->quota_event ? CAUSE_QUOTA : CAUSE_QUEUE;
 	case ROLE_WAIT:
 		return causes_of_stack(c, s->stack);
 	case ROLE_OTHER:

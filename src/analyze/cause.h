@@ -31,6 +31,7 @@ struct causes {
 	struct patterns *patterns;
 	/* The rest is private. */
 	enum role *roles;     /* by event */
+	uint32_t quota_event; /* of those with ROLE_QUEUE: what is a CPU quota's fault; PROFILE_NONE = none */
 	uint16_t *found;      /* by stack: 0 = not looked at yet */
 	size_t stacks;        /* how many found has */
 	struct map functions; /* function and side to sets */

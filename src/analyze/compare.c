@@ -153,13 +153,19 @@ static size_t figures_for(size_t fewest)
 					  : COMPARE_P50 + 1;
 }
 
+static bool is_paired(enum compare_design d)
+{
+	return d != COMPARE_INDEPENDENT && d != COMPARE_OTHER_BLOCKS;
+}
+
 static void compare_row(struct comparison *c, const struct runs_metric *m, struct values v[2], uint64_t seed,
 			double doubt)
 {
-	struct compare_row row = { .name = m->name, .unit = m->unit, .n = { v[0].x.n, v[1].x.n } };
+	struct compare_row row = { .name = m->name, .unit = m->unit, .part = m->part,
+				   .n = { v[0].x.n, v[1].x.n } };
 	struct bootstrap_side sides[2];
 	const struct bootstrap_options o = { .confidence = 1 - doubt, .seed = seed,
-					     .paired = c->design != COMPARE_INDEPENDENT };
+					     .paired = is_paired(c->design) };
 	size_t count = figures_for(MIN(v[0].x.n, v[1].x.n));
 
 	for (size_t i = 0; i < 2; i++) {
@@ -183,13 +189,50 @@ static bool has_blocks(const struct compare_side *s)
 	return s->files[0]->rows.n && s->files[0]->rows.v[0].block;
 }
 
+/* Blocks come in order, or nearly so: a walk would do, but nothing says that they must. */
+static bool have_block_in_common(const struct compare_side *a, const struct compare_side *b)
+{
+	const struct runs *x = a->files[0], *y = b->files[0];
+	_cleanup_free_ uint64_t *blocks = mem_resize(NULL, y->rows.n + 1, sizeof(*blocks));
+
+	for (size_t i = 0; i < y->rows.n; i++)
+		blocks[i] = y->rows.v[i].block;
+	if (y->rows.n > 1)
+		qsort(blocks, y->rows.n, sizeof(*blocks), compare_keys);
+	for (size_t i = 0; i < x->rows.n; i++)
+		if (bsearch(&x->rows.v[i].block, blocks, y->rows.n, sizeof(*blocks), compare_keys))
+			return true;
+	return false;
+}
+
 static enum compare_design find_design(const struct compare_side *a, const struct compare_side *b)
 {
 	if (a->count > 1)
 		return COMPARE_PAIRS;
 	if (has_blocks(a) && has_blocks(b))
-		return COMPARE_BLOCKS;
+		return have_block_in_common(a, b) ? COMPARE_BLOCKS : COMPARE_OTHER_BLOCKS;
 	return a->files[0] == b->files[0] && a->files[0]->interleaved ? COMPARE_ROUNDS : COMPARE_INDEPENDENT;
+}
+
+static double mean_of(const struct values *v)
+{
+	const struct bootstrap_side side = { .values = v->x.v, .n = v->x.n };
+
+	return bootstrap_figure(&side, BOOTSTRAP_MEAN);
+}
+
+/* A part of the time that is less than this share of it on both sides explains nothing, however it changed. */
+#define PART_MIN 0.005
+
+static bool is_worth_a_row(const struct comparison *c, const struct runs_metric *m, const struct values v[2])
+{
+	const struct compare_row *first = &c->rows.v[0];
+
+	if (!v[0].x.n || !v[1].x.n)
+		return false;
+	return !m->part || strcmp(m->unit, first->unit) ||
+	       mean_of(&v[0]) >= PART_MIN * first->level[0][COMPARE_MEAN] ||
+	       mean_of(&v[1]) >= PART_MIN * first->level[1][COMPARE_MEAN];
 }
 
 static int choose_metric(const struct runs *r, const char *wanted, uint32_t *ret, struct err *err)
@@ -218,7 +261,7 @@ int compare_make(const struct compare_side *a, const struct compare_side *b, con
 
 		collect(a, r->metrics.v[m].name, ret->design, &v[0]);
 		collect(b, r->metrics.v[m].name, ret->design, &v[1]);
-		cluster_sides(v, ret->design != COMPARE_INDEPENDENT);
+		cluster_sides(v, is_paired(ret->design));
 		if (!i) {
 			ret->clusters[0] = v[0].clusters;
 			ret->clusters[1] = v[1].clusters;
@@ -227,7 +270,7 @@ int compare_make(const struct compare_side *a, const struct compare_side *b, con
 					    r->metrics.v[m].name,
 					    ret->design == COMPARE_BLOCKS ? "blocks" : "runs");
 		}
-		if (!e && v[0].x.n && v[1].x.n)
+		if (!e && (!i || is_worth_a_row(ret, &r->metrics.v[m], v)))
 			compare_row(ret, &r->metrics.v[m], v, o->seed,
 				    i ? doubt / (double)(metrics - 1) : doubt);
 		values_done(&v[0]);
@@ -236,4 +279,27 @@ int compare_make(const struct compare_side *a, const struct compare_side *b, con
 	if (e)
 		comparison_done(ret);
 	return e;
+}
+
+static double change_of_mean(const struct compare_row *row)
+{
+	return row->level[1][COMPARE_MEAN] - row->level[0][COMPARE_MEAN];
+}
+
+const struct compare_row *compare_explain(const struct comparison *c)
+{
+	const struct compare_row *first = &c->rows.v[0], *most = NULL;
+	double way = change_of_mean(first) < 0 ? -1 : 1;
+
+	if (first->part || (first->verdict != COMPARE_BETTER && first->verdict != COMPARE_WORSE))
+		return NULL;
+	for (size_t i = 1; i < c->rows.n; i++) {
+		const struct compare_row *row = &c->rows.v[i];
+
+		if (!row->part || row->word[COMPARE_MEAN] != first->verdict || strcmp(row->unit, first->unit))
+			continue;
+		if (!most || way * change_of_mean(row) > way * change_of_mean(most))
+			most = row;
+	}
+	return most && way * change_of_mean(most) > 0 ? most : NULL;
 }

@@ -40,6 +40,7 @@ struct compare_options {
 
 struct compare_row {
 	const char *name, *unit; /* of the runs of side A */
+	bool part;               /* of the row that is judged, in its unit */
 	size_t n[2];             /* values */
 	double level[2][COMPARE_FIGURES];
 	struct bootstrap_interval
@@ -54,6 +55,7 @@ enum compare_design {
 	COMPARE_INDEPENDENT, /* one side after the other */
 	COMPARE_PAIRS, /* pairs of files, each a run of many blocks */
 	COMPARE_BLOCKS, /* one such pair: blocks are paired, and what differs from run to run is not known */
+	COMPARE_OTHER_BLOCKS, /* one such pair without a block that both have */
 };
 
 struct comparison {
@@ -74,6 +76,9 @@ struct compare_side {
 int compare_make(const struct compare_side *a, const struct compare_side *b, const struct compare_options *o,
 		 struct comparison *ret, struct err *err);
 void comparison_done(struct comparison *c);
+
+/* The part that has most of the change of a row that is judged better or worse; NULL: none is sure, or there are no parts. */
+const struct compare_row *compare_explain(const struct comparison *c);
 
 double compare_floor(const struct comparison *c, enum compare_figure f);
 extern const char *const compare_figure_names[COMPARE_FIGURES]; /* "mean", "p50", ... */

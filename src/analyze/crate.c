@@ -314,12 +314,16 @@ static void add_names(struct crates *c, const char *text)
 	}
 }
 
+/* A crate, or a file, whose name may have dashes. */
 static bool is_program(const struct crates *c, const char *crate)
 {
 	for (size_t i = 0; i < c->programs.n; i++) {
-		size_t n = strlen(c->programs.v[i]);
+		const char *program = c->programs.v[i];
+		size_t n = 0;
 
-		if (!strncmp(crate, c->programs.v[i], n) && (!crate[n] || crate[n] == '_'))
+		while (program[n] && (crate[n] == program[n] || (crate[n] == '-' && program[n] == '_')))
+			n++;
+		if (!program[n] && (!crate[n] || crate[n] == '_' || crate[n] == '-'))
 			return true;
 	}
 	return false;
@@ -406,12 +410,16 @@ const char *crate_name(struct crates *c, const struct ident *id)
 	return *id->module ? intern(c, ident_basename(id->module)) : "[unknown]";
 }
 
-/* Is it one of the user's globs? Crates are written with _, packages with -: both fit. */
-static bool matches_own(const struct crates *c, const char *crate, const char *module)
+/* Is it one of the user's globs? Crates are written with _, packages with -: both fit. linked: C in a Rust program,
+ * such as the main that every stack begins with; a pattern that happens to fit the program's file does not mean
+ * that, only its full name does. */
+static bool matches_own(const struct crates *c, const char *crate, const char *module, bool linked)
 {
 	for (const char *const *g = c->own; *g; g++) {
 		_cleanup_free_ char *glob = mem_strdup(*g);
 
+		if (linked && strpbrk(*g, "*?["))
+			continue;
 		for (char *t = glob; *t; t++)
 			*t = *t == '-' ? '_' : *t;
 		if (!fnmatch(*g, crate, 0) || !fnmatch(glob, crate, 0) || !fnmatch(*g, module, 0) ||
@@ -440,6 +448,7 @@ static enum code_kind kind_of_c(struct crates *c, const struct ident *id)
 enum code_kind crate_kind(struct crates *c, const struct ident *id)
 {
 	const char *crate;
+	bool linked;
 	size_t n = 0;
 	int library;
 
@@ -459,7 +468,8 @@ enum code_kind crate_kind(struct crates *c, const struct ident *id)
 	/* The user's own library is not the C library, but its memcpy, linked into the program, is. */
 	if (!n && library < 0 && is_c_call(id->name))
 		return CODE_STD;
-	if (c->own && matches_own(c, crate, n ? "" : id->module))
+	linked = !n && library < 0 && file_bits(c, id->module) & FILE_RUST;
+	if (c->own && matches_own(c, crate, n ? "" : id->module, linked))
 		return CODE_OWN;
 	if (n ? is_std_crate(crate, n) : is_std_module(id->module))
 		return CODE_STD;

@@ -214,7 +214,7 @@ static void end_functions(struct heap_figures *f)
 		if (g->live.bytes)
 			g->age_ns /= g->live.bytes;
 		/* What is warmed up grows less and less. */
-		g->grows = middle > 0 && last > 0 && last * 4 >= middle && middle + last > 3 * error &&
+		g->grows = !f->recordings && middle > 0 && last > 0 && last * 4 >= middle && middle + last > 3 * error &&
 			   g->live.samples >= 4;
 	}
 }
@@ -245,7 +245,9 @@ bool heap_measure(struct heap_figures *f, const struct profile *p, const struct 
 		b.to_ns = MIN(b.to_ns, o->to_ns);
 	b.to_ns = MAX(b.to_ns, b.from_ns);
 	f->duration_ns = b.to_ns - b.from_ns;
-	f->exact = f->interval <= 1;
+	f->recordings = profile_counter(p, "merged.recordings");
+	f->no_error = profile_counter(p, "heap.interval differs");
+	f->exact = f->interval <= 1 && !f->no_error;
 	f->filtered = o->from_ns || o->to_ns || o->threads || o->processes || o->function;
 	f->ended = p->processes.n && p->processes.v[0].end_ns;
 	for (b.what = 0; b.what < WHATS; b.what++)
@@ -266,6 +268,7 @@ void heap_done(struct heap_figures *f)
 	for (size_t i = 0; i < f->verdict.n; i++)
 		free(f->verdict.v[i]);
 	vec_done(&f->verdict);
+	vec_done(&f->links);
 	vec_done(&f->functions);
 	crates_done(&f->crates);
 	idents_done(&f->idents);

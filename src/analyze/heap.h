@@ -44,11 +44,18 @@ struct heap_function {
 	bool grows;    /* in the middle third and the last one, beyond its error */
 };
 
+/* What shows a sentence's reason: the event to weigh, NULL = none; the function under which it is, NULL = any. */
+struct heap_link {
+	const char *what, *function;
+};
+
 /* The guides' symptoms. */
 enum heap_symptom { HEAP_LEAK, HEAP_CHURN, HEAP_BLOAT, HEAP_FRAGMENTATION, HEAP_SYMPTOMS };
 
 struct heap_figures {
 	bool exact;           /* each allocation was seen */
+	bool no_error;        /* recordings that were sampled at different distances: what the errors are is not known */
+	uint64_t recordings;  /* that were merged; 0: it is one. Peak and live are sums of what each had then */
 	bool ended;           /* the program did: what is alive was never freed */
 	bool filtered;        /* the selection leaves something out: the counted figures are of all */
 	uint64_t interval;    /* bytes between samples */
@@ -63,6 +70,7 @@ struct heap_figures {
 	VEC(struct heap_function) functions; /* most alive first, then most allocated */
 	bool symptoms[HEAP_SYMPTOMS];
 	VEC(char *) verdict; /* sentences: what stands out, and where to look next */
+	VEC(struct heap_link) links; /* of each sentence */
 	/* The rest is private. */
 	struct idents idents;
 	struct crates crates;

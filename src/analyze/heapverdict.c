@@ -8,9 +8,12 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/heap.h"
+#include "analyze/site.h"
+#include "analyze/sizeclass.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "profile/profile.h"
@@ -25,6 +28,10 @@ enum {
 	PEAK_TIMES = 2,        /* what is alive at the end */
 	HOLD_PERCENT = 50,     /* of what is alive, by one function */
 	LARGE = 64 * MB,
+	WASTE_PERCENT = 25,    /* of what the allocator holds, for no object */
+	SLOW_PERCENT = 10,     /* of the CPU time, in the allocator */
+	FULL_PERCENT = 90,     /* of the cgroup's limit */
+	FEW = 500,             /* samples of the CPU, below which shares say nothing */
 	BUSY_PERCENT = 50, /* of one CPU */
 };
 
@@ -35,7 +42,14 @@ static void say(struct heap_figures *f, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	vec_push(&f->verdict, mem_vprintf(fmt, ap));
+	vec_push(&f->links, (struct heap_link){ 0 });
 	va_end(ap);
+}
+
+/* Where what was said last is to be seen. */
+static void show(struct heap_figures *f, const char *what, const char *function)
+{
+	f->links.v[f->links.n - 1] = (struct heap_link){ what, function };
 }
 
 const char *heap_symptom_name(enum heap_symptom s)
@@ -79,6 +93,7 @@ static void judge_leak(struct heap_figures *f)
 	    most->name, str_bytes(a, most->thirds[0] > 0 ? most->thirds[0] : 0),
 	    str_bytes(b, most->thirds[2]), str_bytes(c, seconds(f) ? of_most / (seconds(f) * 2 / 3) * 60 : 0),
 	    str_bytes(d, grown));
+	show(f, "heap", most->name);
 }
 
 static void judge_end(struct heap_figures *f)
@@ -90,6 +105,7 @@ static void judge_end(struct heap_figures *f)
 	say(f, "%s in %s object%s was not freed when the program ended, most of it of `%s`.",
 	    str_bytes(a, f->live.bytes), str_count(b, f->live.objects), f->live.objects == 1 ? "" : "s",
 	    f->functions.v[0].name);
+	show(f, "heap", f->functions.v[0].name);
 }
 
 static void judge_churn(struct heap_figures *f)
@@ -122,6 +138,7 @@ static void judge_churn(struct heap_figures *f)
 		    "at --what alloc, and with -e cpu at what the allocator costs.",
 		    str_bytes(b, rate),
 		    100.0 * f->freed.bytes / (f->allocated.bytes ? f->allocated.bytes : 1), most->name);
+	show(f, at_once ? "temporary" : "alloc", most->name);
 }
 
 static void judge_bloat(struct heap_figures *f)
@@ -132,13 +149,15 @@ static void judge_bloat(struct heap_figures *f)
 	for (size_t i = 0; i < f->functions.n; i++)
 		if (!most || f->functions.v[i].peak.bytes > most->peak.bytes)
 			most = &f->functions.v[i];
-	if (most && f->peak.bytes >= MB && f->peak.bytes >= f->live.bytes * PEAK_TIMES) {
+	if (most && f->peak.bytes >= MB &&
+	    f->peak.bytes >= f->live.bytes * PEAK_TIMES + 3 * (heap_error(&f->peak) + heap_error(&f->live))) {
 		f->symptoms[HEAP_BLOAT] = true;
 		say(f,
 		    "Bloat: at its peak, after %s, the heap was %s, and %s at the end; `%s` held most of "
 		    "it then. Look at --what peak: the memory that the machine must have is decided there.",
 		    str_duration(a, f->peak_ns), str_bytes(b, f->peak.bytes), str_bytes(c, f->live.bytes),
 		    most->name);
+		show(f, "peak", most->name);
 		return;
 	}
 	most = f->functions.n ? &f->functions.v[0] : NULL;
@@ -151,6 +170,7 @@ static void judge_bloat(struct heap_figures *f)
 	    "buffer that may be smaller? Look at --what heap.",
 	    most->name, 100.0 * most->live.bytes / f->live.bytes, str_bytes(a, f->live.bytes),
 	    str_duration(b, most->age_ns));
+	show(f, "heap", most->name);
 }
 
 /* First and last value of a series; false: there is none, or too little of it. */
@@ -171,13 +191,53 @@ static bool ends_of(const struct profile *p, const char *name, int64_t *ret_firs
 	return n > 1;
 }
 
+/* The last value of a series, 0: there is none. */
+static int64_t last_of(const struct profile *p, const char *name)
+{
+	int64_t first = 0, last = 0;
+
+	ends_of(p, name, &first, &last);
+	return last;
+}
+
+/* What jemalloc says of itself: slabs that are used little, and free pages that it has not given back. */
+static bool judge_classes(struct heap_figures *f, const struct profile *p)
+{
+	int64_t resident = last_of(p, "jemalloc.resident");
+	int64_t kept = resident - last_of(p, "jemalloc.active") - last_of(p, "jemalloc.metadata");
+	struct sizeclasses c;
+	uint64_t waste;
+	char a[32], b[32], d[32], e[32];
+
+	sizeclasses_read(&c, p);
+	waste = sizeclass_waste(&c.all);
+	if (waste >= LARGE / 4 && waste * 100 >= c.all.held_bytes * WASTE_PERCENT) {
+		f->symptoms[HEAP_FRAGMENTATION] = true;
+		say(f,
+		    "Fragmentation: jemalloc holds %s for %s of objects. Most of that is of class %s, of whose slabs %.0f %% "
+		    "are used: single objects that stay keep whole slabs. See the table of size classes, and with --what "
+		    "heap who keeps objects of that size.",
+		    str_bytes(a, c.all.held_bytes), str_bytes(b, sizeclass_used(&c.all)), str_count(d, c.list.v[0].size),
+		    100.0 * sizeclass_used(&c.list.v[0]) / c.list.v[0].held_bytes);
+	}
+	if (kept >= LARGE / 4 && kept * 100 >= resident * WASTE_PERCENT) {
+		f->symptoms[HEAP_FRAGMENTATION] = true;
+		say(f,
+		    "Fragmentation? jemalloc keeps %s of free pages that it has not given back to the system, of %s resident: "
+		    "dirty_decay_ms and muzzy_decay_ms in MALLOC_CONF say how long it does.",
+		    str_bytes(a, kept), str_bytes(e, resident));
+	}
+	sizeclasses_done(&c);
+	return f->symptoms[HEAP_FRAGMENTATION];
+}
+
 /* Needs the process's memory beside its heap (-e mem). */
-static void judge_fragmentation(struct heap_figures *f, const struct profile *p)
+static void judge_growth(struct heap_figures *f, const struct profile *p)
 {
 	int64_t rss_first = 0, rss_last = 0, live_first = 0, live_last = 0, rss, live;
 	char a[32], b[32];
 
-	if (f->filtered || !ends_of(p, "mem.rss", &rss_first, &rss_last) ||
+	if (!ends_of(p, "mem.rss", &rss_first, &rss_last) ||
 	    !ends_of(p, "heap.live", &live_first, &live_last))
 		return;
 	rss = rss_last - rss_first;
@@ -200,6 +260,71 @@ static uint64_t cpu_ns(const struct profile *p)
 	return ns;
 }
 
+static void judge_fragmentation(struct heap_figures *f, const struct profile *p)
+{
+	if (!f->filtered && !f->recordings && !judge_classes(f, p))
+		judge_growth(f, p);
+}
+
+static bool is_allocator(struct heap_figures *f, uint32_t frame)
+{
+	uint32_t n;
+	const uint32_t *list = idents_of_frame(&f->idents, frame, &n);
+
+	for (uint32_t k = 0; k < n; k++)
+		if (site_is_allocator(f->idents.list.v[list[k]].name, f->idents.list.v[list[k]].module))
+			return true;
+	return false;
+}
+
+/* A program that is slow because it allocates: needs the CPU beside the heap (-e cpu). */
+static void judge_slow(struct heap_figures *f, const struct profile *p)
+{
+	_cleanup_free_ uint8_t *own = mem_alloc(p->frames.n + 1), *inside = mem_alloc(p->stacks.n + 1);
+	uint64_t all = 0, sum = 0, samples = 0;
+
+	for (size_t i = 0; i < p->frames.n; i++)
+		own[i] = p->frames.v[i].kind == FRAME_USER && is_allocator(f, i);
+	for (size_t i = 1; i < p->stacks.n; i++) /* parents come first */
+		inside[i] = inside[p->stacks.v[i].parent] || own[p->stacks.v[i].frame];
+	for (size_t i = 0; i < p->samples.n; i++) {
+		const struct profile_sample *s = &p->samples.v[i];
+
+		if (strcmp(profile_str(p, p->events.v[s->event].name), "cpu"))
+			continue;
+		samples++;
+		all += s->value;
+		sum += inside[s->stack] ? s->value : 0;
+	}
+	if (samples < FEW || sum * 100 < all * SLOW_PERCENT)
+		return;
+	f->symptoms[HEAP_CHURN] = true;
+	say(f,
+	    "Allocating is slow: %.0f %% of the CPU time is spent in the allocator. Allocate less often where most is allocated "
+	    "(--what alloc), and look at --callers '^(malloc|free)' of --what cpu.",
+	    100.0 * sum / all);
+	show(f, "alloc", NULL);
+}
+
+/* Out of memory, or nearly: of the cgroup, where it has a limit (-e mem). */
+static void judge_limit(struct heap_figures *f, const struct profile *p)
+{
+	int64_t kills_first = 0, kills = 0, limit = last_of(p, "cgroup.memory.limit"),
+		usage = last_of(p, "cgroup.memory.usage");
+	char a[32], b[32];
+
+	if (ends_of(p, "cgroup.memory.oom kills", &kills_first, &kills) && kills > kills_first)
+		say(f,
+		    "Out of memory: the kernel killed %lld process%s of the cgroup during the recording. `gasflame limit` "
+		    "reproduces it and says what filled the limit.",
+		    (long long)(kills - kills_first), kills - kills_first == 1 ? "" : "es");
+	else if (limit > 0 && usage * 100 >= limit * FULL_PERCENT)
+		say(f,
+		    "Nearly out of memory: the cgroup uses %s of its limit of %s. `gasflame mem` says what is in it; cache of "
+		    "files is given up first.",
+		    str_bytes(a, usage), str_bytes(b, limit));
+}
+
 /* CPU against memory. */
 static void judge_cpu(struct heap_figures *f, const struct profile *p)
 {
@@ -218,7 +343,9 @@ static void judge_cpu(struct heap_figures *f, const struct profile *p)
 		    "Nothing of the heap stands out, and CPU time is high (%.0f %% of a CPU): look at -e "
 		    "cpu.",
 		    percent);
-	else if (!memory)
+	else if (memory)
+		say(f, "CPU time is low (%.0f %% of a CPU): memory is what to look at, as above.", percent);
+	else
 		say(f,
 		    "Nothing of the heap stands out, and CPU time is low (%.0f %% of a CPU): if it is "
 		    "slow, it waits; look at -e wait.",
@@ -227,10 +354,15 @@ static void judge_cpu(struct heap_figures *f, const struct profile *p)
 
 void heap_judge(struct heap_figures *f, const struct profile *p)
 {
-	judge_leak(f);
+	/* Several recordings have no moments and ages in common. */
+	if (!f->recordings)
+		judge_leak(f);
 	judge_end(f);
 	judge_churn(f);
-	judge_bloat(f);
+	if (!f->recordings)
+		judge_bloat(f);
 	judge_fragmentation(f, p);
+	judge_slow(f, p);
+	judge_limit(f, p);
 	judge_cpu(f, p);
 }

@@ -25,6 +25,7 @@ static const struct {
 	[CAUSE_SLEEP] = { "sleep", "sleep" },
 	[CAUSE_PIPE] = { "pipe", "pipe/process" },
 	[CAUSE_RECLAIM] = { "reclaim", "reclaim" },
+	[CAUSE_QUOTA] = { "throttled", "CPU quota" },
 	[CAUSE_IDLE] = { "idle", "idle" },
 };
 

@@ -37,6 +37,7 @@ enum cause {
 	CAUSE_SLEEP,
 	CAUSE_PIPE,
 	CAUSE_RECLAIM,
+	CAUSE_QUOTA, /* the cgroup has used up its CPU time */
 	CAUSE_IDLE,
 	CAUSE_COUNT,
 };

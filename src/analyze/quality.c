@@ -227,13 +227,12 @@ static void warn_about_samples(struct quality *q, const struct selection *s)
 	else if (!q->samples && !q->series_only)
 		warn(q, "no %s: the target did nothing that was measured in this time", quality_noun(s, 2));
 	else if (q->samples < MINIMUM_SAMPLES && s->kind == SELECT_SAMPLES && q->duration_ns && !q->series_only)
-		warn(q, "only %s samples: shares of a few percent mean little; record longer (-d) "
-		     "or faster (-F)",
-		     str_count(a, q->samples));
+		warn(q, "only %s %s: shares of a few percent mean little; record longer (-d) or faster (-F)",
+		     str_count(a, q->samples), q->samples == 1 ? "sample" : "samples");
 	else if (q->samples < MINIMUM_OBJECTS && q->interval > 1)
-		warn(q, "only %s samples: shares of a few percent mean little; record longer (-d) or take more "
+		warn(q, "only %s %s: shares of a few percent mean little; record longer (-d) or take more "
 		     "(--heap-sample %s)",
-		     str_count(a, q->samples), q->interval > 64 << 10 ? "64K" : "4K");
+		     str_count(a, q->samples), q->samples == 1 ? "sample" : "samples", q->interval > 64 << 10 ? "64K" : "4K");
 	if (lost > 1)
 		warn(q, "%s of the %s were lost%s%s", show_percent(b, lost), quality_noun(s, 2),
 		     q->ring_full && (s->waits || s->kind == SELECT_SAMPLES) ?
@@ -386,7 +385,8 @@ void quality_line(const struct quality *q, const struct selection *s, struct buf
 	if (s->kind == SELECT_OBJECTS && !strcmp(s->name, "peak")) /* added up by stack */
 		buf_printf(b, "%s stacks of %s objects", str_count(a, q->samples), str_count(c, s->all.samples));
 	else if (s->kind == SELECT_OBJECTS && q->samples != s->all.samples)
-		buf_printf(b, "%s samples for %s objects", str_count(a, q->samples), str_count(c, s->all.samples));
+		buf_printf(b, "%s %s for %s objects", str_count(a, q->samples), q->samples == 1 ? "sample" : "samples",
+			   str_count(c, s->all.samples));
 	else
 		buf_printf(b, "%s %s", str_count(a, q->samples), quality_noun(s, q->samples));
 	if (q->samples)

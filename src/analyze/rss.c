@@ -176,7 +176,8 @@ static void find_live(struct rss *r, int64_t anonymous, int64_t *live, int64_t *
 	int64_t allocated = rss_last(r, "jemalloc.allocated", -1),
 		most = rss_last(r, "jemalloc.resident", -1);
 
-	if (resident && in) {
+	/* jemalloc knows of all of its heap, samples only of what came since the recording began. */
+	if (resident && in && (r->from_start || allocated < 0)) {
 		r->source = RSS_FROM_HEAP;
 		r->live_bytes = rss_last(r, "heap.live", resident->last);
 		*arenas = in->last;
@@ -309,6 +310,7 @@ void rss_build(struct rss *r, const struct profile *p, uint64_t from_ns, uint64_
 
 	*r = (struct rss){ .fragmentation = -1, .group = "" };
 	read_series(r, p, from_ns, to_ns);
+	find_classes(r, p);
 	rss = rss_find(r, "mem.rss");
 	if (!rss)
 		return;
@@ -325,7 +327,6 @@ void rss_build(struct rss *r, const struct profile *p, uint64_t from_ns, uint64_
 	if (active > 0 && rss_find(r, "jemalloc.allocated"))
 		r->fragmentation = MAX(0, 1 - (double)rss_last(r, "jemalloc.allocated", 0) / active);
 	find_group(r, p);
-	find_classes(r, p);
 	parts = rss_find(r, "mem.part.files");
 	if (!parts)
 		return;

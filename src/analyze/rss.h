@@ -52,7 +52,7 @@ struct rss_class {
 };
 
 /* Where the split into live heap and slack comes from. */
-enum rss_source { RSS_NO_SOURCE, RSS_FROM_HEAP, RSS_FROM_METRICS };
+enum rss_source { RSS_NO_SOURCE, RSS_FROM_HEAP, RSS_FROM_METRICS /* or statistics that jemalloc was asked for */ };
 
 struct rss {
 	bool recorded;    /* was memory looked at? The rest is nothing without */

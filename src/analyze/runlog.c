@@ -178,10 +178,18 @@ int runlog_add_preset(struct runlog *l, const char *name, struct err *err)
 {
 	int e = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(presets) && !e; i++)
-		if (!strcmp(presets[i].client, name))
-			e = add_pattern(l, presets[i].phase ? find_phase(l, presets[i].phase) : SIZE_MAX,
-					presets[i].regex, presets[i].scale, err);
+	for (size_t i = 0; i < ARRAY_LEN(presets) && !e; i++) {
+		size_t phase = SIZE_MAX;
+
+		if (strcmp(presets[i].client, name))
+			continue;
+		if (presets[i].phase) {
+			phase = find_phase(l, presets[i].phase);
+			/* Clients print what a block was made of when it is done. */
+			l->phases.v[phase].inner = strcmp(presets[i].phase, "block") != 0;
+		}
+		e = add_pattern(l, phase, presets[i].regex, presets[i].scale, err);
+	}
 	return e;
 }
 
@@ -207,7 +215,7 @@ static void match(struct runlog *l, const struct runlog_pattern *p, const char *
 		} else {
 			l->phases.v[p->phase].seconds += x;
 			l->phases.v[p->phase].matches++;
-			if (l->now_ns && x * 1e9 < (double)l->now_ns)
+			if (l->now_ns && !l->phases.v[p->phase].inner && x * 1e9 < (double)l->now_ns)
 				vec_push(&l->spans,
 					 (struct runlog_span){ p->phase, l->now_ns - (uint64_t)(x * 1e9),
 							       l->now_ns });

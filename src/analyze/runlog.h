@@ -33,6 +33,7 @@ struct runlog_pattern {
 
 struct runlog_phase {
 	char *name;
+	bool inner; /* its time is printed with that of the whole, after it: when it was is not known, and it has no spans */
 	double seconds;
 	uint64_t matches;
 };

@@ -45,7 +45,7 @@ uint32_t runs_add_metric(struct runs *r, const char *name, const char *unit)
 
 	if (found != UINT32_MAX)
 		return found;
-	vec_push(&r->metrics, (struct runs_metric){ mem_strdup(name), unit });
+	vec_push(&r->metrics, (struct runs_metric){ .name = mem_strdup(name), .unit = unit });
 	return r->metrics.n - 1;
 }
 
@@ -254,6 +254,35 @@ static int read_row(struct runs *r, struct csv *c, const struct column *columns,
 	return e;
 }
 
+/* Gas and how long it took make a rate: of a replay's payloads, what a node is judged by. */
+static const struct {
+	const char *gas, *time;
+} rates[] = { { "gas_used", "new_payload_latency" } };
+
+static void add_rate_column(struct runs *r)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rates); i++)
+		if (runs_find_metric(r, rates[i].gas) != UINT32_MAX && runs_find_metric(r, rates[i].time) != UINT32_MAX &&
+		    runs_find_metric(r, "gas_per_s") == UINT32_MAX)
+			runs_add_metric(r, "gas_per_s", "gas/s");
+}
+
+static void fill_rates(struct runs *r)
+{
+	uint32_t rate = runs_find_metric(r, "gas_per_s");
+
+	for (size_t i = 0; i < ARRAY_LEN(rates); i++) {
+		uint32_t gas = runs_find_metric(r, rates[i].gas), time = runs_find_metric(r, rates[i].time);
+
+		for (size_t k = 0; k < r->rows.n && gas != UINT32_MAX && time != UINT32_MAX; k++) {
+			double *v = r->values.v + k * r->metrics.n;
+
+			if (isnan(v[rate]) && v[time] > 0)
+				v[rate] = v[gas] / v[time];
+		}
+	}
+}
+
 static int read_csv(const char *text, size_t n, struct runs *r, struct err *err)
 {
 	struct csv c = { text, text + n, 1, false };
@@ -272,6 +301,7 @@ static int read_csv(const char *text, size_t n, struct runs *r, struct err *err)
 	}
 	if (!e && !r->metrics.n)
 		e = err_set(err, EINVAL, "there is no column with figures");
+	add_rate_column(r);
 	if (!e && !named)
 		runs_command(r, "");
 	while (!e && c.at < c.end) {
@@ -281,6 +311,7 @@ static int read_csv(const char *text, size_t n, struct runs *r, struct err *err)
 		else
 			e = read_row(r, &c, columns.v, columns.n, &cell, err);
 	}
+	fill_rates(r);
 	r->interleaved = r->commands.n > 1; /* as bench does it; there is no place here to say so */
 	vec_done(&columns);
 	return e;

@@ -20,6 +20,7 @@ enum { RUNS_COMMANDS_MAX = 64, RUNS_METRICS_MAX = 256, RUNS_ROWS_MAX = 10000000 
 struct runs_metric {
 	char *name;
 	const char *unit; /* one of the above */
+	bool part;        /* of the figure that matters most: where it is hardly any of it, it tells nothing */
 };
 
 struct runs_row {

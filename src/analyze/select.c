@@ -204,6 +204,15 @@ static int no_such(const struct profile *p, bool threads, const char *pattern, s
 	return r;
 }
 
+/* Two containers of one image have the same processes: their own names tell them apart. */
+static bool owner_matches(const struct profile *p, const struct profile_process *process, const char *const *patterns)
+{
+	const struct profile_owner *o = process->owner && process->owner <= p->owners.n ?
+						&p->owners.v[process->owner - 1] : NULL;
+
+	return o && o->name && matches(patterns, profile_str(p, o->name), process->pid);
+}
+
 int select_threads(const struct profile *p, const struct select_options *o, uint8_t **ret, struct err *err)
 {
 	_cleanup_free_ uint8_t *picked = mem_alloc(p->threads.n + 1);
@@ -214,8 +223,8 @@ int select_threads(const struct profile *p, const struct select_options *o, uint
 		const struct profile_process *process =
 			t->process < p->processes.n ? &p->processes.v[t->process] : NULL;
 		bool by_thread = matches(o->threads, profile_str(p, t->name), t->tid);
-		bool by_process = !o->processes || (process && matches(o->processes,
-					profile_str(p, process->name), process->pid));
+		bool by_process = !o->processes || (process && (matches(o->processes,
+					profile_str(p, process->name), process->pid) || owner_matches(p, process, o->processes)));
 
 		any_thread |= by_thread;
 		any_process |= by_process;
@@ -279,6 +288,22 @@ bool select_has_waits(const struct profile *p)
 	return false;
 }
 
+/* Nothing of what was asked for: says of what there is something. */
+static int nothing_recorded(const struct profile *p, const struct selection *s, struct err *err)
+{
+	_cleanup_(buf_done) struct buf list = { 0 };
+	_cleanup_free_ bool *seen = mem_alloc(p->events.n + 1);
+
+	for (size_t i = 0; i < p->samples.n; i++)
+		if (p->samples.v[i].event < p->events.n)
+			seen[p->samples.v[i].event] = true;
+	for (size_t i = 0; i < p->events.n; i++)
+		if (seen[i])
+			buf_printf(&list, "%s%s", list.n ? ", " : "", profile_str(p, p->events.v[i].name));
+	return err_set(err, ENODATA, "no samples of '%s' were recorded: choose another with --what; there is %s", s->name,
+		       list.n ? list.data : "nothing else either");
+}
+
 /* There are samples, but the filters leave none: says which one it is. */
 static int nothing_left(const struct profile *p, const struct selection *s, size_t in_time,
 			size_t in_threads, struct err *err)
@@ -287,8 +312,7 @@ static int nothing_left(const struct profile *p, const struct selection *s, size
 	char a[32], b[32], c[32];
 
 	if (!s->recorded.samples)
-		return err_set(err, ENODATA, "no samples of '%s' were recorded: choose another with --what",
-			       s->name);
+		return nothing_recorded(p, s, err);
 	if (!in_time && o->to_ns)
 		return err_set(err, ENODATA, "no samples between %s and %s s: the recording has 0-%s s",
 			       seconds(a, o->from_ns), seconds(b, o->to_ns),

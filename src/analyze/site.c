@@ -84,6 +84,19 @@ bool site_is_library(const char *name, const char *module)
 	return starts_with_any(s, libraries, ARRAY_LEN(libraries));
 }
 
+bool site_is_allocator(const char *name, const char *module)
+{
+	static const char *const calls[] = { "malloc", "calloc", "realloc", "free", "cfree", "aligned_alloc", "memalign",
+					     "posix_memalign", "mallocx", "rallocx", "sdallocx", "dallocx", "reallocarray",
+					     "int_malloc", "int_free", "int_realloc", "int_memalign", "malloc_consolidate",
+					     "sysmalloc", "systrim", "unlink_chunk" };
+	static const char *const begins[] = { "je_", "_rjem_", "mi_", "_mi_", "operator new", "operator delete" };
+	static const char *const files[] = { "libjemalloc", "libmimalloc" };
+
+	return starts_with_any(ident_basename(module), files, ARRAY_LEN(files)) ||
+	       starts_with_any(name, begins, ARRAY_LEN(begins)) || call_of(calls, ARRAY_LEN(calls), name);
+}
+
 /* How much a function of a library says about what is waited for: a runtime's more than a lock's, and that
  * more than the C library's. */
 static int telling(const struct ident *id)

@@ -21,5 +21,8 @@ uint32_t site_of_stack(struct idents *t, uint32_t stack);
 /* Is it a function of the language's libraries, a runtime or the C library? */
 bool site_is_library(const char *name, const char *module);
 
+/* Is it one of an allocator: malloc, free, what they call, operator new? */
+bool site_is_allocator(const char *name, const char *module);
+
 /* "fdatasync", "pread": the file operation at the end of the program's side of the stack; NULL = none. */
 const char *site_operation(const struct profile *p, uint32_t stack);

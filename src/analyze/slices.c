@@ -246,13 +246,41 @@ static void sort_moments(struct slices *sl)
 			sl->all[k] += sl->pieces[i].value;
 }
 
+static bool is_event(const struct slices *sl, const char *const *names, size_t n)
+{
+	const struct profile *p = sl->p;
+	uint32_t event = sl->s->options.event;
+
+	for (size_t i = 0; event < p->events.n && i < n; i++)
+		if (!strcmp(profile_str(p, p->events.v[event].name), names[i]) &&
+		    !strcmp(profile_str(p, p->events.v[event].unit), "bytes"))
+			return true;
+	return false;
+}
+
+/* Memory that is there at a moment: that it was allocated during twice the time does not make it half as much. */
+static bool is_held(const struct slices *sl)
+{
+	static const char *const names[] = { "heap", "peak", "growth", "shrunk" };
+
+	return is_event(sl, names, ARRAY_LEN(names));
+}
+
+/* Is each record one object that was drawn, and stands for as many as its count says? */
+static bool is_drawn(const struct slices *sl)
+{
+	static const char *const names[] = { "heap", "alloc", "freed", "temporary" };
+
+	return profile_counter(sl->p, "heap.interval bytes") > 1 && is_event(sl, names, ARRAY_LEN(names));
+}
+
 static void choose_slices(struct slices *sl)
 {
 	uint64_t from = sl->s->options.from_ns, to = select_duration_ns(sl->p);
 
 	if (sl->s->options.to_ns)
 		to = MIN(to, sl->s->options.to_ns);
-	sl->timeless = !select_duration_ns(sl->p);
+	sl->timeless = !select_duration_ns(sl->p) || is_held(sl);
 	sl->duration_ns = sl->timeless ? 1e9 : to > from ? to - from : 1;
 	sl->n = MIN(MAX(sl->duration_ns / SHORTEST_NS, FEWEST), SLICES);
 }
@@ -312,6 +340,7 @@ void slices_sum(struct slices *sl, size_t rows)
 {
 	const struct profile *p = sl->p;
 	struct slices_sum *by_stack = mem_alloc((p->stacks.n + 1) * sizeof(*by_stack));
+	bool drawn = is_drawn(sl);
 
 	sl->self = mem_alloc((rows + 1) * sizeof(*sl->self));
 	sl->total = mem_alloc((rows + 1) * sizeof(*sl->total));
@@ -321,8 +350,10 @@ void slices_sum(struct slices *sl, size_t rows)
 		double value = m->weight.value;
 		struct slices_sum one = { value, value * value / m->weight.samples, m->weight.samples };
 
+		if (drawn)
+			one = (struct slices_sum){ value, value * value, 1 };
 		/* Stacks that were counted elsewhere. */
-		if (sl->timeless && !strcmp(sl->s->unit, "count"))
+		else if (sl->timeless && !strcmp(sl->s->unit, "count"))
 			one = (struct slices_sum){ value, value, value };
 		add_sum(&sl->everything, &one);
 		add_sum(&by_stack[stack], &one);

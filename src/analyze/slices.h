@@ -50,7 +50,7 @@ struct slices_sum {
 struct slices {
 	size_t n;                       /* slices, all of one length */
 	double duration_ns;             /* of all of them */
-	bool timeless;                  /* no times were recorded: then all is in the first, of 1 s in all */
+	bool timeless;                  /* no times were recorded, or what is weighed has none: then all is of 1 s */
 	double *all;                    /* by slice */
 	struct slices_sum everything;
 	struct slices_sum *self, *total; /* by row; recursion counts once */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/account.h"
+#include "analyze/groups.h"
 #include "analyze/select.h"
 #include "analyze/site.h"
 #include "base/buf.h"
@@ -15,6 +16,7 @@
 enum {
 	WORTH_PERCENT = 10,   /* of a thread's time, to say a word about it */
 	CROWDED_PERCENT = 10, /* of what could run, that it stood in the queue */
+	QUOTA_PERCENT = 5,    /* of a thread's time, that a quota stopped it: it is easily mended */
 	NOTICED_PERCENT = 1,  /* of the longest thread's time, that this is: less does nobody harm */
 };
 
@@ -96,6 +98,7 @@ static const char *doing(enum cause cause, const char *operation)
 		[CAUSE_PIPE] = "waiting for a pipe or a process",
 		[CAUSE_RECLAIM] = "freeing memory for others (reclaim)",
 		[CAUSE_QUEUE] = "ready without a CPU",
+		[CAUSE_QUOTA] = "stopped by the CPU quota",
 	};
 
 	if (operation && (cause == CAUSE_DISK_READ || cause == CAUSE_DISK_WRITE))
@@ -175,6 +178,37 @@ static void judge_cpus(struct verdict *v, const struct account *a)
 		    "The threads were idle: record while there is work to do.");
 }
 
+/* The thread that the CPU quota held up most; or, where the kernel does not tell for each thread, that it did. */
+static void judge_quota(struct verdict *v, const struct profile *p, const struct account *a)
+{
+	const struct account_row *most = NULL;
+	struct verdict_link link = { "throttled", PROFILE_NONE, CAUSE_QUOTA };
+	char part[32], whole[32], all[32], quota[64] = "A CPU quota of its cgroup";
+	struct groups g;
+	uint64_t stopped;
+
+	groups_make(&g, p);
+	stopped = g.rows.n ? g.rows.v[0].throttled_ns : 0;
+	if (g.rows.n && g.rows.v[0].quota_us)
+		snprintf(quota, sizeof(quota), "The cgroup's quota of %.3g CPUs", groups_cpus(&g.rows.v[0]));
+	groups_done(&g);
+	for (size_t i = 0; i < a->threads.n; i++)
+		if (a->threads.v[i].ns[CAUSE_QUOTA] && (!most || a->threads.v[i].ns[CAUSE_QUOTA] > most->ns[CAUSE_QUOTA]))
+			most = &a->threads.v[i];
+	if (most && most->ns[CAUSE_QUOTA] * 100 >= most->wall_ns * QUOTA_PERCENT) {
+		link.thread = most->thread;
+		say(v, link, "%s stopped thread `%s` for %s of %s, and all threads for %s: raise it (docker run --cpus, Kubernetes "
+		    "limits.cpu, systemd CPUQuota=), or let fewer threads run at once.",
+		    quota, profile_str(p, p->threads.v[most->thread].name), str_duration(part, most->ns[CAUSE_QUOTA]),
+		    str_duration(whole, most->wall_ns), str_duration(all, a->total.ns[CAUSE_QUOTA]));
+	} else if (!most && stopped && stopped * 100 >= select_duration_ns(p) * QUOTA_PERCENT) {
+		link.what = "queue";
+		say(v, link, "%s stopped it for %s, by the kernel's count for all of its CPUs: that is part of the run queue's time here, "
+		    "as this kernel does not tell it for each thread. Raise the quota, or let fewer threads run at once.",
+		    quota, str_duration(part, stopped));
+	}
+}
+
 void verdict_make(struct verdict *v, const struct profile *p, const struct account *a, const struct waits *w,
 		  const struct select_options *o)
 {
@@ -183,6 +217,7 @@ void verdict_make(struct verdict *v, const struct profile *p, const struct accou
 	*v = (struct verdict){ .thread = PROFILE_NONE };
 	if (r)
 		judge_thread(v, p, r, w, o);
+	judge_quota(v, p, a);
 	judge_cpus(v, a);
 }
 

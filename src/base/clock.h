@@ -3,6 +3,10 @@
 
 #include <stdint.h>
 
+struct timespec;
+
 uint64_t clock_mono_ns(void);      /* CLOCK_MONOTONIC, the clock of bpf_ktime_get_ns() */
 uint64_t clock_wall_ns(void);      /* CLOCK_REALTIME */
 uint64_t clock_process_cpu_ns(void); /* CPU time of this process, all threads */
+/* The moment so many milliseconds from now on CLOCK_REALTIME, as pthread_cond_timedwait() wants it. */
+void clock_after_ms(unsigned ms, struct timespec *ret);

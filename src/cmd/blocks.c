@@ -11,25 +11,27 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/files.h"
+#include "cmd/load.h"
 #include "export/blockstext.h"
+#include "export/export.h"
 #include "profile/profile.h"
-#include "symbol/symbolize.h"
 
-enum { DEFAULT_LIMIT = 30 };
+enum { DEFAULT_LIMIT = 30, PAGE_BYTES = 64 << 20 };
 
 struct blocks_command {
 	const char *output;
-	struct option_list own, patterns, symbols;
+	struct option_list own;
+	struct load_options load;
 	uint64_t limit;
 	const char *block;
-	bool json, csv, by_time;
+	bool json, csv, by_time, crates, html;
 };
 
 static void command_done(struct blocks_command *c)
 {
 	vec_done(&c->own.list);
-	vec_done(&c->patterns.list);
-	vec_done(&c->symbols.list);
+	vec_done(&c->load.patterns.list);
+	vec_done(&c->load.symbols.list);
 }
 
 /* The block of that number; of several (the chain was reorganized) the last. */
@@ -50,28 +52,56 @@ static int find_block(const struct blocks *b, const char *wanted, size_t *ret, s
 				   (unsigned long long)number);
 }
 
-static int write_result(const struct blocks_command *c, const struct profile *p, const struct blocks *b,
-			char **capture, struct err *err)
+/* The page beside the capture; its absolute path. NULL: it could not be written, which is said. */
+static char *write_page(struct load *l, char **capture)
 {
-	const struct blocks_job job = { .profile = p, .blocks = b, .capture = *capture, .limit = c->limit,
-					.by_time = c->by_time };
+	_cleanup_free_ char *path = files_beside(*capture, ".html");
 	_cleanup_(buf_done) struct buf out = { 0 };
-	size_t row = 0;
-	int r;
+	struct err err = { 0 };
+	int r = load_judge(l, &err);
 
-	if (c->block) {
-		r = find_block(b, c->block, &row, err);
-		if (r < 0)
-			return r;
-		blockstext_write_one(&job, row, &out);
-	} else if (c->json) {
-		blocksjson_write(&job, &out);
-	} else if (c->csv) {
-		blockscsv_write(&job, &out);
-	} else {
-		blockstext_write(&job, &out);
+	l->job.options.max_bytes = PAGE_BYTES;
+	if (!r)
+		r = html_write(&l->job, &out, &err);
+	if (!r)
+		r = files_write(path, &out, capture, 1, &err);
+	if (r) {
+		log_warn("no page was written: %s", err.text);
+		return NULL;
 	}
-	return files_write(c->output, &out, capture, 1, err);
+	return realpath(path, NULL);
+}
+
+static int write_result(const struct blocks_command *c, struct load *l, const struct blocks *b, char **capture,
+			struct err *err)
+{
+	struct blocks_job job = { .profile = l->profile, .blocks = b, .capture = *capture, .limit = c->limit,
+				  .by_time = c->by_time, .crates = c->crates };
+	_cleanup_(buf_done) struct buf out = { 0 };
+	_cleanup_free_ char *page = NULL;
+	size_t row = SIZE_MAX;
+	int r = c->block ? find_block(b, c->block, &row, err) : 0;
+
+	if (r < 0)
+		return r;
+	/* Of the standard input there is no beside. */
+	if ((c->block || c->html) && strcmp(*capture, "-"))
+		job.page = page = write_page(l, capture);
+	if (c->block)
+		blockstext_write_one(&job, row, &out);
+	else if (c->json)
+		blocksjson_write(&job, &out);
+	else if (c->csv)
+		blockscsv_write(&job, &out);
+	else
+		blockstext_write(&job, &out);
+	r = files_write(c->output, &out, capture, 1, err);
+	if (!r && page && !c->block) {
+		out.n = 0;
+		blockstext_url(&job, SIZE_MAX, &out);
+		log_info("The page: %s", out.data);
+	}
+	return r;
 }
 
 static bool has_waits(const struct profile *p)
@@ -84,28 +114,18 @@ static bool has_waits(const struct profile *p)
 
 static int run(const struct blocks_command *c, char **capture, struct err *err)
 {
-	const struct symbolize_options names = { .paths = c->symbols.list.v };
-	_cleanup_(profile_freep) struct profile *p = NULL;
-	struct patterns patterns = { 0 };
-	struct causes causes = { 0 };
 	struct blocks b = { 0 };
-	int r = files_read_patterns(&c->patterns, &patterns, err);
+	struct load *l = NULL;
+	int r = load_read(*capture, &c->load, &l, err);
 
 	if (!r)
-		r = files_read(capture, 1, &p, err);
-	if (!r)
-		r = files_find_names(&names, p, err);
-	if (!r) {
-		causes_init(&causes, p, &patterns);
-		r = blocks_make(&b, p, &causes, c->own.list.n ? c->own.list.v : NULL, err);
-	}
-	if (!r && !has_waits(p))
+		r = blocks_make(&b, l->profile, &l->causes, c->own.list.n ? c->own.list.v : NULL, err);
+	if (!r && !has_waits(l->profile))
 		log_warn("waits were not recorded (-e cpu,wait): what is not on the CPU is unknown");
 	if (!r)
-		r = write_result(c, p, &b, capture, err);
+		r = write_result(c, l, &b, capture, err);
 	blocks_done(&b);
-	causes_done(&causes);
-	patterns_done(&patterns);
+	load_free(l);
 	return r;
 }
 
@@ -114,17 +134,22 @@ static int blocks(const struct command *command, int argc, char **argv)
 	_cleanup_(command_done) struct blocks_command c = { .limit = DEFAULT_LIMIT };
 	const struct option_spec options[] = {
 		{ 0, "block", OPTION_STRING, &c.block, "NUMBER",
-		  "one block in full: its functions and crates, and how to open the page on its span" },
+		  "one block in full: its functions, files and crates; the page is written beside the capture, and its "
+		  "address opens it on this block" },
 		{ 'n', "limit", OPTION_UINT, &c.limit, "ROWS", "rows of the table, 0 shows all", 0, 1000000000 },
 		{ 0, "in-order", OPTION_FLAG, &c.by_time, .help = "rows as the blocks came, not the slowest first" },
+		{ 0, "crates", OPTION_FLAG, &c.crates, .help =
+		  "time on the CPU by crate, in place of own code, dependencies, std and the kernel" },
+		{ 0, "html", OPTION_FLAG, &c.html, .help =
+		  "also write the page beside the capture, as report does, and say its address" },
 		{ 0, "json", OPTION_FLAG, &c.json, .help = "everything, as JSON" },
 		{ 0, "csv", OPTION_FLAG, &c.csv, .help = "a line for each block, as CSV" },
 		{ 'o', "output", OPTION_STRING, &c.output, "FILE",
 		  "where to write; \"-\", the default, is the standard output" },
 		{ 0, "own", OPTION_LIST, &c.own, "CRATE", "a crate or module that is your own, or a pattern of them" },
-		{ 0, "patterns", OPTION_LIST, &c.patterns, "FILE",
+		{ 0, "patterns", OPTION_LIST, &c.load.patterns, "FILE",
 		  "more patterns of what waits mean, before those that are built in (configs/patterns.conf)" },
-		{ 0, "symbols", OPTION_LIST, &c.symbols, "PATH",
+		{ 0, "symbols", OPTION_LIST, &c.load.symbols, "PATH",
 		  "a file with symbols, or a folder of them, for code that has no names yet" },
 		{ 0 },
 	};
@@ -141,8 +166,8 @@ static int blocks(const struct command *command, int argc, char **argv)
 		log_error("--json, --csv and --block are three forms: choose one");
 		return EXIT_USAGE;
 	}
-	if ((c.json || c.csv || c.block) && (c.by_time || c.limit != DEFAULT_LIMIT)) {
-		log_error("--limit and --in-order are for the table");
+	if ((c.json || c.csv || c.block) && (c.by_time || c.crates || c.limit != DEFAULT_LIMIT)) {
+		log_error("--limit, --in-order and --crates are for the table");
 		return EXIT_USAGE;
 	}
 	r = run(&c, argv + first, &err);
@@ -163,10 +188,10 @@ const struct command command_blocks = {
 		"where that one waited for another thread, what that one did. On the CPU by whose code it was (own, "
 		"dependencies, std with the allocator, the kernel), in the run queue, waiting for locks, the disk, "
 		"page faults, the network, for conditions, pipes and sleep, idle, and unknown; these sum to the wall "
-		"time. Beside it is what all other threads did on the CPU in the same time.\n"
+		"time. --crates has the CPU by crate. Beside it is what all other threads did on the CPU in the same time.\n"
 		"\n"
 		"Slow are the slowest fifth, if they take half again as long as the median block; they are compared "
-		"with the middle half. A block that the log only ends has the time from the line that began it; one without "
+		"with the middle half, and files are named where -e fault or io recorded them. A block that the log only ends has the time from the line that began it; one without "
 		"either is a moment and has no split.",
 	.example = "gasflame record --log reth.log --rpc http://127.0.0.1:8545 -d 60 -o reth.gasflame reth\n"
 		   "gasflame blocks reth.gasflame\n"

@@ -36,6 +36,12 @@ enum exit_code {
 	EXIT_SLOWER = 7,  /* compare --fail-on-slower: done, and B is worse beyond noise */
 };
 
+/* What a TARGET may be, for the descriptions of the commands that take one (target/resolve.h). */
+#define COMMAND_TARGETS                                                                                          \
+	"a pid, the name or the beginning of the id of a container, NAMESPACE/POD[/CONTAINER], a systemd unit, a " \
+	"process name, or a pattern of its command line; container:, pod:, unit:, name:, cmd: or pid: before it asks for " \
+	"one kind only"
+
 struct command {
 	const char *name;
 	const char *summary;  /* one line, for the list of commands */

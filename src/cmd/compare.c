@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/blockruns.h"
 #include "analyze/compare.h"
 #include "analyze/runs.h"
 #include "base/buf.h"
@@ -15,7 +16,10 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/files.h"
+#include "cmd/input.h"
+#include "cmd/load.h"
 #include "export/bench.h"
+#include "profile/profile.h"
 
 enum { MAX_BYTES = 256 << 20, FILES_MAX = 64 };
 
@@ -39,18 +43,39 @@ static void compare_done(struct compare *c)
 	free(c->names[1]);
 }
 
+static int read_table(const char *path, struct runs *ret, struct err *err)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t bytes;
+	int e = fd_read_path(path, MAX_BYTES, &text, &bytes);
+
+	if (e < 0)
+		return err_errno(err, -e, "cannot read %s", path);
+	return runs_read(text, bytes, path, ret, err);
+}
+
+/* Blocks or runs of a recording, with what their time went to. */
+static int read_capture(const char *path, struct runs *ret, struct err *err)
+{
+	const struct load_options o = { 0 };
+	struct load *l;
+	int e = load_read(path, &o, &l, err);
+
+	if (e)
+		return e;
+	e = blockruns_make(l->profile, &l->causes, profile_str(l->profile, l->profile->target), ret, err);
+	load_free(l);
+	return e ? err_prefix(err, "%s", path) : 0;
+}
+
 static int read_files(struct compare *c, char **paths, int n, struct err *err)
 {
 	if (n > FILES_MAX)
 		return err_set(err, EINVAL, "more than %d files", FILES_MAX);
 	for (int i = 0; i < n; i++) {
-		_cleanup_free_ char *text = NULL;
-		size_t bytes;
-		int e = fd_read_path(paths[i], MAX_BYTES, &text, &bytes);
+		int e = input_is_capture(paths[i]) ? read_capture(paths[i], &c->files[i], err)
+						   : read_table(paths[i], &c->files[i], err);
 
-		if (e < 0)
-			return err_errno(err, -e, "cannot read %s", paths[i]);
-		e = runs_read(text, bytes, paths[i], &c->files[i], err);
 		if (e) {
 			err->code = EBADMSG; /* the file is wrong, not the command line */
 			return -EBADMSG;
@@ -215,10 +240,15 @@ const struct command command_compare = {
 		    "whole interval of the change, by a bootstrap clustered by run, lies beyond a floor. "
 		    "Only one figure is judged; the others stand below it to say why, at a confidence so "
 		    "much higher that all of them together are as seldom wrong.\n\n"
+		    "Captures are compared by their blocks (record --log; the same blocks in pairs, where both have "
+		    "them), or by the runs of bench --record: the wall time, and what it went to: CPU, "
+		    "allocation (the allocator's part of it), queue, lock, disk, fault, network, wait, idle; of blocks along "
+		    "their paths, of runs over all threads. --metric lock judges by one of these.\n\n"
 		    "It also reads any CSV with a line of names (columns run and block_number are "
 		    "understood, *_latency is in microseconds), such as block latencies of a replay: pairs "
 		    "of files, A B A B, are pairs of runs.",
 	.example = "gasflame compare --fail-on-slower before.json after.json\n"
+		   "gasflame compare --markdown before.gasflame after.gasflame\n"
 		   "gasflame bench -n 20 -o runs.json -- ./old ::: ./new && gasflame compare --markdown "
 		   "runs.json",
 	.run = compare_main,

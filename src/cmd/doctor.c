@@ -1,4 +1,5 @@
 #include "cmd/doctor.h"
+#include "cmd/start.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -16,9 +17,9 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "elf/worker.h"
+#include "target/cpugroup.h"
 #include "target/host.h"
 #include "target/proc.h"
-#include "target/resolve.h"
 
 /* --- the list of checks --- */
 
@@ -117,8 +118,6 @@ void checks_done(struct checks *c)
 
 /* --- the machine --- */
 
-#define RUN_AS_ROOT "run it with sudo, or once: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog," \
-		    "cap_checkpoint_restore+ep \"$(command -v gasflame)\""
 #define PERF_INSTEAD "perf events with a copy of the stack, unwound outside the kernel: more overhead"
 
 static void check_kernel(const struct host *h, struct checks *c)
@@ -152,12 +151,12 @@ static const char *why_no_bpf(const struct host *h)
 	if (h->bpf_error == ENOSYS)
 		return "a kernel with CONFIG_BPF_SYSCALL=y";
 	if (!host_capable(h, CAP_SYS_ADMIN) && !(host_capable(h, CAP_BPF) && host_capable(h, CAP_PERFMON)))
-		return RUN_AS_ROOT;
+		return host_remedy(h);
 	if (!fd_read_path("/sys/kernel/security/lockdown", 4096, &lockdown, NULL) &&
 	    strstr(lockdown, "[confidentiality]"))
 		return "boot without lockdown=confidentiality";
-	return "in a container, start it with --cap-add BPF --cap-add PERFMON --cap-add SYS_PTRACE "
-	       "--security-opt seccomp=unconfined";
+	return h->container ? host_remedy(h) :
+			      "it is refused in spite of the rights: a seccomp filter, or another security module";
 }
 
 static void check_bpf(const struct host *h, struct checks *c)
@@ -167,7 +166,7 @@ static void check_bpf(const struct host *h, struct checks *c)
 			   "loading a program fails: %s", strerror(h->bpf_error));
 	else if (h->bpf_attach_error)
 		checks_add(c, "BPF", CHECK_MISSING,
-			   h->bpf_attach_error == ENOSYS ? "Linux 5.15 or newer" : RUN_AS_ROOT, PERF_INSTEAD,
+			   h->bpf_attach_error == ENOSYS ? "Linux 5.15 or newer" : host_remedy(h), PERF_INSTEAD,
 			   "a program loads, but attaching it to a perf event fails: %s",
 			   strerror(h->bpf_attach_error));
 	else
@@ -217,7 +216,7 @@ static void check_capabilities(const struct host *h, struct checks *c)
 					 : wanted[i].id == CAP_SYS_ADMIN ? CHECK_LIMITED
 									 : CHECK_MISSING;
 
-		checks_add(c, wanted[i].name, state, state == CHECK_MISSING ? RUN_AS_ROOT : NULL,
+		checks_add(c, wanted[i].name, state, state == CHECK_MISSING ? host_remedy(h) : NULL,
 			   state == CHECK_OK ? NULL : wanted[i].without, "%s%s",
 			   lent ? "by way of CAP_SYS_ADMIN: " : "", wanted[i].purpose);
 	}
@@ -249,7 +248,7 @@ static void check_paranoid(const struct host *h, struct checks *c)
 			   "perf_event_paranoid is %d: no kernel frames, no other users' processes",
 			   h->paranoid);
 	else if (h->paranoid == 1)
-		checks_add(c, "paranoid level", CHECK_LIMITED, RUN_AS_ROOT,
+		checks_add(c, "paranoid level", CHECK_LIMITED, host_remedy(h),
 			   "your own processes, user and kernel frames",
 			   "perf_event_paranoid is 1: no other users' processes");
 	else
@@ -267,7 +266,8 @@ static void check_events(const struct host *h, struct checks *c)
 	else
 		checks_add(c, "cpu-clock", CHECK_MISSING,
 			   h->paranoid >= 3 ? "see the paranoid level"
-					    : "in a container, --security-opt seccomp=unconfined",
+			   : h->container   ? host_remedy(h)
+					    : "it is refused by a seccomp filter, or another security module",
 			   "nothing can be recorded", "the timer that samples are taken by does not open");
 	if (h->pmu)
 		checks_add(c, "PMU", CHECK_OK, NULL, NULL, "a hardware cycles event opens");
@@ -281,8 +281,40 @@ static void check_events(const struct host *h, struct checks *c)
 		checks_add(c, "tracefs", CHECK_OK, NULL, NULL, "%s", h->tracefs);
 	else
 		checks_add(c, "tracefs", CHECK_LIMITED,
-			   geteuid() ? RUN_AS_ROOT : "mount -t tracefs tracefs /sys/kernel/tracing",
-			   "CPU time; tracepoints are not to be had", "not mounted, or not readable");
+			   h->container ? "start this container with -v /sys/kernel/tracing:/sys/kernel/tracing:ro" :
+			   geteuid()	? host_remedy(h) :
+					  "mount -t tracefs tracefs /sys/kernel/tracing",
+			   "CPU time and waits; events by name are not to be had", "not mounted, or not readable");
+}
+
+/* Is there a process whose cgroup cannot be found from here? */
+static bool any_hidden(void)
+{
+	bool hidden = false;
+	struct proc_ids all;
+
+	if (proc_list(&all))
+		return false;
+	for (size_t i = 0; i < all.list.n && !hidden; i++)
+		hidden = cpugroup_hidden(all.list.v[i]);
+	vec_done(&all.list);
+	return hidden;
+}
+
+/* What a container hides. */
+static void check_container(const struct host *h, struct checks *c)
+{
+	if (h->own_pids)
+		checks_add(c, "pid namespace", CHECK_MISSING,
+			   h->container ? "start this container with --pid=host" : "run it outside of that namespace",
+			   "the processes in here, by perf events: the kernel's BPF programs count in other pids",
+			   "one of its own: other processes cannot be seen");
+	else if (h->container)
+		checks_add(c, "pid namespace", CHECK_OK, NULL, NULL, "the machine's: its processes can be seen from this container");
+	if (h->container && any_hidden())
+		checks_add(c, "others' cgroups", CHECK_LIMITED,
+			   "start this container with --cgroupns=host -v /sys/fs/cgroup:/sys/fs/cgroup:ro",
+			   "everything but limits and quotas by their numbers", "not to be seen from this container");
 }
 
 static void check_kernel_symbols(const struct host *h, struct checks *c)
@@ -292,7 +324,7 @@ static void check_kernel_symbols(const struct host *h, struct checks *c)
 			   "/proc/kallsyms shows addresses (kptr_restrict %d)", h->kptr_restrict);
 	else
 		checks_add(c, "kernel symbols", CHECK_LIMITED,
-			   h->kptr_restrict == 2 ? "sudo sysctl kernel.kptr_restrict=1" : RUN_AS_ROOT,
+			   h->kptr_restrict == 2 ? "sudo sysctl kernel.kptr_restrict=1" : host_remedy(h),
 			   "kernel frames without names", "/proc/kallsyms hides addresses (kptr_restrict %d)",
 			   h->kptr_restrict);
 }
@@ -367,7 +399,7 @@ static void judge(const struct host *h, struct verdict *ret)
 #endif
 
 	*ret = (struct verdict){ .mode = "none" };
-	if (known && h->can_bpf && h->btf && h->any_process) {
+	if (known && h->can_bpf && h->btf && h->any_process && !h->own_pids) {
 		ret->mode = "bpf";
 		ret->kernel_stacks = ret->other_processes = true;
 		snprintf(ret->text, sizeof(ret->text),
@@ -393,6 +425,7 @@ static void examine_machine(const struct host *h, struct checks *c)
 	check_bpf(h, c);
 	check_capabilities(h, c);
 	check_events(h, c);
+	check_container(h, c);
 	check_kernel_symbols(h, c);
 	check_limits(h, c);
 	check_build(c);
@@ -413,15 +446,16 @@ static int find_patients(char *const *names, int count, struct patients *ret)
 {
 	for (int i = 0; i < count; i++) {
 		struct err err = { 0 };
-		struct proc_ids pids;
+		struct target_found found;
 
-		if (target_resolve(names[i], &pids, &err)) {
+		if (target_find(names[i], &found, &err)) {
 			log_error("%s", err.text);
 			return -ESRCH;
 		}
-		for (size_t p = 0; p < pids.list.n; p++)
-			vec_push(&ret->list, (struct patient){ .pid = pids.list.v[p] });
-		vec_done(&pids.list);
+		start_say(&found);
+		for (size_t p = 0; p < found.pids.list.n; p++)
+			vec_push(&ret->list, (struct patient){ .pid = found.pids.list.v[p] });
+		target_found_done(&found);
 	}
 	return 0;
 }
@@ -515,7 +549,7 @@ const struct command command_doctor = {
 	.describe =
 		"Looks at the kernel, the rights of this user and the settings that recording depends on. It "
 		"tries what it can (a BPF program is loaded, a timer opened) and changes nothing.\n\n"
-		"With a TARGET (a pid, a process's name, or a pattern of its command line) it also tells "
+		"With a TARGET (" COMMAND_TARGETS ") it also tells "
 		"what can be seen of each such process: rights, symbols, debug information, unwind tables, "
 		"allocator.\n\n"
 		"The exit status is 0 when recording is possible in some way, and 1 when it is not, of this "

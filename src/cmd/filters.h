@@ -24,7 +24,7 @@
 	{ 't', "thread", OPTION_LIST, &(o)->threads, "THREAD",                                                        \
 	  "only this thread: a name, a pattern like 'rpc-*', or a tid" },                                             \
 	{ 0, "process", OPTION_LIST, &(o)->processes, "PROCESS",                                                      \
-	  "only this process: a name, a pattern, or a pid" },                                                         \
+	  "only this process: a name, a pattern, or a pid; or its container or unit" },                                                         \
 	{ 0, "from", OPTION_DURATION, &(o)->from_ns, "TIME",                                                          \
 	  "only samples from this time of the recording on" },                                                        \
 	{ 0, "to", OPTION_DURATION, &(o)->to_ns, "TIME", "only samples before this time" },                           \

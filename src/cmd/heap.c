@@ -137,12 +137,16 @@ static int show(const struct heap_view *v, struct profile *p, const struct heapd
 				    .limit = v->limit,
 				    .no_inline = v->no_inline,
 				    .weigh = EXPORT_WEIGH_VALUE } };
+	const char *what = v->what ? v->what : v->base ? "growth" : "heap";
 	struct winsize size;
-	int r = select_event(p, v->what ? v->what : v->base ? "growth" : "heap", &select.event, err);
+	int r = select_event(p, what, &select.event, err);
 
 	if (r)
 		return r;
 	r = selection_make(p, &select, &selection, err);
+	if (r == -ENODATA && !selection.recorded.samples && (!strcmp(what, "growth") || !strcmp(what, "shrunk")))
+		return err_set(err, ENODATA, "nothing %s from the first of these dumps to the last: --what heap shows what "
+			       "the last one holds", !strcmp(what, "growth") ? "grew" : "shrank");
 	if (r)
 		return r;
 	quality_measure(&quality, p, &selection);
@@ -262,6 +266,8 @@ static int heap(const struct command *c, int argc, char **argv)
 #ifdef GASFLAME_COLLECTORS
 	if (argc > 1 && !strcmp(argv[1], "dump"))
 		return heap_dump(argc - 1, argv + 1);
+	if (argc > 1 && !strcmp(argv[1], "stats"))
+		return heap_stats(argc - 1, argv + 1);
 	if (argc > 1 && !strcmp(argv[1], "detach"))
 		return heap_detach(argc - 1, argv + 1);
 #endif
@@ -269,7 +275,7 @@ static int heap(const struct command *c, int argc, char **argv)
 	if (first < 0)
 		return -first - 1;
 	if (first == argc) {
-		log_error("heap wants dumps of jemalloc, or dump TARGET or detach TARGET (gasflame heap "
+		log_error("heap wants dumps of jemalloc, or dump, stats or detach TARGET (gasflame heap "
 			  "--help)");
 		return EXIT_USAGE;
 	}
@@ -286,7 +292,7 @@ static int heap(const struct command *c, int argc, char **argv)
 const struct command command_heap = {
 	.name = "heap",
 	.summary = "read, or make, heap dumps of jemalloc",
-	.usage = "[options] FILE... | dump [options] TARGET | detach TARGET",
+	.usage = "[options] FILE... | dump|stats|detach [options] TARGET",
 	.describe = "Reads heap dumps (heap_v2) that jemalloc wrote, or folders of them, and shows who "
 		    "holds the memory: estimates for all objects, made of the samples in each dump, with "
 		    "names from the files that were mapped.\n"
@@ -296,8 +302,10 @@ const struct command command_heap = {
 		    "are never added up.\n"
 		    "\n"
 		    "`gasflame heap dump TARGET` makes dumps of a running process whose jemalloc has "
-		    "profiling on, and a recording of them. `gasflame heap detach TARGET` takes the "
-		    "hooks of -e heap out of a process, where a recorder that was killed left them.",
+		    "profiling on, and a recording of them. `gasflame heap stats TARGET` asks a jemalloc for what it "
+		    "holds, by size class, and how much of that is used. `gasflame heap detach TARGET` takes the "
+		    "hooks of -e heap out of a process, where a recorder that was killed left them. Their "
+		    "options: gasflame heap dump --help.",
 	.example = "gasflame heap jeprof.4242.*.heap\n"
 		   "gasflame heap --what growth --select last:5 -o growth.svg /profiling\n"
 		   "gasflame heap --base jeprof.4242.3.m3.heap --root /var/lib/node/rootfs "

@@ -19,4 +19,5 @@ int heap_make(struct heapdumps *d, struct heapdumps_options o, const struct symb
 int heap_collect(struct heapdumps *d, pid_t pid, const char *prefix, struct err *err);
 
 int heap_dump(int argc, char **argv);
+int heap_stats(int argc, char **argv);
 int heap_detach(int argc, char **argv);

@@ -24,6 +24,7 @@
 #include "cmd/cmd.h"
 #include "cmd/heap.h"
 #include "cmd/output.h"
+#include "cmd/start.h"
 #include "collect/implant.h"
 #include "elf/worker.h"
 #include "import/heapdumps.h"
@@ -33,7 +34,6 @@
 #include "symbol/symbolize.h"
 #include "target/http.h"
 #include "target/open.h"
-#include "target/resolve.h"
 
 static const uint64_t limit_bytes = 2ULL << 30;
 
@@ -58,23 +58,6 @@ static void on_stop(int signal)
 
 /* --- the target --- */
 
-static int find_one(const char *name, pid_t *ret, char **ret_label, struct err *err)
-{
-	struct proc_ids found = { 0 };
-	int r = target_resolve(name, &found, err);
-
-	if (r < 0)
-		return r;
-	if (found.list.n > 1)
-		r = err_set(err, EINVAL, "%s is %zu processes (%d, %d, ...): name one by its pid", name,
-			    found.list.n, found.list.v[0], found.list.v[1]);
-	*ret = found.list.v[0];
-	if (!r && ret_label)
-		*ret_label = target_label(name, &found);
-	vec_done(&found.list);
-	return r;
-}
-
 static int ask(struct dumping *d, uint64_t control, const struct implant_control *c, struct err *err)
 {
 	return implant_control(d->implant, control, c, d->wait_ns, err);
@@ -95,7 +78,7 @@ static int find_profiler(struct dumping *d, struct err *err)
 			&(struct implant_control){
 				.name = "config.prof", .old = &has, .old_size = sizeof(has) },
 			err);
-		if (r == -ETIMEDOUT || r == -ESRCH || r == -EBUSY)
+		if (implant_gave_up(r))
 			return r;
 		compiled |= !r && has;
 		if (r || !has)
@@ -103,7 +86,7 @@ static int find_profiler(struct dumping *d, struct err *err)
 		r = ask(d, control,
 			&(struct implant_control){ .name = "opt.prof", .old = &on, .old_size = sizeof(on) },
 			err);
-		if (r == -ETIMEDOUT || r == -ESRCH || r == -EBUSY)
+		if (implant_gave_up(r))
 			return r;
 		d->control = control;
 	}
@@ -164,7 +147,7 @@ static int write_dump(struct dumping *d, char *path, size_t size, struct err *er
 			return err_errno(err, errno, "there is no random number");
 		snprintf(path, size, "%s/gasflame-%016llx.heap", folders[i], (unsigned long long)random);
 		r = ask(d, d->control, &(struct implant_control){ .name = "prof.dump", .text = path }, err);
-		if (!r || r == -ETIMEDOUT || r == -ESRCH || r == -EBUSY)
+		if (!r || implant_gave_up(r))
 			return r;
 	}
 	return err_set(err, -r,
@@ -260,6 +243,10 @@ static int dump_all(struct dumping *d, struct err *err)
 		if (stopped)
 			break;
 		r = add_dump(d, err);
+		if (r == -EINTR) { /* the end that was asked for */
+			r = 0;
+			break;
+		}
 		if (r == -ESRCH || (r && !d->url && kill(d->pid, 0) < 0)) {
 			log_warn("process %d has ended", d->pid);
 			r = 0;
@@ -282,7 +269,7 @@ static int read_prefix(struct dumping *d, char *out, size_t size, struct err *er
 			    .name = "opt.prof_prefix", .old = &address, .old_size = sizeof(address) },
 		    err);
 
-	if (r == -ETIMEDOUT || r == -ESRCH || r == -EBUSY)
+	if (implant_gave_up(r))
 		return r;
 	n = r || !address || memory < 0 ? -1 : pread(memory, out, size - 1, address);
 	if (n <= 0)
@@ -312,7 +299,7 @@ static int set_active(struct dumping *d, bool on, struct err *err)
 		    &(struct implant_control){ .name = "prof.active", .new = &on, .new_size = sizeof(on) },
 		    err);
 
-	if (r && r != -ETIMEDOUT && r != -ESRCH)
+	if (r && !implant_gave_up(r))
 		return err_set(err, -r, "jemalloc of process %d refuses to switch its profiling: %s", d->pid,
 			       strerror(-r));
 	if (!r)
@@ -324,7 +311,7 @@ static int reset(struct dumping *d, struct err *err)
 {
 	int r = ask(d, d->control, &(struct implant_control){ .name = "prof.reset" }, err);
 
-	if (r && r != -ETIMEDOUT && r != -ESRCH)
+	if (r && !implant_gave_up(r))
 		return err_set(err, -r, "jemalloc of process %d refuses to forget its profile: %s", d->pid,
 			       strerror(-r));
 	if (!r)
@@ -469,7 +456,7 @@ int heap_dump(int argc, char **argv)
 	d.names.paths = symbols.list.v;
 	if (d.url)
 		d.label = mem_strdup("url");
-	r = d.url ? 0 : find_one(argv[first], &d.pid, &d.label, &err);
+	r = d.url ? 0 : start_find_one(argv[first], &d.pid, &d.label, &err);
 	handle_signals();
 	if (!r)
 		r = work(&d, &err);
@@ -506,7 +493,7 @@ int heap_detach(int argc, char **argv)
 		log_error("say which process: gasflame heap detach TARGET");
 		return EXIT_USAGE;
 	}
-	r = find_one(argv[first], &pid, NULL, &err);
+	r = start_find_one(argv[first], &pid, NULL, &err);
 	if (!r)
 		r = implant_open(pid, true, &i, &err);
 	if (r == -ENOENT) {

@@ -19,8 +19,8 @@
 static const struct {
 	const char *command, *line, *remark;
 } quick_start[] = {
-	{ "record", "gasflame record -d 10 NAME", "10 s of CPU time of a process, by name, pattern or pid" },
-	{ "report", "gasflame report FILE", "who used it: the file is the one that record names" },
+	{ "record", "gasflame record -d 10 NAME", "10 s of a process, by name, pattern or pid: CPU and waits" },
+	{ "report", "gasflame report FILE", "where its time went: the file is the one that record names" },
 	{ "doctor", "gasflame doctor NAME", "what this machine and that process allow" },
 };
 
@@ -404,6 +404,8 @@ void command_man(const struct command *c, const struct option_spec *options)
 	_cleanup_free_ char *name = mem_printf("gasflame-%s", c->name);
 	struct buf b = { 0 };
 
+	for (char *p = name; *p; p++) /* "heap dump" */
+		*p = *p == ' ' ? '-' : *p;
 	roff_title(&b, name, c->summary);
 	buf_puts(&b, "gasflame ");
 	roff(&b, c->name);

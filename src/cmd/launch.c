@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +22,14 @@ static bool executable(const char *path)
 	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
 }
 
+/* As the kernel will call it in /proc/PID/maps: from another folder a relative path is nobody's. */
+static char *absolute(const char *path)
+{
+	char *full = realpath(path, NULL);
+
+	return full ? full : mem_strdup(path);
+}
+
 char *launch_find(const char *program, struct err *err)
 {
 	const char *path = getenv("PATH");
@@ -29,17 +38,16 @@ char *launch_find(const char *program, struct err *err)
 
 	if (strchr(program, '/')) {
 		if (executable(program))
-			return mem_strdup(program);
+			return absolute(program);
 		err_set(err, ENOENT, "cannot run %s: %s", program,
 			access(program, F_OK) ? "there is no such file" : "it is not an executable file");
 		return NULL;
 	}
 	for (char *dir = strtok_r(copy, ":", &save); dir; dir = strtok_r(NULL, ":", &save)) {
-		char *full = mem_printf("%s/%s", dir, program);
+		_cleanup_free_ char *full = mem_printf("%s/%s", dir, program);
 
 		if (executable(full))
-			return full;
-		free(full);
+			return absolute(full);
 	}
 	err_set(err, ENOENT, "cannot run %s: it is not in PATH (write ./%s for one in this folder)", program, program);
 	return NULL;
@@ -62,6 +70,8 @@ child(int gate, int failed, char **argv, int (*call)(void *), void *context)
 		fd_close(&failed);
 		_exit(call(context));
 	}
+	/* -e heap stops it for a moment whenever it executes another program: it must go on if we die meanwhile. */
+	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	execvp(argv[0], argv);
 	e = errno;
 	if (fd_write_all(failed, &e, sizeof(e)))

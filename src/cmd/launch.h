@@ -21,7 +21,7 @@ struct launch {
 	pid_t copier; /* passes its output on to ours; it lives as long as somebody has it open */
 };
 
-/* The path that argv[0] will be executed from, found as execvp does. Caller frees; NULL with err if there is none. */
+/* The file that argv[0] will be executed from, found as execvp does: absolute, without links. Caller frees; NULL with err if there is none. */
 char *launch_find(const char *program, struct err *err);
 /* listen: its output comes to where ours goes by way of a copier, which also gives it to l->output. */
 int launch_start(struct launch *l, char **argv, bool listen, struct err *err);

@@ -23,6 +23,7 @@
 #include "profile/profile.h"
 #include "target/cgroup.h"
 #include "target/resolve.h"
+#include "target/tracefs.h"
 
 enum {
 	SAMPLES = 16384, /* that a heap as large as the limit is to give */
@@ -250,15 +251,21 @@ static int limit_main(const struct command *c, int argc, char **argv)
 	int first = options_parse(c, options, argc, argv), code;
 	struct recording *r = &l.recording;
 	struct cgroup theirs = { .guard = -1 };
+	const char *tracefs;
 	char *events;
+	bool seen;
 
 	if (first < 0)
 		return -first - 1;
 	code = check_arguments(&l, group_of, command, argc - first);
 	if (code)
 		return code;
-	/* The stack of a kill is that of the allocation which was one too many. */
-	events = mem_printf("%s,oom:mark_victim", what ? what : command ? "heap,fault" : "fault");
+	/* The stack of a kill is that of the allocation which was one too many. The rest is known without. */
+	seen = !tracefs_root(&tracefs, NULL);
+	if (!seen)
+		log_warn("who asks for the last page will not be known: that needs tracefs (mount -t tracefs tracefs "
+			 "/sys/kernel/tracing)");
+	events = mem_printf("%s%s", what ? what : command ? "heap,fault" : "fault", seen ? ",oom:mark_victim" : "");
 	r->session.what = events;
 	r->session.event_rate = 20000;
 	r->session.hz = 999;

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/looking.h"
+#include "collect/owners.h"
 #include "elf/worker.h"
 #include "profile/profile.h"
 #include "symbol/background.h"
@@ -70,6 +71,8 @@ static int begin_session(struct live *l, struct err *err)
 
 	l->profile = profile_new();
 	l->profile->target = profile_string(l->profile, l->options.who.target);
+	for (size_t i = 0; i < l->options.who.found.n; i++)
+		owners_add(l->profile, &l->options.who.found.v[i]);
 	l->worker = worker_new();
 	window_init(&l->window, l->profile, l->options.window_ns);
 	r = session_open(&l->options.session, l->profile, l->worker, &l->session, err);

@@ -25,36 +25,36 @@ void load_free(struct load *l)
 	free(l);
 }
 
-static int read_and_select(struct load *l, const char *path, const struct load_options *o,
-			   struct select_options *select, struct err *err)
+int load_read(const char *path, const struct load_options *o, struct load **ret, struct err *err)
 {
 	const struct symbolize_options names = { .paths = o->symbols.list.v, .debuginfod = o->debuginfod,
 						 .no_cache = o->no_cache };
+	struct load *l = mem_alloc(sizeof(*l));
 	char *paths[] = { (char *)path };
 	int r = files_read_patterns(&o->patterns, &l->patterns, err);
 
 	if (!r)
 		r = files_read(paths, 1, &l->profile, err);
 	if (!r)
-		r = select_event(l->profile, NULL, &select->event, err);
-	if (!r)
 		r = files_find_names(&names, l->profile, err);
-	if (r)
-		return r;
-	causes_init(&l->causes, l->profile, &l->patterns);
-	return selection_make(l->profile, select, &l->selection, err);
-}
-
-int load_capture(const char *path, const struct load_options *o, struct load **ret, struct err *err)
-{
-	struct load *l = mem_alloc(sizeof(*l));
-	struct select_options select = { .causes = &l->causes };
-	int r = read_and_select(l, path, o, &select, err);
-
 	if (r) {
 		load_free(l);
 		return r;
 	}
+	causes_init(&l->causes, l->profile, &l->patterns);
+	*ret = l;
+	return 0;
+}
+
+int load_judge(struct load *l, struct err *err)
+{
+	struct select_options select = { .causes = &l->causes };
+	int r = select_event(l->profile, NULL, &select.event, err);
+
+	if (!r)
+		r = selection_make(l->profile, &select, &l->selection, err);
+	if (r)
+		return r;
 	quality_measure(&l->quality, l->profile, &l->selection);
 	l->job = (struct export_job){ l->profile, &l->selection, &l->quality };
 	if (account_make(&l->account, l->profile, &select, &l->causes)) {
@@ -64,6 +64,18 @@ int load_capture(const char *path, const struct load_options *o, struct load **r
 		l->job.waits = &l->waits;
 		l->job.verdict = &l->verdict;
 	}
-	*ret = l;
 	return 0;
+}
+
+int load_capture(const char *path, const struct load_options *o, struct load **ret, struct err *err)
+{
+	int r = load_read(path, o, ret, err);
+
+	if (!r)
+		r = load_judge(*ret, err);
+	if (r) {
+		load_free(*ret);
+		*ret = NULL;
+	}
+	return r;
 }

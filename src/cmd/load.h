@@ -35,6 +35,10 @@ struct load {
 	struct export_job job; /* of the above */
 };
 
-/* All of a capture, nothing filtered. */
+/* All of a capture, nothing filtered: load_read() and load_judge(). */
 int load_capture(const char *path, const struct load_options *o, struct load **ret, struct err *err);
+/* The profile with its names, patterns and causes. */
+int load_read(const char *path, const struct load_options *o, struct load **ret, struct err *err);
+/* The rest. */
+int load_judge(struct load *l, struct err *err);
 void load_free(struct load *l); /* NULL is fine */

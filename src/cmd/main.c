@@ -10,7 +10,8 @@
 
 extern const struct command command_bench, command_blocks, command_clean, command_compare, command_diff,
 	command_difffolded, command_doctor, command_events, command_flamegraph, command_heap, command_import,
-	command_limit, command_ls, command_mem, command_query, command_record, command_report, command_run,
+	command_limit, command_ls, command_mem, command_ps, command_query, command_record, command_replay, command_report,
+	command_run,
 	command_serve, command_stat, command_top;
 
 const struct command_group command_groups[] = {
@@ -24,10 +25,10 @@ const struct command_group command_groups[] = {
 		      &command_mem, &command_limit,
 #endif
 	} },
-	{ "Benchmarks:", { &command_bench, &command_compare, &command_stat } },
+	{ "Benchmarks:", { &command_bench, &command_compare, &command_replay, &command_stat } },
 	{ "Captures:", { &command_ls, &command_clean, &command_import } },
 	{ "Folded stacks:", { &command_flamegraph, &command_difffolded } },
-	{ "This machine:", { &command_doctor } },
+	{ "This machine:", { &command_ps, &command_doctor } },
 	{ 0 },
 };
 
@@ -61,12 +62,13 @@ static int unknown_command(const char *name)
 	return EXIT_USAGE;
 }
 
-/* help, help COMMAND; help --man [COMMAND] is how the build makes the manual. */
+/* help, help COMMAND, also of two words (heap dump); help --man [COMMAND] is how the build makes the manual. */
 static int help(int argc, char **argv)
 {
 	bool man = argc > 1 && !strcmp(argv[1], "--man");
 	const char *name = argc > 1 + man ? argv[1 + man] : NULL;
-	char *page[] = { NULL, man ? "--help-man" : "--help", NULL };
+	char *word = argc > 2 + man ? argv[2 + man] : NULL, *how = man ? "--help-man" : "--help";
+	char *page[] = { NULL, word ? word : how, word ? how : NULL, NULL };
 	const struct command *c;
 
 	if (!name || !strcmp(name, "--help") || !strcmp(name, "help")) {
@@ -77,7 +79,7 @@ static int help(int argc, char **argv)
 	if (!c)
 		return unknown_command(name);
 	page[0] = (char *)c->name;
-	return c->run(c, 2, page);
+	return c->run(c, word ? 3 : 2, page);
 }
 
 /* 0: argv[*at] is the command. Else -1 - exit code, as options_parse() has it. */

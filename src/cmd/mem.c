@@ -20,12 +20,13 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
+#include "cmd/start.h"
 #include "collect/memwatch.h"
+#include "collect/owners.h"
 #include "export/memtext.h"
 #include "profile/capture.h"
 #include "profile/profile.h"
 #include "target/proc.h"
-#include "target/resolve.h"
 
 enum {
 	DEFAULT_FILES = 10,
@@ -41,8 +42,7 @@ struct mem {
 	const char *output, *metrics;
 	bool json, csv;
 	struct option_list names;
-	struct proc_ids pids;
-	char *target;
+	struct start who;
 	struct profile *profile;
 	struct memwatch *watch;
 	struct capture *capture;
@@ -59,33 +59,11 @@ static void on_signal(int signal)
 
 /* --- who --- */
 
-/* A number says little in a title. */
-static char *title(const char *name, const struct proc_ids *found)
-{
-	_cleanup_free_ char *label = target_label(name, found);
-
-	return strspn(name, "0123456789") == strlen(name) ? mem_printf("%s (%s)", label, name) : mem_strdup(name);
-}
-
 static int find_targets(struct mem *m, char **names, int n, struct err *err)
 {
-	for (int i = 0; i < n; i++)
-		vec_push(&m->names.list, names[i]);
-	for (size_t i = 0; i < m->names.list.n; i++) {
-		struct proc_ids found = { 0 };
-		int r = target_resolve(m->names.list.v[i], &found, err);
-
-		if (r < 0)
-			return r;
-		for (size_t k = 0; k < found.list.n; k++)
-			vec_push(&m->pids.list, found.list.v[k]);
-		if (!m->target)
-			m->target = title(m->names.list.v[i], &found);
-		vec_done(&found.list);
-	}
-	if (!m->pids.list.n)
-		return err_set(err, EINVAL, "say whose memory: a pid or a name (gasflame mem --help)");
-	return 0;
+	if (!m->names.list.n && !n)
+		return err_set(err, EINVAL, "say whose memory: a container, a unit, a process by name or pid (gasflame mem --help)");
+	return start_find(&m->who, &m->names, names, n, err);
 }
 
 static void describe(struct mem *m)
@@ -93,25 +71,28 @@ static void describe(struct mem *m)
 	struct profile *p = m->profile;
 	struct utsname u;
 
-	p->target = profile_string(p, m->target);
+	p->target = profile_string(p, m->who.target);
 	p->start_wall_ns = clock_wall_ns();
 	if (!uname(&u)) {
 		p->host = profile_string(p, u.nodename);
 		p->kernel = profile_string(p, u.release);
 	}
-	for (size_t i = 0; i < m->pids.list.n; i++) {
-		_cleanup_free_ char *exe = proc_exe(m->pids.list.v[i]),
-				    *command = proc_command(m->pids.list.v[i]);
+	for (size_t i = 0; i < m->who.found.n; i++)
+		owners_add(p, &m->who.found.v[i]);
+	for (size_t i = 0; i < m->who.pids.list.n; i++) {
+		_cleanup_free_ char *exe = proc_exe(m->who.pids.list.v[i]),
+				    *command = proc_command(m->who.pids.list.v[i]);
+		struct profile_process x = { .pid = m->who.pids.list.v[i] };
 		struct proc_stat s;
 
-		if (!proc_stat(m->pids.list.v[i], &s))
-			profile_add_process(p,
-					    &(struct profile_process){
-						    .pid = m->pids.list.v[i],
-						    .parent_pid = s.parent,
-						    .name = profile_string(p, s.name),
-						    .exe = profile_string(p, exe ? exe : ""),
-						    .command = profile_string(p, command ? command : "") });
+		if (proc_stat(x.pid, &s))
+			continue;
+		x.parent_pid = s.parent;
+		x.name = profile_string(p, s.name);
+		x.exe = profile_string(p, exe ? exe : "");
+		x.command = profile_string(p, command ? command : "");
+		owners_find(p, x.pid, &x);
+		profile_add_process(p, &x);
 	}
 }
 
@@ -264,7 +245,7 @@ static int look_on(struct mem *m, struct err *err)
 			break;
 		if (!m->watch_ns)
 			log_progress("looking at the memory of %s: %.0f s (Ctrl-C ends and keeps everything)",
-				     m->target, (clock_mono_ns() - m->start_ns) / 1e9);
+				     m->who.target, (clock_mono_ns() - m->start_ns) / 1e9);
 		first = false;
 		next = MAX(next + every, clock_mono_ns());
 	}
@@ -290,7 +271,7 @@ static int run(struct mem *m, struct err *err)
 	if (r)
 		return r;
 	m->start_ns = clock_mono_ns();
-	m->watch = memwatch_new(m->profile, m->pids.list.v, m->pids.list.n, m->start_ns, true);
+	m->watch = memwatch_new(m->profile, m->who.pids.list.v, m->who.pids.list.n, m->start_ns, true);
 	r = m->duration_ns || m->watch_ns || m->output ? look_on(m, err) : look_once(m, err);
 	if (!r && m->capture) {
 		m->profile->finished = true;
@@ -308,9 +289,8 @@ static void mem_done(struct mem *m)
 {
 	memwatch_free(m->watch);
 	profile_free(m->profile);
-	vec_done(&m->pids.list);
+	start_done(&m->who);
 	vec_done(&m->names.list);
-	free(m->target);
 }
 
 static int finish(struct mem *m, int r, const struct err *err)
@@ -320,7 +300,9 @@ static int finish(struct mem *m, int r, const struct err *err)
 		return err->code == EINVAL ? EXIT_USAGE : EXIT_ERROR;
 	}
 	if (!m->profile->points.n) {
-		log_error("%s is gone: `gasflame doctor` lists what runs here", m->target);
+		log_error(kill(m->who.pids.list.v[0], 0) ? "%s is gone: `gasflame ps` lists what runs here"
+						     : "%s has no memory of its own: it has ended and nobody has waited for it, "
+						       "or it is a thread of the kernel", m->who.target);
 		return EXIT_ERROR;
 	}
 	if (m->output)
@@ -328,7 +310,7 @@ static int finish(struct mem *m, int r, const struct err *err)
 	if (profile_counter(m->profile, "mem.not walked"))
 		log_warn("the mappings of %s may not be read: run as root, or as its user, for RSS part by "
 			 "part",
-			 m->target);
+			 m->who.target);
 	if (!m->gone)
 		return EXIT_OK;
 	log_warn("the target ended after %.1f s", m->profile->duration_ns / 1e9);
@@ -386,8 +368,8 @@ const struct command command_mem = {
 	.usage = "[options] TARGET...",
 	.describe = "RSS part by part, to the page: heap, mapped files by file, shared memory, stacks, data; beside "
 		    "it PSS, swap, page tables, the cgroup's usage, limit and events, page faults, reclaim and "
-		    "pressure. Only reads /proc: needs no root for one's own processes. A TARGET is a pid, a process "
-		    "name, or a pattern of its command line; processes that it has started count, too.\n\n"
+		    "pressure. Only reads /proc: needs no root for one's own processes. A TARGET is " COMMAND_TARGETS "; "
+		    "processes that it has started count, too.\n\n"
 		    "What of the heap is alive is known with -e heap,mem of `gasflame record`, or with --metrics.",
 	.example = "gasflame mem reth\ngasflame mem --watch 5s --metrics http://127.0.0.1:9001/ reth\n"
 		   "gasflame mem -d 10m -o growth.gasflame reth",

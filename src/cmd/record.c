@@ -18,12 +18,14 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/joining.h"
 #include "cmd/launch.h"
 #include "cmd/output.h"
 #include "cmd/record.h"
 #include "cmd/recording.h"
 #include "cmd/start.h"
 #include "collect/mark.h"
+#include "collect/owners.h"
 #include "collect/session.h"
 #include "elf/worker.h"
 #include "export/oomtext.h"
@@ -186,9 +188,11 @@ static void say_end(const struct recording *r)
 {
 	double seconds = r->profile->duration_ns / 1e9;
 
-	if (r->end == SESSION_END_INTERRUPT)
+	if (r->beside && r->launch.ended)
+		log_info("Recorded %.1f s.", seconds);
+	else if (r->end == SESSION_END_INTERRUPT)
 		log_info("Stopped after %.1f s; everything up to here is kept.", seconds);
-	else if (r->end == SESSION_END_GONE && r->launch.pid > 0)
+	else if (r->end == SESSION_END_GONE && r->launch.pid > 0 && !r->beside)
 		log_info("The program ended after %.1f s.", seconds);
 	else if (r->end == SESSION_END_GONE)
 		log_warn("the target ended after %.1f s; what was recorded is kept (gasflame run -- COMMAND records a "
@@ -206,7 +210,7 @@ static int record(struct recording *r, struct session *s, struct err *err)
 	e = session_start(s, err);
 	if (e >= 0 && r->launch.pid > 0) {
 		e = launch_go(&r->launch, err);
-		if (e >= 0)
+		if (e >= 0 && !r->beside)
 			e = session_started(s, err);
 		forward_to = r->launch.pid;
 	}
@@ -312,6 +316,8 @@ int recording_run(struct recording *r, struct err *err)
 	start_hurry(true);
 	r->profile = profile_new();
 	r->profile->target = profile_string(r->profile, r->who.target);
+	for (size_t i = 0; i < r->who.found.n; i++)
+		owners_add(r->profile, &r->who.found.v[i]);
 	r->worker = worker_new();
 	r->session.pids = r->who.pids.list.v;
 	r->session.pid_count = r->who.pids.list.n;
@@ -343,7 +349,7 @@ int recording_run(struct recording *r, struct err *err)
 	if (r->leak_bytes && judge_leak(r) && code == EXIT_OK)
 		code = EXIT_LEAK;
 	log_info("%s", r->path);
-	if (code == EXIT_OK && r->end == SESSION_END_GONE && r->launch.pid <= 0)
+	if (code == EXIT_OK && r->end == SESSION_END_GONE && (r->launch.pid <= 0 || r->beside))
 		code = EXIT_GONE;
 	return code;
 }
@@ -377,20 +383,50 @@ static void add_setting(const char *variable, const char *setting)
 	setenv(variable, all, 1);
 }
 
+/* What says how long it is has ended: so has the recording. */
+static void look_beside(void *context, uint64_t time_ns)
+{
+	struct recording *r = context;
+
+	if (launch_poll(&r->launch))
+		session_interrupt();
+}
+
+/* Whom to record, where that is not the process of the call. */
+static int find_beside(struct recording *r, const struct record_call *call, struct err *err)
+{
+	const struct option_list none = { 0 };
+
+	r->beside = true;
+	r->session.look = look_beside;
+	r->session.look_context = r;
+	if (call->rpc || call->log) {
+		r->marks.rpc = call->rpc;
+		r->marks.log = call->log;
+		r->session.marks = &r->marks;
+	}
+	return recording_find(r, &none, call->targets, call->target_count, err);
+}
+
 int record_call(const struct record_call *call)
 {
 	struct recording r = RECORDING_INIT;
 	struct err err = { 0 };
-	int e, code;
+	int e = 0, code;
 
 	r.output = call->output;
 	r.finish = call->finish;
 	r.context = call->context;
 	r.session = (struct session_options){ .what = call->what, .hz = 999, .event_rate = 20000 };
-	e = launch_start_call(&r.launch, call->call, call->context, &err);
-	r.who.label = mem_strdup(call->label);
-	r.who.target = mem_strdup(call->target);
-	vec_push(&r.who.pids.list, r.launch.pid);
+	if (call->targets)
+		e = find_beside(&r, call, &err);
+	if (e >= 0)
+		e = launch_start_call(&r.launch, call->call, call->context, &err);
+	if (!call->targets) {
+		r.who.label = mem_strdup(call->label);
+		r.who.target = mem_strdup(call->target);
+		vec_push(&r.who.pids.list, r.launch.pid);
+	}
 	code = recording_wait(&r, e < 0 ? recording_failed(&err) : recording_run(&r, &err));
 	recording_done(&r);
 	return code;
@@ -406,11 +442,33 @@ char **recording_split(int *argc, char **argv)
 	return NULL;
 }
 
-static bool records_heap(const char *what)
+/* Is it one of those of -e? */
+static bool lists(const char *what, const char *name)
 {
+	size_t n = strlen(name);
+
 	for (; what && *what; what += strcspn(what, ","), what += *what == ',')
-		if (str_starts(what, "heap") && (!what[4] || what[4] == ','))
+		if (str_starts(what, name) && (!what[n] || what[n] == ','))
 			return true;
+	return false;
+}
+
+/* Is it a name that can stand for another process later? */
+static bool can_follow(const char *what, const struct option_list *pids, char **names, int count, char **command)
+{
+	bool number = pids->list.n;
+
+	for (int i = 0; i < count; i++)
+		number |= joining_is_pid(names[i]);
+	if (command)
+		log_error("--follow is for a target that others start and restart, not for a command");
+	else if (number)
+		log_error("--follow needs a name: a pid does not come back");
+	else if (lists(what, "heap") || lists(what, "alloc"))
+		log_error("--follow cannot record %s: what is restarted would have to be hooked again; leave it out of -e",
+			  lists(what, "heap") ? "heap" : "alloc");
+	else
+		return true;
 	return false;
 }
 
@@ -433,6 +491,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 	uint64_t hz = 999, event_rate = 20000, heap_interval = is_run ? 0 : 512 << 10, duration_ns = is_run ? 0 : 60000000000;
 	struct option_list pids = { 0 }, symbols = { 0 }, functions = { 0 };
 	struct recording r = RECORDING_INIT;
+	struct joining groups = { 0 };
 	struct err err = { 0 };
 	const struct option_spec options[] = {
 		{ 'e', "event", OPTION_STRING, &what, "WHAT",
@@ -444,7 +503,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 		{ 'd', "duration", OPTION_DURATION, &duration_ns, "TIME",
 		  is_run ? "end the recording after this time; 0: when the program ends" :
 			   "how long: 30, 30s, 2m; Ctrl-C ends early and keeps everything" },
-		{ 'p', "pid", OPTION_LIST, &pids, "PID", "a process" },
+		{ 'p', "pid", OPTION_LIST, &pids, "PID", is_run ? "not here: gasflame record -p is for processes that run already" : "a process" },
 		{ 'o', "output", OPTION_STRING, &r.output, "FILE",
 		  "where to; the default is profiling/<target>/<what>-<date>.gasflame" },
 		{ 0, "log", OPTION_STRING, &r.marks.log, "FILE",
@@ -492,9 +551,12 @@ static int record_main(const struct command *c, int argc, char **argv)
 		{ 0, "no-cache", OPTION_FLAG, &r.symbols.no_cache, .help = "do not use the cache of names" },
 		{ 0, "keep-hash", OPTION_FLAG, &r.symbols.keep_hash, .help =
 		  "keep the hashes of Rust names and compilers' suffixes" },
-		/* The last: record has no such option, as it cannot know what was there before. */
-		{ 0, is_run ? "fail-on-leak" : NULL, OPTION_SIZE, &r.leak_bytes, "BYTES",
-		  "-e heap: end with status 6, and say whose it is, when as much or more is alive at the end; 0: do not look" },
+		/* Each of the two has one that is its own: record cannot know what was there before, run's program does not come back. */
+		{ 0, is_run ? "fail-on-leak" : "follow", is_run ? OPTION_SIZE : OPTION_FLAG,
+		  is_run ? (void *)&r.leak_bytes : (void *)&r.session.follow, is_run ? "BYTES" : NULL,
+		  is_run ? "-e heap: end with status 6, and say whose it is, when as much or more is alive at the end; 0: do not look" :
+			   "when the target ends, wait for its name to stand for a process again, and go on: one recording, in which "
+			   "each restart is a mark" },
 		{ 0 },
 	};
 	char **command = recording_split(&argc, argv);
@@ -513,11 +575,20 @@ static int record_main(const struct command *c, int argc, char **argv)
 		log_error("either a target or a command after --, not both (%s)", argv[first]);
 		return EXIT_USAGE;
 	}
-	if ((is_run && pids.list.n) || (command && pids.list.n) || (is_run && !command) || (command && !*command)) {
+	if (is_run && pids.list.n) {
+		log_error("run starts a program; one that runs already: gasflame record -p %s", pids.list.v[0]);
+		return EXIT_USAGE;
+	}
+	if ((command && pids.list.n) || (is_run && !command) || (command && !*command)) {
 		log_error(is_run || command ? "say which program to run: gasflame run -- ./node --args" : "say what to record");
 		return EXIT_USAGE;
 	}
-	if (r.leak_bytes && !records_heap(what)) {
+	if (r.session.follow && !can_follow(what, &pids, argv + first, argc - first, command)) {
+		vec_done(&pids.list);
+		vec_done(&symbols.list);
+		return EXIT_USAGE;
+	}
+	if (r.leak_bytes && !lists(what, "heap")) {
 		log_error("--fail-on-leak needs -e heap");
 		return EXIT_USAGE;
 	}
@@ -550,9 +621,17 @@ static int record_main(const struct command *c, int argc, char **argv)
 		add_setting("_RJEM_MALLOC_CONF", "prof:true");
 	}
 	e = command ? recording_command(&r, command, &err) : recording_find(&r, &pids, argv + first, argc - first, &err);
+	if (e >= 0 && !command) {
+		r.session.names = argv + first;
+		r.session.name_count = argc - first;
+		joining_find(&r.who.pids, r.session.names, r.session.name_count, &groups);
+		r.session.groups = groups.list.v;
+		r.session.group_count = groups.list.n;
+	}
 	code = e < 0 ? recording_failed(&err) : recording_run(&r, &err);
 	code = recording_wait(&r, code);
 	recording_done(&r);
+	joining_done(&groups);
 	vec_done(&pids.list);
 	vec_done(&symbols.list);
 	vec_done(&functions.list);
@@ -564,13 +643,15 @@ const struct command command_record = {
 	.summary = "record a running program",
 	.usage = "[options] TARGET...",
 	.describe = "Attaches to a process as it runs and records where its time goes: no rebuild, no restart, no "
-		    "frame pointers. A TARGET is a pid, a process name, or a pattern of its command line; threads and "
-		    "children that it starts are recorded too.\n\n"
+		    "frame pointers. A TARGET is " COMMAND_TARGETS ". All processes of a container, pod or unit are recorded, and "
+		    "threads and children that they start; gasflame ps lists what there is.\n\n"
+		    "With --follow the recording goes on through restarts; what was between them is \"not running\" in the report.\n\n"
 		    "Marks are spans of time with a name: blocks of the node's log (--log), of its JSON-RPC (--rpc), calls of functions "
 		    "(--mark-function), and what the program says itself with GASFLAME_SPAN_BEGIN and others of <gasflame.h>, which "
 		    "are found without an option. gasflame blocks and report --marks show them.\n\n"
 		    "SIGUSR1 pauses the recording, SIGUSR2 resumes it.",
-	.example = "gasflame record -e cpu -d 30 reth\ngasflame record -F 99 -d 5m -o slow.gasflame -p 4242\n"
+	.example = "gasflame record -e cpu -d 30 reth\ngasflame record --follow -d 10m op-reth-seq\n"
+		   "gasflame record -F 99 -d 5m -o slow.gasflame -p 4242\n"
 		   "gasflame record --rpc ws://127.0.0.1:8545 --mark-function on_new_payload -d 60 reth",
 	.run = record_main,
 };

@@ -12,6 +12,10 @@ struct record_call {
 	void *context;
 	/* In a process of its own, which is recorded with all that it starts; its exit code. */
 	int (*call)(void *context);
+	/* Instead of that process these are recorded, as long as it runs; NULL: it is. Label and target come from them. */
+	char **targets;
+	int target_count;
+	const char *rpc, *log; /* of the node, whose blocks become marks; NULL = none */
 	/* Here, when that has ended: marks, say. Times count from p->start_wall_ns. */
 	void (*finish)(void *context, struct profile *p);
 };

@@ -33,6 +33,7 @@ struct recording {
 	const char *name;     /* the same: what it is, NULL = what is recorded */
 	char *path;
 	struct launch launch; /* run */
+	bool beside;          /* what was launched is not what is recorded, but says how long */
 	struct profile *profile;
 	struct capture *capture;
 	struct worker *worker;

@@ -5,10 +5,11 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "target/resolve.h"
 
 /* Thousands of threads and mapped files each need a descriptor. */
 void start_raise_limits(void)
@@ -34,32 +35,90 @@ void start_hurry(bool on)
 	setpriority(PRIO_PROCESS, 0, on ? -10 : before);
 }
 
+void start_say(const struct target_found *f)
+{
+	struct buf b = { 0 };
+
+	for (size_t i = 0; i < f->notes.list.n; i++)
+		if (!f->notes.list.v[i].minor)
+			log_warn("%s", f->notes.list.v[i].text);
+	if (f->kind == TARGET_CONTAINER || f->kind == TARGET_POD || f->kind == TARGET_UNIT || f->containers.list.n) {
+		target_describe(f, &b);
+		log_info("Found %s", b.data);
+	}
+	buf_done(&b);
+}
+
 int start_find(struct start *s, const struct option_list *pids, char **names, int count, struct err *err)
 {
 	for (int i = 0; i < (int)pids->list.n + count; i++) {
 		const char *name = i < (int)pids->list.n ? pids->list.v[i] : names[i - pids->list.n];
-		struct proc_ids found = { 0 };
-		int e = target_resolve(name, &found, err);
+		struct target_found found;
+		int e = target_find(name, &found, err);
 
 		if (e < 0)
 			return e;
-		for (size_t k = 0; k < found.list.n; k++)
-			vec_push(&s->pids.list, found.list.v[k]);
+		start_say(&found);
+		for (size_t k = 0; k < found.pids.list.n; k++)
+			vec_push(&s->pids.list, found.pids.list.v[k]);
 		if (!s->label) {
 			s->label = target_label(name, &found);
-			/* A number says little in a title. */
-			s->target = strspn(name, "0123456789") == strlen(name) ?
-					    mem_printf("%s (%s)", s->label, name) : mem_strdup(name);
+			s->target = target_title(name, &found);
 		}
-		vec_done(&found.list);
+		vec_push(&s->found, found);
 	}
 	if (!s->pids.list.n)
-		return err_set(err, EINVAL, "say what to record: a pid or a name, or -- COMMAND (gasflame record --help)");
+		return err_set(err, EINVAL,
+			       "say what to record: a container, a unit, a process by name or pid, or -- COMMAND (gasflame ps lists "
+			       "what there is)");
 	return 0;
+}
+
+/* "4242 (sh), 4250 (reth)" */
+static void list_processes(const struct proc_ids *pids, struct buf *out)
+{
+	enum { SHOWN = 6 };
+
+	for (size_t i = 0; i < pids->list.n && i < SHOWN; i++) {
+		struct proc_stat stat;
+
+		if (!proc_stat(pids->list.v[i], &stat))
+			buf_printf(out, "%s%d (%s)", out->n ? ", " : "", (int)pids->list.v[i], command_plain(stat.name));
+	}
+	if (pids->list.n > SHOWN)
+		buf_puts(out, ", ...");
+}
+
+int start_find_one(const char *name, pid_t *ret, char **ret_label, struct err *err)
+{
+	struct target_found found;
+	struct proc_ids pids;
+	struct buf b = { 0 };
+	int r = target_find(name, &found, err);
+
+	if (r < 0)
+		return r;
+	start_say(&found);
+	target_without_wrappers(&found, &pids);
+	if (pids.list.n > 1) {
+		list_processes(&pids, &b);
+		r = err_set(err, EINVAL, "%s is %zu processes: name one by its pid: %s", name, pids.list.n, b.n ? b.data : "");
+	} else {
+		*ret = found.main_pid;
+		if (ret_label)
+			*ret_label = target_label(name, &found);
+	}
+	buf_done(&b);
+	vec_done(&pids.list);
+	target_found_done(&found);
+	return r;
 }
 
 void start_done(struct start *s)
 {
+	for (size_t i = 0; i < s->found.n; i++)
+		target_found_done(&s->found.v[i]);
+	vec_done(&s->found);
 	vec_done(&s->pids.list);
 	free(s->label);
 	free(s->target);

@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 
-#include "target/proc.h"
+#include "base/vec.h"
+#include "target/resolve.h"
 
 struct err;
 struct option_list;
@@ -14,11 +15,19 @@ struct start {
 	struct proc_ids pids;
 	char *label;  /* for the file name */
 	char *target; /* as the user named it */
+	VEC(struct target_found) found; /* what each name stands for */
 };
 
 /* The processes of -p and of the operands. */
 int start_find(struct start *s, const struct option_list *pids, char **names, int count, struct err *err);
 void start_done(struct start *s);
+
+/* The one process that a name stands for: of a container the one that is no --init wrapper. Where there are several, the
+ * sentence lists them. The caller frees the label; NULL: none is wanted. */
+int start_find_one(const char *name, pid_t *ret, char **ret_label, struct err *err);
+
+/* Says in a line what was found, where that is more than was typed, and what did not work meanwhile. */
+void start_say(const struct target_found *f);
 
 void start_raise_limits(void);
 /* Before others, or as before; the latter only after the former. */

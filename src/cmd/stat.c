@@ -1,17 +1,16 @@
 /*
  * stat.c - the counters of a program: how many instructions a cycle, what missed its cache, what else it was
- * stopped by.
+ * stopped by. Counted as a whole, by thread and by phase; sampled by function, or out of a capture.
  */
 #include <errno.h>
-#include <math.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "analyze/hw.h"
+#include "analyze/runlog.h"
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -19,145 +18,44 @@
 #include "cmd/files.h"
 #include "cmd/launch.h"
 #include "cmd/start.h"
-#include "target/counters.h"
+#include "cmd/statcount.h"
+#include "cmd/statsample.h"
+#include "export/stattext.h"
+#include "profile/profile.h"
+#include "symbol/symbolize.h"
 
-struct counted {
-	pid_t pid, tid;
-	char name[32];
-	struct counters counters;
-	struct counter_value values[COUNTERS];
-};
+enum { DEFAULT_LIMIT = 20 };
 
 struct stat_command {
-	bool json, per_thread;
-	const char *output;
+	bool json, per_thread, functions;
+	const char *output, *preset, *log_path;
+	uint64_t limit, hz;
+	struct option_list phases;
+	struct runlog log;
 	uint64_t duration_ns;
 	struct option_list pids;
 	struct start who;
 	struct launch launch;
-	VEC(struct counted) threads;
-	struct counter_value total[COUNTERS];
-	uint64_t time_ns;
-	bool gone; /* before the time was over */
+	struct statcount count;
 };
-
-static volatile sig_atomic_t stopped;
-
-static void on_stop(int signal)
-{
-	stopped = 1;
-}
 
 static void stat_done(struct stat_command *s)
 {
-	for (size_t i = 0; i < s->threads.n; i++)
-		counters_close(&s->threads.v[i].counters);
-	vec_done(&s->threads);
+	statcount_done(&s->count);
 	vec_done(&s->pids.list);
+	vec_done(&s->phases.list);
+	runlog_done(&s->log);
 	start_done(&s->who);
 	launch_done(&s->launch);
 }
 
-/* --- counting --- */
-
-static int no_counters(int e, struct err *err)
-{
-	if (e == -EACCES || e == -EPERM)
-		return err_set(err, EPERM,
-			       "the kernel does not let us count this (run it as root, or give the program "
-			       "CAP_PERFMON; sysctl kernel.perf_event_paranoid=2 allows it for one's own "
-			       "processes)");
-	return err_errno(err, -e, "cannot count events of this process");
-}
-
-/* A thread that ends while we look at it is none. */
-static int add_thread(struct stat_command *s, pid_t pid, pid_t tid, bool on_exec, struct err *err)
-{
-	struct counted c = { .pid = pid, .tid = tid };
-	struct proc_stat stat;
-	int e = counters_open(&c.counters, tid, on_exec);
-
-	if (!proc_thread_stat(pid, tid, &stat))
-		snprintf(c.name, sizeof(c.name), "%s", stat.name);
-	command_plain(c.name);
-	if (e) {
-		counters_close(&c.counters);
-		return e == -ESRCH ? 0 : no_counters(e, err);
-	}
-	vec_push(&s->threads, c);
-	return 0;
-}
-
-static int open_targets(struct stat_command *s, struct err *err)
-{
-	int e = 0;
-
-	for (size_t i = 0; i < s->who.pids.list.n && !e; i++) {
-		struct proc_ids threads = { 0 };
-
-		if (proc_threads(s->who.pids.list.v[i], &threads) < 0)
-			continue;
-		for (size_t k = 0; k < threads.list.n && !e; k++)
-			e = add_thread(s, s->who.pids.list.v[i], threads.list.v[k], false, err);
-		vec_done(&threads.list);
-	}
-	if (!e && !s->threads.n)
-		e = err_set(err, ESRCH, "the target has ended");
-	return e;
-}
-
-static bool all_gone(const struct stat_command *s)
-{
-	for (size_t i = 0; i < s->who.pids.list.n; i++)
-		if (!kill(s->who.pids.list.v[i], 0) || errno == EPERM)
-			return false;
-	return true;
-}
-
-static void count_targets(struct stat_command *s)
-{
-	uint64_t start = clock_mono_ns(), end = start + s->duration_ns, now;
-	struct sigaction sa = { .sa_handler = on_stop };
-
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	while ((now = clock_mono_ns()) < end && !stopped && !s->gone) {
-		poll(NULL, 0, (int)MIN((end - now) / 1000000 + 1, (uint64_t)100));
-		s->gone = all_gone(s);
-	}
-	s->time_ns = clock_mono_ns() - start;
-}
-
-static int count_command(struct stat_command *s, char **argv, struct err *err)
+static char *join(char **argv)
 {
 	struct buf name = { 0 };
-	uint64_t start;
-	int e = launch_start(&s->launch, argv, false, err);
 
-	if (e)
-		return e;
 	for (char **a = argv; *a; a++)
 		buf_printf(&name, "%s%s", a == argv ? "" : " ", *a);
-	s->who.target = name.data;
-	e = add_thread(s, s->launch.pid, s->launch.pid, true, err);
-	/* Ctrl-C is for the program; we tell what it did until then. */
-	signal(SIGINT, SIG_IGN);
-	start = clock_mono_ns();
-	if (!e)
-		e = launch_go(&s->launch, err);
-	if (!e)
-		launch_wait(&s->launch);
-	s->time_ns = clock_mono_ns() - start;
-	return e;
-}
-
-static void read_all(struct stat_command *s)
-{
-	for (size_t i = 0; i < s->threads.n; i++) {
-		counters_read(&s->threads.v[i].counters, s->threads.v[i].values);
-		for (size_t k = 0; k < COUNTERS; k++)
-			counter_add(&s->total[k], &s->threads.v[i].values[k]);
-	}
+	return name.data;
 }
 
 /* --- what is missing, once --- */
@@ -165,14 +63,14 @@ static void read_all(struct stat_command *s)
 static bool has_hardware(const struct stat_command *s)
 {
 	for (size_t k = COUNTER_CYCLES; k < COUNTERS; k++)
-		if (s->total[k].known)
+		if (s->count.total[k].known)
 			return true;
 	return false;
 }
 
 static void tell_missing(const struct stat_command *s)
 {
-	const struct counters *c = &s->threads.v[0].counters;
+	const struct counters *c = &s->count.threads.v[0].counters;
 	struct buf names = { 0 };
 
 	if (!has_hardware(s)) {
@@ -187,7 +85,7 @@ static void tell_missing(const struct stat_command *s)
 				 "counts is below");
 	} else {
 		for (size_t k = COUNTER_CYCLES; k < COUNTERS; k++)
-			if (!s->total[k].known)
+			if (!s->count.total[k].known)
 				buf_printf(&names, "%s%s", names.n ? ", " : "", counter_names[k]);
 		if (names.n)
 			log_warn("not counted, as this processor has no such counter or it never had its "
@@ -200,52 +98,14 @@ static void tell_missing(const struct stat_command *s)
 			 "migrations happen there and are not known (as root all of it is)");
 }
 
-/* --- text --- */
+/* --- what was counted --- */
 
-static void put_count(struct buf *out, const char *name, const char *value, const char *note)
+static struct hw_row row_of(const struct counted *t)
 {
-	buf_printf(out, "  %-24s%18s%s%s\n", name, value, *note ? "   " : "", note);
-}
+	struct hw_row row = { .name = t->name, .module = "", .process = t->pid, .id = t->tid };
 
-static void put_rows(const struct stat_command *s, const struct counter_value *v, struct buf *out)
-{
-	double seconds = s->time_ns / 1e9;
-	bool scaled = false;
-
-	for (size_t k = 0; k < COUNTERS; k++) {
-		char value[32], note[96] = "";
-
-		if (!v[k].known)
-			continue;
-		if (k == COUNTER_TASK_CLOCK) {
-			str_duration(value, (uint64_t)v[k].value);
-			snprintf(note, sizeof(note), "%.2f CPUs",
-				 seconds > 0 ? v[k].value / 1e9 / seconds : 0);
-		} else {
-			str_count(value, (uint64_t)(v[k].value + 0.5));
-			if (!counter_is_hardware(k) && seconds > 0)
-				snprintf(note, sizeof(note), "%.1f a second", v[k].value / seconds);
-			else if (v[k].share < 0.995)
-				snprintf(note, sizeof(note), "counted %.0f %% of the time, scaled",
-					 v[k].share * 100);
-			scaled |= v[k].share < 0.995;
-		}
-		put_count(out, counter_names[k], value, note);
-	}
-	for (size_t r = 0; r < RATIOS; r++) {
-		double x = counter_ratio(v, r);
-		const char *hint = isnan(x) ? NULL : counter_hint(r, x);
-		char value[32];
-
-		if (isnan(x))
-			continue;
-		snprintf(value, sizeof(value), r == RATIO_IPC ? "%.2f" : "%.2f %%",
-			 r == RATIO_IPC ? x : x * 100);
-		put_count(out, counter_ratio_names[r], value, hint ? hint : "");
-	}
-	if (scaled)
-		buf_puts(out, "  There are more events than counters: they took turns, and what was counted "
-			      "is scaled to the whole time.\n");
+	memcpy(row.values, t->values, sizeof(row.values));
+	return row;
 }
 
 static int by_cpu(const void *a, const void *b)
@@ -256,131 +116,277 @@ static int by_cpu(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* "-" where it is not known. */
-static char *count_or_dash(char out[32], const struct counter_value *v)
+/* Each phase over all of its spans, and what is left of the run beside the first of them. */
+static void make_phases(struct stat_command *s, struct hw_rows *rows)
 {
-	if (v->known)
-		return str_count(out, (uint64_t)(v->value + 0.5));
-	snprintf(out, 32, "-");
-	return out;
+	struct hw_row rest = { .name = "rest", .module = "", .count = 1, .time_ns = s->count.time_ns };
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->log.phases.n; i++)
+		vec_push(rows, (struct hw_row){ .name = s->log.phases.v[i].name, .module = "" });
+	for (size_t i = 0; i < s->log.spans.n; i++) {
+		const struct runlog_span *span = &s->log.spans.v[i];
+		struct hw_row *row = &rows->v[span->phase];
+		struct counter_value values[COUNTERS];
+
+		countline_between(&s->count.line, span->start_ns, span->end_ns, values);
+		for (size_t k = 0; k < COUNTERS; k++)
+			counter_add(&row->values[k], &values[k]);
+		row->count++;
+		row->time_ns += span->end_ns - span->start_ns;
+	}
+	memcpy(rest.values, s->count.total, sizeof(rest.values));
+	rest.time_ns -= MIN(rest.time_ns, rows->v[0].time_ns);
+	for (size_t k = 0; k < COUNTERS; k++)
+		if (rows->v[0].values[k].known)
+			rest.values[k].value = MAX(rest.values[k].value - rows->v[0].values[k].value, 0.0);
+	/* Of those within the first it is not known when they were. */
+	for (size_t i = 0; i < rows->n; i++)
+		if (!i || rows->v[i].count)
+			rows->v[kept++] = rows->v[i];
+	rows->n = rows->v[0].count ? kept : 0;
+	if (rows->n)
+		vec_push(rows, rest);
 }
 
-static void put_thread(const struct counted *t, struct buf *out)
+static void warn_phases(const struct stat_command *s)
 {
-	double ipc = counter_ratio(t->values, RATIO_IPC);
-	char cpu[32], faults[32], major[32], switches[32], moves[32], ratio[16];
-
-	snprintf(ratio, sizeof(ratio), "%.2f", ipc);
-	buf_printf(out, "  %8d  %-16s%12s%12s%12s%12s%12s%8s\n", (int)t->tid, t->name,
-		   str_duration(cpu, (uint64_t)t->values[COUNTER_TASK_CLOCK].value),
-		   count_or_dash(faults, &t->values[COUNTER_MINOR_FAULTS]),
-		   count_or_dash(major, &t->values[COUNTER_MAJOR_FAULTS]),
-		   count_or_dash(switches, &t->values[COUNTER_SWITCHES]),
-		   count_or_dash(moves, &t->values[COUNTER_MIGRATIONS]), isnan(ipc) ? "-" : ratio);
+	for (size_t i = 0; i < s->log.phases.n; i++)
+		/* Of a preset's phases only the first must be there. */
+		if (!s->log.phases.v[i].matches && (s->phases.list.n || !i))
+			log_warn("'%s' was not printed: it has no figures (is its pattern right?)",
+				 s->log.phases.v[i].name);
 }
 
-static void put_text(struct stat_command *s, struct buf *out)
+static unsigned columns(const struct stat_command *s)
+{
+	return !s->output && isatty(STDOUT_FILENO) ? command_width() : 0;
+}
+
+static void put_head(const struct stat_command *s, struct buf *out)
 {
 	char time[32];
 
-	buf_printf(out, "%s: %s", s->who.target, str_duration(time, s->time_ns));
-	if (s->launch.pid <= 0)
-		buf_printf(out, ", %zu thread%s and what %s started", s->threads.n,
-			   s->threads.n == 1 ? "" : "s", s->threads.n == 1 ? "it" : "they");
-	buf_puts(out, "\n");
+	buf_printf(out, "%s: %s", s->who.target, str_duration(time, s->count.time_ns));
+	if (s->launch.pid <= 0 && s->count.threads.n)
+		buf_printf(out, ", %zu thread%s and what %s started", s->count.threads.n,
+			   s->count.threads.n == 1 ? "" : "s", s->count.threads.n == 1 ? "it" : "they");
 	command_plain(out->data);
-	out->data[out->n - 1] = '\n'; /* was made plain too */
-	put_rows(s, s->total, out);
-	if (!s->per_thread)
-		return;
-	buf_printf(out, "\n  %8s  %-16s%12s%12s%12s%12s%12s%8s\n", "thread", "", "CPU time", "minor", "major",
-		   "switches", "migrations", "IPC");
-	for (size_t i = 0; i < s->threads.n; i++)
-		put_thread(&s->threads.v[i], out);
+	buf_puts(out, "\n");
 }
 
-/* --- JSON --- */
-
-static void json_values(const struct counter_value *v, struct buf *out)
-{
-	bool first = true;
-
-	buf_puts(out, "\"counters\":{");
-	for (size_t k = 0; k < COUNTERS; k++) {
-		if (!v[k].known)
-			continue;
-		buf_printf(out, "%s\"%s\":{\"value\":%.0f,\"counted\":%.4f}", first ? "" : ",",
-			   counter_names[k], v[k].value, v[k].share);
-		first = false;
-	}
-	buf_puts(out, "},\"ratios\":{");
-	first = true;
-	for (size_t r = 0; r < RATIOS; r++) {
-		double x = counter_ratio(v, r);
-
-		if (isnan(x))
-			continue;
-		buf_printf(out, "%s\"%s\":%.6g", first ? "" : ",", counter_ratio_names[r], x);
-		first = false;
-	}
-	buf_putc(out, '}');
-}
-
-static void put_json(const struct stat_command *s, struct buf *out)
+static void json_head(const struct stat_command *s, bool hardware, struct buf *out)
 {
 	buf_puts(out, "{\"gasflame\":\"stat\",\"version\":1,\"target\":");
 	buf_json(out, s->who.target);
-	buf_printf(out, ",\"seconds\":%.9f,\"hardware\":%s,\"user_only\":%s,", s->time_ns / 1e9,
-		   has_hardware(s) ? "true" : "false", s->threads.v[0].counters.user_only ? "true" : "false");
-	json_values(s->total, out);
-	if (s->per_thread)
-		buf_puts(out, ",\"threads\":[");
-	for (size_t i = 0; i < s->threads.n && s->per_thread; i++) {
-		buf_printf(out, "%s{\"pid\":%d,\"tid\":%d,\"name\":", i ? ",\n" : "\n",
-			   (int)s->threads.v[i].pid, (int)s->threads.v[i].tid);
-		buf_json(out, s->threads.v[i].name);
-		buf_putc(out, ',');
-		json_values(s->threads.v[i].values, out);
-		buf_putc(out, '}');
-	}
-	buf_puts(out, s->per_thread ? "]}\n" : "}\n");
+	buf_printf(out, ",\"seconds\":%.9f,\"hardware\":%s,\"user_only\":%s,", s->count.time_ns / 1e9,
+		   hardware ? "true" : "false",
+		   s->count.threads.n && s->count.threads.v[0].counters.user_only ? "true" : "false");
 }
+
+static void put_counted(struct stat_command *s, struct buf *out)
+{
+	struct hw_row total = { .name = "", .module = "" };
+	struct hw_rows threads = { 0 }, phases = { 0 };
+
+	memcpy(total.values, s->count.total, sizeof(total.values));
+	vec_sort(&s->count.threads, by_cpu);
+	for (size_t i = 0; i < s->count.threads.n && s->per_thread; i++)
+		vec_push(&threads, row_of(&s->count.threads.v[i]));
+	if (s->log.phases.n)
+		make_phases(s, &phases);
+	const struct stat_table by_thread = { "thread", threads.v, &total, threads.n, .threads = true, .exact = true,
+					      .columns = columns(s) };
+	const struct stat_table by_phase = { "phase", phases.v, &total, phases.n, .phases = true, .exact = true,
+					     .columns = columns(s) };
+
+	if (s->json) {
+		json_head(s, has_hardware(s), out);
+		statjson_values(s->count.total, out);
+		if (s->per_thread)
+			statjson_table(&by_thread, "threads", out);
+		if (phases.n)
+			statjson_table(&by_phase, "phases", out);
+		buf_puts(out, "}\n");
+	} else {
+		put_head(s, out);
+		stattext_values(s->count.total, s->count.time_ns, out);
+		stattext_table(&by_phase, out);
+		stattext_table(&by_thread, out);
+	}
+	vec_done(&threads);
+	vec_done(&phases);
+}
+
+/* --- what was sampled --- */
+
+static void put_sampled(const struct stat_command *s, const struct hw_tables *t, struct buf *out)
+{
+	size_t limit = s->limit ? s->limit : SIZE_MAX;
+	const struct stat_table tables[] = {
+		{ "phase", t->phases.v, &t->all, t->phases.n, .phases = true, .columns = columns(s) },
+		{ "thread", t->threads.v, &t->all, MIN(t->threads.n, limit), .threads = true, .columns = columns(s) },
+		{ "function itself, and the kernel for it", t->functions.v, &t->all, MIN(t->functions.n, limit),
+		  .columns = columns(s) },
+	};
+	static const char *const keys[] = { "phases", "threads", "functions" };
+
+	if (!s->json) {
+		put_head(s, out);
+		stattext_values(t->all.values, s->count.time_ns, out);
+		for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+			stattext_table(&tables[i], out);
+		stattext_hints(t, out);
+		return;
+	}
+	json_head(s, t->all.values[COUNTER_CYCLES].known, out);
+	statjson_values(t->all.values, out);
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+		statjson_table(&tables[i], keys[i], out);
+	buf_puts(out, "}\n");
+}
+
+static int show_profile(struct stat_command *s, const struct profile *p, struct buf *out, struct err *err)
+{
+	struct hw_tables t;
+	int e = hw_build(&t, p, err);
+
+	if (e)
+		return e;
+	s->count.time_ns = t.duration_ns;
+	put_sampled(s, &t, out);
+	hw_done(&t);
+	return 0;
+}
+
+static int show_files(struct stat_command *s, char **paths, int n, struct buf *out, struct err *err)
+{
+	const struct symbolize_options names = { 0 };
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	int e = files_read(paths, n, &p, err);
+
+	if (!e)
+		e = files_find_names(&names, p, err);
+	if (!e)
+		s->who.target = mem_strdup(profile_str(p, p->target));
+	return e ? e : show_profile(s, p, out, err);
+}
+
+#ifdef GASFLAME_COLLECTORS
+static int sample_functions(struct stat_command *s, char **command, struct buf *out, struct err *err)
+{
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	_cleanup_free_ char *program = command ? launch_find(command[0], err) : NULL;
+	const struct statsample o = { .who = &s->who, .launch = &s->launch, .program = program, .hz = s->hz,
+				      .log = s->log.phases.n ? &s->log : NULL, .block_log = s->log_path,
+				      .duration_ns = command ? 0 : s->duration_ns };
+	int e = 0;
+
+	if (command && !program)
+		return -ENOENT;
+	if (command)
+		e = launch_start(&s->launch, command, s->log.phases.n, err);
+	if (!e && command) {
+		vec_push(&s->who.pids.list, s->launch.pid);
+		s->who.target = join(command);
+	}
+	if (!e)
+		e = statsample(&o, &p, err);
+	return e ? e : show_profile(s, p, out, err);
+}
+#else
+static int sample_functions(struct stat_command *s, char **command, struct buf *out, struct err *err)
+{
+	return err_set(err, ENOSYS, "this build cannot record (meson configure -Dcollectors=enabled)");
+}
+#endif
 
 /* --- the command --- */
 
-static int stat_run(struct stat_command *s, char **command, char **names, int count, struct err *err)
+static int make_patterns(struct stat_command *s, struct err *err)
 {
-	_cleanup_(buf_done) struct buf out = { 0 };
-	char *here[] = { "." };
-	int e;
+	int e = 0;
 
-	start_raise_limits();
-	if (command) {
-		e = count_command(s, command, err);
-	} else {
-		e = start_find(&s->who, &s->pids, names, count, err);
-		if (!e)
-			e = open_targets(s, err);
-		if (!e)
-			count_targets(s);
-	}
+	for (size_t i = 0; i < s->phases.list.n && !e; i++)
+		e = runlog_add_phase(&s->log, s->phases.list.v[i], err);
+	if (!e && s->preset)
+		e = runlog_add_preset(&s->log, s->preset, err);
+	return e;
+}
+
+static int count(struct stat_command *s, char **command, struct buf *out, struct err *err)
+{
+	int e = command ? statcount_command(&s->count, &s->launch, command, &s->log, err) :
+			  statcount_open(&s->count, &s->who, err);
+
 	if (e)
 		return e;
-	read_all(s);
-	tell_missing(s);
-	if (s->gone)
-		log_warn("the target ended after %.1f s", s->time_ns / 1e9);
-	vec_sort(&s->threads, by_cpu);
-	if (s->json)
-		put_json(s, &out);
+	if (command)
+		s->who.target = join(command);
 	else
-		put_text(s, &out);
-	return files_write(s->output, &out, here, 0, err);
+		statcount_targets(&s->count, &s->who, s->duration_ns);
+	statcount_read(&s->count);
+	tell_missing(s);
+	if (s->count.gone)
+		log_warn("the target ended after %.1f s", s->count.time_ns / 1e9);
+	put_counted(s, out);
+	return 0;
+}
+
+static bool is_file(const char *name)
+{
+	struct stat st;
+
+	return !stat(name, &st) && S_ISREG(st.st_mode);
+}
+
+static int stat_run(struct stat_command *s, char **command, char **names, int n, struct err *err)
+{
+	_cleanup_(buf_done) struct buf out = { 0 };
+	bool files = !command && n && is_file(names[0]);
+	char *here[] = { "." };
+	int e = make_patterns(s, err);
+
+	if (!e && files && (s->functions || s->per_thread || s->log_path || s->pids.list.n))
+		e = err_set(err, EINVAL, "%s is a capture: all that is in it is shown", names[0]);
+	if (e)
+		return e;
+	start_raise_limits();
+	if (!command && !files)
+		e = start_find(&s->who, &s->pids, names, n, err);
+	if (!e)
+		e = files	   ? show_files(s, names, n, &out, err) :
+		    s->functions   ? sample_functions(s, command, &out, err) :
+				     count(s, command, &out, err);
+	if (!e && s->log.phases.n)
+		warn_phases(s);
+	return e ? e : files_write(s->output, &out, files ? names : here, files ? n : 0, err);
+}
+
+/* What does not go together, said. */
+static int check(const struct stat_command *s, char **command, int operands, struct err *err)
+{
+	if (command && !*command)
+		return err_set(err, EINVAL, "say which program to run: gasflame stat -- ./program");
+	if (command && (operands || s->pids.list.n))
+		return err_set(err, EINVAL, "either a target or a command after --, not both");
+	if (command && s->per_thread && !s->functions)
+		return err_set(err, EINVAL,
+			       "--per-thread is for a running target: a program's threads start after it "
+			       "(--functions samples them, too)");
+	if (!command && (s->phases.list.n || s->preset))
+		return err_set(err, EINVAL,
+			       "phases are read from the output of a command: gasflame stat --phase ... -- ./program "
+			       "(of a running node: gasflame stat --functions --log FILE TARGET)");
+	if (s->log_path && (command || !s->functions))
+		return err_set(err, EINVAL, "--log is for a running node, and its blocks are sampled: gasflame stat "
+					    "--functions --log FILE TARGET");
+	return 0;
 }
 
 static int stat_main(const struct command *c, int argc, char **argv)
 {
-	struct stat_command s = { .duration_ns = 10000000000,
+	struct stat_command s = { .duration_ns = 10000000000, .limit = DEFAULT_LIMIT, .hz = 999,
 				  .launch = { .pid = -1, .gate = -1, .failed = -1, .output = -1, .copier = -1 } };
 	struct err err = { 0 };
 	const struct option_spec options[] = {
@@ -390,6 +396,16 @@ static int stat_main(const struct command *c, int argc, char **argv)
 		{ 0, "per-thread", OPTION_FLAG, &s.per_thread,
 		  .help = "each thread of a target too; those that it starts meanwhile count with the thread "
 			  "that started them" },
+		{ 0, "functions", OPTION_FLAG, &s.functions,
+		  .help = "by function and by thread, sampled (as record -e hw does, which also keeps it)" },
+		{ 'F', "frequency", OPTION_UINT, &s.hz, "HZ", "samples a second, with --functions", 1, 20000 },
+		{ 'n', "limit", OPTION_UINT, &s.limit, "ROWS", "rows of a table, 0 shows all", 0, 1000000000 },
+		{ 0, "phase", OPTION_LIST, &s.phases, "NAME=REGEX",
+		  "a part of a command's run that it prints the time of, as for bench: what was counted in it" },
+		{ 0, "preset", OPTION_CHOICE, &s.preset, "CLIENT", "phases from the lines that this client prints",
+		  .choices = runlog_presets },
+		{ 0, "log", OPTION_STRING, &s.log_path, "FILE",
+		  "a running node's log, with --functions: what was counted within its blocks" },
 		{ 0, "json", OPTION_FLAG, &s.json, .help = "JSON instead of a table" },
 		{ 'o', "output", OPTION_STRING, &s.output, "FILE",
 		  "where to; by default the standard output, after the program's" },
@@ -406,19 +422,13 @@ static int stat_main(const struct command *c, int argc, char **argv)
 	first = options_parse(c, options, argc, argv);
 	if (first < 0)
 		return -first - 1;
-	if (command && (!*command || first < argc || s.pids.list.n || s.per_thread)) {
-		log_error(!*command	 ? "say which program to run: gasflame stat -- ./program"
-			  : s.per_thread ? "--per-thread is for a running target: a program's threads start "
-					   "after it"
-					 : "either a target or a command after --, not both");
-		vec_done(&s.pids.list);
-		return EXIT_USAGE;
-	}
-	e = stat_run(&s, command, argv + first, argc - first, &err);
+	e = check(&s, command, argc - first, &err);
+	if (!e)
+		e = stat_run(&s, command, argv + first, argc - first, &err);
 	if (e)
 		log_error("%s", err.text);
 	code = e	? (err.code == EINVAL ? EXIT_USAGE : EXIT_ERROR)
-	       : s.gone ? EXIT_GONE
+	       : s.count.gone ? EXIT_GONE
 			: launch_exit_code(&s.launch);
 	stat_done(&s);
 	return code;
@@ -427,14 +437,18 @@ static int stat_main(const struct command *c, int argc, char **argv)
 const struct command command_stat = {
 	.name = "stat",
 	.summary = "count cycles, instructions, misses, faults and switches",
-	.usage = "[options] TARGET... | -- COMMAND [ARGUMENT...]",
+	.usage = "[options] TARGET... | FILE... | -- COMMAND [ARGUMENT...]",
 	.describe = "Counts what a running program, or one that it starts, does: cycles, instructions, "
 		    "accesses and misses of the caches, of branches and of the TLB, CPU time, page faults, "
 		    "context switches and migrations. Where there are more events than counters they take "
 		    "turns, and what was counted is scaled; the table says so. A machine without such "
 		    "counters gives the kernel's own.\n\n"
+		    "--functions samples each counter by itself, with the stack: shares and ratios of functions, of "
+		    "threads and of phases are estimates then, and one of fewer than ten samples is not shown. A FILE "
+		    "is a capture of record -e hw, of which the same is shown; its marks (--log, bench --record hw) are "
+		    "its phases. Phases of a command that is counted are exact to 5 ms.\n\n"
 		    "With a command it ends with the command's status.",
-	.example = "gasflame stat -d 10 --per-thread reth\ngasflame stat -- ./ethrex-replay block 24443168 "
-		   "--no-zkvm",
+	.example = "gasflame stat -d 10 --per-thread reth\ngasflame stat --functions -d 10 reth\n"
+		   "gasflame stat --preset ethrex -- ./ethrex-replay block 24443168 --no-zkvm",
 	.run = stat_main,
 };

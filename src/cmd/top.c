@@ -315,7 +315,7 @@ const struct command command_top = {
 		"Shows where the time of a running program goes, refreshed each second: functions, threads with "
 		"what their time was (on the CPU, in the run queue, and each cause of a wait), the places where "
 		"threads wait, files and functions that read and write, memory of each process, and the call "
-		"tree. A TARGET is a pid, a process name, or a pattern of its command line. A FILE is a capture "
+		"tree. A TARGET is " COMMAND_TARGETS ". A FILE is a capture "
 		"of gasflame record.\n"
 		"\n"
 		"Keys: 1 to 6 and Tab choose a page, the arrows a row, Enter opens it (callers of a function, "

@@ -18,6 +18,9 @@ struct engine;
 struct event;
 struct eventset;
 struct fallback;
+struct hw;
+struct follow;
+struct groupwatch;
 struct memwatch;
 struct mark;
 struct processes;
@@ -37,16 +40,21 @@ struct session {
 	uint32_t cpu_event;        /* the profile's event of the cpu collector */
 	uint32_t kernel_module;    /* the profile's module of kernel frames */
 	bool paused;
+	bool quota;                /* a CPU quota binds a target, or may; groupwatch.h says so */
+	int step_ms;               /* a collector wants to be asked at least so often; 0: none does */
 	uint64_t next_second_ns;   /* when to look around again */
 	struct session_governor { /* the last second, for --max-overhead */
 		uint64_t cost_ns, target_ns, time_ns;
 	} governor;
+	struct groupwatch *groups;      /* the targets' cgroups */
+	struct follow *follow;          /* who joins, NULL = nobody */
 	struct wait *wait;              /* the wait collector's own */
 	struct io *io;                  /* the io collector's own */
 	struct fault *fault;            /* the fault collector's own */
 	struct heap *heap;              /* the heap collector's own */
 	struct memwatch *mem;           /* the mem collector's own */
 	struct alloc *alloc;            /* the alloc collector's own */
+	struct hw *hw;                  /* the hw collector's own */
 	struct spans *spans;            /* the span collector's own */
 	struct event *event;            /* the event collector's own */
 	struct eventset *events;        /* and what it was asked for, NULL = nothing */
@@ -71,8 +79,12 @@ struct collector {
 	void (*pause)(struct session *s, bool pause);
 	/* Once a second, for what is read rather than received; may be NULL. */
 	void (*tick)(struct session *s, uint64_t now_mono_ns);
+	/* As often as the session looks for records, after it has (session.step_ms); may be NULL. */
+	void (*step)(struct session *s);
 	/* The program that is run has been executed (session_options.program); may be NULL. */
 	int (*started)(struct session *s, struct err *err);
+	/* Processes were found that had been running before; may be NULL. */
+	void (*joined)(struct session *s);
 	/* Mappings were read after stacks had been cut for want of them; may be NULL. False: ask again soon. */
 	bool (*mapped)(struct session *s);
 	/* See session_peek(); may be NULL. */
@@ -82,7 +94,7 @@ struct collector {
 };
 
 extern const struct collector *const session_collectors[]; /* all of them; NULL-terminated */
-extern const struct collector collector_io, collector_alloc, collector_span;
+extern const struct collector collector_io, collector_alloc, collector_hw, collector_span;
 extern const struct collector collector_cpu, collector_wait, collector_event, collector_fault, collector_heap,
 	collector_mem;
 

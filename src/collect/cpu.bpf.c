@@ -21,19 +21,6 @@ struct {
 	__type(value, struct shared_counts);
 } cpu_counts SEC(".maps");
 
-/*
- * The program's context is struct bpf_perf_event_data: a struct pt_regs, then the
- * period. clang 14 narrows and merges plain loads from it into forms that the
- * verifier refuses, hence the assembly.
- */
-#define CONTEXT(n)                                                                    \
-	({                                                                            \
-		uint64_t v_;                                                          \
-		asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(v_) : "r"(ctx), "i"((n) * 8)); \
-		v_;                                                                   \
-	})
-enum { CONTEXT_PERIOD = REGS_COUNT };
-
 SEC("perf_event")
 int on_cpu_clock(void *ctx)
 {

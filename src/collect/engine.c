@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "collect/collector.h"
+#include "collect/follow.h"
 #include "collect/processes.h"
 #include "collect/shared.h"
 #include "collect/sideband.h"
@@ -99,6 +100,8 @@ static int got_record(void *context, void *data, size_t size)
 	memcpy(&kind, data, sizeof(kind));
 	if (kind == RECORD_CPU || kind == RECORD_STACK)
 		learn_stack(e, data, size);
+	if (kind == RECORD_EXIT && size >= sizeof(struct shared_exit))
+		follow_exit(e->session->follow, data);
 	for (size_t i = 0; e->session->collectors[i]; i++)
 		e->session->collectors[i]->record(e->session, data, size);
 	return 0;
@@ -119,7 +122,8 @@ static bool wanted(const struct engine *e, const char *program)
 	for (size_t i = 0; e->session->collectors[i]; i++)
 		if (listed(e->session->collectors[i]->programs, program))
 			return true;
-	return !strcmp(program, "on_fork") || !strcmp(program, "on_exec");
+	return !strcmp(program, "on_fork") || !strcmp(program, "on_exec") ||
+	       (!strcmp(program, "on_exit") && e->session->options->follow);
 }
 
 /* Is a map only of collectors that were not chosen? Some take 12 MB. */
@@ -154,6 +158,7 @@ static int open_skeleton(struct engine *e, struct err *err)
 {
 	struct bpf_program *program;
 	struct bpf_map *map;
+	struct host host;
 	int r;
 
 	libbpf_set_print(say);
@@ -166,14 +171,14 @@ static int open_skeleton(struct engine *e, struct err *err)
 		bpf_map__set_autocreate(map, !spared(e, bpf_map__name(map)));
 	fit_maps(e->skeleton);
 	uprobes_prepare(e->skeleton->progs.on_span);
-	/* Each allocation and each free: more than any other collector sends. */
-	if (wanted(e, "on_heap_alloc") && e->session->options->heap_interval <= 1)
-		bpf_map__set_max_entries(e->skeleton->maps.ring, 64 << 20);
+	/* Each allocation whose stack the hooks do not know yet: more than any other collector sends. */
+	if (wanted(e, "on_heap_exact") && e->session->options->heap_interval <= 1)
+		bpf_map__set_max_entries(e->skeleton->maps.ring, 32 << 20);
 	r = gasflame_bpf__load(e->skeleton);
-	if (r == -EPERM)
-		return err_set(err, EPERM,
-			       "the kernel does not permit BPF: run as root, or give gasflame the capabilities "
-			       "with: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog+ep $(which gasflame)");
+	if (r == -EPERM) {
+		host_probe(&host);
+		return err_set(err, EPERM, "the kernel does not permit BPF: %s", host_remedy(&host));
+	}
 	if (r < 0)
 		return err_set(err, ENOTSUP, "the kernel does not load our BPF programs (gasflame -v shows its words): %s",
 			       strerror(-r)); /* not as EINVAL: the command line is right */
@@ -230,16 +235,23 @@ struct gasflame_bpf *engine_skeleton(struct engine *e)
 
 int engine_follow(struct engine *e, struct err *err)
 {
-	struct bpf_program *const programs[] = { e->skeleton->progs.on_fork, e->skeleton->progs.on_exec };
-	struct bpf_link **const links[] = { &e->skeleton->links.on_fork, &e->skeleton->links.on_exec };
+	struct bpf_program *const programs[] = { e->skeleton->progs.on_fork, e->skeleton->progs.on_exec,
+						 e->skeleton->progs.on_exit };
+	struct bpf_link **const links[] = { &e->skeleton->links.on_fork, &e->skeleton->links.on_exec,
+					    &e->skeleton->links.on_exit };
 
-	for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(programs) - !e->session->options->follow; i++) {
 		*links[i] = bpf_program__attach(programs[i]);
 		if (!*links[i])
 			return err_errno(err, errno, "cannot attach to the kernel's %s tracepoint",
 					 bpf_program__section_name(programs[i]) + strlen("raw_tp/"));
 	}
 	return 0;
+}
+
+void engine_consume(struct engine *e)
+{
+	ring_buffer__consume(e->ring);
 }
 
 static void read_ring(struct engine *e)
@@ -325,7 +337,8 @@ static void sink_table(void *context, uint32_t module, const struct unwind_table
 static void sink_mappings(void *context, pid_t pid, const struct shared_mapping *list, uint32_t count)
 {
 	struct engine *e = context;
-	struct shared_process few = { .count = count };
+	struct shared_process few = { .count = count,
+				      .since_ns = processes_joined_ns(e->session->processes, pid) };
 	uint32_t key = pid;
 
 	if (count > SHARED_FEW_MAPPINGS) {

@@ -28,6 +28,8 @@ uint64_t engine_rule(void *context, uint32_t module, uint64_t address);
 int engine_follow(struct engine *e, struct err *err);
 /* Waits up to timeout for something to do and does it. Negative errno when the wait failed. */
 int engine_poll(struct engine *e, int timeout_ms);
+/* Reads the records that are there, and does nothing else: no system call. */
+void engine_consume(struct engine *e);
 /* Reads what is left in the rings. */
 void engine_drain(struct engine *e);
 /* Nanoseconds and runs of all our programs so far, by the kernel's own statistics; false if it keeps none. */

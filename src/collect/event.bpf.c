@@ -303,15 +303,6 @@ int on_tracepoint(void *ctx)
 	return GO_ON;
 }
 
-/* See cpu.bpf.c: clang 14 makes loads of the context that the verifier refuses. */
-#define CONTEXT(n)                                                                    \
-	({                                                                            \
-		uint64_t v_;                                                          \
-		asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(v_) : "r"(ctx), "i"((n) * 8)); \
-		v_;                                                                   \
-	})
-enum { CONTEXT_PERIOD = REGS_COUNT };
-
 SEC("perf_event")
 int on_perf_event(void *ctx)
 {

@@ -130,9 +130,8 @@ static int explain(const struct fallback *f, pid_t pid, int code, struct err *er
 		return err_set(err, code, "too many threads for the limit of open files: raise it with ulimit -n");
 	if (code == EACCES || code == EPERM)
 		return err_set(err, code,
-			       "no permission to sample process %d: it is not yours, or it is privileged. Run gasflame with "
-			       "sudo, or give it the capabilities with: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,"
-			       "cap_syslog+ep $(which gasflame)", (int)pid);
+			       "no permission to sample process %d: it is not yours, or it is privileged: %s", (int)pid,
+			       host_remedy(&f->host));
 	return err_errno(err, code, "cannot sample process %d (perf_event_open)", (int)pid);
 }
 

@@ -114,14 +114,7 @@ uint64_t fault_start_ns; /* when the recording began */
 uint32_t fault_ending;   /* what on_each_task is to do */
 uint64_t fault_unsent;   /* sums that found no room when it ended */
 
-/* See cpu.bpf.c: the context of a perf event is registers, the period and the address. */
-#define CONTEXT(n)                                                                    \
-	({                                                                            \
-		uint64_t v_;                                                          \
-		asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(v_) : "r"(ctx), "i"((n) * 8)); \
-		v_;                                                                   \
-	})
-enum { CONTEXT_ADDRESS = REGS_COUNT + 1 };
+enum { CONTEXT_ADDRESS = REGS_COUNT + 1 }; /* behind the period */
 
 static __always_inline struct shared_fault_counts *counts_here(void)
 {

@@ -30,6 +30,12 @@ struct {
 
 bool heap_paused;
 
+/* A program that we started is stopped whenever it executes another one, until that has hooks. */
+uint32_t heap_exec_pid;
+uint64_t heap_execs; /* how often it was */
+
+enum { STOP = 19 /* SIGSTOP */ };
+
 static __always_inline struct heap_scratch *take_scratch(void)
 {
 	for (uint32_t i = 0; i < SCRATCHES; i++) {
@@ -55,29 +61,29 @@ static __always_inline void send(struct shared_heap *r, struct shared_heap_count
 		c->ring_full++;
 }
 
-SEC("uprobe")
-int on_heap_alloc(void *ctx)
+/*
+ * The stack of the hook's caller, and two of the registers that it stopped with; these are 0 when there are none. The
+ * stack begins where the hook was called: it has done nothing to it. False: nobody is to be told.
+ */
+static __always_inline bool take_stack(struct shared_heap_counts *c, uint32_t pid, int first, uint64_t *ret_first, int second,
+				       uint64_t *ret_second, uint64_t *ret_stack)
 {
-	uint32_t pid = bpf_get_current_pid_tgid() >> 32, zero = 0;
 	struct shared_process *p = bpf_map_lookup_elem(&processes, &pid);
-	struct shared_heap_counts *c = bpf_map_lookup_elem(&heap_counts, &zero);
-	struct shared_heap r = { .what = HEAP_ALLOCATED };
 	struct heap_scratch *s;
 
-	if (!p || !c || heap_paused)
-		return 0;
+	if (!p)
+		return false;
 	s = take_scratch();
 	if (!s) {
 		c->busy++;
-		return 0;
+		return false;
 	}
 	s->u.record.kind = RECORD_STACK;
 	s->u.record.pid = pid;
 	s->u.record.kernel_count = 0;
-	/* The stack begins where the hook was called: it has done nothing to it. */
 	if (unwind_from_task(&s->u) && !bpf_probe_read_user(&s->u.pc, sizeof(s->u.pc), (void *)s->u.sp)) {
-		r.address = s->u.saved[REGS_AX];
-		r.bytes = s->u.saved[REGS_DX];
+		*ret_first = s->u.saved[first];
+		*ret_second = s->u.saved[second];
 		s->u.sp += 8;
 		s->u.leaf = 0;
 		unwind_user(&s->u, p);
@@ -86,10 +92,38 @@ int on_heap_alloc(void *ctx)
 	}
 	if (unwind_send(&s->u, false) == UNWIND_RING_FULL)
 		c->ring_full++;
-	r.stack = s->u.record.stack;
+	*ret_stack = s->u.record.stack;
 	__sync_lock_test_and_set(&s->busy, 0);
-	if (r.address)
+	return *ret_first;
+}
+
+SEC("uprobe")
+int on_heap_alloc(void *ctx)
+{
+	uint32_t pid = bpf_get_current_pid_tgid() >> 32, zero = 0;
+	struct shared_heap_counts *c = bpf_map_lookup_elem(&heap_counts, &zero);
+	struct shared_heap r = { .what = HEAP_ALLOCATED };
+
+	if (c && !heap_paused && take_stack(c, pid, REGS_AX, &r.address, REGS_DX, &r.bytes, &r.stack))
 		send(&r, c);
+	return 0;
+}
+
+/* r9 is one more than the ticket of the event, which is valid once we return. */
+SEC("uprobe")
+int on_heap_exact(void *ctx)
+{
+	uint64_t id = bpf_get_current_pid_tgid();
+	uint32_t pid = id >> 32, zero = 0;
+	struct shared_heap_counts *c = bpf_map_lookup_elem(&heap_counts, &zero);
+	struct shared_heap_stack r = { .kind = RECORD_HEAP_STACK, .pid = pid, .tid = id };
+
+	if (!c || !take_stack(c, pid, REGS_SP, &r.sp, REGS_R9, &r.ticket, &r.stack))
+		return 0;
+	r.ticket--;
+	c->samples++;
+	if (bpf_ringbuf_output(&ring, &r, sizeof(r), BPF_RB_NO_WAKEUP))
+		c->ring_full++;
 	return 0;
 }
 
@@ -108,6 +142,16 @@ int on_heap_free(void *ctx)
 	bpf_probe_read_kernel(&what, sizeof(what), regs + REGS_AX);
 	r.what = what & 2 ? HEAP_FREED_AT_ONCE : HEAP_FREED;
 	send(&r, c);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exec")
+int on_heap_exec(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (void *)ctx->args[0];
+
+	if (heap_exec_pid && (uint32_t)BPF_CORE_READ(task, tgid) == heap_exec_pid && !bpf_send_signal(STOP))
+		__sync_fetch_and_add(&heap_execs, 1);
 	return 0;
 }
 

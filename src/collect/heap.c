@@ -6,6 +6,9 @@
  * bytes and with the stack of the allocation: "alloc" and "freed" as they happen,
  * "temporary" of those that were freed before their thread allocated anything else, and
  * at the end "heap", what is alive, and "peak", what was alive when it was most.
+ *
+ * Where each allocation is to be seen, the hooks tell of them in memory that we share (exactheap.c), and samples are sums of
+ * 10 ms (heapsums.c).
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -13,6 +16,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -21,7 +25,11 @@
 #include "collect/blob/blob.h"
 #include "collect/collector.h"
 #include "collect/engine.h"
+#include "collect/exactheap.h"
+#include "collect/heapsums.h"
+#include "collect/heaptarget.h"
 #include "collect/implant.h"
+#include "collect/jestats.h"
 #include "collect/liveheap.h"
 #include "collect/processes.h"
 #include "collect/residency.h"
@@ -29,18 +37,12 @@
 
 #include "gasflame.skel.h"
 
-enum { MAX_LINKS = 4, SEEN_STEP = 4096 };
+enum { LEAST_STEP_MS = 1, MOST_STEP_MS = 8, LAST_EVENTS_MS = 50 };
 
-struct target {
-	pid_t pid;
-	struct implant *implant;
-	struct bpf_link *links[MAX_LINKS];
-	uint32_t mappings; /* when its slots were looked for last */
-	uint64_t seen;     /* exact: allocations that it was not told yet that we have them */
-};
+#define STATS_NS 300000000ULL /* how long a target may take to say what its jemalloc holds */
 
 struct heap {
-	VEC(struct target) targets;
+	VEC(struct heaptarget) targets;
 	struct liveheap live;
 	uint32_t alloc_event, freed_event, temporary_event, heap_event, peak_event;
 	uint32_t live_series, rate_series;
@@ -48,69 +50,11 @@ struct heap {
 	uint64_t gone_count, gone_bytes; /* allocated by programs before an exec */
 	struct residency residency;
 	bool exact;          /* each allocation and each free is seen */
-	struct map last;     /* exact: tid to the address of its last allocation */
+	struct heapsums sums; /* then */
+	uint64_t lost;
+	uint32_t pid;        /* whose events are read */
+	uint64_t execs;      /* of the program that we started: those that it was held at */
 };
-
-static int attach(struct target *t, struct bpf_program *program, const uint64_t *offsets, struct err *err)
-{
-	int n = 0;
-
-	while (t->links[n])
-		n++;
-	for (; *offsets; offsets++) {
-		t->links[n] = bpf_program__attach_uprobe(program, false, -1, implant_path(t->implant), *offsets);
-		if (!t->links[n++])
-			return err_errno(err, errno, "cannot attach to our hooks in process %d (uprobe)", t->pid);
-	}
-	return 0;
-}
-
-/* Leaves the process as it was, but for memory that nothing refers to any more. */
-static void leave(struct target *t)
-{
-	int left;
-
-	if (!t->implant)
-		return;
-	left = implant_unhook(t->implant);
-	if (left)
-		log_warn("%d slots of process %d could not be put back: `gasflame heap detach %d` tries again", left, t->pid,
-			 t->pid);
-	for (int i = 0; i < MAX_LINKS; i++)
-		bpf_link__destroy(t->links[i]);
-	implant_close(t->implant);
-	t->implant = NULL;
-}
-
-/* Hooks its allocators and switches them on. Of t the pid and the implant are there; on failure it is left. */
-static int enter(struct session *s, struct target *t, struct err *err)
-{
-	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
-	int r = implant_hook(t->implant, s->worker, err);
-
-	if (!r)
-		r = err_set(err, ENOTSUP,
-			    "process %d calls no allocator through a slot that we know: its allocator is linked in without symbols, "
-			    "or called directly; `gasflame mem %d` and -e fault say where its memory grows",
-			    t->pid, t->pid);
-	if (r > 0)
-		r = attach(t, skeleton->progs.on_heap_alloc, implant_alloc_offsets, err);
-	if (!r)
-		r = attach(t, skeleton->progs.on_heap_free, implant_free_offsets, err);
-	if (!r) {
-		processes_dirty(s->processes, t->pid);
-		processes_refresh(s->processes);
-		r = implant_activate(t->implant, s->options->heap_interval, err);
-		if (s->options->heap_ours)
-			implant_populate(t->implant);
-	}
-	if (r < 0) {
-		leave(t);
-		return r;
-	}
-	log_debug("process %d: %s", t->pid, implant_allocators(t->implant));
-	return 0;
-}
 
 static int start(struct session *s, struct err *err)
 {
@@ -129,13 +73,18 @@ static int start(struct session *s, struct err *err)
 	h->live_series = profile_add_series(p, "heap.live", "bytes");
 	h->rate_series = profile_add_series(p, "heap.allocated", "bytes");
 	profile_count_set(p, "heap.from start", s->options->program != NULL);
+	h->sums.events[HEAPSUMS_ALLOC] = h->alloc_event;
+	h->sums.events[HEAPSUMS_FREED] = h->freed_event;
+	h->sums.events[HEAPSUMS_TEMPORARY] = h->temporary_event;
+	if (h->exact)
+		s->step_ms = LEAST_STEP_MS;
 	if (s->options->program)
 		return implant_expect(s->options->pids[0], err);
 	for (size_t i = 0; i < s->options->pid_count && !r; i++) {
-		struct target t = { .pid = s->options->pids[i] };
+		struct heaptarget t = { .pid = s->options->pids[i] };
 
 		r = implant_open(t.pid, false, &t.implant, err);
-		r = r ?: enter(s, &t, err);
+		r = r ?: heaptarget_enter(s, &t, err);
 		if (!r)
 			vec_push(&h->targets, t);
 	}
@@ -144,10 +93,11 @@ static int start(struct session *s, struct err *err)
 
 static int started(struct session *s, struct err *err)
 {
-	struct target t = { .pid = s->options->pids[0] };
+	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct heaptarget t = { .pid = s->options->pids[0] };
 	int r = implant_begin(t.pid, &t.implant, err);
 
-	r = r ?: enter(s, &t, err);
+	r = r ?: heaptarget_enter(s, &t, err);
 	/* It was let go on failure, too. One that is dead by now is no reason to say so: others see that. */
 	if (r < 0 && s->options->heap_optional) {
 		if (r != -ESRCH && err)
@@ -156,6 +106,12 @@ static int started(struct session *s, struct err *err)
 	}
 	if (r < 0)
 		return r;
+	/* Wrappers execute what is really to be run. */
+	skeleton->links.on_heap_exec = bpf_program__attach(skeleton->progs.on_heap_exec);
+	if (skeleton->links.on_heap_exec) {
+		__atomic_store_n(&skeleton->bss->heap_exec_pid, t.pid, __ATOMIC_SEQ_CST);
+		s->step_ms = LEAST_STEP_MS;
+	}
 	implant_let_go(t.implant);
 	vec_push(&s->heap->targets, t);
 	return 0;
@@ -184,15 +140,142 @@ static void freed(struct session *s, const struct liveheap_object *o, uint64_t t
 	h->counts[ns ? 63 - __builtin_clzll(ns) : 0] += o->count;
 }
 
-/* It waits for us when too many are on their way. */
-static void note_seen(struct heap *h, uint32_t pid)
+/* --- where each is seen --- */
+
+static void freed_exactly(struct session *s, const struct liveheap_object *o, uint64_t time_ns, bool at_once)
 {
-	for (size_t i = 0; i < h->targets.n; i++)
-		if ((uint32_t)h->targets.v[i].pid == pid && h->targets.v[i].implant && ++h->targets.v[i].seen == SEEN_STEP) {
-			implant_seen(h->targets.v[i].implant, SEEN_STEP);
-			h->targets.v[i].seen = 0;
-		}
+	struct heap *h = s->heap;
+
+	heapsums_lifetime(&h->sums, time_ns > o->time_ns ? time_ns - o->time_ns : 0);
+	heapsums_add(&h->sums, HEAPSUMS_FREED, o->part, o->bytes, h->live.peaks);
+	if (at_once)
+		heapsums_add(&h->sums, HEAPSUMS_TEMPORARY, o->part, o->bytes, h->live.peaks);
 }
+
+static void see(void *context, const struct exactheap_event *e)
+{
+	struct session *s = context;
+	struct heap *h = s->heap;
+	struct liveheap_object object, old;
+	uint64_t time_ns = since_start(s, e->time_ns), peaks = h->live.peaks;
+
+	heapsums_flush(&h->sums, &h->live, s->profile, time_ns, false);
+	if (e->freed) {
+		if (liveheap_free(&h->live, h->pid, e->address, &object))
+			freed_exactly(s, &object, time_ns, e->at_once);
+		return;
+	}
+	object = (struct liveheap_object){ .size = e->size, .time_ns = time_ns, .thread = e->thread, .stack = e->stack };
+	if (liveheap_alloc(&h->live, h->pid, e->address, &object, &old)) {
+		freed_exactly(s, &old, time_ns, false);
+		h->freed_unseen++;
+	}
+	heapsums_add(&h->sums, HEAPSUMS_ALLOC, object.part, object.bytes, peaks);
+}
+
+/* How many events there were. */
+static uint64_t read_events(struct session *s, struct heaptarget *t, bool all)
+{
+	if (!t->events)
+		return 0;
+	s->heap->pid = t->pid;
+	return exactheap_drain(t->events, all, see, s);
+}
+
+/* The last ones: threads may still be writing theirs. */
+static void read_last_events(struct session *s, struct heaptarget *t)
+{
+	if (!t->events)
+		return;
+	engine_drain(s->engine);
+	read_events(s, t, false);
+	for (int i = 0; i < LAST_EVENTS_MS && exactheap_pending(t->events) && !implant_gone(t->implant); i++) {
+		usleep(1000);
+		read_events(s, t, false);
+	}
+	read_events(s, t, true);
+	s->heap->lost += exactheap_lost(t->events, implant_gone(t->implant));
+	heapsums_flush(&s->heap->sums, &s->heap->live, s->profile, since_start(s, clock_mono_ns()), true);
+}
+
+/* The process executed another program: what it had is gone. */
+static void end_program(struct session *s, struct heaptarget *t)
+{
+	struct liveheap *live = &s->heap->live;
+	uint64_t count, bytes, now = since_start(s, clock_mono_ns());
+
+	read_last_events(s, t);
+	implant_totals(t->implant, &count, &bytes);
+	s->heap->gone_count += count;
+	s->heap->gone_bytes += bytes;
+	heaptarget_leave(t);
+	for (size_t i = live->objects.n; i-- > 0;) {
+		struct liveheap_object o = live->objects.v[i];
+
+		if (o.pid == (uint32_t)t->pid && liveheap_free(live, o.pid, o.address, &o))
+			freed(s, &o, now, false);
+	}
+}
+
+static void enter_again(struct session *s, struct heaptarget *t)
+{
+	struct err err = { 0 };
+
+	end_program(s, t);
+	if (implant_open(t->pid, false, &t->implant, &err) < 0 || heaptarget_enter(s, t, &err) < 0)
+		log_warn("process %d executed another program, whose heap is not recorded: %s", t->pid, err.text);
+	else
+		log_warn("process %d executed another program: its heap is recorded from now on, not from its beginning",
+			 t->pid);
+	profile_count(s->profile, "heap.execs", 1);
+}
+
+/* The program that we started executes another one, which is held before its beginning. */
+static void follow_exec(struct session *s)
+{
+	uint64_t execs = __atomic_load_n(&engine_skeleton(s->engine)->bss->heap_execs, __ATOMIC_SEQ_CST);
+	struct heaptarget *t = s->heap->targets.v;
+	struct err err = { 0 };
+
+	if (execs == s->heap->execs)
+		return;
+	s->heap->execs = execs;
+	if (t->implant)
+		end_program(s, t);
+	engine_drain(s->engine); /* what it has mapped before is not so any more */
+	if (!implant_begin_again(t->pid, &t->implant, &err) && !heaptarget_enter(s, t, &err)) {
+		implant_let_go(t->implant);
+		return;
+	}
+	log_warn("process %d executed another program, whose heap is not recorded: %s", t->pid, err.text);
+	profile_count(s->profile, "heap.execs", 1);
+}
+
+/* As often as needed: the process waits for us when too many are on their way. */
+static void step(struct session *s)
+{
+	uint64_t n = 0;
+
+	follow_exec(s);
+	for (size_t i = 0; i < s->heap->targets.n; i++) {
+		n += read_events(s, &s->heap->targets.v[i], false);
+		heaptarget_look(s, &s->heap->targets.v[i]);
+	}
+	if (!s->step_ms)
+		return;
+	heapsums_flush(&s->heap->sums, &s->heap->live, s->profile, since_start(s, clock_mono_ns()), false);
+	s->step_ms = n ? LEAST_STEP_MS : MIN(2 * s->step_ms, MOST_STEP_MS);
+}
+
+static void record_stack(struct heap *h, const struct shared_heap_stack *r)
+{
+	/* A child that shares the memory of its parent, as after vfork, has another pid. */
+	for (size_t i = 0; i < h->targets.n; i++)
+		if (((uint32_t)h->targets.v[i].pid == r->pid || h->targets.n == 1) && h->targets.v[i].events)
+			exactheap_record(h->targets.v[i].events, r);
+}
+
+/* --- samples --- */
 
 static void record(struct session *s, const void *data, size_t size)
 {
@@ -200,18 +283,15 @@ static void record(struct session *s, const void *data, size_t size)
 	struct liveheap_object object, old;
 	uint64_t time_ns;
 
+	if (r->kind == RECORD_HEAP_STACK && size >= sizeof(struct shared_heap_stack))
+		record_stack(s->heap, data);
 	if (r->kind != RECORD_HEAP || size < sizeof(*r))
 		return;
 	time_ns = since_start(s, r->time_ns);
 	if (r->what != HEAP_ALLOCATED) {
 		if (liveheap_free(&s->heap->live, r->pid, r->address, &object))
-			freed(s, &object, time_ns, s->heap->exact ? *map_put(&s->heap->last, r->tid, 0) == r->address :
-								    r->what == HEAP_FREED_AT_ONCE);
+			freed(s, &object, time_ns, r->what == HEAP_FREED_AT_ONCE);
 		return;
-	}
-	if (s->heap->exact) {
-		*map_put(&s->heap->last, r->tid, 0) = r->address;
-		note_seen(s->heap, r->pid);
 	}
 	object = (struct liveheap_object){ .size = r->bytes, .time_ns = time_ns,
 					   .thread = processes_thread(s->processes, r->pid, r->tid, "", r->time_ns),
@@ -225,32 +305,6 @@ static void record(struct session *s, const void *data, size_t size)
 		s->heap->freed_unseen++;
 	}
 	add_sample(s, s->heap->alloc_event, time_ns, &object);
-}
-
-/* The process executed another program: what it had is gone, and the new one has no hooks yet. */
-static void enter_again(struct session *s, struct target *t, uint64_t now)
-{
-	struct liveheap *live = &s->heap->live;
-	struct err err = { 0 };
-	uint64_t count, bytes;
-
-	implant_totals(t->implant, &count, &bytes);
-	s->heap->gone_count += count;
-	s->heap->gone_bytes += bytes;
-	leave(t);
-	for (size_t i = live->objects.n; i-- > 0;) {
-		struct liveheap_object o = live->objects.v[i];
-
-		if (o.pid == (uint32_t)t->pid && liveheap_free(live, o.pid, o.address, &o))
-			freed(s, &o, since_start(s, now), false);
-	}
-	memset(t->links, 0, sizeof(t->links));
-	if (implant_open(t->pid, false, &t->implant, &err) < 0 || enter(s, t, &err) < 0)
-		log_warn("process %d executed another program, whose heap is not recorded: %s", t->pid, err.text);
-	else
-		log_warn("process %d executed another program: its heap is recorded from now on, not from its beginning",
-			 t->pid);
-	profile_count(s->profile, "heap.execs", 1);
 }
 
 static void note_totals(struct session *s, uint64_t now)
@@ -283,19 +337,13 @@ static void note_residency(struct session *s, uint64_t now, bool must)
 static void tick(struct session *s, uint64_t now)
 {
 	for (size_t i = 0; i < s->heap->targets.n; i++) {
-		struct target *t = &s->heap->targets.v[i];
-		uint32_t count = 0;
+		struct heaptarget *t = &s->heap->targets.v[i];
 
-		if (t->implant && implant_replaced(t->implant))
-			enter_again(s, t, now);
-		if (!t->implant)
-			continue;
-		implant_alive(t->implant);
-		/* Libraries that were loaded since have slots, too. */
-		processes_mappings(s->processes, t->pid, &count);
-		if (count != t->mappings)
-			implant_hook(t->implant, s->worker, NULL);
-		t->mappings = count;
+		/* One that we started is held when it does. */
+		if (t->implant && !engine_skeleton(s->engine)->bss->heap_exec_pid && implant_replaced(t->implant))
+			enter_again(s, t);
+		if (t->implant)
+			implant_alive(t->implant);
 	}
 	note_totals(s, now);
 	note_residency(s, now, false);
@@ -356,6 +404,7 @@ static void note_counts(struct session *s)
 		profile_count(s->profile, "heap.samples", counts[i].samples);
 		profile_count(s->profile, "heap.lost", counts[i].ring_full + counts[i].busy);
 	}
+	profile_count(s->profile, "heap.lost", s->heap->lost);
 	profile_count_set(s->profile, "heap.interval bytes", s->heap->live.interval);
 	profile_count_set(s->profile, "heap.frees unseen", s->heap->freed_unseen);
 }
@@ -371,6 +420,8 @@ static void stop(struct session *s)
 		if (h->targets.v[i].implant)
 			implant_deactivate(h->targets.v[i].implant);
 	engine_drain(s->engine);
+	for (size_t i = 0; i < h->targets.n; i++)
+		read_last_events(s, &h->targets.v[i]);
 	if (h->targets.n)
 		note_totals(s, now);
 	drop_freed(s, since_start(s, now));
@@ -384,11 +435,13 @@ static void stop(struct session *s)
 			continue;
 		profile_count(s->profile, "heap.samples without room", implant_shared(h->targets.v[i].implant)->full);
 		profile_count(s->profile, "heap.stopped ns", implant_stopped_ns(h->targets.v[i].implant));
-		leave(&h->targets.v[i]);
+		/* What cannot be had is counted; nothing of the heap's figures depends on it. */
+		jestats_note(s->profile, h->targets.v[i].implant, since_start(s, now), STATS_NS, NULL);
+		heaptarget_leave(&h->targets.v[i]);
 	}
 	vec_done(&h->targets);
 	liveheap_done(&h->live);
-	map_done(&h->last);
+	heapsums_done(&h->sums);
 	free(h);
 	s->heap = NULL;
 }
@@ -403,7 +456,7 @@ static void pause_heap(struct session *s, bool pause)
 	/* A heap with holes would be none: it goes on. */
 }
 
-static const char *const programs[] = { "on_heap_alloc", "on_heap_free", NULL };
+static const char *const programs[] = { "on_heap_alloc", "on_heap_exact", "on_heap_exec", "on_heap_free", NULL };
 
 const struct collector collector_heap = {
 	.name = "heap",
@@ -413,6 +466,7 @@ const struct collector collector_heap = {
 	.start = start,
 	.started = started,
 	.record = record,
+	.step = step,
 	.set_hz = set_hz,
 	.pause = pause_heap,
 	.tick = tick,

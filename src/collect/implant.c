@@ -44,6 +44,7 @@ _Static_assert((int)BLOB_SHAPES == (int)ALLOCATOR_SHAPES && (int)BLOB_FREE == (i
 
 const uint64_t implant_alloc_offsets[] = { BLOB_ALLOC_SEEN_AT, BLOB_OUT_SEEN_AT, 0 };
 const uint64_t implant_free_offsets[] = { BLOB_FREE_SEEN_AT, 0 };
+const uint64_t implant_exact_offsets[] = { BLOB_EXACT_SEEN_AT, 0 };
 
 struct implant {
 	pid_t pid;
@@ -216,6 +217,15 @@ static int check_layout(const struct implant *i, struct err *err)
 	return 0;
 }
 
+/* A gasflame that was killed right after it had mapped the blob wrote nothing into it. Is it the same blob? */
+static bool is_untouched(const struct implant *i)
+{
+	_cleanup_free_ char *image = mem_alloc(sizeof(blob_image));
+
+	return !i->shared->magic && !i->shared->slot_count &&
+	       pread(i->file, image, sizeof(blob_image), 0) == sizeof(blob_image) && !memcmp(image, blob_image, sizeof(blob_image));
+}
+
 /* Opens the file of the mapping and maps the shared part here. */
 static int share(struct implant *i, const struct proc_mapping *m, bool is_new, struct err *err)
 {
@@ -233,7 +243,7 @@ static int share(struct implant *i, const struct proc_mapping *m, bool is_new, s
 		return err_errno(err, errno, "cannot map our memory in process %d", i->pid);
 	i->shared = shared;
 	snprintf(i->path, sizeof(i->path), "/proc/%d/fd/%d", getpid(), i->file);
-	if (!is_new)
+	if (!is_new && !is_untouched(i))
 		return check_layout(i, err);
 	i->shared->version = BLOB_VERSION;
 	i->shared->size = sizeof(*i->shared);
@@ -253,7 +263,9 @@ int implant_open(pid_t pid, bool only_existing, struct implant **ret, struct err
 	i->pid = pid;
 	i->file = -1;
 	i->memory = open(path, O_RDWR | O_CLOEXEC);
-	if (i->memory < 0)
+	if (i->memory < 0 && (errno == ESRCH || errno == ENOENT))
+		r = err_set(err, ESRCH, "process %d has no memory: it has ended, or is a thread of the kernel", pid);
+	else if (i->memory < 0)
 		r = err_errno(err, errno, "cannot open the memory of process %d", pid);
 	is_new = !r && !find_mapping(pid, &m, &i->image);
 	if (!r && is_new && only_existing)
@@ -277,7 +289,7 @@ int implant_expect(pid_t pid, struct err *err)
 	return remote_expect(pid, err);
 }
 
-int implant_begin(pid_t pid, struct implant **ret, struct err *err)
+static int begin(pid_t pid, int (*hold)(struct remote *, pid_t, struct err *), struct implant **ret, struct err *err)
 {
 	_cleanup_free_ char *path = mem_printf("/proc/%d/mem", pid);
 	struct implant *i = mem_alloc(sizeof(*i));
@@ -287,7 +299,7 @@ int implant_begin(pid_t pid, struct implant **ret, struct err *err)
 
 	i->pid = pid;
 	i->file = i->memory = -1;
-	r = remote_at_entry(&i->remote, pid, err);
+	r = hold(&i->remote, pid, err);
 	i->held = !r;
 	if (!r) {
 		i->memory = open(path, O_RDWR | O_CLOEXEC);
@@ -305,6 +317,16 @@ int implant_begin(pid_t pid, struct implant **ret, struct err *err)
 	}
 	*ret = i;
 	return 0;
+}
+
+int implant_begin(pid_t pid, struct implant **ret, struct err *err)
+{
+	return begin(pid, remote_at_entry, ret, err);
+}
+
+int implant_begin_again(pid_t pid, struct implant **ret, struct err *err)
+{
+	return begin(pid, remote_at_entry_stopped, ret, err);
 }
 
 void implant_let_go(struct implant *i)
@@ -441,7 +463,9 @@ int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err
 {
 	const uint64_t from = offsetof(struct blob_shared, threads);
 	struct blob_shared *s = i->shared;
-	int r = set_active(i, 0);
+	/* A thread that is still on its way out of a hook may write its event once more: it must not look like a new one. */
+	uint64_t ticket = __atomic_load_n(&s->exact.head, __ATOMIC_RELAXED) + 2 * EXACT_EVENTS;
+	int r = set_active(i, BLOB_PASS_ON);
 
 	if (r < 0)
 		return err_errno(err, -r, "cannot write to process %d", i->pid);
@@ -451,19 +475,20 @@ int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err
 		return err_errno(err, errno, "cannot clear our memory in process %d", i->pid);
 	memset(s->threads, 0, PAGES(from) - from);
 	s->interval_bytes = interval_bytes;
-	if (interval_bytes <= 1)
-		memset(s->filter, 0xff, sizeof(s->filter)); /* every free is to be told of */
+	s->exact.head = s->exact.tail = ticket;
 	s->full = s->silence = 0;
 	if (getrandom(&s->seed, sizeof(s->seed), 0) != sizeof(s->seed))
 		s->seed = i->image ^ getpid();
-	r = set_active(i, 1);
+	r = set_active(i, interval_bytes <= 1 ? BLOB_EXACT : BLOB_SAMPLE);
 	return r < 0 ? err_errno(err, -r, "cannot write to process %d", i->pid) : 0;
 }
 
 void implant_populate(struct implant *i)
 {
-	/* Before 5.14 the process makes it. */
-	madvise(i->shared, PAGES(sizeof(*i->shared)), MADV_POPULATE_WRITE);
+	/* Before 5.14 the process makes it. What a thread remembers is made when it does. */
+	madvise(i->shared, i->shared->interval_bytes <= 1 ? PAGES(offsetof(struct blob_shared, exact.memos)) :
+							    offsetof(struct blob_shared, exact),
+		MADV_POPULATE_WRITE);
 }
 
 void implant_alive(struct implant *i)
@@ -471,26 +496,25 @@ void implant_alive(struct implant *i)
 	__atomic_store_n(&i->shared->silence, 0, __ATOMIC_RELAXED);
 }
 
-void implant_seen(struct implant *i, uint64_t allocations)
-{
-	uint64_t left = __atomic_load_n(&i->shared->silence, __ATOMIC_RELAXED);
-
-	/* Those that come meanwhile must not be forgotten; what was set to 0 must not wrap. */
-	__atomic_fetch_sub(&i->shared->silence, MIN(left, allocations), __ATOMIC_RELAXED);
-}
-
 void implant_deactivate(struct implant *i)
 {
-	set_active(i, 0);
+	set_active(i, BLOB_PASS_ON);
+}
+
+bool implant_gone(const struct implant *i)
+{
+	char byte;
+
+	/* Our descriptor is of the memory that it had then, which ends with it. */
+	return pread(i->memory, &byte, 1, i->image) != 1;
 }
 
 bool implant_replaced(const struct implant *i)
 {
 	_cleanup_(proc_maps_done) struct proc_maps maps = { 0 };
-	char byte;
 
-	/* Our descriptor is of the old memory, which ends with the exec. A dying process has none at all. */
-	return pread(i->memory, &byte, 1, i->image) != 1 && proc_maps_read(i->pid, false, &maps) >= 0 && maps.list.n;
+	/* A dying process has no memory at all. */
+	return implant_gone(i) && proc_maps_read(i->pid, false, &maps) >= 0 && maps.list.n;
 }
 
 struct blob_shared *implant_shared(struct implant *i)
@@ -500,7 +524,12 @@ struct blob_shared *implant_shared(struct implant *i)
 
 void implant_totals(const struct implant *i, uint64_t *ret_count, uint64_t *ret_bytes)
 {
-	*ret_count = *ret_bytes = 0;
+	*ret_count = i->shared->exact.stray_count;
+	*ret_bytes = i->shared->exact.stray_bytes;
+	for (int k = 0; k < EXACT_THREADS; k++) {
+		*ret_count += i->shared->exact.threads[k].count;
+		*ret_bytes += i->shared->exact.threads[k].bytes;
+	}
 	for (int k = 0; k < BLOB_THREADS; k++) {
 		const struct blob_thread *t = &i->shared->threads[k];
 
@@ -553,30 +582,38 @@ static int await_answer(struct implant *i, uint64_t wait_ns, struct err *err)
 				       "give it something to do", i->pid, wait_ns / 1e9);
 		if (waited > wait_ns + answer_ns)
 			return err_set(err, ETIMEDOUT, "jemalloc of process %d does not answer", i->pid);
-		usleep(waited < 10000000 ? 100 : 1000);
+		if (usleep(waited < 10000000 ? 100 : 1000) < 0 && errno == EINTR && now == BLOB_ASKED &&
+		    __atomic_compare_exchange_n(state, &asked, BLOB_IDLE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return err_set(err, EINTR, "interrupted before jemalloc of process %d could be asked", i->pid);
+		asked = BLOB_ASKED; /* the exchange may have changed it */
 	}
 }
 
-int implant_control(struct implant *i, uint64_t function, const struct implant_control *c, uint64_t wait_ns, struct err *err)
+bool implant_gave_up(int r)
+{
+	return r == -ETIMEDOUT || r == -ESRCH || r == -EBUSY || r == -EINTR;
+}
+
+/* A request that nobody works on any more; NULL: somebody does. */
+static struct blob_request *new_request(struct implant *i, uint64_t function, struct err *err)
 {
 	struct blob_request *q = &i->shared->request;
+
+	if (__atomic_load_n(&q->state, __ATOMIC_ACQUIRE) == BLOB_TAKEN) {
+		err_set(err, EBUSY, "process %d still does what it was asked for before", i->pid);
+		return NULL;
+	}
+	__atomic_store_n(&q->state, BLOB_IDLE, __ATOMIC_RELEASE);
+	memset(q, 0, sizeof(*q));
+	q->function = function;
+	return q;
+}
+
+/* Until it is answered. mallctl()'s own error as a negative number. */
+static int send_request(struct implant *i, struct blob_request *q, uint64_t wait_ns, struct err *err)
+{
 	int r;
 
-	if (__atomic_load_n(&q->state, __ATOMIC_ACQUIRE) == BLOB_TAKEN)
-		return err_set(err, EBUSY, "process %d still does what it was asked for before", i->pid);
-	if (c->old_size > BLOB_VALUE || c->new_size > BLOB_VALUE || strlen(c->name) >= sizeof(q->name) ||
-	    (c->text && strlen(c->text) >= sizeof(q->text)))
-		return err_set(err, E2BIG, "%s is too long to ask jemalloc for", c->name);
-	q->state = BLOB_IDLE;
-	q->function = function;
-	q->result = 0;
-	q->old_size = c->old ? c->old_size : 0;
-	q->new_size = c->new ? c->new_size : 0;
-	q->new_is_text = !!c->text;
-	snprintf(q->name, sizeof(q->name), "%s", c->name);
-	snprintf(q->text, sizeof(q->text), "%s", c->text ? c->text : "");
-	if (c->new)
-		memcpy(q->new_value, c->new, c->new_size);
 	__atomic_store_n(&q->state, BLOB_ASKED, __ATOMIC_RELEASE);
 	/* Forgets the threads: the next allocation of each comes to the slow path, whoever it is. */
 	r = implant_activate(i, no_sample, err);
@@ -586,7 +623,49 @@ int implant_control(struct implant *i, uint64_t function, const struct implant_c
 	if (r)
 		return r;
 	q->state = BLOB_IDLE;
-	if (c->old && q->old_size == c->old_size)
-		memcpy(c->old, q->old_value, c->old_size);
 	return -q->result;
+}
+
+int implant_control(struct implant *i, uint64_t function, const struct implant_control *c, uint64_t wait_ns, struct err *err)
+{
+	struct blob_request *q = new_request(i, function, err);
+	int r;
+
+	if (!q)
+		return -EBUSY;
+	if (c->old_size > BLOB_VALUE || c->new_size > BLOB_VALUE || strlen(c->name) >= sizeof(q->name) ||
+	    (c->text && strlen(c->text) >= sizeof(q->text)))
+		return err_set(err, E2BIG, "%s is too long to ask jemalloc for", c->name);
+	q->old_size = c->old ? c->old_size : 0;
+	q->new_size = c->new ? c->new_size : 0;
+	q->new_is_text = !!c->text;
+	snprintf(q->name, sizeof(q->name), "%s", c->name);
+	snprintf(q->text, sizeof(q->text), "%s", c->text ? c->text : "");
+	if (c->new)
+		memcpy(q->new_value, c->new, c->new_size);
+	r = send_request(i, q, wait_ns, err);
+	if (!r && c->old && q->old_size == c->old_size)
+		memcpy(c->old, q->old_value, c->old_size);
+	return r;
+}
+
+int implant_control_many(struct implant *i, uint64_t function, const struct implant_many *m, uint64_t *values,
+			 uint64_t wait_ns, struct err *err)
+{
+	struct blob_request *q = new_request(i, function, err);
+	int r;
+
+	if (!q)
+		return -EBUSY;
+	if (m->count > BLOB_MANY || strlen(m->name) >= sizeof(q->name) || strlen(m->rest) >= sizeof(q->rest))
+		return err_set(err, E2BIG, "%s is too much to ask jemalloc for", m->name);
+	snprintf(q->name, sizeof(q->name), "%s", m->name);
+	snprintf(q->rest, sizeof(q->rest), "%s", m->rest);
+	q->many = m->count;
+	q->first = m->first;
+	q->old_size = m->width;
+	r = send_request(i, q, wait_ns, err);
+	if (!r)
+		memcpy(values, q->values, m->count * sizeof(*values));
+	return r;
 }

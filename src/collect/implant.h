@@ -26,6 +26,8 @@ int implant_open(pid_t pid, bool only_existing, struct implant **ret, struct err
  * then, until implant_let_go(). */
 int implant_expect(pid_t pid, struct err *err);
 int implant_begin(pid_t pid, struct implant **ret, struct err *err);
+/* The same when it has executed another program, and SIGSTOP keeps it from beginning with it. It goes on in any case. */
+int implant_begin_again(pid_t pid, struct implant **ret, struct err *err);
 void implant_let_go(struct implant *i);
 /* Points the slots of the process to hooks; again later for what was loaded since. Returns how many are hooked. */
 int implant_hook(struct implant *i, struct worker *w, struct err *err);
@@ -36,8 +38,6 @@ int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err
 void implant_populate(struct implant *i);
 /* So often that the hooks do not think us dead. */
 void implant_alive(struct implant *i);
-/* Where every allocation is recorded: so many were, and the hooks need not wait for us. */
-void implant_seen(struct implant *i, uint64_t allocations);
 /* Hooks pass on from now on. */
 void implant_deactivate(struct implant *i);
 
@@ -55,9 +55,24 @@ struct implant_control {
 	size_t new_size;
 	const char *text;    /* instead of new: a string */
 };
-/* mallctl()'s own error as a negative number (-ENOENT: it has no such name); -ETIMEDOUT with a sentence when no thread
- * allocated anything for wait_ns; -ESRCH: the process has ended. */
+/* mallctl()'s own error as a negative number (-ENOENT: it has no such name); with a sentence -ETIMEDOUT when no thread
+ * allocated anything for wait_ns, -ESRCH: the process has ended, -EBUSY: it still works on another order, -EINTR: a signal
+ * came. */
 int implant_control(struct implant *i, uint64_t function, const struct implant_control *c, uint64_t wait_ns, struct err *err);
+
+/* Is it one of these last, after which asking for something else is of no use? */
+bool implant_gave_up(int r);
+
+/* The same for statistics of which there is one for each number from first on: "arenas.bin." and ".size". Each is 4 or 8
+ * bytes wide; all are of one moment. */
+enum { IMPLANT_MANY = 64 };
+struct implant_many {
+	const char *name, *rest;
+	uint32_t first, count; /* count: at most IMPLANT_MANY */
+	size_t width;
+};
+int implant_control_many(struct implant *i, uint64_t function, const struct implant_many *m, uint64_t *values,
+			 uint64_t wait_ns, struct err *err);
 
 /* How many slots hold our hooks now. */
 int implant_hooked(const struct implant *i);
@@ -65,6 +80,8 @@ int implant_hooked(const struct implant *i);
 int implant_unhook(struct implant *i);
 void implant_close(struct implant *i); /* NULL is fine */
 
+/* Does nobody run our hooks any more: has the process ended, or executed another program? */
+bool implant_gone(const struct implant *i);
 /* Has the process, which is still there, another memory than the one with our hooks? It executed a program. */
 bool implant_replaced(const struct implant *i);
 
@@ -76,4 +93,5 @@ uint64_t implant_stopped_ns(const struct implant *i); /* for how long the thread
 
 /* For uprobes: a path of the blob's file, valid while open, and offsets in it; ends in 0. */
 const char *implant_path(const struct implant *i);
-extern const uint64_t implant_alloc_offsets[], implant_free_offsets[];
+extern const uint64_t implant_alloc_offsets[], implant_free_offsets[]; /* of samples */
+extern const uint64_t implant_exact_offsets[]; /* where each is seen: those whose stack is not known */

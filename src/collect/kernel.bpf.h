@@ -24,9 +24,24 @@ typedef __s64 int64_t;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+/* A group's run queue on one CPU. How long it was stopped by a CPU quota, its own or that of a group above, summed at the
+ * end of each stop: since 6.6, from 5.19 on, and before. */
+struct cfs_rq {
+	__u64 throttled_clock_self_time;
+};
+
+struct cfs_rq___from519 {
+	__u64 throttled_clock_pelt_time;
+};
+
+struct cfs_rq___before519 {
+	__u64 throttled_clock_task_time;
+};
+
 struct sched_entity {
 	__u64 sum_exec_runtime;
 	__u64 prev_sum_exec_runtime; /* when it was put on its CPU */
+	struct cfs_rq *cfs_rq;       /* CONFIG_FAIR_GROUP_SCHED */
 };
 
 struct sched_info {
@@ -38,8 +53,10 @@ struct task_struct {
 	struct sched_info sched_info; /* CONFIG_SCHED_INFO */
 	__u64 start_time;             /* CLOCK_MONOTONIC */
 	int pid, tgid;
+	int exit_code;
 	unsigned int flags;
 	unsigned int __state;
+	bool throttled; /* CONFIG_CFS_BANDWIDTH, since 6.18: stopped by the quota; before, only its run queue knows */
 	char comm[16];
 };
 

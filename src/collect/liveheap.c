@@ -31,6 +31,10 @@ static void weigh(const struct liveheap *h, struct liveheap_object *o)
 {
 	double chance = chance_of(h, o->size);
 
+	o->count = 1;
+	o->bytes = o->size;
+	if (h->interval <= 1)
+		return;
 	o->count = 1 / chance < UINT32_MAX ? lrint(1 / chance) : UINT32_MAX;
 	o->bytes = llrint(o->size / chance);
 }
@@ -51,15 +55,20 @@ void liveheap_end_peak(struct liveheap *h)
 		note_peak(h, &h->parts.v[i]);
 }
 
-static void add_part(struct liveheap *h, const struct liveheap_object *o, bool freed)
+static uint32_t part_of(struct liveheap *h, const struct liveheap_object *o)
 {
 	uint64_t *at = map_put(&h->part_index, map_pair(o->thread, o->stack), h->parts.n);
-	double variance = (double)o->bytes * o->bytes * (1 - chance_of(h, o->size));
-	struct liveheap_part *part;
 
 	if (*at == h->parts.n)
 		vec_push(&h->parts, (struct liveheap_part){ .thread = o->thread, .stack = o->stack });
-	part = &h->parts.v[*at];
+	return *at;
+}
+
+static void add_part(struct liveheap *h, const struct liveheap_object *o, bool freed)
+{
+	struct liveheap_part *part = &h->parts.v[o->part];
+	double variance = h->interval > 1 ? (double)o->bytes * o->bytes * (1 - chance_of(h, o->size)) : 0;
+
 	note_peak(h, part);
 	h->variance += freed ? -variance : variance;
 	part->bytes += freed ? -o->bytes : o->bytes;
@@ -104,6 +113,7 @@ bool liveheap_alloc(struct liveheap *h, uint32_t pid, uint64_t address, struct l
 
 	object->pid = pid;
 	object->address = address;
+	object->part = part_of(h, object);
 	weigh(h, object);
 	map_put(&h->index, key_of(pid, address), h->objects.n);
 	vec_push(&h->objects, *object);

@@ -26,7 +26,8 @@ struct liveheap_object {
 	uint32_t count;   /* objects that it stands for */
 	uint64_t bytes;   /* and their bytes */
 	uint64_t address;
-	uint32_t pid, pad;
+	uint32_t pid;
+	uint32_t part;    /* of its thread and stack */
 };
 
 /* What is alive of one thread and stack, and what was at the peak. */
@@ -42,6 +43,7 @@ struct liveheap {
 	uint64_t bytes, count;               /* alive now */
 	double variance;                     /* of bytes */
 	uint64_t peak_bytes, peak_ns;
+	uint64_t peaks;                      /* how often it was more than ever before */
 	uint64_t peak_objects;               /* samples that were alive then */
 	double peak_variance;
 	VEC(struct liveheap_part) parts;
@@ -49,13 +51,12 @@ struct liveheap {
 	/* The rest is private. */
 	struct map index;
 	struct map part_index;
-	uint64_t peaks;                      /* how often it was more than ever before */
 };
 
 void liveheap_init(struct liveheap *h, uint64_t interval);
 void liveheap_done(struct liveheap *h);
 
-/* Fills in what the object stands for. One that is known at that address was freed unseen: true, and *ret_old. */
+/* Fills in what the object stands for, and its part. One that is known at that address was freed unseen: true, and *ret_old. */
 bool liveheap_alloc(struct liveheap *h, uint32_t pid, uint64_t address, struct liveheap_object *object,
 		    struct liveheap_object *ret_old);
 /* False: it is not known. */

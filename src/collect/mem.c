@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "collect/collector.h"
 #include "collect/memwatch.h"
+#include "collect/processes.h"
+#include "target/proc.h"
 
 static bool is_chosen(const struct session *s, const struct collector *c)
 {
@@ -32,6 +34,12 @@ static int started(struct session *s, struct err *err)
 
 static void tick(struct session *s, uint64_t now)
 {
+	struct proc_ids mains = { 0 };
+
+	/* Those of a target that was restarted are others. */
+	if (s->follow && processes_mains(s->processes, &mains))
+		memwatch_watch(s->mem, mains.list.v, mains.list.n);
+	vec_done(&mains.list);
 	memwatch_look(s->mem, now, MEMWATCH_BUDGET);
 }
 

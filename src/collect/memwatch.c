@@ -289,6 +289,14 @@ struct memwatch *memwatch_new(struct profile *p, const pid_t *pids, size_t n, ui
 	return w;
 }
 
+void memwatch_watch(struct memwatch *w, const pid_t *pids, size_t n)
+{
+	vec_clear(&w->pids.list);
+	vec_clear(&w->family.list);
+	for (size_t i = 0; i < n; i++)
+		vec_push(&w->pids.list, pids[i]);
+}
+
 void memwatch_free(struct memwatch *w)
 {
 	if (!w)

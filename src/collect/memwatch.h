@@ -32,6 +32,8 @@ struct profile;
 /* pressure: also what pressure.h has. Children of the processes count, too. */
 struct memwatch *memwatch_new(struct profile *p, const pid_t *pids, size_t n, uint64_t start_mono_ns,
 			      bool pressure);
+/* Others from now on: those before have ended. */
+void memwatch_watch(struct memwatch *w, const pid_t *pids, size_t n);
 void memwatch_free(struct memwatch *w); /* NULL is fine */
 
 enum memwatch_how { MEMWATCH_CHEAP, MEMWATCH_BUDGET, MEMWATCH_WALK };

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "profile/profile.h"
-#include "target/memgroup.h"
+#include "target/groupfile.h"
 
 enum { FILE_MAX = 1 << 16, MOST_CGROUPS = 16 };
 
@@ -163,8 +163,8 @@ static bool new_folder(struct pressure *ps, const char *folder)
 static void watch_cgroups(struct pressure *ps, const char *text, bool *psi, bool *events)
 {
 	static const char *const roots[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
-	_cleanup_free_ char *unified = memgroup_parse_path(text, "");
-	_cleanup_free_ char *memory = memgroup_parse_path(text, "memory");
+	_cleanup_free_ char *unified = groupfile_path(text, "");
+	_cleanup_free_ char *memory = groupfile_path(text, "memory");
 
 	for (size_t i = 0; unified && i < ARRAY_LEN(roots); i++) {
 		_cleanup_free_ char *folder = mem_printf("%s%s", roots[i], unified);

@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "collect/modules.h"
+#include "collect/owners.h"
 #include "collect/shared.h"
 #include "profile/profile.h"
 #include "target/proc.h"
@@ -18,6 +19,8 @@ struct process {
 	uint32_t profile_id;
 	uint32_t jit; /* its module for memory without a file, 0 = none yet */
 	bool dirty, gone;
+	bool main;                   /* asked for, not started by another */
+	uint64_t joined_ns;          /* when it was found, if that was after the recording began; else 0 */
 	uint64_t start_ticks;        /* tells a pid that was given out again apart */
 	uint64_t cpu_start_ns, cpu_now_ns;
 	VEC(struct shared_mapping) mappings;
@@ -33,7 +36,7 @@ struct processes {
 	struct map by_pid;      /* pid to index in list; the live ones */
 	struct map by_thread;   /* pid, tid to the profile's thread; the live ones */
 	struct map cpu_before;  /* the profile's thread to its CPU time when first seen */
-	bool any_dirty, changed;
+	bool any_dirty, changed, ended;
 	uint32_t known_modules;
 };
 
@@ -96,6 +99,7 @@ static void describe(struct processes *ps, struct process *pr)
 		out->command = profile_string(ps->profile, command);
 	if (exe)
 		out->exe = profile_string(ps->profile, exe);
+	owners_find(ps->profile, pr->pid, out);
 }
 
 static struct process *add(struct processes *ps, pid_t pid, uint64_t mono_ns)
@@ -111,7 +115,7 @@ static struct process *add(struct processes *ps, pid_t pid, uint64_t mono_ns)
 }
 
 /* The threads that are there already, with the CPU time they have used before. */
-static void add_threads(struct processes *ps, pid_t pid)
+static void add_threads(struct processes *ps, pid_t pid, uint64_t mono_ns)
 {
 	struct proc_ids tids = { 0 };
 
@@ -123,7 +127,7 @@ static void add_threads(struct processes *ps, pid_t pid)
 
 			if (proc_thread_stat(pid, tids.list.v[i], &st) < 0)
 				continue;
-			id = processes_thread(ps, pid, tids.list.v[i], st.name, ps->start_mono_ns);
+			id = processes_thread(ps, pid, tids.list.v[i], st.name, mono_ns);
 			if (proc_schedstat(pid, tids.list.v[i], &cpu, &queue) >= 0)
 				*map_put(&ps->cpu_before, id, 0) = cpu;
 		}
@@ -141,15 +145,80 @@ int processes_add(struct processes *ps, pid_t pid, bool starting, struct err *er
 		return err_set(err, ESRCH, "process %d does not run (any more)", (int)pid);
 	pr = add(ps, pid, ps->start_mono_ns);
 	pr->cpu_start_ns = pr->cpu_now_ns = st.cpu_ns;
+	pr->main = true;
 	describe(ps, pr);
 	if (starting) {
 		pr->dirty = false;
 		ps->sink->mappings(ps->context, pid, NULL, 0);
 		return 0;
 	}
-	add_threads(ps, pid);
+	add_threads(ps, pid, ps->start_mono_ns);
 	processes_refresh(ps);
 	return 0;
+}
+
+bool processes_join(struct processes *ps, pid_t pid, bool main, uint64_t mono_ns)
+{
+	struct process *pr;
+	struct proc_stat st;
+
+	if (find(ps, pid) || proc_stat(pid, &st) < 0 || st.state == 'Z' || st.state == 'X')
+		return false;
+	pr = add(ps, pid, mono_ns);
+	pr->cpu_start_ns = pr->cpu_now_ns = st.cpu_ns;
+	pr->main = main;
+	pr->joined_ns = mono_ns;
+	describe(ps, pr);
+	add_threads(ps, pid, mono_ns);
+	processes_refresh(ps);
+	return true;
+}
+
+uint64_t processes_joined_ns(const struct processes *ps, pid_t pid)
+{
+	const struct process *pr = find(ps, pid);
+
+	return pr ? pr->joined_ns : 0;
+}
+
+uint32_t processes_mains(const struct processes *ps, struct proc_ids *ret)
+{
+	uint32_t alive = 0;
+
+	for (size_t i = 0; i < ps->list.n; i++)
+		if (ps->list.v[i].main && !ps->list.v[i].gone) {
+			alive++;
+			if (ret)
+				vec_push(&ret->list, ps->list.v[i].pid);
+		}
+	return alive;
+}
+
+bool processes_looks_like(const struct processes *ps, pid_t pid)
+{
+	_cleanup_free_ char *exe = proc_exe(pid);
+	struct proc_stat st;
+
+	if (proc_stat(pid, &st) < 0)
+		return false;
+	for (size_t i = 0; i < ps->list.n; i++) {
+		const struct profile_process *p = &ps->profile->processes.v[ps->list.v[i].profile_id];
+
+		if (!ps->list.v[i].main)
+			continue;
+		if (!strcmp(profile_str(ps->profile, p->name), st.name) ||
+		    (exe && *exe && !strcmp(profile_str(ps->profile, p->exe), exe)))
+			return true;
+	}
+	return false;
+}
+
+bool processes_ended(struct processes *ps)
+{
+	bool ended = ps->ended;
+
+	ps->ended = false;
+	return ended;
 }
 
 void processes_prepare(struct processes *ps, const char *path)
@@ -180,6 +249,7 @@ void processes_fork(struct processes *ps, pid_t parent, pid_t child, uint64_t mo
 	ps->profile->processes.v[pr->profile_id].name = ps->profile->processes.v[from_id].name;
 	ps->profile->processes.v[pr->profile_id].exe = ps->profile->processes.v[from_id].exe;
 	ps->profile->processes.v[pr->profile_id].command = ps->profile->processes.v[from_id].command;
+	ps->profile->processes.v[pr->profile_id].owner = ps->profile->processes.v[from_id].owner;
 	describe(ps, pr);
 }
 
@@ -310,6 +380,7 @@ void processes_thread_exit(struct processes *ps, pid_t pid, pid_t tid, uint64_t 
 {
 	uint64_t *id = map_get(&ps->by_thread, map_pair(pid, tid));
 
+	ps->ended |= pid == tid;
 	if (id && !ps->profile->threads.v[*id].end_ns)
 		ps->profile->threads.v[*id].end_ns = MAX(since_start(ps, mono_ns), 1); /* 0 = alive */
 }

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 struct err;
+struct proc_ids;
 struct processes;
 struct profile;
 struct shared_mapping;
@@ -41,6 +42,17 @@ void processes_set_start(struct processes *ps, uint64_t start_mono_ns);
 /* Begins with a process that runs; -ESRCH if it does not. starting: it is about to execute its program,
  * and what it maps now is of no interest. */
 int processes_add(struct processes *ps, pid_t pid, bool starting, struct err *err);
+/* One that is found while the recording goes on; what it did before is not known. main: it is what was asked for. False: it
+ * is known, or does not run. */
+bool processes_join(struct processes *ps, pid_t pid, bool main, uint64_t mono_ns);
+/* When it joined; 0: it was there from the start, or is a child of one that is recorded. */
+uint64_t processes_joined_ns(const struct processes *ps, pid_t pid);
+/* How many of those asked for live, as of the last look; their pids are appended to ret, which may be NULL. */
+uint32_t processes_mains(const struct processes *ps, struct proc_ids *ret);
+/* Does a process run the program, or have the name, of one that was asked for? */
+bool processes_looks_like(const struct processes *ps, pid_t pid);
+/* Has the first thread of any process ended since the last call? Then it is time to look who is alive. */
+bool processes_ended(struct processes *ps);
 /* Makes the table of a program that is about to be started, so that its first samples have one. */
 void processes_prepare(struct processes *ps, const char *path);
 

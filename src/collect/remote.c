@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "target/proc.h"
 
 enum { RED_ZONE = 128, LOOKED_AT = 256, STOP_WAIT_NS = 1000000000 };
 
@@ -159,14 +160,31 @@ static int check_process(pid_t pid, long *ret_options, struct err *err)
 	return 0;
 }
 
+/* The process that traces it, 0: none. */
+static pid_t tracer_of(pid_t pid)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/status", pid), *text = NULL;
+	size_t n;
+	const char *line = fd_read_path(path, 65536, &text, &n) < 0 ? NULL : strstr(text, "\nTracerPid:");
+
+	return line ? atoi(line + strlen("\nTracerPid:")) : 0;
+}
+
 static int refuse(pid_t pid, int code, long options, struct err *err)
 {
+	pid_t tracer = code == EPERM ? tracer_of(pid) : 0;
+	struct proc_stat s;
+
+	if (tracer)
+		return err_set(err, EPERM, "process %d is traced by process %d (%s): one debugger at a time; end that, or use "
+			       "`gasflame mem %d` and -e alloc, which need none", pid, tracer,
+			       proc_stat(tracer, &s) ? "gone meanwhile" : s.name, pid);
 	if (code == EPERM && options)
 		return err_set(err, EPERM, "process %d is under a seccomp filter, and the kernel does not let us put it "
 			       "aside: run as root, or use `gasflame mem` and -e alloc, which change nothing in it", pid);
 	if (code == EPERM)
-		return err_set(err, EPERM, "process %d may not be traced: another debugger has it, or it takes root "
-			       "(or CAP_SYS_PTRACE)", pid);
+		return err_set(err, EPERM, "process %d may not be traced: it takes root (or CAP_SYS_PTRACE), and "
+			       "kernel.yama.ptrace_scope below 3", pid);
 	return err_errno(err, code, "cannot stop a thread of process %d", pid);
 }
 
@@ -214,7 +232,8 @@ int remote_stop(struct remote *r, pid_t pid, struct err *err)
 	}
 	if (r->saved.cs != 0x33) {
 		remote_go(r);
-		return err_set(err, ENOTSUP, "process %d is not a 64-bit program", pid);
+		return err_set(err, ENOTSUP, "process %d is a 32-bit program, for which there are no hooks: `gasflame mem %d` says where its "
+			       "memory is, and -e fault where it grows", pid, pid);
 	}
 	return 0;
 }
@@ -261,25 +280,19 @@ static int run_to(struct remote *r, int wanted)
 	}
 }
 
-int remote_at_entry(struct remote *r, pid_t pid, struct err *err)
+/* From where it stands, right after exec, to the program's entry; stopped: SIGSTOP holds it, too. */
+static int run_to_entry(struct remote *r, bool stopped)
 {
-	_cleanup_free_ char *path = mem_printf("/proc/%d/mem", pid);
-	_cleanup_fd_ int memory = -1;
+	_cleanup_free_ char *path = mem_printf("/proc/%d/mem", r->pid);
+	/* Its memory is another one since the exec. */
+	_cleanup_fd_ int memory = open(path, O_RDWR | O_CLOEXEC);
 	uint8_t trap = 0xcc, old;
 	uint64_t entry = 0;
-	int e;
+	int e = memory < 0 ? -errno : find_entry(r->pid, &entry);
 
-	*r = (struct remote){ .pid = pid, .tid = pid, .child = true };
-	sigprocmask(SIG_BLOCK, NULL, &r->own);
-	e = run_to(r, SIGTRAP | PTRACE_EVENT_EXEC << 8);
-	/* Its memory is another one since the exec. */
-	memory = e < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC);
-	if (!e && memory < 0)
+	if (!e && (pread(memory, &old, 1, entry) != 1 || pwrite(memory, &trap, 1, entry) != 1))
 		e = -errno;
-	if (!e)
-		e = find_entry(pid, &entry);
-	if (!e && (pread(memory, &old, 1, entry) != 1 || pwrite(memory, &trap, 1, entry) != 1 ||
-		   ptrace(PTRACE_CONT, pid, 0, 0) < 0))
+	if (!e && ((stopped && kill(r->pid, SIGCONT) < 0) || ptrace(PTRACE_CONT, r->pid, 0, 0) < 0))
 		e = -errno;
 	if (!e)
 		e = run_to(r, SIGTRAP);
@@ -288,12 +301,62 @@ int remote_at_entry(struct remote *r, pid_t pid, struct err *err)
 		e = -errno;
 	if (!e)
 		e = take_over(r);
+	r->saved.rip = entry;
+	return e;
+}
+
+int remote_at_entry(struct remote *r, pid_t pid, struct err *err)
+{
+	int e;
+
+	*r = (struct remote){ .pid = pid, .tid = pid, .child = true };
+	sigprocmask(SIG_BLOCK, NULL, &r->own);
+	e = run_to(r, SIGTRAP | PTRACE_EVENT_EXEC << 8);
+	if (!e)
+		e = run_to_entry(r, false);
 	if (e < 0) {
 		if (!r->ended)
 			ptrace(PTRACE_DETACH, pid, 0, 0);
 		return err_errno(err, -e, "cannot hold the program at its beginning");
 	}
-	r->saved.rip = entry;
+	return find_syscall(pid, &r->syscall_at, err);
+}
+
+/* The kernel begins a program with all registers empty. */
+static bool has_begun(pid_t tid)
+{
+	struct user_regs_struct g;
+
+	return ptrace(PTRACE_GETREGS, tid, 0, &g) < 0 || g.rdi | g.rsi | g.rdx | g.rbx | g.rbp | g.r8 | g.r9 | g.r12 | g.r15;
+}
+
+int remote_at_entry_stopped(struct remote *r, pid_t pid, struct err *err)
+{
+	long options = 0;
+	int status, e = check_process(pid, &options, err);
+
+	*r = (struct remote){ .pid = pid, .tid = pid, .child = true };
+	sigprocmask(SIG_BLOCK, NULL, &r->own);
+	if (!e && ptrace(PTRACE_SEIZE, pid, 0, options) < 0)
+		e = refuse(pid, errno, options, err);
+	if (e < 0) {
+		kill(pid, SIGCONT);
+		return e;
+	}
+	if (ptrace(PTRACE_INTERRUPT, pid, 0, 0) < 0)
+		e = -errno;
+	if (!e)
+		e = wait_stop(r, false, &status);
+	if (!e && has_begun(pid))
+		e = -EAGAIN;
+	if (!e)
+		e = run_to_entry(r, true);
+	if (e < 0) {
+		kill(pid, SIGCONT);
+		if (!r->ended)
+			ptrace(PTRACE_DETACH, pid, 0, 0);
+		return err_errno(err, -e, "cannot hold the program at its beginning");
+	}
 	return find_syscall(pid, &r->syscall_at, err);
 }
 

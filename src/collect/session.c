@@ -18,6 +18,8 @@
 #include "collect/engine.h"
 #include "collect/eventset.h"
 #include "collect/fallback.h"
+#include "collect/follow.h"
+#include "collect/groupwatch.h"
 #include "collect/mark.h"
 #include "collect/processes.h"
 #include "collect/spanset.h"
@@ -26,12 +28,13 @@
 #include "target/host.h"
 #include "target/proc.h"
 
-enum { EVENTS_FILE_LIMIT = 4 << 20 };
+enum { EVENTS_FILE_LIMIT = 4 << 20, AWAY_MS = 20 /* a program that comes back is wanted from its start */ };
 
 /* The table of collectors. */
 const struct collector *const session_collectors[] = { &collector_wait, &collector_cpu, &collector_io,
 						       &collector_fault, &collector_alloc, &collector_heap,
-						       &collector_mem, &collector_span, &collector_event, NULL };
+						       &collector_mem, &collector_hw, &collector_span, &collector_event,
+						       NULL };
 enum { COLLECTORS = ARRAY_LEN(session_collectors) };
 
 static volatile sig_atomic_t interrupted, pause_wanted, check_wanted;
@@ -187,6 +190,9 @@ static int open_bpf(struct session *s, struct err *err)
 		return err_set(err, ENOSYS,
 			       "this kernel has no BTF (/sys/kernel/btf/vmlinux; CONFIG_DEBUG_INFO_BTF), which BPF "
 			       "programs need");
+	if (host.own_pids)
+		return err_set(err, ENOTSUP, "gasflame runs in a pid namespace of its own, and the kernel counts in the machine's pids%s",
+			       host.container ? " (start this container with --pid=host)" : "");
 	r = engine_open(s, &s->engine, err);
 	if (r < 0)
 		return r;
@@ -236,6 +242,8 @@ static int choose_backend(struct session *s, struct err *err)
 	if (s->collectors[0] == &collector_mem)
 		return err_set(err, ENOTSUP, "-e mem alone needs BPF here%s%s; `gasflame mem -d 30 -o FILE` does not",
 			       *why.text ? ": " : "", why.text);
+	if (s->options->follow)
+		return err_set(err, ENOTSUP, "--follow needs BPF%s%s", *why.text ? ": " : "", why.text);
 	if (*why.text)
 		log_info("Recording without BPF: %s.", why.text);
 	return fallback_open(s, &s->fallback, err);
@@ -307,6 +315,7 @@ int session_open(const struct session_options *options, struct profile *p, struc
 		s->processes = s->engine ? processes_new(p, w, &engine_sink, s->engine)
 					 : processes_new(p, w, &fallback_sink, s->fallback);
 		r = add_targets(s, err);
+		s->groups = groupwatch_new(s);
 	}
 	if (r < 0) {
 		session_close(s);
@@ -342,12 +351,16 @@ int session_start(struct session *s, struct err *err)
 	int r = 0;
 
 	session_begin(s);
+	groupwatch_begin(s->groups);
+	s->follow = follow_new(s);
 	for (int early = 1; early >= 0; early--)
 		for (size_t i = 0; s->collectors[i] && r >= 0; i++)
 			if (runs(s, i) && s->collectors[i]->early == early)
 				r = s->collectors[i]->start(s, err);
 	if (r >= 0 && s->fallback)
 		r = fallback_start(s->fallback, err);
+	/* Once more: what was before the collectors saw anything is not in their figures either. */
+	groupwatch_begin(s->groups);
 	/* Last: what the log says before the recording begins has no place in it. */
 	return r >= 0 && s->mark ? mark_start(s->mark, err) : r;
 }
@@ -451,12 +464,13 @@ static void govern(struct session *s, uint64_t now)
 static void show_progress(struct session *s, uint64_t now)
 {
 	double seconds = (now - s->start_mono_ns) / 1e9;
+	const char *how = s->paused ? ", paused" : follow_is_away(s->follow) ? ", not running" : "";
 
 	if (s->options->duration_ns)
 		log_progress("recording: %.0f of %.0f s (Ctrl-C ends early and keeps everything)%s", seconds,
-			     s->options->duration_ns / 1e9, s->paused ? ", paused" : "");
+			     s->options->duration_ns / 1e9, how);
 	else
-		log_progress("recording: %.0f s (Ctrl-C ends)%s", seconds, s->paused ? ", paused" : "");
+		log_progress("recording: %.0f s (Ctrl-C ends)%s", seconds, how);
 }
 
 /* What is done about once a second. */
@@ -465,8 +479,9 @@ static bool look_around(struct session *s, uint64_t now)
 	check_wanted = 0;
 	s->next_second_ns = now + 1000000000;
 	show_progress(s, now);
-	if (!processes_check_alive(s->processes, now))
+	if (!follow_look(s->follow, now, processes_check_alive(s->processes, now)))
 		return false;
+	groupwatch_look(s->groups);
 	govern(s, now);
 	for (size_t i = 0; s->collectors[i]; i++)
 		if (runs(s, i) && s->collectors[i]->tick)
@@ -480,7 +495,10 @@ enum session_end session_step(struct session *s, int timeout_ms)
 
 	if (interrupted)
 		return SESSION_END_INTERRUPT;
-	poll_backend(s, timeout_ms);
+	poll_backend(s, s->step_ms ? MIN(timeout_ms, s->step_ms) : timeout_ms);
+	for (size_t i = 0; s->engine && s->collectors[i]; i++)
+		if (s->collectors[i]->step)
+			s->collectors[i]->step(s);
 	apply_pause(s);
 	if (s->mark)
 		mark_step(s->mark, s->profile, s->start_mono_ns);
@@ -492,8 +510,10 @@ enum session_end session_step(struct session *s, int timeout_ms)
 	if ((now >= s->next_second_ns || processes_changed(s->processes)) && s->options->tick &&
 	    s->options->tick(s->options->tick_context, s->profile) < 0)
 		return SESSION_END_TICK;
-	if ((now >= s->next_second_ns || check_wanted) && !look_around(s, now))
+	if ((now >= s->next_second_ns || check_wanted || (s->follow && processes_ended(s->processes))) &&
+	    !look_around(s, now))
 		return SESSION_END_GONE;
+	follow_step(s->follow, now);
 	return SESSION_GOES_ON;
 }
 
@@ -518,7 +538,7 @@ enum session_end session_loop(struct session *s)
 
 		if (now >= end)
 			return interrupted ? SESSION_END_INTERRUPT : SESSION_END_TIME;
-		why = session_step(s, left < 100000000 ? left / 1000000 + 1 : 100);
+		why = session_step(s, left < 100000000 ? left / 1000000 + 1 : follow_is_away(s->follow) ? AWAY_MS : 100);
 	}
 	return why;
 }
@@ -565,6 +585,7 @@ void session_finish(struct session *s, void (*take)(void *context, uint32_t modu
 	pause_wanted = true;
 	apply_pause(s);
 	s->profile->duration_ns = now - s->start_mono_ns;
+	groupwatch_look(s->groups);
 	if (s->fallback)
 		fallback_drain(s->fallback);
 	else
@@ -572,6 +593,7 @@ void session_finish(struct session *s, void (*take)(void *context, uint32_t modu
 	for (size_t i = 0; s->collectors[i]; i++)
 		if (runs(s, i))
 			s->collectors[i]->stop(s);
+	follow_finish(s->follow, now);
 	if (s->mark)
 		mark_finish(s->mark, s->profile, s->start_mono_ns);
 	processes_finish(s->processes, now);
@@ -585,6 +607,8 @@ void session_close(struct session *s)
 		return;
 	mark_close(s->mark);
 	event_close(s);
+	follow_free(s->follow);
+	groupwatch_free(s->groups);
 	processes_free(s->processes);
 	engine_close(s->engine);
 	fallback_close(s->fallback);

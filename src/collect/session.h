@@ -36,6 +36,11 @@ struct session_options {
 	enum session_backend backend;
 	const pid_t *pids;
 	size_t pid_count;
+	bool follow;               /* when all targets have ended, wait for the names to stand for processes again */
+	char *const *names;        /* as the user said them, for that */
+	size_t name_count;
+	char *const *groups;       /* folders of cgroups: whoever enters them is recorded, too */
+	size_t group_count;
 	const struct mark_options *marks; /* blocks from a log or a node; NULL = none */
 	const char *const *functions; /* parts of names: their calls become marks, those of the first are blocks */
 	size_t function_count;

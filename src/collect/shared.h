@@ -61,7 +61,7 @@ struct shared_mapping {
 struct shared_process {
 	uint32_t count;
 	uint32_t large; /* look into the other map instead */
-	uint64_t pad;
+	uint64_t since_ns; /* when it was found, for one that joined later; 0 = the recording, or itself, began then */
 	struct shared_mapping mappings[SHARED_FEW_MAPPINGS];
 };
 
@@ -96,8 +96,11 @@ enum shared_record_kind {
 	RECORD_EVENT,      /* struct shared_event_record: one event of those chosen by name */
 	RECORD_FAULTS,    /* struct shared_fault: page faults of one place within a slot of time, or reclaims */
 	RECORD_HEAP,      /* struct shared_heap: a sampled allocation, or that one was freed */
+	RECORD_HEAP_STACK, /* struct shared_heap_stack: of an allocation that the hooks tell of themselves */
 	RECORD_ALLOC,     /* struct shared_alloc: a thread has allocated so much */
 	RECORD_FAULT_END, /* struct shared_fault_end: all faults of a thread, by the kernel's count */
+	RECORD_HW,        /* struct shared_hw: a counter has gone so far */
+	RECORD_EXIT,      /* struct shared_exit: a process has ended */
 	RECORD_SPAN,      /* struct shared_span: a call of a marked function, or what the program says */
 };
 
@@ -115,6 +118,15 @@ struct shared_record {
 	uint8_t pad[6];
 	char name[16];
 };
+
+struct shared_exit {
+	uint32_t kind;
+	uint32_t pid;
+	uint32_t code; /* as wait() has it: the status << 8, or a signal */
+	uint32_t pad;
+	uint64_t time_ns;
+};
+_Static_assert(sizeof(struct shared_exit) == 24, "layout");
 
 enum {
 	SHARED_MAX_THREADS = 32768,
@@ -134,6 +146,7 @@ struct shared_wait {
 	uint32_t count;
 	uint64_t time_ns; /* when it began, or the slot did */
 	uint64_t blocked_ns, queue_ns;
+	uint64_t throttled_ns; /* of queue_ns: stopped by a CPU quota */
 	uint64_t stack;
 	uint64_t waker_stack; /* 0 = not taken */
 	uint32_t waker_pid, waker_tid;
@@ -155,7 +168,7 @@ struct shared_account {
 
 struct shared_sum {
 	uint64_t stack;
-	uint64_t blocked_ns, queue_ns;
+	uint64_t blocked_ns, queue_ns, throttled_ns;
 	uint32_t count, pad;
 };
 
@@ -171,7 +184,11 @@ struct shared_thread {
 	uint8_t has_kernel;    /* they are known */
 	uint8_t preempted;     /* it did not wish to wait */
 	uint8_t walked;        /* stack is its own, not what is remembered for the place */
-	uint8_t pad[5];
+	uint8_t throttled;     /* it did not wish to wait: a CPU quota stopped it, and that is certain */
+	uint8_t pad[4];
+	uint64_t quota_rq;     /* run queue whose stops are watched until it runs again, 0 = none */
+	uint64_t quota_ns;     /* how long that was stopped before */
+	uint64_t throttled_ns; /* of queue_ns */
 	uint64_t preempt_stack; /* the last one */
 	uint64_t waker_stack;
 	uint32_t waker_pid, waker_tid;
@@ -181,11 +198,12 @@ struct shared_thread {
 };
 
 enum { SHARED_TASK_REGS = 21 };
+#define SHARED_TASK_THROTTLED 0x80000000u /* it could run, but for a CPU quota */
 
 /* A thread as it stands when a recording begins: its registers, and its stack in the kernel. */
 struct shared_task {
 	uint32_t pid, tid;
-	uint32_t state; /* the kernel's: 0 = it runs or could */
+	uint32_t state; /* the kernel's: 0 = it runs or could; and SHARED_TASK_THROTTLED */
 	uint32_t kernel_count;
 	uint64_t regs[SHARED_TASK_REGS]; /* struct pt_regs */
 	uint64_t kernel[SHARED_MAX_KERNEL_FRAMES];
@@ -196,7 +214,7 @@ struct shared_wait_counts {
 	uint64_t preempt_slot, preempt_walks; /* the budget of stacks of those who did not wish to wait */
 };
 
-_Static_assert(sizeof(struct shared_wait) == 80, "layout");
+_Static_assert(sizeof(struct shared_wait) == 88, "layout");
 _Static_assert(sizeof(struct shared_account) == 72, "layout");
 
 enum shared_heap_what { HEAP_ALLOCATED = 1, HEAP_FREED = 2, HEAP_FREED_AT_ONCE = 3 };
@@ -209,6 +227,15 @@ struct shared_heap {
 	uint64_t address, bytes;
 	uint64_t stack;
 };
+
+struct shared_heap_stack {
+	uint32_t kind;
+	uint32_t pid, tid, pad;
+	uint64_t ticket; /* of its event (blob/exact.h) */
+	uint64_t sp;     /* where the return address of the hook stands */
+	uint64_t stack;
+};
+_Static_assert(sizeof(struct shared_heap_stack) == 40, "layout");
 
 struct shared_heap_counts {
 	uint64_t samples, ring_full, busy;
@@ -349,3 +376,38 @@ struct shared_fault_counts {
 
 _Static_assert(sizeof(struct shared_fault) == 96, "layout");
 _Static_assert(sizeof(struct shared_fault_end) == 56, "layout");
+
+/* A sample of a counter, with how long it has been there and how long it had its turn, since the start. */
+struct shared_hw {
+	uint32_t kind;
+	uint32_t pid, tid;
+	uint32_t counter, cpu;
+	uint32_t pad;
+	uint64_t time_ns;
+	uint64_t period;
+	uint64_t enabled_ns, running_ns;
+	uint64_t stack;
+	char name[16];
+};
+
+/* Of enum counter: from one to the other the kernel reports one by one, from the second on by periods. */
+enum { SHARED_HW_ONE_BY_ONE = 1, SHARED_HW_PROCESSOR = 5, SHARED_HW_PENDING = 32768 };
+
+struct shared_hw_key {
+	uint64_t place; /* where in the program: place.bpf.h */
+	uint32_t tid, counter;
+};
+
+/* What a thread has of a counter at one place that no sample says yet. */
+struct shared_hw_pending {
+	uint64_t count;
+	uint64_t last_ns; /* when its last sample was sent, 0 = none */
+	uint64_t stack;   /* and with which stack */
+	uint32_t pid, pad;
+};
+
+struct shared_hw_counts {
+	uint64_t samples, lost;
+};
+
+_Static_assert(sizeof(struct shared_hw) == 80, "layout");

@@ -32,6 +32,7 @@ struct search {
 	VEC(struct module *) modules; /* the program first */
 	struct map by_address;        /* to functions */
 	struct map seen;              /* slots */
+	uint32_t inner;               /* the module whose slots are looked at, if it is a library that is malloc */
 };
 
 static bool is_c_library(const char *path)
@@ -80,6 +81,16 @@ static bool is_allocator(const struct module *m)
 	return false;
 }
 
+/* Is it a library that stands in for malloc? What it calls of itself was seen when it was called: mimalloc's aligned_alloc
+ * calls mi_malloc_aligned through a slot. The C library has other functions that allocate. */
+static bool is_inner(const struct module *m)
+{
+	for (uint32_t i = 0; i < m->info.function_count && !m->c_library; i++)
+		if (!strcmp(allocator_names[m->info.functions[i].name].name, "malloc"))
+			return true;
+	return false;
+}
+
 static void add_functions(struct search *s)
 {
 	for (uint32_t k = 0; k < s->modules.n; k++) {
@@ -110,7 +121,8 @@ static void add_slot(struct search *s, uint64_t address, uint64_t value, uint32_
 {
 	uint64_t *seen = map_put(&s->seen, address, 0);
 
-	if (allocator_names[s->out->functions.v[function].name].shape == ALLOCATOR_CONTROL)
+	if (allocator_names[s->out->functions.v[function].name].shape == ALLOCATOR_CONTROL ||
+	    s->out->functions.v[function].module == s->inner)
 		return;
 	if (!*seen)
 		vec_push(&s->out->slots, (struct slots_slot){ address, value, function });
@@ -223,6 +235,7 @@ int slots_find(pid_t pid, struct worker *w, struct slots *ret, struct err *err)
 	for (size_t k = 0; k < s.modules.n; k++) {
 		const struct module *m = s.modules.v[k];
 
+		s.inner = k && is_inner(m) ? k : UINT32_MAX;
 		for (uint32_t i = 0; i < m->info.range_count; i++)
 			scan_range(&s, m->info.ranges[i].start + m->bias, m->info.ranges[i].end + m->bias);
 		add_unbound(&s, m);

@@ -448,4 +448,19 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+/* How a process ended: of one that is no child of ours nobody else tells. Its first thread has the code of all. */
+SEC("raw_tp/sched_process_exit")
+int on_exit(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (void *)ctx->args[0];
+	struct shared_exit x = { .kind = RECORD_EXIT, .pid = BPF_CORE_READ(task, tgid) };
+
+	if (x.pid != (uint32_t)BPF_CORE_READ(task, pid) || !bpf_map_lookup_elem(&processes, &x.pid))
+		return 0;
+	x.code = BPF_CORE_READ(task, exit_code);
+	x.time_ns = bpf_ktime_get_ns();
+	bpf_ringbuf_output(&ring, &x, sizeof(x), BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

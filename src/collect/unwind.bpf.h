@@ -95,6 +95,19 @@ enum {
 	REGS_SS, REGS_COUNT,
 };
 
+/*
+ * The context of a perf event's program is struct bpf_perf_event_data: a struct pt_regs, then the period. Word n of
+ * it: clang 14 narrows and merges plain loads from it into forms that the verifier refuses, hence the
+ * assembly.
+ */
+#define CONTEXT(n)                                                                    \
+	({                                                                            \
+		uint64_t v_;                                                          \
+		asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(v_) : "r"(ctx), "i"((n) * 8)); \
+		v_;                                                                   \
+	})
+enum { CONTEXT_PERIOD = REGS_COUNT };
+
 /* AT(n) reads word n of a struct pt_regs, wherever that is. */
 #define UNWIND_FROM(u, AT)                     \
 	do {                                   \

@@ -52,6 +52,7 @@ uint64_t wait_start_ns; /* when the recording began */
 uint64_t wait_end_ns;   /* and ended, 0 = not yet */
 uint64_t wait_exec_ns;  /* when the child that we run became the program, 0 = not yet */
 uint32_t wait_held;     /* that child: until its exec it is ourselves; 0 = none */
+uint32_t wait_quota;    /* a CPU quota binds a target, or may: look for it */
 
 static __always_inline bool is_over(uint64_t now)
 {
@@ -75,7 +76,8 @@ static __always_inline struct shared_thread *thread_of(struct task_struct *task,
 {
 	uint32_t tid = BPF_CORE_READ(task, pid), pid, zero = 0;
 	struct shared_thread *t, *blank;
-	uint64_t born;
+	struct shared_process *p;
+	uint64_t born, since;
 
 	if (!tid)
 		return NULL;
@@ -83,8 +85,10 @@ static __always_inline struct shared_thread *thread_of(struct task_struct *task,
 	if (t)
 		return t;
 	pid = BPF_CORE_READ(task, tgid);
-	if (pid == *(volatile uint32_t *)&wait_held || !bpf_map_lookup_elem(&processes, &pid))
+	p = pid == *(volatile uint32_t *)&wait_held ? NULL : bpf_map_lookup_elem(&processes, &pid);
+	if (!p)
 		return NULL;
+	since = p->since_ns > wait_start_ns ? p->since_ns : wait_start_ns;
 	blank = bpf_map_lookup_elem(&new_thread, &zero);
 	if (!blank || bpf_map_update_elem(&threads, &tid, blank, BPF_NOEXIST)) {
 		struct shared_wait_counts *c = counts_here();
@@ -102,7 +106,7 @@ static __always_inline struct shared_thread *thread_of(struct task_struct *task,
 	t->account.state = state;
 	/* What it has done since the recording began, or since it was born, is what it does now. */
 	born = BPF_CORE_READ(task, start_time);
-	t->account.since_ns = born > wait_start_ns ? born : wait_start_ns;
+	t->account.since_ns = born > since ? born : since;
 	t->left_ns = state == STATE_RUNNING ? 0 : t->account.since_ns;
 	return t;
 }
@@ -175,13 +179,15 @@ static __always_inline void send_wait(struct shared_thread *t, struct shared_wai
 static __always_inline void send_sum(struct shared_thread *t, struct shared_sum *s)
 {
 	struct shared_wait w = { .kind = RECORD_WAITS, .count = s->count, .time_ns = t->slot * SHARED_SLOT_NS,
-				 .blocked_ns = s->blocked_ns, .queue_ns = s->queue_ns, .stack = s->stack };
+				 .blocked_ns = s->blocked_ns, .queue_ns = s->queue_ns,
+				 .throttled_ns = s->throttled_ns, .stack = s->stack };
 
 	if (s->count)
 		send_wait(t, &w);
 	s->stack = 0;
 	s->blocked_ns = 0;
 	s->queue_ns = 0;
+	s->throttled_ns = 0;
 	s->count = 0;
 }
 
@@ -209,6 +215,7 @@ static __always_inline void add_short(struct shared_thread *t, uint64_t began, u
 	s->stack = t->stack;
 	s->blocked_ns += blocked;
 	s->queue_ns += queue;
+	s->throttled_ns += t->throttled_ns;
 	s->count++;
 }
 
@@ -245,7 +252,8 @@ static __always_inline void wait_over(struct shared_thread *t, uint64_t blocked,
 	}
 	if (blocked + queue >= SHARED_LONG_NS) {
 		struct shared_wait w = { .kind = RECORD_WAIT, .count = 1, .time_ns = t->left_ns,
-					 .blocked_ns = blocked, .queue_ns = queue, .stack = t->stack,
+					 .blocked_ns = blocked, .queue_ns = queue,
+					 .throttled_ns = t->throttled_ns, .stack = t->stack,
 					 .waker_stack = t->waker_stack, .waker_pid = t->waker_pid,
 					 .waker_tid = t->waker_tid };
 
@@ -311,9 +319,63 @@ static __always_inline void settle(struct shared_thread *t, struct task_struct *
 	t->account.cpu_ns += ran;
 	t->account.blocked_ns += blocked;
 	t->account.queue_ns += queued;
+	if (t->throttled_ns > queued)
+		t->throttled_ns = queued;
 	/* The part that only the kernel calls run: the clock that samples the CPU finds somebody else there. */
 	if (t->left_ns)
 		wait_over(t, blocked, queued + before);
+}
+
+/* How long a run queue was stopped by CPU quotas so far. */
+static __always_inline uint64_t stopped_ns(struct cfs_rq *rq)
+{
+	struct cfs_rq___from519 *newer = (void *)rq;
+	struct cfs_rq___before519 *older = (void *)rq;
+
+	if (bpf_core_field_exists(rq->throttled_clock_self_time))
+		return BPF_CORE_READ(rq, throttled_clock_self_time);
+	if (bpf_core_field_exists(newer->throttled_clock_pelt_time))
+		return BPF_CORE_READ(newer, throttled_clock_pelt_time);
+	if (bpf_core_field_exists(older->throttled_clock_task_time))
+		return BPF_CORE_READ(older, throttled_clock_task_time);
+	return 0;
+}
+
+/*
+ * A task could run, but does not: it was preempted, or was woken. If a quota is the reason, its run queue will have been
+ * stopped longer when it runs again. Since 6.18 a task is stopped itself, on its way back to user space, and says so;
+ * before, its run queue was, with all that were in it and that woke up there.
+ */
+static __always_inline void watch_quota(struct shared_thread *t, struct task_struct *task, bool woken)
+{
+	struct cfs_rq *rq;
+
+	t->quota_rq = 0;
+	t->throttled = 0;
+	if (!*(volatile uint32_t *)&wait_quota || !bpf_core_field_exists(task->se.cfs_rq))
+		return;
+	if (bpf_core_field_exists(task->throttled)) {
+		t->throttled = !woken && BPF_CORE_READ(task, throttled);
+		if (!t->throttled)
+			return;
+	}
+	rq = BPF_CORE_READ(task, se.cfs_rq);
+	t->quota_rq = (uint64_t)rq;
+	t->quota_ns = stopped_ns(rq);
+}
+
+/* It runs again. */
+static __always_inline void judge_quota(struct shared_thread *t)
+{
+	uint64_t now, stopped;
+
+	if (!t->quota_rq)
+		return;
+	now = stopped_ns((void *)t->quota_rq);
+	stopped = now > t->quota_ns ? now - t->quota_ns : 0;
+	t->throttled_ns = stopped < t->queue_ns ? stopped : t->queue_ns;
+	t->quota_rq = 0;
+	t->throttled = 0;
 }
 
 /* Where it was interrupted. That can be anywhere, so there is nothing to remember; but it does not happen often,
@@ -352,6 +414,7 @@ static __always_inline void leave_cpu(void *ctx, struct task_struct *task, bool 
 	t->waker_tid = 0;
 	t->blocked_ns = 0;
 	t->queue_ns = 0;
+	t->throttled_ns = 0;
 	t->walked = 0;
 	state = BPF_CORE_READ(task, __state);
 	if (state & 0x80) { /* TASK_DEAD: it will not come back */
@@ -365,10 +428,13 @@ static __always_inline void leave_cpu(void *ctx, struct task_struct *task, bool 
 	if (preempted || !state) {
 		t->account.state = STATE_READY;
 		t->preempted = 1;
+		watch_quota(t, task, false);
 		t->stack = stack_of_preempted(ctx, t, now);
 		t->place = 0;
 	} else {
 		t->preempted = 0;
+		t->quota_rq = 0;
+		t->throttled = 0;
 		t->account.state = STATE_BLOCKED;
 		t->stack = stack_of_sleeper(ctx, t);
 	}
@@ -386,6 +452,7 @@ static __always_inline void enter_cpu(struct task_struct *task, uint64_t now)
 		t->blocked_ns = passed;
 	else if (t->account.state == STATE_READY)
 		t->queue_ns = passed;
+	judge_quota(t);
 	t->account.state = STATE_RUNNING;
 	t->account.since_ns = now;
 }
@@ -433,6 +500,7 @@ int on_waking(struct bpf_raw_tracepoint_args *ctx)
 	t->blocked_ns = now - t->account.since_ns;
 	t->account.state = STATE_READY;
 	t->account.since_ns = now;
+	watch_quota(t, (void *)ctx->args[0], true);
 	if (t->blocked_ns >= SHARED_LONG_NS)
 		note_waker(ctx, t);
 	return 0;
@@ -507,6 +575,8 @@ int list_threads(struct bpf_iter__task *ctx)
 	t->pid = pid;
 	t->tid = BPF_CORE_READ(task, pid);
 	t->state = BPF_CORE_READ(task, __state);
+	if (bpf_core_field_exists(task->throttled) && BPF_CORE_READ(task, throttled))
+		t->state |= SHARED_TASK_THROTTLED;
 	regs = (void *)bpf_task_pt_regs((void *)task);
 	if (bpf_probe_read_kernel(t->regs, sizeof(t->regs), regs))
 		return 0;

@@ -3,7 +3,8 @@
  *
  * The programs of wait.bpf.c keep the account of each thread; here their records
  * become samples of two events, "wait" (blocked) and "queue" (ready, but without a
- * CPU), and, for long waits, wakes: who ended them.
+ * CPU), and, for long waits, wakes: who ended them. Where a CPU quota binds a target there is a
+ * third, "throttled": what of the queue the quota is to blame for.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -26,9 +27,10 @@
 
 struct wait {
 	struct bpf_link *links[4];
-	uint32_t wait_event, queue_event;
+	uint32_t wait_event, queue_event, throttled_event; /* the last: PROFILE_NONE until there is one */
 	uint32_t preempted, before, lost; /* stacks of the profile that stand for those without one */
-	struct map stood; /* tid to the stack with which it slept when the recording began */
+	struct map stood; /* tid to the stack with which it slept, or was throttled, when the recording began */
+	struct map stopped; /* tids of the latter */
 	struct map later; /* tid to an index: stacks of sleepers, taken again once their mappings were known */
 	VEC(struct later) laters;
 	uint64_t listed_ns, list_again_ns;
@@ -87,6 +89,20 @@ static void list_sleepers(struct session *s, void (*fn)(struct session *s, const
 static void note_stood(struct session *s, const struct shared_task *t)
 {
 	*map_put(&s->wait->stood, t->tid, 0) = stack_of_task(s, t);
+	if (t->state & SHARED_TASK_THROTTLED)
+		map_put(&s->wait->stopped, t->tid, 1);
+}
+
+/* One that was found later has been asleep since before it was. */
+static void note_stood_new(struct session *s, const struct shared_task *t)
+{
+	if (!map_get(&s->wait->stood, t->tid))
+		note_stood(s, t);
+}
+
+static void joined(struct session *s)
+{
+	list_sleepers(s, note_stood_new);
 }
 
 static bool is_cut_by(const struct session *s, uint32_t stack, enum shared_reason why)
@@ -149,12 +165,14 @@ static int start(struct session *s, struct err *err)
 
 	w->wait_event = profile_add_event(p, "wait", "ns", "time blocked, from leaving the CPU to being woken", 0);
 	w->queue_event = profile_add_event(p, "queue", "ns", "time ready to run, but without a CPU", 0);
+	w->throttled_event = PROFILE_NONE;
 	w->list_again_ns = LIST_AGAIN_NS;
 	w->preempted = marker(p, "[preempted]");
 	w->before = marker(p, "[waiting since before the recording]");
 	w->lost = marker(p, "[stack lost]");
 	if (s->options->program && s->options->pid_count)
 		skeleton->bss->wait_held = s->options->pids[0];
+	skeleton->bss->wait_quota = s->quota;
 	list_sleepers(s, note_stood);
 	/* Looking around took its time: the recording begins now. */
 	session_begin(s);
@@ -193,9 +211,30 @@ static uint64_t since_start(const struct session *s, uint64_t mono_ns)
 	return mono_ns > s->start_mono_ns ? mono_ns - s->start_mono_ns : 0;
 }
 
-/* One record, as a sample for each of its two parts. */
+/* What of the time without a CPU a quota is to blame for: it comes first. Moves the sample on. */
+static void add_throttled(struct session *s, uint64_t ns, struct profile_sample *sample)
+{
+	struct wait *w = s->wait;
+
+	if (w->throttled_event == PROFILE_NONE)
+		w->throttled_event = profile_add_event(s->profile, "throttled", "ns",
+						       "time ready to run, but stopped by the cgroup's CPU quota", 0);
+	sample->event = w->throttled_event;
+	sample->value = ns;
+	profile_add_sample(s->profile, sample);
+	sample->time_ns += ns;
+}
+
+/* One that the quota had stopped already when the recording began. */
+static bool was_stopped(const struct session *s, const struct shared_wait *r)
+{
+	return r->stack == SHARED_STACK_BEFORE && map_get(&s->wait->stopped, r->tid);
+}
+
+/* One record, as a sample for each of its parts. */
 static void add_wait(struct session *s, const struct shared_wait *r)
 {
+	uint64_t throttled = was_stopped(s, r) ? r->queue_ns : MIN(r->throttled_ns, r->queue_ns);
 	uint32_t thread = processes_thread(s->processes, r->pid, r->tid, "", r->time_ns);
 	struct profile_sample sample = { .time_ns = since_start(s, r->time_ns), .thread = thread,
 					 .stack = stack_of_wait(s, r), .count = r->count };
@@ -205,9 +244,13 @@ static void add_wait(struct session *s, const struct shared_wait *r)
 		sample.value = r->blocked_ns;
 		profile_add_sample(s->profile, &sample);
 	}
-	if (r->queue_ns) {
+	if (throttled) {
+		sample.time_ns += r->count > 1 ? 0 : r->blocked_ns;
+		add_throttled(s, throttled, &sample);
+	}
+	if (r->queue_ns > throttled) {
 		sample.event = s->wait->queue_event;
-		sample.value = r->queue_ns;
+		sample.value = r->queue_ns - throttled;
 		profile_add_sample(s->profile, &sample);
 	}
 	if (r->kind == RECORD_WAIT && r->waker_stack) {
@@ -216,7 +259,7 @@ static void add_wait(struct session *s, const struct shared_wait *r)
 		memcpy(name, r->waker_name, sizeof(name) - 1);
 		name[sizeof(name) - 1] = 0;
 		profile_add_wake(s->profile, &(struct profile_wake){
-			.time_ns = sample.time_ns, .blocked_ns = r->blocked_ns, .queue_ns = r->queue_ns,
+			.time_ns = since_start(s, r->time_ns), .blocked_ns = r->blocked_ns, .queue_ns = r->queue_ns,
 			.thread = thread, .stack = sample.stack,
 			.waker = processes_knows(s->processes, r->waker_pid) ?
 				 processes_thread(s->processes, r->waker_pid, r->waker_tid, name, r->time_ns) :
@@ -279,7 +322,7 @@ static void finish_thread(struct session *s, const struct shared_thread *t, uint
 		struct shared_wait short_ones = { .kind = RECORD_WAITS, .pid = a.pid, .tid = a.tid,
 						  .count = sum->count, .time_ns = t->slot * SHARED_SLOT_NS,
 						  .blocked_ns = sum->blocked_ns, .queue_ns = sum->queue_ns,
-						  .stack = sum->stack };
+						  .throttled_ns = sum->throttled_ns, .stack = sum->stack };
 
 		if (sum->count)
 			add_wait(s, &short_ones);
@@ -291,6 +334,7 @@ static void finish_thread(struct session *s, const struct shared_thread *t, uint
 		a.queue_ns += t->queue_ns;
 		w.blocked_ns = t->blocked_ns;
 		w.queue_ns = t->queue_ns;
+		w.throttled_ns = t->throttled_ns;
 		w.time_ns = t->left_ns;
 		add_wait(s, &w);
 	} else if (a.state == STATE_BLOCKED) {
@@ -302,6 +346,7 @@ static void finish_thread(struct session *s, const struct shared_thread *t, uint
 		a.queue_ns += left;
 		w.blocked_ns = t->blocked_ns;
 		w.queue_ns = left;
+		w.throttled_ns = t->throttled ? left : 0;
 		w.time_ns -= t->blocked_ns;
 		add_wait(s, &w);
 	}
@@ -329,9 +374,11 @@ static void finish_silent(struct session *s, uint64_t now, bool peek)
 		struct profile_thread *t = &s->profile->threads.v[i];
 		uint32_t pid = s->profile->processes.v[t->process].pid;
 		uint64_t *stood = map_get(&s->wait->stood, t->tid);
+		uint64_t life = profile_thread_age_ns(t, all);
 		struct proc_stat st;
 
-		if (t->run_ns || t->queue_ns || t->blocked_ns || t->end_ns ||
+		/* Events go on while the programs are let go: what began meanwhile has no time in the recording. */
+		if (t->run_ns || t->queue_ns || t->blocked_ns || t->end_ns || !life ||
 		    pid == engine_skeleton(s->engine)->bss->wait_held)
 			continue;
 		/* One that slept and was never switched sleeps on: no need to look, if it is only a look. */
@@ -341,11 +388,16 @@ static void finish_silent(struct session *s, uint64_t now, bool peek)
 			continue;
 		}
 		vec_push(&s->wait->silent, i);
-		if (!(peek && stood) && st.state == 'R') {
-			t->run_ns = all - t->start_ns;
+		if (map_get(&s->wait->stopped, t->tid)) {
+			t->queue_ns = all - t->start_ns;
+			add_throttled(s, t->queue_ns, &(struct profile_sample){ .time_ns = t->start_ns, .thread = i, .stack = *stood });
 			continue;
 		}
-		t->blocked_ns = all - t->start_ns;
+		if (!(peek && stood) && st.state == 'R') {
+			t->run_ns = life;
+			continue;
+		}
+		t->blocked_ns = life;
 		profile_add_sample(s->profile, &(struct profile_sample){
 			.time_ns = t->start_ns, .value = t->blocked_ns, .thread = i, .event = s->wait->wait_event,
 			.stack = stood ? *stood : s->wait->before });
@@ -402,6 +454,7 @@ static void stop(struct session *s)
 	finish_silent(s, now, false);
 	note_counts(s, bpf_map__fd(skeleton->maps.wait_counts));
 	map_done(&s->wait->stood);
+	map_done(&s->wait->stopped);
 	map_done(&s->wait->later);
 	vec_done(&s->wait->laters);
 	vec_done(&s->wait->silent);
@@ -419,6 +472,12 @@ static void pause_waits(struct session *s, bool pause)
 	/* An account with holes would be none: it goes on. */
 }
 
+/* A quota may come and go while it is recorded. */
+static void tick(struct session *s, uint64_t now)
+{
+	engine_skeleton(s->engine)->bss->wait_quota = s->quota;
+}
+
 static const char *const wait_programs[] = { "on_switch", "on_waking", "on_wakeup_new",
 						    "on_wait_exec", "list_threads", NULL };
 static const char *const wait_maps[] = { "threads", NULL };
@@ -432,6 +491,8 @@ const struct collector collector_wait = {
 	.record = record,
 	.set_hz = set_hz,
 	.pause = pause_waits,
+	.tick = tick,
+	.joined = joined,
 	.mapped = mapped,
 	.peek = peek,
 	.stop = stop,

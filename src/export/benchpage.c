@@ -192,6 +192,32 @@ static void put_table(const struct runs *r, uint32_t command, double *values, st
 	buf_puts(out, "</table>\n");
 }
 
+/* Which colour is which, before the first picture. */
+static void put_legend(const struct runs *r, struct buf *out)
+{
+	for (uint32_t c = 0; c < r->commands.n; c++) {
+		buf_printf(out, "<div class=\"command\"><span class=\"key\" style=\"background:%s\"></span>", colour(c));
+		buf_xml(out, r->commands.v[c]);
+		buf_puts(out, "</div>\n");
+	}
+}
+
+/* Times and rates have pictures. */
+static void put_metric(const struct runs *r, uint32_t m, bool chief, double *values, struct buf *out)
+{
+	struct scale s = { .from = LEFT, .to = WIDTH - RIGHT };
+
+	if ((!chief && strcmp(r->metrics.v[m].unit, "s") && strcmp(r->metrics.v[m].unit, "gas/s")) ||
+	    !find_scale(r, m, &s))
+		return;
+	buf_puts(out, "<h2>");
+	buf_xml(out, r->metrics.v[m].name);
+	buf_puts(out, "</h2>\n");
+	put_distribution(r, m, s, values, out);
+	if (chief)
+		put_order(r, m, &s, out);
+}
+
 void benchpage_put(const struct runs *r, struct buf *out)
 {
 	_cleanup_free_ double *values = mem_alloc((r->rows.n + 1) * sizeof(*values));
@@ -199,20 +225,12 @@ void benchpage_put(const struct runs *r, struct buf *out)
 
 	buf_puts(out, head);
 	buf_printf(out, "<h1>gasflame bench \xc2\xb7 %zu runs</h1>\n", r->rows.n);
-	for (uint32_t m = 0; m < r->metrics.n; m++) {
-		struct scale s = { .from = LEFT, .to = WIDTH - RIGHT };
-
-		if ((m != chief && strcmp(r->metrics.v[m].unit, "s") &&
-		     strcmp(r->metrics.v[m].unit, "gas/s")) ||
-		    !find_scale(r, m, &s))
-			continue;
-		buf_puts(out, "<h2>");
-		buf_xml(out, r->metrics.v[m].name);
-		buf_puts(out, "</h2>\n");
-		put_distribution(r, m, s, values, out);
-		if (m == chief)
-			put_order(r, m, &s, out);
-	}
+	put_legend(r, out);
+	if (chief < r->metrics.n)
+		put_metric(r, chief, true, values, out);
+	for (uint32_t m = 0; m < r->metrics.n; m++)
+		if (m != chief)
+			put_metric(r, m, false, values, out);
 	for (uint32_t c = 0; c < r->commands.n; c++) {
 		buf_printf(out, "<h2 class=\"command\"><span class=\"key\" style=\"background:%s\"></span>",
 			   colour(c));

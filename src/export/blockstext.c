@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "analyze/blocks.h"
+#include "analyze/select.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "profile/profile.h"
 
-enum { ITEMS = 5, COLUMN = 7 };
+enum { ITEMS = 5, COLUMN = 7, CRATES = 6, CRATE_COLUMN = 13 };
 
 static double ggas_per_s(const struct block_row *r)
 {
@@ -51,14 +52,58 @@ static const struct {
 	{ "?", BLOCK_UNKNOWN },
 };
 
-static void put_share(struct buf *out, uint64_t ns, uint64_t of)
+static void put_share(struct buf *out, uint64_t ns, uint64_t of, int width)
 {
 	double percent = of ? 100.0 * ns / of : 0;
 
 	if (!ns)
-		buf_printf(out, "%*s", COLUMN, "-");
+		buf_printf(out, "%*s", width, "-");
 	else
-		buf_printf(out, "%*.*f", COLUMN, percent < 9.95 ? 1 : 0, percent);
+		buf_printf(out, "%*.*f", width, percent < 9.95 ? 1 : 0, percent);
+}
+
+/* A program's code that has no name is not that which has one. */
+static void put_crate(struct buf *out, const struct block_item *crate)
+{
+	put_plain(out, crate->name);
+	buf_puts(out, crate->part == BLOCK_UNNAMED && *crate->name != '[' ? " ?" : "");
+}
+
+/* The crates with most of the CPU have a column each; what is left of it is in the last one. */
+static void put_crates(const struct blocks_job *job, const struct block_row *r, struct buf *out)
+{
+	const struct block_items *all = &job->blocks->crates;
+	uint64_t left = 0;
+
+	for (int i = 0; i < BLOCK_PARTS; i++)
+		left += block_part_is_cpu(i) ? r->ns[i] : 0;
+	for (size_t c = 0; c < MIN(all->n, (size_t)CRATES); c++) {
+		uint64_t ns = 0;
+
+		for (size_t i = 0; i < r->crates.n; i++)
+			if (r->crates.v[i].name == all->v[c].name && r->crates.v[i].part == all->v[c].part)
+				ns = MIN(r->crates.v[i].ns, left);
+		left -= ns;
+		put_share(out, ns, r->wall_ns, CRATE_COLUMN);
+	}
+	put_share(out, left, r->wall_ns, COLUMN);
+}
+
+static void put_heads(const struct blocks_job *job, struct buf *out)
+{
+	const struct block_items *all = &job->blocks->crates;
+
+	for (size_t c = 0; job->crates && c < MIN(all->n, (size_t)CRATES); c++) {
+		_cleanup_(buf_done) struct buf name = { 0 };
+
+		put_crate(&name, &all->v[c]);
+		buf_printf(out, " %*.*s", CRATE_COLUMN - 1, CRATE_COLUMN - 1, name.data ? name.data : "");
+	}
+	if (job->crates)
+		buf_printf(out, "%*s", COLUMN, "cpu ..");
+	for (size_t c = 0; c < ARRAY_LEN(columns); c++)
+		if (!job->crates || !block_part_is_cpu(columns[c].part))
+			buf_printf(out, "%*s", COLUMN, columns[c].head);
 }
 
 static void put_row(const struct blocks_job *job, const struct block_row *r, struct buf *out)
@@ -79,8 +124,11 @@ static void put_row(const struct blocks_job *job, const struct block_row *r, str
 		buf_printf(out, "  %6.3f", ggas_per_s(r));
 	else
 		buf_printf(out, "  %6s", "-");
+	if (job->crates)
+		put_crates(job, r, out);
 	for (size_t c = 0; c < ARRAY_LEN(columns); c++)
-		put_share(out, r->ns[columns[c].part], r->wall_ns);
+		if (!job->crates || !block_part_is_cpu(columns[c].part))
+			put_share(out, r->ns[columns[c].part], r->wall_ns, COLUMN);
 	buf_printf(out, "  %9.2f  ", r->parallel_ns / 1e6);
 	put_plain(out, thread_name(job, r));
 	buf_putc(out, '\n');
@@ -113,6 +161,24 @@ static void put_summary(const struct blocks *b, struct buf *out)
 	buf_puts(out, ".\n");
 	if (b->split < b->rows.n)
 		buf_printf(out, "%zu without a split: a moment without a duration, or nothing was recorded then.\n", b->rows.n - b->split);
+}
+
+/* Whose code the CPU ran along the paths, of all the wall time. */
+static void put_sum_of_crates(const struct blocks *b, struct buf *out)
+{
+	uint64_t wall = 0;
+
+	for (size_t i = 0; i < b->rows.n; i++)
+		wall += b->rows.v[i].split ? b->rows.v[i].wall_ns : 0;
+	if (!wall || !b->crates.n)
+		return;
+	buf_puts(out, "On the CPU along their paths, by crate: ");
+	for (size_t i = 0; i < MIN(b->crates.n, (size_t)CRATES); i++) {
+		buf_puts(out, i ? ", " : "");
+		put_crate(out, &b->crates.v[i]);
+		buf_printf(out, " %.1f %%", 100.0 * b->crates.v[i].ns / wall);
+	}
+	buf_puts(out, b->crates.n > CRATES ? ", ... of the wall time.\n" : " of the wall time.\n");
 }
 
 static void put_reasons(const struct blocks_job *job, const uint32_t *order, struct buf *out)
@@ -150,9 +216,9 @@ void blockstext_write(const struct blocks_job *job, struct buf *out)
 	if (b->rows.n > 1)
 		qsort_r(order, b->rows.n, sizeof(*order), compare_slow, b->rows.v);
 	put_summary(b, out);
+	put_sum_of_crates(b, out);
 	buf_printf(out, "\n%12s  %9s  %5s  %9s  %6s", "block", "gas", "txs", "wall ms", "Ggas/s");
-	for (size_t c = 0; c < ARRAY_LEN(columns); c++)
-		buf_printf(out, "%*s", COLUMN, columns[c].head);
+	put_heads(job, out);
 	buf_printf(out, "  %9s  %s\n%46s  %s\n", "beside ms", "thread", "", "percent of the wall time");
 	for (size_t i = 0; i < n; i++)
 		put_row(job, &b->rows.v[job->by_time ? i : order[i]], out);
@@ -172,6 +238,14 @@ static void put_items(const char *title, const struct block_items *items, uint64
 		buf_printf(out, "%10.3f ms %5.1f %%  %-10s  ", x->ns / 1e6, wall_ns ? 100.0 * x->ns / wall_ns : 0,
 			   block_part_key(x->part));
 		put_plain(out, x->name);
+		if (x->under) {
+			buf_puts(out, ", under ");
+			put_plain(out, x->under);
+		}
+		if (x->file) {
+			buf_puts(out, ": ");
+			put_plain(out, x->file);
+		}
 		buf_putc(out, '\n');
 	}
 }
@@ -190,6 +264,23 @@ static void put_quoted(struct buf *out, const char *s)
 		else
 			buf_putc(out, (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
 	buf_putc(out, '\'');
+}
+
+void blockstext_url(const struct blocks_job *job, size_t row, struct buf *out)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-~";
+	const struct block_row *r = row < job->blocks->rows.n ? &job->blocks->rows.v[row] : NULL;
+
+	buf_puts(out, "file://");
+	for (const char *s = job->page; *s; s++)
+		buf_printf(out, strchr(plain, *s) ? "%c" : "%%%02X", (unsigned char)*s);
+	/* As ui/state.js reads it: nanoseconds from the start, and all of a thread's time where it is known. */
+	if (r && r->wall_ns)
+		buf_printf(out, "#range=%%5B%llu%%2C%llu%%5D%s", (unsigned long long)r->start_ns,
+			   (unsigned long long)(r->start_ns + r->wall_ns),
+			   select_has_waits(job->profile) ? "&what=wall" : "");
+	else if (!r)
+		buf_puts(out, "#view=overview");
 }
 
 void blockstext_write_one(const struct blocks_job *job, size_t row, struct buf *out)
@@ -224,6 +315,12 @@ void blockstext_write_one(const struct blocks_job *job, size_t row, struct buf *
 		put_items("Functions", &r->functions, r->wall_ns, out);
 		put_items("Crates, on the CPU", &r->crates, r->wall_ns, out);
 	}
+	if (job->page) {
+		buf_puts(out, "\nThe page, opened on this block:\n  ");
+		blockstext_url(job, row, out);
+		buf_putc(out, '\n');
+		return;
+	}
 	if (!r->wall_ns)
 		return;
 	buf_printf(out, "\nThe page of this span:\n  gasflame report --from %.9f --to %.9f ", r->start_ns / 1e9,
@@ -249,6 +346,14 @@ static void put_json_items(struct buf *out, const char *name, const struct block
 	for (size_t i = 0; i < items->n; i++) {
 		buf_printf(out, "%s{\"part\":\"%s\",\"name\":", i ? "," : "", block_part_key(items->v[i].part));
 		buf_json(out, items->v[i].name);
+		if (items->v[i].under) {
+			buf_puts(out, ",\"under\":");
+			buf_json(out, items->v[i].under);
+		}
+		if (items->v[i].file) {
+			buf_puts(out, ",\"file\":");
+			buf_json(out, items->v[i].file);
+		}
 		buf_printf(out, ",\"ns\":%llu}", (unsigned long long)items->v[i].ns);
 	}
 	buf_putc(out, ']');
@@ -300,6 +405,7 @@ void blocksjson_write(const struct blocks_job *job, struct buf *out)
 		buf_json(out, b->difference);
 	else
 		buf_puts(out, "null");
+	put_json_items(out, "crates", &b->crates);
 	buf_puts(out, ",\n\"rows\":[");
 	for (size_t i = 0; i < b->rows.n; i++) {
 		buf_puts(out, i ? ",\n" : "\n");

@@ -16,10 +16,14 @@ struct blocks_job {
 	const char *capture; /* its path, for the commands that are told */
 	size_t limit;        /* rows for people: the slowest; 0 = all */
 	bool by_time;        /* rows in their order, not slowest first */
+	bool crates;         /* time on the CPU by crate, not by kind of code */
+	const char *page;    /* the absolute path of a page that was written; NULL = none */
 };
 
 void blockstext_write(const struct blocks_job *job, struct buf *out);
 /* One of them in full: row is an index. */
 void blockstext_write_one(const struct blocks_job *job, size_t row, struct buf *out);
+/* The address of the page, opened on one block; row SIZE_MAX: on all. */
+void blockstext_url(const struct blocks_job *job, size_t row, struct buf *out);
 void blocksjson_write(const struct blocks_job *job, struct buf *out);
 void blockscsv_write(const struct blocks_job *job, struct buf *out);

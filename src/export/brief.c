@@ -10,12 +10,14 @@
 #include <string.h>
 
 #include "analyze/account.h"
+#include "analyze/heap.h"
 #include "analyze/quality.h"
 #include "analyze/verdict.h"
 #include "base/buf.h"
 #include "base/str.h"
 #include "export/export.h"
 #include "export/label.h"
+#include "export/ownertext.h"
 #include "profile/profile.h"
 
 enum { ROWS = 5, CAUSES = 5, COLUMNS = 110 };
@@ -188,6 +190,16 @@ static void put_sentence(struct buf *out, const char *text, size_t columns)
 	buf_done(&clean);
 }
 
+static void put_heap(const struct export_job *job, size_t columns, struct buf *out)
+{
+	struct heap_figures f;
+
+	heap_measure(&f, job->profile, &job->selection->options, job->options.own);
+	for (size_t i = 0; i < f.verdict.n; i++)
+		put_sentence(out, f.verdict.v[i], columns);
+	heap_done(&f);
+}
+
 void brief_put(const struct export_job *job, struct buf *out)
 {
 	const struct profile *p = job->profile;
@@ -199,6 +211,7 @@ void brief_put(const struct export_job *job, struct buf *out)
 	}
 	export_when(job, out);
 	buf_putc(out, '\n');
+	ownertext_put(p, out);
 	quality_line(job->quality, job->selection, out);
 	buf_putc(out, '\n');
 	if (job->account)
@@ -207,4 +220,5 @@ void brief_put(const struct export_job *job, struct buf *out)
 		put_functions(job, out);
 	for (size_t i = 0; job->verdict && i < job->verdict->sentences.n; i++)
 		put_sentence(out, job->verdict->sentences.v[i], columns);
+	put_heap(job, columns, out);
 }

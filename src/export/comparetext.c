@@ -42,6 +42,18 @@ static const char *word_of(const struct compare_row *row)
 	}
 }
 
+/* Gas is what was to be done: more or less of it is neither good nor bad, but says that the work was not the same. */
+static const char *row_word(const struct compare_row *row, enum compare_figure f)
+{
+	enum compare_word word = row->word[f];
+
+	if (word != COMPARE_BETTER && word != COMPARE_WORSE)
+		return "";
+	if (!strcmp(row->unit, "gas"))
+		return word == COMPARE_BETTER ? "less" : "more";
+	return words[word];
+}
+
 static char *percent(char out[32], double x)
 {
 	if (isfinite(x))
@@ -49,6 +61,25 @@ static char *percent(char out[32], double x)
 	else
 		snprintf(out, 32, "-");
 	return out;
+}
+
+/* Which part of the time has most of a change that is sure. */
+static void put_explanation(const struct comparison *c, struct buf *out)
+{
+	const struct compare_row *part = compare_explain(c), *all = &c->rows.v[0];
+	double x, whole = fabs(all->level[1][COMPARE_MEAN] - all->level[0][COMPARE_MEAN]);
+	char more[32], of[32];
+
+	if (!part)
+		return;
+	x = fabs(part->level[1][COMPARE_MEAN] - part->level[0][COMPARE_MEAN]);
+	bench_value(more, x, part->unit);
+	bench_value(of, whole, all->unit);
+	/* Sums over threads may be more than the time in which they were. */
+	if (x <= 1.05 * whole)
+		buf_printf(out, "; most of it is %s: %s of %s (mean)", part->name, more, of);
+	else
+		buf_printf(out, "; what changes most with it is %s: %s in all threads (mean)", part->name, more);
 }
 
 void compare_sentence(const struct comparison *c, struct buf *out)
@@ -66,6 +97,7 @@ void compare_sentence(const struct comparison *c, struct buf *out)
 	case COMPARE_WORSE:
 		buf_printf(out, "%s is %s %s (%s; %g %% interval %s to %s)", row->name, size, word_of(row),
 			   compare_figure_names[f], c->confidence * 100, low, high);
+		put_explanation(c, out);
 		break;
 	case COMPARE_MIXED:
 		buf_printf(out, "%s is better in one figure and worse in another: see the table", row->name);
@@ -108,6 +140,12 @@ static void put_design(const struct comparison *c, struct buf *out)
 			   "interval (give more pairs of files)",
 			   c->clusters[0]);
 		break;
+	case COMPARE_OTHER_BLOCKS:
+		buf_printf(out,
+			   "%zu and %zu blocks, none of which both sides have: what differs from block to block is in the "
+			   "interval, and what changed between the recordings in the difference",
+			   c->clusters[0], c->clusters[1]);
+		break;
 	}
 }
 
@@ -138,9 +176,7 @@ static void text_row(const struct compare_row *row, enum compare_figure f, struc
 	put_padded(out, bench_value(b, row->level[1][f], row->unit), 15);
 	put_padded(out, percent(change, row->change[f].estimate), 11);
 	put_padded(out, interval, 24);
-	if (row->word[f] == COMPARE_BETTER || row->word[f] == COMPARE_WORSE)
-		buf_printf(out, "  %s", words[row->word[f]]);
-	buf_putc(out, '\n');
+	buf_printf(out, "%s%s\n", *row_word(row, f) ? "  " : "", row_word(row, f));
 }
 
 static bool shown(const struct compare_row *row, size_t f)
@@ -218,10 +254,7 @@ void comparemarkdown_put(const struct comparison *c, const struct compare_names 
 			buf_printf(out, " | %s | %s | %s | %s | %s | %s |\n", compare_figure_names[f],
 				   bench_value(a, row->level[0][f], row->unit),
 				   bench_value(b, row->level[1][f], row->unit),
-				   percent(change, row->change[f].estimate), interval,
-				   row->word[f] == COMPARE_BETTER || row->word[f] == COMPARE_WORSE
-					   ? words[row->word[f]]
-					   : "");
+				   percent(change, row->change[f].estimate), interval, row_word(row, f));
 		}
 }
 
@@ -259,7 +292,7 @@ static void json_row(const struct compare_row *row, struct buf *out)
 
 void comparejson_put(const struct comparison *c, const struct compare_names *names, struct buf *out)
 {
-	static const char *const designs[] = { "rounds", "independent", "pairs", "blocks" };
+	static const char *const designs[] = { "rounds", "independent", "pairs", "blocks", "other blocks" };
 	_cleanup_(buf_done) struct buf sentence = { 0 };
 
 	compare_sentence(c, &sentence);

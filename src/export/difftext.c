@@ -108,7 +108,8 @@ static void put_whole(const struct diff_job *job, struct buf *out)
 	put_line(job, out, line.data);
 	line.n = 0;
 	if (!d->normalized)
-		buf_puts(&line, "before and after are values each second of the recording");
+		buf_puts(&line, d->timeless ? "before and after are values as they are"
+					    : "before and after are values each second of the recording");
 	else if (d->scaled)
 		buf_printf(&line, "before and after are shares of the whole; changes are at equal work "
 			   "(after x %.3f)", d->scale);

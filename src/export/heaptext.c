@@ -32,7 +32,7 @@ static const char *error_of(char out[48], const struct heap_figures *f, const st
 {
 	char text[32];
 
-	if (f->exact || !s->samples)
+	if (f->exact || f->no_error || !s->samples)
 		return "";
 	snprintf(out, 48, " ± %s", str_bytes(text, heap_error(s)));
 	return out;
@@ -59,11 +59,18 @@ static void put_totals(const struct export_job *job, struct buf *out, const stru
 		buf_puts(out, "  Each allocation was to be recorded, and some were not: the figures are too small.\n");
 	else if (f->exact)
 		buf_puts(out, "  Each allocation was recorded: the figures are exact.\n");
+	else if (f->no_error)
+		buf_puts(out, "  Sampled at different distances in these recordings: how far off the figures are is not known.\n");
 	else
 		buf_printf(out,
 			   "  Sampled every %s on average, since the recording began; ± is one standard "
 			   "error.\n",
 			   str_bytes(a, f->interval));
+	if (f->recordings)
+		buf_printf(out,
+			   "  Sums of %llu recordings, each since it began: peak and alive are what each had at its own moment, and "
+			   "growth is not judged; look at one, or `gasflame diff` two.\n",
+			   (unsigned long long)f->recordings);
 	if (f->counted && !f->exact)
 		buf_printf(out, "  %-14s %-22s %14s calls, counted by the hooks, exact%s\n", "counted",
 			   str_bytes(a, f->counted_bytes), str_count(b, f->counted),
@@ -75,7 +82,7 @@ static void put_totals(const struct export_job *job, struct buf *out, const stru
 		 share(f->temporary.bytes, f->allocated.bytes));
 	put_sum(out, f, "temporary", &f->temporary, more);
 	snprintf(more, sizeof(more), ", after %s", str_duration(c, f->peak_ns));
-	put_sum(out, f, "peak", &f->peak, f->peak.objects ? more : "");
+	put_sum(out, f, "peak", &f->peak, f->peak.objects && !f->recordings ? more : "");
 	put_sum(out, f, f->ended ? "never freed" : "alive at end", &f->live, "");
 	if (f->lifetimes)
 		buf_printf(out,
@@ -235,11 +242,14 @@ void heaptext_write(const struct export_job *job, struct buf *out)
 
 /* --- JSON --- */
 
-static void json_sum(struct buf *out, const char *key, const struct heap_sum *s)
+static void json_sum(struct buf *out, const struct heap_figures *f, const char *key, const struct heap_sum *s)
 {
-	buf_printf(out, "\"%s\":{\"bytes\":%llu,\"objects\":%llu,\"samples\":%llu,\"error_bytes\":%.0f}", key,
-		   (unsigned long long)s->bytes, (unsigned long long)s->objects,
-		   (unsigned long long)s->samples, heap_error(s));
+	buf_printf(out, "\"%s\":{\"bytes\":%llu,\"objects\":%llu,\"samples\":%llu,\"error_bytes\":", key,
+		   (unsigned long long)s->bytes, (unsigned long long)s->objects, (unsigned long long)s->samples);
+	if (f->no_error)
+		buf_puts(out, "null}");
+	else
+		buf_printf(out, "%.0f}", heap_error(s));
 }
 
 static void json_functions(const struct export_job *job, struct buf *out, const struct heap_figures *f)
@@ -256,7 +266,7 @@ static void json_functions(const struct export_job *job, struct buf *out, const 
 		buf_json(out, g->module);
 		for (size_t k = 0; k < ARRAY_LEN(columns); k++) {
 			buf_putc(out, ',');
-			json_sum(out, columns[k].key, columns[k].sum(g));
+			json_sum(out, f, columns[k].key, columns[k].sum(g));
 		}
 		buf_printf(out, ",\"thirds\":[%lld,%lld,%lld],\"age_ns\":%.0f,\"grows\":%s}",
 			   (long long)g->thirds[0], (long long)g->thirds[1], (long long)g->thirds[2],
@@ -276,23 +286,23 @@ void heaptext_json(const struct export_job *job, struct buf *out)
 	}
 	buf_printf(out,
 		   ",\n\"heap\":{\"exact\":%s,\"interval_bytes\":%llu,\"duration_ns\":%llu,"
-		   "\"counted_bytes\":%llu,\"counted\":%llu,\"peak_ns\":%llu,\"ended\":%s,\"lost\":%llu,",
+		   "\"counted_bytes\":%llu,\"counted\":%llu,\"peak_ns\":%llu,\"ended\":%s,\"lost\":%llu,\"recordings\":%llu,",
 		   f.exact ? "true" : "false", (unsigned long long)f.interval,
 		   (unsigned long long)f.duration_ns, (unsigned long long)f.counted_bytes,
 		   (unsigned long long)f.counted, (unsigned long long)f.peak_ns, f.ended ? "true" : "false",
-		   (unsigned long long)f.lost);
+		   (unsigned long long)f.lost, (unsigned long long)MAX(f.recordings, 1));
 	buf_printf(out, "\"lifetime_ns\":{\"p50\":%llu,\"p90\":%llu,\"p99\":%llu,\"objects\":%llu},\n ",
 		   (unsigned long long)f.lifetime_ns[0], (unsigned long long)f.lifetime_ns[1],
 		   (unsigned long long)f.lifetime_ns[2], (unsigned long long)f.lifetimes);
-	json_sum(out, "allocated", &f.allocated);
+	json_sum(out, &f, "allocated", &f.allocated);
 	buf_putc(out, ',');
-	json_sum(out, "freed", &f.freed);
+	json_sum(out, &f, "freed", &f.freed);
 	buf_putc(out, ',');
-	json_sum(out, "temporary", &f.temporary);
+	json_sum(out, &f, "temporary", &f.temporary);
 	buf_putc(out, ',');
-	json_sum(out, "live", &f.live);
+	json_sum(out, &f, "live", &f.live);
 	buf_putc(out, ',');
-	json_sum(out, "peak", &f.peak);
+	json_sum(out, &f, "peak", &f.peak);
 	json_functions(job, out, &f);
 	buf_puts(out, ",\n \"symptoms\":[");
 	for (int i = 0; i < HEAP_SYMPTOMS; i++)

@@ -5,12 +5,14 @@
 
 #include "analyze/quality.h"
 #include "base/buf.h"
+#include "export/classtext.h"
 #include "export/export.h"
 #include "export/faulttext.h"
 #include "export/heaptext.h"
 #include "export/iotext.h"
 #include "export/oomtext.h"
 #include "export/json.h"
+#include "export/ownertext.h"
 #include "export/memtext.h"
 #include "export/view.h"
 #include "profile/profile.h"
@@ -133,6 +135,7 @@ static void put_head(const struct export_job *job, struct buf *out)
 	const struct selection *s = job->selection;
 
 	json_string(out, "target", profile_str(p, p->target));
+	ownertext_json(p, out);
 	buf_puts(out, ",\n");
 	json_string(out, "host", profile_str(p, p->host));
 	buf_puts(out, ",\n");
@@ -192,6 +195,7 @@ static int put_view(const struct export_job *job, struct buf *out, struct err *e
 		if (whole) { /* these are about whole threads */
 			oomjson_put(job->profile, out);
 			waitjson_put(job, out);
+			groupjson_put(job, out);
 			iojson_write(job, out);
 		}
 		if (job->options.view == EXPORT_VIEW_ALL)
@@ -201,6 +205,7 @@ static int put_view(const struct export_job *job, struct buf *out, struct err *e
 			faulttext_json(job, out);
 			heaptext_json(job, out);
 			memtext_json(job, out);
+			classtext_json(job, out);
 		}
 		return 0;
 	case EXPORT_VIEW_CRATES:

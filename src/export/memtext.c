@@ -13,7 +13,7 @@
 #include "export/table.h"
 #include "profile/profile.h"
 
-enum { CLASSES = 8, SPARK = 16, SPARK_LOOKS = 3, NAME_MINIMUM = 16 };
+enum { SPARK = 16, SPARK_LOOKS = 3, NAME_MINIMUM = 16 };
 
 static char *bytes_of(char out[32], int64_t bytes)
 {
@@ -261,23 +261,17 @@ static void put_heap(const struct rss *r, const struct profile *p, const struct 
 		     struct buf *out)
 {
 	uint64_t rounding = profile_counter(p, "heap.rounding bytes");
-	char a[32], b[32], c[32];
+	char a[32], b[32];
 
-	if (r->source != RSS_FROM_HEAP)
+	if (!rss_find(r, "heap.resident"))
 		return;
 	heading(o, out, r->exact ? "Live heap" : "Live heap, estimated from sampled objects");
-	buf_printf(out, "  %9s  alive%s, %s of it resident\n", bytes_of(a, r->live_bytes),
+	buf_printf(out, "  %9s  alive%s, %s of it resident\n", bytes_of(a, rss_last(r, "heap.live", 0)),
 		   r->from_start ? "" : " of what was allocated since the recording began",
 		   bytes_of(b, rss_last(r, "heap.resident", 0)));
 	if (rounding)
-		buf_printf(out, "  %9s  of the slack: sizes rounded up to the allocator's size classes%s\n",
-			   bytes_of(a, rounding), r->classes.n ? ", most of it in" : "");
-	for (size_t i = 0; i < r->classes.n && i < CLASSES && r->classes.v[i].rounding_bytes; i++) {
-		const struct rss_class *k = &r->classes.v[i];
-
-		buf_printf(out, "  %9s    class %s: %s alive\n", bytes_of(a, k->rounding_bytes),
-			   str_count(b, k->size), bytes_of(c, k->live_bytes));
-	}
+		buf_printf(out, "  %9s  of the slack: sizes rounded up to the allocator's size classes\n",
+			   bytes_of(a, rounding));
 }
 
 static void put_title(const struct rss *r, const struct profile *p, const struct memtext_options *o,

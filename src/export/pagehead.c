@@ -10,7 +10,9 @@
 
 #include "analyze/account.h"
 #include "analyze/diff.h"
+#include "analyze/heap.h"
 #include "analyze/quality.h"
+#include "analyze/rss.h"
 #include "analyze/select.h"
 #include "analyze/verdict.h"
 #include "analyze/waits.h"
@@ -18,11 +20,12 @@
 #include "export/difftext.h"
 #include "export/export.h"
 #include "export/label.h"
+#include "export/ownertext.h"
 #include "export/page.h"
 #include "export/pagedata.h"
 #include "profile/profile.h"
 
-enum { SITES = 20, WAKERS = 3 };
+enum { SITES = 20, WAKERS = 3, FILES = 8, OWNERS_SHOWN = 8 };
 
 /* --- JSON: a comma comes before everything that does not begin a list --- */
 
@@ -176,6 +179,13 @@ static void put_recording(struct buf *b, const struct export_job *job)
 	struct tm tm;
 
 	put_text(b, "target", profile_str(p, p->target));
+	for (size_t i = 0; i < p->owners.n && i < OWNERS_SHOWN; i++) {
+		if (line.n)
+			buf_puts(&line, "; ");
+		ownertext_line(p, i, &line);
+	}
+	put_text(b, "owners", line.n ? line.data : "");
+	line.n = 0;
 	put_text(b, "host", profile_str(p, p->host));
 	put_text(b, "kernel", profile_str(p, p->kernel));
 	if (p->start_wall_ns && gmtime_r(&wall, &tm))
@@ -425,33 +435,69 @@ static void put_waits(struct buf *b, const struct profile *p, const struct waits
 	buf_puts(b, "]\n");
 }
 
-static void put_verdict(struct buf *b, const struct profile *p, const struct verdict *v)
+static void put_sentence(struct buf *b, const struct profile *p, const char *text, const struct verdict_link *l)
 {
-	open_list(b, "verdict", '[');
-	for (size_t i = 0; i < v->sentences.n; i++) {
-		const struct verdict_link *l = &v->links.v[i];
+	open_list(b, NULL, '{');
+	put_text(b, "text", text);
+	key(b, "state");
+	if (!l->what) {
+		buf_puts(b, "null}");
+		return;
+	}
+	buf_putc(b, '{');
+	put_text(b, "view", "flame");
+	put_text(b, "what", l->what);
+	if (l->thread < p->threads.n) {
+		key(b, "threads");
+		buf_printf(b, "[%u]", p->threads.v[l->thread].tid);
+		key(b, "causes");
+		buf_printf(b, "[\"%s\"]", cause_key(l->cause));
+	}
+	if (l->function)
+		put_text(b, "focus", l->function);
+	buf_puts(b, "}}");
+}
 
-		open_list(b, NULL, '{');
-		put_text(b, "text", v->sentences.v[i]);
-		key(b, "state");
-		if (!l->what) {
-			buf_puts(b, "null}");
+/* Of the waits, and of the heap. */
+static void put_verdict(struct buf *b, const struct export_job *job, const struct verdict *v)
+{
+	struct heap_figures heap;
+
+	open_list(b, "verdict", '[');
+	for (size_t i = 0; i < v->sentences.n; i++)
+		put_sentence(b, job->profile, v->sentences.v[i], &v->links.v[i]);
+	heap_measure(&heap, job->profile, &(struct select_options){ 0 }, job->options.own);
+	for (size_t i = 0; i < heap.verdict.n; i++)
+		put_sentence(b, job->profile, heap.verdict.v[i],
+			     &(struct verdict_link){ .what = heap.links.v[i].what, .thread = PROFILE_NONE,
+						     .function = (char *)heap.links.v[i].function });
+	heap_done(&heap);
+	buf_puts(b, "]\n");
+}
+
+/* The table that adds up to RSS; empty where memory was not recorded. */
+static void put_memory(struct buf *b, const struct profile *p)
+{
+	size_t files = 0;
+	struct rss r;
+
+	rss_build(&r, p, 0, 0);
+	open_list(b, "memory", '[');
+	for (size_t i = 0; i < r.rows.n; i++) {
+		const struct rss_row *row = &r.rows.v[i];
+
+		if (row->kind == RSS_DETAIL && files++ >= FILES)
 			continue;
-		}
-		buf_putc(b, '{');
-		put_text(b, "view", "flame");
-		put_text(b, "what", l->what);
-		if (l->thread < p->threads.n) {
-			key(b, "threads");
-			buf_printf(b, "[%u]", p->threads.v[l->thread].tid);
-			key(b, "causes");
-			buf_printf(b, "[\"%s\"]", cause_key(l->cause));
-		}
-		if (l->function)
-			put_text(b, "focus", l->function);
-		buf_puts(b, "}}");
+		open_list(b, NULL, '{');
+		put_text(b, "label", row->label);
+		put_text(b, "note", row->note);
+		put_int(b, "bytes", row->bytes);
+		put_flag(b, "estimate", row->estimate);
+		put_flag(b, "part", row->kind == RSS_PART);
+		buf_puts(b, "}");
 	}
 	buf_puts(b, "]\n");
+	rss_done(&r);
 }
 
 /* What a comparison says. */
@@ -487,8 +533,9 @@ static void put_findings(struct buf *b, const struct export_job *job, struct cau
 	if (d)
 		put_diff_verdict(b, d);
 	else
-		put_verdict(b, job->profile, &verdict);
+		put_verdict(b, job, &verdict);
 	put_waits(b, job->profile, &waits);
+	put_memory(b, job->profile);
 	verdict_done(&verdict);
 	waits_done(&waits);
 }

@@ -166,6 +166,19 @@ static void locks(struct summary *s)
 		hint(s, "Only wakes: these are no contention");
 }
 
+/* What -e wait and -e io have, beside events by name. */
+static void collected(struct summary *s)
+{
+	static const struct row waits[] = { { "waits:", "wait" }, { "in the run queue:", "queue" } };
+	static const struct row transfers[] = { { "reads:", "read" }, { "writes:", "write" }, { "syncs:", "sync" },
+						{ "failed:", "io-error" } };
+
+	if (group(s, "Waits", waits, ARRAY_LEN(waits)))
+		hint(s, "--format text has their causes, and who ended them");
+	if (group(s, "Reads and writes", transfers, ARRAY_LEN(transfers)))
+		hint(s, "By function and file: --format text --what read, --what write or --what sync");
+}
+
 enum { READS = 1, WRITES = 2 };
 
 static const struct {
@@ -308,6 +321,8 @@ static void faults(struct summary *s)
 		{ "major faults:", "major-faults" },
 		{ "minor faults:", "minor-faults" },
 		{ "page faults:", "page-faults" },
+		{ "time of major:", "major-time" },
+		{ "time of minor:", "minor-time" },
 	};
 	uint64_t major = count_of(s, "major-faults"), minor = count_of(s, "minor-faults");
 	bool both = find_event(s, "major-faults") != PROFILE_NONE &&
@@ -335,9 +350,12 @@ static void pressure(struct summary *s)
 		{ "direct reclaims:", "vmscan:mm_vmscan_direct_reclaim_begin" },
 		{ "reclaims ended:", "vmscan:mm_vmscan_direct_reclaim_end" },
 		{ "kswapd wakes:", "vmscan:mm_vmscan_kswapd_wake" },
+		{ "direct reclaims:", "reclaims" }, /* of -e fault */
+		{ "time of reclaims:", "reclaim-time" },
 	};
 
-	if (group(s, "Memory pressure", rows, ARRAY_LEN(rows)) && count_of(s, rows[0].event))
+	if (group(s, "Memory pressure", rows, ARRAY_LEN(rows)) &&
+	    (count_of(s, rows[0].event) || count_of(s, "reclaims")))
 		hint(s, "Threads had to free memory before they got some: the target needs more than there is");
 }
 
@@ -396,6 +414,7 @@ int summary_write(const struct export_job *job, struct buf *out, struct err *err
 	s.duration_ns -= MIN(s.duration_ns, job->selection->options.from_ns);
 	buf_puts(out, "=== Off-CPU Event Summary ===\n");
 	locks(&s);
+	collected(&s);
 	io(&s);
 	scheduler(&s);
 	block(&s);

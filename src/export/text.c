@@ -9,11 +9,13 @@
 #include "analyze/quality.h"
 #include "base/buf.h"
 #include "base/str.h"
+#include "export/classtext.h"
 #include "export/export.h"
 #include "export/faulttext.h"
 #include "export/heaptext.h"
 #include "export/iotext.h"
 #include "export/label.h"
+#include "export/ownertext.h"
 #include "export/memtext.h"
 #include "export/oomtext.h"
 #include "export/table.h"
@@ -50,6 +52,7 @@ static void put_head(const struct export_job *job, struct buf *out)
 	buf_printf(out, "%s%s%s\n", job->options.colour ? TABLE_BOLD : "", clean.data,
 		   job->options.colour ? TABLE_NORMAL : "");
 	line.n = clean.n = 0;
+	ownertext_put(job->profile, out);
 	if (series_only(job)) {
 		buf_done(&line);
 		buf_done(&clean);
@@ -107,10 +110,12 @@ int text_write(const struct export_job *job, struct buf *out, struct err *err)
 		if (!job->selection->root) { /* these are about whole threads */
 			oomtext_put(job->profile, job->options.columns, out);
 			waittext_put(job, out);
+			grouptext_put(job, out);
 			iotext_write(job, out);
 			faulttext_write(job, out);
 			heaptext_write(job, out);
 			memtext_write(job, out);
+			classtext_write(job, out);
 		}
 		textshare_groups(job, out);
 		if (!series_only(job))

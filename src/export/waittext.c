@@ -26,7 +26,7 @@ static const struct {
 	enum cause cause;
 	const char *head;
 } columns[] = {
-	{ CAUSE_CPU, "on CPU" },      { CAUSE_QUEUE, "queue" },      { CAUSE_LOCK, "lock" },
+	{ CAUSE_CPU, "on CPU" },      { CAUSE_QUEUE, "queue" },      { CAUSE_QUOTA, "throttled" }, { CAUSE_LOCK, "lock" },
 	{ CAUSE_PARK, "condition" },  { CAUSE_DISK_READ, "disk rd" }, { CAUSE_DISK_WRITE, "disk wr" },
 	{ CAUSE_FAULT, "fault" },     { CAUSE_NETWORK, "network" },  { CAUSE_SLEEP, "sleep" },
 	{ CAUSE_PIPE, "pipe" },       { CAUSE_RECLAIM, "reclaim" },  { CAUSE_IDLE, "idle" },

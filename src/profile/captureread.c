@@ -24,12 +24,13 @@ struct ids {
 
 /* A row makes a histogram of half a kilobyte, and no recording has nearly so many. */
 #define MOST_HISTOGRAMS 10000
+#define MOST_OWNERS 1000
 
 struct reading {
 	struct profile *p;
 	sqlite3 *db;
 	const char *path;
-	struct ids events, processes, threads, modules, functions, frames, stacks, series;
+	struct ids events, owners, processes, threads, modules, functions, frames, stacks, series;
 	uint64_t dropped; /* rows that made no sense */
 
 	/* The lines of the frame that is being read. */
@@ -170,6 +171,32 @@ static bool read_process(struct reading *r, sqlite3_stmt *s)
 	    !get_ns(s, 6, &x.start_ns) || !get_ns(s, 7, &x.end_ns))
 		return false;
 	ids_add(&r->processes, sqlite3_column_int64(s, 0), profile_add_process(r->p, &x));
+	return true;
+}
+
+static bool read_owner(struct reading *r, sqlite3_stmt *s)
+{
+	struct profile_owner o = { 0 };
+
+	if (r->p->owners.n >= MOST_OWNERS)
+		return false;
+	if (!get_string(r, s, 1, &o.kind) || !get_string(r, s, 2, &o.name) || !get_string(r, s, 3, &o.container) ||
+	    !get_string(r, s, 4, &o.engine) || !get_string(r, s, 5, &o.image) || !get_string(r, s, 6, &o.pod) ||
+	    !get_string(r, s, 7, &o.cgroup))
+		return false;
+	ids_add(&r->owners, sqlite3_column_int64(s, 0), profile_owner(r->p, &o));
+	return true;
+}
+
+static bool read_process_owner(struct reading *r, sqlite3_stmt *s)
+{
+	uint32_t process, owner, pid = 0;
+
+	if (!get_ref(s, 0, &r->processes, &process) || !get_optional_ref(s, 1, &r->owners, &owner) ||
+	    (sqlite3_column_type(s, 2) != SQLITE_NULL && !get_u32(s, 2, &pid)))
+		return false;
+	r->p->processes.v[process].owner = owner == PROFILE_NONE ? 0 : owner;
+	r->p->processes.v[process].inner_pid = pid;
 	return true;
 }
 
@@ -403,11 +430,15 @@ static const struct {
 	int first, last; /* versions of the schema, last 0 = to this day */
 	const char *sql;
 	row_fn *read;
+	const char *optional; /* a table that came without a new version: files of that version may lack it */
 } tables[] = {
 	{ 1, 0, "select key, value from meta", read_meta },
 	{ 1, 0, "select id, name, unit, description, period from event order by id", read_event },
 	{ 1, 0, "select id, pid, parent_pid, name, exe, command, start_ns, end_ns from process order by id",
 	  read_process },
+	{ 4, 0, "select id, kind, name, container, engine, image, pod, cgroup from owner order by id", read_owner, "owner" },
+	{ 4, 0, "select process, owner, inner_pid from process_owner order by process", read_process_owner,
+	  "process_owner" },
 	{ 1, 1, "select id, process, tid, name, start_ns, end_ns, cpu_ns, 0, 0, 0 from thread order by id",
 	  read_thread },
 	{ 2, 0, "select id, process, tid, name, start_ns, end_ns, cpu_ns, run_ns, queue_ns, blocked_ns "
@@ -450,6 +481,17 @@ static int read_table(struct reading *r, const char *sql, row_fn *read, struct e
 	return capturefile_fail(r->db, err, "cannot read %s", r->path);
 }
 
+static bool has_table(struct reading *r, const char *name)
+{
+	sqlite3_stmt *s = NULL;
+	bool there = sqlite3_prepare_v2(r->db, "select 1 from sqlite_master where type = 'table' and name = ?", -1, &s,
+					NULL) == SQLITE_OK &&
+		     sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW;
+
+	sqlite3_finalize(s);
+	return there;
+}
+
 static int read_version(struct reading *r, int *ret, struct err *err)
 {
 	sqlite3_stmt *s = NULL;
@@ -481,6 +523,8 @@ static int read_all(struct reading *r, struct err *err)
 	for (size_t i = 0; i < ARRAY_LEN(tables) && !result; i++) {
 		if (version < tables[i].first || (tables[i].last && version > tables[i].last))
 			continue;
+		if (tables[i].optional && !has_table(r, tables[i].optional))
+			continue;
 		result = read_table(r, tables[i].sql, tables[i].read, err);
 		finish_lines(r);
 	}
@@ -506,6 +550,7 @@ int capture_read(const char *path, struct profile **ret, struct err *err)
 	r.p = profile_new();
 	result = read_all(&r, err);
 	map_done(&r.events.map);
+	map_done(&r.owners.map);
 	map_done(&r.processes.map);
 	map_done(&r.threads.map);
 	map_done(&r.modules.map);

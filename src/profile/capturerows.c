@@ -10,6 +10,8 @@ static const char *const statement_sql[STATEMENTS] = {
 	[PUT_META] = "insert or replace into meta values (?,?)",
 	[PUT_EVENT] = "insert or replace into event values (?,?,?,?,?)",
 	[PUT_PROCESS] = "insert or replace into process values (?,?,?,?,?,?,?,?)",
+	[PUT_OWNER] = "insert or replace into owner values (?,?,?,?,?,?,?,?)",
+	[PUT_PROCESS_OWNER] = "insert or replace into process_owner values (?,?,?)",
 	[PUT_THREAD] = "insert or replace into thread values (?,?,?,?,?,?,?,?,?,?)",
 	[PUT_MODULE] = "insert or replace into module values (?,?,?,?,?)",
 	[PUT_MAPPING] = "insert into mapping values (?,?,?,?,?,?)",
@@ -137,6 +139,37 @@ static int put_events(struct capturerows *w, const struct profile *p)
 	return r;
 }
 
+static int put_owners(struct capturerows *w, const struct profile *p)
+{
+	int r = 0;
+
+	for (size_t i = w->saved.owners; i < p->owners.n && !r; i++) {
+		const struct profile_owner *o = &p->owners.v[i];
+		const uint32_t columns[] = { o->kind, o->name, o->container, o->engine, o->image, o->pod, o->cgroup };
+		sqlite3_stmt *s = begin(w, PUT_OWNER);
+
+		bind_int(s, 1, i);
+		for (size_t k = 0; k < ARRAY_LEN(columns); k++)
+			bind_string(s, k + 2, p, columns[k]);
+		r = run(w, s);
+	}
+	return r;
+}
+
+/* Most processes are in no container and no unit, and have no row. */
+static int put_process_owner(struct capturerows *w, size_t process, const struct profile_process *x)
+{
+	sqlite3_stmt *s;
+
+	if (!x->owner && !x->inner_pid)
+		return 0;
+	s = begin(w, PUT_PROCESS_OWNER);
+	bind_int(s, 1, process);
+	bind_id(s, 2, x->owner ? x->owner - 1 : PROFILE_NONE);
+	bind_id(s, 3, x->inner_pid ? x->inner_pid : PROFILE_NONE);
+	return run(w, s);
+}
+
 static int put_processes(struct capturerows *w, const struct profile *p)
 {
 	int r = 0;
@@ -156,7 +189,7 @@ static int put_processes(struct capturerows *w, const struct profile *p)
 		bind_string(s, 6, p, x->command);
 		bind_int(s, 7, x->start_ns);
 		bind_int(s, 8, x->end_ns);
-		r = run(w, s);
+		r = run(w, s) ?: put_process_owner(w, i, x);
 	}
 	return r;
 }
@@ -502,6 +535,7 @@ static void remember(struct capturerows *w, const struct profile *p, const struc
 {
 	w->saved = (struct saved){ .events = p->events.n,
 				   .mappings = p->mappings.n,
+				   .owners = p->owners.n,
 				   .functions = p->functions.n,
 				   .frames = p->frames.n,
 				   .lines = p->lines.n,
@@ -532,6 +566,7 @@ int capturerows_put(struct capturerows *w, const struct profile *p)
 		vec_push(&w->periods, p->events.v[i].period);
 	r = r ?: put_facts(w, p, &facts);
 	r = r ?: put_events(w, p);
+	r = r ?: put_owners(w, p);
 	r = r ?: put_processes(w, p);
 	r = r ?: put_threads(w, p);
 	r = r ?: put_modules(w, p);

@@ -16,6 +16,8 @@ enum statement {
 	PUT_META,
 	PUT_EVENT,
 	PUT_PROCESS,
+	PUT_OWNER,
+	PUT_PROCESS_OWNER,
 	PUT_THREAD,
 	PUT_MODULE,
 	PUT_MAPPING,
@@ -37,7 +39,7 @@ enum statement {
 
 /* How much of each append-only table is in the file. */
 struct saved {
-	size_t events, mappings, functions, frames, lines, stacks, samples, wakes, marks, series, points;
+	size_t events, owners, mappings, functions, frames, lines, stacks, samples, wakes, marks, series, points;
 };
 
 /* What may change after it was written: a copy of what the file says. */

@@ -1,6 +1,7 @@
 #include "profile/profile.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -103,6 +104,23 @@ static void join_times(uint64_t *start, uint64_t *end, uint64_t other_start, uin
 	*end = *end && other_end ? MAX(*end, other_end) : 0;
 }
 
+static uint32_t merge_owner(struct merge *m, uint32_t owner)
+{
+	struct profile_owner x;
+
+	if (!owner || owner > m->from->owners.n)
+		return 0;
+	x = m->from->owners.v[owner - 1];
+	x.kind = m->strings[x.kind];
+	x.name = m->strings[x.name];
+	x.container = m->strings[x.container];
+	x.engine = m->strings[x.engine];
+	x.image = m->strings[x.image];
+	x.pod = m->strings[x.pod];
+	x.cgroup = m->strings[x.cgroup];
+	return profile_owner(m->to, &x);
+}
+
 static void merge_processes(struct merge *m)
 {
 	size_t old = m->to->processes.n;
@@ -114,6 +132,7 @@ static void merge_processes(struct merge *m)
 		x.name = m->strings[x.name];
 		x.exe = m->strings[x.exe];
 		x.command = m->strings[x.command];
+		x.owner = merge_owner(m, x.owner);
 		for (k = 0; k < old; k++) {
 			y = &m->to->processes.v[k];
 			if (y->pid == x.pid && (x.exe ? y->exe == x.exe : !y->exe && y->name == x.name))
@@ -337,6 +356,57 @@ static void merge_points(struct merge *m)
 	map_done(&index);
 }
 
+/* Counters that are no sums: settings, which recordings may have in common or not, and errors. */
+enum rule { SUM, LEAST, ALIKE, ERROR };
+
+static enum rule rule_of(const char *name)
+{
+	static const struct {
+		const char *name;
+		enum rule rule;
+	} rules[] = {
+		{ "heap.interval bytes", ALIKE },
+		{ "heap.from start", LEAST },
+		{ "heap.peak error bytes", ERROR },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rules); i++)
+		if (!strcmp(name, rules[i].name))
+			return rules[i].rule;
+	return SUM;
+}
+
+static bool has_counter(const struct profile *p, const char *name)
+{
+	for (size_t i = 0; i < p->counters.n; i++)
+		if (!strcmp(profile_str(p, p->counters.v[i].name), name))
+			return true;
+	return false;
+}
+
+static void merge_counter(struct profile *to, const char *name, uint64_t value)
+{
+	enum rule rule = has_counter(to, name) ? rule_of(name) : SUM;
+	uint64_t before = rule == SUM ? 0 : profile_counter(to, name);
+
+	switch (rule) {
+	case SUM:
+		profile_count(to, name, value);
+		break;
+	case LEAST:
+		profile_count_set(to, name, MIN(before, value));
+		break;
+	case ALIKE:
+		if (before != value)
+			profile_count_set(to, "heap.interval differs", 1);
+		profile_count_set(to, name, MAX(before, value));
+		break;
+	case ERROR: /* they are independent */
+		profile_count_set(to, name, sqrt((double)before * before + (double)value * value));
+		break;
+	}
+}
+
 static void merge_counts(struct merge *m)
 {
 	for (size_t i = 0; i < m->from->histograms.n; i++) {
@@ -348,8 +418,7 @@ static void merge_counts(struct merge *m)
 			y->counts[k] += x->counts[k];
 	}
 	for (size_t i = 0; i < m->from->counters.n; i++)
-		profile_count(m->to, profile_str(m->from, m->from->counters.v[i].name),
-			      m->from->counters.v[i].value);
+		merge_counter(m->to, profile_str(m->from, m->from->counters.v[i].name), m->from->counters.v[i].value);
 }
 
 static void merge_facts(struct merge *m, bool first)
@@ -377,6 +446,7 @@ int profile_merge(struct profile *p, const struct profile *from, struct err *err
 {
 	struct merge m = { .to = p, .from = from };
 	bool first = is_empty(p);
+	uint64_t before = profile_counter(p, "merged.recordings");
 	int r = check_units(p, from, err);
 
 	if (r < 0)
@@ -406,6 +476,9 @@ int profile_merge(struct profile *p, const struct profile *from, struct err *err
 	merge_points(&m);
 	merge_counts(&m);
 	merge_facts(&m, first);
+	if (!first)
+		profile_count_set(p, "merged.recordings",
+				  MAX(before, 1) + MAX(profile_counter(from, "merged.recordings"), 1));
 	free(m.strings);
 	free(m.events);
 	free(m.processes);

@@ -20,6 +20,7 @@ void profile_free(struct profile *p)
 		return;
 	strtab_done(&p->strings);
 	vec_done(&p->events);
+	vec_done(&p->owners);
 	vec_done(&p->processes);
 	vec_done(&p->threads);
 	vec_done(&p->modules);
@@ -66,6 +67,19 @@ uint32_t profile_add_process(struct profile *p, const struct profile_process *pr
 {
 	vec_push(&p->processes, *process);
 	return p->processes.n - 1;
+}
+
+uint32_t profile_owner(struct profile *p, const struct profile_owner *x)
+{
+	for (size_t i = 0; i < p->owners.n; i++) {
+		const struct profile_owner *o = &p->owners.v[i];
+
+		if (o->kind == x->kind && (x->container ? o->container == x->container :
+							  !o->container && o->cgroup == x->cgroup))
+			return i + 1;
+	}
+	vec_push(&p->owners, *x);
+	return p->owners.n;
 }
 
 uint32_t profile_add_thread(struct profile *p, const struct profile_thread *thread)

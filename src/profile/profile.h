@@ -43,7 +43,19 @@ struct profile_process {
 	uint32_t pid, parent_pid;  /* in the namespace of the recorder */
 	uint32_t name;             /* comm after the last exec seen */
 	uint32_t exe, command;     /* path; command line with spaces */
+	uint32_t owner;            /* 1 + index into owners, 0 = none */
+	uint32_t inner_pid;        /* as its own pid namespace sees it; 0 = the same, or not known */
 	uint64_t start_ns, end_ns; /* within the recording; end 0 = still alive */
+};
+
+/* What processes belong to, told by their control group. All are strings; 0 = not known. */
+struct profile_owner {
+	uint32_t kind;             /* "container", "unit" */
+	uint32_t name;             /* of the container or the unit */
+	uint32_t container;        /* id */
+	uint32_t engine, image;    /* "docker", "tiny:1" */
+	uint32_t pod;              /* Kubernetes: "namespace/pod" */
+	uint32_t cgroup;           /* path of the group */
 };
 
 struct profile_thread {
@@ -159,6 +171,7 @@ struct profile_counter {
 struct profile {
 	struct strtab strings;
 	VEC(struct profile_event) events;
+	VEC(struct profile_owner) owners;
 	VEC(struct profile_process) processes;
 	VEC(struct profile_thread) threads;
 	VEC(struct profile_module) modules;
@@ -201,6 +214,12 @@ static inline bool profile_thread_imported(const struct profile *p, uint32_t thr
 	return thread < p->threads.n && !p->threads.v[thread].tid;
 }
 
+/* For how long it has been there at a moment of the recording; 0 if it came later. */
+static inline uint64_t profile_thread_age_ns(const struct profile_thread *t, uint64_t now_ns)
+{
+	return now_ns > t->start_ns ? now_ns - t->start_ns : 0;
+}
+
 /* These append and return the id. */
 uint32_t profile_add_event(struct profile *p, const char *name, const char *unit,
 			   const char *describe, uint64_t period);
@@ -215,6 +234,10 @@ void profile_add_point(struct profile *p, uint32_t series, uint64_t time_ns, int
 struct profile_histogram *profile_histogram(struct profile *p, const char *name, const char *unit);
 void profile_add_mark(struct profile *p, const struct profile_mark *mark);
 void profile_add_wake(struct profile *p, const struct profile_wake *wake);
+
+/* The owner with that container id, or of that kind and group where it has none, made of x if there is none. 1 + index.
+ */
+uint32_t profile_owner(struct profile *p, const struct profile_owner *x);
 
 /* These intern: the same arguments give the same id. */
 uint32_t profile_function(struct profile *p, const struct profile_function *function);

@@ -156,7 +156,7 @@ static void copy_context(struct profile *to, const struct profile *p)
 
 		process.name = copy_string(to, p, process.name);
 		process.exe = copy_string(to, p, process.exe);
-		process.command = 0;
+		process.command = process.owner = 0;
 		profile_add_process(to, &process);
 	}
 	for (size_t i = 0; i < p->modules.n; i++) {

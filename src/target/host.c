@@ -177,6 +177,38 @@ static uint64_t effective_capabilities(void)
 	return (uint64_t)data[1].effective << 32 | data[0].effective;
 }
 
+/* Are we in a namespace that is not the machine's? The numbers of the first ones are the same in all kernels (PROC_PID_INIT_INO and
+ * its like). */
+static bool is_apart(const char *kind, const char *first)
+{
+	char path[64], link[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+	return readlink(path, link, sizeof(link) - 1) > 0 && strcmp(link, first);
+}
+
+static bool has_own_pids(void)
+{
+	return is_apart("pid", "pid:[4026531836]");
+}
+
+/* Engines leave a file, or a word in the environment. A machine may have been made from an image and have the file, too. */
+static bool in_container(void)
+{
+	return (!access("/.dockerenv", F_OK) || !access("/run/.containerenv", F_OK) || getenv("KUBERNETES_SERVICE_HOST")) &&
+	       (has_own_pids() || is_apart("uts", "uts:[4026531838]") || is_apart("cgroup", "cgroup:[4026531835]"));
+}
+
+const char *host_remedy(const struct host *h)
+{
+	if (!h->container)
+		return "run it with sudo, or once: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog,"
+		       "cap_checkpoint_restore+ep \"$(command -v gasflame)\"";
+	return "start this container with --pid=host --cap-add BPF --cap-add PERFMON --cap-add SYS_PTRACE --cap-add SYSLOG "
+	       "--cap-add CHECKPOINT_RESTORE --security-opt seccomp=unconfined; where the engine does not know these (Docker "
+	       "20.10) with --pid=host --cap-add SYS_ADMIN --cap-add SYS_PTRACE --cap-add SYSLOG";
+}
+
 void host_probe(struct host *ret)
 {
 	struct utsname name = { 0 };
@@ -208,6 +240,8 @@ void host_probe(struct host *ret)
 	ret->any_process = event_opens(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, -1, 0, true);
 	probe_bpf(ret);
 	ret->cgroup_version = cgroup_version();
+	ret->container = in_container();
+	ret->own_pids = has_own_pids();
 	ret->yama = read_number("/proc/sys/kernel/yama/ptrace_scope", -1);
 }
 

@@ -40,6 +40,15 @@ static void set_options(CURL *curl, const char *url, const struct http_limits *l
 			 (long)(limits->connect_seconds ? limits->connect_seconds : CONNECT_SECONDS));
 	curl_easy_setopt(curl, CURLOPT_TIMEOUT,
 			 (long)(limits->total_seconds ? limits->total_seconds : TOTAL_SECONDS));
+	if (limits->total_ms) {
+		curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)limits->total_ms);
+		curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)limits->total_ms);
+	}
+	if (limits->socket) {
+		curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, limits->socket);
+		curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+		curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
+	}
 	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)SLOW_SECONDS);
 	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)SLOW_BYTES_PER_SECOND);
 	curl_easy_setopt(curl, CURLOPT_USERAGENT, "gasflame/" GASFLAME_VERSION);

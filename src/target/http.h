@@ -14,6 +14,8 @@ struct http_limits {
 	uint64_t bytes;           /* more is -EFBIG */
 	unsigned connect_seconds; /* 0: 5 */
 	unsigned total_seconds;   /* 0: 120 */
+	unsigned total_ms;        /* other than 0: instead of both */
+	const char *socket;       /* of a server on this machine, AF_UNIX: asked whatever host the URL names; no redirects */
 };
 
 /* Takes n bytes; other than 0 ends it. */

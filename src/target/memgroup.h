@@ -31,9 +31,6 @@ int memgroup_read(pid_t pid, struct memgroup *ret);
 int memgroup_read_folder(const char *root, const char *path, int version, struct memgroup *ret);
 void memgroup_done(struct memgroup *g);
 
-/* The path of a controller in the text of /proc/PID/cgroup; "": version 2. Caller frees; NULL = none. */
-char *memgroup_parse_path(const char *text, const char *controller);
-
 /* Pages that the kernel has taken back on the whole machine, and how often a thread had to do that itself. */
 struct memgroup_machine {
 	uint64_t reclaimed_pages, stalls;

@@ -443,18 +443,25 @@ int proc_memory(pid_t pid, struct proc_memory *ret)
 
 char *proc_command(pid_t pid)
 {
-	_cleanup_free_ char *data = NULL;
+	_cleanup_free_ char *more = NULL;
 	_cleanup_fd_ int fd = -1;
-	char path[64];
+	char path[64], few[4096], *data = few;
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
-	/* A process chooses its own command line; what is past a megabyte is of no use to a person. */
-	data = mem_alloc(PROC_COMMAND_MAX + 1);
-	n = fd_read_all(fd, data, PROC_COMMAND_MAX);
+	n = fd_read_all(fd, few, sizeof(few));
+	if (n == sizeof(few)) {
+		ssize_t rest;
+
+		/* A process chooses its own command line; what is past a megabyte is of no use to a person. */
+		data = more = mem_alloc(PROC_COMMAND_MAX + 1);
+		memcpy(data, few, n);
+		rest = fd_read_all(fd, data + n, PROC_COMMAND_MAX - n);
+		n = rest < 0 ? rest : n + rest;
+	}
 	if (n < 0)
 		return NULL;
 	while (n && !data[n - 1])

@@ -187,8 +187,8 @@ static void put_legend(int line, int columns)
 		[CAUSE_CPU] = "run",         [CAUSE_QUEUE] = "queue",     [CAUSE_LOCK] = "lock",
 		[CAUSE_PARK] = "cond",       [CAUSE_DISK_READ] = "read",  [CAUSE_DISK_WRITE] = "write",
 		[CAUSE_FAULT] = "fault",     [CAUSE_NETWORK] = "net",     [CAUSE_SLEEP] = "sleep",
-		[CAUSE_PIPE] = "pipe",       [CAUSE_RECLAIM] = "reclaim", [CAUSE_IDLE] = "idle",
-		[CAUSE_UNKNOWN] = "?",
+		[CAUSE_PIPE] = "pipe",       [CAUSE_RECLAIM] = "mem",     [CAUSE_IDLE] = "idle",
+		[CAUSE_UNKNOWN] = "?",       [CAUSE_QUOTA] = "quota",
 	};
 	int x = 0;
 

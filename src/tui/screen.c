@@ -98,7 +98,7 @@ static void start_colours(void)
 		[CAUSE_FAULT] = COLOR_CYAN,     [CAUSE_NETWORK] = COLOR_CYAN,
 		[CAUSE_SLEEP] = COLOR_WHITE,    [CAUSE_PIPE] = COLOR_MAGENTA,
 		[CAUSE_RECLAIM] = COLOR_RED,    [CAUSE_IDLE] = COLOR_WHITE,
-		[CAUSE_UNKNOWN] = COLOR_WHITE,
+		[CAUSE_UNKNOWN] = COLOR_WHITE,  [CAUSE_QUOTA] = COLOR_YELLOW,
 	};
 	const char *no = getenv("NO_COLOR");
 	short background = -1;

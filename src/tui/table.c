@@ -248,7 +248,7 @@ char table_letter(enum cause c)
 		[CAUSE_LOCK] = 'L',       [CAUSE_PARK] = 'c',  [CAUSE_DISK_READ] = 'R',
 		[CAUSE_DISK_WRITE] = 'W', [CAUSE_FAULT] = 'F', [CAUSE_NETWORK] = 'n',
 		[CAUSE_SLEEP] = 's',      [CAUSE_PIPE] = 'p',  [CAUSE_RECLAIM] = 'M',
-		[CAUSE_IDLE] = '.',
+		[CAUSE_QUOTA] = 'T',      [CAUSE_IDLE] = '.',
 	};
 
 	return letters[c];
@@ -258,7 +258,7 @@ char table_letter(enum cause c)
 void table_bar(const struct row *r, unsigned width, char *ret, uint8_t *causes)
 {
 	/* What keeps a thread from its work stands beside its work; what does not, at the end. */
-	static const uint8_t order[] = { CAUSE_CPU,        CAUSE_QUEUE, CAUSE_LOCK,    CAUSE_DISK_READ,
+	static const uint8_t order[] = { CAUSE_CPU,        CAUSE_QUEUE, CAUSE_QUOTA,   CAUSE_LOCK, CAUSE_DISK_READ,
 					 CAUSE_DISK_WRITE, CAUSE_FAULT, CAUSE_RECLAIM, CAUSE_NETWORK,
 					 CAUSE_PIPE,       CAUSE_PARK,  CAUSE_SLEEP,   CAUSE_UNKNOWN,
 					 CAUSE_IDLE };

@@ -210,6 +210,31 @@ def node(path, slower=1.0, seed=1, seconds=10):
 	return c.save(path)
 
 
+def heap(path):
+	"""A heap in MB: a leak of one a second, a cache that is full after 3 s, buffers that live for half a second."""
+	c, mb = Capture("node", 10), 1 << 20
+	heap, alloc, freed, temporary = (c.event(n, "bytes", n) for n in ("heap", "alloc", "freed", "temporary"))
+	thread = c.thread("main", run_s=9)
+	leak, cache, buffer = (c.stack("_start", "main", name) for name in ("leaks", "caches", "buffers"))
+	for i in range(10):
+		for stack, bytes, lives in (leak, mb, None), (cache, 4 * mb if i < 3 else 0, None), (buffer, 8 * mb, 0.5):
+			if not bytes:
+				continue
+			c.sample(alloc, thread, i + 0.2, stack, bytes, 1)
+			if lives:
+				c.sample(freed, thread, i + 0.2 + lives, stack, bytes, 1)
+			else:
+				c.sample(heap, thread, i + 0.2, stack, bytes, 1)
+	c.sample(temporary, thread, 1, buffer, mb, 1)
+	c.series("pressure.cpu.some", "us", [(s, 1000 * s) for s in range(10)])
+	c.series("heap.live", "bytes", [(s, mb * s) for s in range(10)])
+	c.series("mem.rss", "bytes", [(s, 2 * mb * s) for s in range(10)])
+	for part, bytes in ("heap", 9), ("files", 6), ("stacks", 1), ("data", 2):
+		c.series("mem.part." + part, "bytes", [(9, bytes * mb)])
+	c.series("mem.file:/lib/<b>lib", "bytes", [(9, 5 * mb)])
+	return c.save(path)
+
+
 def hostile(path):
 	"""Names that want to be something else than names."""
 	names = ["</script><script>window.pwned=1</script>", "<img src=x onerror=window.pwned=1>",

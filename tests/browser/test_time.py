@@ -39,6 +39,15 @@ def between(p, what, a, b):
 	return p.files.report("node", "--what", what, "--from", f"{a / 1e9:.9f}", "--to", f"{b / 1e9:.9f}")
 
 
+def test_colours_of_canvases_are_there(p):
+	"""One that the style sheets lack paints black: the veil over what a brush leaves out did."""
+	p.open()
+	for theme in "light", "dark":
+		p.eval(f"G.state.set({{ theme: '{theme}' }})")
+		lacking = p.eval("Object.entries(G.colours()).filter(([k, v]) => k !== 'theme' && !v).map(([k]) => k)")
+		equal(lacking, [], f"colours that are not defined, {theme}")
+
+
 @main_path
 def test_a_brush_and_everything_follows(p):
 	p.open()

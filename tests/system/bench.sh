@@ -175,7 +175,7 @@ fi
 start_workload
 gf stat -d 1 --per-thread -p "$PID"
 check_status "stat of a running program" 0
-check "has its threads" [ "$(grep -cE '^ +[0-9]+  ' "$STDOUT")" -gt 2 ]
+check "has its threads" [ "$(grep -cE ' [0-9]+ [a-z]+-[0-9]+$' "$STDOUT")" -gt 2 ]
 gf stat --per-thread -- true
 check_status "threads are of a target only" 2
 gf stat

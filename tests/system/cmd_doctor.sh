@@ -39,7 +39,7 @@ esac
 has "a process: its allocator" "allocator" "$output"
 output=$("$GASFLAME" doctor gasflame-no-such-process 2>&1)
 is "no such process: an error" 1 $?
-has "no such process: says so" "no process is named gasflame-no-such-process" "$output"
+has "no such process: says so" "process is named gasflame-no-such-process" "$output"
 
 if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
 	skip "as an ordinary user" "needs root to become one"

@@ -36,6 +36,14 @@ for c in $commands; do
 	esac
 done
 
+for c in "heap dump" "heap detach"; do # those of two words
+	help=$("$GASFLAME" $c --help) || not_ok "$c --help succeeds"
+	is "help $c is $c --help" "$help" "$("$GASFLAME" help $c)"
+	has "$c --help has an example" "Example:
+  " "$help"
+	has "$c has a page in the manual" "gasflame\\-${c/ /\\-}" "$("$GASFLAME" help --man $c)"
+done
+
 output=$("$GASFLAME" docter 2>&1)
 is "an unknown command is a wrong command line" 2 $?
 has "the nearest command is named" "did you mean doctor?" "$output"

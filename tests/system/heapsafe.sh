@@ -95,12 +95,19 @@ check "exec: the program ends well" test $? -eq 0
 # Refused.
 start heapbad traced
 child=$(awk '/ready/ { print $2 }' "$OUT")
-refused "traced by another" 'traced|debugger' -p "$child"
+refused "traced by another" "is traced by process $PID" -p "$child"
 check "traced by another: lives" kill -0 "$child"
 kill -9 "$PID" "$child" 2>/dev/null
 start heapbad zombie
 refused "a zombie" 'ended|zombie|no process|memory|thread' -p "$(awk '/ready/ { print $2 }' "$OUT")"
 kill -9 "$PID"
+if [ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ]; then
+	refused "a thread of the kernel" 'thread of the kernel' -p 2
+	gf mem 2
+	check "a thread of the kernel: mem says so, too" said 'thread of the kernel'
+else
+	skip "a thread of the kernel" "there is none in this namespace"
+fi
 start heapbad trap
 refused "SIGTRAP is ignored" SIGTRAP -p "$PID"
 unharmed "SIGTRAP is ignored" "$PID"
@@ -112,6 +119,16 @@ for kind in static direct; do
 	unharmed "$kind allocator" "$PID"
 	kill "$PID"
 done
+# Its functions have no names any more, and nothing says where they are.
+if [ -x "$TRUTH/truth-heapstatic" ] && cp "$TRUTH/truth-heapstatic" nameless && strip nameless; then
+	./nameless 1 "$tmp/never" >nameless.out 2>&1 &
+	PID=$!
+	started+=("$PID")
+	wait_for 5 grep -q ready nameless.out
+	refused "static and stripped" 'without symbols.*gasflame mem' -p "$PID"
+	unharmed "static and stripped" "$PID"
+	kill "$PID"
+fi
 start heapbad load 1
 chmod 777 .
 as_user "$GASFLAME" record -e heap -d 1 -o user.gasflame -p "$PID" >"$STDOUT" 2>"$STDERR"
@@ -123,7 +140,7 @@ if gcc -m32 -x c -o small - <<<'int main(void) { for (;;) __asm__("pause"); }' 2
 	./small &
 	PID=$!
 	started+=("$PID")
-	refused "a 32-bit program" '64-bit|allocator' -p "$PID"
+	refused "a 32-bit program" '32-bit program.*gasflame mem' -p "$PID"
 	check "a 32-bit program: lives" kill -0 "$PID"
 	kill "$PID"
 else

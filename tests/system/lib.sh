@@ -65,6 +65,20 @@ check_not()
 	if output=$("$@" 2>&1); then not_ok "$name" "$output"; else ok "$name"; fi
 }
 
+# relay COMMAND…: a program that prints lines of this kind itself; they count as ours. It must end well.
+relay()
+{
+	local line
+	while IFS= read -r line; do
+		case $line in
+		"ok - "*" # SKIP "*) skip "$(sed 's/^ok - //; s/ # SKIP .*//' <<<"$line")" "${line##* # SKIP }" ;;
+		"ok - "*) ok "${line#ok - }" ;;
+		"not ok - "*) not_ok "${line#not ok - }" ;;
+		*) echo "$line" ;;
+		esac
+	done < <("$@" 2>&1 || echo "not ok - $(basename "$2") ended well")
+}
+
 # start PROGRAM ARGS…: runs a truth program, waits until it works; its pid is in $PID, its words in $OUT.
 start()
 {

@@ -1,9 +1,14 @@
 /* test_blocks.c - what the time of a block is made of. The figures are those of waiting.h. */
 #include <errno.h>
+#include <math.h>
 
+#include "analyze/blockruns.h"
 #include "analyze/blocks.h"
+#include "analyze/compare.h"
+#include "analyze/runs.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "export/bench.h"
 #include "export/blockstext.h"
 #include "test.h"
 #include "waiting.h"
@@ -188,7 +193,7 @@ static void slow_ones_have_a_reason(void **state)
 		assert_string_equal(m.b.difference, more_gas ?
 			"The 1 slow of 10 blocks have 4.0 times the gas of typical ones, and take 4.0 times as long." :
 			"The 1 slow of 10 blocks spend 30.0 ms in locks, where typical ones spend nothing, most under "
-			"reth::Cache::get.");
+			"`reth::Cache::get`.");
 		blockstext_write(&(struct blocks_job){ w.s.p, &m.b, "x", 3 }, &out);
 		assert_non_null(strstr(out.data, "7 more"));
 		assert_non_null(strstr(out.data, "block 9, 40.00 ms: "));
@@ -196,6 +201,71 @@ static void slow_ones_have_a_reason(void **state)
 		done(&m);
 		profile_free(w.s.p);
 	}
+}
+
+/* A page of a mapped database, with the faults of it as -e fault records them: a file, and a range of it. */
+static void add_fault(struct waiting *w, uint32_t time_event, const char *file, uint64_t at_ns, uint64_t ns)
+{
+	struct profile *p = w->s.p;
+	uint32_t waits = SAMPLE_STACK(&w->s, "clone3", "start_thread", "reth::state_root", "mdbx_page_get",
+				      "k:asm_exc_page_fault", "k:handle_mm_fault", "k:filemap_fault",
+				      "k:folio_wait_bit_common", "k:io_schedule", "k:schedule");
+	uint32_t faults = SAMPLE_STACK(&w->s, "clone3", "start_thread", "reth::state_root", "mdbx_page_get");
+
+	waiting_add(w, w->wait, w->engine, waits, at_ns, ns, 1);
+	faults = profile_stack(p, faults, profile_named_frame(p, PROFILE_NONE, FRAME_NOTE, file));
+	faults = profile_stack(p, faults, profile_named_frame(p, PROFILE_NONE, FRAME_NOTE, "mdbx.dat at 0x0-0x10000"));
+	waiting_add(w, time_event, w->engine, faults, at_ns, ns, 3);
+}
+
+/* Typical ones wait 10 of 20 ms for pages of the database, the slow one 41 of 51. */
+static void files_are_named(void **state)
+{
+	struct waiting w = waiting_empty();
+	uint32_t compute = SAMPLE_STACK(&w.s, "clone3", "start_thread", "reth::compute", "alloy_rlp::decode");
+	uint32_t time = profile_add_event(w.s.p, "major-time", "ns", "", 0);
+	uint32_t count = profile_add_event(w.s.p, "major-faults", "count", "", 0);
+	struct blocks_job job = { .profile = w.s.p, .capture = "x", .crates = true, .page = "/tmp/a b/x.html" };
+	const struct block_item *item;
+	struct buf out = { 0 };
+	struct made m;
+
+	for (unsigned i = 0; i < 10; i++) {
+		unsigned ms = i == 9 ? 41 : 10;
+
+		add_fault(&w, time, "/data/db/mdbx.dat", i * 90 * MS, (ms - 4) * MS);
+		add_fault(&w, time, "/data/other.dat", (i * 90 + ms - 4) * MS, 4 * MS);
+		/* Counts of what has times already: they must not weigh. */
+		waiting_add(&w, count, w.engine, w.lock, i * 90 * MS, 1000000000, 1);
+		w.s.now_ns = (i * 90 + ms) * MS;
+		sample_add(&w.s, w.engine, compute, 10);
+		add_block(w.s.p, i, i * 90, i * 90 + ms + 10, 1000000, w.engine);
+	}
+	make(&m, w.s.p);
+	job.blocks = &m.b;
+	assert_string_equal(m.b.difference, "The 1 slow of 10 blocks spend 4.1 times as long in page faults of mdbx.dat "
+					    "(41.0 ms, not 10.0 ms), most in mdbx_page_get under `reth::state_root`.");
+	item = &m.b.rows.v[9].functions.v[0];
+	assert_int_equal(item->part, BLOCK_FAULT);
+	assert_string_equal(item->file, "/data/db/mdbx.dat");
+	assert_string_equal(item->under, "reth::state_root");
+	/* By crate: alloy_rlp has the CPU, 10 of 20 ms. */
+	assert_string_equal(m.b.crates.v[0].name, "alloy_rlp");
+	assert_int_equal(m.b.crates.v[0].ns, 100 * MS);
+	blockstext_write(&job, &out);
+	assert_non_null(strstr(out.data, "by crate: alloy_rlp 43.3 % of the wall time."));
+	assert_non_null(strstr(out.data, "alloy_rlp cpu ..  queue"));
+	assert_non_null(strstr(out.data, "           50      -      -      -      -     50"));
+	out.n = 0;
+	blockstext_write_one(&job, 9, &out);
+	assert_non_null(strstr(out.data, "mdbx_page_get, under reth::state_root: /data/db/mdbx.dat\n"));
+	assert_non_null(strstr(out.data, "file:///tmp/a%20b/x.html#range=%5B810000000%2C861000000%5D&what=wall\n"));
+	out.n = 0;
+	blocksjson_write(&job, &out);
+	assert_non_null(strstr(out.data, "\"under\":\"reth::state_root\",\"file\":\"/data/db/mdbx.dat\",\"ns\":41000000}"));
+	buf_done(&out);
+	done(&m);
+	profile_free(w.s.p);
 }
 
 /* Names that would steer a terminal, a shell, a spreadsheet or break JSON. */
@@ -227,6 +297,154 @@ static void names_are_harmless(void **state)
 	profile_free(p);
 }
 
+static double figure(const struct runs *r, size_t row, const char *name)
+{
+	uint32_t m = runs_find_metric(r, name);
+
+	if (m == UINT32_MAX)
+		fail_msg("no %s", name);
+	return runs_value(r, row, m);
+}
+
+static int make_table(const struct profile *p, struct runs *ret, struct err *err)
+{
+	struct patterns patterns = { 0 };
+	struct causes causes = { 0 };
+	int e;
+
+	patterns_init(&patterns);
+	patterns_add_builtin(&patterns);
+	causes_init(&causes, p, &patterns);
+	e = blockruns_make(p, &causes, "node", ret, err);
+	causes_done(&causes);
+	patterns_done(&patterns);
+	return e;
+}
+
+#define same(got, wanted) assert_true(fabs((got) - (wanted)) < 1e-9)
+
+/* The block of waits_are_followed() as a row; one without a number, and one that came twice. */
+static void blocks_as_runs(void **state)
+{
+	struct waiting w = waiting_make();
+	uint32_t alloc = profile_add_event(w.s.p, "alloc", "bytes", "", 0);
+	struct err err = { 0 };
+	struct runs r;
+
+	add_block(w.s.p, 7, 0, 500, 1, w.rpc);
+	add_block(w.s.p, 7, 0, 1000, 37500000, w.rpc);
+	add_block(w.s.p, 8, 0, 1000, 1, w.rpc);
+	w.s.p->marks.v[2].known = 0;
+	waiting_add(&w, alloc, w.idle, w.park, 999 * MS, 4096, 1);
+	waiting_add(&w, alloc, w.idle, w.park, 1000 * MS, 512, 1);
+	assert_int_equal(make_table(w.s.p, &r, &err), 0);
+	assert_int_equal(r.rows.n, 1);
+	assert_int_equal(r.rows.v[0].block, 7);
+	same(figure(&r, 0, "wall"), 1);
+	same(figure(&r, 0, "disk"), 0.7);
+	same(figure(&r, 0, "queue"), 0.02);
+	same(figure(&r, 0, "lock"), 0.1);
+	same(figure(&r, 0, "cpu"), 0.18);
+	same(figure(&r, 0, "gas_per_s"), 37.5e6);
+	same(figure(&r, 0, "allocated"), 4096);
+	runs_done(&r);
+	w.s.p->marks.n = 0;
+	assert_int_equal(make_table(w.s.p, &r, &err), -ENODATA);
+	assert_non_null(strstr(err.text, "gasflame diff"));
+	profile_free(w.s.p);
+}
+
+static void add_run(struct profile *p, const char *name, uint64_t start_ms, uint64_t end_ms)
+{
+	profile_add_mark(p, &(struct profile_mark){ .start_ns = start_ms * MS, .end_ns = end_ms * MS, .thread = PROFILE_NONE,
+						    .name = profile_string(p, name), .kind = profile_string(p, "run") });
+}
+
+/* What bench --record marks: all threads of a run count, cut at its ends, but nothing of bench's own process. */
+static void recorded_runs(void **state)
+{
+	struct waiting w = waiting_empty();
+	struct profile *p = w.s.p;
+	uint32_t malloc_ = SAMPLE_STACK(&w.s, "main", "grow", "malloc");
+	uint32_t bench = profile_add_process(p, &(struct profile_process){ .pid = 900 });
+	uint32_t waits = sample_thread(p, bench, 900, "gasflame");
+	struct runs r;
+
+	p->processes.v[0].start_ns = 110 * MS;
+	add_run(p, "warm-up of ./old", 0, 100);
+	add_run(p, "run 1 of ./old", 100, 200);
+	add_run(p, "run 1 of ./new", 200, 400);
+	waiting_add(&w, w.wait, w.rpc, w.lock, 150 * MS, 100 * MS, 1);
+	waiting_add(&w, w.wait, w.writer, w.fsync, 180 * MS, 10 * MS, 1);
+	waiting_add(&w, w.queue, w.engine, w.preempted, 210 * MS, 5 * MS, 1);
+	waiting_add(&w, w.wait, waits, w.lock, 100 * MS, 300 * MS, 1);
+	w.s.now_ns = 120 * MS;
+	sample_add(&w.s, w.engine, malloc_, 7);
+	assert_int_equal(make_table(p, &r, NULL), 0);
+	assert_int_equal(r.rows.n, 2);
+	assert_int_equal(r.commands.n, 2);
+	assert_true(r.interleaved);
+	assert_string_equal(r.commands.v[r.rows.v[1].command], "./new");
+	same(figure(&r, 0, "lock"), 0.05);
+	same(figure(&r, 1, "lock"), 0.05);
+	same(figure(&r, 0, "disk"), 0.01);
+	same(figure(&r, 1, "queue"), 0.005);
+	same(figure(&r, 0, "cpu"), 0.007);
+	same(figure(&r, 0, "allocation"), 0.007);
+	same(figure(&r, 1, "wall"), 0.2);
+	runs_done(&r);
+	profile_free(p);
+}
+
+/* Two recordings of different blocks are compared unpaired; a part that is next to nothing has no row. */
+static void other_blocks(void **state)
+{
+	struct runs sides[2] = { 0 };
+	const struct runs *first[] = { &sides[0] }, *second[] = { &sides[1] };
+	const struct compare_side a = { first, 1, 0 }, b = { second, 1, 0 };
+	const struct compare_options o = { .floor = -1 };
+	struct buf out = { 0 };
+	struct comparison c;
+
+	for (int i = 0; i < 2; i++) {
+		runs_command(&sides[i], "node");
+		runs_add_metric(&sides[i], "wall", "s");
+		for (int k = 0; k < 2; k++) {
+			uint32_t m = runs_add_metric(&sides[i], k ? "lock" : "net", "s");
+
+			sides[i].metrics.v[m].part = true;
+		}
+		for (int k = 0; k < 20; k++) {
+			double *v = runs_add_row(&sides[i], &(struct runs_row){ .round = 1, .block = 1000 * (i + 1) + k });
+
+			v[0] = 0.05 * (1 + 0.1 * i) + 1e-5 * (k * 7 % 11);
+			v[1] = 1e-5 * (i + 1);
+			v[2] = 0.005 * (1 + i) + 1e-5 * (k % 3);
+		}
+	}
+	assert_int_equal(compare_make(&a, &b, &o, &c, NULL), 0);
+	assert_int_equal(c.design, COMPARE_OTHER_BLOCKS);
+	assert_int_equal(c.rows.v[0].verdict, COMPARE_WORSE);
+	assert_int_equal(c.rows.n, 2);
+	assert_string_equal(c.rows.v[1].name, "lock");
+	assert_int_equal(c.rows.v[1].verdict, COMPARE_WORSE);
+	assert_ptr_equal(compare_explain(&c), &c.rows.v[1]);
+	compare_sentence(&c, &out);
+	assert_non_null(strstr(out.data, "; most of it is lock: 5.0"));
+	assert_non_null(strstr(out.data, " ms of 5.00"));
+	buf_done(&out);
+	c.rows.v[0].verdict = COMPARE_SAME;
+	assert_null(compare_explain(&c));
+	comparison_done(&c);
+	sides[1].rows.v[3].block = 1000; /* one that both have: these are pairs then, and too few of them */
+	assert_int_equal(compare_make(&a, &b, &o, &c, NULL), 0);
+	assert_int_equal(c.design, COMPARE_BLOCKS);
+	assert_int_equal(c.rows.v[0].verdict, COMPARE_UNKNOWN);
+	comparison_done(&c);
+	runs_done(&sides[0]);
+	runs_done(&sides[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,7 +454,11 @@ int main(void)
 		cmocka_unit_test(circles_end),
 		cmocka_unit_test(too_much_and_too_little),
 		cmocka_unit_test(slow_ones_have_a_reason),
+		cmocka_unit_test(files_are_named),
 		cmocka_unit_test(names_are_harmless),
+		cmocka_unit_test(blocks_as_runs),
+		cmocka_unit_test(recorded_runs),
+		cmocka_unit_test(other_blocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

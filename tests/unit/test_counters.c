@@ -5,6 +5,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "target/counters.h"
 
 static void near(double got, double wanted, double tolerance)
@@ -39,6 +40,38 @@ static void turns_are_scaled(void **state)
 	v = counter_decode(&odd);
 	near(v.value, 5, 0);
 	near(v.share, 1, 0);
+}
+
+/*
+ * Samples of one counter on one CPU, as a kernel with four counters for ten events hands them over: each time it has
+ * counted a period it says how long it has been there, and how long it had its turn. The first had all of the
+ * time, then two of five parts, then it had to wait for half a second.
+ */
+static void samples_are_scaled(void **state)
+{
+	static const struct {
+		uint64_t period, enabled, running, wanted;
+	} recorded[] = {
+		{ 4000000, 4001210, 4001210, 4000000 },
+		{ 4000000, 14011210, 8005210, 10000000 },
+		{ 4100000, 24021210, 12009210, 10250000 },
+		{ 4100000, 524021210, 16013210, 511988012 },
+		{ 4100000, 528025210, 20017210, 4100000 },
+	};
+	const struct counter_raw zero = { 0 }, late = { 0, 1000, 500 }, early = { 0, 900, 400 }, wild = { 0, UINT64_MAX, 1 };
+	struct counter_raw last = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(recorded); i++) {
+		const struct counter_raw now = { 0, recorded[i].enabled, recorded[i].running };
+
+		assert_in_range(counter_weight(recorded[i].period, &last, &now), recorded[i].wanted - 1,
+				recorded[i].wanted + 1);
+		last = now;
+	}
+	/* What cannot be is not scaled: no times at all, times that go back, more than fits. */
+	assert_int_equal(counter_weight(7, &zero, &zero), 7);
+	assert_int_equal(counter_weight(7, &late, &early), 7);
+	assert_int_equal(counter_weight(7, &zero, &wild), 7);
 }
 
 static void threads_add_up(void **state)
@@ -112,6 +145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(turns_are_scaled),
+		cmocka_unit_test(samples_are_scaled),
 		cmocka_unit_test(threads_add_up),
 		cmocka_unit_test(ratios_and_hints),
 		cmocka_unit_test(of_ourselves),

@@ -153,6 +153,41 @@ static void test_own(void **state)
 	(void)state;
 }
 
+/* A pattern of crates that fits the program's file as well: the C main above all stacks is not meant. */
+static void test_own_pattern(void **state)
+{
+	static const char *const pattern[] = { "op*", NULL }, *const full[] = { "op-reth", NULL };
+	struct profile *p = make();
+	struct crates c;
+
+	crates_init(&c, p, pattern);
+	check(&c, "op_reth_node::launch", NODE, IDENT_USER, "op_reth_node", CODE_OWN);
+	check(&c, "main", NODE, IDENT_USER, "op-reth", CODE_DEPENDENCY);
+	check(&c, "some_c_function", NODE, IDENT_USER, "op-reth", CODE_DEPENDENCY);
+	crates_done(&c);
+	crates_init(&c, p, full);
+	check(&c, "some_c_function", NODE, IDENT_USER, "op-reth", CODE_OWN);
+	crates_done(&c);
+	profile_free(p);
+	(void)state;
+}
+
+/* A program in C whose name has a dash, and is longer than the kernel keeps: what is in its file is its own. */
+static void test_long_name(void **state)
+{
+	struct profile *p = profile_new();
+	struct crates c;
+
+	profile_add_process(p, &(struct profile_process){ .pid = 1, .name = profile_string(p, "state-replayer-"),
+							  .exe = profile_string(p, "/opt/state-replayer-tool") });
+	crates_init(&c, p, NULL);
+	check(&c, "replay", "/opt/state-replayer-tool", IDENT_USER, "state-replayer-tool", CODE_OWN);
+	check(&c, "replay", "bin/state-replayer-tool", IDENT_USER, "state-replayer-tool", CODE_OWN);
+	check(&c, "other", "/usr/lib/libother-tool.so", IDENT_USER, "libother-tool.so", CODE_DEPENDENCY);
+	crates_done(&c);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +195,8 @@ int main(void)
 		cmocka_unit_test(test_c),
 		cmocka_unit_test(test_c_program),
 		cmocka_unit_test(test_own),
+		cmocka_unit_test(test_own_pattern),
+		cmocka_unit_test(test_long_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

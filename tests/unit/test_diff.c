@@ -463,6 +463,53 @@ static void counts_without_times(void **state)
 	run_done(&sides[1]);
 }
 
+/* A heap: 200 sampled objects, each of which stands for 100 of 5 KB; twice as many of function 0 after. */
+static struct run heap_run(uint64_t seconds, int more)
+{
+	struct profile *p = profile_new();
+	uint32_t event = profile_add_event(p, "heap", "bytes", "", 0);
+	uint32_t process = profile_add_process(p, &(struct profile_process){ .pid = 1 });
+	struct sample s = { .p = p };
+
+	s.node = sample_module(p, "node", MODULE_FILE);
+	s.main = sample_thread(p, process, 1, "main");
+	p->duration_ns = seconds * 1000000000;
+	profile_count_set(p, "heap.interval bytes", 512 << 10);
+	for (int k = 0; k < 200 + more; k++) {
+		const char *names[] = { "main", function_name(k < 200 ? k % 4 : 0) };
+
+		profile_add_sample(p, &(struct profile_sample){ .value = 512 << 10, .count = 100, .thread = s.main, .event = event,
+								.time_ns = p->duration_ns / 400 * k, .stack = sample_stack(&s, names, 2) });
+	}
+	return finish_run(&s);
+}
+
+/* What is alive is no rate: it does not depend on how long it was recorded. And few samples that stand for many objects are
+ * few samples. */
+static void memory_that_is_held(void **state)
+{
+	struct run one = heap_run(10, 0), longer = heap_run(30, 0), few = heap_run(30, 12), many = heap_run(10, 100);
+	struct diff d = compare_runs(&one, &longer, (struct diff_options){ .absolute = true });
+
+	assert_true(d.timeless);
+	assert_true(fabs(d.all.a - 200 * (512 << 10)) < 1);
+	assert_true(fabs(d.all.delta) < 1);
+	assert_int_equal(d.significant_self, 0);
+	diff_done(&d);
+	/* A quarter more of 50 samples is chance, in objects it would be none. */
+	d = compare_runs(&one, &few, (struct diff_options){ .absolute = true });
+	assert_int_equal(d.significant_self, 0);
+	diff_done(&d);
+	d = compare_runs(&one, &many, (struct diff_options){ .absolute = true });
+	assert_int_equal(d.significant_self, 1);
+	assert_string_equal(d.rows.v[0].name, "target");
+	diff_done(&d);
+	run_done(&one);
+	run_done(&longer);
+	run_done(&few);
+	run_done(&many);
+}
+
 /* --- bad input --- */
 
 static struct buf text_of(const struct run *a, const struct run *b, const struct diff *d,
@@ -618,6 +665,7 @@ int main(void)
 		cmocka_unit_test(never_less_noise_than_sampling),
 		cmocka_unit_test(waits_are_spread),
 		cmocka_unit_test(counts_without_times),
+		cmocka_unit_test(memory_that_is_held),
 		cmocka_unit_test(empty_and_single),
 		cmocka_unit_test(what_cannot_be_compared),
 		cmocka_unit_test(hostile_names),

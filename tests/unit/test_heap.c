@@ -210,6 +210,108 @@ static void fragmentation(void **state)
 	profile_free(m.p);
 }
 
+static bool says(const struct heap_figures *f, const char *words)
+{
+	for (size_t i = 0; i < f->verdict.n; i++)
+		if (strstr(f->verdict.v[i], words))
+			return true;
+	return false;
+}
+
+static struct heap_figures measure(struct profile *p)
+{
+	struct heap_figures f;
+
+	assert_true(heap_measure(&f, p, &(struct select_options){ 0 }, NULL));
+	return f;
+}
+
+/* Slabs that are used little, and pages that are not given back, as jemalloc says. */
+static void fragmentation_of_slabs(void **state)
+{
+	static const char *const totals[] = { "jemalloc.resident", "jemalloc.active", "jemalloc.metadata" };
+	static const int64_t bytes[] = { 200LL << 20, 60LL << 20, 10LL << 20 };
+	struct maker m = begin(INTERVAL);
+	struct heap_figures f;
+
+	live(&m, "holds", 0, 1 << 20, 1);
+	profile_count_set(m.p, "jemalloc.class.320.objects", 10000);
+	profile_count_set(m.p, "jemalloc.class.320.slabs", 2000);
+	profile_count_set(m.p, "jemalloc.class.320.held", 2000 * 20480);
+	f = measure(m.p);
+	assert_true(f.symptoms[HEAP_FRAGMENTATION]);
+	assert_true(says(&f, "of class 320, of whose slabs 8 % are used"));
+	assert_false(says(&f, "not given back"));
+	heap_done(&f);
+	for (int i = 0; i < 3; i++)
+		profile_add_point(m.p, profile_add_series(m.p, totals[i], "bytes"), SECOND, bytes[i]);
+	f = measure(m.p);
+	assert_true(says(&f, "keeps 130 MB of free pages"));
+	heap_done(&f);
+	profile_free(m.p);
+}
+
+/* A peak of a few samples is nothing to rely on. */
+static void noise_is_no_bloat(void **state)
+{
+	struct maker m = begin(512 << 10);
+	struct heap_figures f;
+
+	sample(&m, ALLOC, "works", 0, 2 << 20, 1500);
+	sample(&m, FREED, "works", 5, 2 << 20, 1500);
+	sample(&m, PEAK, "works", 1, 2 << 20, 1500);
+	profile_count_set(m.p, "heap.peak samples", 4);
+	profile_count_set(m.p, "heap.peak error bytes", 1 << 20);
+	f = measure(m.p);
+	assert_false(f.symptoms[HEAP_BLOAT]);
+	heap_done(&f);
+	profile_count_set(m.p, "heap.peak error bytes", 1 << 18);
+	f = measure(m.p);
+	assert_true(f.symptoms[HEAP_BLOAT]);
+	heap_done(&f);
+	profile_free(m.p);
+}
+
+/* The rest of the guides' tables: slow allocations, out of memory, CPU against memory. */
+static void other_symptoms(void **state)
+{
+	struct maker m = begin(INTERVAL);
+	struct profile *p = m.p;
+	uint32_t cpu = profile_add_event(p, "cpu", "ns", "", 0), own = stack_of(&m, "works");
+	uint32_t inside = profile_stack(p, own, profile_named_frame(p, m.libc, FRAME_USER, "_int_malloc"));
+	uint32_t kills = profile_add_series(p, "cgroup.memory.oom kills", "count"),
+		 usage = profile_add_series(p, "cgroup.memory.usage", "bytes"),
+		 limit = profile_add_series(p, "cgroup.memory.limit", "bytes");
+	struct heap_figures f;
+
+	live(&m, "works", 0, 1 << 20, 1);
+	profile_count_set(p, "target.cpu_ns", 3 * SECOND);
+	f = measure(p);
+	assert_true(says(&f, "CPU time is low (10 % of a CPU): if it is slow, it waits; look at -e wait"));
+	assert_int_equal(f.verdict.n, 1);
+	heap_done(&f);
+	for (int i = 0; i < 1000; i++)
+		profile_add_sample(p, &(struct profile_sample){ .event = cpu, .thread = m.thread, .value = 1000000,
+								.stack = i % 4 ? own : inside });
+	for (int i = 0; i < 2; i++) {
+		profile_add_point(p, kills, i, 3);
+		profile_add_point(p, limit, i, 100 << 20);
+		profile_add_point(p, usage, i, 95 << 20);
+	}
+	f = measure(p);
+	assert_true(says(&f, "25 % of the CPU time is spent in the allocator"));
+	assert_true(says(&f, "the cgroup uses 95.0 MB of its limit of 100 MB"));
+	assert_true(says(&f, "CPU time is low (10 % of a CPU): memory is what to look at"));
+	heap_done(&f);
+	profile_count_set(p, "target.cpu_ns", 27 * SECOND);
+	profile_add_point(p, kills, 9, 4);
+	f = measure(p);
+	assert_true(says(&f, "killed 1 process of the cgroup"));
+	assert_true(says(&f, "CPU time is high, too (90 % of a CPU)"));
+	heap_done(&f);
+	profile_free(p);
+}
+
 static void write_both(struct profile *p, struct buf *text, struct buf *json, struct buf *line)
 {
 	struct selection s;
@@ -222,6 +324,52 @@ static void write_both(struct profile *p, struct buf *text, struct buf *json, st
 	heaptext_json(&(struct export_job){ .profile = p, .selection = &s, .quality = &q }, json);
 	quality_done(&q);
 	selection_done(&s);
+}
+
+/* The error of a sum of two recordings; words instead where it is not known; nothing of growth, for their times are not
+ * each other's. */
+static void merged_recordings(void **state)
+{
+	struct profile *one = make_leak(), *two = make_leak(), *all = profile_new();
+	struct buf text = { 0 }, json = { 0 }, line = { 0 };
+	struct heap_figures f, of_one;
+
+	profile_count_set(one, "heap.peak error bytes", 3000);
+	profile_count_set(two, "heap.peak error bytes", 4000);
+	profile_count_set(one, "heap.from start", 1);
+	profile_count_set(two, "heap.from start", 0);
+	assert_int_equal(profile_merge(all, one, NULL), 0);
+	assert_int_equal(profile_merge(all, two, NULL), 0);
+	of_one = measure(one);
+	f = measure(all);
+	assert_int_equal(f.recordings, 2);
+	assert_int_equal(f.interval, INTERVAL);
+	assert_int_equal(f.freed.bytes, 2 * of_one.freed.bytes);
+	assert_true(fabs(heap_error(&f.freed) / heap_error(&of_one.freed) - sqrt(2)) < 1e-6);
+	assert_true(fabs(heap_error(&f.peak) - 5000) < 1);
+	assert_int_equal(profile_counter(all, "heap.from start"), 0);
+	assert_false(f.symptoms[HEAP_LEAK]);
+	assert_false(find(&f, "leaks")->grows);
+	heap_done(&f);
+	heap_done(&of_one);
+	profile_count_set(two, "heap.interval bytes", 1);
+	assert_int_equal(profile_merge(all, two, NULL), 0);
+	f = measure(all);
+	assert_int_equal(f.recordings, 3);
+	assert_true(f.no_error);
+	assert_false(f.exact);
+	heap_done(&f);
+	write_both(all, &text, &json, &line);
+	assert_non_null(strstr(text.data, "Sums of 3 recordings"));
+	assert_non_null(strstr(text.data, "different distances"));
+	assert_null(strstr(text.data, "±"));
+	assert_non_null(strstr(json.data, "\"error_bytes\":null"));
+	buf_done(&text);
+	buf_done(&json);
+	buf_done(&line);
+	profile_free(one);
+	profile_free(two);
+	profile_free(all);
 }
 
 static void texts(void **state)
@@ -281,6 +429,10 @@ int main(void)
 		cmocka_unit_test(chances),       cmocka_unit_test(leak),  cmocka_unit_test(churn_and_peak),
 		cmocka_unit_test(fragmentation), cmocka_unit_test(texts), cmocka_unit_test(few_samples),
 		cmocka_unit_test(nothing),
+		cmocka_unit_test(fragmentation_of_slabs),
+		cmocka_unit_test(noise_is_no_bloat),
+		cmocka_unit_test(other_symptoms),
+		cmocka_unit_test(merged_recordings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

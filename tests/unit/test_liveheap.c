@@ -11,6 +11,7 @@
 /* The blob's own code, with memory of ours in place of what follows it in a target. */
 #define HIDDEN
 #include "collect/blob/sampler.c"
+#include "collect/blob/exact.c"
 
 struct blob_local blob_local;
 struct blob_shared blob_shared;
@@ -206,6 +207,7 @@ static void table(void **state)
 	blob_shared.interval_bytes = 4096;
 	assert_int_equal(keep(0x10000, 1), 1);
 	assert_true(blob_shared.filter[home / 32] & 1U << home % 32);
+	assert_true(blob_shared.coarse[home / 512] & 1U << home / 16 % 32);
 	assert_int_equal(blob_free(0x20000), 0);
 	for (uint64_t a = 0x10010; !other; a += 16)
 		if (blob_home(a) == home)
@@ -218,7 +220,16 @@ static void table(void **state)
 	assert_int_equal(blob_free(0x10000), 0);
 	assert_int_equal(blob_free(other), 1);
 	assert_false(blob_shared.filter[home / 32] & 1U << home % 32);
+	assert_false(blob_shared.coarse[home / 512] & 1U << home / 16 % 32);
 	assert_int_equal(blob_free(0), 0);
+	/* A neighbour keeps the coarse bit. */
+	for (uint64_t a = other = 0x10010; blob_home(a) == home || blob_home(a) / 16 != home / 16; a += 16)
+		other = a + 16;
+	assert_int_equal(keep(0x10000, 1) + keep(other, 1), 2);
+	assert_int_equal(blob_free(0x10000), 1);
+	assert_true(blob_shared.coarse[home / 512] & 1U << home / 16 % 32);
+	assert_int_equal(blob_free(other), 1);
+	assert_false(blob_shared.coarse[home / 512] & 1U << home / 16 % 32);
 }
 
 /* A gasflame that is gone: the hooks go to sleep. */
@@ -228,25 +239,11 @@ static void silence(void **state)
 
 	memset(&blob_shared, 0, sizeof(blob_shared));
 	blob_shared.interval_bytes = 2;
-	blob_local.active = 1;
+	blob_local.active = BLOB_SAMPLE;
 	while (blob_local.active && n < 4 * BLOB_PATIENCE)
-		if (blob_alloc(0x1000 + 16ULL * n++, 1 << 20))
+		if (blob_alloc(0x1000 + 16ULL * n++, 1 << 20, 0, 0).event)
 			blob_free(0x1000 + 16ULL * (n - 1));
 	assert_in_range(n, BLOB_PATIENCE, BLOB_PATIENCE + 2);
-	/* Where each is told of, it waits for a while first. */
-	memset(&blob_shared, 0, sizeof(blob_shared));
-	blob_shared.interval_bytes = 0;
-	blob_local.active = 1;
-	blob_shared.silence = BLOB_EXACT_PATIENCE - 3 * BLOB_TURNS;
-	for (n = 0; blob_local.active && n < 100; n++)
-		assert_int_equal(blob_alloc(0x1000, 8), 1);
-	assert_in_range(n, 2, 5);
-	/* And not when it is read. */
-	blob_local.active = 1;
-	blob_shared.silence = 0;
-	for (n = 0; n < 1000; n++)
-		assert_int_equal(blob_alloc(0x1000, 8), 1);
-	assert_int_equal(blob_local.active, 1);
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "putfile.h"
 #include "target/memgroup.h"
 #include "target/memory.h"
 #include "target/metrics.h"
@@ -200,18 +201,6 @@ static void residency_of_objects(void **state)
 }
 
 /* --- cgroups --- */
-
-static void put(const char *folder, const char *name, const char *content)
-{
-	char path[512];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(content, f);
-	fclose(f);
-}
 
 static void groups_of_both_versions(void **state)
 {

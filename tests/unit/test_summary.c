@@ -167,6 +167,34 @@ static void faults(void **state)
 	profile_free(s.p);
 }
 
+/* What the collectors have of the same has its place, too, and is not "other". */
+static void collectors(void **state)
+{
+	struct sample s = sample_empty();
+	uint32_t major = event(s.p, "major-time", "ns", ""), reclaims = event(s.p, "reclaims", "count", ""),
+		 wait = event(s.p, "wait", "ns", ""), in = event(s.p, "read", "bytes", "");
+	struct buf b;
+
+	event(s.p, "major-faults", "count", "");
+	b = summary(s.p);
+	has(&b, "direct reclaims:     0\n");
+	has_not(&b, "had to free memory");
+	buf_done(&b);
+	add(&s, major, 24000000, 10, SAMPLE_STACK(&s, "main"), 0);
+	add(&s, reclaims, 2, 2, SAMPLE_STACK(&s, "main"), 0);
+	add(&s, wait, 3000000000, 7, SAMPLE_STACK(&s, "main"), 0);
+	add(&s, in, 4096, 2, SAMPLE_STACK(&s, "main"), 0);
+	b = summary(s.p);
+	has(&b, "time of major:       10, 24.0 ms\n");
+	has(&b, "direct reclaims:     2\n");
+	has(&b, "→ Threads had to free memory");
+	has(&b, "waits:               7, 3.00 s\n");
+	has(&b, "reads:               2, 4096 bytes (4.00 KB)\n");
+	has_not(&b, "  reclaims:");
+	buf_done(&b);
+	profile_free(s.p);
+}
+
 /* What is selected is what is counted. */
 static void selected(void **state)
 {
@@ -208,6 +236,7 @@ int main(void)
 		cmocka_unit_test(sums_errors_and_fast_mode),
 		cmocka_unit_test(totals_of_bytes),
 		cmocka_unit_test(faults),
+		cmocka_unit_test(collectors),
 		cmocka_unit_test(selected),
 		cmocka_unit_test(nothing_recorded),
 	};

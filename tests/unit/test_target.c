@@ -116,22 +116,22 @@ static void names_become_processes(void **state)
 	pid_t pid = start(argv);
 	_cleanup_free_ char *number = mem_printf("%d", pid), *label = NULL, *other = NULL;
 	_cleanup_free_ char *pattern = mem_printf("f%d-.*long-name 61[.]7(5|6)$", getpid());
-	struct proc_ids ids = { 0 };
+	struct target_found f = { .kind = TARGET_NAME };
 
 	expect_only(number, pid);
 	expect_only(name, pid);
 	expect_only(kept, pid); /* what the kernel kept of it */
 	expect_only(pattern, pid);
 	expect_none(wrong, ESRCH, name);
-	expect_none("gf-no-such-process-at-all", ESRCH, "no process is named");
+	expect_none("gf-no-such-process-at-all", ESRCH, "process is named");
 	expect_none("gf-sleeper[", EINVAL, "nor a pattern");
 	expect_none("", EINVAL, "empty");
-	vec_push(&ids.list, pid);
-	label = target_label(number, &ids);
+	vec_push(&f.pids.list, pid);
+	label = target_label(number, &f);
 	assert_string_equal(label, name);
-	other = target_label("long-name 61", &ids);
+	other = target_label("long-name 61", &f);
 	assert_string_equal(other, name);
-	vec_done(&ids.list);
+	vec_done(&f.pids.list);
 	end(pid);
 	expect_none(number, ESRCH, "there is no process");
 }
@@ -166,11 +166,11 @@ static void not_ourselves(void **state)
 
 	/* Our own name, and our parent's. */
 	prctl(PR_SET_NAME, name);
-	expect_none(name, ESRCH, "no process is named");
+	expect_none(name, ESRCH, "process is named");
 	child = fork();
 	if (!child) {
 		prctl(PR_SET_NAME, "gf-other");
-		expect_none(name, ESRCH, "no process is named");
+		expect_none(name, ESRCH, "process is named");
 		_exit(0);
 	}
 	waitpid(child, &status, 0);

@@ -9,47 +9,7 @@
 #include "export/export.h"
 #include "export/label.h"
 #include "golden.h"
-#include "waiting.h"
-
-struct all {
-	struct patterns patterns;
-	struct causes causes;
-	struct select_options o;
-	struct account account;
-	struct waits waits;
-	struct verdict verdict;
-};
-
-static void begin(struct all *a, const struct profile *p, struct select_options o)
-{
-	*a = (struct all){ 0 };
-	patterns_init(&a->patterns);
-	patterns_add_builtin(&a->patterns);
-	causes_init(&a->causes, p, &a->patterns);
-	a->o = o;
-	a->o.causes = &a->causes;
-	assert_true(account_make(&a->account, p, &a->o, &a->causes));
-	waits_make(&a->waits, p, &a->o, 10);
-	verdict_make(&a->verdict, p, &a->account, &a->waits, &a->o);
-}
-
-static void end(struct all *a)
-{
-	verdict_done(&a->verdict);
-	waits_done(&a->waits);
-	account_done(&a->account);
-	causes_done(&a->causes);
-	patterns_done(&a->patterns);
-}
-
-static const struct account_row *row(const struct all *a, uint32_t thread)
-{
-	for (size_t i = 0; i < a->account.threads.n; i++)
-		if (a->account.threads.v[i].thread == thread)
-			return &a->account.threads.v[i];
-	fail_msg("no row of thread %u", thread);
-	return NULL;
-}
+#include "judged.h"
 
 static const struct waits_site *site(const struct all *a, enum cause cause)
 {
@@ -86,6 +46,26 @@ static void the_account_closes(void **state)
 	assert_int_equal(a.account.total.ns[CAUSE_CPU], 1601 * MS);
 	assert_false(a.account.sampled_cpu || a.account.cpu_is_the_rest);
 	end(&a);
+	profile_free(w.s.p);
+}
+
+/* A thread that began while the recording was being ended: what it did is not part of it, and less than nothing
+ * (which a capture holds as the largest number) is not a time. */
+static void a_thread_that_came_too_late_has_no_time(void **state)
+{
+	struct waiting w = waiting_make();
+	struct all a;
+
+	w.s.p->threads.v[w.busy].start_ns = 1003 * MS;
+	assert_int_equal(profile_thread_age_ns(&w.s.p->threads.v[w.busy], 1000 * MS), 0);
+	assert_int_equal(profile_thread_age_ns(&w.s.p->threads.v[w.busy], 1005 * MS), 2 * MS);
+	for (int below = 0; below < 2; below++) {
+		waiting_account(&w, w.busy, below ? (uint64_t)-3 * MS : INT64_MAX, 0, 0);
+		begin(&a, w.s.p, (struct select_options){ 0 });
+		assert_true(a.account.total.ns[CAUSE_CPU] < 1602 * MS);
+		assert_true(a.account.total.wall_ns <= 5000 * MS);
+		end(&a);
+	}
 	profile_free(w.s.p);
 }
 
@@ -497,6 +477,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_account_closes),
+		cmocka_unit_test(a_thread_that_came_too_late_has_no_time),
 		cmocka_unit_test(a_range_cuts_waits),
 		cmocka_unit_test(a_range_knows_the_order_of_a_waits_parts),
 		cmocka_unit_test(there_is_no_account_without_waits),

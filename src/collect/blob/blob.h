@@ -14,6 +14,9 @@
  * caller. Frees look up their pointer in the table of live samples. Memory that
  * is never unmapped again: a thread may be anywhere in it.
  *
+ * Where each allocation is to be seen (interval_bytes of 1 or less) there is no sampling: each is an entry of one ring
+ * in the shared memory, and the uprobe is only for stacks that are not known yet (exact.h).
+ *
  * Shared by both sides and by different versions of gasflame: layout is fixed by BLOB_VERSION.
  */
 #pragma once
@@ -21,14 +24,16 @@
 /* Offsets that hooks.S needs. */
 #define BLOB_REAL_AT    64
 #define BLOB_THREADS_AT (BLOB_REAL_AT + 6 * 12 * 8 + 2048 * 24 + 1024)
-#define BLOB_FILTER_AT  (BLOB_THREADS_AT + 4096 * 64)
+#define BLOB_COARSE_AT  (BLOB_THREADS_AT + 4096 * 64)
 
 #ifndef __ASSEMBLER__
 
 #include <stdint.h>
 
+#include "collect/blob/exact.h"
+
 #define BLOB_MAGIC   0x62666c6748656170ULL
-#define BLOB_VERSION 3
+#define BLOB_VERSION 4
 #define BLOB_NAME    "gasflame-heap" /* of the memfd */
 
 /* How a function takes its size; for each, so many functions can be hooked. */
@@ -46,15 +51,11 @@ enum { BLOB_EACH = 12 };
 enum {
 	BLOB_THREADS = 4096,  /* a thread's is found by its pointer in fs; two that share one take turns */
 	BLOB_HOMES = 1 << 19, /* places for live samples, by address */
+	BLOB_NEAR = 16,       /* homes that share a bit of the coarse filter */
 	BLOB_WAYS = 2,
 	BLOB_SLOTS = 2048,
 	/* Samples without a sign of gasflame, after which the blob goes to sleep. */
 	BLOB_PATIENCE = 1 << 18,
-	/* Where each allocation is told of, these are many times more. So many may be on their way: then a thread waits
-	 * until gasflame has read some, for so many turns at most, each time nearer to the end of patience. */
-	BLOB_EXACT_PATIENCE = 1 << 26,
-	BLOB_BACKLOG = 1 << 18,
-	BLOB_TURNS = 1 << 19,
 };
 
 struct blob_thread {
@@ -84,7 +85,7 @@ struct blob_slot {
  * is done. There no lock of the allocator is held.
  */
 enum blob_request_state { BLOB_IDLE, BLOB_ASKED, BLOB_TAKEN, BLOB_ANSWERED };
-enum { BLOB_VALUE = 64 };
+enum { BLOB_VALUE = 64, BLOB_MANY = 64 };
 
 struct blob_request {
 	uint32_t state; /* gasflame: idle to asked, and back; the target: asked to taken, taken to answered */
@@ -94,15 +95,21 @@ struct blob_request {
 	uint64_t new_is_text;        /* the new value is a pointer to text */
 	char name[64];
 	uint8_t old_value[BLOB_VALUE], new_value[BLOB_VALUE];
-	char text[512];
-	uint8_t pad[280];
+	union {
+		char text[512];
+		uint64_t values[BLOB_MANY]; /* of many calls */
+	};
+	/* More than 0: so many calls, whose names are name, the numbers from first on, rest. */
+	uint32_t many, first;
+	char rest[32];
+	uint8_t pad[240];
 };
 
 struct blob_shared {
 	uint64_t magic;
 	uint32_t version, size;    /* of this struct */
 	uint64_t interval_bytes;   /* mean distance of samples; 1 or less: every allocation */
-	uint64_t silence;          /* samples that gasflame has not seen yet, or since it set this to 0 */
+	uint64_t silence;          /* samples since gasflame set this to 0 */
 	uint64_t seed;
 	uint64_t full;             /* samples that found no room */
 	uint64_t image, slot_count; /* address of the image in the target */
@@ -110,12 +117,21 @@ struct blob_shared {
 	struct blob_slot slots[BLOB_SLOTS];
 	struct blob_request request;
 	struct blob_thread threads[BLOB_THREADS] __attribute__((aligned(64)));
-	uint32_t filter[BLOB_HOMES / 32]; /* a bit for each home that has an object */
+	/*
+	 * A bit for each 16 homes of which one has an object, and one for each of these. Nearly every free is of an
+	 * object that is no sample, and reads the first alone: 4 KB, so that it does not drive the target's own data out of
+	 * the cache next to the processor.
+	 */
+	uint32_t coarse[BLOB_HOMES / BLOB_NEAR / 32];
+	uint32_t filter[BLOB_HOMES / 32];
 	struct blob_object objects[BLOB_HOMES][BLOB_WAYS];
+	struct exact_shared exact __attribute__((aligned(4096)));
 };
 
+enum blob_active { BLOB_PASS_ON, BLOB_SAMPLE, BLOB_EXACT };
+
 struct blob_local {
-	uint32_t active; /* 0: hooks only pass on */
+	uint32_t active; /* enum blob_active */
 };
 
 /* Both hashes are in hooks.S, too. */
@@ -131,7 +147,7 @@ static inline uint32_t blob_thread_of(uint64_t pointer)
 
 _Static_assert(__builtin_offsetof(struct blob_shared, real) == BLOB_REAL_AT, "as hooks.S has it");
 _Static_assert(__builtin_offsetof(struct blob_shared, threads) == BLOB_THREADS_AT, "as hooks.S has it");
-_Static_assert(__builtin_offsetof(struct blob_shared, filter) == BLOB_FILTER_AT, "as hooks.S has it");
+_Static_assert(__builtin_offsetof(struct blob_shared, coarse) == BLOB_COARSE_AT, "as hooks.S has it");
 _Static_assert(sizeof(struct blob_request) == 1024, "as hooks.S has it");
 _Static_assert(sizeof(struct blob_thread) == 64, "as hooks.S has it");
 

@@ -28,7 +28,7 @@ def main():
 			f.write("\t{ " + ", ".join(f"{at[f'blob_{shape}_{k}']:#x}" for k in range(EACH)) + " },\n")
 		f.write("};\n")
 		f.write(f"#define BLOB_SETUP_AT {at['blob_setup']:#x}\n")
-		for name in ("alloc", "out", "free"):
+		for name in ("alloc", "out", "exact", "free"):
 			f.write(f"#define BLOB_{name.upper()}_SEEN_AT {at[f'blob_{name}_seen']:#x}\n")
 
 

@@ -22,6 +22,21 @@ blob_alloc_seen:
 	.cfi_endproc
 	.size blob_alloc_seen, . - blob_alloc_seen
 
+/*
+ * An allocation whose stack is not known, where each is seen: rax is what is returned, r8 the event, r9 what makes it valid.
+ * Not before the kernel has walked the stack: whoever finds the event asks for it.
+ */
+	.globl blob_exact_seen
+	.type blob_exact_seen, @function
+	.p2align 4
+blob_exact_seen:
+	.cfi_startproc
+	nop
+	movq %r9, (%r8)
+	ret
+	.cfi_endproc
+	.size blob_exact_seen, . - blob_exact_seen
+
 /* A sampled object is about to be freed: rdi its address, eax what is known of it. r11 goes on. */
 	.globl blob_free_seen
 	.type blob_free_seen, @function
@@ -102,10 +117,10 @@ blob_setup:
 	\instruction *blob_shared+BLOB_REAL_AT+(\shape*12+\k)*8(%rip)
 .endm
 
-/* Inactive hooks do nothing but pass on. */
-.macro IF_ACTIVE pass
-	cmpl $0, blob_local(%rip)
-	je \pass
+/* To \other unless this is about samples. There: below, and they do nothing but pass on; above, and each is seen. */
+.macro IF_SAMPLES other
+	cmpl $1, blob_local(%rip)
+	jne \other
 .endm
 
 /* Counts an allocation of \size; to \slow where it is a sample, or the thread is not known. Keeps all arguments. */
@@ -123,14 +138,14 @@ blob_setup:
 	jl \slow
 .endm
 
-/* Is there a live sample in the home of the pointer in rdi? To \slow then. */
+/* May there be a live sample near the home of the pointer in rdi? To \slow then. */
 .macro LOOK slow
 	imulq $0x1e3779b1, %rdi, %rax
-	shrq $17, %rax
-	andl $0x7ffff, %eax
+	shrq $21, %rax
+	andl $0x7fff, %eax
 	movl %eax, %r10d
 	shrl $5, %eax
-	leaq blob_shared+BLOB_FILTER_AT(%rip), %r11
+	leaq blob_shared+BLOB_COARSE_AT(%rip), %r11
 	movl (%r11,%rax,4), %eax
 	btl %r10d, %eax
 	jc \slow
@@ -155,8 +170,11 @@ blob_setup:
 	movq %rax, %rdi
 .endif
 	movq (%rsp), %rsi
+	leaq 40(%rsp), %rdx
+	movq %rbp, %rcx
 	call blob_alloc
-	testl %eax, %eax
+	movq %rax, %r8
+	movq %rdx, %r9
 	movq 16(%rsp), %rax
 	movq (%rsp), %rdx
 .if \out
@@ -164,7 +182,9 @@ blob_setup:
 .endif
 	leaq 40(%rsp), %rsp
 	.cfi_adjust_cfa_offset -40
-	je 8f
+	cmpq $1, %r8
+	jb 8f
+	ja blob_exact_seen
 .if \out
 	/* What is returned is 0. */
 	pushq %rax
@@ -210,41 +230,50 @@ blob_out_seen:
 
 .macro HOOKS k
 FUNCTION blob_size_\k
-	IF_ACTIVE 1f
+	IF_SAMPLES 9f
 	COUNT %rdi 2f
 1:	REAL jmp 0 \k
+9:	jb 1b
 2:	SAMPLE 0 \k %rdi
 END blob_size_\k
 
 FUNCTION blob_size_2nd_\k
-	IF_ACTIVE 1f
+	IF_SAMPLES 9f
 	COUNT %rsi 2f
 1:	REAL jmp 1 \k
+9:	jb 1b
 2:	SAMPLE 1 \k %rsi
 END blob_size_2nd_\k
 
 FUNCTION blob_product_\k
-	IF_ACTIVE 1f
+	IF_SAMPLES 9f
 	movq %rdi, %rcx
 	imulq %rsi, %rcx
 	jo 1f	/* the real one refuses it */
 	COUNT %rcx 2f
 1:	REAL jmp 2 \k
+9:	jb 1b
+	movq %rdi, %rcx
+	imulq %rsi, %rcx
+	jo 1b
 2:	SAMPLE 2 \k %rcx
 END blob_product_\k
 
 FUNCTION blob_out_\k
-	IF_ACTIVE 1f
+	IF_SAMPLES 9f
 	COUNT %rdx 2f
 1:	REAL jmp 3 \k
+9:	jb 1b
 2:	SAMPLE 3 \k %rdx 1
 END blob_out_\k
 
 FUNCTION blob_resize_\k
-	IF_ACTIVE 1f
+	IF_SAMPLES 9f
 	LOOK 3f
 4:	COUNT %rsi 2f
 1:	REAL jmp 4 \k
+9:	jb 1b
+	TAKE_OUT
 2:	SAMPLE 4 \k %rsi
 3:	TAKE_OUT
 	leaq 4b(%rip), %r11
@@ -254,9 +283,12 @@ FUNCTION blob_resize_\k
 END blob_resize_\k
 
 FUNCTION blob_free_\k
-	IF_ACTIVE 1f
+	IF_SAMPLES 9f
 	LOOK 2f
 1:	REAL jmp 5 \k
+9:	jb 1b
+	TAKE_OUT
+	REAL jmp 5 \k
 2:	TAKE_OUT
 	testl %eax, %eax
 	je 1b

@@ -7,25 +7,9 @@
  */
 #include "blob.h"
 
-#ifndef HIDDEN
-#define HIDDEN __attribute__((visibility("hidden")))
-#endif
-
-extern struct blob_local blob_local HIDDEN;
-extern struct blob_shared blob_shared HIDDEN;
-
-uint32_t blob_alloc(uint64_t address, uint64_t size) HIDDEN;
-uint32_t blob_free(uint64_t address) HIDDEN;
+#include "blobcode.h"
 
 enum { LOG_BITS = 28 };
-
-static inline uint64_t thread_pointer(void)
-{
-	uint64_t r;
-
-	__asm__("movq %%fs:0, %0" : "=r"(r));
-	return r;
-}
 
 static uint64_t next_random(struct blob_thread *t)
 {
@@ -61,8 +45,6 @@ static int64_t draw(struct blob_thread *t)
 	int zeros = __builtin_clzll(u);
 	unsigned __int128 bytes;
 
-	if (blob_shared.interval_bytes <= 1)
-		return -1; /* each allocation, also one of nothing */
 	minus_log2 = ((uint64_t)(zeros + 1) << LOG_BITS) - log2_fraction(u << zeros >> 32);
 	bytes = (unsigned __int128)minus_log2 * blob_shared.interval_bytes;
 	return (bytes * 0xb17217f7 >> (32 + LOG_BITS)) + 1; /* times ln 2 */
@@ -93,6 +75,29 @@ static uint64_t stamp_of(const struct blob_thread *t)
 	return (uint64_t)(t - blob_shared.threads) << 48 | (t->count & 0xffffffffffff);
 }
 
+static void set_bit(uint32_t *bits, uint32_t i)
+{
+	__atomic_fetch_or(&bits[i / 32], 1U << i % 32, __ATOMIC_RELEASE);
+}
+
+static void unset_bit(uint32_t *bits, uint32_t i)
+{
+	__atomic_fetch_and(&bits[i / 32], ~(1U << i % 32), __ATOMIC_ACQ_REL);
+}
+
+/* Bits of the fine filter that stand for the same bit of the coarse one. */
+static uint32_t near_bits(uint32_t home)
+{
+	return *(volatile uint32_t *)&blob_shared.filter[home / 32] >> (home & 16) & 0xffff;
+}
+
+static int taken(uint32_t home)
+{
+	const volatile struct blob_object *o = blob_shared.objects[home];
+
+	return o[0].address || o[1].address;
+}
+
 static uint32_t keep(uint64_t address, uint64_t stamp)
 {
 	uint32_t home = blob_home(address);
@@ -104,30 +109,59 @@ static uint32_t keep(uint64_t address, uint64_t stamp)
 		if (!__atomic_compare_exchange_n(&o->address, &none, address, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
 		o->stamp = stamp;
-		__atomic_fetch_or(&blob_shared.filter[home / 32], 1U << home % 32, __ATOMIC_RELEASE);
+		set_bit(blob_shared.filter, home);
+		set_bit(blob_shared.coarse, home / BLOB_NEAR);
 		return 1;
 	}
 	__atomic_fetch_add(&blob_shared.full, 1, __ATOMIC_RELAXED);
 	return 0;
 }
 
-/* Each allocation is told of: none may be lost because gasflame is slow. It may also be dead. */
-static void wait_for_reader(void)
+typedef int blob_control(const char *, void *, uint64_t *, void *, uint64_t);
+
+static uint32_t put_text(char *to, uint32_t n, const char *text, uint32_t size)
 {
-	for (int i = 0; i < BLOB_TURNS && blob_local.active; i++) {
-		if (__atomic_load_n(&blob_shared.silence, __ATOMIC_RELAXED) <= BLOB_BACKLOG)
-			return;
-		__builtin_ia32_pause();
+	for (uint32_t i = 0; i < size && text[i]; i++)
+		to[n++] = text[i];
+	return n;
+}
+
+static uint32_t put_number(char *to, uint32_t n, uint32_t number)
+{
+	uint32_t digit = 1000000000;
+
+	while (digit > 1 && number < digit)
+		digit /= 10;
+	for (; digit; digit /= 10)
+		to[n++] = '0' + number / digit % 10;
+	return n;
+}
+
+/* Statistics have one name for each size class: all of them at once, for the same moment. */
+static int32_t answer_many(struct blob_request *q, blob_control *control)
+{
+	uint32_t many = q->many < BLOB_MANY ? q->many : BLOB_MANY, first = q->first, n;
+	char name[sizeof(q->name) + 10 + sizeof(q->rest) + 1];
+	int32_t result = 0;
+
+	for (uint32_t i = 0; i < many && !result; i++) {
+		uint64_t value = 0, size = q->old_size == 4 ? 4 : 8;
+
+		n = put_text(name, 0, q->name, sizeof(q->name));
+		n = put_number(name, n, first + i);
+		n = put_text(name, n, q->rest, sizeof(q->rest));
+		name[n] = 0;
+		result = control(name, &value, &size, 0, 0);
+		q->values[i] = value;
 	}
-	if (__atomic_add_fetch(&blob_shared.silence, BLOB_TURNS, __ATOMIC_RELAXED) > BLOB_EXACT_PATIENCE)
-		blob_local.active = 0;
+	return result;
 }
 
 /* Whoever comes first does it, the others go on; so does what mallctl() itself should allocate. */
 static void answer(void)
 {
 	struct blob_request *q = &blob_shared.request;
-	int (*control)(const char *, void *, uint64_t *, void *, uint64_t);
+	blob_control *control;
 	uint32_t asked = BLOB_ASKED;
 	char *text = q->text;
 	uint64_t size;
@@ -137,21 +171,21 @@ static void answer(void)
 	/* Not before: it may be another request by now than the one that was seen. */
 	control = (void *)q->function;
 	size = q->old_size;
-	q->result = control(q->name, size ? q->old_value : 0, size ? &size : 0,
-			    q->new_is_text ? (void *)&text : q->new_size ? q->new_value : 0,
-			    q->new_is_text ? sizeof(text) : q->new_size);
+	if (q->many)
+		q->result = answer_many(q, control);
+	else
+		q->result = control(q->name, size ? q->old_value : 0, size ? &size : 0,
+				    q->new_is_text ? (void *)&text : q->new_size ? q->new_value : 0,
+				    q->new_is_text ? sizeof(text) : q->new_size);
 	q->old_size = size;
 	__atomic_store_n(&q->state, BLOB_ANSWERED, __ATOMIC_RELEASE);
 }
 
-/* After an allocation whose countdown fell below zero, or whose thread was not known. 1: it is a sample. */
-uint32_t blob_alloc(uint64_t address, uint64_t size)
+static uint32_t sample(uint64_t address, uint64_t size)
 {
-	uint64_t pointer = thread_pointer(), silence;
+	uint64_t pointer = blob_thread_pointer();
 	struct blob_thread *t = &blob_shared.threads[blob_thread_of(pointer)];
 
-	if (__atomic_load_n(&blob_shared.request.state, __ATOMIC_RELAXED) == BLOB_ASKED)
-		answer();
 	if (t->owner != pointer) {
 		t = state_of(pointer);
 		t->count++;
@@ -163,29 +197,34 @@ uint32_t blob_alloc(uint64_t address, uint64_t size)
 	if (!address)
 		return 0;
 	t->samples++;
-	silence = __atomic_add_fetch(&blob_shared.silence, 1, __ATOMIC_RELAXED);
-	/* Where each is told of, each free is, too: nothing to remember. */
-	if (blob_shared.interval_bytes <= 1) {
-		if (silence > BLOB_BACKLOG)
-			wait_for_reader();
-		return 1;
-	}
-	if (silence > BLOB_PATIENCE)
-		blob_local.active = 0;
+	if (__atomic_add_fetch(&blob_shared.silence, 1, __ATOMIC_RELAXED) > BLOB_PATIENCE)
+		blob_local.active = BLOB_PASS_ON;
 	return keep(address, stamp_of(t));
 }
 
-static void clear_bit(uint32_t home)
+/* After an allocation whose countdown fell below zero, or whose thread was not known; or any, where each is seen. */
+struct blob_said blob_alloc(uint64_t address, uint64_t size, uint64_t sp, uint64_t bp)
 {
-	const struct blob_object *o = blob_shared.objects[home];
-	uint32_t bit = 1U << home % 32;
+	if (blob_local.active == BLOB_EXACT)
+		return exact_alloc(address, size, sp, bp);
+	if (__atomic_load_n(&blob_shared.request.state, __ATOMIC_RELAXED) == BLOB_ASKED)
+		answer();
+	return (struct blob_said){ sample(address, size), 0 };
+}
 
-	if (o[0].address || o[1].address)
+/* Each time somebody may have moved in meanwhile. */
+static void clear_bits(uint32_t home)
+{
+	if (taken(home))
 		return;
-	__atomic_fetch_and(&blob_shared.filter[home / 32], ~bit, __ATOMIC_ACQ_REL);
-	/* Somebody may have moved in meanwhile. */
-	if (*(volatile uint64_t *)&o[0].address || *(volatile uint64_t *)&o[1].address)
-		__atomic_fetch_or(&blob_shared.filter[home / 32], bit, __ATOMIC_RELEASE);
+	unset_bit(blob_shared.filter, home);
+	if (taken(home))
+		set_bit(blob_shared.filter, home);
+	if (near_bits(home))
+		return;
+	unset_bit(blob_shared.coarse, home / BLOB_NEAR);
+	if (near_bits(home))
+		set_bit(blob_shared.coarse, home / BLOB_NEAR);
 }
 
 /* Before a free. 1: it was a sample; 3: of this thread's last allocation. */
@@ -195,16 +234,20 @@ uint32_t blob_free(uint64_t address)
 
 	if (!address)
 		return 0;
-	if (blob_shared.interval_bytes <= 1)
-		return 1;
+	if (blob_local.active == BLOB_EXACT) {
+		exact_free(address);
+		return 0;
+	}
+	if (!(blob_shared.filter[home / 32] & 1U << home % 32))
+		return 0;
 	for (int i = 0; i < BLOB_WAYS; i++) {
 		struct blob_object *o = &blob_shared.objects[home][i];
-		uint64_t expected = address, pointer = thread_pointer(), stamp = o->stamp;
+		uint64_t expected = address, pointer = blob_thread_pointer(), stamp = o->stamp;
 		const struct blob_thread *t = &blob_shared.threads[blob_thread_of(pointer)];
 
 		if (!__atomic_compare_exchange_n(&o->address, &expected, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
-		clear_bit(home);
+		clear_bits(home);
 		return t->owner == pointer && stamp == stamp_of(t) ? 3 : 1;
 	}
 	return 0;

@@ -137,6 +137,60 @@ NOINLINE static void keep_new(int t)
 }
 #endif
 
+#ifdef HAVE_NEW
+void *new_aligned(size_t size, size_t alignment) __asm__("_ZnwmSt11align_val_t");
+void delete_aligned(void *object, size_t size, size_t alignment) __asm__("_ZdlPvmSt11align_val_t");
+void *new_array(size_t size, const void *nothrow) __asm__("_ZnamRKSt9nothrow_t");
+void delete_array(void *object) __asm__("_ZdaPv");
+
+NOINLINE static void keep_new_forms(int t)
+{
+	for (int i = 0; i < EACH; i++) {
+		void *volatile aligned = new_aligned(1024, 128), *volatile array = new_array(3000, "");
+
+		delete_aligned(aligned, 1024, 128);
+		delete_array(array);
+		keep(t, new_aligned(256, 64));
+		keep(t, new_array(80, ""));
+	}
+}
+#endif
+
+#ifdef HAVE_JEMALLOC
+void *mallocx(size_t size, int flags);
+void *rallocx(void *object, size_t size, int flags);
+void sdallocx(void *object, size_t size, int flags);
+
+/* As Rust calls it. */
+NOINLINE static void keep_mallocx(int t)
+{
+	for (int i = 0; i < EACH; i++) {
+		void *volatile object = mallocx(900, 6); /* aligned to 64 */
+
+		sdallocx(object, 900, 6);
+		keep(t, rallocx(mallocx(320, 6), 640, 6));
+	}
+}
+#endif
+
+#ifdef HAVE_MIMALLOC
+void *mi_malloc_aligned(size_t size, size_t alignment);
+void *mi_zalloc_aligned(size_t size, size_t alignment);
+void *mi_realloc_aligned(void *object, size_t size, size_t alignment);
+void mi_free(void *object);
+
+/* As Rust calls it. */
+NOINLINE static void keep_mimalloc(int t)
+{
+	for (int i = 0; i < EACH; i++) {
+		void *volatile object = mi_malloc_aligned(900, 16);
+
+		mi_free(object);
+		keep(t, mi_realloc_aligned(mi_zalloc_aligned(320, 16), 640, 16));
+	}
+}
+#endif
+
 static int threads;
 
 static void *work(void *argument)
@@ -158,6 +212,13 @@ static void *work(void *argument)
 	grow_of_others(t, threads);
 #ifdef HAVE_NEW
 	keep_new(t);
+	keep_new_forms(t);
+#endif
+#ifdef HAVE_JEMALLOC
+	keep_mallocx(t);
+#endif
+#ifdef HAVE_MIMALLOC
+	keep_mimalloc(t);
 #endif
 	return NULL;
 }
@@ -183,6 +244,13 @@ static void say_truth(void)
 	say("grow_of_others", EACH * 600, EACH * 600, EACH);
 #ifdef HAVE_NEW
 	say("keep_new", EACH * 48, EACH * 2048, 2 * EACH);
+	say("keep_new_forms", EACH * 336, EACH * 4360, 4 * EACH);
+#endif
+#ifdef HAVE_JEMALLOC
+	say("keep_mallocx", EACH * 640, EACH * 1860, 3 * EACH);
+#endif
+#ifdef HAVE_MIMALLOC
+	say("keep_mimalloc", EACH * 640, EACH * 1860, 3 * EACH);
 #endif
 }
 

@@ -1,0 +1,89 @@
+/*
+ * fuzz_engines.c - what container engines say and write about containers, and the paths of control groups. The first byte
+ * chooses the reader.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "target/container.h"
+#include "target/enginejson.h"
+#include "target/group.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What comes out is a name that may go into a path, or none. */
+static void check(const struct container *c)
+{
+	_cleanup_free_ char *title = container_title(c);
+
+	if (!container_is_name(c->id) || (*c->name && !container_is_name(c->name)))
+		abort();
+	if (c->pod && (!c->namespace || !c->part))
+		abort();
+	for (const char *p = c->image; *p; p++)
+		if ((unsigned char)*p < ' ')
+			abort();
+	for (const char *p = title; *p; p++)
+		if ((unsigned char)*p < ' ')
+			abort();
+}
+
+static void check_all(struct containers *all)
+{
+	for (size_t i = 0; i < all->list.n; i++)
+		check(&all->list.v[i]);
+	containers_done(all);
+}
+
+static void try_group(const char *text)
+{
+	struct group g;
+
+	group_parse(text, &g);
+	/* What was found is found again by its name. */
+	if (g.container && !group_has(text, g.container))
+		abort();
+	if (g.unit && !strstr(g.unit_path, g.unit))
+		abort();
+	group_done(&g);
+	group_has(text, "web");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct container c = { .engine = "" };
+	_cleanup_free_ char *text = size ? mem_strndup((const char *)data + 1, size - 1) : NULL, *root = NULL;
+	struct containers all;
+
+	if (!size)
+		return 0;
+	switch (data[0]) {
+	case 'i':
+		if (!enginejson_inspect((const char *)data + 1, size - 1, &c))
+			check(&c);
+		break;
+	case 'l':
+		if (!enginejson_list((const char *)data + 1, size - 1, &all))
+			check_all(&all);
+		break;
+	case 's':
+		if (!enginejson_store((const char *)data + 1, size - 1, &all))
+			check_all(&all);
+		break;
+	case 'b':
+		c.id = mem_strdup("x");
+		if (!enginejson_bundle((const char *)data + 1, size - 1, &c))
+			check(&c);
+		break;
+	case 'd':
+		root = enginejson_data_root((const char *)data + 1, size - 1);
+		if (root && *root != '/')
+			abort();
+		break;
+	default:
+		try_group(text);
+	}
+	container_done(&c);
+	return 0;
+}

@@ -1,0 +1,56 @@
+/*
+ * replay.h - what the files of `replay` share: one drives a node over the Engine API, one puts load on a dev node.
+ */
+#pragma once
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "target/blocksource.h"
+
+struct err;
+struct replay_result;
+struct load_result;
+
+/* Set by Ctrl-C: what is under way is ended, and what was measured counts. */
+extern volatile sig_atomic_t replay_stopped;
+
+enum replay_wait { REPLAY_WAIT_NONE, REPLAY_WAIT_HEAD, REPLAY_WAIT_QUIET };
+
+struct replay_options {
+	const char *engine, *secret;  /* an address, a file */
+	struct blocksource_options source;
+	bool from_given, to_given;
+	const char *save;             /* a file for the blocks, NULL = none */
+	enum replay_wait wait;
+	uint64_t wait_every;          /* blocks, 0 = after the last one */
+	const pid_t *pids;            /* of the node, for REPLAY_WAIT_QUIET */
+	size_t pid_count;
+	uint64_t timeout_ms;          /* of one question to the node */
+	int marks;                    /* a file in memory for the spans of blocks; -1 = none */
+};
+
+/* One block in the file of the marks, on the wall clock. */
+struct replay_mark {
+	uint64_t start_ns, end_ns, number, gas, transactions;
+};
+
+/* Fills ret as far as it comes; ret->rows is the caller's, whatever is returned. */
+int replay_run(const struct replay_options *o, struct replay_result *ret, struct err *err);
+
+struct load_options {
+	const char *url;
+	const char *kind;             /* one of load_kinds */
+	uint64_t count, duration_ns;
+	double rate;                  /* a second, 0 = as fast as it goes */
+	uint64_t connections;
+	bool allow_remote;
+};
+
+extern const char *const load_kinds[]; /* NULL-terminated */
+
+/* The same. */
+int load_run(const struct load_options *o, struct load_result *ret, struct err *err);
+void load_done(struct load_result *r);

@@ -1,0 +1,26 @@
+/*
+ * groupwatch.h - the cgroups of the targets: what they grant, and how often that was not enough.
+ *
+ * Looks at each group once a second and at the end, and keeps counters for each, by the path of its folder:
+ *
+ *	cgroup.cpu.periods, .throttled periods, .throttled_ns: FOLDER	as they grew during the recording
+ *	cgroup.memory.limit hits, .oom kills: FOLDER
+ *	cgroup.cpu.quota_us, .period_us: FOLDER				as they are
+ *	cgroup.memory.limit_bytes, .high_bytes, .most_bytes: FOLDER	(in use at a look)
+ *	cgroup.cpu.recordings, cgroup.memory.recordings: FOLDER		1: where captures are merged all add up
+ *
+ * analyze/groups.h reads them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct groupwatch;
+struct session;
+
+struct groupwatch *groupwatch_new(struct session *s);
+void groupwatch_free(struct groupwatch *w); /* NULL is fine */
+/* What was before does not count. Also sets session.quota, as each look does. */
+void groupwatch_begin(struct groupwatch *w);
+void groupwatch_look(struct groupwatch *w);

@@ -1,0 +1,43 @@
+/*
+ * heapsums.h - allocations and frees of a thread and a stack, added up for 10 ms: millions of them would be too many samples.
+ *
+ * What happened up to the moment of the last peak is kept apart from what came after, so that whoever adds
+ * up the samples to that moment has the peak to the byte.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+struct liveheap;
+struct profile;
+
+enum heapsums_what { HEAPSUMS_ALLOC, HEAPSUMS_FREED, HEAPSUMS_TEMPORARY, HEAPSUMS_COUNT };
+
+struct heapsums_pair {
+	uint64_t bytes, count;
+};
+
+struct heapsums_sum {
+	struct heapsums_pair before[HEAPSUMS_COUNT], after[HEAPSUMS_COUNT]; /* the last peak */
+	uint64_t peaks; /* how many there had been when something was added last */
+	bool used;
+};
+
+struct heapsums {
+	uint32_t events[HEAPSUMS_COUNT]; /* the profile's */
+	/* The rest is private. */
+	VEC(struct heapsums_sum) sums;   /* by index of liveheap's parts */
+	VEC(uint32_t) used;
+	uint64_t until_ns;
+	uint64_t lifetimes[64];
+};
+
+void heapsums_done(struct heapsums *h);
+/* Of a part of live. peaks: live->peaks before this happened. */
+void heapsums_add(struct heapsums *h, enum heapsums_what what, uint32_t part, uint64_t bytes, uint64_t peaks);
+void heapsums_lifetime(struct heapsums *h, uint64_t ns);
+/* Samples for the profile, when 10 ms are over or it must be. */
+void heapsums_flush(struct heapsums *h, const struct liveheap *live, struct profile *p, uint64_t time_ns, bool must);

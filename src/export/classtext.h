@@ -1,0 +1,23 @@
+/*
+ * classtext.h - size classes of the allocator, for people and programs: what is held, what of it is used.
+ *
+ * jemalloc's own statistics where it was asked, else what can be told from sampled objects, labelled as an estimate. Parts of
+ * the text and JSON reports; they write nothing where no heap was recorded.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buf;
+struct export_job;
+struct profile;
+
+void classtext_write(const struct export_job *job, struct buf *out);
+/* ,"allocator":{...} */
+void classtext_json(const struct export_job *job, struct buf *out);
+
+/* limit: rows, 0 = all */
+void classtext_table(const struct profile *p, size_t limit, bool colour, struct buf *out);
+/* {...} without a newline behind it; false: there is nothing to say. */
+bool classtext_object(const struct profile *p, struct buf *out);

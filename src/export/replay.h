@@ -1,0 +1,61 @@
+/*
+ * replay.h - what a replay of blocks measured, and what a load did: for people, for spreadsheets and for programs. Pure
+ * functions into a buffer.
+ *
+ * The CSV files have the columns of reth-bench, times in microseconds; `compare` reads them, and the JSON.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+struct buf;
+
+struct replay_row {
+	uint64_t number, gas_limit, gas_used, transactions;
+	uint64_t payload_ns, choice_ns; /* newPayload, forkchoiceUpdated: from asking to the whole answer */
+	uint64_t total_ns;              /* from the first question to the second answer */
+	uint64_t start_wall_ns;
+	uint64_t end_ns;                /* since the beginning of the replay */
+};
+
+struct replay_result {
+	const char *engine;              /* as it was typed */
+	VEC(struct replay_row) rows;
+	uint64_t wall_ns;                /* from the first question to the last answer */
+	uint64_t source_ns, persist_ns;  /* of it waited for blocks, and until blocks were seen to be kept */
+	const char *watched;             /* by what, in words */
+	uint64_t syncing, accepted;      /* such answers */
+	uint64_t retried, source_retried;
+	const char *stopped;             /* why it ended early, in a word or two; NULL: it did not */
+};
+
+/* list: a line for each block too. */
+void replaytext_put(const struct replay_result *r, bool list, struct buf *out);
+void replayjson_put(const struct replay_result *r, struct buf *out);
+void replaylatency_put(const struct replay_result *r, struct buf *out); /* combined_latency.csv */
+void replaygas_put(const struct replay_result *r, struct buf *out);     /* total_gas.csv */
+
+struct load_kind {
+	const char *name;
+	VEC(uint64_t) latencies_ns; /* of those that the node took */
+	uint64_t errors;
+	char error[160];            /* the last one, in the node's words */
+};
+
+struct load_result {
+	const char *url;
+	struct load_kind *kinds;
+	size_t kind_count;
+	uint64_t wall_ns, connections;
+	double rate_wanted;         /* a second, 0 = as fast as it goes */
+	bool mined_known;
+	uint64_t blocks, gas, transactions; /* mined meanwhile, by anybody */
+	uint64_t pending;           /* sent and not mined at the end */
+	const char *stopped;
+};
+
+void loadtext_put(const struct load_result *r, struct buf *out);
+void loadjson_put(const struct load_result *r, struct buf *out);

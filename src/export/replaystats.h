@@ -1,0 +1,12 @@
+/*
+ * replaystats.h - latencies as a line of a table and as JSON, for replays and loads.
+ */
+#pragma once
+
+struct buf;
+struct stats_summary;
+
+void replaystats_head(struct buf *out);
+void replaystats_row(const char *name, const struct stats_summary *s, struct buf *out);
+/* An object; what is not known is left out. scale: of seconds. */
+void replaystats_json(const struct stats_summary *s, double scale, struct buf *out);

@@ -1,0 +1,29 @@
+/*
+ * cpugroup.h - the CPU quota of a process's cgroup, of version 2 or 1, and how often it was met.
+ *
+ * A quota binds wherever it stands on the way up to the root; the one that grants least is told. Its
+ * numbers are those of the group that it stands in.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct cpugroup {
+	char *path;  /* folder of the process's own group */
+	int version; /* 1 or 2 */
+	uint64_t quota_us, period_us; /* of each period; quota 0: none */
+	/* Since it was made; 0 without a quota. */
+	uint64_t periods;           /* in which anything ran */
+	uint64_t throttled_periods; /* of these, in which the quota was used up */
+	uint64_t throttled_ns;      /* stopped; each CPU counts, however many threads stood there */
+};
+
+/* -ENOENT: it has no group that can be seen from here, or is in the root, which has none. */
+int cpugroup_read(pid_t pid, struct cpugroup *ret);
+/* The same of a folder below the root of a hierarchy. */
+int cpugroup_read_folder(const char *root, const char *path, int version, struct cpugroup *ret);
+/* It is in a group, but the folder is not to be seen from here: another cgroup namespace, or nothing is mounted. */
+bool cpugroup_hidden(pid_t pid);
+void cpugroup_done(struct cpugroup *g);
