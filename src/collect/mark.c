@@ -142,11 +142,11 @@ static void find_span(struct mark *m, size_t i)
 	const struct blockmatch_span *s;
 	size_t later = 0;
 
-	while (i + later + 1 < m->entries.n && m->entries.v[i + later + 1].block.end_ns == e->block.end_ns &&
+	while (i + later + 1 < m->entries.n && m->entries.v[i + later + 1].block.seen_ns == e->block.seen_ns &&
 	       !m->entries.v[i + later + 1].spanned)
 		later++;
-	s = e->looked_ns ? blockmatch_between(&m->match, e->looked_ns, e->block.end_ns, later) :
-			   blockmatch_at(&m->match, e->block.end_ns, later);
+	s = e->looked_ns ? blockmatch_between(&m->match, e->looked_ns, e->block.seen_ns, later) :
+			   blockmatch_at(&m->match, e->block.seen_ns, later);
 	e->spanned = true;
 	m->spanned += s != NULL;
 	m->spanless += !s;

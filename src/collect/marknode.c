@@ -98,7 +98,7 @@ static void add_moment(struct mark *m, const struct rpcblock *b, uint64_t now, u
 
 	e.block = (struct marklog_block){ .known = MARKLOG_NUMBER | MARKLOG_GAS | MARKLOG_TRANSACTIONS,
 					  .number = b->number, .gas = b->gas, .transactions = b->transactions,
-					  .start_ns = now, .end_ns = now };
+					  .start_ns = now, .end_ns = now, .seen_ns = now };
 	memcpy(e.block.hash, b->hash, sizeof(b->hash));
 	pthread_mutex_lock(&m->lock);
 	m->answered++;

@@ -414,7 +414,7 @@ static void done(struct marklog *m, struct marklog_block *b, uint64_t lasted_ns,
 	uint64_t start;
 	bool begun = take_begun(m, b->number, &start);
 
-	b->end_ns = b->start_ns = time_ns;
+	b->end_ns = b->start_ns = b->seen_ns = time_ns;
 	if (lasted_ns && (lasted_ns > longest_ns || lasted_ns > time_ns)) {
 		m->counts.bad_times++;
 	} else if (lasted_ns) {

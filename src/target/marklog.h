@@ -33,6 +33,7 @@ struct marklog_block {
 	bool told;               /* by the line itself, not by others around it */
 	bool again;              /* this number was there before with another hash: the chain was reorganized */
 	uint64_t start_ns, end_ns;
+	uint64_t seen_ns;        /* when its line was; the end, but for blocks that share a time */
 	const char *client;
 };
 
