@@ -55,9 +55,10 @@ static void on_pause(int signal)
 	session_pause(signal == SIGUSR1);
 }
 
+/* Wakes the loop up, to look whether it was the last one. */
 static void on_child(int signal)
 {
-	/* Only to wake the loop up. */
+	session_check_soon();
 }
 
 static void handle(int signal, void (*handler)(int))
