@@ -161,13 +161,15 @@ static int choose_collectors(struct session *s, const char *what, struct err *er
 	if (r < 0)
 		return r;
 	_Static_assert(COLLECTORS <= ARRAY_LEN(s->collectors), "room for all of them");
-	for (size_t i = 0; session_collectors[i]; i++)
-		any |= c.chosen[i];
-	for (size_t i = 0; any && session_collectors[i]; i++)
-		c.chosen[i] |= session_collectors[i] == &collector_span && (s->options->function_count || s->options->listen);
 	/* Without a single event that this kernel has, the rest is recorded, if there is a rest. */
-	for (size_t i = 0; session_collectors[i]; i++)
-		if (c.chosen[i] && (session_collectors[i] != &collector_event || s->events->sources.n))
+	for (size_t i = 0; session_collectors[i]; i++) {
+		if (session_collectors[i] == &collector_event && s->events && !s->events->sources.n)
+			c.chosen[i] = false;
+		any |= c.chosen[i];
+	}
+	/* Spans only beside something. */
+	for (size_t i = 0; any && session_collectors[i]; i++)
+		if (c.chosen[i] || (session_collectors[i] == &collector_span && (s->options->function_count || s->options->listen)))
 			s->collectors[n++] = session_collectors[i];
 	if (n)
 		return 0;
