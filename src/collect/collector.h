@@ -33,6 +33,7 @@ struct session {
 	struct processes *processes;
 	struct worker *worker;
 	const struct collector *collectors[16]; /* those chosen; NULL-terminated */
+	size_t stopped;            /* the first so many of them have, and hear no more */
 	struct engine *engine;     /* with BPF */
 	struct fallback *fallback; /* or without */
 	uint64_t start_mono_ns;

@@ -102,7 +102,8 @@ static int got_record(void *context, void *data, size_t size)
 		learn_stack(e, data, size);
 	if (kind == RECORD_EXIT && size >= sizeof(struct shared_exit))
 		follow_exit(e->session->follow, data);
-	for (size_t i = 0; e->session->collectors[i]; i++)
+	/* One that has stopped may still be sent something, while another one drains the ring. */
+	for (size_t i = e->session->stopped; e->session->collectors[i]; i++)
 		e->session->collectors[i]->record(e->session, data, size);
 	return 0;
 }

@@ -592,9 +592,11 @@ void session_finish(struct session *s, void (*take)(void *context, uint32_t modu
 		fallback_drain(s->fallback);
 	else
 		engine_drain(s->engine);
-	for (size_t i = 0; s->collectors[i]; i++)
+	for (size_t i = 0; s->collectors[i]; i++) {
 		if (runs(s, i))
 			s->collectors[i]->stop(s);
+		s->stopped = i + 1;
+	}
 	follow_finish(s->follow, now);
 	if (s->mark)
 		mark_finish(s->mark, s->profile, s->start_mono_ns);
