@@ -2,7 +2,7 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 600
-CHECK_SECONDS ?= 6
+CHECK_SECONDS ?= 4
 
 .DEFAULT_GOAL := all
 .PHONY: all deps demo test soak fuzz bench install clean help

@@ -255,12 +255,12 @@ static void code(void *context, const struct profile *p, uint32_t module, uint64
 	looking_code(p, module, address, l->options.symbols.paths, ret);
 }
 
-static int write_picture(void *context, const char *what, const char *extension, const struct buf *data,
-			 char **ret_path, struct err *err)
+static int write_picture(void *context, const char *what, const struct look_file *files, size_t n,
+			 char **ret_stem, struct err *err)
 {
 	struct live *l = context;
 
-	return looking_write(l->options.who.label, what, extension, data, ret_path, err);
+	return looking_write(l->options.who.label, what, files, n, ret_stem, err);
 }
 
 void live_source(struct live *l, struct source *ret)

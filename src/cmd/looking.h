@@ -3,15 +3,16 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
-struct buf;
 struct code_text;
 struct err;
+struct look_file;
 struct profile;
 
 void looking_code(const struct profile *p, uint32_t module, uint64_t address, const char *const *paths,
 		  struct code_text *ret);
-/* To profiling/<label>/<what>-<date><extension>, the user's own behind sudo. Caller frees *ret_path. */
-int looking_write(const char *label, const char *what, const char *extension, const struct buf *data,
-		  char **ret_path, struct err *err);
+/* To profiling/<label>/<what>-<date> and their extensions, the user's own behind sudo. Caller frees *ret_stem. */
+int looking_write(const char *label, const char *what, const struct look_file *files, size_t n, char **ret_stem,
+		  struct err *err);

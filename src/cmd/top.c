@@ -64,12 +64,12 @@ static void recorded_code(void *context, const struct profile *p, uint32_t modul
 	looking_code(p, module, address, r->choice->symbols.list.v, ret);
 }
 
-static int recorded_write(void *context, const char *what, const char *extension, const struct buf *data,
-			  char **ret_path, struct err *err)
+static int recorded_write(void *context, const char *what, const struct look_file *files, size_t n,
+			  char **ret_stem, struct err *err)
 {
 	struct recorded *r = context;
 
-	return looking_write(r->label, what, extension, data, ret_path, err);
+	return looking_write(r->label, what, files, n, ret_stem, err);
 }
 
 static void show_progress(void *context, const char *module, size_t done, size_t total)

@@ -74,39 +74,13 @@ int look_begin(struct look *l, struct err *err)
 	return r;
 }
 
-static bool same_stem(const char *a, const char *b)
-{
-	const char *dot = strrchr(a, '.'), *other = strrchr(b, '.');
-
-	return dot && other && dot - a == other - b && !strncmp(a, b, dot - a);
-}
-
-static int write_picture(struct look *l, const struct export_job *job, const struct export_format *f,
-			 struct buf *paths, struct err *err)
-{
-	_cleanup_(buf_done) struct buf data = { 0 };
-	_cleanup_free_ char *path = NULL;
-	int r = f->write(job, &data, err);
-
-	if (!r)
-		r = l->source->write(l->source->context, model_what(&l->model), f->extension, &data, &path,
-				     err);
-	if (r)
-		return r;
-	/* Of two that differ in their endings the second ending says enough: there are 80 columns. */
-	if (paths->n && same_stem(paths->data, path))
-		buf_printf(paths, " and %s", f->extension);
-	else
-		buf_printf(paths, "%s%s", paths->n ? ", " : "", path);
-	return 0;
-}
-
 int look_picture(struct look *l, char **ret_paths, struct err *err)
 {
 	static const char *const formats[] = { "svg", "html" };
 	const struct selection *s = model_selection(&l->model);
+	struct look_file files[ARRAY_LEN(formats)] = { 0 };
+	_cleanup_free_ char *stem = NULL;
 	struct quality quality = { 0 };
-	struct buf paths = { 0 };
 	struct export_job job = { .profile = l->p, .selection = s, .quality = &quality,
 				  .options = { .group = CALLTREE_BY_NAME } };
 	int r = 0;
@@ -114,13 +88,20 @@ int look_picture(struct look *l, char **ret_paths, struct err *err)
 	if (!s || !s->all.samples)
 		return err_set(err, ENODATA, "there is nothing to draw here");
 	quality_measure(&quality, l->p, s);
-	for (size_t i = 0; !r && i < ARRAY_LEN(formats); i++)
-		r = write_picture(l, &job, export_find(formats[i]), &paths, err);
+	for (size_t i = 0; !r && i < ARRAY_LEN(formats); i++) {
+		const struct export_format *f = export_find(formats[i]);
+
+		files[i].extension = f->extension;
+		r = f->write(&job, &files[i].data, err);
+	}
+	if (!r)
+		r = l->source->write(l->source->context, model_what(&l->model), files, ARRAY_LEN(files), &stem, err);
+	/* There are 80 columns. */
+	if (!r)
+		*ret_paths = mem_printf("%s%s and %s", stem, files[0].extension, files[1].extension);
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		buf_done(&files[i].data);
 	quality_done(&quality);
-	if (r)
-		buf_done(&paths);
-	else
-		*ret_paths = paths.data;
 	return r;
 }
 

@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 #include "analyze/pattern.h"
+#include "base/buf.h"
 #include "tui/model.h"
 #include "tui/page.h"
 
-struct buf;
 struct code_text;
 struct err;
 struct export_format;
@@ -23,6 +23,11 @@ struct tree;
 enum source_change {
 	SOURCE_NAMES = 1,   /* frames have got names */
 	SOURCE_PROFILE = 2, /* it is another profile: nothing of the old one is left */
+};
+
+struct look_file {
+	const char *extension;
+	struct buf data;
 };
 
 struct source {
@@ -43,9 +48,10 @@ struct source {
 	/* The instructions of the function around an address; why in ret when there are none. */
 	void (*code)(void *context, const struct profile *p, uint32_t module, uint64_t address,
 		     struct code_text *ret);
-	/* Writes a picture where such things go; the caller frees *ret_path. */
-	int (*write)(void *context, const char *what, const char *extension, const struct buf *data,
-		     char **ret_path, struct err *err);
+	/* Writes the files of a picture where such things go, all with one name but for their endings; the caller
+	 * frees *ret_stem, that name. */
+	int (*write)(void *context, const char *what, const struct look_file *files, size_t n, char **ret_stem,
+		     struct err *err);
 };
 
 struct look {

@@ -100,7 +100,7 @@ refuse()
 	check_status "$what is refused" "$want"
 	check "$what: says why" said "$pattern"
 }
-"$TRUTH/truth-spans" words 1 < <(sleep 60) >/dev/null &
+"$TRUTH/truth-spans" words 1 < <(exec sleep 60 2>/dev/null) >/dev/null &
 idle=$!
 started+=("$idle")
 sleep 0.2
