@@ -54,6 +54,7 @@ static volatile sig_atomic_t stopped;
 static void on_stop(int signal)
 {
 	stopped = 1;
+	implant_interrupt();
 }
 
 /* --- the target --- */

@@ -36,6 +36,7 @@ struct stats {
 /* Waiting ends with a signal; the way out leads through taking the hooks out. */
 static void on_signal(int signal)
 {
+	implant_interrupt();
 }
 
 /* Puts hooks in, asks, takes them out again. */

@@ -563,6 +563,13 @@ uint64_t implant_control_at(const struct implant *i, unsigned k)
 /* A dump of a large heap takes its time, once somebody has begun it. */
 static const uint64_t answer_ns = 300000000000, no_sample = 1ULL << 40;
 
+static volatile sig_atomic_t interrupted;
+
+void implant_interrupt(void)
+{
+	interrupted = 1;
+}
+
 static int await_answer(struct implant *i, uint64_t wait_ns, struct err *err)
 {
 	uint32_t *state = &i->shared->request.state, asked = BLOB_ASKED;
@@ -582,9 +589,12 @@ static int await_answer(struct implant *i, uint64_t wait_ns, struct err *err)
 				       "give it something to do", i->pid, wait_ns / 1e9);
 		if (waited > wait_ns + answer_ns)
 			return err_set(err, ETIMEDOUT, "jemalloc of process %d does not answer", i->pid);
-		if (usleep(waited < 10000000 ? 100 : 1000) < 0 && errno == EINTR && now == BLOB_ASKED &&
-		    __atomic_compare_exchange_n(state, &asked, BLOB_IDLE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (interrupted && now == BLOB_ASKED &&
+		    __atomic_compare_exchange_n(state, &asked, BLOB_IDLE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+			interrupted = 0;
 			return err_set(err, EINTR, "interrupted before jemalloc of process %d could be asked", i->pid);
+		}
+		usleep(waited < 10000000 ? 100 : 1000);
 		asked = BLOB_ASKED; /* the exchange may have changed it */
 	}
 }

@@ -56,9 +56,11 @@ struct implant_control {
 	const char *text;    /* instead of new: a string */
 };
 /* mallctl()'s own error as a negative number (-ENOENT: it has no such name); with a sentence -ETIMEDOUT when no thread
- * allocated anything for wait_ns, -ESRCH: the process has ended, -EBUSY: it still works on another order, -EINTR: a signal
- * came. */
+ * allocated anything for wait_ns, -ESRCH: the process has ended, -EBUSY: it still works on another order, -EINTR:
+ * implant_interrupt(). */
 int implant_control(struct implant *i, uint64_t function, const struct implant_control *c, uint64_t wait_ns, struct err *err);
+/* Ends the waiting for an answer that nobody has begun, now or the next time; for signal handlers. */
+void implant_interrupt(void);
 
 /* Is it one of these last, after which asking for something else is of no use? */
 bool implant_gave_up(int r);

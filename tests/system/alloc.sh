@@ -25,7 +25,8 @@ if [ ! -x "$TRUTH/truth-spender-jemalloc" ]; then
 	skip "jemalloc" "its static library is not installed"
 	finish
 fi
-gf run -e alloc -o run.gasflame -- "$TRUTH/truth-spender-jemalloc" 400000
+# Long enough that the first moments after exec, which pass before its mappings are known, are few.
+gf run -e alloc -o run.gasflame -- "$TRUTH/truth-spender-jemalloc" 2000000
 check_status "run" 0
 bytes=$(awk '/^bytes/ { print $2 }' "$STDOUT")
 # jemalloc counts what it hands out: 640 is one of its sizes. The last part of 64 KiB has no event.
@@ -33,7 +34,6 @@ check "all bytes from the first on" near "$(sql run.gasflame "select sum(value) 
 check "64 KiB each" near "$(counter run.gasflame 'alloc.interval bytes')" 65920 1000
 check "three quarters are big_spender's" near "$(weight run.gasflame big_spender)" 75 2
 check "one is small_spender's" near "$(weight run.gasflame small_spender)" 25 2
-# The first moments after exec pass before its mappings are known.
 check "complete" above "$(complete run.gasflame)" 95
 check "the allocator's functions are not shown" sh -c "! '$GASFLAME' report --format folded --what alloc-rate run.gasflame 2>/dev/null | grep -E 'je_|malloc'"
 check "it says that it is periodic" grep -q 'periodic, not random' <("$GASFLAME" report --format text --what alloc-rate run.gasflame 2>/dev/null)
