@@ -17,19 +17,19 @@
 #include "export/view.h"
 #include "profile/profile.h"
 
-void json_string(struct buf *b, const char *key, const char *value)
+void jsonfield_string(struct buf *b, const char *key, const char *value)
 {
 	buf_json(b, key);
 	buf_putc(b, ':');
 	buf_json(b, value);
 }
 
-void json_number(struct buf *b, const char *key, uint64_t value)
+void jsonfield_number(struct buf *b, const char *key, uint64_t value)
 {
 	buf_printf(b, "\"%s\":%llu", key, (unsigned long long)value);
 }
 
-const char *json_kind(enum ident_kind kind)
+const char *jsonfield_kind(enum ident_kind kind)
 {
 	static const char *const names[] = {
 		[IDENT_ROOT] = "all",
@@ -49,31 +49,31 @@ const char *json_kind(enum ident_kind kind)
 static void put_weights(struct buf *b, const struct top_row *row, bool with_self)
 {
 	if (with_self) {
-		json_number(b, "self_samples", row->self.samples);
+		jsonfield_number(b, "self_samples", row->self.samples);
 		buf_putc(b, ',');
-		json_number(b, "self", row->self.value);
+		jsonfield_number(b, "self", row->self.value);
 		buf_putc(b, ',');
 	}
-	json_number(b, "total_samples", row->total.samples);
+	jsonfield_number(b, "total_samples", row->total.samples);
 	buf_putc(b, ',');
-	json_number(b, "total", row->total.value);
+	jsonfield_number(b, "total", row->total.value);
 }
 
 enum table { FUNCTIONS, MODULES, THREADS };
 
 static void put_row(struct buf *b, enum table table, const struct top_row *row)
 {
-	json_string(b, table == MODULES ? "module" : "name", row->name);
+	jsonfield_string(b, table == MODULES ? "module" : "name", row->name);
 	buf_putc(b, ',');
 	if (table == FUNCTIONS) {
-		json_string(b, "module", row->module);
+		jsonfield_string(b, "module", row->module);
 		buf_putc(b, ',');
-		json_string(b, "kind", json_kind(row->kind));
+		jsonfield_string(b, "kind", jsonfield_kind(row->kind));
 		buf_putc(b, ',');
 	} else if (table == THREADS) {
-		json_number(b, "tid", row->id);
+		jsonfield_number(b, "tid", row->id);
 		buf_putc(b, ',');
-		json_number(b, "pid", row->process);
+		jsonfield_number(b, "pid", row->process);
 		buf_putc(b, ',');
 	}
 	put_weights(b, row, table != THREADS);
@@ -94,25 +94,25 @@ static void put_table(struct buf *b, const char *key, enum table table, const st
 static void put_quality(struct buf *b, const struct quality *q, const struct selection *s)
 {
 	buf_puts(b, ",\n\"quality\":{");
-	json_number(b, "samples", q->samples);
+	jsonfield_number(b, "samples", q->samples);
 	buf_putc(b, ',');
-	json_number(b, "complete", q->complete);
+	jsonfield_number(b, "complete", q->complete);
 	buf_putc(b, ',');
 	if (q->by_time) {
-		json_number(b, "time_ns", q->weight);
+		jsonfield_number(b, "time_ns", q->weight);
 		buf_putc(b, ',');
-		json_number(b, "complete_ns", q->complete_weight);
+		jsonfield_number(b, "complete_ns", q->complete_weight);
 		buf_putc(b, ',');
 	}
-	json_number(b, "lost", q->lost);
+	jsonfield_number(b, "lost", q->lost);
 	buf_putc(b, ',');
-	json_number(b, "frames", q->frames);
+	jsonfield_number(b, "frames", q->frames);
 	buf_putc(b, ',');
-	json_number(b, "unnamed", q->unnamed);
+	jsonfield_number(b, "unnamed", q->unnamed);
 	buf_putc(b, ',');
-	json_number(b, "own_cpu_ns", q->own_cpu_ns);
+	jsonfield_number(b, "own_cpu_ns", q->own_cpu_ns);
 	buf_putc(b, ',');
-	json_number(b, "target_cpu_ns", q->target_cpu_ns);
+	jsonfield_number(b, "target_cpu_ns", q->target_cpu_ns);
 	buf_puts(b, ",\"truncated\":{");
 	for (size_t i = 0; i < q->reasons.n; i++) {
 		if (i)
@@ -134,33 +134,33 @@ static void put_head(const struct export_job *job, struct buf *out)
 	const struct profile *p = job->profile;
 	const struct selection *s = job->selection;
 
-	json_string(out, "target", profile_str(p, p->target));
+	jsonfield_string(out, "target", profile_str(p, p->target));
 	ownertext_json(p, out);
 	buf_puts(out, ",\n");
-	json_string(out, "host", profile_str(p, p->host));
+	jsonfield_string(out, "host", profile_str(p, p->host));
 	buf_puts(out, ",\n");
-	json_string(out, "kernel", profile_str(p, p->kernel));
+	jsonfield_string(out, "kernel", profile_str(p, p->kernel));
 	buf_puts(out, ",\n");
-	json_number(out, "start_wall_ns", p->start_wall_ns);
+	jsonfield_number(out, "start_wall_ns", p->start_wall_ns);
 	buf_puts(out, ",\n");
-	json_number(out, "duration_ns", select_duration_ns(p));
+	jsonfield_number(out, "duration_ns", select_duration_ns(p));
 	buf_puts(out, ",\n");
-	json_string(out, "event", export_event(job));
+	jsonfield_string(out, "event", export_event(job));
 	buf_puts(out, ",\n");
-	json_string(out, "unit", s->unit);
+	jsonfield_string(out, "unit", s->unit);
 	buf_puts(out, ",\n");
-	json_number(out, "samples", s->all.samples);
+	jsonfield_number(out, "samples", s->all.samples);
 	buf_puts(out, ",\n");
-	json_number(out, "total", s->all.value);
+	jsonfield_number(out, "total", s->all.value);
 	if (s->waits) {
 		buf_puts(out, ",\n");
-		json_number(out, "idle_left_out", s->idle.value);
+		jsonfield_number(out, "idle_left_out", s->idle.value);
 	}
 	if (s->root) {
 		buf_puts(out, ",\n");
-		json_string(out, "root", s->root);
+		jsonfield_string(out, "root", s->root);
 		buf_puts(out, ",\n");
-		json_number(out, "outside_root", s->outside.value);
+		jsonfield_number(out, "outside_root", s->outside.value);
 	}
 }
 

@@ -8,7 +8,7 @@
 struct buf;
 
 /* "key":"value" */
-void json_string(struct buf *b, const char *key, const char *value);
-void json_number(struct buf *b, const char *key, uint64_t value);
+void jsonfield_string(struct buf *b, const char *key, const char *value);
+void jsonfield_number(struct buf *b, const char *key, uint64_t value);
 /* "user", "kernel", "unnamed"; of what is no function "thread", "note", "cause", "truncated", "all" */
-const char *json_kind(enum ident_kind kind);
+const char *jsonfield_kind(enum ident_kind kind);

@@ -29,11 +29,11 @@ static void begin_row(struct buf *b, bool first)
 
 static void put_ident(struct buf *b, const struct ident *id)
 {
-	json_string(b, "name", id->name);
+	jsonfield_string(b, "name", id->name);
 	buf_putc(b, ',');
-	json_string(b, "module", id->module);
+	jsonfield_string(b, "module", id->module);
 	buf_putc(b, ',');
-	json_string(b, "kind", json_kind(id->kind));
+	jsonfield_string(b, "kind", jsonfield_kind(id->kind));
 }
 
 /* --- trees --- */
@@ -65,10 +65,10 @@ int jsonview_tree(const struct export_job *job, struct buf *out, struct err *err
 			continue;
 		}
 		begin_row(out, !i);
-		json_number(out, "depth", n->depth);
+		jsonfield_number(out, "depth", n->depth);
 		buf_putc(out, ',');
 		if (!i && callers.matched > 1) /* it stands for several */
-			json_string(out, "name", job->options.pattern);
+			jsonfield_string(out, "name", job->options.pattern);
 		else
 			put_ident(out, callers_ident(&callers, i));
 		buf_putc(out, ',');
@@ -104,9 +104,9 @@ void jsonview_crates(const struct export_job *job, struct buf *out, const struct
 		const struct share_row *row = &s.crates.v[i];
 
 		begin_row(out, !i);
-		json_string(out, "crate", row->name);
+		jsonfield_string(out, "crate", row->name);
 		buf_putc(out, ',');
-		json_string(out, "kind", code_kind_key(row->kind));
+		jsonfield_string(out, "kind", code_kind_key(row->kind));
 		buf_putc(out, ',');
 		put_weight(out, "self", &row->self);
 		buf_putc(out, ',');
@@ -138,7 +138,7 @@ void jsonview_groups(const struct export_job *job, struct buf *out)
 	buf_puts(out, ",\n\"groups\":[");
 	for (size_t i = 0; i < table_shown(job, s.groups.n); i++) {
 		begin_row(out, !i);
-		json_string(out, "group", s.groups.v[i].name);
+		jsonfield_string(out, "group", s.groups.v[i].name);
 		buf_putc(out, ',');
 		put_weight(out, "nearest", &s.groups.v[i].nearest);
 		buf_putc(out, ',');
@@ -172,7 +172,7 @@ int jsonview_nearest(const struct export_job *job, struct buf *out, struct err *
 		const struct share_caller *row = &c.rows.v[i];
 
 		begin_row(out, !i);
-		json_string(out, "crate", row->crate);
+		jsonfield_string(out, "crate", row->crate);
 		buf_putc(out, ',');
 		if (row->ident != PROFILE_NONE) {
 			put_ident(out, &tree.idents.list.v[row->ident]);
@@ -196,9 +196,9 @@ static void put_thread(struct buf *b, const struct profile *p, uint32_t thread)
 	if (thread >= p->threads.n)
 		return;
 	buf_putc(b, ',');
-	json_string(b, "thread", profile_str(p, p->threads.v[thread].name));
+	jsonfield_string(b, "thread", profile_str(p, p->threads.v[thread].name));
 	buf_putc(b, ',');
-	json_number(b, "tid", p->threads.v[thread].tid);
+	jsonfield_number(b, "tid", p->threads.v[thread].tid);
 }
 
 int jsonview_phases(const struct export_job *job, struct buf *out, struct err *err)
@@ -212,7 +212,7 @@ int jsonview_phases(const struct export_job *job, struct buf *out, struct err *e
 		const struct phase *row = &f.rows.v[i];
 
 		begin_row(out, !i);
-		json_string(out, "phase", row->name);
+		jsonfield_string(out, "phase", row->name);
 		buf_putc(out, ',');
 		put_weight(out, "innermost", &row->weight);
 		buf_putc(out, ',');
@@ -242,7 +242,7 @@ static void put_kinds(struct buf *out, const struct marks *m)
 		const struct mark_kind *k = &m->kinds.v[i];
 
 		begin_row(out, !i);
-		json_string(out, "kind", k->name);
+		jsonfield_string(out, "kind", k->name);
 		buf_printf(out, ",\"marks\":%llu,\"time_ns\":%llu,\"longest_ns\":%llu,",
 			   (unsigned long long)k->count, (unsigned long long)k->time_ns,
 			   (unsigned long long)k->longest_ns);
@@ -268,9 +268,9 @@ int jsonview_marks(const struct export_job *job, struct buf *out, struct err *er
 		const struct profile_mark *mark = &p->marks.v[row->mark];
 
 		begin_row(out, !i);
-		json_string(out, "name", profile_str(p, mark->name));
+		jsonfield_string(out, "name", profile_str(p, mark->name));
 		buf_putc(out, ',');
-		json_string(out, "kind", profile_str(p, mark->kind));
+		jsonfield_string(out, "kind", profile_str(p, mark->kind));
 		buf_printf(out, ",\"start_ns\":%llu,\"end_ns\":%llu", (unsigned long long)row->start_ns,
 			   (unsigned long long)row->end_ns);
 		put_thread(out, p, mark->thread);

@@ -29,7 +29,7 @@ static void put_rows(const struct rss *r, enum rss_kind kind, size_t limit, stru
 		if (row->kind != kind || (limit && kind == RSS_DETAIL && n >= limit))
 			continue;
 		buf_puts(out, n++ ? ",\n  {" : "\n  {");
-		json_string(out, kind == RSS_PART ? "part" : "path",
+		jsonfield_string(out, kind == RSS_PART ? "part" : "path",
 			    kind == RSS_PART ? row->key : row->label);
 		buf_printf(out, ",\"bytes\":%" PRId64 "%s}", row->bytes,
 			   row->estimate ? ",\"estimate\":true" : "");
@@ -103,9 +103,9 @@ static void put_points(const struct rss *r, const struct profile *p, struct buf 
 		bool any = false;
 
 		buf_puts(out, i ? ",\n  {" : "\n  {");
-		json_string(out, "name", s->name);
+		jsonfield_string(out, "name", s->name);
 		buf_putc(out, ',');
-		json_string(out, "unit", s->unit);
+		jsonfield_string(out, "unit", s->unit);
 		buf_printf(out,
 			   ",\"first\":%" PRId64 ",\"last\":%" PRId64 ",\"least\":%" PRId64
 			   ",\"most\":%" PRId64 ",\"points\":[",
@@ -131,7 +131,7 @@ void memtext_object(const struct rss *r, const struct profile *p, size_t limit, 
 
 	buf_printf(out, "{\"time_ns\":%" PRIu64 ",\"looks\":%zu,\"rss_bytes\":%" PRId64 ",", r->moment_ns,
 		   r->looks, r->rss);
-	json_string(out, "live_heap_from", sources[r->source]);
+	jsonfield_string(out, "live_heap_from", sources[r->source]);
 	if (r->source)
 		buf_printf(out, ",\"live_heap_bytes\":%" PRId64, r->live_bytes);
 	if (r->source == RSS_FROM_HEAP)
@@ -147,7 +147,7 @@ void memtext_object(const struct rss *r, const struct profile *p, size_t limit, 
 	buf_puts(out, "}");
 	if (*r->group) {
 		buf_puts(out, ",\n \"cgroup\":{");
-		json_string(out, "path", r->group);
+		jsonfield_string(out, "path", r->group);
 		buf_printf(out, ",\"version\":%u,", r->group_version);
 		put_gauges(r, "cgroup.memory.", out);
 		buf_puts(out, "}");
