@@ -27,7 +27,7 @@ uint64_t clock_process_cpu_ns(void)
 
 void clock_after_ms(unsigned ms, struct timespec *ret)
 {
-	uint64_t ns = clock_wall_ns() + ms * 1000000ULL;
+	uint64_t ns = clock_mono_ns() + ms * 1000000ULL;
 
 	*ret = (struct timespec){ .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
 }

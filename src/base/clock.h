@@ -8,5 +8,6 @@ struct timespec;
 uint64_t clock_mono_ns(void);      /* CLOCK_MONOTONIC, the clock of bpf_ktime_get_ns() */
 uint64_t clock_wall_ns(void);      /* CLOCK_REALTIME */
 uint64_t clock_process_cpu_ns(void); /* CPU time of this process, all threads */
-/* The moment so many milliseconds from now on CLOCK_REALTIME, as pthread_cond_timedwait() wants it. */
+/* The moment so many milliseconds from now on CLOCK_MONOTONIC, for pthread_cond_clockwait() and its like:
+ * a wait by the wall clock ends early, or never, when somebody sets that. */
 void clock_after_ms(unsigned ms, struct timespec *ret);

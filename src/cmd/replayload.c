@@ -292,7 +292,7 @@ static void wait_for_workers(struct load *l)
 			uint64_t sent = MIN(l->next, l->o->count);
 
 			clock_after_ms(LOOK_MS, &until);
-			w->runs = pthread_timedjoin_np(w->thread, NULL, &until) != 0;
+			w->runs = pthread_clockjoin_np(w->thread, NULL, CLOCK_MONOTONIC, &until) != 0;
 			log_progress("%llu transactions, %.0f s", (unsigned long long)sent, (clock_mono_ns() - l->start_ns) / 1e9);
 			if (replay_stopped || l->stop || clock_mono_ns() > l->deadline_ns + LATE_SECONDS * 1000000000ULL)
 				for (size_t k = 0; k < l->count; k++)

@@ -21,11 +21,8 @@ static void wait_a_while(struct mark *m, unsigned ms)
 {
 	struct timespec until;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += (ms % 1000) * 1000000L;
-	until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	pthread_cond_timedwait(&m->asked, &m->lock, &until);
+	clock_after_ms(ms, &until);
+	pthread_cond_clockwait(&m->asked, &m->lock, CLOCK_MONOTONIC, &until);
 }
 
 static void failed(struct mark *m, const struct err *why)

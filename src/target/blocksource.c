@@ -50,7 +50,7 @@ static void wait_changed(struct blocksource *s, unsigned ms)
 	struct timespec until;
 
 	clock_after_ms(ms, &until);
-	pthread_cond_timedwait(&s->changed, &s->lock, &until);
+	pthread_cond_clockwait(&s->changed, &s->lock, CLOCK_MONOTONIC, &until);
 }
 
 /* Sleeps before another try; false: stopped. */
