@@ -17,12 +17,14 @@
 #include "serve/guard.h"
 #include "serve/server.h"
 #include "serve/site.h"
+#include "serve/visitors.h"
 
 enum { CONNECTION_BYTES = 32 << 10 };
 
 struct server {
 	struct MHD_Daemon *daemon;
 	struct site *site;
+	struct visitors visitors; /* of the server's thread alone */
 	unsigned port;
 	char token[GUARD_TOKEN_CHARS + 1];
 	char url[64 + GUARD_TOKEN_CHARS];
@@ -85,6 +87,34 @@ static enum MHD_Result check_host(void *context, enum MHD_ValueKind kind, const 
 	return MHD_YES;
 }
 
+/* The daemon hears of the end of a connection that we shut down as of any other. */
+static void connected(void *context, struct MHD_Connection *c, void **visitor, enum MHD_ConnectionNotificationCode what)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct server *s = context;
+	struct visitor *goes, *v;
+
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		visitors_leave(&s->visitors, *visitor);
+		*visitor = NULL;
+		return;
+	}
+	goes = visitors_come(&s->visitors, info ? info->connect_fd : -1, &v);
+	*visitor = v;
+	if (goes && goes->fd >= 0)
+		shutdown(goes->fd, SHUT_RDWR);
+}
+
+/* From now on nobody takes this place. */
+static void know(struct server *s, struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	if (info && info->socket_context)
+		visitors_know(&s->visitors, info->socket_context);
+	MHD_set_connection_option(c, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)SERVER_IDLE_S);
+}
+
 static struct answer get_data(struct server *s, struct MHD_Connection *c, size_t capture)
 {
 	const char *v = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "v");
@@ -107,6 +137,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
 	MHD_get_connection_values(c, MHD_HEADER_KIND, check_host, &host);
 	if (host.good != 1 || host.bad || route.kind == GUARD_NOTHING)
 		return reply(c, site_sentence(404, "there is nothing here"), NULL, NULL);
+	know(s, c);
 	if (strcmp(method, "GET") && strcmp(method, "HEAD"))
 		return reply(c, site_sentence(405, "this server is for reading only"), "Allow", "GET, HEAD");
 	switch (route.kind) {
@@ -159,6 +190,7 @@ int server_start(struct site *site, uint16_t port, struct server **ret, struct e
 	int fd, r;
 
 	s->site = site;
+	s->visitors.limit = SERVER_STRANGERS;
 	r = guard_token_make(s->token);
 	if (r)
 		return err_errno(err, -r, "no random numbers for the token");
@@ -170,7 +202,7 @@ int server_start(struct site *site, uint16_t port, struct server **ret, struct e
 		MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ERROR_LOG, 0, NULL, NULL, handle, s,
 		MHD_OPTION_EXTERNAL_LOGGER, log_problem, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)SERVER_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned)SERVER_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+		(unsigned)SERVER_STRANGER_IDLE_S, MHD_OPTION_NOTIFY_CONNECTION, connected, s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_END);
 	if (!s->daemon) {
 		fd_close(&fd);

@@ -3,8 +3,9 @@
  *
  * Listens on loopback only. Every path begins with a token that only the one knows who was shown the URL;
  * all else is "not found". Reads only (GET, HEAD), at most SERVER_CONNECTIONS at a time, each with little
- * memory, and closed when nothing happens on it. One thread of its own answers; what takes long makes
- * others wait.
+ * memory, and closed when nothing happens on it. At most SERVER_STRANGERS of them may be of clients that have
+ * not shown the token: of those the oldest makes room for the next (visitors.h), so nobody without it can keep
+ * out those who have it. One thread of its own answers; what takes long makes others wait.
  *
  *	server_start(site, 0, &server, &err);
  *	puts(server_url(server));
@@ -19,7 +20,7 @@ struct err;
 struct server;
 struct site;
 
-enum { SERVER_CONNECTIONS = 128, SERVER_IDLE_S = 20 };
+enum { SERVER_CONNECTIONS = 128, SERVER_STRANGERS = 64, SERVER_IDLE_S = 20, SERVER_STRANGER_IDLE_S = 5 };
 
 /* port 0: a free one. The site is borrowed and used from the server's thread until server_stop(). Signals
  * that the caller wants to wait for must be blocked before. */

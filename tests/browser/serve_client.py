@@ -190,6 +190,41 @@ def nonsense(s, url):
 	check("and all is well after that", s.ask(s.base + "0/")[0] == 200)
 
 
+def half_open(s):
+	"""Strangers who take every place, and never say what they want: whoever has the token is answered
+	all the same, on a connection that he had before, too."""
+	friend = http.client.HTTPConnection("127.0.0.1", s.port, timeout=20)
+	friend.request("GET", s.base + "0/")
+	fine = friend.getresponse().read()
+	waiting = []
+	for i in range(300):
+		try:
+			c = socket.create_connection(("127.0.0.1", s.port), timeout=2)
+			c.sendall(b"GET /slow HTTP/1.1\r\nHost: 127")
+			waiting.append(c)
+		except OSError:
+			break
+	check("300 that say half a request are let in", len(waiting) == 300, len(waiting))
+	started = time.monotonic()
+	try:
+		status = s.ask(s.base + "0/")[0]
+	except OSError as e:
+		status = e
+	seconds = time.monotonic() - started
+	check("and keep nobody out who has the token", status == 200 and seconds < 5, (status, seconds))
+	try:
+		friend.request("GET", s.base + "0/")
+		kept = friend.getresponse().read() == fine
+	except OSError as e:
+		kept = e
+	check("nor is his open connection closed", kept is True, kept)
+	fds = len(os.listdir(f"/proc/{s.process.pid}/fd"))
+	check("most of them were sent away", fds < 100, fds)
+	friend.close()
+	for c in waiting:
+		c.close()
+
+
 def crowd(s, url):
 	before, idle = s.rss_kb(), []
 	for i in range(100):
@@ -201,6 +236,7 @@ def crowd(s, url):
 	check("nor cost much memory", grown < 20000, f"{grown} KB")
 	for c in idle:
 		c.close()
+	half_open(s)
 	flood = []
 	try:
 		for i in range(400):

@@ -10,6 +10,32 @@
 #include "export/page.h"
 #include "serve/guard.h"
 #include "serve/site.h"
+#include "serve/visitors.h"
+
+/* --- who stays --- */
+
+static void the_oldest_stranger_makes_room(void **state)
+{
+	struct visitors all = { .limit = 3 };
+	struct visitor *v[6];
+
+	for (int i = 0; i < 3; i++)
+		assert_null(visitors_come(&all, 10 + i, &v[i]));
+	visitors_know(&all, v[0]); /* a friend takes no stranger's place */
+	assert_null(visitors_come(&all, 13, &v[3]));
+	assert_ptr_equal(visitors_come(&all, 14, &v[4]), v[1]);
+	assert_int_equal(v[1]->fd, 11);
+	/* One who is on his way out may still have had the token. */
+	visitors_know(&all, v[1]);
+	assert_ptr_equal(visitors_come(&all, 15, &v[5]), v[2]);
+	assert_int_equal(all.strangers, 3);
+	for (int i = 5; i >= 0; i--)
+		visitors_leave(&all, v[i]);
+	assert_int_equal(all.strangers, 0);
+	assert_null(all.oldest);
+	assert_null(all.newest);
+	visitors_leave(&all, NULL);
+}
 
 /* --- who may ask --- */
 
@@ -297,6 +323,7 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_oldest_stranger_makes_room),
 		cmocka_unit_test(tokens_differ_and_are_compared_whole),
 		cmocka_unit_test(only_our_own_names_are_hosts),
 		cmocka_unit_test(paths_lead_where_they_should),
