@@ -204,6 +204,8 @@ static const char list_sql[] =
 	" ('meta', 'target, host, kernel, start, duration, whether it ended normally'),"
 	" ('event', 'what was measured, its unit and usual value'),"
 	" ('process', 'processes'),"
+	" ('owner', 'containers and units that processes belong to'),"
+	" ('process_owner', 'which process belongs to which of them'),"
 	" ('thread', 'threads; start and end in ns since the start of the recording'),"
 	" ('module', 'executable files and their build-ids'),"
 	" ('mapping', 'where modules were in memory'),"
@@ -218,9 +220,9 @@ static const char list_sql[] =
 	" ('point', 'values of a series'),"
 	" ('histogram', 'how many fell into each bucket, from low to twice that'),"
 	" ('counter', 'counted facts about the recording, as samples that were lost'))"
-	" select s.type, s.name, coalesce(about.about, '') as about from sqlite_schema as s"
-	" left join about on about.name = s.name where s.type in ('view', 'table')"
-	" order by s.type desc, s.name";
+	" select min(s.type) as type, s.name, coalesce(about.about, '') as about from"
+	" (select type, name from sqlite_schema union all select type, name from sqlite_temp_schema) as s"
+	" left join about on about.name = s.name group by s.name order by type desc, s.name";
 
 static int query(const struct command *c, int argc, char **argv)
 {

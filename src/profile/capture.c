@@ -11,8 +11,10 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "profile/capturecopy.h"
 #include "profile/capturefile.h"
 #include "profile/capturerows.h"
+#include "profile/capturevfs.h"
 #include "profile/profile.h"
 #include "profile/schema.h"
 
@@ -28,6 +30,7 @@
  * The log is moved when it has 2,000 pages: about once in a minute of recording.
  */
 static const char start_writing[] = "pragma locking_mode = exclusive;"
+				    "pragma journal_mode = memory;" /* so that no file is made for the change to: */
 				    "pragma journal_mode = wal;"
 				    "pragma synchronous = normal;"
 				    "pragma wal_autocheckpoint = 2000;"
@@ -79,29 +82,28 @@ static int check_replaceable(const char *path, struct err *err)
 	if (r < 0 && r != -EPROTO)
 		return r;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK)
-		return err_set(err, EBUSY, "%s is being written by process %d: name another file with -o", path,
-			       (int)lock.l_pid);
+	if (fd >= 0 && !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK)
+		return err_set(err, EBUSY, "%s is being written by another process: name another file with -o", path);
 	return 0;
 }
 
 /* The tables, in a file that has another name until it is whole. */
-static int make_tables(const char *path, struct err *err)
+static int make_tables(int fd, struct err *err)
 {
 	char *pragmas = sqlite3_mprintf("pragma journal_mode = off; pragma application_id = %d;"
 					"pragma user_version = %d; begin;",
 					SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
+	struct capturevfs_files files = { .main = fcntl(fd, F_DUPFD_CLOEXEC, 3), .wal = -1, .folder = -1, .write = true };
 	sqlite3 *db = NULL;
-	int r = 0;
+	int r = files.main < 0 ? err_errno(err, errno, "cannot make a new capture") : 0;
 
-	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK ||
-	    sqlite3_exec(db, pragmas, NULL, NULL, NULL) != SQLITE_OK ||
-	    sqlite3_exec(db, schema_tables, NULL, NULL, NULL) != SQLITE_OK ||
-	    sqlite3_exec(db, schema_views, NULL, NULL, NULL) != SQLITE_OK ||
-	    sqlite3_exec(db, "commit", NULL, NULL, NULL) != SQLITE_OK)
+	if (!r && (capturevfs_open(&files, &db) || sqlite3_exec(db, pragmas, NULL, NULL, NULL) != SQLITE_OK ||
+		   sqlite3_exec(db, schema_tables, NULL, NULL, NULL) != SQLITE_OK ||
+		   sqlite3_exec(db, schema_views, NULL, NULL, NULL) != SQLITE_OK ||
+		   sqlite3_exec(db, "commit", NULL, NULL, NULL) != SQLITE_OK))
 		r = capturefile_fail(db, err, "cannot make the tables of a new capture");
 	sqlite3_free(pragmas);
-	sqlite3_close(db);
+	capturevfs_close(db);
 	return r;
 }
 
@@ -117,39 +119,47 @@ static void remove_journals(const char *path)
 	}
 }
 
-static int make_file(const char *path, struct err *err)
+/* *ret is the file that is at path then, whatever becomes of the name. */
+static int make_file(const char *path, int *ret, struct err *err)
 {
-	_cleanup_free_ char *name = mem_printf("%s.XXXXXX", path), *real = NULL;
-	_cleanup_fd_ int fd = mkostemp(name, O_CLOEXEC);
-	mode_t mask = umask(0);
-	int r = 0;
+	_cleanup_free_ char *name = mem_printf("%s.XXXXXX", path);
+	_cleanup_fd_ int fd = mkostemp(name, O_CLOEXEC); /* 0600: it has command lines in it */
+	int r;
 
-	umask(mask);
 	if (fd < 0)
 		return err_errno(err, errno, "cannot make %s", path);
-	real = realpath(name, NULL); /* so that SQLite takes no name for an URI or for memory */
-	if (!real || fchmod(fd, 0644 & ~mask) < 0)
-		r = err_errno(err, errno, "cannot make %s", path);
-	fd_close(&fd);
-	r = r ?: make_tables(real, err);
+	r = make_tables(fd, err);
 	if (!r) {
 		remove_journals(path);
 		if (rename(name, path) < 0)
 			r = err_errno(err, errno, "cannot make %s", path);
 	}
-	if (r)
+	if (r) {
 		unlink(name);
-	return r;
+		return r;
+	}
+	*ret = fd;
+	fd = -1;
+	return 0;
 }
 
-static int start(struct capture *c, bool only_symbols, struct err *err)
+/* Writes to the files of f, and takes them over. */
+static int start(struct capture *c, struct capturefile *f, bool only_symbols, struct err *err)
 {
-	_cleanup_free_ char *real = realpath(c->path, NULL);
+	struct capturevfs_files files = { .main = f->main, .wal = f->wal, .folder = f->folder, .wal_name = f->wal_name,
+					  .write = true, .bytes = f->bytes };
+	int r;
 
-	if (!real)
-		return err_errno(err, errno, "cannot open %s", c->path);
-	if (sqlite3_open_v2(real, &c->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK ||
-	    sqlite3_exec(c->db, start_writing, NULL, NULL, NULL) != SQLITE_OK ||
+	f->main = f->wal = f->folder = -1;
+	r = capturevfs_open(&files, &c->db);
+	if (r == -EBUSY)
+		return err_set(err, EBUSY, "cannot write %s: another program is writing to it", c->path);
+	if (!r && only_symbols) {
+		r = capturefile_guard(c->db, c->path, err);
+		if (r)
+			return r;
+	}
+	if (r || sqlite3_exec(c->db, start_writing, NULL, NULL, NULL) != SQLITE_OK ||
 	    capturerows_init(&c->rows, c->db, only_symbols))
 		return capturefile_fail(c->db, err, "cannot write %s", c->path);
 	return 0;
@@ -158,23 +168,28 @@ static int start(struct capture *c, bool only_symbols, struct err *err)
 static void capture_free(struct capture *c)
 {
 	capturerows_done(&c->rows);
-	sqlite3_close(c->db);
+	capturevfs_close(c->db);
 	free(c->path);
 	free(c);
 }
 
 int capture_create(const char *path, struct capture **ret, struct err *err)
 {
+	struct capturefile f = { .main = -1, .wal = -1, .folder = -1 };
 	struct capture *c;
 	int r = check_replaceable(path, err);
 
 	*ret = NULL;
-	r = r ?: make_file(path, err);
-	if (r < 0)
+	r = r ?: make_file(path, &f.main, err);
+	r = r ?: capturefile_beside(&f, path, err);
+	if (r < 0) {
+		capturefile_done(&f);
 		return r;
+	}
 	c = mem_alloc(sizeof(*c));
 	c->path = mem_strdup(path);
-	r = start(c, false, err);
+	r = start(c, &f, false, err);
+	capturefile_done(&f);
 	if (r < 0) {
 		capture_free(c);
 		return r;
@@ -191,10 +206,11 @@ int capture_close(struct capture *c, struct err *err)
 	if (!c)
 		return 0;
 	capturerows_finalize(&c->rows);
-	/* Moves the log into the file and removes it; after that any tool can open the file anywhere. */
-	if (c->db && (sqlite3_prepare_v2(c->db, "pragma journal_mode = delete", -1, &s, NULL) != SQLITE_OK ||
+	/* Moves the log into the file and removes it; after that any tool can open the file anywhere. In this mode the last
+	 * page is written without a journal beside the file: there never is one that we made. */
+	if (c->db && (sqlite3_prepare_v2(c->db, "pragma journal_mode = memory", -1, &s, NULL) != SQLITE_OK ||
 		      sqlite3_step(s) != SQLITE_ROW ||
-		      strcmp((const char *)sqlite3_column_text(s, 0), "delete")))
+		      strcmp((const char *)sqlite3_column_text(s, 0), "memory")))
 		r = capturefile_fail(c->db, err, "cannot finish %s (keep %s-wal beside it, nothing is lost)",
 				     c->path, c->path);
 	sqlite3_finalize(s);
@@ -230,17 +246,31 @@ static int check_same(struct capture *c, const struct profile *p, struct err *er
 	return 0;
 }
 
+/* What is to be replaced is walked once, within the budget: to clear a table that has no end would have none either. */
+static int check_size(struct capture *c, struct err *err)
+{
+	if (sqlite3_exec(c->db, "select total(depth) from frame_line; select total(module) from function", NULL, NULL, NULL) !=
+	    SQLITE_OK)
+		return capturefile_fail(c->db, err, "cannot read %s", c->path);
+	capturevfs_set_budget(c->db, 0);
+	return 0;
+}
+
 int capture_save_symbols(const char *path, const struct profile *p, struct err *err)
 {
+	struct capturefile f;
 	struct capture *c;
-	int r = capturefile_check(path, err), closed;
+	int r = capturefile_find(path, O_RDWR, &f, err), closed;
 
 	if (r < 0)
 		return r;
 	c = mem_alloc(sizeof(*c));
 	c->path = mem_strdup(path);
-	r = start(c, true, err);
+	r = capturecopy_measure(&f, path, err);
+	r = r ?: start(c, &f, true, err);
+	capturefile_done(&f);
 	r = r ?: check_same(c, p, err);
+	r = r ?: check_size(c, err);
 	if (!r && capturerows_put_symbols(&c->rows, p))
 		r = give_up(c, err);
 	closed = capture_close(c, r ? NULL : err);

@@ -35,6 +35,8 @@ int capture_save(const char *path, struct profile *p, struct err *err);
 /* Reads a whole capture, a recorder's that died too (its journal is recovered into a private copy,
  * the file is not written to). */
 int capture_read(const char *path, struct profile **ret, struct err *err);
+/* The same of files that are open already, and that nobody writes to meanwhile; takes over both, wal -1 = none. */
+int capture_read_files(int file, int wal, const char *name, struct profile **ret, struct err *err);
 
 /* Writes the names that were found later into an existing capture; used when a recorder died before
  * it could symbolize and the file is writable. */

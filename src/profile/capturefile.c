@@ -3,23 +3,23 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "profile/capturecopy.h"
+#include "profile/capturevfs.h"
 #include "profile/schema.h"
 
 /* Longest text or blob that is read from a capture: no name is nearly so long. */
 #define LONGEST_VALUE (16 << 20)
-/* A recorder begins its journal anew every few seconds at most: a second try is nearly always enough. */
-#define COPY_TRIES 5
+/* SQLite's steps that a file may cost: some, and more for each byte. Reading a row takes up to 20, and has 6 bytes. */
+enum { BUDGET_LEAST = 5000000, BUDGET_PER_BYTE = 20 };
 
 /* SQLite does not keep the system's errno when a commit fails; the C library still has it then. */
 static int errno_of(sqlite3 *db, int code)
@@ -66,6 +66,9 @@ int capturefile_fail(sqlite3 *db, struct err *err, const char *doing, ...)
 	switch (code) {
 	case EBADMSG:
 		return err_set(err, code, "%s: the file is damaged (%s)", text, sqlite3_errmsg(db));
+	case EINTR: /* the budget */
+		return err_set(err, EBADMSG, "%s: the file is damaged, or made to waste time: it has more rows than its size "
+					     "has room for", text);
 	case EBUSY:
 		return err_set(err, code, "%s: another program is writing to it", text);
 	case EINVAL:
@@ -81,9 +84,9 @@ static uint32_t big_endian(const uint8_t *b)
 }
 
 /* A descriptor of a regular file, or -errno; opening a FIFO or a device does not hang. */
-static int open_regular(const char *path, int flags, off_t *ret_size)
+static int open_regular(int folder, const char *name, int flags)
 {
-	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
+	_cleanup_fd_ int fd = openat(folder, name, O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
 	struct stat st;
 	int keep;
 
@@ -93,31 +96,29 @@ static int open_regular(const char *path, int flags, off_t *ret_size)
 		return -EISDIR;
 	if (!S_ISREG(st.st_mode))
 		return -EINVAL;
-	if (ret_size)
-		*ret_size = st.st_size;
 	keep = fd;
 	fd = -1;
 	return keep;
 }
 
-int capturefile_check(const char *path, struct err *err)
+static int cannot_open(int r, const char *path, struct err *err)
 {
-	_cleanup_fd_ int fd = -1;
-	uint8_t header[100];
-	off_t size = 0;
-	ssize_t n;
-
-	fd = open_regular(path, 0, &size);
-	if (fd == -EINVAL)
+	if (r == -EINVAL)
 		return err_set(err, EBADMSG, "%s is not a regular file, so it cannot be a capture", path);
-	if (fd < 0)
-		return err_errno(err, -fd, "cannot open %s", path);
-	if (!size)
+	return err_errno(err, -r, "cannot open %s", path);
+}
+
+/* Is this the beginning of a capture? */
+static int check_header(int fd, const char *path, struct err *err)
+{
+	uint8_t header[100];
+	ssize_t n = pread(fd, header, sizeof(header), 0);
+
+	if (n < 0)
+		return err_errno(err, errno, "cannot read %s", path);
+	if (!n)
 		return err_set(err, ENODATA, "%s is an empty file: nothing was recorded into it, record again",
 			       path);
-	n = fd_read_all(fd, header, sizeof(header));
-	if (n < 0)
-		return err_errno(err, -n, "cannot read %s", path);
 	if ((size_t)n < sizeof(header) || memcmp(header, "SQLite format 3", 16) ||
 	    big_endian(header + 68) != SCHEMA_APPLICATION_ID)
 		return err_set(err, EBADMSG, "%s is not a gasflame capture (`gasflame record -o FILE` makes one)",
@@ -129,210 +130,166 @@ int capturefile_check(const char *path, struct err *err)
 	return 0;
 }
 
-static int copy_bytes(int from, const char *to_path)
+int capturefile_check(const char *path, struct err *err)
 {
-	_cleanup_fd_ int to = open(to_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	_cleanup_free_ char *block = mem_alloc(1 << 16);
-	off_t at = 0;
-	ssize_t n;
-	int r;
+	_cleanup_fd_ int fd = open_regular(AT_FDCWD, path, O_RDONLY);
 
-	if (to < 0)
-		return -errno;
-	while ((n = pread(from, block, 1 << 16, at)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		r = fd_write_all(to, block, n);
-		if (r < 0)
-			return r;
-		at += n;
-	}
-	return 0;
+	return fd < 0 ? cannot_open(fd, path, err) : check_header(fd, path, err);
 }
 
-/* What tells one generation of a journal from the next: SQLite gives each new salts in its header. */
-struct generation {
-	ino_t inode;
-	uint8_t header[32];
-	bool there;
-};
+/* --- the file, and what lies beside it --- */
 
-static int generation_of(int fd, struct generation *ret)
+void capturefile_done(struct capturefile *f)
 {
+	fd_close(&f->main);
+	fd_close(&f->wal);
+	fd_close(&f->folder);
+	free(f->wal_name);
+	f->wal_name = NULL;
+}
+
+/* We never make one, so it is not ours; and what is in it could change the capture, and reach other files. */
+static int refuse_journal(const struct capturefile *f, const char *path, const char *base, struct err *err)
+{
+	_cleanup_free_ char *name = mem_printf("%s-journal", base);
 	struct stat st;
 
-	memset(ret, 0, sizeof(*ret));
+	if (fstatat(f->folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : err_errno(err, errno, "cannot look at %s-journal", path);
+	return err_set(err, EPERM,
+		       "%s-journal lies beside the capture, and gasflame makes no such file: whoever put it there could "
+		       "change what is read; move it away, then try again", path);
+}
+
+/* The log of a recorder that died or is at work. Root and we ourselves may have made it, and whose the capture is. */
+static int open_wal(struct capturefile *f, const char *path, int how, struct err *err)
+{
+	struct stat main, wal;
+	int fd = open_regular(f->folder, f->wal_name, how | O_NOFOLLOW);
+
+	if (fd == -ENOENT)
+		return 0;
+	if (fd == -ELOOP || fd == -EINVAL || fd == -EISDIR || fd == -ENXIO)
+		return err_set(err, EPERM, "%s-wal beside the capture is not a regular file, so no recorder made it: move it "
+					   "away, then try again", path);
 	if (fd < 0)
-		return fd == -ENOENT ? 0 : fd;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!st.st_size)
-		return 0;
-	ret->there = true;
-	ret->inode = st.st_ino;
-	return pread(fd, ret->header, sizeof(ret->header), 0) < 0 ? -errno : 0;
-}
-
-/*
- * Copies the file, then its journals. A live recorder may be moving its journal
- * into the file meanwhile: every page that it writes there is in the journal as
- * well, so the two copies agree as long as the journal was not begun anew
- * between the two looks at it. -EAGAIN if it was.
- */
-static int copy_once(const char *path, const char *folder, bool *ret_needed)
-{
-	_cleanup_free_ char *wal_path = mem_printf("%s-wal", path);
-	_cleanup_free_ char *journal_path = mem_printf("%s-journal", path);
-	_cleanup_free_ char *to = mem_printf("%s/capture", folder);
-	_cleanup_free_ char *to_wal = mem_printf("%s/capture-wal", folder);
-	_cleanup_free_ char *to_journal = mem_printf("%s/capture-journal", folder);
-	_cleanup_fd_ int wal = open_regular(wal_path, O_NOFOLLOW, NULL);
-	_cleanup_fd_ int journal = open_regular(journal_path, O_NOFOLLOW, NULL);
-	_cleanup_fd_ int file = -1, again = -1;
-	struct generation before, after, roll;
-	int r;
-
-	if ((r = generation_of(wal, &before)) < 0 || (r = generation_of(journal, &roll)) < 0)
-		return r;
-	*ret_needed = before.there || roll.there;
-	if (!*ret_needed)
-		return 0;
-	file = open_regular(path, 0, NULL);
-	if (file < 0)
-		return file;
-	if ((r = copy_bytes(file, to)) < 0)
-		return r;
-	if (before.there && (r = copy_bytes(wal, to_wal)) < 0)
-		return r;
-	if (roll.there && (r = copy_bytes(journal, to_journal)) < 0)
-		return r;
-	again = open_regular(wal_path, O_NOFOLLOW, NULL);
-	if ((r = generation_of(again, &after)) < 0)
-		return r;
-	return memcmp(&before, &after, sizeof(before)) ? -EAGAIN : 0;
-}
-
-static void remove_copy(const char *folder)
-{
-	static const char *const names[] = { "capture", "capture-wal", "capture-shm", "capture-journal" };
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		_cleanup_free_ char *path = mem_printf("%s/%s", folder, names[i]);
-
-		unlink(path);
-	}
-	rmdir(folder);
-}
-
-/* *ret_folder is NULL when the file can be read as it is. */
-static int copy_if_needed(const char *path, char **ret_folder, struct err *err)
-{
-	const char *tmp = getenv("TMPDIR");
-	char *folder = mem_printf("%s/gasflame-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	bool needed = false;
-	int r = 0;
-
-	*ret_folder = NULL;
-	if (!mkdtemp(folder)) {
-		r = -errno;
-		free(folder);
-		return err_errno(err, -r, "cannot make a private folder in %s (set TMPDIR to another place)",
-				 tmp && *tmp ? tmp : "/tmp");
-	}
-	for (int try = 0; try < COPY_TRIES; try++) {
-		r = copy_once(path, folder, &needed);
-		if (r != -EAGAIN)
-			break;
-	}
-	if (r < 0 || !needed) {
-		remove_copy(folder);
-		free(folder);
-		return r < 0 ? err_errno(err, -r, "cannot copy %s and its journal to recover them", path) : 0;
-	}
-	*ret_folder = folder;
+		return err_errno(err, -fd, "cannot open %s-wal", path);
+	f->wal = fd;
+	if (fstat(f->main, &main) < 0 || fstat(fd, &wal) < 0)
+		return err_errno(err, errno, "cannot look at %s", path);
+	if (wal.st_uid && wal.st_uid != geteuid() && wal.st_uid != main.st_uid)
+		return err_set(err, EPERM, "%s-wal beside the capture belongs to another user (%u) than the capture (%u), who "
+					   "could change what is read: move it away, then try again", path,
+			       (unsigned)wal.st_uid, (unsigned)main.st_uid);
+	if (!wal.st_size && how == O_RDONLY)
+		fd_close(&f->wal);
 	return 0;
 }
 
-/* Immutable: no lock, no journal, nothing made beside the file, whoever owns the folder. */
-static void add_uri(struct buf *b, const char *path)
+static bool same_file(const struct capturefile *f, const char *base)
 {
-	buf_puts(b, "file:");
-	for (; *path; path++) {
-		if (strchr("%?#", *path))
-			buf_printf(b, "%%%02x", (unsigned char)*path);
-		else
-			buf_putc(b, *path);
-	}
-	buf_puts(b, "?immutable=1");
+	struct stat ours, there;
+
+	return !fstat(f->main, &ours) && !fstatat(f->folder, base, &there, AT_SYMLINK_NOFOLLOW) &&
+	       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
-static void guard(sqlite3 *db)
+int capturefile_beside(struct capturefile *f, const char *path, struct err *err)
 {
+	_cleanup_free_ char *real = realpath(path, NULL);
+	char *slash = real ? strrchr(real, '/') : NULL;
+
+	if (!slash)
+		return err_errno(err, errno, "cannot open %s", path);
+	*slash = 0;
+	f->wal_name = mem_printf("%s-wal", slash + 1);
+	f->folder = open(*real ? real : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return f->folder < 0 ? err_errno(err, errno, "cannot open the folder of %s", path) : 0;
+}
+
+int capturefile_find(const char *path, int how, struct capturefile *ret, struct err *err)
+{
+	/* SQLite keeps the journal beside the real file, not beside a link to it. */
+	_cleanup_free_ char *real = realpath(path, NULL);
+	char *slash = real ? strrchr(real, '/') : NULL;
+	int r;
+
+	*ret = (struct capturefile){ .main = -1, .wal = -1, .folder = -1 };
+	if (!slash)
+		return err_errno(err, errno, "cannot open %s", path);
+	*slash = 0;
+	ret->wal_name = mem_printf("%s-wal", slash + 1);
+	ret->folder = open(*real ? real : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	ret->main = ret->folder < 0 ? -errno : open_regular(ret->folder, slash + 1, how | O_NOFOLLOW);
+	r = ret->main < 0 ? cannot_open(ret->main, path, err) : check_header(ret->main, path, err);
+	r = r ?: refuse_journal(ret, path, slash + 1, err);
+	r = r ?: open_wal(ret, path, how, err);
+	/* A log that was begun after another capture took the name is not this one's. */
+	if (!r && ret->wal >= 0 && !same_file(ret, slash + 1))
+		r = err_set(err, EAGAIN, "another capture took the place of %s while it was opened: try again", path);
+	if (r)
+		capturefile_done(ret);
+	return r;
+}
+
+/* --- the database --- */
+
+int capturefile_guard(sqlite3 *db, const char *path, struct err *err)
+{
+	uint64_t bytes = MIN(capturevfs_bytes(db), UINT64_C(1) << 50);
+
 	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sqlite3_limit(db, SQLITE_LIMIT_LENGTH, LONGEST_VALUE);
 	sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+	capturevfs_set_budget(db, BUDGET_LEAST + bytes * BUDGET_PER_BYTE);
+	/* Exclusive, so that the index of a log is in our own memory. The first look into the file is where SQLite's
+	 * complaints come. */
+	if (sqlite3_exec(db, "pragma locking_mode = exclusive; pragma temp_store = memory; pragma cell_size_check = on;"
+			     "select 1 from sqlite_schema limit 1", NULL, NULL, NULL) != SQLITE_OK)
+		return capturefile_fail(db, err, "cannot read %s", path);
+	return schema_check(db, path, err);
 }
 
-/* SQLite's open, and the first look into the file, which is where its complaints come. */
-static int open_database(const char *path, const char *copy, sqlite3 **ret, struct err *err)
+int capturefile_open_files(struct capturefile *f, const char *path, sqlite3 **ret, struct err *err)
 {
-	struct buf name = { 0 };
-	int flags = SQLITE_OPEN_NOMUTEX, r = 0;
-	sqlite3 *db = NULL;
+	struct capturevfs_files files = { .main = f->main, .wal = f->wal, .folder = -1, .bytes = f->bytes };
+	int r;
 
-	if (copy) {
-		buf_printf(&name, "%s/capture", copy);
-		flags |= SQLITE_OPEN_READWRITE;
-	} else {
-		add_uri(&name, path);
-		flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
-	}
-	if (sqlite3_open_v2(name.data, &db, flags, NULL) != SQLITE_OK) {
-		r = capturefile_fail(db, err, "cannot open %s", path);
-	} else {
-		guard(db);
-		/* Exclusive, so that no -shm file is needed beside the copy. */
-		if (sqlite3_exec(db, "pragma locking_mode = exclusive; pragma cell_size_check = on;"
-				     "pragma query_only = on; select count(*) from sqlite_schema", NULL, NULL,
-				 NULL) != SQLITE_OK)
-			r = capturefile_fail(db, err, "cannot read %s", path);
-	}
-	buf_done(&name);
-	if (r < 0)
-		capturefile_closep(&db);
-	*ret = db;
+	f->main = f->wal = -1;
+	r = capturevfs_open(&files, ret);
+	r = r ? capturefile_fail(*ret, err, "cannot open %s", path) : capturefile_guard(*ret, path, err);
+	if (!r && sqlite3_exec(*ret, "pragma query_only = on", NULL, NULL, NULL) != SQLITE_OK)
+		r = capturefile_fail(*ret, err, "cannot read %s", path);
+	if (r)
+		capturefile_closep(ret);
 	return r;
+}
+
+int capturefile_measure(struct capturefile *f, const char *path, struct err *err)
+{
+	return check_header(f->main, path, err) ?: capturecopy_measure(f, path, err);
 }
 
 int capturefile_open(const char *path, sqlite3 **ret, struct err *err)
 {
-	/* SQLite keeps the journal beside the real file, not beside a link to it. */
-	_cleanup_free_ char *real = realpath(path, NULL), *copy = NULL;
-	int r;
+	struct capturefile f;
+	int r = capturefile_find(path, O_RDONLY, &f, err);
 
 	*ret = NULL;
-	if (!real)
-		return err_errno(err, errno, "cannot open %s", path);
-	r = capturefile_check(real, err);
-	if (r < 0)
+	if (r)
 		return r;
-	r = copy_if_needed(real, &copy, err);
-	if (r < 0)
-		return r;
-	r = open_database(real, copy, ret, err);
-	/* The open descriptors keep the copy alive; nothing stays behind whatever becomes of us. */
-	if (copy)
-		remove_copy(copy);
+	r = capturecopy_measure(&f, path, err) ?: capturecopy_make(&f, path, err);
+	r = r ?: capturefile_open_files(&f, path, ret, err);
+	capturefile_done(&f);
 	return r;
 }
 
 void capturefile_closep(sqlite3 **db)
 {
-	sqlite3_close_v2(*db);
+	capturevfs_close(*db);
 	*db = NULL;
 }

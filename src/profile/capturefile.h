@@ -1,24 +1,49 @@
 /*
- * capturefile.h - finding out what a file is, and opening a capture to read. For src/profile only.
+ * capturefile.h - finding out what a file is, and opening a capture. For src/profile only.
  *
- * Reading never writes to the file or its folder. A file with a journal (its
- * recorder died, or is still at work) is copied with it into a private folder,
- * where SQLite may recover it; the copy has no name any more once it is open.
+ * A capture is opened once, by descriptor, and everything else is about that
+ * descriptor: what is checked is what is read. SQLite sees it through
+ * capturevfs.h. Reading never writes to the file or its folder: a file with a log
+ * (its recorder died, or is still at work) is copied with it into files without a
+ * name.
  */
 #pragma once
+
+#include <stdint.h>
 
 #include <sqlite3.h>
 
 struct err;
 
+/* A capture and its log. */
+struct capturefile {
+	int main, wal, folder; /* wal -1 = there is none */
+	char *wal_name;        /* in the folder */
+	uint64_t bytes;        /* of data in both: holes are none */
+};
+
 /* Is there a capture at path? 0, or what it is instead: -ENOENT; -ENODATA an empty file; -EBADMSG
  * something else; -EPROTO a capture of a newer gasflame. */
 int capturefile_check(const char *path, struct err *err);
 
-/* Opens for reading only, with every guard against a hostile file. Close with sqlite3_close(). */
-int capturefile_open(const char *path, sqlite3 **ret, struct err *err);
-void capturefile_closep(sqlite3 **db);
+/* Opens path and the log beside it, how: O_RDONLY or O_RDWR. Refuses with -EPERM where something lies beside it that
+ * no recorder of ours made. capturefile_done() closes what is still open. */
+int capturefile_find(const char *path, int how, struct capturefile *ret, struct err *err);
+void capturefile_done(struct capturefile *f);
+/* The folder of path, and the name of its log there: for a file that was just made. */
+int capturefile_beside(struct capturefile *f, const char *path, struct err *err);
 
-/* The negative errno and the sentence for a failed call. doing: "cannot read x.gasflame". */
+/* Opens for reading only, with every guard against a hostile file; the tables are those of schema.h. */
+int capturefile_open(const char *path, sqlite3 **ret, struct err *err);
+/* The same for files that are open: their header and f->bytes, then the database, which takes over both descriptors.
+ * path is for the sentence. */
+int capturefile_measure(struct capturefile *f, const char *path, struct err *err);
+int capturefile_open_files(struct capturefile *f, const char *path, sqlite3 **ret, struct err *err);
+void capturefile_closep(sqlite3 **db);
+/* What all who open a stranger's database do: the known text of the schema and nothing that computes, so that what
+ * SQLite does is to read and write rows; and a budget for that. */
+int capturefile_guard(sqlite3 *db, const char *path, struct err *err);
+
+/* The negative errno and the sentence for a failed call. doing: "cannot read x.gasflame". db may be NULL: no memory. */
 int capturefile_fail(sqlite3 *db, struct err *err, const char *doing, ...)
 	__attribute__((format(printf, 3, 4), nonnull(3)));

@@ -9,6 +9,8 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "profile/capturefile.h"
+#include "profile/capturevfs.h"
+#include "profile/schema.h"
 
 static int summary_fact(void *context, int columns, char **values, char **names)
 {
@@ -56,10 +58,10 @@ int capture_summary(const char *path, struct capture_summary *ret, struct err *e
 	r = capturefile_open(path, &db, err);
 	if (r < 0)
 		return r;
-	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	/* Samples are numbered from 1 on without gaps, so none has to be counted. */
 	if (sqlite3_exec(db, "select key, value from meta", summary_fact, ret, NULL) != SQLITE_OK ||
 	    sqlite3_exec(db, "select name from event order by id", summary_event, &what, NULL) != SQLITE_OK ||
-	    sqlite3_exec(db, "select count(*) from sample", summary_samples, &ret->samples, NULL) != SQLITE_OK)
+	    sqlite3_exec(db, "select max(rowid) from sample", summary_samples, &ret->samples, NULL) != SQLITE_OK)
 		r = capturefile_fail(db, err, "cannot read %s", path);
 	else /* memory has no event, only series, and captures of the first schema have none of these */
 		sqlite3_exec(db, "select 'mem' where exists (select 1 from series where name = 'mem.rss')", summary_event,
@@ -112,7 +114,7 @@ static int unknown_table(sqlite3 *db, struct err *err)
 	char *words = mem_strdup(sqlite3_errmsg(db));
 	int r;
 
-	sqlite3_exec(db, "select name from sqlite_schema where type = 'view' order by name", summary_event,
+	sqlite3_exec(db, "select name from sqlite_temp_schema where type = 'view' order by name", summary_event,
 		     &list, NULL);
 	r = err_set(err, EINVAL, "%s; the views are %s (`gasflame query FILE` lists the tables too)", words,
 		    list.n ? list.data : "missing");
@@ -181,6 +183,17 @@ static int hand_over(sqlite3 *db, sqlite3_stmt *s, capture_row_fn *row, void *co
 	return r;
 }
 
+/* The statement is the user's own, and takes the time that it takes: Ctrl-C ends it. */
+static int make_views(sqlite3 *db, const char *path, struct err *err)
+{
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 1, NULL);
+	if (sqlite3_exec(db, "pragma query_only = off", NULL, NULL, NULL) != SQLITE_OK || schema_put_views(db) != SQLITE_OK ||
+	    sqlite3_exec(db, "pragma query_only = on", NULL, NULL, NULL) != SQLITE_OK)
+		return capturefile_fail(db, err, "cannot read %s", path);
+	capturevfs_set_budget(db, 0);
+	return 0;
+}
+
 int capture_query(const char *path, const char *sql, capture_row_fn *row, void *context, struct err *err)
 {
 	_cleanup_(capturefile_closep) sqlite3 *db = NULL;
@@ -190,7 +203,8 @@ int capture_query(const char *path, const char *sql, capture_row_fn *row, void *
 	r = capturefile_open(path, &db, err);
 	if (r < 0)
 		return r;
-	r = prepare(db, sql, &s, err);
+	r = make_views(db, path, err);
+	r = r ?: prepare(db, sql, &s, err);
 	if (!r)
 		r = hand_over(db, s, row, context, err);
 	sqlite3_finalize(s);

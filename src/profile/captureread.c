@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "profile/capturefile.h"
 #include "profile/capturetext.h"
+#include "profile/capturevfs.h"
 #include "profile/profile.h"
 
 /*
@@ -25,6 +26,8 @@ struct ids {
 /* A row makes a histogram of half a kilobyte, and no recording has nearly so many. */
 #define MOST_HISTOGRAMS 10000
 #define MOST_OWNERS 1000
+/* A row takes at least 4 bytes in its page, and 2 that point to it; no two rows share them. */
+#define SMALLEST_ROW 6
 
 struct reading {
 	struct profile *p;
@@ -32,6 +35,8 @@ struct reading {
 	const char *path;
 	struct ids events, owners, processes, threads, modules, functions, frames, stacks, series;
 	uint64_t dropped; /* rows that made no sense */
+	/* What a sound file of this size can hold at most. One whose pages or texts are used many times has more. */
+	uint64_t rows_left, text_left;
 
 	/* The lines of the frame that is being read. */
 	VEC(struct profile_line) lines;
@@ -112,21 +117,32 @@ static bool get_optional_ref(sqlite3_stmt *s, int column, const struct ids *ids,
 	return sqlite3_column_type(s, column) == SQLITE_NULL || get_ref(s, column, ids, ret);
 }
 
+/* A text of which only some words are expected; NULL where there is none. */
+static const char *get_word(struct reading *r, sqlite3_stmt *s, int column)
+{
+	const char *text = (const char *)sqlite3_column_text(s, column);
+	uint64_t n = sqlite3_column_bytes(s, column);
+
+	r->text_left = n <= r->text_left ? r->text_left - n : 0;
+	return text;
+}
+
 /* Bytes as they are, to the first NUL. NULL is "". */
 static bool get_string(struct reading *r, sqlite3_stmt *s, int column, uint32_t *ret)
 {
 	int type = sqlite3_column_type(s, column);
-	const char *text = (const char *)sqlite3_column_blob(s, column);
+	const char *text;
 
 	if (type != SQLITE_TEXT && type != SQLITE_NULL)
 		return false;
-	*ret = text ? strtab_add_n(&r->p->strings, text, sqlite3_column_bytes(s, column)) : 0;
+	text = get_word(r, s, column);
+	*ret = text && r->text_left ? strtab_add_n(&r->p->strings, text, sqlite3_column_bytes(s, column)) : 0;
 	return true;
 }
 
 static bool read_meta(struct reading *r, sqlite3_stmt *s)
 {
-	const char *key = (const char *)sqlite3_column_text(s, 0);
+	const char *key = get_word(r, s, 0);
 	struct profile *p = r->p;
 	uint64_t finished;
 
@@ -215,8 +231,8 @@ static bool read_thread(struct reading *r, sqlite3_stmt *s)
 
 static bool read_module(struct reading *r, sqlite3_stmt *s)
 {
-	const char *kind = (const char *)sqlite3_column_text(s, 2);
-	const char *build_id = (const char *)sqlite3_column_text(s, 4);
+	const char *kind = get_word(r, s, 2);
+	const char *build_id = get_word(r, s, 4);
 	struct profile_module m = { 0 };
 
 	if (!get_string(r, s, 1, &m.path) || !kind || !capturetext_parse_kind(kind, &m.kind) ||
@@ -470,14 +486,18 @@ static int read_table(struct reading *r, const char *sql, row_fn *read, struct e
 	sqlite3_stmt *s = NULL;
 	int result = sqlite3_prepare_v2(r->db, sql, -1, &s, NULL);
 
-	while (result == SQLITE_OK || result == SQLITE_ROW) {
+	while ((result == SQLITE_OK || result == SQLITE_ROW) && r->rows_left && r->text_left) {
 		result = sqlite3_step(s);
 		if (result == SQLITE_ROW && !read(r, s))
 			r->dropped++;
+		r->rows_left -= result == SQLITE_ROW;
 	}
 	sqlite3_finalize(s);
 	if (result == SQLITE_DONE)
 		return 0;
+	if (result == SQLITE_ROW)
+		return err_set(err, EBADMSG, "cannot read %s: the file is damaged, or made to waste time: it has more %s than "
+					     "its size has room for", r->path, r->rows_left ? "text" : "rows");
 	return capturefile_fail(r->db, err, "cannot read %s", r->path);
 }
 
@@ -534,21 +554,13 @@ static int read_all(struct reading *r, struct err *err)
 	return result;
 }
 
-int capture_read(const char *path, struct profile **ret, struct err *err)
+static int read_database(sqlite3 *db, const char *path, struct profile **ret, struct err *err)
 {
-	_cleanup_(capturefile_closep) sqlite3 *db = NULL;
-	struct reading r = { .path = path };
-	int result;
+	uint64_t bytes = capturevfs_bytes(db);
+	struct reading r = { .path = path, .db = db, .p = profile_new(), .rows_left = bytes / SMALLEST_ROW + 1,
+			     .text_left = bytes + 1 };
+	int result = read_all(&r, err);
 
-	*ret = NULL;
-	result = capturefile_open(path, &db, err);
-	if (result < 0)
-		return result;
-	/* The tables must be tables: a view in their place could compute for ever. */
-	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-	r.db = db;
-	r.p = profile_new();
-	result = read_all(&r, err);
 	map_done(&r.events.map);
 	map_done(&r.owners.map);
 	map_done(&r.processes.map);
@@ -565,4 +577,26 @@ int capture_read(const char *path, struct profile **ret, struct err *err)
 	}
 	*ret = r.p;
 	return 0;
+}
+
+int capture_read(const char *path, struct profile **ret, struct err *err)
+{
+	_cleanup_(capturefile_closep) sqlite3 *db = NULL;
+	int r = capturefile_open(path, &db, err);
+
+	*ret = NULL;
+	return r ?: read_database(db, path, ret, err);
+}
+
+int capture_read_files(int file, int wal, const char *name, struct profile **ret, struct err *err)
+{
+	_cleanup_(capturefile_closep) sqlite3 *db = NULL;
+	struct capturefile f = { .main = file, .wal = wal, .folder = -1 };
+	int r = capturefile_measure(&f, name, err);
+
+	*ret = NULL;
+	r = r ?: capturefile_open_files(&f, name, &db, err);
+	r = r ?: read_database(db, name, ret, err);
+	capturefile_done(&f);
+	return r;
 }

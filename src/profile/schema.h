@@ -2,12 +2,27 @@
  * schema.h - the tables and views of a capture, as SQL (docs/capture-format.md).
  *
  * A change that an older gasflame could not read raises SCHEMA_VERSION; the older
- * ones are still read (captureread.c).
+ * ones are still read (captureread.c). The text of a table is part of the format:
+ * one that is changed goes into the list of older texts in schemacheck.c.
  */
 #pragma once
 
 #define SCHEMA_VERSION        4
 #define SCHEMA_APPLICATION_ID 0x47617346 /* "GasF", at offset 68 of the file */
 
+struct err;
+struct sqlite3;
+
 extern const char schema_tables[];
 extern const char schema_views[];
+
+/*
+ * Are the tables of the file ours, word for word? A column that is computed, a
+ * view in place of a table, an index or a trigger could make a reader do
+ * anything for ever. -EBADMSG with a sentence if not. Tables and views of other
+ * names are those of a newer gasflame: nothing reads them.
+ */
+int schema_check(struct sqlite3 *db, const char *path, struct err *err);
+/* Our views instead of the file's, for a database that is read: temporary ones, which come first wherever a name is
+ * looked up; and what an older file's tables lack, for these. 0, or an SQLite result. */
+int schema_put_views(struct sqlite3 *db);

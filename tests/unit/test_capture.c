@@ -363,7 +363,8 @@ static void captures_of_schema_3_are_read(void **state)
 
 	save(p, path);
 	tamper(path, "drop view marks; create table older as select start_ns, end_ns, name, kind, thread from mark "
-		     "order by rowid; drop table mark; alter table older rename to mark; pragma user_version = 3");
+		     "order by rowid; drop table mark; create table mark (start_ns integer, end_ns integer, name text, kind text, "
+		     "thread integer); insert into mark select * from older; drop table older; pragma user_version = 3");
 	for (size_t i = 0; i < p->marks.n; i++) {
 		struct profile_mark *x = &p->marks.v[i];
 
@@ -495,6 +496,7 @@ static void a_read_only_folder_is_enough(void **state)
 	kill_recorder(path, 300000, 0);
 	assert_true(stat(path, &before[0]) == 0 && stat(wal, &before[1]) == 0);
 	assert_true(chmod(inner, 0555) == 0 && chmod(folder, 0755) == 0);
+	assert_true(chmod(path, 0644) == 0 && chmod(wal, 0644) == 0); /* it is for its owner only, at first */
 	assert_true(mkdir(tmp, 0700) == 0 && chmod(tmp, 01777) == 0);
 	if (fork() == 0) {
 		struct profile *p = NULL;

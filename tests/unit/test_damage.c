@@ -1,5 +1,10 @@
 #include "capturefiles.h"
 
+#include <endian.h>
+#include <errno.h>
+
+#include "base/buf.h"
+
 /* Whatever comes out is an error with a sentence, or a sound profile. */
 static bool read_damaged(const char *path)
 {
@@ -156,6 +161,124 @@ static void tables_must_be_tables(void **state)
 	assert_non_null(strstr(err.text, "no such table"));
 }
 
+/* What computes, or could be used instead of a table, has no place in a capture. */
+static void the_schema_is_the_known_text(void **state)
+{
+	static const char *const refused[] = {
+		"create index i on sample (time_ns)",
+		"create trigger t after insert on function begin select 1; end",
+		"alter table sample add column more integer",
+		"alter table sample add column more integer generated always as (value + 1) virtual",
+		"drop table counter; create table counter (name text primary key, value integer)",
+		"drop table counter; create table counter (name text primary key, value integer check (value > 0)) without rowid",
+		"drop table stack; create table stack (id integer primary key, parent integer default (random()), frame integer)",
+		"analyze",
+	};
+	static const char *const taken[] = {
+		"create table of_a_newer_gasflame (x, y)",
+		"create view also_newer as select 1",
+		"drop view threads; create view threads as with recursive n(i) as (select 1 union all select i + 1 from n) "
+		"select i from n",
+		"drop table counter; create table COUNTER  (name\n text primary key, value integer) without rowid",
+	};
+	_cleanup_free_ char *path = in_folder("schema"), *data = NULL;
+	_cleanup_(profile_freep) struct profile *p = make_profile(&small);
+	struct capture_summary summary;
+	struct err err = { 0 };
+	size_t n;
+
+	save(p, path);
+	assert_int_equal(fd_read_path(path, 1 << 20, &data, &n), 0);
+	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+		write_file(path, data, n);
+		tamper(path, refused[i]);
+		if (read_damaged(path))
+			fail_msg("read in spite of: %s", refused[i]);
+		assert_int_equal(capture_summary(path, &summary, &err), -EBADMSG);
+		assert_int_equal(capture_save_symbols(path, p, &err), -EBADMSG);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
+		write_file(path, data, n);
+		tamper(path, taken[i]);
+		if (!read_damaged(path))
+			fail_msg("not read because of: %s", taken[i]);
+	}
+}
+
+/* A hot journal of one page, which names a file as its super-journal: SQLite deletes that once it has played it back. */
+static void write_journal(const char *path, const char *victim, const uint8_t *page, uint32_t pages)
+{
+	static const uint8_t magic[8] = { 0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7 };
+	uint32_t size = 4096, head[5] = { htobe32(1), htobe32(1), htobe32(pages), htobe32(512), htobe32(size) }, sum = 1;
+	uint32_t number[3] = { htobe32(1), 0, htobe32(0x40000000 / size + 1) }, name[2] = { htobe32(strlen(victim)), 0 };
+	uint8_t block[512] = { 0 };
+	struct buf b = { 0 };
+
+	for (int i = size - 200; i > 0; i -= 200)
+		sum += page[i];
+	number[1] = htobe32(sum);
+	sum = 0;
+	for (const char *c = victim; *c; c++)
+		sum += *c;
+	name[1] = htobe32(sum);
+	memcpy(block, magic, sizeof(magic));
+	memcpy(block + 8, head, sizeof(head));
+	buf_add(&b, block, sizeof(block));
+	buf_add(&b, &number[0], 4);
+	buf_add(&b, page, size);
+	buf_add(&b, &number[1], 8);
+	buf_puts(&b, victim);
+	buf_add(&b, name, 8);
+	buf_add(&b, magic, sizeof(magic));
+	write_file(path, b.data, b.n);
+	buf_done(&b);
+}
+
+/* By reading, by looking at it, and by putting names into it. */
+static void a_journal_cannot_delete_files(void **state)
+{
+	_cleanup_free_ char *path = in_folder("hot"), *victim = in_folder("victim"), *data = NULL;
+	_cleanup_free_ char *journal = mem_printf("%s-journal", path);
+	_cleanup_(profile_freep) struct profile *p = make_profile(&small);
+	struct capture_summary summary;
+	struct profile *q = NULL;
+	struct err err = { 0 };
+	size_t n;
+
+	save(p, path);
+	assert_int_equal(fd_read_path(path, 1 << 20, &data, &n), 0);
+	write_file(victim, "precious", 8);
+	write_journal(journal, victim, (uint8_t *)data, n / 4096);
+	assert_int_equal(capture_read(path, &q, &err), -EPERM);
+	assert_non_null(strstr(err.text, "-journal lies beside"));
+	assert_int_equal(capture_summary(path, &summary, &err), -EPERM);
+	assert_int_equal(capture_save_symbols(path, p, &err), -EPERM);
+	assert_int_equal(access(victim, F_OK), 0);
+	assert_int_equal(access(journal, F_OK), 0);
+	/* A new recording in its place is not harmed by it either. */
+	save(p, path);
+	assert_int_equal(access(victim, F_OK), 0);
+	q = load(path);
+	assert_same(p, q);
+	profile_free(q);
+}
+
+/* What lies there is never taken for the log that a recorder makes. */
+static void a_recorder_follows_no_link(void **state)
+{
+	_cleanup_free_ char *path = in_folder("linked"), *wal = in_folder("linked-wal"), *victim = in_folder("target");
+	_cleanup_(profile_freep) struct profile *p = make_profile(&small);
+	struct err err = { 0 };
+	struct stat st;
+
+	save(p, path);
+	write_file(victim, "", 0);
+	assert_int_equal(symlink(victim, wal), 0);
+	assert_int_equal(capture_save_symbols(path, p, &err), -EPERM);
+	assert_int_equal(stat(victim, &st), 0);
+	assert_int_equal(st.st_size, 0);
+}
+
 static void a_histogram_too_many_is_dropped(void **state)
 {
 	_cleanup_free_ char *path = in_folder("histograms");
@@ -175,6 +298,9 @@ int main(void)
 		cmocka_unit_test(damaged_files_do_no_harm),
 		cmocka_unit_test(rows_that_make_no_sense_are_dropped),
 		cmocka_unit_test(tables_must_be_tables),
+		cmocka_unit_test(the_schema_is_the_known_text),
+		cmocka_unit_test(a_journal_cannot_delete_files),
+		cmocka_unit_test(a_recorder_follows_no_link),
 		cmocka_unit_test(a_histogram_too_many_is_dropped),
 	};
 
