@@ -334,6 +334,8 @@ static uint64_t count_lost(const struct profile *p, const struct selection *s)
 	case SELECT_SAMPLES:
 		break;
 	}
+	if (s->name && !strcmp(s->name, "alloc-rate"))
+		return profile_counter(p, "alloc.lost");
 	return profile_counter(p, "samples.lost");
 }
 

@@ -8,23 +8,12 @@
  *
  * bytes that the thread has allocated (or freed) so far, and what that was at the last event.
  */
-#include "collect/unwind.bpf.h"
+#include "collect/scratch.bpf.h"
 
-/* Programs at uprobes may be preempted by others of their kind. */
-struct alloc_scratch {
-	uint64_t busy;
-	struct unwind u;
-};
-
-enum { SCRATCHES = 4 };
 #define TOO_MUCH (1ULL << 42) /* between two events of a thread */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SCRATCHES);
-	__type(key, uint32_t);
-	__type(value, struct alloc_scratch);
-} alloc_scratches SEC(".maps");
+SCRATCH_MAP(alloc_scratches);
+PROBE_NO_PROGRAMS(alloc_no_programs);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -35,32 +24,20 @@ struct {
 
 bool alloc_paused;
 
-static __always_inline struct alloc_scratch *take_scratch(void)
-{
-	for (uint32_t i = 0; i < SCRATCHES; i++) {
-		uint32_t key = i;
-		struct alloc_scratch *s = bpf_map_lookup_elem(&alloc_scratches, &key);
-
-		if (s && !__sync_lock_test_and_set(&s->busy, 1))
-			return s;
-	}
-	return NULL;
-}
-
 /* What the thread allocated since the last event; 0: it is not about allocating. */
 static __always_inline uint64_t read_bytes(uint64_t at, struct shared_alloc_counts *c)
 {
 	uint64_t places[3], current, last;
 
 	if (bpf_probe_read_user(places, sizeof(places), (void *)at) || (places[0] & 0xff) > 1) {
-		c->odd++;
+		SCRATCH_COUNT(c->odd);
 		return 0;
 	}
 	if (!(places[0] & 0xff))
 		return 0;
 	if (bpf_probe_read_user(&current, sizeof(current), (void *)places[1]) ||
 	    bpf_probe_read_user(&last, sizeof(last), (void *)places[2]) || current - last >= TOO_MUCH) {
-		c->odd++;
+		SCRATCH_COUNT(c->odd);
 		return 0;
 	}
 	return current - last;
@@ -74,18 +51,19 @@ int on_alloc_rate(void *ctx)
 	struct shared_process *p = bpf_map_lookup_elem(&processes, &pid);
 	struct shared_alloc_counts *c = bpf_map_lookup_elem(&alloc_counts, &zero);
 	struct shared_alloc r = { .kind = RECORD_ALLOC, .pid = pid, .tid = id };
-	struct alloc_scratch *s;
+	struct scratch *s;
 
+	PROBE_USE_TASK_STACK(ctx, alloc_no_programs);
 	if (!p || !c || alloc_paused)
 		return 0;
-	c->hits++;
+	SCRATCH_COUNT(c->hits);
 	/* Half of them are about freeing. */
 	r.bytes = read_bytes(*(uint64_t *)(ctx + REGS_SI * 8), c);
 	if (!r.bytes)
 		return 0;
-	s = take_scratch();
+	s = scratch_take(&alloc_scratches);
 	if (!s) {
-		c->lost++;
+		SCRATCH_COUNT(c->lost);
 		return 0;
 	}
 	s->u.record.kind = RECORD_STACK;
@@ -96,12 +74,12 @@ int on_alloc_rate(void *ctx)
 	else
 		unwind_nothing(&s->u);
 	if (unwind_send(&s->u, false) == UNWIND_RING_FULL)
-		c->lost++;
+		SCRATCH_COUNT(c->lost);
 	r.stack = s->u.record.stack;
-	__sync_lock_test_and_set(&s->busy, 0);
+	scratch_give(s);
 	r.time_ns = bpf_ktime_get_ns();
 	if (bpf_ringbuf_output(&ring, &r, sizeof(r), BPF_RB_NO_WAKEUP))
-		c->lost++;
+		SCRATCH_COUNT(c->lost);
 	return 0;
 }
 

@@ -26,6 +26,7 @@
 #include "collect/codefiles.h"
 #include "collect/collector.h"
 #include "collect/engine.h"
+#include "collect/probestack.h"
 #include "collect/processes.h"
 #include "elf/allocator.h"
 #include "elf/worker.h"
@@ -114,6 +115,9 @@ static int start(struct session *s, struct err *err)
 		p, "alloc-rate", "bytes",
 		"allocated, a sample for about each 64 KiB of a thread (periodic, not random)", 0);
 	a->series = profile_add_series(p, "alloc.allocated", "bytes");
+	r = probestack_check(engine_skeleton(s->engine)->progs.on_alloc_rate, err);
+	if (r < 0)
+		return r;
 	/* The process is not that program yet: the file is, from its first instruction on. */
 	if (s->options->program)
 		return codefiles_of_program(&a->files, s->options->program, look_at_file, s, err);

@@ -317,6 +317,21 @@ bool engine_cost(struct engine *e, uint64_t *ret_ns, uint64_t *ret_runs)
 	return true;
 }
 
+uint64_t engine_missed(struct engine *e)
+{
+	struct bpf_program *prog;
+	uint64_t missed = 0;
+
+	bpf_object__for_each_program(prog, e->skeleton->obj) {
+		struct bpf_prog_info info = { 0 };
+		uint32_t size = sizeof(info);
+
+		if (bpf_program__fd(prog) >= 0 && !bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size))
+			missed += info.recursion_misses;
+	}
+	return missed;
+}
+
 /* --- what processes.c finds goes into the maps --- */
 
 static void sink_announce(void *context, uint32_t module)

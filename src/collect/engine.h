@@ -34,3 +34,5 @@ void engine_consume(struct engine *e);
 void engine_drain(struct engine *e);
 /* Nanoseconds and runs of all our programs so far, by the kernel's own statistics; false if it keeps none. */
 bool engine_cost(struct engine *e, uint64_t *ret_ns, uint64_t *ret_runs);
+/* How often the kernel did not run a program of ours, as the same one, or any other, was at work on that CPU. */
+uint64_t engine_missed(struct engine *e);

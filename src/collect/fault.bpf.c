@@ -10,6 +10,7 @@
  * way and what the kernel counted can be compared, and the rest is known by thread, if not by stack.
  */
 #include "collect/place.bpf.h"
+#include "collect/scratch.bpf.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -95,13 +96,7 @@ struct {
 	__type(value, struct fault_thread);
 } fault_threads SEC(".maps");
 
-/* Preemption is off in all that is attached here, and none of it happens in an interrupt. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct unwind);
-} fault_scratch SEC(".maps");
+SCRATCH_MAP(fault_scratches);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -406,12 +401,16 @@ static __always_inline int fault(void *ctx, uint8_t what)
 	struct shared_fault_counts *c = counts_here();
 	struct shared_fault f = { .what = what };
 	bool user, in_kernel = false;
-	uint32_t zero = 0;
-	struct unwind *u = bpf_map_lookup_elem(&fault_scratch, &zero);
+	struct scratch *s;
 	uint64_t now;
 
-	if (!t || !c || !u)
+	if (!t || !c)
 		return 0;
+	s = scratch_take(&fault_scratches);
+	if (!s) {
+		c->lost_faults++; /* of this stack; the thread's total still has it */
+		return 0;
+	}
 	now = bpf_ktime_get_ns();
 	f.address = CONTEXT(CONTEXT_ADDRESS);
 	if (t->entered_ns && t->entered_address >> 12 == f.address >> 12) {
@@ -421,13 +420,14 @@ static __always_inline int fault(void *ctx, uint8_t what)
 	}
 	t->entered_ns = 0;
 	if ((CONTEXT(REGS_CS) & 3) == 3) {
-		UNWIND_FROM(u, CONTEXT);
+		UNWIND_FROM(&s->u, CONTEXT);
 		user = true;
 	} else {
-		user = unwind_from_task(u);
+		user = unwind_from_task(&s->u);
 		in_kernel = true;
 	}
-	f.stack = stack_here(ctx, u, c, what, user, in_kernel, now);
+	f.stack = stack_here(ctx, &s->u, c, what, user, in_kernel, now);
+	scratch_give(s);
 	describe_address(t, &f, now);
 	add(t, &f, c, now);
 	return 0;
@@ -476,18 +476,23 @@ int on_reclaim_end(void *ctx)
 	struct fault_thread *t = bpf_task_storage_get(&fault_threads, bpf_get_current_task_btf(), 0, 0);
 	struct shared_fault_counts *c = counts_here();
 	struct shared_fault f = { .what = FAULT_RECLAIM, .where = FAULT_NOWHERE };
-	uint32_t zero = 0;
-	struct unwind *u = bpf_map_lookup_elem(&fault_scratch, &zero);
+	struct scratch *s;
 	uint64_t now;
 	bool user;
 
-	if (!t || !c || !u || !t->reclaim_ns || t->closed)
+	if (!t || !c || !t->reclaim_ns || t->closed)
 		return 0;
+	s = scratch_take(&fault_scratches);
+	if (!s) {
+		c->lost_faults++;
+		return 0;
+	}
 	now = bpf_ktime_get_ns();
 	f.spent_ns = now - t->reclaim_ns;
 	t->reclaim_ns = 0;
-	user = unwind_from_task(u);
-	f.stack = stack_here(ctx, u, c, FAULT_RECLAIM, user, true, now);
+	user = unwind_from_task(&s->u);
+	f.stack = stack_here(ctx, &s->u, c, FAULT_RECLAIM, user, true, now);
+	scratch_give(s);
 	add(t, &f, c, now);
 	return 0;
 }

@@ -3,9 +3,11 @@
  */
 #define FILE_DEFINE
 #include "collect/file.bpf.h"
+#include "collect/scratch.bpf.h"
 
-/* The record, and how far the way up has come. */
+/* The record, and how far the way up has come. Taken and given back as a struct scratch is, and for the same reason. */
 struct file_scratch {
+	uint64_t busy;
 	struct shared_file record;
 	char names[SHARED_FILE_BYTES + 256];
 	uint64_t dentry, mount, root; /* root: of the mount */
@@ -14,10 +16,10 @@ struct file_scratch {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, SCRATCHES);
 	__type(key, uint32_t);
 	__type(value, struct file_scratch);
-} file_scratch SEC(".maps");
+} file_scratches SEC(".maps");
 
 /* From a mount to the one it is mounted on. Not 0: there is none, the path is whole. */
 static __always_inline int climb(struct file_scratch *s)
@@ -93,16 +95,10 @@ static __always_inline void name_socket(struct file_scratch *s, struct file *fil
 	s->record.peer_port = __builtin_bswap16(BPF_CORE_READ(sock, __sk_common.skc_dport));
 }
 
-int file_send(uint64_t file_at, uint64_t inode_at, uint64_t key)
+static __always_inline int send_name(struct file_scratch *s, struct file *file, struct inode *inode, uint64_t key)
 {
-	struct file *file = (void *)file_at;
-	struct inode *inode = (void *)inode_at;
-	uint32_t zero = 0;
-	struct file_scratch *s = bpf_map_lookup_elem(&file_scratch, &zero);
 	uint64_t bytes;
 
-	if (!s)
-		return -1;
 	__builtin_memset(&s->record, 0, sizeof(s->record));
 	s->at = 0;
 	s->record.kind = RECORD_FILE;
@@ -118,7 +114,26 @@ int file_send(uint64_t file_at, uint64_t inode_at, uint64_t key)
 	asm volatile("" : "+r"(bytes)); /* else clang checks a copy, and the verifier does not see it */
 	if (bytes > sizeof(s->names))
 		return -1;
-	return bpf_ringbuf_output(&ring, s, sizeof(s->record) + bytes, BPF_RB_NO_WAKEUP);
+	return bpf_ringbuf_output(&ring, &s->record, sizeof(s->record) + bytes, BPF_RB_NO_WAKEUP);
+}
+
+int file_send(uint64_t file, uint64_t inode, uint64_t key)
+{
+	struct file_scratch *s = NULL;
+	int r;
+
+	for (uint32_t i = 0; i < SCRATCHES && !s; i++) {
+		uint32_t at = i;
+
+		s = bpf_map_lookup_elem(&file_scratches, &at);
+		if (s && __sync_lock_test_and_set(&s->busy, 1))
+			s = NULL;
+	}
+	if (!s)
+		return -1;
+	r = send_name(s, (void *)file, (void *)inode, key);
+	__sync_lock_test_and_set(&s->busy, 0);
+	return r;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -4,22 +4,10 @@
  * The programs run at uprobes, where the registers are those that hooks.S promises: of
  * an allocation rax is the address and rdx the size, of a free rdi is the address.
  */
-#include "collect/unwind.bpf.h"
+#include "collect/scratch.bpf.h"
 
-/* Programs at uprobes may be preempted by others of their kind. */
-struct heap_scratch {
-	uint64_t busy;
-	struct unwind u;
-};
-
-enum { SCRATCHES = 4 };
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SCRATCHES);
-	__type(key, uint32_t);
-	__type(value, struct heap_scratch);
-} heap_scratches SEC(".maps");
+SCRATCH_MAP(heap_scratches);
+PROBE_NO_PROGRAMS(heap_no_programs);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -36,18 +24,6 @@ uint64_t heap_execs; /* how often it was */
 
 enum { STOP = 19 /* SIGSTOP */ };
 
-static __always_inline struct heap_scratch *take_scratch(void)
-{
-	for (uint32_t i = 0; i < SCRATCHES; i++) {
-		uint32_t key = i;
-		struct heap_scratch *s = bpf_map_lookup_elem(&heap_scratches, &key);
-
-		if (s && !__sync_lock_test_and_set(&s->busy, 1))
-			return s;
-	}
-	return NULL;
-}
-
 static __always_inline void send(struct shared_heap *r, struct shared_heap_counts *c)
 {
 	uint64_t id = bpf_get_current_pid_tgid();
@@ -56,9 +32,9 @@ static __always_inline void send(struct shared_heap *r, struct shared_heap_count
 	r->pid = id >> 32;
 	r->tid = id;
 	r->time_ns = bpf_ktime_get_ns();
-	c->samples++;
+	SCRATCH_COUNT(c->samples);
 	if (bpf_ringbuf_output(&ring, r, sizeof(*r), BPF_RB_NO_WAKEUP))
-		c->ring_full++;
+		SCRATCH_COUNT(c->ring_full);
 }
 
 /*
@@ -69,13 +45,13 @@ static __always_inline bool take_stack(struct shared_heap_counts *c, uint32_t pi
 				       uint64_t *ret_second, uint64_t *ret_stack)
 {
 	struct shared_process *p = bpf_map_lookup_elem(&processes, &pid);
-	struct heap_scratch *s;
+	struct scratch *s;
 
 	if (!p)
 		return false;
-	s = take_scratch();
+	s = scratch_take(&heap_scratches);
 	if (!s) {
-		c->busy++;
+		SCRATCH_COUNT(c->busy);
 		return false;
 	}
 	s->u.record.kind = RECORD_STACK;
@@ -91,9 +67,9 @@ static __always_inline bool take_stack(struct shared_heap_counts *c, uint32_t pi
 		unwind_nothing(&s->u);
 	}
 	if (unwind_send(&s->u, false) == UNWIND_RING_FULL)
-		c->ring_full++;
+		SCRATCH_COUNT(c->ring_full);
 	*ret_stack = s->u.record.stack;
-	__sync_lock_test_and_set(&s->busy, 0);
+	scratch_give(s);
 	return *ret_first;
 }
 
@@ -104,6 +80,7 @@ int on_heap_alloc(void *ctx)
 	struct shared_heap_counts *c = bpf_map_lookup_elem(&heap_counts, &zero);
 	struct shared_heap r = { .what = HEAP_ALLOCATED };
 
+	PROBE_USE_TASK_STACK(ctx, heap_no_programs);
 	if (c && !heap_paused && take_stack(c, pid, REGS_AX, &r.address, REGS_DX, &r.bytes, &r.stack))
 		send(&r, c);
 	return 0;
@@ -118,12 +95,13 @@ int on_heap_exact(void *ctx)
 	struct shared_heap_counts *c = bpf_map_lookup_elem(&heap_counts, &zero);
 	struct shared_heap_stack r = { .kind = RECORD_HEAP_STACK, .pid = pid, .tid = id };
 
+	PROBE_USE_TASK_STACK(ctx, heap_no_programs);
 	if (!c || !take_stack(c, pid, REGS_SP, &r.sp, REGS_R9, &r.ticket, &r.stack))
 		return 0;
 	r.ticket--;
-	c->samples++;
+	SCRATCH_COUNT(c->samples);
 	if (bpf_ringbuf_output(&ring, &r, sizeof(r), BPF_RB_NO_WAKEUP))
-		c->ring_full++;
+		SCRATCH_COUNT(c->ring_full);
 	return 0;
 }
 
@@ -136,6 +114,7 @@ int on_heap_free(void *ctx)
 	uint64_t *regs = (void *)bpf_task_pt_regs((void *)task), what = 0;
 	struct shared_heap r = { 0 };
 
+	PROBE_USE_TASK_STACK(ctx, heap_no_programs);
 	if (!c || !bpf_map_lookup_elem(&processes, &pid) || heap_paused)
 		return 0;
 	bpf_probe_read_kernel(&r.address, sizeof(r.address), regs + REGS_DI);

@@ -31,6 +31,7 @@
 #include "collect/implant.h"
 #include "collect/jestats.h"
 #include "collect/liveheap.h"
+#include "collect/probestack.h"
 #include "collect/processes.h"
 #include "collect/residency.h"
 #include "profile/profile.h"
@@ -42,6 +43,7 @@ enum { LEAST_STEP_MS = 1, MOST_STEP_MS = 8, LAST_EVENTS_MS = 50 };
 #define STATS_NS 300000000ULL /* how long a target may take to say what its jemalloc holds */
 
 struct heap {
+	bool refused; /* this kernel is not known to bear our probes, and the heap is only wanted where it can be had */
 	VEC(struct heaptarget) targets;
 	struct liveheap live;
 	uint32_t alloc_event, freed_event, temporary_event, heap_event, peak_event;
@@ -55,6 +57,15 @@ struct heap {
 	uint32_t pid;        /* whose events are read */
 	uint64_t execs;      /* of the program that we started: those that it was held at */
 };
+
+static int check_programs(struct session *s, struct err *err)
+{
+	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	int r = probestack_check(skeleton->progs.on_heap_alloc, err);
+
+	r = r ?: probestack_check(skeleton->progs.on_heap_exact, err);
+	return r ?: probestack_check(skeleton->progs.on_heap_free, err);
+}
 
 static int start(struct session *s, struct err *err)
 {
@@ -78,6 +89,14 @@ static int start(struct session *s, struct err *err)
 	h->sums.events[HEAPSUMS_TEMPORARY] = h->temporary_event;
 	if (h->exact)
 		s->step_ms = LEAST_STEP_MS;
+	/* Before anything is put into the target. */
+	r = check_programs(s, err);
+	if (r < 0 && s->options->heap_optional) {
+		h->refused = true;
+		return 0;
+	}
+	if (r < 0)
+		return r;
 	if (s->options->program)
 		return implant_expect(s->options->pids[0], err);
 	for (size_t i = 0; i < s->options->pid_count && !r; i++) {
@@ -95,8 +114,15 @@ static int started(struct session *s, struct err *err)
 {
 	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
 	struct heaptarget t = { .pid = s->options->pids[0] };
-	int r = implant_begin(t.pid, &t.implant, err);
+	struct err why = { 0 };
+	int r;
 
+	if (s->heap->refused) {
+		check_programs(s, &why);
+		log_warn("the heap is not recorded: %s", why.text);
+		return 0;
+	}
+	r = implant_begin(t.pid, &t.implant, err);
 	r = r ?: heaptarget_enter(s, &t, err);
 	/* It was let go on failure, too. One that is dead by now is no reason to say so: others see that. */
 	if (r < 0 && s->options->heap_optional) {

@@ -173,16 +173,12 @@ static __always_inline bool remembered(struct place *place, uint64_t key, uint64
 
 /* The stack of the call at hand: walked while calls are few, then remembered by its place and file, and where
  * those are too many, by its place alone. */
-static __always_inline uint64_t stack_of_call(struct shared_io_thread *t, struct shared_process *p,
-					      const uint64_t *regs)
+static __always_inline uint64_t find_stack(struct unwind *u, struct shared_io_thread *t, struct shared_process *p,
+					   const uint64_t *regs)
 {
-	uint32_t zero = 0;
-	struct unwind *u = bpf_map_lookup_elem(&io_scratch, &zero);
 	uint64_t coarse_key, fine_key, stack = 0;
 	struct place *coarse, *fine;
 
-	if (!u)
-		return 0;
 #define AT(n) regs[n]
 	UNWIND_FROM(u, AT);
 #undef AT
@@ -203,6 +199,20 @@ static __always_inline uint64_t stack_of_call(struct shared_io_thread *t, struct
 		place_set(coarse, coarse_key, stack);
 	if (fine)
 		place_set(fine, fine_key, stack);
+	return stack;
+}
+
+static __always_inline uint64_t stack_of_call(struct shared_io_thread *t, struct shared_process *p, const uint64_t *regs)
+{
+	struct scratch *s = scratch_take(&io_scratches);
+	uint64_t stack;
+
+	if (!s) {
+		io_lost_stack();
+		return 0;
+	}
+	stack = find_stack(&s->u, t, p, regs);
+	scratch_give(s);
 	return stack;
 }
 

@@ -5,6 +5,7 @@
 
 #include "collect/file.bpf.h"
 #include "collect/place.bpf.h"
+#include "collect/scratch.bpf.h"
 
 #ifdef IO_DEFINE
 #define IO_MAP
@@ -14,13 +15,7 @@
 #define IO_VARIABLE extern
 #endif
 
-/* Preemption is off in the tracepoints used here, and none of them interrupts another. */
-IO_MAP struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct unwind);
-} io_scratch SEC(".maps");
+IO_MAP SCRATCH_MAP(io_scratches);
 
 /* By enum shared_io_op. */
 IO_MAP struct {
@@ -88,6 +83,14 @@ static __always_inline void io_send(struct shared_io *io)
 		counts->lost_calls += io->count;
 		counts->lost_bytes += io->bytes;
 	}
+}
+
+static __always_inline void io_lost_stack(void)
+{
+	struct shared_io_counts *counts = io_counts_here();
+
+	if (counts)
+		counts->lost_stacks++;
 }
 
 /* Walks the stack of the registers in u and makes it known. Its hash. */

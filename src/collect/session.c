@@ -564,6 +564,7 @@ static void note_counters(struct session *s)
 	if (s->engine && engine_cost(s->engine, &ns, &runs)) {
 		profile_count_set(p, "bpf.run_ns", ns);
 		profile_count_set(p, "bpf.run_count", runs);
+		profile_count_set(p, "bpf.missed", engine_missed(s->engine));
 	}
 	if (s->fallback) {
 		profile_count(p, "samples.lost", fallback_lost(s->fallback));

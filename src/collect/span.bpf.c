@@ -5,7 +5,7 @@
  * at its return. Of calls within each other only the outermost counts. One that was left by a panic never returns: it
  * is forgotten when its return address is not where it was any more.
  */
-#include "collect/unwind.bpf.h"
+#include "collect/scratch.bpf.h"
 
 #include "collect/sharedspan.h"
 
@@ -30,6 +30,8 @@ struct {
 	__type(value, struct shared_span_counts);
 } span_counts SEC(".maps");
 
+PROBE_NO_PROGRAMS(span_no_programs);
+
 bool span_paused;
 uint64_t span_limit;                /* a second */
 uint64_t span_second_ns, span_taken; /* in this one; threads may race for it, and some more be taken */
@@ -45,7 +47,7 @@ static __always_inline bool take_one(struct shared_span_counts *c, uint64_t now)
 		span_taken = 0;
 	}
 	if (span_taken >= span_limit) {
-		c->beyond++;
+		SCRATCH_COUNT(c->beyond);
 		return false;
 	}
 	__sync_fetch_and_add(&span_taken, 1);
@@ -60,7 +62,7 @@ static __always_inline void send(struct shared_span *r, struct shared_span_count
 	r->pid = id >> 32;
 	r->tid = id;
 	if (bpf_ringbuf_output(&ring, r, sizeof(*r), BPF_RB_NO_WAKEUP))
-		c->lost++;
+		SCRATCH_COUNT(c->lost);
 }
 
 static __always_inline uint64_t read_state(uint64_t future, uint32_t offset)
@@ -82,10 +84,10 @@ static __always_inline void enter(const struct shared_span_probe *p, const struc
 
 	if (old) {
 		if (old->sp > call.sp && !bpf_probe_read_user(&back, sizeof(back), (void *)old->sp) && back == old->back) {
-			c->nested++;
+			SCRATCH_COUNT(c->nested);
 			return;
 		}
-		c->abandoned++;
+		SCRATCH_COUNT(c->abandoned);
 		bpf_map_delete_elem(&span_calls, &key);
 	}
 	if (!take_one(c, now) || bpf_probe_read_user(&call.back, sizeof(call.back), (void *)call.sp))
@@ -95,7 +97,7 @@ static __always_inline void enter(const struct shared_span_probe *p, const struc
 		call.state = read_state(call.future, p->state);
 	}
 	if (bpf_map_update_elem(&span_calls, &key, &call, BPF_ANY))
-		c->lost++;
+		SCRATCH_COUNT(c->lost);
 }
 
 static __always_inline void leave(const struct shared_span_probe *p, const struct registers *regs,
@@ -146,11 +148,12 @@ int on_span(void *ctx)
 	struct registers regs = { 0 };
 	uint64_t now = bpf_ktime_get_ns();
 
+	PROBE_USE_TASK_STACK(ctx, span_no_programs);
 	if (!p || !c || span_paused || !bpf_map_lookup_elem(&processes, &pid) ||
 	    bpf_probe_read_kernel(&regs, REGS_COUNT * 8, (void *)bpf_task_pt_regs((void *)task)))
 		return 0;
-	c->hits++;
-	p->hits++;
+	SCRATCH_COUNT(c->hits);
+	SCRATCH_COUNT(p->hits);
 	if (p->what == SPAN_ENTER)
 		enter(p, &regs, c, now);
 	else if (p->what == SPAN_LEAVE)

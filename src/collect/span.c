@@ -23,6 +23,7 @@
 #include "collect/collector.h"
 #include "collect/engine.h"
 #include "collect/mark.h"
+#include "collect/probestack.h"
 #include "collect/processes.h"
 #include "collect/sharedspan.h"
 #include "collect/spanjoin.h"
@@ -58,6 +59,7 @@ struct spans {
 	VEC(struct probes) probes;
 	uint32_t place_count;     /* cookies that are given out */
 	unsigned ticks;
+	bool off;                 /* this kernel is not known to bear our probes */
 	uint64_t calmed_ns;       /* when it was last looked at how often they are passed */
 	uint64_t own;             /* places of the program that speak */
 	uint64_t unplaced;        /* that there was no room for, or that were odd */
@@ -299,7 +301,7 @@ static void record(struct session *s, const void *data, size_t size)
 
 static int look_at(struct session *s, pid_t pid, struct err *err)
 {
-	return codefiles_of_process(&s->spans->files, pid, look_at_file, s, err);
+	return s->spans->off ? 0 : codefiles_of_process(&s->spans->files, pid, look_at_file, s, err);
 }
 
 /* What was asked for by name must be there. */
@@ -324,11 +326,24 @@ static int check_found(const struct spans *a, struct err *err)
 static int start(struct session *s, struct err *err)
 {
 	struct spans *a = s->spans = mem_alloc(sizeof(*a));
+	struct err why = { 0 };
 	int r;
 
 	a->join = spanjoin_new(got_span, s);
 	a->calmed_ns = s->start_mono_ns;
 	engine_skeleton(s->engine)->bss->span_limit = SPANS;
+	r = probestack_check(engine_skeleton(s->engine)->progs.on_span, &why);
+	if (r < 0 && s->options->function_count) {
+		if (err)
+			*err = why;
+		return r;
+	}
+	/* Nobody asked for what the program says of itself: the rest is recorded. */
+	if (r < 0) {
+		log_warn("%s", why.text);
+		a->off = true;
+		return 0;
+	}
 	r = spanset_make(&a->set, s->options->functions, s->options->function_count, s->options->guess_functions, err);
 	/* The process is not that program yet: the file is, from its first instruction on. */
 	if (!r && s->options->program)

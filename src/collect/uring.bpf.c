@@ -58,21 +58,26 @@ static __always_inline int submit(uint64_t key)
 {
 	uint64_t id = bpf_get_current_pid_tgid();
 	struct io_kiocb *kiocb = (void *)key;
-	uint32_t pid = id >> 32, zero = 0;
+	uint32_t pid = id >> 32;
 	uint8_t opcode = BPF_CORE_READ(kiocb, opcode);
 	struct submitted r = { .pid = pid, .tid = id, .epoch = io_epoch };
 	struct shared_io_counts *counts;
 	struct shared_process *p;
-	struct unwind *u;
+	struct scratch *s;
 
 	if (io_paused || opcode >= 64 || !requests[opcode & 63].op)
 		return 0;
 	p = bpf_map_lookup_elem(&processes, &pid);
-	u = bpf_map_lookup_elem(&io_scratch, &zero);
-	if (!p || !u)
+	s = p ? scratch_take(&io_scratches) : NULL;
+	if (!p)
 		return 0;
-	u->record.pid = pid;
-	r.stack = io_walk(u, p, unwind_from_task(u));
+	if (s) {
+		s->u.record.pid = pid;
+		r.stack = io_walk(&s->u, p, unwind_from_task(&s->u));
+		scratch_give(s);
+	} else {
+		io_lost_stack();
+	}
 	r.since_ns = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&uring_requests, &key, &r, BPF_ANY)) {
 		counts = io_counts_here();
