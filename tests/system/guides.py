@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""guides.py README FIXTURES.json: runs the lines of the README's table "From the scripts you have", prints a line a check.
+"""guides.py MIGRATING.md FIXTURES.json: runs the lines of the tables in docs/migrating.md, prints a line a check.
 
 The lines are those that stand there; only what a test cannot have is put in their place: shorter times, ports, and
 the target, where there is no container of that name. FIXTURES is what guides.sh has started. A line of the table
@@ -171,14 +171,12 @@ STATUS = [(r"limit --memory", 137)]  # all others: 0
 
 # --- the table ---
 
-def lines_of(readme):
-    """Each line of the section's tables: what stands in the second column."""
-    with open(readme, encoding="utf-8") as f:
-        section = re.search(r"^## From the scripts you have$(.*?)^## ", f.read(), re.M | re.S)
-    if not section:
-        sys.exit("not ok - the README has the table of the guides' scripts")
+def lines_of(document):
+    """The second column of every table in the document."""
+    with open(document, encoding="utf-8") as f:
+        text = f.read()
     found = []
-    for row in section[1].splitlines():
+    for row in text.splitlines():
         cells = [c.strip() for c in re.split(r"(?<!\\)\|", row)]
         if len(cells) < 4 or not cells[2] or set(cells[2]) <= {"-"} or cells[2] == "instead":
             continue
@@ -329,7 +327,7 @@ def main():
         else:
             chosen.append(Run(row, mine[1], fixtures))
     for pattern, _ in unused:
-        print(f"not ok - a line of the README has /{pattern}/")
+        print(f"not ok - a line of docs/migrating.md has /{pattern}/")
         failed += 1
     run_all([r for r in chosen if makes(r.row) and "folded" not in r.row])
     run_all([r for r in chosen if makes(r.row) and "folded" in r.row])

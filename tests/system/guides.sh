@@ -1,5 +1,5 @@
 #!/bin/bash
-# guides.sh - the lines of the README's table "From the scripts you have", each run as it stands there (guides.py).
+# guides.sh - the lines of the tables in docs/migrating.md, each run as it stands there (guides.py).
 if [ "$(id -u)" -eq 0 ] && [ ! -r /sys/kernel/tracing/events/header_page ] && [ -z "${MOUNTED:-}" ]; then
 	# In a namespace of its own: the machine stays as it is.
 	export MOUNTED=1
@@ -93,6 +93,6 @@ target, pid, rpc, metrics = sys.argv[1:5]
 print(json.dumps({"target": target, "pid": pid, "rpc": int(rpc), "metrics": int(metrics),
                   "missing": dict(m.split("=", 1) for m in sys.argv[5:])}))
 END
-relay python3 "$here/guides.py" "$top/README.md" fixtures.json
+relay python3 "$here/guides.py" "$top/docs/migrating.md" fixtures.json
 if kill -0 "$pid" 2>/dev/null; then ok "the node lives on"; else not_ok "the node lives on"; fi
 finish

@@ -1,5 +1,5 @@
 #!/bin/bash
-# incontainer: gasflame in a container with exactly the capabilities that the README states records its neighbour; with fewer it says
+# incontainer: gasflame in a container with exactly the capabilities that docs/manual/containers.md states records its neighbour; with fewer it says
 # which one is missing.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/containers-lib.sh"
@@ -11,7 +11,7 @@ image_add "$TRUTH/truth-boxed" /opt/$program
 image_add "$GASFLAME" /bin/gasflame
 mkdir -p "$tmp/captures"
 
-# The sets of the README and of packaging/.
+# The sets of docs/manual/containers.md and of packaging/.
 newer=(--cap-drop ALL --cap-add BPF --cap-add PERFMON --cap-add SYS_PTRACE --cap-add SYSLOG --cap-add CHECKPOINT_RESTORE
 	--security-opt seccomp=unconfined)
 older=(--cap-drop ALL --cap-add SYS_ADMIN --cap-add SYS_PTRACE --cap-add SYSLOG)
