@@ -317,6 +317,7 @@ int recording_run(struct recording *r, struct err *err)
 	start_hurry(true);
 	r->profile = profile_new();
 	r->profile->target = profile_string(r->profile, r->who.target);
+	r->profile->redacted = r->redact;
 	for (size_t i = 0; i < r->who.found.n; i++)
 		owners_add(r->profile, &r->who.found.v[i]);
 	r->worker = worker_new();
@@ -540,6 +541,9 @@ static int record_main(const struct command *c, int argc, char **argv)
 		  "where it uses less); 0: no limit" },
 		{ 0, "backend", OPTION_CHOICE, &backend, "HOW",
 		  "bpf: stacks unwound in the kernel; perf: without BPF, from copies of the stack", .choices = backends },
+		{ 0, "redact", OPTION_FLAG, &r.redact, .help =
+		  "for a capture that is passed on: leave out command lines, paths but for the names of programs, libraries and "
+		  "source files, names of threads, containers, units and files that were read or written, the host and the target" },
 		{ 0, "jemalloc-prof", OPTION_FLAG, &jemalloc_prof, .help =
 		  "run: start the program with jemalloc's own profiling on (MALLOC_CONF, _RJEM_MALLOC_CONF), for gasflame heap "
 		  "dump" },

@@ -24,6 +24,7 @@
 #include "cmd/views.h"
 #include "export/export.h"
 #include "profile/profile.h"
+#include "profile/redact.h"
 #include "symbol/symbolize.h"
 
 enum { DEFAULT_LIMIT = 30, DEFAULT_WIDTH = 1200, WAITS_DETAILED = 10, DEFAULT_MAX_BYTES = 64 << 20 };
@@ -33,7 +34,7 @@ struct report {
 	struct option_list threads, processes, symbols, patterns;
 	uint64_t from_ns, to_ns, limit, width, max_bytes;
 	bool idle, inverted, reverse, by_thread, by_process, merged, no_inline, mark_inlined, debuginfod,
-		no_cache, json;
+		no_cache, json, redact;
 	struct views views;
 	const struct export_format *chosen;
 };
@@ -253,6 +254,9 @@ static int run_report(const struct report *report, char **captures, int n, struc
 		r = files_find_names(&names, p, err);
 	if (r)
 		return r;
+	/* Of a capture that was recorded so, what was found just now is to be left out as well. */
+	if (report->redact || p->redacted)
+		redact_profile(p);
 	causes_init(&causes, p, &patterns);
 	r = selection_make(p, &select, &selection, err);
 	if (r)
@@ -337,6 +341,9 @@ static int report(const struct command *c, int argc, char **argv)
 		  "most that the data in a page may take, 0 is no limit; above it the lightest stacks are "
 		  "left out, and the page says so" },
 		{ 0, "title", OPTION_STRING, &r.title, "TEXT", "title of the picture" },
+		{ 0, "redact", OPTION_FLAG, &r.redact, .help =
+		  "for a report that is passed on: leave out command lines, paths but for the names of programs, libraries and "
+		  "source files, names of threads, containers, units and files that were read or written, the host and the target" },
 		NAME_OPTIONS(&r),
 		{ 0, "mark-inlined", OPTION_FLAG, &r.mark_inlined,
 		  .help = "folded: put _[i] after inlined functions" },

@@ -144,7 +144,7 @@ static bool read_meta(struct reading *r, sqlite3_stmt *s)
 {
 	const char *key = get_word(r, s, 0);
 	struct profile *p = r->p;
-	uint64_t finished;
+	uint64_t yes;
 
 	if (!key)
 		return false;
@@ -159,9 +159,14 @@ static bool read_meta(struct reading *r, sqlite3_stmt *s)
 	if (!strcmp(key, "duration_ns"))
 		return get_ns(s, 1, &p->duration_ns);
 	if (!strcmp(key, "finished")) {
-		if (!get_int(s, 1, 1, &finished))
+		if (!get_int(s, 1, 1, &yes))
 			return false;
-		p->finished = finished;
+		p->finished = yes;
+	}
+	if (!strcmp(key, "redacted")) {
+		if (!get_int(s, 1, 1, &yes))
+			return false;
+		p->redacted = yes;
 	}
 	return true; /* other keys are for people */
 }

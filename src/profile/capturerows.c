@@ -62,6 +62,25 @@ static void bind_string(sqlite3_stmt *s, int column, const struct profile *p, ui
 		sqlite3_bind_text(s, column, profile_str(p, id), -1, SQLITE_STATIC);
 }
 
+/* A string that may say whose the recording is. */
+static void bind_hidden(struct capturerows *w, sqlite3_stmt *s, int column, const struct profile *p, uint32_t id,
+			redact_fn *fn)
+{
+	const char *text = profile_str(p, id);
+
+	if (p->redacted)
+		text = fn(&w->redact, text);
+	if (*text)
+		sqlite3_bind_text(s, column, text, -1, SQLITE_STATIC);
+	else
+		sqlite3_bind_null(s, column);
+}
+
+static const char *hidden(struct capturerows *w, const struct profile *p, uint32_t id, redact_fn *fn)
+{
+	return p->redacted ? fn(&w->redact, profile_str(p, id)) : profile_str(p, id);
+}
+
 /* The statement to bind to; a flush that has nothing to write never comes here and so costs nothing. */
 static sqlite3_stmt *begin(struct capturerows *w, enum statement which)
 {
@@ -106,10 +125,12 @@ static int put_facts(struct capturerows *w, const struct profile *p, const struc
 
 	if (all)
 		r |= put_meta_text(w, "made_by", "gasflame " GASFLAME_VERSION);
+	if (all && p->redacted)
+		r |= put_meta_int(w, "redacted", 1);
 	if (all || now->target != old->target)
-		r |= put_meta_text(w, "target", profile_str(p, now->target));
+		r |= put_meta_text(w, "target", hidden(w, p, now->target, redact_target));
 	if (all || now->host != old->host)
-		r |= put_meta_text(w, "host", profile_str(p, now->host));
+		r |= put_meta_text(w, "host", hidden(w, p, now->host, redact_host));
 	if (all || now->kernel != old->kernel)
 		r |= put_meta_text(w, "kernel", profile_str(p, now->kernel));
 	if (all || now->start_wall_ns != old->start_wall_ns)
@@ -130,9 +151,9 @@ static int put_events(struct capturerows *w, const struct profile *p)
 		sqlite3_stmt *s = begin(w, PUT_EVENT);
 
 		bind_int(s, 1, i);
-		bind_string(s, 2, p, e->name);
+		bind_hidden(w, s, 2, p, e->name, redact_text);
 		bind_string(s, 3, p, e->unit);
-		bind_string(s, 4, p, e->describe);
+		bind_hidden(w, s, 4, p, e->describe, redact_text);
 		bind_int(s, 5, e->period);
 		r = run(w, s);
 	}
@@ -141,6 +162,8 @@ static int put_events(struct capturerows *w, const struct profile *p)
 
 static int put_owners(struct capturerows *w, const struct profile *p)
 {
+	static redact_fn *const hide[] = { redact_text, redact_none, redact_none, redact_text, redact_none, redact_none,
+					   redact_none };
 	int r = 0;
 
 	for (size_t i = w->saved.owners; i < p->owners.n && !r; i++) {
@@ -150,7 +173,10 @@ static int put_owners(struct capturerows *w, const struct profile *p)
 
 		bind_int(s, 1, i);
 		for (size_t k = 0; k < ARRAY_LEN(columns); k++)
-			bind_string(s, k + 2, p, columns[k]);
+			bind_hidden(w, s, k + 2, p, columns[k], hide[k]);
+		if (p->redacted) /* the group is what tells one from the other */
+			for (int column = 3; column <= 8; column += 5)
+				sqlite3_bind_text(s, column, redact_numbered(&w->redact, "owner", i), -1, SQLITE_STATIC);
 		r = run(w, s);
 	}
 	return r;
@@ -184,9 +210,11 @@ static int put_processes(struct capturerows *w, const struct profile *p)
 		bind_int(s, 1, i);
 		bind_int(s, 2, x->pid);
 		bind_int(s, 3, x->parent_pid);
-		bind_string(s, 4, p, x->name);
-		bind_string(s, 5, p, x->exe);
-		bind_string(s, 6, p, x->command);
+		bind_hidden(w, s, 4, p, p->redacted ? x->exe : x->name, redact_base);
+		if (p->redacted && !x->exe)
+			sqlite3_bind_text(s, 4, redact_numbered(&w->redact, "process", i), -1, SQLITE_STATIC);
+		bind_hidden(w, s, 5, p, x->exe, redact_base);
+		bind_hidden(w, s, 6, p, x->command, redact_none);
 		bind_int(s, 7, x->start_ns);
 		bind_int(s, 8, x->end_ns);
 		r = run(w, s) ?: put_process_owner(w, i, x);
@@ -208,7 +236,7 @@ static int put_threads(struct capturerows *w, const struct profile *p)
 		bind_int(s, 1, i);
 		bind_id(s, 2, x->process);
 		bind_int(s, 3, x->tid);
-		bind_string(s, 4, p, x->name);
+		bind_hidden(w, s, 4, p, x->name, redact_thread);
 		bind_int(s, 5, x->start_ns);
 		bind_int(s, 6, x->end_ns);
 		bind_int(s, 7, x->cpu_ns);
@@ -220,13 +248,13 @@ static int put_threads(struct capturerows *w, const struct profile *p)
 	return r;
 }
 
-static void bind_module(sqlite3_stmt *s, const struct profile *p, uint32_t id)
+static void bind_module(struct capturerows *w, sqlite3_stmt *s, const struct profile *p, uint32_t id)
 {
 	const struct profile_module *m = &p->modules.v[id];
 	char hex[2 * sizeof(m->build_id) + 1];
 
 	bind_int(s, 1, id);
-	bind_string(s, 2, p, m->path);
+	bind_hidden(w, s, 2, p, m->path, redact_base);
 	sqlite3_bind_text(s, 3, capturetext_kind(m->kind), -1, SQLITE_STATIC);
 	bind_id(s, 4, m->process);
 	capturetext_hex(hex, m->build_id, MIN(m->build_id_size, sizeof(m->build_id)));
@@ -247,7 +275,7 @@ static int put_modules(struct capturerows *w, const struct profile *p)
 		if (i < w->modules.n && !memcmp(x, &w->modules.v[i], sizeof(*x)))
 			continue;
 		s = begin(w, PUT_MODULE);
-		bind_module(s, p, i);
+		bind_module(w, s, p, i);
 		r = run(w, s);
 	}
 	return r;
@@ -274,6 +302,7 @@ static int put_mappings(struct capturerows *w, const struct profile *p)
 
 static int put_functions(struct capturerows *w, const struct profile *p)
 {
+	_cleanup_free_ bool *notes = p->redacted ? redact_find_notes(p, w->saved.frames) : NULL;
 	int r = 0;
 
 	for (size_t i = w->saved.functions; i < p->functions.n && !r; i++) {
@@ -281,9 +310,9 @@ static int put_functions(struct capturerows *w, const struct profile *p)
 		sqlite3_stmt *s = begin(w, PUT_FUNCTION);
 
 		bind_int(s, 1, i);
-		bind_string(s, 2, p, f->name);
-		bind_string(s, 3, p, f->linkage == f->name ? 0 : f->linkage);
-		bind_string(s, 4, p, f->file);
+		bind_hidden(w, s, 2, p, f->name, notes && notes[i] ? redact_note : redact_text);
+		bind_hidden(w, s, 3, p, f->linkage == f->name ? 0 : f->linkage, redact_text);
+		bind_hidden(w, s, 4, p, f->file, redact_base);
 		bind_id(s, 5, f->module);
 		r = run(w, s);
 	}
@@ -407,7 +436,7 @@ static int put_wakes(struct capturerows *w, const struct profile *p)
 		bind_int(s, 4, x->blocked_ns);
 		bind_int(s, 5, x->queue_ns);
 		bind_id(s, 6, x->waker);
-		bind_string(s, 7, p, named ? 0 : x->waker_name);
+		bind_hidden(w, s, 7, p, named ? 0 : x->waker_name, redact_thread);
 		bind_int(s, 8, x->waker_stack);
 		r = run(w, s);
 	}
@@ -432,8 +461,8 @@ static int put_marks(struct capturerows *w, const struct profile *p)
 
 		bind_int(s, 1, x->start_ns);
 		bind_int(s, 2, x->end_ns);
-		bind_string(s, 3, p, x->name);
-		bind_string(s, 4, p, x->kind);
+		bind_hidden(w, s, 3, p, x->name, redact_mark(profile_str(p, x->kind)));
+		bind_hidden(w, s, 4, p, x->kind, redact_text);
 		bind_id(s, 5, x->thread);
 		bind_known(s, 6, x->known & MARK_NUMBER, x->number);
 		bind_known(s, 7, x->known & MARK_GAS, x->gas);
@@ -451,7 +480,7 @@ static int put_series(struct capturerows *w, const struct profile *p)
 		sqlite3_stmt *s = begin(w, PUT_SERIES);
 
 		bind_int(s, 1, i);
-		bind_string(s, 2, p, p->series.v[i].name);
+		bind_hidden(w, s, 2, p, p->series.v[i].name, redact_text);
 		bind_string(s, 3, p, p->series.v[i].unit);
 		r = run(w, s);
 	}
@@ -480,7 +509,7 @@ static int put_bucket(struct capturerows *w, const struct profile *p, const stru
 {
 	sqlite3_stmt *s = begin(w, PUT_BUCKET);
 
-	sqlite3_bind_text(s, 1, profile_str(p, h->name), -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 1, hidden(w, p, h->name, redact_text), -1, SQLITE_STATIC);
 	bind_string(s, 2, p, h->unit);
 	bind_int(s, 3, 1ULL << i);
 	bind_int(s, 4, h->counts[i]);
@@ -514,7 +543,7 @@ static int put_counters(struct capturerows *w, const struct profile *p)
 		if (i < w->counters.n && x->value == w->counters.v[i].value)
 			continue;
 		s = begin(w, PUT_COUNTER);
-		sqlite3_bind_text(s, 1, profile_str(p, x->name), -1, SQLITE_STATIC);
+		sqlite3_bind_text(s, 1, hidden(w, p, x->name, redact_text), -1, SQLITE_STATIC);
 		bind_int(s, 2, x->value);
 		r = run(w, s);
 	}
@@ -632,6 +661,7 @@ void capturerows_drop(struct capturerows *w, struct profile *p)
 int capturerows_init(struct capturerows *w, sqlite3 *db, bool only_symbols)
 {
 	w->db = db;
+	redact_init(&w->redact);
 	for (int i = 0; i < STATEMENTS; i++)
 		if ((!only_symbols || for_symbols[i]) &&
 		    sqlite3_prepare_v3(db, statement_sql[i], -1, SQLITE_PREPARE_PERSISTENT, &w->statements[i],
@@ -651,6 +681,7 @@ void capturerows_finalize(struct capturerows *w)
 void capturerows_done(struct capturerows *w)
 {
 	capturerows_finalize(w);
+	redact_done(&w->redact);
 	vec_done(&w->periods);
 	vec_done(&w->processes);
 	vec_done(&w->threads);

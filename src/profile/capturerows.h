@@ -11,6 +11,7 @@
 
 #include "base/vec.h"
 #include "profile/profile.h"
+#include "profile/redact.h"
 
 enum statement {
 	PUT_META,
@@ -56,6 +57,7 @@ struct capturerows {
 	struct saved saved;
 	struct facts facts;
 	bool facts_saved;
+	struct redact redact;
 	VEC(uint64_t) periods; /* of the events, as in the file: a sample without a value has this one */
 	VEC(struct profile_process) processes;
 	VEC(struct profile_thread) threads;

@@ -435,6 +435,7 @@ static void merge_facts(struct merge *m, bool first)
 	to->start_wall_ns = first ? from->start_wall_ns : MIN(to->start_wall_ns, from->start_wall_ns);
 	to->duration_ns += from->duration_ns;
 	to->finished = from->finished && (first || to->finished);
+	to->redacted |= from->redacted;
 }
 
 static bool is_empty(const struct profile *p)

@@ -193,6 +193,7 @@ struct profile {
 	uint64_t start_wall_ns; /* CLOCK_REALTIME at time 0 */
 	uint64_t duration_ns;
 	bool finished;          /* ended normally: durations, counters and symbols are final */
+	bool redacted;          /* to be written without what says whose it is (redact.h), or read so */
 
 	/* Indexes, kept by the functions below. */
 	struct map frame_index, function_index, named_index, counter_index;

@@ -63,8 +63,9 @@ def interior(children, size, first=0):
 
 
 def bomb(path, root):
-    """Seven levels of pages with some 300 times the same child: 10^18 leaves, in a few pages."""
+    """Levels of pages with some 300 times the same child (of 4 KB; fewer of small ones): 10^18 leaves, in a few pages."""
     size = page_size(path)
+    times, levels = (300, 6) if size >= 4096 else (size // 14, 10)
     with open(path, 'r+b') as f:
         pages = os.path.getsize(path) // size
         f.seek((root - 1) * size)
@@ -79,12 +80,12 @@ def bomb(path, root):
             below = struct.unpack('>I', leaf[cell:cell + 4])[0]
             leaf = b''
         f.write(leaf)
-        for _ in range(6):
+        for _ in range(levels):
             f.seek(0, 2)
-            f.write(interior([below] * 300, size))
+            f.write(interior([below] * times, size))
             below = f.tell() // size
         f.seek(0, 2)
-        top = interior([below] * 300, size, 100 if root == 1 else 0)
+        top = interior([below] * times, size, 100 if root == 1 else 0)
         pages = f.tell() // size
         f.seek((root - 1) * size + (100 if root == 1 else 0))
         f.write(top)
