@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 600
 CHECK_SECONDS ?= 4
 
 .DEFAULT_GOAL := all
-.PHONY: all deps demo test soak fuzz bench install clean help
+.PHONY: all deps demo test soak inject fuzz bench install clean help
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -29,6 +29,10 @@ test:
 soak: deps all
 	@tools/soak --build $(BUILD)
 
+inject: deps all
+	@GASFLAME=$(BUILD)/src/cmd/gasflame TRUTH=$(BUILD)/tests/system/truth INJECT=$(BUILD)/tests/system/inject.so \
+		python3 tests/system/inject.py $(INJECT_FLAGS)
+
 fuzz: deps
 	@tools/run-tests --only fuzz --fuzz-seconds $(FUZZ_SECONDS)
 
@@ -49,6 +53,8 @@ help:
 	@echo "make demo       profile the bundled workload, leave a report"
 	@echo "make test       all builds, all tests; the last line is the sum"
 	@echo "make soak       the heap's hooks in and out of a node 2,000 times, targets that die: some minutes, as root"
+	@echo "make inject     a fault in each allocation and system call of record, run, report and others, one in each run: as root;"
+	@echo "                INJECT_FLAGS='--commands heap --classes ptrace' for some of them"
 	@echo "make fuzz       each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make bench      gasflame and perf side by side; BENCH_FLAGS='--quick --only stacks'"
 	@echo "make install    into PREFIX=$(PREFIX)"
