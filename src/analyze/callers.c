@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/map.h"
+#include "base/match.h"
 #include "base/mem.h"
 
 static void add(struct weight *to, const struct weight *w)
@@ -43,7 +44,7 @@ int callers_match(const struct calltree *tree, const char *option, const char *p
 	for (size_t i = 0; i < tree->idents.list.n; i++) {
 		const struct ident *id = &tree->idents.list.v[i];
 
-		match[i] = can_match(id) && !regexec(&regex, id->name, 0, NULL, 0);
+		match[i] = can_match(id) && match_regex(&regex, id->name, 0, NULL);
 		*ret_n += match[i];
 	}
 	regfree(&regex);

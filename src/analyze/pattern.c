@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/match.h"
 #include "base/str.h"
 #include "patterns.conf.h"
 
@@ -141,7 +142,7 @@ static int add_regex(struct reading *r, enum pattern_part part, const char *valu
 	if (e) {
 		regerror(e, &compiled, why, sizeof(why));
 		free(all);
-		return err_set(r->err, EINVAL, "%s:%zu: '%s' is not a regular expression: %s", r->file,
+		return err_set(r->err, e == REG_ESPACE ? ENOMEM : EINVAL, "%s:%zu: '%s' is not a regular expression: %s", r->file,
 			       r->line, value, why);
 	}
 	if (old) {
@@ -149,6 +150,8 @@ static int add_regex(struct reading *r, enum pattern_part part, const char *valu
 		e = regcomp(&compiled, all, REG_EXTENDED | REG_NOSUB);
 		if (e) {
 			free(all);
+			if (e == REG_ESPACE)
+				return err_set(r->err, ENOMEM, "%s:%zu: out of memory", r->file, r->line);
 			return complain(r, r->line, "these expressions do not fit together at", value);
 		}
 		regfree(&p->compiled[part]);
@@ -303,7 +306,8 @@ void patterns_add_builtin(struct patterns *t)
 	struct err err;
 
 	/* A unit test reads the table; a user's patterns may fill the room, which only ends it earlier. */
-	patterns_add(t, "built-in patterns", patterns_conf, &err);
+	if (patterns_add(t, "built-in patterns", patterns_conf, &err) == -ENOMEM)
+		mem_exhausted();
 }
 
 /* --- matching --- */
@@ -327,14 +331,14 @@ void patterns_match_name(struct patterns *t, const char *name, bool kernel,
 {
 	if (!t->any_known[kernel])
 		know_any(t, kernel);
-	if (t->any_known[kernel] && regexec(&t->any[kernel], name, 0, NULL, 0))
+	if (t->any_known[kernel] && !match_regex(&t->any[kernel], name, 0, NULL))
 		return;
 	for (size_t i = 0; i < t->list.n; i++)
 		for (int k = 0; k < PATTERN_PARTS; k++) {
 			struct pattern *p = &t->list.v[i];
 
 			if (p->regex[k] && (k == PATTERN_KERNEL) == kernel &&
-			    !regexec(&p->compiled[k], name, 0, NULL, 0))
+			    match_regex(&p->compiled[k], name, 0, NULL))
 				sets[k].bits[i / 64] |= 1ULL << i % 64;
 		}
 }

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/map.h"
+#include "base/match.h"
 #include "base/mem.h"
 #include "profile/profile.h"
 
@@ -54,7 +55,7 @@ static int match_functions(struct looking *l, const char *const *names, uint8_t 
 		}
 		for (size_t i = 0; i < p->functions.n; i++)
 			if (of[i] == NO_PHASE &&
-			    !regexec(&regex, profile_str(p, p->functions.v[i].name), 0, NULL, 0))
+			    match_regex(&regex, profile_str(p, p->functions.v[i].name), 0, NULL))
 				of[i] = k;
 		regfree(&regex);
 		vec_push(&l->f->rows, (struct phase){ .name = names[k], .first_ns = UINT64_MAX });

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/match.h"
 #include "base/str.h"
 
 enum { GROUPS = 6 };
@@ -200,7 +201,7 @@ static void match(struct runlog *l, const struct runlog_pattern *p, const char *
 	regmatch_t groups[GROUPS];
 	double x;
 
-	if (regexec(&p->regex, line, GROUPS, groups, 0))
+	if (!match_regex(&p->regex, line, GROUPS, groups))
 		return;
 	for (size_t i = 1; i < GROUPS; i++) {
 		const char *s = groups[i].rm_so >= 0 ? line + groups[i].rm_so : "";

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/map.h"
+#include "base/match.h"
 #include "base/str.h"
 #include "profile/profile.h"
 
@@ -259,7 +260,7 @@ static int pick_stacks(const struct profile *p, const char *pattern, uint8_t **r
 	}
 	functions = mem_alloc(p->functions.n + 1);
 	for (size_t i = 0; i < p->functions.n; i++)
-		functions[i] = !regexec(&regex, profile_str(p, p->functions.v[i].name), 0, NULL, 0);
+		functions[i] = match_regex(&regex, profile_str(p, p->functions.v[i].name), 0, NULL);
 	regfree(&regex);
 
 	frames = mem_alloc(p->frames.n + 1);

@@ -9,6 +9,7 @@
 #include "analyze/select.h"
 #include "base/err.h"
 #include "base/map.h"
+#include "base/match.h"
 #include "base/mem.h"
 #include "profile/profile.h"
 
@@ -74,7 +75,7 @@ static int find_group(struct shape *sh, const char *spec, const uint8_t *used, s
 		regmatch_t match[2] = { { .rm_so = -1 }, { .rm_so = -1 } };
 		_cleanup_free_ char *group = NULL;
 
-		if (!used[i] || regexec(&regex, name, 2, match, 0))
+		if (!used[i] || !match_regex(&regex, name, 2, match))
 			continue;
 		found++;
 		if (sh->group[i] != PROFILE_NONE)
@@ -103,9 +104,9 @@ static int find_root(struct shape *sh, struct err *err)
 	if (!sh->o->root || r)
 		return r;
 	for (size_t i = 0; i < sh->functions; i++)
-		sh->root[i] = !regexec(&regex, profile_str(p, p->functions.v[i].name), 0, NULL, 0) ||
+		sh->root[i] = match_regex(&regex, profile_str(p, p->functions.v[i].name), 0, NULL) ||
 			      (sh->group[i] != PROFILE_NONE &&
-			       !regexec(&regex, frame_name(p, sh->group[i]), 0, NULL, 0));
+			       match_regex(&regex, frame_name(p, sh->group[i]), 0, NULL));
 	regfree(&regex);
 	return 0;
 }

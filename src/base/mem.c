@@ -7,12 +7,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
+void mem_exhausted(void)
+{
+	fputs("gasflame: out of memory\n", stderr);
+	abort();
+}
+
 static void *check(void *p)
 {
-	if (!p) {
-		fputs("gasflame: out of memory\n", stderr);
-		abort();
-	}
+	if (!p)
+		mem_exhausted();
 	return p;
 }
 

@@ -21,6 +21,9 @@ char *mem_strndup(const char *s, size_t n);
 char *mem_vprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* For libraries that report it by a value: says "out of memory" and aborts, as the above do. */
+void mem_exhausted(void) __attribute__((noreturn));
+
 void mem_freep(void *pp); /* for _cleanup_: frees *pp */
 
 #define _cleanup_(f) __attribute__((cleanup(f)))

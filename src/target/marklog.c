@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/match.h"
 #include "base/str.h"
 #include "base/vec.h"
 
@@ -505,7 +506,7 @@ static bool match(const struct compiled *c, const char *line, struct found *f)
 	for (size_t i = 0; i < c->count; i++) {
 		regmatch_t groups[GROUPS];
 
-		if (regexec(&c->patterns[i].regex, line, GROUPS, groups, 0)) {
+		if (!match_regex(&c->patterns[i].regex, line, GROUPS, groups)) {
 			if (!i)
 				return false;
 			continue;

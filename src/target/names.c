@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/map.h"
+#include "base/match.h"
 #include "base/str.h"
 
 const char *names_base(const char *path)
@@ -184,7 +185,7 @@ int candidates_pattern(const struct candidates *all, const char *pattern, struct
 	for (size_t i = 0; i < all->list.n; i++) {
 		const struct candidate *c = &all->list.v[i];
 
-		if (*c->command && strcmp(c->comm, "gasflame") && !regexec(&re, c->command, 0, NULL, 0))
+		if (*c->command && strcmp(c->comm, "gasflame") && match_regex(&re, c->command, 0, NULL))
 			vec_push(&ret->list, c->pid);
 	}
 	regfree(&re);
