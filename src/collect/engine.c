@@ -183,6 +183,10 @@ static int open_skeleton(struct engine *e, struct err *err)
 	if (r < 0)
 		return err_set(err, ENOTSUP, "the kernel does not load our BPF programs (gasflame -v shows its words): %s",
 			       strerror(-r)); /* not as EINVAL: the command line is right */
+	/* libbpf asks the kernel first whether maps can be mapped, and takes any error for a no. */
+	if (!e->skeleton->bss)
+		return err_set(err, ENOTSUP, "the kernel does not let us map the data of our BPF programs: "
+			       "memory or the limit of locked memory may be used up (ulimit -l)");
 	return 0;
 }
 
