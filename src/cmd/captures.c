@@ -67,21 +67,22 @@ static int read_names(int fd, char ***ret, size_t *ret_n)
 	VEC(char *) names = { 0 };
 	DIR *dir = fdopendir(fd);
 	struct dirent *e;
+	int code;
 
 	if (!dir) {
-		int code = errno;
-
+		code = errno;
 		close(fd);
 		return -code;
 	}
-	while ((e = readdir(dir)))
+	while ((errno = 0, e = readdir(dir)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
 			vec_push(&names, mem_strdup(e->d_name));
+	code = errno;
 	closedir(dir);
 	vec_sort(&names, by_name);
 	*ret = names.v;
 	*ret_n = names.n;
-	return 0;
+	return -code;
 }
 
 /* Files handed to fn, or a negative number. */
@@ -93,7 +94,7 @@ static int walk_folder(struct walk *w, int fd, const char *path, int depth)
 
 	r = copy < 0 ? -errno : read_names(copy, &names, &n);
 	if (r)
-		return err_errno(w->err, -r, "cannot read the folder %s", path);
+		r = err_errno(w->err, -r, "cannot read the folder %s", path);
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		_cleanup_free_ char *below = strcmp(path, ".") ? mem_printf("%s/%s", path, names[i])
 							       : mem_strdup(names[i]);

@@ -78,12 +78,14 @@ int heap_collect(struct heapdumps *d, pid_t pid, const char *prefix, struct err 
 		return err_errno(err, errno,
 				 "cannot open the folder %s of process %d, where jemalloc writes its dumps",
 				 folder, pid);
-	for (struct dirent *e; !r && (e = readdir(dir));) {
+	for (struct dirent *e; !r && (errno = 0, e = readdir(dir));) {
 		_cleanup_free_ char *path = mem_printf("%s/%s", folder, e->d_name);
 
 		if (str_starts(e->d_name, begin) && str_ends(e->d_name, ".heap"))
 			r = add_file(d, pid, path, e->d_name, err);
 	}
+	if (!r && errno)
+		r = err_errno(err, errno, "cannot read the folder %s of process %d", folder, pid);
 	closedir(dir);
 	heapdumps_order(d);
 	if (!r && !d->list.n)

@@ -148,12 +148,14 @@ static int add_folder(struct heapdumps *d, const char *path, struct err *err)
 
 	if (!folder)
 		return err_errno(err, errno, "cannot open the folder %s", path);
-	for (struct dirent *e; (e = readdir(folder));)
+	for (struct dirent *e; errno = 0, (e = readdir(folder));)
 		if (str_ends(e->d_name, ".heap"))
 			vec_push(&names, mem_printf("%s/%s", path, e->d_name));
+	if (errno)
+		r = err_errno(err, errno, "cannot read the folder %s", path);
 	closedir(folder);
 	vec_sort(&names, compare_names);
-	if (!names.n)
+	if (!r && !names.n)
 		r = err_set(err, ENOENT, "there is no *.heap in %s", path);
 	for (size_t i = 0; i < names.n; i++) {
 		r = r ?: add_file(d, names.v[i], err);

@@ -52,7 +52,7 @@ int capture_summary(const char *path, struct capture_summary *ret, struct err *e
 {
 	_cleanup_(capturefile_closep) sqlite3 *db = NULL;
 	struct buf what = { 0 };
-	int r;
+	int r, e;
 
 	*ret = (struct capture_summary){ 0 };
 	r = capturefile_open(path, &db, err);
@@ -63,9 +63,10 @@ int capture_summary(const char *path, struct capture_summary *ret, struct err *e
 	    sqlite3_exec(db, "select name from event order by id", summary_event, &what, NULL) != SQLITE_OK ||
 	    sqlite3_exec(db, "select max(rowid) from sample", summary_samples, &ret->samples, NULL) != SQLITE_OK)
 		r = capturefile_fail(db, err, "cannot read %s", path);
-	else /* memory has no event, only series, and captures of the first schema have none of these */
-		sqlite3_exec(db, "select 'mem' where exists (select 1 from series where name = 'mem.rss')", summary_event,
-			     &what, NULL);
+	/* Memory has no event, only series; captures of the first schema have none of these (SQLITE_ERROR). */
+	if (!r && (e = sqlite3_exec(db, "select 'mem' where exists (select 1 from series where name = 'mem.rss')",
+				    summary_event, &what, NULL)) != SQLITE_OK && e != SQLITE_ERROR)
+		r = capturefile_fail(db, err, "cannot read %s", path);
 	ret->what = mem_strdup(what.n ? what.data : "");
 	if (!ret->target)
 		ret->target = mem_strdup("");
