@@ -233,20 +233,28 @@ static bool takes_length(long call)
 	return call == SYS_write || call == SYS_pwrite64 || call == SYS_read || call == SYS_pread64;
 }
 
+/* Half of it; of a file in whole pages only, as less than one is never split. */
+static long shorten(const struct stat *st, long bytes)
+{
+	long half = bytes / 2;
+
+	return S_ISREG(st->st_mode) && st->st_size ? half & -4096L : half;
+}
+
 /* What happens instead of a call that is due. */
 static long fail(long call, const long *a)
 {
-	struct stat st;
+	struct stat st = { 0 };
+	bool file = takes_length(call) && !inject_call(SYS_fstat, a[0], (long)&st, 0, 0, 0, 0) && S_ISREG(st.st_mode);
 
 	if (plan.kills)
 		inject_call(SYS_kill, inject_call(SYS_getpid, 0, 0, 0, 0, 0, 0), SIGKILL, 0, 0, 0, 0);
 	if (plan.stops)
 		inject_call(SYS_kill, inject_call(SYS_getpid, 0, 0, 0, 0, 0, 0), SIGSTOP, 0, 0, 0, 0);
-	if (plan.shortened && takes_length(call) && a[2] > 1)
-		return inject_call(call, a[0], a[1], a[2] / 2, a[3], a[4], a[5]);
+	if (plan.shortened && takes_length(call) && shorten(&st, a[2]))
+		return inject_call(call, a[0], a[1], shorten(&st, a[2]), a[3], a[4], a[5]);
 	/* A full disk is no reason for a pipe or the terminal. */
-	if (plan.sticky && plan.error == ENOSPC && takes_length(call) &&
-	    (inject_call(SYS_fstat, a[0], (long)&st, 0, 0, 0, 0) || !S_ISREG(st.st_mode)))
+	if (plan.sticky && plan.error == ENOSPC && takes_length(call) && !file)
 		return inject_call(call, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (plan.error && call == SYS_brk) /* says where the end is, which is not where it should be */
 		return inject_call(call, 0, 0, 0, 0, 0, 0);

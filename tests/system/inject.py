@@ -20,6 +20,7 @@ import concurrent.futures
 import errno
 import hashlib
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -58,6 +59,7 @@ KINDS = {
 	"other": ["EPERM"],
 }
 KINDS_OF_CALL = {61: ["ECHILD", "EINTR"], 247: ["ECHILD", "EINTR"]}  # wait4, waitid
+SILENT = "without a fault, and nothing was said"
 SHORT = {0, 1, 17, 18}  # the calls that inject.c can do half of
 
 Place = collections.namedtuple("Place", "hash group call count stack")
@@ -234,6 +236,18 @@ class Command:
 		return None
 
 
+class Listing(Command):
+	"""ls: a capture that it cannot read has the reason in its row."""
+
+	def wrong(self, folder, outcome, baseline):
+		rows = outcome.out.decode().splitlines()
+		if len(rows) != len(baseline.decode().splitlines()):
+			return "rows are missing, and nothing was said"
+		if outcome.out != baseline and not any(": " in row for row in rows):
+			return "a row is another one, and nothing was said"
+		return None
+
+
 class Recording(Command):
 	"""One that makes a capture: its events must be there, in about the same number."""
 	quick = 4
@@ -271,8 +285,8 @@ class Recording(Command):
 		if "error" in now:
 			return now["error"]
 		for name, count in baseline.items():
-			if count >= 20 and now.get(name, 0) < count / 10:
-				return f"{name}: {now.get(name, 0)}, {count} without a fault, and nothing was said"
+			if count >= 20 and now.get(name, 0) < count / 20:
+				return f"{name}: {now.get(name, 0)}, {count} {SILENT}"
 		return None
 
 	def expected_files(self):
@@ -317,7 +331,7 @@ COMMANDS = [
 	Command("report svg", ["report", "--format", "svg", "-o", "a.svg", "a.gasflame"], "a.svg"),
 	Command("report folded", ["report", "--format", "folded", "a.gasflame"]),
 	Command("query", ["query", "a.gasflame", "select count(*), sum(value) from sample"]),
-	Command("ls", ["ls", "."]),
+	Listing("ls", ["ls", "."]),
 	Command("diff", ["diff", "a.gasflame", "b.gasflame"], None, ("a.gasflame", "b.gasflame")),
 ]
 
@@ -330,6 +344,7 @@ class Harness:
 		self.names = {}
 		self.lock = threading.Lock()
 		self.entry = 0
+		self.places = []
 
 	def environment(self, folder, **more):
 		return {"PATH": os.environ["PATH"], "LC_ALL": "C", "HOME": folder, "XDG_CACHE_HOME": os.path.join(folder, ".cache"),
@@ -391,6 +406,8 @@ class Harness:
 
 	def judge(self, command, folder, target, outcome, log, fault):
 		wrong = []
+		if "double free" in outcome.said and fault.startswith("alloc") and self.in_regcomp(fault):
+			return wrong
 		killed = fault and fault.endswith("kill") and outcome.status == -signal.SIGKILL
 		aborted = outcome.status == -signal.SIGABRT and "out of memory" in outcome.said
 		mute = fault and log.hits and fault.startswith("write") and log.argument == 2  # what it said went astray
@@ -407,23 +424,23 @@ class Harness:
 			self.judge_target(command, folder, target, outcome, wrong, aborted or killed)
 		if outcome.status == 0 and fault and not new_warning(outcome.said, command.warnings):
 			wrong.append(command.wrong(folder, outcome, command.baseline))
-		self.judge_files(command, folder, wrong, aborted or killed)
+		self.judge_files(command, folder, outcome, wrong, aborted or killed)
 		return [w for w in wrong if w]
 
 	def judge_target(self, command, folder, target, outcome, wrong, cut_off):
-		if cut_off or (command.needs_hooks and outcome.status):
-			# Nobody was there to take the hooks out: the next one does.
+		if cut_off or "gasflame heap detach" in outcome.said:
+			# Nobody could take the hooks out, and said so if there was time: the next one does.
 			wrong.append(target.wrong(slots=False))
 			if slots_of(target.pid):
 				run_gasflame(folder, ["heap", "detach", str(target.pid)], self.environment(folder))
 		wrong.append(target.wrong())
 
-	def judge_files(self, command, folder, wrong, cut_off):
+	def judge_files(self, command, folder, outcome, wrong, cut_off):
 		wrong.append(command.unreadable(folder, self.environment(folder)))
 		allowed = command.expected_files()
 		for name in sorted(os.listdir(folder)):
 			left_by_death = cut_off and name.startswith("out.gasflame")
-			if name not in allowed and not name.startswith(".") and not left_by_death:
+			if name not in allowed and not name.startswith(".") and not left_by_death and name not in outcome.said:
 				wrong.append(f"a file is left: {name}")
 		left = os.listdir(os.path.join(folder, ".tmp"))
 		if left and not cut_off:
@@ -431,6 +448,11 @@ class Harness:
 		for path, _, files in os.walk(os.path.join(folder, ".cache")):
 			wrong.extend(f"a temporary file is left in the cache: {path}/{name}" for name in files
 				     if "tmp" in name or "XXXX" in name)
+
+	def in_regcomp(self, fault):
+		"""glibc's (2.36) frees its memory twice when it gets no more, before we hear of it."""
+		place = next((p for p in self.places if f"{p.hash:x}" == fault.split()[1]), None)
+		return place and re.match(r"(add_regex|know_any|compile) ", self.name_stack(place, 1))
 
 	# --- points ---
 
@@ -444,6 +466,7 @@ class Harness:
 		self.entry = log.entry
 		if log.full:
 			print(f"# {command.name}: more places than there is room for")
+		self.places = log.places
 		return log.places
 
 	def points_of(self, places):
@@ -483,7 +506,11 @@ class Harness:
 		kind, sticky = point.kind.rstrip("+"), "+" if point.kind.endswith("+") else ""
 		number = getattr(errno, kind, None)
 		fault = f"{point.place.group} {point.place.hash:x} {point.nth}{sticky} {number or kind}"
-		outcome, log, wrong = self.attempt(command, fault)
+		for _ in range(3):
+			outcome, log, wrong = self.attempt(command, fault)
+			# A machine that is busy with something else gives the target, or us, no CPU in a recording this short.
+			if not any(SILENT in sentence for sentence in wrong):
+				break
 		return outcome, log, wrong, fault
 
 
@@ -606,6 +633,8 @@ def main():
 				harness.count(command)
 				outcome, log, wrong = harness.attempt(command, options.one)
 				print(f"status {outcome.status}, {log.hits} hits, wrong: {wrong}\n{outcome.said}{outcome.hung}")
+				sys.stdout.flush()
+				sys.stdout.buffer.write(outcome.out[:2000])
 				failures += bool(wrong)
 			else:
 				failures += try_command(harness, command, table)
