@@ -243,6 +243,15 @@ static void warn_about_samples(struct quality *q, const struct selection *s)
 		     str_count(a, q->hz_asked), str_count(b, q->hz));
 }
 
+static void warn_about_processes(struct quality *q, const struct profile *p)
+{
+	uint64_t n = profile_counter(p, "processes.no room");
+	char a[32];
+
+	if (n)
+		warn(q, "%s %s not recorded: there were too many at a time", str_count(a, n), n == 1 ? "process was" : "processes were");
+}
+
 static void warn_about_stacks(struct quality *q)
 {
 	struct buf reasons = { 0 };
@@ -363,6 +372,7 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 	q->fit = (q->samples || s->idle.samples || q->series_only) && quality_complete_percent(q) >= 50 &&
 		 quality_lost_percent(q, s) <= 20;
 	warn_about_samples(q, s);
+	warn_about_processes(q, p);
 	warn_about_stacks(q);
 	warn_about_names(q, p);
 	warn_about_sums(q, p, s);

@@ -26,6 +26,7 @@
 #include "elf/unwind.h"
 #include "profile/profile.h"
 #include "target/host.h"
+#include "target/proc.h"
 
 #include "gasflame.skel.h"
 
@@ -38,6 +39,7 @@ struct engine {
 	struct map stacks; /* hash of a stack to the profile's stack */
 	struct shared_large *large; /* room to make one entry in */
 	int stats_fd;
+	uint64_t full; /* processes that found no room */
 	bool unmapped; /* stacks were cut where nothing was known to be mapped, or had no table yet */
 };
 
@@ -123,7 +125,7 @@ static bool wanted(const struct engine *e, const char *program)
 	for (size_t i = 0; e->session->collectors[i]; i++)
 		if (listed(e->session->collectors[i]->programs, program))
 			return true;
-	return !strcmp(program, "on_fork") || !strcmp(program, "on_exec") ||
+	return !strcmp(program, "on_fork") || !strcmp(program, "on_exec") || !strcmp(program, "on_free") ||
 	       (!strcmp(program, "on_exit") && e->session->options->follow);
 }
 
@@ -241,9 +243,9 @@ struct gasflame_bpf *engine_skeleton(struct engine *e)
 int engine_follow(struct engine *e, struct err *err)
 {
 	struct bpf_program *const programs[] = { e->skeleton->progs.on_fork, e->skeleton->progs.on_exec,
-						 e->skeleton->progs.on_exit };
+						 e->skeleton->progs.on_free, e->skeleton->progs.on_exit };
 	struct bpf_link **const links[] = { &e->skeleton->links.on_fork, &e->skeleton->links.on_exec,
-					    &e->skeleton->links.on_exit };
+					    &e->skeleton->links.on_free, &e->skeleton->links.on_exit };
 
 	for (size_t i = 0; i < ARRAY_LEN(programs) - !e->session->options->follow; i++) {
 		*links[i] = bpf_program__attach(programs[i]);
@@ -336,6 +338,11 @@ uint64_t engine_missed(struct engine *e)
 	return missed;
 }
 
+uint64_t engine_full(struct engine *e)
+{
+	return e->full + __atomic_load_n(&e->skeleton->bss->processes_full, __ATOMIC_RELAXED);
+}
+
 /* --- what processes.c finds goes into the maps --- */
 
 static void sink_announce(void *context, uint32_t module)
@@ -354,11 +361,34 @@ static void sink_table(void *context, uint32_t module, const struct unwind_table
 		log_warn("%s: stacks through some files will be cut off", err.text);
 }
 
-static void sink_mappings(void *context, pid_t pid, const struct shared_mapping *list, uint32_t count)
+/* The pid may be another's by now, and that be recorded, too: its entry stays. */
+static void sink_gone(void *context, pid_t pid, uint64_t born)
 {
 	struct engine *e = context;
-	struct shared_process few = { .count = count,
-				      .since_ns = processes_joined_ns(e->session->processes, pid) };
+	struct shared_process there;
+	uint32_t key = pid;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(e->skeleton->maps.processes), &key, &there))
+		return;
+	if (there.born && born && there.born != born)
+		return;
+	bpf_map_delete_elem(bpf_map__fd(e->skeleton->maps.processes), &key);
+	bpf_map_delete_elem(bpf_map__fd(e->skeleton->maps.large), &key);
+}
+
+static void put_process(struct engine *e, uint32_t pid, const struct shared_process *p)
+{
+	if (!bpf_map_update_elem(bpf_map__fd(e->skeleton->maps.processes), &pid, p, BPF_ANY))
+		return;
+	if (!e->full++)
+		log_warn("there is room for %u processes: process %u, and others that come beyond them, are not recorded",
+			 bpf_map__max_entries(e->skeleton->maps.processes), pid);
+}
+
+static void sink_mappings(void *context, pid_t pid, uint64_t born, const struct shared_mapping *list, uint32_t count)
+{
+	struct engine *e = context;
+	struct shared_process few = { .count = count, .since_ns = processes_joined_ns(e->session->processes, pid), .born = born };
 	uint32_t key = pid;
 
 	if (count > SHARED_FEW_MAPPINGS) {
@@ -374,18 +404,10 @@ static void sink_mappings(void *context, pid_t pid, const struct shared_mapping 
 	} else if (count) {
 		memcpy(few.mappings, list, count * sizeof(*list));
 	}
-	if (bpf_map_update_elem(bpf_map__fd(e->skeleton->maps.processes), &key, &few, BPF_ANY))
-		log_warn("too many processes (%u at most): process %d is not recorded",
-			 bpf_map__max_entries(e->skeleton->maps.processes), (int)pid);
-}
-
-static void sink_gone(void *context, pid_t pid)
-{
-	struct engine *e = context;
-	uint32_t key = pid;
-
-	bpf_map_delete_elem(bpf_map__fd(e->skeleton->maps.processes), &key);
-	bpf_map_delete_elem(bpf_map__fd(e->skeleton->maps.large), &key);
+	put_process(e, key, &few);
+	/* If it died meanwhile, the kernel's removal came before: what was put there must not wait for a stranger. */
+	if (proc_started(pid) != born)
+		sink_gone(e, pid, born);
 }
 
 const struct processes_sink engine_sink = {

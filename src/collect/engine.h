@@ -36,3 +36,5 @@ void engine_drain(struct engine *e);
 bool engine_cost(struct engine *e, uint64_t *ret_ns, uint64_t *ret_runs);
 /* How often the kernel did not run a program of ours, as the same one, or any other, was at work on that CPU. */
 uint64_t engine_missed(struct engine *e);
+/* Processes that are not recorded, since there was no room for them. */
+uint64_t engine_full(struct engine *e);

@@ -397,12 +397,12 @@ static void sink_table(void *context, uint32_t module, const struct unwind_table
 	t->rules = copy(table->rules, table->rule_count * sizeof(*t->rules));
 }
 
-static void sink_mappings(void *context, pid_t pid, const struct shared_mapping *list, uint32_t count)
+static void sink_mappings(void *context, pid_t pid, uint64_t born, const struct shared_mapping *list, uint32_t count)
 {
 	/* They are asked for at each sample (processes_mappings). */
 }
 
-static void sink_gone(void *context, pid_t pid)
+static void sink_gone(void *context, pid_t pid, uint64_t born)
 {
 }
 

@@ -81,6 +81,10 @@ static __always_inline struct shared_io_thread *thread_here(struct shared_proces
 	if (!*ret_process)
 		return NULL;
 	t = bpf_map_lookup_elem(&io_threads, &tid);
+	if (t && t->pid != pid) { /* the kernel gave its number out again */
+		bpf_map_delete_elem(&io_threads, &tid);
+		t = NULL;
+	}
 	if (t || pid == io_waiting_pid)
 		return t;
 	blank = bpf_map_lookup_elem(&new_io_thread, &zero);

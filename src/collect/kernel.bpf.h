@@ -52,6 +52,8 @@ struct task_struct {
 	struct sched_entity se;
 	struct sched_info sched_info; /* CONFIG_SCHED_INFO */
 	__u64 start_time;             /* CLOCK_MONOTONIC */
+	__u64 start_boottime;         /* CLOCK_BOOTTIME: what /proc/PID/stat has, in ticks */
+	struct task_struct *group_leader;
 	int pid, tgid;
 	int exit_code;
 	unsigned int flags;

@@ -20,8 +20,10 @@ struct process {
 	uint32_t jit; /* its module for memory without a file, 0 = none yet */
 	bool dirty, gone;
 	bool main;                   /* asked for, not started by another */
+	uint64_t first_ns;           /* when it was known to run, CLOCK_MONOTONIC */
 	uint64_t joined_ns;          /* when it was found, if that was after the recording began; else 0 */
-	uint64_t start_ticks;        /* tells a pid that was given out again apart */
+	uint64_t start_ticks;        /* tells a pid that was given out again apart; 0: it was gone before it could be looked at,
+				      * and what has the pid now is not it */
 	uint64_t cpu_start_ns, cpu_now_ns;
 	VEC(struct shared_mapping) mappings;
 };
@@ -83,28 +85,50 @@ static uint64_t since_start(const struct processes *ps, uint64_t mono_ns)
 	return mono_ns > ps->start_mono_ns ? mono_ns - ps->start_mono_ns : 0;
 }
 
-/* What a process is called now: after it was added and after each exec. */
-static void describe(struct processes *ps, struct process *pr)
+/* Times of records may be those of the slot that they fall into. Until a pid is given out again all others are, which takes longer. */
+enum { SLACK_NS = 2 * SHARED_SLOT_NS, FORK_TICKS = 10 /* from a process's birth to the record of its fork, on a busy machine */ };
+
+/* Is what has the pid now the process that ran at that moment? What was started later is not. A machine that was suspended in between
+ * only makes this less strict. */
+static bool started_by(uint64_t start_ticks, uint64_t mono_ns)
 {
-	struct profile_process *out = &ps->profile->processes.v[pr->profile_id];
-	_cleanup_free_ char *command = proc_command(pr->pid), *exe = proc_exe(pr->pid);
+	uint64_t asleep_ns = clock_boot_ns() - clock_mono_ns();
+
+	return start_ticks * SHARED_TICK_NS <= mono_ns + asleep_ns + SLACK_NS;
+}
+
+/* What a process is called now: after it was added and after each exec. mono_ns: it is known to have run then. */
+static void describe(struct processes *ps, struct process *pr, uint64_t mono_ns)
+{
+	struct profile_process *out = &ps->profile->processes.v[pr->profile_id], found = *out;
+	_cleanup_free_ char *command = NULL, *exe = NULL;
 	struct proc_stat st;
 
-	if (proc_stat(pr->pid, &st) >= 0) {
-		out->name = profile_string(ps->profile, st.name);
-		out->parent_pid = st.parent;
+	if (proc_stat(pr->pid, &st) < 0)
+		return;
+	if (!pr->start_ticks && started_by(st.start_ticks, mono_ns))
 		pr->start_ticks = st.start_ticks;
-	}
+	if (st.start_ticks != pr->start_ticks)
+		return;
+	command = proc_command(pr->pid);
+	exe = proc_exe(pr->pid);
+	owners_find(ps->profile, pr->pid, &found);
+	/* All of that was its own, if it is still there. */
+	if (proc_started(pr->pid) != pr->start_ticks)
+		return;
+	out->name = profile_string(ps->profile, st.name);
+	out->parent_pid = st.parent;
+	out->owner = found.owner;
+	out->inner_pid = found.inner_pid;
 	if (command)
 		out->command = profile_string(ps->profile, command);
 	if (exe)
 		out->exe = profile_string(ps->profile, exe);
-	owners_find(ps->profile, pr->pid, out);
 }
 
 static struct process *add(struct processes *ps, pid_t pid, uint64_t mono_ns)
 {
-	struct process pr = { .pid = pid, .dirty = true };
+	struct process pr = { .pid = pid, .dirty = true, .first_ns = mono_ns };
 
 	pr.profile_id = profile_add_process(ps->profile,
 		&(struct profile_process){ .pid = pid, .start_ns = since_start(ps, mono_ns) });
@@ -112,6 +136,17 @@ static struct process *add(struct processes *ps, pid_t pid, uint64_t mono_ns)
 	*map_put(&ps->by_pid, pid, 0) = ps->list.n - 1;
 	ps->any_dirty = ps->changed = true;
 	return &ps->list.v[ps->list.n - 1];
+}
+
+/* It is over: whatever has its pid from now on is another. */
+static void retire(struct processes *ps, struct process *pr, uint64_t mono_ns)
+{
+	pr->gone = true;
+	pr->dirty = false;
+	map_remove(&ps->by_pid, pr->pid);
+	vec_done(&pr->mappings);
+	ps->profile->processes.v[pr->profile_id].end_ns = MAX(since_start(ps, mono_ns), 1); /* 0 = alive */
+	ps->sink->gone(ps->context, pr->pid, pr->start_ticks);
 }
 
 /* The threads that are there already, with the CPU time they have used before. */
@@ -146,10 +181,11 @@ int processes_add(struct processes *ps, pid_t pid, bool starting, struct err *er
 	pr = add(ps, pid, ps->start_mono_ns);
 	pr->cpu_start_ns = pr->cpu_now_ns = st.cpu_ns;
 	pr->main = true;
-	describe(ps, pr);
+	pr->start_ticks = st.start_ticks;
+	describe(ps, pr, clock_mono_ns());
 	if (starting) {
 		pr->dirty = false;
-		ps->sink->mappings(ps->context, pid, NULL, 0);
+		ps->sink->mappings(ps->context, pid, pr->start_ticks, NULL, 0);
 		return 0;
 	}
 	add_threads(ps, pid, ps->start_mono_ns);
@@ -168,7 +204,9 @@ bool processes_join(struct processes *ps, pid_t pid, bool main, uint64_t mono_ns
 	pr->cpu_start_ns = pr->cpu_now_ns = st.cpu_ns;
 	pr->main = main;
 	pr->joined_ns = mono_ns;
-	describe(ps, pr);
+	pr->first_ns = clock_mono_ns();
+	pr->start_ticks = st.start_ticks;
+	describe(ps, pr, mono_ns);
 	add_threads(ps, pid, mono_ns);
 	processes_refresh(ps);
 	return true;
@@ -226,12 +264,23 @@ void processes_prepare(struct processes *ps, const char *path)
 	modules_prepare(ps->modules, path);
 }
 
+void processes_reused(struct processes *ps, pid_t pid, uint64_t mono_ns)
+{
+	struct process *pr = find(ps, pid);
+
+	/* A record of the new one may have come before the one of its fork, or it was found in a cgroup. */
+	if (pr && pr->first_ns + SLACK_NS < mono_ns &&
+	    (!pr->start_ticks || started_by(pr->start_ticks + FORK_TICKS, mono_ns)))
+		retire(ps, pr, mono_ns);
+}
+
 void processes_fork(struct processes *ps, pid_t parent, pid_t child, uint64_t mono_ns)
 {
 	struct process *from = find(ps, parent), *pr;
 	struct shared_mapping *copy;
 	uint32_t count, from_id, jit;
 
+	processes_reused(ps, child, mono_ns);
 	if (!from || find(ps, child))
 		return;
 	/* add() may move the list: take what is needed from the parent first. */
@@ -250,7 +299,7 @@ void processes_fork(struct processes *ps, pid_t parent, pid_t child, uint64_t mo
 	ps->profile->processes.v[pr->profile_id].exe = ps->profile->processes.v[from_id].exe;
 	ps->profile->processes.v[pr->profile_id].command = ps->profile->processes.v[from_id].command;
 	ps->profile->processes.v[pr->profile_id].owner = ps->profile->processes.v[from_id].owner;
-	describe(ps, pr);
+	describe(ps, pr, mono_ns);
 }
 
 void processes_exec(struct processes *ps, pid_t pid, uint64_t mono_ns)
@@ -261,7 +310,7 @@ void processes_exec(struct processes *ps, pid_t pid, uint64_t mono_ns)
 		return;
 	pr->jit = 0;
 	vec_clear(&pr->mappings);
-	describe(ps, pr);
+	describe(ps, pr, mono_ns);
 	processes_dirty(ps, pid);
 }
 
@@ -304,8 +353,12 @@ static bool read_mappings(struct processes *ps, struct process *pr)
 	struct proc_maps maps = { 0 };
 	bool same;
 
-	if (proc_maps_read(pr->pid, true, &maps) < 0)
+	if (!pr->start_ticks || proc_maps_read(pr->pid, true, &maps) < 0)
 		return false;
+	if (proc_started(pr->pid) != pr->start_ticks) {
+		proc_maps_done(&maps);
+		return false;
+	}
 	for (size_t i = 0; i < maps.list.n; i++) {
 		const struct proc_mapping *m = &maps.list.v[i];
 		struct shared_mapping out = { .start = m->start, .end = m->end }, *last;
@@ -349,7 +402,7 @@ void processes_refresh(struct processes *ps)
 		pr->dirty = false;
 		if (!read_mappings(ps, pr))
 			continue;
-		ps->sink->mappings(ps->context, pr->pid, pr->mappings.v, pr->mappings.n);
+		ps->sink->mappings(ps->context, pr->pid, pr->start_ticks, pr->mappings.v, pr->mappings.n);
 	}
 	modules_load_tables(ps->modules);
 	if (modules_count(ps->modules) != ps->known_modules) {
@@ -385,11 +438,13 @@ void processes_thread_exit(struct processes *ps, pid_t pid, pid_t tid, uint64_t 
 		ps->profile->threads.v[*id].end_ns = MAX(since_start(ps, mono_ns), 1); /* 0 = alive */
 }
 
-/* A thread that ended does nothing new; a moment later its number may be another's. */
-static bool is_another(const struct processes *ps, const struct profile_thread *t, uint64_t mono_ns)
+/* A thread that ended does nothing new; a moment later its number may be another's. So may that of its process, at once. */
+static bool is_another(const struct processes *ps, const struct profile_thread *t, const struct process *pr, uint64_t mono_ns)
 {
 	enum { MOMENT_NS = 1000000000 };
 
+	if (pr && t->process != pr->profile_id)
+		return true;
 	return t->end_ns && since_start(ps, mono_ns) > t->end_ns + MOMENT_NS;
 }
 
@@ -397,22 +452,21 @@ uint32_t processes_thread(struct processes *ps, pid_t pid, pid_t tid, const char
 {
 	uint64_t *id = map_get(&ps->by_thread, map_pair(pid, tid));
 	struct profile_thread *t;
+	struct process *pr = find(ps, pid);
 	struct proc_stat st;
-	struct process *pr;
 
-	if (id && !is_another(ps, &ps->profile->threads.v[*id], mono_ns)) {
+	if (id && !is_another(ps, &ps->profile->threads.v[*id], pr, mono_ns)) {
 		t = &ps->profile->threads.v[*id];
 		if (*name && strcmp(profile_str(ps->profile, t->name), name))
 			t->name = profile_string(ps->profile, name);
 		return *id;
 	}
-	pr = find(ps, pid);
 	if (!pr) { /* its fork is still on the way to us */
 		pr = add(ps, pid, mono_ns);
-		describe(ps, pr);
+		describe(ps, pr, mono_ns);
 	}
 	if (!*name)
-		name = proc_thread_stat(pid, tid, &st) >= 0 ? st.name :
+		name = proc_thread_stat(pid, tid, &st) >= 0 && started_by(st.start_ticks, mono_ns) ? st.name :
 		       profile_str(ps->profile, ps->profile->processes.v[pr->profile_id].name);
 	id = map_put(&ps->by_thread, map_pair(pid, tid), 0);
 	*id = profile_add_thread(ps->profile,
@@ -450,16 +504,13 @@ uint32_t processes_check_alive(struct processes *ps, uint64_t mono_ns)
 
 		if (pr->gone)
 			continue;
-		if (proc_stat(pr->pid, &st) >= 0 && st.state != 'Z' && st.state != 'X' &&
-		    (!pr->start_ticks || st.start_ticks == pr->start_ticks)) {
+		if (pr->start_ticks && proc_stat(pr->pid, &st) >= 0 && st.state != 'Z' && st.state != 'X' &&
+		    st.start_ticks == pr->start_ticks) {
 			pr->cpu_now_ns = st.cpu_ns;
 			alive++;
 			continue;
 		}
-		pr->gone = true;
-		map_remove(&ps->by_pid, pr->pid);
-		ps->profile->processes.v[pr->profile_id].end_ns = since_start(ps, mono_ns);
-		ps->sink->gone(ps->context, pr->pid);
+		retire(ps, pr, mono_ns);
 	}
 	return alive;
 }
@@ -482,7 +533,7 @@ void processes_finish(struct processes *ps, uint64_t mono_ns)
 		uint32_t pid = ps->profile->processes.v[t->process].pid;
 		uint64_t *before = map_get(&ps->cpu_before, i), cpu, queue;
 
-		if (t->end_ns || proc_schedstat(pid, t->tid, &cpu, &queue) < 0)
+		if (t->end_ns || ps->profile->processes.v[t->process].end_ns || proc_schedstat(pid, t->tid, &cpu, &queue) < 0)
 			continue;
 		t->cpu_ns = cpu - (before && *before < cpu ? *before : 0);
 	}

@@ -25,12 +25,13 @@ struct shared_mapping;
 struct unwind_table;
 struct worker;
 
-/* Who needs to know. table is NULL for a module that has none. */
+/* Who needs to know. table is NULL for a module that has none. born: when the process was started, in ticks as /proc/PID/stat has it; what
+ * has the pid but not that time is another. */
 struct processes_sink {
 	void (*announce)(void *context, uint32_t module);
 	void (*table)(void *context, uint32_t module, const struct unwind_table *table);
-	void (*mappings)(void *context, pid_t pid, const struct shared_mapping *list, uint32_t count);
-	void (*gone)(void *context, pid_t pid);
+	void (*mappings)(void *context, pid_t pid, uint64_t born, const struct shared_mapping *list, uint32_t count);
+	void (*gone)(void *context, pid_t pid, uint64_t born);
 };
 
 struct processes *processes_new(struct profile *p, struct worker *w, const struct processes_sink *sink,
@@ -58,6 +59,8 @@ void processes_prepare(struct processes *ps, const char *path);
 
 /* Times are CLOCK_MONOTONIC. Unknown pids are ignored but by fork (of a known parent) and thread. */
 void processes_fork(struct processes *ps, pid_t parent, pid_t child, uint64_t mono_ns);
+/* The pid was given to a process at that moment: whoever had it before is over. */
+void processes_reused(struct processes *ps, pid_t pid, uint64_t mono_ns);
 void processes_exec(struct processes *ps, pid_t pid, uint64_t mono_ns);
 void processes_dirty(struct processes *ps, pid_t pid);
 void processes_dirty_all(struct processes *ps); /* events were lost */

@@ -565,6 +565,7 @@ static void note_counters(struct session *s)
 		profile_count_set(p, "bpf.run_ns", ns);
 		profile_count_set(p, "bpf.run_count", runs);
 		profile_count_set(p, "bpf.missed", engine_missed(s->engine));
+		profile_count_set(p, "processes.no room", engine_full(s->engine));
 	}
 	if (s->fallback) {
 		profile_count(p, "samples.lost", fallback_lost(s->fallback));

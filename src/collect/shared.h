@@ -57,11 +57,14 @@ struct shared_mapping {
 	uint32_t pad;
 };
 
+enum { SHARED_TICK_NS = 10000000 }; /* USER_HZ is 100 */
+
 /* Sorted by start. In the map of large processes there is room for more. */
 struct shared_process {
 	uint32_t count;
 	uint32_t large; /* look into the other map instead */
 	uint64_t since_ns; /* when it was found, for one that joined later; 0 = the recording, or itself, began then */
+	uint64_t born;     /* when its first thread was, in ticks as /proc/PID/stat has it: pids are given out again; 0 = not known */
 	struct shared_mapping mappings[SHARED_FEW_MAPPINGS];
 };
 
@@ -325,7 +328,7 @@ _Static_assert(sizeof(struct shared_event) == 40, "layout");
 _Static_assert(sizeof(struct shared_event_record) == 64, "layout");
 _Static_assert(sizeof(struct shared_event_key) == 24, "layout");
 _Static_assert(sizeof(struct shared_mapping) == 32, "layout");
-_Static_assert(sizeof(struct shared_process) == 16 + 32 * SHARED_FEW_MAPPINGS, "layout");
+_Static_assert(sizeof(struct shared_process) == 24 + 32 * SHARED_FEW_MAPPINGS, "layout");
 _Static_assert(sizeof(struct shared_module) == 24, "layout");
 _Static_assert(sizeof(struct shared_record) == 64, "layout");
 

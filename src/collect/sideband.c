@@ -80,8 +80,11 @@ bool sideband_record(struct processes *ps, const struct perf_event_header *h, ui
 		return true;
 	}
 	case PERF_RECORD_FORK:
-		if (!processes_knows(ps, task->parent_pid))
+		if (!processes_knows(ps, task->parent_pid)) {
+			if (task->pid != task->parent_pid)
+				processes_reused(ps, task->pid, task->time);
 			return false;
+		}
 		if (task->pid != task->parent_pid)
 			processes_fork(ps, task->parent_pid, task->pid, task->time);
 		processes_thread_start(ps, task->pid, task->tid, task->parent_pid, task->parent_tid, task->time);

@@ -403,6 +403,24 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 	return 0;
 }
 
+/*
+ * Who is recorded is known by pid, and pids are given out again. Nobody gets one but by a fork, and on_fork() runs before the child
+ * does: what is left there of a process that had the pid before is replaced or removed then, so that no stranger is ever taken
+ * for it, and no sample need look at more than the pid. on_free() removes what is over earlier, so that there is room.
+ */
+uint64_t processes_full; /* children that found no room */
+
+static __always_inline uint64_t born(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, group_leader, start_boottime) / SHARED_TICK_NS;
+}
+
+static __always_inline void forget(uint32_t pid)
+{
+	bpf_map_delete_elem(&processes, &pid);
+	bpf_map_delete_elem(&large, &pid);
+}
+
 /* A forked child has its parent's mappings; copy them before it can run. */
 SEC("raw_tp/sched_process_fork")
 int on_fork(struct bpf_raw_tracepoint_args *ctx)
@@ -414,15 +432,43 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 	if (from == to) /* a thread */
 		return 0;
 	p = bpf_map_lookup_elem(&processes, &from);
-	if (!p)
+	if (!p) {
+		if (bpf_map_lookup_elem(&processes, &to))
+			forget(to);
 		return 0;
-	bpf_map_update_elem(&processes, &to, p, BPF_ANY);
+	}
+	if (bpf_map_update_elem(&processes, &to, p, BPF_ANY)) {
+		__sync_fetch_and_add(&processes_full, 1);
+		return 0;
+	}
 	if (p->large) {
 		struct shared_large *l = bpf_map_lookup_elem(&large, &from);
 
 		if (l)
 			bpf_map_update_elem(&large, &to, l, BPF_ANY);
+	} else {
+		bpf_map_delete_elem(&large, &to);
 	}
+	p = bpf_map_lookup_elem(&processes, &to);
+	if (p)
+		p->born = born(child);
+	return 0;
+}
+
+/* The last of a process is gone, some time after its parent was told. Its pid may be another's by now. */
+SEC("raw_tp/sched_process_free")
+int on_free(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (void *)ctx->args[0];
+	uint32_t pid = BPF_CORE_READ(task, tgid);
+	struct shared_process *p;
+
+	if (pid != (uint32_t)BPF_CORE_READ(task, pid))
+		return 0;
+	p = bpf_map_lookup_elem(&processes, &pid);
+	/* Its leader may be freed already: the time is its own, as it is the leader. */
+	if (p && p->born == BPF_CORE_READ(task, start_boottime) / SHARED_TICK_NS)
+		forget(pid);
 	return 0;
 }
 
@@ -439,12 +485,15 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (void *)ctx->args[0];
 	uint32_t pid = BPF_CORE_READ(task, tgid), zero = 0;
-	struct shared_process *none = bpf_map_lookup_elem(&nothing_mapped, &zero);
+	struct shared_process *none = bpf_map_lookup_elem(&nothing_mapped, &zero), *p;
 
-	if (none && bpf_map_lookup_elem(&processes, &pid)) {
-		bpf_map_update_elem(&processes, &pid, none, BPF_EXIST);
-		bpf_map_delete_elem(&large, &pid);
-	}
+	if (!none || !bpf_map_lookup_elem(&processes, &pid))
+		return 0;
+	bpf_map_update_elem(&processes, &pid, none, BPF_EXIST);
+	bpf_map_delete_elem(&large, &pid);
+	p = bpf_map_lookup_elem(&processes, &pid);
+	if (p)
+		p->born = born(task);
 	return 0;
 }
 

@@ -336,6 +336,13 @@ int proc_stat(pid_t pid, struct proc_stat *ret)
 	return read_stat(path, ret);
 }
 
+uint64_t proc_started(pid_t pid)
+{
+	struct proc_stat st;
+
+	return proc_stat(pid, &st) < 0 ? 0 : st.start_ticks;
+}
+
 int proc_thread_stat(pid_t pid, pid_t tid, struct proc_stat *ret)
 {
 	char path[96];

@@ -43,6 +43,7 @@ struct proc_stat {
 	uint64_t rss_bytes;
 };
 int proc_stat(pid_t pid, struct proc_stat *ret);
+uint64_t proc_started(pid_t pid); /* start_ticks; 0: there is no such process */
 int proc_thread_stat(pid_t pid, pid_t tid, struct proc_stat *ret);
 /* From schedstat: nanoseconds on the CPU and in the run queue. */
 int proc_schedstat(pid_t pid, pid_t tid, uint64_t *ret_cpu_ns, uint64_t *ret_queue_ns);
