@@ -39,6 +39,7 @@ struct engine {
 	struct map stacks; /* hash of a stack to the profile's stack */
 	struct shared_large *large; /* room to make one entry in */
 	int stats_fd;
+	uint64_t read_bytes; /* of the ring, since this drain began */
 	uint64_t full; /* processes that found no room */
 	bool unmapped; /* stacks were cut where nothing was known to be mapped, or had no table yet */
 };
@@ -92,11 +93,13 @@ static void learn_stack(struct engine *e, const struct shared_record *r, size_t 
 		e->unmapped = true;
 }
 
+/* Takes one record; an error ends the drain (consume()). */
 static int got_record(void *context, void *data, size_t size)
 {
 	struct engine *e = context;
 	uint32_t kind;
 
+	e->read_bytes += size + BPF_RINGBUF_HDR_SZ;
 	if (size < sizeof(kind))
 		return 0;
 	memcpy(&kind, data, sizeof(kind));
@@ -107,7 +110,15 @@ static int got_record(void *context, void *data, size_t size)
 	/* One that has stopped may still be sent something, while another one drains the ring. */
 	for (size_t i = e->session->stopped; e->session->collectors[i]; i++)
 		e->session->collectors[i]->record(e->session, data, size);
-	return 0;
+	return e->read_bytes < bpf_map__max_entries(e->skeleton->maps.ring) ? 0 : -EAGAIN;
+}
+
+/* What is in the ring. Where records come faster than they are taken it never is empty, and libbpf would not return: once as much was read
+ * as it can hold, all that was there at the beginning has been, and the rest is for the next time. */
+static void consume(struct engine *e)
+{
+	e->read_bytes = 0;
+	ring_buffer__consume(e->ring);
 }
 
 /* names: NULL-terminated; NULL = none. */
@@ -258,12 +269,12 @@ int engine_follow(struct engine *e, struct err *err)
 
 void engine_consume(struct engine *e)
 {
-	ring_buffer__consume(e->ring);
+	consume(e);
 }
 
 static void read_ring(struct engine *e)
 {
-	ring_buffer__consume(e->ring);
+	consume(e);
 	processes_refresh(e->session->processes);
 	if (!e->unmapped)
 		return;

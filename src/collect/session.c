@@ -275,6 +275,12 @@ static void prepare_program(struct session *s)
 	proc_maps_done(&maps);
 }
 
+static void look_after_ourselves(struct session *s)
+{
+	if (hurry_look(&s->hurry))
+		log_warn("this machine has more to do than it can: the recorder got no CPU, and goes before others from now on");
+}
+
 static int add_targets(struct session *s, struct err *err)
 {
 	size_t added = 0;
@@ -301,6 +307,7 @@ int session_open(const struct session_options *options, struct profile *p, struc
 	s->worker = w;
 	s->hz = options->hz;
 	interrupted = pause_wanted = check_wanted = 0;
+	look_after_ourselves(s);
 	describe_machine(p);
 	r = spanset_make(&functions, options->functions, options->function_count, false, err);
 	spanset_done(&functions);
@@ -310,6 +317,7 @@ int session_open(const struct session_options *options, struct profile *p, struc
 		r = choose_collectors(s, options->what, err);
 	if (r >= 0)
 		r = choose_backend(s, err);
+	look_after_ourselves(s);
 	if (r >= 0) {
 		s->kernel_module = profile_add_module(p,
 			&(struct profile_module){ .kind = MODULE_KERNEL, .process = PROFILE_NONE,
@@ -317,6 +325,7 @@ int session_open(const struct session_options *options, struct profile *p, struc
 		s->processes = s->engine ? processes_new(p, w, &engine_sink, s->engine)
 					 : processes_new(p, w, &fallback_sink, s->fallback);
 		r = add_targets(s, err);
+		look_after_ourselves(s);
 		s->groups = groupwatch_new(s);
 	}
 	if (r < 0) {
@@ -497,6 +506,7 @@ enum session_end session_step(struct session *s, int timeout_ms)
 
 	if (interrupted)
 		return SESSION_END_INTERRUPT;
+	look_after_ourselves(s);
 	poll_backend(s, s->step_ms ? MIN(timeout_ms, s->step_ms) : timeout_ms);
 	for (size_t i = 0; s->engine && s->collectors[i]; i++)
 		if (s->collectors[i]->step)

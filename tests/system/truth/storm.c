@@ -1,5 +1,6 @@
 /*
  * storm.c threads N [seconds] - N threads that wait, and are woken in turn: ring_wait().
+ * storm.c naps N [seconds]    - N threads that sleep 20 ms at a time: nap_often(). With 10,000 of them half a million waits a second.
  * storm.c forks N [seconds]   - N children a second, each of which naps a millisecond and goes: child_nap().
  * storm.c exit [seconds]      - ends in the middle of a wait, with another thread in one too: endless_wait().
  *
@@ -67,6 +68,28 @@ static void storm_threads(int wanted, double seconds)
 	}
 }
 
+static NOINLINE void *nap_often(void *arg)
+{
+	for (;;)
+		nap_ms(20);
+	return arg;
+}
+
+static void storm_naps(int wanted, double seconds)
+{
+	pthread_attr_t small;
+	pthread_t id;
+	int n = 0;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64 << 10);
+	while (n < wanted && !pthread_create(&id, &small, nap_often, NULL))
+		n++;
+	say_ready();
+	nap_ms(seconds * 1000);
+	printf("threads %d\n", n);
+}
+
 static NOINLINE void child_nap(void)
 {
 	nap_ms(1);
@@ -117,6 +140,8 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOFBF, 1 << 16);
 	if (!strcmp(what, "threads")) {
 		storm_threads((int)argument(argc, argv, 2, 10000), argument(argc, argv, 3, 5));
+	} else if (!strcmp(what, "naps")) {
+		storm_naps((int)argument(argc, argv, 2, 10000), argument(argc, argv, 3, 5));
 	} else if (!strcmp(what, "forks")) {
 		storm_forks((int)argument(argc, argv, 2, 500), argument(argc, argv, 3, 5));
 	} else if (!strcmp(what, "exit")) {

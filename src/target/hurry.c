@@ -1,0 +1,71 @@
+#include "target/hurry.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/vec.h"
+#include "target/proc.h"
+
+enum { LOOK_NS = 200000000 };
+
+bool hurry_needed(uint64_t wall_ns, uint64_t queue_ns)
+{
+	return queue_ns > wall_ns / 2;
+}
+
+static bool raise_one(pid_t tid)
+{
+	return !sched_setscheduler(tid, SCHED_RR, &(struct sched_param){ .sched_priority = 1 });
+}
+
+static void raise_children(pid_t tid)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[64], *end;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", tid);
+	if (fd_read_path(path, 1 << 16, &text, NULL))
+		return;
+	for (char *s = text; *s; s = end) {
+		long pid = strtol(s, &end, 10);
+
+		if (end == s)
+			break;
+		raise_one(pid);
+	}
+}
+
+/* Who is started later has it from us. */
+static bool raise_all(void)
+{
+	struct proc_ids tids = { 0 };
+
+	if (!raise_one(0))
+		return false;
+	if (proc_threads(getpid(), &tids) >= 0)
+		for (size_t i = 0; i < tids.list.n; i++) {
+			raise_one(tids.list.v[i]);
+			raise_children(tids.list.v[i]);
+		}
+	vec_done(&tids.list);
+	return true;
+}
+
+bool hurry_look(struct hurry *h)
+{
+	uint64_t now = clock_mono_ns(), cpu, queue;
+	struct hurry was = *h;
+
+	if (h->raised || now < was.time_ns + LOOK_NS || proc_schedstat(getpid(), gettid(), &cpu, &queue) < 0)
+		return false;
+	h->time_ns = now;
+	h->queue_ns = queue;
+	if (!was.time_ns || !hurry_needed(now - was.time_ns, queue - was.queue_ns))
+		return false;
+	h->raised = raise_all();
+	return h->raised;
+}
