@@ -61,15 +61,18 @@ def one_slice(target, seconds):
 	return (work2 - work) / (cpu2 - cpu), (work2 - work) / (wall2 - wall)
 
 
+SLOTS_AT = 64 + 6 * 12 * 8 + 712 # struct blob_fixed: its head, the functions, an order
+
+
 class Slots:
 	"""The slots that gasflame has changed (blob.h): to the hooks and back, while it goes on recording."""
 
 	def __init__(self, pid):
 		self.memory = open(f"/proc/{pid}/mem", "r+b", buffering=0)
 		with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as f:
-			shared = next(int(line.split("-")[0], 16) for line in f if "/memfd:gasflame-heap" in line and "rw-s" in line)
-		count, = struct.unpack("<Q", self.read(shared + 56, 8))
-		self.list = [struct.unpack("<QQQ", self.read(shared + 64 + 6 * 12 * 8 + 24 * i, 24)) for i in range(count)]
+			fixed = next(int(line.split()[0].split("-")[1], 16) for line in f if "/memfd:gasflame-heap" in line and "r-xp" in line)
+		count, = struct.unpack("<Q", self.read(fixed + 24, 8))
+		self.list = [struct.unpack("<QQQ", self.read(fixed + SLOTS_AT + 24 * i, 24)) for i in range(count)]
 
 	def read(self, at, n):
 		self.memory.seek(at)

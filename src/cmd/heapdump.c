@@ -106,7 +106,7 @@ static int find_profiler(struct dumping *d, struct err *err)
 static int attach(struct dumping *d, struct err *err)
 {
 	struct worker *w = worker_new();
-	int r = implant_open(d->pid, false, &d->implant, err);
+	int r = implant_open(d->pid, w, &d->implant, err);
 
 	if (!r)
 		r = implant_hook(d->implant, w, err);
@@ -496,7 +496,7 @@ int heap_detach(int argc, char **argv)
 	}
 	r = start_find_one(argv[first], &pid, NULL, &err);
 	if (!r)
-		r = implant_open(pid, true, &i, &err);
+		r = implant_open(pid, NULL, &i, &err);
 	if (r == -ENOENT) {
 		log_info("process %d has no hooks of gasflame: there is nothing to put back", pid);
 		return EXIT_OK;

@@ -45,7 +45,7 @@ static int ask(struct stats *s, struct err *err)
 	struct worker *w = worker_new();
 	struct implant *i = NULL;
 	struct err after = { 0 };
-	int r = implant_open(s->pid, false, &i, err), left;
+	int r = implant_open(s->pid, w, &i, err), left;
 
 	if (!r)
 		r = implant_hook(i, w, err);

@@ -102,7 +102,7 @@ static int start(struct session *s, struct err *err)
 	for (size_t i = 0; i < s->options->pid_count && !r; i++) {
 		struct heaptarget t = { .pid = s->options->pids[i] };
 
-		r = implant_open(t.pid, false, &t.implant, err);
+		r = implant_open(t.pid, s->worker, &t.implant, err);
 		r = r ?: heaptarget_enter(s, &t, err);
 		if (!r)
 			vec_push(&h->targets, t);
@@ -122,7 +122,7 @@ static int started(struct session *s, struct err *err)
 		log_warn("the heap is not recorded: %s", why.text);
 		return 0;
 	}
-	r = implant_begin(t.pid, &t.implant, err);
+	r = implant_begin(t.pid, s->worker, &t.implant, err);
 	r = r ?: heaptarget_enter(s, &t, err);
 	/* It was let go on failure, too. One that is dead by now is no reason to say so: others see that. */
 	if (r < 0 && s->options->heap_optional) {
@@ -248,7 +248,7 @@ static void enter_again(struct session *s, struct heaptarget *t)
 	struct err err = { 0 };
 
 	end_program(s, t);
-	if (implant_open(t->pid, false, &t->implant, &err) < 0 || heaptarget_enter(s, t, &err) < 0)
+	if (implant_open(t->pid, s->worker, &t->implant, &err) < 0 || heaptarget_enter(s, t, &err) < 0)
 		log_warn("process %d executed another program, whose heap is not recorded: %s", t->pid, err.text);
 	else
 		log_warn("process %d executed another program: its heap is recorded from now on, not from its beginning",
@@ -269,7 +269,7 @@ static void follow_exec(struct session *s)
 	if (t->implant)
 		end_program(s, t);
 	engine_drain(s->engine); /* what it has mapped before is not so any more */
-	if (!implant_begin_again(t->pid, &t->implant, &err) && !heaptarget_enter(s, t, &err)) {
+	if (!implant_begin_again(t->pid, s->worker, &t->implant, &err) && !heaptarget_enter(s, t, &err)) {
 		implant_let_go(t->implant);
 		return;
 	}

@@ -20,14 +20,18 @@ struct err;
 struct implant;
 struct worker;
 
-/* -ENOENT: there is none in the process, and only_existing was asked for. -EBUSY: another gasflame has it. */
-int implant_open(pid_t pid, bool only_existing, struct implant **ret, struct err *err);
+/*
+ * w reads the process's files; NULL: only what is there already, -ENOENT: there is nothing. A process without slots is
+ * refused (-ENOTSUP) before anything in it is changed. -EBUSY: another gasflame has it. With NULL, and of a
+ * child of fork, it may be an implant that can only be unhooked: implant_shared() is NULL then.
+ */
+int implant_open(pid_t pid, struct worker *w, struct implant **ret, struct err *err);
 /* For a program that we start: expect before it executes, begin after; it stands still before its first instruction
  * then, until implant_let_go(). */
 int implant_expect(pid_t pid, struct err *err);
-int implant_begin(pid_t pid, struct implant **ret, struct err *err);
+int implant_begin(pid_t pid, struct worker *w, struct implant **ret, struct err *err);
 /* The same when it has executed another program, and SIGSTOP keeps it from beginning with it. It goes on in any case. */
-int implant_begin_again(pid_t pid, struct implant **ret, struct err *err);
+int implant_begin_again(pid_t pid, struct worker *w, struct implant **ret, struct err *err);
 void implant_let_go(struct implant *i);
 /* Points the slots of the process to hooks; again later for what was loaded since. Returns how many are hooked. */
 int implant_hook(struct implant *i, struct worker *w, struct err *err);

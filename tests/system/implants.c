@@ -40,7 +40,7 @@ static int cycle(pid_t pid, unsigned work_us)
 	struct implant *i;
 	int slots;
 
-	if (implant_open(pid, false, &i, &err) < 0)
+	if (implant_open(pid, worker, &i, &err) < 0)
 		return fail("open", &err);
 	if (implant_stopped_ns(i) > longest_ns)
 		longest_ns = implant_stopped_ns(i);
@@ -69,7 +69,7 @@ static int tidy(pid_t pid)
 
 	/* Its child may still be at work. */
 	for (int tries = 0;; tries++) {
-		r = implant_open(pid, true, &i, &err);
+		r = implant_open(pid, NULL, &i, &err);
 		if (r != -EBUSY || tries > 1000)
 			break;
 		usleep(1000);

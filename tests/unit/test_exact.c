@@ -14,6 +14,7 @@
 #define HIDDEN
 #include "collect/blob/exact.c"
 
+struct blob_fixed blob_fixed;
 struct blob_local blob_local;
 struct blob_shared blob_shared;
 

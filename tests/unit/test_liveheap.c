@@ -14,6 +14,7 @@
 #include "collect/blob/exact.c"
 
 struct blob_local blob_local;
+struct blob_fixed blob_fixed;
 struct blob_shared blob_shared;
 
 static struct liveheap_object make(uint64_t size, uint64_t time_ns, uint32_t stack)
@@ -135,7 +136,7 @@ static struct blob_thread *fresh_thread(uint64_t interval, uint64_t seed)
 	struct blob_thread *t = &blob_shared.threads[1];
 
 	memset(t, 0, sizeof(*t));
-	blob_shared.interval_bytes = interval;
+	blob_fixed.interval_bytes = interval;
 	t->random = seed * 0x9e3779b97f4a7c15ULL | 1;
 	for (int i = 0; i < 8; i++)
 		next_random(t);
@@ -204,7 +205,7 @@ static void table(void **state)
 	uint64_t home = blob_home(0x10000), other = 0;
 
 	memset(&blob_shared, 0, sizeof(blob_shared));
-	blob_shared.interval_bytes = 4096;
+	blob_fixed.interval_bytes = 4096;
 	assert_int_equal(keep(0x10000, 1), 1);
 	assert_true(blob_shared.filter[home / 32] & 1U << home % 32);
 	assert_true(blob_shared.coarse[home / 512] & 1U << home / 16 % 32);
@@ -238,7 +239,7 @@ static void silence(void **state)
 	int n = 0;
 
 	memset(&blob_shared, 0, sizeof(blob_shared));
-	blob_shared.interval_bytes = 2;
+	blob_fixed.interval_bytes = 2;
 	blob_local.active = BLOB_SAMPLE;
 	while (blob_local.active && n < 4 * BLOB_PATIENCE)
 		if (blob_alloc(0x1000 + 16ULL * n++, 1 << 20, 0, 0).event)

@@ -2,11 +2,17 @@
  * blob.h - the code that is put into a process to see its allocations, and the memory that both sides share.
  *
  * The blob is a small ELF file without libc, relocations or state of its own
- * (hooks.S, sampler.c), mapped into the target from a memfd:
+ * (hooks.S, sampler.c), mapped into the target from a memfd that nobody can write to any more:
  *
  *	image    private, executable    hooks and their unwind information
+ *	fixed    private, read-only     struct blob_fixed: where hooks jump to, and what they replaced
  *	local    private, one page      struct blob_local, zeroed by fork: a child's hooks do nothing
- *	shared   shared with gasflame   struct blob_shared
+ *	shared   shared with gasflame   struct blob_shared, of a second memfd; no child of fork has it
+ *
+ * Whatever decides where code goes, or what is written back to the target one day, is in the fixed part: gasflame
+ * writes it through /proc/PID/mem, and the target has no right to. The shared part is figures, which neither side
+ * believes: an index is cut to its table, and no address in it is jumped to. A child of fork keeps the image,
+ * the fixed part, and slots that lead there, and that is all that its hooks touch.
  *
  * A slot of the global offset table that held the address of malloc holds that of a hook
  * instead. A hook counts the bytes down; where the count passes zero the allocation is a
@@ -21,10 +27,11 @@
  */
 #pragma once
 
-/* Offsets that hooks.S needs. */
-#define BLOB_REAL_AT    64
-#define BLOB_THREADS_AT (BLOB_REAL_AT + 6 * 12 * 8 + 2048 * 24 + 1024)
-#define BLOB_COARSE_AT  (BLOB_THREADS_AT + 4096 * 64)
+/* Offsets that hooks.S and blob.ld need. */
+#define BLOB_FIXED_BYTES 0x10000
+#define BLOB_REAL_AT     64   /* in the fixed part */
+#define BLOB_THREADS_AT  1024 /* in the shared part */
+#define BLOB_COARSE_AT   (BLOB_THREADS_AT + 4096 * 64)
 
 #ifndef __ASSEMBLER__
 
@@ -33,8 +40,8 @@
 #include "collect/blob/exact.h"
 
 #define BLOB_MAGIC   0x62666c6748656170ULL
-#define BLOB_VERSION 4
-#define BLOB_NAME    "gasflame-heap" /* of the memfd */
+#define BLOB_VERSION 5
+#define BLOB_NAME    "gasflame-heap" /* of the memfds */
 
 /* How a function takes its size; for each, so many functions can be hooked. */
 enum blob_shape {
@@ -82,41 +89,48 @@ struct blob_slot {
 
 /*
  * A call of jemalloc's mallctl() that gasflame asks for: the next allocation that comes to sampler.c makes it, when it
- * is done. There no lock of the allocator is held.
+ * is done. There no lock of the allocator is held. The order is in the fixed part, the answer in the shared one.
  */
-enum blob_request_state { BLOB_IDLE, BLOB_ASKED, BLOB_TAKEN, BLOB_ANSWERED };
+enum blob_order_state { BLOB_IDLE, BLOB_ASKED, BLOB_TAKEN, BLOB_ANSWERED };
 enum { BLOB_VALUE = 64, BLOB_MANY = 64 };
 
-struct blob_request {
-	uint32_t state; /* gasflame: idle to asked, and back; the target: asked to taken, taken to answered */
-	int32_t result; /* errno */
-	uint64_t function;
-	uint64_t old_size, new_size; /* of the values; 0: none. In the answer old_size is what was written */
+struct blob_order {
+	uint64_t function;           /* 0: there is none */
+	uint64_t old_size, new_size; /* of the values; 0: none */
 	uint64_t new_is_text;        /* the new value is a pointer to text */
 	char name[64];
-	uint8_t old_value[BLOB_VALUE], new_value[BLOB_VALUE];
-	union {
-		char text[512];
-		uint64_t values[BLOB_MANY]; /* of many calls */
-	};
+	uint8_t new_value[BLOB_VALUE];
+	char text[512];
 	/* More than 0: so many calls, whose names are name, the numbers from first on, rest. */
 	uint32_t many, first;
 	char rest[32];
-	uint8_t pad[240];
+};
+
+struct blob_answer {
+	uint32_t state;    /* gasflame: idle to asked, and back; the target: asked to taken, taken to answered */
+	int32_t result;    /* errno */
+	uint64_t old_size; /* what was written */
+	uint8_t old_value[BLOB_VALUE];
+	uint64_t values[BLOB_MANY]; /* of many calls */
+};
+
+struct blob_fixed {
+	uint64_t magic;             /* last of all: without it nothing leads here */
+	uint32_t version, size;     /* of this struct */
+	uint64_t image, slot_count; /* address of the image in the target */
+	uint64_t interval_bytes;    /* mean distance of samples; 1 or less: every allocation */
+	uint64_t seed;
+	uint64_t pad[2];
+	uint64_t real[BLOB_SHAPES][BLOB_EACH]; /* the functions that the hooks stand for */
+	struct blob_order order;
+	struct blob_slot slots[BLOB_SLOTS];
 };
 
 struct blob_shared {
-	uint64_t magic;
-	uint32_t version, size;    /* of this struct */
-	uint64_t interval_bytes;   /* mean distance of samples; 1 or less: every allocation */
-	uint64_t silence;          /* samples since gasflame set this to 0 */
-	uint64_t seed;
-	uint64_t full;             /* samples that found no room */
-	uint64_t image, slot_count; /* address of the image in the target */
-	uint64_t real[BLOB_SHAPES][BLOB_EACH]; /* the functions that the hooks stand for */
-	struct blob_slot slots[BLOB_SLOTS];
-	struct blob_request request;
-	struct blob_thread threads[BLOB_THREADS] __attribute__((aligned(64)));
+	uint64_t silence; /* samples since gasflame set this to 0 */
+	uint64_t full;    /* samples that found no room */
+	struct blob_answer answer __attribute__((aligned(64)));
+	struct blob_thread threads[BLOB_THREADS] __attribute__((aligned(1024)));
 	/*
 	 * A bit for each 16 homes of which one has an object, and one for each of these. Nearly every free is of an
 	 * object that is no sample, and reads the first alone: 4 KB, so that it does not drive the target's own data out of
@@ -145,10 +159,10 @@ static inline uint32_t blob_thread_of(uint64_t pointer)
 	return pointer * 0x1e3779b1 >> 20 & (BLOB_THREADS - 1);
 }
 
-_Static_assert(__builtin_offsetof(struct blob_shared, real) == BLOB_REAL_AT, "as hooks.S has it");
+_Static_assert(__builtin_offsetof(struct blob_fixed, real) == BLOB_REAL_AT, "as hooks.S has it");
 _Static_assert(__builtin_offsetof(struct blob_shared, threads) == BLOB_THREADS_AT, "as hooks.S has it");
 _Static_assert(__builtin_offsetof(struct blob_shared, coarse) == BLOB_COARSE_AT, "as hooks.S has it");
-_Static_assert(sizeof(struct blob_request) == 1024, "as hooks.S has it");
+_Static_assert(sizeof(struct blob_fixed) <= BLOB_FIXED_BYTES, "as blob.ld has it");
 _Static_assert(sizeof(struct blob_thread) == 64, "as hooks.S has it");
 
 #endif

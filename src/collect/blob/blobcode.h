@@ -9,6 +9,7 @@
 #define HIDDEN __attribute__((visibility("hidden")))
 #endif
 
+extern struct blob_fixed blob_fixed HIDDEN;
 extern struct blob_local blob_local HIDDEN;
 extern struct blob_shared blob_shared HIDDEN;
 

@@ -22,7 +22,8 @@ def main():
 		for i in range(0, len(data), 24):
 			f.write("\t" + "".join(f"{b}," for b in data[i:i + 24]) + "\n")
 		f.write("};\n")
-		f.write(f"enum {{ BLOB_LOCAL_AT = {at['blob_local']:#x}, BLOB_SHARED_AT = {at['blob_shared']:#x} }};\n")
+		f.write(f"enum {{ BLOB_FIXED_AT = {at['blob_fixed']:#x}, BLOB_LOCAL_AT = {at['blob_local']:#x}, "
+			f"BLOB_SHARED_AT = {at['blob_shared']:#x} }};\n")
 		f.write(f"static const unsigned blob_hooks[{len(SHAPES)}][{EACH}] = {{\n")
 		for shape in SHAPES:
 			f.write("\t{ " + ", ".join(f"{at[f'blob_{shape}_{k}']:#x}" for k in range(EACH)) + " },\n")

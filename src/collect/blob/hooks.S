@@ -8,7 +8,7 @@
  */
 #include "blob.h"
 
-	.hidden blob_local, blob_shared, blob_alloc, blob_free
+	.hidden blob_fixed, blob_local, blob_shared, blob_alloc, blob_free
 	.text
 
 /* A sampled allocation: rax its address, rdx its size. Returns to the caller of the hook. */
@@ -49,9 +49,9 @@ blob_free_seen:
 	.size blob_free_seen, . - blob_free_seen
 
 /*
- * Maps what follows the image, once it is there itself: rdi the image, rsi the file, rdx where in it the shared part
- * begins, rcx how long that is. Runs in a thread that was stopped, which gasflame waits for at the end; rax is 0, or
- * what went wrong. All registers are ours.
+ * Maps what follows the image, once that is there itself: rdi the file of the shared part, rsi how long that is. Runs in
+ * a thread that was stopped, which gasflame waits for at the end; rax is 0, or what went wrong. All registers are
+ * ours. No child of fork may have the shared part, nor the state that makes hooks use it.
  */
 	.globl blob_setup
 	.type blob_setup, @function
@@ -60,42 +60,35 @@ blob_setup:
 	.cfi_startproc
 	.cfi_undefined rip
 	movq %rsi, %r12
-	movq %rdx, %r13
-	movq %rcx, %r14
-	leaq blob_local(%rip), %rdi
-	movl $4096, %esi
+	movq %rdi, %r8
+	leaq blob_shared(%rip), %rdi
 	movl $3, %edx		/* PROT_READ | PROT_WRITE */
-	movl $0x32, %r10d	/* MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED */
-	movq $-1, %r8
+	movl $0x11, %r10d	/* MAP_SHARED | MAP_FIXED */
 	xorl %r9d, %r9d
 	movl $9, %eax		/* mmap */
 	syscall
 	cmpq $-4096, %rax
 	ja 1f
-	leaq blob_local(%rip), %rdi
-	movl $4096, %esi
-	movl $18, %edx		/* MADV_WIPEONFORK */
+	movq %rax, %rdi
+	movq %r12, %rsi
+	movl $10, %edx		/* MADV_DONTFORK */
 	movl $28, %eax		/* madvise */
 	syscall
 	testq %rax, %rax
 	jne 1f
-	leaq blob_shared(%rip), %rdi
-	movq %r14, %rsi
+	leaq blob_local(%rip), %rdi
+	movl $4096, %esi
 	movl $3, %edx
-	movl $0x11, %r10d	/* MAP_SHARED | MAP_FIXED */
-	movq %r12, %r8
-	movq %r13, %r9
-	movl $9, %eax
+	movl $10, %eax		/* mprotect */
 	syscall
-	cmpq $-4096, %rax
-	ja 1f
-	xorl %eax, %eax
-1:	movq %rax, %r15
-	movq %r12, %rdi
-	movl $3, %eax		/* close */
+	testq %rax, %rax
+	jne 1f
+	leaq blob_local(%rip), %rdi
+	movl $4096, %esi
+	movl $18, %edx		/* MADV_WIPEONFORK */
+	movl $28, %eax
 	syscall
-	movq %r15, %rax
-	int3
+1:	int3
 	.cfi_endproc
 	.size blob_setup, . - blob_setup
 
@@ -114,7 +107,7 @@ blob_setup:
 .endm
 
 .macro REAL instruction shape k
-	\instruction *blob_shared+BLOB_REAL_AT+(\shape*12+\k)*8(%rip)
+	\instruction *blob_fixed+BLOB_REAL_AT+(\shape*12+\k)*8(%rip)
 .endm
 
 /* To \other unless this is about samples. There: below, and they do nothing but pass on; above, and each is seen. */
@@ -292,7 +285,7 @@ FUNCTION blob_free_\k
 2:	TAKE_OUT
 	testl %eax, %eax
 	je 1b
-	movq blob_shared+BLOB_REAL_AT+(5*12+\k)*8(%rip), %r11
+	movq blob_fixed+BLOB_REAL_AT+(5*12+\k)*8(%rip), %r11
 	jmp blob_free_seen
 END blob_free_\k
 .endm

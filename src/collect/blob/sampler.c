@@ -46,7 +46,7 @@ static int64_t draw(struct blob_thread *t)
 	unsigned __int128 bytes;
 
 	minus_log2 = ((uint64_t)(zeros + 1) << LOG_BITS) - log2_fraction(u << zeros >> 32);
-	bytes = (unsigned __int128)minus_log2 * blob_shared.interval_bytes;
+	bytes = (unsigned __int128)minus_log2 * blob_fixed.interval_bytes;
 	return (bytes * 0xb17217f7 >> (32 + LOG_BITS)) + 1; /* times ln 2 */
 }
 
@@ -62,7 +62,7 @@ static struct blob_thread *state_of(uint64_t pointer)
 	struct blob_thread *t = &blob_shared.threads[blob_thread_of(pointer)];
 
 	if (!t->random) {
-		t->random = (pointer ^ blob_shared.seed) * 0x9e3779b97f4a7c15ULL | 1;
+		t->random = (pointer ^ blob_fixed.seed) * 0x9e3779b97f4a7c15ULL | 1;
 		next_random(t);
 		restart(t);
 	}
@@ -138,47 +138,55 @@ static uint32_t put_number(char *to, uint32_t n, uint32_t number)
 }
 
 /* Statistics have one name for each size class: all of them at once, for the same moment. */
-static int32_t answer_many(struct blob_request *q, blob_control *control)
+static int32_t answer_many(const struct blob_order *o, blob_control *control, struct blob_answer *a)
 {
-	uint32_t many = q->many < BLOB_MANY ? q->many : BLOB_MANY, first = q->first, n;
-	char name[sizeof(q->name) + 10 + sizeof(q->rest) + 1];
+	uint32_t many = o->many < BLOB_MANY ? o->many : BLOB_MANY, n;
+	char name[sizeof(o->name) + 10 + sizeof(o->rest) + 1];
 	int32_t result = 0;
 
 	for (uint32_t i = 0; i < many && !result; i++) {
-		uint64_t value = 0, size = q->old_size == 4 ? 4 : 8;
+		uint64_t value = 0, size = o->old_size == 4 ? 4 : 8;
 
-		n = put_text(name, 0, q->name, sizeof(q->name));
-		n = put_number(name, n, first + i);
-		n = put_text(name, n, q->rest, sizeof(q->rest));
+		n = put_text(name, 0, o->name, sizeof(o->name));
+		n = put_number(name, n, o->first + i);
+		n = put_text(name, n, o->rest, sizeof(o->rest));
 		name[n] = 0;
 		result = control(name, &value, &size, 0, 0);
-		q->values[i] = value;
+		a->values[i] = value;
 	}
+	return result;
+}
+
+static int32_t answer_one(const struct blob_order *o, blob_control *control, struct blob_answer *a)
+{
+	const char *text = o->text;
+	uint64_t size = o->old_size < BLOB_VALUE ? o->old_size : BLOB_VALUE;
+	void *old = size ? a->old_value : 0, *new = o->new_size ? (void *)o->new_value : 0;
+	int32_t result;
+
+	if (o->new_is_text)
+		result = control(o->name, old, old ? &size : 0, (void *)&text, sizeof(text));
+	else
+		result = control(o->name, old, old ? &size : 0, new, o->new_size);
+	a->old_size = size;
 	return result;
 }
 
 /* Whoever comes first does it, the others go on; so does what mallctl() itself should allocate. */
 static void answer(void)
 {
-	struct blob_request *q = &blob_shared.request;
-	blob_control *control;
+	const struct blob_order *o = &blob_fixed.order;
+	struct blob_answer *a = &blob_shared.answer;
 	uint32_t asked = BLOB_ASKED;
-	char *text = q->text;
-	uint64_t size;
+	blob_control *control;
 
-	if (!__atomic_compare_exchange_n(&q->state, &asked, BLOB_TAKEN, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&a->state, &asked, BLOB_TAKEN, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
-	/* Not before: it may be another request by now than the one that was seen. */
-	control = (void *)q->function;
-	size = q->old_size;
-	if (q->many)
-		q->result = answer_many(q, control);
-	else
-		q->result = control(q->name, size ? q->old_value : 0, size ? &size : 0,
-				    q->new_is_text ? (void *)&text : q->new_size ? q->new_value : 0,
-				    q->new_is_text ? sizeof(text) : q->new_size);
-	q->old_size = size;
-	__atomic_store_n(&q->state, BLOB_ANSWERED, __ATOMIC_RELEASE);
+	/* Not before: it may be another order by now than the one that was seen. */
+	control = (blob_control *)*(const volatile uint64_t *)&o->function;
+	if (control)
+		a->result = o->many ? answer_many(o, control, a) : answer_one(o, control, a);
+	__atomic_store_n(&a->state, BLOB_ANSWERED, __ATOMIC_RELEASE);
 }
 
 static uint32_t sample(uint64_t address, uint64_t size)
@@ -207,7 +215,7 @@ struct blob_said blob_alloc(uint64_t address, uint64_t size, uint64_t sp, uint64
 {
 	if (blob_local.active == BLOB_EXACT)
 		return exact_alloc(address, size, sp, bp);
-	if (__atomic_load_n(&blob_shared.request.state, __ATOMIC_RELAXED) == BLOB_ASKED)
+	if (__atomic_load_n(&blob_shared.answer.state, __ATOMIC_RELAXED) == BLOB_ASKED)
 		answer();
 	return (struct blob_said){ sample(address, size), 0 };
 }
