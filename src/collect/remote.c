@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,36 @@
 #include "base/str.h"
 #include "target/proc.h"
 
-enum { RED_ZONE = 128, LOOKED_AT = 256, STOP_WAIT_NS = 1000000000 };
+enum { LOOKED_AT = 256, MOST_STOPS = 1000 };
+
+#define STOP_WAIT_NS 1000000000ULL /* for a thread to stop */
+#define STEP_WAIT_NS 2000000000ULL /* for what it was asked to do */
+
+#ifndef PTRACE_GET_RSEQ_CONFIGURATION
+#define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
+#endif
+
+/* What the kernel says of one thread. Filters are a thread's own, and so is whether it has ended. */
+struct task {
+	bool ended, filtered, ignores_trap;
+};
+
+static int read_task(pid_t pid, pid_t tid, struct task *ret)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/task/%d/status", pid, tid), *text = NULL;
+	const char *state, *seccomp, *ignored;
+	size_t n;
+
+	if (fd_read_path(path, 65536, &text, &n) < 0)
+		return -ESRCH;
+	state = strstr(text, "\nState:\t");
+	seccomp = strstr(text, "\nSeccomp:");
+	ignored = strstr(text, "\nSigIgn:");
+	ret->ended = !state || strchr("ZXx", state[strlen("\nState:\t")]);
+	ret->filtered = seccomp && atoi(seccomp + strlen("\nSeccomp:"));
+	ret->ignores_trap = ignored && strtoull(ignored + strlen("\nSigIgn:"), NULL, 16) & 1ULL << (SIGTRAP - 1);
+	return 0;
+}
 
 /* How well a thread suits: 0 best. By what it is blocked in, as /proc says. */
 static int suits(pid_t pid, pid_t tid)
@@ -50,24 +80,32 @@ static int suits(pid_t pid, pid_t tid)
 	case SYS_rt_sigtimedwait:
 	case SYS_rt_sigsuspend:
 		return 3; /* these return EINTR */
+	case SYS_vfork:
+	case SYS_clone:
+	case SYS_clone3:
+		return 3; /* does not stop before its child has executed something */
 	}
 	return 2;
 }
 
-/* The thread that minds least. */
+/* The thread that minds least, one without a filter of system calls before all others. 0: there is none. */
 static pid_t choose_thread(pid_t pid)
 {
 	_cleanup_free_ char *path = mem_printf("/proc/%d/task", pid);
 	DIR *d = opendir(path);
 	struct dirent *e;
-	pid_t best = pid;
-	int rank = 4, looked = 0;
+	pid_t best = 0;
+	int rank = INT_MAX, looked = 0;
 
 	while (d && rank && looked < LOOKED_AT && (e = readdir(d))) {
 		pid_t tid = atoi(e->d_name);
-		int is = tid > 0 ? suits(pid, tid) : 4;
+		struct task task;
+		int is;
 
 		looked++;
+		if (tid <= 0 || read_task(pid, tid, &task) < 0 || task.ended)
+			continue;
+		is = suits(pid, tid) + (task.filtered ? 4 : 0);
 		if (is < rank) {
 			rank = is;
 			best = tid;
@@ -86,7 +124,7 @@ static int find_syscall(pid_t pid, uint64_t *ret, struct err *err)
 	_cleanup_free_ uint8_t *code = mem_alloc(16384);
 	FILE *f = fopen(path, "re");
 	char line[512];
-	int r = err_set(err, ENOTSUP, "the process has no vdso to make a system call from");
+	int r = err_set(err, ENOTSUP, "process %d has no vdso to make a system call from, or its main thread has ended", pid);
 
 	while (f && fgets(line, sizeof(line), f)) {
 		unsigned long start, end;
@@ -107,28 +145,29 @@ static int find_syscall(pid_t pid, uint64_t *ret, struct err *err)
 	return r;
 }
 
-/* Waits for it to stop or to end, and takes neither. */
-static bool has_ended(pid_t pid)
+/* Waits for it to stop or to end, and takes neither; options: WNOHANG, and it does not wait. */
+static bool has_ended(pid_t pid, int options)
 {
 	siginfo_t info = { 0 };
 
-	while (waitid(P_PID, pid, &info, WEXITED | WSTOPPED | WNOWAIT | __WALL) < 0)
+	while (waitid(P_PID, pid, &info, WEXITED | WSTOPPED | WNOWAIT | __WALL | options) < 0)
 		if (errno != EINTR)
 			return true;
 	return info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
 }
 
-/* Waits for the thread to stop; the first time not for ever. Negative: it is gone, or did not. */
-static int wait_stop(struct remote *r, bool first, int *ret_status)
+/* Waits for the thread to stop, for limit_ns or, if that is 0, for ever. Negative: it is gone, or did not. */
+static int wait_stop(struct remote *r, uint64_t limit_ns, int *ret_status)
 {
-	const struct timespec nap = { .tv_nsec = 100000 };
-	uint64_t until = clock_mono_ns() + STOP_WAIT_NS;
+	const struct timespec nap = { .tv_nsec = 50000 };
+	uint64_t until = clock_mono_ns() + limit_ns;
+	int options = limit_ns ? WNOHANG : 0;
 	pid_t got = -1;
 
 	for (;;) {
-		if (r->child && has_ended(r->tid))
+		if (r->child && has_ended(r->tid, options))
 			break;
-		got = waitpid(r->tid, ret_status, __WALL | (first ? WNOHANG : 0));
+		got = waitpid(r->tid, ret_status, __WALL | options);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got)
@@ -143,21 +182,18 @@ static int wait_stop(struct remote *r, bool first, int *ret_status)
 	return -ESRCH;
 }
 
-/* Seccomp may forbid, or punish, what we are about to ask. While it is traced, it can be put aside. */
-static int check_process(pid_t pid, long *ret_options, struct err *err)
+/* Waits for the stop that was asked for with PTRACE_INTERRUPT. A signal that comes before it is the thread's own. */
+static int wait_interrupted(struct remote *r, uint64_t limit_ns)
 {
-	_cleanup_free_ char *path = mem_printf("/proc/%d/status", pid), *text = NULL;
-	const char *seccomp, *ignored;
-	size_t n;
+	int status, e;
 
-	if (fd_read_path(path, 65536, &text, &n) < 0)
-		return err_set(err, ESRCH, "there is no process %d any more", pid);
-	seccomp = strstr(text, "\nSeccomp:");
-	ignored = strstr(text, "\nSigIgn:");
-	*ret_options = seccomp && atoi(seccomp + strlen("\nSeccomp:")) ? PTRACE_O_SUSPEND_SECCOMP : 0;
-	if (ignored && strtoull(ignored + strlen("\nSigIgn:"), NULL, 16) & 1ULL << (SIGTRAP - 1))
-		return err_set(err, ENOTSUP, "process %d ignores SIGTRAP, and stopping it would change that", pid);
-	return 0;
+	for (;;) {
+		e = wait_stop(r, limit_ns, &status);
+		if (e < 0 || status >> 16 == PTRACE_EVENT_STOP)
+			return e;
+		if (ptrace(PTRACE_CONT, r->tid, 0, status >> 16 ? 0 : WSTOPSIG(status)) < 0)
+			return -errno;
+	}
 }
 
 /* The process that traces it, 0: none. */
@@ -170,7 +206,7 @@ static pid_t tracer_of(pid_t pid)
 	return line ? atoi(line + strlen("\nTracerPid:")) : 0;
 }
 
-static int refuse(pid_t pid, int code, long options, struct err *err)
+static int refuse(pid_t pid, int code, struct err *err)
 {
 	pid_t tracer = code == EPERM ? tracer_of(pid) : 0;
 	struct proc_stat s;
@@ -179,13 +215,29 @@ static int refuse(pid_t pid, int code, long options, struct err *err)
 		return err_set(err, EPERM, "process %d is traced by process %d (%s): one debugger at a time; end that, or use "
 			       "`gasflame mem %d` and -e alloc, which need none", pid, tracer,
 			       proc_stat(tracer, &s) ? "gone meanwhile" : s.name, pid);
-	if (code == EPERM && options)
-		return err_set(err, EPERM, "process %d is under a seccomp filter, and the kernel does not let us put it "
-			       "aside: run as root, or use `gasflame mem` and -e alloc, which change nothing in it", pid);
 	if (code == EPERM)
 		return err_set(err, EPERM, "process %d may not be traced: it takes root (or CAP_SYS_PTRACE), and "
 			       "kernel.yama.ptrace_scope below 3", pid);
 	return err_errno(err, code, "cannot stop a thread of process %d", pid);
+}
+
+/*
+ * Of a thread that is stopped, and as it was: may it be made to do what we want? Seccomp may forbid, or punish,
+ * that; while it is traced, filters can be put aside, also those that another thread gives it meanwhile.
+ */
+static int check_thread(struct remote *r, struct err *err)
+{
+	struct task task;
+	int e = read_task(r->pid, r->tid, &task);
+
+	if (e < 0)
+		return err_set(err, ESRCH, "process %d has ended, or has executed another program: try again", r->pid);
+	if (task.ignores_trap)
+		return err_set(err, ENOTSUP, "process %d ignores SIGTRAP, and stopping it would change that", r->pid);
+	if (ptrace(PTRACE_SETOPTIONS, r->tid, 0, PTRACE_O_SUSPEND_SECCOMP) < 0 && task.filtered)
+		return err_set(err, EPERM, "process %d is under a seccomp filter, and the kernel does not let us put it "
+			       "aside: run as root, or use `gasflame mem` and -e alloc, which change nothing in it", r->pid);
+	return 0;
 }
 
 /* Keeps what must be put back, and holds signals off. */
@@ -201,40 +253,92 @@ static int take_over(struct remote *r)
 	return 0;
 }
 
+static bool peek(const struct remote *r, uint64_t address, uint64_t *ret)
+{
+	errno = 0;
+	*ret = ptrace(PTRACE_PEEKDATA, r->tid, address, 0);
+	return !errno;
+}
+
+/*
+ * A thread within a restartable sequence (rseq) must begin it anew after an interruption, and the kernel sees to that.
+ * But not for us: it finds the thread elsewhere, in what we have it do, and forgets the sequence, whose rest
+ * would then run without protection. So the thread goes on where the kernel would have sent it: at its handler.
+ */
+static void leave_sequence(struct remote *r)
+{
+	struct {
+		uint64_t area;
+		uint32_t size, signature, flags, pad;
+	} c = { 0 };
+	uint64_t at, words[4], signature;
+
+	/* Kernels before 5.13 do not say; there most threads that are chosen wait for something, outside of any. */
+	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, r->tid, (void *)sizeof(c), &c) < 0 || !c.area ||
+	    !peek(r, c.area + 8, &at) || !at)
+		return;
+	/* struct rseq_cs: version and flags, the beginning, its length, the handler. */
+	for (int i = 0; i < 4; i++)
+		if (!peek(r, at + 8 * i, &words[i]))
+			return;
+	if (words[0] || r->saved.rip - words[1] >= words[2] || !peek(r, words[3] - 4, &signature) ||
+	    (uint32_t)signature != c.signature)
+		return;
+	r->saved.rip = words[3];
+}
+
+/* Stops it, with nothing changed. */
+static int seize(struct remote *r, struct err *err)
+{
+	int e = 0;
+
+	if (ptrace(PTRACE_SEIZE, r->tid, 0, 0) < 0)
+		return refuse(r->pid, errno, err);
+	if (ptrace(PTRACE_INTERRUPT, r->tid, 0, 0) < 0)
+		e = -errno;
+	e = e ?: wait_interrupted(r, STOP_WAIT_NS);
+	return e < 0 ? err_errno(err, -e, "thread %d of process %d did not stop", r->tid, r->pid) : 0;
+}
+
+/* Of one that was seized; nothing is to be put back. Not stopped: only our end lets it go. */
+static void give_up(struct remote *r)
+{
+	if (!r->ended)
+		ptrace(PTRACE_DETACH, r->tid, 0, 0);
+	sigprocmask(SIG_SETMASK, &r->own, NULL);
+}
+
 int remote_stop(struct remote *r, pid_t pid, struct err *err)
 {
-	long options = 0;
+	uint64_t syscall_at;
 	sigset_t every;
-	int status, e = check_process(pid, &options, err);
+	int e = find_syscall(pid, &syscall_at, err);
 
-	if (!e)
-		e = find_syscall(pid, &r->syscall_at, err);
 	if (e < 0)
 		return e;
-	*r = (struct remote){ .pid = pid, .syscall_at = r->syscall_at };
+	*r = (struct remote){ .pid = pid, .syscall_at = syscall_at, .tid = choose_thread(pid) };
+	if (!r->tid)
+		return err_set(err, ESRCH, "there is no process %d any more", pid);
 	sigfillset(&every);
 	sigprocmask(SIG_BLOCK, &every, &r->own);
-	r->tid = choose_thread(pid);
 	r->began_ns = clock_mono_ns();
-	if (ptrace(PTRACE_SEIZE, r->tid, 0, options) < 0) {
-		e = refuse(pid, errno, options, err);
-		sigprocmask(SIG_SETMASK, &r->own, NULL);
-		return e;
+	e = seize(r, err);
+	e = e ?: check_thread(r, err);
+	if (!e) {
+		e = take_over(r);
+		if (e < 0)
+			err_errno(err, -e, "cannot read the registers of thread %d of process %d", r->tid, pid);
 	}
-	if (ptrace(PTRACE_INTERRUPT, r->tid, 0, 0) < 0 || (e = wait_stop(r, true, &status)) < 0 ||
-	    (e = take_over(r)) < 0) {
-		e = e ? e : -errno;
-		/* Not stopped: it cannot be let go by a call, only by our end of the trace. */
-		if (!r->ended)
-			ptrace(PTRACE_DETACH, r->tid, 0, 0);
-		sigprocmask(SIG_SETMASK, &r->own, NULL);
-		return err_errno(err, -e, "thread %d of process %d did not stop", r->tid, pid);
+	if (e < 0) {
+		give_up(r);
+		return e;
 	}
 	if (r->saved.cs != 0x33) {
 		remote_go(r);
 		return err_set(err, ENOTSUP, "process %d is a 32-bit program, for which there are no hooks: `gasflame mem %d` says where its "
 			       "memory is, and -e fault where it grows", pid, pid);
 	}
+	leave_sequence(r);
 	return 0;
 }
 
@@ -270,7 +374,7 @@ static int run_to(struct remote *r, int wanted)
 	int status;
 
 	for (;;) {
-		int e = wait_stop(r, false, &status), signal;
+		int e = wait_stop(r, 0, &status), signal;
 
 		if (e < 0 || status >> 8 == wanted)
 			return e;
@@ -319,7 +423,11 @@ int remote_at_entry(struct remote *r, pid_t pid, struct err *err)
 			ptrace(PTRACE_DETACH, pid, 0, 0);
 		return err_errno(err, -e, "cannot hold the program at its beginning");
 	}
-	return find_syscall(pid, &r->syscall_at, err);
+	e = check_thread(r, err);
+	e = e ?: find_syscall(pid, &r->syscall_at, err);
+	if (e < 0)
+		remote_go(r);
+	return e;
 }
 
 /* The kernel begins a program with all registers empty. */
@@ -332,56 +440,80 @@ static bool has_begun(pid_t tid)
 
 int remote_at_entry_stopped(struct remote *r, pid_t pid, struct err *err)
 {
-	long options = 0;
-	int status, e = check_process(pid, &options, err);
+	int e;
 
 	*r = (struct remote){ .pid = pid, .tid = pid, .child = true };
 	sigprocmask(SIG_BLOCK, NULL, &r->own);
-	if (!e && ptrace(PTRACE_SEIZE, pid, 0, options) < 0)
-		e = refuse(pid, errno, options, err);
-	if (e < 0) {
+	if (ptrace(PTRACE_SEIZE, pid, 0, 0) < 0) {
+		e = refuse(pid, errno, err);
 		kill(pid, SIGCONT);
 		return e;
 	}
-	if (ptrace(PTRACE_INTERRUPT, pid, 0, 0) < 0)
-		e = -errno;
-	if (!e)
-		e = wait_stop(r, false, &status);
+	e = ptrace(PTRACE_INTERRUPT, pid, 0, 0) < 0 ? -errno : wait_interrupted(r, 0);
 	if (!e && has_begun(pid))
 		e = -EAGAIN;
-	if (!e)
+	if (e < 0)
+		err_errno(err, -e, "cannot hold the program at its beginning");
+	e = e ?: check_thread(r, err);
+	if (!e) {
 		e = run_to_entry(r, true);
+		if (e < 0)
+			err_errno(err, -e, "cannot hold the program at its beginning");
+	}
 	if (e < 0) {
 		kill(pid, SIGCONT);
 		if (!r->ended)
 			ptrace(PTRACE_DETACH, pid, 0, 0);
-		return err_errno(err, -e, "cannot hold the program at its beginning");
+		return e;
 	}
-	return find_syscall(pid, &r->syscall_at, err);
+	e = find_syscall(pid, &r->syscall_at, err);
+	if (e < 0)
+		remote_go(r);
+	return e;
+}
+
+/* Is it the trap that we have set, and not a signal that somebody sent? */
+static bool is_our_trap(const struct remote *r)
+{
+	siginfo_t info = { 0 };
+
+	return ptrace(PTRACE_GETSIGINFO, r->tid, 0, &info) < 0 || info.si_code == TRAP_BRKPT || info.si_code == TRAP_TRACE ||
+	       info.si_code == SI_KERNEL;
 }
 
 /* Sets the registers and lets it go on until it traps. What rax is then, or -errno. */
 static int64_t resume(struct remote *r, struct user_regs_struct *regs, int how, uint64_t *ret_rip)
 {
-	int status;
+	bool late = false;
+	int status, e;
 
 	if (r->ended)
 		return -ESRCH;
 	regs->orig_rax = -1; /* no system call to begin anew */
 	if (ptrace(PTRACE_SETREGS, r->tid, 0, regs) < 0)
 		return -errno;
-	for (int tries = 0; tries < 16; tries++) {
+	for (int stops = 0; stops < MOST_STOPS; stops++) {
 		if (ptrace(how, r->tid, 0, 0) < 0)
 			return -errno;
-		if (wait_stop(r, false, &status) < 0)
-			return -ESRCH;
-		/* The stops of a stopped group and the like come in between. */
-		if (status >> 8 != SIGTRAP)
-			continue;
-		if (ptrace(PTRACE_GETREGS, r->tid, 0, regs) < 0)
-			return -errno;
-		*ret_rip = regs->rip;
-		return regs->rax;
+		e = wait_stop(r, how == PTRACE_CONT ? STEP_WAIT_NS : 0, &status);
+		if (e == -ETIMEDOUT) {
+			/* Another thread has changed the code: it would go on for ever. */
+			late = !ptrace(PTRACE_INTERRUPT, r->tid, 0, 0);
+			e = wait_stop(r, 0, &status);
+		}
+		if (e < 0)
+			return e;
+		if (status >> 8 == SIGTRAP && is_our_trap(r)) {
+			if (ptrace(PTRACE_GETREGS, r->tid, 0, regs) < 0)
+				return -errno;
+			*ret_rip = regs->rip;
+			return regs->rax;
+		}
+		if (late)
+			return -ETIMEDOUT;
+		/* The stops of a stopped group and the like come in between; a signal is for later. */
+		if (!(status >> 16))
+			r->signals |= 1ULL << (WSTOPSIG(status) - 1);
 	}
 	return -EAGAIN;
 }
@@ -418,11 +550,6 @@ int64_t remote_run(struct remote *r, uint64_t address, uint64_t a, uint64_t b, u
 	return resume(r, &regs, PTRACE_CONT, &rip);
 }
 
-uint64_t remote_scratch(const struct remote *r, size_t n)
-{
-	return (r->saved.rsp - RED_ZONE - n) & ~63ULL;
-}
-
 uint64_t remote_go(struct remote *r)
 {
 	if (!r->ended) {
@@ -430,6 +557,9 @@ uint64_t remote_go(struct remote *r)
 		ptrace(PTRACE_SETSIGMASK, r->tid, (void *)sizeof(r->mask), &r->mask);
 		ptrace(PTRACE_DETACH, r->tid, 0, 0);
 	}
+	for (int i = 1; i <= 64 && !r->ended; i++)
+		if (r->signals & 1ULL << (i - 1))
+			syscall(SYS_tgkill, r->pid, r->tid, i);
 	sigprocmask(SIG_SETMASK, &r->own, NULL);
 	return clock_mono_ns() - r->began_ns;
 }

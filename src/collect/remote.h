@@ -32,7 +32,7 @@ struct remote {
 	uint64_t began_ns;
 	int ended;           /* the thread is no more */
 	int child;           /* we have started it: how it ended is left for whoever waits for it */
-	int signal;          /* that came meanwhile and is still to be delivered */
+	uint64_t signals;    /* that came meanwhile and are still to be delivered: a bit for each */
 };
 
 int remote_stop(struct remote *r, pid_t pid, struct err *err);
@@ -48,7 +48,5 @@ int64_t remote_call(struct remote *r, long number, uint64_t a, uint64_t b, uint6
 		    uint64_t f);
 /* Lets it run from an address on, with these arguments, to an int3. What rax is then, or -ESRCH. */
 int64_t remote_run(struct remote *r, uint64_t address, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
-/* Below the red zone of the stopped thread's stack: room for n bytes that are ours while it is stopped. */
-uint64_t remote_scratch(const struct remote *r, size_t n);
 /* Returns for how long it was stopped. */
 uint64_t remote_go(struct remote *r);

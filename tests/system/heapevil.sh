@@ -126,4 +126,36 @@ for kind in static direct; do
 	kill "$PID"
 done
 
+# Threads that notice when they are not what they were.
+stopped()
+{
+	local threads
+	start stopped "$1"
+	threads=$(ls "/proc/$PID/task" | wc -l)
+	timeout 100 "$tools/remotes" "$PID" "$2" >"$STDOUT" 2>&1
+	check "$1: is stopped and goes on, $2 times" grep -qE "^$2 times, 0 refused, 0 in vain" "$STDOUT"
+	check "$1: it lives" kill -0 "$PID"
+	check "$1: with all its threads" test "$(ls "/proc/$PID/task" | wc -l)" -eq "$threads"
+}
+stopped filter 100
+kill -9 "$PID"
+stopped strict 100
+kill -9 "$PID"
+stopped sleeper 200
+kill -9 "$PID"
+stopped signals 300
+sleep 0.1
+check "signals: none is lost" sh -c "! grep lost '$OUT'"
+kill -9 "$PID"
+OUT=$tmp/none
+start stopped rseq
+if grep -q none "$OUT"; then
+	skip "rseq" "the C library has none"
+else
+	kill -9 "$PID"
+	stopped rseq 200
+	kill -USR1 "$PID"
+	wait "$PID"
+	check "rseq: no increment is lost" grep -qE "lost 0$" "$OUT"
+fi
 finish

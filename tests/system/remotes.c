@@ -1,0 +1,44 @@
+/*
+ * remotes.c PID TIMES - stops a thread of a process, has it make a system call, and lets it go on, many times.
+ *
+ * That is the part of -e heap that happens once for each process, alone. Prints one line: how often that was done,
+ * refused and tried in vain, and the first reason for either; ends with 1 when the process is gone.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "collect/remote.h"
+
+int main(int argc, char **argv)
+{
+	pid_t pid = argc > 1 ? atoi(argv[1]) : 0;
+	int times = argc > 2 ? atoi(argv[2]) : 0, done = 0, refused = 0, failed = 0;
+	struct err first = { 0 };
+
+	if (pid <= 0 || times <= 0)
+		return 2;
+	for (int i = 0; i < times && kill(pid, 0) == 0; i++) {
+		struct err err = { 0 };
+		struct remote r;
+
+		if (remote_stop(&r, pid, &err) < 0) {
+			refused++;
+			if (!first.code)
+				first = err;
+			continue;
+		}
+		if (remote_call(&r, SYS_memfd_create, 0, ~0ULL, 0, 0, 0, 0) == -EINVAL) /* filters dislike it; it changes nothing */
+			done++;
+		else
+			failed++;
+		remote_go(&r);
+		usleep(200);
+	}
+	printf("%d times, %d refused, %d in vain %s\n", done, refused, failed, first.text);
+	return kill(pid, 0) < 0;
+}
