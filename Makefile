@@ -52,7 +52,7 @@ help:
 	@echo "make deps       install what is missing (Debian, apt-get)"
 	@echo "make demo       profile the bundled workload, leave a report"
 	@echo "make test       all builds, all tests; the last line is the sum"
-	@echo "make soak       the heap's hooks in and out of a node 2,000 times, targets that die: some minutes, as root"
+	@echo "make soak       the heap's hooks in and out of a node 2,000 times, of targets that die or are hostile: half an hour, as root"
 	@echo "make inject     a fault in each allocation and system call of record, run, report and others, one in each run: as root;"
 	@echo "                INJECT_FLAGS='--commands heap --classes ptrace' for some of them"
 	@echo "make fuzz       each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"

@@ -144,6 +144,12 @@ static void close_there(struct operation *o)
 	fd_close(&o->file);
 }
 
+static int exchanged(const struct operation *o, struct err *err)
+{
+	return err_set(err, EAGAIN, "process %d closes or exchanges descriptors that are not its own, also that of the memory "
+		       "which it made for us: nothing was written to any other; try again", o->r->pid);
+}
+
 /* The process makes a memfd, we take it. Its name is in the fixed part for the moment. */
 static int make_memfd(struct operation *o, unsigned wanted, struct err *err)
 {
@@ -160,8 +166,7 @@ static int make_memfd(struct operation *o, unsigned wanted, struct err *err)
 		return err_errno(err, errno, "cannot take the memory that process %d made for us", o->r->pid);
 	if (o->file < 0 || !is_new(o->file)) {
 		fd_close(&o->file);
-		return err_set(err, EAGAIN, "process %d closes or exchanges descriptors that are not its own, also that of the memory "
-			       "which it made for us: nothing was written to it; try again", o->r->pid);
+		return exchanged(o, err);
 	}
 	return 0;
 }
@@ -184,6 +189,8 @@ static int map_image(struct operation *o, struct err *err)
 	if (fcntl(o->file, F_ADD_SEALS, IMAGE_SEALS) < 0 || !has_our_code(o->file))
 		return changed(o, err);
 	at = remote_call(o->r, SYS_mmap, o->base, BLOB_FIXED_AT, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, o->number, 0);
+	if (at == -EBADF)
+		return exchanged(o, err);
 	if (failed(at))
 		return err_errno(err, -at, "process %d cannot map our code", o->r->pid);
 	if (!is_mapped(o->r->pid, o->base, o->base + BLOB_FIXED_AT, o->file))
@@ -204,6 +211,8 @@ static int map_shared(struct operation *o, struct err *err)
 	if (fcntl(o->file, F_ADD_SEALS, SHARED_SEALS) < 0 || !is_our_shared(o->file))
 		return changed(o, err);
 	e = remote_run(o->r, o->base + BLOB_SETUP_AT, o->number, SHARED_BYTES, 0, 0);
+	if (e == -EBADF)
+		return exchanged(o, err);
 	if (e)
 		return err_errno(err, failed(e) ? -e : EIO, "process %d cannot map our memory", o->r->pid);
 	if (!is_mapped(o->r->pid, at, at + SHARED_BYTES, o->file))

@@ -206,15 +206,19 @@ static pid_t tracer_of(pid_t pid)
 	return line ? atoi(line + strlen("\nTracerPid:")) : 0;
 }
 
-static int refuse(pid_t pid, int code, struct err *err)
+static int refuse(pid_t pid, pid_t tid, int code, struct err *err)
 {
 	pid_t tracer = code == EPERM ? tracer_of(pid) : 0;
 	struct proc_stat s;
+	struct task task;
 
 	if (tracer)
 		return err_set(err, EPERM, "process %d is traced by process %d (%s): one debugger at a time; end that, or use "
 			       "`gasflame mem %d` and -e alloc, which need none", pid, tracer,
 			       proc_stat(tracer, &s) ? "gone meanwhile" : s.name, pid);
+	/* The kernel says the same of a thread that is about to end. */
+	if (code == ESRCH || (code == EPERM && (read_task(pid, tid, &task) < 0 || task.ended)))
+		return err_set(err, ESRCH, "process %d has ended, or the thread of it that was to be stopped: try again", pid);
 	if (code == EPERM)
 		return err_set(err, EPERM, "process %d may not be traced: it takes root (or CAP_SYS_PTRACE), and "
 			       "kernel.yama.ptrace_scope below 3", pid);
@@ -293,7 +297,7 @@ static int seize(struct remote *r, struct err *err)
 	int e = 0;
 
 	if (ptrace(PTRACE_SEIZE, r->tid, 0, 0) < 0)
-		return refuse(r->pid, errno, err);
+		return refuse(r->pid, r->tid, errno, err);
 	if (ptrace(PTRACE_INTERRUPT, r->tid, 0, 0) < 0)
 		e = -errno;
 	e = e ?: wait_interrupted(r, STOP_WAIT_NS);
@@ -445,7 +449,7 @@ int remote_at_entry_stopped(struct remote *r, pid_t pid, struct err *err)
 	*r = (struct remote){ .pid = pid, .tid = pid, .child = true };
 	sigprocmask(SIG_BLOCK, NULL, &r->own);
 	if (ptrace(PTRACE_SEIZE, pid, 0, 0) < 0) {
-		e = refuse(pid, errno, err);
+		e = refuse(pid, pid, errno, err);
 		kill(pid, SIGCONT);
 		return e;
 	}
