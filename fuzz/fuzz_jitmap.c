@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/jit.h"
+#include "elf/jit.h"
 
 enum { ADDRESSES = 512 };
 
@@ -29,18 +29,19 @@ static void got(void *context, size_t index, const struct symbols_call *calls, s
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	struct jit *j = jit_new();
 	uint64_t addresses[ADDRESSES];
 	struct seen seen = { 0 };
+	struct jit *j;
 
+	/* Small ones, where the corpus has its code, and some at the far end. */
+	for (size_t i = 0; i < ADDRESSES; i++)
+		addresses[i] = i < ADDRESSES - 16 ? i * 0x40 : UINT64_MAX - (ADDRESSES - 1 - i) * 0x40;
+	j = jit_new(addresses, ADDRESSES);
 	if (n && data[0] == 'd')
 		jit_parse_dump(j, data + 1, n - 1, NULL);
 	else if (n)
 		jit_parse_map(j, (const char *)data + 1, n - 1);
-	/* Small ones, where the corpus has its code, and some at the far end. */
-	for (size_t i = 0; i < ADDRESSES; i++)
-		addresses[i] = i < ADDRESSES - 16 ? i * 0x40 : UINT64_MAX - (ADDRESSES - 1 - i) * 0x40;
-	jit_resolve(j, addresses, ADDRESSES, got, &seen);
+	jit_resolve(j, got, &seen);
 	for (size_t i = 0; i < ADDRESSES; i++)
 		if (seen.times[i] != 1)
 			abort();

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "elf/budget.h"
 #include "elf/scratch.h"
 
 /* A section that was unpacked: into memory, or into the scratch file and mapped. */
@@ -31,6 +32,11 @@ enum {
 static bool within(const struct elf *elf, uint64_t offset, uint64_t size)
 {
 	return offset <= elf->size && size <= elf->size - offset;
+}
+
+bool elf_plausible(const struct elf *elf, uint64_t bytes)
+{
+	return bytes <= elf->real_bytes + BUDGET_HOLE_BYTES;
 }
 
 /* How many bytes of a string table can begin a string: all up to its last NUL. */
@@ -59,6 +65,8 @@ static int read_sections(struct elf *elf, const Elf64_Ehdr *eh, struct err *err)
 		names = sh.sh_link;
 	if (count > elf->size / sizeof(sh) || !within(elf, eh->e_shoff, count * sizeof(sh)))
 		return err_set(err, ENOEXEC, "its section table is cut off");
+	if (count > BUDGET_SECTIONS)
+		return err_set(err, ENOEXEC, "it has %llu sections, more than any program", (unsigned long long)count);
 	elf->sections = mem_alloc(count * sizeof(*elf->sections));
 	elf->section_count = count;
 	for (uint64_t i = 0; i < count; i++) {
@@ -69,7 +77,8 @@ static int read_sections(struct elf *elf, const Elf64_Ehdr *eh, struct err *err)
 					   .info = sh.sh_info, .flags = sh.sh_flags,
 					   .address = sh.sh_addr, .size = sh.sh_size,
 					   .entry_size = sh.sh_entsize };
-		if (sh.sh_type != SHT_NOBITS && within(elf, sh.sh_offset, sh.sh_size)) {
+		if (sh.sh_type != SHT_NOBITS && within(elf, sh.sh_offset, sh.sh_size) &&
+		    elf_plausible(elf, sh.sh_size)) {
 			s->data = elf->data + sh.sh_offset;
 			s->file_size = sh.sh_size;
 		}
@@ -93,6 +102,8 @@ static int read_segments(struct elf *elf, const Elf64_Ehdr *eh, struct err *err)
 		count = elf->sections[0].info;
 	if (eh->e_phentsize != sizeof(Elf64_Phdr) || !within(elf, eh->e_phoff, count * sizeof(Elf64_Phdr)))
 		return err_set(err, ENOEXEC, "its program headers lie outside the file");
+	if (count > BUDGET_SEGMENTS)
+		return err_set(err, ENOEXEC, "it has %llu program headers, more than any program", (unsigned long long)count);
 	elf->segments = mem_alloc(count * sizeof(*elf->segments));
 	elf->segment_count = count;
 	for (uint64_t i = 0; i < count; i++) {
@@ -107,7 +118,8 @@ static int read_segments(struct elf *elf, const Elf64_Ehdr *eh, struct err *err)
 	return 0;
 }
 
-int elf_open_memory(const void *data, size_t size, struct elf **ret, struct err *err)
+/* real: what of size is no hole. */
+static int open_image(const void *data, size_t size, uint64_t real, struct elf **ret, struct err *err)
 {
 	_cleanup_(elf_freep) struct elf *elf = mem_alloc(sizeof(*elf));
 	Elf64_Ehdr eh;
@@ -115,6 +127,7 @@ int elf_open_memory(const void *data, size_t size, struct elf **ret, struct err 
 
 	elf->data = data;
 	elf->size = size;
+	elf->real_bytes = real;
 	if (size < sizeof(eh))
 		return err_set(err, ENOEXEC, "not an ELF file: it has only %zu bytes", size);
 	memcpy(&eh, data, sizeof(eh));
@@ -136,9 +149,15 @@ int elf_open_memory(const void *data, size_t size, struct elf **ret, struct err 
 	return 0;
 }
 
+int elf_open_memory(const void *data, size_t size, struct elf **ret, struct err *err)
+{
+	return open_image(data, size, size, ret, err);
+}
+
 int elf_open(int fd, struct elf **ret, struct err *err)
 {
 	struct stat st;
+	uint64_t real;
 	void *data;
 	int r;
 
@@ -148,10 +167,13 @@ int elf_open(int fd, struct elf **ret, struct err *err)
 		return err_set(err, EINVAL, "not a regular file");
 	if (!st.st_size)
 		return err_set(err, ENOEXEC, "not an ELF file: it is empty");
+	real = budget_real_bytes(fd, st.st_size);
+	if (real > BUDGET_FILE_BYTES)
+		return err_set(err, EFBIG, "it is larger than %llu GiB", BUDGET_FILE_BYTES >> 30);
 	data = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED)
 		return err_errno(err, errno, "cannot map the file");
-	r = elf_open_memory(data, st.st_size, ret, err);
+	r = open_image(data, st.st_size, real, ret, err);
 	if (r < 0)
 		munmap(data, st.st_size);
 	else
@@ -199,7 +221,7 @@ size_t elf_build_id(const struct elf *elf, uint8_t out[20])
 
 		if (s->type != PT_NOTE || !within(elf, s->offset, s->file_size))
 			continue;
-		r = reader_of(elf->data + s->offset, s->file_size);
+		r = reader_of(elf->data + s->offset, MIN(s->file_size, (uint64_t)BUDGET_NOTES_BYTES));
 		while (reader_more(&r)) {
 			uint32_t name_size = reader_u32(&r), size = reader_u32(&r), type = reader_u32(&r);
 			const uint8_t *name = reader_bytes(&r, (name_size + 3ULL) & ~3ULL);
@@ -323,7 +345,7 @@ bool elf_section_packed(const struct elf_section *s, uint64_t *ret_size)
 	/* Debug information packs about 1 : 5. Deflate can do 1 : 1032 and the others more, but what is large
 	 * and packs like that is made to fill our memory. */
 	return packed_bytes(s, &type, &in, &in_n, ret_size) &&
-	       *ret_size / (*ret_size > RATIO_FROM ? 256 : 2048) <= in_n;
+	       *ret_size / (*ret_size > RATIO_FROM ? BUDGET_PACKED_RATIO : 2048) <= in_n;
 }
 
 int elf_section_unpack(const struct elf_section *s, uint8_t *out, size_t out_n, struct err *err)
@@ -421,6 +443,9 @@ int elf_section_bytes(struct elf *elf, const struct elf_section *s, uint64_t lim
 		return err_set(err, EBADMSG, "compressed section %s is cut off", s->name);
 	if (size > limit)
 		return err_set(err, EFBIG, "section %s claims %llu bytes", s->name, (unsigned long long)size);
+	if (size > BUDGET_UNPACKED_BYTES - MIN(elf->unpacked_bytes, BUDGET_UNPACKED_BYTES))
+		return err_set(err, EFBIG, "its sections claim more than %llu GiB", BUDGET_UNPACKED_BYTES >> 30);
+	elf->unpacked_bytes += size;
 	l = mem_alloc(sizeof(*l));
 	r = load(elf, s, size, l, err);
 	if (r < 0) {

@@ -18,7 +18,9 @@ struct elf_section {
 	const char *name; /* "" if it has none; points into the file */
 	uint32_t type, link, info;
 	uint64_t flags, address, size, entry_size;
-	const uint8_t *data; /* within the file; NULL for SHT_NOBITS or when it does not fit the file */
+	/* Within the file; NULL for SHT_NOBITS, when it does not fit the file, and when it is larger than what the
+	 * disk holds of the file (budget.h). */
+	const uint8_t *data;
 	uint64_t file_size;  /* bytes at data (compressed size where SHF_COMPRESSED is set) */
 };
 
@@ -30,6 +32,8 @@ struct elf_segment {
 struct elf {
 	const uint8_t *data;
 	size_t size;
+	uint64_t real_bytes; /* of size: what is no hole */
+	uint64_t unpacked_bytes; /* of all sections together, so far */
 	uint16_t type, machine; /* ET_*, EM_* */
 	uint64_t entry;
 	struct elf_section *sections;
@@ -51,6 +55,9 @@ void elf_freep(struct elf **elf);
 /* Large sections are unpacked to the end of this file from now on, not into memory; -1 = memory. The caller
  * keeps fd open until elf_section_bytes() is called no more. */
 void elf_use_scratch(struct elf *elf, int fd);
+
+/* Is a part of so many bytes no larger than an honest one can be? */
+bool elf_plausible(const struct elf *elf, uint64_t bytes);
 
 const struct elf_section *elf_section(const struct elf *elf, const char *name);
 /* The bytes of a section, decompressed if it is compressed (SHF_COMPRESSED or .zdebug_*; kept until

@@ -23,18 +23,9 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "elf/budget.h"
+#include "elf/sanitized.h"
 #include "elf/workerproto.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED true
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED false
-#endif
 
 enum { NOBODY = 65534 };
 
@@ -87,6 +78,10 @@ static int enter_filter(struct err *err)
 	if (!r)
 		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1,
 				     SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH));
+	/* Page cache is given back. */
+	if (!r)
+		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(fadvise64), 1,
+				     SCMP_A3(SCMP_CMP_EQ, POSIX_FADV_DONTNEED));
 	/* abort() */
 	if (!r)
 		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_A0(SCMP_CMP_EQ, getpid()));
@@ -124,7 +119,9 @@ static void set_limits(void)
 	set_limit(RLIMIT_CORE, 0);
 	set_limit(RLIMIT_NPROC, 0);
 	set_limit(RLIMIT_NOFILE, 16);
-	set_limit(RLIMIT_FSIZE, 8ULL << 30);
+	set_limit(RLIMIT_FSIZE, 2 * BUDGET_UNPACKED_BYTES);
+	/* The parent ends it sooner; this holds when the parent is stopped. */
+	set_limit(RLIMIT_CPU, BUDGET_CHILD_CPU_S);
 	if (SANITIZED)
 		return; /* they reserve terabytes */
 	/* Mapped files are page cache and count for RLIMIT_AS only, where debug files must fit. */
@@ -218,6 +215,9 @@ int worker_sandbox(int keep_fd, struct err *err)
 	if (r < 0)
 		return r;
 	umask(077);
+	/* Whoever records may go before others; reading need not. */
+	if (getpriority(PRIO_PROCESS, 0) < 0)
+		setpriority(PRIO_PROCESS, 0, 0);
 	set_limits();
 	r = drop_rights(err);
 	if (r < 0)

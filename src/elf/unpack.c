@@ -8,10 +8,11 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "elf/budget.h"
 #include "elf/file.h"
 
 /* Nobody has that much; a file that claims more is lying. */
-static const uint64_t limit_bytes = 8ULL << 30;
+static const uint64_t limit_bytes = BUDGET_UNPACKED_BYTES;
 
 static bool is_debug(const struct elf_section *s)
 {

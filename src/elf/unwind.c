@@ -263,7 +263,8 @@ static bool find_by_header(const struct elf *elf, struct ehframe *f)
 			const struct elf_segment *s = &elf->segments[j];
 
 			if (s->type != PT_LOAD || at < s->address || at - s->address >= s->file_size ||
-			    s->offset > elf->size || s->file_size > elf->size - s->offset)
+			    s->offset > elf->size || s->file_size > elf->size - s->offset ||
+			    !elf_plausible(elf, s->file_size))
 				continue;
 			*f = (struct ehframe){ .data = elf->data + s->offset + (at - s->address),
 					       .size = s->file_size - (at - s->address), .address = at,

@@ -5,11 +5,13 @@
  * there. So the parent opens them, and this child, which has given up every
  * right (another user, no new privileges, a seccomp filter that allows memory,
  * its socket and the descriptors it is handed, limits on memory and CPU time),
- * parses them. When it dies or hangs, the call fails with an error, the next
- * call starts a new child, and the caller goes on without that file.
+ * parses them. It is this program executed anew, so it has none of the parent's
+ * memory. When it dies or takes longer than its budget (budget.h), the call fails
+ * with an error, the next call starts a new child, and the caller goes on without
+ * that file, which is not tried again.
  *
  * Replies are checked here before they are handed out: counts, offsets, strings.
- * Calls block; one thread at a time.
+ * Calls block; one thread at a time, but for worker_cancel().
  */
 #pragma once
 
@@ -74,5 +76,28 @@ struct usdt_info;
 /* The places of a program that speak to us: see usdt.h. */
 int worker_usdt(struct worker *w, int fd, struct usdt_info *ret, struct err *err);
 
-/* How long one call may take before the child is killed; 60 s unless set. */
+/* Where code is mapped from and what the file is called; reads the headers only. */
+enum { WORKER_LAYOUT_PARTS = 64 };
+struct worker_layout {
+	uint8_t build_id[20];
+	uint8_t build_id_size; /* 0 = none */
+	uint8_t zero[3];
+	uint32_t part_count, zero2;
+	struct {
+		uint64_t offset, size, address; /* executable parts of the file */
+	} parts[WORKER_LAYOUT_PARTS];
+};
+int worker_layout(struct worker *w, int fd, struct worker_layout *ret, struct err *err);
+/* As worker_offset_to_address(), without asking. */
+bool worker_layout_address(const struct worker_layout *l, uint64_t offset, uint64_t *ret);
+/* The checksum of a whole file that .gnu_debuglink wants; -EFBIG for files that have far more holes than bytes. */
+int worker_crc(struct worker *w, int fd, uint32_t *ret, struct err *err);
+/* Names from a perf map or a jitdump (jit.h), as worker_symbolize(); addresses ascend. */
+int worker_jit(struct worker *w, int fd, bool dump, const uint64_t *addresses, size_t n, symbols_got_fn *got,
+	       void *context, struct err *err);
+
+/* How long one call may take where its budget would allow more. */
 void worker_set_timeout(struct worker *w, uint64_t timeout_ns);
+/* From another thread or a signal handler: the call under way, and all later ones, fail with -ECANCELED at once. */
+void worker_cancel(struct worker *w);
+bool worker_cancelled(const struct worker *w);

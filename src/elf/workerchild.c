@@ -1,21 +1,28 @@
 /*
  * workerchild.c - the child's side: reads descriptors that it is handed, knows no names of files.
  */
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "elf/allocator.h"
+#include "elf/budget.h"
 #include "elf/demangle.h"
 #include "elf/disassemble.h"
 #include "elf/doors.h"
 #include "elf/file.h"
+#include "elf/jit.h"
 #include "elf/names.h"
 #include "elf/symbols.h"
 #include "elf/unpack.h"
@@ -264,6 +271,121 @@ static int do_usdt(struct job *j, struct elf *elf, struct err *err)
 	return put(j, info, sizeof(*info), err);
 }
 
+static int do_layout(struct job *j, struct elf *elf, struct err *err)
+{
+	_cleanup_free_ struct worker_layout *out = mem_alloc(sizeof(*out));
+
+	out->build_id_size = elf_build_id(elf, out->build_id);
+	for (size_t i = 0; i < elf->segment_count && out->part_count < WORKER_LAYOUT_PARTS; i++) {
+		const struct elf_segment *s = &elf->segments[i];
+		/* The kernel maps whole pages: a mapping may begin before the segment does. */
+		uint64_t before = s->offset & 0xfff;
+
+		if (s->type != PT_LOAD || !(s->flags & PF_X))
+			continue;
+		out->parts[out->part_count].offset = s->offset - before;
+		out->parts[out->part_count].size = s->file_size + before;
+		out->parts[out->part_count++].address = s->address - before;
+	}
+	return put(j, out, sizeof(*out), err);
+}
+
+/* --- files that need not be ELF files --- */
+
+static int do_crc(struct job *j, struct err *err)
+{
+	enum { PIECE = 1 << 20, KEEP = 64 << 20 };
+	_cleanup_free_ uint8_t *piece = mem_alloc(PIECE);
+	int fd = j->fds[WORKER_FD_MAIN];
+	uint64_t at = 0, given = 0;
+	uint32_t crc = 0;
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st))
+		return err_errno(err, errno, "cannot look at the file");
+	if ((uint64_t)st.st_size > BUDGET_CRC_BYTES ||
+	    (uint64_t)st.st_size > budget_real_bytes(fd, st.st_size) + BUDGET_HOLE_BYTES)
+		return err_set(err, EFBIG, "it is too large, or mostly a hole");
+	while ((n = pread(fd, piece, PIECE, at)) > 0) {
+		crc = crc32_z(crc, piece, n);
+		at += n;
+		/* It is read once and perhaps not even wanted. */
+		if (at - given >= KEEP) {
+			posix_fadvise(fd, given, at - given, POSIX_FADV_DONTNEED);
+			given = at;
+		}
+	}
+	return n < 0 ? err_errno(err, errno, "cannot read the file") : put(j, &crc, sizeof(crc), err);
+}
+
+static void collect_jit(void *context, size_t index, const struct symbols_call *calls, size_t count)
+{
+	struct collected *c = context;
+
+	if (count)
+		c->spans[index] = (struct names_span){ c->builder.calls.n, 1 };
+	for (size_t i = 0; i < count; i++) {
+		struct names_call call = { .name = strtab_add(&c->builder.strings, calls[i].name),
+					   .file = strtab_add(&c->builder.strings, calls[i].file), .line = calls[i].line };
+
+		vec_push(&c->builder.calls, call);
+	}
+}
+
+static int pack_jit(struct job *j, const struct jit *jit, const uint64_t *addresses, struct err *err)
+{
+	size_t n = j->request.count;
+	_cleanup_free_ struct names_span *spans = mem_alloc((n + 1) * sizeof(*spans));
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct collected c = { .addresses = addresses, .spans = spans };
+	int r = 0;
+
+	names_builder_init(&c.builder);
+	jit_resolve(jit, collect_jit, &c);
+	for (size_t i = 0; i < n; i++) {
+		vec_push(&c.builder.addresses, addresses[i]);
+		vec_push(&c.builder.spans, spans[i]);
+	}
+	if (!names_builder_pack(&c.builder, &out))
+		r = err_set(err, EFBIG, "the answer is too large");
+	names_builder_done(&c.builder);
+	return r ? r : put(j, out.data, out.n, err);
+}
+
+static int do_jit(struct job *j, struct err *err)
+{
+	_cleanup_free_ uint64_t *addresses = NULL;
+	int fd = j->fds[WORKER_FD_MAIN], r = read_addresses(j, &addresses, err);
+	struct jit *jit;
+	struct stat st;
+	void *data;
+
+	for (uint64_t i = 1; !r && i < j->request.count; i++)
+		if (addresses[i] < addresses[i - 1])
+			r = err_set(err, EINVAL, "the addresses do not ascend");
+	if (r < 0)
+		return r;
+	if (fstat(fd, &st))
+		return err_errno(err, errno, "cannot look at the file");
+	if ((uint64_t)st.st_size > BUDGET_JIT_BYTES)
+		return err_set(err, EFBIG, "it is larger than %llu MB", BUDGET_JIT_BYTES >> 20);
+	data = st.st_size ? mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+	if (data == MAP_FAILED)
+		return err_errno(err, errno, "cannot map the file");
+	jit = jit_new(addresses, j->request.count);
+	if (j->request.flags & WORKER_JIT_DUMP)
+		r = jit_parse_dump(jit, data, st.st_size, err);
+	else
+		jit_parse_map(jit, data, st.st_size);
+	if (!r)
+		r = pack_jit(j, jit, addresses, err);
+	jit_free(jit);
+	if (data)
+		munmap(data, st.st_size);
+	return r;
+}
+
 static int run(struct job *j, struct err *err)
 {
 	_cleanup_(elf_freep) struct elf *elf = NULL;
@@ -271,6 +393,10 @@ static int run(struct job *j, struct err *err)
 
 	if (j->fds[WORKER_FD_REPLY] < 0 || j->fds[WORKER_FD_MAIN] < 0)
 		return err_set(err, EBADF, "a descriptor is missing");
+	if (j->request.op == WORKER_CRC)
+		return do_crc(j, err);
+	if (j->request.op == WORKER_JIT)
+		return do_jit(j, err);
 	r = elf_open(j->fds[WORKER_FD_MAIN], &elf, err);
 	if (r < 0)
 		return r;
@@ -293,6 +419,8 @@ static int run(struct job *j, struct err *err)
 		return do_doors(j, elf, err);
 	case WORKER_USDT:
 		return do_usdt(j, elf, err);
+	case WORKER_LAYOUT:
+		return do_layout(j, elf, err);
 	case WORKER_UNPACK:
 		return unpack_write(elf, j->fds[WORKER_FD_SCRATCH], err);
 	}

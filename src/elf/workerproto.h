@@ -26,6 +26,9 @@ enum worker_op {
 	WORKER_DISASSEMBLE, /* offset is an address; reply: see disassemble.h */
 	WORKER_DOORS,      /* count bytes of patterns in the reply file; reply: struct doors_info */
 	WORKER_USDT,       /* reply: struct usdt_info */
+	WORKER_LAYOUT,     /* reply: struct worker_layout */
+	WORKER_CRC,        /* reply: uint32_t */
+	WORKER_JIT,        /* addresses in the reply file; reply: packed names */
 };
 
 /* The descriptors of a request, in this order; bit i of have says that i was sent. */
@@ -38,7 +41,7 @@ enum worker_fd {
 	WORKER_FDS,
 };
 
-enum worker_request_flags { WORKER_KEEP_HASH = 1, WORKER_NO_DWARF = 2 };
+enum worker_request_flags { WORKER_KEEP_HASH = 1, WORKER_NO_DWARF = 2, WORKER_JIT_DUMP = 4 };
 
 enum {
 	WORKER_MAX_REPLY = 512 << 20,
@@ -48,7 +51,7 @@ enum {
 
 struct worker_request {
 	uint32_t op, flags, have, zero;
-	uint64_t count;  /* WORKER_SYMBOLIZE: how many addresses; WORKER_DOORS: bytes */
+	uint64_t count;  /* WORKER_SYMBOLIZE, WORKER_JIT: how many addresses; WORKER_DOORS: bytes */
 	uint64_t offset; /* WORKER_OFFSET, WORKER_DISASSEMBLE */
 };
 

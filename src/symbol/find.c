@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "base/err.h"
 #include "base/fd.h"
@@ -121,18 +120,11 @@ static void find_main(struct find *f)
 
 /* --- debug files --- */
 
-static bool crc_matches(int fd, uint32_t want)
+static bool crc_matches(struct worker *w, int fd, uint32_t want)
 {
-	_cleanup_free_ uint8_t *buffer = mem_alloc(1 << 20);
-	uint32_t crc = 0;
-	off_t at = 0;
-	ssize_t r;
+	uint32_t crc;
 
-	while ((r = pread(fd, buffer, 1 << 20, at)) > 0) {
-		crc = crc32_z(crc, buffer, r);
-		at += r;
-	}
-	return !r && crc == want;
+	return !worker_crc(w, fd, &crc, NULL) && crc == want;
 }
 
 static bool same_file(int a, int b)
@@ -152,7 +144,7 @@ static bool take_debug(struct find *f, int fd, bool by_link)
 		return false;
 	if (!is_module(f, &info) &&
 	    !(by_link && !(info.build_id_size && f->build_id_size) &&
-	      crc_matches(fd, f->main_info.debuglink_crc)))
+	      crc_matches(f->worker, fd, f->main_info.debuglink_crc)))
 		return false;
 	level = level_of(&info, f->no_dwarf);
 	if (level <= f->level)

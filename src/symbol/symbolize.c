@@ -21,7 +21,6 @@
 #include "symbol/binary.h"
 #include "symbol/cache.h"
 #include "symbol/find.h"
-#include "symbol/jit.h"
 #include "symbol/jitfile.h"
 #include "symbol/kallsyms.h"
 #include "symbol/live.h"
@@ -84,8 +83,6 @@ struct run {
 	uint64_t named, with_lines, inlined;
 	bool kernel_tried;
 	struct map kernel_modules; /* string id of "[ext4]" to module */
-	struct jit *jit; /* of jit_process; a process may have several modules of code that it made */
-	uint32_t jit_process;
 };
 
 static int compare_frames(const void *a, const void *b)
@@ -272,17 +269,11 @@ static void resolve_kernel(struct group *g)
 static void resolve_jit(struct group *g)
 {
 	struct run *r = g->run;
-	uint32_t process = r->p->modules.v[g->module].process;
 	char why[512] = "";
 
-	if (process != r->jit_process) {
-		jit_free(r->jit);
-		r->jit = jitfile_load(r->p, process, why, sizeof(why));
-		r->jit_process = process;
-	}
-	if (r->jit)
-		jit_resolve(r->jit, g->addresses.v, g->addresses.n, got_names, g);
-	else if (why[0])
+	jitfile_resolve(r->p, r->p->modules.v[g->module].process, r->s->worker, g->addresses.v, g->addresses.n, got_names, g,
+			why, sizeof(why));
+	if (why[0])
 		add_problem(r, why, g->n);
 }
 
@@ -377,7 +368,7 @@ static const char *module_label(const struct profile *p, uint32_t module)
 int symbolize_profile(struct symbolizer *s, struct profile *p, symbolize_progress_fn *progress,
 		      void *context, struct err *err)
 {
-	struct run r = { .s = s, .p = p, .jit_process = PROFILE_NONE };
+	struct run r = { .s = s, .p = p };
 	uint64_t start_ns = clock_mono_ns();
 	size_t next;
 
@@ -404,7 +395,6 @@ int symbolize_profile(struct symbolizer *s, struct profile *p, symbolize_progres
 	profile_count(p, "symbols.ms", (clock_mono_ns() - start_ns) / 1000000);
 	cache_close(r.cache);
 	find_index_done(&r.index);
-	jit_free(r.jit);
 	map_done(&r.kernel_modules);
 	vec_done(&r.frames);
 	return 0;

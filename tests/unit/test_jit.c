@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "symbol/jit.h"
+#include "elf/jit.h"
 #include "test.h"
 
 struct jit_names {
@@ -26,11 +26,11 @@ static void jit_map(void **state)
 			    "ffffffffffffff00 200 wraps\n"
 			    "0x3000 0x10 with prefix\n5000 10\n4000 20 last";
 	const uint64_t addresses[] = { 0x1000, 0x1080, 0x10bf, 0x10c0, 0x2000, 0x3008, 0x401f, 0x4020 };
-	struct jit *j = jit_new();
+	struct jit *j = jit_new(addresses, 8);
 	struct jit_names n;
 
 	assert_int_equal(jit_parse_map(j, text, strlen(text)), 2);
-	jit_resolve(j, addresses, 8, got_jit, &n);
+	jit_resolve(j, got_jit, &n);
 	assert_string_equal(n.name[0], "old one");
 	assert_string_equal(n.name[1], "new one");
 	assert_string_equal(n.name[2], "new one");
@@ -70,7 +70,7 @@ static void put_load(struct buf *b, uint64_t time, uint64_t address, uint64_t si
 static void jit_dump(void **state)
 {
 	const uint64_t addresses[] = { 0x1000, 0x1010, 0x2000, 0x3004 };
-	struct jit *j = jit_new();
+	struct jit *j = jit_new(addresses, 4);
 	struct buf b = { 0 };
 	struct jit_names n;
 	struct err err = { 0 };
@@ -109,7 +109,7 @@ static void jit_dump(void **state)
 	put64(&b, 0);
 	assert_int_equal(jit_parse_dump(j, b.data, b.n, &err), 0);
 	assert_int_equal(jit_count(j), 4);
-	jit_resolve(j, addresses, 4, got_jit, &n);
+	jit_resolve(j, got_jit, &n);
 	assert_string_equal(n.name[0], "newer");
 	assert_string_equal(n.name[1], "newer");
 	assert_string_equal(n.name[2], "lines");
@@ -121,7 +121,7 @@ static void jit_dump(void **state)
 		_cleanup_free_ char *copy = mem_alloc(i + 1);
 
 		memcpy(copy, b.data, i);
-		j = jit_new();
+		j = jit_new(addresses, 4);
 		if (i < 40)
 			assert_int_equal(jit_parse_dump(j, copy, i, &err), -EINVAL);
 		else
@@ -131,11 +131,32 @@ static void jit_dump(void **state)
 	buf_done(&b);
 }
 
+/* A map that names one address a million times: what is kept does not grow with it. */
+static void jit_bounded(void **state)
+{
+	const uint64_t addresses[] = { 0x1000, 0x2000 };
+	struct jit *j = jit_new(addresses, 2);
+	struct buf b = { 0 };
+	struct jit_names n;
+
+	buf_printf(&b, "2000 10 kept\n");
+	for (int i = 0; i < 3000000; i++)
+		buf_printf(&b, "%x 10 f%d\n", i % 2 ? 0x1000 : 0x5000, i);
+	assert_int_equal(jit_parse_map(j, b.data, b.n), 0);
+	assert_true(jit_count(j) <= 600000);
+	jit_resolve(j, got_jit, &n);
+	assert_string_equal(n.name[0], "f2999999");
+	assert_string_equal(n.name[1], "kept");
+	jit_free(j);
+	buf_done(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(jit_map),
 		cmocka_unit_test(jit_dump),
+		cmocka_unit_test(jit_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

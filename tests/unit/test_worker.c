@@ -1,3 +1,4 @@
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,16 +14,12 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "elf/budget.h"
 #include "elf/names.h"
+#include "elf/sanitized.h"
 #include "elf/worker.h"
 #include "elf/workerproto.h"
 #include "test.h"
-
-#ifdef __SANITIZE_ADDRESS__
-#define SANITIZED 1
-#else
-#define SANITIZED 0
-#endif
 
 /* A file with these bytes, unlinked; read-only as every file that the worker gets. */
 static int file_of(const void *data, size_t n)
@@ -260,9 +257,223 @@ static void slow_child(void **state)
 	start = clock_mono_ns();
 	assert_int_equal(worker_inspect(w, fd, &info, &err), -ETIMEDOUT);
 	assert_true(clock_mono_ns() - start < 2000000000);
-	worker_set_timeout(w, 60000000000);
+	/* It is not tried again: no child is started, and the answer is there at once. */
+	start = clock_mono_ns();
+	assert_int_equal(worker_inspect(w, fd, &info, &err), -ETIMEDOUT);
+	assert_int_equal(worker_child_pid(w), 0);
+	assert_non_null(strstr(err.text, "gave up"));
+	worker_set_timeout(w, UINT64_MAX);
 	assert_works(w);
 	worker_free(w);
+}
+
+static void *cancel_later(void *context)
+{
+	usleep(100000);
+	worker_cancel(context);
+	return NULL;
+}
+
+static void cancelled(void **state)
+{
+	struct worker *w = worker_new();
+	_cleanup_fd_ int fd = self();
+	struct symbols_info info;
+	uint64_t start = clock_mono_ns();
+	pthread_t thread;
+
+	assert_works(w);
+	kill(worker_child_pid(w), SIGSTOP);
+	assert_int_equal(pthread_create(&thread, NULL, cancel_later, w), 0);
+	assert_int_equal(worker_inspect(w, fd, &info, NULL), -ECANCELED);
+	pthread_join(thread, NULL);
+	assert_true(clock_mono_ns() - start < 5000000000);
+	assert_int_equal(worker_inspect(w, fd, &info, NULL), -ECANCELED);
+	assert_int_equal(worker_child_pid(w), 0);
+	worker_free(w);
+}
+
+/* --- files that cost their owner nothing --- */
+
+static const uint64_t hole_bytes = 8ULL << 30;
+
+/* An ELF file whose symbol table, notes and unwind information are holes of gigabytes. */
+static int sparse_file(void)
+{
+	static const char names[] = "\0.symtab\0.eh_frame\0.strtab\0.shstrtab";
+	int fd = memfd_create("sparse", MFD_CLOEXEC);
+	const Elf64_Shdr sections[] = {
+		{ 0 },
+		{ .sh_name = 1, .sh_type = SHT_SYMTAB, .sh_offset = 4096, .sh_size = hole_bytes, .sh_link = 3, .sh_entsize = 24 },
+		{ .sh_name = 9, .sh_type = SHT_PROGBITS, .sh_offset = 4096, .sh_size = hole_bytes },
+		{ .sh_name = 19, .sh_type = SHT_STRTAB, .sh_offset = 4096, .sh_size = hole_bytes },
+		{ .sh_name = 27, .sh_type = SHT_STRTAB, .sh_offset = 1024, .sh_size = sizeof(names) },
+	};
+	const Elf64_Phdr segments[] = {
+		{ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 4096, .p_vaddr = 4096, .p_filesz = hole_bytes },
+		{ .p_type = PT_NOTE, .p_flags = PF_R, .p_offset = 4096, .p_filesz = hole_bytes },
+	};
+	const Elf64_Ehdr eh = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+				.e_type = ET_DYN, .e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_phoff = sizeof(eh),
+				.e_shoff = 2048, .e_ehsize = sizeof(eh), .e_phentsize = sizeof(segments[0]), .e_phnum = 2,
+				.e_shentsize = sizeof(sections[0]), .e_shnum = 5, .e_shstrndx = 4 };
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 4096 + hole_bytes), 0);
+	assert_int_equal(pwrite(fd, &eh, sizeof(eh), 0), sizeof(eh));
+	assert_int_equal(pwrite(fd, segments, sizeof(segments), sizeof(eh)), sizeof(segments));
+	assert_int_equal(pwrite(fd, names, sizeof(names), 1024), sizeof(names));
+	assert_int_equal(pwrite(fd, sections, sizeof(sections), 2048), sizeof(sections));
+	return fd;
+}
+
+static uint64_t bytes_held(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_blocks * 512ULL;
+}
+
+/* Reading a hole of a file in memory fills it: what was read can be seen. */
+static void sparse(void **state)
+{
+	struct worker *w = worker_new();
+	_cleanup_fd_ int fd = sparse_file();
+	struct worker_files files = { .main = fd, .debug = -1, .alt = -1 };
+	struct unwind_table t = { 0 };
+	struct worker_layout layout;
+	struct symbols_info info;
+	uint64_t start = clock_mono_ns(), address = 5000;
+	char name[256] = "";
+	uint32_t crc;
+
+	assert_int_equal(budget_real_bytes(fd, 4096 + hole_bytes), 4096);
+	assert_int_equal(worker_inspect(w, fd, &info, NULL), 0);
+	assert_false(info.symtab || info.eh_frame);
+	assert_int_equal(worker_layout(w, fd, &layout, NULL), 0);
+	assert_int_equal(layout.part_count, 1);
+	assert_int_equal(layout.build_id_size, 0);
+	assert_true(worker_layout_address(&layout, 4096, &address) && address == 4096);
+	if (!worker_unwind(w, fd, &t, NULL))
+		unwind_done(&t);
+	assert_int_equal(worker_symbolize(w, &files, &address, 1, got_one, name, NULL), 0);
+	assert_int_equal(worker_crc(w, fd, &crc, NULL), -EFBIG);
+	assert_true(bytes_held(fd) < 64 << 20);
+	assert_true(clock_mono_ns() - start < BUDGET_WALL_NS);
+	worker_free(w);
+}
+
+static void many_sections(void **state)
+{
+	struct worker *w = worker_new();
+	Elf64_Ehdr eh = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			  .e_type = ET_DYN, .e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_shoff = sizeof(eh),
+			  .e_ehsize = sizeof(eh), .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = 0 };
+	Elf64_Shdr first = { .sh_size = 1000000 };
+	size_t n = sizeof(eh) + 1000000 * sizeof(Elf64_Shdr);
+	_cleanup_free_ char *all = mem_alloc(n);
+	_cleanup_fd_ int fd = -1;
+	struct symbols_info info;
+	struct err err = { 0 };
+
+	memcpy(all, &eh, sizeof(eh));
+	memcpy(all + sizeof(eh), &first, sizeof(first));
+	fd = file_of(all, n);
+	assert_int_equal(worker_inspect(w, fd, &info, &err), -ENOEXEC);
+	assert_non_null(strstr(err.text, "1000000 sections"));
+	worker_free(w);
+}
+
+static void checksum(void **state)
+{
+	struct worker *w = worker_new();
+	_cleanup_fd_ int fd = file_of("123456789", 9);
+	uint32_t crc = 0;
+
+	assert_int_equal(worker_crc(w, fd, &crc, NULL), 0);
+	assert_int_equal(crc, 0xcbf43926);
+	worker_free(w);
+}
+
+static void perf_map(void **state)
+{
+	const char text[] = "1000 100 first\n1000 100 second\n";
+	struct worker *w = worker_new();
+	_cleanup_fd_ int fd = file_of(text, strlen(text)), big = memfd_create("big", MFD_CLOEXEC);
+	uint64_t address = 0x1010, two[] = { 2, 1 };
+	char name[256] = "";
+
+	assert_int_equal(worker_jit(w, fd, false, &address, 1, got_one, name, NULL), 0);
+	assert_string_equal(name, "second");
+	assert_int_equal(worker_jit(w, fd, true, &address, 1, got_one, name, NULL), -EINVAL);
+	assert_int_equal(worker_jit(w, fd, false, two, 2, got_one, name, NULL), -EINVAL);
+	assert_int_equal(ftruncate(big, BUDGET_JIT_BYTES + 1), 0);
+	assert_int_equal(worker_jit(w, big, false, &address, 1, got_one, name, NULL), -EFBIG);
+	worker_free(w);
+}
+
+/* Honest files of any size have time. */
+static void budgets(void **state)
+{
+	assert_true(budget_cpu_ns(0, 0, 0) >= BUDGET_CPU_NS);
+	assert_true(budget_cpu_ns(500 << 20, 10000, 0) >= 25000000000);
+	assert_true(budget_cpu_ns(UINT64_MAX, UINT64_MAX, 0) <= BUDGET_CHILD_CPU_S * 1000000000ULL / 2);
+	assert_true(budget_cpu_ns(0, 0, BUDGET_WASTED_NS + 1) < budget_cpu_ns(0, 0, 0));
+}
+
+/* --- what the child has of its parent --- */
+
+/* Does any memory of a process hold these bytes? */
+static bool memory_holds(pid_t pid, const char *bytes, size_t n)
+{
+	_cleanup_free_ char *maps = NULL, *piece = mem_alloc(1 << 20);
+	_cleanup_fd_ int mem = -1;
+	char path[64];
+	bool found = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	assert_int_equal(fd_read_path(path, 4 << 20, &maps, NULL), 0);
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	mem = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(mem >= 0);
+	for (char *line = maps; line && *line && !found; line = strchr(line, '\n')) {
+		unsigned long start, end;
+
+		line += *line == '\n';
+		if (sscanf(line, "%lx-%lx rw-p", &start, &end) != 2)
+			continue;
+		for (; start < end && !found; start += (1 << 20) - 64) {
+			ssize_t r = pread(mem, piece, MIN(end - start, 1UL << 20), start);
+
+			found = r > 0 && memmem(piece, r, bytes, n);
+		}
+	}
+	return found;
+}
+
+static void no_memory(void **state)
+{
+	char *secret = mem_printf("%s-%d", "the parent keeps this to itself", getpid());
+	struct worker *w = worker_new();
+	_cleanup_free_ char *environment = NULL, *limits = NULL;
+	char path[64];
+
+	setenv("TEST_WORKER_TOKEN", secret, 1);
+	assert_works(w);
+	snprintf(path, sizeof(path), "/proc/%d/limits", worker_child_pid(w));
+	assert_int_equal(fd_read_path(path, 1 << 20, &limits, NULL), 0);
+	assert_non_null(strstr(limits, "Max cpu time              600                  600"));
+	/* Only root may look into it, and where sanitizers are they reserve terabytes. */
+	if (!geteuid() && !SANITIZED) {
+		assert_true(memory_holds(getpid(), secret, strlen(secret)));
+		assert_false(memory_holds(worker_child_pid(w), secret, strlen(secret)));
+		snprintf(path, sizeof(path), "/proc/%d/environ", worker_child_pid(w));
+		assert_int_equal(fd_read_path(path, 1 << 20, &environment, NULL), 0);
+		assert_false(strstr(environment, "TEST_WORKER"));
+	}
+	worker_free(w);
+	free(secret);
 }
 
 /* Ctrl-C reaches every process of the group: the child must live on, to name what was recorded. */
@@ -454,6 +665,13 @@ int main(void)
 		cmocka_unit_test(shrinking_file),
 		cmocka_unit_test(killed_child),
 		cmocka_unit_test(slow_child),
+		cmocka_unit_test(cancelled),
+		cmocka_unit_test(sparse),
+		cmocka_unit_test(many_sections),
+		cmocka_unit_test(checksum),
+		cmocka_unit_test(perf_map),
+		cmocka_unit_test(budgets),
+		cmocka_unit_test(no_memory),
 		cmocka_unit_test(interrupt),
 		cmocka_unit_test(sandbox),
 		cmocka_unit_test(child_rights),
