@@ -42,9 +42,25 @@ enum {
 
 static volatile pid_t forward_to; /* the program of `run`, while it lives */
 
-/* Ctrl-C reaches the program by itself, as it belongs to the same group; these do not. */
+static volatile sig_atomic_t stops;   /* how often Ctrl-C was pressed */
+static struct worker *volatile naming; /* who looks for names, while that goes on */
+
+static void handle(int signal, void (*handler)(int))
+{
+	struct sigaction sa = { .sa_handler = handler };
+
+	sigaction(signal, &sa, NULL);
+}
+
+/* Ctrl-C reaches the program by itself, as it belongs to the same group; these do not. The second one gives up on names:
+ * what was recorded is on disk by then. */
 static void on_stop(int signal)
 {
+	stops += signal == SIGINT;
+	if (naming && signal == SIGINT) {
+		worker_cancel(naming);
+		handle(SIGINT, SIG_DFL);
+	}
 	session_interrupt();
 	if (forward_to > 0 && (signal == SIGTERM || signal == SIGHUP))
 		kill(forward_to, signal);
@@ -59,13 +75,6 @@ static void on_pause(int signal)
 static void on_child(int signal)
 {
 	session_check_soon();
-}
-
-static void handle(int signal, void (*handler)(int))
-{
-	struct sigaction sa = { .sa_handler = handler };
-
-	sigaction(signal, &sa, NULL);
 }
 
 static void handle_signals(bool on)
@@ -200,6 +209,23 @@ static void say_end(const struct recording *r)
 			 "program from its start to its end)", seconds);
 }
 
+/* Ctrl-C ends it, another one the program. */
+static int name_frames(struct recording *r, struct symbolizer *symbolizer, struct err *err)
+{
+	int e;
+
+	naming = r->worker;
+	handle(SIGINT, on_stop);
+	if (stops > 1)
+		worker_cancel(r->worker);
+	e = symbolize_profile(symbolizer, r->profile, show_symbols, NULL, err);
+	naming = NULL;
+	handle(SIGINT, SIG_DFL);
+	if (worker_cancelled(r->worker))
+		log_warn("not all functions were named: gasflame report %s goes on with it", r->path);
+	return e;
+}
+
 /* From the first sample to the last flush; the capture is whole afterwards unless the disk is full. */
 static int record(struct recording *r, struct session *s, struct err *err)
 {
@@ -207,6 +233,7 @@ static int record(struct recording *r, struct session *s, struct err *err)
 	struct rusage children;
 	int e;
 
+	stops = 0;
 	handle_signals(true);
 	e = session_start(s, err);
 	if (e >= 0 && r->launch.pid > 0) {
@@ -234,7 +261,7 @@ static int record(struct recording *r, struct session *s, struct err *err)
 	if (e >= 0)
 		e = r->end == SESSION_END_TICK ? -r->tick_err.code : capture_flush(r->capture, r->profile, err);
 	if (e >= 0)
-		e = symbolize_profile(symbolizer, r->profile, show_symbols, NULL, err);
+		e = name_frames(r, symbolizer, err);
 	log_progress_end();
 	symbolizer_free(symbolizer);
 	worker_free(r->worker);
@@ -321,6 +348,7 @@ int recording_run(struct recording *r, struct err *err)
 	for (size_t i = 0; i < r->who.found.n; i++)
 		owners_add(r->profile, &r->who.found.v[i]);
 	r->worker = worker_new();
+	worker_start(r->worker); /* while everything else is set up */
 	r->session.pids = r->who.pids.list.v;
 	r->session.pid_count = r->who.pids.list.n;
 	r->session.tick = tick;

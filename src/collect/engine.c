@@ -41,6 +41,7 @@ struct engine {
 	int stats_fd;
 	uint64_t read_bytes; /* of the ring, since this drain began */
 	uint64_t full; /* processes that found no room */
+	bool warned_many;
 	bool unmapped; /* stacks were cut where nothing was known to be mapped, or had no table yet */
 };
 
@@ -286,15 +287,18 @@ static void read_ring(struct engine *e)
 
 int engine_poll(struct engine *e, int timeout_ms)
 {
-	struct pollfd p = { .fd = sideband_epoll(e->sideband), .events = POLLIN };
+	struct pollfd p[] = { { .fd = sideband_epoll(e->sideband), .events = POLLIN },
+			      { .fd = processes_event(e->session->processes), .events = POLLIN } };
 	uint64_t until = clock_mono_ns() + timeout_ms * 1000000ULL, now;
 
 	do {
 		now = clock_mono_ns();
-		if (poll(&p, 1, now < until ? (until - now + 999999) / 1000000 : 0) < 0)
+		timeout_ms = now < until ? (until - now + 999999) / 1000000 : 0;
+		if (poll(p, ARRAY_LEN(p), processes_timeout(e->session->processes, timeout_ms)) < 0)
 			return -errno;
-		if (!(p.revents & POLLIN))
-			break;
+		processes_refresh(e->session->processes);
+		if (!(p[0].revents & POLLIN))
+			continue;
 		if (sideband_drain(e->sideband, e->session->processes)) {
 			processes_refresh(e->session->processes);
 		} else {
@@ -407,9 +411,10 @@ static void sink_mappings(void *context, pid_t pid, uint64_t born, const struct 
 		few.large = 1;
 		e->large->count = MIN(count, SHARED_MANY_MAPPINGS);
 		memcpy(e->large->mappings, list, e->large->count * sizeof(*list));
-		if (count > SHARED_MANY_MAPPINGS)
+		if (count > SHARED_MANY_MAPPINGS && !e->warned_many)
 			log_warn("process %d has %u executable mappings; the highest %u are not unwound",
 				 (int)pid, count, count - SHARED_MANY_MAPPINGS);
+		e->warned_many |= count > SHARED_MANY_MAPPINGS;
 		if (bpf_map_update_elem(bpf_map__fd(e->skeleton->maps.large), &key, e->large, BPF_ANY))
 			log_warn("too many processes with many mappings: stacks of process %d are cut off", (int)pid);
 	} else if (count) {

@@ -321,16 +321,19 @@ void fallback_drain(struct fallback *f)
 int fallback_poll(struct fallback *f, int timeout_ms)
 {
 	uint64_t until = clock_mono_ns() + timeout_ms * 1000000ULL, now;
-	struct pollfd p = { .fd = f->epoll, .events = POLLIN };
+	struct pollfd p[] = { { .fd = f->epoll, .events = POLLIN },
+			      { .fd = processes_event(f->session->processes), .events = POLLIN } };
 
 	while ((now = clock_mono_ns()) < until) {
-		if (poll(&p, 1, (until - now + 999999) / 1000000) < 0)
+		timeout_ms = (until - now + 999999) / 1000000;
+		if (poll(p, ARRAY_LEN(p), processes_timeout(f->session->processes, timeout_ms)) < 0)
 			return -errno;
-		if (!(p.revents & POLLIN))
-			break;
+		processes_refresh(f->session->processes);
+		if (!(p[0].revents & (POLLIN | POLLHUP)))
+			continue;
 		fallback_drain(f);
 		/* When the last thread ends its ring hangs up, and poll would return at once for ever. */
-		if (p.revents & POLLHUP)
+		if (p[0].revents & POLLHUP)
 			break;
 	}
 	return 0;

@@ -84,7 +84,8 @@ int heaptarget_enter(struct session *s, struct heaptarget *t, struct err *err)
 		r = attach(t, skeleton->progs.on_heap_free, implant_free_offsets, err);
 	if (!r) {
 		processes_dirty(s->processes, t->pid);
-		processes_refresh(s->processes);
+		/* The hooks' own table must be there before the first of them runs. */
+		processes_settle(s->processes, 2000000000);
 		t->mappings = sum_mappings(s, t->pid);
 		r = implant_activate(t->implant, s->options->heap_interval, err);
 		if (!r && exact)

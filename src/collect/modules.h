@@ -4,6 +4,9 @@
  * A module is known by device, inode, size and time of change, so that one file
  * that many processes map is read once. Ids are small numbers from 1, never used
  * again. Executable memory without a file is a module of its process.
+ *
+ * Files are read on a thread (reader.h): a module has no place for code at first,
+ * then it has, and some time later its unwind table is handed to the sink.
  */
 #pragma once
 
@@ -11,25 +14,37 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct err;
 struct modules;
 struct processes_sink;
 struct proc_mapping;
 struct profile;
-struct worker;
 
-struct modules *modules_new(struct profile *p, struct worker *w, const struct processes_sink *sink,
-			    void *context);
+struct modules *modules_new(struct profile *p, const struct processes_sink *sink, void *context);
 void modules_free(struct modules *ms);
 
-/* The module of a mapping of pid and its bias; opens and reads the file if it is new. *jit is the process's
- * own module for memory without a file, made when first needed (0 = not yet). 0 = this has no module. */
-uint32_t modules_of_mapping(struct modules *ms, pid_t pid, uint32_t process, const struct proc_mapping *m,
-			    uint32_t *jit, uint64_t *ret_bias);
-/* Reads a program before it is started. */
+/* What modules_of_mapping says of a mapping that is no file's. */
+enum {
+	MODULES_MEMORY = 0,            /* memory without a file, or with one that cannot be opened */
+	MODULES_IGNORED = 0xffffffff,  /* the kernel's own */
+	MODULES_LATER = 0xfffffffe,    /* too many new files at once: ask again */
+};
+/* The module of a mapping of pid. A file that is new is opened, and read some time later. */
+uint32_t modules_of_mapping(struct modules *ms, pid_t pid, const struct proc_mapping *m);
+/* The process's own module for memory without a file, *jit, made when first needed (0 = not yet). */
+uint32_t modules_jit(struct modules *ms, uint32_t process, uint32_t *jit);
+
+enum modules_place { MODULES_WAIT, MODULES_NOWHERE, MODULES_THERE };
+/* Where code at an offset of a file has its place in the module; MODULES_WAIT: that is not known yet. */
+enum modules_place modules_place(const struct modules *ms, uint32_t module, uint64_t offset, uint64_t *ret_address);
+
+/* Queues a program before it is started. */
 void modules_prepare(struct modules *ms, const char *path);
-/* Tells the sink of the tables that were put off by modules_of_mapping. */
-void modules_load_tables(struct modules *ms);
+/* Takes what was read meanwhile; true when places became known. Never waits. */
+bool modules_step(struct modules *ms);
+/* Is anything being read? */
+bool modules_busy(const struct modules *ms);
+int modules_event(const struct modules *ms); /* readable when modules_step() has something to do */
 uint32_t modules_profile_id(const struct modules *ms, uint32_t module);
-uint32_t modules_count(const struct modules *ms);
+uint32_t modules_count(const struct modules *ms); /* of those that are known to the profile */
+/* The end: what is still being read is called off. */
 void modules_hand_over(struct modules *ms, void (*take)(void *context, uint32_t module, int fd), void *context);

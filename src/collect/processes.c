@@ -1,6 +1,7 @@
 #include "collect/processes.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "collect/mappings.h"
 #include "collect/modules.h"
 #include "collect/owners.h"
 #include "collect/shared.h"
@@ -17,15 +19,14 @@
 struct process {
 	pid_t pid;
 	uint32_t profile_id;
-	uint32_t jit; /* its module for memory without a file, 0 = none yet */
-	bool dirty, gone;
+	bool gone;
 	bool main;                   /* asked for, not started by another */
 	uint64_t first_ns;           /* when it was known to run, CLOCK_MONOTONIC */
 	uint64_t joined_ns;          /* when it was found, if that was after the recording began; else 0 */
 	uint64_t start_ticks;        /* tells a pid that was given out again apart; 0: it was gone before it could be looked at,
 				      * and what has the pid now is not it */
 	uint64_t cpu_start_ns, cpu_now_ns;
-	VEC(struct shared_mapping) mappings;
+	struct mappings mappings;
 };
 
 struct processes {
@@ -42,13 +43,12 @@ struct processes {
 	uint32_t known_modules;
 };
 
-struct processes *processes_new(struct profile *p, struct worker *w, const struct processes_sink *sink,
-				void *context)
+struct processes *processes_new(struct profile *p, const struct processes_sink *sink, void *context)
 {
 	struct processes *ps = mem_alloc(sizeof(*ps));
 
 	ps->profile = p;
-	ps->modules = modules_new(p, w, sink, context);
+	ps->modules = modules_new(p, sink, context);
 	ps->sink = sink;
 	ps->context = context;
 	return ps;
@@ -64,7 +64,7 @@ void processes_free(struct processes *ps)
 	if (!ps)
 		return;
 	for (size_t i = 0; i < ps->list.n; i++)
-		vec_done(&ps->list.v[i].mappings);
+		mappings_done(&ps->list.v[i].mappings);
 	vec_done(&ps->list);
 	map_done(&ps->by_pid);
 	map_done(&ps->by_thread);
@@ -128,7 +128,7 @@ static void describe(struct processes *ps, struct process *pr, uint64_t mono_ns)
 
 static struct process *add(struct processes *ps, pid_t pid, uint64_t mono_ns)
 {
-	struct process pr = { .pid = pid, .dirty = true, .first_ns = mono_ns };
+	struct process pr = { .pid = pid, .mappings.dirty = true, .first_ns = mono_ns };
 
 	pr.profile_id = profile_add_process(ps->profile,
 		&(struct profile_process){ .pid = pid, .start_ns = since_start(ps, mono_ns) });
@@ -142,9 +142,8 @@ static struct process *add(struct processes *ps, pid_t pid, uint64_t mono_ns)
 static void retire(struct processes *ps, struct process *pr, uint64_t mono_ns)
 {
 	pr->gone = true;
-	pr->dirty = false;
 	map_remove(&ps->by_pid, pr->pid);
-	vec_done(&pr->mappings);
+	mappings_done(&pr->mappings);
 	ps->profile->processes.v[pr->profile_id].end_ns = MAX(since_start(ps, mono_ns), 1); /* 0 = alive */
 	ps->sink->gone(ps->context, pr->pid, pr->start_ticks);
 }
@@ -184,7 +183,7 @@ int processes_add(struct processes *ps, pid_t pid, bool starting, struct err *er
 	pr->start_ticks = st.start_ticks;
 	describe(ps, pr, clock_mono_ns());
 	if (starting) {
-		pr->dirty = false;
+		pr->mappings.dirty = false;
 		ps->sink->mappings(ps->context, pid, pr->start_ticks, NULL, 0);
 		return 0;
 	}
@@ -277,23 +276,17 @@ void processes_reused(struct processes *ps, pid_t pid, uint64_t mono_ns)
 void processes_fork(struct processes *ps, pid_t parent, pid_t child, uint64_t mono_ns)
 {
 	struct process *from = find(ps, parent), *pr;
-	struct shared_mapping *copy;
-	uint32_t count, from_id, jit;
+	struct mappings copy;
+	uint32_t from_id;
 
 	processes_reused(ps, child, mono_ns);
 	if (!from || find(ps, child))
 		return;
 	/* add() may move the list: take what is needed from the parent first. */
-	count = from->mappings.n;
 	from_id = from->profile_id;
-	jit = from->jit;
-	copy = mem_resize(NULL, count, sizeof(*copy));
-	if (count)
-		memcpy(copy, from->mappings.v, count * sizeof(*copy));
+	mappings_copy(&copy, &from->mappings);
 	pr = add(ps, child, mono_ns);
-	pr->mappings.v = copy;
-	pr->mappings.n = pr->mappings.capacity = count;
-	pr->jit = jit;
+	pr->mappings = copy;
 	/* Until it runs exec it is what its parent was. */
 	ps->profile->processes.v[pr->profile_id].name = ps->profile->processes.v[from_id].name;
 	ps->profile->processes.v[pr->profile_id].exe = ps->profile->processes.v[from_id].exe;
@@ -308,8 +301,7 @@ void processes_exec(struct processes *ps, pid_t pid, uint64_t mono_ns)
 
 	if (!pr)
 		return;
-	pr->jit = 0;
-	vec_clear(&pr->mappings);
+	mappings_clear(&pr->mappings);
 	describe(ps, pr, mono_ns);
 	processes_dirty(ps, pid);
 }
@@ -319,96 +311,93 @@ void processes_dirty(struct processes *ps, pid_t pid)
 	struct process *pr = find(ps, pid);
 
 	if (pr)
-		pr->dirty = ps->any_dirty = true;
+		pr->mappings.dirty = ps->any_dirty = true;
 }
 
 void processes_dirty_all(struct processes *ps)
 {
 	for (size_t i = 0; i < ps->list.n; i++)
 		if (!ps->list.v[i].gone)
-			ps->list.v[i].dirty = ps->any_dirty = true;
+			ps->list.v[i].mappings.dirty = ps->any_dirty = true;
 }
 
-static bool has_mapping(const struct process *pr, const struct shared_mapping *m)
+static struct mappings_owner owner_of(const struct processes *ps, const struct process *pr)
 {
-	for (size_t i = 0; i < pr->mappings.n; i++)
-		if (!memcmp(&pr->mappings.v[i], m, sizeof(*m)))
-			return true;
-	return false;
+	return (struct mappings_owner){ ps->profile, ps->modules, pr->pid, pr->profile_id, pr->start_ticks,
+					since_start(ps, clock_mono_ns()) };
 }
 
-static void note_mapping(struct processes *ps, const struct process *pr, const struct shared_mapping *m)
+void processes_map(struct processes *ps, pid_t pid, const struct proc_mapping *record)
 {
-	profile_add_mapping(ps->profile,
-		&(struct profile_mapping){ .process = pr->profile_id, .start = m->start, .end = m->end,
-					   .module = modules_profile_id(ps->modules, m->module), .bias = m->bias,
-					   .time_ns = since_start(ps, clock_mono_ns()) });
-	ps->changed = true;
+	struct process *pr = find(ps, pid);
+	struct mappings_owner o;
+
+	if (!pr || !pr->start_ticks)
+		return;
+	o = owner_of(ps, pr);
+	mappings_apply(&pr->mappings, &o, record);
+	ps->any_dirty |= pr->mappings.changed || pr->mappings.dirty;
 }
 
-/* Reads what is mapped now; true if it is not what it was. */
-static bool read_mappings(struct processes *ps, struct process *pr)
+/* at_once: however much it costs. */
+static void refresh(struct processes *ps, bool at_once)
 {
-	VEC(struct shared_mapping) list = { 0 };
-	struct proc_maps maps = { 0 };
-	bool same;
+	bool placed = modules_step(ps->modules);
 
-	if (!pr->start_ticks || proc_maps_read(pr->pid, true, &maps) < 0)
-		return false;
-	if (proc_started(pr->pid) != pr->start_ticks) {
-		proc_maps_done(&maps);
-		return false;
-	}
-	for (size_t i = 0; i < maps.list.n; i++) {
-		const struct proc_mapping *m = &maps.list.v[i];
-		struct shared_mapping out = { .start = m->start, .end = m->end }, *last;
-
-		out.module = modules_of_mapping(ps->modules, pr->pid, pr->profile_id, m, &pr->jit, &out.bias);
-		if (!out.module)
-			continue;
-		last = list.n ? &list.v[list.n - 1] : NULL;
-		if (last && last->module == out.module && last->bias == out.bias && last->end == out.start)
-			last->end = out.end;
-		else
-			vec_push(&list, out);
-	}
-	proc_maps_done(&maps);
-	same = list.n == pr->mappings.n &&
-	       (!list.n || !memcmp(list.v, pr->mappings.v, list.n * sizeof(*list.v)));
-	for (size_t i = 0; !same && i < list.n; i++)
-		if (!has_mapping(pr, &list.v[i]))
-			note_mapping(ps, pr, &list.v[i]);
-	if (same) {
-		vec_done(&list);
-		return false;
-	}
-	vec_done(&pr->mappings);
-	pr->mappings.v = list.v;
-	pr->mappings.n = list.n;
-	pr->mappings.capacity = list.capacity;
-	return true;
-}
-
-void processes_refresh(struct processes *ps)
-{
-	if (!ps->any_dirty)
+	if (!ps->any_dirty && !placed)
 		return;
 	ps->any_dirty = false;
 	for (size_t i = 0; i < ps->list.n; i++) {
 		struct process *pr = &ps->list.v[i];
+		struct mappings *m = &pr->mappings;
+		struct mappings_owner o;
 
-		if (!pr->dirty || pr->gone)
+		m->changed |= placed && m->waiting;
+		/* Of one that was gone before it could be looked at, nothing can be read. */
+		if (pr->gone || !pr->start_ticks || !(m->dirty || m->changed))
 			continue;
-		pr->dirty = false;
-		if (!read_mappings(ps, pr))
-			continue;
-		ps->sink->mappings(ps->context, pr->pid, pr->start_ticks, pr->mappings.v, pr->mappings.n);
+		o = owner_of(ps, pr);
+		if (mappings_refresh(m, &o, at_once)) {
+			ps->sink->mappings(ps->context, pr->pid, pr->start_ticks, m->list.v, m->list.n);
+			ps->changed = true;
+		}
+		ps->any_dirty |= m->dirty || m->changed;
 	}
-	modules_load_tables(ps->modules);
 	if (modules_count(ps->modules) != ps->known_modules) {
 		ps->known_modules = modules_count(ps->modules);
 		ps->changed = true;
 	}
+}
+
+void processes_refresh(struct processes *ps)
+{
+	refresh(ps, false);
+}
+
+bool processes_settle(struct processes *ps, uint64_t patience_ns)
+{
+	uint64_t until = clock_mono_ns() + patience_ns, now;
+
+	refresh(ps, true);
+	while (modules_busy(ps->modules) && (now = clock_mono_ns()) < until) {
+		struct pollfd p = { .fd = modules_event(ps->modules), .events = POLLIN };
+
+		poll(&p, 1, (until - now + 999999) / 1000000);
+		refresh(ps, true);
+	}
+	return !modules_busy(ps->modules);
+}
+
+int processes_event(const struct processes *ps)
+{
+	return modules_event(ps->modules);
+}
+
+int processes_timeout(const struct processes *ps, int timeout_ms)
+{
+	enum { SOON_MS = 5 };
+
+	return ps->any_dirty ? MIN(timeout_ms, SOON_MS) : timeout_ms;
 }
 
 void processes_rename(struct processes *ps, pid_t pid, pid_t tid, const char *name)
@@ -490,8 +479,8 @@ const struct shared_mapping *processes_mappings(const struct processes *ps, pid_
 {
 	struct process *pr = find(ps, pid);
 
-	*ret_count = pr ? pr->mappings.n : 0;
-	return pr ? pr->mappings.v : NULL;
+	*ret_count = pr ? pr->mappings.list.n : 0;
+	return pr ? pr->mappings.list.v : NULL;
 }
 
 uint32_t processes_check_alive(struct processes *ps, uint64_t mono_ns)

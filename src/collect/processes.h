@@ -5,8 +5,8 @@
  * refresh after each batch -> finish -> free. Files are opened when first seen
  * (map_files: the very file that is mapped) and kept open, so that one that is
  * deleted or replaced later still has its names. Their unwind tables are made by
- * the unprivileged child and handed to a sink: BPF maps, or the unwinder of the
- * fallback.
+ * the unprivileged child, for which nobody waits, and handed to a sink: BPF maps,
+ * or the unwinder of the fallback.
  *
  * Module ids here are small numbers from 1, never used again; processes_module()
  * gives the profile's module for one.
@@ -19,11 +19,11 @@
 
 struct err;
 struct proc_ids;
+struct proc_mapping;
 struct processes;
 struct profile;
 struct shared_mapping;
 struct unwind_table;
-struct worker;
 
 /* Who needs to know. table is NULL for a module that has none. born: when the process was started, in ticks as /proc/PID/stat has it; what
  * has the pid but not that time is another. */
@@ -34,8 +34,7 @@ struct processes_sink {
 	void (*gone)(void *context, pid_t pid, uint64_t born);
 };
 
-struct processes *processes_new(struct profile *p, struct worker *w, const struct processes_sink *sink,
-				void *context);
+struct processes *processes_new(struct profile *p, const struct processes_sink *sink, void *context);
 void processes_free(struct processes *ps);
 /* The moment from which times in the profile count. */
 void processes_set_start(struct processes *ps, uint64_t start_mono_ns);
@@ -54,7 +53,7 @@ uint32_t processes_mains(const struct processes *ps, struct proc_ids *ret);
 bool processes_looks_like(const struct processes *ps, pid_t pid);
 /* Has the first thread of any process ended since the last call? Then it is time to look who is alive. */
 bool processes_ended(struct processes *ps);
-/* Makes the table of a program that is about to be started, so that its first samples have one. */
+/* Queues a program that is about to be started, so that its first samples have a table. */
 void processes_prepare(struct processes *ps, const char *path);
 
 /* Times are CLOCK_MONOTONIC. Unknown pids are ignored but by fork (of a known parent) and thread. */
@@ -62,14 +61,22 @@ void processes_fork(struct processes *ps, pid_t parent, pid_t child, uint64_t mo
 /* The pid was given to a process at that moment: whoever had it before is over. */
 void processes_reused(struct processes *ps, pid_t pid, uint64_t mono_ns);
 void processes_exec(struct processes *ps, pid_t pid, uint64_t mono_ns);
-void processes_dirty(struct processes *ps, pid_t pid);
+/* What the kernel says that a process mapped. */
+void processes_map(struct processes *ps, pid_t pid, const struct proc_mapping *record);
+void processes_dirty(struct processes *ps, pid_t pid); /* records are not enough: all is read again, when it is time to */
 void processes_dirty_all(struct processes *ps); /* events were lost */
 void processes_rename(struct processes *ps, pid_t pid, pid_t tid, const char *name);
 /* A thread begins with the name of the one that started it. */
 void processes_thread_start(struct processes *ps, pid_t pid, pid_t tid, pid_t parent_pid, pid_t parent_tid,
 			    uint64_t mono_ns);
 void processes_thread_exit(struct processes *ps, pid_t pid, pid_t tid, uint64_t mono_ns);
+/* Takes in what has changed. Never waits for files to be read. */
 void processes_refresh(struct processes *ps);
+/* The same at once, and waits for files that are being read, so long at most; false: some still are. */
+bool processes_settle(struct processes *ps, uint64_t patience_ns);
+int processes_event(const struct processes *ps); /* readable when a file was read: refresh then */
+/* How long to wait for events at most: less where something was put off for a moment. */
+int processes_timeout(const struct processes *ps, int timeout_ms);
 
 bool processes_knows(const struct processes *ps, pid_t pid);
 /* The profile's thread; made when first seen. name "": not known, it is looked up then. */

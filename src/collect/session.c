@@ -35,6 +35,8 @@ const struct collector *const session_collectors[] = { &collector_wait, &collect
 						       &collector_fault, &collector_alloc, &collector_heap,
 						       &collector_mem, &collector_hw, &collector_span, &collector_event,
 						       NULL };
+/* Honest files are read in less; what is not ready then comes while the recording goes on. */
+#define OPEN_PATIENCE_NS 10000000000ULL
 enum { COLLECTORS = ARRAY_LEN(session_collectors) };
 
 static volatile sig_atomic_t interrupted, pause_wanted, check_wanted;
@@ -292,6 +294,8 @@ static int add_targets(struct session *s, struct err *err)
 	}
 	if (added && s->options->program)
 		prepare_program(s);
+	if (added && !processes_settle(s->processes, OPEN_PATIENCE_NS))
+		log_warn("some of the target's files take long to read: stacks through them are cut off until then");
 	return added ? 0 : r;
 }
 
@@ -322,8 +326,8 @@ int session_open(const struct session_options *options, struct profile *p, struc
 		s->kernel_module = profile_add_module(p,
 			&(struct profile_module){ .kind = MODULE_KERNEL, .process = PROFILE_NONE,
 						  .path = profile_string(p, "[kernel]") });
-		s->processes = s->engine ? processes_new(p, w, &engine_sink, s->engine)
-					 : processes_new(p, w, &fallback_sink, s->fallback);
+		s->processes = s->engine ? processes_new(p, &engine_sink, s->engine)
+					 : processes_new(p, &fallback_sink, s->fallback);
 		r = add_targets(s, err);
 		look_after_ourselves(s);
 		s->groups = groupwatch_new(s);

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "collect/processes.h"
 #include "collect/ring.h"
+#include "target/proc.h"
 
 enum { RING_PAGES = 64 };
 
@@ -50,12 +51,36 @@ struct comm_record {
 struct mmap2_record {
 	struct perf_event_header h;
 	uint32_t pid, tid;
+	uint64_t address, size, offset;
+	uint32_t device_major, device_minor;
+	uint64_t inode, generation;
+	uint32_t protection, flags;
+	char path[];
 };
 
 struct lost_record {
 	struct perf_event_header h;
 	uint64_t id, lost;
 };
+
+/* A mapping as it was made. False: the record does not say enough. */
+static bool apply_mapping(struct processes *ps, const struct mmap2_record *r)
+{
+	size_t room = r->h.size > sizeof(*r) ? r->h.size - sizeof(*r) : 0;
+	struct proc_mapping m = { .start = r->address, .end = r->address + r->size, .offset = r->offset, .inode = r->inode,
+				  .device_major = r->device_major, .device_minor = r->device_minor, .executable = true };
+	_cleanup_free_ char *path = NULL;
+
+	if (r->h.type != PERF_RECORD_MMAP2 || !room || r->size > UINT64_MAX - r->address ||
+	    r->h.misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
+		return false;
+	path = mem_strndup(r->path, strnlen(r->path, room));
+	m.path = path;
+	if (!strcmp(path, "//anon"))
+		path[0] = 0;
+	processes_map(ps, r->pid, &m);
+	return true;
+}
 
 bool sideband_record(struct processes *ps, const struct perf_event_header *h, uint64_t *lost)
 {
@@ -66,8 +91,11 @@ bool sideband_record(struct processes *ps, const struct perf_event_header *h, ui
 	switch (h->type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
-		processes_dirty(ps, map->pid);
-		return processes_knows(ps, map->pid);
+		if (!processes_knows(ps, map->pid))
+			return false;
+		if (!apply_mapping(ps, map))
+			processes_dirty(ps, map->pid);
+		return true;
 	case PERF_RECORD_COMM: {
 		char name[16];
 

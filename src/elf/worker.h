@@ -25,8 +25,9 @@
 struct err;
 struct worker;
 
-/* Starts no child yet: the first call does. */
+/* Starts no child yet: the first call does, and waits for it; or worker_start(), which does not. */
 struct worker *worker_new(void);
+void worker_start(struct worker *w);
 void worker_free(struct worker *w);
 
 /* fd is kept by the caller. On success the caller calls unwind_done(ret). */

@@ -44,6 +44,7 @@ struct left_behind {
 struct worker {
 	pid_t pid; /* 0 = no child */
 	int sock;
+	bool greeted; /* the child has said that it is in its sandbox */
 	int cancel; /* an eventfd that is readable once all is called off */
 	atomic_bool cancelled;
 	uint64_t timeout_ns; /* of one call, where that is less than its budget */
@@ -263,18 +264,10 @@ static int spawn_child(int sock, pid_t *ret)
 	return r;
 }
 
-static int start(struct worker *w, struct err *err)
+static int spawn(struct worker *w, struct err *err)
 {
-	struct worker_reply hello;
 	int pair[2], r;
 
-	if (worker_cancelled(w))
-		return err_set(err, ECANCELED, "reading it was called off");
-	/* Before its own limit ends it, it is replaced. */
-	if (w->pid && w->busy_ns > BUDGET_CHILD_CPU_S * 1000000000ULL / 2)
-		stop(w);
-	if (w->pid)
-		return 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return err_errno(err, errno, "cannot make a socket for the process that reads files");
 	r = spawn_child(pair[1], &w->pid);
@@ -285,6 +278,38 @@ static int start(struct worker *w, struct err *err)
 		return err_errno(err, r, "cannot start the process that reads files");
 	}
 	w->sock = pair[0];
+	w->greeted = false;
+	return 0;
+}
+
+void worker_start(struct worker *w)
+{
+	if (!w->pid && !worker_cancelled(w))
+		spawn(w, NULL);
+}
+
+static bool has_ended(const struct worker *w)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_PID, w->pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
+}
+
+/* There is a child that can be asked. */
+static int start(struct worker *w, struct err *err)
+{
+	struct worker_reply hello;
+	int r = 0;
+
+	if (worker_cancelled(w))
+		return err_set(err, ECANCELED, "reading it was called off");
+	/* Before its own limit ends it, it is replaced; and when somebody ended it while it had nothing to do. */
+	if (w->pid && (w->busy_ns > BUDGET_CHILD_CPU_S * 1000000000ULL / 2 || has_ended(w)))
+		stop(w);
+	if (!w->pid)
+		r = spawn(w, err);
+	if (r || w->greeted)
+		return r;
 	r = wait_reply(w, (struct patience){ UINT64_MAX, 6 * BUDGET_WALL_NS }, &hello);
 	if (r < 0)
 		return explain_end(w, r, err);
@@ -293,6 +318,7 @@ static int start(struct worker *w, struct err *err)
 		return err_set(err, -hello.status, "cannot start the process that reads files: %s",
 			       hello.text);
 	}
+	w->greeted = true;
 	return 0;
 }
 

@@ -305,7 +305,7 @@ static void resolve_group(struct group *g)
 		case MODULE_NONE:
 			break;
 		}
-	for (size_t i = 0; i < g->n; i++)
+	for (size_t i = 0; i < g->n && !worker_cancelled(g->run->s->worker); i++)
 		if (!p->frames.v[f[i].frame].line_count)
 			name_by_offset(g->run, &f[i]);
 	vec_done(&g->addresses);
@@ -383,6 +383,11 @@ int symbolize_profile(struct symbolizer *s, struct profile *p, symbolize_progres
 		for (next = i; next < r.frames.n && r.frames.v[next].module == g.module; next++)
 			;
 		g.n = next - i;
+		/* Frames that stay without a name can get one later. */
+		if (worker_cancelled(s->worker)) {
+			add_problem(&r, "naming was called off; gasflame report goes on with it", r.frames.n - i);
+			break;
+		}
 		if (progress)
 			progress(context, module_label(p, g.module), i, r.frames.n);
 		resolve_group(&g);

@@ -37,7 +37,7 @@ void symbolizer_keep_file(struct symbolizer *s, uint32_t module, int fd);
 /* Called now and then with what is done of what there is. */
 typedef void symbolize_progress_fn(void *context, const char *module, size_t done, size_t total);
 
-/* Names every frame that has none. Adds the counters symbols.{frames,named,with lines,inlined,ms} and one
+/* Names every frame that has none; after worker_cancel() it ends at once, and frames that have none yet stay so. Adds the counters symbols.{frames,named,with lines,inlined,ms} and one
  * "symbols.problem: <sentence>" for each module that has code in the profile but no names. */
 int symbolize_profile(struct symbolizer *s, struct profile *p, symbolize_progress_fn *progress,
 		      void *context, struct err *err);

@@ -5,7 +5,6 @@
  *	mapper pages FILE COUNT   maps an executable page of FILE COUNT times; then one more, and takes that
  *	                          away, again and again
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,0 +1,40 @@
+/*
+ * reader.h - has the files of targets read on a thread of its own, so that none of them holds up the session.
+ *
+ * Life: new -> add, take as results come in -> free, which calls off what is under
+ * way. The thread owns a worker (elf/worker.h) and does nothing but wait for it.
+ * Where code lies in a file is asked for all that are waiting before the first
+ * unwind table is made, as no stack can be walked without it. All calls are from
+ * one thread, the session's.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "elf/unwind.h"
+#include "elf/worker.h"
+
+struct reader;
+
+enum reader_what { READER_LAYOUT, READER_TABLE };
+struct reader_result {
+	uint32_t id; /* as it was added */
+	enum reader_what what;
+	int status;  /* 0 or -errno: then there is no second result */
+	struct worker_layout layout;
+	struct unwind_table table; /* the caller calls unwind_done() */
+	char text[256];            /* why, where status is not 0 */
+};
+
+/* Starts the thread with the first file. */
+struct reader *reader_new(void);
+void reader_free(struct reader *r);
+/* Two results come of it, the layout first. The caller keeps fd open until reader_free(). */
+void reader_add(struct reader *r, uint32_t id, int fd);
+/* The next result; false if there is none yet. */
+bool reader_take(struct reader *r, struct reader_result *ret);
+/* Is there a file of which not all results were taken? */
+bool reader_busy(const struct reader *r);
+/* Readable when there are results. */
+int reader_event(const struct reader *r);
