@@ -1,11 +1,12 @@
 /*
  * binary.c - a binary's cached names are merged with what is new.
  *
- * A cache entry says from what it was made (enum find_level). One made from
- * debug information answers at once, without a look at any file; one made from
- * less is used only as long as nothing better is found. An address that is not
- * there costs a look into the files: milliseconds where debug sections are
- * plain, and where they are compressed too, because a plain copy is cached.
+ * A cache entry says from what it was made (enum find_level, struct source). One
+ * made from debug information answers at once, when the files are what they
+ * were, without a look into them; one made from less is used only as long as
+ * nothing better is found. An address that is not there costs a look into the
+ * files: milliseconds where debug sections are plain, and where they are
+ * compressed too, because a plain copy is cached.
  */
 #include "symbol/binary.h"
 
@@ -21,6 +22,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "symbol/cache.h"
+#include "target/proc.h"
 
 /* Below this unpacking is cheaper than the disk space. Above, the copy is not kept. */
 static const uint64_t plain_min_bytes = 16 << 20, plain_max_bytes = 4ULL << 30;
@@ -33,7 +35,8 @@ struct work {
 	size_t n, named;
 	symbols_got_fn *got;
 	void *context;
-	char name[64];             /* in the cache, "" = not cached */
+	char name[160];            /* in the cache, "" = not cached */
+	struct source sources[CACHE_SOURCES]; /* what it is named from this time */
 	struct cache_names cached;
 	VEC(uint64_t) open;        /* addresses to look up, ascending */
 	VEC(size_t) open_index;
@@ -108,24 +111,44 @@ static void save(struct work *w, enum find_level level)
 		names_builder_add(&all, from->addresses[at], calls,
 				  names_calls(from, at, calls, NAMES_MAX_DEPTH));
 	}
-	cache_write_names(w->b->find.cache, w->name, level, &all);
+	cache_write_names(w->b->find.cache, w->name, level, w->sources, &all);
 	names_builder_done(&all);
 	buf_done(&packed);
 }
 
-/* Puts the plain copy of *fd in its place, made now if it is not there yet. False if there is none. */
-static bool use_plain(struct find *f, int *fd)
+/* "HEX-DEVICE.INODE-USER": whose file, and of whose process; "" if that cannot be said. */
+static void name_entry(const struct find *f, const struct source *s, char *out, size_t size)
+{
+	struct proc_status status;
+	uint32_t user = s->uid; /* of the process, where it still runs */
+	char hex[41];
+
+	out[0] = 0;
+	if (s->where == SOURCE_LOST || s->where == SOURCE_NONE)
+		return;
+	if (f->pid && !proc_status(f->pid, &status))
+		user = status.uid;
+	snprintf(out, size, "%s-%llx.%llx-%u", find_hex(hex, f->build_id, f->build_id_size), (unsigned long long)s->device,
+		 (unsigned long long)s->inode, user);
+}
+
+/* Puts the plain copy of *fd, which is the file that s tells of, in its place, made now if it is not there yet. False if
+ * there is none. */
+static bool use_plain(struct find *f, const struct source *s, int *fd)
 {
 	struct worker_identity id, copy_id;
 	struct cache_new copy = { .fd = -1 };
-	char hex[41], name[64];
+	char entry[128], name[256];
 	int r;
 
-	if (!f->cache || f->no_dwarf || f->level < FIND_LINES || f->build_id_size < 2 || *fd < 0 ||
+	name_entry(f, s, entry, sizeof(entry));
+	if (!entry[0] || !f->cache || f->no_dwarf || f->level < FIND_LINES || f->build_id_size < 2 || *fd < 0 ||
 	    worker_identify(f->worker, *fd, &id, NULL) || !id.compressed ||
 	    id.unpacked_bytes < plain_min_bytes || id.unpacked_bytes > plain_max_bytes)
 		return false;
-	snprintf(name, sizeof(name), "%s.plain", find_hex(hex, f->build_id, f->build_id_size));
+	/* Nothing is stored beside it: its name says all that must not change. */
+	snprintf(name, sizeof(name), "%s-%llx.%llx.%llx.plain", entry, (unsigned long long)s->size,
+		 (unsigned long long)s->modified_ns, (unsigned long long)s->changed_ns);
 	copy.fd = cache_open_file(f->cache, name);
 	if (copy.fd >= 0 && (worker_identify(f->worker, copy.fd, &copy_id, NULL) || copy_id.compressed ||
 			     copy_id.build_id_size != f->build_id_size ||
@@ -163,15 +186,21 @@ static void resolve_open(struct work *w)
 	if (f->main >= 0 && w->open.n) {
 		/* The file with the debug information is the one that may be compressed. */
 		if (f->debug >= 0) {
-			use_plain(f, &f->debug);
+			use_plain(f, &f->debug_from, &f->debug);
 		} else if (f->main_info.debug_info) {
 			f->debug = fcntl(f->main, F_DUPFD_CLOEXEC, 3);
-			if (!use_plain(f, &f->debug))
+			if (!use_plain(f, &w->sources[0], &f->debug))
 				fd_close(&f->debug);
 		}
 		files.debug = f->debug;
 		files.alt = f->alt;
 		r = worker_symbolize(f->worker, &files, w->open.v, w->open.n, got_fresh, w, &err);
+		/* Lines may cost too much where names do not. */
+		if (r == -ETIMEDOUT && !files.no_dwarf) {
+			files.no_dwarf = true;
+			w->name[0] = 0;
+			r = worker_symbolize(f->worker, &files, w->open.v, w->open.n, got_fresh, w, &err);
+		}
 		if (r < 0)
 			snprintf(b->problem, sizeof(b->problem), "no symbols for %s: %s", f->path, err.text);
 	}
@@ -201,32 +230,67 @@ static void explain(struct work *w)
 	}
 }
 
+/* The module's file as it is now, before anything was read of it. */
+static struct source main_source(const struct find *f)
+{
+	_cleanup_fd_ int fd = find_open_main(f);
+
+	return source_of(fd < 0 ? SOURCE_NONE : SOURCE_MAIN, fd, f->path);
+}
+
+/* What was cached, as long as every file is what it was. */
+static void read_cached(struct work *w)
+{
+	const struct find *f = &w->b->find;
+	char entry[128];
+
+	w->sources[0] = main_source(f);
+	name_entry(f, &w->sources[0], entry, sizeof(entry));
+	if (!f->cache || f->build_id_size < 8 || !entry[0])
+		return;
+	snprintf(w->name, sizeof(w->name), "%s%s%s.names", entry, f->no_dwarf ? ".table" : "", w->b->keep_hash ? ".hash" : "");
+	if (cache_read_names(f->cache, w->name, &w->cached) < 0)
+		w->cached = (struct cache_names){ 0 };
+	else if (!source_same(&w->cached.sources[0], &w->sources[0]) || !source_holds(&w->cached.sources[1], f->pid) ||
+		 !source_holds(&w->cached.sources[2], f->pid))
+		cache_names_done(&w->cached);
+}
+
+/* Finds the files; what others said before does not stand among what these say. */
+static void look_for_files(struct work *w)
+{
+	struct find *f = &w->b->find;
+	struct source found = { .where = SOURCE_NONE };
+
+	find_files(f);
+	if (f->main >= 0)
+		found = source_of(SOURCE_MAIN, f->main, f->path);
+	if (!source_same(&found, &w->sources[0]))
+		w->name[0] = 0; /* it was replaced meanwhile, or another file had to do */
+	w->sources[1] = f->debug_from;
+	w->sources[2] = f->alt_from;
+	if (f->debug_from.where == SOURCE_LOST || f->alt_from.where == SOURCE_LOST)
+		w->name[0] = 0;
+	if (w->cached.data && (w->cached.level < f->level || memcmp(w->cached.sources, w->sources, sizeof(w->sources))))
+		cache_names_done(&w->cached);
+}
+
 void binary_resolve(struct binary *b, const uint64_t *addresses, size_t n, symbols_got_fn *got,
 		    void *context)
 {
 	struct find *f = &b->find;
 	struct work w = { .b = b, .addresses = addresses, .n = n, .got = got, .context = context };
 	enum find_level best = f->no_dwarf ? FIND_SYMBOLS : FIND_LINES;
-	int kept = f->main;
-	char hex[41];
 
 	b->problem[0] = 0;
-	if (f->cache && f->build_id_size >= 8) {
-		snprintf(w.name, sizeof(w.name), "%s%s%s.names", find_hex(hex, f->build_id, f->build_id_size),
-			 f->no_dwarf ? ".table" : "", b->keep_hash ? ".hash" : "");
-		if (cache_read_names(f->cache, w.name, &w.cached) < 0)
-			w.cached = (struct cache_names){ 0 };
-	}
+	read_cached(&w);
 	names_builder_init(&w.fresh);
 	f->debug = f->alt = -1;
 	if (w.cached.data && w.cached.level >= best && all_cached(&w)) {
 		f->level = w.cached.level;
-		fd_close(&kept);
-		f->main = -1;
+		fd_close(&f->main);
 	} else {
-		find_files(f);
-		if (w.cached.data && w.cached.level < f->level)
-			cache_names_done(&w.cached);
+		look_for_files(&w);
 	}
 	use_cached(&w);
 	if (w.open.n)

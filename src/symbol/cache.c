@@ -20,7 +20,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-enum { CACHE_FORMAT = 1 };
+enum { CACHE_FORMAT = 2 };
 static const uint64_t limit_bytes = 1ULL << 30, limit_names_bytes = 256 << 20;
 static const uint64_t forgotten_ns = 3600ULL * 1000000000; /* a file still being written is younger */
 
@@ -181,8 +181,15 @@ struct names_file {
 	char magic[8];
 	char version[16]; /* another gasflame may have resolved otherwise */
 	uint32_t format, level, crc, zero;
+	struct source sources[CACHE_SOURCES];
 };
 static const char names_magic[8] = "gfnames";
+
+/* Of the sources and all behind them. */
+static uint32_t names_crc(const struct names_file *h, const char *body, size_t n)
+{
+	return crc32_z(crc32_z(0, (const Bytef *)h->sources, sizeof(h->sources)), (const Bytef *)body, n);
+}
 
 static bool names_file_good(const struct names_file *h, const char *body, size_t n, struct cache_names *ret)
 {
@@ -191,7 +198,7 @@ static bool names_file_good(const struct names_file *h, const char *body, size_t
 	snprintf(version, sizeof(version), "%s", GASFLAME_VERSION);
 	return !memcmp(h->magic, names_magic, sizeof(h->magic)) && h->format == CACHE_FORMAT &&
 	       !memcmp(h->version, version, sizeof(version)) &&
-	       crc32_z(0, (const Bytef *)body, n) == h->crc && names_open(body, n, &ret->names) &&
+	       names_crc(h, body, n) == h->crc && names_open(body, n, &ret->names) &&
 	       names_sorted(&ret->names);
 }
 
@@ -212,6 +219,7 @@ int cache_read_names(struct cache *c, const char *name, struct cache_names *ret)
 		memcpy(&h, ret->data, sizeof(h));
 		if (names_file_good(&h, ret->data + sizeof(h), n - sizeof(h), ret)) {
 			ret->level = h.level;
+			memcpy(ret->sources, h.sources, sizeof(ret->sources));
 			return 0;
 		}
 	}
@@ -226,7 +234,8 @@ void cache_names_done(struct cache_names *n)
 	*n = (struct cache_names){ 0 };
 }
 
-int cache_write_names(struct cache *c, const char *name, uint32_t level, const struct names_builder *b)
+int cache_write_names(struct cache *c, const char *name, uint32_t level, const struct source *sources,
+		      const struct names_builder *b)
 {
 	struct names_file h = { .format = CACHE_FORMAT, .level = level };
 	struct cache_new f = { .fd = -1 };
@@ -238,7 +247,8 @@ int cache_write_names(struct cache *c, const char *name, uint32_t level, const s
 	if (!r) {
 		memcpy(h.magic, names_magic, sizeof(h.magic));
 		snprintf(h.version, sizeof(h.version), "%s", GASFLAME_VERSION);
-		h.crc = crc32_z(0, (const Bytef *)body.data, body.n);
+		memcpy(h.sources, sources, sizeof(h.sources));
+		h.crc = names_crc(&h, body.data, body.n);
 		r = fd_write_all(f.fd, &h, sizeof(h));
 		if (!r)
 			r = fd_write_all(f.fd, body.data, body.n);

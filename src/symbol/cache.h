@@ -6,18 +6,21 @@
  * aside, then renamed), a damaged one is ignored and replaced, and the oldest
  * go when all of them pass a gigabyte; those used by this run stay.
  *
- *	HEX.names       resolved addresses of the binary with that build-id
- *	HEX.plain       its debug information, decompressed
- *	HEX.debuginfo   as a debuginfod server sent it
+ *	HEX-FILE-USER.names   resolved addresses of the file with that build-id
+ *	HEX-FILE-USER.plain   its debug information, decompressed
+ *	HEX.debuginfo         as a debuginfod server sent it
  *
- * The build-id is the key: whoever gives two different programs one build-id
- * (--build-id=0x...) gets the names of the first.
+ * A build-id is what a file says of itself. So FILE is its device and inode, and
+ * names are stored with all that tells the files apart that they were made from
+ * (source.h), none of which may have changed; and USER is whose process it was,
+ * so that nothing that one user's program left is shown for another's.
  */
 #pragma once
 
 #include <stdint.h>
 
 #include "elf/names.h"
+#include "symbol/source.h"
 
 struct cache;
 struct err;
@@ -26,15 +29,20 @@ struct err;
 struct cache *cache_open(void);
 void cache_close(struct cache *c); /* drops the oldest files; NULL is fine */
 
-/* Resolved addresses, sorted. level says what they were made from (find.h). */
+/* What they were made from: the module's file, its debug file, what dwz shared. */
+enum { CACHE_SOURCES = 3 };
+
+/* Resolved addresses, sorted. level says what the files can tell (find.h). */
 struct cache_names {
 	char *data;
 	struct names names;
 	uint32_t level;
+	struct source sources[CACHE_SOURCES];
 };
 int cache_read_names(struct cache *c, const char *name, struct cache_names *ret); /* -ENOENT: none */
 void cache_names_done(struct cache_names *n);
-int cache_write_names(struct cache *c, const char *name, uint32_t level, const struct names_builder *b);
+int cache_write_names(struct cache *c, const char *name, uint32_t level, const struct source *sources,
+		      const struct names_builder *b);
 
 /* A whole file, for reading, or -errno. */
 int cache_open_file(struct cache *c, const char *name);

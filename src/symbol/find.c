@@ -118,6 +118,17 @@ static void find_main(struct find *f)
 			 f->path);
 }
 
+int find_open_main(const struct find *f)
+{
+	int fd = -1;
+
+	if (f->main >= 0)
+		return fcntl(f->main, F_DUPFD_CLOEXEC, 3);
+	if (f->path[0] != '/' || (f->pid && !target_open_path(f->pid, f->path, &fd, NULL)))
+		return fd;
+	return target_open_host(f->path, &fd, NULL) ? -1 : fd;
+}
+
 /* --- debug files --- */
 
 static bool crc_matches(struct worker *w, int fd, uint32_t want)
@@ -170,6 +181,8 @@ static void try_debug(struct find *f, bool in_target, bool by_link, const char *
 	r = in_target ? target_open_path(f->pid, path, &fd, NULL) : target_open_host(path, &fd, NULL);
 	if (!r && !take_debug(f, fd, by_link))
 		close(fd);
+	else if (!r)
+		f->debug_from = source_of(in_target ? SOURCE_TARGET : SOURCE_HOST, fd, path);
 }
 
 static void try_everywhere(struct find *f, bool by_link, const char *folder, const char *a, const char *b)
@@ -212,6 +225,7 @@ static void search_named(struct find *f)
 		}
 		fd_close(&f->debug);
 		f->debug = fd;
+		f->debug_from = source_of(SOURCE_HOST, fd, e->path);
 		f->debug_info = info;
 		f->level = level_of(&info, f->no_dwarf);
 	}
@@ -282,6 +296,14 @@ static void search_siblings(struct find *f)
 	}
 }
 
+static bool is_what_was_asked(const struct find *f, int fd)
+{
+	struct worker_identity id;
+
+	return !worker_identify(f->worker, fd, &id, NULL) &&
+	       same_id(id.build_id, id.build_id_size, f->build_id, f->build_id_size);
+}
+
 static void search_servers(struct find *f)
 {
 	char hex[41], name[64], why[256] = "";
@@ -296,8 +318,16 @@ static void search_servers(struct find *f)
 		fd = debuginfod_fetch(f->cache, hex, name, why, sizeof(why));
 	/* A server that does not answer is not waited for again. */
 	f->debuginfod = fd >= 0 || fd == -ENOENT;
-	if (fd >= 0 && !take_debug(f, fd, false))
+	if (fd >= 0 && !is_what_was_asked(f, fd)) {
+		snprintf(why, sizeof(why), "debuginfod: the server's file for %s has another build-id: not used", hex);
+		if (f->cache)
+			cache_remove_file(f->cache, name);
 		close(fd);
+	} else if (fd >= 0 && !take_debug(f, fd, false)) {
+		close(fd);
+	} else if (fd >= 0) {
+		f->debug_from = source_of(SOURCE_SERVER, fd, "");
+	}
 	if (why[0])
 		snprintf(f->why, sizeof(f->why), "%s", why);
 }
@@ -320,6 +350,7 @@ static bool try_alt(struct find *f, bool in_target, const char *path, const stru
 		return false;
 	}
 	f->alt = fd;
+	f->alt_from = source_of(in_target ? SOURCE_TARGET : SOURCE_HOST, fd, path);
 	return true;
 }
 
@@ -351,6 +382,7 @@ static void find_alt(struct find *f)
 void find_files(struct find *f)
 {
 	f->debug = f->alt = -1;
+	f->debug_from = f->alt_from = (struct source){ .where = SOURCE_NONE };
 	f->level = FIND_NOTHING;
 	find_main(f);
 	search_index(f);

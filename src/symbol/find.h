@@ -14,6 +14,7 @@
 
 #include "base/vec.h"
 #include "elf/worker.h"
+#include "symbol/source.h"
 
 struct cache;
 struct err;
@@ -50,6 +51,7 @@ struct find {
 
 	/* what was found */
 	int main, debug, alt;      /* -1 = none */
+	struct source debug_from, alt_from;
 	struct symbols_info main_info, debug_info;
 	enum find_level level;
 	char why[512];             /* a sentence about what was refused, "" = nothing was */
@@ -57,6 +59,8 @@ struct find {
 
 /* main may be set already (a kept descriptor) and is then taken over. */
 void find_files(struct find *f);
+/* The file that find_files would look at first for main, without a look into it; -1 = none. The caller closes it. */
+int find_open_main(const struct find *f);
 void find_done(struct find *f);
 
 char *find_hex(char out[41], const uint8_t *build_id, uint8_t size);
