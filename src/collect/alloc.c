@@ -195,8 +195,12 @@ static void record(struct session *s, const void *data, size_t size)
 static void tick(struct session *s, uint64_t now)
 {
 	/* A library that was loaded since. */
-	if (s->options->program || !s->alloc->links.n)
+	if (s->options->program || !s->alloc->links.n) {
+		s->alloc->files.hurry = true;
+		worker_set_timeout(s->worker, CODEFILES_HURRY_NS);
 		look_at(s, s->options->pids[0], NULL);
+		worker_set_timeout(s->worker, UINT64_MAX);
+	}
 	profile_add_point(s->profile, s->alloc->series, since_start(s, now), s->alloc->bytes);
 }
 

@@ -6,11 +6,14 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/map.h"
 #include "target/open.h"
 #include "target/proc.h"
+
+static const uint64_t patience_ns = 10000000000, hurry_ns = 500000000;
 
 static bool is_new(struct codefiles *c, uint32_t major_number, uint32_t minor_number, uint64_t inode)
 {
@@ -26,11 +29,12 @@ static bool is_new(struct codefiles *c, uint32_t major_number, uint32_t minor_nu
 int codefiles_of_process(struct codefiles *c, pid_t pid, codefiles_fn *fn, void *context, struct err *err)
 {
 	_cleanup_(proc_maps_done) struct proc_maps maps = { 0 };
+	uint64_t until = clock_mono_ns() + (c->hurry ? hurry_ns : patience_ns);
 	int r = proc_maps_read(pid, true, &maps);
 
 	if (r < 0)
 		return err_errno(err, -r, "cannot read the mappings of process %d", pid);
-	for (size_t i = 0; r >= 0 && i < maps.list.n; i++) {
+	for (size_t i = 0; r >= 0 && i < maps.list.n && clock_mono_ns() < until; i++) {
 		const struct proc_mapping *m = &maps.list.v[i];
 		_cleanup_fd_ int fd = -1;
 

@@ -366,9 +366,13 @@ static void tick(struct session *s, uint64_t now)
 	calm_down(s, now);
 	/* Libraries that were loaded since. */
 	if (s->options->program ? s->spans->ticks++ < LOOK_TICKS || s->spans->ticks % LOOK_TICKS == 0 :
-				  ++s->spans->ticks % LOOK_TICKS == 0)
+				  ++s->spans->ticks % LOOK_TICKS == 0) {
+		s->spans->files.hurry = true;
+		worker_set_timeout(s->worker, CODEFILES_HURRY_NS);
 		for (size_t i = 0; i < s->options->pid_count; i++)
 			look_at(s, s->options->pids[i], NULL);
+		worker_set_timeout(s->worker, UINT64_MAX);
+	}
 }
 
 static void count(struct profile *p, const char *name, uint64_t n)

@@ -7,13 +7,13 @@ a moment and returns, mapped at that address, so that a program can run them (tr
                            that part alone has SIZE bytes (default 16 GiB) of which the disk holds nothing
     sections               a million sections
     beyond                 sections that end beyond the file
-    bomb                   a compressed section that unpacks to 1,000 times its size
+    bomb                   compressed sections that unpack to SIZE bytes, 50 times what they take
     link LINK              names LINK as its debug file
 
 Options: --size BYTES, --id HEX (build-id), --name SYMBOL."""
 import argparse
+import os
 import struct
-import sys
 import zlib
 
 # mov ecx, 1000000; 1: dec ecx; jnz 1b; ret
@@ -44,12 +44,12 @@ if a.kind == "debug":
     for name in ("info", "abbrev", "line", "str", "ranges", "aranges"):
         sections.append((".debug_" + name, 1, 0, 0, hole, 0, 0, 0))
 if a.kind == "bomb":
-    size = min(a.size, 4 << 30)
-    packer, packed = zlib.compressobj(9), b""
+    size = a.size // 2
+    packer, packed = zlib.compressobj(1), []
     for at in range(0, size, 1 << 20):
-        packed += packer.compress(bytes(min(1 << 20, size - at)))
-    packed += packer.flush()
-    for name in ("info", "abbrev", "line", "str"):
+        packed.append(packer.compress(os.urandom(16 << 10) + bytes(min(1 << 20, size - at) - (16 << 10))))
+    packed = b"".join(packed) + packer.flush()
+    for name in ("info", "str"):
         sections.append((".debug_" + name, 1, 0x800, 0, struct.pack("<IIQQ", 1, 0, size, 1) + packed, 0, 0, 0))
 if a.kind == "beyond":
     sections.append((".eh_frame", 1, 2, 0x2000, (0x800, 1 << 62), 0, 0, 0))
