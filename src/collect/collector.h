@@ -41,7 +41,7 @@ struct session {
 	uint64_t start_mono_ns;
 	uint64_t hz;               /* now in force */
 	uint32_t cpu_event;        /* the profile's event of the cpu collector */
-	uint32_t kernel_module;    /* the profile's module of kernel frames */
+	struct kernelmap *kernel;  /* makes frames of the kernel */
 	bool paused;
 	bool quota;                /* a CPU quota binds a target, or may; groupwatch.h says so */
 	int step_ms;               /* a collector wants to be asked at least so often; 0: none does */

@@ -20,6 +20,7 @@
 #include "collect/fallback.h"
 #include "collect/follow.h"
 #include "collect/groupwatch.h"
+#include "collect/kernelmap.h"
 #include "collect/mark.h"
 #include "collect/processes.h"
 #include "collect/spanset.h"
@@ -323,9 +324,7 @@ int session_open(const struct session_options *options, struct profile *p, struc
 		r = choose_backend(s, err);
 	look_after_ourselves(s);
 	if (r >= 0) {
-		s->kernel_module = profile_add_module(p,
-			&(struct profile_module){ .kind = MODULE_KERNEL, .process = PROFILE_NONE,
-						  .path = profile_string(p, "[kernel]") });
+		s->kernel = kernelmap_new(p);
 		s->processes = s->engine ? processes_new(p, &engine_sink, s->engine)
 					 : processes_new(p, &fallback_sink, s->fallback);
 		r = add_targets(s, err);
@@ -395,8 +394,7 @@ uint32_t session_intern_stack(struct session *s, const struct shared_record *r, 
 	}
 	frames += r->user_count;
 	for (int i = r->kernel_count - 1; i >= 0; i--)
-		stack = profile_stack(p, stack, profile_frame(p, s->kernel_module, FRAME_KERNEL,
-							      frames[i] - (i ? 1 : 0)));
+		stack = profile_stack(p, stack, kernelmap_frame(s->kernel, frames[i] - (i ? 1 : 0)));
 	return stack;
 }
 
@@ -628,6 +626,7 @@ void session_close(struct session *s)
 	mark_close(s->mark);
 	event_close(s);
 	follow_free(s->follow);
+	kernelmap_free(s->kernel);
 	groupwatch_free(s->groups);
 	processes_free(s->processes);
 	engine_close(s->engine);

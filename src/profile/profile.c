@@ -36,6 +36,7 @@ void profile_free(struct profile *p)
 	vec_done(&p->points);
 	vec_done(&p->histograms);
 	vec_done(&p->counters);
+	vec_done(&p->kernel_bases);
 	map_done(&p->frame_index);
 	map_done(&p->function_index);
 	map_done(&p->named_index);
@@ -51,6 +52,19 @@ void profile_freep(struct profile **p)
 uint32_t profile_string(struct profile *p, const char *s)
 {
 	return strtab_add(&p->strings, s);
+}
+
+void profile_set_kernel_base(struct profile *p, uint32_t module, uint64_t base)
+{
+	vec_push(&p->kernel_bases, (struct profile_kernel_base){ module, base });
+}
+
+uint64_t profile_kernel_base(const struct profile *p, uint32_t module)
+{
+	for (size_t i = 0; i < p->kernel_bases.n; i++)
+		if (p->kernel_bases.v[i].module == module)
+			return p->kernel_bases.v[i].base;
+	return 0;
 }
 
 uint32_t profile_add_event(struct profile *p, const char *name, const char *unit,

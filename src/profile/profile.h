@@ -114,8 +114,9 @@ enum profile_frame_kind {
 struct profile_frame {
 	uint32_t module;
 	enum profile_frame_kind kind;
-	uint64_t address;  /* in the module: an ELF virtual address, a kernel address, or a JIT address;
-			      for callers the return address - 1 */
+	uint64_t address;  /* in the module: an ELF virtual address, a JIT address, or in the kernel the distance from
+			      where the kernel or its module begins (older captures: its address, which has the
+			      highest bit set); for callers the return address - 1 */
 	uint32_t first_line, line_count; /* into lines; count 0 = not symbolized */
 };
 
@@ -168,6 +169,14 @@ struct profile_counter {
 	uint64_t value;
 };
 
+/* Addresses of the kernel have all of these bits, distances in it none. */
+#define PROFILE_KERNEL_HALF 0xffff800000000000ULL
+
+struct profile_kernel_base {
+	uint32_t module;
+	uint64_t base;
+};
+
 struct profile {
 	struct strtab strings;
 	VEC(struct profile_event) events;
@@ -194,6 +203,9 @@ struct profile {
 	uint64_t duration_ns;
 	bool finished;          /* ended normally: durations, counters and symbols are final */
 	bool redacted;          /* to be written without what says whose it is (redact.h), or read so */
+
+	/* Where modules of the kernel begin, while that is known; never written: it is nobody else's business. */
+	VEC(struct profile_kernel_base) kernel_bases;
 
 	/* Indexes, kept by the functions below. */
 	struct map frame_index, function_index, named_index, counter_index;
@@ -253,6 +265,10 @@ uint32_t profile_stack(struct profile *p, uint32_t parent, uint32_t frame);
 /* Gives a frame its names, once: innermost first. */
 void profile_set_lines(struct profile *p, uint32_t frame, const struct profile_line *lines,
 		       uint32_t count);
+
+/* Where a module of the kernel begins; 0 = not known. */
+void profile_set_kernel_base(struct profile *p, uint32_t module, uint64_t base);
+uint64_t profile_kernel_base(const struct profile *p, uint32_t module);
 
 /* Counters by name. */
 void profile_count(struct profile *p, const char *name, uint64_t add);

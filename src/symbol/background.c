@@ -167,6 +167,8 @@ static void copy_context(struct profile *to, const struct profile *p)
 	}
 	for (size_t i = 0; i < p->mappings.n; i++)
 		profile_add_mapping(to, &p->mappings.v[i]);
+	for (size_t i = 0; i < p->kernel_bases.n; i++)
+		profile_set_kernel_base(to, p->kernel_bases.v[i].module, p->kernel_bases.v[i].base);
 }
 
 static bool make_batch(struct background *b, const struct profile *p)

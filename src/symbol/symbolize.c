@@ -24,6 +24,7 @@
 #include "symbol/jitfile.h"
 #include "symbol/kallsyms.h"
 #include "symbol/live.h"
+#include "target/kernelplaces.h"
 
 struct symbolizer {
 	struct symbolize_options options;
@@ -83,6 +84,8 @@ struct run {
 	uint64_t named, with_lines, inlined;
 	bool kernel_tried;
 	struct map kernel_modules; /* string id of "[ext4]" to module */
+	struct kernelplaces places; /* of the machine as it is now */
+	bool places_read;
 };
 
 static int compare_frames(const void *a, const void *b)
@@ -233,6 +236,32 @@ static uint32_t kernel_module(struct run *r, uint32_t own, const char *name)
 	return *id;
 }
 
+/* Where a frame's distance is from: as the recorder knows it, or where it is now, as the machine was not booted since. */
+static uint64_t kernel_base(struct run *r, uint32_t module)
+{
+	uint64_t base = profile_kernel_base(r->p, module);
+	const struct kernelplace *place;
+
+	if (base)
+		return base;
+	if (!r->places_read)
+		kernelplaces_read(&r->places);
+	r->places_read = true;
+	place = kernelplaces_named(&r->places, profile_str(r->p, r->p->modules.v[module].path));
+	return place ? place->start : 0;
+}
+
+/* 0: not to be known, as of BPF programs of a recording that was read from a file. */
+static uint64_t kernel_address(struct run *r, uint32_t module, uint64_t distance)
+{
+	uint64_t base;
+
+	if (distance & PROFILE_KERNEL_HALF) /* of an older capture */
+		return distance;
+	base = kernel_base(r, module);
+	return base ? ((base + distance) | PROFILE_KERNEL_HALF) : 0;
+}
+
 static void resolve_kernel(struct group *g)
 {
 	const struct kallsyms *kernel;
@@ -251,7 +280,8 @@ static void resolve_kernel(struct group *g)
 	}
 	kernel = live_kernel(r->p) ? r->s->kernel : NULL;
 	for (size_t i = 0; kernel && i < g->addresses.n; i++) {
-		const char *module, *name = kallsyms_find(kernel, g->addresses.v[i], &module);
+		uint64_t address = kernel_address(r, g->module, g->addresses.v[i]);
+		const char *module, *name = address ? kallsyms_find(kernel, address, &module) : NULL;
 		struct symbols_call call = { .linkage = name ? name : "", .file = "" };
 		_cleanup_free_ char *readable = NULL;
 
@@ -401,6 +431,7 @@ int symbolize_profile(struct symbolizer *s, struct profile *p, symbolize_progres
 	cache_close(r.cache);
 	find_index_done(&r.index);
 	map_done(&r.kernel_modules);
+	kernelplaces_done(&r.places);
 	vec_done(&r.frames);
 	return 0;
 }

@@ -67,6 +67,10 @@ plain=$(tells plain.gasflame)
 for secret in host argument folder thread data; do
 	check "without --redact it tells the $secret (or this test shows nothing)" grep -q "hush-$secret" <<<"$plain"
 done
+# Kernel frames are there, and their addresses are distances (none has the bits that all of the kernel's addresses have).
+kernel="from frame left join module on module.id = frame.module where frame.kind = 1 and address is not null"
+check "addresses of the kernel are relative" test "$(sql plain.gasflame "select count(*) > 0 and max(address) < 0x800000000000 and min(address) > 0 $kernel")" = 1
+check "and have names all the same" above "$(sql plain.gasflame "select count(*) from frames where kind = 'kernel' and function not like '%+0x%'")" 5
 recorded redacted.gasflame --redact
 check_status "a recording is made with --redact" 0
 left_out "the capture tells nothing: host, arguments, folders, threads, files" redacted.gasflame

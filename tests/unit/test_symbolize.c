@@ -16,6 +16,7 @@
 #include "profile/profile.h"
 #include "symbol/find.h"
 #include "symbol/kallsyms.h"
+#include "target/kernelplaces.h"
 #include "symbol/symbolize.h"
 #include "test.h"
 
@@ -539,6 +540,82 @@ static void kernel_symbols(void **state)
 	kallsyms_free(k);
 }
 
+static void kernel_places(void **state)
+{
+	const char kallsyms[] = "0000000000000000 A fixed\nffffffff9a000000 T startup_64\nffffffff9a000000 T _stext\n"
+				"ffffffff9a000000 T _text\nffffffff9a000100 t work\n";
+	const char iomem[] = "00001000-0009fbff : System RAM\n  01000000-02206fc7 : Kernel code\n  02400000-02e08fff : Kernel rodata\n";
+	const char modules[] = "xfs 2097152 1 - Live 0xffffffffc0600000\next4 995328 1 mbcache,jbd2, Live 0xffffffffc0400000\n"
+			       "hidden 4096 0 - Live 0x0000000000000000\nodd\nlong 99999999999999999999999 1 - Live 0xffffffffffffffff\n";
+	struct kernelplaces k = { 0 };
+
+	kernelplaces_parse(&k, kallsyms, iomem, modules);
+	assert_int_equal(kernelplaces_named(&k, "[kernel]")->start, 0xffffffff9a000000);
+	assert_string_equal(kernelplaces_find(&k, 0xffffffff9a000000)->name, "[kernel]");
+	assert_string_equal(kernelplaces_find(&k, 0xffffffff9b206fc7)->name, "[kernel]");
+	assert_null(kernelplaces_find(&k, 0xffffffff9b206fc8));
+	assert_null(kernelplaces_find(&k, 0xffffffff99ffffff));
+	assert_string_equal(kernelplaces_find(&k, 0xffffffffc0400010)->name, "[ext4]");
+	assert_string_equal(kernelplaces_find(&k, 0xffffffffc07fffff)->name, "[xfs]");
+	assert_null(kernelplaces_find(&k, 0xffffffffc0800000));
+	assert_null(kernelplaces_named(&k, "[hidden]"));
+	/* Nothing is to be seen. */
+	kernelplaces_parse(&k, "0000000000000000 T _stext\n", NULL, NULL);
+	assert_int_equal(k.list.n, 0);
+	kernelplaces_parse(&k, NULL, NULL, NULL);
+	assert_int_equal(k.list.n, 0);
+	kernelplaces_done(&k);
+}
+
+static uint64_t address_of(const char *text, const char *name)
+{
+	_cleanup_free_ char *end = mem_printf(" T %s\n", name);
+	const char *line = strstr(text, end);
+
+	while (line && line > text && line[-1] != '\n')
+		line--;
+	return line ? strtoull(line, NULL, 16) : 0;
+}
+
+/* Distances: from where the kernel is now, and from where the recorder knows its modules. */
+static void kernel_distance(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	struct profile *p = profile_new();
+	struct symbolizer *s = symbolizer_new(&uncached, NULL);
+	struct profile_module m = { .path = profile_string(p, "[kernel]"), .kind = MODULE_KERNEL };
+	uint32_t module = profile_add_module(p, &m), jit, frames[3];
+	uint64_t address, start;
+	struct result r;
+
+	assert_int_equal(fd_read_path("/proc/kallsyms", 256 << 20, &text, NULL), 0);
+	address = address_of(text, "do_exit");
+	start = address_of(text, "_stext");
+	if (!address || !start) {
+		print_message("skipped: the kernel hides its addresses\n");
+		symbolizer_free(s);
+		profile_free(p);
+		skip();
+	}
+	m.path = profile_string(p, "[kernel jit]");
+	jit = profile_add_module(p, &m);
+	frames[0] = profile_frame(p, module, FRAME_KERNEL, address + 4 - start);
+	/* The beginning is drawn at random, and may be above. */
+	profile_set_kernel_base(p, jit, PROFILE_KERNEL_HALF | 0x7fffffff12345678);
+	frames[1] = profile_frame(p, jit, FRAME_KERNEL, (address + 4 - 0xffffffff12345678) & ~PROFILE_KERNEL_HALF);
+	m.path = profile_string(p, "[gone]");
+	frames[2] = profile_frame(p, profile_add_module(p, &m), FRAME_KERNEL, 0x44);
+	assert_int_equal(symbolize_profile(s, p, NULL, NULL, NULL), 0);
+	read_frame(p, frames[0], &r);
+	assert_string_equal(r.name, "do_exit");
+	read_frame(p, frames[1], &r);
+	assert_string_equal(r.name, "do_exit");
+	read_frame(p, frames[2], &r);
+	assert_string_equal(r.name, "[gone]+0x44");
+	symbolizer_free(s);
+	profile_free(p);
+}
+
 static void kernel_frame(void **state)
 {
 	_cleanup_free_ char *text = NULL;
@@ -770,6 +847,8 @@ int main(void)
 		cmocka_unit_test(cache_improves),
 		cmocka_unit_test(cache_hostile),
 		cmocka_unit_test(kernel_symbols),
+		cmocka_unit_test(kernel_places),
+		cmocka_unit_test(kernel_distance),
 		cmocka_unit_test(kernel_frame),
 		cmocka_unit_test(other_machine),
 		cmocka_unit_test(vdso),

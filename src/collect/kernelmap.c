@@ -1,0 +1,109 @@
+#include "collect/kernelmap.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "profile/profile.h"
+#include "target/kernelplaces.h"
+
+/* Modules are loaded now and then; code without a place is common, and no reason to look each time. */
+static const uint64_t look_again_ns = 5ULL * 1000000000;
+
+struct kernelmap {
+	struct profile *profile;
+	struct kernelplaces places;
+	uint64_t looked_ns, secret;
+	uint32_t kernel, jit; /* modules; jit PROFILE_NONE = not needed yet */
+	struct map modules;   /* string id of "[ext4]" to module */
+};
+
+static uint32_t add_module(struct kernelmap *k, const char *name, uint64_t base)
+{
+	uint32_t module = profile_add_module(k->profile,
+		&(struct profile_module){ .kind = MODULE_KERNEL, .process = PROFILE_NONE,
+					  .path = profile_string(k->profile, name) });
+
+	profile_set_kernel_base(k->profile, module, base);
+	return module;
+}
+
+struct kernelmap *kernelmap_new(struct profile *p)
+{
+	struct kernelmap *k = mem_alloc(sizeof(*k));
+	const struct kernelplace *kernel;
+
+	k->profile = p;
+	k->jit = PROFILE_NONE;
+	kernelplaces_read(&k->places);
+	k->looked_ns = clock_mono_ns();
+	/* In the middle of the kernel's half, so that distances in both directions stay within 47 bits. */
+	if (getrandom(&k->secret, sizeof(k->secret), 0) != sizeof(k->secret))
+		k->secret = map_hash(clock_wall_ns() ^ (uintptr_t)k);
+	k->secret = PROFILE_KERNEL_HALF | (k->secret & ~PROFILE_KERNEL_HALF);
+	kernel = kernelplaces_named(&k->places, "[kernel]");
+	k->kernel = add_module(k, "[kernel]", kernel ? kernel->start : k->secret);
+	return k;
+}
+
+void kernelmap_free(struct kernelmap *k)
+{
+	if (!k)
+		return;
+	kernelplaces_done(&k->places);
+	map_done(&k->modules);
+	free(k);
+}
+
+/* What could be seen at first may be hidden by now, where rights were given up: then it is as it was. */
+static void look_again(struct kernelmap *k)
+{
+	struct kernelplaces now = { 0 };
+
+	kernelplaces_read(&now);
+	k->looked_ns = clock_mono_ns();
+	if (!kernelplaces_named(&now, "[kernel]")) {
+		kernelplaces_done(&now);
+		return;
+	}
+	kernelplaces_done(&k->places);
+	k->places = now;
+}
+
+/* Its module and where that begins. */
+static uint32_t place_of(struct kernelmap *k, uint64_t address, uint64_t *ret_base)
+{
+	const struct kernelplace *place = kernelplaces_find(&k->places, address);
+	uint64_t *module;
+
+	if (!place && k->places.list.n && clock_mono_ns() - k->looked_ns > look_again_ns) {
+		look_again(k);
+		place = kernelplaces_find(&k->places, address);
+	}
+	*ret_base = place ? place->start : k->secret;
+	/* Nothing is to be seen: all of it is the kernel's, as far as we know. */
+	if (!k->places.list.n || (place && !strcmp(place->name, "[kernel]")))
+		return k->kernel;
+	if (!place) {
+		if (k->jit == PROFILE_NONE)
+			k->jit = add_module(k, "[kernel jit]", k->secret);
+		return k->jit;
+	}
+	module = map_put(&k->modules, profile_string(k->profile, place->name), PROFILE_NONE);
+	if (*module == PROFILE_NONE)
+		*module = add_module(k, place->name, place->start);
+	return *module;
+}
+
+uint32_t kernelmap_frame(struct kernelmap *k, uint64_t address)
+{
+	uint64_t base, distance;
+	uint32_t module = place_of(k, address, &base);
+
+	/* 0 would be a frame that has only a name. */
+	distance = (address - base) & ~PROFILE_KERNEL_HALF;
+	return profile_frame(k->profile, module, FRAME_KERNEL, distance ? distance : 1);
+}
