@@ -181,6 +181,10 @@ static int open_wal(struct capturefile *f, const char *path, int how, struct err
 		return err_set(err, EPERM, "%s-wal beside the capture belongs to another user (%u) than the capture (%u), who "
 					   "could change what is read: move it away, then try again", path,
 			       (unsigned)wal.st_uid, (unsigned)main.st_uid);
+	/* To write to a file by one name must not change what it is under another. */
+	if (how != O_RDONLY && wal.st_nlink > 1)
+		return err_set(err, EPERM, "%s-wal beside the capture has another name besides, so no recorder made it: move it "
+					   "away, then try again", path);
 	if (!wal.st_size && how == O_RDONLY)
 		fd_close(&f->wal);
 	return 0;

@@ -277,6 +277,13 @@ static void a_recorder_follows_no_link(void **state)
 	assert_int_equal(capture_save_symbols(path, p, &err), -EPERM);
 	assert_int_equal(stat(victim, &st), 0);
 	assert_int_equal(st.st_size, 0);
+	unlink(wal);
+	assert_int_equal(link(victim, wal), 0);
+	assert_int_equal(capture_save_symbols(path, p, &err), -EPERM);
+	assert_int_equal(stat(victim, &st), 0);
+	assert_int_equal(st.st_size, 0);
+	unlink(wal);
+	assert_int_equal(capture_save_symbols(path, p, &err), 0);
 }
 
 static void a_histogram_too_many_is_dropped(void **state)
