@@ -285,7 +285,7 @@ class Recording(Command):
 		if "error" in now:
 			return now["error"]
 		for name, count in baseline.items():
-			if count >= 20 and now.get(name, 0) < count / 20:
+			if count >= 20 and now.get(name, 0) < max(1, count / 200):
 				return f"{name}: {now.get(name, 0)}, {count} {SILENT}"
 		return None
 
@@ -332,7 +332,7 @@ COMMANDS = [
 	Command("report folded", ["report", "--format", "folded", "a.gasflame"]),
 	Command("query", ["query", "a.gasflame", "select count(*), sum(value) from sample"]),
 	Listing("ls", ["ls", "."]),
-	Command("diff", ["diff", "a.gasflame", "b.gasflame"], None, ("a.gasflame", "b.gasflame")),
+	Command("diff", ["diff", "a.gasflame", "b.gasflame"], "b.diff.html", ("a.gasflame", "b.gasflame")),
 ]
 
 
@@ -591,7 +591,7 @@ def try_command(harness, command, table):
 	todo = chosen(points, options.share, command.quick if options.quick else options.budget)
 	for p in points:
 		table[command.name, p.place.group]["points"] += 1
-	failures = 0
+	failures = done = 0
 	with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
 		futures = {pool.submit(harness.try_point, command, p): p for p in todo}
 		for future in concurrent.futures.as_completed(futures):
@@ -601,6 +601,9 @@ def try_command(harness, command, table):
 			row["run"] += 1
 			row["hit"] += bool(log.hits)
 			row["passed"] += not wrong
+			done += 1
+			if done % 100 == 0:
+				print(f"# {command.name}: {done} of {len(todo)} points, {failures} failed", file=sys.stderr, flush=True)
 			if wrong:
 				failures += 1
 				show_failure(harness, command, point, fault, outcome, wrong)
