@@ -280,7 +280,7 @@ static void read_ring(struct engine *e)
 	if (!e->unmapped)
 		return;
 	e->unmapped = false;
-	for (size_t i = 0; e->session->collectors[i]; i++)
+	for (size_t i = e->session->stopped; e->session->collectors[i]; i++) /* as in got_record() */
 		if (e->session->collectors[i]->mapped && !e->session->collectors[i]->mapped(e->session))
 			e->unmapped = true;
 }
