@@ -2,21 +2,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/mem.h"
 #include "profile/capturecopy.h"
 #include "profile/capturefile.h"
+#include "profile/capturenew.h"
 #include "profile/capturerows.h"
 #include "profile/capturevfs.h"
 #include "profile/profile.h"
-#include "profile/schema.h"
 
 /*
  * Write-ahead log, synchronous=normal, one connection that keeps its lock:
@@ -34,15 +30,13 @@ static const char start_writing[] = "pragma locking_mode = exclusive;"
 				    "pragma journal_mode = wal;"
 				    "pragma synchronous = normal;"
 				    "pragma wal_autocheckpoint = 2000;"
-				    "pragma temp_store = memory;";
-
-/* SQLite's own lock bytes (its file format, "locking"): someone who writes holds a lock among them. */
-#define LOCK_BYTES_START 0x40000000
-#define LOCK_BYTES_COUNT 512
+				    "pragma temp_store = memory;"
+				    "select 1 from sqlite_schema limit 1"; /* makes the log now, when one may still fail */
 
 struct capture {
 	char *path;
-	sqlite3 *db;
+	struct capturenew file; /* of one that we made */
+	sqlite3 *db;            /* its connection, too */
 	struct capturerows rows;
 };
 
@@ -66,136 +60,48 @@ void capture_drop_samples(struct capture *c, struct profile *p)
 
 /* --- making and closing the file --- */
 
-/* What is there may go if it is a capture, or empty, and nobody is writing to it. */
-static int check_replaceable(const char *path, struct err *err)
+static int start(struct capture *c, bool only_symbols, struct err *err)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTES_START,
-			      .l_len = LOCK_BYTES_COUNT };
-	int r = capturefile_check(path, err);
-	_cleanup_fd_ int fd = -1;
-
-	if (r == -ENOENT || r == -ENODATA)
+	if (sqlite3_exec(c->db, start_writing, NULL, NULL, NULL) == SQLITE_OK &&
+	    !capturerows_init(&c->rows, c->db, only_symbols))
 		return 0;
-	if (r == -EBADMSG)
-		return err_set(err, EEXIST, "%s exists and is not a gasflame capture: it is left alone, "
-					    "name another file with -o", path);
-	if (r < 0 && r != -EPROTO)
-		return r;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK)
-		return err_set(err, EBUSY, "%s is being written by another process: name another file with -o", path);
-	return 0;
-}
-
-/* The tables, in a file that has another name until it is whole. */
-static int make_tables(int fd, struct err *err)
-{
-	char *pragmas = sqlite3_mprintf("pragma journal_mode = off; pragma application_id = %d;"
-					"pragma user_version = %d; begin;",
-					SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
-	struct capturevfs_files files = { .main = fcntl(fd, F_DUPFD_CLOEXEC, 3), .wal = -1, .folder = -1, .write = true };
-	sqlite3 *db = NULL;
-	int r = files.main < 0 ? err_errno(err, errno, "cannot make a new capture") : 0;
-
-	if (!r && (capturevfs_open(&files, &db) || sqlite3_exec(db, pragmas, NULL, NULL, NULL) != SQLITE_OK ||
-		   sqlite3_exec(db, schema_tables, NULL, NULL, NULL) != SQLITE_OK ||
-		   sqlite3_exec(db, schema_views, NULL, NULL, NULL) != SQLITE_OK ||
-		   sqlite3_exec(db, "commit", NULL, NULL, NULL) != SQLITE_OK))
-		r = capturefile_fail(db, err, "cannot make the tables of a new capture");
-	sqlite3_free(pragmas);
-	capturevfs_close(db);
-	return r;
-}
-
-/* The journal of an old capture must not be taken for the new one's. */
-static void remove_journals(const char *path)
-{
-	static const char *const suffixes[] = { "-wal", "-journal", "-shm" };
-
-	for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
-		_cleanup_free_ char *name = mem_printf("%s%s", path, suffixes[i]);
-
-		unlink(name);
-	}
-}
-
-/* *ret is the file that is at path then, whatever becomes of the name. */
-static int make_file(const char *path, int *ret, struct err *err)
-{
-	_cleanup_free_ char *name = mem_printf("%s.XXXXXX", path);
-	_cleanup_fd_ int fd = mkostemp(name, O_CLOEXEC); /* 0600: it has command lines in it */
-	int r;
-
-	if (fd < 0)
-		return err_errno(err, errno, "cannot make %s", path);
-	r = make_tables(fd, err);
-	if (!r) {
-		remove_journals(path);
-		if (rename(name, path) < 0)
-			r = err_errno(err, errno, "cannot make %s", path);
-	}
-	if (r) {
-		unlink(name);
-		return r;
-	}
-	*ret = fd;
-	fd = -1;
-	return 0;
-}
-
-/* Writes to the files of f, and takes them over. */
-static int start(struct capture *c, struct capturefile *f, bool only_symbols, struct err *err)
-{
-	struct capturevfs_files files = { .main = f->main, .wal = f->wal, .folder = f->folder, .wal_name = f->wal_name,
-					  .write = true, .bytes = f->bytes };
-	int r;
-
-	f->main = f->wal = f->folder = -1;
-	r = capturevfs_open(&files, &c->db);
-	if (r == -EBUSY)
-		return err_set(err, EBUSY, "cannot write %s: another program is writing to it", c->path);
-	if (!r && only_symbols) {
-		r = capturefile_guard(c->db, c->path, err);
-		if (r)
-			return r;
-	}
-	if (r || sqlite3_exec(c->db, start_writing, NULL, NULL, NULL) != SQLITE_OK ||
-	    capturerows_init(&c->rows, c->db, only_symbols))
-		return capturefile_fail(c->db, err, "cannot write %s", c->path);
-	return 0;
+	if (sqlite3_system_errno(c->db) == EEXIST)
+		return err_set(err, EEXIST, "somebody else makes files called %s-wal: record into a folder of your own",
+			       c->path);
+	return capturefile_fail(c->db, err, "cannot write %s", c->path);
 }
 
 static void capture_free(struct capture *c)
 {
 	capturerows_done(&c->rows);
-	capturevfs_close(c->db);
+	if (c->db != c->file.db)
+		capturevfs_close(c->db);
+	capturenew_close(&c->file);
 	free(c->path);
 	free(c);
 }
 
-int capture_create(const char *path, struct capture **ret, struct err *err)
+int capture_create_with(const char *path, unsigned how, const struct owner *owner, struct capture **ret,
+			struct err *err)
 {
-	struct capturefile f = { .main = -1, .wal = -1, .folder = -1 };
-	struct capture *c;
-	int r = check_replaceable(path, err);
+	struct capture *c = mem_alloc(sizeof(*c));
+	int r = capturenew_open(&c->file, path, how, owner, err);
 
 	*ret = NULL;
-	r = r ?: make_file(path, &f.main, err);
-	r = r ?: capturefile_beside(&f, path, err);
-	if (r < 0) {
-		capturefile_done(&f);
-		return r;
-	}
-	c = mem_alloc(sizeof(*c));
 	c->path = mem_strdup(path);
-	r = start(c, &f, false, err);
-	capturefile_done(&f);
+	c->db = c->file.db;
+	r = r ?: start(c, false, err);
 	if (r < 0) {
 		capture_free(c);
 		return r;
 	}
 	*ret = c;
 	return 0;
+}
+
+int capture_create(const char *path, struct capture **ret, struct err *err)
+{
+	return capture_create_with(path, 0, NULL, ret, err);
 }
 
 int capture_close(struct capture *c, struct err *err)
@@ -256,6 +162,22 @@ static int check_size(struct capture *c, struct err *err)
 	return 0;
 }
 
+/* Writes to the files of f, and takes them over. */
+static int open_files(struct capture *c, struct capturefile *f, struct err *err)
+{
+	struct capturevfs_files files = { .main = f->main, .wal = f->wal, .folder = f->folder, .wal_name = f->wal_name,
+					  .write = true, .bytes = f->bytes };
+	int r;
+
+	f->main = f->wal = f->folder = -1;
+	r = capturevfs_open(&files, &c->db);
+	if (r == -EBUSY)
+		return err_set(err, EBUSY, "cannot write %s: another program is writing to it", c->path);
+	if (r)
+		return capturefile_fail(c->db, err, "cannot write %s", c->path);
+	return capturefile_guard(c->db, c->path, err);
+}
+
 int capture_save_symbols(const char *path, const struct profile *p, struct err *err)
 {
 	struct capturefile f;
@@ -265,10 +187,12 @@ int capture_save_symbols(const char *path, const struct profile *p, struct err *
 	if (r < 0)
 		return r;
 	c = mem_alloc(sizeof(*c));
+	c->file.file.fd = c->file.file.folder = -1;
 	c->path = mem_strdup(path);
 	r = capturecopy_measure(&f, path, err);
-	r = r ?: start(c, &f, true, err);
+	r = r ?: open_files(c, &f, err);
 	capturefile_done(&f);
+	r = r ?: start(c, true, err);
 	r = r ?: check_same(c, p, err);
 	r = r ?: check_size(c, err);
 	if (!r && capturerows_put_symbols(&c->rows, p))

@@ -18,10 +18,20 @@
 
 struct capture;
 struct err;
+struct owner;
 struct profile;
 
-/* Makes a new file; refuses to write over one that is not a capture. Folders must exist. */
+/* Makes a new file, for its owner alone (0600); refuses to write over one that is not a capture, or that somebody is
+ * recording into (-EBUSY), also when that one began at the same moment. Folders must exist. */
 int capture_create(const char *path, struct capture **ret, struct err *err);
+
+enum capture_how {
+	CAPTURE_ONCE = 1,    /* -EEXIST where there is anything of that name */
+	CAPTURE_FOLDERS = 2, /* missing folders are made */
+};
+/* The same, and the file and the folders that are made belong to owner once it is closed; NULL: to whom we are. */
+int capture_create_with(const char *path, unsigned how, const struct owner *owner, struct capture **ret,
+			struct err *err);
 /* -ENOSPC and -EFBIG keep what was written before and may be tried again. */
 int capture_flush(struct capture *c, struct profile *p, struct err *err);
 /* Forgets samples, wakes and points that are on disk, so that a long recording does not grow in memory. */

@@ -198,19 +198,6 @@ static bool same_file(const struct capturefile *f, const char *base)
 	       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
-int capturefile_beside(struct capturefile *f, const char *path, struct err *err)
-{
-	_cleanup_free_ char *real = realpath(path, NULL);
-	char *slash = real ? strrchr(real, '/') : NULL;
-
-	if (!slash)
-		return err_errno(err, errno, "cannot open %s", path);
-	*slash = 0;
-	f->wal_name = mem_printf("%s-wal", slash + 1);
-	f->folder = open(*real ? real : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return f->folder < 0 ? err_errno(err, errno, "cannot open the folder of %s", path) : 0;
-}
-
 int capturefile_find(const char *path, int how, struct capturefile *ret, struct err *err)
 {
 	/* SQLite keeps the journal beside the real file, not beside a link to it. */

@@ -30,8 +30,6 @@ int capturefile_check(const char *path, struct err *err);
  * no recorder of ours made. capturefile_done() closes what is still open. */
 int capturefile_find(const char *path, int how, struct capturefile *ret, struct err *err);
 void capturefile_done(struct capturefile *f);
-/* The folder of path, and the name of its log there: for a file that was just made. */
-int capturefile_beside(struct capturefile *f, const char *path, struct err *err);
 
 /* Opens for reading only, with every guard against a hostile file; the tables are those of schema.h. */
 int capturefile_open(const char *path, sqlite3 **ret, struct err *err);
