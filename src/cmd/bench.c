@@ -23,7 +23,6 @@
 #include "cmd/benchrun.h"
 #include "cmd/cmd.h"
 #include "cmd/files.h"
-#include "cmd/output.h"
 #include "cmd/record.h"
 #include "export/bench.h"
 
@@ -348,7 +347,6 @@ static void put(const struct bench *b, const char *ending, struct buf *out)
 
 static int write_all(const struct bench *b, struct err *err)
 {
-	char *here[] = { "." };
 	int e = 0;
 
 	for (size_t i = 0; i <= b->outputs.list.n && !e; i++) {
@@ -356,12 +354,7 @@ static int write_all(const struct bench *b, struct err *err)
 		_cleanup_(buf_done) struct buf out = { 0 };
 
 		put(b, path ? path : b->json ? ".json" : b->csv ? ".csv" : "", &out);
-		if (path)
-			e = output_make_folders(path, err);
-		if (!e)
-			e = files_write(path, &out, here, 0, err);
-		if (!e && path)
-			output_give(path);
+		e = files_write(path, &out, NULL, 0, err);
 	}
 	return e;
 }

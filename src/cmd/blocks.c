@@ -64,7 +64,7 @@ static char *write_page(struct load *l, char **capture)
 	if (!r)
 		r = html_write(&l->job, &out, &err);
 	if (!r)
-		r = files_write(path, &out, capture, 1, &err);
+		r = files_write_beside(path, &out, capture, 1, &err);
 	if (r) {
 		log_warn("no page was written: %s", err.text);
 		return NULL;

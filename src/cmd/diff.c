@@ -193,7 +193,8 @@ static int write_page(const struct diff_command *c, const struct side *sides, co
 	int r = page_write(jobs, 2, &options, NULL, &out, err);
 
 	if (!r)
-		r = files_write(path, &out, captures, 2, err);
+		r = c->output ? files_write(path, &out, captures, 2, err) :
+				files_write_beside(path, &out, captures, 2, err);
 	if (r || !strcmp(path, "-"))
 		return r;
 	if (c->page_beside || c->output)

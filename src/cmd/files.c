@@ -14,8 +14,10 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/newfile.h"
 #include "base/str.h"
 #include "cmd/input.h"
+#include "cmd/output.h"
 #include "import/heapdumps.h"
 #include "import/import.h"
 #include "profile/capture.h"
@@ -134,41 +136,62 @@ static bool same_file(const char *a, const char *b)
 	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-static int write_file(const char *path, const struct buf *data, const char *capture, struct err *err)
+/* What comes of a capture is for those who may read that. */
+static mode_t mode_of(const char *capture)
 {
-	bool is_new = access(path, F_OK) < 0, regular;
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), r;
 	struct stat st;
 
-	if (fd < 0)
-		return err_errno(err, errno,
-				 "cannot write %s (-o names another file, \"-\" is the standard output)",
-				 path);
-	regular = !fstat(fd, &st) && S_ISREG(st.st_mode);
-	if (is_new && !geteuid() && !stat(capture, &st) && fchown(fd, st.st_uid, st.st_gid) < 0)
-		log_debug("cannot give %s to the owner of the capture: %m", path);
-	r = fd_write_all(fd, data->data, data->n);
-	if (close(fd) < 0 && !r)
-		r = -errno;
-	if (!r)
-		return 0;
-	if (regular)
-		unlink(path);
-	return err_errno(err, -r, "cannot write %s", path);
+	return stat(capture, &st) ? 0600 : st.st_mode & 0666;
+}
+
+/* Root gives what comes of a capture to the capture's owner: what lies beside it, and elsewhere in his own folders
+ * only. A link could be one to a capture of somebody else, and is nobody's. */
+static struct owner owner_of(const char *capture, const struct newfile *f, bool beside)
+{
+	struct owner user = output_owner();
+	struct stat st, folder;
+
+	if (geteuid() || (!beside && user.given))
+		return user;
+	if (lstat(capture, &st) || !S_ISREG(st.st_mode) ||
+	    (!beside && (f->folder < 0 || fstat(f->folder, &folder) || folder.st_uid != st.st_uid)))
+		return (struct owner){ 0 };
+	return (struct owner){ .given = true, .uid = st.st_uid, .gid = st.st_gid };
+}
+
+static int write_file(const char *path, bool beside, const struct buf *data, char **captures, int n, struct err *err)
+{
+	unsigned how = (beside ? 0 : NEWFILE_TYPED) | (n ? 0 : NEWFILE_FOLDERS);
+	struct owner user = output_owner();
+	_cleanup_(newfile_done) struct newfile f;
+	int r;
+
+	for (int i = 0; i < n; i++)
+		if (same_file(path, captures[i]))
+			return err_set(err, EINVAL, "%s is the capture itself: name another file with -o", path);
+	r = newfile_open(&f, path, how, beside ? mode_of(captures[0]) : 0666, n ? NULL : &user, err);
+	if (r == -EACCES || r == -EPERM || r == -EROFS || r == -ENOENT || r == -ENOTDIR)
+		return err_errno(err, -r, "cannot write %s (-o names another file, \"-\" is the standard output)", path);
+	if (r)
+		return r;
+	if (n)
+		f.owner = owner_of(captures[0], &f, beside);
+	r = fd_write_all(f.fd, data->data, data->n);
+	return r ? err_errno(err, -r, "cannot write %s", path) : newfile_keep(&f, err);
 }
 
 int files_write(const char *path, const struct buf *data, char **captures, int n, struct err *err)
 {
-	if (!path || !strcmp(path, "-")) {
-		if (fwrite(data->data, 1, data->n, stdout) < data->n || fflush(stdout))
-			return err_errno(err, errno, "cannot write to the standard output");
-		return 0;
-	}
-	for (int i = 0; i < n; i++)
-		if (same_file(path, captures[i]))
-			return err_set(err, EINVAL, "%s is the capture itself: name another file with -o",
-				       path);
-	return write_file(path, data, captures[0], err);
+	if (path && strcmp(path, "-"))
+		return write_file(path, false, data, captures, n, err);
+	if (fwrite(data->data, 1, data->n, stdout) < data->n || fflush(stdout))
+		return err_errno(err, errno, "cannot write to the standard output");
+	return 0;
+}
+
+int files_write_beside(const char *path, const struct buf *data, char **captures, int n, struct err *err)
+{
+	return write_file(path, true, data, captures, n, err);
 }
 
 void files_tell_quality(const struct quality *q, const struct selection *s, const char *name)

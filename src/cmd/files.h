@@ -35,9 +35,15 @@ int files_read_patterns(const struct option_list *paths, struct patterns *t, str
 
 /* "slow.gasflame" to "slow.svg"; the caller frees it. */
 char *files_beside(const char *capture, const char *extension);
-/* path NULL or "-": the standard output. Never one of the captures. A new file belongs to the owner of the
- * first capture, also when root writes it; one that could not be written whole is taken away again. */
+/*
+ * A file that somebody named; NULL or "-": the standard output. Never one of the captures. Root gives it to the user
+ * behind sudo, or to the owner of the first capture if that is his folder. n 0: there is no capture, and missing
+ * folders are made. base/newfile.h says what may be there already; what cannot be written whole is not written.
+ */
 int files_write(const char *path, const struct buf *data, char **captures, int n, struct err *err);
+/* A file whose name we made from the first capture's (files_beside()): a regular file or nothing, as readable as the
+ * capture, and its owner's. */
+int files_write_beside(const char *path, const struct buf *data, char **captures, int n, struct err *err);
 
 /* The quality line and its warnings, on stderr. name: of which recording, NULL where there is one only. */
 void files_tell_quality(const struct quality *q, const struct selection *s, const char *name);

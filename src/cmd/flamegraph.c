@@ -15,8 +15,10 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/newfile.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/output.h"
 #include "cmd/recode.h"
 #include "export/flamegraph.h"
 #include "import/folded.h"
@@ -174,13 +176,16 @@ static int read_texts(struct request *r, struct err *err)
 	return result ? err_prefix(err, "%s", r->name_attributes) : 0;
 }
 
-static int write_file(const char *path, const struct buf *data, struct err *err)
+/* path NULL: the standard output. how: NEWFILE_TYPED, or a name of ours. */
+static int write_file(const char *path, unsigned how, const struct buf *data, struct err *err)
 {
-	_cleanup_fd_ int fd =
-		path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : dup(STDOUT_FILENO);
-	int r = fd < 0 ? -errno : fd_write_all(fd, data->data, data->n);
+	struct owner owner = output_owner();
+	int r;
 
-	return r ? err_errno(err, -r, "cannot write %s", path ? path : "to the standard output") : 0;
+	if (path)
+		return newfile_write(path, how, 0666, &owner, data->data, data->n, err);
+	r = fd_write_all(STDOUT_FILENO, data->data, data->n);
+	return r ? err_errno(err, -r, "cannot write to the standard output") : 0;
 }
 
 static void warn_about(const struct request *r, const struct stacklist *l)
@@ -224,10 +229,11 @@ static int draw(struct request *r, char **paths, int n, struct err *err)
 		return result;
 	written = recode_is_utf8(r->o.encoding) ? 0 : recode_output(&out, r->o.encoding, &later);
 	if (!written)
-		written = write_file(r->output && strcmp(r->output, "-") ? r->output : NULL, &out, &later);
+		written = write_file(r->output && strcmp(r->output, "-") ? r->output : NULL, NEWFILE_TYPED, &out,
+				     &later);
 	if (!written && r->o.map && !result) {
 		palette_map_write(r->o.map, &colours);
-		written = write_file(PALETTE_FILE, &colours, &later);
+		written = write_file(PALETTE_FILE, 0, &colours, &later);
 	}
 	if (written)
 		*err = later;

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/newfile.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/heap.h"
@@ -136,8 +137,8 @@ static void detach(struct dumping *d)
 
 /* --- one dump --- */
 
-/* Nobody knows the name before the file is there: nobody can have put a link in its place. */
-static int write_dump(struct dumping *d, char *path, size_t size, struct err *err)
+/* Nobody else knows the name before the file is there. The target does: read_dump() believes nothing. */
+static int write_dump(struct dumping *d, const char **ret_folder, char *name, size_t size, struct err *err)
 {
 	static const char *const folders[] = { "/tmp", "/dev/shm", "/var/tmp", "." };
 	uint64_t random;
@@ -146,7 +147,11 @@ static int write_dump(struct dumping *d, char *path, size_t size, struct err *er
 	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
 		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 			return err_errno(err, errno, "there is no random number");
-		snprintf(path, size, "%s/gasflame-%016llx.heap", folders[i], (unsigned long long)random);
+		_cleanup_free_ char *path = NULL;
+
+		*ret_folder = folders[i];
+		snprintf(name, size, "gasflame-%016llx.heap", (unsigned long long)random);
+		path = mem_printf("%s/%s", folders[i], name);
 		r = ask(d, d->control, &(struct implant_control){ .name = "prof.dump", .text = path }, err);
 		if (!r || implant_gave_up(r))
 			return r;
@@ -157,24 +162,25 @@ static int write_dump(struct dumping *d, char *path, size_t size, struct err *er
 		       d->pid);
 }
 
-static int read_dump(struct dumping *d, const char *path, char **ret, size_t *ret_n, struct err *err)
+/* The folder is looked up once, below the target's root; only the file that was read is removed from it. */
+static int read_dump(struct dumping *d, const char *path, const char *name, char **ret, size_t *ret_n, struct err *err)
 {
-	_cleanup_free_ char *inside = str_starts(path, "./") ? mem_printf("/proc/%d/cwd/%s", d->pid, path + 2)
-							     : mem_printf("/proc/%d/root%s", d->pid, path);
-	_cleanup_fd_ int fd = -1;
-	int r = str_starts(path, "./") ? target_open_host(inside, &fd, err)
-				       : target_open_path(d->pid, path, &fd, err);
+	_cleanup_fd_ int folder = target_open_folder(d->pid, path, err), fd = -1;
+	struct stat st;
+	int r = folder < 0 ? folder : target_open_made(d->pid, folder, name, &fd, err);
 
 	if (r)
 		return r;
 	r = fd_read_file(fd, limit_bytes, ret, ret_n);
-	unlink(inside);
+	if (!fstat(fd, &st))
+		folder_remove(folder, name, st.st_dev, st.st_ino);
 	return r < 0 ? err_errno(err, -r, "cannot read the dump of process %d", d->pid) : 0;
 }
 
 static int get_dump(struct dumping *d, char **ret, size_t *ret_n, struct err *err)
 {
-	char path[128];
+	const char *folder = NULL;
+	char name[64] = "";
 	int r;
 
 	if (d->url) {
@@ -186,22 +192,16 @@ static int get_dump(struct dumping *d, char **ret, size_t *ret_n, struct err *er
 			"%s answers with something else than a heap dump of jemalloc (heap_v2, or pprof's)",
 			d->url);
 	}
-	r = write_dump(d, path, sizeof(path), err);
-	return r ?: read_dump(d, path, ret, ret_n, err);
+	r = write_dump(d, &folder, name, sizeof(name), err);
+	return r ?: read_dump(d, folder, name, ret, ret_n, err);
 }
 
 static int keep_dump(const struct dumping *d, const char *name, const char *text, size_t n, struct err *err)
 {
 	_cleanup_free_ char *path = mem_printf("%s/%s", d->keep, name);
-	_cleanup_fd_ int fd = -1;
-	int r = output_make_folders(path, err);
+	struct owner owner = output_owner();
 
-	if (r)
-		return r;
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	r = fd < 0 ? -errno : fd_write_all(fd, text, n);
-	output_give(path);
-	return r < 0 ? err_errno(err, -r, "cannot write %s", path) : 0;
+	return newfile_write(path, NEWFILE_FOLDERS, 0600, &owner, text, n, err);
 }
 
 static int add_dump(struct dumping *d, struct err *err)
@@ -322,20 +322,15 @@ static int reset(struct dumping *d, struct err *err)
 
 static int save(struct dumping *d, struct err *err)
 {
-	_cleanup_free_ char *made = d->output ? NULL : output_default_path(d->label, "dumps");
 	_cleanup_(profile_freep) struct profile *p = NULL;
-	const char *path = d->output ? d->output : made;
-	int r = output_make_folders(path, err);
+	_cleanup_free_ char *path = NULL;
+	int r = heap_make(&d->dumps, (struct heapdumps_options){ .pid = d->pid, .symbols = d->names.paths },
+			  &d->names, &p, err);
 
 	if (!r)
-		r = heap_make(&d->dumps,
-			      (struct heapdumps_options){ .pid = d->pid, .symbols = d->names.paths },
-			      &d->names, &p, err);
-	if (!r)
-		r = capture_save(path, p, err);
+		r = output_save(d->output, d->label, "dumps", p, &path, err);
 	if (r)
 		return r;
-	output_give(path);
 	log_info("%zu dump%s; gasflame report %s", d->dumps.list.n, d->dumps.list.n == 1 ? "" : "s", path);
 	puts(path);
 	return 0;

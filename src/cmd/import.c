@@ -10,8 +10,8 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/files.h"
+#include "cmd/output.h"
 #include "import/import.h"
-#include "profile/capture.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 
@@ -35,6 +35,7 @@ static int import(const struct command *c, int argc, char **argv)
 		{ 0 },
 	};
 	_cleanup_(profile_freep) struct profile *p = NULL;
+	_cleanup_free_ char *path = NULL;
 	struct err err = { 0 };
 	char count[32];
 	int first = options_parse(c, options, argc, argv), r;
@@ -49,7 +50,7 @@ static int import(const struct command *c, int argc, char **argv)
 	if (!r)
 		r = files_find_names(&(struct symbolize_options){ 0 }, p, &err);
 	if (!r)
-		r = capture_save(output, p, &err);
+		r = output_save(output, NULL, NULL, p, &path, &err);
 	if (r) {
 		log_error("%s", err.text);
 		return EXIT_ERROR;

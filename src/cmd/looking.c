@@ -1,15 +1,14 @@
 #include "cmd/looking.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/newfile.h"
 #include "base/str.h"
 #include "cmd/output.h"
 #include "elf/worker.h"
@@ -42,54 +41,46 @@ void looking_code(const struct profile *p, uint32_t module, uint64_t address, co
 	worker_free(w);
 }
 
-/* -EEXIST, without a word: there is one of that name. */
-static int write_file(const char *path, const struct buf *data, struct err *err)
-{
-	_cleanup_fd_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-	int r;
+enum { FILES_MAX = 8, MOST_IN_A_SECOND = 1000 };
 
-	if (fd < 0)
-		return errno == EEXIST ? -EEXIST : err_errno(err, errno, "cannot write %s", path);
-	r = fd_write_all(fd, data->data, data->n);
-	if (r < 0) {
-		unlink(path);
-		return err_errno(err, -r, "cannot write %s", path);
-	}
-	output_give(path);
-	return 0;
-}
-
-/* All or none. */
+/* All or none; -EEXIST where one of the names is taken. */
 static int write_all(const char *stem, const struct look_file *files, size_t n, struct err *err)
 {
-	size_t i = 0;
-	int r = 0;
+	struct newfile made[FILES_MAX];
+	struct owner owner = output_owner();
+	size_t opened = 0, kept = 0;
+	int r = n > FILES_MAX ? -E2BIG : 0;
 
-	for (; !r && i < n; i++) {
-		_cleanup_free_ char *path = mem_printf("%s%s", stem, files[i].extension);
+	while (!r && opened < n) {
+		_cleanup_free_ char *path = mem_printf("%s%s", stem, files[opened].extension);
+		struct newfile *f = &made[opened];
 
-		r = write_file(path, &files[i].data, err);
+		r = newfile_open(f, path, NEWFILE_ONCE | NEWFILE_FOLDERS, 0666, &owner, err);
+		if (!r && (r = fd_write_all(f->fd, files[opened].data.data, files[opened].data.n)))
+			err_errno(err, -r, "cannot write %s", path);
+		opened++;
 	}
-	for (i = r ? i - 1 : 0; i; i--) {
-		_cleanup_free_ char *path = mem_printf("%s%s", stem, files[i - 1].extension);
-
-		unlink(path);
+	while (!r && kept < n) {
+		r = newfile_keep(&made[kept], err);
+		kept += !r;
 	}
+	for (size_t i = 0; r && i < kept; i++)
+		folder_remove(made[i].folder, made[i].name, made[i].device, made[i].inode);
+	for (size_t i = 0; i < opened; i++)
+		newfile_done(&made[i]);
 	return r;
 }
 
 int looking_write(const char *label, const char *what, const struct look_file *files, size_t n, char **ret_stem,
 		  struct err *err)
 {
-	_cleanup_free_ char *capture = output_default_path(label, what), *stem = NULL;
-	int length = strlen(capture) - strlen(".gasflame"), r = output_make_folders(capture, err);
+	_cleanup_free_ char *plain = output_stem(label, what), *stem = NULL;
+	int r = -EEXIST;
 
-	if (r < 0)
-		return r;
 	/* "-2" and so on where a file of that second is there. */
-	for (int i = 1; i == 1 || r == -EEXIST; i++) {
+	for (int i = 1; r == -EEXIST && i <= MOST_IN_A_SECOND; i++) {
 		free(stem);
-		stem = i == 1 ? mem_strndup(capture, length) : mem_printf("%.*s-%d", length, capture, i);
+		stem = i == 1 ? mem_strdup(plain) : mem_printf("%s-%d", plain, i);
 		r = write_all(stem, files, n, err);
 	}
 	if (r < 0)

@@ -260,14 +260,13 @@ static int look_on(struct mem *m, struct err *err)
 static int run(struct mem *m, struct err *err)
 {
 	struct sigaction stop = { .sa_handler = on_signal };
+	_cleanup_free_ char *path = NULL;
 	int r = 0;
 
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);
-	if (m->output) {
-		r = output_make_folders(m->output, err);
-		r = r ? r : capture_create(m->output, &m->capture, err);
-	}
+	if (m->output)
+		r = output_create(m->output, NULL, NULL, &path, &m->capture, err);
 	if (r)
 		return r;
 	m->start_ns = clock_mono_ns();
@@ -280,8 +279,6 @@ static int run(struct mem *m, struct err *err)
 	if (capture_close(m->capture, r ? NULL : err) < 0 && !r)
 		r = -EIO;
 	m->capture = NULL;
-	if (m->output)
-		output_give(m->output);
 	return r;
 }
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,61 +12,68 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cmd/captures.h"
+#include "profile/capture.h"
 
-/* The user behind sudo; false when there is none, or we are not root. */
-static bool user_behind(uid_t *uid, gid_t *gid)
+enum { MOST_IN_A_SECOND = 1000 };
+
+struct owner output_owner(void)
 {
 	const char *u = getenv("SUDO_UID"), *g = getenv("SUDO_GID");
 	uint64_t user, group;
 
 	if (geteuid() || !u || !g || str_parse_uint(u, 1, UINT32_MAX - 1, &user) ||
 	    str_parse_uint(g, 0, UINT32_MAX - 1, &group))
-		return false;
-	*uid = user;
-	*gid = group;
-	return true;
+		return (struct owner){ 0 };
+	return (struct owner){ .given = true, .uid = user, .gid = group };
 }
 
-void output_give(const char *path)
-{
-	uid_t uid;
-	gid_t gid;
-
-	/* lchown: a link that somebody put there in the meantime is not followed. */
-	if (user_behind(&uid, &gid) && lchown(path, uid, gid))
-		return;
-}
-
-int output_make_folders(const char *path, struct err *err)
-{
-	_cleanup_free_ char *copy = mem_strdup(path);
-
-	for (char *p = copy + 1; (p = strchr(p, '/')); p++) {
-		*p = 0;
-		if (!mkdir(copy, 0777))
-			output_give(copy);
-		else if (errno != EEXIST)
-			return err_errno(err, errno, "cannot make the folder %s (name another place with -o)", copy);
-		*p = '/';
-	}
-	return 0;
-}
-
-char *output_default_path(const char *label, const char *what)
+char *output_stem(const char *label, const char *what)
 {
 	time_t now = time(NULL);
-	char stamp[32], *path;
+	char stamp[32], *stem;
 	struct tm tm;
 
 	localtime_r(&now, &tm);
 	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
-	path = mem_printf(CAPTURES_FOLDER "/%s/%s-%s.gasflame", label, what, stamp);
-	for (int i = 2; !access(path, F_OK); i++) {
-		free(path);
-		path = mem_printf(CAPTURES_FOLDER "/%s/%s-%s-%d.gasflame", label, what, stamp, i);
-	}
-	for (char *p = path + strlen(CAPTURES_FOLDER) + 1 + strlen(label); *p; p++)
+	stem = mem_printf(CAPTURES_FOLDER "/%s/%s-%s", label, what, stamp);
+	for (char *p = stem + strlen(CAPTURES_FOLDER) + 1 + strlen(label); *p; p++)
 		if (*p == ',')
 			*p = '+';
-	return path;
+	return stem;
+}
+
+int output_create(const char *typed, const char *label, const char *what, char **ret_path, struct capture **ret,
+		  struct err *err)
+{
+	_cleanup_free_ char *stem = typed ? NULL : output_stem(label, what), *path = NULL;
+	struct owner owner = output_owner();
+	int r = -EEXIST;
+
+	if (typed) {
+		path = mem_strdup(typed);
+		r = capture_create_with(path, CAPTURE_FOLDERS, &owner, ret, err);
+	}
+	for (int i = 1; !typed && r == -EEXIST && i <= MOST_IN_A_SECOND; i++) {
+		free(path);
+		path = i == 1 ? mem_printf("%s.gasflame", stem) : mem_printf("%s-%d.gasflame", stem, i);
+		r = capture_create_with(path, CAPTURE_FOLDERS | CAPTURE_ONCE, &owner, ret, err);
+	}
+	if (r)
+		return r;
+	*ret_path = path;
+	path = NULL;
+	return 0;
+}
+
+int output_save(const char *typed, const char *label, const char *what, struct profile *p, char **ret_path,
+		struct err *err)
+{
+	struct capture *c = NULL;
+	int r = output_create(typed, label, what, ret_path, &c, err), closed;
+
+	if (r)
+		return r;
+	r = capture_flush(c, p, err);
+	closed = capture_close(c, r ? NULL : err);
+	return r ? r : closed;
 }

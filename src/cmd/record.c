@@ -185,13 +185,8 @@ static char *short_what(const struct session_options *o)
 static int open_output(struct recording *r, struct err *err)
 {
 	_cleanup_free_ char *what = r->name ? mem_strdup(r->name) : short_what(&r->session);
-	int e;
 
-	r->path = r->output ? mem_strdup(r->output) : output_default_path(r->who.label, what);
-	e = output_make_folders(r->path, err);
-	if (e < 0)
-		return e;
-	return capture_create(r->path, &r->capture, err);
+	return output_create(r->output, r->who.label, what, &r->path, &r->capture, err);
 }
 
 static void say_end(const struct recording *r)
@@ -367,7 +362,6 @@ int recording_run(struct recording *r, struct err *err)
 	if (capture_close(r->capture, e < 0 ? NULL : err) < 0 && e >= 0)
 		e = -EIO;
 	r->capture = NULL;
-	output_give(r->path);
 	if (e < 0) {
 		log_error("%s%s", err->text,
 			  err->code == ENOSPC ? "; free some space, or record to another disk with -o" : "");

@@ -16,7 +16,6 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/files.h"
-#include "cmd/output.h"
 #include "cmd/record.h"
 #include "cmd/replay.h"
 #include "cmd/start.h"
@@ -49,14 +48,8 @@ static void on_stop(int signal)
 static int write_file(const char *folder, const char *name, const struct buf *data, struct err *err)
 {
 	_cleanup_free_ char *path = folder ? mem_printf("%s/%s", folder, name) : NULL;
-	char *here[] = { "." };
-	int e = path ? output_make_folders(path, err) : 0;
 
-	if (!e)
-		e = files_write(path, data, here, 0, err);
-	if (!e && path)
-		output_give(path);
-	return e;
+	return files_write(path, data, NULL, 0, err);
 }
 
 static int write_replay(const struct replay *r, const struct replay_result *result, struct err *err)

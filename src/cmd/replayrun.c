@@ -15,6 +15,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/newfile.h"
+#include "cmd/output.h"
 #include "cmd/replay.h"
 #include "export/replay.h"
 #include "target/hex.h"
@@ -364,6 +366,25 @@ static int find_range(struct run *r, struct blocksource_options *range)
 	return 0;
 }
 
+/* Each block is there as soon as it is sent, so the file has its name from the beginning. */
+static int open_save(struct run *r)
+{
+	struct owner owner = output_owner();
+	_cleanup_(newfile_done) struct newfile f;
+	int e = newfile_open(&f, r->o->save, NEWFILE_TYPED, 0666, &owner, r->err);
+
+	if (!e)
+		e = newfile_show(&f, r->err);
+	if (e)
+		return e;
+	r->save = fdopen(f.fd, "w");
+	if (!r->save)
+		return err_errno(r->err, errno, "cannot write to %s", r->o->save);
+	f.fd = -1;
+	setlinebuf(r->save);
+	return 0;
+}
+
 static int prepare(struct run *r)
 {
 	struct blocksource_options range = r->o->source;
@@ -377,13 +398,8 @@ static int prepare(struct run *r)
 		e = blocksource_open(&range, &r->source, r->err);
 	if (!e)
 		e = find_range(r, &range);
-	if (!e && r->o->save) {
-		r->save = fopen(r->o->save, "we");
-		if (!r->save)
-			e = err_errno(r->err, errno, "cannot write to %s", r->o->save);
-		else
-			setlinebuf(r->save); /* each block is there as soon as it is sent */
-	}
+	if (!e && r->o->save)
+		e = open_save(r);
 	if (!e)
 		e = blocksource_start(r->source, &range, r->err);
 	return e;

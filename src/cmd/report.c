@@ -127,7 +127,7 @@ static int write_out(const struct report *report, const struct buf *data, char *
 		      (!strcmp(report->chosen->name, "svg") || !strcmp(report->chosen->name, "html"));
 	_cleanup_free_ char *made = beside ? files_beside(captures[0], report->chosen->extension) : NULL;
 	const char *path = beside ? made : report->output;
-	int r = files_write(path, data, captures, n, err);
+	int r = beside ? files_write_beside(path, data, captures, n, err) : files_write(path, data, captures, n, err);
 
 	if (r || !path || !strcmp(path, "-"))
 		return r;

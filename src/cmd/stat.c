@@ -344,7 +344,6 @@ static int stat_run(struct stat_command *s, char **command, char **names, int n,
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
 	bool files = !command && n && is_file(names[0]);
-	char *here[] = { "." };
 	int e = make_patterns(s, err);
 
 	if (!e && files && (s->functions || s->per_thread || s->log_path || s->pids.list.n))
@@ -360,7 +359,7 @@ static int stat_run(struct stat_command *s, char **command, char **names, int n,
 				     count(s, command, &out, err);
 	if (!e && s->log.phases.n)
 		warn_phases(s);
-	return e ? e : files_write(s->output, &out, files ? names : here, files ? n : 0, err);
+	return e ? e : files_write(s->output, &out, names, files ? n : 0, err);
 }
 
 /* What does not go together, said. */

@@ -245,6 +245,35 @@ int target_open_path(pid_t pid, const char *path, int *ret_fd, struct err *err)
 	return r ? explain(err, -r, pid, path) : 0;
 }
 
+int target_open_folder(pid_t pid, const char *path, struct err *err)
+{
+	char cwd[64];
+	int fd;
+
+	snprintf(cwd, sizeof(cwd), "/proc/%d/cwd", pid);
+	fd = strcmp(path, ".") ? handle_below(pid, path) : open(cwd, OPEN_HANDLE | O_DIRECTORY);
+	if (fd < 0)
+		return explain(err, strcmp(path, ".") ? -fd : errno, pid, path);
+	return fd;
+}
+
+int target_open_made(pid_t pid, int folder, const char *name, int *ret_fd, struct err *err)
+{
+	_cleanup_fd_ int handle = openat(folder, name, OPEN_HANDLE | O_NOFOLLOW);
+	struct proc_status status = { 0 };
+	struct stat st;
+	int r;
+
+	if (handle < 0)
+		return explain(err, errno, pid, name);
+	if (proc_status(pid, &status) < 0)
+		return explain(err, ESRCH, pid, name);
+	if (fstat(handle, &st) || !S_ISREG(st.st_mode) || st.st_nlink != 1 || st.st_uid != status.euid)
+		return err_set(err, EPERM, "%s is not a file that process %d made: not opened", name, pid);
+	r = read_handle(handle, ret_fd);
+	return r ? explain(err, -r, pid, name) : 0;
+}
+
 int target_open_below(const char *root, const char *path, int *ret_fd, struct err *err)
 {
 	_cleanup_fd_ int handle = handle_in(root, path);
