@@ -29,14 +29,16 @@ static uint64_t mtime_ns(const struct stat *st)
 	return (uint64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
-static bool is_capture(int folder, const char *name)
+static bool is_capture(int folder, const char *name, const struct stat *seen)
 {
 	static const char magic[16] = "SQLite format 3";
 	_cleanup_fd_ int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	unsigned char header[HEADER_SIZE];
+	struct stat st;
 	uint32_t id;
 
-	if (fd < 0 || fd_read_all(fd, header, sizeof(header)) != sizeof(header))
+	if (fd < 0 || fstat(fd, &st) || st.st_dev != seen->st_dev || st.st_ino != seen->st_ino ||
+	    fd_read_all(fd, header, sizeof(header)) != sizeof(header))
 		return false;
 	memcpy(&id, header + HEADER_ID, sizeof(id));
 	return !memcmp(header, magic, sizeof(magic)) && be32toh(id) == SCHEMA_APPLICATION_ID;
@@ -44,7 +46,8 @@ static bool is_capture(int folder, const char *name)
 
 static int visit_file(struct walk *w, int folder, const char *name, const char *path, const struct stat *st)
 {
-	struct captures_entry e = { .folder = folder, .name = name, .path = path, .bytes = st->st_size,
+	struct captures_entry e = { .folder = folder, .name = name, .path = path, .owner = st->st_uid,
+				    .device = st->st_dev, .inode = st->st_ino, .bytes = st->st_size,
 				    .mtime_ns = mtime_ns(st) };
 	_cleanup_free_ char *journal = mem_printf("%s-wal", name);
 	struct stat wal;
@@ -112,7 +115,7 @@ static int walk_folder(struct walk *w, int fd, const char *path, int depth)
 			if (r > 0 && w->left)
 				w->left(w->context, fd, names[i], below);
 			found += r > 0 ? r : 0;
-		} else if (S_ISREG(st.st_mode) && st.st_size >= HEADER_SIZE && is_capture(fd, names[i])) {
+		} else if (S_ISREG(st.st_mode) && st.st_size >= HEADER_SIZE && is_capture(fd, names[i], &st)) {
 			r = visit_file(w, fd, names[i], below, &st);
 			found++;
 		}

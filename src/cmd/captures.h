@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct err;
 
@@ -18,6 +19,9 @@ struct captures_entry {
 	int folder;        /* descriptor of its folder, valid during the call */
 	const char *name;  /* in the folder */
 	const char *path;  /* for people, and to open: root/.../name */
+	uid_t owner;
+	dev_t device;      /* with inode: the very file that was found to be a capture */
+	ino_t inode;
 	uint64_t bytes;    /* with its journal */
 	uint64_t mtime_ns; /* of the file or its journal, whichever is later */
 };

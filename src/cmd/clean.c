@@ -23,12 +23,26 @@ struct clean {
 	bool failed;
 };
 
-static void remove_one(struct clean *c, int folder, const char *name, const char *path)
+/* What lies beside a capture belongs to it only if it has the same owner: in a folder that several people write to
+ * anybody could give a capture of his the name of somebody else's file. */
+static bool belongs_to(const struct captures_entry *e, const char *name, const struct stat *st)
 {
+	if (!strcmp(name, e->name))
+		return st->st_dev == e->device && st->st_ino == e->inode;
+	return st->st_uid == e->owner;
+}
+
+static void remove_one(struct clean *c, const struct captures_entry *e, const char *name, const char *path)
+{
+	int folder = e->folder;
 	struct stat st;
 
 	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 		return;
+	if (!belongs_to(e, name, &st)) {
+		log_warn("%s is not of the owner of %s: left alone", path, e->path);
+		return;
+	}
 	if (!c->dry_run && unlinkat(folder, name, 0)) {
 		log_error("cannot remove %s: %s", path, strerror(errno));
 		c->failed = true;
@@ -64,12 +78,12 @@ static int clean_capture(void *context, const struct captures_entry *e)
 		return 0;
 	}
 	c->captures++;
-	remove_one(c, e->folder, e->name, e->path);
+	remove_one(c, e, e->name, e->path);
 	for (size_t i = 0; i < ARRAY_LEN(journals); i++) {
 		_cleanup_free_ char *name = mem_printf("%s%s", e->name, journals[i]);
 		_cleanup_free_ char *path = mem_printf("%s%s", folder, name);
 
-		remove_one(c, e->folder, name, path);
+		remove_one(c, e, name, path);
 	}
 	if (!str_ends(e->name, ".gasflame"))
 		return 0;
@@ -78,7 +92,7 @@ static int clean_capture(void *context, const struct captures_entry *e)
 		_cleanup_free_ char *name = mem_printf("%.*s%s", (int)stem, e->name, reports[i]);
 		_cleanup_free_ char *path = mem_printf("%s%s", folder, name);
 
-		remove_one(c, e->folder, name, path);
+		remove_one(c, e, name, path);
 	}
 	return 0;
 }
@@ -151,7 +165,7 @@ const struct command command_clean = {
 	.usage = "--older-than TIME | --all [options] [FOLDER...]",
 	.describe = "Removes captures below " CAPTURES_FOLDER
 		    "/, or below the folders that are named, with the .svg and .html files of the same name "
-		    "beside them, and the folders that are empty then. Nothing else is touched: a capture "
+		    "beside them that have the same owner, and the folders that are empty then. Nothing else is touched: a capture "
 		    "is known by its content, symbolic links are not followed, and a capture that is being "
 		    "recorded stays.",
 	.example = "gasflame clean --older-than 7d --dry-run\ngasflame clean --older-than 7d",
