@@ -63,21 +63,27 @@ static int add_file(struct heapdumps *d, pid_t pid, const char *path, const char
 int heap_collect(struct heapdumps *d, pid_t pid, const char *prefix, struct err *err)
 {
 	const char *slash = strrchr(prefix, '/');
-	_cleanup_free_ char *folder = folder_of(pid, prefix), *outside = NULL, *begin = NULL;
+	_cleanup_free_ char *folder = folder_of(pid, prefix), *begin = NULL;
 	struct proc_status status = { 0 };
+	_cleanup_fd_ int handle = -1;
+	int r = 0, names;
 	DIR *dir;
-	int r = 0;
 
 	if (!folder || proc_status(pid, &status) < 0)
 		return err_set(err, ESRCH, "process %d has ended", pid);
-	outside = mem_printf("/proc/%d/root%s", pid, folder);
+	handle = target_open_folder(pid, *folder ? folder : "/", err);
+	if (handle < 0)
+		return handle;
 	begin = mem_printf("%s.%d.", slash ? slash + 1 : prefix, status.inner_pid);
 	/* Names only: what is read is opened below the root. */
-	dir = opendir(outside);
-	if (!dir)
+	names = openat(handle, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = names < 0 ? NULL : fdopendir(names);
+	if (!dir) {
+		fd_close(&names);
 		return err_errno(err, errno,
 				 "cannot open the folder %s of process %d, where jemalloc writes its dumps",
 				 folder, pid);
+	}
 	for (struct dirent *e; !r && (errno = 0, e = readdir(dir));) {
 		_cleanup_free_ char *path = mem_printf("%s/%s", folder, e->d_name);
 
