@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/plain.h"
 
 static void reserve(struct buf *b, size_t extra)
 {
@@ -74,6 +75,17 @@ static size_t utf8_len(const unsigned char *s)
 	return n;
 }
 
+/* JSON allows what steers a terminal, but people look at it there: escaped it is the same text. */
+static void put_json_character(struct buf *b, const char *s, size_t n)
+{
+	int32_t c = plain_decode(s, &n);
+
+	if (plain_harmful(c) && c >= 0 && c <= 0xffff)
+		buf_printf(b, "\\u%04x", (unsigned)c);
+	else
+		buf_add(b, s, n);
+}
+
 void buf_json(struct buf *b, const char *s)
 {
 	buf_putc(b, '"');
@@ -87,8 +99,10 @@ void buf_json(struct buf *b, const char *s)
 			buf_printf(b, "\\u%04x", c);
 		else if (!n)
 			buf_puts(b, "\xef\xbf\xbd");
+		else if (n > 1 || c == 0x7f)
+			put_json_character(b, s, n);
 		else
-			buf_add(b, s, n);
+			buf_putc(b, c);
 		s += n ? n : 1;
 	}
 	buf_putc(b, '"');
@@ -110,7 +124,7 @@ void buf_xml(struct buf *b, const char *s)
 			buf_puts(b, "&quot;");
 		else if (c == '\'')
 			buf_puts(b, "&#39;");
-		else if (!n || c < 0x20 || c == 0x7f)
+		else if (!n || plain_harmful(plain_decode(s, &(size_t){ 0 })))
 			buf_puts(b, "\xef\xbf\xbd");
 		else
 			buf_add(b, s, n);

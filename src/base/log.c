@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "base/plain.h"
 
 static enum log_level level = LOG_NORMAL;
 static bool progress_shown;
@@ -39,21 +41,31 @@ void log_progress_end(void)
 	progress_shown = false;
 }
 
+/* Half of what is said was chosen by those who are looked at: names, paths, their lines. */
+static void add_plain(struct buf *b, const char *fmt, va_list ap)
+{
+	_cleanup_free_ char *text = mem_vprintf(fmt, ap);
+
+	plain_add(b, text);
+	if (!b->data)
+		buf_puts(b, "");
+}
+
 static void say(const char *colour, const char *prefix, const char *fmt, va_list ap)
 {
 	bool coloured = log_colour(STDERR_FILENO);
 
-	if (sink) {
-		_cleanup_free_ char *text = mem_vprintf(fmt, ap);
+	_cleanup_(buf_done) struct buf text = { 0 };
 
-		sink(sink_context, text);
+	add_plain(&text, fmt, ap);
+	if (sink) {
+		sink(sink_context, text.data);
 		return;
 	}
 	log_progress_end();
 	if (prefix)
 		fprintf(stderr, "%s%s%s ", coloured ? colour : "", prefix, coloured ? "\033[0m" : "");
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	fprintf(stderr, "%s\n", text.data);
 }
 
 #define SAY(minimum, colour, prefix)                         \
@@ -81,6 +93,22 @@ void log_info(const char *fmt, ...)
 	SAY(LOG_NORMAL, "", NULL);
 }
 
+void log_lines(const char *text)
+{
+	_cleanup_(buf_done) struct buf lines = { 0 };
+
+	if (level < LOG_NORMAL)
+		return;
+	plain_add_lines(&lines, text);
+	buf_puts(&lines, "");
+	if (sink) {
+		sink(sink_context, lines.data);
+		return;
+	}
+	log_progress_end();
+	fprintf(stderr, "%s\n", lines.data);
+}
+
 void log_debug(const char *fmt, ...)
 {
 	SAY(LOG_VERBOSE, "\033[2m", "debug:");
@@ -88,14 +116,15 @@ void log_debug(const char *fmt, ...)
 
 void log_progress(const char *fmt, ...)
 {
+	_cleanup_(buf_done) struct buf text = { 0 };
 	va_list ap;
 
 	if (level < LOG_NORMAL || sink || !isatty(STDERR_FILENO))
 		return;
-	fputs("\r\033[K", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	add_plain(&text, fmt, ap);
 	va_end(ap);
+	fprintf(stderr, "\r\033[K%s", text.data);
 	fflush(stderr);
 	progress_shown = true;
 }

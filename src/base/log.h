@@ -1,6 +1,8 @@
 /*
  * log.h - talk to the person at the terminal, always on stderr.
  *
+ * Whatever is said leaves as plain text in one line (plain.h): names and paths in it were chosen by others.
+ *
  * Only commands (src/cmd) print errors; collectors may report progress and
  * warnings. Colours and progress lines appear on a terminal only, and colours
  * not where NO_COLOR is set.
@@ -16,6 +18,9 @@ void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* with -v only */
+
+/* As log_info(), a table or several sentences: line breaks, tabs and our own colours stay. Names in it must be plain. */
+void log_lines(const char *text);
 
 /* Rewrites one line on a terminal, does nothing elsewhere. The next log_* call or log_progress_end clears it. */
 void log_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

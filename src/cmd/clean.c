@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/plain.h"
 #include "base/str.h"
 #include "cmd/captures.h"
 #include "cmd/cmd.h"
@@ -55,9 +56,11 @@ static void remove_one(struct clean *c, const struct captures_entry *e, const ch
 		buf_json(&c->list, path);
 		buf_printf(&c->list, ",\"bytes\":%llu}", (unsigned long long)st.st_size);
 	} else {
+		_cleanup_(buf_done) struct buf line = { 0 };
 		char size[32];
 
-		printf("%s %s (%s)\n", c->dry_run ? "would remove" : "removed", path,
+		plain_add(&line, path);
+		printf("%s %s (%s)\n", c->dry_run ? "would remove" : "removed", line.data,
 		       str_bytes(size, st.st_size));
 	}
 }

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/plain.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/files.h"
@@ -200,7 +201,7 @@ static int write_page(const struct diff_command *c, const struct side *sides, co
 	if (c->page_beside || c->output)
 		log_info("wrote %s", path);
 	else
-		printf("%s\n", path);
+		plain_put_path(path);
 	return 0;
 }
 

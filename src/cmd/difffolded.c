@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/plain.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "export/export.h"
@@ -96,7 +97,7 @@ static int write_both(const struct stacklist *l, size_t split, bool normalize, s
 		export_decimal(&out, b[node], unit);
 		buf_putc(&out, '\n');
 	}
-	if (fwrite(out.data, 1, out.n, stdout) < out.n || fflush(stdout))
+	if (plain_put(out.data, out.n) || fflush(stdout))
 		return err_errno(err, errno, "cannot write to the standard output");
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/plain.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "elf/worker.h"
@@ -495,7 +496,7 @@ static void print_json(const struct checks *machine, const struct verdict *v, co
 		buf_putc(&b, '}');
 	}
 	buf_puts(&b, "]}\n");
-	fwrite(b.data, 1, b.n, stdout);
+	plain_put(b.data, b.n);
 	buf_done(&b);
 }
 

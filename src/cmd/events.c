@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/plain.h"
 #include "cmd/cmd.h"
 #include "collect/session.h"
 #include "target/eventspec.h"
@@ -157,7 +158,7 @@ static int events_run(const struct command *c, int argc, char **argv)
 	if (l.json)
 		buf_puts(&l.out, l.count ? "\n]\n" : "]\n");
 	if (l.out.n)
-		fwrite(l.out.data, 1, l.out.n, stdout);
+		plain_put(l.out.data, l.out.n);
 	buf_done(&l.out);
 	/* The rest is listed all the same. */
 	if (r < 0)

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/newfile.h"
+#include "base/plain.h"
 #include "base/str.h"
 #include "cmd/input.h"
 #include "cmd/output.h"
@@ -182,11 +183,14 @@ static int write_file(const char *path, bool beside, const struct buf *data, cha
 
 int files_write(const char *path, const struct buf *data, char **captures, int n, struct err *err)
 {
+	int r;
+
 	if (path && strcmp(path, "-"))
 		return write_file(path, false, data, captures, n, err);
-	if (fwrite(data->data, 1, data->n, stdout) < data->n || fflush(stdout))
-		return err_errno(err, errno, "cannot write to the standard output");
-	return 0;
+	r = plain_put(data->data, data->n);
+	if (!r && fflush(stdout))
+		r = -errno;
+	return r ? err_errno(err, -r, "cannot write to the standard output") : 0;
 }
 
 int files_write_beside(const char *path, const struct buf *data, char **captures, int n, struct err *err)

@@ -21,6 +21,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/newfile.h"
+#include "base/plain.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/heap.h"
@@ -332,7 +333,7 @@ static int save(struct dumping *d, struct err *err)
 	if (r)
 		return r;
 	log_info("%zu dump%s; gasflame report %s", d->dumps.list.n, d->dumps.list.n == 1 ? "" : "s", path);
-	puts(path);
+	plain_put_path(path);
 	return 0;
 }
 

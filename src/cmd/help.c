@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/plain.h"
 #include "base/str.h"
 
 static const struct {
@@ -98,10 +99,7 @@ void command_wrap(const char *s, int at, int indent, int width)
 
 char *command_plain(char *s)
 {
-	for (unsigned char *p = (unsigned char *)s; *p; p++)
-		if (*p < ' ' || *p == 0x7f)
-			*p = '?';
-	return s;
+	return plain_in_place(s);
 }
 
 static void print_heading(const char *s)

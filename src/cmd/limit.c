@@ -127,7 +127,7 @@ static void say_report(struct limit *l)
 	if (out.n && out.data[out.n - 1] == '\n')
 		out.data[out.n - 1] = 0;
 	if (out.n)
-		log_info("%s", out.data);
+		log_lines(out.data);
 	buf_done(&out);
 }
 

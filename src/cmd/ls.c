@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/plain.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "cmd/captures.h"
@@ -104,7 +105,7 @@ static void print_json(const struct rows *rows)
 		buf_puts(&b, "}");
 	}
 	buf_puts(&b, rows->list.n ? "\n]\n" : "]\n");
-	fwrite(b.data, 1, b.n, stdout);
+	plain_put(b.data, b.n);
 	buf_done(&b);
 }
 

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/plain.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/psrows.h"
@@ -71,7 +72,7 @@ static void print_json(const struct psrows *rows)
 		put_row(&b, &rows->list.v[i]);
 	}
 	buf_puts(&b, rows->list.n ? "\n]\n" : "]\n");
-	fwrite(b.data, 1, b.n, stdout);
+	plain_put(b.data, b.n);
 	buf_done(&b);
 }
 

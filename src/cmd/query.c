@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/plain.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "profile/capture.h"
@@ -45,8 +46,10 @@ static int text_width(const char *s)
 /* A terminal and a line of tabs need one line a row, and no control characters of a target's making. */
 static void print_clean(const char *s)
 {
-	for (; *s; s++)
-		putchar((unsigned char)*s < 0x20 || *s == 0x7f ? ' ' : *s);
+	_cleanup_(buf_done) struct buf clean = { 0 };
+
+	plain_add(&clean, s);
+	fputs(clean.n ? clean.data : "", stdout);
 }
 
 static void print_cell(struct printer *p, size_t column, const char *text)
@@ -83,6 +86,17 @@ static void print_held(struct printer *p)
 	vec_clear(&p->held);
 }
 
+/* So that its width is measured as it is printed. */
+static char *clean_copy(const char *s)
+{
+	struct buf clean = { 0 };
+
+	if (!s)
+		return NULL;
+	plain_add(&clean, s);
+	return clean.data ? clean.data : mem_strdup("");
+}
+
 static void table_row(struct printer *p, const char *const *values, const bool *numbers)
 {
 	bool names = !numbers;
@@ -93,7 +107,7 @@ static void table_row(struct printer *p, const char *const *values, const bool *
 		return;
 	}
 	for (size_t i = 0; i < p->columns; i++) {
-		vec_push(&p->held, (struct cell){ .text = mem_strdup(values[i]), .number = !names && numbers[i] });
+		vec_push(&p->held, (struct cell){ .text = clean_copy(values[i]), .number = !names && numbers[i] });
 		if (names) {
 			vec_push(&p->widths, 0);
 			vec_push(&p->right, true);
@@ -115,23 +129,26 @@ static void tabs_row(struct printer *p, const char *const *values)
 
 static void csv_row(struct printer *p, const char *const *values)
 {
+	_cleanup_(buf_done) struct buf line = { 0 };
+
 	for (size_t i = 0; i < p->columns; i++) {
 		const char *s = values[i] ?: "";
 		bool quote = s[strcspn(s, "\",\r\n")] != 0;
 
 		if (i)
-			putchar(',');
+			buf_putc(&line, ',');
 		if (quote)
-			putchar('"');
+			buf_putc(&line, '"');
 		for (; *s; s++) {
 			if (*s == '"')
-				putchar('"');
-			putchar(*s);
+				buf_putc(&line, '"');
+			buf_putc(&line, *s);
 		}
 		if (quote)
-			putchar('"');
+			buf_putc(&line, '"');
 	}
-	putchar('\n');
+	buf_putc(&line, '\n');
+	plain_put(line.data, line.n);
 }
 
 /* One array of objects, a line each. Infinity is no JSON number, so it is text there. */
@@ -154,7 +171,7 @@ static void json_row(struct printer *p, const char *const *names, const char *co
 			buf_json(&b, values[i]);
 	}
 	buf_putc(&b, '}');
-	fwrite(b.data, 1, b.n, stdout);
+	plain_put(b.data, b.n);
 	buf_done(&b);
 }
 

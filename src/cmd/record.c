@@ -317,7 +317,7 @@ static bool judge_leak(const struct recording *r)
 	if (leaks) {
 		leaktext_put(&l, LEAK_ROWS, 0, &table);
 		table.data[table.n - 1] = 0;
-		log_info("%s", table.data);
+		log_lines(table.data);
 	}
 	buf_done(&table);
 	leak_done(&l);

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/plain.h"
 #include "cmd/cmd.h"
 #include "cmd/files.h"
 #include "cmd/filters.h"
@@ -132,7 +133,7 @@ static int write_out(const struct report *report, const struct buf *data, char *
 	if (r || !path || !strcmp(path, "-"))
 		return r;
 	if (beside)
-		printf("%s\n", path);
+		plain_put_path(path);
 	else
 		log_info("wrote %s", path);
 	return 0;
@@ -177,7 +178,7 @@ static void tell(const struct report *report, const struct export_job *job)
 		fflush(stdout);
 		quality_line(q, job->selection, &text);
 	}
-	log_info("%s", text.data);
+	log_lines(text.data);
 	for (size_t i = 0; i < q->warnings.n; i++)
 		log_warn("%s", q->warnings.v[i]);
 	buf_done(&text);

@@ -7,6 +7,7 @@
 #include "analyze/select.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/plain.h"
 #include "base/str.h"
 #include "profile/profile.h"
 
@@ -22,13 +23,6 @@ static const char *thread_name(const struct blocks_job *job, const struct block_
 	const struct profile *p = job->profile;
 
 	return r->thread < p->threads.n ? profile_str(p, p->threads.v[r->thread].name) : "";
-}
-
-/* Names that a process chose, without what steers a terminal. */
-static void put_plain(struct buf *out, const char *s)
-{
-	for (; *s; s++)
-		buf_putc(out, (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
 }
 
 /* --- for people --- */
@@ -65,7 +59,7 @@ static void put_share(struct buf *out, uint64_t ns, uint64_t of, int width)
 /* A program's code that has no name is not that which has one. */
 static void put_crate(struct buf *out, const struct block_item *crate)
 {
-	put_plain(out, crate->name);
+	plain_add(out, crate->name);
 	buf_puts(out, crate->part == BLOCK_UNNAMED && *crate->name != '[' ? " ?" : "");
 }
 
@@ -130,7 +124,7 @@ static void put_row(const struct blocks_job *job, const struct block_row *r, str
 		if (!job->crates || !block_part_is_cpu(columns[c].part))
 			put_share(out, r->ns[columns[c].part], r->wall_ns, COLUMN);
 	buf_printf(out, "  %9.2f  ", r->parallel_ns / 1e6);
-	put_plain(out, thread_name(job, r));
+	plain_add(out, thread_name(job, r));
 	buf_putc(out, '\n');
 }
 
@@ -189,7 +183,7 @@ static void put_reasons(const struct blocks_job *job, const uint32_t *order, str
 	if (!b->difference)
 		return;
 	buf_putc(out, '\n');
-	put_plain(out, b->difference);
+	plain_add(out, b->difference);
 	buf_puts(out, "\n");
 	for (size_t i = 0; i < b->rows.n && shown < ITEMS; i++) {
 		const struct block_row *r = &b->rows.v[order[i]];
@@ -197,9 +191,9 @@ static void put_reasons(const struct blocks_job *job, const uint32_t *order, str
 		if (!r->reason)
 			continue;
 		buf_puts(out, "  ");
-		put_plain(out, r->name);
+		plain_add(out, r->name);
 		buf_printf(out, ", %.2f ms: ", r->wall_ns / 1e6);
-		put_plain(out, r->reason);
+		plain_add(out, r->reason);
 		buf_putc(out, '\n');
 		shown++;
 	}
@@ -237,22 +231,28 @@ static void put_items(const char *title, const struct block_items *items, uint64
 
 		buf_printf(out, "%10.3f ms %5.1f %%  %-10s  ", x->ns / 1e6, wall_ns ? 100.0 * x->ns / wall_ns : 0,
 			   block_part_key(x->part));
-		put_plain(out, x->name);
+		plain_add(out, x->name);
 		if (x->under) {
 			buf_puts(out, ", under ");
-			put_plain(out, x->under);
+			plain_add(out, x->under);
 		}
 		if (x->file) {
 			buf_puts(out, ": ");
-			put_plain(out, x->file);
+			plain_add(out, x->file);
 		}
 		buf_putc(out, '\n');
 	}
 }
 
 /* A path as a shell takes it. */
-static void put_quoted(struct buf *out, const char *s)
+static void put_quoted(struct buf *out, const char *path)
 {
+	_cleanup_(buf_done) struct buf clean = { 0 };
+	const char *s;
+
+	plain_add(&clean, path);
+	buf_puts(&clean, "");
+	s = clean.data;
 	if (*s && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=:,") == strlen(s)) {
 		buf_puts(out, s);
 		return;
@@ -262,7 +262,7 @@ static void put_quoted(struct buf *out, const char *s)
 		if (*s == '\'')
 			buf_puts(out, "'\\''");
 		else
-			buf_putc(out, (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
+			buf_putc(out, *s);
 	buf_putc(out, '\'');
 }
 
@@ -288,7 +288,7 @@ void blockstext_write_one(const struct blocks_job *job, size_t row, struct buf *
 	const struct block_row *r = &job->blocks->rows.v[row];
 	char text[32];
 
-	put_plain(out, r->name);
+	plain_add(out, r->name);
 	buf_printf(out, ": %.3f ms from %.6f s on", r->wall_ns / 1e6, r->start_ns / 1e9);
 	if (r->known & MARK_GAS)
 		buf_printf(out, ", %s gas", str_count(text, r->gas));
@@ -299,12 +299,12 @@ void blockstext_write_one(const struct blocks_job *job, size_t row, struct buf *
 	buf_puts(out, "\n");
 	if (r->reason) {
 		buf_puts(out, "slow: ");
-		put_plain(out, r->reason);
+		plain_add(out, r->reason);
 		buf_putc(out, '\n');
 	}
 	if (r->split) {
 		buf_puts(out, "\nWhere its time went, along thread ");
-		put_plain(out, thread_name(job, r));
+		plain_add(out, thread_name(job, r));
 		buf_puts(out, "\n");
 		for (int i = 0; i < BLOCK_PARTS; i++)
 			if (r->ns[i])
@@ -415,15 +415,21 @@ void blocksjson_write(const struct blocks_job *job, struct buf *out)
 }
 
 /* Quotes around what needs them, doubled within; a leading = + - @ would be a formula to a spreadsheet. */
-static void put_csv(struct buf *out, const char *s)
+static void put_csv(struct buf *out, const char *text)
 {
+	_cleanup_(buf_done) struct buf clean = { 0 };
+	const char *s;
+
+	plain_add(&clean, text);
+	buf_puts(&clean, "");
+	s = clean.data;
 	buf_putc(out, '"');
 	if (*s && strchr("=+-@", *s))
 		buf_putc(out, '\'');
 	for (; *s; s++) {
 		if (*s == '"')
 			buf_putc(out, '"');
-		buf_putc(out, (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
+		buf_putc(out, *s);
 	}
 	buf_putc(out, '"');
 }

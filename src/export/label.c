@@ -5,72 +5,21 @@
 #include <string.h>
 
 #include "base/buf.h"
-
-/* The character at s and its length; -1 and 1 if it is not UTF-8. */
-static int32_t decode(const unsigned char *s, size_t *ret_n)
-{
-	static const int32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	static const struct { unsigned char below, length; } first[] = {
-		{ 0x80, 1 }, { 0xc2, 0 }, { 0xe0, 2 }, { 0xf0, 3 }, { 0xf5, 4 }, { 0xff, 0 },
-	};
-	size_t k = 0, n;
-	int32_t c;
-
-	while (s[0] >= first[k].below && first[k].below < 0xff)
-		k++;
-	n = first[k].length;
-	c = n < 2 ? s[0] : s[0] & (0x7f >> n);
-	*ret_n = 1;
-	if (!n)
-		return -1;
-	for (size_t i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return -1;
-		c = c << 6 | (s[i] & 0x3f);
-	}
-	if (c < smallest[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-		return -1;
-	*ret_n = n;
-	return c;
-}
-
-static bool harmful(int32_t c)
-{
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) ||     /* control, and what is not UTF-8 */
-	       (c >= 0x200b && c <= 0x200f) ||            /* no width, or a change of direction */
-	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
-	       (c & 0xfffe) == 0xfffe;                    /* not allowed in XML */
-}
+#include "base/plain.h"
 
 void label_clean(struct buf *b, const char *s)
 {
-	const unsigned char *p = (const unsigned char *)s;
-
-	while (*p) {
-		size_t run = 0, n;
-
-		while (p[run] >= 0x20 && p[run] < 0x7f)
-			run++;
-		buf_add(b, p, run);
-		p += run;
-		if (!*p)
-			break;
-		if (harmful(decode(p, &n)))
-			buf_puts(b, "\xef\xbf\xbd");
-		else
-			buf_add(b, p, n);
-		p += n;
-	}
+	plain_add(b, s);
 }
 
 /* Bytes of s that fit into columns; *ret_columns is what they take. */
 static size_t take(const char *s, size_t columns, size_t *ret_columns)
 {
-	const unsigned char *p = (const unsigned char *)s;
 	size_t n, used = 0;
+	const char *p = s;
 
 	while (*p) {
-		int32_t c = decode(p, &n);
+		int32_t c = plain_decode(p, &n);
 		size_t wide = c >= 0x1100 && c != 0xfffd ? 2 : 1;
 
 		if (used + wide > columns)
@@ -79,7 +28,7 @@ static size_t take(const char *s, size_t columns, size_t *ret_columns)
 		p += n;
 	}
 	*ret_columns = used;
-	return (const char *)p - s;
+	return p - s;
 }
 
 size_t label_columns(const char *s)

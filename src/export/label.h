@@ -2,7 +2,7 @@
  * label.h - names for people: made harmless, measured, cut to fit.
  *
  * Names come from files of the target and may hold anything. A clean name is
- * valid UTF-8 without control characters, and without those that reorder a line.
+ * plain text (base/plain.h).
  */
 #pragma once
 

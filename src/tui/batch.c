@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/plain.h"
 #include "base/str.h"
 #include "export/label.h"
 #include "profile/profile.h"
@@ -88,15 +89,17 @@ static void write_head(struct look *l, const struct tui_options *o, struct buf *
 static int write_all(struct look *l, const struct tui_options *o, struct err *err)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
+	int r;
 
 	write_head(l, o, &b);
 	for (int i = 0; i < PAGE_COUNT; i++)
 		for (unsigned v = 0; v < pages[i].variants; v++)
 			write_page(l, o, i, v, &b);
 	buf_puts(&b, o->json ? "}\n" : "\n");
-	if (fwrite(b.data, 1, b.n, stdout) < b.n || fflush(stdout))
-		return err_errno(err, errno, "cannot write to the standard output");
-	return 0;
+	r = plain_put(b.data, b.n);
+	if (!r && fflush(stdout))
+		r = -errno;
+	return r ? err_errno(err, -r, "cannot write to the standard output") : 0;
 }
 
 /* 1: the target has ended. */

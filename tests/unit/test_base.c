@@ -1,7 +1,9 @@
 #include "test.h"
 
 #include "base/buf.h"
+#include "base/log.h"
 #include "base/map.h"
+#include "base/plain.h"
 #include "base/str.h"
 
 static void map_keeps_what_was_put(void **state)
@@ -105,12 +107,46 @@ static void text_is_escaped(void **state)
 	buf_done(&b);
 }
 
+#define GONE "\xef\xbf\xbd"
+
+static void heard(void *context, const char *text)
+{
+	snprintf(context, 200, "%s", text);
+}
+
+/* C0, DEL, C1 as a byte and as UTF-8, line breaks, changes of direction: none of it leaves. */
+static void text_for_people_is_plain(void **state)
+{
+	static const char evil[] = "a\x1b[2J\x9b\xc2\x9b\x7f\n\t\xe2\x80\xae\xe2\x81\xa6\xc3\xa9z";
+	char field[] = "a\x1b[2J\x9b\xc2\x9b\x7f\n\t\xe2\x80\xae\xe2\x81\xa6\xc3\xa9z", said[200] = "";
+	struct buf b = { 0 };
+
+	plain_add(&b, evil);
+	assert_string_equal(b.data, "a" GONE "[2J" GONE GONE GONE GONE GONE GONE GONE "\xc3\xa9z");
+	assert_string_equal(plain_in_place(field), "a?[2J???????\xc3\xa9z");
+	b.n = 0;
+	plain_add_lines(&b, "x\ty\n\x1b[31mred\x1b[0m\x1b[8mhidden\x1b[2J\r\xc2\x9b");
+	assert_string_equal(b.data, "x\ty\n\x1b[31mred\x1b[0m" GONE "[8mhidden" GONE "[2J" GONE GONE);
+	b.n = 0;
+	buf_json(&b, "\xc2\x9b\x7f\xe2\x80\xae\xc3\xa9");
+	assert_string_equal(b.data, "\"\\u009b\\u007f\\u202e\xc3\xa9\"");
+	b.n = 0;
+	buf_xml(&b, "\xc2\x9b<\xc3\xa9");
+	assert_string_equal(b.data, GONE "&lt;\xc3\xa9");
+	log_set_sink(heard, said);
+	log_warn("the thread %s", "x\x1b[2J\nwarning: all is well");
+	log_set_sink(NULL, NULL);
+	assert_string_equal(said, "the thread x" GONE "[2J" GONE "warning: all is well");
+	buf_done(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(map_keeps_what_was_put), cmocka_unit_test(strings_are_interned),
 		cmocka_unit_test(reader_stops_at_the_end), cmocka_unit_test(durations_and_sizes),
 		cmocka_unit_test(numbers_read_well), cmocka_unit_test(text_is_escaped),
+		cmocka_unit_test(text_for_people_is_plain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,37 @@
+/*
+ * plain.h - text that leaves for a person: on a terminal, in a log, in a report.
+ *
+ * Names of processes, threads, functions, files and containers, and lines of logs, are chosen by those who are
+ * looked at. Plain text is valid UTF-8 in which nothing steers a terminal or reorders a line: no C0 and C1 control
+ * characters (a raw byte 0x80..0x9f is not UTF-8), no DEL, no line breaks, nothing without a width, no change of
+ * direction. What was something else is U+FFFD.
+ *
+ * Where it happens: log_*() (stderr) does it to every sentence. Tables and reports as text do it to each field, so
+ * that a name cannot make a line of its own, whether or not they go to a terminal. JSON escapes (buf_json()), pages
+ * and pictures have their own rules. What else goes to the standard output (CSV, paths) is as it is, but on a
+ * terminal: plain_put() is the last one to look at it there.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+
+/* The character at s and its length in bytes; -1 and 1 if it is not UTF-8. s ends in NUL. */
+int32_t plain_decode(const char *s, size_t *ret_n);
+/* Is it one that a person must not get? -1 is. */
+bool plain_harmful(int32_t c);
+
+/* Appends s as plain text. */
+void plain_add(struct buf *b, const char *s);
+/* s itself as plain text, with '?' where something was: for fields of a fixed size. Returns s. */
+char *plain_in_place(char *s);
+/* Appends a text of several lines: line breaks, tabs and our own colours stay, the rest is plain. */
+void plain_add_lines(struct buf *b, const char *s);
+
+/* To the standard output, which is not flushed; made plain, line by line, if that is a terminal. 0 or a negative errno. */
+int plain_put(const char *data, size_t n);
+/* A path that is a command's answer, and a line break: exact where a program reads it. */
+void plain_put_path(const char *path);
