@@ -5,10 +5,11 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "collect/blob/exact.h"
+#include "collect/blob/blob.h"
 #include "collect/collector.h"
 #include "collect/engine.h"
 #include "collect/exactlearn.h"
+#include "collect/implant.h"
 #include "collect/processes.h"
 #include "profile/profile.h"
 
@@ -51,20 +52,20 @@ static uint64_t turns_in(uint64_t ns)
 	return ns * PAUSES / MAX(least, 1U);
 }
 
-struct exactheap *exactheap_new(struct session *s, pid_t pid, struct exact_shared *shared)
+struct exactheap *exactheap_new(struct session *s, pid_t pid, struct implant *i)
 {
 	struct exactheap *e = mem_alloc(sizeof(*e));
 
 	e->session = s;
 	e->pid = pid;
-	e->shared = shared;
-	e->learn = exactlearn_new(s, pid, shared);
-	shared->turns = turns_in(give_up_ns);
-	e->tail = e->head = shared->tail;
+	e->shared = &implant_shared(i)->exact;
+	e->learn = exactlearn_new(s, pid, i);
+	e->shared->turns = turns_in(give_up_ns);
+	e->tail = e->head = e->shared->tail;
 	e->head_ns = clock_mono_ns();
 	e->lost_stack = PROFILE_NONE;
-	for (int i = 0; i < EXACT_THREADS; i++)
-		e->threads[i] = PROFILE_NONE;
+	for (int k = 0; k < EXACT_THREADS; k++)
+		e->threads[k] = PROFILE_NONE;
 	return e;
 }
 
@@ -87,10 +88,19 @@ bool exactheap_pending(const struct exactheap *e)
 	return __atomic_load_n(&e->shared->head, __ATOMIC_ACQUIRE) != e->tail;
 }
 
+/* Read once: the target can change it any time. */
+static struct exact_event read_event(const struct exactheap *e, uint64_t ticket)
+{
+	const volatile struct exact_event *raw = exact_event_of(e->shared, ticket);
+
+	return (struct exact_event){ .address = raw->address, .size = raw->size, .stack = raw->stack, .thread = raw->thread,
+				     .what = raw->what };
+}
+
 void exactheap_record(struct exactheap *e, const struct shared_heap_stack *r)
 {
 	/* Its event is not there yet, but who it is of was written before. */
-	uint32_t index = exact_event_of(e->shared, r->ticket)->thread;
+	uint32_t index = read_event(e, r->ticket).thread;
 	uint32_t stack = engine_stack(e->session->engine, r->stack);
 	uint32_t thread = processes_thread(e->session->processes, r->pid, r->tid, "", clock_mono_ns());
 
@@ -154,17 +164,17 @@ static void find_walked(struct exactheap *e, uint64_t ticket, uint32_t index, st
 /* False: it says nothing that could be believed. */
 static bool understand(struct exactheap *e, uint64_t ticket, struct exactheap_event *event)
 {
-	const struct exact_event *raw = exact_event_of(e->shared, ticket);
-	uint32_t index = MIN(raw->thread, EXACT_THREADS), stack = raw->stack;
+	const struct exact_event raw = read_event(e, ticket);
+	uint32_t index = MIN(raw.thread, EXACT_THREADS), stack = raw.stack;
 
-	event->address = raw->address;
-	event->freed = raw->what == EXACT_FREED;
+	event->address = raw.address;
+	event->freed = raw.what == EXACT_FREED;
 	if (event->freed) {
 		event->at_once = index < EXACT_THREADS && e->last[index] == event->address;
 		return true;
 	}
 	event->at_once = false;
-	event->size = raw->size;
+	event->size = raw.size;
 	event->stack = stack;
 	event->thread = index < EXACT_THREADS ? e->threads[index] : PROFILE_NONE;
 	if (stack == EXACT_NONE)

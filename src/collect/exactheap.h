@@ -1,7 +1,7 @@
 /*
  * exactheap.h - reads the events of one process of which each allocation is seen (blob/exact.h).
  *
- *	struct exactheap *e = exactheap_new(s, pid, shared);
+ *	struct exactheap *e = exactheap_new(s, pid, implant);
  *	exactheap_record(e, r);                      stacks that the kernel had to walk, as they come
  *	exactheap_drain(e, false, see, context);     often: the process waits when too many are unread
  *	exactheap_drain(e, true, see, context);      at the end, whether the process lives or not
@@ -16,8 +16,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct exact_shared;
 struct exactheap;
+struct implant;
 struct session;
 struct shared_heap_stack;
 
@@ -30,7 +30,7 @@ struct exactheap_event {
 };
 typedef void exactheap_fn(void *context, const struct exactheap_event *event);
 
-struct exactheap *exactheap_new(struct session *s, pid_t pid, struct exact_shared *shared);
+struct exactheap *exactheap_new(struct session *s, pid_t pid, struct implant *i);
 void exactheap_free(struct exactheap *e); /* NULL is fine */
 
 void exactheap_record(struct exactheap *e, const struct shared_heap_stack *r);

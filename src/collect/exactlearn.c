@@ -8,9 +8,10 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "collect/blob/exact.h"
+#include "collect/blob/blob.h"
 #include "collect/collector.h"
 #include "collect/engine.h"
+#include "collect/implant.h"
 #include "collect/processes.h"
 #include "profile/profile.h"
 #include "target/proc.h"
@@ -24,6 +25,7 @@ struct waiting {
 struct exactlearn {
 	struct session *session;
 	pid_t pid;
+	struct implant *implant;
 	struct exact_shared *shared;
 	struct map learned;  /* stacks of the profile */
 	struct map pcs;      /* frame of the profile to its return address in the process, 0: it cannot be said */
@@ -33,13 +35,14 @@ struct exactlearn {
 	bool no_identity;                    /* threads cannot be told apart by their memory */
 };
 
-struct exactlearn *exactlearn_new(struct session *s, pid_t pid, struct exact_shared *shared)
+struct exactlearn *exactlearn_new(struct session *s, pid_t pid, struct implant *i)
 {
 	struct exactlearn *l = mem_alloc(sizeof(*l));
 
 	l->session = s;
 	l->pid = pid;
-	l->shared = shared;
+	l->implant = i;
+	l->shared = &implant_shared(i)->exact;
 	return l;
 }
 
@@ -165,9 +168,9 @@ static void find_identity(struct exactlearn *l, const struct exact_thread *t, pi
 
 void exactlearn_thread(struct exactlearn *l, uint32_t index, pid_t tid, uint64_t sp)
 {
-	struct exact_thread *t = &l->shared->threads[index];
+	struct exact_thread t;
 
-	if (t->top && sp - t->low < t->top - t->low)
+	if (!implant_thread(l->implant, index, &t) || (t.top && sp - t.low < t.top - t.low))
 		return;
 	for (size_t i = 0; i < l->waiting.n; i++)
 		if (l->waiting.v[i].index == index)
@@ -199,17 +202,16 @@ static void find_stacks(struct exactlearn *l)
 	}
 	for (size_t i = 0; i < l->waiting.n; i++) {
 		const struct waiting *w = &l->waiting.v[i];
-		struct exact_thread *t = &l->shared->threads[w->index];
+		const struct proc_mapping *m;
+		struct exact_thread t;
 		uint64_t top = 0;
-		const struct proc_mapping *m = own_stack(&maps, w->sp, t->owner, &top);
 
-		find_identity(l, t, w->tid);
-		if (!m)
+		if (!implant_thread(l->implant, w->index, &t))
 			continue;
-		/* Never one's begin with another's end. */
-		__atomic_store_n(&t->top, 0, __ATOMIC_SEQ_CST);
-		__atomic_store_n(&t->low, m->start, __ATOMIC_SEQ_CST);
-		__atomic_store_n(&t->top, top & ~7ULL, __ATOMIC_SEQ_CST);
+		m = own_stack(&maps, w->sp, t.owner, &top);
+		find_identity(l, &t, w->tid);
+		if (m)
+			implant_set_stack(l->implant, w->index, m->start, top & ~7ULL);
 	}
 	vec_clear(&l->waiting);
 }

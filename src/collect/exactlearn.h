@@ -11,11 +11,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct exact_shared;
 struct exactlearn;
+struct implant;
 struct session;
 
-struct exactlearn *exactlearn_new(struct session *s, pid_t pid, struct exact_shared *shared);
+struct exactlearn *exactlearn_new(struct session *s, pid_t pid, struct implant *i);
 void exactlearn_free(struct exactlearn *l); /* NULL is fine */
 
 /* A whole stack of the profile; those that are known cost a look-up. */

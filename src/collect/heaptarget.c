@@ -89,7 +89,7 @@ int heaptarget_enter(struct session *s, struct heaptarget *t, struct err *err)
 		t->mappings = sum_mappings(s, t->pid);
 		r = implant_activate(t->implant, s->options->heap_interval, err);
 		if (!r && exact)
-			t->events = exactheap_new(s, t->pid, &implant_shared(t->implant)->exact);
+			t->events = exactheap_new(s, t->pid, t->implant);
 		if (s->options->heap_ours)
 			implant_populate(t->implant);
 	}

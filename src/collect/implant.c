@@ -81,6 +81,14 @@ static int open_process(struct implant *i, struct err *err)
 	return 0;
 }
 
+/* Its files cannot be read any more then. */
+static bool has_ended(const struct implant *i)
+{
+	_cleanup_(proc_maps_done) struct proc_maps maps = { 0 };
+
+	return proc_maps_read(i->pid, true, &maps) < 0 || !maps.list.n;
+}
+
 /* Whether there is anything to hook, before anything is changed. */
 static int find_slots(struct implant *i, struct worker *w, struct err *err)
 {
@@ -91,6 +99,8 @@ static int find_slots(struct implant *i, struct worker *w, struct err *err)
 		r = err_set(err, ENOTSUP,
 			    "process %d has its allocator linked in and calls it directly, not through slots that could be "
 			    "redirected: `gasflame mem %d` and -e fault say where its memory grows", i->pid, i->pid);
+	if (!r && !i->found.slots.n && has_ended(i))
+		r = err_set(err, ESRCH, "process %d has ended meanwhile", i->pid);
 	if (!r && !i->found.slots.n)
 		r = err_set(err, ENOTSUP,
 			    "process %d calls no allocator through a slot that we know: its allocator is linked in without symbols, "
@@ -328,7 +338,8 @@ int implant_unhook(struct implant *i)
 		/* Its library was unloaded, or the process is gone; or it is somebody else's by now: not ours to change. */
 		if (!is_hook(i, slot->hook) || !holds_hook(i, slot))
 			continue;
-		if (!is_code(&code, slot->original) ||
+		/* Of a process whose main thread has ended the kernel does not say what is mapped. */
+		if ((code.list.n && !is_code(&code, slot->original)) ||
 		    pwrite(i->memory, &slot->original, sizeof(slot->original), slot->address) != sizeof(slot->original))
 			left++;
 	}
@@ -340,6 +351,35 @@ int implant_unhook(struct implant *i)
 }
 
 /* --- sampling --- */
+
+static uint64_t thread_at(const struct implant *i, uint32_t index)
+{
+	return i->map.image + BLOB_LOCAL_AT + offsetof(struct blob_local, exact.threads) + index * sizeof(struct exact_thread);
+}
+
+static int forget_threads(struct implant *i)
+{
+	static const struct exact_thread none[EXACT_THREADS];
+
+	return pwrite(i->memory, none, sizeof(none), thread_at(i, 0)) == sizeof(none) ? 0 : -EIO;
+}
+
+bool implant_thread(const struct implant *i, uint32_t index, struct exact_thread *ret)
+{
+	return index < EXACT_THREADS && pread(i->memory, ret, sizeof(*ret), thread_at(i, index)) == sizeof(*ret);
+}
+
+void implant_set_stack(struct implant *i, uint32_t index, uint64_t low, uint64_t top)
+{
+	const uint64_t none = 0, at = thread_at(i, index);
+	const uint64_t low_at = at + offsetof(struct exact_thread, low), top_at = at + offsetof(struct exact_thread, top);
+
+	/* Never one's begin with another's end. */
+	if (index < EXACT_THREADS && pwrite(i->memory, &none, sizeof(none), top_at) == sizeof(none) &&
+	    pwrite(i->memory, &low, sizeof(low), low_at) == sizeof(low) &&
+	    pwrite(i->memory, &top, sizeof(top), top_at) != sizeof(top))
+		pwrite(i->memory, &none, sizeof(none), top_at);
+}
 
 int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err)
 {
@@ -355,6 +395,10 @@ int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err
 		f->seed = i->map.image ^ getpid();
 	r = r ?: put_fixed(i, &f->interval_bytes, sizeof(f->interval_bytes));
 	r = r ?: put_fixed(i, &f->seed, sizeof(f->seed));
+	f->recordings++;
+	r = r ?: put_fixed(i, &f->recordings, sizeof(f->recordings));
+	if (interval_bytes <= 1)
+		r = r ?: forget_threads(i);
 	if (r < 0)
 		return err_errno(err, -r, "cannot write to process %d", i->pid);
 	/* All that follows becomes zeros, and takes no memory until it is used. */
@@ -362,6 +406,8 @@ int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err
 		return err_errno(err, errno, "cannot clear our memory in process %d", i->pid);
 	memset(s->threads, 0, PAGES(from) - from);
 	s->exact.head = s->exact.tail = ticket;
+	/* What threads remember is of another recording then. */
+	s->exact.generation = f->recordings << 20;
 	s->full = s->silence = 0;
 	r = set_active(i, interval_bytes <= 1 ? BLOB_EXACT : BLOB_SAMPLE);
 	return r < 0 ? err_errno(err, -r, "cannot write to process %d", i->pid) : 0;
@@ -370,8 +416,7 @@ int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err
 void implant_populate(struct implant *i)
 {
 	/* Before 5.14 the process makes it. What a thread remembers is made when it does. */
-	madvise(i->map.shared, i->map.fixed->interval_bytes <= 1 ? PAGES(offsetof(struct blob_shared, exact.memos)) :
-								   offsetof(struct blob_shared, exact),
+	madvise(i->map.shared, i->map.fixed->interval_bytes <= 1 ? PAGES(sizeof(*i->map.shared)) : offsetof(struct blob_shared, exact),
 		MADV_POPULATE_WRITE);
 }
 
@@ -411,8 +456,8 @@ void implant_totals(const struct implant *i, uint64_t *ret_count, uint64_t *ret_
 	*ret_count = i->map.shared->exact.stray_count;
 	*ret_bytes = i->map.shared->exact.stray_bytes;
 	for (int k = 0; k < EXACT_THREADS; k++) {
-		*ret_count += i->map.shared->exact.threads[k].count;
-		*ret_bytes += i->map.shared->exact.threads[k].bytes;
+		*ret_count += i->map.shared->exact.counts[k].count;
+		*ret_bytes += i->map.shared->exact.counts[k].bytes;
 	}
 	for (int k = 0; k < BLOB_THREADS; k++) {
 		const struct blob_thread *t = &i->map.shared->threads[k];

@@ -17,6 +17,7 @@
 
 struct blob_shared;
 struct err;
+struct exact_thread;
 struct implant;
 struct worker;
 
@@ -92,6 +93,9 @@ bool implant_gone(const struct implant *i);
 bool implant_replaced(const struct implant *i);
 
 struct blob_shared *implant_shared(struct implant *i);
+/* Where each allocation is seen: what the process knows of a thread (false: it is gone), and where that one's stack is. */
+bool implant_thread(const struct implant *i, uint32_t index, struct exact_thread *ret);
+void implant_set_stack(struct implant *i, uint32_t index, uint64_t low, uint64_t top);
 /* Allocations and bytes since activate, exactly. */
 void implant_totals(const struct implant *i, uint64_t *ret_count, uint64_t *ret_bytes);
 const char *implant_allocators(const struct implant *i);

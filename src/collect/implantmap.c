@@ -211,7 +211,7 @@ static int map_shared(struct operation *o, struct err *err)
 	if (fcntl(o->file, F_ADD_SEALS, SHARED_SEALS) < 0 || !is_our_shared(o->file))
 		return changed(o, err);
 	e = remote_run(o->r, o->base + BLOB_SETUP_AT, o->number, SHARED_BYTES, 0, 0);
-	if (e == -EBADF)
+	if (e == -EBADF || e == -EACCES)
 		return exchanged(o, err);
 	if (e)
 		return err_errno(err, failed(e) ? -e : EIO, "process %d cannot map our memory", o->r->pid);
@@ -401,8 +401,8 @@ int implantmap_find(pid_t pid, int memory, struct implantmap *ret, struct err *e
 	bool busy = false;
 
 	*ret = (struct implantmap){ .image_file = -1, .shared_file = -1 };
-	if (proc_maps_read(pid, false, &maps) < 0)
-		return err_set(err, ESRCH, "process %d has ended", pid);
+	if (proc_maps_read(pid, false, &maps) < 0 || !maps.list.n)
+		return err_set(err, ESRCH, "process %d has ended, or its main thread has", pid);
 	for (size_t k = 0; k < maps.list.n; k++) {
 		struct implantmap found;
 		bool better;

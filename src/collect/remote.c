@@ -247,8 +247,9 @@ static int check_thread(struct remote *r, struct err *err)
 /* Keeps what must be put back, and holds signals off. */
 static int take_over(struct remote *r)
 {
-	/* A trap that is blocked, or ignored, would lose its handler for ever. */
-	uint64_t all = ~(1ULL << (SIGTRAP - 1));
+	/* What the kernel sends of itself, while it is blocked or ignored, loses its handler for ever. */
+	uint64_t all = ~(1ULL << (SIGTRAP - 1) | 1ULL << (SIGSEGV - 1) | 1ULL << (SIGBUS - 1) | 1ULL << (SIGILL - 1) |
+			 1ULL << (SIGFPE - 1));
 
 	if (ptrace(PTRACE_GETREGS, r->tid, 0, &r->saved) < 0 ||
 	    ptrace(PTRACE_GETSIGMASK, r->tid, (void *)sizeof(r->mask), &r->mask) < 0 ||
@@ -314,7 +315,7 @@ static void give_up(struct remote *r)
 
 int remote_stop(struct remote *r, pid_t pid, struct err *err)
 {
-	uint64_t syscall_at;
+	uint64_t syscall_at, code;
 	sigset_t every;
 	int e = find_syscall(pid, &syscall_at, err);
 
@@ -328,6 +329,9 @@ int remote_stop(struct remote *r, pid_t pid, struct err *err)
 	r->began_ns = clock_mono_ns();
 	e = seize(r, err);
 	e = e ?: check_thread(r, err);
+	/* From here on no other program can be in its memory. */
+	if (!e && (!peek(r, syscall_at, &code) || (code & 0xffff) != 0x050f))
+		e = err_set(err, EAGAIN, "process %d has executed another program meanwhile: try again", pid);
 	if (!e) {
 		e = take_over(r);
 		if (e < 0)
@@ -476,18 +480,34 @@ int remote_at_entry_stopped(struct remote *r, pid_t pid, struct err *err)
 	return e;
 }
 
-/* Is it the trap that we have set, and not a signal that somebody sent? */
-static bool is_our_trap(const struct remote *r)
+enum meaning { OUR_TRAP, FAULT, SENT, NO_SIGNAL };
+
+/* What a stop is: the trap that we have set; what we have it do has failed; a signal that somebody sent; none. */
+static enum meaning meaning_of(const struct remote *r, int status)
 {
 	siginfo_t info = { 0 };
 
-	return ptrace(PTRACE_GETSIGINFO, r->tid, 0, &info) < 0 || info.si_code == TRAP_BRKPT || info.si_code == TRAP_TRACE ||
-	       info.si_code == SI_KERNEL;
+	if (status >> 16)
+		return NO_SIGNAL;
+	if (ptrace(PTRACE_GETSIGINFO, r->tid, 0, &info) < 0)
+		return status >> 8 == SIGTRAP ? OUR_TRAP : SENT;
+	switch (status >> 8) {
+	case SIGTRAP:
+		return info.si_code == TRAP_BRKPT || info.si_code == TRAP_TRACE || info.si_code == SI_KERNEL ? OUR_TRAP : SENT;
+	case SIGSEGV:
+	case SIGBUS:
+	case SIGILL:
+	case SIGFPE:
+		return info.si_code > 0 ? FAULT : SENT;
+	default:
+		return SENT;
+	}
 }
 
 /* Sets the registers and lets it go on until it traps. What rax is then, or -errno. */
 static int64_t resume(struct remote *r, struct user_regs_struct *regs, int how, uint64_t *ret_rip)
 {
+	enum meaning meaning;
 	bool late = false;
 	int status, e;
 
@@ -507,7 +527,10 @@ static int64_t resume(struct remote *r, struct user_regs_struct *regs, int how, 
 		}
 		if (e < 0)
 			return e;
-		if (status >> 8 == SIGTRAP && is_our_trap(r)) {
+		meaning = meaning_of(r, status);
+		if (meaning == FAULT)
+			return -EFAULT;
+		if (meaning == OUR_TRAP) {
 			if (ptrace(PTRACE_GETREGS, r->tid, 0, regs) < 0)
 				return -errno;
 			*ret_rip = regs->rip;
@@ -516,7 +539,7 @@ static int64_t resume(struct remote *r, struct user_regs_struct *regs, int how, 
 		if (late)
 			return -ETIMEDOUT;
 		/* The stops of a stopped group and the like come in between; a signal is for later. */
-		if (!(status >> 16))
+		if (meaning == SENT)
 			r->signals |= 1ULL << (WSTOPSIG(status) - 1);
 	}
 	return -EAGAIN;

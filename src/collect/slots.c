@@ -228,6 +228,8 @@ int slots_find(pid_t pid, struct worker *w, struct slots *ret, struct err *err)
 	r = proc_maps_read(pid, true, &maps);
 	if (r < 0)
 		return err_errno(err, -r, "cannot read the mappings of process %d", pid);
+	if (!maps.list.n)
+		return err_set(err, ESRCH, "process %d has ended, or its main thread has", pid);
 	for (size_t i = 0; i < maps.list.n; i++)
 		if (maps.list.v[i].inode && !str_starts(maps.list.v[i].path, "/memfd:" BLOB_NAME))
 			read_module(&s, w, &maps.list.v[i]);

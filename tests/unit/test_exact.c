@@ -23,7 +23,7 @@ enum { WORDS = 512, PC = 0x401000, NUMBER = 77 };
 /* A stack that ends where memory ends: whoever reads beyond it dies. */
 static uint64_t *stack, *beyond;
 static uint32_t owner_memory[16];
-static struct exact_thread *thread = &blob_shared.exact.threads[5];
+static struct exact_thread *thread = &blob_local.exact.threads[5];
 
 static void prepare(void)
 {
@@ -36,6 +36,7 @@ static void prepare(void)
 		beyond = stack + WORDS;
 	}
 	memset(&blob_shared.exact, 0, sizeof(blob_shared.exact));
+	memset(&blob_local.exact, 0, sizeof(blob_local.exact));
 	memset(stack, 0xee, 4096);
 	owner_memory[4] = 1234;
 	blob_local.active = BLOB_EXACT;
@@ -213,7 +214,7 @@ static void rooms(void **state)
 	assert_ptr_equal(thread_of(pointer, 0), first);
 	/* Those that share its place go on to the next ones, until there are none. */
 	for (uint64_t p = pointer + 64; taken < EXACT_THREAD_WAYS; p += 64) {
-		if ((p * 0x1e3779b1 >> 20 & (EXACT_THREADS - 1)) != (uint64_t)(first - blob_shared.exact.threads))
+		if ((p * 0x1e3779b1 >> 20 & (EXACT_THREADS - 1)) != (uint64_t)(first - blob_local.exact.threads))
 			continue;
 		taken++;
 		other = thread_of(p, 1);
@@ -297,7 +298,7 @@ static void order(void **state)
 	for (int i = 0; i < WRITERS; i++)
 		pthread_join(writers[i], NULL);
 	for (int i = 0; i < EXACT_THREADS; i++)
-		count += blob_shared.exact.threads[i].count;
+		count += blob_shared.exact.counts[i].count;
 	assert_int_equal(count + blob_shared.exact.stray_count, WRITERS * TURNS_EACH);
 }
 

@@ -6,12 +6,12 @@
  *
  *	image    private, executable    hooks and their unwind information
  *	fixed    private, read-only     struct blob_fixed: where hooks jump to, and what they replaced
- *	local    private, one page      struct blob_local, zeroed by fork: a child's hooks do nothing
+ *	local    private                struct blob_local, zeroed by fork: a child's hooks do nothing
  *	shared   shared with gasflame   struct blob_shared, of a second memfd; no child of fork has it
  *
  * Whatever decides where code goes, or what is written back to the target one day, is in the fixed part: gasflame
  * writes it through /proc/PID/mem, and the target has no right to. The shared part is figures, which neither side
- * believes: an index is cut to its table, and no address in it is jumped to. A child of fork keeps the image,
+ * believes: an index is cut to its table, and no address in it is read at, written to or jumped to. A child of fork keeps the image,
  * the fixed part, and slots that lead there, and that is all that its hooks touch.
  *
  * A slot of the global offset table that held the address of malloc holds that of a hook
@@ -29,6 +29,7 @@
 
 /* Offsets that hooks.S and blob.ld need. */
 #define BLOB_FIXED_BYTES 0x10000
+#define BLOB_LOCAL_BYTES 0x2021000
 #define BLOB_REAL_AT     64   /* in the fixed part */
 #define BLOB_THREADS_AT  1024 /* in the shared part */
 #define BLOB_COARSE_AT   (BLOB_THREADS_AT + 4096 * 64)
@@ -120,7 +121,8 @@ struct blob_fixed {
 	uint64_t image, slot_count; /* address of the image in the target */
 	uint64_t interval_bytes;    /* mean distance of samples; 1 or less: every allocation */
 	uint64_t seed;
-	uint64_t pad[2];
+	uint64_t recordings;        /* that there were */
+	uint64_t pad;
 	uint64_t real[BLOB_SHAPES][BLOB_EACH]; /* the functions that the hooks stand for */
 	struct blob_order order;
 	struct blob_slot slots[BLOB_SLOTS];
@@ -146,6 +148,7 @@ enum blob_active { BLOB_PASS_ON, BLOB_SAMPLE, BLOB_EXACT };
 
 struct blob_local {
 	uint32_t active; /* enum blob_active */
+	struct exact_own exact __attribute__((aligned(4096)));
 };
 
 /* Both hashes are in hooks.S, too. */
@@ -163,6 +166,7 @@ _Static_assert(__builtin_offsetof(struct blob_fixed, real) == BLOB_REAL_AT, "as 
 _Static_assert(__builtin_offsetof(struct blob_shared, threads) == BLOB_THREADS_AT, "as hooks.S has it");
 _Static_assert(__builtin_offsetof(struct blob_shared, coarse) == BLOB_COARSE_AT, "as hooks.S has it");
 _Static_assert(sizeof(struct blob_fixed) <= BLOB_FIXED_BYTES, "as blob.ld has it");
+_Static_assert(sizeof(struct blob_local) == BLOB_LOCAL_BYTES, "as hooks.S and blob.ld have it");
 _Static_assert(sizeof(struct blob_thread) == 64, "as hooks.S has it");
 
 #endif

@@ -12,6 +12,7 @@
 #include "elf/rule.h"
 
 #define SHARED (&blob_shared.exact)
+#define OWN    (&blob_local.exact)
 
 /* Whatever somebody wrote there: not for ever. */
 static const uint64_t most_turns = 1ULL << 31;
@@ -24,7 +25,7 @@ static struct exact_thread *thread_of(uint64_t pointer, int claim)
 	uint32_t first = pointer * 0x1e3779b1 >> 20;
 
 	for (uint32_t i = 0; i < EXACT_THREAD_WAYS; i++) {
-		struct exact_thread *t = &SHARED->threads[(first + i) & (EXACT_THREADS - 1)];
+		struct exact_thread *t = &OWN->threads[(first + i) & (EXACT_THREADS - 1)];
 		uint64_t none = 0;
 
 		if (t->owner == pointer)
@@ -41,7 +42,7 @@ static struct exact_thread *thread_of(uint64_t pointer, int claim)
 
 static uint16_t index_of(const struct exact_thread *t)
 {
-	return t ? t - SHARED->threads : EXACT_THREADS;
+	return t ? t - OWN->threads : EXACT_THREADS;
 }
 
 /* Another thread may have the memory of one that has ended, with the same thread pointer. */
@@ -252,7 +253,7 @@ static uint32_t find_stack(struct exact_thread *t, uint64_t sp, uint64_t bp)
 	t->busy = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	pc = *(const uint64_t *)sp;
-	m = &SHARED->memos[index_of(t)][((sp ^ pc) * 0x9e3779b97f4a7c15ULL >> 61) & (EXACT_MEMOS - 1)];
+	m = &OWN->memos[index_of(t)][((sp ^ pc) * 0x9e3779b97f4a7c15ULL >> 61) & (EXACT_MEMOS - 1)];
 	if (m->sp == sp && m->pc == pc && m->top == top && m->generation == generation && m->era == t->era &&
 	    (!m->uses_bp || m->bp == bp) && m->count <= EXACT_WORDS && is_same(m))
 		number = m->stack;
@@ -296,11 +297,11 @@ static struct exact_event *next_event(uint64_t *ret_ticket)
 	return exact_event_of(SHARED, ticket);
 }
 
-static void count(struct exact_thread *t, uint64_t size)
+static void count(const struct exact_thread *t, uint64_t size)
 {
 	if (t) {
-		t->count++;
-		t->bytes += size;
+		SHARED->counts[index_of(t)].count++;
+		SHARED->counts[index_of(t)].bytes += size;
 		return;
 	}
 	__atomic_fetch_add(&SHARED->stray_count, 1, __ATOMIC_RELAXED);

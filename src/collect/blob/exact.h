@@ -58,9 +58,12 @@ struct exact_thread {
 	uint32_t identity;        /* what its thread pointer's memory says: its number, as the kernel wrote it there */
 	uint32_t era;             /* how many threads it has been */
 	uint64_t low, top;        /* gasflame's: its stack is mapped between them; 0: not known */
-	uint64_t count, bytes;    /* allocated, of all eras */
 	uint32_t busy, pad;
-	uint64_t pad2;
+	uint64_t pad2[3];
+};
+
+struct exact_count {
+	uint64_t count, bytes; /* allocated by a thread, of all eras */
 };
 
 /* Return addresses, and other words that led to them, from the innermost on. */
@@ -79,15 +82,20 @@ struct exact_memo {
 struct exact_shared {
 	uint64_t head __attribute__((aligned(64)));
 	uint64_t tail __attribute__((aligned(64)));       /* gasflame's: events before it were read */
-	uint64_t generation __attribute__((aligned(64))); /* gasflame's: rises when code was unmapped */
+	uint64_t generation __attribute__((aligned(64))); /* gasflame's: rises when code was unmapped, and with each recording */
 	uint64_t identity_at;                             /* gasflame's: struct exact_thread.identity is there, from the thread
 							     pointer on; 0: not known */
 	uint64_t turns;                                   /* gasflame's: a thread waits so long before it gives it up */
 	uint64_t stray_count, stray_bytes;                /* of threads that found no room */
-	struct exact_thread threads[EXACT_THREADS] __attribute__((aligned(64)));
+	struct exact_count counts[EXACT_THREADS] __attribute__((aligned(64)));
 	struct exact_rule rules[EXACT_RULES] __attribute__((aligned(64)));
 	struct exact_stack stacks[EXACT_STACKS] __attribute__((aligned(64)));
 	struct exact_event events[EXACT_EVENTS] __attribute__((aligned(64)));
+};
+
+/* Addresses that a hook reads at: private memory of the process. gasflame reads and writes it through /proc/PID/mem. */
+struct exact_own {
+	struct exact_thread threads[EXACT_THREADS] __attribute__((aligned(64)));
 	struct exact_memo memos[EXACT_THREADS][EXACT_MEMOS] __attribute__((aligned(64)));
 };
 

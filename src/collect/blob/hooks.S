@@ -77,14 +77,14 @@ blob_setup:
 	testq %rax, %rax
 	jne 1f
 	leaq blob_local(%rip), %rdi
-	movl $4096, %esi
+	movl $BLOB_LOCAL_BYTES, %esi
 	movl $3, %edx
 	movl $10, %eax		/* mprotect */
 	syscall
 	testq %rax, %rax
 	jne 1f
 	leaq blob_local(%rip), %rdi
-	movl $4096, %esi
+	movl $BLOB_LOCAL_BYTES, %esi
 	movl $18, %edx		/* MADV_WIPEONFORK */
 	movl $28, %eax
 	syscall
