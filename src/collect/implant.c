@@ -236,23 +236,24 @@ static uint64_t hook_for(struct implant *i, uint64_t function, enum allocator_sh
 	return 0;
 }
 
-/* Remembers the slot before it is changed: whoever comes after us must find it. */
+/* Remembers the slot before it is changed: whoever comes after us must find it. False: the process changed it meanwhile. */
 static bool hook_slot(struct implant *i, const struct slots_slot *slot, uint64_t hook)
 {
 	struct blob_fixed *f = i->map.fixed;
 	uint64_t now;
 
-	if (f->slot_count >= BLOB_SLOTS)
+	if (f->slot_count >= BLOB_SLOTS || pread(i->memory, &now, sizeof(now), slot->address) != sizeof(now))
+		return true;
+	if (now != slot->value)
 		return false;
-	if (pread(i->memory, &now, sizeof(now), slot->address) != sizeof(now) || now != slot->value)
-		return false; /* the process changed it meanwhile */
 	f->slots[f->slot_count] = (struct blob_slot){ slot->address, slot->value, hook };
 	if (put_fixed(i, &f->slots[f->slot_count], sizeof(f->slots[0])))
-		return false;
+		return true;
 	f->slot_count++;
-	if (put_fixed(i, &f->slot_count, sizeof(f->slot_count)))
-		return false;
-	return pwrite(i->memory, &hook, sizeof(hook), slot->address) == sizeof(hook);
+	if (!put_fixed(i, &f->slot_count, sizeof(f->slot_count)) &&
+	    pwrite(i->memory, &hook, sizeof(hook), slot->address) != sizeof(hook))
+		f->slot_count--;
+	return true;
 }
 
 static void note_controls(struct implant *i, const struct slots *found)
@@ -264,28 +265,39 @@ static void note_controls(struct implant *i, const struct slots *found)
 			i->controls[n++] = found->functions.v[k].address;
 }
 
-int implant_hook(struct implant *i, struct worker *w, struct err *err)
+/* All that were found; how many of them the process has changed since. */
+static int hook_found(struct implant *i)
 {
 	struct slots *found = &i->found;
-	int r = i->has_found ? 0 : slots_find(i->pid, w, found, err);
+	int changed = 0;
 
-	/* The next time there may be more. */
-	i->has_found = false;
-	if (r < 0)
-		return r;
-	/* Slots that we changed ourselves are not found again. */
 	for (size_t k = 0; k < found->slots.n; k++) {
 		const struct slots_function *f = &found->functions.v[found->slots.v[k].function];
 		uint64_t hook = hook_for(i, f->address, allocator_names[f->name].shape);
 
-		if (hook)
-			hook_slot(i, &found->slots.v[k], hook);
+		changed += hook && !hook_slot(i, &found->slots.v[k], hook);
 	}
 	note_controls(i, found);
 	if (found->slots.n)
 		snprintf(i->allocators, sizeof(i->allocators), "%s", found->allocators);
 	slots_done(found);
 	*found = (struct slots){ 0 };
+	return changed;
+}
+
+int implant_hook(struct implant *i, struct worker *w, struct err *err)
+{
+	int changed = 1;
+
+	/* A slot that was found unfilled may have been filled since: then it is found again, unlike those that we changed. */
+	for (int tries = 0; tries < 3 && changed; tries++) {
+		int r = i->has_found ? 0 : slots_find(i->pid, w, &i->found, err);
+
+		i->has_found = false;
+		if (r < 0)
+			return i->map.fixed->slot_count ? (int)i->map.fixed->slot_count : r;
+		changed = hook_found(i);
+	}
 	return i->map.fixed->slot_count;
 }
 

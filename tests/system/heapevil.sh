@@ -15,6 +15,15 @@ lives()
 }
 # once PID: hooks in and out, without the rest of a recording. What it says is in $STDOUT.
 once() { timeout 60 "$tools/implants" "$1" cycle 1 >"$STDOUT" 2>&1; STATUS=$?; }
+# end_recorder NAME: ends it as Ctrl-C does.
+end_recorder()
+{
+	kill -INT "$recorder"
+	wait "$recorder"
+	STATUS=$?
+	check "$1: is recorded" test "$STATUS" -eq 0
+	[ "$STATUS" -eq 0 ] || sed 's/^/#   /' recorder
+}
 # ours PID: how many mappings of our name it has.
 ours() { grep -c 'memfd:gasflame-heap' "/proc/$1/maps"; }
 
@@ -80,24 +89,22 @@ kill "$PID"
 
 # A child that gave up its rights.
 start heapevil scribble
-gf record -e heap --heap-sample 4K -d 30 -o scribble.gasflame -p "$PID" &
+"$GASFLAME" record -e heap --heap-sample 4K -d 600 -o scribble.gasflame -p "$PID" >recorder 2>&1 &
 recorder=$!
 started+=("$recorder")
-wait_for 30 grep -q "child found" "$OUT"
+wait_for 60 grep -q "child found" "$OUT"
 check "a child that writes to our memory: has none" grep -q "child found 0" "$OUT"
 check "a child that writes to our memory: its parent lives" kill -0 "$PID"
-kill -INT "$recorder" 2>/dev/null
-pkill -INT -P "$recorder" 2>/dev/null
-wait "$recorder"
+end_recorder "a child that writes to our memory"
 lives "a child that writes to our memory" "$PID"
 kill "$PID"
 
 # A child of fork has slots that lead to hooks, and no memory that it shares with us.
 start heapevil family
-"$GASFLAME" record -e heap --heap-sample 4K -d 30 -o family.gasflame -p "$PID" >"$STDOUT" 2>"$STDERR" &
+"$GASFLAME" record -e heap --heap-sample 4K -d 600 -o family.gasflame -p "$PID" >recorder 2>&1 &
 recorder=$!
 started+=("$recorder")
-wait_for 30 sh -c "test \"\$(grep -c child '$OUT')\" = 2"
+wait_for 60 sh -c "test \"\$(grep -c child '$OUT')\" = 2"
 first=$(awk '/child/ { print $2; exit }' "$OUT") second=$(awk '/child/ { p = $2 } END { print p }' "$OUT")
 started+=("$first" "$second")
 check "a child: has the hooks" python3 "$here/heapslots.py" "$first"
@@ -110,8 +117,7 @@ check_status "another child: is recorded while its parent is" 0
 check "another child: has samples" above "$(samples child.gasflame)" 100
 lives "another child" "$second"
 check "their parent: still has its hooks" python3 "$here/heapslots.py" "$PID"
-kill -INT "$recorder"
-wait "$recorder"
+end_recorder "their parent"
 check "their parent: has samples" above "$(samples family.gasflame)" 100
 lives "their parent" "$PID"
 kill "$PID" "$first" "$second"
