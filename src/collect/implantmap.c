@@ -132,10 +132,32 @@ static bool failed(int64_t result)
 	return result < 0 && result > -PAGE;
 }
 
+/*
+ * The descriptor as it is now, and it may be anything. Where we may not ask for it (filters of containers that do not
+ * know that call) it is opened, but only if it is a memfd: opening other files may do something, or never end. -1 and errno.
+ */
+static int take(const struct operation *o)
+{
+	_cleanup_free_ char *there = mem_printf("/proc/%d/fd/%lld", o->r->pid, (long long)o->number), *here = NULL;
+	_cleanup_fd_ int named = -1;
+	int fd = syscall(SYS_pidfd_getfd, o->pidfd, (int)o->number, 0);
+	struct stat st;
+
+	if (fd >= 0 || errno == EBADF)
+		return fd;
+	named = open(there, O_PATH | O_CLOEXEC);
+	if (named < 0 || fstat(named, &st) < 0 || st.st_dev != memfd_device() || !S_ISREG(st.st_mode)) {
+		errno = named < 0 && errno != ENOENT ? errno : EBADF;
+		return -1;
+	}
+	here = mem_printf("/proc/self/fd/%d", named);
+	return open(here, O_RDWR | O_CLOEXEC);
+}
+
 /* Other threads may have closed it, or put something of their own in its place: that is not ours to close. */
 static void close_there(struct operation *o)
 {
-	_cleanup_fd_ int now = o->number < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, o->pidfd, (int)o->number, 0);
+	_cleanup_fd_ int now = o->number < 0 ? -1 : take(o);
 	struct stat a, b;
 
 	if (now >= 0 && o->file >= 0 && !fstat(now, &a) && !fstat(o->file, &b) && a.st_ino == b.st_ino && a.st_dev == b.st_dev)
@@ -161,7 +183,7 @@ static int make_memfd(struct operation *o, unsigned wanted, struct err *err)
 		o->number = remote_call(o->r, SYS_memfd_create, name, flags, 0, 0, 0, 0);
 	if (failed(o->number))
 		return err_errno(err, -o->number, "process %d cannot make a memfd", o->r->pid);
-	o->file = syscall(SYS_pidfd_getfd, o->pidfd, (int)o->number, 0);
+	o->file = take(o);
 	if (o->file < 0 && errno != EBADF)
 		return err_errno(err, errno, "cannot take the memory that process %d made for us", o->r->pid);
 	if (o->file < 0 || !is_new(o->file)) {
