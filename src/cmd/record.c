@@ -131,6 +131,7 @@ static void show_symbols(void *context, const char *module, size_t done, size_t 
 
 int recording_find(struct recording *r, const struct option_list *pids, char **names, int count, struct err *err)
 {
+	start_hurry(true);
 	return start_find(&r->who, pids, names, count, err);
 }
 

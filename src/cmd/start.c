@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "target/hurry.h"
 
 /* Thousands of threads and mapped files each need a descriptor. */
 void start_raise_limits(void)
@@ -29,10 +30,15 @@ void start_raise_limits(void)
 void start_hurry(bool on)
 {
 	static int before;
+	static bool known;
 
-	if (on)
+	if (on && !known) {
 		before = getpriority(PRIO_PROCESS, 0);
+		known = true;
+	}
 	setpriority(PRIO_PROCESS, 0, on ? -10 : before);
+	if (hurry_look())
+		log_warn(HURRY_WORDS);
 }
 
 void start_say(const struct target_found *f)
@@ -56,6 +62,8 @@ int start_find(struct start *s, const struct option_list *pids, char **names, in
 		struct target_found found;
 		int e = target_find(name, &found, err);
 
+		if (hurry_look())
+			log_warn(HURRY_WORDS);
 		if (e < 0)
 			return e;
 		start_say(&found);

@@ -12,7 +12,6 @@
 #include "base/map.h"
 #include "collect/session.h"
 #include "collect/shared.h"
-#include "target/hurry.h"
 
 struct alloc;
 struct engine;
@@ -37,7 +36,6 @@ struct session {
 	size_t stopped;            /* the first so many of them have, and hear no more */
 	struct engine *engine;     /* with BPF */
 	struct fallback *fallback; /* or without */
-	struct hurry hurry;
 	uint64_t start_mono_ns;
 	uint64_t hz;               /* now in force */
 	uint32_t cpu_event;        /* the profile's event of the cpu collector */

@@ -27,6 +27,7 @@
 #include "profile/profile.h"
 #include "target/eventspec.h"
 #include "target/host.h"
+#include "target/hurry.h"
 #include "target/proc.h"
 
 enum { EVENTS_FILE_LIMIT = 4 << 20, AWAY_MS = 20 /* a program that comes back is wanted from its start */ };
@@ -278,10 +279,10 @@ static void prepare_program(struct session *s)
 	proc_maps_done(&maps);
 }
 
-static void look_after_ourselves(struct session *s)
+static void look_after_ourselves(void)
 {
-	if (hurry_look(&s->hurry))
-		log_warn("this machine has more to do than it can: the recorder got no CPU, and goes before others from now on");
+	if (hurry_look())
+		log_warn(HURRY_WORDS);
 }
 
 static int add_targets(struct session *s, struct err *err)
@@ -312,7 +313,7 @@ int session_open(const struct session_options *options, struct profile *p, struc
 	s->worker = w;
 	s->hz = options->hz;
 	interrupted = pause_wanted = check_wanted = 0;
-	look_after_ourselves(s);
+	look_after_ourselves();
 	describe_machine(p);
 	r = spanset_make(&functions, options->functions, options->function_count, false, err);
 	spanset_done(&functions);
@@ -322,13 +323,13 @@ int session_open(const struct session_options *options, struct profile *p, struc
 		r = choose_collectors(s, options->what, err);
 	if (r >= 0)
 		r = choose_backend(s, err);
-	look_after_ourselves(s);
+	look_after_ourselves();
 	if (r >= 0) {
 		s->kernel = kernelmap_new(p);
 		s->processes = s->engine ? processes_new(p, &engine_sink, s->engine)
 					 : processes_new(p, &fallback_sink, s->fallback);
 		r = add_targets(s, err);
-		look_after_ourselves(s);
+		look_after_ourselves();
 		s->groups = groupwatch_new(s);
 	}
 	if (r < 0) {
@@ -508,7 +509,7 @@ enum session_end session_step(struct session *s, int timeout_ms)
 
 	if (interrupted)
 		return SESSION_END_INTERRUPT;
-	look_after_ourselves(s);
+	look_after_ourselves();
 	poll_backend(s, s->step_ms ? MIN(timeout_ms, s->step_ms) : timeout_ms);
 	for (size_t i = 0; s->engine && s->collectors[i]; i++)
 		if (s->collectors[i]->step)

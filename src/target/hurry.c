@@ -10,11 +10,12 @@
 #include "base/vec.h"
 #include "target/proc.h"
 
-enum { LOOK_NS = 200000000 };
+/* On a machine that is merely busy we wait for half of the time or less. */
+enum { LOOK_NS = 200000000, STARVED_PERCENT = 90 };
 
 bool hurry_needed(uint64_t wall_ns, uint64_t queue_ns)
 {
-	return queue_ns > wall_ns / 2;
+	return wall_ns >= LOOK_NS && queue_ns > wall_ns / 100 * STARVED_PERCENT;
 }
 
 static bool raise_one(pid_t tid)
@@ -55,17 +56,18 @@ static bool raise_all(void)
 	return true;
 }
 
-bool hurry_look(struct hurry *h)
+bool hurry_look(void)
 {
+	static uint64_t time_ns, queue_ns; /* at the last look */
+	static bool raised;
 	uint64_t now = clock_mono_ns(), cpu, queue;
-	struct hurry was = *h;
+	bool needed;
 
-	if (h->raised || now < was.time_ns + LOOK_NS || proc_schedstat(getpid(), gettid(), &cpu, &queue) < 0)
+	if (raised || now < time_ns + LOOK_NS || proc_schedstat(getpid(), gettid(), &cpu, &queue) < 0)
 		return false;
-	h->time_ns = now;
-	h->queue_ns = queue;
-	if (!was.time_ns || !hurry_needed(now - was.time_ns, queue - was.queue_ns))
-		return false;
-	h->raised = raise_all();
-	return h->raised;
+	needed = time_ns && hurry_needed(now - time_ns, queue - queue_ns);
+	time_ns = now;
+	queue_ns = queue;
+	raised = needed && raise_all();
+	return raised;
 }

@@ -10,12 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct hurry {
-	uint64_t time_ns, queue_ns; /* at the last look; CLOCK_MONOTONIC */
-	bool raised;
-};
-
-/* Waited more than it worked: worth to go before others? A function of its arguments. */
+/* Of so much time, so much in the run queue: worth to go before others? A function of its arguments. */
 bool hurry_needed(uint64_t wall_ns, uint64_t queue_ns);
-/* To be called as often as one likes. True: from now on we go before others. */
-bool hurry_look(struct hurry *h);
+/* For the process as a whole, by its first thread, as often as one likes; the first time it only begins to measure. True: from now on we go before others. */
+bool hurry_look(void);
+/* What to say then. */
+#define HURRY_WORDS "this machine has more to do than it can: the recorder got no CPU, and goes before others from now on"

@@ -68,8 +68,12 @@ static void storm_threads(int wanted, double seconds)
 	}
 }
 
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held until all are there: else the last ones wait long to be made */
+
 static NOINLINE void *nap_often(void *arg)
 {
+	pthread_mutex_lock(&gate);
+	pthread_mutex_unlock(&gate);
 	for (;;)
 		nap_ms(20);
 	return arg;
@@ -83,9 +87,11 @@ static void storm_naps(int wanted, double seconds)
 
 	pthread_attr_init(&small);
 	pthread_attr_setstacksize(&small, 64 << 10);
+	pthread_mutex_lock(&gate);
 	while (n < wanted && !pthread_create(&id, &small, nap_often, NULL))
 		n++;
 	say_ready();
+	pthread_mutex_unlock(&gate);
 	nap_ms(seconds * 1000);
 	printf("threads %d\n", n);
 }
