@@ -17,6 +17,9 @@
 #include "base/plain.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#ifdef GASFLAME_COLLECTORS
+#include "collect/probestack.h"
+#endif
 #include "elf/worker.h"
 #include "target/cpugroup.h"
 #include "target/host.h"
@@ -153,11 +156,25 @@ static const char *why_no_bpf(const struct host *h)
 		return "a kernel with CONFIG_BPF_SYSCALL=y";
 	if (!host_capable(h, CAP_SYS_ADMIN) && !(host_capable(h, CAP_BPF) && host_capable(h, CAP_PERFMON)))
 		return host_remedy(h);
+	if (h->bpf_attach_error && h->paranoid >= 3 && !host_capable(h, CAP_SYS_ADMIN))
+		return host_remedy(h);
 	if (!fd_read_path("/sys/kernel/security/lockdown", 4096, &lockdown, NULL) &&
 	    strstr(lockdown, "[confidentiality]"))
 		return "boot without lockdown=confidentiality";
 	return h->container ? host_remedy(h) :
 			      "it is refused in spite of the rights: a seccomp filter, or another security module";
+}
+
+/* Programs at uprobes may be preempted, which not every kernel survives: probestack.h. */
+static void check_probes(const struct host *h, struct checks *c)
+{
+#ifdef GASFLAME_COLLECTORS
+	struct err why = { 0 };
+
+	if (h->bpf_uprobe && probestack_check_kernel(&why) == -ENOTSUP)
+		checks_add(c, "uprobes", CHECK_LIMITED, "a kernel up to 7.3, or root with kernel.kptr_restrict below 2",
+			   "everything but heap, alloc and function marks", "%s", why.text);
+#endif
 }
 
 static void check_bpf(const struct host *h, struct checks *c)
@@ -170,8 +187,11 @@ static void check_bpf(const struct host *h, struct checks *c)
 			   h->bpf_attach_error == ENOSYS ? "Linux 5.15 or newer" : host_remedy(h), PERF_INSTEAD,
 			   "a program loads, but attaching it to a perf event fails: %s",
 			   strerror(h->bpf_attach_error));
+	else if (h->bpf_read_error)
+		checks_add(c, "BPF", CHECK_MISSING, why_no_bpf(h), PERF_INSTEAD,
+			   "a program loads, but none that reads memory, which walking a stack is: %s", strerror(h->bpf_read_error));
 	else
-		checks_add(c, "BPF", CHECK_OK, NULL, NULL, "a program loads and attaches to a perf event");
+		checks_add(c, "BPF", CHECK_OK, NULL, NULL, "a program loads, may read memory, and attaches to a perf event");
 	if (!h->bpf_error) {
 		bool all = h->bpf_tracepoint && h->bpf_raw_tracepoint && h->bpf_uprobe;
 
@@ -180,6 +200,7 @@ static void check_bpf(const struct host *h, struct checks *c)
 			   "tracepoints %s, raw tracepoints %s, uprobes %s", h->bpf_tracepoint ? "yes" : "no",
 			   h->bpf_raw_tracepoint ? "yes" : "no", h->bpf_uprobe ? "yes" : "no");
 	}
+	check_probes(h, c);
 	if (h->bpf_jit)
 		checks_add(c, "BPF JIT", CHECK_OK, NULL, NULL, "on");
 	else
@@ -228,7 +249,9 @@ static void check_paranoid(const struct host *h, struct checks *c)
 	static const char change[] =
 		"sudo sysctl kernel.perf_event_paranoid=1 (until the next boot; to keep it: echo "
 		"'kernel.perf_event_paranoid = 1' | sudo tee /etc/sysctl.d/60-perf.conf)";
-	bool free_of_it = host_capable(h, CAP_PERFMON) || host_capable(h, CAP_SYS_ADMIN);
+	/* Tried, not inferred: Debian's kernels ask for CAP_SYS_ADMIN at level 3, others take CAP_PERFMON. */
+	bool rights = host_capable(h, CAP_PERFMON) || host_capable(h, CAP_SYS_ADMIN);
+	bool free_of_it = rights && h->any_process;
 
 	if (h->paranoid == -2)
 		checks_add(c, "perf events", CHECK_MISSING,
@@ -238,6 +261,10 @@ static void check_paranoid(const struct host *h, struct checks *c)
 		checks_add(c, "paranoid level", CHECK_OK, NULL, NULL,
 			   "perf_event_paranoid is %d%s, which does not bind this user", h->paranoid,
 			   h->paranoid == 3 ? " (Debian's stock value)" : "");
+	else if (h->paranoid >= 3 && !h->software_clock && rights)
+		checks_add(c, "paranoid level", CHECK_MISSING, "sudo sysctl kernel.perf_event_paranoid=2, or run it with sudo",
+			   "nothing can be recorded",
+			   "perf_event_paranoid is %d, where this kernel asks for CAP_SYS_ADMIN: CAP_PERFMON is not enough", h->paranoid);
 	else if (h->paranoid >= 3 && !h->software_clock)
 		checks_add(c, "paranoid level", CHECK_MISSING, change,
 			   "nothing can be recorded, but with sudo",

@@ -111,19 +111,40 @@ int probestack_control(bool tail_call)
 	return fd < 0 ? -errno : fd;
 }
 
-int probestack_check(const struct bpf_program *program, struct err *err)
+static void learn_kernel(struct probestack_facts *f)
 {
 	_cleanup_fd_ int control = probestack_control(false);
-	struct probestack_facts f = { .ours = probestack_look(bpf_program__fd(program)) };
 	struct host host;
 
 	host_probe(&host);
-	f.major = host.major;
-	f.minor = host.minor;
-	f.jit = host.bpf_jit;
-	f.control = control < 0 ? PROBESTACK_UNSEEN : probestack_look(control);
-	log_debug("%s: %s stack (a program without our measure: %s)", bpf_program__name(program),
-		  f.ours == PROBESTACK_PRIVATE ? "a private" : f.ours == PROBESTACK_OF_TASK ? "the task's" : "an unseen",
-		  f.control == PROBESTACK_PRIVATE ? "a private one" : f.control == PROBESTACK_OF_TASK ? "the task's" : "unseen");
+	f->major = host.major;
+	f->minor = host.minor;
+	f->jit = host.bpf_jit;
+	f->control = control < 0 ? PROBESTACK_UNSEEN : probestack_look(control);
+}
+
+static const char *seen_text(enum probestack_seen seen)
+{
+	return seen == PROBESTACK_PRIVATE ? "a private" : seen == PROBESTACK_OF_TASK ? "the task's" : "an unseen";
+}
+
+int probestack_check(const struct bpf_program *program, struct err *err)
+{
+	struct probestack_facts f = { .ours = probestack_look(bpf_program__fd(program)) };
+
+	learn_kernel(&f);
+	log_debug("%s: %s stack (a program without our measure: %s)", bpf_program__name(program), seen_text(f.ours), seen_text(f.control));
+	return probestack_judge(&f, err);
+}
+
+int probestack_check_kernel(struct err *err)
+{
+	_cleanup_fd_ int like_ours = probestack_control(true);
+	struct probestack_facts f = { 0 };
+
+	if (like_ours < 0)
+		return like_ours;
+	f.ours = probestack_look(like_ours);
+	learn_kernel(&f);
 	return probestack_judge(&f, err);
 }

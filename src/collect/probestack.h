@@ -32,3 +32,5 @@ int probestack_judge(const struct probestack_facts *f, struct err *err);
 
 /* All of it, for a program that is loaded. */
 int probestack_check(const struct bpf_program *program, struct err *err);
+/* The same for a program that is made like ours, where none is loaded: for doctor. -EPERM and the like: it could not be tried. */
+int probestack_check_kernel(struct err *err);

@@ -55,6 +55,18 @@ static bool event_opens(uint32_t type, uint64_t config, pid_t pid, int cpu, bool
 
 /* --- BPF --- */
 
+static int load_code(uint32_t type, const struct bpf_insn *code, size_t n)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = type;
+	attr.insns = (uintptr_t)code;
+	attr.insn_cnt = n;
+	attr.license = (uintptr_t)"Dual BSD/GPL";
+	return syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+}
+
 static int load_program(uint32_t type)
 {
 	/* r0 = 0; exit: every kind of program may do that. */
@@ -62,14 +74,8 @@ static int load_program(uint32_t type)
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	union bpf_attr attr;
 
-	memset(&attr, 0, sizeof(attr));
-	attr.prog_type = type;
-	attr.insns = (uintptr_t)code;
-	attr.insn_cnt = ARRAY_LEN(code);
-	attr.license = (uintptr_t)"Dual BSD/GPL";
-	return syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+	return load_code(type, code, ARRAY_LEN(code));
 }
 
 static bool program_loads(uint32_t type)
@@ -77,6 +83,24 @@ static bool program_loads(uint32_t type)
 	_cleanup_fd_ int fd = load_program(type);
 
 	return fd >= 0;
+}
+
+/* Reads 8 bytes of user or kernel memory at address 0, as our programs do at better ones. 0, or the errno of the load: a kernel that is locked down
+ * for confidentiality has no such function for programs. */
+static int try_reading(int32_t function)
+{
+	const struct bpf_insn code[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_10 },
+		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_1, .imm = -8 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = 8 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3 },
+		{ .code = BPF_JMP | BPF_CALL, .imm = function },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	_cleanup_fd_ int fd = load_code(BPF_PROG_TYPE_PERF_EVENT, code, ARRAY_LEN(code));
+
+	return fd >= 0 ? 0 : errno;
 }
 
 /* The attach that the recorder does: a link to a perf event, here one of our own that never runs. */
@@ -103,7 +127,10 @@ static void probe_bpf(struct host *h)
 
 	h->bpf_error = program < 0 ? errno : 0;
 	h->bpf_attach_error = program < 0 ? h->bpf_error : attach_program(program);
-	h->can_bpf = !h->bpf_error && !h->bpf_attach_error;
+	h->bpf_read_error = program < 0 ? h->bpf_error : try_reading(BPF_FUNC_probe_read_user);
+	if (!h->bpf_read_error)
+		h->bpf_read_error = try_reading(BPF_FUNC_probe_read_kernel);
+	h->can_bpf = !h->bpf_error && !h->bpf_attach_error && !h->bpf_read_error;
 	h->bpf_tracepoint = program_loads(BPF_PROG_TYPE_TRACEPOINT);
 	h->bpf_raw_tracepoint = program_loads(BPF_PROG_TYPE_RAW_TRACEPOINT);
 	h->bpf_uprobe = program_loads(BPF_PROG_TYPE_KPROBE);
@@ -201,6 +228,10 @@ static bool in_container(void)
 
 const char *host_remedy(const struct host *h)
 {
+	if (!h->container && h->paranoid >= 3)
+		return "run it with sudo; capabilities of its own (setcap) are enough only with sudo sysctl kernel.perf_event_paranoid=2, as a kernel "
+		       "that knows level 3 asks for CAP_SYS_ADMIN there: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog,"
+		       "cap_checkpoint_restore+ep \"$(command -v gasflame)\"";
 	if (!h->container)
 		return "run it with sudo, or once: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog,"
 		       "cap_checkpoint_restore+ep \"$(command -v gasflame)\"";

@@ -20,9 +20,10 @@ struct host {
 	uint64_t perf_mlock_bytes;   /* perf_event_mlock_kb */
 	bool pmu;                    /* a hardware cycles event opens */
 	bool software_clock;         /* a cpu-clock event opens on ourselves */
-	bool can_bpf;                /* a trivial program loads and attaches to a perf event */
+	bool can_bpf;                /* a program that reads memory loads, and a trivial one attaches to a perf event */
 	int bpf_error;               /* errno of the load, 0 = it loads */
 	int bpf_attach_error;        /* errno of the attach; ENOSYS before 5.15 */
+	int bpf_read_error;          /* errno of the load of a program that reads user and kernel memory */
 	bool bpf_tracepoint, bpf_raw_tracepoint, bpf_uprobe; /* programs of these kinds load */
 	bool bpf_jit;                /* programs are compiled, not interpreted */
 	bool kernel_clock;           /* cpu-clock opens with kernel samples too */
