@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 600
 CHECK_SECONDS ?= 4
 
 .DEFAULT_GOAL := all
-.PHONY: all deps demo test soak inject fuzz bench install clean help
+.PHONY: all deps demo test test-kernels soak inject fuzz bench install clean help
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -25,6 +25,11 @@ demo:
 test:
 	@tools/deps.sh test
 	@tools/run-tests --fuzz-seconds $(CHECK_SECONDS)
+
+test-kernels:
+	@tools/deps.sh kernels
+	@$(MAKE) --no-print-directory all
+	@tools/test-kernels --build $(BUILD) $(KERNEL_FLAGS)
 
 soak: deps all
 	@tools/soak --build $(BUILD)
@@ -53,6 +58,7 @@ help:
 	@echo "make demo       profile the bundled workload, leave a report"
 	@echo "make test       all builds, all tests; the last line is the sum"
 	@echo "make soak       the heap's hooks in and out of a node 2,000 times, of targets that die or are hostile: half an hour, as root"
+	@echo "make test-kernels  record in emulated machines with other kernels; KERNEL_FLAGS='--kernels 6.12,6.18 --cases heap'"
 	@echo "make inject     a fault in each allocation and system call of record, run, report and others, one in each run: as root;"
 	@echo "                INJECT_FLAGS='--commands heap --classes ptrace' for some of them"
 	@echo "make fuzz       each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# deps.sh [build|bench] - installs with apt-get what is missing to build and test, and nothing else; with "build"
-# not what only some tests use; with "bench" what make bench measures against too. Asks nothing, and needs no network
+# deps.sh [build|bench|kernels] - installs with apt-get what is missing to build and test, and nothing else; with "build"
+# not what only some tests use; with "bench" what make bench measures against too, with "kernels" what emulates machines. Asks nothing, and needs no network
 # when all is there. What only some tests use may fail to come: they skip then, and say so.
 set -eu
 
@@ -16,6 +16,8 @@ case ${1:-} in
 build) extra="libmicrohttpd-dev libncurses-dev libcapstone-dev" ;;
 bench) wanted="$wanted perf:linux-perf g++:g++ npm:npm node:nodejs libdevel-nytprof-perl libbpf-tools
 heaptrack:heaptrack valgrind:valgrind jeprof:libjemalloc-dev" ;;
+kernels) wanted="$wanted qemu-system-x86_64:qemu-system-x86 busybox:busybox-static"
+	extra="jeprof:libjemalloc-dev" ;;
 esac
 
 PATH=$PATH:/usr/sbin:/sbin
