@@ -6,7 +6,7 @@
  * (.build-id folders, .gnu_debuglink, --symbols, a sibling build with the same
  * build-id, debuginfod when asked), read by the unprivileged child; kernel
  * frames from /proc/kallsyms; JIT frames from /tmp/perf-PID.map and jitdump.
- * Results are cached by build-id below the user's cache folder. A frame for
+ * Results are cached below the user's cache folder (cache.h). A frame for
  * which nothing is found gets "module+0x1234", never a bare number.
  */
 #pragma once
