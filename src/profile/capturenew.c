@@ -151,7 +151,7 @@ static int lock_folder(int folder)
 
 static int put_name(struct capturenew *n, bool once, struct err *err)
 {
-	_cleanup_fd_ int lock = lock_folder(n->file.folder);
+	_cleanup_fd_ int lock __attribute__((unused)) = lock_folder(n->file.folder);
 	struct older older = { 0 };
 	char away[32] = "";
 	int r = once ? 0 : find_older(n, &older, err);
