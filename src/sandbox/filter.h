@@ -1,0 +1,23 @@
+/*
+ * filter.h - the system calls that a process may still make (seccomp).
+ *
+ * Filters hold for this thread and for all threads and processes that it starts later; they cannot be undone.
+ * Both return 0, or a negative errno with a sentence.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct err;
+
+/* For who reads strangers' files: a list of what is allowed, everything else fails with ENOSYS or EPERM. */
+struct filter_reader {
+	bool execute; /* programs may be started */
+	bool listen;  /* sockets that wait for connections */
+	bool connect; /* sockets that are connected to others */
+};
+int filter_reader(const struct filter_reader *f, struct err *err);
+
+/* For who records: a list of what a recorder never does once it records; that fails with EPERM. execute: programs
+ * may be started. Not for -e heap: the kernel lets nobody who has a filter suspend that of a target. */
+int filter_recorder(bool execute, struct err *err);

@@ -1,0 +1,38 @@
+/*
+ * owner.h - as whom root reads files that are not root's.
+ *
+ * Files that belong to one user who can read them: as that user, for good. Files of several users, folders, and
+ * files that their owner cannot reach: as nobody, who keeps the right to read. Files of root: as root, without
+ * a capability (the caller's part), for nobody else had a say in what is in them.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+
+enum owner_kind {
+	OWNER_SELF,    /* not root: stays who it is */
+	OWNER_ROOT,
+	OWNER_USER,
+	OWNER_SEVERAL,
+};
+
+struct owner {
+	enum owner_kind kind;
+	uid_t uid;
+	gid_t gid;
+	char *name;       /* for people: "alice", or "user 1234" */
+	char *home;       /* NULL: not known */
+	const char *file; /* the first that belongs to them; borrowed */
+};
+
+enum { OWNER_NOBODY = 65534 };
+
+/* Paths that are not there, and "-", do not count. */
+void owner_find(struct owner *ret, char *const *paths, size_t n);
+void owner_done(struct owner *o);
+/* Becomes the user, with their home in the environment and nothing that points to root's or sudo's. */
+int owner_become(const struct owner *o, struct err *err);
