@@ -504,4 +504,5 @@ const struct command command_bench = {
 		   "ms' -- ./ethrex-replay block 24443168 --no-zkvm\n"
 		   "gasflame bench -n 20 -o runs.json -o runs.html -- ./old ::: ./new",
 	.run = bench_main,
+	.keeps_rights = true,
 };

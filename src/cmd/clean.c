@@ -173,4 +173,6 @@ const struct command command_clean = {
 		    "recorded stays.",
 	.example = "gasflame clean --older-than 7d --dry-run\ngasflame clean --older-than 7d",
 	.run = clean_run,
+	.removes = true,
+	.reads_by_default = CAPTURES_FOLDER,
 };

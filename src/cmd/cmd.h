@@ -49,6 +49,15 @@ struct command {
 	const char *describe; /* a paragraph or two for --help and the man page; may be NULL */
 	const char *example;  /* one real example, a line each */
 	int (*run)(const struct command *c, int argc, char **argv); /* argv[0] is the command's name */
+
+	/* Without this a command gives up its rights as soon as its options are known (cmd/reading.h): it opens
+	 * files for reading, and writes what -o names or what lies beside its operands. */
+	bool keeps_rights;       /* it records, or starts programs */
+	bool removes;            /* it removes files below its operands */
+	bool makes_capture;      /* -o is a capture, whatever its name ends in */
+	bool listens;            /* it waits for connections */
+	const char *also_writes; /* a file besides -o; may be NULL */
+	const char *reads_by_default; /* what it reads without operands; may be NULL: the standard input */
 };
 
 enum option_type {
@@ -83,6 +92,9 @@ struct option_spec {
  * options; argv[result - 1] is "--" then. Every command also takes -h --help,
  * -q --quiet and -v --verbose, unless its table has a letter or a name of these. */
 int options_parse(const struct command *c, const struct option_spec *options, int argc, char **argv);
+/* Called by options_parse() when all is well, before it returns; an exit code other than 0 ends the command, by a
+ * result of -1 - code. main.c sets it; tests of options leave it NULL. */
+extern int (*command_begin)(const struct command *c, const struct option_spec *options, char **operands, int n);
 /* The table for people, and as a page of the manual; both on stdout. */
 void command_help(const struct command *c, const struct option_spec *options);
 void command_man(const struct command *c, const struct option_spec *options);

@@ -584,4 +584,5 @@ const struct command command_doctor = {
 		"machine or of a TARGET.",
 	.example = "gasflame doctor\nsudo gasflame doctor reth",
 	.run = doctor_run,
+	.keeps_rights = true,
 };

@@ -178,4 +178,5 @@ const struct command command_events = {
 		    "GROUP:NAME/FIELD.",
 	.example = "gasflame events futex\ngasflame events -v block:block_rq_issue",
 	.run = events_run,
+	.keeps_rights = true,
 };

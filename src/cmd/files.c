@@ -17,6 +17,7 @@
 #include "base/newfile.h"
 #include "base/plain.h"
 #include "base/str.h"
+#include "cmd/broker.h"
 #include "cmd/input.h"
 #include "cmd/output.h"
 #include "import/heapdumps.h"
@@ -170,6 +171,9 @@ static int write_file(const char *path, bool beside, const struct buf *data, cha
 	for (int i = 0; i < n; i++)
 		if (same_file(path, captures[i]))
 			return err_set(err, EINVAL, "%s is the capture itself: name another file with -o", path);
+	/* This process may write nothing. */
+	if (broker_runs())
+		return broker_write(path, data, err);
 	r = newfile_open(&f, path, how, beside ? mode_of(captures[0]) : 0666, n ? NULL : &user, err);
 	if (r == -EACCES || r == -EPERM || r == -EROFS || r == -ENOENT || r == -ENOTDIR)
 		return err_errno(err, -r, "cannot write %s (-o names another file, \"-\" is the standard output)", path);

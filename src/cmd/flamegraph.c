@@ -15,10 +15,9 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/newfile.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/output.h"
+#include "cmd/files.h"
 #include "cmd/recode.h"
 #include "export/flamegraph.h"
 #include "import/folded.h"
@@ -176,18 +175,6 @@ static int read_texts(struct request *r, struct err *err)
 	return result ? err_prefix(err, "%s", r->name_attributes) : 0;
 }
 
-/* path NULL: the standard output. how: NEWFILE_TYPED, or a name of ours. */
-static int write_file(const char *path, unsigned how, const struct buf *data, struct err *err)
-{
-	struct owner owner = output_owner();
-	int r;
-
-	if (path)
-		return newfile_write(path, how, 0666, &owner, data->data, data->n, err);
-	r = fd_write_all(STDOUT_FILENO, data->data, data->n);
-	return r ? err_errno(err, -r, "cannot write to the standard output") : 0;
-}
-
 static void warn_about(const struct request *r, const struct stacklist *l)
 {
 	char count[32];
@@ -212,6 +199,7 @@ static int draw(struct request *r, char **paths, int n, struct err *err)
 {
 	_cleanup_(buf_done) struct buf out = { 0 }, colours = { 0 };
 	_cleanup_(stacklist_done) struct stacklist l;
+	char *none[] = { "" };
 	struct err later = { 0 };
 	int result, written;
 
@@ -229,11 +217,10 @@ static int draw(struct request *r, char **paths, int n, struct err *err)
 		return result;
 	written = recode_is_utf8(r->o.encoding) ? 0 : recode_output(&out, r->o.encoding, &later);
 	if (!written)
-		written = write_file(r->output && strcmp(r->output, "-") ? r->output : NULL, NEWFILE_TYPED, &out,
-				     &later);
+		written = files_write(r->output, &out, n ? paths : none, n, &later);
 	if (!written && r->o.map && !result) {
 		palette_map_write(r->o.map, &colours);
-		written = write_file(PALETTE_FILE, 0, &colours, &later);
+		written = files_write_beside(PALETTE_FILE, &colours, n ? paths : none, n, &later);
 	}
 	if (written)
 		*err = later;
@@ -346,4 +333,5 @@ const struct command command_flamegraph = {
 		   "perf script | stackcollapse-perf.pl | gasflame flamegraph --color=java > java.svg\n"
 		   "gasflame diff-folded before.folded after.folded | gasflame flamegraph > diff.svg",
 	.run = flamegraph,
+	.also_writes = PALETTE_FILE,
 };

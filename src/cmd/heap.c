@@ -19,7 +19,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/files.h"
-#include "cmd/output.h"
+#include "cmd/reading.h"
 #include "elf/worker.h"
 #include "export/export.h"
 #include "import/heapdumps.h"
@@ -175,7 +175,6 @@ static int run(const struct heap_view *v, char **paths, int n, struct err *err)
 	const struct symbolize_options names = { .paths = v->symbols.list.v, .debuginfod = v->debuginfod,
 						 .no_cache = v->no_cache, .no_inline = v->no_inline };
 	struct heapdumps_options o = { .root = v->root, .symbols = v->symbols.list.v };
-	_cleanup_free_ char *path = NULL;
 	int r = 0;
 
 	for (int i = 0; i < n && !r; i++)
@@ -196,7 +195,7 @@ static int run(const struct heap_view *v, char **paths, int n, struct err *err)
 		return r;
 	if (v->chosen)
 		return show(v, p, &dumps, paths, n, err);
-	r = output_save(v->output, NULL, NULL, p, &path, err);
+	r = reading_save(v->output, p, err);
 	if (r)
 		return r;
 	tell_facts(p);

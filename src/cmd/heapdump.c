@@ -381,6 +381,7 @@ static const struct command command_dump = {
 	.example = "gasflame heap dump --every 10s -d 2m reth\n"
 		   "gasflame heap dump --active on --no-dump reth\n"
 		   "gasflame heap dump --url http://127.0.0.1:9001/debug/pprof/heap",
+	.keeps_rights = true,
 };
 
 static int check(const struct dumping *d, int targets)
@@ -474,6 +475,7 @@ static const struct command command_detach = {
 	.describe = "Puts back the slots that a recorder of the heap changed and, being killed, could "
 		    "not put back itself. The hooks work until then, and cost next to nothing.",
 	.example = "gasflame heap detach reth",
+	.keeps_rights = true,
 };
 
 int heap_detach(int argc, char **argv)

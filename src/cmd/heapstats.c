@@ -114,6 +114,7 @@ static const struct command command_stats = {
 		    "used little are fragmented. Like -e heap it puts hooks into the process for a moment; a thread of it "
 		    "answers at its next allocations. `gasflame record -e heap` asks for the same at its end.",
 	.example = "gasflame heap stats reth\ngasflame heap stats --json -p 4242",
+	.keeps_rights = true,
 };
 
 int heap_stats(int argc, char **argv)

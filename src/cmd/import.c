@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/files.h"
-#include "cmd/output.h"
+#include "cmd/reading.h"
 #include "import/import.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
@@ -35,7 +35,6 @@ static int import(const struct command *c, int argc, char **argv)
 		{ 0 },
 	};
 	_cleanup_(profile_freep) struct profile *p = NULL;
-	_cleanup_free_ char *path = NULL;
 	struct err err = { 0 };
 	char count[32];
 	int first = options_parse(c, options, argc, argv), r;
@@ -50,7 +49,7 @@ static int import(const struct command *c, int argc, char **argv)
 	if (!r)
 		r = files_find_names(&(struct symbolize_options){ 0 }, p, &err);
 	if (!r)
-		r = output_save(output, NULL, NULL, p, &path, &err);
+		r = reading_save(output, p, &err);
 	if (r) {
 		log_error("%s", err.text);
 		return EXIT_ERROR;
@@ -75,4 +74,5 @@ const struct command command_import = {
 		    "Of folded stacks the outermost frame is taken for the thread.",
 	.example = "perf script | stackcollapse-perf.pl | gasflame import - -o perf.gasflame",
 	.run = import,
+	.makes_capture = true,
 };

@@ -307,4 +307,5 @@ const struct command command_limit = {
 	.example = "gasflame limit --memory 8G --swap 0 -- ./node --datadir /data\n"
 		   "gasflame limit --cgroup-of reth",
 	.run = limit_main,
+	.keeps_rights = true,
 };

@@ -224,4 +224,5 @@ const struct command command_ls = {
 		    "\"unfinished\": report reads it all the same.",
 	.example = "gasflame ls\ngasflame ls --json /var/lib/node/profiling",
 	.run = ls_run,
+	.reads_by_default = CAPTURES_FOLDER,
 };

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/reading.h"
 
 extern const struct command command_bench, command_blocks, command_clean, command_compare, command_diff,
 	command_difffolded, command_doctor, command_events, command_flamegraph, command_heap, command_import,
@@ -128,9 +129,18 @@ static int dispatch(int argc, char **argv)
 	return c->run(c, argc - at, argv + at);
 }
 
+/* A command of which nobody thought has the fewest rights. */
+static int begin(const struct command *c, const struct option_spec *options, char **operands, int n)
+{
+	return c->keeps_rights ? 0 : reading_begin(c, options, operands, n);
+}
+
 int main(int argc, char **argv)
 {
-	int r = dispatch(argc, argv);
+	int r;
+
+	command_begin = begin;
+	r = dispatch(argc, argv);
 
 	/* A full disk behind stdout must not look like success. */
 	if ((fflush(stdout) || ferror(stdout)) && r == EXIT_OK) {

@@ -371,4 +371,5 @@ const struct command command_mem = {
 	.example = "gasflame mem reth\ngasflame mem --watch 5s --metrics http://127.0.0.1:9001/ reth\n"
 		   "gasflame mem -d 10m -o growth.gasflame reth",
 	.run = mem,
+	.keeps_rights = true,
 };

@@ -10,6 +10,8 @@
 
 enum { PARSED_HELP = -1, PARSED_ERROR = -3 };
 
+int (*command_begin)(const struct command *c, const struct option_spec *options, char **operands, int n);
+
 /* What every command takes besides its own. */
 enum implied { IMPLIED_NONE, IMPLIED_HELP, IMPLIED_MAN, IMPLIED_QUIET, IMPLIED_VERBOSE };
 static const struct {
@@ -291,5 +293,11 @@ int options_parse(const struct command *c, const struct option_spec *options, in
 	if (ended)
 		argv[kept++] = "--";
 	memcpy(argv + kept, operands, count * sizeof(char *));
+	if (command_begin) {
+		int code = command_begin(c, options, argv + kept, count);
+
+		if (code)
+			return -1 - code;
+	}
 	return kept;
 }

@@ -208,4 +208,5 @@ const struct command command_ps = {
 		    "image or command line. Every NAME is a TARGET of the other commands. Kernel threads are left out.",
 	.example = "gasflame ps\ngasflame ps --json reth",
 	.run = ps,
+	.keeps_rights = true,
 };

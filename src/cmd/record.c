@@ -682,6 +682,7 @@ const struct command command_record = {
 		   "gasflame record -F 99 -d 5m -o slow.gasflame -p 4242\n"
 		   "gasflame record --rpc ws://127.0.0.1:8545 --mark-function on_new_payload -d 60 reth",
 	.run = record_main,
+	.keeps_rights = true,
 };
 
 const struct command command_run = {
@@ -693,4 +694,5 @@ const struct command command_run = {
 		    "alive at the end than --fail-on-leak allows.",
 	.example = "gasflame run -e cpu -- ./node --dev\ngasflame run -e heap --fail-on-leak 1M -- ./unit-tests",
 	.run = record_main,
+	.keeps_rights = true,
 };

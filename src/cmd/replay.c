@@ -327,4 +327,5 @@ const struct command command_replay = {
 		   "gasflame compare before/combined_latency.csv after/combined_latency.csv\n"
 		   "gasflame replay --load mixed --count 5000 --duration 30s --record cpu,wait anvil",
 	.run = replay_main,
+	.keeps_rights = true,
 };

@@ -173,4 +173,5 @@ const struct command command_serve = {
 	.example = "gasflame serve slow.gasflame\n"
 		   "gasflame serve --port 8080 profiling/op-reth-seq/*.gasflame",
 	.run = serve_run,
+	.listens = true,
 };

@@ -17,6 +17,7 @@
 #include "cmd/cmd.h"
 #include "cmd/files.h"
 #include "cmd/launch.h"
+#include "cmd/reading.h"
 #include "cmd/start.h"
 #include "cmd/statcount.h"
 #include "cmd/statsample.h"
@@ -422,6 +423,11 @@ static int stat_main(const struct command *c, int argc, char **argv)
 	if (first < 0)
 		return -first - 1;
 	e = check(&s, command, argc - first, &err);
+	/* Of a capture it is a reader as report is. */
+	if (!e && !command && first < argc && is_file(argv[first]) && reading_begin(c, options, argv + first, argc - first)) {
+		stat_done(&s);
+		return EXIT_ERROR;
+	}
 	if (!e)
 		e = stat_run(&s, command, argv + first, argc - first, &err);
 	if (e)
@@ -450,4 +456,5 @@ const struct command command_stat = {
 	.example = "gasflame stat -d 10 --per-thread reth\ngasflame stat --functions -d 10 reth\n"
 		   "gasflame stat --preset ethrex -- ./ethrex-replay block 24443168 --no-zkvm",
 	.run = stat_main,
+	.keeps_rights = true,
 };

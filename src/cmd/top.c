@@ -329,4 +329,5 @@ const struct command command_top = {
 		   "gasflame top --batch -n 3 --page threads -p 4242\n"
 		   "gasflame top slow.gasflame",
 	.run = top,
+	.keeps_rights = true,
 };

@@ -17,7 +17,7 @@
 #include "sandbox/rights.h"
 
 /* As /etc/passwd says; no name service, which could be anything. */
-static void look_up(struct owner *o)
+static void look_up(struct owner_choice *o)
 {
 	FILE *f = fopen("/etc/passwd", "re");
 	struct passwd *pw;
@@ -35,7 +35,7 @@ static void look_up(struct owner *o)
 }
 
 /* Could they open all of them? Asked of the kernel, for this thread alone. */
-static bool can_read(const struct owner *o, char *const *paths, size_t n)
+static bool can_read(const struct owner_choice *o, char *const *paths, size_t n)
 {
 	uid_t uid = setfsuid(o->uid);
 	gid_t gid = setfsgid(o->gid);
@@ -57,11 +57,11 @@ static bool can_read(const struct owner *o, char *const *paths, size_t n)
 	return can;
 }
 
-void owner_find(struct owner *ret, char *const *paths, size_t n)
+void owner_find(struct owner_choice *ret, char *const *paths, size_t n)
 {
 	bool several = false;
 
-	*ret = (struct owner){ .kind = geteuid() ? OWNER_SELF : OWNER_ROOT };
+	*ret = (struct owner_choice){ .kind = geteuid() ? OWNER_SELF : OWNER_ROOT };
 	for (size_t i = 0; ret->kind != OWNER_SELF && i < n; i++) {
 		struct stat st;
 
@@ -82,13 +82,13 @@ void owner_find(struct owner *ret, char *const *paths, size_t n)
 		ret->kind = OWNER_SEVERAL;
 }
 
-void owner_done(struct owner *o)
+void owner_done(struct owner_choice *o)
 {
 	free(o->name);
 	free(o->home);
 }
 
-int owner_become(const struct owner *o, struct err *err)
+int owner_become(const struct owner_choice *o, struct err *err)
 {
 	static const char *const foreign[] = { "XDG_CACHE_HOME", "SUDO_UID", "SUDO_GID", "SUDO_HOME", "SUDO_USER" };
 	int r = rights_become(o->uid, o->gid, 0);

@@ -20,7 +20,7 @@ enum owner_kind {
 	OWNER_SEVERAL,
 };
 
-struct owner {
+struct owner_choice {
 	enum owner_kind kind;
 	uid_t uid;
 	gid_t gid;
@@ -32,7 +32,7 @@ struct owner {
 enum { OWNER_NOBODY = 65534 };
 
 /* Paths that are not there, and "-", do not count. */
-void owner_find(struct owner *ret, char *const *paths, size_t n);
-void owner_done(struct owner *o);
+void owner_find(struct owner_choice *ret, char *const *paths, size_t n);
+void owner_done(struct owner_choice *o);
 /* Becomes the user, with their home in the environment and nothing that points to root's or sudo's. */
-int owner_become(const struct owner *o, struct err *err);
+int owner_become(const struct owner_choice *o, struct err *err);

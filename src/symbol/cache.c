@@ -118,6 +118,13 @@ struct cache *cache_open(void)
 	return c;
 }
 
+int cache_open_folder(void)
+{
+	_cleanup_free_ struct cache *c = cache_open();
+
+	return c ? c->dir : -1;
+}
+
 int cache_open_file(struct cache *c, const char *name)
 {
 	AS_USER(c);

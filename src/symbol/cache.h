@@ -27,6 +27,8 @@ struct err;
 
 /* NULL where no folder can be used. */
 struct cache *cache_open(void);
+/* The folder alone, made if it was not there: a descriptor, or -1. */
+int cache_open_folder(void);
 void cache_close(struct cache *c); /* drops the oldest files; NULL is fine */
 
 /* What they were made from: the module's file, its debug file, what dwz shared. */

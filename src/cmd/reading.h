@@ -1,0 +1,21 @@
+/*
+ * reading.h - commands that read strangers' files do it without rights (sandbox/confine.h).
+ *
+ * main.c has reading_begin() called for every command whose table does not say otherwise (struct command,
+ * needs), once its options are known and before it opens anything. What the command may still do follows from
+ * its options by their names, which mean the same for all commands: output is the file that is written, base
+ * another that is read, debuginfod asks for the network, no-cache says that there is a cache of names.
+ */
+#pragma once
+
+#include "cmd/cmd.h"
+
+struct err;
+struct profile;
+
+/* 0, or an exit code after an error was printed. */
+int reading_begin(const struct command *c, const struct option_spec *options, char **operands, int n);
+
+/* Makes the capture that -o names: in a folder where this process may write, beside its place, to which it is moved
+ * when it is whole. 0, or a negative errno with a sentence. */
+int reading_save(const char *path, struct profile *p, struct err *err);
