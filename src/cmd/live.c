@@ -65,6 +65,12 @@ static void end_session(struct live *l)
 	l->worker = NULL;
 }
 
+/* Pictures are written into this folder. */
+static void on_ready(void *context, const struct session *s)
+{
+	start_settle("./", session_records(s, "heap"));
+}
+
 static int begin_session(struct live *l, struct err *err)
 {
 	int r;
@@ -91,6 +97,7 @@ int live_open(const struct live_options *o, struct live **ret, struct err *err)
 	l->options = *o;
 	l->options.session.pids = o->who.pids.list.v;
 	l->options.session.pid_count = o->who.pids.list.n;
+	l->options.session.ready = on_ready;
 	log_progress("reading the target's code");
 	r = begin_session(l, err);
 	log_progress_end();

@@ -270,6 +270,7 @@ static int run(struct mem *m, struct err *err)
 	if (r)
 		return r;
 	m->start_ns = clock_mono_ns();
+	start_settle(m->output, false);
 	m->watch = memwatch_new(m->profile, m->who.pids.list.v, m->who.pids.list.n, m->start_ns, true);
 	r = m->duration_ns || m->watch_ns || m->output ? look_on(m, err) : look_once(m, err);
 	if (!r && m->capture) {

@@ -119,6 +119,13 @@ static int tick(void *context, struct profile *p)
 	return e;
 }
 
+static void on_ready(void *context, const struct session *s)
+{
+	struct recording *r = context;
+
+	start_settle(r->path, session_records(s, "heap"));
+}
+
 static void keep_file(void *context, uint32_t module, int fd)
 {
 	symbolizer_keep_file(context, module, fd);
@@ -249,6 +256,7 @@ static int record(struct recording *r, struct session *s, struct err *err)
 	if (e >= 0 && r->finish)
 		r->finish(r->context, r->profile);
 	start_hurry(false);
+	start_settle_more(r->path);
 	log_progress_end();
 	handle_signals(false);
 	if (e >= 0)
@@ -349,6 +357,8 @@ int recording_run(struct recording *r, struct err *err)
 	r->session.pid_count = r->who.pids.list.n;
 	r->session.tick = tick;
 	r->session.tick_context = r;
+	r->session.ready = on_ready;
+	r->session.ready_context = r;
 	log_progress("reading the target's code");
 	e = session_open(&r->session, r->profile, r->worker, &s, err);
 	log_progress_end();

@@ -29,6 +29,12 @@ int start_find_one(const char *name, pid_t *ret, char **ret_label, struct err *e
 /* Says in a line what was found, where that is more than was typed, and what did not work meanwhile. */
 void start_say(const struct target_found *f);
 
+/* Keeps only the rights that are needed from here on (sandbox/privilege.h). output: the file that is being or will
+ * be written, NULL = none. hooks: targets are changed (-e heap). */
+void start_settle(const char *output, bool hooks);
+/* The recording is over. */
+void start_settle_more(const char *output);
+
 void start_raise_limits(void);
 /* Before others, or as before; the latter only after the former. */
 void start_hurry(bool on);

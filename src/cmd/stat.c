@@ -322,10 +322,12 @@ static int count(struct stat_command *s, char **command, struct buf *out, struct
 
 	if (e)
 		return e;
-	if (command)
+	if (command) {
 		s->who.target = join(command);
-	else
+	} else {
+		start_settle(s->output ? s->output : "./", false);
 		statcount_targets(&s->count, &s->who, s->duration_ns);
+	}
 	statcount_read(&s->count);
 	tell_missing(s);
 	if (s->count.gone)

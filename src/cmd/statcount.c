@@ -151,6 +151,7 @@ int statcount_command(struct statcount *c, struct launch *l, char **argv, struct
 	start = clock_mono_ns();
 	if (!e)
 		e = launch_go(l, err);
+	start_settle("./", false);
 	if (!e && log->phases.n)
 		follow_phases(c, l, log);
 	else if (!e)

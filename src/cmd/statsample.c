@@ -74,6 +74,11 @@ static void add_phases(const struct runlog *l, struct profile *p)
 	}
 }
 
+static void on_ready(void *context, const struct session *s)
+{
+	start_settle("./", false);
+}
+
 static int record(const struct statsample *o, struct session *s, struct err *err)
 {
 	bool run = o->launch->pid > 0;
@@ -107,7 +112,7 @@ int statsample(const struct statsample *o, struct profile **ret, struct err *err
 	struct session_options options = { .what = "hw", .hz = o->hz, .duration_ns = o->duration_ns,
 					   .backend = SESSION_BPF, .event_rate = 20000, .program = o->program,
 					   .pids = o->who->pids.list.v, .pid_count = o->who->pids.list.n,
-					   .marks = o->block_log ? &marks : NULL };
+					   .marks = o->block_log ? &marks : NULL, .ready = on_ready };
 	struct profile *p = profile_new();
 	struct worker *worker = worker_new();
 	struct symbolizer *symbolizer = symbolizer_new(&names, worker);

@@ -87,6 +87,14 @@ bool session_has_bpf(const struct session *s)
 	return s->engine != NULL;
 }
 
+bool session_records(const struct session *s, const char *name)
+{
+	for (size_t i = 0; s->collectors[i]; i++)
+		if (!strcmp(s->collectors[i]->name, name))
+			return true;
+	return false;
+}
+
 static int unknown_collector(const char *name, struct err *err)
 {
 	struct buf all = { 0 };
@@ -376,6 +384,8 @@ int session_start(struct session *s, struct err *err)
 		r = fallback_start(s->fallback, err);
 	/* Once more: what was before the collectors saw anything is not in their figures either. */
 	groupwatch_begin(s->groups);
+	if (r >= 0 && s->options->ready)
+		s->options->ready(s->options->ready_context, s);
 	/* Last: what the log says before the recording begins has no place in it. */
 	return r >= 0 && s->mark ? mark_start(s->mark, err) : r;
 }

@@ -50,6 +50,10 @@ struct session_options {
 	/* Negative: stop recording (the disk is full, say). */
 	int (*tick)(void *context, struct profile *p);
 	void *tick_context;
+	/* All is open, and no thread has been started: rights that a recorder needs no more can be given up. May be
+	 * NULL. */
+	void (*ready)(void *context, const struct session *s);
+	void *ready_context;
 	/* About ten times a second, for what must be looked at more often; the time since the start. May be NULL. */
 	void (*look)(void *context, uint64_t time_ns);
 	void *look_context;
@@ -78,6 +82,7 @@ void session_finish(struct session *s, void (*take)(void *context, uint32_t modu
 void session_close(struct session *s);
 
 bool session_has_bpf(const struct session *s);
+bool session_records(const struct session *s, const char *name); /* is it one of its collectors? */
 
 /* From signal handlers. */
 void session_interrupt(void);

@@ -211,6 +211,9 @@ int filter_recorder(bool execute, struct err *err)
 		r = deny_families(c);
 	if (!r)
 		r = deny_namespaces(c);
+	/* Also for threads that run already. */
+	if (!r)
+		r = seccomp_attr_set(c, SCMP_FLTATR_CTL_TSYNC, 1);
 	if (!r)
 		r = seccomp_load(c);
 	if (c)

@@ -18,6 +18,6 @@ struct filter_reader {
 };
 int filter_reader(const struct filter_reader *f, struct err *err);
 
-/* For who records: a list of what a recorder never does once it records; that fails with EPERM. execute: programs
+/* For all threads of who records: a list of what a recorder never does once it records; that fails with EPERM. execute: programs
  * may be started. Not for -e heap: the kernel lets nobody who has a filter suspend that of a target. */
 int filter_recorder(bool execute, struct err *err);

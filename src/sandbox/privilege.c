@@ -78,6 +78,14 @@ uint64_t privilege_wanted(enum privilege_phase phase, unsigned needs)
 	return wanted;
 }
 
+void privilege_thread(void)
+{
+	struct err err = { 0 };
+
+	if (rights_keep(privilege_wanted(PRIVILEGE_RECORDING, 0), &err) < 0)
+		log_debug("%s", err.text);
+}
+
 void privilege_enter(enum privilege_phase phase, unsigned needs)
 {
 	_cleanup_(buf_done) struct buf names = { 0 };

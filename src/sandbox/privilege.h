@@ -30,3 +30,6 @@ enum privilege_need {
 /* The capabilities of the table for a phase on this machine; pure but for the kernel's version and settings. */
 uint64_t privilege_wanted(enum privilege_phase phase, unsigned needs);
 void privilege_enter(enum privilege_phase phase, unsigned needs);
+/* For a thread that is started before the recorder enters its first phase, as its first act: it keeps what a recording
+ * that has nothing special needs. Capabilities are a thread's own, and nobody can take them from another thread. */
+void privilege_thread(void);

@@ -64,21 +64,22 @@ else
 
 	# --- root on another user's files ---
 	rm -f theirs/*.html
-	evil x.gasflame report theirs/x.gasflame
+	evil theirs/x.gasflame report theirs/x.gasflame
 	check_status "root reports another user's capture" 0
 	tame "another user's capture"
 	check "as that user" grep -q "uid $user caps 0000000000000000" "$STDERR"
 	check "the page is theirs" test "$(stat -c %u theirs/x.html)" = $user
-	evil x.folded import theirs/x.folded -o theirs/made.gasflame
+	evil theirs/x.folded import theirs/x.folded -o theirs/made.gasflame
 	check "import as that user" grep -q "uid $user caps 0000000000000000" "$STDERR"
 	check "what it made is theirs" test "$(stat -c %u theirs/made.gasflame)" = $user
-	evil x.gasflame diff --format text own.gasflame theirs/x.gasflame
+	chmod 644 own.gasflame
+	evil theirs/x.gasflame diff --format text own.gasflame theirs/x.gasflame
 	check "root's capture that the user may read beside theirs: as that user" grep -q "uid $user caps 0000000000000000" "$STDERR"
 	chmod 600 own.gasflame
-	evil x.gasflame diff --format text own.gasflame theirs/x.gasflame
+	evil theirs/x.gasflame diff --format text own.gasflame theirs/x.gasflame
 	tame "captures of two users"
 	check "captures of two users as nobody" grep -q 'uid 65534 caps 0000000000000004' "$STDERR"
-	evil x.gasflame ls theirs
+	evil theirs/x.gasflame ls theirs
 	tame "a folder of another user's"
 	check "a folder as nobody" grep -q 'uid 65534 caps 0000000000000004' "$STDERR"
 fi
@@ -103,7 +104,7 @@ start shares 60
 # while_recording WHAT CAPABILITIES SECCOMP: what /proc says of a recorder.
 while_recording()
 {
-	local recorder got
+	local recorder got task have
 	"$GASFLAME" record -v -e "$1" -d 60 -o rec.gasflame -p "$PID" >"$STDOUT" 2>"$STDERR" &
 	recorder=$!
 	started+=($recorder)
@@ -116,7 +117,8 @@ while_recording()
 	check "rights of -e $1" test "$got" = "CapInh:0000000000000000 CapPrm:$2 CapEff:$2 CapBnd:$2 CapAmb:0000000000000000 NoNewPrivs:1 Seccomp:$3 "
 	check "-v names them" said 'capabilities while recording: .*CAP_SYS_PTRACE'
 	for task in /proc/$recorder/task/*; do
-		grep -q "CapEff:.$2" "$task/status" || not_ok "every thread of -e $1" "$(grep Cap "$task/status")"
+		have=$(awk '/^CapPrm:/ { print $2 }' "$task/status")
+		[ $((0x$have & ~0x$2)) -eq 0 ] || not_ok "every thread of -e $1" "$(cat "$task/comm") has $have"
 	done
 	kill -INT $recorder
 	wait $recorder

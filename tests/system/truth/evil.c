@@ -1,19 +1,16 @@
 /*
  * evil.c - what an attacker would try who has taken over a process that reads files.
  *
- * A library for LD_PRELOAD. The first time that the program reads from a file whose name ends as EVIL_WHEN says,
- * this acts in its place: that is where a stranger's bytes would have led to a stranger's code. Each attempt is a
- * line on the standard error: "EVIL unlink succeeded", "EVIL unlink failed: ...". EVIL_CANARY is a file that must
+ * A library for LD_PRELOAD. The first time that the program reads from the file EVIL_WHEN, this acts in its place:
+ * that is where a stranger's bytes would have led to a stranger's code. Each attempt is a line on the standard error: "EVIL unlink succeeded", "EVIL unlink failed: ...". EVIL_CANARY is a file that must
  * stay as it is, EVIL_VICTIM a process of the same user, EVIL_PORT a port of 127.0.0.1 where somebody listens.
  */
-#undef _FILE_OFFSET_BITS /* open() and open64() are two functions here */
+#undef _FILE_OFFSET_BITS /* pread() and pread64() are two functions here */
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +25,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int watched = -1;
 static bool done;
 
 static void say(const char *what, bool succeeded)
@@ -123,12 +119,21 @@ static void attack_kernel(void)
 	say("terminal", !ioctl(0, TIOCSTI, "x") || (errno != EPERM && errno != ENOSYS));
 }
 
+/* By what it is: programs open files by many names. */
+static bool is_it(int fd)
+{
+	const char *when = getenv("EVIL_WHEN");
+	struct stat a, b;
+
+	return when && !fstat(fd, &a) && !stat(when, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 static void act(int fd)
 {
 	char status[8192], *caps, *uid;
 	int s;
 
-	if (fd < 0 || fd != watched || done)
+	if (done || !is_it(fd))
 		return;
 	done = true;
 	s = opens("/proc/self/status", O_RDONLY);
@@ -141,61 +146,6 @@ static void act(int fd)
 	attack_processes();
 	attack_files();
 	dprintf(2, "EVIL is done\n");
-}
-
-static bool is_it(const char *path)
-{
-	const char *when = getenv("EVIL_WHEN");
-	size_t n = when ? strlen(when) : 0, m = strlen(path);
-
-	return n && m >= n && !strcmp(path + m - n, when);
-}
-
-static int opened(const char *path, int fd)
-{
-	if (fd >= 0 && !done && is_it(path))
-		watched = fd;
-	return fd;
-}
-
-int open(const char *path, int flags, ...)
-{
-	mode_t mode;
-	va_list ap;
-
-	va_start(ap, flags);
-	mode = va_arg(ap, mode_t);
-	va_end(ap);
-	return opened(path, syscall(SYS_openat, AT_FDCWD, path, flags, mode));
-}
-
-int open64(const char *path, int flags, ...)
-{
-	mode_t mode;
-	va_list ap;
-
-	va_start(ap, flags);
-	mode = va_arg(ap, mode_t);
-	va_end(ap);
-	return opened(path, syscall(SYS_openat, AT_FDCWD, path, flags, mode));
-}
-
-int openat(int dir, const char *path, int flags, ...)
-{
-	mode_t mode;
-	va_list ap;
-
-	va_start(ap, flags);
-	mode = va_arg(ap, mode_t);
-	va_end(ap);
-	return opened(path, syscall(SYS_openat, dir, path, flags, mode));
-}
-
-int close(int fd)
-{
-	if (fd == watched)
-		watched = -1;
-	return syscall(SYS_close, fd);
 }
 
 ssize_t read(int fd, void *data, size_t n)
