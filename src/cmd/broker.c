@@ -51,7 +51,7 @@ static bool is_beside(const char *input, const char *path)
 	_cleanup_free_ char *stem = files_beside(input, "");
 	const char *rest = path + strlen(stem);
 
-	return str_starts(path, stem) && !strchr(rest, '/') && (str_ends(path, ".html") || str_ends(path, ".svg"));
+	return str_starts(path, stem) && *rest == '.' && !strchr(rest, '/') && (str_ends(path, ".html") || str_ends(path, ".svg"));
 }
 
 static bool is_allowed(const struct broker_places *p, const char *path)

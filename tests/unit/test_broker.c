@@ -1,0 +1,91 @@
+/* The process that writes for readers: only where the command line says. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "cmd/broker.h"
+#include "cmd/cmd.h"
+
+const struct command_group command_groups[] = { { 0 } }; /* of the help, which is not asked for */
+static char *inputs[] = { "x.gasflame", "below/y.folded" };
+static struct buf page;
+
+static int write_to(const char *path)
+{
+	struct err err = { 0 };
+	int r = broker_write(path, &page, &err);
+
+	assert_int_equal(!r, !err.code);
+	return r;
+}
+
+static void test_places(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+
+	assert_true(broker_runs());
+	assert_int_equal(write_to("out.txt"), 0);
+	assert_int_equal(fd_read_path("out.txt", 100, &text, NULL), 0);
+	assert_string_equal(text, "a page");
+	assert_int_equal(write_to("x.html"), 0);
+	assert_int_equal(write_to("x.diff.html"), 0);
+	assert_int_equal(write_to("below/y.svg"), 0);
+	assert_int_equal(write_to("also.map"), 0);
+}
+
+static void test_elsewhere(void **state)
+{
+	static const char *const others[] = { "other.html", "xy.html", "x", "x.gasflame", "x.gasflame-wal", "x.sh", "x./../z.html",
+					      "below/x.html", "/etc/x.html", "", "../x.html", "out.txt/", "./out.txt.html" };
+
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		assert_int_equal(write_to(others[i]), -EACCES);
+		assert_true(access(others[i], F_OK) < 0 || !*others[i]);
+	}
+}
+
+static void test_move(void **state)
+{
+	_cleanup_free_ char *made = mem_printf("%s/new", broker_folder());
+	_cleanup_free_ char *trap = mem_printf("%s/link", broker_folder());
+	struct err err = { 0 };
+	int fd = open(made, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(symlink("/etc/passwd", trap), 0);
+	assert_int_equal(broker_move("new", "elsewhere", &err), -EACCES);
+	assert_true(broker_move("link", "out.txt", &err) < 0);
+	assert_true(broker_move("../x.html", "out.txt", &err) < 0);
+	assert_int_equal(broker_move("new", "out.txt", &err), 0);
+	assert_int_equal(access(made, F_OK), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_elsewhere),
+		cmocka_unit_test(test_move),
+	};
+	char folder[] = "/tmp/gasflame-broker-XXXXXX";
+	struct broker_places places = { .output = "out.txt", .also = "also.map", .inputs = inputs, .input_count = 2,
+					.temporary = ".", .temporary_owner = geteuid() };
+	int r;
+
+	if (!mkdtemp(folder) || chdir(folder) || mkdir("below", 0700) || broker_start(&places, NULL))
+		return 1;
+	buf_puts(&page, "a page");
+	r = cmocka_run_group_tests(tests, NULL, NULL);
+	buf_done(&page);
+	for (const char *const *f = (const char *const[]){ "out.txt", "x.html", "x.diff.html", "below/y.svg", "also.map", NULL }; *f; f++)
+		unlink(*f);
+	rmdir("below");
+	return r;
+}
