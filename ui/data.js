@@ -22,8 +22,14 @@ G.LEFT_OUT = 15; /* idents.note of what stands for nodes that are left out */
 		return out;
 	}
 
-	/* n numbers of seven bits a byte, least first. Those above 32 bits need doubles. */
+	function damaged(what) {
+		throw new Error("its data are damaged: " + what);
+	}
+
+	/* n numbers of seven bits a byte, least first. Those above 32 bits need doubles. Each takes a byte at least. */
 	function numbers(bytes, n, type) {
+		if (!(Number.isInteger(n) && n >= 0 && n <= bytes.length))
+			damaged("a column of " + bytes.length + " bytes cannot hold " + n + " numbers");
 		const out = new (type || Uint32Array)(n);
 		let at = 0;
 		for (let i = 0; i < n; i++) {
@@ -46,6 +52,8 @@ G.LEFT_OUT = 15; /* idents.note of what stands for nodes that are left out */
 	}
 
 	function decodeIdents(c, n) {
+		if (!(Number.isInteger(n) && n >= 0 && n <= c.kinds.length))
+			damaged(n + " functions");
 		const name = new TextDecoder().decode(c.names).split("\n"), kind = new Uint8Array(n), note = new Uint8Array(n);
 		name.length = n;
 		for (let i = 0; i < n; i++) {
@@ -61,6 +69,8 @@ G.LEFT_OUT = 15; /* idents.note of what stands for nodes that are left out */
 		for (let i = 0; i < idents; i++)
 			first[i + 1] = first[i] + fans[i];
 		const calls = numbers(c.calls, first[idents]), codes = c.codes, ups = c.ups;
+		if (!(Number.isInteger(n) && n >= 1 && n <= codes.length + 1 && root < idents))
+			damaged(n + " nodes");
 		const ident = new Uint32Array(n), parent = new Uint32Array(n), size = new Uint32Array(n);
 		const depth = new Uint16Array(n), inlined = new Uint8Array(n);
 		let code = 0, up = 0;
@@ -73,9 +83,13 @@ G.LEFT_OUT = 15; /* idents.note of what stands for nodes that are left out */
 			let u = (b = ups[up++]) & 127;
 			for (let shift = 7; b > 127; shift += 7)
 				u |= ((b = ups[up++]) & 127) << shift;
+			if (!(u >= 0 && u <= depth[above]))
+				damaged("node " + i);
 			for (; u; u--)
 				above = parent[above];
 			const call = calls[first[ident[above]] + v];
+			if (!(call >>> 1 < idents) || depth[above] === 65535)
+				damaged("node " + i);
 			parent[i] = above;
 			depth[i] = depth[above] + 1;
 			ident[i] = call >>> 1;
@@ -95,7 +109,7 @@ G.LEFT_OUT = 15; /* idents.note of what stands for nodes that are left out */
 		return full;
 	}
 
-	function decodeEntries(c, n, events, threads) {
+	function decodeEntries(c, n, events, threads, causes, nodes) {
 		const whos = numbers(c.whos, length(c.whos)), who = numbers(c.who, n), node = numbers(c.at, n);
 		const thread = new Uint32Array(n), event = new Uint8Array(n), cause = new Uint8Array(n), side = new Uint8Array(n);
 		const count = numbers(c.counts, n, Float64Array), value = numbers(c.values, n, Float64Array);
@@ -106,6 +120,8 @@ G.LEFT_OUT = 15; /* idents.note of what stands for nodes that are left out */
 			thread[i] = whos[w];
 			event[i] = whos[w + 1];
 			cause[i] = whos[w + 2];
+			if (!(node[i] < nodes && whos[w] < threads.length && whos[w + 1] < events.length && whos[w + 2] < causes.length))
+				damaged("entry " + i);
 			side[i] = threads[thread[i]].side;
 			regular[i] = value[i] === 0;
 			value[i] = value[i] ? (value[i] - 1) / events[event[i]].scale : count[i] * events[event[i]].period;
@@ -133,6 +149,8 @@ G.LEFT_OUT = 15; /* idents.note of what stands for nodes that are left out */
 		for (let i = 0; i < e.n; i++) {
 			const ev = events[e.event[i]], timed = ev.role === "wait" || ev.role === "queue";
 			const to = at + e.count[i] - merged[i], from = at, one = to - from === 1;
+			if (!(to >= at && to <= n))
+				damaged("samples of entry " + i);
 			for (e.first[i] = at; at < to; at++) {
 				slot[at] += at > from ? slot[at - 1] : 0;
 				if (timed && span)
@@ -173,7 +191,7 @@ G.LEFT_OUT = 15; /* idents.note of what stands for nodes that are left out */
 		d.idents = decodeIdents(c, sizes.idents);
 		d.tree = decodeTree(c, sizes.nodes, sizes.idents, sizes.root);
 		d.full = sizes.all ? null : decodeFull(c, d.tree, d.idents.note);
-		d.entries = decodeEntries(c, sizes.entries, d.events, d.threads);
+		d.entries = decodeEntries(c, sizes.entries, d.events, d.threads, d.causes, d.tree.n);
 		d.samples = sizes.times ? decodeSamples(c, sizes.samples, d.entries, d.events) : null;
 		for (const s of d.series || []) {
 			s.t = Float64Array.from(s.t);

@@ -234,6 +234,8 @@ static char *write_temporary(const char *name, const struct buf *data)
 	return path;
 }
 
+static const char *damage_rounds; /* so many damaged copies of the page are decoded, too; NULL = none */
+
 static void decode(const struct buf *page, struct buf *wanted)
 {
 #ifdef NODE
@@ -253,6 +255,15 @@ static void decode(const struct buf *page, struct buf *wanted)
 		_exit(127);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (!status && damage_rounds) {
+		pid = fork();
+		assert_true(pid >= 0);
+		if (!pid) {
+			execl(NODE, NODE, SOURCE_DIR "/tests/unit/pagedamage.js", SOURCE_DIR "/ui/data.js", files[0], damage_rounds, NULL);
+			_exit(127);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+	}
 	for (size_t i = 0; i < 2; i++) {
 		unlink(files[i]);
 		free(files[i]);
@@ -313,6 +324,7 @@ static void waits_come_back_with_their_causes(void **state)
 	profile_add_mark(p, &(struct profile_mark){ 7, 7, profile_string(p, "end"), 0, PROFILE_NONE });
 	profile_add_point(p, profile_add_series(p, "rss", "bytes"), 3, 4096);
 	profile_add_point(p, 0, 8, -1);
+	damage_rounds = "300";
 	compare_one(p,
 	            "{\"account\":{\"waits\":328},"
 	            "\"threads\":{\"3\":{\"name\":\"persistence\",\"account\":{\"wallNs\":1000000000,"
@@ -327,6 +339,7 @@ static void waits_come_back_with_their_causes(void **state)
 	            "\"causes\":[\"lock\"],\"focus\":\"reth::Cache::get\"}}],"
 	            "\"waits\":[{\"function\":\"reth::Cache::get\",\"cause\":\"lock\",\"ns\":900000000,"
 	            "\"count\":251,\"thread\":\"rpc-1\"}]}");
+	damage_rounds = NULL;
 }
 
 static void filters_are_what_is_shown_first(void **state)
