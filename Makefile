@@ -1,7 +1,7 @@
 # The words people type. Meson (meson.build) describes the build; nothing here repeats it.
 BUILD ?= build
 PREFIX ?= /usr/local
-FUZZ_SECONDS ?= 600
+FUZZ_SECONDS ?= 3600
 CHECK_SECONDS ?= 4
 
 .DEFAULT_GOAL := all
@@ -39,7 +39,7 @@ inject: deps all
 		python3 tests/system/inject.py $(INJECT_FLAGS)
 
 fuzz: deps
-	@tools/run-tests --only fuzz --fuzz-seconds $(FUZZ_SECONDS)
+	@tools/run-tests --only fuzz --fuzz-total $(FUZZ_SECONDS)
 
 bench:
 	@tools/deps.sh bench
@@ -61,6 +61,6 @@ help:
 	@echo "make test-kernels  record in emulated machines with other kernels; KERNEL_FLAGS='--kernels 6.12,6.18 --cases heap'"
 	@echo "make inject     a fault in each allocation and system call of record, run, report and others, one in each run: as root;"
 	@echo "                INJECT_FLAGS='--commands heap --classes ptrace' for some of them"
-	@echo "make fuzz       each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
+	@echo "make fuzz       all fuzzers, FUZZ_SECONDS=$(FUZZ_SECONDS) together; executions are counted"
 	@echo "make bench      gasflame and perf side by side; BENCH_FLAGS='--quick --only stacks'"
 	@echo "make install    into PREFIX=$(PREFIX)"

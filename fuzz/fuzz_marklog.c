@@ -31,9 +31,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct marklog *m = NULL;
 	struct rpcblock answer;
-	uint64_t blocks = 0, now = 5000000000;
+	uint64_t blocks = 0, now = 5000000000, id;
 
 	rpcblock_parse((const char *)data, size, &answer);
+	if (rpcblock_message((const char *)data, size, &id, &answer) == RPCBLOCK_HEAD)
+		expect(memchr(answer.hash, 0, sizeof(answer.hash)));
 	if (marklog_new(NULL, NULL, got_block, &blocks, &m, NULL))
 		abort();
 	for (size_t at = 0; at < size;) {

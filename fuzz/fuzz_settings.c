@@ -1,0 +1,109 @@
+/*
+ * fuzz_settings.c - small texts of people and of the kernel: patterns of waits, lists of events, colours and attributes
+ * of a flame graph, the secret of a node, amounts of gas, mounts and files of control groups. The first byte chooses
+ * the reader.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/pattern.h"
+#include "analyze/runlog.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "export/flamegraph.h"
+#include "export/palette.h"
+#include "target/cgroup.h"
+#include "target/eventspec.h"
+#include "target/groupfile.h"
+#include "target/jwt.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void expect(bool good)
+{
+	if (!good)
+		abort();
+}
+
+static void try_patterns(const char *text)
+{
+	struct patterns t;
+	struct pattern_set sets[PATTERN_PARTS] = { 0 };
+	struct err err = { 0 };
+	size_t before;
+	int r;
+
+	patterns_init(&t);
+	r = patterns_add(&t, "file", text, &err);
+	expect(!r || (r < 0 && !t.list.n && err.text[0]));
+	before = t.list.n;
+	expect(before <= PATTERNS_MAX);
+	patterns_match_name(&t, "tokio::runtime::park", false, sets);
+	patterns_match_name(&t, "futex_wait", true, sets);
+	patterns_find(&t, 0, true, sets);
+	patterns_done(&t);
+}
+
+static int one_event(void *context, const char *word, unsigned line, struct err *err)
+{
+	struct eventspec e = { 0 };
+
+	expect(*word && line && !strpbrk(word, " \t\r\n#"));
+	if (!eventspec_parse(word, &e, err)) {
+		expect(e.name && (e.kind != EVENTSPEC_TRACEPOINT || (e.group && e.point)));
+		eventspec_is_pattern(&e);
+		eventspec_done(&e);
+	}
+	return 0;
+}
+
+static void try_groups(const char *text)
+{
+	_cleanup_free_ char *mount2 = cgroup_parse_mount(text, true, "/a/b");
+	_cleanup_free_ char *mount1 = cgroup_parse_mount(text, false, "/a/b");
+	_cleanup_free_ char *path2 = groupfile_path(text, ""), *path1 = groupfile_path(text, "memory");
+
+	expect(!path2 || *path2 == '/');
+	expect(!path1 || *path1 == '/');
+	groupfile_key(text, "anon");
+	groupfile_key(text, "pgscan*");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_free_ char *text = size ? mem_strndup((const char *)data + 1, size - 1) : NULL;
+	struct flamegraph_attributes attributes = { 0 };
+	struct palette_map colours;
+	uint8_t secret[JWT_SECRET_BYTES];
+	struct err err = { 0 };
+	double gas;
+
+	if (!size)
+		return 0;
+	switch (data[0]) {
+	case 'p':
+		try_patterns(text);
+		break;
+	case 'e':
+		eventspec_parse_file((const char *)data + 1, size - 1, one_event, NULL, &err);
+		break;
+	case 'a':
+		flamegraph_attributes_parse(&attributes, text, &err);
+		flamegraph_attributes_done(&attributes);
+		break;
+	case 'm':
+		palette_map_init(&colours);
+		palette_map_parse(&colours, text);
+		palette_map_done(&colours);
+		break;
+	case 'j':
+		jwt_parse_secret((const char *)data + 1, size - 1, secret);
+		break;
+	case 'g':
+		expect(runlog_parse_gas(text, &gas) < 0 || gas >= 0);
+		break;
+	default:
+		try_groups(text);
+	}
+	return 0;
+}
