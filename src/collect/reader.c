@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "sandbox/privilege.h"
 
 struct job {
 	uint32_t id;
@@ -94,6 +95,7 @@ static void *run(void *context)
 	/* Whoever records may go before others; this need not, nor need its child. */
 	if (getpriority(PRIO_PROCESS, 0) < 0)
 		setpriority(PRIO_PROCESS, 0, 0);
+	privilege_thread();
 	pthread_mutex_lock(&r->lock);
 	while (!r->quit) {
 		bool layout = false, table = false;
