@@ -63,6 +63,8 @@ static void try_groups(const char *text)
 	_cleanup_free_ char *mount1 = cgroup_parse_mount(text, false, "/a/b");
 	_cleanup_free_ char *path2 = groupfile_path(text, ""), *path1 = groupfile_path(text, "memory");
 
+	expect(!mount2 || strlen(mount2) < strlen(text) + 100);
+	expect(!mount1 || strlen(mount1) < strlen(text) + 100);
 	expect(!path2 || *path2 == '/');
 	expect(!path1 || *path1 == '/');
 	groupfile_key(text, "anon");
