@@ -62,7 +62,8 @@ refuses_log "a log that is a symbolic link is refused"
 mkfifo beside/x.gasflame-wal
 refuses_log "a log that is a pipe is refused, and does not hang"
 if [ "$(id -u)" -eq 0 ]; then
-	cp good.gasflame beside/x.gasflame-wal && chown 65534 beside/x.gasflame-wal
+	# Readable: root reads without the right to read what others keep to themselves.
+	cp good.gasflame beside/x.gasflame-wal && chmod 644 beside/x.gasflame-wal && chown 65534 beside/x.gasflame-wal
 	refuses_log "a log of another user than the capture's is refused"
 else
 	skip "a log of another user than the capture's is refused" "needs root"
