@@ -41,7 +41,7 @@ static const struct {
 	{ CAP_SYS_ADMIN, R, OLD_KERNEL | PARANOID, "in place of the two above" },
 	{ CAP_SYS_ADMIN, R | F, OLD_KERNEL, "in place of CAP_CHECKPOINT_RESTORE" },
 	{ CAP_SYS_ADMIN, R, PRIVILEGE_HEAP, "to suspend the filter of a thread that is stopped" },
-	{ CAP_SYS_NICE, R, PRIVILEGE_HEAP, "a target is stopped for as short as can be" },
+	{ CAP_SYS_NICE, R | F, ALWAYS, "a recorder that gets no CPU goes before others (target/hurry.h)" },
 	{ CAP_CHECKPOINT_RESTORE, R | F, ALWAYS, "/proc/PID/map_files" },
 	{ CAP_SYS_PTRACE, R | F, ALWAYS, "maps, memory and files of other users' processes" },
 	{ CAP_DAC_READ_SEARCH, R | F, ALWAYS, "files that only their owner may read" },

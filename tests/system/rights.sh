@@ -105,6 +105,7 @@ start shares 60
 while_recording()
 {
 	local recorder got task have
+	: >"$STDERR"
 	"$GASFLAME" record -v -e "$1" -d 60 -o rec.gasflame -p "$PID" >"$STDOUT" 2>"$STDERR" &
 	recorder=$!
 	started+=($recorder)
@@ -128,17 +129,18 @@ paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
 if [ "$kernel" -lt 5009 ] || [ "$paranoid" -gt 2 ]; then
 	skip "rights of recorders" "this machine needs CAP_SYS_ADMIN"
 else
-	# BPF, PERFMON, CHECKPOINT_RESTORE, SYSLOG, SYS_PTRACE, SETUID, SETGID, KILL, DAC_READ_SEARCH
-	while_recording cpu 000001c4000800e4 2
-	while_recording cpu,wait,io,fault,mem 000001c4000800e4 2
-	# and SYS_ADMIN, SYS_NICE; with a filter of our own the kernel would not let us suspend a target's
+	# BPF, PERFMON, CHECKPOINT_RESTORE, SYSLOG, SYS_NICE, SYS_PTRACE, SETUID, SETGID, KILL, DAC_READ_SEARCH
+	while_recording cpu 000001c4008800e4 2
+	while_recording cpu,wait,io,fault,mem 000001c4008800e4 2
+	# and SYS_ADMIN; with a filter of our own the kernel would not let us suspend a target's
 	while_recording heap,cpu 000001c400a800e4 0
 	# In another user's folder: DAC_OVERRIDE
+	: >"$STDERR"
 	"$GASFLAME" record -e cpu -d 60 -o theirs/rec.gasflame -p "$PID" >"$STDOUT" 2>"$STDERR" &
 	recorder=$!
 	started+=($recorder)
 	wait_for 60 grep -q '^Recording' "$STDERR"
-	check "the right to write in another user's folder" grep -q 'CapEff:.000001c4000800e6' /proc/$recorder/status
+	check "the right to write in another user's folder" grep -q 'CapEff:.000001c4008800e6' /proc/$recorder/status
 	kill -INT $recorder
 	wait $recorder
 	check "which leaves one file" test "$(ls theirs/rec.gasflame*)" = theirs/rec.gasflame
