@@ -1,8 +1,15 @@
 #include "base/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* errno is 0 after a call that did less than it should, and an error that returned 0 would be taken for success. */
+static int some(int code)
+{
+	return code ? code : EIO;
+}
 
 static void format(struct err *err, int code, const char *fmt, va_list ap)
 {
@@ -14,6 +21,7 @@ int err_set(struct err *err, int code, const char *fmt, ...)
 {
 	va_list ap;
 
+	code = some(code);
 	if (!err)
 		return -code;
 	va_start(ap, fmt);
@@ -27,6 +35,7 @@ int err_errno(struct err *err, int code, const char *fmt, ...)
 	va_list ap;
 	size_t n;
 
+	code = some(code);
 	if (!err)
 		return -code;
 	va_start(ap, fmt);

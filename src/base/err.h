@@ -22,7 +22,7 @@ struct err {
 	char text[512];
 };
 
-/* Both return -code, so that they can be returned at once. */
+/* Both return -code, so that they can be returned at once; a code of 0 becomes EIO. */
 int err_set(struct err *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The same, and appends ": " and the system's words for code. */
 int err_errno(struct err *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -51,7 +51,7 @@ enum {
 
 /* --- files that may be anything --- */
 
-/* All memfds are of one device, which nothing else is but shared memory. 0: there are none. */
+/* All memfds are of one device, which nothing else is but shared memory. 0: it cannot be found out, errno says why. */
 static dev_t memfd_device(void)
 {
 	static dev_t device;
@@ -205,7 +205,8 @@ static int map_image(struct operation *o, struct err *err)
 
 	if (e < 0)
 		return e;
-	if (pwrite(o->file, blob_image, sizeof(blob_image), 0) != sizeof(blob_image))
+	/* A part of it would be found out below. */
+	if (pwrite(o->file, blob_image, sizeof(blob_image), 0) < 0)
 		return err_errno(err, errno, "cannot write our code for process %d", o->r->pid);
 	/* From here on nobody can change it; somebody may have done so before. */
 	if (fcntl(o->file, F_ADD_SEALS, IMAGE_SEALS) < 0 || !has_our_code(o->file))
@@ -345,6 +346,8 @@ static int open_mapped(pid_t pid, const struct proc_mapping *m, int flags)
 	struct stat st;
 	int r;
 
+	if (!memfd_device())
+		return -errno;
 	if (makedev(m->device_major, m->device_minor) != memfd_device())
 		return -ENOENT;
 	fd = open(path, flags | O_CLOEXEC | O_NONBLOCK);
@@ -358,11 +361,17 @@ static int open_mapped(pid_t pid, const struct proc_mapping *m, int flags)
 }
 
 /* -ENOENT: nobody finished it. */
-static int read_fixed(int memory, struct implantmap *m)
+static int read_fixed(int memory, const struct proc_maps *maps, struct implantmap *m)
 {
 	struct blob_fixed *f = m->fixed;
+	uint64_t at = m->image + BLOB_FIXED_AT;
+	bool mapped = false;
 
-	if (pread(memory, f, sizeof(*f), m->image + BLOB_FIXED_AT) != sizeof(*f) || f->magic != BLOB_MAGIC)
+	for (size_t k = 0; k < maps->list.n && !mapped; k++)
+		mapped = at >= maps->list.v[k].start && at < maps->list.v[k].end;
+	if (pread(memory, f, sizeof(*f), at) != sizeof(*f))
+		return mapped ? -EIO : -ENOENT;
+	if (f->magic != BLOB_MAGIC)
 		return -ENOENT;
 	return f->version == BLOB_VERSION && f->size == sizeof(*f) && f->image == m->image && f->slot_count <= BLOB_SLOTS ?
 		0 : -EPROTO;
@@ -374,18 +383,22 @@ static int take_shared(pid_t pid, const struct proc_maps *maps, struct implantma
 	uint64_t at = m->image + BLOB_SHARED_AT;
 	const struct proc_mapping *found = NULL;
 	void *shared;
+	int r;
 
 	for (size_t k = 0; k < maps->list.n && !found; k++)
 		if (maps->list.v[k].start == at && maps->list.v[k].end == at + SHARED_BYTES && maps->list.v[k].writable &&
 		    !maps->list.v[k].offset)
 			found = &maps->list.v[k];
-	m->shared_file = found ? open_mapped(pid, found, O_RDWR) : -ENOENT;
-	if (m->shared_file < 0 || !is_our_shared(m->shared_file)) {
+	r = found ? open_mapped(pid, found, O_RDWR) : -ENOENT;
+	if (r < 0)
+		return r;
+	m->shared_file = r;
+	if (!is_our_shared(m->shared_file)) {
 		fd_close(&m->shared_file);
 		return -ENOENT;
 	}
 	if (flock(m->shared_file, LOCK_EX | LOCK_NB) < 0)
-		return -EBUSY;
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
 	shared = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, m->shared_file, 0);
 	if (shared == MAP_FAILED)
 		return -errno;
@@ -397,7 +410,7 @@ static int take_shared(pid_t pid, const struct proc_maps *maps, struct implantma
 static int look_at(pid_t pid, int memory, const struct proc_maps *maps, const struct proc_mapping *image,
 		   struct implantmap *ret)
 {
-	int r;
+	int r, e;
 
 	*ret = (struct implantmap){ .image = image->start, .shared_file = -1, .fixed = mem_alloc(sizeof(*ret->fixed)) };
 	ret->image_file = open_mapped(pid, image, O_RDONLY);
@@ -409,8 +422,9 @@ static int look_at(pid_t pid, int memory, const struct proc_maps *maps, const st
 	r = take_shared(pid, maps, ret);
 	if (r < 0 && r != -ENOENT)
 		return r;
-	if (read_fixed(memory, ret) < 0)
-		return -ENOENT;
+	e = read_fixed(memory, maps, ret);
+	if (e < 0)
+		return e == -EIO ? e : -ENOENT;
 	if (!r)
 		return 1;
 	return ret->fixed->slot_count ? 0 : -ENOENT;

@@ -1,6 +1,9 @@
 #include "test.h"
 
+#include <errno.h>
+
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/plain.h"
@@ -140,10 +143,19 @@ static void text_for_people_is_plain(void **state)
 	buf_done(&b);
 }
 
+static void an_error_is_never_success(void **state)
+{
+	struct err err = { 0 };
+
+	assert_int_equal(err_errno(&err, 0, "half of it was written"), -EIO);
+	assert_int_equal(err.code, EIO);
+	assert_int_equal(err_set(NULL, 0, "half of it was written"), -EIO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(map_keeps_what_was_put), cmocka_unit_test(strings_are_interned),
+		cmocka_unit_test(an_error_is_never_success), cmocka_unit_test(map_keeps_what_was_put), cmocka_unit_test(strings_are_interned),
 		cmocka_unit_test(reader_stops_at_the_end), cmocka_unit_test(durations_and_sizes),
 		cmocka_unit_test(numbers_read_well), cmocka_unit_test(text_is_escaped),
 		cmocka_unit_test(text_for_people_is_plain),
