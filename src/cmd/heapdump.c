@@ -506,6 +506,11 @@ int heap_detach(int argc, char **argv)
 	before = implant_hooked(i);
 	left = implant_unhook(i);
 	implant_close(i);
-	log_info("process %d: %d of %d slots put back", pid, before - left, before);
-	return left ? EXIT_ERROR : EXIT_OK;
+	if (left) {
+		log_error("%d of %d slots of process %d could not be put back: `gasflame heap detach %d` tries again", left,
+			  MAX(left, before), pid, pid);
+		return EXIT_ERROR;
+	}
+	log_info("process %d: %d of %d slots put back", pid, before, before);
+	return EXIT_OK;
 }

@@ -30,7 +30,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-enum { PAGE = 4096, MAX_CONTROLS = 4, MOST_LEFT = 16 };
+enum { PAGE = 4096, MAX_CONTROLS = 4, MOST_LEFT = 16, TRIES = 3 };
 #define PAGES(n) (((n) + PAGE - 1) & ~(uint64_t)(PAGE - 1))
 
 _Static_assert((int)BLOB_SHAPES == (int)ALLOCATOR_SHAPES && (int)BLOB_FREE == (int)ALLOCATOR_FREE, "the same shapes");
@@ -208,18 +208,34 @@ void implant_close(struct implant *i)
 
 /* --- slots --- */
 
+/* The process's memory, all of the bytes or an error. Tried again: an error may pass, and a slot that is left stays ours. */
+static int get(const struct implant *i, uint64_t address, void *ret, size_t n)
+{
+	ssize_t done = -1;
+
+	for (int k = 0; k < TRIES && done != (ssize_t)n; k++)
+		done = pread(i->memory, ret, n, address);
+	return done == (ssize_t)n ? 0 : done < 0 ? -errno : -EIO;
+}
+
+static int put(const struct implant *i, uint64_t address, const void *data, size_t n)
+{
+	ssize_t done = -1;
+
+	for (int k = 0; k < TRIES && done != (ssize_t)n; k++)
+		done = pwrite(i->memory, data, n, address);
+	return done == (ssize_t)n ? 0 : done < 0 ? -errno : -EIO;
+}
+
 static int set_active(struct implant *i, uint32_t active)
 {
-	return pwrite(i->memory, &active, sizeof(active), i->map.image + BLOB_LOCAL_AT) == sizeof(active) ? 0 : -errno;
+	return put(i, i->map.image + BLOB_LOCAL_AT, &active, sizeof(active));
 }
 
 /* A part of the fixed memory, of which we have a copy: in the process only we write it. */
 static int put_fixed(struct implant *i, const void *part, size_t n)
 {
-	uint64_t at = i->map.image + BLOB_FIXED_AT + ((const char *)part - (const char *)i->map.fixed);
-	ssize_t done = pwrite(i->memory, part, n, at);
-
-	return done == (ssize_t)n ? 0 : done < 0 ? -errno : -EIO;
+	return put(i, i->map.image + BLOB_FIXED_AT + ((const char *)part - (const char *)i->map.fixed), part, n);
 }
 
 /* The hook that stands for a function, a new one if it has none yet. 0: there are no more. */
@@ -242,7 +258,7 @@ static bool hook_slot(struct implant *i, const struct slots_slot *slot, uint64_t
 	struct blob_fixed *f = i->map.fixed;
 	uint64_t now;
 
-	if (f->slot_count >= BLOB_SLOTS || pread(i->memory, &now, sizeof(now), slot->address) != sizeof(now))
+	if (f->slot_count >= BLOB_SLOTS || get(i, slot->address, &now, sizeof(now)))
 		return true;
 	if (now != slot->value)
 		return false;
@@ -250,8 +266,7 @@ static bool hook_slot(struct implant *i, const struct slots_slot *slot, uint64_t
 	if (put_fixed(i, &f->slots[f->slot_count], sizeof(f->slots[0])))
 		return true;
 	f->slot_count++;
-	if (!put_fixed(i, &f->slot_count, sizeof(f->slot_count)) &&
-	    pwrite(i->memory, &hook, sizeof(hook), slot->address) != sizeof(hook))
+	if (!put_fixed(i, &f->slot_count, sizeof(f->slot_count)) && put(i, slot->address, &hook, sizeof(hook)))
 		f->slot_count--;
 	return true;
 }
@@ -301,28 +316,22 @@ int implant_hook(struct implant *i, struct worker *w, struct err *err)
 	return i->map.fixed->slot_count;
 }
 
-static bool holds_hook(const struct implant *i, const struct blob_slot *slot)
-{
-	uint64_t now;
-
-	return pread(i->memory, &now, sizeof(now), slot->address) == sizeof(now) && now == slot->hook;
-}
-
 int implant_hooked(const struct implant *i)
 {
+	uint64_t now;
 	int n = 0;
 
 	for (uint64_t k = 0; k < i->map.fixed->slot_count; k++)
-		n += holds_hook(i, &i->map.fixed->slots[k]);
+		n += !get(i, i->map.fixed->slots[k].address, &now, sizeof(now)) && now == i->map.fixed->slots[k].hook;
 	return n;
 }
 
-static bool is_code(const struct proc_maps *maps, uint64_t address)
+static const struct proc_mapping *mapping_of(const struct proc_maps *maps, uint64_t address)
 {
 	for (size_t k = 0; k < maps->list.n; k++)
 		if (address >= maps->list.v[k].start && address < maps->list.v[k].end)
-			return true;
-	return false;
+			return &maps->list.v[k];
+	return NULL;
 }
 
 /* Is it one of our hooks? What a gasflame before us wrote down was in the hands of the process since. */
@@ -335,26 +344,37 @@ static bool is_hook(const struct implant *i, uint64_t address)
 	return false;
 }
 
+/* True: the slot does not hold our hook any more. */
+static bool put_back(struct implant *i, const struct proc_maps *maps, const struct blob_slot *slot)
+{
+	const struct proc_mapping *code = mapping_of(maps, slot->original);
+	uint64_t now;
+
+	if (!is_hook(i, slot->hook))
+		return true;
+	if (get(i, slot->address, &now, sizeof(now)))
+		return !mapping_of(maps, slot->address); /* its library was unloaded, or the process is gone */
+	if (now != slot->hook)
+		return true; /* somebody else's by now: not ours to change */
+	/* Of a process whose main thread has ended the kernel does not say what is mapped. */
+	return (!maps->list.n || (code && code->executable)) && !put(i, slot->address, &slot->original, sizeof(slot->original));
+}
+
 int implant_unhook(struct implant *i)
 {
-	_cleanup_(proc_maps_done) struct proc_maps code = { 0 };
+	_cleanup_(proc_maps_done) struct proc_maps maps = { 0 };
 	struct blob_fixed *f = i->map.fixed;
-	int left = 0;
+	int left = 0, r = -EAGAIN;
 
 	implant_deactivate(i);
-	if (!f->slot_count || proc_maps_read(i->pid, true, &code) < 0)
+	for (int k = 0; f->slot_count && r && r != -ESRCH && k < TRIES; k++)
+		r = proc_maps_read(i->pid, false, &maps);
+	if (!f->slot_count || r == -ESRCH)
 		return 0;
-	for (uint64_t k = f->slot_count; k-- > 0;) {
-		const struct blob_slot *slot = &f->slots[k];
-
-		/* Its library was unloaded, or the process is gone; or it is somebody else's by now: not ours to change. */
-		if (!is_hook(i, slot->hook) || !holds_hook(i, slot))
-			continue;
-		/* Of a process whose main thread has ended the kernel does not say what is mapped. */
-		if ((code.list.n && !is_code(&code, slot->original)) ||
-		    pwrite(i->memory, &slot->original, sizeof(slot->original), slot->address) != sizeof(slot->original))
-			left++;
-	}
+	if (r < 0)
+		return (int)f->slot_count;
+	for (uint64_t k = f->slot_count; k-- > 0;)
+		left += !put_back(i, &maps, &f->slots[k]);
 	if (!left) {
 		f->slot_count = 0;
 		put_fixed(i, &f->slot_count, sizeof(f->slot_count));

@@ -20,7 +20,7 @@
 #include "base/str.h"
 #include "target/proc.h"
 
-enum { LOOKED_AT = 256, MOST_STOPS = 1000 };
+enum { LOOKED_AT = 256, TRIES = 3, MOST_STOPS = 1000 };
 
 #define STOP_WAIT_NS 1000000000ULL /* for a thread to stop */
 #define STEP_WAIT_NS 2000000000ULL /* for what it was asked to do */
@@ -577,12 +577,20 @@ int64_t remote_run(struct remote *r, uint64_t address, uint64_t a, uint64_t b, u
 	return resume(r, &regs, PTRACE_CONT, &rip);
 }
 
+/* What a thread must have back, or it dies: an error may pass, as ESRCH does of a thread that is woken for a moment. */
+static void insist(enum __ptrace_request what, pid_t tid, size_t size, void *data)
+{
+	for (int k = 0; k < TRIES; k++)
+		if (ptrace(what, tid, (void *)size, data) >= 0)
+			break;
+}
+
 uint64_t remote_go(struct remote *r)
 {
 	if (!r->ended) {
-		ptrace(PTRACE_SETREGS, r->tid, 0, &r->saved);
-		ptrace(PTRACE_SETSIGMASK, r->tid, (void *)sizeof(r->mask), &r->mask);
-		ptrace(PTRACE_DETACH, r->tid, 0, 0);
+		insist(PTRACE_SETREGS, r->tid, 0, &r->saved);
+		insist(PTRACE_SETSIGMASK, r->tid, sizeof(r->mask), &r->mask);
+		insist(PTRACE_DETACH, r->tid, 0, 0);
 	}
 	for (int i = 1; i <= 64 && !r->ended; i++)
 		if (r->signals & 1ULL << (i - 1))
