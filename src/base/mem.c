@@ -13,6 +13,12 @@ void mem_exhausted(void)
 	abort();
 }
 
+void mem_no_thread(void)
+{
+	fputs("gasflame: out of threads: the limit of processes is reached (ulimit -u, or pids.max of the cgroup)\n", stderr);
+	abort();
+}
+
 static void *check(void *p)
 {
 	if (!p)

@@ -127,7 +127,7 @@ static void start(struct reader *r)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	if (pthread_create(&r->thread, NULL, run, r))
-		abort();
+		mem_no_thread();
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	r->started = true;
 }

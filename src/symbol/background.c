@@ -100,7 +100,7 @@ struct background *background_new(const struct symbolize_options *options)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	if (pthread_create(&b->thread, NULL, run, b))
-		abort();
+		mem_no_thread();
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return b;
 }
