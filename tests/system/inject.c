@@ -19,7 +19,7 @@
  * A place is the hash of the return addresses on the stack: the same in each run where addresses are not random
  * (setarch -R), and whatever other threads do.
  *
- * Not seen: threads and children made by clone(CLONE_VM) other than by pthread_create; the start of the program, before
+ * Not seen: threads and children made by clone(CLONE_VM) other than by pthread_create and posix_spawn; the start of the program, before
  * the constructor here.
  */
 #include <dlfcn.h>
@@ -28,6 +28,7 @@
 #include <linux/sched.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,7 +55,7 @@ static const char *const class_names[CLASSES] = {
 	"alloc", "write", "open", "read", "ptrace", "map", "fork", "bpf", "wait", "close", "other",
 };
 
-enum { DEPTH = 30, PLACES = 1 << 14, ALLOCATION = 1000 }; /* the last: instead of a number of a system call */
+enum { ENVIRONMENT = 64, DEPTH = 30, PLACES = 1 << 14, ALLOCATION = 1000 }; /* the last: instead of a number of a system call */
 
 struct place {
 	_Atomic uint64_t hash; /* 0: free */
@@ -267,7 +268,10 @@ static long fail(long call, const long *a)
 
 static int enable(void)
 {
+	uint64_t mask = 1ULL << (SIGSYS - 1); /* blocked, it would kill */
+
 	selector = SELECT_ALLOW;
+	inject_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&mask, 0, sizeof(mask), 0, 0);
 	return (int)inject_call(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, DISPATCH_ON, (long)inject_begin,
 				inject_end - inject_begin, (long)&selector, 0);
 }
@@ -320,7 +324,7 @@ static void on_call(int signal, siginfo_t *info, void *context)
 	due = class >= 0 && !inside && is_due(class, call, a[0], 1);
 	if (!due && (clone_flags(call, a) & CLONE_VM)) {
 		/* The child would have no stack to return on from here: the call is made where it was, and
-		 * pthread_create() below looks after the rest. */
+		 * pthread_create() and posix_spawn() below look after the rest. */
 		r[REG_RAX] = call;
 		r[REG_RIP] -= 2;
 		return;
@@ -368,6 +372,32 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 	selector = SELECT_BLOCK;
 	if (e)
 		free(s);
+	return e;
+}
+
+/* It executes gasflame again, with a few variables: ours go along. */
+int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
+		char *const argv[], char *const variables[])
+{
+	static const char *const ours[] = { "INJECT_EXE=", "INJECT_LOG=", "INJECT_FAULT=" };
+	static int (*real)(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const[],
+			   char *const[]);
+	char *more[ENVIRONMENT];
+	size_t n = 0;
+	int e;
+
+	if (!real)
+		real = dlsym(RTLD_NEXT, "posix_spawn");
+	for (; variables[n] && n < ENVIRONMENT - 4; n++)
+		more[n] = variables[n];
+	for (size_t i = 0; i < 3; i++)
+		for (char **v = environ; plan.on && !plan.parent_only && *v; v++)
+			if (!strncmp(*v, ours[i], strlen(ours[i])))
+				more[n++] = *v;
+	more[n] = NULL;
+	e = real(pid, path, actions, attributes, argv, more);
+	if (plan.on)
+		selector = SELECT_BLOCK;
 	return e;
 }
 

@@ -5,7 +5,7 @@ For each command, a run in which nothing fails (with inject.c preloaded) tells t
 made. A point is a place, which of its calls (the first; where there are many, one in the middle, too), and what happens:
 an error, half of the work, or the death of gasflame (--kinds kill). After each run:
 
-	it ended by itself, with a status, not by a signal (but abort() after "out of memory"), within a minute
+	it ended by itself, with a status, not by a signal (but abort() after "out of memory" or "out of threads"), within a minute
 	status 0: the result is what it is without a fault, or stderr has a warning that says what is missing
 	any other: stderr says why
 	the target lives, is neither stopped nor traced, and none of its slots leads to hooks
@@ -58,7 +58,7 @@ KINDS = {
 	"close": ["EIO"],
 	"other": ["EPERM"],
 }
-KINDS_OF_CALL = {61: ["ECHILD", "EINTR"], 247: ["ECHILD", "EINTR"]}  # wait4, waitid
+KINDS_OF_CALL = {61: ["EINTR"], 247: ["EINTR"]}  # wait4, waitid: of who is alive they fail in no other way
 SILENT = "without a fault, and nothing was said"
 SHORT = {0, 1, 17, 18}  # the calls that inject.c can do half of
 
@@ -201,6 +201,7 @@ class Target:
 class Command:
 	"""One that only reads: its output must be the same, whatever happened, or it says so."""
 	needs_target = needs_hooks = parent_only = False
+	never = set()  # kinds of faults that make no sense
 	quick = 12  # points of make test
 	output = None
 
@@ -305,6 +306,7 @@ class Recording(Command):
 class Detach(Command):
 	"""heap detach, of a target in which a recorder that was killed left its hooks."""
 	needs_target = needs_hooks = True
+	never = {"ENOENT"}  # says that the target has ended, and is believed
 	quick = 4
 
 	def __init__(self):
@@ -409,7 +411,7 @@ class Harness:
 		if "double free" in outcome.said and fault.startswith("alloc") and self.in_regcomp(fault):
 			return wrong
 		killed = fault and fault.endswith("kill") and outcome.status == -signal.SIGKILL
-		aborted = outcome.status == -signal.SIGABRT and "out of memory" in outcome.said
+		aborted = outcome.status == -signal.SIGABRT and "gasflame: out of " in outcome.said
 		mute = fault and log.hits and fault.startswith("write") and log.argument == 2  # what it said went astray
 		if outcome.hung:
 			wrong.append("it hangs: " + outcome.hung)
@@ -428,7 +430,7 @@ class Harness:
 		return [w for w in wrong if w]
 
 	def judge_target(self, command, folder, target, outcome, wrong, cut_off):
-		if cut_off or "gasflame heap detach" in outcome.said:
+		if cut_off or "gasflame heap detach" in outcome.said or (command.needs_hooks and outcome.status):
 			# Nobody could take the hooks out, and said so if there was time: the next one does.
 			wrong.append(target.wrong(slots=False))
 			if slots_of(target.pid):
@@ -469,7 +471,7 @@ class Harness:
 		self.places = log.places
 		return log.places
 
-	def points_of(self, places):
+	def points_of(self, command, places):
 		points, seen = [], set()
 		for p in sorted(places):
 			if self.options.classes and p.group not in self.options.classes:
@@ -479,7 +481,7 @@ class Harness:
 				continue
 			seen.add(p.stack[:ALLOC_DEPTH])
 			for kind in self.options.kinds or KINDS_OF_CALL.get(p.call) or KINDS[p.group]:
-				if kind == "short" and p.call not in SHORT:
+				if kind in command.never or (kind == "short" and p.call not in SHORT):
 					continue
 				points.append(Point(p, 1, kind))
 				if 3 <= p.count <= CALLS and p.group != "alloc":
@@ -587,7 +589,7 @@ def try_command(harness, command, table):
 		for p in sorted(places, key=lambda p: (p.group, p.call)):
 			print(f"{command.name}: {p.group} {p.hash:x} call {p.call} {p.count} times: {harness.name_stack(p)}")
 		return 0
-	points = harness.points_of(places)
+	points = harness.points_of(command, places)
 	todo = chosen(points, options.share, command.quick if options.quick else options.budget)
 	for p in points:
 		table[command.name, p.place.group]["points"] += 1
