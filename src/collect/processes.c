@@ -470,6 +470,13 @@ bool processes_knows(const struct processes *ps, pid_t pid)
 	return find(ps, pid) != NULL;
 }
 
+bool processes_still(const struct processes *ps, pid_t pid)
+{
+	const struct process *pr = find(ps, pid);
+
+	return pr && pr->start_ticks && proc_started(pid) == pr->start_ticks;
+}
+
 uint32_t processes_module(const struct processes *ps, uint32_t module)
 {
 	return modules_profile_id(ps->modules, module);

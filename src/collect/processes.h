@@ -79,6 +79,8 @@ int processes_event(const struct processes *ps); /* readable when a file was rea
 int processes_timeout(const struct processes *ps, int timeout_ms);
 
 bool processes_knows(const struct processes *ps, pid_t pid);
+/* Is what has the pid now, alive or a zombie, the process that is known by it? */
+bool processes_still(const struct processes *ps, pid_t pid);
 /* The profile's thread; made when first seen. name "": not known, it is looked up then. */
 uint32_t processes_thread(struct processes *ps, pid_t pid, pid_t tid, const char *name, uint64_t mono_ns);
 uint32_t processes_module(const struct processes *ps, uint32_t module);

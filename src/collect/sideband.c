@@ -101,6 +101,9 @@ bool sideband_record(struct processes *ps, const struct perf_event_header *h, ui
 
 		if (!processes_knows(ps, comm->pid))
 			return false;
+		/* Each CPU's records come by themselves: this may be heard before the fork that gave the pid to a stranger. */
+		if (!processes_still(ps, comm->pid))
+			return true;
 		snprintf(name, sizeof(name), "%.15s", comm->name);
 		processes_rename(ps, comm->pid, comm->tid, name);
 		if (h->misc & PERF_RECORD_MISC_COMM_EXEC)
