@@ -177,8 +177,8 @@ static void the_schema_is_the_known_text(void **state)
 	static const char *const taken[] = {
 		"create table of_a_newer_gasflame (x, y)",
 		"create view also_newer as select 1",
-		"drop view threads; create view threads as with recursive n(i) as (select 1 union all select i + 1 from n) "
-		"select i from n",
+		("drop view threads; create view threads as with recursive n(i) as (select 1 union all select i + 1 from n) "
+		 "select i from n"),
 		"drop table counter; create table COUNTER  (name\n text primary key, value integer) without rowid",
 	};
 	_cleanup_free_ char *path = in_folder("schema"), *data = NULL;
