@@ -99,13 +99,15 @@ static int child_move(const char *name, const char *path, struct err *err)
 	static const char *const journals[] = { "-wal", "-journal", "-shm" };
 	struct owner user = output_owner();
 	_cleanup_fd_ int fd = -1;
-	struct stat st;
+	struct stat st, there;
 
 	if (strchr(name, '/') || broker.folder_fd < 0)
 		return err_set(err, EINVAL, "not a name of a file: %s", name);
 	fd = openat(broker.folder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_nlink != 1)
 		return err_set(err, EINVAL, "what was made is no file of its own");
+	if (!lstat(path, &there) && S_ISLNK(there.st_mode) && there.st_uid != geteuid())
+		return err_set(err, ELOOP, "%s is a symbolic link that somebody else made: name another file with -o", path);
 	if ((user.given || st.st_uid != geteuid()) &&
 	    fchown(fd, user.given ? user.uid : geteuid(), user.given ? user.gid : getegid()))
 		return err_errno(err, errno, "cannot take over %s", path);

@@ -161,19 +161,13 @@ static struct owner owner_of(const char *capture, const struct newfile *f, bool 
 	return (struct owner){ .given = true, .uid = st.st_uid, .gid = st.st_gid };
 }
 
-static int write_file(const char *path, bool beside, const struct buf *data, char **captures, int n, struct err *err)
+static int write_here(const char *path, bool beside, const struct buf *data, char **captures, int n, struct err *err)
 {
 	unsigned how = (beside ? 0 : NEWFILE_TYPED) | (n ? 0 : NEWFILE_FOLDERS);
 	struct owner user = output_owner();
 	_cleanup_(newfile_done) struct newfile f;
 	int r;
 
-	for (int i = 0; i < n; i++)
-		if (same_file(path, captures[i]))
-			return err_set(err, EINVAL, "%s is the capture itself: name another file with -o", path);
-	/* This process may write nothing. */
-	if (broker_runs())
-		return broker_write(path, data, err);
 	r = newfile_open(&f, path, how, beside ? mode_of(captures[0]) : 0666, n ? NULL : &user, err);
 	if (r == -EACCES || r == -EPERM || r == -EROFS || r == -ENOENT || r == -ENOTDIR)
 		return err_errno(err, -r, "cannot write %s (-o names another file, \"-\" is the standard output)", path);
@@ -183,6 +177,15 @@ static int write_file(const char *path, bool beside, const struct buf *data, cha
 		f.owner = owner_of(captures[0], &f, beside);
 	r = fd_write_all(f.fd, data->data, data->n);
 	return r ? err_errno(err, -r, "cannot write %s", path) : newfile_keep(&f, err);
+}
+
+static int write_file(const char *path, bool beside, const struct buf *data, char **captures, int n, struct err *err)
+{
+	for (int i = 0; i < n; i++)
+		if (same_file(path, captures[i]))
+			return err_set(err, EINVAL, "%s is the capture itself: name another file with -o", path);
+	/* A reader may write nothing itself. */
+	return broker_runs() ? broker_write(path, data, err) : write_here(path, beside, data, captures, n, err);
 }
 
 int files_write(const char *path, const struct buf *data, char **captures, int n, struct err *err)

@@ -23,7 +23,7 @@ done
 refused()
 {
 	check "$1: refused" test "$STATUS" -eq 1
-	check "$1: with the reason" said 'symbolic link'
+	check "$1: with the reason" said 'symbolic link|Permission denied; it is written as'
 	check "$1: nothing was made" test -z "$(ls root)"
 	rm -f root/*
 }
