@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/newfile.h"
 #include "base/str.h"
 #include "cmd/files.h"
 #include "cmd/output.h"
@@ -94,32 +95,55 @@ static int child_write(const struct broker_places *p, const char *path, int data
 	return (r == -EACCES || r == -EPERM) && p->who ? explain(p, r, err) : r;
 }
 
+static int copy_bytes(int from, int to)
+{
+	char piece[65536];
+	off_t at = 0;
+	ssize_t n;
+	int r = 0;
+
+	while (!r && (n = pread(from, piece, sizeof(piece), at)) > 0) {
+		r = fd_write_all(to, piece, n);
+		at += n;
+	}
+	return r ? r : n < 0 ? -errno : 0;
+}
+
+/* The journals of the capture that was there must not be taken for the new one's. */
+static void remove_journals(const struct newfile *f)
+{
+	static const char *const suffixes[] = { "-wal", "-journal", "-shm" };
+
+	for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
+		_cleanup_free_ char *journal = mem_printf("%s%s", f->name, suffixes[i]);
+
+		unlinkat(f->folder, journal, 0);
+	}
+}
+
+/* A copy gets the name: the reader may still have a descriptor of what it made. */
 static int child_move(const char *name, const char *path, struct err *err)
 {
-	static const char *const journals[] = { "-wal", "-journal", "-shm" };
 	struct owner user = output_owner();
 	_cleanup_fd_ int fd = -1;
-	struct stat st, there;
+	struct newfile f;
+	struct stat st;
+	int r;
 
 	if (strchr(name, '/') || broker.folder_fd < 0)
 		return err_set(err, EINVAL, "not a name of a file: %s", name);
 	fd = openat(broker.folder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_nlink != 1)
 		return err_set(err, EINVAL, "what was made is no file of its own");
-	if (!lstat(path, &there) && S_ISLNK(there.st_mode) && there.st_uid != geteuid())
-		return err_set(err, ELOOP, "%s is a symbolic link that somebody else made: name another file with -o", path);
-	if ((user.given || st.st_uid != geteuid()) &&
-	    fchown(fd, user.given ? user.uid : geteuid(), user.given ? user.gid : getegid()))
-		return err_errno(err, errno, "cannot take over %s", path);
-	/* The journals of the capture that was there must not be taken for this one's. */
-	for (size_t i = 0; i < ARRAY_LEN(journals); i++) {
-		_cleanup_free_ char *journal = mem_printf("%s%s", path, journals[i]);
-
-		unlink(journal);
+	r = newfile_open(&f, path, 0, 0600, &user, err);
+	if (!r) {
+		r = copy_bytes(fd, f.fd);
+		r = r ? err_errno(err, -r, "cannot write %s", path) : newfile_keep(&f, err);
 	}
-	if (renameat(broker.folder_fd, name, AT_FDCWD, path))
-		return err_errno(err, errno, "cannot write %s", path);
-	return 0;
+	if (!r)
+		remove_journals(&f);
+	newfile_done(&f);
+	return r;
 }
 
 /* What a reader left; nothing of it is followed or opened but folders. */
