@@ -125,6 +125,8 @@ mkdir lair && chmod 777 lair
 cp "$TRUTH/truth-heapfake" lair/ && cp "$(dirname "$TRUTH/truth-heapfake")/libfakeje.so" lair/ && chmod 755 lair/*
 printf 'heap_v2/524288\n  t*: 1: 100 [0: 0]\n@ 0x1000\n  t*: 1: 100 [0: 0]\n\nMAPPED_LIBRARIES:\n00001000-00002000 r-xp 00000000 00:00 0 secret\n' >secret.heap
 chmod 600 secret.heap
+# It makes its links in /tmp, and nobody but us takes them away.
+cleanups+=("find /tmp -maxdepth 1 -type l -lname '$tmp/*' -delete")
 LURE=$tmp/secret.heap LD_LIBRARY_PATH=$tmp/lair setpriv --reuid=65534 --regid=65534 --clear-groups \
 	"$tmp/lair/truth-heapfake" >lair.out 2>&1 &
 PID=$!
