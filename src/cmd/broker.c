@@ -140,8 +140,10 @@ static int child_move(const char *name, const char *path, struct err *err)
 		r = copy_bytes(fd, f.fd);
 		r = r ? err_errno(err, -r, "cannot write %s", path) : newfile_keep(&f, err);
 	}
-	if (!r)
+	if (!r) {
 		remove_journals(&f);
+		unlinkat(broker.folder_fd, name, 0);
+	}
 	newfile_done(&f);
 	return r;
 }

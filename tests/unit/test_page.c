@@ -378,7 +378,8 @@ static void hostile_names_stay_names(void **state)
 	struct buf other = export_all(plain.p, "html", (struct export_options){ 0 });
 
 	assert_null(strstr(page.data, "alert(1)"));
-	assert_null(strstr(page.data, "gnp"));
+	/* With its mark: three letters alone may be in the data's base64 by chance. */
+	assert_null(strstr(page.data, "\xe2\x80\xaegnp"));
 	assert_int_equal(count_of(page.data, "<script"), count_of(other.data, "<script"));
 	assert_int_equal(count_of(page.data, "</script"), count_of(other.data, "</script"));
 	assert_int_equal(count_of(page.data, "<!--"), 0);
