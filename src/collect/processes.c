@@ -376,13 +376,14 @@ void processes_refresh(struct processes *ps)
 
 bool processes_settle(struct processes *ps, uint64_t patience_ns)
 {
+	enum { LOOK_MS = 20 };
 	uint64_t until = clock_mono_ns() + patience_ns, now;
 
 	refresh(ps, true);
 	while (modules_busy(ps->modules) && (now = clock_mono_ns()) < until) {
 		struct pollfd p = { .fd = modules_event(ps->modules), .events = POLLIN };
 
-		poll(&p, 1, (until - now + 999999) / 1000000);
+		poll(&p, 1, MIN((until - now + 999999) / 1000000, LOOK_MS)); /* there may be no event */
 		refresh(ps, true);
 	}
 	return !modules_busy(ps->modules);

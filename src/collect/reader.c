@@ -25,6 +25,7 @@ struct reader {
 	pthread_t thread;
 	bool started;
 	int event;
+	_Atomic bool deaf; /* the event does not work */
 	uint32_t open; /* results that the owner waits for */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -54,9 +55,10 @@ static void put_result(struct reader *r, struct reader_result *result, const str
 	vec_push(&r->results, result);
 	if (then)
 		vec_push(&r->tables, *then);
-	/* Readable exactly as long as there are results. */
+	/* Readable exactly as long as there are results. Whoever waits for it looks again without it, only later; and
+	 * while it is waited for it stays open. */
 	if (r->results.n == 1 && write(r->event, &one, sizeof(one)) < 0)
-		abort();
+		r->deaf = true;
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -181,7 +183,7 @@ bool reader_take(struct reader *r, struct reader_result *ret)
 		for (size_t i = 1; i < r->results.n; i++)
 			r->results.v[i - 1] = r->results.v[i];
 		if (!--r->results.n && read(r->event, &count, sizeof(count)) < 0)
-			abort();
+			r->deaf = true; /* it would stay readable */
 	}
 	pthread_mutex_unlock(&r->lock);
 	if (!first)
@@ -199,5 +201,5 @@ bool reader_busy(const struct reader *r)
 
 int reader_event(const struct reader *r)
 {
-	return r->event;
+	return r->deaf ? -1 : r->event;
 }

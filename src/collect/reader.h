@@ -36,5 +36,5 @@ void reader_add(struct reader *r, uint32_t id, int fd);
 bool reader_take(struct reader *r, struct reader_result *ret);
 /* Is there a file of which not all results were taken? */
 bool reader_busy(const struct reader *r);
-/* Readable when there are results. */
+/* Readable when there are results; -1 where the system had no descriptor for it: look now and then. */
 int reader_event(const struct reader *r);
