@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -43,22 +44,42 @@ static bool is_c_library(const char *path)
 	       str_starts(name, "libc.musl");
 }
 
+static int read_file(struct worker *w, int fd, uint64_t offset, uint64_t *ret_address, struct allocator_info *ret,
+		     struct err *err)
+{
+	int r = worker_offset_to_address(w, fd, offset, ret_address, err);
+
+	return r < 0 ? r : worker_allocator(w, fd, ret, err);
+}
+
+/* Files that are no programs have no slots; one that could not be read may have had some. */
+static bool is_failure(int r)
+{
+	return r == -EIO || r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -ECHILD || r == -ETIMEDOUT || r == -EPERM ||
+	       r == -EACCES;
+}
+
 /* Reads each file that has code in the process once. Files that cannot be read have no slots that we know. */
 static void read_module(struct search *s, struct worker *w, const struct proc_mapping *m)
 {
 	_cleanup_fd_ int fd = -1;
+	struct err err = { 0 };
 	struct module *module;
 	uint64_t address;
+	int r;
 
 	for (size_t i = 0; i < s->modules.n; i++)
 		if (s->modules.v[i]->inode == m->inode &&
 		    s->modules.v[i]->device == map_pair(m->device_major, m->device_minor))
 			return;
-	if (target_open_mapping(s->pid, m, &fd, NULL) < 0 ||
-	    worker_offset_to_address(w, fd, m->offset, &address, NULL) < 0)
-		return;
+	r = target_open_mapping(s->pid, m, &fd, &err);
 	module = mem_alloc(sizeof(*module));
-	if (worker_allocator(w, fd, &module->info, NULL) < 0) {
+	r = r < 0 ? r : read_file(w, fd, m->offset, &address, &module->info, &err);
+	if (fd >= 0 && is_failure(r)) /* it may pass */
+		r = read_file(w, fd, m->offset, &address, &module->info, &err);
+	if (r < 0) {
+		if (is_failure(r))
+			log_warn("what %s allocates in process %d is not seen: %s", m->path, s->pid, err.text);
 		free(module);
 		return;
 	}
