@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "elf/sanitized.h"
+#include "base/sanitized.h"
 
 uint64_t budget_real_bytes(int fd, uint64_t size)
 {

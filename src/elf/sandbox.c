@@ -23,8 +23,8 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/sanitized.h"
 #include "elf/budget.h"
-#include "elf/sanitized.h"
 #include "elf/workerproto.h"
 
 enum { NOBODY = 65534 };

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/sanitized.h"
 #include "sandbox/filter.h"
 #include "sandbox/landlock.h"
 #include "sandbox/rights.h"
@@ -85,8 +86,9 @@ int confine_enter(const struct confine *c, struct buf *ret_held, struct err *err
 
 	if (r < 0)
 		return r;
-	/* Others of this user cannot look into it, and it leaves no core file with what it read. */
-	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	/* Others of this user cannot look into it, and it leaves no core file with what it read. The leak check of a build
+	 * with sanitizers must look into its own process at the end. */
+	prctl(PR_SET_DUMPABLE, SANITIZED, 0, 0, 0);
 	files = confine_files(c, err);
 	if (files < 0)
 		return files;

@@ -16,7 +16,7 @@
 #include "base/fd.h"
 #include "elf/budget.h"
 #include "elf/names.h"
-#include "elf/sanitized.h"
+#include "base/sanitized.h"
 #include "elf/worker.h"
 #include "elf/workerproto.h"
 #include "test.h"
