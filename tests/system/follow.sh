@@ -37,7 +37,7 @@ run()
 	"$program" "$@" >"$OUT" &
 	PID=$!
 	started+=("$PID")
-	wait_for 10 grep -q ready "$OUT"
+	wait_for 60 grep -q ready "$OUT"
 }
 recorder=0
 # record_in_background ARGUMENTS...
@@ -46,7 +46,7 @@ record_in_background()
 	"$GASFLAME" record "$@" >"$STDOUT" 2>"$STDERR" &
 	recorder=$!
 	started+=("$recorder")
-	wait_for 10 grep -q '^Recording' "$STDERR"
+	wait_for 60 grep -q "^Recording" "$STDERR"
 }
 restarts() { [ "$(grep -c '^restart ' "$STDERR")" -ge "$1" ]; }
 ended() { [ "$(grep -c 'waiting for it' "$STDERR")" -ge "$1" ]; }
@@ -55,14 +55,14 @@ run 1 300
 first=$PID
 record_in_background --follow -d 60 -o name.gasflame $name
 kill -9 "$first"
-wait_for 10 ended 1
+wait_for 60 ended 1
 # Its name in another's command line is not it.
 bash -c 'exec -a decoy sleep 5' "$name" & started+=($!)
 sleep 0.5
 run 1 0.7 3
 second=$PID
 wait_for 10 restarts 1
-wait_for 10 ended 2
+wait_for 60 ended 2
 sleep 0.5
 run 2 300
 third=$PID

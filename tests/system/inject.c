@@ -116,7 +116,7 @@ static int class_of(long call, long first)
 	case SYS_fsync: case SYS_fdatasync: case SYS_rename: case SYS_renameat: case SYS_renameat2: case SYS_link:
 	case SYS_linkat: case SYS_unlink: case SYS_unlinkat: case SYS_mkdir: case SYS_mkdirat: case SYS_sendmsg:
 	case SYS_sendto: case SYS_fchmod: case SYS_fchown: case SYS_fchownat: case SYS_fallocate: case SYS_copy_file_range:
-	case SYS_sendfile: case SYS_process_vm_writev: case SYS_rmdir: case SYS_symlinkat: case SYS_fchmodat:
+	case SYS_sendfile: case SYS_process_vm_writev: case SYS_symlinkat: case SYS_fchmodat:
 		return WRITE;
 	case SYS_open: case SYS_openat: case SYS_openat2: case SYS_memfd_create: case SYS_pipe: case SYS_pipe2:
 	case SYS_socket: case SYS_socketpair: case SYS_dup: case SYS_dup2: case SYS_dup3: case SYS_pidfd_open:
