@@ -369,8 +369,20 @@ static bool runs(const struct session *s, size_t i)
 	return s->engine || s->collectors[i]->only_reads;
 }
 
+/* Those whose start was called, a bit each, are all that there are: nothing else of them is called of the others. */
+static void forget_unstarted(struct session *s, uint64_t started)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; s->collectors[i]; i++)
+		if (started >> i & 1)
+			s->collectors[n++] = s->collectors[i];
+	s->collectors[n] = NULL;
+}
+
 int session_start(struct session *s, struct err *err)
 {
+	uint64_t started = 0;
 	int r = 0;
 
 	session_begin(s);
@@ -378,8 +390,12 @@ int session_start(struct session *s, struct err *err)
 	s->follow = follow_new(s);
 	for (int early = 1; early >= 0; early--)
 		for (size_t i = 0; s->collectors[i] && r >= 0; i++)
-			if (runs(s, i) && s->collectors[i]->early == early)
+			if (runs(s, i) && s->collectors[i]->early == early) {
+				started |= 1ULL << i;
 				r = s->collectors[i]->start(s, err);
+			}
+	if (r < 0)
+		forget_unstarted(s, started);
 	if (r >= 0 && s->fallback)
 		r = fallback_start(s->fallback, err);
 	/* Once more: what was before the collectors saw anything is not in their figures either. */
