@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "cmd/files.h"
 #include "cmd/output.h"
+#include "profile/capturenew.h"
 
 enum { MAX_PATH_BYTES = 4096, MAX_DEPTH = 4 };
 
@@ -109,18 +110,6 @@ static int copy_bytes(int from, int to)
 	return r ? r : n < 0 ? -errno : 0;
 }
 
-/* The journals of the capture that was there must not be taken for the new one's. */
-static void remove_journals(const struct newfile *f)
-{
-	static const char *const suffixes[] = { "-wal", "-journal", "-shm" };
-
-	for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
-		_cleanup_free_ char *journal = mem_printf("%s%s", f->name, suffixes[i]);
-
-		unlinkat(f->folder, journal, 0);
-	}
-}
-
 /* A copy gets the name: the reader may still have a descriptor of what it made. */
 static int child_move(const char *name, const char *path, struct err *err)
 {
@@ -136,12 +125,14 @@ static int child_move(const char *name, const char *path, struct err *err)
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_nlink != 1)
 		return err_set(err, EINVAL, "what was made is no file of its own");
 	r = newfile_open(&f, path, 0, 0600, &user, err);
+	if (!r && capturenew_is_written(f.folder, f.name))
+		r = err_set(err, EBUSY, "%s is being written by another process: name another file with -o", path);
 	if (!r) {
 		r = copy_bytes(fd, f.fd);
 		r = r ? err_errno(err, -r, "cannot write %s", path) : newfile_keep(&f, err);
 	}
 	if (!r) {
-		remove_journals(&f);
+		capturenew_remove_journals(&f);
 		unlinkat(broker.folder_fd, name, 0);
 	}
 	newfile_done(&f);

@@ -59,7 +59,7 @@ struct older {
 	ino_t inode; /* 0: there is none */
 };
 
-static bool is_locked(int folder, const char *name)
+bool capturenew_is_written(int folder, const char *name)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTES_START,
 			      .l_len = LOCK_BYTES_COUNT };
@@ -90,7 +90,7 @@ static int find_older(const struct capturenew *n, struct older *ret, struct err 
 					    "name another file with -o", n->file.path);
 	if (r < 0 && r != -EPROTO && r != -ENODATA)
 		return r;
-	if (is_locked(n->file.folder, n->file.name))
+	if (capturenew_is_written(n->file.folder, n->file.name))
 		return err_set(err, EBUSY, "%s is being written by another process: name another file with -o",
 			       n->file.path);
 	*ret = (struct older){ st.st_dev, st.st_ino };
@@ -114,21 +114,20 @@ static int take_away(const struct capturenew *n, const struct older *o, char *aw
 	if (r)
 		return err_errno(err, -r, "cannot replace %s", n->file.path);
 	if (!fstatat(folder, away, &st, AT_SYMLINK_NOFOLLOW) && st.st_dev == o->device && st.st_ino == o->inode &&
-	    !is_locked(folder, away))
+	    !capturenew_is_written(folder, away))
 		return 0;
 	newfile_rename_once(folder, away, n->file.name);
 	return fail_made(n, err);
 }
 
-/* The journals of an old capture are not the new one's. */
-static void remove_journals(const struct capturenew *n)
+void capturenew_remove_journals(const struct newfile *f)
 {
 	static const char *const suffixes[] = { "-wal", "-journal", "-shm" };
 
 	for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
-		_cleanup_free_ char *name = mem_printf("%s%s", n->file.name, suffixes[i]);
+		_cleanup_free_ char *name = mem_printf("%s%s", f->name, suffixes[i]);
 
-		unlinkat(n->file.folder, name, 0);
+		unlinkat(f->folder, name, 0);
 	}
 }
 
@@ -165,7 +164,7 @@ static int put_name(struct capturenew *n, bool once, struct err *err)
 	if (*away)
 		folder_remove(n->file.folder, away, older.device, older.inode);
 	if (!r)
-		remove_journals(n);
+		capturenew_remove_journals(&n->file);
 	return r == -EEXIST && !once ? fail_made(n, err) : r;
 }
 

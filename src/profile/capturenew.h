@@ -1,5 +1,5 @@
 /*
- * capturenew.h - the file of a new capture, and the connection that writes to it. For src/profile only.
+ * capturenew.h - the file of a new capture, and the connection that writes to it.
  *
  * The folder may be one that others write to: the file is made and named there by newfile.h, and SQLite reaches it by
  * its descriptor (capturevfs.h).
@@ -10,6 +10,7 @@
 #pragma once
 
 #include <sqlite3.h>
+#include <stdbool.h>
 
 #include "base/newfile.h"
 
@@ -24,3 +25,8 @@ struct capturenew {
 int capturenew_open(struct capturenew *n, const char *path, unsigned how, const struct owner *owner, struct err *err);
 /* Gives the file to its owner, too. */
 void capturenew_close(struct capturenew *n);
+
+/* Is somebody recording into the capture of that name in the folder? */
+bool capturenew_is_written(int folder, const char *name);
+/* The journals of the capture that had the name before are not those of the new one. */
+void capturenew_remove_journals(const struct newfile *f);
