@@ -345,6 +345,7 @@ void exact_free(uint64_t address)
 		return;
 	e->address = address;
 	e->what = EXACT_FREED;
-	e->thread = index_of(t && is_same_thread(t, &identity) ? t : 0);
+	/* Identities may have become known since this thread's last allocation, which then has none yet. */
+	e->thread = index_of(t && (!t->identity || is_same_thread(t, &identity)) ? t : 0);
 	__atomic_store_n(&e->seq, ticket + 1, __ATOMIC_RELEASE);
 }
