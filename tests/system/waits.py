@@ -5,6 +5,7 @@
 	                                the wait below complete stacks. OUT is what truth-waits printed
 	waits.py account CAPTURE LOG    by thread: name, tid, run ms, the kernel's, queue ms, the kernel's, blocked ms,
 	                                life ms, times run, longest time in the queue. LOG is from truth-schedstat
+	waits.py run CAPTURE NAME       of the threads of that name, and of all: run ms by the account, and by samples
 	waits.py sums CAPTURE           by thread: name, tid, and in ms the account's queue and blocked, the samples'
 	                                queue and wait, life
 	waits.py causes REPORT          by thread of a report in JSON: name, and ms of each cause as cause=ms; then "all"
@@ -129,6 +130,15 @@ def account(capture, log):
 		      f"{kernel[2]:.0f}", f"{longest.get(i, 0) / 1e6:.3f}")
 
 
+def run(capture, name):
+	c = Capture(capture)
+	by_thread = c.weights("s.thread")
+	rows = [(thread, run_ns, by_thread.get(("cpu", i), 0)) for i, thread, _, _, _, run_ns, _, _ in c.threads()]
+	for chosen in ([row for row in rows if row[0] == name], rows):
+		print(*(f"{sum(row[k] for row in chosen) / 1e6:.2f}" for k in (1, 2)), end=" ")
+	print()
+
+
 def sums(capture):
 	c = Capture(capture)
 	by_thread = c.weights("s.thread")
@@ -208,5 +218,5 @@ def wakes(capture, name):
 
 
 if __name__ == "__main__":
-	{"times": times, "account": account, "sums": sums, "paths": paths, "below": below, "share": share, "causes": causes,
+	{"times": times, "account": account, "run": run, "sums": sums, "paths": paths, "below": below, "share": share, "causes": causes,
 	 "children": children, "wakes": wakes}[sys.argv[1]](*sys.argv[2:])
