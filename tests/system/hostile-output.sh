@@ -109,6 +109,25 @@ check "the others say why" test "$(grep -lE 'being written|just been made' same.
 check "its file is whole" test "$(samples same.gasflame)" -gt 0
 cd ..
 
+# --- a name that a recorder writes to ---
+start_workload
+"$GASFLAME" record -d 100 -o taken.gasflame -p "$PID" >/dev/null 2>taken.err &
+recorder=$!
+started+=("$recorder")
+wait_for 20 grep -q Recording taken.err
+printf 'main;run 5\n' >one.folded
+gf import -o taken.gasflame one.folded
+check_status "import does not take the name of a capture that is being recorded" 1
+check "and says why" said 'being recorded|being written'
+sleep 0.3 # some samples
+kill -INT "$recorder"
+wait "$recorder"
+check "the recording ends well ($?)" test $? -eq 0
+check "and is whole" test "$(samples taken.gasflame)" -gt 0
+kill "$PID"
+gf import -o taken.gasflame one.folded
+check_status "once it is over, the name is free" 0
+
 # --- what clean removes ---
 mkdir shared && chmod 1777 shared
 echo precious >shared/index.html
