@@ -6,7 +6,7 @@
 
 #include "analyze/blocks.h"
 #include "base/buf.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 
 enum {

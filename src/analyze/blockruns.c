@@ -10,7 +10,7 @@
 #include "analyze/runs.h"
 #include "analyze/select.h"
 #include "base/err.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 
 /* The figures, in their order. */

@@ -7,7 +7,7 @@
 
 #include "analyze/shape.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 
 /* What is known of a module. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 
 /* Behind the mount points: version 1 has a folder for each controller. */

@@ -15,7 +15,7 @@
 #include "analyze/site.h"
 #include "analyze/sizeclass.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 
 #define MB (1 << 20)

@@ -7,7 +7,7 @@
 #include "analyze/site.h"
 #include "base/err.h"
 #include "base/map.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 
 enum way { READ, WRITE, SYNC, FAILED, WAYS };

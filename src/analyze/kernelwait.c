@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 
 static const char *const keys[KERNEL_WAIT_COUNT] = {
 	[KERNEL_UNKNOWN] = "unknown",       [KERNEL_FUTEX] = "futex",

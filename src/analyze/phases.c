@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/map.h"
-#include "base/match.h"
+#include "base/text/match.h"
 #include "base/mem.h"
 #include "profile/profile.h"
 

@@ -9,7 +9,7 @@
 #include "analyze/ident.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 
 #define PROBLEM "symbols.problem: "

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 
 #define FILE_PREFIX "mem.file:"

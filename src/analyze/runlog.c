@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/match.h"
-#include "base/str.h"
+#include "base/text/match.h"
+#include "base/text/str.h"
 
 enum { GROUPS = 6 };
 

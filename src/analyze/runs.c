@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/str.h"
+#include "base/text/str.h"
 
 void runs_done(struct runs *r)
 {

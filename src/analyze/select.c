@@ -11,8 +11,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/map.h"
-#include "base/match.h"
-#include "base/str.h"
+#include "base/text/match.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 
 static uint32_t find_event(const struct profile *p, const char *name)

@@ -9,7 +9,7 @@
 #include "analyze/select.h"
 #include "base/err.h"
 #include "base/map.h"
-#include "base/match.h"
+#include "base/text/match.h"
 #include "base/mem.h"
 #include "profile/profile.h"
 

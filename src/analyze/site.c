@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analyze/cause.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 
 /* Beginnings of names; what a Rust name has before its path is passed over. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/str.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 
 enum {

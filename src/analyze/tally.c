@@ -5,7 +5,7 @@
 
 #include "analyze/select.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 
 /* FUTEX_WAKE ends waits of others: only these begin one. */

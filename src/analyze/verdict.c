@@ -10,7 +10,7 @@
 #include "analyze/select.h"
 #include "analyze/site.h"
 #include "base/buf.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 
 enum {

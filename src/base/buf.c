@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/plain.h"
+#include "base/text/plain.h"
 
 static void reserve(struct buf *b, size_t extra)
 {

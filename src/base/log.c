@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/plain.h"
+#include "base/text/plain.h"
 
 static enum log_level level = LOG_NORMAL;
 static bool progress_shown;

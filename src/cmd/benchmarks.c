@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "analyze/runs.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "cmd/benchrun.h"
 #include "profile/profile.h"
 

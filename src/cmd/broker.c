@@ -15,10 +15,10 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/log.h"
-#include "base/newfile.h"
-#include "base/str.h"
+#include "base/file/newfile.h"
+#include "base/text/str.h"
 #include "cmd/files.h"
 #include "cmd/output.h"
 #include "profile/capturenew.h"

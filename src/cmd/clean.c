@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/plain.h"
-#include "base/str.h"
+#include "base/text/plain.h"
+#include "base/text/str.h"
 #include "cmd/captures.h"
 #include "cmd/cmd.h"
 

@@ -12,10 +12,10 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/log.h"
-#include "base/plain.h"
-#include "base/str.h"
+#include "base/text/plain.h"
+#include "base/text/str.h"
 #include "cmd/cmd.h"
 #ifdef GASFLAME_COLLECTORS
 #include "collect/probestack.h"

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/plain.h"
+#include "base/text/plain.h"
 #include "cmd/cmd.h"
 #include "collect/session.h"
 #include "target/eventspec.h"

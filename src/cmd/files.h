@@ -38,7 +38,7 @@ char *files_beside(const char *capture, const char *extension);
 /*
  * A file that somebody named; NULL or "-": the standard output. Never one of the captures. Root gives it to the user
  * behind sudo, or to the owner of the first capture if that is his folder. n 0: there is no capture, and missing
- * folders are made. base/newfile.h says what may be there already; what cannot be written whole is not written.
+ * folders are made. base/file/newfile.h says what may be there already; what cannot be written whole is not written.
  */
 int files_write(const char *path, const struct buf *data, char **captures, int n, struct err *err);
 /* A file whose name we made from the first capture's (files_beside()): a regular file or nothing, as readable as the

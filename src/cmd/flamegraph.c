@@ -13,9 +13,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/log.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "cmd/files.h"
 #include "cmd/recode.h"

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "cmd/heap.h"
 #include "import/heapdumps.h"
 #include "target/open.h"

@@ -14,8 +14,8 @@
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "base/plain.h"
-#include "base/str.h"
+#include "base/text/plain.h"
+#include "base/text/str.h"
 
 static const struct {
 	const char *command, *line, *remark;

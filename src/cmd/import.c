@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "cmd/files.h"
 #include "cmd/reading.h"

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/log.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "import/import.h"
 #include "profile/capture.h"
 #include "profile/profile.h"

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "cmd/recording.h"
 #include "collect/oomwatch.h"

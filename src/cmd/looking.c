@@ -7,9 +7,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/fd.h"
-#include "base/newfile.h"
-#include "base/str.h"
+#include "base/file/fd.h"
+#include "base/file/newfile.h"
+#include "base/text/str.h"
 #include "cmd/output.h"
 #include "elf/worker.h"
 #include "profile/profile.h"

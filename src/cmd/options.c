@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "base/str.h"
+#include "base/text/str.h"
 
 enum { PARSED_HELP = -1, PARSED_ERROR = -3 };
 

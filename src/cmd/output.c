@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "cmd/captures.h"
 #include "profile/capture.h"
 

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "base/folder.h"
+#include "base/file/folder.h"
 
 struct capture;
 struct err;

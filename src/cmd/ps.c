@@ -9,8 +9,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/plain.h"
-#include "base/str.h"
+#include "base/text/plain.h"
+#include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "cmd/psrows.h"
 

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/map.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "cmd/psrows.h"
 #include "elf/worker.h"
 #include "target/names.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "target/group.h"
 #include "target/initproc.h"
 

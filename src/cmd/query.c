@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/plain.h"
+#include "base/text/plain.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "profile/capture.h"

@@ -10,9 +10,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/log.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "cmd/broker.h"
 #include "cmd/input.h"
 #include "profile/capture.h"

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "cmd/joining.h"
 #include "cmd/launch.h"

@@ -18,7 +18,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/plain.h"
+#include "base/text/plain.h"
 #include "cmd/cmd.h"
 #include "cmd/files.h"
 #include "cmd/filters.h"

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "cmd/looking.h"
 #ifdef GASFLAME_COLLECTORS

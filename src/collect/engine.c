@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "collect/collector.h"

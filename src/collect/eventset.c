@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "target/eventspec.h"
 #include "target/tracefs.h"
 

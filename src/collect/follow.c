@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "collect/collector.h"
 #include "collect/processes.h"
 #include "profile/profile.h"

@@ -14,9 +14,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "collect/blob/blob.h"
 #include "collect/implantmap.h"
 #include "collect/remote.h"

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "collect/blob/blob.h"
 #include "collect/remote.h"
 #include "target/proc.h"

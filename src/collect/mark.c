@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "collect/markint.h"
 #include "collect/spanjoin.h"
 #include "profile/profile.h"

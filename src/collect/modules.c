@@ -12,10 +12,10 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "base/vec.h"
 #include "collect/processes.h"
 #include "collect/reader.h"

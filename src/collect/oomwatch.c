@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "base/vec.h"
 #include "profile/profile.h"
 #include "target/cgroup.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "profile/profile.h"

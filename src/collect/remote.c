@@ -15,9 +15,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "target/proc.h"
 
 enum { LOOKED_AT = 256, TRIES = 3, MOST_STOPS = 1000 };

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
 
 int ring_perf_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
 #include "collect/processes.h"
 #include "collect/ring.h"

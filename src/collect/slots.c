@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "collect/blob/blob.h"
 #include "elf/allocator.h"
 #include "elf/worker.h"

@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "base/vec.h"
 #include "collect/codefiles.h"
 #include "collect/collector.h"

@@ -9,7 +9,7 @@
 #include <libiberty/demangle.h>
 
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 
 enum {
 	NAME_LIMIT = 64 << 10,

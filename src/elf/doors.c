@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "base/vec.h"
 #include "elf/demangle.h"
 #include "elf/file.h"

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "elf/file.h"
 #include "elf/symbols.h"
 #include "elf/symtab.h"

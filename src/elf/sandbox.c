@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
 #include "base/sanitized.h"
 #include "elf/budget.h"

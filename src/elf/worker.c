@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "elf/disassemble.h"
 #include "elf/doors.h"
 #include "elf/allocator.h"

@@ -22,7 +22,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/vec.h"
 #include "elf/budget.h"
 #include "elf/worker.h"

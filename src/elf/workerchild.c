@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "elf/allocator.h"
 #include "elf/budget.h"
 #include "elf/demangle.h"

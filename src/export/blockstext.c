@@ -7,8 +7,8 @@
 #include "analyze/select.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/plain.h"
-#include "base/str.h"
+#include "base/text/plain.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 
 enum { ITEMS = 5, COLUMN = 7, CRATES = 6, CRATE_COLUMN = 13 };

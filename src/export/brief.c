@@ -14,7 +14,7 @@
 #include "analyze/quality.h"
 #include "analyze/verdict.h"
 #include "base/buf.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "export/export.h"
 #include "export/label.h"
 #include "export/ownertext.h"

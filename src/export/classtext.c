@@ -7,7 +7,7 @@
 #include "analyze/sizeclass.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "export/export.h"
 #include "export/table.h"
 #include "profile/profile.h"

@@ -11,7 +11,7 @@
 
 #include "analyze/quality.h"
 #include "base/buf.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "export/label.h"
 #include "export/table.h"
 #include "profile/profile.h"

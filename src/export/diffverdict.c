@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "export/difftext.h"
 #include "export/label.h"
 

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "base/buf.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 
 const struct export_format export_formats[] = {

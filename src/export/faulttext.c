@@ -5,7 +5,7 @@
 
 #include "analyze/faults.h"
 #include "base/buf.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "export/export.h"
 #include "export/label.h"
 #include "export/table.h"

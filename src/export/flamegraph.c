@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "export/boxes.h"
 #include "export/label.h"
 #include "export/picture.h"

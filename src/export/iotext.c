@@ -8,7 +8,7 @@
 #include "analyze/io.h"
 #include "analyze/select.h"
 #include "base/buf.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "export/export.h"
 #include "export/iotext.h"
 #include "export/label.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/plain.h"
+#include "base/text/plain.h"
 
 void label_clean(struct buf *b, const char *s)
 {

@@ -2,7 +2,7 @@
  * label.h - names for people: made harmless, measured, cut to fit.
  *
  * Names come from files of the target and may hold anything. A clean name is
- * plain text (base/plain.h).
+ * plain text (base/text/plain.h).
  */
 #pragma once
 

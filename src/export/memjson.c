@@ -10,7 +10,7 @@
 #include "analyze/select.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "export/export.h"
 #include "export/json.h"
 #include "export/memtext.h"

@@ -5,7 +5,7 @@
 #include "analyze/leak.h"
 #include "analyze/oom.h"
 #include "base/buf.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "export/label.h"
 #include "profile/profile.h"
 

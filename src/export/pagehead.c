@@ -16,7 +16,7 @@
 #include "analyze/select.h"
 #include "analyze/verdict.h"
 #include "analyze/waits.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "export/difftext.h"
 #include "export/export.h"
 #include "export/label.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/str.h"
+#include "base/text/str.h"
 
 /* A channel of a colour: from low on, so much of range as one of three numbers of the name says. */
 struct channel {

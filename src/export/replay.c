@@ -10,7 +10,7 @@
 #include "analyze/stats.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "export/bench.h"
 #include "export/replaystats.h"
 

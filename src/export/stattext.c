@@ -8,7 +8,7 @@
 #include "analyze/ident.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "export/label.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include "analyze/quality.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "export/export.h"
 #include "export/label.h"
 

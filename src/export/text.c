@@ -8,7 +8,7 @@
 
 #include "analyze/quality.h"
 #include "base/buf.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "export/classtext.h"
 #include "export/export.h"
 #include "export/faulttext.h"

@@ -7,7 +7,7 @@
 #include "analyze/phases.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "export/export.h"
 #include "export/label.h"
 #include "export/table.h"

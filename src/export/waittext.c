@@ -12,7 +12,7 @@
 #include "analyze/verdict.h"
 #include "analyze/waits.h"
 #include "base/buf.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "export/export.h"
 #include "export/label.h"
 #include "export/table.h"

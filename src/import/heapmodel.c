@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "elf/worker.h"
 #include "import/heapdumps.h"
 #include "import/heapmodules.h"

@@ -12,7 +12,7 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
-#include "base/newfile.h"
+#include "base/file/newfile.h"
 
 struct capturenew {
 	struct newfile file;

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
 
 /* SQLite's own lock bytes (its file format, "locking"): whoever writes holds a lock on them. */

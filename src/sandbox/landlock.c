@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 
 /* The numbers are the same on every processor; the header of the machine that builds may know fewer rights
  * than the kernel that runs this. */

@@ -4,7 +4,7 @@
 #include <strings.h>
 #include <sys/random.h>
 
-#include "base/str.h"
+#include "base/text/str.h"
 #include "serve/guard.h"
 
 enum { MAX_CAPTURE_DIGITS = 5 };

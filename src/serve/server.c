@@ -10,10 +10,10 @@
 #include <sys/socket.h>
 
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "serve/guard.h"
 #include "serve/server.h"
 #include "serve/site.h"

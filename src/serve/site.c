@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/map.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "base/vec.h"
 #include "export/page.h"
 #include "profile/capture.h"

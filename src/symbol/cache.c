@@ -16,9 +16,9 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 
 enum { CACHE_FORMAT = 2 };
 static const uint64_t limit_bytes = 1ULL << 30, limit_names_bytes = 256 << 20;

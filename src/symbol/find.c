@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "symbol/cache.h"
 #include "symbol/debuginfod.h"
 #include "target/open.h"

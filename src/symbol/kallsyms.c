@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/vec.h"
 
 /* Beyond the last symbol of a run (a module, the kernel) nothing says where it ends. */

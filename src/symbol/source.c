@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "target/open.h"
 
 static uint64_t nanoseconds(const struct timespec *t)

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "elf/demangle.h"

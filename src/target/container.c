@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fd.h"
-#include "base/str.h"
+#include "base/file/fd.h"
+#include "base/text/str.h"
 #include "target/enginejson.h"
 #include "target/open.h"
 #include "target/proc.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
 #include "target/group.h"
 #include "target/groupfile.h"

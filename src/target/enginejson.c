@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/str.h"
+#include "base/text/str.h"
 #include "target/container.h"
 
 enum { TEXT_MAX = 256, LIST_MAX = 100000 };

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
-#include "base/str.h"
+#include "base/file/fd.h"
+#include "base/text/str.h"
 
 enum { GROUP_TEXT_MAX = 1 << 16, ID_DIGITS = 64 };
 

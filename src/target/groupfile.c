@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fd.h"
-#include "base/str.h"
+#include "base/file/fd.h"
+#include "base/text/str.h"
 #include "target/group.h"
 
 enum { FILE_MAX = 1 << 16 };

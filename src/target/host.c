@@ -14,7 +14,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 
 /* A number in a file of /proc/sys, or fallback. */
 static long read_number(const char *path, long fallback)

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 
 enum { BLOCK = 64, FILE_MAX = 4096 };
 

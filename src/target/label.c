@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "target/initproc.h"
 #include "target/names.h"
 #include "target/resolve.h"

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/map.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "target/proc.h"
 #include "target/smaps.h"
 

@@ -9,8 +9,8 @@
 
 #include "base/err.h"
 #include "base/map.h"
-#include "base/match.h"
-#include "base/str.h"
+#include "base/text/match.h"
+#include "base/text/str.h"
 
 const char *names_base(const char *path)
 {

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/fd.h"
-#include "base/str.h"
+#include "base/file/fd.h"
+#include "base/text/str.h"
 #include "target/proc.h"
 
 /*

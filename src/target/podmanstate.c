@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "base/str.h"
+#include "base/text/str.h"
 #include "target/container.h"
 #include "target/enginejson.h"
 

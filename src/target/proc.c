@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/map.h"
-#include "base/str.h"
+#include "base/text/str.h"
 
 /* A line of maps is its path and less than 100 bytes; the kernel gives at most PATH_MAX of path, and
  * four bytes for an escaped one. */

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "target/group.h"
 #include "target/initproc.h"
 #include "target/names.h"

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "target/rpcint.h"
 
 static const struct rpc_way *const ways[] = { &rpc_way_http, &rpc_way_websocket };

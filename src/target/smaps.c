@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "target/proc.h"
 
 /* A line is at most a path, each byte of which may be escaped by four. */

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 
 enum {
 	FORMAT_LIMIT = 1 << 20, /* the longest today have 30 kB, nearly all of it "print fmt" */

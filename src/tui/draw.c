@@ -7,7 +7,7 @@
 
 #include "analyze/select.h"
 #include "base/buf.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "export/label.h"
 #include "profile/profile.h"
 #include "tui/screen.h"

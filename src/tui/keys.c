@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 #include "tui/screen.h"
 #include "tui/state.h"

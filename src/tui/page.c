@@ -6,7 +6,7 @@
 
 #include "analyze/site.h"
 #include "base/buf.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 #include "tui/model.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "export/label.h"
 
 enum { NAME_MIN = 26 }; /* columns for the name before others are left out */

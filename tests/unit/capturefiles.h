@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 
 /* Runs SQL on a closed capture, as somebody who means no good could. */
 static inline void tamper(const char *path, const char *sql)

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
 
 static inline void golden_check(const char *name, const char *data, size_t n)

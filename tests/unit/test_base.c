@@ -6,8 +6,8 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "base/plain.h"
-#include "base/str.h"
+#include "base/text/plain.h"
+#include "base/text/str.h"
 
 static void map_keeps_what_was_put(void **state)
 {

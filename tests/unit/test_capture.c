@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 
 static bool beside(const char *path, const char *suffix)
 {

@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/fd.h"
-#include "base/folder.h"
+#include "base/file/fd.h"
+#include "base/file/folder.h"
 #include "profile/capture.h"
 #include "profile/profile.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "target/eventspec.h"
 
 /* --- one event --- */

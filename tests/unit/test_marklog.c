@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "target/logs.h"
 #include "target/marklog.h"
 #include "target/rpcblock.h"

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/fd.h"
-#include "base/newfile.h"
+#include "base/file/fd.h"
+#include "base/file/newfile.h"
 
 enum { NOBODY = 65534, SOMEBODY = 65533 };
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/str.h"
+#include "base/text/str.h"
 #include "cmd/cmd.h"
 
 const struct command_group command_groups[] = { { 0 } };

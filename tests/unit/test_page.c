@@ -10,7 +10,7 @@
 #include "analyze/diff.h"
 #include "analyze/select.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "exporting.h"
 #include "export/label.h"
 #include "export/page.h"

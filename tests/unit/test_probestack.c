@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "collect/probestack.h"
 #include "target/host.h"
 

@@ -1,6 +1,6 @@
 #include "capturefiles.h"
 
-#include "base/str.h"
+#include "base/text/str.h"
 #include "profile/redact.h"
 
 /* One in each place that says whose a recording is. */

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "profile/capture.h"

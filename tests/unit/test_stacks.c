@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/vec.h"
 #include "elf/file.h"
 #include "elf/unwind.h"

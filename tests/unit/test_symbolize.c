@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/fd.h"
-#include "base/str.h"
+#include "base/file/fd.h"
+#include "base/text/str.h"
 #include "elf/worker.h"
 #include "profile/profile.h"
 #include "symbol/find.h"

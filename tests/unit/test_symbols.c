@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "elf/file.h"
 #include "elf/scratch.h"
 #include "elf/symbols.h"

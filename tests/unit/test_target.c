@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "target/host.h"
 #include "target/open.h"
 #include "target/resolve.h"

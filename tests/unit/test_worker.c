@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "elf/budget.h"
 #include "elf/names.h"
 #include "base/sanitized.h"

@@ -1,4 +1,4 @@
-#include "base/newfile.h"
+#include "base/file/newfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 
 enum { LINKS_MAX = 8 };
 

@@ -1,4 +1,4 @@
-#include "base/match.h"
+#include "base/text/match.h"
 
 #include "base/mem.h"
 

@@ -1,4 +1,4 @@
-#include "base/plain.h"
+#include "base/text/plain.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/text/str.h"
 
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 

@@ -1,4 +1,4 @@
-#include "base/folder.h"
+#include "base/file/folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/mem.h"
 
 enum { HANDLE = O_PATH | O_CLOEXEC, LINKS_MAX = 40 };

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "base/folder.h"
+#include "base/file/folder.h"
 
 struct err;
 
