@@ -10,9 +10,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "target/engineapi.h"
-#include "target/ethtx.h"
-#include "target/jwt.h"
+#include "ethereum/engineapi.h"
+#include "ethereum/codec/ethtx.h"
+#include "ethereum/jwt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

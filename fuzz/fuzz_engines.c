@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "target/container.h"
-#include "target/enginejson.h"
-#include "target/group.h"
+#include "target/container/container.h"
+#include "target/container/enginejson.h"
+#include "target/cgroup/group.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

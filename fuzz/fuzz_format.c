@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/eventspec.h"
-#include "target/tracefs.h"
+#include "target/trace/eventspec.h"
+#include "target/trace/tracefs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

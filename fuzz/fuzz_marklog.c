@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "target/marklog.h"
-#include "target/rpcblock.h"
+#include "ethereum/marklog.h"
+#include "ethereum/rpcblock.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,10 +12,10 @@
 #include "base/mem.h"
 #include "export/flamegraph.h"
 #include "export/palette.h"
-#include "target/cgroup.h"
-#include "target/eventspec.h"
-#include "target/groupfile.h"
-#include "target/jwt.h"
+#include "target/cgroup/cgroup.h"
+#include "target/trace/eventspec.h"
+#include "target/cgroup/groupfile.h"
+#include "ethereum/jwt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "target/memory.h"
-#include "target/smaps.h"
+#include "target/memory/memory.h"
+#include "target/memory/smaps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "target/rpcblock.h"
-#include "target/websocket.h"
+#include "ethereum/rpcblock.h"
+#include "net/websocket.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

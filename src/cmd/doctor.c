@@ -21,7 +21,7 @@
 #include "collect/probestack.h"
 #endif
 #include "elf/worker.h"
-#include "target/cpugroup.h"
+#include "target/cgroup/cpugroup.h"
 #include "target/host.h"
 #include "target/proc.h"
 

@@ -14,8 +14,8 @@
 #include "base/text/plain.h"
 #include "cmd/cmd.h"
 #include "collect/session.h"
-#include "target/eventspec.h"
-#include "target/tracefs.h"
+#include "target/trace/eventspec.h"
+#include "target/trace/tracefs.h"
 
 struct listing {
 	const char *pattern; /* "" = all */

@@ -34,7 +34,7 @@
 #include "profile/capture.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
-#include "target/http.h"
+#include "net/http.h"
 #include "target/open.h"
 
 static const uint64_t limit_bytes = 2ULL << 30;

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/text/str.h"
-#include "target/groupfile.h"
+#include "target/cgroup/groupfile.h"
 #include "target/proc.h"
 
 /* Made for one container or unit: it has a container's id in its name, or the name of a service. */

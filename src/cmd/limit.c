@@ -3,7 +3,7 @@
  *
  * The program is recorded as `run` does it; beside that the cgroup and the kernel's
  * log are watched (collect/oomwatch.h). Nothing is left behind: the cgroup is
- * removed here, or, if we are killed, by the guard (target/cgroup.h).
+ * removed here, or, if we are killed, by the guard (target/cgroup/cgroup.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,9 +21,9 @@
 #include "collect/oomwatch.h"
 #include "export/oomtext.h"
 #include "profile/profile.h"
-#include "target/cgroup.h"
+#include "target/cgroup/cgroup.h"
 #include "target/resolve.h"
-#include "target/tracefs.h"
+#include "target/trace/tracefs.h"
 
 enum {
 	SAMPLES = 16384, /* that a heap as large as the limit is to give */

@@ -25,7 +25,7 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "elf/worker.h"
-#include "target/group.h"
+#include "target/cgroup/group.h"
 #include "target/host.h"
 #include "target/open.h"
 #include "target/proc.h"

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/text/str.h"
-#include "target/group.h"
+#include "target/cgroup/group.h"
 #include "target/initproc.h"
 
 /* One process, at both looks. */

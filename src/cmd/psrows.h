@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
-#include "target/container.h"
+#include "target/container/container.h"
 #include "target/proc.h"
 
 enum ps_kind { PS_CONTAINER, PS_POD, PS_UNIT, PS_PROCESS };

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "target/blocksource.h"
+#include "ethereum/blocksource.h"
 
 struct err;
 struct replay_result;

@@ -22,10 +22,10 @@
 #include "base/mem.h"
 #include "cmd/replay.h"
 #include "export/replay.h"
-#include "target/engineapi.h"
-#include "target/hex.h"
-#include "target/post.h"
-#include "target/rpcblock.h"
+#include "ethereum/engineapi.h"
+#include "ethereum/codec/hex.h"
+#include "net/post.h"
+#include "ethereum/rpcblock.h"
 
 enum { TRANSFERS, CALLS, KINDS };
 enum {

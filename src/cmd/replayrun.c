@@ -19,10 +19,10 @@
 #include "cmd/output.h"
 #include "cmd/replay.h"
 #include "export/replay.h"
-#include "target/hex.h"
-#include "target/jwt.h"
-#include "target/post.h"
-#include "target/rpcblock.h"
+#include "ethereum/codec/hex.h"
+#include "ethereum/jwt.h"
+#include "net/post.h"
+#include "ethereum/rpcblock.h"
 
 enum {
 	TOKEN_SECONDS = 20,   /* nodes take one for 60 s, and clocks differ */

@@ -11,7 +11,7 @@
 
 #include "analyze/countline.h"
 #include "base/vec.h"
-#include "target/counters.h"
+#include "target/trace/counters.h"
 
 struct err;
 struct launch;

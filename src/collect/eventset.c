@@ -12,8 +12,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text/str.h"
-#include "target/eventspec.h"
-#include "target/tracefs.h"
+#include "target/trace/eventspec.h"
+#include "target/trace/tracefs.h"
 
 /*
  * Tracepoints that fire in an interrupt or in a thread of the kernel, whoever caused

@@ -15,7 +15,7 @@
 #include "collect/collector.h"
 #include "collect/processes.h"
 #include "profile/profile.h"
-#include "target/groupfile.h"
+#include "target/cgroup/groupfile.h"
 #include "target/proc.h"
 #include "target/resolve.h"
 

@@ -9,9 +9,9 @@
 #include "collect/collector.h"
 #include "collect/processes.h"
 #include "profile/profile.h"
-#include "target/cpugroup.h"
-#include "target/group.h"
-#include "target/memgroup.h"
+#include "target/cgroup/cpugroup.h"
+#include "target/cgroup/group.h"
+#include "target/cgroup/memgroup.h"
 #include "target/proc.h"
 
 enum { GROUPS_MOST = 64 }; /* of a recording: what is beyond is no account but a census */

@@ -26,7 +26,7 @@
 #include "collect/processes.h"
 #include "collect/ring.h"
 #include "profile/profile.h"
-#include "target/counters.h"
+#include "target/trace/counters.h"
 
 #include "gasflame.skel.h"
 

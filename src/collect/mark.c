@@ -14,9 +14,9 @@
 #include "collect/markint.h"
 #include "collect/spanjoin.h"
 #include "profile/profile.h"
-#include "target/journal.h"
-#include "target/logs.h"
-#include "target/rpc.h"
+#include "target/log/journal.h"
+#include "target/log/logs.h"
+#include "ethereum/rpc.h"
 
 enum { LOOK_MS = 100 };
 static const uint64_t patience_ns = 5000000000, at_the_end_ns = 1000000000;

@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "collect/blockmatch.h"
 #include "collect/mark.h"
-#include "target/marklog.h"
+#include "ethereum/marklog.h"
 
 enum { MARK_WAITING = 4096 }; /* blocks that wait for an answer; beyond that they go without */
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "collect/markint.h"
 #include "profile/profile.h"
-#include "target/rpc.h"
+#include "ethereum/rpc.h"
 
 enum {
 	CATCH_UP = 64,   /* blocks between two looks at the node that are asked for; beyond that they are counted */

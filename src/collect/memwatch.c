@@ -11,10 +11,10 @@
 #include "base/mem.h"
 #include "collect/pressure.h"
 #include "profile/profile.h"
-#include "target/http.h"
-#include "target/memgroup.h"
-#include "target/memory.h"
-#include "target/metrics.h"
+#include "net/http.h"
+#include "target/cgroup/memgroup.h"
+#include "target/memory/memory.h"
+#include "target/memory/metrics.h"
 #include "target/proc.h"
 
 enum {

@@ -13,7 +13,7 @@
 #include "base/text/str.h"
 #include "base/vec.h"
 #include "profile/profile.h"
-#include "target/cgroup.h"
+#include "target/cgroup/cgroup.h"
 
 enum { RECORD_SIZE = 8192, MOST_LINES = 400, EVERY_NS = 100000000, LEAVING_NS = 1000000000 };
 

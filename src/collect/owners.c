@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "profile/profile.h"
-#include "target/group.h"
+#include "target/cgroup/group.h"
 #include "target/resolve.h"
 
 void owners_add(struct profile *p, const struct target_found *f)

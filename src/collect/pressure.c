@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "profile/profile.h"
-#include "target/groupfile.h"
+#include "target/cgroup/groupfile.h"
 
 enum { FILE_MAX = 1 << 16, MOST_CGROUPS = 16 };
 

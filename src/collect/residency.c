@@ -9,7 +9,7 @@
 #include "base/vec.h"
 #include "collect/liveheap.h"
 #include "profile/profile.h"
-#include "target/memory.h"
+#include "target/memory/memory.h"
 
 enum { SHARE = 100 /* one part in so many of the time */ };
 

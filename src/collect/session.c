@@ -25,7 +25,7 @@
 #include "collect/processes.h"
 #include "collect/spanset.h"
 #include "profile/profile.h"
-#include "target/eventspec.h"
+#include "target/trace/eventspec.h"
 #include "target/host.h"
 #include "target/hurry.h"
 #include "target/proc.h"

@@ -12,7 +12,7 @@
 #include "base/file/fd.h"
 #include "base/mem.h"
 #include "symbol/cache.h"
-#include "target/http.h"
+#include "net/http.h"
 
 static const uint64_t limit_bytes = 4ULL << 30;
 

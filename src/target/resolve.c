@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text/str.h"
-#include "target/group.h"
+#include "target/cgroup/group.h"
 #include "target/initproc.h"
 #include "target/names.h"
 #include "target/unit.h"

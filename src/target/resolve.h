@@ -13,7 +13,7 @@
  */
 #pragma once
 
-#include "target/container.h"
+#include "target/container/container.h"
 #include "target/proc.h"
 
 struct buf;

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/text/str.h"
-#include "target/group.h"
+#include "target/cgroup/group.h"
 
 struct unit {
 	char *path;

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "target/cgroup.h"
+#include "target/cgroup/cgroup.h"
 
 static char folder[] = "/tmp/gasflame-cgroup-XXXXXX";
 

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file/fd.h"
-#include "target/eventspec.h"
+#include "target/trace/eventspec.h"
 
 /* --- one event --- */
 

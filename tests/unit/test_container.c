@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "engine.h"
-#include "target/enginejson.h"
-#include "target/group.h"
-#include "target/http.h"
+#include "target/container/enginejson.h"
+#include "target/cgroup/group.h"
+#include "net/http.h"
 #include "target/resolve.h"
 
 #define ID "3f9c0a1b2c3d4e5f60718293a4b5c6d7e8f90123456789abcdef0123456789ab"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "target/counters.h"
+#include "target/trace/counters.h"
 
 static void near(double got, double wanted, double tolerance)
 {

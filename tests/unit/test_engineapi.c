@@ -11,12 +11,12 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
-#include "target/engineapi.h"
-#include "target/ethtx.h"
-#include "target/hex.h"
-#include "target/jwt.h"
-#include "target/keccak.h"
-#include "target/rlp.h"
+#include "ethereum/engineapi.h"
+#include "ethereum/codec/ethtx.h"
+#include "ethereum/codec/hex.h"
+#include "ethereum/jwt.h"
+#include "ethereum/codec/keccak.h"
+#include "ethereum/codec/rlp.h"
 #include "test.h"
 
 static void assert_hex(const void *data, size_t n, const char *wanted)

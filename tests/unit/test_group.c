@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "target/group.h"
+#include "target/cgroup/group.h"
 
 #define ID "3f9c0a1b2c3d4e5f60718293a4b5c6d7e8f90123456789abcdef0123456789ab"
 #define OTHER "aaaa0a1b2c3d4e5f60718293a4b5c6d7e8f90123456789abcdef0123456789ab"

@@ -13,9 +13,9 @@
 #include "export/export.h"
 #include "judged.h"
 #include "putfile.h"
-#include "target/cpugroup.h"
-#include "target/group.h"
-#include "target/groupfile.h"
+#include "target/cgroup/cpugroup.h"
+#include "target/cgroup/group.h"
+#include "target/cgroup/groupfile.h"
 
 /* --- files --- */
 

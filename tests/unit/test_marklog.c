@@ -12,9 +12,9 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/text/str.h"
-#include "target/logs.h"
-#include "target/marklog.h"
-#include "target/rpcblock.h"
+#include "target/log/logs.h"
+#include "ethereum/marklog.h"
+#include "ethereum/rpcblock.h"
 #include "test.h"
 
 #define MS 1000000ULL

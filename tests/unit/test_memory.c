@@ -12,11 +12,11 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "putfile.h"
-#include "target/memgroup.h"
-#include "target/memory.h"
-#include "target/metrics.h"
+#include "target/cgroup/memgroup.h"
+#include "target/memory/memory.h"
+#include "target/memory/metrics.h"
 #include "target/proc.h"
-#include "target/smaps.h"
+#include "target/memory/smaps.h"
 
 /* --- smaps --- */
 

@@ -6,7 +6,7 @@
 #include "collect/oomwatch.h"
 #include "export/oomtext.h"
 #include "profile/profile.h"
-#include "target/cgroup.h"
+#include "target/cgroup/cgroup.h"
 
 static uint32_t stack_of(struct profile *p, const char *outer, const char *inner)
 {

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "collect/pressure.h"
 #include "profile/profile.h"
-#include "target/groupfile.h"
+#include "target/cgroup/groupfile.h"
 
 static void pressure_of_a_resource(void **state)
 {

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/err.h"
-#include "target/tracefs.h"
+#include "target/trace/tracefs.h"
 
 #define COMMON                                                                            \
 	"format:\n"                                                                       \

@@ -8,9 +8,9 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "target/rpc.h"
-#include "target/rpcblock.h"
-#include "target/websocket.h"
+#include "ethereum/rpc.h"
+#include "ethereum/rpcblock.h"
+#include "net/websocket.h"
 
 #define KEY "dGhlIHNhbXBsZSBub25jZQ==" /* the one of RFC 6455 */
 #define ACCEPT "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="

@@ -1,0 +1,628 @@
+#include "ethereum/marklog.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/text/match.h"
+#include "base/text/str.h"
+#include "base/vec.h"
+
+enum {
+	GROUPS = 12,       /* of a pattern */
+	PATTERNS = 6,      /* of a rule */
+	REMEMBERED = 64,   /* blocks, to tell what comes twice */
+	BEGUN = 64,        /* blocks under way at a time */
+	ASKED = 8,         /* blocks after a line that began one, in which hints are not believed */
+};
+static const uint64_t longest_ns = 3600000000000ULL; /* no block takes an hour */
+
+/* What a named group is. */
+enum field {
+	FIELD_NONE, FIELD_NUMBER, FIELD_HASH, FIELD_TXS, FIELD_GAS, FIELD_MGAS, FIELD_MGASPS, FIELD_TIME,
+	FIELD_MS, FIELD_US, FIELD_S,
+};
+static const char *const field_names[] = { "", "number", "hash", "txs", "gas", "mgas", "mgasps", "time", "ms", "us",
+					   "s" };
+
+/* What a line is to its block. */
+enum role {
+	ROLE_BEGIN,  /* a block begins: the one of that number, or the next one that is done */
+	ROLE_HINT,   /* the next one begins not before the last of these, where nothing else says so */
+	ROLE_BEFORE, /* tells about the next block that is done */
+	ROLE_COUNT,  /* and one of these is a transaction of it */
+	ROLE_DONE,   /* a block is done; the first pattern must fit */
+	ROLE_AFTER,  /* tells more about the last one */
+	ROLE_CLOSE,  /* the same, and nothing follows */
+};
+
+struct rule {
+	const char *client;
+	enum role role;
+	const char *needle;             /* a line without it is none of these */
+	const char *patterns[PATTERNS]; /* each is looked for by itself: order and presence may vary */
+};
+
+#define NUMBER "(^|[^a-z_])number=\"?(?<number>[0-9][0-9,]*)"
+#define HASH   "(^|[^a-z_])hash=\"?(?<hash>0x[0-9a-fA-F]+)"
+
+static const struct rule rules[] = {
+	{ "reth", ROLE_BEGIN, "Received new payload from consensus engine", { NUMBER, HASH } },
+	{ "reth", ROLE_DONE, "Block added to canonical chain",
+	  { NUMBER, HASH, " txs=(?<txs>[0-9]+)", "gas_used=(?<gas>[0-9.]+[KMGT]?gas)", " elapsed=(?<time>[^ ]+)" } },
+	{ "reth", ROLE_DONE, "Block added to fork chain", { NUMBER, HASH, " elapsed=(?<time>[^ ]+)" } },
+	{ "reth", ROLE_DONE, "Slow block block.number=",
+	  { NUMBER, HASH, "block\\.gas_used=(?<gas>[0-9.]+[KMGT]?(gas)?)", "block\\.tx_count=(?<txs>[0-9]+)",
+	    "timing\\.total_ms=(?<ms>[0-9.]+)" } },
+	{ "ethrex", ROLE_DONE, "[METRIC] BLOCK EXECUTION THROUGHPUT",
+	  { "THROUGHPUT \\((?<number>[0-9]+)\\)", "TIME SPENT: (?<ms>[0-9.]+) ms", "Gas Used: (?<gas>[0-9]+)[ ,]",
+	    "#Txs: (?<txs>[0-9]+)" } },
+	{ "ethrex", ROLE_DONE, "[METRIC] BLOCK ",
+	  { "\\[METRIC\\] BLOCK (?<number>[0-9]+) ", " (?<hash>0x[0-9a-fA-F]+)", "\\| (?<ms>[0-9.]+) ms",
+	    "\\| (?<txs>[0-9]+) txs", "\\| (?<mgas>[0-9.]+) Mgas" } },
+	{ "geth", ROLE_DONE, "Imported new ",
+	  { NUMBER, HASH, " txs=(?<txs>[0-9,]+)", " mgas=(?<mgas>[0-9.,]+)", " elapsed=(?<time>[^ ]+)" } },
+	{ "geth", ROLE_DONE, "\"msg\":\"Slow block\"",
+	  { "\"number\": ?(?<number>[0-9]+)", "\"hash\": ?\"(?<hash>0x[0-9a-fA-F]+)", "\"gas_used\": ?(?<gas>[0-9]+)",
+	    "\"tx_count\": ?(?<txs>[0-9]+)", "\"total_ms\": ?(?<ms>[0-9.]+)" } },
+	{ "Nethermind", ROLE_DONE, "Processed ",
+	  { "Processed +([0-9,]+\\.\\.\\. *)?(?<number>[0-9][0-9,]*)[^|0-9]*(\\([^)]*\\))? *\\|",
+	    "\\| *(?<ms>[0-9.,]+) *ms" } },
+	{ "Nethermind", ROLE_AFTER, "MGas",
+	  { "(^|[^0-9.,])(?<mgas>[0-9][0-9.,]*) *MGas([^/]|$)", "\\| *(?<txs>[0-9,]+) *tx" } },
+	{ "Nethermind", ROLE_CLOSE, "Block throughput", { 0 } },
+	{ "Besu", ROLE_DONE, "Imported ",
+	  { "Imported (empty block )?#(?<number>[0-9,]+)", "\\((?<hash>0x[0-9a-fA-F]+)", "\\| *(?<txs>[0-9,]+) tx",
+	    "(?<gas>[0-9,]+) *\\( *[0-9.]+%\\) gas used", "\\| *(?<time>[0-9.,]+ *m?s) exec" } },
+	{ "Erigon", ROLE_DONE, "head updated",
+	  { NUMBER, HASH, " execution=(?<time>[^ ]+)", " mgas/s=(?<mgasps>[0-9.,]+)" } },
+	{ "anvil", ROLE_BEGIN, "vm_mine", { "(^|: )evm_mine$" } },
+	{ "anvil", ROLE_BEGIN, "anvil_mine", { "(^|: )anvil_mine$" } },
+	{ "anvil", ROLE_HINT, "eth_send", { "(^|: )eth_send[A-Za-z]*Transaction[A-Za-z]*$" } },
+	{ "anvil", ROLE_COUNT, "Transaction: 0x", { 0 } },
+	{ "anvil", ROLE_BEFORE, "Gas used: ", { " Gas used: (?<gas>[0-9]+)$" } },
+	{ "anvil", ROLE_DONE, "Block Number: ", { " Block Number: (?<number>[0-9]+)$" } },
+	{ "anvil", ROLE_AFTER, "Block Hash: ", { "Block Hash: (?<hash>0x[0-9a-fA-F]+)$" } },
+	{ "anvil", ROLE_CLOSE, "Block Time: ", { 0 } },
+};
+
+static const struct {
+	const char *name, *rules; /* op-reth speaks as reth does */
+	bool verified;
+} clients[] = {
+	{ "reth", "reth", false }, { "op-reth", "reth", false }, { "ethrex", "ethrex", false },
+	{ "geth", "geth", false }, { "nethermind", "Nethermind", false }, { "besu", "Besu", false },
+	{ "erigon", "Erigon", false }, { "anvil", "anvil", true },
+};
+
+struct compiled {
+	const struct rule *rule;
+	size_t count;
+	struct {
+		regex_t regex;
+		enum field fields[GROUPS];
+	} patterns[PATTERNS];
+};
+
+struct begun {
+	bool numbered;
+	uint64_t number, time_ns;
+};
+
+struct marklog {
+	marklog_fn *fn;
+	void *context;
+	VEC(struct compiled *) rules;
+	const char *client;         /* whose rules count; NULL = nobody has spoken yet */
+	struct rule own;            /* the user's */
+	struct marklog_block open;  /* done, and more may be told about it */
+	bool is_open;
+	struct marklog_block next;  /* what is known of the one to come */
+	bool gas_falls;             /* sums that do not grow are none */
+	VEC(struct begun) begun;
+	uint64_t hint_ns, last_end_ns;
+	unsigned asked;             /* so many blocks more are expected to begin by a line that says so */
+	struct marklog_block seen[REMEMBERED];
+	size_t seen_count;
+	VEC(struct marklog_block) group; /* whole, and seen at one time: others may be, too */
+	struct marklog_counts counts;
+};
+
+const char *marklog_client(size_t i, bool *ret_verified)
+{
+	if (i >= ARRAY_LEN(clients))
+		return NULL;
+	if (ret_verified)
+		*ret_verified = clients[i].verified;
+	return clients[i].name;
+}
+
+const struct marklog_counts *marklog_counted(const struct marklog *m)
+{
+	return &m->counts;
+}
+
+/* --- patterns --- */
+
+static enum field find_field(const char *s, size_t n)
+{
+	for (size_t i = 1; i < ARRAY_LEN(field_names); i++)
+		if (strlen(field_names[i]) == n && !strncmp(s, field_names[i], n))
+			return i;
+	return FIELD_NONE;
+}
+
+/* (?<name>...) is (...) for regcomp(), and the group is remembered. */
+static int compile(const char *pattern, regex_t *regex, enum field *fields, struct err *err)
+{
+	_cleanup_(buf_done) struct buf plain = { 0 };
+	unsigned group = 0;
+	bool set = false;
+	int r;
+
+	buf_puts(&plain, "");
+	for (const char *s = pattern; *s; s++) {
+		buf_putc(&plain, *s);
+		if (*s == '\\' && s[1]) {
+			buf_putc(&plain, *++s);
+		} else if (set) {
+			set = *s != ']' || s[-1] == '[';
+		} else if (*s == '[') {
+			set = true;
+		} else if (*s == '(' && ++group && str_starts(s + 1, "?<")) {
+			size_t n = strcspn(s + 3, ">");
+			enum field f = find_field(s + 3, n);
+
+			if (!f || s[3 + n] != '>')
+				return err_set(err, EINVAL, "(?<%.*s> is no part of a block: there are number, hash, "
+					       "txs, gas, mgas, time, ms, us and s", (int)MIN(n, (size_t)40), s + 3);
+			if (group >= GROUPS)
+				return err_set(err, EINVAL, "the pattern has more than %d groups", GROUPS - 1);
+			fields[group] = f;
+			s += 3 + n;
+		}
+	}
+	r = regcomp(regex, plain.data, REG_EXTENDED);
+	if (r) {
+		char text[160];
+
+		regerror(r, regex, text, sizeof(text));
+		return err_set(err, EINVAL, "the pattern is no extended regular expression: %s", text);
+	}
+	return 0;
+}
+
+static void free_compiled(struct compiled *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		regfree(&c->patterns[i].regex);
+	free(c);
+}
+
+static int add_rule(struct marklog *m, const struct rule *rule, struct err *err)
+{
+	struct compiled *c = mem_alloc(sizeof(*c));
+
+	c->rule = rule;
+	for (size_t i = 0; i < PATTERNS && rule->patterns[i]; i++) {
+		int r = compile(rule->patterns[i], &c->patterns[i].regex, c->patterns[i].fields, err);
+
+		if (r < 0) {
+			free_compiled(c);
+			return r;
+		}
+		c->count++;
+	}
+	vec_push(&m->rules, c);
+	return 0;
+}
+
+static int unknown_client(const char *client, struct err *err)
+{
+	_cleanup_(buf_done) struct buf all = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(clients); i++)
+		buf_printf(&all, "%s%s", i ? ", " : "", clients[i].name);
+	return err_set(err, EINVAL, "no lines of a client '%.60s' are known; there are: %s", client, all.data);
+}
+
+static int add_rules(struct marklog *m, const char *client, const char *pattern, struct err *err)
+{
+	const char *of = NULL;
+	int r = 0;
+
+	if (pattern) {
+		if (!strstr(pattern, "(?<number>"))
+			return err_set(err, EINVAL, "the pattern of a block must say where its number is: "
+				       "'Block (?<number>[0-9]+) in (?<ms>[0-9.]+) ms'");
+		m->own = (struct rule){ "own", ROLE_DONE, "", { pattern } };
+		return add_rule(m, &m->own, err);
+	}
+	for (size_t i = 0; client && i < ARRAY_LEN(clients); i++)
+		if (!strcmp(client, clients[i].name))
+			of = clients[i].rules;
+	if (client && !of)
+		return unknown_client(client, err);
+	m->client = of;
+	for (size_t i = 0; i < ARRAY_LEN(rules) && r >= 0; i++)
+		if (!of || !strcmp(of, rules[i].client))
+			r = add_rule(m, &rules[i], err);
+	return r;
+}
+
+int marklog_new(const char *client, const char *pattern, marklog_fn *fn, void *context, struct marklog **ret,
+		struct err *err)
+{
+	struct marklog *m = mem_alloc(sizeof(*m));
+	int r;
+
+	m->fn = fn;
+	m->context = context;
+	r = add_rules(m, client, pattern, err);
+	if (r < 0) {
+		marklog_free(m);
+		return r;
+	}
+	*ret = m;
+	return 0;
+}
+
+void marklog_free(struct marklog *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->rules.n; i++)
+		free_compiled(m->rules.v[i]);
+	vec_done(&m->rules);
+	vec_done(&m->begun);
+	vec_done(&m->group);
+	free(m);
+}
+
+/* --- blocks --- */
+
+static bool same_block(const struct marklog_block *a, const struct marklog_block *b)
+{
+	if (a->number != b->number)
+		return false;
+	if (*a->hash && *b->hash)
+		return !strcmp(a->hash, b->hash);
+	/* Lines about one block differ in how they round its gas. */
+	if (a->known & b->known & MARKLOG_GAS)
+		return MAX(a->gas, b->gas) - MIN(a->gas, b->gas) <= MAX(a->gas, b->gas) / 50 + 10000;
+	return true;
+}
+
+/* What a block weighs when a time must be shared: an empty one takes some, too. */
+static double weight(const struct marklog_block *b)
+{
+	return 21000.0 + (b->known & MARKLOG_GAS ? b->gas : 0);
+}
+
+/*
+ * Lines that were read at once have one time. Of blocks among them that begin by a line or a hint, only the first can be
+ * told from that: the others would take no time. They followed each other: the time is shared, by gas.
+ */
+static void share_time(struct marklog *m)
+{
+	uint64_t start, end, at;
+	double all = 0, sum = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->group.n; i++) {
+		all += weight(&m->group.v[i]);
+		n += !m->group.v[i].timed;
+	}
+	if (m->group.n < 2 || !n || !m->group.v[0].timed || m->group.v[0].told)
+		return;
+	at = start = m->group.v[0].start_ns;
+	end = m->group.v[0].end_ns;
+	if (end - start < m->group.n)
+		return;
+	for (size_t i = 0; i < m->group.n; i++) {
+		struct marklog_block *b = &m->group.v[i];
+
+		if (b->told)
+			return;
+		sum += weight(b);
+		b->start_ns = at;
+		b->end_ns = i + 1 < m->group.n ? MAX(at + 1, start + (uint64_t)((end - start) * (sum / all))) : end;
+		b->timed = true;
+		at = b->end_ns;
+	}
+	m->counts.shared += m->group.n;
+}
+
+/* Nothing more comes of that time. */
+static void release(struct marklog *m)
+{
+	share_time(m);
+	for (size_t i = 0; i < m->group.n; i++)
+		m->fn(m->context, &m->group.v[i]);
+	m->group.n = 0;
+}
+
+/* The block is whole: it is kept until the time moves on, unless it was told before. */
+static void close_block(struct marklog *m)
+{
+	struct marklog_block *b = &m->open;
+	size_t known = MIN(m->seen_count, (size_t)REMEMBERED);
+
+	if (!m->is_open)
+		return;
+	m->is_open = false;
+	for (size_t i = 0; i < known; i++) {
+		if (same_block(&m->seen[i], b)) {
+			m->counts.repeated++;
+			return;
+		}
+		b->again |= m->seen[i].number == b->number;
+	}
+	m->counts.reorged += b->again;
+	if (known)
+		m->counts.out_of_order += m->seen[(m->seen_count - 1) % REMEMBERED].number > b->number;
+	m->seen[m->seen_count++ % REMEMBERED] = *b;
+	m->counts.blocks++;
+	if (m->group.n && (m->group.v[0].end_ns != b->end_ns || m->group.n == REMEMBERED))
+		release(m);
+	vec_push(&m->group, *b);
+}
+
+void marklog_flush(struct marklog *m)
+{
+	close_block(m);
+	release(m);
+}
+
+static void add_begun(struct marklog *m, const struct marklog_block *b, uint64_t time_ns)
+{
+	m->asked = ASKED;
+	if (m->begun.n == BEGUN) {
+		memmove(m->begun.v, m->begun.v + 1, (BEGUN - 1) * sizeof(*m->begun.v));
+		m->begun.n--;
+	}
+	vec_push(&m->begun, (struct begun){ b->known & MARKLOG_NUMBER, b->number, time_ns });
+}
+
+/* When the block began, by lines before: one with its number, else the oldest of those without. The first block
+ * may have begun before the log was read, and a line without a number may be about the next one. */
+static bool take_begun(struct marklog *m, uint64_t number, uint64_t *ret_ns)
+{
+	bool hint = !m->asked;
+
+	m->asked -= m->asked > 0;
+	for (size_t i = 0; i < m->begun.n; i++) {
+		bool sure = m->begun.v[i].numbered || m->last_end_ns;
+
+		if (m->begun.v[i].numbered && m->begun.v[i].number != number)
+			continue;
+		*ret_ns = m->begun.v[i].time_ns;
+		m->begun.n--;
+		memmove(m->begun.v + i, m->begun.v + i + 1, (m->begun.n - i) * sizeof(*m->begun.v));
+		return sure;
+	}
+	if (!hint || !m->last_end_ns || m->hint_ns < m->last_end_ns)
+		return false;
+	*ret_ns = m->hint_ns;
+	return true;
+}
+
+static void done(struct marklog *m, struct marklog_block *b, uint64_t lasted_ns, uint64_t time_ns)
+{
+	uint64_t start;
+	bool begun = take_begun(m, b->number, &start);
+
+	b->end_ns = b->start_ns = b->seen_ns = time_ns;
+	if (lasted_ns && (lasted_ns > longest_ns || lasted_ns > time_ns)) {
+		m->counts.bad_times++;
+	} else if (lasted_ns) {
+		b->start_ns = time_ns - lasted_ns;
+		b->timed = b->told = true;
+	} else if (begun) {
+		/* What was asked for while another block was under way begins after that one. */
+		b->start_ns = MIN(MAX(start, m->last_end_ns), time_ns);
+		b->timed = b->start_ns < time_ns && time_ns - b->start_ns <= longest_ns;
+		if (!b->timed)
+			b->start_ns = time_ns;
+	}
+	m->last_end_ns = time_ns;
+	m->open = *b;
+	m->is_open = true;
+	m->next = (struct marklog_block){ 0 };
+	m->gas_falls = false;
+}
+
+/* --- lines --- */
+
+struct found {
+	struct marklog_block block;
+	uint64_t lasted_ns;
+	double mgasps;
+	bool bad_time;
+};
+
+static void set_field(struct found *f, enum field field, const char *s, size_t n)
+{
+	static const uint64_t scales[] = { [FIELD_MS] = 1000000, [FIELD_US] = 1000, [FIELD_S] = 1000000000 };
+	struct marklog_block *b = &f->block;
+	char text[64];
+	uint64_t value = 0;
+
+	if (!n || n >= sizeof(text))
+		return;
+	memcpy(text, s, n);
+	text[n] = 0;
+	switch (field) {
+	case FIELD_NUMBER:
+		if (!marklog_parse_count(s, n, &b->number))
+			b->known |= MARKLOG_NUMBER;
+		break;
+	case FIELD_TXS:
+		if (!marklog_parse_count(s, n, &b->transactions))
+			b->known |= MARKLOG_TRANSACTIONS;
+		break;
+	case FIELD_GAS:
+	case FIELD_MGAS:
+		/* Mgas with its decimals is gas: the same as with the letter behind it. */
+		if (field == FIELD_MGAS)
+			text[n++] = 'M';
+		if (!marklog_parse_count(text, n, &b->gas))
+			b->known |= MARKLOG_GAS;
+		break;
+	case FIELD_MGASPS:
+		text[n++] = 'M';
+		if (!marklog_parse_count(text, n, &value))
+			f->mgasps = value;
+		break;
+	case FIELD_TIME:
+		f->bad_time |= marklog_parse_time(s, n, &f->lasted_ns) < 0;
+		break;
+	case FIELD_MS:
+	case FIELD_US:
+	case FIELD_S: {
+		double scaled;
+		char *rest;
+
+		for (char *c = text; (c = strchr(c, ','));)
+			memmove(c, c + 1, strlen(c));
+		scaled = strtod(text, &rest) * scales[field];
+		if (*rest || !(scaled >= 0 && scaled < 9e15))
+			f->bad_time = true;
+		else
+			f->lasted_ns = scaled;
+		break;
+	}
+	case FIELD_HASH:
+	case FIELD_NONE:
+		break;
+	}
+}
+
+static bool match(const struct compiled *c, const char *line, struct found *f)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		regmatch_t groups[GROUPS];
+
+		if (!match_regex(&c->patterns[i].regex, line, GROUPS, groups)) {
+			if (!i)
+				return false;
+			continue;
+		}
+		for (size_t g = 1; g < GROUPS; g++) {
+			size_t n = groups[g].rm_eo - groups[g].rm_so;
+
+			if (groups[g].rm_so < 0 || !c->patterns[i].fields[g])
+				continue;
+			/* Short forms of a hash ("1a2b..3c4d") are no name for a block. */
+			if (c->patterns[i].fields[g] == FIELD_HASH && n == 66)
+				memcpy(f->block.hash, line + groups[g].rm_so, n);
+			set_field(f, c->patterns[i].fields[g], line + groups[g].rm_so, n);
+		}
+	}
+	return true;
+}
+
+/* What stands in b is told of to; nothing that is known already is forgotten. */
+static void tell(struct marklog_block *to, const struct marklog_block *b)
+{
+	if (b->known & MARKLOG_GAS)
+		to->gas = b->gas;
+	if (b->known & MARKLOG_TRANSACTIONS)
+		to->transactions = b->transactions;
+	if (*b->hash)
+		memcpy(to->hash, b->hash, sizeof(to->hash));
+	to->known |= b->known;
+}
+
+static void line_done(struct marklog *m, const struct compiled *c, struct found *f, uint64_t time_ns)
+{
+	struct marklog_block b = m->next;
+
+	close_block(m);
+	m->counts.bad_times += f->bad_time;
+	tell(&b, &f->block);
+	b.number = f->block.number;
+	b.client = m->client = c->rule->client;
+	if (f->mgasps && f->lasted_ns && !(b.known & MARKLOG_GAS)) {
+		double gas = f->mgasps * f->lasted_ns / 1e9;
+
+		b.gas = gas < 9e15 ? (uint64_t)gas : 0;
+		b.known |= gas < 9e15 ? MARKLOG_GAS : 0;
+	}
+	done(m, &b, f->lasted_ns, time_ns);
+}
+
+/* Gas before a block is its sum so far, a line for each transaction; sums that do not grow are not that. */
+static void line_before(struct marklog *m, const struct marklog_block *b)
+{
+	if (!(b->known & MARKLOG_GAS))
+		return;
+	m->gas_falls |= m->next.known & MARKLOG_GAS && b->gas <= m->next.gas;
+	m->next.gas = b->gas;
+	m->next.known |= MARKLOG_GAS;
+}
+
+static void line_of_rule(struct marklog *m, const struct compiled *c, struct found *f, uint64_t time_ns)
+{
+	switch (c->rule->role) {
+	case ROLE_BEGIN:
+		add_begun(m, &f->block, time_ns);
+		break;
+	case ROLE_HINT:
+		m->hint_ns = time_ns;
+		break;
+	case ROLE_BEFORE:
+		line_before(m, &f->block);
+		break;
+	case ROLE_COUNT:
+		m->next.transactions++;
+		m->next.known |= MARKLOG_TRANSACTIONS;
+		break;
+	case ROLE_DONE:
+		if (m->gas_falls)
+			m->next.known &= ~MARKLOG_GAS;
+		/* Its lines before say all of it: a block without them is empty. */
+		if (!strcmp(c->rule->client, "anvil") && !m->next.known) {
+			m->next.known = MARKLOG_GAS | MARKLOG_TRANSACTIONS;
+			m->next.gas = m->next.transactions = 0;
+		}
+		line_done(m, c, f, time_ns);
+		break;
+	case ROLE_AFTER:
+	case ROLE_CLOSE:
+		if (m->is_open)
+			tell(&m->open, &f->block);
+		if (c->rule->role == ROLE_CLOSE)
+			close_block(m);
+		break;
+	}
+}
+
+void marklog_line(struct marklog *m, char *line, size_t n, uint64_t time_ns)
+{
+	n = marklog_plain(line, n);
+	if (!n)
+		return;
+	if (m->group.n && m->group.v[0].end_ns != time_ns)
+		release(m);
+	for (size_t i = 0; i < m->rules.n; i++) {
+		const struct compiled *c = m->rules.v[i];
+		struct found f = { 0 };
+
+		if ((m->client && strcmp(m->client, c->rule->client)) || !strstr(line, c->rule->needle))
+			continue;
+		if (c->rule->role == ROLE_HINT && m->asked)
+			return; /* thousands of them, which nobody believes */
+		if (!match(c, line, &f) || (c->rule->role == ROLE_DONE && !(f.block.known & MARKLOG_NUMBER))) {
+			/* Words alone are somebody else's, as long as nobody has spoken; a user's own pattern has
+			 * none by which a cut line could be told. */
+			m->counts.bad_lines += m->client && c->rule->role == ROLE_DONE && c->rule != &m->own;
+			continue;
+		}
+		line_of_rule(m, c, &f, time_ns);
+		return;
+	}
+}

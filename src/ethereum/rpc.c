@@ -1,0 +1,92 @@
+#include "ethereum/rpc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/text/str.h"
+#include "ethereum/rpcint.h"
+
+static const struct rpc_way *const ways[] = { &rpc_way_http, &rpc_way_websocket };
+
+static const struct rpc_way *find_way(const char *url)
+{
+	for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+		for (size_t k = 0; k < ARRAY_LEN(ways[i]->schemes) && ways[i]->schemes[k]; k++)
+			if (str_starts(url, ways[i]->schemes[k]))
+				return ways[i];
+	return NULL;
+}
+
+int rpc_open(const char *url, struct rpc **ret, struct err *err)
+{
+	struct rpc *r;
+	int e;
+
+	if (str_starts(url, "wss://"))
+		return err_set(err, EINVAL, "'%.200s': WebSockets are without encryption here; a node on this machine has ws://, "
+			       "another one https://", url);
+	if (!find_way(url))
+		return err_set(err, EINVAL, "'%.200s' is no address of a node: --rpc http://127.0.0.1:8545 or ws://127.0.0.1:8545",
+			       url);
+	r = mem_alloc(sizeof(*r));
+	r->way = find_way(url);
+	e = r->way->open(r, url, err);
+	if (e < 0) {
+		rpc_close(r);
+		return e;
+	}
+	*ret = r;
+	return 0;
+}
+
+int rpc_block(struct rpc *r, const char *by, struct rpcblock *ret, struct err *why)
+{
+	const char *answer;
+	char body[256];
+	size_t n;
+	int e;
+
+	if (r->stop)
+		return err_set(why, EIO, "it was not asked any more");
+	r->id++;
+	snprintf(body, sizeof(body), "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"method\":\"%s\",\"params\":[\"%.70s\",false]}",
+		 (unsigned long long)r->id, strlen(by) == 66 ? "eth_getBlockByHash" : "eth_getBlockByNumber", by);
+	e = r->way->ask(r, body, r->id, &answer, &n, why);
+	if (e < 0)
+		return e;
+	e = rpcblock_parse(answer, n, ret);
+	if (e == -ENOENT)
+		return err_set(why, ENOENT, "it does not know block %s", by);
+	if (e)
+		return err_set(why, -e, e == -EREMOTEIO ? "it answers with an error" : "what it answers is no block");
+	return 0;
+}
+
+bool rpc_tells(const struct rpc *r)
+{
+	return r->way->tells;
+}
+
+int rpc_head(struct rpc *r, int timeout_ms, struct rpcblock *ret, uint64_t *ret_mono_ns, struct err *why)
+{
+	if (!r->way->head)
+		return err_set(why, ENOTSUP, "it does not tell of new blocks by itself");
+	return r->way->head(r, timeout_ms, ret, ret_mono_ns, why);
+}
+
+void rpc_stop(struct rpc *r)
+{
+	r->stop = true;
+}
+
+void rpc_close(struct rpc *r)
+{
+	if (!r)
+		return;
+	r->way->close(r);
+	free(r);
+}

@@ -1,0 +1,41 @@
+/*
+ * rpc.h - asks a node for its blocks over JSON-RPC, by HTTP or by a WebSocket, over which it tells of new ones by itself.
+ * Each question takes at most a few seconds.
+ *
+ * One thread at a time, but rpc_stop() may come from any.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ethereum/rpcblock.h"
+
+struct err;
+struct rpc;
+
+/* http, https or ws. -ENOSYS: http in a build without libcurl. */
+int rpc_open(const char *url, struct rpc **ret, struct err *err);
+/* by: "latest", "0x12", or a hash of 66 characters. Errors of rpcblock_parse(), or -EIO; why says it. */
+int rpc_block(struct rpc *r, const char *by, struct rpcblock *ret, struct err *why);
+/* Does it tell of new blocks? */
+bool rpc_tells(const struct rpc *r);
+/* Waits, at most so long, until it does: 1, the block but for its transactions, and when it was heard of; 0: none
+ * came. Errors as above, once more after each call: it connects again by itself. */
+int rpc_head(struct rpc *r, int timeout_ms, struct rpcblock *ret, uint64_t *ret_mono_ns, struct err *why);
+/* What is asked now, or later, fails soon. */
+void rpc_stop(struct rpc *r);
+void rpc_close(struct rpc *r); /* NULL is fine */
+
+/* --- the ways to ask, one a file --- */
+
+struct rpc_way {
+	const char *schemes[3];
+	bool tells;
+	int (*open)(struct rpc *r, const char *url, struct err *err); /* may leave r->data half made */
+	/* One question, one answer, valid until the next. */
+	int (*ask)(struct rpc *r, const char *body, uint64_t id, const char **ret, size_t *ret_n, struct err *why);
+	int (*head)(struct rpc *r, int timeout_ms, struct rpcblock *ret, uint64_t *ret_mono_ns, struct err *why);
+	void (*close)(struct rpc *r);
+};
+extern const struct rpc_way rpc_way_http, rpc_way_websocket;

@@ -1,0 +1,63 @@
+/*
+ * podmanstate.c - containers of podman and CRI-O by the store that both keep: names are in
+ * <root>/<driver>-containers/containers.json, pids in <run root>/<driver>-containers/ID/userdata/pidfile.
+ */
+#include <stdlib.h>
+
+#include "base/text/str.h"
+#include "target/container/container.h"
+#include "target/container/enginejson.h"
+
+enum { STATE_MAX = 64 << 20 };
+
+struct store {
+	const char *root, *run_root, *driver;
+	const struct container_query *q;
+	struct containers *ret;
+};
+
+/* The file stays behind when a container ends: whether that process is in its group is looked at later. */
+static void read_pid(const struct store *s, struct container *c)
+{
+	_cleanup_free_ char *path = mem_printf("%s/%s/%s/userdata/pidfile", s->run_root, s->driver, c->id);
+
+	c->pid = container_read_pid(path);
+	c->running = c->pid;
+	c->hearsay = true;
+}
+
+static void look_file(const struct store *s, const char *file)
+{
+	_cleanup_free_ char *path = mem_printf("%s/%s/%s", s->root, s->driver, file), *text = NULL;
+	struct containers all;
+	size_t n;
+
+	if (container_read(path, STATE_MAX, &text, &n) || enginejson_store(text, n, &all))
+		return;
+	for (size_t i = 0; i < all.list.n; i++) {
+		struct container *c = &all.list.v[i];
+
+		c->engine = c->pod ? "cri-o" : "podman";
+		read_pid(s, c);
+		containers_add(s->ret, s->q, c);
+	}
+	vec_done(&all.list);
+}
+
+static void look_driver(void *context, const char *name)
+{
+	struct store *s = context;
+
+	if (!str_ends(name, "-containers"))
+		return;
+	s->driver = name;
+	look_file(s, "containers.json");
+	look_file(s, "volatile-containers.json");
+}
+
+void podmanstate_look(const char *root, const char *run_root, const struct container_query *q, struct containers *ret)
+{
+	struct store s = { root, run_root, NULL, q, ret };
+
+	container_each(root, look_driver, &s);
+}
