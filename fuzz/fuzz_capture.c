@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
-#include "profile/capture.h"
+#include "capture/capture.h"
 #include "sound.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -12,10 +12,10 @@
 #include "base/buf.h"
 #include "export/boxes.h"
 #include "export/flamegraph.h"
-#include "import/folded.h"
+#include "folded/folded.h"
 #include "import/import.h"
 #include "profile/profile.h"
-#include "profile/stacklist.h"
+#include "folded/stacklist.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
  */
 #include <stdlib.h>
 
-#include "import/heapdumps.h"
-#include "import/heappprof.h"
+#include "import/jemalloc/heapdumps.h"
+#include "import/jemalloc/heappprof.h"
 #include "profile/profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

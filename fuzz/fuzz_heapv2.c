@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "import/heapdumps.h"
+#include "import/jemalloc/heapdumps.h"
 #include "profile/profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

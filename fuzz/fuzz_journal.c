@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
-#include "profile/capture.h"
+#include "capture/capture.h"
 #include "sound.h"
 
 enum { PAGE = 4096, MOST_FRAMES = 64 };

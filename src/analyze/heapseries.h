@@ -2,7 +2,7 @@
  * heapseries.h - a heap over time: what was alive at any moment of a recording, by stack.
  *
  * Made of what was allocated and what was freed (-e heap), or of what rose and fell between
- * dumps (import/heapdumps.h).
+ * dumps (import/jemalloc/heapdumps.h).
  *
  *	struct heapseries h;
  *	r = heapseries_make(&h, p, &options, &err);

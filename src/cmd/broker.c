@@ -21,7 +21,7 @@
 #include "base/text/str.h"
 #include "cmd/files.h"
 #include "cmd/output.h"
-#include "profile/capturenew.h"
+#include "capture/capturenew.h"
 
 enum { MAX_PATH_BYTES = 4096, MAX_DEPTH = 4 };
 

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/vec.h"
-#include "profile/schema.h"
+#include "capture/schema.h"
 
 enum { DEEPEST = 32, HEADER_ID = 68, HEADER_SIZE = 72 };
 

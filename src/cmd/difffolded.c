@@ -16,8 +16,8 @@
 #include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "export/export.h"
-#include "import/folded.h"
-#include "profile/stacklist.h"
+#include "folded/folded.h"
+#include "folded/stacklist.h"
 
 static int read_side(const char *path, struct stacklist *l, struct err *err)
 {

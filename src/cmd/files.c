@@ -20,9 +20,9 @@
 #include "cmd/broker.h"
 #include "cmd/input.h"
 #include "cmd/output.h"
-#include "import/heapdumps.h"
+#include "import/jemalloc/heapdumps.h"
 #include "import/import.h"
-#include "profile/capture.h"
+#include "capture/capture.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 

@@ -20,8 +20,8 @@
 #include "cmd/files.h"
 #include "cmd/recode.h"
 #include "export/flamegraph.h"
-#include "import/folded.h"
-#include "profile/stacklist.h"
+#include "folded/folded.h"
+#include "folded/stacklist.h"
 
 #define PALETTE_FILE "palette.map"
 

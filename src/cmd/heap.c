@@ -22,8 +22,8 @@
 #include "cmd/reading.h"
 #include "elf/worker.h"
 #include "export/export.h"
-#include "import/heapdumps.h"
-#include "profile/capture.h"
+#include "import/jemalloc/heapdumps.h"
+#include "capture/capture.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 

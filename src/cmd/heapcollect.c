@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "cmd/heap.h"
-#include "import/heapdumps.h"
+#include "import/jemalloc/heapdumps.h"
 #include "target/open.h"
 #include "target/proc.h"
 

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "import/import.h"
-#include "profile/capture.h"
+#include "capture/capture.h"
 #include "profile/profile.h"
 
 bool input_is_capture(const char *path)

@@ -15,7 +15,7 @@
 #include "base/vec.h"
 #include "cmd/captures.h"
 #include "cmd/cmd.h"
-#include "profile/capture.h"
+#include "capture/capture.h"
 
 struct row {
 	char *path, *problem; /* problem: why there is no summary, NULL if there is one */

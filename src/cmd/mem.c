@@ -24,7 +24,7 @@
 #include "collect/memwatch.h"
 #include "collect/owners.h"
 #include "export/memtext.h"
-#include "profile/capture.h"
+#include "capture/capture.h"
 #include "profile/profile.h"
 #include "target/proc.h"
 

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "cmd/captures.h"
-#include "profile/capture.h"
+#include "capture/capture.h"
 
 enum { MOST_IN_A_SECOND = 1000 };
 

@@ -11,7 +11,7 @@
 #include "base/text/plain.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
-#include "profile/capture.h"
+#include "capture/capture.h"
 
 enum form { FORM_TABLE, FORM_TABS, FORM_CSV, FORM_JSON };
 

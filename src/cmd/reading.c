@@ -15,7 +15,7 @@
 #include "base/text/str.h"
 #include "cmd/broker.h"
 #include "cmd/input.h"
-#include "profile/capture.h"
+#include "capture/capture.h"
 #include "sandbox/confine.h"
 #include "sandbox/owner.h"
 #include "sandbox/rights.h"

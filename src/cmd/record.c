@@ -29,7 +29,7 @@
 #include "collect/session.h"
 #include "elf/worker.h"
 #include "export/oomtext.h"
-#include "profile/capture.h"
+#include "capture/capture.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 

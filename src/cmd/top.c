@@ -20,7 +20,7 @@
 #ifdef GASFLAME_COLLECTORS
 #include "cmd/live.h"
 #endif
-#include "profile/capture.h"
+#include "capture/capture.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 #include "tui/look.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/stacklist.h"
+#include "folded/stacklist.h"
 
 struct layout {
 	const struct stacklist *l;

@@ -12,7 +12,7 @@
 #include "export/boxes.h"
 #include "export/label.h"
 #include "export/picture.h"
-#include "profile/stacklist.h"
+#include "folded/stacklist.h"
 
 struct flamegraph_options flamegraph_defaults(void)
 {

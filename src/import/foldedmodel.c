@@ -11,10 +11,10 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/text/str.h"
-#include "import/folded.h"
+#include "folded/folded.h"
 #include "import/import.h"
 #include "profile/profile.h"
-#include "profile/stacklist.h"
+#include "folded/stacklist.h"
 
 /* An inlined function by itself: the frame into which it was inlined is the one before it. */
 static uint32_t inlined_frame(struct profile *p, const char *name)

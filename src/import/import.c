@@ -8,8 +8,8 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
-#include "import/folded.h"
-#include "import/heapdumps.h"
+#include "folded/folded.h"
+#include "import/jemalloc/heapdumps.h"
 
 const struct import_format import_formats[] = {
 	{ "heap_v2", "a heap dump of jemalloc", heapv2_probe, heapdumps_import },

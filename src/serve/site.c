@@ -10,7 +10,7 @@
 #include "base/text/str.h"
 #include "base/vec.h"
 #include "export/page.h"
-#include "profile/capture.h"
+#include "capture/capture.h"
 #include "serve/site.h"
 
 /* How many captures are kept in memory, and how many bytes of answers at least. */

@@ -18,7 +18,7 @@ USER, KERNEL = 0, 1
 
 def schema():
 	"""The tables, from the source that makes them."""
-	path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/profile/schema")
+	path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/capture/schema")
 	with open(path + ".c", encoding="utf-8") as f:
 		text = f.read()
 	with open(path + ".h", encoding="utf-8") as f:

@@ -11,7 +11,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "profile/capture.h"
+#include "capture/capture.h"
 #include "profile/profile.h"
 
 /* A folder of this run's own, and a path in it. Each test uses its own names. */

@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/file/folder.h"
-#include "profile/capture.h"
+#include "capture/capture.h"
 #include "profile/profile.h"
 
 static char folder[64];

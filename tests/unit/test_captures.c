@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "cmd/captures.h"
 #include "cmd/cmd.h"
-#include "profile/capture.h"
+#include "capture/capture.h"
 #include "profile/profile.h"
 
 const struct command_group command_groups[] = { { 0 } };

@@ -11,8 +11,8 @@
 #include "export/boxes.h"
 #include "export/flamegraph.h"
 #include "golden.h"
-#include "import/folded.h"
-#include "profile/stacklist.h"
+#include "folded/folded.h"
+#include "folded/stacklist.h"
 
 static struct stacklist list_of(const char *text)
 {

@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "exporting.h"
 #include "golden.h"
-#include "import/heapdumps.h"
-#include "import/heappprof.h"
+#include "import/jemalloc/heapdumps.h"
+#include "import/jemalloc/heappprof.h"
 #include "import/import.h"
 #include "profile/profile.h"
 

@@ -7,10 +7,10 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "import/folded.h"
+#include "folded/folded.h"
 #include "import/import.h"
 #include "profile/profile.h"
-#include "profile/stacklist.h"
+#include "folded/stacklist.h"
 
 /* A descriptor from which text can be read. */
 static int text_fd(const char *text, size_t n)

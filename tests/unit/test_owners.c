@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "export/ownertext.h"
-#include "profile/capture.h"
+#include "capture/capture.h"
 #include "profile/profile.h"
 
 static char folder[] = "/tmp/gasflame-owners-XXXXXX";

@@ -8,7 +8,7 @@
 #include "base/file/fd.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
-#include "profile/capture.h"
+#include "capture/capture.h"
 #include "waiting.h"
 
 extern const struct command command_report;

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "profile/stacklist.h"
+#include "folded/stacklist.h"
 
 enum { FOLDED_BATCH = 1024 };
 

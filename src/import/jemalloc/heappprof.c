@@ -1,4 +1,4 @@
-#include "import/heappprof.h"
+#include "import/jemalloc/heappprof.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "import/heapv2.h"
+#include "import/jemalloc/heapv2.h"
 
 static const size_t limit_bytes = 1U << 30;
 enum { MAX_DEPTH = 4096, MAX_MAPPINGS = 1 << 16, FILE_SHIFT = 44 };

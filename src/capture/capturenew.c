@@ -1,4 +1,4 @@
-#include "profile/capturenew.h"
+#include "capture/capturenew.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +13,10 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
-#include "profile/capture.h"
-#include "profile/capturefile.h"
-#include "profile/capturevfs.h"
-#include "profile/schema.h"
+#include "capture/capture.h"
+#include "capture/capturefile.h"
+#include "capture/capturevfs.h"
+#include "capture/schema.h"
 
 /* Those of capturevfs.c: whoever writes holds a lock on them. */
 #define LOCK_BYTES_START 0x40000000

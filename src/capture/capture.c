@@ -1,4 +1,4 @@
-#include "profile/capture.h"
+#include "capture/capture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,11 +7,11 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "profile/capturecopy.h"
-#include "profile/capturefile.h"
-#include "profile/capturenew.h"
-#include "profile/capturerows.h"
-#include "profile/capturevfs.h"
+#include "capture/capturecopy.h"
+#include "capture/capturefile.h"
+#include "capture/capturenew.h"
+#include "capture/capturerows.h"
+#include "capture/capturevfs.h"
 #include "profile/profile.h"
 
 /*

@@ -1,4 +1,4 @@
-#include "profile/schema.h"
+#include "capture/schema.h"
 
 /*
  * Ids are those of the model and begin with 0: SQLite keeps 0 and 1 in no bytes

@@ -1,4 +1,4 @@
-#include "profile/capturefile.h"
+#include "capture/capturefile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,9 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
-#include "profile/capturecopy.h"
-#include "profile/capturevfs.h"
-#include "profile/schema.h"
+#include "capture/capturecopy.h"
+#include "capture/capturevfs.h"
+#include "capture/schema.h"
 
 /* Longest text or blob that is read from a capture: no name is nearly so long. */
 #define LONGEST_VALUE (16 << 20)

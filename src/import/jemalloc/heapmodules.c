@@ -1,4 +1,4 @@
-#include "import/heapmodules.h"
+#include "import/jemalloc/heapmodules.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "elf/worker.h"
-#include "import/heapdumps.h"
+#include "import/jemalloc/heapdumps.h"
 #include "profile/profile.h"
 #include "target/open.h"
 

@@ -20,7 +20,7 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
-#include "import/heapv2.h"
+#include "import/jemalloc/heapv2.h"
 
 struct err;
 struct import_input;

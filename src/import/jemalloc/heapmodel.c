@@ -11,8 +11,8 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "elf/worker.h"
-#include "import/heapdumps.h"
-#include "import/heapmodules.h"
+#include "import/jemalloc/heapdumps.h"
+#include "import/jemalloc/heapmodules.h"
 #include "profile/profile.h"
 
 static const char *base_name(const char *path)

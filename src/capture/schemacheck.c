@@ -1,4 +1,4 @@
-#include "profile/schema.h"
+#include "capture/schema.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "profile/capturefile.h"
+#include "capture/capturefile.h"
 
 /* Tables as they once were: of schema 1, and the marks of schema 3. */
 static const char older_tables[] =

@@ -1,4 +1,4 @@
-#include "profile/capturetext.h"
+#include "capture/capturetext.h"
 
 #include <string.h>
 

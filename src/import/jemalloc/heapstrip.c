@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/text/str.h"
-#include "import/heapdumps.h"
+#include "import/jemalloc/heapdumps.h"
 #include "profile/profile.h"
 
 static const char *base_name(const char *path)

@@ -1,10 +1,10 @@
-#include "profile/capturerows.h"
+#include "capture/capturerows.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "profile/capturetext.h"
+#include "capture/capturetext.h"
 
 static const char *const statement_sql[STATEMENTS] = {
 	[PUT_META] = "insert or replace into meta values (?,?)",

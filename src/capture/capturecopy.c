@@ -1,4 +1,4 @@
-#include "profile/capturecopy.h"
+#include "capture/capturecopy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
-#include "profile/capturefile.h"
+#include "capture/capturefile.h"
 
 /* A recorder begins its log anew every few seconds at most: a second try is nearly always enough. */
 #define COPY_TRIES 5

@@ -1,4 +1,4 @@
-#include "profile/capturevfs.h"
+#include "capture/capturevfs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "import/foldedtree.h"
+#include "folded/foldedtree.h"
 
 #include <pthread.h>
 #include <stdlib.h>

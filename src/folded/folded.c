@@ -5,7 +5,7 @@
  * are equal (sorted input is mostly that); names are looked up by a hash that takes sixteen bytes at a time;
  * and the tree is built by batches, in another thread (foldedtree.h).
  */
-#include "import/folded.h"
+#include "folded/folded.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -16,8 +16,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "import/foldedtree.h"
-#include "profile/stacklist.h"
+#include "folded/foldedtree.h"
+#include "folded/stacklist.h"
 
 enum {
 	PIECE_BYTES = 256 << 10,

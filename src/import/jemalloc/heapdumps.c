@@ -1,4 +1,4 @@
-#include "import/heapdumps.h"
+#include "import/jemalloc/heapdumps.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "base/file/fd.h"
 #include "base/mem.h"
 #include "base/text/str.h"
-#include "import/heappprof.h"
+#include "import/jemalloc/heappprof.h"
 #include "import/import.h"
 #include "profile/profile.h"
 

@@ -1,4 +1,4 @@
-#include "import/heapv2.h"
+#include "import/jemalloc/heapv2.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "profile/capture.h"
+#include "capture/capture.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "profile/capturefile.h"
-#include "profile/capturetext.h"
-#include "profile/capturevfs.h"
+#include "capture/capturefile.h"
+#include "capture/capturetext.h"
+#include "capture/capturevfs.h"
 #include "profile/profile.h"
 
 /*

@@ -1,4 +1,4 @@
-#include "profile/capture.h"
+#include "capture/capture.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "profile/capturefile.h"
-#include "profile/capturevfs.h"
-#include "profile/schema.h"
+#include "capture/capturefile.h"
+#include "capture/capturevfs.h"
+#include "capture/schema.h"
 
 static int summary_fact(void *context, int columns, char **values, char **names)
 {

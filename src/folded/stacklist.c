@@ -1,4 +1,4 @@
-#include "profile/stacklist.h"
+#include "folded/stacklist.h"
 
 #include <ctype.h>
 #include <errno.h>
