@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "elf/doors.h"
+#include "elf/probe/doors.h"
 #include "elf/file.h"
-#include "elf/usdt.h"
+#include "elf/probe/usdt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

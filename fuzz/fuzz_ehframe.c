@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "elf/file.h"
-#include "elf/unwind.h"
+#include "elf/unwind/unwind.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

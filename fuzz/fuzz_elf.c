@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "elf/demangle.h"
-#include "elf/disassemble.h"
+#include "elf/probe/disassemble.h"
 #include "elf/file.h"
 #include "elf/symbols.h"
 

@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "elf/file.h"
-#include "elf/unwind.h"
+#include "elf/unwind/unwind.h"
 
 static const char *const registers[16] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
 					   "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15" };

@@ -20,7 +20,7 @@
 #ifdef GASFLAME_COLLECTORS
 #include "collect/probestack.h"
 #endif
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 #include "target/cgroup/cpugroup.h"
 #include "target/host.h"
 #include "target/proc.h"

@@ -20,7 +20,7 @@
 #include "cmd/cmd.h"
 #include "cmd/files.h"
 #include "cmd/reading.h"
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 #include "export/export.h"
 #include "import/jemalloc/heapdumps.h"
 #include "capture/capture.h"

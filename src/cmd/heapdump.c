@@ -28,7 +28,7 @@
 #include "cmd/output.h"
 #include "cmd/start.h"
 #include "collect/implant.h"
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 #include "import/jemalloc/heapdumps.h"
 #include "import/jemalloc/heappprof.h"
 #include "capture/capture.h"

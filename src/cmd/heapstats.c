@@ -20,7 +20,7 @@
 #include "cmd/start.h"
 #include "collect/implant.h"
 #include "collect/jestats.h"
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 #include "export/classtext.h"
 #include "profile/profile.h"
 

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "cmd/looking.h"
 #include "collect/owners.h"
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 #include "profile/profile.h"
 #include "symbol/background.h"
 #include "target/proc.h"

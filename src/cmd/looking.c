@@ -11,7 +11,7 @@
 #include "base/file/newfile.h"
 #include "base/text/str.h"
 #include "cmd/output.h"
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 #include "profile/profile.h"
 #include "symbol/instructions.h"
 #include "tui/code.h"

@@ -24,7 +24,7 @@
 #include "base/file/fd.h"
 #include "base/log.h"
 #include "base/text/str.h"
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 #include "target/cgroup/group.h"
 #include "target/host.h"
 #include "target/open.h"

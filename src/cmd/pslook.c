@@ -14,7 +14,7 @@
 #include "base/map.h"
 #include "base/text/str.h"
 #include "cmd/psrows.h"
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 #include "target/names.h"
 #include "target/open.h"
 

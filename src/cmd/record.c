@@ -27,7 +27,7 @@
 #include "collect/mark.h"
 #include "collect/owners.h"
 #include "collect/session.h"
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 #include "export/oomtext.h"
 #include "capture/capture.h"
 #include "profile/profile.h"

@@ -14,7 +14,7 @@
 #include "cmd/start.h"
 #include "collect/mark.h"
 #include "collect/session.h"
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 

@@ -28,8 +28,8 @@
 #include "collect/engine.h"
 #include "collect/probestack.h"
 #include "collect/processes.h"
-#include "elf/allocator.h"
-#include "elf/worker.h"
+#include "elf/probe/allocator.h"
+#include "elf/worker/worker.h"
 #include "profile/profile.h"
 
 #include "gasflame.skel.h"

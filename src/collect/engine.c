@@ -23,7 +23,7 @@
 #include "collect/sideband.h"
 #include "collect/tables.h"
 #include "collect/uprobes.h"
-#include "elf/unwind.h"
+#include "elf/unwind/unwind.h"
 #include "profile/profile.h"
 #include "target/host.h"
 #include "target/proc.h"

@@ -21,7 +21,7 @@
 #include "collect/implantmap.h"
 #include "collect/remote.h"
 #include "collect/slots.h"
-#include "elf/allocator.h"
+#include "elf/probe/allocator.h"
 #include "target/proc.h"
 
 #include "blob.image.h"

@@ -2,7 +2,7 @@
  * reader.h - has the files of targets read on a thread of its own, so that none of them holds up the session.
  *
  * Life: new -> add, take as results come in -> free, which calls off what is under
- * way. The thread owns a worker (elf/worker.h) and does nothing but wait for it.
+ * way. The thread owns a worker (elf/worker/worker.h) and does nothing but wait for it.
  * Where code lies in a file is asked for all that are waiting before the first
  * unwind table is made, as no stack can be walked without it. All calls are from
  * one thread, the session's.
@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "elf/unwind.h"
-#include "elf/worker.h"
+#include "elf/unwind/unwind.h"
+#include "elf/worker/worker.h"
 
 struct reader;
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #endif
 
-#include "elf/rule.h"
+#include "elf/unwind/rule.h"
 
 enum {
 	SHARED_MAX_USER_FRAMES = 512,

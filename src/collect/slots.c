@@ -14,8 +14,8 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "collect/blob/blob.h"
-#include "elf/allocator.h"
-#include "elf/worker.h"
+#include "elf/probe/allocator.h"
+#include "elf/worker/worker.h"
 #include "target/open.h"
 #include "target/proc.h"
 

@@ -2,7 +2,7 @@
  * span.c - the span collector: marks from entry and return of functions (--mark-function), and from the program itself
  * (include/gasflame.h).
  *
- * Probes are on files (elf/doors.h, elf/usdt.h say where): other processes that run the same file pay for the trap, and
+ * Probes are on files (elf/probe/doors.h, elf/probe/usdt.h say where): other processes that run the same file pay for the trap, and
  * are not recorded. No stack is taken. What comes more often than SPANS a second is not kept, and a function that is
  * passed more often than HITS a second loses its probes; both are said.
  */
@@ -29,9 +29,9 @@
 #include "collect/spanjoin.h"
 #include "collect/spanset.h"
 #include "collect/uprobes.h"
-#include "elf/doors.h"
-#include "elf/usdt.h"
-#include "elf/worker.h"
+#include "elf/probe/doors.h"
+#include "elf/probe/usdt.h"
+#include "elf/worker/worker.h"
 #include "profile/profile.h"
 
 #include "gasflame.skel.h"

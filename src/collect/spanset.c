@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "elf/doors.h"
+#include "elf/probe/doors.h"
 
 /* By client; the first of each is the block. Read in their sources, verified against anvil only. */
 static const struct {

@@ -11,7 +11,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "collect/shared.h"
-#include "elf/unwind.h"
+#include "elf/unwind/unwind.h"
 
 struct tables {
 	int chunks_fd;

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "collect/shared.h"
-#include "elf/unwind.h"
+#include "elf/unwind/unwind.h"
 
 struct processes;
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "elf/dwarf.h"
+#include "elf/dwarf/dwarf.h"
 #include "elf/file.h"
 #include "elf/symtab.h"
 

@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
-#include "elf/worker.h"
-#include "elf/workerproto.h"
+#include "elf/worker/worker.h"
+#include "elf/worker/workerproto.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 #include "target/proc.h"

@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 #include "symbol/source.h"
 
 struct cache;

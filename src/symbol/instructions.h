@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 
 struct err;
 struct profile;

@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "base/vec.h"
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 #include "profile/profile.h"
 #include "symbol/live.h"
 #include "target/open.h"

@@ -16,7 +16,7 @@
 #include "base/vec.h"
 #include "elf/demangle.h"
 #include "elf/names.h"
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 #include "profile/profile.h"
 #include "symbol/binary.h"
 #include "symbol/cache.h"

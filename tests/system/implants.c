@@ -21,7 +21,7 @@
 #include "base/err.h"
 #include "collect/blob/blob.h"
 #include "collect/implant.h"
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 
 static struct worker *worker;
 static uint64_t longest_ns;

@@ -11,9 +11,9 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
-#include "elf/allocator.h"
+#include "elf/probe/allocator.h"
 #include "elf/file.h"
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 
 static struct worker *worker;
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "elf/disassemble.h"
+#include "elf/probe/disassemble.h"
 #include "profile/profile.h"
 #include "symbol/background.h"
 #include "symbol/instructions.h"

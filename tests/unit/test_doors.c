@@ -11,11 +11,11 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
-#include "elf/disassemble.h"
-#include "elf/doors.h"
+#include "elf/probe/disassemble.h"
+#include "elf/probe/doors.h"
 #include "elf/file.h"
-#include "elf/usdt.h"
-#include "elf/worker.h"
+#include "elf/probe/usdt.h"
+#include "elf/worker/worker.h"
 
 #define NOINLINE __attribute__((noinline, used))
 

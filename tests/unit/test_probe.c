@@ -1,7 +1,7 @@
 #include "test.h"
 
 #include "base/mem.h"
-#include "elf/allocator.h"
+#include "elf/probe/allocator.h"
 
 static void cheap_instructions(void **state)
 {

@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "collect/slots.h"
-#include "elf/allocator.h"
-#include "elf/worker.h"
+#include "elf/probe/allocator.h"
+#include "elf/worker/worker.h"
 
 static struct worker *worker;
 

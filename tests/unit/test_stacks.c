@@ -25,7 +25,7 @@
 #include "base/file/fd.h"
 #include "base/vec.h"
 #include "elf/file.h"
-#include "elf/unwind.h"
+#include "elf/unwind/unwind.h"
 
 enum { MAX_FRAMES = 512, MAX_THREADS = 256, ROUNDS = 40 };
 

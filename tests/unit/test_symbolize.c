@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/text/str.h"
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 #include "profile/profile.h"
 #include "symbol/find.h"
 #include "symbol/kallsyms.h"

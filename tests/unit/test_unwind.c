@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "elf/file.h"
-#include "elf/unwind.h"
+#include "elf/unwind/unwind.h"
 
 enum { TEXT = 0x1000, TEXT_SIZE = 0x4000, FRAME = 0x8000, PLT = 0x4000 };
 

@@ -17,8 +17,8 @@
 #include "elf/budget.h"
 #include "elf/names.h"
 #include "base/sanitized.h"
-#include "elf/worker.h"
-#include "elf/workerproto.h"
+#include "elf/worker/worker.h"
+#include "elf/worker/workerproto.h"
 #include "test.h"
 
 /* A file with these bytes, unlinked; read-only as every file that the worker gets. */

@@ -9,7 +9,7 @@
 #include "blob.h"
 
 #include "blobcode.h"
-#include "elf/rule.h"
+#include "elf/unwind/rule.h"
 
 #define SHARED (&blob_shared.exact)
 #define OWN    (&blob_local.exact)

@@ -43,7 +43,7 @@ struct exact_event {
 	uint16_t what;
 };
 
-/* How to go on from a return address (elf/rule.h). pc 0: none. */
+/* How to go on from a return address (elf/unwind/rule.h). pc 0: none. */
 struct exact_rule {
 	uint64_t pc, rule;
 };

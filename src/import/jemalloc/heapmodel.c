@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/text/str.h"
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 #include "import/jemalloc/heapdumps.h"
 #include "import/jemalloc/heapmodules.h"
 #include "profile/profile.h"

@@ -9,7 +9,7 @@
 #include "base/file/fd.h"
 #include "base/mem.h"
 #include "base/text/str.h"
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 #include "import/jemalloc/heapdumps.h"
 #include "profile/profile.h"
 #include "target/open.h"

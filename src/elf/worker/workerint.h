@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "elf/workerproto.h"
+#include "elf/worker/workerproto.h"
 
 struct err;
 struct worker;

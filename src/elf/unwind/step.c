@@ -1,4 +1,4 @@
-#include "elf/unwind.h"
+#include "elf/unwind/unwind.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
  * range.c - which addresses a DIE covers: low and high pc, .debug_ranges, .debug_rnglists.
  */
-#include "elf/dwarfdef.h"
-#include "elf/dwarfint.h"
+#include "elf/dwarf/dwarfdef.h"
+#include "elf/dwarf/dwarfint.h"
 
 static void begin_list(struct ranges_iter *it, const struct value *v)
 {

@@ -1,8 +1,8 @@
 /*
  * form.c - attribute values: read raw, and understood once the unit's bases are known.
  */
-#include "elf/dwarfdef.h"
-#include "elf/dwarfint.h"
+#include "elf/dwarf/dwarfdef.h"
+#include "elf/dwarf/dwarfint.h"
 
 static const struct {
 	uint16_t name, slot;

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "elf/rule.h"
+#include "elf/unwind/rule.h"
 
 struct ehframe;
 struct ehframe_cie;

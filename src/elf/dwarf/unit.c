@@ -1,8 +1,8 @@
 /*
  * unit.c - the headers of .debug_info and the root DIE of each unit.
  */
-#include "elf/dwarfdef.h"
-#include "elf/dwarfint.h"
+#include "elf/dwarf/dwarfdef.h"
+#include "elf/dwarf/dwarfint.h"
 
 enum { UNIT_LIMIT = 1 << 20 };
 

@@ -25,8 +25,8 @@
 #include "base/file/fd.h"
 #include "base/vec.h"
 #include "elf/budget.h"
-#include "elf/worker.h"
-#include "elf/workerint.h"
+#include "elf/worker/worker.h"
+#include "elf/worker/workerint.h"
 
 /* A question about a file that took too long once is not asked again. */
 struct given_up {

@@ -2,8 +2,8 @@
 #include <errno.h>
 
 #include "base/err.h"
-#include "elf/disassemble.h"
-#include "elf/doors.h"
+#include "elf/probe/disassemble.h"
+#include "elf/probe/doors.h"
 
 bool disassemble_there(void)
 {

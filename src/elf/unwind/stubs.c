@@ -1,4 +1,4 @@
-#include "elf/stubs.h"
+#include "elf/unwind/stubs.h"
 
 #include <elf.h>
 #include <stdbool.h>
@@ -6,8 +6,8 @@
 
 #include "base/vec.h"
 #include "elf/file.h"
-#include "elf/rows.h"
-#include "elf/rule.h"
+#include "elf/unwind/rows.h"
+#include "elf/unwind/rule.h"
 
 enum { PLT_ENTRY = 16, ENTRY_BYTES = 64 };
 

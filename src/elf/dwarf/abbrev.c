@@ -6,8 +6,8 @@
  */
 #include <stdlib.h>
 
-#include "elf/dwarfdef.h"
-#include "elf/dwarfint.h"
+#include "elf/dwarf/dwarfdef.h"
+#include "elf/dwarf/dwarfint.h"
 
 enum step_kind {
 	STEP_END, STEP_LEB, STEP_STRING, STEP_BLOCK1, STEP_BLOCK2, STEP_BLOCK4, STEP_BLOCK, STEP_INDIRECT

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "elf/symbols.h"
-#include "elf/unwind.h"
+#include "elf/unwind/unwind.h"
 
 struct err;
 struct worker;

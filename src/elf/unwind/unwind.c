@@ -1,4 +1,4 @@
-#include "elf/unwind.h"
+#include "elf/unwind/unwind.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -8,11 +8,11 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/vec.h"
-#include "elf/cfi.h"
-#include "elf/ehframe.h"
+#include "elf/unwind/cfi.h"
+#include "elf/unwind/ehframe.h"
 #include "elf/file.h"
-#include "elf/rows.h"
-#include "elf/stubs.h"
+#include "elf/unwind/rows.h"
+#include "elf/unwind/stubs.h"
 
 enum {
 	PAGE_SIZE = 1 << UNWIND_PAGE_SHIFT,

@@ -1,4 +1,4 @@
-#include "elf/disassemble.h"
+#include "elf/probe/disassemble.h"
 
 #include <capstone.h>
 #include <elf.h>

@@ -6,8 +6,8 @@
  * skipped. Compilers of the LLVM family leave no DW_AT_sibling, so skipping must
  * be quick DIE by DIE.
  */
-#include "elf/dwarfdef.h"
-#include "elf/dwarfint.h"
+#include "elf/dwarf/dwarfdef.h"
+#include "elf/dwarf/dwarfint.h"
 
 enum { ORIGIN_HOPS = 16, FRAME_LIMIT = 1 << 20 };
 

@@ -25,7 +25,7 @@
 #include "base/mem.h"
 #include "base/sanitized.h"
 #include "elf/budget.h"
-#include "elf/workerproto.h"
+#include "elf/worker/workerproto.h"
 
 enum { NOBODY = 65534 };
 

@@ -22,7 +22,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "elf/dwarf.h"
+#include "elf/dwarf/dwarf.h"
 
 enum dwarf_section_id {
 	SECTION_INFO, SECTION_ABBREV, SECTION_LINE, SECTION_STR, SECTION_LINE_STR,

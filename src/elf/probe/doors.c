@@ -1,4 +1,4 @@
-#include "elf/doors.h"
+#include "elf/probe/doors.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,10 +1,10 @@
-#include "elf/dwarf.h"
+#include "elf/dwarf/dwarf.h"
 
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "elf/dwarfint.h"
+#include "elf/dwarf/dwarfint.h"
 #include "elf/file.h"
 #include "elf/symbols.h"
 

@@ -1,11 +1,11 @@
-#include "elf/cfi.h"
+#include "elf/unwind/cfi.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/vec.h"
-#include "elf/ehframe.h"
+#include "elf/unwind/ehframe.h"
 
 enum { REG_RBP = 6, REG_RSP = 7, REG_RA = 16, PLT_USUAL = 11 };
 

@@ -1,4 +1,4 @@
-#include "elf/usdt.h"
+#include "elf/probe/usdt.h"
 
 #include <elf.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "elf/allocator.h"
+#include "elf/probe/allocator.h"
 
 #include <elf.h>
 #include <string.h>

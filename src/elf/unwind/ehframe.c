@@ -1,4 +1,4 @@
-#include "elf/ehframe.h"
+#include "elf/unwind/ehframe.h"
 
 #include <stdlib.h>
 

@@ -8,8 +8,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "elf/disassemble.h"
-#include "elf/doors.h"
+#include "elf/probe/disassemble.h"
+#include "elf/probe/doors.h"
 #include "elf/file.h"
 
 enum {

@@ -1,7 +1,7 @@
-#include "elf/rows.h"
+#include "elf/unwind/rows.h"
 
 #include "base/vec.h"
-#include "elf/unwind.h"
+#include "elf/unwind/unwind.h"
 
 void rows_rules_init(struct rows_rules *rules)
 {

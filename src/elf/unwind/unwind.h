@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "elf/rule.h"
+#include "elf/unwind/rule.h"
 
 struct elf;
 struct err;

@@ -1,4 +1,4 @@
-#include "elf/worker.h"
+#include "elf/worker/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,12 +9,12 @@
 
 #include "base/err.h"
 #include "base/file/fd.h"
-#include "elf/disassemble.h"
-#include "elf/doors.h"
-#include "elf/allocator.h"
+#include "elf/probe/disassemble.h"
+#include "elf/probe/doors.h"
+#include "elf/probe/allocator.h"
 #include "elf/names.h"
-#include "elf/usdt.h"
-#include "elf/workerint.h"
+#include "elf/probe/usdt.h"
+#include "elf/worker/workerint.h"
 
 /* An unlinked file on disk, so that what is unpacked there need not stay in memory. -1 = none. */
 static int make_scratch(void)
