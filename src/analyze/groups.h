@@ -1,7 +1,7 @@
 /*
  * groups.h - the cgroups of a recording's targets and what they granted; and the restarts that it went on through.
  *
- * A pure function of the counters and marks that collect/groupwatch.h and collect/follow.h leave.
+ * A pure function of the counters and marks that collect/mem/groupwatch.h and collect/follow.h leave.
  */
 #pragma once
 

@@ -8,7 +8,7 @@
  *			printf("%s %lld\n", r.rows.v[i].label, (long long)r.rows.v[i].bytes);
  *	rss_done(&r);
  *
- * Reads the series of the mem collector (collect/memwatch.h lists them), and of the heap collector
+ * Reads the series of the mem collector (collect/mem/memwatch.h lists them), and of the heap collector
  *"heap.live", "heap.resident" and "heap.arenas", which tell live heap from slack.
  */
 #pragma once

@@ -1,5 +1,5 @@
 /*
- * sizeclass.h - what jemalloc holds, by size class, as it counts itself (collect/jestats.h has the counters).
+ * sizeclass.h - what jemalloc holds, by size class, as it counts itself (collect/heap/jestats.h has the counters).
  *
  * Objects of a small class share slabs: one that stays keeps the whole slab. What is held and not used of them is waste,
  * the inner part of fragmentation.

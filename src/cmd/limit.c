@@ -2,7 +2,7 @@
  * limit.c - `limit`: a program in a cgroup with a limit of memory, recorded until the kernel kills it.
  *
  * The program is recorded as `run` does it; beside that the cgroup and the kernel's
- * log are watched (collect/oomwatch.h). Nothing is left behind: the cgroup is
+ * log are watched (collect/mem/oomwatch.h). Nothing is left behind: the cgroup is
  * removed here, or, if we are killed, by the guard (target/cgroup/cgroup.h).
  */
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "cmd/recording.h"
-#include "collect/oomwatch.h"
+#include "collect/mem/oomwatch.h"
 #include "export/oomtext.h"
 #include "profile/profile.h"
 #include "target/cgroup/cgroup.h"

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/looking.h"
-#include "collect/owners.h"
+#include "collect/process/owners.h"
 #include "elf/worker/worker.h"
 #include "profile/profile.h"
 #include "symbol/background.h"

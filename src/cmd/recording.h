@@ -11,7 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/launch.h"
 #include "cmd/start.h"
-#include "collect/mark.h"
+#include "collect/blocks/mark.h"
 #include "collect/session.h"
 #include "symbol/symbolize.h"
 

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "cmd/launch.h"
 #include "cmd/start.h"
-#include "collect/mark.h"
+#include "collect/blocks/mark.h"
 #include "collect/session.h"
 #include "elf/worker/worker.h"
 #include "profile/profile.h"

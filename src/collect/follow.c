@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "collect/collector.h"
-#include "collect/processes.h"
+#include "collect/process/processes.h"
 #include "profile/profile.h"
 #include "target/cgroup/groupfile.h"
 #include "target/proc.h"

@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "collect/unwind.bpf.h"
+#include "collect/unwind/unwind.bpf.h"
 
 enum { SCRATCHES = 4 };
 

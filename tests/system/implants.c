@@ -19,8 +19,8 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "collect/blob/blob.h"
-#include "collect/implant.h"
+#include "collect/heap/blob/blob.h"
+#include "collect/heap/inject/implant.h"
 #include "elf/worker/worker.h"
 
 static struct worker *worker;

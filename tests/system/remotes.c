@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "collect/remote.h"
+#include "collect/heap/inject/remote.h"
 
 int main(int argc, char **argv)
 {

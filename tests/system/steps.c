@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "collect/implant.h"
+#include "collect/heap/inject/implant.h"
 #include "target/proc.h"
 
 /* As <linux/ptrace.h> has it, which does not go with <sys/ptrace.h>. */

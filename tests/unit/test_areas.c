@@ -1,4 +1,4 @@
-#include "collect/areas.h"
+#include "collect/process/areas.h"
 #include "test.h"
 
 /* Every address's file and offset, kept the simple way. */

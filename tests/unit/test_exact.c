@@ -6,13 +6,13 @@
 #include <sys/mman.h>
 
 #include "base/mem.h"
-#include "collect/heapsums.h"
-#include "collect/liveheap.h"
+#include "collect/heap/heapsums.h"
+#include "collect/heap/liveheap.h"
 #include "profile/profile.h"
 
 /* The blob's own code, with memory of ours in place of what follows it in a target. */
 #define HIDDEN
-#include "collect/blob/exact.c"
+#include "collect/heap/blob/exact.c"
 
 struct blob_fixed blob_fixed;
 struct blob_local blob_local;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "collect/faultmap.h"
+#include "collect/fault/faultmap.h"
 #include "collect/shared.h"
 #include "profile/profile.h"
 

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "collect/files.h"
+#include "collect/io/files.h"
 #include "profile/profile.h"
 
 struct record {

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "collect/blob/blob.h"
-#include "collect/liveheap.h"
+#include "collect/heap/blob/blob.h"
+#include "collect/heap/liveheap.h"
 
 /* The blob's own code, with memory of ours in place of what follows it in a target. */
 #define HIDDEN
-#include "collect/blob/sampler.c"
-#include "collect/blob/exact.c"
+#include "collect/heap/blob/sampler.c"
+#include "collect/heap/blob/exact.c"
 
 struct blob_local blob_local;
 struct blob_fixed blob_fixed;

@@ -3,7 +3,7 @@
 #include "analyze/oom.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "collect/oomwatch.h"
+#include "collect/mem/oomwatch.h"
 #include "export/oomtext.h"
 #include "profile/profile.h"
 #include "target/cgroup/cgroup.h"

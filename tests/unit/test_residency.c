@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "collect/liveheap.h"
-#include "collect/memwatch.h"
-#include "collect/residency.h"
+#include "collect/heap/liveheap.h"
+#include "collect/mem/memwatch.h"
+#include "collect/heap/residency.h"
 #include "profile/profile.h"
 
 /* As jemalloc's manual lists them. */

@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "collect/slots.h"
+#include "collect/heap/inject/slots.h"
 #include "elf/probe/allocator.h"
 #include "elf/worker/worker.h"
 

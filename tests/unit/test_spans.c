@@ -6,9 +6,9 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "collect/blockmatch.h"
-#include "collect/spanjoin.h"
-#include "collect/spanset.h"
+#include "collect/blocks/blockmatch.h"
+#include "collect/blocks/spanjoin.h"
+#include "collect/span/spanset.h"
 
 #define MS 1000000ULL
 

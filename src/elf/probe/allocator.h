@@ -11,7 +11,7 @@
 
 struct elf;
 
-/* How a function is called: see collect/blob/blob.h, which has hooks for each. */
+/* How a function is called: see collect/heap/blob/blob.h, which has hooks for each. */
 enum allocator_shape {
 	ALLOCATOR_SIZE,     /* (size, …) */
 	ALLOCATOR_SIZE_2ND, /* (alignment, size) */

@@ -24,7 +24,7 @@ enum usdt_what { USDT_BEGIN = 1, USDT_END, USDT_MARK, USDT_BLOCK_END };
 struct usdt_place {
 	uint64_t offset;  /* of the nop, in the file */
 	uint32_t what;
-	uint32_t arguments[USDT_ARGUMENTS]; /* words of struct pt_regs, see collect/unwind.bpf.h; UINT32_MAX = none */
+	uint32_t arguments[USDT_ARGUMENTS]; /* words of struct pt_regs, see collect/unwind/unwind.bpf.h; UINT32_MAX = none */
 	uint32_t zero;
 };
 

@@ -1,0 +1,272 @@
+/*
+ * alloc.c - the alloc collector: who allocates, by stack, without a write to the target.
+ *
+ * jemalloc from 5.3 on, whatever its options, calls te_event_trigger() each time that a thread has allocated
+ * about 64 KiB: a uprobe there is a sampler of bytes. It is placed only on an instruction that the kernel
+ * emulates, which costs about a microsecond; any other would be single-stepped, for twenty, and is refused.
+ * What it gives is a rate, not what is alive; and it is periodic, not random: allocations that keep step with
+ * 64 KiB may be seen too often or never.
+ *
+ * The probe is on the file: other processes that run the same one pay for the trap, too, and are not
+ * recorded.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "collect/process/codefiles.h"
+#include "collect/collector.h"
+#include "collect/engine.h"
+#include "collect/probestack.h"
+#include "collect/process/processes.h"
+#include "elf/probe/allocator.h"
+#include "elf/worker/worker.h"
+#include "profile/profile.h"
+
+#include "gasflame.skel.h"
+
+/* Where a probe is, and the code of the allocator around it. */
+struct place {
+	uint64_t address;
+	uint32_t own_count;
+	struct allocator_range own[ALLOCATOR_OWN];
+};
+
+struct alloc {
+	VEC(struct bpf_link *) links;
+	struct codefiles files; /* that were looked at */
+	uint32_t event, series;
+	uint64_t bytes, samples;
+	VEC(struct place) places; /* with a probe */
+	char refused[256]; /* why a place that was found cannot be used */
+};
+
+/* One place of one file. */
+static int attach(struct session *s, int fd, const struct allocator_probe *probe,
+		  const struct allocator_info *info, struct err *err)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/fd/%d", getpid(), fd);
+	unsigned skip = allocator_probe_skip(probe);
+	struct place place = { .address = probe->address + skip, .own_count = info->own_count };
+	struct bpf_link *link;
+
+	memcpy(place.own, info->own, sizeof(place.own));
+	if (!allocator_probe_cheap(probe)) {
+		snprintf(s->alloc->refused, sizeof(s->alloc->refused),
+			 "its te_event_trigger begins with an instruction (%02x %02x %02x) that the kernel "
+			 "would have to single-step, for some 20 us each time",
+			 probe->code[skip], probe->code[skip + 1], probe->code[skip + 2]);
+		return 0;
+	}
+	link = bpf_program__attach_uprobe(engine_skeleton(s->engine)->progs.on_alloc_rate, false, -1, path,
+					  probe->offset + skip);
+	if (!link)
+		return err_errno(err, errno, "cannot attach to the allocator (uprobe)");
+	vec_push(&s->alloc->links, link);
+	vec_push(&s->alloc->places, place);
+	return 0;
+}
+
+static int look_at_file(void *context, int fd, const char *path, struct err *err)
+{
+	struct session *s = context;
+	_cleanup_free_ struct allocator_info *info = mem_alloc(sizeof(*info));
+	int r = 0;
+
+	if (worker_allocator(s->worker, fd, info, NULL) < 0)
+		return 0; /* not one that we can read: there are others */
+	for (uint32_t k = 0; !r && k < info->probe_count; k++)
+		r = attach(s, fd, &info->probes[k], info, err);
+	return r;
+}
+
+static int look_at(struct session *s, pid_t pid, struct err *err)
+{
+	return codefiles_of_process(&s->alloc->files, pid, look_at_file, s, err);
+}
+
+static int refuse(const struct session *s, struct err *err)
+{
+	if (*s->alloc->refused)
+		return err_set(err, ENOTSUP, "-e alloc is not possible here: %s; -e heap is",
+			       s->alloc->refused);
+	return err_set(err, ENOTSUP,
+		       "-e alloc needs jemalloc from 5.3 on, with its symbols, in the target: nothing in it "
+		       "has a function te_event_trigger (glibc's malloc and stripped libraries have no such "
+		       "place); -e heap records allocations of these, too");
+}
+
+static int start(struct session *s, struct err *err)
+{
+	struct profile *p = s->profile;
+	struct alloc *a = s->alloc = mem_alloc(sizeof(*a));
+	int r = 0;
+
+	a->event = profile_add_event(
+		p, "alloc-rate", "bytes",
+		"allocated, a sample for about each 64 KiB of a thread (periodic, not random)", 0);
+	a->series = profile_add_series(p, "alloc.allocated", "bytes");
+	r = probestack_check(engine_skeleton(s->engine)->progs.on_alloc_rate, err);
+	if (r < 0)
+		return r;
+	/* The process is not that program yet: the file is, from its first instruction on. */
+	if (s->options->program)
+		return codefiles_of_program(&a->files, s->options->program, look_at_file, s, err);
+	for (size_t i = 0; i < s->options->pid_count && !r; i++)
+		r = look_at(s, s->options->pids[i], err);
+	if (!r && !a->links.n)
+		r = refuse(s, err);
+	return r;
+}
+
+static int started(struct session *s, struct err *err)
+{
+	return look_at(s, s->options->pids[0], err);
+}
+
+static uint64_t since_start(const struct session *s, uint64_t mono_ns)
+{
+	return mono_ns > s->start_mono_ns ? mono_ns - s->start_mono_ns : 0;
+}
+
+static bool is_own(const struct place *place, uint64_t address)
+{
+	for (uint32_t i = 0; i < place->own_count; i++)
+		if (address >= place->own[i].start && address < place->own[i].end)
+			return true;
+	return false;
+}
+
+/* The stack without the allocator's own functions at its end: it is about who called them. */
+static uint32_t strip(const struct session *s, uint32_t stack)
+{
+	const struct profile *p = s->profile;
+	const struct profile_frame *leaf = &p->frames.v[p->stacks.v[stack].frame], *f;
+	const struct place *place = NULL;
+
+	for (size_t i = 0; i < s->alloc->places.n && !place; i++)
+		if (s->alloc->places.v[i].address == leaf->address)
+			place = &s->alloc->places.v[i];
+	if (!place || !p->stacks.v[stack].parent)
+		return stack;
+	stack = p->stacks.v[stack].parent;
+	while (p->stacks.v[stack].parent) {
+		f = &p->frames.v[p->stacks.v[stack].frame];
+		if (f->kind != FRAME_USER || f->module != leaf->module || !is_own(place, f->address))
+			break;
+		stack = p->stacks.v[stack].parent;
+	}
+	return stack;
+}
+
+static void record(struct session *s, const void *data, size_t size)
+{
+	const struct shared_alloc *r = data;
+	struct profile_sample sample;
+
+	if (r->kind != RECORD_ALLOC || size < sizeof(*r))
+		return;
+	sample = (struct profile_sample){ .event = s->alloc->event,
+					  .time_ns = since_start(s, r->time_ns),
+					  .value = r->bytes,
+					  .thread = processes_thread(s->processes, r->pid, r->tid, "",
+								     r->time_ns),
+					  .stack = engine_stack(s->engine, r->stack),
+					  .count = 1 };
+	if (sample.stack == PROFILE_NONE) {
+		profile_count(s->profile, "samples.lost", 1);
+		return;
+	}
+	sample.stack = strip(s, sample.stack);
+	s->alloc->bytes += r->bytes;
+	s->alloc->samples++;
+	profile_add_sample(s->profile, &sample);
+}
+
+static void tick(struct session *s, uint64_t now)
+{
+	/* A library that was loaded since. */
+	if (s->options->program || !s->alloc->links.n) {
+		s->alloc->files.hurry = true;
+		worker_set_timeout(s->worker, CODEFILES_HURRY_NS);
+		look_at(s, s->options->pids[0], NULL);
+		worker_set_timeout(s->worker, UINT64_MAX);
+	}
+	profile_add_point(s->profile, s->alloc->series, since_start(s, now), s->alloc->bytes);
+}
+
+static void note_counts(struct session *s)
+{
+	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.alloc_counts),
+	    cpus = libbpf_num_possible_cpus();
+	_cleanup_free_ struct shared_alloc_counts *counts = mem_alloc(MAX(cpus, 1) * sizeof(*counts));
+	uint32_t zero = 0;
+
+	if (bpf_map_lookup_elem(fd, &zero, counts))
+		return;
+	for (int i = 0; i < cpus; i++) {
+		profile_count(s->profile, "alloc.hits", counts[i].hits);
+		profile_count(s->profile, "alloc.lost", counts[i].lost);
+		profile_count(s->profile, "alloc.odd", counts[i].odd);
+	}
+	profile_count_set(s->profile, "alloc.bytes", s->alloc->bytes);
+	profile_count_set(s->profile, "alloc.interval bytes",
+			  s->alloc->samples ? s->alloc->bytes / s->alloc->samples : 0);
+}
+
+static void stop(struct session *s)
+{
+	struct err why = { 0 };
+
+	if (!s->alloc)
+		return;
+	for (size_t i = 0; i < s->alloc->links.n; i++)
+		bpf_link__destroy(s->alloc->links.v[i]);
+	engine_drain(s->engine);
+	/* Of a running one it was refused at the start. */
+	if (!s->alloc->links.n && s->options->program) {
+		refuse(s, &why);
+		log_warn("%s", why.text);
+	}
+	profile_add_point(s->profile, s->alloc->series, since_start(s, clock_mono_ns()), s->alloc->bytes);
+	note_counts(s);
+	vec_done(&s->alloc->links);
+	codefiles_done(&s->alloc->files);
+	vec_done(&s->alloc->places);
+	free(s->alloc);
+	s->alloc = NULL;
+}
+
+static void set_hz(struct session *s, uint64_t hz)
+{
+	/* The allocator has its own beat. */
+}
+
+static void pause_alloc(struct session *s, bool pause)
+{
+	engine_skeleton(s->engine)->bss->alloc_paused = pause;
+}
+
+static const char *const programs[] = { "on_alloc_rate", NULL };
+
+const struct collector collector_alloc = {
+	.name = "alloc",
+	.describe = "allocation rate by stack, of jemalloc with symbols: changes nothing in the target",
+	.programs = programs,
+	.start = start,
+	.started = started,
+	.record = record,
+	.set_hz = set_hz,
+	.pause = pause_alloc,
+	.tick = tick,
+	.stop = stop,
+};

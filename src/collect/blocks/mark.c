@@ -1,0 +1,390 @@
+#include "collect/blocks/mark.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text/str.h"
+#include "collect/blocks/markint.h"
+#include "collect/blocks/spanjoin.h"
+#include "profile/profile.h"
+#include "target/log/journal.h"
+#include "target/log/logs.h"
+#include "ethereum/rpc.h"
+
+enum { LOOK_MS = 100 };
+static const uint64_t patience_ns = 5000000000, at_the_end_ns = 1000000000;
+static const uint64_t settle_ns = 1000000000;  /* until the spans before a moment are all known */
+static const uint64_t unnamed_ns = 8000000000; /* how long a span waits for its block */
+
+/* --- the log --- */
+
+static void got_block(void *context, const struct marklog_block *b)
+{
+	struct mark *m = context;
+	struct mark_entry e = { *b, .asking = m->rpc && m->rpc_runs, .thread = PROFILE_NONE, .since_ns = clock_mono_ns() };
+
+	pthread_mutex_lock(&m->lock);
+	if (m->entries.n >= MARK_WAITING)
+		e.asking = false;
+	vec_push(&m->entries, e);
+	pthread_cond_signal(&m->asked);
+	pthread_mutex_unlock(&m->lock);
+}
+
+static void got_line(void *context, char *line, size_t n, uint64_t time_ns)
+{
+	struct mark *m = context;
+
+	marklog_line(m->parser, line, n, time_ns);
+}
+
+static void *follow_log(void *context)
+{
+	struct mark *m = context;
+	uint64_t lines = 0;
+	int r = 0;
+
+	while (!m->log_stop && !r) {
+		r = logs_wait(m->logs, LOOK_MS, got_line, m);
+		if (logs_counted(m->logs)->lines == lines)
+			marklog_flush(m->parser); /* nothing more came about the last one */
+		lines = logs_counted(m->logs)->lines;
+	}
+	/* What was written until now belongs to the recording. */
+	if (!r)
+		logs_wait(m->logs, 0, got_line, m);
+	marklog_flush(m->parser);
+	if (r > 0 && m->journal) {
+		pthread_mutex_lock(&m->lock);
+		err_set(&m->log_err, EPIPE, "journalctl ended by itself: does `%s` have a journal here?", m->options.log);
+		pthread_mutex_unlock(&m->lock);
+	} else if (r < 0) {
+		pthread_mutex_lock(&m->lock);
+		err_errno(&m->log_err, -r, "the log %s cannot be read any more; its blocks end here", m->options.log);
+		pthread_mutex_unlock(&m->lock);
+	}
+	return NULL;
+}
+
+/* --- into the profile --- */
+
+/* Of the time after the recording, or not done by then? A line of the log may be read a little late. */
+static bool is_after(const struct mark *m, const struct mark_entry *e, uint64_t end)
+{
+	if (m->expects_spans && e->thread == PROFILE_NONE && e->block.end_ns >= end)
+		return true;
+	return (e->block.timed || !m->options.log) && e->block.start_ns >= end;
+}
+
+static void add_mark(struct mark *m, struct profile *p, const struct mark_entry *e, uint64_t start)
+{
+	const struct marklog_block *b = &e->block;
+	struct profile_mark x = { .thread = e->thread, .known = b->known, .number = b->number };
+	char name[48];
+
+	if (b->start_ns < start) {
+		m->before++;
+		return;
+	}
+	if (p->duration_ns && is_after(m, e, start + p->duration_ns)) {
+		m->after++;
+		return;
+	}
+	_Static_assert((int)MARKLOG_NUMBER == MARK_NUMBER && (int)MARKLOG_GAS == MARK_GAS &&
+		       (int)MARKLOG_TRANSACTIONS == MARK_TRANSACTIONS, "the same bits");
+	snprintf(name, sizeof(name), "block %llu%s", (unsigned long long)b->number, b->again ? " (again)" : "");
+	x.name = profile_string(p, name);
+	x.kind = profile_string(p, "block");
+	x.start_ns = b->start_ns - start;
+	x.end_ns = b->end_ns - start;
+	x.gas = b->known & MARKLOG_GAS ? b->gas : 0;
+	x.transactions = b->known & MARKLOG_TRANSACTIONS ? b->transactions : 0;
+	profile_add_mark(p, &x);
+}
+
+void mark_expect_spans(struct mark *m)
+{
+	m->expects_spans = true;
+}
+
+void mark_add_span(struct mark *m, const struct span *s, uint32_t kind, uint32_t thread)
+{
+	struct mark_entry e = { .spanned = true, .thread = thread, .asking = m->rpc_runs, .since_ns = clock_mono_ns() };
+
+	_Static_assert((int)MARKLOG_NUMBER == SPAN_NUMBER && (int)MARKLOG_GAS == SPAN_GAS &&
+		       (int)MARKLOG_TRANSACTIONS == SPAN_TRANSACTIONS, "the same bits");
+	if (!(s->known & SPAN_NUMBER) || s->number > INT64_MAX) {
+		blockmatch_add(&m->match, &(struct blockmatch_span){ s->start_ns, s->end_ns, thread, kind, false });
+		return;
+	}
+	/* The program says itself which block it is. */
+	m->numbered = true;
+	e.block = (struct marklog_block){ .known = s->known, .number = s->number, .gas = s->gas, .transactions = s->transactions,
+					  .timed = true, .start_ns = s->start_ns, .end_ns = s->end_ns };
+	pthread_mutex_lock(&m->lock);
+	e.asking &= m->entries.n < MARK_WAITING;
+	vec_push(&m->entries, e);
+	pthread_cond_signal(&m->asked);
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* The function's span of a block, if there is one. */
+static void find_span(struct mark *m, size_t i)
+{
+	struct mark_entry *e = &m->entries.v[i];
+	const struct blockmatch_span *s;
+	size_t later = 0;
+
+	while (i + later + 1 < m->entries.n && m->entries.v[i + later + 1].block.seen_ns == e->block.seen_ns &&
+	       !m->entries.v[i + later + 1].spanned)
+		later++;
+	s = e->looked_ns ? blockmatch_between(&m->match, e->looked_ns, e->block.seen_ns, later) :
+			   blockmatch_at(&m->match, e->block.seen_ns, later);
+	e->spanned = true;
+	m->spanned += s != NULL;
+	m->spanless += !s;
+	if (!s)
+		return;
+	e->block.start_ns = s->start_ns;
+	e->block.end_ns = s->end_ns;
+	e->block.timed = true;
+	e->thread = s->thread;
+}
+
+struct unnamed {
+	struct mark *m;
+	struct profile *p;
+	uint64_t start;
+};
+
+/* A call of the function that made no block which anybody saw: a pending one, say. */
+static void add_unnamed(void *context, const struct blockmatch_span *s)
+{
+	struct unnamed *u = context;
+
+	u->m->unnamed++;
+	if (s->start_ns >= u->start)
+		profile_add_mark(u->p, &(struct profile_mark){ .thread = s->thread, .kind = s->tag, .name = s->tag,
+							       .start_ns = s->start_ns - u->start, .end_ns = s->end_ns - u->start });
+}
+
+/* Those at the front that wait for nothing more, or have waited long enough. */
+static void move(struct mark *m, struct profile *p, uint64_t start, uint64_t patience)
+{
+	struct unnamed unnamed = { m, p, start };
+	uint64_t now = clock_mono_ns();
+	size_t n = 0;
+
+	for (; n < m->entries.n; n++) {
+		struct mark_entry *e = &m->entries.v[n];
+
+		if ((e->asking && now - e->since_ns < patience) ||
+		    (m->expects_spans && !e->spanned && patience && now - e->since_ns < settle_ns))
+			break;
+		if (m->expects_spans && !e->spanned)
+			find_span(m, n);
+		m->unanswered += e->asking;
+		if (!m->numbered || e->block.timed)
+			add_mark(m, p, e, start);
+	}
+	blockmatch_expire(&m->match, patience ? now - MIN(now, unnamed_ns) : UINT64_MAX, add_unnamed, &unnamed);
+	m->entries.n -= n;
+	m->removed += n;
+	if (n && m->entries.n)
+		memmove(m->entries.v, m->entries.v + n, m->entries.n * sizeof(*m->entries.v));
+}
+
+static void say_troubles(struct mark *m)
+{
+	if (m->log_err.code && !m->logs_told)
+		log_warn("%s", m->log_err.text);
+	if (m->row >= 2 && !m->rpc_told)
+		log_warn("the node at %s does not say what its blocks are: %s; blocks go without it", m->options.rpc,
+			 m->rpc_err.text);
+	m->logs_told |= m->log_err.code != 0;
+	m->rpc_told |= m->row >= 2;
+}
+
+void mark_step(struct mark *m, struct profile *p, uint64_t start_mono_ns)
+{
+	pthread_mutex_lock(&m->lock);
+	move(m, p, start_mono_ns, patience_ns);
+	say_troubles(m);
+	pthread_mutex_unlock(&m->lock);
+}
+
+static bool any_waits(struct mark *m)
+{
+	bool any = false;
+
+	pthread_mutex_lock(&m->lock);
+	for (size_t i = 0; i < m->entries.n; i++)
+		any |= m->entries.v[i].asking;
+	pthread_mutex_unlock(&m->lock);
+	return any;
+}
+
+static void count(struct profile *p, const char *name, uint64_t n)
+{
+	if (n)
+		profile_count_set(p, name, n);
+}
+
+static void note_counters(struct mark *m, struct profile *p)
+{
+	if (m->parser) {
+		const struct marklog_counts *c = marklog_counted(m->parser);
+		const struct logs_counts *l = logs_counted(m->logs);
+
+		profile_count_set(p, "marks.lines", l->lines);
+		profile_count_set(p, "marks.blocks", c->blocks);
+		count(p, "marks.log rotated", l->rotated);
+		count(p, "marks.log shortened", l->shortened);
+		count(p, "marks.lines too long", l->too_long);
+		count(p, "marks.lines unfinished", l->unfinished);
+		count(p, "marks.lines malformed", c->bad_lines);
+		count(p, "marks.repeated", c->repeated);
+		count(p, "marks.reorganized", c->reorged);
+		count(p, "marks.out of order", c->out_of_order);
+		count(p, "marks.bad durations", c->bad_times);
+		count(p, "marks.shared a time", c->shared);
+	}
+	count(p, "marks.spans named", m->spanned);
+	count(p, "marks.spans unnamed", m->unnamed);
+	count(p, "marks.without a span", m->spanless);
+	count(p, "marks.began before the recording", m->before);
+	count(p, "marks.not done in the recording", m->after);
+	count(p, "marks.answered", m->answered);
+	count(p, "marks.unanswered", m->unanswered);
+	count(p, "marks.another block answered", m->differs);
+	count(p, "marks.skipped", m->skipped);
+	count(p, "marks.rpc failures", m->failures);
+}
+
+static void say_end(struct mark *m)
+{
+	const struct marklog_counts *c = m->parser ? marklog_counted(m->parser) : NULL;
+
+	if (c && !c->blocks)
+		log_warn("no line of %s was about a block (%llu lines were read): --log-client says whose log it is, "
+			 "--log-pattern what its lines are like", m->options.log,
+			 (unsigned long long)logs_counted(m->logs)->lines);
+	if (c && c->bad_lines)
+		log_warn("%llu lines of the log should be about blocks, but were cut or malformed",
+			 (unsigned long long)c->bad_lines);
+	if (c && c->shared && !m->spanned)
+		log_info("%llu blocks ended within one read of the log and share its time by their gas; --mark-function times each "
+			 "of them, where the node has symbols.", (unsigned long long)c->shared);
+	if (m->skipped)
+		log_warn("%llu blocks came faster than the node could be asked about them",
+			 (unsigned long long)m->skipped);
+}
+
+static void end_threads(struct mark *m)
+{
+	uint64_t end = clock_mono_ns() + at_the_end_ns;
+
+	if (m->log_runs) {
+		m->log_stop = true;
+		pthread_join(m->log_thread, NULL);
+		m->log_runs = false;
+	}
+	if (m->rpc_runs) {
+		struct timespec nap = { .tv_nsec = 5000000 };
+
+		while (any_waits(m) && m->row < 2 && clock_mono_ns() < end)
+			nanosleep(&nap, NULL);
+		m->rpc_stop = true;
+		rpc_stop(m->rpc);
+		pthread_mutex_lock(&m->lock);
+		pthread_cond_broadcast(&m->asked);
+		pthread_mutex_unlock(&m->lock);
+		pthread_join(m->rpc_thread, NULL);
+		m->rpc_runs = false;
+	}
+}
+
+void mark_finish(struct mark *m, struct profile *p, uint64_t start_mono_ns)
+{
+	end_threads(m);
+	move(m, p, start_mono_ns, 0);
+	say_troubles(m);
+	say_end(m);
+	note_counters(m, p);
+}
+
+/* --- its life --- */
+
+int mark_open(const struct mark_options *o, struct mark **ret, struct err *err)
+{
+	static const char journal[] = "journal:";
+	struct mark *m = mem_alloc(sizeof(*m));
+	int r = 0, fd = o->log_fd;
+	bool missing = false;
+
+	m->options = *o;
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_cond_init(&m->asked, NULL);
+	if (o->log) {
+		r = marklog_new(o->client, o->pattern, got_block, m, &m->parser, err);
+		if (r >= 0 && str_starts(o->log, journal))
+			r = journal_open(o->log + strlen(journal), &m->journal, &fd, err);
+		if (r >= 0)
+			r = logs_open(o->log, fd, &m->logs, &missing, err);
+	}
+	if (r >= 0 && o->rpc)
+		r = rpc_open(o->rpc, &m->rpc, err);
+	if (r < 0) {
+		mark_close(m);
+		return r;
+	}
+	if (missing)
+		log_info("%s is not there yet: it is followed as soon as it is", o->log);
+	*ret = m;
+	return 0;
+}
+
+int mark_start(struct mark *m, struct err *err)
+{
+	sigset_t all, before;
+	int r = 0;
+
+	/* Signals are the session's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (m->rpc) {
+		m->rpc_runs = true;
+		r = pthread_create(&m->rpc_thread, NULL, marknode_run, m);
+		m->rpc_runs = !r;
+	}
+	if (!r && m->logs) {
+		logs_skip(m->logs);
+		r = pthread_create(&m->log_thread, NULL, follow_log, m);
+		m->log_runs = !r;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r ? err_errno(err, r, "cannot start a thread") : 0;
+}
+
+void mark_close(struct mark *m)
+{
+	if (!m)
+		return;
+	end_threads(m);
+	marklog_free(m->parser);
+	logs_close(m->logs);
+	journal_close(m->journal);
+	rpc_close(m->rpc);
+	blockmatch_done(&m->match);
+	vec_done(&m->entries);
+	pthread_mutex_destroy(&m->lock);
+	pthread_cond_destroy(&m->asked);
+	free(m);
+}

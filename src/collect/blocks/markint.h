@@ -1,0 +1,57 @@
+/*
+ * markint.h - struct mark, for mark.c and marknode.c.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "collect/blocks/blockmatch.h"
+#include "collect/blocks/mark.h"
+#include "ethereum/marklog.h"
+
+enum { MARK_WAITING = 4096 }; /* blocks that wait for an answer; beyond that they go without */
+
+/* A block on its way into the profile. */
+struct mark_entry {
+	struct marklog_block block;
+	bool asking;       /* the node has not said what it is yet */
+	bool spanned;      /* its span is that of its function, or there is none */
+	uint32_t thread;   /* that made it, PROFILE_NONE = not known */
+	uint64_t looked_ns; /* by looks at the node only: when it was looked at before */
+	uint64_t since_ns;
+};
+
+struct mark {
+	struct mark_options options;
+	struct journal *journal;
+	struct logs *logs;
+	struct marklog *parser;
+	struct rpc *rpc;
+	pthread_t log_thread, rpc_thread;
+	bool log_runs, rpc_runs;
+	atomic_bool log_stop, rpc_stop;
+	_Atomic uint64_t row;     /* questions that failed, one after the other */
+	_Atomic uint64_t skipped; /* blocks that nobody asked about */
+	bool logs_told, rpc_told;
+
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t asked; /* the rpc thread has something to do, or shall end */
+	VEC(struct mark_entry) entries;
+	uint64_t removed;     /* entries that are in the profile: their number is removed + index */
+	struct err log_err, rpc_err;
+	uint64_t answered, unanswered, differs, failures;
+	uint64_t before, after; /* blocks that began before the recording, or were done after it */
+
+	/* The session's alone. */
+	struct blockmatch match;
+	bool expects_spans;
+	bool numbered;        /* the program says which block is which: the node's word for that is not needed */
+	uint64_t spanned, spanless, unnamed;
+};
+
+/* The thread that asks the node; its context is the struct mark. */
+void *marknode_run(void *mark);

@@ -1,0 +1,217 @@
+/*
+ * marknode.c - what the node says of its blocks: asked about those of the log, or looked at, or told by it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "collect/blocks/markint.h"
+#include "profile/profile.h"
+#include "ethereum/rpc.h"
+
+enum {
+	CATCH_UP = 64,   /* blocks between two looks at the node that are asked for; beyond that they are counted */
+	POLL_MS = 200,   /* how often the node is asked for its newest block */
+	AGAIN_MS = 1000, /* after it failed */
+};
+
+static void wait_a_while(struct mark *m, unsigned ms)
+{
+	struct timespec until;
+
+	clock_after_ms(ms, &until);
+	pthread_cond_clockwait(&m->asked, &m->lock, CLOCK_MONOTONIC, &until);
+}
+
+static void failed(struct mark *m, const struct err *why)
+{
+	m->failures++;
+	m->row++;
+	m->rpc_err = *why;
+}
+
+/* What the node says is exact where the log rounds; of another block it says nothing. */
+static void answer(struct mark *m, uint64_t number, const struct rpcblock *said)
+{
+	struct mark_entry *e;
+
+	m->row = 0;
+	if (number < m->removed || number - m->removed >= m->entries.n)
+		return; /* it went without */
+	e = &m->entries.v[number - m->removed];
+	e->asking = false;
+	if (said->number != e->block.number || (*e->block.hash && strcasecmp(said->hash, e->block.hash))) {
+		m->differs++;
+		return;
+	}
+	m->answered++;
+	e->block.gas = said->gas;
+	e->block.transactions = said->transactions;
+	e->block.known |= MARKLOG_GAS | MARKLOG_TRANSACTIONS;
+}
+
+/* Asks for the first block that waits. False: there is none. Called, and returns, with the lock. */
+static bool ask_next(struct mark *m)
+{
+	struct rpcblock said;
+	struct err why = { 0 };
+	uint64_t number;
+	char by[80];
+	size_t i = 0;
+	int r;
+
+	while (i < m->entries.n && !m->entries.v[i].asking)
+		i++;
+	if (i == m->entries.n)
+		return false;
+	number = m->removed + i;
+	if (*m->entries.v[i].block.hash)
+		snprintf(by, sizeof(by), "%s", m->entries.v[i].block.hash);
+	else
+		snprintf(by, sizeof(by), "0x%llx", (unsigned long long)m->entries.v[i].block.number);
+	pthread_mutex_unlock(&m->lock);
+	r = rpc_block(m->rpc, by, &said, &why);
+	pthread_mutex_lock(&m->lock);
+	if (!r) {
+		answer(m, number, &said);
+	} else {
+		failed(m, &why);
+		/* One that it does not know is no reason to keep the others waiting. */
+		if ((r == -ENOENT || m->row > 1) && number >= m->removed && number - m->removed < m->entries.n) {
+			m->entries.v[number - m->removed].asking = false;
+			m->unanswered++;
+		}
+		if (r != -ENOENT && !m->rpc_stop)
+			wait_a_while(m, AGAIN_MS);
+	}
+	return true;
+}
+
+static void add_moment(struct mark *m, const struct rpcblock *b, uint64_t now, uint64_t looked)
+{
+	struct mark_entry e = { .thread = PROFILE_NONE, .looked_ns = looked, .since_ns = now };
+
+	e.block = (struct marklog_block){ .known = MARKLOG_NUMBER | MARKLOG_GAS | MARKLOG_TRANSACTIONS,
+					  .number = b->number, .gas = b->gas, .transactions = b->transactions,
+					  .start_ns = now, .end_ns = now, .seen_ns = now };
+	memcpy(e.block.hash, b->hash, sizeof(b->hash));
+	pthread_mutex_lock(&m->lock);
+	m->answered++;
+	m->row = 0;
+	vec_push(&m->entries, e);
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* Where a node without a log is looked at, or tells by itself. */
+struct head {
+	uint64_t number, looked_ns;
+	bool known;
+	char hash[67];
+};
+
+static void report_failure(struct mark *m, const struct err *why)
+{
+	pthread_mutex_lock(&m->lock);
+	failed(m, why);
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* Blocks between the last one and this, which nobody told us about. */
+static void catch_up(struct mark *m, struct head *last, uint64_t number, uint64_t now)
+{
+	struct rpcblock b;
+
+	if (!last->known || number <= last->number)
+		return;
+	if (number > last->number + CATCH_UP) {
+		m->skipped += number - last->number - CATCH_UP;
+		last->number = number - CATCH_UP;
+	}
+	for (uint64_t n = last->number + 1; n < number && !m->rpc_stop; n++) {
+		char by[32];
+
+		snprintf(by, sizeof(by), "0x%llx", (unsigned long long)n);
+		if (!rpc_block(m->rpc, by, &b, NULL) && b.number == n)
+			add_moment(m, &b, now, last->looked_ns);
+		else
+			m->skipped++;
+	}
+}
+
+/* What is new since the last look. */
+static void look_at_head(struct mark *m, struct head *last)
+{
+	struct rpcblock head;
+	struct err why = { 0 };
+	int r = rpc_block(m->rpc, "latest", &head, &why);
+	uint64_t now = clock_mono_ns();
+
+	if (r) {
+		report_failure(m, &why);
+		return;
+	}
+	m->row = 0;
+	catch_up(m, last, head.number, now);
+	/* The one that is there when it begins is not of this recording; a smaller number, or another hash, is a
+	 * reorganized chain. */
+	if (last->known && (head.number != last->number || strcmp(head.hash, last->hash)))
+		add_moment(m, &head, now, last->looked_ns);
+	*last = (struct head){ head.number, now, true, "" };
+	memcpy(last->hash, head.hash, sizeof(last->hash));
+}
+
+/* The node says by itself what is new. */
+static void wait_for_head(struct mark *m, struct head *last)
+{
+	struct rpcblock head, b;
+	struct err why = { 0 };
+	uint64_t now;
+	int r = rpc_head(m->rpc, POLL_MS, &head, &now, &why);
+
+	if (r < 0)
+		report_failure(m, &why);
+	if (r <= 0)
+		return;
+	m->row = 0;
+	last->looked_ns = now > POLL_MS * 1000000ULL ? now - POLL_MS * 1000000ULL : 0;
+	catch_up(m, last, head.number, now);
+	last->known = true;
+	last->number = head.number;
+	/* Its transactions are not in what is told. */
+	if (rpc_block(m->rpc, head.hash, &b, &why) || b.number != head.number) {
+		report_failure(m, &why);
+		b = head;
+	}
+	add_moment(m, &b, now, 0);
+}
+
+void *marknode_run(void *mark)
+{
+	struct mark *m = mark;
+	struct head last = { 0 };
+
+	pthread_mutex_lock(&m->lock);
+	while (!m->rpc_stop) {
+		if (!m->options.log) {
+			bool tells = rpc_tells(m->rpc);
+
+			/* Those that the program numbered itself. */
+			if (ask_next(m))
+				continue;
+			pthread_mutex_unlock(&m->lock);
+			if (tells)
+				wait_for_head(m, &last);
+			else
+				look_at_head(m, &last);
+			pthread_mutex_lock(&m->lock);
+			if (!m->rpc_stop && (m->row || !tells))
+				wait_a_while(m, m->row ? AGAIN_MS : POLL_MS);
+		} else if (!ask_next(m) && !m->rpc_stop) {
+			wait_a_while(m, AGAIN_MS);
+		}
+	}
+	pthread_mutex_unlock(&m->lock);
+	return NULL;
+}

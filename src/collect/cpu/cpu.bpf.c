@@ -1,0 +1,72 @@
+/*
+ * cpu.bpf.c - where the CPU time goes: one stack at each tick of a clock, on every CPU.
+ *
+ * The clock runs on all CPUs whoever is there; what is not recorded leaves after
+ * one look-up. A stack that was sent before is sent as its hash only.
+ */
+#include "collect/unwind/unwind.bpf.h"
+
+/* One for each CPU: the clock's interrupt does not interrupt itself. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct unwind);
+} cpu_scratch SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct shared_counts);
+} cpu_counts SEC(".maps");
+
+SEC("perf_event")
+int on_cpu_clock(void *ctx)
+{
+	uint64_t id = bpf_get_current_pid_tgid();
+	uint32_t pid = id >> 32, zero = 0;
+	struct shared_process *p = bpf_map_lookup_elem(&processes, &pid);
+	struct shared_counts *counts;
+	struct unwind *u;
+
+	if (!p)
+		return 0;
+	u = bpf_map_lookup_elem(&cpu_scratch, &zero);
+	counts = bpf_map_lookup_elem(&cpu_counts, &zero);
+	if (!u || !counts)
+		return 0;
+	u->record.kind = RECORD_CPU;
+	u->record.pid = pid;
+	u->record.tid = id;
+	u->record.time_ns = bpf_ktime_get_ns();
+	u->record.value = CONTEXT(CONTEXT_PERIOD);
+	bpf_get_current_comm(u->record.name, sizeof(u->record.name));
+	counts->samples++;
+
+	u->record.kernel_count = 0;
+	if ((CONTEXT(REGS_CS) & 3) == 3) {
+		UNWIND_FROM(u, CONTEXT);
+		unwind_user(u, p);
+	} else {
+		if (unwind_from_task(u))
+			unwind_user(u, p);
+		else
+			unwind_nothing(u);
+		unwind_kernel(ctx, u);
+	}
+	counts->guessed += u->guessed;
+	switch (unwind_send(u, true)) {
+	case UNWIND_SENT_FRAMES:
+		counts->stacks_sent++;
+		break;
+	case UNWIND_RING_FULL:
+		counts->ring_full++;
+		break;
+	case UNWIND_SENT:
+		break;
+	}
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,121 @@
+/*
+ * cpu.c - the cpu collector: a clock on every CPU, a stack at each tick.
+ *
+ * cpu-clock rather than cycles: it is there on every machine, its period is time,
+ * so that a sample's weight is nanoseconds whatever the frequency of the CPU.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/file/fd.h"
+#include "base/mem.h"
+#include "collect/collector.h"
+#include "collect/engine.h"
+#include "collect/perf/ring.h"
+#include "collect/shared.h"
+#include "profile/profile.h"
+
+#include "gasflame.skel.h"
+
+static int start_clock(struct session *s, int cpu, int program, struct err *err)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK,
+					.sample_period = 1000000000 / s->hz, .disabled = 1 };
+	int fd = ring_perf_open(&attr, -1, cpu, -1, 0);
+
+	if (fd == -ENODEV)
+		return 0;
+	if (fd < 0)
+		return err_errno(err, -fd, "cannot start the clock of CPU %d (perf_event_open)", cpu);
+	s->clocks[s->clock_count++] = fd;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+		return err_errno(err, errno, "cannot attach to the clock of CPU %d", cpu);
+	return 0;
+}
+
+static int start(struct session *s, struct err *err)
+{
+	int cpus = sysconf(_SC_NPROCESSORS_CONF), r;
+	int program = bpf_program__fd(engine_skeleton(s->engine)->progs.on_cpu_clock);
+
+	session_add_cpu_event(s);
+	s->clocks = mem_alloc(cpus * sizeof(*s->clocks));
+	for (int cpu = 0; cpu < cpus; cpu++) {
+		r = start_clock(s, cpu, program, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static void record(struct session *s, const void *data, size_t size)
+{
+	const struct shared_record *r = data;
+	uint32_t stack;
+
+	if (r->kind != RECORD_CPU || size < sizeof(*r))
+		return;
+	stack = engine_stack(s->engine, r->stack);
+	if (stack == PROFILE_NONE) /* the record that had the frames was lost */
+		profile_count(s->profile, "samples.lost", 1);
+	else
+		session_cpu_sample(s, r, stack);
+}
+
+static void each_clock(struct session *s, unsigned long request, uint64_t *argument)
+{
+	for (int i = 0; i < s->clock_count; i++)
+		ioctl(s->clocks[i], request, argument);
+}
+
+static void set_hz(struct session *s, uint64_t hz)
+{
+	uint64_t period = 1000000000 / hz;
+
+	each_clock(s, PERF_EVENT_IOC_PERIOD, &period);
+}
+
+static void pause_clocks(struct session *s, bool pause)
+{
+	each_clock(s, pause ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, NULL);
+}
+
+static void stop(struct session *s)
+{
+	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	int cpus = libbpf_num_possible_cpus();
+	_cleanup_free_ struct shared_counts *counts = mem_alloc(MAX(cpus, 1) * sizeof(*counts));
+	uint32_t zero = 0;
+
+	for (int i = 0; i < s->clock_count; i++)
+		fd_close(&s->clocks[i]);
+	free(s->clocks);
+	s->clocks = NULL;
+	s->clock_count = 0;
+	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.cpu_counts), &zero, counts))
+		return;
+	for (int i = 0; i < cpus; i++) {
+		profile_count(s->profile, "samples.taken", counts[i].samples);
+		profile_count(s->profile, "samples.lost", counts[i].ring_full);
+		profile_count(s->profile, "samples.stacks sent", counts[i].stacks_sent);
+		profile_count(s->profile, "samples.guessed", counts[i].guessed);
+	}
+}
+
+static const char *const programs[] = { "on_cpu_clock", NULL };
+
+const struct collector collector_cpu = {
+	.name = "cpu",
+	.describe = "CPU time by stack, sampled by a clock",
+	.programs = programs,
+	.start = start,
+	.record = record,
+	.set_hz = set_hz,
+	.pause = pause_clocks,
+	.stop = stop,
+};

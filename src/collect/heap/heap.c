@@ -1,0 +1,500 @@
+/*
+ * heap.c - the heap collector: what the targets allocate, what of it is alive, and for how long.
+ *
+ * The hooks that implant.c puts into each target sample allocations by their bytes and
+ * tell of them at uprobes (heap.bpf.c). Here they become samples of five events, all in
+ * bytes and with the stack of the allocation: "alloc" and "freed" as they happen,
+ * "temporary" of those that were freed before their thread allocated anything else, and
+ * at the end "heap", what is alive, and "peak", what was alive when it was most.
+ *
+ * Where each allocation is to be seen, the hooks tell of them in memory that we share (exactheap.c), and samples are sums of
+ * 10 ms (heapsums.c).
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "collect/heap/blob/blob.h"
+#include "collect/collector.h"
+#include "collect/engine.h"
+#include "collect/heap/exactheap.h"
+#include "collect/heap/heapsums.h"
+#include "collect/heap/heaptarget.h"
+#include "collect/heap/inject/implant.h"
+#include "collect/heap/jestats.h"
+#include "collect/heap/liveheap.h"
+#include "collect/probestack.h"
+#include "collect/process/processes.h"
+#include "collect/heap/residency.h"
+#include "profile/profile.h"
+
+#include "gasflame.skel.h"
+
+enum { LEAST_STEP_MS = 1, MOST_STEP_MS = 8, LAST_EVENTS_MS = 50 };
+
+#define STATS_NS 300000000ULL /* how long a target may take to say what its jemalloc holds */
+
+struct heap {
+	bool refused; /* this kernel is not known to bear our probes, and the heap is only wanted where it can be had */
+	VEC(struct heaptarget) targets;
+	struct liveheap live;
+	uint32_t alloc_event, freed_event, temporary_event, heap_event, peak_event;
+	uint32_t live_series, rate_series;
+	uint64_t freed_unseen;
+	uint64_t gone_count, gone_bytes; /* allocated by programs before an exec */
+	struct residency residency;
+	bool exact;          /* each allocation and each free is seen */
+	struct heapsums sums; /* then */
+	uint64_t lost;
+	uint32_t pid;        /* whose events are read */
+	uint64_t execs;      /* of the program that we started: those that it was held at */
+};
+
+static int check_programs(struct session *s, struct err *err)
+{
+	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	int r = probestack_check(skeleton->progs.on_heap_alloc, err);
+
+	r = r ?: probestack_check(skeleton->progs.on_heap_exact, err);
+	return r ?: probestack_check(skeleton->progs.on_heap_free, err);
+}
+
+static int start(struct session *s, struct err *err)
+{
+	struct profile *p = s->profile;
+	struct heap *h = s->heap = mem_alloc(sizeof(*h));
+	int r = 0;
+
+	h->exact = s->options->heap_interval <= 1;
+	liveheap_init(&h->live, s->options->heap_interval);
+	h->heap_event = profile_add_event(p, "heap", "bytes", "allocated during the recording and alive at its end", 0);
+	h->alloc_event = profile_add_event(p, "alloc", "bytes", "allocated", 0);
+	h->freed_event = profile_add_event(p, "freed", "bytes", "freed, by where it was allocated", 0);
+	h->temporary_event = profile_add_event(p, "temporary", "bytes",
+					       "freed before the thread's next allocation, by where it was allocated", 0);
+	h->peak_event = profile_add_event(p, "peak", "bytes", "alive when it was most", 0);
+	h->live_series = profile_add_series(p, "heap.live", "bytes");
+	h->rate_series = profile_add_series(p, "heap.allocated", "bytes");
+	profile_count_set(p, "heap.from start", s->options->program != NULL);
+	h->sums.events[HEAPSUMS_ALLOC] = h->alloc_event;
+	h->sums.events[HEAPSUMS_FREED] = h->freed_event;
+	h->sums.events[HEAPSUMS_TEMPORARY] = h->temporary_event;
+	if (h->exact)
+		s->step_ms = LEAST_STEP_MS;
+	/* Before anything is put into the target. */
+	r = check_programs(s, err);
+	if (r < 0 && s->options->heap_optional) {
+		h->refused = true;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	if (s->options->program)
+		return implant_expect(s->options->pids[0], err);
+	for (size_t i = 0; i < s->options->pid_count && !r; i++) {
+		struct heaptarget t = { .pid = s->options->pids[i] };
+
+		r = implant_open(t.pid, s->worker, &t.implant, err);
+		r = r ?: heaptarget_enter(s, &t, err);
+		if (!r)
+			vec_push(&h->targets, t);
+	}
+	return r;
+}
+
+static int started(struct session *s, struct err *err)
+{
+	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct heaptarget t = { .pid = s->options->pids[0] };
+	struct err why = { 0 };
+	int r;
+
+	if (s->heap->refused) {
+		check_programs(s, &why);
+		log_warn("the heap is not recorded: %s", why.text);
+		return 0;
+	}
+	r = implant_begin(t.pid, s->worker, &t.implant, err);
+	r = r ?: heaptarget_enter(s, &t, err);
+	/* It was let go on failure, too. One that is dead by now is no reason to say so: others see that. */
+	if (r < 0 && s->options->heap_optional) {
+		if (r != -ESRCH && err)
+			log_warn("the heap is not recorded: %s", err->text);
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	/* Wrappers execute what is really to be run. */
+	skeleton->links.on_heap_exec = bpf_program__attach(skeleton->progs.on_heap_exec);
+	if (skeleton->links.on_heap_exec) {
+		__atomic_store_n(&skeleton->bss->heap_exec_pid, t.pid, __ATOMIC_SEQ_CST);
+		s->step_ms = LEAST_STEP_MS;
+	}
+	implant_let_go(t.implant);
+	vec_push(&s->heap->targets, t);
+	return 0;
+}
+
+static uint64_t since_start(const struct session *s, uint64_t mono_ns)
+{
+	return mono_ns > s->start_mono_ns ? mono_ns - s->start_mono_ns : 0;
+}
+
+static void add_sample(struct session *s, uint32_t event, uint64_t time_ns, const struct liveheap_object *o)
+{
+	profile_add_sample(s->profile, &(struct profile_sample){
+		.event = event, .time_ns = time_ns, .thread = o->thread, .stack = o->stack, .value = o->bytes,
+		.count = o->count });
+}
+
+static void freed(struct session *s, const struct liveheap_object *o, uint64_t time_ns, bool at_once)
+{
+	struct profile_histogram *h = profile_histogram(s->profile, "heap.lifetime", "ns");
+	uint64_t ns = time_ns > o->time_ns ? time_ns - o->time_ns : 0;
+
+	add_sample(s, s->heap->freed_event, time_ns, o);
+	if (at_once)
+		add_sample(s, s->heap->temporary_event, time_ns, o);
+	h->counts[ns ? 63 - __builtin_clzll(ns) : 0] += o->count;
+}
+
+/* --- where each is seen --- */
+
+static void freed_exactly(struct session *s, const struct liveheap_object *o, uint64_t time_ns, bool at_once)
+{
+	struct heap *h = s->heap;
+
+	heapsums_lifetime(&h->sums, time_ns > o->time_ns ? time_ns - o->time_ns : 0);
+	heapsums_add(&h->sums, HEAPSUMS_FREED, o->part, o->bytes, h->live.peaks);
+	if (at_once)
+		heapsums_add(&h->sums, HEAPSUMS_TEMPORARY, o->part, o->bytes, h->live.peaks);
+}
+
+static void see(void *context, const struct exactheap_event *e)
+{
+	struct session *s = context;
+	struct heap *h = s->heap;
+	struct liveheap_object object, old;
+	uint64_t time_ns = since_start(s, e->time_ns), peaks = h->live.peaks;
+
+	heapsums_flush(&h->sums, &h->live, s->profile, time_ns, false);
+	if (e->freed) {
+		if (liveheap_free(&h->live, h->pid, e->address, &object))
+			freed_exactly(s, &object, time_ns, e->at_once);
+		return;
+	}
+	object = (struct liveheap_object){ .size = e->size, .time_ns = time_ns, .thread = e->thread, .stack = e->stack };
+	if (liveheap_alloc(&h->live, h->pid, e->address, &object, &old)) {
+		freed_exactly(s, &old, time_ns, false);
+		h->freed_unseen++;
+	}
+	heapsums_add(&h->sums, HEAPSUMS_ALLOC, object.part, object.bytes, peaks);
+}
+
+/* How many events there were. */
+static uint64_t read_events(struct session *s, struct heaptarget *t, bool all)
+{
+	if (!t->events)
+		return 0;
+	s->heap->pid = t->pid;
+	return exactheap_drain(t->events, all, see, s);
+}
+
+/* The last ones: threads may still be writing theirs. */
+static void read_last_events(struct session *s, struct heaptarget *t)
+{
+	if (!t->events)
+		return;
+	engine_drain(s->engine);
+	read_events(s, t, false);
+	for (int i = 0; i < LAST_EVENTS_MS && exactheap_pending(t->events) && !implant_gone(t->implant); i++) {
+		usleep(1000);
+		read_events(s, t, false);
+	}
+	read_events(s, t, true);
+	s->heap->lost += exactheap_lost(t->events, implant_gone(t->implant));
+	heapsums_flush(&s->heap->sums, &s->heap->live, s->profile, since_start(s, clock_mono_ns()), true);
+}
+
+/* The process executed another program: what it had is gone. */
+static void end_program(struct session *s, struct heaptarget *t)
+{
+	struct liveheap *live = &s->heap->live;
+	uint64_t count, bytes, now = since_start(s, clock_mono_ns());
+
+	read_last_events(s, t);
+	implant_totals(t->implant, &count, &bytes);
+	s->heap->gone_count += count;
+	s->heap->gone_bytes += bytes;
+	heaptarget_leave(t);
+	for (size_t i = live->objects.n; i-- > 0;) {
+		struct liveheap_object o = live->objects.v[i];
+
+		if (o.pid == (uint32_t)t->pid && liveheap_free(live, o.pid, o.address, &o))
+			freed(s, &o, now, false);
+	}
+}
+
+static void enter_again(struct session *s, struct heaptarget *t)
+{
+	struct err err = { 0 };
+
+	end_program(s, t);
+	if (implant_open(t->pid, s->worker, &t->implant, &err) < 0 || heaptarget_enter(s, t, &err) < 0)
+		log_warn("process %d executed another program, whose heap is not recorded: %s", t->pid, err.text);
+	else
+		log_warn("process %d executed another program: its heap is recorded from now on, not from its beginning",
+			 t->pid);
+	profile_count(s->profile, "heap.execs", 1);
+}
+
+/* The program that we started executes another one, which is held before its beginning. */
+static void follow_exec(struct session *s)
+{
+	uint64_t execs = __atomic_load_n(&engine_skeleton(s->engine)->bss->heap_execs, __ATOMIC_SEQ_CST);
+	struct heaptarget *t = s->heap->targets.v;
+	struct err err = { 0 };
+
+	if (execs == s->heap->execs)
+		return;
+	s->heap->execs = execs;
+	if (t->implant)
+		end_program(s, t);
+	engine_drain(s->engine); /* what it has mapped before is not so any more */
+	if (!implant_begin_again(t->pid, s->worker, &t->implant, &err) && !heaptarget_enter(s, t, &err)) {
+		implant_let_go(t->implant);
+		return;
+	}
+	log_warn("process %d executed another program, whose heap is not recorded: %s", t->pid, err.text);
+	profile_count(s->profile, "heap.execs", 1);
+}
+
+/* As often as needed: the process waits for us when too many are on their way. */
+static void step(struct session *s)
+{
+	uint64_t n = 0;
+
+	follow_exec(s);
+	for (size_t i = 0; i < s->heap->targets.n; i++) {
+		n += read_events(s, &s->heap->targets.v[i], false);
+		heaptarget_look(s, &s->heap->targets.v[i]);
+	}
+	if (!s->step_ms)
+		return;
+	heapsums_flush(&s->heap->sums, &s->heap->live, s->profile, since_start(s, clock_mono_ns()), false);
+	s->step_ms = n ? LEAST_STEP_MS : MIN(2 * s->step_ms, MOST_STEP_MS);
+}
+
+static void record_stack(struct heap *h, const struct shared_heap_stack *r)
+{
+	/* A child that shares the memory of its parent, as after vfork, has another pid. */
+	for (size_t i = 0; i < h->targets.n; i++)
+		if (((uint32_t)h->targets.v[i].pid == r->pid || h->targets.n == 1) && h->targets.v[i].events)
+			exactheap_record(h->targets.v[i].events, r);
+}
+
+/* --- samples --- */
+
+static void record(struct session *s, const void *data, size_t size)
+{
+	const struct shared_heap *r = data;
+	struct liveheap_object object, old;
+	uint64_t time_ns;
+
+	if (r->kind == RECORD_HEAP_STACK && size >= sizeof(struct shared_heap_stack))
+		record_stack(s->heap, data);
+	if (r->kind != RECORD_HEAP || size < sizeof(*r))
+		return;
+	time_ns = since_start(s, r->time_ns);
+	if (r->what != HEAP_ALLOCATED) {
+		if (liveheap_free(&s->heap->live, r->pid, r->address, &object))
+			freed(s, &object, time_ns, r->what == HEAP_FREED_AT_ONCE);
+		return;
+	}
+	object = (struct liveheap_object){ .size = r->bytes, .time_ns = time_ns,
+					   .thread = processes_thread(s->processes, r->pid, r->tid, "", r->time_ns),
+					   .stack = engine_stack(s->engine, r->stack) };
+	if (object.stack == PROFILE_NONE) {
+		profile_count(s->profile, "samples.lost", 1);
+		return;
+	}
+	if (liveheap_alloc(&s->heap->live, r->pid, r->address, &object, &old)) {
+		freed(s, &old, time_ns, false);
+		s->heap->freed_unseen++;
+	}
+	add_sample(s, s->heap->alloc_event, time_ns, &object);
+}
+
+static void note_totals(struct session *s, uint64_t now)
+{
+	uint64_t count, bytes, all = s->heap->gone_bytes, times = s->heap->gone_count;
+
+	for (size_t i = 0; i < s->heap->targets.n; i++) {
+		if (!s->heap->targets.v[i].implant)
+			continue;
+		implant_totals(s->heap->targets.v[i].implant, &count, &bytes);
+		all += bytes;
+		times += count;
+	}
+	profile_count_set(s->profile, "heap.allocated bytes", all);
+	profile_count_set(s->profile, "heap.allocations", times);
+	profile_add_point(s->profile, s->heap->live_series, since_start(s, now), s->heap->live.bytes);
+	profile_add_point(s->profile, s->heap->rate_series, since_start(s, now), all);
+}
+
+static void note_residency(struct session *s, uint64_t now, bool must)
+{
+	struct heap *h = s->heap;
+
+	residency_note(&h->residency, s->profile, &h->live, since_start(s, now), must);
+	if (must && h->targets.n)
+		residency_classes(s->profile, &h->live,
+				  h->targets.v[0].implant ? implant_allocators(h->targets.v[0].implant) : "");
+}
+
+static void tick(struct session *s, uint64_t now)
+{
+	for (size_t i = 0; i < s->heap->targets.n; i++) {
+		struct heaptarget *t = &s->heap->targets.v[i];
+
+		/* One that we started is held when it does. */
+		if (t->implant && !engine_skeleton(s->engine)->bss->heap_exec_pid && implant_replaced(t->implant))
+			enter_again(s, t);
+		if (t->implant)
+			implant_alive(t->implant);
+	}
+	note_totals(s, now);
+	note_residency(s, now, false);
+}
+
+static bool still_there(const struct heap *h, const struct liveheap_object *o)
+{
+	for (size_t i = 0; i < h->targets.n; i++) {
+		const struct blob_object *home;
+
+		if ((uint32_t)h->targets.v[i].pid != o->pid || !h->targets.v[i].implant)
+			continue;
+		home = implant_shared(h->targets.v[i].implant)->objects[blob_home(o->address)];
+		return home[0].address == o->address || home[1].address == o->address;
+	}
+	return true;
+}
+
+/* An object whose free was lost on its way is not in the hooks' own table any more. */
+static void drop_freed(struct session *s, uint64_t time_ns)
+{
+	struct liveheap *live = &s->heap->live;
+
+	for (size_t i = live->objects.n; i-- > 0;) {
+		struct liveheap_object o = live->objects.v[i];
+
+		if (s->heap->exact || still_there(s->heap, &o) || !liveheap_free(live, o.pid, o.address, &o))
+			continue;
+		freed(s, &o, time_ns, false);
+		s->heap->freed_unseen++;
+	}
+}
+
+static void add_peak(struct session *s)
+{
+	struct liveheap *h = &s->heap->live;
+
+	liveheap_end_peak(h);
+	for (size_t i = 0; i < h->parts.n; i++)
+		if (h->parts.v[i].peak_bytes)
+			profile_add_sample(s->profile, &(struct profile_sample){
+				.event = s->heap->peak_event, .time_ns = h->peak_ns, .thread = h->parts.v[i].thread,
+				.stack = h->parts.v[i].stack, .value = h->parts.v[i].peak_bytes,
+				.count = MIN(h->parts.v[i].peak_count, UINT32_MAX) });
+	profile_count_set(s->profile, "heap.peak samples", h->peak_objects);
+	profile_count_set(s->profile, "heap.peak error bytes", h->peak_variance > 0 ? sqrt(h->peak_variance) : 0);
+}
+
+static void note_counts(struct session *s)
+{
+	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.heap_counts), cpus = libbpf_num_possible_cpus();
+	_cleanup_free_ struct shared_heap_counts *counts = mem_alloc(MAX(cpus, 1) * sizeof(*counts));
+	uint32_t zero = 0;
+
+	if (bpf_map_lookup_elem(fd, &zero, counts))
+		return;
+	for (int i = 0; i < cpus; i++) {
+		profile_count(s->profile, "heap.samples", counts[i].samples);
+		profile_count(s->profile, "heap.lost", counts[i].ring_full + counts[i].busy);
+	}
+	profile_count(s->profile, "heap.lost", s->heap->lost);
+	profile_count_set(s->profile, "heap.interval bytes", s->heap->live.interval);
+	profile_count_set(s->profile, "heap.frees unseen", s->heap->freed_unseen);
+}
+
+static void stop(struct session *s)
+{
+	struct heap *h = s->heap;
+	uint64_t now = clock_mono_ns();
+
+	if (!h)
+		return;
+	for (size_t i = 0; i < h->targets.n; i++)
+		if (h->targets.v[i].implant)
+			implant_deactivate(h->targets.v[i].implant);
+	engine_drain(s->engine);
+	for (size_t i = 0; i < h->targets.n; i++)
+		read_last_events(s, &h->targets.v[i]);
+	if (h->targets.n)
+		note_totals(s, now);
+	drop_freed(s, since_start(s, now));
+	note_residency(s, now, true);
+	for (size_t i = 0; i < h->live.objects.n; i++)
+		add_sample(s, h->heap_event, h->live.objects.v[i].time_ns, &h->live.objects.v[i]);
+	add_peak(s);
+	note_counts(s);
+	for (size_t i = 0; i < h->targets.n; i++) {
+		if (!h->targets.v[i].implant)
+			continue;
+		profile_count(s->profile, "heap.samples without room", implant_shared(h->targets.v[i].implant)->full);
+		profile_count(s->profile, "heap.stopped ns", implant_stopped_ns(h->targets.v[i].implant));
+		/* What cannot be had is counted; nothing of the heap's figures depends on it. */
+		jestats_note(s->profile, h->targets.v[i].implant, since_start(s, now), STATS_NS, NULL);
+		heaptarget_leave(&h->targets.v[i]);
+	}
+	vec_done(&h->targets);
+	liveheap_done(&h->live);
+	heapsums_done(&h->sums);
+	free(h);
+	s->heap = NULL;
+}
+
+static void set_hz(struct session *s, uint64_t hz)
+{
+	/* No clock. */
+}
+
+static void pause_heap(struct session *s, bool pause)
+{
+	/* A heap with holes would be none: it goes on. */
+}
+
+static const char *const programs[] = { "on_heap_alloc", "on_heap_exact", "on_heap_exec", "on_heap_free", NULL };
+
+const struct collector collector_heap = {
+	.name = "heap",
+	.describe = "live heap by stack, from now on: puts hooks into the target (asked for by name only)",
+	.programs = programs,
+	.early = true,
+	.start = start,
+	.started = started,
+	.record = record,
+	.step = step,
+	.set_hz = set_hz,
+	.pause = pause_heap,
+	.tick = tick,
+	.stop = stop,
+};

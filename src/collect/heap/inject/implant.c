@@ -1,0 +1,654 @@
+#include "collect/heap/inject/implant.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file/fd.h"
+#include "base/mem.h"
+#include "base/text/str.h"
+#include "collect/heap/blob/blob.h"
+#include "collect/heap/inject/implantmap.h"
+#include "collect/heap/inject/remote.h"
+#include "collect/heap/inject/slots.h"
+#include "elf/probe/allocator.h"
+#include "target/proc.h"
+
+#include "blob.image.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+enum { PAGE = 4096, MAX_CONTROLS = 4, MOST_LEFT = 16, TRIES = 3 };
+#define PAGES(n) (((n) + PAGE - 1) & ~(uint64_t)(PAGE - 1))
+
+_Static_assert((int)BLOB_SHAPES == (int)ALLOCATOR_SHAPES && (int)BLOB_FREE == (int)ALLOCATOR_FREE, "the same shapes");
+
+const uint64_t implant_alloc_offsets[] = { BLOB_ALLOC_SEEN_AT, BLOB_OUT_SEEN_AT, 0 };
+const uint64_t implant_free_offsets[] = { BLOB_FREE_SEEN_AT, 0 };
+const uint64_t implant_exact_offsets[] = { BLOB_EXACT_SEEN_AT, 0 };
+
+struct implant {
+	pid_t pid;
+	int process;     /* a pidfd: whoever has the number later is not meant */
+	int memory;      /* /proc/PID/mem: of the program that it runs now */
+	struct implantmap map;
+	char path[64], allocators[128];
+	uint64_t stopped_ns;
+	struct remote remote; /* of a program that stands at its beginning */
+	bool held;
+	uint64_t controls[MAX_CONTROLS];
+	struct slots found;   /* before there were hooks */
+	bool has_found;
+};
+
+/* --- opening --- */
+
+static struct implant *new_implant(pid_t pid)
+{
+	struct implant *i = mem_alloc(sizeof(*i));
+
+	i->pid = pid;
+	i->process = i->memory = i->map.image_file = i->map.shared_file = -1;
+	return i;
+}
+
+/* Both are of the same process, for as long as we have them. */
+static int open_process(struct implant *i, struct err *err)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/mem", i->pid);
+
+	i->process = syscall(SYS_pidfd_open, i->pid, 0);
+	if (i->process >= 0)
+		i->memory = open(path, O_RDWR | O_CLOEXEC);
+	if (i->memory < 0 && (errno == ESRCH || errno == ENOENT))
+		return err_set(err, ESRCH, "process %d has no memory: it has ended, or is a thread of the kernel", i->pid);
+	if (i->memory < 0)
+		return err_errno(err, errno, "cannot open the memory of process %d", i->pid);
+	if (syscall(SYS_pidfd_send_signal, i->process, 0, NULL, 0) < 0 && errno == ESRCH)
+		return err_set(err, ESRCH, "process %d has ended", i->pid);
+	return 0;
+}
+
+/* Its files cannot be read any more then. */
+static bool has_ended(const struct implant *i)
+{
+	_cleanup_(proc_maps_done) struct proc_maps maps = { 0 };
+
+	return proc_maps_read(i->pid, true, &maps) < 0 || !maps.list.n;
+}
+
+/* Whether there is anything to hook, before anything is changed. */
+static int find_slots(struct implant *i, struct worker *w, struct err *err)
+{
+	int r = slots_find(i->pid, w, &i->found, err);
+
+	i->has_found = !r;
+	if (!r && i->found.direct)
+		r = err_set(err, ENOTSUP,
+			    "process %d has its allocator linked in and calls it directly, not through slots that could be "
+			    "redirected: `gasflame mem %d` and -e fault say where its memory grows", i->pid, i->pid);
+	if (!r && !i->found.slots.n && has_ended(i))
+		r = err_set(err, ESRCH, "process %d has ended meanwhile", i->pid);
+	if (!r && !i->found.slots.n)
+		r = err_set(err, ENOTSUP,
+			    "process %d calls no allocator through a slot that we know: its allocator is linked in without symbols, "
+			    "or called directly; `gasflame mem %d` and -e fault say where its memory grows", i->pid, i->pid);
+	return r;
+}
+
+/* What is there already; -ENOENT: nothing. What a child of fork has is put out of use: it has no memory to share. */
+static int find_existing(struct implant *i, bool any, struct err *err)
+{
+	int r;
+
+	for (int k = 0; k < MOST_LEFT; k++) {
+		r = implantmap_find(i->pid, i->memory, &i->map, err);
+		if (r || i->map.shared || any)
+			return r;
+		if (implant_unhook(i))
+			return err_set(err, EIO, "process %d has hooks of the process that it is a child of, which cannot be put back", i->pid);
+		implantmap_done(&i->map);
+	}
+	return err_set(err, EIO, "process %d has more hooks than we have ever made", i->pid);
+}
+
+static int find_made(struct implant *i, struct err *err)
+{
+	int r = implantmap_find(i->pid, i->memory, &i->map, err);
+
+	return r == -ENOENT || (!r && !i->map.shared) ? err_set(err, EIO, "our code is not where it was put in process %d", i->pid) : r;
+}
+
+static int opened(struct implant *i, int r, struct implant **ret)
+{
+	if (r < 0) {
+		implant_close(i);
+		return r;
+	}
+	snprintf(i->path, sizeof(i->path), "/proc/%d/fd/%d", getpid(), i->map.image_file);
+	*ret = i;
+	return 0;
+}
+
+int implant_open(pid_t pid, struct worker *w, struct implant **ret, struct err *err)
+{
+	struct implant *i = new_implant(pid);
+	int r = open_process(i, err);
+
+	r = r ?: find_existing(i, !w, err);
+	if (r == -ENOENT && !w)
+		r = err_set(err, ENOENT, "process %d has no hooks of gasflame", pid);
+	if (r == -ENOENT && w) {
+		r = find_slots(i, w, err);
+		r = r ?: implantmap_make(pid, i->process, i->memory, &i->stopped_ns, err);
+		r = r ?: find_made(i, err);
+	}
+	return opened(i, r, ret);
+}
+
+int implant_expect(pid_t pid, struct err *err)
+{
+	return remote_expect(pid, err);
+}
+
+static int begin(pid_t pid, struct worker *w, int (*hold)(struct remote *, pid_t, struct err *), struct implant **ret,
+		 struct err *err)
+{
+	struct implant *i = new_implant(pid);
+	int r = hold(&i->remote, pid, err);
+
+	i->held = !r;
+	r = r ?: open_process(i, err);
+	r = r ?: find_slots(i, w, err);
+	r = r ?: implantmap_make_by(&i->remote, i->process, i->memory, err);
+	r = r ?: find_made(i, err);
+	return opened(i, r, ret);
+}
+
+int implant_begin(pid_t pid, struct worker *w, struct implant **ret, struct err *err)
+{
+	return begin(pid, w, remote_at_entry, ret, err);
+}
+
+int implant_begin_again(pid_t pid, struct worker *w, struct implant **ret, struct err *err)
+{
+	return begin(pid, w, remote_at_entry_stopped, ret, err);
+}
+
+void implant_let_go(struct implant *i)
+{
+	if (i->held)
+		i->stopped_ns = remote_go(&i->remote);
+	i->held = false;
+}
+
+void implant_close(struct implant *i)
+{
+	if (!i)
+		return;
+	implant_let_go(i);
+	implantmap_done(&i->map);
+	fd_close(&i->process);
+	fd_close(&i->memory);
+	slots_done(&i->found);
+	free(i);
+}
+
+/* --- slots --- */
+
+/* The process's memory, all of the bytes or an error. Tried again: an error may pass, and a slot that is left stays ours. */
+static int get(const struct implant *i, uint64_t address, void *ret, size_t n)
+{
+	ssize_t done = -1;
+
+	for (int k = 0; k < TRIES && done != (ssize_t)n; k++)
+		done = pread(i->memory, ret, n, address);
+	return done == (ssize_t)n ? 0 : done < 0 ? -errno : -EIO;
+}
+
+static int put(const struct implant *i, uint64_t address, const void *data, size_t n)
+{
+	ssize_t done = -1;
+
+	for (int k = 0; k < TRIES && done != (ssize_t)n; k++)
+		done = pwrite(i->memory, data, n, address);
+	return done == (ssize_t)n ? 0 : done < 0 ? -errno : -EIO;
+}
+
+static int set_active(struct implant *i, uint32_t active)
+{
+	return put(i, i->map.image + BLOB_LOCAL_AT, &active, sizeof(active));
+}
+
+/* A part of the fixed memory, of which we have a copy: in the process only we write it. */
+static int put_fixed(struct implant *i, const void *part, size_t n)
+{
+	return put(i, i->map.image + BLOB_FIXED_AT + ((const char *)part - (const char *)i->map.fixed), part, n);
+}
+
+/* The hook that stands for a function, a new one if it has none yet. 0: there are no more. */
+static uint64_t hook_for(struct implant *i, uint64_t function, enum allocator_shape shape)
+{
+	uint64_t *real = i->map.fixed->real[shape];
+
+	for (int k = 0; k < BLOB_EACH; k++) {
+		if (real[k] && real[k] != function)
+			continue;
+		real[k] = function;
+		return put_fixed(i, &real[k], sizeof(real[k])) ? 0 : i->map.image + blob_hooks[shape][k];
+	}
+	return 0;
+}
+
+/* Remembers the slot before it is changed: whoever comes after us must find it. False: the process changed it meanwhile. */
+static bool hook_slot(struct implant *i, const struct slots_slot *slot, uint64_t hook)
+{
+	struct blob_fixed *f = i->map.fixed;
+	uint64_t now;
+
+	if (f->slot_count >= BLOB_SLOTS || get(i, slot->address, &now, sizeof(now)))
+		return true;
+	if (now != slot->value)
+		return false;
+	f->slots[f->slot_count] = (struct blob_slot){ slot->address, slot->value, hook };
+	if (put_fixed(i, &f->slots[f->slot_count], sizeof(f->slots[0])))
+		return true;
+	f->slot_count++;
+	if (!put_fixed(i, &f->slot_count, sizeof(f->slot_count)) && put(i, slot->address, &hook, sizeof(hook)))
+		f->slot_count--;
+	return true;
+}
+
+static void note_controls(struct implant *i, const struct slots *found)
+{
+	unsigned n = 0;
+
+	for (size_t k = 0; k < found->functions.n && n < MAX_CONTROLS; k++)
+		if (allocator_names[found->functions.v[k].name].shape == ALLOCATOR_CONTROL)
+			i->controls[n++] = found->functions.v[k].address;
+}
+
+/* All that were found; how many of them the process has changed since. */
+static int hook_found(struct implant *i)
+{
+	struct slots *found = &i->found;
+	int changed = 0;
+
+	for (size_t k = 0; k < found->slots.n; k++) {
+		const struct slots_function *f = &found->functions.v[found->slots.v[k].function];
+		uint64_t hook = hook_for(i, f->address, allocator_names[f->name].shape);
+
+		changed += hook && !hook_slot(i, &found->slots.v[k], hook);
+	}
+	note_controls(i, found);
+	if (found->slots.n)
+		snprintf(i->allocators, sizeof(i->allocators), "%s", found->allocators);
+	slots_done(found);
+	*found = (struct slots){ 0 };
+	return changed;
+}
+
+int implant_hook(struct implant *i, struct worker *w, struct err *err)
+{
+	int changed = 1;
+
+	/* A slot that was found unfilled may have been filled since: then it is found again, unlike those that we changed. */
+	for (int tries = 0; tries < 3 && changed; tries++) {
+		int r = i->has_found ? 0 : slots_find(i->pid, w, &i->found, err);
+
+		i->has_found = false;
+		if (r < 0)
+			return i->map.fixed->slot_count ? (int)i->map.fixed->slot_count : r;
+		changed = hook_found(i);
+	}
+	return i->map.fixed->slot_count;
+}
+
+int implant_hooked(const struct implant *i)
+{
+	uint64_t now;
+	int n = 0;
+
+	for (uint64_t k = 0; k < i->map.fixed->slot_count; k++)
+		n += !get(i, i->map.fixed->slots[k].address, &now, sizeof(now)) && now == i->map.fixed->slots[k].hook;
+	return n;
+}
+
+static const struct proc_mapping *mapping_of(const struct proc_maps *maps, uint64_t address)
+{
+	for (size_t k = 0; k < maps->list.n; k++)
+		if (address >= maps->list.v[k].start && address < maps->list.v[k].end)
+			return &maps->list.v[k];
+	return NULL;
+}
+
+/* Is it one of our hooks? What a gasflame before us wrote down was in the hands of the process since. */
+static bool is_hook(const struct implant *i, uint64_t address)
+{
+	for (int shape = 0; shape < BLOB_SHAPES; shape++)
+		for (int k = 0; k < BLOB_EACH; k++)
+			if (address == i->map.image + blob_hooks[shape][k])
+				return true;
+	return false;
+}
+
+/* True: the slot does not hold our hook any more. */
+static bool put_back(struct implant *i, const struct proc_maps *maps, const struct blob_slot *slot)
+{
+	const struct proc_mapping *code = mapping_of(maps, slot->original);
+	uint64_t now;
+
+	if (!is_hook(i, slot->hook))
+		return true;
+	if (get(i, slot->address, &now, sizeof(now)))
+		return !mapping_of(maps, slot->address); /* its library was unloaded, or the process is gone */
+	if (now != slot->hook)
+		return true; /* somebody else's by now: not ours to change */
+	/* Of a process whose main thread has ended the kernel does not say what is mapped. */
+	return (!maps->list.n || (code && code->executable)) && !put(i, slot->address, &slot->original, sizeof(slot->original));
+}
+
+int implant_unhook(struct implant *i)
+{
+	_cleanup_(proc_maps_done) struct proc_maps maps = { 0 };
+	struct blob_fixed *f = i->map.fixed;
+	int left = 0, r = -EAGAIN;
+
+	implant_deactivate(i);
+	for (int k = 0; f->slot_count && r && r != -ESRCH && k < TRIES; k++)
+		r = proc_maps_read(i->pid, false, &maps);
+	if (!f->slot_count || r == -ESRCH)
+		return 0;
+	if (r < 0)
+		return (int)f->slot_count;
+	for (uint64_t k = f->slot_count; k-- > 0;)
+		left += !put_back(i, &maps, &f->slots[k]);
+	if (!left) {
+		f->slot_count = 0;
+		put_fixed(i, &f->slot_count, sizeof(f->slot_count));
+	}
+	return left;
+}
+
+/* --- sampling --- */
+
+static uint64_t thread_at(const struct implant *i, uint32_t index)
+{
+	return i->map.image + BLOB_LOCAL_AT + offsetof(struct blob_local, exact.threads) + index * sizeof(struct exact_thread);
+}
+
+static int forget_threads(struct implant *i)
+{
+	static const struct exact_thread none[EXACT_THREADS];
+
+	return pwrite(i->memory, none, sizeof(none), thread_at(i, 0)) == sizeof(none) ? 0 : -EIO;
+}
+
+bool implant_thread(const struct implant *i, uint32_t index, struct exact_thread *ret)
+{
+	return index < EXACT_THREADS && pread(i->memory, ret, sizeof(*ret), thread_at(i, index)) == sizeof(*ret);
+}
+
+void implant_set_stack(struct implant *i, uint32_t index, uint64_t low, uint64_t top)
+{
+	const uint64_t none = 0, at = thread_at(i, index);
+	const uint64_t low_at = at + offsetof(struct exact_thread, low), top_at = at + offsetof(struct exact_thread, top);
+
+	/* Never one's begin with another's end. */
+	if (index < EXACT_THREADS && pwrite(i->memory, &none, sizeof(none), top_at) == sizeof(none) &&
+	    pwrite(i->memory, &low, sizeof(low), low_at) == sizeof(low) &&
+	    pwrite(i->memory, &top, sizeof(top), top_at) != sizeof(top))
+		pwrite(i->memory, &none, sizeof(none), top_at);
+}
+
+int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err)
+{
+	const uint64_t from = offsetof(struct blob_shared, threads);
+	struct blob_shared *s = i->map.shared;
+	struct blob_fixed *f = i->map.fixed;
+	/* A thread that is still on its way out of a hook may write its event once more: it must not look like a new one. */
+	uint64_t ticket = __atomic_load_n(&s->exact.head, __ATOMIC_RELAXED) + 2 * EXACT_EVENTS;
+	int r = set_active(i, BLOB_PASS_ON);
+
+	f->interval_bytes = interval_bytes;
+	if (getrandom(&f->seed, sizeof(f->seed), 0) != sizeof(f->seed))
+		f->seed = i->map.image ^ getpid();
+	r = r ?: put_fixed(i, &f->interval_bytes, sizeof(f->interval_bytes));
+	r = r ?: put_fixed(i, &f->seed, sizeof(f->seed));
+	f->recordings++;
+	r = r ?: put_fixed(i, &f->recordings, sizeof(f->recordings));
+	if (interval_bytes <= 1)
+		r = r ?: forget_threads(i);
+	if (r < 0)
+		return err_errno(err, -r, "cannot write to process %d", i->pid);
+	/* All that follows becomes zeros, and takes no memory until it is used. */
+	if (fallocate(i->map.shared_file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, PAGES(from), PAGES(sizeof(*s)) - PAGES(from)) < 0)
+		return err_errno(err, errno, "cannot clear our memory in process %d", i->pid);
+	memset(s->threads, 0, PAGES(from) - from);
+	s->exact.head = s->exact.tail = ticket;
+	/* What threads remember is of another recording then. */
+	s->exact.generation = f->recordings << 20;
+	s->full = s->silence = 0;
+	r = set_active(i, interval_bytes <= 1 ? BLOB_EXACT : BLOB_SAMPLE);
+	return r < 0 ? err_errno(err, -r, "cannot write to process %d", i->pid) : 0;
+}
+
+void implant_populate(struct implant *i)
+{
+	/* Before 5.14 the process makes it. What a thread remembers is made when it does. */
+	madvise(i->map.shared, i->map.fixed->interval_bytes <= 1 ? PAGES(sizeof(*i->map.shared)) : offsetof(struct blob_shared, exact),
+		MADV_POPULATE_WRITE);
+}
+
+void implant_alive(struct implant *i)
+{
+	__atomic_store_n(&i->map.shared->silence, 0, __ATOMIC_RELAXED);
+}
+
+void implant_deactivate(struct implant *i)
+{
+	set_active(i, BLOB_PASS_ON);
+}
+
+bool implant_gone(const struct implant *i)
+{
+	char byte;
+
+	/* Our descriptor is of the memory that it had then, which ends with it. */
+	return pread(i->memory, &byte, 1, i->map.image) != 1;
+}
+
+bool implant_replaced(const struct implant *i)
+{
+	_cleanup_(proc_maps_done) struct proc_maps maps = { 0 };
+
+	/* A dying process has no memory at all. */
+	return implant_gone(i) && proc_maps_read(i->pid, false, &maps) >= 0 && maps.list.n;
+}
+
+struct blob_shared *implant_shared(struct implant *i)
+{
+	return i->map.shared;
+}
+
+void implant_totals(const struct implant *i, uint64_t *ret_count, uint64_t *ret_bytes)
+{
+	*ret_count = i->map.shared->exact.stray_count;
+	*ret_bytes = i->map.shared->exact.stray_bytes;
+	for (int k = 0; k < EXACT_THREADS; k++) {
+		*ret_count += i->map.shared->exact.counts[k].count;
+		*ret_bytes += i->map.shared->exact.counts[k].bytes;
+	}
+	for (int k = 0; k < BLOB_THREADS; k++) {
+		const struct blob_thread *t = &i->map.shared->threads[k];
+
+		*ret_count += t->count;
+		*ret_bytes += t->bytes + t->drawn - t->countdown;
+	}
+}
+
+const char *implant_allocators(const struct implant *i)
+{
+	return i->allocators;
+}
+
+uint64_t implant_stopped_ns(const struct implant *i)
+{
+	return i->stopped_ns;
+}
+
+const char *implant_path(const struct implant *i)
+{
+	return i->path;
+}
+
+/* --- orders to jemalloc --- */
+
+uint64_t implant_control_at(const struct implant *i, unsigned k)
+{
+	return k < MAX_CONTROLS ? i->controls[k] : 0;
+}
+
+/* A dump of a large heap takes its time, once somebody has begun it. */
+static const uint64_t answer_ns = 300000000000, no_sample = 1ULL << 40;
+
+static volatile sig_atomic_t interrupted;
+
+void implant_interrupt(void)
+{
+	interrupted = 1;
+}
+
+static int await_answer(struct implant *i, uint64_t wait_ns, struct err *err)
+{
+	uint32_t *state = &i->map.shared->answer.state, asked = BLOB_ASKED;
+	uint64_t began = clock_mono_ns();
+
+	for (;;) {
+		uint32_t now = __atomic_load_n(state, __ATOMIC_ACQUIRE);
+		uint64_t waited = clock_mono_ns() - began;
+
+		if (now == BLOB_ANSWERED)
+			return 0;
+		if (syscall(SYS_pidfd_send_signal, i->process, 0, NULL, 0) < 0 && errno == ESRCH)
+			return err_set(err, ESRCH, "process %d has ended", i->pid);
+		if (now == BLOB_ASKED && waited > wait_ns &&
+		    __atomic_compare_exchange_n(state, &asked, BLOB_IDLE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return err_set(err, ETIMEDOUT, "process %d allocated nothing for %.0f s, and only then can jemalloc be asked: "
+				       "give it something to do", i->pid, wait_ns / 1e9);
+		if (waited > wait_ns + answer_ns)
+			return err_set(err, ETIMEDOUT, "jemalloc of process %d does not answer", i->pid);
+		if (interrupted && now == BLOB_ASKED &&
+		    __atomic_compare_exchange_n(state, &asked, BLOB_IDLE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+			interrupted = 0;
+			return err_set(err, EINTR, "interrupted before jemalloc of process %d could be asked", i->pid);
+		}
+		usleep(waited < 10000000 ? 100 : 1000);
+		asked = BLOB_ASKED; /* the exchange may have changed it */
+	}
+}
+
+bool implant_gave_up(int r)
+{
+	return r == -ETIMEDOUT || r == -ESRCH || r == -EBUSY || r == -EINTR;
+}
+
+/* An order that nobody works on any more; NULL: somebody does. */
+static struct blob_order *new_order(struct implant *i, uint64_t function, struct err *err)
+{
+	struct blob_answer *a = &i->map.shared->answer;
+	struct blob_order *o = &i->map.fixed->order;
+
+	if (__atomic_load_n(&a->state, __ATOMIC_ACQUIRE) == BLOB_TAKEN) {
+		err_set(err, EBUSY, "process %d still does what it was asked for before", i->pid);
+		return NULL;
+	}
+	__atomic_store_n(&a->state, BLOB_IDLE, __ATOMIC_RELEASE);
+	memset(a, 0, sizeof(*a));
+	memset(o, 0, sizeof(*o));
+	o->function = function;
+	return o;
+}
+
+/* Until it is answered. mallctl()'s own error as a negative number. */
+static int send_order(struct implant *i, uint64_t wait_ns, struct err *err)
+{
+	struct blob_answer *a = &i->map.shared->answer;
+	struct blob_order *o = &i->map.fixed->order;
+	int32_t result;
+	int r = put_fixed(i, o, sizeof(*o));
+
+	if (r < 0)
+		return err_errno(err, -r, "cannot write to process %d", i->pid);
+	__atomic_store_n(&a->state, BLOB_ASKED, __ATOMIC_RELEASE);
+	/* Forgets the threads: the next allocation of each comes to the slow path, whoever it is. */
+	r = implant_activate(i, no_sample, err);
+	if (!r)
+		r = await_answer(i, wait_ns, err);
+	implant_deactivate(i);
+	if (r)
+		return r;
+	/* Whatever is written there later: it is not asked for again. */
+	o->function = 0;
+	put_fixed(i, &o->function, sizeof(o->function));
+	__atomic_store_n(&a->state, BLOB_IDLE, __ATOMIC_RELEASE);
+	result = __atomic_load_n(&a->result, __ATOMIC_RELAXED);
+	return result < 0 || result >= PAGE ? -EIO : -result;
+}
+
+int implant_control(struct implant *i, uint64_t function, const struct implant_control *c, uint64_t wait_ns, struct err *err)
+{
+	struct blob_order *o = new_order(i, function, err);
+	const struct blob_answer *a = &i->map.shared->answer;
+	int r;
+
+	if (!o)
+		return -EBUSY;
+	if (c->old_size > BLOB_VALUE || c->new_size > BLOB_VALUE || strlen(c->name) >= sizeof(o->name) ||
+	    (c->text && strlen(c->text) >= sizeof(o->text)))
+		return err_set(err, E2BIG, "%s is too long to ask jemalloc for", c->name);
+	o->old_size = c->old ? c->old_size : 0;
+	o->new_size = c->new ? c->new_size : 0;
+	o->new_is_text = !!c->text;
+	snprintf(o->name, sizeof(o->name), "%s", c->name);
+	snprintf(o->text, sizeof(o->text), "%s", c->text ? c->text : "");
+	if (c->new)
+		memcpy(o->new_value, c->new, c->new_size);
+	r = send_order(i, wait_ns, err);
+	if (!r && c->old && a->old_size == c->old_size)
+		memcpy(c->old, a->old_value, c->old_size);
+	return r;
+}
+
+int implant_control_many(struct implant *i, uint64_t function, const struct implant_many *m, uint64_t *values,
+			 uint64_t wait_ns, struct err *err)
+{
+	struct blob_order *o = new_order(i, function, err);
+	int r;
+
+	if (!o)
+		return -EBUSY;
+	if (m->count > BLOB_MANY || strlen(m->name) >= sizeof(o->name) || strlen(m->rest) >= sizeof(o->rest))
+		return err_set(err, E2BIG, "%s is too much to ask jemalloc for", m->name);
+	snprintf(o->name, sizeof(o->name), "%s", m->name);
+	snprintf(o->rest, sizeof(o->rest), "%s", m->rest);
+	o->many = m->count;
+	o->first = m->first;
+	o->old_size = m->width;
+	r = send_order(i, wait_ns, err);
+	if (!r)
+		memcpy(values, i->map.shared->answer.values, m->count * sizeof(*values));
+	return r;
+}

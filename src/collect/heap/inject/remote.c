@@ -1,0 +1,600 @@
+#include "collect/heap/inject/remote.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file/fd.h"
+#include "base/mem.h"
+#include "base/text/str.h"
+#include "target/proc.h"
+
+enum { LOOKED_AT = 256, TRIES = 3, MOST_STOPS = 1000 };
+
+#define STOP_WAIT_NS 1000000000ULL /* for a thread to stop */
+#define STEP_WAIT_NS 2000000000ULL /* for what it was asked to do */
+
+#ifndef PTRACE_GET_RSEQ_CONFIGURATION
+#define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
+#endif
+
+/* What the kernel says of one thread. Filters are a thread's own, and so is whether it has ended. */
+struct task {
+	bool ended, filtered, ignores_trap;
+};
+
+static int read_task(pid_t pid, pid_t tid, struct task *ret)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/task/%d/status", pid, tid), *text = NULL;
+	const char *state, *seccomp, *ignored;
+	size_t n;
+
+	if (fd_read_path(path, 65536, &text, &n) < 0)
+		return -ESRCH;
+	state = strstr(text, "\nState:\t");
+	seccomp = strstr(text, "\nSeccomp:");
+	ignored = strstr(text, "\nSigIgn:");
+	ret->ended = !state || strchr("ZXx", state[strlen("\nState:\t")]);
+	ret->filtered = seccomp && atoi(seccomp + strlen("\nSeccomp:"));
+	ret->ignores_trap = ignored && strtoull(ignored + strlen("\nSigIgn:"), NULL, 16) & 1ULL << (SIGTRAP - 1);
+	return 0;
+}
+
+/* How well a thread suits: 0 best. By what it is blocked in, as /proc says. */
+static int suits(pid_t pid, pid_t tid)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/task/%d/syscall", pid, tid);
+	_cleanup_free_ char *text = NULL;
+	size_t n;
+	long number;
+
+	if (fd_read_path(path, 4096, &text, &n) < 0)
+		return 3;
+	if (str_starts(text, "running"))
+		return 1;
+	number = strtol(text, NULL, 10);
+	switch (number) {
+	case SYS_futex:
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_poll:
+	case SYS_ppoll:
+	case SYS_read:
+	case SYS_accept4:
+		return 0; /* the kernel begins them anew, with the time that was left */
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+	case SYS_pause:
+	case SYS_rt_sigtimedwait:
+	case SYS_rt_sigsuspend:
+		return 3; /* these return EINTR */
+	case SYS_vfork:
+	case SYS_clone:
+	case SYS_clone3:
+		return 3; /* does not stop before its child has executed something */
+	}
+	return 2;
+}
+
+/* The thread that minds least, one without a filter of system calls before all others. 0: there is none. */
+static pid_t choose_thread(pid_t pid)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/task", pid);
+	DIR *d = opendir(path);
+	struct dirent *e;
+	pid_t best = 0;
+	int rank = INT_MAX, looked = 0;
+
+	while (d && rank && looked < LOOKED_AT && (e = readdir(d))) {
+		pid_t tid = atoi(e->d_name);
+		struct task task;
+		int is;
+
+		looked++;
+		if (tid <= 0 || read_task(pid, tid, &task) < 0 || task.ended)
+			continue;
+		is = suits(pid, tid) + (task.filtered ? 4 : 0);
+		if (is < rank) {
+			rank = is;
+			best = tid;
+		}
+	}
+	if (d)
+		closedir(d);
+	return best;
+}
+
+/* A syscall instruction that is executable in the target: every vdso has one. */
+static int find_syscall(pid_t pid, uint64_t *ret, struct err *err)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/maps", pid), *mem_path = mem_printf("/proc/%d/mem", pid);
+	_cleanup_fd_ int fd = open(mem_path, O_RDONLY | O_CLOEXEC);
+	_cleanup_free_ uint8_t *code = mem_alloc(16384);
+	FILE *f = fopen(path, "re");
+	char line[512];
+	int r = err_set(err, ENOTSUP, "process %d has no vdso to make a system call from, or its main thread has ended", pid);
+
+	while (f && fgets(line, sizeof(line), f)) {
+		unsigned long start, end;
+		ssize_t n;
+
+		if (!strstr(line, "[vdso]") || sscanf(line, "%lx-%lx", &start, &end) != 2)
+			continue;
+		n = fd < 0 ? -1 : pread(fd, code, MIN(end - start, 16384UL), start);
+		for (ssize_t i = 0; i + 1 < n; i++)
+			if (code[i] == 0x0f && code[i + 1] == 0x05) {
+				*ret = start + i;
+				r = 0;
+				break;
+			}
+	}
+	if (f)
+		fclose(f);
+	return r;
+}
+
+/* Waits for it to stop or to end, and takes neither; options: WNOHANG, and it does not wait. */
+static bool has_ended(pid_t pid, int options)
+{
+	siginfo_t info = { 0 };
+
+	while (waitid(P_PID, pid, &info, WEXITED | WSTOPPED | WNOWAIT | __WALL | options) < 0)
+		if (errno != EINTR)
+			return true;
+	return info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
+}
+
+/* Waits for the thread to stop, for limit_ns or, if that is 0, for ever. Negative: it is gone, or did not. */
+static int wait_stop(struct remote *r, uint64_t limit_ns, int *ret_status)
+{
+	const struct timespec nap = { .tv_nsec = 50000 };
+	uint64_t until = clock_mono_ns() + limit_ns;
+	int options = limit_ns ? WNOHANG : 0;
+	pid_t got = -1;
+
+	for (;;) {
+		if (r->child && has_ended(r->tid, options))
+			break;
+		got = waitpid(r->tid, ret_status, __WALL | options);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got)
+			break;
+		if (clock_mono_ns() > until)
+			return -ETIMEDOUT;
+		nanosleep(&nap, NULL);
+	}
+	if (got == r->tid && WIFSTOPPED(*ret_status))
+		return 0;
+	r->ended = 1;
+	return -ESRCH;
+}
+
+/* Waits for the stop that was asked for with PTRACE_INTERRUPT. A signal that comes before it is the thread's own. */
+static int wait_interrupted(struct remote *r, uint64_t limit_ns)
+{
+	int status, e;
+
+	for (;;) {
+		e = wait_stop(r, limit_ns, &status);
+		if (e < 0 || status >> 16 == PTRACE_EVENT_STOP)
+			return e;
+		if (ptrace(PTRACE_CONT, r->tid, 0, status >> 16 ? 0 : WSTOPSIG(status)) < 0)
+			return -errno;
+	}
+}
+
+/* The process that traces it, 0: none. */
+static pid_t tracer_of(pid_t pid)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/status", pid), *text = NULL;
+	size_t n;
+	const char *line = fd_read_path(path, 65536, &text, &n) < 0 ? NULL : strstr(text, "\nTracerPid:");
+
+	return line ? atoi(line + strlen("\nTracerPid:")) : 0;
+}
+
+static int refuse(pid_t pid, pid_t tid, int code, struct err *err)
+{
+	pid_t tracer = code == EPERM ? tracer_of(pid) : 0;
+	struct proc_stat s;
+	struct task task;
+
+	if (tracer)
+		return err_set(err, EPERM, "process %d is traced by process %d (%s): one debugger at a time; end that, or use "
+			       "`gasflame mem %d` and -e alloc, which need none", pid, tracer,
+			       proc_stat(tracer, &s) ? "gone meanwhile" : s.name, pid);
+	/* The kernel says the same of a thread that is about to end. */
+	if (code == ESRCH || (code == EPERM && (read_task(pid, tid, &task) < 0 || task.ended)))
+		return err_set(err, ESRCH, "process %d has ended, or the thread of it that was to be stopped: try again", pid);
+	if (code == EPERM)
+		return err_set(err, EPERM, "process %d may not be traced: it takes root (or CAP_SYS_PTRACE), and "
+			       "kernel.yama.ptrace_scope below 3", pid);
+	return err_errno(err, code, "cannot stop a thread of process %d", pid);
+}
+
+/*
+ * Of a thread that is stopped, and as it was: may it be made to do what we want? Seccomp may forbid, or punish,
+ * that; while it is traced, filters can be put aside, also those that another thread gives it meanwhile.
+ */
+static int check_thread(struct remote *r, struct err *err)
+{
+	struct task task;
+	int e = read_task(r->pid, r->tid, &task);
+
+	if (e < 0)
+		return err_set(err, ESRCH, "process %d has ended, or has executed another program: try again", r->pid);
+	if (task.ignores_trap)
+		return err_set(err, ENOTSUP, "process %d ignores SIGTRAP, and stopping it would change that", r->pid);
+	if (ptrace(PTRACE_SETOPTIONS, r->tid, 0, PTRACE_O_SUSPEND_SECCOMP) < 0 && task.filtered)
+		return err_set(err, EPERM, "process %d is under a seccomp filter, and the kernel does not let us put it "
+			       "aside: run as root, or use `gasflame mem` and -e alloc, which change nothing in it", r->pid);
+	return 0;
+}
+
+/* Keeps what must be put back, and holds signals off. */
+static int take_over(struct remote *r)
+{
+	/* What the kernel sends of itself, while it is blocked or ignored, loses its handler for ever. */
+	uint64_t all = ~(1ULL << (SIGTRAP - 1) | 1ULL << (SIGSEGV - 1) | 1ULL << (SIGBUS - 1) | 1ULL << (SIGILL - 1) |
+			 1ULL << (SIGFPE - 1));
+
+	if (ptrace(PTRACE_GETREGS, r->tid, 0, &r->saved) < 0 ||
+	    ptrace(PTRACE_GETSIGMASK, r->tid, (void *)sizeof(r->mask), &r->mask) < 0 ||
+	    ptrace(PTRACE_SETSIGMASK, r->tid, (void *)sizeof(all), &all) < 0)
+		return -errno;
+	return 0;
+}
+
+static bool peek(const struct remote *r, uint64_t address, uint64_t *ret)
+{
+	errno = 0;
+	*ret = ptrace(PTRACE_PEEKDATA, r->tid, address, 0);
+	return !errno;
+}
+
+/*
+ * A thread within a restartable sequence (rseq) must begin it anew after an interruption, and the kernel sees to that.
+ * But not for us: it finds the thread elsewhere, in what we have it do, and forgets the sequence, whose rest
+ * would then run without protection. So the thread goes on where the kernel would have sent it: at its handler.
+ */
+static void leave_sequence(struct remote *r)
+{
+	struct {
+		uint64_t area;
+		uint32_t size, signature, flags, pad;
+	} c = { 0 };
+	uint64_t at, words[4], signature;
+
+	/* Kernels before 5.13 do not say; there most threads that are chosen wait for something, outside of any. */
+	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, r->tid, (void *)sizeof(c), &c) < 0 || !c.area ||
+	    !peek(r, c.area + 8, &at) || !at)
+		return;
+	/* struct rseq_cs: version and flags, the beginning, its length, the handler. */
+	for (int i = 0; i < 4; i++)
+		if (!peek(r, at + 8 * i, &words[i]))
+			return;
+	if (words[0] || r->saved.rip - words[1] >= words[2] || !peek(r, words[3] - 4, &signature) ||
+	    (uint32_t)signature != c.signature)
+		return;
+	r->saved.rip = words[3];
+}
+
+/* Stops it, with nothing changed. */
+static int seize(struct remote *r, struct err *err)
+{
+	int e = 0;
+
+	if (ptrace(PTRACE_SEIZE, r->tid, 0, 0) < 0)
+		return refuse(r->pid, r->tid, errno, err);
+	if (ptrace(PTRACE_INTERRUPT, r->tid, 0, 0) < 0)
+		e = -errno;
+	e = e ?: wait_interrupted(r, STOP_WAIT_NS);
+	return e < 0 ? err_errno(err, -e, "thread %d of process %d did not stop", r->tid, r->pid) : 0;
+}
+
+/* Of one that was seized; nothing is to be put back. Not stopped: only our end lets it go. */
+static void give_up(struct remote *r)
+{
+	if (!r->ended)
+		ptrace(PTRACE_DETACH, r->tid, 0, 0);
+	sigprocmask(SIG_SETMASK, &r->own, NULL);
+}
+
+int remote_stop(struct remote *r, pid_t pid, struct err *err)
+{
+	uint64_t syscall_at, code;
+	sigset_t every;
+	int e = find_syscall(pid, &syscall_at, err);
+
+	if (e < 0)
+		return e;
+	*r = (struct remote){ .pid = pid, .syscall_at = syscall_at, .tid = choose_thread(pid) };
+	if (!r->tid)
+		return err_set(err, ESRCH, "there is no process %d any more", pid);
+	sigfillset(&every);
+	sigprocmask(SIG_BLOCK, &every, &r->own);
+	r->began_ns = clock_mono_ns();
+	e = seize(r, err);
+	e = e ?: check_thread(r, err);
+	/* From here on no other program can be in its memory. */
+	if (!e && (!peek(r, syscall_at, &code) || (code & 0xffff) != 0x050f))
+		e = err_set(err, EAGAIN, "process %d has executed another program meanwhile: try again", pid);
+	if (!e) {
+		e = take_over(r);
+		if (e < 0)
+			err_errno(err, -e, "cannot read the registers of thread %d of process %d", r->tid, pid);
+	}
+	if (e < 0) {
+		give_up(r);
+		return e;
+	}
+	if (r->saved.cs != 0x33) {
+		remote_go(r);
+		return err_set(err, ENOTSUP, "process %d is a 32-bit program, for which there are no hooks: `gasflame mem %d` says where its "
+			       "memory is, and -e fault where it grows", pid, pid);
+	}
+	leave_sequence(r);
+	return 0;
+}
+
+int remote_expect(pid_t pid, struct err *err)
+{
+	if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXEC) < 0)
+		return err_errno(err, errno, "cannot watch the program that we start");
+	return 0;
+}
+
+/* Where the program begins once the loader is done: AT_ENTRY. */
+static int find_entry(pid_t pid, uint64_t *ret)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/auxv", pid), *data = NULL;
+	size_t n;
+	int r = fd_read_path(path, 65536, &data, &n);
+
+	for (size_t i = 0; r >= 0 && i + 16 <= n; i += 16) {
+		uint64_t pair[2];
+
+		memcpy(pair, data + i, sizeof(pair));
+		if (pair[0] == 9) { /* AT_ENTRY */
+			*ret = pair[1];
+			return 0;
+		}
+	}
+	return r < 0 ? r : -ENOENT;
+}
+
+/* Lets it go on until it stops for the reason that is wanted; signals on the way are its own. */
+static int run_to(struct remote *r, int wanted)
+{
+	int status;
+
+	for (;;) {
+		int e = wait_stop(r, 0, &status), signal;
+
+		if (e < 0 || status >> 8 == wanted)
+			return e;
+		signal = status >> 16 ? 0 : WSTOPSIG(status);
+		if (ptrace(PTRACE_CONT, r->tid, 0, signal) < 0)
+			return -errno;
+	}
+}
+
+/* From where it stands, right after exec, to the program's entry; stopped: SIGSTOP holds it, too. */
+static int run_to_entry(struct remote *r, bool stopped)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/mem", r->pid);
+	/* Its memory is another one since the exec. */
+	_cleanup_fd_ int memory = open(path, O_RDWR | O_CLOEXEC);
+	uint8_t trap = 0xcc, old;
+	uint64_t entry = 0;
+	int e = memory < 0 ? -errno : find_entry(r->pid, &entry);
+
+	if (!e && (pread(memory, &old, 1, entry) != 1 || pwrite(memory, &trap, 1, entry) != 1))
+		e = -errno;
+	if (!e && ((stopped && kill(r->pid, SIGCONT) < 0) || ptrace(PTRACE_CONT, r->pid, 0, 0) < 0))
+		e = -errno;
+	if (!e)
+		e = run_to(r, SIGTRAP);
+	r->began_ns = clock_mono_ns();
+	if (!e && pwrite(memory, &old, 1, entry) != 1)
+		e = -errno;
+	if (!e)
+		e = take_over(r);
+	r->saved.rip = entry;
+	return e;
+}
+
+int remote_at_entry(struct remote *r, pid_t pid, struct err *err)
+{
+	int e;
+
+	*r = (struct remote){ .pid = pid, .tid = pid, .child = true };
+	sigprocmask(SIG_BLOCK, NULL, &r->own);
+	e = run_to(r, SIGTRAP | PTRACE_EVENT_EXEC << 8);
+	if (!e)
+		e = run_to_entry(r, false);
+	if (e < 0) {
+		if (!r->ended)
+			ptrace(PTRACE_DETACH, pid, 0, 0);
+		return err_errno(err, -e, "cannot hold the program at its beginning");
+	}
+	e = check_thread(r, err);
+	e = e ?: find_syscall(pid, &r->syscall_at, err);
+	if (e < 0)
+		remote_go(r);
+	return e;
+}
+
+/* The kernel begins a program with all registers empty. */
+static bool has_begun(pid_t tid)
+{
+	struct user_regs_struct g;
+
+	return ptrace(PTRACE_GETREGS, tid, 0, &g) < 0 || g.rdi | g.rsi | g.rdx | g.rbx | g.rbp | g.r8 | g.r9 | g.r12 | g.r15;
+}
+
+int remote_at_entry_stopped(struct remote *r, pid_t pid, struct err *err)
+{
+	int e;
+
+	*r = (struct remote){ .pid = pid, .tid = pid, .child = true };
+	sigprocmask(SIG_BLOCK, NULL, &r->own);
+	if (ptrace(PTRACE_SEIZE, pid, 0, 0) < 0) {
+		e = refuse(pid, pid, errno, err);
+		kill(pid, SIGCONT);
+		return e;
+	}
+	e = ptrace(PTRACE_INTERRUPT, pid, 0, 0) < 0 ? -errno : wait_interrupted(r, 0);
+	if (!e && has_begun(pid))
+		e = -EAGAIN;
+	if (e < 0)
+		err_errno(err, -e, "cannot hold the program at its beginning");
+	e = e ?: check_thread(r, err);
+	if (!e) {
+		e = run_to_entry(r, true);
+		if (e < 0)
+			err_errno(err, -e, "cannot hold the program at its beginning");
+	}
+	if (e < 0) {
+		kill(pid, SIGCONT);
+		if (!r->ended)
+			ptrace(PTRACE_DETACH, pid, 0, 0);
+		return e;
+	}
+	e = find_syscall(pid, &r->syscall_at, err);
+	if (e < 0)
+		remote_go(r);
+	return e;
+}
+
+enum meaning { OUR_TRAP, FAULT, SENT, NO_SIGNAL };
+
+/* What a stop is: the trap that we have set; what we have it do has failed; a signal that somebody sent; none. */
+static enum meaning meaning_of(const struct remote *r, int status)
+{
+	siginfo_t info = { 0 };
+
+	if (status >> 16)
+		return NO_SIGNAL;
+	if (ptrace(PTRACE_GETSIGINFO, r->tid, 0, &info) < 0)
+		return status >> 8 == SIGTRAP ? OUR_TRAP : SENT;
+	switch (status >> 8) {
+	case SIGTRAP:
+		return info.si_code == TRAP_BRKPT || info.si_code == TRAP_TRACE || info.si_code == SI_KERNEL ? OUR_TRAP : SENT;
+	case SIGSEGV:
+	case SIGBUS:
+	case SIGILL:
+	case SIGFPE:
+		return info.si_code > 0 ? FAULT : SENT;
+	default:
+		return SENT;
+	}
+}
+
+/* Sets the registers and lets it go on until it traps. What rax is then, or -errno. */
+static int64_t resume(struct remote *r, struct user_regs_struct *regs, int how, uint64_t *ret_rip)
+{
+	enum meaning meaning;
+	bool late = false;
+	int status, e;
+
+	if (r->ended)
+		return -ESRCH;
+	regs->orig_rax = -1; /* no system call to begin anew */
+	if (ptrace(PTRACE_SETREGS, r->tid, 0, regs) < 0)
+		return -errno;
+	for (int stops = 0; stops < MOST_STOPS; stops++) {
+		if (ptrace(how, r->tid, 0, 0) < 0)
+			return -errno;
+		e = wait_stop(r, how == PTRACE_CONT ? STEP_WAIT_NS : 0, &status);
+		if (e == -ETIMEDOUT) {
+			/* Another thread has changed the code: it would go on for ever. */
+			late = !ptrace(PTRACE_INTERRUPT, r->tid, 0, 0);
+			e = wait_stop(r, 0, &status);
+		}
+		if (e < 0)
+			return e;
+		meaning = meaning_of(r, status);
+		if (meaning == FAULT)
+			return -EFAULT;
+		if (meaning == OUR_TRAP) {
+			if (ptrace(PTRACE_GETREGS, r->tid, 0, regs) < 0)
+				return -errno;
+			*ret_rip = regs->rip;
+			return regs->rax;
+		}
+		if (late)
+			return -ETIMEDOUT;
+		/* The stops of a stopped group and the like come in between; a signal is for later. */
+		if (meaning == SENT)
+			r->signals |= 1ULL << (WSTOPSIG(status) - 1);
+	}
+	return -EAGAIN;
+}
+
+int64_t remote_call(struct remote *r, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+		    uint64_t f)
+{
+	struct user_regs_struct regs = r->saved;
+	uint64_t rip = 0;
+	int64_t result;
+
+	regs.rip = r->syscall_at;
+	regs.rax = number;
+	regs.rdi = a;
+	regs.rsi = b;
+	regs.rdx = c;
+	regs.r10 = d;
+	regs.r8 = e;
+	regs.r9 = f;
+	result = resume(r, &regs, PTRACE_SINGLESTEP, &rip);
+	return rip && rip != r->syscall_at + 2 ? -EAGAIN : result;
+}
+
+int64_t remote_run(struct remote *r, uint64_t address, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	struct user_regs_struct regs = r->saved;
+	uint64_t rip;
+
+	regs.rip = address;
+	regs.rdi = a;
+	regs.rsi = b;
+	regs.rdx = c;
+	regs.rcx = d;
+	return resume(r, &regs, PTRACE_CONT, &rip);
+}
+
+/* What a thread must have back, or it dies: an error may pass, as ESRCH does of a thread that is woken for a moment. */
+static void insist(enum __ptrace_request what, pid_t tid, size_t size, void *data)
+{
+	for (int k = 0; k < TRIES; k++)
+		if (ptrace(what, tid, (void *)size, data) >= 0)
+			break;
+}
+
+uint64_t remote_go(struct remote *r)
+{
+	if (!r->ended) {
+		insist(PTRACE_SETREGS, r->tid, 0, &r->saved);
+		insist(PTRACE_SETSIGMASK, r->tid, sizeof(r->mask), &r->mask);
+		insist(PTRACE_DETACH, r->tid, 0, 0);
+	}
+	for (int i = 1; i <= 64 && !r->ended; i++)
+		if (r->signals & 1ULL << (i - 1))
+			syscall(SYS_tgkill, r->pid, r->tid, i);
+	sigprocmask(SIG_SETMASK, &r->own, NULL);
+	return clock_mono_ns() - r->began_ns;
+}

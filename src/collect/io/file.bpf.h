@@ -1,0 +1,161 @@
+/*
+ * file.bpf.h - which file a descriptor is, found while the call is made.
+ *
+ * Outside, a descriptor may be another file by the time one looks. Here the file
+ * is a key (inode, its number and generation, the name under which it was opened),
+ * and what it is called goes through the ring once for each key. A path is walked
+ * up across mounts to the root of the mount namespace: what the program itself
+ * would call it, unless it lives in a chroot.
+ */
+#pragma once
+
+#include "collect/unwind/unwind.bpf.h"
+
+#include "collect/io/sharedio.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct super_block {
+	unsigned long s_magic;
+};
+struct inode {
+	unsigned short i_mode;
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	unsigned int i_generation;
+};
+struct qstr {
+	const unsigned char *name;
+};
+struct hlist_bl_node {
+	struct hlist_bl_node **pprev;
+};
+struct dentry {
+	struct hlist_bl_node d_hash;
+	struct dentry *d_parent;
+	struct qstr d_name;
+};
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+struct file {
+	unsigned int f_mode;
+	struct path f_path;
+	struct inode *f_inode;
+	void *private_data;
+};
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+struct files_struct {
+	struct fdtable *fdt;
+};
+struct vm_area_struct {
+	struct file *vm_file;
+};
+struct task_struct___files {
+	struct files_struct *files;
+};
+struct sock_common {
+	uint16_t skc_dport, skc_num;
+	unsigned short skc_family;
+};
+struct sock {
+	struct sock_common __sk_common;
+};
+struct socket {
+	short type;
+	struct sock *sk;
+};
+
+#pragma clang attribute pop
+
+#ifdef FILE_DEFINE
+#define FILE_MAP
+#else
+#define FILE_MAP extern
+#endif
+
+/* Keys of files that were sent; a slot that was overwritten only costs sending one again. */
+FILE_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SHARED_FILE_SEEN);
+	__type(key, uint32_t);
+	__type(value, uint64_t);
+} files_seen SEC(".maps");
+
+FILE_MAP struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct shared_io_counts);
+} io_counts SEC(".maps");
+
+static __always_inline struct shared_io_counts *io_counts_here(void)
+{
+	uint32_t zero = 0;
+
+	return bpf_map_lookup_elem(&io_counts, &zero);
+}
+
+/* The open file behind a descriptor of the current task, NULL if there is none. */
+static __always_inline struct file *file_of(uint32_t fd)
+{
+	struct task_struct___files *task = (void *)bpf_get_current_task();
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file **list, *file = NULL;
+
+	if (!table || fd >= BPF_CORE_READ(table, max_fds))
+		return NULL;
+	list = BPF_CORE_READ(table, fd);
+	bpf_probe_read_kernel(&file, sizeof(file), list + fd);
+	return file;
+}
+
+/* Sends what a file is called; not 0: there was no room. */
+int file_send(uint64_t file, uint64_t inode, uint64_t key);
+
+/* The key of a file, made known outside. 0: none. */
+static __always_inline uint64_t file_key(struct file *file)
+{
+	struct shared_io_counts *counts;
+	struct inode *inode;
+	uint64_t key, *seen, *other;
+	uint32_t slot;
+
+	if (!file)
+		return 0;
+	inode = BPF_CORE_READ(file, f_inode);
+	key = unwind_hash((uint64_t)inode, (uint64_t)BPF_CORE_READ(file, f_path.dentry));
+	key = unwind_hash(key, BPF_CORE_READ(inode, i_ino));
+	key = unwind_hash(key, BPF_CORE_READ(inode, i_generation)) | 1;
+	slot = key >> 50;
+	_Static_assert(SHARED_FILE_SEEN == 1 << 14, "the shift above");
+	seen = bpf_map_lookup_elem(&files_seen, &slot);
+	if (!seen || *seen == key)
+		return key;
+	slot ^= 1; /* two that are used in turn must not drive each other out */
+	other = bpf_map_lookup_elem(&files_seen, &slot);
+	if (!other || *other == key)
+		return key;
+	if (*seen)
+		seen = other;
+	if (!file_send((uint64_t)file, (uint64_t)inode, key)) {
+		*seen = key;
+	} else {
+		counts = io_counts_here();
+		if (counts)
+			counts->lost_files++;
+	}
+	return key;
+}

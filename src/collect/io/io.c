@@ -1,0 +1,419 @@
+/*
+ * io.c - the io collector: reads, writes and syncs by function and file, and what the disks did.
+ *
+ * Events: "read" and "write" (bytes that were moved, as calls returned them), "sync"
+ * (nanoseconds in fsync and its like) and "io-error" (calls that failed); a sample stands for
+ * count calls, those that failed among them, and its leaf is a note, the file. A call that
+ * moves bytes from one descriptor to another (sendfile, splice) is in both. Figures
+ * by operation and by device are counters and histograms.
+ */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "collect/collector.h"
+#include "collect/engine.h"
+#include "collect/io/files.h"
+#include "collect/process/processes.h"
+#include "collect/io/sharedio.h"
+#include "profile/profile.h"
+
+#include "gasflame.skel.h"
+
+#define NAME(name) #name,
+static const char *const op_names[IO_OPS] = { "", SHARED_IO_OPS(NAME) };
+#undef NAME
+
+struct io {
+	struct bpf_link *links[8];
+	struct files *files;
+	uint32_t read_event, write_event, sync_event, error_event;
+	uint32_t lost; /* stack of the profile that stands for those that were lost */
+	struct map threads; /* pid and tid to the profile's thread */
+	VEC(struct profile_sample) pending; /* of the last second, added up further */
+	struct map pending_index;           /* from a hash of what they are to the latest of them */
+};
+
+static bool attach(struct io *io, struct bpf_program *program)
+{
+	size_t i = 0;
+
+	while (io->links[i])
+		i++;
+	io->links[i] = bpf_program__attach(program);
+	return io->links[i] != NULL;
+}
+
+static int attach_calls(struct io *io, struct gasflame_bpf *skeleton, struct err *err)
+{
+	struct bpf_program *const programs[] = { skeleton->progs.on_io_exec, skeleton->progs.on_io_exit,
+						 skeleton->progs.on_sys_enter, skeleton->progs.on_sys_exit };
+
+	for (size_t i = 0; i < ARRAY_LEN(programs); i++)
+		if (!attach(io, programs[i]))
+			return err_errno(err, errno, "cannot attach to the kernel's %s tracepoint",
+					 bpf_program__section_name(programs[i]) + strlen("raw_tp/"));
+	return 0;
+}
+
+/* How many arguments a tracepoint of this kernel has; 0: there is no such. */
+static unsigned tracepoint_arguments(const char *name)
+{
+	_cleanup_free_ char *type_name = mem_printf("btf_trace_%s", name);
+	struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf_type *t;
+	unsigned n = 0;
+	int id;
+
+	if (!btf)
+		return 0;
+	id = btf__find_by_name_kind(btf, type_name, BTF_KIND_TYPEDEF);
+	t = id > 0 ? btf__type_by_id(btf, id) : NULL; /* typedef of a pointer to a function */
+	t = t ? btf__type_by_id(btf, t->type) : NULL;
+	t = t && btf_is_ptr(t) ? btf__type_by_id(btf, t->type) : NULL;
+	if (t && btf_is_func_proto(t) && btf_vlen(t) > 0)
+		n = btf_vlen(t) - 1; /* the first is the tracepoint's own */
+	btf__free(btf);
+	return n;
+}
+
+/*
+ * Completions: (ring, request, completion), or before (ring, request, user data, result, …); older ones do not
+ * say which request is completed. Submissions: (request), or by their older name (request, may it block);
+ * still older ones begin with the ring.
+ */
+static bool attach_uring(struct io *io, struct gasflame_bpf *skeleton)
+{
+	unsigned n = tracepoint_arguments("io_uring_complete");
+	struct bpf_program *complete = n == 3 ? skeleton->progs.on_uring_complete :
+				       n >= 5 ? skeleton->progs.on_uring_complete_old : NULL;
+	struct bpf_program *submit = tracepoint_arguments("io_uring_submit_req") ? skeleton->progs.on_uring_submit :
+				     tracepoint_arguments("io_uring_submit_sqe") == 2 ?
+										   skeleton->progs.on_uring_submit_old :
+										   NULL;
+
+	return complete && submit && attach(io, complete) && attach(io, submit);
+}
+
+static int start(struct session *s, struct err *err)
+{
+	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct profile *p = s->profile;
+	struct io *io = s->io = mem_alloc(sizeof(*io));
+
+	io->files = files_new(p);
+	io->read_event = profile_add_event(p, "read", "bytes", "bytes read, as the calls returned them", 0);
+	io->write_event = profile_add_event(p, "write", "bytes", "bytes written, as the calls returned them", 0);
+	io->sync_event = profile_add_event(p, "sync", "ns", "time in fsync, fdatasync, msync and their like", 0);
+	io->error_event = profile_add_event(p, "io-error", "count", "reads, writes and syncs that failed", 0);
+	io->lost = profile_stack(p, 0, profile_truncation_frame(p, "stack lost"));
+	skeleton->bss->io_start_ns = s->start_mono_ns;
+	if (s->options->program && s->options->pid_count)
+		skeleton->bss->io_waiting_pid = s->options->pids[0];
+	if (!attach_uring(io, skeleton))
+		profile_count_set(p, "io.uring not recorded", 1);
+	if (!attach(io, skeleton->progs.on_block_complete) || !attach(io, skeleton->progs.on_block_issue))
+		profile_count_set(p, "block.not recorded", 1);
+	return attach_calls(io, skeleton, err);
+}
+
+/* The kernel adds up a few kinds of calls at a time; where there are more, the rest is added up here. */
+static void add_sample(struct io *io, const struct profile_sample *sample)
+{
+	uint64_t key = map_hash(map_pair(sample->thread, sample->stack)) ^ map_hash(map_pair(sample->event, 1));
+	uint64_t *at = map_put(&io->pending_index, key, PROFILE_NONE);
+	struct profile_sample *there = *at == PROFILE_NONE ? NULL : &io->pending.v[*at];
+
+	if (there && there->thread == sample->thread && there->stack == sample->stack &&
+	    there->event == sample->event && there->time_ns == sample->time_ns &&
+	    there->count <= UINT32_MAX - sample->count) {
+		there->value += sample->value;
+		there->count += sample->count;
+		return;
+	}
+	*at = io->pending.n;
+	vec_push(&io->pending, *sample);
+}
+
+static void flush(struct session *s)
+{
+	for (size_t i = 0; i < s->io->pending.n; i++)
+		profile_add_sample(s->profile, &s->io->pending.v[i]);
+	vec_clear(&s->io->pending);
+	map_clear(&s->io->pending_index);
+}
+
+static void tick(struct session *s, uint64_t now_mono_ns)
+{
+	flush(s);
+}
+
+/* The last sums of a thread come after it has ended, when its number is nobody's, or another's. */
+static uint32_t thread_of(struct session *s, const struct shared_io *r)
+{
+	uint64_t key = map_pair(r->pid, r->tid), *known = map_get(&s->io->threads, key);
+	uint64_t time_ns = r->time_ns > s->start_mono_ns ? r->time_ns - s->start_mono_ns : 0;
+	uint32_t thread;
+
+	if (known && (!s->profile->threads.v[*known].end_ns || time_ns <= s->profile->threads.v[*known].end_ns))
+		return *known;
+	thread = processes_thread(s->processes, r->pid, r->tid, "", r->time_ns);
+	*map_put(&s->io->threads, key, 0) = thread;
+	return thread;
+}
+
+static struct profile_sample sample_of(struct session *s, const struct shared_io *r)
+{
+	struct io *io = s->io;
+	uint32_t stack = engine_stack(s->engine, r->stack);
+
+	return (struct profile_sample){
+		.time_ns = r->time_ns > s->start_mono_ns ? r->time_ns - s->start_mono_ns : 0,
+		.thread = thread_of(s, r),
+		.stack = profile_stack(s->profile, stack == PROFILE_NONE ? io->lost : stack,
+				       files_frame(io->files, r->file, r->op)),
+		.event = r->way == IO_READ ? io->read_event :
+			 r->way == IO_WRITE ? io->write_event : io->sync_event,
+		.value = r->way == IO_SYNC ? r->ns : r->bytes,
+		.count = r->count,
+	};
+}
+
+static void add_io(struct session *s, const struct shared_io *r)
+{
+	struct profile_sample sample = sample_of(s, r);
+	struct io *io = s->io;
+
+	add_sample(io, &sample);
+	if (!r->errors)
+		return;
+	sample.event = io->error_event;
+	sample.value = sample.count = r->errors;
+	add_sample(io, &sample);
+}
+
+static void record(struct session *s, const void *data, size_t size)
+{
+	const struct shared_io *r = data;
+
+	if (r->kind == RECORD_IO && size >= sizeof(*r))
+		add_io(s, r);
+	else if (r->kind == RECORD_FILE)
+		files_learn(s->io->files, data, size);
+}
+
+/* What a thread has not sent, and the call that it is in. A sync counts for the time so far. */
+static void finish_thread(struct session *s, const struct shared_io_thread *t, uint32_t epoch, uint64_t now)
+{
+	struct shared_io rest = { .kind = RECORD_IO, .pid = t->pid, .tid = t->tid, .op = t->op, .way = IO_SYNC,
+				  .count = 1, .time_ns = t->since_ns, .stack = t->stack, .file = t->to };
+
+	for (int i = 0; i < SHARED_IO_SUMS; i++)
+		if (t->sums[i].count)
+			add_io(s, &t->sums[i]);
+	if (!t->op || t->epoch != epoch)
+		return;
+	profile_count(s->profile, "io.calls under way at the end", 1);
+	if (t->ways != IO_SYNC || now <= t->since_ns)
+		return;
+	rest.ns = now - t->since_ns;
+	add_io(s, &rest);
+}
+
+static void finish_threads(struct session *s, struct gasflame_bpf *skeleton, uint64_t now)
+{
+	int fd = bpf_map__fd(skeleton->maps.io_threads);
+	struct shared_io_thread t;
+	uint32_t tid, *previous = NULL;
+
+	while (!bpf_map_get_next_key(fd, previous, &tid)) {
+		if (!bpf_map_lookup_elem(fd, &tid, &t))
+			finish_thread(s, &t, skeleton->bss->io_epoch, now);
+		previous = &tid;
+	}
+}
+
+/* What was not sent, and what was but is still being added up. */
+static void peek(struct session *s, uint64_t now)
+{
+	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.io_threads);
+	struct shared_io_thread t;
+	uint32_t tid, *previous = NULL;
+
+	for (size_t i = 0; i < s->io->pending.n; i++)
+		profile_add_sample(s->profile, &s->io->pending.v[i]);
+	for (; !bpf_map_get_next_key(fd, previous, &tid); previous = &tid) {
+		if (bpf_map_lookup_elem(fd, &tid, &t))
+			continue;
+		for (int i = 0; i < SHARED_IO_SUMS; i++) {
+			struct profile_sample sample;
+
+			if (!t.sums[i].count)
+				continue;
+			sample = sample_of(s, &t.sums[i]);
+			profile_add_sample(s->profile, &sample);
+		}
+	}
+}
+
+static void count(struct profile *p, uint64_t n, const char *fmt, const char *a, const char *b)
+{
+	char name[128];
+
+	if (!n)
+		return;
+	snprintf(name, sizeof(name), fmt, a, b);
+	profile_count(p, name, n);
+}
+
+static void add_latency(struct profile *p, const uint64_t *counts, const char *fmt, const char *a,
+			const char *b)
+{
+	struct profile_histogram *h = NULL;
+	char name[128];
+
+	for (int i = 0; i < 64; i++) {
+		if (!counts[i])
+			continue;
+		if (!h) {
+			snprintf(name, sizeof(name), fmt, a, b);
+			h = profile_histogram(p, name, "ns");
+		}
+		h->counts[i] += counts[i];
+	}
+}
+
+/* The exact figures of each operation, which do not depend on what came through the ring. */
+static void note_stats(struct profile *p, int fd, int cpus)
+{
+	_cleanup_free_ struct shared_io_stats *stats = mem_alloc(MAX(cpus, 1) * sizeof(*stats));
+
+	for (uint32_t op = 1; op < IO_OPS; op++) {
+		if (bpf_map_lookup_elem(fd, &op, stats))
+			continue;
+		for (int i = 0; i < cpus; i++) {
+			count(p, stats[i].calls, "io.%s.%s", op_names[op], "calls");
+			count(p, stats[i].errors, "io.%s.%s", op_names[op], "errors");
+			count(p, stats[i].bytes, "io.%s.%s", op_names[op], "bytes");
+			count(p, stats[i].ns, "io.%s.%s", op_names[op], "ns");
+			add_latency(p, stats[i].latency, "io.%s%s latency", op_names[op], "");
+		}
+	}
+}
+
+static void note_counts(struct profile *p, int fd, int cpus)
+{
+	_cleanup_free_ struct shared_io_counts *c = mem_alloc(MAX(cpus, 1) * sizeof(*c));
+	uint32_t zero = 0;
+
+	if (bpf_map_lookup_elem(fd, &zero, c))
+		return;
+	for (int i = 0; i < cpus; i++) {
+		profile_count(p, "io.stacks walked", c[i].walked);
+		profile_count(p, "io.stacks remembered", c[i].remembered);
+		profile_count(p, "io.lost calls", c[i].lost_calls);
+		profile_count(p, "io.lost bytes", c[i].lost_bytes);
+		count(p, c[i].lost_stacks, "io.%s%s", "lost stacks", "");
+		count(p, c[i].lost_files, "io.%s%s", "lost file names", "");
+		count(p, c[i].threads_full, "io.%s%s", "calls of threads without room", "");
+		count(p, c[i].compat, "io.%s%s", "32-bit calls not recorded", "");
+		count(p, c[i].requests_full, "io.%s%s", "uring requests without room", "");
+		count(p, c[i].unknown_requests, "io.%s%s", "uring multishot completions not recorded", "");
+	}
+}
+
+static void note_device(struct profile *p, const struct shared_device *d)
+{
+	static const char *const kinds[REQUEST_KINDS] = { "read", "write", "flush", "other" };
+	char name[sizeof(d->name) + 16];
+
+	for (int k = 0; k < REQUEST_KINDS; k++) {
+		if (!d->kinds[k].requests)
+			continue;
+		snprintf(name, sizeof(name), "%.*s.%s", (int)sizeof(d->name), d->name, kinds[k]);
+		count(p, d->kinds[k].requests, "block.%s.%s", name, "requests");
+		count(p, d->kinds[k].bytes, "block.%s.%s", name, "bytes");
+		count(p, d->kinds[k].ns, "block.%s.%s", name, "ns");
+		count(p, d->kinds[k].own_requests, "block.%s.%s", name, "own_requests");
+		count(p, d->kinds[k].own_bytes, "block.%s.%s", name, "own_bytes");
+		count(p, d->kinds[k].errors, "block.%s.%s", name, "errors");
+		add_latency(p, d->kinds[k].latency, "block.%s%s latency", name, "");
+	}
+}
+
+static void note_devices(struct profile *p, int fd)
+{
+	struct shared_device d;
+	uint32_t key, *previous = NULL;
+
+	while (!bpf_map_get_next_key(fd, previous, &key)) {
+		if (!bpf_map_lookup_elem(fd, &key, &d))
+			note_device(p, &d);
+		previous = &key;
+	}
+}
+
+static void stop(struct session *s)
+{
+	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	int cpus = libbpf_num_possible_cpus();
+	uint64_t now = clock_mono_ns();
+
+	for (size_t i = 0; i < ARRAY_LEN(s->io->links); i++)
+		bpf_link__destroy(s->io->links[i]);
+	engine_drain(s->engine);
+	finish_threads(s, skeleton, now);
+	flush(s);
+	note_stats(s->profile, bpf_map__fd(skeleton->maps.io_stats), cpus);
+	note_counts(s->profile, bpf_map__fd(skeleton->maps.io_counts), cpus);
+	note_devices(s->profile, bpf_map__fd(skeleton->maps.block_devices));
+	count(s->profile, skeleton->bss->block_unknown, "block.%s%s", "requests without room", "");
+	files_free(s->io->files);
+	map_done(&s->io->threads);
+	vec_done(&s->io->pending);
+	map_done(&s->io->pending_index);
+	free(s->io);
+	s->io = NULL;
+}
+
+static void set_hz(struct session *s, uint64_t hz)
+{
+	/* Every call is counted. */
+}
+
+static void pause_io(struct session *s, bool pause)
+{
+	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+
+	if (!pause)
+		skeleton->bss->io_epoch++;
+	skeleton->bss->io_paused = pause;
+}
+
+static const char *const io_programs[] = { "on_sys_enter", "on_sys_exit", "on_io_exec", "on_io_exit",
+					   "on_uring_submit", "on_uring_submit_old", "on_uring_complete",
+					   "on_uring_complete_old", "on_block_issue", "on_block_complete", NULL };
+static const char *const io_maps[] = { "io_threads", "uring_requests", "block_requests", "block_devices", NULL };
+
+const struct collector collector_io = {
+	.name = "io",
+	.describe = "bytes read and written by stack and file, time in fsync, requests to disks",
+	.programs = io_programs,
+	.maps = io_maps,
+	.start = start,
+	.record = record,
+	.set_hz = set_hz,
+	.pause = pause_io,
+	.tick = tick,
+	.peek = peek,
+	.stop = stop,
+};

@@ -1,0 +1,187 @@
+#include "collect/mem/groupwatch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "collect/collector.h"
+#include "collect/process/processes.h"
+#include "profile/profile.h"
+#include "target/cgroup/cpugroup.h"
+#include "target/cgroup/group.h"
+#include "target/cgroup/memgroup.h"
+#include "target/proc.h"
+
+enum { GROUPS_MOST = 64 }; /* of a recording: what is beyond is no account but a census */
+
+/* Counters that began somewhere; a group that was made anew begins at 0. */
+struct grown {
+	uint64_t last, sum;
+};
+
+struct cpu_seen {
+	char *path;
+	struct grown periods, throttled_periods, throttled_ns;
+};
+
+struct memory_seen {
+	char *path;
+	struct grown limit_hits, oom_kills;
+	uint64_t most_bytes;
+};
+
+struct groupwatch {
+	struct session *session;
+	VEC(struct cpu_seen) cpus;
+	VEC(struct memory_seen) memories;
+	bool looked;
+};
+
+struct groupwatch *groupwatch_new(struct session *s)
+{
+	struct groupwatch *w = mem_alloc(sizeof(*w));
+
+	w->session = s;
+	return w;
+}
+
+static void forget(struct groupwatch *w)
+{
+	for (size_t i = 0; i < w->cpus.n; i++)
+		free(w->cpus.v[i].path);
+	for (size_t i = 0; i < w->memories.n; i++)
+		free(w->memories.v[i].path);
+	vec_clear(&w->cpus);
+	vec_clear(&w->memories);
+	w->looked = false;
+}
+
+void groupwatch_free(struct groupwatch *w)
+{
+	if (!w)
+		return;
+	forget(w);
+	vec_done(&w->cpus);
+	vec_done(&w->memories);
+	free(w);
+}
+
+void groupwatch_begin(struct groupwatch *w)
+{
+	forget(w);
+	groupwatch_look(w);
+}
+
+static void grow(struct grown *g, uint64_t now, bool first)
+{
+	if (!first)
+		g->sum += now >= g->last ? now - g->last : now;
+	g->last = now;
+}
+
+static void count(struct groupwatch *w, const char *what, const char *path, uint64_t value)
+{
+	_cleanup_free_ char *name = mem_printf("%s: %s", what, path);
+
+	profile_count_set(w->session->profile, name, value);
+}
+
+/* A folder whose figures are kept: how many recordings they come from, for those that must not add up. */
+static char *keep(struct groupwatch *w, const char *what, const char *path)
+{
+	count(w, what, path, 1);
+	return mem_strdup(path);
+}
+
+/* A group that is new began with the recording, but for the first look: then it was there before. */
+static void look_at_cpu(struct groupwatch *w, const struct cpugroup *g)
+{
+	struct cpu_seen *c;
+	bool first = false;
+	size_t i = 0;
+
+	while (i < w->cpus.n && strcmp(w->cpus.v[i].path, g->path))
+		i++;
+	if (i == GROUPS_MOST || (i == w->cpus.n && !g->quota_us))
+		return;
+	if (i == w->cpus.n) {
+		first = !w->looked;
+		vec_push(&w->cpus, (struct cpu_seen){ .path = keep(w, "cgroup.cpu.recordings", g->path) });
+	}
+	c = &w->cpus.v[i];
+	grow(&c->periods, g->periods, first);
+	grow(&c->throttled_periods, g->throttled_periods, first);
+	grow(&c->throttled_ns, g->throttled_ns, first);
+	if (g->quota_us) {
+		count(w, "cgroup.cpu.quota_us", c->path, g->quota_us);
+		count(w, "cgroup.cpu.period_us", c->path, g->period_us);
+	}
+	count(w, "cgroup.cpu.periods", c->path, c->periods.sum);
+	count(w, "cgroup.cpu.throttled periods", c->path, c->throttled_periods.sum);
+	count(w, "cgroup.cpu.throttled_ns", c->path, c->throttled_ns.sum);
+}
+
+static void look_at_memory(struct groupwatch *w, const struct memgroup *g)
+{
+	struct memory_seen *m;
+	bool first = false;
+	size_t i = 0;
+
+	while (i < w->memories.n && strcmp(w->memories.v[i].path, g->path))
+		i++;
+	if (i == GROUPS_MOST)
+		return;
+	if (i == w->memories.n) {
+		first = !w->looked;
+		vec_push(&w->memories, (struct memory_seen){ .path = keep(w, "cgroup.memory.recordings", g->path) });
+	}
+	m = &w->memories.v[i];
+	grow(&m->limit_hits, g->limit_hits, first);
+	grow(&m->oom_kills, g->oom_kills, first);
+	count(w, "cgroup.memory.limit hits", m->path, m->limit_hits.sum);
+	count(w, "cgroup.memory.oom kills", m->path, m->oom_kills.sum);
+	m->most_bytes = MAX(m->most_bytes, g->usage_bytes);
+	count(w, "cgroup.memory.most_bytes", m->path, m->most_bytes);
+	if (g->limit_bytes != MEMGROUP_NO_LIMIT)
+		count(w, "cgroup.memory.limit_bytes", m->path, g->limit_bytes);
+	if (g->high_bytes != MEMGROUP_NO_LIMIT)
+		count(w, "cgroup.memory.high_bytes", m->path, g->high_bytes);
+}
+
+void groupwatch_look(struct groupwatch *w)
+{
+	struct session *s = w->session;
+	struct proc_ids mains = { 0 };
+	_cleanup_free_ char *last = NULL;
+	bool quota = false;
+
+	processes_mains(s->processes, &mains);
+	for (size_t i = 0; i < mains.list.n; i++) {
+		struct cpugroup cpu;
+		struct memgroup memory;
+		char *group = group_text(mains.list.v[i]);
+
+		/* Those of a container stand one after the other, all in one group. */
+		if (!group || (last && !strcmp(group, last))) {
+			free(group);
+			continue;
+		}
+		free(last);
+		last = group;
+		if (!cpugroup_read(mains.list.v[i], &cpu))
+			look_at_cpu(w, &cpu);
+		/* From within a container the groups of others may be out of sight: look for a quota then, too. */
+		quota |= cpu.quota_us || (!cpu.path && cpugroup_hidden(mains.list.v[i]));
+		cpugroup_done(&cpu);
+		if (!memgroup_read(mains.list.v[i], &memory))
+			look_at_memory(w, &memory);
+		memgroup_done(&memory);
+	}
+	if (mains.list.n) {
+		s->quota = quota;
+		w->looked = true;
+	}
+	vec_done(&mains.list);
+}

@@ -1,0 +1,69 @@
+#include "collect/process/owners.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "profile/profile.h"
+#include "target/cgroup/group.h"
+#include "target/resolve.h"
+
+void owners_add(struct profile *p, const struct target_found *f)
+{
+	for (size_t i = 0; i < f->containers.list.n; i++) {
+		const struct container *c = &f->containers.list.v[i];
+		_cleanup_free_ char *pod = c->pod ? mem_printf("%s/%s", c->namespace, c->pod) : mem_strdup("");
+		const char *name = c->pod && *c->part ? c->part : c->name;
+
+		profile_owner(p, &(struct profile_owner){
+					 .kind = profile_string(p, "container"),
+					 .name = profile_string(p, name),
+					 .container = profile_string(p, c->id),
+					 .engine = profile_string(p, c->engine),
+					 .image = profile_string(p, c->image),
+					 .pod = profile_string(p, pod),
+					 .cgroup = profile_string(p, f->cgroup && !i ? f->cgroup : ""),
+				 });
+	}
+}
+
+/* One that a command has named; ids need not have the form that the paths are searched for. */
+static uint32_t known_owner(const struct profile *p, const char *text)
+{
+	for (size_t i = 0; i < p->owners.n; i++)
+		if (p->owners.v[i].container && group_has(text, profile_str(p, p->owners.v[i].container)))
+			return i + 1;
+	return 0;
+}
+
+static uint32_t new_owner(struct profile *p, const char *text)
+{
+	uint32_t owner = 0;
+	struct group g;
+
+	group_parse(text, &g);
+	if (g.container)
+		owner = profile_owner(p, &(struct profile_owner){ .kind = profile_string(p, "container"),
+								  .container = profile_string(p, g.container),
+								  .engine = profile_string(p, g.engine),
+								  .cgroup = profile_string(p, g.path) });
+	else if (g.unit)
+		owner = profile_owner(p, &(struct profile_owner){ .kind = profile_string(p, "unit"),
+								  .name = profile_string(p, g.unit),
+								  .cgroup = profile_string(p, g.unit_path) });
+	group_done(&g);
+	return owner;
+}
+
+void owners_find(struct profile *p, pid_t pid, struct profile_process *process)
+{
+	_cleanup_free_ char *text = group_text(pid);
+	struct proc_status status;
+	uint32_t owner;
+
+	if (!proc_status(pid, &status) && status.inner_pid != status.tgid)
+		process->inner_pid = status.inner_pid;
+	if (!text)
+		return;
+	owner = known_owner(p, text);
+	process->owner = owner ? owner : new_owner(p, text);
+}

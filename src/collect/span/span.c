@@ -1,0 +1,467 @@
+/*
+ * span.c - the span collector: marks from entry and return of functions (--mark-function), and from the program itself
+ * (include/gasflame.h).
+ *
+ * Probes are on files (elf/probe/doors.h, elf/probe/usdt.h say where): other processes that run the same file pay for the trap, and
+ * are not recorded. No stack is taken. What comes more often than SPANS a second is not kept, and a function that is
+ * passed more often than HITS a second loses its probes; both are said.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text/str.h"
+#include "base/vec.h"
+#include "collect/process/codefiles.h"
+#include "collect/collector.h"
+#include "collect/engine.h"
+#include "collect/blocks/mark.h"
+#include "collect/probestack.h"
+#include "collect/process/processes.h"
+#include "collect/sharedspan.h"
+#include "collect/blocks/spanjoin.h"
+#include "collect/span/spanset.h"
+#include "collect/uprobes.h"
+#include "elf/probe/doors.h"
+#include "elf/probe/usdt.h"
+#include "elf/worker/worker.h"
+#include "profile/profile.h"
+
+#include "gasflame.skel.h"
+
+enum { SPANS = 2000, HITS = 4000, LOOK_TICKS = 5, CALM_NS = 200000000, REGS_DI = 14, REGS_SI = 13 };
+
+struct function {
+	char name[64];
+	bool block;
+	bool given_up;
+	uint64_t hits; /* at the last look */
+};
+
+struct probes {
+	struct uprobes *probes; /* NULL: taken away again */
+	uint32_t function;      /* UINT32_MAX: the program's own */
+	uint32_t first, count;  /* cookies */
+};
+
+struct spans {
+	struct spanset set;
+	struct codefiles files;
+	struct spanjoin *join;
+	VEC(struct function) functions;
+	VEC(struct probes) probes;
+	uint32_t place_count;     /* cookies that are given out */
+	unsigned ticks;
+	bool off;                 /* this kernel is not known to bear our probes */
+	uint64_t calmed_ns;       /* when it was last looked at how often they are passed */
+	uint64_t own;             /* places of the program that speak */
+	uint64_t unplaced;        /* that there was no room for, or that were odd */
+	uint64_t files_without_names;
+	struct buf refused;       /* functions that were found and cannot be used, and why */
+};
+
+/* --- probes --- */
+
+/* Places of one file that come and go together. */
+struct batch {
+	uint64_t offsets[USDT_PLACES], cookies[USDT_PLACES];
+	size_t n;
+};
+_Static_assert((int)USDT_PLACES > DOORS_OUT, "room for a function");
+
+static int add_place(struct session *s, struct batch *b, uint64_t offset, const struct shared_span_probe *p, struct err *err)
+{
+	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.span_probes);
+	uint32_t cookie = s->spans->place_count;
+
+	if (cookie >= SHARED_SPAN_PROBES)
+		return err_set(err, E2BIG, "there are more places to probe than the %d that there is room for: mark fewer functions",
+			       SHARED_SPAN_PROBES);
+	if (bpf_map_update_elem(fd, &cookie, p, BPF_ANY))
+		return err_errno(err, errno, "cannot fill in a BPF map");
+	s->spans->place_count++;
+	b->offsets[b->n] = offset;
+	b->cookies[b->n++] = cookie;
+	return 0;
+}
+
+static int attach(struct session *s, int fd, const struct batch *b, uint32_t function, struct err *err)
+{
+	struct probes p = { .function = function, .first = b->n ? b->cookies[0] : 0, .count = b->n };
+	int r = b->n ? uprobes_attach(engine_skeleton(s->engine)->progs.on_span, fd, b->offsets, b->cookies, b->n, &p.probes, err) : 0;
+
+	if (!r && b->n)
+		vec_push(&s->spans->probes, p);
+	return r;
+}
+
+static int attach_function(struct session *s, int fd, const struct doors *d, struct err *err)
+{
+	struct spans *a = s->spans;
+	struct shared_span_probe p = { .what = SPAN_LEAVE, .function = a->functions.n, .state = d->state,
+				       .words = { SHARED_SPAN_NONE } };
+	struct function f = { .block = a->set.patterns.v[d->pattern].block };
+	_cleanup_free_ struct batch *b = mem_alloc(sizeof(*b));
+	int r = 0;
+
+	if (d->trouble) {
+		buf_printf(&a->refused, "%s%.120s: %s", a->refused.n ? "; " : "", d->name, doors_trouble_text(d->trouble));
+		return 0;
+	}
+	for (uint32_t i = 0; i < d->out_count && !r; i++)
+		r = add_place(s, b, d->out[i], &p, err);
+	p.what = SPAN_ENTER;
+	p.depth = d->depth;
+	if (d->future)
+		p.words[0] = d->future == DOORS_FUTURE_1ST ? REGS_DI : REGS_SI;
+	if (!r)
+		r = add_place(s, b, d->in, &p, err);
+	if (!r)
+		r = attach(s, fd, b, a->functions.n, err);
+	if (r)
+		return err ? err_prefix(err, "%.120s", d->name) : r;
+	spanset_short_name(d->name, f.name, sizeof(f.name));
+	vec_push(&a->functions, f);
+	if (f.block && s->mark)
+		mark_expect_spans(s->mark);
+	a->set.patterns.v[d->pattern].functions++;
+	log_debug("marking %s: %u ways out%s", d->name, d->out_count, d->future ? ", a future" : "");
+	return 0;
+}
+
+/* More than there is room for: the user must say more of the name. */
+static int too_many(const struct spans *a, const struct doors_info *info, struct err *err)
+{
+	for (size_t i = 0; i < a->set.patterns.n; i++) {
+		_cleanup_(buf_done) struct buf some = { 0 };
+		unsigned n = 0;
+
+		if (info->matched[i] <= DOORS_FUNCTIONS / 2)
+			continue;
+		for (uint32_t k = 0; k < info->count && n < 3; k++)
+			if (info->list[k].pattern == i && ++n)
+				buf_printf(&some, "%s%.100s", n > 1 ? ", " : "", info->list[k].name);
+		return err_set(err, EINVAL, "--mark-function %s: %llu functions have that in their names (%s, ...); say more of it",
+			       a->set.patterns.v[i].text, (unsigned long long)info->matched[i], some.n ? some.data : "");
+	}
+	return 0;
+}
+
+static int mark_functions(struct session *s, int fd, struct err *err)
+{
+	_cleanup_free_ struct doors_info *info = mem_alloc(sizeof(*info));
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct err why = { 0 };
+	int r;
+
+	for (size_t i = 0; i < s->spans->set.patterns.n; i++)
+		buf_add(&text, s->spans->set.patterns.v[i].text, strlen(s->spans->set.patterns.v[i].text) + 1);
+	if (!text.n)
+		return 0;
+	r = worker_doors(s->worker, fd, text.data, text.n, info, &why);
+	if (r == -ENOTSUP && s->options->function_count)
+		return err_set(err, ENOTSUP, "--mark-function: %s", why.text);
+	if (r < 0)
+		return 0; /* not one that we can read: there are others */
+	s->spans->files_without_names += !info->functions;
+	r = too_many(s->spans, info, err);
+	for (uint32_t i = 0; i < info->count && !r; i++)
+		r = attach_function(s, fd, &info->list[i], err);
+	return r;
+}
+
+static int listen_to_program(struct session *s, int fd, struct err *err)
+{
+	static const uint32_t whats[] = { [USDT_BEGIN] = SPAN_BEGIN, [USDT_END] = SPAN_END, [USDT_MARK] = SPAN_MARK,
+					  [USDT_BLOCK_END] = SPAN_BLOCK_END };
+	_cleanup_free_ struct usdt_info *info = mem_alloc(sizeof(*info));
+	_cleanup_free_ struct batch *b = mem_alloc(sizeof(*b));
+	int r = 0;
+
+	if (worker_usdt(s->worker, fd, info, NULL) < 0)
+		return 0;
+	s->spans->unplaced += info->beyond + info->odd;
+	for (uint32_t i = 0; i < info->count && !r; i++) {
+		struct shared_span_probe p = { .what = whats[info->list[i].what] };
+
+		for (unsigned k = 0; k < USDT_ARGUMENTS; k++)
+			p.words[k] = MIN(info->list[i].arguments[k], (uint32_t)SHARED_SPAN_NONE);
+		r = add_place(s, b, info->list[i].offset, &p, err);
+		s->spans->own += !r;
+		if (p.what == SPAN_BLOCK_END && s->mark)
+			mark_expect_spans(s->mark);
+	}
+	return r ? r : attach(s, fd, b, UINT32_MAX, err);
+}
+
+static int look_at_file(void *context, int fd, const char *path, struct err *err)
+{
+	struct session *s = context;
+	int r = mark_functions(s, fd, err);
+
+	return r ? r : listen_to_program(s, fd, err);
+}
+
+/* --- spans --- */
+
+static void add_mark(struct session *s, const struct span *x, const char *kind, const char *called, uint32_t thread)
+{
+	struct profile *p = s->profile;
+	struct profile_mark m = { .thread = thread, .kind = profile_string(p, kind) };
+	char name[128];
+
+	_Static_assert((int)SPAN_NUMBER == MARK_NUMBER && (int)SPAN_GAS == MARK_GAS &&
+		       (int)SPAN_TRANSACTIONS == MARK_TRANSACTIONS, "the same bits");
+	if (x->start_ns < s->start_mono_ns)
+		return;
+	snprintf(name, sizeof(name), "%.80s", called);
+	if (x->known & SPAN_NUMBER && x->number <= INT64_MAX)
+		snprintf(name, sizeof(name), "%.80s %llu", called, (unsigned long long)x->number);
+	m.name = profile_string(p, name);
+	m.start_ns = x->start_ns - s->start_mono_ns;
+	m.end_ns = x->end_ns - s->start_mono_ns;
+	/* What SQLite has no number for is not known. */
+	m.known = x->number <= INT64_MAX && x->gas <= INT64_MAX && x->transactions <= INT64_MAX ? x->known : 0;
+	m.number = m.known ? x->number : 0;
+	m.gas = m.known ? x->gas : 0;
+	m.transactions = m.known ? x->transactions : 0;
+	profile_add_mark(p, &m);
+}
+
+static void got_span(void *context, const struct span *x)
+{
+	struct session *s = context;
+	const struct function *f = x->function < s->spans->functions.n ? &s->spans->functions.v[x->function] : NULL;
+	uint32_t thread = processes_thread(s->processes, x->pid, x->tid, "", x->end_ns);
+	bool block = f ? f->block : !strcmp(x->name, "block") && x->start_ns < x->end_ns;
+
+	if (block && s->mark)
+		mark_add_span(s->mark, x, profile_string(s->profile, f ? f->name : "block"), thread);
+	else
+		add_mark(s, x, block ? "block" : f ? f->name : *x->name ? x->name : "mark", f ? f->name : *x->name ? x->name : "mark",
+			 thread);
+}
+
+/* A function that is passed too often costs more than its marks are worth: a return takes some 10 us in a virtual
+ * machine. */
+static void calm_down(struct session *s, uint64_t now)
+{
+	struct spans *a = s->spans;
+	uint64_t passed_ns = now > a->calmed_ns ? now - a->calmed_ns : 0;
+	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.span_probes);
+	_cleanup_free_ uint64_t *hits = mem_alloc((a->functions.n + 1) * sizeof(*hits));
+
+	if (passed_ns < CALM_NS)
+		return;
+	a->calmed_ns = now;
+	for (size_t i = 0; i < a->probes.n; i++)
+		for (uint32_t k = 0, key; k < a->probes.v[i].count; k++) {
+			struct shared_span_probe p;
+
+			key = a->probes.v[i].first + k;
+			if (a->probes.v[i].function < a->functions.n && !bpf_map_lookup_elem(fd, &key, &p))
+				hits[a->probes.v[i].function] += p.hits;
+		}
+	for (uint32_t f = 0; f < a->functions.n; f++) {
+		uint64_t since = hits[f] - a->functions.v[f].hits;
+
+		a->functions.v[f].hits = hits[f];
+		if (since <= HITS * (passed_ns / 1e9) || a->functions.v[f].given_up)
+			continue;
+		a->functions.v[f].given_up = true;
+		for (size_t i = 0; i < a->probes.n; i++)
+			if (a->probes.v[i].function == f) {
+				uprobes_detach(a->probes.v[i].probes);
+				a->probes.v[i].probes = NULL;
+			}
+		profile_count(s->profile, "marks.functions given up", 1);
+		log_warn("%s is called too often to be marked (its probes were passed %.0f times a second, %d is the most): its "
+			 "marks end here", a->functions.v[f].name, since / (passed_ns / 1e9), HITS);
+	}
+}
+
+static void record(struct session *s, const void *data, size_t size)
+{
+	const struct shared_span *r = data;
+
+	if (r->kind != RECORD_SPAN || size < sizeof(*r))
+		return;
+	spanjoin_take(s->spans->join, r);
+	calm_down(s, r->end_ns);
+}
+
+/* --- its life --- */
+
+static int look_at(struct session *s, pid_t pid, struct err *err)
+{
+	return s->spans->off ? 0 : codefiles_of_process(&s->spans->files, pid, look_at_file, s, err);
+}
+
+/* What was asked for by name must be there. */
+static int check_found(const struct spans *a, struct err *err)
+{
+	for (size_t i = 0; i < a->set.patterns.n; i++) {
+		const struct spanset_pattern *p = &a->set.patterns.v[i];
+
+		if (p->optional || p->functions)
+			continue;
+		if (a->refused.n)
+			return err_set(err, ENOENT, "--mark-function %s: %.300s; name one that it calls or that calls it, or let the "
+				       "program speak itself (gasflame.h)", p->text, a->refused.data);
+		return err_set(err, ENOENT, "--mark-function %s: no function of the target has that in its name%s; nm -C PROGRAM lists "
+			       "the names that it has", p->text,
+			       a->files_without_names ? " (stripped files have none; the compiler may have inlined it, too)" :
+							" (the compiler may have inlined it)");
+	}
+	return 0;
+}
+
+static int start(struct session *s, struct err *err)
+{
+	struct spans *a = s->spans = mem_alloc(sizeof(*a));
+	struct err why = { 0 };
+	int r;
+
+	a->join = spanjoin_new(got_span, s);
+	a->calmed_ns = s->start_mono_ns;
+	engine_skeleton(s->engine)->bss->span_limit = SPANS;
+	r = probestack_check(engine_skeleton(s->engine)->progs.on_span, &why);
+	if (r < 0 && s->options->function_count) {
+		if (err)
+			*err = why;
+		return r;
+	}
+	/* Nobody asked for what the program says of itself: the rest is recorded. */
+	if (r < 0) {
+		log_warn("%s", why.text);
+		a->off = true;
+		return 0;
+	}
+	r = spanset_make(&a->set, s->options->functions, s->options->function_count, s->options->guess_functions, err);
+	/* The process is not that program yet: the file is, from its first instruction on. */
+	if (!r && s->options->program)
+		return codefiles_of_program(&a->files, s->options->program, look_at_file, s, err);
+	for (size_t i = 0; i < s->options->pid_count && !r; i++)
+		r = look_at(s, s->options->pids[i], err);
+	return r ? r : check_found(a, err);
+}
+
+static int started(struct session *s, struct err *err)
+{
+	int r = look_at(s, s->options->pids[0], err);
+
+	/* Libraries may still come: what is not there then is said at the end. */
+	return r;
+}
+
+static void tick(struct session *s, uint64_t now)
+{
+	calm_down(s, now);
+	/* Libraries that were loaded since. */
+	if (s->options->program ? s->spans->ticks++ < LOOK_TICKS || s->spans->ticks % LOOK_TICKS == 0 :
+				  ++s->spans->ticks % LOOK_TICKS == 0) {
+		s->spans->files.hurry = true;
+		worker_set_timeout(s->worker, CODEFILES_HURRY_NS);
+		for (size_t i = 0; i < s->options->pid_count; i++)
+			look_at(s, s->options->pids[i], NULL);
+		worker_set_timeout(s->worker, UINT64_MAX);
+	}
+}
+
+static void count(struct profile *p, const char *name, uint64_t n)
+{
+	if (n)
+		profile_count_set(p, name, n);
+}
+
+static void note_counts(struct session *s)
+{
+	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.span_counts), cpus = libbpf_num_possible_cpus();
+	_cleanup_free_ struct shared_span_counts *each = mem_alloc(MAX(cpus, 1) * sizeof(*each));
+	const struct spanjoin_counts *joined = spanjoin_counted(s->spans->join);
+	struct shared_span_counts all = { 0 };
+	uint32_t zero = 0;
+
+	if (bpf_map_lookup_elem(fd, &zero, each))
+		return;
+	for (int i = 0; i < cpus; i++) {
+		all.hits += each[i].hits;
+		all.nested += each[i].nested;
+		all.abandoned += each[i].abandoned;
+		all.beyond += each[i].beyond;
+		all.lost += each[i].lost;
+	}
+	count(s->profile, "marks.probe hits", all.hits);
+	count(s->profile, "marks.probed functions", s->spans->functions.n);
+	count(s->profile, "marks.program places", s->spans->own);
+	count(s->profile, "marks.program places odd", s->spans->unplaced);
+	count(s->profile, "marks.spans", joined->spans);
+	count(s->profile, "marks.polls", joined->polls);
+	count(s->profile, "marks.spans begun before", joined->before);
+	count(s->profile, "marks.spans cancelled", joined->cancelled + all.abandoned);
+	count(s->profile, "marks.spans replaced", joined->replaced);
+	count(s->profile, "marks.spans under way", spanjoin_open(s->spans->join));
+	count(s->profile, "marks.spans nested", all.nested);
+	count(s->profile, "marks.spans beyond the limit", all.beyond);
+	count(s->profile, "marks.spans lost", all.lost);
+	if (all.beyond)
+		log_warn("%llu spans were more than the %d a second that are kept", (unsigned long long)all.beyond, SPANS);
+}
+
+static void stop(struct session *s)
+{
+	struct spans *a = s->spans;
+	struct err why = { 0 };
+
+	if (!a)
+		return;
+	for (size_t i = 0; i < a->probes.n; i++)
+		uprobes_detach(a->probes.v[i].probes);
+	engine_drain(s->engine);
+	/* Of a running one it was refused at the start. */
+	if (s->options->program && check_found(a, &why) < 0)
+		log_warn("%s", why.text);
+	note_counts(s);
+	spanjoin_free(a->join);
+	spanset_done(&a->set);
+	codefiles_done(&a->files);
+	buf_done(&a->refused);
+	vec_done(&a->functions);
+	vec_done(&a->probes);
+	free(a);
+	s->spans = NULL;
+}
+
+static void set_hz(struct session *s, uint64_t hz)
+{
+	/* Each span counts. */
+}
+
+static void pause_spans(struct session *s, bool pause)
+{
+	engine_skeleton(s->engine)->bss->span_paused = pause;
+}
+
+static const char *const programs[] = { "on_span", NULL };
+static const char *const maps[] = { "span_probes", "span_calls", "span_counts", NULL };
+
+const struct collector collector_span = {
+	.name = "span",
+	.describe = "spans of functions (--mark-function) and of the program's own words (gasflame.h), as marks",
+	.programs = programs,
+	.maps = maps,
+	.start = start,
+	.started = started,
+	.record = record,
+	.set_hz = set_hz,
+	.pause = pause_spans,
+	.tick = tick,
+	.stop = stop,
+};

@@ -1,0 +1,87 @@
+/*
+ * place.bpf.h - stacks remembered by the place where they were taken.
+ *
+ * A place is a thread, what it does, its program counter and its stack pointer:
+ * nearly always one stack. Walking it again costs microseconds, finding it here
+ * some nanoseconds. Which stack a place has can change under it; who uses it walks
+ * again now and then by chance, so that each gets its share on average.
+ *
+ * One file defines the map (PLACE_DEFINE), all share it.
+ */
+#pragma once
+
+#include "collect/unwind/unwind.bpf.h"
+
+/* check ^ stack is the place's key, so that a slot written by two CPUs at once is no slot rather than a wrong
+ * one. last_ns: how long it was waited there last. mean_ns: how long on average, where the stack was walked.
+ * mixed: more than one stack was found. */
+struct place {
+	uint64_t check, stack, last_ns;
+	uint64_t mean_ns, mixed;
+};
+
+#ifdef PLACE_DEFINE
+#define PLACE_MAP
+#else
+#define PLACE_MAP extern
+#endif
+
+PLACE_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SHARED_PLACES);
+	__type(key, uint32_t);
+	__type(value, struct place);
+} places SEC(".maps");
+
+/* The key of the registers in u; what: tells apart what one thread does at one address. */
+static __always_inline uint64_t place_key(uint32_t tid, uint32_t what, const struct unwind *u)
+{
+	return unwind_hash(unwind_hash((uint64_t)tid << 32 | what, u->pc), u->sp);
+}
+
+/*
+ * Many functions call read() with the same stack pointer. The return address is near
+ * it, in one of the words below: pointers that do not point into the stack are part of
+ * the place. Some are addresses of buffers, and then a place is new more often than it need be.
+ */
+static __always_inline uint64_t place_callers(uint64_t sp)
+{
+	uint64_t words[8], hash = 1;
+
+	if (bpf_probe_read_user(words, sizeof(words), (void *)sp))
+		return hash;
+	for (int i = 0; i < 8; i++)
+		if (words[i] >> 32 && words[i] - sp + (1 << 23) > 1 << 24)
+			hash = unwind_hash(hash, words[i]);
+	return hash;
+}
+
+/* Its slot, which may be another place's. */
+static __always_inline struct place *place_of(uint64_t key)
+{
+	uint32_t slot = key >> 48;
+
+	_Static_assert(SHARED_PLACES == 1 << 16, "the shift above");
+	return bpf_map_lookup_elem(&places, &slot);
+}
+
+static __always_inline bool place_known(const struct place *p, uint64_t key)
+{
+	return (p->check ^ p->stack) == key;
+}
+
+static __always_inline void place_set(struct place *p, uint64_t key, uint64_t stack)
+{
+	p->last_ns = 0;
+	p->mean_ns = 0;
+	p->mixed = 0;
+	p->stack = stack;
+	p->check = key ^ stack;
+}
+
+/* Is a stack that was walked worth remembering? One that is cut because mappings or tables are not known yet will
+ * soon be whole. */
+static __always_inline bool place_worth(const struct unwind *u)
+{
+	return u->reason != REASON_NO_MAPPING && u->reason != REASON_NO_TABLE_YET;
+}

@@ -1,0 +1,216 @@
+#include "collect/unwind/tables.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "collect/shared.h"
+#include "elf/unwind/unwind.h"
+
+struct tables {
+	int chunks_fd;
+	uint64_t *rules;
+	struct shared_module *modules;
+	uint32_t *chunks[SHARED_MAX_CHUNKS];
+	uint32_t chunk_count;
+	uint64_t next_word;
+	struct map rule_index; /* rule to its number */
+	uint32_t rule_count;
+};
+
+enum {
+	RULES_BYTES = SHARED_MAX_RULES * sizeof(uint64_t),
+	MODULES_BYTES = SHARED_MAX_MODULES * sizeof(struct shared_module),
+	CHUNK_BYTES = SHARED_CHUNK_WORDS * 4,
+};
+
+static void *map_shared(int fd, size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* Numbers a rule; the last number is kept for "cannot be said", should the dictionary fill up. */
+static uint32_t number_rule(struct tables *t, uint64_t rule)
+{
+	uint64_t *number = map_get(&t->rule_index, rule);
+
+	if (number)
+		return *number;
+	if (t->rule_count == SHARED_MAX_RULES - 1)
+		return SHARED_MAX_RULES - 1;
+	*map_put(&t->rule_index, rule, 0) = t->rule_count;
+	t->rules[t->rule_count] = rule;
+	return t->rule_count++;
+}
+
+int tables_new(int chunks_fd, int rules_fd, int modules_fd, struct tables **ret, struct err *err)
+{
+	struct tables *t = mem_alloc(sizeof(*t));
+
+	t->chunks_fd = chunks_fd;
+	t->rules = map_shared(rules_fd, RULES_BYTES);
+	t->modules = map_shared(modules_fd, MODULES_BYTES);
+	if (!t->rules || !t->modules) {
+		int r = err_errno(err, errno, "cannot map the BPF tables");
+
+		tables_free(t);
+		return r;
+	}
+	number_rule(t, RULE_NONE); /* is number 0 */
+	t->rules[SHARED_MAX_RULES - 1] = RULE_UNSUPPORTED;
+	*ret = t;
+	return 0;
+}
+
+void tables_free(struct tables *t)
+{
+	if (!t)
+		return;
+	for (uint32_t i = 0; i < t->chunk_count; i++)
+		munmap(t->chunks[i], CHUNK_BYTES);
+	if (t->rules)
+		munmap(t->rules, RULES_BYTES);
+	if (t->modules)
+		munmap(t->modules, MODULES_BYTES);
+	map_done(&t->rule_index);
+	free(t);
+}
+
+static int add_chunk(struct tables *t, struct err *err)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	uint32_t key = t->chunk_count;
+	int fd, r = 0;
+
+	if (t->chunk_count == SHARED_MAX_CHUNKS)
+		return err_set(err, ENOSPC, "the unwind tables are full (%d MiB)", SHARED_MAX_CHUNKS);
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "gasflame_rows", 4, CHUNK_BYTES, 1, &opts);
+	if (fd < 0)
+		return err_errno(err, errno, "cannot make a BPF map for unwind tables");
+	t->chunks[key] = map_shared(fd, CHUNK_BYTES);
+	if (!t->chunks[key] || bpf_map_update_elem(t->chunks_fd, &key, &fd, BPF_ANY))
+		r = err_errno(err, errno, "cannot add a BPF map for unwind tables");
+	close(fd); /* the outer map and our mapping hold it */
+	if (r < 0) {
+		if (t->chunks[key])
+			munmap(t->chunks[key], CHUNK_BYTES);
+		return r;
+	}
+	t->chunk_count++;
+	return 0;
+}
+
+static int reach(struct tables *t, uint64_t word, struct err *err)
+{
+	while (word / SHARED_CHUNK_WORDS >= t->chunk_count) {
+		int r = add_chunk(t, err);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static uint32_t *word_at(const struct tables *t, uint64_t word)
+{
+	return &t->chunks[word / SHARED_CHUNK_WORDS][word % SHARED_CHUNK_WORDS];
+}
+
+/* Where count words can stand without crossing from one chunk into the next. */
+static uint64_t place_run(uint64_t word, uint32_t count)
+{
+	uint64_t room = SHARED_CHUNK_WORDS - word % SHARED_CHUNK_WORDS;
+
+	return count > room ? word + room : word;
+}
+
+static void publish(struct tables *t, uint32_t module, uint32_t state)
+{
+	__atomic_store_n(&t->modules[module].state, state, __ATOMIC_RELEASE);
+}
+
+void tables_announce(struct tables *t, uint32_t module)
+{
+	publish(t, module, MODULE_BUILDING);
+}
+
+void tables_none(struct tables *t, uint32_t module)
+{
+	publish(t, module, MODULE_NO_TABLE);
+}
+
+int tables_load(struct tables *t, uint32_t module, const struct unwind_table *table, struct err *err)
+{
+	struct shared_module *m = &t->modules[module];
+	uint64_t index = (t->next_word + 1) & ~1ULL; /* a page's two words never cross a chunk */
+	uint64_t word = index + 2 * (uint64_t)table->page_count;
+	_cleanup_free_ uint32_t *numbers = mem_alloc(table->rule_count * sizeof(*numbers));
+	int r;
+
+	if (word + table->row_count > (uint64_t)SHARED_MAX_CHUNKS * SHARED_CHUNK_WORDS)
+		return err_set(err, ENOSPC, "the unwind tables are full");
+	r = reach(t, word, err);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < table->rule_count; i++)
+		numbers[i] = number_rule(t, table->rules[i]);
+	for (uint32_t i = 0; i < table->page_count; i++) {
+		const struct unwind_page *page = &table->pages[i];
+		uint32_t *out;
+
+		word = place_run(word, page->count);
+		r = reach(t, word + page->count, err);
+		if (r < 0)
+			return r;
+		*word_at(t, index + 2 * i) = word;
+		*word_at(t, index + 2 * i + 1) = page->count;
+		out = word_at(t, word);
+		for (uint32_t k = 0; k < page->count; k++) {
+			uint32_t row = table->rows[page->first + k];
+
+			out[k] = (row & 0xffff) | numbers[row >> 16] << 16;
+		}
+		word += page->count;
+	}
+	t->next_word = word;
+	m->first_page = table->first_page;
+	m->page_count = table->page_count;
+	m->index = index;
+	publish(t, module, MODULE_TABLE);
+	return 0;
+}
+
+uint64_t tables_rule(const struct tables *t, uint32_t module, uint64_t address)
+{
+	const struct shared_module *m = &t->modules[module];
+	uint64_t page = (address >> 12) - m->first_page;
+	const uint32_t *entry, *rows;
+	uint32_t low = 0, high;
+
+	if (m->state != MODULE_TABLE)
+		return RULE_FRAME_POINTER;
+	if (page >= m->page_count)
+		return RULE_NONE;
+	entry = word_at(t, m->index + 2 * page);
+	rows = word_at(t, entry[0]);
+	high = entry[1];
+	if (!high)
+		return RULE_NONE;
+	while (high - low > 1) {
+		uint32_t middle = (low + high) / 2;
+
+		if ((rows[middle] & 0xffff) <= (address & 0xfff))
+			low = middle;
+		else
+			high = middle;
+	}
+	return t->rules[rows[low] >> 16];
+}

@@ -1,0 +1,515 @@
+/*
+ * unwind.bpf.c - the shared unwinder, and what keeps the set of recorded processes
+ * right from inside the kernel (fork and exec cannot wait for user space).
+ *
+ * Written for the verifiers from 5.15 on and clang 14: searches are branch-free
+ * (a branch in each step would double the states at each step), and indexes are
+ * masked right before they are used.
+ */
+#define UNWIND_DEFINE
+#include "collect/unwind/unwind.bpf.h"
+
+/* Processes with more than SHARED_FEW_MAPPINGS. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SHARED_MAX_LARGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, uint32_t);
+	__type(value, struct shared_large);
+} large SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SHARED_MAX_MODULES);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, uint32_t);
+	__type(value, struct shared_module);
+} modules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SHARED_MAX_RULES);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, uint32_t);
+	__type(value, uint64_t);
+} rules SEC(".maps");
+
+struct chunk {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, 4);
+	__uint(value_size, SHARED_CHUNK_WORDS * 4);
+};
+
+/* Rows and page indexes of all modules; chunks are added while programs run. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, SHARED_MAX_CHUNKS);
+	__uint(key_size, 4);
+	__array(values, struct chunk);
+} chunks SEC(".maps");
+
+/* module:16 | address:32 | rule:16, by hash of the first two. Module ids are never used again, so an
+ * entry can grow stale only by being replaced. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SHARED_PC_CACHE);
+	__type(key, uint32_t);
+	__type(value, uint64_t);
+} pc_cache SEC(".maps");
+
+/* The largest i in [0, count) with keys below or at the wanted one; STEP halves. 1 if a <= b, without a branch. */
+static __always_inline uint64_t not_above(uint64_t a, uint64_t b)
+{
+	return ((b - a) >> 63) ^ 1;
+}
+
+/* clang drops a mask that it finds needless; the verifier of 6.1 does not find the same. */
+static __always_inline uint64_t masked(uint64_t i, uint64_t mask)
+{
+	asm volatile("" : "+r"(i));
+	return i & mask;
+}
+
+#define SEARCH(position, count, step, key_at, wanted)                                      \
+	do {                                                                               \
+		uint64_t next_ = (position) + (step);                                      \
+		uint64_t in_ = not_above(next_ + 1, (count));                              \
+		uint64_t at_ = next_ & -in_;                                               \
+		uint64_t take_ = in_ & not_above(key_at(at_), (wanted));                   \
+		(position) += (step) & -take_;                                             \
+	} while (0)
+
+#define SEARCH_64(position, count, key_at, wanted)              \
+	do {                                                    \
+		SEARCH(position, count, 32, key_at, wanted);    \
+		SEARCH(position, count, 16, key_at, wanted);    \
+		SEARCH(position, count, 8, key_at, wanted);     \
+		SEARCH(position, count, 4, key_at, wanted);     \
+		SEARCH(position, count, 2, key_at, wanted);     \
+		SEARCH(position, count, 1, key_at, wanted);     \
+	} while (0)
+
+#define SEARCH_4096(position, count, key_at, wanted)            \
+	do {                                                    \
+		SEARCH(position, count, 2048, key_at, wanted);  \
+		SEARCH(position, count, 1024, key_at, wanted);  \
+		SEARCH(position, count, 512, key_at, wanted);   \
+		SEARCH(position, count, 256, key_at, wanted);   \
+		SEARCH(position, count, 128, key_at, wanted);   \
+		SEARCH(position, count, 64, key_at, wanted);    \
+		SEARCH_64(position, count, key_at, wanted);     \
+	} while (0)
+
+static __always_inline const struct shared_mapping *find_few(struct shared_process *p, uint64_t pc)
+{
+	uint64_t at = 0, count = p->count;
+
+#define KEY(i) (p->mappings[masked((i), SHARED_FEW_MAPPINGS - 1)].start)
+	SEARCH_64(at, count, KEY, pc);
+#undef KEY
+	return &p->mappings[masked(at, SHARED_FEW_MAPPINGS - 1)];
+}
+
+static __always_inline const struct shared_mapping *find_many(struct shared_large *p, uint64_t pc)
+{
+	uint64_t at = 0, count = p->count;
+
+#define KEY(i) (p->mappings[masked((i), SHARED_MANY_MAPPINGS - 1)].start)
+	SEARCH_4096(at, count, KEY, pc);
+#undef KEY
+	return &p->mappings[masked(at, SHARED_MANY_MAPPINGS - 1)];
+}
+
+/* Puts the mapping of pc into u->last. */
+static __always_inline bool find_mapping(struct unwind *u, struct shared_process *p, uint64_t pc)
+{
+	const struct shared_mapping *m;
+
+	if (pc - u->last.start < u->last.end - u->last.start)
+		return true;
+	if (p->large) {
+		uint32_t pid = u->record.pid;
+		struct shared_large *l = bpf_map_lookup_elem(&large, &pid);
+
+		if (!l)
+			return false;
+		m = find_many(l, pc);
+	} else {
+		m = find_few(p, pc);
+	}
+	if (pc - m->start >= m->end - m->start)
+		return false;
+	u->last.start = m->start;
+	u->last.end = m->end;
+	u->last.bias = m->bias;
+	u->last.module = m->module;
+	return true;
+}
+
+static __always_inline uint32_t *chunk_of(uint64_t word)
+{
+	uint32_t which = word / SHARED_CHUNK_WORDS, zero = 0;
+	void *chunk = bpf_map_lookup_elem(&chunks, &which);
+
+	return chunk ? bpf_map_lookup_elem(chunk, &zero) : NULL;
+}
+
+enum { WORD_MASK = SHARED_CHUNK_WORDS - 1 };
+
+/* The rule's index for an address of a module with a table; 0 (RULE_NONE) where it has none. */
+static __always_inline uint32_t find_rule(const struct shared_module *m, uint64_t address)
+{
+	uint64_t page = (address >> 12) - m->first_page;
+	uint64_t word, first, count, at = 0, offset = address & 0xfff;
+	uint32_t *chunk;
+
+	if (page >= m->page_count)
+		return 0;
+	word = m->index + 2 * page;
+	chunk = chunk_of(word);
+	if (!chunk)
+		return 0;
+	first = chunk[word & (WORD_MASK - 1)];
+	count = chunk[(word & (WORD_MASK - 1)) + 1];
+	chunk = chunk_of(first);
+	if (!chunk || !count)
+		return 0;
+#define KEY(i) (chunk[masked(first + (i), WORD_MASK)] & 0xffff)
+	SEARCH_4096(at, count, KEY, offset);
+#undef KEY
+	return chunk[masked(first + at, WORD_MASK)] >> 16;
+}
+
+/* The rule for an address, through the cache. */
+static __always_inline uint64_t rule_of(uint32_t module, uint64_t address)
+{
+	uint64_t tag = (uint64_t)module << 48 | address << 16;
+	uint32_t slot = (tag >> 16) * 0x9e3779b97f4a7c15ULL >> 49;
+	uint64_t *cached = NULL, *rule;
+	uint32_t index;
+
+	_Static_assert(SHARED_PC_CACHE == 1 << 15, "the shift above");
+	if (!(address >> 32)) {
+		cached = bpf_map_lookup_elem(&pc_cache, &slot);
+		if (cached) {
+			uint64_t c = *(volatile uint64_t *)cached;
+
+			if ((c ^ tag) >> 16 == 0 && c) {
+				index = c & 0xffff;
+				goto found;
+			}
+		}
+	}
+	{
+		struct shared_module *m = bpf_map_lookup_elem(&modules, &module);
+
+		if (!m || m->state == MODULE_NO_TABLE)
+			return RULE_FRAME_POINTER;
+		if (m->state == MODULE_BUILDING)
+			return 15; /* no rule has this kind */
+		index = find_rule(m, address);
+	}
+	if (cached)
+		*(volatile uint64_t *)cached = tag | index;
+found:
+	rule = bpf_map_lookup_elem(&rules, &index);
+	return rule ? *rule : 0;
+}
+
+static __always_inline bool read_word(uint64_t address, uint64_t *ret)
+{
+	return bpf_probe_read_user(ret, 8, (void *)address) == 0;
+}
+
+/* Where the kernel keeps registers in a signal frame: ucontext + 40, in this order. */
+static __always_inline int signal_step(struct unwind *u)
+{
+	const uint64_t *g = u->saved;
+
+	if (bpf_probe_read_user(u->saved, 17 * 8, (void *)(u->sp + 40))) {
+		u->reason = REASON_BAD_STACK;
+		return 1;
+	}
+	/* r8-r15 rdi rsi rbp rbx rdx rax rcx rsp rip */
+	u->registers[0] = g[13];
+	u->registers[1] = g[12];
+	u->registers[2] = g[14];
+	u->registers[3] = g[11];
+	u->registers[4] = g[9];
+	u->registers[5] = g[8];
+	u->registers[6] = g[10];
+	u->registers[7] = g[15];
+	u->registers[8] = g[0];
+	u->registers[9] = g[1];
+	u->registers[10] = g[2];
+	u->registers[11] = g[3];
+	u->registers[12] = g[4];
+	u->registers[13] = g[5];
+	u->registers[14] = g[6];
+	u->registers[15] = g[7];
+	u->bp = g[10];
+	u->sp = g[15];
+	u->pc = g[16];
+	u->leaf = 1;
+	return 0;
+}
+
+static __always_inline int stop(struct unwind *u, uint32_t reason)
+{
+	u->reason = reason;
+	return 1;
+}
+
+/* Does a call instruction end right before this address? e8 (relative), or ff with 2 in the middle bits of
+ * its second byte, 2 to 7 bytes long. */
+static __always_inline bool follows_call(uint64_t address)
+{
+	uint8_t b[8];
+
+	if (bpf_probe_read_user(b, sizeof(b), (void *)(address - 8)))
+		return false;
+	return b[3] == 0xe8 || (b[6] == 0xff && (b[7] & 0x38) == 0x10) ||
+	       (b[5] == 0xff && (b[6] & 0x38) == 0x10) || (b[4] == 0xff && (b[5] & 0x38) == 0x10) ||
+	       (b[3] == 0xff && (b[4] & 0x38) == 0x10) || (b[2] == 0xff && (b[3] & 0x38) == 0x10) ||
+	       (b[1] == 0xff && (b[2] & 0x38) == 0x10);
+}
+
+/*
+ * Code that the file's table leaves out: hand-written leaves (the return address is on top of the
+ * stack), and generated code that keeps frame pointers. Only what looks like a return
+ * address is believed, and such stacks are counted.
+ */
+static __always_inline bool guess(struct unwind *u, struct shared_process *p)
+{
+	uint64_t pair[2];
+
+	if (u->leaf && read_word(u->sp, &pair[1]) && follows_call(pair[1]) && find_mapping(u, p, pair[1])) {
+		u->pc = pair[1];
+		u->sp += 8;
+	} else {
+		if (u->bp < u->sp || u->bp & 7 || bpf_probe_read_user(pair, 16, (void *)u->bp) ||
+		    !follows_call(pair[1]) || !find_mapping(u, p, pair[1]))
+			return false;
+		u->sp = u->bp + 16;
+		u->bp = pair[0];
+		u->pc = pair[1];
+	}
+	u->leaf = 0;
+	u->guessed = 1;
+	return true;
+}
+
+/* Records the frame at hand and goes to its caller. 1 = the stack ends here, u->reason says why. */
+__attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_process *p)
+{
+	uint64_t pc, address, rule, cfa, old_sp, pair[2];
+	bool rising = false;
+	uint32_t count, kind;
+
+	if (!u || !p)
+		return 1;
+	count = u->count;
+	if (count >= SHARED_MAX_USER_FRAMES)
+		return 1;
+	/* A return address may be the first byte of the next function: look one byte before it. */
+	pc = u->pc - (u->leaf ? 0 : 1);
+	if (!find_mapping(u, p, pc))
+		return stop(u, REASON_NO_MAPPING);
+	address = pc - u->last.bias;
+	u->frames[count & (SHARED_MAX_USER_FRAMES - 1)] = SHARED_FRAME(u->last.module, address);
+	u->hash = unwind_hash(u->hash, SHARED_FRAME(u->last.module, address));
+	u->count = count + 1;
+
+	rule = rule_of(u->last.module, address);
+	kind = RULE_CFA(rule);
+	old_sp = u->sp;
+	switch (kind) {
+	case RULE_CFA_RSP:
+		cfa = old_sp + RULE_CFA_OFFSET(rule);
+		rising = true;
+		break;
+	case RULE_CFA_RBP:
+		if (u->bp == RULE_LOST_RBP)
+			return stop(u, REASON_LOST_REGISTER);
+		cfa = u->bp + RULE_CFA_OFFSET(rule);
+		break;
+	case RULE_END:
+		return stop(u, REASON_COMPLETE);
+	case RULE_CFA_PLT:
+		cfa = old_sp + 8 + ((pc & 15) >= 11 ? 8 : 0);
+		rising = true;
+		break;
+	case RULE_CFA_REG:
+		if (!u->leaf)
+			return stop(u, REASON_LOST_REGISTER);
+		cfa = u->registers[RULE_REG(rule) & 15] + RULE_CFA_OFFSET(rule);
+		break;
+	case RULE_CFA_DEREF_RSP:
+	case RULE_CFA_DEREF_RBP:
+		if (kind == RULE_CFA_DEREF_RBP && u->bp == RULE_LOST_RBP)
+			return stop(u, REASON_LOST_REGISTER);
+		cfa = (kind == RULE_CFA_DEREF_RSP ? old_sp : u->bp) + RULE_CFA_OFFSET(rule);
+		if (!read_word(cfa, &cfa))
+			return stop(u, REASON_BAD_STACK);
+		cfa += 8 * RULE_REG(rule);
+		break;
+	case RULE_SIGNAL:
+		return signal_step(u);
+	case RULE_FRAME_POINTER:
+		if (!u->bp)
+			return stop(u, REASON_COMPLETE);
+		if (u->bp < old_sp || u->bp & 7)
+			return stop(u, REASON_FRAME_POINTER);
+		cfa = u->bp + 16;
+		rule = rule_make(RULE_CFA_RBP, 0, 16, RULE_RBP_CFA, -16);
+		rising = true;
+		break;
+	case RULE_NONE:
+		return guess(u, p) ? 0 : stop(u, REASON_NO_RULE);
+	case RULE_UNSUPPORTED:
+		return stop(u, REASON_UNSUPPORTED);
+	default:
+		return stop(u, REASON_NO_TABLE_YET);
+	}
+	if (rising && cfa <= old_sp)
+		return stop(u, REASON_NOT_RISING);
+
+	/* The caller's rbp most often stands right below the return address: one read for both. */
+	if (RULE_RBP(rule) == RULE_RBP_CFA && RULE_RBP_OFFSET(rule) == -16) {
+		if (bpf_probe_read_user(pair, 16, (void *)(cfa - 16)))
+			return stop(u, REASON_BAD_STACK);
+		u->bp = pair[0];
+		u->pc = pair[1];
+	} else {
+		if (!read_word(cfa - 8, &pair[1]))
+			return stop(u, REASON_BAD_STACK);
+		if (RULE_RBP(rule) == RULE_RBP_CFA || RULE_RBP(rule) == RULE_RBP_RBP) {
+			uint64_t base = RULE_RBP(rule) == RULE_RBP_CFA ? cfa : u->bp;
+
+			if (!read_word(base + RULE_RBP_OFFSET(rule), &pair[0]))
+				return stop(u, REASON_BAD_STACK);
+			u->bp = pair[0];
+		} else if (RULE_RBP(rule) == RULE_RBP_LOST) {
+			u->bp = RULE_LOST_RBP;
+		}
+		u->pc = pair[1];
+	}
+	u->sp = cfa;
+	u->leaf = 0;
+	if (!u->pc)
+		return stop(u, REASON_COMPLETE);
+	return 0;
+}
+
+/*
+ * Who is recorded is known by pid, and pids are given out again. Nobody gets one but by a fork, and on_fork() runs before the child
+ * does: what is left there of a process that had the pid before is replaced or removed then, so that no stranger is ever taken
+ * for it, and no sample need look at more than the pid. on_free() removes what is over earlier, so that there is room.
+ */
+uint64_t processes_full; /* children that found no room */
+
+static __always_inline uint64_t born(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, group_leader, start_boottime) / SHARED_TICK_NS;
+}
+
+static __always_inline void forget(uint32_t pid)
+{
+	bpf_map_delete_elem(&processes, &pid);
+	bpf_map_delete_elem(&large, &pid);
+}
+
+/* A forked child has its parent's mappings; copy them before it can run. */
+SEC("raw_tp/sched_process_fork")
+int on_fork(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *parent = (void *)ctx->args[0], *child = (void *)ctx->args[1];
+	uint32_t from = BPF_CORE_READ(parent, tgid), to = BPF_CORE_READ(child, tgid);
+	struct shared_process *p;
+
+	if (from == to) /* a thread */
+		return 0;
+	p = bpf_map_lookup_elem(&processes, &from);
+	if (!p) {
+		if (bpf_map_lookup_elem(&processes, &to))
+			forget(to);
+		return 0;
+	}
+	if (bpf_map_update_elem(&processes, &to, p, BPF_ANY)) {
+		__sync_fetch_and_add(&processes_full, 1);
+		return 0;
+	}
+	if (p->large) {
+		struct shared_large *l = bpf_map_lookup_elem(&large, &from);
+
+		if (l)
+			bpf_map_update_elem(&large, &to, l, BPF_ANY);
+	} else {
+		bpf_map_delete_elem(&large, &to);
+	}
+	p = bpf_map_lookup_elem(&processes, &to);
+	if (p)
+		p->born = born(child);
+	return 0;
+}
+
+/* The last of a process is gone, some time after its parent was told. Its pid may be another's by now. */
+SEC("raw_tp/sched_process_free")
+int on_free(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (void *)ctx->args[0];
+	uint32_t pid = BPF_CORE_READ(task, tgid);
+	struct shared_process *p;
+
+	if (pid != (uint32_t)BPF_CORE_READ(task, pid))
+		return 0;
+	p = bpf_map_lookup_elem(&processes, &pid);
+	/* Its leader may be freed already: the time is its own, as it is the leader. */
+	if (p && p->born == BPF_CORE_READ(task, start_boottime) / SHARED_TICK_NS)
+		forget(pid);
+	return 0;
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct shared_process);
+} nothing_mapped SEC(".maps");
+
+/* After exec nothing of the old mappings is true. */
+SEC("raw_tp/sched_process_exec")
+int on_exec(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (void *)ctx->args[0];
+	uint32_t pid = BPF_CORE_READ(task, tgid), zero = 0;
+	struct shared_process *none = bpf_map_lookup_elem(&nothing_mapped, &zero), *p;
+
+	if (!none || !bpf_map_lookup_elem(&processes, &pid))
+		return 0;
+	bpf_map_update_elem(&processes, &pid, none, BPF_EXIST);
+	bpf_map_delete_elem(&large, &pid);
+	p = bpf_map_lookup_elem(&processes, &pid);
+	if (p)
+		p->born = born(task);
+	return 0;
+}
+
+/* How a process ended: of one that is no child of ours nobody else tells. Its first thread has the code of all. */
+SEC("raw_tp/sched_process_exit")
+int on_exit(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (void *)ctx->args[0];
+	struct shared_exit x = { .kind = RECORD_EXIT, .pid = BPF_CORE_READ(task, tgid) };
+
+	if (x.pid != (uint32_t)BPF_CORE_READ(task, pid) || !bpf_map_lookup_elem(&processes, &x.pid))
+		return 0;
+	x.code = BPF_CORE_READ(task, exit_code);
+	x.time_ns = bpf_ktime_get_ns();
+	bpf_ringbuf_output(&ring, &x, sizeof(x), BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

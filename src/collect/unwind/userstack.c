@@ -1,0 +1,109 @@
+#include "collect/unwind/userstack.h"
+
+#include <sys/uio.h>
+
+#include "collect/process/processes.h"
+
+static bool read_bytes(pid_t pid, uint64_t address, void *data, size_t n)
+{
+	struct iovec here = { data, n }, there = { (void *)address, n };
+
+	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)n;
+}
+
+bool userstack_read_process(void *context, uint64_t address, uint64_t *ret)
+{
+	return read_bytes(*(pid_t *)context, address, ret, sizeof(*ret));
+}
+
+static const struct shared_mapping *find_mapping(const struct shared_mapping *list, uint32_t count, uint64_t pc)
+{
+	uint32_t low = 0, high = count;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+
+		if (list[middle].end <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && list[low].start <= pc ? &list[low] : NULL;
+}
+
+/* See guess() of unwind.bpf.c: code that the file's table leaves out. */
+static bool follows_call(pid_t pid, uint64_t address)
+{
+	uint8_t b[8];
+
+	if (!read_bytes(pid, address - sizeof(b), b, sizeof(b)))
+		return false;
+	for (int i = 1; i <= 6; i++)
+		if (b[i] == 0xff && (b[i + 1] & 0x38) == 0x10)
+			return true;
+	return b[3] == 0xe8;
+}
+
+static bool guess(const struct userstack *how, struct unwind_regs *regs)
+{
+	uint64_t sp = regs->r[UNWIND_RSP], bp = regs->r[UNWIND_RBP], saved = bp, ra;
+
+	if (regs->leaf && how->read(how->read_context, sp, &ra) && follows_call(how->pid, ra)) {
+		sp += 8;
+	} else {
+		if (bp < sp || bp & 7 || !how->read(how->read_context, bp, &saved) ||
+		    !how->read(how->read_context, bp + 8, &ra) || !follows_call(how->pid, ra))
+			return false;
+		sp = bp + 16;
+	}
+	regs->r[UNWIND_RSP] = sp;
+	regs->r[UNWIND_RBP] = saved;
+	regs->r[UNWIND_RIP] = ra;
+	regs->leaf = false;
+	return true;
+}
+
+static enum shared_reason reason_of(enum unwind_result result, uint64_t rule)
+{
+	switch (result) {
+	case UNWIND_DONE:
+		return REASON_COMPLETE;
+	case UNWIND_NO_RULE:
+		return REASON_NO_RULE;
+	case UNWIND_BAD_RULE:
+		return RULE_CFA(rule) == RULE_UNSUPPORTED ? REASON_UNSUPPORTED : REASON_LOST_REGISTER;
+	case UNWIND_NOT_RISING:
+		return RULE_CFA(rule) == RULE_FRAME_POINTER ? REASON_FRAME_POINTER : REASON_NOT_RISING;
+	case UNWIND_BAD_MEMORY:
+		return REASON_BAD_STACK;
+	default:
+		return REASON_TOO_DEEP;
+	}
+}
+
+enum shared_reason userstack_walk(struct userstack *how, struct unwind_regs *regs, uint64_t *frames,
+				  uint16_t *ret_count)
+{
+	uint32_t count;
+	const struct shared_mapping *maps = processes_mappings(how->processes, how->pid, &count);
+
+	how->guessed = false;
+	for (*ret_count = 0; *ret_count < SHARED_MAX_USER_FRAMES;) {
+		uint64_t pc = regs->r[UNWIND_RIP] - !regs->leaf, rule;
+		const struct shared_mapping *m = find_mapping(maps, count, pc);
+		enum unwind_result result;
+
+		if (!m)
+			return REASON_NO_MAPPING;
+		frames[(*ret_count)++] = SHARED_FRAME(m->module, pc - m->bias);
+		rule = how->rule(how->rule_context, m->module, pc - m->bias);
+		result = unwind_step(regs, rule, how->read, how->read_context);
+		if (result == UNWIND_NO_RULE && guess(how, regs)) {
+			how->guessed = true;
+			continue;
+		}
+		if (result != UNWIND_MORE)
+			return reason_of(result, rule);
+	}
+	return REASON_TOO_DEEP;
+}

@@ -1,0 +1,589 @@
+/*
+ * wait.bpf.c - where time goes when a thread is not on a CPU.
+ *
+ * Every moment of a thread is in one of three states: it runs, it is blocked (from
+ * leaving the CPU until somebody wakes it), or it waits for a CPU (from there, or
+ * from being preempted, until it runs). sched_switch and the wake-up tracepoints
+ * are the borders, so the states add up to wall time whatever happens between.
+ *
+ * What costs is the stack. How long a wait will be is not known when it begins, so
+ * the stack of a *place* (thread, program counter, stack pointer) is remembered;
+ * it is walked again where the last wait at that place was long, and now and then
+ * by chance, so that places which share a stack pointer get their share on average.
+ *
+ * Long waits are sent one by one, with the waker and its stack, which is walked
+ * only when the sleeper has slept long. Short ones are added up for each
+ * thread, stack and slot of time, and sent when the slot is over.
+ */
+#define PLACE_DEFINE
+#include "collect/unwind/place.bpf.h"
+
+/* Interrupts are off in all the tracepoints used here: one for each CPU is enough. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct unwind);
+} wait_scratch SEC(".maps");
+
+/* By tid, made in advance: nothing may be allocated while the run queue is locked. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SHARED_MAX_THREADS);
+	__type(key, uint32_t);
+	__type(value, struct shared_thread);
+} threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct shared_wait_counts);
+} wait_counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct shared_thread);
+} new_thread SEC(".maps");
+
+uint64_t wait_start_ns; /* when the recording began */
+uint64_t wait_end_ns;   /* and ended, 0 = not yet */
+uint64_t wait_exec_ns;  /* when the child that we run became the program, 0 = not yet */
+uint32_t wait_held;     /* that child: until its exec it is ourselves; 0 = none */
+uint32_t wait_quota;    /* a CPU quota binds a target, or may: look for it */
+
+static __always_inline bool is_over(uint64_t now)
+{
+	uint64_t end = *(volatile uint64_t *)&wait_end_ns;
+
+	return end && now >= end;
+}
+
+static __always_inline struct shared_wait_counts *counts_here(void)
+{
+	uint32_t zero = 0;
+
+	return bpf_map_lookup_elem(&wait_counts, &zero);
+}
+
+/*
+ * The thread of a task, made if its process is recorded. Its first event tells
+ * what it did since the recording began: state.
+ */
+static __always_inline struct shared_thread *thread_of(struct task_struct *task, uint32_t state)
+{
+	uint32_t tid = BPF_CORE_READ(task, pid), pid, zero = 0;
+	struct shared_thread *t, *blank;
+	struct shared_process *p;
+	uint64_t born, since;
+
+	if (!tid)
+		return NULL;
+	t = bpf_map_lookup_elem(&threads, &tid);
+	if (t)
+		return t;
+	pid = BPF_CORE_READ(task, tgid);
+	p = pid == *(volatile uint32_t *)&wait_held ? NULL : bpf_map_lookup_elem(&processes, &pid);
+	if (!p)
+		return NULL;
+	since = p->since_ns > wait_start_ns ? p->since_ns : wait_start_ns;
+	blank = bpf_map_lookup_elem(&new_thread, &zero);
+	if (!blank || bpf_map_update_elem(&threads, &tid, blank, BPF_NOEXIST)) {
+		struct shared_wait_counts *c = counts_here();
+
+		if (c)
+			c->threads_full++;
+		return NULL;
+	}
+	t = bpf_map_lookup_elem(&threads, &tid);
+	if (!t)
+		return NULL;
+	t->account.kind = RECORD_THREAD_END;
+	t->account.pid = pid;
+	t->account.tid = tid;
+	t->account.state = state;
+	/* What it has done since the recording began, or since it was born, is what it does now. */
+	born = BPF_CORE_READ(task, start_time);
+	t->account.since_ns = born > since ? born : since;
+	t->left_ns = state == STATE_RUNNING ? 0 : t->account.since_ns;
+	return t;
+}
+
+/* Walks the current task's stack into u and makes it known. Its hash. */
+static __always_inline uint64_t walk(void *ctx, struct unwind *u, struct shared_process *p, bool user)
+{
+	struct shared_wait_counts *c = counts_here();
+
+	u->record.kind = RECORD_STACK;
+	u->record.kernel_count = 0;
+	if (user && p)
+		unwind_user(u, p);
+	else
+		unwind_nothing(u);
+	unwind_kernel(ctx, u);
+	if (unwind_send(u, false) == UNWIND_RING_FULL && c)
+		c->ring_full++;
+	if (c)
+		c->walked++;
+	return u->record.stack;
+}
+
+/* The stack with which the current task goes to sleep. */
+static __always_inline uint64_t stack_of_sleeper(void *ctx, struct shared_thread *t)
+{
+	uint32_t zero = 0, pid = t->account.pid;
+	struct unwind *u = bpf_map_lookup_elem(&wait_scratch, &zero);
+	struct shared_wait_counts *c;
+	struct place *place;
+	uint64_t key, stack;
+	bool user, known;
+
+	if (!u)
+		return SHARED_STACK_BEFORE;
+	u->record.pid = pid;
+	user = unwind_from_task(u);
+	key = place_key(t->account.tid, 0, u);
+	t->place = key;
+	place = place_of(key);
+	known = place && place_known(place, key);
+	if (known && place->last_ns < SHARED_LONG_NS && bpf_get_prandom_u32() & (place->mixed ? 7 : 31)) {
+		c = counts_here();
+		if (c)
+			c->remembered++;
+		return place->stack;
+	}
+	t->walked = 1;
+	stack = walk(ctx, u, bpf_map_lookup_elem(&processes, &pid), user);
+	if (known && place->stack != stack)
+		place->mixed = 1;
+	else if (place && !known && place_worth(u))
+		place_set(place, key, stack);
+	return stack;
+}
+
+static __always_inline void send_wait(struct shared_thread *t, struct shared_wait *w)
+{
+	struct shared_wait_counts *c;
+
+	w->pid = t->account.pid;
+	w->tid = t->account.tid;
+	if (bpf_ringbuf_output(&ring, w, sizeof(*w), BPF_RB_NO_WAKEUP)) {
+		c = counts_here();
+		if (c)
+			c->ring_full++;
+	}
+}
+
+static __always_inline void send_sum(struct shared_thread *t, struct shared_sum *s)
+{
+	struct shared_wait w = { .kind = RECORD_WAITS, .count = s->count, .time_ns = t->slot * SHARED_SLOT_NS,
+				 .blocked_ns = s->blocked_ns, .queue_ns = s->queue_ns,
+				 .throttled_ns = s->throttled_ns, .stack = s->stack };
+
+	if (s->count)
+		send_wait(t, &w);
+	s->stack = 0;
+	s->blocked_ns = 0;
+	s->queue_ns = 0;
+	s->throttled_ns = 0;
+	s->count = 0;
+}
+
+static __always_inline void send_sums(struct shared_thread *t)
+{
+	/* Else clang lays the loop out with its end before its begin, which 6.1 refuses. */
+#pragma clang loop unroll(full)
+	for (int i = 0; i < SHARED_SUMS; i++)
+		send_sum(t, &t->sums[i]);
+}
+
+/* A short wait, added to the sum of its stack in this slot of time. */
+static __always_inline void add_short(struct shared_thread *t, uint64_t began, uint64_t blocked, uint64_t queue)
+{
+	uint64_t slot = began / SHARED_SLOT_NS;
+	struct shared_sum *s;
+
+	if (slot != t->slot) {
+		send_sums(t);
+		t->slot = slot;
+	}
+	s = &t->sums[(t->stack >> 5) & (SHARED_SUMS - 1)];
+	if (s->count && s->stack != t->stack)
+		send_sum(t, s);
+	s->stack = t->stack;
+	s->blocked_ns += blocked;
+	s->queue_ns += queue;
+	s->throttled_ns += t->throttled_ns;
+	s->count++;
+}
+
+/*
+ * A short wait of which the stack was walked is over: its stack becomes the one that is remembered, as likely as it
+ * was long. Waits at one place with different stacks thus get their shares of the time, not of the number.
+ */
+static __always_inline void place_learn(struct place *place, uint64_t key, uint64_t stack, uint64_t passed)
+{
+	uint64_t mean = place->mean_ns;
+
+	mean = mean ? mean - mean / 64 + passed / 64 : passed;
+	place->mean_ns = mean;
+	if (!place->mixed || place->stack == stack)
+		return;
+	if (mean >= 1 << 29 || bpf_get_prandom_u32() % (uint32_t)(4 * mean + 1) < passed) {
+		place->stack = stack;
+		place->check = key ^ stack;
+	}
+}
+
+/* A wait is over and what it was is known: it began at left_ns. */
+static __always_inline void wait_over(struct shared_thread *t, uint64_t blocked, uint64_t queue)
+{
+	struct place *place;
+
+	if (t->place) {
+		place = place_of(t->place);
+		if (place && place_known(place, t->place)) {
+			place->last_ns = blocked;
+			if (t->walked && blocked + queue < SHARED_LONG_NS)
+				place_learn(place, t->place, t->stack, blocked + queue);
+		}
+	}
+	if (blocked + queue >= SHARED_LONG_NS) {
+		struct shared_wait w = { .kind = RECORD_WAIT, .count = 1, .time_ns = t->left_ns,
+					 .blocked_ns = blocked, .queue_ns = queue,
+					 .throttled_ns = t->throttled_ns, .stack = t->stack,
+					 .waker_stack = t->waker_stack, .waker_pid = t->waker_pid,
+					 .waker_tid = t->waker_tid };
+
+		__builtin_memcpy(w.waker_name, t->waker_name, sizeof(w.waker_name));
+		send_wait(t, &w);
+	} else {
+		add_short(t, t->left_ns, blocked, queue);
+	}
+}
+
+/* Less than this is only that the two clocks are not read at the same moment. */
+enum { STOLEN_NS = 20000 };
+
+/* What the kernel has counted for a task in its life: on a CPU, and waiting for one. */
+static __always_inline void read_kernel(struct task_struct *task, uint64_t *run, uint64_t *queue)
+{
+	*run = BPF_CORE_READ(task, se.sum_exec_runtime);
+	*queue = bpf_core_field_exists(task->sched_info) ? BPF_CORE_READ(task, sched_info.run_delay) : 0;
+}
+
+/*
+ * The thread has run, and leaves the CPU now. How long it ran, and waited for that, the kernel knows best: its clock
+ * stands still between a wake-up and the switch that it causes, which it counts as run (rq_clock_skip_update in
+ * wakeup_preempt), and the account is to be the kernel's. So the wait before is known only now; and it is known also
+ * where its end was not seen, for tracepoints do not fire for every task. What the kernel does not count as run, time
+ * taken by interrupts or the hypervisor, is time without a CPU.
+ */
+static __always_inline void settle(struct shared_thread *t, struct task_struct *task, uint64_t now)
+{
+	bool seen = t->account.state == STATE_RUNNING;
+	uint64_t ran = seen ? now - t->account.since_ns : 0, run, queue, run_now, off;
+	uint64_t blocked = t->blocked_ns, queued = t->queue_ns, before = 0;
+
+	read_kernel(task, &run, &queue);
+	if (t->has_kernel && t->left_ns && bpf_core_field_exists(task->sched_info)) {
+		off = now - t->left_ns;
+		queued = queue - t->kernel_queue_ns;
+		run_now = run - t->kernel_run_ns;
+		if (seen && ran > run_now + STOLEN_NS)
+			queued += ran - run_now;
+		else if (seen && ran < run_now)
+			before = run_now - ran;
+		ran = run_now;
+		if (ran > off)
+			ran = off;
+		off -= ran;
+		if (queued > off || t->preempted)
+			queued = off;
+		blocked = off - queued;
+	} else if (seen && !t->left_ns && !t->has_kernel) {
+		/* The first that is seen of it. If it came after the recording began, it had waited. */
+		run_now = run - BPF_CORE_READ(task, se.prev_sum_exec_runtime);
+		if (run_now < ran) {
+			blocked = ran - run_now;
+			ran = run_now;
+			t->left_ns = t->account.since_ns;
+			t->stack = SHARED_STACK_BEFORE;
+		}
+	}
+	t->has_kernel = 1;
+	t->kernel_run_ns = run;
+	t->kernel_queue_ns = queue;
+	t->account.cpu_ns += ran;
+	t->account.blocked_ns += blocked;
+	t->account.queue_ns += queued;
+	if (t->throttled_ns > queued)
+		t->throttled_ns = queued;
+	/* The part that only the kernel calls run: the clock that samples the CPU finds somebody else there. */
+	if (t->left_ns)
+		wait_over(t, blocked, queued + before);
+}
+
+/* How long a run queue was stopped by CPU quotas so far. */
+static __always_inline uint64_t stopped_ns(struct cfs_rq *rq)
+{
+	struct cfs_rq___from519 *newer = (void *)rq;
+	struct cfs_rq___before519 *older = (void *)rq;
+
+	if (bpf_core_field_exists(rq->throttled_clock_self_time))
+		return BPF_CORE_READ(rq, throttled_clock_self_time);
+	if (bpf_core_field_exists(newer->throttled_clock_pelt_time))
+		return BPF_CORE_READ(newer, throttled_clock_pelt_time);
+	if (bpf_core_field_exists(older->throttled_clock_task_time))
+		return BPF_CORE_READ(older, throttled_clock_task_time);
+	return 0;
+}
+
+/*
+ * A task could run, but does not: it was preempted, or was woken. If a quota is the reason, its run queue will have been
+ * stopped longer when it runs again. Since 6.18 a task is stopped itself, on its way back to user space, and says so;
+ * before, its run queue was, with all that were in it and that woke up there.
+ */
+static __always_inline void watch_quota(struct shared_thread *t, struct task_struct *task, bool woken)
+{
+	struct cfs_rq *rq;
+
+	t->quota_rq = 0;
+	t->throttled = 0;
+	if (!*(volatile uint32_t *)&wait_quota || !bpf_core_field_exists(task->se.cfs_rq))
+		return;
+	if (bpf_core_field_exists(task->throttled)) {
+		t->throttled = !woken && BPF_CORE_READ(task, throttled);
+		if (!t->throttled)
+			return;
+	}
+	rq = BPF_CORE_READ(task, se.cfs_rq);
+	t->quota_rq = (uint64_t)rq;
+	t->quota_ns = stopped_ns(rq);
+}
+
+/* It runs again. */
+static __always_inline void judge_quota(struct shared_thread *t)
+{
+	uint64_t now, stopped;
+
+	if (!t->quota_rq)
+		return;
+	now = stopped_ns((void *)t->quota_rq);
+	stopped = now > t->quota_ns ? now - t->quota_ns : 0;
+	t->throttled_ns = stopped < t->queue_ns ? stopped : t->queue_ns;
+	t->quota_rq = 0;
+	t->throttled = 0;
+}
+
+/* Where it was interrupted. That can be anywhere, so there is nothing to remember; but it does not happen often,
+ * or else the last one must do. */
+static __always_inline uint64_t stack_of_preempted(void *ctx, struct shared_thread *t, uint64_t now)
+{
+	uint32_t zero = 0, pid = t->account.pid;
+	struct unwind *u = bpf_map_lookup_elem(&wait_scratch, &zero);
+	struct shared_wait_counts *c = counts_here();
+
+	if (!u || !c)
+		return SHARED_STACK_PREEMPTED;
+	if (c->preempt_slot != now / SHARED_SLOT_NS) {
+		c->preempt_slot = now / SHARED_SLOT_NS;
+		c->preempt_walks = 0;
+	}
+	if (c->preempt_walks++ >= SHARED_PREEMPT_WALKS)
+		return t->preempt_stack ? t->preempt_stack : SHARED_STACK_PREEMPTED;
+	u->record.pid = pid;
+	t->preempt_stack = walk(ctx, u, bpf_map_lookup_elem(&processes, &pid), unwind_from_task(u));
+	return t->preempt_stack;
+}
+
+static __always_inline void leave_cpu(void *ctx, struct task_struct *task, bool preempted, uint64_t now)
+{
+	struct shared_thread *t = thread_of(task, STATE_RUNNING);
+	uint32_t state, tid;
+
+	if (!t)
+		return;
+	settle(t, task, now);
+	t->account.switches++;
+	t->account.since_ns = now;
+	t->left_ns = now;
+	t->waker_stack = 0;
+	t->waker_tid = 0;
+	t->blocked_ns = 0;
+	t->queue_ns = 0;
+	t->throttled_ns = 0;
+	t->walked = 0;
+	state = BPF_CORE_READ(task, __state);
+	if (state & 0x80) { /* TASK_DEAD: it will not come back */
+		send_sums(t);
+		bpf_probe_read_kernel(t->account.name, sizeof(t->account.name), task->comm);
+		bpf_ringbuf_output(&ring, &t->account, sizeof(t->account), BPF_RB_NO_WAKEUP);
+		tid = t->account.tid;
+		bpf_map_delete_elem(&threads, &tid);
+		return;
+	}
+	if (preempted || !state) {
+		t->account.state = STATE_READY;
+		t->preempted = 1;
+		watch_quota(t, task, false);
+		t->stack = stack_of_preempted(ctx, t, now);
+		t->place = 0;
+	} else {
+		t->preempted = 0;
+		t->quota_rq = 0;
+		t->throttled = 0;
+		t->account.state = STATE_BLOCKED;
+		t->stack = stack_of_sleeper(ctx, t);
+	}
+}
+
+static __always_inline void enter_cpu(struct task_struct *task, uint64_t now)
+{
+	struct shared_thread *t = thread_of(task, STATE_READY);
+	uint64_t passed;
+
+	if (!t)
+		return;
+	passed = now - t->account.since_ns;
+	if (t->account.state == STATE_BLOCKED)
+		t->blocked_ns = passed;
+	else if (t->account.state == STATE_READY)
+		t->queue_ns = passed;
+	judge_quota(t);
+	t->account.state = STATE_RUNNING;
+	t->account.since_ns = now;
+}
+
+SEC("raw_tp/sched_switch")
+int on_switch(struct bpf_raw_tracepoint_args *ctx)
+{
+	uint64_t now = bpf_ktime_get_ns();
+
+	if (is_over(now))
+		return 0;
+	leave_cpu(ctx, (void *)ctx->args[1], ctx->args[0], now);
+	enter_cpu((void *)ctx->args[2], now);
+	return 0;
+}
+
+/* The waker, where the sleeper has slept long: then its stack is worth its price. */
+static __always_inline void note_waker(void *ctx, struct shared_thread *t)
+{
+	uint64_t id = bpf_get_current_pid_tgid();
+	uint32_t zero = 0, pid = id >> 32;
+	struct unwind *u = bpf_map_lookup_elem(&wait_scratch, &zero);
+	struct shared_process *p = bpf_map_lookup_elem(&processes, &pid);
+
+	if (!u)
+		return;
+	u->record.pid = pid;
+	t->waker_pid = pid;
+	t->waker_tid = id;
+	bpf_get_current_comm(t->waker_name, sizeof(t->waker_name));
+	t->waker_stack = walk(ctx, u, p, p && unwind_from_task(u));
+}
+
+SEC("raw_tp/sched_waking")
+int on_waking(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct shared_thread *t = thread_of((void *)ctx->args[0], STATE_BLOCKED);
+	uint64_t now;
+
+	if (!t || t->account.state != STATE_BLOCKED)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (is_over(now))
+		return 0;
+	t->blocked_ns = now - t->account.since_ns;
+	t->account.state = STATE_READY;
+	t->account.since_ns = now;
+	watch_quota(t, (void *)ctx->args[0], true);
+	if (t->blocked_ns >= SHARED_LONG_NS)
+		note_waker(ctx, t);
+	return 0;
+}
+
+/* A thread's first wait is for a CPU. */
+SEC("raw_tp/sched_wakeup_new")
+int on_wakeup_new(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct shared_thread *t = is_over(bpf_ktime_get_ns()) ? NULL : thread_of((void *)ctx->args[0], STATE_READY);
+
+	if (t) {
+		t->account.state = STATE_READY;
+		t->account.since_ns = bpf_ktime_get_ns();
+		t->left_ns = t->account.since_ns;
+		t->has_kernel = 1; /* it has nothing yet */
+		t->stack = SHARED_STACK_PREEMPTED;
+		t->preempted = 1;
+	}
+	return 0;
+}
+
+/* Here the program that we run begins: what its process did before, waiting for us among it, is not its. */
+SEC("raw_tp/sched_process_exec")
+int on_wait_exec(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct shared_thread *t;
+
+	if (!wait_held || wait_held != bpf_get_current_pid_tgid() >> 32)
+		return 0;
+	wait_held = 0;
+	wait_exec_ns = bpf_ktime_get_ns();
+	t = thread_of((void *)ctx->args[0], STATE_RUNNING);
+	if (!t)
+		return 0;
+	t->account.since_ns = wait_exec_ns;
+	t->has_kernel = 1; /* that it runs is certain: nothing need be guessed from what came before */
+	return 0;
+}
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+} __attribute__((preserve_access_index));
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct shared_task);
+} wait_task SEC(".maps");
+
+/* Where the threads of the targets stand before the recording begins: it may be where they stay. */
+SEC("iter/task")
+int list_threads(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	uint32_t pid, zero = 0;
+	struct shared_task *t = bpf_map_lookup_elem(&wait_task, &zero);
+	struct pt_regs *regs;
+	long bytes;
+
+	if (!task || !t)
+		return 0;
+	pid = BPF_CORE_READ(task, tgid);
+	if (pid == wait_held || !bpf_map_lookup_elem(&processes, &pid))
+		return 0;
+	t->pid = pid;
+	t->tid = BPF_CORE_READ(task, pid);
+	t->state = BPF_CORE_READ(task, __state);
+	if (bpf_core_field_exists(task->throttled) && BPF_CORE_READ(task, throttled))
+		t->state |= SHARED_TASK_THROTTLED;
+	regs = (void *)bpf_task_pt_regs((void *)task);
+	if (bpf_probe_read_kernel(t->regs, sizeof(t->regs), regs))
+		return 0;
+	bytes = bpf_get_task_stack((void *)task, t->kernel, sizeof(t->kernel), 0);
+	t->kernel_count = bytes > 0 ? (uint32_t)bytes / 8 : 0;
+	bpf_seq_write(ctx->meta->seq, t, sizeof(*t));
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,499 @@
+/*
+ * wait.c - the wait collector: what every thread did while it was not on a CPU.
+ *
+ * The programs of wait.bpf.c keep the account of each thread; here their records
+ * become samples of two events, "wait" (blocked) and "queue" (ready, but without a
+ * CPU), and, for long waits, wakes: who ended them. Where a CPU quota binds a target there is a
+ * third, "throttled": what of the queue the quota is to blame for.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file/fd.h"
+#include "base/mem.h"
+#include "collect/collector.h"
+#include "collect/engine.h"
+#include "collect/process/processes.h"
+#include "collect/unwind/userstack.h"
+#include "profile/profile.h"
+#include "target/proc.h"
+
+#include "gasflame.skel.h"
+
+struct wait {
+	struct bpf_link *links[4];
+	uint32_t wait_event, queue_event, throttled_event; /* the last: PROFILE_NONE until there is one */
+	uint32_t preempted, before, lost; /* stacks of the profile that stand for those without one */
+	struct map stood; /* tid to the stack with which it slept, or was throttled, when the recording began */
+	struct map stopped; /* tids of the latter */
+	struct map later; /* tid to an index: stacks of sleepers, taken again once their mappings were known */
+	VEC(struct later) laters;
+	uint64_t listed_ns, list_again_ns;
+	bool tables_missing; /* at the last look some stacks ended where a table is still being made */
+	VEC(uint32_t) silent; /* threads of the profile whose times the last look had to guess */
+};
+
+struct later {
+	uint64_t from_ns, to_ns; /* the thread was seen asleep between these */
+	uint32_t stack;
+};
+
+/* Listing all threads takes milliseconds where there are thousands: not more often than this, and ever less
+ * often while tables are made that take long. */
+enum { LIST_AGAIN_NS = 20000000, LIST_AGAIN_MOST_NS = 1000000000 };
+
+static uint32_t marker(struct profile *p, const char *name)
+{
+	return profile_stack(p, 0, profile_named_frame(p, PROFILE_NONE, FRAME_KERNEL, name));
+}
+
+/* The stack of a thread that sleeps, from its registers. */
+static uint32_t stack_of_task(struct session *s, const struct shared_task *t)
+{
+	/* DWARF numbers of rax rdx rcx rbx rsi rdi rbp rsp r8-r15 rip within struct pt_regs */
+	static const uint8_t order[UNWIND_REGS] = { 10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16 };
+	uint64_t frames[SHARED_MAX_USER_FRAMES + SHARED_MAX_KERNEL_FRAMES];
+	struct shared_record r = { .pid = t->pid, .tid = t->tid };
+	struct unwind_regs regs = { .leaf = true };
+	pid_t pid = t->pid;
+	struct userstack how = { .processes = s->processes, .pid = pid, .rule = engine_rule,
+				 .rule_context = s->engine, .read = userstack_read_process, .read_context = &pid };
+
+	for (int i = 0; i < UNWIND_REGS; i++)
+		regs.r[i] = t->regs[order[i]];
+	r.reason = userstack_walk(&how, &regs, frames, &r.user_count);
+	r.kernel_count = MIN(t->kernel_count, SHARED_MAX_KERNEL_FRAMES);
+	memcpy(frames + r.user_count, t->kernel, r.kernel_count * sizeof(*frames));
+	return session_intern_stack(s, &r, frames);
+}
+
+/* Calls fn for each thread of the targets that sleeps now. */
+static void list_sleepers(struct session *s, void (*fn)(struct session *s, const struct shared_task *t))
+{
+	struct bpf_link *link = bpf_program__attach_iter(engine_skeleton(s->engine)->progs.list_threads, NULL);
+	_cleanup_fd_ int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
+	struct shared_task t;
+
+	while (fd >= 0 && fd_read_all(fd, &t, sizeof(t)) == sizeof(t))
+		if (t.state)
+			fn(s, &t);
+	bpf_link__destroy(link);
+}
+
+/* Where it stands when the recording begins: if it sleeps on, it is its stack. */
+static void note_stood(struct session *s, const struct shared_task *t)
+{
+	*map_put(&s->wait->stood, t->tid, 0) = stack_of_task(s, t);
+	if (t->state & SHARED_TASK_THROTTLED)
+		map_put(&s->wait->stopped, t->tid, 1);
+}
+
+/* One that was found later has been asleep since before it was. */
+static void note_stood_new(struct session *s, const struct shared_task *t)
+{
+	if (!map_get(&s->wait->stood, t->tid))
+		note_stood(s, t);
+}
+
+static void joined(struct session *s)
+{
+	list_sleepers(s, note_stood_new);
+}
+
+static bool is_cut_by(const struct session *s, uint32_t stack, enum shared_reason why)
+{
+	uint32_t reason;
+
+	return profile_stack_truncated(s->profile, stack, &reason) &&
+	       !strcmp(profile_str(s->profile, reason), shared_reason_names[why]);
+}
+
+static void note_later(struct session *s, const struct shared_task *t)
+{
+	struct wait *w = s->wait;
+	uint64_t *at = map_put(&w->later, t->tid, w->laters.n);
+	uint64_t from = clock_mono_ns();
+	uint32_t stack = stack_of_task(s, t);
+
+	if (*at == w->laters.n)
+		vec_push(&w->laters, (struct later){ 0 });
+	w->laters.v[*at] = (struct later){ from, clock_mono_ns(), stack };
+	w->tables_missing |= is_cut_by(s, stack, REASON_NO_TABLE_YET);
+}
+
+/*
+ * A program that has just been started may go to sleep for long before its
+ * mappings are read or its tables made, and its stack is cut. The sleepers are looked at
+ * once more, now that they are known.
+ */
+static bool mapped(struct session *s)
+{
+	struct wait *w = s->wait;
+
+	if (clock_mono_ns() < w->listed_ns + w->list_again_ns)
+		return false;
+	w->tables_missing = false;
+	list_sleepers(s, note_later);
+	w->listed_ns = clock_mono_ns();
+	w->list_again_ns = w->tables_missing ? MIN(2 * w->list_again_ns, LIST_AGAIN_MOST_NS) : LIST_AGAIN_NS;
+	return !w->tables_missing;
+}
+
+static int attach(struct wait *w, struct bpf_program *const *programs, struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(w->links); i++) {
+		w->links[i] = bpf_program__attach(programs[i]);
+		if (!w->links[i])
+			return err_errno(err, errno, "cannot attach to the kernel's %s tracepoint",
+					 bpf_program__section_name(programs[i]) + strlen("raw_tp/"));
+	}
+	return 0;
+}
+
+static int start(struct session *s, struct err *err)
+{
+	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct bpf_program *const programs[] = { skeleton->progs.on_wakeup_new, skeleton->progs.on_waking,
+						 skeleton->progs.on_wait_exec, skeleton->progs.on_switch };
+	struct profile *p = s->profile;
+	struct wait *w = s->wait = mem_alloc(sizeof(*w));
+
+	w->wait_event = profile_add_event(p, "wait", "ns", "time blocked, from leaving the CPU to being woken", 0);
+	w->queue_event = profile_add_event(p, "queue", "ns", "time ready to run, but without a CPU", 0);
+	w->throttled_event = PROFILE_NONE;
+	w->list_again_ns = LIST_AGAIN_NS;
+	w->preempted = marker(p, "[preempted]");
+	w->before = marker(p, "[waiting since before the recording]");
+	w->lost = marker(p, "[stack lost]");
+	if (s->options->program && s->options->pid_count)
+		skeleton->bss->wait_held = s->options->pids[0];
+	skeleton->bss->wait_quota = s->quota;
+	list_sleepers(s, note_stood);
+	/* Looking around took its time: the recording begins now. */
+	session_begin(s);
+	skeleton->bss->wait_start_ns = s->start_mono_ns;
+	return attach(w, programs, err);
+}
+
+static uint32_t stack_of(struct session *s, uint32_t tid, uint64_t hash)
+{
+	uint64_t *stood = map_get(&s->wait->stood, tid);
+	uint32_t stack;
+
+	if (hash == SHARED_STACK_BEFORE)
+		return stood ? *stood : s->wait->before;
+	if (hash == SHARED_STACK_PREEMPTED)
+		return s->wait->preempted;
+	stack = engine_stack(s->engine, hash);
+	return stack == PROFILE_NONE ? s->wait->lost : stack;
+}
+
+/* The stack of a wait, from when it was taken again if it could not be walked at first. */
+static uint32_t stack_of_wait(struct session *s, const struct shared_wait *r)
+{
+	uint32_t stack = stack_of(s, r->tid, r->stack);
+	uint64_t *at = map_get(&s->wait->later, r->tid);
+	const struct later *later = at ? &s->wait->laters.v[*at] : NULL;
+
+	if (!later || later->from_ns < r->time_ns || later->to_ns > r->time_ns + r->blocked_ns ||
+	    (!is_cut_by(s, stack, REASON_NO_MAPPING) && !is_cut_by(s, stack, REASON_NO_TABLE_YET)))
+		return stack;
+	return later->stack;
+}
+
+static uint64_t since_start(const struct session *s, uint64_t mono_ns)
+{
+	return mono_ns > s->start_mono_ns ? mono_ns - s->start_mono_ns : 0;
+}
+
+/* What of the time without a CPU a quota is to blame for: it comes first. Moves the sample on. */
+static void add_throttled(struct session *s, uint64_t ns, struct profile_sample *sample)
+{
+	struct wait *w = s->wait;
+
+	if (w->throttled_event == PROFILE_NONE)
+		w->throttled_event = profile_add_event(s->profile, "throttled", "ns",
+						       "time ready to run, but stopped by the cgroup's CPU quota", 0);
+	sample->event = w->throttled_event;
+	sample->value = ns;
+	profile_add_sample(s->profile, sample);
+	sample->time_ns += ns;
+}
+
+/* One that the quota had stopped already when the recording began. */
+static bool was_stopped(const struct session *s, const struct shared_wait *r)
+{
+	return r->stack == SHARED_STACK_BEFORE && map_get(&s->wait->stopped, r->tid);
+}
+
+/* One record, as a sample for each of its parts. */
+static void add_wait(struct session *s, const struct shared_wait *r)
+{
+	uint64_t throttled = was_stopped(s, r) ? r->queue_ns : MIN(r->throttled_ns, r->queue_ns);
+	uint32_t thread = processes_thread(s->processes, r->pid, r->tid, "", r->time_ns);
+	struct profile_sample sample = { .time_ns = since_start(s, r->time_ns), .thread = thread,
+					 .stack = stack_of_wait(s, r), .count = r->count };
+
+	if (r->blocked_ns) {
+		sample.event = s->wait->wait_event;
+		sample.value = r->blocked_ns;
+		profile_add_sample(s->profile, &sample);
+	}
+	if (throttled) {
+		sample.time_ns += r->count > 1 ? 0 : r->blocked_ns;
+		add_throttled(s, throttled, &sample);
+	}
+	if (r->queue_ns > throttled) {
+		sample.event = s->wait->queue_event;
+		sample.value = r->queue_ns - throttled;
+		profile_add_sample(s->profile, &sample);
+	}
+	if (r->kind == RECORD_WAIT && r->waker_stack) {
+		char name[sizeof(r->waker_name)];
+
+		memcpy(name, r->waker_name, sizeof(name) - 1);
+		name[sizeof(name) - 1] = 0;
+		profile_add_wake(s->profile, &(struct profile_wake){
+			.time_ns = since_start(s, r->time_ns), .blocked_ns = r->blocked_ns, .queue_ns = r->queue_ns,
+			.thread = thread, .stack = sample.stack,
+			.waker = processes_knows(s->processes, r->waker_pid) ?
+				 processes_thread(s->processes, r->waker_pid, r->waker_tid, name, r->time_ns) :
+				 PROFILE_NONE,
+			.waker_name = profile_string(s->profile, name),
+			.waker_stack = stack_of(s, r->waker_tid, r->waker_stack) });
+	}
+}
+
+/* Is it the first thread of the program that we run? It began with its exec, not with our child. */
+static bool is_program(const struct session *s, uint32_t tid)
+{
+	return s->options->program && s->options->pid_count && tid == (uint32_t)s->options->pids[0];
+}
+
+static void set_account(struct session *s, const struct shared_account *a, bool ended)
+{
+	char name[sizeof(a->name)] = "";
+	struct profile_thread *t;
+
+	/* Its name while it lives is older than what is known. */
+	if (ended)
+		memcpy(name, a->name, sizeof(name) - 1);
+	t = &s->profile->threads.v[processes_thread(s->processes, a->pid, a->tid, name, a->since_ns)];
+	t->run_ns = a->cpu_ns;
+	t->queue_ns = a->queue_ns;
+	t->blocked_ns = a->blocked_ns;
+	if (ended) {
+		uint64_t life = a->cpu_ns + a->queue_ns + a->blocked_ns;
+
+		/* Short waits are told late, and it may not have been seen before them. */
+		t->end_ns = since_start(s, a->since_ns);
+		t->start_ns = MIN(t->start_ns, t->end_ns > life ? t->end_ns - life : 0);
+	}
+	if (is_program(s, a->tid))
+		t->start_ns = since_start(s, engine_skeleton(s->engine)->bss->wait_exec_ns);
+}
+
+static void record(struct session *s, const void *data, size_t size)
+{
+	const struct shared_wait *r = data;
+
+	if ((r->kind == RECORD_WAIT || r->kind == RECORD_WAITS) && size >= sizeof(*r))
+		add_wait(s, r);
+	else if (r->kind == RECORD_THREAD_END && size >= sizeof(struct shared_account))
+		set_account(s, data, true);
+}
+
+/* What a thread is in the middle of when the recording ends counts for its share. */
+static void finish_thread(struct session *s, const struct shared_thread *t, uint64_t now)
+{
+	struct shared_account a = t->account;
+	struct shared_wait w = { .kind = RECORD_WAIT, .pid = a.pid, .tid = a.tid, .count = 1, .stack = t->stack,
+				 .time_ns = a.since_ns, .waker_stack = t->waker_stack, .waker_pid = t->waker_pid,
+				 .waker_tid = t->waker_tid };
+	uint64_t left = now > a.since_ns ? now - a.since_ns : 0;
+
+	for (int i = 0; i < SHARED_SUMS; i++) {
+		const struct shared_sum *sum = &t->sums[i];
+		struct shared_wait short_ones = { .kind = RECORD_WAITS, .pid = a.pid, .tid = a.tid,
+						  .count = sum->count, .time_ns = t->slot * SHARED_SLOT_NS,
+						  .blocked_ns = sum->blocked_ns, .queue_ns = sum->queue_ns,
+						  .throttled_ns = sum->throttled_ns, .stack = sum->stack };
+
+		if (sum->count)
+			add_wait(s, &short_ones);
+	}
+	if (a.state == STATE_RUNNING) {
+		/* The wait before it is not settled until it leaves the CPU. */
+		a.cpu_ns += left;
+		a.blocked_ns += t->blocked_ns;
+		a.queue_ns += t->queue_ns;
+		w.blocked_ns = t->blocked_ns;
+		w.queue_ns = t->queue_ns;
+		w.throttled_ns = t->throttled_ns;
+		w.time_ns = t->left_ns;
+		add_wait(s, &w);
+	} else if (a.state == STATE_BLOCKED) {
+		a.blocked_ns += left;
+		w.blocked_ns = left;
+		add_wait(s, &w);
+	} else {
+		a.blocked_ns += t->blocked_ns;
+		a.queue_ns += left;
+		w.blocked_ns = t->blocked_ns;
+		w.queue_ns = left;
+		w.throttled_ns = t->throttled ? left : 0;
+		w.time_ns -= t->blocked_ns;
+		add_wait(s, &w);
+	}
+	set_account(s, &a, false);
+}
+
+static void finish_threads(struct session *s, int threads_fd, uint64_t now)
+{
+	struct shared_thread t;
+	uint32_t tid, *previous = NULL;
+
+	while (!bpf_map_get_next_key(threads_fd, previous, &tid)) {
+		if (!bpf_map_lookup_elem(threads_fd, &tid, &t))
+			finish_thread(s, &t, now);
+		previous = &tid;
+	}
+}
+
+/* Threads of which nothing was heard did one thing all the time. */
+static void finish_silent(struct session *s, uint64_t now, bool peek)
+{
+	uint64_t all = since_start(s, now);
+
+	for (size_t i = 0; i < s->profile->threads.n; i++) {
+		struct profile_thread *t = &s->profile->threads.v[i];
+		uint32_t pid = s->profile->processes.v[t->process].pid;
+		uint64_t *stood = map_get(&s->wait->stood, t->tid);
+		uint64_t life = profile_thread_age_ns(t, all);
+		struct proc_stat st;
+
+		/* Events go on while the programs are let go: what began meanwhile has no time in the recording. */
+		if (t->run_ns || t->queue_ns || t->blocked_ns || t->end_ns || !life ||
+		    pid == engine_skeleton(s->engine)->bss->wait_held)
+			continue;
+		/* One that slept and was never switched sleeps on: no need to look, if it is only a look. */
+		if (!(peek && stood) && proc_thread_stat(pid, t->tid, &st) < 0) {
+			/* Gone before the tracepoints were there. */
+			t->end_ns = MAX(t->start_ns, 1);
+			continue;
+		}
+		vec_push(&s->wait->silent, i);
+		if (map_get(&s->wait->stopped, t->tid)) {
+			t->queue_ns = all - t->start_ns;
+			add_throttled(s, t->queue_ns, &(struct profile_sample){ .time_ns = t->start_ns, .thread = i, .stack = *stood });
+			continue;
+		}
+		if (!(peek && stood) && st.state == 'R') {
+			t->run_ns = life;
+			continue;
+		}
+		t->blocked_ns = life;
+		profile_add_sample(s->profile, &(struct profile_sample){
+			.time_ns = t->start_ns, .value = t->blocked_ns, .thread = i, .event = s->wait->wait_event,
+			.stack = stood ? *stood : s->wait->before });
+	}
+}
+
+/* What was guessed about them at the last look is not known. */
+static void forget_silent(struct session *s)
+{
+	for (size_t i = 0; i < s->wait->silent.n; i++) {
+		struct profile_thread *t = &s->profile->threads.v[s->wait->silent.v[i]];
+
+		if (!t->end_ns) /* else it was heard of after all */
+			t->run_ns = t->queue_ns = t->blocked_ns = 0;
+	}
+	vec_clear(&s->wait->silent);
+}
+
+static void peek(struct session *s, uint64_t now)
+{
+	forget_silent(s);
+	finish_threads(s, bpf_map__fd(engine_skeleton(s->engine)->maps.threads), now);
+	finish_silent(s, now, true);
+}
+
+static void note_counts(struct session *s, int counts_fd)
+{
+	int cpus = libbpf_num_possible_cpus();
+	_cleanup_free_ struct shared_wait_counts *counts = mem_alloc(MAX(cpus, 1) * sizeof(*counts));
+	uint32_t zero = 0;
+
+	if (bpf_map_lookup_elem(counts_fd, &zero, counts))
+		return;
+	for (int i = 0; i < cpus; i++) {
+		profile_count(s->profile, "waits.stacks walked", counts[i].walked);
+		profile_count(s->profile, "waits.stacks remembered", counts[i].remembered);
+		profile_count(s->profile, "waits.lost", counts[i].ring_full);
+		profile_count(s->profile, "waits.threads without room", counts[i].threads_full);
+	}
+}
+
+static void stop(struct session *s)
+{
+	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	uint64_t now = clock_mono_ns();
+
+	/* Letting go takes its time: what happens meanwhile is not part of it. */
+	skeleton->bss->wait_end_ns = now;
+	for (size_t i = 0; i < ARRAY_LEN(s->wait->links); i++)
+		bpf_link__destroy(s->wait->links[i]);
+	engine_drain(s->engine);
+	forget_silent(s);
+	finish_threads(s, bpf_map__fd(skeleton->maps.threads), now);
+	finish_silent(s, now, false);
+	note_counts(s, bpf_map__fd(skeleton->maps.wait_counts));
+	map_done(&s->wait->stood);
+	map_done(&s->wait->stopped);
+	map_done(&s->wait->later);
+	vec_done(&s->wait->laters);
+	vec_done(&s->wait->silent);
+	free(s->wait);
+	s->wait = NULL;
+}
+
+static void set_hz(struct session *s, uint64_t hz)
+{
+	/* Nothing is sampled by a clock here. */
+}
+
+static void pause_waits(struct session *s, bool pause)
+{
+	/* An account with holes would be none: it goes on. */
+}
+
+/* A quota may come and go while it is recorded. */
+static void tick(struct session *s, uint64_t now)
+{
+	engine_skeleton(s->engine)->bss->wait_quota = s->quota;
+}
+
+static const char *const wait_programs[] = { "on_switch", "on_waking", "on_wakeup_new",
+						    "on_wait_exec", "list_threads", NULL };
+static const char *const wait_maps[] = { "threads", NULL };
+
+const struct collector collector_wait = {
+	.name = "wait",
+	.describe = "time off the CPU by stack: locks, disk, network, sleep, run queue",
+	.programs = wait_programs,
+	.maps = wait_maps,
+	.start = start,
+	.record = record,
+	.set_hz = set_hz,
+	.pause = pause_waits,
+	.tick = tick,
+	.joined = joined,
+	.mapped = mapped,
+	.peek = peek,
+	.stop = stop,
+};
