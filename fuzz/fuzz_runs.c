@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/compare.h"
-#include "analyze/runlog.h"
-#include "analyze/runs.h"
+#include "bench/compare.h"
+#include "bench/runlog.h"
+#include "bench/runs.h"
 #include "base/buf.h"
 #include "export/bench.h"
 

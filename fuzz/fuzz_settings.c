@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/pattern.h"
-#include "analyze/runlog.h"
+#include "analyze/wait/pattern.h"
+#include "bench/runlog.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "export/flamegraph.h"

@@ -1,7 +1,7 @@
 /*
  * diff.js - two recordings, function by function: before, after, the change and how sure it is.
  *
- * The figures and their intervals are the recorder's (src/analyze/diff.h), either of shares or of values a
+ * The figures and their intervals are the recorder's (src/analyze/diff/diff.h), either of shares or of values a
  * second. The other one is derived from it by the wholes; what is significant stays what was computed.
  */
 (function () {

@@ -237,7 +237,7 @@
 				fn(e.cause[i], w.value[i]);
 	}
 
-	/* What shares of after are multiplied by before they are compared (src/analyze/diff.h). It is known of
+	/* What shares of after are multiplied by before they are compared (src/analyze/diff/diff.h). It is known of
 	 * what was compared only: of anything else shares are compared as they are. */
 	function atEqualWork(state) {
 		const d = G.data.diff, same = k => G.state.same(state[k], G.state.first[k]);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/phases.h"
+#include "analyze/blocks/phases.h"
 #include "analyze/select.h"
 #include "base/err.h"
 #include "base/mem.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyze/select.h"
-#include "analyze/site.h"
+#include "analyze/tree/site.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "base/text/str.h"

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analyze/ident.h"
+#include "analyze/tree/ident.h"
 #include "base/vec.h"
 
 struct profile;

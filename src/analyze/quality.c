@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/cause.h"
-#include "analyze/ident.h"
+#include "analyze/wait/cause.h"
+#include "analyze/tree/ident.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/str.h"

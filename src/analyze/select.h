@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/cause.h"
+#include "analyze/wait/cause.h"
 #include "base/vec.h"
 
 struct err;

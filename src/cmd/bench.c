@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analyze/compare.h"
-#include "analyze/runlog.h"
-#include "analyze/runs.h"
+#include "bench/compare.h"
+#include "bench/runlog.h"
+#include "bench/runs.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"

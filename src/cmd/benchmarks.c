@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analyze/runs.h"
+#include "bench/runs.h"
 #include "base/file/fd.h"
 #include "cmd/benchrun.h"
 #include "profile/profile.h"

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "analyze/runlog.h"
+#include "bench/runlog.h"
 
 struct benchrun_result;
 struct profile;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/blocks.h"
+#include "analyze/blocks/blocks.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/blockruns.h"
-#include "analyze/compare.h"
-#include "analyze/runs.h"
+#include "analyze/blocks/blockruns.h"
+#include "bench/compare.h"
+#include "bench/runs.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file/fd.h"

@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "analyze/diff.h"
+#include "analyze/diff/diff.h"
 #include "analyze/quality.h"
 #include "base/buf.h"
 #include "base/err.h"

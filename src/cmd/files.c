@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/ident.h"
-#include "analyze/pattern.h"
+#include "analyze/tree/ident.h"
+#include "analyze/wait/pattern.h"
 #include "analyze/quality.h"
 #include "base/buf.h"
 #include "base/err.h"

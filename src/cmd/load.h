@@ -5,12 +5,12 @@
 
 #include <stdbool.h>
 
-#include "analyze/account.h"
-#include "analyze/pattern.h"
+#include "analyze/wait/account.h"
+#include "analyze/wait/pattern.h"
 #include "analyze/quality.h"
 #include "analyze/select.h"
-#include "analyze/verdict.h"
-#include "analyze/waits.h"
+#include "analyze/wait/verdict.h"
+#include "analyze/wait/waits.h"
 #include "cmd/cmd.h"
 #include "export/export.h"
 

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analyze/rss.h"
+#include "analyze/memory/rss.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"

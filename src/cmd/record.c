@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/leak.h"
+#include "analyze/memory/leak.h"
 #include "analyze/quality.h"
 #include "base/buf.h"
 #include "base/clock.h"

@@ -9,12 +9,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "analyze/account.h"
+#include "analyze/wait/account.h"
 #include "analyze/quality.h"
 #include "analyze/select.h"
-#include "analyze/shape.h"
-#include "analyze/verdict.h"
-#include "analyze/waits.h"
+#include "analyze/tree/shape.h"
+#include "analyze/wait/verdict.h"
+#include "analyze/wait/waits.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "analyze/hw.h"
-#include "analyze/runlog.h"
+#include "bench/runlog.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "analyze/runlog.h"
+#include "bench/runlog.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "cmd/cmd.h"

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "analyze/countline.h"
+#include "bench/countline.h"
 #include "base/vec.h"
 #include "target/trace/counters.h"
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-#include "analyze/runlog.h"
+#include "bench/runlog.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/ident.h"
+#include "analyze/tree/ident.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/bootstrap.h"
-#include "analyze/runs.h"
-#include "analyze/stats.h"
+#include "stats/bootstrap.h"
+#include "bench/runs.h"
+#include "stats/stats.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "export/label.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/blocks.h"
+#include "analyze/blocks/blocks.h"
 #include "analyze/select.h"
 #include "base/buf.h"
 #include "base/mem.h"

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/account.h"
-#include "analyze/heap.h"
+#include "analyze/wait/account.h"
+#include "analyze/memory/heap.h"
 #include "analyze/quality.h"
-#include "analyze/verdict.h"
+#include "analyze/wait/verdict.h"
 #include "base/buf.h"
 #include "base/text/str.h"
 #include "export/export.h"

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyze/rss.h"
-#include "analyze/sizeclass.h"
+#include "analyze/memory/rss.h"
+#include "analyze/memory/sizeclass.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/str.h"

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/compare.h"
-#include "analyze/runs.h"
+#include "bench/compare.h"
+#include "bench/runs.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "export/bench.h"

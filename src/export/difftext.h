@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "analyze/diff.h"
+#include "analyze/diff/diff.h"
 #include "export/export.h"
 
 struct diff_job {

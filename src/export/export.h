@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/calltree.h"
-#include "analyze/top.h"
+#include "analyze/tree/calltree.h"
+#include "analyze/tree/top.h"
 
 struct account;
 struct buf;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/faults.h"
+#include "analyze/memory/faults.h"
 #include "base/buf.h"
 #include "base/text/str.h"
 #include "export/export.h"

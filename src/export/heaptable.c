@@ -8,7 +8,7 @@
  *share.
  */
 #include "analyze/select.h"
-#include "analyze/top.h"
+#include "analyze/tree/top.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "export/export.h"

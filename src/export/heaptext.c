@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/heap.h"
+#include "analyze/memory/heap.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/str.h"

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "analyze/ident.h"
+#include "analyze/tree/ident.h"
 
 struct buf;
 

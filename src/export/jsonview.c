@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "analyze/phases.h"
-#include "analyze/share.h"
+#include "analyze/blocks/phases.h"
+#include "analyze/tree/share.h"
 #include "base/buf.h"
 #include "export/export.h"
 #include "export/json.h"

@@ -3,7 +3,7 @@
  */
 #include <math.h>
 
-#include "analyze/stats.h"
+#include "stats/stats.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/str.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/calltree.h"
-#include "analyze/heapseries.h"
+#include "analyze/tree/calltree.h"
+#include "analyze/memory/heapseries.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "analyze/rss.h"
+#include "analyze/memory/rss.h"
 #include "analyze/select.h"
 #include "base/buf.h"
 #include "base/mem.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/rss.h"
+#include "analyze/memory/rss.h"
 #include "analyze/select.h"
 #include "base/buf.h"
 #include "base/mem.h"

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "analyze/leak.h"
-#include "analyze/oom.h"
+#include "analyze/memory/leak.h"
+#include "analyze/memory/oom.h"
 #include "base/buf.h"
 #include "base/text/str.h"
 #include "export/label.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/crate.h"
+#include "analyze/tree/crate.h"
 #include "export/pagedata.h"
 #include "profile/profile.h"
 

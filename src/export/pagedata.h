@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "analyze/crate.h"
+#include "analyze/tree/crate.h"
 #include "base/buf.h"
 #include "base/vec.h"
 #include "export/pagetree.h"

@@ -8,14 +8,14 @@
 #include <string.h>
 #include <time.h>
 
-#include "analyze/account.h"
-#include "analyze/diff.h"
-#include "analyze/heap.h"
+#include "analyze/wait/account.h"
+#include "analyze/diff/diff.h"
+#include "analyze/memory/heap.h"
 #include "analyze/quality.h"
-#include "analyze/rss.h"
+#include "analyze/memory/rss.h"
 #include "analyze/select.h"
-#include "analyze/verdict.h"
-#include "analyze/waits.h"
+#include "analyze/wait/verdict.h"
+#include "analyze/wait/waits.h"
 #include "base/text/str.h"
 #include "export/difftext.h"
 #include "export/export.h"

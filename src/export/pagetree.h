@@ -20,8 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/cause.h"
-#include "analyze/ident.h"
+#include "analyze/wait/cause.h"
+#include "analyze/tree/ident.h"
 #include "base/vec.h"
 
 struct profile;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "analyze/stats.h"
+#include "stats/stats.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/str.h"

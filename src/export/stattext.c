@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyze/hw.h"
-#include "analyze/ident.h"
+#include "analyze/tree/ident.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/str.h"

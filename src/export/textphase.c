@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/phases.h"
+#include "analyze/blocks/phases.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/str.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/share.h"
+#include "analyze/tree/share.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/str.h"

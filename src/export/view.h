@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "analyze/callers.h"
+#include "analyze/tree/callers.h"
 
 struct buf;
 struct err;

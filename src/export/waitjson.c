@@ -1,9 +1,9 @@
 /*
  * waitjson.c - the account, the verdict and the waits of waittext.c for programs. All times are nanoseconds.
  */
-#include "analyze/account.h"
-#include "analyze/verdict.h"
-#include "analyze/waits.h"
+#include "analyze/wait/account.h"
+#include "analyze/wait/verdict.h"
+#include "analyze/wait/waits.h"
 #include "base/buf.h"
 #include "export/export.h"
 #include "profile/profile.h"

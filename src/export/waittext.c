@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/account.h"
-#include "analyze/verdict.h"
-#include "analyze/waits.h"
+#include "analyze/wait/account.h"
+#include "analyze/wait/verdict.h"
+#include "analyze/wait/waits.h"
 #include "base/buf.h"
 #include "base/text/str.h"
 #include "export/export.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/ident.h"
+#include "analyze/tree/ident.h"
 #include "profile/profile.h"
 #include "tui/model.h"
 #include "tui/table.h"

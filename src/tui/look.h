@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analyze/pattern.h"
+#include "analyze/wait/pattern.h"
 #include "base/buf.h"
 #include "tui/model.h"
 #include "tui/page.h"

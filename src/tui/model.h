@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analyze/account.h"
+#include "analyze/wait/account.h"
 #include "analyze/io.h"
 #include "analyze/select.h"
-#include "analyze/top.h"
-#include "analyze/waits.h"
+#include "analyze/tree/top.h"
+#include "analyze/wait/waits.h"
 #include "base/err.h"
 
 struct profile;

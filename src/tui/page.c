@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/site.h"
+#include "analyze/tree/site.h"
 #include "base/buf.h"
 #include "base/text/str.h"
 #include "profile/profile.h"

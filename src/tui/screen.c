@@ -11,7 +11,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "analyze/pattern.h"
+#include "analyze/wait/pattern.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "export/label.h"

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/pattern.h"
+#include "analyze/wait/pattern.h"
 #include "base/map.h"
 #include "base/vec.h"
 

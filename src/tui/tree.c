@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/calltree.h"
+#include "analyze/tree/calltree.h"
 #include "tui/page.h"
 #include "tui/table.h"
 

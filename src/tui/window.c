@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/cause.h"
+#include "analyze/wait/cause.h"
 #include "analyze/select.h"
 
 enum {

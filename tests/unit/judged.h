@@ -3,10 +3,10 @@
  */
 #pragma once
 
-#include "analyze/account.h"
+#include "analyze/wait/account.h"
 #include "analyze/select.h"
-#include "analyze/verdict.h"
-#include "analyze/waits.h"
+#include "analyze/wait/verdict.h"
+#include "analyze/wait/waits.h"
 #include "waiting.h"
 
 struct all {

@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-#include "analyze/bootstrap.h"
-#include "analyze/compare.h"
-#include "analyze/runlog.h"
-#include "analyze/runs.h"
+#include "stats/bootstrap.h"
+#include "bench/compare.h"
+#include "bench/runlog.h"
+#include "bench/runs.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "export/bench.h"

@@ -2,10 +2,10 @@
 #include <errno.h>
 #include <math.h>
 
-#include "analyze/blockruns.h"
-#include "analyze/blocks.h"
-#include "analyze/compare.h"
-#include "analyze/runs.h"
+#include "analyze/blocks/blockruns.h"
+#include "analyze/blocks/blocks.h"
+#include "bench/compare.h"
+#include "bench/runs.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "export/bench.h"

@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-#include "analyze/callers.h"
-#include "analyze/share.h"
+#include "analyze/tree/callers.h"
+#include "analyze/tree/share.h"
 #include "base/err.h"
 #include "exporting.h"
 

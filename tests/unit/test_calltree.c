@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "analyze/calltree.h"
+#include "analyze/tree/calltree.h"
 #include "base/clock.h"
 #include "sample.h"
 

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "analyze/cause.h"
+#include "analyze/wait/cause.h"
 #include "base/err.h"
 #include "waiting.h"
 

@@ -1,7 +1,7 @@
 /* test_crate.c - whose code a function is. */
 #include "test.h"
 
-#include "analyze/crate.h"
+#include "analyze/tree/crate.h"
 #include "profile/profile.h"
 
 #define NODE "/opt/reth/bin/op-reth"

@@ -6,8 +6,8 @@
 
 #include <errno.h>
 
-#include "analyze/diff.h"
-#include "analyze/top.h"
+#include "analyze/diff/diff.h"
+#include "analyze/tree/top.h"
 #include "base/err.h"
 #include "export/difftext.h"
 #include "export/label.h"

@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "analyze/faults.h"
+#include "analyze/memory/faults.h"
 #include "analyze/select.h"
 #include "base/buf.h"
 #include "export/export.h"

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/heap.h"
+#include "analyze/memory/heap.h"
 #include "analyze/quality.h"
 #include "analyze/select.h"
 #include "base/buf.h"

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/heapseries.h"
+#include "analyze/memory/heapseries.h"
 #include "base/err.h"
 #include "exporting.h"
 #include "golden.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "analyze/countline.h"
+#include "bench/countline.h"
 #include "analyze/hw.h"
 #include "base/buf.h"
 #include "base/err.h"

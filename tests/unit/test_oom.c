@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "analyze/oom.h"
+#include "analyze/memory/oom.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "collect/mem/oomwatch.h"

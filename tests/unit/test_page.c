@@ -7,7 +7,7 @@
 
 #include "test.h"
 
-#include "analyze/diff.h"
+#include "analyze/diff/diff.h"
 #include "analyze/select.h"
 #include "base/err.h"
 #include "base/file/fd.h"

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "analyze/phases.h"
-#include "analyze/shape.h"
+#include "analyze/blocks/phases.h"
+#include "analyze/tree/shape.h"
 #include "base/err.h"
 #include "waiting.h"
 

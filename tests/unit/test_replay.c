@@ -3,7 +3,7 @@
  */
 #include <math.h>
 
-#include "analyze/runs.h"
+#include "bench/runs.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "export/replay.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/rss.h"
+#include "analyze/memory/rss.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "export/memtext.h"

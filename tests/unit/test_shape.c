@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "analyze/shape.h"
-#include "analyze/top.h"
+#include "analyze/tree/shape.h"
+#include "analyze/tree/top.h"
 #include "base/err.h"
 #include "exporting.h"
 

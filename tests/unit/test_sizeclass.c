@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyze/sizeclass.h"
+#include "analyze/memory/sizeclass.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "export/classtext.h"

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "analyze/stats.h"
+#include "stats/stats.h"
 #include "random.h"
 
 static void near(double got, double wanted, double tolerance)

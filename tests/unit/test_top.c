@@ -1,7 +1,7 @@
 #include "test.h"
 
 #include "analyze/quality.h"
-#include "analyze/top.h"
+#include "analyze/tree/top.h"
 #include "base/buf.h"
 #include "sample.h"
 

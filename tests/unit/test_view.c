@@ -1,7 +1,7 @@
 /* test_view.c - the views as text and JSON: golden files, widths, hostile names, nothing at all. */
 #include "test.h"
 
-#include "analyze/shape.h"
+#include "analyze/tree/shape.h"
 #include "base/err.h"
 #include "exporting.h"
 #include "export/label.h"

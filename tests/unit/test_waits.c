@@ -1,10 +1,10 @@
 /* test_waits.c - the account, the wakers, the verdict, and what the formats make of them. */
 #include "test.h"
 
-#include "analyze/account.h"
+#include "analyze/wait/account.h"
 #include "analyze/quality.h"
-#include "analyze/verdict.h"
-#include "analyze/waits.h"
+#include "analyze/wait/verdict.h"
+#include "analyze/wait/waits.h"
 #include "base/buf.h"
 #include "export/export.h"
 #include "export/label.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "analyze/cause.h"
+#include "analyze/wait/cause.h"
 #include "sample.h"
 
 #define MS 1000000ULL

@@ -3,7 +3,7 @@
  * kill.
  *
  * Life: new -> look (as often as one likes; it looks ten times a second) -> finish -> free. What it
- * writes is said in analyze/oom.h, which reads it.
+ * writes is said in analyze/memory/oom.h, which reads it.
  */
 #pragma once
 

@@ -1,0 +1,97 @@
+/*
+ * blocks.h - the marks of blocks, and what the wall time of each is made of.
+ *
+ * The path of a block is the marked thread, or where the mark has none the thread that was most on the CPU within
+ * the span. Where that thread waited for another one (for a lock, a condition, a pipe, for work), and it is
+ * recorded who ended the wait, the time is told by what that thread did meanwhile, and so on. Each moment of the
+ * span is counted once: the parts of a block sum to its wall time.
+ *
+ * Waits and the run queue are as they were recorded; time on the CPU is what they leave, told apart by the samples
+ * of the path. What no sample backs is unknown.
+ *
+ *	struct blocks b;
+ *	r = blocks_make(&b, p, &causes, NULL, &err);
+ *	for (size_t i = 0; i < b.rows.n; i++)
+ *		printf("%s %llu\n", b.rows.v[i].name, b.rows.v[i].wall_ns);
+ *	blocks_done(&b);
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/wait/cause.h"
+#include "analyze/tree/crate.h"
+#include "analyze/tree/ident.h"
+#include "base/vec.h"
+
+struct err;
+
+enum block_part {
+	BLOCK_OWN, BLOCK_DEPENDENCY, BLOCK_STD, BLOCK_KERNEL, /* on the CPU; the allocator is of std */
+	BLOCK_UNNAMED, /* on the CPU, in code without a name, or between two samples */
+	BLOCK_QUEUE, BLOCK_LOCK, BLOCK_DISK, BLOCK_FAULT, BLOCK_NETWORK,
+	BLOCK_WAIT,    /* conditions, pipes, sleep */
+	BLOCK_IDLE,    /* nothing to do */
+	BLOCK_UNKNOWN,
+	BLOCK_PARTS,
+};
+/* "own", "run-queue": in JSON and CSV; "own code", "run queue": for people. */
+const char *block_part_key(enum block_part part);
+const char *block_part_name(enum block_part part);
+static inline bool block_part_is_cpu(enum block_part part)
+{
+	return part <= BLOCK_UNNAMED;
+}
+
+/* A function, or a crate, and what it has of a part. */
+struct block_item {
+	enum block_part part;
+	const char *name;
+	const char *under; /* a function that is no own one: the nearest own one that led there; NULL = none */
+	const char *file;  /* of faults and the disk: what was read or written there, with -e fault or io; NULL = not known */
+	uint64_t ns;
+};
+
+/* Most first. */
+struct block_items {
+	struct block_item *v;
+	size_t n, capacity;
+};
+
+struct block_row {
+	const char *name;         /* of the mark; lives as long as the profile */
+	uint32_t mark;            /* into the profile's */
+	uint32_t known;           /* MARK_ bits */
+	uint64_t number, gas, transactions;
+	uint64_t start_ns, wall_ns;
+	uint32_t thread;          /* where the path ends, PROFILE_NONE: none was seen */
+	bool split;               /* false: a moment, or nothing was recorded then: parts are all 0 */
+	uint64_t ns[BLOCK_PARTS]; /* sum to wall_ns */
+	uint64_t allocator_ns;    /* of BLOCK_STD: in the allocator */
+	uint64_t followed_ns;     /* of it on other threads than that one */
+	uint64_t parallel_ns;     /* on the CPU beside the path, on any thread */
+	struct block_items functions; /* the nearest that is no library's (site.h), of waits and of the CPU */
+	struct block_items crates;    /* of the CPU */
+	bool slow;
+	char *reason;             /* of a slow one; else NULL */
+};
+
+struct blocks {
+	VEC(struct block_row) rows; /* by start */
+	uint64_t median_ns;         /* of those with a split */
+	size_t split, slow, typical;
+	struct block_items crates;  /* on the CPU along all paths */
+	char *difference;           /* what slow ones have that typical ones have not; NULL: no slow ones */
+	/* The rest is private. */
+	struct idents idents;
+	struct crates names;
+};
+
+/* own: globs of the user's own crates, as of crates_init(). -ENODATA: no mark is a block. */
+int blocks_make(struct blocks *b, const struct profile *p, struct causes *c, const char *const *own,
+		struct err *err);
+void blocks_done(struct blocks *b);
+
+/* Marks the slow ones and says why; blocks_make() has done it. */
+void blocks_compare(struct blocks *b);

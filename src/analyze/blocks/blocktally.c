@@ -1,0 +1,202 @@
+#include "analyze/blocks/blocktally.h"
+
+#include <string.h>
+
+#include "analyze/tree/site.h"
+#include "profile/profile.h"
+
+enum { KEPT = 24 }; /* functions and crates of a block */
+
+/* A part, a function and the own one above it (+ 1, 0 = none) as one number: there are fewer than 2^30 names. */
+enum { NAME_BITS = 30 };
+_Static_assert(BLOCK_PARTS <= 16, "four bits");
+
+static uint64_t key_of(enum block_part part, uint32_t name, uint32_t own)
+{
+	return (uint64_t)part << 2 * NAME_BITS | (uint64_t)(own & ((1u << NAME_BITS) - 1)) << NAME_BITS |
+	       (name & ((1u << NAME_BITS) - 1));
+}
+
+static uint32_t key_name(uint64_t key)
+{
+	return key & ((1u << NAME_BITS) - 1);
+}
+
+static uint32_t key_own(uint64_t key)
+{
+	return key >> NAME_BITS & ((1u << NAME_BITS) - 1);
+}
+
+void blocktally_init(struct blocktally *t, struct blocks *b, const struct profile *p)
+{
+	*t = (struct blocktally){ .b = b, .p = p };
+}
+
+void blocktally_done(struct blocktally *t)
+{
+	map_done(&t->own);
+	map_done(&t->functions);
+	map_done(&t->crates);
+	vec_done(&t->uses);
+}
+
+/* --- functions --- */
+
+/* The innermost function of the user's own crates, + 1; 0: there is none. */
+static uint32_t own_of_stack(struct blocktally *t, uint32_t stack)
+{
+	uint64_t *known = map_get(&t->own, stack);
+	uint32_t n, found = 0;
+
+	if (known)
+		return *known;
+	for (uint32_t at = stack; at && !found; at = t->p->stacks.v[at].parent) {
+		uint32_t frame = t->p->stacks.v[at].frame;
+		const uint32_t *list;
+
+		if (t->p->frames.v[frame].kind != FRAME_USER)
+			continue;
+		list = idents_of_frame(&t->b->idents, frame, &n);
+		for (uint32_t k = n; k-- > 0 && !found;)
+			if (crate_kind(&t->b->names, &t->b->idents.list.v[list[k]]) == CODE_OWN)
+				found = list[k] + 1;
+	}
+	*map_put(&t->own, stack, 0) = found;
+	return found;
+}
+
+/* The function that a stack is about, and the own one that led there, where that is another one. False: none. */
+static bool key_of_stack(struct blocktally *t, enum block_part part, uint32_t stack, uint64_t *ret)
+{
+	uint32_t site = site_of_stack(&t->b->idents, stack), own;
+
+	if (site == SITE_NONE)
+		return false;
+	own = own_of_stack(t, stack);
+	*ret = key_of(part, site, own == site + 1 ? 0 : own);
+	return true;
+}
+
+void blocktally_add(struct blocktally *t, enum block_part part, uint32_t stack, uint64_t ns)
+{
+	uint64_t key;
+
+	if (key_of_stack(t, part, stack, &key))
+		*map_put(&t->functions, key, 0) += ns;
+}
+
+static bool is_note(const struct profile *p, uint32_t stack)
+{
+	return stack && p->frames.v[p->stacks.v[stack].frame].kind == FRAME_NOTE;
+}
+
+const struct ident *blocktally_leaf(struct blocktally *t, uint32_t stack)
+{
+	const uint32_t *list;
+	uint32_t n;
+
+	while (is_note(t->p, stack))
+		stack = t->p->stacks.v[stack].parent;
+	if (!stack)
+		return NULL;
+	list = idents_of_frame(&t->b->idents, t->p->stacks.v[stack].frame, &n);
+	return &t->b->idents.list.v[list[n - 1]];
+}
+
+void blocktally_add_crate(struct blocktally *t, enum block_part part, const struct ident *leaf, uint64_t ns)
+{
+	const char *crate = crate_name(&t->b->names, leaf);
+	uint32_t name = idents_add(&t->b->idents, *crate ? crate : "[unnamed]", "", IDENT_GROUP);
+
+	*map_put(&t->crates, key_of(part, name, 0), 0) += ns;
+}
+
+/* --- files --- */
+
+void blocktally_add_file(struct blocktally *t, enum block_part part, uint32_t stack, uint64_t weight)
+{
+	uint32_t frame = PROFILE_NONE;
+	uint64_t key;
+
+	/* The outer one is the file, the inner one may be a range of it. */
+	for (; is_note(t->p, stack); stack = t->p->stacks.v[stack].parent)
+		frame = t->p->stacks.v[stack].frame;
+	if (frame == PROFILE_NONE || !key_of_stack(t, part, stack, &key))
+		return;
+	for (size_t i = 0; i < t->uses.n; i++)
+		if (t->uses.v[i].function == key && t->uses.v[i].frame == frame) {
+			t->uses.v[i].weight += weight;
+			return;
+		}
+	vec_push(&t->uses, (struct blocktally_use){ key, frame, weight });
+}
+
+/* The file that a function used most; NULL: it is not known. */
+static const char *file_used(const struct blocktally *t, uint64_t key)
+{
+	const struct blocktally_use *most = NULL;
+
+	for (size_t i = 0; i < t->uses.n; i++)
+		if (t->uses.v[i].function == key && (!most || t->uses.v[i].weight > most->weight))
+			most = &t->uses.v[i];
+	return most ? cause_frame_name(t->p, most->frame) : NULL;
+}
+
+/* --- the result --- */
+
+static int compare_items(const void *a, const void *b)
+{
+	const struct block_item *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	return x->part != y->part ? (x->part > y->part) - (x->part < y->part) : strcmp(x->name, y->name);
+}
+
+static void take(struct blocktally *t, struct map *from, double cpu_scale, struct block_items *to)
+{
+	const struct ident *names = t->b->idents.list.v;
+
+	for (size_t i = 0; i < from->capacity; i++) {
+		const struct map_slot *s = &from->slots[i];
+		enum block_part part = s->key >> 2 * NAME_BITS;
+		bool cpu = block_part_is_cpu(part);
+
+		if (s->used)
+			vec_push(to, (struct block_item){ .part = part, .name = names[key_name(s->key)].name,
+							  .under = key_own(s->key) ? names[key_own(s->key) - 1].name :
+										     NULL,
+							  .file = cpu ? NULL : file_used(t, s->key),
+							  .ns = s->value * (cpu ? cpu_scale : 1) });
+	}
+	vec_sort(to, compare_items);
+	to->n = MIN(to->n, (size_t)KEPT);
+	map_clear(from);
+}
+
+void blocktally_take(struct blocktally *t, double cpu_scale, struct block_items *functions,
+		     struct block_items *crates)
+{
+	take(t, &t->functions, cpu_scale, functions);
+	take(t, &t->crates, cpu_scale, crates);
+	vec_clear(&t->uses);
+}
+
+/* Names are interned: the same one is the same pointer. */
+static void add_to(struct block_items *sum, const struct block_item *x)
+{
+	for (size_t i = 0; i < sum->n; i++)
+		if (sum->v[i].name == x->name && sum->v[i].part == x->part) {
+			sum->v[i].ns += x->ns;
+			return;
+		}
+	vec_push(sum, *x);
+}
+
+void blocktally_sum(struct blocks *b)
+{
+	for (size_t i = 0; i < b->rows.n; i++)
+		for (size_t k = 0; k < b->rows.v[i].crates.n; k++)
+			add_to(&b->crates, &b->rows.v[i].crates.v[k]);
+	vec_sort(&b->crates, compare_items);
+}

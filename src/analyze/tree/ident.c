@@ -1,0 +1,190 @@
+#include "analyze/tree/ident.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/profile.h"
+
+void idents_init(struct idents *t, const struct profile *p, unsigned flags)
+{
+	*t = (struct idents){ .p = p, .flags = flags };
+	strtab_init(&t->names);
+	t->frame_first = mem_alloc((p->frames.n + 1) * sizeof(*t->frame_first));
+	for (size_t i = 0; i < p->frames.n; i++)
+		t->frame_first[i] = PROFILE_NONE;
+}
+
+void idents_done(struct idents *t)
+{
+	vec_done(&t->list);
+	vec_done(&t->expanded);
+	free(t->frame_first);
+	strtab_done(&t->names);
+	map_done(&t->index);
+	*t = (struct idents){ 0 };
+}
+
+const char *ident_basename(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Strings are interned before they are compared, so that one pointer is one string. */
+uint32_t idents_add(struct idents *t, const char *name, const char *module, enum ident_kind kind)
+{
+	uint32_t name_id = strtab_add(&t->names, name);
+	uint32_t module_id = strtab_add(&t->names, t->flags & IDENTS_NAMES_ONLY ? "" : module);
+	uint64_t key = map_hash(map_pair(name_id, module_id)) ^ kind;
+	const char *n = strtab_get(&t->names, name_id), *m = strtab_get(&t->names, module_id);
+
+	for (;; key++) {
+		uint64_t *id = map_put(&t->index, key, PROFILE_NONE);
+
+		if (*id == PROFILE_NONE) {
+			*id = t->list.n;
+			vec_push(&t->list, (struct ident){ .name = n, .module = m, .kind = kind });
+			return t->list.n - 1;
+		}
+		if (t->list.v[*id].name == n && t->list.v[*id].module == m && t->list.v[*id].kind == kind)
+			return *id;
+	}
+}
+
+static const char *module_path(const struct profile *p, uint32_t module)
+{
+	return module < p->modules.n ? profile_str(p, p->modules.v[module].path) : "";
+}
+
+/* The symbolizer names a frame for which it finds nothing "module+0x1234". */
+bool ident_frame_unnamed(const struct profile *p, uint32_t frame)
+{
+	const struct profile_frame *f = &p->frames.v[frame];
+	const char *name, *base;
+	size_t n;
+
+	if (f->kind == FRAME_TRUNCATED)
+		return false;
+	if (!f->line_count)
+		return true;
+	if (f->line_count > 1 || f->module >= p->modules.n)
+		return false;
+	name = profile_str(p, p->functions.v[p->lines.v[f->first_line].function].name);
+	base = ident_basename(module_path(p, f->module));
+	n = strlen(base);
+	if (!*name)
+		return true;
+	if (strncmp(name, base, n) || strncmp(name + n, "+0x", 3))
+		return false;
+	return name[n + 3] && !name[n + 3 + strspn(name + n + 3, "0123456789abcdef")];
+}
+
+static uint32_t add_unnamed(struct idents *t, const struct profile_frame *f)
+{
+	const char *path = module_path(t->p, f->module);
+	char *name;
+	uint32_t id;
+
+	if (!*path)
+		return idents_add(t, "[unknown]", "", IDENT_UNNAMED);
+	name = mem_printf("%s+0x%llx", ident_basename(path), (unsigned long long)f->address);
+	id = idents_add(t, name, path, IDENT_UNNAMED);
+	free(name);
+	return id;
+}
+
+static uint32_t add_truncated(struct idents *t, const struct profile_frame *f)
+{
+	const struct profile *p = t->p;
+	const char *reason = "unknown reason";
+	char *name;
+	uint32_t id;
+
+	if (f->line_count)
+		reason = profile_str(p, p->functions.v[p->lines.v[f->first_line].function].name);
+	name = mem_printf("[truncated: %s]", reason);
+	id = idents_add(t, name, "", IDENT_TRUNCATED);
+	free(name);
+	return id;
+}
+
+static uint32_t add_line(struct idents *t, const struct profile_frame *f, const struct profile_line *line)
+{
+	const struct profile *p = t->p;
+	const struct profile_function *function = &p->functions.v[line->function];
+	enum ident_kind kind = f->kind == FRAME_KERNEL ? IDENT_KERNEL : f->kind == FRAME_NOTE ? IDENT_NOTE :
+											  IDENT_USER;
+	uint32_t module = f->module < p->modules.n ? f->module : function->module;
+
+	if (kind == IDENT_USER && line->inlined && t->flags & IDENTS_SPLIT_INLINED)
+		kind = IDENT_INLINED;
+	return idents_add(t, profile_str(p, function->name), module_path(p, module), kind);
+}
+
+/* How many identities a frame has. */
+static uint32_t frame_width(const struct idents *t, const struct profile_frame *f)
+{
+	return t->flags & IDENTS_NO_INLINE || f->line_count < 2 || f->kind == FRAME_TRUNCATED ?
+		       1 : f->line_count;
+}
+
+const uint32_t *idents_of_frame(struct idents *t, uint32_t frame, uint32_t *ret_n)
+{
+	const struct profile *p = t->p;
+	const struct profile_frame *f = &p->frames.v[frame];
+	uint32_t width = frame_width(t, f), id;
+
+	*ret_n = width;
+	if (t->frame_first[frame] != PROFILE_NONE)
+		return &t->expanded.v[t->frame_first[frame]];
+
+	t->frame_first[frame] = t->expanded.n;
+	if (f->kind == FRAME_TRUNCATED) {
+		id = add_truncated(t, f);
+		vec_push(&t->expanded, id);
+	} else if (!f->line_count || ident_frame_unnamed(p, frame)) {
+		id = add_unnamed(t, f);
+		vec_push(&t->expanded, id);
+	} else {
+		for (uint32_t i = 0; i < width; i++) {
+			id = add_line(t, f, &p->lines.v[f->first_line + f->line_count - 1 - i]);
+			vec_push(&t->expanded, id);
+		}
+	}
+	return &t->expanded.v[t->frame_first[frame]];
+}
+
+bool idents_is_inlined(const struct idents *t, uint32_t frame, uint32_t k)
+{
+	const struct profile_frame *f = &t->p->frames.v[frame];
+
+	return k < f->line_count && t->p->lines.v[f->first_line + f->line_count - 1 - k].inlined;
+}
+
+static int compare_idents(const void *a, const void *b, void *context)
+{
+	const struct ident *list = context, *x = &list[*(const uint32_t *)a],
+			   *y = &list[*(const uint32_t *)b];
+	int c = strcmp(x->name, y->name);
+
+	if (!c)
+		c = strcmp(x->module, y->module);
+	return c ? c : (int)x->kind - (int)y->kind;
+}
+
+uint32_t *idents_rank(const struct idents *t)
+{
+	uint32_t *order = mem_alloc((t->list.n + 1) * sizeof(*order));
+	uint32_t *rank = mem_alloc((t->list.n + 1) * sizeof(*rank));
+
+	for (size_t i = 0; i < t->list.n; i++)
+		order[i] = i;
+	if (t->list.n > 1)
+		qsort_r(order, t->list.n, sizeof(*order), compare_idents, t->list.v);
+	for (size_t i = 0; i < t->list.n; i++)
+		rank[order[i]] = i;
+	free(order);
+	return rank;
+}

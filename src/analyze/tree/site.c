@@ -1,0 +1,165 @@
+#include "analyze/tree/site.h"
+
+#include <string.h>
+
+#include "analyze/wait/cause.h"
+#include "base/text/str.h"
+#include "profile/profile.h"
+
+/* Beginnings of names; what a Rust name has before its path is passed over. */
+static const char *const libraries[] = {
+	"std::", "core::", "alloc::", "tokio::", "tokio_", "parking_lot", "crossbeam", "rayon",
+	"futures", "mio::", "hashbrown::", "tracing", "once_cell::", "lock_api::", "dashmap::",
+	"flume::", "async_channel::", "kanal::", "thingbuf::", "pin_project", "arc_swap::",
+	"metrics::", "hyper::", "hyper_util::", "tower::", "tower_", "pthread_", "__pthread",
+	"___pthread", "__lll_", "__futex", "futex_", "__GI_", "__libc_", "__gthread", "syscall",
+	"__clone", "clone3", "start_thread", "__cxa_", "__gnu_cxx::", "boost::", "absl::", "runtime.",
+	"sync.", "internal/", "syscall.", "__rust_", "_rjem_", "je_", "mi_", "_start", "__new_sem_",
+	"sem_", "_IO_", "rust_begin_", "<unknown>", "__internal_syscall", "cancellable",
+	"__syscall_cancel",
+};
+
+static const char *const modules[] = { "libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", "ld-2",
+				       "libstdc++", "libgcc_s", "libm.so", "librt", "[vdso]",
+				       "memfd:gasflame-heap" };
+
+/* Functions of the C library, also where it is linked into the program: those for files, and others. */
+static const char *const file_calls[] = {
+	"fsync", "fdatasync", "msync", "sync_file_range", "syncfs", "sync", "read", "pread64", "pread",
+	"preadv", "preadv2", "readv", "write", "pwrite64", "pwrite", "pwritev", "pwritev2", "writev",
+	"ftruncate", "ftruncate64", "fallocate", "posix_fallocate", "open", "openat", "open64", "stat",
+	"fstat", "unlink", "rename", "sendfile", "copy_file_range", "mmap", "munmap", "madvise",
+};
+static const char *const other_calls[] = {
+	"poll", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait", "nanosleep",
+	"clock_nanosleep", "usleep", "sleep", "recv", "recvfrom", "recvmsg", "send", "sendto",
+	"sendmsg", "connect", "accept", "accept4", "wait4", "waitpid", "waitid", "sched_yield",
+	"sigwaitinfo", "sigtimedwait", "pause", "ioctl", "memcpy", "memmove", "memset", "malloc",
+	"free", "calloc", "realloc",
+};
+
+/* The one of list that a function is, whatever the C library has put before its name; NULL = none. */
+static const char *call_of(const char *const *list, size_t n, const char *name)
+{
+	if (str_starts(name, "__libc_") || str_starts(name, "__GI_"))
+		name = strchr(name + 2, '_') + 1;
+	name += strspn(name, "_");
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(name, list[i]))
+			return list[i];
+	return NULL;
+}
+
+static bool starts_with_any(const char *s, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_starts(s, list[i]))
+			return true;
+	return false;
+}
+
+bool site_is_library(const char *name, const char *module)
+{
+	const char *s = name, *as;
+
+	if (starts_with_any(ident_basename(module), modules, ARRAY_LEN(modules)))
+		return true;
+	if (str_ends(name, "@plt") || call_of(file_calls, ARRAY_LEN(file_calls), name) ||
+	    call_of(other_calls, ARRAY_LEN(other_calls), name))
+		return true;
+	/* "<&mut dyn core::..." */
+	for (;;) {
+		s += strspn(s, "<&*([");
+		if (str_starts(s, "mut ") || str_starts(s, "dyn "))
+			s += 4;
+		else if (str_starts(s, "const "))
+			s += 6;
+		else
+			break;
+	}
+	/* "<T as core::...>": a type parameter says nothing, the trait does. */
+	as = strstr(s, " as ");
+	if (as && as - s <= 2)
+		s = as + 4;
+	return starts_with_any(s, libraries, ARRAY_LEN(libraries));
+}
+
+bool site_is_allocator(const char *name, const char *module)
+{
+	static const char *const calls[] = { "malloc", "calloc", "realloc", "free", "cfree", "aligned_alloc", "memalign",
+					     "posix_memalign", "mallocx", "rallocx", "sdallocx", "dallocx", "reallocarray",
+					     "int_malloc", "int_free", "int_realloc", "int_memalign", "malloc_consolidate",
+					     "sysmalloc", "systrim", "unlink_chunk" };
+	static const char *const begins[] = { "je_", "_rjem_", "mi_", "_mi_", "operator new", "operator delete" };
+	static const char *const files[] = { "libjemalloc", "libmimalloc" };
+
+	return starts_with_any(ident_basename(module), files, ARRAY_LEN(files)) ||
+	       starts_with_any(name, begins, ARRAY_LEN(begins)) || call_of(calls, ARRAY_LEN(calls), name);
+}
+
+/* How much a function of a library says about what is waited for: a runtime's more than a lock's, and that
+ * more than the C library's. */
+static int telling(const struct ident *id)
+{
+	static const char *const general[] = { "std::", "<std::", "core::", "<core::", "alloc::", "<alloc::",
+					       "parking_lot", "<parking_lot" };
+
+	if (!strstr(id->name, "::") ||
+	    starts_with_any(ident_basename(id->module), modules, ARRAY_LEN(modules)))
+		return 0;
+	return starts_with_any(id->name, general, ARRAY_LEN(general)) ? 1 : 2;
+}
+
+uint32_t site_of_stack(struct idents *t, uint32_t stack)
+{
+	const struct profile *p = t->p;
+	uint32_t user = SITE_NONE, kernel = SITE_NONE, n;
+	int best = -1;
+
+	for (; stack; stack = p->stacks.v[stack].parent) {
+		uint32_t frame = p->stacks.v[stack].frame;
+		enum profile_frame_kind kind = p->frames.v[frame].kind;
+		const uint32_t *list;
+
+		if (kind != FRAME_USER && kind != FRAME_KERNEL && kind != FRAME_NOTE)
+			continue;
+		list = idents_of_frame(t, frame, &n);
+		if (kind != FRAME_USER) {
+			/* The outermost but for the entry: the system call. */
+			if (kernel == SITE_NONE || (!str_starts(t->list.v[list[0]].name, "entry_") &&
+						    !str_starts(t->list.v[list[0]].name, "do_syscall") &&
+						    !str_starts(t->list.v[list[0]].name, "asm_")))
+				kernel = list[0];
+			continue;
+		}
+		for (uint32_t k = n; k-- > 0;) {
+			const struct ident *id = &t->list.v[list[k]];
+
+			if (!site_is_library(id->name, id->module))
+				return list[k];
+			if (telling(id) > best) {
+				best = telling(id);
+				user = list[k];
+			}
+		}
+	}
+	return user == SITE_NONE ? kernel : user;
+}
+
+const char *site_operation(const struct profile *p, uint32_t stack)
+{
+	unsigned looked = 0;
+
+	for (; stack && looked < 4; stack = p->stacks.v[stack].parent) {
+		uint32_t frame = p->stacks.v[stack].frame;
+		const char *call;
+
+		if (p->frames.v[frame].kind != FRAME_USER)
+			continue;
+		looked++;
+		call = call_of(file_calls, ARRAY_LEN(file_calls), cause_frame_name(p, frame));
+		if (call)
+			return call;
+	}
+	return NULL;
+}

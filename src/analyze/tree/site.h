@@ -1,0 +1,28 @@
+/*
+ * site.h - which function of the program a stack is about.
+ *
+ * A wait ends in the C library and the kernel, below the locks and runtimes that
+ * every program uses. What a person can change is the innermost function that is
+ * none of these: the program's own code, or a library that is not known here.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/tree/ident.h"
+
+#define SITE_NONE UINT32_MAX
+
+/* The identity of that function; where there is none, of the library's function that says most, of the
+ * kernel's, or the marker that stands for the stack. SITE_NONE: an empty stack. */
+uint32_t site_of_stack(struct idents *t, uint32_t stack);
+
+/* Is it a function of the language's libraries, a runtime or the C library? */
+bool site_is_library(const char *name, const char *module);
+
+/* Is it one of an allocator: malloc, free, what they call, operator new? */
+bool site_is_allocator(const char *name, const char *module);
+
+/* "fdatasync", "pread": the file operation at the end of the program's side of the stack; NULL = none. */
+const char *site_operation(const struct profile *p, uint32_t stack);

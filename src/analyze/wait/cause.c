@@ -1,0 +1,216 @@
+#include "analyze/wait/cause.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/tree/ident.h"
+#include "analyze/tree/site.h"
+#include "profile/profile.h"
+
+enum {
+	INNERMOST = 48,   /* functions that patterns look at, as their file says */
+	FOUND_CAUSE = 16, /* found is 1 + cause + FOUND_CAUSE * (1 + pattern) */
+};
+
+static const char preempted[] = "[preempted]", throttled[] = "throttled";
+
+const char *cause_frame_name(const struct profile *p, uint32_t frame)
+{
+	const struct profile_frame *f = &p->frames.v[frame];
+
+	if (!f->line_count)
+		return "";
+	return profile_str(p, p->functions.v[p->lines.v[f->first_line].function].name);
+}
+
+bool cause_is_marker(const struct profile *p, uint32_t stack)
+{
+	const struct profile_node *n = &p->stacks.v[stack];
+	const struct profile_frame *f;
+
+	if (!stack || n->parent)
+		return false;
+	f = &p->frames.v[n->frame];
+	return (f->kind == FRAME_KERNEL || f->kind == FRAME_NOTE) && f->module >= p->modules.n &&
+	       *cause_frame_name(p, n->frame) == '[';
+}
+
+enum role cause_role(const struct profile *p, uint32_t event)
+{
+	static const struct {
+		const char *name;
+		enum role role;
+	} roles[] = { { "cpu", ROLE_CPU }, { "wait", ROLE_WAIT }, { "queue", ROLE_QUEUE },
+		      { throttled, ROLE_QUEUE } };
+	const struct profile_event *e;
+
+	if (event >= p->events.n)
+		return ROLE_OTHER;
+	e = &p->events.v[event];
+	for (size_t i = 0; i < ARRAY_LEN(roles); i++)
+		if (!strcmp(profile_str(p, e->name), roles[i].name) && !strcmp(profile_str(p, e->unit), "ns"))
+			return roles[i].role;
+	return ROLE_OTHER;
+}
+
+void causes_init(struct causes *c, const struct profile *p, struct patterns *patterns)
+{
+	*c = (struct causes){ .p = p, .patterns = patterns };
+	causes_grow(c);
+}
+
+void causes_grow(struct causes *c)
+{
+	const struct profile *p = c->p;
+	size_t n = p->stacks.n + 1;
+
+	c->roles = mem_resize(c->roles, p->events.n + 1, sizeof(*c->roles));
+	c->quota_event = PROFILE_NONE;
+	for (size_t i = 0; i < p->events.n; i++) {
+		c->roles[i] = cause_role(p, i);
+		if (c->roles[i] == ROLE_QUEUE && !strcmp(profile_str(p, p->events.v[i].name), throttled))
+			c->quota_event = i;
+	}
+	if (n <= c->stacks)
+		return;
+	n = MAX(n, c->stacks + c->stacks / 2);
+	c->found = mem_resize(c->found, n, sizeof(*c->found));
+	memset(c->found + c->stacks, 0, (n - c->stacks) * sizeof(*c->found));
+	c->stacks = n;
+}
+
+void causes_done(struct causes *c)
+{
+	free(c->roles);
+	free(c->found);
+	map_done(&c->functions);
+	vec_done(&c->sets);
+	*c = (struct causes){ 0 };
+}
+
+enum role causes_role(const struct causes *c, uint32_t event)
+{
+	return event < c->p->events.n ? c->roles[event] : ROLE_OTHER;
+}
+
+/* What the patterns say about a function, asked once for each. */
+static const struct pattern_match *match_function(struct causes *c, uint32_t function, bool kernel)
+{
+	uint64_t *id = map_put(&c->functions, map_pair(function, kernel), PROFILE_NONE);
+
+	if (*id == PROFILE_NONE) {
+		struct pattern_match m = { 0 };
+
+		*id = c->sets.n;
+		patterns_match_name(c->patterns, profile_str(c->p, c->p->functions.v[function].name), kernel,
+				    m.parts);
+		vec_push(&c->sets, m);
+	}
+	return &c->sets.v[*id];
+}
+
+static void add_matches(struct pattern_match *to, const struct pattern_match *from)
+{
+	for (int k = 0; k < PATTERN_PARTS; k++)
+		for (size_t i = 0; i < ARRAY_LEN(to->parts[k].bits); i++)
+			to->parts[k].bits[i] |= from->parts[k].bits[i];
+}
+
+static const char *module_of(const struct profile *p, const struct profile_frame *f)
+{
+	return f->module < p->modules.n ? profile_str(p, p->modules.v[f->module].path) : "";
+}
+
+/* From the leaf outwards: the kernel's functions, then the innermost ones of the program. */
+static const struct pattern *look(struct causes *c, uint32_t stack, enum kernel_wait *ret_wait)
+{
+	const struct profile *p = c->p;
+	struct kernel_reader reader = { 0 };
+	struct pattern_match all = { 0 };
+	unsigned user = 0;
+	bool own = false;
+
+	for (; stack && user < INNERMOST; stack = p->stacks.v[stack].parent) {
+		const struct profile_frame *f = &p->frames.v[p->stacks.v[stack].frame];
+		bool kernel = f->kind == FRAME_KERNEL;
+
+		if (f->kind != FRAME_KERNEL && f->kind != FRAME_USER)
+			continue;
+		if (ident_frame_unnamed(p, p->stacks.v[stack].frame)) {
+			user += !kernel;
+			own |= !kernel && !site_is_library("", module_of(p, f));
+			continue;
+		}
+		for (uint32_t i = 0; i < f->line_count; i++) {
+			uint32_t function = p->lines.v[f->first_line + i].function;
+			const char *name = profile_str(p, p->functions.v[function].name);
+
+			if (kernel)
+				kernel_read(&reader, name);
+			user += !kernel;
+			own = own || (!kernel && !site_is_library(name, module_of(p, f)));
+			add_matches(&all, match_function(c, function, kernel));
+		}
+	}
+	*ret_wait = kernel_wait_of(&reader);
+	return patterns_find(c->patterns, *ret_wait, own, all.parts);
+}
+
+static uint16_t found(struct causes *c, uint32_t stack)
+{
+	const struct pattern *pattern;
+	enum kernel_wait wait;
+	enum cause cause;
+
+	if (c->found[stack])
+		return c->found[stack];
+	if (cause_is_marker(c->p, stack)) {
+		cause = strcmp(cause_frame_name(c->p, c->p->stacks.v[stack].frame), preempted) ? CAUSE_UNKNOWN
+											       : CAUSE_QUEUE;
+		pattern = NULL;
+	} else {
+		pattern = look(c, stack, &wait);
+		cause = pattern ? pattern->cause : CAUSE_UNKNOWN;
+	}
+	c->found[stack] = 1 + cause;
+	if (pattern)
+		c->found[stack] += FOUND_CAUSE * (1 + (pattern - c->patterns->list.v));
+	return c->found[stack];
+}
+
+enum cause causes_of_stack(struct causes *c, uint32_t stack)
+{
+	return (found(c, stack) - 1) % FOUND_CAUSE;
+}
+
+const struct pattern *causes_pattern(struct causes *c, uint32_t stack)
+{
+	unsigned pattern = (found(c, stack) - 1) / FOUND_CAUSE;
+
+	return pattern ? &c->patterns->list.v[pattern - 1] : NULL;
+}
+
+enum cause causes_of(struct causes *c, const struct profile_sample *s)
+{
+	switch (causes_role(c, s->event)) {
+	case ROLE_CPU:
+		return CAUSE_CPU;
+	case ROLE_QUEUE:
+		return s->event == c->quota_event ? CAUSE_QUOTA : CAUSE_QUEUE;
+	case ROLE_WAIT:
+		return causes_of_stack(c, s->stack);
+	case ROLE_OTHER:
+		break;
+	}
+	return CAUSE_UNKNOWN;
+}
+
+uint32_t cause_trim(const struct profile *p, uint32_t stack)
+{
+	uint32_t s = stack;
+
+	while (s && p->frames.v[p->stacks.v[s].frame].kind == FRAME_KERNEL &&
+	       kernel_is_machinery(cause_frame_name(p, p->stacks.v[s].frame)))
+		s = p->stacks.v[s].parent;
+	return s ? s : stack;
+}

@@ -1,0 +1,65 @@
+/*
+ * cause.h - why a thread waited: a function of the stack with which it went to sleep.
+ *
+ * The kernel's functions say what kind of wait it is (kernelwait.h); the table of
+ * patterns says what it means, by the program's functions. Each stack is looked
+ * at once.
+ *
+ *	struct causes c;
+ *	causes_init(&c, p, &patterns);
+ *	enum cause cause = causes_of(&c, sample);
+ *	causes_done(&c);
+ *
+ * The profile and the patterns must outlive it; when the profile has grown, causes_grow() before the next use.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/wait/pattern.h"
+#include "base/map.h"
+
+struct profile;
+struct profile_sample;
+
+/* What the events of the wait and cpu collectors are to the account of a thread's time. */
+enum role { ROLE_OTHER, ROLE_CPU, ROLE_WAIT, ROLE_QUEUE };
+
+struct causes {
+	const struct profile *p;
+	struct patterns *patterns;
+	/* The rest is private. */
+	enum role *roles;     /* by event */
+	uint32_t quota_event; /* of those with ROLE_QUEUE: what is a CPU quota's fault; PROFILE_NONE = none */
+	uint16_t *found;      /* by stack: 0 = not looked at yet */
+	size_t stacks;        /* how many found has */
+	struct map functions; /* function and side to sets */
+	VEC(struct pattern_match) sets;
+};
+
+struct pattern_match {
+	struct pattern_set parts[PATTERN_PARTS];
+};
+
+void causes_init(struct causes *c, const struct profile *p, struct patterns *patterns);
+/* The profile has grown: more stacks, more events. Names that were given since are not looked at again. */
+void causes_grow(struct causes *c);
+void causes_done(struct causes *c);
+
+enum role causes_role(const struct causes *c, uint32_t event);
+/* Of a sample of any role but ROLE_OTHER, which is CAUSE_UNKNOWN. */
+enum cause causes_of(struct causes *c, const struct profile_sample *s);
+enum cause causes_of_stack(struct causes *c, uint32_t stack);
+/* What was recognized, NULL = nothing. */
+const struct pattern *causes_pattern(struct causes *c, uint32_t stack);
+
+/* The stack without the scheduler and the tracing at its end. */
+uint32_t cause_trim(const struct profile *p, uint32_t stack);
+
+/* The name of the innermost function of a frame, "" where it has none; never NULL. */
+const char *cause_frame_name(const struct profile *p, uint32_t frame);
+/* Is it a marker that stands in for a stack: "[preempted]"? */
+bool cause_is_marker(const struct profile *p, uint32_t stack);
+/* The role of an event by its name and unit. */
+enum role cause_role(const struct profile *p, uint32_t event);

@@ -1,0 +1,87 @@
+/*
+ * pattern.h - the table of what waits mean, as text that a user can extend.
+ *
+ * The format is explained at the top of configs/patterns.conf, which is the
+ * built-in table itself. A user's patterns come before it: the first that fits
+ * decides.
+ *
+ *	struct patterns t;
+ *	patterns_init(&t);
+ *	r = patterns_add(&t, "mine.conf", text, &err);	// as often as needed
+ *	patterns_add_builtin(&t);			// last
+ *	...
+ *	patterns_done(&t);
+ */
+#pragma once
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/wait/kernelwait.h"
+#include "base/vec.h"
+
+struct err;
+
+/* Where the time of a thread goes. */
+enum cause {
+	CAUSE_UNKNOWN,
+	CAUSE_CPU,
+	CAUSE_QUEUE,
+	CAUSE_LOCK,
+	CAUSE_PARK,
+	CAUSE_DISK_READ,
+	CAUSE_DISK_WRITE,
+	CAUSE_FAULT,
+	CAUSE_NETWORK,
+	CAUSE_SLEEP,
+	CAUSE_PIPE,
+	CAUSE_RECLAIM,
+	CAUSE_QUOTA, /* the cgroup has used up its CPU time */
+	CAUSE_IDLE,
+	CAUSE_COUNT,
+};
+
+/* "disk-write": in files and JSON; "disk write": for people. */
+const char *cause_key(enum cause c);
+const char *cause_name(enum cause c);
+
+/* Which of a pattern's regexes. */
+enum pattern_part { PATTERN_USER, PATTERN_AND, PATTERN_UNLESS, PATTERN_KERNEL, PATTERN_PARTS };
+
+struct pattern {
+	char *name, *means, *fix; /* means, fix: "" = nothing to say */
+	char *regex[PATTERN_PARTS]; /* NULL = not asked for */
+	regex_t compiled[PATTERN_PARTS];
+	uint32_t waits;           /* a bit for each kernel_wait, 0 = any */
+	bool no_own;              /* only where no function of the program's own code is on the stack */
+	enum cause cause;
+};
+
+enum { PATTERNS_MAX = 256 };
+
+/* Which patterns' parts something matches: a bit for each pattern. */
+struct pattern_set {
+	uint64_t bits[PATTERNS_MAX / 64];
+};
+
+struct patterns {
+	VEC(struct pattern) list;
+	regex_t any[2]; /* of user functions and of the kernel's: does a name match anything at all? */
+	bool any_known[2];
+};
+
+void patterns_init(struct patterns *t);
+/* file is what errors call the text: "file:12: ...". -EINVAL, and t is as it was. */
+int patterns_add(struct patterns *t, const char *file, const char *text, struct err *err);
+void patterns_add_builtin(struct patterns *t);
+void patterns_done(struct patterns *t);
+
+/* Adds to sets[part] the patterns whose part matches a function's name. */
+void patterns_match_name(struct patterns *t, const char *name, bool kernel,
+			 struct pattern_set sets[PATTERN_PARTS]);
+
+/* The first pattern that fits a wait of that kind and what its functions match, NULL = none. own: one of them
+ * is the program's own code. */
+const struct pattern *patterns_find(const struct patterns *t, enum kernel_wait wait, bool own,
+				    const struct pattern_set sets[PATTERN_PARTS]);

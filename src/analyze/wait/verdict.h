@@ -1,0 +1,35 @@
+/*
+ * verdict.h - what the account comes to, in one to three sentences.
+ *
+ * "71 % of thread `persistence` (21.3 s of 30.0 s) is fdatasync under `mdbx_txn_commit`.", then what the
+ * pattern that was recognized there means and what usually helps.
+ */
+#pragma once
+
+#include "analyze/wait/waits.h"
+#include "base/vec.h"
+
+struct account;
+struct profile;
+struct select_options;
+
+/* What shows a sentence's reason. */
+struct verdict_link {
+	const char *what; /* event to weigh, NULL = there is nothing to show */
+	uint32_t thread;  /* PROFILE_NONE = all, for any cause */
+	enum cause cause;
+	char *function;   /* under which it is, NULL = any; owned */
+};
+
+struct verdict {
+	VEC(char *) sentences;
+	VEC(struct verdict_link) links; /* of each sentence */
+	uint32_t thread;               /* that the first one is about, PROFILE_NONE = none */
+	enum cause cause;              /* of it */
+	const struct pattern *pattern; /* NULL = none */
+};
+
+/* o as for waits_make(). */
+void verdict_make(struct verdict *v, const struct profile *p, const struct account *a, const struct waits *w,
+		  const struct select_options *o);
+void verdict_done(struct verdict *v);

@@ -1,0 +1,172 @@
+#include "analyze/wait/waits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/select.h"
+#include "analyze/tree/site.h"
+#include "analyze/wait/wakers.h"
+#include "profile/profile.h"
+
+const char *waits_interrupt(enum kernel_interrupt i)
+{
+	static const char *const names[] = {
+		[INTERRUPT_NONE] = "",
+		[INTERRUPT_TIMER] = "timer",
+		[INTERRUPT_DISK] = "disk interrupt",
+		[INTERRUPT_NETWORK] = "network interrupt",
+		[INTERRUPT_OTHER] = "interrupt",
+	};
+
+	return names[i];
+}
+
+/* The site of a stack, made if it is new. */
+static uint32_t site_of(struct waits *w, struct causes *c, struct map *index, uint32_t *of_stack,
+			uint32_t stack)
+{
+	enum cause cause;
+	uint32_t ident;
+	uint64_t *id;
+
+	if (of_stack[stack] != SITE_NONE)
+		return of_stack[stack];
+	cause = causes_of_stack(c, stack);
+	ident = site_of_stack(&w->idents, stack);
+	if (ident == SITE_NONE)
+		ident = idents_add(&w->idents, "[no stack]", "", IDENT_TRUNCATED);
+	id = map_put(index, map_pair(cause, ident), SITE_NONE);
+	if (*id == SITE_NONE) {
+		*id = w->sites.n;
+		vec_push(&w->sites,
+			 (struct waits_site){ .cause = cause, .ident = ident, .thread = PROFILE_NONE });
+	}
+	of_stack[stack] = *id;
+	return *id;
+}
+
+/* Adds a sample to its site, and to what its thread waited there. */
+static void add_sample(struct waits *w, struct map *by_thread, uint32_t site, const struct profile_sample *s,
+		       uint64_t value)
+{
+	struct waits_site *to = &w->sites.v[site];
+	uint64_t *sum = map_put(by_thread, map_pair(site, s->thread), 0);
+
+	if (!*sum)
+		to->threads++;
+	*sum += value;
+	if (*sum > to->thread_ns || to->thread == PROFILE_NONE) {
+		to->thread_ns = *sum;
+		to->thread = s->thread;
+	}
+	to->ns += value;
+	to->count += s->count ? s->count : 1;
+	if (s->count <= 1)
+		to->longest_ns = MAX(to->longest_ns, value);
+}
+
+/* What a site is by the stack with the most of its time. */
+static void characterize(struct waits *w, struct causes *c, const uint32_t *of_stack, const uint64_t *ns)
+{
+	for (size_t i = 0; i < c->p->stacks.n; i++) {
+		struct waits_site *s;
+
+		if (of_stack[i] == SITE_NONE)
+			continue;
+		s = &w->sites.v[of_stack[i]];
+		if (ns[i] <= s->heaviest_ns)
+			continue;
+		s->heaviest_ns = ns[i];
+		s->pattern = causes_pattern(c, i);
+		s->operation = site_operation(c->p, i);
+	}
+}
+
+static int compare_sites(const void *a, const void *b, void *context)
+{
+	const struct waits_site *sites = context, *x = &sites[*(const uint32_t *)a],
+				*y = &sites[*(const uint32_t *)b];
+
+	if ((x->cause == CAUSE_SLEEP) != (y->cause == CAUSE_SLEEP))
+		return x->cause == CAUSE_SLEEP ? 1 : -1;
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+}
+
+/* Longest first, but sleep, which is nobody's fault, last; of_stack follows. */
+static void sort_sites(struct waits *w, uint32_t *of_stack, size_t stacks)
+{
+	size_t n = w->sites.n;
+	_cleanup_free_ uint32_t *order = mem_alloc((n + 1) * sizeof(*order));
+	_cleanup_free_ uint32_t *place = mem_alloc((n + 1) * sizeof(*place));
+	struct waits_site *sorted = mem_alloc((n + 1) * sizeof(*sorted));
+
+	for (size_t i = 0; i < n; i++)
+		order[i] = i;
+	if (n > 1)
+		qsort_r(order, n, sizeof(*order), compare_sites, w->sites.v);
+	for (size_t i = 0; i < n; i++) {
+		sorted[i] = w->sites.v[order[i]];
+		place[order[i]] = i;
+	}
+	free(w->sites.v);
+	w->sites.v = sorted;
+	w->sites.capacity = n + 1;
+	for (size_t i = 0; i < stacks; i++)
+		if (of_stack[i] != SITE_NONE)
+			of_stack[i] = place[of_stack[i]];
+}
+
+void waits_make(struct waits *w, const struct profile *p, const struct select_options *o, size_t detailed)
+{
+	_cleanup_free_ uint32_t *of_stack = mem_alloc((p->stacks.n + 1) * sizeof(*of_stack));
+	_cleanup_free_ uint64_t *ns_of_stack = mem_alloc((p->stacks.n + 1) * sizeof(*ns_of_stack));
+	_cleanup_free_ uint8_t *picked = NULL;
+	struct map index = { 0 }, by_thread = { 0 };
+	struct causes *c = o->causes;
+
+	*w = (struct waits){ 0 };
+	idents_init(&w->idents, p, 0);
+	if (select_threads(p, o, &picked, NULL))
+		return;
+	memset(of_stack, 0xff, p->stacks.n * sizeof(*of_stack));
+	for (size_t i = 0; i < p->samples.n; i++) {
+		const struct profile_sample *s = &p->samples.v[i];
+		uint64_t value;
+
+		if (causes_role(c, s->event) != ROLE_WAIT || !picked[s->thread])
+			continue;
+		value = select_value(p, i, ROLE_WAIT, o->from_ns, o->to_ns);
+		if (!value)
+			continue;
+		if (causes_of_stack(c, s->stack) == CAUSE_IDLE && !o->idle) {
+			w->idle_ns += value;
+			continue;
+		}
+		add_sample(w, &by_thread, site_of(w, c, &index, of_stack, s->stack), s, value);
+		ns_of_stack[s->stack] += value;
+		w->ns += value;
+		w->count += s->count ? s->count : 1;
+	}
+	characterize(w, c, of_stack, ns_of_stack);
+	sort_sites(w, of_stack, p->stacks.n);
+	wakers_find(w, p, o, picked, of_stack, MIN(detailed, w->sites.n));
+	for (size_t i = 0; i < w->sites.n; i++) {
+		w->sites.v[i].function = w->idents.list.v[w->sites.v[i].ident].name;
+		w->sites.v[i].module = w->idents.list.v[w->sites.v[i].ident].module;
+	}
+	map_done(&index);
+	map_done(&by_thread);
+}
+
+void waits_done(struct waits *w)
+{
+	for (size_t i = 0; i < w->sites.n; i++) {
+		vec_done(&w->sites.v[i].wakers);
+		vec_done(&w->sites.v[i].ran);
+		vec_done(&w->sites.v[i].chains);
+	}
+	vec_done(&w->sites);
+	idents_done(&w->idents);
+}
