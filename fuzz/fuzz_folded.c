@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "export/boxes.h"
-#include "export/flamegraph.h"
+#include "export/svg/boxes.h"
+#include "export/svg/flamegraph.h"
 #include "folded/folded.h"
 #include "import/import.h"
 #include "profile/profile.h"

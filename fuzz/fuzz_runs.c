@@ -12,7 +12,7 @@
 #include "bench/runlog.h"
 #include "bench/runs.h"
 #include "base/buf.h"
-#include "export/bench.h"
+#include "export/bench/bench.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

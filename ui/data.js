@@ -1,5 +1,5 @@
 /*
- * data.js - decodes what src/export/page.c wrote (docs/page-format.md) into G.data.
+ * data.js - decodes what src/export/page/page.c wrote (docs/page-format.md) into G.data.
  *
  * Everything stays in typed arrays; the only strings are names.
  */

@@ -24,7 +24,7 @@
 #include "cmd/cmd.h"
 #include "cmd/files.h"
 #include "cmd/record.h"
-#include "export/bench.h"
+#include "export/bench/bench.h"
 
 /* The columns that every run has, in their order. */
 enum { WALL, USER, SYSTEM, MINOR_FAULTS, MAJOR_FAULTS, VOLUNTARY, INVOLUNTARY, PEAK_RSS, OWN_COLUMNS };

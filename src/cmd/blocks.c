@@ -12,7 +12,7 @@
 #include "cmd/cmd.h"
 #include "cmd/files.h"
 #include "cmd/load.h"
-#include "export/blockstext.h"
+#include "export/section/blockstext.h"
 #include "export/export.h"
 #include "profile/profile.h"
 

@@ -18,7 +18,7 @@
 #include "cmd/files.h"
 #include "cmd/input.h"
 #include "cmd/load.h"
-#include "export/bench.h"
+#include "export/bench/bench.h"
 #include "profile/profile.h"
 
 enum { MAX_BYTES = 256 << 20, FILES_MAX = 64 };

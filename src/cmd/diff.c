@@ -17,8 +17,8 @@
 #include "cmd/cmd.h"
 #include "cmd/files.h"
 #include "cmd/filters.h"
-#include "export/difftext.h"
-#include "export/page.h"
+#include "export/diff/difftext.h"
+#include "export/page/page.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 

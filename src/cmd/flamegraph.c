@@ -19,7 +19,7 @@
 #include "cmd/cmd.h"
 #include "cmd/files.h"
 #include "cmd/recode.h"
-#include "export/flamegraph.h"
+#include "export/svg/flamegraph.h"
 #include "folded/folded.h"
 #include "folded/stacklist.h"
 

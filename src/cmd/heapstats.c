@@ -21,7 +21,7 @@
 #include "collect/heap/inject/implant.h"
 #include "collect/heap/jestats.h"
 #include "elf/worker/worker.h"
-#include "export/classtext.h"
+#include "export/section/classtext.h"
 #include "profile/profile.h"
 
 enum { DEFAULT_ROWS = 20 };

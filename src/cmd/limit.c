@@ -19,7 +19,7 @@
 #include "cmd/cmd.h"
 #include "cmd/recording.h"
 #include "collect/mem/oomwatch.h"
-#include "export/oomtext.h"
+#include "export/section/oomtext.h"
 #include "profile/profile.h"
 #include "target/cgroup/cgroup.h"
 #include "target/resolve.h"

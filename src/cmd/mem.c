@@ -23,7 +23,7 @@
 #include "cmd/start.h"
 #include "collect/mem/memwatch.h"
 #include "collect/process/owners.h"
-#include "export/memtext.h"
+#include "export/section/memtext.h"
 #include "capture/capture.h"
 #include "profile/profile.h"
 #include "target/proc.h"

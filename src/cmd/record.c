@@ -28,7 +28,7 @@
 #include "collect/process/owners.h"
 #include "collect/session.h"
 #include "elf/worker/worker.h"
-#include "export/oomtext.h"
+#include "export/section/oomtext.h"
 #include "capture/capture.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"

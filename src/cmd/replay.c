@@ -19,7 +19,7 @@
 #include "cmd/record.h"
 #include "cmd/replay.h"
 #include "cmd/start.h"
-#include "export/replay.h"
+#include "export/bench/replay.h"
 #include "profile/profile.h"
 
 enum { AHEAD_MAX = 1000 };

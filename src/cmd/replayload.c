@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/replay.h"
-#include "export/replay.h"
+#include "export/bench/replay.h"
 #include "ethereum/engineapi.h"
 #include "ethereum/codec/hex.h"
 #include "net/post.h"

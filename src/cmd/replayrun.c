@@ -18,7 +18,7 @@
 #include "base/file/newfile.h"
 #include "cmd/output.h"
 #include "cmd/replay.h"
-#include "export/replay.h"
+#include "export/bench/replay.h"
 #include "ethereum/codec/hex.h"
 #include "ethereum/jwt.h"
 #include "net/post.h"

@@ -21,7 +21,7 @@
 #include "cmd/start.h"
 #include "cmd/statcount.h"
 #include "cmd/statsample.h"
-#include "export/stattext.h"
+#include "export/bench/stattext.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 

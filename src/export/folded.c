@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "export/export.h"
-#include "export/label.h"
+#include "export/report/label.h"
 
 /* A name that is one field: no separator, no line break. */
 static char *field(const struct ident *ident)

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "export/export.h"
-#include "export/label.h"
+#include "export/report/label.h"
 
 static double share(uint64_t part, uint64_t all)
 {

@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "export/export.h"
-#include "export/label.h"
+#include "export/report/label.h"
 #include "profile/profile.h"
 
 enum { SNAPSHOTS = 100, DETAILED_EVERY = 10, FEW = 20, DEPTH = 30, THRESHOLD_PERCENT = 1 };

@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "base/text/str.h"
 #include "base/vec.h"
-#include "export/page.h"
+#include "export/page/page.h"
 #include "capture/capture.h"
 #include "serve/site.h"
 

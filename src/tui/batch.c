@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/text/plain.h"
 #include "base/text/str.h"
-#include "export/label.h"
+#include "export/report/label.h"
 #include "profile/profile.h"
 #include "tui/look.h"
 #include "tui/table.h"

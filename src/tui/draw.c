@@ -8,7 +8,7 @@
 #include "analyze/select.h"
 #include "base/buf.h"
 #include "base/text/str.h"
-#include "export/label.h"
+#include "export/report/label.h"
 #include "profile/profile.h"
 #include "tui/screen.h"
 #include "tui/state.h"

@@ -14,7 +14,7 @@
 #include "analyze/wait/pattern.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "export/label.h"
+#include "export/report/label.h"
 
 static struct {
 	bool open, colour, utf8;

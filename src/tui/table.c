@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/text/str.h"
-#include "export/label.h"
+#include "export/report/label.h"
 
 enum { NAME_MIN = 26 }; /* columns for the name before others are left out */
 

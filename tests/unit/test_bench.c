@@ -9,7 +9,7 @@
 #include "bench/runs.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "export/bench.h"
+#include "export/bench/bench.h"
 #include "random.h"
 
 static void near(double got, double wanted, double tolerance)

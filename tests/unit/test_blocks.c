@@ -8,8 +8,8 @@
 #include "bench/runs.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "export/bench.h"
-#include "export/blockstext.h"
+#include "export/bench/bench.h"
+#include "export/section/blockstext.h"
 #include "test.h"
 #include "waiting.h"
 

@@ -4,7 +4,7 @@
 #include "analyze/select.h"
 #include "base/buf.h"
 #include "export/export.h"
-#include "export/faulttext.h"
+#include "export/section/faulttext.h"
 #include "sample.h"
 
 /* A recording of two seconds: reads of a file by one function, of fresh memory by another. */

@@ -8,8 +8,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "export/boxes.h"
-#include "export/flamegraph.h"
+#include "export/svg/boxes.h"
+#include "export/svg/flamegraph.h"
 #include "golden.h"
 #include "folded/folded.h"
 #include "folded/stacklist.h"

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/heaptext.h"
+#include "export/section/heaptext.h"
 #include "profile/profile.h"
 
 #define SECOND   1000000000ULL

@@ -8,7 +8,7 @@
 #include "analyze/hw.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "export/stattext.h"
+#include "export/bench/stattext.h"
 #include "sample.h"
 
 static void near(double got, double wanted, double tolerance)

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "export/export.h"
-#include "export/iotext.h"
+#include "export/section/iotext.h"
 #include "profile/profile.h"
 
 static uint32_t function_frame(struct profile *p, uint32_t module, const char *name)

@@ -1,7 +1,7 @@
 #include "test.h"
 
 #include "base/buf.h"
-#include "export/label.h"
+#include "export/report/label.h"
 
 static void fits(const char *name, size_t columns, const char *expected)
 {

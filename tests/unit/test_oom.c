@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "collect/mem/oomwatch.h"
-#include "export/oomtext.h"
+#include "export/section/oomtext.h"
 #include "profile/profile.h"
 #include "target/cgroup/cgroup.h"
 

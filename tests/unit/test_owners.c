@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "export/ownertext.h"
+#include "export/section/ownertext.h"
 #include "capture/capture.h"
 #include "profile/profile.h"
 

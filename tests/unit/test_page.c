@@ -12,9 +12,9 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "exporting.h"
-#include "export/label.h"
-#include "export/page.h"
-#include "export/pagetree.h"
+#include "export/report/label.h"
+#include "export/page/page.h"
+#include "export/page/pagetree.h"
 #include "waiting.h"
 
 /* --- a page of one or two profiles --- */

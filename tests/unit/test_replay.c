@@ -6,7 +6,7 @@
 #include "bench/runs.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "export/replay.h"
+#include "export/bench/replay.h"
 #include "test.h"
 
 #define MS 1000000ULL

@@ -6,7 +6,7 @@
 #include "analyze/memory/rss.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "export/memtext.h"
+#include "export/section/memtext.h"
 #include "profile/profile.h"
 
 #define SECOND 1000000000ULL

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/text/str.h"
-#include "export/page.h"
+#include "export/page/page.h"
 #include "serve/guard.h"
 #include "serve/site.h"
 #include "serve/visitors.h"

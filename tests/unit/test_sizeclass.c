@@ -6,7 +6,7 @@
 #include "analyze/memory/sizeclass.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "export/classtext.h"
+#include "export/section/classtext.h"
 #include "profile/profile.h"
 
 static void add(struct profile *p, uint64_t size, uint64_t objects, uint64_t slabs, uint64_t held)

@@ -1,7 +1,7 @@
 #include "test.h"
 
 #include "exporting.h"
-#include "export/label.h"
+#include "export/report/label.h"
 #include "golden.h"
 
 static void golden(void **state)

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/buf.h"
-#include "export/label.h"
+#include "export/report/label.h"
 #include "tui/code.h"
 #include "tui/look.h"
 #include "tui/table.h"

@@ -4,7 +4,7 @@
 #include "analyze/tree/shape.h"
 #include "base/err.h"
 #include "exporting.h"
-#include "export/label.h"
+#include "export/report/label.h"
 #include "golden.h"
 
 static const char *const phases[] = { "node::run", "fib", "HashBuilder", "nowhere", NULL };

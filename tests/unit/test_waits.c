@@ -7,7 +7,7 @@
 #include "analyze/wait/waits.h"
 #include "base/buf.h"
 #include "export/export.h"
-#include "export/label.h"
+#include "export/report/label.h"
 #include "golden.h"
 #include "judged.h"
 

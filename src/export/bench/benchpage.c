@@ -1,0 +1,244 @@
+/*
+ * benchpage.c - measured runs as a page: how the values lie, and how they went from run to run.
+ *
+ * Plain HTML and SVG without a script; its policy allows none, and no network. All text is escaped.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "stats/bootstrap.h"
+#include "bench/runs.h"
+#include "stats/stats.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "export/bench/bench.h"
+
+enum { WIDTH = 1000, LEFT = 20, RIGHT = 20, LANE = 56, AXIS = 26, ORDER_HEIGHT = 140, DOTS_MAX = 5000 };
+
+static const char *const colours[] = { "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00" };
+
+static const char head[] = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+			   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+			   "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
+			   "<meta name=\"viewport\" content=\"width=device-width\">\n<title>gasflame "
+			   "bench</title>\n<style>\n"
+			   ":root{color-scheme:light dark;--line:#8886;--text:#222;--ground:#fff}\n"
+			   "@media(prefers-color-scheme:dark){:root{--text:#ddd;--ground:#181818}}\n"
+			   "body{font:14px "
+			   "system-ui,sans-serif;color:var(--text);background:var(--ground);max-width:1040px;"
+			   "margin:20px "
+			   "auto;padding:0 20px}\n"
+			   "h1{font-size:18px}h2{font-size:15px;margin:28px 0 6px}\n"
+			   "table{border-collapse:collapse;font:12px ui-monospace,monospace}\n"
+			   "td,th{padding:2px 10px;text-align:right;border-bottom:1px solid "
+			   "var(--line)}td:first-child,th:first-child{text-align:left}\n"
+			   "svg{width:100%;height:auto;display:block}text{font:11px "
+			   "ui-monospace,monospace;fill:var(--text)}\n"
+			   ".command{font-family:ui-monospace,monospace;overflow-wrap:anywhere}.key{display:"
+			   "inline-block;width:12px;height:12px;margin-right:6px}\n"
+			   "</style></head><body>\n";
+
+struct scale {
+	double low, high;
+	double from, to; /* pixels */
+};
+
+static double place(const struct scale *s, double x)
+{
+	return s->high > s->low ? s->from + (x - s->low) / (s->high - s->low) * (s->to - s->from)
+				: (s->from + s->to) / 2;
+}
+
+static const char *colour(uint32_t command)
+{
+	return colours[command % ARRAY_LEN(colours)];
+}
+
+/* All values of a figure; false where there are none. */
+static bool find_scale(const struct runs *r, uint32_t m, struct scale *s)
+{
+	s->low = INFINITY;
+	s->high = -INFINITY;
+	for (size_t i = 0; i < r->rows.n; i++) {
+		double x = runs_value(r, i, m);
+
+		if (isfinite(x)) {
+			s->low = fmin(s->low, x);
+			s->high = fmax(s->high, x);
+		}
+	}
+	return s->low <= s->high;
+}
+
+/* One value, with its words for the pointer. */
+static void put_dot(const struct runs *r, size_t row, uint32_t m, double x, double y, struct buf *out)
+{
+	char text[32];
+
+	bench_value(text, runs_value(r, row, m), r->metrics.v[m].unit);
+	buf_printf(out,
+		   "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\" fill-opacity=\".7\"><title>run "
+		   "%llu: %s</title></circle>\n",
+		   x, y, colour(r->rows.v[row].command), (unsigned long long)r->rows.v[row].round, text);
+}
+
+static void put_axis(const struct scale *s, const char *unit, double y, struct buf *out)
+{
+	char text[32];
+
+	buf_printf(out, "<line x1=\"%g\" x2=\"%g\" y1=\"%g\" y2=\"%g\" stroke=\"var(--line)\"/>\n", s->from,
+		   s->to, y, y);
+	for (int i = 0; i <= 4; i++) {
+		double x = s->low + (s->high - s->low) * i / 4, at = place(s, x);
+
+		if (i && s->high <= s->low)
+			break;
+		buf_printf(out, "<text x=\"%.1f\" y=\"%g\" text-anchor=\"%s\">%s</text>\n", at, y + 16,
+			   !i ? "start" : i == 4 ? "end" : "middle", bench_value(text, x, unit));
+	}
+}
+
+/* The median with its interval, behind the dots. */
+static void put_middle(const struct runs *r, uint32_t command, uint32_t m, const struct scale *s, double top,
+		       double *values, struct buf *out)
+{
+	static const double median[] = { 0.5 };
+	size_t n = runs_column(r, command, m, values, NULL);
+	const struct bootstrap_side side = { .values = values, .n = n };
+	const struct bootstrap_options o = { .seed = n };
+	struct bootstrap_interval i;
+
+	bootstrap_level(&side, median, 1, &o, &i);
+	if (!isnan(i.low))
+		buf_printf(out,
+			   "<rect x=\"%.1f\" y=\"%g\" width=\"%.1f\" height=\"%d\" fill=\"%s\" "
+			   "fill-opacity=\".2\"/>\n",
+			   place(s, i.low), top + 4, fmax(place(s, i.high) - place(s, i.low), 1), LANE - 8,
+			   colour(command));
+	if (n)
+		buf_printf(out,
+			   "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%g\" y2=\"%g\" stroke=\"%s\" "
+			   "stroke-width=\"2\"/>\n",
+			   place(s, i.estimate), place(s, i.estimate), top + 2, top + LANE - 2,
+			   colour(command));
+}
+
+/* A lane a command, a dot a run; up and down only keeps dots apart. */
+static void put_distribution(const struct runs *r, uint32_t m, struct scale s, double *values,
+			     struct buf *out)
+{
+	double bottom = (double)r->commands.n * LANE;
+
+	buf_printf(out, "<svg viewBox=\"0 0 %d %g\" role=\"img\" aria-label=\"distribution\">\n", WIDTH,
+		   bottom + AXIS);
+	for (uint32_t c = 0; c < r->commands.n; c++)
+		put_middle(r, c, m, &s, c * (double)LANE, values, out);
+	for (size_t i = 0; i < r->rows.n && i < DOTS_MAX; i++) {
+		double x = runs_value(r, i, m);
+
+		if (isfinite(x))
+			put_dot(r, i, m, place(&s, x),
+				r->rows.v[i].command * (double)LANE + 10 + (double)(i * 7 % 37), out);
+	}
+	put_axis(&s, r->metrics.v[m].unit, bottom, out);
+	buf_puts(out, "</svg>\n");
+}
+
+/* In the order in which they were made: drift shows here, and a first run that had to warm up. */
+static void put_order(const struct runs *r, uint32_t m, const struct scale *values, struct buf *out)
+{
+	struct scale across = { 0, r->rows.n > 1 ? (double)(r->rows.n - 1) : 0, LEFT, WIDTH - RIGHT };
+	struct scale up = { values->low, values->high, ORDER_HEIGHT - 10, 10 };
+	char text[32];
+
+	buf_printf(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"run by run\">\n", WIDTH,
+		   ORDER_HEIGHT);
+	for (size_t i = 0; i < r->rows.n && i < DOTS_MAX; i++) {
+		double x = runs_value(r, i, m);
+
+		if (isfinite(x))
+			put_dot(r, i, m, place(&across, (double)i), place(&up, x), out);
+	}
+	buf_printf(out, "<text x=\"0\" y=\"10\">%s</text>\n",
+		   bench_value(text, values->high, r->metrics.v[m].unit));
+	buf_printf(out, "<text x=\"0\" y=\"%d\">%s</text>\n</svg>\n", ORDER_HEIGHT - 1,
+		   bench_value(text, values->low, r->metrics.v[m].unit));
+}
+
+static void put_table(const struct runs *r, uint32_t command, double *values, struct buf *out)
+{
+	char text[32];
+
+	buf_puts(out, "<table><tr><th></th><th>median</th><th>mean</th><th>stddev</th><th>min</th><th>max</"
+		      "th><th>p90</th><th>p95</th><th>p99</th></tr>\n");
+	for (uint32_t m = 0; m < r->metrics.n; m++) {
+		const char *unit = r->metrics.v[m].unit;
+		struct stats_summary s;
+
+		stats_describe(values, runs_column(r, command, m, values, NULL), &s);
+		const double cells[] = { s.median, s.mean, s.stddev, s.min, s.max, s.p90, s.p95, s.p99 };
+
+		if (!s.n)
+			continue;
+		buf_puts(out, "<tr><td>");
+		buf_xml(out, r->metrics.v[m].name);
+		buf_puts(out, "</td>");
+		for (size_t i = 0; i < ARRAY_LEN(cells); i++)
+			buf_printf(out, "<td>%s</td>",
+				   isnan(cells[i]) ? "" : bench_value(text, cells[i], unit));
+		buf_puts(out, "</tr>\n");
+	}
+	buf_puts(out, "</table>\n");
+}
+
+/* Which colour is which, before the first picture. */
+static void put_legend(const struct runs *r, struct buf *out)
+{
+	for (uint32_t c = 0; c < r->commands.n; c++) {
+		buf_printf(out, "<div class=\"command\"><span class=\"key\" style=\"background:%s\"></span>", colour(c));
+		buf_xml(out, r->commands.v[c]);
+		buf_puts(out, "</div>\n");
+	}
+}
+
+/* Times and rates have pictures. */
+static void put_metric(const struct runs *r, uint32_t m, bool chief, double *values, struct buf *out)
+{
+	struct scale s = { .from = LEFT, .to = WIDTH - RIGHT };
+
+	if ((!chief && strcmp(r->metrics.v[m].unit, "s") && strcmp(r->metrics.v[m].unit, "gas/s")) ||
+	    !find_scale(r, m, &s))
+		return;
+	buf_puts(out, "<h2>");
+	buf_xml(out, r->metrics.v[m].name);
+	buf_puts(out, "</h2>\n");
+	put_distribution(r, m, s, values, out);
+	if (chief)
+		put_order(r, m, &s, out);
+}
+
+void benchpage_put(const struct runs *r, struct buf *out)
+{
+	_cleanup_free_ double *values = mem_alloc((r->rows.n + 1) * sizeof(*values));
+	uint32_t chief = runs_main_metric(r);
+
+	buf_puts(out, head);
+	buf_printf(out, "<h1>gasflame bench \xc2\xb7 %zu runs</h1>\n", r->rows.n);
+	put_legend(r, out);
+	if (chief < r->metrics.n)
+		put_metric(r, chief, true, values, out);
+	for (uint32_t m = 0; m < r->metrics.n; m++)
+		if (m != chief)
+			put_metric(r, m, false, values, out);
+	for (uint32_t c = 0; c < r->commands.n; c++) {
+		buf_printf(out, "<h2 class=\"command\"><span class=\"key\" style=\"background:%s\"></span>",
+			   colour(c));
+		buf_xml(out, r->commands.v[c]);
+		buf_puts(out, "</h2>\n");
+		put_table(r, c, values, out);
+	}
+	buf_puts(out, "<p>A dot is a run; the line is the median, the band its 95 % interval (bootstrap). In "
+		      "the second picture the runs stand in the order in which they were "
+		      "made.</p>\n</body></html>\n");
+}

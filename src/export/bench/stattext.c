@@ -1,0 +1,249 @@
+#include "export/bench/stattext.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/hw.h"
+#include "analyze/tree/ident.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/text/str.h"
+#include "export/report/label.h"
+
+enum {
+	HINTS = 5,        /* functions that are named */
+	HINT_PERCENT = 3, /* of the whole, from which one is worth a word */
+};
+
+/* --- all of it --- */
+
+static void put_count(struct buf *out, const char *name, const char *value, const char *note)
+{
+	buf_printf(out, "  %-24s%18s%s%s\n", name, value, *note ? "   " : "", note);
+}
+
+static void put_counter(struct buf *out, enum counter k, const struct counter_value *v, double seconds)
+{
+	char value[32], note[96] = "";
+
+	if (k == COUNTER_TASK_CLOCK) {
+		str_duration(value, (uint64_t)v->value);
+		snprintf(note, sizeof(note), "%.2f CPUs", seconds > 0 ? v->value / 1e9 / seconds : 0);
+	} else {
+		str_count(value, (uint64_t)(v->value + 0.5));
+		if (!counter_is_hardware(k) && seconds > 0)
+			snprintf(note, sizeof(note), "%.1f a second", v->value / seconds);
+		else if (v->share < 0.995)
+			snprintf(note, sizeof(note), "counted %.0f %% of the time, scaled", v->share * 100);
+	}
+	put_count(out, counter_names[k], value, note);
+}
+
+void stattext_values(const struct counter_value *v, uint64_t time_ns, struct buf *out)
+{
+	bool scaled = false;
+
+	for (size_t k = 0; k < COUNTERS; k++) {
+		if (!v[k].known)
+			continue;
+		put_counter(out, k, &v[k], time_ns / 1e9);
+		scaled |= v[k].share < 0.995;
+	}
+	for (size_t r = 0; r < RATIOS; r++) {
+		double x = counter_ratio(v, r);
+		const char *hint = isnan(x) ? NULL : counter_hint(r, x);
+		char value[32];
+
+		if (isnan(x))
+			continue;
+		snprintf(value, sizeof(value), r == RATIO_IPC ? "%.2f" : "%.2f %%",
+			 r == RATIO_IPC ? x : x * 100);
+		put_count(out, counter_ratio_names[r], value, hint ? hint : "");
+	}
+	if (scaled)
+		buf_puts(out, "  There are more events than counters: they took turns, and what was counted "
+			      "is scaled to the whole time.\n");
+}
+
+/* --- tables --- */
+
+static const char *const ratio_heads[RATIOS] = { "IPC", "cache", "L1D", "branch", "dTLB" };
+static const enum counter counted[] = { COUNTER_MINOR_FAULTS, COUNTER_MAJOR_FAULTS, COUNTER_SWITCHES,
+					COUNTER_MIGRATIONS };
+static const char *const counted_heads[] = { "minor", "major", "switches", "moves" };
+
+static double ratio_of(const struct stat_table *t, const struct hw_row *row, enum counter_ratio r)
+{
+	return t->exact ? counter_ratio(row->values, r) : hw_ratio(row, r);
+}
+
+static bool has_ratio(const struct stat_table *t, enum counter_ratio r)
+{
+	return !isnan(counter_ratio(t->total->values, r));
+}
+
+static void put_heads(const struct stat_table *t, struct buf *out)
+{
+	if (t->phases)
+		buf_printf(out, "  %6s%12s", "marks", "wall");
+	buf_printf(out, "  %10s%8s", "CPU time", "share");
+	for (size_t r = 0; r < RATIOS; r++)
+		if (has_ratio(t, r))
+			buf_printf(out, "%8s", ratio_heads[r]);
+	for (size_t i = 0; i < ARRAY_LEN(counted); i++)
+		if (t->total->values[counted[i]].known)
+			buf_printf(out, "%11s", counted_heads[i]);
+	buf_printf(out, "  %s\n", t->title);
+}
+
+/* Of cycles, where there are any: they are what is used up. */
+static double share_of(const struct stat_table *t, const struct hw_row *row)
+{
+	enum counter c = t->total->values[COUNTER_CYCLES].known ? COUNTER_CYCLES : COUNTER_TASK_CLOCK;
+
+	return t->total->values[c].value > 0 ? 100 * row->values[c].value / t->total->values[c].value : 0;
+}
+
+static void put_row(const struct stat_table *t, const struct hw_row *row, struct buf *out)
+{
+	size_t before = out->n;
+	char text[32];
+
+	if (t->phases)
+		buf_printf(out, "  %6llu%12s", (unsigned long long)row->count, str_duration(text, row->time_ns));
+	if (row->values[COUNTER_TASK_CLOCK].known)
+		buf_printf(out, "  %10s", str_duration(text, (uint64_t)row->values[COUNTER_TASK_CLOCK].value));
+	else
+		buf_printf(out, "  %10s", "-");
+	buf_printf(out, "%6.1f %%", share_of(t, row));
+	for (size_t r = 0; r < RATIOS; r++) {
+		double x = has_ratio(t, r) ? ratio_of(t, row, r) : NAN;
+
+		if (!has_ratio(t, r))
+			continue;
+		if (isnan(x))
+			buf_printf(out, "%8s", "-");
+		else
+			buf_printf(out, r == RATIO_IPC ? "%8.2f" : "%6.1f %%", r == RATIO_IPC ? x : x * 100);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(counted); i++)
+		if (t->total->values[counted[i]].known)
+			buf_printf(out, "%11s", str_count(text, (uint64_t)(row->values[counted[i]].value + 0.5)));
+	buf_puts(out, "  ");
+	if (t->threads)
+		buf_printf(out, "%u ", row->id);
+	label_last(out, row->name, t->columns, out->n - before);
+	buf_putc(out, '\n');
+}
+
+void stattext_table(const struct stat_table *t, struct buf *out)
+{
+	if (!t->n)
+		return;
+	buf_putc(out, '\n');
+	put_heads(t, out);
+	for (size_t i = 0; i < t->n; i++)
+		put_row(t, &t->rows[i], out);
+}
+
+void stattext_hints(const struct hw_tables *t, struct buf *out)
+{
+	const struct stat_table table = { .total = &t->all };
+	size_t said = 0;
+
+	for (size_t i = 0; i < t->functions.n && said < HINTS; i++) {
+		const struct hw_row *row = &t->functions.v[i];
+		bool named = false;
+
+		if (share_of(&table, row) < HINT_PERCENT)
+			break;
+		for (size_t r = 0; r < RATIOS; r++) {
+			double x = hw_ratio(row, r);
+			const char *hint = isnan(x) ? NULL : counter_hint(r, x);
+			char value[32];
+
+			if (!hint || (r == RATIO_IPC && x > 1))
+				continue;
+			snprintf(value, sizeof(value), r == RATIO_IPC ? "%.2f" : "%.1f %%",
+				 r == RATIO_IPC ? x : x * 100);
+			if (!named)
+				buf_printf(out, "%s  ", said ? "" : "\n");
+			if (!named)
+				label_last(out, row->name, 0, 0);
+			buf_printf(out, "%s %s %s (%s)", named ? "," : ":", counter_ratio_names[r], value, hint);
+			named = true;
+		}
+		if (named)
+			buf_putc(out, '\n');
+		said += named;
+	}
+}
+
+/* --- JSON --- */
+
+void statjson_values(const struct counter_value *v, struct buf *out)
+{
+	bool first = true;
+
+	buf_puts(out, "\"counters\":{");
+	for (size_t k = 0; k < COUNTERS; k++) {
+		if (!v[k].known)
+			continue;
+		buf_printf(out, "%s\"%s\":{\"value\":%.0f,\"counted\":%.4f}", first ? "" : ",",
+			   counter_names[k], v[k].value, v[k].share);
+		first = false;
+	}
+	buf_puts(out, "},\"ratios\":{");
+	first = true;
+	for (size_t r = 0; r < RATIOS; r++) {
+		double x = counter_ratio(v, r);
+
+		if (isnan(x))
+			continue;
+		buf_printf(out, "%s\"%s\":%.6g", first ? "" : ",", counter_ratio_names[r], x);
+		first = false;
+	}
+	buf_putc(out, '}');
+}
+
+static void put_samples(const struct hw_row *row, struct buf *out)
+{
+	bool first = true;
+
+	buf_puts(out, ",\"samples\":{");
+	for (size_t k = 0; k < COUNTERS; k++) {
+		if (!row->values[k].known)
+			continue;
+		buf_printf(out, "%s\"%s\":%llu", first ? "" : ",", counter_names[k],
+			   (unsigned long long)row->samples[k]);
+		first = false;
+	}
+	buf_putc(out, '}');
+}
+
+void statjson_table(const struct stat_table *t, const char *key, struct buf *out)
+{
+	buf_printf(out, ",\"%s\":[", key);
+	for (size_t i = 0; i < t->n; i++) {
+		const struct hw_row *row = &t->rows[i];
+
+		buf_puts(out, i ? ",\n{\"name\":" : "\n{\"name\":");
+		buf_json(out, row->name);
+		if (t->threads)
+			buf_printf(out, ",\"pid\":%u,\"tid\":%u", row->process, row->id);
+		else if (t->phases)
+			buf_printf(out, ",\"marks\":%llu,\"seconds\":%.9f", (unsigned long long)row->count,
+				   row->time_ns / 1e9);
+		else {
+			buf_puts(out, ",\"module\":");
+			buf_json(out, row->module);
+		}
+		buf_putc(out, ',');
+		statjson_values(row->values, out);
+		if (!t->exact)
+			put_samples(row, out);
+		buf_putc(out, '}');
+	}
+	buf_putc(out, ']');
+}

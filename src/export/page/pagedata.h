@@ -1,0 +1,40 @@
+/*
+ * pagedata.h - the parts of which page.c makes the data of a page: columns of numbers, and a head in JSON.
+ *
+ * docs/page-format.md says what each column holds.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "analyze/tree/crate.h"
+#include "base/buf.h"
+#include "base/vec.h"
+#include "export/page/pagetree.h"
+
+struct export_job;
+struct page_options;
+
+enum { PAGE_LEFT_OUT = 15 }; /* the kind of the identity that stands for what was left out */
+
+struct page_column {
+	const char *name;
+	struct buf raw, packed;
+	bool is_time; /* of samples */
+};
+
+struct page_columns {
+	VEC(struct page_column) list;
+	struct strtab modules, crates; /* what the identities are of, by index */
+};
+
+void page_columns_make(struct page_columns *c, const struct pagetree *t, const struct pagestacks *s);
+void page_columns_done(struct page_columns *c);
+/* Compresses all of them, by as many threads as help. */
+int page_columns_pack(struct page_columns *c);
+/* Raw deflate, added to out. */
+int page_pack(const void *data, size_t n, struct buf *out);
+
+/* Everything that is no long list of numbers. */
+void page_head(struct buf *out, const struct export_job *sides, size_t n, const struct page_options *o,
+	       const struct pagetree *t, const struct pagestacks *s, const struct page_columns *c);

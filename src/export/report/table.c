@@ -1,0 +1,130 @@
+#include "export/report/table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/quality.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/text/str.h"
+#include "export/export.h"
+#include "export/report/label.h"
+
+enum { SHORT_COLUMNS = 18, NARROW_COLUMNS = 104 };
+
+void table_heading(const struct table *t, const char *title, size_t shown, size_t n)
+{
+	char amount[32], a[32], b[32];
+	const struct export_options *o = &t->job->options;
+
+	buf_printf(t->out, "\n%s%s%s, %% of %s%s%s", o->colour ? TABLE_BOLD : "", title,
+		   o->colour ? TABLE_NORMAL : "", export_value(amount, t->job, t->all),
+		   t->job->account ? " of " : "", t->job->account ? export_event(t->job) : "");
+	if (shown < n)
+		buf_printf(t->out, ", the first %s of %s (--limit 0 shows all)", str_count(a, shown),
+			   str_count(b, n));
+	buf_putc(t->out, '\n');
+}
+
+size_t table_shown(const struct export_job *job, size_t n)
+{
+	return job->options.limit && job->options.limit < n ? job->options.limit : n;
+}
+
+void table_amount(const struct table *t, uint64_t value)
+{
+	char text[32];
+
+	buf_printf(t->out, "%6.2f%% %9s  ", t->all ? 100.0 * value / t->all : 0,
+		   export_value(text, t->job, value));
+}
+
+void table_name(const struct table *t, const char *name, unsigned used)
+{
+	label_last(t->out, name, t->job->options.columns, used);
+}
+
+void table_title(const struct export_job *job, struct buf *out, const char *title)
+{
+	bool colour = job->options.colour;
+
+	buf_printf(out, "\n%s%s%s\n", colour ? TABLE_BOLD : "", title, colour ? TABLE_NORMAL : "");
+}
+
+void table_dim(const struct table *t, const char *text, unsigned columns)
+{
+	struct buf clean = { 0 }, fitted = { 0 };
+	bool colour = t->job->options.colour;
+
+	label_clean(&clean, *text ? text : "-");
+	label_cut(&fitted, clean.data, columns);
+	buf_printf(t->out, "%s%s%s%*s  ", colour ? TABLE_DIM : "", fitted.data, colour ? TABLE_NORMAL : "",
+		   (int)(columns - label_columns(fitted.data)), "");
+	buf_done(&clean);
+	buf_done(&fitted);
+}
+
+unsigned table_widest(const char *title, const char *const *texts, size_t n)
+{
+	size_t widest = strlen(title);
+
+	for (size_t i = 0; i < n; i++) {
+		struct buf clean = { 0 };
+
+		label_clean(&clean, texts[i]);
+		if (clean.n)
+			widest = MAX(widest, label_columns(clean.data));
+		buf_done(&clean);
+	}
+	return MIN(widest, SHORT_COLUMNS);
+}
+
+bool table_narrow(const struct export_job *job)
+{
+	return job->options.columns && job->options.columns < NARROW_COLUMNS;
+}
+
+const char *table_count(const struct export_job *job)
+{
+	return job->selection->options.event == SELECT_WALL ? "count" : quality_noun(job->selection, 2);
+}
+
+/* What a module is called in the column beside the functions. */
+static const char *module_name(const struct top_row *row)
+{
+	return row->kind == IDENT_KERNEL ? row->module : ident_basename(row->module);
+}
+
+void table_rows(struct table *t, const char *what, const struct top_row *rows, size_t n)
+{
+	size_t shown = table_shown(t->job, n);
+	unsigned used = (t->self ? 38 : 19) + 11 + (t->module_columns ? t->module_columns + 2 : 0);
+	_cleanup_free_ char *title = mem_printf("By %s", what);
+	char count[32];
+
+	table_heading(t, title, shown, n);
+	/* The samples are those of the column before. */
+	buf_printf(t->out, "%17s  %9s  %s", t->self ? "self" : "total", table_count(t->job),
+		   t->self ? "            total  " : "");
+	if (t->module_columns)
+		buf_printf(t->out, "%-*s  ", (int)t->module_columns, "module");
+	buf_printf(t->out, "%s\n", what);
+	for (size_t i = 0; i < shown; i++) {
+		table_amount(t, rows[i].self.value);
+		buf_printf(t->out, "%9s  ", str_count(count, rows[i].self.samples));
+		if (t->self)
+			table_amount(t, rows[i].total.value);
+		if (t->module_columns)
+			table_dim(t, module_name(&rows[i]), t->module_columns);
+		if (rows[i].kind == IDENT_GROUP) {
+			char id[32];
+			int length = snprintf(id, sizeof(id), " (%u)", rows[i].id);
+
+			table_name(t, rows[i].name, used + length);
+			buf_puts(t->out, id);
+		} else {
+			table_name(t, rows[i].name, used);
+		}
+		buf_putc(t->out, '\n');
+	}
+}

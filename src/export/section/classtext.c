@@ -1,0 +1,161 @@
+#include "export/section/classtext.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyze/memory/rss.h"
+#include "analyze/memory/sizeclass.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/text/str.h"
+#include "export/export.h"
+#include "export/report/table.h"
+#include "profile/profile.h"
+
+enum { TOP = 10 };
+
+static double used_percent(const struct sizeclass *c)
+{
+	return c->held_bytes ? 100.0 * MIN(sizeclass_used(c), c->held_bytes) / c->held_bytes : 0;
+}
+
+static void heading(struct buf *out, bool colour, const char *text)
+{
+	buf_printf(out, "\n%s%s%s\n", colour ? TABLE_BOLD : "", text, colour ? TABLE_NORMAL : "");
+}
+
+/* --- by the allocator's own statistics --- */
+
+static void put_row(struct buf *out, const char *name, const char *objects, const struct sizeclass *c)
+{
+	char used[32], slabs[32], held[32], waste[32];
+
+	buf_printf(out, "  %10s %12s %10s %9s %10s %6.1f%% %10s\n", name, objects, str_bytes(used, sizeclass_used(c)),
+		   c->slabs ? str_count(slabs, c->slabs) : "-", str_bytes(held, c->held_bytes), used_percent(c),
+		   str_bytes(waste, sizeclass_waste(c)));
+}
+
+static void put_stats(const struct sizeclasses *c, size_t limit, bool colour, struct buf *out)
+{
+	size_t n = limit ? MIN(limit, c->list.n) : c->list.n;
+	char a[32], b[32];
+
+	heading(out, colour, "Size classes, by jemalloc's own statistics");
+	buf_printf(out, "  %10s %12s %10s %9s %10s %7s %10s\n", "class", "objects", "allocated", "slabs", "held", "used",
+		   "waste");
+	for (size_t i = 0; i < n; i++)
+		put_row(out, str_count(a, c->list.v[i].size), str_count(b, c->list.v[i].objects), &c->list.v[i]);
+	if (n < c->list.n)
+		buf_printf(out, "  %10s the rest of %zu classes wastes less\n", "...", c->list.n);
+	put_row(out, "all", "", &c->all);
+	if (c->cached_bytes)
+		buf_printf(out, "  %s of the allocated are free objects that threads keep for themselves.\n",
+			   str_bytes(a, c->cached_bytes));
+}
+
+/* --- what can be told without --- */
+
+static const char *why_not(const struct sizeclasses *c)
+{
+	if (c->without_stats)
+		return "The jemalloc of the target is built without statistics, or is older than 5.0";
+	if (c->without_answer)
+		return "The target allocated nothing while jemalloc was to be asked for its statistics";
+	return "The allocator has no statistics that can be asked for";
+}
+
+static void put_estimate(const struct sizeclasses *c, const struct rss *r, size_t limit, bool colour, struct buf *out)
+{
+	size_t n = limit ? MIN(limit, r->classes.n) : r->classes.n;
+	char a[32], b[32], d[32];
+
+	heading(out, colour, "Size classes, estimated from sampled objects");
+	buf_printf(out, "  %s: what is rounded up to a class is known, what free objects hold is not.\n", why_not(c));
+	buf_printf(out, "  %10s %10s %10s\n", "class", "alive", "rounding");
+	for (size_t i = 0; i < n; i++)
+		buf_printf(out, "  %10s %10s %10s\n", str_count(a, r->classes.v[i].size),
+			   str_bytes(b, r->classes.v[i].live_bytes), str_bytes(d, r->classes.v[i].rounding_bytes));
+}
+
+void classtext_table(const struct profile *p, size_t limit, bool colour, struct buf *out)
+{
+	struct sizeclasses c;
+	struct rss r;
+
+	sizeclasses_read(&c, p);
+	rss_build(&r, p, 0, 0);
+	if (c.list.n)
+		put_stats(&c, limit, colour, out);
+	else if (r.classes.n)
+		put_estimate(&c, &r, limit, colour, out);
+	rss_done(&r);
+	sizeclasses_done(&c);
+}
+
+void classtext_write(const struct export_job *job, struct buf *out)
+{
+	classtext_table(job->profile, job->options.limit ? MIN(job->options.limit, (size_t)TOP) : 0, job->options.colour, out);
+}
+
+/* --- JSON --- */
+
+static void json_class(struct buf *out, const struct sizeclass *c)
+{
+	buf_printf(out, "\"allocated_bytes\":%" PRIu64 ",\"slabs\":%" PRIu64 ",\"held_bytes\":%" PRIu64
+			",\"used_percent\":%.2f,\"waste_bytes\":%" PRIu64 "}",
+		   sizeclass_used(c), c->slabs, c->held_bytes, used_percent(c), sizeclass_waste(c));
+}
+
+static void json_stats(struct buf *out, const struct sizeclasses *c)
+{
+	buf_printf(out, "{\"source\":\"jemalloc\",\"estimate\":false,\"thread_cache_bytes\":%" PRIu64 ",\n \"all\":{",
+		   c->cached_bytes);
+	json_class(out, &c->all);
+	buf_puts(out, ",\n \"classes\":[");
+	for (size_t i = 0; i < c->list.n; i++) {
+		buf_printf(out, "%s{\"size\":%" PRIu64 ",\"objects\":%" PRIu64 ",", i ? ",\n  " : "\n  ", c->list.v[i].size,
+			   c->list.v[i].objects);
+		json_class(out, &c->list.v[i]);
+	}
+	buf_puts(out, "]}");
+}
+
+static void json_estimate(struct buf *out, const struct sizeclasses *c, const struct rss *r)
+{
+	buf_puts(out, "{\"source\":\"samples\",\"estimate\":true,\"reason\":");
+	buf_json(out, why_not(c));
+	buf_puts(out, ",\n \"classes\":[");
+	for (size_t i = 0; i < r->classes.n; i++)
+		buf_printf(out, "%s{\"size\":%" PRIu64 ",\"live_bytes\":%" PRIu64 ",\"rounding_bytes\":%" PRIu64 "}",
+			   i ? "," : "", r->classes.v[i].size, r->classes.v[i].live_bytes, r->classes.v[i].rounding_bytes);
+	buf_puts(out, "]}");
+}
+
+bool classtext_object(const struct profile *p, struct buf *out)
+{
+	struct sizeclasses c;
+	struct rss r;
+	bool any;
+
+	sizeclasses_read(&c, p);
+	rss_build(&r, p, 0, 0);
+	any = c.list.n || r.classes.n;
+	if (c.list.n)
+		json_stats(out, &c);
+	else if (any)
+		json_estimate(out, &c, &r);
+	rss_done(&r);
+	sizeclasses_done(&c);
+	return any;
+}
+
+void classtext_json(const struct export_job *job, struct buf *out)
+{
+	struct buf object = { 0 };
+
+	if (classtext_object(job->profile, &object)) {
+		buf_puts(out, ",\n\"allocator\":");
+		buf_add(out, object.data, object.n);
+	}
+	buf_done(&object);
+}

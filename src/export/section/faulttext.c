@@ -1,0 +1,324 @@
+#include "export/section/faulttext.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/memory/faults.h"
+#include "base/buf.h"
+#include "base/text/str.h"
+#include "export/export.h"
+#include "export/report/label.h"
+#include "export/report/table.h"
+
+enum { STRIP = 64, FILES_WITH_STRIP = 5, USED = 43 };
+
+static void name(const struct export_job *job, struct buf *out, const char *s)
+{
+	label_last(out, s, job->options.columns, USED);
+	buf_putc(out, '\n');
+}
+
+/* --- totals --- */
+
+static void put_count(struct buf *out, const struct faults *f, const char *what, uint64_t n, uint64_t ns,
+		      const char *meaning)
+{
+	double seconds = f->duration_ns / 1e9;
+	char count[32], time[32];
+
+	buf_printf(out, "  %-16s %12s %10.1f/s %10s  %s\n", what, str_count(count, n),
+		   seconds ? n / seconds : 0, f->timed ? str_duration(time, ns) : "?", meaning);
+}
+
+static void put_totals(const struct export_job *job, struct buf *out, const struct faults *f)
+{
+	char count[32];
+
+	table_title(job, out, "Page faults");
+	put_count(out, f, "major", f->all.major, f->all.major_ns, "had to wait for the disk");
+	put_count(out, f, "minor", f->all.minor, f->all.minor_ns, "served from memory");
+	buf_printf(out, "  %-16s %10.2f %%  minor / (major + minor)\n", "hit rate", faults_hit_percent(f));
+	buf_printf(out, "  %-16s %9.2f MB  4 KB a major fault\n", "read from disk",
+		   f->all.major * 4 / 1024.0);
+	if (f->without_stack)
+		buf_printf(out, "  %-16s %12s  in the recording; the kernel took them for a thread: populating, "
+			   "locking, direct I/O\n", "without a stack", str_count(count, f->without_stack));
+	if (f->remembered)
+		buf_printf(out, "  Stacks were walked for %.1f %% of the faults; the others, at high rates, have the "
+				"stack last\n  seen at the same instruction and stack pointer.\n",
+			   100.0 * f->walked / (f->walked + f->remembered));
+	if (!f->timed)
+		buf_puts(out, "  Their time is not known: this kernel has no page_fault_user tracepoint.\n");
+	if (f->all.major)
+		buf_puts(out, "  → Major faults are reads of mapped files from the disk. The tables below say by "
+			      "which\n    functions, and which parts of which files.\n");
+}
+
+/* --- tables --- */
+
+static void put_weight(struct buf *out, const struct faults *f, const struct faults_weight *w)
+{
+	char major[32], major_time[32], minor[32], minor_time[32];
+
+	buf_printf(out, "%9s %9s %11s %9s  ", str_count(major, w->major),
+		   f->timed ? str_duration(major_time, w->major_ns) : "?", str_count(minor, w->minor),
+		   f->timed ? str_duration(minor_time, w->minor_ns) : "?");
+}
+
+static void put_functions(const struct export_job *job, struct buf *out, const struct faults *f)
+{
+	size_t limit = job->options.limit ? job->options.limit : f->functions.n, shown = 0;
+
+	table_title(job, out, "Page faults by function of the program");
+	buf_puts(out, "    major      time       minor      time  function\n");
+	for (size_t i = 0; i < f->functions.n && shown < limit; i++) {
+		const struct faults_function *row = &f->functions.v[i];
+
+		if (!row->weight.major && !row->weight.minor)
+			continue;
+		put_weight(out, f, &row->weight);
+		name(job, out, row->name);
+		shown++;
+	}
+}
+
+/* The file from its beginning to the last part that was read, a character a part: its major faults. */
+static void put_strip(struct buf *out, const struct faults_file *file)
+{
+	static const char levels[] = ".:-=+*#@";
+	uint64_t counts[STRIP] = { 0 }, most = 1, end = 1, step = 4096;
+	char size[32];
+
+	for (size_t i = 0; i < file->ranges.n; i++)
+		end = MAX(end, file->ranges.v[i].to);
+	while ((end - 1) / step >= STRIP)
+		step *= 2;
+	for (size_t i = 0; i < file->ranges.n; i++) {
+		uint64_t *c = &counts[file->ranges.v[i].from / step];
+
+		*c += file->ranges.v[i].major;
+		most = MAX(most, *c);
+	}
+	buf_puts(out, "        |");
+	for (uint64_t i = 0; i <= (end - 1) / step; i++)
+		buf_putc(out, counts[i] ? levels[(counts[i] * (sizeof(levels) - 2)) / most] : ' ');
+	buf_printf(out, "|  %s each\n", str_bytes(size, step));
+}
+
+/* Parts side by side are one. */
+static void put_cold_parts(struct buf *out, const struct faults_file *file)
+{
+	size_t parts = 0;
+
+	for (size_t i = 0; i < file->ranges.n; parts++) {
+		uint64_t from = file->ranges.v[i].from, to = file->ranges.v[i].to, n = 0;
+		char a[32], b[32], count[32];
+
+		for (; i < file->ranges.n && file->ranges.v[i].from <= to; i++) {
+			to = MAX(to, file->ranges.v[i].to);
+			n += file->ranges.v[i].major;
+		}
+		if (parts < 8)
+			buf_printf(out, "        %s at %s - %s\n", str_count(count, n), str_bytes(a, from),
+				   str_bytes(b, to));
+	}
+	if (parts > 8)
+		buf_printf(out, "        and %zu parts more\n", parts - 8);
+}
+
+static void put_files(const struct export_job *job, struct buf *out, const struct faults *f)
+{
+	size_t limit = job->options.limit ? job->options.limit : f->files.n;
+
+	table_title(job, out, "Page faults by what was touched, with the cold parts of files");
+	buf_puts(out, "    major      time       minor      time  file\n");
+	for (size_t i = 0; i < f->files.n && i < limit; i++) {
+		const struct faults_file *row = &f->files.v[i];
+
+		put_weight(out, f, &row->weight);
+		name(job, out, row->name);
+		if (row->ranges.n && i < FILES_WITH_STRIP) {
+			put_strip(out, row);
+			put_cold_parts(out, row);
+		}
+	}
+}
+
+/* --- pressure --- */
+
+static void put_reclaims(const struct export_job *job, struct buf *out, const struct faults *f)
+{
+	char count[32], time[32];
+
+	if (!f->reclaims_seen) {
+		buf_puts(out, "  direct reclaims   not known: this kernel has no vmscan tracepoints\n");
+		return;
+	}
+	buf_printf(out, "  %-17s %s, %s\n", "direct reclaims", str_count(count, f->all.reclaims),
+		   str_duration(time, f->all.reclaim_ns));
+	for (size_t i = 0; i < f->functions.n && f->all.reclaims; i++) {
+		const struct faults_weight *w = &f->functions.v[i].weight;
+
+		if (!w->reclaims)
+			continue;
+		buf_printf(out, "    %9s %9s  ", str_count(count, w->reclaims),
+			   str_duration(time, w->reclaim_ns));
+		name(job, out, f->functions.v[i].name);
+	}
+	if (f->all.reclaims)
+		buf_puts(out, "  → Direct reclaims mean memory pressure: threads had to free memory first. The\n"
+			      "    program needs more memory than the machine or its cgroup has.\n");
+}
+
+static void put_psi(struct buf *out, const struct faults *f, const char *prefix, const char *whose)
+{
+	static const char *const resources[] = { "memory", "io", "cpu" };
+	double us = f->duration_ns / 1e3;
+
+	for (size_t i = 0; i < ARRAY_LEN(resources); i++) {
+		char some[64], full[64];
+
+		snprintf(some, sizeof(some), "%s.%s.some", prefix, resources[i]);
+		snprintf(full, sizeof(full), "%s.%s.full", prefix, resources[i]);
+		buf_printf(out, "  stalled on %-6s some tasks %6.2f %%, all tasks %6.2f %% of the time (%s)\n",
+			   resources[i], us ? 100 * faults_series_sum(f, some) / us : 0,
+			   us ? 100 * faults_series_sum(f, full) / us : 0, whose);
+	}
+}
+
+static void put_limits(struct buf *out, const struct faults *f)
+{
+	static const char prefix[] = "cgroup.memory.events.";
+	char count[32];
+
+	for (size_t i = 0; i < f->series.n; i++) {
+		const struct faults_series *s = &f->series.v[i];
+
+		if (!strncmp(s->name, prefix, sizeof(prefix) - 1))
+			buf_printf(out, "  memory.events %s: %s (the target's cgroup)\n",
+				   s->name + sizeof(prefix) - 1, str_count(count, s->sum));
+		else if (!strcmp(s->name, "cgroup.memory.failcnt"))
+			buf_printf(out, "  memory.failcnt: %s times the limit of the target's cgroup was hit\n",
+				   str_count(count, s->sum));
+	}
+	if (f->no_memory_events)
+		buf_puts(out, "  The target's cgroup has no memory.events (version 2) or memory.failcnt (1).\n");
+}
+
+static void put_pressure(const struct export_job *job, struct buf *out, const struct faults *f)
+{
+	char count[32];
+
+	table_title(job, out, "Memory pressure");
+	put_reclaims(job, out, f);
+	if (f->kswapd_seen)
+		buf_printf(out, "  %-17s %s (the whole system, the whole recording)\n", "kswapd wakes",
+			   str_count(count, f->kswapd_wakes));
+	else
+		buf_puts(out, "  kswapd wakes      not known: this kernel has no vmscan tracepoints\n");
+	if (f->no_psi)
+		buf_puts(out, "  This kernel has no pressure information (/proc/pressure: CONFIG_PSI, or psi=1 at "
+			      "boot).\n");
+	else
+		put_psi(out, f, "pressure", "the whole machine");
+	if (f->no_cgroup_psi)
+		buf_puts(out, "  The target has no cgroup (version 2) of its own with pressure information.\n");
+	else
+		put_psi(out, f, "cgroup", "the target's cgroup");
+	put_limits(out, f);
+}
+
+void faulttext_write(const struct export_job *job, struct buf *out)
+{
+	struct faults f;
+
+	faults_build(&f, job->profile, &job->selection->options);
+	if (f.recorded) {
+		put_totals(job, out, &f);
+		if (f.all.major || f.all.minor) {
+			put_functions(job, out, &f);
+			put_files(job, out, &f);
+		}
+		put_pressure(job, out, &f);
+	}
+	faults_done(&f);
+}
+
+/* --- JSON --- */
+
+static void json_weight(struct buf *out, const struct faults *f, const struct faults_weight *w)
+{
+	buf_printf(out, "\"major\":%llu,\"minor\":%llu", (unsigned long long)w->major,
+		   (unsigned long long)w->minor);
+	if (f->timed)
+		buf_printf(out, ",\"major_ns\":%llu,\"minor_ns\":%llu", (unsigned long long)w->major_ns,
+			   (unsigned long long)w->minor_ns);
+	buf_printf(out, ",\"reclaims\":%llu,\"reclaim_ns\":%llu", (unsigned long long)w->reclaims,
+		   (unsigned long long)w->reclaim_ns);
+}
+
+static void json_functions(const struct export_job *job, struct buf *out, const struct faults *f)
+{
+	size_t limit = job->options.limit ? job->options.limit : f->functions.n;
+
+	buf_puts(out, ",\n \"functions\":[");
+	for (size_t i = 0; i < f->functions.n && i < limit; i++) {
+		buf_puts(out, i ? ",\n  {\"name\":" : "\n  {\"name\":");
+		buf_json(out, f->functions.v[i].name);
+		buf_puts(out, ",\"module\":");
+		buf_json(out, f->functions.v[i].module);
+		buf_putc(out, ',');
+		json_weight(out, f, &f->functions.v[i].weight);
+		buf_putc(out, '}');
+	}
+	buf_putc(out, ']');
+}
+
+static void json_files(const struct export_job *job, struct buf *out, const struct faults *f)
+{
+	size_t limit = job->options.limit ? job->options.limit : f->files.n;
+
+	buf_puts(out, ",\n \"files\":[");
+	for (size_t i = 0; i < f->files.n && i < limit; i++) {
+		const struct faults_file *file = &f->files.v[i];
+
+		buf_puts(out, i ? ",\n  {\"name\":" : "\n  {\"name\":");
+		buf_json(out, file->name);
+		buf_putc(out, ',');
+		json_weight(out, f, &file->weight);
+		buf_puts(out, ",\"ranges\":[");
+		for (size_t k = 0; k < file->ranges.n; k++)
+			buf_printf(out, "%s{\"from\":%llu,\"to\":%llu,\"major\":%llu}", k ? "," : "",
+				   (unsigned long long)file->ranges.v[k].from,
+				   (unsigned long long)file->ranges.v[k].to,
+				   (unsigned long long)file->ranges.v[k].major);
+		buf_puts(out, "]}");
+	}
+	buf_putc(out, ']');
+}
+
+void faulttext_json(const struct export_job *job, struct buf *out)
+{
+	struct faults f;
+
+	faults_build(&f, job->profile, &job->selection->options);
+	if (f.recorded) {
+		buf_puts(out, ",\n\"faults\":{");
+		json_weight(out, &f, &f.all);
+		buf_printf(out, ",\"duration_ns\":%llu,\"hit_percent\":%.4f,\"read_bytes\":%llu,"
+				"\"without_stack\":%llu", (unsigned long long)f.duration_ns,
+			   faults_hit_percent(&f),
+			   (unsigned long long)faults_read_bytes(&f), (unsigned long long)f.without_stack);
+		json_functions(job, out, &f);
+		json_files(job, out, &f);
+		buf_printf(out, "},\n\"pressure\":{\"kswapd_wakes\":%llu",
+			   (unsigned long long)f.kswapd_wakes);
+		for (size_t i = 0; i < f.series.n; i++) {
+			buf_putc(out, ',');
+			buf_json(out, f.series.v[i].name);
+			buf_printf(out, ":%llu", (unsigned long long)f.series.v[i].sum);
+		}
+		buf_putc(out, '}');
+	}
+	faults_done(&f);
+}

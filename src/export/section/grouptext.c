@@ -1,0 +1,119 @@
+/*
+ * grouptext.c - what the targets' cgroups granted and how often that was not enough, and through which restarts the
+ * recording went: one line each, and the same for programs.
+ */
+#include <stdio.h>
+
+#include "analyze/groups.h"
+#include "base/buf.h"
+#include "base/text/str.h"
+#include "export/export.h"
+#include "export/report/label.h"
+#include "export/report/table.h"
+#include "profile/profile.h"
+
+static void put_title(const struct export_job *job, const char *text, struct buf *out)
+{
+	buf_printf(out, "\n%s%s%s\n", job->options.colour ? TABLE_BOLD : "", text, job->options.colour ? TABLE_NORMAL : "");
+}
+
+static void put_cpu(const struct groups_row *r, struct buf *out)
+{
+	char quota[32], period[32], stopped[32], a[32], b[32];
+
+	if (!r->quota_us)
+		return;
+	buf_printf(out, "%.3g CPUs (%s of each %s), used up in %s of %s periods: its CPUs stood still for %s", groups_cpus(r),
+		   str_duration(quota, r->quota_us * 1000), str_duration(period, r->period_us * 1000),
+		   str_count(a, r->throttled_periods), str_count(b, r->periods), str_duration(stopped, r->throttled_ns));
+}
+
+static void put_memory(const struct groups_row *r, struct buf *out)
+{
+	char limit[32], high[32], most[32], a[32], b[32];
+
+	if (!r->limit_bytes && !r->high_bytes && !r->limit_hits && !r->oom_kills)
+		return;
+	if (r->quota_us)
+		buf_puts(out, "; ");
+	buf_puts(out, "memory ");
+	if (r->limit_bytes)
+		buf_printf(out, "%s", str_bytes(limit, r->limit_bytes));
+	if (r->high_bytes)
+		buf_printf(out, "%sslowed down from %s on", r->limit_bytes ? ", " : "", str_bytes(high, r->high_bytes));
+	buf_printf(out, ", at most %s in use, limit met %s times, %s OOM kills", str_bytes(most, r->most_bytes),
+		   str_count(a, r->limit_hits), str_count(b, r->oom_kills));
+}
+
+void grouptext_put(const struct export_job *job, struct buf *out)
+{
+	char time[32];
+	struct groups g;
+
+	groups_make(&g, job->profile);
+	if (g.rows.n)
+		put_title(job, "What the cgroups grant", out);
+	for (size_t i = 0; i < g.rows.n; i++) {
+		_cleanup_free_ char *label = groups_label(g.rows.v[i].path);
+
+		label_clean(out, label);
+		buf_puts(out, ": ");
+		put_cpu(&g.rows.v[i], out);
+		put_memory(&g.rows.v[i], out);
+		buf_putc(out, '\n');
+	}
+	if (g.restarts.n)
+		put_title(job, "Restarts", out);
+	for (size_t i = 0; i < g.restarts.n; i++) {
+		buf_printf(out, "at %s: ", str_duration(time, g.restarts.v[i].start_ns));
+		label_clean(out, g.restarts.v[i].text);
+		buf_putc(out, '\n');
+	}
+	if (g.restarts.n)
+		buf_printf(out, "not running for %s in all\n", str_duration(time, g.down_ns));
+	groups_done(&g);
+}
+
+static void put_row(const struct groups_row *r, struct buf *out)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} numbers[] = {
+		{ "quota_us", r->quota_us }, { "period_us", r->period_us }, { "periods", r->periods },
+		{ "throttled_periods", r->throttled_periods }, { "throttled_ns", r->throttled_ns },
+		{ "memory_limit", r->limit_bytes }, { "memory_high", r->high_bytes }, { "memory_most", r->most_bytes },
+		{ "limit_hits", r->limit_hits }, { "oom_kills", r->oom_kills },
+	};
+
+	buf_puts(out, "\n {\"path\":");
+	buf_json(out, r->path);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		buf_printf(out, ",\"%s\":%llu", numbers[i].name, (unsigned long long)numbers[i].value);
+	buf_putc(out, '}');
+}
+
+void groupjson_put(const struct export_job *job, struct buf *out)
+{
+	struct groups g;
+
+	groups_make(&g, job->profile);
+	if (g.rows.n)
+		buf_puts(out, ",\n\"cgroups\":[");
+	for (size_t i = 0; i < g.rows.n; i++) {
+		buf_puts(out, i ? "," : "");
+		put_row(&g.rows.v[i], out);
+	}
+	buf_puts(out, g.rows.n ? "]" : "");
+	if (g.restarts.n)
+		buf_printf(out, ",\n\"restarts\":{\"count\":%llu,\"not_running_ns\":%llu,\"list\":[", (unsigned long long)g.count,
+			   (unsigned long long)g.down_ns);
+	for (size_t i = 0; i < g.restarts.n; i++) {
+		buf_printf(out, "%s\n {\"start_ns\":%llu,\"end_ns\":%llu,\"text\":", i ? "," : "",
+			   (unsigned long long)g.restarts.v[i].start_ns, (unsigned long long)g.restarts.v[i].end_ns);
+		buf_json(out, g.restarts.v[i].text);
+		buf_putc(out, '}');
+	}
+	buf_puts(out, g.restarts.n ? "]}" : "");
+	groups_done(&g);
+}

@@ -1,0 +1,320 @@
+#include "export/section/heaptext.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/memory/heap.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/text/str.h"
+#include "export/export.h"
+#include "export/report/label.h"
+#include "export/report/table.h"
+
+enum { USED = 34, TOP = 10 };
+
+static void put_name(const struct export_job *job, struct buf *out, const char *s)
+{
+	label_last(out, s, job->options.columns, USED);
+	buf_putc(out, '\n');
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * part / whole : 0;
+}
+
+/* --- totals --- */
+
+/* "± 1.2 MB": nothing where each was seen. */
+static const char *error_of(char out[48], const struct heap_figures *f, const struct heap_sum *s)
+{
+	char text[32];
+
+	if (f->exact || f->no_error || !s->samples)
+		return "";
+	snprintf(out, 48, " ± %s", str_bytes(text, heap_error(s)));
+	return out;
+}
+
+static void put_sum(struct buf *out, const struct heap_figures *f, const char *what, const struct heap_sum *s,
+                    const char *more)
+{
+	char bytes[32], objects[32], error[48], text[80];
+
+	snprintf(text, sizeof(text), "%s%s", str_bytes(bytes, s->bytes), error_of(error, f, s));
+	/* The sign for the error is two bytes and one column. */
+	buf_printf(out, "  %-14s %-*s %14s objects%s\n", what, *error_of(error, f, s) ? 23 : 22, text,
+		   str_count(objects, s->objects), more);
+}
+
+static void put_totals(const struct export_job *job, struct buf *out, const struct heap_figures *f)
+{
+	double s = f->duration_ns / 1e9;
+	char a[32], b[32], c[32], more[96];
+
+	table_title(job, out, "Heap");
+	if (f->exact && (f->lost || f->execs))
+		buf_puts(out, "  Each allocation was to be recorded, and some were not: the figures are too small.\n");
+	else if (f->exact)
+		buf_puts(out, "  Each allocation was recorded: the figures are exact.\n");
+	else if (f->no_error)
+		buf_puts(out, "  Sampled at different distances in these recordings: how far off the figures are is not known.\n");
+	else
+		buf_printf(out,
+			   "  Sampled every %s on average, since the recording began; ± is one standard "
+			   "error.\n",
+			   str_bytes(a, f->interval));
+	if (f->recordings)
+		buf_printf(out,
+			   "  Sums of %llu recordings, each since it began: peak and alive are what each had at its own moment, and "
+			   "growth is not judged; look at one, or `gasflame diff` two.\n",
+			   (unsigned long long)f->recordings);
+	if (f->counted && !f->exact)
+		buf_printf(out, "  %-14s %-22s %14s calls, counted by the hooks, exact%s\n", "counted",
+			   str_bytes(a, f->counted_bytes), str_count(b, f->counted),
+			   f->filtered ? ", of the whole recording" : "");
+	snprintf(more, sizeof(more), ", %s a second", str_bytes(c, s ? f->allocated.bytes / s : 0));
+	put_sum(out, f, "allocated", &f->allocated, more);
+	snprintf(more, sizeof(more),
+		 ", %.1f %% of the allocated bytes: freed before the thread's next allocation",
+		 share(f->temporary.bytes, f->allocated.bytes));
+	put_sum(out, f, "temporary", &f->temporary, more);
+	snprintf(more, sizeof(more), ", after %s", str_duration(c, f->peak_ns));
+	put_sum(out, f, "peak", &f->peak, f->peak.objects && !f->recordings ? more : "");
+	put_sum(out, f, f->ended ? "never freed" : "alive at end", &f->live, "");
+	if (f->lifetimes)
+		buf_printf(out,
+			   "  %-14s half of what was freed within %s, 90 %% within %s, 99 %% within %s\n",
+			   "lifetimes", str_duration(a, f->lifetime_ns[0]),
+			   str_duration(b, f->lifetime_ns[1]), str_duration(c, f->lifetime_ns[2]));
+	if (f->lost)
+		buf_printf(out, "  %s samples found no room: the figures are too small by as many.\n",
+			   str_count(a, f->lost));
+	if (f->unseen)
+		buf_printf(out, "  Of %s samples it was noticed late that they were freed.\n",
+			   str_count(a, f->unseen));
+	for (size_t i = 0; i < f->verdict.n; i++) {
+		struct buf clean = { 0 };
+
+		label_clean(&clean, f->verdict.v[i]);
+		buf_printf(out, "  → %s\n", clean.data);
+		buf_done(&clean);
+	}
+}
+
+/* --- functions --- */
+
+struct column {
+	const char *title, *key;
+	uint64_t (*value)(const struct heap_function *g);
+	const struct heap_sum *(*sum)(const struct heap_function *g);
+};
+
+static uint64_t live_of(const struct heap_function *g)
+{
+	return g->live.bytes;
+}
+static uint64_t allocated_of(const struct heap_function *g)
+{
+	return g->allocated.bytes;
+}
+static uint64_t temporary_of(const struct heap_function *g)
+{
+	return g->temporary.bytes;
+}
+static uint64_t peak_of(const struct heap_function *g)
+{
+	return g->peak.bytes;
+}
+static const struct heap_sum *live_sum(const struct heap_function *g)
+{
+	return &g->live;
+}
+static const struct heap_sum *allocated_sum(const struct heap_function *g)
+{
+	return &g->allocated;
+}
+static const struct heap_sum *temporary_sum(const struct heap_function *g)
+{
+	return &g->temporary;
+}
+static const struct heap_sum *peak_sum(const struct heap_function *g)
+{
+	return &g->peak;
+}
+
+static uint64_t growth_of(const struct heap_function *g)
+{
+	return g->grows && g->thirds[2] > g->thirds[0] ? g->thirds[2] - g->thirds[0] : 0;
+}
+
+static const struct column columns[] = {
+	{ "Alive at the end, by nearest own function", "live", live_of, live_sum },
+	{ "At the peak", "peak", peak_of, peak_sum },
+	{ "Allocated", "allocated", allocated_of, allocated_sum },
+	{ "Temporary", "temporary", temporary_of, temporary_sum },
+};
+
+/* The rows with the most of something, most first. Caller frees. */
+static const struct heap_function **order(const struct heap_figures *f,
+                                          uint64_t (*value)(const struct heap_function *), size_t *ret_n)
+{
+	const struct heap_function **rows = mem_alloc((f->functions.n + 1) * sizeof(*rows));
+	size_t n = 0;
+
+	/* Few rows are shown of possibly many: each finds its place among those so far. */
+	for (size_t i = 0; i < f->functions.n; i++) {
+		const struct heap_function *g = &f->functions.v[i];
+		size_t at;
+
+		if (!value(g))
+			continue;
+		for (at = n++; at && value(rows[at - 1]) < value(g); at--)
+			rows[at] = rows[at - 1];
+		rows[at] = g;
+	}
+	*ret_n = n;
+	return rows;
+}
+
+static size_t shown(const struct export_job *job, size_t n)
+{
+	size_t limit = job->options.limit ? MIN(job->options.limit, (size_t)TOP) : n;
+
+	return MIN(n, limit);
+}
+
+static void put_column(const struct export_job *job, struct buf *out, const struct heap_figures *f,
+                       const struct column *c, uint64_t all)
+{
+	size_t n;
+	const struct heap_function **rows = order(f, c->value, &n);
+
+	if (n)
+		table_title(job, out, c->title);
+	for (size_t i = 0; i < shown(job, n); i++) {
+		const struct heap_sum *s = c->sum(rows[i]);
+		char bytes[32], objects[32];
+
+		buf_printf(out, "%6.2f%% %10s %13s  ", share(s->bytes, all), str_bytes(bytes, s->bytes),
+			   str_count(objects, s->objects));
+		put_name(job, out, rows[i]->name);
+	}
+	free(rows);
+}
+
+static void put_growth(const struct export_job *job, struct buf *out, const struct heap_figures *f)
+{
+	size_t n;
+	const struct heap_function **rows = order(f, growth_of, &n);
+
+	if (n) {
+		table_title(job, out, "Growing to the end: after a third of the time, two, at the end; mean age");
+		for (size_t i = 0; i < shown(job, n); i++) {
+			char a[32], b[32], c[32], age[32];
+
+			buf_printf(out, "%9s %9s %9s %9s  ", str_bytes(a, MAX(rows[i]->thirds[0], 0)),
+				   str_bytes(b, MAX(rows[i]->thirds[1], 0)),
+				   str_bytes(c, MAX(rows[i]->thirds[2], 0)),
+				   str_duration(age, rows[i]->age_ns));
+			put_name(job, out, rows[i]->name);
+		}
+	}
+	free(rows);
+}
+
+void heaptext_write(const struct export_job *job, struct buf *out)
+{
+	struct heap_figures f;
+
+	if (heap_measure(&f, job->profile, &job->selection->options, job->options.own)) {
+		const uint64_t all[] = { f.live.bytes, f.peak.bytes, f.allocated.bytes, f.temporary.bytes };
+
+		put_totals(job, out, &f);
+		put_growth(job, out, &f);
+		for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+			put_column(job, out, &f, &columns[i], all[i]);
+	}
+	heap_done(&f);
+}
+
+/* --- JSON --- */
+
+static void json_sum(struct buf *out, const struct heap_figures *f, const char *key, const struct heap_sum *s)
+{
+	buf_printf(out, "\"%s\":{\"bytes\":%llu,\"objects\":%llu,\"samples\":%llu,\"error_bytes\":", key,
+		   (unsigned long long)s->bytes, (unsigned long long)s->objects, (unsigned long long)s->samples);
+	if (f->no_error)
+		buf_puts(out, "null}");
+	else
+		buf_printf(out, "%.0f}", heap_error(s));
+}
+
+static void json_functions(const struct export_job *job, struct buf *out, const struct heap_figures *f)
+{
+	size_t n = job->options.limit ? MIN(job->options.limit, f->functions.n) : f->functions.n;
+
+	buf_puts(out, ",\n \"functions\":[");
+	for (size_t i = 0; i < n; i++) {
+		const struct heap_function *g = &f->functions.v[i];
+
+		buf_puts(out, i ? ",\n  {\"name\":" : "\n  {\"name\":");
+		buf_json(out, g->name);
+		buf_puts(out, ",\"module\":");
+		buf_json(out, g->module);
+		for (size_t k = 0; k < ARRAY_LEN(columns); k++) {
+			buf_putc(out, ',');
+			json_sum(out, f, columns[k].key, columns[k].sum(g));
+		}
+		buf_printf(out, ",\"thirds\":[%lld,%lld,%lld],\"age_ns\":%.0f,\"grows\":%s}",
+			   (long long)g->thirds[0], (long long)g->thirds[1], (long long)g->thirds[2],
+			   g->age_ns, g->grows ? "true" : "false");
+	}
+	buf_putc(out, ']');
+}
+
+void heaptext_json(const struct export_job *job, struct buf *out)
+{
+	struct heap_figures f;
+	bool any = false;
+
+	if (!heap_measure(&f, job->profile, &job->selection->options, job->options.own)) {
+		heap_done(&f);
+		return;
+	}
+	buf_printf(out,
+		   ",\n\"heap\":{\"exact\":%s,\"interval_bytes\":%llu,\"duration_ns\":%llu,"
+		   "\"counted_bytes\":%llu,\"counted\":%llu,\"peak_ns\":%llu,\"ended\":%s,\"lost\":%llu,\"recordings\":%llu,",
+		   f.exact ? "true" : "false", (unsigned long long)f.interval,
+		   (unsigned long long)f.duration_ns, (unsigned long long)f.counted_bytes,
+		   (unsigned long long)f.counted, (unsigned long long)f.peak_ns, f.ended ? "true" : "false",
+		   (unsigned long long)f.lost, (unsigned long long)MAX(f.recordings, 1));
+	buf_printf(out, "\"lifetime_ns\":{\"p50\":%llu,\"p90\":%llu,\"p99\":%llu,\"objects\":%llu},\n ",
+		   (unsigned long long)f.lifetime_ns[0], (unsigned long long)f.lifetime_ns[1],
+		   (unsigned long long)f.lifetime_ns[2], (unsigned long long)f.lifetimes);
+	json_sum(out, &f, "allocated", &f.allocated);
+	buf_putc(out, ',');
+	json_sum(out, &f, "freed", &f.freed);
+	buf_putc(out, ',');
+	json_sum(out, &f, "temporary", &f.temporary);
+	buf_putc(out, ',');
+	json_sum(out, &f, "live", &f.live);
+	buf_putc(out, ',');
+	json_sum(out, &f, "peak", &f.peak);
+	json_functions(job, out, &f);
+	buf_puts(out, ",\n \"symptoms\":[");
+	for (int i = 0; i < HEAP_SYMPTOMS; i++)
+		if (f.symptoms[i]) {
+			buf_printf(out, "%s\"%s\"", any ? "," : "", heap_symptom_name(i));
+			any = true;
+		}
+	buf_puts(out, "],\n \"verdict\":[");
+	for (size_t i = 0; i < f.verdict.n; i++) {
+		buf_puts(out, i ? "," : "");
+		buf_json(out, f.verdict.v[i]);
+	}
+	buf_puts(out, "]}");
+	heap_done(&f);
+}

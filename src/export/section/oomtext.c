@@ -1,0 +1,216 @@
+#include "export/section/oomtext.h"
+
+#include <string.h>
+
+#include "analyze/memory/leak.h"
+#include "analyze/memory/oom.h"
+#include "base/buf.h"
+#include "base/text/str.h"
+#include "export/report/label.h"
+#include "profile/profile.h"
+
+enum { LIVE_ROWS = 10, SAID_ROWS = 40, BEFORE_NAME = 34 };
+
+static double percent(uint64_t part, uint64_t all)
+{
+	return all ? 100.0 * part / all : 0;
+}
+
+void leaktext_put(const struct leak *l, size_t rows, unsigned columns, struct buf *out)
+{
+	char bytes[32], count[32];
+
+	buf_printf(out, "%10s %7s %12s   %s\n", "alive", "%", "objects", "function");
+	for (size_t i = 0; i < MIN(rows, l->rows.n); i++) {
+		const struct leak_row *r = &l->rows.v[i];
+
+		buf_printf(out, "%10s %7.2f %12s   ", str_bytes(bytes, r->bytes), percent(r->bytes, l->bytes),
+			   str_count(count, r->objects));
+		label_last(out, r->name, columns, BEFORE_NAME);
+		buf_putc(out, '\n');
+	}
+}
+
+static void put_head(const struct oom *o, const struct profile *p, struct buf *out)
+{
+	char limit[32], swap[32], when[32], peak[32], hits[32];
+
+	buf_printf(out, "\nMemory limit: %s", str_bytes(limit, o->limit));
+	if (o->swap_limit != UINT64_MAX)
+		buf_printf(out, ", swap %s", str_bytes(swap, o->swap_limit));
+	if (o->kills)
+		buf_printf(out, "; the kernel killed %llu process%s, the first after %s",
+			   (unsigned long long)o->kills, o->kills == 1 ? "" : "es",
+			   str_duration(when, o->kill_ns));
+	else
+		buf_printf(out, "; nothing was killed");
+	buf_printf(out, ". At most %s was in use, %.1f %% of the limit; it was met %s time%s.\n",
+		   str_bytes(peak, o->peak), percent(o->peak, o->limit), str_count(hits, o->hits),
+		   o->hits == 1 ? "" : "s");
+}
+
+/* One sentence: what filled the limit, and whose it is. */
+static void put_blame(const struct oom *o, unsigned columns, struct buf *out)
+{
+	const struct oom_point *end = o->points.n ? &o->points.v[o->points.n - 1] : NULL;
+	const char *blame = oom_blame(o);
+	char a[32], b[32];
+
+	/* Far from the limit nothing filled it. */
+	if (!end || (!o->kills && o->peak < o->limit / 10 * 9))
+		return;
+	if (!strcmp(blame, "heap")) {
+		buf_printf(out, "The heap filled it: %s alive%s, ", str_bytes(a, o->live.bytes),
+			   o->kills ? " at the kill" : " at the end");
+		buf_printf(out, "%.0f %% of it allocated by ",
+			   percent(o->live.rows.v[0].bytes, o->live.bytes));
+		label_last(out, o->live.rows.v[0].name, columns, 0);
+		buf_puts(out, ".\n");
+	} else if (!strcmp(blame, "cache")) {
+		buf_printf(out,
+			   "Files fill it: %s of page cache and mapped files of %s; what is clean is given "
+			   "back before anything is killed, tmpfs and locked pages are not.\n",
+			   str_bytes(a, end->file), str_bytes(b, end->usage));
+	} else if (!strcmp(blame, "kernel")) {
+		buf_printf(out,
+			   "The kernel's own memory for it fills it: %s (page tables, sockets, inodes).\n",
+			   str_bytes(a, end->kernel));
+	} else if (!strcmp(blame, "other")) {
+		buf_printf(
+			out, "Anonymous memory filled it: %s%s.\n", str_bytes(a, end->anon),
+			!o->live.recorded
+				? "; the heap was not recorded: --what minor-faults says who touched it first"
+				: "; the heap that was seen is less than half of it: stacks, mappings of its "
+				  "own, or what the allocator keeps; --what minor-faults says who touched it "
+				  "first");
+	}
+	if (*o->trigger && o->kills) {
+		buf_puts(out, "The page that was one too many was asked for by ");
+		label_last(out, o->trigger, columns, 0);
+		buf_puts(out, ".\n");
+	}
+}
+
+static void put_points(const struct oom *o, struct buf *out)
+{
+	char a[32], b[32], c[32], d[32], e[32];
+
+	if (!o->points.n)
+		return;
+	buf_printf(out, "\n%9s %10s %7s %10s %10s %10s %10s\n", "time", "in use", "%", "anonymous", "files",
+		   "kernel", "swap");
+	for (size_t i = 0; i < o->points.n; i++) {
+		const struct oom_point *p = &o->points.v[i];
+
+		buf_printf(out, "%7.1f s %10s %7.1f %10s %10s %10s %10s\n", p->time_ns / 1e9,
+			   str_bytes(a, p->usage), percent(p->usage, o->limit), str_bytes(b, p->anon),
+			   str_bytes(c, p->file), str_bytes(d, p->kernel), str_bytes(e, p->swap));
+	}
+}
+
+static void put_said(const struct oom *o, unsigned columns, struct buf *out)
+{
+	if (!o->said.n)
+		return;
+	buf_puts(out, "\nThe kernel's log:\n");
+	for (size_t i = 0; i < MIN(o->said.n, (size_t)SAID_ROWS); i++) {
+		struct buf clean = { 0 };
+
+		label_clean(&clean, o->said.v[i]);
+		buf_puts(out, "  ");
+		if (columns > 4)
+			label_cut(out, clean.data, columns - 2);
+		else
+			buf_puts(out, clean.data);
+		buf_putc(out, '\n');
+		buf_done(&clean);
+	}
+	if (o->said.n > SAID_ROWS)
+		buf_printf(out, "  (%zu more lines are in the capture, in its table of marks)\n",
+			   o->said.n - SAID_ROWS);
+}
+
+void oomtext_put(const struct profile *p, unsigned columns, struct buf *out)
+{
+	struct oom o;
+
+	oom_build(&o, p);
+	if (o.recorded) {
+		put_head(&o, p, out);
+		put_blame(&o, columns, out);
+		put_points(&o, out);
+		if (o.live.rows.n) {
+			buf_printf(out, "\nThe heap %s:\n", o.kills ? "at the kill" : "at the end");
+			leaktext_put(&o.live, LIVE_ROWS, columns, out);
+		}
+		put_said(&o, columns, out);
+	}
+	oom_done(&o);
+}
+
+/* --- JSON --- */
+
+static void number(struct buf *out, const char *key, uint64_t value)
+{
+	buf_printf(out, "\"%s\":%llu,", key, (unsigned long long)value);
+}
+
+static void put_json_lists(const struct oom *o, struct buf *out)
+{
+	buf_puts(out, "\"points\":[");
+	for (size_t i = 0; i < o->points.n; i++) {
+		const struct oom_point *p = &o->points.v[i];
+
+		buf_puts(out, i ? ",\n{" : "\n{");
+		number(out, "time_ns", p->time_ns);
+		number(out, "usage", p->usage);
+		number(out, "anon", p->anon);
+		number(out, "file", p->file);
+		number(out, "kernel", p->kernel);
+		buf_printf(out, "\"swap\":%llu}", (unsigned long long)p->swap);
+	}
+	buf_puts(out, "],\"live\":[");
+	for (size_t i = 0; i < o->live.rows.n; i++) {
+		buf_puts(out, i ? ",\n{" : "\n{");
+		number(out, "bytes", o->live.rows.v[i].bytes);
+		number(out, "objects", o->live.rows.v[i].objects);
+		buf_puts(out, "\"function\":");
+		buf_json(out, o->live.rows.v[i].name);
+		buf_puts(out, ",\"module\":");
+		buf_json(out, o->live.rows.v[i].module);
+		buf_putc(out, '}');
+	}
+	buf_puts(out, "],\"kernel_log\":[");
+	for (size_t i = 0; i < o->said.n; i++) {
+		buf_puts(out, i ? ",\n" : "\n");
+		buf_json(out, o->said.v[i]);
+	}
+	buf_putc(out, ']');
+}
+
+void oomjson_put(const struct profile *p, struct buf *out)
+{
+	struct oom o;
+
+	oom_build(&o, p);
+	if (o.recorded) {
+		buf_puts(out, ",\n\"limit\":{");
+		number(out, "memory", o.limit);
+		if (o.swap_limit != UINT64_MAX)
+			number(out, "swap", o.swap_limit);
+		number(out, "hits", o.hits);
+		number(out, "kills", o.kills);
+		if (o.kills)
+			number(out, "kill_ns", o.kill_ns);
+		number(out, "peak", o.peak);
+		number(out, "live_bytes", o.live.bytes);
+		buf_puts(out, "\"filled_by\":");
+		buf_json(out, oom_blame(&o));
+		buf_puts(out, ",\"asked_by\":");
+		buf_json(out, o.trigger);
+		buf_putc(out, ',');
+		put_json_lists(&o, out);
+		buf_putc(out, '}');
+	}
+	oom_done(&o);
+}

@@ -1,0 +1,360 @@
+/*
+ * waittext.c - the account of the threads' time, the verdict, and the hottest waits with their wakers.
+ *
+ * A column for each cause that is more than nothing in the total, on a terminal as many as fit and the rest
+ * in one; threads that did most first, the rest in one line. Names are cut to a terminal as in the other
+ * tables.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/wait/account.h"
+#include "analyze/wait/verdict.h"
+#include "analyze/wait/waits.h"
+#include "base/buf.h"
+#include "base/text/str.h"
+#include "export/export.h"
+#include "export/report/label.h"
+#include "export/report/table.h"
+#include "profile/profile.h"
+
+
+enum { NAME_COLUMNS = 26, CELL_COLUMNS = 9, SITES = 10, WAKERS = 3 };
+
+/* In the order of the columns. */
+static const struct {
+	enum cause cause;
+	const char *head;
+} columns[] = {
+	{ CAUSE_CPU, "on CPU" },      { CAUSE_QUEUE, "queue" },      { CAUSE_QUOTA, "throttled" }, { CAUSE_LOCK, "lock" },
+	{ CAUSE_PARK, "condition" },  { CAUSE_DISK_READ, "disk rd" }, { CAUSE_DISK_WRITE, "disk wr" },
+	{ CAUSE_FAULT, "fault" },     { CAUSE_NETWORK, "network" },  { CAUSE_SLEEP, "sleep" },
+	{ CAUSE_PIPE, "pipe" },       { CAUSE_RECLAIM, "reclaim" },  { CAUSE_IDLE, "idle" },
+	{ CAUSE_UNKNOWN, "unknown" },
+};
+
+static void put_bold(const struct export_job *job, struct buf *out, const char *text)
+{
+	buf_printf(out, "%s%s%s", job->options.colour ? TABLE_BOLD : "", text, job->options.colour ? TABLE_NORMAL : "");
+}
+
+/* A name or a sentence that comes from a target, made harmless; columns 0 = whole. */
+static void put_clean(struct buf *out, const char *text, size_t room, bool function)
+{
+	struct buf clean = { 0 };
+
+	label_clean(&clean, *text ? text : "[no name]");
+	if (!room)
+		buf_puts(out, clean.data);
+	else if (function)
+		label_fit(out, clean.data, room);
+	else
+		label_cut(out, clean.data, room);
+	buf_done(&clean);
+}
+
+static void put_duration(struct buf *out, uint64_t ns)
+{
+	char text[32];
+
+	buf_printf(out, " %*s", CELL_COLUMNS, ns ? str_duration(text, ns) : "-");
+}
+
+struct layout {
+	bool shown[CAUSE_COUNT];
+	bool other; /* some are not: one column for them */
+};
+
+/* Those that are more than nothing; on a terminal the largest that fit, with room for wall, others, missing.
+ */
+static struct layout lay_out(const struct export_job *job)
+{
+	const uint64_t *ns = job->account->total.ns;
+	struct layout l = { 0 };
+	size_t n = 0, fit = CAUSE_COUNT, width = job->options.columns;
+
+	if (width)
+		fit = width > NAME_COLUMNS + 5 * (CELL_COLUMNS + 1) ?
+			      (width - NAME_COLUMNS) / (CELL_COLUMNS + 1) - 3 : 2;
+	l.shown[CAUSE_CPU] = l.shown[CAUSE_QUEUE] = true;
+	for (n = 2; n < fit; n++) {
+		int most = -1;
+
+		for (int c = 0; c < CAUSE_COUNT; c++)
+			if (!l.shown[c] && ns[c] && (most < 0 || ns[c] > ns[most]))
+				most = c;
+		if (most < 0)
+			break;
+		l.shown[most] = true;
+	}
+	for (int c = 0; c < CAUSE_COUNT; c++)
+		l.other |= ns[c] && !l.shown[c];
+	return l;
+}
+
+static void put_row(const struct layout *l, const struct account_row *r, const char *name, struct buf *out)
+{
+	struct buf label = { 0 };
+	int64_t missing = r->missing_ns;
+	uint64_t other = 0;
+
+	put_clean(&label, name, NAME_COLUMNS, false);
+	buf_printf(out, "%s%*s", label.data, NAME_COLUMNS - (int)label_columns(label.data), "");
+	put_duration(out, r->wall_ns);
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+		if (l->shown[columns[i].cause])
+			put_duration(out, r->ns[columns[i].cause]);
+		else
+			other += r->ns[columns[i].cause];
+	if (l->other)
+		put_duration(out, other);
+	put_duration(out, missing > 0 ? missing : 0);
+	buf_putc(out, '\n');
+	buf_done(&label);
+}
+
+static void put_heads(const struct layout *l, struct buf *out)
+{
+	buf_printf(out, "%-*s %*s", NAME_COLUMNS, "thread", CELL_COLUMNS, "wall");
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+		if (l->shown[columns[i].cause])
+			buf_printf(out, " %*s", CELL_COLUMNS, columns[i].head);
+	if (l->other)
+		buf_printf(out, " %*s", CELL_COLUMNS, "others");
+	buf_printf(out, " %*s\n", CELL_COLUMNS, "missing");
+}
+
+static void add_rest(struct account_row *rest, const struct account_row *r)
+{
+	rest->threads += r->threads;
+	rest->wall_ns += r->wall_ns;
+	rest->missing_ns += r->missing_ns;
+	for (int i = 0; i < CAUSE_COUNT; i++)
+		rest->ns[i] += r->ns[i];
+}
+
+/* What the figures cannot say themselves. */
+static void put_remarks(const struct account *a, struct buf *out)
+{
+	double missing = a->total.wall_ns ? 100.0 * a->total.missing_ns / a->total.wall_ns : 0;
+	char text[32];
+
+	if (a->lost)
+		buf_printf(out, "%s records of waits were lost: what they held is missing\n",
+			   str_count(text, a->lost));
+	if (a->unseen)
+		buf_printf(out, "%s thread%s did not run once: %s not in any column but wall and missing\n",
+			   str_count(text, a->unseen), a->unseen == 1 ? "" : "s",
+			   a->unseen == 1 ? "it is" : "they are");
+	if (missing > 1)
+		buf_printf(out, "%.1f %% of the threads' time is missing\n", missing);
+	else if (missing < -1)
+		buf_printf(out,
+			   "%.1f %% more was counted than the threads' time: they are older than was seen\n",
+			   -missing);
+	if (a->cpu_is_the_rest)
+		buf_puts(out, "on CPU is what the waits leave: it was not measured for this range\n");
+	else if (a->sampled_cpu)
+		buf_puts(out, "on CPU is from samples for this range, so a few percent can be missing\n");
+}
+
+static void put_account(const struct export_job *job, struct buf *out)
+{
+	const struct account *a = job->account;
+	size_t limit = job->options.limit, shown = limit && limit < a->threads.n ? limit : a->threads.n;
+	struct account_row rest = { .thread = PROFILE_NONE };
+	struct layout l = lay_out(job);
+	char text[64], number[32];
+
+	buf_putc(out, '\n');
+	put_bold(job, out, "Where the time of the threads went");
+	buf_putc(out, '\n');
+	put_heads(&l, out);
+	for (size_t i = 0; i < a->threads.n; i++) {
+		const struct profile_thread *t = &job->profile->threads.v[a->threads.v[i].thread];
+		_cleanup_free_ char *name = NULL;
+
+		if (i >= shown) {
+			add_rest(&rest, &a->threads.v[i]);
+			continue;
+		}
+		name = mem_printf("%.*s (%u)", NAME_COLUMNS - 10, profile_str(job->profile, t->name), t->tid);
+		put_row(&l, &a->threads.v[i], name, out);
+	}
+	if (rest.threads) {
+		snprintf(text, sizeof(text), "%s others", str_count(number, rest.threads));
+		put_row(&l, &rest, text, out);
+	}
+	snprintf(text, sizeof(text), "all %s", str_count(number, a->total.threads));
+	put_row(&l, &a->total, text, out);
+	put_remarks(a, out);
+}
+
+/* Sentences, broken between words. */
+static void put_wrapped(const struct export_job *job, const char *text, struct buf *out)
+{
+	size_t width = job->options.columns ? MAX(job->options.columns, 40) : 100, used = 0;
+	struct buf clean = { 0 };
+	const char *s;
+
+	label_clean(&clean, text);
+	for (s = clean.data; *s;) {
+		size_t word = strcspn(s, " ");
+
+		if (used && used + 1 + word > width) {
+			buf_putc(out, '\n');
+			used = 0;
+		} else if (used) {
+			buf_putc(out, ' ');
+			used++;
+		}
+		buf_add(out, s, word);
+		used += word;
+		s += word;
+		s += strspn(s, " ");
+	}
+	buf_putc(out, '\n');
+	buf_done(&clean);
+}
+
+static void put_verdict(const struct export_job *job, struct buf *out)
+{
+	if (!job->verdict->sentences.n)
+		return;
+	buf_putc(out, '\n');
+	put_bold(job, out, "Verdict");
+	buf_putc(out, '\n');
+	for (size_t i = 0; i < job->verdict->sentences.n; i++)
+		put_wrapped(job, job->verdict->sentences.v[i], out);
+}
+
+/* Room for a name after what stands before it; 0 = whole. */
+static size_t room(const struct export_job *job, size_t before)
+{
+	unsigned width = job->options.columns;
+
+	return !width ? 0 : width > before + 20 ? width - before : 20;
+}
+
+static void put_wakers(const struct export_job *job, const struct waits_site *s, struct buf *out)
+{
+	char text[32];
+
+	for (size_t i = 0; i < s->wakers.n && i < WAKERS; i++) {
+		const struct waits_waker *w = &s->wakers.v[i];
+
+		buf_printf(out, "%11s %5.1f%%  ", i ? "" : "woken by",
+			   s->woken_ns ? 100.0 * w->ns / s->woken_ns : 0);
+		if (w->interrupt) {
+			buf_puts(out, waits_interrupt(w->interrupt));
+		} else {
+			put_clean(out, w->function, room(job, 20 + 3 + label_columns(w->thread)), true);
+			buf_puts(out, " (");
+			put_clean(out, w->thread, 0, false);
+			buf_putc(out, ')');
+		}
+		buf_putc(out, '\n');
+	}
+	for (size_t i = 0; i < s->ran.n && i < WAKERS; i++) {
+		buf_printf(out, "%11s %9s  ", i ? "" : "wakers ran", str_duration(text, s->ran.v[i].ns));
+		put_clean(out, s->ran.v[i].function, room(job, 23), true);
+		buf_putc(out, '\n');
+	}
+}
+
+/* What the waker itself waited for, a line each. */
+static void put_chains(const struct export_job *job, const struct waits_site *s, struct buf *out)
+{
+	char text[32];
+
+	for (size_t i = 0; i < s->chains.n && i < 2; i++) {
+		const struct waits_chain *c = &s->chains.v[i];
+
+		buf_printf(out, "%11s %9s  ", i ? "" : "chain", str_duration(text, c->ns));
+		for (uint32_t k = 0; k < c->link_count; k++) {
+			struct buf thread = { 0 };
+
+			put_clean(&thread, c->links[k].thread, 0, false);
+			buf_printf(out, "%*s%s waited: %s, ", k ? 23 : 0, "", thread.data,
+				   cause_name(c->links[k].cause));
+			put_clean(out, c->links[k].function,
+				  room(job, 35 + label_columns(thread.data) +
+						    strlen(cause_name(c->links[k].cause))),
+				  true);
+			buf_putc(out, '\n');
+			buf_done(&thread);
+		}
+		if (c->end)
+			buf_printf(out, "%23send of the chain: %s\n", "", waits_interrupt(c->end));
+	}
+}
+
+/* Narrow terminals have no room for how long one wait is. */
+static bool is_wide(const struct export_job *job)
+{
+	return !job->options.columns || job->options.columns >= 100;
+}
+
+static void put_site(const struct export_job *job, const struct waits_site *s, struct buf *out)
+{
+	const struct profile *p = job->profile;
+	struct buf who = { 0 };
+	char a[32], b[32];
+
+	buf_puts(&who, " (");
+	put_clean(&who, profile_str(p, p->threads.v[s->thread].name), 0, false);
+	if (s->threads > 1)
+		buf_printf(&who, " and %s more", str_count(a, s->threads - 1));
+	buf_puts(&who, ")");
+	buf_printf(out, "%6.2f%% %9s %9s ", job->waits->ns ? 100.0 * s->ns / job->waits->ns : 0,
+		   str_duration(a, s->ns), str_count(b, s->count));
+	if (is_wide(job))
+		buf_printf(out, "%9s %9s ", str_duration(a, s->count ? s->ns / s->count : 0),
+			   s->longest_ns ? str_duration(b, s->longest_ns) : "-");
+	buf_printf(out, " %-12s ", cause_name(s->cause));
+	put_clean(out, s->function, room(job, (is_wide(job) ? 62 : 42) + label_columns(who.data)), true);
+	buf_printf(out, "%s\n", who.data);
+	buf_done(&who);
+	put_wakers(job, s, out);
+	put_chains(job, s, out);
+}
+
+static void put_waits(const struct export_job *job, struct buf *out)
+{
+	const struct waits *w = job->waits;
+	size_t limit = job->options.limit, shown = MIN(w->sites.n, limit && limit < SITES ? limit : SITES);
+	uint64_t sleep_ns = 0, rest_ns = 0;
+	char a[32], b[32];
+
+	if (!w->sites.n)
+		return;
+	for (size_t i = 0; i < w->sites.n; i++) {
+		sleep_ns += w->sites.v[i].cause == CAUSE_SLEEP ? w->sites.v[i].ns : 0;
+		rest_ns += i >= shown ? w->sites.v[i].ns : 0;
+	}
+	buf_putc(out, '\n');
+	put_bold(job, out, "The longest waits");
+	buf_printf(out, ", %% of %s blocked", str_duration(a, w->ns));
+	if (w->idle_ns)
+		buf_printf(out, " (and %s idle)", str_duration(a, w->idle_ns));
+	if (sleep_ns)
+		buf_printf(out, "; sleep, %s, is last", str_duration(a, sleep_ns));
+	buf_printf(out, "\n%17s %9s ", "time", "waits");
+	if (is_wide(job))
+		buf_printf(out, "%9s %9s ", "mean", "longest");
+	buf_printf(out, " %-12s %s\n", "cause", "in");
+	for (size_t i = 0; i < shown; i++)
+		put_site(job, &w->sites.v[i], out);
+	if (shown < w->sites.n)
+		buf_printf(out, "and %s more places, %s\n", str_count(a, w->sites.n - shown),
+			   str_duration(b, rest_ns));
+}
+
+void waittext_put(const struct export_job *job, struct buf *out)
+{
+	if (!job->account || !job->waits || !job->verdict)
+		return;
+	put_verdict(job, out);
+	put_account(job, out);
+	put_waits(job, out);
+}
