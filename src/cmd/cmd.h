@@ -50,7 +50,7 @@ struct command {
 	const char *example;  /* one real example, a line each */
 	int (*run)(const struct command *c, int argc, char **argv); /* argv[0] is the command's name */
 
-	/* Without this a command gives up its rights as soon as its options are known (cmd/reading.h): it opens
+	/* Without this a command gives up its rights as soon as its options are known (cmd/reading/reading.h): it opens
 	 * files for reading, and writes what -o names or what lies beside its operands. */
 	bool keeps_rights;       /* it records, or starts programs */
 	bool removes;            /* it removes files below its operands */

@@ -15,7 +15,7 @@
 #include "base/text/plain.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
-#include "cmd/files.h"
+#include "cmd/reading/files.h"
 #include "cmd/filters.h"
 #include "export/diff/difftext.h"
 #include "export/page/page.h"

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
-#include "cmd/reading.h"
+#include "cmd/reading/reading.h"
 
 extern const struct command command_bench, command_blocks, command_clean, command_compare, command_diff,
 	command_difffolded, command_doctor, command_events, command_flamegraph, command_heap, command_import,

@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
-#include "cmd/input.h"
-#include "cmd/load.h"
+#include "cmd/reading/input.h"
+#include "cmd/reading/load.h"
 #include "serve/server.h"
 #include "serve/site.h"
 

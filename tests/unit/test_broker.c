@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file/fd.h"
-#include "cmd/broker.h"
+#include "cmd/reading/broker.h"
 #include "cmd/cmd.h"
 
 const struct command_group command_groups[] = { { 0 } }; /* of the help, which is not asked for */

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/log.h"
-#include "cmd/captures.h"
+#include "cmd/captures/captures.h"
 #include "cmd/cmd.h"
 #include "capture/capture.h"
 #include "profile/profile.h"

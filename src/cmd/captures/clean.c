@@ -1,0 +1,178 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/text/plain.h"
+#include "base/text/str.h"
+#include "cmd/captures/captures.h"
+#include "cmd/cmd.h"
+
+struct clean {
+	uint64_t before_ns; /* captures last written before this go */
+	bool dry_run, json;
+	struct buf list;    /* JSON */
+	size_t files, captures;
+	uint64_t bytes;
+	bool failed;
+};
+
+/* What lies beside a capture belongs to it only if it has the same owner: in a folder that several people write to
+ * anybody could give a capture of his the name of somebody else's file. */
+static bool belongs_to(const struct captures_entry *e, const char *name, const struct stat *st)
+{
+	if (!strcmp(name, e->name))
+		return st->st_dev == e->device && st->st_ino == e->inode;
+	return st->st_uid == e->owner;
+}
+
+static void remove_one(struct clean *c, const struct captures_entry *e, const char *name, const char *path)
+{
+	int folder = e->folder;
+	struct stat st;
+
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		return;
+	if (!belongs_to(e, name, &st)) {
+		log_warn("%s is not of the owner of %s: left alone", path, e->path);
+		return;
+	}
+	if (!c->dry_run && unlinkat(folder, name, 0)) {
+		log_error("cannot remove %s: %s", path, strerror(errno));
+		c->failed = true;
+		return;
+	}
+	c->bytes += st.st_size;
+	c->files++;
+	if (c->json) {
+		buf_printf(&c->list, "%s\n {\"file\":", c->files > 1 ? "," : "");
+		buf_json(&c->list, path);
+		buf_printf(&c->list, ",\"bytes\":%llu}", (unsigned long long)st.st_size);
+	} else {
+		_cleanup_(buf_done) struct buf line = { 0 };
+		char size[32];
+
+		plain_add(&line, path);
+		printf("%s %s (%s)\n", c->dry_run ? "would remove" : "removed", line.data,
+		       str_bytes(size, st.st_size));
+	}
+}
+
+/* The capture, its journals, and what report wrote beside it. */
+static int clean_capture(void *context, const struct captures_entry *e)
+{
+	static const char *const journals[] = { "-wal", "-shm", "-journal" };
+	static const char *const reports[] = { ".svg", ".html" };
+	_cleanup_free_ char *folder = mem_strndup(e->path, strlen(e->path) - strlen(e->name));
+	struct clean *c = context;
+	size_t stem = strlen(e->name);
+
+	if (e->mtime_ns >= c->before_ns)
+		return 0;
+	if (captures_in_use(e)) {
+		log_warn("%s is being recorded: left alone", e->path);
+		return 0;
+	}
+	c->captures++;
+	remove_one(c, e, e->name, e->path);
+	for (size_t i = 0; i < ARRAY_LEN(journals); i++) {
+		_cleanup_free_ char *name = mem_printf("%s%s", e->name, journals[i]);
+		_cleanup_free_ char *path = mem_printf("%s%s", folder, name);
+
+		remove_one(c, e, name, path);
+	}
+	if (!str_ends(e->name, ".gasflame"))
+		return 0;
+	stem -= strlen(".gasflame");
+	for (size_t i = 0; i < ARRAY_LEN(reports) && stem; i++) {
+		_cleanup_free_ char *name = mem_printf("%.*s%s", (int)stem, e->name, reports[i]);
+		_cleanup_free_ char *path = mem_printf("%s%s", folder, name);
+
+		remove_one(c, e, name, path);
+	}
+	return 0;
+}
+
+/* Only folders that held captures, and only when nothing is left in them: rmdir sees to that. */
+static void clean_folder(void *context, int parent, const char *name, const char *path)
+{
+	struct clean *c = context;
+
+	if (!c->dry_run && !unlinkat(parent, name, AT_REMOVEDIR))
+		log_debug("removed the empty folder %s", path);
+}
+
+static void clean_tell(const struct clean *c)
+{
+	char size[32];
+
+	if (c->json)
+		printf("{\"dry_run\":%s,\"captures\":%zu,\"files\":%zu,\"bytes\":%llu,\"removed\":[%s]}\n",
+		       c->dry_run ? "true" : "false", c->captures, c->files, (unsigned long long)c->bytes,
+		       c->list.n ? c->list.data : "");
+	else
+		log_info("%s %zu capture%s, %s", c->dry_run ? "would remove" : "removed", c->captures,
+			 c->captures == 1 ? "" : "s", str_bytes(size, c->bytes));
+}
+
+static int clean_run(const struct command *command, int argc, char **argv)
+{
+	static char *const usual[] = { CAPTURES_FOLDER };
+	struct clean c = { .before_ns = UINT64_MAX };
+	uint64_t older_ns = 0;
+	bool all = false, by_default;
+	const struct option_spec options[] = {
+		{ 0, "older-than", OPTION_DURATION, &older_ns, "TIME",
+		  "remove what was last written longer ago than this" },
+		{ 0, "all", OPTION_FLAG, &all, .help = "remove every capture" },
+		{ 'n', "dry-run", OPTION_FLAG, &c.dry_run, .help = "only tell what would be removed" },
+		{ 0, "json", OPTION_FLAG, &c.json, .help = "tell it as JSON" },
+		{ 0 },
+	};
+	int first = options_parse(command, options, argc, argv);
+
+	if (first < 0)
+		return -first - 1;
+	if (all == (older_ns > 0)) {
+		log_error("clean wants either --older-than TIME (such as 7d) or --all");
+		return EXIT_USAGE;
+	}
+	if (!all)
+		c.before_ns = clock_wall_ns() > older_ns ? clock_wall_ns() - older_ns : 0;
+	by_default = first == argc;
+	for (int i = by_default ? 0 : first; i < (by_default ? 1 : argc); i++) {
+		struct err err = { 0 };
+		int r = captures_walk(by_default ? usual[i] : argv[i], false, clean_capture, clean_folder, &c,
+				      &err);
+
+		if (r && !(r == -ENOENT && by_default)) {
+			log_error("%s", err.text);
+			c.failed = true;
+		}
+	}
+	clean_tell(&c);
+	buf_done(&c.list);
+	return c.failed ? EXIT_ERROR : EXIT_OK;
+}
+
+const struct command command_clean = {
+	.name = "clean",
+	.summary = "remove old captures",
+	.usage = "--older-than TIME | --all [options] [FOLDER...]",
+	.describe = "Removes captures below " CAPTURES_FOLDER
+		    "/, or below the folders that are named, with the .svg and .html files of the same name "
+		    "beside them that have the same owner, and the folders that are empty then. Nothing else is touched: a capture "
+		    "is known by its content, symbolic links are not followed, and a capture that is being "
+		    "recorded stays.",
+	.example = "gasflame clean --older-than 7d --dry-run\ngasflame clean --older-than 7d",
+	.run = clean_run,
+	.removes = true,
+	.reads_by_default = CAPTURES_FOLDER,
+};

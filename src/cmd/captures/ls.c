@@ -1,0 +1,228 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/text/plain.h"
+#include "base/text/str.h"
+#include "base/vec.h"
+#include "cmd/captures/captures.h"
+#include "cmd/cmd.h"
+#include "capture/capture.h"
+
+struct row {
+	char *path, *problem; /* problem: why there is no summary, NULL if there is one */
+	struct capture_summary summary;
+	uint64_t bytes, when_ns;
+	bool in_use;
+};
+
+struct rows {
+	VEC(struct row) list;
+};
+
+static int add_row(void *context, const struct captures_entry *e)
+{
+	struct row row = { .path = mem_strdup(e->path), .bytes = e->bytes,
+			   .when_ns = e->mtime_ns, .in_use = captures_in_use(e) };
+	struct rows *rows = context;
+	struct err err = { 0 };
+
+	if (capture_summary(e->path, &row.summary, &err))
+		row.problem = mem_strdup(err.text);
+	else if (row.summary.start_wall_ns)
+		row.when_ns = row.summary.start_wall_ns;
+	vec_push(&rows->list, row);
+	return 0;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->when_ns != y->when_ns)
+		return x->when_ns < y->when_ns ? 1 : -1;
+	return strcmp(x->path, y->path);
+}
+
+static void rows_done(struct rows *rows)
+{
+	for (size_t i = 0; i < rows->list.n; i++) {
+		free(rows->list.v[i].path);
+		free(rows->list.v[i].problem);
+		capture_summary_done(&rows->list.v[i].summary);
+	}
+	vec_done(&rows->list);
+}
+
+static const char *row_mark(const struct row *r)
+{
+	return r->problem ? r->problem : r->summary.finished ? "" : r->in_use ? "recording" : "unfinished";
+}
+
+static void format_time(char *out, size_t size, uint64_t ns, const char *format)
+{
+	time_t t = ns / 1000000000;
+	struct tm tm;
+
+	if (!localtime_r(&t, &tm) || !strftime(out, size, format, &tm))
+		snprintf(out, size, "?");
+}
+
+static void print_json(const struct rows *rows)
+{
+	struct buf b = { 0 };
+
+	buf_puts(&b, "[");
+	for (size_t i = 0; i < rows->list.n; i++) {
+		const struct row *r = &rows->list.v[i];
+		char when[64];
+
+		format_time(when, sizeof(when), r->when_ns, "%Y-%m-%dT%H:%M:%S%z");
+		buf_printf(&b, "%s\n {\"file\":", i ? "," : "");
+		buf_json(&b, r->path);
+		buf_puts(&b, ",\"target\":");
+		buf_json(&b, r->summary.target ? r->summary.target : "");
+		buf_puts(&b, ",\"what\":");
+		buf_json(&b, r->summary.what ? r->summary.what : "");
+		buf_printf(&b,
+			   ",\"when\":\"%s\",\"start_wall_ns\":%llu,\"duration_ns\":%llu,\"samples\":%llu,"
+			   "\"bytes\":%llu,\"finished\":%s,\"recording\":%s",
+			   when, (unsigned long long)r->when_ns, (unsigned long long)r->summary.duration_ns,
+			   (unsigned long long)r->summary.samples, (unsigned long long)r->bytes,
+			   r->summary.finished ? "true" : "false", r->in_use ? "true" : "false");
+		if (r->problem) {
+			buf_puts(&b, ",\"problem\":");
+			buf_json(&b, r->problem);
+		}
+		buf_puts(&b, "}");
+	}
+	buf_puts(&b, rows->list.n ? "\n]\n" : "]\n");
+	plain_put(b.data, b.n);
+	buf_done(&b);
+}
+
+enum { COLUMNS = 8 };
+
+static void fill_cells(const struct row *r, char cells[COLUMNS][512])
+{
+	char text[32];
+
+	for (int i = 0; i < COLUMNS; i++)
+		cells[i][0] = 0;
+	snprintf(cells[0], 512, "%s", r->path);
+	command_plain(cells[0]);
+	format_time(cells[3], 512, r->when_ns, "%Y-%m-%d %H:%M");
+	snprintf(cells[6], 512, "%s", str_bytes(text, r->bytes));
+	snprintf(cells[7], 512, "%s", row_mark(r));
+	if (r->problem)
+		return;
+	snprintf(cells[1], 512, "%s", r->summary.target);
+	snprintf(cells[2], 512, "%s", r->summary.what);
+	command_plain(cells[1]);
+	command_plain(cells[2]);
+	snprintf(cells[4], 512, "%s",
+		 r->summary.duration_ns ? str_duration(text, r->summary.duration_ns) : "-");
+	snprintf(cells[5], 512, "%s", str_count(text, r->summary.samples));
+}
+
+static void print_table(const struct rows *rows)
+{
+	static const char *const titles[COLUMNS] = { "FILE",     "TARGET",  "WHAT", "WHEN",
+						     "DURATION", "SAMPLES", "SIZE", "" };
+	static const bool to_the_right[COLUMNS] = { [4] = true, [5] = true, [6] = true };
+	char cells[COLUMNS][512];
+	int width[COLUMNS];
+
+	for (int c = 0; c < COLUMNS; c++)
+		width[c] = strlen(titles[c]);
+	for (size_t i = 0; i < rows->list.n; i++) {
+		fill_cells(&rows->list.v[i], cells);
+		for (int c = 0; c < COLUMNS; c++)
+			width[c] = MAX(width[c], (int)strlen(cells[c]));
+	}
+	for (size_t i = 0; i <= rows->list.n; i++) {
+		if (i)
+			fill_cells(&rows->list.v[i - 1], cells);
+		/* No blanks at the end of a line: the last cell is often empty. */
+		for (int c = 0; c < COLUMNS; c++) {
+			const char *s = i ? cells[c] : titles[c];
+
+			if (c == COLUMNS - 1)
+				printf("%s%s\n", *s ? "  " : "", s);
+			else
+				printf("%s%*s", c ? "  " : "", to_the_right[c] ? width[c] : -width[c], s);
+		}
+	}
+}
+
+/* One folder, or one file. */
+static int list_path(const char *path, bool by_default, struct rows *rows)
+{
+	struct err err = { 0 };
+	struct stat st;
+	int r;
+
+	if (!stat(path, &st) && S_ISREG(st.st_mode)) {
+		const struct captures_entry e = { .folder = AT_FDCWD,
+						  .name = path,
+						  .path = path,
+						  .bytes = st.st_size,
+						  .mtime_ns = st.st_mtim.tv_sec * 1000000000ULL };
+
+		return add_row(rows, &e);
+	}
+	r = captures_walk(path, true, add_row, NULL, rows, &err);
+	if (r == -ENOENT && by_default)
+		return 0;
+	if (r)
+		log_error("%s", err.text);
+	return r;
+}
+
+static int ls_run(const struct command *c, int argc, char **argv)
+{
+	static char *const usual[] = { CAPTURES_FOLDER };
+	struct rows rows = { 0 };
+	bool json = false;
+	const struct option_spec options[] = {
+		{ 0, "json", OPTION_FLAG, &json, .help = "an array of objects" },
+		{ 0 },
+	};
+	int first = options_parse(c, options, argc, argv), result = EXIT_OK;
+	bool by_default = first == argc;
+
+	if (first < 0)
+		return -first - 1;
+	for (int i = by_default ? 0 : first; i < (by_default ? 1 : argc); i++)
+		if (list_path(by_default ? usual[i] : argv[i], by_default, &rows))
+			result = EXIT_ERROR;
+	vec_sort(&rows.list, newest_first);
+	if (json)
+		print_json(&rows);
+	else if (rows.list.n)
+		print_table(&rows);
+	else if (result == EXIT_OK)
+		log_info("no captures in %s", by_default ? CAPTURES_FOLDER "/" : argv[first]);
+	rows_done(&rows);
+	return result;
+}
+
+const struct command command_ls = {
+	.name = "ls",
+	.summary = "list captures, the newest first",
+	.usage = "[options] [FOLDER|FILE...]",
+	.describe = "Lists the captures below " CAPTURES_FOLDER
+		    "/, or below the folders that are named. One whose recorder was killed is marked "
+		    "\"unfinished\": report reads it all the same.",
+	.example = "gasflame ls\ngasflame ls --json /var/lib/node/profiling",
+	.run = ls_run,
+	.reads_by_default = CAPTURES_FOLDER,
+};

@@ -1,0 +1,42 @@
+/*
+ * broker.h - writes the results of a process that may write nothing itself.
+ *
+ * A reader of strangers' files (cmd/reading/reading.h) confines itself to reading. What it makes of them is written by a
+ * child that was started before it read anything, has the user's rights, parses nothing, and writes to the one
+ * place that the command line names, or beside the files that it names, and nowhere else:
+ *
+ *	broker_start(&places)  ->  reader: confine, read, compute
+ *	                           reader: broker_write(path, data)  ->  child: is it one of the places? files_write()
+ *
+ * The child also owns the folder for temporary files (TMPDIR of the reader) and removes it when the reader ends,
+ * however it ends.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct buf;
+struct err;
+
+struct broker_places {
+	const char *output;      /* what -o says; NULL: nothing */
+	const char *also;        /* another file that the command writes; NULL: none */
+	char **inputs;           /* results may lie beside these; borrowed */
+	int input_count;
+	const char *who;         /* root became this one, in words; NULL: nobody else */
+	const char *temporary;   /* a folder in which the one for temporary files is made; NULL: the usual one */
+	uid_t temporary_owner;   /* whose it is */
+};
+
+/* Makes the folder and starts the child. Before the first thread. */
+int broker_start(const struct broker_places *places, struct err *err);
+/* Is this process a reader with a broker? */
+bool broker_runs(void);
+/* The folder for temporary files; NULL: none could be made. */
+const char *broker_folder(void);
+
+/* Both as files_write() would. 0, or a negative errno with the child's sentence. */
+int broker_write(const char *path, const struct buf *data, struct err *err);
+/* A finished file of the folder takes the place of path. */
+int broker_move(const char *name, const char *path, struct err *err);

@@ -1,0 +1,218 @@
+#include "cmd/reading/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analyze/tree/ident.h"
+#include "analyze/wait/pattern.h"
+#include "analyze/quality.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file/fd.h"
+#include "base/log.h"
+#include "base/file/newfile.h"
+#include "base/text/plain.h"
+#include "base/text/str.h"
+#include "cmd/reading/broker.h"
+#include "cmd/reading/input.h"
+#include "cmd/recording/output.h"
+#include "import/jemalloc/heapdumps.h"
+#include "import/import.h"
+#include "capture/capture.h"
+#include "profile/profile.h"
+#include "symbol/symbolize.h"
+
+enum { MAX_PATTERNS_BYTES = 1 << 20 };
+
+/* --- reading --- */
+
+int files_read(char **paths, int n, struct profile **ret, struct err *err)
+{
+	return files_read_as(paths, n, NULL, ret, err);
+}
+
+int files_read_as(char **paths, int n, const struct import_format *format, struct profile **ret,
+		  struct err *err)
+{
+	_cleanup_(profile_freep) struct profile *all = NULL;
+
+	for (int i = 0; i < n; i++) {
+		_cleanup_(profile_freep) struct profile *p = NULL;
+		int r = format ? import_read(paths[i], format, &p, err) : input_read(paths[i], &p, err);
+
+		if (r == -ENOENT && err->code == ENOENT)
+			return err_set(err, ENOENT, "there is no file %s: `gasflame ls` lists the captures",
+				       paths[i]);
+		if (r)
+			return r;
+		if (!all) {
+			all = p;
+			p = NULL;
+			continue;
+		}
+		if (heapdumps_made(all) && heapdumps_made(p))
+			return err_set(err, EINVAL, "dumps of a heap are not added up, they show it at different times: "
+				       "`gasflame heap %s %s ...` shows the last, and what grew", paths[0], paths[i]);
+		r = profile_merge(all, p, err);
+		if (r)
+			return err_prefix(err, "cannot add %s to %s", paths[i], paths[0]);
+	}
+	*ret = all;
+	all = NULL;
+	return 0;
+}
+
+static void show_progress(void *context, const char *module, size_t done, size_t total)
+{
+	log_progress("finding names: %zu of %zu, %s", done, total, ident_basename(module));
+}
+
+int files_find_names(const struct symbolize_options *options, struct profile *p, struct err *err)
+{
+	bool again = (options->paths && *options->paths) || options->debuginfod;
+	struct symbolizer *s;
+	size_t missing = 0;
+	int r;
+
+	for (size_t i = 0; i < p->frames.n; i++) {
+		struct profile_frame *f = &p->frames.v[i];
+
+		if (again && f->line_count && f->module < p->modules.n &&
+		    p->modules.v[f->module].kind == MODULE_FILE && ident_frame_unnamed(p, i))
+			f->line_count = 0;
+		missing += !f->line_count;
+	}
+	if (!missing)
+		return 0;
+	s = symbolizer_new(options, NULL);
+	r = symbolize_profile(s, p, show_progress, NULL, err);
+	symbolizer_free(s);
+	if (!r && heapdumps_made(p))
+		heapdumps_strip(p);
+	log_progress_end();
+	return r;
+}
+
+int files_read_patterns(const struct option_list *paths, struct patterns *t, struct err *err)
+{
+	patterns_init(t);
+	for (size_t i = 0; i < paths->list.n; i++) {
+		const char *path = paths->list.v[i];
+		_cleanup_free_ char *text = NULL;
+		size_t n;
+		int r = fd_read_path(path, MAX_PATTERNS_BYTES, &text, &n);
+
+		if (r < 0)
+			return err_errno(err, -r, "cannot read the patterns in %s", path);
+		if (strlen(text) < n)
+			return err_set(err, EINVAL, "%s is no text: patterns are lines of key = value", path);
+		r = patterns_add(t, path, text, err);
+		if (r)
+			return r;
+	}
+	patterns_add_builtin(t);
+	return 0;
+}
+
+/* --- writing --- */
+
+char *files_beside(const char *capture, const char *extension)
+{
+	size_t n = strlen(capture);
+
+	if (str_ends(capture, ".gasflame"))
+		n -= strlen(".gasflame");
+	else if (str_ends(capture, ".folded"))
+		n -= strlen(".folded");
+	return mem_printf("%.*s%s", (int)n, capture, extension);
+}
+
+static bool same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* What comes of a capture is for those who may read that. */
+static mode_t mode_of(const char *capture)
+{
+	struct stat st;
+
+	return stat(capture, &st) ? 0600 : st.st_mode & 0666;
+}
+
+/* Root gives what comes of a capture to the capture's owner: what lies beside it, and elsewhere in his own folders
+ * only. A link could be one to a capture of somebody else, and is nobody's. */
+static struct owner owner_of(const char *capture, const struct newfile *f, bool beside)
+{
+	struct owner user = output_owner();
+	struct stat st, folder;
+
+	if (geteuid() || (!beside && user.given))
+		return user;
+	if (lstat(capture, &st) || !S_ISREG(st.st_mode) ||
+	    (!beside && (f->folder < 0 || fstat(f->folder, &folder) || folder.st_uid != st.st_uid)))
+		return (struct owner){ 0 };
+	return (struct owner){ .given = true, .uid = st.st_uid, .gid = st.st_gid };
+}
+
+static int write_here(const char *path, bool beside, const struct buf *data, char **captures, int n, struct err *err)
+{
+	unsigned how = (beside ? 0 : NEWFILE_TYPED) | (n ? 0 : NEWFILE_FOLDERS);
+	struct owner user = output_owner();
+	_cleanup_(newfile_done) struct newfile f;
+	int r;
+
+	r = newfile_open(&f, path, how, beside ? mode_of(captures[0]) : 0666, n ? NULL : &user, err);
+	if (r == -EACCES || r == -EPERM || r == -EROFS || r == -ENOENT || r == -ENOTDIR)
+		return err_errno(err, -r, "cannot write %s (-o names another file, \"-\" is the standard output)", path);
+	if (r)
+		return r;
+	if (n)
+		f.owner = owner_of(captures[0], &f, beside);
+	r = fd_write_all(f.fd, data->data, data->n);
+	return r ? err_errno(err, -r, "cannot write %s", path) : newfile_keep(&f, err);
+}
+
+static int write_file(const char *path, bool beside, const struct buf *data, char **captures, int n, struct err *err)
+{
+	for (int i = 0; i < n; i++)
+		if (same_file(path, captures[i]))
+			return err_set(err, EINVAL, "%s is the capture itself: name another file with -o", path);
+	/* A reader may write nothing itself. */
+	return broker_runs() ? broker_write(path, data, err) : write_here(path, beside, data, captures, n, err);
+}
+
+int files_write(const char *path, const struct buf *data, char **captures, int n, struct err *err)
+{
+	int r;
+
+	if (path && strcmp(path, "-"))
+		return write_file(path, false, data, captures, n, err);
+	r = plain_put(data->data, data->n);
+	if (!r && fflush(stdout))
+		r = -errno;
+	return r ? err_errno(err, -r, "cannot write to the standard output") : 0;
+}
+
+int files_write_beside(const char *path, const struct buf *data, char **captures, int n, struct err *err)
+{
+	return write_file(path, true, data, captures, n, err);
+}
+
+void files_tell_quality(const struct quality *q, const struct selection *s, const char *name)
+{
+	struct buf line = { 0 };
+
+	fflush(stdout);
+	quality_line(q, s, &line);
+	log_info("%s%s%s", name ? name : "", name ? ": " : "", line.data);
+	for (size_t i = 0; i < q->warnings.n; i++)
+		log_warn("%s%s%s", name ? name : "", name ? ": " : "", q->warnings.v[i]);
+	buf_done(&line);
+}

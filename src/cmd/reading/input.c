@@ -1,0 +1,72 @@
+#include "cmd/reading/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "base/file/fd.h"
+#include "base/log.h"
+#include "base/text/str.h"
+#include "import/import.h"
+#include "capture/capture.h"
+#include "profile/profile.h"
+
+bool input_is_capture(const char *path)
+{
+	static const char magic[16] = "SQLite format 3";
+	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char start[sizeof(magic)];
+	struct stat st;
+
+	/* A recorder that died at once leaves an empty file, and all that it had in the journal beside it. */
+	return fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	       (!st.st_size || (fd_read_all(fd, start, sizeof(start)) == (ssize_t)sizeof(start) &&
+	                        !memcmp(start, magic, sizeof(magic))));
+}
+
+/* What an importer left out is told: a file may be of another kind than it seems. */
+static void tell_ignored(const struct profile *p, const char *path)
+{
+	uint64_t n = profile_counter(p, "import.lines_ignored");
+	char count[32];
+
+	if (n)
+		log_warn("%s: ignored %s line%s that %s no stack with a count", path, str_count(count, n),
+			 n == 1 ? "" : "s", n == 1 ? "is" : "are");
+}
+
+int input_check(const char *path, const char **ret_kind, struct err *err)
+{
+	const struct import_format *format;
+	struct capture_summary summary = { 0 };
+	struct stat st;
+	int r;
+
+	*ret_kind = NULL;
+	if (stat(path, &st) || !S_ISREG(st.st_mode) || input_is_capture(path)) {
+		r = capture_summary(path, &summary, err);
+		capture_summary_done(&summary);
+		return r;
+	}
+	r = import_check(path, &format, err);
+	if (!r)
+		*ret_kind = format->name;
+	return r;
+}
+
+int input_read(const char *path, struct profile **ret, struct err *err)
+{
+	struct stat st;
+	int r;
+
+	/* What is not there, a folder or a device is told in the words for captures. */
+	if (strcmp(path, "-") &&
+	    (stat(path, &st) || !(S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode)) || input_is_capture(path)))
+		return capture_read(path, ret, err);
+	r = import_read(path, NULL, ret, err);
+	if (!r)
+		tell_ignored(*ret, strcmp(path, "-") ? path : "the standard input");
+	return r;
+}

@@ -1,0 +1,189 @@
+#include "cmd/reading/reading.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file/fd.h"
+#include "base/log.h"
+#include "base/text/str.h"
+#include "cmd/reading/broker.h"
+#include "cmd/reading/input.h"
+#include "capture/capture.h"
+#include "sandbox/confine.h"
+#include "sandbox/owner.h"
+#include "sandbox/rights.h"
+#include "symbol/cache.h"
+
+struct reading {
+	const struct command *command;
+	VEC(char *) inputs;  /* all that is read, by name */
+	const char *output;  /* -o, NULL = none */
+	bool debuginfod, cached;
+	struct owner_choice owner;
+	struct confine confine;
+};
+
+static const struct option_spec *find(const struct option_spec *options, const char *name)
+{
+	for (; options->name; options++)
+		if (!strcmp(options->name, name))
+			return options;
+	return NULL;
+}
+
+static const char *text_of(const struct option_spec *options, const char *name)
+{
+	const struct option_spec *o = find(options, name);
+
+	return o && o->type == OPTION_STRING ? *(const char **)o->value : NULL;
+}
+
+static bool is_set(const struct option_spec *options, const char *name)
+{
+	const struct option_spec *o = find(options, name);
+
+	return o && o->type == OPTION_FLAG && *(bool *)o->value;
+}
+
+static void collect(struct reading *r, const struct option_spec *options, char **operands, int n)
+{
+	const char *base = text_of(options, "base");
+
+	for (int i = 0; i < n; i++)
+		vec_push(&r->inputs, operands[i]);
+	if (!n && r->command->reads_by_default)
+		vec_push(&r->inputs, (char *)r->command->reads_by_default);
+	if (base)
+		vec_push(&r->inputs, (char *)base);
+	r->output = text_of(options, "output");
+	if (r->output && !strcmp(r->output, "-"))
+		r->output = NULL;
+	r->debuginfod = is_set(options, "debuginfod");
+	r->cached = find(options, "no-cache") && !is_set(options, "no-cache");
+}
+
+/* Who removes captures acts for the owner of the folder. */
+static void choose_remover(struct reading *r)
+{
+	struct stat st;
+
+	r->owner.kind = geteuid() ? OWNER_SELF : OWNER_ROOT;
+	r->confine.capabilities = RIGHTS_BIT(CAP_DAC_OVERRIDE) | RIGHTS_BIT(CAP_DAC_READ_SEARCH) | RIGHTS_BIT(CAP_FOWNER);
+	for (size_t i = 0; i < r->inputs.n && i < CONFINE_FOLDERS; i++)
+		if (!stat(r->inputs.v[i], &st))
+			r->confine.removes[r->confine.remove_count++] = r->inputs.v[i];
+}
+
+static int choose_user(struct reading *r, struct err *err)
+{
+	if (r->command->removes) {
+		choose_remover(r);
+		return 0;
+	}
+	owner_find(&r->owner, r->inputs.v, r->inputs.n);
+	if (r->owner.kind != OWNER_USER)
+		return 0;
+	log_debug("reading as %s, who owns %s", r->owner.name, r->owner.file);
+	return owner_become(&r->owner, err);
+}
+
+/* Root without a capability still owns the kernel's settings below /proc: only Landlock keeps those from it. */
+static bool reads_as_nobody(const struct reading *r)
+{
+	return r->owner.kind == OWNER_SEVERAL ||
+	       (r->owner.kind == OWNER_ROOT && !r->command->removes && !confine_has_landlock());
+}
+
+/* The folder of a path, "." where it has none; the caller frees it. */
+static char *folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == path ? mem_strdup("/") : slash ? mem_strndup(path, slash - path) : mem_strdup(".");
+}
+
+static int start_broker(struct reading *r, struct err *err)
+{
+	bool capture = r->output && (r->command->makes_capture || str_ends(r->output, ".gasflame"));
+	_cleanup_free_ char *folder = capture ? folder_of(r->output) : NULL;
+	_cleanup_free_ char *who = r->owner.kind == OWNER_USER ? mem_printf("%s, who owns %s", r->owner.name, r->owner.file) :
+								 NULL;
+	struct broker_places places = {
+		.who = who,
+		.output = r->output, .also = r->command->also_writes, .inputs = r->inputs.v, .input_count = r->inputs.n,
+		.temporary = folder, .temporary_owner = reads_as_nobody(r) ? OWNER_NOBODY : geteuid(),
+	};
+
+	return broker_start(&places, err);
+}
+
+static int confine(struct reading *r, struct err *err)
+{
+	_cleanup_(buf_done) struct buf held = { 0 };
+	_cleanup_fd_ int cache = r->cached ? cache_open_folder() : -1;
+	char cache_path[64];
+	int e;
+
+	if (broker_folder())
+		r->confine.writes[r->confine.write_count++] = broker_folder();
+	if (cache >= 0) {
+		snprintf(cache_path, sizeof(cache_path), "/proc/self/fd/%d", cache);
+		r->confine.writes[r->confine.write_count++] = cache_path;
+	}
+	if (reads_as_nobody(r)) {
+		r->confine.capabilities = RIGHTS_BIT(CAP_DAC_READ_SEARCH);
+		e = rights_become(OWNER_NOBODY, OWNER_NOBODY, r->confine.capabilities);
+		if (e < 0 && e != -EPERM && e != -EINVAL)
+			return err_errno(err, -e, "cannot become nobody to read these files");
+	}
+	r->confine.listen = r->command->listens;
+	r->confine.connect = r->debuginfod;
+	e = confine_enter(&r->confine, &held, err);
+	if (!e)
+		log_debug("reading as user %u: %s", (unsigned)geteuid(), held.data);
+	return e;
+}
+
+int reading_begin(const struct command *c, const struct option_spec *options, char **operands, int n)
+{
+	struct reading r = { .command = c };
+	struct err err = { 0 };
+	int e;
+
+	collect(&r, options, operands, n);
+	e = choose_user(&r, &err);
+	if (!e)
+		e = start_broker(&r, &err);
+	if (!e)
+		e = confine(&r, &err);
+	if (e)
+		log_error("%s", err.text);
+	owner_done(&r.owner);
+	vec_done(&r.inputs);
+	return e ? EXIT_ERROR : 0;
+}
+
+int reading_save(const char *path, struct profile *p, struct err *err)
+{
+	static const char name[] = "new.gasflame";
+	_cleanup_free_ char *made = broker_folder() ? mem_printf("%s/%s", broker_folder(), name) : NULL;
+	struct stat st;
+	int r;
+
+	if (!stat(path, &st) && !input_is_capture(path))
+		return err_set(err, EEXIST, "%s exists and is not a gasflame capture: it is left alone, name another file with -o",
+			       path);
+	if (!made)
+		return err_set(err, EACCES, "cannot make files in the folder of %s: name another place with -o", path);
+	r = capture_save(made, p, err);
+	if (r)
+		return err_prefix(err, "cannot write %s", path);
+	return broker_move(name, path, err);
+}

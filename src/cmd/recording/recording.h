@@ -1,0 +1,61 @@
+/*
+ * recording.h - one recording from the command line to the capture file, for the commands that make one.
+ *
+ * Life: recording_find or recording_command -> recording_run -> recording_wait -> recording_done.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "cmd/cmd.h"
+#include "cmd/recording/launch.h"
+#include "cmd/recording/start.h"
+#include "collect/blocks/mark.h"
+#include "collect/session.h"
+#include "symbol/symbolize.h"
+
+struct capture;
+struct profile;
+struct worker;
+
+#define RECORDING_INIT \
+	{ .launch = { .pid = -1, .gate = -1, .failed = -1, .output = -1, .copier = -1 }, .marks.log_fd = -1 }
+
+struct recording {
+	struct session_options session;
+	struct symbolize_options symbols;
+	struct mark_options marks; /* log and rpc NULL: none */
+	const char *output;
+	uint64_t max_bytes;   /* of the capture, 0 = any */
+	bool redact;          /* leave out what says whose it is */
+	uint64_t leak_bytes;  /* alive at the end: from so many on it failed, 0 = do not look */
+	struct start who;
+	const char *name;     /* the same: what it is, NULL = what is recorded */
+	char *path;
+	struct launch launch; /* run */
+	bool beside;          /* what was launched is not what is recorded, but says how long */
+	struct profile *profile;
+	struct capture *capture;
+	struct worker *worker;
+	struct err tick_err;
+	enum session_end end;
+	/* For commands that add to the profile: what is recorded is in it, and not written yet. May be NULL.
+	 */
+	void (*finish)(void *context, struct profile *p);
+	void *context;
+};
+
+/* Splits argv at the first "--": the command behind it, or NULL. */
+char **recording_split(int *argc, char **argv);
+/* Processes that run. */
+int recording_find(struct recording *r, const struct option_list *pids, char **names, int count,
+		   struct err *err);
+/* A program that is started, and waits before its exec. */
+int recording_command(struct recording *r, char **argv, struct err *err);
+/* Records, says how it went; the exit code. */
+int recording_run(struct recording *r, struct err *err);
+/* Waits for the program; its exit code, where that says more than code. */
+int recording_wait(struct recording *r, int code);
+int recording_failed(const struct err *err); /* says the sentence; the exit code */
+void recording_done(struct recording *r);
