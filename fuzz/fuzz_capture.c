@@ -8,7 +8,7 @@
 #include "base/file/fd.h"
 #include "base/mem.h"
 #include "capture/capture.h"
-#include "sound.h"
+#include "common/sound.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

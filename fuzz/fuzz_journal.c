@@ -14,7 +14,7 @@
 #include "base/file/fd.h"
 #include "base/mem.h"
 #include "capture/capture.h"
-#include "sound.h"
+#include "common/sound.h"
 
 enum { PAGE = 4096, MOST_FRAMES = 64 };
 

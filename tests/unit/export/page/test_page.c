@@ -250,7 +250,7 @@ static void decode(const struct buf *page, struct buf *wanted)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
-		execl(NODE, NODE, SOURCE_DIR "/tests/unit/page.js", SOURCE_DIR "/ui/data.js", files[0],
+		execl(NODE, NODE, SOURCE_DIR "/tests/unit/export/page/page.js", SOURCE_DIR "/ui/data.js", files[0],
 		      files[1], NULL);
 		_exit(127);
 	}
@@ -259,7 +259,7 @@ static void decode(const struct buf *page, struct buf *wanted)
 		pid = fork();
 		assert_true(pid >= 0);
 		if (!pid) {
-			execl(NODE, NODE, SOURCE_DIR "/tests/unit/pagedamage.js", SOURCE_DIR "/ui/data.js", files[0], damage_rounds, NULL);
+			execl(NODE, NODE, SOURCE_DIR "/tests/unit/export/page/pagedamage.js", SOURCE_DIR "/ui/data.js", files[0], damage_rounds, NULL);
 			_exit(127);
 		}
 		assert_int_equal(waitpid(pid, &status, 0), pid);
