@@ -126,11 +126,3 @@ int text_write(const struct export_job *job, struct buf *out, struct err *err);
 
 /* A dozen lines for the terminal beside a page: target, quality, account, functions, verdict. */
 void brief_put(const struct export_job *job, struct buf *out);
-
-/* What the targets' cgroups granted, and restarts: parts of the tables and of the JSON. Nothing where there is nothing. */
-void grouptext_put(const struct export_job *job, struct buf *out);
-void groupjson_put(const struct export_job *job, struct buf *out);
-
-/* The account, the verdict and the hottest waits: parts of the tables. Nothing without an account. */
-void waittext_put(const struct export_job *job, struct buf *out);
-void waitjson_put(const struct export_job *job, struct buf *out);

@@ -5,15 +5,10 @@
 
 #include "analyze/quality.h"
 #include "base/buf.h"
-#include "export/section/classtext.h"
 #include "export/export.h"
-#include "export/section/faulttext.h"
-#include "export/section/heaptext.h"
-#include "export/section/iotext.h"
-#include "export/section/oomtext.h"
 #include "export/report/json.h"
 #include "export/section/ownertext.h"
-#include "export/section/memtext.h"
+#include "export/section/section.h"
 #include "export/report/view.h"
 #include "profile/profile.h"
 
@@ -183,6 +178,13 @@ static void put_top(const struct export_job *job, struct buf *out)
 	top_done(&top);
 }
 
+static void put_sections(const struct export_job *job, struct buf *out, bool after_tables)
+{
+	for (size_t i = 0; sections[i]; i++)
+		if (sections[i]->json_after_tables == after_tables)
+			sections[i]->json(job, out);
+}
+
 static int put_view(const struct export_job *job, struct buf *out, struct err *err)
 {
 	bool whole = job->options.view == EXPORT_VIEW_ALL && !job->selection->root;
@@ -192,21 +194,13 @@ static int put_view(const struct export_job *job, struct buf *out, struct err *e
 	case EXPORT_VIEW_FUNCTIONS:
 	case EXPORT_VIEW_MODULES:
 	case EXPORT_VIEW_THREADS:
-		if (whole) { /* these are about whole threads */
-			oomjson_put(job->profile, out);
-			waitjson_put(job, out);
-			groupjson_put(job, out);
-			iojson_write(job, out);
-		}
+		if (whole)
+			put_sections(job, out, false);
 		if (job->options.view == EXPORT_VIEW_ALL)
 			jsonview_groups(job, out);
 		put_top(job, out);
-		if (whole) {
-			faulttext_json(job, out);
-			heaptext_json(job, out);
-			memtext_json(job, out);
-			classtext_json(job, out);
-		}
+		if (whole)
+			put_sections(job, out, true);
 		return 0;
 	case EXPORT_VIEW_CRATES:
 		jsonview_crates(job, out, NULL);

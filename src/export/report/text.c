@@ -9,15 +9,10 @@
 #include "analyze/quality.h"
 #include "base/buf.h"
 #include "base/text/str.h"
-#include "export/section/classtext.h"
 #include "export/export.h"
-#include "export/section/faulttext.h"
-#include "export/section/heaptext.h"
-#include "export/section/iotext.h"
 #include "export/report/label.h"
 #include "export/section/ownertext.h"
-#include "export/section/memtext.h"
-#include "export/section/oomtext.h"
+#include "export/section/section.h"
 #include "export/report/table.h"
 #include "export/report/view.h"
 #include "profile/profile.h"
@@ -107,16 +102,8 @@ int text_write(const struct export_job *job, struct buf *out, struct err *err)
 	put_head(job, out);
 	switch (job->options.view) {
 	case EXPORT_VIEW_ALL:
-		if (!job->selection->root) { /* these are about whole threads */
-			oomtext_put(job->profile, job->options.columns, out);
-			waittext_put(job, out);
-			grouptext_put(job, out);
-			iotext_write(job, out);
-			faulttext_write(job, out);
-			heaptext_write(job, out);
-			memtext_write(job, out);
-			classtext_write(job, out);
-		}
+		for (size_t i = 0; sections[i] && !job->selection->root; i++)
+			sections[i]->text(job, out);
 		textshare_groups(job, out);
 		if (!series_only(job))
 			put_top(job, out);

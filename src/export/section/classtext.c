@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/export.h"
+#include "export/section/section.h"
 #include "export/report/table.h"
 #include "profile/profile.h"
 
@@ -92,7 +93,7 @@ void classtext_table(const struct profile *p, size_t limit, bool colour, struct 
 	sizeclasses_done(&c);
 }
 
-void classtext_write(const struct export_job *job, struct buf *out)
+static void put_text(const struct export_job *job, struct buf *out)
 {
 	classtext_table(job->profile, job->options.limit ? MIN(job->options.limit, (size_t)TOP) : 0, job->options.colour, out);
 }
@@ -149,7 +150,7 @@ bool classtext_object(const struct profile *p, struct buf *out)
 	return any;
 }
 
-void classtext_json(const struct export_job *job, struct buf *out)
+static void put_json(const struct export_job *job, struct buf *out)
 {
 	struct buf object = { 0 };
 
@@ -159,3 +160,7 @@ void classtext_json(const struct export_job *job, struct buf *out)
 	}
 	buf_done(&object);
 }
+
+const struct section section_allocator = {
+	.name = "allocator", .text = put_text, .json = put_json, .json_after_tables = true
+};

@@ -1,8 +1,8 @@
 /*
  * classtext.h - size classes of the allocator, for people and programs: what is held, what of it is used.
  *
- * jemalloc's own statistics where it was asked, else what can be told from sampled objects, labelled as an estimate. Parts of
- * the text and JSON reports; they write nothing where no heap was recorded.
+ * jemalloc's own statistics where it was asked, else what can be told from sampled objects, labelled as an
+ * estimate. `gasflame heap stats` and the section of the reports have these in common.
  */
 #pragma once
 
@@ -10,12 +10,7 @@
 #include <stddef.h>
 
 struct buf;
-struct export_job;
 struct profile;
-
-void classtext_write(const struct export_job *job, struct buf *out);
-/* ,"allocator":{...} */
-void classtext_json(const struct export_job *job, struct buf *out);
 
 /* limit: rows, 0 = all */
 void classtext_table(const struct profile *p, size_t limit, bool colour, struct buf *out);

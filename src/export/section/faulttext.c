@@ -1,5 +1,6 @@
-#include "export/section/faulttext.h"
-
+/*
+ * faulttext.c - the section on page faults and memory pressure, as text and as JSON.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "base/text/str.h"
 #include "export/export.h"
 #include "export/report/label.h"
+#include "export/section/section.h"
 #include "export/report/table.h"
 
 enum { STRIP = 64, FILES_WITH_STRIP = 5, USED = 43 };
@@ -228,7 +230,7 @@ static void put_pressure(const struct export_job *job, struct buf *out, const st
 	put_limits(out, f);
 }
 
-void faulttext_write(const struct export_job *job, struct buf *out)
+static void put_text(const struct export_job *job, struct buf *out)
 {
 	struct faults f;
 
@@ -297,7 +299,7 @@ static void json_files(const struct export_job *job, struct buf *out, const stru
 	buf_putc(out, ']');
 }
 
-void faulttext_json(const struct export_job *job, struct buf *out)
+static void put_json(const struct export_job *job, struct buf *out)
 {
 	struct faults f;
 
@@ -322,3 +324,7 @@ void faulttext_json(const struct export_job *job, struct buf *out)
 	}
 	faults_done(&f);
 }
+
+const struct section section_faults = {
+	.name = "faults", .text = put_text, .json = put_json, .json_after_tables = true
+};

@@ -9,6 +9,7 @@
 #include "base/text/str.h"
 #include "export/export.h"
 #include "export/report/label.h"
+#include "export/section/section.h"
 #include "export/report/table.h"
 #include "profile/profile.h"
 
@@ -45,7 +46,7 @@ static void put_memory(const struct groups_row *r, struct buf *out)
 		   str_count(a, r->limit_hits), str_count(b, r->oom_kills));
 }
 
-void grouptext_put(const struct export_job *job, struct buf *out)
+static void put_text(const struct export_job *job, struct buf *out)
 {
 	char time[32];
 	struct groups g;
@@ -93,7 +94,7 @@ static void put_row(const struct groups_row *r, struct buf *out)
 	buf_putc(out, '}');
 }
 
-void groupjson_put(const struct export_job *job, struct buf *out)
+static void put_json(const struct export_job *job, struct buf *out)
 {
 	struct groups g;
 
@@ -117,3 +118,5 @@ void groupjson_put(const struct export_job *job, struct buf *out)
 	buf_puts(out, g.restarts.n ? "]}" : "");
 	groups_done(&g);
 }
+
+const struct section section_cgroups = { .name = "cgroups", .text = put_text, .json = put_json };

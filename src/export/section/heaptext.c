@@ -1,5 +1,6 @@
-#include "export/section/heaptext.h"
-
+/*
+ * heaptext.c - the section on the heap, as text and as JSON.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/text/str.h"
 #include "export/export.h"
 #include "export/report/label.h"
+#include "export/section/section.h"
 #include "export/report/table.h"
 
 enum { USED = 34, TOP = 10 };
@@ -225,7 +227,7 @@ static void put_growth(const struct export_job *job, struct buf *out, const stru
 	free(rows);
 }
 
-void heaptext_write(const struct export_job *job, struct buf *out)
+static void put_text(const struct export_job *job, struct buf *out)
 {
 	struct heap_figures f;
 
@@ -275,7 +277,7 @@ static void json_functions(const struct export_job *job, struct buf *out, const 
 	buf_putc(out, ']');
 }
 
-void heaptext_json(const struct export_job *job, struct buf *out)
+static void put_json(const struct export_job *job, struct buf *out)
 {
 	struct heap_figures f;
 	bool any = false;
@@ -318,3 +320,7 @@ void heaptext_json(const struct export_job *job, struct buf *out)
 	buf_puts(out, "]}");
 	heap_done(&f);
 }
+
+const struct section section_heap = {
+	.name = "heap", .text = put_text, .json = put_json, .json_after_tables = true
+};

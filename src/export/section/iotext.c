@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/section/iotext.h"
 #include "export/report/label.h"
+#include "export/section/section.h"
 #include "export/report/table.h"
 
 struct tables {
@@ -232,7 +232,7 @@ static void put_histograms(const struct tables *t)
 		put_steps(t, &t->f->disks.v[i].latency, t->f->disks.v[i].name);
 }
 
-void iotext_write(const struct export_job *job, struct buf *out)
+static void put_text(const struct export_job *job, struct buf *out)
 {
 	struct io_figures f;
 	struct tables t = { .job = job, .f = &f, .out = out };
@@ -339,7 +339,7 @@ static void put_json_disks(struct buf *b, const struct io_figures *f)
 	buf_puts(b, "]");
 }
 
-void iojson_write(const struct export_job *job, struct buf *out)
+static void put_json(const struct export_job *job, struct buf *out)
 {
 	size_t limit = job->options.limit;
 	struct io_figures f;
@@ -361,3 +361,5 @@ void iojson_write(const struct export_job *job, struct buf *out)
 	}
 	io_done(&f);
 }
+
+const struct section section_io = { .name = "io", .text = put_text, .json = put_json };

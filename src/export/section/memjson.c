@@ -14,6 +14,7 @@
 #include "export/export.h"
 #include "export/report/json.h"
 #include "export/section/memtext.h"
+#include "export/section/section.h"
 #include "profile/profile.h"
 
 /* --- JSON --- */
@@ -165,7 +166,7 @@ void memtext_object(const struct rss *r, const struct profile *p, size_t limit, 
 	buf_putc(out, '}');
 }
 
-void memtext_json(const struct export_job *job, struct buf *out)
+void memjson_put(const struct export_job *job, struct buf *out)
 {
 	struct rss r;
 

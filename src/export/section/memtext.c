@@ -10,6 +10,7 @@
 #include "base/text/str.h"
 #include "export/export.h"
 #include "export/report/label.h"
+#include "export/section/section.h"
 #include "export/report/table.h"
 #include "profile/profile.h"
 
@@ -313,7 +314,7 @@ void memtext_table(const struct rss *r, const struct profile *p, const struct me
 	put_rates(r, o, out);
 }
 
-void memtext_write(const struct export_job *job, struct buf *out)
+static void put_text(const struct export_job *job, struct buf *out)
 {
 	const struct memtext_options o = { job->options.limit, job->options.columns, job->options.colour };
 	struct rss r;
@@ -322,3 +323,7 @@ void memtext_write(const struct export_job *job, struct buf *out)
 	memtext_table(&r, job->profile, &o, out);
 	rss_done(&r);
 }
+
+const struct section section_memory = {
+	.name = "memory", .text = put_text, .json = memjson_put, .json_after_tables = true
+};

@@ -1,8 +1,7 @@
 /*
  * memtext.h - memory for people and programs: the table that adds up to RSS, what was measured beside it.
  *
- * The first two are parts of the text and JSON reports and write nothing where no memory was recorded; the
- * others are `gasflame mem`'s own.
+ * These are the parts that `gasflame mem` and the section of the reports have in common.
  */
 #pragma once
 
@@ -11,13 +10,8 @@
 #include <stdint.h>
 
 struct buf;
-struct export_job;
 struct profile;
 struct rss;
-
-void memtext_write(const struct export_job *job, struct buf *out);
-/* ,"memory":{...} */
-void memtext_json(const struct export_job *job, struct buf *out);
 
 struct memtext_options {
 	size_t limit;     /* files, 0 = all */

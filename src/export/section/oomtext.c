@@ -6,7 +6,9 @@
 #include "analyze/memory/oom.h"
 #include "base/buf.h"
 #include "base/text/str.h"
+#include "export/export.h"
 #include "export/report/label.h"
+#include "export/section/section.h"
 #include "profile/profile.h"
 
 enum { LIVE_ROWS = 10, SAID_ROWS = 40, BEFORE_NAME = 34 };
@@ -188,11 +190,11 @@ static void put_json_lists(const struct oom *o, struct buf *out)
 	buf_putc(out, ']');
 }
 
-void oomjson_put(const struct profile *p, struct buf *out)
+static void put_json(const struct export_job *job, struct buf *out)
 {
 	struct oom o;
 
-	oom_build(&o, p);
+	oom_build(&o, job->profile);
 	if (o.recorded) {
 		buf_puts(out, ",\n\"limit\":{");
 		number(out, "memory", o.limit);
@@ -214,3 +216,10 @@ void oomjson_put(const struct profile *p, struct buf *out)
 	}
 	oom_done(&o);
 }
+
+static void put_text(const struct export_job *job, struct buf *out)
+{
+	oomtext_put(job->profile, job->options.columns, out);
+}
+
+const struct section section_limit = { .name = "limit", .text = put_text, .json = put_json };

@@ -7,12 +7,10 @@
 #include <stddef.h>
 
 struct buf;
-struct export_job;
 struct leak;
 struct profile;
 
 /* columns: names are cut to that width, 0 = whole. */
 void oomtext_put(const struct profile *p, unsigned columns, struct buf *out);
-void oomjson_put(const struct profile *p, struct buf *out); /* ,"limit":{...} */
 /* A table of who has memory that is alive, the first rows of it. */
 void leaktext_put(const struct leak *l, size_t rows, unsigned columns, struct buf *out);

@@ -6,6 +6,7 @@
 #include "analyze/wait/waits.h"
 #include "base/buf.h"
 #include "export/export.h"
+#include "export/section/section.h"
 #include "profile/profile.h"
 
 static void put_string(struct buf *b, const char *key, const char *value)

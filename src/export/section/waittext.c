@@ -15,9 +15,9 @@
 #include "base/text/str.h"
 #include "export/export.h"
 #include "export/report/label.h"
+#include "export/section/section.h"
 #include "export/report/table.h"
 #include "profile/profile.h"
-
 
 enum { NAME_COLUMNS = 26, CELL_COLUMNS = 9, SITES = 10, WAKERS = 3 };
 
@@ -350,7 +350,7 @@ static void put_waits(const struct export_job *job, struct buf *out)
 			   str_duration(b, rest_ns));
 }
 
-void waittext_put(const struct export_job *job, struct buf *out)
+static void put_text(const struct export_job *job, struct buf *out)
 {
 	if (!job->account || !job->waits || !job->verdict)
 		return;
@@ -358,3 +358,5 @@ void waittext_put(const struct export_job *job, struct buf *out)
 	put_account(job, out);
 	put_waits(job, out);
 }
+
+const struct section section_waits = { .name = "waits", .text = put_text, .json = waitjson_put };

@@ -11,6 +11,7 @@
 #include "analyze/groups.h"
 #include "base/buf.h"
 #include "export/export.h"
+#include "export/section/section.h"
 #include "judged.h"
 #include "putfile.h"
 #include "target/cgroup/cpugroup.h"
@@ -261,8 +262,8 @@ static void the_text_tells_grants_and_restarts(void **state)
 	struct export_job job = { .profile = w.s.p };
 	struct buf b = { 0 };
 
-	grouptext_put(&job, &b);
-	groupjson_put(&job, &b);
+	section_cgroups.text(&job, &b);
+	section_cgroups.json(&job, &b);
 	assert_int_equal(b.n, 0);
 	add_counters(w.s.p);
 	profile_count(w.s.p, "restarts", 1);
@@ -270,7 +271,7 @@ static void the_text_tells_grants_and_restarts(void **state)
 	profile_add_mark(w.s.p, &(struct profile_mark){ .start_ns = 500 * MS, .end_ns = 750 * MS, .thread = PROFILE_NONE,
 							.name = profile_string(w.s.p, "restart 1: exited with status 3"),
 							.kind = profile_string(w.s.p, "restart") });
-	grouptext_put(&job, &b);
+	section_cgroups.text(&job, &b);
 	assert_string_equal(b.data, "\nWhat the cgroups grant\n"
 				    "/docker/0123456789ab: 0.5 CPUs (50.0 ms of each 100 ms), used up in 9 of 10 periods: its CPUs stood "
 				    "still for 400 ms; memory 64.0 MB, at most 16.0 MB in use, limit met 2 times, 0 OOM kills\n"
@@ -279,7 +280,7 @@ static void the_text_tells_grants_and_restarts(void **state)
 				    "not running for 250 ms in all\n");
 	buf_done(&b);
 	b = (struct buf){ 0 };
-	groupjson_put(&job, &b);
+	section_cgroups.json(&job, &b);
 	assert_non_null(strstr(b.data, "\"quota_us\":50000,\"period_us\":100000,\"periods\":10,\"throttled_periods\":9"));
 	assert_non_null(strstr(b.data, "\"restarts\":{\"count\":1,\"not_running_ns\":250000000,"));
 	buf_done(&b);

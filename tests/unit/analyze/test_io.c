@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "export/export.h"
-#include "export/section/iotext.h"
+#include "export/section/section.h"
 #include "profile/profile.h"
 
 static uint32_t function_frame(struct profile *p, uint32_t module, const char *name)
@@ -147,8 +147,8 @@ static void write_report(struct profile *p, uint32_t event, struct buf *text, st
 
 	assert_int_equal(selection_make(p, &(struct select_options){ .event = event }, &s, &err), 0);
 	quality_measure(&q, p, &s);
-	iotext_write(&job, text);
-	iojson_write(&job, json);
+	section_io.text(&job, text);
+	section_io.json(&job, json);
 	quality_done(&q);
 	selection_done(&s);
 }

@@ -4,7 +4,7 @@
 #include "analyze/select.h"
 #include "base/buf.h"
 #include "export/export.h"
-#include "export/section/faulttext.h"
+#include "export/section/section.h"
 #include "sample.h"
 
 /* A recording of two seconds: reads of a file by one function, of fresh memory by another. */
@@ -153,7 +153,7 @@ static void has(const struct buf *b, const char *text)
 static void the_report(void **state)
 {
 	struct recording r = make();
-	struct buf b = shown(r.s.p, faulttext_write);
+	struct buf b = shown(r.s.p, section_faults.text);
 
 	has(&b, "major                      35       17.5/s    3.50 ms  had to wait for the disk\n");
 	has(&b, "hit rate              96.50 %");
@@ -166,7 +166,7 @@ static void the_report(void **state)
 	has(&b, "Direct reclaims mean memory pressure");
 	has(&b, "stalled on memory some tasks   4.00 %");
 	buf_done(&b);
-	b = shown(r.s.p, faulttext_json);
+	b = shown(r.s.p, section_faults.json);
 	has(&b, ",\n\"faults\":{\"major\":35,\"minor\":965,\"major_ns\":3500000,");
 	has(&b, "\"read_bytes\":143360");
 	has(&b, "{\"from\":65536,\"to\":131072,\"major\":20}");
@@ -178,11 +178,11 @@ static void the_report(void **state)
 static void nothing_where_no_faults_were_recorded(void **state)
 {
 	struct sample s = sample_make();
-	struct buf b = shown(s.p, faulttext_write);
+	struct buf b = shown(s.p, section_faults.text);
 
 	assert_int_equal(b.n, 0);
 	buf_done(&b);
-	b = shown(s.p, faulttext_json);
+	b = shown(s.p, section_faults.json);
 	assert_int_equal(b.n, 0);
 	buf_done(&b);
 	profile_free(s.p);

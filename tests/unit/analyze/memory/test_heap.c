@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/section/heaptext.h"
+#include "export/section/section.h"
 #include "profile/profile.h"
 
 #define SECOND   1000000000ULL
@@ -320,8 +320,8 @@ static void write_both(struct profile *p, struct buf *text, struct buf *json, st
 	assert_int_equal(selection_make(p, &(struct select_options){ .event = 0 }, &s, NULL), 0);
 	quality_measure(&q, p, &s);
 	quality_line(&q, &s, line);
-	heaptext_write(&(struct export_job){ .profile = p, .selection = &s, .quality = &q }, text);
-	heaptext_json(&(struct export_job){ .profile = p, .selection = &s, .quality = &q }, json);
+	section_heap.text(&(struct export_job){ .profile = p, .selection = &s, .quality = &q }, text);
+	section_heap.json(&(struct export_job){ .profile = p, .selection = &s, .quality = &q }, json);
 	quality_done(&q);
 	selection_done(&s);
 }

@@ -4,7 +4,9 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "collect/mem/oomwatch.h"
+#include "export/export.h"
 #include "export/section/oomtext.h"
+#include "export/section/section.h"
 #include "profile/profile.h"
 #include "target/cgroup/cgroup.h"
 
@@ -102,7 +104,7 @@ static void a_kill_is_told(void **state)
 	assert_null(strchr(out.data, 0x1b));
 	assert_null(strchr(out.data, (char)0xff));
 	out.n = 0;
-	oomjson_put(p, &out);
+	section_limit.json(&(struct export_job){ .profile = p }, &out);
 	assert_non_null(strstr(out.data, "\"filled_by\":\"heap\""));
 	assert_null(strchr(out.data, 0x1b));
 	buf_done(&out);
@@ -136,12 +138,12 @@ static void no_limit_no_words(void **state)
 	struct buf out = { 0 };
 
 	oomtext_put(p, 80, &out);
-	oomjson_put(p, &out);
+	section_limit.json(&(struct export_job){ .profile = p }, &out);
 	assert_int_equal(out.n, 0);
 	/* A limit of which nothing more is known. */
 	profile_count_set(p, "limit.memory bytes", 1);
 	oomtext_put(p, 1, &out);
-	oomjson_put(p, &out);
+	section_limit.json(&(struct export_job){ .profile = p }, &out);
 	assert_int_not_equal(out.n, 0);
 	buf_done(&out);
 	profile_free(p);

@@ -2,6 +2,7 @@
 
 #include "exporting.h"
 #include "export/report/label.h"
+#include "export/section/section.h"
 #include "golden.h"
 
 static void golden(void **state)
@@ -51,6 +52,26 @@ static void hostile_names_do_nothing_to_a_terminal(void **state)
 	profile_free(s.p);
 }
 
+/* Each section of the table, also one that is added later. */
+static void sections_write_nothing_without_data(void **state)
+{
+	struct profile *p = profile_new();
+	struct selection s = { 0 };
+	const struct export_job job = { .profile = p, .selection = &s };
+	struct buf b = { 0 };
+
+	for (size_t i = 0; sections[i]; i++) {
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal(sections[i]->name, sections[k]->name);
+		sections[i]->text(&job, &b);
+		sections[i]->json(&job, &b);
+		if (b.n)
+			fail_msg("section %s of an empty profile: %s", sections[i]->name, b.data);
+	}
+	buf_done(&b);
+	profile_free(p);
+}
+
 static void empty_single_and_deep(void **state)
 {
 	struct profile *none = profile_new();
@@ -78,6 +99,7 @@ int main(void)
 		cmocka_unit_test(golden),
 		cmocka_unit_test(lines_fit_a_terminal),
 		cmocka_unit_test(hostile_names_do_nothing_to_a_terminal),
+		cmocka_unit_test(sections_write_nothing_without_data),
 		cmocka_unit_test(empty_single_and_deep),
 	};
 

@@ -1,0 +1,43 @@
+/*
+ * section.h - the sections of a report: each covers one subject, as text and as JSON.
+ *
+ * A section is one file that defines a struct section, and one line in SECTION_LIST. It reads the whole recording, not
+ * a part of its stacks, so reports below a root (`--root`) have none. A section writes nothing where its subject was
+ * not recorded.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct buf;
+struct export_job;
+
+struct section {
+	const char *name;
+	/* Lines for people, with an empty line before them. */
+	void (*text)(const struct export_job *job, struct buf *out);
+	/* Members of the report's object, each with a comma before it: ",\n\"io\":{...}". */
+	void (*json)(const struct export_job *job, struct buf *out);
+	bool json_after_tables; /* else before the tables of functions, modules and threads */
+};
+
+/* In the order in which the report shows them: X(NAME) stands for section_NAME. */
+#define SECTION_LIST(X) \
+	X(limit)        \
+	X(waits)        \
+	X(cgroups)      \
+	X(io)           \
+	X(faults)       \
+	X(heap)         \
+	X(memory)       \
+	X(allocator)
+
+#define SECTION_DECLARE(name) extern const struct section section_##name;
+SECTION_LIST(SECTION_DECLARE)
+#undef SECTION_DECLARE
+
+extern const struct section *const sections[]; /* ends in NULL */
+
+/* The JSON of sections that have a file of their own for it. */
+void waitjson_put(const struct export_job *job, struct buf *out);
+void memjson_put(const struct export_job *job, struct buf *out);
