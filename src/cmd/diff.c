@@ -13,27 +13,22 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/text/plain.h"
-#include "base/text/str.h"
+#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/reading/files.h"
 #include "cmd/filters.h"
 #include "export/diff/difftext.h"
-#include "export/page/page.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 
 enum { DEFAULT_LIMIT = 30, DEFAULT_MAX_BYTES = 64 << 20 };
-
-enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_FOLDED, FORMAT_HTML };
-static const char *const formats[] = { "text", "json", "folded", "html", NULL };
-static const char *const endings[] = { ".txt", ".json", ".folded", ".html" };
 
 struct diff_command {
 	const char *format, *output, *what, *function, *sort;
 	struct option_list threads, processes, symbols, patterns;
 	uint64_t from_ns, to_ns, limit, max_bytes;
 	bool json, absolute, idle, no_inline, debuginfod, no_cache, fail_on_change;
-	enum format chosen;
+	const struct export_format *chosen;
 	bool page_beside; /* also writes the page, when nobody said what to write */
 };
 
@@ -75,9 +70,12 @@ static int choose_format(struct diff_command *c)
 	}
 	if (c->json)
 		c->format = "json";
-	for (size_t i = 0; formats[i]; i++)
-		if (c->format ? !strcmp(c->format, formats[i]) : c->output && str_ends(c->output, endings[i]))
-			c->chosen = i;
+	if (c->format)
+		c->chosen = export_find(c->format);
+	else if (c->output)
+		c->chosen = export_find_path(c->output);
+	if (!c->chosen || !c->chosen->diff)
+		c->chosen = export_find("text");
 	c->page_beside = !c->format && !c->output;
 	return 0;
 }
@@ -85,21 +83,23 @@ static int choose_format(struct diff_command *c)
 /* An option that would do nothing is a mistake to tell, not to swallow. */
 static int check_options(const struct diff_command *c)
 {
-	bool tables = c->chosen == FORMAT_TEXT || c->chosen == FORMAT_JSON;
+	bool rows = c->chosen->flags & EXPORT_ROWS, page = c->chosen->flags & EXPORT_PAGE || c->page_beside;
 	const struct {
 		bool given, fits;
-		const char *name, *where;
+		const char *name;
+		unsigned flags; /* of formats that take it */
 	} checks[] = {
-		{ c->limit != DEFAULT_LIMIT, tables, "--limit", "text and json" },
-		{ c->sort, tables, "--sort", "text and json" },
-		{ c->max_bytes != DEFAULT_MAX_BYTES, c->chosen == FORMAT_HTML || c->page_beside, "--max-size",
-		  "html" },
+		{ c->limit != DEFAULT_LIMIT, rows, "--limit", EXPORT_ROWS },
+		{ c->sort, rows, "--sort", EXPORT_ROWS },
+		{ c->max_bytes != DEFAULT_MAX_BYTES, page, "--max-size", EXPORT_PAGE },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (checks[i].given && !checks[i].fits) {
-			log_error("%s is for %s, and this is %s: choose with --format", checks[i].name,
-				  checks[i].where, formats[c->chosen]);
+			_cleanup_free_ char *formats = export_list(checks[i].flags, true, NULL);
+
+			log_error("%s is for %s, and this is %s: choose with --format", checks[i].name, formats,
+				  c->chosen->name);
 			return -EINVAL;
 		}
 	return 0;
@@ -108,7 +108,7 @@ static int check_options(const struct diff_command *c)
 static struct export_options export_choices(const struct diff_command *c)
 {
 	struct export_options o = {
-		.group = CALLTREE_BY_NAME, .no_inline = c->no_inline, .limit = c->limit,
+		.group = CALLTREE_BY_NAME, .no_inline = c->no_inline, .limit = c->limit, .max_bytes = c->max_bytes,
 		.order = c->sort && !strcmp(c->sort, "total") ? TOP_BY_TOTAL : TOP_BY_SELF,
 	};
 	bool to_stdout = !c->output || !strcmp(c->output, "-");
@@ -182,16 +182,14 @@ static int select_sides(const struct diff_command *c, struct side *sides, struct
 
 /* --- writing --- */
 
-/* The page goes beside the second capture, and its path is what is printed, unless -o says otherwise. */
-static int write_page(const struct diff_command *c, const struct side *sides, const struct diff *d,
-		      char **captures, struct err *err)
+/* A page goes beside the second capture, and its path is what is printed, unless -o says otherwise. */
+static int write_beside(const struct diff_command *c, const struct export_format *f, const struct diff_job *job,
+			char **captures, struct err *err)
 {
-	const struct export_job jobs[] = { sides[0].job, sides[1].job };
-	const struct page_options options = { .max_bytes = c->max_bytes, .diff = d };
-	_cleanup_free_ char *beside = files_beside(captures[1], ".diff.html");
+	_cleanup_free_ char *ending = mem_printf(".diff%s", f->extension), *beside = files_beside(captures[1], ending);
 	const char *path = c->output ? c->output : beside;
 	_cleanup_(buf_done) struct buf out = { 0 };
-	int r = page_write(jobs, 2, &options, NULL, &out, err);
+	int r = f->diff(job, &out, err);
 
 	if (!r)
 		r = c->output ? files_write(path, &out, captures, 2, err) :
@@ -214,19 +212,15 @@ static int write_result(const struct diff_command *c, const struct side *sides, 
 	_cleanup_(buf_done) struct buf out = { 0 };
 	int r;
 
-	if (c->chosen == FORMAT_JSON)
-		diffjson_write(&job, &out);
-	else if (c->chosen == FORMAT_FOLDED)
-		difffolded_write(&job, &out);
-	else if (c->chosen == FORMAT_TEXT)
-		difftext_write(&job, &out);
-	if (c->chosen == FORMAT_HTML)
-		return write_page(c, sides, d, captures, err);
-	r = files_write(c->output, &out, captures, 2, err);
+	if (c->chosen->flags & EXPORT_BESIDE)
+		return write_beside(c, c->chosen, &job, captures, err);
+	r = c->chosen->diff(&job, &out, err);
+	if (!r)
+		r = files_write(c->output, &out, captures, 2, err);
 	if (!r && c->output && strcmp(c->output, "-"))
 		log_info("wrote %s", c->output);
 	if (!r && c->page_beside)
-		r = write_page(c, sides, d, captures, err);
+		r = write_beside(c, export_find("html"), &job, captures, err);
 	return r;
 }
 
@@ -276,7 +270,7 @@ static int diff(const struct command *command, int argc, char **argv)
 		{ 0, "format", OPTION_CHOICE, &c.format, "FORMAT",
 		  "a table as text or JSON, folded stacks with two counts, or the page alone; by default "
 		  "what the ending of -o says, else text, and the page beside the second capture",
-		  .choices = formats },
+		  .choices = export_names(true) },
 		{ 0, "json", OPTION_FLAG, &c.json, .help = "the same as --format json" },
 		{ 'o', "output", OPTION_STRING, &c.output, "FILE",
 		  "where to write; \"-\", the default, is the standard output" },

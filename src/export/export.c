@@ -6,20 +6,30 @@
 
 #include "base/buf.h"
 #include "base/text/str.h"
+#include "export/diff/difftext.h"
+#include "export/page/page.h"
 #include "profile/profile.h"
 
+enum { FORMATS_MAX = 24 };
+
 const struct export_format export_formats[] = {
-	{ "text", "tables by function, module and thread", ".txt", text_write },
-	{ "summary", "how often what happened: locks, I/O, context switches, faults", ".summary",
-	  summary_write },
-	{ "json", "the same tables as JSON", ".json", json_write },
-	{ "html", "a page for a browser: flame graphs, time, tables", ".html", html_write },
-	{ "svg", "a flame graph to click through in a browser", ".svg", svg_write },
-	{ "folded", "a line a stack, for flamegraph.pl, speedscope and scripts", ".folded", folded_write },
-	{ "massif", "the heap over time with trees, for ms_print and massif-visualizer", ".massif", massif_write },
-	{ "heap-table", "a heap by function in the columns of jemalloc's own tool", ".heaptable", heaptable_write },
+	{ "html", "a page for a browser with flame graphs, time and tables", ".html",
+	  EXPORT_PAGE | EXPORT_BESIDE | EXPORT_ACCOUNT, html_write, page_write_diff },
+	{ "text", "tables by function, module and thread", ".txt",
+	  EXPORT_VIEWS | EXPORT_ROWS | EXPORT_ACCOUNT | EXPORT_LINES, text_write, difftext_write },
+	{ "summary", "how often what happened: locks, I/O, context switches, faults", ".summary", 0, summary_write },
+	{ "json", "the tables of text as JSON", ".json", EXPORT_VIEWS | EXPORT_ROWS | EXPORT_ACCOUNT, json_write,
+	  diffjson_write },
+	{ "svg", "a flame graph to click through in a browser", ".svg", EXPORT_STACKS | EXPORT_PICTURE | EXPORT_BESIDE,
+	  svg_write },
+	{ "folded", "a line for each stack, for flamegraph.pl, speedscope and scripts", ".folded",
+	  EXPORT_STACKS | EXPORT_INLINED, folded_write, difffolded_write },
+	{ "massif", "the heap over time with trees, for ms_print and massif-visualizer", ".massif", 0, massif_write },
+	{ "heap-table", "a heap by function in the columns of jemalloc's own tool", ".heaptable", EXPORT_ROWS,
+	  heaptable_write },
 	{ 0 },
 };
+_Static_assert(ARRAY_LEN(export_formats) <= FORMATS_MAX, "export_names() has no room for all formats");
 
 const struct export_format *export_find(const char *name)
 {
@@ -35,6 +45,42 @@ const struct export_format *export_find_path(const char *path)
 		if (str_ends(path, f->extension))
 			return f;
 	return NULL;
+}
+
+const char *const *export_names(bool diff)
+{
+	static const char *names[2][FORMATS_MAX];
+	size_t n = 0;
+
+	for (const struct export_format *f = export_formats; f->name; f++)
+		if (!diff || f->diff)
+			names[diff][n++] = f->name;
+	return names[diff];
+}
+
+char *export_list(unsigned flags, bool diff, const char *more)
+{
+	const char *names[FORMATS_MAX];
+	struct buf b = { 0 };
+	size_t n = 0;
+
+	for (const struct export_format *f = export_formats; f->name; f++)
+		if (f->flags & flags && (!diff || f->diff))
+			names[n++] = f->name;
+	if (more)
+		names[n++] = more;
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&b, "%s%s", !i ? "" : i + 1 < n ? ", " : " and ", names[i]);
+	return b.data;
+}
+
+char *export_help(void)
+{
+	struct buf b = { 0 };
+
+	for (const struct export_format *f = export_formats; f->name; f++)
+		buf_printf(&b, "%s%s: %s", f == export_formats ? "" : "; ", f->name, f->describe);
+	return b.data;
 }
 
 bool export_weighs_samples(const struct export_job *job)

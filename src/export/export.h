@@ -1,9 +1,9 @@
 /*
  * export.h - what a selection looks like on the outside: one format a file, one table.
  *
- * A format is a pure function into a buffer: the same job gives the same bytes.
- * To add one: write its file, name its function below, add a line to the table
- * in export.c and a golden file.
+ * A format is a pure function into a buffer: the same job gives the same bytes. To add one, write its file, declare its
+ * function below, and add a line to the table in export.c (docs/howto/add-format.md). Commands ask for flags of a
+ * format, never for its name.
  *
  *	struct export_job job = { .profile = p, .selection = &s, .quality = &q };
  *	struct buf out = { 0 };
@@ -20,6 +20,7 @@
 
 struct account;
 struct buf;
+struct diff_job;
 struct err;
 struct profile;
 struct quality;
@@ -87,16 +88,39 @@ struct export_job {
 	const struct verdict *verdict;
 };
 
+/* What a format is, and which options it takes: a set of these. */
+enum export_flag {
+	EXPORT_VIEWS = 1,     /* tables: --table, --tree, --callers and all other views */
+	EXPORT_ROWS = 2,      /* --limit, --sort */
+	EXPORT_STACKS = 4,    /* a call tree: --reverse, --weigh, --by-thread, --by-process, --merged */
+	EXPORT_PICTURE = 8,   /* --title, --width, --inverted */
+	EXPORT_INLINED = 16,  /* --mark-inlined */
+	EXPORT_PAGE = 32,     /* the whole recording for a browser: --max-size; the terminal gets a summary beside it */
+	EXPORT_BESIDE = 64,   /* is of no use in a terminal: goes to a file beside the capture unless -o says otherwise */
+	EXPORT_ACCOUNT = 128, /* shows account, waits and verdict of the job */
+	EXPORT_LINES = 256,   /* lines for people: other lines may stand before them */
+};
+
 struct export_format {
 	const char *name, *describe;
 	const char *extension; /* ".svg" */
+	unsigned flags;
 	int (*write)(const struct export_job *job, struct buf *out, struct err *err);
+	/* A comparison of two recordings (export/diff/difftext.h); NULL: the format has none. */
+	int (*diff)(const struct diff_job *job, struct buf *out, struct err *err);
 };
 
 extern const struct export_format export_formats[]; /* ends in one without a name */
 const struct export_format *export_find(const char *name); /* NULL: none */
 /* The format whose extension path has, NULL: none. */
 const struct export_format *export_find_path(const char *path);
+/* For OPTION_CHOICE: the names of all formats, or of those that show a comparison; NULL-terminated, static. */
+const char *const *export_names(bool diff);
+/* For people: "svg, folded and --tree", the formats that have one of the flags (diff: and show a comparison), and more
+ * where it is not NULL. Caller frees. */
+char *export_list(unsigned flags, bool diff, const char *more);
+/* For --help: "html: a page for a browser ...; text: ...". Caller frees. */
+char *export_help(void);
 
 /* For the formats. */
 bool export_weighs_samples(const struct export_job *job);

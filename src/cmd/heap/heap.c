@@ -130,7 +130,6 @@ static int show(const struct heap_view *v, struct profile *p, const struct heapd
 	_cleanup_(quality_done) struct quality quality = { 0 };
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct select_options select = { .function = v->function };
-	bool text = !strcmp(v->chosen->name, "text");
 	struct export_job job = { p,
 				  &selection,
 				  &quality,
@@ -156,7 +155,7 @@ static int show(const struct heap_view *v, struct profile *p, const struct heapd
 		job.options.columns = size.ws_col;
 		job.options.colour = log_colour(STDOUT_FILENO);
 	}
-	if (text && d->list.n > 1)
+	if (v->chosen->flags & EXPORT_LINES && d->list.n > 1)
 		put_series(p, d, &out);
 	r = v->chosen->write(&job, &out, err);
 	if (!r)
@@ -203,16 +202,6 @@ static int run(const struct heap_view *v, char **paths, int n, struct err *err)
 	return EXIT_OK;
 }
 
-/* Names of all formats, for a choice. */
-static const char *const *format_names(void)
-{
-	static const char *names[24];
-
-	for (size_t i = 0; export_formats[i].name && i + 1 < ARRAY_LEN(names); i++)
-		names[i] = export_formats[i].name;
-	return names;
-}
-
 static void choose_format(struct heap_view *v)
 {
 	if (v->format)
@@ -246,7 +235,7 @@ static int heap(const struct command *c, int argc, char **argv)
 		  "not at their paths" },
 		{ 0, "format", OPTION_CHOICE, &v.format, "FORMAT",
 		  "how to show it; by default what the ending of -o says, else text",
-		  .choices = format_names() },
+		  .choices = export_names(false) },
 		{ 'o', "output", OPTION_STRING, &v.output, "FILE",
 		  "where to write, by default the standard output; a capture if it ends in .gasflame" },
 		{ 'f', "function", OPTION_STRING, &v.function, "REGEX",

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/text/plain.h"
 #include "cmd/cmd.h"
 #include "cmd/reading/files.h"
@@ -70,40 +71,43 @@ static void choose_format(struct report *r)
 /* An option that would do nothing is a mistake to tell, not to swallow. */
 static int check_options(const struct report *r)
 {
-	const char *f = r->chosen->name;
-	bool svg = !strcmp(f, "svg"), folded = !strcmp(f, "folded"), html = !strcmp(f, "html");
+	const char *trees = "the views --tree and --callers";
+	unsigned flags = r->chosen->flags;
 	enum export_view view = r->views.view;
-	bool tree = view == EXPORT_VIEW_TREE || view == EXPORT_VIEW_CALLERS, grouped = svg || folded || tree;
-	bool sorted = view == EXPORT_VIEW_ALL || view == EXPORT_VIEW_FUNCTIONS ||
-		      view == EXPORT_VIEW_MODULES || view == EXPORT_VIEW_CRATES;
-	const struct {
+	bool tree = view == EXPORT_VIEW_TREE || view == EXPORT_VIEW_CALLERS, stacks = flags & EXPORT_STACKS;
+	bool rows = flags & EXPORT_ROWS && !tree && view != EXPORT_VIEW_CALLEES && view != EXPORT_VIEW_PHASES;
+	bool sorted = flags & EXPORT_ROWS && (view == EXPORT_VIEW_ALL || view == EXPORT_VIEW_FUNCTIONS ||
+					      view == EXPORT_VIEW_MODULES || view == EXPORT_VIEW_CRATES);
+	const struct check {
 		bool given, fits;
-		const char *name, *where;
+		const char *name;
+		unsigned flags; /* of the formats that take it */
+		const char *more, *part; /* what else takes it; which part of the formats takes it, NULL: the whole */
 	} checks[] = {
-		{ r->width != DEFAULT_WIDTH, svg, "--width", "svg" },
-		{ r->title, svg, "--title", "svg" },
-		{ r->inverted, svg, "--inverted", "svg" },
-		{ r->reverse, svg || folded, "--reverse", "svg and folded" },
-		{ r->by_thread, grouped, "--by-thread", "svg, folded, --tree and --callers" },
-		{ r->by_process, grouped, "--by-process", "svg, folded, --tree and --callers" },
-		{ r->merged, grouped, "--merged", "svg, folded, --tree and --callers" },
-		{ r->weigh, svg || folded, "--weigh", "svg and folded" },
-		{ r->mark_inlined, folded, "--mark-inlined", "folded" },
-		{ r->limit != DEFAULT_LIMIT, !svg && !folded && !html && strcmp(f, "massif") && !tree &&
-		  view != EXPORT_VIEW_CALLEES &&
-		  view != EXPORT_VIEW_PHASES, "--limit", "tables as text and json" },
-		{ r->sort, !svg && !folded && !html && sorted, "--sort", "tables of functions, modules and crates" },
-		{ r->max_bytes != DEFAULT_MAX_BYTES, html, "--max-size", "html" },
+		{ r->width != DEFAULT_WIDTH, flags & EXPORT_PICTURE, "--width", EXPORT_PICTURE },
+		{ r->title, flags & EXPORT_PICTURE, "--title", EXPORT_PICTURE },
+		{ r->inverted, flags & EXPORT_PICTURE, "--inverted", EXPORT_PICTURE },
+		{ r->reverse, stacks, "--reverse", EXPORT_STACKS },
+		{ r->by_thread, stacks || tree, "--by-thread", EXPORT_STACKS, trees },
+		{ r->by_process, stacks || tree, "--by-process", EXPORT_STACKS, trees },
+		{ r->merged, stacks || tree, "--merged", EXPORT_STACKS, trees },
+		{ r->weigh, stacks, "--weigh", EXPORT_STACKS },
+		{ r->mark_inlined, flags & EXPORT_INLINED, "--mark-inlined", EXPORT_INLINED },
+		{ r->limit != DEFAULT_LIMIT, rows, "--limit", EXPORT_ROWS, .part = "tables as " },
+		{ r->sort, sorted, "--sort", EXPORT_ROWS, .part = "tables of functions, modules and crates as " },
+		{ r->max_bytes != DEFAULT_MAX_BYTES, flags & EXPORT_PAGE, "--max-size", EXPORT_PAGE },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
-		if (checks[i].given && !checks[i].fits) {
-			if (views_given(&r->views) && !svg && !folded)
-				log_error("%s is for %s: this report has none", checks[i].name,
-					  checks[i].where);
+	for (const struct check *c = checks; c < checks + ARRAY_LEN(checks); c++)
+		if (c->given && !c->fits) {
+			_cleanup_free_ char *formats = export_list(c->flags, false, c->more);
+			const char *part = c->part ? c->part : "";
+
+			if (views_given(&r->views) && flags & EXPORT_VIEWS)
+				log_error("%s is for %s%s: this report has none", c->name, part, formats);
 			else
-				log_error("%s is for %s, and this is %s: choose with --format",
-					  checks[i].name, checks[i].where, f);
+				log_error("%s is for %s%s, and this is %s: choose with --format", c->name, part, formats,
+					  r->chosen->name);
 			return -EINVAL;
 		}
 	if (r->by_thread + r->by_process + r->merged > 1) {
@@ -114,7 +118,7 @@ static int check_options(const struct report *r)
 		log_error("--json is --format json, and --format %s was given: choose one", r->format);
 		return -EINVAL;
 	}
-	return views_check(&r->views, f, r->no_inline);
+	return views_check(&r->views, r->chosen, r->no_inline);
 }
 
 /* --- writing --- */
@@ -124,8 +128,7 @@ static int check_options(const struct report *r)
 static int write_out(const struct report *report, const struct buf *data, char **captures, int n,
 		     struct err *err)
 {
-	bool beside = !report->output && strcmp(captures[0], "-") &&
-		      (!strcmp(report->chosen->name, "svg") || !strcmp(report->chosen->name, "html"));
+	bool beside = !report->output && strcmp(captures[0], "-") && report->chosen->flags & EXPORT_BESIDE;
 	_cleanup_free_ char *made = beside ? files_beside(captures[0], report->chosen->extension) : NULL;
 	const char *path = beside ? made : report->output;
 	int r = beside ? files_write_beside(path, data, captures, n, err) : files_write(path, data, captures, n, err);
@@ -154,7 +157,7 @@ static struct export_options export_choices(const struct report *r)
 		.own = r->views.own.list.v, .grouped = r->views.groups.list.n,
 		.percent_limit = r->views.percent_limit, .depth = r->views.depth,
 	};
-	bool page = !strcmp(r->chosen->name, "html"), to_stdout = !r->output || !strcmp(r->output, "-");
+	bool page = r->chosen->flags & EXPORT_PAGE, to_stdout = !r->output || !strcmp(r->output, "-");
 	int fd = page ? STDERR_FILENO : STDOUT_FILENO;
 	struct winsize size;
 
@@ -171,7 +174,7 @@ static void tell(const struct report *report, const struct export_job *job)
 	const struct quality *q = job->quality;
 	struct buf text = { 0 };
 
-	if (!strcmp(report->chosen->name, "html")) {
+	if (report->chosen->flags & EXPORT_PAGE) {
 		brief_put(job, &text);
 		text.data[text.n - 1] = 0; /* the last line's end comes with the log's */
 	} else {
@@ -190,15 +193,14 @@ static int write_format(const struct report *report, struct export_job *job, cha
 			struct err *err)
 {
 	const struct select_options *o = &job->selection->options;
-	const char *f = report->chosen->name;
-	bool page = !strcmp(f, "html"), tables = page || !strcmp(f, "text") || !strcmp(f, "json");
+	bool page = report->chosen->flags & EXPORT_PAGE;
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct account account = { 0 };
 	struct verdict verdict = { 0 };
 	struct waits waits = { 0 };
 	int r;
 
-	if (tables && report->views.view == EXPORT_VIEW_ALL && !report->views.root &&
+	if (report->chosen->flags & EXPORT_ACCOUNT && report->views.view == EXPORT_VIEW_ALL && !report->views.root &&
 	    account_make(&account, job->profile, o, o->causes)) {
 		waits_make(&waits, job->profile, o, WAITS_DETAILED);
 		verdict_make(&verdict, job->profile, &account, &waits, o);
@@ -277,20 +279,18 @@ static int run_report(const struct report *report, char **captures, int n, struc
 
 static int report(const struct command *c, int argc, char **argv)
 {
-	static const char *const formats[] = { "html", "text", "summary", "json", "svg", "folded", "massif", "heap-table", NULL };
 	static const char *const weighs[] = { "samples", "value", NULL };
 	static const char *const sorts[] = { "self", "total", NULL };
 	static const char *const tables[] = { "functions", "modules", "crates", "threads", "groups", NULL };
 	_cleanup_(report_done) struct report r = { .limit = DEFAULT_LIMIT, .width = DEFAULT_WIDTH,
 						   .max_bytes = DEFAULT_MAX_BYTES,
 						   .views.percent_limit = VIEWS_PERCENT_LIMIT };
+	_cleanup_free_ char *formats = export_help(),
+		*format_help = mem_printf("%s; by default what the ending of -o says, or text where it says nothing; without -o "
+					  "a page", formats);
 	struct views *v = &r.views;
 	const struct option_spec options[] = {
-		{ 0, "format", OPTION_CHOICE, &r.format, "FORMAT",
-		  "a page for a browser, tables as text or JSON, a summary of events, a flame graph, folded "
-		  "stacks, or of a heap massif's file or jemalloc's table; by default what the ending of -o says, or "
-		  "text where it says nothing; without -o a page",
-		  .choices = formats },
+		{ 0, "format", OPTION_CHOICE, &r.format, "FORMAT", format_help, .choices = export_names(false) },
 		{ 0, "json", OPTION_FLAG, &r.json, .help = "the same as --format json" },
 		{ 'o', "output", OPTION_STRING, &r.output, "FILE",
 		  "where to write, \"-\" is the standard output; by default there, but a page or a picture "

@@ -97,20 +97,19 @@ static bool is_tree(enum export_view view)
 	return view == EXPORT_VIEW_TREE || view == EXPORT_VIEW_CALLERS || view == EXPORT_VIEW_CALLEES;
 }
 
-int views_check(const struct views *v, const char *format, bool no_inline)
+int views_check(const struct views *v, const struct export_format *format, bool no_inline)
 {
-	bool text = !strcmp(format, "text"), tables = text || !strcmp(format, "json");
-	bool stacks = tables || !strcmp(format, "svg") || !strcmp(format, "folded");
+	bool tables = format->flags & EXPORT_VIEWS, stacks = tables || format->flags & EXPORT_STACKS;
 	bool own = v->view == EXPORT_VIEW_ALL || v->view == EXPORT_VIEW_CRATES ||
 		   v->view == EXPORT_VIEW_NEAREST_OWN;
 	const struct {
 		bool given, fits;
 		const char *sentence;
+		unsigned flags; /* the sentence goes on with the formats that have one of them */
 	} checks[] = {
-		{ views_given(v), tables, "this report is a table: choose --format text or json" },
-		{ v->root, stacks, "--root is for text, json, svg and folded: choose with --format" },
-		{ v->groups.list.n, stacks,
-		  "--group is for text, json, svg and folded: choose with --format" },
+		{ views_given(v), tables, "this report is a table, for ", EXPORT_VIEWS },
+		{ v->root, stacks, "--root is for ", EXPORT_VIEWS | EXPORT_STACKS },
+		{ v->groups.list.n, stacks, "--group is for ", EXPORT_VIEWS | EXPORT_STACKS },
 		{ v->own.list.n, tables && own,
 		  "--own is for tables by crate: use it with --table crates, --nearest-own or the whole "
 		  "report" },
@@ -125,7 +124,9 @@ int views_check(const struct views *v, const char *format, bool no_inline)
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (checks[i].given && !checks[i].fits) {
-			log_error("%s", checks[i].sentence);
+			_cleanup_free_ char *formats = checks[i].flags ? export_list(checks[i].flags, false, NULL) : NULL;
+
+			log_error("%s%s%s", checks[i].sentence, formats ? formats : "", formats ? ": choose with --format" : "");
 			return -EINVAL;
 		}
 	return 0;

@@ -53,7 +53,7 @@ static int compare_stacks(const void *a, const void *b)
 	return strcmp(((const struct counted *)a)->stack, ((const struct counted *)b)->stack);
 }
 
-void difffolded_write(const struct diff_job *job, struct buf *out)
+int difffolded_write(const struct diff_job *job, struct buf *out, struct err *err)
 {
 	struct export_job sides[] = { *job->before, *job->after };
 	struct counted_list c = { 0 };
@@ -84,4 +84,5 @@ void difffolded_write(const struct diff_job *job, struct buf *out)
 	}
 	vec_done(&c.list);
 	strtab_done(&c.stacks);
+	return 0;
 }

@@ -92,7 +92,7 @@ static void put_row(struct buf *b, const struct diff_row *r)
 		   truth(r->outside));
 }
 
-void diffjson_write(const struct diff_job *job, struct buf *out)
+int diffjson_write(const struct diff_job *job, struct buf *out, struct err *err)
 {
 	const struct diff *d = job->diff;
 	const struct export_job *either = d->samples_a ? job->before : job->after;
@@ -126,4 +126,5 @@ void diffjson_write(const struct diff_job *job, struct buf *out)
 	}
 	buf_puts(out, "]}\n");
 	buf_done(&verdict);
+	return 0;
 }

@@ -218,7 +218,7 @@ static void put_table(const struct diff_job *job, struct buf *out)
 	}
 }
 
-void difftext_write(const struct diff_job *job, struct buf *out)
+int difftext_write(const struct diff_job *job, struct buf *out, struct err *err)
 {
 	struct buf verdict = { 0 };
 
@@ -232,4 +232,5 @@ void difftext_write(const struct diff_job *job, struct buf *out)
 	put_whole(job, out);
 	put_table(job, out);
 	buf_done(&verdict);
+	return 0;
 }

@@ -7,6 +7,7 @@
 #include "analyze/select.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "export/diff/difftext.h"
 #include "export/export.h"
 #include "export/page/pagedata.h"
 #include "page.html.h"
@@ -239,4 +240,12 @@ int html_write(const struct export_job *job, struct buf *out, struct err *err)
 {
 	return page_write(job, 1, &(struct page_options){ .max_bytes = job->options.max_bytes }, NULL, out,
 	                  err);
+}
+
+int page_write_diff(const struct diff_job *job, struct buf *out, struct err *err)
+{
+	const struct export_job sides[] = { *job->before, *job->after };
+
+	return page_write(sides, 2, &(struct page_options){ .max_bytes = job->options.max_bytes, .diff = job->diff }, NULL,
+			  out, err);
 }

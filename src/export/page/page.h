@@ -11,6 +11,7 @@
 
 struct buf;
 struct diff;
+struct diff_job;
 struct err;
 struct export_job;
 
@@ -27,3 +28,5 @@ int page_data(const struct export_job *sides, size_t n, const struct page_option
 /* The page. data_url: where it gets its data; NULL: they are in the page. */
 int page_write(const struct export_job *sides, size_t n, const struct page_options *o, const char *data_url,
 	       struct buf *out, struct err *err);
+/* A comparison as a page (export_format.diff); as large as the job's options allow. */
+int page_write_diff(const struct diff_job *job, struct buf *out, struct err *err);

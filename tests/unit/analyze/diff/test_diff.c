@@ -520,7 +520,7 @@ static struct buf text_of(const struct run *a, const struct run *b, const struct
 	struct diff_job job = { &before, &after, "a.gasflame", "b.gasflame", d, o };
 	struct buf out = { 0 };
 
-	(format == 'j' ? diffjson_write : format == 'f' ? difffolded_write : difftext_write)(&job, &out);
+	(format == 'j' ? diffjson_write : format == 'f' ? difffolded_write : difftext_write)(&job, &out, NULL);
 	buf_add(&out, "", 0);
 	return out;
 }
