@@ -8,6 +8,7 @@
 #include "analyze/tree/ident.h"
 #include "profile/profile.h"
 #include "tui/model.h"
+#include "tui/page.h"
 #include "tui/table.h"
 
 #define NOT_THERE UINT32_MAX
@@ -156,14 +157,16 @@ static void places_done(struct places *all)
 
 /* --- lines --- */
 
+enum line_column { LINE_NUMBER = WEIGHT_COLUMNS, LINE_FILE, LINE_PATH };
+
 static const struct column line_columns[] = {
-	{ "SELF%", "self_percent", COLUMN_PERCENT, 6, 0 },
-	{ "TOTAL%", "total_percent", COLUMN_PERCENT, 6, 0 },
-	{ "SELF", "self", COLUMN_VALUE, 8, 4 },
-	{ "TOTAL", "total", COLUMN_VALUE, 8, 5 },
-	{ "LINE", "line", COLUMN_NUMBER, 6, 0 },
-	{ "FILE", "file", COLUMN_TEXT, 30, 0 },
-	{ "", "path", COLUMN_NAME, 0, 0 },
+	[WEIGHT_SELF_PERCENT] = { "SELF%", "self_percent", COLUMN_PERCENT, 6, 0 },
+	[WEIGHT_TOTAL_PERCENT] = { "TOTAL%", "total_percent", COLUMN_PERCENT, 6, 0 },
+	[WEIGHT_SELF] = { "SELF", "self", COLUMN_VALUE, 8, 4 },
+	[WEIGHT_TOTAL] = { "TOTAL", "total", COLUMN_VALUE, 8, 5 },
+	[LINE_NUMBER] = { "LINE", "line", COLUMN_NUMBER, 6, 0 },
+	[LINE_FILE] = { "FILE", "file", COLUMN_TEXT, 30, 0 },
+	[LINE_PATH] = { "", "path", COLUMN_NAME, 0, 0 },
 	{ 0 },
 };
 
@@ -179,7 +182,7 @@ void code_lines(struct table *t, struct model *m, const char *name, const char *
 	table_init(t, line_columns);
 	if (!find_places(&all, m, name, module))
 		snprintf(t->empty, sizeof(t->empty), "It has no samples here now: Esc goes back.");
-	t->sort = 1;
+	t->sort = WEIGHT_TOTAL_PERCENT;
 	for (size_t i = 0; i < all.list.n; i++) {
 		const struct place *place = &all.list.v[i];
 		const struct profile_line *line = &m->p->lines.v[place->line];
@@ -187,13 +190,13 @@ void code_lines(struct table *t, struct model *m, const char *name, const char *
 		struct row *r = table_row(t);
 
 		t->unit = m->selection.unit;
-		r->value[0] = percent(place->self, m->selection.all.value);
-		r->value[1] = percent(place->total, m->selection.all.value);
-		r->value[2] = place->self;
-		r->value[3] = place->total;
-		r->value[4] = line->line ? line->line : NAN;
-		r->text[5] = line->line ? ident_basename(file) : "(no line is known)";
-		r->text[6] = file;
+		r->value[WEIGHT_SELF_PERCENT] = percent(place->self, m->selection.all.value);
+		r->value[WEIGHT_TOTAL_PERCENT] = percent(place->total, m->selection.all.value);
+		r->value[WEIGHT_SELF] = place->self;
+		r->value[WEIGHT_TOTAL] = place->total;
+		r->value[LINE_NUMBER] = line->line ? line->line : NAN;
+		r->text[LINE_FILE] = line->line ? ident_basename(file) : "(no line is known)";
+		r->text[LINE_PATH] = file;
 		r->id = map_pair(m->p->functions.v[line->function].file, line->line);
 		r->index = i;
 	}
@@ -202,13 +205,16 @@ void code_lines(struct table *t, struct model *m, const char *name, const char *
 
 /* --- instructions --- */
 
+/* There is no column for the total, only for its percentage. */
+enum instruction_column { INSTRUCTION_ADDRESS = WEIGHT_TOTAL, INSTRUCTION_TEXT, INSTRUCTION_LINE };
+
 static const struct column instruction_columns[] = {
-	{ "SELF%", "self_percent", COLUMN_PERCENT, 6, 0 },
-	{ "TOTAL%", "total_percent", COLUMN_PERCENT, 6, 0 },
-	{ "SELF", "self", COLUMN_VALUE, 8, 4 },
-	{ "ADDRESS", "address", COLUMN_TEXT, 12, 3 },
-	{ "INSTRUCTION", "instruction", COLUMN_NAME, 0, 0 },
-	{ "LINE", "line", COLUMN_TEXT, 18, 2 },
+	[WEIGHT_SELF_PERCENT] = { "SELF%", "self_percent", COLUMN_PERCENT, 6, 0 },
+	[WEIGHT_TOTAL_PERCENT] = { "TOTAL%", "total_percent", COLUMN_PERCENT, 6, 0 },
+	[WEIGHT_SELF] = { "SELF", "self", COLUMN_VALUE, 8, 4 },
+	[INSTRUCTION_ADDRESS] = { "ADDRESS", "address", COLUMN_TEXT, 12, 3 },
+	[INSTRUCTION_TEXT] = { "INSTRUCTION", "instruction", COLUMN_NAME, 0, 0 },
+	[INSTRUCTION_LINE] = { "LINE", "line", COLUMN_TEXT, 18, 2 },
 	{ 0 },
 };
 
@@ -227,9 +233,9 @@ static struct row *put_address(struct table *t, uint64_t address, const char *te
 	char hex[24];
 
 	snprintf(hex, sizeof(hex), "%llx", (unsigned long long)address);
-	r->value[0] = r->value[1] = r->value[2] = NAN; /* nothing, rather than zero */
-	r->text[3] = table_text(t, hex);
-	r->text[4] = text;
+	r->value[WEIGHT_SELF_PERCENT] = r->value[WEIGHT_TOTAL_PERCENT] = r->value[WEIGHT_SELF] = NAN; /* nothing, rather than zero */
+	r->text[INSTRUCTION_ADDRESS] = table_text(t, hex);
+	r->text[INSTRUCTION_TEXT] = text;
 	r->id = address;
 	return r;
 }
@@ -239,11 +245,11 @@ static void add_weight(struct table *t, struct row *r, struct model *m, const st
 {
 	const struct profile *p = m->p;
 	const struct profile_line *line = &p->lines.v[place->line];
-	double self = (isnan(r->value[2]) ? 0 : r->value[2]) + place->self;
+	double self = (isnan(r->value[WEIGHT_SELF]) ? 0 : r->value[WEIGHT_SELF]) + place->self;
 
-	r->value[0] = percent(self, m->selection.all.value);
-	r->value[1] = (isnan(r->value[1]) ? 0 : r->value[1]) + percent(place->total, m->selection.all.value);
-	r->value[2] = self;
+	r->value[WEIGHT_SELF_PERCENT] = percent(self, m->selection.all.value);
+	r->value[WEIGHT_TOTAL_PERCENT] = (isnan(r->value[WEIGHT_TOTAL_PERCENT]) ? 0 : r->value[WEIGHT_TOTAL_PERCENT]) + percent(place->total, m->selection.all.value);
+	r->value[WEIGHT_SELF] = self;
 	if (self * 100 >= HOT_PERCENT * (double)hot)
 		r->kind = ROW_HOT;
 	if (line->line) {
@@ -251,7 +257,7 @@ static void add_weight(struct table *t, struct row *r, struct model *m, const st
 			"%s:%u", ident_basename(profile_str(p, p->functions.v[line->function].file)),
 			line->line);
 
-		r->text[5] = table_text(t, where);
+		r->text[INSTRUCTION_LINE] = table_text(t, where);
 	}
 }
 

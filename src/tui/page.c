@@ -36,12 +36,12 @@ static void say_nothing(struct table *t, const struct model *m)
 /* --- functions --- */
 
 static const struct column function_columns[] = {
-	{ "SELF%", "self_percent", COLUMN_PERCENT, 6, 0 },
-	{ "TOTAL%", "total_percent", COLUMN_PERCENT, 6, 0 },
-	{ "SELF", "self", COLUMN_VALUE, 8, 4 },
-	{ "TOTAL", "total", COLUMN_VALUE, 8, 5 },
-	{ "FUNCTION", "function", COLUMN_NAME, 0, 0 },
-	{ "MODULE", "module", COLUMN_TEXT, 14, 3 },
+	[WEIGHT_SELF_PERCENT] = { "SELF%", "self_percent", COLUMN_PERCENT, 6, 0 },
+	[WEIGHT_TOTAL_PERCENT] = { "TOTAL%", "total_percent", COLUMN_PERCENT, 6, 0 },
+	[WEIGHT_SELF] = { "SELF", "self", COLUMN_VALUE, 8, 4 },
+	[WEIGHT_TOTAL] = { "TOTAL", "total", COLUMN_VALUE, 8, 5 },
+	[FUNCTION_NAME] = { "FUNCTION", "function", COLUMN_NAME, 0, 0 },
+	[FUNCTION_MODULE] = { "MODULE", "module", COLUMN_TEXT, 14, 3 },
 	{ 0 },
 };
 
@@ -67,12 +67,12 @@ static void fill_functions(struct table *t, struct model *m, unsigned variant)
 		const struct top_row *f = &top->functions.v[i];
 		struct row *r = table_row(t);
 
-		r->value[0] = percent(f->self.value, top->all.value);
-		r->value[1] = percent(f->total.value, top->all.value);
-		r->value[2] = f->self.value;
-		r->value[3] = f->total.value;
-		r->text[4] = f->name;
-		r->text[5] = ident_basename(f->module);
+		r->value[WEIGHT_SELF_PERCENT] = percent(f->self.value, top->all.value);
+		r->value[WEIGHT_TOTAL_PERCENT] = percent(f->total.value, top->all.value);
+		r->value[WEIGHT_SELF] = f->self.value;
+		r->value[WEIGHT_TOTAL] = f->total.value;
+		r->text[FUNCTION_NAME] = f->name;
+		r->text[FUNCTION_MODULE] = ident_basename(f->module);
 		r->kind = kind_of(f);
 		r->id = page_id(f->name, f->module);
 		r->index = i;
@@ -82,15 +82,15 @@ static void fill_functions(struct table *t, struct model *m, unsigned variant)
 /* --- threads --- */
 
 static const struct column thread_columns[] = {
-	{ "TID", "tid", COLUMN_NUMBER, 7, 5 },
-	{ "RUN%", "run_percent", COLUMN_PERCENT, 6, 0 },
-	{ "QUEUE%", "queue_percent", COLUMN_PERCENT, 6, 3 },
-	{ "WAIT%", "wait_percent", COLUMN_PERCENT, 6, 4 },
-	{ "WHAT ITS TIME WAS", "time", COLUMN_BAR, 24, 2 },
-	{ "MOST FOR", "waits_for", COLUMN_TEXT, 10, 6 },
-	{ "THREAD", "thread", COLUMN_NAME, 0, 0 },
-	{ "WAITS", "waits", COLUMN_COUNT, 9, 8 },
-	{ "PID", "pid", COLUMN_NUMBER, 7, 9 },
+	[THREAD_TID] = { "TID", "tid", COLUMN_NUMBER, 7, 5 },
+	[THREAD_RUN] = { "RUN%", "run_percent", COLUMN_PERCENT, 6, 0 },
+	[THREAD_QUEUE] = { "QUEUE%", "queue_percent", COLUMN_PERCENT, 6, 3 },
+	[THREAD_WAIT] = { "WAIT%", "wait_percent", COLUMN_PERCENT, 6, 4 },
+	[THREAD_TIME] = { "WHAT ITS TIME WAS", "time", COLUMN_BAR, 24, 2 },
+	[THREAD_CAUSE] = { "MOST FOR", "waits_for", COLUMN_TEXT, 10, 6 },
+	[THREAD_NAME] = { "THREAD", "thread", COLUMN_NAME, 0, 0 },
+	[THREAD_WAITS] = { "WAITS", "waits", COLUMN_COUNT, 9, 8 },
+	[THREAD_PID] = { "PID", "pid", COLUMN_NUMBER, 7, 9 },
 	{ 0 },
 };
 
@@ -98,9 +98,9 @@ static void name_thread(struct row *r, const struct profile *p, uint32_t thread)
 {
 	const struct profile_thread *t = &p->threads.v[thread];
 
-	r->value[0] = t->tid;
-	r->value[8] = t->process < p->processes.n ? p->processes.v[t->process].pid : 0;
-	r->text[6] = profile_str(p, t->name);
+	r->value[THREAD_TID] = t->tid;
+	r->value[THREAD_PID] = t->process < p->processes.n ? p->processes.v[t->process].pid : 0;
+	r->text[THREAD_NAME] = profile_str(p, t->name);
 	r->id = map_pair(t->process, t->tid);
 	r->index = thread;
 }
@@ -144,11 +144,11 @@ static void account_row(struct table *t, struct model *m, const struct account_r
 	memcpy(parts, a->ns, sizeof(a->ns));
 	r->parts = parts;
 	r->whole = duration;
-	r->value[1] = percent(a->ns[CAUSE_CPU], duration);
-	r->value[2] = percent(a->ns[CAUSE_QUEUE], duration);
-	r->value[3] = percent(waiting_ns(a), duration);
-	r->text[5] = main_cause(a);
-	r->value[7] = a->waits;
+	r->value[THREAD_RUN] = percent(a->ns[CAUSE_CPU], duration);
+	r->value[THREAD_QUEUE] = percent(a->ns[CAUSE_QUEUE], duration);
+	r->value[THREAD_WAIT] = percent(waiting_ns(a), duration);
+	r->text[THREAD_CAUSE] = main_cause(a);
+	r->value[THREAD_WAITS] = a->waits;
 }
 
 /* Without waits there is only what the clock saw. */
@@ -168,9 +168,9 @@ static void fill_threads_by_samples(struct table *t, struct model *m)
 			struct row *r = table_row(t);
 
 			name_thread(r, m->p, e->thread);
-			r->value[2] = r->value[3] = r->value[7] = NAN;
+			r->value[THREAD_QUEUE] = r->value[THREAD_WAIT] = r->value[THREAD_WAITS] = NAN;
 		}
-		t->rows.v[*at].value[1] += percent(e->weight.value, duration);
+		t->rows.v[*at].value[THREAD_RUN] += percent(e->weight.value, duration);
 	}
 	map_done(&rows);
 }
@@ -192,14 +192,14 @@ static void fill_threads(struct table *t, struct model *m, unsigned variant)
 /* --- waits --- */
 
 static const struct column wait_columns[] = {
-	{ "TIME", "ns", COLUMN_TIME, 8, 0 },
-	{ "SHARE", "percent", COLUMN_PERCENT, 6, 0 },
-	{ "COUNT", "count", COLUMN_COUNT, 9, 4 },
-	{ "LONGEST", "longest_ns", COLUMN_TIME, 8, 5 },
-	{ "CAUSE", "cause", COLUMN_TEXT, 12, 0 },
-	{ "FUNCTION", "function", COLUMN_NAME, 0, 0 },
-	{ "CALL", "operation", COLUMN_TEXT, 10, 7 },
-	{ "THREAD", "thread", COLUMN_TEXT, 15, 3 },
+	[WAIT_TIME] = { "TIME", "ns", COLUMN_TIME, 8, 0 },
+	[WAIT_SHARE] = { "SHARE", "percent", COLUMN_PERCENT, 6, 0 },
+	[WAIT_COUNT] = { "COUNT", "count", COLUMN_COUNT, 9, 4 },
+	[WAIT_LONGEST] = { "LONGEST", "longest_ns", COLUMN_TIME, 8, 5 },
+	[WAIT_CAUSE] = { "CAUSE", "cause", COLUMN_TEXT, 12, 0 },
+	[WAIT_FUNCTION] = { "FUNCTION", "function", COLUMN_NAME, 0, 0 },
+	[WAIT_CALL] = { "CALL", "operation", COLUMN_TEXT, 10, 7 },
+	[WAIT_THREAD] = { "THREAD", "thread", COLUMN_TEXT, 15, 3 },
 	{ 0 },
 };
 
@@ -219,19 +219,19 @@ static void fill_waits(struct table *t, struct model *m, unsigned variant)
 					   profile_str(m->p, m->p->threads.v[s->thread].name) : "";
 		struct row *r = table_row(t);
 
-		r->value[0] = s->ns;
-		r->value[1] = percent(s->ns, w->ns);
-		r->value[2] = s->count;
-		r->value[3] = s->longest_ns;
-		r->text[4] = cause_name(s->cause);
-		r->text[5] = s->function;
-		r->text[6] = s->operation;
+		r->value[WAIT_TIME] = s->ns;
+		r->value[WAIT_SHARE] = percent(s->ns, w->ns);
+		r->value[WAIT_COUNT] = s->count;
+		r->value[WAIT_LONGEST] = s->longest_ns;
+		r->text[WAIT_CAUSE] = cause_name(s->cause);
+		r->text[WAIT_FUNCTION] = s->function;
+		r->text[WAIT_CALL] = s->operation;
 		if (s->threads > 1) {
 			_cleanup_free_ char *more = mem_printf("%s +%u", name, s->threads - 1);
 
-			r->text[7] = table_text(t, more);
+			r->text[WAIT_THREAD] = table_text(t, more);
 		} else {
-			r->text[7] = name;
+			r->text[WAIT_THREAD] = name;
 		}
 		if (s->pattern && (*s->pattern->means || *s->pattern->fix)) {
 			_cleanup_free_ char *note = mem_printf(
@@ -247,39 +247,42 @@ static void fill_waits(struct table *t, struct model *m, unsigned variant)
 
 /* --- I/O --- */
 
-#define IO_FIGURES                                                                                               \
-	{ "READ", "read_bytes", COLUMN_BYTES, 8, 0 }, \
-	{ "READS", "reads", COLUMN_COUNT, 9, 4 }, \
-	{ "WRITTEN", "written_bytes", COLUMN_BYTES, 8, 0 }, \
-	{ "WRITES", "writes", COLUMN_COUNT, 9, 3 }, \
-	{ "IN SYNC", "sync_ns", COLUMN_TIME, 8, 2 }, \
-	{ "SYNCS", "syncs", COLUMN_COUNT, 6, 6 }, \
-	{ "ERRORS", "errors", COLUMN_COUNT, 6, 7 }
+#define IO_FIGURES                                                          \
+	[IO_READ] = { "READ", "read_bytes", COLUMN_BYTES, 8, 0 },          \
+	[IO_READS] = { "READS", "reads", COLUMN_COUNT, 9, 4 },             \
+	[IO_WRITTEN] = { "WRITTEN", "written_bytes", COLUMN_BYTES, 8, 0 }, \
+	[IO_WRITES] = { "WRITES", "writes", COLUMN_COUNT, 9, 3 },          \
+	[IO_IN_SYNC] = { "IN SYNC", "sync_ns", COLUMN_TIME, 8, 2 },        \
+	[IO_SYNCS] = { "SYNCS", "syncs", COLUMN_COUNT, 6, 6 },             \
+	[IO_ERRORS] = { "ERRORS", "errors", COLUMN_COUNT, 6, 7 }
 
-static const struct column io_columns[2][10] = {
-	{
-		IO_FIGURES,
-		{ "FILE", "file", COLUMN_NAME, 0, 0 },
-		{ 0 },
-	},
-	{
-		IO_FIGURES,
-		{ "FUNCTION", "function", COLUMN_NAME, 0, 0 },
-		{ "MODULE", "module", COLUMN_TEXT, 14, 8 },
-		{ 0 },
-	},
+static const struct column file_columns[] = {
+	IO_FIGURES,
+	[IO_NAME] = { "FILE", "file", COLUMN_NAME, 0, 0 },
+	{ 0 },
+};
+
+static const struct column caller_columns[] = {
+	IO_FIGURES,
+	[IO_NAME] = { "FUNCTION", "function", COLUMN_NAME, 0, 0 },
+	[IO_MODULE] = { "MODULE", "module", COLUMN_TEXT, 14, 8 },
+	{ 0 },
 };
 
 static void io_row(struct table *t, const struct io_row *f, size_t index, bool function)
 {
 	struct row *r = table_row(t);
-	const double values[] = { f->read_bytes, f->read_calls, f->write_bytes, f->write_calls,
-				  f->sync_ns, f->sync_calls, f->errors };
 
-	memcpy(r->value, values, sizeof(values));
-	r->text[7] = f->name;
+	r->value[IO_READ] = f->read_bytes;
+	r->value[IO_READS] = f->read_calls;
+	r->value[IO_WRITTEN] = f->write_bytes;
+	r->value[IO_WRITES] = f->write_calls;
+	r->value[IO_IN_SYNC] = f->sync_ns;
+	r->value[IO_SYNCS] = f->sync_calls;
+	r->value[IO_ERRORS] = f->errors;
+	r->text[IO_NAME] = f->name;
 	if (function)
-		r->text[8] = ident_basename(f->module ? f->module : "");
+		r->text[IO_MODULE] = ident_basename(f->module ? f->module : "");
 	r->id = page_id(f->name, f->module ? f->module : "");
 	r->index = index;
 }
@@ -288,8 +291,7 @@ static void fill_io(struct table *t, struct model *m, unsigned variant)
 {
 	const struct io_figures *f = model_io(m);
 
-	t->columns = io_columns[variant];
-	t->column_count = variant ? 9 : 8;
+	table_set_columns(t, variant ? caller_columns : file_columns);
 	if (!f)
 		snprintf(t->empty, sizeof(t->empty), "%s", "Nothing was read or written here, or I/O was not "
 			 "recorded (-e io does).");
@@ -302,33 +304,32 @@ static void fill_io(struct table *t, struct model *m, unsigned variant)
 /* --- memory --- */
 
 static const struct column memory_columns[] = {
-	{ "PID", "pid", COLUMN_NUMBER, 7, 3 },
-	{ "RSS", "rss_bytes", COLUMN_BYTES, 8, 0 },
-	{ "ANON", "anon_bytes", COLUMN_BYTES, 8, 2 },
-	{ "FILE", "file_bytes", COLUMN_BYTES, 8, 1 },
-	{ "SHARED", "shared_bytes", COLUMN_BYTES, 8, 5 },
-	{ "SWAP", "swap_bytes", COLUMN_BYTES, 8, 6 },
-	{ "MAJOR/s", "major_per_second", COLUMN_COUNT, 8, 4 },
-	{ "MINOR/s", "minor_per_second", COLUMN_COUNT, 8, 4 },
-	{ "PROCESS", "process", COLUMN_NAME, 0, 0 },
+	[MEMORY_PID] = { "PID", "pid", COLUMN_NUMBER, 7, 3 },
+	[MEMORY_RSS] = { "RSS", "rss_bytes", COLUMN_BYTES, 8, 0 },
+	[MEMORY_ANON] = { "ANON", "anon_bytes", COLUMN_BYTES, 8, 2 },
+	[MEMORY_FILE] = { "FILE", "file_bytes", COLUMN_BYTES, 8, 1 },
+	[MEMORY_SHARED] = { "SHARED", "shared_bytes", COLUMN_BYTES, 8, 5 },
+	[MEMORY_SWAP] = { "SWAP", "swap_bytes", COLUMN_BYTES, 8, 6 },
+	[MEMORY_MAJOR] = { "MAJOR/s", "major_per_second", COLUMN_COUNT, 8, 4 },
+	[MEMORY_MINOR] = { "MINOR/s", "minor_per_second", COLUMN_COUNT, 8, 4 },
+	[MEMORY_PROCESS] = { "PROCESS", "process", COLUMN_NAME, 0, 0 },
 	{ 0 },
 };
 
 static const struct column series_columns[] = {
-	{ "FIRST", "first", COLUMN_VALUE, 12, 2 },
-	{ "LAST", "last", COLUMN_VALUE, 12, 0 },
-	{ "LEAST", "least", COLUMN_VALUE, 12, 4 },
-	{ "MOST", "most", COLUMN_VALUE, 12, 3 },
-	{ "SERIES", "series", COLUMN_NAME, 0, 0 },
-	{ "UNIT", "unit", COLUMN_TEXT, 8, 5 },
+	[SERIES_FIRST] = { "FIRST", "first", COLUMN_VALUE, 12, 2 },
+	[SERIES_LAST] = { "LAST", "last", COLUMN_VALUE, 12, 0 },
+	[SERIES_LEAST] = { "LEAST", "least", COLUMN_VALUE, 12, 4 },
+	[SERIES_MOST] = { "MOST", "most", COLUMN_VALUE, 12, 3 },
+	[SERIES_NAME] = { "SERIES", "series", COLUMN_NAME, 0, 0 },
+	[SERIES_UNIT] = { "UNIT", "unit", COLUMN_TEXT, 8, 5 },
 	{ 0 },
 };
 
 /* A recording has no processes to ask, but series of figures. */
 static void fill_series(struct table *t, const struct profile *p)
 {
-	t->columns = series_columns;
-	t->column_count = ARRAY_LEN(series_columns) - 1;
+	table_set_columns(t, series_columns);
 	t->unit = "count";
 	for (size_t i = 0; i < p->series.n; i++) {
 		double first = NAN, last = NAN, least = NAN, most = NAN;
@@ -343,9 +344,12 @@ static void fill_series(struct table *t, const struct profile *p)
 			most = isnan(most) || last > most ? last : most;
 		}
 		r = table_row(t);
-		memcpy(r->value, (double[]){ first, last, least, most }, 4 * sizeof(double));
-		r->text[4] = profile_str(p, p->series.v[i].name);
-		r->text[5] = profile_str(p, p->series.v[i].unit);
+		r->value[SERIES_FIRST] = first;
+		r->value[SERIES_LAST] = last;
+		r->value[SERIES_LEAST] = least;
+		r->value[SERIES_MOST] = most;
+		r->text[SERIES_NAME] = profile_str(p, p->series.v[i].name);
+		r->text[SERIES_UNIT] = profile_str(p, p->series.v[i].unit);
 		r->id = i;
 	}
 	snprintf(t->empty, sizeof(t->empty), "%s",
@@ -358,13 +362,17 @@ static void fill_memory(struct table *t, struct model *m, unsigned variant)
 		fill_series(t, m->p);
 	for (size_t i = 0; i < m->memory.n; i++) {
 		const struct model_memory *f = &m->memory.v[i];
-		const double values[] = { f->pid, f->rss_bytes, f->anon_bytes, f->file_bytes, f->shared_bytes,
-					  f->swap_bytes, f->major_rate < 0 ? NAN : f->major_rate,
-					  f->minor_rate < 0 ? NAN : f->minor_rate };
 		struct row *r = table_row(t);
 
-		memcpy(r->value, values, sizeof(values));
-		r->text[8] = f->name;
+		r->value[MEMORY_PID] = f->pid;
+		r->value[MEMORY_RSS] = f->rss_bytes;
+		r->value[MEMORY_ANON] = f->anon_bytes;
+		r->value[MEMORY_FILE] = f->file_bytes;
+		r->value[MEMORY_SHARED] = f->shared_bytes;
+		r->value[MEMORY_SWAP] = f->swap_bytes;
+		r->value[MEMORY_MAJOR] = f->major_rate < 0 ? NAN : f->major_rate;
+		r->value[MEMORY_MINOR] = f->minor_rate < 0 ? NAN : f->minor_rate;
+		r->text[MEMORY_PROCESS] = f->name;
 		r->id = f->pid;
 		r->index = i;
 	}
@@ -372,22 +380,18 @@ static void fill_memory(struct table *t, struct model *m, unsigned variant)
 
 /* --- all of them --- */
 
-static const struct column *const first_columns[PAGE_COUNT] = {
-	function_columns, thread_columns, wait_columns, io_columns[0], memory_columns, function_columns,
-};
-
 const struct page_kind pages[PAGE_COUNT] = {
-	[PAGE_FUNCTIONS] = { "functions", "functions", fill_functions, 1, 0 },
-	[PAGE_THREADS] = { "threads", "threads", fill_threads, 1, 1 },
-	[PAGE_WAITS] = { "waits", "waits", fill_waits, 1, 0 },
-	[PAGE_IO] = { "io", "I/O", fill_io, 2, 0 },
-	[PAGE_MEMORY] = { "memory", "memory", fill_memory, 1, 1 },
-	[PAGE_TREE] = { "tree", "call tree", NULL, 1, 1 },
+	[PAGE_FUNCTIONS] = { "functions", "functions", function_columns, fill_functions, 1, WEIGHT_SELF_PERCENT },
+	[PAGE_THREADS] = { "threads", "threads", thread_columns, fill_threads, 1, THREAD_RUN },
+	[PAGE_WAITS] = { "waits", "waits", wait_columns, fill_waits, 1, WAIT_TIME },
+	[PAGE_IO] = { "io", "I/O", file_columns, fill_io, 2, IO_READ },
+	[PAGE_MEMORY] = { "memory", "memory", memory_columns, fill_memory, 1, MEMORY_RSS },
+	[PAGE_TREE] = { "tree", "call tree", function_columns, NULL, 1, WEIGHT_TOTAL_PERCENT },
 };
 
 void page_fill(struct table *t, enum page page, struct model *m, unsigned variant)
 {
-	table_init(t, first_columns[page]);
+	table_init(t, pages[page].columns);
 	t->sort = pages[page].sort;
 	if (pages[page].fill)
 		pages[page].fill(t, m, variant);

@@ -14,10 +14,16 @@ enum { NAME_MIN = 26 }; /* columns for the name before others are left out */
 
 void table_init(struct table *t, const struct column *columns)
 {
-	*t = (struct table){ .columns = columns, .unit = "ns" };
-	while (columns[t->column_count].title)
-		t->column_count++;
+	*t = (struct table){ .unit = "ns" };
+	table_set_columns(t, columns);
 	strtab_init(&t->strings);
+}
+
+void table_set_columns(struct table *t, const struct column *columns)
+{
+	t->columns = columns;
+	for (t->column_count = 0; columns[t->column_count].title;)
+		t->column_count++;
 }
 
 void table_done(struct table *t)

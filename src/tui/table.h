@@ -69,6 +69,8 @@ struct table {
 };
 
 void table_init(struct table *t, const struct column *columns);
+/* Other columns than it was made with; there are no rows yet. */
+void table_set_columns(struct table *t, const struct column *columns);
 void table_done(struct table *t);
 /* A copy that lives as long as the table; NULL is "". */
 const char *table_text(struct table *t, const char *s);

@@ -140,12 +140,12 @@ static void put_row(const struct filler *f, const struct group *g, unsigned dept
 	const struct ident *id = &f->calls->idents.list.v[g->ident];
 	struct row *r = table_row(f->table);
 
-	r->value[0] = f->all > 0 ? g->self * 100 / f->all : 0;
-	r->value[1] = f->all > 0 ? g->total * 100 / f->all : 0;
-	r->value[2] = g->self;
-	r->value[3] = g->total;
-	r->text[4] = id->name;
-	r->text[5] = ident_basename(id->module);
+	r->value[WEIGHT_SELF_PERCENT] = f->all > 0 ? g->self * 100 / f->all : 0;
+	r->value[WEIGHT_TOTAL_PERCENT] = f->all > 0 ? g->total * 100 / f->all : 0;
+	r->value[WEIGHT_SELF] = g->self;
+	r->value[WEIGHT_TOTAL] = g->total;
+	r->text[FUNCTION_NAME] = id->name;
+	r->text[FUNCTION_MODULE] = ident_basename(id->module);
 	r->kind = kind_of(id);
 	r->depth = depth;
 	r->mark = mark;

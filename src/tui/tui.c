@@ -93,7 +93,7 @@ static void find_hottest(struct state *s)
 	for (size_t i = 0; i < s->table.rows.n; i++) {
 		const struct row *r = &s->table.rows.v[i];
 		/* Where nothing is spent at its own instructions, the calls count. */
-		double heat = isnan(r->value[0]) ? 0 : r->value[0] * 1000 + r->value[1];
+		double heat = isnan(r->value[WEIGHT_SELF_PERCENT]) ? 0 : r->value[WEIGHT_SELF_PERCENT] * 1000 + r->value[WEIGHT_TOTAL_PERCENT];
 
 		if (heat <= most)
 			continue;

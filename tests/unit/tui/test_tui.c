@@ -310,32 +310,32 @@ static void pages_have_the_figures(void **state)
 
 	look_at(&l, waiting_make(), &(struct scope){ 0 });
 	look_fill(&l.look, &t, PAGE_FUNCTIONS, 0, NULL);
-	r = row_of(&t, 4, "reth::compute");
-	assert_true(fabs(r->value[0] - 1300 / 15.0) < 0.001); /* of 1,500 samples */
-	assert_int_equal(r->value[2], 1300 * MS);
-	r = row_of(&t, 4, "start_thread");
-	assert_int_equal(r->value[1], 100);
+	r = row_of(&t, FUNCTION_NAME, "reth::compute");
+	assert_true(fabs(r->value[WEIGHT_SELF_PERCENT] - 1300 / 15.0) < 0.001); /* of 1,500 samples */
+	assert_int_equal(r->value[WEIGHT_SELF], 1300 * MS);
+	r = row_of(&t, FUNCTION_NAME, "start_thread");
+	assert_int_equal(r->value[WEIGHT_TOTAL_PERCENT], 100);
 	table_done(&t);
 
 	look_fill(&l.look, &t, PAGE_THREADS, 0, NULL);
-	r = row_of(&t, 6, "persistence");
-	assert_int_equal(r->value[0], 110);
-	assert_true(fabs(r->value[1] - 20) < 0.001);
-	assert_true(fabs(r->value[2] - 2) < 0.001);
-	assert_true(fabs(r->value[3] - 70) < 0.001);
-	assert_string_equal(r->text[5], "disk write");
-	assert_string_equal(row_of(&t, 6, "rpc-1")->text[5], "lock");
-	assert_string_equal(row_of(&t, 6, "busy")->text[5], "");
+	r = row_of(&t, THREAD_NAME, "persistence");
+	assert_int_equal(r->value[THREAD_TID], 110);
+	assert_true(fabs(r->value[THREAD_RUN] - 20) < 0.001);
+	assert_true(fabs(r->value[THREAD_QUEUE] - 2) < 0.001);
+	assert_true(fabs(r->value[THREAD_WAIT] - 70) < 0.001);
+	assert_string_equal(r->text[THREAD_CAUSE], "disk write");
+	assert_string_equal(row_of(&t, THREAD_NAME, "rpc-1")->text[THREAD_CAUSE], "lock");
+	assert_string_equal(row_of(&t, THREAD_NAME, "busy")->text[THREAD_CAUSE], "");
 	/* Sleep is no waiting. */
-	assert_string_equal(row_of(&t, 6, "engine")->text[5], "");
-	assert_true(row_of(&t, 6, "engine")->value[3] < 0.001);
+	assert_string_equal(row_of(&t, THREAD_NAME, "engine")->text[THREAD_CAUSE], "");
+	assert_true(row_of(&t, THREAD_NAME, "engine")->value[THREAD_WAIT] < 0.001);
 	table_done(&t);
 
 	look_fill(&l.look, &t, PAGE_WAITS, 0, NULL);
-	assert_string_equal(t.rows.v[0].text[4], "lock");
-	assert_int_equal(t.rows.v[0].value[0], 900 * MS);
-	assert_string_equal(t.rows.v[1].text[6], "fdatasync");
-	assert_string_equal(t.rows.v[t.rows.n - 1].text[4], "sleep");
+	assert_string_equal(t.rows.v[0].text[WAIT_CAUSE], "lock");
+	assert_int_equal(t.rows.v[0].value[WAIT_TIME], 900 * MS);
+	assert_string_equal(t.rows.v[1].text[WAIT_CALL], "fdatasync");
+	assert_string_equal(t.rows.v[t.rows.n - 1].text[WAIT_CAUSE], "sleep");
 	table_done(&t);
 
 	look_fill(&l.look, &t, PAGE_IO, 0, NULL);
@@ -357,7 +357,7 @@ static void scopes_choose(void **state)
 
 	look_at(&l, waiting_make(), &(struct scope){ .thread = mem_strdup("111"), .what = mem_strdup("wait") });
 	look_fill(&l.look, &t, PAGE_FUNCTIONS, 0, NULL);
-	assert_int_equal(row_of(&t, 4, "reth::Cache::get")->value[3], 900 * MS);
+	assert_int_equal(row_of(&t, FUNCTION_NAME, "reth::Cache::get")->value[WEIGHT_TOTAL], 900 * MS);
 	table_done(&t);
 	scope_set(&l.look.scope.what, "cpu");
 	look_again(&l.look);
@@ -370,8 +370,8 @@ static void scopes_choose(void **state)
 	l.look.scope.to_ns = 200 * MS;
 	look_again(&l.look);
 	look_fill(&l.look, &t, PAGE_THREADS, 0, NULL);
-	assert_true(fabs(row_of(&t, 6, "busy")->value[1] - 100) < 0.001);
-	assert_true(fabs(row_of(&t, 6, "rpc-1")->value[3] - 100) < 0.001);
+	assert_true(fabs(row_of(&t, THREAD_NAME, "busy")->value[THREAD_RUN] - 100) < 0.001);
+	assert_true(fabs(row_of(&t, THREAD_NAME, "rpc-1")->value[THREAD_WAIT] - 100) < 0.001);
 	table_done(&t);
 	looked_done(&l);
 
@@ -448,18 +448,18 @@ static void trees_open_and_close(void **state)
 	tree_init(&tree, TREE_CALLS, NULL, NULL);
 	fill_tree(&l, &tree, &t);
 	assert_int_equal(t.rows.n, 3); /* _start, clone3, the one that was cut */
-	assert_string_equal(t.rows.v[0].text[4], "_start");
-	assert_int_equal(t.rows.v[0].value[1], 60);
+	assert_string_equal(t.rows.v[0].text[FUNCTION_NAME], "_start");
+	assert_int_equal(t.rows.v[0].value[WEIGHT_TOTAL_PERCENT], 60);
 	assert_int_equal(t.rows.v[0].mark, '+');
 	path = t.rows.v[0].id;
 	tree_open(&tree, path, true);
 	table_done(&t);
 	fill_tree(&l, &tree, &t);
 	/* main is the only one below it, and opens with it. */
-	assert_string_equal(t.rows.v[1].text[4], "main");
+	assert_string_equal(t.rows.v[1].text[FUNCTION_NAME], "main");
 	assert_int_equal(t.rows.v[1].depth, 1);
-	r = row_of(&t, 4, "node::run");
-	assert_int_equal(r->value[1], 50);
+	r = row_of(&t, FUNCTION_NAME, "node::run");
+	assert_int_equal(r->value[WEIGHT_TOTAL_PERCENT], 50);
 	assert_int_equal(r->depth, 2);
 	tree_open(&tree, path, false);
 	table_done(&t);
@@ -471,29 +471,29 @@ static void trees_open_and_close(void **state)
 	/* Recursion counts once. */
 	tree_init(&tree, TREE_CALLERS, "node::fib", "/opt/node/bin/node");
 	fill_tree(&l, &tree, &t);
-	assert_int_equal(t.rows.v[0].value[3], 700 * MS);
-	assert_string_equal(t.rows.v[1].text[4], "node::run");
-	assert_int_equal(t.rows.v[1].value[3], 700 * MS);
-	assert_string_equal(t.rows.v[3].text[4], "_start");
+	assert_int_equal(t.rows.v[0].value[WEIGHT_TOTAL], 700 * MS);
+	assert_string_equal(t.rows.v[1].text[FUNCTION_NAME], "node::run");
+	assert_int_equal(t.rows.v[1].value[WEIGHT_TOTAL], 700 * MS);
+	assert_string_equal(t.rows.v[3].text[FUNCTION_NAME], "_start");
 	assert_int_equal(t.rows.n, 4);
 	table_done(&t);
 	tree_done(&tree);
 
 	tree_init(&tree, TREE_CALLERS, "alloy_trie::HashBuilder::update", "/opt/node/bin/node");
 	fill_tree(&l, &tree, &t);
-	assert_int_equal(t.rows.v[0].value[3], 750 * MS);
+	assert_int_equal(t.rows.v[0].value[WEIGHT_TOTAL], 750 * MS);
 	assert_int_equal(t.rows.n, 3); /* and its two callers */
-	assert_string_equal(t.rows.v[1].text[4], "reth_trie::state::StateRoot<T, H>::calculate");
-	assert_int_equal(t.rows.v[1].value[3], 500 * MS);
-	assert_string_equal(t.rows.v[2].text[4], "start_thread");
-	assert_int_equal(t.rows.v[2].value[3], 250 * MS);
+	assert_string_equal(t.rows.v[1].text[FUNCTION_NAME], "reth_trie::state::StateRoot<T, H>::calculate");
+	assert_int_equal(t.rows.v[1].value[WEIGHT_TOTAL], 500 * MS);
+	assert_string_equal(t.rows.v[2].text[FUNCTION_NAME], "start_thread");
+	assert_int_equal(t.rows.v[2].value[WEIGHT_TOTAL], 250 * MS);
 	table_done(&t);
 	tree_done(&tree);
 
 	tree_init(&tree, TREE_CALLEES, "node::run", "/opt/node/bin/node");
 	fill_tree(&l, &tree, &t);
-	assert_int_equal(row_of(&t, 4, "node::fib")->value[3], 700 * MS);
-	assert_int_equal(row_of(&t, 4, "write")->value[3], 300 * MS);
+	assert_int_equal(row_of(&t, FUNCTION_NAME, "node::fib")->value[WEIGHT_TOTAL], 700 * MS);
+	assert_int_equal(row_of(&t, FUNCTION_NAME, "write")->value[WEIGHT_TOTAL], 300 * MS);
 	table_done(&t);
 	tree_done(&tree);
 
