@@ -48,7 +48,8 @@ struct command {
 	const char *usage;    /* "[options] FILE..." */
 	const char *describe; /* a paragraph or two for --help and the man page; may be NULL */
 	const char *example;  /* one real example, a line each */
-	int (*run)(const struct command *c, int argc, char **argv); /* argv[0] is the command's name */
+	int (*run)(const struct command *c, int argc, char **argv); /* argv[0] is the command's last word */
+	const struct command *const *parts; /* commands of two words that begin with this name; NULL-terminated, may be NULL */
 
 	/* Without this a command gives up its rights as soon as its options are known (cmd/reading/reading.h): it opens
 	 * files for reading, and writes what -o names or what lies beside its operands. */

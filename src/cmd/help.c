@@ -397,13 +397,21 @@ static void roff_title(struct buf *b, const char *name, const char *summary)
 	buf_done(&upper);
 }
 
+/* "gasflame-heap-dump" for "heap dump". */
+static char *page_name(const struct command *c)
+{
+	char *name = mem_printf("gasflame-%s", c->name);
+
+	for (char *p = name; *p; p++)
+		*p = *p == ' ' ? '-' : *p;
+	return name;
+}
+
 void command_man(const struct command *c, const struct option_spec *options)
 {
-	_cleanup_free_ char *name = mem_printf("gasflame-%s", c->name);
+	_cleanup_free_ char *name = page_name(c);
 	struct buf b = { 0 };
 
-	for (char *p = name; *p; p++) /* "heap dump" */
-		*p = *p == ' ' ? '-' : *p;
 	roff_title(&b, name, c->summary);
 	buf_puts(&b, "gasflame ");
 	roff(&b, c->name);
@@ -430,6 +438,18 @@ void command_man(const struct command *c, const struct option_spec *options)
 	buf_done(&b);
 }
 
+/* A line of the list in gasflame(1). */
+static void roff_command(struct buf *b, const struct command *c)
+{
+	_cleanup_free_ char *name = page_name(c);
+
+	buf_puts(b, ".TP\n.BR ");
+	roff(b, name);
+	buf_puts(b, " (1)\n");
+	roff(b, c->summary);
+	buf_putc(b, '\n');
+}
+
 void program_man(void)
 {
 	struct buf b = { 0 };
@@ -438,11 +458,9 @@ void program_man(void)
 	buf_puts(&b, "gasflame\n[\\-q | \\-v] COMMAND ...\n.SH COMMANDS\n");
 	for (const struct command_group *g = command_groups; g->title; g++)
 		for (size_t i = 0; g->commands[i]; i++) {
-			buf_puts(&b, ".TP\n.BR gasflame\\-");
-			roff(&b, g->commands[i]->name);
-			buf_puts(&b, " (1)\n");
-			roff(&b, g->commands[i]->summary);
-			buf_putc(&b, '\n');
+			roff_command(&b, g->commands[i]);
+			for (size_t k = 0; g->commands[i]->parts && g->commands[i]->parts[k]; k++)
+				roff_command(&b, g->commands[i]->parts[k]);
 		}
 	buf_puts(&b, ".SH EXAMPLE\n.nf\n.RS 4\n");
 	for (size_t i = 0; i < ARRAY_LEN(quick_start); i++) {

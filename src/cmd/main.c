@@ -33,13 +33,22 @@ const struct command_group command_groups[] = {
 	{ 0 },
 };
 
-static const struct command *find_command(const char *name)
+/* The command that words name; *ret_used is how many words that takes ("heap dump" is two). NULL: there is none. */
+static const struct command *find_command(int n, char **words, int *ret_used)
 {
+	const struct command *found = NULL;
+
 	for (const struct command_group *g = command_groups; g->title; g++)
 		for (size_t i = 0; g->commands[i]; i++)
-			if (!strcmp(g->commands[i]->name, name))
-				return g->commands[i];
-	return NULL;
+			if (!strcmp(g->commands[i]->name, words[0]))
+				found = g->commands[i];
+	*ret_used = 1;
+	for (size_t i = 0; found && n > 1 && found->parts && found->parts[i]; i++)
+		if (!strcmp(strchr(found->parts[i]->name, ' ') + 1, words[1])) {
+			*ret_used = 2;
+			return found->parts[i];
+		}
+	return found;
 }
 
 static int unknown_command(const char *name)
@@ -63,24 +72,38 @@ static int unknown_command(const char *name)
 	return EXIT_USAGE;
 }
 
-/* help, help COMMAND, also of two words (heap dump); help --man [COMMAND] is how the build makes the manual. */
+/* Every command, a line each, for the build, which makes a page of the manual for each. */
+static void list_commands(void)
+{
+	for (const struct command_group *g = command_groups; g->title; g++)
+		for (size_t i = 0; g->commands[i]; i++) {
+			puts(g->commands[i]->name);
+			for (size_t k = 0; g->commands[i]->parts && g->commands[i]->parts[k]; k++)
+				puts(g->commands[i]->parts[k]->name);
+		}
+}
+
+/* help, help COMMAND. For the build: help --commands, help --man [COMMAND]. */
 static int help(int argc, char **argv)
 {
 	bool man = argc > 1 && !strcmp(argv[1], "--man");
-	const char *name = argc > 1 + man ? argv[1 + man] : NULL;
-	char *word = argc > 2 + man ? argv[2 + man] : NULL, *how = man ? "--help-man" : "--help";
-	char *page[] = { NULL, word ? word : how, word ? how : NULL, NULL };
+	char **words = argv + 1 + man, *page[] = { NULL, man ? "--help-man" : "--help", NULL };
+	int n = argc - 1 - man, used;
 	const struct command *c;
 
-	if (!name || !strcmp(name, "--help") || !strcmp(name, "help")) {
+	if (n > 0 && !strcmp(words[0], "--commands")) {
+		list_commands();
+		return EXIT_OK;
+	}
+	if (n <= 0 || !strcmp(words[0], "--help") || !strcmp(words[0], "help")) {
 		man ? program_man() : program_help();
 		return EXIT_OK;
 	}
-	c = find_command(name);
+	c = find_command(n, words, &used);
 	if (!c)
-		return unknown_command(name);
+		return unknown_command(words[0]);
 	page[0] = (char *)c->name;
-	return c->run(c, word ? 3 : 2, page);
+	return c->run(c, 2, page);
 }
 
 /* 0: argv[*at] is the command. Else -1 - exit code, as options_parse() has it. */
@@ -112,7 +135,7 @@ static int global_options(int argc, char **argv, int *at)
 static int dispatch(int argc, char **argv)
 {
 	const struct command *c;
-	int at = 1, r;
+	int at = 1, used, r;
 
 	r = global_options(argc, argv, &at);
 	if (r)
@@ -123,13 +146,14 @@ static int dispatch(int argc, char **argv)
 	}
 	if (!strcmp(argv[at], "help"))
 		return help(argc - at, argv + at);
-	c = find_command(argv[at]);
+	c = find_command(argc - at, argv + at, &used);
 	if (!c)
 		return unknown_command(argv[at]);
+	at += used - 1;
 	return c->run(c, argc - at, argv + at);
 }
 
-/* A command of which nobody thought has the fewest rights. */
+/* A command whose table says nothing about rights gets the fewest. */
 static int begin(const struct command *c, const struct option_spec *options, char **operands, int n)
 {
 	return c->keeps_rights ? 0 : reading_begin(c, options, operands, n);

@@ -36,7 +36,14 @@ for c in $commands; do
 	esac
 done
 
-for c in "heap dump" "heap detach"; do # those of two words
+# A new command has its page without a further line anywhere.
+pages=$(dirname "$GASFLAME")/../../man/man1
+[ ! -d "$pages" ] || is "every command has a page in the build, and every page a command" \
+	"$({ echo gasflame.1 && "$GASFLAME" help --commands | sed 's/^/gasflame-/; s/ /-/g; s/$/.1/'; } | sort)" "$(ls "$pages" | sort)"
+for c in $commands; do "$GASFLAME" help --commands | grep -qx "$c" || not_ok "help --commands names $c"; done
+
+for c in $("$GASFLAME" help --commands | sed -n '/ /s/ /_/p'); do # those of two words
+	c=${c/_/ }
 	help=$("$GASFLAME" $c --help) || not_ok "$c --help succeeds"
 	is "help $c is $c --help" "$help" "$("$GASFLAME" help $c)"
 	has "$c --help has an example" "Example:

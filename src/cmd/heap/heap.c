@@ -253,14 +253,6 @@ static int heap(const struct command *c, int argc, char **argv)
 	struct err err = { 0 };
 	int first, r;
 
-#ifdef GASFLAME_COLLECTORS
-	if (argc > 1 && !strcmp(argv[1], "dump"))
-		return heap_dump(argc - 1, argv + 1);
-	if (argc > 1 && !strcmp(argv[1], "stats"))
-		return heap_stats(argc - 1, argv + 1);
-	if (argc > 1 && !strcmp(argv[1], "detach"))
-		return heap_detach(argc - 1, argv + 1);
-#endif
 	first = options_parse(c, options, argc, argv);
 	if (first < 0)
 		return -first - 1;
@@ -278,6 +270,13 @@ static int heap(const struct command *c, int argc, char **argv)
 	}
 	return r;
 }
+
+static const struct command *const heap_parts[] = {
+#ifdef GASFLAME_COLLECTORS
+	&command_heap_dump, &command_heap_stats, &command_heap_detach,
+#endif
+	NULL,
+};
 
 const struct command command_heap = {
 	.name = "heap",
@@ -302,4 +301,5 @@ const struct command command_heap = {
 		   "jeprof.4242.9.m9.heap\n"
 		   "gasflame heap dump --every 10s -d 2m reth",
 	.run = heap,
+	.parts = heap_parts,
 };

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+struct command;
 struct err;
 struct heapdumps;
 struct heapdumps_options;
@@ -18,6 +19,5 @@ int heap_make(struct heapdumps *d, struct heapdumps_options o, const struct symb
 /* The dumps that jemalloc of a process wrote by itself, below its own root; prefix as jemalloc has it. */
 int heap_collect(struct heapdumps *d, pid_t pid, const char *prefix, struct err *err);
 
-int heap_dump(int argc, char **argv);
-int heap_stats(int argc, char **argv);
-int heap_detach(int argc, char **argv);
+/* The commands of two words. */
+extern const struct command command_heap_dump, command_heap_stats, command_heap_detach;

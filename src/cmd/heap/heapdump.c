@@ -366,24 +366,6 @@ static void handle_signals(void)
 	sigaction(SIGHUP, &sa, NULL);
 }
 
-static const struct command command_dump = {
-	.name = "heap dump",
-	.summary = "heap dumps of a running process whose jemalloc has profiling on",
-	.usage = "[options] TARGET",
-	.describe = "Asks jemalloc in a running process for heap dumps, at once or every so often, and "
-		    "makes one recording of them. The process must have been started with profiling on "
-		    "(MALLOC_CONF=prof:true); whether it samples may be switched with --active. A thread "
-		    "of the process makes the dump at its next allocation; the file appears in a folder "
-		    "of the process's own root, from where it is collected and removed.\n"
-		    "\n"
-		    "--url reads dumps from a node that offers them over HTTP instead: nothing is put "
-		    "into the process then.",
-	.example = "gasflame heap dump --every 10s -d 2m reth\n"
-		   "gasflame heap dump --active on --no-dump reth\n"
-		   "gasflame heap dump --url http://127.0.0.1:9001/debug/pprof/heap",
-	.keeps_rights = true,
-};
-
 static int check(const struct dumping *d, int targets)
 {
 	if (targets != !d->url) {
@@ -412,7 +394,7 @@ static int check(const struct dumping *d, int targets)
 	return 0;
 }
 
-int heap_dump(int argc, char **argv)
+static int heap_dump(const struct command *c, int argc, char **argv)
 {
 	static const char *const switches[] = { "on", "off", NULL };
 	struct dumping d = { .wait_ns = 10000000000, .label = NULL };
@@ -445,7 +427,7 @@ int heap_dump(int argc, char **argv)
 		{ 0 },
 	};
 	struct err err = { 0 };
-	int first = options_parse(&command_dump, options, argc, argv), r;
+	int first = options_parse(c, options, argc, argv), r;
 
 	if (first < 0)
 		return -first - 1;
@@ -466,24 +448,33 @@ int heap_dump(int argc, char **argv)
 	return r ? EXIT_ERROR : EXIT_OK;
 }
 
-/* --- detach --- */
-
-static const struct command command_detach = {
-	.name = "heap detach",
-	.summary = "takes the hooks of -e heap out of a process",
-	.usage = "TARGET",
-	.describe = "Puts back the slots that a recorder of the heap changed and, being killed, could "
-		    "not put back itself. The hooks work until then, and cost next to nothing.",
-	.example = "gasflame heap detach reth",
+const struct command command_heap_dump = {
+	.name = "heap dump",
+	.summary = "heap dumps of a running process whose jemalloc has profiling on",
+	.usage = "[options] TARGET",
+	.describe = "Asks jemalloc in a running process for heap dumps, at once or every so often, and "
+		    "makes one recording of them. The process must have been started with profiling on "
+		    "(MALLOC_CONF=prof:true); whether it samples may be switched with --active. A thread "
+		    "of the process makes the dump at its next allocation; the file appears in a folder "
+		    "of the process's own root, from where it is collected and removed.\n"
+		    "\n"
+		    "--url reads dumps from a node that offers them over HTTP instead: nothing is put "
+		    "into the process then.",
+	.example = "gasflame heap dump --every 10s -d 2m reth\n"
+		   "gasflame heap dump --active on --no-dump reth\n"
+		   "gasflame heap dump --url http://127.0.0.1:9001/debug/pprof/heap",
+	.run = heap_dump,
 	.keeps_rights = true,
 };
 
-int heap_detach(int argc, char **argv)
+/* --- detach --- */
+
+static int heap_detach(const struct command *c, int argc, char **argv)
 {
 	const struct option_spec options[] = { { 0 } };
 	struct implant *i = NULL;
 	struct err err = { 0 };
-	int first = options_parse(&command_detach, options, argc, argv), before, left, r;
+	int first = options_parse(c, options, argc, argv), before, left, r;
 	pid_t pid = 0;
 
 	if (first < 0)
@@ -514,3 +505,14 @@ int heap_detach(int argc, char **argv)
 	log_info("process %d: %d of %d slots put back", pid, before, before);
 	return EXIT_OK;
 }
+
+const struct command command_heap_detach = {
+	.name = "heap detach",
+	.summary = "takes the hooks of -e heap out of a process",
+	.usage = "TARGET",
+	.describe = "Puts back the slots that a recorder of the heap changed and, being killed, could "
+		    "not put back itself. The hooks work until then, and cost next to nothing.",
+	.example = "gasflame heap detach reth",
+	.run = heap_detach,
+	.keeps_rights = true,
+};

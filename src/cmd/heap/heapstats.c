@@ -105,19 +105,7 @@ static int show(const struct stats *s, struct err *err)
 	return r ? err_errno(err, -r, "cannot write to the standard output") : 0;
 }
 
-static const struct command command_stats = {
-	.name = "heap stats",
-	.summary = "what the jemalloc of a running process holds, by size class",
-	.usage = "[options] TARGET",
-	.describe = "Asks jemalloc in a running process for its statistics: objects, the slabs that hold them, and what of "
-		    "those is used. Small objects share slabs, and one that stays keeps its whole slab: classes that are "
-		    "used little are fragmented. Like -e heap it puts hooks into the process for a moment; a thread of it "
-		    "answers at its next allocations. `gasflame record -e heap` asks for the same at its end.",
-	.example = "gasflame heap stats reth\ngasflame heap stats --json -p 4242",
-	.keeps_rights = true,
-};
-
-int heap_stats(int argc, char **argv)
+static int heap_stats(const struct command *c, int argc, char **argv)
 {
 	struct stats s = { .limit = DEFAULT_ROWS, .wait_ns = 10000000000 };
 	struct option_list pids = { 0 };
@@ -129,7 +117,7 @@ int heap_stats(int argc, char **argv)
 		{ 0 },
 	};
 	struct err err = { 0 };
-	int first = options_parse(&command_stats, options, argc, argv), r;
+	int first = options_parse(c, options, argc, argv), r;
 
 	if (first < 0)
 		return -first - 1;
@@ -152,3 +140,16 @@ int heap_stats(int argc, char **argv)
 	vec_done(&pids.list);
 	return r ? EXIT_ERROR : EXIT_OK;
 }
+
+const struct command command_heap_stats = {
+	.name = "heap stats",
+	.summary = "what the jemalloc of a running process holds, by size class",
+	.usage = "[options] TARGET",
+	.describe = "Asks jemalloc in a running process for its statistics: objects, the slabs that hold them, and what of "
+		    "those is used. Small objects share slabs, and one that stays keeps its whole slab: classes that are "
+		    "used little are fragmented. Like -e heap it puts hooks into the process for a moment; a thread of it "
+		    "answers at its next allocations. `gasflame record -e heap` asks for the same at its end.",
+	.example = "gasflame heap stats reth\ngasflame heap stats --json -p 4242",
+	.run = heap_stats,
+	.keeps_rights = true,
+};
