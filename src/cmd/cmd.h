@@ -39,7 +39,7 @@ enum exit_code {
 /* What a TARGET may be, for the descriptions of the commands that take one (target/resolve.h). */
 #define COMMAND_TARGETS                                                                                          \
 	"a pid, the name or the beginning of the id of a container, NAMESPACE/POD[/CONTAINER], a systemd unit, a " \
-	"process name, or a pattern of its command line; container:, pod:, unit:, name:, cmd: or pid: before it asks for " \
+	"process name, or a pattern of its command line (su, sudo and sh -c are passed over); container:, pod:, unit:, name:, cmd: or pid: before it asks for " \
 	"one kind only"
 
 struct command {

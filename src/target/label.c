@@ -104,10 +104,32 @@ char *target_title(const char *name, const struct target_found *f)
 	return mem_strdup(plain);
 }
 
-void target_describe(const struct target_found *f, struct buf *out)
+/* "9 processes named postgres: 4249, 4250, ..." */
+static void describe_processes(const char *name, const struct target_found *f, struct buf *out)
+{
+	enum { SHOWN = 8 };
+	const char *plain = plain_name(name, f);
+	size_t n = f->pids.list.n;
+
+	buf_printf(out, "%zu process%s ", n, n == 1 ? "" : "es");
+	if (f->kind == TARGET_NAME)
+		buf_printf(out, "named %s: ", plain);
+	else
+		buf_printf(out, "with %s in %s command line%s: ", plain, n == 1 ? "its" : "their", n == 1 ? "" : "s");
+	for (size_t i = 0; i < n && i < SHOWN; i++) {
+		struct proc_stat s;
+
+		buf_printf(out, "%s%d", i ? ", " : "", (int)f->pids.list.v[i]);
+		/* A pattern may match anything: the names show whether it is what was meant. */
+		if (f->kind == TARGET_COMMAND && !proc_stat(f->pids.list.v[i], &s))
+			buf_printf(out, " (%s)", s.name);
+	}
+	buf_puts(out, n > SHOWN ? ", ..." : "");
+}
+
+static void describe_place(const struct target_found *f, struct buf *out)
 {
 	const struct container *c = f->containers.list.n ? &f->containers.list.v[0] : NULL;
-	size_t start = out->n;
 
 	if (c && f->containers.list.n > 1 && f->kind != TARGET_POD) {
 		buf_printf(out, "processes of %zu containers (", f->containers.list.n);
@@ -141,6 +163,16 @@ void target_describe(const struct target_found *f, struct buf *out)
 		buf_printf(out, " (%s)", f->name);
 	if (*f->wrapper)
 		buf_printf(out, ", below %s", f->wrapper);
+}
+
+void target_describe(const char *name, const struct target_found *f, struct buf *out)
+{
+	size_t start = out->n;
+
+	if (!f->containers.list.n && (f->kind == TARGET_NAME || f->kind == TARGET_COMMAND))
+		describe_processes(name, f, out);
+	else
+		describe_place(f, out);
 	/* A process chooses its name. */
 	for (size_t i = start; i < out->n; i++)
 		if ((unsigned char)out->data[i] < ' ' || out->data[i] == 0x7f)

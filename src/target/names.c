@@ -1,6 +1,7 @@
 #include "target/names.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,22 +28,76 @@ static char *base_of_word(const char *s, size_t n)
 	return mem_strdup(names_base(word));
 }
 
-static void candidate_words(struct candidate *c)
+/* The letters of options that are followed by code in place of a script (sh -c, perl -e); NULL: no interpreter. */
+static const char *code_letters(const char *program)
 {
-	const char *p = c->command;
-	size_t n = strcspn(p, " ");
+	static const struct {
+		const char *pattern, *letters;
+	} interpreters[] = {
+		{ "sh", "c" },      { "ash", "c" },   { "bash", "c" },  { "busybox", "c" }, { "dash", "c" },
+		{ "fish", "c" },    { "ksh*", "c" },  { "zsh*", "c" },  { "python*", "c" }, { "pypy*", "c" },
+		{ "perl*", "eE" },  { "ruby*", "e" }, { "lua*", "e" },  { "php*", "r" },    { "node", "ep" },
+		{ "nodejs", "ep" }, { "bun", "ep" },  { "deno", "" },   { "java", "" },     { "dotnet", "" },
+		{ "mono", "" },     { "tclsh*", "" }, { "qemu-*", "" }, { "ld-linux*", "" }, { "ld-musl*", "" },
+	};
 
-	c->first = base_of_word(p, n);
-	for (p += n; *p == ' '; p += n) {
+	/* A login shell's first word is -bash. */
+	program += *program == '-';
+	for (size_t i = 0; i < ARRAY_LEN(interpreters); i++)
+		if (!fnmatch(interpreters[i].pattern, program, 0))
+			return interpreters[i].letters;
+	return NULL;
+}
+
+/* -c, also among others: -lc. */
+static bool code_follows(const char *word, size_t n, const char *letters)
+{
+	enum { LONGEST = 4 };
+
+	return n >= 2 && n <= LONGEST && word[1] != '-' && strchr(letters, word[n - 1]);
+}
+
+char *names_script(const char *program, const char *command, bool *ret_code)
+{
+	const char *letters = code_letters(program), *p = command + strcspn(command, " ");
+	size_t n;
+
+	*ret_code = false;
+	for (; letters && *p == ' '; p += n) {
 		p++;
 		n = strcspn(p, " ");
 		if (n && *p != '-')
+			return base_of_word(p, n);
+		*ret_code = code_follows(p, n, letters);
+		if (*ret_code)
 			break;
 	}
-	c->script = *p ? base_of_word(p, n) : mem_strdup("");
+	return mem_strdup("");
 }
 
-/* Ourselves, who started us, and who started them: sudo, the shell, a test's harness. */
+/* Does it start other programs as other users? */
+static bool changes_user(const char *program)
+{
+	static const char *const programs[] = { "su", "sudo", "doas", "runuser", "pkexec", "setpriv" };
+
+	for (size_t i = 0; i < ARRAY_LEN(programs); i++)
+		if (!strcmp(program, programs[i]))
+			return true;
+	return false;
+}
+
+static void candidate_words(struct candidate *c)
+{
+	const char *program;
+	bool code;
+
+	c->first = base_of_word(c->command, strcspn(c->command, " "));
+	program = *c->program && strcmp(c->program, "busybox") ? c->program : c->first;
+	c->script = names_script(program, c->command, &code);
+	c->carries = code || changes_user(program);
+}
+
+/* This process and its ancestors: sudo, the shell, a test's harness. */
 static void find_ancestors(struct map *ret)
 {
 	struct proc_stat s;
@@ -171,7 +226,8 @@ void candidates_named(const struct candidates *all, const char *name, struct pro
 			vec_push(&ret->list, all->list.v[i].pid);
 }
 
-int candidates_pattern(const struct candidates *all, const char *pattern, struct proc_ids *ret, struct err *err)
+int candidates_pattern(const struct candidates *all, const char *pattern, struct proc_ids *ret, pid_t *ret_carrier,
+		       struct err *err)
 {
 	char why[128];
 	regex_t re;
@@ -185,7 +241,11 @@ int candidates_pattern(const struct candidates *all, const char *pattern, struct
 	for (size_t i = 0; i < all->list.n; i++) {
 		const struct candidate *c = &all->list.v[i];
 
-		if (*c->command && strcmp(c->comm, "gasflame") && match_regex(&re, c->command, 0, NULL))
+		if (!*c->command || !strcmp(c->comm, "gasflame") || !match_regex(&re, c->command, 0, NULL))
+			continue;
+		if (ret_carrier && c->carries)
+			*ret_carrier = c->pid;
+		else
 			vec_push(&ret->list, c->pid);
 	}
 	regfree(&re);

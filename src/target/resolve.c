@@ -22,6 +22,7 @@ struct search {
 	struct target_found *found;
 	bool forced;           /* the user asked for one kind */
 	uint64_t deadline_ns;  /* of sockets, for all questions together */
+	pid_t carrier;         /* only has the name in another's command line that it carries, 0 = none */
 	char stopped[256];     /* "container reth-a is not running", "" = none was found */
 };
 
@@ -229,7 +230,7 @@ static int find_command(struct search *s, struct err *err)
 
 	if (r)
 		return err_errno(err, -r, "cannot list /proc");
-	r = candidates_pattern(&all, s->name, &s->found->pids, err);
+	r = candidates_pattern(&all, s->name, &s->found->pids, s->forced ? NULL : &s->carrier, err);
 	drop_wrappers(&s->found->pids);
 	candidates_done(&all);
 	return r ? r : s->found->pids.list.n ? 0 : -ENOENT;
@@ -295,6 +296,10 @@ static int not_found(struct search *s, enum target_kind forced, struct err *err)
 	if (forced < TARGET_KINDS)
 		err_set(err, ESRCH, "no %s is named %.100s%s%s%.200s", kinds[forced].what, s->name, nearest,
 			notes->list.n ? "; " : "", notes->list.n ? notes->list.v[0].text : "");
+	else if (s->carrier)
+		err_set(err, ESRCH,
+			"no container, pod, unit or process is named %.100s; process %d (su, sudo or sh -c) only has it as an "
+			"argument: cmd:%.100s records that%s", s->name, (int)s->carrier, s->name, nearest);
 	else
 		err_set(err, ESRCH,
 			"no container, pod, unit or process is named %.100s, and none has it in its command line%s%s%.200s", s->name,

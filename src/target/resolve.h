@@ -3,8 +3,9 @@
  *
  * In this order, the first that there is: a bare number is a pid; else a container by its name or the beginning of its
  * id; a pod of Kubernetes, NAMESPACE/POD[/CONTAINER]; a unit of systemd, with or without ".service"; a process name (comm
- * or base name of its program, or a script's); a pattern (extended regular expression) of its command line. A prefix,
- * "container:reth", asks for one kind only: pid, container, pod, unit, name, cmd.
+ * or base name of its program, or of the script that an interpreter runs); a pattern (extended regular expression) of its command line,
+ * but not of what su, sudo or sh -c are to run. A prefix, "container:reth", asks for one kind only: pid, container, pod,
+ * unit, name, cmd; cmd: takes in su and the others.
  *
  * A container, pod or unit is all of the processes in its control group, the main one first; several processes of one
  * name are all meant, but two containers that go by one name are a choice that the user must make: -ENOTUNIQ with how
@@ -52,7 +53,8 @@ int target_resolve(const char *name, struct proc_ids *ret, struct err *err);
 char *target_label(const char *name, const struct target_found *f);
 /* For titles: as the user named it, and for a number also what it is. Caller frees. */
 char *target_title(const char *name, const struct target_found *f);
-/* "container reth-a (docker, image tiny:1), pid 7 inside, 4242 here, below docker-init". Clean for a terminal. */
-void target_describe(const struct target_found *f, struct buf *out);
+/* "container reth-a (docker, image tiny:1), pid 7 inside, 4242 here, below docker-init"; name is what the
+ * user typed: "9 processes named postgres: 4249, 4250, ...". Clean for a terminal. */
+void target_describe(const char *name, const struct target_found *f, struct buf *out);
 /* Those of its processes that are no --init wrappers. */
 void target_without_wrappers(const struct target_found *f, struct proc_ids *ret);

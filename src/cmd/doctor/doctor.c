@@ -480,7 +480,7 @@ static int find_patients(char *const *names, int count, struct patients *ret)
 			log_error("%s", err.text);
 			return -ESRCH;
 		}
-		start_say(&found);
+		start_say(names[i], &found);
 		for (size_t p = 0; p < found.pids.list.n; p++)
 			vec_push(&ret->list, (struct patient){ .pid = found.pids.list.v[p] });
 		target_found_done(&found);

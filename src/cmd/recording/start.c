@@ -71,15 +71,16 @@ void start_settle_more(const char *output)
 	privilege_enter(PRIVILEGE_FINISHING, needs_of(output));
 }
 
-void start_say(const struct target_found *f)
+void start_say(const char *name, const struct target_found *f)
 {
 	struct buf b = { 0 };
 
 	for (size_t i = 0; i < f->notes.list.n; i++)
 		if (!f->notes.list.v[i].minor)
 			log_warn("%s", f->notes.list.v[i].text);
-	if (f->kind == TARGET_CONTAINER || f->kind == TARGET_POD || f->kind == TARGET_UNIT || f->containers.list.n) {
-		target_describe(f, &b);
+	/* Of a pid there is nothing to say but where it lives. */
+	if (f->kind != TARGET_PID || f->containers.list.n) {
+		target_describe(name, f, &b);
 		log_info("Found %s", b.data);
 	}
 	buf_done(&b);
@@ -96,7 +97,7 @@ int start_find(struct start *s, const struct option_list *pids, char **names, in
 			log_warn(HURRY_WORDS);
 		if (e < 0)
 			return e;
-		start_say(&found);
+		start_say(name, &found);
 		for (size_t k = 0; k < found.pids.list.n; k++)
 			vec_push(&s->pids.list, found.pids.list.v[k]);
 		if (!s->label) {
@@ -136,7 +137,7 @@ int start_find_one(const char *name, pid_t *ret, char **ret_label, struct err *e
 
 	if (r < 0)
 		return r;
-	start_say(&found);
+	start_say(name, &found);
 	target_without_wrappers(&found, &pids);
 	if (pids.list.n > 1) {
 		list_processes(&pids, &b);

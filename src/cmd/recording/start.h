@@ -26,8 +26,8 @@ void start_done(struct start *s);
  * sentence lists them. The caller frees the label; NULL: none is wanted. */
 int start_find_one(const char *name, pid_t *ret, char **ret_label, struct err *err);
 
-/* Says in a line what was found, where that is more than was typed, and what did not work meanwhile. */
-void start_say(const struct target_found *f);
+/* Says in a line what a name stands for, unless it is a pid, and what did not work meanwhile. */
+void start_say(const char *name, const struct target_found *f);
 
 /* Keeps only the rights that are needed from here on (sandbox/privilege.h). output: the file that is being or will
  * be written, NULL = none. hooks: targets are changed (-e heap). */

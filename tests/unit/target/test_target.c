@@ -17,10 +17,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "target/host.h"
+#include "target/names.h"
 #include "target/open.h"
 #include "target/resolve.h"
 
@@ -156,6 +158,80 @@ static void several_and_scripts(void **state)
 	end(one);
 	end(two);
 	end(three);
+}
+
+/* `su postgres` and sh -c 'postgres ...' are not postgres, also where nothing else has that word. */
+static void an_argument_is_no_name(void **state)
+{
+	_cleanup_free_ char *word = mem_printf("gf%d-argument", getpid()), *forced = mem_printf("cmd:%s", word),
+			    *carrier = NULL, *path = NULL;
+	char *sh[] = { "/bin/sh", "-c", "kill -STOP $$", word, NULL };
+	pid_t shell = start(sh), named;
+
+	carrier = mem_printf("process %d (su, sudo or sh -c) only has it as an argument: cmd:", shell);
+	expect_none(word, ESRCH, carrier);
+	expect_only(forced, shell);
+	path = make_sleeper(word);
+	named = start((char *[]){ path, "63", NULL });
+	expect_only(word, named);
+	end(named);
+	end(shell);
+}
+
+static void scripts_of_interpreters(void **state)
+{
+	static const struct {
+		const char *program, *command, *script;
+		bool code;
+	} cases[] = {
+		{ "bash", "bash /opt/node.sh --dev", "node.sh" },
+		{ "bash", "-bash", "" },
+		{ "bash", "bash -c postgres -D /data", "", true },
+		{ "dash", "sh -ec postgres", "", true },
+		{ "python3.12", "python3 -u -Xtracemalloc tools/load.py 5", "load.py" },
+		{ "python3.12", "python3 -m http.server", "http.server" },
+		{ "perl", "perl -e sleep", "", true },
+		{ "java", "java -Xmx4g -jar besu.jar", "besu.jar" },
+		{ "su", "su postgres", "" },
+		{ "sudo", "sudo -u postgres psql", "" },
+		{ "tail", "tail -f postgres", "" },
+		{ "reth", "reth node", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		bool code;
+		_cleanup_free_ char *script = names_script(cases[i].program, cases[i].command, &code);
+
+		assert_string_equal(script, cases[i].script);
+		assert_int_equal(code, cases[i].code);
+	}
+}
+
+static void what_was_found_is_said(void **state)
+{
+	_cleanup_free_ char *name = mem_printf("gf%d-found", getpid()), *path = make_sleeper(name),
+			    *wanted = NULL, *pattern = mem_printf("%s 6[4]", name);
+	char *argv[] = { path, "64", NULL };
+	pid_t one = start(argv), two = start(argv);
+	struct err err = { 0 };
+	struct target_found f;
+	struct buf b = { 0 };
+
+	assert_int_equal(target_find(name, &f, &err), 0);
+	target_describe(name, &f, &b);
+	wanted = mem_printf("2 processes named %s: %d, %d", name, MIN(one, two), MAX(one, two));
+	assert_string_equal(b.data, wanted);
+	target_found_done(&f);
+	end(two);
+	b.n = 0;
+	assert_int_equal(target_find(pattern, &f, &err), 0);
+	target_describe(pattern, &f, &b);
+	free(wanted);
+	wanted = mem_printf("1 process with %s in its command line: %d (%.15s)", pattern, one, name);
+	assert_string_equal(b.data, wanted);
+	target_found_done(&f);
+	buf_done(&b);
+	end(one);
 }
 
 static void not_ourselves(void **state)
@@ -516,6 +592,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_become_processes),
 		cmocka_unit_test(several_and_scripts),
+		cmocka_unit_test(an_argument_is_no_name),
+		cmocka_unit_test(scripts_of_interpreters),
+		cmocka_unit_test(what_was_found_is_said),
 		cmocka_unit_test(not_ourselves),
 		cmocka_unit_test(labels_are_file_names),
 		cmocka_unit_test(thread_numbers),

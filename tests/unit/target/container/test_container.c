@@ -391,7 +391,7 @@ static void two_hundred_containers(void **state)
 	assert_int_equal(f.pids.list.n, 2);
 	assert_string_equal(f.containers.list.v[0].name, "c-007");
 	assert_non_null(strstr(f.cgroup, below));
-	target_describe(&f, &text);
+	target_describe("", &f, &text);
 	assert_non_null(strstr(text.data, "container c-007 (docker, image tiny:1), 2 processes, pid "));
 	label = target_label("container:fe", &f);
 	assert_string_equal(label, "c-007");
@@ -478,7 +478,7 @@ static void pods(void **state)
 	setenv("CONTAINERS_STORAGE_CONF", conf_path, 1);
 	find("eth/reth-0", TARGET_POD, pid[0], &f);
 	assert_int_equal(f.pids.list.n, 2);
-	target_describe(&f, &text);
+	target_describe("", &f, &text);
 	assert_non_null(strstr(text.data, "pod eth/reth-0, 2 containers (cri-o), 2 processes, pid "));
 	buf_done(&text);
 	target_found_done(&f);
