@@ -158,8 +158,8 @@ static int blocks(const struct command *command, int argc, char **argv)
 
 	if (first < 0)
 		return -first - 1;
-	if (argc - first != 1) {
-		log_error("blocks needs one capture: `gasflame ls` lists those below this folder");
+	if (command_operands.n != 1) {
+		log_error("blocks reads one capture: name the one that you mean");
 		return EXIT_USAGE;
 	}
 	if (c.json + c.csv + (c.block != NULL) > 1) {
@@ -170,7 +170,7 @@ static int blocks(const struct command *command, int argc, char **argv)
 		log_error("--limit, --in-order and --crates are for the table");
 		return EXIT_USAGE;
 	}
-	r = run(&c, argv + first, &err);
+	r = run(&c, command_operands.v, &err);
 	if (r < 0) {
 		log_error("%s", err.text);
 		return err.code == EINVAL ? EXIT_USAGE : EXIT_ERROR;
@@ -181,7 +181,7 @@ static int blocks(const struct command *command, int argc, char **argv)
 const struct command command_blocks = {
 	.name = "blocks",
 	.summary = "the blocks of a recording: gas, time, what it was made of, why some are slow",
-	.usage = "[options] FILE",
+	.usage = "[options] [FILE]",
 	.describe =
 		"A row for each block that record --log, --rpc or --mark-function found: its number, gas, transactions, wall time and "
 		"Ggas/s, and what the wall time was made of along its path: the thread that was most on the CPU, and "
@@ -192,10 +192,13 @@ const struct command command_blocks = {
 		"\n"
 		"Slow are the slowest fifth, if they take half again as long as the median block; they are compared "
 		"with the middle half, and files are named where -e fault or io recorded them. A block that the log only ends has the time from the line that began it; one without "
-		"either is a moment and has no split.",
+		"either is a moment and has no split.\n"
+		"\n"
+		COMMAND_NEWEST,
 	.example = "gasflame record --log reth.log --rpc http://127.0.0.1:8545 -d 60 -o reth.gasflame reth\n"
 		   "gasflame blocks reth.gasflame\n"
 		   "gasflame blocks --block 24443168 reth.gasflame\n"
 		   "gasflame blocks --csv reth.gasflame > blocks.csv",
 	.run = blocks,
+	.newest = 1,
 };

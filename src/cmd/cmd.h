@@ -42,6 +42,11 @@ enum exit_code {
 	"process name, or a pattern of its command line (su, sudo and sh -c are passed over); container:, pod:, unit:, name:, cmd: or pid: before it asks for " \
 	"one kind only"
 
+/* What no FILE means, for the descriptions of the commands with .newest (cmd/captures/newest.h). */
+#define COMMAND_NEWEST                                                                                             \
+	"Without a FILE it is the newest capture in this folder or below profiling/ that is yours or root's; which one " \
+	"is said on the standard error."
+
 struct command {
 	const char *name;
 	const char *summary;  /* one line, for the list of commands */
@@ -56,6 +61,7 @@ struct command {
 	bool keeps_rights;       /* it records, or starts programs */
 	bool removes;            /* it removes files below its operands */
 	bool makes_capture;      /* -o is a capture, whatever its name ends in */
+	unsigned newest;         /* so many captures it takes; those that are not named are the newest ones (cmd/captures/newest.h) */
 	bool listens;            /* it waits for connections */
 	const char *also_writes; /* a file besides -o; may be NULL */
 	const char *reads_by_default; /* what it reads without operands; may be NULL: the standard input */
@@ -93,9 +99,16 @@ struct option_spec {
  * options; argv[result - 1] is "--" then. Every command also takes -h --help,
  * -q --quiet and -v --verbose, unless its table has a letter or a name of these. */
 int options_parse(const struct command *c, const struct option_spec *options, int argc, char **argv);
+/* What stands behind the options, as options_parse() last left it: from argv[result] on, or what command_begin put
+ * there in place of files that were not named. */
+struct command_operands {
+	char **v; /* NULL-terminated */
+	int n;
+};
+extern struct command_operands command_operands;
 /* Called by options_parse() when all is well, before it returns; an exit code other than 0 ends the command, by a
  * result of -1 - code. main.c sets it; tests of options leave it NULL. */
-extern int (*command_begin)(const struct command *c, const struct option_spec *options, char **operands, int n);
+extern int (*command_begin)(const struct command *c, const struct option_spec *options, struct command_operands *operands);
 /* The table for people, and as a page of the manual; both on stdout. */
 void command_help(const struct command *c, const struct option_spec *options);
 void command_man(const struct command *c, const struct option_spec *options);

@@ -294,14 +294,13 @@ static int diff(const struct command *command, int argc, char **argv)
 
 	if (first < 0)
 		return -first - 1;
-	if (argc - first != 2) {
-		log_error("diff needs two captures, before and after: `gasflame ls` lists those below this "
-			  "folder");
+	if (command_operands.n != 2) {
+		log_error("diff compares two captures, before and after: name the two that you mean");
 		return EXIT_USAGE;
 	}
 	if (choose_format(&c) || check_options(&c))
 		return EXIT_USAGE;
-	result = compare(&c, sides, argv + first, &err);
+	result = compare(&c, sides, command_operands.v, &err);
 	side_done(&sides[0]);
 	side_done(&sides[1]);
 	if (result < 0) {
@@ -314,12 +313,16 @@ static int diff(const struct command *command, int argc, char **argv)
 const struct command command_diff = {
 	.name = "diff",
 	.summary = "compare two recordings: what takes more or less, and what is noise",
-	.usage = "[options] BEFORE AFTER",
+	.usage = "[options] [BEFORE [AFTER]]",
 	.describe =
 		"Compares two captures function by function and says what changed beyond noise. The noise "
 		"is measured: each recording is cut into time slices, and the variance between them gives "
 		"each change its 95 % interval. Of all that is marked with * one in a hundred is marked "
 		"by chance. Changes below 5 % of a function or 0.1 % of the whole are never marked.\n"
+		"\n"
+		"Without files it compares the two newest captures in this folder or below profiling/ that are yours "
+		"or root's; with one file, that with the newest other one. The older is before, and both are said on the "
+		"standard error.\n"
 		"\n"
 		"Without --absolute the values are shares of the whole, so that recordings of different "
 		"length and load compare. As shares add up to 100 %, one function that takes more makes all "
@@ -339,4 +342,5 @@ const struct command command_diff = {
 		   "gasflame diff --what wait --thread 'engine*' before.gasflame after.gasflame\n"
 		   "gasflame diff --format folded before.gasflame after.gasflame | flamegraph.pl > diff.svg",
 	.run = diff,
+	.newest = 2,
 };

@@ -21,7 +21,7 @@ static const struct {
 	const char *command, *line, *remark;
 } quick_start[] = {
 	{ "record", "gasflame record -d 10 NAME", "10 s of a process, by name, pattern or pid: CPU and waits" },
-	{ "report", "gasflame report FILE", "where its time went: the file is the one that record names" },
+	{ "report", "gasflame report", "where its time went, by the newest capture in this folder" },
 	{ "doctor", "gasflame doctor NAME", "what this machine and that process allow" },
 };
 

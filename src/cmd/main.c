@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
+#include "cmd/captures/newest.h"
 #include "cmd/reading/reading.h"
+#include "cmd/recording/output.h"
 
 extern const struct command command_bench, command_blocks, command_clean, command_compare, command_diff,
 	command_difffolded, command_doctor, command_events, command_flamegraph, command_heap, command_import,
@@ -154,9 +157,15 @@ static int dispatch(int argc, char **argv)
 }
 
 /* A command whose table says nothing about rights gets the fewest. */
-static int begin(const struct command *c, const struct option_spec *options, char **operands, int n)
+static int begin(const struct command *c, const struct option_spec *options, struct command_operands *operands)
 {
-	return c->keeps_rights ? 0 : reading_begin(c, options, operands, n);
+	struct err err = { 0 };
+
+	if (newest_complete(c, options, operands, output_owner(), &err)) {
+		log_error("%s", err.text);
+		return EXIT_USAGE;
+	}
+	return c->keeps_rights ? 0 : reading_begin(c, options, operands->v, operands->n);
 }
 
 int main(int argc, char **argv)

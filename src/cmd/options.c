@@ -10,7 +10,8 @@
 
 enum { PARSED_HELP = -1, PARSED_ERROR = -3 };
 
-int (*command_begin)(const struct command *c, const struct option_spec *options, char **operands, int n);
+struct command_operands command_operands;
+int (*command_begin)(const struct command *c, const struct option_spec *options, struct command_operands *operands);
 
 /* What every command takes besides its own. */
 enum implied { IMPLIED_NONE, IMPLIED_HELP, IMPLIED_MAN, IMPLIED_QUIET, IMPLIED_VERBOSE };
@@ -293,8 +294,9 @@ int options_parse(const struct command *c, const struct option_spec *options, in
 	if (ended)
 		argv[kept++] = "--";
 	memcpy(argv + kept, operands, count * sizeof(char *));
+	command_operands = (struct command_operands){ argv + kept, count };
 	if (command_begin) {
-		int code = command_begin(c, options, argv + kept, count);
+		int code = command_begin(c, options, &command_operands);
 
 		if (code)
 			return -1 - code;

@@ -146,11 +146,7 @@ static int serve_run(const struct command *c, int argc, char **argv)
 
 	if (first < 0)
 		return -first - 1;
-	if (first == argc) {
-		log_error("serve needs a capture: `gasflame ls` lists those below this folder");
-		return EXIT_USAGE;
-	}
-	if (serve_until_signal(&s, argv + first, argc - first, &err)) {
+	if (serve_until_signal(&s, command_operands.v, command_operands.n, &err)) {
 		log_error("%s", err.text);
 		return EXIT_ERROR;
 	}
@@ -160,12 +156,12 @@ static int serve_run(const struct command *c, int argc, char **argv)
 const struct command command_serve = {
 	.name = "serve",
 	.summary = "show recordings in a browser, with the data on demand",
-	.usage = "[options] FILE...",
+	.usage = "[options] [FILE...]",
 	.describe =
 		"Serves the page that report writes, for captures that are too large for one file, or for "
 		"several of them; folded stacks, too. What the page shows first is limited by --max-size; stacks that were left "
 		"out are fetched when they are zoomed into. A capture that is replaced on disk is read anew "
-		"when its page is opened again.\n"
+		"when its page is opened again. " COMMAND_NEWEST "\n"
 		"\n"
 		"The URL on the standard output holds a secret token: who knows it can read these captures, "
 		"from this machine only (127.0.0.1). For another machine's captures use a tunnel: "
@@ -173,5 +169,6 @@ const struct command command_serve = {
 	.example = "gasflame serve slow.gasflame\n"
 		   "gasflame serve --port 8080 profiling/op-reth-seq/*.gasflame",
 	.run = serve_run,
+	.newest = 1,
 	.listens = true,
 };

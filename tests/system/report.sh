@@ -69,6 +69,15 @@ touch -d '10 days ago' profiling/x/cpu-20200101-000000.gasflame
 gf ls
 check_status "ls" 0
 check "lists both" test "$(grep -c cpu-2020010 "$STDOUT")" -eq 2
+# Without a file: the newest here, which is said; never somebody else's.
+touch -d '1 minute' one.gasflame && touch profiling/x/cpu-20200102-000000.gasflame
+chown 12345 one.gasflame
+gf report --format folded
+check_status "report without a file" 0
+check "says which it took" grep -q '^reading profiling/x/cpu-20200102-000000.gasflame, the newest capture here' "$STDERR"
+check "and what it passed over" grep -q '^one.gasflame is newer, but belongs to user 12345' "$STDERR"
+gf diff --json two.gasflame
+check "diff with one file takes the newest other one" grep -q '^comparing two.gasflame (before) with profiling/x/' "$STDERR"
 gf clean --older-than 7d
 check_status "clean" 0
 check_not "removes the old one" test -e profiling/x/cpu-20200101-000000.gasflame

@@ -21,6 +21,7 @@ struct walk {
 	captures_fn *fn;
 	captures_left_fn *left;
 	void *context;
+	int deepest; /* level of folders */
 	struct err *err;
 };
 
@@ -106,7 +107,7 @@ static int walk_folder(struct walk *w, int fd, const char *path, int depth)
 		r = 0;
 		if (fstatat(fd, names[i], &st, AT_SYMLINK_NOFOLLOW))
 			continue;
-		if (S_ISDIR(st.st_mode) && depth < DEEPEST) {
+		if (S_ISDIR(st.st_mode) && depth < w->deepest) {
 			_cleanup_fd_ int sub =
 				openat(fd, names[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -126,10 +127,11 @@ static int walk_folder(struct walk *w, int fd, const char *path, int depth)
 	return r < 0 ? r : found;
 }
 
-int captures_walk(const char *root, bool follow_root, captures_fn *fn, captures_left_fn *left, void *context,
+int captures_walk(const char *root, unsigned how, captures_fn *fn, captures_left_fn *left, void *context,
 		  struct err *err)
 {
-	struct walk w = { .fn = fn, .left = left, .context = context, .err = err };
+	struct walk w = { .fn = fn, .left = left, .context = context, .err = err,
+			  .deepest = how & CAPTURES_FLAT ? 0 : DEEPEST };
 	_cleanup_free_ char *plain = mem_strdup(root);
 	_cleanup_fd_ int fd = -1;
 	int r;
@@ -137,12 +139,12 @@ int captures_walk(const char *root, bool follow_root, captures_fn *fn, captures_
 	/* "profiling/" would follow the link that "profiling" is. */
 	for (size_t n = strlen(plain); n > 1 && plain[n - 1] == '/'; n--)
 		plain[n - 1] = 0;
-	fd = open(plain, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (follow_root ? 0 : O_NOFOLLOW));
+	fd = open(plain, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (how & CAPTURES_FOLLOW ? 0 : O_NOFOLLOW));
 	if (fd < 0) {
 		struct stat st;
 		int code = errno;
 
-		if (!follow_root && !lstat(plain, &st) && S_ISLNK(st.st_mode))
+		if (!(how & CAPTURES_FOLLOW) && !lstat(plain, &st) && S_ISLNK(st.st_mode))
 			return err_set(err, ELOOP, "%s is a symbolic link: name the folder that it leads to",
 				       plain);
 		return err_errno(err, code, "cannot open the folder %s", plain);

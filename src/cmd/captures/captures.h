@@ -1,5 +1,5 @@
 /*
- * captures.h - the captures below a folder, for ls and clean.
+ * captures.h - the captures below a folder, for ls, clean and the default of other commands (newest.h).
  *
  * Folders are walked by descriptor and symbolic links are never followed, so
  * the walk stays below the folder that was named even while somebody moves
@@ -31,8 +31,13 @@ typedef int captures_fn(void *context, const struct captures_entry *e);
 /* Called after a folder below the root was walked, when fn had any entry in it or below it. */
 typedef void captures_left_fn(void *context, int parent, const char *name, const char *path);
 
-/* left may be NULL. -ELOOP when root itself is a symbolic link and follow_root is false. */
-int captures_walk(const char *root, bool follow_root, captures_fn *fn, captures_left_fn *left, void *context,
+enum captures_how {
+	CAPTURES_FOLLOW = 1, /* root may be a symbolic link; without this it is -ELOOP */
+	CAPTURES_FLAT = 2,   /* not the folders below root */
+};
+
+/* how: of enum captures_how. left may be NULL. */
+int captures_walk(const char *root, unsigned how, captures_fn *fn, captures_left_fn *left, void *context,
 		  struct err *err);
 /* Does a recorder, another process, have this capture open? */
 bool captures_in_use(const struct captures_entry *e);

@@ -149,7 +149,7 @@ static int clean_run(const struct command *command, int argc, char **argv)
 	by_default = first == argc;
 	for (int i = by_default ? 0 : first; i < (by_default ? 1 : argc); i++) {
 		struct err err = { 0 };
-		int r = captures_walk(by_default ? usual[i] : argv[i], false, clean_capture, clean_folder, &c,
+		int r = captures_walk(by_default ? usual[i] : argv[i], 0, clean_capture, clean_folder, &c,
 				      &err);
 
 		if (r && !(r == -ENOENT && by_default)) {

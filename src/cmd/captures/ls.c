@@ -179,7 +179,7 @@ static int list_path(const char *path, bool by_default, struct rows *rows)
 
 		return add_row(rows, &e);
 	}
-	r = captures_walk(path, true, add_row, NULL, rows, &err);
+	r = captures_walk(path, CAPTURES_FOLLOW, add_row, NULL, rows, &err);
 	if (r == -ENOENT && by_default)
 		return 0;
 	if (r)

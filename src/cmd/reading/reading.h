@@ -2,7 +2,7 @@
  * reading.h - commands that read strangers' files do it without rights (sandbox/confine.h).
  *
  * main.c has reading_begin() called for every command whose table does not say otherwise (struct command,
- * needs), once its options are known and before it opens anything. What the command may still do follows from
+ * keeps_rights), once its options are known and before it opens anything. What the command may still do follows from
  * its options by their names, which mean the same for all commands: output is the file that is written, base
  * another that is read, debuginfod asks for the network, no-cache says that there is a cache of names.
  */

@@ -355,16 +355,12 @@ static int report(const struct command *c, int argc, char **argv)
 
 	if (first < 0)
 		return -first - 1;
-	if (first == argc) {
-		log_error("report needs a capture: `gasflame ls` lists those below this folder");
-		return EXIT_USAGE;
-	}
 	if (views_choose(v))
 		return EXIT_USAGE;
 	choose_format(&r);
 	if (check_options(&r))
 		return EXIT_USAGE;
-	result = run_report(&r, argv + first, argc - first, &err);
+	result = run_report(&r, command_operands.v, command_operands.n, &err);
 	if (result < 0) {
 		log_error("%s", err.text);
 		return EXIT_ERROR;
@@ -375,14 +371,14 @@ static int report(const struct command *c, int argc, char **argv)
 const struct command command_report = {
 	.name = "report",
 	.summary = "show where the time of a recording went",
-	.usage = "[options] FILE...",
+	.usage = "[options] [FILE...]",
 	.describe =
 		"Reads a capture and writes one HTML file beside it, which opens in any browser without a "
 		"network: flame graphs of all that was recorded, time, tables, and what it all comes to. A "
 		"summary goes to the standard error, the path of the file to the standard output. With "
 		"--format the same as tables by function, module and thread, as a picture, or as folded "
 		"stacks. Several captures are added up, thread by thread. It also reads folded stacks "
-		"directly, from a file or \"-\", the standard input.\n"
+		"directly, from a file or \"-\", the standard input. " COMMAND_NEWEST "\n"
 		"\n"
 		"The page holds everything whatever is selected: filters and --what are only what it shows "
 		"first.\n"
@@ -405,7 +401,8 @@ const struct command command_report = {
 		"\n"
 		"The data goes to the standard output or to -o, what there is to say about its quality to "
 		"the standard error. The exit status is 3 when the recording is not fit to read.",
-	.example = "gasflame report slow.gasflame\n"
+	.example = "gasflame report\n"
+		   "gasflame report slow.gasflame\n"
 		   "gasflame report --format text --limit 10 slow.gasflame\n"
 		   "gasflame report -o engine.svg --thread 'engine*' --from 10 --to 12.5 slow.gasflame\n"
 		   "gasflame report --what wall -o wall.svg slow.gasflame\n"
@@ -413,4 +410,5 @@ const struct command command_report = {
 		   "gasflame report --nearest-own '^malloc$' --own 'ethrex*' slow.gasflame\n"
 		   "gasflame report --format folded slow.gasflame | grep ext4_ | flamegraph.pl > ext4.svg",
 	.run = report,
+	.newest = 1,
 };

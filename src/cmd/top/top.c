@@ -224,9 +224,6 @@ static bool is_file(const char *name)
 /* An option that would do nothing is a mistake to tell. */
 static int check(const struct top_choice *c, bool recording, int operands, struct err *err)
 {
-	if (!operands && !c->pids.list.n)
-		return err_set(err, EINVAL,
-			       "say what to look at: a process, or a capture (gasflame top --help)");
 	if (recording && (operands > 1 || c->pids.list.n))
 		return err_set(err, EINVAL, "one capture at a time; several are added up by gasflame report");
 	if (recording && c->what)
@@ -295,11 +292,11 @@ static int top(const struct command *command, int argc, char **argv)
 
 	if (first < 0)
 		return -first - 1;
-	recording = first < argc && is_file(argv[first]);
-	r = check(&c, recording, argc - first, &err);
+	recording = command_operands.n && is_file(command_operands.v[0]);
+	r = check(&c, recording, command_operands.n, &err);
 	if (!r)
-		r = recording ? show_recording(&c, argv[first], &err)
-			      : show_target(&c, argv + first, argc - first, &err);
+		r = recording ? show_recording(&c, command_operands.v[0], &err)
+			      : show_target(&c, command_operands.v, command_operands.n, &err);
 	if (r < 0)
 		log_error("%s", err.text);
 	vec_done(&c.pids.list);
@@ -310,13 +307,13 @@ static int top(const struct command *command, int argc, char **argv)
 const struct command command_top = {
 	.name = "top",
 	.summary = "watch a running program, or walk through a recording, in the terminal",
-	.usage = "[options] TARGET... | FILE",
+	.usage = "[options] [TARGET... | FILE]",
 	.describe =
 		"Shows where the time of a running program goes, refreshed each second: functions, threads with "
 		"what their time was (on the CPU, in the run queue, and each cause of a wait), the places where "
 		"threads wait, files and functions that read and write, memory of each process, and the call "
 		"tree. A TARGET is " COMMAND_TARGETS ". A FILE is a capture "
-		"of gasflame record.\n"
+		"of gasflame record. Without a TARGET: " COMMAND_NEWEST "\n"
 		"\n"
 		"Keys: 1 to 6 and Tab choose a page, the arrows a row, Enter opens it (callers of a function, "
 		"functions of a thread), c d l i show callers, callees, lines and instructions of a function, s "
@@ -329,5 +326,6 @@ const struct command command_top = {
 		   "gasflame top --batch -n 3 --page threads -p 4242\n"
 		   "gasflame top slow.gasflame",
 	.run = top,
+	.newest = 1,
 	.keeps_rights = true,
 };

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "cmd/captures/captures.h"
 #include "cmd/cmd.h"
+#include "cmd/captures/newest.h"
 #include "capture/capture.h"
 #include "profile/profile.h"
 
@@ -140,6 +141,64 @@ static void ls_tells_what_there_is(void **state)
 	assert_non_null(strstr(caught, "cpu-3"));
 }
 
+/* What a command gets in place of the files that were not named; "" where it is an error. */
+static const char *newest(unsigned count, char *named, struct owner behind_sudo)
+{
+	static char text[1024];
+	const struct command c = { .name = "report", .newest = count };
+	const struct option_spec options[] = { { 0 } };
+	char *argv[] = { named, NULL };
+	struct command_operands o = { argv, named != NULL };
+	struct err err = { 0 };
+	int r = newest_complete(&c, options, &o, behind_sudo, &err);
+
+	assert_int_equal(r, *err.text ? -ENOENT : 0);
+	snprintf(text, sizeof(text), "%s%s%s", r ? err.text : o.n ? o.v[0] : "", r || o.n < 2 ? "" : " ", r || o.n < 2 ? "" : o.v[1]);
+	return text;
+}
+
+static void a_command_without_a_file_takes_the_newest(void **state)
+{
+	const struct owner nobody = { 0 }, user = { .given = true, .uid = 12345 };
+
+	assert_string_equal(newest(0, NULL, nobody), "");
+	assert_string_equal(newest(1, NULL, nobody), "profiling/new/cpu-3.gasflame");
+	assert_string_equal(newest(1, "typed", nobody), "typed");
+	assert_string_equal(newest(2, NULL, nobody), "profiling/reth/cpu-1.gasflame profiling/new/cpu-3.gasflame");
+	/* The older of two is the first, whichever was named. */
+	assert_string_equal(newest(2, "profiling/mixed/renamed.db", nobody), "profiling/mixed/renamed.db profiling/new/cpu-3.gasflame");
+	assert_string_equal(newest(2, "./profiling/new/cpu-3.gasflame", nobody),
+			    "profiling/reth/cpu-1.gasflame ./profiling/new/cpu-3.gasflame");
+	/* This folder counts, those below it do not; content counts, the name does not. */
+	make_capture("typed-with-o.db", "here", 1500000000, true);
+	make_old("profiling/new/cpu-3.gasflame", 1);
+	assert_string_equal(newest(1, NULL, nobody), "typed-with-o.db");
+	if (!geteuid()) {
+		assert_int_equal(chown("typed-with-o.db", 12345, 12345), 0);
+		assert_string_equal(newest(1, NULL, nobody), "profiling/new/cpu-3.gasflame");
+		assert_string_equal(newest(1, NULL, user), "typed-with-o.db");
+	}
+	assert_int_equal(unlink("typed-with-o.db"), 0);
+	assert_int_equal(utimensat(AT_FDCWD, "profiling/new/cpu-3.gasflame", NULL, 0), 0);
+}
+
+static void a_folder_without_captures_says_what_to_type(void **state)
+{
+	const struct owner nobody = { 0 };
+
+	assert_int_equal(chdir("profiling/was-empty"), 0);
+	assert_non_null(strstr(newest(1, NULL, nobody), "`gasflame record TARGET` makes one"));
+	make_capture("only.gasflame", "only", 1500000000, true);
+	assert_string_equal(newest(1, NULL, nobody), "only.gasflame");
+	assert_non_null(strstr(newest(2, NULL, nobody), "there is only one here"));
+	if (!geteuid()) {
+		assert_int_equal(chown("only.gasflame", 12345, 12345), 0);
+		assert_non_null(strstr(newest(1, NULL, nobody), "belongs to user 12345 and is not taken unasked"));
+	}
+	assert_int_equal(unlink("only.gasflame"), 0);
+	assert_int_equal(chdir("../.."), 0);
+}
+
 static void clean_wants_to_be_told(void **state)
 {
 	assert_int_equal(run(&command_clean, "clean"), EXIT_USAGE);
@@ -244,6 +303,8 @@ int main(void)
 	/* In this order: each leaves the tree to the next. */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ls_tells_what_there_is),
+		cmocka_unit_test(a_command_without_a_file_takes_the_newest),
+		cmocka_unit_test(a_folder_without_captures_says_what_to_type),
 		cmocka_unit_test(clean_wants_to_be_told),
 		cmocka_unit_test(a_dry_run_removes_nothing),
 		cmocka_unit_test(clean_removes_the_old_and_no_more),
