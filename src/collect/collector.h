@@ -1,8 +1,9 @@
 /*
  * collector.h - what a collector is, and the session as collectors see it.
  *
- * A collector is one file with one struct collector and one line in the table
- * of session.c; its BPF programs stand beside it in NAME.bpf.c.
+ * A collector is NAME.c with one struct collector, its BPF programs beside it in NAME.bpf.c, and a line in collectors.h.
+ * The engine, the fallback and the collectors use what is here and nothing of session.h but the options: the
+ * session calls them, they do not call the session.
  */
 #pragma once
 
@@ -10,35 +11,36 @@
 #include <stdint.h>
 
 #include "base/map.h"
+#include "collect/collectors.h"
 #include "collect/session.h"
 #include "collect/shared.h"
 
-struct alloc;
 struct engine;
-struct event;
-struct eventset;
 struct fallback;
-struct hw;
 struct follow;
+struct gasflame_bpf;
 struct groupwatch;
-struct memwatch;
+struct kernelmap;
 struct mark;
 struct processes;
-struct spans;
 struct worker;
+
+typedef void collector_record_fn(struct session *s, const void *record, size_t size);
 
 struct session {
 	const struct session_options *options;
 	struct profile *profile;
 	struct processes *processes;
 	struct worker *worker;
-	const struct collector *collectors[16]; /* those chosen; NULL-terminated */
-	size_t stopped;            /* the first so many of them have, and hear no more */
+	bool chosen[COLLECTOR_COUNT];
+	bool running[COLLECTOR_COUNT];                /* from the call of start() to the return of stop() */
+	collector_record_fn *record[COLLECTOR_COUNT]; /* of those that run; NULL: its records are dropped */
+	void *state[COLLECTOR_COUNT];                 /* each collector's own: collector.state_size */
 	struct engine *engine;     /* with BPF */
 	struct fallback *fallback; /* or without */
 	uint64_t start_mono_ns;
 	uint64_t hz;               /* now in force */
-	uint32_t cpu_event;        /* the profile's event of the cpu collector */
+	uint32_t cpu_event;        /* the profile's event of the samples of a clock */
 	struct kernelmap *kernel;  /* makes frames of the kernel */
 	bool paused;
 	bool quota;                /* a CPU quota binds a target, or may; groupwatch.h says so */
@@ -49,63 +51,82 @@ struct session {
 	} governor;
 	struct groupwatch *groups;      /* the targets' cgroups */
 	struct follow *follow;          /* who joins, NULL = nobody */
-	struct wait *wait;              /* the wait collector's own */
-	struct io *io;                  /* the io collector's own */
-	struct fault *fault;            /* the fault collector's own */
-	struct heap *heap;              /* the heap collector's own */
-	struct memwatch *mem;           /* the mem collector's own */
-	struct alloc *alloc;            /* the alloc collector's own */
-	struct hw *hw;                  /* the hw collector's own */
-	struct spans *spans;            /* the span collector's own */
-	struct event *event;            /* the event collector's own */
-	struct eventset *events;        /* and what it was asked for, NULL = nothing */
 	struct mark *mark;              /* blocks; with BPF or without, NULL = nobody asked */
 	uint64_t sampled_ns;            /* CPU time that the samples stand for */
 	uint64_t reasons[REASON_COUNT]; /* samples by how their stack ended */
-	int *clocks;                    /* the cpu collector's: one perf event for each CPU */
-	int clock_count;
 };
+
+enum collector_flag {
+	COLLECTOR_READS = 1,    /* it reads files of /proc and runs without BPF, too */
+	COLLECTOR_CLOCK = 2,    /* its samples stand for the targets' CPU time; without BPF the fallback takes them */
+	COLLECTOR_EARLY = 4,    /* starts before the others, which look where threads stand: it stops one for a moment */
+	COLLECTOR_PRESSURE = 8, /* it records the pressure on memory */
+};
+
+/* What became of a word that a collector was offered. */
+enum collector_choice { COLLECTOR_NOT_MINE, COLLECTOR_CHOSEN, COLLECTOR_LACKING /* this kernel has nothing of it */ };
 
 struct collector {
 	const char *name;
 	const char *describe;
-	bool only_reads;             /* it reads files of /proc and needs no BPF */
-	const char *const *programs; /* names of its BPF programs, loaded when it is chosen; NULL-terminated */
+	unsigned flags;              /* enum collector_flag */
+	size_t state_size;           /* of session.state: zeroed when the session is opened, freed when it is closed */
+	const char *const *programs; /* names of its BPF programs, loaded when it is chosen; NULL-terminated; may be NULL */
 	const char *const *maps;     /* that only these use and that are large: made when it is chosen; may be NULL */
-	bool early; /* starts before the others, which look where threads stand: it stops one for a moment */
+	const char *instead;         /* COLLECTOR_READS: the command that records it without BPF */
 	int (*start)(struct session *s, struct err *err);
-	/* A record from the ring of at least 4 bytes, its kind. */
-	void (*record)(struct session *s, const void *record, size_t size);
+	/* Counters into the profile, then release everything. Called once after start(), also where that failed. */
+	void (*stop)(struct session *s);
+
+	/* The rest may be NULL: nothing to be done. All but the first four are called from start() to stop() only. */
+
+	/* A word after -e that names no collector, or this one. where: "" or "FILE, line 3: ". Negative or enum
+	 * collector_choice. Without this hook the collector is chosen by its name. */
+	int (*choose)(struct session *s, const char *word, const char *where, struct err *err);
+	/* Is it recorded beside others though nobody named it? Without BPF it is left out then. */
+	bool (*beside)(const struct session_options *o);
+	/* It was chosen; the programs are opened and not loaded yet. */
+	void (*prepare)(struct session *s, struct gasflame_bpf *skeleton);
+	/* The capture is written: what takes long to let go of. Called for every collector, chosen or not. */
+	void (*close)(struct session *s);
+	/* A record of its own kinds (RECORD_OF), of at least 4 bytes. */
+	collector_record_fn *record;
 	void (*set_hz)(struct session *s, uint64_t hz);
 	void (*pause)(struct session *s, bool pause);
-	/* Once a second, for what is read rather than received; may be NULL. */
+	/* Once a second, for what is read rather than received. */
 	void (*tick)(struct session *s, uint64_t now_mono_ns);
-	/* As often as the session looks for records, after it has (session.step_ms); may be NULL. */
+	/* As often as the session looks for records, after it has (session.step_ms). */
 	void (*step)(struct session *s);
-	/* The program that is run has been executed (session_options.program); may be NULL. */
+	/* The program that is run has been executed (session_options.program). */
 	int (*started)(struct session *s, struct err *err);
-	/* Processes were found that had been running before; may be NULL. */
+	/* Processes were found that had been running before. */
 	void (*joined)(struct session *s);
-	/* Mappings were read after stacks had been cut for want of them; may be NULL. False: ask again soon. */
+	/* Mappings were read after stacks had been cut for want of them. False: ask again soon. */
 	bool (*mapped)(struct session *s);
-	/* See session_peek(); may be NULL. */
+	/* See session_peek(). */
 	void (*peek)(struct session *s, uint64_t now_mono_ns);
-	/* Counters into the profile, then release everything. */
-	void (*stop)(struct session *s);
 };
 
-extern const struct collector *const session_collectors[]; /* all of them; NULL-terminated */
-extern const struct collector collector_io, collector_alloc, collector_hw, collector_span;
-extern const struct collector collector_cpu, collector_wait, collector_event, collector_fault, collector_heap,
-	collector_mem;
+#define COLLECTOR_DECLARE(name) extern const struct collector collector_##name;
+COLLECTORS(COLLECTOR_DECLARE)
+#undef COLLECTOR_DECLARE
+extern const struct collector *const collector_table[COLLECTOR_COUNT];
 
+/* Was a collector chosen that has this flag? */
+bool collector_any(const struct session *s, enum collector_flag flag);
 /* The profile's stack for the frames of a record: outermost first, user, then kernel. */
-uint32_t session_intern_stack(struct session *s, const struct shared_record *r, const uint64_t *frames);
-void session_add_cpu_event(struct session *s);
+uint32_t collector_stack(struct session *s, const struct shared_record *r, const uint64_t *frames);
+void collector_add_cpu_event(struct session *s);
 /* The recording begins now: times count from here. Called once more by a collector that needed time first. */
-void session_begin(struct session *s);
+void collector_begin(struct session *s);
 /* A tick of the clock, with BPF or without, as a sample of the profile. */
-void session_cpu_sample(struct session *s, const struct shared_record *r, uint32_t stack);
+void collector_cpu_sample(struct session *s, const struct shared_record *r, uint32_t stack);
+
+/* A time of the profile. What was before the recording is at its beginning. */
+static inline uint64_t collector_time_ns(const struct session *s, uint64_t mono_ns)
+{
+	return mono_ns > s->start_mono_ns ? mono_ns - s->start_mono_ns : 0;
+}
 
 /* Names of enum shared_reason, as they appear in stacks and counters. */
 extern const char *const shared_reason_names[];

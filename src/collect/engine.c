@@ -22,7 +22,6 @@
 #include "collect/shared.h"
 #include "collect/perf/sideband.h"
 #include "collect/unwind/tables.h"
-#include "collect/uprobes.h"
 #include "elf/unwind/unwind.h"
 #include "profile/profile.h"
 #include "target/host.h"
@@ -87,7 +86,7 @@ static void learn_stack(struct engine *e, const struct shared_record *r, size_t 
 	if (size < sizeof(*r) || !r->has_frames ||
 	    size < sizeof(*r) + 8UL * (r->user_count + r->kernel_count))
 		return;
-	*map_put(&e->stacks, r->stack, 0) = session_intern_stack(e->session, r, (const uint64_t *)(r + 1));
+	*map_put(&e->stacks, r->stack, 0) = collector_stack(e->session, r, (const uint64_t *)(r + 1));
 	if (r->reason == REASON_NO_MAPPING)
 		processes_dirty(e->session->processes, r->pid);
 	if (r->reason == REASON_NO_MAPPING || r->reason == REASON_NO_TABLE_YET)
@@ -98,19 +97,19 @@ static void learn_stack(struct engine *e, const struct shared_record *r, size_t 
 static int got_record(void *context, void *data, size_t size)
 {
 	struct engine *e = context;
-	uint32_t kind;
+	uint32_t kind, owner;
 
 	e->read_bytes += size + BPF_RINGBUF_HDR_SZ;
 	if (size < sizeof(kind))
 		return 0;
 	memcpy(&kind, data, sizeof(kind));
-	if (kind == RECORD_CPU || kind == RECORD_STACK)
+	if (kind & RECORD_FRAMES)
 		learn_stack(e, data, size);
-	if (kind == RECORD_EXIT && size >= sizeof(struct shared_exit))
+	owner = RECORD_OWNER(kind);
+	if (owner && owner <= COLLECTOR_COUNT && e->session->record[owner - 1])
+		e->session->record[owner - 1](e->session, data, size);
+	else if (kind == RECORD_EXIT && size >= sizeof(struct shared_exit))
 		follow_exit(e->session->follow, data);
-	/* One that has stopped may still be sent something, while another one drains the ring. */
-	for (size_t i = e->session->stopped; e->session->collectors[i]; i++)
-		e->session->collectors[i]->record(e->session, data, size);
 	return e->read_bytes < bpf_map__max_entries(e->skeleton->maps.ring) ? 0 : -EAGAIN;
 }
 
@@ -134,8 +133,8 @@ static bool listed(const char *const *names, const char *name)
 /* Is a program of any collector that was chosen? */
 static bool wanted(const struct engine *e, const char *program)
 {
-	for (size_t i = 0; e->session->collectors[i]; i++)
-		if (listed(e->session->collectors[i]->programs, program))
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
+		if (e->session->chosen[i] && listed(collector_table[i]->programs, program))
 			return true;
 	return !strcmp(program, "on_fork") || !strcmp(program, "on_exec") || !strcmp(program, "on_free") ||
 	       (!strcmp(program, "on_exit") && e->session->options->follow);
@@ -146,11 +145,13 @@ static bool spared(const struct engine *e, const char *map)
 {
 	bool owned = false;
 
-	for (size_t i = 0; session_collectors[i]; i++)
-		owned |= listed(session_collectors[i]->maps, map);
-	for (size_t i = 0; e->session->collectors[i]; i++)
-		if (listed(e->session->collectors[i]->maps, map))
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++) {
+		if (!listed(collector_table[i]->maps, map))
+			continue;
+		if (e->session->chosen[i])
 			return false;
+		owned = true;
+	}
 	return owned;
 }
 
@@ -185,10 +186,9 @@ static int open_skeleton(struct engine *e, struct err *err)
 	bpf_object__for_each_map(map, e->skeleton->obj)
 		bpf_map__set_autocreate(map, !spared(e, bpf_map__name(map)));
 	fit_maps(e->skeleton);
-	uprobes_prepare(e->skeleton->progs.on_span);
-	/* Each allocation whose stack the hooks do not know yet: more than any other collector sends. */
-	if (wanted(e, "on_heap_exact") && e->session->options->heap_interval <= 1)
-		bpf_map__set_max_entries(e->skeleton->maps.ring, 32 << 20);
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
+		if (e->session->chosen[i] && collector_table[i]->prepare)
+			collector_table[i]->prepare(e->session, e->skeleton);
 	r = gasflame_bpf__load(e->skeleton);
 	if (r == -EPERM) {
 		host_probe(&host);
@@ -280,8 +280,8 @@ static void read_ring(struct engine *e)
 	if (!e->unmapped)
 		return;
 	e->unmapped = false;
-	for (size_t i = e->session->stopped; e->session->collectors[i]; i++) /* as in got_record() */
-		if (e->session->collectors[i]->mapped && !e->session->collectors[i]->mapped(e->session))
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
+		if (e->session->running[i] && collector_table[i]->mapped && !collector_table[i]->mapped(e->session))
 			e->unmapped = true;
 }
 

@@ -121,9 +121,9 @@ static pid_t tell(struct follow *f, pid_t first)
 {
 	struct session *s = f->session;
 
-	for (size_t i = 0; first && s->collectors[i]; i++)
-		if (s->collectors[i]->joined)
-			s->collectors[i]->joined(s);
+	for (size_t i = 0; first && i < COLLECTOR_COUNT; i++)
+		if (s->running[i] && collector_table[i]->joined)
+			collector_table[i]->joined(s);
 	return first;
 }
 

@@ -8,15 +8,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/file/fd.h"
 #include "base/log.h"
-#include "base/text/str.h"
+#include "base/mem.h"
+#include "collect/choose.h"
 #include "collect/collector.h"
 #include "collect/engine.h"
-#include "collect/event/eventset.h"
 #include "collect/perf/fallback.h"
 #include "collect/follow.h"
 #include "collect/mem/groupwatch.h"
@@ -25,21 +23,14 @@
 #include "collect/process/processes.h"
 #include "collect/span/spanset.h"
 #include "profile/profile.h"
-#include "target/trace/eventspec.h"
 #include "target/host.h"
 #include "target/hurry.h"
 #include "target/proc.h"
 
-enum { EVENTS_FILE_LIMIT = 4 << 20, AWAY_MS = 20 /* a program that comes back is wanted from its start */ };
+enum { AWAY_MS = 20 /* a program that comes back is wanted from its start */ };
 
-/* The table of collectors. */
-const struct collector *const session_collectors[] = { &collector_wait, &collector_cpu, &collector_io,
-						       &collector_fault, &collector_alloc, &collector_heap,
-						       &collector_mem, &collector_hw, &collector_span, &collector_event,
-						       NULL };
 /* Honest files are read in less; what is not ready then comes while the recording goes on. */
 #define OPEN_PATIENCE_NS 10000000000ULL
-enum { COLLECTORS = ARRAY_LEN(session_collectors) };
 
 static volatile sig_atomic_t interrupted, pause_wanted, check_wanted;
 
@@ -60,27 +51,11 @@ void session_check_soon(void)
 
 const char *session_collector(size_t i, const char **ret_describe)
 {
-	if (i + 1 >= COLLECTORS)
+	if (i >= COLLECTOR_COUNT)
 		return NULL;
-	*ret_describe = session_collectors[i]->describe;
-	return session_collectors[i]->name;
+	*ret_describe = collector_table[i]->describe;
+	return collector_table[i]->name;
 }
-
-const char *const shared_reason_names[REASON_COUNT] = {
-	[REASON_COMPLETE] = "complete",
-	[REASON_NO_MAPPING] = "address in no known mapping",
-	[REASON_NO_TABLE_YET] = "unwind table not ready yet",
-	[REASON_NO_RULE] = "no unwind information there",
-	[REASON_UNSUPPORTED] = "unwind rule not supported",
-	[REASON_LOST_REGISTER] = "register not known there",
-	[REASON_BAD_STACK] = "stack memory not readable",
-	[REASON_NOT_RISING] = "stack does not rise",
-	[REASON_FRAME_POINTER] = "no table and no frame pointer",
-	[REASON_TOO_DEEP] = "deeper than the limit",
-	[REASON_NO_REGISTERS] = "no user registers",
-	[REASON_ENDING] = "the thread was ending",
-	[REASON_DUMP_SHORT] = "deeper than the stack dump",
-};
 
 bool session_has_bpf(const struct session *s)
 {
@@ -89,107 +64,10 @@ bool session_has_bpf(const struct session *s)
 
 bool session_records(const struct session *s, const char *name)
 {
-	for (size_t i = 0; s->collectors[i]; i++)
-		if (!strcmp(s->collectors[i]->name, name))
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
+		if (s->chosen[i] && !strcmp(collector_table[i]->name, name))
 			return true;
 	return false;
-}
-
-static int unknown_collector(const char *name, struct err *err)
-{
-	struct buf all = { 0 };
-	int r;
-
-	for (size_t i = 0; session_collectors[i]; i++)
-		buf_printf(&all, "%s%s", i ? ", " : "", session_collectors[i]->name);
-	r = err_set(err, EINVAL, "there is no collector or event '%s'; there are: %s, and events (gasflame events lists them)",
-		    name, all.data);
-	buf_done(&all);
-	return r;
-}
-
-struct choice {
-	struct session *session;
-	const char *file; /* that the words come from, NULL = the command line */
-	bool chosen[COLLECTORS];
-};
-
-/* A collector, or an event, which is for the event collector. */
-static int choose_word(void *context, const char *word, unsigned line, struct err *err)
-{
-	struct choice *c = context;
-	_cleanup_free_ char *where = c->file ? mem_printf("%s, line %u: ", c->file, line) : mem_strdup("");
-	size_t i = 0;
-	int r;
-
-	while (session_collectors[i] && strcmp(session_collectors[i]->name, word))
-		i++;
-	if (session_collectors[i] && session_collectors[i] != &collector_event) {
-		c->chosen[i] = true;
-		return 0;
-	}
-	if (session_collectors[i])
-		return err_set(err, EINVAL, "%ssay which event: -e GROUP:NAME (gasflame events lists them)", where);
-	if (!eventset_is_event(word)) {
-		r = unknown_collector(word, err);
-		return c->file ? err_prefix(err, "%s, line %u", c->file, line) : r;
-	}
-	for (i = 0; session_collectors[i] != &collector_event; i++)
-		;
-	c->chosen[i] = true;
-	if (!c->session->events)
-		c->session->events = eventset_new();
-	return eventset_add(c->session->events, word, where, err);
-}
-
-static int choose_from_file(struct choice *c, struct err *err)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t n;
-	int r = fd_read_path(c->file, EVENTS_FILE_LIMIT, &text, &n);
-
-	if (r < 0)
-		return err_errno(err, -r, "cannot read the list of events %s", c->file);
-	r = eventspec_parse_file(text, n, choose_word, c, err);
-	/* The parser knows lines, not files. */
-	return r < 0 && err && str_starts(err->text, "line ") ? err_prefix(err, "%s", c->file) : r;
-}
-
-/* The collectors of "cpu,wait" and of --events, in the order of the table. */
-static int choose_collectors(struct session *s, const char *what, struct err *err)
-{
-	_cleanup_free_ char *copy = mem_strdup(what);
-	struct choice c = { .session = s };
-	char *save = NULL;
-	bool any = false;
-	size_t n = 0;
-	int r = 0;
-
-	for (char *name = strtok_r(copy, ",", &save); r >= 0 && name; name = strtok_r(NULL, ",", &save))
-		r = choose_word(&c, name, 0, err);
-	c.file = s->options->events_file;
-	if (r >= 0 && c.file)
-		r = choose_from_file(&c, err);
-	if (r < 0)
-		return r;
-	_Static_assert(COLLECTORS <= ARRAY_LEN(s->collectors), "room for all of them");
-	/* Without a single event that this kernel has, the rest is recorded, if there is a rest. */
-	for (size_t i = 0; session_collectors[i]; i++) {
-		if (session_collectors[i] == &collector_event && s->events && !s->events->sources.n)
-			c.chosen[i] = false;
-		any |= c.chosen[i];
-	}
-	/* Spans only beside something. */
-	for (size_t i = 0; any && session_collectors[i]; i++)
-		if (c.chosen[i] || (session_collectors[i] == &collector_span && (s->options->function_count || s->options->listen)))
-			s->collectors[n++] = session_collectors[i];
-	if (n)
-		return 0;
-	if (s->events)
-		return err_set(err, ENOENT,
-			       "none of the events asked for is there: gasflame events lists those that are");
-	return c.file ? err_set(err, EINVAL, "%s names no event", c.file) :
-			err_set(err, EINVAL, "say what to record with -e: cpu, for example");
 }
 
 static int open_bpf(struct session *s, struct err *err)
@@ -213,24 +91,14 @@ static int open_bpf(struct session *s, struct err *err)
 	return engine_follow(s->engine, err);
 }
 
-static void leave_out(struct session *s, const struct collector *c)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; s->collectors[i]; i++)
-		if (s->collectors[i] != c)
-			s->collectors[n++] = s->collectors[i];
-	s->collectors[n] = NULL;
-}
-
 /* BPF where it can be had, else the fallback; says which and why. */
 static int choose_backend(struct session *s, struct err *err)
 {
 	struct err why = { 0 };
+	int r;
 
 	if (s->options->backend != SESSION_PERF) {
-		int r = open_bpf(s, &why);
-
+		r = open_bpf(s, &why);
 		if (r >= 0)
 			return 0;
 		engine_close(s->engine);
@@ -243,19 +111,9 @@ static int choose_backend(struct session *s, struct err *err)
 	}
 	if (s->options->function_count)
 		return err_set(err, ENOTSUP, "--mark-function needs BPF%s%s", *why.text ? ": " : "", why.text);
-	if (s->options->listen)
-		leave_out(s, &collector_span);
-	if (s->options->what_default) {
-		s->collectors[0] = &collector_cpu;
-		s->collectors[1] = NULL;
-	}
-	for (size_t i = 0; s->collectors[i]; i++)
-		if (s->collectors[i] != &collector_cpu && !s->collectors[i]->only_reads)
-			return err_set(err, ENOTSUP, "-e %s needs BPF%s%s", s->collectors[i]->name, *why.text ? ": " : "",
-				       why.text);
-	if (s->collectors[0] == &collector_mem)
-		return err_set(err, ENOTSUP, "-e mem alone needs BPF here%s%s; `gasflame mem -d 30 -o FILE` does not",
-			       *why.text ? ": " : "", why.text);
+	r = choose_without_bpf(s, why.text, err);
+	if (r < 0)
+		return r;
 	if (s->options->follow)
 		return err_set(err, ENOTSUP, "--follow needs BPF%s%s", *why.text ? ": " : "", why.text);
 	if (*why.text)
@@ -320,6 +178,8 @@ int session_open(const struct session_options *options, struct profile *p, struc
 	s->profile = p;
 	s->worker = w;
 	s->hz = options->hz;
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
+		s->state[i] = mem_alloc(collector_table[i]->state_size);
 	interrupted = pause_wanted = check_wanted = 0;
 	look_after_ourselves();
 	describe_machine(p);
@@ -328,7 +188,7 @@ int session_open(const struct session_options *options, struct profile *p, struc
 	if (r >= 0 && options->marks)
 		r = mark_open(options->marks, &s->mark, err);
 	if (r >= 0)
-		r = choose_collectors(s, options->what, err);
+		r = choose_collectors(s, err);
 	if (r >= 0)
 		r = choose_backend(s, err);
 	look_after_ourselves();
@@ -348,54 +208,45 @@ int session_open(const struct session_options *options, struct profile *p, struc
 	return 0;
 }
 
-void session_add_cpu_event(struct session *s)
+static int start_collector(struct session *s, size_t i, struct err *err)
 {
-	char describe[64];
-
-	snprintf(describe, sizeof(describe), "CPU time, sampled at %u Hz", (unsigned)s->hz);
-	s->cpu_event = profile_add_event(s->profile, "cpu", "ns", describe, 1000000000 / s->hz);
+	s->running[i] = true;
+	s->record[i] = collector_table[i]->record;
+	return collector_table[i]->start(s, err);
 }
 
-void session_begin(struct session *s)
+/* What is still sent to it, while another one drains the ring, is dropped. */
+static void stop_collector(struct session *s, size_t i)
 {
-	s->start_mono_ns = clock_mono_ns();
-	s->profile->start_wall_ns = clock_wall_ns();
-	processes_set_start(s->processes, s->start_mono_ns);
+	collector_table[i]->stop(s);
+	s->running[i] = false;
+	s->record[i] = NULL;
 }
 
 /* Without BPF the clock is the fallback's, and what only reads goes on. */
-static bool runs(const struct session *s, size_t i)
+static int start_collectors(struct session *s, bool early, struct err *err)
 {
-	return s->engine || s->collectors[i]->only_reads;
-}
+	int r = 0;
 
-/* Those whose start was called, a bit each, are all that there are: nothing else of them is called of the others. */
-static void forget_unstarted(struct session *s, uint64_t started)
-{
-	size_t n = 0;
+	for (size_t i = 0; i < COLLECTOR_COUNT && r >= 0; i++) {
+		unsigned flags = collector_table[i]->flags;
 
-	for (size_t i = 0; s->collectors[i]; i++)
-		if (started >> i & 1)
-			s->collectors[n++] = s->collectors[i];
-	s->collectors[n] = NULL;
+		if (s->chosen[i] && (s->engine || flags & COLLECTOR_READS) && !(flags & COLLECTOR_EARLY) == !early)
+			r = start_collector(s, i, err);
+	}
+	return r;
 }
 
 int session_start(struct session *s, struct err *err)
 {
-	uint64_t started = 0;
-	int r = 0;
+	int r;
 
-	session_begin(s);
+	collector_begin(s);
 	groupwatch_begin(s->groups);
 	s->follow = follow_new(s);
-	for (int early = 1; early >= 0; early--)
-		for (size_t i = 0; s->collectors[i] && r >= 0; i++)
-			if (runs(s, i) && s->collectors[i]->early == early) {
-				started |= 1ULL << i;
-				r = s->collectors[i]->start(s, err);
-			}
-	if (r < 0)
-		forget_unstarted(s, started);
+	r = start_collectors(s, true, err);
+	if (r >= 0)
+		r = start_collectors(s, false, err);
 	if (r >= 0 && s->fallback)
 		r = fallback_start(s->fallback, err);
 	/* Once more: what was before the collectors saw anything is not in their figures either. */
@@ -404,40 +255,6 @@ int session_start(struct session *s, struct err *err)
 		s->options->ready(s->options->ready_context, s);
 	/* Last: what the log says before the recording begins has no place in it. */
 	return r >= 0 && s->mark ? mark_start(s->mark, err) : r;
-}
-
-uint32_t session_intern_stack(struct session *s, const struct shared_record *r, const uint64_t *frames)
-{
-	struct profile *p = s->profile;
-	uint32_t stack = 0;
-
-	if (r->reason != REASON_COMPLETE && r->reason < REASON_COUNT)
-		stack = profile_stack(p, 0, profile_truncation_frame(p, shared_reason_names[r->reason]));
-	for (int i = r->user_count - 1; i >= 0; i--) {
-		uint32_t module = processes_module(s->processes, SHARED_FRAME_MODULE(frames[i]));
-
-		stack = profile_stack(p, stack, profile_frame(p, module, FRAME_USER,
-							      SHARED_FRAME_ADDRESS(frames[i])));
-	}
-	frames += r->user_count;
-	for (int i = r->kernel_count - 1; i >= 0; i--)
-		stack = profile_stack(p, stack, kernelmap_frame(s->kernel, frames[i] - (i ? 1 : 0)));
-	return stack;
-}
-
-void session_cpu_sample(struct session *s, const struct shared_record *r, uint32_t stack)
-{
-	char name[sizeof(r->name)];
-
-	snprintf(name, sizeof(name), "%.15s", r->name); /* "": not known, without BPF */
-	s->sampled_ns += r->value;
-	if (r->reason < REASON_COUNT)
-		s->reasons[r->reason]++;
-	profile_add_sample(s->profile,
-		&(struct profile_sample){ .event = s->cpu_event, .value = r->value, .stack = stack,
-					  .time_ns = r->time_ns > s->start_mono_ns ? r->time_ns - s->start_mono_ns : 0,
-					  .thread = processes_thread(s->processes, r->pid, r->tid, name,
-								     r->time_ns) });
 }
 
 static int poll_backend(struct session *s, int timeout_ms)
@@ -450,8 +267,9 @@ static void set_hz(struct session *s, uint64_t hz)
 	s->hz = hz;
 	if (s->fallback)
 		fallback_set_hz(s->fallback, hz);
-	for (size_t i = 0; s->engine && s->collectors[i]; i++)
-		s->collectors[i]->set_hz(s, hz);
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
+		if (s->running[i] && collector_table[i]->set_hz)
+			collector_table[i]->set_hz(s, hz);
 }
 
 static void apply_pause(struct session *s)
@@ -463,8 +281,9 @@ static void apply_pause(struct session *s)
 	s->paused = pause;
 	if (s->fallback)
 		fallback_pause(s->fallback, pause);
-	for (size_t i = 0; s->engine && s->collectors[i]; i++)
-		s->collectors[i]->pause(s, pause);
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
+		if (s->running[i] && collector_table[i]->pause)
+			collector_table[i]->pause(s, pause);
 }
 
 /* What recording has cost so far: our own CPU time and that of our BPF programs. */
@@ -523,9 +342,9 @@ static bool look_around(struct session *s, uint64_t now)
 		return false;
 	groupwatch_look(s->groups);
 	govern(s, now);
-	for (size_t i = 0; s->collectors[i]; i++)
-		if (runs(s, i) && s->collectors[i]->tick)
-			s->collectors[i]->tick(s, now);
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
+		if (s->running[i] && collector_table[i]->tick)
+			collector_table[i]->tick(s, now);
 	return true;
 }
 
@@ -537,9 +356,9 @@ enum session_end session_step(struct session *s, int timeout_ms)
 		return SESSION_END_INTERRUPT;
 	look_after_ourselves();
 	poll_backend(s, s->step_ms ? MIN(timeout_ms, s->step_ms) : timeout_ms);
-	for (size_t i = 0; s->engine && s->collectors[i]; i++)
-		if (s->collectors[i]->step)
-			s->collectors[i]->step(s);
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
+		if (s->running[i] && collector_table[i]->step)
+			collector_table[i]->step(s);
 	apply_pause(s);
 	if (s->mark)
 		mark_step(s->mark, s->profile, s->start_mono_ns);
@@ -562,9 +381,9 @@ int session_started(struct session *s, struct err *err)
 {
 	int r = 0;
 
-	for (size_t i = 0; s->collectors[i] && !r; i++)
-		if (runs(s, i) && s->collectors[i]->started)
-			r = s->collectors[i]->started(s, err);
+	for (size_t i = 0; i < COLLECTOR_COUNT && !r; i++)
+		if (s->running[i] && collector_table[i]->started)
+			r = collector_table[i]->started(s, err);
 	return r;
 }
 
@@ -589,9 +408,9 @@ void session_peek(struct session *s)
 	uint64_t now = clock_mono_ns();
 
 	s->profile->duration_ns = now - s->start_mono_ns;
-	for (size_t i = 0; s->engine && s->collectors[i]; i++)
-		if (s->collectors[i]->peek)
-			s->collectors[i]->peek(s, now);
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
+		if (s->running[i] && collector_table[i]->peek)
+			collector_table[i]->peek(s, now);
 }
 
 static void note_counters(struct session *s)
@@ -633,11 +452,9 @@ void session_finish(struct session *s, void (*take)(void *context, uint32_t modu
 		fallback_drain(s->fallback);
 	else
 		engine_drain(s->engine);
-	for (size_t i = 0; s->collectors[i]; i++) {
-		if (runs(s, i))
-			s->collectors[i]->stop(s);
-		s->stopped = i + 1;
-	}
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
+		if (s->running[i])
+			stop_collector(s, i);
 	follow_finish(s->follow, now);
 	if (s->mark)
 		mark_finish(s->mark, s->profile, s->start_mono_ns);
@@ -651,14 +468,16 @@ void session_close(struct session *s)
 	if (!s)
 		return;
 	mark_close(s->mark);
-	event_close(s);
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
+		if (collector_table[i]->close)
+			collector_table[i]->close(s);
 	follow_free(s->follow);
 	kernelmap_free(s->kernel);
 	groupwatch_free(s->groups);
 	processes_free(s->processes);
 	engine_close(s->engine);
 	fallback_close(s->fallback);
-	eventset_free(s->events);
-	free(s->clocks);
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
+		free(s->state[i]);
 	free(s);
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #endif
 
+#include "collect/collectors.h"
 #include "elf/unwind/rule.h"
 
 enum {
@@ -88,23 +89,24 @@ struct shared_module {
 	uint32_t pad;
 };
 
+/* Kinds of more than one file; a collector may have its own beside its programs (RECORD_OF). */
 enum shared_record_kind {
-	RECORD_CPU = 1,   /* struct shared_record: a sample */
-	RECORD_STACK,     /* struct shared_record: only makes a stack known */
-	RECORD_WAIT,      /* struct shared_wait: one long wait */
-	RECORD_WAITS,     /* struct shared_wait: the sum of short ones within a slot of time */
-	RECORD_THREAD_END, /* struct shared_account: what a thread that ended has used in all */
-	RECORD_IO,        /* struct shared_io: calls of one kind within a slot of time */
-	RECORD_FILE,      /* struct shared_file: what a file is called */
-	RECORD_EVENT,      /* struct shared_event_record: one event of those chosen by name */
-	RECORD_FAULTS,    /* struct shared_fault: page faults of one place within a slot of time, or reclaims */
-	RECORD_HEAP,      /* struct shared_heap: a sampled allocation, or that one was freed */
-	RECORD_HEAP_STACK, /* struct shared_heap_stack: of an allocation that the hooks tell of themselves */
-	RECORD_ALLOC,     /* struct shared_alloc: a thread has allocated so much */
-	RECORD_FAULT_END, /* struct shared_fault_end: all faults of a thread, by the kernel's count */
-	RECORD_HW,        /* struct shared_hw: a counter has gone so far */
-	RECORD_EXIT,      /* struct shared_exit: a process has ended */
-	RECORD_SPAN,      /* struct shared_span: a call of a marked function, or what the program says */
+	RECORD_STACK = 1 | RECORD_FRAMES, /* struct shared_record: only makes a stack known */
+	RECORD_EXIT = 2,                  /* struct shared_exit: a process has ended */
+	RECORD_CPU = RECORD_OF(COLLECTOR_cpu, 1) | RECORD_FRAMES, /* struct shared_record: a sample */
+	RECORD_WAIT = RECORD_OF(COLLECTOR_wait, 1),       /* struct shared_wait: one long wait */
+	RECORD_WAITS = RECORD_OF(COLLECTOR_wait, 2),      /* struct shared_wait: short waits within a slot of time */
+	RECORD_THREAD_END = RECORD_OF(COLLECTOR_wait, 3), /* struct shared_account: of a thread that has ended */
+	RECORD_IO = RECORD_OF(COLLECTOR_io, 1),           /* struct shared_io: calls of one kind within a slot of time */
+	RECORD_FILE = RECORD_OF(COLLECTOR_io, 2),         /* struct shared_file: what a file is called */
+	RECORD_EVENT = RECORD_OF(COLLECTOR_event, 1),     /* struct shared_event_record: an event chosen by name */
+	RECORD_FAULTS = RECORD_OF(COLLECTOR_fault, 1),    /* struct shared_fault: page faults of one place within a slot of time, or reclaims */
+	RECORD_FAULT_END = RECORD_OF(COLLECTOR_fault, 2), /* struct shared_fault_end: all faults of a thread, by the kernel's count */
+	RECORD_HEAP = RECORD_OF(COLLECTOR_heap, 1),       /* struct shared_heap: a sampled allocation, or that one was freed */
+	RECORD_HEAP_STACK = RECORD_OF(COLLECTOR_heap, 2), /* struct shared_heap_stack: of an allocation that the hooks report */
+	RECORD_ALLOC = RECORD_OF(COLLECTOR_alloc, 1),     /* struct shared_alloc: a thread has allocated so much */
+	RECORD_HW = RECORD_OF(COLLECTOR_hw, 1),           /* struct shared_hw: a counter has gone so far */
+	RECORD_SPAN = RECORD_OF(COLLECTOR_span, 1),       /* struct shared_span: a call of a marked function, or what the program says */
 };
 
 /* What comes through the ring; frames follow (8 bytes each; the user's, then the kernel's, each leaf

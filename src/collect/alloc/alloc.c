@@ -50,6 +50,11 @@ struct alloc {
 	char refused[256]; /* why a place that was found cannot be used */
 };
 
+static struct alloc *own(const struct session *s)
+{
+	return s->state[COLLECTOR_alloc];
+}
+
 /* One place of one file. */
 static int attach(struct session *s, int fd, const struct allocator_probe *probe,
 		  const struct allocator_info *info, struct err *err)
@@ -61,7 +66,7 @@ static int attach(struct session *s, int fd, const struct allocator_probe *probe
 
 	memcpy(place.own, info->own, sizeof(place.own));
 	if (!allocator_probe_cheap(probe)) {
-		snprintf(s->alloc->refused, sizeof(s->alloc->refused),
+		snprintf(own(s)->refused, sizeof(own(s)->refused),
 			 "its te_event_trigger begins with an instruction (%02x %02x %02x) that the kernel "
 			 "would have to single-step, for some 20 us each time",
 			 probe->code[skip], probe->code[skip + 1], probe->code[skip + 2]);
@@ -71,8 +76,8 @@ static int attach(struct session *s, int fd, const struct allocator_probe *probe
 					  probe->offset + skip);
 	if (!link)
 		return err_errno(err, errno, "cannot attach to the allocator (uprobe)");
-	vec_push(&s->alloc->links, link);
-	vec_push(&s->alloc->places, place);
+	vec_push(&own(s)->links, link);
+	vec_push(&own(s)->places, place);
 	return 0;
 }
 
@@ -91,14 +96,14 @@ static int look_at_file(void *context, int fd, const char *path, struct err *err
 
 static int look_at(struct session *s, pid_t pid, struct err *err)
 {
-	return codefiles_of_process(&s->alloc->files, pid, look_at_file, s, err);
+	return codefiles_of_process(&own(s)->files, pid, look_at_file, s, err);
 }
 
 static int refuse(const struct session *s, struct err *err)
 {
-	if (*s->alloc->refused)
+	if (*own(s)->refused)
 		return err_set(err, ENOTSUP, "-e alloc is not possible here: %s; -e heap is",
-			       s->alloc->refused);
+			       own(s)->refused);
 	return err_set(err, ENOTSUP,
 		       "-e alloc needs jemalloc from 5.3 on, with its symbols, in the target: nothing in it "
 		       "has a function te_event_trigger (glibc's malloc and stripped libraries have no such "
@@ -108,7 +113,7 @@ static int refuse(const struct session *s, struct err *err)
 static int start(struct session *s, struct err *err)
 {
 	struct profile *p = s->profile;
-	struct alloc *a = s->alloc = mem_alloc(sizeof(*a));
+	struct alloc *a = own(s);
 	int r = 0;
 
 	a->event = profile_add_event(
@@ -133,11 +138,6 @@ static int started(struct session *s, struct err *err)
 	return look_at(s, s->options->pids[0], err);
 }
 
-static uint64_t since_start(const struct session *s, uint64_t mono_ns)
-{
-	return mono_ns > s->start_mono_ns ? mono_ns - s->start_mono_ns : 0;
-}
-
 static bool is_own(const struct place *place, uint64_t address)
 {
 	for (uint32_t i = 0; i < place->own_count; i++)
@@ -153,9 +153,9 @@ static uint32_t strip(const struct session *s, uint32_t stack)
 	const struct profile_frame *leaf = &p->frames.v[p->stacks.v[stack].frame], *f;
 	const struct place *place = NULL;
 
-	for (size_t i = 0; i < s->alloc->places.n && !place; i++)
-		if (s->alloc->places.v[i].address == leaf->address)
-			place = &s->alloc->places.v[i];
+	for (size_t i = 0; i < own(s)->places.n && !place; i++)
+		if (own(s)->places.v[i].address == leaf->address)
+			place = &own(s)->places.v[i];
 	if (!place || !p->stacks.v[stack].parent)
 		return stack;
 	stack = p->stacks.v[stack].parent;
@@ -173,10 +173,10 @@ static void record(struct session *s, const void *data, size_t size)
 	const struct shared_alloc *r = data;
 	struct profile_sample sample;
 
-	if (r->kind != RECORD_ALLOC || size < sizeof(*r))
+	if (size < sizeof(*r))
 		return;
-	sample = (struct profile_sample){ .event = s->alloc->event,
-					  .time_ns = since_start(s, r->time_ns),
+	sample = (struct profile_sample){ .event = own(s)->event,
+					  .time_ns = collector_time_ns(s, r->time_ns),
 					  .value = r->bytes,
 					  .thread = processes_thread(s->processes, r->pid, r->tid, "",
 								     r->time_ns),
@@ -187,21 +187,21 @@ static void record(struct session *s, const void *data, size_t size)
 		return;
 	}
 	sample.stack = strip(s, sample.stack);
-	s->alloc->bytes += r->bytes;
-	s->alloc->samples++;
+	own(s)->bytes += r->bytes;
+	own(s)->samples++;
 	profile_add_sample(s->profile, &sample);
 }
 
 static void tick(struct session *s, uint64_t now)
 {
 	/* A library that was loaded since. */
-	if (s->options->program || !s->alloc->links.n) {
-		s->alloc->files.hurry = true;
+	if (s->options->program || !own(s)->links.n) {
+		own(s)->files.hurry = true;
 		worker_set_timeout(s->worker, CODEFILES_HURRY_NS);
 		look_at(s, s->options->pids[0], NULL);
 		worker_set_timeout(s->worker, UINT64_MAX);
 	}
-	profile_add_point(s->profile, s->alloc->series, since_start(s, now), s->alloc->bytes);
+	profile_add_point(s->profile, own(s)->series, collector_time_ns(s, now), own(s)->bytes);
 }
 
 static void note_counts(struct session *s)
@@ -218,37 +218,28 @@ static void note_counts(struct session *s)
 		profile_count(s->profile, "alloc.lost", counts[i].lost);
 		profile_count(s->profile, "alloc.odd", counts[i].odd);
 	}
-	profile_count_set(s->profile, "alloc.bytes", s->alloc->bytes);
+	profile_count_set(s->profile, "alloc.bytes", own(s)->bytes);
 	profile_count_set(s->profile, "alloc.interval bytes",
-			  s->alloc->samples ? s->alloc->bytes / s->alloc->samples : 0);
+			  own(s)->samples ? own(s)->bytes / own(s)->samples : 0);
 }
 
 static void stop(struct session *s)
 {
 	struct err why = { 0 };
 
-	if (!s->alloc)
-		return;
-	for (size_t i = 0; i < s->alloc->links.n; i++)
-		bpf_link__destroy(s->alloc->links.v[i]);
+	for (size_t i = 0; i < own(s)->links.n; i++)
+		bpf_link__destroy(own(s)->links.v[i]);
 	engine_drain(s->engine);
 	/* Of a running one it was refused at the start. */
-	if (!s->alloc->links.n && s->options->program) {
+	if (!own(s)->links.n && s->options->program) {
 		refuse(s, &why);
 		log_warn("%s", why.text);
 	}
-	profile_add_point(s->profile, s->alloc->series, since_start(s, clock_mono_ns()), s->alloc->bytes);
+	profile_add_point(s->profile, own(s)->series, collector_time_ns(s, clock_mono_ns()), own(s)->bytes);
 	note_counts(s);
-	vec_done(&s->alloc->links);
-	codefiles_done(&s->alloc->files);
-	vec_done(&s->alloc->places);
-	free(s->alloc);
-	s->alloc = NULL;
-}
-
-static void set_hz(struct session *s, uint64_t hz)
-{
-	/* The allocator has its own beat. */
+	vec_done(&own(s)->links);
+	codefiles_done(&own(s)->files);
+	vec_done(&own(s)->places);
 }
 
 static void pause_alloc(struct session *s, bool pause)
@@ -261,11 +252,11 @@ static const char *const programs[] = { "on_alloc_rate", NULL };
 const struct collector collector_alloc = {
 	.name = "alloc",
 	.describe = "allocation rate by stack, of jemalloc with symbols: changes nothing in the target",
+	.state_size = sizeof(struct alloc),
 	.programs = programs,
 	.start = start,
 	.started = started,
 	.record = record,
-	.set_hz = set_hz,
 	.pause = pause_alloc,
 	.tick = tick,
 	.stop = stop,

@@ -22,6 +22,16 @@
 
 #include "gasflame.skel.h"
 
+struct cpu {
+	int *clocks; /* one perf event for each CPU */
+	int count;
+};
+
+static struct cpu *own(const struct session *s)
+{
+	return s->state[COLLECTOR_cpu];
+}
+
 static int start_clock(struct session *s, int cpu, int program, struct err *err)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK,
@@ -32,7 +42,7 @@ static int start_clock(struct session *s, int cpu, int program, struct err *err)
 		return 0;
 	if (fd < 0)
 		return err_errno(err, -fd, "cannot start the clock of CPU %d (perf_event_open)", cpu);
-	s->clocks[s->clock_count++] = fd;
+	own(s)->clocks[own(s)->count++] = fd;
 	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 		return err_errno(err, errno, "cannot attach to the clock of CPU %d", cpu);
 	return 0;
@@ -43,8 +53,8 @@ static int start(struct session *s, struct err *err)
 	int cpus = sysconf(_SC_NPROCESSORS_CONF), r;
 	int program = bpf_program__fd(engine_skeleton(s->engine)->progs.on_cpu_clock);
 
-	session_add_cpu_event(s);
-	s->clocks = mem_alloc(cpus * sizeof(*s->clocks));
+	collector_add_cpu_event(s);
+	own(s)->clocks = mem_alloc(cpus * sizeof(*own(s)->clocks));
 	for (int cpu = 0; cpu < cpus; cpu++) {
 		r = start_clock(s, cpu, program, err);
 		if (r < 0)
@@ -58,19 +68,19 @@ static void record(struct session *s, const void *data, size_t size)
 	const struct shared_record *r = data;
 	uint32_t stack;
 
-	if (r->kind != RECORD_CPU || size < sizeof(*r))
+	if (size < sizeof(*r))
 		return;
 	stack = engine_stack(s->engine, r->stack);
 	if (stack == PROFILE_NONE) /* the record that had the frames was lost */
 		profile_count(s->profile, "samples.lost", 1);
 	else
-		session_cpu_sample(s, r, stack);
+		collector_cpu_sample(s, r, stack);
 }
 
 static void each_clock(struct session *s, unsigned long request, uint64_t *argument)
 {
-	for (int i = 0; i < s->clock_count; i++)
-		ioctl(s->clocks[i], request, argument);
+	for (int i = 0; i < own(s)->count; i++)
+		ioctl(own(s)->clocks[i], request, argument);
 }
 
 static void set_hz(struct session *s, uint64_t hz)
@@ -92,11 +102,9 @@ static void stop(struct session *s)
 	_cleanup_free_ struct shared_counts *counts = mem_alloc(MAX(cpus, 1) * sizeof(*counts));
 	uint32_t zero = 0;
 
-	for (int i = 0; i < s->clock_count; i++)
-		fd_close(&s->clocks[i]);
-	free(s->clocks);
-	s->clocks = NULL;
-	s->clock_count = 0;
+	for (int i = 0; i < own(s)->count; i++)
+		fd_close(&own(s)->clocks[i]);
+	free(own(s)->clocks);
 	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.cpu_counts), &zero, counts))
 		return;
 	for (int i = 0; i < cpus; i++) {
@@ -112,6 +120,8 @@ static const char *const programs[] = { "on_cpu_clock", NULL };
 const struct collector collector_cpu = {
 	.name = "cpu",
 	.describe = "CPU time by stack, sampled by a clock",
+	.flags = COLLECTOR_CLOCK,
+	.state_size = sizeof(struct cpu),
 	.programs = programs,
 	.start = start,
 	.record = record,

@@ -42,6 +42,7 @@ struct rated {
 };
 
 struct event {
+	struct eventset *set; /* what was asked for, NULL = nothing */
 	VEC(struct bpf_link *) links;
 	VEC(struct rated) rated;
 	uint32_t everybody; /* the profile's thread for what is nobody's, PROFILE_NONE = not needed yet */
@@ -52,7 +53,27 @@ struct event {
 	uint64_t summed;
 };
 
-/* --- starting --- */
+static struct event *own(const struct session *s)
+{
+	return s->state[COLLECTOR_event];
+}
+
+/* --- choosing and starting --- */
+
+static int choose(struct session *s, const char *word, const char *where, struct err *err)
+{
+	struct event *e = own(s);
+	int r;
+
+	if (!strcmp(word, collector_event.name))
+		return err_set(err, EINVAL, "%ssay which event: -e GROUP:NAME (gasflame events lists them)", where);
+	if (!eventset_is_event(word))
+		return COLLECTOR_NOT_MINE;
+	if (!e->set)
+		e->set = eventset_new();
+	r = eventset_add(e->set, word, where, err);
+	return r < 0 ? r : e->set->sources.n ? COLLECTOR_CHOSEN : COLLECTOR_LACKING;
+}
 
 static void fill_attr(const struct session *s, const struct eventset_source *source,
 		      struct perf_event_attr *attr)
@@ -74,7 +95,7 @@ static void fill_attr(const struct session *s, const struct eventset_source *sou
 static int attach(struct session *s, uint32_t at, int cpu, struct err *err)
 {
 	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
-	const struct eventset_source *source = &s->events->sources.v[at];
+	const struct eventset_source *source = &own(s)->set->sources.v[at];
 	struct bpf_program *program = source->type == PERF_TYPE_TRACEPOINT ? skeleton->progs.on_tracepoint :
 									    skeleton->progs.on_perf_event;
 	LIBBPF_OPTS(bpf_perf_event_opts, options, .bpf_cookie = at);
@@ -95,12 +116,12 @@ static int attach(struct session *s, uint32_t at, int cpu, struct err *err)
 		fd_close(&fd);
 		return r;
 	}
-	vec_push(&s->event->links, link);
+	vec_push(&own(s)->links, link);
 	/* The program runs all the same, and the kernel need not keep a count that nobody reads. */
 	if (source->type == PERF_TYPE_TRACEPOINT)
 		ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
 	if (source->sampled)
-		vec_push(&s->event->rated, (struct rated){ fd, attr.freq });
+		vec_push(&own(s)->rated, (struct rated){ fd, attr.freq });
 	return 0;
 }
 
@@ -108,7 +129,7 @@ static int attach(struct session *s, uint32_t at, int cpu, struct err *err)
 static int attach_source(struct session *s, uint32_t at, struct err *err)
 {
 	int cpus = sysconf(_SC_NPROCESSORS_CONF), r = 0;
-	bool once = s->events->sources.v[at].type == PERF_TYPE_TRACEPOINT;
+	bool once = own(s)->set->sources.v[at].type == PERF_TYPE_TRACEPOINT;
 
 	for (int cpu = 0; cpu < cpus; cpu++) {
 		r = attach(s, at, cpu, err);
@@ -132,8 +153,8 @@ static uint32_t add_event(struct profile *p, const struct eventset_use *use)
 static int start(struct session *s, struct err *err)
 {
 	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
-	struct eventset *set = s->events;
-	struct event *e = s->event = mem_alloc(sizeof(*e));
+	struct event *e = own(s);
+	struct eventset *set = e->set;
 	struct profile *p = s->profile;
 	int list = bpf_map__fd(skeleton->maps.event_list), r = 0;
 
@@ -168,12 +189,12 @@ static uint32_t everybody(struct session *s)
 	struct profile *p = s->profile;
 	uint32_t process;
 
-	if (s->event->everybody == PROFILE_NONE) {
+	if (own(s)->everybody == PROFILE_NONE) {
 		process = profile_add_process(p, &(struct profile_process){ .name = profile_string(p, "[machine]") });
-		s->event->everybody = profile_add_thread(p,
+		own(s)->everybody = profile_add_thread(p,
 			&(struct profile_thread){ .process = process, .name = profile_string(p, "[whole machine]") });
 	}
-	return s->event->everybody;
+	return own(s)->everybody;
 }
 
 static void add_sample(struct session *s, const struct shared_event_key *key,
@@ -184,14 +205,14 @@ static void add_sample(struct session *s, const struct shared_event_key *key,
 	struct profile_sample sample = { .value = sum->value };
 	char name[sizeof(sum->name)];
 
-	if (key->event >= s->events->uses.n || !sum->count)
+	if (key->event >= own(s)->set->uses.n || !sum->count)
 		return;
-	use = &s->events->uses.v[key->event];
-	source = &s->events->sources.v[use->source];
+	use = &own(s)->set->uses.v[key->event];
+	source = &own(s)->set->sources.v[use->source];
 	memcpy(name, sum->name, sizeof(name) - 1);
 	name[sizeof(name) - 1] = 0;
 	sample.event = use->event;
-	sample.time_ns = sum->first_ns > s->start_mono_ns ? sum->first_ns - s->start_mono_ns : 0;
+	sample.time_ns = collector_time_ns(s, sum->first_ns);
 	sample.count = MIN(sum->count, UINT32_MAX);
 	if (source->shared.everywhere && !key->pid)
 		sample.thread = everybody(s);
@@ -199,7 +220,7 @@ static void add_sample(struct session *s, const struct shared_event_key *key,
 		sample.thread = processes_thread(s->processes, key->pid, key->tid, name, sum->first_ns);
 	sample.stack = engine_stack(s->engine, key->stack);
 	if (sample.stack == PROFILE_NONE)
-		sample.stack = s->event->lost;
+		sample.stack = own(s)->lost;
 	if (source->shared.note_size)
 		sample.stack = profile_stack(s->profile, sample.stack,
 					     profile_named_frame(s->profile, PROFILE_NONE, FRAME_NOTE,
@@ -213,7 +234,7 @@ static void record(struct session *s, const void *data, size_t size)
 	struct shared_event_key key;
 	struct shared_event_sum sum;
 
-	if (r->kind != RECORD_EVENT || size < sizeof(*r))
+	if (size < sizeof(*r))
 		return;
 	key = (struct shared_event_key){ .stack = r->stack, .pid = r->pid, .tid = r->tid, .event = r->event,
 					 .note = r->note };
@@ -252,9 +273,9 @@ static void read_sums(struct session *s, int fd)
 			break;
 		first = false;
 		for (uint32_t i = 0; i < count; i++) {
-			s->event->summed += sums[i].count;
-			if (s->event->full)
-				keep_late(s->event, &keys[i], &sums[i]);
+			own(s)->summed += sums[i].count;
+			if (own(s)->full)
+				keep_late(own(s), &keys[i], &sums[i]);
 			else
 				add_sample(s, &keys[i], &sums[i]);
 		}
@@ -273,8 +294,8 @@ static void tick(struct session *s, uint64_t now)
 	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
 	uint32_t side = skeleton->bss->event_side;
 
-	if (s->options->full && !s->event->full) {
-		s->event->full = true;
+	if (s->options->full && !own(s)->full) {
+		own(s)->full = true;
 		skeleton->bss->event_limit = 0;
 		log_warn("the capture has reached --max-size: from here on events are only counted by stack, "
 			 "without their times");
@@ -282,8 +303,8 @@ static void tick(struct session *s, uint64_t now)
 	/* It has been at rest for a second: nobody adds to it any more. */
 	read_sums(s, side_fd(s, !side));
 	skeleton->bss->event_side = !side;
-	if (s->event->summed && !s->event->told && !s->event->full) {
-		s->event->told = true;
+	if (own(s)->summed && !own(s)->told && !own(s)->full) {
+		own(s)->told = true;
 		log_info("More than %u events a second: what is beyond is counted by stack in the kernel, second by "
 			 "second.", (unsigned)s->options->event_rate);
 	}
@@ -304,8 +325,8 @@ static void note_totals(struct session *s, int fd)
 	int cpus = libbpf_num_possible_cpus();
 	_cleanup_free_ struct shared_event_totals *each = mem_alloc(MAX(cpus, 1) * sizeof(*each));
 
-	for (uint32_t i = 0; i < s->events->uses.n; i++) {
-		const char *name = s->events->uses.v[i].name;
+	for (uint32_t i = 0; i < own(s)->set->uses.n; i++) {
+		const char *name = own(s)->set->uses.v[i].name;
 		struct shared_event_totals t = { 0 };
 
 		if (bpf_map_lookup_elem(fd, &i, each))
@@ -332,10 +353,8 @@ static void note_totals(struct session *s, int fd)
 static void stop(struct session *s)
 {
 	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
-	struct event *e = s->event;
+	struct event *e = own(s);
 
-	if (!e)
-		return;
 	engine_drain(s->engine);
 	read_sums(s, side_fd(s, 0));
 	read_sums(s, side_fd(s, 1));
@@ -347,12 +366,10 @@ static void stop(struct session *s)
 
 /* The kernel takes 20 ms and more to let go of a tracepoint. The programs are paused, and what was recorded
  * is on disk by now: nobody need wait for that. */
-void event_close(struct session *s)
+static void close_events(struct session *s)
 {
-	struct event *e = s->event;
+	struct event *e = own(s);
 
-	if (!e)
-		return;
 	for (size_t i = 0; i < e->links.n; i++) {
 		if (i % 16 == 0)
 			log_progress("letting go of events: %zu of %zu", i, e->links.n);
@@ -363,16 +380,15 @@ void event_close(struct session *s)
 	vec_done(&e->rated);
 	vec_done(&e->late);
 	map_done(&e->late_index);
-	free(e);
-	s->event = NULL;
+	eventset_free(e->set);
 }
 
 static void set_hz(struct session *s, uint64_t hz)
 {
-	for (size_t i = 0; s->event && i < s->event->rated.n; i++) {
-		uint64_t rate = s->event->rated.v[i].by_frequency ? hz : 1000000000 / hz;
+	for (size_t i = 0; i < own(s)->rated.n; i++) {
+		uint64_t rate = own(s)->rated.v[i].by_frequency ? hz : 1000000000 / hz;
 
-		ioctl(s->event->rated.v[i].fd, PERF_EVENT_IOC_PERIOD, &rate);
+		ioctl(own(s)->rated.v[i].fd, PERF_EVENT_IOC_PERIOD, &rate);
 	}
 }
 
@@ -388,12 +404,15 @@ static const char *const maps[] = { "event_sums_0", "event_sums_1", "event_total
 const struct collector collector_event = {
 	.name = "event",
 	.describe = "any tracepoint, software or hardware event: -e GROUP:NAME, --events FILE",
+	.state_size = sizeof(struct event),
 	.programs = programs,
 	.maps = maps,
+	.choose = choose,
 	.start = start,
 	.record = record,
 	.set_hz = set_hz,
 	.pause = pause_events,
 	.tick = tick,
 	.stop = stop,
+	.close = close_events,
 };

@@ -14,7 +14,6 @@
 #include "collect/shared.h"
 
 struct err;
-struct session;
 
 /* What programs are attached to. */
 struct eventset_source {
@@ -45,9 +44,6 @@ void eventset_free(struct eventset *set); /* NULL is fine */
 bool eventset_is_event(const char *word);
 /* One that this kernel lacks is said so and skipped. where: "" or "FILE, line 3: ". */
 int eventset_add(struct eventset *set, const char *word, const char *where, struct err *err);
-
-/* Releases what the event collector holds; not done when it stops, since it takes long. */
-void event_close(struct session *s);
 
 /* What a note of an event is called: "FUTEX_WAIT". */
 const char *eventset_note(uint32_t note);

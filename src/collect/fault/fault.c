@@ -47,6 +47,11 @@ struct fault {
 	struct pressure *pressure;
 };
 
+static struct fault *own(const struct session *s)
+{
+	return s->state[COLLECTOR_fault];
+}
+
 static uint32_t marker(struct profile *p, const char *name)
 {
 	return profile_stack(p, 0, profile_named_frame(p, PROFILE_NONE, FRAME_KERNEL, name));
@@ -150,7 +155,7 @@ static int each_task(struct gasflame_bpf *skeleton, struct err *err)
 static int start(struct session *s, struct err *err)
 {
 	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
-	struct fault *f = s->fault = mem_alloc(sizeof(*f));
+	struct fault *f = own(s);
 	int r;
 
 	add_events(f, s->profile);
@@ -165,15 +170,10 @@ static int start(struct session *s, struct err *err)
 
 /* --- what comes in --- */
 
-static uint64_t since_start(const struct session *s, uint64_t mono_ns)
-{
-	return mono_ns > s->start_mono_ns ? mono_ns - s->start_mono_ns : 0;
-}
-
 static struct faulter *faulter_of(struct session *s, uint32_t pid, uint32_t tid, const char name_bytes[16],
 				  uint64_t time_ns)
 {
-	struct fault *f = s->fault;
+	struct fault *f = own(s);
 	uint64_t *at = map_get(&f->by_thread, map_pair(pid, tid));
 	char name[16];
 
@@ -200,10 +200,10 @@ static void add_sample(struct session *s, struct profile_sample sample, uint32_t
 
 static void add_faults(struct session *s, const struct shared_fault *r)
 {
-	struct fault *f = s->fault;
+	struct fault *f = own(s);
 	struct faulter *who = faulter_of(s, r->pid, r->tid, r->name, r->time_ns);
 	uint32_t stack = engine_stack(s->engine, r->stack);
-	struct profile_sample sample = { .time_ns = since_start(s, r->time_ns), .thread = who->thread };
+	struct profile_sample sample = { .time_ns = collector_time_ns(s, r->time_ns), .thread = who->thread };
 
 	sample.stack = faultmap_stack(f->map, r, stack == PROFILE_NONE ? f->lost : stack, clock_mono_ns());
 	if (r->what == FAULT_MAJOR) {
@@ -223,11 +223,11 @@ static void add_faults(struct session *s, const struct shared_fault *r)
 /* What the kernel counted for a thread, and what was not among the events. */
 static void end_thread(struct session *s, const struct shared_fault_end *r)
 {
-	struct fault *f = s->fault;
+	struct fault *f = own(s);
 	struct faulter *who = faulter_of(s, r->pid, r->tid, r->name, r->time_ns);
 	uint64_t minor = r->minor > who->minor ? r->minor - who->minor : 0;
 	uint64_t major = r->major > who->major ? r->major - who->major : 0;
-	struct profile_sample sample = { .time_ns = since_start(s, r->time_ns), .thread = who->thread,
+	struct profile_sample sample = { .time_ns = collector_time_ns(s, r->time_ns), .thread = who->thread,
 					 .stack = f->taken };
 
 	add_sample(s, sample, f->minor, minor, MIN(minor, UINT32_MAX));
@@ -240,20 +240,17 @@ static void end_thread(struct session *s, const struct shared_fault_end *r)
 
 static void record(struct session *s, const void *data, size_t size)
 {
-	uint32_t kind;
+	const struct shared_fault *r = data;
 
-	memcpy(&kind, data, sizeof(kind));
-	if (!s->fault)
-		return;
-	if (kind == RECORD_FAULTS && size >= sizeof(struct shared_fault))
-		add_faults(s, data);
-	else if (kind == RECORD_FAULT_END && size >= sizeof(struct shared_fault_end))
+	if (r->kind == RECORD_FAULTS && size >= sizeof(*r))
+		add_faults(s, r);
+	else if (r->kind == RECORD_FAULT_END && size >= sizeof(struct shared_fault_end))
 		end_thread(s, data);
 }
 
 static void tick(struct session *s, uint64_t now_mono_ns)
 {
-	pressure_tick(s->fault->pressure, now_mono_ns);
+	pressure_tick(own(s)->pressure, now_mono_ns);
 }
 
 /* --- the end --- */
@@ -265,8 +262,8 @@ static void note_counts(struct session *s, int counts_fd)
 	struct profile *p = s->profile;
 	uint32_t zero = 0;
 
-	profile_count(p, "faults.looked up in /proc", faultmap_looked_up(s->fault->map));
-	profile_count(p, "faults.unknown address", faultmap_unknown(s->fault->map));
+	profile_count(p, "faults.looked up in /proc", faultmap_looked_up(own(s)->map));
+	profile_count(p, "faults.unknown address", faultmap_unknown(own(s)->map));
 	if (bpf_map_lookup_elem(counts_fd, &zero, counts))
 		return;
 	for (int i = 0; i < cpus; i++) {
@@ -298,7 +295,7 @@ static void end_threads(struct session *s, struct gasflame_bpf *skeleton)
 static void stop(struct session *s)
 {
 	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
-	struct fault *f = s->fault;
+	struct fault *f = own(s);
 
 	pressure_tick(f->pressure, clock_mono_ns());
 	end_threads(s, skeleton);
@@ -314,18 +311,6 @@ static void stop(struct session *s)
 	faultmap_free(f->map);
 	pressure_free(f->pressure);
 	free(f->events);
-	free(f);
-	s->fault = NULL;
-}
-
-static void set_hz(struct session *s, uint64_t hz)
-{
-	/* Every fault is counted. */
-}
-
-static void pause_faults(struct session *s, bool pause)
-{
-	/* Counts that are to equal the kernel's have no holes. */
 }
 
 static const char *const fault_programs[] = {
@@ -336,11 +321,12 @@ static const char *const fault_programs[] = {
 const struct collector collector_fault = {
 	.name = "fault",
 	.describe = "page faults by stack and file, with their time; memory pressure",
+	.flags = COLLECTOR_PRESSURE,
+	.state_size = sizeof(struct fault),
 	.programs = fault_programs,
 	.start = start,
 	.record = record,
-	.set_hz = set_hz,
-	.pause = pause_faults,
+	/* No pause: the counts are to equal the kernel's. */
 	.tick = tick,
 	.stop = stop,
 };

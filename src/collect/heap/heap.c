@@ -58,6 +58,11 @@ struct heap {
 	uint64_t execs;      /* of the program that we started: those that it was held at */
 };
 
+static struct heap *own(const struct session *s)
+{
+	return s->state[COLLECTOR_heap];
+}
+
 static int check_programs(struct session *s, struct err *err)
 {
 	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
@@ -67,10 +72,17 @@ static int check_programs(struct session *s, struct err *err)
 	return r ?: probestack_check(skeleton->progs.on_heap_free, err);
 }
 
+/* Each allocation whose stack the hooks do not know yet: more than any other collector sends. */
+static void prepare(struct session *s, struct gasflame_bpf *skeleton)
+{
+	if (s->options->heap_interval <= 1)
+		bpf_map__set_max_entries(skeleton->maps.ring, 32 << 20);
+}
+
 static int start(struct session *s, struct err *err)
 {
 	struct profile *p = s->profile;
-	struct heap *h = s->heap = mem_alloc(sizeof(*h));
+	struct heap *h = own(s);
 	int r = 0;
 
 	h->exact = s->options->heap_interval <= 1;
@@ -117,7 +129,7 @@ static int started(struct session *s, struct err *err)
 	struct err why = { 0 };
 	int r;
 
-	if (s->heap->refused) {
+	if (own(s)->refused) {
 		check_programs(s, &why);
 		log_warn("the heap is not recorded: %s", why.text);
 		return 0;
@@ -139,13 +151,8 @@ static int started(struct session *s, struct err *err)
 		s->step_ms = LEAST_STEP_MS;
 	}
 	implant_let_go(t.implant);
-	vec_push(&s->heap->targets, t);
+	vec_push(&own(s)->targets, t);
 	return 0;
-}
-
-static uint64_t since_start(const struct session *s, uint64_t mono_ns)
-{
-	return mono_ns > s->start_mono_ns ? mono_ns - s->start_mono_ns : 0;
 }
 
 static void add_sample(struct session *s, uint32_t event, uint64_t time_ns, const struct liveheap_object *o)
@@ -160,9 +167,9 @@ static void freed(struct session *s, const struct liveheap_object *o, uint64_t t
 	struct profile_histogram *h = profile_histogram(s->profile, "heap.lifetime", "ns");
 	uint64_t ns = time_ns > o->time_ns ? time_ns - o->time_ns : 0;
 
-	add_sample(s, s->heap->freed_event, time_ns, o);
+	add_sample(s, own(s)->freed_event, time_ns, o);
 	if (at_once)
-		add_sample(s, s->heap->temporary_event, time_ns, o);
+		add_sample(s, own(s)->temporary_event, time_ns, o);
 	h->counts[ns ? 63 - __builtin_clzll(ns) : 0] += o->count;
 }
 
@@ -170,7 +177,7 @@ static void freed(struct session *s, const struct liveheap_object *o, uint64_t t
 
 static void freed_exactly(struct session *s, const struct liveheap_object *o, uint64_t time_ns, bool at_once)
 {
-	struct heap *h = s->heap;
+	struct heap *h = own(s);
 
 	heapsums_lifetime(&h->sums, time_ns > o->time_ns ? time_ns - o->time_ns : 0);
 	heapsums_add(&h->sums, HEAPSUMS_FREED, o->part, o->bytes, h->live.peaks);
@@ -181,9 +188,9 @@ static void freed_exactly(struct session *s, const struct liveheap_object *o, ui
 static void see(void *context, const struct exactheap_event *e)
 {
 	struct session *s = context;
-	struct heap *h = s->heap;
+	struct heap *h = own(s);
 	struct liveheap_object object, old;
-	uint64_t time_ns = since_start(s, e->time_ns), peaks = h->live.peaks;
+	uint64_t time_ns = collector_time_ns(s, e->time_ns), peaks = h->live.peaks;
 
 	heapsums_flush(&h->sums, &h->live, s->profile, time_ns, false);
 	if (e->freed) {
@@ -204,7 +211,7 @@ static uint64_t read_events(struct session *s, struct heaptarget *t, bool all)
 {
 	if (!t->events)
 		return 0;
-	s->heap->pid = t->pid;
+	own(s)->pid = t->pid;
 	return exactheap_drain(t->events, all, see, s);
 }
 
@@ -220,20 +227,20 @@ static void read_last_events(struct session *s, struct heaptarget *t)
 		read_events(s, t, false);
 	}
 	read_events(s, t, true);
-	s->heap->lost += exactheap_lost(t->events, implant_gone(t->implant));
-	heapsums_flush(&s->heap->sums, &s->heap->live, s->profile, since_start(s, clock_mono_ns()), true);
+	own(s)->lost += exactheap_lost(t->events, implant_gone(t->implant));
+	heapsums_flush(&own(s)->sums, &own(s)->live, s->profile, collector_time_ns(s, clock_mono_ns()), true);
 }
 
 /* The process executed another program: what it had is gone. */
 static void end_program(struct session *s, struct heaptarget *t)
 {
-	struct liveheap *live = &s->heap->live;
-	uint64_t count, bytes, now = since_start(s, clock_mono_ns());
+	struct liveheap *live = &own(s)->live;
+	uint64_t count, bytes, now = collector_time_ns(s, clock_mono_ns());
 
 	read_last_events(s, t);
 	implant_totals(t->implant, &count, &bytes);
-	s->heap->gone_count += count;
-	s->heap->gone_bytes += bytes;
+	own(s)->gone_count += count;
+	own(s)->gone_bytes += bytes;
 	heaptarget_leave(t);
 	for (size_t i = live->objects.n; i-- > 0;) {
 		struct liveheap_object o = live->objects.v[i];
@@ -260,12 +267,12 @@ static void enter_again(struct session *s, struct heaptarget *t)
 static void follow_exec(struct session *s)
 {
 	uint64_t execs = __atomic_load_n(&engine_skeleton(s->engine)->bss->heap_execs, __ATOMIC_SEQ_CST);
-	struct heaptarget *t = s->heap->targets.v;
+	struct heaptarget *t = own(s)->targets.v;
 	struct err err = { 0 };
 
-	if (execs == s->heap->execs)
+	if (execs == own(s)->execs)
 		return;
-	s->heap->execs = execs;
+	own(s)->execs = execs;
 	if (t->implant)
 		end_program(s, t);
 	engine_drain(s->engine); /* what it has mapped before is not so any more */
@@ -283,13 +290,13 @@ static void step(struct session *s)
 	uint64_t n = 0;
 
 	follow_exec(s);
-	for (size_t i = 0; i < s->heap->targets.n; i++) {
-		n += read_events(s, &s->heap->targets.v[i], false);
-		heaptarget_look(s, &s->heap->targets.v[i]);
+	for (size_t i = 0; i < own(s)->targets.n; i++) {
+		n += read_events(s, &own(s)->targets.v[i], false);
+		heaptarget_look(s, &own(s)->targets.v[i]);
 	}
 	if (!s->step_ms)
 		return;
-	heapsums_flush(&s->heap->sums, &s->heap->live, s->profile, since_start(s, clock_mono_ns()), false);
+	heapsums_flush(&own(s)->sums, &own(s)->live, s->profile, collector_time_ns(s, clock_mono_ns()), false);
 	s->step_ms = n ? LEAST_STEP_MS : MIN(2 * s->step_ms, MOST_STEP_MS);
 }
 
@@ -310,12 +317,12 @@ static void record(struct session *s, const void *data, size_t size)
 	uint64_t time_ns;
 
 	if (r->kind == RECORD_HEAP_STACK && size >= sizeof(struct shared_heap_stack))
-		record_stack(s->heap, data);
+		record_stack(own(s), data);
 	if (r->kind != RECORD_HEAP || size < sizeof(*r))
 		return;
-	time_ns = since_start(s, r->time_ns);
+	time_ns = collector_time_ns(s, r->time_ns);
 	if (r->what != HEAP_ALLOCATED) {
-		if (liveheap_free(&s->heap->live, r->pid, r->address, &object))
+		if (liveheap_free(&own(s)->live, r->pid, r->address, &object))
 			freed(s, &object, time_ns, r->what == HEAP_FREED_AT_ONCE);
 		return;
 	}
@@ -326,35 +333,35 @@ static void record(struct session *s, const void *data, size_t size)
 		profile_count(s->profile, "samples.lost", 1);
 		return;
 	}
-	if (liveheap_alloc(&s->heap->live, r->pid, r->address, &object, &old)) {
+	if (liveheap_alloc(&own(s)->live, r->pid, r->address, &object, &old)) {
 		freed(s, &old, time_ns, false);
-		s->heap->freed_unseen++;
+		own(s)->freed_unseen++;
 	}
-	add_sample(s, s->heap->alloc_event, time_ns, &object);
+	add_sample(s, own(s)->alloc_event, time_ns, &object);
 }
 
 static void note_totals(struct session *s, uint64_t now)
 {
-	uint64_t count, bytes, all = s->heap->gone_bytes, times = s->heap->gone_count;
+	uint64_t count, bytes, all = own(s)->gone_bytes, times = own(s)->gone_count;
 
-	for (size_t i = 0; i < s->heap->targets.n; i++) {
-		if (!s->heap->targets.v[i].implant)
+	for (size_t i = 0; i < own(s)->targets.n; i++) {
+		if (!own(s)->targets.v[i].implant)
 			continue;
-		implant_totals(s->heap->targets.v[i].implant, &count, &bytes);
+		implant_totals(own(s)->targets.v[i].implant, &count, &bytes);
 		all += bytes;
 		times += count;
 	}
 	profile_count_set(s->profile, "heap.allocated bytes", all);
 	profile_count_set(s->profile, "heap.allocations", times);
-	profile_add_point(s->profile, s->heap->live_series, since_start(s, now), s->heap->live.bytes);
-	profile_add_point(s->profile, s->heap->rate_series, since_start(s, now), all);
+	profile_add_point(s->profile, own(s)->live_series, collector_time_ns(s, now), own(s)->live.bytes);
+	profile_add_point(s->profile, own(s)->rate_series, collector_time_ns(s, now), all);
 }
 
 static void note_residency(struct session *s, uint64_t now, bool must)
 {
-	struct heap *h = s->heap;
+	struct heap *h = own(s);
 
-	residency_note(&h->residency, s->profile, &h->live, since_start(s, now), must);
+	residency_note(&h->residency, s->profile, &h->live, collector_time_ns(s, now), must);
 	if (must && h->targets.n)
 		residency_classes(s->profile, &h->live,
 				  h->targets.v[0].implant ? implant_allocators(h->targets.v[0].implant) : "");
@@ -362,8 +369,8 @@ static void note_residency(struct session *s, uint64_t now, bool must)
 
 static void tick(struct session *s, uint64_t now)
 {
-	for (size_t i = 0; i < s->heap->targets.n; i++) {
-		struct heaptarget *t = &s->heap->targets.v[i];
+	for (size_t i = 0; i < own(s)->targets.n; i++) {
+		struct heaptarget *t = &own(s)->targets.v[i];
 
 		/* One that we started is held when it does. */
 		if (t->implant && !engine_skeleton(s->engine)->bss->heap_exec_pid && implant_replaced(t->implant))
@@ -391,27 +398,27 @@ static bool still_there(const struct heap *h, const struct liveheap_object *o)
 /* An object whose free was lost on its way is not in the hooks' own table any more. */
 static void drop_freed(struct session *s, uint64_t time_ns)
 {
-	struct liveheap *live = &s->heap->live;
+	struct liveheap *live = &own(s)->live;
 
 	for (size_t i = live->objects.n; i-- > 0;) {
 		struct liveheap_object o = live->objects.v[i];
 
-		if (s->heap->exact || still_there(s->heap, &o) || !liveheap_free(live, o.pid, o.address, &o))
+		if (own(s)->exact || still_there(own(s), &o) || !liveheap_free(live, o.pid, o.address, &o))
 			continue;
 		freed(s, &o, time_ns, false);
-		s->heap->freed_unseen++;
+		own(s)->freed_unseen++;
 	}
 }
 
 static void add_peak(struct session *s)
 {
-	struct liveheap *h = &s->heap->live;
+	struct liveheap *h = &own(s)->live;
 
 	liveheap_end_peak(h);
 	for (size_t i = 0; i < h->parts.n; i++)
 		if (h->parts.v[i].peak_bytes)
 			profile_add_sample(s->profile, &(struct profile_sample){
-				.event = s->heap->peak_event, .time_ns = h->peak_ns, .thread = h->parts.v[i].thread,
+				.event = own(s)->peak_event, .time_ns = h->peak_ns, .thread = h->parts.v[i].thread,
 				.stack = h->parts.v[i].stack, .value = h->parts.v[i].peak_bytes,
 				.count = MIN(h->parts.v[i].peak_count, UINT32_MAX) });
 	profile_count_set(s->profile, "heap.peak samples", h->peak_objects);
@@ -430,18 +437,16 @@ static void note_counts(struct session *s)
 		profile_count(s->profile, "heap.samples", counts[i].samples);
 		profile_count(s->profile, "heap.lost", counts[i].ring_full + counts[i].busy);
 	}
-	profile_count(s->profile, "heap.lost", s->heap->lost);
-	profile_count_set(s->profile, "heap.interval bytes", s->heap->live.interval);
-	profile_count_set(s->profile, "heap.frees unseen", s->heap->freed_unseen);
+	profile_count(s->profile, "heap.lost", own(s)->lost);
+	profile_count_set(s->profile, "heap.interval bytes", own(s)->live.interval);
+	profile_count_set(s->profile, "heap.frees unseen", own(s)->freed_unseen);
 }
 
 static void stop(struct session *s)
 {
-	struct heap *h = s->heap;
+	struct heap *h = own(s);
 	uint64_t now = clock_mono_ns();
 
-	if (!h)
-		return;
 	for (size_t i = 0; i < h->targets.n; i++)
 		if (h->targets.v[i].implant)
 			implant_deactivate(h->targets.v[i].implant);
@@ -450,7 +455,7 @@ static void stop(struct session *s)
 		read_last_events(s, &h->targets.v[i]);
 	if (h->targets.n)
 		note_totals(s, now);
-	drop_freed(s, since_start(s, now));
+	drop_freed(s, collector_time_ns(s, now));
 	note_residency(s, now, true);
 	for (size_t i = 0; i < h->live.objects.n; i++)
 		add_sample(s, h->heap_event, h->live.objects.v[i].time_ns, &h->live.objects.v[i]);
@@ -462,24 +467,12 @@ static void stop(struct session *s)
 		profile_count(s->profile, "heap.samples without room", implant_shared(h->targets.v[i].implant)->full);
 		profile_count(s->profile, "heap.stopped ns", implant_stopped_ns(h->targets.v[i].implant));
 		/* What cannot be had is counted; nothing of the heap's figures depends on it. */
-		jestats_note(s->profile, h->targets.v[i].implant, since_start(s, now), STATS_NS, NULL);
+		jestats_note(s->profile, h->targets.v[i].implant, collector_time_ns(s, now), STATS_NS, NULL);
 		heaptarget_leave(&h->targets.v[i]);
 	}
 	vec_done(&h->targets);
 	liveheap_done(&h->live);
 	heapsums_done(&h->sums);
-	free(h);
-	s->heap = NULL;
-}
-
-static void set_hz(struct session *s, uint64_t hz)
-{
-	/* No clock. */
-}
-
-static void pause_heap(struct session *s, bool pause)
-{
-	/* A heap with holes would be none: it goes on. */
 }
 
 static const char *const programs[] = { "on_heap_alloc", "on_heap_exact", "on_heap_exec", "on_heap_free", NULL };
@@ -487,14 +480,15 @@ static const char *const programs[] = { "on_heap_alloc", "on_heap_exact", "on_he
 const struct collector collector_heap = {
 	.name = "heap",
 	.describe = "live heap by stack, from now on: puts hooks into the target (asked for by name only)",
+	.flags = COLLECTOR_EARLY,
+	.state_size = sizeof(struct heap),
 	.programs = programs,
-	.early = true,
+	.prepare = prepare,
 	.start = start,
 	.started = started,
 	.record = record,
 	.step = step,
-	.set_hz = set_hz,
-	.pause = pause_heap,
+	/* No pause: a heap without some of its frees would be wrong. */
 	.tick = tick,
 	.stop = stop,
 };

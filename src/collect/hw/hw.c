@@ -52,6 +52,11 @@ struct hw {
 	bool only_clock;           /* there is no cpu collector whose samples stand for the target's CPU time */
 };
 
+static struct hw *own(const struct session *s)
+{
+	return s->state[COLLECTOR_hw];
+}
+
 /* --- starting --- */
 
 /* As perf_event_open() takes it: a period, or of the processor's counters a frequency. */
@@ -98,14 +103,14 @@ static int open_counter(struct session *s, uint32_t counter, int cpu)
 		fd_close(&fd);
 		return -e;
 	}
-	vec_push(&s->hw->opened, o);
+	vec_push(&own(s)->opened, o);
 	return 0;
 }
 
 static int add_counter(struct session *s, uint32_t counter)
 {
 	_cleanup_free_ char *name = mem_printf("hw:%s", counter_names[counter]);
-	struct hw *h = s->hw;
+	struct hw *h = own(s);
 	size_t before = h->opened.n;
 	bool clock = counter == COUNTER_TASK_CLOCK;
 	int r = 0;
@@ -144,11 +149,9 @@ static void tell_missing(const struct hw *h)
 
 static int start(struct session *s, struct err *err)
 {
-	struct hw *h = s->hw = mem_alloc(sizeof(*h));
+	struct hw *h = own(s);
 
-	h->only_clock = true;
-	for (size_t i = 0; s->collectors[i]; i++)
-		h->only_clock &= s->collectors[i] != &collector_cpu;
+	h->only_clock = !collector_any(s, COLLECTOR_CLOCK);
 	h->cpus = sysconf(_SC_NPROCESSORS_CONF);
 	h->last = mem_alloc((size_t)h->cpus * COUNTERS * sizeof(*h->last));
 	h->lost = profile_stack(s->profile, 0, profile_truncation_frame(s->profile, "stack lost"));
@@ -174,12 +177,12 @@ static void add_sample(struct session *s, const struct shared_hw *r, uint64_t va
 
 	memcpy(name, r->name, sizeof(name) - 1);
 	name[sizeof(name) - 1] = 0;
-	sample.event = s->hw->events[r->counter];
-	sample.time_ns = r->time_ns > s->start_mono_ns ? r->time_ns - s->start_mono_ns : 0;
+	sample.event = own(s)->events[r->counter];
+	sample.time_ns = collector_time_ns(s, r->time_ns);
 	sample.thread = processes_thread(s->processes, r->pid, r->tid, name, r->time_ns);
 	sample.stack = engine_stack(s->engine, r->stack);
 	if (sample.stack == PROFILE_NONE)
-		sample.stack = s->hw->lost;
+		sample.stack = own(s)->lost;
 	profile_add_sample(s->profile, &sample);
 }
 
@@ -189,15 +192,14 @@ static void record(struct session *s, const void *data, size_t size)
 	struct counter_raw now, *last;
 	uint64_t value;
 
-	if (r->kind != RECORD_HW || size < sizeof(*r))
+	if (size < sizeof(*r) || r->counter >= COUNTERS || r->cpu >= (uint32_t)own(s)->cpus ||
+	    own(s)->events[r->counter] == PROFILE_NONE)
 		return;
-	if (r->counter >= COUNTERS || r->cpu >= (uint32_t)s->hw->cpus || s->hw->events[r->counter] == PROFILE_NONE)
-		return;
-	last = &s->hw->last[r->cpu * COUNTERS + r->counter];
+	last = &own(s)->last[r->cpu * COUNTERS + r->counter];
 	now = (struct counter_raw){ .enabled_ns = r->enabled_ns, .running_ns = r->running_ns };
 	value = counter_weight(r->period, last, &now);
 	*last = now;
-	if (r->counter == COUNTER_TASK_CLOCK && s->hw->only_clock)
+	if (r->counter == COUNTER_TASK_CLOCK && own(s)->only_clock)
 		s->sampled_ns += value;
 	add_sample(s, r, value);
 }
@@ -241,7 +243,7 @@ static void tick(struct session *s, uint64_t now)
 /* How much of the time each counter had its turn, in millionths, over all CPUs. */
 static void note_turns(struct session *s)
 {
-	struct hw *h = s->hw;
+	struct hw *h = own(s);
 	bool turns = false;
 
 	for (uint32_t c = COUNTER_CYCLES; c < COUNTERS; c++) {
@@ -274,11 +276,9 @@ static void stop(struct session *s)
 	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
 	int cpus = libbpf_num_possible_cpus();
 	_cleanup_free_ struct shared_hw_counts *counts = mem_alloc(MAX(cpus, 1) * sizeof(*counts));
-	struct hw *h = s->hw;
+	struct hw *h = own(s);
 	uint32_t zero = 0;
 
-	if (!h)
-		return;
 	note_turns(s);
 	take_pending(s, 0, 0);
 	for (size_t i = 0; i < h->opened.n; i++)
@@ -290,24 +290,22 @@ static void stop(struct session *s)
 		}
 	vec_done(&h->opened);
 	free(h->last);
-	free(h);
-	s->hw = NULL;
 }
 
 static void set_hz(struct session *s, uint64_t hz)
 {
 	engine_skeleton(s->engine)->bss->hw_gap_ns = gap_ns(hz);
-	for (size_t i = 0; s->hw && i < s->hw->opened.n; i++) {
-		uint64_t rate = rate_of(s->hw->opened.v[i].counter, hz);
+	for (size_t i = 0; i < own(s)->opened.n; i++) {
+		uint64_t rate = rate_of(own(s)->opened.v[i].counter, hz);
 
-		ioctl(s->hw->opened.v[i].fd, PERF_EVENT_IOC_PERIOD, &rate);
+		ioctl(own(s)->opened.v[i].fd, PERF_EVENT_IOC_PERIOD, &rate);
 	}
 }
 
 static void pause_counters(struct session *s, bool pause)
 {
-	for (size_t i = 0; s->hw && i < s->hw->opened.n; i++)
-		ioctl(s->hw->opened.v[i].fd, pause ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, 0);
+	for (size_t i = 0; i < own(s)->opened.n; i++)
+		ioctl(own(s)->opened.v[i].fd, pause ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, 0);
 }
 
 static const char *const programs[] = { "on_hw", NULL };
@@ -316,6 +314,7 @@ static const char *const maps[] = { "hw_scratch", "hw_counts", "hw_pending", NUL
 const struct collector collector_hw = {
 	.name = "hw",
 	.describe = "cycles, instructions, misses, faults and switches by stack (gasflame stat FILE)",
+	.state_size = sizeof(struct hw),
 	.programs = programs,
 	.maps = maps,
 	.start = start,

@@ -43,6 +43,11 @@ struct io {
 	struct map pending_index;           /* from a hash of what they are to the latest of them */
 };
 
+static struct io *own(const struct session *s)
+{
+	return s->state[COLLECTOR_io];
+}
+
 static bool attach(struct io *io, struct bpf_program *program)
 {
 	size_t i = 0;
@@ -108,7 +113,7 @@ static int start(struct session *s, struct err *err)
 {
 	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
 	struct profile *p = s->profile;
-	struct io *io = s->io = mem_alloc(sizeof(*io));
+	struct io *io = own(s);
 
 	io->files = files_new(p);
 	io->read_event = profile_add_event(p, "read", "bytes", "bytes read, as the calls returned them", 0);
@@ -146,10 +151,10 @@ static void add_sample(struct io *io, const struct profile_sample *sample)
 
 static void flush(struct session *s)
 {
-	for (size_t i = 0; i < s->io->pending.n; i++)
-		profile_add_sample(s->profile, &s->io->pending.v[i]);
-	vec_clear(&s->io->pending);
-	map_clear(&s->io->pending_index);
+	for (size_t i = 0; i < own(s)->pending.n; i++)
+		profile_add_sample(s->profile, &own(s)->pending.v[i]);
+	vec_clear(&own(s)->pending);
+	map_clear(&own(s)->pending_index);
 }
 
 static void tick(struct session *s, uint64_t now_mono_ns)
@@ -160,24 +165,24 @@ static void tick(struct session *s, uint64_t now_mono_ns)
 /* The last sums of a thread come after it has ended, when its number is nobody's, or another's. */
 static uint32_t thread_of(struct session *s, const struct shared_io *r)
 {
-	uint64_t key = map_pair(r->pid, r->tid), *known = map_get(&s->io->threads, key);
-	uint64_t time_ns = r->time_ns > s->start_mono_ns ? r->time_ns - s->start_mono_ns : 0;
+	uint64_t key = map_pair(r->pid, r->tid), *known = map_get(&own(s)->threads, key);
+	uint64_t time_ns = collector_time_ns(s, r->time_ns);
 	uint32_t thread;
 
 	if (known && (!s->profile->threads.v[*known].end_ns || time_ns <= s->profile->threads.v[*known].end_ns))
 		return *known;
 	thread = processes_thread(s->processes, r->pid, r->tid, "", r->time_ns);
-	*map_put(&s->io->threads, key, 0) = thread;
+	*map_put(&own(s)->threads, key, 0) = thread;
 	return thread;
 }
 
 static struct profile_sample sample_of(struct session *s, const struct shared_io *r)
 {
-	struct io *io = s->io;
+	struct io *io = own(s);
 	uint32_t stack = engine_stack(s->engine, r->stack);
 
 	return (struct profile_sample){
-		.time_ns = r->time_ns > s->start_mono_ns ? r->time_ns - s->start_mono_ns : 0,
+		.time_ns = collector_time_ns(s, r->time_ns),
 		.thread = thread_of(s, r),
 		.stack = profile_stack(s->profile, stack == PROFILE_NONE ? io->lost : stack,
 				       files_frame(io->files, r->file, r->op)),
@@ -191,7 +196,7 @@ static struct profile_sample sample_of(struct session *s, const struct shared_io
 static void add_io(struct session *s, const struct shared_io *r)
 {
 	struct profile_sample sample = sample_of(s, r);
-	struct io *io = s->io;
+	struct io *io = own(s);
 
 	add_sample(io, &sample);
 	if (!r->errors)
@@ -208,7 +213,7 @@ static void record(struct session *s, const void *data, size_t size)
 	if (r->kind == RECORD_IO && size >= sizeof(*r))
 		add_io(s, r);
 	else if (r->kind == RECORD_FILE)
-		files_learn(s->io->files, data, size);
+		files_learn(own(s)->files, data, size);
 }
 
 /* What a thread has not sent, and the call that it is in. A sync counts for the time so far. */
@@ -249,8 +254,8 @@ static void peek(struct session *s, uint64_t now)
 	struct shared_io_thread t;
 	uint32_t tid, *previous = NULL;
 
-	for (size_t i = 0; i < s->io->pending.n; i++)
-		profile_add_sample(s->profile, &s->io->pending.v[i]);
+	for (size_t i = 0; i < own(s)->pending.n; i++)
+		profile_add_sample(s->profile, &own(s)->pending.v[i]);
 	for (; !bpf_map_get_next_key(fd, previous, &tid); previous = &tid) {
 		if (bpf_map_lookup_elem(fd, &tid, &t))
 			continue;
@@ -368,8 +373,8 @@ static void stop(struct session *s)
 	int cpus = libbpf_num_possible_cpus();
 	uint64_t now = clock_mono_ns();
 
-	for (size_t i = 0; i < ARRAY_LEN(s->io->links); i++)
-		bpf_link__destroy(s->io->links[i]);
+	for (size_t i = 0; i < ARRAY_LEN(own(s)->links); i++)
+		bpf_link__destroy(own(s)->links[i]);
 	engine_drain(s->engine);
 	finish_threads(s, skeleton, now);
 	flush(s);
@@ -377,17 +382,10 @@ static void stop(struct session *s)
 	note_counts(s->profile, bpf_map__fd(skeleton->maps.io_counts), cpus);
 	note_devices(s->profile, bpf_map__fd(skeleton->maps.block_devices));
 	count(s->profile, skeleton->bss->block_unknown, "block.%s%s", "requests without room", "");
-	files_free(s->io->files);
-	map_done(&s->io->threads);
-	vec_done(&s->io->pending);
-	map_done(&s->io->pending_index);
-	free(s->io);
-	s->io = NULL;
-}
-
-static void set_hz(struct session *s, uint64_t hz)
-{
-	/* Every call is counted. */
+	files_free(own(s)->files);
+	map_done(&own(s)->threads);
+	vec_done(&own(s)->pending);
+	map_done(&own(s)->pending_index);
 }
 
 static void pause_io(struct session *s, bool pause)
@@ -407,11 +405,11 @@ static const char *const io_maps[] = { "io_threads", "uring_requests", "block_re
 const struct collector collector_io = {
 	.name = "io",
 	.describe = "bytes read and written by stack and file, time in fsync, requests to disks",
+	.state_size = sizeof(struct io),
 	.programs = io_programs,
 	.maps = io_maps,
 	.start = start,
 	.record = record,
-	.set_hz = set_hz,
 	.pause = pause_io,
 	.tick = tick,
 	.peek = peek,

@@ -7,28 +7,29 @@
 #include "collect/process/processes.h"
 #include "target/proc.h"
 
-static bool is_chosen(const struct session *s, const struct collector *c)
+struct mem {
+	struct memwatch *watch;
+};
+
+static struct mem *own(const struct session *s)
 {
-	for (size_t i = 0; s->collectors[i]; i++)
-		if (s->collectors[i] == c)
-			return true;
-	return false;
+	return s->state[COLLECTOR_mem];
 }
 
 static int start(struct session *s, struct err *err)
 {
-	/* The fault collector watches the pressure itself. */
-	s->mem = memwatch_new(s->profile, s->options->pids, s->options->pid_count, s->start_mono_ns,
-			      !is_chosen(s, &collector_fault));
+	/* Where another collector records the pressure, it is not recorded twice. */
+	own(s)->watch = memwatch_new(s->profile, s->options->pids, s->options->pid_count, s->start_mono_ns,
+				     !collector_any(s, COLLECTOR_PRESSURE));
 	/* A program that we start is not itself before its exec. */
 	if (!s->options->program)
-		memwatch_look(s->mem, clock_mono_ns(), MEMWATCH_WALK);
+		memwatch_look(own(s)->watch, clock_mono_ns(), MEMWATCH_WALK);
 	return 0;
 }
 
 static int started(struct session *s, struct err *err)
 {
-	memwatch_look(s->mem, clock_mono_ns(), MEMWATCH_WALK);
+	memwatch_look(own(s)->watch, clock_mono_ns(), MEMWATCH_WALK);
 	return 0;
 }
 
@@ -38,47 +39,26 @@ static void tick(struct session *s, uint64_t now)
 
 	/* Those of a target that was restarted are others. */
 	if (s->follow && processes_mains(s->processes, &mains))
-		memwatch_watch(s->mem, mains.list.v, mains.list.n);
+		memwatch_watch(own(s)->watch, mains.list.v, mains.list.n);
 	vec_done(&mains.list);
-	memwatch_look(s->mem, now, MEMWATCH_BUDGET);
+	memwatch_look(own(s)->watch, now, MEMWATCH_BUDGET);
 }
 
 static void stop(struct session *s)
 {
-	if (!s->mem)
-		return;
-	memwatch_look(s->mem, clock_mono_ns(), MEMWATCH_WALK);
-	memwatch_free(s->mem);
-	s->mem = NULL;
+	memwatch_look(own(s)->watch, clock_mono_ns(), MEMWATCH_WALK);
+	memwatch_free(own(s)->watch);
 }
-
-static void record(struct session *s, const void *data, size_t size)
-{
-	/* Nothing comes from the kernel. */
-}
-
-static void set_hz(struct session *s, uint64_t hz)
-{
-	/* No clock. */
-}
-
-static void pause_mem(struct session *s, bool pause)
-{
-	/* A look a second costs nothing that a pause would save. */
-}
-
-static const char *const programs[] = { NULL };
 
 const struct collector collector_mem = {
 	.name = "mem",
 	.describe = "memory: RSS part by part, its cgroup, page faults and pressure, once a second",
-	.only_reads = true,
-	.programs = programs,
+	.flags = COLLECTOR_READS,
+	.state_size = sizeof(struct mem),
+	.instead = "gasflame mem -d 30 -o FILE",
 	.start = start,
 	.started = started,
-	.record = record,
-	.set_hz = set_hz,
-	.pause = pause_mem,
+	/* No pause: a look a second costs nothing that it would save. */
 	.tick = tick,
 	.stop = stop,
 };

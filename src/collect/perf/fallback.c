@@ -200,7 +200,7 @@ static int attach_process(struct fallback *f, pid_t pid, struct err *err)
 
 int fallback_start(struct fallback *f, struct err *err)
 {
-	session_add_cpu_event(f->session);
+	collector_add_cpu_event(f->session);
 	for (size_t i = 0; i < f->session->options->pid_count; i++) {
 		int r = attach_process(f, f->session->options->pids[i], err);
 
@@ -296,8 +296,8 @@ static void got_sample(struct fallback *f, const struct perf_event_header *h)
 	if (out.reason == REASON_NO_MAPPING)
 		processes_dirty(f->session->processes, out.pid);
 	memcpy(frames + out.user_count, kernel, out.kernel_count * sizeof(*kernel));
-	stack = session_intern_stack(f->session, &out, frames);
-	session_cpu_sample(f->session, &out, stack);
+	stack = collector_stack(f->session, &out, frames);
+	collector_cpu_sample(f->session, &out, stack);
 }
 
 static void got(void *context, const struct perf_event_header *h)

@@ -67,6 +67,11 @@ struct spans {
 	struct buf refused;       /* functions that were found and cannot be used, and why */
 };
 
+static struct spans *own(const struct session *s)
+{
+	return s->state[COLLECTOR_span];
+}
+
 /* --- probes --- */
 
 /* Places of one file that come and go together. */
@@ -79,14 +84,14 @@ _Static_assert((int)USDT_PLACES > DOORS_OUT, "room for a function");
 static int add_place(struct session *s, struct batch *b, uint64_t offset, const struct shared_span_probe *p, struct err *err)
 {
 	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.span_probes);
-	uint32_t cookie = s->spans->place_count;
+	uint32_t cookie = own(s)->place_count;
 
 	if (cookie >= SHARED_SPAN_PROBES)
 		return err_set(err, E2BIG, "there are more places to probe than the %d that there is room for: mark fewer functions",
 			       SHARED_SPAN_PROBES);
 	if (bpf_map_update_elem(fd, &cookie, p, BPF_ANY))
 		return err_errno(err, errno, "cannot fill in a BPF map");
-	s->spans->place_count++;
+	own(s)->place_count++;
 	b->offsets[b->n] = offset;
 	b->cookies[b->n++] = cookie;
 	return 0;
@@ -98,13 +103,13 @@ static int attach(struct session *s, int fd, const struct batch *b, uint32_t fun
 	int r = b->n ? uprobes_attach(engine_skeleton(s->engine)->progs.on_span, fd, b->offsets, b->cookies, b->n, &p.probes, err) : 0;
 
 	if (!r && b->n)
-		vec_push(&s->spans->probes, p);
+		vec_push(&own(s)->probes, p);
 	return r;
 }
 
 static int attach_function(struct session *s, int fd, const struct doors *d, struct err *err)
 {
-	struct spans *a = s->spans;
+	struct spans *a = own(s);
 	struct shared_span_probe p = { .what = SPAN_LEAVE, .function = a->functions.n, .state = d->state,
 				       .words = { SHARED_SPAN_NONE } };
 	struct function f = { .block = a->set.patterns.v[d->pattern].block };
@@ -161,8 +166,8 @@ static int mark_functions(struct session *s, int fd, struct err *err)
 	struct err why = { 0 };
 	int r;
 
-	for (size_t i = 0; i < s->spans->set.patterns.n; i++)
-		buf_add(&text, s->spans->set.patterns.v[i].text, strlen(s->spans->set.patterns.v[i].text) + 1);
+	for (size_t i = 0; i < own(s)->set.patterns.n; i++)
+		buf_add(&text, own(s)->set.patterns.v[i].text, strlen(own(s)->set.patterns.v[i].text) + 1);
 	if (!text.n)
 		return 0;
 	r = worker_doors(s->worker, fd, text.data, text.n, info, &why);
@@ -170,8 +175,8 @@ static int mark_functions(struct session *s, int fd, struct err *err)
 		return err_set(err, ENOTSUP, "--mark-function: %s", why.text);
 	if (r < 0)
 		return 0; /* not one that we can read: there are others */
-	s->spans->files_without_names += !info->functions;
-	r = too_many(s->spans, info, err);
+	own(s)->files_without_names += !info->functions;
+	r = too_many(own(s), info, err);
 	for (uint32_t i = 0; i < info->count && !r; i++)
 		r = attach_function(s, fd, &info->list[i], err);
 	return r;
@@ -187,14 +192,14 @@ static int listen_to_program(struct session *s, int fd, struct err *err)
 
 	if (worker_usdt(s->worker, fd, info, NULL) < 0)
 		return 0;
-	s->spans->unplaced += info->beyond + info->odd;
+	own(s)->unplaced += info->beyond + info->odd;
 	for (uint32_t i = 0; i < info->count && !r; i++) {
 		struct shared_span_probe p = { .what = whats[info->list[i].what] };
 
 		for (unsigned k = 0; k < USDT_ARGUMENTS; k++)
 			p.words[k] = MIN(info->list[i].arguments[k], (uint32_t)SHARED_SPAN_NONE);
 		r = add_place(s, b, info->list[i].offset, &p, err);
-		s->spans->own += !r;
+		own(s)->own += !r;
 		if (p.what == SPAN_BLOCK_END && s->mark)
 			mark_expect_spans(s->mark);
 	}
@@ -238,7 +243,7 @@ static void add_mark(struct session *s, const struct span *x, const char *kind, 
 static void got_span(void *context, const struct span *x)
 {
 	struct session *s = context;
-	const struct function *f = x->function < s->spans->functions.n ? &s->spans->functions.v[x->function] : NULL;
+	const struct function *f = x->function < own(s)->functions.n ? &own(s)->functions.v[x->function] : NULL;
 	uint32_t thread = processes_thread(s->processes, x->pid, x->tid, "", x->end_ns);
 	bool block = f ? f->block : !strcmp(x->name, "block") && x->start_ns < x->end_ns;
 
@@ -253,7 +258,7 @@ static void got_span(void *context, const struct span *x)
  * machine. */
 static void calm_down(struct session *s, uint64_t now)
 {
-	struct spans *a = s->spans;
+	struct spans *a = own(s);
 	uint64_t passed_ns = now > a->calmed_ns ? now - a->calmed_ns : 0;
 	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.span_probes);
 	_cleanup_free_ uint64_t *hits = mem_alloc((a->functions.n + 1) * sizeof(*hits));
@@ -291,9 +296,9 @@ static void record(struct session *s, const void *data, size_t size)
 {
 	const struct shared_span *r = data;
 
-	if (r->kind != RECORD_SPAN || size < sizeof(*r))
+	if (size < sizeof(*r))
 		return;
-	spanjoin_take(s->spans->join, r);
+	spanjoin_take(own(s)->join, r);
 	calm_down(s, r->end_ns);
 }
 
@@ -301,7 +306,7 @@ static void record(struct session *s, const void *data, size_t size)
 
 static int look_at(struct session *s, pid_t pid, struct err *err)
 {
-	return s->spans->off ? 0 : codefiles_of_process(&s->spans->files, pid, look_at_file, s, err);
+	return own(s)->off ? 0 : codefiles_of_process(&own(s)->files, pid, look_at_file, s, err);
 }
 
 /* What was asked for by name must be there. */
@@ -323,9 +328,19 @@ static int check_found(const struct spans *a, struct err *err)
 	return 0;
 }
 
+static bool beside(const struct session_options *o)
+{
+	return o->function_count || o->listen;
+}
+
+static void prepare(struct session *s, struct gasflame_bpf *skeleton)
+{
+	uprobes_prepare(skeleton->progs.on_span);
+}
+
 static int start(struct session *s, struct err *err)
 {
-	struct spans *a = s->spans = mem_alloc(sizeof(*a));
+	struct spans *a = own(s);
 	struct err why = { 0 };
 	int r;
 
@@ -365,9 +380,9 @@ static void tick(struct session *s, uint64_t now)
 {
 	calm_down(s, now);
 	/* Libraries that were loaded since. */
-	if (s->options->program ? s->spans->ticks++ < LOOK_TICKS || s->spans->ticks % LOOK_TICKS == 0 :
-				  ++s->spans->ticks % LOOK_TICKS == 0) {
-		s->spans->files.hurry = true;
+	if (s->options->program ? own(s)->ticks++ < LOOK_TICKS || own(s)->ticks % LOOK_TICKS == 0 :
+				  ++own(s)->ticks % LOOK_TICKS == 0) {
+		own(s)->files.hurry = true;
 		worker_set_timeout(s->worker, CODEFILES_HURRY_NS);
 		for (size_t i = 0; i < s->options->pid_count; i++)
 			look_at(s, s->options->pids[i], NULL);
@@ -385,7 +400,7 @@ static void note_counts(struct session *s)
 {
 	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.span_counts), cpus = libbpf_num_possible_cpus();
 	_cleanup_free_ struct shared_span_counts *each = mem_alloc(MAX(cpus, 1) * sizeof(*each));
-	const struct spanjoin_counts *joined = spanjoin_counted(s->spans->join);
+	const struct spanjoin_counts *joined = spanjoin_counted(own(s)->join);
 	struct shared_span_counts all = { 0 };
 	uint32_t zero = 0;
 
@@ -399,15 +414,15 @@ static void note_counts(struct session *s)
 		all.lost += each[i].lost;
 	}
 	count(s->profile, "marks.probe hits", all.hits);
-	count(s->profile, "marks.probed functions", s->spans->functions.n);
-	count(s->profile, "marks.program places", s->spans->own);
-	count(s->profile, "marks.program places odd", s->spans->unplaced);
+	count(s->profile, "marks.probed functions", own(s)->functions.n);
+	count(s->profile, "marks.program places", own(s)->own);
+	count(s->profile, "marks.program places odd", own(s)->unplaced);
 	count(s->profile, "marks.spans", joined->spans);
 	count(s->profile, "marks.polls", joined->polls);
 	count(s->profile, "marks.spans begun before", joined->before);
 	count(s->profile, "marks.spans cancelled", joined->cancelled + all.abandoned);
 	count(s->profile, "marks.spans replaced", joined->replaced);
-	count(s->profile, "marks.spans under way", spanjoin_open(s->spans->join));
+	count(s->profile, "marks.spans under way", spanjoin_open(own(s)->join));
 	count(s->profile, "marks.spans nested", all.nested);
 	count(s->profile, "marks.spans beyond the limit", all.beyond);
 	count(s->profile, "marks.spans lost", all.lost);
@@ -417,11 +432,9 @@ static void note_counts(struct session *s)
 
 static void stop(struct session *s)
 {
-	struct spans *a = s->spans;
+	struct spans *a = own(s);
 	struct err why = { 0 };
 
-	if (!a)
-		return;
 	for (size_t i = 0; i < a->probes.n; i++)
 		uprobes_detach(a->probes.v[i].probes);
 	engine_drain(s->engine);
@@ -435,13 +448,6 @@ static void stop(struct session *s)
 	buf_done(&a->refused);
 	vec_done(&a->functions);
 	vec_done(&a->probes);
-	free(a);
-	s->spans = NULL;
-}
-
-static void set_hz(struct session *s, uint64_t hz)
-{
-	/* Each span counts. */
 }
 
 static void pause_spans(struct session *s, bool pause)
@@ -455,12 +461,14 @@ static const char *const maps[] = { "span_probes", "span_calls", "span_counts", 
 const struct collector collector_span = {
 	.name = "span",
 	.describe = "spans of functions (--mark-function) and of the program's own words (gasflame.h), as marks",
+	.state_size = sizeof(struct spans),
 	.programs = programs,
 	.maps = maps,
+	.beside = beside,
+	.prepare = prepare,
 	.start = start,
 	.started = started,
 	.record = record,
-	.set_hz = set_hz,
 	.pause = pause_spans,
 	.tick = tick,
 	.stop = stop,

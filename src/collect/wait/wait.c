@@ -38,6 +38,11 @@ struct wait {
 	VEC(uint32_t) silent; /* threads of the profile whose times the last look had to guess */
 };
 
+static struct wait *own(const struct session *s)
+{
+	return s->state[COLLECTOR_wait];
+}
+
 struct later {
 	uint64_t from_ns, to_ns; /* the thread was seen asleep between these */
 	uint32_t stack;
@@ -69,7 +74,7 @@ static uint32_t stack_of_task(struct session *s, const struct shared_task *t)
 	r.reason = userstack_walk(&how, &regs, frames, &r.user_count);
 	r.kernel_count = MIN(t->kernel_count, SHARED_MAX_KERNEL_FRAMES);
 	memcpy(frames + r.user_count, t->kernel, r.kernel_count * sizeof(*frames));
-	return session_intern_stack(s, &r, frames);
+	return collector_stack(s, &r, frames);
 }
 
 /* Calls fn for each thread of the targets that sleeps now. */
@@ -88,15 +93,15 @@ static void list_sleepers(struct session *s, void (*fn)(struct session *s, const
 /* Where it stands when the recording begins: if it sleeps on, it is its stack. */
 static void note_stood(struct session *s, const struct shared_task *t)
 {
-	*map_put(&s->wait->stood, t->tid, 0) = stack_of_task(s, t);
+	*map_put(&own(s)->stood, t->tid, 0) = stack_of_task(s, t);
 	if (t->state & SHARED_TASK_THROTTLED)
-		map_put(&s->wait->stopped, t->tid, 1);
+		map_put(&own(s)->stopped, t->tid, 1);
 }
 
 /* One that was found later has been asleep since before it was. */
 static void note_stood_new(struct session *s, const struct shared_task *t)
 {
-	if (!map_get(&s->wait->stood, t->tid))
+	if (!map_get(&own(s)->stood, t->tid))
 		note_stood(s, t);
 }
 
@@ -115,7 +120,7 @@ static bool is_cut_by(const struct session *s, uint32_t stack, enum shared_reaso
 
 static void note_later(struct session *s, const struct shared_task *t)
 {
-	struct wait *w = s->wait;
+	struct wait *w = own(s);
 	uint64_t *at = map_put(&w->later, t->tid, w->laters.n);
 	uint64_t from = clock_mono_ns();
 	uint32_t stack = stack_of_task(s, t);
@@ -133,7 +138,7 @@ static void note_later(struct session *s, const struct shared_task *t)
  */
 static bool mapped(struct session *s)
 {
-	struct wait *w = s->wait;
+	struct wait *w = own(s);
 
 	if (clock_mono_ns() < w->listed_ns + w->list_again_ns)
 		return false;
@@ -161,7 +166,7 @@ static int start(struct session *s, struct err *err)
 	struct bpf_program *const programs[] = { skeleton->progs.on_wakeup_new, skeleton->progs.on_waking,
 						 skeleton->progs.on_wait_exec, skeleton->progs.on_switch };
 	struct profile *p = s->profile;
-	struct wait *w = s->wait = mem_alloc(sizeof(*w));
+	struct wait *w = own(s);
 
 	w->wait_event = profile_add_event(p, "wait", "ns", "time blocked, from leaving the CPU to being woken", 0);
 	w->queue_event = profile_add_event(p, "queue", "ns", "time ready to run, but without a CPU", 0);
@@ -175,30 +180,30 @@ static int start(struct session *s, struct err *err)
 	skeleton->bss->wait_quota = s->quota;
 	list_sleepers(s, note_stood);
 	/* Looking around took its time: the recording begins now. */
-	session_begin(s);
+	collector_begin(s);
 	skeleton->bss->wait_start_ns = s->start_mono_ns;
 	return attach(w, programs, err);
 }
 
 static uint32_t stack_of(struct session *s, uint32_t tid, uint64_t hash)
 {
-	uint64_t *stood = map_get(&s->wait->stood, tid);
+	uint64_t *stood = map_get(&own(s)->stood, tid);
 	uint32_t stack;
 
 	if (hash == SHARED_STACK_BEFORE)
-		return stood ? *stood : s->wait->before;
+		return stood ? *stood : own(s)->before;
 	if (hash == SHARED_STACK_PREEMPTED)
-		return s->wait->preempted;
+		return own(s)->preempted;
 	stack = engine_stack(s->engine, hash);
-	return stack == PROFILE_NONE ? s->wait->lost : stack;
+	return stack == PROFILE_NONE ? own(s)->lost : stack;
 }
 
 /* The stack of a wait, from when it was taken again if it could not be walked at first. */
 static uint32_t stack_of_wait(struct session *s, const struct shared_wait *r)
 {
 	uint32_t stack = stack_of(s, r->tid, r->stack);
-	uint64_t *at = map_get(&s->wait->later, r->tid);
-	const struct later *later = at ? &s->wait->laters.v[*at] : NULL;
+	uint64_t *at = map_get(&own(s)->later, r->tid);
+	const struct later *later = at ? &own(s)->laters.v[*at] : NULL;
 
 	if (!later || later->from_ns < r->time_ns || later->to_ns > r->time_ns + r->blocked_ns ||
 	    (!is_cut_by(s, stack, REASON_NO_MAPPING) && !is_cut_by(s, stack, REASON_NO_TABLE_YET)))
@@ -206,15 +211,10 @@ static uint32_t stack_of_wait(struct session *s, const struct shared_wait *r)
 	return later->stack;
 }
 
-static uint64_t since_start(const struct session *s, uint64_t mono_ns)
-{
-	return mono_ns > s->start_mono_ns ? mono_ns - s->start_mono_ns : 0;
-}
-
 /* What of the time without a CPU a quota is to blame for: it comes first. Moves the sample on. */
 static void add_throttled(struct session *s, uint64_t ns, struct profile_sample *sample)
 {
-	struct wait *w = s->wait;
+	struct wait *w = own(s);
 
 	if (w->throttled_event == PROFILE_NONE)
 		w->throttled_event = profile_add_event(s->profile, "throttled", "ns",
@@ -228,7 +228,7 @@ static void add_throttled(struct session *s, uint64_t ns, struct profile_sample 
 /* One that the quota had stopped already when the recording began. */
 static bool was_stopped(const struct session *s, const struct shared_wait *r)
 {
-	return r->stack == SHARED_STACK_BEFORE && map_get(&s->wait->stopped, r->tid);
+	return r->stack == SHARED_STACK_BEFORE && map_get(&own(s)->stopped, r->tid);
 }
 
 /* One record, as a sample for each of its parts. */
@@ -236,11 +236,11 @@ static void add_wait(struct session *s, const struct shared_wait *r)
 {
 	uint64_t throttled = was_stopped(s, r) ? r->queue_ns : MIN(r->throttled_ns, r->queue_ns);
 	uint32_t thread = processes_thread(s->processes, r->pid, r->tid, "", r->time_ns);
-	struct profile_sample sample = { .time_ns = since_start(s, r->time_ns), .thread = thread,
+	struct profile_sample sample = { .time_ns = collector_time_ns(s, r->time_ns), .thread = thread,
 					 .stack = stack_of_wait(s, r), .count = r->count };
 
 	if (r->blocked_ns) {
-		sample.event = s->wait->wait_event;
+		sample.event = own(s)->wait_event;
 		sample.value = r->blocked_ns;
 		profile_add_sample(s->profile, &sample);
 	}
@@ -249,7 +249,7 @@ static void add_wait(struct session *s, const struct shared_wait *r)
 		add_throttled(s, throttled, &sample);
 	}
 	if (r->queue_ns > throttled) {
-		sample.event = s->wait->queue_event;
+		sample.event = own(s)->queue_event;
 		sample.value = r->queue_ns - throttled;
 		profile_add_sample(s->profile, &sample);
 	}
@@ -259,7 +259,7 @@ static void add_wait(struct session *s, const struct shared_wait *r)
 		memcpy(name, r->waker_name, sizeof(name) - 1);
 		name[sizeof(name) - 1] = 0;
 		profile_add_wake(s->profile, &(struct profile_wake){
-			.time_ns = since_start(s, r->time_ns), .blocked_ns = r->blocked_ns, .queue_ns = r->queue_ns,
+			.time_ns = collector_time_ns(s, r->time_ns), .blocked_ns = r->blocked_ns, .queue_ns = r->queue_ns,
 			.thread = thread, .stack = sample.stack,
 			.waker = processes_knows(s->processes, r->waker_pid) ?
 				 processes_thread(s->processes, r->waker_pid, r->waker_tid, name, r->time_ns) :
@@ -291,11 +291,11 @@ static void set_account(struct session *s, const struct shared_account *a, bool 
 		uint64_t life = a->cpu_ns + a->queue_ns + a->blocked_ns;
 
 		/* Short waits are told late, and it may not have been seen before them. */
-		t->end_ns = since_start(s, a->since_ns);
+		t->end_ns = collector_time_ns(s, a->since_ns);
 		t->start_ns = MIN(t->start_ns, t->end_ns > life ? t->end_ns - life : 0);
 	}
 	if (is_program(s, a->tid))
-		t->start_ns = since_start(s, engine_skeleton(s->engine)->bss->wait_exec_ns);
+		t->start_ns = collector_time_ns(s, engine_skeleton(s->engine)->bss->wait_exec_ns);
 }
 
 static void record(struct session *s, const void *data, size_t size)
@@ -368,12 +368,12 @@ static void finish_threads(struct session *s, int threads_fd, uint64_t now)
 /* Threads of which nothing was heard did one thing all the time. */
 static void finish_silent(struct session *s, uint64_t now, bool peek)
 {
-	uint64_t all = since_start(s, now);
+	uint64_t all = collector_time_ns(s, now);
 
 	for (size_t i = 0; i < s->profile->threads.n; i++) {
 		struct profile_thread *t = &s->profile->threads.v[i];
 		uint32_t pid = s->profile->processes.v[t->process].pid;
-		uint64_t *stood = map_get(&s->wait->stood, t->tid);
+		uint64_t *stood = map_get(&own(s)->stood, t->tid);
 		uint64_t life = profile_thread_age_ns(t, all);
 		struct proc_stat st;
 
@@ -387,8 +387,8 @@ static void finish_silent(struct session *s, uint64_t now, bool peek)
 			t->end_ns = MAX(t->start_ns, 1);
 			continue;
 		}
-		vec_push(&s->wait->silent, i);
-		if (map_get(&s->wait->stopped, t->tid)) {
+		vec_push(&own(s)->silent, i);
+		if (map_get(&own(s)->stopped, t->tid)) {
 			t->queue_ns = all - t->start_ns;
 			add_throttled(s, t->queue_ns, &(struct profile_sample){ .time_ns = t->start_ns, .thread = i, .stack = *stood });
 			continue;
@@ -399,21 +399,21 @@ static void finish_silent(struct session *s, uint64_t now, bool peek)
 		}
 		t->blocked_ns = life;
 		profile_add_sample(s->profile, &(struct profile_sample){
-			.time_ns = t->start_ns, .value = t->blocked_ns, .thread = i, .event = s->wait->wait_event,
-			.stack = stood ? *stood : s->wait->before });
+			.time_ns = t->start_ns, .value = t->blocked_ns, .thread = i, .event = own(s)->wait_event,
+			.stack = stood ? *stood : own(s)->before });
 	}
 }
 
 /* What was guessed about them at the last look is not known. */
 static void forget_silent(struct session *s)
 {
-	for (size_t i = 0; i < s->wait->silent.n; i++) {
-		struct profile_thread *t = &s->profile->threads.v[s->wait->silent.v[i]];
+	for (size_t i = 0; i < own(s)->silent.n; i++) {
+		struct profile_thread *t = &s->profile->threads.v[own(s)->silent.v[i]];
 
 		if (!t->end_ns) /* else it was heard of after all */
 			t->run_ns = t->queue_ns = t->blocked_ns = 0;
 	}
-	vec_clear(&s->wait->silent);
+	vec_clear(&own(s)->silent);
 }
 
 static void peek(struct session *s, uint64_t now)
@@ -446,30 +446,18 @@ static void stop(struct session *s)
 
 	/* Letting go takes its time: what happens meanwhile is not part of it. */
 	skeleton->bss->wait_end_ns = now;
-	for (size_t i = 0; i < ARRAY_LEN(s->wait->links); i++)
-		bpf_link__destroy(s->wait->links[i]);
+	for (size_t i = 0; i < ARRAY_LEN(own(s)->links); i++)
+		bpf_link__destroy(own(s)->links[i]);
 	engine_drain(s->engine);
 	forget_silent(s);
 	finish_threads(s, bpf_map__fd(skeleton->maps.threads), now);
 	finish_silent(s, now, false);
 	note_counts(s, bpf_map__fd(skeleton->maps.wait_counts));
-	map_done(&s->wait->stood);
-	map_done(&s->wait->stopped);
-	map_done(&s->wait->later);
-	vec_done(&s->wait->laters);
-	vec_done(&s->wait->silent);
-	free(s->wait);
-	s->wait = NULL;
-}
-
-static void set_hz(struct session *s, uint64_t hz)
-{
-	/* Nothing is sampled by a clock here. */
-}
-
-static void pause_waits(struct session *s, bool pause)
-{
-	/* An account with holes would be none: it goes on. */
+	map_done(&own(s)->stood);
+	map_done(&own(s)->stopped);
+	map_done(&own(s)->later);
+	vec_done(&own(s)->laters);
+	vec_done(&own(s)->silent);
 }
 
 /* A quota may come and go while it is recorded. */
@@ -485,12 +473,12 @@ static const char *const wait_maps[] = { "threads", NULL };
 const struct collector collector_wait = {
 	.name = "wait",
 	.describe = "time off the CPU by stack: locks, disk, network, sleep, run queue",
+	.state_size = sizeof(struct wait),
 	.programs = wait_programs,
 	.maps = wait_maps,
 	.start = start,
 	.record = record,
-	.set_hz = set_hz,
-	.pause = pause_waits,
+	/* No pause: each thread's account is of all its time. */
 	.tick = tick,
 	.joined = joined,
 	.mapped = mapped,
