@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -21,6 +22,7 @@ struct listing {
 	const char *pattern; /* "" = all */
 	bool fields, json;
 	struct buf out;
+	struct json rows; /* into out */
 	size_t count;
 };
 
@@ -36,27 +38,25 @@ static bool matches(const struct listing *l, const char *name)
 
 static void add_fields(struct listing *l, const struct tracefs_format *f)
 {
-	bool first = true;
-
 	if (l->json)
-		buf_puts(&l->out, ",\"fields\":[");
+		json_open_array(&l->rows, "fields");
 	for (size_t i = 0; i < f->fields.n; i++) {
 		const struct tracefs_field *field = &f->fields.v[i];
 
 		if (l->json) {
-			buf_printf(&l->out, "%s{\"name\":", first ? "" : ",");
-			buf_json(&l->out, field->name);
-			buf_puts(&l->out, ",\"type\":");
-			buf_json(&l->out, field->type);
-			buf_printf(&l->out, ",\"bytes\":%u,\"signed\":%s,\"summable\":%s}", field->size,
-				   field->is_signed ? "true" : "false", field->integer ? "true" : "false");
+			json_open_object(&l->rows, NULL);
+			json_put_string(&l->rows, "name", field->name);
+			json_put_string(&l->rows, "type", field->type);
+			json_put_uint(&l->rows, "bytes", field->size);
+			json_put_bool(&l->rows, "signed", field->is_signed);
+			json_put_bool(&l->rows, "summable", field->integer);
+			json_close(&l->rows);
 		} else {
 			buf_printf(&l->out, "    %c%-24s %s\n", field->integer ? '/' : ' ', field->name, field->type);
 		}
-		first = false;
 	}
 	if (l->json)
-		buf_puts(&l->out, "]");
+		json_close(&l->rows);
 }
 
 /* One row; describe may be NULL, format NULL for all but tracepoints with -v. */
@@ -64,16 +64,15 @@ static void add_row(struct listing *l, const char *kind, const char *name, const
 		    bool available, const struct tracefs_format *format)
 {
 	if (l->json) {
-		buf_printf(&l->out, "%s\n {\"name\":", l->count ? "," : "");
-		buf_json(&l->out, name);
-		buf_printf(&l->out, ",\"kind\":\"%s\",\"available\":%s", kind, available ? "true" : "false");
-		if (describe) {
-			buf_puts(&l->out, ",\"describe\":");
-			buf_json(&l->out, describe);
-		}
+		json_open_row(&l->rows, 1);
+		json_put_string(&l->rows, "name", name);
+		json_put_string(&l->rows, "kind", kind);
+		json_put_bool(&l->rows, "available", available);
+		if (describe)
+			json_put_string(&l->rows, "describe", describe);
 		if (format)
 			add_fields(l, format);
-		buf_puts(&l->out, "}");
+		json_close(&l->rows);
 	} else {
 		buf_printf(&l->out, "%-12s%-*s", kind, describe || !available ? 28 : 0, name);
 		if (!available)
@@ -150,13 +149,16 @@ static int events_run(const struct command *c, int argc, char **argv)
 	}
 	if (first < argc)
 		l.pattern = argv[first];
+	l.rows = json_begin(&l.out);
 	if (l.json)
-		buf_puts(&l.out, "[");
+		json_open_array(&l.rows, NULL);
 	list_collectors(&l);
 	list_named(&l);
 	r = tracefs_list(list_tracepoint, &l, &err);
-	if (l.json)
-		buf_puts(&l.out, l.count ? "\n]\n" : "]\n");
+	if (l.json) {
+		json_break(&l.rows, l.count ? 0 : -1);
+		json_end_line(&l.rows);
+	}
 	if (l.out.n)
 		plain_put(l.out.data, l.out.n);
 	buf_done(&l.out);

@@ -14,6 +14,7 @@
 
 #include "analyze/memory/rss.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file/fd.h"
@@ -141,7 +142,9 @@ static int show(struct mem *m, bool again, struct err *err)
 		return show_rows(m, err);
 	rss_build(&r, m->profile, 0, 0);
 	if (m->json) {
-		memtext_object(&r, m->profile, m->limit, m->duration_ns && !m->watch_ns, &out);
+		struct json j = json_begin(&out);
+
+		memtext_object(&r, m->profile, m->limit, m->duration_ns && !m->watch_ns, NULL, &j);
 		if (m->watch_ns)
 			one_line(&out);
 		buf_putc(&out, '\n');

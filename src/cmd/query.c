@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -31,6 +32,8 @@ struct printer {
 	VEC(struct cell) held; /* table: the rows that widths are measured on */
 	VEC(int) widths;
 	VEC(bool) right; /* numbers, to the right */
+	struct buf text; /* JSON that is not written yet */
+	struct json json;
 };
 
 /* Columns on a terminal: every byte that does not continue a UTF-8 character. */
@@ -155,24 +158,15 @@ static void csv_row(struct printer *p, const char *const *values)
 static void json_row(struct printer *p, const char *const *names, const char *const *values,
 		     const bool *numbers)
 {
-	struct buf b = { 0 };
-
-	buf_puts(&b, p->rows > 1 ? ",\n{" : "[\n{");
-	for (size_t i = 0; i < p->columns; i++) {
-		if (i)
-			buf_puts(&b, ", ");
-		buf_json(&b, names[i]);
-		buf_puts(&b, ": ");
-		if (!values[i])
-			buf_puts(&b, "null");
-		else if (numbers[i] && !strpbrk(values[i], "In"))
-			buf_puts(&b, values[i]);
+	json_open_row(&p->json, 0);
+	for (size_t i = 0; i < p->columns; i++)
+		if (values[i] && numbers[i] && !strpbrk(values[i], "In"))
+			json_put_raw(&p->json, names[i], values[i], strlen(values[i]));
 		else
-			buf_json(&b, values[i]);
-	}
-	buf_putc(&b, '}');
-	plain_put(b.data, b.n);
-	buf_done(&b);
+			json_put_string(&p->json, names[i], values[i]);
+	json_close(&p->json);
+	plain_put(p->text.data, p->text.n);
+	p->text.n = 0;
 }
 
 static int print_row(void *context, int columns, const char *const *names, const char *const *values,
@@ -198,8 +192,12 @@ static void print_end(struct printer *p, bool failed)
 {
 	if (p->form == FORM_TABLE)
 		print_held(p);
-	if (p->form == FORM_JSON && !failed)
-		fputs(p->rows ? "\n]\n" : "[]\n", stdout);
+	if (p->form == FORM_JSON && !failed) {
+		json_break(&p->json, p->rows ? 0 : -1);
+		json_end_line(&p->json);
+		plain_put(p->text.data, p->text.n);
+	}
+	buf_done(&p->text);
 	vec_done(&p->held);
 	vec_done(&p->widths);
 	vec_done(&p->right);
@@ -266,6 +264,8 @@ static int query(const struct command *c, int argc, char **argv)
 	}
 	if (json || csv)
 		p.form = json ? FORM_JSON : FORM_CSV;
+	p.json = json_begin(&p.text);
+	json_open_array(&p.json, NULL);
 	r = capture_query(argv[first], argc - first == 2 ? argv[first + 1] : list_sql, print_row, &p, &err);
 	print_end(&p, r < 0);
 	if (fflush(stdout) || ferror(stdout)) {

@@ -9,6 +9,7 @@
 
 #include "analyze/select.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text/plain.h"
@@ -36,7 +37,7 @@ static bool wanted(const struct tui_options *o, enum page page, const struct tab
 }
 
 static void write_page(struct look *l, const struct tui_options *o, enum page page, unsigned variant,
-		       struct buf *b)
+		       struct json *j, struct buf *b)
 {
 	struct tree calls;
 	struct table t;
@@ -46,9 +47,10 @@ static void write_page(struct look *l, const struct tui_options *o, enum page pa
 	table_filter(&t, o->filter);
 	table_sort(&t);
 	if (wanted(o, page, &t) && o->json) {
-		buf_printf(b, ",\"%s%s\":", pages[page].name,
-			   page == PAGE_IO ? variant ? "_functions" : "_files" : "");
-		table_json(&t, o->limit, b);
+		_cleanup_free_ char *key = mem_printf("%s%s", pages[page].name,
+						      page == PAGE_IO ? variant ? "_functions" : "_files" : "");
+
+		table_json(&t, o->limit, key, j);
 	} else if (wanted(o, page, &t)) {
 		buf_printf(b, "\n%s%s%s\n", pages[page].title, page == PAGE_FUNCTIONS ? ": " : "",
 			   page == PAGE_FUNCTIONS ? model_what(&l->model) : "");
@@ -58,7 +60,7 @@ static void write_page(struct look *l, const struct tui_options *o, enum page pa
 	tree_done(&calls);
 }
 
-static void write_head(struct look *l, const struct tui_options *o, struct buf *b)
+static void write_head(struct look *l, const struct tui_options *o, struct json *j, struct buf *b)
 {
 	uint64_t duration = select_duration_ns(l->p);
 	time_t now = clock_wall_ns() / 1000000000;
@@ -66,11 +68,11 @@ static void write_head(struct look *l, const struct tui_options *o, struct buf *
 	struct tm tm;
 
 	if (o->json) {
-		buf_puts(b, "{\"target\":");
-		buf_json(b, l->source->title);
-		buf_printf(b, ",\"time\":%llu,\"seconds\":%.3f,\"what\":", (unsigned long long)now,
-			   duration / 1e9);
-		buf_json(b, model_what(&l->model));
+		json_open_object(j, NULL);
+		json_put_string(j, "target", l->source->title);
+		json_put_uint(j, "time", now);
+		json_put_fixed(j, "seconds", duration / 1e9, 3);
+		json_put_string(j, "what", model_what(&l->model));
 		return;
 	}
 	if (localtime_r(&now, &tm))
@@ -89,13 +91,17 @@ static void write_head(struct look *l, const struct tui_options *o, struct buf *
 static int write_all(struct look *l, const struct tui_options *o, struct err *err)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
+	struct json j = json_begin(&b);
 	int r;
 
-	write_head(l, o, &b);
+	write_head(l, o, &j, &b);
 	for (int i = 0; i < PAGE_COUNT; i++)
 		for (unsigned v = 0; v < pages[i].variants; v++)
-			write_page(l, o, i, v, &b);
-	buf_puts(&b, o->json ? "}\n" : "\n");
+			write_page(l, o, i, v, &j, &b);
+	if (o->json) {
+		json_end(&j);
+	}
+	buf_putc(&b, '\n');
 	r = plain_put(b.data, b.n);
 	if (!r && fflush(stdout))
 		r = -errno;

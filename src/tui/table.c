@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/text/str.h"
 #include "export/report/label.h"
 
@@ -327,42 +328,35 @@ void table_write(const struct table *t, unsigned width, size_t limit, struct buf
 		buf_printf(b, "%s\n", t->empty);
 }
 
-static void json_bar(const struct row *r, struct buf *b)
+static void json_bar(const struct row *r, const char *key, struct json *j)
 {
-	const char *comma = "";
-
-	buf_putc(b, '{');
-	for (int i = 0; r->parts && i < CAUSE_COUNT; i++) {
-		if (!r->parts[i])
-			continue;
-		buf_printf(b, "%s\"%s\":%llu", comma, cause_key(i), (unsigned long long)r->parts[i]);
-		comma = ",";
-	}
-	buf_putc(b, '}');
+	json_open_object(j, key);
+	for (int i = 0; r->parts && i < CAUSE_COUNT; i++)
+		if (r->parts[i])
+			json_put_uint(j, cause_key(i), r->parts[i]);
+	json_close(j);
 }
 
-void table_json(const struct table *t, size_t limit, struct buf *b)
+void table_json(const struct table *t, size_t limit, const char *key, struct json *j)
 {
 	size_t n = limit && limit < t->rows.n ? limit : t->rows.n;
 
-	buf_putc(b, '[');
+	json_open_array(j, key);
 	for (size_t i = 0; i < n; i++) {
 		const struct row *r = &t->rows.v[i];
 
-		buf_puts(b, i ? ",{" : "{");
+		json_open_object(j, NULL);
 		for (size_t c = 0; c < t->column_count; c++) {
-			buf_printf(b, "%s\"%s\":", c ? "," : "", t->columns[c].key);
+			const char *column = t->columns[c].key;
+
 			if (t->columns[c].type == COLUMN_BAR)
-				json_bar(r, b);
+				json_bar(r, column, j);
 			else if (is_text(t, c))
-				buf_json(b, r->text[c] ? r->text[c] : "");
-			else if (isnan(r->value[c]))
-				buf_puts(b, "null");
+				json_put_string(j, column, r->text[c] ? r->text[c] : "");
 			else
-				buf_printf(b, t->columns[c].type == COLUMN_PERCENT ? "%.3f" : "%.0f",
-					   r->value[c]);
+				json_put_fixed(j, column, r->value[c], t->columns[c].type == COLUMN_PERCENT ? 3 : 0);
 		}
-		buf_putc(b, '}');
+		json_close(j);
 	}
-	buf_putc(b, ']');
+	json_close(j);
 }

@@ -15,6 +15,7 @@
 #include "base/vec.h"
 
 struct buf;
+struct json;
 
 enum { TABLE_COLUMNS = 12 };
 
@@ -96,4 +97,4 @@ char table_letter(enum cause c);
 
 /* All rows, at most limit (0 = all), with a line of titles. */
 void table_write(const struct table *t, unsigned width, size_t limit, struct buf *b);
-void table_json(const struct table *t, size_t limit, struct buf *b);
+void table_json(const struct table *t, size_t limit, const char *key, struct json *j);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -18,7 +19,8 @@
 struct clean {
 	uint64_t before_ns; /* captures last written before this go */
 	bool dry_run, json;
-	struct buf list;    /* JSON */
+	struct buf list;    /* JSON: an array of what was removed */
+	struct json removed;
 	size_t files, captures;
 	uint64_t bytes;
 	bool failed;
@@ -52,9 +54,10 @@ static void remove_one(struct clean *c, const struct captures_entry *e, const ch
 	c->bytes += st.st_size;
 	c->files++;
 	if (c->json) {
-		buf_printf(&c->list, "%s\n {\"file\":", c->files > 1 ? "," : "");
-		buf_json(&c->list, path);
-		buf_printf(&c->list, ",\"bytes\":%llu}", (unsigned long long)st.st_size);
+		json_open_row(&c->removed, 1);
+		json_put_string(&c->removed, "file", path);
+		json_put_uint(&c->removed, "bytes", st.st_size);
+		json_close(&c->removed);
 	} else {
 		_cleanup_(buf_done) struct buf line = { 0 };
 		char size[32];
@@ -109,14 +112,26 @@ static void clean_folder(void *context, int parent, const char *name, const char
 		log_debug("removed the empty folder %s", path);
 }
 
-static void clean_tell(const struct clean *c)
+static void clean_tell_json(struct clean *c)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct json j = json_begin(&b);
+
+	json_end(&c->removed);
+	json_open_object(&j, NULL);
+	json_put_bool(&j, "dry_run", c->dry_run);
+	json_put_uints(&j, { "captures", c->captures }, { "files", c->files }, { "bytes", c->bytes });
+	json_put_raw(&j, "removed", c->list.data, c->list.n);
+	json_end_line(&j);
+	plain_put(b.data, b.n);
+}
+
+static void clean_tell(struct clean *c)
 {
 	char size[32];
 
 	if (c->json)
-		printf("{\"dry_run\":%s,\"captures\":%zu,\"files\":%zu,\"bytes\":%llu,\"removed\":[%s]}\n",
-		       c->dry_run ? "true" : "false", c->captures, c->files, (unsigned long long)c->bytes,
-		       c->list.n ? c->list.data : "");
+		clean_tell_json(c);
 	else
 		log_info("%s %zu capture%s, %s", c->dry_run ? "would remove" : "removed", c->captures,
 			 c->captures == 1 ? "" : "s", str_bytes(size, c->bytes));
@@ -146,6 +161,8 @@ static int clean_run(const struct command *command, int argc, char **argv)
 	}
 	if (!all)
 		c.before_ns = clock_wall_ns() > older_ns ? clock_wall_ns() - older_ns : 0;
+	c.removed = json_begin(&c.list);
+	json_open_array(&c.removed, NULL);
 	by_default = first == argc;
 	for (int i = by_default ? 0 : first; i < (by_default ? 1 : argc); i++) {
 		struct err err = { 0 };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/text/plain.h"
@@ -76,35 +77,35 @@ static void format_time(char *out, size_t size, uint64_t ns, const char *format)
 		snprintf(out, size, "?");
 }
 
+static void put_row(const struct row *r, struct json *j)
+{
+	char when[64];
+
+	format_time(when, sizeof(when), r->when_ns, "%Y-%m-%dT%H:%M:%S%z");
+	json_open_row(j, 1);
+	json_put_string(j, "file", r->path);
+	json_put_string(j, "target", r->summary.target ? r->summary.target : "");
+	json_put_string(j, "what", r->summary.what ? r->summary.what : "");
+	json_put_string(j, "when", when);
+	json_put_uints(j, { "start_wall_ns", r->when_ns }, { "duration_ns", r->summary.duration_ns },
+		       { "samples", r->summary.samples }, { "bytes", r->bytes });
+	json_put_bool(j, "finished", r->summary.finished);
+	json_put_bool(j, "recording", r->in_use);
+	if (r->problem)
+		json_put_string(j, "problem", r->problem);
+	json_close(j);
+	json_break(j, 0); /* the bracket, if nothing follows */
+}
+
 static void print_json(const struct rows *rows)
 {
 	struct buf b = { 0 };
+	struct json j = json_begin(&b);
 
-	buf_puts(&b, "[");
-	for (size_t i = 0; i < rows->list.n; i++) {
-		const struct row *r = &rows->list.v[i];
-		char when[64];
-
-		format_time(when, sizeof(when), r->when_ns, "%Y-%m-%dT%H:%M:%S%z");
-		buf_printf(&b, "%s\n {\"file\":", i ? "," : "");
-		buf_json(&b, r->path);
-		buf_puts(&b, ",\"target\":");
-		buf_json(&b, r->summary.target ? r->summary.target : "");
-		buf_puts(&b, ",\"what\":");
-		buf_json(&b, r->summary.what ? r->summary.what : "");
-		buf_printf(&b,
-			   ",\"when\":\"%s\",\"start_wall_ns\":%llu,\"duration_ns\":%llu,\"samples\":%llu,"
-			   "\"bytes\":%llu,\"finished\":%s,\"recording\":%s",
-			   when, (unsigned long long)r->when_ns, (unsigned long long)r->summary.duration_ns,
-			   (unsigned long long)r->summary.samples, (unsigned long long)r->bytes,
-			   r->summary.finished ? "true" : "false", r->in_use ? "true" : "false");
-		if (r->problem) {
-			buf_puts(&b, ",\"problem\":");
-			buf_json(&b, r->problem);
-		}
-		buf_puts(&b, "}");
-	}
-	buf_puts(&b, rows->list.n ? "\n]\n" : "]\n");
+	json_open_array(&j, NULL);
+	for (size_t i = 0; i < rows->list.n; i++)
+		put_row(&rows->list.v[i], &j);
+	json_end_line(&j);
 	plain_put(b.data, b.n);
 	buf_done(&b);
 }

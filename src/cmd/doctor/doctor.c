@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/log.h"
@@ -84,30 +85,21 @@ void checks_print(const struct checks *c)
 	}
 }
 
-static void json_text(struct buf *out, const char *key, const char *value)
+static void checks_json(const struct checks *c, struct json *j)
 {
-	buf_printf(out, ",\"%s\":", key);
-	if (value)
-		buf_json(out, value);
-	else
-		buf_puts(out, "null");
-}
-
-void checks_json(const struct checks *c, struct buf *out)
-{
-	buf_putc(out, '[');
+	json_open_array(j, "checks");
 	for (size_t i = 0; i < c->list.n; i++) {
 		const struct check *k = &c->list.v[i];
 
-		buf_printf(out, "%s\n  {\"name\":", i ? "," : "");
-		buf_json(out, k->name);
-		json_text(out, "state", state_words[k->state]);
-		json_text(out, "found", k->found);
-		json_text(out, "how", k->how);
-		json_text(out, "without", k->without);
-		buf_putc(out, '}');
+		json_open_row(j, 2);
+		json_put_string(j, "name", k->name);
+		json_put_string(j, "state", state_words[k->state]);
+		json_put_string(j, "found", k->found);
+		json_put_string(j, "how", k->how);
+		json_put_string(j, "without", k->without);
+		json_close(j);
 	}
-	buf_putc(out, ']');
+	json_close(j);
 }
 
 void checks_done(struct checks *c)
@@ -510,19 +502,24 @@ static void patients_done(struct patients *p)
 static void print_json(const struct checks *machine, const struct verdict *v, const struct patients *patients)
 {
 	struct buf b = { 0 };
+	struct json j = json_begin(&b);
 
-	buf_puts(&b, "{\"checks\":");
-	checks_json(machine, &b);
-	buf_printf(&b, ",\n\"mode\":\"%s\",\"kernel_stacks\":%s,\"other_processes\":%s,\"summary\":", v->mode,
-		   v->kernel_stacks ? "true" : "false", v->other_processes ? "true" : "false");
-	buf_json(&b, v->text);
-	buf_puts(&b, ",\n\"targets\":[");
+	json_open_object(&j, NULL);
+	checks_json(machine, &j);
+	json_break(&j, 0);
+	json_put_string(&j, "mode", v->mode);
+	json_put_bool(&j, "kernel_stacks", v->kernel_stacks);
+	json_put_bool(&j, "other_processes", v->other_processes);
+	json_put_string(&j, "summary", v->text);
+	json_open_array_line(&j, "targets", 0);
 	for (size_t i = 0; i < patients->list.n; i++) {
-		buf_printf(&b, "%s\n {\"pid\":%d,\"checks\":", i ? "," : "", patients->list.v[i].pid);
-		checks_json(&patients->list.v[i].checks, &b);
-		buf_putc(&b, '}');
+		json_open_row(&j, 1);
+		json_put_int(&j, "pid", patients->list.v[i].pid);
+		checks_json(&patients->list.v[i].checks, &j);
+		json_close(&j);
 	}
-	buf_puts(&b, "]}\n");
+	json_close(&j);
+	json_end_line(&j);
 	plain_put(b.data, b.n);
 	buf_done(&b);
 }

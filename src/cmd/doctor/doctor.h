@@ -32,7 +32,6 @@ struct checks {
 void checks_add(struct checks *c, const char *name, enum check_state state, const char *how,
 		const char *without, const char *found, ...) __attribute__((format(printf, 6, 7)));
 void checks_print(const struct checks *c);
-void checks_json(const struct checks *c, struct buf *out);
 void checks_done(struct checks *c);
 
 /* Adds the checks of one process: rights, symbols, unwind tables, allocator. False if it cannot be recorded.

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/log.h"
@@ -67,23 +68,34 @@ static int ask(struct stats *s, struct err *err)
 	return r;
 }
 
-/* Of each series there is one point. */
+/* Each series has one point. */
 static void put_totals(const struct stats *s, struct buf *out)
 {
 	const struct profile *p = s->profile;
-	const size_t prefix = strlen("jemalloc.");
 	char bytes[32];
 
-	if (!s->json)
-		buf_printf(out, "jemalloc of process %d\n", s->pid);
-	for (size_t i = 0; i < p->points.n; i++) {
-		const char *name = profile_str(p, p->series.v[p->points.v[i].series].name) + prefix;
+	buf_printf(out, "jemalloc of process %d\n", s->pid);
+	for (size_t i = 0; i < p->points.n; i++)
+		buf_printf(out, "  %10s  %s\n", str_bytes(bytes, p->points.v[i].value),
+			   profile_str(p, p->series.v[p->points.v[i].series].name) + strlen("jemalloc."));
+}
 
-		if (s->json)
-			buf_printf(out, ",\n\"%s_bytes\":%lld", name, (long long)p->points.v[i].value);
-		else
-			buf_printf(out, "  %10s  %s\n", str_bytes(bytes, p->points.v[i].value), name);
+static void put_json(const struct stats *s, struct buf *out)
+{
+	const struct profile *p = s->profile;
+	struct json j = json_begin(out);
+
+	json_open_object(&j, NULL);
+	json_put_int(&j, "pid", s->pid);
+	for (size_t i = 0; i < p->points.n; i++) {
+		const char *name = profile_str(p, p->series.v[p->points.v[i].series].name) + strlen("jemalloc.");
+		_cleanup_free_ char *key = mem_printf("%s_bytes", name);
+
+		json_break(&j, 0);
+		json_put_int(&j, key, p->points.v[i].value);
 	}
+	classtext_json(p, &j);
+	json_end_line(&j);
 }
 
 static int show(const struct stats *s, struct err *err)
@@ -92,11 +104,7 @@ static int show(const struct stats *s, struct err *err)
 	int r;
 
 	if (s->json) {
-		buf_printf(&out, "{\"pid\":%d", s->pid);
-		put_totals(s, &out);
-		buf_puts(&out, ",\n\"allocator\":");
-		classtext_object(s->profile, &out);
-		buf_puts(&out, "}\n");
+		put_json(s, &out);
 	} else {
 		put_totals(s, &out);
 		classtext_table(s->profile, s->limit, log_colour(STDOUT_FILENO), &out);

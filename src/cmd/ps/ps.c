@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text/plain.h"
@@ -24,54 +25,63 @@ enum { COLUMNS = 10, CELL = 256 };
 
 /* --- JSON --- */
 
-static void put_member(struct buf *b, const char *key, const char *value)
+static void put_text(struct json *j, const char *key, const char *value)
 {
-	buf_printf(b, ",\"%s\":", key);
-	buf_json(b, value ? value : "");
+	json_put_string(j, key, value ? value : "");
 }
 
-static void put_row(struct buf *b, const struct ps_row *r)
+static void put_owner(struct json *j, const struct ps_row *r)
 {
-	buf_printf(b, "{\"kind\":\"%s\"", ps_kind_name(r->kind));
-	put_member(b, "name", r->name);
-	put_member(b, "target", r->target);
 	if (r->container.id) {
-		put_member(b, "container", r->container.id);
-		put_member(b, "engine", r->container.engine);
-		put_member(b, "image", r->container.image);
+		put_text(j, "container", r->container.id);
+		put_text(j, "engine", r->container.engine);
+		put_text(j, "image", r->container.image);
 	}
 	if (r->container.pod) {
-		put_member(b, "namespace", r->container.namespace);
-		put_member(b, "pod", r->container.pod);
+		put_text(j, "namespace", r->container.namespace);
+		put_text(j, "pod", r->container.pod);
 	}
 	if (r->unit_path)
-		put_member(b, "cgroup", r->unit_path);
-	buf_printf(b, ",\"pid\":%d,\"inner_pid\":%d,\"pids\":[", (int)r->pid, (int)r->inner_pid);
+		put_text(j, "cgroup", r->unit_path);
+}
+
+static void put_row(struct json *j, const struct ps_row *r)
+{
+	json_open_row(j, 1);
+	put_text(j, "kind", ps_kind_name(r->kind));
+	put_text(j, "name", r->name);
+	put_text(j, "target", r->target);
+	put_owner(j, r);
+	json_put_int(j, "pid", r->pid);
+	json_put_int(j, "inner_pid", r->inner_pid);
+	json_open_array(j, "pids");
 	for (size_t i = 0; i < r->pids.list.n; i++)
-		buf_printf(b, "%s%d", i ? "," : "", (int)r->pids.list.v[i]);
-	buf_printf(b, "],\"cpu_percent\":%.2f,\"rss_bytes\":%llu,\"threads\":%u", r->cpu_percent,
-		   (unsigned long long)r->rss_bytes, r->threads);
-	put_member(b, "command", r->command);
+		json_put_int(j, NULL, r->pids.list.v[i]);
+	json_close(j);
+	json_put_fixed(j, "cpu_percent", r->cpu_percent, 2);
+	json_put_uints(j, { "rss_bytes", r->rss_bytes }, { "threads", r->threads });
+	put_text(j, "command", r->command);
 	if (*r->allocator)
-		put_member(b, "allocator", r->allocator);
-	if (r->looked && !r->problem)
-		buf_printf(b, ",\"symbols\":\"%s\",\"unwind_tables\":%s", ps_symbols_name(r->symbols),
-			   r->unwind ? "true" : "false");
+		put_text(j, "allocator", r->allocator);
+	if (r->looked && !r->problem) {
+		put_text(j, "symbols", ps_symbols_name(r->symbols));
+		json_put_bool(j, "unwind_tables", r->unwind);
+	}
 	if (r->problem)
-		put_member(b, "problem", r->problem);
-	buf_putc(b, '}');
+		put_text(j, "problem", r->problem);
+	json_close(j);
+	json_break(j, 0); /* the bracket, if nothing follows */
 }
 
 static void print_json(const struct psrows *rows)
 {
 	struct buf b = { 0 };
+	struct json j = json_begin(&b);
 
-	buf_putc(&b, '[');
-	for (size_t i = 0; i < rows->list.n; i++) {
-		buf_puts(&b, i ? ",\n " : "\n ");
-		put_row(&b, &rows->list.v[i]);
-	}
-	buf_puts(&b, rows->list.n ? "\n]\n" : "]\n");
+	json_open_array(&j, NULL);
+	for (size_t i = 0; i < rows->list.n; i++)
+		put_row(&j, &rows->list.v[i]);
+	json_end_line(&j);
 	plain_put(b.data, b.n);
 	buf_done(&b);
 }

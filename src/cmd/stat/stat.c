@@ -11,6 +11,7 @@
 #include "analyze/hw.h"
 #include "bench/runlog.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/text/str.h"
@@ -176,19 +177,22 @@ static void put_head(const struct stat_command *s, struct buf *out)
 	buf_puts(out, "\n");
 }
 
-static void json_head(const struct stat_command *s, bool hardware, struct buf *out)
+static void json_head(const struct stat_command *s, bool hardware, struct json *j)
 {
-	buf_puts(out, "{\"gasflame\":\"stat\",\"version\":1,\"target\":");
-	buf_json(out, s->who.target);
-	buf_printf(out, ",\"seconds\":%.9f,\"hardware\":%s,\"user_only\":%s,", s->count.time_ns / 1e9,
-		   hardware ? "true" : "false",
-		   s->count.threads.n && s->count.threads.v[0].counters.user_only ? "true" : "false");
+	json_open_object(j, NULL);
+	json_put_string(j, "gasflame", "stat");
+	json_put_uint(j, "version", 1);
+	json_put_string(j, "target", s->who.target);
+	json_put_fixed(j, "seconds", s->count.time_ns / 1e9, 9);
+	json_put_bool(j, "hardware", hardware);
+	json_put_bool(j, "user_only", s->count.threads.n && s->count.threads.v[0].counters.user_only);
 }
 
 static void put_counted(struct stat_command *s, struct buf *out)
 {
 	struct hw_row total = { .name = "", .module = "" };
 	struct hw_rows threads = { 0 }, phases = { 0 };
+	struct json j = json_begin(out);
 
 	memcpy(total.values, s->count.total, sizeof(total.values));
 	vec_sort(&s->count.threads, by_cpu);
@@ -202,13 +206,13 @@ static void put_counted(struct stat_command *s, struct buf *out)
 					     .columns = columns(s) };
 
 	if (s->json) {
-		json_head(s, has_hardware(s), out);
-		statjson_values(s->count.total, out);
+		json_head(s, has_hardware(s), &j);
+		statjson_values(s->count.total, &j);
 		if (s->per_thread)
-			statjson_table(&by_thread, "threads", out);
+			statjson_table(&by_thread, "threads", &j);
 		if (phases.n)
-			statjson_table(&by_phase, "phases", out);
-		buf_puts(out, "}\n");
+			statjson_table(&by_phase, "phases", &j);
+		json_end_line(&j);
 	} else {
 		put_head(s, out);
 		stattext_values(s->count.total, s->count.time_ns, out);
@@ -231,6 +235,7 @@ static void put_sampled(const struct stat_command *s, const struct hw_tables *t,
 		  .columns = columns(s) },
 	};
 	static const char *const keys[] = { "phases", "threads", "functions" };
+	struct json j = json_begin(out);
 
 	if (!s->json) {
 		put_head(s, out);
@@ -240,11 +245,11 @@ static void put_sampled(const struct stat_command *s, const struct hw_tables *t,
 		stattext_hints(t, out);
 		return;
 	}
-	json_head(s, t->all.values[COUNTER_CYCLES].known, out);
-	statjson_values(t->all.values, out);
+	json_head(s, t->all.values[COUNTER_CYCLES].known, &j);
+	statjson_values(t->all.values, &j);
 	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
-		statjson_table(&tables[i], keys[i], out);
-	buf_puts(out, "}\n");
+		statjson_table(&tables[i], keys[i], &j);
+	json_end_line(&j);
 }
 
 static int show_profile(struct stat_command *s, const struct profile *p, struct buf *out, struct err *err)

@@ -11,6 +11,7 @@
 #include "bench/runs.h"
 #include "stats/stats.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "export/report/label.h"
 
@@ -212,17 +213,18 @@ void benchcsv_put(const struct runs *r, struct buf *out)
 
 /* --- JSON --- */
 
-static void put_number(struct buf *out, const char *key, double x)
+/* What was not measured has no member. */
+static void put_number(struct json *j, const char *key, double x)
 {
 	if (isfinite(x))
-		buf_printf(out, ",\"%s\":%.17g", key, x);
+		json_put_real(j, key, x, 17);
 }
 
-static void put_stats(const struct runs *r, uint32_t command, uint32_t m, double *values, struct buf *out)
+static void put_stats(const struct runs *r, uint32_t command, uint32_t m, double *values, struct json *j)
 {
 	_cleanup_free_ size_t *rows = mem_alloc((r->rows.n + 1) * sizeof(*rows));
 	_cleanup_free_ char *name = runs_column_name(&r->metrics.v[m]);
-	size_t n = runs_column(r, command, m, values, rows), outliers = 0;
+	size_t n = runs_column(r, command, m, values, rows);
 	const struct bootstrap_side side = { .values = values, .n = n };
 	const struct bootstrap_options o = { .seed = n };
 	struct bootstrap_interval i;
@@ -230,71 +232,75 @@ static void put_stats(const struct runs *r, uint32_t command, uint32_t m, double
 
 	stats_describe(values, n, &s);
 	bootstrap_level(&side, median_only, 1, &o, &i);
-	buf_json(out, name);
-	buf_printf(out, ":{\"n\":%zu", s.n);
-	put_number(out, "min", s.min);
-	put_number(out, "max", s.max);
-	put_number(out, "mean", s.mean);
-	put_number(out, "median", s.median);
-	put_number(out, "stddev", s.stddev);
-	put_number(out, "mad", s.mad);
-	put_number(out, "p90", s.p90);
-	put_number(out, "p95", s.p95);
-	put_number(out, "p99", s.p99);
-	put_number(out, "median_low", i.low);
-	put_number(out, "median_high", i.high);
-	buf_puts(out, ",\"outliers\":[");
+	json_open_object_line(j, name, 0);
+	json_put_uint(j, "n", s.n);
+	put_number(j, "min", s.min);
+	put_number(j, "max", s.max);
+	put_number(j, "mean", s.mean);
+	put_number(j, "median", s.median);
+	put_number(j, "stddev", s.stddev);
+	put_number(j, "mad", s.mad);
+	put_number(j, "p90", s.p90);
+	put_number(j, "p95", s.p95);
+	put_number(j, "p99", s.p99);
+	put_number(j, "median_low", i.low);
+	put_number(j, "median_high", i.high);
+	json_open_array(j, "outliers");
 	for (size_t k = 0; k < n; k++)
 		if (stats_is_outlier(&s, values[k]))
-			buf_printf(out, "%s%llu", outliers++ ? "," : "",
-				   (unsigned long long)r->rows.v[rows[k]].round);
-	buf_puts(out, "]}");
+			json_put_uint(j, NULL, r->rows.v[rows[k]].round);
+	json_close(j);
+	json_close(j);
 }
 
-static void put_run(const struct runs *r, size_t i, struct buf *out)
+static void put_run(const struct runs *r, size_t i, struct json *j)
 {
-	buf_printf(out, "{\"run\":%llu,\"start_ns\":%llu", (unsigned long long)r->rows.v[i].round,
-		   (unsigned long long)r->rows.v[i].start_ns);
+	json_open_row(j, 0);
+	json_put_uints(j, { "run", r->rows.v[i].round }, { "start_ns", r->rows.v[i].start_ns });
 	for (size_t m = 0; m < r->metrics.n; m++) {
 		_cleanup_free_ char *name = runs_column_name(&r->metrics.v[m]);
 
-		put_number(out, name, runs_value(r, i, m));
+		put_number(j, name, runs_value(r, i, m));
 	}
-	buf_putc(out, '}');
+	json_close(j);
+}
+
+static void put_command(const struct runs *r, uint32_t c, struct json *j)
+{
+	_cleanup_free_ double *values = mem_alloc((r->rows.n + 1) * sizeof(*values));
+
+	json_open_row(j, 0);
+	json_put_string(j, "command", r->commands.v[c]);
+	json_open_object(j, "stats");
+	for (uint32_t m = 0; m < r->metrics.n; m++)
+		put_stats(r, c, m, values, j);
+	json_close(j);
+	json_open_array(j, "runs");
+	for (size_t i = 0; i < r->rows.n; i++)
+		if (r->rows.v[i].command == c)
+			put_run(r, i, j);
+	json_close(j);
+	json_close(j);
 }
 
 void benchjson_put(const struct runs *r, struct buf *out)
 {
-	_cleanup_free_ double *values = mem_alloc((r->rows.n + 1) * sizeof(*values));
-	const char *comma = "";
+	struct json j = json_begin(out);
 
-	buf_printf(out,
-		   "{\"gasflame\":\"bench\",\"version\":1,\"warmups\":%llu,\"interleaved\":%s,\"metrics\":[",
-		   (unsigned long long)r->warmups, r->interleaved ? "true" : "false");
+	json_open_object(&j, NULL);
+	json_put_string(&j, "gasflame", "bench");
+	json_put_uints(&j, { "version", 1 }, { "warmups", r->warmups });
+	json_put_bool(&j, "interleaved", r->interleaved);
+	json_open_array(&j, "metrics");
 	for (size_t m = 0; m < r->metrics.n; m++) {
 		_cleanup_free_ char *name = runs_column_name(&r->metrics.v[m]);
 
-		buf_puts(out, m ? "," : "");
-		buf_json(out, name);
+		json_put_string(&j, NULL, name);
 	}
-	buf_puts(out, "],\"commands\":[");
-	for (uint32_t c = 0; c < r->commands.n; c++) {
-		buf_printf(out, "%s\n{\"command\":", c ? "," : "");
-		buf_json(out, r->commands.v[c]);
-		buf_puts(out, ",\"stats\":{");
-		for (uint32_t m = 0; m < r->metrics.n; m++) {
-			buf_puts(out, m ? ",\n" : "\n");
-			put_stats(r, c, m, values, out);
-		}
-		buf_puts(out, "},\"runs\":[");
-		comma = "\n";
-		for (size_t i = 0; i < r->rows.n; i++)
-			if (r->rows.v[i].command == c) {
-				buf_puts(out, comma);
-				put_run(r, i, out);
-				comma = ",\n";
-			}
-		buf_puts(out, "]}");
-	}
-	buf_puts(out, "]}\n");
+	json_close(&j);
+	json_open_array(&j, "commands");
+	for (uint32_t c = 0; c < r->commands.n; c++)
+		put_command(r, c, &j);
+	json_close(&j);
+	json_end_line(&j);
 }

@@ -8,6 +8,7 @@
 #include "bench/compare.h"
 #include "bench/runs.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "export/bench/bench.h"
 #include "export/report/label.h"
@@ -260,56 +261,65 @@ void comparemarkdown_put(const struct comparison *c, const struct compare_names 
 
 /* --- JSON --- */
 
-static void put_number(struct buf *out, const char *key, double x)
+/* What was not measured has no member. */
+static void put_number(struct json *j, const char *key, double x)
 {
 	if (isfinite(x))
-		buf_printf(out, ",\"%s\":%.17g", key, x);
+		json_put_real(j, key, x, 17);
 }
 
-static void json_row(const struct compare_row *row, struct buf *out)
+static void put_pair(struct json *j, const char *key, const size_t n[2])
 {
-	bool first = true;
+	json_open_array(j, key);
+	json_put_uint(j, NULL, n[0]);
+	json_put_uint(j, NULL, n[1]);
+	json_close(j);
+}
 
-	buf_puts(out, "{\"name\":");
-	buf_json(out, row->name);
-	buf_printf(out, ",\"unit\":\"%s\",\"verdict\":\"%s\",\"n\":[%zu,%zu],\"figures\":{", row->unit,
-		   words[row->verdict], row->n[0], row->n[1]);
+static void json_row(const struct compare_row *row, struct json *j)
+{
+	json_open_row(j, 0);
+	json_put_string(j, "name", row->name);
+	json_put_string(j, "unit", row->unit);
+	json_put_string(j, "verdict", words[row->verdict]);
+	put_pair(j, "n", row->n);
+	json_open_object(j, "figures");
 	for (size_t f = 0; f < COMPARE_FIGURES; f++) {
 		if (!shown(row, f))
 			continue;
-		buf_printf(out, "%s\"%s\":{\"verdict\":\"%s\"", first ? "" : ",", compare_figure_names[f],
-			   words[row->word[f]]);
-		put_number(out, "a", row->level[0][f]);
-		put_number(out, "b", row->level[1][f]);
-		put_number(out, "change", row->change[f].estimate);
-		put_number(out, "low", row->change[f].low);
-		put_number(out, "high", row->change[f].high);
-		buf_putc(out, '}');
-		first = false;
+		json_open_object(j, compare_figure_names[f]);
+		json_put_string(j, "verdict", words[row->word[f]]);
+		put_number(j, "a", row->level[0][f]);
+		put_number(j, "b", row->level[1][f]);
+		put_number(j, "change", row->change[f].estimate);
+		put_number(j, "low", row->change[f].low);
+		put_number(j, "high", row->change[f].high);
+		json_close(j);
 	}
-	buf_puts(out, "}}");
+	json_close(j);
+	json_close(j);
 }
 
 void comparejson_put(const struct comparison *c, const struct compare_names *names, struct buf *out)
 {
 	static const char *const designs[] = { "rounds", "independent", "pairs", "blocks", "other blocks" };
 	_cleanup_(buf_done) struct buf sentence = { 0 };
+	struct json j = json_begin(out);
 
 	compare_sentence(c, &sentence);
-	buf_puts(out, "{\"gasflame\":\"compare\",\"version\":1,\"a\":");
-	buf_json(out, names->a);
-	buf_puts(out, ",\"b\":");
-	buf_json(out, names->b);
-	buf_puts(out, ",\"sentence\":");
-	buf_json(out, sentence.data);
-	buf_printf(out,
-		   ",\"verdict\":\"%s\",\"design\":\"%s\",\"clusters\":[%zu,%zu],\"confidence\":%.6g,"
-		   "\"metrics\":[",
-		   words[c->rows.v[0].verdict], designs[c->design], c->clusters[0], c->clusters[1],
-		   c->confidence);
-	for (size_t i = 0; i < c->rows.n; i++) {
-		buf_puts(out, i ? ",\n" : "\n");
-		json_row(&c->rows.v[i], out);
-	}
-	buf_puts(out, "]}\n");
+	json_open_object(&j, NULL);
+	json_put_string(&j, "gasflame", "compare");
+	json_put_uint(&j, "version", 1);
+	json_put_string(&j, "a", names->a);
+	json_put_string(&j, "b", names->b);
+	json_put_string(&j, "sentence", sentence.data);
+	json_put_string(&j, "verdict", words[c->rows.v[0].verdict]);
+	json_put_string(&j, "design", designs[c->design]);
+	put_pair(&j, "clusters", c->clusters);
+	json_put_real(&j, "confidence", c->confidence, 6);
+	json_open_array(&j, "metrics");
+	for (size_t i = 0; i < c->rows.n; i++)
+		json_row(&c->rows.v[i], &j);
+	json_close(&j);
+	json_end_line(&j);
 }

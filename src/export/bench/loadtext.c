@@ -5,6 +5,7 @@
 
 #include "stats/stats.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/bench/bench.h"
@@ -43,7 +44,7 @@ void replaystats_row(const char *name, const struct stats_summary *s, struct buf
 	buf_putc(out, '\n');
 }
 
-void replaystats_json(const struct stats_summary *s, double scale, struct buf *out)
+void replaystats_json(const struct stats_summary *s, double scale, const char *key, struct json *j)
 {
 	const struct {
 		const char *name;
@@ -53,11 +54,12 @@ void replaystats_json(const struct stats_summary *s, double scale, struct buf *o
 		{ "stddev", s->stddev }, { "p90", s->p90 }, { "p95", s->p95 }, { "p99", s->p99 },
 	};
 
-	buf_printf(out, "{\"n\":%zu", s->n);
+	json_open_object(j, key);
+	json_put_uint(j, "n", s->n);
 	for (size_t i = 0; i < ARRAY_LEN(list); i++)
 		if (isfinite(list[i].value))
-			buf_printf(out, ",\"%s\":%.12g", list[i].name, list[i].value * scale);
-	buf_putc(out, '}');
+			json_put_real(j, list[i].name, list[i].value * scale, 12);
+	json_close(j);
 }
 
 static void describe(const struct load_kind *k, struct stats_summary *ret)
@@ -112,37 +114,45 @@ void loadtext_put(const struct load_result *r, struct buf *out)
 		buf_printf(out, "not mined at the end: %llu\n", (unsigned long long)r->pending);
 }
 
+static void put_json_kind(const struct load_kind *k, struct json *j)
+{
+	struct stats_summary summary;
+
+	describe(k, &summary);
+	json_open_row(j, 0);
+	json_put_string(j, "kind", k->name);
+	json_put_uints(j, { "taken", k->latencies_ns.n }, { "errors", k->errors });
+	replaystats_json(&summary, 1, "latency_s", j);
+	json_put_string(j, "last_error", k->errors ? k->error : NULL);
+	json_close(j);
+}
+
 void loadjson_put(const struct load_result *r, struct buf *out)
 {
 	struct sums s = add_up(r);
+	struct json j = json_begin(out);
 
-	buf_puts(out, "{\"gasflame\":\"load\",\"version\":1,\"rpc\":");
-	buf_json(out, r->url);
-	buf_printf(out, ",\"taken\":%llu,\"errors\":%llu,\"wall_s\":%.9f,\"per_s\":%.6f,\"connections\":%llu,\"complete\":%s,\"ended\":",
-		   (unsigned long long)s.taken, (unsigned long long)s.errors, r->wall_ns / 1e9,
-		   r->wall_ns ? s.taken * 1e9 / r->wall_ns : 0, (unsigned long long)r->connections, r->stopped ? "false" : "true");
-	buf_json(out, r->stopped ? r->stopped : "done");
+	json_open_object(&j, NULL);
+	json_put_string(&j, "gasflame", "load");
+	json_put_uint(&j, "version", 1);
+	json_put_string(&j, "rpc", r->url);
+	json_put_uints(&j, { "taken", s.taken }, { "errors", s.errors });
+	json_put_fixed(&j, "wall_s", r->wall_ns / 1e9, 9);
+	json_put_fixed(&j, "per_s", r->wall_ns ? s.taken * 1e9 / r->wall_ns : 0, 6);
+	json_put_uint(&j, "connections", r->connections);
+	json_put_bool(&j, "complete", !r->stopped);
+	json_put_string(&j, "ended", r->stopped ? r->stopped : "done");
 	if (r->rate_wanted > 0)
-		buf_printf(out, ",\"per_s_wanted\":%.6f", r->rate_wanted);
-	if (r->mined_known)
-		buf_printf(out, ",\"mined\":{\"blocks\":%llu,\"transactions\":%llu,\"gas\":%llu}", (unsigned long long)r->blocks,
-			   (unsigned long long)r->transactions, (unsigned long long)r->gas);
-	buf_printf(out, ",\"pending\":%llu,\"kinds\":[", (unsigned long long)r->pending);
-	for (size_t i = 0; i < r->kind_count; i++) {
-		const struct load_kind *k = &r->kinds[i];
-		struct stats_summary summary;
-
-		describe(k, &summary);
-		buf_puts(out, i ? ",\n{\"kind\":" : "\n{\"kind\":");
-		buf_json(out, k->name);
-		buf_printf(out, ",\"taken\":%zu,\"errors\":%llu,\"latency_s\":", k->latencies_ns.n, (unsigned long long)k->errors);
-		replaystats_json(&summary, 1, out);
-		buf_puts(out, ",\"last_error\":");
-		if (k->errors)
-			buf_json(out, k->error);
-		else
-			buf_puts(out, "null");
-		buf_putc(out, '}');
+		json_put_fixed(&j, "per_s_wanted", r->rate_wanted, 6);
+	if (r->mined_known) {
+		json_open_object(&j, "mined");
+		json_put_uints(&j, { "blocks", r->blocks }, { "transactions", r->transactions }, { "gas", r->gas });
+		json_close(&j);
 	}
-	buf_puts(out, "]}\n");
+	json_put_uint(&j, "pending", r->pending);
+	json_open_array(&j, "kinds");
+	for (size_t i = 0; i < r->kind_count; i++)
+		put_json_kind(&r->kinds[i], &j);
+	json_close(&j);
+	json_end_line(&j);
 }

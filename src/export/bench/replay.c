@@ -9,6 +9,7 @@
 
 #include "stats/stats.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/bench/bench.h"
@@ -176,55 +177,78 @@ void replaygas_put(const struct replay_result *r, struct buf *out)
 
 /* --- JSON --- */
 
-static void put_json_row(const struct replay_row *row, struct buf *out)
+static void put_json_row(const struct replay_row *row, struct json *j)
 {
-	buf_printf(out, "{\"run\":1,\"block\":%llu,\"start_ns\":%llu,\"gas_limit\":%llu,\"transactions\":%llu,\"gas_used\":%llu",
-		   (unsigned long long)row->number, (unsigned long long)row->start_wall_ns, (unsigned long long)row->gas_limit,
-		   (unsigned long long)row->transactions, (unsigned long long)row->gas_used);
+	json_open_row(j, 0);
+	json_put_uints(j, { "run", 1 }, { "block", row->number }, { "start_ns", row->start_wall_ns },
+		       { "gas_limit", row->gas_limit }, { "transactions", row->transactions },
+		       { "gas_used", row->gas_used });
 	for (size_t i = 0; i < ARRAY_LEN(latencies); i++)
-		buf_printf(out, ",\"%s\":%.3f", latencies[i].column, us(value(row, i)));
+		json_put_fixed(j, latencies[i].column, us(value(row, i)), 3);
 	if (row->payload_ns)
-		buf_printf(out, ",\"gas_per_s\":%.17g", rate(row->gas_used, row->payload_ns));
-	buf_putc(out, '}');
+		json_put_real(j, "gas_per_s", rate(row->gas_used, row->payload_ns), 17);
+	json_close(j);
 }
 
 /* In microseconds too, as the columns of that name are. */
-static void put_json_stats(const struct replay_result *r, struct buf *out)
+static void put_json_stats(const struct replay_result *r, struct json *j)
 {
 	for (size_t i = 0; i < ARRAY_LEN(latencies); i++) {
 		struct stats_summary s;
 
 		describe(r, i, &s);
-		buf_printf(out, ",\"%s\":", latencies[i].column);
-		replaystats_json(&s, 1e6, out);
+		replaystats_json(&s, 1e6, latencies[i].column, j);
 	}
+}
+
+static void put_json_sums(const struct replay_result *r, struct json *j)
+{
+	struct sums s = add_up(r);
+
+	json_put_string(j, "engine", r->engine);
+	json_put_uints(j, { "blocks", r->rows.n }, { "transactions", s.transactions }, { "gas", s.gas });
+	json_put_bool(j, "complete", !r->stopped);
+	json_put_string(j, "ended", r->stopped ? r->stopped : "done");
+	json_put_fixed(j, "wall_s", r->wall_ns / 1e9, 9);
+	json_put_fixed(j, "source_wait_s", r->source_ns / 1e9, 9);
+	json_put_fixed(j, "persistence_wait_s", r->persist_ns / 1e9, 9);
+	json_put_string(j, "persistence_watched", r->watched);
+	if (s.payload_ns)
+		json_put_real(j, "gas_per_s_new_payload", rate(s.gas, s.payload_ns), 17);
+	if (r->wall_ns)
+		json_put_real(j, "gas_per_s_wall", rate(s.gas, r->wall_ns), 17);
+}
+
+/* The rest is as `bench` writes its runs, so that `compare` reads both. */
+static void put_json_runs(const struct replay_result *r, struct json *j)
+{
+	static const char *const metrics[] = { "new_payload_latency", "fcu_latency", "total_latency", "gas_used", "gas_per_s" };
+
+	json_open_array_line(j, "metrics", 0);
+	for (size_t i = 0; i < ARRAY_LEN(metrics); i++)
+		json_put_string(j, NULL, metrics[i]);
+	json_close(j);
+	json_open_array(j, "commands");
+	json_open_object(j, NULL);
+	json_put_string(j, "command", "");
+	json_open_array(j, "runs");
+	for (size_t i = 0; i < r->rows.n; i++)
+		put_json_row(&r->rows.v[i], j);
+	for (int i = 0; i < 3; i++)
+		json_close(j);
 }
 
 void replayjson_put(const struct replay_result *r, struct buf *out)
 {
-	struct sums s = add_up(r);
+	struct json j = json_begin(out);
 
-	buf_puts(out, "{\"gasflame\":\"replay\",\"version\":1,\"engine\":");
-	buf_json(out, r->engine);
-	buf_printf(out, ",\"blocks\":%zu,\"transactions\":%llu,\"gas\":%llu,\"complete\":%s,\"ended\":", r->rows.n,
-		   (unsigned long long)s.transactions, (unsigned long long)s.gas, r->stopped ? "false" : "true");
-	buf_json(out, r->stopped ? r->stopped : "done");
-	buf_printf(out, ",\"wall_s\":%.9f,\"source_wait_s\":%.9f,\"persistence_wait_s\":%.9f", r->wall_ns / 1e9,
-		   r->source_ns / 1e9, r->persist_ns / 1e9);
-	buf_puts(out, ",\"persistence_watched\":");
-	buf_json(out, r->watched);
-	if (s.payload_ns)
-		buf_printf(out, ",\"gas_per_s_new_payload\":%.17g", rate(s.gas, s.payload_ns));
-	if (r->wall_ns)
-		buf_printf(out, ",\"gas_per_s_wall\":%.17g", rate(s.gas, r->wall_ns));
-	put_json_stats(r, out);
-	buf_printf(out, ",\"syncing\":%llu,\"accepted\":%llu,\"retried\":%llu,\"source_retried\":%llu", (unsigned long long)r->syncing,
-		   (unsigned long long)r->accepted, (unsigned long long)r->retried, (unsigned long long)r->source_retried);
-	buf_puts(out, ",\n\"metrics\":[\"new_payload_latency\",\"fcu_latency\",\"total_latency\",\"gas_used\",\"gas_per_s\"]"
-		      ",\"commands\":[{\"command\":\"\",\"runs\":[");
-	for (size_t i = 0; i < r->rows.n; i++) {
-		buf_puts(out, i ? ",\n" : "\n");
-		put_json_row(&r->rows.v[i], out);
-	}
-	buf_puts(out, "]}]}\n");
+	json_open_object(&j, NULL);
+	json_put_string(&j, "gasflame", "replay");
+	json_put_uint(&j, "version", 1);
+	put_json_sums(r, &j);
+	put_json_stats(r, &j);
+	json_put_uints(&j, { "syncing", r->syncing }, { "accepted", r->accepted }, { "retried", r->retried },
+		       { "source_retried", r->source_retried });
+	put_json_runs(r, &j);
+	json_end_line(&j);
 }

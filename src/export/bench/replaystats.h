@@ -4,9 +4,10 @@
 #pragma once
 
 struct buf;
+struct json;
 struct stats_summary;
 
 void replaystats_head(struct buf *out);
 void replaystats_row(const char *name, const struct stats_summary *s, struct buf *out);
 /* An object; what is not known is left out. scale: of seconds. */
-void replaystats_json(const struct stats_summary *s, double scale, struct buf *out);
+void replaystats_json(const struct stats_summary *s, double scale, const char *key, struct json *j);

@@ -7,6 +7,7 @@
 #include "analyze/hw.h"
 #include "analyze/tree/ident.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/report/label.h"
@@ -182,68 +183,57 @@ void stattext_hints(const struct hw_tables *t, struct buf *out)
 
 /* --- JSON --- */
 
-void statjson_values(const struct counter_value *v, struct buf *out)
+void statjson_values(const struct counter_value *v, struct json *j)
 {
-	bool first = true;
-
-	buf_puts(out, "\"counters\":{");
+	json_open_object(j, "counters");
 	for (size_t k = 0; k < COUNTERS; k++) {
 		if (!v[k].known)
 			continue;
-		buf_printf(out, "%s\"%s\":{\"value\":%.0f,\"counted\":%.4f}", first ? "" : ",",
-			   counter_names[k], v[k].value, v[k].share);
-		first = false;
+		json_open_object(j, counter_names[k]);
+		json_put_fixed(j, "value", v[k].value, 0);
+		json_put_fixed(j, "counted", v[k].share, 4);
+		json_close(j);
 	}
-	buf_puts(out, "},\"ratios\":{");
-	first = true;
+	json_close(j);
+	json_open_object(j, "ratios");
 	for (size_t r = 0; r < RATIOS; r++) {
 		double x = counter_ratio(v, r);
 
-		if (isnan(x))
-			continue;
-		buf_printf(out, "%s\"%s\":%.6g", first ? "" : ",", counter_ratio_names[r], x);
-		first = false;
+		if (!isnan(x))
+			json_put_real(j, counter_ratio_names[r], x, 6);
 	}
-	buf_putc(out, '}');
+	json_close(j);
 }
 
-static void put_samples(const struct hw_row *row, struct buf *out)
+static void put_samples(const struct hw_row *row, struct json *j)
 {
-	bool first = true;
-
-	buf_puts(out, ",\"samples\":{");
-	for (size_t k = 0; k < COUNTERS; k++) {
-		if (!row->values[k].known)
-			continue;
-		buf_printf(out, "%s\"%s\":%llu", first ? "" : ",", counter_names[k],
-			   (unsigned long long)row->samples[k]);
-		first = false;
-	}
-	buf_putc(out, '}');
+	json_open_object(j, "samples");
+	for (size_t k = 0; k < COUNTERS; k++)
+		if (row->values[k].known)
+			json_put_uint(j, counter_names[k], row->samples[k]);
+	json_close(j);
 }
 
-void statjson_table(const struct stat_table *t, const char *key, struct buf *out)
+void statjson_table(const struct stat_table *t, const char *key, struct json *j)
 {
-	buf_printf(out, ",\"%s\":[", key);
+	json_open_array(j, key);
 	for (size_t i = 0; i < t->n; i++) {
 		const struct hw_row *row = &t->rows[i];
 
-		buf_puts(out, i ? ",\n{\"name\":" : "\n{\"name\":");
-		buf_json(out, row->name);
-		if (t->threads)
-			buf_printf(out, ",\"pid\":%u,\"tid\":%u", row->process, row->id);
-		else if (t->phases)
-			buf_printf(out, ",\"marks\":%llu,\"seconds\":%.9f", (unsigned long long)row->count,
-				   row->time_ns / 1e9);
-		else {
-			buf_puts(out, ",\"module\":");
-			buf_json(out, row->module);
+		json_open_row(j, 0);
+		json_put_string(j, "name", row->name);
+		if (t->threads) {
+			json_put_uints(j, { "pid", row->process }, { "tid", row->id });
+		} else if (t->phases) {
+			json_put_uint(j, "marks", row->count);
+			json_put_fixed(j, "seconds", row->time_ns / 1e9, 9);
+		} else {
+			json_put_string(j, "module", row->module);
 		}
-		buf_putc(out, ',');
-		statjson_values(row->values, out);
+		statjson_values(row->values, j);
 		if (!t->exact)
-			put_samples(row, out);
-		buf_putc(out, '}');
+			put_samples(row, j);
+		json_close(j);
 	}
-	buf_putc(out, ']');
+	json_close(j);
 }

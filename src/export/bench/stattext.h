@@ -12,11 +12,12 @@
 struct buf;
 struct hw_row;
 struct hw_tables;
+struct json;
 
 /* A line for each counter that is known, the ratios with their hints, and whether some took turns. */
 void stattext_values(const struct counter_value *v, uint64_t time_ns, struct buf *out);
 /* "counters":{...},"ratios":{...} */
-void statjson_values(const struct counter_value *v, struct buf *out);
+void statjson_values(const struct counter_value *v, struct json *j);
 
 /* A table of rows of any kind: only columns that are known in total. */
 struct stat_table {
@@ -29,7 +30,7 @@ struct stat_table {
 	unsigned columns;           /* of the terminal, 0 = any */
 };
 void stattext_table(const struct stat_table *t, struct buf *out);
-void statjson_table(const struct stat_table *t, const char *key, struct buf *out);
+void statjson_table(const struct stat_table *t, const char *key, struct json *j);
 
 /* Which of the heavy functions the processor stalls in, and why. */
 void stattext_hints(const struct hw_tables *t, struct buf *out);

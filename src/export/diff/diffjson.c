@@ -2,38 +2,14 @@
  * diffjson.c - the comparison for programs: all rows or the first of them, unrounded, and the verdict.
  */
 #include <math.h>
-#include <stdio.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "export/diff/difftext.h"
 #include "profile/profile.h"
 
-static void put_string(struct buf *b, const char *key, const char *value)
-{
-	buf_printf(b, "\"%s\":", key);
-	buf_json(b, value);
-}
-
-static void put_number(struct buf *b, const char *key, double value)
-{
-	if (isfinite(value))
-		buf_printf(b, "\"%s\":%.9g", key, value);
-	else
-		buf_printf(b, "\"%s\":null", key);
-}
-
-static void put_count(struct buf *b, const char *key, uint64_t value)
-{
-	buf_printf(b, "\"%s\":%llu", key, (unsigned long long)value);
-}
-
-static const char *truth(bool is)
-{
-	return is ? "true" : "false";
-}
-
 /* change: percent at equal work, null where it was nothing. */
-static void put_value(struct buf *b, const char *key, const struct diff_value *v)
+static void put_value(struct json *j, const char *key, const struct diff_value *v)
 {
 	const struct {
 		const char *key;
@@ -45,86 +21,90 @@ static void put_value(struct buf *b, const char *key, const struct diff_value *v
 		{ "change_high", v->a > 0 ? diff_percent(v, v->high) : NAN }, { "p", v->p }, { "q", v->q },
 	};
 
-	buf_printf(b, "\"%s\":{", key);
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-		put_number(b, numbers[i].key, numbers[i].value);
-		buf_putc(b, ',');
-	}
-	buf_printf(b, "\"tested\":%s,\"significant\":%s}", truth(v->tested), truth(v->significant));
+	json_open_object(j, key);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		json_put_real(j, numbers[i].key, numbers[i].value, 9);
+	json_put_bool(j, "tested", v->tested);
+	json_put_bool(j, "significant", v->significant);
+	json_close(j);
 }
 
-static void put_side(struct buf *b, const char *key, const struct export_job *side, const char *file)
+static void put_side(struct json *j, const char *key, const struct export_job *side, const char *file)
 {
 	const struct profile *p = side->profile;
 
-	buf_printf(b, "\"%s\":{", key);
-	put_string(b, "file", file);
-	buf_putc(b, ',');
-	put_string(b, "target", profile_str(p, p->target));
-	buf_putc(b, ',');
-	put_string(b, "host", profile_str(p, p->host));
-	buf_putc(b, ',');
-	put_count(b, "start_wall_ns", p->start_wall_ns);
-	buf_putc(b, ',');
-	put_count(b, "duration_ns", select_duration_ns(p));
-	buf_putc(b, ',');
-	put_count(b, "samples", side->selection->all.samples);
-	buf_putc(b, ',');
-	put_count(b, "total", side->selection->all.value);
-	buf_puts(b, "},\n");
+	json_open_object(j, key);
+	json_put_string(j, "file", file);
+	json_put_string(j, "target", profile_str(p, p->target));
+	json_put_string(j, "host", profile_str(p, p->host));
+	json_put_uints(j, { "start_wall_ns", p->start_wall_ns }, { "duration_ns", select_duration_ns(p) },
+		       { "samples", side->selection->all.samples }, { "total", side->selection->all.value });
+	json_close(j);
+	json_break(j, 0);
 }
 
-static void put_row(struct buf *b, const struct diff_row *r)
+static void put_row(struct json *j, const struct diff_row *r)
 {
-	put_string(b, "name", r->name);
-	buf_putc(b, ',');
-	put_string(b, "module", r->module);
-	buf_printf(b, ",\"kind\":\"%s\",",
-		   r->kind == IDENT_KERNEL ? "kernel" : r->kind == IDENT_UNNAMED ? "unnamed" : "user");
-	put_value(b, "self", &r->self);
-	buf_putc(b, ',');
-	put_value(b, "total", &r->total);
-	buf_putc(b, ',');
-	put_count(b, "samples_before", r->samples_a);
-	buf_putc(b, ',');
-	put_count(b, "samples_after", r->samples_b);
-	buf_printf(b, ",\"gone\":%s,\"new\":%s,\"outside\":%s", truth(r->only_a), truth(r->only_b),
-		   truth(r->outside));
+	json_open_row(j, 1);
+	json_put_string(j, "name", r->name);
+	json_put_string(j, "module", r->module);
+	json_put_string(j, "kind",
+			r->kind == IDENT_KERNEL ? "kernel" : r->kind == IDENT_UNNAMED ? "unnamed" : "user");
+	put_value(j, "self", &r->self);
+	put_value(j, "total", &r->total);
+	json_put_uints(j, { "samples_before", r->samples_a }, { "samples_after", r->samples_b });
+	json_put_bool(j, "gone", r->only_a);
+	json_put_bool(j, "new", r->only_b);
+	json_put_bool(j, "outside", r->outside);
+	json_close(j);
+}
+
+/* Each begins a line. */
+static void put_totals(struct json *j, const struct diff *d)
+{
+	const struct {
+		const char *key;
+		uint64_t value;
+	} counts[] = { { "tested", d->tested }, { "significant", d->significant },
+		       { "significant_self", d->significant_self } };
+
+	json_break(j, 0);
+	json_put_string(j, "unit", d->unit);
+	json_break(j, 0);
+	json_put_bool(j, "normalized", d->normalized);
+	json_break(j, 0);
+	json_put_real(j, "scale", d->scale, 9);
+	json_break(j, 0);
+	json_put_bool(j, "scaled", d->scaled);
+	json_break(j, 0);
+	put_value(j, "whole", &d->all);
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		json_break(j, 0);
+		json_put_uint(j, counts[i].key, counts[i].value);
+	}
+	json_break(j, 0);
 }
 
 int diffjson_write(const struct diff_job *job, struct buf *out, struct err *err)
 {
 	const struct diff *d = job->diff;
-	const struct export_job *either = d->samples_a ? job->before : job->after;
 	size_t limit = job->options.limit;
+	struct json j = json_begin(out);
 	struct buf verdict = { 0 };
 
 	difftext_verdict(d, &verdict);
-	buf_puts(out, "{");
-	put_string(out, "verdict", verdict.data);
-	buf_puts(out, ",\n");
-	put_side(out, "before", job->before, job->name_before);
-	put_side(out, "after", job->after, job->name_after);
-	put_string(out, "event", export_event(either));
-	buf_puts(out, ",\n");
-	put_string(out, "unit", d->unit);
-	buf_printf(out, ",\n\"normalized\":%s,\n", truth(d->normalized));
-	put_number(out, "scale", d->scale);
-	buf_printf(out, ",\n\"scaled\":%s,\n", truth(d->scaled));
-	put_value(out, "whole", &d->all);
-	buf_puts(out, ",\n");
-	put_count(out, "tested", d->tested);
-	buf_puts(out, ",\n");
-	put_count(out, "significant", d->significant);
-	buf_puts(out, ",\n");
-	put_count(out, "significant_self", d->significant_self);
-	buf_puts(out, ",\n\"functions\":[");
-	for (size_t i = 0; i < d->rows.n && (!limit || i < limit); i++) {
-		buf_puts(out, i ? ",\n {" : "\n {");
-		put_row(out, &d->rows.v[i]);
-		buf_putc(out, '}');
-	}
-	buf_puts(out, "]}\n");
+	json_open_object(&j, NULL);
+	json_put_string(&j, "verdict", verdict.data);
+	json_break(&j, 0);
+	put_side(&j, "before", job->before, job->name_before);
+	put_side(&j, "after", job->after, job->name_after);
+	json_put_string(&j, "event", export_event(d->samples_a ? job->before : job->after));
+	put_totals(&j, d);
+	json_open_array(&j, "functions");
+	for (size_t i = 0; i < d->rows.n && (!limit || i < limit); i++)
+		put_row(&j, &d->rows.v[i]);
+	json_close(&j);
+	json_end_line(&j);
 	buf_done(&verdict);
 	return 0;
 }

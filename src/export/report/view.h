@@ -11,6 +11,7 @@
 
 struct buf;
 struct err;
+struct json;
 struct export_job;
 
 /* The tree, the callers or the callees of the job; both must be given back. */
@@ -30,10 +31,12 @@ int textshare_nearest(const struct export_job *job, struct buf *out, struct err 
 int textphase_phases(const struct export_job *job, struct buf *out, struct err *err);
 int textphase_marks(const struct export_job *job, struct buf *out, struct err *err);
 
-/* These put ",\n\"key\":..." into the object that json.c has begun. */
-int jsonview_tree(const struct export_job *job, struct buf *out, struct err *err);
-void jsonview_crates(const struct export_job *job, struct buf *out, const struct calltree *tree);
-void jsonview_groups(const struct export_job *job, struct buf *out);
-int jsonview_nearest(const struct export_job *job, struct buf *out, struct err *err);
-int jsonview_phases(const struct export_job *job, struct buf *out, struct err *err);
-int jsonview_marks(const struct export_job *job, struct buf *out, struct err *err);
+/* "user", "kernel", "unnamed"; of what is no function "thread", "note", "cause", "truncated", "all" */
+const char *view_kind(enum ident_kind kind);
+/* These put members into the object that json.c has begun; a view that fails puts none. */
+int jsonview_tree(const struct export_job *job, struct json *j, struct err *err);
+void jsonview_crates(const struct export_job *job, struct json *j, const struct calltree *tree);
+void jsonview_groups(const struct export_job *job, struct json *j);
+int jsonview_nearest(const struct export_job *job, struct json *j, struct err *err);
+int jsonview_phases(const struct export_job *job, struct json *j, struct err *err);
+int jsonview_marks(const struct export_job *job, struct json *j, struct err *err);

@@ -1,11 +1,14 @@
 #include "export/section/blockstext.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/blocks/blocks.h"
 #include "analyze/select.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text/plain.h"
 #include "base/text/str.h"
@@ -331,87 +334,85 @@ void blockstext_write_one(const struct blocks_job *job, size_t row, struct buf *
 
 /* --- for programs --- */
 
-static void put_known(struct buf *out, const char *before, const struct block_row *r, uint32_t bit, uint64_t value,
-		      const char *none)
+static void put_json_known(struct json *j, const char *key, const struct block_row *r, uint32_t bit, uint64_t value)
 {
 	if (r->known & bit)
-		buf_printf(out, "%s%llu", before, (unsigned long long)value);
+		json_put_uint(j, key, value);
 	else
-		buf_printf(out, "%s%s", before, none);
+		json_put_null(j, key);
 }
 
-static void put_json_items(struct buf *out, const char *name, const struct block_items *items)
+static void put_json_items(struct json *j, const char *key, const struct block_items *items)
 {
-	buf_printf(out, ",\"%s\":[", name);
+	json_open_array(j, key);
 	for (size_t i = 0; i < items->n; i++) {
-		buf_printf(out, "%s{\"part\":\"%s\",\"name\":", i ? "," : "", block_part_key(items->v[i].part));
-		buf_json(out, items->v[i].name);
-		if (items->v[i].under) {
-			buf_puts(out, ",\"under\":");
-			buf_json(out, items->v[i].under);
-		}
-		if (items->v[i].file) {
-			buf_puts(out, ",\"file\":");
-			buf_json(out, items->v[i].file);
-		}
-		buf_printf(out, ",\"ns\":%llu}", (unsigned long long)items->v[i].ns);
+		json_open_object(j, NULL);
+		json_put_string(j, "part", block_part_key(items->v[i].part));
+		json_put_string(j, "name", items->v[i].name);
+		if (items->v[i].under)
+			json_put_string(j, "under", items->v[i].under);
+		if (items->v[i].file)
+			json_put_string(j, "file", items->v[i].file);
+		json_put_uint(j, "ns", items->v[i].ns);
+		json_close(j);
 	}
-	buf_putc(out, ']');
+	json_close(j);
 }
 
-static void put_json_row(const struct blocks_job *job, const struct block_row *r, struct buf *out)
+static void put_json_split(struct json *j, const struct block_row *r)
 {
-	buf_puts(out, "{\"name\":");
-	buf_json(out, r->name);
-	put_known(out, ",\"number\":", r, MARK_NUMBER, r->number, "null");
-	put_known(out, ",\"gas\":", r, MARK_GAS, r->gas, "null");
-	put_known(out, ",\"transactions\":", r, MARK_TRANSACTIONS, r->transactions, "null");
-	buf_printf(out, ",\"start_ns\":%llu,\"wall_ns\":%llu,\"ggas_per_s\":", (unsigned long long)r->start_ns,
-		   (unsigned long long)r->wall_ns);
-	if (r->known & MARK_GAS && r->wall_ns)
-		buf_printf(out, "%.6f", ggas_per_s(r));
-	else
-		buf_puts(out, "null");
-	buf_puts(out, ",\"thread\":");
-	buf_json(out, thread_name(job, r));
-	buf_printf(out, ",\"tid\":%u,\"split\":", r->thread < job->profile->threads.n ?
-						       job->profile->threads.v[r->thread].tid : 0);
-	if (r->split) {
-		for (int i = 0; i < BLOCK_PARTS; i++)
-			buf_printf(out, "%s\"%s_ns\":%llu", i ? "," : "{", block_part_key(i),
-				   (unsigned long long)r->ns[i]);
-		buf_putc(out, '}');
-	} else {
-		buf_puts(out, "null");
+	if (!r->split) {
+		json_put_null(j, "split");
+		return;
 	}
-	buf_printf(out, ",\"followed_ns\":%llu,\"parallel_ns\":%llu,\"slow\":%s,\"reason\":",
-		   (unsigned long long)r->followed_ns, (unsigned long long)r->parallel_ns, r->slow ? "true" : "false");
-	if (r->reason)
-		buf_json(out, r->reason);
-	else
-		buf_puts(out, "null");
-	put_json_items(out, "functions", &r->functions);
-	put_json_items(out, "crates", &r->crates);
-	buf_putc(out, '}');
+	json_open_object(j, "split");
+	for (int i = 0; i < BLOCK_PARTS; i++) {
+		char key[48];
+
+		snprintf(key, sizeof(key), "%s_ns", block_part_key(i));
+		json_put_uint(j, key, r->ns[i]);
+	}
+	json_close(j);
+}
+
+static void put_json_row(const struct blocks_job *job, const struct block_row *r, struct json *j)
+{
+	const struct profile *p = job->profile;
+
+	json_open_row(j, 0);
+	json_put_string(j, "name", r->name);
+	put_json_known(j, "number", r, MARK_NUMBER, r->number);
+	put_json_known(j, "gas", r, MARK_GAS, r->gas);
+	put_json_known(j, "transactions", r, MARK_TRANSACTIONS, r->transactions);
+	json_put_uints(j, { "start_ns", r->start_ns }, { "wall_ns", r->wall_ns });
+	json_put_fixed(j, "ggas_per_s", r->known & MARK_GAS && r->wall_ns ? ggas_per_s(r) : NAN, 6);
+	json_put_string(j, "thread", thread_name(job, r));
+	json_put_uint(j, "tid", r->thread < p->threads.n ? p->threads.v[r->thread].tid : 0);
+	put_json_split(j, r);
+	json_put_uints(j, { "followed_ns", r->followed_ns }, { "parallel_ns", r->parallel_ns });
+	json_put_bool(j, "slow", r->slow);
+	json_put_string(j, "reason", r->reason);
+	put_json_items(j, "functions", &r->functions);
+	put_json_items(j, "crates", &r->crates);
+	json_close(j);
 }
 
 void blocksjson_write(const struct blocks_job *job, struct buf *out)
 {
 	const struct blocks *b = job->blocks;
+	struct json j = json_begin(out);
 
-	buf_printf(out, "{\"blocks\":%zu,\"median_ns\":%llu,\"slow\":%zu,\"typical\":%zu,\"difference\":", b->rows.n,
-		   (unsigned long long)b->median_ns, b->slow, b->typical);
-	if (b->difference)
-		buf_json(out, b->difference);
-	else
-		buf_puts(out, "null");
-	put_json_items(out, "crates", &b->crates);
-	buf_puts(out, ",\n\"rows\":[");
-	for (size_t i = 0; i < b->rows.n; i++) {
-		buf_puts(out, i ? ",\n" : "\n");
-		put_json_row(job, &b->rows.v[i], out);
-	}
-	buf_puts(out, "\n]}\n");
+	json_open_object(&j, NULL);
+	json_put_uints(&j, { "blocks", b->rows.n }, { "median_ns", b->median_ns }, { "slow", b->slow },
+		       { "typical", b->typical });
+	json_put_string(&j, "difference", b->difference);
+	put_json_items(&j, "crates", &b->crates);
+	json_open_array_line(&j, "rows", 0);
+	for (size_t i = 0; i < b->rows.n; i++)
+		put_json_row(job, &b->rows.v[i], &j);
+	json_break(&j, 0);
+	json_close(&j);
+	json_end_line(&j);
 }
 
 /* Quotes around what needs them, doubled within; a leading = + - @ would be a formula to a spreadsheet. */
@@ -434,6 +435,14 @@ static void put_csv(struct buf *out, const char *text)
 	buf_putc(out, '"');
 }
 
+/* An empty cell where it is not known. */
+static void put_csv_known(struct buf *out, const char *before, const struct block_row *r, uint32_t bit, uint64_t value)
+{
+	buf_puts(out, before);
+	if (r->known & bit)
+		buf_printf(out, "%llu", (unsigned long long)value);
+}
+
 void blockscsv_write(const struct blocks_job *job, struct buf *out)
 {
 	const struct blocks *b = job->blocks;
@@ -445,9 +454,9 @@ void blockscsv_write(const struct blocks_job *job, struct buf *out)
 	for (size_t i = 0; i < b->rows.n; i++) {
 		const struct block_row *r = &b->rows.v[i];
 
-		put_known(out, "", r, MARK_NUMBER, r->number, "");
-		put_known(out, ",", r, MARK_GAS, r->gas, "");
-		put_known(out, ",", r, MARK_TRANSACTIONS, r->transactions, "");
+		put_csv_known(out, "", r, MARK_NUMBER, r->number);
+		put_csv_known(out, ",", r, MARK_GAS, r->gas);
+		put_csv_known(out, ",", r, MARK_TRANSACTIONS, r->transactions);
 		buf_printf(out, ",%llu,%llu,", (unsigned long long)r->start_ns, (unsigned long long)r->wall_ns);
 		if (r->known & MARK_GAS && r->wall_ns)
 			buf_printf(out, "%.6f", ggas_per_s(r));

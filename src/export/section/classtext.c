@@ -6,9 +6,11 @@
 #include "analyze/memory/rss.h"
 #include "analyze/memory/sizeclass.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/export.h"
+#include "export/section/memtext.h"
 #include "export/section/section.h"
 #include "export/report/table.h"
 #include "profile/profile.h"
@@ -100,65 +102,63 @@ static void put_text(const struct export_job *job, struct buf *out)
 
 /* --- JSON --- */
 
-static void json_class(struct buf *out, const struct sizeclass *c)
+static void json_class(struct json *j, const struct sizeclass *c)
 {
-	buf_printf(out, "\"allocated_bytes\":%" PRIu64 ",\"slabs\":%" PRIu64 ",\"held_bytes\":%" PRIu64
-			",\"used_percent\":%.2f,\"waste_bytes\":%" PRIu64 "}",
-		   sizeclass_used(c), c->slabs, c->held_bytes, used_percent(c), sizeclass_waste(c));
+	json_put_uints(j, { "allocated_bytes", sizeclass_used(c) }, { "slabs", c->slabs },
+		       { "held_bytes", c->held_bytes });
+	json_put_fixed(j, "used_percent", used_percent(c), 2);
+	json_put_uint(j, "waste_bytes", sizeclass_waste(c));
+	json_close(j);
 }
 
-static void json_stats(struct buf *out, const struct sizeclasses *c)
+static void json_stats(struct json *j, const struct sizeclasses *c)
 {
-	buf_printf(out, "{\"source\":\"jemalloc\",\"estimate\":false,\"thread_cache_bytes\":%" PRIu64 ",\n \"all\":{",
-		   c->cached_bytes);
-	json_class(out, &c->all);
-	buf_puts(out, ",\n \"classes\":[");
+	json_put_string(j, "source", "jemalloc");
+	json_put_bool(j, "estimate", false);
+	json_put_uint(j, "thread_cache_bytes", c->cached_bytes);
+	json_open_object_line(j, "all", 1);
+	json_class(j, &c->all);
+	json_open_array_line(j, "classes", 1);
 	for (size_t i = 0; i < c->list.n; i++) {
-		buf_printf(out, "%s{\"size\":%" PRIu64 ",\"objects\":%" PRIu64 ",", i ? ",\n  " : "\n  ", c->list.v[i].size,
-			   c->list.v[i].objects);
-		json_class(out, &c->list.v[i]);
+		json_open_row(j, 2);
+		json_put_uints(j, { "size", c->list.v[i].size }, { "objects", c->list.v[i].objects });
+		json_class(j, &c->list.v[i]);
 	}
-	buf_puts(out, "]}");
+	json_close(j);
 }
 
-static void json_estimate(struct buf *out, const struct sizeclasses *c, const struct rss *r)
+static void json_estimate(struct json *j, const struct sizeclasses *c, const struct rss *r)
 {
-	buf_puts(out, "{\"source\":\"samples\",\"estimate\":true,\"reason\":");
-	buf_json(out, why_not(c));
-	buf_puts(out, ",\n \"classes\":[");
-	for (size_t i = 0; i < r->classes.n; i++)
-		buf_printf(out, "%s{\"size\":%" PRIu64 ",\"live_bytes\":%" PRIu64 ",\"rounding_bytes\":%" PRIu64 "}",
-			   i ? "," : "", r->classes.v[i].size, r->classes.v[i].live_bytes, r->classes.v[i].rounding_bytes);
-	buf_puts(out, "]}");
+	json_put_string(j, "source", "samples");
+	json_put_bool(j, "estimate", true);
+	json_put_string(j, "reason", why_not(c));
+	json_open_array_line(j, "classes", 1);
+	memjson_classes(r, j);
+	json_close(j);
 }
 
-bool classtext_object(const struct profile *p, struct buf *out)
+void classtext_json(const struct profile *p, struct json *j)
 {
 	struct sizeclasses c;
 	struct rss r;
-	bool any;
 
 	sizeclasses_read(&c, p);
 	rss_build(&r, p, 0, 0);
-	any = c.list.n || r.classes.n;
-	if (c.list.n)
-		json_stats(out, &c);
-	else if (any)
-		json_estimate(out, &c, &r);
+	if (c.list.n || r.classes.n) {
+		json_open_object_line(j, "allocator", 0);
+		if (c.list.n)
+			json_stats(j, &c);
+		else
+			json_estimate(j, &c, &r);
+		json_close(j);
+	}
 	rss_done(&r);
 	sizeclasses_done(&c);
-	return any;
 }
 
-static void put_json(const struct export_job *job, struct buf *out)
+static void put_json(const struct export_job *job, struct json *j)
 {
-	struct buf object = { 0 };
-
-	if (classtext_object(job->profile, &object)) {
-		buf_puts(out, ",\n\"allocator\":");
-		buf_add(out, object.data, object.n);
-	}
-	buf_done(&object);
+	classtext_json(job->profile, j);
 }
 
 const struct section section_allocator = {

@@ -10,9 +10,10 @@
 #include <stddef.h>
 
 struct buf;
+struct json;
 struct profile;
 
 /* limit: rows, 0 = all */
 void classtext_table(const struct profile *p, size_t limit, bool colour, struct buf *out);
-/* {...} without a newline behind it; false: there is nothing to say. */
-bool classtext_object(const struct profile *p, struct buf *out);
+/* "allocator":{...} */
+void classtext_json(const struct profile *p, struct json *j);

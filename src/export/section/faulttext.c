@@ -6,6 +6,7 @@
 
 #include "analyze/memory/faults.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/text/str.h"
 #include "export/export.h"
 #include "export/report/label.h"
@@ -248,79 +249,78 @@ static void put_text(const struct export_job *job, struct buf *out)
 
 /* --- JSON --- */
 
-static void json_weight(struct buf *out, const struct faults *f, const struct faults_weight *w)
+static void json_weight(struct json *j, const struct faults *f, const struct faults_weight *w)
 {
-	buf_printf(out, "\"major\":%llu,\"minor\":%llu", (unsigned long long)w->major,
-		   (unsigned long long)w->minor);
-	if (f->timed)
-		buf_printf(out, ",\"major_ns\":%llu,\"minor_ns\":%llu", (unsigned long long)w->major_ns,
-			   (unsigned long long)w->minor_ns);
-	buf_printf(out, ",\"reclaims\":%llu,\"reclaim_ns\":%llu", (unsigned long long)w->reclaims,
-		   (unsigned long long)w->reclaim_ns);
+	json_put_uints(j, { "major", w->major }, { "minor", w->minor });
+	if (f->timed) {
+		json_put_uints(j, { "major_ns", w->major_ns }, { "minor_ns", w->minor_ns });
+	}
+	json_put_uints(j, { "reclaims", w->reclaims }, { "reclaim_ns", w->reclaim_ns });
 }
 
-static void json_functions(const struct export_job *job, struct buf *out, const struct faults *f)
+static void json_functions(const struct export_job *job, struct json *j, const struct faults *f)
 {
 	size_t limit = job->options.limit ? job->options.limit : f->functions.n;
 
-	buf_puts(out, ",\n \"functions\":[");
+	json_open_array_line(j, "functions", 1);
 	for (size_t i = 0; i < f->functions.n && i < limit; i++) {
-		buf_puts(out, i ? ",\n  {\"name\":" : "\n  {\"name\":");
-		buf_json(out, f->functions.v[i].name);
-		buf_puts(out, ",\"module\":");
-		buf_json(out, f->functions.v[i].module);
-		buf_putc(out, ',');
-		json_weight(out, f, &f->functions.v[i].weight);
-		buf_putc(out, '}');
+		json_open_row(j, 2);
+		json_put_string(j, "name", f->functions.v[i].name);
+		json_put_string(j, "module", f->functions.v[i].module);
+		json_weight(j, f, &f->functions.v[i].weight);
+		json_close(j);
 	}
-	buf_putc(out, ']');
+	json_close(j);
 }
 
-static void json_files(const struct export_job *job, struct buf *out, const struct faults *f)
+static void json_files(const struct export_job *job, struct json *j, const struct faults *f)
 {
 	size_t limit = job->options.limit ? job->options.limit : f->files.n;
 
-	buf_puts(out, ",\n \"files\":[");
+	json_open_array_line(j, "files", 1);
 	for (size_t i = 0; i < f->files.n && i < limit; i++) {
 		const struct faults_file *file = &f->files.v[i];
 
-		buf_puts(out, i ? ",\n  {\"name\":" : "\n  {\"name\":");
-		buf_json(out, file->name);
-		buf_putc(out, ',');
-		json_weight(out, f, &file->weight);
-		buf_puts(out, ",\"ranges\":[");
-		for (size_t k = 0; k < file->ranges.n; k++)
-			buf_printf(out, "%s{\"from\":%llu,\"to\":%llu,\"major\":%llu}", k ? "," : "",
-				   (unsigned long long)file->ranges.v[k].from,
-				   (unsigned long long)file->ranges.v[k].to,
-				   (unsigned long long)file->ranges.v[k].major);
-		buf_puts(out, "]}");
+		json_open_row(j, 2);
+		json_put_string(j, "name", file->name);
+		json_weight(j, f, &file->weight);
+		json_open_array(j, "ranges");
+		for (size_t k = 0; k < file->ranges.n; k++) {
+			json_open_object(j, NULL);
+			json_put_uints(j, { "from", file->ranges.v[k].from }, { "to", file->ranges.v[k].to },
+				       { "major", file->ranges.v[k].major });
+			json_close(j);
+		}
+		json_close(j);
+		json_close(j);
 	}
-	buf_putc(out, ']');
+	json_close(j);
 }
 
-static void put_json(const struct export_job *job, struct buf *out)
+static void json_faults(const struct export_job *job, struct json *j, const struct faults *f)
+{
+	json_open_object_line(j, "faults", 0);
+	json_weight(j, f, &f->all);
+	json_put_uint(j, "duration_ns", f->duration_ns);
+	json_put_fixed(j, "hit_percent", faults_hit_percent(f), 4);
+	json_put_uints(j, { "read_bytes", faults_read_bytes(f) }, { "without_stack", f->without_stack });
+	json_functions(job, j, f);
+	json_files(job, j, f);
+	json_close(j);
+}
+
+static void put_json(const struct export_job *job, struct json *j)
 {
 	struct faults f;
 
 	faults_build(&f, job->profile, &job->selection->options);
 	if (f.recorded) {
-		buf_puts(out, ",\n\"faults\":{");
-		json_weight(out, &f, &f.all);
-		buf_printf(out, ",\"duration_ns\":%llu,\"hit_percent\":%.4f,\"read_bytes\":%llu,"
-				"\"without_stack\":%llu", (unsigned long long)f.duration_ns,
-			   faults_hit_percent(&f),
-			   (unsigned long long)faults_read_bytes(&f), (unsigned long long)f.without_stack);
-		json_functions(job, out, &f);
-		json_files(job, out, &f);
-		buf_printf(out, "},\n\"pressure\":{\"kswapd_wakes\":%llu",
-			   (unsigned long long)f.kswapd_wakes);
-		for (size_t i = 0; i < f.series.n; i++) {
-			buf_putc(out, ',');
-			buf_json(out, f.series.v[i].name);
-			buf_printf(out, ":%llu", (unsigned long long)f.series.v[i].sum);
-		}
-		buf_putc(out, '}');
+		json_faults(job, j, &f);
+		json_open_object_line(j, "pressure", 0);
+		json_put_uint(j, "kswapd_wakes", f.kswapd_wakes);
+		for (size_t i = 0; i < f.series.n; i++)
+			json_put_uint(j, f.series.v[i].name, f.series.v[i].sum);
+		json_close(j);
 	}
 	faults_done(&f);
 }

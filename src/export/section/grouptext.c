@@ -6,6 +6,7 @@
 
 #include "analyze/groups.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/text/str.h"
 #include "export/export.h"
 #include "export/report/label.h"
@@ -75,47 +76,49 @@ static void put_text(const struct export_job *job, struct buf *out)
 	groups_done(&g);
 }
 
-static void put_row(const struct groups_row *r, struct buf *out)
+static void put_row(const struct groups_row *r, struct json *j)
 {
-	const struct {
-		const char *name;
-		uint64_t value;
-	} numbers[] = {
+	const struct json_count numbers[] = {
 		{ "quota_us", r->quota_us }, { "period_us", r->period_us }, { "periods", r->periods },
 		{ "throttled_periods", r->throttled_periods }, { "throttled_ns", r->throttled_ns },
 		{ "memory_limit", r->limit_bytes }, { "memory_high", r->high_bytes }, { "memory_most", r->most_bytes },
 		{ "limit_hits", r->limit_hits }, { "oom_kills", r->oom_kills },
 	};
 
-	buf_puts(out, "\n {\"path\":");
-	buf_json(out, r->path);
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		buf_printf(out, ",\"%s\":%llu", numbers[i].name, (unsigned long long)numbers[i].value);
-	buf_putc(out, '}');
+	json_open_row(j, 1);
+	json_put_string(j, "path", r->path);
+	json_put_counts(j, numbers, ARRAY_LEN(numbers));
+	json_close(j);
 }
 
-static void put_json(const struct export_job *job, struct buf *out)
+static void put_restarts(const struct groups *g, struct json *j)
+{
+	json_open_object_line(j, "restarts", 0);
+	json_put_uints(j, { "count", g->count }, { "not_running_ns", g->down_ns });
+	json_open_array(j, "list");
+	for (size_t i = 0; i < g->restarts.n; i++) {
+		json_open_row(j, 1);
+		json_put_uints(j, { "start_ns", g->restarts.v[i].start_ns }, { "end_ns", g->restarts.v[i].end_ns });
+		json_put_string(j, "text", g->restarts.v[i].text);
+		json_close(j);
+	}
+	json_close(j);
+	json_close(j);
+}
+
+static void put_json(const struct export_job *job, struct json *j)
 {
 	struct groups g;
 
 	groups_make(&g, job->profile);
-	if (g.rows.n)
-		buf_puts(out, ",\n\"cgroups\":[");
-	for (size_t i = 0; i < g.rows.n; i++) {
-		buf_puts(out, i ? "," : "");
-		put_row(&g.rows.v[i], out);
+	if (g.rows.n) {
+		json_open_array_line(j, "cgroups", 0);
+		for (size_t i = 0; i < g.rows.n; i++)
+			put_row(&g.rows.v[i], j);
+		json_close(j);
 	}
-	buf_puts(out, g.rows.n ? "]" : "");
 	if (g.restarts.n)
-		buf_printf(out, ",\n\"restarts\":{\"count\":%llu,\"not_running_ns\":%llu,\"list\":[", (unsigned long long)g.count,
-			   (unsigned long long)g.down_ns);
-	for (size_t i = 0; i < g.restarts.n; i++) {
-		buf_printf(out, "%s\n {\"start_ns\":%llu,\"end_ns\":%llu,\"text\":", i ? "," : "",
-			   (unsigned long long)g.restarts.v[i].start_ns, (unsigned long long)g.restarts.v[i].end_ns);
-		buf_json(out, g.restarts.v[i].text);
-		buf_putc(out, '}');
-	}
-	buf_puts(out, g.restarts.n ? "]}" : "");
+		put_restarts(&g, j);
 	groups_done(&g);
 }
 

@@ -1,12 +1,14 @@
 /*
  * heaptext.c - the section on the heap, as text and as JSON.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/memory/heap.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/export.h"
@@ -244,80 +246,83 @@ static void put_text(const struct export_job *job, struct buf *out)
 
 /* --- JSON --- */
 
-static void json_sum(struct buf *out, const struct heap_figures *f, const char *key, const struct heap_sum *s)
+static void json_sum(struct json *j, const struct heap_figures *f, const char *key, const struct heap_sum *s)
 {
-	buf_printf(out, "\"%s\":{\"bytes\":%llu,\"objects\":%llu,\"samples\":%llu,\"error_bytes\":", key,
-		   (unsigned long long)s->bytes, (unsigned long long)s->objects, (unsigned long long)s->samples);
-	if (f->no_error)
-		buf_puts(out, "null}");
-	else
-		buf_printf(out, "%.0f}", heap_error(s));
+	json_open_object(j, key);
+	json_put_uints(j, { "bytes", s->bytes }, { "objects", s->objects }, { "samples", s->samples });
+	json_put_fixed(j, "error_bytes", f->no_error ? NAN : heap_error(s), 0);
+	json_close(j);
 }
 
-static void json_functions(const struct export_job *job, struct buf *out, const struct heap_figures *f)
+static void json_function(struct json *j, const struct heap_figures *f, const struct heap_function *g)
 {
-	size_t n = job->options.limit ? MIN(job->options.limit, f->functions.n) : f->functions.n;
-
-	buf_puts(out, ",\n \"functions\":[");
-	for (size_t i = 0; i < n; i++) {
-		const struct heap_function *g = &f->functions.v[i];
-
-		buf_puts(out, i ? ",\n  {\"name\":" : "\n  {\"name\":");
-		buf_json(out, g->name);
-		buf_puts(out, ",\"module\":");
-		buf_json(out, g->module);
-		for (size_t k = 0; k < ARRAY_LEN(columns); k++) {
-			buf_putc(out, ',');
-			json_sum(out, f, columns[k].key, columns[k].sum(g));
-		}
-		buf_printf(out, ",\"thirds\":[%lld,%lld,%lld],\"age_ns\":%.0f,\"grows\":%s}",
-			   (long long)g->thirds[0], (long long)g->thirds[1], (long long)g->thirds[2],
-			   g->age_ns, g->grows ? "true" : "false");
-	}
-	buf_putc(out, ']');
+	json_open_row(j, 2);
+	json_put_string(j, "name", g->name);
+	json_put_string(j, "module", g->module);
+	for (size_t k = 0; k < ARRAY_LEN(columns); k++)
+		json_sum(j, f, columns[k].key, columns[k].sum(g));
+	json_open_array(j, "thirds");
+	for (size_t k = 0; k < ARRAY_LEN(g->thirds); k++)
+		json_put_int(j, NULL, g->thirds[k]);
+	json_close(j);
+	json_put_fixed(j, "age_ns", g->age_ns, 0);
+	json_put_bool(j, "grows", g->grows);
+	json_close(j);
 }
 
-static void put_json(const struct export_job *job, struct buf *out)
+static void json_lifetime(struct json *j, const struct heap_figures *f)
+{
+	json_open_object(j, "lifetime_ns");
+	json_put_uints(j, { "p50", f->lifetime_ns[0] }, { "p90", f->lifetime_ns[1] }, { "p99", f->lifetime_ns[2] },
+		       { "objects", f->lifetimes });
+	json_close(j);
+}
+
+static void json_figures(struct json *j, const struct heap_figures *f)
+{
+	json_put_bool(j, "exact", f->exact);
+	json_put_uints(j, { "interval_bytes", f->interval }, { "duration_ns", f->duration_ns },
+		       { "counted_bytes", f->counted_bytes }, { "counted", f->counted }, { "peak_ns", f->peak_ns });
+	json_put_bool(j, "ended", f->ended);
+	json_put_uints(j, { "lost", f->lost }, { "recordings", MAX(f->recordings, 1) });
+	json_lifetime(j, f);
+	json_break(j, 1);
+	json_sum(j, f, "allocated", &f->allocated);
+	json_sum(j, f, "freed", &f->freed);
+	json_sum(j, f, "temporary", &f->temporary);
+	json_sum(j, f, "live", &f->live);
+	json_sum(j, f, "peak", &f->peak);
+}
+
+static void json_verdict(struct json *j, const struct heap_figures *f)
+{
+	json_open_array_line(j, "symptoms", 1);
+	for (int i = 0; i < HEAP_SYMPTOMS; i++)
+		if (f->symptoms[i])
+			json_put_string(j, NULL, heap_symptom_name(i));
+	json_close(j);
+	json_open_array_line(j, "verdict", 1);
+	for (size_t i = 0; i < f->verdict.n; i++)
+		json_put_string(j, NULL, f->verdict.v[i]);
+	json_close(j);
+}
+
+static void put_json(const struct export_job *job, struct json *j)
 {
 	struct heap_figures f;
-	bool any = false;
 
-	if (!heap_measure(&f, job->profile, &job->selection->options, job->options.own)) {
-		heap_done(&f);
-		return;
+	if (heap_measure(&f, job->profile, &job->selection->options, job->options.own)) {
+		size_t n = job->options.limit ? MIN(job->options.limit, f.functions.n) : f.functions.n;
+
+		json_open_object_line(j, "heap", 0);
+		json_figures(j, &f);
+		json_open_array_line(j, "functions", 1);
+		for (size_t i = 0; i < n; i++)
+			json_function(j, &f, &f.functions.v[i]);
+		json_close(j);
+		json_verdict(j, &f);
+		json_close(j);
 	}
-	buf_printf(out,
-		   ",\n\"heap\":{\"exact\":%s,\"interval_bytes\":%llu,\"duration_ns\":%llu,"
-		   "\"counted_bytes\":%llu,\"counted\":%llu,\"peak_ns\":%llu,\"ended\":%s,\"lost\":%llu,\"recordings\":%llu,",
-		   f.exact ? "true" : "false", (unsigned long long)f.interval,
-		   (unsigned long long)f.duration_ns, (unsigned long long)f.counted_bytes,
-		   (unsigned long long)f.counted, (unsigned long long)f.peak_ns, f.ended ? "true" : "false",
-		   (unsigned long long)f.lost, (unsigned long long)MAX(f.recordings, 1));
-	buf_printf(out, "\"lifetime_ns\":{\"p50\":%llu,\"p90\":%llu,\"p99\":%llu,\"objects\":%llu},\n ",
-		   (unsigned long long)f.lifetime_ns[0], (unsigned long long)f.lifetime_ns[1],
-		   (unsigned long long)f.lifetime_ns[2], (unsigned long long)f.lifetimes);
-	json_sum(out, &f, "allocated", &f.allocated);
-	buf_putc(out, ',');
-	json_sum(out, &f, "freed", &f.freed);
-	buf_putc(out, ',');
-	json_sum(out, &f, "temporary", &f.temporary);
-	buf_putc(out, ',');
-	json_sum(out, &f, "live", &f.live);
-	buf_putc(out, ',');
-	json_sum(out, &f, "peak", &f.peak);
-	json_functions(job, out, &f);
-	buf_puts(out, ",\n \"symptoms\":[");
-	for (int i = 0; i < HEAP_SYMPTOMS; i++)
-		if (f.symptoms[i]) {
-			buf_printf(out, "%s\"%s\"", any ? "," : "", heap_symptom_name(i));
-			any = true;
-		}
-	buf_puts(out, "],\n \"verdict\":[");
-	for (size_t i = 0; i < f.verdict.n; i++) {
-		buf_puts(out, i ? "," : "");
-		buf_json(out, f.verdict.v[i]);
-	}
-	buf_puts(out, "]}");
 	heap_done(&f);
 }
 

@@ -8,6 +8,7 @@
 #include "analyze/io.h"
 #include "analyze/select.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/text/str.h"
 #include "export/export.h"
 #include "export/report/label.h"
@@ -255,109 +256,94 @@ static void put_text(const struct export_job *job, struct buf *out)
 
 /* --- JSON --- */
 
-static void put_number(struct buf *b, const char *key, uint64_t value)
+static void put_json_row(struct json *j, const struct io_row *r)
 {
-	buf_printf(b, ",\"%s\":%llu", key, (unsigned long long)value);
+	json_put_uints(j, { "read_bytes", r->read_bytes }, { "read_calls", r->read_calls },
+		       { "write_bytes", r->write_bytes }, { "write_calls", r->write_calls }, { "sync_ns", r->sync_ns },
+		       { "sync_calls", r->sync_calls }, { "errors", r->errors });
 }
 
-static void put_json_row(struct buf *b, const struct io_row *r)
+static void put_json_latency(struct json *j, const struct io_latency *l)
 {
-	put_number(b, "read_bytes", r->read_bytes);
-	put_number(b, "read_calls", r->read_calls);
-	put_number(b, "write_bytes", r->write_bytes);
-	put_number(b, "write_calls", r->write_calls);
-	put_number(b, "sync_ns", r->sync_ns);
-	put_number(b, "sync_calls", r->sync_calls);
-	put_number(b, "errors", r->errors);
-}
-
-static void put_json_latency(struct buf *b, const struct io_latency *l)
-{
-	put_number(b, "p50_ns", l->p50_ns);
-	put_number(b, "p90_ns", l->p90_ns);
-	put_number(b, "p99_ns", l->p99_ns);
-	put_number(b, "below_ns", l->max_ns);
+	json_put_uints(j, { "p50_ns", l->p50_ns }, { "p90_ns", l->p90_ns }, { "p99_ns", l->p99_ns },
+		       { "below_ns", l->max_ns });
 	/* [from, calls]: up to twice as long */
-	buf_puts(b, ",\"latency\":[");
-	for (int i = 0, n = 0; l->steps && i < 64; i++)
-		if (l->steps[i])
-			buf_printf(b, "%s[%llu,%llu]", n++ ? "," : "", i ? 1ULL << i : 0ULL,
-				   (unsigned long long)l->steps[i]);
-	buf_puts(b, "]");
-}
-
-static void put_json_rows(struct buf *b, const char *key, const struct io_row *rows, size_t n, size_t limit)
-{
-	buf_printf(b, ",\n \"%s\":[", key);
-	for (size_t i = 0; i < n && (!limit || i < limit); i++) {
-		buf_puts(b, i ? ",\n  {\"name\":" : "\n  {\"name\":");
-		buf_json(b, rows[i].name);
-		buf_puts(b, ",\"module\":");
-		buf_json(b, rows[i].module);
-		put_json_row(b, &rows[i]);
-		buf_putc(b, '}');
+	json_open_array(j, "latency");
+	for (int i = 0; l->steps && i < 64; i++) {
+		if (!l->steps[i])
+			continue;
+		json_open_array(j, NULL);
+		json_put_uint(j, NULL, i ? 1ULL << i : 0);
+		json_put_uint(j, NULL, l->steps[i]);
+		json_close(j);
 	}
-	buf_puts(b, "]");
+	json_close(j);
 }
 
-static void put_json_operations(struct buf *b, const struct io_figures *f)
+static void put_json_rows(struct json *j, const char *key, const struct io_row *rows, size_t n, size_t limit)
 {
-	buf_puts(b, ",\n \"operations\":[");
+	json_open_array_line(j, key, 1);
+	for (size_t i = 0; i < n && (!limit || i < limit); i++) {
+		json_open_row(j, 2);
+		json_put_string(j, "name", rows[i].name);
+		json_put_string(j, "module", rows[i].module);
+		put_json_row(j, &rows[i]);
+		json_close(j);
+	}
+	json_close(j);
+}
+
+static void put_json_operations(struct json *j, const struct io_figures *f)
+{
+	json_open_array_line(j, "operations", 1);
 	for (size_t i = 0; i < f->operations.n; i++) {
 		const struct io_operation *o = &f->operations.v[i];
 
-		buf_puts(b, i ? ",\n  {\"name\":" : "\n  {\"name\":");
-		buf_json(b, o->name);
-		put_number(b, "calls", o->calls);
-		put_number(b, "errors", o->errors);
-		put_number(b, "bytes", o->bytes);
-		put_number(b, "ns", o->ns);
-		put_json_latency(b, &o->latency);
-		buf_putc(b, '}');
+		json_open_row(j, 2);
+		json_put_string(j, "name", o->name);
+		json_put_uints(j, { "calls", o->calls }, { "errors", o->errors }, { "bytes", o->bytes },
+			       { "ns", o->ns });
+		put_json_latency(j, &o->latency);
+		json_close(j);
 	}
-	buf_puts(b, "]");
+	json_close(j);
 }
 
-static void put_json_disks(struct buf *b, const struct io_figures *f)
+static void put_json_disks(struct json *j, const struct io_figures *f)
 {
-	buf_puts(b, ",\n \"disks\":[");
+	json_open_array_line(j, "disks", 1);
 	for (size_t i = 0; i < f->disks.n; i++) {
 		const struct io_disk *d = &f->disks.v[i];
 
-		buf_puts(b, i ? ",\n  {\"name\":" : "\n  {\"name\":");
-		buf_json(b, d->name);
-		put_number(b, "requests", d->requests);
-		put_number(b, "bytes", d->bytes);
-		put_number(b, "sectors", d->bytes / 512);
-		put_number(b, "own_requests", d->own_requests);
-		put_number(b, "own_bytes", d->own_bytes);
-		put_number(b, "errors", d->errors);
-		put_number(b, "ns", d->ns);
-		put_json_latency(b, &d->latency);
-		buf_putc(b, '}');
+		json_open_row(j, 2);
+		json_put_string(j, "name", d->name);
+		json_put_uints(j, { "requests", d->requests }, { "bytes", d->bytes }, { "sectors", d->bytes / 512 },
+			       { "own_requests", d->own_requests }, { "own_bytes", d->own_bytes },
+			       { "errors", d->errors }, { "ns", d->ns });
+		put_json_latency(j, &d->latency);
+		json_close(j);
 	}
-	buf_puts(b, "]");
+	json_close(j);
 }
 
-static void put_json(const struct export_job *job, struct buf *out)
+static void put_json(const struct export_job *job, struct json *j)
 {
 	size_t limit = job->options.limit;
 	struct io_figures f;
 
 	if (io_measure(&f, job->profile, &job->selection->options)) {
-		buf_printf(out, ",\n\"io\":{\"duration_ns\":%llu", (unsigned long long)f.duration_ns);
-		put_json_row(out, &f.all);
-		put_json_rows(out, "functions", f.functions.v, f.functions.n, limit);
-		put_json_rows(out, "files", f.files.v, f.files.n, limit);
-		put_json_operations(out, &f);
-		put_json_disks(out, &f);
-		buf_puts(out, ",\n \"remarks\":[");
-		for (size_t i = 0; i < f.remarks.n; i++) {
-			if (i)
-				buf_putc(out, ',');
-			buf_json(out, f.remarks.v[i]);
-		}
-		buf_puts(out, "]}");
+		json_open_object_line(j, "io", 0);
+		json_put_uint(j, "duration_ns", f.duration_ns);
+		put_json_row(j, &f.all);
+		put_json_rows(j, "functions", f.functions.v, f.functions.n, limit);
+		put_json_rows(j, "files", f.files.v, f.files.n, limit);
+		put_json_operations(j, &f);
+		put_json_disks(j, &f);
+		json_open_array_line(j, "remarks", 1);
+		for (size_t i = 0; i < f.remarks.n; i++)
+			json_put_string(j, NULL, f.remarks.v[i]);
+		json_close(j);
+		json_close(j);
 	}
 	io_done(&f);
 }

@@ -9,55 +9,54 @@
 #include "analyze/memory/rss.h"
 #include "analyze/select.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/json.h"
 #include "export/section/memtext.h"
 #include "export/section/section.h"
 #include "profile/profile.h"
 
 /* --- JSON --- */
 
-static void put_rows(const struct rss *r, enum rss_kind kind, size_t limit, struct buf *out)
+static void put_rows(const struct rss *r, enum rss_kind kind, size_t limit, struct json *j)
 {
 	size_t n = 0;
 
-	buf_puts(out, kind == RSS_PART ? ",\n \"parts\":[" : ",\n \"files\":[");
+	json_open_array_line(j, kind == RSS_PART ? "parts" : "files", 1);
 	for (size_t i = 0; i < r->rows.n; i++) {
 		const struct rss_row *row = &r->rows.v[i];
 
-		if (row->kind != kind || (limit && kind == RSS_DETAIL && n >= limit))
+		if (row->kind != kind || (limit && kind == RSS_DETAIL && n++ >= limit))
 			continue;
-		buf_puts(out, n++ ? ",\n  {" : "\n  {");
-		jsonfield_string(out, kind == RSS_PART ? "part" : "path",
-			    kind == RSS_PART ? row->key : row->label);
-		buf_printf(out, ",\"bytes\":%" PRId64 "%s}", row->bytes,
-			   row->estimate ? ",\"estimate\":true" : "");
+		json_open_row(j, 2);
+		json_put_string(j, kind == RSS_PART ? "part" : "path", kind == RSS_PART ? row->key : row->label);
+		json_put_int(j, "bytes", row->bytes);
+		if (row->estimate)
+			json_put_bool(j, "estimate", true);
+		json_close(j);
 	}
-	buf_putc(out, ']');
+	json_close(j);
 }
 
-static void put_classes(const struct rss *r, struct buf *out)
+void memjson_classes(const struct rss *r, struct json *j)
 {
-	buf_puts(out, ",\n \"size_classes\":[");
-	for (size_t i = 0; i < r->classes.n; i++)
-		buf_printf(out, "%s{\"size\":%" PRIu64 ",\"live_bytes\":%" PRIu64 ",\"rounding_bytes\":%" PRIu64 "}",
-			   i ? "," : "", r->classes.v[i].size, r->classes.v[i].live_bytes,
-			   r->classes.v[i].rounding_bytes);
-	buf_putc(out, ']');
+	for (size_t i = 0; i < r->classes.n; i++) {
+		json_open_object(j, NULL);
+		json_put_uints(j, { "size", r->classes.v[i].size }, { "live_bytes", r->classes.v[i].live_bytes },
+			       { "rounding_bytes", r->classes.v[i].rounding_bytes });
+		json_close(j);
+	}
 }
 
 /* "usage":1 for each series of the prefix: its last value. Spaces in names become "_". */
-static void put_gauges(const struct rss *r, const char *prefix, struct buf *out)
+static void put_gauges(const struct rss *r, const char *prefix, struct json *j)
 {
-	bool any = false;
-
 	for (size_t i = 0; i < r->series.n; i++) {
 		const struct rss_series *s = &r->series.v[i];
 		_cleanup_free_ char *key = NULL;
 
-		/* Of what only grows a rate is shown, and parts and files are above. */
+		/* A series that only grows is shown as a rate; parts and files are in their own lists. */
 		if (!str_starts(s->name, prefix) || strchr(s->name + strlen(prefix), '.') ||
 		    strchr(s->name + strlen(prefix), ':') || str_ends(s->name, "reclaimed") ||
 		    !strcmp(s->unit, "us"))
@@ -65,115 +64,134 @@ static void put_gauges(const struct rss *r, const char *prefix, struct buf *out)
 		key = mem_printf("%s%s", s->name + strlen(prefix), strcmp(s->unit, "bytes") ? "" : "_bytes");
 		for (char *c = key; *c; c++)
 			*c = *c == ' ' ? '_' : *c;
-		buf_puts(out, any ? "," : "");
-		buf_json(out, key);
-		buf_printf(out, ":%" PRId64, s->last);
-		any = true;
+		json_put_int(j, key, s->last);
 	}
 }
 
-static void put_rate(const struct rss *r, const char *series, const char *key, double scale, struct buf *out)
+static void put_rates(const struct rss *r, struct json *j)
 {
-	double rate = rss_rate(r, series);
+	static const struct {
+		const char *series, *key;
+		double scale;
+	} rates[] = {
+		{ "mem.faults.minor", "minor_faults_per_second", 1 },
+		{ "mem.faults.major", "major_faults_per_second", 1 },
+		{ "machine.reclaimed", "machine_reclaimed_bytes_per_second", 1 },
+		{ "machine.reclaim stalls", "machine_direct_reclaims_per_second", 1 },
+		{ "cgroup.memory.reclaimed", "cgroup_reclaimed_bytes_per_second", 1 },
+		{ "pressure.memory.some", "machine_stalled_some_percent", 1e-4 },
+		{ "pressure.memory.full", "machine_stalled_full_percent", 1e-4 },
+		{ "cgroup.memory.some", "cgroup_stalled_some_percent", 1e-4 },
+		{ "cgroup.memory.full", "cgroup_stalled_full_percent", 1e-4 },
+	};
 
-	if (rate >= 0)
-		buf_printf(out, "%s\"%s\":%.3f", out->data[out->n - 1] == '{' ? "" : ",", key, rate * scale);
+	json_open_object_line(j, "rates", 1);
+	for (size_t i = 0; i < ARRAY_LEN(rates); i++) {
+		double rate = rss_rate(r, rates[i].series);
+
+		if (rate >= 0)
+			json_put_fixed(j, rates[i].key, rate * rates[i].scale, 3);
+	}
+	json_close(j);
 }
 
-static void put_rates(const struct rss *r, struct buf *out)
+/* [time in ns, value], ... */
+static void put_points(const struct rss_series *s, const struct profile *p, struct json *j)
 {
-	buf_puts(out, ",\n \"rates\":{");
-	put_rate(r, "mem.faults.minor", "minor_faults_per_second", 1, out);
-	put_rate(r, "mem.faults.major", "major_faults_per_second", 1, out);
-	put_rate(r, "machine.reclaimed", "machine_reclaimed_bytes_per_second", 1, out);
-	put_rate(r, "machine.reclaim stalls", "machine_direct_reclaims_per_second", 1, out);
-	put_rate(r, "cgroup.memory.reclaimed", "cgroup_reclaimed_bytes_per_second", 1, out);
-	put_rate(r, "pressure.memory.some", "machine_stalled_some_percent", 1e-4, out);
-	put_rate(r, "pressure.memory.full", "machine_stalled_full_percent", 1e-4, out);
-	put_rate(r, "cgroup.memory.some", "cgroup_stalled_some_percent", 1e-4, out);
-	put_rate(r, "cgroup.memory.full", "cgroup_stalled_full_percent", 1e-4, out);
-	buf_putc(out, '}');
+	json_open_array(j, "points");
+	for (size_t k = 0; k < p->points.n; k++) {
+		const struct profile_point *point = &p->points.v[k];
+
+		if (point->series != s->id || point->time_ns < s->first_ns || point->time_ns > s->last_ns)
+			continue;
+		json_open_array(j, NULL);
+		json_put_uint(j, NULL, point->time_ns);
+		json_put_int(j, NULL, point->value);
+		json_close(j);
+	}
+	json_close(j);
 }
 
-/* [time in ns, value], ... by series. */
-static void put_points(const struct rss *r, const struct profile *p, struct buf *out)
+static void put_series(const struct rss *r, const struct profile *p, struct json *j)
 {
-	buf_puts(out, ",\n \"series\":[");
+	json_open_array_line(j, "series", 1);
 	for (size_t i = 0; i < r->series.n; i++) {
 		const struct rss_series *s = &r->series.v[i];
-		bool any = false;
 
-		buf_puts(out, i ? ",\n  {" : "\n  {");
-		jsonfield_string(out, "name", s->name);
-		buf_putc(out, ',');
-		jsonfield_string(out, "unit", s->unit);
-		buf_printf(out,
-			   ",\"first\":%" PRId64 ",\"last\":%" PRId64 ",\"least\":%" PRId64
-			   ",\"most\":%" PRId64 ",\"points\":[",
-			   s->first, s->last, s->least, s->most);
-		for (size_t k = 0; k < p->points.n; k++) {
-			const struct profile_point *point = &p->points.v[k];
-
-			if (point->series != s->id || point->time_ns < s->first_ns ||
-			    point->time_ns > s->last_ns)
-				continue;
-			buf_printf(out, "%s[%" PRIu64 ",%" PRId64 "]", any ? "," : "", point->time_ns,
-				   point->value);
-			any = true;
-		}
-		buf_puts(out, "]}");
+		json_open_row(j, 2);
+		json_put_string(j, "name", s->name);
+		json_put_string(j, "unit", s->unit);
+		json_put_int(j, "first", s->first);
+		json_put_int(j, "last", s->last);
+		json_put_int(j, "least", s->least);
+		json_put_int(j, "most", s->most);
+		put_points(s, p, j);
+		json_close(j);
 	}
-	buf_putc(out, ']');
+	json_close(j);
 }
 
-void memtext_object(const struct rss *r, const struct profile *p, size_t limit, bool points, struct buf *out)
+static void put_cgroup(const struct rss *r, struct json *j)
+{
+	json_open_object_line(j, "cgroup", 1);
+	json_put_string(j, "path", r->group);
+	json_put_uint(j, "version", r->group_version);
+	put_gauges(r, "cgroup.memory.", j);
+	json_close(j);
+}
+
+static void put_jemalloc(const struct rss *r, struct json *j)
+{
+	json_open_object_line(j, "jemalloc", 1);
+	put_gauges(r, "jemalloc.", j);
+	if (r->fragmentation >= 0)
+		json_put_fixed(j, "fragmentation", r->fragmentation, 6);
+	json_close(j);
+}
+
+void memtext_object(const struct rss *r, const struct profile *p, size_t limit, bool points, const char *key,
+		    struct json *j)
 {
 	static const char *const sources[] = { "none", "heap", "jemalloc" };
 
-	buf_printf(out, "{\"time_ns\":%" PRIu64 ",\"looks\":%zu,\"rss_bytes\":%" PRId64 ",", r->moment_ns,
-		   r->looks, r->rss);
-	jsonfield_string(out, "live_heap_from", sources[r->source]);
+	json_open_object(j, key);
+	json_put_uints(j, { "time_ns", r->moment_ns }, { "looks", r->looks });
+	json_put_int(j, "rss_bytes", r->rss);
+	json_put_string(j, "live_heap_from", sources[r->source]);
 	if (r->source)
-		buf_printf(out, ",\"live_heap_bytes\":%" PRId64, r->live_bytes);
+		json_put_int(j, "live_heap_bytes", r->live_bytes);
 	if (r->source == RSS_FROM_HEAP)
-		buf_printf(out, ",\"heap_since_start\":%s", r->from_start ? "true" : "false");
+		json_put_bool(j, "heap_since_start", r->from_start);
 	if (r->walked) {
-		put_rows(r, RSS_PART, 0, out);
-		put_rows(r, RSS_DETAIL, limit, out);
+		put_rows(r, RSS_PART, 0, j);
+		put_rows(r, RSS_DETAIL, limit, j);
 	}
-	if (r->classes.n)
-		put_classes(r, out);
-	buf_puts(out, ",\n \"process\":{");
-	put_gauges(r, "mem.", out);
-	buf_puts(out, "}");
-	if (*r->group) {
-		buf_puts(out, ",\n \"cgroup\":{");
-		jsonfield_string(out, "path", r->group);
-		buf_printf(out, ",\"version\":%u,", r->group_version);
-		put_gauges(r, "cgroup.memory.", out);
-		buf_puts(out, "}");
+	if (r->classes.n) {
+		json_open_array_line(j, "size_classes", 1);
+		memjson_classes(r, j);
+		json_close(j);
 	}
-	if (rss_find(r, "jemalloc.allocated") || rss_find(r, "jemalloc.resident")) {
-		buf_puts(out, ",\n \"jemalloc\":{");
-		put_gauges(r, "jemalloc.", out);
-		if (r->fragmentation >= 0)
-			buf_printf(out, ",\"fragmentation\":%.6f", r->fragmentation);
-		buf_puts(out, "}");
-	}
-	put_rates(r, out);
+	json_open_object_line(j, "process", 1);
+	put_gauges(r, "mem.", j);
+	json_close(j);
+	if (*r->group)
+		put_cgroup(r, j);
+	if (rss_find(r, "jemalloc.allocated") || rss_find(r, "jemalloc.resident"))
+		put_jemalloc(r, j);
+	put_rates(r, j);
 	if (points)
-		put_points(r, p, out);
-	buf_putc(out, '}');
+		put_series(r, p, j);
+	json_close(j);
 }
 
-void memjson_put(const struct export_job *job, struct buf *out)
+void memjson_put(const struct export_job *job, struct json *j)
 {
 	struct rss r;
 
 	rss_build(&r, job->profile, job->selection->options.from_ns, job->selection->options.to_ns);
 	if (r.recorded) {
-		buf_puts(out, ",\n\"memory\":");
-		memtext_object(&r, job->profile, job->options.limit, true, out);
+		json_break(j, 0);
+		memtext_object(&r, job->profile, job->options.limit, true, "memory", j);
 	}
 	rss_done(&r);
 }

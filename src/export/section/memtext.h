@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct buf;
+struct json;
 struct profile;
 struct rss;
 
@@ -20,8 +21,10 @@ struct memtext_options {
 };
 void memtext_table(const struct rss *r, const struct profile *p, const struct memtext_options *o,
 		   struct buf *out);
-/* {...} without a newline behind it */
-void memtext_object(const struct rss *r, const struct profile *p, size_t limit, bool points, struct buf *out);
+void memtext_object(const struct rss *r, const struct profile *p, size_t limit, bool points, const char *key,
+		    struct json *j);
+/* {size, live_bytes, rounding_bytes}, ... of an array that is open. */
+void memjson_classes(const struct rss *r, struct json *j);
 
 /* A row for each look: the same columns always, empty where something is not known. */
 void memtext_csv_header(struct buf *out);

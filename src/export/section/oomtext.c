@@ -5,6 +5,7 @@
 #include "analyze/memory/leak.h"
 #include "analyze/memory/oom.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/text/str.h"
 #include "export/export.h"
 #include "export/report/label.h"
@@ -152,67 +153,53 @@ void oomtext_put(const struct profile *p, unsigned columns, struct buf *out)
 
 /* --- JSON --- */
 
-static void number(struct buf *out, const char *key, uint64_t value)
+static void put_json_lists(const struct oom *o, struct json *j)
 {
-	buf_printf(out, "\"%s\":%llu,", key, (unsigned long long)value);
-}
-
-static void put_json_lists(const struct oom *o, struct buf *out)
-{
-	buf_puts(out, "\"points\":[");
+	json_open_array(j, "points");
 	for (size_t i = 0; i < o->points.n; i++) {
 		const struct oom_point *p = &o->points.v[i];
 
-		buf_puts(out, i ? ",\n{" : "\n{");
-		number(out, "time_ns", p->time_ns);
-		number(out, "usage", p->usage);
-		number(out, "anon", p->anon);
-		number(out, "file", p->file);
-		number(out, "kernel", p->kernel);
-		buf_printf(out, "\"swap\":%llu}", (unsigned long long)p->swap);
+		json_open_row(j, 0);
+		json_put_uints(j, { "time_ns", p->time_ns }, { "usage", p->usage }, { "anon", p->anon },
+			       { "file", p->file }, { "kernel", p->kernel }, { "swap", p->swap });
+		json_close(j);
 	}
-	buf_puts(out, "],\"live\":[");
+	json_close(j);
+	json_open_array(j, "live");
 	for (size_t i = 0; i < o->live.rows.n; i++) {
-		buf_puts(out, i ? ",\n{" : "\n{");
-		number(out, "bytes", o->live.rows.v[i].bytes);
-		number(out, "objects", o->live.rows.v[i].objects);
-		buf_puts(out, "\"function\":");
-		buf_json(out, o->live.rows.v[i].name);
-		buf_puts(out, ",\"module\":");
-		buf_json(out, o->live.rows.v[i].module);
-		buf_putc(out, '}');
+		json_open_row(j, 0);
+		json_put_uints(j, { "bytes", o->live.rows.v[i].bytes }, { "objects", o->live.rows.v[i].objects });
+		json_put_string(j, "function", o->live.rows.v[i].name);
+		json_put_string(j, "module", o->live.rows.v[i].module);
+		json_close(j);
 	}
-	buf_puts(out, "],\"kernel_log\":[");
+	json_close(j);
+	json_open_array(j, "kernel_log");
 	for (size_t i = 0; i < o->said.n; i++) {
-		buf_puts(out, i ? ",\n" : "\n");
-		buf_json(out, o->said.v[i]);
+		json_break(j, 0);
+		json_put_string(j, NULL, o->said.v[i]);
 	}
-	buf_putc(out, ']');
+	json_close(j);
 }
 
-static void put_json(const struct export_job *job, struct buf *out)
+static void put_json(const struct export_job *job, struct json *j)
 {
 	struct oom o;
 
 	oom_build(&o, job->profile);
 	if (o.recorded) {
-		buf_puts(out, ",\n\"limit\":{");
-		number(out, "memory", o.limit);
+		json_open_object_line(j, "limit", 0);
+		json_put_uint(j, "memory", o.limit);
 		if (o.swap_limit != UINT64_MAX)
-			number(out, "swap", o.swap_limit);
-		number(out, "hits", o.hits);
-		number(out, "kills", o.kills);
+			json_put_uint(j, "swap", o.swap_limit);
+		json_put_uints(j, { "hits", o.hits }, { "kills", o.kills });
 		if (o.kills)
-			number(out, "kill_ns", o.kill_ns);
-		number(out, "peak", o.peak);
-		number(out, "live_bytes", o.live.bytes);
-		buf_puts(out, "\"filled_by\":");
-		buf_json(out, oom_blame(&o));
-		buf_puts(out, ",\"asked_by\":");
-		buf_json(out, o.trigger);
-		buf_putc(out, ',');
-		put_json_lists(&o, out);
-		buf_putc(out, '}');
+			json_put_uint(j, "kill_ns", o.kill_ns);
+		json_put_uints(j, { "peak", o.peak }, { "live_bytes", o.live.bytes });
+		json_put_string(j, "filled_by", oom_blame(&o));
+		json_put_string(j, "asked_by", o.trigger);
+		put_json_lists(&o, j);
+		json_close(j);
 	}
 	oom_done(&o);
 }

@@ -1,6 +1,7 @@
 #include "export/section/ownertext.h"
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "export/report/label.h"
 #include "profile/profile.h"
@@ -71,30 +72,27 @@ void ownertext_put(const struct profile *p, struct buf *out)
 		buf_printf(out, "and %zu more\n", p->owners.n - SHOWN);
 }
 
-static void put_processes(const struct profile *p, size_t owner, struct buf *out)
+static void put_processes(const struct profile *p, size_t owner, struct json *j)
 {
-	bool any = false;
-
-	buf_puts(out, ",\"processes\":[");
+	json_open_array(j, "processes");
 	for (size_t i = 0; i < p->processes.n; i++) {
 		const struct profile_process *x = &p->processes.v[i];
 
 		if (x->owner != owner + 1)
 			continue;
-		buf_printf(out, "%s{\"pid\":%u,\"inner_pid\":%u,\"name\":", any ? "," : "", x->pid,
-			   x->inner_pid ? x->inner_pid : x->pid);
-		buf_json(out, profile_str(p, x->name));
-		buf_putc(out, '}');
-		any = true;
+		json_open_object(j, NULL);
+		json_put_uints(j, { "pid", x->pid }, { "inner_pid", x->inner_pid ? x->inner_pid : x->pid });
+		json_put_string(j, "name", profile_str(p, x->name));
+		json_close(j);
 	}
-	buf_putc(out, ']');
+	json_close(j);
 }
 
-void ownertext_json(const struct profile *p, struct buf *out)
+void ownertext_json(const struct profile *p, struct json *j)
 {
 	if (!p->owners.n)
 		return;
-	buf_puts(out, ",\n\"owners\":[");
+	json_open_array_line(j, "owners", 0);
 	for (size_t i = 0; i < p->owners.n; i++) {
 		const struct profile_owner *o = &p->owners.v[i];
 		const struct {
@@ -104,13 +102,11 @@ void ownertext_json(const struct profile *p, struct buf *out)
 				{ "engine", o->engine }, { "image", o->image }, { "pod", o->pod },
 				{ "cgroup", o->cgroup } };
 
-		buf_puts(out, i ? ",\n {" : "\n {");
-		for (size_t k = 0; k < ARRAY_LEN(members); k++) {
-			buf_printf(out, "%s\"%s\":", k ? "," : "", members[k].key);
-			buf_json(out, profile_str(p, members[k].value));
-		}
-		put_processes(p, i, out);
-		buf_putc(out, '}');
+		json_open_row(j, 1);
+		for (size_t k = 0; k < ARRAY_LEN(members); k++)
+			json_put_string(j, members[k].key, profile_str(p, members[k].value));
+		put_processes(p, i, j);
+		json_close(j);
 	}
-	buf_putc(out, ']');
+	json_close(j);
 }

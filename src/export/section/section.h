@@ -11,13 +11,14 @@
 
 struct buf;
 struct export_job;
+struct json;
 
 struct section {
 	const char *name;
 	/* Lines for people, with an empty line before them. */
 	void (*text)(const struct export_job *job, struct buf *out);
-	/* Members of the report's object, each with a comma before it: ",\n\"io\":{...}". */
-	void (*json)(const struct export_job *job, struct buf *out);
+	/* Members of the report's object, each on a line of its own. */
+	void (*json)(const struct export_job *job, struct json *j);
 	bool json_after_tables; /* else before the tables of functions, modules and threads */
 };
 
@@ -39,5 +40,5 @@ SECTION_LIST(SECTION_DECLARE)
 extern const struct section *const sections[]; /* ends in NULL */
 
 /* The JSON of sections that have a file of their own for it. */
-void waitjson_put(const struct export_job *job, struct buf *out);
-void memjson_put(const struct export_job *job, struct buf *out);
+void waitjson_put(const struct export_job *job, struct json *j);
+void memjson_put(const struct export_job *job, struct json *j);

@@ -4,151 +4,136 @@
 #include "analyze/wait/account.h"
 #include "analyze/wait/verdict.h"
 #include "analyze/wait/waits.h"
-#include "base/buf.h"
+#include "base/json.h"
 #include "export/export.h"
 #include "export/section/section.h"
 #include "profile/profile.h"
 
-static void put_string(struct buf *b, const char *key, const char *value)
+static void put_row(struct json *j, const struct account_row *r)
 {
-	buf_printf(b, "\"%s\":", key);
-	buf_json(b, value);
-}
-
-static void put_row(struct buf *b, const struct account_row *r)
-{
-	buf_printf(b, "\"wall\":%llu,\"waits\":%llu,\"missing\":%lld", (unsigned long long)r->wall_ns,
-		   (unsigned long long)r->waits, (long long)r->missing_ns);
+	json_put_uints(j, { "wall", r->wall_ns }, { "waits", r->waits });
+	json_put_int(j, "missing", r->missing_ns);
 	for (int i = 0; i < CAUSE_COUNT; i++)
-		buf_printf(b, ",\"%s\":%llu", cause_key(i), (unsigned long long)r->ns[i]);
+		json_put_uint(j, cause_key(i), r->ns[i]);
 }
 
-static void put_account(struct buf *b, const struct profile *p, const struct account *a)
+static void put_account(struct json *j, const struct profile *p, const struct account *a)
 {
-	buf_printf(b,
-		   ",\n\"account\":{\"lost\":%llu,\"unseen_threads\":%llu,\"cpu_from\":\"%s\",\n \"total\":{",
-		   (unsigned long long)a->lost, (unsigned long long)a->unseen,
-		   a->cpu_is_the_rest ? "rest"
-		   : a->sampled_cpu   ? "samples"
-				      : "kernel");
-	put_row(b, &a->total);
-	buf_puts(b, "},\n \"threads\":[");
+	json_open_object_line(j, "account", 0);
+	json_put_uints(j, { "lost", a->lost }, { "unseen_threads", a->unseen });
+	json_put_string(j, "cpu_from", a->cpu_is_the_rest ? "rest" : a->sampled_cpu ? "samples" : "kernel");
+	json_open_object_line(j, "total", 1);
+	put_row(j, &a->total);
+	json_close(j);
+	json_open_array_line(j, "threads", 1);
 	for (size_t i = 0; i < a->threads.n; i++) {
 		const struct profile_thread *t = &p->threads.v[a->threads.v[i].thread];
 
-		buf_puts(b, i ? ",\n  {" : "\n  {");
-		put_string(b, "name", profile_str(p, t->name));
-		buf_printf(b, ",\"tid\":%u,", t->tid);
-		put_row(b, &a->threads.v[i]);
-		buf_putc(b, '}');
+		json_open_row(j, 2);
+		json_put_string(j, "name", profile_str(p, t->name));
+		json_put_uint(j, "tid", t->tid);
+		put_row(j, &a->threads.v[i]);
+		json_close(j);
 	}
-	buf_puts(b, "]}");
+	json_close(j);
+	json_close(j);
 }
 
-static void put_verdict(struct buf *b, const struct profile *p, const struct verdict *v)
+static void put_verdict(struct json *j, const struct profile *p, const struct verdict *v)
 {
-	buf_puts(b, ",\n\"verdict\":{\"sentences\":[");
-	for (size_t i = 0; i < v->sentences.n; i++) {
-		if (i)
-			buf_putc(b, ',');
-		buf_json(b, v->sentences.v[i]);
-	}
-	buf_putc(b, ']');
+	json_open_object_line(j, "verdict", 0);
+	json_open_array(j, "sentences");
+	for (size_t i = 0; i < v->sentences.n; i++)
+		json_put_string(j, NULL, v->sentences.v[i]);
+	json_close(j);
 	if (v->thread < p->threads.n) {
-		buf_putc(b, ',');
-		put_string(b, "thread", profile_str(p, p->threads.v[v->thread].name));
-		buf_printf(b, ",\"tid\":%u,\"cause\":\"%s\"", p->threads.v[v->thread].tid,
-			   cause_key(v->cause));
+		json_put_string(j, "thread", profile_str(p, p->threads.v[v->thread].name));
+		json_put_uint(j, "tid", p->threads.v[v->thread].tid);
+		json_put_string(j, "cause", cause_key(v->cause));
 	}
-	if (v->pattern) {
-		buf_putc(b, ',');
-		put_string(b, "pattern", v->pattern->name);
-	}
-	buf_putc(b, '}');
+	if (v->pattern)
+		json_put_string(j, "pattern", v->pattern->name);
+	json_close(j);
 }
 
-static void put_wakers(struct buf *b, const struct waits_site *s)
+static void put_wakers(struct json *j, const struct waits_site *s)
 {
-	buf_puts(b, ",\"wakers\":[");
+	json_open_array(j, "wakers");
 	for (size_t i = 0; i < s->wakers.n; i++) {
 		const struct waits_waker *w = &s->wakers.v[i];
 
-		buf_puts(b, i ? ",{" : "{");
+		json_open_object(j, NULL);
 		if (w->interrupt) {
-			put_string(b, "interrupt", waits_interrupt(w->interrupt));
+			json_put_string(j, "interrupt", waits_interrupt(w->interrupt));
 		} else {
-			put_string(b, "function", w->function);
-			buf_putc(b, ',');
-			put_string(b, "thread", w->thread);
+			json_put_string(j, "function", w->function);
+			json_put_string(j, "thread", w->thread);
 		}
-		buf_printf(b, ",\"ns\":%llu,\"count\":%llu}", (unsigned long long)w->ns,
-			   (unsigned long long)w->count);
+		json_put_uints(j, { "ns", w->ns }, { "count", w->count });
+		json_close(j);
 	}
-	buf_puts(b, "],\"wakers_ran\":[");
+	json_close(j);
+	json_open_array(j, "wakers_ran");
 	for (size_t i = 0; i < s->ran.n; i++) {
-		buf_puts(b, i ? ",{" : "{");
-		put_string(b, "function", s->ran.v[i].function);
-		buf_printf(b, ",\"ns\":%llu}", (unsigned long long)s->ran.v[i].ns);
+		json_open_object(j, NULL);
+		json_put_string(j, "function", s->ran.v[i].function);
+		json_put_uint(j, "ns", s->ran.v[i].ns);
+		json_close(j);
 	}
-	buf_putc(b, ']');
+	json_close(j);
 }
 
-static void put_chains(struct buf *b, const struct waits_site *s)
+static void put_chain(struct json *j, const struct waits_chain *c)
 {
-	buf_puts(b, ",\"chains\":[");
-	for (size_t i = 0; i < s->chains.n; i++) {
-		const struct waits_chain *c = &s->chains.v[i];
-
-		buf_printf(b, "%s{\"ns\":%llu,\"count\":%llu,\"ended_by\":\"%s\",\"links\":[", i ? "," : "",
-			   (unsigned long long)c->ns, (unsigned long long)c->count, waits_interrupt(c->end));
-		for (uint32_t k = 0; k < c->link_count; k++) {
-			buf_puts(b, k ? ",{" : "{");
-			put_string(b, "thread", c->links[k].thread);
-			buf_printf(b, ",\"cause\":\"%s\",", cause_key(c->links[k].cause));
-			put_string(b, "function", c->links[k].function);
-			buf_putc(b, '}');
-		}
-		buf_puts(b, "]}");
+	json_open_object(j, NULL);
+	json_put_uints(j, { "ns", c->ns }, { "count", c->count });
+	json_put_string(j, "ended_by", waits_interrupt(c->end));
+	json_open_array(j, "links");
+	for (uint32_t k = 0; k < c->link_count; k++) {
+		json_open_object(j, NULL);
+		json_put_string(j, "thread", c->links[k].thread);
+		json_put_string(j, "cause", cause_key(c->links[k].cause));
+		json_put_string(j, "function", c->links[k].function);
+		json_close(j);
 	}
-	buf_putc(b, ']');
+	json_close(j);
+	json_close(j);
 }
 
-static void put_waits(struct buf *b, const struct profile *p, const struct waits *w, size_t limit)
+static void put_site(struct json *j, const struct profile *p, const struct waits_site *s)
 {
-	buf_puts(b, ",\n\"waits\":[");
-	for (size_t i = 0; i < w->sites.n && (!limit || i < limit); i++) {
-		const struct waits_site *s = &w->sites.v[i];
-
-		buf_puts(b, i ? ",\n {" : "\n {");
-		put_string(b, "cause", cause_key(s->cause));
-		buf_putc(b, ',');
-		put_string(b, "function", s->function);
-		buf_putc(b, ',');
-		put_string(b, "module", s->module);
-		if (s->pattern) {
-			buf_putc(b, ',');
-			put_string(b, "pattern", s->pattern->name);
-		}
-		if (s->operation) {
-			buf_putc(b, ',');
-			put_string(b, "operation", s->operation);
-		}
-		buf_printf(b, ",\"ns\":%llu,\"count\":%llu,\"longest\":%llu,\"threads\":%u,",
-			   (unsigned long long)s->ns, (unsigned long long)s->count,
-			   (unsigned long long)s->longest_ns, s->threads);
-		put_string(b, "thread", profile_str(p, p->threads.v[s->thread].name));
-		put_wakers(b, s);
-		put_chains(b, s);
-		buf_putc(b, '}');
-	}
-	buf_putc(b, ']');
+	json_open_row(j, 1);
+	json_put_string(j, "cause", cause_key(s->cause));
+	json_put_string(j, "function", s->function);
+	json_put_string(j, "module", s->module);
+	if (s->pattern)
+		json_put_string(j, "pattern", s->pattern->name);
+	if (s->operation)
+		json_put_string(j, "operation", s->operation);
+	json_put_uints(j, { "ns", s->ns }, { "count", s->count }, { "longest", s->longest_ns },
+		       { "threads", s->threads });
+	json_put_string(j, "thread", profile_str(p, p->threads.v[s->thread].name));
+	put_wakers(j, s);
+	json_open_array(j, "chains");
+	for (size_t i = 0; i < s->chains.n; i++)
+		put_chain(j, &s->chains.v[i]);
+	json_close(j);
+	json_close(j);
 }
 
-void waitjson_put(const struct export_job *job, struct buf *out)
+static void put_waits(struct json *j, const struct profile *p, const struct waits *w, size_t limit)
+{
+	json_open_array_line(j, "waits", 0);
+	for (size_t i = 0; i < w->sites.n && (!limit || i < limit); i++)
+		put_site(j, p, &w->sites.v[i]);
+	json_close(j);
+}
+
+void waitjson_put(const struct export_job *job, struct json *j)
 {
 	if (!job->account || !job->waits || !job->verdict)
 		return;
-	put_account(out, job->profile, job->account);
-	put_verdict(out, job->profile, job->verdict);
-	put_waits(out, job->profile, job->waits, job->options.limit);
+	put_account(j, job->profile, job->account);
+	put_verdict(j, job->profile, job->verdict);
+	put_waits(j, job->profile, job->waits, job->options.limit);
 }

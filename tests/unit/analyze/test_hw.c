@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "export/bench/stattext.h"
+#include "jsonmembers.h"
 #include "sample.h"
 
 static void near(double got, double wanted, double tolerance)
@@ -122,7 +123,7 @@ static void tables_say_it(void **state)
 	assert_non_null(strstr(out.data, "chase: instructions a cycle 0.50 (below 1"));
 	assert_null(strstr(out.data, "keccak"));
 	out.n = 0;
-	statjson_table(&table, "functions", &out);
+	put_members(&out, statjson_table(&table, "functions", &j));
 	assert_non_null(strstr(out.data, "\"name\":\"chase\""));
 	assert_non_null(strstr(out.data, "\"major-faults\":{\"value\":60,\"counted\":1.0000}"));
 	assert_null(strstr(out.data, "dTLB"));

@@ -11,6 +11,7 @@
 #include "export/export.h"
 #include "export/section/section.h"
 #include "profile/profile.h"
+#include "jsonmembers.h"
 
 static uint32_t function_frame(struct profile *p, uint32_t module, const char *name)
 {
@@ -148,7 +149,7 @@ static void write_report(struct profile *p, uint32_t event, struct buf *text, st
 	assert_int_equal(selection_make(p, &(struct select_options){ .event = event }, &s, &err), 0);
 	quality_measure(&q, p, &s);
 	section_io.text(&job, text);
-	section_io.json(&job, json);
+	put_members(json, section_io.json(&job, &j));
 	quality_done(&q);
 	selection_done(&s);
 }

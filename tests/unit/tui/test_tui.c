@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "export/report/label.h"
 #include "tui/code.h"
 #include "tui/look.h"
@@ -233,11 +234,12 @@ static void a_table_as_json(void **state)
 {
 	struct table t;
 	struct buf b = { 0 };
+	struct json j = json_begin(&b);
 
 	table_init(&t, columns);
 	add_row(&t, 12.5, "a\"b", "x\\y\n");
 	t.rows.v[0].value[1] = NAN;
-	table_json(&t, 0, &b);
+	table_json(&t, 0, NULL, &j);
 	assert_string_equal(b.data, "[{\"part\":12.500,\"ns\":null,\"what\":\"a\\\"b\",\"name\":\"x\\\\y\\u000a\"}]");
 	buf_done(&b);
 	table_done(&t);

@@ -14,6 +14,7 @@
 #include "export/export.h"
 #include "export/section/section.h"
 #include "profile/profile.h"
+#include "jsonmembers.h"
 
 #define SECOND   1000000000ULL
 #define INTERVAL (64 << 10)
@@ -316,12 +317,13 @@ static void write_both(struct profile *p, struct buf *text, struct buf *json, st
 {
 	struct selection s;
 	struct quality q;
+	struct export_job job = { .profile = p, .selection = &s, .quality = &q };
 
 	assert_int_equal(selection_make(p, &(struct select_options){ .event = 0 }, &s, NULL), 0);
 	quality_measure(&q, p, &s);
 	quality_line(&q, &s, line);
-	section_heap.text(&(struct export_job){ .profile = p, .selection = &s, .quality = &q }, text);
-	section_heap.json(&(struct export_job){ .profile = p, .selection = &s, .quality = &q }, json);
+	section_heap.text(&job, text);
+	put_members(json, section_heap.json(&job, &j));
 	quality_done(&q);
 	selection_done(&s);
 }

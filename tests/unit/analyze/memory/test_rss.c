@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "export/section/memtext.h"
 #include "profile/profile.h"
+#include "jsonmembers.h"
 
 #define SECOND 1000000000ULL
 
@@ -176,7 +177,7 @@ static void as_text(void **state)
 	assert_null(strstr(out.data, "\033"));
 	assert_null(strstr(out.data, "/b\n")); /* beyond the limit */
 	buf_done(&out);
-	memtext_object(&r, p, 0, true, &out);
+	put_members(&out, memtext_object(&r, p, 0, true, "memory", &j));
 	assert_non_null(strstr(out.data, "\"rss_bytes\":3724"));
 	assert_non_null(strstr(out.data, "\"minor_faults_per_second\":20.000"));
 	assert_non_null(strstr(out.data, "{\"part\":\"stacks\",\"bytes\":30}"));
@@ -208,7 +209,7 @@ static void nothing_recorded(void **state)
 	memtext_table(&r, p, &(struct memtext_options){ .columns = 20 }, &out);
 	assert_non_null(strstr(out.data, "may not be read"));
 	buf_done(&out);
-	memtext_object(&r, p, 0, true, &out);
+	put_members(&out, memtext_object(&r, p, 0, true, "memory", &j));
 	assert_null(strstr(out.data, "\"parts\""));
 	rss_done(&r);
 	buf_done(&out);

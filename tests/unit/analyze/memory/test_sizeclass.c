@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "export/section/classtext.h"
 #include "profile/profile.h"
+#include "jsonmembers.h"
 
 static void add(struct profile *p, uint64_t size, uint64_t objects, uint64_t slabs, uint64_t held)
 {
@@ -85,7 +86,7 @@ static void texts(void **state)
 	assert_non_null(strstr(text.data, "the rest of 3 classes"));
 	assert_non_null(strstr(text.data, "2.00 KB of the allocated"));
 	assert_null(strchr(text.data, '\033'));
-	assert_true(classtext_object(p, &json));
+	put_members(&json, classtext_json(p, &j));
 	assert_non_null(strstr(json.data, "{\"size\":320,\"objects\":64,\"allocated_bytes\":20480,\"slabs\":100,"
 					  "\"held_bytes\":2048000,\"used_percent\":1.00,\"waste_bytes\":2027520}"));
 	buf_done(&text);
@@ -99,7 +100,9 @@ static void estimates(void **state)
 	struct profile *p = profile_new();
 	struct buf text = { 0 }, json = { 0 };
 
-	assert_false(classtext_object(p, &json));
+	put_members(&json, classtext_json(p, &j));
+	assert_string_equal(json.data, "{}");
+	json.n = 0;
 	classtext_table(p, 0, false, &text);
 	assert_int_equal(text.n, 0);
 	profile_count_set(p, "heap.class.128.live", 5000);
@@ -112,7 +115,7 @@ static void estimates(void **state)
 	classtext_table(p, 0, false, &text);
 	assert_non_null(strstr(text.data, "built without statistics"));
 	buf_done(&text);
-	assert_true(classtext_object(p, &json));
+	put_members(&json, classtext_json(p, &j));
 	assert_non_null(strstr(json.data, "\"estimate\":true"));
 	assert_non_null(strstr(json.data, "{\"size\":128,\"live_bytes\":5000,\"rounding_bytes\":600}"));
 	buf_done(&json);

@@ -9,6 +9,7 @@
 #include "export/section/section.h"
 #include "profile/profile.h"
 #include "target/cgroup/cgroup.h"
+#include "jsonmembers.h"
 
 static uint32_t stack_of(struct profile *p, const char *outer, const char *inner)
 {
@@ -104,7 +105,7 @@ static void a_kill_is_told(void **state)
 	assert_null(strchr(out.data, 0x1b));
 	assert_null(strchr(out.data, (char)0xff));
 	out.n = 0;
-	section_limit.json(&(struct export_job){ .profile = p }, &out);
+	put_members(&out, section_limit.json(&(struct export_job){ .profile = p }, &j));
 	assert_non_null(strstr(out.data, "\"filled_by\":\"heap\""));
 	assert_null(strchr(out.data, 0x1b));
 	buf_done(&out);
@@ -138,13 +139,17 @@ static void no_limit_no_words(void **state)
 	struct buf out = { 0 };
 
 	oomtext_put(p, 80, &out);
-	section_limit.json(&(struct export_job){ .profile = p }, &out);
 	assert_int_equal(out.n, 0);
+	put_members(&out, section_limit.json(&(struct export_job){ .profile = p }, &j));
+	assert_string_equal(out.data, "{}");
+	out.n = 0;
 	/* A limit of which nothing more is known. */
 	profile_count_set(p, "limit.memory bytes", 1);
 	oomtext_put(p, 1, &out);
-	section_limit.json(&(struct export_job){ .profile = p }, &out);
 	assert_int_not_equal(out.n, 0);
+	out.n = 0;
+	put_members(&out, section_limit.json(&(struct export_job){ .profile = p }, &j));
+	assert_non_null(strstr(out.data, "\"memory\":1,"));
 	buf_done(&out);
 	profile_free(p);
 }

@@ -10,6 +10,7 @@
 #include "export/section/ownertext.h"
 #include "capture/capture.h"
 #include "profile/profile.h"
+#include "jsonmembers.h"
 
 static char folder[] = "/tmp/gasflame-owners-XXXXXX";
 
@@ -67,7 +68,7 @@ static void said_in_a_line(void **state)
 
 	assert_int_equal(p->owners.n, 3);
 	expect_text(p);
-	ownertext_json(p, &b);
+	put_members(&b, ownertext_json(p, &j));
 	assert_non_null(strstr(b.data, "{\"kind\":\"container\",\"name\":\"reth-b\",\"container\":\"bbbb\",\"engine\":\"docker\",\"image\":\"tiny:1\","
 				       "\"pod\":\"\",\"cgroup\":\"/docker/x\",\"processes\":[{\"pid\":200,\"inner_pid\":1,\"name\":\"node\"}]}"));
 	buf_done(&b);
