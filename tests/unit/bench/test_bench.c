@@ -281,6 +281,21 @@ static void nothing_hostile_gets_through(void **state)
 	buf_done(&out);
 }
 
+/* A time in nanoseconds has more digits than a double. */
+static void integers_are_exact(void **state)
+{
+	static const char text[] = "{\"commands\":[{\"runs\":[{\"start_ns\":1794734003197916855,\"block\":9007199254740993,"
+				   "\"wall_ms\":1500,\"run\":1e1}]}],\"metrics\":[\"wall_ms\"]}";
+	struct runs r;
+
+	assert_int_equal(runs_read(text, strlen(text), "good", &r, NULL), 0);
+	assert_int_equal(r.rows.v[0].start_ns, 1794734003197916855);
+	assert_int_equal(r.rows.v[0].block, 9007199254740993);
+	assert_int_equal(r.rows.v[0].round, 10);
+	assert_true(fabs(runs_value(&r, 0, 0) - 1.5) < 1e-9);
+	runs_done(&r);
+}
+
 /* Each is refused with a sentence; one byte less of a good file must not harm. */
 static void bad_files(void **state)
 {
@@ -524,6 +539,7 @@ int main(void)
 		cmocka_unit_test(too_few_or_nothing),
 		cmocka_unit_test(files_are_read_back),
 		cmocka_unit_test(nothing_hostile_gets_through),
+		cmocka_unit_test(integers_are_exact),
 		cmocka_unit_test(bad_files),
 		cmocka_unit_test(block_latencies),
 		cmocka_unit_test(phases_from_output),

@@ -444,7 +444,7 @@ static void answers_are_read(void **state)
 		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"number\":\"0x12\",\"hash\":\"" HASH "\",\"gasUsed\":\"0x5208\","
 		  "\"withdrawals\":[{\"number\":\"0x99\",\"x\":[1,2,{}]}],\"transactions\":[\"0x1\",\"0x2\"],\"size\":null}}", 0 },
 		{ " { \"result\" : { \"transactions\" : [ ] , \"hash\" : \"" HASH "\" , \"gasUsed\" : \"0x0\" , "
-		  "\"number\" : \"0x0\" , \"a\\\"b\" : -1.5e3 } , \"id\" : 1 } ", 0 },
+		  "\"number\" : \"0x0\" , \"a\\\"b\" : -1.5e3, \"large\" : 123456789012345678901234567890 } , \"id\" : 1 } ", 0 },
 		{ "{\"id\":1,\"result\":null}", -ENOENT },
 		{ "{\"id\":1,\"error\":{\"code\":-32601,\"message\":\"no\"}}", -EREMOTEIO },
 		{ "", -EBADMSG }, { "<html>busy</html>", -EBADMSG }, { "{}", -EBADMSG }, { "[]", -EBADMSG },
