@@ -68,6 +68,21 @@ static int say(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
+bool engine_sum(const struct bpf_map *map, uint32_t key, void *ret, size_t size)
+{
+	int cpus = libbpf_num_possible_cpus();
+	_cleanup_free_ uint64_t *each = mem_alloc(MAX(cpus, 1) * size);
+	size_t words = size / sizeof(*each);
+	uint64_t *sum = ret;
+
+	memset(sum, 0, size);
+	if (cpus < 1 || bpf_map_lookup_elem(bpf_map__fd(map), &key, each))
+		return false;
+	for (size_t i = 0; i < cpus * words; i++)
+		sum[i % words] += each[i];
+	return true;
+}
+
 uint32_t engine_stack(struct engine *e, uint64_t hash)
 {
 	uint64_t *stack = map_get(&e->stacks, hash);

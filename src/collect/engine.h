@@ -5,9 +5,10 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-struct collector;
+struct bpf_map;
 struct engine;
 struct err;
 struct gasflame_bpf;
@@ -20,6 +21,8 @@ void engine_close(struct engine *e);
 extern const struct processes_sink engine_sink; /* its context is the struct engine */
 
 struct gasflame_bpf *engine_skeleton(struct engine *e);
+/* Adds up an entry of a per-CPU array, a struct of 64-bit counters, over all CPUs; false: it cannot be read. */
+bool engine_sum(const struct bpf_map *map, uint32_t key, void *ret, size_t size);
 /* The profile's stack for a hash that a record names; PROFILE_NONE if its frames were lost. */
 uint32_t engine_stack(struct engine *e, uint64_t hash);
 /* The rule for an address of a module, for userstack_walk(): context is the struct engine. */

@@ -10,7 +10,6 @@
  * The probe is on the file: other processes that run the same one pay for the trap, too, and are not
  * recorded.
  */
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -206,21 +205,15 @@ static void tick(struct session *s, uint64_t now)
 
 static void note_counts(struct session *s)
 {
-	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.alloc_counts),
-	    cpus = libbpf_num_possible_cpus();
-	_cleanup_free_ struct shared_alloc_counts *counts = mem_alloc(MAX(cpus, 1) * sizeof(*counts));
-	uint32_t zero = 0;
+	struct shared_alloc_counts counts;
 
-	if (bpf_map_lookup_elem(fd, &zero, counts))
+	if (!engine_sum(engine_skeleton(s->engine)->maps.alloc_counts, 0, &counts, sizeof(counts)))
 		return;
-	for (int i = 0; i < cpus; i++) {
-		profile_count(s->profile, "alloc.hits", counts[i].hits);
-		profile_count(s->profile, "alloc.lost", counts[i].lost);
-		profile_count(s->profile, "alloc.odd", counts[i].odd);
-	}
+	profile_count(s->profile, "alloc.hits", counts.hits);
+	profile_count(s->profile, "alloc.lost", counts.lost);
+	profile_count(s->profile, "alloc.odd", counts.odd);
 	profile_count_set(s->profile, "alloc.bytes", own(s)->bytes);
-	profile_count_set(s->profile, "alloc.interval bytes",
-			  own(s)->samples ? own(s)->bytes / own(s)->samples : 0);
+	profile_count_set(s->profile, "alloc.interval bytes", own(s)->samples ? own(s)->bytes / own(s)->samples : 0);
 }
 
 static void stop(struct session *s)

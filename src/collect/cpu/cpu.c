@@ -4,7 +4,6 @@
  * cpu-clock rather than cycles: it is there on every machine, its period is time,
  * so that a sample's weight is nanoseconds whatever the frequency of the CPU.
  */
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -97,22 +96,17 @@ static void pause_clocks(struct session *s, bool pause)
 
 static void stop(struct session *s)
 {
-	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
-	int cpus = libbpf_num_possible_cpus();
-	_cleanup_free_ struct shared_counts *counts = mem_alloc(MAX(cpus, 1) * sizeof(*counts));
-	uint32_t zero = 0;
+	struct shared_counts counts;
 
 	for (int i = 0; i < own(s)->count; i++)
 		fd_close(&own(s)->clocks[i]);
 	free(own(s)->clocks);
-	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.cpu_counts), &zero, counts))
+	if (!engine_sum(engine_skeleton(s->engine)->maps.cpu_counts, 0, &counts, sizeof(counts)))
 		return;
-	for (int i = 0; i < cpus; i++) {
-		profile_count(s->profile, "samples.taken", counts[i].samples);
-		profile_count(s->profile, "samples.lost", counts[i].ring_full);
-		profile_count(s->profile, "samples.stacks sent", counts[i].stacks_sent);
-		profile_count(s->profile, "samples.guessed", counts[i].guessed);
-	}
+	profile_count(s->profile, "samples.taken", counts.samples);
+	profile_count(s->profile, "samples.lost", counts.ring_full);
+	profile_count(s->profile, "samples.stacks sent", counts.stacks_sent);
+	profile_count(s->profile, "samples.guessed", counts.guessed);
 }
 
 static const char *const programs[] = { "on_cpu_clock", NULL };

@@ -320,25 +320,14 @@ static void note(struct session *s, const char *what, const char *name, uint64_t
 		profile_count(s->profile, full, value);
 }
 
-static void note_totals(struct session *s, int fd)
+static void note_totals(struct session *s, const struct bpf_map *map)
 {
-	int cpus = libbpf_num_possible_cpus();
-	_cleanup_free_ struct shared_event_totals *each = mem_alloc(MAX(cpus, 1) * sizeof(*each));
-
 	for (uint32_t i = 0; i < own(s)->set->uses.n; i++) {
 		const char *name = own(s)->set->uses.v[i].name;
-		struct shared_event_totals t = { 0 };
+		struct shared_event_totals t;
 
-		if (bpf_map_lookup_elem(fd, &i, each))
+		if (!engine_sum(map, i, &t, sizeof(t)))
 			continue;
-		for (int cpu = 0; cpu < cpus; cpu++) {
-			t.hits += each[cpu].hits;
-			t.negative += each[cpu].negative;
-			t.elsewhere += each[cpu].elsewhere;
-			t.summed += each[cpu].summed;
-			t.lost += each[cpu].lost;
-			t.remembered += each[cpu].remembered;
-		}
 		/* Recorded, though it never happened: that is a fact too. */
 		profile_count(s->profile, "event.hits", t.hits);
 		note(s, "event.elsewhere", name, t.elsewhere);
@@ -360,7 +349,7 @@ static void stop(struct session *s)
 	read_sums(s, side_fd(s, 1));
 	for (size_t i = 0; i < e->late.n; i++)
 		add_sample(s, &e->late.v[i].key, &e->late.v[i].sum);
-	note_totals(s, bpf_map__fd(skeleton->maps.event_totals));
+	note_totals(s, skeleton->maps.event_totals);
 	e->late.n = 0;
 }
 

@@ -255,23 +255,19 @@ static void tick(struct session *s, uint64_t now_mono_ns)
 
 /* --- the end --- */
 
-static void note_counts(struct session *s, int counts_fd)
+static void note_counts(struct session *s, const struct bpf_map *map)
 {
-	int cpus = libbpf_num_possible_cpus();
-	_cleanup_free_ struct shared_fault_counts *counts = mem_alloc(MAX(cpus, 1) * sizeof(*counts));
+	struct shared_fault_counts counts;
 	struct profile *p = s->profile;
-	uint32_t zero = 0;
 
 	profile_count(p, "faults.looked up in /proc", faultmap_looked_up(own(s)->map));
 	profile_count(p, "faults.unknown address", faultmap_unknown(own(s)->map));
-	if (bpf_map_lookup_elem(counts_fd, &zero, counts))
+	if (!engine_sum(map, 0, &counts, sizeof(counts)))
 		return;
-	for (int i = 0; i < cpus; i++) {
-		profile_count(p, "faults.stacks walked", counts[i].walked);
-		profile_count(p, "faults.stacks remembered", counts[i].remembered);
-		profile_count(p, "faults.lost", counts[i].lost_faults);
-		profile_count(p, "kswapd.wakes", counts[i].kswapd_wakes);
-	}
+	profile_count(p, "faults.stacks walked", counts.walked);
+	profile_count(p, "faults.stacks remembered", counts.remembered);
+	profile_count(p, "faults.lost", counts.lost_faults);
+	profile_count(p, "kswapd.wakes", counts.kswapd_wakes);
 }
 
 /* Threads tell what they have left, as often as the ring needs to take it all. */
@@ -304,7 +300,7 @@ static void stop(struct session *s)
 	for (size_t i = 0; i < f->links.n; i++)
 		bpf_link__destroy(f->links.v[i]);
 	engine_drain(s->engine);
-	note_counts(s, bpf_map__fd(skeleton->maps.fault_counts));
+	note_counts(s, skeleton->maps.fault_counts);
 	vec_done(&f->links);
 	vec_done(&f->faulters);
 	map_done(&f->by_thread);

@@ -10,12 +10,9 @@
  * Where each allocation is to be seen, the hooks tell of them in memory that we share (exactheap.c), and samples are sums of
  * 10 ms (heapsums.c).
  */
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -427,17 +424,12 @@ static void add_peak(struct session *s)
 
 static void note_counts(struct session *s)
 {
-	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.heap_counts), cpus = libbpf_num_possible_cpus();
-	_cleanup_free_ struct shared_heap_counts *counts = mem_alloc(MAX(cpus, 1) * sizeof(*counts));
-	uint32_t zero = 0;
+	struct shared_heap_counts counts;
 
-	if (bpf_map_lookup_elem(fd, &zero, counts))
+	if (!engine_sum(engine_skeleton(s->engine)->maps.heap_counts, 0, &counts, sizeof(counts)))
 		return;
-	for (int i = 0; i < cpus; i++) {
-		profile_count(s->profile, "heap.samples", counts[i].samples);
-		profile_count(s->profile, "heap.lost", counts[i].ring_full + counts[i].busy);
-	}
-	profile_count(s->profile, "heap.lost", own(s)->lost);
+	profile_count(s->profile, "heap.samples", counts.samples);
+	profile_count(s->profile, "heap.lost", counts.ring_full + counts.busy + own(s)->lost);
 	profile_count_set(s->profile, "heap.interval bytes", own(s)->live.interval);
 	profile_count_set(s->profile, "heap.frees unseen", own(s)->freed_unseen);
 }

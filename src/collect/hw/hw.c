@@ -273,21 +273,17 @@ static void note_turns(struct session *s)
 
 static void stop(struct session *s)
 {
-	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
-	int cpus = libbpf_num_possible_cpus();
-	_cleanup_free_ struct shared_hw_counts *counts = mem_alloc(MAX(cpus, 1) * sizeof(*counts));
+	struct shared_hw_counts counts;
 	struct hw *h = own(s);
-	uint32_t zero = 0;
 
 	note_turns(s);
 	take_pending(s, 0, 0);
 	for (size_t i = 0; i < h->opened.n; i++)
 		bpf_link__destroy(h->opened.v[i].link);
-	if (!bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.hw_counts), &zero, counts))
-		for (int i = 0; i < cpus; i++) {
-			profile_count(s->profile, "samples.taken", counts[i].samples);
-			profile_count(s->profile, "samples.lost", counts[i].lost);
-		}
+	if (engine_sum(engine_skeleton(s->engine)->maps.hw_counts, 0, &counts, sizeof(counts))) {
+		profile_count(s->profile, "samples.taken", counts.samples);
+		profile_count(s->profile, "samples.lost", counts.lost);
+	}
 	vec_done(&h->opened);
 	free(h->last);
 }

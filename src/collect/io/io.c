@@ -298,42 +298,37 @@ static void add_latency(struct profile *p, const uint64_t *counts, const char *f
 }
 
 /* The exact figures of each operation, which do not depend on what came through the ring. */
-static void note_stats(struct profile *p, int fd, int cpus)
+static void note_stats(struct profile *p, const struct bpf_map *map)
 {
-	_cleanup_free_ struct shared_io_stats *stats = mem_alloc(MAX(cpus, 1) * sizeof(*stats));
+	struct shared_io_stats stats;
 
 	for (uint32_t op = 1; op < IO_OPS; op++) {
-		if (bpf_map_lookup_elem(fd, &op, stats))
+		if (!engine_sum(map, op, &stats, sizeof(stats)))
 			continue;
-		for (int i = 0; i < cpus; i++) {
-			count(p, stats[i].calls, "io.%s.%s", op_names[op], "calls");
-			count(p, stats[i].errors, "io.%s.%s", op_names[op], "errors");
-			count(p, stats[i].bytes, "io.%s.%s", op_names[op], "bytes");
-			count(p, stats[i].ns, "io.%s.%s", op_names[op], "ns");
-			add_latency(p, stats[i].latency, "io.%s%s latency", op_names[op], "");
-		}
+		count(p, stats.calls, "io.%s.%s", op_names[op], "calls");
+		count(p, stats.errors, "io.%s.%s", op_names[op], "errors");
+		count(p, stats.bytes, "io.%s.%s", op_names[op], "bytes");
+		count(p, stats.ns, "io.%s.%s", op_names[op], "ns");
+		add_latency(p, stats.latency, "io.%s%s latency", op_names[op], "");
 	}
 }
 
-static void note_counts(struct profile *p, int fd, int cpus)
+static void note_counts(struct profile *p, const struct bpf_map *map)
 {
-	_cleanup_free_ struct shared_io_counts *c = mem_alloc(MAX(cpus, 1) * sizeof(*c));
-	uint32_t zero = 0;
+	struct shared_io_counts c;
 
-	if (bpf_map_lookup_elem(fd, &zero, c))
+	if (!engine_sum(map, 0, &c, sizeof(c)))
 		return;
-	for (int i = 0; i < cpus; i++) {
-		profile_count(p, "io.stacks walked", c[i].walked);
-		profile_count(p, "io.stacks remembered", c[i].remembered);
-		profile_count(p, "io.lost calls", c[i].lost_calls);
-		profile_count(p, "io.lost bytes", c[i].lost_bytes);
-		count(p, c[i].lost_stacks, "io.%s%s", "lost stacks", "");
-		count(p, c[i].lost_files, "io.%s%s", "lost file names", "");
-		count(p, c[i].threads_full, "io.%s%s", "calls of threads without room", "");
-		count(p, c[i].compat, "io.%s%s", "32-bit calls not recorded", "");
-		count(p, c[i].requests_full, "io.%s%s", "uring requests without room", "");
-		count(p, c[i].unknown_requests, "io.%s%s", "uring multishot completions not recorded", "");
-	}
+	profile_count(p, "io.stacks walked", c.walked);
+	profile_count(p, "io.stacks remembered", c.remembered);
+	profile_count(p, "io.lost calls", c.lost_calls);
+	profile_count(p, "io.lost bytes", c.lost_bytes);
+	count(p, c.lost_stacks, "io.%s%s", "lost stacks", "");
+	count(p, c.lost_files, "io.%s%s", "lost file names", "");
+	count(p, c.threads_full, "io.%s%s", "calls of threads without room", "");
+	count(p, c.compat, "io.%s%s", "32-bit calls not recorded", "");
+	count(p, c.requests_full, "io.%s%s", "uring requests without room", "");
+	count(p, c.unknown_requests, "io.%s%s", "uring multishot completions not recorded", "");
 }
 
 static void note_device(struct profile *p, const struct shared_device *d)
@@ -370,7 +365,6 @@ static void note_devices(struct profile *p, int fd)
 static void stop(struct session *s)
 {
 	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
-	int cpus = libbpf_num_possible_cpus();
 	uint64_t now = clock_mono_ns();
 
 	for (size_t i = 0; i < ARRAY_LEN(own(s)->links); i++)
@@ -378,8 +372,8 @@ static void stop(struct session *s)
 	engine_drain(s->engine);
 	finish_threads(s, skeleton, now);
 	flush(s);
-	note_stats(s->profile, bpf_map__fd(skeleton->maps.io_stats), cpus);
-	note_counts(s->profile, bpf_map__fd(skeleton->maps.io_counts), cpus);
+	note_stats(s->profile, skeleton->maps.io_stats);
+	note_counts(s->profile, skeleton->maps.io_counts);
 	note_devices(s->profile, bpf_map__fd(skeleton->maps.block_devices));
 	count(s->profile, skeleton->bss->block_unknown, "block.%s%s", "requests without room", "");
 	files_free(own(s)->files);

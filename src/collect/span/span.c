@@ -398,21 +398,11 @@ static void count(struct profile *p, const char *name, uint64_t n)
 
 static void note_counts(struct session *s)
 {
-	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.span_counts), cpus = libbpf_num_possible_cpus();
-	_cleanup_free_ struct shared_span_counts *each = mem_alloc(MAX(cpus, 1) * sizeof(*each));
 	const struct spanjoin_counts *joined = spanjoin_counted(own(s)->join);
-	struct shared_span_counts all = { 0 };
-	uint32_t zero = 0;
+	struct shared_span_counts all;
 
-	if (bpf_map_lookup_elem(fd, &zero, each))
+	if (!engine_sum(engine_skeleton(s->engine)->maps.span_counts, 0, &all, sizeof(all)))
 		return;
-	for (int i = 0; i < cpus; i++) {
-		all.hits += each[i].hits;
-		all.nested += each[i].nested;
-		all.abandoned += each[i].abandoned;
-		all.beyond += each[i].beyond;
-		all.lost += each[i].lost;
-	}
 	count(s->profile, "marks.probe hits", all.hits);
 	count(s->profile, "marks.probed functions", own(s)->functions.n);
 	count(s->profile, "marks.program places", own(s)->own);

@@ -9,7 +9,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -423,20 +422,16 @@ static void peek(struct session *s, uint64_t now)
 	finish_silent(s, now, true);
 }
 
-static void note_counts(struct session *s, int counts_fd)
+static void note_counts(struct session *s, const struct bpf_map *map)
 {
-	int cpus = libbpf_num_possible_cpus();
-	_cleanup_free_ struct shared_wait_counts *counts = mem_alloc(MAX(cpus, 1) * sizeof(*counts));
-	uint32_t zero = 0;
+	struct shared_wait_counts counts;
 
-	if (bpf_map_lookup_elem(counts_fd, &zero, counts))
+	if (!engine_sum(map, 0, &counts, sizeof(counts)))
 		return;
-	for (int i = 0; i < cpus; i++) {
-		profile_count(s->profile, "waits.stacks walked", counts[i].walked);
-		profile_count(s->profile, "waits.stacks remembered", counts[i].remembered);
-		profile_count(s->profile, "waits.lost", counts[i].ring_full);
-		profile_count(s->profile, "waits.threads without room", counts[i].threads_full);
-	}
+	profile_count(s->profile, "waits.stacks walked", counts.walked);
+	profile_count(s->profile, "waits.stacks remembered", counts.remembered);
+	profile_count(s->profile, "waits.lost", counts.ring_full);
+	profile_count(s->profile, "waits.threads without room", counts.threads_full);
 }
 
 static void stop(struct session *s)
@@ -452,7 +447,7 @@ static void stop(struct session *s)
 	forget_silent(s);
 	finish_threads(s, bpf_map__fd(skeleton->maps.threads), now);
 	finish_silent(s, now, false);
-	note_counts(s, bpf_map__fd(skeleton->maps.wait_counts));
+	note_counts(s, skeleton->maps.wait_counts);
 	map_done(&own(s)->stood);
 	map_done(&own(s)->stopped);
 	map_done(&own(s)->later);
