@@ -10,10 +10,10 @@
 #include "base/text/match.h"
 #include "base/text/str.h"
 #include "base/vec.h"
+#include "ethereum/clients.h"
 
 enum {
 	GROUPS = 12,       /* of a pattern */
-	PATTERNS = 6,      /* of a rule */
 	REMEMBERED = 64,   /* blocks, to tell what comes twice */
 	BEGUN = 64,        /* blocks under way at a time */
 	ASKED = 8,         /* blocks after a line that began one, in which hints are not believed */
@@ -28,83 +28,13 @@ enum field {
 static const char *const field_names[] = { "", "number", "hash", "txs", "gas", "mgas", "mgasps", "time", "ms", "us",
 					   "s" };
 
-/* What a line is to its block. */
-enum role {
-	ROLE_BEGIN,  /* a block begins: the one of that number, or the next one that is done */
-	ROLE_HINT,   /* the next one begins not before the last of these, where nothing else says so */
-	ROLE_BEFORE, /* tells about the next block that is done */
-	ROLE_COUNT,  /* and one of these is a transaction of it */
-	ROLE_DONE,   /* a block is done; the first pattern must fit */
-	ROLE_AFTER,  /* tells more about the last one */
-	ROLE_CLOSE,  /* the same, and nothing follows */
-};
-
-struct rule {
-	const char *client;
-	enum role role;
-	const char *needle;             /* a line without it is none of these */
-	const char *patterns[PATTERNS]; /* each is looked for by itself: order and presence may vary */
-};
-
-#define NUMBER "(^|[^a-z_])number=\"?(?<number>[0-9][0-9,]*)"
-#define HASH   "(^|[^a-z_])hash=\"?(?<hash>0x[0-9a-fA-F]+)"
-
-static const struct rule rules[] = {
-	{ "reth", ROLE_BEGIN, "Received new payload from consensus engine", { NUMBER, HASH } },
-	{ "reth", ROLE_DONE, "Block added to canonical chain",
-	  { NUMBER, HASH, " txs=(?<txs>[0-9]+)", "gas_used=(?<gas>[0-9.]+[KMGT]?gas)", " elapsed=(?<time>[^ ]+)" } },
-	{ "reth", ROLE_DONE, "Block added to fork chain", { NUMBER, HASH, " elapsed=(?<time>[^ ]+)" } },
-	{ "reth", ROLE_DONE, "Slow block block.number=",
-	  { NUMBER, HASH, "block\\.gas_used=(?<gas>[0-9.]+[KMGT]?(gas)?)", "block\\.tx_count=(?<txs>[0-9]+)",
-	    "timing\\.total_ms=(?<ms>[0-9.]+)" } },
-	{ "ethrex", ROLE_DONE, "[METRIC] BLOCK EXECUTION THROUGHPUT",
-	  { "THROUGHPUT \\((?<number>[0-9]+)\\)", "TIME SPENT: (?<ms>[0-9.]+) ms", "Gas Used: (?<gas>[0-9]+)[ ,]",
-	    "#Txs: (?<txs>[0-9]+)" } },
-	{ "ethrex", ROLE_DONE, "[METRIC] BLOCK ",
-	  { "\\[METRIC\\] BLOCK (?<number>[0-9]+) ", " (?<hash>0x[0-9a-fA-F]+)", "\\| (?<ms>[0-9.]+) ms",
-	    "\\| (?<txs>[0-9]+) txs", "\\| (?<mgas>[0-9.]+) Mgas" } },
-	{ "geth", ROLE_DONE, "Imported new ",
-	  { NUMBER, HASH, " txs=(?<txs>[0-9,]+)", " mgas=(?<mgas>[0-9.,]+)", " elapsed=(?<time>[^ ]+)" } },
-	{ "geth", ROLE_DONE, "\"msg\":\"Slow block\"",
-	  { "\"number\": ?(?<number>[0-9]+)", "\"hash\": ?\"(?<hash>0x[0-9a-fA-F]+)", "\"gas_used\": ?(?<gas>[0-9]+)",
-	    "\"tx_count\": ?(?<txs>[0-9]+)", "\"total_ms\": ?(?<ms>[0-9.]+)" } },
-	{ "Nethermind", ROLE_DONE, "Processed ",
-	  { "Processed +([0-9,]+\\.\\.\\. *)?(?<number>[0-9][0-9,]*)[^|0-9]*(\\([^)]*\\))? *\\|",
-	    "\\| *(?<ms>[0-9.,]+) *ms" } },
-	{ "Nethermind", ROLE_AFTER, "MGas",
-	  { "(^|[^0-9.,])(?<mgas>[0-9][0-9.,]*) *MGas([^/]|$)", "\\| *(?<txs>[0-9,]+) *tx" } },
-	{ "Nethermind", ROLE_CLOSE, "Block throughput", { 0 } },
-	{ "Besu", ROLE_DONE, "Imported ",
-	  { "Imported (empty block )?#(?<number>[0-9,]+)", "\\((?<hash>0x[0-9a-fA-F]+)", "\\| *(?<txs>[0-9,]+) tx",
-	    "(?<gas>[0-9,]+) *\\( *[0-9.]+%\\) gas used", "\\| *(?<time>[0-9.,]+ *m?s) exec" } },
-	{ "Erigon", ROLE_DONE, "head updated",
-	  { NUMBER, HASH, " execution=(?<time>[^ ]+)", " mgas/s=(?<mgasps>[0-9.,]+)" } },
-	{ "anvil", ROLE_BEGIN, "vm_mine", { "(^|: )evm_mine$" } },
-	{ "anvil", ROLE_BEGIN, "anvil_mine", { "(^|: )anvil_mine$" } },
-	{ "anvil", ROLE_HINT, "eth_send", { "(^|: )eth_send[A-Za-z]*Transaction[A-Za-z]*$" } },
-	{ "anvil", ROLE_COUNT, "Transaction: 0x", { 0 } },
-	{ "anvil", ROLE_BEFORE, "Gas used: ", { " Gas used: (?<gas>[0-9]+)$" } },
-	{ "anvil", ROLE_DONE, "Block Number: ", { " Block Number: (?<number>[0-9]+)$" } },
-	{ "anvil", ROLE_AFTER, "Block Hash: ", { "Block Hash: (?<hash>0x[0-9a-fA-F]+)$" } },
-	{ "anvil", ROLE_CLOSE, "Block Time: ", { 0 } },
-};
-
-static const struct {
-	const char *name, *rules; /* op-reth speaks as reth does */
-	bool verified;
-} clients[] = {
-	{ "reth", "reth", false }, { "op-reth", "reth", false }, { "ethrex", "ethrex", false },
-	{ "geth", "geth", false }, { "nethermind", "Nethermind", false }, { "besu", "Besu", false },
-	{ "erigon", "Erigon", false }, { "anvil", "anvil", true },
-};
-
 struct compiled {
-	const struct rule *rule;
+	const struct client_rule *rule;
 	size_t count;
 	struct {
 		regex_t regex;
 		enum field fields[GROUPS];
-	} patterns[PATTERNS];
+	} patterns[CLIENT_PATTERNS];
 };
 
 struct begun {
@@ -117,7 +47,7 @@ struct marklog {
 	void *context;
 	VEC(struct compiled *) rules;
 	const char *client;         /* whose rules count; NULL = nobody has spoken yet */
-	struct rule own;            /* the user's */
+	struct client_rule own;            /* the user's */
 	struct marklog_block open;  /* done, and more may be told about it */
 	bool is_open;
 	struct marklog_block next;  /* what is known of the one to come */
@@ -130,15 +60,6 @@ struct marklog {
 	VEC(struct marklog_block) group; /* whole, and seen at one time: others may be, too */
 	struct marklog_counts counts;
 };
-
-const char *marklog_client(size_t i, bool *ret_verified)
-{
-	if (i >= ARRAY_LEN(clients))
-		return NULL;
-	if (ret_verified)
-		*ret_verified = clients[i].verified;
-	return clients[i].name;
-}
 
 const struct marklog_counts *marklog_counted(const struct marklog *m)
 {
@@ -202,12 +123,12 @@ static void free_compiled(struct compiled *c)
 	free(c);
 }
 
-static int add_rule(struct marklog *m, const struct rule *rule, struct err *err)
+static int add_rule(struct marklog *m, const struct client_rule *rule, struct err *err)
 {
 	struct compiled *c = mem_alloc(sizeof(*c));
 
 	c->rule = rule;
-	for (size_t i = 0; i < PATTERNS && rule->patterns[i]; i++) {
+	for (size_t i = 0; i < CLIENT_PATTERNS && rule->patterns[i]; i++) {
 		int r = compile(rule->patterns[i], &c->patterns[i].regex, c->patterns[i].fields, err);
 
 		if (r < 0) {
@@ -220,36 +141,27 @@ static int add_rule(struct marklog *m, const struct rule *rule, struct err *err)
 	return 0;
 }
 
-static int unknown_client(const char *client, struct err *err)
-{
-	_cleanup_(buf_done) struct buf all = { 0 };
-
-	for (size_t i = 0; i < ARRAY_LEN(clients); i++)
-		buf_printf(&all, "%s%s", i ? ", " : "", clients[i].name);
-	return err_set(err, EINVAL, "no lines of a client '%.60s' are known; there are: %s", client, all.data);
-}
-
 static int add_rules(struct marklog *m, const char *client, const char *pattern, struct err *err)
 {
-	const char *of = NULL;
+	const struct client *known = client ? client_find(client) : NULL;
 	int r = 0;
 
 	if (pattern) {
 		if (!strstr(pattern, "(?<number>"))
 			return err_set(err, EINVAL, "the pattern of a block must say where its number is: "
 				       "'Block (?<number>[0-9]+) in (?<ms>[0-9.]+) ms'");
-		m->own = (struct rule){ "own", ROLE_DONE, "", { pattern } };
+		m->own = (struct client_rule){ "own", ROLE_DONE, "", { pattern } };
 		return add_rule(m, &m->own, err);
 	}
-	for (size_t i = 0; client && i < ARRAY_LEN(clients); i++)
-		if (!strcmp(client, clients[i].name))
-			of = clients[i].rules;
-	if (client && !of)
-		return unknown_client(client, err);
-	m->client = of;
-	for (size_t i = 0; i < ARRAY_LEN(rules) && r >= 0; i++)
-		if (!of || !strcmp(of, rules[i].client))
-			r = add_rule(m, &rules[i], err);
+	if (client && !known) {
+		_cleanup_free_ char *verified = client_names(true), *others = client_names(false);
+
+		return err_set(err, EINVAL, "no lines of a client '%.60s' are known; there are: %s, %s", client, verified, others);
+	}
+	m->client = known ? known->rules : NULL;
+	for (const struct client_rule *rule = client_rules; rule->client && r >= 0; rule++)
+		if (!known || !strcmp(known->rules, rule->client))
+			r = add_rule(m, rule, err);
 	return r;
 }
 
@@ -584,8 +496,7 @@ static void line_of_rule(struct marklog *m, const struct compiled *c, struct fou
 	case ROLE_DONE:
 		if (m->gas_falls)
 			m->next.known &= ~MARKLOG_GAS;
-		/* Its lines before say all of it: a block without them is empty. */
-		if (!strcmp(c->rule->client, "anvil") && !m->next.known) {
+		if (c->rule->says_all && !m->next.known) {
 			m->next.known = MARKLOG_GAS | MARKLOG_TRANSACTIONS;
 			m->next.gas = m->next.transactions = 0;
 		}

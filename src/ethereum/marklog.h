@@ -1,7 +1,7 @@
 /*
  * marklog.h - blocks in the log of an Ethereum node: lines in, blocks out.
  *
- * A pure parser, which knows the lines of several clients by name (marklog_client()) and takes a user's own
+ * A pure parser, which knows the lines of several clients by name (clients.h) and takes a user's own
  * pattern. Colours and the JSON of a container's log are stripped. The times of the log itself are not used:
  * they are coarse and may jump. A block ends when its line was seen, and lasts as long as the line says, or began
  * when another line said so. Blocks whose lines are handed over with one time, as they were read at once, share it.
@@ -48,9 +48,6 @@ struct marklog_counts {
 	uint64_t bad_times;    /* durations that cannot be: the block has no span */
 	uint64_t shared;       /* several were read at once: each got a share of the time, by gas */
 };
-
-/* The clients that it knows; NULL beyond the last. verified: its lines were captured from the client itself. */
-const char *marklog_client(size_t i, bool *ret_verified);
 
 /* client: NULL = whichever speaks first. pattern: a user's own, instead; NULL = none. */
 int marklog_new(const char *client, const char *pattern, marklog_fn *fn, void *context, struct marklog **ret,

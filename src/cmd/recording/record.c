@@ -28,6 +28,7 @@
 #include "collect/process/owners.h"
 #include "collect/session.h"
 #include "elf/worker/worker.h"
+#include "ethereum/clients.h"
 #include "export/section/oomtext.h"
 #include "capture/capture.h"
 #include "profile/profile.h"
@@ -525,6 +526,9 @@ static int record_main(const struct command *c, int argc, char **argv)
 	const char *what = NULL, *backend = "auto";
 	uint64_t hz = 999, event_rate = 20000, heap_interval = is_run ? 0 : 512 << 10, duration_ns = is_run ? 0 : 60000000000;
 	struct option_list pids = { 0 }, symbols = { 0 }, functions = { 0 };
+	_cleanup_free_ char *verified = client_names(true), *others = client_names(false),
+		*client_help = mem_printf("whose lines they are: %s (captured from the client), or %s (as the client's source prints "
+					  "them, not yet verified); by default the first block tells", verified, others);
 	struct recording r = RECORDING_INIT;
 	struct joining groups = { 0 };
 	struct err err = { 0 };
@@ -548,9 +552,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 			   "a file, which may be rotated, or a container's json-file log; a pipe; - for the standard input; "
 			   "journal:UNIT for the journal of a systemd unit" },
 		{ 0, "log-client", OPTION_STRING, &r.marks.client, "CLIENT",
-		  "whose lines they are: anvil, whose lines were captured from it; reth, op-reth, ethrex, geth, "
-		  "nethermind, besu or erigon, whose lines follow their sources and are not yet verified against the "
-		  "client; by default the first block tells" },
+		  client_help },
 		{ 0, "log-pattern", OPTION_STRING, &r.marks.pattern, "REGEX",
 		  "lines of your own: an extended regex with (?<number>...), and any of hash, txs, gas, mgas, time "
 		  "(59.7ms), ms, us and s" },

@@ -1,0 +1,42 @@
+/*
+ * clients.h - the Ethereum clients whose logs are understood: their lines, as tables for marklog.c.
+ *
+ * A new client is a few lines in clients.c, and a log in tests/unit/ethereum/logs (docs/howto/add-client.md).
+ */
+#pragma once
+
+#include <stdbool.h>
+
+enum { CLIENT_PATTERNS = 6 };
+
+/* What a line is to its block. */
+enum client_role {
+	ROLE_BEGIN,  /* a block begins: the one of that number, or the next one that is done */
+	ROLE_HINT,   /* the next block begins not before the last of these lines, where nothing else says so */
+	ROLE_BEFORE, /* tells about the next block that is done */
+	ROLE_COUNT,  /* is a transaction of the next block that is done */
+	ROLE_DONE,   /* a block is done; the first pattern must fit */
+	ROLE_AFTER,  /* tells more about the last block */
+	ROLE_CLOSE,  /* the same, and nothing follows */
+};
+
+struct client_rule {
+	const char *client;
+	enum client_role role;
+	const char *needle;                    /* a line without it is not meant */
+	const char *patterns[CLIENT_PATTERNS]; /* as in marklog.h; each is looked for by itself: order and presence vary */
+	bool says_all; /* the lines before this one say all about the block: without them it is empty */
+};
+
+struct client {
+	const char *name, *rules; /* op-reth has the rules of reth */
+	bool verified;            /* the lines were captured from the client itself */
+};
+
+extern const struct client_rule client_rules[]; /* both end in one without a name */
+extern const struct client clients[];
+
+/* NULL: there is none of that name. */
+const struct client *client_find(const char *name);
+/* "reth, geth": the names of those that are verified, or of those that are not. Caller frees. */
+char *client_names(bool verified);
