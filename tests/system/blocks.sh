@@ -128,40 +128,56 @@ server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Node)
 print(server.server_port, flush=True)
 server.serve_forever()
 END
+# All of them at once: each is waited for by a recording of its own.
+declare -A recorders=()
+for kind in garbage never slow other; do
+	python3 node.py "$kind" >"$kind.port" &
+	started+=($!)
+	disown
+done
 for kind in garbage never slow other gone; do
 	port=9 # nobody is there
 	if [ "$kind" != gone ]; then
-		python3 node.py "$kind" >port &
-		node=$!
-		started+=("$node")
-		wait_for 5 test -s port
-		port=$(cat port)
+		wait_for 20 test -s "$kind.port"
+		port=$(cat "$kind.port")
 	fi
 	: >"$kind.log"
 	log_recording "$kind" --rpc "http://127.0.0.1:$port"
-	sleep 0.2
+	recorders[$kind]=$recorded
+done
+for kind in garbage never slow other gone; do
 	reth_line 5 >>"$kind.log"
-	sleep 0.5
-	begin=$SECONDS
-	end_recording
+done
+sleep 1
+begin=$SECONDS
+kill -INT "${recorders[@]}"
+for kind in garbage never slow other gone; do
+	wait "${recorders[$kind]}"
 	status=$?
 	check "a node that is $kind: the recording goes on and ends in time" test $status -eq 0 -a $((SECONDS - begin)) -lt 20
 	check "a node that is $kind: the block has what its log says" \
 		test "$(sql "$kind.gasflame" 'select gas from mark where number = 5')" = 1500000
 	check "a node that is $kind: counted" test "$(counter "$kind.gasflame" 'marks.rpc failures')" -gt 0 -o \
 		"$(counter "$kind.gasflame" 'marks.another block answered')" -gt 0
-	[ "$kind" = gone ] || { kill "$node"; rm port; }
 done
 
-# WebSockets that misbehave: the recording goes on without them.
-for kind in good reorg mute http liar noise closing huge; do
-	python3 "$here/tests/system/wsnode.py" "$kind" >port &
-	node=$!
-	started+=("$node")
-	wait_for 5 test -s port
-	begin=$SECONDS
-	gf record -d 1.5 -e cpu --rpc "ws://127.0.0.1:$(cat port)" -o "ws-$kind.gasflame" -p "$busy"
-	check "a WebSocket that is $kind: the recording ends in time" test "$STATUS" -eq 0 -a $((SECONDS - begin)) -lt 25
+# WebSockets that misbehave: the recording goes on without them. All of them at once, too.
+sockets="good reorg mute http liar noise closing huge"
+for kind in $sockets; do
+	python3 "$here/tests/system/wsnode.py" "$kind" >"ws-$kind.port" &
+	started+=($!)
+	disown
+done
+begin=$SECONDS
+for kind in $sockets; do
+	wait_for 20 test -s "ws-$kind.port"
+	"$GASFLAME" record -d 3 -e cpu --rpc "ws://127.0.0.1:$(cat "ws-$kind.port")" -o "ws-$kind.gasflame" -p "$busy" 2>"ws-$kind.err" &
+	recorders[$kind]=$!
+done
+for kind in $sockets; do
+	wait "${recorders[$kind]}"
+	status=$?
+	check "a WebSocket that is $kind: the recording ends in time" test "$status" -eq 0 -a $((SECONDS - begin)) -lt 25
 	if [ "$kind" = good ]; then
 		check "what it tells, in pieces, is a block" \
 			test "$(sql ws-good.gasflame 'select number || gas || transactions from mark' | tr -d '"')" = 5210001
@@ -171,9 +187,8 @@ for kind in good reorg mute http liar noise closing huge; do
 	else
 		check "a WebSocket that is $kind: counted" test "$(counter "ws-$kind.gasflame" 'marks.rpc failures')" -gt 0
 	fi
-	kill "$node"
-	rm port
 done
+kill "$busy"
 
 # A real node under load.
 if ! anvil=$("$here/tools/anvil" 2>why); then

@@ -3,6 +3,19 @@
 . "$(dirname "$0")/lib.sh"
 need_root
 
+# A name that no other test's program has.
+name=life$$
+cp "$TRUTH/truth-deep" "$tmp/$name"
+# start_named LEVELS: as start.
+start_named()
+{
+	OUT=$tmp/out.$RANDOM$RANDOM
+	"$tmp/$name" "$1" 20 >"$OUT" 2>&1 &
+	PID=$!
+	started+=("$PID")
+	wait_for 5 grep -q ready "$OUT"
+}
+
 for backend in $(backends); do
 	start forker 4
 	gf record --backend "$backend" -e cpu -d 2 -o "$backend.fork" -p "$PID"
@@ -34,18 +47,18 @@ for backend in $(backends); do
 	check "$backend: and what was recorded is kept" above "$(share "$backend.gone" deep_burn)" 90
 	check "$backend: and it says so" said 'exit|ended|gone'
 
-	start deep 11 20
+	start_named 11
 	first=$PID
-	start deep 22 20
+	start_named 22
 	gf record --backend "$backend" -e cpu -d 1.5 -o "$backend.two" -p "$first" -p "$PID"
 	check_status "$backend: two pids recorded" 0
 	check "$backend: the first" grep -qE 'main(;deep_level){11};deep_burn' <(folded "$backend.two")
 	check "$backend: the second" grep -qE 'main(;deep_level){22};deep_burn' <(folded "$backend.two")
 
-	gf record --backend "$backend" -e cpu -d 1 -o "$backend.name" truth-deep
+	gf record --backend "$backend" -e cpu -d 1 -o "$backend.name" "$name"
 	check_status "$backend: found by name" 0
 	check "$backend: both of that name" grep -qE 'main(;deep_level){22};deep_burn' <(folded "$backend.name")
-	gf record --backend "$backend" -e cpu -d 1 -o "$backend.pattern" 'truth-deep 11 '
+	gf record --backend "$backend" -e cpu -d 1 -o "$backend.pattern" "$name 11 "
 	check_status "$backend: found by a pattern of the command line" 0
 	check "$backend: only the one that matches" \
 		test "$(sql "$backend.pattern" 'select count(distinct pid) from process')" = 1

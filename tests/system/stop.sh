@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 need_root
 
-start_workload --seconds 120 --kinds compute
+start_workload --seconds 120 --kinds compute --threads 1
 target=$PID
 
 begin=$(date +%s%N)

@@ -24,6 +24,7 @@ check "says what to name" said "process, or a capture"
 
 start_workload --seconds 100
 gf record -e cpu,wait,io,fault -d 4 -o one.gasflame -p "$PID"
+kill -STOP "$PID" # while only the capture is looked at
 check_status "recorded" 0
 
 gf top one.gasflame </dev/null
@@ -54,6 +55,7 @@ check "no line is wider than 110" awk 'length > 110 { exit 1 }' "$STDOUT"
 
 part recording one.gasflame
 part signals one.gasflame
+kill -CONT "$PID"
 part live "$PID"
 
 gf top --batch -n 3 --interval 0.5 --page functions -p "$PID"
@@ -69,6 +71,8 @@ check "each thread's time is all there" python3 - <<-'END'
 	bad = [t for t in old if abs(sum(t["time"].values()) / 1e9 - last["seconds"]) > 0.05 * last["seconds"]]
 	assert len(old) >= 5 and not bad, (last["seconds"], bad)
 END
+
+kill "$PID"
 
 # True shares are known: a second of it, by name.
 start shares 12
@@ -86,6 +90,7 @@ gf top --batch -n 4 --max-memory 1K --page functions -p "$PID"
 check_status "begins anew" 0
 check "says so" said "began anew"
 check "and still has figures" sh -c "tail -15 '$STDOUT' | grep -q %"
+kill "$PID"
 
 start_workload --seconds 60
 part ending "$PID"

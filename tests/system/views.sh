@@ -6,6 +6,7 @@ need_root
 
 start_workload --seconds 60
 gf record -e cpu,wait,io -d 3 -o one.gasflame -p "$PID"
+kill "$PID"
 check_status "recorded" 0
 relay python3 "$here/views.py" "$GASFLAME" one.gasflame
 
