@@ -14,6 +14,7 @@
 #include "analyze/wait/pattern.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/sanitized.h"
 #include "export/report/label.h"
 
 static struct {
@@ -26,11 +27,7 @@ static struct {
 static volatile sig_atomic_t quit_wanted, stop_wanted;
 
 /* A build with sanitizers tells about them itself. */
-#ifdef __SANITIZE_ADDRESS__
-enum { crashes_are_ours = false };
-#else
-enum { crashes_are_ours = true };
-#endif
+enum { crashes_are_ours = !SANITIZED };
 static const int crashes[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL };
 
 /* --- signals --- */
