@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/text/str.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 /* Behind the mount points: version 1 has a folder for each controller. */
@@ -29,38 +30,30 @@ static struct groups_row *row_of(struct groups *g, const char *folder)
 	return &g->rows.v[g->rows.n - 1];
 }
 
-/* The folder in "what: folder", NULL = it is another. */
-static const char *folder_of(const char *name, const char *what)
-{
-	size_t n = strlen(what);
-
-	return !strncmp(name, what, n) && str_starts(name + n, ": /") ? name + n + 2 : NULL;
-}
-
 static void read_counter(struct groups *g, const char *name, uint64_t value)
 {
 	static const struct {
-		const char *what;
+		const char *family;
 		size_t at;
 	} known[] = {
-		{ "cgroup.cpu.quota_us", offsetof(struct groups_row, quota_us) },
-		{ "cgroup.cpu.period_us", offsetof(struct groups_row, period_us) },
-		{ "cgroup.cpu.periods", offsetof(struct groups_row, periods) },
-		{ "cgroup.cpu.throttled periods", offsetof(struct groups_row, throttled_periods) },
-		{ "cgroup.cpu.throttled_ns", offsetof(struct groups_row, throttled_ns) },
-		{ "cgroup.memory.limit hits", offsetof(struct groups_row, limit_hits) },
-		{ "cgroup.memory.oom kills", offsetof(struct groups_row, oom_kills) },
-		{ "cgroup.memory.limit_bytes", offsetof(struct groups_row, limit_bytes) },
-		{ "cgroup.memory.high_bytes", offsetof(struct groups_row, high_bytes) },
-		{ "cgroup.memory.most_bytes", offsetof(struct groups_row, most_bytes) },
-		{ "cgroup.cpu.recordings", offsetof(struct groups_row, cpu_recordings) },
-		{ "cgroup.memory.recordings", offsetof(struct groups_row, memory_recordings) },
+		{ KEY_CGROUP_CPU_QUOTA_US_OF, offsetof(struct groups_row, quota_us) },
+		{ KEY_CGROUP_CPU_PERIOD_US_OF, offsetof(struct groups_row, period_us) },
+		{ KEY_CGROUP_CPU_PERIODS_OF, offsetof(struct groups_row, periods) },
+		{ KEY_CGROUP_CPU_THROTTLED_PERIODS_OF, offsetof(struct groups_row, throttled_periods) },
+		{ KEY_CGROUP_CPU_THROTTLED_NS_OF, offsetof(struct groups_row, throttled_ns) },
+		{ KEY_CGROUP_MEMORY_LIMIT_HITS_OF, offsetof(struct groups_row, limit_hits) },
+		{ KEY_CGROUP_MEMORY_OOM_KILLS_OF, offsetof(struct groups_row, oom_kills) },
+		{ KEY_CGROUP_MEMORY_LIMIT_BYTES_OF, offsetof(struct groups_row, limit_bytes) },
+		{ KEY_CGROUP_MEMORY_HIGH_BYTES_OF, offsetof(struct groups_row, high_bytes) },
+		{ KEY_CGROUP_MEMORY_MOST_BYTES_OF, offsetof(struct groups_row, most_bytes) },
+		{ KEY_CGROUP_CPU_RECORDINGS_OF, offsetof(struct groups_row, cpu_recordings) },
+		{ KEY_CGROUP_MEMORY_RECORDINGS_OF, offsetof(struct groups_row, memory_recordings) },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-		const char *folder = folder_of(name, known[i].what);
+		const char *folder = key_rest(known[i].family, name);
 
-		if (folder)
+		if (folder && *folder == '/')
 			*(uint64_t *)((char *)row_of(g, folder) + known[i].at) += value;
 	}
 }
@@ -101,8 +94,8 @@ void groups_make(struct groups *g, const struct profile *p)
 {
 	size_t kept = 0;
 
-	*g = (struct groups){ .count = profile_counter(p, "restarts"),
-			      .down_ns = profile_counter(p, "restarts.not running_ns") };
+	*g = (struct groups){ .count = profile_counter(p, KEY_RESTARTS),
+			      .down_ns = profile_counter(p, KEY_RESTARTS_NOT_RUNNING_NS) };
 	for (size_t i = 0; i < p->counters.n; i++)
 		read_counter(g, profile_str(p, p->counters.v[i].name), p->counters.v[i].value);
 	for (size_t i = 0; i < g->rows.n; i++) {

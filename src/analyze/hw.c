@@ -9,6 +9,7 @@
 #include "analyze/select.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 /* Samples of what a ratio is of: with ten, its error is a third. */
@@ -37,8 +38,7 @@ static bool find_events(struct building *b)
 
 	for (uint32_t c = 0; c < COUNTERS; c++) {
 		_cleanup_free_ char *name = mem_printf("hw:%s", counter_names[c]);
-		_cleanup_free_ char *share = mem_printf("hw.share.%s", counter_names[c]);
-		uint64_t millionths = profile_counter(b->p, share);
+		uint64_t millionths = profile_counter_of(b->p, KEY_HW_SHARE_OF, counter_names[c]);
 
 		b->event[c] = PROFILE_NONE;
 		for (size_t i = 0; i < b->p->events.n; i++)

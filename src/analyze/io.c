@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/text/str.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 enum way { READ, WRITE, SYNC, FAILED, WAYS };
@@ -174,27 +175,10 @@ static int compare_rows(const void *a, const void *b)
 
 /* --- by operation and disk: from the counters --- */
 
-/* "io.pread64.calls" is "pread64" for the prefix "io." and the suffix ".calls". NULL: it is another name. */
-static char *between(const char *name, const char *prefix, const char *suffix)
+static struct io_latency latency(const struct profile *p, const char *family, const char *which)
 {
-	size_t n = strlen(name), before = strlen(prefix), after = strlen(suffix);
-
-	if (n <= before + after || !str_starts(name, prefix) || !str_ends(name, suffix))
-		return NULL;
-	return mem_strndup(name + before, n - before - after);
-}
-
-static uint64_t counter(const struct profile *p, const char *prefix, const char *name, const char *suffix)
-{
-	_cleanup_free_ char *whole = mem_printf("%s%s%s", prefix, name, suffix);
-
-	return profile_counter(p, whole);
-}
-
-static struct io_latency latency(const struct profile *p, const char *prefix, const char *name)
-{
-	_cleanup_free_ char *whole = mem_printf("%s%s latency", prefix, name);
-	const struct profile_histogram *h = find_histogram(p, whole);
+	_cleanup_free_ char *key = key_of(family, which);
+	const struct profile_histogram *h = find_histogram(p, key);
 
 	return h ? latency_of(h) : (struct io_latency){ 0 };
 }
@@ -209,8 +193,7 @@ static int compare_operations(const void *a, const void *b)
 static void add_operations(struct io_figures *f, const struct profile *p)
 {
 	for (size_t i = 0; i < p->counters.n; i++) {
-		_cleanup_free_ char *name = between(profile_str(p, p->counters.v[i].name), "io.", ".calls");
-
+		_cleanup_free_ char *name = key_which(KEY_IO_CALLS_OF, profile_str(p, p->counters.v[i].name));
 		uint32_t id;
 
 		if (!name || !strcmp(name, "io_uring_enter") || !strcmp(name, "io_submit"))
@@ -218,9 +201,9 @@ static void add_operations(struct io_figures *f, const struct profile *p)
 		id = idents_add(&f->idents, name, "", IDENT_NOTE);
 		vec_push(&f->operations, (struct io_operation){
 			.name = f->idents.list.v[id].name,
-			.calls = p->counters.v[i].value, .errors = counter(p, "io.", name, ".errors"),
-			.bytes = counter(p, "io.", name, ".bytes"), .ns = counter(p, "io.", name, ".ns"),
-			.latency = latency(p, "io.", name) });
+			.calls = p->counters.v[i].value, .errors = profile_counter_of(p, KEY_IO_ERRORS_OF, name),
+			.bytes = profile_counter_of(p, KEY_IO_BYTES_OF, name), .ns = profile_counter_of(p, KEY_IO_NS_OF, name),
+			.latency = latency(p, KEY_IO_LATENCY_OF, name) });
 	}
 	vec_sort(&f->operations, compare_operations);
 }
@@ -235,19 +218,19 @@ static int compare_disks(const void *a, const void *b)
 static void add_disks(struct io_figures *f, const struct profile *p)
 {
 	for (size_t i = 0; i < p->counters.n; i++) {
-		char *name = between(profile_str(p, p->counters.v[i].name), "block.", ".requests");
+		char *name = key_which(KEY_BLOCK_REQUESTS_OF, profile_str(p, p->counters.v[i].name));
 		char *dot;
 
 		if (!name)
 			continue;
 		vec_push(&f->disks, (struct io_disk){
 			.name = name, .requests = p->counters.v[i].value,
-			.bytes = counter(p, "block.", name, ".bytes"),
-			.errors = counter(p, "block.", name, ".errors"),
-			.ns = counter(p, "block.", name, ".ns"),
-			.own_requests = counter(p, "block.", name, ".own_requests"),
-			.own_bytes = counter(p, "block.", name, ".own_bytes"),
-			.latency = latency(p, "block.", name) });
+			.bytes = profile_counter_of(p, KEY_BLOCK_BYTES_OF, name),
+			.errors = profile_counter_of(p, KEY_BLOCK_ERRORS_OF, name),
+			.ns = profile_counter_of(p, KEY_BLOCK_NS_OF, name),
+			.own_requests = profile_counter_of(p, KEY_BLOCK_OWN_REQUESTS_OF, name),
+			.own_bytes = profile_counter_of(p, KEY_BLOCK_OWN_BYTES_OF, name),
+			.latency = latency(p, KEY_BLOCK_LATENCY_OF, name) });
 		dot = strrchr(name, '.');
 		if (dot)
 			*dot = ' ';
@@ -255,32 +238,32 @@ static void add_disks(struct io_figures *f, const struct profile *p)
 	vec_sort(&f->disks, compare_disks);
 }
 
-/* What is missing is said. */
+/* A remark holds where its counter is not 0 and its system call was called, as far as it names them. */
 static void add_remarks(struct io_figures *f, const struct profile *p)
 {
 	static const struct {
-		const char *counter, *also, *sentence;
+		const char *counter, *call, *sentence;
 	} remarks[] = {
-		{ "io.lost calls", NULL,
+		{ KEY_IO_LOST_CALLS, NULL,
 		  "some calls found no room on their way here: by function and file they are missing, by "
 		  "operation they are counted" },
-		{ "io.uring not recorded", "io.io_uring_enter.calls",
+		{ KEY_IO_URING_NOT_RECORDED, "io_uring_enter",
 		  "the target uses io_uring, and this kernel's tracepoints do not tell what is read and written "
 		  "through it: that is missing" },
-		{ "io.uring multishot completions not recorded", NULL,
+		{ KEY_IO_URING_MULTISHOT_NOT_RECORDED, NULL,
 		  "io_uring requests that give many results (multishot) are not counted" },
-		{ "io.uring requests without room", NULL,
+		{ KEY_IO_URING_REQUESTS_WITHOUT_ROOM, NULL,
 		  "there were too many io_uring requests at once: some are missing" },
-		{ "io.io_submit.calls", NULL, "the target uses io_submit (Linux AIO): what it moves is missing" },
-		{ "io.32-bit calls not recorded", NULL, "calls of 32-bit code are missing" },
-		{ "io.calls of threads without room", NULL,
+		{ NULL, "io_submit", "the target uses io_submit (Linux AIO): what it moves is missing" },
+		{ KEY_IO_32_BIT_CALLS_NOT_RECORDED, NULL, "calls of 32-bit code are missing" },
+		{ KEY_IO_CALLS_OF_THREADS_WITHOUT_ROOM, NULL,
 		  "there were too many threads at once: some are missing" },
-		{ "block.not recorded", NULL, "this kernel has no tracepoints for block devices" },
+		{ KEY_BLOCK_NOT_RECORDED, NULL, "this kernel has no tracepoints for block devices" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(remarks); i++)
-		if (profile_counter(p, remarks[i].counter) &&
-		    (!remarks[i].also || profile_counter(p, remarks[i].also)))
+		if ((!remarks[i].counter || profile_counter(p, remarks[i].counter)) &&
+		    (!remarks[i].call || profile_counter_of(p, KEY_IO_CALLS_OF, remarks[i].call)))
 			vec_push(&f->remarks, remarks[i].sentence);
 }
 

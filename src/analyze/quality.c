@@ -10,9 +10,8 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/str.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
-
-#define PROBLEM "symbols.problem: "
 
 enum {
 	MINIMUM_SAMPLES = 1000,
@@ -185,11 +184,11 @@ static const char *worst_module(const struct quality *q, const struct profile *p
 /* The kernel's account where there is one, else what was sampled. */
 static uint64_t target_cpu(const struct profile *p, const struct selection *s)
 {
-	uint64_t ns = profile_counter(p, "target.cpu_ns");
+	uint64_t ns = profile_counter(p, KEY_TARGET_CPU_NS);
 	const struct profile_event *event =
 		s->options.event < p->events.n ? &p->events.v[s->options.event] : NULL;
 
-	for (size_t i = 0; !profile_counter(p, "target.cpu_ns") && i < p->threads.n; i++)
+	for (size_t i = 0; !profile_counter(p, KEY_TARGET_CPU_NS) && i < p->threads.n; i++)
 		ns += p->threads.v[i].cpu_ns;
 	if (!ns && event && !strcmp(profile_str(p, event->name), "cpu") &&
 	    !strcmp(profile_str(p, event->unit), "ns"))
@@ -245,7 +244,7 @@ static void warn_about_samples(struct quality *q, const struct selection *s)
 
 static void warn_about_processes(struct quality *q, const struct profile *p)
 {
-	uint64_t n = profile_counter(p, "processes.no room");
+	uint64_t n = profile_counter(p, KEY_PROCESSES_NO_ROOM);
 	char a[32];
 
 	if (n)
@@ -273,10 +272,10 @@ static void warn_about_stacks(struct quality *q)
 static const char *problem_of(const struct profile *p, const char *module)
 {
 	for (size_t i = 0; i < p->counters.n; i++) {
-		const char *name = profile_str(p, p->counters.v[i].name);
+		const char *sentence = key_rest(KEY_SYMBOLS_PROBLEM_OF, profile_str(p, p->counters.v[i].name));
 
-		if (str_starts(name, PROBLEM) && strstr(name, module))
-			return name + strlen(PROBLEM);
+		if (sentence && strstr(sentence, module))
+			return sentence;
 	}
 	return NULL;
 }
@@ -305,14 +304,12 @@ static void warn_about_names(struct quality *q, const struct profile *p)
 /* Events that came too fast to be kept one by one: see the event collector. */
 static void warn_about_sums(struct quality *q, const struct profile *p, const struct selection *s)
 {
-	_cleanup_free_ char *name = NULL;
 	char a[32];
 	uint64_t summed;
 
 	if (s->options.event >= p->events.n)
 		return;
-	name = mem_printf("event.summed.%s", profile_str(p, p->events.v[s->options.event].name));
-	summed = profile_counter(p, name);
+	summed = profile_counter_of(p, KEY_EVENT_SUMMED_OF, profile_str(p, p->events.v[s->options.event].name));
 	if (summed)
 		warn(q,
 		     "%s events came too fast to be kept one by one (--max-rate, --max-size): they were "
@@ -324,28 +321,25 @@ static void warn_about_sums(struct quality *q, const struct profile *p, const st
 /* Each collector counts what found no room by itself. */
 static uint64_t count_lost(const struct profile *p, const struct selection *s)
 {
-	_cleanup_free_ char *name = NULL;
-
 	switch (s->kind) {
 	case SELECT_WAITS:
-		return profile_counter(p, "waits.lost") +
-		       (s->options.event == SELECT_WALL ? profile_counter(p, "samples.lost") : 0);
+		return profile_counter(p, KEY_WAITS_LOST) +
+		       (s->options.event == SELECT_WALL ? profile_counter(p, KEY_SAMPLES_LOST) : 0);
 	case SELECT_CALLS:
-		return profile_counter(p, "io.lost calls");
+		return profile_counter(p, KEY_IO_LOST_CALLS);
 	case SELECT_FAULTS:
 	case SELECT_RECLAIMS: /* one collector, one table */
-		return profile_counter(p, "faults.lost");
+		return profile_counter(p, KEY_FAULTS_LOST);
 	case SELECT_EVENTS:
-		name = mem_printf("event.lost.%s", s->name);
-		return profile_counter(p, name);
+		return profile_counter_of(p, KEY_EVENT_LOST_OF, s->name);
 	case SELECT_OBJECTS:
-		return profile_counter(p, "heap.lost") + profile_counter(p, "heap.samples without room");
+		return profile_counter(p, KEY_HEAP_LOST) + profile_counter(p, KEY_HEAP_SAMPLES_WITHOUT_ROOM);
 	case SELECT_SAMPLES:
 		break;
 	}
 	if (s->name && !strcmp(s->name, "alloc-rate"))
-		return profile_counter(p, "alloc.lost");
-	return profile_counter(p, "samples.lost");
+		return profile_counter(p, KEY_ALLOC_LOST);
+	return profile_counter(p, KEY_SAMPLES_LOST);
 }
 
 void quality_measure(struct quality *q, const struct profile *p, const struct selection *s)
@@ -354,14 +348,14 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 		.samples = counted(s, &s->all),
 		/* Those of the peak are added up: how many they were is not known here. */
 		.interval = s->kind == SELECT_OBJECTS && strcmp(s->name, "peak") ?
-				    profile_counter(p, "heap.interval bytes") : 0,
+				    profile_counter(p, KEY_HEAP_INTERVAL_BYTES) : 0,
 		.lost = count_lost(p, s),
-		.ring_full = profile_counter(p, "ring.full"),
+		.ring_full = profile_counter(p, KEY_RING_FULL),
 		.duration_ns = select_duration_ns(p),
 		.target_cpu_ns = target_cpu(p, s),
-		.own_cpu_ns = profile_counter(p, "self.cpu_ns") + profile_counter(p, "bpf.run_ns"),
-		.hz = profile_counter(p, "sample.hz"),
-		.hz_asked = profile_counter(p, "sample.hz_asked"),
+		.own_cpu_ns = profile_counter(p, KEY_SELF_CPU_NS) + profile_counter(p, KEY_BPF_RUN_NS),
+		.hz = profile_counter(p, KEY_SAMPLE_HZ),
+		.hz_asked = profile_counter(p, KEY_SAMPLE_HZ_ASKED),
 		.finished = p->finished,
 		.series_only = !p->events.n && p->points.n,
 		.by_time = s->waits && s->all.value,

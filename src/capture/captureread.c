@@ -10,6 +10,7 @@
 #include "capture/capturefile.h"
 #include "capture/capturetext.h"
 #include "capture/capturevfs.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 /*
@@ -555,7 +556,7 @@ static int read_all(struct reading *r, struct err *err)
 	}
 	index_named_frames(r->p);
 	if (r->dropped)
-		profile_count(r->p, "capture.dropped", r->dropped);
+		profile_count(r->p, KEY_CAPTURE_DROPPED, r->dropped);
 	return result;
 }
 

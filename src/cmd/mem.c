@@ -26,6 +26,7 @@
 #include "collect/process/owners.h"
 #include "export/section/memtext.h"
 #include "capture/capture.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "target/proc.h"
 
@@ -308,7 +309,7 @@ static int finish(struct mem *m, int r, const struct err *err)
 	}
 	if (m->output)
 		log_info("%s", m->output);
-	if (profile_counter(m->profile, "mem.not walked"))
+	if (profile_counter(m->profile, KEY_MEM_NOT_WALKED))
 		log_warn("the mappings of %s may not be read: run as root, or as its user, for RSS part by "
 			 "part",
 			 m->who.target);

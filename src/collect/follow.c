@@ -14,6 +14,7 @@
 #include "base/text/str.h"
 #include "collect/collector.h"
 #include "collect/process/processes.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "target/cgroup/groupfile.h"
 #include "target/proc.h"
@@ -179,7 +180,7 @@ static void add_mark(struct follow *f, uint64_t from, uint64_t to, const char *t
 						    .end_ns = to > start ? to - start : 0,
 						    .name = profile_string(p, text), .kind = profile_string(p, "restart"),
 						    .thread = PROFILE_NONE });
-	profile_count(p, "restarts.not running_ns", to > from ? to - from : 0);
+	profile_count(p, KEY_RESTARTS_NOT_RUNNING_NS, to > from ? to - from : 0);
 }
 
 /* They are there again. */
@@ -193,7 +194,7 @@ static void note_return(struct follow *f, pid_t first, uint64_t now)
 	text = mem_printf("restart %u: %s, not running for %s, then pid %d", f->restarts, f->ended,
 			  str_duration(time, down), (int)first);
 	add_mark(f, f->away_ns, now, text);
-	profile_count(f->session->profile, "restarts", 1);
+	profile_count(f->session->profile, KEY_RESTARTS, 1);
 	log_info("%s.", text);
 	f->away = false;
 	vec_clear(&f->mains.list);

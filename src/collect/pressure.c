@@ -9,6 +9,7 @@
 #include "base/file/fd.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "target/cgroup/groupfile.h"
 
@@ -100,49 +101,51 @@ static int read_gauge(const struct gauge *g, uint64_t *ret)
 
 /* Watches a number if it is there. Several cgroups share a series: what each grew by is a point of it. */
 static bool watch(struct pressure *ps, enum gauge_kind kind, const char *folder, const char *file,
-		  const char *key, const char *name)
+		  const char *key, const char *series)
 {
-	struct gauge g = { .kind = kind, .key = key, .path = mem_printf("%s/%s", folder, file),
-			   .series = PROFILE_NONE };
+	struct gauge g = { .kind = kind, .key = key, .path = mem_printf("%s/%s", folder, file) };
 
 	if (read_gauge(&g, &g.last) < 0) {
 		free(g.path);
 		return false;
 	}
-	for (size_t i = 0; i < ps->profile->series.n; i++)
-		if (!strcmp(profile_str(ps->profile, ps->profile->series.v[i].name), name))
-			g.series = i;
-	if (g.series == PROFILE_NONE)
-		g.series = profile_add_series(ps->profile, name, kind == GAUGE_PSI ? "us" : "count");
+	g.series = profile_series(ps->profile, series);
 	vec_push(&ps->gauges, g);
 	return true;
 }
 
 /* Folder: of files called memory (the machine's) or memory.pressure (a cgroup's). */
-static bool watch_psi(struct pressure *ps, const char *folder, const char *suffix, const char *prefix)
+static bool watch_psi(struct pressure *ps, const char *folder, bool cgroup)
 {
-	static const char *const resources[] = { "cpu", "io", "memory" }, *const lines[] = { "some", "full" };
+	static const struct {
+		const char *resource, *line, *machine, *cgroup;
+	} psi[] = {
+		{ "cpu", "some", KEY_PRESSURE_CPU_SOME, KEY_CGROUP_CPU_SOME },
+		{ "cpu", "full", KEY_PRESSURE_CPU_FULL, KEY_CGROUP_CPU_FULL },
+		{ "io", "some", KEY_PRESSURE_IO_SOME, KEY_CGROUP_IO_SOME },
+		{ "io", "full", KEY_PRESSURE_IO_FULL, KEY_CGROUP_IO_FULL },
+		{ "memory", "some", KEY_PRESSURE_MEMORY_SOME, KEY_CGROUP_MEMORY_SOME },
+		{ "memory", "full", KEY_PRESSURE_MEMORY_FULL, KEY_CGROUP_MEMORY_FULL },
+	};
 	bool any = false;
 
-	for (size_t i = 0; i < ARRAY_LEN(resources); i++)
-		for (size_t k = 0; k < ARRAY_LEN(lines); k++) {
-			_cleanup_free_ char *file = mem_printf("%s%s", resources[i], suffix);
-			_cleanup_free_ char *name = mem_printf("%s.%s.%s", prefix, resources[i], lines[k]);
+	for (size_t i = 0; i < ARRAY_LEN(psi); i++) {
+		_cleanup_free_ char *file = mem_printf("%s%s", psi[i].resource, cgroup ? ".pressure" : "");
 
-			any |= watch(ps, GAUGE_PSI, folder, file, lines[k], name);
-		}
+		any |= watch(ps, GAUGE_PSI, folder, file, psi[i].line, cgroup ? psi[i].cgroup : psi[i].machine);
+	}
 	return any;
 }
 
 static bool watch_memory_events(struct pressure *ps, const char *folder)
 {
-	static const char *const keys[] = { "low", "high", "max", "oom", "oom_kill" };
+	static const char *const words[] = { "low", "high", "max", "oom", "oom_kill" };
 	bool any = false;
 
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-		_cleanup_free_ char *name = mem_printf("cgroup.memory.events.%s", keys[i]);
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		_cleanup_free_ char *series = key_of(KEY_CGROUP_MEMORY_EVENTS_OF, words[i]);
 
-		any |= watch(ps, GAUGE_KEY, folder, "memory.events", keys[i], name);
+		any |= watch(ps, GAUGE_KEY, folder, "memory.events", words[i], series);
 	}
 	return any;
 }
@@ -172,7 +175,7 @@ static void watch_cgroups(struct pressure *ps, const char *text, bool *psi, bool
 		/* The root cgroup is the machine, and has no files of its own. */
 		if (!strcmp(unified, "/") || !new_folder(ps, folder))
 			continue;
-		*psi |= watch_psi(ps, folder, ".pressure", "cgroup");
+		*psi |= watch_psi(ps, folder, true);
 		*events |= watch_memory_events(ps, folder);
 	}
 	if (memory) {
@@ -180,7 +183,7 @@ static void watch_cgroups(struct pressure *ps, const char *text, bool *psi, bool
 
 		if (new_folder(ps, folder))
 			*events |= watch(ps, GAUGE_PLAIN, folder, "memory.failcnt", NULL,
-					 "cgroup.memory.failcnt");
+					 KEY_CGROUP_MEMORY_FAILCNT);
 	}
 }
 
@@ -191,8 +194,8 @@ struct pressure *pressure_new(struct profile *p, const pid_t *pids, size_t n, ui
 
 	ps->profile = p;
 	ps->start_mono_ns = start_mono_ns;
-	if (!watch_psi(ps, "/proc/pressure", "", "pressure"))
-		profile_count_set(p, "pressure.no psi", 1);
+	if (!watch_psi(ps, "/proc/pressure", false))
+		profile_count_set(p, KEY_PRESSURE_NO_PSI, 1);
 	for (size_t i = 0; i < n; i++) {
 		_cleanup_free_ char *path = mem_printf("/proc/%d/cgroup", (int)pids[i]), *text = NULL;
 		size_t length;
@@ -201,9 +204,9 @@ struct pressure *pressure_new(struct profile *p, const pid_t *pids, size_t n, ui
 			watch_cgroups(ps, text, &psi, &events);
 	}
 	if (!psi)
-		profile_count_set(p, "pressure.no cgroup psi", 1);
+		profile_count_set(p, KEY_PRESSURE_NO_CGROUP_PSI, 1);
 	if (!events)
-		profile_count_set(p, "pressure.no memory events", 1);
+		profile_count_set(p, KEY_PRESSURE_NO_MEMORY_EVENTS, 1);
 	return ps;
 }
 

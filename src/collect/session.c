@@ -22,6 +22,7 @@
 #include "collect/blocks/mark.h"
 #include "collect/process/processes.h"
 #include "collect/span/spanset.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "target/host.h"
 #include "target/hurry.h"
@@ -417,27 +418,24 @@ static void note_counters(struct session *s)
 {
 	struct profile *p = s->profile;
 	uint64_t ns, runs;
-	char name[96];
 
 	if (s->engine && engine_cost(s->engine, &ns, &runs)) {
-		profile_count_set(p, "bpf.run_ns", ns);
-		profile_count_set(p, "bpf.run_count", runs);
-		profile_count_set(p, "bpf.missed", engine_missed(s->engine));
-		profile_count_set(p, "processes.no room", engine_full(s->engine));
+		profile_count_set(p, KEY_BPF_RUN_NS, ns);
+		profile_count_set(p, KEY_BPF_RUN_COUNT, runs);
+		profile_count_set(p, KEY_BPF_MISSED, engine_missed(s->engine));
+		profile_count_set(p, KEY_PROCESSES_NO_ROOM, engine_full(s->engine));
 	}
 	if (s->fallback) {
-		profile_count(p, "samples.lost", fallback_lost(s->fallback));
-		profile_count_set(p, "no kernel stacks", !fallback_kernel(s->fallback));
+		profile_count(p, KEY_SAMPLES_LOST, fallback_lost(s->fallback));
+		profile_count_set(p, KEY_NO_KERNEL_STACKS, !fallback_kernel(s->fallback));
 	}
-	profile_count_set(p, "sample.hz_asked", s->options->hz);
-	profile_count_set(p, "sample.hz", s->hz);
+	profile_count_set(p, KEY_SAMPLE_HZ_ASKED, s->options->hz);
+	profile_count_set(p, KEY_SAMPLE_HZ, s->hz);
 	/* Processes that came and went between two looks are in the samples only. */
-	profile_count_set(p, "target.cpu_ns", MAX(processes_cpu_ns(s->processes), s->sampled_ns));
+	profile_count_set(p, KEY_TARGET_CPU_NS, MAX(processes_cpu_ns(s->processes), s->sampled_ns));
 	for (int i = 1; i < REASON_COUNT; i++)
-		if (s->reasons[i]) {
-			snprintf(name, sizeof(name), "truncated.%s", shared_reason_names[i]);
-			profile_count_set(p, name, s->reasons[i]);
-		}
+		if (s->reasons[i])
+			profile_count_set_of(p, KEY_TRUNCATED_OF, shared_reason_names[i], s->reasons[i]);
 }
 
 void session_finish(struct session *s, void (*take)(void *context, uint32_t module, int fd), void *context)

@@ -13,6 +13,7 @@
 #include "base/text/str.h"
 #include "folded/folded.h"
 #include "import/import.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "folded/stacklist.h"
 
@@ -137,7 +138,7 @@ int folded_profile(const struct import_input *in, struct profile **ret, struct e
 	p->finished = true;
 	profile_add_process(p, &(struct profile_process){ .name = p->target });
 	if (l.ignored)
-		profile_count(p, "import.lines_ignored", l.ignored);
+		profile_count(p, KEY_IMPORT_LINES_IGNORED, l.ignored);
 	move_stacks(p, &l);
 	add_samples(p, &l);
 	stacklist_done(&l);

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "profile/keys.h"
 
 /* From ids of the profile that is added to ids of the one that grows. */
 struct merge {
@@ -356,26 +357,6 @@ static void merge_points(struct merge *m)
 	map_done(&index);
 }
 
-/* Counters that are no sums: settings, which recordings may have in common or not, and errors. */
-enum rule { SUM, LEAST, ALIKE, ERROR };
-
-static enum rule rule_of(const char *name)
-{
-	static const struct {
-		const char *name;
-		enum rule rule;
-	} rules[] = {
-		{ "heap.interval bytes", ALIKE },
-		{ "heap.from start", LEAST },
-		{ "heap.peak error bytes", ERROR },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(rules); i++)
-		if (!strcmp(name, rules[i].name))
-			return rules[i].rule;
-	return SUM;
-}
-
 static bool has_counter(const struct profile *p, const char *name)
 {
 	for (size_t i = 0; i < p->counters.n; i++)
@@ -384,24 +365,29 @@ static bool has_counter(const struct profile *p, const char *name)
 	return false;
 }
 
+/* A name that the table does not have comes from another version: such counters are sums. */
 static void merge_counter(struct profile *to, const char *name, uint64_t value)
 {
-	enum rule rule = has_counter(to, name) ? rule_of(name) : SUM;
-	uint64_t before = rule == SUM ? 0 : profile_counter(to, name);
+	const struct key *key = has_counter(to, name) ? key_find(name) : NULL;
+	uint64_t before = key ? profile_counter(to, name) : 0;
 
-	switch (rule) {
-	case SUM:
+	switch (key ? key->merge : KEY_SUM) {
+	case KEY_SUM:
+	case KEY_JOIN: /* of series only */
 		profile_count(to, name, value);
 		break;
-	case LEAST:
+	case KEY_MIN:
 		profile_count_set(to, name, MIN(before, value));
 		break;
-	case ALIKE:
-		if (before != value)
-			profile_count_set(to, "heap.interval differs", 1);
+	case KEY_MAX:
 		profile_count_set(to, name, MAX(before, value));
 		break;
-	case ERROR: /* they are independent */
+	case KEY_ALIKE:
+		if (before != value)
+			profile_count_set(to, KEY_HEAP_INTERVAL_DIFFERS, 1);
+		profile_count_set(to, name, MAX(before, value));
+		break;
+	case KEY_ERROR:
 		profile_count_set(to, name, sqrt((double)before * before + (double)value * value));
 		break;
 	}
@@ -411,8 +397,8 @@ static void merge_counts(struct merge *m)
 {
 	for (size_t i = 0; i < m->from->histograms.n; i++) {
 		const struct profile_histogram *x = &m->from->histograms.v[i];
-		struct profile_histogram *y = profile_histogram(m->to, profile_str(m->from, x->name),
-								profile_str(m->from, x->unit));
+		struct profile_histogram *y = profile_add_histogram(m->to, profile_str(m->from, x->name),
+								    profile_str(m->from, x->unit));
 
 		for (size_t k = 0; k < ARRAY_LEN(x->counts); k++)
 			y->counts[k] += x->counts[k];
@@ -447,7 +433,7 @@ int profile_merge(struct profile *p, const struct profile *from, struct err *err
 {
 	struct merge m = { .to = p, .from = from };
 	bool first = is_empty(p);
-	uint64_t before = profile_counter(p, "merged.recordings");
+	uint64_t before = profile_counter(p, KEY_MERGED_RECORDINGS);
 	int r = check_units(p, from, err);
 
 	if (r < 0)
@@ -478,8 +464,8 @@ int profile_merge(struct profile *p, const struct profile *from, struct err *err
 	merge_counts(&m);
 	merge_facts(&m, first);
 	if (!first)
-		profile_count_set(p, "merged.recordings",
-				  MAX(before, 1) + MAX(profile_counter(from, "merged.recordings"), 1));
+		profile_count_set(p, KEY_MERGED_RECORDINGS,
+				  MAX(before, 1) + MAX(profile_counter(from, KEY_MERGED_RECORDINGS), 1));
 	free(m.strings);
 	free(m.events);
 	free(m.processes);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "profile/keys.h"
 
 struct profile *profile_new(void)
 {
@@ -130,7 +131,17 @@ void profile_add_point(struct profile *p, uint32_t series, uint64_t time_ns, int
 	vec_push(&p->points, (struct profile_point){ .time_ns = time_ns, .value = value, .series = series });
 }
 
-struct profile_histogram *profile_histogram(struct profile *p, const char *name, const char *unit)
+uint32_t profile_series(struct profile *p, const char *key)
+{
+	uint32_t id = profile_string(p, key);
+
+	for (size_t i = 0; i < p->series.n; i++)
+		if (p->series.v[i].name == id)
+			return i;
+	return profile_add_series(p, key, key_unit(key));
+}
+
+struct profile_histogram *profile_add_histogram(struct profile *p, const char *name, const char *unit)
 {
 	uint32_t id = profile_string(p, name);
 
@@ -139,6 +150,11 @@ struct profile_histogram *profile_histogram(struct profile *p, const char *name,
 			return &p->histograms.v[i];
 	vec_push(&p->histograms, (struct profile_histogram){ .name = id, .unit = profile_string(p, unit) });
 	return &p->histograms.v[p->histograms.n - 1];
+}
+
+struct profile_histogram *profile_histogram(struct profile *p, const char *key)
+{
+	return profile_add_histogram(p, key, key_unit(key));
 }
 
 void profile_add_mark(struct profile *p, const struct profile_mark *mark)
@@ -243,22 +259,43 @@ static struct profile_counter *counter(struct profile *p, const char *name)
 	return &p->counters.v[*id];
 }
 
-void profile_count(struct profile *p, const char *name, uint64_t add)
+void profile_count(struct profile *p, const char *key, uint64_t add)
 {
-	counter(p, name)->value += add;
+	counter(p, key)->value += add;
 }
 
-void profile_count_set(struct profile *p, const char *name, uint64_t value)
+void profile_count_of(struct profile *p, const char *family, const char *which, uint64_t add)
 {
-	counter(p, name)->value = value;
+	_cleanup_free_ char *key = key_of(family, which);
+
+	profile_count(p, key, add);
 }
 
-uint64_t profile_counter(const struct profile *p, const char *name)
+void profile_count_set(struct profile *p, const char *key, uint64_t value)
+{
+	counter(p, key)->value = value;
+}
+
+void profile_count_set_of(struct profile *p, const char *family, const char *which, uint64_t value)
+{
+	_cleanup_free_ char *key = key_of(family, which);
+
+	profile_count_set(p, key, value);
+}
+
+uint64_t profile_counter(const struct profile *p, const char *key)
 {
 	for (size_t i = 0; i < p->counters.n; i++)
-		if (!strcmp(profile_str(p, p->counters.v[i].name), name))
+		if (!strcmp(profile_str(p, p->counters.v[i].name), key))
 			return p->counters.v[i].value;
 	return 0;
+}
+
+uint64_t profile_counter_of(const struct profile *p, const char *family, const char *which)
+{
+	_cleanup_free_ char *key = key_of(family, which);
+
+	return profile_counter(p, key);
 }
 
 bool profile_stack_truncated(const struct profile *p, uint32_t stack, uint32_t *ret_reason)

@@ -242,9 +242,13 @@ uint32_t profile_add_module(struct profile *p, const struct profile_module *modu
 void profile_add_mapping(struct profile *p, const struct profile_mapping *mapping);
 void profile_add_sample(struct profile *p, const struct profile_sample *sample);
 uint32_t profile_add_series(struct profile *p, const char *name, const char *unit);
+/* The series of that key (keys.h), made with its unit if there is none. */
+uint32_t profile_series(struct profile *p, const char *key);
 void profile_add_point(struct profile *p, uint32_t series, uint64_t time_ns, int64_t value);
 /* The histogram of that name, made if there is none; pointer valid until the next one is made. */
-struct profile_histogram *profile_histogram(struct profile *p, const char *name, const char *unit);
+struct profile_histogram *profile_add_histogram(struct profile *p, const char *name, const char *unit);
+/* The same for a key, which has the unit. */
+struct profile_histogram *profile_histogram(struct profile *p, const char *key);
 void profile_add_mark(struct profile *p, const struct profile_mark *mark);
 void profile_add_wake(struct profile *p, const struct profile_wake *wake);
 
@@ -270,10 +274,13 @@ void profile_set_lines(struct profile *p, uint32_t frame, const struct profile_l
 void profile_set_kernel_base(struct profile *p, uint32_t module, uint64_t base);
 uint64_t profile_kernel_base(const struct profile *p, uint32_t module);
 
-/* Counters by name. */
-void profile_count(struct profile *p, const char *name, uint64_t add);
-void profile_count_set(struct profile *p, const char *name, uint64_t value);
-uint64_t profile_counter(const struct profile *p, const char *name);
+/* Counters by key (keys.h). _of: of one of a family. */
+void profile_count(struct profile *p, const char *key, uint64_t add);
+void profile_count_of(struct profile *p, const char *family, const char *which, uint64_t add);
+void profile_count_set(struct profile *p, const char *key, uint64_t value);
+void profile_count_set_of(struct profile *p, const char *family, const char *which, uint64_t value);
+uint64_t profile_counter(const struct profile *p, const char *key);
+uint64_t profile_counter_of(const struct profile *p, const char *family, const char *which);
 
 /*
  * Appends all of from to p. Joined are: processes of one pid and program (exe, or the name where it

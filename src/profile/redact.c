@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 void redact_init(struct redact *r)
@@ -79,13 +80,13 @@ const char *redact_base(struct redact *r, const char *path)
 /* A path may have anything in it, so nobody knows where it ends: what follows goes, too. */
 const char *redact_text(struct redact *r, const char *text)
 {
-	static const char problem[] = "symbols.problem: ";
-	const char *path = NULL;
+	const char *path = NULL, *sentence = key_rest(KEY_SYMBOLS_PROBLEM_OF, text);
 	char made[256];
 
 	/* These are sentences with names of files in them that no rule knows. */
-	if (!strncmp(text, problem, strlen(problem)) && strncmp(text + strlen(problem), "[left out ", 10)) {
-		snprintf(made, sizeof(made), "%s[left out %u]", problem, (unsigned)strtab_add(&r->paths, text));
+	if (sentence && strncmp(sentence, "[left out ", 10)) {
+		snprintf(made, sizeof(made), "%.*s[left out %u]", (int)(sentence - text), text,
+			 (unsigned)strtab_add(&r->paths, text));
 		return word(r, made);
 	}
 	for (const char *c = text; *c && !path; c++)

@@ -17,6 +17,7 @@
 #include "elf/demangle.h"
 #include "elf/names.h"
 #include "elf/worker/worker.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "symbol/binary.h"
 #include "symbol/cache.h"
@@ -101,9 +102,7 @@ static int compare_frames(const void *a, const void *b)
 
 static void add_problem(struct run *r, const char *sentence, uint64_t frames)
 {
-	_cleanup_free_ char *name = mem_printf("symbols.problem: %s", sentence);
-
-	profile_count(r->p, name, frames);
+	profile_count_of(r->p, KEY_SYMBOLS_PROBLEM_OF, sentence, frames);
 }
 
 /* Gives one frame its calls, innermost first. module is whose code it is. */
@@ -423,11 +422,11 @@ int symbolize_profile(struct symbolizer *s, struct profile *p, symbolize_progres
 		resolve_group(&g);
 	}
 	check_named(&r);
-	profile_count(p, "symbols.frames", r.frames.n);
-	profile_count(p, "symbols.named", r.named);
-	profile_count(p, "symbols.with lines", r.with_lines);
-	profile_count(p, "symbols.inlined", r.inlined);
-	profile_count(p, "symbols.ms", (clock_mono_ns() - start_ns) / 1000000);
+	profile_count(p, KEY_SYMBOLS_FRAMES, r.frames.n);
+	profile_count(p, KEY_SYMBOLS_NAMED, r.named);
+	profile_count(p, KEY_SYMBOLS_WITH_LINES, r.with_lines);
+	profile_count(p, KEY_SYMBOLS_INLINED, r.inlined);
+	profile_count(p, KEY_SYMBOLS_MS, (clock_mono_ns() - start_ns) / 1000000);
 	cache_close(r.cache);
 	find_index_done(&r.index);
 	map_done(&r.kernel_modules);

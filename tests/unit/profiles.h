@@ -184,13 +184,13 @@ static inline void add_rest(struct profile *p)
 		profile_add_point(p, series[0], 1000000000ULL * i, 5000000000 + random_below(1000000));
 		profile_add_point(p, series[1], 1000000000ULL * i, i ? 50 - (int64_t)i : INT64_MIN);
 	}
-	h = profile_histogram(p, "read latency", "ns");
+	h = profile_add_histogram(p, "read latency", "ns");
 	h->counts[0] = 3;
 	h->counts[12] = 4000000000000;
 	h->counts[62] = 2;
 	h->counts[63] = 1;
-	profile_histogram(p, "fsync latency", "ns")->counts[20] = 17;
-	profile_histogram(p, "never", "ns");
+	profile_add_histogram(p, "fsync latency", "ns")->counts[20] = 17;
+	profile_add_histogram(p, "never", "ns");
 }
 
 static inline struct profile *make_profile(const struct shape *s)
@@ -375,7 +375,7 @@ static inline void assert_same_histograms(const struct profile *a, struct profil
 
 	for (size_t i = 0; i < a->histograms.n; i++) {
 		const struct profile_histogram *x = &a->histograms.v[i];
-		struct profile_histogram *y = profile_histogram(b, profile_str(a, x->name),
+		struct profile_histogram *y = profile_add_histogram(b, profile_str(a, x->name),
 								profile_str(a, x->unit));
 
 		assert_memory_equal(x->counts, y->counts, sizeof(x->counts));

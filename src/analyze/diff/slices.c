@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text/str.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 enum {
@@ -271,7 +272,7 @@ static bool is_drawn(const struct slices *sl)
 {
 	static const char *const names[] = { "heap", "alloc", "freed", "temporary" };
 
-	return profile_counter(sl->p, "heap.interval bytes") > 1 && is_event(sl, names, ARRAY_LEN(names));
+	return profile_counter(sl->p, KEY_HEAP_INTERVAL_BYTES) > 1 && is_event(sl, names, ARRAY_LEN(names));
 }
 
 static void choose_slices(struct slices *sl)

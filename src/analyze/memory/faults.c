@@ -8,6 +8,7 @@
 #include "analyze/tree/site.h"
 #include "base/err.h"
 #include "base/map.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 /* Which field of a weight an event is for. */
@@ -213,16 +214,16 @@ static void add_series(struct faults *f, const struct profile *p, const struct s
 
 static void add_counters(struct faults *f, const struct profile *p)
 {
-	f->timed = !profile_counter(p, "faults.no time");
-	f->reclaims_seen = !profile_counter(p, "reclaim.not seen");
-	f->kswapd_seen = !profile_counter(p, "kswapd.not seen");
-	f->kswapd_wakes = profile_counter(p, "kswapd.wakes");
-	f->without_stack = profile_counter(p, "faults.without event");
-	f->walked = profile_counter(p, "faults.stacks walked");
-	f->remembered = profile_counter(p, "faults.stacks remembered");
-	f->no_psi = profile_counter(p, "pressure.no psi");
-	f->no_cgroup_psi = profile_counter(p, "pressure.no cgroup psi");
-	f->no_memory_events = profile_counter(p, "pressure.no memory events");
+	f->timed = !profile_counter(p, KEY_FAULTS_NO_TIME);
+	f->reclaims_seen = !profile_counter(p, KEY_RECLAIM_NOT_SEEN);
+	f->kswapd_seen = !profile_counter(p, KEY_KSWAPD_NOT_SEEN);
+	f->kswapd_wakes = profile_counter(p, KEY_KSWAPD_WAKES);
+	f->without_stack = profile_counter(p, KEY_FAULTS_WITHOUT_EVENT);
+	f->walked = profile_counter(p, KEY_FAULTS_STACKS_WALKED);
+	f->remembered = profile_counter(p, KEY_FAULTS_STACKS_REMEMBERED);
+	f->no_psi = profile_counter(p, KEY_PRESSURE_NO_PSI);
+	f->no_cgroup_psi = profile_counter(p, KEY_PRESSURE_NO_CGROUP_PSI);
+	f->no_memory_events = profile_counter(p, KEY_PRESSURE_NO_MEMORY_EVENTS);
 }
 
 void faults_build(struct faults *f, const struct profile *p, const struct select_options *o)

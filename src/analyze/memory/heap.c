@@ -9,6 +9,7 @@
 #include "analyze/tree/site.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 enum what { ALLOC, FREED, TEMPORARY, HEAP, PEAK, WHATS };
@@ -183,19 +184,19 @@ static void add_event(struct build *b, const struct select_options *o)
 static void read_counters(struct heap_figures *f, const struct profile *p)
 {
 	static const double shares[] = { 0.5, 0.9, 0.99 };
-	double error = profile_counter(p, "heap.peak error bytes");
+	double error = profile_counter(p, KEY_HEAP_PEAK_ERROR_BYTES);
 
-	f->counted_bytes = profile_counter(p, "heap.allocated bytes");
-	f->counted = profile_counter(p, "heap.allocations");
-	f->lost = profile_counter(p, "heap.lost") + profile_counter(p, "heap.samples without room");
-	f->execs = profile_counter(p, "heap.execs");
-	f->unseen = profile_counter(p, "heap.frees unseen");
-	f->peak.samples = profile_counter(p, "heap.peak samples");
+	f->counted_bytes = profile_counter(p, KEY_HEAP_ALLOCATED_BYTES);
+	f->counted = profile_counter(p, KEY_HEAP_ALLOCATIONS);
+	f->lost = profile_counter(p, KEY_HEAP_LOST) + profile_counter(p, KEY_HEAP_SAMPLES_WITHOUT_ROOM);
+	f->execs = profile_counter(p, KEY_HEAP_EXECS);
+	f->unseen = profile_counter(p, KEY_HEAP_FREES_UNSEEN);
+	f->peak.samples = profile_counter(p, KEY_HEAP_PEAK_SAMPLES);
 	f->peak.variance = error * error;
 	for (size_t i = 0; i < p->histograms.n; i++) {
 		const struct profile_histogram *h = &p->histograms.v[i];
 
-		if (strcmp(profile_str(p, h->name), "heap.lifetime"))
+		if (strcmp(profile_str(p, h->name), KEY_HEAP_LIFETIME))
 			continue;
 		for (int k = 0; k < 64; k++)
 			f->lifetimes += h->counts[k];
@@ -235,7 +236,7 @@ bool heap_measure(struct heap_figures *f, const struct profile *p, const struct 
 {
 	struct build b = { .f = f, .p = p, .from_ns = o->from_ns, .to_ns = select_duration_ns(p) };
 
-	*f = (struct heap_figures){ .interval = profile_counter(p, "heap.interval bytes") };
+	*f = (struct heap_figures){ .interval = profile_counter(p, KEY_HEAP_INTERVAL_BYTES) };
 	idents_init(&f->idents, p, 0);
 	crates_init(&f->crates, p, own);
 	/* "heap" alone may be a dump of another profiler; only a recording knows of "temporary". */
@@ -245,8 +246,8 @@ bool heap_measure(struct heap_figures *f, const struct profile *p, const struct 
 		b.to_ns = MIN(b.to_ns, o->to_ns);
 	b.to_ns = MAX(b.to_ns, b.from_ns);
 	f->duration_ns = b.to_ns - b.from_ns;
-	f->recordings = profile_counter(p, "merged.recordings");
-	f->no_error = profile_counter(p, "heap.interval differs");
+	f->recordings = profile_counter(p, KEY_MERGED_RECORDINGS);
+	f->no_error = profile_counter(p, KEY_HEAP_INTERVAL_DIFFERS);
 	f->exact = f->interval <= 1 && !f->no_error;
 	f->filtered = o->from_ns || o->to_ns || o->threads || o->processes || o->function;
 	f->ended = p->processes.n && p->processes.v[0].end_ns;

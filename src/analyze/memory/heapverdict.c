@@ -16,6 +16,7 @@
 #include "analyze/memory/sizeclass.h"
 #include "base/mem.h"
 #include "base/text/str.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 #define MB (1 << 20)
@@ -203,8 +204,8 @@ static int64_t last_of(const struct profile *p, const char *name)
 /* What jemalloc says of itself: slabs that are used little, and free pages that it has not given back. */
 static bool judge_classes(struct heap_figures *f, const struct profile *p)
 {
-	int64_t resident = last_of(p, "jemalloc.resident");
-	int64_t kept = resident - last_of(p, "jemalloc.active") - last_of(p, "jemalloc.metadata");
+	int64_t resident = last_of(p, KEY_JEMALLOC_RESIDENT);
+	int64_t kept = resident - last_of(p, KEY_JEMALLOC_ACTIVE) - last_of(p, KEY_JEMALLOC_METADATA);
 	struct sizeclasses c;
 	uint64_t waste;
 	char a[32], b[32], d[32], e[32];
@@ -237,8 +238,8 @@ static void judge_growth(struct heap_figures *f, const struct profile *p)
 	int64_t rss_first = 0, rss_last = 0, live_first = 0, live_last = 0, rss, live;
 	char a[32], b[32];
 
-	if (!ends_of(p, "mem.rss", &rss_first, &rss_last) ||
-	    !ends_of(p, "heap.live", &live_first, &live_last))
+	if (!ends_of(p, KEY_MEM_RSS, &rss_first, &rss_last) ||
+	    !ends_of(p, KEY_HEAP_LIVE, &live_first, &live_last))
 		return;
 	rss = rss_last - rss_first;
 	live = live_last - live_first;
@@ -253,9 +254,9 @@ static void judge_growth(struct heap_figures *f, const struct profile *p)
 
 static uint64_t cpu_ns(const struct profile *p)
 {
-	uint64_t ns = profile_counter(p, "target.cpu_ns");
+	uint64_t ns = profile_counter(p, KEY_TARGET_CPU_NS);
 
-	for (size_t i = 0; !profile_counter(p, "target.cpu_ns") && i < p->threads.n; i++)
+	for (size_t i = 0; !profile_counter(p, KEY_TARGET_CPU_NS) && i < p->threads.n; i++)
 		ns += p->threads.v[i].cpu_ns;
 	return ns;
 }
@@ -309,11 +310,11 @@ static void judge_slow(struct heap_figures *f, const struct profile *p)
 /* Out of memory, or nearly: of the cgroup, where it has a limit (-e mem). */
 static void judge_limit(struct heap_figures *f, const struct profile *p)
 {
-	int64_t kills_first = 0, kills = 0, limit = last_of(p, "cgroup.memory.limit"),
-		usage = last_of(p, "cgroup.memory.usage");
+	int64_t kills_first = 0, kills = 0, limit = last_of(p, KEY_CGROUP_MEMORY_LIMIT),
+		usage = last_of(p, KEY_CGROUP_MEMORY_USAGE);
 	char a[32], b[32];
 
-	if (ends_of(p, "cgroup.memory.oom kills", &kills_first, &kills) && kills > kills_first)
+	if (ends_of(p, KEY_CGROUP_MEMORY_OOM_KILLS, &kills_first, &kills) && kills > kills_first)
 		say(f,
 		    "Out of memory: the kernel killed %lld process%s of the cgroup during the recording. `gasflame limit` "
 		    "reproduces it and says what filled the limit.",

@@ -3,12 +3,13 @@
 #include <string.h>
 
 #include "analyze/tree/site.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 enum { LAST_NS = 2000000000, LAST_ROWS = 8, EARLIER_ROWS = 6 };
 
-static const char *const names[] = { "limit.usage", "limit.anon", "limit.file", "limit.kernel",
-				     "limit.swap" };
+static const char *const names[] = { KEY_LIMIT_USAGE, KEY_LIMIT_ANON, KEY_LIMIT_FILE, KEY_LIMIT_KERNEL,
+				     KEY_LIMIT_SWAP };
 
 static uint64_t *field(struct oom_point *p, unsigned i)
 {
@@ -98,17 +99,17 @@ static void find_trigger(struct oom *o, const struct profile *p)
 
 void oom_build(struct oom *o, const struct profile *p)
 {
-	*o = (struct oom){ .limit = profile_counter(p, "limit.memory bytes") };
+	*o = (struct oom){ .limit = profile_counter(p, KEY_LIMIT_MEMORY_BYTES) };
 	o->recorded = o->limit > 0;
 	leak_build(&o->live, p, o->recorded ? "heap" : "");
 	o->trigger = o->trigger_module = "";
 	if (!o->recorded)
 		return;
-	o->swap_limit = profile_counter(p, "limit.swap limited") ? profile_counter(p, "limit.swap bytes")
+	o->swap_limit = profile_counter(p, KEY_LIMIT_SWAP_LIMITED) ? profile_counter(p, KEY_LIMIT_SWAP_BYTES)
 								 : UINT64_MAX;
-	o->kills = profile_counter(p, "limit.oom kills");
-	o->hits = profile_counter(p, "limit.hits");
-	o->peak = profile_counter(p, "limit.peak bytes");
+	o->kills = profile_counter(p, KEY_LIMIT_OOM_KILLS);
+	o->hits = profile_counter(p, KEY_LIMIT_HITS);
+	o->peak = profile_counter(p, KEY_LIMIT_PEAK_BYTES);
 	collect_points(o, p);
 	thin_points(o);
 	read_marks(o, p);

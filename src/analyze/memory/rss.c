@@ -5,10 +5,8 @@
 
 #include "base/mem.h"
 #include "base/text/str.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
-
-#define FILE_PREFIX "mem.file:"
-#define GROUP_PREFIX "cgroup.path: "
 
 /* --- series --- */
 
@@ -146,18 +144,19 @@ static void add_files(struct rss *r, int64_t files)
 	size_t first;
 
 	add_row(r, (struct rss_row){ .key = "files", .label = "mapped files", .bytes = files },
-		"mem.part.files");
+		KEY_MEM_PART_FILES);
 	first = r->rows.n;
 	for (size_t i = 0; i < r->series.n; i++) {
 		const struct rss_series *s = &r->series.v[i];
+		const char *path = key_rest(KEY_MEM_FILE_OF, s->name);
 
-		/* One of those that were unmapped long ago has no point there. */
-		if (!str_starts(s->name, FILE_PREFIX) || s->last_ns != r->moment_ns || s->last <= 0)
+		/* A file that was unmapped long ago has no point there. */
+		if (!path || s->last_ns != r->moment_ns || s->last <= 0)
 			continue;
 		files -= s->last;
 		add_row(r,
 			(struct rss_row){ .key = "file",
-					  .label = s->name + strlen(FILE_PREFIX),
+					  .label = path,
 					  .kind = RSS_DETAIL,
 					  .bytes = s->last },
 			s->name);
@@ -172,14 +171,14 @@ static void add_files(struct rss *r, int64_t files)
 /* What is known of the heap: *live of *arenas is resident and alive. */
 static void find_live(struct rss *r, int64_t anonymous, int64_t *live, int64_t *arenas)
 {
-	const struct rss_series *resident = rss_find(r, "heap.resident"), *in = rss_find(r, "heap.arenas");
-	int64_t allocated = rss_last(r, "jemalloc.allocated", -1),
-		most = rss_last(r, "jemalloc.resident", -1);
+	const struct rss_series *resident = rss_find(r, KEY_HEAP_RESIDENT), *in = rss_find(r, KEY_HEAP_ARENAS);
+	int64_t allocated = rss_last(r, KEY_JEMALLOC_ALLOCATED, -1),
+		most = rss_last(r, KEY_JEMALLOC_RESIDENT, -1);
 
 	/* jemalloc knows of all of its heap, samples only of what came since the recording began. */
 	if (resident && in && (r->from_start || allocated < 0)) {
 		r->source = RSS_FROM_HEAP;
-		r->live_bytes = rss_last(r, "heap.live", resident->last);
+		r->live_bytes = rss_last(r, KEY_HEAP_LIVE, resident->last);
 		*arenas = in->last;
 		*live = resident->last;
 	} else if (allocated >= 0) {
@@ -216,7 +215,7 @@ static const char *slack_note(const struct rss *r)
 /* The heap and all other anonymous memory, split as far as it is known. */
 static void add_anonymous(struct rss *r)
 {
-	int64_t heap = rss_last(r, "mem.part.heap", 0), rest = rss_last(r, "mem.part.anonymous", 0);
+	int64_t heap = rss_last(r, KEY_MEM_PART_HEAP, 0), rest = rss_last(r, KEY_MEM_PART_ANONYMOUS, 0);
 	int64_t live = 0, arenas = 0;
 	bool from_heap;
 
@@ -225,14 +224,14 @@ static void add_anonymous(struct rss *r)
 	if (r->source == RSS_NO_SOURCE) {
 		add_row(r, (struct rss_row){ "heap", "heap", .bytes = heap,
 					     .note = "[heap], arenas of glibc, mappings that an allocator named" },
-			"mem.part.heap");
+			KEY_MEM_PART_HEAP);
 		add_row(r, (struct rss_row){ "anonymous", "other anonymous",
 					     "heap of most allocators, and what the program maps itself",
-					     .bytes = rest }, "mem.part.anonymous");
+					     .bytes = rest }, KEY_MEM_PART_ANONYMOUS);
 		return;
 	}
 	add_row(r, (struct rss_row){ "live_heap", "live heap", live_note(r), .bytes = live,
-				     .estimate = !r->exact }, from_heap ? "heap.resident" : "jemalloc.allocated");
+				     .estimate = !r->exact }, from_heap ? KEY_HEAP_RESIDENT : KEY_JEMALLOC_ALLOCATED);
 	add_row(r, (struct rss_row){ "slack", "allocator slack", slack_note(r), .bytes = arenas - live,
 				     .estimate = !r->exact }, NULL);
 	add_row(r, (struct rss_row){ "anonymous", "other anonymous",
@@ -243,19 +242,19 @@ static void add_anonymous(struct rss *r)
 
 static void add_rows(struct rss *r)
 {
-	const char *shared = rss_find(r, "heap.live") ? "memfd, tmpfs, System V; gasflame's hooks are here, too" :
+	const char *shared = rss_find(r, KEY_HEAP_LIVE) ? "memfd, tmpfs, System V; gasflame's hooks are here, too" :
 							"memfd, tmpfs, System V, shared anonymous";
 	const struct {
 		const char *key, *label, *series, *note;
 	} rest[] = {
-		{ "shared", "shared memory", "mem.part.shared", shared },
-		{ "stacks", "stacks", "mem.part.stacks", "of threads, and of their signal handlers" },
-		{ "data", "program data", "mem.part.data", "variables of programs and libraries" },
-		{ "other", "other", "mem.part.other", "[vdso] and the like" },
+		{ "shared", "shared memory", KEY_MEM_PART_SHARED, shared },
+		{ "stacks", "stacks", KEY_MEM_PART_STACKS, "of threads, and of their signal handlers" },
+		{ "data", "program data", KEY_MEM_PART_DATA, "variables of programs and libraries" },
+		{ "other", "other", KEY_MEM_PART_OTHER, "[vdso] and the like" },
 	};
 
 	add_anonymous(r);
-	add_files(r, rss_last(r, "mem.part.files", 0));
+	add_files(r, rss_last(r, KEY_MEM_PART_FILES, 0));
 	for (size_t i = 0; i < ARRAY_LEN(rest); i++)
 		add_row(r, (struct rss_row){ .key = rest[i].key, .label = rest[i].label, .note = rest[i].note,
 					     .bytes = rss_last(r, rest[i].series, 0) }, rest[i].series);
@@ -268,10 +267,10 @@ static void find_group(struct rss *r, const struct profile *p)
 {
 	r->group = "";
 	for (size_t i = 0; i < p->counters.n; i++) {
-		const char *name = profile_str(p, p->counters.v[i].name);
+		const char *path = key_rest(KEY_CGROUP_PATH_OF, profile_str(p, p->counters.v[i].name));
 
-		if (str_starts(name, GROUP_PREFIX)) {
-			r->group = name + strlen(GROUP_PREFIX);
+		if (path) {
+			r->group = path;
 			r->group_version = p->counters.v[i].value;
 		}
 	}
@@ -289,15 +288,13 @@ static int compare_classes(const void *a, const void *b)
 static void find_classes(struct rss *r, const struct profile *p)
 {
 	for (size_t i = 0; i < p->counters.n; i++) {
-		const char *name = profile_str(p, p->counters.v[i].name);
+		_cleanup_free_ char *size = key_which(KEY_HEAP_CLASS_LIVE_OF, profile_str(p, p->counters.v[i].name));
 		struct rss_class c = { .live_bytes = p->counters.v[i].value };
-		_cleanup_free_ char *other = NULL;
 
-		if (!str_starts(name, "heap.class.") || !str_ends(name, ".live"))
+		if (!size)
 			continue;
-		c.size = strtoull(name + strlen("heap.class."), NULL, 10);
-		other = mem_printf("heap.class.%llu.rounding", (unsigned long long)c.size);
-		c.rounding_bytes = profile_counter(p, other);
+		c.size = strtoull(size, NULL, 10);
+		c.rounding_bytes = profile_counter_of(p, KEY_HEAP_CLASS_ROUNDING_OF, size);
 		vec_push(&r->classes, c);
 	}
 	vec_sort(&r->classes, compare_classes);
@@ -311,7 +308,7 @@ void rss_build(struct rss *r, const struct profile *p, uint64_t from_ns, uint64_
 	*r = (struct rss){ .fragmentation = -1, .group = "" };
 	read_series(r, p, from_ns, to_ns);
 	find_classes(r, p);
-	rss = rss_find(r, "mem.rss");
+	rss = rss_find(r, KEY_MEM_RSS);
 	if (!rss)
 		return;
 	r->recorded = true;
@@ -320,14 +317,14 @@ void rss_build(struct rss *r, const struct profile *p, uint64_t from_ns, uint64_
 	r->looks = rss->points;
 	r->rss = rss->last;
 	r->moment_ns = rss->last_ns;
-	r->from_start = profile_counter(p, "heap.from start");
-	r->exact = r->from_start && rss_find(r, "heap.resident") &&
-		   profile_counter(p, "heap.interval bytes") <= 1;
-	active = rss_last(r, "jemalloc.active", 0);
-	if (active > 0 && rss_find(r, "jemalloc.allocated"))
-		r->fragmentation = MAX(0, 1 - (double)rss_last(r, "jemalloc.allocated", 0) / active);
+	r->from_start = profile_counter(p, KEY_HEAP_FROM_START);
+	r->exact = r->from_start && rss_find(r, KEY_HEAP_RESIDENT) &&
+		   profile_counter(p, KEY_HEAP_INTERVAL_BYTES) <= 1;
+	active = rss_last(r, KEY_JEMALLOC_ACTIVE, 0);
+	if (active > 0 && rss_find(r, KEY_JEMALLOC_ALLOCATED))
+		r->fragmentation = MAX(0, 1 - (double)rss_last(r, KEY_JEMALLOC_ALLOCATED, 0) / active);
 	find_group(r, p);
-	parts = rss_find(r, "mem.part.files");
+	parts = rss_find(r, KEY_MEM_PART_FILES);
 	if (!parts)
 		return;
 	r->walked = true;

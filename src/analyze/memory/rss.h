@@ -8,8 +8,8 @@
  *			printf("%s %lld\n", r.rows.v[i].label, (long long)r.rows.v[i].bytes);
  *	rss_done(&r);
  *
- * Reads the series of the mem collector (collect/mem/memwatch.h lists them), and of the heap collector
- *"heap.live", "heap.resident" and "heap.arenas", which tell live heap from slack.
+ * Reads the series of the mem collector (docs/keys.md lists them), and heap.live, heap.resident and heap.arenas of the
+ * heap collector, which tell live heap from slack.
  */
 #pragma once
 
@@ -77,12 +77,12 @@ struct rss {
 void rss_build(struct rss *r, const struct profile *p, uint64_t from_ns, uint64_t to_ns);
 void rss_done(struct rss *r);
 
-/* NULL: there is none. */
-const struct rss_series *rss_find(const struct rss *r, const char *name);
+/* By key (profile/keys.h). NULL: there is none. */
+const struct rss_series *rss_find(const struct rss *r, const char *key);
 /* A gauge at its last look, or fallback. */
-int64_t rss_last(const struct rss *r, const char *name, int64_t fallback);
+int64_t rss_last(const struct rss *r, const char *key, int64_t fallback);
 /* What a series of growth has grown by a second; negative = not known. */
-double rss_rate(const struct rss *r, const char *name);
+double rss_rate(const struct rss *r, const char *key);
 /* The values of a series in so many columns, the mean of each; a column without a look has that of the one
  * before. How many there are: no more than looks. */
 size_t rss_columns(const struct rss *r, const struct profile *p, uint32_t series, double *columns, size_t n);

@@ -5,9 +5,8 @@
 
 #include "base/mem.h"
 #include "base/text/str.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
-
-#define PREFIX "jemalloc.class."
 
 uint64_t sizeclass_used(const struct sizeclass *c)
 {
@@ -32,28 +31,21 @@ static int compare(const void *a, const void *b)
 	return x->size < y->size ? -1 : x->size > y->size;
 }
 
-static uint64_t of_class(const struct profile *p, uint64_t size, const char *what)
-{
-	_cleanup_free_ char *name = mem_printf(PREFIX "%llu.%s", (unsigned long long)size, what);
-
-	return profile_counter(p, name);
-}
-
 void sizeclasses_read(struct sizeclasses *c, const struct profile *p)
 {
-	*c = (struct sizeclasses){ .cached_bytes = profile_counter(p, "jemalloc.cached bytes"),
-				   .without_stats = profile_counter(p, "jemalloc.without stats"),
-				   .without_answer = profile_counter(p, "jemalloc.without answer"),
+	*c = (struct sizeclasses){ .cached_bytes = profile_counter(p, KEY_JEMALLOC_CACHED_BYTES),
+				   .without_stats = profile_counter(p, KEY_JEMALLOC_WITHOUT_STATS),
+				   .without_answer = profile_counter(p, KEY_JEMALLOC_WITHOUT_ANSWER),
 				   .all.objects = 1 };
 	for (size_t i = 0; i < p->counters.n; i++) {
-		const char *name = profile_str(p, p->counters.v[i].name);
+		_cleanup_free_ char *size = key_which(KEY_JEMALLOC_CLASS_HELD_OF, profile_str(p, p->counters.v[i].name));
 		struct sizeclass x = { .held_bytes = p->counters.v[i].value };
 
-		if (!str_starts(name, PREFIX) || !str_ends(name, ".held"))
+		if (!size)
 			continue;
-		x.size = strtoull(name + strlen(PREFIX), NULL, 10);
-		x.objects = of_class(p, x.size, "objects");
-		x.slabs = of_class(p, x.size, "slabs");
+		x.size = strtoull(size, NULL, 10);
+		x.objects = profile_counter_of(p, KEY_JEMALLOC_CLASS_OBJECTS_OF, size);
+		x.slabs = profile_counter_of(p, KEY_JEMALLOC_CLASS_SLABS_OF, size);
 		vec_push(&c->list, x);
 		c->all.size += sizeclass_used(&x);
 		c->all.slabs += x.slabs;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analyze/select.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 enum { AT_WORK_PERCENT = 1 }; /* of its time on the CPU */
@@ -157,7 +158,7 @@ bool account_make(struct account *a, const struct profile *p, const struct selec
 	_cleanup_free_ uint8_t *picked = NULL;
 	bool whole = !o->from_ns && !o->to_ns, cpu = false;
 
-	*a = (struct account){ .lost = profile_counter(p, "waits.lost"), .total.thread = PROFILE_NONE };
+	*a = (struct account){ .lost = profile_counter(p, KEY_WAITS_LOST), .total.thread = PROFILE_NONE };
 	if (!any_wait(p, c) || select_threads(p, o, &picked, NULL))
 		return false;
 	for (size_t i = 0; i < p->events.n; i++)

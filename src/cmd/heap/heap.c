@@ -24,6 +24,7 @@
 #include "export/export.h"
 #include "import/jemalloc/heapdumps.h"
 #include "capture/capture.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 
@@ -109,11 +110,11 @@ static void tell_facts(const struct profile *p)
 	const struct {
 		const char *counter, *sentence;
 	} facts[] = {
-		{ "heap.dumps cut off",
+		{ KEY_HEAP_DUMPS_CUT_OFF,
 		  "of the dumps end in the middle: what is missing is not in the figures" },
-		{ "heap.dumps without maps",
+		{ KEY_HEAP_DUMPS_WITHOUT_MAPS,
 		  "of the dumps have no list of the mapped files: their code has no names" },
-		{ "heap.lines not understood", "lines of the dumps were not understood and left out" },
+		{ KEY_HEAP_LINES_NOT_UNDERSTOOD, "lines of the dumps were not understood and left out" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(facts); i++)

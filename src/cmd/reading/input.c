@@ -11,6 +11,7 @@
 #include "base/text/str.h"
 #include "import/import.h"
 #include "capture/capture.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 bool input_is_capture(const char *path)
@@ -29,7 +30,7 @@ bool input_is_capture(const char *path)
 /* What an importer left out is told: a file may be of another kind than it seems. */
 static void tell_ignored(const struct profile *p, const char *path)
 {
-	uint64_t n = profile_counter(p, "import.lines_ignored");
+	uint64_t n = profile_counter(p, KEY_IMPORT_LINES_IGNORED);
 	char count[32];
 
 	if (n)

@@ -20,6 +20,7 @@
 #include "cmd/recording/recording.h"
 #include "collect/mem/oomwatch.h"
 #include "export/section/oomtext.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "target/cgroup/cgroup.h"
 #include "target/resolve.h"
@@ -159,10 +160,10 @@ static void say_end(struct limit *l, int code)
 			 "status %d.",
 			 limit, code);
 	/* On a busy machine even its exec takes time. */
-	if (p && profile_counter(p, "limit.killed ns") < l->began_ns + EARLY_NS)
+	if (p && profile_counter(p, KEY_LIMIT_KILLED_NS) < l->began_ns + EARLY_NS)
 		log_warn("it was killed %s after its start, with at most %s in use: the limit is smaller "
 			 "than what it needs to start; raise --memory",
-			 str_duration(after, profile_counter(p, "limit.killed ns")), str_bytes(most, peak));
+			 str_duration(after, profile_counter(p, KEY_LIMIT_KILLED_NS)), str_bytes(most, peak));
 }
 
 static void end(struct limit *l)

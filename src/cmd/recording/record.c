@@ -31,6 +31,7 @@
 #include "ethereum/clients.h"
 #include "export/section/oomtext.h"
 #include "capture/capture.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 
@@ -272,7 +273,7 @@ static int record(struct recording *r, struct session *s, struct err *err)
 	worker_free(r->worker);
 	r->worker = NULL;
 	getrusage(RUSAGE_CHILDREN, &children);
-	profile_count_set(r->profile, "self.cpu_ns",
+	profile_count_set(r->profile, KEY_SELF_CPU_NS,
 			  clock_process_cpu_ns() + (r->launch.pid > 0 ? 0 :
 				  (children.ru_utime.tv_sec + children.ru_stime.tv_sec) * 1000000000ULL +
 				  (children.ru_utime.tv_usec + children.ru_stime.tv_usec) * 1000ULL));

@@ -29,6 +29,7 @@
 #include "collect/process/processes.h"
 #include "elf/probe/allocator.h"
 #include "elf/worker/worker.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 #include "gasflame.skel.h"
@@ -118,7 +119,7 @@ static int start(struct session *s, struct err *err)
 	a->event = profile_add_event(
 		p, "alloc-rate", "bytes",
 		"allocated, a sample for about each 64 KiB of a thread (periodic, not random)", 0);
-	a->series = profile_add_series(p, "alloc.allocated", "bytes");
+	a->series = profile_series(p, KEY_ALLOC_ALLOCATED);
 	r = probestack_check(engine_skeleton(s->engine)->progs.on_alloc_rate, err);
 	if (r < 0)
 		return r;
@@ -182,7 +183,7 @@ static void record(struct session *s, const void *data, size_t size)
 					  .stack = engine_stack(s->engine, r->stack),
 					  .count = 1 };
 	if (sample.stack == PROFILE_NONE) {
-		profile_count(s->profile, "samples.lost", 1);
+		profile_count(s->profile, KEY_SAMPLES_LOST, 1);
 		return;
 	}
 	sample.stack = strip(s, sample.stack);
@@ -209,11 +210,11 @@ static void note_counts(struct session *s)
 
 	if (!engine_sum(engine_skeleton(s->engine)->maps.alloc_counts, 0, &counts, sizeof(counts)))
 		return;
-	profile_count(s->profile, "alloc.hits", counts.hits);
-	profile_count(s->profile, "alloc.lost", counts.lost);
-	profile_count(s->profile, "alloc.odd", counts.odd);
-	profile_count_set(s->profile, "alloc.bytes", own(s)->bytes);
-	profile_count_set(s->profile, "alloc.interval bytes", own(s)->samples ? own(s)->bytes / own(s)->samples : 0);
+	profile_count(s->profile, KEY_ALLOC_HITS, counts.hits);
+	profile_count(s->profile, KEY_ALLOC_LOST, counts.lost);
+	profile_count(s->profile, KEY_ALLOC_ODD, counts.odd);
+	profile_count_set(s->profile, KEY_ALLOC_BYTES, own(s)->bytes);
+	profile_count_set(s->profile, KEY_ALLOC_INTERVAL_BYTES, own(s)->samples ? own(s)->bytes / own(s)->samples : 0);
 }
 
 static void stop(struct session *s)

@@ -13,6 +13,7 @@
 #include "base/text/str.h"
 #include "collect/blocks/markint.h"
 #include "collect/blocks/spanjoin.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "target/log/journal.h"
 #include "target/log/logs.h"
@@ -243,29 +244,29 @@ static void note_counters(struct mark *m, struct profile *p)
 		const struct marklog_counts *c = marklog_counted(m->parser);
 		const struct logs_counts *l = logs_counted(m->logs);
 
-		profile_count_set(p, "marks.lines", l->lines);
-		profile_count_set(p, "marks.blocks", c->blocks);
-		count(p, "marks.log rotated", l->rotated);
-		count(p, "marks.log shortened", l->shortened);
-		count(p, "marks.lines too long", l->too_long);
-		count(p, "marks.lines unfinished", l->unfinished);
-		count(p, "marks.lines malformed", c->bad_lines);
-		count(p, "marks.repeated", c->repeated);
-		count(p, "marks.reorganized", c->reorged);
-		count(p, "marks.out of order", c->out_of_order);
-		count(p, "marks.bad durations", c->bad_times);
-		count(p, "marks.shared a time", c->shared);
+		profile_count_set(p, KEY_MARKS_LINES, l->lines);
+		profile_count_set(p, KEY_MARKS_BLOCKS, c->blocks);
+		count(p, KEY_MARKS_LOG_ROTATED, l->rotated);
+		count(p, KEY_MARKS_LOG_SHORTENED, l->shortened);
+		count(p, KEY_MARKS_LINES_TOO_LONG, l->too_long);
+		count(p, KEY_MARKS_LINES_UNFINISHED, l->unfinished);
+		count(p, KEY_MARKS_LINES_MALFORMED, c->bad_lines);
+		count(p, KEY_MARKS_REPEATED, c->repeated);
+		count(p, KEY_MARKS_REORGANIZED, c->reorged);
+		count(p, KEY_MARKS_OUT_OF_ORDER, c->out_of_order);
+		count(p, KEY_MARKS_BAD_DURATIONS, c->bad_times);
+		count(p, KEY_MARKS_SHARED_A_TIME, c->shared);
 	}
-	count(p, "marks.spans named", m->spanned);
-	count(p, "marks.spans unnamed", m->unnamed);
-	count(p, "marks.without a span", m->spanless);
-	count(p, "marks.began before the recording", m->before);
-	count(p, "marks.not done in the recording", m->after);
-	count(p, "marks.answered", m->answered);
-	count(p, "marks.unanswered", m->unanswered);
-	count(p, "marks.another block answered", m->differs);
-	count(p, "marks.skipped", m->skipped);
-	count(p, "marks.rpc failures", m->failures);
+	count(p, KEY_MARKS_SPANS_NAMED, m->spanned);
+	count(p, KEY_MARKS_SPANS_UNNAMED, m->unnamed);
+	count(p, KEY_MARKS_WITHOUT_A_SPAN, m->spanless);
+	count(p, KEY_MARKS_BEGAN_BEFORE, m->before);
+	count(p, KEY_MARKS_NOT_DONE, m->after);
+	count(p, KEY_MARKS_ANSWERED, m->answered);
+	count(p, KEY_MARKS_UNANSWERED, m->unanswered);
+	count(p, KEY_MARKS_ANOTHER_BLOCK_ANSWERED, m->differs);
+	count(p, KEY_MARKS_SKIPPED, m->skipped);
+	count(p, KEY_MARKS_RPC_FAILURES, m->failures);
 }
 
 static void say_end(struct mark *m)

@@ -17,6 +17,7 @@
 #include "collect/engine.h"
 #include "collect/perf/ring.h"
 #include "collect/shared.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 #include "gasflame.skel.h"
@@ -71,7 +72,7 @@ static void record(struct session *s, const void *data, size_t size)
 		return;
 	stack = engine_stack(s->engine, r->stack);
 	if (stack == PROFILE_NONE) /* the record that had the frames was lost */
-		profile_count(s->profile, "samples.lost", 1);
+		profile_count(s->profile, KEY_SAMPLES_LOST, 1);
 	else
 		collector_cpu_sample(s, r, stack);
 }
@@ -103,10 +104,10 @@ static void stop(struct session *s)
 	free(own(s)->clocks);
 	if (!engine_sum(engine_skeleton(s->engine)->maps.cpu_counts, 0, &counts, sizeof(counts)))
 		return;
-	profile_count(s->profile, "samples.taken", counts.samples);
-	profile_count(s->profile, "samples.lost", counts.ring_full);
-	profile_count(s->profile, "samples.stacks sent", counts.stacks_sent);
-	profile_count(s->profile, "samples.guessed", counts.guessed);
+	profile_count(s->profile, KEY_SAMPLES_TAKEN, counts.samples);
+	profile_count(s->profile, KEY_SAMPLES_LOST, counts.ring_full);
+	profile_count(s->profile, KEY_SAMPLES_STACKS_SENT, counts.stacks_sent);
+	profile_count(s->profile, KEY_SAMPLES_GUESSED, counts.guessed);
 }
 
 static const char *const programs[] = { "on_cpu_clock", NULL };

@@ -24,6 +24,7 @@
 #include "collect/event/eventset.h"
 #include "collect/process/processes.h"
 #include "collect/perf/ring.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 #include "gasflame.skel.h"
@@ -312,12 +313,10 @@ static void tick(struct session *s, uint64_t now)
 
 /* --- the end --- */
 
-static void note(struct session *s, const char *what, const char *name, uint64_t value)
+static void note(struct session *s, const char *family, const char *event, uint64_t value)
 {
-	_cleanup_free_ char *full = mem_printf("%s.%s", what, name);
-
 	if (value)
-		profile_count(s->profile, full, value);
+		profile_count_of(s->profile, family, event, value);
 }
 
 static void note_totals(struct session *s, const struct bpf_map *map)
@@ -329,13 +328,13 @@ static void note_totals(struct session *s, const struct bpf_map *map)
 		if (!engine_sum(map, i, &t, sizeof(t)))
 			continue;
 		/* Recorded, though it never happened: that is a fact too. */
-		profile_count(s->profile, "event.hits", t.hits);
-		note(s, "event.elsewhere", name, t.elsewhere);
-		note(s, "event.negative", name, t.negative);
-		note(s, "event.summed", name, t.summed);
-		note(s, "event.lost", name, t.lost);
-		note(s, "event.remembered", name, t.remembered);
-		profile_count(s->profile, "samples.lost", t.lost);
+		profile_count(s->profile, KEY_EVENT_HITS, t.hits);
+		note(s, KEY_EVENT_ELSEWHERE_OF, name, t.elsewhere);
+		note(s, KEY_EVENT_NEGATIVE_OF, name, t.negative);
+		note(s, KEY_EVENT_SUMMED_OF, name, t.summed);
+		note(s, KEY_EVENT_LOST_OF, name, t.lost);
+		note(s, KEY_EVENT_REMEMBERED_OF, name, t.remembered);
+		profile_count(s->profile, KEY_SAMPLES_LOST, t.lost);
 	}
 }
 

@@ -25,6 +25,7 @@
 #include "collect/pressure.h"
 #include "collect/process/processes.h"
 #include "collect/perf/ring.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 #include "gasflame.skel.h"
@@ -118,15 +119,15 @@ static int attach_tracepoints(struct fault *f, struct gasflame_bpf *skeleton, st
 	if (!attach(f, skeleton->progs.on_fault_exit, "sched_process_exit"))
 		return err_errno(err, errno, "cannot attach to the kernel's sched_process_exit tracepoint");
 	if (!attach(f, skeleton->progs.on_fault_enter, "page_fault_user"))
-		profile_count_set(p, "faults.no time", 1);
+		profile_count_set(p, KEY_FAULTS_NO_TIME, 1);
 	attach(f, skeleton->progs.on_fault_enter, "page_fault_kernel");
 	if (!attach(f, skeleton->progs.on_reclaim_begin, "mm_vmscan_direct_reclaim_begin") ||
 	    !attach(f, skeleton->progs.on_reclaim_end, "mm_vmscan_direct_reclaim_end"))
-		profile_count_set(p, "reclaim.not seen", 1);
+		profile_count_set(p, KEY_RECLAIM_NOT_SEEN, 1);
 	if (attach(f, skeleton->progs.on_reclaim_begin, "mm_vmscan_memcg_reclaim_begin"))
 		attach(f, skeleton->progs.on_reclaim_end, "mm_vmscan_memcg_reclaim_end");
 	if (!attach(f, skeleton->progs.on_kswapd_wake, "mm_vmscan_kswapd_wake"))
-		profile_count_set(p, "kswapd.not seen", 1);
+		profile_count_set(p, KEY_KSWAPD_NOT_SEEN, 1);
 	return 0;
 }
 
@@ -232,9 +233,9 @@ static void end_thread(struct session *s, const struct shared_fault_end *r)
 
 	add_sample(s, sample, f->minor, minor, MIN(minor, UINT32_MAX));
 	add_sample(s, sample, f->major, major, MIN(major, UINT32_MAX));
-	profile_count(s->profile, "faults.minor", r->minor);
-	profile_count(s->profile, "faults.major", r->major);
-	profile_count(s->profile, "faults.without event", minor + major);
+	profile_count(s->profile, KEY_FAULTS_MINOR, r->minor);
+	profile_count(s->profile, KEY_FAULTS_MAJOR, r->major);
+	profile_count(s->profile, KEY_FAULTS_WITHOUT_EVENT, minor + major);
 	map_remove(&f->by_thread, map_pair(r->pid, r->tid));
 }
 
@@ -260,14 +261,14 @@ static void note_counts(struct session *s, const struct bpf_map *map)
 	struct shared_fault_counts counts;
 	struct profile *p = s->profile;
 
-	profile_count(p, "faults.looked up in /proc", faultmap_looked_up(own(s)->map));
-	profile_count(p, "faults.unknown address", faultmap_unknown(own(s)->map));
+	profile_count(p, KEY_FAULTS_LOOKED_UP, faultmap_looked_up(own(s)->map));
+	profile_count(p, KEY_FAULTS_UNKNOWN_ADDRESS, faultmap_unknown(own(s)->map));
 	if (!engine_sum(map, 0, &counts, sizeof(counts)))
 		return;
-	profile_count(p, "faults.stacks walked", counts.walked);
-	profile_count(p, "faults.stacks remembered", counts.remembered);
-	profile_count(p, "faults.lost", counts.lost_faults);
-	profile_count(p, "kswapd.wakes", counts.kswapd_wakes);
+	profile_count(p, KEY_FAULTS_STACKS_WALKED, counts.walked);
+	profile_count(p, KEY_FAULTS_STACKS_REMEMBERED, counts.remembered);
+	profile_count(p, KEY_FAULTS_LOST, counts.lost_faults);
+	profile_count(p, KEY_KSWAPD_WAKES, counts.kswapd_wakes);
 }
 
 /* Threads tell what they have left, as often as the ring needs to take it all. */
@@ -279,7 +280,7 @@ static void end_threads(struct session *s, struct gasflame_bpf *skeleton)
 	for (int tries = 0; tries < 100; tries++) {
 		skeleton->bss->fault_unsent = 0;
 		if (each_task(skeleton, &err) < 0) {
-			profile_count_set(s->profile, "faults.no end", 1);
+			profile_count_set(s->profile, KEY_FAULTS_NO_END, 1);
 			return;
 		}
 		engine_drain(s->engine);

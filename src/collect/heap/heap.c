@@ -31,6 +31,7 @@
 #include "collect/probestack.h"
 #include "collect/process/processes.h"
 #include "collect/heap/residency.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 #include "gasflame.skel.h"
@@ -90,9 +91,9 @@ static int start(struct session *s, struct err *err)
 	h->temporary_event = profile_add_event(p, "temporary", "bytes",
 					       "freed before the thread's next allocation, by where it was allocated", 0);
 	h->peak_event = profile_add_event(p, "peak", "bytes", "alive when it was most", 0);
-	h->live_series = profile_add_series(p, "heap.live", "bytes");
-	h->rate_series = profile_add_series(p, "heap.allocated", "bytes");
-	profile_count_set(p, "heap.from start", s->options->program != NULL);
+	h->live_series = profile_series(p, KEY_HEAP_LIVE);
+	h->rate_series = profile_series(p, KEY_HEAP_ALLOCATED);
+	profile_count_set(p, KEY_HEAP_FROM_START, s->options->program != NULL);
 	h->sums.events[HEAPSUMS_ALLOC] = h->alloc_event;
 	h->sums.events[HEAPSUMS_FREED] = h->freed_event;
 	h->sums.events[HEAPSUMS_TEMPORARY] = h->temporary_event;
@@ -161,7 +162,7 @@ static void add_sample(struct session *s, uint32_t event, uint64_t time_ns, cons
 
 static void freed(struct session *s, const struct liveheap_object *o, uint64_t time_ns, bool at_once)
 {
-	struct profile_histogram *h = profile_histogram(s->profile, "heap.lifetime", "ns");
+	struct profile_histogram *h = profile_histogram(s->profile, KEY_HEAP_LIFETIME);
 	uint64_t ns = time_ns > o->time_ns ? time_ns - o->time_ns : 0;
 
 	add_sample(s, own(s)->freed_event, time_ns, o);
@@ -257,7 +258,7 @@ static void enter_again(struct session *s, struct heaptarget *t)
 	else
 		log_warn("process %d executed another program: its heap is recorded from now on, not from its beginning",
 			 t->pid);
-	profile_count(s->profile, "heap.execs", 1);
+	profile_count(s->profile, KEY_HEAP_EXECS, 1);
 }
 
 /* The program that we started executes another one, which is held before its beginning. */
@@ -278,7 +279,7 @@ static void follow_exec(struct session *s)
 		return;
 	}
 	log_warn("process %d executed another program, whose heap is not recorded: %s", t->pid, err.text);
-	profile_count(s->profile, "heap.execs", 1);
+	profile_count(s->profile, KEY_HEAP_EXECS, 1);
 }
 
 /* As often as needed: the process waits for us when too many are on their way. */
@@ -327,7 +328,7 @@ static void record(struct session *s, const void *data, size_t size)
 					   .thread = processes_thread(s->processes, r->pid, r->tid, "", r->time_ns),
 					   .stack = engine_stack(s->engine, r->stack) };
 	if (object.stack == PROFILE_NONE) {
-		profile_count(s->profile, "samples.lost", 1);
+		profile_count(s->profile, KEY_SAMPLES_LOST, 1);
 		return;
 	}
 	if (liveheap_alloc(&own(s)->live, r->pid, r->address, &object, &old)) {
@@ -348,8 +349,8 @@ static void note_totals(struct session *s, uint64_t now)
 		all += bytes;
 		times += count;
 	}
-	profile_count_set(s->profile, "heap.allocated bytes", all);
-	profile_count_set(s->profile, "heap.allocations", times);
+	profile_count_set(s->profile, KEY_HEAP_ALLOCATED_BYTES, all);
+	profile_count_set(s->profile, KEY_HEAP_ALLOCATIONS, times);
 	profile_add_point(s->profile, own(s)->live_series, collector_time_ns(s, now), own(s)->live.bytes);
 	profile_add_point(s->profile, own(s)->rate_series, collector_time_ns(s, now), all);
 }
@@ -418,8 +419,8 @@ static void add_peak(struct session *s)
 				.event = own(s)->peak_event, .time_ns = h->peak_ns, .thread = h->parts.v[i].thread,
 				.stack = h->parts.v[i].stack, .value = h->parts.v[i].peak_bytes,
 				.count = MIN(h->parts.v[i].peak_count, UINT32_MAX) });
-	profile_count_set(s->profile, "heap.peak samples", h->peak_objects);
-	profile_count_set(s->profile, "heap.peak error bytes", h->peak_variance > 0 ? sqrt(h->peak_variance) : 0);
+	profile_count_set(s->profile, KEY_HEAP_PEAK_SAMPLES, h->peak_objects);
+	profile_count_set(s->profile, KEY_HEAP_PEAK_ERROR_BYTES, h->peak_variance > 0 ? sqrt(h->peak_variance) : 0);
 }
 
 static void note_counts(struct session *s)
@@ -428,10 +429,10 @@ static void note_counts(struct session *s)
 
 	if (!engine_sum(engine_skeleton(s->engine)->maps.heap_counts, 0, &counts, sizeof(counts)))
 		return;
-	profile_count(s->profile, "heap.samples", counts.samples);
-	profile_count(s->profile, "heap.lost", counts.ring_full + counts.busy + own(s)->lost);
-	profile_count_set(s->profile, "heap.interval bytes", own(s)->live.interval);
-	profile_count_set(s->profile, "heap.frees unseen", own(s)->freed_unseen);
+	profile_count(s->profile, KEY_HEAP_SAMPLES, counts.samples);
+	profile_count(s->profile, KEY_HEAP_LOST, counts.ring_full + counts.busy + own(s)->lost);
+	profile_count_set(s->profile, KEY_HEAP_INTERVAL_BYTES, own(s)->live.interval);
+	profile_count_set(s->profile, KEY_HEAP_FREES_UNSEEN, own(s)->freed_unseen);
 }
 
 static void stop(struct session *s)
@@ -456,8 +457,8 @@ static void stop(struct session *s)
 	for (size_t i = 0; i < h->targets.n; i++) {
 		if (!h->targets.v[i].implant)
 			continue;
-		profile_count(s->profile, "heap.samples without room", implant_shared(h->targets.v[i].implant)->full);
-		profile_count(s->profile, "heap.stopped ns", implant_stopped_ns(h->targets.v[i].implant));
+		profile_count(s->profile, KEY_HEAP_SAMPLES_WITHOUT_ROOM, implant_shared(h->targets.v[i].implant)->full);
+		profile_count(s->profile, KEY_HEAP_STOPPED_NS, implant_stopped_ns(h->targets.v[i].implant));
 		/* What cannot be had is counted; nothing of the heap's figures depends on it. */
 		jestats_note(s->profile, h->targets.v[i].implant, collector_time_ns(s, now), STATS_NS, NULL);
 		heaptarget_leave(&h->targets.v[i]);

@@ -4,6 +4,7 @@
 
 #include "collect/heap/liveheap.h"
 #include "collect/shared.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 void heapsums_done(struct heapsums *h)
@@ -75,7 +76,7 @@ void heapsums_flush(struct heapsums *h, const struct liveheap *live, struct prof
 	if (!h->used.n)
 		return;
 	vec_clear(&h->used);
-	histogram = profile_histogram(p, "heap.lifetime", "ns");
+	histogram = profile_histogram(p, KEY_HEAP_LIFETIME);
 	for (int i = 0; i < 64; i++)
 		histogram->counts[i] += h->lifetimes[i];
 	memset(h->lifetimes, 0, sizeof(h->lifetimes));

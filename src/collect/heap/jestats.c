@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "collect/heap/inject/implant.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 /* All arenas together, as jemalloc numbers them since 5.0. */
@@ -15,7 +17,13 @@
 
 enum { MOST_CLASSES = 1024 };
 
-static const char *const totals[] = { "allocated", "active", "metadata", "resident", "mapped", "retained" };
+static const struct {
+	const char *name, *key;
+} totals[] = {
+	{ "stats.allocated", KEY_JEMALLOC_ALLOCATED }, { "stats.active", KEY_JEMALLOC_ACTIVE },
+	{ "stats.metadata", KEY_JEMALLOC_METADATA },   { "stats.resident", KEY_JEMALLOC_RESIDENT },
+	{ "stats.mapped", KEY_JEMALLOC_MAPPED },       { "stats.retained", KEY_JEMALLOC_RETAINED },
+};
 
 /* One value for each size class. */
 struct column {
@@ -91,44 +99,31 @@ static int read_stats(const struct reading *r, struct stats *s)
 				 &(struct implant_control){ .name = "epoch", .new = &epoch, .new_size = sizeof(epoch) },
 				 left_ns(r), r->err);
 	e = e ?: read_classes(r, s);
-	for (size_t i = 0; i < ARRAY_LEN(totals) && !e; i++) {
-		_cleanup_free_ char *name = mem_printf("stats.%s", totals[i]);
-
-		e = get(r, name, &s->totals[i], sizeof(s->totals[i]));
-	}
+	for (size_t i = 0; i < ARRAY_LEN(totals) && !e; i++)
+		e = get(r, totals[i].name, &s->totals[i], sizeof(s->totals[i]));
 	if (e)
 		return implant_gave_up(e) ? e : -ENOTSUP;
 	e = get(r, ALL "tcache_bytes", &s->cached, sizeof(s->cached)); /* not in each version */
 	return implant_gave_up(e) ? e : 0;
 }
 
-static void count(struct profile *p, uint64_t size, const char *what, uint64_t value)
-{
-	_cleanup_free_ char *name = mem_printf("jemalloc.class.%llu.%s", (unsigned long long)size, what);
-
-	profile_count(p, name, value);
-}
-
 static void count_class(struct profile *p, uint64_t size, uint64_t objects, uint64_t slabs, uint64_t held)
 {
+	char class[24];
+
 	if (!size || !held)
 		return;
-	count(p, size, "objects", objects);
-	count(p, size, "slabs", slabs);
-	count(p, size, "held", held);
+	snprintf(class, sizeof(class), "%llu", (unsigned long long)size);
+	profile_count_of(p, KEY_JEMALLOC_CLASS_OBJECTS_OF, class, objects);
+	profile_count_of(p, KEY_JEMALLOC_CLASS_SLABS_OF, class, slabs);
+	profile_count_of(p, KEY_JEMALLOC_CLASS_HELD_OF, class, held);
 }
 
 /* Adds to what another process, or another jemalloc, has at that moment. */
-static void add_total(struct profile *p, const char *what, uint64_t time_ns, uint64_t value)
+static void add_total(struct profile *p, const char *key, uint64_t time_ns, uint64_t value)
 {
-	_cleanup_free_ char *name = mem_printf("jemalloc.%s", what);
-	uint32_t series = PROFILE_NONE;
+	uint32_t series = profile_series(p, key);
 
-	for (size_t i = 0; i < p->series.n; i++)
-		if (!strcmp(profile_str(p, p->series.v[i].name), name))
-			series = i;
-	if (series == PROFILE_NONE)
-		series = profile_add_series(p, name, "bytes");
 	for (size_t i = p->points.n; i-- > 0;) {
 		struct profile_point *point = &p->points.v[i];
 
@@ -149,8 +144,8 @@ static void note(const struct stats *s, struct profile *p, uint64_t time_ns)
 	for (uint32_t i = 0; i < s->extents; i++)
 		count_class(p, s->large_size.v[i], s->large.v[i], 0, s->large_size.v[i] * s->large.v[i]);
 	for (size_t i = 0; i < ARRAY_LEN(totals); i++)
-		add_total(p, totals[i], time_ns, s->totals[i]);
-	profile_count(p, "jemalloc.cached bytes", s->cached);
+		add_total(p, totals[i].key, time_ns, s->totals[i]);
+	profile_count(p, KEY_JEMALLOC_CACHED_BYTES, s->cached);
 }
 
 int jestats_note(struct profile *p, struct implant *i, uint64_t time_ns, uint64_t wait_ns, struct err *err)
@@ -167,7 +162,7 @@ int jestats_note(struct profile *p, struct implant *i, uint64_t time_ns, uint64_
 		memset(s, 0, sizeof(*s));
 		e = read_stats(&r, s);
 		if (implant_gave_up(e)) {
-			profile_count(p, "jemalloc.without answer", 1);
+			profile_count(p, KEY_JEMALLOC_WITHOUT_ANSWER, 1);
 			return e;
 		}
 		if (!e)
@@ -178,6 +173,6 @@ int jestats_note(struct profile *p, struct implant *i, uint64_t time_ns, uint64_
 		return 0;
 	if (!any)
 		return err_set(err, ENOENT, "there is no jemalloc with symbols among the allocators of the process");
-	profile_count(p, "jemalloc.without stats", 1);
+	profile_count(p, KEY_JEMALLOC_WITHOUT_STATS, 1);
 	return err_set(err, ENOTSUP, "the jemalloc of the process is built without statistics, or is older than 5.0");
 }

@@ -1,5 +1,6 @@
 #include "collect/heap/residency.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "collect/heap/liveheap.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "target/memory/memory.h"
 
@@ -53,12 +55,12 @@ static void note_process(const struct liveheap *h, size_t first, uint8_t *done, 
 	vec_done(&objects);
 }
 
-/* "heap.class.64.live": bytes asked for, "heap.class.64.rounding": added to them. */
-static void count_class(struct profile *p, uint64_t size, const char *what, uint64_t bytes)
+static void count_class(struct profile *p, const char *family, uint64_t size, uint64_t bytes)
 {
-	_cleanup_free_ char *name = mem_printf("heap.class.%llu.%s", (unsigned long long)size, what);
+	char class[24];
 
-	profile_count_set(p, name, bytes);
+	snprintf(class, sizeof(class), "%llu", (unsigned long long)size);
+	profile_count_set_of(p, family, class, bytes);
 }
 
 void residency_classes(struct profile *p, const struct liveheap *h, const char *allocators)
@@ -79,10 +81,11 @@ void residency_classes(struct profile *p, const struct liveheap *h, const char *
 	}
 	for (size_t i = 0; i < live.capacity; i++)
 		if (live.slots[i].used) {
-			count_class(p, live.slots[i].key, "live", live.slots[i].value);
-			count_class(p, live.slots[i].key, "rounding", *map_get(&rounding, live.slots[i].key));
+			count_class(p, KEY_HEAP_CLASS_LIVE_OF, live.slots[i].key, live.slots[i].value);
+			count_class(p, KEY_HEAP_CLASS_ROUNDING_OF, live.slots[i].key,
+				    *map_get(&rounding, live.slots[i].key));
 		}
-	profile_count_set(p, "heap.rounding bytes", all);
+	profile_count_set(p, KEY_HEAP_ROUNDING_BYTES, all);
 	map_done(&live);
 	map_done(&rounding);
 }
@@ -103,11 +106,11 @@ void residency_note(struct residency *r, struct profile *p, const struct livehea
 	if (!sum.arena_bytes) /* nothing is alive, or the process is gone: what was seen last stays */
 		return;
 	if (!r->begun) {
-		r->resident_series = profile_add_series(p, "heap.resident", "bytes");
-		r->arenas_series = profile_add_series(p, "heap.arenas", "bytes");
+		r->resident_series = profile_series(p, KEY_HEAP_RESIDENT);
+		r->arenas_series = profile_series(p, KEY_HEAP_ARENAS);
 		r->begun = true;
 	}
 	profile_add_point(p, r->resident_series, time_ns, sum.bytes);
 	profile_add_point(p, r->arenas_series, time_ns, sum.arena_bytes);
-	profile_count_set(p, "heap.resident bytes", sum.bytes);
+	profile_count_set(p, KEY_HEAP_RESIDENT_BYTES, sum.bytes);
 }

@@ -25,6 +25,7 @@
 #include "collect/engine.h"
 #include "collect/process/processes.h"
 #include "collect/perf/ring.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "target/trace/counters.h"
 
@@ -247,7 +248,6 @@ static void note_turns(struct session *s)
 	bool turns = false;
 
 	for (uint32_t c = COUNTER_CYCLES; c < COUNTERS; c++) {
-		_cleanup_free_ char *name = mem_printf("hw.share.%s", counter_names[c]);
 		struct counter_raw sum = { 0 }, one;
 		struct counter_value v;
 
@@ -260,7 +260,7 @@ static void note_turns(struct session *s)
 				sum.running_ns += one.running_ns;
 			}
 		v = counter_decode(&sum);
-		profile_count_set(s->profile, name, v.known ? v.share * 1e6 + 0.5 : 0);
+		profile_count_set_of(s->profile, KEY_HW_SHARE_OF, counter_names[c], v.known ? v.share * 1e6 + 0.5 : 0);
 		turns |= v.known && v.share < 0.995;
 		if (!v.known)
 			log_warn("%s never had its turn on the processor's counters, and is not known",
@@ -281,8 +281,8 @@ static void stop(struct session *s)
 	for (size_t i = 0; i < h->opened.n; i++)
 		bpf_link__destroy(h->opened.v[i].link);
 	if (engine_sum(engine_skeleton(s->engine)->maps.hw_counts, 0, &counts, sizeof(counts))) {
-		profile_count(s->profile, "samples.taken", counts.samples);
-		profile_count(s->profile, "samples.lost", counts.lost);
+		profile_count(s->profile, KEY_SAMPLES_TAKEN, counts.samples);
+		profile_count(s->profile, KEY_SAMPLES_LOST, counts.lost);
 	}
 	vec_done(&h->opened);
 	free(h->last);

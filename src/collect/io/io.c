@@ -25,6 +25,7 @@
 #include "collect/io/files.h"
 #include "collect/process/processes.h"
 #include "collect/io/sharedio.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 #include "gasflame.skel.h"
@@ -125,9 +126,9 @@ static int start(struct session *s, struct err *err)
 	if (s->options->program && s->options->pid_count)
 		skeleton->bss->io_waiting_pid = s->options->pids[0];
 	if (!attach_uring(io, skeleton))
-		profile_count_set(p, "io.uring not recorded", 1);
+		profile_count_set(p, KEY_IO_URING_NOT_RECORDED, 1);
 	if (!attach(io, skeleton->progs.on_block_complete) || !attach(io, skeleton->progs.on_block_issue))
-		profile_count_set(p, "block.not recorded", 1);
+		profile_count_set(p, KEY_BLOCK_NOT_RECORDED, 1);
 	return attach_calls(io, skeleton, err);
 }
 
@@ -227,7 +228,7 @@ static void finish_thread(struct session *s, const struct shared_io_thread *t, u
 			add_io(s, &t->sums[i]);
 	if (!t->op || t->epoch != epoch)
 		return;
-	profile_count(s->profile, "io.calls under way at the end", 1);
+	profile_count(s->profile, KEY_IO_CALLS_UNDER_WAY, 1);
 	if (t->ways != IO_SYNC || now <= t->since_ns)
 		return;
 	rest.ns = now - t->since_ns;
@@ -270,29 +271,28 @@ static void peek(struct session *s, uint64_t now)
 	}
 }
 
-static void count(struct profile *p, uint64_t n, const char *fmt, const char *a, const char *b)
+static void count(struct profile *p, const char *key, uint64_t n)
 {
-	char name[128];
-
-	if (!n)
-		return;
-	snprintf(name, sizeof(name), fmt, a, b);
-	profile_count(p, name, n);
+	if (n)
+		profile_count(p, key, n);
 }
 
-static void add_latency(struct profile *p, const uint64_t *counts, const char *fmt, const char *a,
-			const char *b)
+static void count_of(struct profile *p, const char *family, const char *which, uint64_t n)
 {
+	if (n)
+		profile_count_of(p, family, which, n);
+}
+
+static void add_latency(struct profile *p, const char *family, const char *which, const uint64_t *counts)
+{
+	_cleanup_free_ char *key = key_of(family, which);
 	struct profile_histogram *h = NULL;
-	char name[128];
 
 	for (int i = 0; i < 64; i++) {
 		if (!counts[i])
 			continue;
-		if (!h) {
-			snprintf(name, sizeof(name), fmt, a, b);
-			h = profile_histogram(p, name, "ns");
-		}
+		if (!h)
+			h = profile_histogram(p, key);
 		h->counts[i] += counts[i];
 	}
 }
@@ -305,11 +305,11 @@ static void note_stats(struct profile *p, const struct bpf_map *map)
 	for (uint32_t op = 1; op < IO_OPS; op++) {
 		if (!engine_sum(map, op, &stats, sizeof(stats)))
 			continue;
-		count(p, stats.calls, "io.%s.%s", op_names[op], "calls");
-		count(p, stats.errors, "io.%s.%s", op_names[op], "errors");
-		count(p, stats.bytes, "io.%s.%s", op_names[op], "bytes");
-		count(p, stats.ns, "io.%s.%s", op_names[op], "ns");
-		add_latency(p, stats.latency, "io.%s%s latency", op_names[op], "");
+		count_of(p, KEY_IO_CALLS_OF, op_names[op], stats.calls);
+		count_of(p, KEY_IO_ERRORS_OF, op_names[op], stats.errors);
+		count_of(p, KEY_IO_BYTES_OF, op_names[op], stats.bytes);
+		count_of(p, KEY_IO_NS_OF, op_names[op], stats.ns);
+		add_latency(p, KEY_IO_LATENCY_OF, op_names[op], stats.latency);
 	}
 }
 
@@ -319,16 +319,16 @@ static void note_counts(struct profile *p, const struct bpf_map *map)
 
 	if (!engine_sum(map, 0, &c, sizeof(c)))
 		return;
-	profile_count(p, "io.stacks walked", c.walked);
-	profile_count(p, "io.stacks remembered", c.remembered);
-	profile_count(p, "io.lost calls", c.lost_calls);
-	profile_count(p, "io.lost bytes", c.lost_bytes);
-	count(p, c.lost_stacks, "io.%s%s", "lost stacks", "");
-	count(p, c.lost_files, "io.%s%s", "lost file names", "");
-	count(p, c.threads_full, "io.%s%s", "calls of threads without room", "");
-	count(p, c.compat, "io.%s%s", "32-bit calls not recorded", "");
-	count(p, c.requests_full, "io.%s%s", "uring requests without room", "");
-	count(p, c.unknown_requests, "io.%s%s", "uring multishot completions not recorded", "");
+	profile_count(p, KEY_IO_STACKS_WALKED, c.walked);
+	profile_count(p, KEY_IO_STACKS_REMEMBERED, c.remembered);
+	profile_count(p, KEY_IO_LOST_CALLS, c.lost_calls);
+	profile_count(p, KEY_IO_LOST_BYTES, c.lost_bytes);
+	count(p, KEY_IO_LOST_STACKS, c.lost_stacks);
+	count(p, KEY_IO_LOST_FILE_NAMES, c.lost_files);
+	count(p, KEY_IO_CALLS_OF_THREADS_WITHOUT_ROOM, c.threads_full);
+	count(p, KEY_IO_32_BIT_CALLS_NOT_RECORDED, c.compat);
+	count(p, KEY_IO_URING_REQUESTS_WITHOUT_ROOM, c.requests_full);
+	count(p, KEY_IO_URING_MULTISHOT_NOT_RECORDED, c.unknown_requests);
 }
 
 static void note_device(struct profile *p, const struct shared_device *d)
@@ -340,13 +340,13 @@ static void note_device(struct profile *p, const struct shared_device *d)
 		if (!d->kinds[k].requests)
 			continue;
 		snprintf(name, sizeof(name), "%.*s.%s", (int)sizeof(d->name), d->name, kinds[k]);
-		count(p, d->kinds[k].requests, "block.%s.%s", name, "requests");
-		count(p, d->kinds[k].bytes, "block.%s.%s", name, "bytes");
-		count(p, d->kinds[k].ns, "block.%s.%s", name, "ns");
-		count(p, d->kinds[k].own_requests, "block.%s.%s", name, "own_requests");
-		count(p, d->kinds[k].own_bytes, "block.%s.%s", name, "own_bytes");
-		count(p, d->kinds[k].errors, "block.%s.%s", name, "errors");
-		add_latency(p, d->kinds[k].latency, "block.%s%s latency", name, "");
+		count_of(p, KEY_BLOCK_REQUESTS_OF, name, d->kinds[k].requests);
+		count_of(p, KEY_BLOCK_BYTES_OF, name, d->kinds[k].bytes);
+		count_of(p, KEY_BLOCK_NS_OF, name, d->kinds[k].ns);
+		count_of(p, KEY_BLOCK_OWN_REQUESTS_OF, name, d->kinds[k].own_requests);
+		count_of(p, KEY_BLOCK_OWN_BYTES_OF, name, d->kinds[k].own_bytes);
+		count_of(p, KEY_BLOCK_ERRORS_OF, name, d->kinds[k].errors);
+		add_latency(p, KEY_BLOCK_LATENCY_OF, name, d->kinds[k].latency);
 	}
 }
 
@@ -375,7 +375,7 @@ static void stop(struct session *s)
 	note_stats(s->profile, skeleton->maps.io_stats);
 	note_counts(s->profile, skeleton->maps.io_counts);
 	note_devices(s->profile, bpf_map__fd(skeleton->maps.block_devices));
-	count(s->profile, skeleton->bss->block_unknown, "block.%s%s", "requests without room", "");
+	count(s->profile, KEY_BLOCK_REQUESTS_WITHOUT_ROOM, skeleton->bss->block_unknown);
 	files_free(own(s)->files);
 	map_done(&own(s)->threads);
 	vec_done(&own(s)->pending);

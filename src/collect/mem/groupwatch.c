@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "collect/collector.h"
 #include "collect/process/processes.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "target/cgroup/cpugroup.h"
 #include "target/cgroup/group.h"
@@ -81,17 +82,15 @@ static void grow(struct grown *g, uint64_t now, bool first)
 	g->last = now;
 }
 
-static void count(struct groupwatch *w, const char *what, const char *path, uint64_t value)
+static void count(struct groupwatch *w, const char *family, const char *path, uint64_t value)
 {
-	_cleanup_free_ char *name = mem_printf("%s: %s", what, path);
-
-	profile_count_set(w->session->profile, name, value);
+	profile_count_set_of(w->session->profile, family, path, value);
 }
 
 /* A folder whose figures are kept: how many recordings they come from, for those that must not add up. */
-static char *keep(struct groupwatch *w, const char *what, const char *path)
+static char *keep(struct groupwatch *w, const char *family, const char *path)
 {
-	count(w, what, path, 1);
+	count(w, family, path, 1);
 	return mem_strdup(path);
 }
 
@@ -108,19 +107,19 @@ static void look_at_cpu(struct groupwatch *w, const struct cpugroup *g)
 		return;
 	if (i == w->cpus.n) {
 		first = !w->looked;
-		vec_push(&w->cpus, (struct cpu_seen){ .path = keep(w, "cgroup.cpu.recordings", g->path) });
+		vec_push(&w->cpus, (struct cpu_seen){ .path = keep(w, KEY_CGROUP_CPU_RECORDINGS_OF, g->path) });
 	}
 	c = &w->cpus.v[i];
 	grow(&c->periods, g->periods, first);
 	grow(&c->throttled_periods, g->throttled_periods, first);
 	grow(&c->throttled_ns, g->throttled_ns, first);
 	if (g->quota_us) {
-		count(w, "cgroup.cpu.quota_us", c->path, g->quota_us);
-		count(w, "cgroup.cpu.period_us", c->path, g->period_us);
+		count(w, KEY_CGROUP_CPU_QUOTA_US_OF, c->path, g->quota_us);
+		count(w, KEY_CGROUP_CPU_PERIOD_US_OF, c->path, g->period_us);
 	}
-	count(w, "cgroup.cpu.periods", c->path, c->periods.sum);
-	count(w, "cgroup.cpu.throttled periods", c->path, c->throttled_periods.sum);
-	count(w, "cgroup.cpu.throttled_ns", c->path, c->throttled_ns.sum);
+	count(w, KEY_CGROUP_CPU_PERIODS_OF, c->path, c->periods.sum);
+	count(w, KEY_CGROUP_CPU_THROTTLED_PERIODS_OF, c->path, c->throttled_periods.sum);
+	count(w, KEY_CGROUP_CPU_THROTTLED_NS_OF, c->path, c->throttled_ns.sum);
 }
 
 static void look_at_memory(struct groupwatch *w, const struct memgroup *g)
@@ -135,19 +134,19 @@ static void look_at_memory(struct groupwatch *w, const struct memgroup *g)
 		return;
 	if (i == w->memories.n) {
 		first = !w->looked;
-		vec_push(&w->memories, (struct memory_seen){ .path = keep(w, "cgroup.memory.recordings", g->path) });
+		vec_push(&w->memories, (struct memory_seen){ .path = keep(w, KEY_CGROUP_MEMORY_RECORDINGS_OF, g->path) });
 	}
 	m = &w->memories.v[i];
 	grow(&m->limit_hits, g->limit_hits, first);
 	grow(&m->oom_kills, g->oom_kills, first);
-	count(w, "cgroup.memory.limit hits", m->path, m->limit_hits.sum);
-	count(w, "cgroup.memory.oom kills", m->path, m->oom_kills.sum);
+	count(w, KEY_CGROUP_MEMORY_LIMIT_HITS_OF, m->path, m->limit_hits.sum);
+	count(w, KEY_CGROUP_MEMORY_OOM_KILLS_OF, m->path, m->oom_kills.sum);
 	m->most_bytes = MAX(m->most_bytes, g->usage_bytes);
-	count(w, "cgroup.memory.most_bytes", m->path, m->most_bytes);
+	count(w, KEY_CGROUP_MEMORY_MOST_BYTES_OF, m->path, m->most_bytes);
 	if (g->limit_bytes != MEMGROUP_NO_LIMIT)
-		count(w, "cgroup.memory.limit_bytes", m->path, g->limit_bytes);
+		count(w, KEY_CGROUP_MEMORY_LIMIT_BYTES_OF, m->path, g->limit_bytes);
 	if (g->high_bytes != MEMGROUP_NO_LIMIT)
-		count(w, "cgroup.memory.high_bytes", m->path, g->high_bytes);
+		count(w, KEY_CGROUP_MEMORY_HIGH_BYTES_OF, m->path, g->high_bytes);
 }
 
 void groupwatch_look(struct groupwatch *w)

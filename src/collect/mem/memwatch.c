@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "collect/pressure.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "net/http.h"
 #include "target/cgroup/memgroup.h"
@@ -43,43 +44,34 @@ struct memwatch {
 enum keep { ALWAYS, UNLESS_ZERO };
 
 /* A series is made when it has something to say first; it goes on then. */
-static uint32_t series_of(struct memwatch *w, const char *name, const char *unit)
+static void add(struct memwatch *w, uint64_t time_ns, const char *key, uint64_t value, enum keep keep)
 {
-	uint64_t *at = map_put(&w->series, map_hash_bytes(name, strlen(name)), PROFILE_NONE);
+	uint64_t hash = map_hash_bytes(key, strlen(key)), *at = map_get(&w->series, hash);
 
-	for (size_t i = 0; *at == PROFILE_NONE && i < w->profile->series.n; i++)
-		if (!strcmp(profile_str(w->profile, w->profile->series.v[i].name), name))
-			*at = i;
-	if (*at == PROFILE_NONE)
-		*at = profile_add_series(w->profile, name, unit);
-	return *at;
-}
-
-static void add(struct memwatch *w, uint64_t time_ns, const char *name, const char *unit, uint64_t value,
-		enum keep keep)
-{
-	if (keep == UNLESS_ZERO && !value && !map_get(&w->series, map_hash_bytes(name, strlen(name))))
+	if (keep == UNLESS_ZERO && !value && !at)
 		return;
-	profile_add_point(w->profile, series_of(w, name, unit), time_ns, value);
+	if (!at)
+		at = map_put(&w->series, hash, profile_series(w->profile, key));
+	profile_add_point(w->profile, *at, time_ns, value);
 }
 
 static void add_parts(struct memwatch *w, uint64_t time_ns, const struct memory *m)
 {
-	static const char *const names[MEMORY_PARTS] = {
-		[MEMORY_HEAP] = "mem.part.heap", [MEMORY_ANONYMOUS] = "mem.part.anonymous",
-		[MEMORY_FILES] = "mem.part.files", [MEMORY_SHARED] = "mem.part.shared",
-		[MEMORY_STACKS] = "mem.part.stacks", [MEMORY_DATA] = "mem.part.data",
-		[MEMORY_OTHER] = "mem.part.other",
+	static const char *const parts[MEMORY_PARTS] = {
+		[MEMORY_HEAP] = KEY_MEM_PART_HEAP, [MEMORY_ANONYMOUS] = KEY_MEM_PART_ANONYMOUS,
+		[MEMORY_FILES] = KEY_MEM_PART_FILES, [MEMORY_SHARED] = KEY_MEM_PART_SHARED,
+		[MEMORY_STACKS] = KEY_MEM_PART_STACKS, [MEMORY_DATA] = KEY_MEM_PART_DATA,
+		[MEMORY_OTHER] = KEY_MEM_PART_OTHER,
 	};
 
 	for (int i = 0; i < MEMORY_PARTS; i++)
-		add(w, time_ns, names[i], "bytes", m->part_bytes[i], ALWAYS);
-	add(w, time_ns, "mem.pss", "bytes", m->pss_bytes, ALWAYS);
-	add(w, time_ns, "mem.shared pages", "bytes", m->shared_bytes, UNLESS_ZERO);
-	add(w, time_ns, "mem.locked", "bytes", m->locked_bytes, UNLESS_ZERO);
-	add(w, time_ns, "mem.huge pages", "bytes", m->huge_bytes, UNLESS_ZERO);
-	add(w, time_ns, "mem.lazy free", "bytes", m->lazyfree_bytes, UNLESS_ZERO);
-	add(w, time_ns, "mem.stacks", "count", m->stacks, ALWAYS);
+		add(w, time_ns, parts[i], m->part_bytes[i], ALWAYS);
+	add(w, time_ns, KEY_MEM_PSS, m->pss_bytes, ALWAYS);
+	add(w, time_ns, KEY_MEM_SHARED_PAGES, m->shared_bytes, UNLESS_ZERO);
+	add(w, time_ns, KEY_MEM_LOCKED, m->locked_bytes, UNLESS_ZERO);
+	add(w, time_ns, KEY_MEM_HUGE_PAGES, m->huge_bytes, UNLESS_ZERO);
+	add(w, time_ns, KEY_MEM_LAZY_FREE, m->lazyfree_bytes, UNLESS_ZERO);
+	add(w, time_ns, KEY_MEM_STACKS, m->stacks, ALWAYS);
 }
 
 static const struct memory_file *find_file(const struct memory *m, const char *path)
@@ -93,18 +85,17 @@ static const struct memory_file *find_file(const struct memory *m, const char *p
 /* The largest of now, and those that were among the largest before. */
 static void add_files(struct memwatch *w, uint64_t time_ns, const struct memory *m)
 {
-	static const char prefix[] = "mem.file:";
-
 	for (size_t i = 0; i < m->files.n && i < FILES_EACH_LOOK && w->files.n < FILES_MOST; i++) {
-		_cleanup_free_ char *name = mem_printf("%s%s", prefix, m->files.v[i].path);
+		_cleanup_free_ char *key = key_of(KEY_MEM_FILE_OF, m->files.v[i].path);
+		uint64_t hash = map_hash_bytes(key, strlen(key));
 
-		if (!m->files.v[i].rss_bytes || map_get(&w->series, map_hash_bytes(name, strlen(name))))
+		if (!m->files.v[i].rss_bytes || map_get(&w->series, hash))
 			continue;
-		vec_push(&w->files, series_of(w, name, "bytes"));
+		vec_push(&w->files, *map_put(&w->series, hash, profile_series(w->profile, key)));
 	}
 	for (size_t i = 0; i < w->files.n; i++) {
 		const char *name = profile_str(w->profile, w->profile->series.v[w->files.v[i]].name);
-		const struct memory_file *f = find_file(m, name + sizeof(prefix) - 1);
+		const struct memory_file *f = find_file(m, key_rest(KEY_MEM_FILE_OF, name));
 
 		profile_add_point(w->profile, w->files.v[i], time_ns, f ? f->rss_bytes : 0);
 	}
@@ -112,15 +103,15 @@ static void add_files(struct memwatch *w, uint64_t time_ns, const struct memory 
 
 static void add_memory(struct memwatch *w, uint64_t time_ns, const struct memory *m)
 {
-	add(w, time_ns, "mem.rss", "bytes", m->rss_bytes, ALWAYS);
-	add(w, time_ns, "mem.anon", "bytes", m->anon_bytes, ALWAYS);
-	add(w, time_ns, "mem.swap", "bytes", m->swap_bytes, UNLESS_ZERO);
-	add(w, time_ns, "mem.page tables", "bytes", m->page_table_bytes, ALWAYS);
-	add(w, time_ns, "mem.peak", "bytes", m->peak_bytes, ALWAYS);
-	add(w, time_ns, "mem.virtual", "bytes", m->virtual_bytes, ALWAYS);
-	add(w, time_ns, "mem.hugetlb", "bytes", m->hugetlb_bytes, UNLESS_ZERO);
-	add(w, time_ns, "mem.processes", "count", m->processes, ALWAYS);
-	add(w, time_ns, "mem.threads", "count", m->threads, ALWAYS);
+	add(w, time_ns, KEY_MEM_RSS, m->rss_bytes, ALWAYS);
+	add(w, time_ns, KEY_MEM_ANON, m->anon_bytes, ALWAYS);
+	add(w, time_ns, KEY_MEM_SWAP, m->swap_bytes, UNLESS_ZERO);
+	add(w, time_ns, KEY_MEM_PAGE_TABLES, m->page_table_bytes, ALWAYS);
+	add(w, time_ns, KEY_MEM_PEAK, m->peak_bytes, ALWAYS);
+	add(w, time_ns, KEY_MEM_VIRTUAL, m->virtual_bytes, ALWAYS);
+	add(w, time_ns, KEY_MEM_HUGETLB, m->hugetlb_bytes, UNLESS_ZERO);
+	add(w, time_ns, KEY_MEM_PROCESSES, m->processes, ALWAYS);
+	add(w, time_ns, KEY_MEM_THREADS, m->threads, ALWAYS);
 	if (!m->walked)
 		return;
 	add_parts(w, time_ns, m);
@@ -133,25 +124,22 @@ static void add_group(struct memwatch *w, uint64_t time_ns)
 
 	if (memgroup_read(w->pids.list.v[0], &g))
 		return;
-	if (!w->group_seen) {
-		_cleanup_free_ char *name = mem_printf("cgroup.path: %s", g.path);
-
-		profile_count_set(w->profile, name, g.version);
-	}
-	add(w, time_ns, "cgroup.memory.usage", "bytes", g.usage_bytes, ALWAYS);
+	if (!w->group_seen)
+		profile_count_set_of(w->profile, KEY_CGROUP_PATH_OF, g.path, g.version);
+	add(w, time_ns, KEY_CGROUP_MEMORY_USAGE, g.usage_bytes, ALWAYS);
 	if (g.limit_bytes != MEMGROUP_NO_LIMIT)
-		add(w, time_ns, "cgroup.memory.limit", "bytes", g.limit_bytes, ALWAYS);
+		add(w, time_ns, KEY_CGROUP_MEMORY_LIMIT, g.limit_bytes, ALWAYS);
 	if (g.high_bytes != MEMGROUP_NO_LIMIT)
-		add(w, time_ns, "cgroup.memory.high", "bytes", g.high_bytes, ALWAYS);
-	add(w, time_ns, "cgroup.memory.anon", "bytes", g.anon_bytes, ALWAYS);
-	add(w, time_ns, "cgroup.memory.file", "bytes", g.file_bytes, ALWAYS);
-	add(w, time_ns, "cgroup.memory.kernel", "bytes", g.kernel_bytes, ALWAYS);
-	add(w, time_ns, "cgroup.memory.swap", "bytes", g.swap_bytes, UNLESS_ZERO);
-	add(w, time_ns, "cgroup.memory.peak", "bytes", g.peak_bytes, UNLESS_ZERO);
-	add(w, time_ns, "cgroup.memory.limit hits", "count", g.limit_hits, ALWAYS);
-	add(w, time_ns, "cgroup.memory.oom kills", "count", g.oom_kills, ALWAYS);
+		add(w, time_ns, KEY_CGROUP_MEMORY_HIGH, g.high_bytes, ALWAYS);
+	add(w, time_ns, KEY_CGROUP_MEMORY_ANON, g.anon_bytes, ALWAYS);
+	add(w, time_ns, KEY_CGROUP_MEMORY_FILE, g.file_bytes, ALWAYS);
+	add(w, time_ns, KEY_CGROUP_MEMORY_KERNEL, g.kernel_bytes, ALWAYS);
+	add(w, time_ns, KEY_CGROUP_MEMORY_SWAP, g.swap_bytes, UNLESS_ZERO);
+	add(w, time_ns, KEY_CGROUP_MEMORY_PEAK, g.peak_bytes, UNLESS_ZERO);
+	add(w, time_ns, KEY_CGROUP_MEMORY_LIMIT_HITS, g.limit_hits, ALWAYS);
+	add(w, time_ns, KEY_CGROUP_MEMORY_OOM_KILLS, g.oom_kills, ALWAYS);
 	if (w->group_seen && g.reclaimed_pages >= w->group_reclaimed)
-		add(w, time_ns, "cgroup.memory.reclaimed", "bytes",
+		add(w, time_ns, KEY_CGROUP_MEMORY_RECLAIMED,
 		    (g.reclaimed_pages - w->group_reclaimed) * w->page_bytes, UNLESS_ZERO);
 	w->group_reclaimed = g.reclaimed_pages;
 	w->group_seen = true;
@@ -165,9 +153,9 @@ static void add_machine(struct memwatch *w, uint64_t time_ns)
 	if (memgroup_machine(&now))
 		return;
 	if (w->looked) {
-		add(w, time_ns, "machine.reclaimed", "bytes",
+		add(w, time_ns, KEY_MACHINE_RECLAIMED,
 		    (now.reclaimed_pages - w->machine.reclaimed_pages) * w->page_bytes, ALWAYS);
-		add(w, time_ns, "machine.reclaim stalls", "count", now.stalls - w->machine.stalls, ALWAYS);
+		add(w, time_ns, KEY_MACHINE_RECLAIM_STALLS, now.stalls - w->machine.stalls, ALWAYS);
 	}
 	w->machine = now;
 }
@@ -233,10 +221,10 @@ size_t memwatch_look(struct memwatch *w, uint64_t now, enum memwatch_how how)
 	if (sum.processes && sum.rss_bytes) { /* one that is just ending has none */
 		add_memory(w, time_ns, &sum);
 		if (walk)
-			profile_count_set(w->profile, "mem.not walked", !sum.walked);
+			profile_count_set(w->profile, KEY_MEM_NOT_WALKED, !sum.walked);
 		if (w->looked) {
-			add(w, time_ns, "mem.faults.minor", "count", minor, ALWAYS);
-			add(w, time_ns, "mem.faults.major", "count", major, ALWAYS);
+			add(w, time_ns, KEY_MEM_FAULTS_MINOR, minor, ALWAYS);
+			add(w, time_ns, KEY_MEM_FAULTS_MAJOR, major, ALWAYS);
 		}
 		add_group(w, time_ns);
 		add_machine(w, time_ns);
@@ -250,6 +238,11 @@ size_t memwatch_look(struct memwatch *w, uint64_t now, enum memwatch_how how)
 
 int memwatch_metrics(struct memwatch *w, const char *url, uint64_t now, struct err *err)
 {
+	static const char *const metrics[METRICS_KEYS] = {
+		[METRICS_ALLOCATED] = KEY_JEMALLOC_ALLOCATED, [METRICS_ACTIVE] = KEY_JEMALLOC_ACTIVE,
+		[METRICS_METADATA] = KEY_JEMALLOC_METADATA, [METRICS_RESIDENT] = KEY_JEMALLOC_RESIDENT,
+		[METRICS_MAPPED] = KEY_JEMALLOC_MAPPED, [METRICS_RETAINED] = KEY_JEMALLOC_RETAINED,
+	};
 	const struct http_limits limits = { METRICS_MOST, METRICS_SECONDS, METRICS_SECONDS };
 	uint64_t time_ns = now > w->start_mono_ns ? now - w->start_mono_ns : 0;
 	_cleanup_free_ char *text = NULL;
@@ -263,12 +256,9 @@ int memwatch_metrics(struct memwatch *w, const char *url, uint64_t now, struct e
 			err, ENODATA,
 			"%.100s has no statistics of jemalloc (jemalloc_allocated, jemalloc_active, ...)",
 			url);
-	for (int i = 0; i < METRICS_KEYS; i++) {
-		_cleanup_free_ char *name = mem_printf("jemalloc.%s", metrics_names[i]);
-
+	for (int i = 0; i < METRICS_KEYS; i++)
 		if (m.known[i])
-			add(w, time_ns, name, "bytes", m.bytes[i], ALWAYS);
-	}
+			add(w, time_ns, metrics[i], m.bytes[i], ALWAYS);
 	return 0;
 }
 

@@ -1,22 +1,11 @@
 /*
  * memwatch.h - the memory of processes over time, as series of a profile.
  *
- * Each look is a point of each series. Gauges, in bytes:
+ * Each look adds a point to each series: keys mem.*, cgroup.memory.*, machine.* and jemalloc.* of profile/keys.def,
+ * and those of pressure.h. A series that would only say 0 is not made.
  *
- *	mem.rss, mem.pss, mem.anon, mem.swap, mem.page tables, mem.peak, mem.virtual, mem.shared pages,
- *mem.locked, mem.huge pages, mem.hugetlb, mem.lazy free mem.part.heap, .anonymous, .files, .shared, .stacks,
- *.data, .other   which add up to mem.rss at that moment mem.file:PATH                  of mem.part.files, the
- *largest cgroup.memory.usage, .limit, .anon, .file, .kernel, .swap, .peak jemalloc.allocated, .active,
- *.metadata, .resident, .mapped, .retained
- *
- * Counts: mem.processes, mem.threads, mem.stacks; cgroup.memory.limit hits, .oom kills (since it was made).
- *What has grown since the look before: mem.faults.minor, mem.faults.major, machine.reclaimed,
- *cgroup.memory.reclaimed (bytes), machine.reclaim stalls, and those of pressure.h. A series that would only
- *say 0 is not made.
- *
- * To walk all mappings costs time, in which the target waits if it maps something: it is done as seldom as
- *needed to stay below 1 % of the time. Points of mem.rss between walks are the kernel's counters, some pages
- *off per CPU.
+ * A walk over all mappings costs time in which the target waits if it maps something. Walks take less than 1 % of the
+ * time; points of mem.rss between them are the kernel's counters, which are off by some pages for each CPU.
  */
 #pragma once
 

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "base/vec.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "target/cgroup/cgroup.h"
 
@@ -45,11 +46,11 @@ struct oomwatch *oomwatch_new(struct profile *p, const struct cgroup *c)
 	w->cgroup = c;
 	w->name = slash ? slash + 1 : c->path;
 	cgroup_read(c, &w->first);
-	w->usage = profile_add_series(p, "limit.usage", "bytes");
-	w->anon = profile_add_series(p, "limit.anon", "bytes");
-	w->file = profile_add_series(p, "limit.file", "bytes");
-	w->kernel = profile_add_series(p, "limit.kernel", "bytes");
-	w->swap = profile_add_series(p, "limit.swap", "bytes");
+	w->usage = profile_series(p, KEY_LIMIT_USAGE);
+	w->anon = profile_series(p, KEY_LIMIT_ANON);
+	w->file = profile_series(p, KEY_LIMIT_FILE);
+	w->kernel = profile_series(p, KEY_LIMIT_KERNEL);
+	w->swap = profile_series(p, KEY_LIMIT_SWAP);
 	w->log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (w->log >= 0)
 		lseek(w->log, 0, SEEK_END);
@@ -200,7 +201,7 @@ void oomwatch_finish(struct oomwatch *w, const struct cgroup_memory *before, uin
 			kill_ns = at;
 	}
 	if (w->kill_ns)
-		profile_count_set(p, "limit.killed ns", kill_ns);
+		profile_count_set(p, KEY_LIMIT_KILLED_NS, kill_ns);
 	if (w->kill_ns)
 		profile_add_mark(
 			p, &(struct profile_mark){ .start_ns = kill_ns,
@@ -208,18 +209,18 @@ void oomwatch_finish(struct oomwatch *w, const struct cgroup_memory *before, uin
 						   .thread = PROFILE_NONE,
 						   .kind = profile_string(p, "oom"),
 						   .name = profile_string(p, "killed at the memory limit") });
-	profile_count_set(p, "limit.memory bytes", w->first.limit);
+	profile_count_set(p, KEY_LIMIT_MEMORY_BYTES, w->first.limit);
 	if (w->first.swap_limit != CGROUP_UNLIMITED) {
-		profile_count_set(p, "limit.swap limited", 1);
-		profile_count_set(p, "limit.swap bytes", w->first.swap_limit);
+		profile_count_set(p, KEY_LIMIT_SWAP_LIMITED, 1);
+		profile_count_set(p, KEY_LIMIT_SWAP_BYTES, w->first.swap_limit);
 	}
 	kills = w->last.oom_kills - MIN(w->first.oom_kills, w->last.oom_kills);
 	/* Version 1 does not count those that met the limit of memory and swap together. */
-	profile_count_set(p, "limit.hits", MAX(kills, w->last.hits - MIN(w->first.hits, w->last.hits)));
-	profile_count_set(p, "limit.oom kills", kills);
-	profile_count_set(p, "limit.peak bytes", w->peak);
+	profile_count_set(p, KEY_LIMIT_HITS, MAX(kills, w->last.hits - MIN(w->first.hits, w->last.hits)));
+	profile_count_set(p, KEY_LIMIT_OOM_KILLS, kills);
+	profile_count_set(p, KEY_LIMIT_PEAK_BYTES, w->peak);
 	if (w->log < 0)
-		profile_count_set(p, "limit.no kernel log", 1);
+		profile_count_set(p, KEY_LIMIT_NO_KERNEL_LOG, 1);
 }
 
 void oomwatch_free(struct oomwatch *w)

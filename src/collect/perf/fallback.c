@@ -22,6 +22,7 @@
 #include "collect/perf/ring.h"
 #include "collect/perf/sideband.h"
 #include "collect/unwind/userstack.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "target/host.h"
 #include "target/proc.h"
@@ -250,7 +251,7 @@ static enum shared_reason unwind_dump(struct fallback *f, pid_t pid, struct unwi
 	enum shared_reason reason = userstack_walk(&how, regs, frames, ret_count);
 
 	if (how.guessed)
-		profile_count(f->session->profile, "samples.guessed", 1);
+		profile_count(f->session->profile, KEY_SAMPLES_GUESSED, 1);
 	/* The dump is as long as a dump can be: the stack went on. */
 	if (reason == REASON_BAD_STACK && d->beyond && d->size > DUMP_BYTES - 4096)
 		reason = REASON_DUMP_SHORT;

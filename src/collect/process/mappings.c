@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "collect/process/modules.h"
 #include "collect/shared.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "target/proc.h"
 
@@ -119,7 +120,7 @@ static void read_all(struct mappings *m, const struct mappings_owner *o)
 static void note(struct mappings *m, const struct mappings_owner *o, const struct shared_mapping *s)
 {
 	if (m->noted++ >= MAX_NOTED) {
-		profile_count(o->profile, "mappings.not kept", 1);
+		profile_count(o->profile, KEY_MAPPINGS_NOT_KEPT, 1);
 		return;
 	}
 	profile_add_mapping(o->profile,
@@ -196,7 +197,7 @@ bool mappings_refresh(struct mappings *m, const struct mappings_owner *o, bool a
 	if (m->dirty && (at_once || now >= m->read_ns))
 		read_all(m, o);
 	else if (m->dirty && !m->put_off)
-		profile_count(o->profile, "mappings.reads put off", 1);
+		profile_count(o->profile, KEY_MAPPINGS_READS_PUT_OFF, 1);
 	m->put_off = m->dirty;
 	if (m->changed && (at_once || now >= m->made_ns))
 		push |= make_list(m, o);

@@ -20,6 +20,7 @@
 #include "collect/process/processes.h"
 #include "collect/process/reader.h"
 #include "collect/shared.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "target/open.h"
 #include "target/proc.h"
@@ -216,7 +217,7 @@ static bool may_open(struct modules *ms)
 		log_warn("many new files are mapped: they are read %d a second, stacks through others are cut off meanwhile",
 			 FILES_PER_S);
 	ms->warned_many = true;
-	profile_count(ms->profile, "files.put off", 1);
+	profile_count(ms->profile, KEY_FILES_PUT_OFF, 1);
 	return false;
 }
 
@@ -280,7 +281,7 @@ static void say_failed(struct modules *ms, const struct module *m, const struct 
 		return;
 	}
 	log_warn("%s: %s; stacks through it may be cut off", m->path, r->text);
-	profile_count(ms->profile, "files.given up", 1);
+	profile_count(ms->profile, KEY_FILES_GIVEN_UP, 1);
 }
 
 static void got_layout(struct modules *ms, const struct reader_result *r)

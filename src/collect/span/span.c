@@ -32,6 +32,7 @@
 #include "elf/probe/doors.h"
 #include "elf/probe/usdt.h"
 #include "elf/worker/worker.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 #include "gasflame.skel.h"
@@ -286,7 +287,7 @@ static void calm_down(struct session *s, uint64_t now)
 				uprobes_detach(a->probes.v[i].probes);
 				a->probes.v[i].probes = NULL;
 			}
-		profile_count(s->profile, "marks.functions given up", 1);
+		profile_count(s->profile, KEY_MARKS_FUNCTIONS_GIVEN_UP, 1);
 		log_warn("%s is called too often to be marked (its probes were passed %.0f times a second, %d is the most): its "
 			 "marks end here", a->functions.v[f].name, since / (passed_ns / 1e9), HITS);
 	}
@@ -403,19 +404,19 @@ static void note_counts(struct session *s)
 
 	if (!engine_sum(engine_skeleton(s->engine)->maps.span_counts, 0, &all, sizeof(all)))
 		return;
-	count(s->profile, "marks.probe hits", all.hits);
-	count(s->profile, "marks.probed functions", own(s)->functions.n);
-	count(s->profile, "marks.program places", own(s)->own);
-	count(s->profile, "marks.program places odd", own(s)->unplaced);
-	count(s->profile, "marks.spans", joined->spans);
-	count(s->profile, "marks.polls", joined->polls);
-	count(s->profile, "marks.spans begun before", joined->before);
-	count(s->profile, "marks.spans cancelled", joined->cancelled + all.abandoned);
-	count(s->profile, "marks.spans replaced", joined->replaced);
-	count(s->profile, "marks.spans under way", spanjoin_open(own(s)->join));
-	count(s->profile, "marks.spans nested", all.nested);
-	count(s->profile, "marks.spans beyond the limit", all.beyond);
-	count(s->profile, "marks.spans lost", all.lost);
+	count(s->profile, KEY_MARKS_PROBE_HITS, all.hits);
+	count(s->profile, KEY_MARKS_PROBED_FUNCTIONS, own(s)->functions.n);
+	count(s->profile, KEY_MARKS_PROGRAM_PLACES, own(s)->own);
+	count(s->profile, KEY_MARKS_PROGRAM_PLACES_ODD, own(s)->unplaced);
+	count(s->profile, KEY_MARKS_SPANS, joined->spans);
+	count(s->profile, KEY_MARKS_POLLS, joined->polls);
+	count(s->profile, KEY_MARKS_SPANS_BEGUN_BEFORE, joined->before);
+	count(s->profile, KEY_MARKS_SPANS_CANCELLED, joined->cancelled + all.abandoned);
+	count(s->profile, KEY_MARKS_SPANS_REPLACED, joined->replaced);
+	count(s->profile, KEY_MARKS_SPANS_UNDER_WAY, spanjoin_open(own(s)->join));
+	count(s->profile, KEY_MARKS_SPANS_NESTED, all.nested);
+	count(s->profile, KEY_MARKS_SPANS_BEYOND_THE_LIMIT, all.beyond);
+	count(s->profile, KEY_MARKS_SPANS_LOST, all.lost);
 	if (all.beyond)
 		log_warn("%llu spans were more than the %d a second that are kept", (unsigned long long)all.beyond, SPANS);
 }

@@ -19,6 +19,7 @@
 #include "collect/engine.h"
 #include "collect/process/processes.h"
 #include "collect/unwind/userstack.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "target/proc.h"
 
@@ -428,10 +429,10 @@ static void note_counts(struct session *s, const struct bpf_map *map)
 
 	if (!engine_sum(map, 0, &counts, sizeof(counts)))
 		return;
-	profile_count(s->profile, "waits.stacks walked", counts.walked);
-	profile_count(s->profile, "waits.stacks remembered", counts.remembered);
-	profile_count(s->profile, "waits.lost", counts.ring_full);
-	profile_count(s->profile, "waits.threads without room", counts.threads_full);
+	profile_count(s->profile, KEY_WAITS_STACKS_WALKED, counts.walked);
+	profile_count(s->profile, KEY_WAITS_STACKS_REMEMBERED, counts.remembered);
+	profile_count(s->profile, KEY_WAITS_LOST, counts.ring_full);
+	profile_count(s->profile, KEY_WAITS_THREADS_WITHOUT_ROOM, counts.threads_full);
 }
 
 static void stop(struct session *s)

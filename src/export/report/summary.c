@@ -17,6 +17,7 @@
 #include "base/text/str.h"
 #include "export/export.h"
 #include "export/report/label.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 struct summary {
@@ -43,12 +44,9 @@ static uint32_t find_event(const struct summary *s, const char *name)
 	return PROFILE_NONE;
 }
 
-static uint64_t counter(const struct summary *s, const char *what, uint32_t event)
+static uint64_t counter(const struct summary *s, const char *family, uint32_t event)
 {
-	_cleanup_free_ char *name = mem_printf("%s.%s", what,
-					       profile_str(s->profile, s->profile->events.v[event].name));
-
-	return profile_counter(s->profile, name);
+	return profile_counter_of(s->profile, family, profile_str(s->profile, s->profile->events.v[event].name));
 }
 
 static const char *unit_of(const struct summary *s, uint32_t event)
@@ -72,7 +70,7 @@ static void hint(struct summary *s, const char *text)
 static void remarks(struct summary *s, uint32_t event)
 {
 	const struct tally_event *t = &s->tally.events.v[event];
-	uint64_t elsewhere = counter(s, "event.elsewhere", event), negative = counter(s, "event.negative", event);
+	uint64_t elsewhere = counter(s, KEY_EVENT_ELSEWHERE_OF, event), negative = counter(s, KEY_EVENT_NEGATIVE_OF, event);
 	char text[32];
 
 	if (!strcmp(unit_of(s, event), "bytes"))
@@ -385,8 +383,8 @@ static void notes(struct summary *s)
 	char a[32], b[32];
 
 	for (size_t i = 0; i < s->profile->events.n; i++) {
-		summed += counter(s, "event.summed", i);
-		lost += counter(s, "event.lost", i);
+		summed += counter(s, KEY_EVENT_SUMMED_OF, i);
+		lost += counter(s, KEY_EVENT_LOST_OF, i);
 		all += s->tally.events.v[i].count;
 	}
 	if (summed)

@@ -12,6 +12,7 @@
 #include "export/report/label.h"
 #include "export/section/section.h"
 #include "export/report/table.h"
+#include "profile/keys.h"
 
 enum { STRIP = 64, FILES_WITH_STRIP = 5, USED = 43 };
 
@@ -173,34 +174,37 @@ static void put_reclaims(const struct export_job *job, struct buf *out, const st
 			      "    program needs more memory than the machine or its cgroup has.\n");
 }
 
-static void put_psi(struct buf *out, const struct faults *f, const char *prefix, const char *whose)
+static void put_psi(struct buf *out, const struct faults *f, bool cgroup, const char *whose)
 {
-	static const char *const resources[] = { "memory", "io", "cpu" };
+	static const struct {
+		const char *resource, *some[2], *full[2]; /* of the machine, of the cgroup */
+	} rows[] = {
+		{ "memory",
+		  { KEY_PRESSURE_MEMORY_SOME, KEY_CGROUP_MEMORY_SOME },
+		  { KEY_PRESSURE_MEMORY_FULL, KEY_CGROUP_MEMORY_FULL } },
+		{ "io", { KEY_PRESSURE_IO_SOME, KEY_CGROUP_IO_SOME }, { KEY_PRESSURE_IO_FULL, KEY_CGROUP_IO_FULL } },
+		{ "cpu", { KEY_PRESSURE_CPU_SOME, KEY_CGROUP_CPU_SOME }, { KEY_PRESSURE_CPU_FULL, KEY_CGROUP_CPU_FULL } },
+	};
 	double us = f->duration_ns / 1e3;
 
-	for (size_t i = 0; i < ARRAY_LEN(resources); i++) {
-		char some[64], full[64];
-
-		snprintf(some, sizeof(some), "%s.%s.some", prefix, resources[i]);
-		snprintf(full, sizeof(full), "%s.%s.full", prefix, resources[i]);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		buf_printf(out, "  stalled on %-6s some tasks %6.2f %%, all tasks %6.2f %% of the time (%s)\n",
-			   resources[i], us ? 100 * faults_series_sum(f, some) / us : 0,
-			   us ? 100 * faults_series_sum(f, full) / us : 0, whose);
-	}
+			   rows[i].resource, us ? 100 * faults_series_sum(f, rows[i].some[cgroup]) / us : 0,
+			   us ? 100 * faults_series_sum(f, rows[i].full[cgroup]) / us : 0, whose);
 }
 
 static void put_limits(struct buf *out, const struct faults *f)
 {
-	static const char prefix[] = "cgroup.memory.events.";
 	char count[32];
 
 	for (size_t i = 0; i < f->series.n; i++) {
 		const struct faults_series *s = &f->series.v[i];
+		const char *event = key_rest(KEY_CGROUP_MEMORY_EVENTS_OF, s->name);
 
-		if (!strncmp(s->name, prefix, sizeof(prefix) - 1))
-			buf_printf(out, "  memory.events %s: %s (the target's cgroup)\n",
-				   s->name + sizeof(prefix) - 1, str_count(count, s->sum));
-		else if (!strcmp(s->name, "cgroup.memory.failcnt"))
+		if (event)
+			buf_printf(out, "  memory.events %s: %s (the target's cgroup)\n", event,
+				   str_count(count, s->sum));
+		else if (!strcmp(s->name, KEY_CGROUP_MEMORY_FAILCNT))
 			buf_printf(out, "  memory.failcnt: %s times the limit of the target's cgroup was hit\n",
 				   str_count(count, s->sum));
 	}
@@ -223,11 +227,11 @@ static void put_pressure(const struct export_job *job, struct buf *out, const st
 		buf_puts(out, "  This kernel has no pressure information (/proc/pressure: CONFIG_PSI, or psi=1 at "
 			      "boot).\n");
 	else
-		put_psi(out, f, "pressure", "the whole machine");
+		put_psi(out, f, false, "the whole machine");
 	if (f->no_cgroup_psi)
 		buf_puts(out, "  The target has no cgroup (version 2) of its own with pressure information.\n");
 	else
-		put_psi(out, f, "cgroup", "the target's cgroup");
+		put_psi(out, f, true, "the target's cgroup");
 	put_limits(out, f);
 }
 

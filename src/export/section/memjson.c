@@ -15,6 +15,7 @@
 #include "export/export.h"
 #include "export/section/memtext.h"
 #include "export/section/section.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 /* --- JSON --- */
@@ -74,15 +75,15 @@ static void put_rates(const struct rss *r, struct json *j)
 		const char *series, *key;
 		double scale;
 	} rates[] = {
-		{ "mem.faults.minor", "minor_faults_per_second", 1 },
-		{ "mem.faults.major", "major_faults_per_second", 1 },
-		{ "machine.reclaimed", "machine_reclaimed_bytes_per_second", 1 },
-		{ "machine.reclaim stalls", "machine_direct_reclaims_per_second", 1 },
-		{ "cgroup.memory.reclaimed", "cgroup_reclaimed_bytes_per_second", 1 },
-		{ "pressure.memory.some", "machine_stalled_some_percent", 1e-4 },
-		{ "pressure.memory.full", "machine_stalled_full_percent", 1e-4 },
-		{ "cgroup.memory.some", "cgroup_stalled_some_percent", 1e-4 },
-		{ "cgroup.memory.full", "cgroup_stalled_full_percent", 1e-4 },
+		{ KEY_MEM_FAULTS_MINOR, "minor_faults_per_second", 1 },
+		{ KEY_MEM_FAULTS_MAJOR, "major_faults_per_second", 1 },
+		{ KEY_MACHINE_RECLAIMED, "machine_reclaimed_bytes_per_second", 1 },
+		{ KEY_MACHINE_RECLAIM_STALLS, "machine_direct_reclaims_per_second", 1 },
+		{ KEY_CGROUP_MEMORY_RECLAIMED, "cgroup_reclaimed_bytes_per_second", 1 },
+		{ KEY_PRESSURE_MEMORY_SOME, "machine_stalled_some_percent", 1e-4 },
+		{ KEY_PRESSURE_MEMORY_FULL, "machine_stalled_full_percent", 1e-4 },
+		{ KEY_CGROUP_MEMORY_SOME, "cgroup_stalled_some_percent", 1e-4 },
+		{ KEY_CGROUP_MEMORY_FULL, "cgroup_stalled_full_percent", 1e-4 },
 	};
 
 	json_open_object_line(j, "rates", 1);
@@ -176,7 +177,7 @@ void memtext_object(const struct rss *r, const struct profile *p, size_t limit, 
 	json_close(j);
 	if (*r->group)
 		put_cgroup(r, j);
-	if (rss_find(r, "jemalloc.allocated") || rss_find(r, "jemalloc.resident"))
+	if (rss_find(r, KEY_JEMALLOC_ALLOCATED) || rss_find(r, KEY_JEMALLOC_RESIDENT))
 		put_jemalloc(r, j);
 	put_rates(r, j);
 	if (points)
@@ -201,26 +202,26 @@ void memjson_put(const struct export_job *job, struct json *j)
 static const struct {
 	const char *column, *series;
 } csv[] = {
-	{ "rss", "mem.rss" },
-	{ "pss", "mem.pss" },
-	{ "heap", "mem.part.heap" },
-	{ "anonymous", "mem.part.anonymous" },
-	{ "files", "mem.part.files" },
-	{ "shared", "mem.part.shared" },
-	{ "stacks", "mem.part.stacks" },
-	{ "data", "mem.part.data" },
-	{ "other", "mem.part.other" },
-	{ "swap", "mem.swap" },
-	{ "page_tables", "mem.page tables" },
-	{ "minor_faults", "mem.faults.minor" },
-	{ "major_faults", "mem.faults.major" },
-	{ "cgroup_usage", "cgroup.memory.usage" },
-	{ "cgroup_limit", "cgroup.memory.limit" },
-	{ "cgroup_stalled_us", "cgroup.memory.some" },
-	{ "machine_stalled_us", "pressure.memory.some" },
-	{ "jemalloc_allocated", "jemalloc.allocated" },
-	{ "jemalloc_active", "jemalloc.active" },
-	{ "jemalloc_resident", "jemalloc.resident" },
+	{ "rss", KEY_MEM_RSS },
+	{ "pss", KEY_MEM_PSS },
+	{ "heap", KEY_MEM_PART_HEAP },
+	{ "anonymous", KEY_MEM_PART_ANONYMOUS },
+	{ "files", KEY_MEM_PART_FILES },
+	{ "shared", KEY_MEM_PART_SHARED },
+	{ "stacks", KEY_MEM_PART_STACKS },
+	{ "data", KEY_MEM_PART_DATA },
+	{ "other", KEY_MEM_PART_OTHER },
+	{ "swap", KEY_MEM_SWAP },
+	{ "page_tables", KEY_MEM_PAGE_TABLES },
+	{ "minor_faults", KEY_MEM_FAULTS_MINOR },
+	{ "major_faults", KEY_MEM_FAULTS_MAJOR },
+	{ "cgroup_usage", KEY_CGROUP_MEMORY_USAGE },
+	{ "cgroup_limit", KEY_CGROUP_MEMORY_LIMIT },
+	{ "cgroup_stalled_us", KEY_CGROUP_MEMORY_SOME },
+	{ "machine_stalled_us", KEY_PRESSURE_MEMORY_SOME },
+	{ "jemalloc_allocated", KEY_JEMALLOC_ALLOCATED },
+	{ "jemalloc_active", KEY_JEMALLOC_ACTIVE },
+	{ "jemalloc_resident", KEY_JEMALLOC_RESIDENT },
 };
 
 void memtext_csv_header(struct buf *out)

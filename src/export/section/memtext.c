@@ -12,6 +12,7 @@
 #include "export/report/label.h"
 #include "export/section/section.h"
 #include "export/report/table.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 enum { SPARK = 16, SPARK_LOOKS = 3, NAME_MINIMUM = 16 };
@@ -105,7 +106,7 @@ static void put_row(const struct layout *l, struct buf *out, const struct rss_ro
 
 static void put_parts(const struct layout *l, struct buf *out)
 {
-	const struct rss_series *rss = rss_find(l->r, "mem.rss");
+	const struct rss_series *rss = rss_find(l->r, KEY_MEM_RSS);
 	size_t files = 0, hidden = 0;
 	int64_t hidden_bytes = 0;
 
@@ -150,23 +151,23 @@ static void put_gauge(const struct rss *r, struct buf *out, const char *series, 
 static void put_beside(const struct rss *r, const struct memtext_options *o, struct buf *out)
 {
 	heading(o, out, "Beside it");
-	put_gauge(r, out, "mem.pss", "PSS", "RSS, with pages that processes share divided among them");
-	put_gauge(r, out, "mem.peak", "peak of RSS", "since the process was started");
-	put_gauge(r, out, "mem.anon", "anonymous", "of RSS: not pages of files or of shared memory");
-	put_gauge(r, out, "mem.shared pages", "shared", "of RSS: mapped by other processes, too");
-	put_gauge(r, out, "mem.huge pages", "huge pages", "of RSS: in transparent huge pages");
-	put_gauge(r, out, "mem.locked", "locked", "of RSS: cannot be paged out (mlock)");
-	put_gauge(r, out, "mem.lazy free", "lazily free",
+	put_gauge(r, out, KEY_MEM_PSS, "PSS", "RSS, with pages that processes share divided among them");
+	put_gauge(r, out, KEY_MEM_PEAK, "peak of RSS", "since the process was started");
+	put_gauge(r, out, KEY_MEM_ANON, "anonymous", "of RSS: not pages of files or of shared memory");
+	put_gauge(r, out, KEY_MEM_SHARED_PAGES, "shared", "of RSS: mapped by other processes, too");
+	put_gauge(r, out, KEY_MEM_HUGE_PAGES, "huge pages", "of RSS: in transparent huge pages");
+	put_gauge(r, out, KEY_MEM_LOCKED, "locked", "of RSS: cannot be paged out (mlock)");
+	put_gauge(r, out, KEY_MEM_LAZY_FREE, "lazily free",
 		  "of RSS: given back (MADV_FREE), the kernel takes it when it needs it");
-	put_gauge(r, out, "mem.hugetlb", "hugetlbfs", "reserved huge pages, not in RSS");
-	put_gauge(r, out, "mem.swap", "swap", "not in RSS");
-	put_gauge(r, out, "mem.page tables", "page tables", "the kernel's, for this process; not in RSS");
-	put_gauge(r, out, "mem.virtual", "virtual size", "address space: most of it need not be memory");
+	put_gauge(r, out, KEY_MEM_HUGETLB, "hugetlbfs", "reserved huge pages, not in RSS");
+	put_gauge(r, out, KEY_MEM_SWAP, "swap", "not in RSS");
+	put_gauge(r, out, KEY_MEM_PAGE_TABLES, "page tables", "the kernel's, for this process; not in RSS");
+	put_gauge(r, out, KEY_MEM_VIRTUAL, "virtual size", "address space: most of it need not be memory");
 }
 
 static void put_group(const struct rss *r, const struct memtext_options *o, struct buf *out)
 {
-	int64_t usage = rss_last(r, "cgroup.memory.usage", 0), limit = rss_last(r, "cgroup.memory.limit", -1);
+	int64_t usage = rss_last(r, KEY_CGROUP_MEMORY_USAGE, 0), limit = rss_last(r, KEY_CGROUP_MEMORY_LIMIT, -1);
 	struct buf path = { 0 };
 	char a[32], b[32], c[32], d[32];
 
@@ -186,22 +187,20 @@ static void put_group(const struct rss *r, const struct memtext_options *o, stru
 	else
 		buf_printf(out, "  %9s  usage, without a limit\n", bytes_of(a, usage));
 	buf_printf(out, "  %9s  anonymous, %s cache of files, %s the kernel's, %s swap\n",
-		   bytes_of(a, rss_last(r, "cgroup.memory.anon", 0)),
-		   bytes_of(b, rss_last(r, "cgroup.memory.file", 0)),
-		   bytes_of(c, rss_last(r, "cgroup.memory.kernel", 0)),
-		   bytes_of(d, rss_last(r, "cgroup.memory.swap", 0)));
-	put_gauge(r, out, "cgroup.memory.peak", "peak of usage", "since the group was made");
-	put_gauge(r, out, "cgroup.memory.high", "high", "from there on it is slowed down");
+		   bytes_of(a, rss_last(r, KEY_CGROUP_MEMORY_ANON, 0)),
+		   bytes_of(b, rss_last(r, KEY_CGROUP_MEMORY_FILE, 0)),
+		   bytes_of(c, rss_last(r, KEY_CGROUP_MEMORY_KERNEL, 0)),
+		   bytes_of(d, rss_last(r, KEY_CGROUP_MEMORY_SWAP, 0)));
+	put_gauge(r, out, KEY_CGROUP_MEMORY_PEAK, "peak of usage", "since the group was made");
+	put_gauge(r, out, KEY_CGROUP_MEMORY_HIGH, "high", "from there on it is slowed down");
 	buf_printf(out,
 		   "  %9s  times the limit was hit, %s kills by the OOM killer, since the group was made\n",
-		   str_count(a, rss_last(r, "cgroup.memory.limit hits", 0)),
-		   str_count(b, rss_last(r, "cgroup.memory.oom kills", 0)));
+		   str_count(a, rss_last(r, KEY_CGROUP_MEMORY_LIMIT_HITS, 0)),
+		   str_count(b, rss_last(r, KEY_CGROUP_MEMORY_OOM_KILLS, 0)));
 }
 
-static void put_stall(const struct rss *r, struct buf *out, const char *prefix, const char *whose)
+static void put_stall(const struct rss *r, struct buf *out, const char *some, const char *full, const char *whose)
 {
-	_cleanup_free_ char *some = mem_printf("%s.memory.some", prefix),
-			    *full = mem_printf("%s.memory.full", prefix);
 	double a = rss_rate(r, some), b = rss_rate(r, full);
 
 	if (a >= 0)
@@ -212,9 +211,9 @@ static void put_stall(const struct rss *r, struct buf *out, const char *prefix, 
 
 static void put_rates(const struct rss *r, const struct memtext_options *o, struct buf *out)
 {
-	double minor = rss_rate(r, "mem.faults.minor"), major = rss_rate(r, "mem.faults.major");
-	double reclaimed = rss_rate(r, "machine.reclaimed"), stalls = rss_rate(r, "machine.reclaim stalls");
-	double own = rss_rate(r, "cgroup.memory.reclaimed");
+	double minor = rss_rate(r, KEY_MEM_FAULTS_MINOR), major = rss_rate(r, KEY_MEM_FAULTS_MAJOR);
+	double reclaimed = rss_rate(r, KEY_MACHINE_RECLAIMED), stalls = rss_rate(r, KEY_MACHINE_RECLAIM_STALLS);
+	double own = rss_rate(r, KEY_CGROUP_MEMORY_RECLAIMED);
 	char a[32], text[96];
 
 	if (minor < 0)
@@ -230,26 +229,26 @@ static void put_rates(const struct rss *r, const struct memtext_options *o, stru
 			   bytes_of(a, reclaimed), MAX(stalls, 0));
 	if (own >= 0)
 		buf_printf(out, "  %s a second taken back from the cgroup\n", bytes_of(a, own));
-	put_stall(r, out, "pressure", "the whole machine");
-	put_stall(r, out, "cgroup", "the target's cgroup");
+	put_stall(r, out, KEY_PRESSURE_MEMORY_SOME, KEY_PRESSURE_MEMORY_FULL, "the whole machine");
+	put_stall(r, out, KEY_CGROUP_MEMORY_SOME, KEY_CGROUP_MEMORY_FULL, "the target's cgroup");
 }
 
 static void put_jemalloc(const struct rss *r, const struct memtext_options *o, struct buf *out)
 {
-	int64_t allocated = rss_last(r, "jemalloc.allocated", -1),
-		resident = rss_last(r, "jemalloc.resident", -1);
+	int64_t allocated = rss_last(r, KEY_JEMALLOC_ALLOCATED, -1),
+		resident = rss_last(r, KEY_JEMALLOC_RESIDENT, -1);
 	char a[32];
 
 	if (allocated < 0 && resident < 0)
 		return;
 	heading(o, out, "jemalloc, by its own statistics");
-	put_gauge(r, out, "jemalloc.allocated", "allocated", "by the program");
-	put_gauge(r, out, "jemalloc.active", "active", "pages with anything allocated in them");
-	put_gauge(r, out, "jemalloc.metadata", "metadata", "jemalloc's own");
-	put_gauge(r, out, "jemalloc.resident", "resident",
+	put_gauge(r, out, KEY_JEMALLOC_ALLOCATED, "allocated", "by the program");
+	put_gauge(r, out, KEY_JEMALLOC_ACTIVE, "active", "pages with anything allocated in them");
+	put_gauge(r, out, KEY_JEMALLOC_METADATA, "metadata", "jemalloc's own");
+	put_gauge(r, out, KEY_JEMALLOC_RESIDENT, "resident",
 		  "at most: active, metadata, and free pages not given back");
-	put_gauge(r, out, "jemalloc.mapped", "mapped", "");
-	put_gauge(r, out, "jemalloc.retained", "retained", "address space kept for later, without memory");
+	put_gauge(r, out, KEY_JEMALLOC_MAPPED, "mapped", "");
+	put_gauge(r, out, KEY_JEMALLOC_RETAINED, "retained", "address space kept for later, without memory");
 	if (r->fragmentation >= 0)
 		buf_printf(out, "  %8.1f%%  fragmentation  1 - allocated / active\n", 100 * r->fragmentation);
 	if (allocated >= 0 && resident >= 0)
@@ -261,15 +260,15 @@ static void put_jemalloc(const struct rss *r, const struct memtext_options *o, s
 static void put_heap(const struct rss *r, const struct profile *p, const struct memtext_options *o,
 		     struct buf *out)
 {
-	uint64_t rounding = profile_counter(p, "heap.rounding bytes");
+	uint64_t rounding = profile_counter(p, KEY_HEAP_ROUNDING_BYTES);
 	char a[32], b[32];
 
-	if (!rss_find(r, "heap.resident"))
+	if (!rss_find(r, KEY_HEAP_RESIDENT))
 		return;
 	heading(o, out, r->exact ? "Live heap" : "Live heap, estimated from sampled objects");
-	buf_printf(out, "  %9s  alive%s, %s of it resident\n", bytes_of(a, rss_last(r, "heap.live", 0)),
+	buf_printf(out, "  %9s  alive%s, %s of it resident\n", bytes_of(a, rss_last(r, KEY_HEAP_LIVE, 0)),
 		   r->from_start ? "" : " of what was allocated since the recording began",
-		   bytes_of(b, rss_last(r, "heap.resident", 0)));
+		   bytes_of(b, rss_last(r, KEY_HEAP_RESIDENT, 0)));
 	if (rounding)
 		buf_printf(out, "  %9s  of the slack: sizes rounded up to the allocator's size classes\n",
 			   bytes_of(a, rounding));
@@ -278,7 +277,7 @@ static void put_heap(const struct rss *r, const struct profile *p, const struct 
 static void put_title(const struct rss *r, const struct profile *p, const struct memtext_options *o,
 		      struct buf *out)
 {
-	int64_t processes = rss_last(r, "mem.processes", 1), threads = rss_last(r, "mem.threads", 0);
+	int64_t processes = rss_last(r, KEY_MEM_PROCESSES, 1), threads = rss_last(r, KEY_MEM_THREADS, 0);
 	char a[32], b[32], c[32];
 	_cleanup_free_ char *when =
 		r->looks > 2 ? mem_printf(", after %s", str_duration(a, r->moment_ns)) : mem_strdup("");

@@ -15,6 +15,7 @@
 #include "base/text/str.h"
 #include "import/jemalloc/heappprof.h"
 #include "import/import.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 static const size_t limit_bytes = 2ULL << 30;
@@ -268,7 +269,7 @@ int heapdumps_select(struct heapdumps *d, const char *selection, struct err *err
 
 bool heapdumps_made(const struct profile *p)
 {
-	return profile_counter(p, "heap.dumps");
+	return profile_counter(p, KEY_HEAP_DUMPS);
 }
 
 int heapdumps_import(const struct import_input *in, struct profile **ret, struct err *err)

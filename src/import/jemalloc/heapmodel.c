@@ -13,6 +13,7 @@
 #include "elf/worker/worker.h"
 #include "import/jemalloc/heapdumps.h"
 #include "import/jemalloc/heapmodules.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 static const char *base_name(const char *path)
@@ -289,7 +290,7 @@ static void make_events(struct model *m, const struct heapdumps *d)
 	}
 	m->rise = profile_add_event(m->p, "rise", "bytes", "more than in the dump before", 0);
 	m->fall = profile_add_event(m->p, "fall", "bytes", "less than in the dump before", 0);
-	m->live = profile_add_series(m->p, "heap.live", "bytes");
+	m->live = profile_series(m->p, KEY_HEAP_LIVE);
 }
 
 /* The program is the first file with code in it. */
@@ -336,11 +337,11 @@ static uint64_t first_wall(const struct heapdumps *d)
 
 static void count_facts(struct model *m, const struct heapdump *dump)
 {
-	profile_count(m->p, "heap.dumps", 1);
-	profile_count(m->p, "heap.dumps cut off", dump->data.cut);
-	profile_count(m->p, "heap.dumps without maps", !dump->data.has_maps);
-	profile_count(m->p, "heap.lines not understood", dump->data.bad_lines);
-	profile_count_set(m->p, "heap.interval bytes", dump->data.interval);
+	profile_count(m->p, KEY_HEAP_DUMPS, 1);
+	profile_count(m->p, KEY_HEAP_DUMPS_CUT_OFF, dump->data.cut);
+	profile_count(m->p, KEY_HEAP_DUMPS_WITHOUT_MAPS, !dump->data.has_maps);
+	profile_count(m->p, KEY_HEAP_LINES_NOT_UNDERSTOOD, dump->data.bad_lines);
+	profile_count_set(m->p, KEY_HEAP_INTERVAL_BYTES, dump->data.interval);
 }
 
 static int read_dumps(struct model *m, struct heapdumps *d, struct err *err)

@@ -11,6 +11,7 @@
 #include "base/text/str.h"
 #include "elf/worker/worker.h"
 #include "import/jemalloc/heapdumps.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "target/open.h"
 
@@ -27,13 +28,13 @@ static const char *base_name(const char *path)
 static void add_problem(struct heapmodules *m, const char *path, const char *what, const char *build_id)
 {
 	_cleanup_free_ char *text =
-		mem_printf("symbols.problem: %s is %s%s: pass --symbols FILE with the build that ran", path,
+		mem_printf("%s is %s%s: pass --symbols FILE with the build that ran", path,
 			   what, build_id);
 
 	for (char *p = text; *p; p++)
 		if ((unsigned char)*p < ' ' || *p == 127)
 			*p = '?';
-	profile_count(m->p, text, 1);
+	profile_count_of(m->p, KEY_SYMBOLS_PROBLEM_OF, text, 1);
 }
 
 /* Is the file called like the module, or like its debug file? */

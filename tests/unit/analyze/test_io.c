@@ -58,11 +58,11 @@ static struct profile *make(void)
 	profile_count_set(p, "io.pread64.calls", 5);
 	profile_count_set(p, "io.pread64.bytes", 5120);
 	profile_count_set(p, "io.io_uring_enter.calls", 9);
-	profile_histogram(p, "io.pread64 latency", "ns")->counts[10] = 5;
+	profile_add_histogram(p, "io.pread64 latency", "ns")->counts[10] = 5;
 	profile_count_set(p, "block.nvme0n1.read.requests", 3);
 	profile_count_set(p, "block.nvme0n1.read.bytes", 12288);
 	profile_count_set(p, "block.nvme0n1.read.own_requests", 2);
-	profile_histogram(p, "block.nvme0n1.read latency", "ns")->counts[16] = 3;
+	profile_add_histogram(p, "block.nvme0n1.read latency", "ns")->counts[16] = 3;
 	return p;
 }
 

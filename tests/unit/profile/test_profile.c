@@ -66,9 +66,9 @@ static void add_rest(struct profile *p, const char *name, uint32_t padding)
 	profile_add_point(p, series, 1, 10);
 	profile_add_point(p, series, 2, -20);
 	profile_add_point(p, profile_add_series(p, name, "bytes"), 3, padding);
-	profile_histogram(p, name, "ns")->counts[2] = 1;
-	profile_histogram(p, "latency", "ns")->counts[5] = 6;
-	profile_histogram(p, "latency", "ns")->counts[63] = 7;
+	profile_add_histogram(p, name, "ns")->counts[2] = 1;
+	profile_add_histogram(p, "latency", "ns")->counts[5] = 6;
+	profile_add_histogram(p, "latency", "ns")->counts[63] = 7;
 }
 
 /* One process with one thread and two stacks: main -> name, and a cut one; other ids each time. */
@@ -187,9 +187,9 @@ static void waits_and_values_are_joined(void **state)
 	assert_int_equal(memory, 4);
 	assert_int_equal(sum, 10 - 20 + 3 + 10 - 20 + 0);
 	assert_int_equal(p->histograms.n, 3);
-	assert_int_equal(profile_histogram(p, "latency", "ns")->counts[5], 12);
-	assert_int_equal(profile_histogram(p, "latency", "ns")->counts[63], 14);
-	assert_int_equal(profile_histogram(p, "one", "ns")->counts[2], 1);
+	assert_int_equal(profile_add_histogram(p, "latency", "ns")->counts[5], 12);
+	assert_int_equal(profile_add_histogram(p, "latency", "ns")->counts[63], 14);
+	assert_int_equal(profile_add_histogram(p, "one", "ns")->counts[2], 1);
 	profile_free(p);
 	profile_free(a);
 	profile_free(b);
@@ -228,7 +228,7 @@ static void units_that_differ_are_refused(void **state)
 	assert_int_equal(p->strings.n, strings);
 	/* Neither can histograms of different units be added. */
 	other->events.v[0].unit = profile_string(other, "ns");
-	profile_histogram(other, "latency", "")->unit = profile_string(other, "bytes");
+	profile_add_histogram(other, "latency", "")->unit = profile_string(other, "bytes");
 	assert_int_equal(profile_merge(p, other, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "latency"));
 	assert_int_equal(p->strings.n, strings);

@@ -98,7 +98,7 @@ static struct profile *make_leak(void)
 	profile_count_set(m.p, "heap.allocated bytes", 74000000);
 	profile_count_set(m.p, "heap.allocations", 10000);
 	profile_count_set(m.p, "heap.peak samples", 70);
-	profile_histogram(m.p, "heap.lifetime", "ns")->counts[10] = 10240;
+	profile_add_histogram(m.p, "heap.lifetime", "ns")->counts[10] = 10240;
 	return m.p;
 }
 

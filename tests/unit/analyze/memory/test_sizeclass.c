@@ -63,7 +63,8 @@ static void hostile(void **state)
 
 	add(p, UINT64_MAX / 2, UINT64_MAX / 3, 1, 5);
 	profile_count(p, "jemalloc.class.x.held", 7);
-	profile_count(p, "jemalloc.class..held", UINT64_MAX);
+	profile_count(p, "jemalloc.class.-1.held", UINT64_MAX);
+	profile_count(p, "jemalloc.class..held", UINT64_MAX); /* of no class */
 	sizeclasses_read(&c, p);
 	assert_int_equal(c.list.n, 3);
 	for (size_t i = 0; i < c.list.n; i++)

@@ -350,7 +350,7 @@ static void peaks(void **state)
 	assert_int_equal(at_peak, 30);
 	assert_int_equal(at_end, 5);
 	assert_int_equal(objects, 3);
-	assert_int_equal(profile_histogram(p, "heap.lifetime", "ns")->counts[1], 1);
+	assert_int_equal(profile_add_histogram(p, "heap.lifetime", "ns")->counts[1], 1);
 	heapsums_done(&sums);
 	liveheap_done(&live);
 	profile_free(p);
