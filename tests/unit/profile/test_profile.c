@@ -237,6 +237,38 @@ static void units_that_differ_are_refused(void **state)
 	profile_free(other);
 }
 
+/* Rates, limits and peaks are no sums: profile/keys.def says what they are. */
+static void counters_merge_by_the_rule_of_their_key(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t first, second, merged;
+	} cases[] = {
+		{ "samples.lost", 3, 4, 7 },
+		{ "sample.hz", 99, 50, 50 },
+		{ "hw.share.cycles", 500000, 1000000, 500000 },
+		{ "cgroup.path: /a", 2, 2, 2 },
+		{ "limit.peak bytes", 10, 30, 30 },
+		{ "heap.interval bytes", 1024, 4096, 4096 },
+		{ "heap.peak error bytes", 3, 4, 5 },
+		{ "of another version", 1, 2, 3 },
+	};
+	struct profile *p = profile_new(), *other = profile_new();
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		profile_count(p, cases[i].name, cases[i].first);
+		profile_count(other, cases[i].name, cases[i].second);
+	}
+	profile_count(other, "limit.killed ns", 5); /* in one of them only */
+	assert_int_equal(profile_merge(p, other, NULL), 0);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_int_equal(profile_counter(p, cases[i].name), cases[i].merged);
+	assert_int_equal(profile_counter(p, "limit.killed ns"), 5);
+	assert_int_equal(profile_counter(p, "heap.interval differs"), 1);
+	profile_free(p);
+	profile_free(other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +279,7 @@ int main(void)
 		cmocka_unit_test(waits_and_values_are_joined),
 		cmocka_unit_test(what_differs_stays_apart),
 		cmocka_unit_test(units_that_differ_are_refused),
+		cmocka_unit_test(counters_merge_by_the_rule_of_their_key),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
