@@ -233,9 +233,7 @@ static void warn_about_samples(struct quality *q, const struct selection *s)
 		     "(--heap-sample %s)",
 		     str_count(a, q->samples), q->samples == 1 ? "sample" : "samples", q->interval > 64 << 10 ? "64K" : "4K");
 	if (lost > 1)
-		warn(q, "%s of the %s were lost%s%s", show_percent(b, lost), quality_noun(s, 2),
-		     q->ring_full && (s->waits || s->kind == SELECT_SAMPLES) ?
-			     " because the ring buffer was full" : "",
+		warn(q, "%s of the %s were lost%s", show_percent(b, lost), quality_noun(s, 2),
 		     s->kind == SELECT_SAMPLES ? ": record at a lower rate (-F)" : "");
 	if (s->kind == SELECT_SAMPLES && q->hz && q->hz * 100 < q->hz_asked * 95) /* the rest is rounding */
 		warn(q, "the rate was lowered from %s to %s Hz to keep the overhead down",
@@ -350,7 +348,6 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 		.interval = s->kind == SELECT_OBJECTS && strcmp(s->name, "peak") ?
 				    profile_counter(p, KEY_HEAP_INTERVAL_BYTES) : 0,
 		.lost = count_lost(p, s),
-		.ring_full = profile_counter(p, KEY_RING_FULL),
 		.duration_ns = select_duration_ns(p),
 		.target_cpu_ns = target_cpu(p, s),
 		.own_cpu_ns = profile_counter(p, KEY_SELF_CPU_NS) + profile_counter(p, KEY_BPF_RUN_NS),

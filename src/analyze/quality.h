@@ -24,7 +24,7 @@ struct quality_reason {
 };
 
 struct quality {
-	uint64_t samples, complete, lost, ring_full; /* of waits: how many waits; of objects: those sampled */
+	uint64_t samples, complete, lost; /* of waits: how many waits; of objects: those sampled */
 	uint64_t weight, complete_weight; /* the same as samples and complete, or their ns: by_time */
 	uint64_t interval;             /* of objects: bytes between samples; 0 or 1 = each was seen */
 	uint64_t frames, unnamed;      /* over all stacks of all samples */
