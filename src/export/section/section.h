@@ -24,14 +24,14 @@ struct section {
 
 /* In the order in which the report shows them: X(NAME) stands for section_NAME. */
 #define SECTION_LIST(X) \
-	X(limit)        \
-	X(waits)        \
-	X(cgroups)      \
-	X(io)           \
-	X(faults)       \
-	X(heap)         \
-	X(memory)       \
-	X(allocator)
+	X(limit) \
+	X(waits) \
+	X(cgroups) \
+	X(io) \
+	X(faults) \
+	X(heap) \
+	X(memory) \
+	X(allocator) \
 
 #define SECTION_DECLARE(name) extern const struct section section_##name;
 SECTION_LIST(SECTION_DECLARE)
