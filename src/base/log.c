@@ -20,6 +20,11 @@ void log_set_level(enum log_level l)
 	level = l;
 }
 
+bool log_is_quiet(void)
+{
+	return level == LOG_QUIET;
+}
+
 void log_set_sink(log_sink_fn *to, void *context)
 {
 	log_progress_end();

@@ -109,6 +109,8 @@ extern struct command_operands command_operands;
 /* Called by options_parse() when all is well, before it returns; an exit code other than 0 ends the command, by a
  * result of -1 - code. main.c sets it; tests of options leave it NULL. */
 extern int (*command_begin)(const struct command *c, const struct option_spec *options, struct command_operands *operands);
+/* The option of that long name; NULL: there is none. */
+const struct option_spec *options_find(const struct option_spec *options, const char *name);
 /* The table for people, and as a page of the manual; both on stdout. */
 void command_help(const struct command *c, const struct option_spec *options);
 void command_man(const struct command *c, const struct option_spec *options);

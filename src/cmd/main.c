@@ -6,9 +6,12 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "cmd/captures/newest.h"
+#include "cmd/opener.h"
+#include "cmd/reading/files.h"
 #include "cmd/reading/reading.h"
 #include "cmd/recording/output.h"
 
@@ -156,6 +159,20 @@ static int dispatch(int argc, char **argv)
 	return c->run(c, argc - at, argv + at);
 }
 
+/* With --open; a command that reads names its page on the command line, one that records knows its file later. */
+static int start_opener(const struct command *c, const struct option_spec *options,
+			const struct command_operands *operands, struct err *err)
+{
+	const struct option_spec *open = options_find(options, "open"), *output = options_find(options, "output");
+	_cleanup_free_ char *page = NULL;
+
+	if (!open || !*(bool *)open->value)
+		return 0;
+	if (!c->keeps_rights && operands->n)
+		page = *(char **)output->value ? mem_strdup(*(char **)output->value) : files_beside(operands->v[0], ".html");
+	return opener_start(page, err);
+}
+
 /* A command whose table says nothing about rights gets the fewest. */
 static int begin(const struct command *c, const struct option_spec *options, struct command_operands *operands)
 {
@@ -164,6 +181,10 @@ static int begin(const struct command *c, const struct option_spec *options, str
 	if (newest_complete(c, options, operands, output_owner(), &err)) {
 		log_error("%s", err.text);
 		return EXIT_USAGE;
+	}
+	if (start_opener(c, options, operands, &err)) {
+		log_error("%s", err.text);
+		return EXIT_ERROR;
 	}
 	return c->keeps_rights ? 0 : reading_begin(c, options, operands->v, operands->n);
 }

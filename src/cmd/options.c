@@ -38,18 +38,23 @@ static enum implied find_implied(char letter, const char *name, size_t n)
 	return IMPLIED_NONE;
 }
 
-static const struct option_spec *find_letter(const struct option_spec *options, char letter)
-{
-	for (; options->name; options++)
-		if (options->letter == letter)
-			return options;
-	return NULL;
-}
-
 static const struct option_spec *find_name(const struct option_spec *options, const char *name, size_t n)
 {
 	for (; options->name; options++)
 		if (strlen(options->name) == n && !strncmp(options->name, name, n))
+			return options;
+	return NULL;
+}
+
+const struct option_spec *options_find(const struct option_spec *options, const char *name)
+{
+	return find_name(options, name, strlen(name));
+}
+
+static const struct option_spec *find_letter(const struct option_spec *options, char letter)
+{
+	for (; options->name; options++)
+		if (options->letter == letter)
 			return options;
 	return NULL;
 }

@@ -82,6 +82,13 @@ void owner_find(struct owner_choice *ret, char *const *paths, size_t n)
 		ret->kind = OWNER_SEVERAL;
 }
 
+int owner_find_user(struct owner_choice *ret, uid_t uid)
+{
+	*ret = (struct owner_choice){ .kind = OWNER_USER, .uid = uid };
+	look_up(ret);
+	return uid && ret->home ? 0 : -ENOENT;
+}
+
 void owner_done(struct owner_choice *o)
 {
 	free(o->name);

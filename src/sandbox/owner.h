@@ -33,6 +33,8 @@ enum { OWNER_NOBODY = 65534 };
 
 /* Paths that are not there, and "-", do not count. */
 void owner_find(struct owner_choice *ret, char *const *paths, size_t n);
+/* A user of /etc/passwd; -ENOENT: there is none of that number, or it is root's. */
+int owner_find_user(struct owner_choice *ret, uid_t uid);
 void owner_done(struct owner_choice *o);
 /* Becomes the user, with their home in the environment and nothing that points to root's or sudo's. */
 int owner_become(const struct owner_choice *o, struct err *err);

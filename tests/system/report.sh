@@ -79,6 +79,28 @@ check "says which it took" grep -q '^reading profiling/x/cpu-20200102-000000.gas
 check "and what it passed over" grep -q '^one.gasflame is newer, but belongs to user 12345' "$STDERR"
 gf diff --json two.gasflame
 check "diff with one file takes the newest other one" grep -q '^comparing two.gasflame (before) with profiling/x/' "$STDERR"
+# --open: the page in the browser of who called sudo, never root's.
+mkdir bin open && chmod 777 open
+printf '#!/bin/sh\n{ id -u; echo "$1"; } >%s\n' "$tmp/open/seen" >bin/xdg-open
+chmod 755 bin/xdg-open
+cp two.gasflame open/user.gasflame && chown 65534 open open/user.gasflame
+opened() { env -u WAYLAND_DISPLAY PATH="$tmp/bin:$PATH" "$@" timeout 60 "$GASFLAME" report --open open/user.gasflame >"$STDOUT" 2>"$STDERR"; }
+opened env DISPLAY=:99 SUDO_UID=65534 SUDO_GID=65534
+check "report --open opens the page as the user behind sudo" test "$(cat open/seen)" = "65534
+$tmp/open/user.html"
+rm -f open/seen
+opened env -u SUDO_UID DISPLAY=:99
+check "not as root" grep -q "no browser is started as root: open $tmp/open/user.html" "$STDERR"
+opened env -u DISPLAY -u BROWSER SUDO_UID=65534 SUDO_GID=65534
+check "without a display it says what to open" grep -q "no display here: open $tmp/open/user.html" "$STDERR"
+check_not "and opens nothing" test -e open/seen
+(cd open && env DISPLAY=:99 PATH="$tmp/bin:$PATH" SUDO_UID=65534 SUDO_GID=65534 timeout 60 "$GASFLAME" record --open -d 0.5 -p "$PID" -o new.gasflame) >"$STDOUT" 2>"$STDERR"
+check "record --open makes the page and opens it" test "$(cat open/seen)" = "65534
+$tmp/open/new.html"
+python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' timeout 60 "$GASFLAME" record -d 0.5 -p "$PID" -o 'a b.gasflame' >"$STDOUT"
+check "on a terminal record ends with what to type next" test "$(tail -1 "$STDOUT" | tr -d '\r')" = "Next: gasflame report 'a b.gasflame'"
+gf record -d 0.5 -p "$PID" -o 'a b.gasflame'
+check "in a pipe with the file" test "$(tail -1 "$STDERR")" = "a b.gasflame"
 gf clean --older-than 7d
 check_status "clean" 0
 check_not "removes the old one" test -e profiling/x/cpu-20200101-000000.gasflame

@@ -118,10 +118,9 @@ static void put_two(struct command_operands *o, struct search *s)
 
 static bool has_target(const struct option_spec *options)
 {
-	for (; options->name; options++)
-		if (!strcmp(options->name, "pid"))
-			return ((const struct option_list *)options->value)->list.n;
-	return false;
+	const struct option_spec *pid = options_find(options, "pid");
+
+	return pid && ((const struct option_list *)pid->value)->list.n;
 }
 
 int newest_complete(const struct command *c, const struct option_spec *options, struct command_operands *operands,

@@ -30,24 +30,16 @@ struct reading {
 	struct confine confine;
 };
 
-static const struct option_spec *find(const struct option_spec *options, const char *name)
-{
-	for (; options->name; options++)
-		if (!strcmp(options->name, name))
-			return options;
-	return NULL;
-}
-
 static const char *text_of(const struct option_spec *options, const char *name)
 {
-	const struct option_spec *o = find(options, name);
+	const struct option_spec *o = options_find(options, name);
 
 	return o && o->type == OPTION_STRING ? *(const char **)o->value : NULL;
 }
 
 static bool is_set(const struct option_spec *options, const char *name)
 {
-	const struct option_spec *o = find(options, name);
+	const struct option_spec *o = options_find(options, name);
 
 	return o && o->type == OPTION_FLAG && *(bool *)o->value;
 }
@@ -66,7 +58,7 @@ static void collect(struct reading *r, const struct option_spec *options, char *
 	if (r->output && !strcmp(r->output, "-"))
 		r->output = NULL;
 	r->debuginfod = is_set(options, "debuginfod");
-	r->cached = find(options, "no-cache") && !is_set(options, "no-cache");
+	r->cached = options_find(options, "no-cache") && !is_set(options, "no-cache");
 }
 
 /* Who removes captures acts for the owner of the folder. */

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/text/str.h"
@@ -40,6 +41,23 @@ char *output_stem(const char *label, const char *what)
 		if (*p == ',')
 			*p = '+';
 	return stem;
+}
+
+char *output_next(const char *path)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+,:@%-";
+	struct buf b = { 0 };
+
+	buf_puts(&b, *path == '-' ? "gasflame report -- " : "gasflame report ");
+	if (!path[strspn(path, plain)])
+		buf_puts(&b, path);
+	else {
+		buf_putc(&b, '\'');
+		for (; *path; path++)
+			buf_puts(&b, *path == '\'' ? "'\\''" : (char[]){ *path, 0 });
+		buf_putc(&b, '\'');
+	}
+	return b.data;
 }
 
 int output_create(const char *typed, const char *label, const char *what, char **ret_path, struct capture **ret,

@@ -19,6 +19,9 @@ struct owner output_owner(void);
 /* "profiling/<label>/<what>-<now>"; the caller frees it. */
 char *output_stem(const char *label, const char *what);
 
+/* "gasflame report FILE", as a shell takes it; the caller frees it. */
+char *output_next(const char *path);
+
 /* A new capture: typed, or by default one that has no name of another. Missing folders are made. Caller frees
  * *ret_path, which is where it is. */
 int output_create(const char *typed, const char *label, const char *what, char **ret_path, struct capture **ret,

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
+#include "cmd/opener.h"
 #include "cmd/recording/joining.h"
 #include "cmd/recording/launch.h"
 #include "cmd/recording/output.h"
@@ -341,6 +342,15 @@ int recording_failed(const struct err *err)
 	return err->code == EINVAL ? EXIT_USAGE : EXIT_ERROR;
 }
 
+/* The file; to a person, what to type next. */
+static void say_where(const struct recording *r)
+{
+	_cleanup_free_ char *next = output_next(r->path);
+
+	log_info("%s%s", r->say_next && isatty(STDERR_FILENO) ? "Next: " : "",
+		 r->say_next && isatty(STDERR_FILENO) ? next : r->path);
+}
+
 int recording_run(struct recording *r, struct err *err)
 {
 	struct session *s = NULL;
@@ -385,7 +395,8 @@ int recording_run(struct recording *r, struct err *err)
 	code = judge(r);
 	if (r->leak_bytes && judge_leak(r) && code == EXIT_OK)
 		code = EXIT_LEAK;
-	log_info("%s", r->path);
+	say_where(r);
+	opener_show(r->path);
 	if (code == EXIT_OK && r->end == SESSION_END_GONE && (r->launch.pid <= 0 || r->beside))
 		code = EXIT_GONE;
 	return code;
@@ -523,7 +534,7 @@ static bool marks_make_sense(const struct mark_options *o)
 static int record_main(const struct command *c, int argc, char **argv)
 {
 	static const char *const backends[] = { "auto", "bpf", "perf", NULL };
-	bool is_run = !strcmp(c->name, "run"), jemalloc_prof = false;
+	bool is_run = !strcmp(c->name, "run"), jemalloc_prof = false, open = false;
 	const char *what = NULL, *backend = "auto";
 	uint64_t hz = 999, event_rate = 20000, heap_interval = is_run ? 0 : 512 << 10, duration_ns = is_run ? 0 : 60000000000;
 	struct option_list pids = { 0 }, symbols = { 0 }, functions = { 0 };
@@ -546,6 +557,9 @@ static int record_main(const struct command *c, int argc, char **argv)
 		{ 'p', "pid", OPTION_LIST, &pids, "PID", is_run ? "not here: gasflame record -p is for processes that run already" : "a process" },
 		{ 'o', "output", OPTION_STRING, &r.output, "FILE",
 		  "where to; the default is profiling/<target>/<what>-<date>.gasflame" },
+		{ 0, "open", OPTION_FLAG, &open, .help =
+		  "afterwards make the page, as gasflame report does, and open it in the browser; behind sudo as the user who "
+		  "called it" },
 		{ 0, "log", OPTION_STRING, &r.marks.log, "FILE",
 		  is_run ? "the node's log: each block in it becomes a mark (gasflame blocks); a file, which may be a container's "
 			   "json-file log; -: what the program writes; journal:UNIT: the journal of a systemd unit" :
@@ -645,6 +659,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 		r.session.function_count = functions.list.n;
 	}
 	r.session.listen = true;
+	r.say_next = !open;
 	r.session.what_default = !what && !r.session.events_file;
 	r.session.what = what ? what : r.session.events_file ? "" : "cpu,wait";
 	r.session.event_rate = event_rate;

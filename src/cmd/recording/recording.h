@@ -28,6 +28,7 @@ struct recording {
 	struct mark_options marks; /* log and rpc NULL: none */
 	const char *output;
 	uint64_t max_bytes;   /* of the capture, 0 = any */
+	bool say_next;        /* end, on a terminal, with the command that shows it */
 	bool redact;          /* leave out what says whose it is */
 	uint64_t leak_bytes;  /* alive at the end: from so many on it failed, 0 = do not look */
 	struct start who;

@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "base/text/plain.h"
 #include "cmd/cmd.h"
+#include "cmd/opener.h"
 #include "cmd/reading/files.h"
 #include "cmd/filters.h"
 #include "cmd/report/views.h"
@@ -35,7 +36,7 @@ struct report {
 	const char *format, *output, *what, *function, *title, *weigh, *sort;
 	struct option_list threads, processes, symbols, patterns;
 	uint64_t from_ns, to_ns, limit, width, max_bytes;
-	bool idle, inverted, reverse, by_thread, by_process, merged, no_inline, mark_inlined, debuginfod,
+	bool open, idle, inverted, reverse, by_thread, by_process, merged, no_inline, mark_inlined, debuginfod,
 		no_cache, json, redact;
 	struct views views;
 	const struct export_format *chosen;
@@ -96,6 +97,7 @@ static int check_options(const struct report *r)
 		{ r->limit != DEFAULT_LIMIT, rows, "--limit", EXPORT_ROWS, .part = "tables as " },
 		{ r->sort, sorted, "--sort", EXPORT_ROWS, .part = "tables of functions, modules and crates as " },
 		{ r->max_bytes != DEFAULT_MAX_BYTES, flags & EXPORT_PAGE, "--max-size", EXPORT_PAGE },
+		{ r->open, flags & EXPORT_PAGE, "--open", EXPORT_PAGE },
 	};
 
 	for (const struct check *c = checks; c < checks + ARRAY_LEN(checks); c++)
@@ -110,6 +112,10 @@ static int check_options(const struct report *r)
 					  r->chosen->name);
 			return -EINVAL;
 		}
+	if (r->open && !strcmp(r->output ? r->output : command_operands.v[0], "-")) {
+		log_error("--open opens a file: name it with -o");
+		return -EINVAL;
+	}
 	if (r->by_thread + r->by_process + r->merged > 1) {
 		log_error("of --by-thread, --by-process and --merged only one makes sense at a time");
 		return -EINVAL;
@@ -139,6 +145,8 @@ static int write_out(const struct report *report, const struct buf *data, char *
 		plain_put_path(path);
 	else
 		log_info("wrote %s", path);
+	if (report->open)
+		opener_show(path);
 	return 0;
 }
 
@@ -295,6 +303,8 @@ static int report(const struct command *c, int argc, char **argv)
 		{ 'o', "output", OPTION_STRING, &r.output, "FILE",
 		  "where to write, \"-\" is the standard output; by default there, but a page or a picture "
 		  "is written beside the capture and its path printed" },
+		{ 0, "open", OPTION_FLAG, &r.open,
+		  .help = "open the page in the browser (xdg-open), behind sudo as the user who called it" },
 		FILTER_OPTIONS(&r),
 		{ 0, "root", OPTION_STRING, &v->root, "REGEX",
 		  "only what is below this function, which all shares are of then" },
