@@ -4,12 +4,11 @@
 Phases: stacks (recordings of the workload and of anvil with each profiler, interleaved and repeated), overhead
 (every profiler attached, switched on and off in short paired slices), slow (99 Hz), symbols (a binary with a
 lot of debug information), switches (100,000 context switches a second: waits), heap (heaptrack, massif, jemalloc
-beside -e heap). Prints a table, and writes it to bench/results/.
+beside -e heap). Prints a table. bench/results/ has each phase as soon as it is done: Ctrl-C keeps what was measured.
 """
 import argparse
 import datetime
 import glob
-import json
 import os
 import platform
 import random
@@ -24,6 +23,7 @@ import time
 from heap import measure_heap
 from measure import Urgent, bootstrap, cpu_ns, host_facts, mean, median, status_bytes, with_children
 from profilers import Gasflame, Perf
+from results import Results
 from switches import measure_switches
 from targets import Anvil, Workload
 
@@ -46,6 +46,8 @@ class Bench:
 		os.environ["XDG_CACHE_HOME"] = os.path.join(self.folder, "cache")
 		self.results = {"host": host_facts(), "quick": options.quick}
 		self.lines = []
+		with open(STATS, encoding="ascii") as f:
+			self.stats = f.read().strip()
 
 	def path(self, name):
 		return os.path.join(self.folder, name)
@@ -364,28 +366,36 @@ class Bench:
 		self.results["heap"] = rows
 		self.lines += lines
 
-	def write(self):
+	def open_results(self, folder):
+		host = self.results["host"]
+		slug = re.sub(r"[^a-z0-9.]+", "-", f"{host['cpu']} {host['kernel']}".lower()).strip("-")
+		# A run of some phases stands beside that of all, not in its place.
+		part = "" if self.options.only == ",".join(PHASES) else "-" + self.options.only.replace(",", "-")
+		return Results(os.path.join(folder, f"{datetime.date.today()}-{slug}{part}"))
+
+	def text(self, done, phases):
 		host = self.results["host"]
 		title = [f"# gasflame and perf, {datetime.date.today()}", "",
 			 f"{host['cpu']}, {host['cpus']} CPUs, {host['memory_mb']} MB, Linux {host['kernel']}, "
 			 f"{self.results['perf']}, load before {host['load_before']}"
 			 f"{', quick run: too short to conclude from' if self.options.quick else ''}"]
-		text = "\n".join(title + self.lines) + "\n"
-		print(text)
-		if self.options.dry:
-			return
-		folder = os.path.join(HERE, "results")
-		os.makedirs(folder, exist_ok=True)
-		slug = re.sub(r"[^a-z0-9.]+", "-", f"{host['cpu']} {host['kernel']}".lower()).strip("-")
-		# A run of some phases stands beside that of all, not in its place.
-		part = "" if self.options.only == ",".join(PHASES) else "-" + self.options.only.replace(",", "-")
-		name = os.path.join(folder, f"{datetime.date.today()}-{slug}{part}")
-		with open(name + ".md", "w", encoding="utf-8") as f:
-			f.write(text)
-		with open(name + ".json", "w", encoding="utf-8") as f:
-			json.dump(self.results, f, indent=1)
-			f.write("\n")
-		say(f"written: {os.path.relpath(name)}.md and .json")
+		if done < len(phases):
+			title += ["", f"Unfinished: {', '.join(phases[:done])} of {', '.join(phases)}."]
+		return "\n".join(title + self.lines) + "\n"
+
+	def run(self, phases, folder):
+		"""What a phase measured is in the results file as soon as it is done. folder None: print only."""
+		results = self.open_results(folder) if folder else None
+		for done, phase in enumerate(phases, 1):
+			say(f"{phase} …")
+			# Counting costs some nanoseconds a run: not while overhead is measured.
+			with open(STATS, "w", encoding="ascii") as f:
+				f.write(self.stats if phase == "overhead" else "1")
+			getattr(self, phase)()
+			if results:
+				name = results.write(self.text(done, phases), self.results, done == len(phases))
+				say(f"written: {os.path.relpath(name)}.md and .json")
+		print(self.text(len(phases), phases))
 
 
 def make_big_program(cache):
@@ -457,20 +467,15 @@ def main():
 	perf = subprocess.run(["perf", "--version"], capture_output=True, text=True, check=False).stdout.strip()
 	bench.results["perf"] = perf
 	bench.results["python"] = platform.python_version()
-	with open(STATS, encoding="ascii") as f:
-		stats = f.read().strip()
 	try:
-		for phase in options.only.split(","):
-			say(f"{phase} …")
-			# Counting costs some nanoseconds a run: not while overhead is measured.
-			with open(STATS, "w", encoding="ascii") as f:
-				f.write(stats if phase == "overhead" else "1")
-			getattr(bench, phase)()
+		bench.run(options.only.split(","), None if options.dry else os.path.join(HERE, "results"))
+	except KeyboardInterrupt:
+		say("stopped: the phases that were done are in the results file")
+		return 130
 	finally:
 		with open(STATS, "w", encoding="ascii") as f:
-			f.write(stats)
+			f.write(bench.stats)
 		shutil.rmtree(bench.folder, ignore_errors=True)
-	bench.write()
 	return 0
 
 

@@ -172,6 +172,47 @@ if [ "$(id -u)" -eq 0 ] && cp "$GASFLAME" gasflame-for-all && chmod 755 gasflame
 else
 	skip "stat as nobody" "needs root, and a kernel that lets others count"
 fi
+# make bench: Ctrl-C keeps the phases that were done, beside the last whole run.
+check "bench/run.py writes each phase when it is done" env PYTHONPATH="$(dirname "$0")/../../bench" PYTHONDONTWRITEBYTECODE=1 python3 - <<'END'
+import argparse, json, os, run
+
+run.STATS = "stats"
+open("stats", "w").write("0")
+os.mkdir("benchbuild")
+
+class Fake(run.Bench):
+	def one(self):
+		self.lines.append("| one |")
+		self.results["one"] = 1
+	def two(self):
+		self.lines.append("| half of two")
+		if not finish:
+			raise KeyboardInterrupt
+
+def start():
+	bench = Fake(argparse.Namespace(build="benchbuild", quick=False, only="one,two"))
+	bench.results["perf"] = ""
+	bench.run(["one", "two"], "kept")
+
+finish = True
+start()
+whole = set(os.listdir("kept"))
+assert len(whole) == 2 and not any("unfinished" in name for name in whole), whole
+finish = False
+try:
+	start()
+	assert False, "not interrupted"
+except KeyboardInterrupt:
+	pass
+partial = {name for name in os.listdir("kept") if "unfinished" in name}
+assert len(partial) == 2 and whole < set(os.listdir("kept")), os.listdir("kept")
+text, figures = (open(os.path.join("kept", name)).read() for name in sorted(partial, reverse=True))
+assert "| one |" in text and "half" not in text and "Unfinished: one of one, two." in text, text
+assert json.loads(figures)["one"] == 1
+finish = True
+start()
+assert set(os.listdir("kept")) == whole, os.listdir("kept")
+END
 start_workload
 gf stat -d 1 --per-thread -p "$PID"
 check_status "stat of a running program" 0
