@@ -2,6 +2,7 @@
 # diff: recordings of one program have nothing marked, one function made a fifth slower is found.
 . "$(dirname "$0")/lib.sh"
 need_root
+quiet_moment
 
 # record_mixed NAME SLOWER SECONDS: one run of the uneven load, with a seed of its own.
 record_mixed()

@@ -108,6 +108,25 @@ wait_for()
 	done
 }
 
+# busy_percent: of the CPUs' time, in the next fifth of a second; what a hypervisor takes for others is part of it.
+busy_percent()
+{
+	{ grep '^cpu ' /proc/stat; sleep 0.2; grep '^cpu ' /proc/stat; } | awk '
+		{ all = 0; for (i = 2; i <= 9; i++) all += $i; idle = $5 + $6
+		  if (NR == 2) printf "%d\n", (all > was ? 100 - (idle - was_idle) * 100 / (all - was) : 0)
+		  was = all; was_idle = idle }'
+}
+# quiet_moment: before a measurement, until nobody else uses the CPUs. A machine that never is quiet is waited for 20 s, and the
+# measurement is made all the same: it must hold there too, and how busy it was is said.
+quiet_moment()
+{
+	local tries=100 busy
+	while busy=$(busy_percent); [ "$busy" -gt 15 ]; do
+		tries=$((tries - 1))
+		[ "$tries" -gt 0 ] || { echo "# measured on a machine that is $busy % busy"; return; }
+	done
+}
+
 # gf ARGS…: runs gasflame; STATUS, and stdout and stderr in the files $STDOUT and $STDERR.
 STDOUT=$tmp/stdout STDERR=$tmp/stderr STATUS=0
 gf()

@@ -2,6 +2,7 @@
 # --max-overhead lowers the rate by itself and says so; pausing works; what we cost is counted.
 . "$(dirname "$0")/lib.sh"
 need_root
+quiet_moment
 
 start_workload --seconds 20 --kinds compute --threads 4
 gf record -e cpu -F 20000 -d 3 --max-overhead 0.5% -o low.gasflame -p "$PID"

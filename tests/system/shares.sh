@@ -2,6 +2,7 @@
 # A program whose true shares are known: each is found within 2 points.
 . "$(dirname "$0")/lib.sh"
 need_root
+quiet_moment
 
 for backend in $(backends); do
 	start shares 5.5

@@ -3,6 +3,7 @@
 # against what a program measured of itself.
 . "$(dirname "$0")/lib.sh"
 need_root
+quiet_moment
 
 # record_spans MODE N OPTIONS…: records truth-spans while it does that; MODE.gasflame, MODE.out and MODE.err.
 record_spans()

@@ -3,6 +3,7 @@
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 need_root
+quiet_moment
 waits() { python3 "$here/waits.py" "$@"; }
 
 # closes NAME PERCENT: for every thread run + queue + blocked is its life, and the samples add up to that; those of the

@@ -4,6 +4,7 @@
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 need_root
+quiet_moment
 waits() { python3 "$here/waits.py" "$@"; }
 
 # record_waits NAME SECONDS: of $PID into NAME.gasflame, with what the kernel says beside it in NAME.sched.
