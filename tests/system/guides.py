@@ -151,7 +151,7 @@ PROMISES = [
     (r"limit --memory", [says("killed", "leaky_cache")]),
     (r"limit --cgroup-of", [says("limit|cgroup")]),
     (r"heap -o reth\.html", [writes("reth.html", PAGE)]),
-    (r"gasflame bench", [says(r"10 runs", r"block +[0-9.]+ ms", r"gas_per_s +.*gas/s")]),
+    (r"gasflame bench", [says(r"10 runs", r"block +[0-9.]+ m?s", r"gas_per_s +.*gas/s")]),
     (r"-o block\.gasflame", [says(r"\[METRIC\] BLOCK")]),
     (r"gasflame stat", [says("task-clock", "context-switches", r"\[METRIC\] BLOCK")]),
     (r"--mark-function", [says(r"^10 blocks, median", "wall ms")]),
