@@ -16,7 +16,7 @@ uint64_t budget_real_bytes(int fd, uint64_t size)
 		off_t data = lseek(fd, at, SEEK_DATA), hole;
 
 		if (data < 0)
-			return errno == ENXIO ? real : size; /* nothing but a hole is left; or the file system cannot say */
+			return errno == ENXIO ? real : size; /* a hole is left, or it cannot be told */
 		hole = lseek(fd, data, SEEK_HOLE);
 		if (hole <= data)
 			break;
@@ -28,7 +28,7 @@ uint64_t budget_real_bytes(int fd, uint64_t size)
 
 uint64_t budget_cpu_ns(uint64_t file_bytes, uint64_t addresses, uint64_t wasted_ns)
 {
-	/* Sizes are what a hostile file says: no product may overflow. */
+	/* A hostile file chooses the sizes: no product may overflow. */
 	double ns = BUDGET_CPU_NS + (double)file_bytes / BUDGET_CPU_BYTES_S * 1e9 + (double)addresses * BUDGET_CPU_ADDRESS_NS;
 
 	if (wasted_ns > BUDGET_WASTED_NS)

@@ -9,7 +9,7 @@
 #include "elf/file.h"
 #include "elf/symtab.h"
 
-static const uint64_t decoder_memory = 64 << 20; /* xz -9 asks for 65 MiB, and no packager uses it here */
+static const uint64_t decoder_memory = 64 << 20; /* xz -9 needs 65 MiB, and no packager uses it */
 static const size_t size_limit = 256 << 20;
 
 int debugdata_unpack(const struct elf *elf, uint8_t **ret, size_t *ret_n)
@@ -22,7 +22,7 @@ int debugdata_unpack(const struct elf *elf, uint8_t **ret, size_t *ret_n)
 
 	if (!s || !s->data)
 		return -ENODATA;
-	/* Symbol tables pack about 1 : 6; what claims far more is a bomb. */
+	/* Symbol tables pack about 1 : 6; a section that claims far more is a decompression bomb. */
 	limit = MIN(s->file_size * 64 + (1 << 20), size_limit);
 	if (lzma_stream_decoder(&z, decoder_memory, 0) != LZMA_OK)
 		return -ENOMEM;

@@ -14,7 +14,7 @@
 enum {
 	NAME_LIMIT = 64 << 10,
 	/* Longer than compilers write. libiberty keeps its working space on the stack, some 100 bytes for
-	 * each of the name. */
+	 * each byte of the name. */
 	MANGLED_LIMIT = 8 << 10,
 	/* With its own limit libiberty gives up on names of more than 1 KiB, which C++ has many of. */
 	LIBRARY_LIMIT = 1 << 10,
@@ -34,7 +34,7 @@ static void take_piece(const char *piece, size_t n, void *context)
 	struct text *t = context;
 
 	if (!n)
-		return; /* then piece may be NULL */
+		return; /* piece may be NULL then */
 	if (n > OUTPUT_LIMIT - t->n)
 		longjmp(t->too_long, 1);
 	if (t->n + n + 1 > t->capacity) {
@@ -107,14 +107,14 @@ static bool is_legacy_rust(const char *s)
 }
 
 /*
- * A v0 name may say that it binds N lifetimes ("G", N in base 62, "_"), and libiberty counts to N even where
- * it prints nothing, so that no limit on the output ends it. No program binds thousands. Identifiers
- * are stepped over by their length; digits after a lower-case letter are a constant's (but for u, which marks
- * an identifier).
+ * A v0 name may bind N lifetimes ("G", N in base 62, "_"), and libiberty counts to N even where it prints
+ * nothing, so that no limit on the output stops it. No program binds thousands. This scan steps over
+ * identifiers by their length; digits after a lower-case letter belong to a constant (except after u, which
+ * marks an identifier).
  */
 static bool binds_too_many(const char *s)
 {
-	char last = 0; /* the token before was this letter */
+	char last = 0; /* the letter of the token before */
 
 	s += 2;
 	while (*s) {
@@ -148,14 +148,14 @@ static bool binds_too_many(const char *s)
 	return false;
 }
 
-/* Calls the demangler that fits; false when there is none or it failed. */
+/* Calls the demangler for this kind of name; false when there is none or it failed. */
 static bool run_library(const char *linkage, bool keep_hash, struct text *t)
 {
 	int options = strlen(linkage) >= LIBRARY_LIMIT ? DMGL_NO_RECURSE_LIMIT : 0;
 
 	if (setjmp(t->too_long))
 		return false;
-	/* Without DMGL_VERBOSE it leaves out hashes itself. */
+	/* Without DMGL_VERBOSE libiberty leaves out hashes itself. */
 	if (str_starts(linkage, "_R") && binds_too_many(linkage))
 		return false;
 	if (str_starts(linkage, "_R") || is_legacy_rust(linkage))

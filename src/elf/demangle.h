@@ -1,5 +1,5 @@
 /*
- * demangle.h - linkage names to what people read.
+ * demangle.h - turns linkage names into readable ones.
  *
  * Rust legacy and v0, C++ (Itanium). By default the hash of a Rust name
  * (::h0123456789abcdef, [0123456789abcdef]) and suffixes that compilers append
@@ -9,5 +9,5 @@
 
 enum demangle_flags { DEMANGLE_KEEP_HASH = 1 };
 
-/* Caller frees. Never NULL: what is not mangled comes back as it is. Names over 64 KiB are cut. */
+/* Caller frees. Never NULL: a name that is not mangled is returned unchanged. Names over 64 KiB are cut. */
 char *demangle(const char *linkage, enum demangle_flags flags);

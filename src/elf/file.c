@@ -26,7 +26,7 @@ struct loaded {
 
 enum {
 	SCRATCH_FROM = 1 << 20, /* smaller sections are not worth a mapping */
-	RATIO_FROM = 16 << 20,  /* larger ones must pack like debug information */
+	RATIO_FROM = 16 << 20,  /* larger sections must have the compression ratio of debug information */
 };
 
 static bool within(const struct elf *elf, uint64_t offset, uint64_t size)
@@ -118,7 +118,7 @@ static int read_segments(struct elf *elf, const Elf64_Ehdr *eh, struct err *err)
 	return 0;
 }
 
-/* real: what of size is no hole. */
+/* real: bytes of size that are not holes. */
 static int open_image(const void *data, size_t size, uint64_t real, struct elf **ret, struct err *err)
 {
 	_cleanup_(elf_freep) struct elf *elf = mem_alloc(sizeof(*elf));
@@ -306,7 +306,7 @@ static bool inflate_into(uint8_t *out, size_t out_n, const uint8_t *in, size_t i
 	return r;
 }
 
-/* Where a compressed section's packed bytes are. False if it is not compressed, or is cut off. */
+/* Finds the packed bytes of a compressed section. False if it is not compressed, or is cut off. */
 static bool packed_bytes(const struct elf_section *s, uint32_t *ret_type, const uint8_t **ret, size_t *ret_n,
 			 uint64_t *ret_size)
 {
@@ -342,8 +342,8 @@ bool elf_section_packed(const struct elf_section *s, uint64_t *ret_size)
 	uint32_t type;
 	size_t in_n;
 
-	/* Debug information packs about 1 : 5. Deflate can do 1 : 1032 and the others more, but what is large
-	 * and packs like that is made to fill our memory. */
+	/* Debug information packs about 1 : 5. Deflate can do 1 : 1032 and the others more, but a large
+	 * section with such a ratio is made to fill our memory. */
 	return packed_bytes(s, &type, &in, &in_n, ret_size) &&
 	       *ret_size / (*ret_size > RATIO_FROM ? BUDGET_PACKED_RATIO : 2048) <= in_n;
 }

@@ -1,7 +1,7 @@
 /*
  * file.h - an ELF file, mapped and bounds-checked. 64-bit little-endian only.
  *
- * Every field comes from a file that may be hostile: what this hands out lies
+ * Every field comes from a file that may be hostile: all data handed out lies
  * within the file, is sorted where it says so, and is never trusted further.
  * The mapping is private and read-only; a file that shrinks meanwhile raises
  * SIGBUS, which is why the unprivileged child (worker.h) does the reading.
@@ -32,7 +32,7 @@ struct elf_segment {
 struct elf {
 	const uint8_t *data;
 	size_t size;
-	uint64_t real_bytes; /* of size: what is no hole */
+	uint64_t real_bytes; /* bytes of size that are not holes */
 	uint64_t unpacked_bytes; /* of all sections together, so far */
 	uint16_t type, machine; /* ET_*, EM_* */
 	uint64_t entry;
@@ -56,7 +56,7 @@ void elf_freep(struct elf **elf);
  * keeps fd open until elf_section_bytes() is called no more. */
 void elf_use_scratch(struct elf *elf, int fd);
 
-/* Is a part of so many bytes no larger than an honest one can be? */
+/* Returns whether an honest file could hold a part of so many bytes. */
 bool elf_plausible(const struct elf *elf, uint64_t bytes);
 
 const struct elf_section *elf_section(const struct elf *elf, const char *name);
@@ -65,18 +65,20 @@ const struct elf_section *elf_section(const struct elf *elf, const char *name);
 int elf_section_bytes(struct elf *elf, const struct elf_section *s, uint64_t limit,
 		      const uint8_t **ret, size_t *ret_n, struct err *err);
 
-/* Is it compressed, and to how many bytes does it claim to unpack? False also where that claim is absurd. */
+/* Returns whether the section is compressed, and the size it claims to unpack to. False also where that
+ * claim is absurd. */
 bool elf_section_packed(const struct elf_section *s, uint64_t *ret_size);
-/* Unpacks it into memory of exactly that size (a mapped file, where it should not be anonymous). */
+/* Unpacks the section into memory of exactly that size (a mapped file, where it should not be anonymous). */
 int elf_section_unpack(const struct elf_section *s, uint8_t *out, size_t n, struct err *err);
-/* Unpacks it to the end of fd, from the next multiple of 4096 on. */
+/* Unpacks the section to the end of fd, from the next multiple of 4096 on. */
 int elf_section_append(const struct elf_section *s, int fd, struct err *err);
 
-/* The GNU build-id: its size (at most 20 are taken), 0 if there is none. */
+/* Stores the GNU build ID and returns its size (at most 20 bytes are stored), 0 if there is none. */
 size_t elf_build_id(const struct elf *elf, uint8_t out[20]);
-/* Where a file offset is mapped by an executable LOAD segment. False if by none. */
+/* Finds the address at which an executable LOAD segment maps a file offset. False if none does. */
 bool elf_offset_to_address(const struct elf *elf, uint64_t offset, uint64_t *ret_address);
-/* The bytes at an address that the file maps as code, NULL if it has none there; *n becomes what there is of them. */
+/* Returns the code bytes at an address, NULL if the file maps no code there; *n becomes the number of
+ * bytes. */
 const uint8_t *elf_code_at(const struct elf *elf, uint64_t address, uint64_t *n);
-/* Where in the file that code is; false if it has none there. */
+/* Finds the file offset of the code at an address; false if the file maps no code there. */
 bool elf_address_to_offset(const struct elf *elf, uint64_t address, uint64_t *ret_offset);

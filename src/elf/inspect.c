@@ -1,5 +1,6 @@
 /*
- * inspect.c - what a file has: symbols, debug information, unwind tables, allocator.
+ * inspect.c - finds out what a file contains: symbols, debug information, unwind
+ * tables, allocator.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include "elf/symbols.h"
 #include "elf/symtab.h"
 
-/* Strings of .rodata are searched so far only: doctor must answer at once. */
+/* Only this much of .rodata is searched for strings: doctor must answer at once. */
 static const size_t search_limit = 64 << 20;
 
 static bool has_bytes(const struct elf *elf, const char *name)
@@ -46,7 +47,7 @@ static void read_debuglink(const struct elf *elf, struct symbols_info *info)
 	name = reader_string(&r);
 	reader_seek(&r, (r.pos + 3) & ~3ULL);
 	info->debuglink_crc = reader_u32(&r);
-	/* It names a file, never a path: what holds a slash is not followed. */
+	/* The link is a file name, never a path: a name with a slash is ignored. */
 	if (!r.failed && !strchr(name, '/') && strlen(name) < sizeof(info->debuglink))
 		snprintf(info->debuglink, sizeof(info->debuglink), "%s", name);
 }

@@ -12,10 +12,10 @@
 
 enum {
 	MAX_NAME = 4096,
-	MAX_LINES = 65536,      /* of one function: they are searched one by one */
+	MAX_LINES = 65536,      /* of one function: lookups search them one by one */
 	MAX_ALL_LINES = 1 << 22,
-	MAX_MOVABLE = 1 << 20,  /* functions of a dump that are known again when they move */
-	MANY_CODES = 1 << 19,   /* then those that others took the place of are dropped */
+	MAX_MOVABLE = 1 << 20,  /* functions of a dump that a move record can find */
+	MANY_CODES = 1 << 19,   /* from here on, codes that are entirely overwritten are dropped */
 };
 
 /* A string of the input. */
@@ -43,7 +43,7 @@ struct jit {
 	size_t n;
 	VEC(struct code) codes;
 	VEC(struct code_line) lines;
-	size_t next_drop; /* how many codes there are when it is worth a look again */
+	size_t next_drop; /* number of codes at which drop_hidden() is worth running again */
 	uint32_t order;
 };
 
@@ -97,7 +97,7 @@ static size_t first_at(const uint64_t *addresses, size_t n, uint64_t address)
 	return low;
 }
 
-/* The next address from i on that has no name yet; paths are shortened on the way. */
+/* Returns the next address from i on that has no name yet, and shortens paths on the way. */
 static size_t next_open(uint32_t *next, size_t i)
 {
 	size_t root = i;
@@ -113,7 +113,7 @@ static size_t next_open(uint32_t *next, size_t i)
 	return root;
 }
 
-/* From the last function to the first, each takes the addresses in its range that are still free. */
+/* Walks from the last function to the first; each takes the addresses in its range that are still free. */
 typedef void took_fn(void *context, const struct code *c, size_t index);
 static void distribute(const struct jit *j, const struct code *sorted, size_t count, took_fn *took, void *context)
 {
@@ -144,7 +144,7 @@ static void keep(void *context, const struct code *c, size_t index)
 	k->kept[c - k->first] = true;
 }
 
-/* Code whose every address another took later on is of no use. */
+/* Drops code whose every address was overwritten later. */
 static void drop_hidden(struct jit *j)
 {
 	_cleanup_free_ bool *kept = mem_alloc(j->codes.n + 1);
@@ -166,7 +166,7 @@ static bool is_wanted(const struct jit *j, uint64_t start, uint64_t end)
 	return i < j->n && j->addresses[i] < end;
 }
 
-/* False: no address lies in it. */
+/* Returns false if no wanted address lies in the code. */
 static bool add_code(struct jit *j, uint64_t start, uint64_t size, uint64_t time_ns, struct piece name)
 {
 	if (!size || start > UINT64_MAX - size || !is_wanted(j, start, start + size))
@@ -229,10 +229,10 @@ enum { DUMP_MAGIC = 0x4a695444, DUMP_HEADER = 40, DUMP_RECORD = 16 };
 
 struct dump {
 	struct jit *jit;
-	struct reader lines;      /* line table, which stands before the code that it is for */
+	struct reader lines;      /* line table, which precedes the code that it describes */
 	uint64_t lines_address;
 	VEC(struct piece) names;  /* of code that may move */
-	struct map by_address;    /* where such code is to its name */
+	struct map by_address;    /* address of movable code to its name */
 };
 
 static struct piece piece_of(const char *text)
@@ -294,7 +294,7 @@ static void parse_load(struct dump *d, struct reader *r, uint64_t time_ns)
 	d->lines = (struct reader){ 0 };
 }
 
-/* The code moved: the same name at a new place. */
+/* The code moved: the same name at a new address. */
 static void parse_move(struct dump *d, struct reader *r, uint64_t time_ns)
 {
 	uint64_t from, to, size, *at;

@@ -1,13 +1,13 @@
 /*
- * names.h - the answer to "what is at these addresses?", packed into one run of bytes.
+ * names.h - the symbols of a set of addresses, packed into one run of bytes.
  *
  * The unprivileged child fills it, the parent checks it, the cache stores it:
  *
  *	header | addresses[count] | spans[count] | calls[call_count] | strings
  *
- * span i names the calls of address i, innermost first; a call holds offsets
- * into strings, where each string ends in a NUL. Native byte order: it never
- * leaves the machine.
+ * span i names the calls of address i, innermost first; a call holds offsets into
+ * strings, where each string ends in a NUL. Native byte order: it never leaves the
+ * machine.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 struct buf;
 struct symbols_call;
 
-enum { NAMES_MAX_DEPTH = 1024 }; /* inlined calls of one address; what goes beyond is dropped */
+enum { NAMES_MAX_DEPTH = 1024 }; /* inlined calls of one address; deeper ones are dropped */
 
 struct names_header {
 	uint32_t count, call_count, string_bytes, zero;
@@ -45,10 +45,10 @@ struct names {
 
 /* Checks every count and offset. data is 8-byte aligned and must not change afterwards. */
 bool names_open(const void *data, size_t n, struct names *ret);
-/* The index of an address; addresses must be sorted (the cache's are). False if it is not there. */
+/* Finds the index of an address; addresses must be sorted (the cache's are). False if it is not there. */
 bool names_find(const struct names *names, uint64_t address, uint32_t *ret_index);
 bool names_sorted(const struct names *names);
-/* The calls of address i into out[]; how many. */
+/* Stores the calls of address i in out[] and returns how many there are. */
 uint32_t names_calls(const struct names *names, uint32_t i, struct symbols_call *out, uint32_t max);
 
 struct names_builder {
@@ -59,7 +59,7 @@ struct names_builder {
 };
 void names_builder_init(struct names_builder *b);
 void names_builder_done(struct names_builder *b);
-/* Adds an address with its calls (count may be 0); the name is what calls[].name says. */
+/* Adds an address with its calls (count may be 0); calls[].name is the name. */
 void names_builder_add(struct names_builder *b, uint64_t address, const struct symbols_call *calls,
 		       size_t count);
 /* Appends the packed form to out; false when it would not fit 32-bit offsets. */

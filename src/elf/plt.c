@@ -29,7 +29,7 @@ struct plt {
 	struct arena *arena;
 	plt_name_fn *name_of;
 	void *context;
-	uint64_t name_bytes; /* copied so far: bounded by what the file could honestly need */
+	uint64_t name_bytes; /* copied so far; limited to what an honest file could need */
 };
 
 static int compare_slots(const void *a, const void *b)
@@ -97,7 +97,7 @@ static const char *find_slot(const struct plt *p, uint64_t got)
 	return s ? s->name : NULL;
 }
 
-/* The symbol of relocation number i of .rela.plt: lazy stubs of .plt push it when .plt.sec has the jumps. */
+/* Returns the symbol of relocation i of .rela.plt: lazy stubs in .plt push i when .plt.sec has the jumps. */
 static const char *pushed(const struct plt *p, uint32_t i)
 {
 	const struct elf_section *s = p->relocations;
@@ -109,7 +109,7 @@ static const char *pushed(const struct plt *p, uint32_t i)
 	return find_slot(p, rela.r_offset);
 }
 
-/* What a stub of n bytes at address stands for. */
+/* Returns the name of the symbol that a stub of n bytes at address jumps to. */
 static const char *decode(const struct plt *p, const uint8_t *code, size_t n, uint64_t address)
 {
 	int32_t value;

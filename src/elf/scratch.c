@@ -20,7 +20,7 @@ struct out {
 	int error;
 };
 
-/* False when the section has more than it promised, or the file takes no more. */
+/* Returns false when the section is larger than it claimed, or the file cannot be written. */
 static bool put(struct out *o, const uint8_t *data, size_t n)
 {
 	if (n > o->size - o->written)
@@ -66,7 +66,7 @@ static bool stream_zstd(struct out *o, uint8_t *piece, const uint8_t *in, size_t
 	ZSTD_inBuffer input = { in, in_n, 0 };
 	bool ok = z != NULL;
 
-	/* A frame's window is held in memory: more than zstd --long=27 is not needed for honest files. */
+	/* A frame's window is held in memory: honest files need no more than zstd --long=27. */
 	if (ok)
 		ZSTD_DCtx_setParameter(z, ZSTD_d_windowLogMax, 27);
 	while (ok && o->written < o->size) {

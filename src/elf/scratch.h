@@ -1,6 +1,7 @@
 /*
  * scratch.h - unpacks a compressed section into a file and maps it, so that it is page cache and not
- * anonymous memory. Written piece by piece: a full disk is an error here, where a mapping would raise SIGBUS.
+ * anonymous memory. It is written piece by piece: a full disk is an error here, where a mapping would raise
+ * SIGBUS.
  */
 #pragma once
 

@@ -8,7 +8,7 @@
 #include "elf/file.h"
 #include "elf/symtab.h"
 
-enum { NAME_LIMIT = 64 << 10 }; /* a longer name in a symbol table is no name */
+enum { NAME_LIMIT = 64 << 10 }; /* a longer string in a symbol table is not taken for a name */
 
 struct symbols {
 	struct symtab *symtab;
@@ -38,7 +38,7 @@ void symbols_free(struct symbols *s)
 	free(s);
 }
 
-/* An address and where the caller has it. */
+/* An address and its index in the caller's array. */
 struct wanted {
 	uint64_t address;
 	size_t index;
@@ -62,7 +62,7 @@ struct resolve {
 	void *context;
 };
 
-/* All places of the caller that ask for unique address i. */
+/* Answers all of the caller's indices that ask for unique address i. */
 static void answer(const struct resolve *r, size_t i, const struct symbols_call *calls, size_t count)
 {
 	for (size_t k = r->first[i]; k < r->first[i + 1]; k++)
@@ -82,8 +82,8 @@ static bool is_mangled(const char *name)
 	return !strncmp(name, "_Z", 2) || !strncmp(name, "_R", 2);
 }
 
-/* DWARF has the say, but where it gives no linkage name the symbol table may have a fuller one: C++ without
- * one would be a bare "operator()". */
+/* DWARF takes precedence, but where it gives no linkage name the symbol table may have a fuller one: a C++
+ * name without it would be a bare "operator()". */
 static void got_dwarf(void *context, size_t i, struct symbols_call *calls, size_t count)
 {
 	const struct resolve *r = context;

@@ -1,19 +1,19 @@
 /*
  * symbols.h - names, files, lines and inlined calls for addresses of one ELF file.
  *
- * Pure parsing of hostile bytes: this runs in the unprivileged child (worker.h)
- * and in fuzzers. It opens nothing; the caller hands over the file and, where it
- * has one, the separate debug file (.gnu_debuglink, .build-id) and the file that
- * dwz shared (.gnu_debugaltlink).
+ * Pure parsing of hostile bytes: this runs in the unprivileged child (worker.h) and
+ * in fuzzers. It opens nothing; the caller hands over the file and, if any, the
+ * separate debug file (.gnu_debuglink, .build-id) and the dwz supplement
+ * (.gnu_debugaltlink).
  *
  *	struct symbols *s;
  *	symbols_new(&(struct symbols_files){ .main = elf, .debug = NULL }, &s, &err);
  *	symbols_resolve(s, addresses, n, got, context);
  *	symbols_free(s);
  *
- * The symbol table (.symtab, else .dynsym and the MiniDebugInfo of
- * .gnu_debugdata) is sorted once; DWARF is read lazily, for the compile units
- * that the addresses hit only.
+ * The symbol table (.symtab, else .dynsym and the MiniDebugInfo of .gnu_debugdata)
+ * is sorted once; DWARF is read lazily, only for the compile units that the
+ * addresses hit.
  */
 #pragma once
 
@@ -26,11 +26,11 @@ struct err;
 struct symbols;
 
 struct symbols_files {
-	struct elf *main;  /* what was mapped; owned by the caller, must outlive symbols */
+	struct elf *main;  /* the mapped file; owned by the caller, must outlive symbols */
 	struct elf *debug; /* with .symtab or .debug_*; may be NULL */
 	struct elf *alt;   /* dwz supplement; may be NULL */
-	/* Where large compressed sections are unpacked to: an empty, unlinked file (so that they are
-	 * page cache, not anonymous memory), or -1 for memory. */
+	/* An empty, unlinked file to unpack large compressed sections to (so that they are page cache, not
+	 * anonymous memory), or -1 for memory. */
 	int scratch_fd;
 	bool no_dwarf; /* symbol tables only: no lines, no inlined calls */
 };
@@ -42,8 +42,8 @@ struct symbols_call {
 	uint32_t line;       /* 0 = unknown */
 };
 
-/* One address: calls[0] is the innermost inlined call, the last is the function itself. count is 0
- * when nothing is known. Strings live until symbols_free; the array during the call only. */
+/* Receives one address: calls[0] is the innermost inlined call, the last is the function itself. count is
+ * 0 when nothing is known. Strings live until symbols_free; the array only during the call. */
 typedef void symbols_got_fn(void *context, size_t index, const struct symbols_call *calls, size_t count);
 
 int symbols_new(const struct symbols_files *files, struct symbols **ret, struct err *err);
@@ -52,7 +52,7 @@ void symbols_free(struct symbols *s);
 int symbols_resolve(struct symbols *s, const uint64_t *addresses, size_t n, symbols_got_fn *got,
 		    void *context);
 
-/* What a file has, for doctor and for the search of debug files. */
+/* Summary of a file, for doctor and for the search of debug files. */
 struct symbols_info {
 	bool symtab, dynsym, debug_line, debug_info, minidebug;
 	bool eh_frame, debug_frame;

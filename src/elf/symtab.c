@@ -9,8 +9,8 @@
 #include "elf/symbols.h"
 
 enum {
-	NAME_LOOK = 512,   /* names are compared and measured so far only */
-	NESTING = 64,      /* functions within functions that a lookup climbs out of */
+	NAME_LOOK = 512,   /* names are compared and measured only up to this length */
+	NESTING = 64,      /* nested functions that a lookup climbs out of */
 };
 
 static const uint64_t table_limit = 4ULL << 30;
@@ -19,7 +19,7 @@ struct entry {
 	uint64_t address, end;
 	const char *name;
 	uint32_t parent; /* index + 1 of a function that began earlier and reaches beyond address */
-	uint8_t rank;    /* which of several names of one address is taken: the highest */
+	uint8_t rank;    /* of several names for one address the highest rank is taken */
 	bool sized;
 };
 
@@ -36,7 +36,7 @@ struct symtab {
 	struct elf *mini;
 };
 
-/* One symbol table of one file, its strings checked once: every offset up to last_nul is a string. */
+/* A symbol table of one file, its strings checked once: every offset up to last_nul is a string. */
 struct table {
 	const uint8_t *symbols;
 	size_t count;
@@ -95,7 +95,7 @@ static void code_ranges(const struct elf *elf, struct ranges *out)
 	vec_sort(out, compare_ranges);
 }
 
-/* The end of the executable section that holds address, 0 if none does. */
+/* Returns the end of the executable section that holds address, 0 if none does. */
 static uint64_t code_end(const struct ranges *code, uint64_t address)
 {
 	size_t low = 0, high = code->n;
@@ -111,7 +111,7 @@ static uint64_t code_end(const struct ranges *code, uint64_t address)
 	return low && address < code->v[low - 1].end ? code->v[low - 1].end : 0;
 }
 
-/* Labels that the assembler or the compiler made: not what a person calls a function. */
+/* Labels made by the assembler or the compiler are not function names. */
 static bool is_local_label(const char *name)
 {
 	return !*name || (name[0] == '.' && name[1] == 'L') || name[0] == '$';
@@ -128,8 +128,9 @@ static bool is_function(const Elf64_Sym *sym, const char *name)
 	return type == STT_NOTYPE && !is_local_label(name);
 }
 
-/* Symbols of debug sections (link-time optimization leaves some) have offsets for values, which look like
- * addresses of code. Numbers past the reserved ones are in another table: there the address must do. */
+/* Symbols of debug sections (link-time optimization leaves some) have offsets as values, which look like
+ * code addresses. Section numbers past the reserved ones are in another table: only the address is checked
+ * there. */
 static bool in_code(const struct elf *elf, const Elf64_Sym *sym)
 {
 	return sym->st_shndx >= SHN_LORESERVE ||
@@ -144,7 +145,7 @@ static uint8_t rank_of(const Elf64_Sym *sym)
 	       (bind == STB_WEAK ? 0 : bind == STB_LOCAL ? 1 : 2);
 }
 
-/* Adds the functions of one table; how many. */
+/* Adds the functions of one table and returns how many. */
 static size_t add_table(struct symtab *t, struct elf *elf, const char *section)
 {
 	struct ranges code = { 0 };
@@ -228,8 +229,8 @@ static void drop_aliases(struct symtab *t)
 	t->entries.n = kept;
 }
 
-/* Drops labels within functions, ends what has no size at the next symbol, and links each function to the
- * one around it. */
+/* Drops labels within functions, ends functions without a size at the next symbol, and links each function
+ * to the one around it. */
 static void nest(struct symtab *t)
 {
 	VEC(uint32_t) open = { 0 };

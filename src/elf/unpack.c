@@ -11,7 +11,7 @@
 #include "elf/budget.h"
 #include "elf/file.h"
 
-/* Nobody has that much; a file that claims more is lying. */
+/* No machine has that much memory; a file that claims more is lying. */
 static const uint64_t limit_bytes = BUDGET_UNPACKED_BYTES;
 
 static bool is_debug(const struct elf_section *s)
@@ -19,7 +19,7 @@ static bool is_debug(const struct elf_section *s)
 	return !strncmp(s->name, ".debug_", 7) || !strncmp(s->name, ".zdebug_", 8);
 }
 
-/* Does a look-up of names or lines ever read it? */
+/* Returns whether a lookup of names or lines ever reads the section. */
 static bool wanted(const struct elf_section *s)
 {
 	static const char *const plain[] = { ".symtab", ".strtab", ".dynsym", ".dynstr", ".shstrtab",
@@ -70,13 +70,13 @@ static struct layout plan(const struct elf *elf)
 		const struct elf_section *s = &elf->sections[i];
 
 		l.names_size += strlen(s->name) + 1;
-		/* Sizes that a file claims could wrap around; past the limit it is refused anyway. */
+		/* A file's sizes could wrap around; past the limit it is refused anyway. */
 		if (wanted(s) && at <= limit_bytes)
 			at = align_up(at + MIN(plain_size(s), limit_bytes + 1));
 	}
 	l.names = at;
 	l.headers = align_up(at + l.names_size);
-	/* One more header, for the names that are written anew. */
+	/* Plus one header, for the section names that are written anew. */
 	l.total = l.headers + (elf->section_count + 1) * sizeof(Elf64_Shdr);
 	return l;
 }
@@ -108,7 +108,7 @@ static int put(int fd, const void *data, uint64_t n, uint64_t at, struct err *er
 	return 0;
 }
 
-/* One section's bytes at an offset that is the file's end. */
+/* Appends a section's bytes at offset at, which is the end of the file. */
 static int put_section(const struct elf_section *s, int fd, uint64_t at, struct err *err)
 {
 	uint64_t size;
@@ -124,7 +124,7 @@ static int put_section(const struct elf_section *s, int fd, uint64_t at, struct 
 
 static Elf64_Shdr header_of(const struct elf_section *s, bool first, uint64_t at)
 {
-	/* The first one is no section, but may hold their number: that is written anew. */
+	/* The first header is no section, but may hold the section count, which is written anew. */
 	if (first)
 		return (Elf64_Shdr){ 0 };
 	return (Elf64_Shdr){ .sh_type = wanted(s) ? s->type : SHT_NOBITS,

@@ -1,9 +1,10 @@
 /*
- * unpack.h - a file's symbols and debug information, written anew with every section plain.
+ * unpack.h - writes a copy of a file's symbols and debug information with every section
+ * uncompressed.
  *
- * Unpacking half a gigabyte takes seconds, looking up a few thousand addresses
- * in it does not. So the cache keeps a plain copy. Sections keep their index,
- * name and address; those that names and lines never need lose their bytes.
+ * Unpacking half a gigabyte takes seconds; looking up a few thousand addresses in it does
+ * not. So the cache keeps an uncompressed copy. Sections keep their index, name and
+ * address; sections that symbolizing never needs lose their bytes.
  */
 #pragma once
 
@@ -13,7 +14,8 @@
 struct elf;
 struct err;
 
-/* Has it compressed debug sections? *ret_bytes is the size that unpack_write gives the file. */
+/* Returns whether the file has compressed debug sections. *ret_bytes is the size that unpack_write gives
+ * the copy. */
 bool unpack_measure(const struct elf *elf, uint64_t *ret_bytes);
-/* fd is empty and open for reading and writing. */
+/* Writes the copy to fd, which is empty and open for reading and writing. */
 int unpack_write(const struct elf *elf, int fd, struct err *err);

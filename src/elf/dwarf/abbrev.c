@@ -1,8 +1,8 @@
 /*
- * abbrev.c - abbreviation tables: what the attributes of a DIE are, and how to get past them quickly.
+ * abbrev.c - abbreviation tables: the attributes of a DIE, and how to skip them quickly.
  *
- * Most DIEs are only skipped. So each abbreviation is boiled down, when it is
- * read, to one fixed size where that is possible, and else to a few steps.
+ * Most DIEs are only skipped. So each abbreviation is reduced, when it is read, to one fixed size
+ * where that is possible, and else to a few steps.
  */
 #include <stdlib.h>
 
@@ -14,12 +14,12 @@ enum step_kind {
 };
 
 enum {
-	TABLE_ABBREVS = 1 << 20, /* a table with more is not one */
+	TABLE_ABBREVS = 1 << 20, /* a table with more is invalid */
 	TABLE_ATTRS = 4 << 20,
 	CACHE_BYTES = 32 << 20,
 };
 
-/* Bytes of a form, or -1 - the step that gets past it. */
+/* Returns the bytes of a form, or -1 minus the step that skips it. */
 static int form_size(uint64_t form, const struct unit *u)
 {
 	switch (form) {
@@ -275,7 +275,7 @@ static void skip_step(enum step_kind kind, const struct unit *u, struct cursor *
 		cursor_skip(c, cursor_uleb(c));
 		break;
 	case STEP_INDIRECT:
-		/* A form that is named in the data; to name this one again makes no sense. */
+		/* The data names the form; naming DW_FORM_indirect again makes no sense. */
 		size = form_size(cursor_uleb(c), u);
 		if (size >= 0)
 			cursor_skip(c, size);

@@ -15,7 +15,7 @@ static const char *const section_names[SECTION_COUNT] = {
 };
 
 static const uint64_t section_limit = 16ULL << 30;
-static const char unnamed[] = "[inlined]"; /* its name is in a dwz file that was not found */
+static const char unnamed[] = "[inlined]"; /* the name is in a dwz file that was not found */
 
 enum { CALLS = 512 }; /* deeper inlining is cut at the outer end, before the function itself */
 
@@ -44,7 +44,7 @@ static void load_sections(struct dwarf_file *f, struct elf *elf)
 	}
 }
 
-/* The lowest address of code that is mapped. */
+/* Returns the lowest address of mapped code. */
 static uint64_t text_start(const struct elf *elf)
 {
 	uint64_t start = UINT64_MAX;
@@ -137,7 +137,7 @@ static const char *path_of(const struct emit *e, uint32_t file)
 	return e->lines ? line_file(e->d, e->lines, file) : "";
 }
 
-/* Innermost first: each call's own name, and the place within it. */
+/* Emits the calls innermost first: each call's own name, and the source line within it. */
 static void emit_point(const struct emit *e, const struct point *p)
 {
 	struct symbols_call calls[CALLS];
@@ -168,7 +168,7 @@ static void emit_point(const struct emit *e, const struct point *p)
 		e->got(e->context, p->index, calls, n);
 }
 
-/* The points of one unit. */
+/* Resolves the points of one unit. */
 static void resolve_unit(struct dwarf *d, const struct unit *u, struct point *points, size_t n,
 			 struct frames *frames, dwarf_got_fn *got, void *context)
 {
@@ -209,7 +209,7 @@ void dwarf_resolve(struct dwarf *d, const uint64_t *addresses, size_t n, dwarf_g
 	for (size_t i = 0; i < n; i++)
 		points[i] = (struct point){ .address = addresses[i], .index = i };
 	find_units(d, points, n, owner);
-	/* A list of its points for each unit, in order: pushed from the last to the first. */
+	/* Builds a list of points for each unit, in order: pushed from the last to the first. */
 	first = mem_alloc((d->main.units.n + 1) * sizeof(*first));
 	for (size_t i = n; i-- > 0;) {
 		next[i] = first[owner[i]];

@@ -22,8 +22,8 @@ struct symbols_files;
 struct dwarf *dwarf_new(const struct symbols_files *files);
 void dwarf_free(struct dwarf *d);
 
-/* As symbols_got_fn, called for the addresses only of which something is known. The last call's linkage and
- * name are both "" when only the source line is known. */
+/* As symbols_got_fn, but only called for addresses of which something is known. The last call's linkage
+ * and name are both "" when only the source line is known. */
 typedef void dwarf_got_fn(void *context, size_t index, struct symbols_call *calls, size_t count);
-/* addresses are sorted, without doubles. */
+/* addresses are sorted, without duplicates. */
 void dwarf_resolve(struct dwarf *d, const uint64_t *addresses, size_t n, dwarf_got_fn *got, void *context);

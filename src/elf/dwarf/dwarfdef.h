@@ -1,4 +1,4 @@
-/* dwarfdef.h - the numbers of the DWARF 2 to 5 standards that the reader needs, and GNU's additions. */
+/* dwarfdef.h - constants of the DWARF 2 to 5 standards that the reader needs, and GNU's additions. */
 #pragma once
 
 enum dwarf_tag {

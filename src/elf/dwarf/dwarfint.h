@@ -117,11 +117,11 @@ static inline void cursor_skip_string(struct cursor *c)
 
 struct attr {
 	uint16_t form;
-	uint8_t slot;      /* enum attr_slot, ATTR_SLOTS = of no interest */
+	uint8_t slot;      /* enum attr_slot; ATTR_SLOTS = not needed */
 	uint32_t constant; /* index into constants, for DW_FORM_implicit_const */
 };
 
-/* Skips bytes, then what has no fixed size. */
+/* Skips a number of bytes, then one value of variable size. */
 struct step {
 	uint32_t bytes;
 	uint8_t then; /* enum step_kind */
@@ -156,7 +156,7 @@ struct unit {
 	uint64_t str_offsets_base, addr_base, rnglists_base;
 	uint16_t version;
 	uint8_t header_size, address_size, offset_size;
-	bool covers; /* its root names the addresses that it covers */
+	bool covers; /* the root gives the addresses that the unit covers */
 };
 
 struct dwarf_file {
@@ -174,7 +174,7 @@ struct dwarf_name {
 struct dwarf {
 	struct dwarf_file main, alt;
 	bool has_alt, read; /* read: units were listed */
-	uint64_t text_start; /* code below this address was thrown away by the linker */
+	uint64_t text_start; /* the linker discarded code below this address */
 	int64_t work;        /* what is left of the budget */
 	struct map names;    /* DIE to index of name_list */
 	VEC(struct dwarf_name) name_list;
@@ -194,7 +194,7 @@ struct value {
 	uint16_t form; /* 0 = absent */
 };
 
-/* The attributes that the reader cares about. */
+/* The attributes that the reader needs. */
 enum attr_slot {
 	ATTR_NAME, ATTR_LINKAGE, ATTR_LOW_PC, ATTR_HIGH_PC, ATTR_RANGES, ATTR_ORIGIN, ATTR_SPECIFICATION,
 	ATTR_CALL_FILE, ATTR_CALL_LINE, ATTR_STMT_LIST, ATTR_COMP_DIR, ATTR_STR_OFFSETS_BASE,
@@ -231,7 +231,7 @@ struct frames {
 /* abbrev.c */
 struct abbrevs *abbrev_table(struct dwarf *d, struct dwarf_file *f, const struct unit *u);
 const struct abbrev *abbrev_get(const struct abbrevs *t, uint64_t code);
-/* One abbreviation only, as a table of its own; for roots. NULL when there is no such code. */
+/* Reads one abbreviation only, as a table of its own; for roots. NULL when there is no such code. */
 struct abbrevs *abbrev_find_one(struct dwarf *d, const struct dwarf_file *f, const struct unit *u,
 				uint64_t code);
 void abbrev_free(struct abbrevs *t);
@@ -247,12 +247,12 @@ void form_read_die(struct dwarf *d, const struct abbrevs *t, const struct abbrev
 const char *form_string(const struct dwarf *d, const struct dwarf_file *f, const struct unit *u,
 			const struct value *v);
 bool form_address(const struct dwarf_file *f, const struct unit *u, const struct value *v, uint64_t *ret);
-/* Where a reference leads: a file and an offset into its .debug_info. */
+/* Resolves a reference to a file and an offset into its .debug_info. */
 struct dwarf_file *form_reference(struct dwarf *d, struct dwarf_file *f, const struct unit *u,
 				  const struct value *v, uint64_t *ret);
 bool form_is_address(uint16_t form);
 
-/* range.c: ranges of a DIE; those of code that was thrown away are left out */
+/* range.c: ranges of a DIE, without those of code that the linker discarded */
 struct ranges_iter {
 	struct cursor c;
 	const struct unit *u;
@@ -266,7 +266,7 @@ bool range_next(struct dwarf *d, struct ranges_iter *it, uint64_t *low, uint64_t
 
 /* unit.c */
 void unit_read_all(struct dwarf *d, struct dwarf_file *f);
-/* The unit that holds the DIE at offset, NULL if none does. */
+/* Returns the unit that holds the DIE at offset, NULL if none does. */
 const struct unit *unit_at(const struct dwarf_file *f, uint64_t offset);
 bool unit_read_root(struct dwarf *d, struct dwarf_file *f, const struct unit *u, struct die *ret);
 struct cursor unit_cursor(const struct dwarf_file *f, const struct unit *u, uint64_t offset);
@@ -282,5 +282,5 @@ void line_free(struct line_table *t);
 void inline_find(struct dwarf *d, const struct unit *u, struct point *points, size_t n,
 		 struct frames *frames);
 struct dwarf_name inline_name(struct dwarf *d, struct dwarf_file *f, uint64_t die);
-/* The first of the sorted points that is not below address. */
+/* Returns the first of the sorted points that is not below address. */
 size_t inline_lower(const struct point *points, size_t n, uint64_t address);

@@ -1,5 +1,6 @@
 /*
- * form.c - attribute values: read raw, and understood once the unit's bases are known.
+ * form.c - attribute values: read raw, and interpreted once the unit's bases are
+ * known.
  */
 #include "elf/dwarf/dwarfdef.h"
 #include "elf/dwarf/dwarfint.h"
@@ -134,7 +135,7 @@ static const char *string_in(const struct dwarf_section *s, uint64_t offset)
 	return memchr(s->data + offset, 0, left) ? (const char *)s->data + offset : "";
 }
 
-/* Entry index of an array of entries of size bytes that begins at base. */
+/* Reads entry index of an array of entries of size bytes that begins at base. */
 static bool indexed(const struct dwarf_section *s, uint64_t base, uint64_t index, unsigned size,
 		    uint64_t *ret)
 {
@@ -154,7 +155,7 @@ const char *form_string(const struct dwarf *d, const struct dwarf_file *f, const
 
 	switch (v->form) {
 	case DW_FORM_string:
-		/* It stands where it was read: in .debug_info or in a line table's header. */
+		/* An inline string stays where it was read: in .debug_info or in a line table's header. */
 		for (int i = SECTION_INFO; i <= SECTION_LINE; i++) {
 			const struct dwarf_section *s = &f->sections[i];
 			uintptr_t start = (uintptr_t)s->data;

@@ -2,9 +2,9 @@
  * inline.c - the function around each wanted address and the calls inlined there.
  *
  * The DIEs of a unit are read from front to back. Only functions that cover a
- * wanted address are looked into; the others, and all types and variables, are
- * skipped. Compilers of the LLVM family leave no DW_AT_sibling, so skipping must
- * be quick DIE by DIE.
+ * wanted address are entered; the others, and all types and variables, are
+ * skipped. LLVM compilers write no DW_AT_sibling, so skipping must be quick DIE
+ * by DIE.
  */
 #include "elf/dwarf/dwarfdef.h"
 #include "elf/dwarf/dwarfint.h"
@@ -36,7 +36,7 @@ size_t inline_lower(const struct point *points, size_t n, uint64_t address)
 	return low;
 }
 
-/* Gives the points that this function covers, and no earlier one did, to it. How many. */
+/* Assigns to this function the points that it covers and no earlier one did. Returns how many. */
 static size_t claim(struct walk *w, const struct die *die, uint64_t offset)
 {
 	struct ranges_iter it;
@@ -63,7 +63,7 @@ static uint32_t small(const struct value *v)
 	return v->u > UINT32_MAX ? 0 : v->u;
 }
 
-/* Puts an inlined call onto the points that it covers. How many. */
+/* Pushes an inlined call onto the points that it covers. Returns how many. */
 static size_t stack_call(struct walk *w, const struct die *die, uint64_t offset, uint64_t function,
 			 uint32_t depth)
 {
@@ -82,7 +82,7 @@ static size_t stack_call(struct walk *w, const struct die *die, uint64_t offset,
 				return hit;
 			if (p->function != function || w->frames->n >= FRAME_LIMIT)
 				continue;
-			/* What lies as deep or deeper belongs to a sibling that claimed it before. */
+			/* A frame as deep or deeper belongs to a sibling that claimed the point before. */
 			while (p->frame && w->frames->v[p->frame - 1].depth >= depth)
 				p->frame = w->frames->v[p->frame - 1].parent;
 			vec_push(w->frames, (struct frame){ .parent = p->frame, .depth = depth, .die = offset,
@@ -95,7 +95,7 @@ static size_t stack_call(struct walk *w, const struct die *die, uint64_t offset,
 	return hit;
 }
 
-/* Where the DIE after this one and its children begins, if it says so. c stands at its first attribute. */
+/* Finds the DIE after this one and its children, if it has DW_AT_sibling. c is at its first attribute. */
 static bool sibling(const struct walk *w, const struct abbrev *a, struct cursor c, const uint8_t **ret)
 {
 	const uint8_t *data = w->d->main.sections[SECTION_INFO].data, *start = c.p;
@@ -111,7 +111,7 @@ static bool sibling(const struct walk *w, const struct abbrev *a, struct cursor 
 	return true;
 }
 
-/* Reads the children of a function; c stands before the first of them and is left behind the last. */
+/* Reads the children of a function; c is before the first of them and is left after the last. */
 static void walk_function(struct walk *w, uint64_t function, struct cursor *c)
 {
 	const uint8_t *data = w->d->main.sections[SECTION_INFO].data, *paid = c->p;
@@ -143,7 +143,7 @@ static void walk_function(struct walk *w, uint64_t function, struct cursor *c)
 			struct die die;
 
 			form_read_die(w->d, w->t, a, w->u, &at, &die);
-			/* DWARF 2 cannot say where a call in pieces lies; its children may. */
+			/* DWARF 2 cannot give the ranges of a call in pieces; its children may. */
 			skip = !stack_call(w, &die, offset, function, depth) && a->has_pc;
 		} else if (a->children)
 			skip = a->tag != DW_TAG_lexical_block;
@@ -160,15 +160,15 @@ static void walk_function(struct walk *w, uint64_t function, struct cursor *c)
 	}
 }
 
-/* Can functions that have code stand below this DIE? Not in C and C++: what is declared in a class is
- * defined outside. Where this is wrong the second pass finds them. */
+/* Returns whether no function with code can be below this DIE. That holds in C and C++, where a function
+ * that is declared in a class is defined outside. Where it does not, the second pass finds the functions. */
 static bool may_skip_children(const struct abbrev *a)
 {
 	return a->tag != DW_TAG_namespace && a->tag != DW_TAG_module && a->tag != DW_TAG_compile_unit &&
 	       a->tag != DW_TAG_partial_unit;
 }
 
-/* thorough: looks into everything, also into functions that are nested in functions. */
+/* thorough: enters every DIE, also functions that are nested in functions. */
 static void walk_unit(struct walk *w, bool thorough)
 {
 	const uint8_t *data = w->d->main.sections[SECTION_INFO].data, *paid;
@@ -216,7 +216,7 @@ void inline_find(struct dwarf *d, const struct unit *u, struct point *points, si
 		walk_unit(&w, true);
 }
 
-/* One DIE on the way to the name. False when it cannot be read. */
+/* Reads one DIE on the way to the name. False when it cannot be read. */
 static bool read_named(struct dwarf *d, struct dwarf_file *f, uint64_t offset, const struct unit **ret_unit,
 		       struct die *ret)
 {

@@ -48,7 +48,7 @@ static void read_old_lists(struct line_table *t, struct cursor *c)
 	}
 }
 
-/* One list of version 5: the fields that each entry has, then the entries. */
+/* Reads a list of version 5: the fields that each entry has, then the entries. */
 static void read_new_list(struct line_table *t, struct cursor *c, bool directories)
 {
 	struct {
@@ -87,7 +87,7 @@ static void read_new_list(struct line_table *t, struct cursor *c, bool directori
 	}
 }
 
-/* Reads what stands before the program. */
+/* Reads the header before the program. */
 static bool read_header(struct line_table *t, struct cursor *c)
 {
 	uint64_t length, header_length;
@@ -107,7 +107,7 @@ static bool read_header(struct line_table *t, struct cursor *c)
 	t->sizes.version = t->version;
 	if (t->version >= 5) {
 		t->sizes.address_size = cursor_uint(c, 1);
-		cursor_skip(c, 1); /* segment selectors: nobody has them */
+		cursor_skip(c, 1); /* segment selectors, which no compiler emits */
 	}
 	header_length = cursor_uint(c, t->sizes.offset_size);
 	if (header_length > cursor_left(c))
@@ -187,7 +187,7 @@ static void start_sequence(struct run *r)
 	r->dropped = false;
 }
 
-/* A row ends the one before it: the points between them have that one's line. */
+/* A row ends the row before it: the points between them get the line of that one. */
 static void emit_row(struct run *r, uint64_t text_start)
 {
 	if (!r->has_last || r->row.address < r->last.address) {
@@ -282,7 +282,7 @@ void line_run(struct dwarf *d, struct line_table *t, struct point *points, size_
 	dwarf_pay(d, c.p - paid);
 }
 
-/* Directory number i, as the table's version counts them; NULL for the one that the unit was compiled in. */
+/* Returns directory number i, as the table's version counts them; NULL for the compilation directory. */
 static const struct value *directory(const struct line_table *t, uint64_t i)
 {
 	if (t->version < 5 && i == 0)
@@ -317,7 +317,7 @@ const char *line_file(struct dwarf *d, const struct line_table *t, uint32_t file
 	absolute = *dir == '/' || !*t->comp_dir;
 	n = snprintf(path, sizeof(path), "%s%s%s%s%s", absolute ? "" : t->comp_dir, absolute ? "" : "/", dir,
 		     *dir ? "/" : "", name);
-	/* Names that overlap could make many long paths of few bytes. */
+	/* Overlapping names could make many long paths of few bytes. */
 	if (n >= PATH_LIMIT || !dwarf_pay(d, 8 * n))
 		return name;
 	return strtab_get(&d->paths, strtab_add(&d->paths, path));

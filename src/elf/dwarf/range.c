@@ -1,5 +1,6 @@
 /*
- * range.c - which addresses a DIE covers: low and high pc, .debug_ranges, .debug_rnglists.
+ * range.c - the addresses that a DIE covers: low and high pc, .debug_ranges,
+ * .debug_rnglists.
  */
 #include "elf/dwarf/dwarfdef.h"
 #include "elf/dwarf/dwarfint.h"
@@ -46,7 +47,7 @@ void range_begin(struct ranges_iter *it, const struct dwarf_file *f, const struc
 	it->kind = RANGES_ONE;
 }
 
-/* One entry of .debug_ranges into low and high. False at the end. */
+/* Reads an entry of .debug_ranges into low and high. False at the end. */
 static bool next_old(struct ranges_iter *it)
 {
 	unsigned size = it->u->address_size;
@@ -77,7 +78,7 @@ static uint64_t address_at(const struct ranges_iter *it, uint64_t index)
 	return address;
 }
 
-/* One entry of .debug_rnglists. */
+/* Reads an entry of .debug_rnglists. */
 static bool next_new(struct ranges_iter *it)
 {
 	unsigned size = it->u->address_size;
@@ -134,7 +135,7 @@ bool range_next(struct dwarf *d, struct ranges_iter *it, uint64_t *low, uint64_t
 			it->kind = RANGES_NONE;
 		if (!dwarf_pay(d, 1 + (it->c.p - before)) || !more)
 			return false;
-		/* Linkers set ranges of sections that they dropped to 0 or thereabouts. */
+		/* Linkers set the ranges of discarded sections to 0 or thereabouts. */
 		if (it->low >= it->high || it->low < d->text_start)
 			continue;
 		*low = it->low;

@@ -6,8 +6,8 @@
 
 enum { UNIT_LIMIT = 1 << 20 };
 
-/* Reads the header at c into u and leaves c behind it. False when the section cannot be read further;
- * *usable says whether this unit can. */
+/* Reads the header at c into u and leaves c after it. False when the rest of the section is unreadable;
+ * *usable says whether this unit is readable. */
 static bool read_header(struct cursor *c, const struct dwarf_section *s, struct unit *u, bool *usable)
 {
 	const uint8_t *start = c->p;
@@ -57,7 +57,7 @@ bool unit_read_root(struct dwarf *d, struct dwarf_file *f, const struct unit *u,
 	struct abbrevs *one;
 	bool ok;
 
-	/* Where many units share a table it is read once; else only as far as its root's entry. */
+	/* A table that many units share is read once; any other only as far as its root's entry. */
 	if (f->tables && f->tables->key >> 4 == u->abbrev_offset) {
 		const struct abbrevs *t = abbrev_table(d, f, u);
 		const struct abbrev *a = abbrev_get(t, code);
@@ -75,12 +75,12 @@ bool unit_read_root(struct dwarf *d, struct dwarf_file *f, const struct unit *u,
 	return ok;
 }
 
-/* Takes the bases out of the root first: the other attributes may need them. */
+/* Takes the bases from the root first: the other attributes may need them. */
 static void take_root(struct dwarf_file *f, struct unit *u, const struct die *root)
 {
 	const struct value *a = root->a;
 
-	/* A unit without the attribute uses the one table that there is, behind its header. */
+	/* A unit without the attribute uses the only table, after its header. */
 	u->str_offsets_base = a[ATTR_STR_OFFSETS_BASE].form ? a[ATTR_STR_OFFSETS_BASE].u :
 			      u->offset_size == 8 ? 16 : 8;
 	u->addr_base = a[ATTR_ADDR_BASE].form ? a[ATTR_ADDR_BASE].u : u->offset_size == 8 ? 16 : 8;
@@ -89,7 +89,8 @@ static void take_root(struct dwarf_file *f, struct unit *u, const struct die *ro
 	form_address(f, u, &a[ATTR_LOW_PC], &u->low_pc);
 	if (a[ATTR_STMT_LIST].form)
 		u->stmt_list = a[ATTR_STMT_LIST].u;
-	/* The functions of split DWARF are in another file: its lines alone would hide inlined calls. */
+	/* The functions of split DWARF are in another file: the skeleton's lines alone would hide inlined
+	 * calls. */
 	u->covers = !a[ATTR_DWO].form && (a[ATTR_RANGES].form || a[ATTR_HIGH_PC].form);
 }
 

@@ -20,7 +20,8 @@ enum { MOST_CODE = 1 << 20, PADDING = 15 }; /* bytes of a function, and between 
 		{ prefix "free", ALLOCATOR_FREE, family }, { prefix "dallocx", ALLOCATOR_FREE, family },             \
 		{ prefix "sdallocx", ALLOCATOR_FREE, family }, { prefix "mallctl", ALLOCATOR_CONTROL, family }
 
-/* reallocarray, strdup and the like call malloc or realloc through a slot of the C library: seen there. */
+/* reallocarray, strdup and the like call malloc or realloc through a slot of the C library, where they are
+ * seen. */
 const struct allocator_name allocator_names[] = {
 	JEMALLOC("", ""),
 	{ "pvalloc", ALLOCATOR_SIZE, "" },
@@ -93,7 +94,7 @@ static void add_probe(const struct elf *elf, struct allocator_info *info, uint64
 	}
 }
 
-/* With each prefix that jemalloc's own functions are known to have. */
+/* Tries each prefix that jemalloc's own functions are known to have. */
 static bool is_probe(const char *name)
 {
 	static const char *const names[] = { "te_event_trigger", "je_te_event_trigger", "_rjem_je_te_event_trigger" };
@@ -118,7 +119,7 @@ static bool see_probe(void *context, const char *name, uint64_t address)
 	return s->info->probe_count < ALLOCATOR_PROBES;
 }
 
-/* Functions that begin where another ends, but for the padding between them, are one range. */
+/* Functions that follow each other with nothing but padding between them become one range. */
 static void add_own(struct allocator_info *info, uint64_t start, uint64_t end)
 {
 	for (uint32_t i = 0; i < info->own_count; i++) {
@@ -138,7 +139,7 @@ static bool see_own(void *context, const char *name, uint64_t address, uint64_t 
 {
 	static const char *const prefixes[] = { "_rjem_", "je_" };
 	uint32_t id;
-	/* One of those without a prefix that stands between a caller and the event. */
+	/* A function without a prefix that is between a caller and the event. */
 	bool own = (find_name(name, &id) && !allocator_names[id].inside) || !strcmp(name, "do_rallocx");
 
 	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
@@ -207,7 +208,7 @@ void allocator_find(struct elf *elf, struct allocator_info *ret)
 		if (s->flags & SHF_WRITE && (!strcmp(s->name, ".got") || !strcmp(s->name, ".got.plt")))
 			add_range(ret, s->address, s->size);
 	}
-	/* Without sections: what the loader writes to and then protects. */
+	/* Without sections: the segments that the loader writes to and then protects. */
 	for (size_t i = 0; !elf->section_count && i < elf->segment_count; i++)
 		if (elf->segments[i].type == PT_GNU_RELRO)
 			add_range(ret, elf->segments[i].address, elf->segments[i].memory_size);

@@ -1,8 +1,7 @@
 /*
- * allocator.h - a file's part in allocating memory: the functions it has, and the slots through which it calls them.
+ * allocator.h - the allocation functions that a file defines, and the GOT slots through which it calls them.
  *
- * Plain data of a fixed size: the unprivileged child fills it (worker.h). Addresses are those
- * of the file.
+ * Plain data of a fixed size: the unprivileged child fills it (worker.h). Addresses are those of the file.
  */
 #pragma once
 
@@ -11,7 +10,7 @@
 
 struct elf;
 
-/* How a function is called: see collect/heap/blob/blob.h, which has hooks for each. */
+/* The signature of a function: see collect/heap/blob/blob.h, which has hooks for each. */
 enum allocator_shape {
 	ALLOCATOR_SIZE,     /* (size, …) */
 	ALLOCATOR_SIZE_2ND, /* (alignment, size) */
@@ -27,13 +26,13 @@ enum allocator_shape {
 struct allocator_name {
 	const char *name;
 	enum allocator_shape shape;
-	/* Whose it is: "jemalloc (_rjem_)"; "" for names that any allocator may have. */
+	/* The allocator, such as "jemalloc (_rjem_)"; "" for names that any allocator may have. */
 	const char *family;
-	/* It may call malloc through a slot of its own, where it would be seen twice: only where both are of one
-	 * file. */
+	/* The function may call malloc through a slot of its own, so that the allocation would be counted
+	 * twice, but only where both are in one file. */
 	bool inside;
 };
-extern const struct allocator_name allocator_names[]; /* ends in one without a name */
+extern const struct allocator_name allocator_names[]; /* ends with an entry without a name */
 
 enum { ALLOCATOR_FUNCTIONS = 96, ALLOCATOR_SLOTS = 480, ALLOCATOR_RANGES = 8, ALLOCATOR_PROBES = 4,
        ALLOCATOR_CODE = 16, ALLOCATOR_OWN = 512 };
@@ -48,7 +47,7 @@ struct allocator_range {
 	uint64_t start, end;
 };
 
-/* Where an allocator passes by once for many allocations: jemalloc's te_event_trigger. */
+/* A function that the allocator calls once for many allocations: jemalloc's te_event_trigger. */
 struct allocator_probe {
 	uint64_t address;
 	uint64_t offset; /* in the file */
@@ -57,17 +56,18 @@ struct allocator_probe {
 
 struct allocator_info {
 	uint32_t function_count, slot_count, range_count, probe_count, own_count, zero;
-	struct allocator_function functions[ALLOCATOR_FUNCTIONS]; /* that the file defines */
-	struct allocator_function slots[ALLOCATOR_SLOTS];         /* that the loader fills in, by name */
+	struct allocator_function functions[ALLOCATOR_FUNCTIONS]; /* functions that the file defines */
+	struct allocator_function slots[ALLOCATOR_SLOTS];         /* filled in by the loader, by name */
 	struct allocator_probe probes[ALLOCATOR_PROBES];
-	struct allocator_range own[ALLOCATOR_OWN];                /* where there are probes: the allocator's functions */
-	struct allocator_range ranges[ALLOCATOR_RANGES];          /* the tables of addresses that it calls through */
+	struct allocator_range own[ALLOCATOR_OWN];                /* where there are probes: its functions */
+	struct allocator_range ranges[ALLOCATOR_RANGES];          /* tables of addresses that it calls through */
 };
 
 void allocator_find(struct elf *elf, struct allocator_info *ret);
-/* Bytes to pass over before the first instruction that does something: those of endbr64. */
+/* Returns the bytes to skip before the first real instruction: those of endbr64. */
 unsigned allocator_probe_skip(const struct allocator_probe *probe);
-/* Does the kernel emulate the instruction after these when a uprobe is on it, rather than step over a copy of it? */
+/* Returns whether the kernel emulates the instruction after these bytes under a uprobe, rather than
+ * single-step a copy of it. */
 bool allocator_probe_cheap(const struct allocator_probe *probe);
-/* Are its numbers within their bounds? */
+/* Returns whether all numbers are within their bounds. */
 bool allocator_check(const struct allocator_info *info);

@@ -27,7 +27,7 @@ static int open_machine(uint16_t machine, csh *ret, struct err *err)
 
 	if (e != CS_ERR_OK)
 		return err_set(err, ENOTSUP, "its instructions cannot be read: %s", cs_strerror(e));
-	/* What is no instruction is shown as bytes, and reading goes on behind it. */
+	/* Bytes that are no instruction are shown as data, and disassembly goes on after them. */
 	cs_option(*ret, CS_OPT_SKIPDATA, CS_OPT_ON);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /*
  * disassemble.h - the instructions of a function, as text. Runs in the unprivileged child: the bytes are
- * anybody's.
+ * untrusted.
  */
 #pragma once
 
@@ -11,11 +11,11 @@ struct buf;
 struct err;
 struct symbols_files;
 
-/* Is there a disassembler in this build? */
+/* Returns whether this build has a disassembler. */
 bool disassemble_there(void);
 /*
  * Appends the instructions of the function around address, by address: for each a struct disassemble_entry
- * and its text. Where no symbol says where the function begins: from address on.
+ * and its text. If no symbol gives the function's start, disassembly starts at address.
  */
 int disassemble_function(const struct symbols_files *files, uint64_t address, struct buf *out,
 			 struct err *err);

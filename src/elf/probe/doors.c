@@ -18,7 +18,8 @@ enum { MOST_CANDIDATES = 4096, MOST_CODE = 4 << 20 };
 
 /* --- names --- */
 
-/* Is the part of name from at on, n bytes, within <>? A leading <…> is the type that the function belongs to. */
+/* Returns whether the n bytes of name at offset at are within <>. A leading <…> is the type that the
+ * function belongs to. */
 static bool within_brackets(const char *name, size_t at)
 {
 	int depth = 0;
@@ -47,7 +48,8 @@ int doors_fit(const char *name, const char *pattern)
 	return best;
 }
 
-/* Identifiers stand in mangled names as they are: without all of the pattern's in it, there is no need to demangle. */
+/* Mangled names contain identifiers verbatim: a name that lacks one of the pattern's identifiers need not
+ * be demangled. */
 static bool may_fit(const char *linkage, const char *pattern)
 {
 	for (const char *s = pattern; *s;) {
@@ -68,7 +70,8 @@ static bool may_fit(const char *linkage, const char *pattern)
 	return true;
 }
 
-/* A closure is called {closure#1} by the newer mangling: as the older one calls it, so that one pattern is for both. */
+/* The v0 mangling calls a closure {closure#1}: it gets the legacy spelling, so that one pattern matches
+ * both. */
 static void rename_closures(char **name)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
@@ -94,7 +97,7 @@ struct candidate {
 	uint64_t address, size;
 	uint32_t pattern;
 	int fit;
-	bool cold; /* a part of a function that the compiler put elsewhere */
+	bool cold; /* a part of a function that the compiler moved elsewhere */
 };
 
 struct looking {
@@ -137,7 +140,7 @@ static bool see(void *context, const char *linkage, uint64_t address, uint64_t s
 	return true;
 }
 
-/* The cold part of a function, if it has one. */
+/* Returns the cold part of a function, NULL if it has none. */
 static const struct candidate *cold_part(const struct looking *l, const struct candidate *c)
 {
 	for (size_t i = 0; i < l->found.n; i++)
@@ -196,7 +199,7 @@ int doors_find(struct elf *elf, const char *text, size_t n, struct doors_info *r
 	return r;
 }
 
-/* --- what the parent makes of it --- */
+/* --- the parent's side --- */
 
 bool doors_check(struct doors_info *info)
 {

@@ -13,8 +13,8 @@
 #include "elf/file.h"
 
 enum {
-	PROLOGUE = 64, /* instructions in which the state of a future is looked for */
-	NEAR = 4,      /* instructions before an indirect jump in which the stack is given back */
+	PROLOGUE = 64, /* instructions in which the state of a future is searched for */
+	NEAR = 4,      /* instructions before an indirect jump in which the stack is released */
 };
 
 struct code {
@@ -39,8 +39,8 @@ static bool is_jump(const cs_insn *in)
 	return in->bytes[0] == 0xe9 || in->bytes[0] == 0xeb;
 }
 
-/* Does every kernel from 5.15 on emulate it? push of a register, nop (one byte), call and jmp to a fixed place; the
- * last two may be where a loop comes back to, unless they are the first. */
+/* Returns whether every kernel from 5.15 on emulates the instruction: push of a register, nop (one byte),
+ * call and jmp to a fixed address. The last two may be the target of a loop, unless they are the first. */
 static bool is_emulated(const cs_insn *in, bool first)
 {
 	return is_push(in) || (in->size == 1 && in->bytes[0] == 0x90) || (first && (in->bytes[0] == 0xe8 || is_jump(in)));
@@ -56,7 +56,7 @@ static uint64_t jump_target(const cs_insn *in)
 	return in->address + in->size + far;
 }
 
-/* Bytes that it takes from the stack; 0 for those that have nothing to do with it. */
+/* Returns the bytes that the instruction takes from the stack; 0 if it does not touch it. */
 static uint32_t takes_bytes(const cs_insn *in)
 {
 	uint32_t n = 0;
@@ -70,7 +70,7 @@ static uint32_t takes_bytes(const cs_insn *in)
 	return n;
 }
 
-/* Gives the stack back: pop, leave, add to rsp. */
+/* Returns whether the instruction releases the stack: pop, leave, add to rsp. */
 static bool gives_back(const cs_insn *in)
 {
 	const uint8_t *b = in->bytes;
@@ -86,7 +86,7 @@ static bool is_return(const cs_insn *in)
 	return b[0] == 0xc3 || b[0] == 0xc2 || ((b[0] == 0xf3 || b[0] == 0xf2) && in->size == 2 && b[1] == 0xc3);
 }
 
-/* jmp *register or memory: a table of a switch, or another function in this one's place. */
+/* jmp *register or memory: the table of a switch, or a tail call. */
 static bool is_indirect(const cs_insn *in)
 {
 	unsigned at = in->bytes[0] == 0x3e || (in->bytes[0] & 0xf0) == 0x40;
@@ -106,13 +106,13 @@ static void add_out(const struct code *c, struct doors *d, uint64_t address)
 		d->out[d->out_count++] = offset;
 }
 
-/* The ends in a piece of the function's code. */
+/* Finds the ends in a piece of the function's code. */
 static void read_outs(csh handle, const struct code *c, struct doors *d, uint64_t address, uint64_t size)
 {
 	const uint8_t *code = elf_code_at(c->elf, address, &size);
 	cs_insn *in = cs_malloc(handle);
 	size_t left = code ? size : 0;
-	unsigned given = NEAR + 1; /* instructions since the stack was given back */
+	unsigned given = NEAR + 1; /* instructions since the stack was released */
 
 	while (left && cs_disasm_iter(handle, &code, &left, &address, in)) {
 		if (is_return(in) || (is_jump(in) && !inside(c, jump_target(in))) || (is_indirect(in) && given <= NEAR))
@@ -138,7 +138,7 @@ static void read_in(csh handle, const struct code *c, struct doors *d)
 				d->trouble = DOORS_USABLE;
 			break;
 		}
-		/* Beyond a branch it may run more than once, or never. */
+		/* After a branch an instruction may run more than once, or never. */
 		if (cs_insn_group(handle, in, CS_GRP_JUMP) || cs_insn_group(handle, in, CS_GRP_CALL) || is_return(in))
 			break;
 		d->depth += takes_bytes(in);
@@ -161,7 +161,8 @@ static int holds(const struct copies *k, x86_reg reg)
 	return -1;
 }
 
-/* movzx or mov of a byte to a register, or a comparison of one with a number: where it is. NULL: it is none of these. */
+/* Returns the memory operand of a movzx or mov of a byte to a register, or of a comparison of one with a
+ * number; NULL for any other instruction. */
 static const x86_op_mem *byte_looked_at(const cs_insn *in)
 {
 	const cs_x86_op *o = in->detail->x86.operands;
@@ -172,7 +173,7 @@ static const x86_op_mem *byte_looked_at(const cs_insn *in)
 	return looks && m->type == X86_OP_MEM && m->size == 1 && m->mem.index == X86_REG_INVALID ? &m->mem : NULL;
 }
 
-/* The state of a future: the first byte of an argument that is looked at, before anything is called. */
+/* Finds the state of a future: the first byte of an argument that is read before anything is called. */
 static void read_future(csh handle, const struct code *c, struct doors *d)
 {
 	uint64_t address = c->address, size = c->size;

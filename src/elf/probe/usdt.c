@@ -10,7 +10,7 @@
 
 enum { NOTE_TYPE = 3, REGS = 21 };
 
-/* By their place in struct pt_regs. */
+/* Indexed by their place in struct pt_regs. */
 static const char *const registers[REGS] = { "r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8",
 					     "rax", "rcx", "rdx", "rsi", "rdi", NULL, NULL, NULL, NULL, "rsp", NULL };
 
@@ -23,7 +23,7 @@ static const struct {
 	{ "block_end", USDT_BLOCK_END, 3 },
 };
 
-/* "8@%rbx", "-8@%rbx", or without the % where the compiler writes Intel's way; how many bytes, 0 = it is none. */
+/* Parses "8@%rbx", "-8@%rbx", or without the % in Intel syntax; returns its length, 0 = no argument. */
 static size_t read_argument(const char *s, uint32_t *ret)
 {
 	size_t skip = *s == '-', n;
@@ -70,7 +70,7 @@ static void add_place(const struct elf *elf, uint64_t address, const char *name,
 			p.what = kinds[i].what;
 			wanted = kinds[i].arguments;
 		}
-	/* Anything but a nop would be single-stepped, and is not what the header wrote. */
+	/* Anything but a nop would be single-stepped, and the header writes nothing else. */
 	if (!p.what || !read_arguments(arguments, wanted, &p) || !code || !one || *code != 0x90 ||
 	    !elf_address_to_offset(elf, address, &p.offset)) {
 		ret->odd++;
@@ -97,7 +97,7 @@ static void read_descriptor(const struct elf *elf, const uint8_t *data, size_t n
 	arguments = reader_string(&r);
 	if (r.failed || strcmp(provider, "gasflame"))
 		return;
-	/* Who moves a program after it was linked moves the base, too, and not the note. */
+	/* A tool that moves a program after linking (prelink) also moves the base, but not the note. */
 	add_place(elf, base && was ? address + (base - was) : address, name, arguments, ret);
 }
 

@@ -1,13 +1,13 @@
 /*
- * usdt.h - the places in a program that speak to us: the notes that include/gasflame.h leaves (.note.stapsdt).
+ * usdt.h - USDT probes of a program: the notes that include/gasflame.h leaves (.note.stapsdt).
  *
- * Runs in the unprivileged child: the section is anybody's. A note is the usual
+ * Runs in the unprivileged child: the section is untrusted. A note is the usual
  *
- *	u32 name size, u32 descriptor size, u32 type 3, "stapsdt\0", then: address of a nop, base, semaphore (8 bytes
- *	each), provider, name and arguments, each with a NUL.
+ *	u32 name size, u32 descriptor size, u32 type 3, "stapsdt\0", then: address of a nop, base, semaphore
+ *	(8 bytes each), provider, name and arguments, each with a NUL.
  *
- * Only those whose provider is "gasflame" are taken, and only arguments in registers ("8@%rbx 8@%rax"): the header
- * writes no others.
+ * Only notes whose provider is "gasflame" are taken, and only arguments in registers ("8@%rbx 8@%rax"): the
+ * header writes no others.
  */
 #pragma once
 
@@ -30,14 +30,15 @@ struct usdt_place {
 
 struct usdt_info {
 	uint32_t count;
-	uint32_t beyond;  /* places that there is no room for */
-	uint32_t odd;     /* of ours, but not as the header writes them */
+	uint32_t beyond;  /* places beyond the array's size */
+	uint32_t odd;     /* notes of this provider, but not as the header writes them */
 	uint32_t zero;
 	struct usdt_place list[USDT_PLACES];
 };
 
 void usdt_find(struct elf *elf, struct usdt_info *ret);
-/* The notes of a section; base: where the linker put .stapsdt.base, 0 = nowhere. For usdt_find and tests. */
+/* Reads the notes of a section; base: where the linker put .stapsdt.base, 0 = nowhere. For usdt_find and
+ * tests. */
 void usdt_read(const struct elf *elf, const uint8_t *data, size_t n, uint64_t base, struct usdt_info *ret);
-/* Are its numbers within their bounds? */
+/* Returns whether all numbers are within their bounds. */
 bool usdt_check(const struct usdt_info *info);

@@ -98,7 +98,7 @@ static bool fits32(int64_t x)
 	return x == (int32_t)x;
 }
 
-/* Fills *cfa, *reg and *offset; false if the rules cannot say it. */
+/* Fills *cfa, *reg and *offset; false if no rule can express it. */
 static bool cfa_rule(const struct cfi_state *s, enum rule_cfa *cfa, unsigned *reg, int64_t *offset)
 {
 	struct simple_expr e;
@@ -130,7 +130,7 @@ static bool cfa_rule(const struct cfi_state *s, enum rule_cfa *cfa, unsigned *re
 	return true;
 }
 
-/* A caller's rbp that cannot be told is lost, which ends a stack only where some frame needs it. */
+/* An unknown caller's rbp is lost, which ends a stack only where some frame needs it. */
 static enum rule_rbp rbp_rule(const struct cfi_state *s, enum rule_cfa cfa, int64_t cfa_offset,
 			      int64_t *offset)
 {
@@ -169,7 +169,8 @@ static enum rule_rbp rbp_rule(const struct cfi_state *s, enum rule_cfa cfa, int6
 	return rbp;
 }
 
-/* The frame that a signal handler returns to: its rsp is in the ucontext, at uc_mcontext.gregs[15]. */
+/* Returns whether this is the frame that a signal handler returns to: its rsp is in the ucontext, at
+ * uc_mcontext.gregs[15]. */
 static bool is_signal_frame(const struct cfi_state *s)
 {
 	struct simple_expr e;
@@ -197,7 +198,7 @@ static uint64_t state_rule(const struct ehframe_cie *cie, const struct cfi_state
 		return RULE_UNSUPPORTED;
 	if (cfa == RULE_CFA_RSP && s->rsp.kind == CFI_REGISTER && s->rsp.reg < REG_RA) {
 		/* Assembly that realigns its stack and keeps the old rsp elsewhere (Keccak in AWS-LC)
-		 * writes it so, and means it as the base of the CFA: rsp itself leads nowhere. */
+		 * writes this, and means it as the base of the CFA: rsp itself leads nowhere. */
 		cfa = RULE_CFA_REG;
 		reg = s->rsp.reg;
 	} else if (s->rsp.kind != CFI_UNSET && s->rsp.kind != CFI_SAME &&
@@ -330,7 +331,7 @@ static bool run_register(struct machine *m, uint8_t op)
 	}
 }
 
-/* Any instruction that does not move the address. False: it is not known or makes no sense. */
+/* Runs any instruction that does not advance the address. False: it is unknown or makes no sense. */
 static bool run_state(struct machine *m, uint8_t op)
 {
 	switch (op) {
@@ -364,7 +365,7 @@ static bool run_state(struct machine *m, uint8_t op)
 	return run_cfa(m, op) || run_register(m, op);
 }
 
-/* Where the next row begins, if op says so. *moved tells whether op was of that kind. */
+/* Stores where the next row begins, if op advances the address. *moved tells whether op does. */
 static bool run_advance(struct machine *m, uint8_t op, uint64_t *next, bool *moved)
 {
 	uint64_t delta;

@@ -1,8 +1,9 @@
 /*
- * cfi.h - runs the program of an FDE and says its rows as rules (rule.h).
+ * cfi.h - runs the program of an FDE and translates its rows into rules
+ * (rule.h).
  *
- * Only what leads to the caller is followed: the CFA, rbp, rsp and the return
- * address. x86-64 only.
+ * Only registers that lead to the caller are tracked: the CFA, rbp, rsp and the
+ * return address. x86-64 only.
  */
 #pragma once
 
@@ -22,8 +23,8 @@ enum cfi_kind {
 	CFI_OFFSET,     /* at CFA + value */
 	CFI_VAL_OFFSET, /* is CFA + value */
 	CFI_REGISTER,   /* in register `reg`; for the CFA: register + value */
-	CFI_EXPR,       /* at the address that `expr` computes; for the CFA: is its result */
-	CFI_VAL_EXPR,   /* is what `expr` computes */
+	CFI_EXPR,       /* at the address that `expr` computes; for the CFA: its result */
+	CFI_VAL_EXPR,   /* the value that `expr` computes */
 };
 
 struct cfi_place {
@@ -49,14 +50,14 @@ struct cfi_rows {
 };
 
 /*
- * The PLT rule of rule.h holds for one layout of entries. A row with another
- * one comes out of here as RULE_CFA_PLT with the byte of an entry from which on
- * there are 8 bytes more in its register bits; the usual one (11) has 0 there.
+ * The PLT rule of rule.h holds for one layout of entries. For another layout,
+ * the row is RULE_CFA_PLT with its register bits set to the byte of an entry
+ * from which on the CFA is 8 bytes higher; the usual layout (11) has 0 there.
  */
 
-/* The state that a CIE's own program leaves; an empty one if it makes no sense. */
+/* Computes the state that a CIE's own program leaves; an empty one if it makes no sense. */
 void cfi_start(const struct ehframe *f, const struct ehframe_cie *cie, struct cfi_state *ret);
-/* Replaces rows by those of an FDE: the first at offset 0, rising, no two neighbours equal. Where the
+/* Replaces rows by those of an FDE: the first at offset 0, ascending, no two neighbours equal. Where the
  * program makes no sense, the rest is RULE_UNSUPPORTED. */
 void cfi_run(const struct ehframe *f, const struct ehframe_fde *fde, const struct cfi_state *initial,
 	     struct cfi_rows *rows);

@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 
-/* How pointers are written: the low 4 bits give the format, the next 3 what it is relative to. */
+/* Encoding of pointers: the low 4 bits give the format, the next 3 the base. */
 enum {
 	PE_ABSPTR = 0x00, PE_ULEB = 0x01, PE_UDATA2 = 0x02, PE_UDATA4 = 0x03, PE_UDATA8 = 0x04,
 	PE_SIGNED = 0x08, PE_SLEB = 0x09, PE_SDATA2 = 0x0a, PE_SDATA4 = 0x0b, PE_SDATA8 = 0x0c,
@@ -39,7 +39,7 @@ static uint64_t read_format(struct reader *r, uint8_t encoding)
 	}
 }
 
-/* What compilers align pointers to is their address, not their place in the file. */
+/* Compilers align the address of a pointer, not its offset in the file. */
 static void skip_alignment(const struct ehframe *f, struct reader *r)
 {
 	reader_skip(r, -(f->address + r->pos) & 7);
@@ -58,11 +58,11 @@ bool ehframe_pointer(const struct ehframe *f, struct reader *r, uint8_t encoding
 	else if (encoding & 0x70)
 		return false;
 	*ret = base + read_format(r, encoding);
-	/* The linker fills in what an indirect pointer points to when the program starts. */
+	/* The loader fills in the target of an indirect pointer when the program starts. */
 	return !r->failed && !(encoding & PE_INDIRECT);
 }
 
-/* The augmentation string says what follows the registers. False if that cannot be known. */
+/* The augmentation string says which fields follow the registers. False if it is unknown. */
 static bool read_augmentation(const struct ehframe *f, struct reader *r, const char *letters,
 			      struct ehframe_cie *cie)
 {
@@ -91,7 +91,7 @@ static bool read_augmentation(const struct ehframe *f, struct reader *r, const c
 		} else if (*c == 'S') {
 			cie->signal = true;
 		} else if (*c != 'B') {
-			break; /* the size skips what an unknown letter brings */
+			break; /* the size skips the fields of an unknown letter */
 		}
 	}
 	if (r->failed || r->pos > end)
@@ -156,8 +156,8 @@ static struct ehframe_cie *add_cie(struct ehframe *f)
 	return &f->cies[f->cie_count++];
 }
 
-/* One entry; r ends where the entry does. cies maps the offsets of CIEs that were seen to their index:
- * an FDE may name no other place, or hostile CIEs could overlap and cost quadratic time. */
+/* Reads one entry; r ends where the entry does. cies maps the offsets of CIEs that were seen to their
+ * index: an FDE may refer to no other offset, or hostile CIEs could overlap and cost quadratic time. */
 static void read_entry(struct ehframe *f, struct reader *r, uint64_t start, bool wide, struct map *cies)
 {
 	uint64_t id_pos = r->pos, id, *cie;
@@ -203,7 +203,7 @@ void ehframe_read(struct ehframe *f)
 			break;
 		entry = all;
 		entry.end = all.pos + length;
-		/* A zero ends what the C library registers, but linkers leave some in the middle. */
+		/* A zero ends the list that the C library registers, but linkers leave some in the middle. */
 		if (length)
 			read_entry(f, &entry, start, wide, &cies);
 		all.pos += length;

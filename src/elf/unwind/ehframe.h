@@ -1,9 +1,10 @@
 /*
- * ehframe.h - the entries of .eh_frame or .debug_frame: who describes which addresses.
+ * ehframe.h - the entries of .eh_frame or .debug_frame, and the addresses that they
+ * describe.
  *
- * This reads CIEs and FDEs and leaves their programs to cfi.h. Entries that make
- * no sense are left out; a length that does not fit ends the reading, and what
- * came before it stays. Work and memory are linear in the section's size.
+ * This reads CIEs and FDEs and leaves their programs to cfi.h. Entries that make no
+ * sense are left out; a length that does not fit ends the reading, and the entries
+ * before it stay. Work and memory are linear in the section's size.
  *
  *	struct ehframe f = { .data = bytes, .size = n, .address = section->address };
  *	ehframe_read(&f);

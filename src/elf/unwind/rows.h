@@ -36,7 +36,8 @@ uint32_t rows_rule(struct rows_rules *rules, uint64_t rule);
 void rows_done(struct rows *rows);
 /* Appends; offset must not be below the last one. Rows that change nothing are left out. */
 void rows_add(struct rows *rows, uint32_t offset, uint32_t rule);
-/* The rule at an offset, and in *ret_next where the next covered row after it begins (UINT32_MAX: none). */
+/* Returns the rule at an offset, and in *ret_next where the next covered row after it begins (UINT32_MAX:
+ * none). */
 uint32_t rows_find(const struct rows *rows, uint32_t offset, uint32_t *ret_next);
-/* Fills the gaps of rows (rule 0) with what filler has there. */
+/* Fills the gaps of rows (rule 0) from filler. */
 void rows_fill(struct rows *rows, const struct rows *filler);

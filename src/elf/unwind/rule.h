@@ -27,7 +27,7 @@ enum rule_cfa {
 	RULE_CFA_DEREF_RSP = 6, /* *(rsp + offset) + addend */
 	RULE_CFA_DEREF_RBP = 7, /* *(rbp + offset) + addend */
 	RULE_SIGNAL = 8,        /* rsp points to the ucontext of a signal frame */
-	RULE_UNSUPPORTED = 9,   /* a table row that these rules cannot say */
+	RULE_UNSUPPORTED = 9,   /* a table row that these rules cannot express */
 	RULE_FRAME_POINTER = 10, /* no table at all: rbp points to {caller's rbp, return address} */
 	RULE_CFA_MAX = 10,
 };

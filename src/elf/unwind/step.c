@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Reading a table and taking a step: what the BPF unwinder does, in user space. */
+/* Looks up a table and takes a step, as the BPF unwinder does, in user space. */
 
 uint64_t unwind_find(const struct unwind_table *t, uint64_t address)
 {

@@ -17,8 +17,8 @@ static bool bytes_at(const uint8_t *p, unsigned at, const char *bytes, unsigned 
 }
 
 /*
- * One 16-byte entry of a lazy PLT, told by its instructions, since linkers lay
- * them out differently:
+ * Adds the rows of one 16-byte entry of a lazy PLT, recognized by its instructions,
+ * since linkers lay entries out differently:
  *
  *	ff 35 GOT; ff 25 GOT            PLT0: entries jump here with one word pushed
  *	ff 25 GOT; 68 N; e9 PLT0        an entry: jmp, and at first push and jmp

@@ -16,7 +16,7 @@
 
 enum {
 	PAGE_SIZE = 1 << UNWIND_PAGE_SHIFT,
-	MAX_SEGMENTS = 64,         /* more executable ones than any linker makes */
+	MAX_SEGMENTS = 64,         /* no linker makes more executable segments */
 	MAX_PAGES = (1 << 20) - 1, /* of one file: 4 GiB of text, so that offsets fit 32 bits */
 };
 #define ADDRESS_END (1ULL << 47)
@@ -29,7 +29,7 @@ struct text {
 	struct { uint32_t start, end; } part[MAX_SEGMENTS];
 };
 
-/* An FDE, clipped to the text, and its rows: raw[next .. last], of which `next` is the one in force. */
+/* An FDE, clipped to the text, and its rows: raw[next .. last], of which `next` applies now. */
 struct run {
 	uint32_t start, end;
 	uint32_t next, last;
@@ -41,10 +41,10 @@ struct build {
 	struct rows_rules rules;
 	VEC(struct run) runs;
 	struct rows raw; /* offsets from the text's base; the run's end is implied */
-	uint64_t plt_budget; /* rows that PLT entries may still be spelled out in */
+	uint64_t plt_budget; /* rows left for PLT entries that are written out one by one */
 };
 
-/* The addresses of a segment with code; what is not in the file is not code that tables describe. */
+/* Finds the addresses of a segment with code, without the part that is not in the file. */
 static bool code_range(const struct elf *elf, const struct elf_segment *s, uint64_t *start, uint64_t *end)
 {
 	uint64_t size;
@@ -76,7 +76,7 @@ static void find_text(const struct elf *elf, struct text *text)
 	}
 }
 
-/* The text's offsets that an FDE covers; false if there are none. */
+/* Finds the text offsets that an FDE covers; false if there are none. */
 static bool clip(const struct text *text, const struct ehframe_fde *fde, struct run *ret)
 {
 	for (unsigned i = 0; i < text->count; i++) {
@@ -91,8 +91,8 @@ static bool clip(const struct text *text, const struct ehframe_fde *fde, struct 
 	return false;
 }
 
-/* By start; of those that start together the widest first, so that the narrowest is innermost; of equal
- * ones the last in the file first, so that the first in the file wins. */
+/* Sorts by start; of runs with the same start the widest first, so that the narrowest is innermost; of
+ * equal runs the last in the file first, so that the first in the file wins. */
 static int compare_runs(const void *a, const void *b)
 {
 	const struct run *x = a, *y = b;
@@ -112,7 +112,7 @@ static int add_raw(struct build *b, uint32_t offset, uint32_t rule, struct err *
 	return 0;
 }
 
-/* A PLT whose entries push at another byte than RULE_CFA_PLT says: two rows for each entry. */
+/* A PLT whose entries push at another byte than RULE_CFA_PLT assumes gets two rows for each entry. */
 static int spell_out_plt(struct build *b, uint32_t start, uint32_t end, uint64_t rule, struct err *err)
 {
 	uint64_t before = rule_make(RULE_CFA_RSP, 0, 8, RULE_RBP(rule), RULE_RBP_OFFSET(rule));
@@ -207,7 +207,7 @@ static void add_part(const struct build *b, struct run *run, uint32_t from, uint
 }
 
 /* Runs may nest or overlap: at each address the one that started last counts. open is the stack of runs
- * that have begun; each is left for good once, so this is linear. */
+ * that have begun; each is popped once, so this is linear. */
 static void flatten(struct build *b, struct rows *out)
 {
 	VEC(uint32_t) open = { 0 };
@@ -237,7 +237,7 @@ static void flatten(struct build *b, struct rows *out)
 	vec_done(&open);
 }
 
-/* Where the unwind information is when the section table was stripped: .eh_frame_hdr points to it. */
+/* Finds the unwind information when the section table was stripped: .eh_frame_hdr points to it. */
 static bool find_by_header(const struct elf *elf, struct ehframe *f)
 {
 	for (size_t i = 0; i < elf->segment_count; i++) {
@@ -305,7 +305,7 @@ static int read_rows(struct build *b, struct elf *elf, bool debug_frame, struct 
 	return r;
 }
 
-/* Pages and packed rows. rows begins with a covered row and ends with ROWS_NONE. */
+/* Packs the rows into pages. rows begins with a covered row and ends with ROWS_NONE. */
 static int pack(const struct build *b, const struct rows *rows, struct unwind_table *t, struct err *err)
 {
 	uint32_t first = rows->v[0].offset >> UNWIND_PAGE_SHIFT;
@@ -346,7 +346,7 @@ static int build_rows(struct build *b, struct elf *elf, struct rows *rows, struc
 	if (r == 0)
 		r = read_rows(b, elf, true, &more, err);
 	if (r == 0) {
-		/* Go puts its own functions into .debug_frame and the C code that it links into .eh_frame. */
+		/* Go describes its own functions in .debug_frame and linked C code in .eh_frame. */
 		rows_fill(rows, &more);
 		stubs_plt(elf, b->text.base, b->text.limit, &b->rules, rows);
 		stubs_entry(elf, b->text.base, b->text.limit, &b->rules, rows);

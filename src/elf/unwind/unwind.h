@@ -31,19 +31,20 @@ struct unwind_table {
 	struct unwind_page *pages;
 	uint32_t *rows;
 	uint64_t *rules; /* rules[0] is RULE_NONE */
-	/* How many rows .eh_frame had that are RULE_UNSUPPORTED here. */
+	/* Rows of .eh_frame that are RULE_UNSUPPORTED here. */
 	uint32_t unsupported;
 };
 
-/* Makes the table of a file from .eh_frame (.debug_frame where there is none), the PLT sections and
- * the entry point. A file without any gives 0 pages and success. */
+/* Builds the table of a file from .eh_frame (.debug_frame where there is none), the PLT sections and the
+ * entry point. A file without any gives 0 pages and success. */
 int unwind_build(struct elf *elf, struct unwind_table *ret, struct err *err);
-/* Is it safe to load: sorted, in range, every page opened by a row? For tables from the child. */
+/* Returns whether the table is safe to load: sorted, in range, every page opened by a row. For tables from
+ * the child. */
 bool unwind_valid(const struct unwind_table *t);
-uint64_t unwind_find(const struct unwind_table *t, uint64_t address); /* the rule */
+uint64_t unwind_find(const struct unwind_table *t, uint64_t address); /* Returns the rule. */
 void unwind_done(struct unwind_table *t);
 
-/* --- one step in user space, the same that the BPF program does --- */
+/* --- one step in user space, the same as in the BPF program --- */
 
 /* DWARF numbers: 0 rax 1 rdx 2 rcx 3 rbx 4 rsi 5 rdi 6 rbp 7 rsp 8-15 r8-r15 16 rip */
 enum { UNWIND_RBP = 6, UNWIND_RSP = 7, UNWIND_RIP = 16, UNWIND_REGS = 17 };
@@ -62,9 +63,9 @@ enum unwind_result {
 	UNWIND_NOT_RISING,      /* the stack pointer did not move up: a loop */
 };
 
-/* Reads 8 bytes of the target's memory; false if it has them not. */
+/* Reads 8 bytes of the target's memory; false if they are not there. */
 typedef bool unwind_read_fn(void *context, uint64_t address, uint64_t *ret);
 
-/* Look up the rule for regs->r[RIP] (minus 1 unless leaf), then call this. */
+/* Takes one step. The caller has looked up the rule for regs->r[RIP] (minus 1 unless leaf). */
 enum unwind_result unwind_step(struct unwind_regs *regs, uint64_t rule, unwind_read_fn *read,
 			       void *context);

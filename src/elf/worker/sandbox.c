@@ -1,6 +1,6 @@
 /*
- * sandbox.c - how the child gives up its rights. The order matters: what needs a right comes before
- * the call that takes that right away.
+ * sandbox.c - how the child drops its privileges. The order matters: a step that needs a privilege
+ * comes before the call that drops it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,14 +38,14 @@ static const int calls_allowed[] = {
 	SCMP_SYS(sysinfo), /* qsort of older glibc asks how much memory there is */
 };
 
-/* What the sanitizers' run times need besides, to print a report and to end. */
+/* System calls that the sanitizers' run times need in addition, to print a report and to exit. */
 static const int calls_sanitizers[] = {
 	SCMP_SYS(sigaltstack), SCMP_SYS(sched_yield), SCMP_SYS(rt_sigaction), SCMP_SYS(getrlimit),
 	SCMP_SYS(prlimit64), SCMP_SYS(sched_getaffinity), SCMP_SYS(readlink), SCMP_SYS(kill),
 };
 
-/* Memory that a compromised child could share or fill without being charged for it stays shut:
- * anonymous mappings must be private, and nothing becomes executable. */
+/* Memory that a compromised child could share or fill without being charged stays forbidden: anonymous
+ * mappings must be private, and nothing becomes executable. */
 static int allow_memory(scmp_filter_ctx c)
 {
 	int r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
@@ -73,12 +73,12 @@ static int enter_filter(struct err *err)
 		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, calls_sanitizers[i], 0);
 	if (!r)
 		r = allow_memory(c);
-	/* glibc's fstat(). A filter cannot see that the path is "", so this can also ask for the size and
-	 * owner of a path; it cannot open one. */
+	/* glibc's fstat(). A filter cannot see that the path is "", so the child can also query the size
+	 * and owner of a path; it cannot open one. */
 	if (!r)
 		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1,
 				     SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH));
-	/* Page cache is given back. */
+	/* Returns page cache. */
 	if (!r)
 		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(fadvise64), 1,
 				     SCMP_A3(SCMP_CMP_EQ, POSIX_FADV_DONTNEED));
@@ -96,14 +96,14 @@ static void set_limit(int which, rlim_t value)
 {
 	struct rlimit limit;
 
-	/* A lower limit that is there already stays. */
+	/* A lower limit that is already set stays. */
 	if (!getrlimit(which, &limit) && limit.rlim_max != RLIM_INFINITY && limit.rlim_max < value)
 		value = limit.rlim_max;
 	limit = (struct rlimit){ value, value };
 	setrlimit(which, &limit);
 }
 
-/* What the parent had in use when it forked counts for the child too. */
+/* Memory that the parent had in use when it forked counts for the child too. */
 static rlim_t data_in_use(void)
 {
 	_cleanup_free_ char *statm = NULL;
@@ -120,11 +120,11 @@ static void set_limits(void)
 	set_limit(RLIMIT_NPROC, 0);
 	set_limit(RLIMIT_NOFILE, 16);
 	set_limit(RLIMIT_FSIZE, 2 * BUDGET_UNPACKED_BYTES);
-	/* The parent ends it sooner; this holds when the parent is stopped. */
+	/* The parent kills the child sooner; this limit holds when the parent is stopped. */
 	set_limit(RLIMIT_CPU, BUDGET_CHILD_CPU_S);
 	if (SANITIZED)
-		return; /* they reserve terabytes */
-	/* Mapped files are page cache and count for RLIMIT_AS only, where debug files must fit. */
+		return; /* sanitizers reserve terabytes */
+	/* Mapped files are page cache and count only for RLIMIT_AS, which must leave room for debug files. */
 	set_limit(RLIMIT_DATA, data_in_use() + WORKER_MAX_DATA);
 	set_limit(RLIMIT_AS, 64ULL << 30);
 }
@@ -134,8 +134,8 @@ static int drop_rights(struct err *err)
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[2] = { 0 };
 
-	/* Root in a container may lack the right to become someone else, or not know nobody; the rest
-	 * holds there too. */
+	/* Root in a container may not be allowed to change its user, or have no user nobody; the other
+	 * steps apply there too. */
 	if (!geteuid() && ((setgroups(0, NULL) && errno != EPERM) ||
 			   (setresgid(NOBODY, NOBODY, NOBODY) && errno != EPERM && errno != EINVAL) ||
 			   (setresuid(NOBODY, NOBODY, NOBODY) && errno != EPERM && errno != EINVAL)))
@@ -193,8 +193,8 @@ static void reset_signals(void)
 
 	for (int s = 1; s < NSIG; s++)
 		signal(s, SIG_DFL);
-	/* Ctrl-C goes to the whole group, but the parent still wants names for what it has; when the parent
-	 * ends, so does this process. */
+	/* Ctrl-C goes to the whole process group, but the parent still needs symbols for its samples; when
+	 * the parent exits, so does this process. */
 	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
 		signal(ignored[i], SIG_IGN);
 	sigemptyset(&none);
@@ -206,7 +206,7 @@ int worker_sandbox(int keep_fd, struct err *err)
 	int r;
 
 	reset_signals();
-	/* A second arena would ask the system how many CPUs there are. */
+	/* A second arena would ask the system for the number of CPUs. */
 	mallopt(M_ARENA_MAX, 1);
 	r = unmap_shared(err);
 	if (r < 0)
@@ -215,7 +215,7 @@ int worker_sandbox(int keep_fd, struct err *err)
 	if (r < 0)
 		return r;
 	umask(077);
-	/* Whoever records may go before others; reading need not. */
+	/* The recorder may have a higher priority; the reader does not need it. */
 	if (getpriority(PRIO_PROCESS, 0) < 0)
 		setpriority(PRIO_PROCESS, 0, 0);
 	set_limits();

@@ -16,7 +16,7 @@
 #include "elf/probe/usdt.h"
 #include "elf/worker/workerint.h"
 
-/* An unlinked file on disk, so that what is unpacked there need not stay in memory. -1 = none. */
+/* Makes an unlinked file on disk, so that unpacked sections need not stay in memory. -1 = none. */
 static int make_scratch(void)
 {
 	const char *folders[] = { getenv("TMPDIR"), "/var/tmp", "/tmp" };
@@ -121,7 +121,7 @@ int worker_inspect(struct worker *w, int fd, struct symbols_info *ret, struct er
 	return r;
 }
 
-/* Asks about addresses; the answer is packed names, which got hears one by one. */
+/* Asks about addresses; the answer is packed names, which are passed to got one by one. */
 static int ask_names(struct worker *w, struct worker_call *c, const uint64_t *addresses, size_t n, symbols_got_fn *got,
 		     void *context, struct err *err)
 {
@@ -283,7 +283,7 @@ int worker_unpack(struct worker *w, int fd, int out, struct err *err)
 	return ask_plain(w, &c, NULL, 0, err);
 }
 
-/* Instructions follow each other, and their text is what a terminal can show. */
+/* Instructions must follow each other, and their text must be printable. */
 static bool check_instructions(const char *bulk, uint64_t n, worker_instruction_fn *got, void *context)
 {
 	uint64_t at = 0, next = 0;

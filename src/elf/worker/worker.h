@@ -1,14 +1,14 @@
 /*
  * worker.h - the unprivileged child that reads the target's files.
  *
- * gasflame may be root, and the files of a target are whatever its owner put
- * there. So the parent opens them, and this child, which has given up every
- * right (another user, no new privileges, a seccomp filter that allows memory,
- * its socket and the descriptors it is handed, limits on memory and CPU time),
- * parses them. It is this program executed anew, so it has none of the parent's
- * memory. When it dies or takes longer than its budget (budget.h), the call fails
- * with an error, the next call starts a new child, and the caller goes on without
- * that file, which is not tried again.
+ * gasflame may be root, and the owner of a target chooses what is in its files.
+ * So the parent opens them, and this child, which has dropped every privilege
+ * (another user, no new privileges, a seccomp filter that allows memory, its
+ * socket and the descriptors that it receives, limits on memory and CPU time),
+ * parses them. It executes this program again, so it has none of the parent's
+ * memory. When it dies or exceeds its budget (budget.h), the call fails with an
+ * error, the next call starts a new child, and the caller goes on without that
+ * file, which is not tried again.
  *
  * Replies are checked here before they are handed out: counts, offsets, strings.
  * Calls block; one thread at a time, but for worker_cancel().
@@ -25,7 +25,8 @@
 struct err;
 struct worker;
 
-/* Starts no child yet: the first call does, and waits for it; or worker_start(), which does not. */
+/* Starts no child yet: the first call starts one and waits for it; worker_start() starts one without
+ * waiting. */
 struct worker *worker_new(void);
 void worker_start(struct worker *w);
 void worker_free(struct worker *w);
@@ -39,15 +40,15 @@ struct worker_files {
 	bool keep_hash;       /* see demangle.h */
 	bool no_dwarf;        /* symbol tables only */
 };
-/* Names arrive through got as in symbols_resolve, in order, the strings valid during the call only;
- * name is always filled, and demangled (the demangler too reads what the target's owner wrote). */
+/* Passes names to got as symbols_resolve does, in order; strings are valid only during the call. name is
+ * always filled, and demangled in the child, since the demangler too reads hostile bytes. */
 int worker_symbolize(struct worker *w, const struct worker_files *files, const uint64_t *addresses,
 		     size_t n, symbols_got_fn *got, void *context, struct err *err);
-/* For the virtual addresses at which file offsets are mapped, see elf_offset_to_address(); -ENOENT if
- * there is none. */
+/* Finds the address at which a file offset is mapped, see elf_offset_to_address(); -ENOENT if there is
+ * none. */
 int worker_offset_to_address(struct worker *w, int fd, uint64_t offset, uint64_t *ret, struct err *err);
 
-/* What a search through many files needs, and cheaper than worker_inspect. */
+/* Data that a search through many files needs; cheaper than worker_inspect. */
 struct worker_identity {
 	uint8_t build_id[20];
 	uint8_t build_id_size;     /* 0 = none */
@@ -57,27 +58,28 @@ struct worker_identity {
 };
 int worker_identify(struct worker *w, int fd, struct worker_identity *ret, struct err *err);
 /* Writes the symbols and debug information of fd to out, an empty file open for writing, with every
- * section plain: reading that again costs no decompression. */
+ * section uncompressed, so that later reads need not decompress them. */
 int worker_unpack(struct worker *w, int fd, int out, struct err *err);
 
-/* The instructions of the function around an address, in order; text is clean of control characters and valid
- * during the call only. -ENOTSUP: this build, or that machine, cannot. debug, for its symbols, may be -1. */
+/* Passes the instructions of the function around an address to got, in order; text has no control
+ * characters and is valid only during the call. -ENOTSUP: this build, or that machine, cannot. debug, for
+ * its symbols, may be -1. */
 typedef void worker_instruction_fn(void *context, uint64_t address, uint32_t size, const char *text);
 int worker_disassemble(struct worker *w, int fd, int debug, uint64_t address, worker_instruction_fn *got,
 		       void *context, struct err *err);
 
 struct allocator_info;
-/* See allocator.h; what is in it was checked for its bounds only. */
+/* See allocator.h; only the bounds of the result were checked. */
 int worker_allocator(struct worker *w, int fd, struct allocator_info *ret, struct err *err);
 
 struct doors_info;
-/* The functions that match patterns, each with a NUL at its end, n bytes in all: see doors.h. */
+/* Finds the functions that match patterns, each with a NUL at its end, n bytes in all: see doors.h. */
 int worker_doors(struct worker *w, int fd, const char *patterns, size_t n, struct doors_info *ret, struct err *err);
 struct usdt_info;
-/* The places of a program that speak to us: see usdt.h. */
+/* Finds the USDT probes of a program: see usdt.h. */
 int worker_usdt(struct worker *w, int fd, struct usdt_info *ret, struct err *err);
 
-/* Where code is mapped from and what the file is called; reads the headers only. */
+/* The code mappings and the build ID of a file; reads only the headers. */
 enum { WORKER_LAYOUT_PARTS = 64 };
 struct worker_layout {
 	uint8_t build_id[20];
@@ -89,16 +91,18 @@ struct worker_layout {
 	} parts[WORKER_LAYOUT_PARTS];
 };
 int worker_layout(struct worker *w, int fd, struct worker_layout *ret, struct err *err);
-/* As worker_offset_to_address(), without asking. */
+/* As worker_offset_to_address(), without asking the child. */
 bool worker_layout_address(const struct worker_layout *l, uint64_t offset, uint64_t *ret);
-/* The checksum of a whole file that .gnu_debuglink wants; -EFBIG for files that have far more holes than bytes. */
+/* Computes the checksum of a whole file for .gnu_debuglink; -EFBIG for files that have far more holes than
+ * bytes. */
 int worker_crc(struct worker *w, int fd, uint32_t *ret, struct err *err);
 /* Names from a perf map or a jitdump (jit.h), as worker_symbolize(); addresses ascend. */
 int worker_jit(struct worker *w, int fd, bool dump, const uint64_t *addresses, size_t n, symbols_got_fn *got,
 	       void *context, struct err *err);
 
-/* How long one call may take where its budget would allow more. */
+/* Limits the time of one call where its budget would allow more. */
 void worker_set_timeout(struct worker *w, uint64_t timeout_ns);
-/* From another thread or a signal handler: the call under way, and all later ones, fail with -ECANCELED at once. */
+/* From another thread or a signal handler: the current call and all later ones fail with -ECANCELED at
+ * once. */
 void worker_cancel(struct worker *w);
 bool worker_cancelled(const struct worker *w);

@@ -1,5 +1,6 @@
 /*
- * workercall.c - the child as a process: how it is started, asked, timed, and ended.
+ * workercall.c - the child as a process: starts it, sends requests, enforces time
+ * limits, ends it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,14 +29,14 @@
 #include "elf/worker/worker.h"
 #include "elf/worker/workerint.h"
 
-/* A question about a file that took too long once is not asked again. */
+/* A request about a file that took too long once is not repeated. */
 struct given_up {
 	dev_t device;
 	ino_t inode;
 	uint32_t op, flags;
 };
 
-/* A file whose pages reading may have brought into the page cache. */
+/* A file that may have pages in the page cache because the child read it. */
 struct left_behind {
 	dev_t device;
 	ino_t inode;
@@ -44,12 +45,12 @@ struct left_behind {
 struct worker {
 	pid_t pid; /* 0 = no child */
 	int sock;
-	bool greeted; /* the child has said that it is in its sandbox */
-	int cancel; /* an eventfd that is readable once all is called off */
+	bool greeted; /* the child has reported that it is in its sandbox */
+	int cancel; /* an eventfd that is readable once all calls are cancelled */
 	atomic_bool cancelled;
-	uint64_t timeout_ns; /* of one call, where that is less than its budget */
-	uint64_t busy_ns;    /* that this child had to do */
-	uint64_t wasted_ns;  /* for files that were given up */
+	uint64_t timeout_ns; /* for one call, where it is below the budget */
+	uint64_t busy_ns;    /* CPU time of this child */
+	uint64_t wasted_ns;  /* on files that were given up */
 	VEC(struct given_up) given_up;
 	VEC(struct left_behind) left_behind;
 	uint64_t left_bytes;
@@ -74,8 +75,8 @@ static void __attribute__((noreturn)) be_child(int sock)
 }
 
 /*
- * The child is this very program, executed anew under another name, so that it has none of the parent's memory.
- * Before main(), so that any program that links this (each unit test does) can be its own child.
+ * The child is this program, executed again under another name, so that it has none of the parent's memory.
+ * This runs before main(), so that any program that links it (each unit test does) can be its own child.
  */
 static void __attribute__((constructor)) serve_if_child(int argc, char **argv)
 {
@@ -87,7 +88,7 @@ static void __attribute__((constructor)) serve_if_child(int argc, char **argv)
 		be_child(CHILD_SOCKET);
 }
 
-/* --- the parent's --- */
+/* --- the parent's side --- */
 
 struct worker *worker_new(void)
 {
@@ -99,7 +100,7 @@ struct worker *worker_new(void)
 	return w;
 }
 
-/* Ends the child; the status it died with, or -1 if it is not known. */
+/* Ends the child; returns its exit status, or -1 if it is not known. */
 static int stop(struct worker *w)
 {
 	int status = -1;
@@ -138,7 +139,7 @@ void worker_cancel(struct worker *w)
 
 	atomic_store(&w->cancelled, true);
 	if (write(w->cancel, &one, sizeof(one)) < 0)
-		errno = saved; /* it is readable already */
+		errno = saved; /* the counter is full: it is readable already */
 }
 
 bool worker_cancelled(const struct worker *w)
@@ -151,7 +152,7 @@ pid_t worker_child_pid(const struct worker *w)
 	return w->pid;
 }
 
-/* CPU time of the child, 0 if it cannot be said. */
+/* Returns the CPU time of the child, 0 if it is unknown. */
 static uint64_t child_cpu_ns(const struct worker *w)
 {
 	struct timespec t;
@@ -194,12 +195,13 @@ static int wait_reply(struct worker *w, struct patience p, struct worker_reply *
 	return 0;
 }
 
-/* The child is gone or is ended here; says why. */
+/* Reaps or kills the child and explains why it ended. */
 static int explain_end(struct worker *w, int r, struct err *err)
 {
 	int status;
 
-	/* A child that died has closed its end and is a zombie: its own status comes, not our SIGKILL. */
+	/* A child that died has closed its socket and is a zombie: stop() returns its own status, not our
+	 * SIGKILL. */
 	status = stop(w);
 	if (r == -ETIMEDOUT)
 		return err_set(err, ETIMEDOUT, "gave up: reading it took too long");
@@ -221,7 +223,7 @@ static int explain_end(struct worker *w, int r, struct err *err)
 		       strsignal(WTERMSIG(status)));
 }
 
-/* The variables that the loader and the sanitizers need; all others may hold secrets. */
+/* Only the variables that the loader and the sanitizers need; the others may hold secrets. */
 static void make_environment(char *out[16])
 {
 	static const char *const kept[] = { "LD_LIBRARY_PATH=", "LD_PRELOAD=", "ASAN_OPTIONS=", "UBSAN_OPTIONS=",
@@ -236,8 +238,8 @@ static void make_environment(char *out[16])
 }
 
 /*
- * spawn() shares the parent's memory until it executes, and copies none. /proc/self/exe is this program, also when
- * its file was deleted or replaced meanwhile; without /proc there is the path that it was started by.
+ * spawn() shares the parent's memory until exec, and copies none. /proc/self/exe is this program, also when
+ * its file was deleted or replaced meanwhile; without /proc the path of its start is used.
  */
 static int spawn_child(int sock, pid_t *ret)
 {
@@ -252,7 +254,7 @@ static int spawn_child(int sock, pid_t *ret)
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, sock, CHILD_SOCKET);
 	posix_spawnattr_init(&attributes);
-	/* No handler of ours is kept; what arrives before it ignores Ctrl-C waits. */
+	/* No signal handler is inherited; signals stay blocked until the child ignores Ctrl-C. */
 	sigfillset(&all);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
 	posix_spawnattr_setsigmask(&attributes, &all);
@@ -295,7 +297,7 @@ static bool has_ended(const struct worker *w)
 	return waitid(P_PID, w->pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
 }
 
-/* There is a child that can be asked. */
+/* Makes sure that there is a child that takes requests. */
 static int start(struct worker *w, struct err *err)
 {
 	struct worker_reply hello;
@@ -303,7 +305,7 @@ static int start(struct worker *w, struct err *err)
 
 	if (worker_cancelled(w))
 		return err_set(err, ECANCELED, "reading it was called off");
-	/* Before its own limit ends it, it is replaced; and when somebody ended it while it had nothing to do. */
+	/* The child is replaced before its own limit ends it, and when it died while it was idle. */
 	if (w->pid && (w->busy_ns > BUDGET_CHILD_CPU_S * 1000000000ULL / 2 || has_ended(w)))
 		stop(w);
 	if (!w->pid)
@@ -322,7 +324,7 @@ static int start(struct worker *w, struct err *err)
 	return 0;
 }
 
-/* A descriptor for the child, read-only: with another it could write to the target's file. */
+/* Makes a descriptor for the child, read-only: with a writable one it could write to the target's file. */
 static int readable_copy(int fd, int *ret, struct err *err)
 {
 	char path[64];
@@ -346,7 +348,7 @@ int worker_make_reply_file(struct err *err)
 {
 	int fd = memfd_create("gasflame-reply", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	/* Sparse: only what the child writes takes memory, and it can write no more than this. */
+	/* Sparse: only pages that the child writes take memory, and it cannot write past this size. */
 	if (fd < 0 || ftruncate(fd, WORKER_MAX_REPLY) ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
 		int r = err_errno(err, errno, "cannot make a file for the answer");
@@ -357,7 +359,7 @@ int worker_make_reply_file(struct err *err)
 	return fd;
 }
 
-/* Copies the bulk out of the shared file before anyone looks at it. */
+/* Copies the bulk out of the shared file before it is checked. */
 static int copy_bulk(int fd, uint64_t n, char **ret, struct err *err)
 {
 	char *data;
@@ -390,13 +392,13 @@ static bool is_file(int i)
 	return i == WORKER_FD_MAIN || i == WORKER_FD_DEBUG || i == WORKER_FD_ALT;
 }
 
-/* What the disk holds of a file; file systems that count no blocks are believed. */
+/* Returns the bytes on disk of a file; file systems that count no blocks are trusted. */
 static uint64_t bytes_on_disk(const struct stat *st)
 {
 	return st->st_blocks ? MIN((uint64_t)st->st_size, st->st_blocks * 512ULL) : (uint64_t)st->st_size;
 }
 
-/* What this call may take, by its files. -ETIMEDOUT: one of them took too long before. */
+/* Computes the time limits of this call from its files. -ETIMEDOUT: one of them took too long before. */
 static int measure(const struct worker *w, const struct worker_call *c, struct patience *ret, struct err *err)
 {
 	uint64_t bytes = 0;
@@ -433,7 +435,7 @@ static void note_given_up(struct worker *w, const struct worker_call *c, uint64_
 	}
 }
 
-/* Pages that are mapped by others stay, whatever is said here. */
+/* Pages that other processes map stay in the cache. */
 static void give_back_cache(struct worker *w, const struct worker_call *c, bool all)
 {
 	for (int i = 0; i < WORKER_FDS; i++) {
@@ -467,7 +469,7 @@ void worker_call_done(struct worker_call *c)
 	free(c->bulk);
 }
 
-/* Descriptors for the child; owned gets those that were made for it. */
+/* Gathers descriptors for the child; owned gets those that were made for it. */
 static int gather(struct worker_call *c, int *sent, size_t *count, int *owned, struct err *err)
 {
 	int r = 0;

@@ -1,5 +1,6 @@
 /*
- * workerchild.c - the child's side: reads descriptors that it is handed, knows no names of files.
+ * workerchild.c - the child's side: reads the descriptors that it receives; it never sees a file
+ * name.
  */
 #include <elf.h>
 #include <errno.h>
@@ -101,11 +102,11 @@ static int do_inspect(struct job *j, struct elf *elf, struct err *err)
 	return put(j, &out, sizeof(out), err);
 }
 
-/* Answers come in any order and their strings may be shared by many: demangle each once. */
+/* Answers come in any order and may share strings: each is demangled once. */
 struct collected {
 	struct names_builder builder;
 	const uint64_t *addresses;
-	struct names_span *spans; /* of each address, into builder.calls */
+	struct names_span *spans; /* for each address, into builder.calls */
 	struct map demangled;     /* string id of a linkage name to that of its readable form */
 	enum demangle_flags flags;
 };
@@ -139,7 +140,7 @@ static void collect_calls(void *context, size_t index, const struct symbols_call
 	}
 }
 
-/* What the parent wrote into the reply file for us. */
+/* Reads the input that the parent wrote into the reply file. */
 static int read_input(struct job *j, size_t n, char **ret, struct err *err)
 {
 	char *data = mem_alloc(n + 1);
@@ -177,7 +178,7 @@ static int do_symbolize(struct job *j, struct elf *elf, struct err *err)
 	struct buf out = { 0 };
 	int r = read_addresses(j, &addresses, err);
 
-	/* A debug file that cannot be read does not spoil what the main file knows. */
+	/* An unreadable debug file does not prevent using the main file. */
 	if (!r && j->fds[WORKER_FD_DEBUG] >= 0 && !elf_open(j->fds[WORKER_FD_DEBUG], &debug, NULL))
 		files.debug = debug;
 	if (!r && j->fds[WORKER_FD_ALT] >= 0 && !elf_open(j->fds[WORKER_FD_ALT], &alt, NULL))
@@ -310,7 +311,7 @@ static int do_crc(struct job *j, struct err *err)
 	while ((n = pread(fd, piece, PIECE, at)) > 0) {
 		crc = crc32_z(crc, piece, n);
 		at += n;
-		/* It is read once and perhaps not even wanted. */
+		/* Each page is read once and perhaps never needed again. */
 		if (at - given >= KEEP) {
 			posix_fadvise(fd, given, at - given, POSIX_FADV_DONTNEED);
 			given = at;

@@ -1,11 +1,10 @@
 /*
- * workerproto.h - what worker.c (the parent) and workerchild.c (the child) say to each other.
+ * workerproto.h - the protocol between worker.c (the parent) and workerchild.c (the child).
  *
- * One SOCK_SEQPACKET pair. A request is one struct worker_request with its
- * descriptors; the answer is one struct worker_reply, its bulk written at the
- * start of the reply file, a memfd that the parent made, whose size is sealed.
- * The parent copies the bulk out before it checks it: the child could go on
- * writing to it. Private to these files and their tests.
+ * One SOCK_SEQPACKET pair. A request is one struct worker_request with its descriptors; the
+ * answer is one struct worker_reply, its bulk written at the start of the reply file, a memfd
+ * that the parent made, whose size is sealed. The parent copies the bulk out before it checks
+ * it: the child could go on writing to it. Private to these files and their tests.
  */
 #pragma once
 
@@ -90,11 +89,11 @@ struct worker_info {
 /* The main loop of the child; returns when the parent closes its end. */
 void worker_child_run(int sock);
 /*
- * Gives up every right but the use of open descriptors and memory. All descriptors but keep_fd are
+ * Drops every privilege but the use of open descriptors and memory. All descriptors but keep_fd are
  * closed (0, 1 and 2 become /dev/null). From then on open(), socket(), execve() and the like kill the
  * process; in a build with sanitizers, which need more themselves, they fail.
  */
 int worker_sandbox(int keep_fd, struct err *err);
 
-/* The child that runs now, 0 = none: for tests, and to tell what it costs. */
+/* Returns the pid of the current child, 0 = none: for tests, and to measure its cost. */
 pid_t worker_child_pid(const struct worker *w);
