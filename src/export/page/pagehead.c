@@ -12,7 +12,6 @@
 #include "analyze/diff/diff.h"
 #include "analyze/memory/heap.h"
 #include "analyze/quality.h"
-#include "analyze/memory/rss.h"
 #include "analyze/select.h"
 #include "analyze/wait/verdict.h"
 #include "analyze/wait/waits.h"
@@ -23,21 +22,12 @@
 #include "export/export.h"
 #include "export/report/label.h"
 #include "export/section/ownertext.h"
+#include "export/section/section.h"
 #include "export/page/page.h"
 #include "export/page/pagedata.h"
 #include "profile/profile.h"
 
-enum { SITES = 20, WAKERS = 3, FILES = 8, OWNERS_SHOWN = 8 };
-
-/* Names of targets are made harmless. */
-static void put_text(struct json *j, const char *name, const char *value)
-{
-	struct buf text = { 0 };
-
-	label_clean(&text, value);
-	json_put_string(j, name, text.n ? text.data : "");
-	buf_done(&text);
-}
+enum { OWNERS_SHOWN = 8 };
 
 static void put_real(struct json *j, const char *name, double value)
 {
@@ -75,7 +65,7 @@ static void put_initial(struct json *j, const struct export_job *sides, size_t n
 
 	json_open_object(j, "initial");
 	if (*export_event(job))
-		put_text(j, "what", export_event(job));
+		label_json(j, "what", export_event(job));
 	if (o->from_ns || o->to_ns) {
 		json_open_array(j, "range");
 		json_put_uint(j, NULL, o->from_ns);
@@ -84,7 +74,7 @@ static void put_initial(struct json *j, const struct export_job *sides, size_t n
 	}
 	put_threads_picked(j, sides, n);
 	if (o->function) {
-		put_text(j, "search", o->function);
+		label_json(j, "search", o->function);
 		json_put_bool(j, "regex", true);
 	}
 	if (o->idle)
@@ -122,22 +112,22 @@ static void put_recording(struct json *j, const struct export_job *job)
 	char text[64] = "";
 	struct tm tm;
 
-	put_text(j, "target", profile_str(p, p->target));
+	label_json(j, "target", profile_str(p, p->target));
 	for (size_t i = 0; i < p->owners.n && i < OWNERS_SHOWN; i++) {
 		if (line.n)
 			buf_puts(&line, "; ");
 		ownertext_line(p, i, &line);
 	}
-	put_text(j, "owners", line.n ? line.data : "");
+	label_json(j, "owners", line.n ? line.data : "");
 	line.n = 0;
-	put_text(j, "host", profile_str(p, p->host));
-	put_text(j, "kernel", profile_str(p, p->kernel));
+	label_json(j, "host", profile_str(p, p->host));
+	label_json(j, "kernel", profile_str(p, p->kernel));
 	if (p->start_wall_ns && gmtime_r(&wall, &tm))
 		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	put_text(j, "start", text);
+	label_json(j, "start", text);
 	json_put_uint(j, "recordedNs", select_duration_ns(p));
 	quality_line(job->quality, job->selection, &line);
-	put_text(j, "quality", line.n ? line.data : "");
+	label_json(j, "quality", line.n ? line.data : "");
 	buf_done(&line);
 }
 
@@ -147,7 +137,7 @@ static void put_meta(struct json *j, const struct export_job *sides, size_t n, c
 	const struct export_job *job = &sides[n - 1];
 
 	json_open_object(j, "meta");
-	put_text(j, "version", GASFLAME_VERSION);
+	label_json(j, "version", GASFLAME_VERSION);
 	put_recording(j, job);
 	if (n > 1) {
 		json_open_object(j, "before");
@@ -158,7 +148,7 @@ static void put_meta(struct json *j, const struct export_job *sides, size_t n, c
 	json_open_array(j, "warnings");
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < sides[i].quality->warnings.n; k++)
-			put_text(j, NULL, sides[i].quality->warnings.v[k]);
+			label_json(j, NULL, sides[i].quality->warnings.v[k]);
 	json_close(j);
 	put_initial(j, sides, n);
 	put_left_out(j, job, t, s);
@@ -172,7 +162,7 @@ static void put_strings(struct json *j, const char *name, const struct strtab *t
 {
 	json_open_array(j, name);
 	for (uint32_t i = 0; i < t->n; i++)
-		put_text(j, NULL, strtab_get(t, i));
+		label_json(j, NULL, strtab_get(t, i));
 	json_close(j);
 	json_break(j, 0);
 }
@@ -186,7 +176,7 @@ static void put_unit(struct json *j, const char *unit)
 
 	if (slash && !str_parse_uint(slash + 1, 1, 1ULL << 53, &parts))
 		whole = mem_strndup(unit, slash - unit);
-	put_text(j, "unit", whole ? whole : unit);
+	label_json(j, "unit", whole ? whole : unit);
 	json_put_uint(j, "scale", parts);
 }
 
@@ -201,19 +191,19 @@ static void put_events(struct json *j, const struct pagetree *t)
 		const struct pagetree_event *e = &t->events.v[i];
 
 		json_open_object(j, NULL);
-		put_text(j, "name", e->name);
+		label_json(j, "name", e->name);
 		put_unit(j, e->unit);
-		put_text(j, "describe", e->describe);
+		label_json(j, "describe", e->describe);
 		json_put_uint(j, "period", e->period);
-		put_text(j, "role", roles[e->role]);
+		label_json(j, "role", roles[e->role]);
 		json_close(j);
 	}
 	json_close(j);
 	json_open_array_line(j, "causes", 0);
 	for (int i = 0; i < CAUSE_COUNT; i++) {
 		json_open_object(j, NULL);
-		put_text(j, "key", cause_key(i));
-		put_text(j, "name", cause_name(i));
+		label_json(j, "key", cause_key(i));
+		label_json(j, "name", cause_name(i));
 		json_close(j);
 	}
 	json_close(j);
@@ -251,7 +241,7 @@ static void put_threads_of(struct json *j, const struct profile *p, size_t side,
 
 		json_open_object(j, NULL);
 		json_put_uint(j, "tid", t->tid);
-		put_text(j, "name", profile_str(p, t->name));
+		label_json(j, "name", profile_str(p, t->name));
 		json_put_int(j, "process",
 			t->process < p->processes.n ? (int64_t)processes_before + t->process : -1);
 		json_put_uints(j, { "startNs", t->start_ns }, { "endNs", t->end_ns ? t->end_ns : end_ns },
@@ -280,8 +270,8 @@ static void put_threads(struct json *j, const struct export_job *sides, size_t n
 		for (size_t k = 0; k < p->processes.n; k++) {
 			json_open_object(j, NULL);
 			json_put_uint(j, "pid", p->processes.v[k].pid);
-			put_text(j, "name", profile_str(p, p->processes.v[k].name));
-			put_text(j, "command", profile_str(p, p->processes.v[k].command));
+			label_json(j, "name", profile_str(p, p->processes.v[k].name));
+			label_json(j, "command", profile_str(p, p->processes.v[k].command));
 			json_put_uint(j, "side", i);
 			json_close(j);
 		}
@@ -297,8 +287,8 @@ static void put_series(struct json *j, const struct profile *p)
 	json_open_array(j, "series");
 	for (size_t i = 0; i < p->series.n; i++) {
 		json_open_object(j, NULL);
-		put_text(j, "name", profile_str(p, p->series.v[i].name));
-		put_text(j, "unit", profile_str(p, p->series.v[i].unit));
+		label_json(j, "name", profile_str(p, p->series.v[i].name));
+		label_json(j, "unit", profile_str(p, p->series.v[i].unit));
 		for (int what = 0; what < 2; what++) {
 			json_open_array(j, what ? "v" : "t");
 			for (size_t k = 0; k < p->points.n; k++) {
@@ -325,8 +315,8 @@ static void put_marks(struct json *j, const struct pagetree *t, const struct pro
 		const struct profile_mark *m = &p->marks.v[i];
 
 		json_open_object(j, NULL);
-		put_text(j, "name", profile_str(p, m->name));
-		put_text(j, "kind", profile_str(p, m->kind));
+		label_json(j, "name", profile_str(p, m->name));
+		label_json(j, "kind", profile_str(p, m->kind));
 		json_put_uints(j, { "startNs", m->start_ns }, { "endNs", m->end_ns });
 		json_put_int(j, "thread",
 		        m->thread < p->threads.n ? (int64_t)t->thread_first[t->side_count - 1] + m->thread
@@ -337,61 +327,20 @@ static void put_marks(struct json *j, const struct pagetree *t, const struct pro
 	json_break(j, 0);
 }
 
-/* --- waits --- */
-
-static void put_waker(struct json *j, const struct waits_waker *w)
-{
-	struct buf text = { 0 };
-	char ns[32], count[32];
-
-	if (w->interrupt)
-		buf_puts(&text, waits_interrupt(w->interrupt));
-	else
-		buf_printf(&text, "%s of thread %s", w->function, w->thread);
-	buf_printf(&text, ": %s in %s", str_duration(ns, w->ns), str_count(count, w->count));
-	put_text(j, NULL, text.data);
-	buf_done(&text);
-}
-
-static void put_waits(struct json *j, const struct profile *p, const struct waits *w)
-{
-	json_open_array(j, "waits");
-	for (size_t i = 0; i < w->sites.n && i < SITES; i++) {
-		const struct waits_site *s = &w->sites.v[i];
-
-		json_open_object(j, NULL);
-		put_text(j, "function", s->function);
-		put_text(j, "cause", cause_key(s->cause));
-		put_text(j, "operation", s->operation ? s->operation : "");
-		json_put_uints(j, { "ns", s->ns }, { "count", s->count }, { "longestNs", s->longest_ns },
-			       { "threads", s->threads });
-		put_text(j, "thread",
-		         s->thread < p->threads.n ? profile_str(p, p->threads.v[s->thread].name) : "");
-		put_text(j, "means", s->pattern ? s->pattern->means : "");
-		put_text(j, "fix", s->pattern ? s->pattern->fix : "");
-		json_open_array(j, "wakers");
-		for (size_t k = 0; k < s->wakers.n && k < WAKERS; k++)
-			put_waker(j, &s->wakers.v[k]);
-		json_close(j);
-		json_close(j);
-		json_break(j, 0);
-	}
-	json_close(j);
-	json_break(j, 0);
-}
+/* --- findings --- */
 
 static void put_sentence(struct json *j, const struct profile *p, const char *text, const struct verdict_link *l)
 {
 	json_open_object(j, NULL);
-	put_text(j, "text", text);
+	label_json(j, "text", text);
 	if (!l->what) {
 		json_put_null(j, "state");
 		json_close(j);
 		return;
 	}
 	json_open_object(j, "state");
-	put_text(j, "view", "flame");
-	put_text(j, "what", l->what);
+	label_json(j, "view", "flame");
+	label_json(j, "what", l->what);
 	if (l->thread < p->threads.n) {
 		json_open_array(j, "threads");
 		json_put_uint(j, NULL, p->threads.v[l->thread].tid);
@@ -401,7 +350,7 @@ static void put_sentence(struct json *j, const struct profile *p, const char *te
 		json_close(j);
 	}
 	if (l->function)
-		put_text(j, "focus", l->function);
+		label_json(j, "focus", l->function);
 	json_close(j);
 	json_close(j);
 }
@@ -424,32 +373,6 @@ static void put_verdict(struct json *j, const struct export_job *job, const stru
 	json_break(j, 0);
 }
 
-/* The table that adds up to RSS; empty where memory was not recorded. */
-static void put_memory(struct json *j, const struct profile *p)
-{
-	size_t files = 0;
-	struct rss r;
-
-	rss_build(&r, p, 0, 0);
-	json_open_array(j, "memory");
-	for (size_t i = 0; i < r.rows.n; i++) {
-		const struct rss_row *row = &r.rows.v[i];
-
-		if (row->kind == RSS_DETAIL && files++ >= FILES)
-			continue;
-		json_open_object(j, NULL);
-		put_text(j, "label", row->label);
-		put_text(j, "note", row->note);
-		json_put_int(j, "bytes", row->bytes);
-		json_put_bool(j, "estimate", row->estimate);
-		json_put_bool(j, "part", row->kind == RSS_PART);
-		json_close(j);
-	}
-	json_close(j);
-	json_break(j, 0);
-	rss_done(&r);
-}
-
 /* What a comparison says. */
 static void put_diff_verdict(struct json *j, const struct diff *d)
 {
@@ -461,7 +384,7 @@ static void put_diff_verdict(struct json *j, const struct diff *d)
 		text.data[0] -= 'a' - 'A';
 	json_open_array(j, "verdict");
 	json_open_object(j, NULL);
-	put_text(j, "text", text.data);
+	label_json(j, "text", text.data);
 	json_open_object(j, "state");
 	json_put_string(j, "view", "diff");
 	json_close(j);
@@ -476,12 +399,13 @@ static void put_findings(struct json *j, const struct export_job *job, struct ca
                          const struct account *a, bool any, const struct diff *d)
 {
 	const struct select_options o = { .causes = causes };
+	struct export_job whole = *job;
 	struct waits waits = { 0 };
 	struct verdict verdict = { 0 };
 
 	put_account(j, "account", any ? &a->total : NULL);
 	if (any) {
-		waits_make(&waits, job->profile, &o, SITES);
+		waits_make(&waits, job->profile, &o, SECTION_PAGE_WAITS);
 		if (!d)
 			verdict_make(&verdict, job->profile, a, &waits, &o);
 	}
@@ -489,8 +413,10 @@ static void put_findings(struct json *j, const struct export_job *job, struct ca
 		put_diff_verdict(j, d);
 	else
 		put_verdict(j, job, &verdict);
-	put_waits(j, job->profile, &waits);
-	put_memory(j, job->profile);
+	whole.waits = &waits;
+	for (size_t i = 0; sections[i]; i++)
+		if (sections[i]->page)
+			sections[i]->page(&whole, j);
 	verdict_done(&verdict);
 	waits_done(&waits);
 }
@@ -518,7 +444,7 @@ static void put_diff(struct json *j, const struct pagetree *t, const struct diff
 	}
 	json_open_object(j, "diff");
 	json_put_bool(j, "normalized", d->normalized);
-	put_text(j, "unit", d->unit);
+	label_json(j, "unit", d->unit);
 	put_real(j, "scale", d->scale);
 	json_put_bool(j, "timeless", d->timeless);
 	put_difference(j, "all", &d->all);

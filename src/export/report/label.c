@@ -5,11 +5,21 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/text/plain.h"
 
 void label_clean(struct buf *b, const char *s)
 {
 	plain_add(b, s);
+}
+
+void label_json(struct json *j, const char *key, const char *s)
+{
+	struct buf text = { 0 };
+
+	label_clean(&text, s);
+	json_put_string(j, key, text.n ? text.data : "");
+	buf_done(&text);
 }
 
 /* Bytes of s that fit into columns; *ret_columns is what they take. */

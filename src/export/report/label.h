@@ -9,9 +9,13 @@
 #include <stddef.h>
 
 struct buf;
+struct json;
 
 /* s with everything else replaced by U+FFFD. */
 void label_clean(struct buf *b, const char *s);
+
+/* The same as a string of JSON. */
+void label_json(struct json *j, const char *key, const char *s);
 
 /* Columns of a clean name in a monospaced font: wide characters are two. */
 size_t label_columns(const char *s);

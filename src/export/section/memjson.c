@@ -1,5 +1,5 @@
 /*
- * memjson.c - memory for programs: JSON and CSV (memtext.h).
+ * memjson.c - memory for programs: JSON, the page and CSV (memtext.h).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,10 +13,13 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/export.h"
+#include "export/report/label.h"
 #include "export/section/memtext.h"
 #include "export/section/section.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
+
+enum { PAGE_FILES = 8 };
 
 /* --- JSON --- */
 
@@ -194,6 +197,34 @@ void memjson_put(const struct export_job *job, struct json *j)
 		json_break(j, 0);
 		memtext_object(&r, job->profile, job->options.limit, true, "memory", j);
 	}
+	rss_done(&r);
+}
+
+/* --- the page --- */
+
+/* The table that adds up to RSS; empty where memory was not recorded. */
+void mempage_put(const struct export_job *job, struct json *j)
+{
+	size_t files = 0;
+	struct rss r;
+
+	rss_build(&r, job->profile, 0, 0);
+	json_open_array(j, "memory");
+	for (size_t i = 0; i < r.rows.n; i++) {
+		const struct rss_row *row = &r.rows.v[i];
+
+		if (row->kind == RSS_DETAIL && files++ >= PAGE_FILES)
+			continue;
+		json_open_object(j, NULL);
+		label_json(j, "label", row->label);
+		label_json(j, "note", row->note);
+		json_put_int(j, "bytes", row->bytes);
+		json_put_bool(j, "estimate", row->estimate);
+		json_put_bool(j, "part", row->kind == RSS_PART);
+		json_close(j);
+	}
+	json_close(j);
+	json_break(j, 0);
 	rss_done(&r);
 }
 

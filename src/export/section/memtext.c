@@ -324,5 +324,5 @@ static void put_text(const struct export_job *job, struct buf *out)
 }
 
 const struct section section_memory = {
-	.name = "memory", .text = put_text, .json = memjson_put, .json_after_tables = true
+	.name = "memory", .text = put_text, .json = memjson_put, .page = mempage_put, .json_after_tables = true
 };

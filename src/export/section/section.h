@@ -1,5 +1,5 @@
 /*
- * section.h - the sections of a report: each covers one subject, as text and as JSON.
+ * section.h - the sections of a report: each covers one subject, as text, as JSON and on the page.
  *
  * A section is one file that defines a struct section, and one line in SECTION_LIST. It reads the whole recording, not
  * a part of its stacks, so reports below a root (`--root`) have none. A section writes nothing where its subject was
@@ -19,6 +19,9 @@ struct section {
 	void (*text)(const struct export_job *job, struct buf *out);
 	/* Members of the report's object, each on a line of its own. */
 	void (*json)(const struct export_job *job, struct json *j);
+	/* Members of the page's head (docs/page-format.md), whatever the job selects: the page holds the whole recording, and
+	 * has the member also where it is empty. NULL: the page does not show the section. */
+	void (*page)(const struct export_job *job, struct json *j);
 	bool json_after_tables; /* else before the tables of functions, modules and threads */
 };
 
@@ -39,6 +42,11 @@ SECTION_LIST(SECTION_DECLARE)
 
 extern const struct section *const sections[]; /* ends in NULL */
 
+/* So many waits are on a page, with what ended them. */
+enum { SECTION_PAGE_WAITS = 20 };
+
 /* The JSON of sections that have a file of their own for it. */
 void waitjson_put(const struct export_job *job, struct json *j);
+void waitpage_put(const struct export_job *job, struct json *j);
 void memjson_put(const struct export_job *job, struct json *j);
+void mempage_put(const struct export_job *job, struct json *j);

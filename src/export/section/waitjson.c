@@ -1,13 +1,19 @@
 /*
- * waitjson.c - the account, the verdict and the waits of waittext.c for programs. All times are nanoseconds.
+ * waitjson.c - the account, the verdict and the waits of waittext.c for programs, and the waits for the page. All times
+ * are nanoseconds.
  */
 #include "analyze/wait/account.h"
 #include "analyze/wait/verdict.h"
 #include "analyze/wait/waits.h"
+#include "base/buf.h"
 #include "base/json.h"
+#include "base/text/str.h"
 #include "export/export.h"
+#include "export/report/label.h"
 #include "export/section/section.h"
 #include "profile/profile.h"
+
+enum { PAGE_WAKERS = 3 };
 
 static void put_row(struct json *j, const struct account_row *r)
 {
@@ -136,4 +142,50 @@ void waitjson_put(const struct export_job *job, struct json *j)
 	put_account(j, job->profile, job->account);
 	put_verdict(j, job->profile, job->verdict);
 	put_waits(j, job->profile, job->waits, job->options.limit);
+}
+
+/* --- the page --- */
+
+static void put_page_waker(struct json *j, const struct waits_waker *w)
+{
+	struct buf text = { 0 };
+	char ns[32], count[32];
+
+	if (w->interrupt)
+		buf_puts(&text, waits_interrupt(w->interrupt));
+	else
+		buf_printf(&text, "%s of thread %s", w->function, w->thread);
+	buf_printf(&text, ": %s in %s", str_duration(ns, w->ns), str_count(count, w->count));
+	label_json(j, NULL, text.data);
+	buf_done(&text);
+}
+
+void waitpage_put(const struct export_job *job, struct json *j)
+{
+	const struct profile *p = job->profile;
+	const struct waits *w = job->waits;
+
+	json_open_array(j, "waits");
+	for (size_t i = 0; i < w->sites.n && i < SECTION_PAGE_WAITS; i++) {
+		const struct waits_site *s = &w->sites.v[i];
+
+		json_open_object(j, NULL);
+		label_json(j, "function", s->function);
+		label_json(j, "cause", cause_key(s->cause));
+		label_json(j, "operation", s->operation ? s->operation : "");
+		json_put_uints(j, { "ns", s->ns }, { "count", s->count }, { "longestNs", s->longest_ns },
+			       { "threads", s->threads });
+		label_json(j, "thread",
+		         s->thread < p->threads.n ? profile_str(p, p->threads.v[s->thread].name) : "");
+		label_json(j, "means", s->pattern ? s->pattern->means : "");
+		label_json(j, "fix", s->pattern ? s->pattern->fix : "");
+		json_open_array(j, "wakers");
+		for (size_t k = 0; k < s->wakers.n && k < PAGE_WAKERS; k++)
+			put_page_waker(j, &s->wakers.v[k]);
+		json_close(j);
+		json_close(j);
+		json_break(j, 0);
+	}
+	json_close(j);
+	json_break(j, 0);
 }

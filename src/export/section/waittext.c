@@ -359,4 +359,4 @@ static void put_text(const struct export_job *job, struct buf *out)
 	put_waits(job, out);
 }
 
-const struct section section_waits = { .name = "waits", .text = put_text, .json = waitjson_put };
+const struct section section_waits = { .name = "waits", .text = put_text, .json = waitjson_put, .page = waitpage_put };
