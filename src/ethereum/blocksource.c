@@ -13,14 +13,14 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "ethereum/codec/hex.h"
-#include "net/post.h"
+#include "net/http.h"
 #include "ethereum/rpcblock.h"
 
 enum { TIMEOUT_MS = 30000, FIRST_PAUSE_MS = 100, LONGEST_PAUSE_MS = 5000, REMEMBERED = BLOCKSOURCE_FINAL + 1 };
 
 struct blocksource {
 	struct blocksource_options o;
-	struct post *post;
+	struct http *http;
 	FILE *file;
 	uint64_t line;
 
@@ -68,13 +68,16 @@ static bool pause_before(struct blocksource *s, unsigned attempt)
 	return goes_on;
 }
 
-static int ask(struct blocksource *s, const char *method, const char *params, struct post_answer *ret, struct err *err)
+static int ask(struct blocksource *s, const char *method, const char *params, struct http_answer *ret, struct err *err)
 {
 	_cleanup_free_ char *body =
 		mem_printf("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":[%s]}", method, params);
-	const struct post_question q = { .body = body, .n = strlen(body), .timeout_ms = TIMEOUT_MS };
+	const struct http_question q = { .body = body, .n = strlen(body), .timeout_ms = TIMEOUT_MS };
+	int e = http_ask(s->http, &q, ret, err);
 
-	return post_ask(s->post, &q, ret, err);
+	if (e)
+		err_prefix(err, "%s", http_url(s->http));
+	return e;
 }
 
 /* For a transaction of a kind that is not known here. */
@@ -87,7 +90,7 @@ static int ask_raw(void *context, const char *hash, struct buf *ret)
 	snprintf(params, sizeof(params), "\"%.66s\"", hash);
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
 		_cleanup_free_ char *said = NULL;
-		struct post_answer a;
+		struct http_answer a;
 
 		if (ask(s, methods[i], params, &a, NULL) || engine_result_read(a.text, a.n, &said, NULL))
 			continue;
@@ -99,7 +102,7 @@ static int ask_raw(void *context, const char *hash, struct buf *ret)
 
 static int fetch_once(struct blocksource *s, uint64_t number, struct engine_block *ret, struct err *err)
 {
-	struct post_answer a;
+	struct http_answer a;
 	char params[64];
 	int e;
 
@@ -142,7 +145,7 @@ static int read_line(struct blocksource *s, struct buf *line, struct err *err)
 	do {
 		line->n = 0;
 		while ((c = getc_unlocked(s->file)) != EOF && c != '\n') {
-			if (line->n >= POST_LIMIT_BYTES)
+			if (line->n >= HTTP_ANSWER_BYTES)
 				return err_set(err, EFBIG, "%s: line %llu is too long", s->o.file, (unsigned long long)s->line + 1);
 			buf_putc(line, c);
 		}
@@ -182,10 +185,10 @@ static void find_hash(struct blocksource *s, uint64_t number, char ret[ENGINE_HA
 {
 	const size_t at = number % REMEMBERED;
 	struct rpcblock b = { 0 };
-	struct post_answer a;
+	struct http_answer a;
 	char params[64];
 
-	if ((s->seen[at].number != number || !*s->seen[at].hash) && s->post) {
+	if ((s->seen[at].number != number || !*s->seen[at].hash) && s->http) {
 		snprintf(params, sizeof(params), "\"0x%llx\",false", (unsigned long long)number);
 		if (ask(s, "eth_getBlockByNumber", params, &a, NULL) || rpcblock_parse(a.text, a.n, &b) || b.number != number)
 			*b.hash = 0;
@@ -201,7 +204,7 @@ static int check_chain(struct blocksource *s, const struct engine_block *b, stru
 	if (!*s->previous || !strcasecmp(s->previous, b->parent))
 		return 0;
 	return err_set(err, EBADMSG, "block %llu does not follow the one before it: %s", (unsigned long long)b->number,
-		       s->post ? "the source changed its mind; try again with blocks that are final" :
+		       s->http ? "the source changed its mind; try again with blocks that are final" :
 				 "the file has a gap, or two chains");
 }
 
@@ -222,10 +225,10 @@ static int make_next(struct blocksource *s, uint64_t *number, struct blocksource
 	int e;
 
 	*ret = (struct blocksource_block){ 0 };
-	if (s->post && *number > s->o.to)
+	if (s->http && *number > s->o.to)
 		return 0;
-	e = s->post ? fetch(s, *number, &ret->block, err) : read_next(s, &ret->block, err);
-	if (e < 0 || (!e && !s->post))
+	e = s->http ? fetch(s, *number, &ret->block, err) : read_next(s, &ret->block, err);
+	if (e < 0 || (!e && !s->http))
 		return e;
 	++*number;
 	e = check_chain(s, &ret->block, err);
@@ -296,7 +299,7 @@ int blocksource_open(const struct blocksource_options *o, struct blocksource **r
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
 	if (o->rpc) {
-		e = post_open(o->rpc, "--from-rpc", &s->post, err);
+		e = http_open(o->rpc, "--from-rpc", &s->http, err);
 	} else {
 		s->file = fopen(o->file, "re");
 		if (!s->file)
@@ -313,10 +316,10 @@ int blocksource_open(const struct blocksource_options *o, struct blocksource **r
 int blocksource_last(struct blocksource *s, uint64_t *ret, struct err *err)
 {
 	_cleanup_free_ char *said = NULL;
-	struct post_answer a;
+	struct http_answer a;
 	int e;
 
-	if (!s->post)
+	if (!s->http)
 		return -ENOTSUP;
 	e = ask(s, "eth_blockNumber", "", &a, err);
 	if (!e)
@@ -360,14 +363,14 @@ void blocksource_close(struct blocksource *s)
 	s->stop = true;
 	pthread_cond_broadcast(&s->changed);
 	pthread_mutex_unlock(&s->lock);
-	if (s->post)
-		post_stop(s->post);
+	if (s->http)
+		http_stop(s->http);
 	if (s->runs)
 		pthread_join(s->thread, NULL);
 	for (; s->count; s->count--, s->first = (s->first + 1) % s->o.ahead)
 		engine_block_done(&s->queue[s->first].block);
 	free(s->queue);
-	post_close(s->post);
+	http_close(s->http);
 	if (s->file)
 		fclose(s->file);
 	pthread_mutex_destroy(&s->lock);

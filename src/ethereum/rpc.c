@@ -81,6 +81,8 @@ int rpc_head(struct rpc *r, int timeout_ms, struct rpcblock *ret, uint64_t *ret_
 void rpc_stop(struct rpc *r)
 {
 	r->stop = true;
+	if (r->way->stop)
+		r->way->stop(r);
 }
 
 void rpc_close(struct rpc *r)

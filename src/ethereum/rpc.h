@@ -14,7 +14,7 @@
 struct err;
 struct rpc;
 
-/* http, https or ws. -ENOSYS: http in a build without libcurl. */
+/* http, https or ws. -EOPNOTSUPP: http in a build without libcurl. */
 int rpc_open(const char *url, struct rpc **ret, struct err *err);
 /* by: "latest", "0x12", or a hash of 66 characters. Errors of rpcblock_parse(), or -EIO; why says it. */
 int rpc_block(struct rpc *r, const char *by, struct rpcblock *ret, struct err *why);
@@ -36,6 +36,7 @@ struct rpc_way {
 	/* One question, one answer, valid until the next. */
 	int (*ask)(struct rpc *r, const char *body, uint64_t id, const char **ret, size_t *ret_n, struct err *why);
 	int (*head)(struct rpc *r, int timeout_ms, struct rpcblock *ret, uint64_t *ret_mono_ns, struct err *why);
+	void (*stop)(struct rpc *r); /* ends the question under way, from any thread; NULL: the way looks at r->stop */
 	void (*close)(struct rpc *r);
 };
 extern const struct rpc_way rpc_way_http, rpc_way_websocket;

@@ -1,15 +1,22 @@
 #include "net/http.h"
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <errno.h>
-#include <stdbool.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/text/str.h"
 
-enum { CONNECT_SECONDS = 5, TOTAL_SECONDS = 120, SLOW_SECONDS = 20, SLOW_BYTES_PER_SECOND = 1000 };
+enum { CONNECT_SECONDS = 5, TOTAL_SECONDS = 120, SLOW_SECONDS = 20, SLOW_BYTES_PER_SECOND = 1000, ASK_CONNECT_MS = 3000 };
 
+/* What comes in, for libcurl's callback. */
 struct transfer {
 	http_sink *sink;
 	void *context;
@@ -26,16 +33,37 @@ static size_t take(char *data, size_t size, size_t count, void *context)
 	return t->too_large || t->sink(t->context, data, size * count) ? 0 : size * count;
 }
 
-static void set_options(CURL *curl, const char *url, const struct http_limits *limits, struct transfer *t,
-			char *text)
+static int append(void *context, const void *data, size_t n)
 {
+	buf_add(context, data, n);
+	return 0;
+}
+
+/* why: CURL_ERROR_SIZE bytes. */
+static CURL *start(const char *url, struct transfer *t, char *why)
+{
+	CURL *curl = curl_easy_init();
+
+	if (!curl)
+		return NULL;
 	curl_easy_setopt(curl, CURLOPT_URL, url);
 	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(curl, CURLOPT_USERAGENT, "gasflame/" GASFLAME_VERSION);
+	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
+	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
+	curl_easy_setopt(curl, CURLOPT_WRITEDATA, t);
+	return curl;
+}
+
+/* --- one document --- */
+
+static void set_limits(CURL *curl, const struct http_limits *limits)
+{
 	curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
 	curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
 	curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
-	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT,
 			 (long)(limits->connect_seconds ? limits->connect_seconds : CONNECT_SECONDS));
 	curl_easy_setopt(curl, CURLOPT_TIMEOUT,
@@ -51,24 +79,20 @@ static void set_options(CURL *curl, const char *url, const struct http_limits *l
 	}
 	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)SLOW_SECONDS);
 	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)SLOW_BYTES_PER_SECOND);
-	curl_easy_setopt(curl, CURLOPT_USERAGENT, "gasflame/" GASFLAME_VERSION);
-	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, text);
-	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
-	curl_easy_setopt(curl, CURLOPT_WRITEDATA, t);
 }
 
 int http_get(const char *url, const struct http_limits *limits, http_sink *sink, void *context,
 	     struct err *err)
 {
 	struct transfer t = { .sink = sink, .context = context, .limit = limits->bytes };
-	char text[CURL_ERROR_SIZE] = "";
-	CURL *curl = curl_easy_init();
+	char why[CURL_ERROR_SIZE] = "";
+	CURL *curl = start(url, &t, why);
 	long status = 0;
 	CURLcode r;
 
 	if (!curl)
 		return err_set(err, ENOMEM, "libcurl does not start");
-	set_options(curl, url, limits, &t, text);
+	set_limits(curl, limits);
 	r = curl_easy_perform(curl);
 	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
 	curl_easy_cleanup(curl);
@@ -79,13 +103,7 @@ int http_get(const char *url, const struct http_limits *limits, http_sink *sink,
 		return err_set(err, ENOENT, "%.100s: %s", url,
 			       status == 404 ? "the server has no such page (404)" : "the answer is empty");
 	if (r != CURLE_OK)
-		return err_set(err, EIO, "%.100s: %.100s", url, text[0] ? text : curl_easy_strerror(r));
-	return 0;
-}
-
-static int append(void *context, const void *data, size_t n)
-{
-	buf_add(context, data, n);
+		return err_set(err, EIO, "%.100s: %.100s", url, why[0] ? why : curl_easy_strerror(r));
 	return 0;
 }
 
@@ -103,4 +121,167 @@ int http_get_text(const char *url, const struct http_limits *limits, char **ret,
 	if (ret_n)
 		*ret_n = text.n;
 	return 0;
+}
+
+/* --- a connection that stays open --- */
+
+struct http {
+	CURL *curl;
+	struct curl_slist *headers;
+	char *url, *bearer;
+	char why[CURL_ERROR_SIZE];
+	struct buf answer;
+	struct transfer transfer; /* into answer */
+	atomic_bool stop;
+	const volatile sig_atomic_t *flag; /* the same, for signals; may be NULL */
+};
+
+static bool is_stopped(const struct http *h)
+{
+	return h->stop || (h->flag && *h->flag);
+}
+
+static int look(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+	return is_stopped(context);
+}
+
+static void set_options(struct http *h)
+{
+	if (http_is_local(h->url))
+		curl_easy_setopt(h->curl, CURLOPT_NOPROXY, "*");
+	curl_easy_setopt(h->curl, CURLOPT_TCP_NODELAY, 1L);
+	curl_easy_setopt(h->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)ASK_CONNECT_MS);
+	curl_easy_setopt(h->curl, CURLOPT_NOPROGRESS, 0L);
+	curl_easy_setopt(h->curl, CURLOPT_XFERINFOFUNCTION, look);
+	curl_easy_setopt(h->curl, CURLOPT_XFERINFODATA, h);
+}
+
+/* "Expect:" would have libcurl wait for a server's leave before it sends a long body. */
+static int set_headers(struct http *h, const char *bearer, struct err *err)
+{
+	_cleanup_free_ char *line = bearer ? mem_printf("Authorization: Bearer %s", bearer) : NULL;
+	const char *const lines[] = { "Content-Type: application/json", "Expect:", line };
+
+	curl_slist_free_all(h->headers);
+	free(h->bearer);
+	h->bearer = bearer ? mem_strdup(bearer) : NULL;
+	h->headers = NULL;
+	for (size_t i = 0; i < ARRAY_LEN(lines) && lines[i]; i++) {
+		struct curl_slist *longer = curl_slist_append(h->headers, lines[i]);
+
+		if (!longer)
+			return err_set(err, ENOMEM, "libcurl has no memory");
+		h->headers = longer;
+	}
+	curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, h->headers);
+	return 0;
+}
+
+int http_open(const char *url, const char *option, struct http **ret, struct err *err)
+{
+	struct http *h;
+	int e;
+
+	if (!str_starts(url, "http://") && !str_starts(url, "https://"))
+		return err_set(err, EINVAL, "'%s' is no address of a node: %s http://127.0.0.1:8545", url, option);
+	h = mem_alloc(sizeof(*h));
+	h->url = mem_strdup(url);
+	h->transfer = (struct transfer){ .sink = append, .context = &h->answer };
+	h->curl = start(h->url, &h->transfer, h->why);
+	e = h->curl ? set_headers(h, NULL, err) : err_set(err, ENOMEM, "libcurl has no memory");
+	if (e) {
+		http_close(h);
+		return e;
+	}
+	set_options(h);
+	*ret = h;
+	return 0;
+}
+
+static int failure(struct http *h, CURLcode code, struct err *err)
+{
+	if (is_stopped(h))
+		return err_set(err, ECANCELED, "it was not asked any more");
+	if (h->transfer.too_large)
+		return err_set(err, EFBIG, "its answer is too long");
+	return err_set(err, code == CURLE_OPERATION_TIMEDOUT ? ETIMEDOUT : EIO, "%s",
+		       *h->why ? h->why : curl_easy_strerror(code));
+}
+
+int http_ask(struct http *h, const struct http_question *q, struct http_answer *ret, struct err *err)
+{
+	bool same = q->bearer == h->bearer || (q->bearer && h->bearer && !strcmp(q->bearer, h->bearer));
+	uint64_t begin;
+	long status = 0;
+	CURLcode code;
+	int e = same ? 0 : set_headers(h, q->bearer, err);
+
+	if (!e && is_stopped(h))
+		e = err_set(err, ECANCELED, "it was not asked any more");
+	if (e)
+		return e;
+	h->answer.n = 0;
+	h->transfer.bytes = 0;
+	h->transfer.limit = q->limit ? q->limit : HTTP_ANSWER_BYTES;
+	*h->why = 0;
+	curl_easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, (long)q->timeout_ms);
+	curl_easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->n);
+	curl_easy_setopt(h->curl, CURLOPT_POSTFIELDS, q->body);
+	begin = clock_mono_ns();
+	code = curl_easy_perform(h->curl);
+	ret->ns = clock_mono_ns() - begin;
+	curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (code != CURLE_OK)
+		return failure(h, code, err);
+	if (status == 401 || status == 403)
+		return err_set(err, EACCES, "it refuses us (HTTP %ld)", status);
+	if (status != 200 && (!h->answer.n || *h->answer.data != '{'))
+		return err_set(err, EIO, "it answers with HTTP %ld", status);
+	ret->text = h->answer.n ? h->answer.data : "";
+	ret->n = h->answer.n;
+	return 0;
+}
+
+const char *http_url(const struct http *h)
+{
+	return h->url;
+}
+
+void http_stop(struct http *h)
+{
+	h->stop = true;
+}
+
+void http_stop_on(struct http *h, const volatile sig_atomic_t *flag)
+{
+	h->flag = flag;
+}
+
+void http_close(struct http *h)
+{
+	if (!h)
+		return;
+	if (h->curl)
+		curl_easy_cleanup(h->curl);
+	curl_slist_free_all(h->headers);
+	buf_done(&h->answer);
+	free(h->bearer);
+	free(h->url);
+	free(h);
+}
+
+bool http_is_local(const char *url)
+{
+	CURLU *u = curl_url();
+	char *host = NULL;
+	struct in_addr four;
+	bool local = false;
+
+	if (u && !curl_url_set(u, CURLUPART_URL, url, 0) && !curl_url_get(u, CURLUPART_HOST, &host, 0))
+		local = !strcasecmp(host, "localhost") || !strcmp(host, "[::1]") ||
+			(inet_pton(AF_INET, host, &four) == 1 && ntohl(four.s_addr) >> 24 == 127);
+	curl_free(host);
+	curl_url_cleanup(u);
+	return local;
 }

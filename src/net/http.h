@@ -1,14 +1,19 @@
 /*
- * http.h - one document from a server: debug files, a node's metrics, a heap dump. Only when the user asks.
+ * http.h - the HTTP client: one document by GET, or questions by POST over one connection that stays open.
  *
- * http and https only, redirects too. In a build without libcurl all of it is -EOPNOTSUPP.
+ * http and https only. http_get() is for debug files, a node's metrics, a container engine's answers and heap dumps; it
+ * follows redirects. A struct http sends JSON-RPC and measures how long an answer took. One thread at a time may use it,
+ * but http_stop() may come from any. This file's functions fail with -EOPNOTSUPP in a build without libcurl (nohttp.c).
  */
 #pragma once
 
+#include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct err;
+struct http;
 
 struct http_limits {
 	uint64_t bytes;           /* more is -EFBIG */
@@ -27,3 +32,37 @@ int http_get(const char *url, const struct http_limits *limits, http_sink *sink,
 /* The same as a NUL-terminated text. Caller frees. */
 int http_get_text(const char *url, const struct http_limits *limits, char **ret, size_t *ret_n,
 		  struct err *err);
+
+/* --- a connection that stays open --- */
+
+enum { HTTP_ANSWER_BYTES = 64 << 20 };
+
+struct http_question {
+	const char *body;
+	size_t n;
+	const char *bearer; /* a token, NULL = none */
+	unsigned timeout_ms;
+	uint64_t limit; /* of the answer, what is longer is -EFBIG; 0 = HTTP_ANSWER_BYTES */
+};
+
+struct http_answer {
+	const char *text; /* until the next question */
+	size_t n;
+	uint64_t ns; /* from the first byte sent to the last one that came; of the first question, to connect too */
+};
+
+/* option: what the user names the address with, for sentences: "--engine". */
+int http_open(const char *url, const char *option, struct http **ret, struct err *err);
+/* 0; -EACCES: the server wants another token (401, 403); -EIO and others: it was not reached, or not understood.
+ * -ECANCELED: http_stop(). An answer with any other status than 200 that has a JSON object is an answer: some nodes
+ * send errors of JSON-RPC that way. The sentence does not name the server: http_url() does. */
+int http_ask(struct http *h, const struct http_question *q, struct http_answer *ret, struct err *err);
+const char *http_url(const struct http *h);
+/* The question under way, and later ones, fail soon. */
+void http_stop(struct http *h);
+/* The same as soon as the flag is set, by a signal for example; a question under way ends within a second. */
+void http_stop_on(struct http *h, const volatile sig_atomic_t *flag);
+void http_close(struct http *h); /* NULL is fine */
+
+/* Is it this machine? 127.0.0.0/8, ::1 and localhost. */
+bool http_is_local(const char *url);

@@ -13,3 +13,35 @@ int http_get_text(const char *url, const struct http_limits *limits, char **ret,
 {
 	return http_get(url, limits, NULL, NULL, err);
 }
+
+int http_open(const char *url, const char *option, struct http **ret, struct err *err)
+{
+	return err_set(err, EOPNOTSUPP, "this gasflame was built without HTTP (-Dhttp=disabled), which %s needs", option);
+}
+
+int http_ask(struct http *h, const struct http_question *q, struct http_answer *ret, struct err *err)
+{
+	return -EOPNOTSUPP;
+}
+
+const char *http_url(const struct http *h)
+{
+	return "";
+}
+
+void http_stop(struct http *h)
+{
+}
+
+void http_stop_on(struct http *h, const volatile sig_atomic_t *flag)
+{
+}
+
+void http_close(struct http *h)
+{
+}
+
+bool http_is_local(const char *url)
+{
+	return true; /* nothing can be sent to it anyway */
+}

@@ -24,7 +24,7 @@
 #include "export/bench/replay.h"
 #include "ethereum/engineapi.h"
 #include "ethereum/codec/hex.h"
-#include "net/post.h"
+#include "net/http.h"
 #include "ethereum/rpcblock.h"
 
 enum { TRANSFERS, CALLS, KINDS };
@@ -65,7 +65,7 @@ struct load {
 
 struct worker {
 	struct load *load;
-	struct post *post;
+	struct http *http;
 	char account[43], other[43];
 	uint64_t nonce;
 	struct load_kind kinds[KINDS];
@@ -76,18 +76,21 @@ struct worker {
 
 /* --- questions --- */
 
-static int ask(struct post *p, const char *method, const char *params, struct post_answer *ret, struct err *err)
+static int ask(struct http *p, const char *method, const char *params, struct http_answer *ret, struct err *err)
 {
 	_cleanup_free_ char *body =
 		mem_printf("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":[%s]}", method, params);
-	const struct post_question q = { .body = body, .n = strlen(body), .timeout_ms = TIMEOUT_MS, .limit = ANSWER_BYTES };
+	const struct http_question q = { .body = body, .n = strlen(body), .timeout_ms = TIMEOUT_MS, .limit = ANSWER_BYTES };
+	int e = http_ask(p, &q, ret, err);
 
-	return post_ask(p, &q, ret, err);
+	if (e)
+		err_prefix(err, "%s", http_url(p));
+	return e;
 }
 
-static int ask_string(struct post *p, const char *method, const char *params, char **ret, struct err *err)
+static int ask_string(struct http *p, const char *method, const char *params, char **ret, struct err *err)
 {
-	struct post_answer a;
+	struct http_answer a;
 	int e = ask(p, method, params, &a, err);
 
 	if (!e)
@@ -95,7 +98,7 @@ static int ask_string(struct post *p, const char *method, const char *params, ch
 	return e ? err_prefix(err, "%s", method) : 0;
 }
 
-static int ask_number(struct post *p, const char *method, const char *params, uint64_t *ret, struct err *err)
+static int ask_number(struct http *p, const char *method, const char *params, uint64_t *ret, struct err *err)
 {
 	_cleanup_free_ char *said = NULL;
 	int e = ask_string(p, method, params, &said, err);
@@ -105,7 +108,7 @@ static int ask_number(struct post *p, const char *method, const char *params, ui
 	return e;
 }
 
-static int count_sent(struct post *p, const char *account, const char *when, uint64_t *ret, struct err *err)
+static int count_sent(struct http *p, const char *account, const char *when, uint64_t *ret, struct err *err)
 {
 	char params[96];
 
@@ -124,10 +127,10 @@ static bool nap(unsigned ms)
 /* --- before --- */
 
 /* One account for each worker. */
-static int find_accounts(struct load *l, struct post *p, struct err *err)
+static int find_accounts(struct load *l, struct http *p, struct err *err)
 {
 	const json_t *list;
-	struct post_answer a;
+	struct http_answer a;
 	json_t *answer;
 	size_t n = 0;
 	int e = ask(p, "eth_accounts", "", &a, err);
@@ -153,14 +156,14 @@ static int find_accounts(struct load *l, struct post *p, struct err *err)
 	return 0;
 }
 
-static int wait_for_contract(struct load *l, struct post *p, const char *hash, struct err *err)
+static int wait_for_contract(struct load *l, struct http *p, const char *hash, struct err *err)
 {
 	uint64_t deadline = clock_mono_ns() + MINED_SECONDS * 1000000000ULL;
 	char params[80];
 
 	snprintf(params, sizeof(params), "\"%.66s\"", hash);
 	do {
-		struct post_answer a;
+		struct http_answer a;
 		json_t *answer;
 		const char *address;
 		int e = ask(p, "eth_getTransactionReceipt", params, &a, err);
@@ -178,7 +181,7 @@ static int wait_for_contract(struct load *l, struct post *p, const char *hash, s
 		       MINED_SECONDS);
 }
 
-static int deploy(struct load *l, struct post *p, struct err *err)
+static int deploy(struct load *l, struct http *p, struct err *err)
 {
 	_cleanup_free_ char *params =
 		mem_printf("{\"from\":\"%s\",\"data\":\"" DEPLOY "\",\"gas\":\"0x30d40\"}", l->workers[0].account), *hash = NULL;
@@ -215,8 +218,8 @@ static int send_one(struct worker *w, unsigned kind, uint64_t *ret_ns, struct er
 			   (unsigned long long)w->nonce) :
 		mem_printf("{\"from\":\"%s\",\"to\":\"%s\",\"value\":\"0x1\",\"gas\":\"0x5208\",\"nonce\":\"0x%llx\"}", w->account,
 			   w->other, (unsigned long long)w->nonce);
-	struct post_answer a;
-	int e = ask(w->post, "eth_sendTransaction", params, &a, err);
+	struct http_answer a;
+	int e = ask(w->http, "eth_sendTransaction", params, &a, err);
 
 	if (e)
 		return e;
@@ -246,7 +249,7 @@ static void send_next(struct worker *w, uint64_t number)
 	/* Whether it was taken all the same is for the node to say. */
 	if (++w->failed_in_a_row >= ERRORS_IN_A_ROW)
 		w->load->stop = true;
-	else if (count_sent(w->post, w->account, "pending", &w->nonce, NULL))
+	else if (count_sent(w->http, w->account, "pending", &w->nonce, NULL))
 		nap(LOOK_MS);
 }
 
@@ -296,7 +299,7 @@ static void wait_for_workers(struct load *l)
 			log_progress("%llu transactions, %.0f s", (unsigned long long)sent, (clock_mono_ns() - l->start_ns) / 1e9);
 			if (replay_stopped || l->stop || clock_mono_ns() > l->deadline_ns + LATE_SECONDS * 1000000000ULL)
 				for (size_t k = 0; k < l->count; k++)
-					post_stop(l->workers[k].post);
+					http_stop(l->workers[k].http);
 		}
 	}
 	l->result->wall_ns = clock_mono_ns() - l->start_ns;
@@ -306,7 +309,7 @@ static void wait_for_workers(struct load *l)
 /* --- after --- */
 
 /* What was sent is mined sooner or later; without mining it stays. */
-static void wait_for_mining(struct load *l, struct post *p)
+static void wait_for_mining(struct load *l, struct http *p)
 {
 	uint64_t deadline = clock_mono_ns() + MINED_SECONDS * 1000000000ULL, mined, left, before = UINT64_MAX;
 
@@ -322,10 +325,10 @@ static void wait_for_mining(struct load *l, struct post *p)
 	l->result->pending = left;
 }
 
-static void add_blocks(struct load *l, struct post *p, uint64_t first)
+static void add_blocks(struct load *l, struct http *p, uint64_t first)
 {
 	struct load_result *r = l->result;
-	struct post_answer a;
+	struct http_answer a;
 	uint64_t last, deadline = clock_mono_ns() + (replay_stopped ? LATE_SECONDS : MINED_SECONDS) * 1000000000ULL;
 	char params[64];
 
@@ -373,7 +376,7 @@ static void gather(struct load *l)
 	r->stopped = replay_stopped ? "stopped" : l->stop ? "given up: nothing but errors" : NULL;
 }
 
-static int prepare(struct load *l, struct post *p, struct err *err)
+static int prepare(struct load *l, struct http *p, struct err *err)
 {
 	int e = find_accounts(l, p, err);
 
@@ -383,9 +386,9 @@ static int prepare(struct load *l, struct post *p, struct err *err)
 		struct worker *w = &l->workers[i];
 
 		w->load = l;
-		e = post_open(l->o->url, "--rpc", &w->post, err);
+		e = http_open(l->o->url, "--rpc", &w->http, err);
 		if (!e)
-			e = count_sent(w->post, w->account, "pending", &w->nonce, err);
+			e = count_sent(w->http, w->account, "pending", &w->nonce, err);
 	}
 	return e;
 }
@@ -393,19 +396,19 @@ static int prepare(struct load *l, struct post *p, struct err *err)
 int load_run(const struct load_options *o, struct load_result *ret, struct err *err)
 {
 	struct load l = { .o = o, .result = ret, .count = o->connections };
-	struct post *p = NULL;
+	struct http *p = NULL;
 	uint64_t first = 0;
 	int e;
 
 	ret->url = o->url;
 	ret->rate_wanted = o->rate;
 	ret->kinds = mem_alloc(KINDS * sizeof(*ret->kinds));
-	if (!o->allow_remote && !post_is_local(o->url))
+	if (!o->allow_remote && !http_is_local(o->url))
 		return err_set(err, EINVAL,
 			       "%s is not this machine: --load sends transactions of the node's own accounts; if that is your own dev "
 			       "node, say --allow-remote", o->url);
 	l.workers = mem_alloc(l.count * sizeof(*l.workers));
-	e = post_open(o->url, "--rpc", &p, err);
+	e = http_open(o->url, "--rpc", &p, err);
 	if (!e)
 		e = prepare(&l, p, err);
 	if (!e)
@@ -420,13 +423,13 @@ int load_run(const struct load_options *o, struct load_result *ret, struct err *
 		add_blocks(&l, p, first);
 	}
 	for (size_t i = 0; i < o->connections; i++) {
-		post_close(l.workers[i].post);
+		http_close(l.workers[i].http);
 		for (unsigned k = 0; k < KINDS; k++)
 			vec_done(&l.workers[i].kinds[k].latencies_ns);
 	}
 	free(l.workers);
 	free(l.contract);
-	post_close(p);
+	http_close(p);
 	return e;
 }
 

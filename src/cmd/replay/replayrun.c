@@ -21,7 +21,7 @@
 #include "export/bench/replay.h"
 #include "ethereum/codec/hex.h"
 #include "ethereum/jwt.h"
-#include "net/post.h"
+#include "net/http.h"
 #include "ethereum/rpcblock.h"
 
 enum {
@@ -39,7 +39,7 @@ struct run {
 	const struct replay_options *o;
 	struct replay_result *result;
 	struct blocksource *source;
-	struct post *post;
+	struct http *http;
 	FILE *save;
 	uint8_t secret[JWT_SECRET_BYTES];
 	struct buf token, body;
@@ -67,9 +67,9 @@ static const char *token(struct run *r)
 	return r->token.data;
 }
 
-static int ask(struct run *r, const char *method, const char *params, size_t n, struct post_answer *ret)
+static int ask(struct run *r, const char *method, const char *params, size_t n, struct http_answer *ret)
 {
-	struct post_question q = { .timeout_ms = r->o->timeout_ms, .limit = SMALL_ANSWER, .bearer = token(r) };
+	struct http_question q = { .timeout_ms = r->o->timeout_ms, .limit = SMALL_ANSWER, .bearer = token(r) };
 	int e;
 
 	r->body.n = 0;
@@ -78,12 +78,14 @@ static int ask(struct run *r, const char *method, const char *params, size_t n, 
 	buf_putc(&r->body, '}');
 	q.body = r->body.data;
 	q.n = r->body.n;
-	e = post_ask(r->post, &q, ret, r->err);
+	e = http_ask(r->http, &q, ret, r->err);
 	if (e == -EACCES)
 		err_set(r->err, EACCES,
 			"%s does not take our token (401): --jwt-secret must name the secret that the node itself reads (its "
 			"--authrpc.jwtsecret, or jwt.hex in its data folder), and both clocks must agree within a minute",
 			r->o->engine);
+	else if (e)
+		err_prefix(r->err, "%s", r->o->engine);
 	return e;
 }
 
@@ -98,7 +100,7 @@ static bool nap(unsigned ms)
 /* SYNCING may pass (the node is still at the block before), and so may a connection that breaks. Neither INVALID nor a
  * refusal does. */
 static int ask_status(struct run *r, const char *what, unsigned version, const char *params, size_t n,
-		      struct engine_status *status, struct post_answer *a)
+		      struct engine_status *status, struct http_answer *a)
 {
 	char method[48];
 	int e;
@@ -132,7 +134,7 @@ static int ask_status(struct run *r, const char *what, unsigned version, const c
 
 static int ask_block(struct run *r, const char *by, struct rpcblock *ret)
 {
-	struct post_answer a;
+	struct http_answer a;
 	char params[64];
 	int e;
 
@@ -256,7 +258,7 @@ static int send_block(struct run *r, const struct blocksource_block *x)
 	const struct engine_block *b = &x->block;
 	_cleanup_(buf_done) struct buf choice = { 0 };
 	struct engine_status status;
-	struct post_answer payload, chosen;
+	struct http_answer payload, chosen;
 	uint64_t begin_wall, begin;
 	int e;
 
@@ -391,9 +393,9 @@ static int prepare(struct run *r)
 	int e = jwt_read_secret(r->o->secret, r->secret, r->err);
 
 	if (!e)
-		e = post_open(r->o->engine, "--engine", &r->post, r->err);
+		e = http_open(r->o->engine, "--engine", &r->http, r->err);
 	if (!e)
-		post_stop_on(r->post, &replay_stopped);
+		http_stop_on(r->http, &replay_stopped);
 	if (!e)
 		e = blocksource_open(&range, &r->source, r->err);
 	if (!e)
@@ -426,7 +428,7 @@ int replay_run(const struct replay_options *o, struct replay_result *ret, struct
 	if (r.save && fclose(r.save) && !e)
 		e = err_errno(err, errno, "cannot write to %s", o->save);
 	blocksource_close(r.source);
-	post_close(r.post);
+	http_close(r.http);
 	explicit_bzero(r.secret, sizeof(r.secret));
 	buf_done(&r.token);
 	buf_done(&r.body);
