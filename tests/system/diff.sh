@@ -89,7 +89,9 @@ gf diff --json --function '^blend_state$' before.gasflame after.gasflame
 check "--function" above "$(field "$STDOUT" "$(row blend_state)['total']['before']")" 80
 gf diff --from 1 --to 2 --absolute -n 5 --sort total before.gasflame after.gasflame
 check_status "--from, --to, --absolute, --sort" 0
-gf diff before.gasflame
+mkdir alone && cp before.gasflame alone/
+(cd alone && gf diff before.gasflame; exit "$STATUS")
+STATUS=$?
 check_status "one capture is too few" 2
 gf diff before.gasflame missing.gasflame
 check_status "no such file" 1

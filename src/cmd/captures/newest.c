@@ -87,7 +87,8 @@ static int too_few(const struct command *c, const struct search *s, struct err *
 		return err_set(err, ENOENT, "%s takes %u captures, and there is only one here: `gasflame record TARGET` makes "
 			       "another, or name both files", c->name, c->newest);
 	return err_set(err, ENOENT, "there is no capture in this folder or below " CAPTURES_FOLDER "/: `gasflame record TARGET` "
-		       "makes one, or name a file: `gasflame %s FILE`", c->name);
+		       "makes one, or name %s: `gasflame %s %s`", c->keeps_rights ? "a target" : "a file", c->name,
+		       c->keeps_rights ? "TARGET" : "FILE");
 }
 
 static void tell(const struct command_operands *o, unsigned chosen, const struct found *foreign,
