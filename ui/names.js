@@ -66,10 +66,12 @@ Object.assign(G.model, (function () {
 		let hidden = 0;
 		for (let i = 0; i < name.length; i++) {
 			const c = name[i], before = name[i - 1] || "";
-			const operator = /operator[<(]?$/.test(name.slice(Math.max(0, i - 9), i));
+			/* operator<, operator<< and operator() have brackets in their names. */
+			const tail = name.slice(Math.max(0, i - 10), i);
+			const operator = (c === "<" ? /operator<?$/ : /operator$/).test(tail);
 			if ((c === "<" || c === "(") && !operator) {
-				const hides = /[\w:>)}$]/.test(before) && name[i + 1] !== ">" &&
-					name[i + 1] !== ")";
+				const hides = (/[\w:>)}$]/.test(before) || /operator<<?$/.test(tail)) &&
+					name[i + 1] !== ">" && name[i + 1] !== ")";
 				if (hides && !hidden)
 					out += c + "…";
 				else if (!hidden)
@@ -93,7 +95,7 @@ Object.assign(G.model, (function () {
 
 	/* "<a::B as c::D>::e" is known as "a::B::e" where there is no room. */
 	function plain(name) {
-		const type = "([^<>]*(?:<…>)?[^<>]*?)", trait = "(?: as [^>]*(?:<…>)?[^>]*)?";
+		const type = "([^<>]*?(?:<…>)?[^<>]*?)", trait = "(?: as [^>]*(?:<…>)?[^>]*)?";
 		return name.replace(new RegExp("^<&?(?:mut )?" + type + trait + ">::"), "$1::");
 	}
 

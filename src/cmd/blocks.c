@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyze/blocks/blocks.h"
 #include "base/buf.h"
@@ -76,7 +77,8 @@ static int write_result(const struct blocks_command *c, struct load *l, const st
 			struct err *err)
 {
 	struct blocks_job job = { .profile = l->profile, .blocks = b, .capture = *capture, .limit = c->limit,
-				  .by_time = c->by_time, .crates = c->crates };
+				  .by_time = c->by_time, .crates = c->crates,
+				  .columns = !c->output && isatty(STDOUT_FILENO) ? command_width() : 0 };
 	_cleanup_(buf_done) struct buf out = { 0 };
 	_cleanup_free_ char *page = NULL;
 	size_t row = SIZE_MAX;

@@ -226,6 +226,7 @@ static void put_rows(struct state *s, int lines, int columns)
 
 	table_layout(&s->table, columns, widths);
 	put_titles(s, widths);
+	table_begin(&s->table);
 	s->rows_shown = room;
 	if (spot->cursor < spot->top)
 		spot->top = spot->cursor;

@@ -33,6 +33,7 @@ void table_done(struct table *t)
 	for (size_t i = 0; i < t->bars.n; i++)
 		free(t->bars.v[i]);
 	vec_done(&t->bars);
+	label_set_done(&t->functions);
 	if (t->columns)
 		strtab_done(&t->strings);
 	*t = (struct table){ 0 };
@@ -209,7 +210,13 @@ static void put_blanks(struct buf *b, size_t n)
 	buf_printf(b, "%*s", (int)n, "");
 }
 
-static void put_name(const struct row *r, const char *text, unsigned width, struct buf *b)
+void table_begin(struct table *t)
+{
+	map_clear(&t->functions.given);
+}
+
+/* functions: NULL where it is the name of something else. */
+static void put_name(struct label_set *functions, const struct row *r, const char *text, unsigned width, struct buf *b)
 {
 	/* Deep trees go on at the middle: who is below whom is seen by the rows above. */
 	unsigned indent = MIN(r->depth, width / 2);
@@ -220,10 +227,13 @@ static void put_name(const struct row *r, const char *text, unsigned width, stru
 		buf_printf(b, "%c ", r->mark);
 		width -= MIN(width, 2);
 	}
-	label_fit(b, text, width);
+	if (functions)
+		label_function(functions, b, text, width);
+	else
+		label_fit(b, text, width);
 }
 
-void table_cell(const struct table *t, const struct row *r, size_t column, unsigned width, struct buf *b)
+void table_cell(struct table *t, const struct row *r, size_t column, unsigned width, struct buf *b)
 {
 	const struct column *c = &t->columns[column];
 	_cleanup_(buf_done) struct buf clean = { 0 };
@@ -234,7 +244,7 @@ void table_cell(const struct table *t, const struct row *r, size_t column, unsig
 	label_clean(&clean, r->text[column] ? r->text[column] : "");
 	text = clean.data ? clean.data : "";
 	if (c->type == COLUMN_NAME) {
-		put_name(r, text, width, b);
+		put_name(strcmp(c->key, "function") ? NULL : &t->functions, r, text, width, b);
 	} else if (c->type == COLUMN_TEXT) {
 		label_cut(b, text, width);
 	} else if (c->type == COLUMN_BAR) {
@@ -302,12 +312,13 @@ static void trim_line(struct buf *b)
 	buf_putc(b, '\n');
 }
 
-void table_write(const struct table *t, unsigned width, size_t limit, struct buf *b)
+void table_write(struct table *t, unsigned width, size_t limit, struct buf *b)
 {
 	unsigned widths[TABLE_COLUMNS];
 	size_t n = limit && limit < t->rows.n ? limit : t->rows.n;
 
 	table_layout(t, width, widths);
+	table_begin(t);
 	for (size_t c = 0; c < t->column_count; c++)
 		if (widths[c])
 			buf_printf(b, table_is_left(t, c) ? "%-*.*s " : "%*.*s ", (int)widths[c],

@@ -13,6 +13,7 @@
 #include "analyze/wait/pattern.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "export/report/label.h"
 
 struct buf;
 struct json;
@@ -20,7 +21,7 @@ struct json;
 enum { TABLE_COLUMNS = 12 };
 
 enum column_type {
-	COLUMN_NAME,    /* a function's: cut as label_fit() does; takes the room that is left */
+	COLUMN_NAME,    /* cut as label_fit() does, functions as label_function(); takes the room that is left */
 	COLUMN_TEXT,
 	COLUMN_PERCENT,
 	COLUMN_TIME,    /* ns */
@@ -67,6 +68,7 @@ struct table {
 	bool natural; /* rows come in the order of the first sort already, and better than it would do */
 	bool fixed;         /* rows have an order of their own: trees, code */
 	size_t all;         /* rows before the filter */
+	struct label_set functions; /* texts that cells have got since table_begin() */
 };
 
 void table_init(struct table *t, const struct column *columns);
@@ -88,13 +90,15 @@ size_t table_next_sort(const struct table *t, size_t sort, int step);
 
 /* Widths of the columns for a line of that width; 0 = left out. One blank stands between two. */
 void table_layout(const struct table *t, unsigned width, unsigned widths[TABLE_COLUMNS]);
+/* The rows are written anew: a function's text is its own among the cells that follow. */
+void table_begin(struct table *t);
 /* The text of a cell in exactly width columns (less if it is the last). Clean UTF-8. */
-void table_cell(const struct table *t, const struct row *r, size_t column, unsigned width, struct buf *b);
+void table_cell(struct table *t, const struct row *r, size_t column, unsigned width, struct buf *b);
 bool table_is_left(const struct table *t, size_t column);
 /* One character for each column of a bar, '\0'-terminated; causes[i] is of which. */
 void table_bar(const struct row *r, unsigned width, char *ret, uint8_t *causes);
 char table_letter(enum cause c);
 
 /* All rows, at most limit (0 = all), with a line of titles. */
-void table_write(const struct table *t, unsigned width, size_t limit, struct buf *b);
+void table_write(struct table *t, unsigned width, size_t limit, struct buf *b);
 void table_json(const struct table *t, size_t limit, const char *key, struct json *j);

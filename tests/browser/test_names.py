@@ -1,5 +1,6 @@
 """Names, numbers, links and crates as the page writes them; most are functions of their arguments alone."""
 import json
+import os
 
 from page import equal, holds
 
@@ -12,24 +13,12 @@ def each(p, function, cases):
 
 
 def test_short_names(p):
-	"""Arguments go first, then the left of the path; the last part stays whole as long as it fits."""
+	"""Arguments go first, then the left of the path; the last part stays whole as long as it fits. test_label.c has the
+	same cases."""
 	p.open()
-	each(p, "shortName", [
-		("reth_trie::Tree::state_root", 40, "reth_trie::Tree::state_root"),
-		("reth_trie::Tree::state_root", 22, "…::Tree::state_root"),
-		("reth_trie::Tree::state_root", 16, "…::state_root"),
-		("reth_trie::Tree::state_root", 11, "state_root"),
-		("reth_trie::Tree::state_root", 8, "state_r…"),
-		("reth_trie::Tree::state_root", 1, ""),
-		("alloc::vec::Vec<alloc::string::String, A>::push", 60, "alloc::vec::Vec<…>::push"),
-		("<reth_trie::Trie<H> as core::hash::Hash>::hash", 60, "<reth_trie::Trie<…> as core::hash::Hash>::hash"),
-		("<reth_trie::Trie<H> as core::hash::Hash>::hash", 30, "reth_trie::Trie<…>::hash"),
-		("tokio::task::poll::{{closure}}", 20, "…::poll::{{closure}}"),
-		("std::vector<int, std::allocator<int> >::at(unsigned long)", 60, "std::vector<…>::at(…)"),
-		("operator<", 20, "operator<"),
-		("a<b", 20, "a<b"),
-		("main", 4, "main"),
-	])
+	with open(os.path.join(os.path.dirname(__file__), "..", "golden", "shortnames.tsv"), encoding="utf-8") as cases:
+		rows = [line.rstrip("\n").split("\t") for line in cases]
+	each(p, "shortName", [(name, int(columns), text) for name, columns, text in rows])
 
 
 def test_numbers(p):

@@ -168,14 +168,14 @@ static void put_change(const struct diff_job *job, struct buf *out, const struct
 			   paint(job, v->significant ? "" : TABLE_NORMAL));
 }
 
-static void put_name(const struct diff_job *job, struct buf *out, const struct diff_row *r)
+static void put_name(const struct diff_job *job, struct label_set *functions, struct buf *out, const struct diff_row *r)
 {
 	unsigned columns = job->options.columns ? job->options.columns : PIPE_COLUMNS;
 	unsigned fixed = job->diff->normalized ? FIXED_SHARES : FIXED_RATES;
 	struct buf clean = { 0 };
 
 	label_clean(&clean, *r->name ? r->name : "[no name]");
-	label_fit(out, clean.data, columns > fixed + NAME_MINIMUM ? columns - fixed : NAME_MINIMUM);
+	label_function(functions, out, clean.data, columns > fixed + NAME_MINIMUM ? columns - fixed : NAME_MINIMUM);
 	buf_done(&clean);
 }
 
@@ -200,6 +200,7 @@ static void put_table(const struct diff_job *job, struct buf *out)
 {
 	const struct diff *d = job->diff;
 	size_t limit = job->options.limit, shown = limit && limit < d->rows.n ? limit : d->rows.n;
+	_cleanup_(label_set_done) struct label_set functions = { 0 };
 
 	if (!d->rows.n)
 		return;
@@ -213,7 +214,7 @@ static void put_table(const struct diff_job *job, struct buf *out)
 		put_amount(job, out, r->total.a);
 		put_amount(job, out, r->total.b);
 		put_change(job, out, r, true);
-		put_name(job, out, r);
+		put_name(job, &functions, out, r);
 		buf_putc(out, '\n');
 	}
 }

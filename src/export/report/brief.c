@@ -120,6 +120,7 @@ static void add_totals(const struct export_job *job, struct idents *idents, stru
 static void put_functions(const struct export_job *job, struct buf *out)
 {
 	const struct selection *s = job->selection;
+	_cleanup_(label_set_done) struct label_set functions = { 0 };
 	struct leaf rows[ROWS];
 	struct idents idents;
 	char text[32];
@@ -136,7 +137,7 @@ static void put_functions(const struct export_job *job, struct buf *out)
 
 		buf_printf(out, "%6.1f %% %9s  %6.1f %%  ", 100.0 * rows[i].self / s->all.value,
 		           export_value(text, job, rows[i].self), 100.0 * rows[i].total / s->all.value);
-		put_clean(out, idents.list.v[rows[i].ident].name, MAX(columns, used + 30) - used);
+		label_last_function(&functions, out, idents.list.v[rows[i].ident].name, MAX(columns, used + 30), used);
 		buf_putc(out, '\n');
 	}
 	idents_done(&idents);

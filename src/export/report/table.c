@@ -44,6 +44,11 @@ void table_name(const struct table *t, const char *name, unsigned used)
 	label_last(t->out, name, t->job->options.columns, used);
 }
 
+void table_function(struct table *t, const char *name, unsigned used)
+{
+	label_last_function(&t->functions, t->out, name, t->job->options.columns, used);
+}
+
 void table_title(const struct export_job *job, struct buf *out, const char *title)
 {
 	bool colour = job->options.colour;
@@ -100,6 +105,7 @@ void table_rows(struct table *t, const char *what, const struct top_row *rows, s
 	size_t shown = table_shown(t->job, n);
 	unsigned used = (t->self ? 38 : 19) + 11 + (t->module_columns ? t->module_columns + 2 : 0);
 	_cleanup_free_ char *title = mem_printf("By %s", what);
+	bool functions = !strcmp(what, "function");
 	char count[32];
 
 	table_heading(t, title, shown, n);
@@ -122,6 +128,8 @@ void table_rows(struct table *t, const char *what, const struct top_row *rows, s
 
 			table_name(t, rows[i].name, used + length);
 			buf_puts(t->out, id);
+		} else if (functions) {
+			table_function(t, rows[i].name, used);
 		} else {
 			table_name(t, rows[i].name, used);
 		}

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "export/report/label.h"
+
 struct buf;
 struct export_job;
 struct top_row;
@@ -23,6 +25,7 @@ struct table {
 	uint64_t all;
 	unsigned module_columns; /* 0 = no column of modules */
 	bool self;
+	struct label_set functions; /* texts of functions that it has shown; label_set_done() */
 };
 
 /* "\nBy crate, % of 2.00 s, the first 30 of 99 (--limit 0 shows all)\n" */
@@ -35,6 +38,8 @@ size_t table_shown(const struct export_job *job, size_t n);
 void table_amount(const struct table *t, uint64_t value);
 /* The name, cut to what is left of a terminal's line after used columns. */
 void table_name(const struct table *t, const char *name, unsigned used);
+/* The same for a function, whose name is shortened as on the page. */
+void table_function(struct table *t, const char *name, unsigned used);
 /* A short text in a column of so many characters, dimmed on a terminal, and two spaces. */
 void table_dim(const struct table *t, const char *text, unsigned columns);
 /* The widest of them, within limits, for such a column with this title. */

@@ -95,6 +95,7 @@ static void put_top(const struct export_job *job, struct buf *out)
 		table_rows(&t, "thread", top.threads.v, top.threads.n);
 	top_done(&top);
 	vec_done(&modules);
+	label_set_done(&t.functions);
 }
 
 int text_write(const struct export_job *job, struct buf *out, struct err *err)

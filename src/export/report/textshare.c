@@ -154,7 +154,7 @@ static void put_nearest(struct table *t, const struct calltree *tree, const stru
 		if (row->ident == PROFILE_NONE)
 			buf_puts(t->out, "[no own code]");
 		else
-			table_name(t, tree->idents.list.v[row->ident].name, 30 + CRATE_COLUMNS + 2);
+			table_function(t, tree->idents.list.v[row->ident].name, 30 + CRATE_COLUMNS + 2);
 		buf_putc(t->out, '\n');
 	}
 	if (c->rows.n == 1 && c->rows.v[0].ident == PROFILE_NONE)
@@ -178,6 +178,7 @@ int textshare_nearest(const struct export_job *job, struct buf *out, struct err 
 		t.all = c.total.value;
 		put_nearest(&t, &tree, &c);
 	}
+	label_set_done(&t.functions);
 	share_callers_done(&c);
 	crates_done(&names);
 	calltree_done(&tree);

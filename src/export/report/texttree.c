@@ -90,8 +90,10 @@ static void put_function(struct tree *t, uint32_t node)
 		buf_printf(t->table.out, "%6.2f%%  ",
 			   t->table.all ? 100.0 * n->self.value / t->table.all : 0);
 	buf_printf(t->table.out, "%*s%s", (int)indent - (branch ? 2 : 0), "", branch ? "- " : "");
-	table_name(&t->table, !node && t->c->matched > 1 ? t->table.job->options.pattern : id->name,
-		   used + indent);
+	if ((!node && t->c->matched > 1) || id->kind == IDENT_GROUP)
+		table_name(&t->table, id->kind == IDENT_GROUP ? id->name : t->table.job->options.pattern, used + indent);
+	else
+		table_function(&t->table, id->name, used + indent);
 	buf_putc(t->table.out, '\n');
 }
 
@@ -165,5 +167,6 @@ int texttree_put(const struct export_job *job, struct buf *out, struct err *err)
 	callers_done(&callers);
 	calltree_done(&tree);
 	vec_done(&t.indents);
+	label_set_done(&t.table.functions);
 	return r;
 }

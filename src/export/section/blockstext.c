@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text/plain.h"
+#include "export/report/label.h"
 #include "base/text/str.h"
 #include "profile/profile.h"
 
@@ -224,8 +225,12 @@ void blockstext_write(const struct blocks_job *job, struct buf *out)
 	put_reasons(job, order, out);
 }
 
-static void put_items(const char *title, const struct block_items *items, uint64_t wall_ns, struct buf *out)
+static void put_items(const struct blocks_job *job, const char *title, const struct block_items *items, uint64_t wall_ns,
+		      struct buf *out)
 {
+	_cleanup_(label_set_done) struct label_set functions = { 0 };
+	enum { USED = 35 };
+
 	if (!items->n)
 		return;
 	buf_printf(out, "\n%s\n", title);
@@ -234,10 +239,10 @@ static void put_items(const char *title, const struct block_items *items, uint64
 
 		buf_printf(out, "%10.3f ms %5.1f %%  %-10s  ", x->ns / 1e6, wall_ns ? 100.0 * x->ns / wall_ns : 0,
 			   block_part_key(x->part));
-		plain_add(out, x->name);
+		label_last_function(&functions, out, x->name, job->columns, USED);
 		if (x->under) {
 			buf_puts(out, ", under ");
-			plain_add(out, x->under);
+			label_last_function(&functions, out, x->under, job->columns, USED);
 		}
 		if (x->file) {
 			buf_puts(out, ": ");
@@ -315,8 +320,8 @@ void blockstext_write_one(const struct blocks_job *job, size_t row, struct buf *
 					   100.0 * r->ns[i] / r->wall_ns, block_part_name(i));
 		buf_printf(out, "%10.3f ms of it on threads that it waited for; %.3f ms on the CPU beside it\n",
 			   r->followed_ns / 1e6, r->parallel_ns / 1e6);
-		put_items("Functions", &r->functions, r->wall_ns, out);
-		put_items("Crates, on the CPU", &r->crates, r->wall_ns, out);
+		put_items(job, "Functions", &r->functions, r->wall_ns, out);
+		put_items(job, "Crates, on the CPU", &r->crates, r->wall_ns, out);
 	}
 	if (job->page) {
 		buf_puts(out, "\nThe page, opened on this block:\n  ");

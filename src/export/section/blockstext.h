@@ -17,6 +17,7 @@ struct blocks_job {
 	size_t limit;        /* rows for people: the slowest; 0 = all */
 	bool by_time;        /* rows in their order, not slowest first */
 	bool crates;         /* time on the CPU by crate, not by kind of code */
+	unsigned columns;    /* of the terminal, for names of functions; 0 = whole */
 	const char *page;    /* the absolute path of a page that was written; NULL = none */
 };
 

@@ -152,6 +152,7 @@ static void put_files(const struct export_job *job, struct buf *out, const struc
 
 static void put_reclaims(const struct export_job *job, struct buf *out, const struct faults *f)
 {
+	_cleanup_(label_set_done) struct label_set functions = { 0 };
 	char count[32], time[32];
 
 	if (!f->reclaims_seen) {
@@ -167,7 +168,8 @@ static void put_reclaims(const struct export_job *job, struct buf *out, const st
 			continue;
 		buf_printf(out, "    %9s %9s  ", str_count(count, w->reclaims),
 			   str_duration(time, w->reclaim_ns));
-		name(job, out, f->functions.v[i].name);
+		label_last_function(&functions, out, f->functions.v[i].name, job->options.columns, USED);
+		buf_putc(out, '\n');
 	}
 	if (f->all.reclaims)
 		buf_puts(out, "  → Direct reclaims mean memory pressure: threads had to free memory first. The\n"

@@ -18,9 +18,9 @@
 
 enum { USED = 34, TOP = 10 };
 
-static void put_name(const struct export_job *job, struct buf *out, const char *s)
+static void put_name(const struct export_job *job, struct label_set *functions, struct buf *out, const char *s)
 {
-	label_last(out, s, job->options.columns, USED);
+	label_last_function(functions, out, s, job->options.columns, USED);
 	buf_putc(out, '\n');
 }
 
@@ -193,6 +193,7 @@ static size_t shown(const struct export_job *job, size_t n)
 static void put_column(const struct export_job *job, struct buf *out, const struct heap_figures *f,
                        const struct column *c, uint64_t all)
 {
+	_cleanup_(label_set_done) struct label_set functions = { 0 };
 	size_t n;
 	const struct heap_function **rows = order(f, c->value, &n);
 
@@ -204,13 +205,14 @@ static void put_column(const struct export_job *job, struct buf *out, const stru
 
 		buf_printf(out, "%6.2f%% %10s %13s  ", share(s->bytes, all), str_bytes(bytes, s->bytes),
 			   str_count(objects, s->objects));
-		put_name(job, out, rows[i]->name);
+		put_name(job, &functions, out, rows[i]->name);
 	}
 	free(rows);
 }
 
 static void put_growth(const struct export_job *job, struct buf *out, const struct heap_figures *f)
 {
+	_cleanup_(label_set_done) struct label_set functions = { 0 };
 	size_t n;
 	const struct heap_function **rows = order(f, growth_of, &n);
 
@@ -223,7 +225,7 @@ static void put_growth(const struct export_job *job, struct buf *out, const stru
 				   str_bytes(b, MAX(rows[i]->thirds[1], 0)),
 				   str_bytes(c, MAX(rows[i]->thirds[2], 0)),
 				   str_duration(age, rows[i]->age_ns));
-			put_name(job, out, rows[i]->name);
+			put_name(job, &functions, out, rows[i]->name);
 		}
 	}
 	free(rows);

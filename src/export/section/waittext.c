@@ -47,7 +47,7 @@ static void put_clean(struct buf *out, const char *text, size_t room, bool funct
 	if (!room)
 		buf_puts(out, clean.data);
 	else if (function)
-		label_fit(out, clean.data, room);
+		label_function(NULL, out, clean.data, room);
 	else
 		label_cut(out, clean.data, room);
 	buf_done(&clean);

@@ -53,26 +53,40 @@
 		return out;
 	}
 
-	// What stands between outermost brackets becomes "..": Vec<..>, f(..). null if they don't match.
+	// Arguments of types and functions become "..": Vec<..>, f(..). The name itself if its brackets don't match.
 	function foldArguments(name) {
-		let depth = 0, open = 0, out = "";
+		const open = []; // true: what it holds is left out
+		let hidden = 0, from = 0, out = "";
 		for (let i = 0; i < name.length; i++) {
-			const c = name[i], before = name.slice(Math.max(0, i - 9), i);
-			const operator = (c === "<" ? /operator<?$/ : /operator$/).test(before);
+			const c = name[i], before = name[i - 1] || "", tail = name.slice(Math.max(0, i - 10), i);
+			const operator = (c === "<" ? /operator<?$/ : /operator$/).test(tail);
 			if ((c === "<" || c === "(") && !operator) {
-				if (!depth++)
-					open = i;
-			} else if ((c === ">" || c === ")") && depth && name[i - 1] !== "-") {
-				if (!--depth)
-					out += i - open - 1 > 2 ? name[open] + ".." + c : name.slice(open, i + 1);
-			} else if (!depth) {
+				const hides = (/[\w:>)}$]/.test(before) || /operator<<?$/.test(tail)) &&
+					name[i + 1] !== ">" && name[i + 1] !== ")";
+				out += hidden ? "" : c;
+				from = hides && !hidden ? i + 1 : from;
+				open.push(hides);
+				hidden += hides;
+			} else if ((c === ">" && before !== "-" && before !== "=" || c === ")") && open.length) {
+				const hid = open.pop();
+				hidden -= hid;
+				if (hid && !hidden)
+					out += columns(name.slice(from, i)) < 2 ? name.slice(from, i) : "..";
+				out += hidden ? "" : c;
+			} else if (!hidden) {
 				out += c;
 			}
 		}
-		return depth ? null : out;
+		return open.length ? name : out;
 	}
 
-	// The same cuts as in the file itself: arguments, then the left of the path, then the end.
+	// "<a::B as c::D>::e" becomes "a::B::e".
+	function dropTrait(name) {
+		const part = "[^<>]*?(?:<[^<>]*>)?[^<>]*?";
+		return name.replace(new RegExp("^<&?(?:mut )?(" + part + ")(?: as " + part + ")?>::"), "$1::");
+	}
+
+	// The same cuts as in the file itself (label.c): arguments, the trait, the left of the path, then the end.
 	function fit(name, n) {
 		if (n < 3)
 			return "";
@@ -80,7 +94,10 @@
 			return name;
 		if (cutEnd)
 			return take(name, n - 2) + "..";
-		name = foldArguments(name) || name;
+		name = foldArguments(name);
+		if (columns(name) <= n)
+			return name;
+		name = dropTrait(name);
 		if (columns(name) <= n)
 			return name;
 		const segment = /::(?=[^{])/g;

@@ -34,7 +34,7 @@ static void the_last_segment_stays(void **state)
 
 static void arguments_go_first(void **state)
 {
-	fits("<alloc::boxed::Box<F,A> as core::ops::FnOnce<Args>>::call_once", 20, "<..>::call_once");
+	fits("<alloc::boxed::Box<F,A> as core::ops::FnOnce<Args>>::call_once", 20, "..::call_once");
 	fits("std::vector<int, std::allocator<int> >::push_back(int const&)", 40,
 	     "std::vector<..>::push_back(..)");
 	fits("core::ops::call<fn(u8) -> alloc::vec::Vec<u8>>", 20, "core::ops::call<..>");
@@ -44,6 +44,53 @@ static void arguments_go_first(void **state)
 	fits("unbalanced<aaaaaaaaaaaaaaaaaaaaa", 12, "unbalanced..");
 	fits("a::b::worker::run::{{closure}}", 24, "..::run::{{closure}}");
 	fits("a::b::worker::run::{{closure}}", 16, "run::{{closure}}");
+}
+
+/* The same cases as those of the page: tests/browser/test_names.py. */
+static void names_are_as_on_the_page(void **state)
+{
+	FILE *cases = fopen(GOLDEN_DIR "/shortnames.tsv", "re");
+	char line[512];
+	int n = 0;
+
+	assert_non_null(cases);
+	for (; fgets(line, sizeof(line), cases); n++) {
+		char *columns = strchr(line, '\t'), *text = strchr(columns + 1, '\t');
+		struct buf b = { 0 };
+
+		*columns = *text = 0;
+		text[strcspn(text + 1, "\n") + 1] = 0;
+		label_shorten(&b, line, strtoul(columns + 1, NULL, 10), "\xe2\x80\xa6");
+		if (strcmp(b.data ? b.data : "", text + 1))
+			fail_msg("%s in %s columns: '%s', not '%s'", line, columns + 1, b.data, text + 1);
+		buf_done(&b);
+	}
+	fclose(cases);
+	assert_true(n > 20);
+}
+
+static void given(struct label_set *set, const char *name, size_t columns, const char *expected)
+{
+	struct buf b = { 0 };
+
+	label_function(set, &b, name, columns);
+	assert_string_equal(b.data ? b.data : "", expected);
+	buf_done(&b);
+}
+
+static void functions_of_a_table_keep_different_texts(void **state)
+{
+	struct label_set set = { 0 };
+
+	given(&set, "a::Vec<alloc::string::String>::push", 40, "a::Vec<..>::push");
+	given(&set, "a::Vec<alloc::string::String>::push", 40, "a::Vec<..>::push");
+	given(&set, "a::Vec<alloc::vec::Vec<u8>>::push", 40, "a::Vec<alloc::vec::Vec<u8>>::push");
+	given(&set, "a::Vec<alloc::string::String>::push", 16, "a::Vec<..>::push");
+	given(&set, "a::Vec<alloc::boxed::Box<T>>::push", 16, "..::push~2");
+	given(&set, "a::Vec<alloc::boxed::Box<U>>::push", 16, "..::push~3");
+	given(&set, "a::Vec<alloc::boxed::Box<T>>::push", 16, "..::push~2");
+	given(&set, "main", 2, "");
+	label_set_done(&set);
 }
 
 static void columns_are_counted_and_not_bytes(void **state)
@@ -86,6 +133,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_last_segment_stays),
 		cmocka_unit_test(arguments_go_first),
+		cmocka_unit_test(names_are_as_on_the_page),
+		cmocka_unit_test(functions_of_a_table_keep_different_texts),
 		cmocka_unit_test(columns_are_counted_and_not_bytes),
 		cmocka_unit_test(harmful_characters_are_replaced),
 	};
