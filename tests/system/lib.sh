@@ -3,10 +3,16 @@
 # A test prints one line a check ("ok - …", "not ok - …", "ok - … # SKIP reason"), which
 # tools/run-tests counts, and ends by finish(): 0, 1, or 77 when all of it was skipped.
 #
-# From the environment: GASFLAME (the program), TRUTH (folder of the truth programs), WORKLOAD.
+# From the environment: GASFLAME (the program), TRUTH (folder of the truth programs), WORKLOAD; PLAIN_BUILD (the build whose
+# truth programs and workload are used instead).
 
 set -u
 : "${GASFLAME:?}" "${TRUTH:?}" "${WORKLOAD:?}"
+# The programs that are recorded are gcc's, whatever gasflame itself was built with: what they promise is of its code.
+if [ -n "${PLAIN_BUILD:-}" ]; then
+	TRUTH=$PLAIN_BUILD/tests/system/truth WORKLOAD=$PLAIN_BUILD/workload/gasflame-workload
+	unset LD_LIBRARY_PATH # meson's, of the other build
+fi
 export LC_ALL=C
 unset MALLOC_PERTURB_ # meson's: malloc would touch what the programs leave untouched
 passed=0 failed=0 skipped=0
