@@ -354,7 +354,7 @@ def command_line(folder):
 				timeout=20)
 
 	r = run()
-	check("without a file: what to do", r.returncode == 2 and "gasflame ls" in r.stderr, r.stderr)
+	check("without a file: what to do", r.returncode == 2 and "gasflame record TARGET" in r.stderr, r.stderr)
 	r = run(os.path.join(folder, "no such file"))
 	check("a missing file", r.returncode == 1 and "no file" in r.stderr and not r.stdout, r.stderr)
 	r = run("/etc/passwd")
