@@ -19,15 +19,9 @@ enum {
 	IDLE_PERCENT = 10, /* of one CPU */
 };
 
-/* a of b in percent; of nothing it is 0. */
-static double percent(double a, double b)
-{
-	return b ? 100.0 * a / b : 0;
-}
-
 double quality_complete_percent(const struct quality *q)
 {
-	return q->weight ? percent(q->complete_weight, q->weight) : 100;
+	return q->weight ? str_percent(q->complete_weight, q->weight) : 100;
 }
 
 /* Of objects those that were sampled, not those that they stand for. */
@@ -38,12 +32,12 @@ static uint64_t counted(const struct selection *s, const struct weight *w)
 
 double quality_lost_percent(const struct quality *q, const struct selection *s)
 {
-	return percent(q->lost, q->lost + counted(s, &s->recorded));
+	return str_percent(q->lost, q->lost + counted(s, &s->recorded));
 }
 
 double quality_unnamed_percent(const struct quality *q)
 {
-	return percent(q->unnamed_weight, q->frame_weight);
+	return str_percent(q->unnamed_weight, q->frame_weight);
 }
 
 /* A percentage that never rounds a fault away: 99.96 is not "100". */
@@ -214,7 +208,7 @@ const char *quality_noun(const struct selection *s, uint64_t n)
 static void warn_about_samples(struct quality *q, const struct selection *s)
 {
 	char a[32], b[32];
-	double cpu = percent(q->target_cpu_ns, q->duration_ns), lost = quality_lost_percent(q, s);
+	double cpu = str_percent(q->target_cpu_ns, q->duration_ns), lost = quality_lost_percent(q, s);
 
 	if (!q->finished)
 		warn(q, "the recorder did not end normally: this is what it had written until then");
@@ -259,7 +253,7 @@ static void warn_about_stacks(struct quality *q)
 	for (size_t i = 0; i < q->reasons.n && i < 3; i++)
 		buf_printf(&reasons, "%s%s %s", i ? ", " : "",
 			   *q->reasons.v[i].reason ? q->reasons.v[i].reason : "unknown reason",
-			   show_percent(a, percent(q->reasons.v[i].weight, q->weight)));
+			   show_percent(a, str_percent(q->reasons.v[i].weight, q->weight)));
 	warn(q, "only %s of the %s complete (%s): those that are cut begin with [truncated: ...]",
 	     show_percent(a, quality_complete_percent(q)),
 	     q->by_time ? "time has stacks that are" : "stacks are", reasons.data);
@@ -403,7 +397,7 @@ void quality_line(const struct quality *q, const struct selection *s, struct buf
 		buf_printf(b, ", %s of frames without a name", show_percent(a, quality_unnamed_percent(q)));
 	if (q->own_cpu_ns && q->duration_ns)
 		buf_printf(b, "; own cost %s of a CPU",
-			   show_percent(a, percent(q->own_cpu_ns, q->duration_ns)));
+			   show_percent(a, str_percent(q->own_cpu_ns, q->duration_ns)));
 	if (!q->fit)
 		buf_puts(b, "; not fit to read");
 }

@@ -4,7 +4,6 @@
  * Only reads /proc and cgroups: no BPF, and no rights beyond those over one's own processes.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,7 @@
 #include "cmd/cmd.h"
 #include "cmd/recording/output.h"
 #include "cmd/recording/start.h"
+#include "cmd/stop.h"
 #include "collect/mem/memwatch.h"
 #include "collect/process/owners.h"
 #include "export/section/memtext.h"
@@ -51,13 +51,6 @@ struct mem {
 	uint64_t start_ns, flushed_ns, printed_ns; /* printed: looks before this time are on stdout */
 	bool metrics_failed, gone, header;
 };
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int signal)
-{
-	interrupted = 1;
-}
 
 /* --- who --- */
 
@@ -186,7 +179,7 @@ static int flush(struct mem *m, bool now, struct err *err)
 /* Until then, or a signal. */
 static void sleep_until(uint64_t mono_ns)
 {
-	for (uint64_t now = clock_mono_ns(); now < mono_ns && !interrupted; now = clock_mono_ns()) {
+	for (uint64_t now = clock_mono_ns(); now < mono_ns && !stop_wanted; now = clock_mono_ns()) {
 		uint64_t ns = MIN(mono_ns - now, SLICE_NS);
 
 		nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
@@ -237,7 +230,7 @@ static int look_on(struct mem *m, struct err *err)
 	}
 	for (;;) {
 		sleep_until(MIN(next, end));
-		if (interrupted || (!first && clock_mono_ns() >= end))
+		if (stop_wanted || (!first && clock_mono_ns() >= end))
 			break;
 		r = look(m, m->watch_ns ? MEMWATCH_WALK : MEMWATCH_BUDGET, err);
 		if (r || m->gone)
@@ -263,12 +256,10 @@ static int look_on(struct mem *m, struct err *err)
 
 static int run(struct mem *m, struct err *err)
 {
-	struct sigaction stop = { .sa_handler = on_signal };
 	_cleanup_free_ char *path = NULL;
 	int r = 0;
 
-	sigaction(SIGINT, &stop, NULL);
-	sigaction(SIGTERM, &stop, NULL);
+	stop_catch(false, NULL);
 	if (m->output)
 		r = output_create(m->output, NULL, NULL, &path, &m->capture, err);
 	if (r)

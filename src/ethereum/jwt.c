@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file/fd.h"
@@ -104,21 +105,6 @@ void hmac_sha256(const void *key, size_t key_n, const void *data, size_t n, uint
 
 /* --- the token --- */
 
-/* base64 for URLs, without padding. */
-static void put_base64(struct buf *out, const void *data, size_t n)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-	const uint8_t *p = data;
-
-	for (size_t i = 0; i < n; i += 3) {
-		size_t left = MIN(n - i, (size_t)3);
-		uint32_t x = (uint32_t)p[i] << 16 | (left > 1 ? p[i + 1] << 8 : 0) | (left > 2 ? p[i + 2] : 0);
-
-		for (size_t k = 0; k <= left; k++)
-			buf_putc(out, digits[x >> (18 - 6 * k) & 63]);
-	}
-}
-
 void jwt_put(struct buf *out, const uint8_t secret[JWT_SECRET_BYTES], uint64_t issued_seconds)
 {
 	static const char head[] = "{\"alg\":\"HS256\",\"typ\":\"JWT\"}";
@@ -126,13 +112,13 @@ void jwt_put(struct buf *out, const uint8_t secret[JWT_SECRET_BYTES], uint64_t i
 	uint8_t sum[SHA256_BYTES];
 
 	buf_printf(&claims, "{\"iat\":%llu}", (unsigned long long)issued_seconds);
-	put_base64(&token, head, strlen(head));
+	base64_put(&token, head, strlen(head), true);
 	buf_putc(&token, '.');
-	put_base64(&token, claims.data, claims.n);
+	base64_put(&token, claims.data, claims.n, true);
 	hmac_sha256(secret, JWT_SECRET_BYTES, token.data, token.n, sum);
 	buf_add(out, token.data, token.n);
 	buf_putc(out, '.');
-	put_base64(out, sum, sizeof(sum));
+	base64_put(out, sum, sizeof(sum), true);
 	buf_done(&claims);
 	buf_done(&token);
 }

@@ -11,13 +11,9 @@
 #include "analyze/tree/top.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/text/str.h"
 #include "export/export.h"
 #include "export/report/label.h"
-
-static double share(uint64_t part, uint64_t all)
-{
-	return all ? 100.0 * part / all : 0;
-}
 
 int heaptable_write(const struct export_job *job, struct buf *out, struct err *err)
 {
@@ -37,8 +33,8 @@ int heaptable_write(const struct export_job *job, struct buf *out, struct err *e
 		so_far += r->self.value;
 		label_clean(&name, r->name);
 		buf_printf(out, "%8.1f %5.1f%% %5.1f%% %8.1f %5.1f%% %s\n", r->self.value / mega,
-			   share(r->self.value, all), share(so_far, all), r->total.value / mega,
-			   share(r->total.value, all), name.n ? name.data : "");
+			   str_percent(r->self.value, all), str_percent(so_far, all), r->total.value / mega,
+			   str_percent(r->total.value, all), name.n ? name.data : "");
 		buf_done(&name);
 	}
 	top_done(&top);

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
+#include "base/text/str.h"
 #include "folded/folded.h"
 #include "import/jemalloc/heapdumps.h"
 
@@ -32,13 +33,6 @@ const struct import_format *import_probe(const char *data, size_t n, bool whole)
 		if (f->probe(data, n, whole))
 			return f;
 	return NULL;
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 /* The first bytes of fd go to start. Returns their number; *f, if NULL, becomes the format that they show. */
@@ -84,6 +78,6 @@ int import_read(const char *path, const struct import_format *forced, struct pro
 	n = begin(fd, shown, start, &f, err);
 	if (n < 0)
 		return n;
-	r = f->read(&(struct import_input){ fd, standard ? "" : base_name(path), start, n }, ret, err);
+	r = f->read(&(struct import_input){ fd, standard ? "" : str_base_name(path), start, n }, ret, err);
 	return r ? err_prefix(err, "%s", shown) : 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/base64.h"
 #include "base/err.h"
 #include "base/mem.h"
 
@@ -59,24 +60,9 @@ static void sha1(const char *text, uint8_t ret[20])
 		ret[i] = h[i / 4] >> (24 - i % 4 * 8);
 }
 
-static void base64(const uint8_t *data, size_t n, char *out)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-	for (size_t i = 0; i < n; i += 3) {
-		uint32_t x = (uint32_t)data[i] << 16 | (i + 1 < n ? data[i + 1] << 8 : 0) | (i + 2 < n ? data[i + 2] : 0);
-
-		*out++ = digits[x >> 18];
-		*out++ = digits[x >> 12 & 63];
-		*out++ = i + 1 < n ? digits[x >> 6 & 63] : '=';
-		*out++ = i + 2 < n ? digits[x & 63] : '=';
-	}
-	*out = 0;
-}
-
 void websocket_make_key(const uint8_t random[16], char ret[WEBSOCKET_KEY])
 {
-	base64(random, 16, ret);
+	ret[base64_encode(ret, random, 16, false)] = 0;
 }
 
 void websocket_accept(const char *key, char ret[WEBSOCKET_ACCEPT])
@@ -86,7 +72,7 @@ void websocket_accept(const char *key, char ret[WEBSOCKET_ACCEPT])
 
 	snprintf(text, sizeof(text), "%.24s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key);
 	sha1(text, hash);
-	base64(hash, sizeof(hash), ret);
+	ret[base64_encode(ret, hash, sizeof(hash), false)] = 0;
 }
 
 /* --- how it begins --- */

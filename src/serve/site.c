@@ -288,7 +288,7 @@ static const char list_head[] =
 /* The folder in small print, and the name as the link. */
 static void put_file(struct buf *b, const char *path, size_t i)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *name = str_base_name(path);
 	_cleanup_free_ char *folder = mem_strndup(path, name - path);
 
 	buf_printf(b, "<tr><td class=\"w\"><a href=\"%zu/\">", i);

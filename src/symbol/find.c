@@ -206,15 +206,14 @@ static void search_index(struct find *f)
 /* A module without a build-id: only a file that the user named, of the same name, without one too. */
 static void search_named(struct find *f)
 {
-	const char *slash = strrchr(f->path, '/'), *base = slash ? slash + 1 : f->path;
+	const char *base = str_base_name(f->path);
 
 	for (size_t i = 0; i < f->index->files.n && !f->build_id_size && !enough(f); i++) {
 		struct find_entry *e = &f->index->files.v[i];
-		const char *name = strrchr(e->path, '/');
+		const char *name = str_base_name(e->path);
 		struct symbols_info info;
 		int fd;
 
-		name = name ? name + 1 : e->path;
 		if (!e->named || e->id.build_id_size || strncmp(name, base, strlen(base)) ||
 		    target_open_host(e->path, &fd, NULL))
 			continue;

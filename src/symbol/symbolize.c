@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
+#include "base/text/str.h"
 #include "base/vec.h"
 #include "elf/demangle.h"
 #include "elf/names.h"
@@ -137,19 +138,12 @@ static void name_frame(struct run *r, uint32_t frame, uint32_t module, const str
 	r->inlined += n > 1;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 /* "module+0x1234" for what has no name. */
 static void name_by_offset(struct run *r, const struct open_frame *f)
 {
 	struct profile *p = r->p;
 	const char *path = f->module < p->modules.n ? profile_str(p, p->modules.v[f->module].path) : "";
-	_cleanup_free_ char *name = mem_printf("%s+0x%llx", path[0] ? base_name(path) : "[unknown]",
+	_cleanup_free_ char *name = mem_printf("%s+0x%llx", path[0] ? str_base_name(path) : "[unknown]",
 					       (unsigned long long)f->address);
 	struct profile_function function = { .name = profile_string(p, name), .module = f->module };
 	struct profile_line line = { .function = profile_function(p, &function) };
@@ -366,11 +360,11 @@ static void check_named(struct run *r)
 
 		for (size_t k = 0; k < p->modules.n && e->named && !e->used; k++) {
 			const struct profile_module *m = &p->modules.v[k];
-			const char *base = base_name(profile_str(p, m->path));
+			const char *base = str_base_name(profile_str(p, m->path));
 
 			e->used = m->build_id_size && e->id.build_id_size == m->build_id_size &&
 				  !memcmp(e->id.build_id, m->build_id, MIN(m->build_id_size, 20));
-			if (base[0] && !strncmp(base_name(e->path), base, strlen(base)))
+			if (base[0] && !strncmp(str_base_name(e->path), base, strlen(base)))
 				like = m;
 		}
 		if (!e->named || e->used)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/tree/ident.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 #include "tui/model.h"
 #include "tui/page.h"
@@ -170,11 +171,6 @@ static const struct column line_columns[] = {
 	{ 0 },
 };
 
-static double percent(double part, double whole)
-{
-	return whole > 0 ? part * 100 / whole : 0;
-}
-
 void code_lines(struct table *t, struct model *m, const char *name, const char *module)
 {
 	struct places all = { .by_line = true };
@@ -190,12 +186,12 @@ void code_lines(struct table *t, struct model *m, const char *name, const char *
 		struct row *r = table_row(t);
 
 		t->unit = m->selection.unit;
-		r->value[WEIGHT_SELF_PERCENT] = percent(place->self, m->selection.all.value);
-		r->value[WEIGHT_TOTAL_PERCENT] = percent(place->total, m->selection.all.value);
+		r->value[WEIGHT_SELF_PERCENT] = str_percent(place->self, m->selection.all.value);
+		r->value[WEIGHT_TOTAL_PERCENT] = str_percent(place->total, m->selection.all.value);
 		r->value[WEIGHT_SELF] = place->self;
 		r->value[WEIGHT_TOTAL] = place->total;
 		r->value[LINE_NUMBER] = line->line ? line->line : NAN;
-		r->text[LINE_FILE] = line->line ? ident_basename(file) : "(no line is known)";
+		r->text[LINE_FILE] = line->line ? str_base_name(file) : "(no line is known)";
 		r->text[LINE_PATH] = file;
 		r->id = map_pair(m->p->functions.v[line->function].file, line->line);
 		r->index = i;
@@ -247,14 +243,14 @@ static void add_weight(struct table *t, struct row *r, struct model *m, const st
 	const struct profile_line *line = &p->lines.v[place->line];
 	double self = (isnan(r->value[WEIGHT_SELF]) ? 0 : r->value[WEIGHT_SELF]) + place->self;
 
-	r->value[WEIGHT_SELF_PERCENT] = percent(self, m->selection.all.value);
-	r->value[WEIGHT_TOTAL_PERCENT] = (isnan(r->value[WEIGHT_TOTAL_PERCENT]) ? 0 : r->value[WEIGHT_TOTAL_PERCENT]) + percent(place->total, m->selection.all.value);
+	r->value[WEIGHT_SELF_PERCENT] = str_percent(self, m->selection.all.value);
+	r->value[WEIGHT_TOTAL_PERCENT] = (isnan(r->value[WEIGHT_TOTAL_PERCENT]) ? 0 : r->value[WEIGHT_TOTAL_PERCENT]) + str_percent(place->total, m->selection.all.value);
 	r->value[WEIGHT_SELF] = self;
 	if (self * 100 >= HOT_PERCENT * (double)hot)
 		r->kind = ROW_HOT;
 	if (line->line) {
 		_cleanup_free_ char *where = mem_printf(
-			"%s:%u", ident_basename(profile_str(p, p->functions.v[line->function].file)),
+			"%s:%u", str_base_name(profile_str(p, p->functions.v[line->function].file)),
 			line->line);
 
 		r->text[INSTRUCTION_LINE] = table_text(t, where);

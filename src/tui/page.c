@@ -17,11 +17,6 @@ uint64_t page_id(const char *name, const char *module)
 	return map_hash_bytes(name, strlen(name)) * 31 + map_hash_bytes(module, strlen(module));
 }
 
-static double percent(double part, double whole)
-{
-	return whole > 0 ? part * 100 / whole : 0;
-}
-
 /* Nothing is selected: what can be done about it with a key. */
 static void say_nothing(struct table *t, const struct model *m)
 {
@@ -67,12 +62,12 @@ static void fill_functions(struct table *t, struct model *m, unsigned variant)
 		const struct top_row *f = &top->functions.v[i];
 		struct row *r = table_row(t);
 
-		r->value[WEIGHT_SELF_PERCENT] = percent(f->self.value, top->all.value);
-		r->value[WEIGHT_TOTAL_PERCENT] = percent(f->total.value, top->all.value);
+		r->value[WEIGHT_SELF_PERCENT] = str_percent(f->self.value, top->all.value);
+		r->value[WEIGHT_TOTAL_PERCENT] = str_percent(f->total.value, top->all.value);
 		r->value[WEIGHT_SELF] = f->self.value;
 		r->value[WEIGHT_TOTAL] = f->total.value;
 		r->text[FUNCTION_NAME] = f->name;
-		r->text[FUNCTION_MODULE] = ident_basename(f->module);
+		r->text[FUNCTION_MODULE] = str_base_name(f->module);
 		r->kind = kind_of(f);
 		r->id = page_id(f->name, f->module);
 		r->index = i;
@@ -144,9 +139,9 @@ static void account_row(struct table *t, struct model *m, const struct account_r
 	memcpy(parts, a->ns, sizeof(a->ns));
 	r->parts = parts;
 	r->whole = duration;
-	r->value[THREAD_RUN] = percent(a->ns[CAUSE_CPU], duration);
-	r->value[THREAD_QUEUE] = percent(a->ns[CAUSE_QUEUE], duration);
-	r->value[THREAD_WAIT] = percent(waiting_ns(a), duration);
+	r->value[THREAD_RUN] = str_percent(a->ns[CAUSE_CPU], duration);
+	r->value[THREAD_QUEUE] = str_percent(a->ns[CAUSE_QUEUE], duration);
+	r->value[THREAD_WAIT] = str_percent(waiting_ns(a), duration);
 	r->text[THREAD_CAUSE] = main_cause(a);
 	r->value[THREAD_WAITS] = a->waits;
 }
@@ -170,7 +165,7 @@ static void fill_threads_by_samples(struct table *t, struct model *m)
 			name_thread(r, m->p, e->thread);
 			r->value[THREAD_QUEUE] = r->value[THREAD_WAIT] = r->value[THREAD_WAITS] = NAN;
 		}
-		t->rows.v[*at].value[THREAD_RUN] += percent(e->weight.value, duration);
+		t->rows.v[*at].value[THREAD_RUN] += str_percent(e->weight.value, duration);
 	}
 	map_done(&rows);
 }
@@ -220,7 +215,7 @@ static void fill_waits(struct table *t, struct model *m, unsigned variant)
 		struct row *r = table_row(t);
 
 		r->value[WAIT_TIME] = s->ns;
-		r->value[WAIT_SHARE] = percent(s->ns, w->ns);
+		r->value[WAIT_SHARE] = str_percent(s->ns, w->ns);
 		r->value[WAIT_COUNT] = s->count;
 		r->value[WAIT_LONGEST] = s->longest_ns;
 		r->text[WAIT_CAUSE] = cause_name(s->cause);
@@ -282,7 +277,7 @@ static void io_row(struct table *t, const struct io_row *f, size_t index, bool f
 	r->value[IO_ERRORS] = f->errors;
 	r->text[IO_NAME] = f->name;
 	if (function)
-		r->text[IO_MODULE] = ident_basename(f->module ? f->module : "");
+		r->text[IO_MODULE] = str_base_name(f->module ? f->module : "");
 	r->id = page_id(f->name, f->module ? f->module : "");
 	r->index = index;
 }

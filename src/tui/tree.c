@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/tree/calltree.h"
+#include "base/text/str.h"
 #include "tui/page.h"
 #include "tui/table.h"
 
@@ -145,7 +146,7 @@ static void put_row(const struct filler *f, const struct group *g, unsigned dept
 	r->value[WEIGHT_SELF] = g->self;
 	r->value[WEIGHT_TOTAL] = g->total;
 	r->text[FUNCTION_NAME] = id->name;
-	r->text[FUNCTION_MODULE] = ident_basename(id->module);
+	r->text[FUNCTION_MODULE] = str_base_name(id->module);
 	r->kind = kind_of(id);
 	r->depth = depth;
 	r->mark = mark;

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "base/file/fd.h"
+#include "putfile.h"
 
 /* Runs SQL on a closed capture, as somebody who means no good could. */
 static inline void tamper(const char *path, const char *sql)
@@ -23,14 +24,6 @@ static inline void tamper(const char *path, const char *sql)
 	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
 		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
 	sqlite3_close(db);
-}
-
-static inline void write_file(const char *path, const void *data, size_t n)
-{
-	_cleanup_fd_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-	assert_true(fd >= 0);
-	assert_int_equal(fd_write_all(fd, data, n), 0);
 }
 
 /* Every id points at something, whatever was lost. */

@@ -60,13 +60,6 @@ static const struct block_item *heaviest(const struct block_row *r, enum block_p
 	return NULL;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 /* ", most in mdbx_page_get under `state_root`". */
 static void put_function(struct buf *out, const struct block_item *item)
 {
@@ -82,7 +75,7 @@ static void put_function(struct buf *out, const struct block_item *item)
 static void put_difference(struct buf *out, const struct typical *a, const struct typical *b, enum block_part part,
 			   const struct block_item *item)
 {
-	const char *of = item && item->file ? " of " : "", *file = item && item->file ? base_name(item->file) : "";
+	const char *of = item && item->file ? " of " : "", *file = item && item->file ? str_base_name(item->file) : "";
 	char more[32], less[32];
 
 	str_duration(more, b->ns[part]);

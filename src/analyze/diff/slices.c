@@ -38,7 +38,7 @@ void slices_table_done(struct slices_table *t)
 static uint32_t row_of(struct slices_table *t, const struct ident *id)
 {
 	uint32_t name = strtab_add(&t->names, id->name);
-	uint32_t module = strtab_add(&t->names, ident_basename(id->module));
+	uint32_t module = strtab_add(&t->names, str_base_name(id->module));
 	struct slices_row row = { .name = strtab_get(&t->names, name),
 				  .module = strtab_get(&t->names, module), .kind = id->kind };
 

@@ -112,7 +112,7 @@ static void judge_end(struct heap_figures *f)
 static void judge_churn(struct heap_figures *f)
 {
 	double rate = seconds(f) ? f->allocated.bytes / seconds(f) : 0;
-	double share = f->allocated.bytes ? 100.0 * f->temporary.bytes / f->allocated.bytes : 0;
+	double share = str_percent(f->temporary.bytes, f->allocated.bytes);
 	const struct heap_function *most = NULL;
 	bool at_once = share >= CHURN_PERCENT && rate >= CHURN_PER_S;
 	char a[32], b[32];
@@ -330,7 +330,7 @@ static void judge_limit(struct heap_figures *f, const struct profile *p)
 static void judge_cpu(struct heap_figures *f, const struct profile *p)
 {
 	uint64_t whole = p->duration_ns;
-	double percent = whole ? 100.0 * cpu_ns(p) / whole : 0;
+	double percent = str_percent(cpu_ns(p), whole);
 	bool memory = false;
 
 	for (int i = 0; i < HEAP_SYMPTOMS; i++)

@@ -275,7 +275,7 @@ static void mark_file(struct crates *c, const char *module, unsigned bits)
 
 static bool is_std_module(const char *module)
 {
-	return starts_any(ident_basename(module), std_modules, ARRAY_LEN(std_modules));
+	return starts_any(str_base_name(module), std_modules, ARRAY_LEN(std_modules));
 }
 
 /* --- programs --- */
@@ -298,7 +298,7 @@ static void add_names(struct crates *c, const char *text)
 {
 	size_t n;
 
-	text = ident_basename(text);
+	text = str_base_name(text);
 	n = strcspn(text, " (:@");
 	add_program(c, text, n);
 	for (size_t at = 0, part; at < n; at += part + 1) {
@@ -395,9 +395,9 @@ const char *crate_name(struct crates *c, const struct ident *id)
 	if (!is_code(id))
 		return "";
 	if (id->kind == IDENT_KERNEL)
-		return *id->module ? intern(c, ident_basename(id->module)) : "[kernel]";
+		return *id->module ? intern(c, str_base_name(id->module)) : "[kernel]";
 	if (id->kind == IDENT_UNNAMED)
-		return intern(c, ident_basename(id->module));
+		return intern(c, str_base_name(id->module));
 	path = rust_crate(id->name, &n);
 	if (n)
 		return strtab_get(&c->names, strtab_add_n(&c->names, path, n));
@@ -407,7 +407,7 @@ const char *crate_name(struct crates *c, const struct ident *id)
 	if (c->jemalloc && !is_std_module(id->module) &&
 	    starts_any(id->name, jemalloc_parts, ARRAY_LEN(jemalloc_parts)))
 		return "jemalloc";
-	return *id->module ? intern(c, ident_basename(id->module)) : "[unknown]";
+	return *id->module ? intern(c, str_base_name(id->module)) : "[unknown]";
 }
 
 /* Is it one of the user's globs? Crates are written with _, packages with -: both fit. linked: C in a Rust program,
@@ -423,7 +423,7 @@ static bool matches_own(const struct crates *c, const char *crate, const char *m
 		for (char *t = glob; *t; t++)
 			*t = *t == '-' ? '_' : *t;
 		if (!fnmatch(*g, crate, 0) || !fnmatch(glob, crate, 0) || !fnmatch(*g, module, 0) ||
-		    !fnmatch(*g, ident_basename(module), 0))
+		    !fnmatch(*g, str_base_name(module), 0))
 			return true;
 	}
 	return false;
@@ -433,7 +433,7 @@ static bool matches_own(const struct crates *c, const char *crate, const char *m
 static enum code_kind kind_of_c(struct crates *c, const struct ident *id)
 {
 	unsigned bits = file_bits(c, id->module);
-	bool program = bits & FILE_PROGRAM || is_program(c, ident_basename(id->module));
+	bool program = bits & FILE_PROGRAM || is_program(c, str_base_name(id->module));
 
 	if (bits & FILE_JIT)
 		return CODE_OWN;

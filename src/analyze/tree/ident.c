@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/str.h"
 #include "profile/profile.h"
 
 void idents_init(struct idents *t, const struct profile *p, unsigned flags)
@@ -23,13 +24,6 @@ void idents_done(struct idents *t)
 	strtab_done(&t->names);
 	map_done(&t->index);
 	*t = (struct idents){ 0 };
-}
-
-const char *ident_basename(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
 }
 
 /* Strings are interned before they are compared, so that one pointer is one string. */
@@ -72,7 +66,7 @@ bool ident_frame_unnamed(const struct profile *p, uint32_t frame)
 	if (f->line_count > 1 || f->module >= p->modules.n)
 		return false;
 	name = profile_str(p, p->functions.v[p->lines.v[f->first_line].function].name);
-	base = ident_basename(module_path(p, f->module));
+	base = str_base_name(module_path(p, f->module));
 	n = strlen(base);
 	if (!*name)
 		return true;
@@ -89,7 +83,7 @@ static uint32_t add_unnamed(struct idents *t, const struct profile_frame *f)
 
 	if (!*path)
 		return idents_add(t, "[unknown]", "", IDENT_UNNAMED);
-	name = mem_printf("%s+0x%llx", ident_basename(path), (unsigned long long)f->address);
+	name = mem_printf("%s+0x%llx", str_base_name(path), (unsigned long long)f->address);
 	id = idents_add(t, name, path, IDENT_UNNAMED);
 	free(name);
 	return id;

@@ -72,7 +72,5 @@ bool idents_is_inlined(const struct idents *t, uint32_t frame, uint32_t k);
 
 /* Did symbolizing find no name for this frame? */
 bool ident_frame_unnamed(const struct profile *p, uint32_t frame);
-/* What follows the last slash. */
-const char *ident_basename(const char *path);
 /* Ranks of all identities in the order of name, module, kind. Caller frees. */
 uint32_t *idents_rank(const struct idents *t);

@@ -7,6 +7,7 @@
 #include "analyze/tree/shape.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/text/str.h"
 #include "profile/profile.h"
 
 static void add(struct weight *to, const struct weight *w)
@@ -91,7 +92,7 @@ static void find_crates(struct looking *l)
 			vec_push(&s->crates,
 				 (struct share_row){ .name = strtab_get(&s->names.names, interned) });
 		l->crate_of[i] = *row;
-		s->rust |= strcmp(name, ident_basename(id->module)) && id->kind != IDENT_KERNEL;
+		s->rust |= strcmp(name, str_base_name(id->module)) && id->kind != IDENT_KERNEL;
 	}
 	map_done(&index);
 }

@@ -62,7 +62,7 @@ bool site_is_library(const char *name, const char *module)
 {
 	const char *s = name, *as;
 
-	if (starts_with_any(ident_basename(module), modules, ARRAY_LEN(modules)))
+	if (starts_with_any(str_base_name(module), modules, ARRAY_LEN(modules)))
 		return true;
 	if (str_ends(name, "@plt") || call_of(file_calls, ARRAY_LEN(file_calls), name) ||
 	    call_of(other_calls, ARRAY_LEN(other_calls), name))
@@ -93,7 +93,7 @@ bool site_is_allocator(const char *name, const char *module)
 	static const char *const begins[] = { "je_", "_rjem_", "mi_", "_mi_", "operator new", "operator delete" };
 	static const char *const files[] = { "libjemalloc", "libmimalloc" };
 
-	return starts_with_any(ident_basename(module), files, ARRAY_LEN(files)) ||
+	return starts_with_any(str_base_name(module), files, ARRAY_LEN(files)) ||
 	       starts_with_any(name, begins, ARRAY_LEN(begins)) || call_of(calls, ARRAY_LEN(calls), name);
 }
 
@@ -105,7 +105,7 @@ static int telling(const struct ident *id)
 					       "parking_lot", "<parking_lot" };
 
 	if (!strstr(id->name, "::") ||
-	    starts_with_any(ident_basename(id->module), modules, ARRAY_LEN(modules)))
+	    starts_with_any(str_base_name(id->module), modules, ARRAY_LEN(modules)))
 		return 0;
 	return starts_with_any(id->name, general, ARRAY_LEN(general)) ? 1 : 2;
 }

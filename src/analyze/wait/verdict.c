@@ -143,7 +143,7 @@ static void judge_thread(struct verdict *v, const struct profile *p, const struc
 		v->pattern = causes_pattern(o->causes, hot.stack);
 		add_waker(&more, w, hot.cause, function);
 		say(v, link, "%.0f %% of thread `%s` (%s of %s) is %s under `%s`%s.",
-		    r->wall_ns ? 100.0 * hot.ns / r->wall_ns : 0,
+		    str_percent(hot.ns, r->wall_ns),
 		    profile_str(p, p->threads.v[r->thread].name), str_duration(part, hot.ns),
 		    str_duration(whole, r->wall_ns), doing(hot.cause, site_operation(p, hot.stack)), function,
 		    more.n ? more.data : "");

@@ -21,6 +21,13 @@ bool str_ends(const char *s, const char *suffix)
 	return n >= m && !strcmp(s + n - m, suffix);
 }
 
+const char *str_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
 size_t str_distance(const char *a, const char *b)
 {
 	enum { MAX_LENGTH = 64 };

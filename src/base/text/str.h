@@ -9,6 +9,8 @@
 
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
+/* What follows the last slash; all of the path where nothing follows it. */
+const char *str_base_name(const char *path);
 /* How many letters to add, drop, change or swap with the next one make b of a (upper and
  * lower case are the same); for "did you mean". Only the first 64 bytes of each are looked at. */
 size_t str_distance(const char *a, const char *b);
@@ -22,6 +24,12 @@ int str_parse_percent(const char *s, double *ret_percent);
 /* "12", "0.5": no sign, no exponent. 0 or -EINVAL. */
 int str_parse_number(const char *s, double *ret);
 int str_parse_uint(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
+
+/* part of whole in percent; 0 where there is no whole. */
+static inline double str_percent(double part, double whole)
+{
+	return whole > 0 ? 100.0 * part / whole : 0;
+}
 
 /* Into out, which is returned. */
 char *str_count(char out[32], uint64_t n);         /* 1,234,567 */

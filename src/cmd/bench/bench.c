@@ -24,6 +24,7 @@
 #include "cmd/cmd.h"
 #include "cmd/reading/files.h"
 #include "cmd/recording/record.h"
+#include "cmd/stop.h"
 #include "export/bench/bench.h"
 
 /* The columns that every run has, in their order. */
@@ -54,13 +55,6 @@ struct bench {
 	int marks; /* for the recording, -1 = there is none */
 	struct err *err;
 };
-
-static volatile sig_atomic_t stopped;
-
-static void on_stop(int signal)
-{
-	stopped = 1;
-}
 
 static void bench_done(struct bench *b)
 {
@@ -237,7 +231,7 @@ static int run_one(struct bench *b, uint32_t command, uint64_t round, struct err
 	e = benchrun(b->commands.v[command], on_output, b, &m, err);
 	runlog_end(&b->log);
 	failed = !e && (WIFSIGNALED(m.status) || WEXITSTATUS(m.status));
-	if (failed && !b->ignore_failure && !stopped) {
+	if (failed && !b->ignore_failure && !stop_wanted) {
 		log_progress_end();
 		show_tail(&m);
 		e = err_set(err, ECHILD,
@@ -247,7 +241,7 @@ static int run_one(struct bench *b, uint32_t command, uint64_t round, struct err
 			    WIFSIGNALED(m.status) ? WTERMSIG(m.status) : WEXITSTATUS(m.status));
 	}
 	b->failures += failed;
-	if (!e && round && !stopped)
+	if (!e && round && !stop_wanted)
 		add_row(b, command, round, &m);
 #ifdef GASFLAME_COLLECTORS
 	if (!e && b->marks >= 0)
@@ -263,11 +257,11 @@ static int run_all(struct bench *b, struct err *err)
 	size_t count = b->commands.n;
 	int e = 0;
 
-	for (uint64_t i = 0; i < b->warmups + b->repeat && !e && !stopped; i++) {
+	for (uint64_t i = 0; i < b->warmups + b->repeat && !e && !stop_wanted; i++) {
 		uint64_t round = i < b->warmups ? 0 : i - b->warmups + 1;
 		bool backwards = round && round % 2 == 0; /* the first row is of the first command */
 
-		for (size_t k = 0; k < count && !e && !stopped; k++) {
+		for (size_t k = 0; k < count && !e && !stop_wanted; k++) {
 			if (round)
 				log_progress("run %llu of %llu", (unsigned long long)round,
 					     (unsigned long long)b->repeat);
@@ -380,15 +374,13 @@ static int prepare(struct bench *b, char **argv, struct err *err)
 
 static int measure(struct bench *b, struct err *err)
 {
-	struct sigaction sa = { .sa_handler = on_stop };
 	int e;
 
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
+	stop_catch(false, NULL);
 	e = run_all(b, err);
 	if (e)
 		return e;
-	if (stopped)
+	if (stop_wanted)
 		log_info("Stopped; what was measured up to here counts.");
 	if (!b->runs.rows.n)
 		return err_set(err, EINTR, "no run came to its end");

@@ -47,13 +47,6 @@ struct modules {
 	size_t anonymous; /* executable mappings without a file: JIT code */
 };
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static struct module *find_module(struct modules *all, const struct proc_mapping *m)
 {
 	for (size_t i = 0; i < all->list.n; i++) {
@@ -236,7 +229,7 @@ static void check_program(const struct module *x, struct checks *c)
 	str_count(count, i->symbol_count);
 	if (i->symtab)
 		checks_add(c, "symbols", CHECK_OK, NULL, NULL, "%s functions in %s (%s)", count,
-			   base_name(x->path), bytes);
+			   str_base_name(x->path), bytes);
 	else if (i->minidebug)
 		checks_add(c, "symbols", CHECK_OK, NULL, NULL, "stripped, but with .gnu_debugdata");
 	else if (*i->debuglink)
@@ -252,7 +245,7 @@ static void check_program(const struct module *x, struct checks *c)
 			   i->debug_info ? " and inlined calls" : "");
 	else
 		checks_add(c, "debug info", CHECK_LIMITED, "a build with debug = 1 (Rust) or -g (C)",
-			   "function names; no lines, no inlined calls", "none in %s", base_name(x->path));
+			   "function names; no lines, no inlined calls", "none in %s", str_base_name(x->path));
 }
 
 static int by_size(const void *a, const void *b)
@@ -281,11 +274,11 @@ static void check_tables(const struct modules *all, struct checks *c)
 		unsupported += x->unsupported;
 		if (x->problem) {
 			if (unread++ < SHOWN)
-				buf_printf(&failed, "%s%s (%s)", failed.n ? ", " : "", base_name(x->path),
+				buf_printf(&failed, "%s%s (%s)", failed.n ? ", " : "", str_base_name(x->path),
 					   x->problem);
 		} else if (!x->rows) {
 			if (bare++ < SHOWN)
-				buf_printf(&without, "%s%s (%s)", without.n ? ", " : "", base_name(x->path),
+				buf_printf(&without, "%s%s (%s)", without.n ? ", " : "", str_base_name(x->path),
 					   str_bytes(size, x->file_bytes));
 		} else {
 			read++;
@@ -317,7 +310,7 @@ static void check_allocator(const struct modules *all, struct checks *c)
 
 	for (size_t i = 0; i < all->list.n; i++) {
 		const struct module *x = &all->list.v[i];
-		const char *name = base_name(x->path);
+		const char *name = str_base_name(x->path);
 
 		if (*x->info.allocator && (!found || x->program)) {
 			found = x->info.allocator;

@@ -3,7 +3,7 @@
  * out of it.
  *
  * Orders to jemalloc are given by a thread of the target at its next allocation (collect/heap/inject/implant.h): a thread
- * that is stopped somewhere may hold the very lock that a dump needs.
+ * that is stop_wanted somewhere may hold the very lock that a dump needs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +27,7 @@
 #include "cmd/heap/heap.h"
 #include "cmd/recording/output.h"
 #include "cmd/recording/start.h"
+#include "cmd/stop.h"
 #include "collect/heap/inject/implant.h"
 #include "elf/worker/worker.h"
 #include "import/jemalloc/heapdumps.h"
@@ -50,14 +51,6 @@ struct dumping {
 	uint64_t control;     /* mallctl of the jemalloc that profiles */
 	struct heapdumps dumps;
 };
-
-static volatile sig_atomic_t stopped;
-
-static void on_stop(int signal)
-{
-	stopped = 1;
-	implant_interrupt();
-}
 
 /* --- the target --- */
 
@@ -223,7 +216,7 @@ static int add_dump(struct dumping *d, struct err *err)
 
 static void sleep_until(uint64_t mono_ns)
 {
-	while (!stopped) {
+	while (!stop_wanted) {
 		uint64_t now = clock_mono_ns();
 
 		if (now >= mono_ns)
@@ -237,12 +230,12 @@ static int dump_all(struct dumping *d, struct err *err)
 	uint64_t start = clock_mono_ns(), next = start;
 	int r = add_dump(d, err);
 
-	while (!r && d->every_ns && !stopped) {
+	while (!r && d->every_ns && !stop_wanted) {
 		next += d->every_ns;
 		if (d->duration_ns && next > start + d->duration_ns)
 			break;
 		sleep_until(next);
-		if (stopped)
+		if (stop_wanted)
 			break;
 		r = add_dump(d, err);
 		if (r == -EINTR) { /* the end that was asked for */
@@ -356,16 +349,6 @@ static int work(struct dumping *d, struct err *err)
 	return r ?: e;
 }
 
-/* A signal must find the way to detach(). */
-static void handle_signals(void)
-{
-	struct sigaction sa = { .sa_handler = on_stop };
-
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGHUP, &sa, NULL);
-}
-
 static int check(const struct dumping *d, int targets)
 {
 	if (targets != !d->url) {
@@ -437,7 +420,7 @@ static int heap_dump(const struct command *c, int argc, char **argv)
 	if (d.url)
 		d.label = mem_strdup("url");
 	r = d.url ? 0 : start_find_one(argv[first], &d.pid, &d.label, &err);
-	handle_signals();
+	stop_catch(true, implant_interrupt); /* a signal must find the way to detach() */
 	if (!r)
 		r = work(&d, &err);
 	if (r)

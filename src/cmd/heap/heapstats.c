@@ -4,7 +4,6 @@
  * As for `heap dump`, a thread of the process answers at its next allocations.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "cmd/cmd.h"
 #include "cmd/heap/heap.h"
 #include "cmd/recording/start.h"
+#include "cmd/stop.h"
 #include "collect/heap/inject/implant.h"
 #include "collect/heap/jestats.h"
 #include "elf/worker/worker.h"
@@ -33,12 +33,6 @@ struct stats {
 	pid_t pid;
 	struct profile *profile;
 };
-
-/* Waiting ends with a signal; the way out leads through taking the hooks out. */
-static void on_signal(int signal)
-{
-	implant_interrupt();
-}
 
 /* Puts hooks in, asks, takes them out again. */
 static int ask(struct stats *s, struct err *err)
@@ -136,8 +130,7 @@ static int heap_stats(const struct command *c, int argc, char **argv)
 		vec_done(&pids.list);
 		return EXIT_USAGE;
 	}
-	sigaction(SIGINT, &(struct sigaction){ .sa_handler = on_signal }, NULL);
-	sigaction(SIGTERM, &(struct sigaction){ .sa_handler = on_signal }, NULL);
+	stop_catch(true, implant_interrupt); /* a signal must find the way to the end, where hooks are taken out */
 	s.profile = profile_new();
 	r = start_find_one(pids.list.v[0], &s.pid, NULL, &err);
 	r = r ?: ask(&s, &err);

@@ -68,7 +68,7 @@ int files_read_as(char **paths, int n, const struct import_format *format, struc
 
 static void show_progress(void *context, const char *module, size_t done, size_t total)
 {
-	log_progress("finding names: %zu of %zu, %s", done, total, ident_basename(module));
+	log_progress("finding names: %zu of %zu, %s", done, total, str_base_name(module));
 }
 
 int files_find_names(const struct symbolize_options *options, struct profile *p, struct err *err)

@@ -19,12 +19,12 @@
 #include "cmd/recording/record.h"
 #include "cmd/replay/replay.h"
 #include "cmd/recording/start.h"
+#include "cmd/stop.h"
 #include "export/bench/replay.h"
 #include "profile/profile.h"
 
 enum { AHEAD_MAX = 1000 };
 
-volatile sig_atomic_t replay_stopped;
 
 struct replay {
 	struct replay_options engine;
@@ -37,11 +37,6 @@ struct replay {
 	bool json, list;
 	struct err *err;
 };
-
-static void on_stop(int signal)
-{
-	replay_stopped = 1;
-}
 
 /* --- what came of it --- */
 
@@ -102,7 +97,7 @@ static int replay_blocks(struct replay *r)
 
 	/* What was measured before an error is worth keeping. */
 	code = exit_code(r->err, e);
-	if (replay_stopped)
+	if (stop_wanted)
 		log_info("Stopped; what was measured up to here counts.");
 	if (result.rows.n || r->json) {
 		e = write_replay(r, &result, &second);
@@ -118,11 +113,11 @@ static int put_load(struct replay *r)
 	struct load_result result = { 0 };
 	int e = load_run(&r->load, &result, r->err);
 
-	if (replay_stopped)
+	if (stop_wanted)
 		log_info("Stopped; what was measured up to here counts.");
 	if (!e)
 		e = write_load(r, &result, r->err);
-	if (!e && result.stopped && !replay_stopped)
+	if (!e && result.stopped && !stop_wanted)
 		e = err_set(r->err, EREMOTEIO, "nothing but errors came any more: %s",
 			    result.kinds[0].errors ? result.kinds[0].error : result.kinds[result.kind_count - 1].error);
 	load_done(&result);
@@ -131,11 +126,9 @@ static int put_load(struct replay *r)
 
 static int measure(void *context)
 {
-	struct sigaction sa = { .sa_handler = on_stop };
 	struct replay *r = context;
 
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
+	stop_catch(false, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	return r->load.kind ? put_load(r) : replay_blocks(r);
 }

@@ -14,8 +14,6 @@ struct err;
 struct replay_result;
 struct load_result;
 
-/* Set by Ctrl-C: what is under way is ended, and what was measured counts. */
-extern volatile sig_atomic_t replay_stopped;
 
 enum replay_wait { REPLAY_WAIT_NONE, REPLAY_WAIT_HEAD, REPLAY_WAIT_QUIET };
 

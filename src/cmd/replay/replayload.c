@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/replay/replay.h"
+#include "cmd/stop.h"
 #include "export/bench/replay.h"
 #include "ethereum/engineapi.h"
 #include "ethereum/codec/hex.h"
@@ -121,7 +122,7 @@ static bool nap(unsigned ms)
 	struct timespec t = { ms / 1000, (ms % 1000) * 1000000L };
 
 	nanosleep(&t, NULL);
-	return !replay_stopped;
+	return !stop_wanted;
 }
 
 /* --- before --- */
@@ -177,7 +178,7 @@ static int wait_for_contract(struct load *l, struct http *p, const char *hash, s
 		json_decref(answer);
 	} while (!l->contract && clock_mono_ns() < deadline && nap(LOOK_MS));
 	return l->contract ? 0 :
-	       err_set(err, replay_stopped ? EINTR : ETIMEDOUT, "the contract was not mined within %d s: does the node mine?",
+	       err_set(err, stop_wanted ? EINTR : ETIMEDOUT, "the contract was not mined within %d s: does the node mine?",
 		       MINED_SECONDS);
 }
 
@@ -202,7 +203,7 @@ static bool is_due(const struct load *l, uint64_t number)
 	for (;;) {
 		uint64_t now = clock_mono_ns();
 
-		if (l->stop || replay_stopped || now >= l->deadline_ns || due >= l->deadline_ns)
+		if (l->stop || stop_wanted || now >= l->deadline_ns || due >= l->deadline_ns)
 			return false;
 		if (now >= due)
 			return true;
@@ -241,7 +242,7 @@ static void send_next(struct worker *w, uint64_t number)
 		vec_push(&k->latencies_ns, ns);
 		return;
 	}
-	if (err.code == ECANCELED && replay_stopped)
+	if (err.code == ECANCELED && stop_wanted)
 		return;
 	k->errors++;
 	snprintf(k->error, sizeof(k->error), "%.*s", (int)sizeof(k->error) - 1,
@@ -297,7 +298,7 @@ static void wait_for_workers(struct load *l)
 			clock_after_ms(LOOK_MS, &until);
 			w->runs = pthread_clockjoin_np(w->thread, NULL, CLOCK_MONOTONIC, &until) != 0;
 			log_progress("%llu transactions, %.0f s", (unsigned long long)sent, (clock_mono_ns() - l->start_ns) / 1e9);
-			if (replay_stopped || l->stop || clock_mono_ns() > l->deadline_ns + LATE_SECONDS * 1000000000ULL)
+			if (stop_wanted || l->stop || clock_mono_ns() > l->deadline_ns + LATE_SECONDS * 1000000000ULL)
 				for (size_t k = 0; k < l->count; k++)
 					http_stop(l->workers[k].http);
 		}
@@ -329,7 +330,7 @@ static void add_blocks(struct load *l, struct http *p, uint64_t first)
 {
 	struct load_result *r = l->result;
 	struct http_answer a;
-	uint64_t last, deadline = clock_mono_ns() + (replay_stopped ? LATE_SECONDS : MINED_SECONDS) * 1000000000ULL;
+	uint64_t last, deadline = clock_mono_ns() + (stop_wanted ? LATE_SECONDS : MINED_SECONDS) * 1000000000ULL;
 	char params[64];
 
 	if (ask_number(p, "eth_blockNumber", "", &last, NULL) || last < first || last - first > BLOCKS_MAX)
@@ -373,7 +374,7 @@ static void gather(struct load *l)
 		}
 	}
 	r->connections = l->count;
-	r->stopped = replay_stopped ? "stopped" : l->stop ? "given up: nothing but errors" : NULL;
+	r->stopped = stop_wanted ? "stopped" : l->stop ? "given up: nothing but errors" : NULL;
 }
 
 static int prepare(struct load *l, struct http *p, struct err *err)
@@ -418,7 +419,7 @@ int load_run(const struct load_options *o, struct load_result *ret, struct err *
 		l.stop |= e != 0;
 		wait_for_workers(&l);
 		gather(&l);
-		if (!replay_stopped)
+		if (!stop_wanted)
 			wait_for_mining(&l, p);
 		add_blocks(&l, p, first);
 	}

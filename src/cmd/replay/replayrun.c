@@ -18,6 +18,7 @@
 #include "base/file/newfile.h"
 #include "cmd/recording/output.h"
 #include "cmd/replay/replay.h"
+#include "cmd/stop.h"
 #include "export/bench/replay.h"
 #include "ethereum/codec/hex.h"
 #include "ethereum/jwt.h"
@@ -94,7 +95,7 @@ static bool nap(unsigned ms)
 	struct timespec t = { ms / 1000, (ms % 1000) * 1000000L };
 
 	nanosleep(&t, NULL);
-	return !replay_stopped;
+	return !stop_wanted;
 }
 
 /* SYNCING may pass (the node is still at the block before), and so may a connection that breaks. Neither INVALID nor a
@@ -120,7 +121,7 @@ static int ask_status(struct run *r, const char *what, unsigned version, const c
 			r->result->syncing++;
 		if (e == -EREMOTEIO || e == -EACCES || e == -ENOSYS || (!e && status->word != ENGINE_SYNCING))
 			break;
-		if (attempt >= r->o->source.retries || replay_stopped)
+		if (attempt >= r->o->source.retries || stop_wanted)
 			break;
 		log_progress("%s: %s; asking again (%u of %u)", method, e ? r->err->text : "SYNCING", attempt + 1, r->o->source.retries);
 		if (!nap(MIN(ms, (unsigned)LONGEST_PAUSE_MS)))
@@ -196,7 +197,7 @@ static int watch(struct run *r, const struct engine_block *b)
 		kept = watch_disk(r, deadline);
 	r->result->persist_ns += kept - start;
 	r->looked_on_ns += clock_mono_ns() - kept; /* that nothing more comes: not the node's time */
-	if ((e || strcasecmp(seen.hash, b->hash)) && !replay_stopped)
+	if ((e || strcasecmp(seen.hash, b->hash)) && !stop_wanted)
 		return err_set(r->err, ETIMEDOUT,
 			       "block %llu was accepted, but the node does not answer with it by its number after %d s (--wait none "
 			       "does not look)", (unsigned long long)b->number, WATCH_SECONDS);
@@ -305,7 +306,7 @@ static int send_all(struct run *r)
 	int e = 0;
 
 	r->start_ns = clock_mono_ns();
-	while (!e && !replay_stopped) {
+	while (!e && !stop_wanted) {
 		uint64_t asked = clock_mono_ns();
 		int got = blocksource_next(r->source, SOURCE_MS, &x, r->err);
 
@@ -329,9 +330,9 @@ static int send_all(struct run *r)
 		r->last = x.block;
 		engine_block_done(&x.block);
 	}
-	if (!e && !watched && !replay_stopped)
+	if (!e && !watched && !stop_wanted)
 		e = watch(r, &r->last);
-	if (!e && !r->result->rows.n && !replay_stopped)
+	if (!e && !r->result->rows.n && !stop_wanted)
 		e = err_set(r->err, ENODATA, "there is nothing to replay: the source has no block from %llu on (--from begins elsewhere)",
 			    (unsigned long long)r->from);
 	r->result->wall_ns = clock_mono_ns() - r->start_ns - r->looked_on_ns;
@@ -395,7 +396,7 @@ static int prepare(struct run *r)
 	if (!e)
 		e = http_open(r->o->engine, "--engine", &r->http, r->err);
 	if (!e)
-		http_stop_on(r->http, &replay_stopped);
+		http_stop_on(r->http, &stop_wanted);
 	if (!e)
 		e = blocksource_open(&range, &r->source, r->err);
 	if (!e)
@@ -417,9 +418,9 @@ int replay_run(const struct replay_options *o, struct replay_result *ret, struct
 		       o->wait == REPLAY_WAIT_HEAD  ? "the node answers with the block by its number" : "nothing";
 	if (!e)
 		e = send_all(&r);
-	if (replay_stopped && e == -ECANCELED)
+	if (stop_wanted && e == -ECANCELED)
 		e = 0;
-	if (!e && replay_stopped)
+	if (!e && stop_wanted)
 		ret->stopped = "stopped";
 	else if (e)
 		ret->stopped = "ended by an error";

@@ -13,15 +13,9 @@
 #include "cmd/cmd.h"
 #include "cmd/recording/launch.h"
 #include "cmd/recording/start.h"
+#include "cmd/stop.h"
 
 enum { READ_MS = 5 }; /* between two readings, where phases are wanted */
-
-static volatile sig_atomic_t stopped;
-
-static void on_stop(int signal)
-{
-	stopped = 1;
-}
 
 void statcount_done(struct statcount *c)
 {
@@ -88,11 +82,9 @@ static bool all_gone(const struct start *who)
 void statcount_targets(struct statcount *c, const struct start *who, uint64_t duration_ns)
 {
 	uint64_t start = clock_mono_ns(), end = start + duration_ns, now;
-	struct sigaction sa = { .sa_handler = on_stop };
 
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	while ((now = clock_mono_ns()) < end && !stopped && !c->gone) {
+	stop_catch(false, NULL);
+	while ((now = clock_mono_ns()) < end && !stop_wanted && !c->gone) {
 		poll(NULL, 0, (int)MIN((end - now) / 1000000 + 1, (uint64_t)100));
 		c->gone = all_gone(who);
 	}

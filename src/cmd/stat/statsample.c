@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "cmd/recording/launch.h"
 #include "cmd/recording/start.h"
+#include "cmd/stop.h"
 #include "collect/blocks/mark.h"
 #include "collect/session.h"
 #include "elf/worker/worker.h"
@@ -20,11 +21,6 @@
 
 enum { LOOK_MS = 5 }; /* a line of the output is late by no more */
 
-static void on_stop(int signal)
-{
-	session_interrupt();
-}
-
 static void on_child(int signal)
 {
 	/* Only to wake the loop up. */
@@ -32,10 +28,12 @@ static void on_child(int signal)
 
 static void handle_signals(bool on)
 {
-	struct sigaction stop = { .sa_handler = on ? on_stop : SIG_DFL }, child = { .sa_handler = on_child };
+	struct sigaction child = { .sa_handler = on_child };
 
-	sigaction(SIGINT, &stop, NULL);
-	sigaction(SIGTERM, &stop, NULL);
+	if (on)
+		stop_catch(false, session_interrupt);
+	else
+		stop_release();
 	sigaction(SIGCHLD, &child, NULL);
 }
 

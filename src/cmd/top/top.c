@@ -2,7 +2,6 @@
  * top.c - a running program or a recording, on the terminal or as tables.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
+#include "cmd/stop.h"
 #include "cmd/top/looking.h"
 #ifdef GASFLAME_COLLECTORS
 #include "cmd/top/live.h"
@@ -74,7 +74,7 @@ static int recorded_write(void *context, const char *what, const struct look_fil
 
 static void show_progress(void *context, const char *module, size_t done, size_t total)
 {
-	log_progress("finding names: %zu of %zu, %s", done, total, ident_basename(module));
+	log_progress("finding names: %zu of %zu, %s", done, total, str_base_name(module));
 }
 
 /* Names for frames that have none: those of a recorder that died before it came to that. */
@@ -100,7 +100,7 @@ static int find_names(const struct top_choice *c, struct profile *p, struct err 
 /* "slow" for x/slow.gasflame. */
 static char *label_of(const char *path)
 {
-	const char *base = ident_basename(path);
+	const char *base = str_base_name(path);
 	size_t n = strlen(base) - (str_ends(base, ".gasflame") ? strlen(".gasflame") : 0);
 
 	return mem_strndup(base, n);
@@ -163,11 +163,6 @@ static int show_recording(const struct top_choice *c, const char *path, struct e
 }
 
 #ifdef GASFLAME_COLLECTORS
-static void on_stop(int number)
-{
-	tui_stop();
-}
-
 static int show_target(const struct top_choice *c, char **names, int count, struct err *err)
 {
 	struct live_options o = {
@@ -181,13 +176,11 @@ static int show_target(const struct top_choice *c, char **names, int count, stru
 		.window_ns = c->window_ns ? c->window_ns : second_ns,
 		.max_bytes = c->max_bytes,
 	};
-	struct sigaction stop = { .sa_handler = on_stop };
 	struct live *live = NULL;
 	struct source source;
 	int r = start_find(&o.who, &c->pids, names, count, err);
 
-	sigaction(SIGINT, &stop, NULL);
-	sigaction(SIGTERM, &stop, NULL);
+	stop_catch(false, tui_stop);
 	if (r >= 0) {
 		start_raise_limits();
 		start_hurry(true);

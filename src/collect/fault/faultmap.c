@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/text/str.h"
 #include "base/vec.h"
 #include "collect/shared.h"
 #include "profile/profile.h"
@@ -163,10 +164,8 @@ static const struct proc_mapping *mapping_of_others(const struct faultmap *m, co
 
 static void name_file(struct faultmap *m, struct file *file, const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
 	free(file->base);
-	file->base = mem_strdup(slash && slash[1] ? slash + 1 : path);
+	file->base = mem_strdup(str_base_name(path));
 	file->note = note(m, path);
 }
 

@@ -40,11 +40,10 @@ struct oomwatch {
 struct oomwatch *oomwatch_new(struct profile *p, const struct cgroup *c)
 {
 	struct oomwatch *w = mem_alloc(sizeof(*w));
-	const char *slash = strrchr(c->path, '/');
 
 	w->profile = p;
 	w->cgroup = c;
-	w->name = slash ? slash + 1 : c->path;
+	w->name = str_base_name(c->path);
 	cgroup_read(c, &w->first);
 	w->usage = profile_series(p, KEY_LIMIT_USAGE);
 	w->anon = profile_series(p, KEY_LIMIT_ANON);

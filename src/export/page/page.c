@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/select.h"
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "export/diff/difftext.h"
@@ -172,28 +173,6 @@ int page_data(const struct export_job *sides, size_t n, const struct page_option
 
 /* --- the page --- */
 
-static void put_base64(struct buf *out, const struct buf *in)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned char *s = (const unsigned char *)in->data;
-	char line[4096];
-	size_t k = 0;
-
-	for (size_t i = 0; i < in->n; i += 3) {
-		size_t left = in->n - i;
-		uint32_t v = s[i] << 16 | (left > 1 ? s[i + 1] << 8 : 0) | (left > 2 ? s[i + 2] : 0);
-
-		line[k++] = digits[v >> 18];
-		line[k++] = digits[v >> 12 & 63];
-		line[k++] = left > 1 ? digits[v >> 6 & 63] : '=';
-		line[k++] = left > 2 ? digits[v & 63] : '=';
-		if (k == sizeof(line) || left <= 3) {
-			buf_add(out, line, k);
-			k = 0;
-		}
-	}
-}
-
 /* Copies the page up to a marker, and returns what follows it. */
 static const char *copy_until(struct buf *out, const char *from, const char *marker)
 {
@@ -228,7 +207,7 @@ int page_write(const struct export_job *sides, size_t n, const struct page_optio
 		buf_puts(out, "\">");
 	} else {
 		buf_puts(out, "<script type=\"text/plain\" id=\"data\">");
-		put_base64(out, &data);
+		base64_put(out, data.data, data.n, false);
 	}
 	buf_puts(out, "</script>");
 	buf_puts(out, rest);

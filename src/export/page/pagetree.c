@@ -5,6 +5,7 @@
 
 #include "analyze/select.h"
 #include "base/buf.h"
+#include "base/text/str.h"
 #include "export/report/label.h"
 #include "profile/profile.h"
 
@@ -54,7 +55,7 @@ static const char *clean(struct pagetree *t, const char *s)
 /* Of two recordings, one program may lie in two folders: its name is what counts. */
 static const char *module_name(const struct pagetree *t, const char *module)
 {
-	return t->side_count > 1 ? ident_basename(module) : module;
+	return t->side_count > 1 ? str_base_name(module) : module;
 }
 
 static uint32_t add_ident(struct builder *b, const char *name, const char *module, enum ident_kind kind)

@@ -35,7 +35,7 @@ void table_amount(const struct table *t, uint64_t value)
 {
 	char text[32];
 
-	buf_printf(t->out, "%6.2f%% %9s  ", t->all ? 100.0 * value / t->all : 0,
+	buf_printf(t->out, "%6.2f%% %9s  ", str_percent(value, t->all),
 		   export_value(text, t->job, value));
 }
 
@@ -97,7 +97,7 @@ const char *table_count(const struct export_job *job)
 /* What a module is called in the column beside the functions. */
 static const char *module_name(const struct top_row *row)
 {
-	return row->kind == IDENT_KERNEL ? row->module : ident_basename(row->module);
+	return row->kind == IDENT_KERNEL ? row->module : str_base_name(row->module);
 }
 
 void table_rows(struct table *t, const char *what, const struct top_row *rows, size_t n)

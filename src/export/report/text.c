@@ -24,7 +24,7 @@ static void put_root(const struct selection *s, struct buf *line)
 {
 	uint64_t all = s->all.value + s->outside.value;
 
-	buf_printf(line, "; below `%s` only, %.2f %% of all", s->root, all ? 100.0 * s->all.value / all : 0);
+	buf_printf(line, "; below `%s` only, %.2f %% of all", s->root, str_percent(s->all.value, all));
 }
 
 /* Memory over time and the like, without anything that has a stack. */
@@ -79,7 +79,7 @@ static void put_top(const struct export_job *job, struct buf *out)
 	top_build(&top, job->profile, job->selection, job->options.no_inline, job->options.order);
 	if (view == EXPORT_VIEW_ALL || view == EXPORT_VIEW_FUNCTIONS) {
 		for (size_t i = 0; i < table_shown(job, top.functions.n); i++)
-			vec_push(&modules, ident_basename(top.functions.v[i].module));
+			vec_push(&modules, str_base_name(top.functions.v[i].module));
 		t.module_columns = table_widest("module", modules.v, modules.n);
 		if (table_narrow(job))
 			t.module_columns = MIN(t.module_columns, NARROW_MODULE);

@@ -54,7 +54,7 @@ static void put_phase(struct table *t, const struct phase *row)
 	table_amount(t, row->weight.value);
 	if (!narrow)
 		buf_printf(t->out, "%9s  ", str_count(count, row->weight.samples));
-	buf_printf(t->out, "%6.2f%%  ", t->all ? 100.0 * row->total.value / t->all : 0);
+	buf_printf(t->out, "%6.2f%%  ", str_percent(row->total.value, t->all));
 	if (row->threads) {
 		put_time(t->out, row->first_ns);
 		put_time(t->out, row->last_ns);

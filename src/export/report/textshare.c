@@ -139,7 +139,7 @@ static void put_nearest(struct table *t, const struct calltree *tree, const stru
 	buf_printf(&title, "Own functions that lead to `%s`", t->job->options.pattern);
 	label_clean(&clean, title.data);
 	table_heading(t, clean.data, shown, c->rows.n);
-	buf_printf(t->out, "  which is %.2f%% of %s", all ? 100.0 * t->all / all : 0,
+	buf_printf(t->out, "  which is %.2f%% of %s", str_percent(t->all, all),
 		   export_value(a, t->job, all));
 	if (c->matched > 1)
 		buf_printf(t->out, "; %u functions match", c->matched);

@@ -88,7 +88,7 @@ static void put_function(struct tree *t, uint32_t node)
 	table_amount(&t->table, n->total.value);
 	if (t->self)
 		buf_printf(t->table.out, "%6.2f%%  ",
-			   t->table.all ? 100.0 * n->self.value / t->table.all : 0);
+			   str_percent(n->self.value, t->table.all));
 	buf_printf(t->table.out, "%*s%s", (int)indent - (branch ? 2 : 0), "", branch ? "- " : "");
 	if ((!node && t->c->matched > 1) || id->kind == IDENT_GROUP)
 		table_name(&t->table, id->kind == IDENT_GROUP ? id->name : t->table.job->options.pattern, used + indent);
@@ -114,8 +114,8 @@ static void put_title(const struct tree *t)
 	label_clean(&clean, title.data);
 	table_heading(&t->table, clean.data, 1, 1);
 	buf_printf(t->table.out, "  which is %.2f%% of %s, and %.2f%% (%s) itself",
-		   all ? 100.0 * t->table.all / all : 0, export_value(a, job, all),
-		   all ? 100.0 * c->self.value / all : 0, export_value(b, job, c->self.value));
+		   str_percent(t->table.all, all), export_value(a, job, all),
+		   str_percent(c->self.value, all), export_value(b, job, c->self.value));
 	if (c->matched > 1)
 		buf_printf(t->table.out, "; %u functions match", c->matched);
 	buf_putc(t->table.out, '\n');

@@ -52,7 +52,7 @@ static const struct {
 
 static void put_share(struct buf *out, uint64_t ns, uint64_t of, int width)
 {
-	double percent = of ? 100.0 * ns / of : 0;
+	double percent = str_percent(ns, of);
 
 	if (!ns)
 		buf_printf(out, "%*s", width, "-");
@@ -237,7 +237,7 @@ static void put_items(const struct blocks_job *job, const char *title, const str
 	for (size_t i = 0; i < MIN(items->n, (size_t)2 * ITEMS); i++) {
 		const struct block_item *x = &items->v[i];
 
-		buf_printf(out, "%10.3f ms %5.1f %%  %-10s  ", x->ns / 1e6, wall_ns ? 100.0 * x->ns / wall_ns : 0,
+		buf_printf(out, "%10.3f ms %5.1f %%  %-10s  ", x->ns / 1e6, str_percent(x->ns, wall_ns),
 			   block_part_key(x->part));
 		label_last_function(&functions, out, x->name, job->columns, USED);
 		if (x->under) {

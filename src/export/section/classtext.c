@@ -19,7 +19,7 @@ enum { TOP = 10 };
 
 static double used_percent(const struct sizeclass *c)
 {
-	return c->held_bytes ? 100.0 * MIN(sizeclass_used(c), c->held_bytes) / c->held_bytes : 0;
+	return str_percent(MIN(sizeclass_used(c), c->held_bytes), c->held_bytes);
 }
 
 static void heading(struct buf *out, bool colour, const char *text)

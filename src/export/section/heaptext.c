@@ -24,11 +24,6 @@ static void put_name(const struct export_job *job, struct label_set *functions, 
 	buf_putc(out, '\n');
 }
 
-static double share(uint64_t part, uint64_t whole)
-{
-	return whole ? 100.0 * part / whole : 0;
-}
-
 /* --- totals --- */
 
 /* "± 1.2 MB": nothing where each was seen. */
@@ -83,7 +78,7 @@ static void put_totals(const struct export_job *job, struct buf *out, const stru
 	put_sum(out, f, "allocated", &f->allocated, more);
 	snprintf(more, sizeof(more),
 		 ", %.1f %% of the allocated bytes: freed before the thread's next allocation",
-		 share(f->temporary.bytes, f->allocated.bytes));
+		 str_percent(f->temporary.bytes, f->allocated.bytes));
 	put_sum(out, f, "temporary", &f->temporary, more);
 	snprintf(more, sizeof(more), ", after %s", str_duration(c, f->peak_ns));
 	put_sum(out, f, "peak", &f->peak, f->peak.objects && !f->recordings ? more : "");
@@ -203,7 +198,7 @@ static void put_column(const struct export_job *job, struct buf *out, const stru
 		const struct heap_sum *s = c->sum(rows[i]);
 		char bytes[32], objects[32];
 
-		buf_printf(out, "%6.2f%% %10s %13s  ", share(s->bytes, all), str_bytes(bytes, s->bytes),
+		buf_printf(out, "%6.2f%% %10s %13s  ", str_percent(s->bytes, all), str_bytes(bytes, s->bytes),
 			   str_count(objects, s->objects));
 		put_name(job, &functions, out, rows[i]->name);
 	}

@@ -141,7 +141,7 @@ static void put_rows(const struct tables *t, const char *title, const char *what
 		uint64_t value = value_of(list[i], way), calls = calls_of(list[i], way);
 		uint64_t each = ratio(value, calls);
 
-		buf_printf(t->out, "%6.2f%% %10s %12s %10s  ", all ? 100.0 * value / all : 0,
+		buf_printf(t->out, "%6.2f%% %10s %12s %10s  ", str_percent(value, all),
 			   way == SYNC ? str_duration(a, value) : str_bytes(a, value), str_count(b, calls),
 			   way == SYNC ? str_duration(c, each) : str_bytes(c, each));
 		name(t, list[i]->name, 43);

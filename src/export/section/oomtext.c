@@ -14,11 +14,6 @@
 
 enum { LIVE_ROWS = 10, SAID_ROWS = 40, BEFORE_NAME = 34 };
 
-static double percent(uint64_t part, uint64_t all)
-{
-	return all ? 100.0 * part / all : 0;
-}
-
 void leaktext_put(const struct leak *l, size_t rows, unsigned columns, struct buf *out)
 {
 	char bytes[32], count[32];
@@ -27,7 +22,7 @@ void leaktext_put(const struct leak *l, size_t rows, unsigned columns, struct bu
 	for (size_t i = 0; i < MIN(rows, l->rows.n); i++) {
 		const struct leak_row *r = &l->rows.v[i];
 
-		buf_printf(out, "%10s %7.2f %12s   ", str_bytes(bytes, r->bytes), percent(r->bytes, l->bytes),
+		buf_printf(out, "%10s %7.2f %12s   ", str_bytes(bytes, r->bytes), str_percent(r->bytes, l->bytes),
 			   str_count(count, r->objects));
 		label_last(out, r->name, columns, BEFORE_NAME);
 		buf_putc(out, '\n');
@@ -48,7 +43,7 @@ static void put_head(const struct oom *o, const struct profile *p, struct buf *o
 	else
 		buf_printf(out, "; nothing was killed");
 	buf_printf(out, ". At most %s was in use, %.1f %% of the limit; it was met %s time%s.\n",
-		   str_bytes(peak, o->peak), percent(o->peak, o->limit), str_count(hits, o->hits),
+		   str_bytes(peak, o->peak), str_percent(o->peak, o->limit), str_count(hits, o->hits),
 		   o->hits == 1 ? "" : "s");
 }
 
@@ -66,7 +61,7 @@ static void put_blame(const struct oom *o, unsigned columns, struct buf *out)
 		buf_printf(out, "The heap filled it: %s alive%s, ", str_bytes(a, o->live.bytes),
 			   o->kills ? " at the kill" : " at the end");
 		buf_printf(out, "%.0f %% of it allocated by ",
-			   percent(o->live.rows.v[0].bytes, o->live.bytes));
+			   str_percent(o->live.rows.v[0].bytes, o->live.bytes));
 		label_last(out, o->live.rows.v[0].name, columns, 0);
 		buf_puts(out, ".\n");
 	} else if (!strcmp(blame, "cache")) {
@@ -106,7 +101,7 @@ static void put_points(const struct oom *o, struct buf *out)
 		const struct oom_point *p = &o->points.v[i];
 
 		buf_printf(out, "%7.1f s %10s %7.1f %10s %10s %10s %10s\n", p->time_ns / 1e9,
-			   str_bytes(a, p->usage), percent(p->usage, o->limit), str_bytes(b, p->anon),
+			   str_bytes(a, p->usage), str_percent(p->usage, o->limit), str_bytes(b, p->anon),
 			   str_bytes(c, p->file), str_bytes(d, p->kernel), str_bytes(e, p->swap));
 	}
 }

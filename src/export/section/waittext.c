@@ -136,7 +136,7 @@ static void add_rest(struct account_row *rest, const struct account_row *r)
 /* What the figures cannot say themselves. */
 static void put_remarks(const struct account *a, struct buf *out)
 {
-	double missing = a->total.wall_ns ? 100.0 * a->total.missing_ns / a->total.wall_ns : 0;
+	double missing = str_percent(a->total.missing_ns, a->total.wall_ns);
 	char text[32];
 
 	if (a->lost)
@@ -244,7 +244,7 @@ static void put_wakers(const struct export_job *job, const struct waits_site *s,
 		const struct waits_waker *w = &s->wakers.v[i];
 
 		buf_printf(out, "%11s %5.1f%%  ", i ? "" : "woken by",
-			   s->woken_ns ? 100.0 * w->ns / s->woken_ns : 0);
+			   str_percent(w->ns, s->woken_ns));
 		if (w->interrupt) {
 			buf_puts(out, waits_interrupt(w->interrupt));
 		} else {
@@ -306,7 +306,7 @@ static void put_site(const struct export_job *job, const struct waits_site *s, s
 	if (s->threads > 1)
 		buf_printf(&who, " and %s more", str_count(a, s->threads - 1));
 	buf_puts(&who, ")");
-	buf_printf(out, "%6.2f%% %9s %9s ", job->waits->ns ? 100.0 * s->ns / job->waits->ns : 0,
+	buf_printf(out, "%6.2f%% %9s %9s ", str_percent(s->ns, job->waits->ns),
 		   str_duration(a, s->ns), str_count(b, s->count));
 	if (is_wide(job))
 		buf_printf(out, "%9s %9s ", str_duration(a, s->count ? s->ns / s->count : 0),

@@ -49,7 +49,7 @@ static bool number_before(const char *start, const char **end, uint64_t *ret)
 /* "jeprof.4242.17.i9.heap", "jeprof.4242.17.f.heap" */
 static bool parse_name(const char *path, uint64_t *ret_pid, uint64_t *ret_sequence)
 {
-	const char *start = strrchr(path, '/') ? strrchr(path, '/') + 1 : path, *end;
+	const char *start = str_base_name(path), *end;
 
 	if (!str_ends(path, ".heap"))
 		return false;

@@ -16,13 +16,6 @@
 #include "profile/keys.h"
 #include "profile/profile.h"
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* What one stack of one process holds: in the dump that is looked at, the one before it, and the first. */
 struct cell {
 	uint32_t thread, stack;
@@ -306,7 +299,7 @@ static void make_process(struct model *m, struct dump_state *d)
 			exe = maps->list.v[i].path;
 	path = mem_strndup(exe, strlen(exe) - (str_ends(exe, " (deleted)") ? strlen(" (deleted)") : 0));
 	process.exe = profile_string(m->p, path);
-	process.name = profile_string(m->p, *path ? base_name(path) : "heap");
+	process.name = profile_string(m->p, *path ? str_base_name(path) : "heap");
 	d->process = profile_add_process(m->p, &process);
 	d->thread = profile_add_thread(
 		m->p,

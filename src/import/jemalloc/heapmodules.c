@@ -17,13 +17,6 @@
 
 static const char deleted[] = " (deleted)";
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* A sentence for people about a path that the dump's writer chose: it must not steer their terminal. */
 static void add_problem(struct heapmodules *m, const char *path, const char *what, const char *build_id)
 {
@@ -42,7 +35,7 @@ static bool called_like(const char *file, const char *module)
 {
 	size_t n = strlen(module);
 
-	file = base_name(file);
+	file = str_base_name(file);
 	return !strncmp(file, module, n) && (!file[n] || !strcmp(file + n, ".debug"));
 }
 
@@ -71,7 +64,7 @@ static int open_module(struct heapmodules *m, const struct proc_mapping *map, co
 
 	if (m->options->pid && !target_open_mapping(m->options->pid, map, &fd, NULL))
 		return fd;
-	fd = open_symbols(m, base_name(path));
+	fd = open_symbols(m, str_base_name(path));
 	if (fd >= 0 || str_ends(map->path, deleted))
 		return fd;
 	if (m->options->root ? target_open_below(m->options->root, path, &fd, NULL)

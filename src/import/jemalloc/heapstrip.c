@@ -10,13 +10,6 @@
 #include "import/jemalloc/heapdumps.h"
 #include "profile/profile.h"
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool allocator_name(const char *name)
 {
 	static const char *const exact[] = {
@@ -61,7 +54,7 @@ static bool allocator_frame(const struct profile *p, uint32_t frame)
 	const struct profile_frame *f = &p->frames.v[frame];
 
 	if (f->module < p->modules.n &&
-	    str_starts(base_name(profile_str(p, p->modules.v[f->module].path)), "libjemalloc"))
+	    str_starts(str_base_name(profile_str(p, p->modules.v[f->module].path)), "libjemalloc"))
 		return true;
 	/* Who was inlined into it does not matter. */
 	return f->line_count &&

@@ -417,7 +417,7 @@ static void only_captures_are_written_over(void **state)
 	struct err err;
 	size_t n;
 
-	write_file(path, "my thesis", 9);
+	put_bytes(path, "my thesis", 9, 0600);
 	assert_int_equal(capture_create(path, &c, &err), -EEXIST);
 	assert_non_null(strstr(err.text, "not a gasflame capture"));
 	assert_int_equal(fd_read_path(path, 100, &data, &n), 0);
@@ -432,7 +432,7 @@ static void only_captures_are_written_over(void **state)
 	unlink(path);
 	assert_int_equal(capture_create(folder, &c, &err), -EISDIR);
 	/* An empty file holds nothing to lose. */
-	write_file(path, "", 0);
+	put_bytes(path, "", 0, 0600);
 	save(p, path);
 	save(p, path);
 	q = load(path);
@@ -449,10 +449,10 @@ static void what_is_no_capture_says_so(void **state)
 	struct err err;
 
 	assert_int_equal(capture_read(path, &q, &err), -ENOENT);
-	write_file(path, "", 0);
+	put_bytes(path, "", 0, 0600);
 	assert_int_equal(capture_read(path, &q, &err), -ENODATA);
 	assert_non_null(strstr(err.text, "empty"));
-	write_file(path, "\177ELF", 4);
+	put_bytes(path, "\177ELF", 4, 0600);
 	assert_int_equal(capture_read(path, &q, &err), -EBADMSG);
 	assert_non_null(strstr(err.text, "not a gasflame capture"));
 	assert_int_equal(capture_read(folder, &q, &err), -EISDIR);

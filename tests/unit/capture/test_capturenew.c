@@ -16,6 +16,7 @@
 #include "base/file/folder.h"
 #include "capture/capture.h"
 #include "profile/profile.h"
+#include "putfile.h"
 
 static char folder[64];
 
@@ -44,15 +45,6 @@ static int leave(void **state)
 		unlink(e->d_name);
 	closedir(dir);
 	return chdir("/") || rmdir(folder);
-}
-
-static void write_file(const char *path, const void *data, size_t n)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-	assert_true(fd >= 0);
-	assert_int_equal(fd_write_all(fd, data, n), 0);
-	close(fd);
 }
 
 /* --- at the same time --- */
@@ -163,7 +155,7 @@ static void write_journal(const char *path, const char *victim)
 	put_number(p + 4 + n, n);
 	put_number(p + 8 + n, sum);
 	memcpy(p + 12 + n, magic, sizeof(magic));
-	write_file(path, data, p + 20 + n - data);
+	put_bytes(path, data, p + 20 + n - data, 0600);
 }
 
 /* The same attack works on whoever lets SQLite look around: or this test would show nothing. */
@@ -220,10 +212,10 @@ static void journals_of_strangers_are_not_played(void **state)
 	unsigned made = 0, left = 150;
 	pid_t stranger;
 
-	write_file(victim, "x", 1);
+	put_bytes(victim, "x", 1, 0600);
 	assert_attack_works(victim);
 	write_journal("journal", victim);
-	write_file(victim, "x", 1);
+	put_bytes(victim, "x", 1, 0600);
 	stranger = start_stranger("journal", "x-journal");
 	while (left-- && !access(victim, F_OK))
 		made += !make_capture();
@@ -240,7 +232,7 @@ static void logs_of_strangers_are_not_written(void **state)
 	pid_t stranger;
 	size_t n;
 
-	write_file("precious", "precious", 8);
+	put_bytes("precious", "precious", 8, 0600);
 	stranger = start_stranger("precious", "x-wal");
 	for (int i = 0; i < 150; i++)
 		made += !make_capture();
@@ -261,7 +253,7 @@ static void old_logs_go_with_the_old_capture(void **state)
 	assert_int_equal(capture_create("x", &c, NULL), 0);
 	assert_int_equal(capture_close(c, NULL), 0);
 	for (size_t i = 0; i < ARRAY_LEN(left); i++)
-		write_file(left[i], "old", 3);
+		put_bytes(left[i], "old", 3, 0600);
 	assert_int_equal(capture_create("x", &c, NULL), 0);
 	assert_int_equal(access("x-journal", F_OK), -1);
 	assert_int_equal(access("x-shm", F_OK), -1);
@@ -294,8 +286,8 @@ static void a_folder_that_is_swapped_stays_the_one_it_was(void **state)
 
 	assert_int_equal(capture_create_with("d/x", CAPTURE_FOLDERS, &owner, &c, NULL), 0);
 	assert_true(!rename("d", "moved") && !mkdir("d", 0755));
-	write_file("d/x", "precious", 8);
-	write_file("d/x-wal", "precious", 8);
+	put_bytes("d/x", "precious", 8, 0600);
+	put_bytes("d/x-wal", "precious", 8, 0600);
 	p->finished = true;
 	assert_int_equal(capture_flush(c, p, NULL), 0);
 	assert_int_equal(capture_close(c, NULL), 0);

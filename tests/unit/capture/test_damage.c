@@ -32,7 +32,7 @@ static void damaged_files_do_no_harm(void **state)
 	save(p, path);
 	assert_int_equal(fd_read_path(path, 1 << 20, &data, &n), 0);
 	for (size_t length = n - 1; length > 0; length = length > 700 ? length - 613 : length / 2, tries++) {
-		write_file(path, data, length);
+		put_bytes(path, data, length, 0600);
 		errors += !read_damaged(path);
 	}
 	assert_true(errors > tries / 2);
@@ -43,7 +43,7 @@ static void damaged_files_do_no_harm(void **state)
 		data[at] ^= 1 << random_below(8);
 		if (i % 3 == 0)
 			data[at] = 0xff;
-		write_file(path, data, n);
+		put_bytes(path, data, n, 0600);
 		read_damaged(path);
 		data[at] = old;
 	}
@@ -57,7 +57,7 @@ static void damaged_files_do_no_harm(void **state)
 		size_t at = random_below(n), length = i % 2 ? n : random_below(n);
 
 		data[at] ^= 0x55;
-		write_file(wal, data, length);
+		put_bytes(wal, data, length, 0600);
 		read_damaged(path);
 		data[at] ^= 0x55;
 	}
@@ -135,7 +135,7 @@ static void rows_that_make_no_sense_are_dropped(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		_cleanup_(profile_freep) struct profile *q = NULL;
 
-		write_file(path, data, n);
+		put_bytes(path, data, n, 0600);
 		tamper(path, cases[i].sql);
 		q = load(path);
 		assert_sound(q);
@@ -190,7 +190,7 @@ static void the_schema_is_the_known_text(void **state)
 	save(p, path);
 	assert_int_equal(fd_read_path(path, 1 << 20, &data, &n), 0);
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
-		write_file(path, data, n);
+		put_bytes(path, data, n, 0600);
 		tamper(path, refused[i]);
 		if (read_damaged(path))
 			fail_msg("read in spite of: %s", refused[i]);
@@ -198,7 +198,7 @@ static void the_schema_is_the_known_text(void **state)
 		assert_int_equal(capture_save_symbols(path, p, &err), -EBADMSG);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
-		write_file(path, data, n);
+		put_bytes(path, data, n, 0600);
 		tamper(path, taken[i]);
 		if (!read_damaged(path))
 			fail_msg("not read because of: %s", taken[i]);
@@ -230,7 +230,7 @@ static void write_journal(const char *path, const char *victim, const uint8_t *p
 	buf_puts(&b, victim);
 	buf_add(&b, name, 8);
 	buf_add(&b, magic, sizeof(magic));
-	write_file(path, b.data, b.n);
+	put_bytes(path, b.data, b.n, 0600);
 	buf_done(&b);
 }
 
@@ -247,7 +247,7 @@ static void a_journal_cannot_delete_files(void **state)
 
 	save(p, path);
 	assert_int_equal(fd_read_path(path, 1 << 20, &data, &n), 0);
-	write_file(victim, "precious", 8);
+	put_bytes(victim, "precious", 8, 0600);
 	write_journal(journal, victim, (uint8_t *)data, n / 4096);
 	assert_int_equal(capture_read(path, &q, &err), -EPERM);
 	assert_non_null(strstr(err.text, "-journal lies beside"));
@@ -272,7 +272,7 @@ static void a_recorder_follows_no_link(void **state)
 	struct stat st;
 
 	save(p, path);
-	write_file(victim, "", 0);
+	put_bytes(victim, "", 0, 0600);
 	assert_int_equal(symlink(victim, wal), 0);
 	assert_int_equal(capture_save_symbols(path, p, &err), -EPERM);
 	assert_int_equal(stat(victim, &st), 0);

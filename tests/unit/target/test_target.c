@@ -25,21 +25,13 @@
 #include "target/names.h"
 #include "target/open.h"
 #include "target/resolve.h"
+#include "putfile.h"
 
 static char folder[64]; /* of this test, removed at the end */
 
 static char *in_folder(const char *name)
 {
 	return mem_printf("%s/%s", folder, name);
-}
-
-static void write_file(const char *path, const char *text, mode_t mode)
-{
-	_cleanup_fd_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-
-	assert_true(fd >= 0);
-	assert_int_equal(fd_write_all(fd, text, strlen(text)), 0);
-	assert_int_equal(fchmod(fd, mode), 0);
 }
 
 /* Runs a program with PDEATHSIG; the pid, after its exec. */
@@ -152,7 +144,7 @@ static void several_and_scripts(void **state)
 	assert_int_equal(ids.list.n, 2);
 	vec_done(&ids.list);
 	/* It stays without a child, which would go by the same name until its exec. */
-	write_file(script, "kill -STOP $$\n", 0644);
+	put_bytes(script, "kill -STOP $$\n", strlen("kill -STOP $$\n"), 0644);
 	three = start(sh);
 	expect_only(script_name, three);
 	end(one);
@@ -388,7 +380,7 @@ static void mapped_files(void **state)
 	int fd = -1;
 	pid_t pid;
 
-	write_file(path, "first", 0644);
+	put_bytes(path, "first", strlen("first"), 0644);
 	pid = start_mapper(path, NULL, uid);
 	m = find_mapping(pid, "gf lib.so");
 	assert_int_equal(target_open_mapping(pid, &m, &fd, &err), 0);
@@ -400,7 +392,7 @@ static void mapped_files(void **state)
 	assert_int_equal(open_as(uid, pid, &m, "first"), 0);
 	assert_int_equal(open_as(uid + 1, pid, &m, "first"), EACCES);
 	unlink(path);
-	write_file(path, "second", 0644);
+	put_bytes(path, "second", strlen("second"), 0644);
 	free(m.path);
 	m = find_mapping(pid, "gf lib.so");
 	assert_string_equal(m.path + strlen(m.path) - 10, " (deleted)");
@@ -460,10 +452,10 @@ static char *make_hostile_root(void)
 			    *fifo = in_folder("root/lib/fifo.so"), *dev = in_folder("root/lib/dev.so"),
 			    *loop = in_folder("root/lib/loop.so"), *away = in_folder("root/away");
 
-	write_file(secret, "secret", 0644);
+	put_bytes(secret, "secret", strlen("secret"), 0644);
 	assert_int_equal(mkdir(root, 0755), 0);
 	assert_int_equal(mkdir(lib, 0755), 0);
-	write_file(real, "real", 0644);
+	put_bytes(real, "real", strlen("real"), 0644);
 	assert_int_equal(symlink(secret, x), 0);
 	assert_int_equal(symlink("/lib/real.so", in), 0);
 	assert_int_equal(symlink("../../secret", up), 0);
@@ -547,7 +539,7 @@ static void host_files(void **state)
 	struct err err = { 0 };
 	int fd = -1;
 
-	write_file(file, "text", 0644);
+	put_bytes(file, "text", strlen("text"), 0644);
 	assert_int_equal(symlink("plain", link), 0);
 	assert_int_equal(mkfifo(fifo, 0644), 0);
 	assert_int_equal(target_open_host(link, &fd, &err), 0);

@@ -38,7 +38,7 @@ struct search {
 
 static bool is_c_library(const char *path)
 {
-	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	const char *name = str_base_name(path);
 
 	return str_starts(name, "libc.so") || str_starts(name, "libc-2") || str_starts(name, "ld-musl") ||
 	       str_starts(name, "libc.musl");

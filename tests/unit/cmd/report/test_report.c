@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "capture/capture.h"
+#include "putfile.h"
 #include "waiting.h"
 
 extern const struct command command_report;
@@ -182,15 +183,6 @@ static void filters_select(void **state)
 	holds("out", "\"samples\":150,");
 }
 
-static void write_file(const char *name, const char *text)
-{
-	FILE *f = fopen(in_folder(name), "w");
-
-	assert_non_null(f);
-	fputs(text, f);
-	assert_int_equal(fclose(f), 0);
-}
-
 static void waits_have_an_account(void **state)
 {
 	_cleanup_free_ char *folded = NULL;
@@ -217,13 +209,13 @@ static void waits_have_an_account(void **state)
 
 static void a_users_patterns_decide(void **state)
 {
-	write_file("mine.conf", "[mine]\nwaits = futex\nuser = reth::Cache # ours\ncause = network\n"
+	put(folder, "mine.conf", "[mine]\nwaits = futex\nuser = reth::Cache # ours\ncause = network\n"
 				"means = The cache is far away.\n");
 	assert_int_equal(RUN("--format", "text", "--patterns", "mine.conf", "-t", "rpc-1", "--what", "wait",
 			     "waits.gasflame"),
 			 EXIT_OK);
 	holds("out", "The cache is far away.");
-	write_file("mine.conf", "# mine\n[mine]\ncause = boredom\n");
+	put(folder, "mine.conf", "# mine\n[mine]\ncause = boredom\n");
 	assert_int_equal(RUN("--patterns", "mine.conf", "waits.gasflame"), EXIT_ERROR);
 	holds("talk", "mine.conf:3: there is no cause 'boredom'");
 }

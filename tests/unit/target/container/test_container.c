@@ -14,6 +14,7 @@
 #include "target/cgroup/group.h"
 #include "net/http.h"
 #include "target/resolve.h"
+#include "putfile.h"
 
 #define ID "3f9c0a1b2c3d4e5f60718293a4b5c6d7e8f90123456789abcdef0123456789ab"
 #define OTHER "3f9caaaa2c3d4e5f60718293a4b5c6d7e8f90123456789abcdef0123456789ab"
@@ -86,17 +87,6 @@ static void answers(void **state)
 
 /* --- files --- */
 
-static void write_file(const char *name, const char *text)
-{
-	_cleanup_free_ char *path = mem_printf("%s/%s", folder, name);
-	_cleanup_fd_ int fd = -1;
-
-	assert_int_equal(fd_make_dirs(path, 0755), 0);
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	assert_true(fd >= 0);
-	assert_int_equal(fd_write_all(fd, text, strlen(text)), 0);
-}
-
 /* Containers by the files of a folder, whatever engines this machine has. */
 static void look(const char *name, bool pods, struct containers *ret)
 {
@@ -136,31 +126,31 @@ static void state_files(void **state)
 {
 	_cleanup_free_ char *fifo = mem_printf("%s/docker/containers/stuck/config.v2.json", folder);
 
-	write_file("docker/containers/" ID "/config.v2.json",
+	put(folder, "docker/containers/" ID "/config.v2.json",
 		   "{\"ID\":\"" ID "\",\"Name\":\"/reth-a\",\"State\":{\"Running\":true,\"Pid\":42},\"Config\":{\"Image\":\"i\"}}");
-	write_file("docker/containers/" OTHER "/config.v2.json",
+	put(folder, "docker/containers/" OTHER "/config.v2.json",
 		   "{\"ID\":\"" OTHER "\",\"Name\":\"/gone\",\"State\":{\"Running\":false,\"Pid\":0}}");
-	write_file("docker/containers/broken/config.v2.json", "{\"ID\":");
+	put(folder, "docker/containers/broken/config.v2.json", "{\"ID\":");
 	/* What should be a file may be anything. */
-	write_file("docker/containers/stuck/x", "");
+	put(folder, "docker/containers/stuck/x", "");
 	assert_int_equal(mkfifo(fifo, 0644), 0);
-	write_file("podman/overlay-containers/containers.json",
+	put(folder, "podman/overlay-containers/containers.json",
 		   "[{\"id\":\"88ab\",\"names\":[\"pod-a\"],\"metadata\":\"{\\\"image-name\\\":\\\"localhost/tiny:1\\\"}\"},"
 		   "{\"id\":\"99ab\",\"names\":[\"k8s_geth_geth-0_eth_u_0\"]},{\"id\":\"99ac\",\"names\":[\"k8s_POD_geth-0_eth_u_0\"]}]");
-	write_file("run/overlay-containers/88ab/userdata/pidfile", "43");
-	write_file("run/overlay-containers/99ab/userdata/pidfile", "44\n");
-	write_file("containerd/io.containerd.runtime.v2.task/k8s.io/c1/init.pid", "45");
-	write_file("containerd/io.containerd.runtime.v2.task/k8s.io/c1/config.json",
+	put(folder, "run/overlay-containers/88ab/userdata/pidfile", "43");
+	put(folder, "run/overlay-containers/99ab/userdata/pidfile", "44\n");
+	put(folder, "containerd/io.containerd.runtime.v2.task/k8s.io/c1/init.pid", "45");
+	put(folder, "containerd/io.containerd.runtime.v2.task/k8s.io/c1/config.json",
 		   "{\"annotations\":{\"io.kubernetes.cri.container-name\":\"reth\",\"io.kubernetes.cri.sandbox-name\":\"reth-0\","
 		   "\"io.kubernetes.cri.sandbox-namespace\":\"eth\",\"io.kubernetes.cri.image-name\":\"reth:2\"}}");
-	write_file("containerd/io.containerd.runtime.v2.task/k8s.io/c2/init.pid", "46");
-	write_file("containerd/io.containerd.runtime.v2.task/k8s.io/c2/config.json",
+	put(folder, "containerd/io.containerd.runtime.v2.task/k8s.io/c2/init.pid", "46");
+	put(folder, "containerd/io.containerd.runtime.v2.task/k8s.io/c2/config.json",
 		   "{\"annotations\":{\"io.kubernetes.cri.container-type\":\"sandbox\",\"io.kubernetes.cri.sandbox-name\":\"reth-0\","
 		   "\"io.kubernetes.cri.sandbox-namespace\":\"eth\"}}");
-	write_file("containerd/io.containerd.runtime.v2.task/default/web/init.pid", "47");
-	write_file("containerd/io.containerd.runtime.v2.task/default/web/config.json", "{}");
-	write_file("containerd/io.containerd.runtime.v2.task/moby/" ID "/init.pid", "42");
-	write_file("containerd/io.containerd.runtime.v2.task/moby/" ID "/config.json", "{}");
+	put(folder, "containerd/io.containerd.runtime.v2.task/default/web/init.pid", "47");
+	put(folder, "containerd/io.containerd.runtime.v2.task/default/web/config.json", "{}");
+	put(folder, "containerd/io.containerd.runtime.v2.task/moby/" ID "/init.pid", "42");
+	put(folder, "containerd/io.containerd.runtime.v2.task/moby/" ID "/config.json", "{}");
 	expect_one("reth-a", false, "docker", ID, 42);
 	expect_one("3f9c0", false, "docker", ID, 42);
 	expect_count("3f9c", false, 2); /* the beginning of two */
@@ -468,12 +458,12 @@ static void pods(void **state)
 			skip();
 		pid[i] = start_in(groups[i], "node");
 		number = mem_printf("%d\n", pid[i]);
-		write_file(file, number);
+		put(folder, file, number);
 		buf_printf(&store, "%s{\"id\":\"%s\",\"names\":[\"k8s_%s_u_0\"]}", i ? "," : "[", id, names[i]);
 	}
 	buf_puts(&store, "]");
-	write_file("storage.conf", conf);
-	write_file("cri/overlay-containers/containers.json", store.data);
+	put(folder, "storage.conf", conf);
+	put(folder, "cri/overlay-containers/containers.json", store.data);
 	buf_done(&store);
 	setenv("CONTAINERS_STORAGE_CONF", conf_path, 1);
 	find("eth/reth-0", TARGET_POD, pid[0], &f);
