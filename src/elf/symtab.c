@@ -346,11 +346,6 @@ bool symtab_range(const struct symtab *t, uint64_t address, uint64_t *ret_start,
 	return true;
 }
 
-size_t symtab_count(const struct symtab *t)
-{
-	return t->entries.n;
-}
-
 uint64_t symtab_count_functions(struct elf *elf, const char *section)
 {
 	struct table table;

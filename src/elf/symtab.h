@@ -29,7 +29,6 @@ void symtab_free(struct symtab *t);
 const char *symtab_find(const struct symtab *t, uint64_t address);
 /* Finds the start and end of that function; false when the address lies in none that a table names. */
 bool symtab_range(const struct symtab *t, uint64_t address, uint64_t *ret_start, uint64_t *ret_end);
-size_t symtab_count(const struct symtab *t);
 
 /* Counts the functions in the named table of one file, without sorting them. */
 uint64_t symtab_count_functions(struct elf *elf, const char *section);

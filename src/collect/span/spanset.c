@@ -17,11 +17,6 @@ static const struct {
 	{ "ethrex", { "::add_block_pipeline", "::execute_block_pipeline", "::handle_merkleization", "::store_block_with_depth" } },
 };
 
-const char *spanset_client(size_t i)
-{
-	return i < ARRAY_LEN(known) ? known[i].client : NULL;
-}
-
 static void add_known(struct spanset *set, size_t client, bool block, bool all)
 {
 	for (size_t i = 0; i < ARRAY_LEN(known[0].functions) && known[client].functions[i] && (all || !i); i++)

@@ -32,5 +32,3 @@ int spanset_make(struct spanset *set, const char *const *names, size_t n, bool g
  * which is returned. */
 char *spanset_short_name(const char *name, char *out, size_t size);
 void spanset_done(struct spanset *set);
-/* The clients, for --help: NULL beyond the last. */
-const char *spanset_client(size_t i);
