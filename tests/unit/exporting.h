@@ -28,11 +28,11 @@ static inline struct sample export_hostile(void)
 
 	s.p->target = profile_string(s.p, "</text><script>alert(1)</script>\n\033[31m");
 	sample_add(&s, s.main,
-		   SAMPLE_STACK(&s, "a;b", "c\nd 99", "</title><script>alert('x')</script>", "]]>&amp;\"'",
-				"\033]0;title\007", "\xff\xc0\x80\xed\xa0\x80", "\xef\xbf\xbe",
-				"\xe2\x80\xaegnp", "", "operator<(int)", "a<b", ">>", ")("),
+		   sample_stack(&s, "a\\;b;c\nd 99;</title><script>alert('x')</script>;]]>&amp\\;\"';"
+				    "\033]0\\;title\007;\xff\xc0\x80\xed\xa0\x80;\xef\xbf\xbe;\xe2\x80\xaegnp;;"
+				    "operator<(int);a<b;>>;)("),
 		   10);
-	sample_add(&s, sample_thread(s.p, 0, 300, "x\";y\n<"), SAMPLE_STACK(&s, "\xe6\xbc\xa2\xe5\xad\x97"),
+	sample_add(&s, builder_thread(s.p, 0, 300, "x\";y\n<"), sample_stack(&s, "\xe6\xbc\xa2\xe5\xad\x97"),
 		   10);
 	return s;
 }

@@ -57,37 +57,33 @@ static inline struct waiting waiting_empty(void)
 	p->duration_ns = 1000 * MS;
 	w.wait = profile_add_event(p, "wait", "ns", "time blocked, from leaving the CPU to being woken", 0);
 	w.queue = profile_add_event(p, "queue", "ns", "time ready to run, but without a CPU", 0);
-	w.writer = sample_thread(p, 0, 110, "persistence");
-	w.rpc = sample_thread(p, 0, 111, "rpc-1");
-	w.engine = sample_thread(p, 0, 112, "engine");
-	w.idle = sample_thread(p, 0, 113, "tokio-rt-worker");
-	w.busy = sample_thread(p, 0, 114, "busy");
-	w.fsync = SAMPLE_STACK(s, "clone3", "start_thread", "reth::persist", "mdbx_txn_commit", "fdatasync",
-			       "k:entry_SYSCALL_64_after_hwframe", "k:do_syscall_64", "k:__x64_sys_fdatasync",
-			       "k:ext4_sync_file", "k:jbd2_log_wait_commit", "k:schedule", "k:__schedule",
-			       "k:__traceiter_sched_switch", "k:bpf_trace_run4");
-	w.lock = SAMPLE_STACK(s, "clone3", "start_thread", "reth::rpc::call", "reth::Cache::get",
-			      "std::sys::sync::mutex::futex::Mutex::lock_contended", "syscall",
-			      "k:entry_SYSCALL_64_after_hwframe", "k:do_syscall_64", "k:__x64_sys_futex",
-			      "k:do_futex", "k:futex_wait", "k:__futex_wait", "k:futex_do_wait", "k:schedule",
-			      "k:__schedule");
-	w.park = SAMPLE_STACK(s, "clone3", "start_thread",
-			      "tokio::runtime::scheduler::multi_thread::worker::run",
-			      "tokio::runtime::scheduler::multi_thread::worker::Context::park",
-			      "parking_lot::condvar::Condvar::wait_until_internal", "syscall",
-			      "k:do_syscall_64", "k:do_futex", "k:futex_wait_queue", "k:schedule");
-	w.preempted = profile_stack(p, 0, profile_named_frame(p, PROFILE_NONE, FRAME_KERNEL, "[preempted]"));
-	w.unlocks = SAMPLE_STACK(s, "clone3", "start_thread", "reth::persist", "reth::Cache::insert",
-				 "std::sys::sync::mutex::futex::Mutex::wake", "syscall", "k:do_syscall_64",
-				 "k:do_futex", "k:futex_wake", "k:wake_up_q", "k:try_to_wake_up");
-	w.timer = SAMPLE_STACK(s, "_start", "main", "node::unlucky", "k:asm_sysvec_apic_timer_interrupt",
-			       "k:sysvec_apic_timer_interrupt", "k:__sysvec_apic_timer_interrupt",
-			       "k:hrtimer_interrupt", "k:__hrtimer_run_queues", "k:hrtimer_wakeup",
-			       "k:try_to_wake_up");
-	w.disk = SAMPLE_STACK(s, "_start", "main", "node::unlucky", "k:asm_common_interrupt",
-			      "k:common_interrupt", "k:__irq_exit_rcu", "k:handle_softirqs",
-			      "k:blk_complete_reqs", "k:blk_mq_end_request", "k:bio_endio",
-			      "k:folio_end_writeback", "k:folio_wake_bit", "k:try_to_wake_up");
+	w.writer = builder_thread(p, 0, 110, "persistence");
+	w.rpc = builder_thread(p, 0, 111, "rpc-1");
+	w.engine = builder_thread(p, 0, 112, "engine");
+	w.idle = builder_thread(p, 0, 113, "tokio-rt-worker");
+	w.busy = builder_thread(p, 0, 114, "busy");
+	w.fsync = sample_stack(s, "clone3;start_thread;reth::persist;mdbx_txn_commit;fdatasync;"
+				  "k:entry_SYSCALL_64_after_hwframe;k:do_syscall_64;k:__x64_sys_fdatasync;"
+				  "k:ext4_sync_file;k:jbd2_log_wait_commit;k:schedule;k:__schedule;"
+				  "k:__traceiter_sched_switch;k:bpf_trace_run4");
+	w.lock = sample_stack(s, "clone3;start_thread;reth::rpc::call;reth::Cache::get;"
+				 "std::sys::sync::mutex::futex::Mutex::lock_contended;syscall;"
+				 "k:entry_SYSCALL_64_after_hwframe;k:do_syscall_64;k:__x64_sys_futex;k:do_futex;"
+				 "k:futex_wait;k:__futex_wait;k:futex_do_wait;k:schedule;k:__schedule");
+	w.park = sample_stack(s, "clone3;start_thread;tokio::runtime::scheduler::multi_thread::worker::run;"
+				 "tokio::runtime::scheduler::multi_thread::worker::Context::park;"
+				 "parking_lot::condvar::Condvar::wait_until_internal;syscall;k:do_syscall_64;"
+				 "k:do_futex;k:futex_wait_queue;k:schedule");
+	w.preempted = sample_stack(s, "k:[preempted]");
+	w.unlocks = sample_stack(s, "clone3;start_thread;reth::persist;reth::Cache::insert;"
+				    "std::sys::sync::mutex::futex::Mutex::wake;syscall;k:do_syscall_64;k:do_futex;"
+				    "k:futex_wake;k:wake_up_q;k:try_to_wake_up");
+	w.timer = sample_stack(s, "_start;main;node::unlucky;k:asm_sysvec_apic_timer_interrupt;"
+				  "k:sysvec_apic_timer_interrupt;k:__sysvec_apic_timer_interrupt;"
+				  "k:hrtimer_interrupt;k:__hrtimer_run_queues;k:hrtimer_wakeup;k:try_to_wake_up");
+	w.disk = sample_stack(s, "_start;main;node::unlucky;k:asm_common_interrupt;k:common_interrupt;"
+				 "k:__irq_exit_rcu;k:handle_softirqs;k:blk_complete_reqs;k:blk_mq_end_request;"
+				 "k:bio_endio;k:folio_end_writeback;k:folio_wake_bit;k:try_to_wake_up");
 	return w;
 }
 
@@ -100,11 +96,11 @@ static inline struct waiting waiting_make(void)
 {
 	struct waiting w = waiting_empty();
 	struct sample *s = &w.s;
-	uint32_t insert = SAMPLE_STACK(s, "clone3", "start_thread", "reth::persist", "reth::Cache::insert");
-	uint32_t compute = SAMPLE_STACK(s, "clone3", "start_thread", "reth::compute");
-	uint32_t nap = SAMPLE_STACK(s, "clone3", "start_thread", "reth::tick", "std::thread::sleep",
-				    "clock_nanosleep", "k:do_syscall_64", "k:common_nsleep",
-				    "k:hrtimer_nanosleep", "k:do_nanosleep", "k:schedule", "k:__schedule");
+	uint32_t insert = sample_stack(s, "clone3;start_thread;reth::persist;reth::Cache::insert");
+	uint32_t compute = sample_stack(s, "clone3;start_thread;reth::compute");
+	uint32_t nap = sample_stack(s, "clone3;start_thread;reth::tick;std::thread::sleep;clock_nanosleep;"
+				       "k:do_syscall_64;k:common_nsleep;k:hrtimer_nanosleep;k:do_nanosleep;"
+				       "k:schedule;k:__schedule");
 
 	for (unsigned i = 0; i < 7; i++)
 		waiting_woken(&w, w.writer, w.fsync, i * 100 * MS, 100 * MS, PROFILE_NONE, "swapper/0",

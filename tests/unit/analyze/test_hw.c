@@ -45,9 +45,9 @@ static struct sample make(void)
 {
 	struct sample s = sample_empty();
 	struct profile *p = s.p;
-	uint32_t chase = SAMPLE_STACK(&s, "main", "state_root", "chase"), keccak = SAMPLE_STACK(&s, "main", "keccak");
-	uint32_t load = SAMPLE_STACK(&s, "main", "load");
-	uint32_t fault = SAMPLE_STACK(&s, "main", "state_root", "chase", "k:asm_exc_page_fault", "k:handle_mm_fault");
+	uint32_t chase = sample_stack(&s, "main;state_root;chase"), keccak = sample_stack(&s, "main;keccak");
+	uint32_t load = sample_stack(&s, "main;load");
+	uint32_t fault = sample_stack(&s, "main;state_root;chase;k:asm_exc_page_fault;k:handle_mm_fault");
 	uint32_t clock = add_event(&s, "hw:task-clock"), major = add_event(&s, "hw:major-faults");
 	uint32_t cycles = add_event(&s, "hw:cycles"), instructions = add_event(&s, "hw:instructions");
 

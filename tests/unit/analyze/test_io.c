@@ -10,49 +10,37 @@
 #include "base/err.h"
 #include "export/export.h"
 #include "export/section/section.h"
-#include "profile/profile.h"
+#include "builder.h"
 #include "jsonmembers.h"
-
-static uint32_t function_frame(struct profile *p, uint32_t module, const char *name)
-{
-	return profile_named_frame(p, module, FRAME_USER, name);
-}
 
 /* main -> save -> write on two files, main -> load -> pread64 on one, fsync, failures. */
 static struct profile *make(void)
 {
 	struct profile *p = profile_new();
-	uint32_t program, libc, process, threads[2], main_stack, save, load, read_event, write_event, sync_event,
-		error_event;
+	struct builder_modules modules = { 0 };
+	uint32_t process, threads[2], read_event, write_event, sync_event, error_event;
 
 	read_event = profile_add_event(p, "read", "bytes", "bytes read", 0);
 	write_event = profile_add_event(p, "write", "bytes", "bytes written", 0);
 	sync_event = profile_add_event(p, "sync", "ns", "time in fsync", 0);
 	error_event = profile_add_event(p, "io-error", "count", "failed", 0);
-	program = profile_add_module(p, &(struct profile_module){ .path = profile_string(p, "/opt/node"),
-								 .process = PROFILE_NONE });
-	libc = profile_add_module(p, &(struct profile_module){ .path = profile_string(p, "/usr/lib/libc.so.6"),
-							      .process = PROFILE_NONE });
+	modules.program = builder_module(p, "/opt/node", MODULE_FILE);
+	modules.libc = builder_module(p, "/usr/lib/libc.so.6", MODULE_FILE);
 	process = profile_add_process(p, &(struct profile_process){ .pid = 7,
 								   .name = profile_string(p, "node") });
 	for (int i = 0; i < 2; i++)
-		threads[i] = profile_add_thread(p, &(struct profile_thread){
-			.process = process, .tid = 7 + i, .name = profile_string(p, i ? "writer" : "reader") });
-	main_stack = profile_stack(p, 0, function_frame(p, program, "main"));
-	save = profile_stack(p, profile_stack(p, main_stack, function_frame(p, program, "save")),
-			     function_frame(p, libc, "__GI___libc_write"));
-	load = profile_stack(p, profile_stack(p, main_stack, function_frame(p, program, "load")),
-			     function_frame(p, libc, "pread64"));
-#define NOTE(stack, path) profile_stack(p, stack, profile_named_frame(p, PROFILE_NONE, FRAME_NOTE, path))
+		threads[i] = builder_thread(p, process, 7 + i, i ? "writer" : "reader");
+#define LOAD "main;load;l:pread64;n:"
+#define SAVE "main;save;l:__GI___libc_write;n:"
 #define SAMPLE(e, t, time, s, v, n)                                                                       \
 	profile_add_sample(p, &(struct profile_sample){ .event = e, .thread = threads[t], .time_ns = time, \
-							.stack = s, .value = v, .count = n })
-	SAMPLE(read_event, 0, 0, NOTE(load, "/data/mdbx.dat"), 4096, 4);
-	SAMPLE(read_event, 0, 500000000, NOTE(load, "/data/mdbx.dat"), 1024, 1);
-	SAMPLE(write_event, 1, 100000000, NOTE(save, "/data/mdbx.dat"), 1000, 3);
-	SAMPLE(write_event, 1, 100000000, NOTE(save, "socket:tcp on port 8545"), 24, 0);
-	SAMPLE(sync_event, 1, 200000000, NOTE(save, "/data/mdbx.dat"), 7000000, 2);
-	SAMPLE(error_event, 1, 100000000, NOTE(save, "/data/mdbx.dat"), 1, 1);
+							.stack = builder_stack(p, &modules, 0, s), .value = v, .count = n })
+	SAMPLE(read_event, 0, 0, LOAD "/data/mdbx.dat", 4096, 4);
+	SAMPLE(read_event, 0, 500000000, LOAD "/data/mdbx.dat", 1024, 1);
+	SAMPLE(write_event, 1, 100000000, SAVE "/data/mdbx.dat", 1000, 3);
+	SAMPLE(write_event, 1, 100000000, SAVE "socket:tcp on port 8545", 24, 0);
+	SAMPLE(sync_event, 1, 200000000, SAVE "/data/mdbx.dat", 7000000, 2);
+	SAMPLE(error_event, 1, 100000000, SAVE "/data/mdbx.dat", 1, 1);
 	p->duration_ns = 1000000000;
 	p->finished = true;
 	profile_count_set(p, "io.pread64.calls", 5);

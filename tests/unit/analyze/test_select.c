@@ -124,7 +124,7 @@ static uint32_t event_of(struct sample *s, const char *name)
 static void add_value(struct sample *s, uint32_t event, uint64_t value)
 {
 	profile_add_sample(s->p, &(struct profile_sample){ .event = event, .value = value, .count = 2,
-							   .stack = SAMPLE_STACK(s, "main") });
+							   .stack = sample_stack(s, "main") });
 }
 
 /* Words that people use, and several events of one unit. */

@@ -26,7 +26,7 @@ static void empty_and_single(void **state)
 	assert_string_equal(b.data, "");
 	buf_done(&b);
 	profile_free(none);
-	sample_add(&s, s.main, SAMPLE_STACK(&s, "main"), 1);
+	sample_add(&s, s.main, sample_stack(&s, "main"), 1);
 	b = export_all(s.p, "folded", (struct export_options){ 0 });
 	assert_string_equal(b.data, "main 1\n");
 	buf_done(&b);
@@ -57,9 +57,9 @@ static void the_value_where_samples_are_not_alike(void **state)
 	struct sample s = sample_empty();
 	struct buf b;
 
-	sample_add(&s, s.main, SAMPLE_STACK(&s, "a"), 1);
+	sample_add(&s, s.main, sample_stack(&s, "a"), 1);
 	profile_add_sample(s.p, &(struct profile_sample){ .value = 5 * SAMPLE_PERIOD_NS, .thread = s.main,
-							  .stack = SAMPLE_STACK(&s, "b"), .event = s.cpu });
+							  .stack = sample_stack(&s, "b"), .event = s.cpu });
 	b = export_all(s.p, "folded", (struct export_options){ 0 });
 	assert_string_equal(b.data, "a 1000000\nb 5000000\n");
 	buf_done(&b);

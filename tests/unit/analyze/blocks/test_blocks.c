@@ -172,7 +172,7 @@ static void slow_ones_have_a_reason(void **state)
 {
 	for (int more_gas = 0; more_gas < 2; more_gas++) {
 		struct waiting w = waiting_empty();
-		uint32_t compute = SAMPLE_STACK(&w.s, "clone3", "start_thread", "reth::compute");
+		uint32_t compute = sample_stack(&w.s, "clone3;start_thread;reth::compute");
 		struct buf out = { 0 };
 		struct made m;
 
@@ -206,15 +206,13 @@ static void slow_ones_have_a_reason(void **state)
 /* A page of a mapped database, with the faults of it as -e fault records them: a file, and a range of it. */
 static void add_fault(struct waiting *w, uint32_t time_event, const char *file, uint64_t at_ns, uint64_t ns)
 {
-	struct profile *p = w->s.p;
-	uint32_t waits = SAMPLE_STACK(&w->s, "clone3", "start_thread", "reth::state_root", "mdbx_page_get",
-				      "k:asm_exc_page_fault", "k:handle_mm_fault", "k:filemap_fault",
-				      "k:folio_wait_bit_common", "k:io_schedule", "k:schedule");
-	uint32_t faults = SAMPLE_STACK(&w->s, "clone3", "start_thread", "reth::state_root", "mdbx_page_get");
+	uint32_t waits = sample_stack(&w->s, "clone3;start_thread;reth::state_root;mdbx_page_get;"
+					     "k:asm_exc_page_fault;k:handle_mm_fault;k:filemap_fault;"
+					     "k:folio_wait_bit_common;k:io_schedule;k:schedule");
+	uint32_t faults = sample_stack(&w->s, "clone3;start_thread;reth::state_root;mdbx_page_get;n:%s;"
+					      "n:mdbx.dat at 0x0-0x10000", file);
 
 	waiting_add(w, w->wait, w->engine, waits, at_ns, ns, 1);
-	faults = profile_stack(p, faults, profile_named_frame(p, PROFILE_NONE, FRAME_NOTE, file));
-	faults = profile_stack(p, faults, profile_named_frame(p, PROFILE_NONE, FRAME_NOTE, "mdbx.dat at 0x0-0x10000"));
 	waiting_add(w, time_event, w->engine, faults, at_ns, ns, 3);
 }
 
@@ -222,7 +220,7 @@ static void add_fault(struct waiting *w, uint32_t time_event, const char *file, 
 static void files_are_named(void **state)
 {
 	struct waiting w = waiting_empty();
-	uint32_t compute = SAMPLE_STACK(&w.s, "clone3", "start_thread", "reth::compute", "alloy_rlp::decode");
+	uint32_t compute = sample_stack(&w.s, "clone3;start_thread;reth::compute;alloy_rlp::decode");
 	uint32_t time = profile_add_event(w.s.p, "major-time", "ns", "", 0);
 	uint32_t count = profile_add_event(w.s.p, "major-faults", "count", "", 0);
 	struct blocks_job job = { .profile = w.s.p, .capture = "x", .crates = true, .page = "/tmp/a b/x.html" };
@@ -365,9 +363,9 @@ static void recorded_runs(void **state)
 {
 	struct waiting w = waiting_empty();
 	struct profile *p = w.s.p;
-	uint32_t malloc_ = SAMPLE_STACK(&w.s, "main", "grow", "malloc");
+	uint32_t malloc_ = sample_stack(&w.s, "main;grow;malloc");
 	uint32_t bench = profile_add_process(p, &(struct profile_process){ .pid = 900 });
-	uint32_t waits = sample_thread(p, bench, 900, "gasflame");
+	uint32_t waits = builder_thread(p, bench, 900, "gasflame");
 	struct runs r;
 
 	p->processes.v[0].start_ns = 110 * MS;

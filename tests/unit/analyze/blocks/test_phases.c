@@ -161,7 +161,7 @@ static void long_waits_are_cut(void **state)
 {
 	struct sample s = sample_empty();
 	struct profile *p = s.p;
-	uint32_t wait = profile_add_event(p, "wait", "ns", "", 0), stack = SAMPLE_STACK(&s, "a", "b");
+	uint32_t wait = profile_add_event(p, "wait", "ns", "", 0), stack = sample_stack(&s, "a;b");
 	struct selection sel;
 	struct phases f;
 	struct marks m;

@@ -76,8 +76,8 @@ static struct run make_run(const struct load *l, uint64_t seed)
 		char caller[32];
 
 		snprintf(caller, sizeof(caller), "%s", function_name(i - i % 2));
-		stacks[i] = i % 2 ? SAMPLE_STACK(&s, "main", caller, function_name(i)) :
-				    SAMPLE_STACK(&s, "main", function_name(i));
+		stacks[i] = i % 2 ? sample_stack(&s, "main;%s;%s", caller, function_name(i)) :
+				    sample_stack(&s, "main;%s", function_name(i));
 		noise[i] = l->noise * random_normal(&r);
 	}
 	for (uint64_t now = 0; now < s.p->duration_ns; now += STEP_NS) {
@@ -325,10 +325,10 @@ static void interrupts_are_apart(void **state)
 
 	for (int i = 0; i < 2; i++) {
 		struct sample s = sample_empty();
-		uint32_t work = SAMPLE_STACK(&s, "main", "work"),
-			 irq = SAMPLE_STACK(&s, "main", "work", "k:asm_sysvec_apic_timer_interrupt",
-					    "k:sysvec_apic_timer_interrupt", "k:__irq_exit_rcu", "k:softly"),
-			 call = SAMPLE_STACK(&s, "main", "k:entry_SYSCALL_64", "k:softly");
+		uint32_t work = sample_stack(&s, "main;work"),
+			 irq = sample_stack(&s, "main;work;k:asm_sysvec_apic_timer_interrupt;"
+						"k:sysvec_apic_timer_interrupt;k:__irq_exit_rcu;k:softly"),
+			 call = sample_stack(&s, "main;k:entry_SYSCALL_64;k:softly");
 
 		for (int k = 0; k < 100; k++) {
 			sample_add(&s, s.main, work, 16);
@@ -361,7 +361,7 @@ static void never_less_noise_than_sampling(void **state)
 
 	for (int i = 0; i < 2; i++) {
 		struct sample s = sample_empty();
-		uint32_t stacks[] = { SAMPLE_STACK(&s, "main", "odd"), SAMPLE_STACK(&s, "main", "even") };
+		uint32_t stacks[] = { sample_stack(&s, "main;odd"), sample_stack(&s, "main;even") };
 
 		for (int k = 0; k < 400; k++) {
 			sample_add(&s, s.main, stacks[0], 1);
@@ -391,7 +391,7 @@ static void waits_are_spread(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct sample s = sample_empty();
 		uint32_t wait = profile_add_event(s.p, "wait", "ns", "", 0),
-			 stack = SAMPLE_STACK(&s, "main", "read");
+			 stack = sample_stack(&s, "main;read");
 
 		s.p->duration_ns = 5000000000;
 		profile_add_sample(s.p, &(struct profile_sample){ .time_ns = 500000000, .value = 4000000000,
@@ -436,12 +436,11 @@ static void counts_without_times(void **state)
 		struct sample s = { .p = p };
 		uint32_t process = profile_add_process(p, &(struct profile_process){ .pid = 1 });
 
-		s.node = sample_module(p, "node", MODULE_FILE);
-		s.main = sample_thread(p, process, 1, "main");
+		s.node = builder_module(p, "node", MODULE_FILE);
+		s.main = builder_thread(p, process, 1, "main");
 		for (int k = 0; k < 10; k++) {
-			const char *names[] = { "main", function_name(k + 1) };
 			uint64_t count = 1000 + (k == 3 && i ? 400 : k == 4 && i ? 40 : 0);
-			uint32_t stack = sample_stack(&s, names, 2);
+			uint32_t stack = sample_stack(&s, "main;%s", function_name(k + 1));
 
 			profile_add_sample(p, &(struct profile_sample){ .value = count, .thread = s.main,
 									.event = event, .stack = stack });
@@ -471,15 +470,15 @@ static struct run heap_run(uint64_t seconds, int more)
 	uint32_t process = profile_add_process(p, &(struct profile_process){ .pid = 1 });
 	struct sample s = { .p = p };
 
-	s.node = sample_module(p, "node", MODULE_FILE);
-	s.main = sample_thread(p, process, 1, "main");
+	s.node = builder_module(p, "node", MODULE_FILE);
+	s.main = builder_thread(p, process, 1, "main");
 	p->duration_ns = seconds * 1000000000;
 	profile_count_set(p, "heap.interval bytes", 512 << 10);
 	for (int k = 0; k < 200 + more; k++) {
-		const char *names[] = { "main", function_name(k < 200 ? k % 4 : 0) };
+		uint32_t stack = sample_stack(&s, "main;%s", function_name(k < 200 ? k % 4 : 0));
 
 		profile_add_sample(p, &(struct profile_sample){ .value = 512 << 10, .count = 100, .thread = s.main, .event = event,
-								.time_ns = p->duration_ns / 400 * k, .stack = sample_stack(&s, names, 2) });
+								.time_ns = p->duration_ns / 400 * k, .stack = stack });
 	}
 	return finish_run(&s);
 }
@@ -546,7 +545,7 @@ static void empty_and_single(void **state)
 	struct sample none = sample_empty(), one = sample_empty(), deep = export_deep(4000);
 	struct run runs[3];
 
-	sample_add(&one, one.main, SAMPLE_STACK(&one, "main"), 1);
+	sample_add(&one, one.main, sample_stack(&one, "main"), 1);
 	runs[0] = finish_run(&none);
 	runs[1] = finish_run(&one);
 	runs[2] = finish_run(&deep);

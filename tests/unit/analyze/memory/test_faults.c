@@ -14,11 +14,6 @@ struct recording {
 	uint32_t major, minor, major_time, reclaims, reclaim_time;
 };
 
-static uint32_t note(struct sample *s, uint32_t stack, const char *name)
-{
-	return profile_stack(s->p, stack, profile_named_frame(s->p, PROFILE_NONE, FRAME_NOTE, name));
-}
-
 static void put(struct recording *r, uint32_t event, uint32_t stack, uint64_t time_ns, uint64_t value)
 {
 	profile_add_sample(r->s.p, &(struct profile_sample){ .event = event, .stack = stack, .value = value,
@@ -37,15 +32,15 @@ static struct recording make(void)
 	r.major_time = profile_add_event(p, "major-time", "ns", "", 0);
 	r.reclaims = profile_add_event(p, "reclaims", "count", "", 0);
 	r.reclaim_time = profile_add_event(p, "reclaim-time", "ns", "", 0);
-	get = SAMPLE_STACK(&r.s, "_start", "main", "db::get");
-	grow = SAMPLE_STACK(&r.s, "_start", "main", "cache::grow");
-	file = note(&r.s, get, "/data/a at 0x1.dat");
-	put(&r, r.major, note(&r.s, file, "a at 0x1.dat at 0x0-0x10000"), 100000000, 10);
-	put(&r, r.major, note(&r.s, file, "a at 0x1.dat at 0x10000-0x20000"), 1100000000, 20);
-	put(&r, r.major, note(&r.s, file, "a at 0x1.dat at 0x3f0000-0x400000"), 1200000000, 5);
-	put(&r, r.major_time, note(&r.s, file, "a at 0x1.dat at 0x0-0x10000"), 100000000, 3500000);
+	get = sample_stack(&r.s, "_start;main;db::get");
+	grow = sample_stack(&r.s, "_start;main;cache::grow");
+	file = sample_below(&r.s, get, "n:/data/a at 0x1.dat");
+	put(&r, r.major, sample_below(&r.s, file, "n:a at 0x1.dat at 0x0-0x10000"), 100000000, 10);
+	put(&r, r.major, sample_below(&r.s, file, "n:a at 0x1.dat at 0x10000-0x20000"), 1100000000, 20);
+	put(&r, r.major, sample_below(&r.s, file, "n:a at 0x1.dat at 0x3f0000-0x400000"), 1200000000, 5);
+	put(&r, r.major_time, sample_below(&r.s, file, "n:a at 0x1.dat at 0x0-0x10000"), 100000000, 3500000);
 	put(&r, r.minor, file, 100000000, 65);
-	put(&r, r.minor, note(&r.s, note(&r.s, grow, "[heap]"), "[copy on write]"), 1500000000, 900);
+	put(&r, r.minor, sample_below(&r.s, grow, "n:[heap];n:[copy on write]"), 1500000000, 900);
 	put(&r, r.reclaims, grow, 1500000000, 2);
 	put(&r, r.reclaim_time, grow, 1500000000, 7000000);
 	series = profile_add_series(p, "pressure.memory.some", "us");
@@ -120,12 +115,12 @@ static void notes_that_are_no_ranges(void **state)
 	static const char *const bad[] = { "x", "x at 0x", "x at 0x10-0x5", "x at 0x10-", "x at 0x1-0x2 more",
 					   "" };
 	struct recording r = make();
-	uint32_t file = note(&r.s, SAMPLE_STACK(&r.s, "main"), "/bad");
+	uint32_t file = sample_stack(&r.s, "main;n:/bad");
 	struct faults f;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		put(&r, r.major, note(&r.s, file, bad[i]), 0, 1);
-	put(&r, r.major, note(&r.s, file, "x at 0x0-0xffffffffffffffff"), 0, UINT64_MAX / 2);
+		put(&r, r.major, sample_below(&r.s, file, "n:%s", bad[i]), 0, 1);
+	put(&r, r.major, sample_below(&r.s, file, "n:x at 0x0-0xffffffffffffffff"), 0, UINT64_MAX / 2);
 	faults_build(&f, r.s.p, &(struct select_options){ 0 });
 	for (size_t i = 0; i < f.files.n; i++)
 		if (!strcmp(f.files.v[i].name, "/bad"))

@@ -14,6 +14,7 @@
 #include "export/export.h"
 #include "export/section/section.h"
 #include "profile/profile.h"
+#include "builder.h"
 #include "jsonmembers.h"
 
 #define SECOND   1000000000ULL
@@ -23,7 +24,8 @@ enum { HEAP, ALLOC, FREED, TEMPORARY, PEAK };
 
 struct maker {
 	struct profile *p;
-	uint32_t thread, program, libc;
+	uint32_t thread;
+	struct builder_modules modules;
 };
 
 static struct maker begin(uint64_t interval)
@@ -35,17 +37,12 @@ static struct maker begin(uint64_t interval)
 
 	for (size_t i = 0; i < ARRAY_LEN(events); i++)
 		profile_add_event(p, events[i], "bytes", "", 0);
-	m.program = profile_add_module(p, &(struct profile_module){ .path = profile_string(p, "/opt/node"),
-								    .process = PROFILE_NONE });
-	m.libc = profile_add_module(p,
-				    &(struct profile_module){ .path = profile_string(p, "/usr/lib/libc.so.6"),
-							      .process = PROFILE_NONE });
+	m.modules.program = builder_module(p, "/opt/node", MODULE_FILE);
+	m.modules.libc = builder_module(p, "/usr/lib/libc.so.6", MODULE_FILE);
 	process = profile_add_process(p, &(struct profile_process){ .pid = 7,
 								    .name = profile_string(p, "node"),
 								    .exe = profile_string(p, "/opt/node") });
-	m.thread = profile_add_thread(
-		p,
-		&(struct profile_thread){ .process = process, .tid = 7, .name = profile_string(p, "main") });
+	m.thread = builder_thread(p, process, 7, "main");
 	p->target = profile_string(p, "node");
 	p->duration_ns = 30 * SECOND;
 	p->finished = true;
@@ -56,11 +53,7 @@ static struct maker begin(uint64_t interval)
 /* main -> function -> strdup of the C library */
 static uint32_t stack_of(struct maker *m, const char *function)
 {
-	struct profile *p = m->p;
-	uint32_t stack = profile_stack(p, 0, profile_named_frame(p, m->program, FRAME_USER, "main"));
-
-	stack = profile_stack(p, stack, profile_named_frame(p, m->program, FRAME_USER, function));
-	return profile_stack(p, stack, profile_named_frame(p, m->libc, FRAME_USER, "__GI___strdup"));
+	return builder_stack(m->p, &m->modules, 0, "main;%s;l:__GI___strdup", function);
 }
 
 static void sample(struct maker *m, uint32_t event, const char *function, uint64_t time_ns, uint64_t bytes,
@@ -279,7 +272,7 @@ static void other_symptoms(void **state)
 	struct maker m = begin(INTERVAL);
 	struct profile *p = m.p;
 	uint32_t cpu = profile_add_event(p, "cpu", "ns", "", 0), own = stack_of(&m, "works");
-	uint32_t inside = profile_stack(p, own, profile_named_frame(p, m.libc, FRAME_USER, "_int_malloc"));
+	uint32_t inside = builder_stack(p, &m.modules, own, "l:_int_malloc");
 	uint32_t kills = profile_add_series(p, "cgroup.memory.oom kills", "count"),
 		 usage = profile_add_series(p, "cgroup.memory.usage", "bytes"),
 		 limit = profile_add_series(p, "cgroup.memory.limit", "bytes");

@@ -75,7 +75,7 @@ static void a_root_for_each_thread_or_process(void **state)
 	struct sample s = sample_make();
 	struct calltree t;
 
-	sample_add(&s, sample_thread(s.p, 0, 102, "worker 1"), SAMPLE_STACK(&s, "clone3"), 7);
+	sample_add(&s, builder_thread(s.p, 0, 102, "worker 1"), sample_stack(&s, "clone3"), 7);
 	t = build(&s, (struct calltree_options){ .group = CALLTREE_BY_NAME });
 	assert_int_equal(AT(&t, "worker 1")->total.samples, 807);
 	assert_int_equal(AT(&t, "helper", "_start", "main", "node::help")->self.samples, 150);
@@ -111,10 +111,10 @@ static void siblings_are_in_the_order_of_their_names(void **state)
 	struct calltree t;
 	uint32_t i;
 
-	sample_add(&s, s.main, SAMPLE_STACK(&s, "b"), 1);
-	sample_add(&s, s.main, SAMPLE_STACK(&s, "a::b"), 2);
-	sample_add(&s, s.main, SAMPLE_STACK(&s, "Z"), 3);
-	sample_add(&s, s.main, SAMPLE_STACK(&s, "a"), 4);
+	sample_add(&s, s.main, sample_stack(&s, "b"), 1);
+	sample_add(&s, s.main, sample_stack(&s, "a::b"), 2);
+	sample_add(&s, s.main, sample_stack(&s, "Z"), 3);
+	sample_add(&s, s.main, sample_stack(&s, "a"), 4);
 	t = build(&s, (struct calltree_options){ 0 });
 	i = calltree_next(&t, 0);
 	assert_string_equal(calltree_ident(&t, i)->name, "Z");
@@ -134,10 +134,8 @@ static void one_name_in_two_modules_is_two_functions(void **state)
 	struct sample s = sample_empty();
 	struct calltree t;
 
-	sample_add(&s, s.main, profile_stack(s.p, 0, profile_named_frame(s.p, s.node, FRAME_USER, "init")),
-		   1);
-	sample_add(&s, s.main, profile_stack(s.p, 0, profile_named_frame(s.p, s.libc, FRAME_USER, "init")),
-		   2);
+	sample_add(&s, s.main, sample_stack(&s, "init"), 1);
+	sample_add(&s, s.main, sample_stack(&s, "l:init"), 2);
 	t = build(&s, (struct calltree_options){ 0 });
 	assert_int_equal(t.nodes.n, 3);
 	calltree_done(&t);

@@ -104,7 +104,7 @@ static void few_samples_of_an_idle_target(void **state)
 	struct sample s = sample_empty();
 	struct buf line = { 0 }, warnings = { 0 };
 
-	sample_add(&s, s.main, SAMPLE_STACK(&s, "main"), 42);
+	sample_add(&s, s.main, sample_stack(&s, "main"), 42);
 	assert_true(quality(&s, &line, &warnings));
 	says(warnings, "the target used 2 % of a CPU: idle?");
 	says(warnings, "only 42 samples");
@@ -145,7 +145,7 @@ static void exact_counts_are_not_called_samples(void **state)
 		profile_count_set(s.p, events[i].lost, 1);
 		s.p->events.n = 0;
 		profile_add_event(s.p, events[i].name, events[i].unit, events[i].describe, 0);
-		sample_add(&s, s.main, SAMPLE_STACK(&s, "main"), 3);
+		sample_add(&s, s.main, sample_stack(&s, "main"), 3);
 		quality(&s, &line, &warnings);
 		says(line, events[i].line);
 		if (!strcmp(events[i].name, "cycles")) {
@@ -179,9 +179,9 @@ static void cut_and_lost_stacks(void **state)
 	struct sample s = sample_empty();
 	struct buf line = { 0 }, warnings = { 0 };
 
-	sample_add(&s, s.main, SAMPLE_STACK(&s, "main"), 900);
-	sample_add(&s, s.main, SAMPLE_STACK(&s, "!no table", "leaf"), 90);
-	sample_add(&s, s.main, SAMPLE_STACK(&s, "!too deep", "leaf"), 10);
+	sample_add(&s, s.main, sample_stack(&s, "main"), 900);
+	sample_add(&s, s.main, sample_stack(&s, "!no table;leaf"), 90);
+	sample_add(&s, s.main, sample_stack(&s, "!too deep;leaf"), 10);
 	assert_true(quality(&s, &line, &warnings));
 	says(warnings, "only 90.0 % of the stacks are complete (no table 9.0 %, too deep 1.0 %)");
 	sample_add(&s, s.main, 0, 1000); /* no stack at all is not complete */
@@ -190,7 +190,7 @@ static void cut_and_lost_stacks(void **state)
 	profile_free(s.p);
 
 	s = sample_empty();
-	sample_add(&s, s.main, SAMPLE_STACK(&s, "main"), 1000);
+	sample_add(&s, s.main, sample_stack(&s, "main"), 1000);
 	profile_count_set(s.p, "samples.lost", 20);
 	assert_true(quality(&s, &line, &warnings));
 	says(warnings, "2.0 % of the samples were lost: record at a lower rate (-F)");
@@ -207,7 +207,7 @@ static void frames_without_a_name_say_which_file(void **state)
 	struct buf line = { 0 }, warnings = { 0 };
 	uint32_t fallback;
 
-	sample_add(&s, s.main, SAMPLE_STACK(&s, "main", "?"), 1000);
+	sample_add(&s, s.main, sample_stack(&s, "main;?"), 1000);
 	quality(&s, &line, &warnings);
 	says(warnings, "50.0 % of the frames have no name: no symbols for /opt/node/lib/libstripped.so: pass "
 		       "--symbols");

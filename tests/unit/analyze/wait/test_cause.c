@@ -150,8 +150,8 @@ static void end(struct table *t)
 	patterns_done(&t->patterns);
 }
 
-#define FUTEX "k:entry_SYSCALL_64", "k:do_syscall_64", "k:do_futex", "k:futex_wait", "k:schedule"
-#define EPOLL "k:do_syscall_64", "k:do_epoll_wait", "k:ep_poll", "k:schedule"
+#define FUTEX "k:entry_SYSCALL_64;k:do_syscall_64;k:do_futex;k:futex_wait;k:schedule"
+#define EPOLL "k:do_syscall_64;k:do_epoll_wait;k:ep_poll;k:schedule"
 
 static void user_code_tells_what_it_means(void **state)
 {
@@ -163,90 +163,76 @@ static void user_code_tells_what_it_means(void **state)
 		uint32_t stack;
 	} stacks[] = {
 		{ CAUSE_IDLE, "tokio worker without a task",
-		  SAMPLE_STACK(&s, "tokio::runtime::scheduler::multi_thread::worker::run",
-			       "<tokio::runtime::scheduler::multi_thread::worker::Context>::park_internal",
-			       "<parking_lot::condvar::Condvar>::wait_until_internal", FUTEX) },
+		  sample_stack(&s, "tokio::runtime::scheduler::multi_thread::worker::run;"
+				   "<tokio::runtime::scheduler::multi_thread::worker::Context>::park_internal;"
+				   "<parking_lot::condvar::Condvar>::wait_until_internal;" FUTEX) },
 		{ CAUSE_IDLE, "tokio worker without a task",
-		  SAMPLE_STACK(&s, "tokio::runtime::scheduler::multi_thread::worker::Context::park",
-			       "tokio::runtime::io::driver::Driver::turn", "mio::poll::Poll::poll",
-			       "epoll_wait", EPOLL) },
+		  sample_stack(&s, "tokio::runtime::scheduler::multi_thread::worker::Context::park;"
+				   "tokio::runtime::io::driver::Driver::turn;mio::poll::Poll::poll;epoll_wait;" EPOLL) },
 		/* A task on a worker wants a lock: that is no idle worker. */
 		{ CAUSE_LOCK, "mutex",
-		  SAMPLE_STACK(&s, "tokio::runtime::scheduler::multi_thread::worker::run",
-			       "tokio::runtime::task::harness::poll_future", "app::handle",
-			       "parking_lot::raw_mutex::RawMutex::lock_slow", FUTEX) },
+		  sample_stack(&s, "tokio::runtime::scheduler::multi_thread::worker::run;"
+				   "tokio::runtime::task::harness::poll_future;app::handle;"
+				   "parking_lot::raw_mutex::RawMutex::lock_slow;" FUTEX) },
 		{ CAUSE_IDLE, "tokio blocking thread without a task",
-		  SAMPLE_STACK(&s, "tokio::runtime::blocking::pool::Inner::run",
-			       "std::sys::sync::condvar::futex::Condvar::wait_timeout", FUTEX) },
+		  sample_stack(&s, "tokio::runtime::blocking::pool::Inner::run;"
+				   "std::sys::sync::condvar::futex::Condvar::wait_timeout;" FUTEX) },
 		{ CAUSE_PARK, "condition variable",
-		  SAMPLE_STACK(&s, "tokio::runtime::blocking::pool::Inner::run",
-			       "tokio::runtime::task::raw::poll", "app::work",
-			       "std::sys::sync::condvar::futex::Condvar::wait", FUTEX) },
+		  sample_stack(&s, "tokio::runtime::blocking::pool::Inner::run;tokio::runtime::task::raw::poll;"
+				   "app::work;std::sys::sync::condvar::futex::Condvar::wait;" FUTEX) },
 		/* Inlined into the start of its thread, it is still nobody's work. */
 		{ CAUSE_IDLE, "pool thread without work",
-		  SAMPLE_STACK(&s, "__clone3", "start_thread", "std::sys::backtrace::__rust_begin_short_backtrace",
-			       "parking_lot::condvar::Condvar::wait_until_internal", "syscall", FUTEX) },
+		  sample_stack(&s, "__clone3;start_thread;std::sys::backtrace::__rust_begin_short_backtrace;"
+				   "parking_lot::condvar::Condvar::wait_until_internal;syscall;" FUTEX) },
 		{ CAUSE_PARK, "tokio block_on in a worker",
-		  SAMPLE_STACK(&s, "__clone3", "tokio::runtime::task::raw::poll",
-			       "tokio::runtime::park::CachedParkThread::park",
-			       "parking_lot::condvar::Condvar::wait_until_internal", "syscall", FUTEX) },
+		  sample_stack(&s, "__clone3;tokio::runtime::task::raw::poll;"
+				   "tokio::runtime::park::CachedParkThread::park;"
+				   "parking_lot::condvar::Condvar::wait_until_internal;syscall;" FUTEX) },
 		{ CAUSE_IDLE, "tokio block_on",
-		  SAMPLE_STACK(&s, "main", "app::main", "tokio::runtime::park::CachedParkThread::park",
-			       "parking_lot::condvar::Condvar::wait_until_internal", "syscall", FUTEX) },
+		  sample_stack(&s, "main;app::main;tokio::runtime::park::CachedParkThread::park;"
+				   "parking_lot::condvar::Condvar::wait_until_internal;syscall;" FUTEX) },
 		{ CAUSE_IDLE, "rayon worker without a job",
-		  SAMPLE_STACK(&s, "rayon_core::registry::ThreadBuilder::run",
-			       "rayon_core::registry::WorkerThread::wait_until_cold",
-			       "rayon_core::sleep::Sleep::sleep", FUTEX) },
+		  sample_stack(&s, "rayon_core::registry::ThreadBuilder::run;"
+				   "rayon_core::registry::WorkerThread::wait_until_cold;"
+				   "rayon_core::sleep::Sleep::sleep;" FUTEX) },
 		{ CAUSE_PARK, "rayon waits for a part",
-		  SAMPLE_STACK(&s, "rayon_core::join::join_context::{{closure}}",
-			       "rayon_core::registry::WorkerThread::wait_until_cold",
-			       "rayon_core::sleep::Sleep::sleep", FUTEX) },
+		  sample_stack(&s, "rayon_core::join::join_context::{{closure}};"
+				   "rayon_core::registry::WorkerThread::wait_until_cold;"
+				   "rayon_core::sleep::Sleep::sleep;" FUTEX) },
 		{ CAUSE_IDLE, "event loop",
-		  SAMPLE_STACK(&s, "main", "uv_run", "uv__io_poll", "epoll_pwait", EPOLL) },
+		  sample_stack(&s, "main;uv_run;uv__io_poll;epoll_pwait;" EPOLL) },
 		{ CAUSE_IDLE, "waits for events",
-		  SAMPLE_STACK(&s, "main", "app::loop", "epoll_wait", EPOLL) },
+		  sample_stack(&s, "main;app::loop;epoll_wait;" EPOLL) },
 		{ CAUSE_IDLE, "joins a thread",
-		  SAMPLE_STACK(&s, "main", "std::thread::JoinInner<T>::join", "__pthread_clockjoin_ex",
-			       FUTEX) },
+		  sample_stack(&s, "main;std::thread::JoinInner<T>::join;__pthread_clockjoin_ex;" FUTEX) },
 		{ CAUSE_LOCK, "reader-writer lock, to write",
-		  SAMPLE_STACK(&s, "app::set", "parking_lot::raw_rwlock::RawRwLock::lock_exclusive_slow",
-			       FUTEX) },
+		  sample_stack(&s, "app::set;parking_lot::raw_rwlock::RawRwLock::lock_exclusive_slow;" FUTEX) },
 		{ CAUSE_LOCK, "reader-writer lock, to read",
-		  SAMPLE_STACK(&s, "app::get", "std::sys::sync::rwlock::futex::RwLock::read_contended",
-			       FUTEX) },
+		  sample_stack(&s, "app::get;std::sys::sync::rwlock::futex::RwLock::read_contended;" FUTEX) },
 		{ CAUSE_LOCK, "mutex",
-		  SAMPLE_STACK(&s, "app_get", "pthread_mutex_lock", "__lll_lock_wait", FUTEX) },
+		  sample_stack(&s, "app_get;pthread_mutex_lock;__lll_lock_wait;" FUTEX) },
 		{ CAUSE_PARK, "condition variable",
-		  SAMPLE_STACK(&s, "app_get", "pthread_cond_wait", "__futex_abstimed_wait_common64", FUTEX) },
+		  sample_stack(&s, "app_get;pthread_cond_wait;__futex_abstimed_wait_common64;" FUTEX) },
 		/* Woken, it must take the mutex again: that is the lock's time. */
 		{ CAUSE_LOCK, "mutex after a condition",
-		  SAMPLE_STACK(&s, "app_get", "pthread_cond_wait", "__pthread_mutex_cond_lock",
-			       "__lll_lock_wait", FUTEX) },
+		  sample_stack(&s, "app_get;pthread_cond_wait;__pthread_mutex_cond_lock;__lll_lock_wait;" FUTEX) },
 		{ CAUSE_PARK, "receive from an empty channel",
-		  SAMPLE_STACK(&s, "app::run", "crossbeam_channel::channel::Receiver<T>::recv",
-			       "std::thread::park", FUTEX) },
+		  sample_stack(&s, "app::run;crossbeam_channel::channel::Receiver<T>::recv;std::thread::park;" FUTEX) },
 		{ CAUSE_PARK, "send into a full channel",
-		  SAMPLE_STACK(&s, "app::run", "crossbeam_channel::flavors::array::Channel<T>::send",
-			       "std::thread::park", FUTEX) },
+		  sample_stack(&s, "app::run;crossbeam_channel::flavors::array::Channel<T>::send;std::thread::park;" FUTEX) },
 		{ CAUSE_LOCK, "database write lock",
-		  SAMPLE_STACK(&s, "app::put", "mdbx_txn_begin_ex", "pthread_mutex_lock", FUTEX) },
+		  sample_stack(&s, "app::put;mdbx_txn_begin_ex;pthread_mutex_lock;" FUTEX) },
 		{ CAUSE_DISK_WRITE, "commit waits for the disk",
-		  SAMPLE_STACK(&s, "app::put", "mdbx_txn_commit", "fdatasync", "k:ext4_sync_file",
-			       "k:schedule") },
+		  sample_stack(&s, "app::put;mdbx_txn_commit;fdatasync;k:ext4_sync_file;k:schedule") },
 		{ CAUSE_DISK_WRITE, "sync",
-		  SAMPLE_STACK(&s, "app::put", "fdatasync", "k:ext4_sync_file", "k:schedule") },
+		  sample_stack(&s, "app::put;fdatasync;k:ext4_sync_file;k:schedule") },
 		{ CAUSE_FAULT, "page fault from disk",
-		  SAMPLE_STACK(&s, "app::scan", "k:asm_exc_page_fault", "k:filemap_fault", "k:io_schedule") },
-		{ CAUSE_PARK, "woken by another thread", SAMPLE_STACK(&s, "app::mystery", "syscall", FUTEX) },
-		{ CAUSE_QUEUE, NULL,
-		  profile_stack(s.p, 0,
-				profile_named_frame(s.p, PROFILE_NONE, FRAME_KERNEL, "[preempted]")) },
-		{ CAUSE_UNKNOWN, NULL,
-		  profile_stack(s.p, 0,
-				profile_named_frame(s.p, PROFILE_NONE, FRAME_KERNEL,
-						    "[waiting since before the recording]")) },
+		  sample_stack(&s, "app::scan;k:asm_exc_page_fault;k:filemap_fault;k:io_schedule") },
+		{ CAUSE_PARK, "woken by another thread", sample_stack(&s, "app::mystery;syscall;" FUTEX) },
+		{ CAUSE_QUEUE, NULL, sample_stack(&s, "k:[preempted]") },
+		{ CAUSE_UNKNOWN, NULL, sample_stack(&s, "k:[waiting since before the recording]") },
 		{ CAUSE_UNKNOWN, NULL, 0 },
-		{ CAUSE_UNKNOWN, NULL, SAMPLE_STACK(&s, "app::x", "ioctl", "k:vfs_ioctl", "k:schedule") },
+		{ CAUSE_UNKNOWN, NULL, sample_stack(&s, "app::x;ioctl;k:vfs_ioctl;k:schedule") },
 	};
 
 	begin(&t, s.p, NULL);
@@ -269,10 +255,10 @@ static void without_kernel_symbols_unknown_is_said(void **state)
 	struct sample s = sample_empty();
 	uint32_t inner = profile_frame(s.p, s.kernel, FRAME_KERNEL, 0xffffffff81000000);
 	struct table t;
-	uint32_t park = profile_stack(s.p, SAMPLE_STACK(&s, "app::wait", "pthread_cond_wait"), inner);
-	uint32_t fsync = profile_stack(s.p, SAMPLE_STACK(&s, "app::put", "fdatasync"), inner);
-	uint32_t loop = profile_stack(s.p, SAMPLE_STACK(&s, "app::run", "epoll_wait"), inner);
-	uint32_t other = profile_stack(s.p, SAMPLE_STACK(&s, "mdbx_cursor_get", "memcpy"), inner);
+	uint32_t park = profile_stack(s.p, sample_stack(&s, "app::wait;pthread_cond_wait"), inner);
+	uint32_t fsync = profile_stack(s.p, sample_stack(&s, "app::put;fdatasync"), inner);
+	uint32_t loop = profile_stack(s.p, sample_stack(&s, "app::run;epoll_wait"), inner);
+	uint32_t other = profile_stack(s.p, sample_stack(&s, "mdbx_cursor_get;memcpy"), inner);
 
 	begin(&t, s.p, NULL);
 	assert_int_equal(causes_of_stack(&t.causes, park), CAUSE_PARK);
@@ -287,9 +273,9 @@ static void a_users_patterns_come_first(void **state)
 {
 	struct sample s = sample_empty();
 	struct table t;
-	uint32_t mine = SAMPLE_STACK(&s, "app::queue#1::pop", "pthread_cond_wait", FUTEX);
-	uint32_t other = SAMPLE_STACK(&s, "app::other", "pthread_cond_wait", FUTEX);
-	uint32_t excepted = SAMPLE_STACK(&s, "app::urgent", "app::queue#1::pop", "pthread_cond_wait", FUTEX);
+	uint32_t mine = sample_stack(&s, "app::queue#1::pop;pthread_cond_wait;" FUTEX);
+	uint32_t other = sample_stack(&s, "app::other;pthread_cond_wait;" FUTEX);
+	uint32_t excepted = sample_stack(&s, "app::urgent;app::queue#1::pop;pthread_cond_wait;" FUTEX);
 
 	begin(&t, s.p,
 	      "  # a comment, and an empty line\n\n"
@@ -391,7 +377,7 @@ static void the_scheduler_is_trimmed(void **state)
 {
 	struct waiting w = waiting_empty();
 	const struct profile *p = w.s.p;
-	uint32_t stack = cause_trim(p, w.fsync), only = SAMPLE_STACK(&w.s, "k:schedule", "k:__schedule");
+	uint32_t stack = cause_trim(p, w.fsync), only = sample_stack(&w.s, "k:schedule;k:__schedule");
 
 	assert_string_equal(cause_frame_name(p, p->stacks.v[stack].frame), "jbd2_log_wait_commit");
 	assert_int_equal(cause_trim(p, w.preempted), w.preempted);

@@ -176,7 +176,7 @@ static struct waiting chained(unsigned n, bool circle)
 		char name[16];
 
 		snprintf(name, sizeof(name), "chain-%u", i);
-		sample_thread(s->p, 0, 500 + i, name);
+		builder_thread(s->p, 0, 500 + i, name);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		bool last = i + 1 == n;
@@ -382,7 +382,7 @@ static void stacks_of_waits_are_weighed_by_time(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct waiting w = waiting_empty();
-		uint32_t cut = profile_stack(w.s.p, 0, profile_truncation_frame(w.s.p, "no tables"));
+		uint32_t cut = sample_stack(&w.s, "!no tables");
 		struct selection s;
 		struct quality q;
 		struct buf line = { 0 };
@@ -411,9 +411,7 @@ static void waits_are_not_samples_of_a_clock(void **state)
 	struct selection s;
 	struct quality q;
 	struct buf line = { 0 };
-	uint32_t before = profile_stack(w.s.p, 0,
-					profile_named_frame(w.s.p, PROFILE_NONE, FRAME_KERNEL,
-							    "[waiting since before the recording]"));
+	uint32_t before = sample_stack(&w.s, "k:[waiting since before the recording]");
 
 	waiting_add(&w, w.wait, w.rpc, w.lock, 0, 900 * MS, 3);
 	waiting_add(&w, w.wait, w.engine, before, 0, 900 * MS, 1);
@@ -438,8 +436,8 @@ static void waits_are_not_samples_of_a_clock(void **state)
 static void hostile_names_do_nothing(void **state)
 {
 	struct waiting w = waiting_empty();
-	uint32_t thread = sample_thread(w.s.p, 0, 999, "\033[31m\n%s%n");
-	uint32_t stack = SAMPLE_STACK(&w.s, "\033]0;x\007%s", "pthread_mutex_lock", "k:do_futex");
+	uint32_t thread = builder_thread(w.s.p, 0, 999, "\033[31m\n%s%n");
+	uint32_t stack = sample_stack(&w.s, "\033]0\\;x\007%%s;pthread_mutex_lock;k:do_futex");
 	struct buf b;
 
 	waiting_woken(&w, thread, stack, 0, 800 * MS, thread, "\033[1m", stack);

@@ -9,24 +9,17 @@
 #include "export/section/section.h"
 #include "profile/profile.h"
 #include "target/cgroup/cgroup.h"
+#include "builder.h"
 #include "jsonmembers.h"
 
-static uint32_t stack_of(struct profile *p, const char *outer, const char *inner)
-{
-	uint32_t module =
-		profile_add_module(p, &(struct profile_module){ .path = profile_string(p, "/bin/node"),
-								.process = PROFILE_NONE });
-	uint32_t s = profile_stack(p, 0, profile_named_frame(p, module, FRAME_USER, outer));
-
-	return profile_stack(p, s, profile_named_frame(p, module, FRAME_USER, inner));
-}
-
-static void add(struct profile *p, uint32_t event, uint32_t thread, uint32_t stack, uint64_t value,
+static void add(struct profile *p, uint32_t event, uint32_t thread, const char *stack, uint64_t value,
 		uint32_t count)
 {
+	const struct builder_modules modules = { .program = builder_module(p, "/bin/node", MODULE_FILE) };
+
 	profile_add_sample(p, &(struct profile_sample){ .event = event,
 							.thread = thread,
-							.stack = stack,
+							.stack = builder_stack(p, &modules, 0, "%s", stack),
 							.value = value,
 							.count = count,
 							.time_ns = 3000000000 });
@@ -43,10 +36,10 @@ static struct profile *make_killed(void)
 		p, &(struct profile_process){ .pid = 42, .name = profile_string(p, "node") });
 	thread = profile_add_thread(p, &(struct profile_thread){ .process = process, .tid = 42 });
 	victim = profile_add_event(p, "oom:mark_victim", "count", "", 0);
-	add(p, heap, thread, stack_of(p, "leaky<script>\x1b[31m", "malloc"), 80 << 20, 1000);
-	add(p, heap, thread, stack_of(p, "small", "malloc"), 5 << 20, 0);
-	add(p, heap, thread, stack_of(p, "small", "calloc"), 5 << 20, 2);
-	add(p, victim, thread, stack_of(p, "asker", "memset"), 1, 1);
+	add(p, heap, thread, "leaky<script>\x1b[31m;malloc", 80 << 20, 1000);
+	add(p, heap, thread, "small;malloc", 5 << 20, 0);
+	add(p, heap, thread, "small;calloc", 5 << 20, 2);
+	add(p, victim, thread, "asker;memset", 1, 1);
 	usage = profile_add_series(p, "limit.usage", "bytes");
 	anon = profile_add_series(p, "limit.anon", "bytes");
 	file = profile_add_series(p, "limit.file", "bytes");

@@ -399,7 +399,7 @@ static void strange_profiles_have_pages(void **state)
 	compare_one(s.p, "{\"tree\":{\"n\":1},\"entries\":{\"n\":0}}");
 	compare_one(profile_new(), "{\"tree\":{\"n\":1},\"samples\":null}");
 	s = sample_empty();
-	sample_add(&s, s.main, SAMPLE_STACK(&s, "a"), 1);
+	sample_add(&s, s.main, sample_stack(&s, "a"), 1);
 	compare_one(s.p, "{\"tree\":{\"n\":3}}");
 	s = sample_empty();
 	sample_add(&s, s.main, 0, 2);
@@ -408,7 +408,7 @@ static void strange_profiles_have_pages(void **state)
 	/* Values that doubles cannot hold, and that overflow. */
 	s = sample_empty();
 	bytes = profile_add_event(s.p, "io", "bytes", "", 0);
-	stack = SAMPLE_STACK(&s, "a", "b");
+	stack = sample_stack(&s, "a;b");
 	for (int i = 0; i < 3; i++)
 		profile_add_sample(s.p, &(struct profile_sample){ .value = (1ULL << 60) + 12345,
 		                                                  .event = bytes,
@@ -424,7 +424,7 @@ static void decimals_are_divided(void **state)
 {
 	struct sample s = sample_empty();
 	uint32_t event = profile_add_event(s.p, "samples", "count/100", "", 0),
-		 stack = SAMPLE_STACK(&s, "a", "b");
+		 stack = sample_stack(&s, "a;b");
 	struct buf page = { 0 }, wanted = { 0 };
 	struct opened o;
 
@@ -481,7 +481,7 @@ static void two_sides_share_a_tree(void **state)
 	};
 
 	b.p->modules.v[b.node].path = profile_string(b.p, "/elsewhere/node");
-	sample_add(&b, b.main, SAMPLE_STACK(&b, "_start", "main", "node::added"), 7);
+	sample_add(&b, b.main, sample_stack(&b, "_start;main;node::added"), 7);
 	compare(both, 2, &(struct page_options){ .diff = &diff }, NULL, 1000000,
 	        "{\"meta\":{\"sides\":2,\"before\":{\"target\":\"demo-node\"}},"
 	        "\"verdict\":[{\"text\":\"`node::fib` is new, nothing else changed. At equal work the whole takes "
@@ -508,8 +508,8 @@ static struct profile *random_profile(uint64_t seed)
 	struct waiting w = waiting_make();
 	struct sample *s = &w.s;
 	uint32_t events[] = { s->cpu, w.wait, w.queue, profile_add_event(s->p, "read", "bytes", "", 0) };
-	uint32_t threads[] = { s->main, s->worker, sample_thread(s->p, 0, 301, "main"),
-		               sample_thread(s->p, 0, 302, "") };
+	uint32_t threads[] = { s->main, s->worker, builder_thread(s->p, 0, 301, "main"),
+		               builder_thread(s->p, 0, 302, "") };
 	uint32_t stacks[64] = { 0, w.lock, w.park, w.preempted };
 
 	for (size_t i = 4; i < ARRAY_LEN(stacks); i++) {
@@ -567,7 +567,7 @@ static struct profile *bushy(void)
 		snprintf(names[0], sizeof(names[0]), "outer%u", i % 7);
 		snprintf(names[1], sizeof(names[1]), "middle%u", i % 91);
 		snprintf(names[2], sizeof(names[2]), "leaf%u", i);
-		stack = SAMPLE_STACK(s, "main", names[0], names[1], "~after", names[2]);
+		stack = sample_stack(s, "main;%s;%s;~after;%s", names[0], names[1], names[2]);
 		s->now_ns = i * 300000 % 900000000;
 		sample_add(s, i % 3 ? w.writer : w.rpc, stack, 1 + i % 4);
 		if (i % 5 == 0)

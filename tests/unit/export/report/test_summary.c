@@ -31,12 +31,6 @@ static void add(struct sample *s, uint32_t event, uint64_t value, uint32_t count
 							   .stack = stack, .thread = s->main, .time_ns = time_ns });
 }
 
-static uint32_t noted(struct sample *s, const char *note)
-{
-	return profile_stack(s->p, SAMPLE_STACK(s, "main", "futex"),
-			     profile_named_frame(s->p, PROFILE_NONE, FRAME_NOTE, note));
-}
-
 static void has(const struct buf *b, const char *text)
 {
 	if (!strstr(b->data, text))
@@ -57,15 +51,15 @@ static void locks(void **state)
 		 wait = event(s.p, "syscalls:sys_enter_futex_wait", "count", "");
 	struct buf b;
 
-	add(&s, futex, 30, 30, noted(&s, "FUTEX_WAKE"), 0);
+	add(&s, futex, 30, 30, sample_stack(&s, "main;futex;n:FUTEX_WAKE"), 0);
 	b = summary(s.p);
 	has(&b, "futex calls:         30\n");
 	has(&b, "of them waits:     0\n");
 	has(&b, "→ Only wakes");
 	buf_done(&b);
-	add(&s, futex, 1, 0, noted(&s, "FUTEX_WAIT_BITSET"), 0);
-	add(&s, futex, 1, 1, noted(&s, "FUTEX_LOCK_PI"), 0);
-	add(&s, wait, 4, 4, SAMPLE_STACK(&s, "main"), 0);
+	add(&s, futex, 1, 0, sample_stack(&s, "main;futex;n:FUTEX_WAIT_BITSET"), 0);
+	add(&s, futex, 1, 1, sample_stack(&s, "main;futex;n:FUTEX_LOCK_PI"), 0);
+	add(&s, wait, 4, 4, sample_stack(&s, "main"), 0);
 	b = summary(s.p);
 	has(&b, "futex calls:         32\n");
 	has(&b, "futex calls:         32\n    of them waits:     2\n");
@@ -88,10 +82,10 @@ static void sums_errors_and_fast_mode(void **state)
 		 sync = event(s.p, "syscalls:sys_enter_fsync", "count", "");
 	struct buf b;
 
-	add(&s, in, 4096, 3, SAMPLE_STACK(&s, "main"), 0);
-	add(&s, in, 100, 0, SAMPLE_STACK(&s, "main"), 0);
-	add(&s, done, 7, 7, SAMPLE_STACK(&s, "irq"), 0);
-	add(&s, own, 50, 5, SAMPLE_STACK(&s, "main"), 0);
+	add(&s, in, 4096, 3, sample_stack(&s, "main"), 0);
+	add(&s, in, 100, 0, sample_stack(&s, "main"), 0);
+	add(&s, done, 7, 7, sample_stack(&s, "irq"), 0);
+	add(&s, own, 50, 5, sample_stack(&s, "main"), 0);
 	profile_count(s.p, "event.negative.syscalls:sys_exit_read/ret", 2);
 	profile_count(s.p, "event.elsewhere.syscalls:sys_exit_read/ret", 1234);
 	profile_count(s.p, "event.summed.syscalls:sys_exit_read/ret", 3);
@@ -106,7 +100,7 @@ static void sums_errors_and_fast_mode(void **state)
 	has_not(&b, "sync;");
 	has(&b, "Fast mode: 3 of 16 events");
 	buf_done(&b);
-	add(&s, sync, 1, 0, SAMPLE_STACK(&s, "main"), 0);
+	add(&s, sync, 1, 0, sample_stack(&s, "main"), 0);
 	b = summary(s.p);
 	has(&b, "→ The target waited for the disk");
 	buf_done(&b);
@@ -129,10 +123,10 @@ static void totals_of_bytes(void **state)
 	has_not(&b, "Which functions");
 	buf_done(&b);
 	s.p->duration_ns = 2000000000;
-	add(&s, in, 6 << 20, 6, SAMPLE_STACK(&s, "main"), 0);
-	add(&s, out, 1 << 20, 512, SAMPLE_STACK(&s, "main"), 0);
-	add(&s, both, 2 << 20, 2, SAMPLE_STACK(&s, "main"), 0);
-	add(&s, asked, 9 << 20, 1, SAMPLE_STACK(&s, "main"), 0);
+	add(&s, in, 6 << 20, 6, sample_stack(&s, "main"), 0);
+	add(&s, out, 1 << 20, 512, sample_stack(&s, "main"), 0);
+	add(&s, both, 2 << 20, 2, sample_stack(&s, "main"), 0);
+	add(&s, asked, 9 << 20, 1, sample_stack(&s, "main"), 0);
 	b = summary(s.p);
 	has(&b, "  all read:            8388608 bytes (8.00 MB), 1048576 bytes a call, "
 		"4.00 MB/s over 2.00 s\n");
@@ -150,8 +144,8 @@ static void faults(void **state)
 	struct buf b;
 
 	/* The example of the guide. */
-	add(&s, major, 12450, 12450, SAMPLE_STACK(&s, "main"), 0);
-	add(&s, minor, 89234, 89234, SAMPLE_STACK(&s, "main"), 0);
+	add(&s, major, 12450, 12450, sample_stack(&s, "main"), 0);
+	add(&s, minor, 89234, 89234, sample_stack(&s, "main"), 0);
 	b = summary(s.p);
 	has(&b, "major faults:        12450\n");
 	has(&b, "minor faults:        89234\n");
@@ -160,7 +154,7 @@ static void faults(void **state)
 	has_not(&b, "page faults:");
 	has_not(&b, "Memory pressure");
 	buf_done(&b);
-	add(&s, minor, 1000000000, 1000000000, SAMPLE_STACK(&s, "main"), 0);
+	add(&s, minor, 1000000000, 1000000000, sample_stack(&s, "main"), 0);
 	b = summary(s.p);
 	has(&b, "cache hit rate:      99.9 %");
 	buf_done(&b);
@@ -180,10 +174,10 @@ static void collectors(void **state)
 	has(&b, "direct reclaims:     0\n");
 	has_not(&b, "had to free memory");
 	buf_done(&b);
-	add(&s, major, 24000000, 10, SAMPLE_STACK(&s, "main"), 0);
-	add(&s, reclaims, 2, 2, SAMPLE_STACK(&s, "main"), 0);
-	add(&s, wait, 3000000000, 7, SAMPLE_STACK(&s, "main"), 0);
-	add(&s, in, 4096, 2, SAMPLE_STACK(&s, "main"), 0);
+	add(&s, major, 24000000, 10, sample_stack(&s, "main"), 0);
+	add(&s, reclaims, 2, 2, sample_stack(&s, "main"), 0);
+	add(&s, wait, 3000000000, 7, sample_stack(&s, "main"), 0);
+	add(&s, in, 4096, 2, sample_stack(&s, "main"), 0);
 	b = summary(s.p);
 	has(&b, "time of major:       10, 24.0 ms\n");
 	has(&b, "direct reclaims:     2\n");
@@ -206,8 +200,8 @@ static void selected(void **state)
 	struct buf b = { 0 };
 	struct err err = { 0 };
 
-	add(&s, e, 5, 5, SAMPLE_STACK(&s, "main"), 1000);
-	add(&s, e, 7, 7, SAMPLE_STACK(&s, "main"), 2000);
+	add(&s, e, 5, 5, sample_stack(&s, "main"), 1000);
+	add(&s, e, 7, 7, sample_stack(&s, "main"), 2000);
 	assert_int_equal(selection_make(s.p, &late, &sel, NULL), 0);
 	assert_int_equal(summary_write(&job, &b, NULL), 0);
 	has(&b, "Scheduler context switches:\n7\n");

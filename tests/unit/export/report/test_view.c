@@ -154,7 +154,7 @@ static void empty_single_and_deep(void **state)
 	b = all_views(sample_empty(), "json", 0);
 	assert_null(strstr(b.data, "nan"));
 	buf_done(&b);
-	sample_add(&one, one.main, SAMPLE_STACK(&one, "node::run"), 1);
+	sample_add(&one, one.main, sample_stack(&one, "node::run"), 1);
 	b = all_views(one, "text", 80);
 	assert_non_null(strstr(b.data, "100.00%   1.00 ms"));
 	buf_done(&b);

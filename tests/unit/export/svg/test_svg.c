@@ -75,7 +75,7 @@ static void empty_and_single(void **state)
 	assert_non_null(strstr(b.data, "No samples."));
 	buf_done(&b);
 	profile_free(none);
-	sample_add(&s, s.main, SAMPLE_STACK(&s, "main"), 1);
+	sample_add(&s, s.main, sample_stack(&s, "main"), 1);
 	b = export_all(s.p, "svg", (struct export_options){ 0 });
 	well_formed(&b, 2);
 	assert_non_null(strstr(b.data, "main (1 sample, 100.00%)"));
@@ -103,9 +103,9 @@ static void narrow_frames_are_left_out(void **state)
 
 	for (size_t i = 0; i < 20000; i++) {
 		snprintf(name, sizeof(name), "f%zu", i);
-		sample_add(&s, s.main, SAMPLE_STACK(&s, "main", name), 1);
+		sample_add(&s, s.main, sample_stack(&s, "main;%s", name), 1);
 	}
-	sample_add(&s, s.main, SAMPLE_STACK(&s, "main", "wide", "leaf"), 2);
+	sample_add(&s, s.main, sample_stack(&s, "main;wide;leaf"), 2);
 	b = export_all(s.p, "svg", (struct export_options){ 0 });
 	well_formed(&b, 4);
 	buf_done(&b);

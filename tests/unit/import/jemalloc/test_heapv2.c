@@ -346,14 +346,13 @@ static void the_allocators_frames_go(void **state)
 	struct sample s = sample_empty();
 
 	sample_add(&s, s.main,
-		   SAMPLE_STACK(&s, "main", "je_wrapper", "grow", "malloc", "je_malloc_default",
-				"prof_backtrace_impl"),
+		   sample_stack(&s, "main;je_wrapper;grow;malloc;je_malloc_default;prof_backtrace_impl"),
 		   1);
-	sample_add(&s, s.main, SAMPLE_STACK(&s, "_rjem_je_malloc", "prof_alloc_prep"), 1);
+	sample_add(&s, s.main, sample_stack(&s, "_rjem_je_malloc;prof_alloc_prep"), 1);
 	heapdumps_strip(s.p);
-	assert_int_equal(s.p->samples.v[0].stack, SAMPLE_STACK(&s, "main", "je_wrapper", "grow"));
+	assert_int_equal(s.p->samples.v[0].stack, sample_stack(&s, "main;je_wrapper;grow"));
 	/* A stack of nothing else keeps its outermost. */
-	assert_int_equal(s.p->samples.v[1].stack, SAMPLE_STACK(&s, "_rjem_je_malloc"));
+	assert_int_equal(s.p->samples.v[1].stack, sample_stack(&s, "_rjem_je_malloc"));
 	profile_free(s.p);
 }
 
@@ -399,7 +398,7 @@ static void nothing_over_time(void **state)
 	struct heapseries h;
 	struct err err = { 0 };
 
-	sample_add(&s, s.main, SAMPLE_STACK(&s, "main"), 1);
+	sample_add(&s, s.main, sample_stack(&s, "main"), 1);
 	assert_int_equal(heapseries_make(&h, s.p, &(struct select_options){ 0 }, &err), -ENODATA);
 	assert_non_null(strstr(err.text, "-e heap"));
 	heapseries_done(&h);
@@ -412,7 +411,7 @@ static void many_steps(void **state)
 	struct sample s = sample_empty();
 	uint32_t up = profile_add_event(s.p, "alloc", "bytes", "", 0),
 		 down = profile_add_event(s.p, "freed", "bytes", "", 0);
-	uint32_t stack = SAMPLE_STACK(&s, "main", "f");
+	uint32_t stack = sample_stack(&s, "main;f");
 	uint64_t moments[100], live = 0, peak = 0;
 	struct heapseries h;
 	size_t n;
