@@ -30,7 +30,7 @@ struct background {
 	enum stage stage; /* under lock; the rest belongs to the owner, or during STAGE_WORK to the thread */
 	bool abandoned;
 	struct profile *batch;
-	VEC(uint32_t) frames; /* of the profile, by those of the batch */
+	VEC(uint32_t) frames; /* frame of the profile for each frame of the batch */
 	size_t modules;       /* that the batch began with */
 	struct worker *worker;
 	struct symbolizer *symbolizer;
@@ -62,7 +62,7 @@ static void *run(void *context)
 	struct background *b = context;
 	bool abandoned = false;
 
-	/* Who records may go before others; this need not, nor need its child. */
+	/* The recorder may have a higher priority; this thread and its child need none. */
 	setpriority(PRIO_PROCESS, 0, 0);
 	pthread_mutex_lock(&b->lock);
 	while (b->stage != STAGE_QUIT) {
@@ -118,7 +118,7 @@ void background_free(struct background *b)
 	pthread_cond_signal(&b->wake);
 	pthread_mutex_unlock(&b->lock);
 	if (busy) {
-		pthread_detach(b->thread); /* it frees what is left, if the program lives that long */
+		pthread_detach(b->thread); /* the thread frees the rest, if the program lives that long */
 		return;
 	}
 	pthread_join(b->thread, NULL);
@@ -145,7 +145,7 @@ static uint32_t copy_string(struct profile *to, const struct profile *from, uint
 	return profile_string(to, profile_str(from, id));
 }
 
-/* All that finding a file needs: who maps which module. */
+/* Copies all that finding a file needs: which process maps which module. */
 static void copy_context(struct profile *to, const struct profile *p)
 {
 	to->host = copy_string(to, p, p->host);

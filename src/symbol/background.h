@@ -1,9 +1,9 @@
 /*
- * background.h - names for a profile that is still being recorded, found on a thread of its own.
+ * background.h - symbolizes a profile that is still being recorded, on a thread of its own.
  *
- * Reading the symbols of a large program takes seconds, in which whoever records and draws must not stand
- * still. So the frames that are new are copied into a small profile, which the thread symbolizes as usual,
- * and the names are copied back when they are there. All calls are from one thread, the owner of the profile.
+ * Reading the symbols of a large program takes seconds, for which neither the recorder nor the display may
+ * stop. So new frames are copied into a small profile, which the thread symbolizes as usual, and the names
+ * are copied back when they are ready. All calls are from one thread, the owner of the profile.
  */
 #pragma once
 
@@ -15,10 +15,10 @@ struct profile;
 struct symbolize_options;
 
 struct background *background_new(const struct symbolize_options *options);
-/* Does not wait for what is under way. */
+/* Does not wait for work in progress. */
 void background_free(struct background *b);
-/* Takes names that were found into p and hands over what is new; true when there were names. p must be the
- * same from call to call. */
+/* Copies finished names into p and hands over new frames; true when there were names. p must be the same
+ * from call to call. */
 bool background_poll(struct background *b, struct profile *p);
 /* CPU time of the child that reads for it, so far; a new one begins at 0 again. */
 uint64_t background_child_cpu_ns(const struct background *b);

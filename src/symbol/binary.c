@@ -1,12 +1,12 @@
 /*
- * binary.c - a binary's cached names are merged with what is new.
+ * binary.c - merges a binary's cached names with new ones.
  *
- * A cache entry says from what it was made (enum find_level, struct source). One
- * made from debug information answers at once, when the files are what they
- * were, without a look into them; one made from less is used only as long as
- * nothing better is found. An address that is not there costs a look into the
- * files: milliseconds where debug sections are plain, and where they are
- * compressed too, because a plain copy is cached.
+ * A cache entry records its sources (enum find_level, struct source). An entry
+ * made from debug information answers at once, without reading the files, while
+ * the files are unchanged; an entry made from less is used only as long as
+ * nothing better is found. An address that is not in the cache costs a lookup in
+ * the files: milliseconds where debug sections are uncompressed, and where they
+ * are compressed too, because an uncompressed copy is cached.
  */
 #include "symbol/binary.h"
 
@@ -36,7 +36,7 @@ struct work {
 	symbols_got_fn *got;
 	void *context;
 	char name[160];            /* in the cache, "" = not cached */
-	struct source sources[CACHE_SOURCES]; /* what it is named from this time */
+	struct source sources[CACHE_SOURCES]; /* the sources of the names found this time */
 	struct cache_names cached;
 	VEC(uint64_t) open;        /* addresses to look up, ascending */
 	VEC(size_t) open_index;
@@ -57,7 +57,7 @@ static void got_fresh(void *context, size_t index, const struct symbols_call *ca
 	tell(w, w->open_index.v[index], calls, count);
 }
 
-/* Answers what the cache knows; the rest is open. */
+/* Answers the cached addresses; the rest stays open. */
 static void use_cached(struct work *w)
 {
 	for (size_t i = 0; i < w->n; i++) {
@@ -83,7 +83,7 @@ static bool all_cached(const struct work *w)
 	return true;
 }
 
-/* Both are sorted: merges what was cached with what is new. */
+/* Merges the cached names with the new ones; both are sorted. */
 static void save(struct work *w, enum find_level level)
 {
 	struct names old = w->cached.names;
@@ -91,7 +91,7 @@ static void save(struct work *w, enum find_level level)
 	struct names fresh;
 	struct buf packed = { 0 };
 
-	/* What a poorer file says must not stand among what debug information said. */
+	/* Names from a poorer file must not mix with names from debug information. */
 	if (level < w->cached.level)
 		return;
 	if (!w->name[0] || !w->fresh.addresses.n || w->fresh.addresses.n + old.count > MAX_CACHED)
@@ -174,7 +174,7 @@ static bool use_plain(struct find *f, const struct source *s, int *fd)
 	return true;
 }
 
-/* Looks into the files for what is still open. */
+/* Resolves the open addresses from the files. */
 static void resolve_open(struct work *w)
 {
 	struct binary *b = w->b;
@@ -184,7 +184,7 @@ static void resolve_open(struct work *w)
 	int r = -ENOENT;
 
 	if (f->main >= 0 && w->open.n) {
-		/* The file with the debug information is the one that may be compressed. */
+		/* Only the file with the debug information may be compressed. */
 		if (f->debug >= 0) {
 			use_plain(f, &f->debug_from, &f->debug);
 		} else if (f->main_info.debug_info) {
@@ -238,7 +238,7 @@ static struct source main_source(const struct find *f)
 	return source_of(fd < 0 ? SOURCE_NONE : SOURCE_MAIN, fd, f->path);
 }
 
-/* What was cached, as long as every file is what it was. */
+/* Reads the cached names, if every source file is unchanged. */
 static void read_cached(struct work *w)
 {
 	const struct find *f = &w->b->find;
@@ -256,7 +256,7 @@ static void read_cached(struct work *w)
 		cache_names_done(&w->cached);
 }
 
-/* Finds the files; what others said before does not stand among what these say. */
+/* Finds the files; cached names from other files are dropped. */
 static void look_for_files(struct work *w)
 {
 	struct find *f = &w->b->find;
@@ -266,7 +266,7 @@ static void look_for_files(struct work *w)
 	if (f->main >= 0)
 		found = source_of(SOURCE_MAIN, f->main, f->path);
 	if (!source_same(&found, &w->sources[0]))
-		w->name[0] = 0; /* it was replaced meanwhile, or another file had to do */
+		w->name[0] = 0; /* the file was replaced meanwhile, or another file was used */
 	w->sources[1] = f->debug_from;
 	w->sources[2] = f->alt_from;
 	if (f->debug_from.where == SOURCE_LOST || f->alt_from.where == SOURCE_LOST)

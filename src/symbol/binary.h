@@ -13,7 +13,7 @@
 struct binary {
 	struct find find;   /* what to look for; filled by the caller, see find.h */
 	bool keep_hash;
-	/* What is wrong, in a sentence, when some names are missing; "" otherwise. */
+	/* A sentence about the problem when some names are missing; "" otherwise. */
 	char problem[640];
 };
 

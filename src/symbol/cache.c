@@ -109,7 +109,7 @@ struct cache *cache_open(void)
 			mkdir(path, 0700);
 		c->dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	}
-	/* Somebody else's folder could hold anything under the right names. */
+	/* A folder of another user could hold anything under the right names. */
 	if (c->dir < 0 || fstat(c->dir, &st) || st.st_uid != c->uid || st.st_mode & 022) {
 		fd_close(&c->dir);
 		free(c);
@@ -137,7 +137,7 @@ int cache_open_file(struct cache *c, const char *name)
 		close(fd);
 		return -EPERM;
 	}
-	/* Its age is when it was last of use. */
+	/* The file's time is its last use. */
 	utimensat(c->dir, name, (struct timespec[]){ { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_NOW } },
 		  AT_SYMLINK_NOFOLLOW);
 	return fd;

@@ -1,19 +1,19 @@
 /*
- * cache.h - what was found before, below ${XDG_CACHE_HOME:-~/.cache}/gasflame.
+ * cache.h - resolved symbols, below ${XDG_CACHE_HOME:-~/.cache}/gasflame.
  *
  * One flat folder, of the user behind sudo where there is one, mode 0700; a
- * folder that belongs to someone else is not used. Files appear whole (written
+ * folder that belongs to another user is not used. Files appear whole (written
  * aside, then renamed), a damaged one is ignored and replaced, and the oldest
- * go when all of them pass a gigabyte; those used by this run stay.
+ * are removed when all of them exceed a gigabyte; files used by this run stay.
  *
- *	HEX-FILE-USER.names   resolved addresses of the file with that build-id
+ *	HEX-FILE-USER.names   resolved addresses of the file with that build ID
  *	HEX-FILE-USER.plain   its debug information, decompressed
  *	HEX.debuginfo         as a debuginfod server sent it
  *
- * A build-id is what a file says of itself. So FILE is its device and inode, and
- * names are stored with all that tells the files apart that they were made from
- * (source.h), none of which may have changed; and USER is whose process it was,
- * so that nothing that one user's program left is shown for another's.
+ * A file chooses its own build ID. So FILE is its device and inode, and names
+ * are stored with the identity of the files that they were made from (source.h),
+ * none of which may have changed; and USER is the owner of the process, so that
+ * one user's program cannot supply names for another's.
  */
 #pragma once
 
@@ -31,10 +31,10 @@ struct cache *cache_open(void);
 int cache_open_folder(void);
 void cache_close(struct cache *c); /* drops the oldest files; NULL is fine */
 
-/* What they were made from: the module's file, its debug file, what dwz shared. */
+/* The sources of the names: the module's file, its debug file, the dwz supplement. */
 enum { CACHE_SOURCES = 3 };
 
-/* Resolved addresses, sorted. level says what the files can tell (find.h). */
+/* Resolved addresses, sorted. level says how much the files contain (find.h). */
 struct cache_names {
 	char *data;
 	struct names names;

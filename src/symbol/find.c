@@ -87,8 +87,8 @@ static void find_main(struct find *f)
 	if (kept >= 0) {
 		struct err err = { 0 };
 
-		/* It is the very file that was mapped, whatever its path leads to now: when it cannot be
-		 * read (or takes the child down), another try would do no better. */
+		/* This is the very file that was mapped, wherever its path leads now: when it cannot be
+		 * read (or crashes the child), another try would do no better. */
 		r = worker_inspect(f->worker, kept, &f->main_info, &err);
 		if (!r && (!f->build_id_size || is_module(f, &f->main_info))) {
 			f->main = kept;
@@ -145,7 +145,7 @@ static bool same_file(int a, int b)
 	return a >= 0 && !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Takes fd when it is the module's debug file and knows more than what there is. */
+/* Takes fd when it is the module's debug file and has more than the current one. */
 static bool take_debug(struct find *f, int fd, bool by_link)
 {
 	struct symbols_info info;
@@ -261,7 +261,7 @@ static void search_link(struct find *f)
 /*
  * Builds leave the unstripped program beside the stripped one, or in deps/
  * (cargo). Only where the host's file at this path is the module itself: then
- * the folder is the host's, and nobody leads us elsewhere.
+ * the folder is the host's, and no container can redirect the search.
  */
 static void search_siblings(struct find *f)
 {

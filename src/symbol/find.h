@@ -19,7 +19,7 @@
 struct cache;
 struct err;
 
-/* What the files found can tell. */
+/* How much the found files contain. */
 enum find_level { FIND_NOTHING, FIND_EXPORTS, FIND_SYMBOLS, FIND_LINES };
 
 /* The files of --symbols, each looked at once. */
@@ -49,12 +49,12 @@ struct find {
 	bool no_dwarf;
 	bool debuginfod;           /* ask servers; false afterwards when they do not answer */
 
-	/* what was found */
+	/* the result */
 	int main, debug, alt;      /* -1 = none */
 	struct source debug_from, alt_from;
 	struct symbols_info main_info, debug_info;
 	enum find_level level;
-	char why[512];             /* a sentence about what was refused, "" = nothing was */
+	char why[512];             /* a sentence about a refused file, "" = none was refused */
 };
 
 /* main may be set already (a kept descriptor) and is then taken over. */

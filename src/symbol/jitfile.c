@@ -30,7 +30,7 @@ struct owner {
 	struct proc_status status; /* where pid is set */
 };
 
-/* What is asked, and what of it is still open. */
+/* The wanted addresses, and those that are still open. */
 struct question {
 	struct owner owner;
 	struct worker *worker;
@@ -44,7 +44,7 @@ struct question {
 	size_t why_size;
 };
 
-/* Of the target's user; where it has ended and nobody can say who that was, of ours. */
+/* The file must belong to the target's user; if the target has ended and its user is unknown, to ours. */
 static bool may_read(const struct owner *o, int fd)
 {
 	const char *sudo = getenv("SUDO_UID");
@@ -71,7 +71,7 @@ static void got_name(void *context, size_t i, const struct symbols_call *calls, 
 	q->got(q->context, q->index.v[i], calls, count);
 }
 
-/* What has a name now is asked for no more. */
+/* Drops the addresses that have a name now. */
 static void drop_named(struct question *q)
 {
 	size_t n = 0;
@@ -150,7 +150,7 @@ static void ask_dumps(struct question *q, uint32_t process)
 	}
 }
 
-/* Dumps know the time, and have the say; the map has what is left. */
+/* Dumps have times, and take precedence; the map is asked for the rest. */
 static void ask_files(struct question *q, uint32_t process)
 {
 	struct owner *o = &q->owner;

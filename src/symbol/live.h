@@ -1,6 +1,7 @@
 /*
- * live.h - is what was recorded still here? A capture may be read days later, or on another machine,
- * where the same pid and the same kernel address mean something else.
+ * live.h - checks whether the recorded process and kernel are still running. A capture may be read
+ * days later, or on another machine, where the same pid and the same kernel address mean something
+ * else.
  */
 #pragma once
 

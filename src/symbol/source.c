@@ -19,7 +19,7 @@ struct source source_of(enum source_where where, int fd, const char *path)
 
 	if (where == SOURCE_NONE || where == SOURCE_SERVER)
 		return s;
-	/* One that has no name any more does not come back; nor does one whose name has no room here. */
+	/* A deleted file cannot be found again, nor can one whose path is too long for this struct. */
 	if (fstat(fd, &st) || !st.st_nlink || strlen(path) >= sizeof(s.path)) {
 		s.where = SOURCE_LOST;
 		return s;

@@ -1,9 +1,10 @@
 /*
- * source.h - which files names were made from: what was read once is only good for the very same files.
+ * source.h - identifies the files that names were made from: cached names are valid only for the same
+ * files.
  *
- * A build-id is what a file says of itself, and its owner can have it say anything.
- * A file is the same when its device, inode, size, owner and both times are: the
- * time of the last change of the inode cannot be set by whoever owns the file.
+ * A file chooses its own build ID, so its owner can forge it. A file is the same when its device,
+ * inode, size, owner and both times are: the owner of a file cannot set the time of the last change of
+ * its inode.
  */
 #pragma once
 
@@ -17,7 +18,7 @@ enum source_where {
 	SOURCE_TARGET, /* path, as the process sees it */
 	SOURCE_HOST,   /* path */
 	SOURCE_SERVER, /* from a server that the user named, by build-id */
-	SOURCE_LOST,   /* it cannot be told again */
+	SOURCE_LOST,   /* the file cannot be identified again */
 };
 
 /* As the cache stores it. */

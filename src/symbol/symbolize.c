@@ -76,7 +76,7 @@ struct open_frame {
 	uint64_t address;
 };
 
-/* One call of symbolize_profile. */
+/* State of a call of symbolize_profile. */
 struct run {
 	struct symbolizer *s;
 	struct profile *p;
@@ -178,7 +178,7 @@ static int vdso_file(void)
 	size_t size = 2 * sysconf(_SC_PAGESIZE);
 	int fd = image ? memfd_create("gasflame-vdso", MFD_CLOEXEC) : -1;
 
-	/* Its second page is not always there: write() then stops short instead of failing hard. */
+	/* The second page of the vdso is not always there: write() then stops short instead of failing. */
 	if (fd >= 0 && write(fd, image, size) <= 0)
 		fd_close(&fd);
 	return fd;

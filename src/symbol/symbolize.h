@@ -34,7 +34,7 @@ void symbolizer_free(struct symbolizer *s);
 /* The file of a module as it was when it ran; takes over fd. */
 void symbolizer_keep_file(struct symbolizer *s, uint32_t module, int fd);
 
-/* Called now and then with what is done of what there is. */
+/* Called now and then with the progress: done of total. */
 typedef void symbolize_progress_fn(void *context, const char *module, size_t done, size_t total);
 
 /* Names every frame that has none; after worker_cancel() it ends at once, and frames that have none yet stay so. Adds the counters symbols.{frames,named,with lines,inlined,ms} and one
