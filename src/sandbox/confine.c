@@ -36,7 +36,7 @@ static char *interpreter(void)
 	return NULL;
 }
 
-/* The child that reads ELF files is this program, started anew. */
+/* The child that reads ELF files executes this program again. */
 static int allow_self(struct landlock *l, struct err *err)
 {
 	_cleanup_free_ char *loader = interpreter();
@@ -86,8 +86,8 @@ int confine_enter(const struct confine *c, struct buf *ret_held, struct err *err
 
 	if (r < 0)
 		return r;
-	/* Others of this user cannot look into it, and it leaves no core file with what it read. The leak check of a build
-	 * with sanitizers must look into its own process at the end. */
+	/* Other processes of this user cannot read its memory, and it leaves no core file with the data
+	 * that it read. The leak check of a build with sanitizers must read its own process at the end. */
 	prctl(PR_SET_DUMPABLE, SANITIZED, 0, 0, 0);
 	files = confine_files(c, err);
 	if (files < 0)

@@ -1,11 +1,11 @@
 /*
- * confine.h - a process that reads strangers' files takes away its own rights before it reads the first byte.
+ * confine.h - a process that reads untrusted files drops its own rights before it reads the first byte.
  *
- * Afterwards it has no capability but those named, and cannot get any; it opens files for reading only, but
- * below the folders named; it starts no program but itself; it has no network but what is named; it cannot
- * look into other processes, load anything into the kernel, or change owners and rights of files.
+ * Afterwards it has only the capabilities named, and cannot get others; it opens files for reading only,
+ * except below the folders named; it executes no program but itself; it has no network but the ports named;
+ * it cannot read other processes, load anything into the kernel, or change owners and modes of files.
  *
- * Where the kernel has no Landlock the file system stays as it is for this user; the rest holds.
+ * Where the kernel has no Landlock, file access stays as it is for this user; the other limits hold.
  */
 #pragma once
 

@@ -68,7 +68,7 @@ static const int execute_calls[] = { SCMP_SYS(execve), SCMP_SYS(execveat) };
 static const int listen_calls[] = { SCMP_SYS(bind), SCMP_SYS(listen), SCMP_SYS(accept), SCMP_SYS(accept4) };
 static const int connect_calls[] = { SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(sendmmsg), SCMP_SYS(recvmmsg) };
 
-/* Not TIOCSTI: it types into the terminal for whoever reads from it next. */
+/* Not TIOCSTI: it types into the terminal for the next program that reads from it. */
 static const unsigned long ioctls[] = { TCGETS, TIOCGWINSZ, TIOCGPGRP, FIONREAD, FIONBIO, FIOCLEX };
 
 static const int families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK };
@@ -137,7 +137,7 @@ static const int recorder_denied[] = {
 	SCMP_SYS(kexec_file_load), SCMP_SYS(reboot), SCMP_SYS(settimeofday), SCMP_SYS(clock_settime),
 	SCMP_SYS(clock_adjtime), SCMP_SYS(adjtimex), SCMP_SYS(sethostname), SCMP_SYS(setdomainname), SCMP_SYS(iopl),
 	SCMP_SYS(ioperm), SCMP_SYS(vhangup),
-	/* other processes and namespaces; what the targets have is read only */
+	/* other processes and namespaces; targets are only read */
 	SCMP_SYS(setns), SCMP_SYS(unshare), SCMP_SYS(process_vm_writev), SCMP_SYS(process_madvise), SCMP_SYS(kcmp),
 	SCMP_SYS(move_pages), SCMP_SYS(migrate_pages), SCMP_SYS(personality),
 	/* much code of the kernel that no recorder calls */

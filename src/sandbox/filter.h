@@ -10,7 +10,8 @@
 
 struct err;
 
-/* For who reads strangers' files: a list of what is allowed, everything else fails with ENOSYS or EPERM. */
+/* For processes that read untrusted files: a list of allowed system calls; all others fail with ENOSYS or
+ * EPERM. */
 struct filter_reader {
 	bool execute; /* programs may be started */
 	bool listen;  /* sockets that wait for connections */
@@ -18,6 +19,7 @@ struct filter_reader {
 };
 int filter_reader(const struct filter_reader *f, struct err *err);
 
-/* For all threads of who records: a list of what a recorder never does once it records; that fails with EPERM. execute: programs
- * may be started. Not for -e heap: the kernel lets nobody who has a filter suspend that of a target. */
+/* For all threads of a recorder: a list of system calls that a recorder never makes once it records; they
+ * fail with EPERM. execute: programs may be started. Not for -e heap: the kernel does not let a process
+ * with a filter suspend that of a target. */
 int filter_recorder(bool execute, struct err *err);

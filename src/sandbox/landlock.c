@@ -49,7 +49,7 @@ struct path_attr {
 	int32_t fd;
 } __attribute__((packed));
 
-/* All rights that files can have in this version: what is not handled is not forbidden. */
+/* Returns all file rights of this version: rights that are not handled are not restricted. */
 static uint64_t all_rights(int version)
 {
 	return FS_VERSION_1 | (version >= 2 ? FS_REFER : 0) | (version >= 3 ? FS_TRUNCATE : 0) |

@@ -1,13 +1,13 @@
 /*
- * landlock.h - what this process may still do with files, sockets and signals, where the kernel has Landlock
- * (Linux 5.13). Anybody may confine themselves with it, and nobody can undo it.
+ * landlock.h - restricts this process's use of files, sockets and signals, where the kernel has Landlock
+ * (Linux 5.13). Any process may restrict itself, and cannot undo it.
  *
  *	landlock_init(&l, 0, &err);
  *	landlock_allow(&l, "/", LANDLOCK_READ);
  *	landlock_allow(&l, folder, LANDLOCK_WRITE);
  *	landlock_enter(&l, &err);
  *
- * A right on a folder is one on all below it. Descriptors that are open stay usable.
+ * A right on a folder covers everything below it. Open descriptors stay usable.
  */
 #pragma once
 
@@ -33,9 +33,9 @@ struct landlock {
 	int rules_fd;
 };
 
-/* -EOPNOTSUPP where the kernel has none, which is no error for who can do without. */
+/* -EOPNOTSUPP where the kernel has no Landlock, which a caller may ignore. */
 int landlock_init(struct landlock *l, unsigned network, struct err *err);
 /* A path that is not there is none to allow. */
 int landlock_allow(struct landlock *l, const char *path, unsigned rights, struct err *err);
-/* Needs no_new_privs. Done with l, whatever happens. */
+/* Needs no_new_privs. Frees l in any case. */
 int landlock_enter(struct landlock *l, struct err *err);

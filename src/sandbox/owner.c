@@ -45,7 +45,7 @@ static bool can_read(const struct owner_choice *o, char *const *paths, size_t n)
 		struct stat st;
 		int fd;
 
-		/* Opening a pipe and closing it again would end who writes to it. */
+		/* Opening and closing a pipe would send SIGPIPE to its writer. */
 		if (!strcmp(paths[i], "-") || (!stat(paths[i], &st) && !S_ISREG(st.st_mode)))
 			continue;
 		fd = open(paths[i], O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

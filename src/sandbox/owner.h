@@ -1,9 +1,9 @@
 /*
- * owner.h - as whom root reads files that are not root's.
+ * owner.h - chooses the user as whom root reads files that are not root's.
  *
- * Files that belong to one user who can read them: as that user, for good. Files of several users, folders, and
- * files that their owner cannot reach: as nobody, who keeps the right to read. Files of root: as root, without
- * a capability (the caller's part), for nobody else had a say in what is in them.
+ * Files of one user who can read them: as that user, for good. Files of several users, folders, and files
+ * that their owner cannot reach: as nobody, with the capability to read. Files of root: as root, without
+ * capabilities (the caller drops them), since no other user could have written them.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 struct err;
 
 enum owner_kind {
-	OWNER_SELF,    /* not root: stays who it is */
+	OWNER_SELF,    /* not root: the user stays the same */
 	OWNER_ROOT,
 	OWNER_USER,
 	OWNER_SEVERAL,

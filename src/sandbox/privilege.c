@@ -25,11 +25,12 @@ enum {
 	R = 1 << PRIVILEGE_RECORDING,
 	F = 1 << PRIVILEGE_FINISHING,
 	ALWAYS = 0,
-	OLD_KERNEL = 1 << 8, /* before 5.9 CAP_SYS_ADMIN stood for what has capabilities of its own now */
+	OLD_KERNEL = 1 << 8, /* before 5.9 CAP_SYS_ADMIN included newer capabilities */
 	PARANOID = 1 << 9,   /* Debian's perf_event_paranoid 3: no event without CAP_SYS_ADMIN */
 };
 
-/* What is not here is given up: CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_BOOT, CAP_NET_ADMIN, CAP_MKNOD, ... */
+/* Capabilities that are not listed are dropped: CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_BOOT,
+ * CAP_NET_ADMIN, CAP_MKNOD, ... */
 static const struct {
 	int capability;
 	unsigned phases;

@@ -76,7 +76,7 @@ int rights_become(uid_t uid, gid_t gid, uint64_t capabilities)
 {
 	int r;
 
-	/* A change from root to another user clears what is permitted unless this is set. */
+	/* A change from root to another user clears the permitted set unless this is set. */
 	if (capabilities && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0))
 		return -errno;
 	if (setgroups(0, NULL) || setresgid(gid, gid, gid) || setresuid(uid, uid, uid))

@@ -14,7 +14,7 @@ struct err;
 
 #define RIGHTS_BIT(capability) (1ULL << (capability))
 
-/* What this thread may do now. */
+/* Returns the effective capabilities of this thread. */
 uint64_t rights_effective(void);
 
 /* Keeps at most the named capabilities, effective and permitted; none is inheritable, ambient or, as far as
