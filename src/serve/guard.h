@@ -1,8 +1,8 @@
 /*
- * guard.h - who may ask, and for what: the rules of the server as functions of strings.
+ * guard.h - which requests are allowed: the rules of the server as functions of strings.
  *
- * A path is /TOKEN/ (the list), /TOKEN/N/ (the page of capture N) or /TOKEN/N/data. Whoever does not know
- * the token learns nothing, not even that there is a server of ours.
+ * A path is /TOKEN/ (the list), /TOKEN/N/ (the page of capture N) or /TOKEN/N/data. A client without the
+ * token learns nothing, not even that this is gasflame.
  */
 #pragma once
 
@@ -14,11 +14,12 @@ enum { GUARD_TOKEN_CHARS = 32 }; /* 128 bits in hex */
 
 /* From the kernel's random numbers. 0 or -errno. */
 int guard_token_make(char out[GUARD_TOKEN_CHARS + 1]);
-/* Takes as long for one that differs at its beginning as for one that differs at its end. */
+/* Compares in constant time. */
 bool guard_token_is(const char *token, const char *given, size_t n);
 
-/* Was this meant for us? "127.0.0.1:PORT" and "localhost:PORT" are; a name that somebody let point to this
- * machine, so that his page could read ours, is not. host may be NULL. */
+/* Returns whether the Host header names us. "127.0.0.1:PORT" and "localhost:PORT" do; a name that an
+ * attacker points to this machine, so that his page could read ours (DNS rebinding), does not. host may be
+ * NULL. */
 bool guard_host(const char *host, unsigned port);
 
 enum guard_kind {

@@ -30,8 +30,8 @@ struct server {
 	char url[64 + GUARD_TOKEN_CHARS];
 };
 
-/* The page needs its own inline script and style, and to ask us; nothing else may be loaded, nor may it be
- * shown within another page. The URL holds the token: it goes to nobody. */
+/* The page needs its own inline script and style, and requests to us; nothing else may be loaded, nor may
+ * the page be framed. The URL holds the token: no referrer is sent. */
 static const struct {
 	const char *name, *value;
 } headers[] = {
@@ -87,7 +87,7 @@ static enum MHD_Result check_host(void *context, enum MHD_ValueKind kind, const 
 	return MHD_YES;
 }
 
-/* The daemon hears of the end of a connection that we shut down as of any other. */
+/* libmicrohttpd reports the end of a connection that we shut down as of any other. */
 static void connected(void *context, struct MHD_Connection *c, void **visitor, enum MHD_ConnectionNotificationCode what)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -105,7 +105,7 @@ static void connected(void *context, struct MHD_Connection *c, void **visitor, e
 		shutdown(goes->fd, SHUT_RDWR);
 }
 
-/* From now on nobody takes this place. */
+/* From now on this connection is not evicted. */
 static void know(struct server *s, struct MHD_Connection *c)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);

@@ -1,11 +1,11 @@
 /*
  * server.h - a site over HTTP, for one person at this machine.
  *
- * Listens on loopback only. Every path begins with a token that only the one knows who was shown the URL;
- * all else is "not found". Reads only (GET, HEAD), at most SERVER_CONNECTIONS at a time, each with little
- * memory, and closed when nothing happens on it. At most SERVER_STRANGERS of them may be of clients that have
- * not shown the token: of those the oldest makes room for the next (visitors.h), so nobody without it can keep
- * out those who have it. One thread of its own answers; what takes long makes others wait.
+ * Listens on loopback only. Every path begins with a token that is part of the URL shown to the user; all
+ * else is "not found". Reads only (GET, HEAD), at most SERVER_CONNECTIONS at a time, each with little memory,
+ * and closed when idle. At most SERVER_STRANGERS of them may be of clients that have not shown the token: the
+ * oldest of these is evicted for the next (visitors.h), so that clients without the token cannot lock out
+ * clients with it. One thread of its own answers; a slow request makes others wait.
  *
  *	server_start(site, 0, &server, &err);
  *	puts(server_url(server));
@@ -27,5 +27,5 @@ enum { SERVER_CONNECTIONS = 128, SERVER_STRANGERS = 64, SERVER_IDLE_S = 20, SERV
 int server_start(struct site *site, uint16_t port, struct server **ret, struct err *err);
 /* "http://127.0.0.1:PORT/TOKEN/" */
 const char *server_url(const struct server *s);
-/* Ends what is under way; NULL is fine. */
+/* Aborts requests in progress; NULL is fine. */
 void server_stop(struct server *s);

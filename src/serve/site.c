@@ -35,7 +35,7 @@ struct site {
 	struct site_options o;
 	struct shelf *shelves; /* one a path */
 	VEC(struct kept) kept;
-	uint64_t clock; /* counts requests: what was used last is what to keep */
+	uint64_t clock; /* counts requests, for least-recently-used eviction */
 };
 
 struct site *site_new(const struct site_options *o)
@@ -98,7 +98,7 @@ void site_free(struct site *s)
 	free(s);
 }
 
-/* --- what is kept --- */
+/* --- the cache --- */
 
 static uint64_t kept_bytes(const struct site *s)
 {

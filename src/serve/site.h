@@ -1,10 +1,11 @@
 /*
- * site.h - what there is to see: the captures, their pages and their data, made when they are asked for.
+ * site.h - the content of the server: the captures, their pages and their data, made on request.
  *
- * A capture is read when its page is opened and kept, as are the last captures and answers within a
- * bound; the oldest go first. A page shows what was on disk when it was opened, and its later requests
- * carry that version: they are answered from it while it is in memory, and refused when the file was
- * replaced in the meantime and only the new one could be read. Opening the page again shows the new one.
+ * A capture is read when its page is opened and cached, as are the last captures and answers within a
+ * bound; the oldest go first. A page shows the file as it was on disk when it was opened, and its later
+ * requests carry that version: they are answered from it while it is in memory, and refused when the
+ * file was replaced in the meantime and only the new one could be read. Opening the page again shows the
+ * new one.
  *
  * Not thread-safe: the server calls it from one thread.
  */
@@ -25,7 +26,7 @@ struct site_capture {
 };
 typedef int site_read_fn(void *context, const char *path, struct site_capture **ret, struct err *err);
 
-/* Can the file be read, and what is it? *ret_kind NULL: a capture. */
+/* Returns whether the file can be read, and its kind; *ret_kind NULL: a capture. */
 typedef int site_check_fn(const char *path, const char **ret_kind, struct err *err);
 
 struct site_options {
@@ -34,7 +35,7 @@ struct site_options {
 	site_read_fn *read;
 	site_check_fn *check;     /* NULL: all are captures */
 	void *context;
-	uint64_t max_bytes;       /* of what is sent at once, as page_options */
+	uint64_t max_bytes;       /* limit of the data sent at once, as page_options */
 };
 
 /* Bytes that several answers may share. */
@@ -58,7 +59,7 @@ void site_free(struct site *s);
 struct answer site_list(struct site *s);
 /* The page of capture i, which gets its data from "data?v=VERSION" beside it. */
 struct answer site_page(struct site *s, size_t i);
-/* Its data; under as in page_options, 0 = all of them. */
+/* Returns the data of a capture; under as in page_options, 0 = all of it. */
 struct answer site_data(struct site *s, size_t i, uint64_t version, uint32_t under);
 /* A sentence as text. */
 struct answer site_sentence(unsigned status, const char *sentence);

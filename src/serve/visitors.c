@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 
-/* Out of the list of strangers, if he is in it. */
+/* Removes v from the list of strangers, if it is in it. */
 static void take_out(struct visitors *all, struct visitor *v)
 {
 	if (v->known || v->leaving)

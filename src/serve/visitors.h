@@ -1,12 +1,12 @@
 /*
- * visitors.h - who is connected, and who has to go when strangers crowd the door.
+ * visitors.h - the connected clients, and which one is evicted when strangers take all places.
  *
- * Everybody is a stranger until a request of his had the token. Whoever knows nothing can open as many
- * connections as he likes and never finish a request on any: so strangers have only some of the places,
- * and the one that has stood there the longest makes room for the next. A friend's request comes whole
- * within the moment after he connected, so it is not his that goes. Those with the token are never sent away.
+ * Every client is a stranger until one of its requests had the token. A client without the token can open as
+ * many connections as it likes and never finish a request on any: so strangers have only some of the places,
+ * and the oldest of them is evicted for the next. A client with the token sends its request right after it
+ * connected, so it is not the one evicted. Clients that have shown the token are never evicted.
  *
- * No threads, no sockets: the server calls this from its one thread and does what it says.
+ * No threads, no sockets: the server calls this from its one thread and carries out the result.
  */
 #pragma once
 
@@ -21,12 +21,12 @@ struct visitor {
 
 struct visitors {
 	struct visitor *oldest, *newest;
-	size_t strangers, limit; /* those that are still to leave do not count */
+	size_t strangers, limit; /* without those that are being evicted */
 };
 
-/* Somebody connected. Returns whom to disconnect, or NULL; he stays until visitors_leave(). */
+/* A client connected. Returns the client to disconnect, or NULL; it stays until visitors_leave(). */
 struct visitor *visitors_come(struct visitors *all, int fd, struct visitor **ret);
-/* He had the token. */
+/* The client has shown the token. */
 void visitors_know(struct visitors *all, struct visitor *v);
 /* Frees v; NULL is fine. */
 void visitors_leave(struct visitors *all, struct visitor *v);
