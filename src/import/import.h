@@ -17,7 +17,7 @@ enum { IMPORT_PROBE_BYTES = 64 << 10 };
 struct import_input {
 	int fd;
 	const char *name;  /* of the target where the content does not say */
-	const char *start; /* what was read from fd already */
+	const char *start; /* the bytes that were already read from fd */
 	size_t start_n;
 };
 

@@ -129,7 +129,7 @@ static int add_file(struct heapdumps *d, const char *path, struct err *err)
 	struct heapdump dump = { 0 };
 	struct stat st;
 
-	/* By the rights in force: access() asks for those of the user who started us. */
+	/* Checks the effective user: access() checks the user who started us. */
 	if (stat(path, &st) < 0 || faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) < 0)
 		return err_errno(err, errno, "cannot open %s", path);
 	dump.wall_ns = st.st_mtim.tv_sec * 1000000000ULL + st.st_mtim.tv_nsec;
@@ -254,7 +254,7 @@ int heapdumps_select(struct heapdumps *d, const char *selection, struct err *err
 		if (!take) {
 			free(dump->path);
 			heapdump_unload(dump);
-			/* later() reads the pids of those that come after only. */
+			/* later() compares only pids of later dumps. */
 			continue;
 		}
 		if (kept != i)

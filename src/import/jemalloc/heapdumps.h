@@ -53,8 +53,8 @@ int heapdumps_add_text(struct heapdumps *d, const char *path, const char *text, 
 void heapdumps_done(struct heapdumps *d);
 /* By process and number; files without one stay as they came. */
 void heapdumps_order(struct heapdumps *d);
-/* "all", "latest", "last:N" (of each process), or numbers "3,7,12": those of the names, or places from 1.
- * After ordering. */
+/* selection: "all", "latest", "last:N" (of each process), or numbers "3,7,12": those in the file names, or
+ * positions from 1. Call it after ordering. */
 int heapdumps_select(struct heapdumps *d, const char *selection, struct err *err);
 
 typedef void heapdumps_keep_fn(void *context, uint32_t module, int fd);
@@ -62,7 +62,7 @@ struct heapdumps_options {
 	const struct heapdump *base;  /* loaded; NULL: the first of each process */
 	const char *root;             /* the dumps' paths are below this folder; NULL: / */
 	const char *const
-		*symbols; /* files, or folders of them, for what is not at its path; NULL-terminated */
+		*symbols; /* files, or folders of them, for modules not at their path; NULL-terminated */
 	pid_t pid;                    /* that runs and wrote them, 0 = none */
 	struct worker *worker;        /* reads the files' headers; NULL: it is made */
 	/* Gets each file that was opened; may be NULL. */

@@ -158,7 +158,7 @@ static void add_pair(struct heapv2_pair *to, struct heapv2_pair add)
 	to->bytes += add.bytes;
 }
 
-/* Reads the stacks of a dump into the cells, as what is now or as what was at first. */
+/* Reads the stacks of a dump into the cells, as the current values or as the first ones. */
 static void fill_cells(struct model *m, struct dump_state *d, bool as_base)
 {
 	const struct heapv2 *data = &d->dump->data;
@@ -208,7 +208,7 @@ static uint64_t over(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* One dump of a process is in the cells: what changed since the one before it. */
+/* Adds the changes between the dump in the cells and the one before it. */
 static void add_steps(struct model *m, uint32_t thread, uint64_t time_ns)
 {
 	uint64_t bytes = 0;
@@ -308,8 +308,8 @@ static void make_process(struct model *m, struct dump_state *d)
 		m->p->target = process.name;
 }
 
-/* Files' times are those of their dumps unless they were copied: then the numbers say which came first, and
- * no more. */
+/* File times are the dumps' times unless the files were copied: then the numbers give the order, and no
+ * more. */
 static bool times_known(const struct heapdumps *d)
 {
 	for (size_t i = 0; i < d->list.n; i++)

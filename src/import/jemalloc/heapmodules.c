@@ -39,7 +39,7 @@ static bool called_like(const char *file, const char *module)
 	return !strncmp(file, module, n) && (!file[n] || !strcmp(file + n, ".debug"));
 }
 
-/* The file of that name among those that the user named: a dump knows no build-id. */
+/* Opens the file of that name among those that the user named: a dump has no build IDs. */
 static int open_symbols(const struct heapmodules *m, const char *name)
 {
 	for (const char *const *s = m->options->symbols; s && *s; s++) {
@@ -82,7 +82,8 @@ static enum profile_module_kind kind_of(const struct proc_mapping *map)
 	return !strcmp(map->path, "[vdso]") ? MODULE_VDSO : map->path[0] == '/' ? MODULE_FILE : MODULE_JIT;
 }
 
-/* A node over HTTP may be another machine: its paths are not ours. */
+/* Returns whether the file has another build ID than the dump names. A node over HTTP may be on another
+ * machine, whose paths are not ours. */
 static bool other_build(struct heapmodules *m, const char *path, const char *wanted,
 			const struct worker_identity *id)
 {
@@ -109,7 +110,7 @@ static uint8_t parse_build(const char *hex, uint8_t out[20])
 	return n;
 }
 
-/* The file of a mapping, if it is here, and what is known of it. */
+/* Identifies the file of a mapping, if it is on this machine. */
 static int identify(struct heapmodules *m, const struct heapdump *dump, const struct proc_mapping *map,
 		    const char *path, struct profile_module *module)
 {
@@ -131,7 +132,8 @@ static int identify(struct heapmodules *m, const struct heapdump *dump, const st
 	return fd;
 }
 
-/* What is not here must not be found again at the same path of this machine: it says so in its name. */
+/* A missing module must not be found again at the same path on this machine: its name says that it is
+ * missing. */
 uint32_t heapmodules_find(struct heapmodules *m, const struct heapdump *dump, const struct proc_mapping *map,
 			  uint32_t process)
 {

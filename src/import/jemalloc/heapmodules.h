@@ -1,8 +1,8 @@
 /*
- * heapmodules.h - the files that a heap dump's addresses lie in: found, checked, and kept for those who name
- * the frames.
+ * heapmodules.h - finds and checks the files that a heap dump's addresses belong to, and keeps them open for
+ * symbolizing.
  *
- * A dump has paths, as its process saw them, and mostly no build-ids. A file that is newer than the dump, was
+ * A dump has paths, as its process saw them, and mostly no build IDs. A file that is newer than the dump, was
  * deleted by then, or is of another build is not the one that ran.
  */
 #pragma once

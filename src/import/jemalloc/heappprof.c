@@ -247,8 +247,8 @@ static const struct mapping *mapping_of(const struct pprof *p, uint64_t id, size
 	return at ? &p->mappings.v[*at] : NULL;
 }
 
-/* Are addresses those of the files? Then those of one file overlap with another's: each gets a range of its
- * own. */
+/* Returns whether addresses are relative to the files. Then the files' addresses overlap, and each file
+ * gets a range of its own. */
 static bool file_addresses(const struct pprof *p)
 {
 	for (size_t i = 0; i < p->locations.n; i++) {

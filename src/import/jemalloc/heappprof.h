@@ -1,9 +1,9 @@
 /*
- * heappprof.h - the heap dumps that nodes offer over HTTP: pprof's protobuf, usually gzipped, made of
- * jemalloc's by the node.
+ * heappprof.h - the heap dumps that nodes offer over HTTP: pprof's protobuf, usually gzipped, which the
+ * node makes from jemalloc's.
  *
  * Its bytes are estimates already. Addresses are those of the process, or (newer nodes) those of the mapped
- * files; names may be in it, for those who do not have the files. Only what a heap needs is read.
+ * files; it may contain names, for readers without the files. Only the fields that a heap needs are read.
  */
 #pragma once
 
@@ -16,5 +16,5 @@ struct heapv2;
 bool heappprof_probe(const char *data, size_t n);
 /* heapv2_done() in any case. -EINVAL: something else, -EPROTO: no heap in it. */
 int heappprof_parse(const char *data, size_t n, struct heapv2 *ret, struct err *err);
-/* The same of what is unpacked already. */
+/* The same for data that is already decompressed. */
 int heappprof_read(const char *data, size_t n, struct heapv2 *ret, struct err *err);

@@ -56,7 +56,7 @@ static bool allocator_frame(const struct profile *p, uint32_t frame)
 	if (f->module < p->modules.n &&
 	    str_starts(str_base_name(profile_str(p, p->modules.v[f->module].path)), "libjemalloc"))
 		return true;
-	/* Who was inlined into it does not matter. */
+	/* Functions inlined into it do not matter. */
 	return f->line_count &&
 	       allocator_name(profile_str(
 		       p, p->functions.v[p->lines.v[f->first_line + f->line_count - 1].function].name));

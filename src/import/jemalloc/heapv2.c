@@ -211,7 +211,7 @@ static bool read_header(struct parse *r, struct line l)
 	return take_number(&l, &r->out->interval);
 }
 
-/* The next line that is whole; what has no end was cut off, and who knows what it would have been. */
+/* Returns the next complete line; a line without an end was cut off and is not trusted. */
 static bool next_line(struct parse *r, struct line *ret)
 {
 	const char *end = r->p < r->end ? memchr(r->p, '\n', r->end - r->p) : NULL;

@@ -1,5 +1,5 @@
 /*
- * heapv2.h - jemalloc's heap dumps, as they stand in the file.
+ * heapv2.h - jemalloc's heap dumps, as in the file.
  *
  *	heap_v2/524288                     mean bytes between samples
  *	  t*: 2: 8192 [0: 0]               live objects: bytes [allocated so far: bytes]
@@ -10,9 +10,9 @@
  *	MAPPED_LIBRARIES:
  *	55e0-55ff r-xp ...                 /proc/PID/maps
  *
- * Figures are those of the samples: heapv2_unbias() makes estimates of them, a stack at a
- * time. The header's total is a sum of samples, too, and nothing that could be shown.
- * The form of jemalloc 3, "heap profile: 1: 4096 [0: 0] @ heap_v2/524288", is read as well.
+ * Figures are sums of samples: heapv2_unbias() makes estimates of them, a stack at a time.
+ * The header's total is a sum of samples, too, and must not be shown. The form of jemalloc
+ * 3, "heap profile: 1: 4096 [0: 0] @ heap_v2/524288", is read as well.
  */
 #pragma once
 
@@ -40,7 +40,7 @@ struct heapv2_build {
 	char hex[64];
 };
 
-/* What the process itself says an address is; inlined calls innermost first, one after the other. */
+/* The process's own symbol for an address; inlined calls innermost first, one after the other. */
 struct heapv2_name {
 	uint64_t address;
 	uint32_t string;
@@ -53,19 +53,19 @@ struct heapv2 {
 	struct proc_maps maps;
 	bool has_maps;
 	bool cut;                   /* it ends in the middle of something, which is left out */
-	bool accumulated;           /* some stack says what it allocated so far */
+	bool accumulated;           /* some stack has its bytes allocated so far */
 	size_t bad_lines;           /* that are none of these */
 	/* Of heappprof.h only. */
-	bool file_addresses;        /* addresses less the start of their mapping are those of its file */
+	bool file_addresses;        /* an address minus the start of its mapping is relative to the file */
 	VEC(struct heapv2_build) builds; /* of maps */
 	VEC(struct heapv2_name) names;   /* in no order */
 	struct strtab strings;
 };
 
 bool heapv2_probe(const char *data, size_t n, bool whole);
-/* -EINVAL: no heap_v2. A file that was cut off gives what is whole in it. heapv2_done() in any case. */
+/* -EINVAL: no heap_v2. A truncated file gives its complete entries. heapv2_done() in any case. */
 int heapv2_parse(const char *text, size_t n, struct heapv2 *ret, struct err *err);
 void heapv2_done(struct heapv2 *h);
 
-/* What the samples of one stack stand for. */
+/* Estimates the allocations that the samples of one stack represent. */
 struct heapv2_pair heapv2_unbias(uint64_t interval, struct heapv2_pair seen);
