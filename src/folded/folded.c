@@ -235,7 +235,7 @@ static void add_frames(struct parser *p, const char *s, size_t n)
 	p->last_n = n;
 }
 
-/* Leaf first. What was the beginning of the line is its end: empty names are cut off there. */
+/* Leaf first. The beginning of the line becomes its end: empty names are cut off there. */
 static void add_reversed(struct parser *p, const char *s, size_t n)
 {
 	for (; n && *s == ';'; s++)
@@ -342,7 +342,7 @@ static int take_lines(struct parser *p, char *data, size_t n, size_t searched, b
 	return r;
 }
 
-/* Names are strings: a NUL in them becomes another character that nobody can see. */
+/* Names are C strings: a NUL in them becomes another invisible character. */
 static void replace_nul(char *data, size_t n)
 {
 	for (char *s = data; (s = memchr(s, 0, data + n - s)); s++)
@@ -423,7 +423,7 @@ bool folded_probe(const char *data, size_t n, bool whole)
 
 		if (!newline && !whole && good + bad)
 			break;
-		/* A first line that is longer than what is here may be one. */
+		/* A first line that is longer than the buffer may be folded. */
 		if (!newline && !whole)
 			return memchr(s, ';', length) && !memchr(s, 0, length);
 		if (length && end[-1] == '\r')

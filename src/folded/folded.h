@@ -1,9 +1,9 @@
 /*
  * folded.h - reads folded stacks: "outer;inner;leaf 123", a line a stack.
  *
- * The last number is the count and may have decimals; a second number before it
- * makes the line a difference (before, after). Frames may hold anything but a
- * semicolon. What is no such line is counted and left out, as flamegraph.pl does.
+ * The last number is the count and may have decimals; a second number before it makes the line a
+ * difference (before, after). Frames may hold anything but a semicolon. Any other line is counted and
+ * skipped, as flamegraph.pl does.
  *
  *	struct stacklist l;
  *	stacklist_init(&l);
@@ -22,7 +22,7 @@ struct stacklist;
 struct folded_options {
 	bool reverse;      /* frames from the leaf on */
 	bool first_apart;  /* the outermost frame is no node: see struct stacklist_line */
-	const char *start; /* what was read from fd already, start_n bytes */
+	const char *start; /* bytes that were already read from fd, start_n of them */
 	size_t start_n;
 };
 
@@ -33,11 +33,11 @@ int folded_read(int fd, const struct folded_options *o, struct stacklist *l, str
 bool folded_probe(const char *data, size_t n, bool whole);
 
 /*
- * As a profile. The outermost frame is taken for the thread's name, which it is in
- * most of what writes folded stacks, so that graphs look as those of flamegraph.pl.
- * "_[k]" and "_[i]" after a name mark the kernel's and inlined functions. The event
- * is "samples", its unit "count", or a decimal part of it ("count/100") where
- * counts have decimals (docs/decisions/0006). Of two counts the first is
- * an event of its own, "before".
+ * Reads folded stacks as a profile. The outermost frame is taken for the thread's
+ * name, which it is in most folded stacks, so that graphs look as those of
+ * flamegraph.pl. "_[k]" and "_[i]" after a name mark the kernel's and inlined
+ * functions. The event is "samples", its unit "count", or a decimal part of it
+ * ("count/100") where counts have decimals (docs/decisions/0006). Of two counts the
+ * first is an event of its own, "before".
  */
 int folded_profile(const struct import_input *in, struct profile **ret, struct err *err);

@@ -22,7 +22,7 @@ struct foldedtree {
 
 /* --- one batch --- */
 
-/* Makes order hold all frames by depth, and ends where those of each depth end. */
+/* Sorts all frames by depth into order; ends has the end of each depth. */
 static void sort_by_depth(struct foldedtree *t, const struct folded_batch *b)
 {
 	vec_clear(&t->ends);
@@ -76,7 +76,7 @@ static void take_batch(struct foldedtree *t, struct folded_batch *b)
 	vec_clear(&b->frames);
 }
 
-/* --- who does it --- */
+/* --- threads --- */
 
 static void *work(void *context)
 {

@@ -162,8 +162,8 @@ static void swap_keys(struct key *a, struct key *b)
 }
 
 /*
- * A quicksort by one character at a time: what is equal goes on with the next
- * character, so that long common beginnings (paths of crates) are looked at once.
+ * A quicksort by one character at a time: equal keys go on with the next
+ * character, so that long common prefixes (paths of crates) are compared once.
  */
 static void sort_keys(struct key *k, size_t n, uint32_t at)
 {
@@ -223,7 +223,8 @@ uint32_t *stacklist_rank(const struct stacklist *l)
 	return rank;
 }
 
-/* What is sorted below a node: its children (by number), and the lines that end at one (after all nodes). */
+/* The items sorted below a node: its children (by number), and the lines that end at one (after all
+ * nodes). */
 struct items {
 	const struct stacklist *l;
 	uint32_t *rank;
@@ -245,7 +246,7 @@ static uint32_t item_parent(const struct items *t, size_t i)
 	return nodes->v[i < nodes->n ? i : t->l->lines.v[i - nodes->n].stack].parent;
 }
 
-/* Those with a place among the others: not node 0, nor lines without any frame. */
+/* Returns whether i takes part in the order: not node 0, nor lines without any frame. */
 static bool is_item(const struct items *t, size_t i)
 {
 	return i && (i < t->l->nodes.n || t->l->lines.v[i - t->l->nodes.n].stack);

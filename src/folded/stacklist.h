@@ -1,9 +1,9 @@
 /*
- * stacklist.h - stacks as they stand in folded text: names, a prefix tree of them, and a line a stack.
+ * stacklist.h - stacks as in folded text: names, a prefix tree of them, and a line a stack.
  *
- * What reads folded text fills one, what draws, compares or imports it reads one.
- * Nodes hold names instead of frames. Counts may have decimals: all of a list are
- * kept in the same decimal unit, 10^-decimals, so that sums are exact.
+ * Readers of folded text fill one; drawing, comparing and importing read one. Nodes hold names instead
+ * of frames. Counts may have decimals: all of a list are kept in the same decimal unit, 10^-decimals,
+ * so that sums are exact.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #include "base/vec.h"
 #include "profile/nodes.h"
 
-enum { STACKLIST_DECIMALS = 6 }; /* what is finer is rounded */
+enum { STACKLIST_DECIMALS = 6 }; /* finer counts are rounded */
 
 #define STACKLIST_NONE UINT64_MAX
 
@@ -44,7 +44,7 @@ static inline const char *stacklist_name(const struct stacklist *l, uint32_t nod
 	return node ? strtab_get(&l->names, l->nodes.v[node].frame) : "";
 }
 
-/* 10^decimals: what a count of 1 is. */
+/* Returns 10^decimals, the value of a count of 1. */
 uint64_t stacklist_unit(const struct stacklist *l);
 /* Makes all counts finer. -ERANGE: some count would not fit, and nothing is changed. */
 int stacklist_set_decimals(struct stacklist *l, unsigned decimals);
@@ -60,8 +60,8 @@ void stacklist_strip_hex(struct stacklist *l);
  */
 uint32_t *stacklist_sort(const struct stacklist *l);
 /*
- * What that order goes by: for each name, 2 * name is the place of lines that end
- * with it, 2 * name + 1 that of lines that go on, among all that have the same
- * frames before it. Caller frees.
+ * Returns the sort key of that order: for each name, 2 * name is the place of
+ * lines that end with it, 2 * name + 1 that of lines that go on, among all that
+ * have the same frames before it. Caller frees.
  */
 uint32_t *stacklist_rank(const struct stacklist *l);
