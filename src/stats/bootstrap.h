@@ -1,13 +1,13 @@
 /*
- * bootstrap.h - how far a figure of measured runs may be trusted: by drawing from the runs again and again.
+ * bootstrap.h - confidence intervals for figures of measured runs, by resampling the runs.
  *
- * What is drawn are clusters: all the values of a run together, since what makes a run slow (a warm machine,
- * where its pages fell) makes all of its values slow. Of values that stand alone each is a cluster. The
- * generator is seeded: the same numbers give the same interval.
+ * Clusters are resampled: all the values of a run together, since a cause that makes a run slow (a warm
+ * machine, the placement of its pages) makes all of its values slow. A value without a run is its own
+ * cluster. The generator is seeded: the same numbers give the same interval.
  *
- * The quantiles of the draws alone make intervals that are too narrow for a handful of clusters; they are
- * taken further out, by as much as Student's distribution lies outside of the normal one (and by n / (n - 1),
- * which a draw from n loses).
+ * The quantiles of the resamples alone make intervals that are too narrow for a handful of clusters; they are
+ * widened by the ratio of Student's distribution to the normal one (and by n / (n - 1), which a resample of n
+ * loses).
  */
 #pragma once
 

@@ -258,7 +258,7 @@ static struct stats_spread spread_of_stretches(const double *e, size_t n, size_t
 	}
 	if (!(squares > 0) || !(fourths > 0)) /* of tiny numbers nothing is left */
 		return s;
-	/* The sum of so many stretches, less what the mean took away. */
+	/* The variance of a sum of so many stretches, corrected for the estimated mean. */
 	s.variance = squares / count * stretches * stretches / (stretches - 1);
 	kurtosis = fourths * count / (squares * squares);
 	if (length > 1)
@@ -269,8 +269,8 @@ static struct stats_spread spread_of_stretches(const double *e, size_t n, size_t
 	return s;
 }
 
-/* The larger variance counts. That it was chosen for being large makes up for some of what it does not know,
- * so its df lies between that of both. */
+/* The larger variance counts. The choice of the larger makes up for some of its uncertainty, so its df
+ * lies between those of both. */
 static void take_larger(struct stats_spread *worst, double variance, double df)
 {
 	if (variance > worst->variance)
@@ -288,7 +288,7 @@ struct stats_spread stats_sum_spread(const double *e, size_t n)
 		struct stats_spread s = spread_of_stretches(e, n, length);
 
 		take_larger(&worst, s.variance, s.df);
-		/* What is missing halves as the length doubles: as far beyond again, and noisier. */
+		/* The missing part halves as the length doubles: this adds it again, and is noisier. */
 		take_larger(&worst, 2 * s.variance - before.variance, s.df / 1.5);
 		before = s;
 	}

@@ -1,5 +1,5 @@
 /*
- * stats.h - what it takes to say "more" or "less" and be right.
+ * stats.h - statistics to decide whether a figure is more or less than another.
  *
  * Pure arithmetic: no allocation is kept, nothing is random. Functions of hostile figures (NaN, infinite,
  * negative degrees of freedom) give a p of 1 or a finite number, never a trap.
@@ -11,7 +11,7 @@
 
 /* --- distributions --- */
 
-/* P(Z <= z), and its inverse; p is cut to what a double can tell from 0 and 1. */
+/* P(Z <= z), and its inverse; p is limited to values that a double can tell from 0 and 1. */
 double stats_normal_cdf(double z);
 double stats_normal_quantile(double p);
 /* P(|T| >= |t|) of Student's t; df may be a fraction and infinite. */
@@ -43,8 +43,8 @@ struct stats_summary {
 };
 /* All NAN where there is no number. */
 void stats_describe(const double *v, size_t n, struct stats_summary *ret);
-/* Further from the median than 3.5 times what the MAD says of a standard deviation? Not where the MAD is 0.
- */
+/* Returns whether x is further from the median than 3.5 standard deviations as estimated by the MAD. Never
+ * where the MAD is 0. */
 bool stats_is_outlier(const struct stats_summary *s, double x);
 
 struct stats_spread {
