@@ -29,7 +29,7 @@ void comparison_done(struct comparison *c)
 struct values {
 	VEC(double) x;
 	VEC(uint32_t) cluster;
-	VEC(uint64_t) key; /* what a pair has in common: the run, or the block */
+	VEC(uint64_t) key; /* the key of a pair: the run, or the block */
 	uint32_t clusters;
 };
 
@@ -97,7 +97,7 @@ static void number_clusters(struct values *v, const uint64_t *keys, size_t count
 	v->x.n = v->key.n = kept;
 }
 
-/* What both have, where they are paired; each its own, where they are not. */
+/* Keeps the clusters that both sides have, if they are paired; else each side keeps its own. */
 static void cluster_sides(struct values v[2], bool paired)
 {
 	_cleanup_free_ uint64_t *first = mem_alloc((v[0].key.n + 1) * sizeof(*first));
@@ -254,7 +254,7 @@ int compare_make(const struct compare_side *a, const struct compare_side *b, con
 	int e = choose_metric(r, o->metric, &chosen, err);
 
 	*ret = (struct comparison){ .design = find_design(a, b), .confidence = 1 - doubt, .floor = o->floor };
-	/* The one that is judged first, then the others in their order. */
+	/* The judged metric comes first, then the others in their order. */
 	for (size_t i = 0; i < metrics && !e; i++) {
 		size_t m = !i ? chosen : i <= chosen ? i - 1 : i;
 		struct values v[2] = { 0 };

@@ -1,13 +1,13 @@
 /*
- * compare.h - are these runs slower than those, and is that real?
+ * compare.h - decides whether one set of runs is slower than another, and whether that is real.
  *
  * Two sides of measured runs (runs.h), figure by figure: mean, median, and the upper quantiles where there
- * are enough values. For each an interval by bootstrap, clustered by run, and a word only when the whole
- * interval lies beyond a floor: mean and median 1.2 %, p90 1.35 %, p99 5 %. What lies within it may be real,
- * and is not worth a word.
+ * are enough values. For each an interval by bootstrap, clustered by run, and a verdict only when the whole
+ * interval lies beyond a floor: mean and median 1.2 %, p90 1.35 %, p99 5 %. A difference within the floor may
+ * be real, but is too small to report.
  *
- * One metric is judged at the confidence that was asked for. The others are there to say why; since there are
- * many of them, each must be surer, so that all together are wrong as seldom as the one.
+ * One metric is judged at the requested confidence. The others explain it; since there are many of them, each
+ * needs a higher confidence, so that all together are wrong as seldom as the one.
  */
 #pragma once
 
@@ -59,13 +59,13 @@ enum compare_design {
 };
 
 struct comparison {
-	VEC(struct compare_row) rows; /* the first is the one that is judged */
+	VEC(struct compare_row) rows; /* the first row is the judged metric */
 	enum compare_design design;
 	size_t clusters[2];
 	double confidence, floor;
 };
 
-/* One side: command number command of files[i]. */
+/* A side: command number command of files[i]. */
 struct compare_side {
 	const struct runs *const *files;
 	size_t count;

@@ -1,8 +1,8 @@
 /*
- * countline.h - counters as they were read again and again: what was counted between any two moments.
+ * countline.h - counters that were read repeatedly: the counts between any two moments.
  *
- * What lies between two readings is shared out evenly. Counters that took turns are scaled by how they did within
- * the moments asked for.
+ * Counts between two readings are spread evenly. Multiplexed counters are scaled by their share within the
+ * interval.
  */
 #pragma once
 
@@ -22,9 +22,10 @@ struct countline {
 	VEC(struct countline_reading) list; /* by time */
 };
 
-/* One that is not later than the last is left out. */
+/* A reading that is not later than the last is ignored. */
 void countline_add(struct countline *c, const struct countline_reading *reading);
-/* From one moment to another; what was not read in all of the readings around them is not known. */
+/* Computes the counts between two moments; a counter that is missing in one of the readings around them is
+ * unknown. */
 void countline_between(const struct countline *c, uint64_t from_ns, uint64_t to_ns,
 		       struct counter_value ret[COUNTERS]);
 void countline_done(struct countline *c);

@@ -186,7 +186,7 @@ int runlog_add_preset(struct runlog *l, const char *name, struct err *err)
 			continue;
 		if (presets[i].phase) {
 			phase = find_phase(l, presets[i].phase);
-			/* Clients print what a block was made of when it is done. */
+			/* Clients print the phases of a block when it is done. */
 			l->phases.v[phase].inner = strcmp(presets[i].phase, "block") != 0;
 		}
 		e = add_pattern(l, phase, presets[i].regex, presets[i].scale, err);

@@ -1,10 +1,10 @@
 /*
- * runlog.h - times and gas from what a run printed, by patterns.
+ * runlog.h - times and gas from the output of a run, by patterns.
  *
  * A phase is a name and regular expressions (extended). The first group that matched a number is the value,
- *and what stands behind it is its unit: ns, µs, us, ms, s ("33.1ms", "60 ms", "1m2.3s"). Of gas the unit is
- *K, M, G, T or nothing. Colours are taken out of a line before it is looked at, and a line is cut at
- *RUNLOG_LINE bytes. A phase that is printed several times in a run (a line a block) adds up.
+ * and the text after it is its unit: ns, µs, us, ms, s ("33.1ms", "60 ms", "1m2.3s"). Gas has the unit K,
+ * M, G, T or none. Colours are removed from a line before it is matched, and a line is cut at RUNLOG_LINE
+ * bytes. A phase that is printed several times in a run (a line a block) adds up.
  *
  *	runlog_add_phase(&l, "exec=TIME SPENT: ([0-9.]+) ms", &err);
  *	runlog_feed(&l, text, n); runlog_end(&l);

@@ -67,7 +67,7 @@ uint32_t runs_main_metric(const struct runs *r)
 	static const char *const usual[] = { "wall", "total_latency", "new_payload_latency", NULL };
 	uint32_t first = UINT32_MAX;
 
-	/* bench has what it measures itself first, then the phases, then what is left beside the first of
+	/* bench writes its own metrics first, then the phases, then the remainder beside the first of
 	 * them. */
 	for (size_t i = 0; i + 1 < r->metrics.n; i++)
 		if (!strcmp(r->metrics.v[i].name, "peak_rss") && !strcmp(r->metrics.v[i + 1].unit, "s"))
@@ -254,7 +254,7 @@ static int read_row(struct runs *r, struct csv *c, const struct column *columns,
 	return e;
 }
 
-/* Gas and how long it took make a rate: of a replay's payloads, what a node is judged by. */
+/* Gas and time make a rate: for the payloads of a replay, it is the main figure of a node. */
 static const struct {
 	const char *gas, *time;
 } rates[] = { { "gas_used", "new_payload_latency" } };

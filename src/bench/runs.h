@@ -64,8 +64,8 @@ size_t runs_column(const struct runs *r, uint32_t command, uint32_t metric, doub
 /* "wall", "s" to "wall_s"; "wait_latency" is in microseconds. Caller frees. */
 char *runs_column_name(const struct runs_metric *m);
 
-/* Reads what bench wrote, as JSON or CSV; CSV also from others: numbers under a line of names, of which
- * command, run and block_number say what a row is. name is for sentences. */
+/* Reads the files that bench writes, as JSON or CSV, and other CSV: numbers under a line of names, where
+ * command, run and block_number identify a row. name is for error messages. */
 int runs_read(const char *text, size_t n, const char *name, struct runs *ret, struct err *err);
 /* For runs_read(). */
 int runs_read_json(const char *text, size_t n, struct runs *ret, struct err *err);
