@@ -134,7 +134,8 @@ static void probe_bpf(struct host *h)
 	h->bpf_tracepoint = program_loads(BPF_PROG_TYPE_TRACEPOINT);
 	h->bpf_raw_tracepoint = program_loads(BPF_PROG_TYPE_RAW_TRACEPOINT);
 	h->bpf_uprobe = program_loads(BPF_PROG_TYPE_KPROBE);
-	/* Kernels built with BPF_JIT_ALWAYS_ON have no switch, or one that only root reads: it is on then. */
+	/* Kernels built with BPF_JIT_ALWAYS_ON have no switch, or one that only root can read: the JIT is
+	 * on then. */
 	h->bpf_jit = read_number("/proc/sys/net/core/bpf_jit_enable", 1) > 0;
 	h->unprivileged_bpf = read_number("/proc/sys/kernel/unprivileged_bpf_disabled", 1) == 0;
 }

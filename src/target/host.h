@@ -32,10 +32,10 @@ struct host {
 	int cgroup_version;          /* 0 none, 1, 2, 3 = hybrid */
 	int yama;                    /* ptrace_scope, -1 = none */
 	bool container;              /* we run in one */
-	bool own_pids;               /* in a pid namespace that is not the machine's: the kernel's pids are not ours */
+	bool own_pids;               /* in a pid namespace of its own: pids differ from the kernel's */
 	uint32_t cpus;               /* online */
 };
 void host_probe(struct host *ret);
-/* What gives the rights that recording needs: with sudo, or by how the container is started. */
+/* Returns how to get the rights that recording needs: with sudo, or by options of the container. */
 const char *host_remedy(const struct host *h);
 bool host_capable(const struct host *h, int capability); /* CAP_* */

@@ -40,7 +40,7 @@ static void raise_children(pid_t tid)
 	}
 }
 
-/* Who is started later has it from us. */
+/* Threads and children that start later inherit the priority. */
 static bool raise_all(void)
 {
 	struct proc_ids tids = { 0 };

@@ -1,9 +1,10 @@
 /*
- * hurry.h - a recorder that gets no CPU can neither record nor end.
+ * hurry.h - gives a recorder that gets no CPU time a real-time priority.
  *
- * On a machine with ten thousand threads that want to run, a process gets a ten-thousandth of it, also with the best nice value.
- * hurry_look() tells by how long we stood in the run queue, and then goes before others for good (SCHED_RR, where that is permitted), with all
- * threads and children: what is not ours waits for no longer than we work, and the kernel leaves others a part of each second in any case.
+ * On a machine with ten thousand runnable threads, a process gets a ten-thousandth of the CPU time, even with
+ * the best nice value, and can neither record nor end. hurry_look() measures how long we waited in the run
+ * queue, and then raises all our threads and children to SCHED_RR for good, where that is permitted. Other
+ * processes wait only while we work, and the kernel leaves them a part of each second in any case.
  */
 #pragma once
 
@@ -12,7 +13,9 @@
 
 /* Of so much time, so much in the run queue: worth to go before others? A function of its arguments. */
 bool hurry_needed(uint64_t wall_ns, uint64_t queue_ns);
-/* For the process as a whole, by its first thread, as often as one likes; the first time it only begins to measure. True: from now on we go before others. */
+/* Call it from the first thread, as often as you like; the first call only begins to measure. True: our priority was
+ * raised. */
 bool hurry_look(void);
-/* What to say then. */
-#define HURRY_WORDS "this machine has more to do than it can: the recorder got no CPU, and goes before others from now on"
+/* The warning for that case. */
+#define HURRY_WORDS \
+	"this machine is overloaded: the recorder got no CPU time, and runs with real-time priority from now on"

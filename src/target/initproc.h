@@ -13,6 +13,7 @@ struct proc_ids;
 
 /* tini, docker-init, dumb-init, catatonit and the like, by its name (comm). */
 bool initproc_is_wrapper(const char *name);
-/* The main process of pids; first is where to begin, 0 = with the oldest whose parent is not among them. It is put at
- * the front of pids; those that are gone are left out. 0 = all are gone. */
+/* Finds the main process of pids; first is where to begin, 0 = with the oldest whose parent is not among
+ * them. The main process moves to the front of pids; processes that are gone are removed. 0 = all are
+ * gone. */
 pid_t initproc_main(struct proc_ids *pids, pid_t first);

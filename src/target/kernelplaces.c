@@ -71,7 +71,7 @@ void kernelplaces_parse(struct kernelplaces *k, const char *kallsyms, const char
 	vec_sort(&k->list, by_start);
 }
 
-/* The kernel makes the text as it is read: what is not needed is not asked for. */
+/* The kernel generates the text as it is read, so only the needed part is read. */
 static char *read_beginning(const char *path, size_t n)
 {
 	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);

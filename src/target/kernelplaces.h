@@ -1,10 +1,10 @@
 /*
- * kernelplaces.h - where the running kernel and its modules lie, so that addresses can be kept relative to them.
+ * kernelplaces.h - the addresses of the running kernel and its modules, so that samples can be stored
+ * relative to them.
  *
- * An address of the kernel gives away where KASLR put it, to whoever reads a
- * capture. What is kept instead is the distance from where the kernel's own code
- * begins, or from where its module does: one distance across both would give
- * away either.
+ * An absolute kernel address in a capture would reveal the KASLR offset to its readers. So a capture has the
+ * offset from the start of the kernel's own code, or from the start of the module: one base for both would
+ * reveal either.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct kernelplaces {
 	VEC(struct kernelplace) list;
 };
 
-/* What can be seen: nothing where the kernel hides its addresses (kernel.kptr_restrict). */
+/* Reads what is visible: nothing where the kernel hides its addresses (kernel.kptr_restrict). */
 void kernelplaces_read(struct kernelplaces *k);
 void kernelplaces_done(struct kernelplaces *k);
 /* Of the texts of /proc/kallsyms (its beginning is enough), /proc/iomem and /proc/modules; each may be NULL. Pure. */

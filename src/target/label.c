@@ -1,4 +1,4 @@
-/* label.c - what a target is called: in file names, in titles, in a sentence. The rest of resolve.h. */
+/* label.c - names of targets: for file names, titles and sentences. The rest of resolve.h. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static bool is_number(const char *s)
 	return strspn(s, "0123456789") == strlen(s);
 }
 
-/* What the user typed, without "container:" and the like. */
+/* Returns the name as typed, without "container:" and the like. */
 static const char *plain_name(const char *name, const struct target_found *f)
 {
 	const char *colon = strchr(name, ':');
@@ -120,7 +120,7 @@ static void describe_processes(const char *name, const struct target_found *f, s
 		struct proc_stat s;
 
 		buf_printf(out, "%s%d", i ? ", " : "", (int)f->pids.list.v[i]);
-		/* A pattern may match anything: the names show whether it is what was meant. */
+		/* A pattern may match anything: the process names show whether it matched the right ones. */
 		if (f->kind == TARGET_COMMAND && !proc_stat(f->pids.list.v[i], &s))
 			buf_printf(out, " (%s)", s.name);
 	}

@@ -237,7 +237,7 @@ int candidates_pattern(const struct candidates *all, const char *pattern, struct
 		regerror(r, &re, why, sizeof(why));
 		return err_set(err, EINVAL, "%s is neither a process's name nor a pattern: %s", pattern, why);
 	}
-	/* Another gasflame has the same words in its command line, but is not what is meant. */
+	/* Another gasflame has the pattern in its command line, but is never the target. */
 	for (size_t i = 0; i < all->list.n; i++) {
 		const struct candidate *c = &all->list.v[i];
 

@@ -14,7 +14,7 @@
 
 struct err;
 
-/* What a process goes by. */
+/* The names of a process. */
 struct candidate {
 	pid_t pid;
 	char comm[32];
@@ -38,8 +38,8 @@ void candidates_named(const struct candidates *all, const char *name, struct pro
 int candidates_pattern(const struct candidates *all, const char *pattern, struct proc_ids *ret, pid_t *ret_carrier,
 		       struct err *err);
 
-/* The names nearest to one that nothing goes by: "; there is a, b". more are names of other things, NULL-terminated.
- */
+/* Lists the names nearest to one that matched nothing: "; there is a, b". more are names of other things,
+ * NULL-terminated. */
 void candidates_nearest(const struct candidates *all, const char *name, const char *const *more, char *out, size_t size);
 
 const char *names_base(const char *path); /* its last part */

@@ -19,11 +19,11 @@
 #include "target/proc.h"
 
 /*
- * Every open has two steps. O_PATH gives a handle on whatever is there and runs
- * no driver's open(): a FIFO does not block, a device does nothing. Only when
- * fstat() says that it is a regular file (and the one that was meant) is that
- * very handle opened for reading, by way of /proc/self/fd, so that nobody can
- * swap the file between the check and the open.
+ * Every open has two steps. O_PATH gives a handle on the file, of any type, and
+ * runs no driver's open(): a FIFO does not block, a device does nothing. Only
+ * when fstat() says that it is a regular file (and the expected one) is that
+ * very handle opened for reading, through /proc/self/fd, so that the file
+ * cannot be swapped between the check and the open.
  */
 enum { OPEN_HANDLE = O_PATH | O_CLOEXEC, OPEN_READ = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
 
@@ -46,8 +46,8 @@ static int read_handle(int handle, int *ret_fd)
 	return 0;
 }
 
-/* What a file on some file systems says of itself (st_dev of btrfs and overlayfs) is not the device
- * that maps shows, which is the mount's. */
+/* On some file systems (btrfs, overlayfs) st_dev of a file is not the device in /proc/PID/maps, which is
+ * the mount's. */
 static bool mount_device(int handle, pid_t pid, unsigned *ret_major, unsigned *ret_minor)
 {
 	_cleanup_free_ char *text = NULL;
@@ -180,7 +180,7 @@ static int open_map_file(pid_t pid, const struct proc_mapping *m, int *ret_fd)
 	handle = open(path, OPEN_HANDLE);
 	if (handle < 0)
 		return -errno;
-	/* The inode tells whether the range was mapped anew since maps was read. */
+	/* The inode tells whether the range was mapped again since maps was read. */
 	if (fstat(handle, &st))
 		return -errno;
 	return st.st_ino == m->inode ? read_handle(handle, ret_fd) : -ESTALE;

@@ -25,8 +25,9 @@ int target_open_below(const char *root, const char *path, int *ret_fd, struct er
 /* A folder as the process sees it, "." being the one it is in, as a descriptor (O_PATH) or a negative errno. */
 int target_open_folder(pid_t pid, const char *path, struct err *err);
 /*
- * A file that the process has just made in such a folder for us: a regular file of its own user, with no other name
- * and no link. Whatever else has that name was put there to have us read it. Caller closes *ret_fd.
+ * Opens a file that the process has just made in such a folder for us: a regular file of its own user, with
+ * no other name and no link. Any other file of that name was planted there for us to read. Caller closes
+ * *ret_fd.
  */
 int target_open_made(pid_t pid, int folder, const char *name, int *ret_fd, struct err *err);
 /* A path of the host (debug files, --symbols): regular files only. */

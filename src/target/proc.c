@@ -238,8 +238,8 @@ int proc_threads(pid_t pid, struct proc_ids *ret)
 	return list_numbers(path, ret);
 }
 
-/* One pass over all processes: /proc/PID/task/TID/children is optional in kernels, and would be a file
- * for each thread. */
+/* A single pass over all processes: /proc/PID/task/TID/children is optional in kernels, and would be a
+ * file for each thread. */
 int proc_children(pid_t pid, struct proc_ids *ret)
 {
 	struct proc_ids all;
@@ -463,7 +463,8 @@ char *proc_command(pid_t pid)
 	if (n == sizeof(few)) {
 		ssize_t rest;
 
-		/* A process chooses its own command line; what is past a megabyte is of no use to a person. */
+		/* A process chooses its own command line; a person has no use for more than a megabyte of
+		 * it. */
 		data = more = mem_alloc(PROC_COMMAND_MAX + 1);
 		memcpy(data, few, n);
 		rest = fd_read_all(fd, data + n, PROC_COMMAND_MAX - n);

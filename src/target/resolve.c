@@ -16,7 +16,7 @@
 #include "target/names.h"
 #include "target/unit.h"
 
-/* One search; sentences that are only worth it if nothing else is found. */
+/* State of a search, with messages that matter only if nothing else is found. */
 struct search {
 	const char *name;
 	struct target_found *found;
@@ -55,7 +55,7 @@ static int find_pid(struct search *s, struct err *err)
 
 /* --- containers and pods --- */
 
-/* What the user must choose from. */
+/* Fails with the list of containers that the user must choose from. */
 static int ambiguous(const struct search *s, const struct containers *all, struct err *err)
 {
 	enum { SHOWN = 4 };
@@ -80,7 +80,7 @@ static bool same_pod(const struct container *a, const struct container *b)
 	return a->pod && b->pod && !strcmp(a->pod, b->pod) && !strcmp(a->namespace, b->namespace);
 }
 
-/* One that runs goes before those that do not, and a whole name before beginnings of ids. */
+/* Prefers running containers to stopped ones, and whole names to prefixes of ids. */
 static void drop_lesser(const struct search *s, struct containers *all)
 {
 	bool running = false, exact = false;
@@ -102,7 +102,8 @@ static void drop_lesser(const struct search *s, struct containers *all)
 	all->list.n = n;
 }
 
-/* The processes of one container. -ESRCH: it has stopped; -EPROTO: what the engine says of it is not so. */
+/* Finds the processes of one container. -ESRCH: it has stopped; -EPROTO: the engine's claim about it is
+ * false. */
 static int take_processes(struct search *s, const struct container *c, struct err *err)
 {
 	_cleanup_free_ char *title = container_title(c), *group = NULL;
@@ -195,7 +196,7 @@ static int find_unit(struct search *s, struct err *err)
 
 /* --- processes --- */
 
-/* "tini -- reth" has reth in its command line, but is not what is meant. */
+/* "tini -- reth" has reth in its command line, but is not the target. */
 static void drop_wrappers(struct proc_ids *pids)
 {
 	size_t n = 0;
@@ -347,7 +348,7 @@ static void find_containers_around(struct target_found *f)
 	}
 }
 
-/* What is known of them beside their numbers. */
+/* Fills in what is known of the processes beside their pids. */
 static int complete(struct target_found *f, const char *name, struct err *err)
 {
 	struct proc_status status;

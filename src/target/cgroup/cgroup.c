@@ -274,7 +274,7 @@ int cgroup_enter(const struct cgroup *c, pid_t pid, struct err *err)
 
 /* --- its end --- */
 
-/* The folder above gets back what it was. Groups of others may use the controller by now: then it stays. */
+/* Restores the parent's controllers. Another group may use the controller by now: then it stays. */
 static void give_back(const struct cgroup *c)
 {
 	_cleanup_free_ char *above = mem_strdup(c->path);
@@ -310,7 +310,7 @@ static void __attribute__((noreturn)) guard(const struct cgroup *c, int fd)
 	setsid();
 	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
 		signal(ignored[i], SIG_IGN);
-	/* Whoever reads what gasflame writes waits for the end of all who could write. */
+	/* A reader of gasflame's output waits until all writers have closed it. */
 	if (fd > 0)
 		syscall(SYS_close_range, 0U, fd - 1U, 0U);
 	syscall(SYS_close_range, fd + 1U, ~0U, 0U);
@@ -420,7 +420,7 @@ static int read_v1(const struct cgroup *c, const char *stat, struct cgroup_memor
 	m->oom_kills = find_key(control, "oom_kill");
 	read_number(c->path, "memory.kmem.usage_in_bytes", &m->kernel);
 	read_number(c->path, "memory.failcnt", &m->hits);
-	/* Where nothing may be swapped out, it is this one that is met. */
+	/* Where swapping is not allowed, this limit is the one that is hit. */
 	read_number(c->path, "memory.memsw.failcnt", &both);
 	m->hits += both;
 	read_number(c->path, "memory.max_usage_in_bytes", &m->peak);

@@ -1,10 +1,9 @@
 /*
- * cgroup.h - control groups that limit memory, of version 1 or 2: found, read, made, removed.
+ * cgroup.h - cgroups that limit memory, of version 1 or 2: found, read, made, removed.
  *
- * Life of one that we make: cgroup_make -> cgroup_limit -> cgroup_guard -> cgroup_enter ->
- * ... -> cgroup_remove -> cgroup_done. Version 1 is used where the memory controller is mounted so, below our
- * own group; in version 2 a group with processes can have no limited children, and the new one stands beside
- * ours.
+ * Life of a cgroup that we make: cgroup_make -> cgroup_limit -> cgroup_guard -> cgroup_enter -> ... ->
+ * cgroup_remove -> cgroup_done. Version 1 is used where it has the memory controller, below our own cgroup;
+ * in version 2 a cgroup with processes can have no limited children, so the new one is a sibling of ours.
  */
 #pragma once
 
@@ -41,8 +40,8 @@ int cgroup_make(const char *name, struct cgroup *ret, struct err *err);
 int cgroup_limit(struct cgroup *c, uint64_t memory_bytes, uint64_t swap_bytes, struct err *err);
 int cgroup_enter(const struct cgroup *c, pid_t pid, struct err *err);
 /*
- * Lets a child wait until we end in whatever way, and then until the group is empty, and
- * remove it: a small process that lives no longer than the group, nothing that stays.
+ * Starts a child that waits until we end in any way, and then until the cgroup is empty,
+ * and removes it: a small process that lives no longer than the cgroup.
  */
 int cgroup_guard(struct cgroup *c, struct err *err);
 /* -EBUSY: there are processes in it; the guard removes it when they have ended. */

@@ -1,8 +1,9 @@
 /*
- * cpugroup.h - the CPU quota of a process's cgroup, of version 2 or 1, and how often it was met.
+ * cpugroup.h - the CPU quota of a process's cgroup, of version 2 or 1, and how often it was
+ * throttled.
  *
- * A quota binds wherever it stands on the way up to the root; the one that grants least is told. Its
- * numbers are those of the group that it stands in.
+ * A quota of any ancestor up to the root applies; the tightest is reported, with the numbers of the
+ * cgroup that has it.
  */
 #pragma once
 
@@ -24,6 +25,7 @@ struct cpugroup {
 int cpugroup_read(pid_t pid, struct cpugroup *ret);
 /* The same of a folder below the root of a hierarchy. */
 int cpugroup_read_folder(const char *root, const char *path, int version, struct cpugroup *ret);
-/* It is in a group, but the folder is not to be seen from here: another cgroup namespace, or nothing is mounted. */
+/* The process is in a cgroup, but its folder is not visible from here: another cgroup namespace, or no
+ * mount. */
 bool cpugroup_hidden(pid_t pid);
 void cpugroup_done(struct cpugroup *g);

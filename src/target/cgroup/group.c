@@ -11,7 +11,7 @@
 
 enum { GROUP_TEXT_MAX = 1 << 16, ID_DIGITS = 64 };
 
-/* One part of a path, between slashes. */
+/* A component of a path, between slashes. */
 struct part {
 	const char *s;
 	size_t n;
@@ -86,7 +86,7 @@ static bool is_unit(struct part p)
 	return part_ends(p, ".service") && p.n < 256;
 }
 
-/* What one path tells. */
+/* Parses the path of one cgroup. */
 static void parse_path(const char *path, const char *end, struct group *ret)
 {
 	struct part p, above = { path, 0 }, prefix;
@@ -107,7 +107,7 @@ static void parse_path(const char *path, const char *end, struct group *ret)
 			ret->unit_path = mem_strndup(path, at - path);
 		}
 	}
-	/* An engine's containers may stand below its own unit, and are not what is meant by that. */
+	/* An engine's containers may be below its own unit, but are not part of that unit. */
 	if (ret->container) {
 		free(ret->unit);
 		free(ret->unit_path);
@@ -117,7 +117,7 @@ static void parse_path(const char *path, const char *end, struct group *ret)
 		ret->path = mem_strndup(path, end - path);
 }
 
-/* How much a path says: the unified one is what the kernel itself calls a group by. */
+/* Rates how much a path tells: the unified hierarchy is the kernel's own name for a cgroup. */
 static int worth(const struct group *g, bool unified)
 {
 	return (g->container ? 8 : g->unit ? 4 : g->path ? 2 : 0) + unified;

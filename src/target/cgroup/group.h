@@ -1,13 +1,14 @@
 /*
- * group.h - what a process belongs to, as the paths of its control groups tell it: a container, a unit.
+ * group.h - the container or unit that a process belongs to, from the paths of its cgroups.
  *
  *	4:memory:/docker/3f9c...                             a container of Docker
  *	0::/system.slice/docker-3f9c....scope                the same with systemd
  *	0::/kubepods.slice/.../cri-containerd-3f9c....scope  of containerd, in a pod
  *	1:name=systemd:/system.slice/reth.service            a unit
  *
- * The kernel writes these paths and nobody can leave his group without rights: whatever an engine says of a
- * process is believed only where the container's id stands here. Pure functions but group_read() and group_of().
+ * The kernel writes these paths, and a process without privileges cannot leave its cgroup: an engine's claim
+ * about a process is believed only where the container's id is in its path. Pure functions but group_read()
+ * and group_of().
  */
 #pragma once
 
@@ -17,9 +18,9 @@
 #include "target/proc.h"
 
 struct group {
-	char *path;         /* of the group that told the rest; NULL = in none but the root's */
+	char *path;         /* of the cgroup that the rest is from; NULL = in no cgroup but the root */
 	char *container;    /* its id, of 64 hexadecimal digits; the outermost, where one runs in another; NULL */
-	const char *engine; /* of the container, a constant: "docker", "podman", "containerd", "cri-o", "" = not told */
+	const char *engine; /* constant: "docker", "podman", "containerd", "cri-o"; "" = unknown */
 	char *unit;         /* "reth.service": the innermost outside of a container; NULL */
 	char *unit_path;    /* its path, which tells units of one name apart; NULL */
 };

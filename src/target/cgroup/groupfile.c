@@ -89,7 +89,7 @@ int groupfile_find(pid_t pid, const struct groupfile_place *places,
 	for (; places->root; places++) {
 		_cleanup_free_ char *path = groupfile_path(text, places->controller);
 
-		/* ".." is a group outside our namespace, which no path of ours leads to. */
+		/* ".." is a cgroup outside our namespace, which no path here reaches. */
 		if (path && strcmp(path, "/") && !strstr(path, "/..") && !fn(context, places, path))
 			return 0;
 	}

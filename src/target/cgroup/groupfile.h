@@ -10,7 +10,7 @@
 
 /* The text of a file; caller frees, NULL = not there. */
 char *groupfile_read(const char *folder, const char *name);
-/* The number that a file holds; "max", less than 0 and what is not there: fallback. */
+/* Returns the number in a file; fallback for "max", a negative number or a missing file. */
 uint64_t groupfile_number(const char *folder, const char *name, uint64_t fallback);
 /* The number behind "key " at the start of a line of text, 0 = none. Keys that start with it add up if it ends in "*". */
 uint64_t groupfile_key(const char *text, const char *key);

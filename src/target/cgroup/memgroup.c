@@ -142,7 +142,7 @@ int memgroup_machine(struct memgroup_machine *ret)
 	*ret = (struct memgroup_machine){ 0 };
 	if (r < 0)
 		return r;
-	/* By what they were; before 5.8 by who did it, which leaves out groups at their limit. */
+	/* Counts by page type; before 5.8 only by reclaimer, which leaves out cgroups at their limit. */
 	ret->reclaimed_pages = groupfile_key(text, "pgsteal_anon") + groupfile_key(text, "pgsteal_file");
 	if (!ret->reclaimed_pages)
 		ret->reclaimed_pages = groupfile_key(text, "pgsteal_kswapd") + groupfile_key(text, "pgsteal_direct");

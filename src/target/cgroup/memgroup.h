@@ -1,7 +1,7 @@
 /*
- * memgroup.h - what the memory controller of cgroups says of a process's group, in version 2 or 1.
+ * memgroup.h - the state of the memory controller for a process's cgroup, in version 2 or 1.
  *
- * A limit counts wherever it stands on the way up to the root: the smallest is the one that is met first.
+ * A limit of any ancestor up to the root applies: the smallest is hit first.
  */
 #pragma once
 

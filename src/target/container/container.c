@@ -169,7 +169,7 @@ void container_notes_done(struct container_notes *n)
 	vec_done(&n->list);
 }
 
-/* --- what the sources share --- */
+/* --- shared by the sources --- */
 
 int container_each(const char *folder, void (*each)(void *context, const char *name), void *context)
 {
@@ -270,7 +270,7 @@ static const char *socket_path(const struct container_query *q, const char *vari
 	return NULL;
 }
 
-/* The folders of the user who is at the keyboard, also behind sudo. */
+/* Returns a socket of the user at the keyboard, also behind sudo. */
 static char *user_socket(const char *name)
 {
 	const char *run = getenv("XDG_RUNTIME_DIR"), *uid = getenv("SUDO_UID");
@@ -391,12 +391,12 @@ static void look_containerd(const struct container_query *q, struct containers *
 
 	for (size_t i = 0; i < ARRAY_LEN(usual); i++)
 		containerd_look(usual[i], q, ret);
-	/* One that was started by hand. Looking for it takes a look at every process. */
+	/* An engine that was started by hand. Finding its socket means to look at every process. */
 	if (!q->name || !ret->list.n)
 		container_options("containerd", "--state", NULL, look_containerd_state, &l);
 }
 
-/* In the order in which they are asked; one that knows a container first gives it its name. */
+/* In the order of the queries; the first source that knows a container names it. */
 static void (*const sources[])(const struct container_query *q, struct containers *ret) = {
 	look_docker,
 	look_podman,

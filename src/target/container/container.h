@@ -1,11 +1,12 @@
 /*
- * container.h - containers as their engines know them: Docker and podman by their socket or their state files,
- * containerd, CRI-O and Kubernetes by their state files.
+ * container.h - containers as their engines know them: Docker and podman by their socket or their state
+ * files, containerd, CRI-O and Kubernetes by their state files.
  *
- * One source a file (dockerapi.c, dockerstate.c, podmanstate.c, containerd.c), one table in container.c. What they
- * say is a claim: a name, an id, perhaps a pid. Who uses it looks for the id in /proc/PID/cgroup (group.h). Nothing of
- * it reaches a shell, and a name reaches a path or a URL only after container_is_name(). A socket that is slow, dead or
- * lies costs at most a second, all of them together, and is told in the notes.
+ * One source a file (dockerapi.c, dockerstate.c, podmanstate.c, containerd.c), one table in container.c. A
+ * source makes claims: a name, an id, perhaps a pid. The caller checks the id against /proc/PID/cgroup
+ * (group.h). No claim reaches a shell, and a name reaches a path or a URL only after container_is_name(). A
+ * socket that is slow, dead or lies costs at most a second, all of them together, and is reported in the
+ * notes.
  */
 #pragma once
 
@@ -20,9 +21,9 @@ struct container {
 	const char *engine;            /* a constant: "docker", "podman", "containerd", "cri-o" */
 	char *id;
 	char *name;                    /* "" = none but the id */
-	char *image;                   /* "" = not told */
+	char *image;                   /* "" = unknown */
 	char *namespace, *pod, *part;  /* Kubernetes: part is the container's name in its pod; NULL = in no pod */
-	pid_t pid;                     /* of its first process; 0 = not told */
+	pid_t pid;                     /* of its first process; 0 = unknown */
 	bool running;
 	bool hearsay;                  /* from files, which may be older than the truth */
 };
@@ -49,7 +50,7 @@ struct container_query {
 };
 enum { CONTAINER_ID_SHORTEST = 4, CONTAINER_SOCKETS_MS = 900 };
 
-/* Those that go by q->name, running or not. More than one: the name is ambiguous. */
+/* Finds the containers named q->name, running or not. More than one: the name is ambiguous. */
 void containers_find(struct container_query *q, struct containers *ret);
 void containers_done(struct containers *c);
 void container_done(struct container *c);
@@ -59,7 +60,7 @@ void container_notes_done(struct container_notes *n);
 bool container_is_name(const char *s);
 /* Names of Kubernetes: lower case, with one or two slashes between. */
 bool container_is_pod(const char *s);
-/* Is it what the query is about? */
+/* Returns whether the container matches the query. */
 bool container_matches(const struct container *c, const struct container_query *q);
 /* "k8s_reth_reth-0_eth_UID_0", as Docker and CRI-O name a pod's containers: fills namespace, pod and part. */
 void container_read_pod_name(struct container *c);
@@ -76,7 +77,7 @@ void container_say(const struct container_query *q, bool minor, const char *fmt,
 bool container_said(const struct container_query *q, const char *words);
 /* Takes it over if it matches and is not there yet, else frees it. */
 void containers_add(struct containers *all, const struct container_query *q, struct container *c);
-/* A folder's entries: calls each for those that are container_is_name(). -errno if it cannot be opened. */
+/* Calls each for the entries of a folder that are container_is_name(). -errno if it cannot be opened. */
 int container_each(const char *folder, void (*each)(void *context, const char *name), void *context);
 /* A regular file of an engine, whole; as fd_read_path(). */
 int container_read(const char *path, size_t limit, char **ret, size_t *ret_n);

@@ -65,7 +65,7 @@ static int look_all(const struct api *a, struct containers *ret, struct err *err
 	_cleanup_free_ char *text = NULL;
 	struct containers all;
 	size_t n;
-	/* Those that are stopped are of interest only where somebody names one. */
+	/* Stopped containers matter only when the user names one. */
 	int r = get(a, a->q->name ? "/containers/json?all=1" : "/containers/json", &text, &n, err);
 
 	if (r)
@@ -92,7 +92,7 @@ int dockerapi_look(const char *engine, const char *socket, const struct containe
 	struct stat st;
 	int r;
 
-	/* One that did not answer is not asked again. */
+	/* A socket that did not answer is not asked again. */
 	if (container_said(q, socket))
 		return -EIO;
 	/* Few run Kubernetes on these engines, and their list may be long: a bare word is not looked for there. */

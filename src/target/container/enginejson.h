@@ -1,8 +1,8 @@
 /*
- * enginejson.h - what engines write about their containers, as JSON. Pure parsers, for fuzzers too.
+ * enginejson.h - parses the JSON that engines write about their containers. Pure parsers, for fuzzers too.
  *
- * Ids and names that no engine would give are refused, control characters in the rest are replaced: an answer may be
- * anybody's. All: 0, or -EINVAL when it is not what it should be, and then nothing is in ret.
+ * Invalid ids and names are refused, control characters in the rest are replaced: an answer is untrusted. All
+ * return 0, or -EINVAL for a malformed answer, and then ret is empty.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 struct container;
 struct containers;
 
-/* One container: GET /containers/NAME/json of Docker and podman, and Docker's config.v2.json. */
+/* A single container: GET /containers/NAME/json of Docker and podman, and Docker's config.v2.json. */
 int enginejson_inspect(const char *text, size_t n, struct container *ret);
 /* GET /containers/json. */
 int enginejson_list(const char *text, size_t n, struct containers *ret);

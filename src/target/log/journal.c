@@ -44,7 +44,7 @@ static int spawn(const char *unit, int out, pid_t *ret)
 	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
 	posix_spawnattr_init(&how);
-	/* In a group of its own: Ctrl-C is ours, and what it has written until then is read. */
+	/* In a process group of its own: Ctrl-C reaches only us, and the output until then is read. */
 	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
 	posix_spawnattr_setsigmask(&how, &none);
 	r = posix_spawnp(ret, argv[0], &files, &how, argv, environ);

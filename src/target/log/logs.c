@@ -17,7 +17,7 @@
 
 enum {
 	CHUNK = 65536,
-	AT_ONCE = 64,   /* chunks, before somebody else may do something */
+	AT_ONCE = 64,   /* chunks read before the caller gets its turn */
 	GATHER_NS = 200000, /* how late a line may be seen for the sake of those after it */
 	LOOK_MS = 100,  /* how often the name of a file is looked up again */
 };
@@ -30,7 +30,7 @@ struct logs {
 	bool pipe;
 	bool named;     /* a pipe with a name: other writers may come */
 	uint64_t offset, looked_ns;
-	char line[LOGS_LINE + 1]; /* what there is of the line at hand */
+	char line[LOGS_LINE + 1]; /* the beginning of the current line */
 	size_t n;
 	bool cut;       /* the rest of this line is dropped */
 	struct logs_counts counts;
@@ -50,7 +50,7 @@ static void watch(struct logs *l)
 	l->watch = inotify_add_watch(l->notify, l->path, IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF);
 }
 
-/* Opens what the name stands for now. from_end: what is in it already is not ours. */
+/* Opens the file that the name refers to now. from_end: skips its present content. */
 static int open_file(struct logs *l, bool from_end)
 {
 	int fd = open(l->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -224,8 +224,8 @@ int logs_wait(struct logs *l, int timeout_ms, logs_fn *fn, void *context)
 	if (p.revents && timeout_ms)
 		nanosleep(&(struct timespec){ .tv_nsec = GATHER_NS }, NULL);
 	if (l->named && p.revents & POLLHUP && !(p.revents & POLLIN))
-		poll(NULL, 0, MIN(timeout_ms, (int)LOOK_MS)); /* nobody writes: it would come back at once */
-	/* What changed does not matter: it is looked at. */
+		poll(NULL, 0, MIN(timeout_ms, (int)LOOK_MS)); /* no writer: poll() returns at once */
+	/* The events' content does not matter: the file is checked. */
 	while (l->notify >= 0 && read(l->notify, events, sizeof(events)) > 0)
 		;
 	check_size(l);

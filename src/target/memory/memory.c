@@ -18,12 +18,12 @@ enum {
 	STACK_LEAST = 16 << 10,
 	STACK_MOST = 64 << 20,           /* of a stack that is known by its guard only */
 	STACK_UNGUARDED_MOST = 16 << 20, /* a pointer into more than this is a coroutine on the heap */
-	BSS_MOST = 1 << 20, /* of a library; what is mapped next to it may have become one with it */
+	BSS_MOST = 1 << 20, /* of a library; an adjacent mapping may have been merged with it */
 	ARENA = 64 << 20,   /* glibc's arenas are parts of regions of this size, and aligned to it */
 	SMALL_FILE = 4 << 20,
 };
 
-/* --- what a mapping is --- */
+/* --- classifying a mapping --- */
 
 static bool names_any(const char *path, const char *const *words)
 {
@@ -84,7 +84,7 @@ static bool has_guard(const struct smaps *s, size_t i)
 	return i && is_guard(&s->list.v[i - 1]) && s->list.v[i - 1].end == s->list.v[i].start;
 }
 
-/* A part of an aligned region, not to be read beyond what is in use. */
+/* Returns whether the mapping is a part of an aligned region whose unused rest is not readable. */
 static bool is_arena(const struct smaps *s, size_t i)
 {
 	const struct smaps_mapping *m = &s->list.v[i], *next = i + 1 < s->list.n ? m + 1 : NULL;
@@ -140,8 +140,8 @@ uint8_t *memory_classify(const struct smaps *s, const struct memory_hints *h, ui
 	mark_stacks(s, h, parts);
 	for (size_t i = 0; i < s->list.n; i++)
 		stacks += parts[i] == MEMORY_STACKS;
-	/* Threads that could not be asked, because they ran or are not ours to ask: what looks like a stack.
-	 */
+	/* Threads that could not be asked, because they ran or we may not: mappings that look like a
+	 * stack. */
 	for (size_t i = 0; i < s->list.n && stacks < h->threads; i++) {
 		const struct smaps_mapping *m = &s->list.v[i];
 		uint64_t size = m->end - m->start;

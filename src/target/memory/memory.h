@@ -57,7 +57,7 @@ int memory_read(pid_t pid, bool walk, struct memory *ret);
 void memory_add(struct memory *sum, const struct memory *m);
 void memory_done(struct memory *m);
 
-/* What mappings do not say of themselves. */
+/* Facts that the mappings themselves do not show. */
 struct memory_hints {
 	VEC(uint64_t) pointers; /* of threads' stacks */
 	VEC(uint64_t) tmpfs;    /* devices: major << 32 | minor */
@@ -71,7 +71,8 @@ uint8_t *memory_classify(const struct smaps *s, const struct memory_hints *h, ui
 void memory_sum(const struct smaps *s, const uint8_t *parts, struct memory *m);
 /* "memory" of the text of mountinfo: devices of tmpfs and the like. */
 void memory_parse_mounts(const char *text, struct memory_hints *h);
-/* The stack pointer in the text of /proc/PID/task/TID/syscall; 0: it runs, or is not ours to ask. */
+/* Parses the stack pointer in the text of /proc/PID/task/TID/syscall; 0: the thread runs, or we may not
+ * ask. */
 uint64_t memory_parse_syscall(const char *text);
 
 /* --- which part of objects is resident --- */

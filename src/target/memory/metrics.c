@@ -25,7 +25,7 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* What the name, with its labels, is about; METRICS_KEYS: nothing of this. */
+/* Returns the key of a metric name with its labels; METRICS_KEYS: none. */
 static enum metrics_key key_of(const char *name)
 {
 	const char *behind = strstr(name, "jemalloc");

@@ -30,7 +30,7 @@ struct smaps {
 	VEC(struct smaps_mapping) list; /* by address */
 };
 
-/* -ESRCH: it is gone, -EACCES: not ours to read. */
+/* -ESRCH: the process is gone, -EACCES: we may not read it. */
 int smaps_read(pid_t pid, struct smaps *ret);
 /* Pure parser of the text; lines that do not parse are skipped and counted. */
 size_t smaps_parse(const char *text, size_t n, struct smaps *ret);

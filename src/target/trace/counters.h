@@ -1,8 +1,8 @@
 /*
- * counters.h - the processor's counters and the kernel's, of threads: opened and read (base/counter.h has what they
- * mean).
+ * counters.h - counters of the processor and the kernel, for threads: opened and read (base/counter.h
+ * explains their meaning).
  *
- * Pairs that make a ratio (instructions and cycles, misses and accesses) take their turns together, so that
+ * Pairs that make a ratio (instructions and cycles, misses and accesses) are scheduled as a group, so that
  * the ratio is of the same moments.
  */
 #pragma once
@@ -12,7 +12,7 @@
 
 #include "base/counter.h"
 
-/* What perf_event_open() takes for it. */
+/* Returns the type and config for perf_event_open(). */
 void counter_event(enum counter c, uint32_t *ret_type, uint64_t *ret_config);
 
 struct counters {
@@ -22,11 +22,11 @@ struct counters {
 };
 
 /*
- * Counts thread tid, and those that it starts from now on. on_exec: only from its next exec on. 0, or the
- * negative errno of the first counter that everybody has. counters_close() in any case.
+ * Counts thread tid, and the threads that it starts from now on. on_exec: only from its next exec on. 0,
+ * or the negative errno of the first counter that every machine has. counters_close() in any case.
  */
 int counters_open(struct counters *c, pid_t tid, bool on_exec);
-/* One of them as it is; false: it is not known. */
+/* Reads a counter without scaling; false: unknown. */
 bool counters_raw(const struct counters *c, enum counter which, struct counter_raw *ret);
 void counters_read(const struct counters *c, struct counter_value ret[COUNTERS]);
 void counters_close(struct counters *c);

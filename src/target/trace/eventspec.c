@@ -73,7 +73,7 @@ const char *eventspec_named(size_t i, enum eventspec_kind *ret_kind, const char 
 
 /* --- one event --- */
 
-/* What the kernel uses in names of tracepoints, and what patterns and people add. */
+/* Characters in names of tracepoints, and in patterns. */
 static bool word_char(unsigned char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

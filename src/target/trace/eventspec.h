@@ -29,7 +29,7 @@ struct eventspec {
 	bool user_only, kernel_only;
 };
 
-/* One event. -EINVAL: that is none. */
+/* Parses an event. -EINVAL: it is none. */
 int eventspec_parse(const char *text, struct eventspec *ret, struct err *err);
 void eventspec_done(struct eventspec *e);
 bool eventspec_is_pattern(const struct eventspec *e);

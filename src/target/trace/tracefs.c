@@ -65,7 +65,7 @@ static bool next_line(const char **text, const char *end, struct line *ret)
 	return true;
 }
 
-/* Skips what the line begins with, if it does. */
+/* Skips prefix, if the line begins with it. */
 static bool take(struct line *l, const char *prefix)
 {
 	size_t n = strlen(prefix);
@@ -128,7 +128,7 @@ static bool split_declaration(const char *from, const char *to, struct tracefs_f
 	return true;
 }
 
-/* What follows "field:". False: not a field. */
+/* Parses the text after "field:". False: not a field. */
 static bool parse_field(struct line *l, struct tracefs_field *f)
 {
 	const char *from = l->at, *to = memchr(l->at, ';', l->end - l->at);
@@ -258,7 +258,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The folders of a folder. One that vanishes, as modules do, has none. */
+/* Lists the folders of a folder. A folder that vanishes, as of a module, is empty. */
 static void read_folders(const char *path, struct names *ret)
 {
 	DIR *dir = opendir(path);

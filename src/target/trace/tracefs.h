@@ -16,7 +16,7 @@ struct err;
 
 struct tracefs_field {
 	char *type, *name;     /* "unsigned int", "bytes" */
-	uint32_t offset, size; /* in the record; an argument of a system call takes 8 bytes whatever its type */
+	uint32_t offset, size; /* in the record; an argument of a system call always takes 8 bytes */
 	bool is_signed;
 	bool integer;          /* 1 to 8 bytes, no array, no string (__data_loc) */
 };
@@ -26,7 +26,7 @@ struct tracefs_format {
 	VEC(struct tracefs_field) fields; /* but for the common_ ones, which programs cannot read */
 };
 
-/* Where tracefs is. -ENOENT: not mounted, -EACCES: not ours to read; the sentence says what helps. */
+/* Finds tracefs. -ENOENT: not mounted, -EACCES: not readable for us; the message says what helps. */
 int tracefs_root(const char **ret, struct err *err);
 
 /* The text of a format file. -EINVAL: it is none. err->offset is where. */
