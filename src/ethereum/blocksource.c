@@ -180,7 +180,7 @@ static int read_next(struct blocksource *s, struct engine_block *ret, struct err
 
 /* --- the thread --- */
 
-/* Of a block further back: one that came by, or what the node says. */
+/* Finds the hash of an earlier block: one that was seen, or from the node. */
 static void find_hash(struct blocksource *s, uint64_t number, char ret[ENGINE_HASH])
 {
 	const size_t at = number % REMEMBERED;

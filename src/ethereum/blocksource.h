@@ -1,8 +1,8 @@
 /*
- * blocksource.h - the blocks of a replay, ready to be sent, from a node or a file, some of them ahead.
+ * blocksource.h - the blocks of a replay, ready to be sent, prefetched from a node or a file.
  *
- * A thread of its own fetches and prepares them, so that the node under test is never waited with. What a source does
- * not answer at once is asked for again, more and more slowly.
+ * A thread of its own fetches and prepares them, so that the node under test never waits for them. A request
+ * that a source does not answer at once is repeated with growing pauses.
  *
  * Life: open -> start -> next, until 0 -> close. One thread calls these; stop may come from any.
  */
@@ -34,8 +34,8 @@ int blocksource_open(const struct blocksource_options *o, struct blocksource **r
 /* The number of the last block that the node has; -ENOTSUP of a file. Before start. */
 int blocksource_last(struct blocksource *s, uint64_t *ret, struct err *err);
 int blocksource_start(struct blocksource *s, const struct blocksource_options *range, struct err *err);
-/* 1: *ret is the next, and the caller's: engine_block_done(&ret->block). 0: there are no more. -EAGAIN: none was ready
- * within so long. Any other: the source gave up, or what it has is no chain. */
+/* 1: *ret is the next, and the caller's: engine_block_done(&ret->block). 0: there are no more. -EAGAIN:
+ * none was ready within wait_ms. Any other: the source gave up, or its blocks are no chain. */
 int blocksource_next(struct blocksource *s, unsigned wait_ms, struct blocksource_block *ret, struct err *err);
 /* How often something was asked again. */
 uint64_t blocksource_retried(struct blocksource *s);

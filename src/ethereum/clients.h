@@ -9,7 +9,7 @@
 
 enum { CLIENT_PATTERNS = 6 };
 
-/* What a line is to its block. */
+/* The role of a line for its block. */
 enum client_role {
 	ROLE_BEGIN,  /* a block begins: the one of that number, or the next one that is done */
 	ROLE_HINT,   /* the next block begins not before the last of these lines, where nothing else says so */
@@ -38,5 +38,5 @@ extern const struct client clients[];
 
 /* NULL: there is none of that name. */
 const struct client *client_find(const char *name);
-/* "reth, geth": the names of those that are verified, or of those that are not. Caller frees. */
+/* Returns "reth, geth": the names of the verified clients, or of the others. Caller frees. */
 char *client_names(bool verified);

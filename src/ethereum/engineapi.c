@@ -24,7 +24,7 @@ static void json_freep(json_t **j)
 
 /* --- answers --- */
 
-/* What a stranger wrote, for one line of a terminal. */
+/* Copies untrusted text for one line of a terminal. */
 static void copy_plain(char *to, size_t size, const char *from)
 {
 	size_t n = 0;
@@ -117,7 +117,7 @@ int engine_status_read(const char *text, size_t n, struct engine_status *ret, st
 
 enum shape { QUANTITY, DATA, HASH, ADDRESS, BLOOM };
 
-/* What a payload takes from a header, by the version that it begins with. */
+/* The fields that a payload takes from a header, by the first version that has them. */
 static const struct {
 	const char *to, *from;
 	enum shape shape;
@@ -275,8 +275,9 @@ static int put_blobs(struct buf *out, const json_t *block, struct err *err)
 	return 0;
 }
 
-/* JSON-RPC has only the hash of what the block asks of the beacon chain. Where that is not of nothing, and the file
- * has no "executionRequests" of its own, the hash goes in place of the list, as reth can be told to take it. */
+/* JSON-RPC has only the hash of the block's execution requests. Where that is not the hash of an empty
+ * list, and the file has no "executionRequests" of its own, the hash takes the place of the list, which
+ * reth can be told to accept. */
 static int put_requests(struct buf *out, const json_t *block, struct engine_block *ret, struct err *err)
 {
 	const char *hash = json_string_value(json_object_get(block, "requestsHash"));

@@ -1,11 +1,13 @@
 /*
- * engineapi.h - blocks of JSON-RPC as payloads of the Engine API, and what a node answers: pure functions of text.
+ * engineapi.h - turns blocks of JSON-RPC into payloads of the Engine API, and parses a node's answers: pure
+ * functions of text.
  *
- * Which version a block takes is told by the fields that it has: withdrawals (2, Shanghai), a parent beacon block
- * root (3, Cancun), a hash of requests (4, Prague).
+ * The fields of a block tell its version: withdrawals (2, Shanghai), a parent beacon block root (3, Cancun),
+ * a hash of requests (4, Prague).
  *
- * All return 0, -EREMOTEIO for an error of JSON-RPC (its words are in err), -EPROTO for what is no such answer, and
- * -EBADMSG or -ENOTSUP for a block with which nothing can be done. Both texts come from strangers: their sizes are the caller's to bound, all else is checked here.
+ * All return 0, -EREMOTEIO for an error of JSON-RPC (its text is in err), -EPROTO for a malformed answer, and
+ * -EBADMSG or -ENOTSUP for an unusable block. Both texts are untrusted: the caller limits their sizes, all
+ * else is checked here.
  */
 #pragma once
 

@@ -155,7 +155,7 @@ int jwt_read_secret(const char *path, uint8_t ret[JWT_SECRET_BYTES], struct err 
 	if (e)
 		return err_errno(err, -e, "cannot read the secret %s", path);
 	e = jwt_parse_secret(text, n, ret);
-	/* It is a password: nothing of it stays in memory that is given back. */
+	/* The secret is a password: none of it stays in freed memory. */
 	explicit_bzero(text, n);
 	free(text);
 	if (e)

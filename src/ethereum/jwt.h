@@ -15,7 +15,7 @@ enum { JWT_SECRET_BYTES = 32, SHA256_BYTES = 32 };
 int jwt_parse_secret(const char *text, size_t n, uint8_t ret[JWT_SECRET_BYTES]);
 /* The same from the file itself, with a sentence. */
 int jwt_read_secret(const char *path, uint8_t ret[JWT_SECRET_BYTES], struct err *err);
-/* Appends a token that says it was issued then. Nodes take one that is at most a minute old. */
+/* Appends a token with that time of issue. Nodes accept tokens that are at most a minute old. */
 void jwt_put(struct buf *out, const uint8_t secret[JWT_SECRET_BYTES], uint64_t issued_seconds);
 
 void sha256(const void *data, size_t n, uint8_t ret[SHA256_BYTES]);

@@ -20,7 +20,7 @@ enum {
 };
 static const uint64_t longest_ns = 3600000000000ULL; /* no block takes an hour */
 
-/* What a named group is. */
+/* The meaning of a named group. */
 enum field {
 	FIELD_NONE, FIELD_NUMBER, FIELD_HASH, FIELD_TXS, FIELD_GAS, FIELD_MGAS, FIELD_MGASPS, FIELD_TIME,
 	FIELD_MS, FIELD_US, FIELD_S,
@@ -46,11 +46,11 @@ struct marklog {
 	marklog_fn *fn;
 	void *context;
 	VEC(struct compiled *) rules;
-	const char *client;         /* whose rules count; NULL = nobody has spoken yet */
+	const char *client;         /* the client whose rules apply; NULL = not recognized yet */
 	struct client_rule own;            /* the user's */
-	struct marklog_block open;  /* done, and more may be told about it */
+	struct marklog_block open;  /* a finished block that later lines may complete */
 	bool is_open;
-	struct marklog_block next;  /* what is known of the one to come */
+	struct marklog_block next;  /* what is known of the next block */
 	bool gas_falls;             /* sums that do not grow are none */
 	VEC(struct begun) begun;
 	uint64_t hint_ns, last_end_ns;
@@ -208,15 +208,16 @@ static bool same_block(const struct marklog_block *a, const struct marklog_block
 	return true;
 }
 
-/* What a block weighs when a time must be shared: an empty one takes some, too. */
+/* The weight of a block when a time is shared: an empty block takes time, too. */
 static double weight(const struct marklog_block *b)
 {
 	return 21000.0 + (b->known & MARKLOG_GAS ? b->gas : 0);
 }
 
 /*
- * Lines that were read at once have one time. Of blocks among them that begin by a line or a hint, only the first can be
- * told from that: the others would take no time. They followed each other: the time is shared, by gas.
+ * Lines that were read at once have one time. Of blocks among them that begin by a line or a hint, only the
+ * first has a known time: the others would take none. They followed each other, so the time is shared, by
+ * gas.
  */
 static void share_time(struct marklog *m)
 {
@@ -257,7 +258,7 @@ static void release(struct marklog *m)
 	m->group.n = 0;
 }
 
-/* The block is whole: it is kept until the time moves on, unless it was told before. */
+/* The block is complete: it is kept until the time advances, unless it was reported before. */
 static void close_block(struct marklog *m)
 {
 	struct marklog_block *b = &m->open;
@@ -334,7 +335,7 @@ static void done(struct marklog *m, struct marklog_block *b, uint64_t lasted_ns,
 		b->start_ns = time_ns - lasted_ns;
 		b->timed = b->told = true;
 	} else if (begun) {
-		/* What was asked for while another block was under way begins after that one. */
+		/* A block that was requested while another one was processed begins after that one. */
 		b->start_ns = MIN(MAX(start, m->last_end_ns), time_ns);
 		b->timed = b->start_ns < time_ns && time_ns - b->start_ns <= longest_ns;
 		if (!b->timed)
@@ -437,7 +438,7 @@ static bool match(const struct compiled *c, const char *line, struct found *f)
 	return true;
 }
 
-/* What stands in b is told of to; nothing that is known already is forgotten. */
+/* Copies the known fields of b to to; keeps the fields that are known already. */
 static void tell(struct marklog_block *to, const struct marklog_block *b)
 {
 	if (b->known & MARKLOG_GAS)
@@ -526,10 +527,10 @@ void marklog_line(struct marklog *m, char *line, size_t n, uint64_t time_ns)
 		if ((m->client && strcmp(m->client, c->rule->client)) || !strstr(line, c->rule->needle))
 			continue;
 		if (c->rule->role == ROLE_HINT && m->asked)
-			return; /* thousands of them, which nobody believes */
+			return; /* thousands of hints, which do not count while begin lines come */
 		if (!match(c, line, &f) || (c->rule->role == ROLE_DONE && !(f.block.known & MARKLOG_NUMBER))) {
-			/* Words alone are somebody else's, as long as nobody has spoken; a user's own pattern has
-			 * none by which a cut line could be told. */
+			/* Until a client is recognized, a line with only the needle is another program's;
+			 * a user's own pattern has no needle by which a cut line could be recognized. */
 			m->counts.bad_lines += m->client && c->rule->role == ROLE_DONE && c->rule != &m->own;
 			continue;
 		}

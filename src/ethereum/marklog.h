@@ -41,7 +41,7 @@ typedef void marklog_fn(void *context, const struct marklog_block *b);
 
 struct marklog_counts {
 	uint64_t blocks;
-	uint64_t repeated;     /* told once more, and left out */
+	uint64_t repeated;     /* reported twice, and left out */
 	uint64_t reorged;      /* a number again, another block */
 	uint64_t out_of_order; /* a smaller number than the one before */
 	uint64_t bad_lines;    /* that should be of a block, but are cut or malformed: left out */

@@ -106,7 +106,8 @@ int marklog_parse_time(const char *s, size_t n, uint64_t *ret_ns)
 	return 0;
 }
 
-/* The escape sequence at s, in bytes: ESC [ parameters letter. One that is cut goes to the end. */
+/* Returns the length of the escape sequence at s: ESC [ parameters letter. A truncated one extends to the
+ * end. */
 static size_t escape_length(const char *s, size_t n)
 {
 	size_t i = 2;

@@ -1,6 +1,6 @@
 /*
- * rpc.h - asks a node for its blocks over JSON-RPC, by HTTP or by a WebSocket, over which it tells of new ones by itself.
- * Each question takes at most a few seconds.
+ * rpc.h - asks a node for its blocks over JSON-RPC, by HTTP or by a WebSocket, over which the node also
+ * announces new ones. Each request takes at most a few seconds.
  *
  * One thread at a time, but rpc_stop() may come from any.
  */
@@ -23,7 +23,7 @@ bool rpc_tells(const struct rpc *r);
 /* Waits, at most so long, until it does: 1, the block but for its transactions, and when it was heard of; 0: none
  * came. Errors as above, once more after each call: it connects again by itself. */
 int rpc_head(struct rpc *r, int timeout_ms, struct rpcblock *ret, uint64_t *ret_mono_ns, struct err *why);
-/* What is asked now, or later, fails soon. */
+/* Makes the current request, and later ones, fail soon. */
 void rpc_stop(struct rpc *r);
 void rpc_close(struct rpc *r); /* NULL is fine */
 
@@ -33,7 +33,7 @@ struct rpc_way {
 	const char *schemes[3];
 	bool tells;
 	int (*open)(struct rpc *r, const char *url, struct err *err); /* may leave r->data half made */
-	/* One question, one answer, valid until the next. */
+	/* Sends a request and waits for the answer, which is valid until the next. */
 	int (*ask)(struct rpc *r, const char *body, uint64_t id, const char **ret, size_t *ret_n, struct err *why);
 	int (*head)(struct rpc *r, int timeout_ms, struct rpcblock *ret, uint64_t *ret_mono_ns, struct err *why);
 	void (*stop)(struct rpc *r); /* ends the question under way, from any thread; NULL: the way looks at r->stop */

@@ -9,7 +9,8 @@
 
 enum { HASH_BYTES = 32 };
 
-/* A node may use larger integers than jansson has, in members that nobody asks for: as doubles they are accepted. */
+/* A node may send larger integers than jansson has, in members that are not needed: they are accepted as
+ * doubles. */
 static json_t *load(const char *text, size_t n)
 {
 	return json_loadb(text, n, JSON_DECODE_INT_AS_REAL, NULL);

@@ -1,6 +1,6 @@
 /*
- * rpcblock.h - what a node says of blocks: the answers of eth_getBlockByNumber and eth_getBlockByHash, and the news of
- * eth_subscribe. A pure parser of what a stranger sent.
+ * rpcblock.h - parses a node's blocks: the answers of eth_getBlockByNumber and eth_getBlockByHash, and the
+ * notifications of eth_subscribe. A pure parser of untrusted text.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ struct rpcblock {
 
 /* 0; -ENOENT: there is no such block; -EREMOTEIO: the answer is an error; -EBADMSG: it is no such answer. */
 int rpcblock_parse(const char *text, size_t n, struct rpcblock *ret);
-/* What a message over a connection that carries both is. RPCBLOCK_ANSWER: *ret_id (0 = it has none, or is no number);
- * RPCBLOCK_HEAD: *ret, without transactions. */
+/* Classifies a message of a connection that carries both. RPCBLOCK_ANSWER: *ret_id (0 = it has none, or is
+ * no number); RPCBLOCK_HEAD: *ret, without transactions. */
 enum rpcblock_message { RPCBLOCK_ODD, RPCBLOCK_ANSWER, RPCBLOCK_HEAD };
 enum rpcblock_message rpcblock_message(const char *text, size_t n, uint64_t *ret_id, struct rpcblock *ret);

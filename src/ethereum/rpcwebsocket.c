@@ -139,7 +139,7 @@ static int send_all(struct rpc *r, const char *data, size_t n, uint64_t until_ns
 	return 0;
 }
 
-/* Some more bytes behind those that are there: 1; 0: none until then. */
+/* Reads more bytes into the buffer: 1; 0: none until then. */
 static int read_some(struct rpc *r, uint64_t until_ns)
 {
 	struct connection *c = r->data;
@@ -273,7 +273,7 @@ static void keep_news(struct connection *c, const struct rpcblock *b)
 	vec_push(&c->news, (struct news){ *b, clock_mono_ns() });
 }
 
-/* One message is there: 1 if it answers that question. */
+/* Handles a complete message: 1 if it answers that request. */
 static int take_message(struct connection *c, uint64_t id)
 {
 	struct rpcblock b;
@@ -295,7 +295,7 @@ static int take_message(struct connection *c, uint64_t id)
 	return -EBADMSG;
 }
 
-/* What is there already: 1 when the answer came. */
+/* Handles the bytes in the buffer: 1 when the answer came. */
 static int take_bytes(struct rpc *r, uint64_t id)
 {
 	struct connection *c = r->data;

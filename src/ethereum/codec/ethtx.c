@@ -164,7 +164,7 @@ static int put_fields(struct buf *out, const json_t *from, const struct field *f
 
 		if (!value && f->other)
 			value = json_object_get(from, f->other);
-		/* Who mints nothing has no such field. */
+		/* A deposit that mints nothing has no such field. */
 		if (!value && !strcmp(f->name, "mint"))
 			rlp_put(out, NULL, 0);
 		else if (put_field(out, value, f->kind, err))

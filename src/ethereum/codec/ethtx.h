@@ -1,8 +1,8 @@
 /*
- * ethtx.h - a transaction as JSON-RPC has it, back to the bytes that its sender signed.
+ * ethtx.h - encodes a transaction of JSON-RPC as the bytes that its sender signed.
  *
- * Pure. What is made is checked: its Keccak-256 must be the transaction's hash, so that a field that a client
- * names otherwise, or a type of tomorrow, is an error and never a wrong payload.
+ * Pure. The result is verified: its Keccak-256 must be the transaction's hash, so that a field that a client
+ * names otherwise, or a future type, is an error and never a wrong payload.
  */
 #pragma once
 

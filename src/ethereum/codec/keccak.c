@@ -10,8 +10,9 @@ static uint64_t rotate(uint64_t x, unsigned by)
 }
 
 /*
- * The constants are made, as the sponge's authors define them, rather than listed: those of a round from a
- * shift register of 8 bits, a lane's rotation from the triangular numbers along the path of the lanes.
+ * The constants are computed, as the sponge's authors define them, rather than listed: round constants
+ * from a shift register of 8 bits, a lane's rotation from the triangular numbers along the path of the
+ * lanes.
  */
 static uint64_t round_constant(uint8_t *lfsr)
 {

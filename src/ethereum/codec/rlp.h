@@ -1,7 +1,7 @@
 /*
  * rlp.h - writes RLP, Ethereum's encoding of byte strings and lists.
  *
- * A list is what was written into a buffer of its own:
+ * The items of a list are written into a buffer of their own:
  *
  *	struct buf list = { 0 }, out = { 0 };
  *	rlp_put(&list, "cat", 3);
