@@ -20,7 +20,7 @@ struct http_limits {
 	unsigned connect_seconds; /* 0: 5 */
 	unsigned total_seconds;   /* 0: 120 */
 	unsigned total_ms;        /* other than 0: instead of both */
-	const char *socket;       /* of a server on this machine, AF_UNIX: asked whatever host the URL names; no redirects */
+	const char *socket;       /* AF_UNIX, used for any host in the URL; no redirects */
 };
 
 /* Takes n bytes; other than 0 ends it. */

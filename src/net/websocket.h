@@ -23,7 +23,7 @@ enum { WEBSOCKET_KEY = 25, WEBSOCKET_ACCEPT = 29, WEBSOCKET_HEAD = 16384, WEBSOC
 
 /* A key of 16 random bytes, as text. */
 void websocket_make_key(const uint8_t random[16], char ret[WEBSOCKET_KEY]);
-/* What a server must answer to it. */
+/* Computes the answer that a server must give to the key. */
 void websocket_accept(const char *key, char ret[WEBSOCKET_ACCEPT]);
 void websocket_request(struct buf *out, const char *host, const char *path, const char *key);
 /* 1: it agreed, *ret_used bytes were its head; 0: not all of it is there; -EBADMSG, -EFBIG or -ECONNREFUSED. */
@@ -52,7 +52,7 @@ struct websocket {
 	bool final, inside, began, delivered, closed;
 };
 
-/* Takes some of the bytes; what has come, or -EBADMSG, -EFBIG: the connection is of no use any more. */
+/* Consumes some of the bytes; returns the kind of event, or -EBADMSG, -EFBIG: the connection is unusable. */
 int websocket_feed(struct websocket *w, const uint8_t *data, size_t n, size_t *ret_used);
 /* A whole frame, masked as clients must. */
 void websocket_frame(struct buf *out, enum websocket_opcode opcode, const void *data, size_t n, const uint8_t mask[4]);
