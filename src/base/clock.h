@@ -10,5 +10,5 @@ uint64_t clock_boot_ns(void);      /* CLOCK_BOOTTIME, of the times in /proc/PID/
 uint64_t clock_wall_ns(void);      /* CLOCK_REALTIME */
 uint64_t clock_process_cpu_ns(void); /* CPU time of this process, all threads */
 /* The moment so many milliseconds from now on CLOCK_MONOTONIC, for pthread_cond_clockwait() and its like:
- * a wait by the wall clock ends early, or never, when somebody sets that. */
+ * a wait by the wall clock ends early, or never, when the clock is set. */
 void clock_after_ms(unsigned ms, struct timespec *ret);

@@ -13,7 +13,7 @@ struct counter_value counter_decode(const struct counter_raw *raw)
 {
 	struct counter_value v = { .known = true };
 
-	/* Never enabled: the thread did not run, and 0 is what it did. */
+	/* Never enabled: the thread did not run, and its count is 0. */
 	if (!raw->enabled_ns)
 		return (struct counter_value){ .value = (double)raw->value, .share = 1, .known = true };
 	if (!raw->running_ns)
@@ -47,7 +47,7 @@ void counter_add(struct counter_value *sum, const struct counter_value *one)
 		return;
 	}
 	sum->value += one->value;
-	/* Who counted much decides; of nothing all was counted, unless one says otherwise. */
+	/* Large counts dominate the share; a sum of 0 has the smallest share. */
 	sum->share = sum->value > 0 ? counted / sum->value : fmin(sum->share, one->share);
 }
 

@@ -1,8 +1,8 @@
 /*
- * counter.h - what the processor and the kernel count: names, arithmetic, and what the figures mean.
+ * counter.h - counters of the processor and the kernel: names, arithmetic, and the meaning of the figures.
  *
- * A processor has fewer counters than there are events, so the kernel lets them take turns; what was counted is
- * scaled to the whole time, and share says how much of it was really counted. What is not known is never 0.
+ * A processor has fewer counters than there are events, so the kernel multiplexes them; a count is scaled to
+ * the whole time, and share says for how much of it the counter ran. An unknown value is never 0.
  */
 #pragma once
 
@@ -45,12 +45,13 @@ struct counter_value {
 	bool known;   /* false: no such counter here, or it never had its turn; never shown as 0 */
 };
 struct counter_value counter_decode(const struct counter_raw *raw);
-/* What a sample of a period stands for, when its counter took turns since the sample before on that CPU. */
+/* Returns the weight of a sample of a period, when its counter was multiplexed since the sample before on
+ * that CPU. */
 uint64_t counter_weight(uint64_t period, const struct counter_raw *before, const struct counter_raw *now);
 /* Of several threads: a thread that never ran has nothing to add. */
 void counter_add(struct counter_value *sum, const struct counter_value *one);
 
-/* --- what they mean --- */
+/* --- ratios --- */
 
 enum counter_ratio {
 	RATIO_IPC,
@@ -62,6 +63,6 @@ enum counter_ratio {
 };
 extern const char *const counter_ratio_names[RATIOS];
 double counter_ratio(const struct counter_value values[COUNTERS], enum counter_ratio r); /* NAN: not known */
-enum counter counter_ratio_whole(enum counter_ratio r); /* what it is a share of */
+enum counter counter_ratio_whole(enum counter_ratio r); /* the counter in the denominator */
 /* A sentence on a ratio, NULL where there is nothing to say. */
 const char *counter_hint(enum counter_ratio r, double value);

@@ -68,7 +68,7 @@ void json_put_counts(struct json *j, const struct json_count *list, size_t n);
 	json_put_counts(j, (const struct json_count[]){ __VA_ARGS__ },       \
 			sizeof((const struct json_count[]){ __VA_ARGS__ }) / sizeof(struct json_count))
 void json_put_int(struct json *j, const char *key, int64_t value);
-/* With so many decimals, or so many significant digits; what is not finite becomes null. */
+/* With so many decimals, or so many significant digits; NaN and infinity become null. */
 void json_put_fixed(struct json *j, const char *key, double value, int decimals);
 void json_put_real(struct json *j, const char *key, double value, int digits);
 void json_put_bool(struct json *j, const char *key, bool value);

@@ -46,7 +46,7 @@ void log_progress_end(void)
 	progress_shown = false;
 }
 
-/* Half of what is said was chosen by those who are looked at: names, paths, their lines. */
+/* Targets chose half of the text: names, paths, log lines. */
 static void add_plain(struct buf *b, const char *fmt, va_list ap)
 {
 	_cleanup_free_ char *text = mem_vprintf(fmt, ap);

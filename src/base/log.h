@@ -1,11 +1,10 @@
 /*
- * log.h - talk to the person at the terminal, always on stderr.
+ * log.h - messages to the person at the terminal, always on stderr.
  *
- * Whatever is said leaves as plain text in one line (plain.h): names and paths in it were chosen by others.
+ * Every message is printed as plain text in one line (plain.h): targets chose the names and paths in it.
  *
- * Only commands (src/cmd) print errors; collectors may report progress and
- * warnings. Colours and progress lines appear on a terminal only, and colours
- * not where NO_COLOR is set.
+ * Only commands (src/cmd) print errors; collectors may report progress and warnings. Colours and progress
+ * lines appear on a terminal only, and colours not where NO_COLOR is set.
  */
 #pragma once
 

@@ -49,7 +49,7 @@ void *mem_alloc_large(size_t size)
 	size = whole_pages(size);
 	p = mmap(NULL, size + large_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	check(p == MAP_FAILED ? NULL : p);
-	/* A large page begins at a multiple of its size: what is before and after goes back. */
+	/* A huge page begins at a multiple of its size: the memory before and after it is unmapped. */
 	before = -(uintptr_t)p & (large_page - 1);
 	start = p + before;
 	if (before)

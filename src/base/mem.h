@@ -1,9 +1,9 @@
 /*
  * mem.h - allocation that cannot fail.
  *
- * Small allocations of ours abort when memory is out: no caller could do
- * better. Sizes that come from a file, the kernel or the network do not come
- * here before they were checked against what that source can really hold.
+ * Small allocations abort when memory is out: no caller could do better. Sizes
+ * that come from a file, the kernel or the network must be checked against what
+ * that source can really hold before they get here.
  */
 #pragma once
 

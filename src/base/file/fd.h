@@ -18,7 +18,7 @@ ssize_t fd_read_all(int fd, void *data, size_t n);     /* bytes until EOF or n, 
 int fd_read_file(int fd, size_t limit, char **ret, size_t *ret_n);
 int fd_read_path(const char *path, size_t limit, char **ret, size_t *ret_n);
 
-/* One message of n bytes with up to 8 descriptors, over an AF_UNIX SOCK_SEQPACKET or STREAM socket. */
+/* Sends a message of n bytes with up to 8 descriptors, over an AF_UNIX SOCK_SEQPACKET or STREAM socket. */
 int fd_send(int sock, const void *data, size_t n, const int *fds, size_t fd_count);
 /* Received descriptors are CLOEXEC; *fd_count is in/out. Bytes read, 0 at EOF, or -errno. */
 ssize_t fd_recv(int sock, void *data, size_t n, int *fds, size_t *fd_count);

@@ -21,14 +21,14 @@ enum { HANDLE = O_PATH | O_CLOEXEC, LINKS_MAX = 40 };
 struct walk {
 	int at;                    /* where we are */
 	char *rest;                /* of the path, which links make longer */
-	const struct owner *owner; /* of what is made */
+	const struct owner *owner; /* of new folders */
 	bool make;
 	int links;
 	const char *path; /* as it was given, for people */
 	struct err *err;
 };
 
-/* Root's own links only: whoever made any other one would choose where root writes. */
+/* Follows only root's own links: any other owner would choose where root writes. */
 static int check_link(const struct walk *w, const char *part, const struct stat *st)
 {
 	if (geteuid() || !st->st_uid)
@@ -106,17 +106,17 @@ static bool is_empty(int folder)
 	return empty;
 }
 
-/* The folder that we just made, if it still is that: somebody may have put another in its place. */
+/* Gives the folder that we just made to owner, unless it was replaced meanwhile. */
 static void give(int folder, const struct owner *owner)
 {
 	struct stat st;
 
 	if (owner && owner->given && !fstat(folder, &st) && st.st_uid == geteuid() && is_empty(folder) &&
 	    fchownat(folder, "", owner->uid, owner->gid, AT_EMPTY_PATH))
-		return; /* it stays ours */
+		return; /* the folder stays ours */
 }
 
-/* *ret is -1, with errno, where somebody else was faster and made something else. */
+/* *ret is -1, with errno, where another process was faster and made something else. */
 static int make(struct walk *w, const char *part, int *ret)
 {
 	bool made = !mkdirat(w->at, part, 0777);
@@ -130,10 +130,10 @@ static int make(struct walk *w, const char *part, int *ret)
 	return 0;
 }
 
-/* One part of the path; after is what comes behind it. 1: the path is another one now. */
+/* Walks one part of the path; after is the rest. 1: the path has changed. */
 static int step(struct walk *w, const char *part, const char *after)
 {
-	/* O_DIRECTORY lets the kernel mount what is to be mounted there, which O_PATH alone does not. */
+	/* O_DIRECTORY triggers an automount, which O_PATH alone does not. */
 	int next = openat(w->at, part, HANDLE | O_DIRECTORY | O_NOFOLLOW), r = 0;
 
 	if (next < 0 && errno == ENOENT && w->make)

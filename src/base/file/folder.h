@@ -1,10 +1,10 @@
 /*
- * folder.h - the folder of a path, as a descriptor that stays the same folder whatever is renamed later.
+ * folder.h - opens the folder of a path, as a descriptor that stays the same folder when names change later.
  *
- * A path is a question that somebody else may answer: whoever can write to one of its folders can put a
- * symbolic link there. So a path is walked one part after the other, and as root only root's own links are
- * followed on the way (/tmp may be one): any other would let its owner choose where root writes. The last part
- * of the path is not looked at here: newfile.h says what may be there.
+ * A user who can write to one of the folders of a path can put a symbolic link there. So a path is walked one
+ * part after the other, and as root only root's own links are followed on the way (/tmp may be one): any
+ * other would let its owner choose where root writes. The last part of the path is not checked here:
+ * newfile.h says what may be there.
  *
  *	_cleanup_fd_ int folder = folder_open(path, NULL, &name, err);
  *	openat(folder, name, O_CREAT | O_EXCL | O_NOFOLLOW, ...);
@@ -16,7 +16,7 @@
 
 struct err;
 
-/* Who gets what is made; .given false: whoever we are. */
+/* The owner of new files; .given false: the current user. */
 struct owner {
 	bool given;
 	uid_t uid;
@@ -28,10 +28,10 @@ struct owner {
  * to that part in path; "" when path names a folder ("x/", "..", "/").
  */
 int folder_open(const char *path, const char **ret_name, struct err *err);
-/* The same of a path that begins at another folder than ours. */
+/* The same for a path relative to the folder at. */
 int folder_open_at(int at, const char *path, const char **ret_name, struct err *err);
-/* Folders that are missing are made (mkdir -p) and given to owner, NULL: to nobody. */
+/* Makes missing folders (mkdir -p) and gives them to owner; NULL: they stay ours. */
 int folder_make(const char *path, const struct owner *owner, const char **ret_name, struct err *err);
 
-/* Takes away name in folder if it is the very file that is known by these numbers: not what was put in its place. */
+/* Removes name in folder if it is still the file with this device and inode. */
 void folder_remove(int folder, const char *name, dev_t device, ino_t inode);

@@ -18,9 +18,9 @@
 
 enum { LINKS_MAX = 8 };
 
-/* --- what is there --- */
+/* --- the file that has the name now --- */
 
-/* The number behind /dev/stdout and the like, or -1: such a name is a descriptor of ours, not a file. */
+/* The number in /dev/stdout and the like, or -1: such a name is a descriptor of ours, not a file. */
 static int named_descriptor(const char *path)
 {
 	static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
@@ -43,7 +43,7 @@ static int open_descriptor(struct newfile *f, int number, struct err *err)
 	return f->fd < 0 ? err_errno(err, errno, "cannot write to %s", f->path) : 0;
 }
 
-/* A terminal, /dev/null, a FIFO: what was looked at is what is opened. */
+/* Opens a terminal, /dev/null or a FIFO, by the handle that was checked. */
 static int open_special(struct newfile *f, struct err *err)
 {
 	_cleanup_fd_ int handle = openat(f->folder, f->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -60,8 +60,8 @@ static int open_special(struct newfile *f, struct err *err)
 }
 
 /*
- * A file in a folder where none may be made, or that is mounted by itself (into a container): only its content can
- * be replaced. It must be ours and have no other name.
+ * A file in a folder where none may be made, or that is a mount of its own (into a container): only its
+ * content can be replaced. It must be ours and have no other name.
  */
 static int open_in_place(struct newfile *f, int code, struct err *err)
 {
@@ -140,7 +140,8 @@ static int make(struct newfile *f, mode_t mode)
 	return 0;
 }
 
-/* What has the name, and whether it may go; 1: look again, 0: f is open, or a new file may be made. */
+/* Checks the file that has the name, and whether it may be replaced; 1: look again, 0: f is open, or a new
+ * file may be made. */
 static int look(struct newfile *f, unsigned how, int *links, bool *ret_there, struct err *err)
 {
 	struct stat st;
@@ -231,7 +232,7 @@ static int put_name(struct newfile *f, struct err *err)
 	return 0;
 }
 
-/* It may stay ours where it cannot be given. */
+/* The file stays ours where it cannot be given away. */
 static void give(const struct newfile *f)
 {
 	if (f->owner.given && f->temporary[0] && fchown(f->fd, f->owner.uid, f->owner.gid))

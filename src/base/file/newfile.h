@@ -1,13 +1,14 @@
 /*
- * newfile.h - every file that we write, made so that nobody else decides which file that is.
+ * newfile.h - creates every file that we write, so that no other user decides which file that is.
  *
  * The folder is opened once (folder.h). In it the file is made under a name that was not there before, and is
- * moved to its own name when it is whole; what had that name is replaced, never written to. So a link that
- * somebody put there is not followed, another name of the same file keeps its content, the owner is changed
- * only of what we made, and a failure leaves what was there.
+ * renamed to its own name when it is complete; an existing file is replaced, never written to. So a planted
+ * link is not followed, another name of the same file keeps its content, the owner is changed only of files
+ * that we made, and a failure leaves the old file.
  *
- * A name that somebody typed (NEWFILE_TYPED) may also be a terminal, /dev/null, a FIFO, or a descriptor
- * (/dev/stdout), which are written to as they are. It may be a symbolic link of our own where we are not root.
+ * A name that the user typed (NEWFILE_TYPED) may also be a terminal, /dev/null, a FIFO, or a descriptor
+ * (/dev/stdout), which are written to as they are. It may be a symbolic link of our own where we are not
+ * root.
  *
  *	struct newfile f;
  *	r = newfile_open(&f, path, NEWFILE_TYPED, 0666, err);
@@ -28,7 +29,7 @@
 struct err;
 
 enum newfile_how {
-	NEWFILE_TYPED = 1,   /* else the name is one that we made up */
+	NEWFILE_TYPED = 1,   /* the user typed the name; else we made it up */
 	NEWFILE_ONCE = 2,    /* -EEXIST where something has that name, also when it comes while we write */
 	NEWFILE_FOLDERS = 4, /* missing folders are made, for the owner */
 };
@@ -51,7 +52,7 @@ int newfile_open(struct newfile *f, const char *path, unsigned how, mode_t mode,
 int newfile_show(struct newfile *f, struct err *err);
 /* Closes it, and gives it its name if that went well. */
 int newfile_keep(struct newfile *f, struct err *err);
-/* Takes away what was not kept. */
+/* Removes a file that was not kept. */
 void newfile_done(struct newfile *f);
 
 /* All of it at once. */

@@ -1,6 +1,6 @@
 /*
- * match.h - does a compiled regular expression match? As regexec(), which allocates: when memory is out it says
- * so by the value that means "no" to whoever only looks for 0, and names would silently lack their meaning.
+ * match.h - matches a compiled regular expression. As regexec(), which allocates: out of memory is an error
+ * value that looks like "no match" to a caller that only tests for 0, and would silently change results.
  */
 #pragma once
 

@@ -41,7 +41,7 @@ int32_t plain_decode(const char *text, size_t *ret_n)
 
 bool plain_harmful(int32_t c)
 {
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) ||     /* control, and what is not UTF-8 */
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) ||     /* control characters and invalid UTF-8 */
 	       c == 0x61c || (c >= 0x200b && c <= 0x200f) || /* no width, or a change of direction */
 	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
 	       (c & 0xfffe) == 0xfffe;                    /* not allowed in XML */

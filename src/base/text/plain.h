@@ -1,15 +1,15 @@
 /*
- * plain.h - text that leaves for a person: on a terminal, in a log, in a report.
+ * plain.h - makes text safe to show: on a terminal, in a log, in a report.
  *
- * Names of processes, threads, functions, files and containers, and lines of logs, are chosen by those who are
- * looked at. Plain text is valid UTF-8 in which nothing steers a terminal or reorders a line: no C0 and C1 control
- * characters (a raw byte 0x80..0x9f is not UTF-8), no DEL, no line breaks, nothing without a width, no change of
- * direction. What was something else is U+FFFD.
+ * Targets choose the names of processes, threads, functions, files and containers, and the lines of logs.
+ * Plain text is valid UTF-8 in which nothing controls a terminal or reorders a line: no C0 and C1 control
+ * characters (a raw byte 0x80..0x9f is not UTF-8), no DEL, no line breaks, nothing without a width, no change
+ * of direction. Any other character becomes U+FFFD.
  *
- * Where it happens: log_*() (stderr) does it to every sentence. Tables and reports as text do it to each field, so
- * that a name cannot make a line of its own, whether or not they go to a terminal. JSON escapes (buf_json()), pages
- * and pictures have their own rules. What else goes to the standard output (CSV, paths) is as it is, but on a
- * terminal: plain_put() is the last one to look at it there.
+ * Where it happens: log_*() (stderr) does it to every message. Tables and text reports do it to each field,
+ * so that a name cannot make a line of its own, whether or not they go to a terminal. JSON escapes
+ * (buf_json()), pages and SVG have their own rules. All other standard output (CSV, paths) is unchanged,
+ * except on a terminal, where plain_put() is the last filter.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct buf;
 
 /* The character at s and its length in bytes; -1 and 1 if it is not UTF-8. s ends in NUL. */
 int32_t plain_decode(const char *s, size_t *ret_n);
-/* Is it one that a person must not get? -1 is. */
+/* Returns whether the character must not be shown. -1 must not. */
 bool plain_harmful(int32_t c);
 
 /* Appends s as plain text. */
