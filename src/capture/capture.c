@@ -35,7 +35,7 @@ static const char start_writing[] = "pragma locking_mode = exclusive;"
 
 struct capture {
 	char *path;
-	struct capturenew file; /* of one that we made */
+	struct capturenew file; /* of a capture that we made */
 	sqlite3 *db;            /* its connection, too */
 	struct capturerows rows;
 };
@@ -112,8 +112,8 @@ int capture_close(struct capture *c, struct err *err)
 	if (!c)
 		return 0;
 	capturerows_finalize(&c->rows);
-	/* Moves the log into the file and removes it; after that any tool can open the file anywhere. In this mode the last
-	 * page is written without a journal beside the file: there never is one that we made. */
+	/* Moves the log into the file and removes it; after that any tool can open the file anywhere. In
+	 * this mode the last page is written without a journal beside the file: we never make one. */
 	if (c->db && (sqlite3_prepare_v2(c->db, "pragma journal_mode = memory", -1, &s, NULL) != SQLITE_OK ||
 		      sqlite3_step(s) != SQLITE_ROW ||
 		      strcmp((const char *)sqlite3_column_text(s, 0), "memory")))
@@ -152,7 +152,7 @@ static int check_same(struct capture *c, const struct profile *p, struct err *er
 	return 0;
 }
 
-/* What is to be replaced is walked once, within the budget: to clear a table that has no end would have none either. */
+/* Reads the rows to be replaced once, within the budget: clearing an endless table would not end either. */
 static int check_size(struct capture *c, struct err *err)
 {
 	if (sqlite3_exec(c->db, "select total(depth) from frame_line; select total(module) from function", NULL, NULL, NULL) !=

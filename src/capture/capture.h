@@ -21,8 +21,8 @@ struct err;
 struct owner;
 struct profile;
 
-/* Makes a new file, for its owner alone (0600); refuses to write over one that is not a capture, or that somebody is
- * recording into (-EBUSY), also when that one began at the same moment. Folders must exist. */
+/* Makes a new file, for its owner alone (0600); refuses to overwrite a file that is not a capture, or that
+ * is being recorded into (-EBUSY), also when that recording began at the same moment. Folders must exist. */
 int capture_create(const char *path, struct capture **ret, struct err *err);
 
 enum capture_how {
@@ -32,7 +32,7 @@ enum capture_how {
 /* The same, and the file and the folders that are made belong to owner once it is closed; NULL: to whom we are. */
 int capture_create_with(const char *path, unsigned how, const struct owner *owner, struct capture **ret,
 			struct err *err);
-/* -ENOSPC and -EFBIG keep what was written before and may be tried again. */
+/* -ENOSPC and -EFBIG keep the rows written before; the caller may try again. */
 int capture_flush(struct capture *c, struct profile *p, struct err *err);
 /* Forgets samples, wakes and points that are on disk, so that a long recording does not grow in memory. */
 void capture_drop_samples(struct capture *c, struct profile *p);
@@ -45,7 +45,7 @@ int capture_save(const char *path, struct profile *p, struct err *err);
 /* Reads a whole capture, a recorder's that died too (its journal is recovered into a private copy,
  * the file is not written to). */
 int capture_read(const char *path, struct profile **ret, struct err *err);
-/* The same of files that are open already, and that nobody writes to meanwhile; takes over both, wal -1 = none. */
+/* The same for open files that no process writes to meanwhile; takes over both, wal -1 = none. */
 int capture_read_files(int file, int wal, const char *name, struct profile **ret, struct err *err);
 
 /* Writes the names that were found later into an existing capture; used when a recorder died before

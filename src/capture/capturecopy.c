@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "capture/capturefile.h"
 
-/* A recorder begins its log anew every few seconds at most: a second try is nearly always enough. */
+/* A recorder restarts its log every few seconds at most: a second try is nearly always enough. */
 #define COPY_TRIES 5
 /* SQLite leaves one page out, at 1 GB; no more. A file of nothing but holes is there to waste our time. */
 #define MOST_HOLES 1000
@@ -66,7 +66,7 @@ static int copy_range(int from, int to, off_t at, off_t end)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return n ? -errno : 0; /* it became shorter: the log, which was begun anew */
+			return n ? -errno : 0; /* the file became shorter: the log was restarted */
 		while (done < n) {
 			ssize_t put = pwrite(to, block + done, n - done, at + done);
 
@@ -115,7 +115,7 @@ static int make_file(uint64_t bytes)
 	return keep;
 }
 
-/* What tells one generation of a log from the next: SQLite gives each new salts in its header. */
+/* Tells one generation of a log from the next: SQLite gives each new salts in its header. */
 struct generation {
 	dev_t device;
 	ino_t inode;
@@ -140,7 +140,7 @@ static int generation_of(const struct capturefile *f, struct generation *ret)
 /*
  * Copies the file, then its log. A live recorder may be moving its log into the
  * file meanwhile: every page that it writes there is in the log as well, so the
- * two copies agree as long as the log was not begun anew between the two looks
+ * two copies agree as long as the log was not restarted between the two looks
  * at it. -EAGAIN if it was.
  */
 static int copy_once(const struct capturefile *f, int main, int wal)

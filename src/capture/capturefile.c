@@ -137,7 +137,7 @@ int capturefile_check(const char *path, struct err *err)
 	return fd < 0 ? cannot_open(fd, path, err) : check_header(fd, path, err);
 }
 
-/* --- the file, and what lies beside it --- */
+/* --- the file and its journals --- */
 
 void capturefile_done(struct capturefile *f)
 {
@@ -148,7 +148,8 @@ void capturefile_done(struct capturefile *f)
 	f->wal_name = NULL;
 }
 
-/* We never make one, so it is not ours; and what is in it could change the capture, and reach other files. */
+/* We never make a rollback journal, so it is not ours; and its content could change the capture, and reach
+ * other files. */
 static int refuse_journal(const struct capturefile *f, const char *path, const char *base, struct err *err)
 {
 	_cleanup_free_ char *name = mem_printf("%s-journal", base);
@@ -181,7 +182,7 @@ static int open_wal(struct capturefile *f, const char *path, int how, struct err
 		return err_set(err, EPERM, "%s-wal beside the capture belongs to another user (%u) than the capture (%u), who "
 					   "could change what is read: move it away, then try again", path,
 			       (unsigned)wal.st_uid, (unsigned)main.st_uid);
-	/* To write to a file by one name must not change what it is under another. */
+	/* Writing to a file by one name must not change it under another. */
 	if (how != O_RDONLY && wal.st_nlink > 1)
 		return err_set(err, EPERM, "%s-wal beside the capture has another name besides, so no recorder made it: move it "
 					   "away, then try again", path);

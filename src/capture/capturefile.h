@@ -1,11 +1,10 @@
 /*
- * capturefile.h - finding out what a file is, and opening a capture. For src/profile only.
+ * capturefile.h - identifies a file, and opens a capture. For src/profile only.
  *
- * A capture is opened once, by descriptor, and everything else is about that
- * descriptor: what is checked is what is read. SQLite sees it through
- * capturevfs.h. Reading never writes to the file or its folder: a file with a log
- * (its recorder died, or is still at work) is copied with it into files without a
- * name.
+ * A capture is opened once, by descriptor, and all checks and reads use that descriptor.
+ * SQLite sees it through capturevfs.h. Reading never writes to the file or its folder: a
+ * file with a log (its recorder died, or is still at work) is copied with it into files
+ * without a name.
  */
 #pragma once
 
@@ -22,12 +21,12 @@ struct capturefile {
 	uint64_t bytes;        /* of data in both: holes are none */
 };
 
-/* Is there a capture at path? 0, or what it is instead: -ENOENT; -ENODATA an empty file; -EBADMSG
- * something else; -EPROTO a capture of a newer gasflame. */
+/* Checks that path is a capture. 0, or: -ENOENT; -ENODATA an empty file; -EBADMSG another format; -EPROTO
+ * a capture of a newer gasflame. */
 int capturefile_check(const char *path, struct err *err);
 
-/* Opens path and the log beside it, how: O_RDONLY or O_RDWR. Refuses with -EPERM where something lies beside it that
- * no recorder of ours made. capturefile_done() closes what is still open. */
+/* Opens path and the log beside it, how: O_RDONLY or O_RDWR. Refuses with -EPERM where there is a file
+ * beside it that no recorder of ours made. capturefile_done() closes the descriptors that are still open. */
 int capturefile_find(const char *path, int how, struct capturefile *ret, struct err *err);
 void capturefile_done(struct capturefile *f);
 
@@ -38,8 +37,8 @@ int capturefile_open(const char *path, sqlite3 **ret, struct err *err);
 int capturefile_measure(struct capturefile *f, const char *path, struct err *err);
 int capturefile_open_files(struct capturefile *f, const char *path, sqlite3 **ret, struct err *err);
 void capturefile_closep(sqlite3 **db);
-/* What all who open a stranger's database do: the known text of the schema and nothing that computes, so that what
- * SQLite does is to read and write rows; and a budget for that. */
+/* Guards a connection to an untrusted database: the known text of the schema and nothing that computes, so
+ * that SQLite only reads and writes rows; and a budget for that. */
 int capturefile_guard(sqlite3 *db, const char *path, struct err *err);
 
 /* The negative errno and the sentence for a failed call. doing: "cannot read x.gasflame". db may be NULL: no memory. */

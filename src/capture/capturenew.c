@@ -18,14 +18,14 @@
 #include "capture/capturevfs.h"
 #include "capture/schema.h"
 
-/* Those of capturevfs.c: whoever writes holds a lock on them. */
+/* The lock bytes of capturevfs.c: a writer holds a lock on them. */
 #define LOCK_BYTES_START 0x40000000
 #define LOCK_BYTES_COUNT 512
 
 enum { LOCK_TRIES = 200, LOCK_PAUSE_US = 10000 };
 
-/* The tables, while the file has another name. Whoever sees its own sees that somebody records: the connection has its
- * lock from here on. */
+/* Makes the tables while the file has a temporary name. A process that sees the final name sees the
+ * recorder's lock: the connection has it from here on. */
 static int make_tables(struct capturenew *n, struct err *err)
 {
 	_cleanup_free_ char *log = mem_printf("%s-wal", n->file.name);
@@ -73,7 +73,7 @@ static int fail_made(const struct capturenew *n, struct err *err)
 	return err_set(err, EBUSY, "%s has just been made by somebody else: name another file with -o", n->file.path);
 }
 
-/* What is there may go if it is a capture, or empty, and nobody is writing to it. */
+/* An existing file may be replaced if it is a capture, or empty, and no recorder writes to it. */
 static int find_older(const struct capturenew *n, struct older *ret, struct err *err)
 {
 	struct stat st;
@@ -97,8 +97,8 @@ static int find_older(const struct capturenew *n, struct older *ret, struct err 
 	return 0;
 }
 
-/* Out of the way, under another name, where it can be looked at: between the check and now somebody else may have
- * replaced it by his own. Then it gets its name back. */
+/* Moves the old file to another name, where it can be checked: between the check and now another user may
+ * have replaced it by his own. Then it gets its name back. */
 static int take_away(const struct capturenew *n, const struct older *o, char *away, size_t size, struct err *err)
 {
 	int folder = n->file.folder, r;
@@ -131,8 +131,9 @@ void capturenew_remove_journals(const struct newfile *f)
 	}
 }
 
-/* One recorder at a time looks what has the name and takes it. A descriptor to close; -1 where folders have no locks,
- * or somebody sits on this one: then only the moment between the two is left to chance. */
+/* Locks the folder, so that one recorder at a time checks the name and takes it. Returns a descriptor to
+ * close; -1 where folders have no locks, or another process keeps this one: then a race between the two is
+ * possible. */
 static int lock_folder(int folder)
 {
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -175,7 +176,7 @@ int capturenew_open(struct capturenew *n, const char *path, unsigned how, const 
 	int r;
 
 	*n = (struct capturenew){ 0 };
-	/* For its owner alone: command lines and kernel addresses are nobody else's. */
+	/* For its owner alone: command lines and kernel addresses are private. */
 	r = newfile_open(&n->file, path, file, 0600, owner, err);
 	n->owner = n->file.owner;
 	n->file.owner.given = false;
@@ -185,7 +186,7 @@ int capturenew_open(struct capturenew *n, const char *path, unsigned how, const 
 	return r ?: put_name(n, once, err);
 }
 
-/* It may stay ours where it cannot be given. */
+/* The file stays ours where it cannot be given away. */
 static void give(const struct capturenew *n)
 {
 	if (n->owner.given && n->file.fd >= 0 && !n->file.temporary[0] &&

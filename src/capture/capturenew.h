@@ -1,11 +1,12 @@
 /*
- * capturenew.h - the file of a new capture, and the connection that writes to it.
+ * capturenew.h - creates the file of a new capture, and the connection that writes to it.
  *
- * The folder may be one that others write to: the file is made and named there by newfile.h, and SQLite reaches it by
- * its descriptor (capturevfs.h).
+ * The folder may be writable by other users: newfile.h makes and names the file there, and SQLite reaches it
+ * by its descriptor (capturevfs.h).
  *
- * The name appears when the tables are whole and the lock is held. Of two that want the same name at the same
- * time one gets it; an older capture is replaced only if it still is the one that was looked at.
+ * The name appears when the tables are complete and the lock is held. Of two recorders that want the same
+ * name at the same time one gets it; an older capture is replaced only if it still is the one that was
+ * checked.
  */
 #pragma once
 
@@ -16,17 +17,17 @@
 
 struct capturenew {
 	struct newfile file;
-	struct owner owner; /* gets it at the end: until then nobody else writes to what SQLite reads */
+	struct owner owner; /* gets it at the end: until then no other user can write to what SQLite reads */
 	sqlite3 *db;
 };
 
-/* how: CAPTURE_… of capture.h. -EEXIST: with CAPTURE_ONCE something has that name, else what has it is no capture;
- * -EBUSY: somebody is recording into it. Ended by capturenew_close() in any case. */
+/* how: CAPTURE_… of capture.h. -EEXIST: with CAPTURE_ONCE the name exists, else the existing file is no
+ * capture; -EBUSY: a recorder writes to it. Ended by capturenew_close() in any case. */
 int capturenew_open(struct capturenew *n, const char *path, unsigned how, const struct owner *owner, struct err *err);
 /* Gives the file to its owner, too. */
 void capturenew_close(struct capturenew *n);
 
-/* Is somebody recording into the capture of that name in the folder? */
+/* Returns whether a recorder writes to the capture of that name in the folder. */
 bool capturenew_is_written(int folder, const char *name);
-/* The journals of the capture that had the name before are not those of the new one. */
+/* Removes the journals of the capture that had the name before. */
 void capturenew_remove_journals(const struct newfile *f);

@@ -108,7 +108,7 @@ static int allow(void *context, int action, const char *a, const char *b, const 
 	}
 }
 
-/* "there is no table ...": the views are what a person most likely wants. */
+/* "there is no table ...": lists the views, which a person most likely wants. */
 static int unknown_table(sqlite3 *db, struct err *err)
 {
 	struct buf list = { 0 };

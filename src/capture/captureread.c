@@ -14,9 +14,9 @@
 #include "profile/profile.h"
 
 /*
- * From ids of the file to ids of the profile. A sound file numbers its rows
- * 0, 1, 2... and needs no map; after a gap, a row that was dropped or one that
- * was interned into another, the map takes over.
+ * Maps ids of the file to ids of the profile. A sound file numbers its rows 0,
+ * 1, 2... and needs no map; after a gap, a dropped row or one that was interned
+ * into another, the map takes over.
  */
 struct ids {
 	uint32_t dense; /* ids below this are the same in both */
@@ -36,7 +36,8 @@ struct reading {
 	const char *path;
 	struct ids events, owners, processes, threads, modules, functions, frames, stacks, series;
 	uint64_t dropped; /* rows that made no sense */
-	/* What a sound file of this size can hold at most. One whose pages or texts are used many times has more. */
+	/* The most that a sound file of this size can hold. A file whose pages or texts are shared has
+	 * more. */
 	uint64_t rows_left, text_left;
 
 	/* The lines of the frame that is being read. */
@@ -358,7 +359,7 @@ static bool read_wake(struct reading *r, sqlite3_stmt *s)
 	return true;
 }
 
-/* What a mark knows of its block; NULL is not known. */
+/* Reads what a mark knows of its block; NULL is unknown. */
 static bool get_known(sqlite3_stmt *s, int column, uint32_t bit, uint32_t *known, uint64_t *ret)
 {
 	if (sqlite3_column_type(s, column) == SQLITE_NULL)
@@ -416,7 +417,7 @@ static bool get_bucket(sqlite3_stmt *s, int column, unsigned *ret)
 	return true;
 }
 
-/* Rows come by name: one that is not the last histogram's begins another. */
+/* Rows are sorted by name: a new name begins another histogram. */
 static bool read_histogram(struct reading *r, sqlite3_stmt *s)
 {
 	struct profile_histogram new = { 0 };
@@ -529,7 +530,7 @@ static int read_version(struct reading *r, int *ret, struct err *err)
 	return there ? 0 : capturefile_fail(r->db, err, "cannot read %s", r->path);
 }
 
-/* What profile_named_frame() would find, so that a merge or an import joins the same names. */
+/* Indexes frames for profile_named_frame(), so that a merge or an import joins the same names. */
 static void index_named_frames(struct profile *p)
 {
 	for (size_t i = 0; i < p->frames.n; i++) {

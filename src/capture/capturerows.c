@@ -30,7 +30,7 @@ static const char *const statement_sql[STATEMENTS] = {
 	[COMMIT] = "commit",
 };
 
-/* Those of capturerows_put_symbols(); these tables are the same in all versions of the schema. */
+/* The statements of capturerows_put_symbols(); these tables are the same in all versions of the schema. */
 static const bool for_symbols[STATEMENTS] = {
 	[PUT_MODULE] = true, [PUT_FUNCTION] = true, [CLEAR_LINES] = true, [PUT_LINE] = true, [COMMIT] = true,
 };

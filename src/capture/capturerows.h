@@ -1,9 +1,10 @@
 /*
- * capturerows.h - the rows of a capture: puts into the file what is new in a profile. For src/profile only.
+ * capturerows.h - the rows of a capture: writes the new rows of a profile into the file. For src/profile
+ * only.
  *
- * It remembers how far each append-only table is in the file, and keeps a copy of
- * what may still change. A call that fails leaves both as they were: SQLite has the
- * reason, capturerows_undo() takes the transaction back, and it may be tried again.
+ * It remembers how much of each append-only table is in the file, and keeps a copy of rows that may still
+ * change. A call that fails leaves both as they were: SQLite has the reason, capturerows_undo() rolls the
+ * transaction back, and it may be tried again.
  */
 #pragma once
 
@@ -43,7 +44,7 @@ struct saved {
 	size_t events, owners, mappings, functions, frames, lines, stacks, samples, wakes, marks, series, points;
 };
 
-/* What may change after it was written: a copy of what the file says. */
+/* Rows that may change after they were written: a copy of those in the file. */
 struct facts {
 	uint32_t target, host, kernel;
 	uint64_t start_wall_ns, duration_ns;
@@ -71,7 +72,7 @@ struct capturerows {
 int capturerows_init(struct capturerows *w, sqlite3 *db, bool only_symbols);
 /* All that is new, in one transaction. */
 int capturerows_put(struct capturerows *w, const struct profile *p);
-/* Modules, functions and lines anew, in place of those that are there. */
+/* Replaces the modules, functions and lines in the file. */
 int capturerows_put_symbols(struct capturerows *w, const struct profile *p);
 void capturerows_undo(struct capturerows *w);
 /* Takes out of p the samples, wakes and points that are in the file. */

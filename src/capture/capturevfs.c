@@ -12,12 +12,12 @@
 #include "base/file/fd.h"
 #include "base/mem.h"
 
-/* SQLite's own lock bytes (its file format, "locking"): whoever writes holds a lock on them. */
+/* SQLite's own lock bytes (its file format, "locking"): a writer holds a lock on them. */
 #define LOCK_BYTES_START 0x40000000
 #define LOCK_BYTES_COUNT 512
 /* SQLite's steps between two looks at the budget. */
 #define BUDGET_STEP 1000
-/* What may be read of a file that has a budget: pages of which the cache was too small to keep them come again. */
+/* Limit on reads of a file that has a budget: pages that do not fit the cache are read again. */
 enum { LEAST_READS = 64 << 20, READS_PER_BYTE = 8 };
 
 struct store {
@@ -51,7 +51,7 @@ static int failed(struct file *f, int result)
 
 /* --- a file --- */
 
-/* The descriptors stay: SQLite removes a log after it has closed it, and we want to know which one that was. */
+/* The descriptors stay: SQLite removes a log after it has closed it, and we must know which one it was. */
 static int file_close(sqlite3_file *file)
 {
 	return SQLITE_OK;
@@ -173,7 +173,8 @@ static int file_traits(sqlite3_file *file)
 	return SQLITE_IOCAP_POWERSAFE_OVERWRITE;
 }
 
-/* Version 1 has no shared memory: the index of a log is in ours, as the only connection has the file locked. */
+/* Version 1 has no shared memory: the index of a log is in ours, as the only connection has the file
+ * locked. */
 static const sqlite3_io_methods methods = {
 	.iVersion = 1,
 	.xClose = file_close,
@@ -199,7 +200,7 @@ static bool is_wal(const char *name)
 	return n > 4 && !strcmp(name + n - 4, "-wal");
 }
 
-/* Made by us alone: what lies there under its name already is somebody else's. */
+/* Made by us alone: an existing file of that name is another user's. */
 static int make_wal(struct store *s)
 {
 	struct stat st;
@@ -383,7 +384,7 @@ int capturevfs_open(const struct capturevfs_files *files, sqlite3 **ret)
 	if (result == SQLITE_OK) {
 		result = sqlite3_open_v2("/capture", ret, SQLITE_OPEN_NOMUTEX |
 					 (s->write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY), s->name);
-		sqlite3_vfs_unregister(&s->vfs); /* the connection keeps it, and nobody else needs it */
+		sqlite3_vfs_unregister(&s->vfs); /* the connection keeps it, and nothing else needs it */
 	}
 	if (*ret)
 		return result == SQLITE_OK ? 0 : -EIO;
@@ -402,7 +403,8 @@ void capturevfs_close(sqlite3 *db)
 {
 	struct store *s = db ? store_of(db) : NULL;
 
-	/* A statement that somebody forgot would keep the connection, and it the store: better to leak both. */
+	/* A statement that was not finalized would keep the connection, and it the store: better to leak
+	 * both. */
 	if (sqlite3_close(db) == SQLITE_OK && s)
 		store_free(s);
 }

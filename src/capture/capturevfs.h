@@ -1,12 +1,11 @@
 /*
- * capturevfs.h - how SQLite reaches the files of a capture: by two descriptors, and nothing else. For src/profile only.
+ * capturevfs.h - gives SQLite access to the files of a capture: by two descriptors, and nothing else. For
+ * src/profile only.
  *
- * SQLite follows what lies beside a database and what is written in it: a
- * rollback journal is played back, and may name another file to be deleted. So
- * it gets a file system of its own in which there is one database and its
- * write-ahead log, that is, the descriptors that the caller opened and checked.
- * No name in a file reaches the real file system. A database of one connection
- * has a file system of its own, too, which nothing else can find by its name.
+ * SQLite trusts the files beside a database and the names in it: a rollback journal is played back, and may
+ * name another file to be deleted. So it gets a file system of its own in which there is one database and its
+ * write-ahead log, that is, the descriptors that the caller opened and checked. No name in a file reaches the
+ * real file system. Each connection has a file system of its own, which nothing else can find by its name.
  */
 #pragma once
 

@@ -40,8 +40,9 @@ const char schema_tables[] =
 	"  primary key (name, low)) without rowid;\n"
 	"create table counter (name text primary key, value integer) without rowid;\n";
 
-/* What was measured at each stack; where it ends in notes, also at its parents up to what they are about.
- * Of these rows the one that is no note counts. A parent has a smaller id, but a hostile file's may not. */
+/* The weight of each stack; a stack that ends in notes also has a row for each parent, up to the frame
+ * that the notes are about, and only the row without a note counts. A parent has a smaller id, except in a
+ * hostile file. */
 #define ABOUT(columns)                                                                                  \
 	"about(event, node, " columns ") as (\n"                                                         \
 	"  select event, stack, " columns " from weight\n"                                               \

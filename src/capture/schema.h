@@ -17,10 +17,10 @@ extern const char schema_tables[];
 extern const char schema_views[];
 
 /*
- * Are the tables of the file ours, word for word? A column that is computed, a
- * view in place of a table, an index or a trigger could make a reader do
- * anything for ever. -EBADMSG with a sentence if not. Tables and views of other
- * names are those of a newer gasflame: nothing reads them.
+ * Returns whether the tables of the file are ours, word for word. A computed
+ * column, a view in place of a table, an index or a trigger could make a reader
+ * run forever. -EBADMSG with a message if not. Tables and views of other names
+ * are those of a newer gasflame: nothing reads them.
  */
 int schema_check(struct sqlite3 *db, const char *path, struct err *err);
 /* Our views instead of the file's, for a database that is read: temporary ones, which come first wherever a name is

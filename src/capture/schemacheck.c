@@ -19,7 +19,7 @@ static const char older_tables[] =
 	"  value integer);\n"
 	"create table mark (start_ns integer, end_ns integer, name text, kind text, thread integer);\n";
 
-/* What the views need and a file of an older schema lacks: whether to make it, and how. */
+/* Parts that the views need and a file of an older schema lacks: when to make them, and how. */
 static const struct {
 	const char *table, *lacks; /* this column; NULL: the table */
 	const char *sql;
