@@ -58,7 +58,7 @@ static void read_counter(struct groups *g, const char *name, uint64_t value)
 	}
 }
 
-/* What is no sum is the mean of the recordings that were merged. */
+/* Figures that are no sums become the mean of the merged recordings. */
 static void level(struct groups_row *r)
 {
 	uint64_t cpu = MAX(r->cpu_recordings, 1), memory = MAX(r->memory_recordings, 1);

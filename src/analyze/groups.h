@@ -1,5 +1,6 @@
 /*
- * groups.h - the cgroups of a recording's targets and what they granted; and the restarts that it went on through.
+ * groups.h - the cgroups of a recording's targets and their limits; and the restarts that the recording
+ * followed.
  *
  * A pure function of the counters and marks that collect/mem/groupwatch.h and collect/follow.h leave.
  */
@@ -28,7 +29,7 @@ struct groups_restart {
 };
 
 struct groups {
-	VEC(struct groups_row) rows; /* those that limit anything; the tightest quota first */
+	VEC(struct groups_row) rows; /* cgroups with a limit; the tightest quota first */
 	VEC(struct groups_restart) restarts;
 	uint64_t count;   /* of restarts; an end without a return is in the list, but none */
 	uint64_t down_ns; /* in which nothing ran */

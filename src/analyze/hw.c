@@ -12,7 +12,7 @@
 #include "profile/keys.h"
 #include "profile/profile.h"
 
-/* Samples of what a ratio is of: with ten, its error is a third. */
+/* Samples of a ratio's denominator: with ten, its error is a third. */
 enum { ENOUGH = 10 };
 
 struct building {
@@ -30,7 +30,7 @@ double hw_ratio(const struct hw_row *row, enum counter_ratio r)
 	return counter_ratio(row->values, r);
 }
 
-/* --- what was recorded --- */
+/* --- the recorded events --- */
 
 static bool find_events(struct building *b)
 {
@@ -62,7 +62,7 @@ static struct hw_row *find_row(struct building *b, struct hw_rows *rows, struct 
 
 	if (*at < rows->n)
 		return &rows->v[*at];
-	/* What was counted and is not there is 0; what was not counted is not known. */
+	/* A counter that was recorded but has no samples is 0; one that was not recorded is unknown. */
 	for (uint32_t c = 0; c < COUNTERS; c++)
 		row.values[c] = (struct counter_value){ .share = b->share[c],
 							.known = b->event[c] != PROFILE_NONE };
@@ -76,7 +76,8 @@ static void add(struct hw_row *row, enum counter c, const struct weight *w)
 	row->samples[c] += w->samples;
 }
 
-/* Whose it is: the innermost function of the program. What the kernel does, it does for that one. */
+/* Returns the function that a stack is charged to: the innermost function of the program. The kernel's
+ * work counts for its caller. */
 static uint32_t function_of(struct building *b, uint32_t stack)
 {
 	const struct profile *p = b->p;

@@ -1,5 +1,5 @@
 /*
- * hw.h - what the hw collector sampled: each counter by function, by thread and by phase.
+ * hw.h - the samples of the hw collector: each counter by function, by thread and by phase.
  *
  *	struct hw_tables t;
  *	r = hw_build(&t, p, &err);
@@ -7,8 +7,8 @@
  *		printf("%s %.2f\n", t.functions.v[i].name, hw_ratio(&t.functions.v[i], RATIO_IPC));
  *	hw_done(&t);
  *
- * Reads the events "hw:NAME" and the counters "hw.share.NAME". A counter that was not recorded, or never had its
- * turn, is not known in any row.
+ * Reads the events "hw:NAME" and the counters "hw.share.NAME". A counter that was not recorded, or was never
+ * scheduled, is unknown in every row.
  */
 #pragma once
 
@@ -37,11 +37,11 @@ struct hw_rows {
 
 struct hw_tables {
 	struct hw_row all;
-	/* Most cycles first, or most CPU time where there are no cycles. A function has what it did itself, and what
-	 * the kernel did for it: faults, switches, system calls. */
+	/* Most cycles first, or most CPU time where there are no cycles. A function has its own work, and
+	 * the kernel's work for it: faults, switches, system calls. */
 	struct hw_rows functions, threads;
 	struct hw_rows phases; /* marks: phases by their names, others by their kind; as they came */
-	enum counter order;    /* what they are ordered by */
+	enum counter order;    /* the counter that they are ordered by */
 	uint64_t duration_ns;
 	struct idents idents; /* owns names */
 };

@@ -1,9 +1,8 @@
 /*
- * io.h - what was read, written and synced: in total, by function, by file, by operation, by disk.
+ * io.h - reads, writes and syncs: in total, by function, by file, by operation, by disk.
  *
- * Totals, functions and files are of the selected threads, times and functions.
- * Operations (with their latencies) and disks are counted as a whole: they are of the
- * recording.
+ * Totals, functions and files are of the selected threads, times and functions. Operations (with
+ * their latencies) and disks are always of the whole recording.
  *
  *	struct io_figures f;
  *	if (io_measure(&f, p, &job->selection->options))
@@ -21,7 +20,7 @@
 struct profile;
 struct select_options;
 
-/* Calls are all of them, also those that failed. */
+/* Calls include those that failed. */
 struct io_row {
 	const char *name;   /* of a function or a file; lives as long as the figures */
 	const char *module; /* functions: path of the module */
@@ -56,13 +55,13 @@ struct io_disk {
 struct io_figures {
 	struct idents idents; /* owns the names */
 	struct io_row all;
-	uint64_t duration_ns; /* of what is selected */
+	uint64_t duration_ns; /* of the selection */
 	bool filtered;        /* the selection leaves something out */
 	bool chosen;          /* the selected event is one of I/O */
 	VEC(struct io_row) functions, files; /* most bytes read and written first, then by time of sync */
 	VEC(struct io_operation) operations; /* most calls first */
 	VEC(struct io_disk) disks;           /* by name */
-	VEC(const char *) remarks;           /* sentences: what is not in the figures */
+	VEC(const char *) remarks;           /* sentences about what the figures leave out */
 };
 
 /* False: I/O was not recorded, or nothing of it is selected; the figures are empty then. */

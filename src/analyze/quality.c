@@ -24,7 +24,7 @@ double quality_complete_percent(const struct quality *q)
 	return q->weight ? str_percent(q->complete_weight, q->weight) : 100;
 }
 
-/* Of objects those that were sampled, not those that they stand for. */
+/* For objects the sampled ones, not the number that they represent. */
 static uint64_t counted(const struct selection *s, const struct weight *w)
 {
 	return s->kind == SELECT_OBJECTS ? w->taken : w->samples;
@@ -71,7 +71,7 @@ static int compare_reasons(const void *a, const void *b)
 	return strcmp(x->reason, y->reason);
 }
 
-/* What every node inherits from its callers: the cut, the depth and the frames without a name. */
+/* Facts that every node inherits from its callers: the cut, the depth and the frames without a name. */
 struct node_facts {
 	uint32_t reason; /* string, PROFILE_NONE = complete */
 	uint32_t frames, unnamed;
@@ -175,7 +175,7 @@ static const char *worst_module(const struct quality *q, const struct profile *p
 	return p->modules.n && modules[worst] ? profile_str(p, p->modules.v[worst].path) : NULL;
 }
 
-/* The kernel's account where there is one, else what was sampled. */
+/* The kernel's account where there is one, else the sampled time. */
 static uint64_t target_cpu(const struct profile *p, const struct selection *s)
 {
 	uint64_t ns = profile_counter(p, KEY_TARGET_CPU_NS);
@@ -338,7 +338,7 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 {
 	*q = (struct quality){
 		.samples = counted(s, &s->all),
-		/* Those of the peak are added up: how many they were is not known here. */
+		/* The peak's samples are sums: the number of objects is not known here. */
 		.interval = s->kind == SELECT_OBJECTS && strcmp(s->name, "peak") ?
 				    profile_counter(p, KEY_HEAP_INTERVAL_BYTES) : 0,
 		.lost = count_lost(p, s),

@@ -2,9 +2,9 @@
  * quality.h - can this recording be trusted? Figures, plain words, and a verdict.
  *
  * Stacks and names are judged over the selection, as is the number of samples; where
- * it is time off the CPU, by that time: a wait of a second is worth more than one of
- * a microsecond. What was lost and our own cost are those of the whole recording, for
- * nobody knows where in it the lost samples lie.
+ * it is off-CPU time, weighted by that time: a wait of a second counts more than one
+ * of a microsecond. Lost samples and our own cost are those of the whole recording,
+ * since it is not known where in it the lost samples are.
  */
 #pragma once
 
@@ -35,10 +35,10 @@ struct quality {
 	uint64_t target_cpu_ns;        /* of the whole target, as the kernel accounts it; 0 = unknown */
 	uint64_t own_cpu_ns;           /* gasflame and its BPF programs */
 	uint64_t hz, hz_asked;         /* 0 = unknown */
-	bool series_only;   /* nothing with a stack was asked for: what there is are series */
+	bool series_only;   /* no event with stacks was recorded, only series */
 	bool finished;
 	VEC(struct quality_reason) reasons; /* why stacks were cut, most first */
-	VEC(char *) warnings;               /* sentences: what is wrong, what to do */
+	VEC(char *) warnings;               /* sentences: the problem, and what to do */
 	bool fit;
 };
 
@@ -49,7 +49,7 @@ double quality_complete_percent(const struct quality *q); /* 100 without samples
 double quality_lost_percent(const struct quality *q, const struct selection *s);
 double quality_unnamed_percent(const struct quality *q);
 
-/* "samples", "waits", "samples and waits": what was counted; n 1 = one of them. */
+/* Returns the noun of what was counted: "samples", "waits", "samples and waits"; n 1 = singular. */
 const char *quality_noun(const struct selection *s, uint64_t n);
 /* "118,204 samples, 99.9 % complete, 0 lost, 0.3 % of frames without a name; own cost 0.4 % of a CPU";
  * of waits: "2 waits, 99.9 % complete by time (1 cut), ..." */

@@ -240,7 +240,8 @@ int select_threads(const struct profile *p, const struct select_options *o, uint
 	return 0;
 }
 
-/* One byte a stack node: does a function of it, or of its callers, match? NULL without a regex. */
+/* Returns a byte for each stack node: whether a function of it, or of its callers, matches. NULL without a
+ * regex. */
 static int pick_stacks(const struct profile *p, const char *pattern, uint8_t **ret, struct err *err)
 {
 	_cleanup_free_ uint8_t *functions = NULL, *frames = NULL;
@@ -289,7 +290,7 @@ bool select_has_waits(const struct profile *p)
 	return false;
 }
 
-/* Nothing of what was asked for: says of what there is something. */
+/* Nothing matches: lists the events that were recorded. */
 static int nothing_recorded(const struct profile *p, const struct selection *s, struct err *err)
 {
 	_cleanup_(buf_done) struct buf list = { 0 };
@@ -339,7 +340,7 @@ static bool wants(const struct profile *p, const struct select_options *o, uint3
 	return o->event == SELECT_IO ? is_io(p, event) : event == o->event;
 }
 
-/* The collectors' own events were all seen; of others only a clock's, or those that say so, are samples. */
+/* The collectors' own events, tracepoints and counted events are complete; all others are samples. */
 static enum select_kind kind_of(const struct selection *s)
 {
 	static const struct {
@@ -418,7 +419,7 @@ static void add_moment(struct selection *ret, const struct profile *p, const str
 	vec_push(&ret->moments, m);
 }
 
-/* What the filters leave, for the sentence that says why there is nothing. */
+/* Counts what each filter leaves, for the message that explains an empty selection. */
 struct walk {
 	struct weight recorded;
 	size_t in_time, in_threads;
@@ -517,7 +518,7 @@ static void add_hit(void *context, const struct select_hit *hit)
 		add_weight(&a->s->idle, &hit->weight);
 		return;
 	}
-	/* Stacks that were told apart by what was trimmed are one. */
+	/* Stacks that differed only in trimmed frames become one. */
 	at = entry_of(a->s, &a->index, &e); /* the list may move */
 	add_weight(&a->s->entries.v[at].weight, &hit->weight);
 	add_weight(&a->s->all, &hit->weight);

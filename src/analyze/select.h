@@ -26,7 +26,7 @@ struct profile_sample;
 #define SELECT_WALL (UINT32_MAX - 1)
 #define SELECT_IO   (UINT32_MAX - 2)
 
-/* What one of those that are counted is: only samples are a part of what happened, all others were seen. */
+/* What is counted: only samples are a part of what happened, all others are complete. */
 enum select_kind {
 	SELECT_SAMPLES, SELECT_WAITS, SELECT_CALLS, SELECT_FAULTS, SELECT_RECLAIMS, SELECT_EVENTS,
 	SELECT_OBJECTS, /* of the heap: each sample stands for many */
@@ -34,17 +34,17 @@ enum select_kind {
 
 struct select_options {
 	uint32_t event;                /* see select_event() */
-	struct causes *causes;         /* of waits; NULL: waits are not told apart, idle ones not left out */
+	struct causes *causes;         /* of waits; NULL: causes are merged, idle waits kept */
 	bool idle;                     /* take idle waits in */
 	const char *const *threads;    /* names, globs or tids, any of them; NULL-terminated, NULL = all */
 	const char *const *processes;  /* the same with pids */
 	uint64_t from_ns, to_ns;       /* from <= time < to; to 0 = the end */
 	const char *function;          /* extended regex: stacks with a function that matches; NULL = all */
-	bool moments;                  /* keep when what was selected happened */
+	bool moments;                  /* keep the times of the selected samples */
 };
 
 struct weight {
-	uint64_t samples; /* or what a sample stands for: waits, faults, calls that were added up, objects */
+	uint64_t samples; /* or what a sample represents: waits, faults, summed calls, objects */
 	uint64_t value; /* in the event's unit */
 	uint64_t taken; /* samples that say so; of selections only */
 };
@@ -74,14 +74,14 @@ struct selection {
 	enum select_kind kind;  /* of wall: SELECT_WAITS */
 	uint32_t *shaped;       /* with shape.h: what became of each stack, PROFILE_NONE = left out */
 	const char *root;       /* the same: the regex, NULL = none */
-	const char *name, *unit, *describe; /* of what was selected; live as long as the profile */
+	const char *name, *unit, *describe; /* of the selection; live as long as the profile */
 };
 
 /*
- * The event called name (NULL: "cpu", else the first one that has samples), or "wall" where waits were
+ * Finds the event called name (NULL: "cpu", else the first one that has samples), or "wall" where waits were
  * recorded, or "io" for read and written bytes together. "fault" and "faults" are the first of "major-time",
- * "major-faults", "minor-time" and "minor-faults" that happened; "reads", "writes" and "syncs" are known, too.
- * -ENOENT with a list of those that there are.
+ * "major-faults", "minor-time" and "minor-faults" that happened; "reads", "writes" and "syncs" are known,
+ * too. -ENOENT with a list of the recorded events.
  */
 int select_event(const struct profile *p, const char *name, uint32_t *ret, struct err *err);
 
@@ -99,20 +99,22 @@ struct select_hit {
 	uint32_t stack;    /* of waits: without the scheduler at its end */
 	enum cause cause;
 	bool idle;         /* and not asked for */
-	struct weight weight; /* the value is what lies in the range */
+	struct weight weight; /* the value is the part within the range */
 };
 typedef void select_fn(void *context, const struct select_hit *hit);
 /* Calls fn for each of them, in their order. Errors as selection_make(), which says the same and adds up. */
 int select_each(const struct profile *p, const struct select_options *o, select_fn *fn, void *context,
 		struct err *err);
 
-/* One byte a thread: do threads and processes of o select it? Caller frees. -ENODATA: there is none. */
+/* Returns a byte for each thread: whether o's threads and processes select it. Caller frees. -ENODATA:
+ * none is selected. */
 int select_threads(const struct profile *p, const struct select_options *o, uint8_t **ret, struct err *err);
 
 /*
- * When sample i began and ended, and what of its value lies between from and to
- * (to 0 = no end). A sample of a clock, or one that stands for many waits, is at
- * one moment; a wait of its own is as long as its value, and is cut at the borders.
+ * Computes the begin and end of sample i, and the part of its value between from
+ * and to (to 0 = no end). A sample of a clock, or one that stands for many waits,
+ * is at one moment; a single wait is as long as its value, and is cut at the
+ * borders.
  */
 void select_span(const struct profile *p, size_t i, enum role role, uint64_t *ret_begin, uint64_t *ret_end);
 uint64_t select_value(const struct profile *p, size_t i, enum role role, uint64_t from_ns, uint64_t to_ns);

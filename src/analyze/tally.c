@@ -14,7 +14,7 @@ static bool is_wait(const char *note)
 	return str_starts(note, "FUTEX_WAIT") || str_starts(note, "FUTEX_LOCK_PI");
 }
 
-/* What the stack's leaf was about, "" where nothing says so. */
+/* Returns the note at the stack's leaf, "" where there is none. */
 static const char *note_of(const struct profile *p, uint32_t stack)
 {
 	const struct profile_frame *f;

@@ -18,7 +18,7 @@ enum { WALL, CPU, ALLOCATION, QUEUE, LOCK, DISK, FAULT, NETWORK, WAIT, IDLE, TIM
 static const char *const times[TIMES] = { "wall", "cpu",     "allocation", "queue", "lock",
 					  "disk", "fault",   "network",	   "wait",  "idle" };
 
-/* Events whose values are added up over all threads, whoever is on the path. */
+/* Events whose values are summed over all threads, on the path or not. */
 static const struct {
 	const char *event, *name, *unit;
 } sums[] = {
@@ -190,7 +190,7 @@ static size_t column_of(enum cause cause)
 		[CAUSE_NETWORK] = NETWORK, [CAUSE_SLEEP] = WAIT, [CAUSE_PIPE] = WAIT, [CAUSE_IDLE] = IDLE,
 	};
 
-	return of[cause]; /* WALL: not known what it was */
+	return of[cause]; /* WALL: unknown cause */
 }
 
 /* A sample of time, in all runs that it touches: they do not overlap. */
@@ -202,7 +202,7 @@ static void add_time(struct making *m, struct blocktally *t, struct crates *name
 	size_t column = role == ROLE_CPU ? (size_t)CPU : role == ROLE_QUEUE ? (size_t)QUEUE : column_of(causes_of(m->c, s));
 	uint64_t begin, end;
 
-	/* Who was there before the first run is bench itself. */
+	/* A process that started before the first run is bench itself. */
 	if (column == WALL || m->p->processes.v[m->p->threads.v[s->thread].process].start_ns < first_ns)
 		return;
 	select_span(m->p, i, role, &begin, &end);

@@ -1,9 +1,9 @@
 /*
- * blockruns.h - a recording as measured runs: what each block, or each run of a bench, spent on what.
+ * blockruns.h - a recording as measured runs: the time of each block, or each run of a bench, by cause.
  *
- * Of blocks the figures are those of their paths (blocks.h), so that they sum to the wall time. Of the runs of
- * `bench --record` they are the sums over all threads of the run, in thread-seconds. Both also have what was
- * allocated and faulted in that time, where it was recorded.
+ * For blocks the figures are those of their paths (blocks.h), so that they sum to the wall time. For the runs
+ * of `bench --record` they are the sums over all threads of the run, in thread-seconds. Both also have the
+ * bytes allocated and the faults in that time, where they were recorded.
  */
 #pragma once
 
@@ -12,5 +12,5 @@ struct err;
 struct profile;
 struct runs;
 
-/* name: of the recording, where its marks do not say what was run. -ENODATA: neither blocks nor runs are in it. */
+/* name: of the recording, where its marks do not name a command. -ENODATA: it has neither blocks nor runs. */
 int blockruns_make(const struct profile *p, struct causes *c, const char *name, struct runs *ret, struct err *err);

@@ -208,7 +208,7 @@ static uint32_t ended_by(struct maker *m, const struct span *s, enum cause cause
 	return w->waker;
 }
 
-/* The function at the leaf of a sample: whose code it is, and what it is called. */
+/* Adds a sample by the function at its leaf: its crate, and its name. */
 static void add_sample(struct maker *m, const struct profile_sample *s)
 {
 	const struct ident *leaf = blocktally_leaf(&m->tally, s->stack);
@@ -233,7 +233,7 @@ static void add_file(struct maker *m, const struct profile_sample *s)
 
 static void walk(struct maker *m, uint32_t thread, uint64_t from, uint64_t to, int depth);
 
-/* What part of a thread's time between from and to it was off the CPU; more than all of it cannot be. */
+/* Returns the part of a thread's time between from and to that was off-CPU, at most all of it. */
 static uint64_t walk_off(struct maker *m, uint32_t thread, uint64_t from, uint64_t to, int depth)
 {
 	uint64_t left = to - from;
@@ -269,7 +269,7 @@ static void walk(struct maker *m, uint32_t thread, uint64_t from, uint64_t to, i
 	uint64_t born = MIN(MAX(t->start_ns, from), to), died = t->end_ns ? MAX(MIN(t->end_ns, to), born) : to;
 	uint64_t off;
 
-	/* It is first seen when it is first switched: with the collector's sums it was there all the time. */
+	/* A thread is first seen at its first switch: by the collector's sums it existed all the time. */
 	if (t->run_ns + t->queue_ns + t->blocked_ns + t->start_ns >= died && born > from &&
 	    t->run_ns + t->queue_ns + t->blocked_ns > died - born)
 		born = from;
@@ -291,11 +291,11 @@ static void settle_cpu(struct maker *m)
 	struct block_row *r = m->row;
 	enum block_part most = BLOCK_OWN;
 
-	/* So much without a sample: it was not on the CPU, or nobody looked. */
+	/* So much time without a sample: the thread was not on the CPU, or sampling failed. */
 	if (m->cpu_ns > UNSAMPLED * m->period_ns && m->sampled_ns < m->cpu_ns / 2)
 		known = MIN(known, m->sampled_ns + m->period_ns);
 	if (!m->sampled_ns) {
-		/* Between two ticks of the clock: on the CPU, and nobody saw where. */
+		/* Between two ticks of the clock: on the CPU, but without a sample. */
 		r->ns[m->cpu_ns <= UNSAMPLED * m->period_ns && m->waits ? BLOCK_UNNAMED : BLOCK_UNKNOWN] += m->cpu_ns;
 		return;
 	}
@@ -341,7 +341,7 @@ static void make_row(struct maker *m, struct block_row *r)
 	const struct profile_mark *mark = &m->p->marks.v[r->mark];
 	uint64_t all;
 
-	/* One that fell between two samples was made by the thread that ran before or after. */
+	/* A block between two samples was made by the thread that ran before or after. */
 	for (uint64_t wider = 0; r->thread == PROFILE_NONE && wider <= NEAR * m->period_ns;
 	     wider = 2 * wider + m->period_ns)
 		r->thread = busiest(m, mark->start_ns - MIN(wider, mark->start_ns), mark->end_ns + wider,

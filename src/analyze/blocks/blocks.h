@@ -1,13 +1,13 @@
 /*
- * blocks.h - the marks of blocks, and what the wall time of each is made of.
+ * blocks.h - the marks of blocks, and the wall time of each by cause.
  *
- * The path of a block is the marked thread, or where the mark has none the thread that was most on the CPU within
- * the span. Where that thread waited for another one (for a lock, a condition, a pipe, for work), and it is
- * recorded who ended the wait, the time is told by what that thread did meanwhile, and so on. Each moment of the
- * span is counted once: the parts of a block sum to its wall time.
+ * The path of a block is the marked thread, or where the mark has none the thread that was most on the CPU
+ * within the span. Where that thread waited for another one (for a lock, a condition, a pipe, for work), and
+ * its waker was recorded, the time is attributed to what the waker did meanwhile, and so on. Each moment of
+ * the span is counted once: the parts of a block sum to its wall time.
  *
- * Waits and the run queue are as they were recorded; time on the CPU is what they leave, told apart by the samples
- * of the path. What no sample backs is unknown.
+ * Waits and the run queue are as recorded; CPU time is the rest, split by the samples of the path. Time
+ * without samples is unknown.
  *
  *	struct blocks b;
  *	r = blocks_make(&b, p, &causes, NULL, &err);
@@ -44,12 +44,12 @@ static inline bool block_part_is_cpu(enum block_part part)
 	return part <= BLOCK_UNNAMED;
 }
 
-/* A function, or a crate, and what it has of a part. */
+/* A function, or a crate, and its share of a part. */
 struct block_item {
 	enum block_part part;
 	const char *name;
-	const char *under; /* a function that is no own one: the nearest own one that led there; NULL = none */
-	const char *file;  /* of faults and the disk: what was read or written there, with -e fault or io; NULL = not known */
+	const char *under; /* the nearest own function above one that is not own; NULL = none */
+	const char *file;  /* the file that was read or written there, with -e fault or io; NULL = unknown */
 	uint64_t ns;
 };
 

@@ -65,7 +65,8 @@ static uint32_t own_of_stack(struct blocktally *t, uint32_t stack)
 	return found;
 }
 
-/* The function that a stack is about, and the own one that led there, where that is another one. False: none. */
+/* Finds the call site of a stack, and the own function that led there, if that is another one. False:
+ * none. */
 static bool key_of_stack(struct blocktally *t, enum block_part part, uint32_t stack, uint64_t *ret)
 {
 	uint32_t site = site_of_stack(&t->b->idents, stack), own;

@@ -13,7 +13,7 @@
 
 struct profile;
 
-/* What a function read or wrote in the block at hand, by the collectors of faults and I/O. */
+/* The file that a function read or wrote in the current block, by the collectors of faults and I/O. */
 struct blocktally_use {
 	uint64_t function; /* key of the map of functions */
 	uint32_t frame;    /* the note that names the file */
@@ -31,13 +31,13 @@ struct blocktally {
 void blocktally_init(struct blocktally *t, struct blocks *b, const struct profile *p);
 void blocktally_done(struct blocktally *t);
 
-/* The function at the leaf, below whatever notes; NULL: an empty stack. Lives until names are added. */
+/* Returns the function at the leaf, below any notes; NULL: an empty stack. Lives until names are added. */
 const struct ident *blocktally_leaf(struct blocktally *t, uint32_t stack);
 void blocktally_add(struct blocktally *t, enum block_part part, uint32_t stack, uint64_t ns);
 void blocktally_add_crate(struct blocktally *t, enum block_part part, const struct ident *leaf, uint64_t ns);
 /* A fault or a call, with the file as a note below its stack; without one it says nothing. */
 void blocktally_add_file(struct blocktally *t, enum block_part part, uint32_t stack, uint64_t weight);
-/* The heaviest. What was sampled on the CPU is scaled to the time that it stands for. */
+/* Takes the heaviest items. CPU samples are scaled to the time that they represent. */
 void blocktally_take(struct blocktally *t, double cpu_scale, struct block_items *functions,
 		     struct block_items *crates);
 

@@ -81,7 +81,7 @@ static size_t first_row(const struct looking *l, uint64_t time_ns)
 	return low;
 }
 
-/* What lies in a mark counts for it, and what lies in none for the outside. */
+/* A sample within a mark counts for it, and a sample in none for the outside. */
 static void add_hit(void *context, const struct select_hit *hit)
 {
 	struct looking *l = context;

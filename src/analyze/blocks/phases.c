@@ -30,7 +30,7 @@ static void add(struct weight *to, const struct weight *w)
 	to->value += w->value;
 }
 
-/* One byte a function: the first phase that it matches. */
+/* Returns a byte for each function: the first phase that it matches. */
 static int match_functions(struct looking *l, const char *const *names, uint8_t **ret, struct err *err)
 {
 	const struct profile *p = l->p;

@@ -5,7 +5,7 @@
  *	r = phases_build(&f, p, &selection, (const char *const[]){ "load", "execute", NULL }, &err);
  *	phases_done(&f);
  *
- * Both look at what the selection selects, with its times. Idle waits that it leaves out are left out here.
+ * Both use the selection, with its times. Idle waits that it leaves out are left out here.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ struct phase {
 };
 
 struct phases {
-	VEC(struct phase) rows; /* in the order of their first appearance; those that were never seen last */
+	VEC(struct phase) rows; /* in the order of their first appearance; phases that were never seen last */
 	struct weight outside;    /* of all phases, on threads that had one */
 	struct weight elsewhere;  /* on other threads */
 	struct weight all;
@@ -47,7 +47,7 @@ void phases_done(struct phases *f);
 struct mark_row {
 	uint32_t mark;            /* into the profile's */
 	uint64_t start_ns, end_ns; /* a moment lasts until the next one of its kind and thread */
-	struct weight weight;     /* what was measured then: on its thread, or on all if it has none */
+	struct weight weight;     /* the weight within the span: of its thread, or of all if it has none */
 };
 
 struct mark_kind {

@@ -17,12 +17,12 @@ enum {
 };
 #define FALSE_DISCOVERIES 0.01
 #define INTERVAL 0.05
-/* What a function varies from run to run beyond what slices can see, relative: of CPU time, and of waits,
- * I/O and faults, which are up to the machine's mood. */
+/* The relative variation of a function from run to run beyond what slices can see: of CPU time, and of
+ * waits, I/O and faults, which depend on the state of the machine. */
 #define RUN_NOISE_CPU 0.01
 #define RUN_NOISE_OTHER 0.1
 #define NEGLIGIBLE 0.05    /* relative change that is none */
-#define LEAF 0.01          /* what a function may call and still be a leaf, relative */
+#define LEAF 0.01          /* the relative total of callees up to which a function is a leaf */
 #define NEGLIGIBLE_ALL 0.001 /* and as a share of the whole */
 
 static double square_of(double x)
@@ -34,7 +34,7 @@ struct work {
 	struct diff *d;
 	const struct diff_options *o;
 	struct slices side[2];
-	/* What values are divided by: all that did not change, or the time. */
+	/* The denominator of values: the sum of all that did not change, or the time. */
 	double whole[2], *whole_at[2]; /* at: by slice */
 	double everything[2];          /* the same of all, changed or not */
 	double run_noise;
@@ -43,7 +43,7 @@ struct work {
 	double *residual; /* room for one series */
 };
 
-/* A rate of one side: what it is and its variance. */
+/* A rate of one side: its value and its variance. */
 struct rate {
 	double value;
 	struct stats_spread spread;
@@ -51,7 +51,7 @@ struct rate {
 
 /* --- one side --- */
 
-/* The ratio of two sums that go together: each slice's residual is what it has beyond its share. */
+/* The ratio of two correlated sums: each slice's residual is its excess over its share. */
 static struct stats_spread slice_spread(struct work *w, int side, const double *x, double value)
 {
 	if (w->side[side].timeless)
@@ -140,7 +140,7 @@ static void compare_rows(struct work *w)
 	struct diff *d = w->d;
 	double unit = w->o->absolute ? 1e9 : 100;
 
-	/* Rates are those of what did not change; people read shares of all. */
+	/* Rates are relative to the unchanged functions; people read shares of all. */
 	if (!w->o->absolute && w->everything[0] > 0)
 		unit *= w->whole[0] / w->everything[0];
 	for (size_t i = 0; i < d->table.rows.n; i++) {
@@ -259,8 +259,8 @@ static size_t find_changed(struct work *w, double scale, bool *changed)
 }
 
 /*
- * From a first guess of the scale on: the functions that changed are left out, and what is left gives
- * the next guess, until it stays. Returns how many changed; SIZE_MAX if too many did.
+ * Starts from a first guess of the scale: leaves out the functions that changed, takes the next guess
+ * from the rest, until it converges. Returns how many changed; SIZE_MAX if too many did.
  */
 static size_t settle(struct work *w, double scale)
 {

@@ -55,8 +55,8 @@ struct diff {
 	VEC(struct diff_row) rows; /* largest change of self first, significant ones before the others */
 	bool normalized;
 	const char *unit;          /* of a and b: "%" when normalized, else "ns/s", "bytes/s", "/s" */
-	double scale;              /* of b, for equal work; 1 when absolute or when it cannot be told */
-	bool scaled;               /* it could be told */
+	double scale;              /* of b, for equal work; 1 when absolute or unknown */
+	bool scaled;               /* the scale is known */
 	bool timeless;             /* of imported stacks: noise is that of the counts alone, rates are sums */
 	double all_a, all_b;       /* the whole: value per second */
 	struct diff_value all;     /* the whole compared, per second, also when normalized */
@@ -87,7 +87,7 @@ int diff_make(struct diff *d, const struct diff_side *a, const struct diff_side 
 	      const struct diff_options *o, struct err *err);
 void diff_done(struct diff *d);
 
-/* The change at equal work in percent of what it was: 20 = a fifth more. INFINITY where it was nothing. */
+/* The change at equal work in percent of the value before: 20 = a fifth more. INFINITY where that was 0. */
 static inline double diff_percent(const struct diff_value *v, double of)
 {
 	return v->a > 0 ? 100 * of / v->a : of > 0 ? __builtin_inf() : 0;

@@ -83,7 +83,7 @@ static bool enters_interrupt(const struct ident *id)
 	return false;
 }
 
-/* By stack: does a selected sample have it, or one that it called? */
+/* Returns for each stack whether a selected sample has it, or one that it called. */
 static uint8_t *used_stacks(const struct profile *p, const struct selection *s)
 {
 	uint8_t *used = mem_alloc(p->stacks.n + 1);
@@ -97,7 +97,7 @@ static uint8_t *used_stacks(const struct profile *p, const struct selection *s)
 }
 
 struct links {
-	uint32_t *child, *sibling; /* 0 = none: the empty stack is nobody's */
+	uint32_t *child, *sibling; /* 0 = none: the empty stack has no parent */
 };
 
 static struct links link_stacks(const struct profile *p, const uint8_t *used)
@@ -161,7 +161,7 @@ static void find_rows(struct slices *sl, struct slices_table *t, struct idents *
 			if (inside[i] || m.rows.v[list[k]] != SLICES_NONE)
 				vec_push(&sl->firsts, inside[i] ? m.interrupts : m.rows.v[list[k]]);
 		}
-		/* What a leaf was about is no function: its cost is that of the function above it. */
+		/* A note at the leaf is no function: its cost is that of the function above it. */
 		sl->self_row[i] = inside[i] ? m.interrupts :
 				  idents->list.v[list[n - 1]].kind == IDENT_NOTE ?
 					  sl->self_row[parent] : m.rows.v[list[n - 1]];
@@ -371,7 +371,7 @@ void slices_sum(struct slices *sl, size_t rows)
 	free(by_stack);
 }
 
-/* One slice: by_stack is all 0 before and after. */
+/* Adds a slice: by_stack is all 0 before and after. */
 static void add_slice(struct slices *sl, size_t slice, const uint32_t *pick, double *by_stack)
 {
 	const struct profile *p = sl->p;

@@ -1,9 +1,9 @@
 /*
- * slices.h - what each function costs, slice by slice of a recording.
+ * slices.h - the cost of each function, slice by slice of a recording.
  *
  * Functions are rows of a table that several recordings share: the same function has the same row in all
- * of them. The table grows while recordings are added; after that each one is summed. What the kernel does
- * in interrupts is one row, whatever its functions, and no part of the totals of what was interrupted.
+ * of them. The table grows while recordings are added; after that each one is summed. The kernel's work in
+ * interrupts is one row for all its functions, and no part of the totals of the interrupted code.
  *
  *	struct slices_table t;
  *	slices_table_init(&t);
@@ -50,7 +50,7 @@ struct slices_sum {
 struct slices {
 	size_t n;                       /* slices, all of one length */
 	double duration_ns;             /* of all of them */
-	bool timeless;                  /* no times were recorded, or what is weighed has none: then all is of 1 s */
+	bool timeless;                  /* no times were recorded, or the event has none: all is of 1 s */
 	double *all;                    /* by slice */
 	struct slices_sum everything;
 	struct slices_sum *self, *total; /* by row; recursion counts once */

@@ -57,7 +57,8 @@ static const char *name_of(const struct profile *p, uint32_t frame)
 	return f->line_count ? profile_str(p, p->functions.v[p->lines.v[f->first_line].function].name) : "";
 }
 
-/* Where the notes end and the stack begins; the outermost note (what was touched) and the innermost. */
+/* Returns the end of the notes, where the stack begins; also the outermost note (the touched mapping) and
+ * the innermost. */
 static uint32_t skip_notes(const struct profile *p, uint32_t stack, uint32_t *ret_place, uint32_t *ret_part)
 {
 	*ret_place = *ret_part = PROFILE_NONE;

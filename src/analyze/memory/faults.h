@@ -1,5 +1,5 @@
 /*
- * faults.h - page faults and memory pressure: how many, by whom, on which part of which file.
+ * faults.h - page faults and memory pressure: how many, by which function, on which part of which file.
  *
  *	struct faults f;
  *	faults_build(&f, p, &selection->options);
@@ -8,7 +8,7 @@
  *	faults_done(&f);
  *
  * Reads the events "major-faults", "minor-faults", "major-time", "minor-time", "reclaims" and "reclaim-time"
- * with the filters of the options, whatever event those name.
+ * with the filters of the options, but not their event.
  */
 #pragma once
 
@@ -41,7 +41,7 @@ struct faults_range {
 struct faults_file {
 	const char *name; /* lives as long as the profile */
 	struct faults_weight weight;
-	VEC(struct faults_range) ranges; /* by offset, neighbours apart; those that were hit */
+	VEC(struct faults_range) ranges; /* ranges with faults, by offset, no two adjacent */
 };
 
 /* The growth of a series over the selected time. */
@@ -54,7 +54,7 @@ struct faults {
 	bool recorded;        /* was there a collector of faults? The rest is nothing without */
 	bool timed;           /* are the times of faults known? */
 	bool reclaims_seen, kswapd_seen;
-	uint64_t duration_ns; /* of what is selected */
+	uint64_t duration_ns; /* of the selection */
 	struct faults_weight all;
 	uint64_t kswapd_wakes;  /* of the whole system and recording */
 	uint64_t without_stack; /* faults that the kernel took in a thread's name, of the whole recording */

@@ -119,7 +119,7 @@ static void add(struct heap_sum *to, const struct weight *w, double variance)
 	to->variance += variance;
 }
 
-/* What is alive after each third: of what comes and goes only that before it counts. */
+/* Adds to the live bytes after each third of the time that the sample precedes. */
 static void add_thirds(struct build *b, struct heap_function *g, uint64_t time_ns, int64_t bytes)
 {
 	uint64_t third = (b->to_ns - b->from_ns) / 3;
@@ -176,7 +176,7 @@ static void add_event(struct build *b, const struct select_options *o)
 	options.event = event_called(b->p, events[b->what]);
 	if (options.event != PROFILE_NONE)
 		select_each(b->p, &options, add_hit, b,
-			    NULL); /* what does not pass the filters is not there */
+			    NULL); /* a sample that does not pass the filters does not count */
 }
 
 /* --- the rest --- */
@@ -214,7 +214,7 @@ static void end_functions(struct heap_figures *f)
 
 		if (g->live.bytes)
 			g->age_ns /= g->live.bytes;
-		/* What is warmed up grows less and less. */
+		/* A program that has warmed up grows less and less. */
 		g->grows = !f->recordings && middle > 0 && last > 0 && last * 4 >= middle && middle + last > 3 * error &&
 			   g->live.samples >= 4;
 	}

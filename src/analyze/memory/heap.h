@@ -1,18 +1,18 @@
 /*
  * heap.h - the heap of a recording: allocated, alive, at its peak, freed at once; by the program's own
- *functions.
+ * functions.
  *
- * Sampled figures are estimates, and each says its standard error: of a sample that
- * stands for w bytes and was taken with the chance p, w² (1 - p) is its part of the variance.
- * About two of three figures lie within one error of the truth, 19 of 20 within two.
+ * Sampled figures are estimates with a standard error: a sample that represents w bytes and was taken with
+ * the probability p adds w² (1 - p) to the variance. About two of three figures lie within one error of the
+ * truth, 19 of 20 within two.
  *
  *	struct heap_figures f;
  *	if (heap_measure(&f, p, &selection->options, NULL))
  *		printf("%llu ± %.0f\n", f.live.bytes, heap_error(&f.live));
  *	heap_done(&f);
  *
- * Reads the events "heap", "alloc", "freed", "temporary" and "peak" with the filters of the options, whatever
- * event those name.
+ * Reads the events "heap", "alloc", "freed", "temporary" and "peak" with the filters of the options, but not
+ * their event.
  */
 #pragma once
 
@@ -32,19 +32,19 @@ struct heap_sum {
 	double variance;  /* of bytes */
 };
 
-/* The innermost own function of the stacks; where there is none, the one that says most (site.h). */
+/* The innermost own function of the stacks; where there is none, the most telling one (site.h). */
 struct heap_function {
 	const char *name, *module; /* live as long as the figures */
 	struct heap_sum allocated, live, temporary, peak;
 	uint64_t freed_bytes;
-	/* Alive after a third of the time, after two, and at the end, of what was allocated in the recording.
-	 */
+	/* Bytes allocated in the recording that are alive after a third of the time, after two, and at the
+	 * end. */
 	int64_t thirds[3];
-	double age_ns; /* mean of what is alive, by bytes */
+	double age_ns; /* mean age of live objects, by bytes */
 	bool grows;    /* in the middle third and the last one, beyond its error */
 };
 
-/* What shows a sentence's reason: the event to weigh, NULL = none; the function under which it is, NULL = any. */
+/* Shows the reason of a sentence: the event to weigh, NULL = none; the function to show, NULL = any. */
 struct heap_link {
 	const char *what, *function;
 };
@@ -54,22 +54,22 @@ enum heap_symptom { HEAP_LEAK, HEAP_CHURN, HEAP_BLOAT, HEAP_FRAGMENTATION, HEAP_
 
 struct heap_figures {
 	bool exact;           /* each allocation was seen */
-	bool no_error;        /* recordings that were sampled at different distances: what the errors are is not known */
+	bool no_error;        /* merged recordings of different sampling intervals: errors are unknown */
 	uint64_t recordings;  /* that were merged; 0: it is one. Peak and live are sums of what each had then */
-	bool ended;           /* the program did: what is alive was never freed */
+	bool ended;           /* the program ended: live objects were never freed */
 	bool filtered;        /* the selection leaves something out: the counted figures are of all */
 	uint64_t interval;    /* bytes between samples */
-	uint64_t duration_ns; /* of what is selected */
+	uint64_t duration_ns; /* of the selection */
 	struct heap_sum allocated, freed, temporary, live, peak;
 	uint64_t peak_ns;                    /* when */
 	uint64_t counted_bytes, counted;     /* by the hooks, of the whole recording; exact */
-	uint64_t lifetime_ns[3];             /* p50, p90, p99 of what was freed; of the whole recording */
+	uint64_t lifetime_ns[3];             /* p50, p90, p99 of freed objects; of the whole recording */
 	uint64_t lifetimes;                  /* objects */
 	uint64_t execs;        /* times that a program began without us */
 	uint64_t lost, unseen;               /* samples that found no room; frees that were noticed late */
 	VEC(struct heap_function) functions; /* most alive first, then most allocated */
 	bool symptoms[HEAP_SYMPTOMS];
-	VEC(char *) verdict; /* sentences: what stands out, and where to look next */
+	VEC(char *) verdict; /* sentences: the findings, and where to look next */
 	VEC(struct heap_link) links; /* of each sentence */
 	/* The rest is private. */
 	struct idents idents;

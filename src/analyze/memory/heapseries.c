@@ -29,7 +29,7 @@ static void see(void *context, const struct select_hit *hit)
 							 s->thread, hit->stack, g->down });
 }
 
-/* What goes down at a moment comes after what went up: an object may live for no time at all. */
+/* At equal times an increase comes before a decrease: an object may live for no time at all. */
 static int compare_steps(const void *a, const void *b)
 {
 	const struct heapseries_step *x = a, *y = b;
@@ -39,7 +39,7 @@ static int compare_steps(const void *a, const void *b)
 	return x->down - y->down;
 }
 
-/* A dump is a moment: whatever rose and fell with it did so at once. */
+/* A dump is a moment: all its increases and decreases happen at once. */
 static void find_peak(struct heapseries *h)
 {
 	uint64_t bytes = 0;

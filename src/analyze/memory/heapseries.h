@@ -1,8 +1,8 @@
 /*
- * heapseries.h - a heap over time: what was alive at any moment of a recording, by stack.
+ * heapseries.h - a heap over time: the live bytes at any moment of a recording, by stack.
  *
- * Made of what was allocated and what was freed (-e heap), or of what rose and fell between
- * dumps (import/jemalloc/heapdumps.h).
+ * Made from allocations and frees (-e heap), or from the changes between dumps
+ * (import/jemalloc/heapdumps.h).
  *
  *	struct heapseries h;
  *	r = heapseries_make(&h, p, &options, &err);
@@ -12,7 +12,7 @@
  *	selection_done(&s);
  *	heapseries_done(&h);
  *
- * Moments must be asked for in ascending order: it walks along.
+ * Moments must be asked for in ascending order.
  */
 #pragma once
 
@@ -48,7 +48,7 @@ struct heapseries {
 int heapseries_make(struct heapseries *h, const struct profile *p, const struct select_options *o,
 		    struct err *err);
 void heapseries_done(struct heapseries *h);
-/* What was alive after all that happened up to time_ns. selection_done(ret) in the end. */
+/* Selects the live bytes after all changes up to time_ns. selection_done(ret) in the end. */
 void heapseries_at(struct heapseries *h, uint64_t time_ns, struct selection *ret);
 /* Up to most moments that tell the story: each change if there are few, else evenly spaced, with the peak and
  * the end. */

@@ -1,10 +1,10 @@
 /*
- * heapverdict.c - what the figures of a heap come to: a leak, churn, bloat, fragmentation, or nothing of
+ * heapverdict.c - the verdict on the figures of a heap: a leak, churn, bloat, fragmentation, or none of
  * these.
  *
- * By the symptoms that memory guides give: a leak grows and does not level off; churn is a high
- * rate of what does not live long; bloat is much that is alive, or was for a moment; fragmentation is
- * memory of the process that grows without the heap.
+ * By the symptoms that memory guides give: a leak grows and does not level off; churn is a high rate of
+ * short-lived objects; bloat is a large live heap, now or for a moment; fragmentation is memory of the
+ * process that grows without the heap.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,11 +25,11 @@ enum {
 	LEAK_PERCENT = 2,      /* of the peak, that the growing functions grew by */
 	CHURN_PERCENT = 30,    /* of allocated bytes, freed at once */
 	CHURN_PER_S = 10 * MB, /* below, it does not matter */
-	RUSH_PER_S = 500 * MB, /* above, it does whatever its lifetime */
-	PEAK_TIMES = 2,        /* what is alive at the end */
-	HOLD_PERCENT = 50,     /* of what is alive, by one function */
+	RUSH_PER_S = 500 * MB, /* a higher rate is churn for any lifetime */
+	PEAK_TIMES = 2,        /* times the live bytes at the end */
+	HOLD_PERCENT = 50,     /* of the live bytes, by one function */
 	LARGE = 64 * MB,
-	WASTE_PERCENT = 25,    /* of what the allocator holds, for no object */
+	WASTE_PERCENT = 25,    /* of the allocator's memory, without objects */
 	SLOW_PERCENT = 10,     /* of the CPU time, in the allocator */
 	FULL_PERCENT = 90,     /* of the cgroup's limit */
 	FEW = 500,             /* samples of the CPU, below which shares say nothing */
@@ -47,7 +47,7 @@ static void say(struct heap_figures *f, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Where what was said last is to be seen. */
+/* Links the last sentence to its data. */
 static void show(struct heap_figures *f, const char *what, const char *function)
 {
 	f->links.v[f->links.n - 1] = (struct heap_link){ what, function };
@@ -201,7 +201,7 @@ static int64_t last_of(const struct profile *p, const char *name)
 	return last;
 }
 
-/* What jemalloc says of itself: slabs that are used little, and free pages that it has not given back. */
+/* jemalloc's own statistics: slabs with little in use, and free pages that it has not returned. */
 static bool judge_classes(struct heap_figures *f, const struct profile *p)
 {
 	int64_t resident = last_of(p, KEY_JEMALLOC_RESIDENT);

@@ -1,6 +1,6 @@
 /*
- * leak.h - whose memory is alive: the bytes of a heap event by the program's own function nearest to the
- *allocation.
+ * leak.h - live memory by owner: the bytes of a heap event by the program's own function nearest to the
+ * allocation.
  *
  *	struct leak l;
  *	leak_build(&l, p, "heap");

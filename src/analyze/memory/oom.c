@@ -71,7 +71,7 @@ static void read_marks(struct oom *o, const struct profile *p)
 	}
 }
 
-/* A kill elsewhere on the machine, or one that somebody else was to blame for. */
+/* Returns whether the kill was elsewhere on the machine, or not caused by a target. */
 static bool is_nobodys(const struct profile *p, uint32_t thread)
 {
 	return thread >= p->threads.n || p->threads.v[thread].process >= p->processes.n ||

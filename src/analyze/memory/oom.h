@@ -1,5 +1,5 @@
 /*
- * oom.h - the way to a limit of memory, and what was there when the kernel killed.
+ * oom.h - memory use up to a limit, and the state when the kernel killed.
  *
  * Reads what `gasflame limit` records: the series "limit.usage", "limit.anon", "limit.file", "limit.kernel"
  * and "limit.swap", marks of the kinds "oom" and "kernel", the counters "limit.*", the events
@@ -28,13 +28,13 @@ struct oom {
 	uint64_t kill_ns;             /* when the first was, where kills > 0 */
 	VEC(struct oom_point) points; /* the last seconds, and before them the way there: about one a row */
 	VEC(const char *) said;       /* by the kernel; live as long as the profile */
-	const char *trigger;          /* who asked for the memory that was one too much; "" = not known */
+	const char *trigger;          /* the process whose allocation exceeded the limit; "" = unknown */
 	const char *trigger_module;
 	struct leak live;             /* at the end */
 };
 
 void oom_build(struct oom *o, const struct profile *p);
 void oom_done(struct oom *o);
-/* What took most of the limit: "heap", "cache", "kernel", "other": anonymous memory that is not the heap's;
- * "" */
+/* Returns the largest part of the limit: "heap", "cache", "kernel", "other" (anonymous memory outside the
+ * heap) or "". */
 const char *oom_blame(const struct oom *o);

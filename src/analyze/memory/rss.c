@@ -168,7 +168,7 @@ static void add_files(struct rss *r, int64_t files)
 					     .bytes = files }, NULL);
 }
 
-/* What is known of the heap: *live of *arenas is resident and alive. */
+/* Finds the known parts of the heap: *live of *arenas is resident and alive. */
 static void find_live(struct rss *r, int64_t anonymous, int64_t *live, int64_t *arenas)
 {
 	const struct rss_series *resident = rss_find(r, KEY_HEAP_RESIDENT), *in = rss_find(r, KEY_HEAP_ARENAS);

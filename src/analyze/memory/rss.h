@@ -46,9 +46,9 @@ struct rss_row {
 	uint32_t series;    /* to draw, index into series; UINT32_MAX = none */
 };
 
-/* What is alive of one size class of the allocator. */
+/* The live objects of one size class of the allocator. */
 struct rss_class {
-	uint64_t size, live_bytes, rounding_bytes; /* rounding: what was added to sizes that were asked for */
+	uint64_t size, live_bytes, rounding_bytes; /* rounding: bytes added to the requested sizes */
 };
 
 /* Where the split into live heap and slack comes from. */
@@ -81,7 +81,7 @@ void rss_done(struct rss *r);
 const struct rss_series *rss_find(const struct rss *r, const char *key);
 /* A gauge at its last look, or fallback. */
 int64_t rss_last(const struct rss *r, const char *key, int64_t fallback);
-/* What a series of growth has grown by a second; negative = not known. */
+/* Returns the growth of a series per second; negative = unknown. */
 double rss_rate(const struct rss *r, const char *key);
 /* The values of a series in so many columns, the mean of each; a column without a look has that of the one
  * before. How many there are: no more than looks. */

@@ -1,8 +1,8 @@
 /*
- * sizeclass.h - what jemalloc holds, by size class, as it counts itself (collect/heap/jestats.h has the counters).
+ * sizeclass.h - the memory of jemalloc by size class, from its own counters (collect/heap/jestats.h).
  *
- * Objects of a small class share slabs: one that stays keeps the whole slab. What is held and not used of them is waste,
- * the inner part of fragmentation.
+ * Objects of a small class share slabs: one live object keeps the whole slab. The unused part of the slabs is
+ * waste, the internal part of fragmentation.
  *
  *	struct sizeclasses c;
  *	sizeclasses_read(&c, p);
@@ -25,7 +25,7 @@ struct sizeclass {
 };
 
 struct sizeclasses {
-	VEC(struct sizeclass) list; /* most waste first, then most held; empty: nobody said so */
+	VEC(struct sizeclass) list; /* most waste first, then most held; empty: no statistics */
 	struct sizeclass all;       /* sums; size is that of the objects in bytes */
 	uint64_t cached_bytes;      /* of the objects: free ones that threads keep */
 	/* Processes whose jemalloc is built without statistics; that did not allocate in time to be asked. */

@@ -77,8 +77,8 @@ static int compare_siblings(const void *a, const void *b, void *context)
 	return (s->rank[x->ident] > s->rank[y->ident]) - (s->rank[x->ident] < s->rank[y->ident]);
 }
 
-/* Links siblings by weight: all nodes in one order, put before those that are there from the last to the
- * first. */
+/* Links siblings by weight: all nodes in one order, from the last to the first, each put before its
+ * siblings. */
 static void link_siblings(struct callers *c)
 {
 	_cleanup_free_ uint32_t *rank = idents_rank(&c->tree->idents);
@@ -133,8 +133,7 @@ static void add_callers(struct building *b, uint32_t node)
 	add(&b->c->nodes.v[at].self, w);
 }
 
-/* Everything below the function, joined with what is there already: to[] says where each node of the tree
- * went. */
+/* Merges everything below the function into the tree: to[] maps each node of the call tree to its place. */
 static void add_callees(struct building *b, uint32_t node, uint32_t *to)
 {
 	const struct calltree *t = b->c->tree;

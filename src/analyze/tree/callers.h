@@ -1,5 +1,6 @@
 /*
- * callers.h - trees for people: who calls a function, what it calls, and the whole call tree, heaviest first.
+ * callers.h - trees for people: the callers of a function, its callees, and the whole call tree, heaviest
+ * first.
  *
  *	struct callers c;
  *	r = callers_build(&c, &tree, CALLERS_OF, "memcpy", &err);
@@ -7,8 +8,8 @@
  *		printf("%*s%s\n", c.nodes.v[i].depth, "", callers_ident(&c, i)->name);
  *	callers_done(&c);
  *
- * Recursion counts once: of the functions that match, the outermost of a stack counts. So the total of
- * node 0, which stands for all that match, is what the table of functions says.
+ * Recursion counts once: of the functions that match, the outermost of a stack counts. So the total of node
+ * 0, which stands for all that match, equals that in the table of functions.
  */
 #pragma once
 
@@ -22,7 +23,7 @@ struct err;
 enum callers_way {
 	CALLERS_ALL, /* the whole tree, from the root on; no pattern */
 	CALLERS_OF,  /* below node 0 its callers, below those theirs: self is where a stack begins */
-	CALLEES_OF,  /* below node 0 what it calls */
+	CALLEES_OF,  /* below node 0 its callees */
 };
 
 struct callers {
@@ -38,8 +39,7 @@ int callers_build(struct callers *c, const struct calltree *tree, enum callers_w
 		  struct err *err);
 void callers_done(struct callers *c);
 
-/* The node after i in depth, parents first; CALLTREE_NONE at the end. callers_skip() passes over what is
- * below i. */
+/* Returns the node after i in preorder; CALLTREE_NONE at the end. callers_skip() skips the nodes below i. */
 uint32_t callers_next(const struct callers *c, uint32_t i);
 uint32_t callers_skip(const struct callers *c, uint32_t i);
 
@@ -48,7 +48,7 @@ static inline const struct ident *callers_ident(const struct callers *c, uint32_
 	return &c->tree->idents.list.v[c->nodes.v[node].ident];
 }
 
-/* One byte an identity of the tree: does its name match? Caller frees. *ret_n: how many do and are there.
- * Errors as above; option is for the sentence. */
+/* Returns a byte for each identity of the tree: whether its name matches. Caller frees. *ret_n: how many
+ * match and are in the tree. Errors as above; option is for the message. */
 int callers_match(const struct calltree *tree, const char *option, const char *pattern, uint8_t **ret,
 		  uint32_t *ret_n, struct err *err);

@@ -46,7 +46,7 @@ static uint32_t add_frame(struct builder *b, uint32_t node, uint32_t frame)
 	return node;
 }
 
-/* A sample without a stack keeps its weight: it is shown as what it is. */
+/* A sample without a stack keeps its weight, below a node that says so. */
 static uint32_t no_stack(struct builder *b, uint32_t node)
 {
 	return child(b, node, idents_add(&b->t->idents, "[no stack]", "", IDENT_TRUNCATED), false);
@@ -77,7 +77,7 @@ static uint32_t add_stack(struct builder *b, uint32_t group_node, uint32_t epoch
 	return node;
 }
 
-/* What the time was, as a frame at the leaf's side of node. */
+/* Adds the cause of the time as a frame below node. */
 static uint32_t add_cause(struct builder *b, uint32_t node, enum cause cause)
 {
 	char name[32];
@@ -130,8 +130,8 @@ struct group_entry {
 	const struct select_entry *entry;
 };
 
-/* By group, so that node_of can be used again; then by stack, so that the result is one whatever the
- * order of the samples was. */
+/* By group, so that node_of can be reused; then by stack, so that the result does not depend on the order
+ * of the samples. */
 static int compare_entries(const void *a, const void *b)
 {
 	const struct group_entry *x = a, *y = b;
@@ -193,7 +193,7 @@ static void add_totals(struct calltree *t)
 }
 
 /* Links siblings in the order of their names: a counting sort of all nodes by rank, then each is put
- * before those that are there already, from the last to the first. */
+ * before its siblings, from the last to the first. */
 static void link_children(struct calltree *t)
 {
 	_cleanup_free_ uint32_t *rank = idents_rank(&t->idents);

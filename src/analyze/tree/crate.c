@@ -10,7 +10,7 @@
 #include "base/text/str.h"
 #include "profile/profile.h"
 
-/* What is known of a module. */
+/* Facts about a module. */
 enum { FILE_PROGRAM = 1, FILE_RUST = 2, FILE_KERNEL = 4, FILE_JIT = 8 };
 
 static const char *const std_crates[] = { "std", "core", "alloc", "proc_macro", "test", "std_detect",
@@ -115,7 +115,7 @@ static const char *intern(struct crates *c, const char *s)
 
 /* --- paths --- */
 
-/* Past what stands before a type's path: "<&mut dyn ". */
+/* Skips the sigils before a type's path: "<&mut dyn ". */
 static const char *skip_sigils(const char *s)
 {
 	static const char *const words[] = { "mut ", "dyn ", "const ", "impl " };
@@ -220,13 +220,13 @@ static const char *rust_crate(const char *name, size_t *ret_n)
 	}
 	if (*ret_n)
 		return type;
-	*ret_n = 4; /* methods of what the language has built in */
+	*ret_n = 4; /* methods of built-in types */
 	return "core";
 }
 
 /* --- C and C++ --- */
 
-/* Without what the C library puts before its functions' names. */
+/* Strips the prefixes that the C library puts before its functions' names. */
 static const char *plain_call(const char *name)
 {
 	if (str_starts(name, "__libc_") || str_starts(name, "__GI_"))
@@ -439,7 +439,7 @@ static enum code_kind kind_of_c(struct crates *c, const struct ident *id)
 		return CODE_OWN;
 	if (!program)
 		return CODE_DEPENDENCY;
-	/* What calls the Rust program's main, and what is linked into it. */
+	/* Code that calls the Rust program's main, or is linked into it. */
 	if (bits & FILE_RUST)
 		return !strcmp(id->name, "main") ? CODE_STD : CODE_DEPENDENCY;
 	return CODE_OWN;

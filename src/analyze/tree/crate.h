@@ -1,5 +1,5 @@
 /*
- * crate.h - whose code a function is: its crate or library, and what kind of code that is.
+ * crate.h - the owner of a function: its crate or library, and the kind of that code.
  *
  *	struct crates c;
  *	crates_init(&c, p, NULL);
@@ -12,9 +12,9 @@
  * crate may implement it. Libraries in C and C++ that are linked into nodes are known by their prefixes
  * ("mdbx", "rocksdb", "jemalloc"); other such functions belong to their module's basename.
  *
- * Kinds are guessed from names and modules, and from what the target is called: crates whose names begin
- * with a program's own name, or a part of it ("op-reth": op_reth and reth), are its own, as are those with
- * a `main`. C functions of the program's file are its own if nothing there is Rust.
+ * Kinds are guessed from names and modules, and from the name of the target: crates whose names begin with
+ * a program's own name, or a part of it ("op-reth": op_reth and reth), are its own, as are crates with a
+ * `main`. C functions of the program's file are its own if nothing there is Rust.
  */
 #pragma once
 
@@ -47,7 +47,7 @@ struct crates {
 void crates_init(struct crates *c, const struct profile *p, const char *const *own);
 void crates_done(struct crates *c);
 
-/* Lives as long as c. "" for what is no code. */
+/* Lives as long as c. "" if the identity is no code. */
 const char *crate_name(struct crates *c, const struct ident *id);
 enum code_kind crate_kind(struct crates *c, const struct ident *id);
 /* "own", "dependency", "std", "allocator", "kernel", "other" */

@@ -1,5 +1,5 @@
 /*
- * ident.h - who a frame is: the identity by which frames are merged and shown.
+ * ident.h - the identity of a frame, by which frames are merged and shown.
  *
  * Addresses of one function, and one function of two merged recordings, are one
  * identity: its name, the path of its module and its kind. A frame with inlined
@@ -33,8 +33,8 @@ enum ident_kind {
 	IDENT_KERNEL,
 	IDENT_UNNAMED,   /* no symbol was found: "module+0x1234" */
 	IDENT_TRUNCATED, /* "[truncated: reason]" */
-	IDENT_NOTE,      /* what the leaf above it was about: a file's path */
-	IDENT_CAUSE,     /* what the time of the leaf above it was: "[disk write]", "[on CPU]" */
+	IDENT_NOTE,      /* a note about the leaf above it: a file's path */
+	IDENT_CAUSE,     /* the cause of the time of the leaf above it: "[disk write]", "[on CPU]" */
 };
 
 struct ident {
@@ -44,9 +44,9 @@ struct ident {
 };
 
 enum {
-	IDENTS_NO_INLINE = 1,     /* the function that was called, without what was inlined into it */
+	IDENTS_NO_INLINE = 1,     /* the called function, without functions inlined into it */
 	IDENTS_SPLIT_INLINED = 2, /* a function's inlined copies are an identity of their own */
-	IDENTS_NAMES_ONLY = 4,    /* functions of one name are one, whatever their modules */
+	IDENTS_NAMES_ONLY = 4,    /* functions of one name are one, of any module */
 };
 
 struct idents {

@@ -51,7 +51,7 @@ static size_t name_length(const char *spec)
 	return n && spec[n] == '=' && spec[n + 1] ? n : 0;
 }
 
-/* What a function that matches is called: by the option, by what the first (...) holds, or as the regex. */
+/* Returns the group of a function that matches: named by the option, by the first (...), or as the regex. */
 static char *group_name(const char *spec, size_t named, const char *function, const regmatch_t *match)
 {
 	if (named)
@@ -129,7 +129,7 @@ static const struct profile_line *line_at(const struct shape *sh, const struct p
 	return &sh->p->lines.v[f->first_line + f->line_count - 1 - k];
 }
 
-/* One function of a frame as a frame of its own. */
+/* Makes one function of a frame a frame of its own. */
 static uint32_t part_of(struct shape *sh, uint32_t frame, uint32_t k)
 {
 	struct profile *p = sh->p;
@@ -189,7 +189,7 @@ static uint32_t root_in(const struct shape *sh, uint32_t frame)
 
 /* --- stacks --- */
 
-/* One byte a node: is it part of a stack that is selected? */
+/* Returns a byte for each node: whether it is part of a selected stack. */
 static uint8_t *find_needed(const struct profile *p, const struct selection *s)
 {
 	uint8_t *needed = mem_alloc(p->stacks.n + 1);
@@ -213,7 +213,7 @@ static uint8_t *find_used(const struct profile *p, const uint8_t *needed)
 	return used;
 }
 
-/* Parents come before their children, also in what is made here. */
+/* Parents come before their children, also in the new stacks. */
 static uint32_t *map_stacks(struct shape *sh, const uint8_t *needed)
 {
 	size_t n = sh->p->stacks.n;

@@ -31,7 +31,7 @@ struct shape_options {
 
 /*
  * Gives the entries of s their new stacks, which are appended to the profile, with the frames that they need;
- * s->all is what is left, s->outside what is not below the root. -EINVAL: a bad regex. -ENODATA: one that
- * matches nothing that is selected. The strings must outlive s.
+ * s->all is the rest, s->outside the part not below the root. -EINVAL: a bad regex. -ENODATA: a regex that
+ * matches nothing in the selection. The strings must outlive s.
  */
 int shape_apply(struct profile *p, struct selection *s, const struct shape_options *o, struct err *err);

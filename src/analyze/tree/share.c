@@ -132,8 +132,8 @@ static void add_self(struct looking *l)
 	}
 }
 
-/* Totals: the outermost node of a crate, or of a group, on its path counts. The walk keeps count of what is
- * on it. */
+/* Totals: the outermost node of a crate, or of a group, on its path counts. The walk counts the crates on
+ * its path. */
 static void add_totals(struct looking *l)
 {
 	const struct calltree *t = l->t;
@@ -232,7 +232,7 @@ void shares_done(struct shares *s)
 	vec_done(&s->groups);
 }
 
-/* --- who leads there --- */
+/* --- callers --- */
 
 static int compare_callers(const void *a, const void *b)
 {
@@ -274,7 +274,7 @@ int share_callers_build(struct share_callers *c, struct crates *names, const str
 				.crate = up ? crate_name(names, calltree_ident(tree, up)) : "" });
 		add(&c->rows.v[*row].weight, &n->total);
 		add(&c->total, &n->total);
-		/* What is below counts with it. */
+		/* The nodes below count with it. */
 		while (i && tree->nodes.v[i].next_sibling == CALLTREE_NONE)
 			i = tree->nodes.v[i].parent;
 		i = i ? tree->nodes.v[i].next_sibling : CALLTREE_NONE;

@@ -1,5 +1,5 @@
 /*
- * share.h - what each crate costs, which of the user's own crates a stack belongs to, and which own function
+ * share.h - the cost of each crate, the user's own crate that a stack belongs to, and the own function that
  * leads to a hot one.
  *
  *	struct shares s;
@@ -65,7 +65,7 @@ struct share_callers {
 	uint32_t matched;
 };
 
-/* The innermost own function above the outermost one that matches. Errors as callers_build(). */
+/* Finds the innermost own function above the outermost match. Errors as callers_build(). */
 int share_callers_build(struct share_callers *c, struct crates *names, const struct calltree *tree,
 			const char *pattern, struct err *err);
 void share_callers_done(struct share_callers *c);

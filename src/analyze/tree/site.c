@@ -6,7 +6,7 @@
 #include "base/text/str.h"
 #include "profile/profile.h"
 
-/* Beginnings of names; what a Rust name has before its path is passed over. */
+/* Prefixes of names; the sigils before a Rust path are skipped. */
 static const char *const libraries[] = {
 	"std::", "core::", "alloc::", "tokio::", "tokio_", "parking_lot", "crossbeam", "rayon",
 	"futures", "mio::", "hashbrown::", "tracing", "once_cell::", "lock_api::", "dashmap::",
@@ -38,7 +38,7 @@ static const char *const other_calls[] = {
 	"free", "calloc", "realloc",
 };
 
-/* The one of list that a function is, whatever the C library has put before its name; NULL = none. */
+/* Returns the entry of list that a function is, ignoring the C library's prefixes; NULL = none. */
 static const char *call_of(const char *const *list, size_t n, const char *name)
 {
 	if (str_starts(name, "__libc_") || str_starts(name, "__GI_"))
@@ -97,8 +97,8 @@ bool site_is_allocator(const char *name, const char *module)
 	       starts_with_any(name, begins, ARRAY_LEN(begins)) || call_of(calls, ARRAY_LEN(calls), name);
 }
 
-/* How much a function of a library says about what is waited for: a runtime's more than a lock's, and that
- * more than the C library's. */
+/* Rates how much a library function tells about a wait: a runtime's more than a lock's, and that more than
+ * the C library's. */
 static int telling(const struct ident *id)
 {
 	static const char *const general[] = { "std::", "<std::", "core::", "<core::", "alloc::", "<alloc::",

@@ -1,9 +1,10 @@
 /*
- * site.h - which function of the program a stack is about.
+ * site.h - the function of the program that a stack is attributed to: its call
+ * site.
  *
  * A wait ends in the C library and the kernel, below the locks and runtimes that
- * every program uses. What a person can change is the innermost function that is
- * none of these: the program's own code, or a library that is not known here.
+ * every program uses. A person can change the innermost function that is none of
+ * these: the program's own code, or a library that is not known here.
  */
 #pragma once
 
@@ -21,7 +22,7 @@ uint32_t site_of_stack(struct idents *t, uint32_t stack);
 /* Is it a function of the language's libraries, a runtime or the C library? */
 bool site_is_library(const char *name, const char *module);
 
-/* Is it one of an allocator: malloc, free, what they call, operator new? */
+/* Returns whether the function is an allocator's: malloc, free, their callees, operator new. */
 bool site_is_allocator(const char *name, const char *module);
 
 /* "fdatasync", "pread": the file operation at the end of the program's side of the stack; NULL = none. */

@@ -11,7 +11,7 @@ static void add(struct weight *to, const struct weight *w)
 	to->value += w->value;
 }
 
-/* What a leaf was about is no function: its own cost is that of the function above it. */
+/* A note at the leaf is no function: its cost is that of the function above it. */
 static const struct calltree_node *owner(const struct calltree *t, const struct calltree_node *n)
 {
 	while (n->parent != CALLTREE_NONE && (t->idents.list.v[n->ident].kind == IDENT_NOTE ||

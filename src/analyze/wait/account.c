@@ -59,8 +59,8 @@ static uint64_t kept_ns(const struct profile_thread *t)
 	return t->run_ns + t->queue_ns + t->blocked_ns;
 }
 
-/* A thread's time within the range. It is first seen when it is first switched, but what it had done since
- * the recording began is in the sums: they can reach further back. */
+/* Returns a thread's time within the range. A thread is first seen at its first switch, but the sums
+ * include its time since the recording began: they can reach further back. */
 static uint64_t wall_of(const struct profile *p, const struct profile_thread *t,
 			const struct select_options *o)
 {
@@ -129,7 +129,7 @@ static void add_row(struct account_row *to, const struct account_row *r)
 		to->ns[i] += r->ns[i];
 }
 
-/* On the CPU and in the queue: the collector's sums where they hold for what is asked. */
+/* On the CPU and in the run queue: the collector's sums where they apply to the selection. */
 static void settle(struct account *a, struct account_row *r, const struct profile_thread *t, bool whole,
 		   bool cpu_recorded, uint64_t sampled)
 {

@@ -1,10 +1,10 @@
 /*
- * account.h - the whole time of each thread, and what it is made of.
+ * account.h - the whole time of each thread, by cause.
  *
- * wall = on the CPU + in the run queue + stopped by a CPU quota + each cause + what is missing. There is
- * an account only where waits were recorded. Over a whole recording the first two
- * are the collector's own sums, not samples; within a time range, or for a
- * profile without those sums, they come from the samples of "cpu" and "queue".
+ * wall = on the CPU + in the run queue + stopped by a CPU quota + each cause + missing time. There is an
+ * account only where waits were recorded. Over a whole recording the first two are the collector's own
+ * sums, not samples; within a time range, or for a profile without those sums, they come from the
+ * samples of "cpu" and "queue".
  */
 #pragma once
 
@@ -33,8 +33,7 @@ struct account {
 	uint64_t lost;          /* records of waits that found no room */
 	uint64_t unseen;        /* threads that were never switched: all of their time is missing */
 	bool sampled_cpu;       /* time on the CPU is from samples */
-	bool cpu_is_the_rest; /* nothing measured it: it is what the others leave, and nothing can be missing
-	                       */
+	bool cpu_is_the_rest; /* CPU time was not measured: it is the remainder, and no time can be missing */
 };
 
 /* False: no waits were recorded, and a is empty. Only threads, processes and the range of o count. */
@@ -46,9 +45,9 @@ void account_done(struct account *a);
 uint64_t account_active_ns(const struct account_row *r);
 
 /*
- * Does a thread's waiting for this keep it from its work? Sleep is what it asked
- * for. At conditions, pipes and sockets also stand threads without work that no
- * pattern knows: these count for threads that are seen at work.
+ * Returns whether this cause keeps a thread from its work. Sleep is intended.
+ * Idle threads that no pattern knows also wait at conditions, pipes and sockets:
+ * these causes count only for threads that also work.
  */
 bool account_counts(const struct account_row *r, enum cause cause);
 /* All that counts: conditions, pipes and sockets half, for some of it is waiting for work. */

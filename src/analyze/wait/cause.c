@@ -93,7 +93,7 @@ enum role causes_role(const struct causes *c, uint32_t event)
 	return event < c->p->events.n ? c->roles[event] : ROLE_OTHER;
 }
 
-/* What the patterns say about a function, asked once for each. */
+/* Matches a function against the patterns, once for each function. */
 static const struct pattern_match *match_function(struct causes *c, uint32_t function, bool kernel)
 {
 	uint64_t *id = map_put(&c->functions, map_pair(function, kernel), PROFILE_NONE);

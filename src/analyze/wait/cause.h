@@ -1,16 +1,16 @@
 /*
- * cause.h - why a thread waited: a function of the stack with which it went to sleep.
+ * cause.h - why a thread waited, from the stack with which it went to sleep.
  *
- * The kernel's functions say what kind of wait it is (kernelwait.h); the table of
- * patterns says what it means, by the program's functions. Each stack is looked
- * at once.
+ * The kernel's functions tell the kind of wait (kernelwait.h); the table of patterns tells its meaning, by
+ * the program's functions. Each stack is classified once.
  *
  *	struct causes c;
  *	causes_init(&c, p, &patterns);
  *	enum cause cause = causes_of(&c, sample);
  *	causes_done(&c);
  *
- * The profile and the patterns must outlive it; when the profile has grown, causes_grow() before the next use.
+ * The profile and the patterns must outlive it; when the profile has grown, causes_grow() before the next
+ * use.
  */
 #pragma once
 
@@ -23,7 +23,7 @@
 struct profile;
 struct profile_sample;
 
-/* What the events of the wait and cpu collectors are to the account of a thread's time. */
+/* The role of an event of the wait and cpu collectors in the account of a thread's time. */
 enum role { ROLE_OTHER, ROLE_CPU, ROLE_WAIT, ROLE_QUEUE };
 
 struct causes {
@@ -31,7 +31,7 @@ struct causes {
 	struct patterns *patterns;
 	/* The rest is private. */
 	enum role *roles;     /* by event */
-	uint32_t quota_event; /* of those with ROLE_QUEUE: what is a CPU quota's fault; PROFILE_NONE = none */
+	uint32_t quota_event; /* the ROLE_QUEUE event of waits caused by a CPU quota; PROFILE_NONE = none */
 	uint16_t *found;      /* by stack: 0 = not looked at yet */
 	size_t stacks;        /* how many found has */
 	struct map functions; /* function and side to sets */
@@ -51,7 +51,7 @@ enum role causes_role(const struct causes *c, uint32_t event);
 /* Of a sample of any role but ROLE_OTHER, which is CAUSE_UNKNOWN. */
 enum cause causes_of(struct causes *c, const struct profile_sample *s);
 enum cause causes_of_stack(struct causes *c, uint32_t stack);
-/* What was recognized, NULL = nothing. */
+/* Returns the matching pattern, NULL = none. */
 const struct pattern *causes_pattern(struct causes *c, uint32_t stack);
 
 /* The stack without the scheduler and the tracing at its end. */

@@ -291,7 +291,7 @@ bool kernel_is_waking(const char *name)
 
 void kernel_read(struct kernel_reader *r, const char *name)
 {
-	/* What is waited for to free memory, a write or a lock, is waited for because of that. */
+	/* A write or a lock that reclaim waits for is a wait for reclaim. */
 	if (r->decided && find(deciding, ARRAY_LEN(deciding), name) == KERNEL_RECLAIM)
 		r->decided = KERNEL_RECLAIM;
 	if (r->decided)
@@ -311,7 +311,7 @@ void kernel_read(struct kernel_reader *r, const char *name)
 
 enum kernel_wait kernel_wait_of(const struct kernel_reader *r)
 {
-	/* What opens, looks up or lists files, and everything else that is not known, reads. */
+	/* Opening, looking up or listing files, and all unknown functions, read. */
 	return r->decided ? r->decided : r->disk ? KERNEL_DISK_READ : KERNEL_UNKNOWN;
 }
 
@@ -349,7 +349,7 @@ static const struct {
 
 void interrupt_read(struct interrupt_reader *r, const char *name)
 {
-	/* What is further out than the entry is what was interrupted. */
+	/* Frames further out than the entry belong to the interrupted code. */
 	if (r->entered)
 		return;
 	r->entered = in(interrupts, ARRAY_LEN(interrupts), name);

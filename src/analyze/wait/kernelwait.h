@@ -1,15 +1,15 @@
 /*
- * kernelwait.h - what the kernel's own functions say about a wait or a wake-up.
+ * kernelwait.h - classifies a wait or a wake-up by the kernel's own functions.
  *
  * Names differ between kernels (5.15 to 6.18 are known here) and compilers add
- * ".isra.0" and the like, so they are matched by their beginnings, in tables.
- * Everything here is a function of names alone.
+ * ".isra.0" and the like, so they are matched by prefix, in tables. Everything
+ * here is a function of names alone.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* What a thread waits in, as far as the kernel knows. The patterns of user code take it from there. */
+/* The kind of wait as far as the kernel knows. Patterns of user code refine it. */
 enum kernel_wait {
 	KERNEL_UNKNOWN,   /* no name, or none that says anything */
 	KERNEL_FUTEX,     /* a lock or a condition: user code knows which */
@@ -30,12 +30,12 @@ enum kernel_wait {
 	KERNEL_WAIT_COUNT,
 };
 
-/* What a waits= line of a pattern calls it. */
+/* Returns the name of the kind in a waits= line of a pattern. */
 const char *kernel_wait_key(enum kernel_wait w);
 
 /*
  * The kernel functions of a stack, innermost first, are fed one by one; the
- * result is what they say together.
+ * result combines them.
  *
  *	struct kernel_reader r = { 0 };
  *	while (more) kernel_read(&r, name);
@@ -53,7 +53,7 @@ bool kernel_is_machinery(const char *name);
 /* The same for wake-ups. */
 bool kernel_is_waking(const char *name);
 
-/* Who ends a wait when no task does. */
+/* The interrupt that ends a wait when no task does. */
 enum kernel_interrupt {
 	INTERRUPT_NONE,  /* the task that ran woke it */
 	INTERRUPT_TIMER,
@@ -65,7 +65,7 @@ enum kernel_interrupt {
 /* Fed like the above with the waker's kernel functions. */
 struct interrupt_reader {
 	bool entered;                /* an interrupt's entry is on the stack */
-	enum kernel_interrupt kind;  /* what the innermost telling function is about */
+	enum kernel_interrupt kind;  /* by the innermost function that tells */
 };
 void interrupt_read(struct interrupt_reader *r, const char *name);
 enum kernel_interrupt interrupt_of(const struct interrupt_reader *r);

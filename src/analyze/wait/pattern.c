@@ -93,7 +93,7 @@ struct reading {
 	struct patterns *t;
 	const char *file;
 	size_t line, began; /* began: line of the pattern's name */
-	struct pattern p;   /* the one that is being read: name NULL = none yet */
+	struct pattern p;   /* the pattern being parsed: name NULL = none yet */
 	bool has_cause;
 	struct err *err;
 };

@@ -17,7 +17,7 @@ enum {
 	WORTH_PERCENT = 10,   /* of a thread's time, to say a word about it */
 	CROWDED_PERCENT = 10, /* of what could run, that it stood in the queue */
 	QUOTA_PERCENT = 5,    /* of a thread's time, that a quota stopped it: it is easily mended */
-	NOTICED_PERCENT = 1,  /* of the longest thread's time, that this is: less does nobody harm */
+	NOTICED_PERCENT = 1,  /* of the longest thread's time; a smaller share is not reported */
 };
 
 /* A sentence, and where to look for its reason: link's function is copied. */
@@ -50,7 +50,7 @@ static const struct account_row *most_waiting(const struct account *a)
 struct hot {
 	uint64_t ns;
 	enum cause cause;
-	uint32_t ident, stack; /* stack: one that stands for it */
+	uint32_t ident, stack; /* stack: an example */
 };
 
 /* Where a thread waited most, of what counts. */
@@ -106,7 +106,7 @@ static const char *doing(enum cause cause, const char *operation)
 	return words[cause] ? words[cause] : cause_name(cause);
 }
 
-/* " It is mostly ended by ...": what a lock or a condition waited for. */
+/* Adds " It is mostly ended by ...": the waker of a lock or a condition. */
 static void add_waker(struct buf *b, const struct waits *w, enum cause cause, const char *function)
 {
 	if (cause != CAUSE_LOCK && cause != CAUSE_PARK)

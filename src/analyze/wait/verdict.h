@@ -1,8 +1,8 @@
 /*
- * verdict.h - what the account comes to, in one to three sentences.
+ * verdict.h - the conclusion of the account, in one to three sentences.
  *
- * "71 % of thread `persistence` (21.3 s of 30.0 s) is fdatasync under `mdbx_txn_commit`.", then what the
- * pattern that was recognized there means and what usually helps.
+ * "71 % of thread `persistence` (21.3 s of 30.0 s) is fdatasync under `mdbx_txn_commit`.", then the
+ * meaning of the pattern that was recognized there, and what usually helps.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ struct account;
 struct profile;
 struct select_options;
 
-/* What shows a sentence's reason. */
+/* Shows the reason of a sentence. */
 struct verdict_link {
 	const char *what; /* event to weigh, NULL = there is nothing to show */
 	uint32_t thread;  /* PROFILE_NONE = all, for any cause */

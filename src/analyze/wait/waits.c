@@ -65,7 +65,7 @@ static void add_sample(struct waits *w, struct map *by_thread, uint32_t site, co
 		to->longest_ns = MAX(to->longest_ns, value);
 }
 
-/* What a site is by the stack with the most of its time. */
+/* Describes a site by the stack with the most of its time. */
 static void characterize(struct waits *w, struct causes *c, const uint32_t *of_stack, const uint64_t *ns)
 {
 	for (size_t i = 0; i < c->p->stacks.n; i++) {
@@ -94,7 +94,7 @@ static int compare_sites(const void *a, const void *b, void *context)
 	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
 }
 
-/* Longest first, but sleep, which is nobody's fault, last; of_stack follows. */
+/* Longest first, but sleep, which is intended, last; of_stack follows. */
 static void sort_sites(struct waits *w, uint32_t *of_stack, size_t stacks)
 {
 	size_t n = w->sites.n;

@@ -1,8 +1,9 @@
 /*
- * waits.h - where threads wait, who ends it, and what that one did meanwhile.
+ * waits.h - where threads wait, which threads wake them, and what these did
+ * meanwhile.
  *
  * Waits are grouped by their cause and the nearest function of the program's own
- * code. Only what slept counts: waking others is no wait. A wait that an
+ * code. Only sleeping threads count: waking others is no wait. A wait that an
  * interrupt ended was ended by the timer, the disk or the network, not by the
  * task that happened to run there.
  *
@@ -29,13 +30,13 @@ enum { WAITS_LINKS = 8 };
 
 /* A place from which waits were ended. */
 struct waits_waker {
-	enum kernel_interrupt interrupt; /* not INTERRUPT_NONE: nobody's function */
+	enum kernel_interrupt interrupt; /* not INTERRUPT_NONE: there is no function */
 	const char *function;
 	const char *thread;              /* name */
 	uint64_t ns, count;              /* of the waits that it ended */
 };
 
-/* What wakers ran while others waited for them. */
+/* Functions that wakers ran while others waited for them. */
 struct waits_ran {
 	const char *function;
 	uint64_t ns;
@@ -62,7 +63,7 @@ struct waits_site {
 	const char *operation;         /* "fdatasync", NULL = none */
 	uint64_t ns, count;
 	uint64_t longest_ns;           /* of the waits that were kept one by one */
-	uint32_t thread;               /* the one that waited most here */
+	uint32_t thread;               /* the thread that waited most here */
 	uint32_t threads;
 	uint64_t thread_ns;            /* of that one */
 	uint64_t woken_ns;             /* part of ns whose wakers are known */

@@ -118,7 +118,7 @@ static size_t seek(const struct timeline *t, const struct profile_sample *sample
 
 /* --- wakers --- */
 
-/* What a waker's stack says: an interrupt, or the function from which it woke. */
+/* Classifies a waker's stack: an interrupt, or the function from which it woke the other thread. */
 static const struct waker_facts *facts_of(struct finder *f, uint32_t stack)
 {
 	const struct profile *p = f->p;
@@ -188,7 +188,7 @@ static int compare_wakers(const void *a, const void *b)
 	return strcmp(x->function, y->function);
 }
 
-/* --- what they ran meanwhile --- */
+/* --- what wakers ran meanwhile --- */
 
 struct interval {
 	uint32_t thread;
@@ -262,7 +262,7 @@ struct group {
 	uint64_t ns;
 };
 
-/* Adds what lies between begin and end of one sample of a thread's waits. */
+/* Adds the part between begin and end of one sample of a thread's waits. */
 static void add_group(struct finder *f, struct group *groups, size_t *n, size_t sample, uint64_t begin,
 		      uint64_t end)
 {
@@ -287,14 +287,14 @@ static void add_group(struct finder *f, struct group *groups, size_t *n, size_t 
 	groups[i].ns += ns;
 }
 
-/* What a thread mostly waited for between begin and end. */
+/* Finds the main cause of a thread's waits between begin and end. */
 static struct group waited_for(struct finder *f, uint32_t thread, uint64_t begin, uint64_t end)
 {
 	const struct profile_sample *samples = f->p->samples.v;
 	struct group groups[SHOWN], most = { .ident = SITE_NONE };
 	size_t n = 0, at = seek(&f->waits, samples, thread, begin), looked = 0;
 
-	/* One that began before may reach in; sums of short ones can lie between. */
+	/* A wait that began before may reach in; sums of short ones can be between them. */
 	for (size_t k = at; k > f->waits.first[thread] && at - k < SHOWN; k--)
 		add_group(f, groups, &n, f->waits.order[k - 1], begin, end);
 	for (; at < f->waits.first[thread + 1] && samples[f->waits.order[at]].time_ns < end &&

@@ -1,4 +1,4 @@
-/* wakers.h - the second half of waits.c: who ended the waits of the hottest sites. Only waits.c calls it. */
+/* wakers.h - the second half of waits.c: the wakers of the hottest sites. Only waits.c calls it. */
 #pragma once
 
 #include <stddef.h>
