@@ -28,7 +28,7 @@ void tui_stop(void)
 	stop_wanted = 1;
 }
 
-/* Those that have rows, unless one was asked for. */
+/* Prints pages that have rows, unless the user chose one. */
 static bool wanted(const struct tui_options *o, enum page page, const struct table *t)
 {
 	if (o->page < PAGE_COUNT)

@@ -1,8 +1,8 @@
 /*
- * code.h - where in a function: its hot lines, and its instructions.
+ * code.h - the inside of a function: its hot lines, and its instructions.
  *
- * Lines are those of the frames (DWARF, or nothing is known). Instructions are addresses with their weight;
- * the text beside them comes from whoever can read the file, and is only shown where its addresses fit.
+ * Lines are those of the frames (from DWARF, else unknown). Instructions are addresses with their weight;
+ * the caller provides their text, if it can read the file, and it is shown only where its addresses fit.
  */
 #pragma once
 

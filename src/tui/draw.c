@@ -1,5 +1,5 @@
 /*
- * draw.c - what is on the screen.
+ * draw.c - draws the screen.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * keys.c - what the keys do.
+ * keys.c - the actions of the keys.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -81,7 +81,7 @@ static void end_prompt(struct state *s)
 	else
 		set_range(s);
 	look_again(&s->look);
-	/* A regex that is none is told, and taken back. */
+	/* An invalid regex is reported, and the old one restored. */
 	if (prompt == PROMPT_FUNCTION && !model_selection(&s->look.model) &&
 	    s->look.model.err.code == EINVAL) {
 		state_say(s, true, "'%s' is no regular expression.", s->input);

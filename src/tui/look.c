@@ -47,10 +47,10 @@ void look_refresh(struct look *l)
 	bool hold = l->paused && l->p;
 
 	l->p = l->source->refresh(l->source->context, l->since_start ? 0 : l->window_ns, hold, &l->changes);
-	/* What is shown stands still, and with it all that it is made of. */
+	/* The display is frozen, and with it its data. */
 	if (hold)
 		return;
-	/* What was made of names that were not known then is made again. */
+	/* Causes computed from names that were unknown then are computed again. */
 	if (l->causes.p && (l->changes || l->causes.p != l->p))
 		causes_done(&l->causes);
 	l->changes = 0;
@@ -67,7 +67,7 @@ int look_begin(struct look *l, struct err *err)
 	int r;
 
 	look_refresh(l);
-	/* The refresh has put up with it; whoever typed it should know. */
+	/* The refresh ignored the unknown event; the user who typed it is told here. */
 	r = l->asked ? select_event(l->p, l->asked, &event, err) : 0;
 	if (!r && !model_selection(&l->model) && l->model.err.code == EINVAL)
 		r = err_set(err, EINVAL, "%s", l->model.err.text);

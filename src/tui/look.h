@@ -1,8 +1,8 @@
 /*
- * look.h - what `top` looks at, a running program or a recording, and how it is asked.
+ * look.h - the data of `top`: a running program or a recording, and queries on it.
  *
- * A source is the caller's (src/cmd): it records, or has read a file. A look asks it once a refresh and keeps
- * the analyses of what it gave.
+ * A source is the caller's (src/cmd): it records, or has read a file. A look queries it once a refresh and
+ * keeps the analyses of the result.
  */
 #pragma once
 
@@ -37,11 +37,11 @@ struct source {
 	/* Records for at most so long. 0, or 1 when the target has ended. NULL: not live. */
 	int (*step)(void *context, int timeout_ms);
 	/*
-	 * The profile of the last nanoseconds (0: since the start), valid until the next call; hold: what was
-	 * given last, while recording goes on. *ret_changes is a set of source_change.
+	 * Returns the profile of the last nanoseconds (0: since the start), valid until the next call; hold:
+	 * returns the last profile again, while recording goes on. *ret_changes is a set of source_change.
 	 */
 	const struct profile *(*refresh)(void *context, uint64_t last_ns, bool hold, unsigned *ret_changes);
-	/* What the processes have in memory; NULL: cannot be known. */
+	/* Reads the memory of the processes; NULL: not available. */
 	void (*memory)(void *context, struct model *m);
 	/* A few words on the state of things, "" = nothing. */
 	void (*state)(void *context, struct buf *b);
@@ -76,8 +76,7 @@ int look_begin(struct look *l, struct err *err);
 void look_refresh(struct look *l);
 /* The scope has changed: the same again. Falls back to the usual event where there is no such. */
 void look_again(struct look *l);
-/* The flame graph of what is looked at in each format for it that there is; *ret_paths is a list for people.
- */
+/* Writes the flame graph of the current view in each available format; *ret_paths is a list for people. */
 int look_picture(struct look *l, char **ret_paths, struct err *err);
 /* Fills the table of a page; tree is for PAGE_TREE. */
 void look_fill(struct look *l, struct table *t, enum page page, unsigned variant, struct tree *tree);

@@ -1,8 +1,8 @@
 /*
- * model.h - the analyses of what is looked at, each made when a page first asks for it.
+ * model.h - the analyses of the current view, each made when a page first needs it.
  *
- * Life: init -> look (at a profile, for a scope) -> ask -> look again ... -> done. What was handed out lives
- * until the next look.
+ * Life: init -> look (at a profile, for a scope) -> ask -> look again ... -> done. Results live until the
+ * next look.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct profile;
 
 /* Which part of it; all strings may be NULL or "". */
 struct scope {
-	char *what;     /* an event, or "wall"; NULL: cpu, or what there is */
+	char *what;     /* an event, or "wall"; NULL: cpu, or the first recorded one */
 	char *thread;   /* a name, a glob or a tid */
 	char *function; /* regex: only stacks that have it */
 	uint64_t from_ns, to_ns;
@@ -69,7 +69,7 @@ const struct waits *model_waits(struct model *m);
 /* NULL: there is none. */
 const struct io_figures *model_io(struct model *m);
 
-/* The name of what is weighed. */
+/* Returns the name of the weighed event. */
 const char *model_what(const struct model *m);
 /* The event after (or before) it, by name; "wall" stands at the end where there are waits. */
 const char *model_next_what(const struct model *m, int step);

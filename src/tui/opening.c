@@ -1,5 +1,5 @@
 /*
- * opening.c - where somebody goes: rows, pages, functions and threads that are opened, and back.
+ * opening.c - navigation: opens rows, pages, functions and threads, and goes back.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,9 +148,9 @@ void open_function(struct state *s, enum detail_kind kind)
 			  "There is no function here: the pages of functions, waits and I/O have some.");
 		return;
 	}
-	n = mem_strdup(name); /* they go with what is closed */
+	n = mem_strdup(name); /* they may be freed with the closed view */
 	m = mem_strdup(module);
-	/* The same function seen otherwise takes the place of what is there. */
+	/* The same function in another view replaces the current one. */
 	if (d && !strcmp(d->name, n) && !strcmp(d->module, m)) {
 		char *before = d->what_before;
 		bool restores = d->restores;

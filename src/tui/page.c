@@ -100,7 +100,7 @@ static void name_thread(struct row *r, const struct profile *p, uint32_t thread)
 	r->index = thread;
 }
 
-/* What it waited for most, idle and sleep aside. */
+/* Returns the main cause of the thread's waits, without idle and sleep. */
 static const char *main_cause(const struct account_row *a)
 {
 	int most = CAUSE_UNKNOWN;
@@ -122,13 +122,13 @@ static uint64_t duration_of(const struct model *m)
 	return to > m->scope->from_ns ? to - m->scope->from_ns : 0;
 }
 
-/* Sleep is what a thread asked for. */
+/* Sleep is intended, so it is no wait. */
 static uint64_t waiting_ns(const struct account_row *a)
 {
 	return account_active_ns(a) - a->ns[CAUSE_CPU] - a->ns[CAUSE_QUEUE] - a->ns[CAUSE_SLEEP];
 }
 
-/* Shares are of the time looked at, not of the thread's own: one that lived for a moment has used little. */
+/* Shares are of the view's time, not of the thread's own: a short-lived thread has used little. */
 static void account_row(struct table *t, struct model *m, const struct account_row *a)
 {
 	uint64_t duration = duration_of(m);
@@ -146,7 +146,7 @@ static void account_row(struct table *t, struct model *m, const struct account_r
 	r->value[THREAD_WAITS] = a->waits;
 }
 
-/* Without waits there is only what the clock saw. */
+/* Without recorded waits there are only the clock's samples. */
 static void fill_threads_by_samples(struct table *t, struct model *m)
 {
 	const struct selection *s = model_selection(m);
@@ -202,7 +202,7 @@ static void fill_waits(struct table *t, struct model *m, unsigned variant)
 {
 	const struct waits *w = model_waits(m);
 
-	t->natural = true; /* sleep, which is nobody's fault, last */
+	t->natural = true; /* sleep, which is intended, last */
 	if (!w)
 		snprintf(t->empty, sizeof(t->empty), "Waits were not recorded: -e wait does.");
 	else if (!w->sites.n)

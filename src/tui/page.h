@@ -50,5 +50,5 @@ enum page page_find(const char *name);
 /* A line about all of it: CPUs in use, what threads wait for. */
 void page_summary(struct model *m, struct buf *b);
 
-/* Identity of a row by what it is called. */
+/* Identifies a row by its name. */
 uint64_t page_id(const char *name, const char *module);

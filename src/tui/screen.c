@@ -87,7 +87,7 @@ static void remember(const char *capability)
 
 static void start_colours(void)
 {
-	/* On its own background, whatever that is; without use_default_colors() on black. */
+	/* On the terminal's own background; without use_default_colors() on black. */
 	static const short causes[CAUSE_COUNT] = {
 		[CAUSE_CPU] = COLOR_GREEN,      [CAUSE_QUEUE] = COLOR_YELLOW,
 		[CAUSE_LOCK] = COLOR_RED,       [CAUSE_PARK] = COLOR_MAGENTA,
@@ -242,7 +242,7 @@ void screen_clear(void)
 	erase();
 }
 
-/* One '?' for each character beyond ASCII. */
+/* Puts a '?' for each character beyond ASCII. */
 static void put_ascii(struct buf *b, const char *s)
 {
 	for (; *s; s++)

@@ -1,5 +1,5 @@
 /*
- * screen.h - the terminal: opened, drawn on, and given back as it was, whatever happens.
+ * screen.h - the terminal: opened, drawn on, and always restored.
  *
  * Works with 8 colours or none (NO_COLOR), and without UTF-8. One screen at a time; only this file knows
  * ncurses.
@@ -23,7 +23,7 @@ enum screen_style {
 	STYLE_CAUSE,   /* + enum cause: parts of bars */
 };
 
-/* What keys are beyond characters. */
+/* Keys that are no characters. */
 enum screen_key {
 	KEY_NONE_YET = -1,
 	SCREEN_UP = 0x1000,
@@ -46,7 +46,7 @@ enum screen_key {
 int screen_open(struct err *err);
 void screen_close(void);
 void screen_size(int *ret_lines, int *ret_columns);
-/* The next key, KEY_NONE_YET where there is none. Stops and goes on when told so (Ctrl-Z). */
+/* Returns the next key, KEY_NONE_YET where there is none. Handles Ctrl-Z: stops, and goes on later. */
 int screen_key(void);
 void screen_clear(void);
 /* At most width columns; text may be anything. Returns the columns used. */

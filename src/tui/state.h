@@ -1,5 +1,5 @@
-/* state.h - what the terminal's parts share: draw.c shows it, keys.c and opening.c change it. Private to them
- * and tui.c. */
+/* state.h - the state that the terminal's parts share: draw.c shows it, keys.c and opening.c change it.
+ * Private to them and tui.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include "tui/tree.h"
 #include "tui/tui.h"
 
-/* Where somebody is in a table. */
+/* A position in a table. */
 struct spot {
 	size_t cursor, top; /* rows */
 	uint64_t id;        /* of the row at the cursor, so that it is found again */
@@ -67,11 +67,11 @@ static inline struct spot *state_spot(struct state *s)
 
 void state_say(struct state *s, bool alert, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void draw(struct state *s);
-/* What a key does. */
+/* Performs the action of a key. */
 void keys_handle(struct state *s, int key);
 
-/* opening.c: to a row, to a page, to the function or whatever is at the cursor, to what is right or left of
- * it in a tree (false: nothing is), and back. */
+/* opening.c: moves to a row, to a page, into the item at the cursor, to the right or left in a tree
+ * (false: nothing is there), and back. */
 void open_move(struct state *s, long row);
 void open_page(struct state *s, int page);
 void open_function(struct state *s, enum detail_kind kind);
@@ -81,7 +81,7 @@ bool open_left(struct state *s);
 void open_back(struct state *s);
 void detail_done(struct detail *d);
 
-/* A key and what it does, for the help; ends in one without a key. */
+/* A key and its action, for the help; the list ends with an entry without a key. */
 struct key_help {
 	const char *key, *does;
 };

@@ -109,7 +109,7 @@ static int compare_rows(const void *x, const void *y, void *context)
 
 	if (t->up)
 		c = -c;
-	/* What is alike in one is told apart by the others, so that rows do not dance. */
+	/* The other columns break ties, so that rows keep their order. */
 	for (size_t i = 0; !c && i < t->column_count; i++)
 		c = compare_column(t, a, b, i);
 	return c ? c : (a->id > b->id) - (a->id < b->id);
@@ -135,7 +135,7 @@ size_t table_next_sort(const struct table *t, size_t sort, int step)
 	return sort;
 }
 
-/* --- what they look like --- */
+/* --- appearance --- */
 
 void table_layout(const struct table *t, unsigned width, unsigned widths[TABLE_COLUMNS])
 {
@@ -218,7 +218,7 @@ void table_begin(struct table *t)
 /* functions: NULL where it is the name of something else. */
 static void put_name(struct label_set *functions, const struct row *r, const char *text, unsigned width, struct buf *b)
 {
-	/* Deep trees go on at the middle: who is below whom is seen by the rows above. */
+	/* Deep trees are indented at most to the middle: the rows above show the nesting. */
 	unsigned indent = MIN(r->depth, width / 2);
 
 	put_blanks(b, indent);
@@ -274,7 +274,7 @@ char table_letter(enum cause c)
 /* Each column shows what its middle falls into. */
 void table_bar(const struct row *r, unsigned width, char *ret, uint8_t *causes)
 {
-	/* What keeps a thread from its work stands beside its work; what does not, at the end. */
+	/* Causes that keep a thread from its work are next to its work; the others at the end. */
 	static const uint8_t order[] = { CAUSE_CPU,        CAUSE_QUEUE, CAUSE_QUOTA,   CAUSE_LOCK, CAUSE_DISK_READ,
 					 CAUSE_DISK_WRITE, CAUSE_FAULT, CAUSE_RECLAIM, CAUSE_NETWORK,
 					 CAUSE_PIPE,       CAUSE_PARK,  CAUSE_SLEEP,   CAUSE_UNKNOWN,

@@ -1,5 +1,5 @@
 /*
- * table.h - a page as a table: what is in it, in which order, as text and as JSON.
+ * table.h - a page as a table: its rows, their order, as text and as JSON.
  *
  * A page fills in rows; sorting, filtering, the choice of columns that fit and the text of each cell are done
  * here, for the terminal and for a pipe alike.
@@ -82,7 +82,7 @@ struct row *table_row(struct table *t);
 /* Room for the parts of a bar. */
 uint64_t *table_parts(struct table *t);
 
-/* Keeps rows in which a text has the words, whatever their case; NULL or "" keeps all. */
+/* Keeps rows in which a text has the words, ignoring case; NULL or "" keeps all. */
 void table_filter(struct table *t, const char *words);
 void table_sort(struct table *t);
 /* The next column to sort by. */
@@ -95,7 +95,7 @@ void table_begin(struct table *t);
 /* The text of a cell in exactly width columns (less if it is the last). Clean UTF-8. */
 void table_cell(struct table *t, const struct row *r, size_t column, unsigned width, struct buf *b);
 bool table_is_left(const struct table *t, size_t column);
-/* One character for each column of a bar, '\0'-terminated; causes[i] is of which. */
+/* Draws a bar: a character for each column, '\0'-terminated; causes[i] is its cause. */
 void table_bar(const struct row *r, unsigned width, char *ret, uint8_t *causes);
 char table_letter(enum cause c);
 

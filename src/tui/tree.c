@@ -83,7 +83,7 @@ static void groups_done(struct groups *g)
 	map_done(&g->index);
 }
 
-/* What stands below a row: who is called from there, or who calls it. */
+/* Finds the rows below a row: its callees, or its callers. */
 static void find_below(const struct filler *f, const struct member *members, size_t n, struct groups *ret)
 {
 	const struct calltree *t = f->calls;

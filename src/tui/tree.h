@@ -1,10 +1,9 @@
 /*
- * tree.h - a call tree to walk through: all calls, the callers or the callees of a function, opened step by
- * step.
+ * tree.h - a call tree to browse: all calls, the callers or the callees of a function, opened step by step.
  *
- * Rows are made of nodes of analyze's call tree: those with the same path of names are one row. What is open
- * is remembered by path, so that it stays open when the tree is made anew. A row that is the only one below
- * another opens with it.
+ * Rows are made of nodes of analyze's call tree: nodes with the same path of names are one row. Open rows
+ * are remembered by path, so that they stay open when the tree is rebuilt. An only child opens with its
+ * parent.
  */
 #pragma once
 

@@ -137,7 +137,7 @@ static void handle_keys(struct state *s)
 
 	while (!s->quit && (key = screen_key()) != KEY_NONE_YET) {
 		keys_handle(s, key);
-		/* What a row is about is asked of the analyses: both must be of the same moment. */
+		/* Rows and analyses must be of the same moment. */
 		if (s->refill)
 			fill(s);
 	}
@@ -150,7 +150,7 @@ static void wait_for_key(int timeout_ms)
 	poll(&p, 1, timeout_ms);
 }
 
-/* Records on; what there is in the end is looked at once more. */
+/* Goes on recording; the final state is shown once more. */
 static bool end_of(struct state *s)
 {
 	if (!s->source->step(s->source->context, STEP_MS))

@@ -66,7 +66,7 @@ static void add_to_all(struct window *w, const struct profile_sample *s)
 	}
 }
 
-/* Those of this round are in recent from first on; index has their places. */
+/* The samples of this round are in recent from first on; index has their places. */
 static void add_to_recent(struct window *w, struct map *index, const struct window_sample *s)
 {
 	for (uint64_t key = key_of(&s->sample);; key++) {
@@ -84,7 +84,8 @@ static void add_to_recent(struct window *w, struct map *index, const struct wind
 	}
 }
 
-/* What no window reaches any more. A view begins at a moment: all since the oldest that is kept is needed. */
+/* Drops samples that no window reaches any more. A view begins at a moment: all since the oldest kept one
+ * is needed. */
 static void drop_old(struct window *w, uint64_t now)
 {
 	uint64_t from = now > w->keep_ns ? now - w->keep_ns : 0;
@@ -217,7 +218,7 @@ static const struct window_moment *moment_near(const struct window *w, uint64_t 
 	return m;
 }
 
-/* A thread's times within the view: what they are now less what they were then. */
+/* Computes a thread's times within the view: the current ones minus those at its start. */
 static void cut_threads(struct profile *p, const struct profile *of, const struct window_moment *m)
 {
 	uint64_t from = m ? m->time_ns : 0;
@@ -247,7 +248,7 @@ void view_sync(struct view *v)
 	struct profile *p = &v->profile;
 	struct profile now = *v->of;
 
-	/* Its own stay. */
+	/* The view keeps its own threads. */
 	memcpy(&now.threads, &p->threads, sizeof(now.threads));
 	memcpy(&now.samples, &p->samples, sizeof(now.samples));
 	memcpy(&now.wakes, &p->wakes, sizeof(now.wakes));

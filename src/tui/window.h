@@ -1,14 +1,14 @@
 /*
  * window.h - the last seconds of a profile that is being recorded, as a profile of their own.
  *
- * A recorder appends samples for hours; what is looked at is the last ten seconds, or all since the start.
- * So samples are taken out of the profile as they come, added up (by thread, stack and event, within one
- *refresh), kept as long as the window is wide, and besides in sums since the start. A view is a profile
- *again: it borrows every table of the recorded one and has its own samples, wakes, threads and times, so that
- *all analyses read it as if the window were the whole recording.
+ * A recorder appends samples for hours; the view is the last ten seconds, or all since the start. So samples
+ * are taken out of the profile as they come, summed (by thread, stack and event, within one refresh), kept as
+ * long as the window is wide, and also in sums since the start. A view is a profile again: it borrows every
+ * table of the recorded one and has its own samples, wakes, threads and times, so that all analyses read it
+ * as if the window were the whole recording.
  *
- *	window_take(&w);              // what was recorded since the last time
- *	session_peek(s);              // samples of what is under way ...
+ *	window_take(&w);              // samples since the last time
+ *	session_peek(s);              // samples of waits in progress ...
  *	window_look(&w);              // ... are taken, and the threads' times noted
  *	window_view(&w, 10e9, &v);    // the last 10 s
  *	...
@@ -27,7 +27,7 @@ struct window_sample {
 	uint64_t begin_ns, end_ns; /* of a wait of its own; else both are the moment */
 };
 
-/* The threads' times when somebody looked. */
+/* The threads' times at a look. */
 struct window_times {
 	uint64_t run_ns, queue_ns, blocked_ns;
 };
@@ -60,7 +60,7 @@ struct view {
 	const struct profile *of;
 };
 
-/* The last nanoseconds, from about then on, when somebody looked; 0: since the start. */
+/* Makes a view of about the last nanoseconds, from a look on; 0: since the start. */
 void window_view(const struct window *w, uint64_t last_ns, struct view *ret);
 /* The profile has grown since: its tables may lie elsewhere. */
 void view_sync(struct view *v);
