@@ -36,13 +36,13 @@ enum exit_code {
 	EXIT_SLOWER = 7,  /* compare --fail-on-slower: done, and B is worse beyond noise */
 };
 
-/* What a TARGET may be, for the descriptions of the commands that take one (target/resolve.h). */
+/* The forms of a TARGET, for the descriptions of the commands that take one (target/resolve.h). */
 #define COMMAND_TARGETS                                                                                          \
 	"a pid, the name or the beginning of the id of a container, NAMESPACE/POD[/CONTAINER], a systemd unit, a " \
 	"process name, or a pattern of its command line (su, sudo and sh -c are passed over); container:, pod:, unit:, name:, cmd: or pid: before it asks for " \
 	"one kind only"
 
-/* What no FILE means, for the descriptions of the commands with .newest (cmd/captures/newest.h). */
+/* The meaning of no FILE, for the descriptions of the commands with .newest (cmd/captures/newest.h). */
 #define COMMAND_NEWEST                                                                                             \
 	"Without a FILE it is the newest capture in this folder or below profiling/ that is yours or root's; which one " \
 	"is said on the standard error."
@@ -56,15 +56,16 @@ struct command {
 	int (*run)(const struct command *c, int argc, char **argv); /* argv[0] is the command's last word */
 	const struct command *const *parts; /* commands of two words that begin with this name; NULL-terminated, may be NULL */
 
-	/* Without this a command gives up its rights as soon as its options are known (cmd/reading/reading.h): it opens
-	 * files for reading, and writes what -o names or what lies beside its operands. */
+	/* Without this a command drops its rights as soon as its options are known
+	 * (cmd/reading/reading.h): it opens files for reading, and writes only -o or files beside its
+	 * operands. */
 	bool keeps_rights;       /* it records, or starts programs */
 	bool removes;            /* it removes files below its operands */
-	bool makes_capture;      /* -o is a capture, whatever its name ends in */
-	unsigned newest;         /* so many captures it takes; those that are not named are the newest ones (cmd/captures/newest.h) */
+	bool makes_capture;      /* -o is a capture, with any extension */
+	unsigned newest;         /* captures it takes; cmd/captures/newest.h finds missing ones */
 	bool listens;            /* it waits for connections */
-	const char *also_writes; /* a file besides -o; may be NULL */
-	const char *reads_by_default; /* what it reads without operands; may be NULL: the standard input */
+	const char *also_writes; /* a file in addition to -o; may be NULL */
+	const char *reads_by_default; /* the file read without operands; may be NULL: the standard input */
 };
 
 enum option_type {
@@ -99,8 +100,8 @@ struct option_spec {
  * options; argv[result - 1] is "--" then. Every command also takes -h --help,
  * -q --quiet and -v --verbose, unless its table has a letter or a name of these. */
 int options_parse(const struct command *c, const struct option_spec *options, int argc, char **argv);
-/* What stands behind the options, as options_parse() last left it: from argv[result] on, or what command_begin put
- * there in place of files that were not named. */
+/* The operands after the options, as options_parse() last left them: from argv[result] on, or the files
+ * that command_begin chose when none were named. */
 struct command_operands {
 	char **v; /* NULL-terminated */
 	int n;

@@ -1,5 +1,5 @@
 /*
- * diff.c - two recordings side by side: what takes more, what takes less, and what is only noise.
+ * diff.c - compares two recordings: what takes more, what takes less, and what is only noise.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,10 +29,10 @@ struct diff_command {
 	uint64_t from_ns, to_ns, limit, max_bytes;
 	bool json, absolute, idle, no_inline, debuginfod, no_cache, fail_on_change;
 	const struct export_format *chosen;
-	bool page_beside; /* also writes the page, when nobody said what to write */
+	bool page_beside; /* also writes the page, when no output was chosen */
 };
 
-/* One of the recordings, with all that is made of it. */
+/* A recording, with all that is made of it. */
 struct side {
 	const char *path;
 	struct profile *profile;
@@ -60,7 +60,7 @@ static void side_done(struct side *s)
 	profile_free(s->profile);
 }
 
-/* --- what was asked for --- */
+/* --- options --- */
 
 static int choose_format(struct diff_command *c)
 {
@@ -182,7 +182,7 @@ static int select_sides(const struct diff_command *c, struct side *sides, struct
 
 /* --- writing --- */
 
-/* A page goes beside the second capture, and its path is what is printed, unless -o says otherwise. */
+/* A page goes beside the second capture, and its path is printed, unless -o says otherwise. */
 static int write_beside(const struct diff_command *c, const struct export_format *f, const struct diff_job *job,
 			char **captures, struct err *err)
 {
@@ -224,7 +224,7 @@ static int write_result(const struct diff_command *c, const struct side *sides, 
 	return r;
 }
 
-/* Slices of one run do not know what the other run was like. */
+/* Slices of one run cannot show the load of the other run. */
 static void tell_load(const struct diff *d)
 {
 	double ratio = d->all.tested && d->all.a > 0 && !d->timeless ? d->all.b / d->all.a : 1;

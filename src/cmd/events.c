@@ -59,7 +59,7 @@ static void add_fields(struct listing *l, const struct tracefs_format *f)
 		json_close(&l->rows);
 }
 
-/* One row; describe may be NULL, format NULL for all but tracepoints with -v. */
+/* Adds a row; describe may be NULL, format NULL for all but tracepoints with -v. */
 static void add_row(struct listing *l, const char *kind, const char *name, const char *describe,
 		    bool available, const struct tracefs_format *format)
 {

@@ -120,7 +120,7 @@ static void print_lines(const char *s)
 	}
 }
 
-/* --- what is known of an option besides its help --- */
+/* --- facts about an option beside its help --- */
 
 /* A duration as one would type it. */
 static void add_duration(struct buf *b, uint64_t ns)

@@ -101,7 +101,7 @@ static int print(struct buf *out, struct err *err)
 	return r ? err_errno(err, -r, "cannot write to the standard output") : 0;
 }
 
-/* One object a line, where there are several. */
+/* Prints one object a line, where there are several. */
 static void one_line(struct buf *out)
 {
 	size_t n = 0;
@@ -151,7 +151,7 @@ static int show(struct mem *m, bool again, struct err *err)
 	return print(&out, err);
 }
 
-/* Writes down what is new, now and then, and at the end. */
+/* Writes new data to the file, now and then, and at the end. */
 static int flush(struct mem *m, bool now, struct err *err)
 {
 	struct profile *p = m->profile;
@@ -203,7 +203,7 @@ static int look(struct mem *m, enum memwatch_how how, struct err *err)
 	return r;
 }
 
-/* One look, and one a moment before it, for rates. */
+/* Looks once, and a moment before, for rates. */
 static int look_once(struct mem *m, struct err *err)
 {
 	int r;

@@ -13,7 +13,7 @@ enum { PARSED_HELP = -1, PARSED_ERROR = -3 };
 struct command_operands command_operands;
 int (*command_begin)(const struct command *c, const struct option_spec *options, struct command_operands *operands);
 
-/* What every command takes besides its own. */
+/* The options that every command takes beside its own. */
 enum implied { IMPLIED_NONE, IMPLIED_HELP, IMPLIED_MAN, IMPLIED_QUIET, IMPLIED_VERBOSE };
 static const struct {
 	char letter;
@@ -168,7 +168,7 @@ static int set_value(const struct option_spec *o, const char *value)
 	return -EINVAL;
 }
 
-/* typed is what the user wrote: "-F" or "--rate". */
+/* typed is the option as the user wrote it: "-F" or "--rate". */
 static int take_value(const struct command *c, const struct option_spec *o, const char *typed,
 		      const char *value)
 {

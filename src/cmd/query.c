@@ -154,7 +154,7 @@ static void csv_row(struct printer *p, const char *const *values)
 	plain_put(line.data, line.n);
 }
 
-/* One array of objects, a line each. Infinity is no JSON number, so it is text there. */
+/* Prints an array of objects, a line each. Infinity is no JSON number, so it is text there. */
 static void json_row(struct printer *p, const char *const *names, const char *const *values,
 		     const bool *numbers)
 {
@@ -203,7 +203,7 @@ static void print_end(struct printer *p, bool failed)
 	vec_done(&p->right);
 }
 
-/* What each table and view is for; what a later gasflame adds is listed without a word. */
+/* Lists the purpose of each table and view; those of a later gasflame have none. */
 static const char list_sql[] =
 	"with about(name, about) as (values"
 	" ('top_functions', 'self and total of each function, recursion counted once'),"

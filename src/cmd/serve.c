@@ -57,7 +57,7 @@ static int read_capture(void *context, const char *path, struct site_capture **r
 	return 0;
 }
 
-/* What cannot be read is told now, not in the browser. */
+/* Unreadable files are reported now, not in the browser. */
 static int check_captures(char **paths, int n, struct err *err)
 {
 	for (int i = 0; i < n; i++) {
@@ -106,7 +106,7 @@ static int serve_until_signal(struct serve *serve, char **paths, int n, struct e
 	if (!r) {
 		log_info("open this in a browser of this machine; Ctrl-C ends it");
 		sigwait(&ends, &signal_number);
-		/* Whoever presses it twice does not want to wait for what is under way. */
+		/* A second Ctrl-C ends the program without waiting for requests in progress. */
 		pthread_sigmask(SIG_UNBLOCK, &ends, NULL);
 	}
 	server_stop(server);

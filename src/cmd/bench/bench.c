@@ -67,7 +67,7 @@ static void bench_done(struct bench *b)
 	runs_done(&b->runs);
 }
 
-/* --- what was asked for --- */
+/* --- options --- */
 
 /* "A args ::: B args": each command gets its own end. */
 static int split_commands(struct bench *b, char **argv, struct err *err)
@@ -251,7 +251,7 @@ static int run_one(struct bench *b, uint32_t command, uint64_t round, struct err
 	return e;
 }
 
-/* Every second round backwards: who comes first is no advantage, and a slow drift falls on all alike. */
+/* Every second round runs backwards: being first is no advantage, and a slow drift affects all alike. */
 static int run_all(struct bench *b, struct err *err)
 {
 	size_t count = b->commands.n;

@@ -36,7 +36,7 @@ void benchmarks_add(int fd, uint32_t command, uint64_t round, const struct bench
 	for (size_t i = 0; i < l->spans.n; i++) {
 		const struct runlog_span *s = &l->spans.v[i];
 
-		/* It lies within the run, though its line may come to us a little later. */
+		/* The phase lies within the run, though its line may arrive a little later. */
 		e.start_ns = MAX(s->start_ns, m->start_wall_ns);
 		e.end_ns = MAX(MIN(s->end_ns, end), e.start_ns);
 		e.phase = s->phase;

@@ -1,9 +1,9 @@
 /*
- * benchmarks.h - the runs of a bench as marks of the recording that was made of it.
+ * benchmarks.h - the runs of a bench as marks of its recording.
  *
- * The runs are made in a process of their own, which is what is recorded; it writes where each run and phase
- * lies on the wall clock into a file in memory, which both have open, and the recorder puts them into the
- * profile when it is done.
+ * The runs are made in a process of their own, which is recorded; it writes the wall-clock times of each run
+ * and phase into a file in memory, which both have open, and the recorder puts them into the profile at the
+ * end.
  */
 #pragma once
 

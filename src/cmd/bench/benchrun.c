@@ -45,7 +45,7 @@ static void keep_tail(struct buf *tail, const char *text, size_t n)
 	buf_add(tail, text, n);
 }
 
-/* What is in the pipe now. False: nobody writes to it any more. */
+/* Reads what is in the pipe now. False: there is no writer any more. */
 static bool drain(int fd, benchrun_output_fn *output, void *context, struct benchrun_result *ret)
 {
 	char text[65536];

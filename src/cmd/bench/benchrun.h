@@ -1,8 +1,8 @@
 /*
- * benchrun.h - one run of a program, measured: how long, with what, and what it printed.
+ * benchrun.h - runs a program once and measures it: its time, its resources, and its output.
  *
  * The program gets no input; both of its outputs come to us through one pipe, in every run alike, so that
- * reading them costs the same whether somebody wants to see them or not. Ctrl-C reaches it by itself.
+ * reading them costs the same whether they are shown or not. Ctrl-C reaches it by itself.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct benchrun_result {
 	uint64_t voluntary_switches, involuntary_switches;
 	uint64_t peak_rss_bytes; /* of the largest of its processes */
 	int status;              /* as of waitpid */
-	struct buf tail;         /* the last of what it printed */
+	struct buf tail;         /* the end of its output */
 };
 
 typedef void benchrun_output_fn(void *context, const char *text, size_t n);

@@ -111,7 +111,7 @@ static int walk_folder(struct walk *w, int fd, const char *path, int depth)
 			_cleanup_fd_ int sub =
 				openat(fd, names[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-			/* A folder that may not be read is somebody else's. */
+			/* An unreadable folder is another user's. */
 			r = sub < 0 ? 0 : walk_folder(w, sub, below, depth + 1);
 			if (r > 0 && w->left)
 				w->left(w->context, fd, names[i], below);

@@ -1,9 +1,9 @@
 /*
  * captures.h - the captures below a folder, for ls, clean and the default of other commands (newest.h).
  *
- * Folders are walked by descriptor and symbolic links are never followed, so
- * the walk stays below the folder that was named even while somebody moves
- * things about. A capture is known by its content, not by its name.
+ * Folders are walked by descriptor and symbolic links are never followed, so the walk stays below the
+ * given folder even while others rename things. A capture is recognized by its content, not by its
+ * name.
  */
 #pragma once
 

@@ -19,15 +19,15 @@
 struct clean {
 	uint64_t before_ns; /* captures last written before this go */
 	bool dry_run, json;
-	struct buf list;    /* JSON: an array of what was removed */
+	struct buf list;    /* JSON: an array of the removed files */
 	struct json removed;
 	size_t files, captures;
 	uint64_t bytes;
 	bool failed;
 };
 
-/* What lies beside a capture belongs to it only if it has the same owner: in a folder that several people write to
- * anybody could give a capture of his the name of somebody else's file. */
+/* A file beside a capture belongs to it only if it has the same owner: in a folder that several people
+ * write to, anyone could name a capture after another user's file. */
 static bool belongs_to(const struct captures_entry *e, const char *name, const struct stat *st)
 {
 	if (!strcmp(name, e->name))

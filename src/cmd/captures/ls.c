@@ -164,7 +164,7 @@ static void print_table(const struct rows *rows)
 	}
 }
 
-/* One folder, or one file. */
+/* Lists a folder, or a file. */
 static int list_path(const char *path, bool by_default, struct rows *rows)
 {
 	struct err err = { 0 };

@@ -23,7 +23,7 @@ struct search {
 	struct owner behind_sudo;
 	struct stat named;       /* the capture that the user named; st_ino 0: none */
 	struct found best[MOST]; /* the newest first */
-	struct found foreign;    /* the newest of those that belong to somebody else */
+	struct found foreign;    /* the newest one of another user */
 };
 
 static bool is_ours(const struct search *s, uid_t owner)
@@ -77,7 +77,7 @@ static void look_around(struct search *s)
 		log_debug("%s", err.text);
 }
 
-/* What is missing, and what to type. */
+/* Reports the missing capture, and what to type. */
 static int too_few(const struct command *c, const struct search *s, struct err *err)
 {
 	if (s->foreign.path)
@@ -103,7 +103,8 @@ static void tell(const struct command_operands *o, unsigned chosen, const struct
 			 chosen == 1 ? "the newest other capture" : "the two newest captures");
 }
 
-/* Two operands in the order of their age; best[0] is the only one that was found where the user named the other. */
+/* Puts two operands in the order of their age; best[0] is the only one that was found where the user named
+ * the other. */
 static void put_two(struct command_operands *o, struct search *s)
 {
 	static char *both[MOST + 1];

@@ -1,10 +1,11 @@
 /*
- * newest.h - the captures that a command means when its command line names none: the newest here.
+ * newest.h - chooses the captures of a command whose command line names none: the newest here.
  *
- * "Here" is this folder itself and everything below profiling/, where record writes. Newest is what was written last; a
- * capture that is being recorded is passed over. In a folder that others may write to, anybody could put a newer capture:
- * only those of the user, of root, and of the user behind sudo are taken. The choice is made before the command gives up
- * its rights, for these depend on whose the files are, so nothing of a capture is read but its header.
+ * "Here" is this folder itself and everything below profiling/, where record writes. The newest one is the
+ * last written; a capture that is being recorded is skipped. In a folder that others may write to, anyone
+ * could put a newer capture: only those of the user, of root, and of the user behind sudo are taken. The
+ * choice is made before the command drops its rights, since these depend on the owner of the files, so only
+ * the header of a capture is read.
  */
 #pragma once
 

@@ -321,7 +321,7 @@ static bool any_hidden(void)
 	return hidden;
 }
 
-/* What a container hides. */
+/* Checks what a container hides. */
 static void check_container(const struct host *h, struct checks *c)
 {
 	if (h->own_pids)
@@ -461,7 +461,7 @@ struct patients {
 	VEC(struct patient) list;
 };
 
-/* Fills the pids; -ESRCH and a message if any name stands for nobody. */
+/* Fills the pids; -ESRCH and a message if any name matches no process. */
 static int find_patients(char *const *names, int count, struct patients *ret)
 {
 	for (int i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /*
- * doctor.h - one line of a diagnosis: what was looked at, how it is, what to do.
+ * doctor.h - a line of a diagnosis: the item, its state, what to do.
  *
- * doctor.c looks at the machine, patient.c at one process; both only fill this.
+ * doctor.c checks the machine, patient.c one process; both only fill this.
  */
 #pragma once
 
@@ -19,8 +19,8 @@ enum check_state { CHECK_OK, CHECK_LIMITED, CHECK_MISSING };
 struct check {
 	const char *name;
 	enum check_state state;
-	char *found;   /* what is there */
-	char *how;     /* how to get what is not; NULL = nothing to do */
+	char *found;   /* the state */
+	char *how;     /* how to fix it; NULL = nothing to do */
 	char *without; /* what works all the same; NULL = all of it */
 };
 

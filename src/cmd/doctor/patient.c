@@ -30,7 +30,7 @@
 #include "target/open.h"
 #include "target/proc.h"
 
-/* One mapped file. */
+/* A mapped file. */
 struct module {
 	char *path;
 	uint64_t inode, file_bytes, build_ns;

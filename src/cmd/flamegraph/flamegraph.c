@@ -55,9 +55,9 @@ static const struct option_spec *find_option(const struct option_spec *options, 
 }
 
 /*
- * Names may be cut short as long as it is clear what is meant, have one hyphen,
- * and be in capitals: --color=java, -title x. An empty text is the default. This makes of
- * them what options_parse() takes. The arguments that are made live in pool.
+ * Option names may be abbreviated as long as they are unambiguous, have one hyphen, and
+ * be in capitals: --color=java, -title x. An empty text is the default. This rewrites
+ * them for options_parse(). The new arguments live in pool.
  */
 static int plain_arguments(const struct option_spec *options, int argc, char **argv, struct arena *pool)
 {
@@ -103,7 +103,7 @@ static int parse_min_width(struct flamegraph_options *o, const char *text)
 	return str_parse_number(number, &o->min_width);
 }
 
-/* What is told about options that fit their types and nothing else. */
+/* Checks options beyond their types. */
 static int check(struct request *r, struct err *err)
 {
 	const char *ends[2];

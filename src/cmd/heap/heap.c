@@ -71,7 +71,7 @@ int heap_make(struct heapdumps *d, struct heapdumps_options o, const struct symb
 	return r;
 }
 
-/* --- what is shown --- */
+/* --- output --- */
 
 /* The series, a line a dump: none of its figures is a sum of others. */
 static void put_series(const struct profile *p, const struct heapdumps *d, struct buf *out)
@@ -92,7 +92,7 @@ static void put_series(const struct profile *p, const struct heapdumps *d, struc
 	buf_putc(out, '\n');
 }
 
-/* That of a recording, without its advice to record for longer: a dump has what it has. */
+/* The quality of a recording, without its advice to record for longer, which a dump cannot follow. */
 static void tell_quality(const struct quality *q, const struct selection *s)
 {
 	_cleanup_(buf_done) struct buf line = { 0 };
@@ -123,7 +123,7 @@ static void tell_facts(const struct profile *p)
 				 facts[i].sentence);
 }
 
-/* Whatever was asked for of one profile, in one format. Exit code, or a negative errno. */
+/* Shows a profile as the options say, in one format. Exit code, or a negative errno. */
 static int show(const struct heap_view *v, struct profile *p, const struct heapdumps *d, char **paths, int n,
 		struct err *err)
 {

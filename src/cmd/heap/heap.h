@@ -1,5 +1,5 @@
 /*
- * heap.h - what the parts of `gasflame heap` share.
+ * heap.h - shared by the parts of `gasflame heap`.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * heapcollect.c - `heap dump --collect`: the dumps that jemalloc wrote by itself, from the target's own root.
  *
- * Read only, also of the target's files: they are opened below its root, whatever links it has there.
+ * It only reads, and opens the target's files below its root, so that no link leads outside.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -40,7 +40,7 @@ static char *folder_of(pid_t pid, const char *prefix)
 	return slash ? mem_printf("%s/%.*s", cwd, (int)(slash - prefix), prefix) : mem_strdup(cwd);
 }
 
-/* One that vanished, or is only just being written, is none. */
+/* A dump that vanished, or is just being written, is skipped. */
 static int add_file(struct heapdumps *d, pid_t pid, const char *path, const char *name, struct err *err)
 {
 	_cleanup_free_ char *text = NULL;
@@ -75,7 +75,7 @@ int heap_collect(struct heapdumps *d, pid_t pid, const char *prefix, struct err 
 	if (handle < 0)
 		return handle;
 	begin = mem_printf("%s.%d.", slash ? slash + 1 : prefix, status.inner_pid);
-	/* Names only: what is read is opened below the root. */
+	/* Lists names only: files are opened below the root. */
 	names = openat(handle, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	dir = names < 0 ? NULL : fdopendir(names);
 	if (!dir) {

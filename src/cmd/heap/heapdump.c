@@ -116,7 +116,7 @@ static int attach(struct dumping *d, struct err *err)
 	return r < 0 ? r : find_profiler(d, err);
 }
 
-/* How many slots were put back is said by those who ask for just that. */
+/* The number of restored slots is reported only on request. */
 static void detach(struct dumping *d)
 {
 	int left = d->implant ? implant_unhook(d->implant) : 0;
@@ -131,7 +131,7 @@ static void detach(struct dumping *d)
 
 /* --- one dump --- */
 
-/* Nobody else knows the name before the file is there. The target does: read_dump() believes nothing. */
+/* No other process knows the name before the file is there. The target does: read_dump() trusts nothing. */
 static int write_dump(struct dumping *d, const char **ret_folder, char *name, size_t size, struct err *err)
 {
 	static const char *const folders[] = { "/tmp", "/dev/shm", "/var/tmp", "." };
@@ -343,7 +343,7 @@ static int work(struct dumping *d, struct err *err)
 	if (!r && d->active && !strcmp(d->active, "off"))
 		r = set_active(d, false, err);
 	detach(d);
-	/* What was dumped before something went wrong is worth having. */
+	/* Dumps made before an error are kept. */
 	if (d->dumps.list.n)
 		e = save(d, r ? NULL : err);
 	return r ?: e;

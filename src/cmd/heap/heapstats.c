@@ -1,5 +1,6 @@
 /*
- * heapstats.c - `heap stats`: what the jemalloc of a running process holds, by size class, and how much of it is used.
+ * heapstats.c - `heap stats`: the memory of the jemalloc of a running process, by size class, and how much of
+ * it is used.
  *
  * As for `heap dump`, a thread of the process answers at its next allocations.
  */

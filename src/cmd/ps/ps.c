@@ -110,7 +110,7 @@ static void fill_cells(const struct ps_row *r, char cells[COLUMNS][CELL])
 		command_plain(cells[i]);
 }
 
-/* What the eye should find: where names or stacks will be missing. */
+/* Highlights rows where names or stacks will be missing. */
 static const char *colour_of(const struct ps_row *r, int column)
 {
 	if (!r)

@@ -54,7 +54,7 @@ static const char *c_library(const char *name)
 	return str_starts(name, "ld-musl") || str_starts(name, "libc.musl") ? "musl" : NULL;
 }
 
-/* What is known of the file behind a mapping; NULL with the reason in errno's words. */
+/* Returns the facts about the file behind a mapping; NULL with the reason as errno. */
 static const struct file *read_file(struct looker *l, pid_t pid, const struct proc_mapping *m, int *ret_error)
 {
 	struct file f = { .device = map_pair(m->device_major, m->device_minor), .inode = m->inode };

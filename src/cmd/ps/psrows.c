@@ -12,7 +12,7 @@
 #include "target/cgroup/group.h"
 #include "target/initproc.h"
 
-/* One process, at both looks. */
+/* A process, at both looks. */
 struct seen {
 	pid_t pid;
 	size_t row;
@@ -101,7 +101,7 @@ static char *copy(const char *s)
 	return mem_strdup(s ? s : "");
 }
 
-/* What the engines know of a container that a process is in. */
+/* Finds the engines' entry for the container of a process. */
 static struct container *container_of(const struct census *c, const struct seen *s)
 {
 	for (size_t i = 0; i < c->containers.list.n; i++) {

@@ -110,7 +110,7 @@ static int copy_bytes(int from, int to)
 	return r ? r : n < 0 ? -errno : 0;
 }
 
-/* A copy gets the name: the reader may still have a descriptor of what it made. */
+/* The final name gets a copy: the reader may still have a descriptor of the file that it made. */
 static int child_move(const char *name, const char *path, struct err *err)
 {
 	struct owner user = output_owner();
@@ -139,7 +139,7 @@ static int child_move(const char *name, const char *path, struct err *err)
 	return r;
 }
 
-/* What a reader left; nothing of it is followed or opened but folders. */
+/* Removes a reader's leftovers; follows no link and opens only folders. */
 static void empty_folder(int fd, int depth)
 {
 	DIR *d = fdopendir(dup(fd));
@@ -209,7 +209,7 @@ static void be_child(const struct broker_places *places, int sock)
 
 /* --- the reader --- */
 
-/* The folder is there until the child has removed it: whoever waits for us finds none. */
+/* The folder exists until the child has removed it: once we have ended, it is gone. */
 static void end_broker(void)
 {
 	if (broker.sock < 0)

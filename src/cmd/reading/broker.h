@@ -1,15 +1,15 @@
 /*
  * broker.h - writes the results of a process that may write nothing itself.
  *
- * A reader of strangers' files (cmd/reading/reading.h) confines itself to reading. What it makes of them is written by a
- * child that was started before it read anything, has the user's rights, parses nothing, and writes to the one
- * place that the command line names, or beside the files that it names, and nowhere else:
+ * A reader of untrusted files (cmd/reading/reading.h) confines itself to reading. Its results are written by
+ * a child that was started before it read anything, has the user's rights, parses nothing, and writes only to
+ * the place that the command line names, or beside the files that it names:
  *
  *	broker_start(&places)  ->  reader: confine, read, compute
  *	                           reader: broker_write(path, data)  ->  child: is it one of the places? files_write()
  *
- * The child also owns the folder for temporary files (TMPDIR of the reader) and removes it when the reader ends,
- * however it ends.
+ * The child also owns the folder for temporary files (TMPDIR of the reader) and removes it when the reader
+ * ends in any way.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct broker_places {
 	const char *also;        /* another file that the command writes; NULL: none */
 	char **inputs;           /* results may lie beside these; borrowed */
 	int input_count;
-	const char *who;         /* root became this one, in words; NULL: nobody else */
+	const char *who;         /* the user that root became, in words; NULL: none */
 	const char *temporary;   /* a folder in which the one for temporary files is made; NULL: the usual one */
 	uid_t temporary_owner;   /* whose it is */
 };

@@ -138,7 +138,7 @@ static bool same_file(const char *a, const char *b)
 	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* What comes of a capture is for those who may read that. */
+/* Results from a capture are readable by those who may read the capture. */
 static mode_t mode_of(const char *capture)
 {
 	struct stat st;
@@ -146,8 +146,8 @@ static mode_t mode_of(const char *capture)
 	return stat(capture, &st) ? 0600 : st.st_mode & 0666;
 }
 
-/* Root gives what comes of a capture to the capture's owner: what lies beside it, and elsewhere in his own folders
- * only. A link could be one to a capture of somebody else, and is nobody's. */
+/* Root gives results from a capture to the capture's owner: beside it, and elsewhere only in the owner's
+ * folders. A link could point to another user's capture, and counts for no owner. */
 static struct owner owner_of(const char *capture, const struct newfile *f, bool beside)
 {
 	struct owner user = output_owner();

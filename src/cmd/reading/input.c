@@ -27,7 +27,7 @@ bool input_is_capture(const char *path)
 	                        !memcmp(start, magic, sizeof(magic))));
 }
 
-/* What an importer left out is told: a file may be of another kind than it seems. */
+/* Reports lines that an importer skipped: the file may be of another format than it seems. */
 static void tell_ignored(const struct profile *p, const char *path)
 {
 	uint64_t n = profile_counter(p, KEY_IMPORT_LINES_IGNORED);
@@ -62,7 +62,7 @@ int input_read(const char *path, struct profile **ret, struct err *err)
 	struct stat st;
 	int r;
 
-	/* What is not there, a folder or a device is told in the words for captures. */
+	/* A missing file, a folder or a device gets the messages for captures. */
 	if (strcmp(path, "-") &&
 	    (stat(path, &st) || !(S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode)) || input_is_capture(path)))
 		return capture_read(path, ret, err);

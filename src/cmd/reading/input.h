@@ -1,5 +1,6 @@
 /*
- * input.h - what commands read: captures, and what can be imported, told apart by their content.
+ * input.h - reads the input of commands: captures and importable files, recognized by their
+ * content.
  */
 #pragma once
 
@@ -10,7 +11,7 @@ struct profile;
 
 /* path: a capture, a foreign file, or "-" for the standard input. */
 int input_read(const char *path, struct profile **ret, struct err *err);
-/* Can it be read? Told by its beginning. *ret_kind: name of its format, NULL = a capture. */
+/* Checks by its beginning whether a file can be read. *ret_kind: name of its format, NULL = a capture. */
 int input_check(const char *path, const char **ret_kind, struct err *err);
-/* Is there a capture, or what a recorder that died left of one? */
+/* Returns whether there is a capture, or the rest of one whose recorder died. */
 bool input_is_capture(const char *path);

@@ -61,7 +61,7 @@ static void collect(struct reading *r, const struct option_spec *options, char *
 	r->cached = options_find(options, "no-cache") && !is_set(options, "no-cache");
 }
 
-/* Who removes captures acts for the owner of the folder. */
+/* A command that removes captures acts for the owner of the folder. */
 static void choose_remover(struct reading *r)
 {
 	struct stat st;

@@ -1,10 +1,11 @@
 /*
- * reading.h - commands that read strangers' files do it without rights (sandbox/confine.h).
+ * reading.h - commands that read untrusted files do it without privileges (sandbox/confine.h).
  *
  * main.c has reading_begin() called for every command whose table does not say otherwise (struct command,
- * keeps_rights), once its options are known and before it opens anything. What the command may still do follows from
- * its options by their names, which mean the same for all commands: output is the file that is written, base
- * another that is read, debuginfod asks for the network, no-cache says that there is a cache of names.
+ * keeps_rights), once its options are known and before it opens anything. The remaining rights of the command
+ * follow from its options by their names, which mean the same for all commands: output is the file that is
+ * written, base another that is read, debuginfod asks for the network, a command with no-cache has a cache of
+ * names.
  */
 #pragma once
 

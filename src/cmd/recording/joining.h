@@ -1,6 +1,6 @@
 /*
- * joining.h - the cgroups whose new processes belong to what was named: a container's, a unit's. What `docker exec` starts is
- * no child of anything in the container.
+ * joining.h - the cgroups whose new processes belong to the target: a container's, a unit's. A process
+ * started by `docker exec` is no child of any process in the container.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct joining {
 	VEC(char *) list; /* folders; owned */
 };
 
-/* Those of containers and units of which the names stand for all processes. */
+/* Finds the cgroups of containers and units of which the names stand for all processes. */
 void joining_find(const struct proc_ids *pids, char *const *names, size_t name_count, struct joining *ret);
 /* Is it the number of a process, which stands for that one only? */
 bool joining_is_pid(const char *name);

@@ -22,7 +22,7 @@ static bool executable(const char *path)
 	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
 }
 
-/* As the kernel will call it in /proc/PID/maps: from another folder a relative path is nobody's. */
+/* As the kernel will show it in /proc/PID/maps: a relative path has no meaning in another folder. */
 static char *absolute(const char *path)
 {
 	char *full = realpath(path, NULL);
@@ -70,7 +70,8 @@ child(int gate, int failed, char **argv, int (*call)(void *), void *context)
 		fd_close(&failed);
 		_exit(call(context));
 	}
-	/* -e heap stops it for a moment whenever it executes another program: it must go on if we die meanwhile. */
+	/* -e heap stops the program for a moment whenever it executes another one: it must go on if we die
+	 * meanwhile. */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	execvp(argv[0], argv);
 	e = errno;
@@ -83,7 +84,7 @@ child(int gate, int failed, char **argv, int (*call)(void *), void *context)
 
 enum { COPY = 65536, LAST_WORDS_MS = 500 };
 
-/* Passes on what is there. False: there will be no more. */
+/* Passes on the available output. False: there will be no more. */
 static bool copy_once(int from, int to, int *log)
 {
 	char data[COPY];
@@ -92,7 +93,7 @@ static bool copy_once(int from, int to, int *log)
 	if (n <= 0)
 		return n < 0 && errno == EINTR;
 	if (fd_write_all(to, data, n) < 0)
-		return false; /* nobody reads ours: the program learns it as it would without us */
+		return false; /* our output has no reader: the program gets SIGPIPE as it would without us */
 	/* A reader that does not keep up loses lines, and the program is not held up. */
 	if (*log >= 0 && write(*log, data, n) < 0 && errno == EPIPE)
 		fd_close(log);
@@ -116,7 +117,7 @@ static void __attribute__((noreturn)) copier(int out, int errors, int log)
 	_exit(0);
 }
 
-/* ends: what the program gets as its output and its errors. */
+/* ends: the program's output and error descriptors. */
 static int start_copier(struct launch *l, int ends[2], struct err *err)
 {
 	int out[2], errors[2], log[2];

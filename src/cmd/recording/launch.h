@@ -17,15 +17,15 @@ struct launch {
 	int failed; /* says why exec did not work */
 	int status; /* as of waitpid */
 	bool ended;
-	int output;   /* with listen: what it writes, as it is written; -1 = none. Whoever takes it sets it to -1 */
-	pid_t copier; /* passes its output on to ours; it lives as long as somebody has it open */
+	int output;   /* with listen: the program's output; -1 = none. Its taker sets it to -1 */
+	pid_t copier; /* passes its output on to ours; it lives as long as a process has it open */
 };
 
 /* The file that argv[0] will be executed from, found as execvp does: absolute, without links. Caller frees; NULL with err if there is none. */
 char *launch_find(const char *program, struct err *err);
-/* listen: its output comes to where ours goes by way of a copier, which also gives it to l->output. */
+/* listen: a copier passes the program's output on to ours, and also to l->output. */
 int launch_start(struct launch *l, char **argv, bool listen, struct err *err);
-/* The same for a function of ours, which the child calls and ends with what it returns. */
+/* The same for a function of ours, which the child calls; its result is the exit code. */
 int launch_start_call(struct launch *l, int (*call)(void *context), void *context, struct err *err);
 int launch_go(struct launch *l, struct err *err);
 bool launch_poll(struct launch *l);  /* has it ended? */

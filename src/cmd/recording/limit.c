@@ -41,7 +41,7 @@ struct limit {
 	uint64_t memory, swap;
 	const char *swap_text;
 	uint64_t began_ns; /* the program runs: the first look, since the recording began */
-	bool made;         /* the cgroup is ours */
+	bool made;         /* we made the cgroup */
 };
 
 /* --- while it is recorded --- */
@@ -186,7 +186,7 @@ static int record(struct limit *l, bool program, struct err *err)
 	l->recording.finish = finish;
 	l->recording.session.look_context = l->recording.context = l;
 	code = recording_run(&l->recording, err);
-	/* Killed before we could look at it: that is what there is to say. */
+	/* The program was killed before we could attach, which is the result. */
 	if (code == EXIT_ERROR && program) {
 		launch_done(&l->recording.launch);
 		launch_poll(&l->recording.launch);

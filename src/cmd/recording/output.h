@@ -1,9 +1,9 @@
 /*
- * output.h - where a recording goes, and whose it is.
+ * output.h - the path and the owner of a recording.
  *
- * The default is profiling/<target>/<what>-YYYYMMDD-HHMMSS.gasflame, with -2, -3 and so on before the ending where
- * that is taken: two that begin in the same second get two names. Behind sudo, files and folders that are made
- * belong to the user who typed sudo.
+ * The default is profiling/<target>/<what>-YYYYMMDD-HHMMSS.gasflame, with -2, -3 and so on before the
+ * extension where that exists: two recordings that begin in the same second get two names. Behind sudo, new
+ * files and folders belong to the user who typed sudo.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ struct capture;
 struct err;
 struct profile;
 
-/* The user behind sudo; nobody (.given false) when there is none, or we are not root. */
+/* Returns the user behind sudo; .given is false when there is none, or we are not root. */
 struct owner output_owner(void);
 
 /* "profiling/<label>/<what>-<now>"; the caller frees it. */
@@ -22,8 +22,8 @@ char *output_stem(const char *label, const char *what);
 /* "gasflame report FILE", as a shell takes it; the caller frees it. */
 char *output_next(const char *path);
 
-/* A new capture: typed, or by default one that has no name of another. Missing folders are made. Caller frees
- * *ret_path, which is where it is. */
+/* Creates a capture: at the typed path, or by default under an unused name. Missing folders are made.
+ * Caller frees *ret_path, its path. */
 int output_create(const char *typed, const char *label, const char *what, char **ret_path, struct capture **ret,
 		  struct err *err);
 /* The same with all of p, which is finished. */

@@ -18,7 +18,7 @@
 #include "collect/session.h"
 #include "ethereum/clients.h"
 
-/* To whatever the user has set there. */
+/* Appends a setting to the user's value of the variable. */
 static void add_setting(const char *variable, const char *setting)
 {
 	const char *before = getenv(variable);
@@ -27,7 +27,7 @@ static void add_setting(const char *variable, const char *setting)
 	setenv(variable, all, 1);
 }
 
-/* What says how long it is has ended: so has the recording. */
+/* The program that limits the recording has ended: so does the recording. */
 static void look_beside(void *context, uint64_t time_ns)
 {
 	struct recording *r = context;
@@ -192,7 +192,8 @@ static int record_main(const struct command *c, int argc, char **argv)
 		{ 0, "no-cache", OPTION_FLAG, &r.symbols.no_cache, .help = "do not use the cache of names" },
 		{ 0, "keep-hash", OPTION_FLAG, &r.symbols.keep_hash, .help =
 		  "keep the hashes of Rust names and compilers' suffixes" },
-		/* Each of the two has one that is its own: record cannot know what was there before, run's program does not come back. */
+		/* Each command has an option of its own: record cannot know earlier allocations, run's
+		 * program does not come back. */
 		{ 0, is_run ? "fail-on-leak" : "follow", is_run ? OPTION_SIZE : OPTION_FLAG,
 		  is_run ? (void *)&r.leak_bytes : (void *)&r.session.follow, is_run ? "BYTES" : NULL,
 		  is_run ? "-e heap: end with status 6, and say whose it is, when as much or more is alive at the end; 0: do not look" :

@@ -32,17 +32,17 @@ struct recording {
 	bool redact;          /* leave out what says whose it is */
 	uint64_t leak_bytes;  /* alive at the end: from so many on it failed, 0 = do not look */
 	struct start who;
-	const char *name;     /* the same: what it is, NULL = what is recorded */
+	const char *name;     /* in the file name in place of the events; NULL = the events */
 	char *path;
 	struct launch launch; /* run */
-	bool beside;          /* what was launched is not what is recorded, but says how long */
+	bool beside;          /* the launched program is not recorded, but limits the recording */
 	struct profile *profile;
 	struct capture *capture;
 	struct worker *worker;
 	struct err tick_err;
 	enum session_end end;
-	/* For commands that add to the profile: what is recorded is in it, and not written yet. May be NULL.
-	 */
+	/* For commands that add to the profile: called when all samples are in it, before it is written.
+	 * May be NULL. */
 	void (*finish)(void *context, struct profile *p);
 	void *context;
 };

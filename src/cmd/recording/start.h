@@ -1,5 +1,5 @@
 /*
- * start.h - what the commands that record have in common before they start: whom, and with which limits.
+ * start.h - shared setup of the commands that record: the targets, and the limits.
  */
 #pragma once
 
@@ -22,11 +22,11 @@ struct start {
 int start_find(struct start *s, const struct option_list *pids, char **names, int count, struct err *err);
 void start_done(struct start *s);
 
-/* The one process that a name stands for: of a container the one that is no --init wrapper. Where there are several, the
- * sentence lists them. The caller frees the label; NULL: none is wanted. */
+/* Finds the one process that a name stands for: of a container the one that is no --init wrapper. Where
+ * there are several, the message lists them. The caller frees the label; NULL: none is wanted. */
 int start_find_one(const char *name, pid_t *ret, char **ret_label, struct err *err);
 
-/* Says in a line what a name stands for, unless it is a pid, and what did not work meanwhile. */
+/* Reports in a line what a name stands for, unless it is a pid, and the sources that failed. */
 void start_say(const char *name, const struct target_found *f);
 
 /* Keeps only the rights that are needed from here on (sandbox/privilege.h). output: the file that is being or will

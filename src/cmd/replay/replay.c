@@ -95,7 +95,7 @@ static int replay_blocks(struct replay *r)
 	struct err second = { 0 };
 	int e = replay_run(&r->engine, &result, r->err), code;
 
-	/* What was measured before an error is worth keeping. */
+	/* Rows measured before an error are kept. */
 	code = exit_code(r->err, e);
 	if (stop_wanted)
 		log_info("Stopped; what was measured up to here counts.");
@@ -188,7 +188,7 @@ static int record_replay(struct replay *r)
 }
 #endif
 
-/* --- what was asked for --- */
+/* --- options --- */
 
 static int check_engine(struct replay *r, struct err *err)
 {

@@ -1,5 +1,6 @@
 /*
- * replay.h - what the files of `replay` share: one drives a node over the Engine API, one puts load on a dev node.
+ * replay.h - shared by the files of `replay`: one drives a node over the Engine API, one puts load on a dev
+ * node.
  */
 #pragma once
 
@@ -30,12 +31,12 @@ struct replay_options {
 	int marks;                    /* a file in memory for the spans of blocks; -1 = none */
 };
 
-/* One block in the file of the marks, on the wall clock. */
+/* A block in the file of the marks, on the wall clock. */
 struct replay_mark {
 	uint64_t start_ns, end_ns, number, gas, transactions;
 };
 
-/* Fills ret as far as it comes; ret->rows is the caller's, whatever is returned. */
+/* Fills ret as far as possible; ret->rows is the caller's, also on error. */
 int replay_run(const struct replay_options *o, struct replay_result *ret, struct err *err);
 
 struct load_options {

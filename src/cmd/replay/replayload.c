@@ -1,8 +1,9 @@
 /*
- * replayload.c - load for a dev node, as plain JSON-RPC: transfers and calls of a contract of ours, within bounds.
+ * replayload.c - load for a dev node, as plain JSON-RPC: transfers and calls of a contract of ours, within
+ * bounds.
  *
- * Each connection is a thread with an account of the node's own (eth_accounts), whose nonces it counts itself: the
- * node's own choice would race against the blocks that the others have mined.
+ * Each connection is a thread with an account of the node's own (eth_accounts), whose nonces it counts
+ * itself: the node's own choice would race against the blocks that the others have mined.
  */
 #include <errno.h>
 #include <math.h>
@@ -127,7 +128,7 @@ static bool nap(unsigned ms)
 
 /* --- before --- */
 
-/* One account for each worker. */
+/* Finds an account for each worker. */
 static int find_accounts(struct load *l, struct http *p, struct err *err)
 {
 	const json_t *list;
@@ -195,7 +196,7 @@ static int deploy(struct load *l, struct http *p, struct err *err)
 
 /* --- the load --- */
 
-/* Waits until this one is due; false: the time is over, or somebody stopped it. */
+/* Waits until this transaction is due; false: the time is over, or the user stopped it. */
 static bool is_due(const struct load *l, uint64_t number)
 {
 	uint64_t due = l->start_ns + (l->o->rate > 0 ? (uint64_t)(number * 1e9 / l->o->rate) : 0);
@@ -309,7 +310,7 @@ static void wait_for_workers(struct load *l)
 
 /* --- after --- */
 
-/* What was sent is mined sooner or later; without mining it stays. */
+/* Waits for pending transactions to be mined; without mining they stay pending. */
 static void wait_for_mining(struct load *l, struct http *p)
 {
 	uint64_t deadline = clock_mono_ns() + MINED_SECONDS * 1000000000ULL, mined, left, before = UINT64_MAX;

@@ -131,7 +131,7 @@ static int ask_status(struct run *r, const char *what, unsigned version, const c
 	return e;
 }
 
-/* --- what a node says of its blocks --- */
+/* --- a node's view of its blocks --- */
 
 static int ask_block(struct run *r, const char *by, struct rpcblock *ret)
 {
@@ -147,7 +147,7 @@ static int ask_block(struct run *r, const char *by, struct rpcblock *ret)
 	return e ? err_set(r->err, -e, "%s does not say what its block %s is", r->o->engine, by) : 0;
 }
 
-/* The sum of what the node's processes have written to disk. */
+/* Returns the bytes that the node's processes have written to disk. */
 static uint64_t written(const struct replay_options *o)
 {
 	uint64_t sum = 0;
@@ -178,7 +178,7 @@ static uint64_t watch_disk(struct run *r, uint64_t deadline)
 	return since;
 }
 
-/* What was sent is there: not after a fixed time, but when it is seen to be. */
+/* Waits until the node shows the sent block, rather than for a fixed time. */
 static int watch(struct run *r, const struct engine_block *b)
 {
 	uint64_t start = clock_mono_ns(), deadline = start + WATCH_SECONDS * 1000000000ULL, kept;
@@ -340,14 +340,14 @@ static int send_all(struct run *r)
 	return e;
 }
 
-/* The blocks that nobody named: from the one behind the node's last to the last of the source. */
+/* The default range: from the block after the node's last to the last of the source. */
 static int find_range(struct run *r, struct blocksource_options *range)
 {
 	struct rpcblock head = { 0 };
 	int e = ask_block(r, "latest", &head);
 	bool known = !e;
 
-	/* One that does not tell can still be sent blocks. */
+	/* A node without an answer can still be sent blocks. */
 	if (e && (!r->o->from_given || e == -EACCES || e == -EIO || e == -ETIMEDOUT))
 		return e;
 	e = 0;

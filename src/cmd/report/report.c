@@ -51,7 +51,7 @@ static void report_done(struct report *r)
 	views_done(&r->views);
 }
 
-/* --- what was asked for --- */
+/* --- options --- */
 
 /* The format by name, by the ending of -o, or by an option that only tables have; else the page. */
 static void choose_format(struct report *r)
@@ -129,7 +129,7 @@ static int check_options(const struct report *r)
 
 /* --- writing --- */
 
-/* A picture is of no use in a terminal: it goes beside the capture, if that is a file, and its path is what is
+/* A picture is of no use in a terminal: it goes beside the capture, if that is a file, and its path is
  * printed. */
 static int write_out(const struct report *report, const struct buf *data, char **captures, int n,
 		     struct err *err)
@@ -176,7 +176,7 @@ static struct export_options export_choices(const struct report *r)
 	return o;
 }
 
-/* Beside a page: what it says in short. Beside data: whether they can be trusted. */
+/* Beside a page: a summary of it. Beside data: their quality. */
 static void tell(const struct report *report, const struct export_job *job)
 {
 	const struct quality *q = job->quality;
@@ -195,7 +195,7 @@ static void tell(const struct report *report, const struct export_job *job)
 	buf_done(&text);
 }
 
-/* The data in the chosen format, with the account of waits where it has one, and what there is to say. A
+/* Writes the data in the chosen format, with the account of waits where it has one, and the remarks. A
  * script that takes the path of a page gets nothing but the path, and a person sees it last. */
 static int write_format(const struct report *report, struct export_job *job, char **captures, int n,
 			struct err *err)
@@ -265,7 +265,7 @@ static int run_report(const struct report *report, char **captures, int n, struc
 		r = files_find_names(&names, p, err);
 	if (r)
 		return r;
-	/* Of a capture that was recorded so, what was found just now is to be left out as well. */
+	/* In a redacted capture, names that were found just now are redacted as well. */
 	if (report->redact || p->redacted)
 		redact_profile(p);
 	causes_init(&causes, p, &patterns);

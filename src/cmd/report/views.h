@@ -24,7 +24,7 @@ struct views {
 
 /* 0, or -EINVAL after it was said which two do not go together. */
 int views_choose(struct views *v);
-/* Does what was asked for fit this format? -EINVAL after it was said why not. */
+/* Checks whether the options fit this format. -EINVAL after a message. */
 int views_check(const struct views *v, const struct export_format *format, bool no_inline);
 /* Was one of them asked for? Then the format is text where nothing else is said. */
 bool views_given(const struct views *v);

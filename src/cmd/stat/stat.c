@@ -60,7 +60,7 @@ static char *join(char **argv)
 	return name.data;
 }
 
-/* --- what is missing, once --- */
+/* --- missing counters --- */
 
 static bool has_hardware(const struct stat_command *s)
 {
@@ -100,7 +100,7 @@ static void tell_missing(const struct stat_command *s)
 			 "migrations happen there and are not known (as root all of it is)");
 }
 
-/* --- what was counted --- */
+/* --- counts --- */
 
 static struct hw_row row_of(const struct counted *t)
 {
@@ -118,7 +118,7 @@ static int by_cpu(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* Each phase over all of its spans, and what is left of the run beside the first of them. */
+/* Adds each phase over all of its spans, and the rest of the run beside the first of them. */
 static void make_phases(struct stat_command *s, struct hw_rows *rows)
 {
 	struct hw_row rest = { .name = "rest", .module = "", .count = 1, .time_ns = s->count.time_ns };
@@ -223,7 +223,7 @@ static void put_counted(struct stat_command *s, struct buf *out)
 	vec_done(&phases);
 }
 
-/* --- what was sampled --- */
+/* --- samples --- */
 
 static void put_sampled(const struct stat_command *s, const struct hw_tables *t, struct buf *out)
 {
@@ -370,7 +370,7 @@ static int stat_run(struct stat_command *s, char **command, char **names, int n,
 	return e ? e : files_write(s->output, &out, names, files ? n : 0, err);
 }
 
-/* What does not go together, said. */
+/* Rejects contradictory options. */
 static int check(const struct stat_command *s, char **command, int operands, struct err *err)
 {
 	if (command && !*command)

@@ -138,7 +138,7 @@ int statcount_command(struct statcount *c, struct launch *l, char **argv, struct
 	if (e)
 		return e;
 	e = add_thread(c, l->pid, l->pid, true, err);
-	/* Ctrl-C is for the program; we tell what it did until then. */
+	/* Ctrl-C is for the program; we report its counts until then. */
 	signal(SIGINT, SIG_IGN);
 	start = clock_mono_ns();
 	if (!e)

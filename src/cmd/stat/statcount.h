@@ -26,14 +26,14 @@ struct counted {
 };
 
 struct statcount {
-	VEC(struct counted) threads; /* of a command one: what it starts counts with it */
+	VEC(struct counted) threads; /* for a command one entry, which includes its children */
 	struct counter_value total[COUNTERS];
 	struct countline line; /* of a command with phases */
 	uint64_t time_ns;
 	bool gone; /* the targets, before the time was over */
 };
 
-/* All threads of these processes; those that they start count with them. */
+/* Opens all threads of these processes, including threads that they start later. */
 int statcount_open(struct statcount *c, const struct start *who, struct err *err);
 /* Waits for so long, for Ctrl-C, or until they are gone. */
 void statcount_targets(struct statcount *c, const struct start *who, uint64_t duration_ns);

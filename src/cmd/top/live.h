@@ -17,7 +17,7 @@ struct live_options {
 	struct session_options session;
 	struct symbolize_options symbols;
 	uint64_t window_ns;
-	uint64_t max_bytes;            /* of tables; beyond that it begins anew */
+	uint64_t max_bytes;            /* of tables; beyond that it starts over */
 };
 
 int live_open(const struct live_options *o, struct live **ret, struct err *err);

@@ -17,7 +17,7 @@
 #include "tui/code.h"
 #include "tui/look.h"
 
-static const uint64_t patience_ns = 5000000000; /* somebody pressed a key and waits */
+static const uint64_t patience_ns = 5000000000; /* the user pressed a key and waits */
 
 static void got_instruction(void *context, uint64_t address, uint32_t size, const char *text)
 {

@@ -77,7 +77,7 @@ static void show_progress(void *context, const char *module, size_t done, size_t
 	log_progress("finding names: %zu of %zu, %s", done, total, str_base_name(module));
 }
 
-/* Names for frames that have none: those of a recorder that died before it came to that. */
+/* Symbolizes frames without names: those of a recorder that died before it did. */
 static int find_names(const struct top_choice *c, struct profile *p, struct err *err)
 {
 	const struct symbolize_options options = { .paths = c->symbols.list.v, .no_inline = c->no_inline,
