@@ -28,14 +28,14 @@ struct selection;
 struct verdict;
 struct waits;
 
-/* What a stack weighs. */
+/* The weight of a stack. */
 enum export_weigh {
 	EXPORT_WEIGH_AUTO,    /* samples if each has the same value, else the value */
 	EXPORT_WEIGH_SAMPLES,
 	EXPORT_WEIGH_VALUE,   /* in the event's unit; folded stacks of waits in microseconds */
 };
 
-/* What the tables, as text or JSON, are about. */
+/* The content of the tables, as text or JSON. */
 enum export_view {
 	EXPORT_VIEW_ALL,       /* functions, crates, modules, threads; account of waits, I/O, faults */
 	EXPORT_VIEW_FUNCTIONS,
@@ -69,7 +69,7 @@ struct export_options {
 	const char *const *phases;      /* regexes, NULL-terminated */
 	const char *const *own;         /* for crates_init() */
 	bool grouped;                   /* the selection has groups (shape.h) */
-	double percent_limit;           /* trees: leave out what is less of the whole */
+	double percent_limit;           /* trees: leave out smaller shares of the whole */
 	unsigned depth;                 /* trees: so many levels below the root, 0 = all */
 	unsigned columns;      /* cut names to this width, 0 = whole */
 	bool colour;
@@ -88,7 +88,7 @@ struct export_job {
 	const struct verdict *verdict;
 };
 
-/* What a format is, and which options it takes: a set of these. */
+/* The kind of a format, and the options that it takes: a set of these. */
 enum export_flag {
 	EXPORT_VIEWS = 1,     /* tables: --table, --tree, --callers and all other views */
 	EXPORT_ROWS = 2,      /* --limit, --sort */
@@ -114,7 +114,7 @@ extern const struct export_format export_formats[]; /* ends in one without a nam
 const struct export_format *export_find(const char *name); /* NULL: none */
 /* The format whose extension path has, NULL: none. */
 const struct export_format *export_find_path(const char *path);
-/* For OPTION_CHOICE: the names of all formats, or of those that show a comparison; NULL-terminated, static. */
+/* For OPTION_CHOICE: the names of all formats, or of those for a comparison; NULL-terminated, static. */
 const char *const *export_names(bool diff);
 /* For people: "svg, folded and --tree", the formats that have one of the flags (diff: and show a comparison), and more
  * where it is not NULL. Caller frees. */

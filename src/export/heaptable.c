@@ -4,8 +4,8 @@
  *	Total: 43.8 MB
  *	    32.8  74.8%  74.8%     32.8  74.8% leak_some
  *
- * megabytes of the function itself, their share, the shares so far, megabytes with all that it called, their
- *share.
+ * megabytes of the function itself, their share, the cumulative share, megabytes with its callees, their
+ * share.
  */
 #include "analyze/select.h"
 #include "analyze/tree/top.h"

@@ -1,9 +1,9 @@
 /*
  * massif.c - a heap over time as valgrind's massif writes it, for ms_print and massif-visualizer.
  *
- * Snapshots at intervals and at the peak, some of them with the tree of who holds the memory, from the
- * allocating function up to its callers. There are no addresses: a function is one node wherever it was
- * called.
+ * Snapshots at intervals and at the peak, some of them with the tree of live memory, from the
+ * allocating function up to its callers. There are no addresses: a function is one node for all its
+ * call sites.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -53,7 +53,7 @@ char *bench_value(char out[32], double x, const char *unit)
 
 /* --- text --- */
 
-/* A cell of so many columns, on the right; what is not ASCII is longer in bytes than in columns. */
+/* Puts a cell of so many columns, right-aligned; non-ASCII text has more bytes than columns. */
 static void put_cell(struct buf *out, const char *text, int columns)
 {
 	int wide = (int)label_columns(text);
@@ -120,7 +120,7 @@ static void put_head(size_t n, struct buf *out)
 	buf_putc(out, '\n');
 }
 
-/* The runs one by one, where there are not too many, and those that stand out. */
+/* Puts the runs one by one, where there are not too many, and the outliers. */
 static void put_runs(const struct runs *r, uint32_t command, uint32_t m, double *values, struct buf *out)
 {
 	_cleanup_free_ size_t *rows = mem_alloc((r->rows.n + 1) * sizeof(*rows));
@@ -213,7 +213,7 @@ void benchcsv_put(const struct runs *r, struct buf *out)
 
 /* --- JSON --- */
 
-/* What was not measured has no member. */
+/* A metric that was not measured has no member. */
 static void put_number(struct json *j, const char *key, double x)
 {
 	if (isfinite(x))

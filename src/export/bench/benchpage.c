@@ -71,7 +71,7 @@ static bool find_scale(const struct runs *r, uint32_t m, struct scale *s)
 	return s->low <= s->high;
 }
 
-/* One value, with its words for the pointer. */
+/* Puts a value, with its tooltip. */
 static void put_dot(const struct runs *r, size_t row, uint32_t m, double x, double y, struct buf *out)
 {
 	char text[32];

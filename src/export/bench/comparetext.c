@@ -18,7 +18,7 @@ static const char *const words[] = {
 	[COMPARE_MIXED] = "mixed",    [COMPARE_UNKNOWN] = "unknown",
 };
 
-/* The figure that says most for the verdict: one that bears it, the median before the others. */
+/* Returns the most telling figure for the verdict: one that supports it, the median before the others. */
 static enum compare_figure telling_figure(const struct compare_row *row)
 {
 	static const enum compare_figure order[] = { COMPARE_P50, COMPARE_MEAN, COMPARE_P90, COMPARE_P99 };
@@ -43,7 +43,8 @@ static const char *word_of(const struct compare_row *row)
 	}
 }
 
-/* Gas is what was to be done: more or less of it is neither good nor bad, but says that the work was not the same. */
+/* Gas is the amount of work: more or less of it is neither good nor bad, but shows that the work was not
+ * the same. */
 static const char *row_word(const struct compare_row *row, enum compare_figure f)
 {
 	enum compare_word word = row->word[f];
@@ -119,7 +120,7 @@ void compare_sentence(const struct comparison *c, struct buf *out)
 	}
 }
 
-/* What the interval is about, and what it does not know. */
+/* Explains the interval and its limits. */
 static void put_design(const struct comparison *c, struct buf *out)
 {
 	switch (c->design) {
@@ -261,7 +262,7 @@ void comparemarkdown_put(const struct comparison *c, const struct compare_names 
 
 /* --- JSON --- */
 
-/* What was not measured has no member. */
+/* A metric that was not measured has no member. */
 static void put_number(struct json *j, const char *key, double x)
 {
 	if (isfinite(x))

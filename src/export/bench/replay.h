@@ -1,6 +1,6 @@
 /*
- * replay.h - what a replay of blocks measured, and what a load did: for people, for spreadsheets and for programs. Pure
- * functions into a buffer.
+ * replay.h - writes the results of a replay of blocks, or of a load: for people, for spreadsheets and for
+ * programs. Pure functions into a buffer.
  *
  * The CSV files have the columns of reth-bench, times in microseconds; `compare` reads them, and the JSON.
  */
@@ -40,7 +40,7 @@ void replaygas_put(const struct replay_result *r, struct buf *out);     /* total
 
 struct load_kind {
 	const char *name;
-	VEC(uint64_t) latencies_ns; /* of those that the node took */
+	VEC(uint64_t) latencies_ns; /* of requests that the node accepted */
 	uint64_t errors;
 	char error[160];            /* the last one, in the node's words */
 };
@@ -52,7 +52,7 @@ struct load_result {
 	uint64_t wall_ns, connections;
 	double rate_wanted;         /* a second, 0 = as fast as it goes */
 	bool mined_known;
-	uint64_t blocks, gas, transactions; /* mined meanwhile, by anybody */
+	uint64_t blocks, gas, transactions; /* mined meanwhile, from any sender */
 	uint64_t pending;           /* sent and not mined at the end */
 	const char *stopped;
 };

@@ -9,5 +9,5 @@ struct stats_summary;
 
 void replaystats_head(struct buf *out);
 void replaystats_row(const char *name, const struct stats_summary *s, struct buf *out);
-/* An object; what is not known is left out. scale: of seconds. */
+/* Puts an object without unknown members. scale: of seconds. */
 void replaystats_json(const struct stats_summary *s, double scale, const char *key, struct json *j);

@@ -98,7 +98,7 @@ static void put_heads(const struct stat_table *t, struct buf *out)
 	buf_printf(out, "  %s\n", t->title);
 }
 
-/* Of cycles, where there are any: they are what is used up. */
+/* The share of cycles, where they are known: they are the resource used. */
 static double share_of(const struct stat_table *t, const struct hw_row *row)
 {
 	enum counter c = t->total->values[COUNTER_CYCLES].known ? COUNTER_CYCLES : COUNTER_TASK_CLOCK;

@@ -1,5 +1,5 @@
 /*
- * stattext.h - what was counted, for people and for programs. Pure functions into a buffer.
+ * stattext.h - writes counts, for people and for programs. Pure functions into a buffer.
  */
 #pragma once
 

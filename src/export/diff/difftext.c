@@ -1,7 +1,7 @@
 /*
  * difftext.c - the comparison for the terminal: the verdict, the two recordings, a row a function.
  *
- * "*" marks what is significant: red is more, blue is less where there are colours.
+ * "*" marks significant rows: where there are colours, red is more, blue is less.
  */
 #include "export/diff/difftext.h"
 

@@ -13,7 +13,7 @@
 
 struct diff_job {
 	const struct export_job *before, *after; /* with their own selections and options */
-	const char *name_before, *name_after;    /* what the user called them: paths */
+	const char *name_before, *name_after;    /* the user's names for them: paths */
 	const struct diff *diff;
 	struct export_options options;           /* limit, order, columns, colour, max_bytes */
 };

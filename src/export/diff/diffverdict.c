@@ -1,5 +1,5 @@
 /*
- * diffverdict.c - what a comparison says, in a sentence.
+ * diffverdict.c - the verdict of a comparison, in a sentence.
  */
 #include <math.h>
 #include <stdio.h>
@@ -73,7 +73,7 @@ static void put_blindness(struct buf *b, const struct diff *d)
 			largest = &d->rows.v[i];
 	if (!largest || largest->self.a <= 0)
 		return;
-	/* What is found among many rows lies about twice as far out as the edge of an interval. */
+	/* A significant change among many rows lies about twice as far out as the edge of an interval. */
 	half = fmax(5, diff_percent(&largest->self, largest->self.high - largest->self.low));
 	if (half > 1000)
 		return;

@@ -82,8 +82,8 @@ static bool mostly_times(const struct page_columns *c)
 }
 
 /*
- * Leaves out what is lightest until the rest fits, and coarsens the times where most of the room goes to
- * them. Sizes shrink about as the number of nodes does: two or three tries are enough. part is what is left
+ * Leaves out the lightest nodes until the rest fits, and coarsens the times where they take most of the
+ * room. Sizes shrink about as the number of nodes does: two or three tries are enough. part is the rest
  * where something was left out; the result is all or part.
  */
 static int fit(struct page_columns *c, const struct pagetree *t, struct pagestacks *all,
@@ -112,7 +112,7 @@ static int fit(struct page_columns *c, const struct pagetree *t, struct pagestac
 	return r;
 }
 
-/* The data of a tree, or of what is below one of its nodes. */
+/* Puts the data of a tree, or of the part below one of its nodes. */
 static int tree_data(const struct export_job *sides, size_t n, const struct page_options *o,
                      struct pagetree *t, struct buf *out, struct err *err)
 {
@@ -150,7 +150,7 @@ int page_data(const struct export_job *sides, size_t n, const struct page_option
 	struct pagetree tree;
 	int r;
 
-	/* Who does not tell causes apart gets what is known about them without him. */
+	/* Callers without cause patterns get the built-in ones. */
 	patterns_init(&patterns);
 	patterns_add_builtin(&patterns);
 	for (size_t i = 0; i < n; i++) {

@@ -1,8 +1,8 @@
 /*
  * page.h - the HTML page: the viewer of ui/, and the data that it shows (docs/page-format.md).
  *
- * One side is a report, two are a diff (before, after). The data are all that the profiles hold, whatever
- * event and filters the jobs select: those become what the page shows first.
+ * One side is a report, two are a diff (before, after). The data are all that the profiles hold, for
+ * every event and without filters: the jobs' selections only set the initial view.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct err;
 struct export_job;
 
 struct page_options {
-	/* Of the data as they stand in the file: what is lightest is left out above it. 0: no limit. */
+	/* Of the data as written in the file: beyond it the lightest nodes are left out. 0: no limit. */
 	uint64_t max_bytes;
 	const struct diff *diff; /* of two sides; NULL = none */
 	uint32_t under;     /* only the stacks below this node of the unpruned tree; 0 = all of them */

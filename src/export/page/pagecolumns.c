@@ -1,8 +1,8 @@
 /*
  * pagecolumns.c - a pagetree as columns that compress well.
  *
- * What a function calls is one of few: a node holds no identity but the place of its identity in the list
- * of what its parent's identity calls, those that it calls most first. Most of these are 0, 1 or 2.
+ * A function has few callees: a node holds no identity but the index of its identity in the list of
+ * callees of its parent's identity, the most frequent first. Most of these are 0, 1 or 2.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +84,7 @@ static int compare_edges(const void *a, const void *b)
 	return (x->to > y->to) - (x->to < y->to);
 }
 
-/* Who calls whom, in *ret; returns the number of each node's. Caller frees both. */
+/* Finds the edges of the call graph, in *ret; returns the edge of each node. Caller frees both. */
 static uint32_t *find_edges(const struct pagestacks *s, struct edge **ret, size_t *ret_n)
 {
 	uint32_t *of = mem_alloc((s->nodes.n + 1) * sizeof(*of));
@@ -140,8 +140,8 @@ static void put_tree(struct page_columns *c, const struct pagetree *t, const str
 	*column(c, "ups") = ups;
 }
 
-/* Which node among all it is, of those that are not all: as a difference from the one before. What was left
- * out has no number of its own. */
+/* Puts the number of each node among all nodes, if some were left out: as a difference from the one
+ * before. A node that stands for others has no number of its own. */
 static void put_full(struct page_columns *c, const struct pagetree *t, const struct pagestacks *s)
 {
 	struct buf full = { 0 };
@@ -223,7 +223,7 @@ static bool is_regular(const struct pagetree *t, const struct pagestacks *s, con
 }
 
 /* Nine significant bits, of which the first is 1: the rest of a value is noise beside the slots. A byte of
- * exponent, 0 for what is below 256, and a byte of the eight others. */
+ * exponent, 0 for values below 256, and a byte of the eight others. */
 static void put_rounded(struct buf *exponents, struct buf *bits, uint64_t v)
 {
 	unsigned shift = v < 256 ? 0 : 64 - 9 - __builtin_clzll(v), exponent = v < 256 ? 0 : shift + 1;

@@ -15,7 +15,7 @@
 struct export_job;
 struct page_options;
 
-enum { PAGE_LEFT_OUT = 15 }; /* the kind of the identity that stands for what was left out */
+enum { PAGE_LEFT_OUT = 15 }; /* the kind of the identity that stands for nodes that were left out */
 
 struct page_column {
 	const char *name;
@@ -25,7 +25,7 @@ struct page_column {
 
 struct page_columns {
 	VEC(struct page_column) list;
-	struct strtab modules, crates; /* what the identities are of, by index */
+	struct strtab modules, crates; /* modules and crates of the identities, by index */
 };
 
 void page_columns_make(struct page_columns *c, const struct pagetree *t, const struct pagestacks *s);

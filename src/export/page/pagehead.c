@@ -1,8 +1,8 @@
 /*
  * pagehead.c - the head of a page's data, in JSON: all but the long columns.
  *
- * Accounts, waits and the verdict are those of the whole recording: what the command line selects is only
- * what the page shows first.
+ * Accounts, waits and the verdict are those of the whole recording: the command line's selection only
+ * sets the initial view.
  */
 #include <stdio.h>
 #include <string.h>
@@ -34,9 +34,9 @@ static void put_real(struct json *j, const char *name, double value)
 	json_put_real(j, name, value, 9);
 }
 
-/* --- what is shown first --- */
+/* --- the initial view --- */
 
-/* Those that the filters leave: by name where all of that name are left. */
+/* Puts the threads that the filters leave: by name where all of that name are left. */
 static void put_threads_picked(struct json *j, const struct export_job *sides, size_t n)
 {
 	const struct select_options *o = &sides[0].selection->options;
@@ -103,7 +103,7 @@ static void put_left_out(struct json *j, const struct export_job *job, const str
 	json_close(j);
 }
 
-/* What a recording is. */
+/* Puts the facts about a recording. */
 static void put_recording(struct json *j, const struct export_job *job)
 {
 	const struct profile *p = job->profile;
@@ -373,7 +373,7 @@ static void put_verdict(struct json *j, const struct export_job *job, const stru
 	json_break(j, 0);
 }
 
-/* What a comparison says. */
+/* Puts the verdict of a comparison. */
 static void put_diff_verdict(struct json *j, const struct diff *d)
 {
 	struct buf text = { 0 };
@@ -508,7 +508,7 @@ void page_head(struct buf *out, const struct export_job *sides, size_t n, const 
 	put_strings(j, "crates", &c->crates);
 	put_events(j, t);
 	put_threads(j, sides, n, accounts);
-	/* What belongs to the whole is in the page already when it asks for a part. */
+	/* A request for a part does not repeat the data of the whole, which the page has already. */
 	if (!o->under) {
 		put_series(j, sides[n - 1].profile);
 		put_marks(j, t, sides[n - 1].profile);

@@ -37,7 +37,7 @@ static int deflate_all(const void *data, size_t n, const struct way *way, struct
 	if (deflateInit2(&z, way->level, Z_DEFLATED, -15, 9, way->strategy) != Z_OK)
 		return -ENOMEM;
 	do {
-		/* Its sizes have 32 bits. */
+		/* zlib's sizes have 32 bits. */
 		uint32_t part = n < (1u << 30) ? n : 1u << 30;
 
 		if (!z.avail_in) {
@@ -106,7 +106,7 @@ int page_columns_pack(struct page_columns *c)
 
 	for (size_t i = 0; i < c->list.n; i++)
 		all += c->list.v[i].raw.n;
-	/* This thread works too; one that cannot be started is not missed. */
+	/* This thread works too; a thread that cannot be started is not needed. */
 	while (n < THREADS && (long)n + 1 < cpus && all / WORTH_A_THREAD > n &&
 	       !pthread_create(&threads[n], NULL, pack_some, &w))
 		n++;

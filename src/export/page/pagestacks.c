@@ -1,5 +1,5 @@
 /*
- * pagestacks.c - stacks of a pagetree and what they weigh: how they are added, and parts of them, which are
+ * pagestacks.c - stacks of a pagetree and their weights: how they are added, and parts of them, either
  * those below a node, or the heaviest.
  */
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 enum { BUCKETS = 1 << 17, BUCKET_SHIFT = 32 - 17 };
 
-/* What is known of each node while some are left out. */
+/* Facts about each node while some are left out. */
 struct pruning {
 	const struct pagetree *t;
 	const struct pagestacks *from;
@@ -18,7 +18,7 @@ struct pruning {
 	uint32_t *parent, *size, *first_entry; /* first_entry: one more ends them */
 	float *share;                          /* of the weight of the event of which it has the largest */
 	uint8_t *keep;
-	uint32_t *waiting; /* by depth: nodes above the last one that still get what is left out below them */
+	uint32_t *waiting; /* by depth: ancestors of the last node that still need a left-out node */
 	VEC(struct pagestacks_record) records;
 };
 
@@ -173,8 +173,8 @@ static uint32_t bucket_of(float share)
 	return bits >> BUCKET_SHIFT;
 }
 
-/* Marks the nodes that stay: the heaviest, and of equal ones the first. Callers are as heavy as what they
- * call, so that they stay too. */
+/* Marks the nodes that stay: the heaviest, and of equal ones the first. Callers are as heavy as their
+ * callees, so that they stay too. */
 static void choose(struct pruning *p, size_t keep)
 {
 	_cleanup_free_ uint32_t *counts = mem_alloc(BUCKETS * sizeof(*counts));
@@ -254,7 +254,7 @@ static void add_node(struct pruning *p, uint32_t code, uint16_t depth, uint32_t 
 	vec_clear(&p->records);
 }
 
-/* One node for all that is left out below another. */
+/* Adds a node for all that are left out below another. */
 static void add_left_out(struct pruning *p, uint32_t depth)
 {
 	uint32_t above = p->waiting[depth];
@@ -268,7 +268,7 @@ static void add_left_out(struct pruning *p, uint32_t depth)
 	p->waiting[depth] = PROFILE_NONE;
 }
 
-/* Nodes that stay, and among them, in the order of names, what stands for others. */
+/* Copies the nodes that stay, and among them, in the order of names, those that stand for others. */
 static void copy(struct pruning *p)
 {
 	const struct pagestacks *s = p->from;

@@ -79,7 +79,7 @@ static uint32_t add_ident(struct builder *b, const char *name, const char *modul
 	}
 }
 
-/* Names of threads are the first level; one without a name is told from others by its number. */
+/* Names of threads are the first level; a thread without a name is identified by its number. */
 static uint32_t add_group(struct builder *b, const struct profile *p, uint32_t thread)
 {
 	const char *name = profile_str(p, p->threads.v[thread].name);
@@ -353,7 +353,8 @@ static void take_rest(struct builder *b, uint8_t side, uint32_t stack)
 	vec_done(&todo);
 }
 
-/* What is below an item of the new node: the next inlined function of its frame, or samples and callees. */
+/* Adds the items below an item of the new node: the next inlined function of its frame, or samples and
+ * callees. */
 static void expand(struct builder *b, const struct item *it)
 {
 	struct side *s = &b->sides[it->side];
@@ -387,7 +388,7 @@ static uint32_t add_node(struct pagetree *t, uint32_t code, uint16_t depth)
 	return t->stacks.nodes.n - 1;
 }
 
-/* Makes a node of all items of one identity at the end of the list, and puts what is below it there. */
+/* Makes a node of all items of one identity at the end of the list, and puts the items below it there. */
 static void step(struct builder *b)
 {
 	struct item last = b->items.v[b->items.n - 1];

@@ -1,11 +1,11 @@
 /*
- * pagetree.h - all samples of one or two profiles as one tree, in the order in which the page holds them.
+ * pagetree.h - all samples of one or two profiles as one tree, in the order of the page.
  *
- * Nodes are in preorder, siblings in the order of their identities, and those are sorted by name, module
- * and kind: node 0 is the root "all", below it stand the names of threads, below those their stacks. An entry
- * is what one thread has of one event for one cause at one node, with the times of its samples.
+ * Nodes are in preorder, siblings in the order of their identities, and those are sorted by name, module and
+ * kind: node 0 is the root "all", below it are the names of threads, below those their stacks. An entry is
+ * the weight of one thread for one event and one cause at one node, with the times of its samples.
  *
- * Everything that was recorded is in it, idle waits too; what a page shows first is another matter.
+ * Everything that was recorded is in it, idle waits too; the initial view of a page is another matter.
  *
  *	struct pagetree t;
  *	pagetree_make(&t, sides, 1, &(struct pagetree_options){ 0 });
@@ -50,7 +50,7 @@ struct pagetree_event {
 
 struct pagetree_entry {
 	uint64_t value, count; /* over all time; UINT64_MAX: at least that */
-	uint32_t node, thread; /* thread: those of the second side come after the first's */
+	uint32_t node, thread; /* thread: the second side's come after the first's */
 	uint32_t first;        /* of its samples */
 	uint16_t event;
 	uint8_t cause;
@@ -62,7 +62,7 @@ struct pagetree_sample {
 	uint32_t count;
 };
 
-/* Stacks and what they weigh: all of them, or those that are left of them. */
+/* Stacks and their weights: all of them, or a part. */
 struct pagestacks {
 	VEC(uint32_t) nodes;  /* identity << 1 | inlined in every sample */
 	VEC(uint16_t) depths;
@@ -80,7 +80,7 @@ struct pagetree {
 	uint32_t thread_first[PAGETREE_SIDES + 1];
 	struct strtab strings;
 	VEC(struct ident) idents; /* clean names, sorted */
-	uint32_t left_out;        /* identity of what stands for nodes that are left out */
+	uint32_t left_out;        /* identity that stands for nodes that are left out */
 	VEC(struct pagetree_event) events;
 	uint32_t *event_of[PAGETREE_SIDES];
 	struct pagestacks stacks;
@@ -119,7 +119,7 @@ struct pagestacks_record {
 };
 
 /* Adds the samples of a node, which must come after those of all nodes before it, as entries; sorts them.
- * join: moments of one slot become one sample. */
+ * join: samples within one slot become one. */
 void pagestacks_add(struct pagestacks *s, uint32_t node, struct pagestacks_record *records, size_t n,
 		    bool join);
 /* Puts the end behind the entries. */

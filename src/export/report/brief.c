@@ -1,6 +1,6 @@
 /*
- * brief.c - what a person wants to know before the page is open: whose recording it is, whether it can be
- * trusted, where the time went, in a dozen lines of a terminal.
+ * brief.c - a summary before the page is open: the target of the recording, whether it can be trusted, where
+ * the time went, in a dozen lines of a terminal.
  *
  * Works on the selection's stacks, without a call tree: a page of five million nodes has no room for a second
  * one.
@@ -47,7 +47,7 @@ static uint32_t leaf_of(struct idents *idents, const struct profile *p, uint32_t
 	const uint32_t *list;
 	uint32_t n;
 
-	/* What a leaf was about is no function of its own. */
+	/* A note at the leaf is no function of its own. */
 	while (stack && p->frames.v[p->stacks.v[stack].frame].kind == FRAME_NOTE && p->stacks.v[stack].parent)
 		stack = p->stacks.v[stack].parent;
 	if (!stack)
@@ -93,7 +93,7 @@ static size_t find_leaves(const struct export_job *job, struct idents *idents, s
 	return n;
 }
 
-/* What the rows have in all: a bit for each, of those that are on a stack. Parents come before their
+/* Computes the totals of the rows: a bit for each row that is on a stack. Parents come before their
  * children. */
 static void add_totals(const struct export_job *job, struct idents *idents, struct leaf *rows, size_t n)
 {

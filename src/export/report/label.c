@@ -29,7 +29,7 @@ void label_json(struct json *j, const char *key, const char *s)
 	buf_done(&text);
 }
 
-/* Bytes of s that fit into columns; *ret_columns is what they take. */
+/* Returns the bytes of s that fit into columns; *ret_columns is their width. */
 static size_t take(const char *s, size_t columns, size_t *ret_columns)
 {
 	size_t n, used = 0;

@@ -1,9 +1,8 @@
 /*
- * summary.c - how often what happened: locks, I/O, context switches, disk requests, faults, memory pressure.
+ * summary.c - counts of events: locks, I/O, context switches, disk requests, faults, memory pressure.
  *
- * A group appears when an event of it was recorded, and in it a line for each of
- * those: 0 means that it did not happen, never that nobody looked. Events of no group
- * come last.
+ * A group appears when an event of it was recorded, and in it a line for each recorded event: 0 means that
+ * it did not happen, never that it was not recorded. Events of no group come last.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,12 +24,12 @@ struct summary {
 	struct tally tally;
 	struct buf *out;
 	bool *shown; /* by event */
-	uint64_t duration_ns; /* of what is selected */
+	uint64_t duration_ns; /* of the selection */
 };
 
 /* --- looking events up --- */
 
-/* The event called name, counted or summed by whatever field; PROFILE_NONE: not recorded. */
+/* Returns the event called name, counted or summed by any field; PROFILE_NONE: not recorded. */
 static uint32_t find_event(const struct summary *s, const char *name)
 {
 	size_t n = strlen(name);
@@ -66,7 +65,7 @@ static void hint(struct summary *s, const char *text)
 	buf_printf(s->out, "  → %s\n", text);
 }
 
-/* What a line says beside its count: a sum, errors, and where else it happened. */
+/* Adds the remarks of a line: a sum, errors, and counts elsewhere. */
 static void remarks(struct summary *s, uint32_t event)
 {
 	const struct tally_event *t = &s->tally.events.v[event];
@@ -164,7 +163,7 @@ static void locks(struct summary *s)
 		hint(s, "Only wakes: these are no contention");
 }
 
-/* What -e wait and -e io have, beside events by name. */
+/* Adds the events of -e wait and -e io, beside events by name. */
 static void collected(struct summary *s)
 {
 	static const struct row waits[] = { { "waits:", "wait" }, { "in the run queue:", "queue" } };
@@ -218,7 +217,7 @@ static void put_total(struct summary *s, const char *label, const struct total *
 	buf_putc(s->out, '\n');
 }
 
-/* All calls together, as far as what they returned was recorded. */
+/* Adds up all calls, as far as their results were recorded. */
 static void io_totals(struct summary *s)
 {
 	struct total totals[2] = { 0 };
@@ -376,7 +375,7 @@ static void others(struct summary *s)
 	}
 }
 
-/* What was not kept one by one, and what was not kept at all. */
+/* Notes the events that were only summed, and those that were lost. */
 static void notes(struct summary *s)
 {
 	uint64_t summed = 0, lost = 0, all = 0;

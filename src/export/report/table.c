@@ -94,7 +94,7 @@ const char *table_count(const struct export_job *job)
 	return job->selection->options.event == SELECT_WALL ? "count" : quality_noun(job->selection, 2);
 }
 
-/* What a module is called in the column beside the functions. */
+/* Returns the name of a module for the column beside the functions. */
 static const char *module_name(const struct top_row *row)
 {
 	return row->kind == IDENT_KERNEL ? row->module : str_base_name(row->module);
@@ -109,7 +109,7 @@ void table_rows(struct table *t, const char *what, const struct top_row *rows, s
 	char count[32];
 
 	table_heading(t, title, shown, n);
-	/* The samples are those of the column before. */
+	/* The samples belong to the column before. */
 	buf_printf(t->out, "%17s  %9s  %s", t->self ? "self" : "total", table_count(t->job),
 		   t->self ? "            total  " : "");
 	if (t->module_columns)

@@ -1,5 +1,5 @@
 /*
- * table.h - what the tables of the terminal have in common: headings, amounts, names that are cut to fit.
+ * table.h - shared by the tables of the terminal: headings, amounts, names that are cut to fit.
  *
  * Only the formats of this folder use it. A table's figures are percentages of all, which its heading names.
  */
@@ -36,7 +36,7 @@ void table_title(const struct export_job *job, struct buf *out, const char *titl
 size_t table_shown(const struct export_job *job, size_t n);
 /* " 12.34%   1.23 s  " */
 void table_amount(const struct table *t, uint64_t value);
-/* The name, cut to what is left of a terminal's line after used columns. */
+/* Puts the name, cut to the rest of a terminal's line after used columns. */
 void table_name(const struct table *t, const char *name, unsigned used);
 /* The same for a function, whose name is shortened as on the page. */
 void table_function(struct table *t, const char *name, unsigned used);
@@ -46,7 +46,7 @@ void table_dim(const struct table *t, const char *text, unsigned columns);
 unsigned table_widest(const char *title, const char *const *texts, size_t n);
 /* Is the terminal too small for columns that could be done without? */
 bool table_narrow(const struct export_job *job);
-/* What a value is counted in: "samples", "waits", "count" where both are. */
+/* Returns the unit of a count: "samples", "waits", "count" where both are. */
 const char *table_count(const struct export_job *job);
-/* Functions, modules or threads; what is the last column's title. */
+/* Puts functions, modules or threads; what is the last column's title. */
 void table_rows(struct table *t, const char *what, const struct top_row *rows, size_t n);

@@ -19,7 +19,7 @@
 
 enum { NARROW_MODULE = 8 };
 
-/* Whose share all is, and what it is itself. */
+/* Puts the name of the root, and its share of all. */
 static void put_root(const struct selection *s, struct buf *line)
 {
 	uint64_t all = s->all.value + s->outside.value;

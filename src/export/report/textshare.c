@@ -1,5 +1,6 @@
 /*
- * textshare.c - shares for the terminal: by crate, by own crate, by group, and who leads to a hot function.
+ * textshare.c - shares for the terminal: by crate, by own crate, by group, and the callers of a hot
+ * function.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /*
- * texttree.c - trees for the terminal: the calls, who calls a function, what it calls.
+ * texttree.c - trees for the terminal: the call tree, callers, callees.
  *
  *	100.00%    2.00 s    0.00%  all
  *	 52.50%    1.05 s    0.00%  - main
  *	 52.50%    1.05 s    2.50%    node::run
  *	 35.00%    700 ms   35.00%    - node::fib
  *
- * Where a tree branches each branch begins with a dash and further to the right; what is below a dash, in
- * the same column, is called by what stands above it. So a deep stack is a long list, not a wide one.
+ * Where a tree branches each branch begins with a dash and further to the right; a line below a dash, in
+ * the same column, is called by the line above it. So a deep stack is a long list, not a wide one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@
 
 enum { DEEPEST_INDENT = 40, FIGURES = 19 };
 
-/* --- what is shown --- */
+/* --- views --- */
 
 void view_merged(const struct export_job *job, struct calltree *tree)
 {

@@ -1,7 +1,7 @@
 /*
  * view.h - the parts of text.c and json.c: one function a view. Only those two call them.
  *
- * Those that can fail say why in err: a regex that is none, or that matches nothing.
+ * Functions that can fail say why in err: an invalid regex, or one that matches nothing.
  */
 #pragma once
 
@@ -31,7 +31,8 @@ int textshare_nearest(const struct export_job *job, struct buf *out, struct err 
 int textphase_phases(const struct export_job *job, struct buf *out, struct err *err);
 int textphase_marks(const struct export_job *job, struct buf *out, struct err *err);
 
-/* "user", "kernel", "unnamed"; of what is no function "thread", "note", "cause", "truncated", "all" */
+/* "user", "kernel", "unnamed"; for identities that are no function "thread", "note", "cause", "truncated",
+ * "all" */
 const char *view_kind(enum ident_kind kind);
 /* These put members into the object that json.c has begun; a view that fails puts none. */
 int jsonview_tree(const struct export_job *job, struct json *j, struct err *err);

@@ -67,7 +67,7 @@ static void put_crate(struct buf *out, const struct block_item *crate)
 	buf_puts(out, crate->part == BLOCK_UNNAMED && *crate->name != '[' ? " ?" : "");
 }
 
-/* The crates with most of the CPU have a column each; what is left of it is in the last one. */
+/* The crates with most of the CPU time have a column each; the last column has the rest. */
 static void put_crates(const struct blocks_job *job, const struct block_row *r, struct buf *out)
 {
 	const struct block_items *all = &job->blocks->crates;

@@ -13,7 +13,7 @@ struct profile;
 struct blocks_job {
 	const struct profile *profile;
 	const struct blocks *blocks;
-	const char *capture; /* its path, for the commands that are told */
+	const char *capture; /* its path, for the suggested commands */
 	size_t limit;        /* rows for people: the slowest; 0 = all */
 	bool by_time;        /* rows in their order, not slowest first */
 	bool crates;         /* time on the CPU by crate, not by kind of code */
@@ -22,7 +22,7 @@ struct blocks_job {
 };
 
 void blockstext_write(const struct blocks_job *job, struct buf *out);
-/* One of them in full: row is an index. */
+/* Puts a single block in full: row is an index. */
 void blockstext_write_one(const struct blocks_job *job, size_t row, struct buf *out);
 /* The address of the page, opened on one block; row SIZE_MAX: on all. */
 void blockstext_url(const struct blocks_job *job, size_t row, struct buf *out);

@@ -56,7 +56,7 @@ static void put_stats(const struct sizeclasses *c, size_t limit, bool colour, st
 			   str_bytes(a, c->cached_bytes));
 }
 
-/* --- what can be told without --- */
+/* --- estimates without statistics --- */
 
 static const char *why_not(const struct sizeclasses *c)
 {

@@ -1,8 +1,9 @@
 /*
- * classtext.h - size classes of the allocator, for people and programs: what is held, what of it is used.
+ * classtext.h - size classes of the allocator, for people and programs: the memory held, and the part in
+ * use.
  *
- * jemalloc's own statistics where it was asked, else what can be told from sampled objects, labelled as an
- * estimate. `gasflame heap stats` and the section of the reports have these in common.
+ * From jemalloc's own statistics where it was asked, else from sampled objects, labelled as an estimate.
+ * `gasflame heap stats` and the section of the reports share these.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * grouptext.c - what the targets' cgroups granted and how often that was not enough, and through which restarts the
- * recording went: one line each, and the same for programs.
+ * grouptext.c - the limits of the targets' cgroups and how often they were hit, and the restarts that the
+ * recording followed: one line each, and the same for programs.
  */
 #include <stdio.h>
 

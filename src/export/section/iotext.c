@@ -200,7 +200,7 @@ static void put_disks(const struct tables *t)
 	}
 }
 
-/* From 256 ns to 17 s, a column for each power of two; what is beyond is in the first and the last. */
+/* From 256 ns to 17 s, a column for each power of two; the first and the last include the values beyond. */
 enum { STEP_FIRST = 8, STEP_LAST = 33 };
 
 static void put_steps(const struct tables *t, const struct io_latency *l, const char *what)

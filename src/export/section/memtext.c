@@ -64,7 +64,7 @@ static struct layout layout_of(const struct rss *r, const struct profile *p, con
 	return l;
 }
 
-/* What is left of the line: the name, then as much of the note as fits. */
+/* Puts the name in the rest of the line, then as much of the note as fits. */
 static void put_name(const struct layout *l, struct buf *out, const struct rss_row *row)
 {
 	unsigned left = l->o->columns ? MAX(l->o->columns, l->used + NAME_MINIMUM) - l->used : 0;

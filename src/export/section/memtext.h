@@ -1,7 +1,7 @@
 /*
- * memtext.h - memory for people and programs: the table that adds up to RSS, what was measured beside it.
+ * memtext.h - memory for people and programs: the table that adds up to RSS, and the figures beside it.
  *
- * These are the parts that `gasflame mem` and the section of the reports have in common.
+ * These are the parts that `gasflame mem` and the section of the reports share.
  */
 #pragma once
 

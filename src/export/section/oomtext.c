@@ -47,7 +47,7 @@ static void put_head(const struct oom *o, const struct profile *p, struct buf *o
 		   o->hits == 1 ? "" : "s");
 }
 
-/* One sentence: what filled the limit, and whose it is. */
+/* Puts a sentence: the largest part of the limit, and its owner. */
 static void put_blame(const struct oom *o, unsigned columns, struct buf *out)
 {
 	const struct oom_point *end = o->points.n ? &o->points.v[o->points.n - 1] : NULL;

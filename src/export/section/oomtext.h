@@ -12,5 +12,5 @@ struct profile;
 
 /* columns: names are cut to that width, 0 = whole. */
 void oomtext_put(const struct profile *p, unsigned columns, struct buf *out);
-/* A table of who has memory that is alive, the first rows of it. */
+/* Puts a table of the owners of live memory, the first rows of it. */
 void leaktext_put(const struct leak *l, size_t rows, unsigned columns, struct buf *out);

@@ -65,8 +65,8 @@ struct layout {
 	bool other; /* some are not: one column for them */
 };
 
-/* Those that are more than nothing; on a terminal the largest that fit, with room for wall, others, missing.
- */
+/* Chooses the causes that are not 0; on a terminal the largest that fit, with room for wall, others,
+ * missing. */
 static struct layout lay_out(const struct export_job *job)
 {
 	const uint64_t *ns = job->account->total.ns;
@@ -133,7 +133,7 @@ static void add_rest(struct account_row *rest, const struct account_row *r)
 		rest->ns[i] += r->ns[i];
 }
 
-/* What the figures cannot say themselves. */
+/* Puts remarks that the figures cannot show. */
 static void put_remarks(const struct account *a, struct buf *out)
 {
 	double missing = str_percent(a->total.missing_ns, a->total.wall_ns);
@@ -228,7 +228,7 @@ static void put_verdict(const struct export_job *job, struct buf *out)
 		put_wrapped(job, job->verdict->sentences.v[i], out);
 }
 
-/* Room for a name after what stands before it; 0 = whole. */
+/* Returns the room for a name after the columns before it; 0 = no limit. */
 static size_t room(const struct export_job *job, size_t before)
 {
 	unsigned width = job->options.columns;
@@ -262,7 +262,7 @@ static void put_wakers(const struct export_job *job, const struct waits_site *s,
 	}
 }
 
-/* What the waker itself waited for, a line each. */
+/* Puts the causes for which the waker itself waited, a line each. */
 static void put_chains(const struct export_job *job, const struct waits_site *s, struct buf *out)
 {
 	char text[32];

@@ -28,7 +28,8 @@ static bool is_narrow(const struct layout *t, uint64_t size)
 
 /* --- opening and closing --- */
 
-/* What is too narrow is forgotten. It was the last in the list: all above it were narrower still. */
+/* Drops boxes that are too narrow. A dropped box was the last in the list: all above it were narrower
+ * still. */
 static void close_boxes(struct layout *t, size_t keep)
 {
 	while (t->open.n > keep) {
@@ -44,7 +45,7 @@ static void close_boxes(struct layout *t, size_t keep)
 	}
 }
 
-/* The box of a node at that depth: the one that is open, if it is this node's, or a new one. */
+/* Returns the box of a node at that depth: the open one, if it is this node's, or a new one. */
 static struct box *need_box(struct layout *t, size_t depth, uint32_t node)
 {
 	struct box b = { .node = node, .depth = depth, .start = t->sum };
@@ -103,7 +104,7 @@ static void lay_in_order(struct layout *t)
 		for (size_t depth = 0; depth < path.n; depth++) {
 			uint32_t node = path.v[path.n - 1 - depth];
 
-			/* What both lines have stays open with all that is above it. */
+			/* The common frames of both lines stay open with all above them. */
 			if (depth + 1 < path.n && t->open.n > depth + 1 &&
 			    t->b->list.v[t->open.v[depth]].node == node &&
 			    t->b->list.v[t->open.v[depth + 1]].node == path.v[path.n - 2 - depth])
@@ -147,7 +148,7 @@ static void sum_nodes(struct layout *t)
 	}
 }
 
-/* What has a place among its siblings: the lines that end at a node, or those that go on below it. */
+/* An item among its siblings: the lines that end at a node, or those that go on below it. */
 struct item {
 	uint32_t rank, node;
 	uint32_t next; /* item of the same parent */
@@ -161,7 +162,8 @@ struct items {
 
 #define NO_ITEM 0 /* the first of the list is none */
 
-/* Those whose parents are drawn, linked in their order. What is below a narrow node needs none. */
+/* Sorts the items whose parents are drawn and links them in their order. Items below a narrow node are not
+ * needed. */
 static void sort_items(const struct layout *t, struct items *items)
 {
 	const struct profile_nodes *nodes = &t->l->nodes;
@@ -179,8 +181,7 @@ static void sort_items(const struct layout *t, struct items *items)
 			vec_push(&items->list,
 			         (struct item){ rank[2 * nodes->v[i].frame + 1], i, NO_ITEM, true });
 	}
-	/* A counting sort by rank, from the last: each is put before those of its parent that are there
-	 * already. */
+	/* A counting sort by rank, from the last: each is put before its siblings. */
 	start = mem_alloc((2 * t->l->names.n + 1) * sizeof(*start));
 	order = mem_alloc((items->list.n + 1) * sizeof(*order));
 	for (size_t i = 1; i < items->list.n; i++)

@@ -24,11 +24,11 @@ struct box {
 };
 
 struct boxes {
-	VEC(struct box) list; /* parents first; those that are wide enough */
+	VEC(struct box) list; /* parents first; only boxes that are wide enough */
 	uint32_t depth;       /* of the deepest */
 	uint64_t most_change; /* the largest change, up or down; at least 1 */
 };
 
-/* narrowest: in whole counts; what is narrower is left out. */
+/* narrowest: in whole counts; narrower boxes are left out. */
 void boxes_make(struct boxes *b, const struct stacklist *l, bool in_order, double narrowest);
 void boxes_done(struct boxes *b);

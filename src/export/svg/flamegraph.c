@@ -174,7 +174,7 @@ static bool find_value(const char *text, const char *key, struct buf *b)
 	return false;
 }
 
-/* What the attributes of a name make of its box: scratch 0 title, 1 attributes, 2 before it. */
+/* Applies the attributes of a name to its box: scratch 0 title, 1 attributes, 2 before it. */
 static void apply_attributes(struct drawing *d, const char *text, struct picture_box *out)
 {
 	static const char *const plain[] = { "id", "class", "style", "onmouseover", "onmouseout", "onclick" };
@@ -289,7 +289,7 @@ static void set_up_picture(struct drawing *d, struct buf *out)
 	palette_background(o->background, o->palette, d->picture.background);
 }
 
-/* For tools that make pictures unattended: what is wrong is in the picture. */
+/* For tools that make pictures unattended: the picture shows the error. */
 static int no_counts(const struct drawing *d, struct buf *out, struct err *err)
 {
 	struct picture p = { .out = out };

@@ -15,7 +15,7 @@ struct buf;
 struct err;
 struct stacklist;
 
-/* What a user wants of some functions: attributes of their boxes by name. */
+/* The user's attributes for the boxes of some functions, by name. */
 struct flamegraph_attributes {
 	struct strtab names;
 	struct map lines;  /* name to index */
@@ -31,7 +31,7 @@ struct flamegraph_options {
 	const char *notes;
 	unsigned width, row_height;
 	double font_size, font_width; /* px; of an average letter, in em */
-	double min_width;             /* px, or percent of all counts: what is narrower is left out */
+	double min_width;             /* px, or percent of all counts: narrower boxes are left out */
 	bool min_percent;
 	double total;                     /* the width stands for this many counts; 0: for their sum */
 	double factor;                    /* counts are shown times this */
@@ -43,7 +43,7 @@ struct flamegraph_options {
 	bool inverted, flamechart, negate;
 };
 
-/* Those of flamegraph.pl. */
+/* Returns the defaults of flamegraph.pl. */
 struct flamegraph_options flamegraph_defaults(void);
 
 /* -ENODATA: there are no counts, and out has a picture that says so. */

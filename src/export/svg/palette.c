@@ -31,9 +31,9 @@ static const struct {
 const char *const palette_names[] = { "hot", "mem",   "io",   "wakeup", "chain",  "java",   "js",     "perl",
 	                              "red", "green", "blue", "aqua",   "yellow", "purple", "orange", NULL };
 
-/* --- by what a name is --- */
+/* --- by the kind of a name --- */
 
-/* What the mark at a name's end says of it: 'k' kernel, 'j' compiled at run time, 'i' inlined, 'w' waker; 0 =
+/* Returns the mark at a name's end: 'k' kernel, 'j' compiled at run time, 'i' inlined, 'w' waker; 0 =
  * none. */
 static char mark_of(const char *name)
 {
@@ -194,7 +194,7 @@ static const char *background_of(const char *palette)
 		return "green";
 	if (!strcmp(palette, "io") || !strcmp(palette, "wakeup") || !strcmp(palette, "chain"))
 		return "blue";
-	/* Those of one hue, which come last in the list. */
+	/* The palettes of one hue, which come last in the list. */
 	for (size_t i = 8; palette_names[i]; i++)
 		if (!strcmp(palette, palette_names[i]))
 			return "grey";

@@ -22,7 +22,7 @@ void picture_number(struct buf *b, uint64_t v)
 	buf_add(b, text + n, sizeof(text) - n);
 }
 
-/* Multiplying may turn what lies beside a half into one: then printf decides. */
+/* Multiplying may round a value beside a half to a half: then printf decides. */
 static bool near_half(double v)
 {
 	return fabs(v - floor(v) - 0.5) < 1e-5 || v > 1e9;
@@ -213,7 +213,7 @@ static void put_rect(struct picture *p, const struct picture_box *box, double y)
 
 	buf_puts(b, "<rect x=\"");
 	if (p->decimals == 1) {
-		/* As flamegraph.pl: both edges are rounded, and the width is what lies between. */
+		/* As flamegraph.pl: both edges are rounded, and the width is their difference. */
 		picture_fixed(b, x, 1);
 		w = rounded(box->end, 1) - rounded(x, 1);
 	} else {

@@ -1,10 +1,10 @@
 /*
- * picture.h - a flame graph as SVG: the canvas, the boxes, the script. What a box is, its colour and its
- * words are the caller's: svg.c (captures) and flamegraph.c (folded stacks).
+ * picture.h - a flame graph as SVG: the canvas, the boxes, the script. The callers, svg.c (captures) and
+ * flamegraph.c (folded stacks), choose the boxes, their colours and their texts.
  *
- * The geometry is that of flamegraph.pl, so that eyes and links carry over. A name
- * reaches the file only as a clean text that is escaped here or was by
- * picture_label(), and the script touches it as text: nothing in a profile can run.
+ * The geometry is that of flamegraph.pl, so that eyes and links carry over. A name reaches the file only
+ * as a clean text that is escaped here or was by picture_label(), and the script touches it as text:
+ * nothing in a profile can run.
  *
  *	struct picture p = { .out = out, .width = 1200, ... };
  *	picture_begin(&p);
@@ -36,7 +36,7 @@ struct picture {
 	double title_room, button_y;  /* px beside the title; where buttons stand */
 	double search_x, ignorecase_x, matched_x, details_y; /* search_x: the end of its text */
 	unsigned details_lines;
-	const char *name_type;     /* before what the details say: "Function:" */
+	const char *name_type;     /* before the text of the details: "Function:" */
 	const char *encoding;      /* as declared */
 	const char *notes;         /* a comment, NULL = none */
 	const char *background[2]; /* colours of a gradient, or one and NULL */
@@ -59,7 +59,7 @@ struct picture_box {
 
 void picture_begin(struct picture *p);
 void picture_box(struct picture *p, const struct picture_box *b);
-/* After the boxes and whatever the caller adds: buttons, the line of details, the script. */
+/* After the boxes and the caller's additions: buttons, the line of details, the script. */
 void picture_end_boxes(struct picture *p);
 void picture_end(struct picture *p);
 

@@ -29,7 +29,7 @@ enum {
 #define CHAR_WIDTH 7.26 /* of 12 px: 0.605 em, the widest of the usual monospaced fonts */
 #define MIN_WIDTH 0.1
 
-/* What a colour stands for, in the order of the legend. */
+/* The meaning of a colour, in the order of the legend. */
 enum hue { HUE_USER, HUE_INLINED, HUE_KERNEL, HUE_NOTE, HUE_UNNAMED, HUE_TRUNCATED, HUE_GROUP, HUE_COUNT };
 
 struct drawing {
@@ -69,7 +69,7 @@ static bool wide_enough(const struct drawing *d, uint32_t node)
 	return weight_of(d, node) * d->scale >= MIN_WIDTH;
 }
 
-/* The next node that is drawn: what is too narrow is passed over with all that is below it. */
+/* Returns the next node that is drawn: narrow nodes are skipped with all below them. */
 static uint32_t next_drawn(const struct drawing *d, uint32_t i)
 {
 	const struct calltree_node *nodes = d->tree.nodes.v;
@@ -146,7 +146,7 @@ static const struct {
 	[HUE_GROUP] = { "thread", { 226, 224, 220 }, { 226, 224, 220 } },
 };
 
-/* The colours of Okabe and Ito, which the colour-blind can tell apart, and three more for what is rare. */
+/* The colours of Okabe and Ito, which colour-blind people can distinguish, and three more for rare causes. */
 static const unsigned char cause_colours[CAUSE_COUNT][3] = {
 	[CAUSE_UNKNOWN] = { 0xbb, 0xbb, 0xbb },   [CAUSE_CPU] = { 0xe6, 0x9f, 0x00 },
 	[CAUSE_QUEUE] = { 0xf0, 0xe4, 0x42 },     [CAUSE_LOCK] = { 0xd5, 0x5e, 0x00 },
@@ -158,8 +158,8 @@ static const unsigned char cause_colours[CAUSE_COUNT][3] = {
 };
 
 /*
- * What most of each node's time was. Below a frame that names a cause, as in a
- * reversed picture, it is that one; above, the largest.
+ * Finds the main cause of each node's time. Below a frame that names a cause,
+ * as in a reversed picture, it is that one; above, the largest.
  */
 static void find_causes(struct drawing *d)
 {
@@ -198,7 +198,7 @@ static bool is_dark(const struct drawing *d, uint32_t node)
 		d->causes[node] == CAUSE_RECLAIM);
 }
 
-/* Full for the frame that names the cause, pale for the code above it; what is not known is hatched. */
+/* Full for the frame that names the cause, pale for the code above it; an unknown cause is hatched. */
 static void put_cause_colour(struct drawing *d, struct buf *b, uint32_t node)
 {
 	enum cause cause = d->causes[node];
@@ -302,7 +302,7 @@ static const char hatch[] =
 	"patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#eee\"/>"
 	"<rect width=\"2\" height=\"6\" fill=\"#bbb\"/></pattern></defs>\n";
 
-/* What the picture is of. */
+/* Puts the title of the picture. */
 static void make_title(const struct drawing *d, struct buf *title)
 {
 	const struct export_job *job = d->job;
@@ -359,7 +359,7 @@ static void begin(struct drawing *d, struct buf *out)
 	buf_done(&subtitle);
 }
 
-/* Those in the picture, in their order, as far as there is room. */
+/* Puts the causes in the picture, in their order, as far as there is room. */
 static void put_cause_legend(struct drawing *d, double x)
 {
 	for (int c = CAUSE_CPU; c <= CAUSE_COUNT; c++) {
@@ -379,7 +379,7 @@ static void put_cause_legend(struct drawing *d, double x)
 	}
 }
 
-/* Only what is in the picture. */
+/* Puts only the colours in the picture. */
 static void put_legend(struct drawing *d)
 {
 	double x = PICTURE_PAD;
