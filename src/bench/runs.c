@@ -250,7 +250,7 @@ static int read_row(struct runs *r, struct csv *c, const struct column *columns,
 	}
 	r->rows.v[r->rows.n - 1] = row;
 	if (!e && (r->rows.n > RUNS_ROWS_MAX || r->commands.n > RUNS_COMMANDS_MAX))
-		e = err_set(err, EFBIG, "line %zu: that is more than anybody measures", c->line);
+		e = err_set(err, EFBIG, "line %zu: that value is too large", c->line);
 	return e;
 }
 

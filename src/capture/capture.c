@@ -66,7 +66,7 @@ static int start(struct capture *c, bool only_symbols, struct err *err)
 	    !capturerows_init(&c->rows, c->db, only_symbols))
 		return 0;
 	if (sqlite3_system_errno(c->db) == EEXIST)
-		return err_set(err, EEXIST, "somebody else makes files called %s-wal: record into a folder of your own",
+		return err_set(err, EEXIST, "another user makes files called %s-wal: record into a folder of your own",
 			       c->path);
 	return capturefile_fail(c->db, err, "cannot write %s", c->path);
 }
@@ -148,7 +148,7 @@ static int check_same(struct capture *c, const struct profile *p, struct err *er
 	if (same && result != SQLITE_DONE)
 		return capturefile_fail(c->db, err, "cannot read %s", c->path);
 	if (!same || n != p->frames.n)
-		return err_set(err, EINVAL, "%s holds another recording than the one that has names now", c->path);
+		return err_set(err, EINVAL, "%s holds another recording than the symbolized one", c->path);
 	return 0;
 }
 

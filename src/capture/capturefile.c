@@ -156,9 +156,9 @@ static int refuse_journal(const struct capturefile *f, const char *path, const c
 	struct stat st;
 
 	if (fstatat(f->folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : err_errno(err, errno, "cannot look at %s-journal", path);
+		return errno == ENOENT ? 0 : err_errno(err, errno, "cannot check %s-journal", path);
 	return err_set(err, EPERM,
-		       "%s-journal lies beside the capture, and gasflame makes no such file: whoever put it there could "
+		       "%s-journal lies beside the capture, and gasflame makes no such file: its owner could "
 		       "change what is read; move it away, then try again", path);
 }
 
@@ -184,7 +184,7 @@ static int open_wal(struct capturefile *f, const char *path, int how, struct err
 			       (unsigned)wal.st_uid, (unsigned)main.st_uid);
 	/* Writing to a file by one name must not change it under another. */
 	if (how != O_RDONLY && wal.st_nlink > 1)
-		return err_set(err, EPERM, "%s-wal beside the capture has another name besides, so no recorder made it: move it "
+		return err_set(err, EPERM, "%s-wal beside the capture has another hard link, so no recorder made it: move it "
 					   "away, then try again", path);
 	if (!wal.st_size && how == O_RDONLY)
 		fd_close(&f->wal);

@@ -70,7 +70,7 @@ bool capturenew_is_written(int folder, const char *name)
 
 static int fail_made(const struct capturenew *n, struct err *err)
 {
-	return err_set(err, EBUSY, "%s has just been made by somebody else: name another file with -o", n->file.path);
+	return err_set(err, EBUSY, "%s has just been made by another process: name another file with -o", n->file.path);
 }
 
 /* An existing file may be replaced if it is a capture, or empty, and no recorder writes to it. */

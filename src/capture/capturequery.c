@@ -145,7 +145,7 @@ static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret, struct err 
 	if (!*ret)
 		return err_set(err, EINVAL, "the query is empty");
 	if (!only_space(rest))
-		return err_set(err, EINVAL, "one statement at a time, please: what is \"%.40s\"?", rest);
+		return err_set(err, EINVAL, "only one statement at a time; remove \"%.40s\"", rest);
 	if (!sqlite3_stmt_readonly(*ret))
 		return err_set(err, EACCES, "a query may only read: select, explain, or pragma table_info(…)");
 	return 0;

@@ -150,7 +150,7 @@ static int blocks(const struct command *command, int argc, char **argv)
 		  "where to write; \"-\", the default, is the standard output" },
 		{ 0, "own", OPTION_LIST, &c.own, "CRATE", "a crate or module that is your own, or a pattern of them" },
 		{ 0, "patterns", OPTION_LIST, &c.load.patterns, "FILE",
-		  "more patterns of what waits mean, before those that are built in (configs/patterns.conf)" },
+		  "more patterns for the causes of waits, before the built-in ones (configs/patterns.conf)" },
 		{ 0, "symbols", OPTION_LIST, &c.load.symbols, "PATH",
 		  "a file with symbols, or a folder of them, for code that has no names yet" },
 		{ 0 },
@@ -161,7 +161,7 @@ static int blocks(const struct command *command, int argc, char **argv)
 	if (first < 0)
 		return -first - 1;
 	if (command_operands.n != 1) {
-		log_error("blocks reads one capture: name the one that you mean");
+		log_error("blocks reads one capture: name only one");
 		return EXIT_USAGE;
 	}
 	if (c.json + c.csv + (c.block != NULL) > 1) {

@@ -19,7 +19,7 @@
 	  "default the first" },                                                                                      \
 	{ 0, "idle", OPTION_FLAG, &(o)->idle, .help = "take in the waits of threads that have nothing to do" },       \
 	{ 0, "patterns", OPTION_LIST, &(o)->patterns, "FILE",                                                         \
-	  "more patterns of what waits mean, before those that are built in "                                         \
+	  "more patterns for the causes of waits, before the built-in ones "                                          \
 	  "(configs/patterns.conf)" },                                                                                \
 	{ 't', "thread", OPTION_LIST, &(o)->threads, "THREAD",                                                        \
 	  "only this thread: a name, a pattern like 'rpc-*', or a tid" },                                             \

@@ -37,7 +37,7 @@ static bool has_command(const char *name)
 
 static const char *const exit_codes[][2] = {
 	{ "0", "it was done" },
-	{ "1", "it could not be done; the message says why" },
+	{ "1", "an error; the message says why" },
 	{ "2", "the command line is wrong" },
 	{ "3", "the recording is there, but not fit to read; its quality line says why" },
 	{ "4", "done, but the target ended before the time was over" },

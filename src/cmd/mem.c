@@ -294,8 +294,7 @@ static int finish(struct mem *m, int r, const struct err *err)
 	}
 	if (!m->profile->points.n) {
 		log_error(kill(m->who.pids.list.v[0], 0) ? "%s is gone: `gasflame ps` lists what runs here"
-						     : "%s has no memory of its own: it has ended and nobody has waited for it, "
-						       "or it is a thread of the kernel", m->who.target);
+						     : "%s has no memory of its own: it is a zombie or a kernel thread", m->who.target);
 		return EXIT_ERROR;
 	}
 	if (m->output)

@@ -181,7 +181,7 @@ void opener_show(const char *path)
 	fflush(stdout);
 	/* In one piece: a path is no longer than what a pipe takes at once. */
 	if (strlen(path) > PIPE_BUF || fd_write_all(opener.fd, path, strlen(path))) {
-		log_warn("cannot tell the helper that opens pages: open %s by hand", path);
+		log_warn("cannot reach the helper that opens pages: open %s by hand", path);
 		kill(opener.pid, SIGKILL);
 	}
 	fd_close(&opener.fd);

@@ -132,7 +132,7 @@ static int serve_run(const struct command *c, int argc, char **argv)
 		  "how much data the page gets at once; the lightest stacks above it come when they are "
 		  "zoomed into" },
 		{ 0, "patterns", OPTION_LIST, &s.load.patterns, "FILE",
-		  "more patterns of what waits mean, before those that are built in" },
+		  "more patterns for the causes of waits, before the built-in ones" },
 		{ 0, "symbols", OPTION_LIST, &s.load.symbols, "PATH",
 		  "a file with symbols, or a folder of them, for code that has no names yet" },
 		{ 0, "debuginfod", OPTION_FLAG, &s.load.debuginfod,
@@ -160,10 +160,10 @@ const struct command command_serve = {
 	.describe =
 		"Serves the page that report writes, for captures that are too large for one file, or for "
 		"several of them; folded stacks, too. What the page shows first is limited by --max-size; stacks that were left "
-		"out are fetched when they are zoomed into. A capture that is replaced on disk is read anew "
+		"out are fetched when they are zoomed into. A capture that is replaced on disk is read again "
 		"when its page is opened again. " COMMAND_NEWEST "\n"
 		"\n"
-		"The URL on the standard output holds a secret token: who knows it can read these captures, "
+		"The URL on the standard output holds a secret token: anyone who knows it can read these captures, "
 		"from this machine only (127.0.0.1). For another machine's captures use a tunnel: "
 		"ssh -L 8080:127.0.0.1:8080, and --port 8080 there. Ctrl-C ends it.",
 	.example = "gasflame serve slow.gasflame\n"

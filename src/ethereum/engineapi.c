@@ -41,7 +41,7 @@ static json_t *parse(const char *text, size_t n, struct err *err)
 
 	if (!json_is_object(j)) {
 		json_decref(j);
-		err_set(err, EPROTO, "what it answers is no JSON-RPC");
+		err_set(err, EPROTO, "its answer is not JSON-RPC");
 		return NULL;
 	}
 	return j;
@@ -72,7 +72,7 @@ int engine_result_read(const char *text, size_t n, char **ret, struct err *err)
 	if (e)
 		return e;
 	if (!json_is_string(result))
-		return err_set(err, EPROTO, "its answer is not what was asked for");
+		return err_set(err, EPROTO, "its answer does not match the request");
 	*ret = mem_strdup(json_string_value(result));
 	return 0;
 }

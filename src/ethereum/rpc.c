@@ -62,7 +62,7 @@ int rpc_block(struct rpc *r, const char *by, struct rpcblock *ret, struct err *w
 	if (e == -ENOENT)
 		return err_set(why, ENOENT, "it does not know block %s", by);
 	if (e)
-		return err_set(why, -e, e == -EREMOTEIO ? "it answers with an error" : "what it answers is no block");
+		return err_set(why, -e, e == -EREMOTEIO ? "it answers with an error" : "its answer is not a block");
 	return 0;
 }
 
@@ -74,7 +74,7 @@ bool rpc_tells(const struct rpc *r)
 int rpc_head(struct rpc *r, int timeout_ms, struct rpcblock *ret, uint64_t *ret_mono_ns, struct err *why)
 {
 	if (!r->way->head)
-		return err_set(why, ENOTSUP, "it does not tell of new blocks by itself");
+		return err_set(why, ENOTSUP, "it does not announce new blocks");
 	return r->way->head(r, timeout_ms, ret, ret_mono_ns, why);
 }
 

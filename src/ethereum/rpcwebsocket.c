@@ -321,7 +321,7 @@ static int take_bytes(struct rpc *r, uint64_t id)
 static int broken(struct connection *c, int e, struct err *why)
 {
 	hang_up(c);
-	return err_set(why, EIO, "%s", e == -EBADMSG ? "what it sends is no answer" : e == -EFBIG ? "its answer is too long" :
+	return err_set(why, EIO, "%s", e == -EBADMSG ? "it sent something other than an answer" : e == -EFBIG ? "its answer is too long" :
 		       e == -ETIMEDOUT ? "it does not answer" : e == -ECANCELED ? "it was not asked any more" : strerror(-e));
 }
 
@@ -384,7 +384,7 @@ static int subscribe(struct rpc *r, struct err *why)
 	if (e)
 		return e;
 	if (memmem(answer, n, "\"error\"", 7))
-		return err_set(why, EREMOTEIO, "it does not tell of new blocks (eth_subscribe is refused)");
+		return err_set(why, EREMOTEIO, "it does not announce new blocks (eth_subscribe is refused)");
 	c->subscribed = true;
 	return 0;
 }

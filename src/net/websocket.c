@@ -117,15 +117,15 @@ int websocket_response(const char *data, size_t n, const char *key, size_t *ret_
 		return n > WEBSOCKET_HEAD ? err_set(err, EFBIG, "its answer has no end") : 0;
 	*ret_used = end + 4 - data;
 	if (n < 12 || strncmp(data, "HTTP/1.", 7) || !isdigit((unsigned char)data[9]))
-		return err_set(err, EBADMSG, "what it answers is no HTTP");
+		return err_set(err, EBADMSG, "its answer is not HTTP");
 	if (strncmp(data + 9, "101", 3))
 		return err_set(err, ECONNREFUSED, "there is no WebSocket at this address (HTTP status %.3s)", data + 9);
 	websocket_accept(key, accept);
 	value = header(data, *ret_used, "Sec-WebSocket-Accept", &size);
 	if (!value || size != strlen(accept) || strncmp(value, accept, size))
-		return err_set(err, EBADMSG, "what it answers is no WebSocket's");
+		return err_set(err, EBADMSG, "its answer is not that of a WebSocket server");
 	if (header(data, *ret_used, "Sec-WebSocket-Extensions", &size))
-		return err_set(err, EBADMSG, "it uses extensions that nobody asked for");
+		return err_set(err, EBADMSG, "it uses extensions that were not requested");
 	return 1;
 }
 

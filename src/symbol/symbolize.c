@@ -408,7 +408,7 @@ int symbolize_profile(struct symbolizer *s, struct profile *p, symbolize_progres
 		g.n = next - i;
 		/* Frames that stay without a name can get one later. */
 		if (worker_cancelled(s->worker)) {
-			add_problem(&r, "naming was called off; gasflame report goes on with it", r.frames.n - i);
+			add_problem(&r, "symbolizing was cancelled; gasflame report continues it", r.frames.n - i);
 			break;
 		}
 		if (progress)

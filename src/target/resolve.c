@@ -361,7 +361,7 @@ static int complete(struct target_found *f, const char *name, struct err *err)
 	else
 		f->main_pid = initproc_main(&f->pids, first);
 	if (!f->main_pid)
-		return err_set(err, ESRCH, "%s has stopped while it was looked at", name);
+		return err_set(err, ESRCH, "%s stopped during the search", name);
 	if (!proc_stat(f->main_pid, &stat)) {
 		memcpy(f->name, stat.name, sizeof(f->name));
 		if (!proc_stat(stat.parent, &stat) && initproc_is_wrapper(stat.name))

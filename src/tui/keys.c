@@ -84,7 +84,7 @@ static void end_prompt(struct state *s)
 	/* An invalid regex is reported, and the old one restored. */
 	if (prompt == PROMPT_FUNCTION && !model_selection(&s->look.model) &&
 	    s->look.model.err.code == EINVAL) {
-		state_say(s, true, "'%s' is no regular expression.", s->input);
+		state_say(s, true, "'%s' is not a regular expression.", s->input);
 		scope_set(&s->look.scope.function, NULL);
 		look_again(&s->look);
 	}

@@ -89,7 +89,7 @@ before=$(date +%s%N)
 gf mem --json reth-a
 check_status "an engine that does not answer: its files tell" 0
 after=$(date +%s%N)
-check "and that is said" said "docker does not answer at .*; its files are looked at instead"
+check "and that is said" said "docker does not answer at .*; its state files are read instead"
 check "within two seconds, of which mem takes a half" above 2500 $(((after - before) / 1000000))
 kill -CONT "$DOCKERD_PID"
 gf mem --json reth-b

@@ -137,7 +137,7 @@ def recording(capture):
 	see("h: only that thread", t, lambda s: "thread compute-0" in s and "1 threads" in s, "h", *"compute-0", "enter")
 	see("F: only stacks with the function", t, lambda s: (named(s, "trie_fold") or (0, 0))[1] == 100,
 	    "x", "1", "F", *"^trie_fold$", "enter", "s")
-	see("F: a bad regex is told", t, "no regular expression", "S", "x", "F", "(", "enter")
+	see("F: a bad regex is told", t, "not a regular expression", "S", "x", "F", "(", "enter")
 	text = see("r: a time range", t, "1 to 2 s", "x", "r", *"1-2", "enter")
 	said = subprocess.run([GASFLAME, "report", "--format", "json", "--from", "1", "--to", "2", capture],
 			      capture_output=True, text=True, check=False).stdout

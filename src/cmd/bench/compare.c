@@ -233,7 +233,7 @@ static int compare_main(const struct command *c, int argc, char **argv)
 
 const struct command command_compare = {
 	.name = "compare",
-	.summary = "are these runs slower than those, and is that real",
+	.summary = "compare measured runs: slower or faster, and whether that is real",
 	.usage = "[options] A B [A B]... | FILE",
 	.describe = "Compares what gasflame bench measured: two files, or one file in which two commands "
 		    "were run in turn, which tells more. The word slower or faster is said only when the "

@@ -145,9 +145,9 @@ static int clean_run(const struct command *command, int argc, char **argv)
 	bool all = false, by_default;
 	const struct option_spec options[] = {
 		{ 0, "older-than", OPTION_DURATION, &older_ns, "TIME",
-		  "remove what was last written longer ago than this" },
+		  "remove captures that were last written longer ago than this" },
 		{ 0, "all", OPTION_FLAG, &all, .help = "remove every capture" },
-		{ 'n', "dry-run", OPTION_FLAG, &c.dry_run, .help = "only tell what would be removed" },
+		{ 'n', "dry-run", OPTION_FLAG, &c.dry_run, .help = "only print what would be removed" },
 		{ 0, "json", OPTION_FLAG, &c.json, .help = "tell it as JSON" },
 		{ 0 },
 	};

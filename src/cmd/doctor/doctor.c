@@ -569,7 +569,7 @@ static int doctor_run(const struct command *c, int argc, char **argv)
 
 const struct command command_doctor = {
 	.name = "doctor",
-	.summary = "tell what this machine allows, and how to get what it does not",
+	.summary = "check what this machine allows, and how to enable the rest",
 	.usage = "[options] [TARGET...]",
 	.describe =
 		"Looks at the kernel, the rights of this user and the settings that recording depends on. It "

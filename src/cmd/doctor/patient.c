@@ -291,7 +291,7 @@ static void check_tables(const struct modules *all, struct checks *c)
 		   read == 1 ? "" : "s", str_bytes(size, bytes), str_duration(time, ns));
 	if (unsupported)
 		checks_add(c, "odd rows", CHECK_LIMITED, NULL, "all other stacks",
-			   "%s rows cannot be said in a rule: stacks end there",
+			   "%s rows have no rule: stacks end there",
 			   str_count(count, unsupported));
 	if (bare)
 		checks_add(c, "without tables", CHECK_LIMITED, NULL,

@@ -176,7 +176,7 @@ static int ps(const struct command *c, int argc, char **argv)
 		{ 'a', "all", OPTION_FLAG, &all, .help = "list each process of containers and units, too" },
 		{ 0, "interval", OPTION_DURATION, &interval_ns, "TIME", "how long CPU time is measured" },
 		{ 0, "look", OPTION_DURATION, &look_ns, "TIME",
-		  "how long programs may be looked into for their allocator, symbols and unwind tables, the busiest first" },
+		  "how long programs may be inspected for their allocator, symbols and unwind tables, the busiest first" },
 		{ 0, "json", OPTION_FLAG, &json, .help = "an array of objects" },
 		{ 0 },
 	};
@@ -202,7 +202,7 @@ static int ps(const struct command *c, int argc, char **argv)
 	else
 		log_info("nothing here has %s in its name or command line", argv[first]);
 	if (rows.not_looked)
-		log_info("%zu programs were not looked into for want of time (--look 5 gives more)", rows.not_looked);
+		log_info("%zu programs were not inspected for lack of time (--look 5 gives more)", rows.not_looked);
 	psrows_done(&rows);
 	return EXIT_OK;
 }

@@ -123,7 +123,7 @@ static int child_move(const char *name, const char *path, struct err *err)
 		return err_set(err, EINVAL, "not a name of a file: %s", name);
 	fd = openat(broker.folder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_nlink != 1)
-		return err_set(err, EINVAL, "what was made is no file of its own");
+		return err_set(err, EINVAL, "the result is not a regular file");
 	r = newfile_open(&f, path, 0, 0600, &user, err);
 	if (!r && capturenew_is_written(f.folder, f.name))
 		r = err_set(err, EBUSY, "%s is being written by another process: name another file with -o", path);

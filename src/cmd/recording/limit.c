@@ -264,7 +264,7 @@ static int limit_main(const struct command *c, int argc, char **argv)
 	/* The stack of a kill is that of the allocation which was one too many. The rest is known without. */
 	seen = !tracefs_root(&tracefs, NULL);
 	if (!seen)
-		log_warn("who asks for the last page will not be known: that needs tracefs (mount -t tracefs tracefs "
+		log_warn("the process that asks for the last page will not be known: that needs tracefs (mount -t tracefs tracefs "
 			 "/sys/kernel/tracing)");
 	events = mem_printf("%s%s", what ? what : command ? "heap,fault" : "fault", seen ? ",oom:mark_victim" : "");
 	r->session.what = events;

@@ -218,7 +218,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (is_run && pids.list.n) {
-		log_error("run starts a program; one that runs already: gasflame record -p %s", pids.list.v[0]);
+		log_error("run starts a program; to record a running one: gasflame record -p %s", pids.list.v[0]);
 		return EXIT_USAGE;
 	}
 	if ((command && pids.list.n) || (is_run && !command) || (command && !*command)) {

@@ -145,7 +145,7 @@ static bool begin_anew(struct live *l)
 		session_close(l->session);
 		l->session = NULL;
 	} else {
-		log_info("Began anew: the tables had grown to %llu MB.",
+		log_info("Started over: the tables had grown to %llu MB.",
 			 (unsigned long long)(l->options.max_bytes >> 20));
 	}
 	return true;

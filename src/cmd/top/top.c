@@ -270,7 +270,7 @@ static int top(const struct command *command, int argc, char **argv)
 		{ 0, "limit", OPTION_UINT, &c.limit, "ROWS",
 		  "with --batch and --json: rows of each table, 0 shows all" },
 		{ 0, "max-memory", OPTION_SIZE, &c.max_bytes, "BYTES",
-		  "begin anew when the tables of stacks and names have grown to this" },
+		  "start over when the tables of stacks and names have grown to this" },
 		{ 0, "symbols", OPTION_LIST, &c.symbols, "PATH",
 		  "a file or folder with symbols for stripped programs" },
 		{ 0, "debuginfod", OPTION_FLAG, &c.debuginfod,

@@ -206,7 +206,7 @@ static int explain_end(struct worker *w, int r, struct err *err)
 	if (r == -ETIMEDOUT)
 		return err_set(err, ETIMEDOUT, "gave up: reading it took too long");
 	if (r == -ECANCELED)
-		return err_set(err, ECANCELED, "reading it was called off");
+		return err_set(err, ECANCELED, "reading it was cancelled");
 	if (status == -1 || !WIFSIGNALED(status))
 		return err_set(err, ECHILD, "the process that reads it ended");
 	switch (WTERMSIG(status)) {
@@ -215,7 +215,7 @@ static int explain_end(struct worker *w, int r, struct err *err)
 	case SIGABRT:
 		return err_set(err, ENOMEM, "reading it takes too much memory");
 	case SIGSYS:
-		return err_set(err, EPERM, "the process that reads it tried what it may not");
+		return err_set(err, EPERM, "the process that reads it made a forbidden system call");
 	case SIGXCPU:
 		return err_set(err, ETIMEDOUT, "gave up: reading it took too long");
 	}
@@ -304,7 +304,7 @@ static int start(struct worker *w, struct err *err)
 	int r = 0;
 
 	if (worker_cancelled(w))
-		return err_set(err, ECANCELED, "reading it was called off");
+		return err_set(err, ECANCELED, "reading it was cancelled");
 	/* The child is replaced before its own limit ends it, and when it died while it was idle. */
 	if (w->pid && (w->busy_ns > BUDGET_CHILD_CPU_S * 1000000000ULL / 2 || has_ended(w)))
 		stop(w);

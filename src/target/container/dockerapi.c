@@ -39,7 +39,7 @@ static int get(const struct api *a, const char *path, char **ret, size_t *ret_n,
 
 static void tell(const struct api *a, bool minor, const char *why)
 {
-	container_say(a->q, minor, "%s does not answer at %s (%s); its files are looked at instead", a->engine, a->socket,
+	container_say(a->q, minor, "%s does not answer at %s (%s); its state files are read instead", a->engine, a->socket,
 		      why);
 }
 
@@ -54,7 +54,7 @@ static int look_one(const struct api *a, struct containers *ret, struct err *err
 	if (r)
 		return r;
 	if (enginejson_inspect(text, n, &c))
-		return err_set(err, EPROTO, "what it says is no description of a container");
+		return err_set(err, EPROTO, "its answer does not describe a container");
 	c.engine = a->engine;
 	containers_add(ret, a->q, &c);
 	return 0;
@@ -71,7 +71,7 @@ static int look_all(const struct api *a, struct containers *ret, struct err *err
 	if (r)
 		return r;
 	if (enginejson_list(text, n, &all))
-		return err_set(err, EPROTO, "what it says is no list of containers");
+		return err_set(err, EPROTO, "its answer is not a list of containers");
 	for (size_t i = 0; i < all.list.n; i++) {
 		all.list.v[i].engine = a->engine;
 		containers_add(ret, a->q, &all.list.v[i]);

@@ -200,7 +200,7 @@ static void bad_engines(void **state)
 	} cases[] = {
 		{ ENGINE_SILENT, "does not answer at" }, { ENGINE_DRIPS, "does not answer at" },
 		{ ENGINE_CLOSES, "does not answer at" }, { ENGINE_GARBAGE, "does not answer at" },
-		{ ENGINE_NO_JSON, "no description of a container" }, { ENGINE_FLOODS, "does not answer at" },
+		{ ENGINE_NO_JSON, "does not describe a container" }, { ENGINE_FLOODS, "does not answer at" },
 	};
 
 	if (!can_ask())
