@@ -129,7 +129,7 @@ static bool find_event(const struct profile *p, enum way way, uint32_t *ret)
 	return false;
 }
 
-/* The selection says which threads and stacks; how many calls a sample stands for, only the sample itself. */
+/* The selection chooses threads and stacks; only the sample itself has its number of calls. */
 static void add_event(struct builder *b, enum way way, const struct select_options *o)
 {
 	const struct profile *p = b->p;

@@ -88,7 +88,7 @@ static void add_reason(struct quality *q, const char *reason, uint64_t samples, 
 	vec_push(&q->reasons, (struct quality_reason){ reason, samples, weight });
 }
 
-/* By what an entry is weighed. */
+/* Returns the weight of an entry. */
 static uint64_t weight_of(const struct quality *q, const struct selection *s, const struct select_entry *e)
 {
 	return q->by_time ? e->weight.value : counted(s, &e->weight);

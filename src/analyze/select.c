@@ -23,8 +23,8 @@ static uint32_t find_event(const struct profile *p, const char *name)
 	return PROFILE_NONE;
 }
 
-/* Of many events that were asked for, some may never have happened: the first that did, but time on the CPU
- * before all others. */
+/* Of many requested events some may never have happened: takes the first that did, but CPU time before all
+ * others. */
 static uint32_t first_event(const struct profile *p)
 {
 	uint32_t first = PROFILE_NONE;
@@ -37,7 +37,7 @@ static uint32_t first_event(const struct profile *p)
 	return first == PROFILE_NONE ? 0 : first;
 }
 
-/* Is it read or written bytes? */
+/* Returns whether the event is read or written bytes. */
 static bool is_io(const struct profile *p, uint32_t event)
 {
 	const struct profile_event *e = event < p->events.n ? &p->events.v[event] : NULL;
@@ -332,7 +332,7 @@ static int nothing_left(const struct profile *p, const struct selection *s, size
 		       o->function);
 }
 
-/* Is a sample of this event asked for? */
+/* Returns whether samples of this event are selected. */
 static bool wants(const struct profile *p, const struct select_options *o, uint32_t event, enum role role)
 {
 	if (o->event == SELECT_WALL)

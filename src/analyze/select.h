@@ -1,5 +1,5 @@
 /*
- * select.h - which samples an analysis looks at, already added up per thread and stack.
+ * select.h - the samples that an analysis reads, already summed per thread and stack.
  *
  *	struct selection s;
  *	int r = selection_make(p, &(struct select_options){ .from_ns = 1e9 }, &s, &err);
@@ -29,7 +29,7 @@ struct profile_sample;
 /* What is counted: only samples are a part of what happened, all others are complete. */
 enum select_kind {
 	SELECT_SAMPLES, SELECT_WAITS, SELECT_CALLS, SELECT_FAULTS, SELECT_RECLAIMS, SELECT_EVENTS,
-	SELECT_OBJECTS, /* of the heap: each sample stands for many */
+	SELECT_OBJECTS, /* of the heap: each sample represents many */
 };
 
 struct select_options {
@@ -55,7 +55,7 @@ struct select_entry {
 	enum cause cause;       /* with causes; else CAUSE_UNKNOWN */
 };
 
-/* A sample that was selected: a moment, or the part of a wait that lies in the range. */
+/* A selected sample: a moment, or the part of a wait within the range. */
 struct select_moment {
 	uint64_t begin_ns, end_ns;
 	struct weight weight;
@@ -65,7 +65,7 @@ struct select_moment {
 struct selection {
 	struct select_options options; /* borrowed strings */
 	VEC(struct select_entry) entries; /* in the order of their first samples */
-	VEC(struct select_moment) moments; /* if asked for, in the order of the samples */
+	VEC(struct select_moment) moments; /* if requested, in the order of the samples */
 	struct weight all;
 	struct weight recorded; /* of this event, before any filter */
 	struct weight idle;     /* left out because it was idle */
@@ -98,7 +98,7 @@ struct select_hit {
 	enum role role;
 	uint32_t stack;    /* of waits: without the scheduler at its end */
 	enum cause cause;
-	bool idle;         /* and not asked for */
+	bool idle;         /* and not requested */
 	struct weight weight; /* the value is the part within the range */
 };
 typedef void select_fn(void *context, const struct select_hit *hit);

@@ -12,7 +12,7 @@ struct profile;
 struct select_options;
 
 struct tally_event {
-	uint64_t count; /* how often; a sample may stand for many */
+	uint64_t count; /* how often; a sample may represent many */
 	uint64_t value; /* in the event's unit */
 	uint64_t waits; /* of count: futex calls that go to wait, by the note below their stack */
 };
@@ -21,6 +21,6 @@ struct tally {
 	VEC(struct tally_event) events; /* by the profile's event */
 };
 
-/* Of the threads, processes and time that are selected; functions are not looked at. */
+/* Counts the selected threads, processes and time; functions are ignored. */
 int tally_make(struct tally *t, const struct profile *p, const struct select_options *o, struct err *err);
 void tally_done(struct tally *t);

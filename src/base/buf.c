@@ -75,7 +75,7 @@ static size_t utf8_len(const unsigned char *s)
 	return n;
 }
 
-/* JSON allows what steers a terminal, but people look at it there: escaped it is the same text. */
+/* JSON allows terminal control characters, but people read it on a terminal: escaped it is the same text. */
 static void put_json_character(struct buf *b, const char *s, size_t n)
 {
 	int32_t c = plain_decode(s, &n);

@@ -36,7 +36,7 @@ static void put_break(struct json *j)
 	j->indent = -1;
 }
 
-/* All that stands before a value. */
+/* Puts the separators and the key before a value. */
 static void put_key(struct json *j, const char *key)
 {
 	uint32_t level = (uint32_t)1 << j->depth;

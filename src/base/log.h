@@ -26,7 +26,8 @@ void log_lines(const char *text);
 void log_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_progress_end(void);
 
-/* From now on sentences go there instead, and progress nowhere: something else draws on the terminal. NULL: as before. */
+/* Redirects messages to a sink, and drops progress, while something else draws on the terminal. NULL: as
+ * before. */
 typedef void log_sink_fn(void *context, const char *text);
 void log_set_sink(log_sink_fn *sink, void *context);
 

@@ -23,7 +23,7 @@ char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* For libraries that report it by a value: says "out of memory" and aborts, as the above do. */
 void mem_exhausted(void) __attribute__((noreturn));
-/* The same for a thread that we cannot do without. */
+/* The same for a thread that is required. */
 void mem_no_thread(void) __attribute__((noreturn));
 
 void mem_freep(void *pp); /* for _cleanup_: frees *pp */

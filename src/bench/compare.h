@@ -72,7 +72,7 @@ struct compare_side {
 	uint32_t command;
 };
 
-/* -EINVAL with a sentence where they have nothing in common. */
+/* -EINVAL with a sentence where both sides have nothing in common. */
 int compare_make(const struct compare_side *a, const struct compare_side *b, const struct compare_options *o,
 		 struct comparison *ret, struct err *err);
 void comparison_done(struct comparison *c);

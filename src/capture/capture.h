@@ -29,7 +29,7 @@ enum capture_how {
 	CAPTURE_ONCE = 1,    /* -EEXIST where there is anything of that name */
 	CAPTURE_FOLDERS = 2, /* missing folders are made */
 };
-/* The same, and the file and the folders that are made belong to owner once it is closed; NULL: to whom we are. */
+/* The same; the new file and folders belong to owner once it is closed; NULL: to the current user. */
 int capture_create_with(const char *path, unsigned how, const struct owner *owner, struct capture **ret,
 			struct err *err);
 /* -ENOSPC and -EFBIG keep the rows written before; the caller may try again. */

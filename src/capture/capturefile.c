@@ -108,7 +108,7 @@ static int cannot_open(int r, const char *path, struct err *err)
 	return err_errno(err, -r, "cannot open %s", path);
 }
 
-/* Is this the beginning of a capture? */
+/* Checks whether the file begins as a capture. */
 static int check_header(int fd, const char *path, struct err *err)
 {
 	uint8_t header[100];
@@ -238,8 +238,8 @@ int capturefile_guard(sqlite3 *db, const char *path, struct err *err)
 	sqlite3_limit(db, SQLITE_LIMIT_LENGTH, LONGEST_VALUE);
 	sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
 	capturevfs_set_budget(db, BUDGET_LEAST + bytes * BUDGET_PER_BYTE);
-	/* Exclusive, so that the index of a log is in our own memory. The first look into the file is where SQLite's
-	 * complaints come. */
+	/* Exclusive, so that the index of a log is in our own memory. SQLite reports errors at its first
+	 * read of the file. */
 	if (sqlite3_exec(db, "pragma locking_mode = exclusive; pragma temp_store = memory; pragma cell_size_check = on;"
 			     "select 1 from sqlite_schema limit 1", NULL, NULL, NULL) != SQLITE_OK)
 		return capturefile_fail(db, err, "cannot read %s", path);

@@ -319,7 +319,7 @@ static int put_functions(struct capturerows *w, const struct profile *p)
 	return r;
 }
 
-/* Address 0 stands for "only a name" in the model; NULL says so better. */
+/* In the model address 0 means "only a name"; in the file NULL does. */
 static int put_frames(struct capturerows *w, const struct profile *p)
 {
 	int r = 0;

@@ -15,7 +15,7 @@
 /* SQLite's own lock bytes (its file format, "locking"): a writer holds a lock on them. */
 #define LOCK_BYTES_START 0x40000000
 #define LOCK_BYTES_COUNT 512
-/* SQLite's steps between two looks at the budget. */
+/* SQLite's steps between two checks of the budget. */
 #define BUDGET_STEP 1000
 /* Limit on reads of a file that has a budget: pages that do not fit the cache are read again. */
 enum { LEAST_READS = 64 << 20, READS_PER_BYTE = 8 };

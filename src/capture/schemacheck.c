@@ -38,7 +38,8 @@ static bool is_space(char c)
 	return isspace((unsigned char)c);
 }
 
-/* The same words? A run of blanks is one, and case does not matter, as in SQL. b ends at a semicolon. */
+/* Compares two statements. A run of blanks is one, and case does not matter, as in SQL. b ends at a
+ * semicolon. */
 static bool same_words(const char *a, const char *b)
 {
 	for (; *a && *b && *b != ';'; a++, b++) {
@@ -52,7 +53,7 @@ static bool same_words(const char *a, const char *b)
 	return !*a && (!*b || *b == ';');
 }
 
-/* Is it one of the statements in list? *ret_known: there is one for a table of that name. */
+/* Returns whether sql is one of the statements in list. *ret_known: list has one for a table of that name. */
 static bool listed(const char *list, const char *name, const char *sql, bool *ret_known)
 {
 	static const char start[] = "create table ";

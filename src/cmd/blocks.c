@@ -53,7 +53,8 @@ static int find_block(const struct blocks *b, const char *wanted, size_t *ret, s
 				   (unsigned long long)number);
 }
 
-/* The page beside the capture; its absolute path. NULL: it could not be written, which is said. */
+/* Writes the page beside the capture; returns its absolute path. NULL: it could not be written, which is
+ * reported. */
 static char *write_page(struct load *l, char **capture)
 {
 	_cleanup_free_ char *path = files_beside(*capture, ".html");

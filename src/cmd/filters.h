@@ -1,6 +1,6 @@
 /*
- * filters.h - options that several commands have, word for word: what of a recording is looked at, and where
- * names come from.
+ * filters.h - options that several commands share, word for word: the selection of a recording, and the
+ * sources of names.
  *
  *	const struct option_spec options[] = {
  *		FILTER_OPTIONS(&r),

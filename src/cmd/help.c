@@ -238,7 +238,7 @@ static const struct option_spec common[] = {
 	{ 0 },
 };
 
-/* Does the command's own table stand in the way of a common option? */
+/* Returns whether the command's own table has an option in place of a common one. */
 static bool taken(const struct option_spec *options, const struct option_spec *o)
 {
 	for (; options && options->name; options++)

@@ -61,7 +61,7 @@ static void __attribute__((noreturn)) become_browser(const char *page, const str
 		_exit(OPEN_NO_PAGE);
 	if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY") && !getenv("BROWSER"))
 		_exit(OPEN_NO_DISPLAY);
-	/* It outlives us and the terminal. */
+	/* The browser outlives us and the terminal. */
 	setsid();
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
 		dup2(null, fd);
@@ -71,7 +71,8 @@ static void __attribute__((noreturn)) become_browser(const char *page, const str
 
 /* --- the helper --- */
 
-/* Its exit code; 0 if it still runs: then it is the browser, which nobody waits for. */
+/* Returns the exit code of the opener; 0 if it still runs: then it is the browser itself, which is not
+ * waited for. */
 static int watch(pid_t pid)
 {
 	enum { WATCH_MS = 1500, STEP_MS = 20 };

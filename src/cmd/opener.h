@@ -14,8 +14,8 @@
 
 struct err;
 
-/* Forks the helper; before the first thread. page: the only file that it opens, whatever it is told. NULL: it is told a
- * capture, and has `gasflame report --open` make the page and open it. */
+/* Forks the helper; call it before the first thread. page: the only file that the helper opens, whatever
+ * it receives. NULL: it receives a capture, and has `gasflame report --open` make the page and open it. */
 int opener_start(const char *page, struct err *err);
 /* Tells the helper, and waits until it is done, but not for the browser. It says itself what went wrong, with the path.
  * Without a helper nothing happens. */

@@ -185,7 +185,7 @@ static int put_members(struct buf *out, const json_t *block, unsigned version, s
 	return 0;
 }
 
-/* A transaction that its fields do not make is asked for once more, and then stays in the block as it is. */
+/* A transaction that its fields do not encode is fetched raw, and the block keeps the raw bytes. */
 static int put_transaction(struct buf *out, json_t *transaction, engine_raw_fn *raw, void *context, struct err *err)
 {
 	const char *hash = json_string_value(json_object_get(transaction, "hash"));

@@ -13,7 +13,7 @@ enum { JWT_SECRET_BYTES = 32, SHA256_BYTES = 32 };
 
 /* The text of such a file: 64 digits, with or without "0x", and blanks around them. */
 int jwt_parse_secret(const char *text, size_t n, uint8_t ret[JWT_SECRET_BYTES]);
-/* The same from the file itself, with a sentence. */
+/* Reads the secret from the file, with a sentence on errors. */
 int jwt_read_secret(const char *path, uint8_t ret[JWT_SECRET_BYTES], struct err *err);
 /* Appends a token with that time of issue. Nodes accept tokens that are at most a minute old. */
 void jwt_put(struct buf *out, const uint8_t secret[JWT_SECRET_BYTES], uint64_t issued_seconds);

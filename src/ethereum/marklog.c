@@ -249,7 +249,7 @@ static void share_time(struct marklog *m)
 	m->counts.shared += m->group.n;
 }
 
-/* Nothing more comes of that time. */
+/* The time has advanced: hands out the blocks of the last one. */
 static void release(struct marklog *m)
 {
 	share_time(m);

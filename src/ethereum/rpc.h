@@ -18,7 +18,7 @@ struct rpc;
 int rpc_open(const char *url, struct rpc **ret, struct err *err);
 /* by: "latest", "0x12", or a hash of 66 characters. Errors of rpcblock_parse(), or -EIO; why says it. */
 int rpc_block(struct rpc *r, const char *by, struct rpcblock *ret, struct err *why);
-/* Does it tell of new blocks? */
+/* Returns whether the node announces new blocks. */
 bool rpc_tells(const struct rpc *r);
 /* Waits, at most so long, until it does: 1, the block but for its transactions, and when it was heard of; 0: none
  * came. Errors as above, once more after each call: it connects again by itself. */
@@ -36,7 +36,7 @@ struct rpc_way {
 	/* Sends a request and waits for the answer, which is valid until the next. */
 	int (*ask)(struct rpc *r, const char *body, uint64_t id, const char **ret, size_t *ret_n, struct err *why);
 	int (*head)(struct rpc *r, int timeout_ms, struct rpcblock *ret, uint64_t *ret_mono_ns, struct err *why);
-	void (*stop)(struct rpc *r); /* ends the question under way, from any thread; NULL: the way looks at r->stop */
+	void (*stop)(struct rpc *r); /* ends the current request, from any thread; NULL: r->stop is polled */
 	void (*close)(struct rpc *r);
 };
 extern const struct rpc_way rpc_way_http, rpc_way_websocket;

@@ -98,7 +98,7 @@ enum export_flag {
 	EXPORT_PAGE = 32,     /* the whole recording for a browser: --max-size; the terminal gets a summary beside it */
 	EXPORT_BESIDE = 64,   /* is of no use in a terminal: goes to a file beside the capture unless -o says otherwise */
 	EXPORT_ACCOUNT = 128, /* shows account, waits and verdict of the job */
-	EXPORT_LINES = 256,   /* lines for people: other lines may stand before them */
+	EXPORT_LINES = 256,   /* lines for people: other lines may precede them */
 };
 
 struct export_format {

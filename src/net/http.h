@@ -51,18 +51,19 @@ struct http_answer {
 	uint64_t ns; /* from the first byte sent to the last one that came; of the first question, to connect too */
 };
 
-/* option: what the user names the address with, for sentences: "--engine". */
+/* option: the option that has the address, for messages: "--engine". */
 int http_open(const char *url, const char *option, struct http **ret, struct err *err);
 /* 0; -EACCES: the server wants another token (401, 403); -EIO and others: it was not reached, or not understood.
  * -ECANCELED: http_stop(). An answer with any other status than 200 that has a JSON object is an answer: some nodes
  * send errors of JSON-RPC that way. The sentence does not name the server: http_url() does. */
 int http_ask(struct http *h, const struct http_question *q, struct http_answer *ret, struct err *err);
 const char *http_url(const struct http *h);
-/* The question under way, and later ones, fail soon. */
+/* Makes the current request, and later ones, fail soon. */
 void http_stop(struct http *h);
-/* The same as soon as the flag is set, by a signal for example; a question under way ends within a second. */
+/* The same as soon as the flag is set, by a signal for example; a request in progress ends within a
+ * second. */
 void http_stop_on(struct http *h, const volatile sig_atomic_t *flag);
 void http_close(struct http *h); /* NULL is fine */
 
-/* Is it this machine? 127.0.0.0/8, ::1 and localhost. */
+/* Returns whether the URL is on this machine: 127.0.0.0/8, ::1 and localhost. */
 bool http_is_local(const char *url);

@@ -1,4 +1,4 @@
-/* nohttp.c - stands in for http.c in a build without libcurl. */
+/* nohttp.c - replaces http.c in a build without libcurl. */
 #include <errno.h>
 
 #include "base/err.h"

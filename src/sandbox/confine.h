@@ -28,8 +28,8 @@ struct confine {
 	bool connect; /* to others */
 };
 
-/* Is there Landlock? */
+/* Returns whether the kernel has Landlock. */
 bool confine_has_landlock(void);
-/* Before the first thread starts. ret_held, which may be NULL, gets what holds now, in words. 0, or a negative
- * errno with a sentence: then nothing must be read. */
+/* Call it before the first thread starts. ret_held, which may be NULL, gets the limits in force, in words.
+ * 0, or a negative errno with a sentence: then nothing must be read. */
 int confine_enter(const struct confine *c, struct buf *ret_held, struct err *err);

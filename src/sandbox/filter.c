@@ -17,8 +17,9 @@
 
 /* --- readers --- */
 
-/* Left out on purpose: what changes files that Landlock does not look at (chmod, chown, utimes, attributes, also
- * by descriptor), other processes (ptrace, process_vm_*), keys, io_uring, namespaces, BPF, perf events. */
+/* Left out on purpose: calls that change file attributes, which Landlock does not cover (chmod, chown,
+ * utimes, also by descriptor), other processes (ptrace, process_vm_*), keys, io_uring, namespaces, BPF,
+ * perf events. */
 static const int reader_calls[] = {
 	/* memory */
 	SCMP_SYS(brk), SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(mprotect), SCMP_SYS(madvise),

@@ -115,7 +115,7 @@ static void forget(struct site *s, size_t i)
 	s->kept.v[i] = s->kept.v[--s->kept.n];
 }
 
-/* Makes room: the answer that was not asked for the longest goes first; one always stays. */
+/* Makes room: the least recently used answer goes first; one always stays. */
 static void keep(struct site *s, struct kept k)
 {
 	uint64_t limit = MAX((uint64_t)ANSWERS_KEPT_BYTES, 2 * s->o.max_bytes);

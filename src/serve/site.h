@@ -61,5 +61,5 @@ struct answer site_list(struct site *s);
 struct answer site_page(struct site *s, size_t i);
 /* Returns the data of a capture; under as in page_options, 0 = all of it. */
 struct answer site_data(struct site *s, size_t i, uint64_t version, uint32_t under);
-/* A sentence as text. */
+/* Returns a sentence as plain text. */
 struct answer site_sentence(unsigned status, const char *sentence);

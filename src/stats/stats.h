@@ -38,7 +38,7 @@ struct stats_summary {
 	size_t n;                      /* of numbers: NAN and infinite ones do not count */
 	double min, max, mean, median;
 	double stddev;                 /* of a sample, NAN below 2 */
-	double p90, p95, p99;          /* NAN where fewer than 10, 20, 100 numbers stand behind them */
+	double p90, p95, p99;          /* NAN for fewer than 10, 20, 100 numbers */
 	double mad;                    /* the median distance from the median */
 };
 /* All NAN where there is no number. */

@@ -146,7 +146,7 @@ static bool use_plain(struct find *f, const struct source *s, int *fd)
 	    worker_identify(f->worker, *fd, &id, NULL) || !id.compressed ||
 	    id.unpacked_bytes < plain_min_bytes || id.unpacked_bytes > plain_max_bytes)
 		return false;
-	/* Nothing is stored beside it: its name says all that must not change. */
+	/* No sources are stored beside it: its name contains all that must not change. */
 	snprintf(name, sizeof(name), "%s-%llx.%llx.%llx.plain", entry, (unsigned long long)s->size,
 		 (unsigned long long)s->modified_ns, (unsigned long long)s->changed_ns);
 	copy.fd = cache_open_file(f->cache, name);

@@ -75,7 +75,7 @@ static char *home_of(uid_t uid, gid_t *ret_gid)
 	return home;
 }
 
-/* Whose cache, and where. NULL if that cannot be said. */
+/* Returns the path of the cache and sets its owner. NULL if it is unknown. */
 static char *folder_of(struct cache *c)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *sudo = getenv("SUDO_UID"), *home = getenv("HOME");

@@ -51,7 +51,7 @@ static enum find_level level_wanted(const struct find *f)
 	return f->no_dwarf ? FIND_SYMBOLS : FIND_LINES;
 }
 
-/* The module's own file, where it was; a sentence in why when it is another by now. */
+/* Takes the module's own file at its path; a sentence in why when another file is there now. */
 static bool take_main(struct find *f, int fd)
 {
 	struct err err = { 0 };

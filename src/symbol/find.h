@@ -22,7 +22,7 @@ struct err;
 /* How much the found files contain. */
 enum find_level { FIND_NOTHING, FIND_EXPORTS, FIND_SYMBOLS, FIND_LINES };
 
-/* The files of --symbols, each looked at once. */
+/* The files of --symbols, each inspected once. */
 struct find_entry {
 	char *path;
 	bool named;     /* by the user, rather than found in a folder */
@@ -31,7 +31,7 @@ struct find_entry {
 };
 struct find_index {
 	VEC(struct find_entry) files;
-	VEC(char *) problems; /* sentences: what could not be opened */
+	VEC(char *) problems; /* sentences about files that could not be opened */
 };
 void find_index_build(struct find_index *index, struct worker *w, const char *const *paths);
 void find_index_done(struct find_index *index);
@@ -59,7 +59,8 @@ struct find {
 
 /* main may be set already (a kept descriptor) and is then taken over. */
 void find_files(struct find *f);
-/* The file that find_files would look at first for main, without a look into it; -1 = none. The caller closes it. */
+/* Opens the file that find_files would try first for main, without reading it; -1 = none. The caller
+ * closes it. */
 int find_open_main(const struct find *f);
 void find_done(struct find *f);
 

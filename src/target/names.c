@@ -75,7 +75,7 @@ char *names_script(const char *program, const char *command, bool *ret_code)
 	return mem_strdup("");
 }
 
-/* Does it start other programs as other users? */
+/* Returns whether the program starts other programs as other users. */
 static bool changes_user(const char *program)
 {
 	static const char *const programs[] = { "su", "sudo", "doas", "runuser", "pkexec", "setpriv" };
@@ -160,7 +160,7 @@ static bool goes_by(const struct candidate *c, const char *name)
 	       !strcmp(c->script, name);
 }
 
-/* A process chooses its name, and the sentence may go to a terminal. */
+/* A process chooses its name, and the message may go to a terminal. */
 static bool printable(const char *s)
 {
 	for (; *s; s++)

@@ -43,6 +43,6 @@ int candidates_pattern(const struct candidates *all, const char *pattern, struct
 void candidates_nearest(const struct candidates *all, const char *name, const char *const *more, char *out, size_t size);
 
 const char *names_base(const char *path); /* its last part */
-/* The base name of the script in the command line of an interpreter; "" where program is none or the script is missing.
- * *ret_code: code stands there in its place, as after sh -c. The caller frees it. */
+/* Returns the base name of the script in the command line of an interpreter; "" where program is none or
+ * the script is missing. *ret_code: there is code in its place, as after sh -c. The caller frees it. */
 char *names_script(const char *program, const char *command, bool *ret_code);

@@ -291,8 +291,7 @@ static int read_small(const char *path, char *out, size_t size)
 	return n ? 0 : -ESRCH;
 }
 
-/* The name stands in parentheses and may hold any byte, parentheses and newlines too: it ends at the
- * last one. */
+/* The name is in parentheses and may hold any byte, parentheses and newlines too: it ends at the last one. */
 static int read_stat(const char *path, struct proc_stat *ret)
 {
 	long hz = sysconf(_SC_CLK_TCK), page = sysconf(_SC_PAGESIZE);

@@ -405,7 +405,7 @@ int target_find(const char *name, struct target_found *ret, struct err *err)
 		r = complete(ret, s.name, err);
 	if (r)
 		target_found_done(ret);
-	/* Names are the user's and the processes' own, and the sentence may go to a terminal. */
+	/* Users and processes chose the names, and the message may go to a terminal. */
 	for (char *p = err && r ? err->text : ""; *p; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = '?';

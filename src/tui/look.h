@@ -64,7 +64,7 @@ struct look {
 	uint64_t window_ns;
 	bool since_start, paused;
 	char *asked;      /* the event that was to be weighed at first */
-	unsigned changes; /* of the source, not looked at yet */
+	unsigned changes; /* of the source, not handled yet */
 };
 
 /* Takes the strings of scope over. */

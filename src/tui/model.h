@@ -71,5 +71,5 @@ const struct io_figures *model_io(struct model *m);
 
 /* Returns the name of the weighed event. */
 const char *model_what(const struct model *m);
-/* The event after (or before) it, by name; "wall" stands at the end where there are waits. */
+/* Returns the event after (or before) it, by name; "wall" comes last where there are waits. */
 const char *model_next_what(const struct model *m, int step);

@@ -113,7 +113,7 @@ static const char *main_cause(const struct account_row *a)
 	return most != CAUSE_UNKNOWN && a->ns[most] * 200 >= a->wall_ns ? cause_name(most) : "";
 }
 
-/* Of the time that is looked at. */
+/* Returns the duration of the view. */
 static uint64_t duration_of(const struct model *m)
 {
 	uint64_t all = select_duration_ns(m->p),

@@ -11,7 +11,7 @@
 
 enum { MAX_ROWS = 5000, MAX_DEPTH = 512 };
 
-/* A node that a row stands for; of callers: where it has come to, with the weight that it set out with. */
+/* A node of a row; for callers: the caller reached so far, with the weight of the node it started from. */
 struct member {
 	uint32_t node;
 	uint64_t self, total;

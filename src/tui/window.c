@@ -185,7 +185,7 @@ static uint64_t since(uint64_t time, uint64_t from)
 	return time > from ? time - from : 0;
 }
 
-/* The part of it that lies in the view, with times from the view's beginning on. */
+/* Adds the part of a sample within the view, with times from the view's beginning on. */
 static void add_cut(struct profile *p, const struct window_sample *s, uint64_t from)
 {
 	struct profile_sample sample = s->sample;

@@ -245,7 +245,8 @@ static uint64_t walk_off(struct maker *m, uint32_t thread, uint64_t from, uint64
 		uint64_t ns = select_value(m->p, s->sample, causes_role(m->c, sample->event), from, to);
 		uint32_t waker;
 
-		/* Sums of short waits stand at the beginning of their 10 ms, and may be too much at a border. */
+		/* Sums of short waits are at the beginning of their 10 ms, and may be too large at a
+		 * border. */
 		ns = MIN(ns, left);
 		if (!ns)
 			continue;

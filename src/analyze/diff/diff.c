@@ -129,7 +129,7 @@ static bool enough(const struct slices_sum *a, const struct slices_sum *b)
 	return a->samples + b->samples >= ENOUGH;
 }
 
-/* Below that it may be true, but it is nothing to look at. Both in one unit. */
+/* A smaller change may be real, but is not worth showing. Both in one unit. */
 static bool negligible(double delta, double a, double b, double whole)
 {
 	return fabs(delta) < NEGLIGIBLE * fmax(a, b) || fabs(delta) < NEGLIGIBLE_ALL * whole;

@@ -13,7 +13,7 @@ enum {
 	FEWEST = 8,
 };
 
-/* A part of a moment that lies in one slice. */
+/* The part of a moment within one slice. */
 struct slices_piece {
 	uint32_t stack;
 	double value;
@@ -65,8 +65,8 @@ static bool is_function(const struct ident *id)
 
 /* --- which functions a stack is --- */
 
-/* Is it where the processor enters the kernel for a timer, a device, another processor? Faults and calls are
- * the program's own. */
+/* Returns whether the function enters the kernel for a timer, a device, another processor. Faults and
+ * system calls are the program's own. */
 static bool enters_interrupt(const struct ident *id)
 {
 	static const char *const names[] = { "asm_common_interrupt", "common_interrupt", "el0_interrupt",
@@ -203,7 +203,7 @@ static void drop_recursion(struct slices *sl, size_t rows, const struct links *l
 
 /* --- when --- */
 
-/* Puts each part of a moment that lies in one slice where at says; pieces NULL: only counts. */
+/* Puts the part of each moment within each slice at its place in at; pieces NULL: only counts. */
 static void cut_moments(struct slices *sl, size_t *at, struct slices_piece *pieces)
 {
 	double from = sl->s->options.from_ns, length = sl->duration_ns / sl->n;
@@ -267,7 +267,7 @@ static bool is_held(const struct slices *sl)
 	return is_event(sl, names, ARRAY_LEN(names));
 }
 
-/* Is each record one object that was drawn, and stands for as many as its count says? */
+/* Returns whether each record is one sampled object that represents as many as its count. */
 static bool is_drawn(const struct slices *sl)
 {
 	static const char *const names[] = { "heap", "alloc", "freed", "temporary" };

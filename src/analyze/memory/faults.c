@@ -234,7 +234,7 @@ void faults_build(struct faults *f, const struct profile *p, const struct select
 
 	memset(f, 0, sizeof(*f));
 	idents_init(&f->idents, p, 0);
-	/* "major-faults" alone may be an event that was asked for by name. */
+	/* "major-faults" alone may be an event that was recorded by name. */
 	f->recorded = event_called(p, "reclaim-time") != PROFILE_NONE;
 	if (!f->recorded)
 		return;

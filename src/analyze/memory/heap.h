@@ -84,7 +84,7 @@ void heap_done(struct heap_figures *f);
 
 /* The standard error in bytes. */
 double heap_error(const struct heap_sum *s);
-/* The chance that an object that stands for so many bytes had to be sampled. */
+/* Returns the probability that an object of so many bytes was sampled. */
 double heap_chance(uint64_t bytes, uint64_t interval);
 /* "leak", "churn", "bloat", "fragmentation" */
 const char *heap_symptom_name(enum heap_symptom s);

@@ -21,7 +21,7 @@
 
 struct profile;
 
-/* A series within the time that was asked for. */
+/* A series within the requested time. */
 struct rss_series {
 	const char *name, *unit; /* live as long as the profile */
 	uint32_t id;             /* in the profile */
@@ -55,7 +55,7 @@ struct rss_class {
 enum rss_source { RSS_NO_SOURCE, RSS_FROM_HEAP, RSS_FROM_METRICS /* or statistics that jemalloc was asked for */ };
 
 struct rss {
-	bool recorded;    /* was memory looked at? The rest is nothing without */
+	bool recorded;    /* memory was recorded; else the rest is empty */
 	bool walked;      /* mappings could be read: there are rows */
 	uint64_t moment_ns; /* of the rows: the last walk */
 	uint64_t begin_ns, end_ns; /* first and last look */

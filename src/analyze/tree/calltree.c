@@ -102,7 +102,7 @@ static uint32_t add_reversed(struct builder *b, uint32_t group_ident, uint32_t s
 	return group_ident == PROFILE_NONE ? node : child(b, node, group_ident, false);
 }
 
-/* The identity of the frame that stands for a thread, PROFILE_NONE if there is none. */
+/* Returns the identity of the frame of a thread, PROFILE_NONE if there is none. */
 static uint32_t group_ident(struct builder *b, uint32_t thread)
 {
 	const struct profile *p = b->p;

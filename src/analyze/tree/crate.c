@@ -21,7 +21,7 @@ static const char *const std_modules[] = { "libc.so", "libc-", "libpthread", "ld
 					   "libdl.", "libresolv", "libnss_", "libmvec", "[vdso]",
 					   "[vsyscall]" };
 
-/* Words of programs' names that are no crate of theirs. */
+/* Words in names of programs that are no crates. */
 static const char *const common_words[] = { "node", "server", "client", "main", "test", "tests", "bench",
 					    "rust", "tokio", "cargo", "tool", "debug", "release", "core" };
 
@@ -410,9 +410,9 @@ const char *crate_name(struct crates *c, const struct ident *id)
 	return *id->module ? intern(c, str_base_name(id->module)) : "[unknown]";
 }
 
-/* Is it one of the user's globs? Crates are written with _, packages with -: both fit. linked: C in a Rust program,
- * such as the main that every stack begins with; a pattern that happens to fit the program's file does not mean
- * that, only its full name does. */
+/* Returns whether a crate matches one of the user's globs. Crates are written with _, packages with -:
+ * both match. linked: C in a Rust program, such as the main that every stack begins with; a glob that
+ * happens to match the program's file does not include it, only the full name does. */
 static bool matches_own(const struct crates *c, const char *crate, const char *module, bool linked)
 {
 	for (const char *const *g = c->own; *g; g++) {

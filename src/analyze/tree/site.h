@@ -15,11 +15,11 @@
 
 #define SITE_NONE UINT32_MAX
 
-/* The identity of that function; where there is none, of the library's function that says most, of the
- * kernel's, or the marker that stands for the stack. SITE_NONE: an empty stack. */
+/* Returns the identity of that function; where there is none, of the most telling library function, of the
+ * kernel's, or the marker in place of the stack. SITE_NONE: an empty stack. */
 uint32_t site_of_stack(struct idents *t, uint32_t stack);
 
-/* Is it a function of the language's libraries, a runtime or the C library? */
+/* Returns whether the function is of the language's libraries, a runtime or the C library. */
 bool site_is_library(const char *name, const char *module);
 
 /* Returns whether the function is an allocator's: malloc, free, their callees, operator new. */

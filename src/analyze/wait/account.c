@@ -175,7 +175,7 @@ bool account_make(struct account *a, const struct profile *p, const struct selec
 		r->wall_ns = wall_of(p, t, o);
 		if (!r->wall_ns && !counted_ns(r))
 			continue;
-		/* Nothing was seen of it: not even the rest of nothing is known. */
+		/* The thread was never seen: even the remainder is unknown. */
 		if (!kept_ns(t) && !counted_ns(r) && !sampled[i]) {
 			a->unseen++;
 			r->missing_ns = (int64_t)r->wall_ns;

@@ -32,7 +32,7 @@ struct causes {
 	/* The rest is private. */
 	enum role *roles;     /* by event */
 	uint32_t quota_event; /* the ROLE_QUEUE event of waits caused by a CPU quota; PROFILE_NONE = none */
-	uint16_t *found;      /* by stack: 0 = not looked at yet */
+	uint16_t *found;      /* by stack: 0 = not classified yet */
 	size_t stacks;        /* how many found has */
 	struct map functions; /* function and side to sets */
 	VEC(struct pattern_match) sets;
@@ -43,7 +43,7 @@ struct pattern_match {
 };
 
 void causes_init(struct causes *c, const struct profile *p, struct patterns *patterns);
-/* The profile has grown: more stacks, more events. Names that were given since are not looked at again. */
+/* The profile has grown: more stacks, more events. Stacks that were named since are not classified again. */
 void causes_grow(struct causes *c);
 void causes_done(struct causes *c);
 
@@ -59,7 +59,7 @@ uint32_t cause_trim(const struct profile *p, uint32_t stack);
 
 /* The name of the innermost function of a frame, "" where it has none; never NULL. */
 const char *cause_frame_name(const struct profile *p, uint32_t frame);
-/* Is it a marker that stands in for a stack: "[preempted]"? */
+/* Returns whether the stack is a marker in place of a stack: "[preempted]". */
 bool cause_is_marker(const struct profile *p, uint32_t stack);
 /* The role of an event by its name and unit. */
 enum role cause_role(const struct profile *p, uint32_t event);

@@ -46,7 +46,7 @@ enum cause {
 const char *cause_key(enum cause c);
 const char *cause_name(enum cause c);
 
-/* Which of a pattern's regexes. */
+/* The regexes of a pattern. */
 enum pattern_part { PATTERN_USER, PATTERN_AND, PATTERN_UNLESS, PATTERN_KERNEL, PATTERN_PARTS };
 
 struct pattern {

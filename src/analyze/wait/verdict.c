@@ -20,7 +20,7 @@ enum {
 	NOTICED_PERCENT = 1,  /* of the longest thread's time; a smaller share is not reported */
 };
 
-/* A sentence, and where to look for its reason: link's function is copied. */
+/* Adds a sentence, and a link to its reason: link's function is copied. */
 static void say(struct verdict *v, struct verdict_link link, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 static void say(struct verdict *v, struct verdict_link link, const char *fmt, ...)

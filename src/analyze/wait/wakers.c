@@ -12,7 +12,7 @@
 enum {
 	SHOWN = 8,          /* wakers, functions and chains kept for a site */
 	CHAINED = 1000,     /* the longest waits of a site whose chains are followed: they hold its time */
-	LOOKED_AT = 4096,   /* waits of one waker that are looked at for a link */
+	LOOKED_AT = 4096,   /* waits of one waker that are examined for a link */
 	LINK_PERCENT = 25,  /* of a wait, that its waker must itself have waited to be a link */
 };
 

@@ -85,7 +85,7 @@ static bool is_mounted(int folder, const char *name)
 	       stx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 }
 
-/* Opens where a link leads; 1: that is what to look at now. */
+/* Opens the folder that a link leads to; 1: check the file there next. */
 static int follow(struct newfile *f, unsigned how, const struct stat *st, int *links, struct err *err)
 {
 	_cleanup_free_ char *old = f->name;
@@ -161,7 +161,7 @@ static int look(struct newfile *f, unsigned how, int *links, bool *ret_there, st
 		return open_special(f, err);
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, EEXIST, "%s is no regular file: it is left alone, name another with -o", f->path);
-	/* That we may replace it does not mean that we may write it. */
+	/* Permission to replace a file is not permission to write to it. */
 	if (faccessat(f->folder, f->name, W_OK, AT_EACCESS))
 		return err_errno(err, errno, "cannot write %s", f->path);
 	*ret_there = true;

@@ -47,7 +47,7 @@ bool plain_harmful(int32_t c)
 	       (c & 0xfffe) == 0xfffe;                    /* not allowed in XML */
 }
 
-/* Up to the next character that has to be looked at. */
+/* Returns the bytes up to the next character that must be checked. */
 static size_t ascii_run(const char *s)
 {
 	size_t n = 0;

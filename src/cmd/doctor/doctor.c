@@ -307,7 +307,7 @@ static void check_events(const struct host *h, struct checks *c)
 			   "CPU time and waits; events by name are not to be had", "not mounted, or not readable");
 }
 
-/* Is there a process whose cgroup cannot be found from here? */
+/* Returns whether there is a process whose cgroup is not visible from here. */
 static bool any_hidden(void)
 {
 	bool hidden = false;

@@ -197,7 +197,7 @@ static bool can_sample(pid_t pid)
 	return fd >= 0;
 }
 
-/* May it be recorded at all? */
+/* Checks whether the process may be recorded at all. */
 static bool check_rights(pid_t pid, const struct proc_status *status, const struct host *h, int maps_error,
 			 struct checks *c)
 {

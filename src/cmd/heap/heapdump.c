@@ -238,7 +238,7 @@ static int dump_all(struct dumping *d, struct err *err)
 		if (stop_wanted)
 			break;
 		r = add_dump(d, err);
-		if (r == -EINTR) { /* the end that was asked for */
+		if (r == -EINTR) { /* the requested end */
 			r = 0;
 			break;
 		}

@@ -19,7 +19,7 @@ enum ps_kind { PS_CONTAINER, PS_POD, PS_UNIT, PS_PROCESS };
 
 /* How well the names of functions are known. */
 enum ps_symbols {
-	PS_SYMBOLS_UNKNOWN,  /* not looked at, or not readable */
+	PS_SYMBOLS_UNKNOWN,  /* not inspected, or not readable */
 	PS_SYMBOLS_NONE,
 	PS_SYMBOLS_EXPORTED, /* stripped */
 	PS_SYMBOLS_ELSEWHERE, /* stripped, and says what its debug file is called */
@@ -43,7 +43,7 @@ struct ps_row {
 	enum ps_symbols symbols;
 	bool looked, unwind;
 	char allocator[48];   /* "jemalloc, static", "glibc", "" = not known */
-	const char *problem;  /* why it could not be looked at, NULL = it was */
+	const char *problem;  /* why it could not be inspected, NULL = it was */
 };
 
 struct psrows {

@@ -22,7 +22,7 @@ struct err;
 struct broker_places {
 	const char *output;      /* what -o says; NULL: nothing */
 	const char *also;        /* another file that the command writes; NULL: none */
-	char **inputs;           /* results may lie beside these; borrowed */
+	char **inputs;           /* results may be written beside these; borrowed */
 	int input_count;
 	const char *who;         /* the user that root became, in words; NULL: none */
 	const char *temporary;   /* a folder in which the one for temporary files is made; NULL: the usual one */
@@ -31,7 +31,7 @@ struct broker_places {
 
 /* Makes the folder and starts the child. Before the first thread. */
 int broker_start(const struct broker_places *places, struct err *err);
-/* Is this process a reader with a broker? */
+/* Returns whether this process is a reader with a broker. */
 bool broker_runs(void);
 /* The folder for temporary files; NULL: none could be made. */
 const char *broker_folder(void);

@@ -17,6 +17,6 @@ struct joining {
 
 /* Finds the cgroups of containers and units of which the names stand for all processes. */
 void joining_find(const struct proc_ids *pids, char *const *names, size_t name_count, struct joining *ret);
-/* Is it the number of a process, which stands for that one only? */
+/* Returns whether name is a pid, which names only that process. */
 bool joining_is_pid(const char *name);
 void joining_done(struct joining *j);

@@ -106,7 +106,7 @@ static int make_group(struct limit *l, struct err *err)
 	return r ?: cgroup_guard(&l->cgroup, err);
 }
 
-/* The program stands before its exec, in the group. */
+/* Starts the program in the cgroup; it waits before its exec. */
 static int start_program(struct limit *l, char **command, struct err *err)
 {
 	int r = make_group(l, err);
@@ -132,7 +132,7 @@ static void say_report(struct limit *l)
 	buf_done(&out);
 }
 
-/* How it ended, in one sentence. */
+/* Reports how it ended, in one sentence. */
 static void say_end(struct limit *l, int code)
 {
 	struct profile *p = l->recording.profile;

@@ -87,7 +87,7 @@ static bool lists(const char *what, const char *name)
 	return false;
 }
 
-/* Is it a name that can stand for another process later? */
+/* Returns whether --follow is possible; else reports why not. */
 static bool can_follow(const char *what, const struct option_list *pids, char **names, int count, char **command)
 {
 	bool number = pids->list.n;

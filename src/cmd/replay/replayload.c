@@ -286,7 +286,7 @@ static int start_workers(struct load *l, struct err *err)
 	return e ? err_errno(err, e, "cannot start a thread") : 0;
 }
 
-/* Until all have ended; a question that is under way when the time is over is still answered, or given up. */
+/* Waits until all have ended; a request in progress when the time is over is still answered, or given up. */
 static void wait_for_workers(struct load *l)
 {
 	for (size_t i = 0; i < l->count; i++) {

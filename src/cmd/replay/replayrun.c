@@ -27,7 +27,7 @@
 
 enum {
 	TOKEN_SECONDS = 20,   /* nodes take one for 60 s, and clocks differ */
-	SOURCE_MS = 100,      /* how often to look at Ctrl-C while the source is waited for */
+	SOURCE_MS = 100,      /* how often to check for Ctrl-C while waiting for the source */
 	FIRST_PAUSE_MS = 50,
 	LONGEST_PAUSE_MS = 5000,
 	SMALL_ANSWER = 16 << 20,

@@ -26,6 +26,6 @@ struct views {
 int views_choose(struct views *v);
 /* Checks whether the options fit this format. -EINVAL after a message. */
 int views_check(const struct views *v, const struct export_format *format, bool no_inline);
-/* Was one of them asked for? Then the format is text where nothing else is said. */
+/* Returns whether one of them was given. Then the format is text unless another is chosen. */
 bool views_given(const struct views *v);
 void views_done(struct views *v);

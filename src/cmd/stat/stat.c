@@ -142,7 +142,7 @@ static void make_phases(struct stat_command *s, struct hw_rows *rows)
 	for (size_t k = 0; k < COUNTERS; k++)
 		if (rows->v[0].values[k].known)
 			rest.values[k].value = MAX(rest.values[k].value - rows->v[0].values[k].value, 0.0);
-	/* Of those within the first it is not known when they were. */
+	/* The times of phases within the first are not known. */
 	for (size_t i = 0; i < rows->n; i++)
 		if (!i || rows->v[i].count)
 			rows->v[kept++] = rows->v[i];

@@ -35,7 +35,7 @@ static int no_counters(int e, struct err *err)
 	return err_errno(err, -e, "cannot count events of this process");
 }
 
-/* A thread that ends while we look at it is none. */
+/* A thread that ends meanwhile is skipped. */
 static int add_thread(struct statcount *c, pid_t pid, pid_t tid, bool on_exec, struct err *err)
 {
 	struct counted t = { .pid = pid, .tid = tid };

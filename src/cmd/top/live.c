@@ -123,7 +123,7 @@ static int step(void *context, int timeout_ms)
 	struct live *l = context;
 	bool ended = !l->session || session_step(l->session, timeout_ms) != SESSION_GOES_ON;
 
-	/* Names are asked for as soon as there is something to name: they take their time. */
+	/* Symbolizing starts as soon as there are frames: it takes time. */
 	if (l->names && background_poll(l->names, l->profile))
 		l->named = true;
 	/* The tables that the view borrows may have moved. */

@@ -212,7 +212,7 @@ void comparetext_put(const struct comparison *c, const struct compare_names *nam
 
 /* --- Markdown --- */
 
-/* Nothing that Markdown or HTML would take for its own. */
+/* Escapes characters that Markdown or HTML would interpret. */
 static void put_markdown(struct buf *out, const char *s)
 {
 	_cleanup_(buf_done) struct buf clean = { 0 };

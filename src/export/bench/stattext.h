@@ -32,5 +32,5 @@ struct stat_table {
 void stattext_table(const struct stat_table *t, struct buf *out);
 void statjson_table(const struct stat_table *t, const char *key, struct json *j);
 
-/* Which of the heavy functions the processor stalls in, and why. */
+/* Puts the heavy functions in which the processor stalls, and why. */
 void stattext_hints(const struct hw_tables *t, struct buf *out);

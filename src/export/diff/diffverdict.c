@@ -61,7 +61,7 @@ static void put_change(struct buf *b, const struct diff_row *r, bool total, bool
 	buf_putc(b, ')');
 }
 
-/* Nothing changed: how much would have had to, of the largest function, for it to show. */
+/* Nothing changed: puts the change of the largest function that would have shown. */
 static void put_blindness(struct buf *b, const struct diff *d)
 {
 	const struct diff_row *largest = NULL;

@@ -37,8 +37,8 @@ static struct buf *column(struct page_columns *c, const char *name)
 
 /* --- identities --- */
 
-/* The same list for every part of a tree, but only with the names that the part has. Whose code it is, the
- * last side tells. */
+/* Puts the same list for every part of a tree, but only with the names of that part. The last side gives
+ * the owner of the code. */
 static void put_idents(struct page_columns *c, const struct pagetree *t, const struct pagestacks *s)
 {
 	struct buf names = { 0 }, modules = { 0 }, crates = { 0 }, kinds = { 0 };

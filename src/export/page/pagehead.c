@@ -379,7 +379,7 @@ static void put_diff_verdict(struct json *j, const struct diff *d)
 	struct buf text = { 0 };
 
 	difftext_verdict(d, &text);
-	/* A sentence of its own here. */
+	/* The text becomes a sentence of its own. */
 	if (text.n && text.data[0] >= 'a' && text.data[0] <= 'z')
 		text.data[0] -= 'a' - 'A';
 	json_open_array(j, "verdict");

@@ -129,7 +129,7 @@ static void measure(struct pruning *p)
 		p->first_entry[i] += p->first_entry[i - 1];
 }
 
-/* Idle waits outweigh all others and are seldom looked at: they are measured apart. */
+/* Idle waits outweigh all others and are seldom shown: they are weighed separately. */
 static uint32_t class_of(const struct pagetree_entry *e)
 {
 	return e->event * 2 + (e->cause == CAUSE_IDLE);

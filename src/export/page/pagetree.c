@@ -52,7 +52,7 @@ static const char *clean(struct pagetree *t, const char *s)
 	return kept;
 }
 
-/* Of two recordings, one program may lie in two folders: its name is what counts. */
+/* In two recordings one program may be in two folders: only its base name counts. */
 static const char *module_name(const struct pagetree *t, const char *module)
 {
 	return t->side_count > 1 ? str_base_name(module) : module;

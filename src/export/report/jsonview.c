@@ -54,7 +54,7 @@ static void put_node(const struct export_job *job, const struct callers *callers
 
 	json_open_row(j, 1);
 	json_put_uint(j, "depth", n->depth);
-	if (!i && callers->matched > 1) /* it stands for several */
+	if (!i && callers->matched > 1) /* the root is several functions */
 		json_put_string(j, "name", job->options.pattern);
 	else
 		put_ident(j, callers_ident(callers, i));

@@ -63,7 +63,7 @@ struct tree {
 	VEC(unsigned) indents; /* by depth */
 };
 
-/* Has it a brother that is shown? The first one is the heaviest. */
+/* Returns whether the node has a sibling that is shown. The first one is the heaviest. */
 static bool branches(const struct tree *t, uint32_t node)
 {
 	const struct calltree_node *n = &t->c->nodes.v[node];

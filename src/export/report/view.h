@@ -25,7 +25,7 @@ int texttree_put(const struct export_job *job, struct buf *out, struct err *err)
 /* tree NULL: it is made. short_: only where it tells more than the modules, and only self and total. */
 void textshare_crates(const struct export_job *job, struct buf *out, const struct calltree *tree,
 		      bool short_);
-/* Nothing without groups. */
+/* Puts nothing without groups. */
 void textshare_groups(const struct export_job *job, struct buf *out);
 int textshare_nearest(const struct export_job *job, struct buf *out, struct err *err);
 int textphase_phases(const struct export_job *job, struct buf *out, struct err *err);

@@ -161,7 +161,7 @@ static void put_summary(const struct blocks *b, struct buf *out)
 		buf_printf(out, "%zu without a split: a moment without a duration, or nothing was recorded then.\n", b->rows.n - b->split);
 }
 
-/* Whose code the CPU ran along the paths, of all the wall time. */
+/* Puts the crates on the CPU along the paths, as shares of the wall time. */
 static void put_sum_of_crates(const struct blocks *b, struct buf *out)
 {
 	uint64_t wall = 0;

@@ -42,7 +42,7 @@ SECTION_LIST(SECTION_DECLARE)
 
 extern const struct section *const sections[]; /* ends in NULL */
 
-/* So many waits are on a page, with what ended them. */
+/* The number of waits on a page, with their wakers. */
 enum { SECTION_PAGE_WAITS = 20 };
 
 /* The JSON of sections that have a file of their own for it. */

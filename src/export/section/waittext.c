@@ -38,7 +38,7 @@ static void put_bold(const struct export_job *job, struct buf *out, const char *
 	buf_printf(out, "%s%s%s", job->options.colour ? TABLE_BOLD : "", text, job->options.colour ? TABLE_NORMAL : "");
 }
 
-/* A name or a sentence that comes from a target, made harmless; columns 0 = whole. */
+/* Puts a name or a sentence from a target, made safe to show; columns 0 = whole. */
 static void put_clean(struct buf *out, const char *text, size_t room, bool function)
 {
 	struct buf clean = { 0 };

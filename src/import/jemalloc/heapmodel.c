@@ -38,7 +38,7 @@ struct model {
 
 struct place {
 	uint64_t start, end, bias;
-	uint32_t module; /* PROFILE_NONE: not looked at yet */
+	uint32_t module; /* PROFILE_NONE: not resolved yet */
 	const struct proc_mapping *map;
 };
 

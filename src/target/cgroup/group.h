@@ -27,7 +27,7 @@ struct group {
 
 /* From the text of /proc/PID/cgroup. */
 void group_parse(const char *text, struct group *ret);
-/* Is this id, of a form that need not be hexadecimal, a part of any path there? */
+/* Returns whether an id, which need not be hexadecimal, is a part of any path there. */
 bool group_has(const char *text, const char *id);
 void group_done(struct group *g);
 

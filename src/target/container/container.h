@@ -31,7 +31,7 @@ struct containers {
 	VEC(struct container) list;
 };
 
-/* A sentence about what did not work. */
+/* A sentence about a source that failed. */
 struct container_note {
 	char *text;
 	bool minor; /* worth saying only where nothing was found: an ordinary user may not ask most engines */
@@ -66,7 +66,7 @@ bool container_matches(const struct container *c, const struct container_query *
 void container_read_pod_name(struct container *c);
 /* The same with the words for it: "eth/reth-0/reth", or the name, or the short id. Caller frees. */
 char *container_title(const struct container *c);
-/* Is it nothing but the pause that holds a pod's namespaces? */
+/* Returns whether the container is only the pause container that holds a pod's namespaces. */
 bool container_is_sandbox(const struct container *c);
 
 /* --- for the sources --- */

@@ -16,7 +16,7 @@ struct store {
 	struct containers *ret;
 };
 
-/* The file stays behind when a container ends: whether that process is in its group is looked at later. */
+/* The file stays when a container ends: the caller checks later whether that process is in its cgroup. */
 static void read_pid(const struct store *s, struct container *c)
 {
 	_cleanup_free_ char *path = mem_printf("%s/%s/%s/userdata/pidfile", s->run_root, s->driver, c->id);

@@ -176,7 +176,7 @@ static void check_size(struct logs *l)
 	l->offset = 0;
 }
 
-/* Is it still the file that its name stands for? */
+/* Checks whether the name still refers to the open file. */
 static int check_name(struct logs *l, logs_fn *fn, void *context)
 {
 	struct stat now, ours;

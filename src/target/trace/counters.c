@@ -85,7 +85,7 @@ int counters_open(struct counters *c, pid_t tid, bool on_exec)
 
 bool counters_raw(const struct counters *c, enum counter which, struct counter_raw *ret)
 {
-	/* These happen in the kernel: without it the counter stands at a 0 that means nothing. */
+	/* These happen in the kernel: without it the count is a meaningless 0. */
 	if (c->user_only && (which == COUNTER_SWITCHES || which == COUNTER_MIGRATIONS))
 		return false;
 	return c->fds[which] >= 0 && fd_read_all(c->fds[which], ret, sizeof(*ret)) == sizeof(*ret);

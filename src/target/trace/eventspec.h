@@ -44,5 +44,5 @@ int eventspec_parse_file(const char *text, size_t n, eventspec_word_fn *fn, void
 
 /* The software and hardware events that have names, in order; NULL beyond the last. */
 const char *eventspec_named(size_t i, enum eventspec_kind *ret_kind, const char **ret_describe);
-/* Does it open on this machine? errno if not. */
+/* Checks whether the event opens on this machine. Returns errno if not. */
 int eventspec_probe(const struct eventspec *e);
