@@ -26,7 +26,7 @@ struct profile_sample;
 #define SELECT_WALL (UINT32_MAX - 1)
 #define SELECT_IO   (UINT32_MAX - 2)
 
-/* What is counted: only samples are a part of what happened, all others are complete. */
+/* The kind of the counted items: only samples are a part of what happened, all others are complete. */
 enum select_kind {
 	SELECT_SAMPLES, SELECT_WAITS, SELECT_CALLS, SELECT_FAULTS, SELECT_RECLAIMS, SELECT_EVENTS,
 	SELECT_OBJECTS, /* of the heap: each sample represents many */

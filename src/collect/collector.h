@@ -63,7 +63,7 @@ enum collector_flag {
 	COLLECTOR_PRESSURE = 8, /* it records the pressure on memory */
 };
 
-/* What became of a word that a collector was offered. */
+/* The result of offering a word to a collector. */
 enum collector_choice { COLLECTOR_NOT_MINE, COLLECTOR_CHOSEN, COLLECTOR_LACKING /* this kernel has nothing of it */ };
 
 struct collector {

@@ -60,7 +60,7 @@ static int say(enum libbpf_print_level level, const char *fmt, va_list ap)
 		text = NULL;
 		return 0;
 	}
-	/* What the verifier says may be megabytes; its end tells why. */
+	/* The verifier's log may be megabytes; its end has the reason. */
 	rest = size > SAY_MAX ? text + size - SAY_MAX : text;
 	while ((line = strsep(&rest, "\n")))
 		if (*line)
@@ -128,8 +128,9 @@ static int got_record(void *context, void *data, size_t size)
 	return e->read_bytes < bpf_map__max_entries(e->skeleton->maps.ring) ? 0 : -EAGAIN;
 }
 
-/* What is in the ring. Where records come faster than they are taken it never is empty, and libbpf would not return: once as much was read
- * as it can hold, all that was there at the beginning has been, and the rest is for the next time. */
+/* Reads the ring. Where records come faster than they are taken it is never empty, and libbpf would not
+ * return: once as much was read as it can hold, all records that were there at the beginning have been
+ * read, and the rest is for the next time. */
 static void consume(struct engine *e)
 {
 	e->read_bytes = 0;

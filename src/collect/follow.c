@@ -87,7 +87,7 @@ static char *end_in_words(uint32_t code)
 	return mem_printf("exited with status %d", WEXITSTATUS(code));
 }
 
-/* Those that were there at the last look and are not now: how the first of them ended, and when. */
+/* Notes the processes that ended since the last look: how the first of them ended, and when. */
 static void note_end(struct follow *f, uint64_t now)
 {
 	uint64_t at = 0;
@@ -108,7 +108,7 @@ static void note_end(struct follow *f, uint64_t now)
 	f->away_ns = at ? at : now;
 }
 
-/* What an engine puts into the group before the program itself. */
+/* Returns whether the process is an engine's setup before the program itself. */
 static bool is_setup(pid_t pid)
 {
 	struct proc_stat st;
@@ -150,8 +150,8 @@ static pid_t join_groups(struct follow *f, bool main, uint64_t now)
 	return tell(f, first);
 }
 
-/* Those that the names stand for now. A name may also be found in the command line that restarts it: only what runs the
- * same program, or is called the same, is taken. */
+/* Joins the processes that the names match now. A name may also match the command line that restarts it:
+ * only a process that runs the same program, or has the same name, is taken. */
 static pid_t join_names(struct follow *f, uint64_t now)
 {
 	const struct session_options *o = f->session->options;
@@ -221,7 +221,7 @@ void follow_step(struct follow *f, uint64_t now)
 		note_return(f, first, now);
 }
 
-/* One of several has ended, the others go on: it may come back, too. */
+/* Some of several processes have ended, the others go on: the missing ones may come back, too. */
 static void look_for_missing(struct follow *f, uint32_t mains, uint64_t now)
 {
 	pid_t first;

@@ -58,7 +58,8 @@ void kernelmap_free(struct kernelmap *k)
 	free(k);
 }
 
-/* What could be seen at first may be hidden by now, where rights were given up: then it is as it was. */
+/* Addresses that were visible at first may be hidden by now, where rights were dropped: then the old ones
+ * stay. */
 static void look_again(struct kernelmap *k)
 {
 	struct kernelplaces now = { 0 };

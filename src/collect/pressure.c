@@ -15,7 +15,7 @@
 
 enum { FILE_MAX = 1 << 16, MOST_CGROUPS = 16 };
 
-/* One number that grows, in a file that is read again each second. */
+/* A growing number, in a file that is read again each second. */
 struct gauge {
 	char *path;
 	enum gauge_kind { GAUGE_PSI, GAUGE_KEY, GAUGE_PLAIN } kind;

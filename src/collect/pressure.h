@@ -9,7 +9,7 @@
  *	cgroup.memory.events.max     count   times its limit was hit; low, high, oom, oom_kill
  *	cgroup.memory.failcnt        count   the same in version 1
  *
- * What is not there is counted as "pressure.no psi", "pressure.no cgroup psi", "pressure.no memory events".
+ * Missing sources are counted as "pressure.no psi", "pressure.no cgroup psi", "pressure.no memory events".
  */
 #pragma once
 

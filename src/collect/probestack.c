@@ -72,7 +72,7 @@ enum probestack_seen probestack_look(int program_fd)
 	info.jited_prog_insns = (uintptr_t)code;
 	info.jited_prog_len = n;
 	size = sizeof(info);
-	/* Who may not see addresses of the kernel gets the length only. */
+	/* A process that may not see kernel addresses gets only the length. */
 	if (bpf_obj_get_info_by_fd(program_fd, &info, &size) || !info.jited_prog_insns || !info.jited_prog_len)
 		return PROBESTACK_UNSEEN;
 	return adds_cpu_to_r9(code, n < info.jited_prog_len ? n : info.jited_prog_len) ? PROBESTACK_PRIVATE : PROBESTACK_OF_TASK;

@@ -14,7 +14,7 @@ struct err;
 
 enum probestack_seen { PROBESTACK_UNSEEN, PROBESTACK_OF_TASK, PROBESTACK_PRIVATE };
 
-/* What is known of a kernel. */
+/* Facts about a kernel. */
 struct probestack_facts {
 	int major, minor;
 	bool jit;                     /* programs are compiled; the interpreter has no private stacks */
@@ -22,7 +22,7 @@ struct probestack_facts {
 	enum probestack_seen control; /* and that of one which gets a private stack wherever there are any */
 };
 
-/* What the machine code of a loaded program uses. */
+/* Returns which stack the machine code of a loaded program uses. */
 enum probestack_seen probestack_look(int program_fd);
 /* Loads a program of the kind that gets a private stack; with a tail call in it it should not. Its descriptor, or a negative
  * errno. */

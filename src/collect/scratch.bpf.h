@@ -52,7 +52,7 @@ static __always_inline void scratch_give(struct scratch *s)
 /* Counts of a CPU that programs which preempt each other share: a plain ++ would lose some. */
 #define SCRATCH_COUNT(counter) __sync_fetch_and_add(&(counter), 1)
 
-/* One for each file with programs at uprobes: a map of programs takes those of one kind only. */
+/* Each file with programs at uprobes has one: a map of programs takes only one kind of program. */
 #define PROBE_NO_PROGRAMS(name)                             \
 	struct {                                            \
 		__uint(type, BPF_MAP_TYPE_PROG_ARRAY);      \

@@ -216,7 +216,7 @@ static int start_collector(struct session *s, size_t i, struct err *err)
 	return collector_table[i]->start(s, err);
 }
 
-/* What is still sent to it, while another one drains the ring, is dropped. */
+/* Records that are still sent to the collector, while another one drains the ring, are dropped. */
 static void stop_collector(struct session *s, size_t i)
 {
 	collector_table[i]->stop(s);
@@ -287,7 +287,7 @@ static void apply_pause(struct session *s)
 			collector_table[i]->pause(s, pause);
 }
 
-/* What recording has cost so far: our own CPU time and that of our BPF programs. */
+/* Returns the cost of recording so far: our own CPU time and that of our BPF programs. */
 static uint64_t cost_ns(struct session *s)
 {
 	uint64_t ns = 0, runs;
@@ -333,7 +333,7 @@ static void show_progress(struct session *s, uint64_t now)
 		log_progress("recording: %.0f s (Ctrl-C ends)%s", seconds, how);
 }
 
-/* What is done about once a second. */
+/* Tasks of about once a second. */
 static bool look_around(struct session *s, uint64_t now)
 {
 	check_wanted = 0;

@@ -68,7 +68,7 @@ int session_start(struct session *s, struct err *err);
 int session_started(struct session *s, struct err *err);
 /* Runs until the time is over, session_interrupt(), all targets are gone, or tick() fails. */
 enum session_end session_loop(struct session *s);
-/* One round of that, for callers with a loop of their own: waits at most so long for something to do. */
+/* Runs one round of that, for callers with a loop of their own: waits at most so long for something to do. */
 enum session_end session_step(struct session *s, int timeout_ms);
 /*
  * For those who look on meanwhile: the profile as if the recording ended now. The threads' times are brought up

@@ -50,7 +50,7 @@ enum shared_reason {
 #define SHARED_FRAME_MODULE(f) ((uint32_t)((f) >> 48))
 #define SHARED_FRAME_ADDRESS(f) ((uint64_t)(f) & 0xffffffffffffULL)
 
-/* One executable mapping of a process. Module 0 is no module. */
+/* An executable mapping of a process. Module 0 is no module. */
 struct shared_mapping {
 	uint64_t start, end;
 	uint64_t bias; /* address in the process - address in the module */
@@ -109,8 +109,8 @@ enum shared_record_kind {
 	RECORD_SPAN = RECORD_OF(COLLECTOR_span, 1),       /* struct shared_span: a call of a marked function, or what the program says */
 };
 
-/* What comes through the ring; frames follow (8 bytes each; the user's, then the kernel's, each leaf
- * first) when the stack was not sent before. */
+/* A record in the ring; frames follow (8 bytes each; the user's, then the kernel's, each leaf first) when
+ * the stack was not sent before. */
 struct shared_record {
 	uint32_t kind;
 	uint32_t pid, tid;
@@ -273,7 +273,7 @@ enum {
 	SHARED_EVENT_SLOT_NS = 1000000000, /* the limit of events kept one by one counts within this time */
 };
 
-/* What an event's records become: a count (size 0), or the sum of a field. */
+/* The use of an event's records: a count (size 0), or the sum of a field. */
 struct shared_event_use {
 	uint32_t event; /* of those that were chosen */
 	uint16_t offset;
@@ -341,7 +341,8 @@ enum {
 };
 
 enum shared_fault_what { FAULT_MINOR = 0, FAULT_MAJOR, FAULT_RECLAIM };
-/* What lies at the address. UNKNOWN: could not be found out in the kernel, look into /proc/PID/maps. */
+/* The kind of mapping at the address. UNKNOWN: could not be found out in the kernel, look into
+ * /proc/PID/maps. */
 enum shared_fault_where { FAULT_UNKNOWN = 0, FAULT_FILE, FAULT_HEAP, FAULT_STACK, FAULT_ANONYMOUS, FAULT_NOWHERE };
 /* It was a write to a page that was there, but read-only: a copy, or the first write to a page of a file. */
 enum { FAULT_WRITE_PROTECTED = 1, FAULT_SHARED = 2 };
@@ -403,7 +404,7 @@ struct shared_hw_key {
 	uint32_t tid, counter;
 };
 
-/* What a thread has of a counter at one place that no sample says yet. */
+/* A thread's count of a counter at one place that is not in any sample yet. */
 struct shared_hw_pending {
 	uint64_t count;
 	uint64_t last_ns; /* when its last sample was sent, 0 = none */

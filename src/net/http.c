@@ -16,7 +16,7 @@
 
 enum { CONNECT_SECONDS = 5, TOTAL_SECONDS = 120, SLOW_SECONDS = 20, SLOW_BYTES_PER_SECOND = 1000, ASK_CONNECT_MS = 3000 };
 
-/* What comes in, for libcurl's callback. */
+/* The state of an answer, for libcurl's callback. */
 struct transfer {
 	http_sink *sink;
 	void *context;

@@ -21,7 +21,7 @@
 
 enum key_kind { KEY_COUNTER, KEY_SERIES, KEY_HISTOGRAM };
 
-/* What profile_merge() makes of the values of two recordings. */
+/* How profile_merge() combines the values of two recordings. */
 enum key_merge {
 	KEY_SUM,
 	KEY_MIN,

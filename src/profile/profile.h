@@ -48,7 +48,7 @@ struct profile_process {
 	uint64_t start_ns, end_ns; /* within the recording; end 0 = still alive */
 };
 
-/* What processes belong to, told by their control group. All are strings; 0 = not known. */
+/* The owner of processes, from their cgroup. All are strings; 0 = unknown. */
 struct profile_owner {
 	uint32_t kind;             /* "container", "unit" */
 	uint32_t name;             /* of the container or the unit */

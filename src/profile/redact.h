@@ -20,7 +20,7 @@
 
 struct profile;
 
-/* What numbers were given for. Valid zeroed, after redact_init. */
+/* The texts that have numbers. Valid zeroed, after redact_init. */
 struct redact {
 	struct strtab threads, notes, paths; /* an id is the number */
 	struct strtab words;                 /* what was made: lives until redact_done */
@@ -29,7 +29,8 @@ struct redact {
 void redact_init(struct redact *r);
 void redact_done(struct redact *r);
 
-/* What to show in place of name; lives as long as name and r do. Each leaves what it made as it is. */
+/* Returns the text to show in place of name; lives as long as name and r do. A text that was made here
+ * stays unchanged. */
 typedef const char *redact_fn(struct redact *r, const char *name);
 redact_fn redact_thread; /* "thread 3" */
 redact_fn redact_note;   /* "file 3"; "[in brackets]" stays */

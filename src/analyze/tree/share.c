@@ -170,7 +170,7 @@ static void add_totals(struct looking *l)
 	}
 }
 
-/* What each node inherits: the first and the last own function, and the last group. Parents come first. */
+/* Facts that each node inherits: the first and the last own function, and the last group. Parents come first. */
 struct inherited {
 	uint32_t outermost, nearest, group;
 };

@@ -24,7 +24,7 @@ struct {
 
 bool alloc_paused;
 
-/* What the thread allocated since the last event; 0: it is not about allocating. */
+/* Returns the bytes that the thread allocated since the last event; 0: the event is not about allocating. */
 static __always_inline uint64_t read_bytes(uint64_t at, struct shared_alloc_counts *c)
 {
 	uint64_t places[3], current, last;

@@ -1,11 +1,11 @@
 /*
- * alloc.c - the alloc collector: who allocates, by stack, without a write to the target.
+ * alloc.c - the alloc collector: allocations by stack, without a write to the target.
  *
- * jemalloc from 5.3 on, whatever its options, calls te_event_trigger() each time that a thread has allocated
+ * jemalloc from 5.3 on, with any options, calls te_event_trigger() each time that a thread has allocated
  * about 64 KiB: a uprobe there is a sampler of bytes. It is placed only on an instruction that the kernel
  * emulates, which costs about a microsecond; any other would be single-stepped, for twenty, and is refused.
- * What it gives is a rate, not what is alive; and it is periodic, not random: allocations that keep step with
- * 64 KiB may be seen too often or never.
+ * The result is a rate, not the live heap; and it is periodic, not random: allocations that keep step with 64
+ * KiB may be seen too often or never.
  *
  * The probe is on the file: other processes that run the same one pay for the trap, too, and are not
  * recorded.
@@ -55,7 +55,7 @@ static struct alloc *own(const struct session *s)
 	return s->state[COLLECTOR_alloc];
 }
 
-/* One place of one file. */
+/* Attaches to one probe of one file. */
 static int attach(struct session *s, int fd, const struct allocator_probe *probe,
 		  const struct allocator_info *info, struct err *err)
 {

@@ -58,7 +58,7 @@ static void *follow_log(void *context)
 			marklog_flush(m->parser); /* nothing more came about the last one */
 		lines = logs_counted(m->logs)->lines;
 	}
-	/* What was written until now belongs to the recording. */
+	/* Lines that were written until now belong to the recording. */
 	if (!r)
 		logs_wait(m->logs, 0, got_line, m);
 	marklog_flush(m->parser);
@@ -176,7 +176,7 @@ static void add_unnamed(void *context, const struct blockmatch_span *s)
 							       .start_ns = s->start_ns - u->start, .end_ns = s->end_ns - u->start });
 }
 
-/* Those at the front that wait for nothing more, or have waited long enough. */
+/* Moves the entries at the front that wait for nothing more, or have waited long enough. */
 static void move(struct mark *m, struct profile *p, uint64_t start, uint64_t patience)
 {
 	struct unnamed unnamed = { m, p, start };

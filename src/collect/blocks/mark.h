@@ -34,7 +34,7 @@ int mark_start(struct mark *m, struct err *err);
 void mark_step(struct mark *m, struct profile *p, uint64_t start_mono_ns);
 /* Spans of a block's function will come: blocks wait for theirs. */
 void mark_expect_spans(struct mark *m);
-/* One of them. kind and thread are the profile's: a span that no block turns up for is a mark of that kind. */
+/* Adds a span. kind and thread are the profile's: a span without a block becomes a mark of that kind. */
 void mark_add_span(struct mark *m, const struct span *s, uint32_t kind, uint32_t thread);
 /* Ends it: what is not answered within a second goes without. Counters into the profile. */
 void mark_finish(struct mark *m, struct profile *p, uint64_t start_mono_ns);

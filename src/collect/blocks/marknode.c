@@ -32,7 +32,7 @@ static void failed(struct mark *m, const struct err *why)
 	m->rpc_err = *why;
 }
 
-/* What the node says is exact where the log rounds; of another block it says nothing. */
+/* The node's figures are exact where the log rounds; an answer for another block is ignored. */
 static void answer(struct mark *m, uint64_t number, const struct rpcblock *said)
 {
 	struct mark_entry *e;
@@ -78,7 +78,7 @@ static bool ask_next(struct mark *m)
 		answer(m, number, &said);
 	} else {
 		failed(m, &why);
-		/* One that it does not know is no reason to keep the others waiting. */
+		/* A block that the node does not know does not delay the others. */
 		if ((r == -ENOENT || m->row > 1) && number >= m->removed && number - m->removed < m->entries.n) {
 			m->entries.v[number - m->removed].asking = false;
 			m->unanswered++;
@@ -140,7 +140,7 @@ static void catch_up(struct mark *m, struct head *last, uint64_t number, uint64_
 	}
 }
 
-/* What is new since the last look. */
+/* Finds the blocks that are new since the last look. */
 static void look_at_head(struct mark *m, struct head *last)
 {
 	struct rpcblock head;
@@ -197,7 +197,7 @@ void *marknode_run(void *mark)
 		if (!m->options.log) {
 			bool tells = rpc_tells(m->rpc);
 
-			/* Those that the program numbered itself. */
+			/* Blocks that the program numbered itself. */
 			if (ask_next(m))
 				continue;
 			pthread_mutex_unlock(&m->lock);

@@ -6,7 +6,7 @@
  */
 #include "collect/unwind/unwind.bpf.h"
 
-/* One for each CPU: the clock's interrupt does not interrupt itself. */
+/* Per CPU: the clock's interrupt does not interrupt itself. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);

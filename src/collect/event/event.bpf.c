@@ -7,10 +7,10 @@
  * thread and stack: no count is lost either way. There are two maps of
  * sums: one is written while the other one, at rest for a second, is read.
  *
- * What is only added up need not be walked each time: most of it has the stack that
- * was found at its place before (place.bpf.h). At random it is walked again, and that
- * stack is the one of the place from then on: where several share a place, each gets what
- * it has of the hits, on average. Counts have nothing to do with it.
+ * Hits that are only summed need not be unwound each time: most have the stack that
+ * was found at their place before (place.bpf.h). At random the stack is unwound again, and
+ * becomes the stack of the place from then on: where several stacks share a place, each gets
+ * its share of the hits, on average. Counts do not depend on it.
  *
  * trace_call_bpf() and the handler of perf events let no program of ours interrupt
  * another on one CPU, hence one scratch for both.
@@ -63,7 +63,7 @@ uint32_t event_side;  /* which map of sums is written */
 uint32_t event_paused;
 uint32_t event_held;   /* a process that is about to become the program to record; 0 = none */
 
-/* What the hit at hand is, beside its stack. */
+/* The current hit, beside its stack. */
 struct hit {
 	uint64_t now;
 	uint64_t stack;
@@ -330,7 +330,7 @@ int on_perf_event(void *ctx)
 	return 0;
 }
 
-/* What came before was our own doing. */
+/* Earlier hits were caused by us. */
 SEC("raw_tp/sched_process_exec")
 int on_event_exec(struct bpf_raw_tracepoint_args *ctx)
 {

@@ -92,7 +92,7 @@ static void fill_attr(const struct session *s, const struct eventset_source *sou
 	}
 }
 
-/* One perf event with its program. 1: this CPU is not there. */
+/* Opens a perf event with its program. 1: this CPU is not there. */
 static int attach(struct session *s, uint32_t at, int cpu, struct err *err)
 {
 	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);

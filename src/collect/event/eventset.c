@@ -120,7 +120,7 @@ static int add_use(struct eventset *set, uint32_t source, struct eventset_use us
 	return 0;
 }
 
-/* What a field counts, by its name; the kernel does not say. */
+/* Returns the unit of a field, by its name; the kernel does not tell. */
 static const char *unit_of(const char *point, const char *field)
 {
 	bool transfer = strstr(point, "read") || strstr(point, "write") || strstr(point, "send") ||

@@ -15,7 +15,7 @@
 
 struct err;
 
-/* What programs are attached to. */
+/* The source that programs are attached to. */
 struct eventset_source {
 	char *name;            /* group:point, or the event's own */
 	uint32_t type;         /* of the perf event */
@@ -24,7 +24,7 @@ struct eventset_source {
 	struct shared_event shared; /* for the BPF side */
 };
 
-/* What becomes an event of the profile. Its index is the event of shared_event_use. */
+/* An event of the profile. Its index is the event of shared_event_use. */
 struct eventset_use {
 	char *name, *describe;
 	const char *unit;
@@ -42,8 +42,8 @@ void eventset_free(struct eventset *set); /* NULL is fine */
 
 /* Does the word mean an event rather than a collector? */
 bool eventset_is_event(const char *word);
-/* One that this kernel lacks is said so and skipped. where: "" or "FILE, line 3: ". */
+/* An event that this kernel lacks is reported and skipped. where: "" or "FILE, line 3: ". */
 int eventset_add(struct eventset *set, const char *word, const char *where, struct err *err);
 
-/* What a note of an event is called: "FUTEX_WAIT". */
+/* Returns the name of a note of an event: "FUTEX_WAIT". */
 const char *eventset_note(uint32_t note);

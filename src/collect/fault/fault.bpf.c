@@ -66,7 +66,7 @@ struct bpf_iter__task {
 enum bpf_func_id___fault { BPF_FUNC_find_vma___fault = 180 };
 #define HAVE_FIND_VMA bpf_core_enum_value_exists(enum bpf_func_id___fault, BPF_FUNC_find_vma___fault)
 
-/* What is kept of a mapping. */
+/* The stored facts about a mapping. */
 struct vma {
 	uint64_t start, end, base; /* base: the address that the file's beginning has or would have */
 	uint64_t inode, size;
@@ -305,7 +305,7 @@ static __always_inline void describe_address(struct fault_thread *t, struct shar
 	struct vma v = { 0 };
 
 	find_vma(t, f->address, now, &v);
-	/* What is not known yet is added up by address: finely where user space must look it up. */
+	/* Faults at unknown mappings are summed by address: finely where user space must look it up. */
 	if (!v.where)
 		f->shift = HAVE_FIND_VMA ? 21 : 16;
 	else

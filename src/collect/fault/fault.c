@@ -112,7 +112,7 @@ static bool attach(struct fault *f, struct bpf_program *program, const char *tra
 	return link;
 }
 
-/* What a kernel lacks is said in the report; only the end of threads is needed for the counts. */
+/* The report lists the tracepoints that a kernel lacks; only the end of threads is needed for the counts. */
 static int attach_tracepoints(struct fault *f, struct gasflame_bpf *skeleton, struct profile *p,
 			      struct err *err)
 {
@@ -221,7 +221,7 @@ static void add_faults(struct session *s, const struct shared_fault *r)
 	}
 }
 
-/* What the kernel counted for a thread, and what was not among the events. */
+/* Adds the kernel's counts for a thread, and the faults that were not among the events. */
 static void end_thread(struct session *s, const struct shared_fault_end *r)
 {
 	struct fault *f = own(s);

@@ -370,7 +370,7 @@ static void tick(struct session *s, uint64_t now)
 	for (size_t i = 0; i < own(s)->targets.n; i++) {
 		struct heaptarget *t = &own(s)->targets.v[i];
 
-		/* One that we started is held when it does. */
+		/* A program that we started is stopped when it executes another one. */
 		if (t->implant && !engine_skeleton(s->engine)->bss->heap_exec_pid && implant_replaced(t->implant))
 			enter_again(s, t);
 		if (t->implant)
@@ -459,7 +459,7 @@ static void stop(struct session *s)
 			continue;
 		profile_count(s->profile, KEY_HEAP_SAMPLES_WITHOUT_ROOM, implant_shared(h->targets.v[i].implant)->full);
 		profile_count(s->profile, KEY_HEAP_STOPPED_NS, implant_stopped_ns(h->targets.v[i].implant));
-		/* What cannot be had is counted; nothing of the heap's figures depends on it. */
+		/* Missing statistics are counted; the heap's figures do not depend on them. */
 		jestats_note(s->profile, h->targets.v[i].implant, collector_time_ns(s, now), STATS_NS, NULL);
 		heaptarget_leave(&h->targets.v[i]);
 	}

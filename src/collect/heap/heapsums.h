@@ -1,8 +1,9 @@
 /*
- * heapsums.h - allocations and frees of a thread and a stack, added up for 10 ms: millions of them would be too many samples.
+ * heapsums.h - allocations and frees of a thread and a stack, summed for 10 ms: millions of them would be too
+ * many samples.
  *
- * What happened up to the moment of the last peak is kept apart from what came after, so that whoever adds
- * up the samples to that moment has the peak to the byte.
+ * Changes up to the moment of the last peak are kept apart from later ones, so that the sum of the samples up
+ * to that moment is the peak to the byte.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
  * heaptarget.h - one process whose heap is recorded: its hooks, and the uprobes on them.
  *
- * Whoever opens or begins an implant (implant.h) puts it in here and enters; what enters is left, at the latest at the
- * end. A process that executes another program is left and entered again.
+ * The caller that opens or begins an implant (implant.h) puts it in here and enters; an entered target is
+ * left, at the latest at the end. A process that executes another program is left and entered again.
  */
 #pragma once
 

@@ -25,7 +25,7 @@ static const struct {
 	{ "stats.mapped", KEY_JEMALLOC_MAPPED },       { "stats.retained", KEY_JEMALLOC_RETAINED },
 };
 
-/* One value for each size class. */
+/* A value for each size class. */
 struct column {
 	uint64_t v[MOST_CLASSES];
 };

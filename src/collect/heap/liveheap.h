@@ -30,7 +30,7 @@ struct liveheap_object {
 	uint32_t part;    /* of its thread and stack */
 };
 
-/* What is alive of one thread and stack, and what was at the peak. */
+/* The live objects of one thread and stack, and those at the peak. */
 struct liveheap_part {
 	uint32_t thread, stack;
 	uint64_t bytes, count;

@@ -24,8 +24,8 @@ struct residency {
 /* must: whatever it costs. */
 void residency_note(struct residency *r, struct profile *p, const struct liveheap *h, uint64_t time_ns, bool must);
 
-/* What is alive by size class: counters "heap.class.SIZE.live" and ".rounding", and "heap.rounding bytes" of all.
- * allocators: their names, as in implant.h. */
+/* Counts live objects by size class: counters "heap.class.SIZE.live" and ".rounding", and "heap.rounding
+ * bytes" of all. allocators: their names, as in implant.h. */
 void residency_classes(struct profile *p, const struct liveheap *h, const char *allocators);
 /* The size class of n bytes; 0: the allocator is not known. */
 uint64_t residency_size_class(const char *allocators, uint64_t n);

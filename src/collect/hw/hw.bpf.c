@@ -2,16 +2,16 @@
  * hw.bpf.c - the processor's counters, and the kernel's, by stack: a sample each time one of them has gone so far.
  *
  * Each counter is sampled by itself. Reading all of them at the ticks of one would give every function
- * the mean of whatever ran since the tick before. What goes along is how long the counter has been
- * there and how long it had its turn: with more counters than the processor has, they take turns.
+ * the mean of all that ran since the tick before. A record also says how long the counter was enabled and
+ * how long it ran: more counters than the processor has are multiplexed.
  *
- * What the kernel counts itself (faults, switches, migrations) comes here one by one, and none is lost: those of a
- * thread at one place are added up until its stack may be taken again; what is left is read at the end, or when
+ * The kernel's own events (faults, switches, migrations) come here one by one, and none is lost: those of a
+ * thread at one place are summed until its stack may be taken again; the rest is read at the end, or when
  * the place is not used any more.
  */
 #include "collect/unwind/place.bpf.h"
 
-/* One for each CPU: the kernel lets no program of perf events interrupt another. */
+/* Per CPU: the kernel lets no program of perf events interrupt another. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);

@@ -73,7 +73,7 @@ static uint64_t gap_ns(uint64_t hz)
 	return 1000000000 / MAX(hz / RATE_PART, 1);
 }
 
-/* One counter of one CPU. 0, also where the CPU is not there; negative where the counter is not. */
+/* Opens one counter of one CPU. 0, also where the CPU is not there; negative where the counter is not. */
 static int open_counter(struct session *s, uint32_t counter, int cpu)
 {
 	struct bpf_program *program = engine_skeleton(s->engine)->progs.on_hw;
@@ -207,8 +207,8 @@ static void record(struct session *s, const void *data, size_t size)
 
 /* --- the end --- */
 
-/* What threads had at places since their last stacks there: with that stack. idle_ns: of places not used for so long,
- * which are forgotten then; 0: of all. */
+/* Takes the counts of threads at places since their last stacks there: with that stack. idle_ns: of places
+ * not used for so long, which are forgotten then; 0: of all. */
 static void take_pending(struct session *s, uint64_t now, uint64_t idle_ns)
 {
 	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.hw_pending), e;

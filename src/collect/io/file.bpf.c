@@ -36,8 +36,8 @@ static __always_inline int climb(struct file_scratch *s)
 	return 0;
 }
 
-/* One name further up, or over a mount; a function of its own, so that the verifier looks at it once. Not 0:
- * that was all. */
+/* Takes one name further up, or over a mount; a function of its own, so that the verifier checks it once.
+ * Not 0: that was all. */
 int file_step(struct file_scratch *s)
 {
 	struct dentry *dentry, *parent;

@@ -57,7 +57,7 @@ static __always_inline uint32_t io_log2(uint64_t v)
 	return (r + (v >> 1 & 1)) & 63;
 }
 
-/* One call that is over, in the exact figures. timed: its beginning was seen. */
+/* Adds a finished call to the exact figures. timed: its beginning was seen. */
 static __always_inline void io_note(uint32_t op, bool failed, bool timed, uint64_t bytes, uint64_t ns)
 {
 	struct shared_io_stats *s = bpf_map_lookup_elem(&io_stats, &op);

@@ -217,7 +217,7 @@ static void record(struct session *s, const void *data, size_t size)
 		files_learn(own(s)->files, data, size);
 }
 
-/* What a thread has not sent, and the call that it is in. A sync counts for the time so far. */
+/* Adds what a thread has not sent, and the call that it is in. A sync counts for the time so far. */
 static void finish_thread(struct session *s, const struct shared_io_thread *t, uint32_t epoch, uint64_t now)
 {
 	struct shared_io rest = { .kind = RECORD_IO, .pid = t->pid, .tid = t->tid, .op = t->op, .way = IO_SYNC,
@@ -248,7 +248,7 @@ static void finish_threads(struct session *s, struct gasflame_bpf *skeleton, uin
 	}
 }
 
-/* What was not sent, and what was but is still being added up. */
+/* Adds the calls that were not sent, and those that are still being summed. */
 static void peek(struct session *s, uint64_t now)
 {
 	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.io_threads);

@@ -162,7 +162,7 @@ void groupwatch_look(struct groupwatch *w)
 		struct memgroup memory;
 		char *group = group_text(mains.list.v[i]);
 
-		/* Those of a container stand one after the other, all in one group. */
+		/* The processes of a container follow each other, all in one cgroup. */
 		if (!group || (last && !strcmp(group, last))) {
 			free(group);
 			continue;

@@ -21,6 +21,6 @@ struct session;
 
 struct groupwatch *groupwatch_new(struct session *s);
 void groupwatch_free(struct groupwatch *w); /* NULL is fine */
-/* What was before does not count. Also sets session.quota, as each look does. */
+/* Earlier counts do not count. Also sets session.quota, as each look does. */
 void groupwatch_begin(struct groupwatch *w);
 void groupwatch_look(struct groupwatch *w);

@@ -37,7 +37,7 @@ static void tick(struct session *s, uint64_t now)
 {
 	struct proc_ids mains = { 0 };
 
-	/* Those of a target that was restarted are others. */
+	/* A restarted target has other processes. */
 	if (s->follow && processes_mains(s->processes, &mains))
 		memwatch_watch(own(s)->watch, mains.list.v, mains.list.n);
 	vec_done(&mains.list);

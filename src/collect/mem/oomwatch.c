@@ -164,7 +164,7 @@ void oomwatch_look(struct oomwatch *w, uint64_t time_ns)
 	w->peak = MAX(w->peak, MAX(now.peak, now.usage));
 	w->last.oom_kills = now.oom_kills;
 	w->last.hits = now.hits;
-	/* What was killed is on its way out, and the group soon empty: what was before is what counts. */
+	/* The killed process is exiting, and the cgroup soon empty: the values from before count. */
 	if (w->kill_ns && (time_ns < w->kill_ns + LEAVING_NS || !cgroup_processes(w->cgroup)))
 		return;
 	w->looked_ns = MAX(time_ns, 1);

@@ -51,7 +51,7 @@ bool areas_put(struct areas *a, struct area new)
 
 	if (new.start >= new.end || is_there(a, i, &new))
 		return false;
-	/* What sticks out of the place on both sides stays. */
+	/* The parts of an area outside of the new one stay, on both sides. */
 	if (i < a->list.n && a->list.v[i].start < new.start) {
 		parts[n] = a->list.v[i];
 		parts[n++].end = new.start;

@@ -22,7 +22,7 @@ struct codefiles {
 	bool hurry; /* the recording goes on meanwhile: what is not looked at within a moment comes next time */
 };
 
-/* What one file may take in a hurry: for worker_set_timeout(). */
+/* Time limit of one file in a hurry: for worker_set_timeout(). */
 #define CODEFILES_HURRY_NS 3000000000ULL
 
 /* fd is the callee's during the call only. Negative: stop, which is returned. */

@@ -129,7 +129,7 @@ static void note(struct mappings *m, const struct mappings_owner *o, const struc
 					   .time_ns = o->time_ns });
 }
 
-/* What an area is to the unwinder; false: nothing, or nothing yet. */
+/* Translates an area for the unwinder; false: it has none, or none yet. */
 static bool place(struct mappings *m, const struct mappings_owner *o, const struct area *a, struct shared_mapping *ret)
 {
 	uint64_t address = 0;

@@ -6,7 +6,7 @@
  * after exec, when records were lost or a stack led to where nothing is known; and
  * the longer that takes, the more seldom (a program may have 60,000 mappings).
  *
- * What is handed on is the list of those whose files are known by now (modules.h).
+ * The unwinder gets the list of mappings whose files are known by now (modules.h).
  */
 #pragma once
 
@@ -50,7 +50,7 @@ void mappings_done(struct mappings *m); /* may be used again, empty */
 void mappings_copy(struct mappings *to, const struct mappings *from);
 /* After exec. */
 void mappings_clear(struct mappings *m);
-/* What the kernel says that was mapped just now. */
+/* Applies the kernel's record of a new mapping. */
 void mappings_apply(struct mappings *m, const struct mappings_owner *o, const struct proc_mapping *record);
 /* Reads and makes the list anew where it is time to, or at once. True when the list is to be handed on. */
 bool mappings_refresh(struct mappings *m, const struct mappings_owner *o, bool at_once);

@@ -22,7 +22,7 @@ struct profile;
 struct modules *modules_new(struct profile *p, const struct processes_sink *sink, void *context);
 void modules_free(struct modules *ms);
 
-/* What modules_of_mapping says of a mapping that is no file's. */
+/* The results of modules_of_mapping for a mapping without a file. */
 enum {
 	MODULES_MEMORY = 0,            /* memory without a file, or with one that cannot be opened */
 	MODULES_IGNORED = 0xffffffff,  /* the kernel's own */

@@ -26,7 +26,7 @@ void owners_add(struct profile *p, const struct target_found *f)
 	}
 }
 
-/* One that a command has named; ids need not have the form that the paths are searched for. */
+/* Finds an owner that a command has named; ids need not have the form that the paths are searched for. */
 static uint32_t known_owner(const struct profile *p, const char *text)
 {
 	for (size_t i = 0; i < p->owners.n; i++)

@@ -97,7 +97,8 @@ static bool started_by(uint64_t start_ticks, uint64_t mono_ns)
 	return start_ticks * SHARED_TICK_NS <= mono_ns + asleep_ns + SLACK_NS;
 }
 
-/* What a process is called now: after it was added and after each exec. mono_ns: it is known to have run then. */
+/* Reads the name of a process: after it was added and after each exec. mono_ns: it is known to have run
+ * then. */
 static void describe(struct processes *ps, struct process *pr, uint64_t mono_ns)
 {
 	struct profile_process *out = &ps->profile->processes.v[pr->profile_id], found = *out;

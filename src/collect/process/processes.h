@@ -25,8 +25,8 @@ struct profile;
 struct shared_mapping;
 struct unwind_table;
 
-/* Who needs to know. table is NULL for a module that has none. born: when the process was started, in ticks as /proc/PID/stat has it; what
- * has the pid but not that time is another. */
+/* Receives changes. table is NULL for a module that has none. born: when the process was started, in ticks
+ * as in /proc/PID/stat; a process with the pid but another time is another process. */
 struct processes_sink {
 	void (*announce)(void *context, uint32_t module);
 	void (*table)(void *context, uint32_t module, const struct unwind_table *table);
@@ -42,8 +42,8 @@ void processes_set_start(struct processes *ps, uint64_t start_mono_ns);
 /* Begins with a process that runs; -ESRCH if it does not. starting: it is about to execute its program,
  * and what it maps now is of no interest. */
 int processes_add(struct processes *ps, pid_t pid, bool starting, struct err *err);
-/* One that is found while the recording goes on; what it did before is not known. main: it is what was asked for. False: it
- * is known, or does not run. */
+/* Adds a process that is found while the recording goes on; its past is not known. main: it is a target
+ * itself. False: it is known, or does not run. */
 bool processes_join(struct processes *ps, pid_t pid, bool main, uint64_t mono_ns);
 /* When it joined; 0: it was there from the start, or is a child of one that is recorded. */
 uint64_t processes_joined_ns(const struct processes *ps, pid_t pid);
@@ -61,7 +61,7 @@ void processes_fork(struct processes *ps, pid_t parent, pid_t child, uint64_t mo
 /* The pid was given to a process at that moment: whoever had it before is over. */
 void processes_reused(struct processes *ps, pid_t pid, uint64_t mono_ns);
 void processes_exec(struct processes *ps, pid_t pid, uint64_t mono_ns);
-/* What the kernel says that a process mapped. */
+/* Applies the kernel's record of a process's new mapping. */
 void processes_map(struct processes *ps, pid_t pid, const struct proc_mapping *record);
 void processes_dirty(struct processes *ps, pid_t pid); /* records are not enough: all is read again, when it is time to */
 void processes_dirty_all(struct processes *ps); /* events were lost */

@@ -94,7 +94,7 @@ static void *run(void *context)
 {
 	struct reader *r = context;
 
-	/* Whoever records may go before others; this need not, nor need its child. */
+	/* The recorder may have a higher priority; this thread and its child need none. */
 	if (getpriority(PRIO_PROCESS, 0) < 0)
 		setpriority(PRIO_PROCESS, 0, 0);
 	privilege_thread();

@@ -233,7 +233,7 @@ static void add_mark(struct session *s, const struct span *x, const char *kind, 
 	m.name = profile_string(p, name);
 	m.start_ns = x->start_ns - s->start_mono_ns;
 	m.end_ns = x->end_ns - s->start_mono_ns;
-	/* What SQLite has no number for is not known. */
+	/* Numbers that SQLite cannot store are unknown. */
 	m.known = x->number <= INT64_MAX && x->gas <= INT64_MAX && x->transactions <= INT64_MAX ? x->known : 0;
 	m.number = m.known ? x->number : 0;
 	m.gas = m.known ? x->gas : 0;
@@ -310,7 +310,7 @@ static int look_at(struct session *s, pid_t pid, struct err *err)
 	return own(s)->off ? 0 : codefiles_of_process(&own(s)->files, pid, look_at_file, s, err);
 }
 
-/* What was asked for by name must be there. */
+/* Functions that the user named must exist. */
 static int check_found(const struct spans *a, struct err *err)
 {
 	for (size_t i = 0; i < a->set.patterns.n; i++) {

@@ -28,7 +28,7 @@ struct spanset {
 
 /* names: of --mark-function, the first is the main one; guess: without any, those of all known clients will do. */
 int spanset_make(struct spanset *set, const char *const *names, size_t n, bool guess, struct err *err);
-/* What a mark of a function is called: "do_mine_block" of "anvil::…::Backend<N>::do_mine_block::{{closure}}". Into out,
- * which is returned. */
+/* Makes the name of a function's mark: "do_mine_block" of
+ * "anvil::…::Backend<N>::do_mine_block::{{closure}}". Into out, which is returned. */
 char *spanset_short_name(const char *name, char *out, size_t size);
 void spanset_done(struct spanset *set);

@@ -404,9 +404,10 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 }
 
 /*
- * Who is recorded is known by pid, and pids are given out again. Nobody gets one but by a fork, and on_fork() runs before the child
- * does: what is left there of a process that had the pid before is replaced or removed then, so that no stranger is ever taken
- * for it, and no sample need look at more than the pid. on_free() removes what is over earlier, so that there is room.
+ * Recorded processes are known by pid, and pids are reused. A pid is assigned only by a fork, and on_fork()
+ * runs before the child does: the entry of a process that had the pid before is replaced or removed then, so
+ * that no other process is ever taken for it, and samples need to check only the pid. on_free() removes old
+ * entries earlier, so that there is room.
  */
 uint64_t processes_full; /* children that found no room */
 

@@ -6,9 +6,9 @@
  * from being preempted, until it runs). sched_switch and the wake-up tracepoints
  * are the borders, so the states add up to wall time whatever happens between.
  *
- * What costs is the stack. How long a wait will be is not known when it begins, so
+ * Unwinding is the main cost. How long a wait will be is not known when it begins, so
  * the stack of a *place* (thread, program counter, stack pointer) is remembered;
- * it is walked again where the last wait at that place was long, and now and then
+ * it is unwound again where the last wait at that place was long, and now and then
  * by chance, so that places which share a stack pointer get their share on average.
  *
  * Long waits are sent one by one, with the waker and its stack, which is walked
@@ -104,7 +104,7 @@ static __always_inline struct shared_thread *thread_of(struct task_struct *task,
 	t->account.pid = pid;
 	t->account.tid = tid;
 	t->account.state = state;
-	/* What it has done since the recording began, or since it was born, is what it does now. */
+	/* The thread counts as in its current state since the recording began, or since it was born. */
 	born = BPF_CORE_READ(task, start_time);
 	t->account.since_ns = born > since ? born : since;
 	t->left_ns = state == STATE_RUNNING ? 0 : t->account.since_ns;
@@ -267,7 +267,7 @@ static __always_inline void wait_over(struct shared_thread *t, uint64_t blocked,
 /* Less than this is only that the two clocks are not read at the same moment. */
 enum { STOLEN_NS = 20000 };
 
-/* What the kernel has counted for a task in its life: on a CPU, and waiting for one. */
+/* Reads the kernel's lifetime counts of a task: on a CPU, and waiting for one. */
 static __always_inline void read_kernel(struct task_struct *task, uint64_t *run, uint64_t *queue)
 {
 	*run = BPF_CORE_READ(task, se.sum_exec_runtime);

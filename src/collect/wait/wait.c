@@ -98,7 +98,7 @@ static void note_stood(struct session *s, const struct shared_task *t)
 		map_put(&own(s)->stopped, t->tid, 1);
 }
 
-/* One that was found later has been asleep since before it was. */
+/* A thread that was found later has been asleep since before it was found. */
 static void note_stood_new(struct session *s, const struct shared_task *t)
 {
 	if (!map_get(&own(s)->stood, t->tid))
@@ -211,7 +211,7 @@ static uint32_t stack_of_wait(struct session *s, const struct shared_wait *r)
 	return later->stack;
 }
 
-/* What of the time without a CPU a quota is to blame for: it comes first. Moves the sample on. */
+/* Adds the part of the time without a CPU that a quota caused: it comes first. Moves the sample on. */
 static void add_throttled(struct session *s, uint64_t ns, struct profile_sample *sample)
 {
 	struct wait *w = own(s);
@@ -225,13 +225,13 @@ static void add_throttled(struct session *s, uint64_t ns, struct profile_sample 
 	sample->time_ns += ns;
 }
 
-/* One that the quota had stopped already when the recording began. */
+/* Returns whether the quota had stopped the thread already when the recording began. */
 static bool was_stopped(const struct session *s, const struct shared_wait *r)
 {
 	return r->stack == SHARED_STACK_BEFORE && map_get(&own(s)->stopped, r->tid);
 }
 
-/* One record, as a sample for each of its parts. */
+/* Adds a record, as a sample for each of its parts. */
 static void add_wait(struct session *s, const struct shared_wait *r)
 {
 	uint64_t throttled = was_stopped(s, r) ? r->queue_ns : MIN(r->throttled_ns, r->queue_ns);
@@ -308,7 +308,7 @@ static void record(struct session *s, const void *data, size_t size)
 		set_account(s, data, true);
 }
 
-/* What a thread is in the middle of when the recording ends counts for its share. */
+/* The state of a thread at the end of the recording counts for its share. */
 static void finish_thread(struct session *s, const struct shared_thread *t, uint64_t now)
 {
 	struct shared_account a = t->account;
@@ -381,7 +381,7 @@ static void finish_silent(struct session *s, uint64_t now, bool peek)
 		if (t->run_ns || t->queue_ns || t->blocked_ns || t->end_ns || !life ||
 		    pid == engine_skeleton(s->engine)->bss->wait_held)
 			continue;
-		/* One that slept and was never switched sleeps on: no need to look, if it is only a look. */
+		/* A thread that slept and was never switched still sleeps: a peek need not check it. */
 		if (!(peek && stood) && proc_thread_stat(pid, t->tid, &st) < 0) {
 			/* Gone before the tracepoints were there. */
 			t->end_ns = MAX(t->start_ns, 1);
@@ -404,7 +404,7 @@ static void finish_silent(struct session *s, uint64_t now, bool peek)
 	}
 }
 
-/* What was guessed about them at the last look is not known. */
+/* Forgets the guesses of the last look about silent threads. */
 static void forget_silent(struct session *s)
 {
 	for (size_t i = 0; i < own(s)->silent.n; i++) {

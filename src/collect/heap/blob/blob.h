@@ -9,10 +9,10 @@
  *	local    private                struct blob_local, zeroed by fork: a child's hooks do nothing
  *	shared   shared with gasflame   struct blob_shared, of a second memfd; no child of fork has it
  *
- * Whatever decides where code goes, or what is written back to the target one day, is in the fixed part: gasflame
- * writes it through /proc/PID/mem, and the target has no right to. The shared part is figures, which neither side
- * believes: an index is cut to its table, and no address in it is read at, written to or jumped to. A child of fork keeps the image,
- * the fixed part, and slots that lead there, and that is all that its hooks touch.
+ * All data that decide where code jumps to, or that are written back to the target later, are in the fixed part:
+ * gasflame writes it through /proc/PID/mem, and the target may not. The shared part is figures, which neither side
+ * trusts: an index is limited to its table, and no address in it is read, written or jumped to. A child of fork
+ * keeps the image, the fixed part, and slots that lead there, and its hooks touch nothing else.
  *
  * A slot of the global offset table that held the address of malloc holds that of a hook
  * instead. A hook counts the bytes down; where the count passes zero the allocation is a

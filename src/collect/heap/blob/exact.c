@@ -14,7 +14,7 @@
 #define SHARED (&blob_shared.exact)
 #define OWN    (&blob_local.exact)
 
-/* Whatever somebody wrote there: not for ever. */
+/* A bound on the loop, whatever value another process wrote there. */
 static const uint64_t most_turns = 1ULL << 31;
 
 /* --- threads --- */

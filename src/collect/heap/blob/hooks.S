@@ -179,7 +179,7 @@ blob_setup:
 	jb 8f
 	ja blob_exact_seen
 .if \out
-	/* What is returned is 0. */
+	/* The function returns 0. */
 	pushq %rax
 	.cfi_adjust_cfa_offset 8
 	movq %rcx, %rax

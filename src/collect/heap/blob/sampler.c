@@ -172,7 +172,7 @@ static int32_t answer_one(const struct blob_order *o, blob_control *control, str
 	return result;
 }
 
-/* Whoever comes first does it, the others go on; so does what mallctl() itself should allocate. */
+/* The first thread answers, the others go on; so do allocations by mallctl() itself. */
 static void answer(void)
 {
 	const struct blob_order *o = &blob_fixed.order;

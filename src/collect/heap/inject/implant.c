@@ -108,7 +108,8 @@ static int find_slots(struct implant *i, struct worker *w, struct err *err)
 	return r;
 }
 
-/* What is there already; -ENOENT: nothing. What a child of fork has is put out of use: it has no memory to share. */
+/* Finds an implant that is there already; -ENOENT: none. The implant of a child of fork is disabled: it
+ * has no memory to share. */
 static int find_existing(struct implant *i, bool any, struct err *err)
 {
 	int r;
@@ -438,7 +439,7 @@ int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err
 		return err_errno(err, errno, "cannot clear our memory in process %d", i->pid);
 	memset(s->threads, 0, PAGES(from) - from);
 	s->exact.head = s->exact.tail = ticket;
-	/* What threads remember is of another recording then. */
+	/* Stacks that threads remember belong to another recording then. */
 	s->exact.generation = f->recordings << 20;
 	s->full = s->silence = 0;
 	r = set_active(i, interval_bytes <= 1 ? BLOB_EXACT : BLOB_SAMPLE);
@@ -600,7 +601,7 @@ static int send_order(struct implant *i, uint64_t wait_ns, struct err *err)
 	implant_deactivate(i);
 	if (r)
 		return r;
-	/* Whatever is written there later: it is not asked for again. */
+	/* A later write there has no effect: the request is withdrawn. */
 	o->function = 0;
 	put_fixed(i, &o->function, sizeof(o->function));
 	__atomic_store_n(&a->state, BLOB_IDLE, __ATOMIC_RELEASE);

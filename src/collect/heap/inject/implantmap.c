@@ -406,7 +406,7 @@ static int take_shared(pid_t pid, const struct proc_maps *maps, struct implantma
 	return 0;
 }
 
-/* One candidate. 1: all of it is there; 0: only what a child of fork has, and it matters. */
+/* Checks one candidate. 1: all of it is there; 0: only the part that a child of fork has, and it matters. */
 static int look_at(pid_t pid, int memory, const struct proc_maps *maps, const struct proc_mapping *image,
 		   struct implantmap *ret)
 {

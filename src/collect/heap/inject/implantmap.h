@@ -32,9 +32,9 @@ int implantmap_make(pid_t pid, int pidfd, int memory, uint64_t *ret_stopped_ns, 
 int implantmap_make_by(struct remote *r, int pidfd, int memory, struct err *err);
 
 /*
- * What is there, and takes hold of it: all of it; or, in a child of fork that has slots which lead to the hooks, the image
- * and the fixed part. -ENOENT: nothing that matters; -EBUSY: another gasflame has it; -EPROTO: something of our name that is
- * not ours, or of another version.
+ * Finds an implant and takes hold of it: all of it; or, in a child of fork that has slots which lead to the
+ * hooks, the image and the fixed part. -ENOENT: nothing that matters; -EBUSY: another gasflame has it;
+ * -EPROTO: something of our name that is not ours, or of another version.
  */
 int implantmap_find(pid_t pid, int memory, struct implantmap *ret, struct err *err);
 void implantmap_done(struct implantmap *m);

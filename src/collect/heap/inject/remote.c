@@ -29,7 +29,7 @@ enum { LOOKED_AT = 256, TRIES = 3, MOST_STOPS = 1000 };
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
 #endif
 
-/* What the kernel says of one thread. Filters are a thread's own, and so is whether it has ended. */
+/* The kernel's facts about one thread. Filters belong to a thread, and so does whether it has ended. */
 struct task {
 	bool ended, filtered, ignores_trap;
 };
@@ -247,7 +247,7 @@ static int check_thread(struct remote *r, struct err *err)
 /* Keeps what must be put back, and holds signals off. */
 static int take_over(struct remote *r)
 {
-	/* What the kernel sends of itself, while it is blocked or ignored, loses its handler for ever. */
+	/* A signal that the kernel raises while it is blocked or ignored loses its handler for ever. */
 	uint64_t all = ~(1ULL << (SIGTRAP - 1) | 1ULL << (SIGSEGV - 1) | 1ULL << (SIGBUS - 1) | 1ULL << (SIGILL - 1) |
 			 1ULL << (SIGFPE - 1));
 
@@ -482,7 +482,8 @@ int remote_at_entry_stopped(struct remote *r, pid_t pid, struct err *err)
 
 enum meaning { OUR_TRAP, FAULT, SENT, NO_SIGNAL };
 
-/* What a stop is: the trap that we have set; what we have it do has failed; a signal that somebody sent; none. */
+/* Classifies a stop: the trap that we have set; our call has failed; a signal that another process sent;
+ * none. */
 static enum meaning meaning_of(const struct remote *r, int status)
 {
 	siginfo_t info = { 0 };
@@ -577,7 +578,8 @@ int64_t remote_run(struct remote *r, uint64_t address, uint64_t a, uint64_t b, u
 	return resume(r, &regs, PTRACE_CONT, &rip);
 }
 
-/* What a thread must have back, or it dies: an error may pass, as ESRCH does of a thread that is woken for a moment. */
+/* Restores state without which the thread dies: an error may pass, as ESRCH does of a thread that is woken
+ * for a moment. */
 static void insist(enum __ptrace_request what, pid_t tid, size_t size, void *data)
 {
 	for (int k = 0; k < TRIES; k++)

@@ -43,7 +43,7 @@ int remote_at_entry(struct remote *r, pid_t pid, struct err *err);
 /* The same for a child of ours that a SIGSTOP keeps from beginning with the program that it has executed. It goes on in any
  * case. -EAGAIN: it has begun already. */
 int remote_at_entry_stopped(struct remote *r, pid_t pid, struct err *err);
-/* What the system call returned, or -ESRCH when the thread was killed meanwhile. */
+/* Returns the result of the system call, or -ESRCH when the thread was killed meanwhile. */
 int64_t remote_call(struct remote *r, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
 		    uint64_t f);
 /* Lets it run from an address on, with these arguments, to an int3. What rax is then, or -ESRCH. */
