@@ -20,7 +20,7 @@ gf top --json no-such-program
 check_status "no such program" 1
 gf top
 check_status "nothing named" 2
-check "says what to name" said "no capture in this folder .* gasflame top TARGET"
+check "says what to name" said "no capture in this folder .*gasflame top TARGET"
 
 start_workload --seconds 100
 gf record -e cpu,wait,io,fault -d 4 -o one.gasflame -p "$PID"
