@@ -73,5 +73,5 @@ void json_put_fixed(struct json *j, const char *key, double value, int decimals)
 void json_put_real(struct json *j, const char *key, double value, int digits);
 void json_put_bool(struct json *j, const char *key, bool value);
 void json_put_null(struct json *j, const char *key);
-/* A whole JSON value of n bytes that a parser has accepted or another writer has made. */
+/* n bytes of JSON from elsewhere: one value, or in an array several with commas between them. Not checked. */
 void json_put_raw(struct json *j, const char *key, const char *value, size_t n);

@@ -9,10 +9,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "ethereum/codec/hex.h"
+#include "ethereum/rpc.h"
 #include "net/http.h"
 #include "ethereum/rpcblock.h"
 
@@ -70,11 +72,14 @@ static bool pause_before(struct blocksource *s, unsigned attempt)
 
 static int ask(struct blocksource *s, const char *method, const char *params, struct http_answer *ret, struct err *err)
 {
-	_cleanup_free_ char *body =
-		mem_printf("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":[%s]}", method, params);
-	const struct http_question q = { .body = body, .n = strlen(body), .timeout_ms = TIMEOUT_MS };
-	int e = http_ask(s->http, &q, ret, err);
+	_cleanup_(buf_done) struct buf body = { 0 };
+	struct http_question q = { .timeout_ms = TIMEOUT_MS };
+	int e;
 
+	rpc_request_put(&body, 1, method, params);
+	q.body = body.data;
+	q.n = body.n;
+	e = http_ask(s->http, &q, ret, err);
 	if (e)
 		err_prefix(err, "%s", http_url(s->http));
 	return e;

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "ethereum/rpcint.h"
@@ -19,6 +21,21 @@ static const struct rpc_way *find_way(const char *url)
 			if (str_starts(url, ways[i]->schemes[k]))
 				return ways[i];
 	return NULL;
+}
+
+void rpc_request_put(struct buf *out, uint64_t id, const char *method, const char *params)
+{
+	struct json j = json_begin(out);
+
+	json_open_object(&j, NULL);
+	json_put_string(&j, "jsonrpc", "2.0");
+	json_put_uint(&j, "id", id);
+	json_put_string(&j, "method", method);
+	json_open_array(&j, "params");
+	if (*params)
+		json_put_raw(&j, NULL, params, strlen(params));
+	json_close(&j);
+	json_end(&j);
 }
 
 int rpc_open(const char *url, struct rpc **ret, struct err *err)
@@ -45,17 +62,18 @@ int rpc_open(const char *url, struct rpc **ret, struct err *err)
 
 int rpc_block(struct rpc *r, const char *by, struct rpcblock *ret, struct err *why)
 {
+	_cleanup_(buf_done) struct buf body = { 0 };
 	const char *answer;
-	char body[256];
+	char params[96];
 	size_t n;
 	int e;
 
 	if (r->stop)
 		return err_set(why, EIO, "it was not asked any more");
 	r->id++;
-	snprintf(body, sizeof(body), "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"method\":\"%s\",\"params\":[\"%.70s\",false]}",
-		 (unsigned long long)r->id, strlen(by) == 66 ? "eth_getBlockByHash" : "eth_getBlockByNumber", by);
-	e = r->way->ask(r, body, r->id, &answer, &n, why);
+	snprintf(params, sizeof(params), "\"%.70s\",false", by);
+	rpc_request_put(&body, r->id, strlen(by) == 66 ? "eth_getBlockByHash" : "eth_getBlockByNumber", params);
+	e = r->way->ask(r, body.data, r->id, &answer, &n, why);
 	if (e < 0)
 		return e;
 	e = rpcblock_parse(answer, n, ret);

@@ -11,8 +11,12 @@
 
 #include "ethereum/rpcblock.h"
 
+struct buf;
 struct err;
 struct rpc;
+
+/* Appends a request. params: what stands between the brackets, JSON. */
+void rpc_request_put(struct buf *out, uint64_t id, const char *method, const char *params);
 
 /* http, https or ws. -EOPNOTSUPP: http in a build without libcurl. */
 int rpc_open(const char *url, struct rpc **ret, struct err *err);

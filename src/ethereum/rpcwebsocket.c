@@ -370,7 +370,7 @@ static int ask_websocket(struct rpc *r, const char *body, uint64_t id, const cha
 static int subscribe(struct rpc *r, struct err *why)
 {
 	struct connection *c = r->data;
-	char body[128];
+	_cleanup_(buf_done) struct buf body = { 0 };
 	const char *answer;
 	size_t n;
 	int e = need_connection(r, why);
@@ -378,9 +378,8 @@ static int subscribe(struct rpc *r, struct err *why)
 	if (e || c->subscribed)
 		return e;
 	r->id++;
-	snprintf(body, sizeof(body), "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"method\":\"eth_subscribe\",\"params\":[\"newHeads\"]}",
-		 (unsigned long long)r->id);
-	e = ask_websocket(r, body, r->id, &answer, &n, why);
+	rpc_request_put(&body, r->id, "eth_subscribe", "\"newHeads\"");
+	e = ask_websocket(r, body.data, r->id, &answer, &n, why);
 	if (e)
 		return e;
 	if (memmem(answer, n, "\"error\"", 7))

@@ -23,6 +23,7 @@
 #include "base/mem.h"
 #include "cmd/replay/replay.h"
 #include "cmd/stop.h"
+#include "ethereum/rpc.h"
 #include "export/bench/replay.h"
 #include "ethereum/engineapi.h"
 #include "ethereum/codec/hex.h"
@@ -80,11 +81,14 @@ struct worker {
 
 static int ask(struct http *p, const char *method, const char *params, struct http_answer *ret, struct err *err)
 {
-	_cleanup_free_ char *body =
-		mem_printf("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":[%s]}", method, params);
-	const struct http_question q = { .body = body, .n = strlen(body), .timeout_ms = TIMEOUT_MS, .limit = ANSWER_BYTES };
-	int e = http_ask(p, &q, ret, err);
+	_cleanup_(buf_done) struct buf body = { 0 };
+	struct http_question q = { .timeout_ms = TIMEOUT_MS, .limit = ANSWER_BYTES };
+	int e;
 
+	rpc_request_put(&body, 1, method, params);
+	q.body = body.data;
+	q.n = body.n;
+	e = http_ask(p, &q, ret, err);
 	if (e)
 		err_prefix(err, "%s", http_url(p));
 	return e;
