@@ -207,12 +207,15 @@ static void add_row(struct bench *b, uint32_t command, uint64_t round, const str
 /* The last lines of a program that failed: they say why. */
 static void show_tail(struct benchrun_result *m)
 {
-	const char *from = m->tail.data ? m->tail.data : "", *p = from + m->tail.n;
+	char *from = m->tail.data, *p;
 	int lines = 0;
 
+	if (!m->tail.n)
+		return;
+	p = from + m->tail.n;
 	while (p > from && lines < 10)
 		lines += *--p == '\n' && p[1];
-	command_plain((char *)p);
+	command_plain(p);
 	for (p += *p == '\n'; *p;) {
 		size_t n = strcspn(p, "\n");
 
