@@ -84,11 +84,11 @@ while read -r name true_share; do
 	check "$name is $true_share %, found $found" near "$found" "$true_share" 3
 done < <(grep burn "$OUT")
 
-# Tables that have grown beyond the limit are begun anew, and all goes on.
+# Tables that have grown beyond the limit start over, and all goes on.
 start_workload --seconds 30
 gf top --batch -n 4 --max-memory 1K --page functions -p "$PID"
-check_status "begins anew" 0
-check "says so" said "began anew"
+check_status "starts over" 0
+check "says so" said "started over"
 check "and still has figures" sh -c "tail -15 '$STDOUT' | grep -q %"
 kill "$PID"
 
