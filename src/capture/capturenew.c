@@ -16,6 +16,7 @@
 #include "capture/capture.h"
 #include "capture/capturefile.h"
 #include "capture/capturevfs.h"
+#include "capture/columns.h"
 #include "capture/schema.h"
 
 /* The lock bytes of capturevfs.c: a writer holds a lock on them. */
@@ -28,7 +29,7 @@ enum { LOCK_TRIES = 200, LOCK_PAUSE_US = 10000 };
  * recorder's lock: the connection has it from here on. */
 static int make_tables(struct capturenew *n, struct err *err)
 {
-	_cleanup_free_ char *log = mem_printf("%s-wal", n->file.name);
+	_cleanup_free_ char *log = mem_printf("%s-wal", n->file.name), *tables = columns_create(SCHEMA_VERSION);
 	char *pragmas = sqlite3_mprintf("pragma journal_mode = off; pragma application_id = %d;"
 					"pragma user_version = %d; begin;",
 					SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
@@ -42,7 +43,7 @@ static int make_tables(struct capturenew *n, struct err *err)
 		fd_close(&files.main);
 		fd_close(&files.folder);
 	} else if (capturevfs_open(&files, &n->db) || sqlite3_exec(n->db, pragmas, NULL, NULL, NULL) != SQLITE_OK ||
-		   sqlite3_exec(n->db, schema_tables, NULL, NULL, NULL) != SQLITE_OK ||
+		   sqlite3_exec(n->db, tables, NULL, NULL, NULL) != SQLITE_OK ||
 		   sqlite3_exec(n->db, schema_views, NULL, NULL, NULL) != SQLITE_OK ||
 		   sqlite3_exec(n->db, "commit", NULL, NULL, NULL) != SQLITE_OK) {
 		r = capturefile_fail(n->db, err, "cannot make the tables of a new capture");

@@ -10,6 +10,7 @@
 #include "capture/capturefile.h"
 #include "capture/capturetext.h"
 #include "capture/capturevfs.h"
+#include "capture/columns.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 
@@ -34,7 +35,7 @@ struct reading {
 	struct profile *p;
 	sqlite3 *db;
 	const char *path;
-	struct ids events, owners, processes, threads, modules, functions, frames, stacks, series;
+	struct ids ids[TABLES];
 	uint64_t dropped; /* rows that made no sense */
 	/* The most that a sound file of this size can hold. A file whose pages or texts are shared has
 	 * more. */
@@ -142,6 +143,45 @@ static bool get_string(struct reading *r, sqlite3_stmt *s, int column, uint32_t 
 	return true;
 }
 
+static bool get_column(struct reading *r, sqlite3_stmt *s, int column, const struct column *c, void *field)
+{
+	switch (c->kind) {
+	case COLUMN_INT:
+		return get_ns(s, column, field);
+	case COLUMN_U32:
+		return get_u32(s, column, field);
+	case COLUMN_ADDRESS:
+		return get_address(s, column, field);
+	case COLUMN_REF:
+		return get_ref(s, column, &r->ids[c->of], field);
+	case COLUMN_OPTIONAL:
+		return get_optional_ref(s, column, &r->ids[c->of], field);
+	case COLUMN_TEXT:
+		return get_string(r, s, column, field);
+	case COLUMN_ID:
+	case COLUMN_OWN:
+	case COLUMN_END:
+		break;
+	}
+	return true;
+}
+
+/* Reads all columns that the table of columns knows how to read. */
+static bool get_row(struct reading *r, sqlite3_stmt *s, enum capture_table table, void *row)
+{
+	const struct column *columns = capture_tables[table].columns;
+
+	for (int i = 0; columns[i].kind; i++)
+		if (!get_column(r, s, i, &columns[i], (char *)row + columns[i].offset))
+			return false;
+	return true;
+}
+
+static void add_id(struct reading *r, sqlite3_stmt *s, enum capture_table table, uint32_t index)
+{
+	ids_add(&r->ids[table], sqlite3_column_int64(s, 0), index);
+}
+
 static bool read_meta(struct reading *r, sqlite3_stmt *s)
 {
 	const char *key = get_word(r, s, 0);
@@ -177,10 +217,9 @@ static bool read_event(struct reading *r, sqlite3_stmt *s)
 {
 	struct profile_event e = { 0 };
 
-	if (!get_string(r, s, 1, &e.name) || !get_string(r, s, 2, &e.unit) ||
-	    !get_string(r, s, 3, &e.describe) || !get_ns(s, 4, &e.period))
+	if (!get_row(r, s, TABLE_EVENT, &e))
 		return false;
-	ids_add(&r->events, sqlite3_column_int64(s, 0), r->p->events.n);
+	add_id(r, s, TABLE_EVENT, r->p->events.n);
 	vec_push(&r->p->events, e);
 	return true;
 }
@@ -189,11 +228,9 @@ static bool read_process(struct reading *r, sqlite3_stmt *s)
 {
 	struct profile_process x = { 0 };
 
-	if (!get_u32(s, 1, &x.pid) || !get_u32(s, 2, &x.parent_pid) || !get_string(r, s, 3, &x.name) ||
-	    !get_string(r, s, 4, &x.exe) || !get_string(r, s, 5, &x.command) ||
-	    !get_ns(s, 6, &x.start_ns) || !get_ns(s, 7, &x.end_ns))
+	if (!get_row(r, s, TABLE_PROCESS, &x))
 		return false;
-	ids_add(&r->processes, sqlite3_column_int64(s, 0), profile_add_process(r->p, &x));
+	add_id(r, s, TABLE_PROCESS, profile_add_process(r->p, &x));
 	return true;
 }
 
@@ -201,13 +238,9 @@ static bool read_owner(struct reading *r, sqlite3_stmt *s)
 {
 	struct profile_owner o = { 0 };
 
-	if (r->p->owners.n >= MOST_OWNERS)
+	if (r->p->owners.n >= MOST_OWNERS || !get_row(r, s, TABLE_OWNER, &o))
 		return false;
-	if (!get_string(r, s, 1, &o.kind) || !get_string(r, s, 2, &o.name) || !get_string(r, s, 3, &o.container) ||
-	    !get_string(r, s, 4, &o.engine) || !get_string(r, s, 5, &o.image) || !get_string(r, s, 6, &o.pod) ||
-	    !get_string(r, s, 7, &o.cgroup))
-		return false;
-	ids_add(&r->owners, sqlite3_column_int64(s, 0), profile_owner(r->p, &o));
+	add_id(r, s, TABLE_OWNER, profile_owner(r->p, &o));
 	return true;
 }
 
@@ -215,7 +248,7 @@ static bool read_process_owner(struct reading *r, sqlite3_stmt *s)
 {
 	uint32_t process, owner, pid = 0;
 
-	if (!get_ref(s, 0, &r->processes, &process) || !get_optional_ref(s, 1, &r->owners, &owner) ||
+	if (!get_ref(s, 0, &r->ids[TABLE_PROCESS], &process) || !get_optional_ref(s, 1, &r->ids[TABLE_OWNER], &owner) ||
 	    (sqlite3_column_type(s, 2) != SQLITE_NULL && !get_u32(s, 2, &pid)))
 		return false;
 	r->p->processes.v[process].owner = owner == PROFILE_NONE ? 0 : owner;
@@ -227,12 +260,9 @@ static bool read_thread(struct reading *r, sqlite3_stmt *s)
 {
 	struct profile_thread x = { 0 };
 
-	if (!get_ref(s, 1, &r->processes, &x.process) || !get_u32(s, 2, &x.tid) ||
-	    !get_string(r, s, 3, &x.name) || !get_ns(s, 4, &x.start_ns) || !get_ns(s, 5, &x.end_ns) ||
-	    !get_ns(s, 6, &x.cpu_ns) || !get_ns(s, 7, &x.run_ns) || !get_ns(s, 8, &x.queue_ns) ||
-	    !get_ns(s, 9, &x.blocked_ns))
+	if (!get_row(r, s, TABLE_THREAD, &x))
 		return false;
-	ids_add(&r->threads, sqlite3_column_int64(s, 0), profile_add_thread(r->p, &x));
+	add_id(r, s, TABLE_THREAD, profile_add_thread(r->p, &x));
 	return true;
 }
 
@@ -242,11 +272,10 @@ static bool read_module(struct reading *r, sqlite3_stmt *s)
 	const char *build_id = get_word(r, s, 4);
 	struct profile_module m = { 0 };
 
-	if (!get_string(r, s, 1, &m.path) || !kind || !capturetext_parse_kind(kind, &m.kind) ||
-	    !get_optional_ref(s, 3, &r->processes, &m.process) ||
+	if (!get_row(r, s, TABLE_MODULE, &m) || !kind || !capturetext_parse_kind(kind, &m.kind) ||
 	    (build_id && !capturetext_parse_hex(build_id, m.build_id, sizeof(m.build_id), &m.build_id_size)))
 		return false;
-	ids_add(&r->modules, sqlite3_column_int64(s, 0), profile_add_module(r->p, &m));
+	add_id(r, s, TABLE_MODULE, profile_add_module(r->p, &m));
 	return true;
 }
 
@@ -254,9 +283,7 @@ static bool read_mapping(struct reading *r, sqlite3_stmt *s)
 {
 	struct profile_mapping m = { 0 };
 
-	if (!get_ref(s, 0, &r->processes, &m.process) || !get_ref(s, 1, &r->modules, &m.module) ||
-	    !get_address(s, 2, &m.start) || !get_address(s, 3, &m.end) || !get_address(s, 4, &m.bias) ||
-	    !get_ns(s, 5, &m.time_ns) || m.end < m.start)
+	if (!get_row(r, s, TABLE_MAPPING, &m) || m.end < m.start)
 		return false;
 	profile_add_mapping(r->p, &m);
 	return true;
@@ -266,29 +293,29 @@ static bool read_function(struct reading *r, sqlite3_stmt *s)
 {
 	struct profile_function f = { 0 };
 
-	if (!get_string(r, s, 1, &f.name) || !get_string(r, s, 2, &f.linkage) ||
-	    !get_string(r, s, 3, &f.file) || !get_optional_ref(s, 4, &r->modules, &f.module))
+	if (!get_row(r, s, TABLE_FUNCTION, &f))
 		return false;
-	ids_add(&r->functions, sqlite3_column_int64(s, 0), profile_function(r->p, &f));
+	add_id(r, s, TABLE_FUNCTION, profile_function(r->p, &f));
 	return true;
 }
 
 static bool read_frame(struct reading *r, sqlite3_stmt *s)
 {
-	uint32_t module, id;
-	uint64_t kind, address;
+	struct profile_frame f = { 0 };
+	uint64_t kind;
+	uint32_t id;
 
-	if (!get_optional_ref(s, 1, &r->modules, &module) || !get_int(s, 2, FRAME_NOTE, &kind) ||
-	    !get_address(s, 3, &address))
+	if (!get_row(r, s, TABLE_FRAME, &f) || !get_int(s, 2, FRAME_NOTE, &kind))
 		return false;
 	/* Frames that are only a name differ in their lines, which come later. */
-	if (address) {
-		id = profile_frame(r->p, module, kind, address);
+	f.kind = kind;
+	if (f.address) {
+		id = profile_frame(r->p, f.module, f.kind, f.address);
 	} else {
 		id = r->p->frames.n;
-		vec_push(&r->p->frames, (struct profile_frame){ .module = module, .kind = kind });
+		vec_push(&r->p->frames, f);
 	}
-	ids_add(&r->frames, sqlite3_column_int64(s, 0), id);
+	add_id(r, s, TABLE_FRAME, id);
 	return true;
 }
 
@@ -305,8 +332,7 @@ static bool read_line(struct reading *r, sqlite3_stmt *s)
 	uint64_t inlined;
 	uint32_t frame;
 
-	if (!get_ref(s, 0, &r->frames, &frame) || !get_ref(s, 1, &r->functions, &l.function) ||
-	    !get_u32(s, 2, &l.line) || !get_int(s, 3, 1, &inlined))
+	if (!get_ref(s, 0, &r->ids[TABLE_FRAME], &frame) || !get_row(r, s, TABLE_LINE, &l) || !get_int(s, 4, 1, &inlined))
 		return false;
 	if (frame != r->lines_frame)
 		finish_lines(r);
@@ -319,11 +345,11 @@ static bool read_line(struct reading *r, sqlite3_stmt *s)
 /* A parent comes before its children, so it has been read: no cycle is possible. */
 static bool read_stack(struct reading *r, sqlite3_stmt *s)
 {
-	uint32_t parent, frame;
+	struct profile_node n = { 0 };
 
-	if (!get_ref(s, 1, &r->stacks, &parent) || !get_ref(s, 2, &r->frames, &frame))
+	if (!get_row(r, s, TABLE_STACK, &n))
 		return false;
-	ids_add(&r->stacks, sqlite3_column_int64(s, 0), profile_stack(r->p, parent, frame));
+	add_id(r, s, TABLE_STACK, profile_stack(r->p, n.parent, n.frame));
 	return true;
 }
 
@@ -331,8 +357,7 @@ static bool read_sample(struct reading *r, sqlite3_stmt *s)
 {
 	struct profile_sample x = { 0 };
 
-	if (!get_ref(s, 0, &r->events, &x.event) || !get_ref(s, 1, &r->threads, &x.thread) ||
-	    !get_ns(s, 2, &x.time_ns) || !get_ref(s, 3, &r->stacks, &x.stack))
+	if (!get_row(r, s, TABLE_SAMPLE, &x))
 		return false;
 	if (sqlite3_column_type(s, 4) == SQLITE_NULL)
 		x.value = r->p->events.v[x.event].period;
@@ -348,10 +373,7 @@ static bool read_wake(struct reading *r, sqlite3_stmt *s)
 {
 	struct profile_wake x = { 0 };
 
-	if (!get_ref(s, 0, &r->threads, &x.thread) || !get_ns(s, 1, &x.time_ns) ||
-	    !get_ref(s, 2, &r->stacks, &x.stack) || !get_ns(s, 3, &x.blocked_ns) ||
-	    !get_ns(s, 4, &x.queue_ns) || !get_optional_ref(s, 5, &r->threads, &x.waker) ||
-	    !get_string(r, s, 6, &x.waker_name) || !get_ref(s, 7, &r->stacks, &x.waker_stack))
+	if (!get_row(r, s, TABLE_WAKE, &x))
 		return false;
 	if (!x.waker_name && x.waker != PROFILE_NONE)
 		x.waker_name = r->p->threads.v[x.waker].name;
@@ -372,9 +394,7 @@ static bool read_mark(struct reading *r, sqlite3_stmt *s)
 {
 	struct profile_mark x = { 0 };
 
-	if (!get_ns(s, 0, &x.start_ns) || !get_ns(s, 1, &x.end_ns) || x.end_ns < x.start_ns ||
-	    !get_string(r, s, 2, &x.name) || !get_string(r, s, 3, &x.kind) ||
-	    !get_optional_ref(s, 4, &r->threads, &x.thread) ||
+	if (!get_row(r, s, TABLE_MARK, &x) || x.end_ns < x.start_ns ||
 	    !get_known(s, 5, MARK_NUMBER, &x.known, &x.number) ||
 	    !get_known(s, 6, MARK_GAS, &x.known, &x.gas) ||
 	    !get_known(s, 7, MARK_TRANSACTIONS, &x.known, &x.transactions))
@@ -387,22 +407,20 @@ static bool read_series(struct reading *r, sqlite3_stmt *s)
 {
 	struct profile_series x = { 0 };
 
-	if (!get_string(r, s, 1, &x.name) || !get_string(r, s, 2, &x.unit))
+	if (!get_row(r, s, TABLE_SERIES, &x))
 		return false;
-	ids_add(&r->series, sqlite3_column_int64(s, 0), r->p->series.n);
+	add_id(r, s, TABLE_SERIES, r->p->series.n);
 	vec_push(&r->p->series, x);
 	return true;
 }
 
 static bool read_point(struct reading *r, sqlite3_stmt *s)
 {
-	uint32_t series;
-	uint64_t time_ns;
+	struct profile_point x = { 0 };
 
-	if (!get_ref(s, 0, &r->series, &series) || !get_ns(s, 1, &time_ns) ||
-	    sqlite3_column_type(s, 2) != SQLITE_INTEGER)
+	if (!get_row(r, s, TABLE_POINT, &x) || sqlite3_column_type(s, 2) != SQLITE_INTEGER)
 		return false;
-	profile_add_point(r->p, series, time_ns, sqlite3_column_int64(s, 2));
+	profile_add_point(r->p, x.series, x.time_ns, sqlite3_column_int64(s, 2));
 	return true;
 }
 
@@ -425,7 +443,7 @@ static bool read_histogram(struct reading *r, sqlite3_stmt *s)
 	uint64_t count;
 	unsigned i;
 
-	if (!get_string(r, s, 0, &new.name) || !get_string(r, s, 1, &new.unit) || !get_bucket(s, 2, &i) ||
+	if (!get_string(r, s, 0, &new.name) || !get_row(r, s, TABLE_HISTOGRAM, &new) || !get_bucket(s, 2, &i) ||
 	    !get_ns(s, 3, &count))
 		return false;
 	if (!p->histograms.n || p->histograms.v[p->histograms.n - 1].name != new.name) {
@@ -439,53 +457,25 @@ static bool read_histogram(struct reading *r, sqlite3_stmt *s)
 
 static bool read_counter(struct reading *r, sqlite3_stmt *s)
 {
-	uint64_t value;
-	uint32_t name;
+	struct profile_counter x = { 0 };
 
-	if (!get_string(r, s, 0, &name) || !get_ns(s, 1, &value))
+	if (!get_string(r, s, 0, &x.name) || !get_row(r, s, TABLE_COUNTER, &x))
 		return false;
-	profile_count_set(r->p, profile_str(r->p, name), value);
+	profile_count_set(r->p, profile_str(r->p, x.name), x.value);
 	return true;
 }
 
-/* In the order that ids need. What an older schema lacks is read as empty. */
-static const struct {
-	int first, last; /* versions of the schema, last 0 = to this day */
-	const char *sql;
-	row_fn *read;
-	const char *optional; /* a table that came without a new version: files of that version may lack it */
-} tables[] = {
-	{ 1, 0, "select key, value from meta", read_meta },
-	{ 1, 0, "select id, name, unit, description, period from event order by id", read_event },
-	{ 1, 0, "select id, pid, parent_pid, name, exe, command, start_ns, end_ns from process order by id",
-	  read_process },
-	{ 4, 0, "select id, kind, name, container, engine, image, pod, cgroup from owner order by id", read_owner, "owner" },
-	{ 4, 0, "select process, owner, inner_pid from process_owner order by process", read_process_owner,
-	  "process_owner" },
-	{ 1, 1, "select id, process, tid, name, start_ns, end_ns, cpu_ns, 0, 0, 0 from thread order by id",
-	  read_thread },
-	{ 2, 0, "select id, process, tid, name, start_ns, end_ns, cpu_ns, run_ns, queue_ns, blocked_ns "
-		"from thread order by id", read_thread },
-	{ 1, 0, "select id, path, kind, process, build_id from module order by id", read_module },
-	{ 1, 0, "select process, module, start, \"end\", bias, time_ns from mapping order by rowid",
-	  read_mapping },
-	{ 1, 0, "select id, name, linkage, file, module from function order by id", read_function },
-	{ 1, 0, "select id, module, kind, address from frame order by id", read_frame },
-	{ 1, 0, "select frame, function, line, inlined from frame_line order by frame, depth", read_line },
-	{ 1, 0, "select id, parent, frame from stack order by id", read_stack },
-	{ 1, 1, "select event, thread, time_ns, stack, value, null from sample order by rowid", read_sample },
-	{ 2, 0, "select event, thread, time_ns, stack, value, count from sample order by rowid",
-	  read_sample },
-	{ 2, 0, "select thread, time_ns, stack, blocked_ns, queue_ns, waker, waker_name, waker_stack "
-		"from wake order by rowid", read_wake },
-	{ 3, 3, "select start_ns, end_ns, name, kind, thread, null, null, null from mark order by rowid",
-	  read_mark },
-	{ 4, 0, "select start_ns, end_ns, name, kind, thread, number, gas, transactions from mark order by rowid",
-	  read_mark },
-	{ 2, 0, "select id, name, unit from series order by id", read_series },
-	{ 2, 0, "select series, time_ns, value from point order by rowid", read_point },
-	{ 2, 0, "select name, unit, low, count from histogram order by name, low", read_histogram },
-	{ 1, 0, "select name, value from counter", read_counter },
+static row_fn *const readers[TABLES] = {
+	[TABLE_META] = read_meta,         [TABLE_EVENT] = read_event,
+	[TABLE_PROCESS] = read_process,   [TABLE_OWNER] = read_owner,
+	[TABLE_PROCESS_OWNER] = read_process_owner, [TABLE_THREAD] = read_thread,
+	[TABLE_MODULE] = read_module,     [TABLE_MAPPING] = read_mapping,
+	[TABLE_FUNCTION] = read_function, [TABLE_FRAME] = read_frame,
+	[TABLE_LINE] = read_line,         [TABLE_STACK] = read_stack,
+	[TABLE_SAMPLE] = read_sample,     [TABLE_WAKE] = read_wake,
+	[TABLE_MARK] = read_mark,         [TABLE_SERIES] = read_series,
+	[TABLE_POINT] = read_point,       [TABLE_HISTOGRAM] = read_histogram,
+	[TABLE_COUNTER] = read_counter,
 };
 
 static int read_table(struct reading *r, const char *sql, row_fn *read, struct err *err)
@@ -546,13 +536,14 @@ static int read_all(struct reading *r, struct err *err)
 	int version, result = read_version(r, &version, err);
 
 	r->lines_frame = PROFILE_NONE;
-	ids_add(&r->stacks, 0, 0); /* the empty stack has no row */
-	for (size_t i = 0; i < ARRAY_LEN(tables) && !result; i++) {
-		if (version < tables[i].first || (tables[i].last && version > tables[i].last))
+	ids_add(&r->ids[TABLE_STACK], 0, 0); /* the empty stack has no row */
+	for (int i = 0; i < TABLES && !result; i++) {
+		const struct table *t = &capture_tables[i];
+		_cleanup_free_ char *sql = columns_select(i, version);
+
+		if (version < t->since || (t->optional && !has_table(r, t->name)))
 			continue;
-		if (tables[i].optional && !has_table(r, tables[i].optional))
-			continue;
-		result = read_table(r, tables[i].sql, tables[i].read, err);
+		result = read_table(r, sql, readers[i], err);
 		finish_lines(r);
 	}
 	index_named_frames(r->p);
@@ -568,15 +559,8 @@ static int read_database(sqlite3 *db, const char *path, struct profile **ret, st
 			     .text_left = bytes + 1 };
 	int result = read_all(&r, err);
 
-	map_done(&r.events.map);
-	map_done(&r.owners.map);
-	map_done(&r.processes.map);
-	map_done(&r.threads.map);
-	map_done(&r.modules.map);
-	map_done(&r.functions.map);
-	map_done(&r.frames.map);
-	map_done(&r.stacks.map);
-	map_done(&r.series.map);
+	for (int i = 0; i < TABLES; i++)
+		map_done(&r.ids[i].map);
 	vec_done(&r.lines);
 	if (result < 0) {
 		profile_free(r.p);

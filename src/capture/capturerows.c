@@ -6,34 +6,8 @@
 #include "base/mem.h"
 #include "capture/capturetext.h"
 
-static const char *const statement_sql[STATEMENTS] = {
-	[PUT_META] = "insert or replace into meta values (?,?)",
-	[PUT_EVENT] = "insert or replace into event values (?,?,?,?,?)",
-	[PUT_PROCESS] = "insert or replace into process values (?,?,?,?,?,?,?,?)",
-	[PUT_OWNER] = "insert or replace into owner values (?,?,?,?,?,?,?,?)",
-	[PUT_PROCESS_OWNER] = "insert or replace into process_owner values (?,?,?)",
-	[PUT_THREAD] = "insert or replace into thread values (?,?,?,?,?,?,?,?,?,?)",
-	[PUT_MODULE] = "insert or replace into module values (?,?,?,?,?)",
-	[PUT_MAPPING] = "insert into mapping values (?,?,?,?,?,?)",
-	[PUT_FUNCTION] = "insert or replace into function values (?,?,?,?,?)",
-	[PUT_FRAME] = "insert or replace into frame values (?,?,?,?)",
-	[CLEAR_LINES] = "delete from frame_line where frame = ?",
-	[PUT_LINE] = "insert or replace into frame_line values (?,?,?,?,?)",
-	[PUT_STACK] = "insert or replace into stack values (?,?,?)",
-	[PUT_SAMPLE] = "insert into sample values (?,?,?,?,?,?)",
-	[PUT_WAKE] = "insert into wake values (?,?,?,?,?,?,?,?)",
-	[PUT_MARK] = "insert into mark values (?,?,?,?,?,?,?,?)",
-	[PUT_SERIES] = "insert or replace into series values (?,?,?)",
-	[PUT_POINT] = "insert into point values (?,?,?)",
-	[PUT_BUCKET] = "insert or replace into histogram values (?,?,?,?)",
-	[PUT_COUNTER] = "insert or replace into counter values (?,?)",
-	[COMMIT] = "commit",
-};
-
-/* The statements of capturerows_put_symbols(); these tables are the same in all versions of the schema. */
-static const bool for_symbols[STATEMENTS] = {
-	[PUT_MODULE] = true, [PUT_FUNCTION] = true, [CLEAR_LINES] = true, [PUT_LINE] = true, [COMMIT] = true,
-};
+/* Tables of capturerows_put_symbols(), which are the same in all versions of the schema. */
+static const bool for_symbols[TABLES] = { [TABLE_MODULE] = true, [TABLE_FUNCTION] = true, [TABLE_LINE] = true };
 
 static void bind_int(sqlite3_stmt *s, int column, uint64_t value)
 {
@@ -54,21 +28,13 @@ static void bind_id(sqlite3_stmt *s, int column, uint32_t id)
 		sqlite3_bind_int64(s, column, id);
 }
 
-static void bind_string(sqlite3_stmt *s, int column, const struct profile *p, uint32_t id)
-{
-	if (!id)
-		sqlite3_bind_null(s, column);
-	else
-		sqlite3_bind_text(s, column, profile_str(p, id), -1, SQLITE_STATIC);
-}
-
 /* A string that may say whose the recording is. */
 static void bind_hidden(struct capturerows *w, sqlite3_stmt *s, int column, const struct profile *p, uint32_t id,
 			redact_fn *fn)
 {
 	const char *text = profile_str(p, id);
 
-	if (p->redacted)
+	if (p->redacted && fn)
 		text = fn(&w->redact, text);
 	if (*text)
 		sqlite3_bind_text(s, column, text, -1, SQLITE_STATIC);
@@ -81,12 +47,60 @@ static const char *hidden(struct capturerows *w, const struct profile *p, uint32
 	return p->redacted ? fn(&w->redact, profile_str(p, id)) : profile_str(p, id);
 }
 
-/* The statement to bind to; a flush that has nothing to write never comes here and so costs nothing. */
-static sqlite3_stmt *begin(struct capturerows *w, enum statement which)
+/* The statement to bind to, a table or an enum statement; a flush that has nothing to write never comes here and so costs nothing. */
+static sqlite3_stmt *begin(struct capturerows *w, unsigned which)
 {
 	if (!w->begun)
 		w->begun = sqlite3_exec(w->db, "begin immediate", NULL, NULL, NULL) == SQLITE_OK;
 	return w->statements[which];
+}
+
+static uint32_t u32_of(const void *field)
+{
+	return *(const uint32_t *)field;
+}
+
+static void bind_column(struct capturerows *w, sqlite3_stmt *s, int column, const struct profile *p, const struct column *c,
+			const void *field)
+{
+	switch (c->kind) {
+	case COLUMN_INT:
+		bind_int(s, column, *(const uint64_t *)field);
+		break;
+	case COLUMN_U32:
+		bind_int(s, column, u32_of(field));
+		break;
+	case COLUMN_ADDRESS:
+		bind_address(s, column, *(const uint64_t *)field);
+		break;
+	case COLUMN_REF:
+	case COLUMN_OPTIONAL:
+		bind_id(s, column, u32_of(field));
+		break;
+	case COLUMN_TEXT:
+		bind_hidden(w, s, column, p, u32_of(field), c->hide);
+		break;
+	case COLUMN_ID:
+	case COLUMN_OWN:
+	case COLUMN_END:
+		break;
+	}
+}
+
+/* The statement with all columns that the table of columns knows how to bind. The caller binds its own ones, and may
+ * bind others anew; then it calls run(). */
+static sqlite3_stmt *bind_row(struct capturerows *w, enum capture_table table, const struct profile *p, size_t id,
+			      const void *row)
+{
+	const struct column *columns = capture_tables[table].columns;
+	sqlite3_stmt *s = begin(w, table);
+
+	for (int i = 0; columns[i].kind; i++)
+		if (columns[i].kind == COLUMN_ID)
+			bind_int(s, i + 1, id);
+		else
+			bind_column(w, s, i + 1, p, &columns[i], (const char *)row + columns[i].offset);
+	return s;
 }
 
 /* A statement that failed is not reset before capturerows_undo(): that would lose the system's errno. */
@@ -101,7 +115,7 @@ static int run(struct capturerows *w, sqlite3_stmt *s)
 
 static int put_meta_int(struct capturerows *w, const char *key, uint64_t value)
 {
-	sqlite3_stmt *s = begin(w, PUT_META);
+	sqlite3_stmt *s = begin(w, TABLE_META);
 
 	sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
 	bind_int(s, 2, value);
@@ -110,7 +124,7 @@ static int put_meta_int(struct capturerows *w, const char *key, uint64_t value)
 
 static int put_meta_text(struct capturerows *w, const char *key, const char *value)
 {
-	sqlite3_stmt *s = begin(w, PUT_META);
+	sqlite3_stmt *s = begin(w, TABLE_META);
 
 	sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 2, value, -1, SQLITE_STATIC);
@@ -142,38 +156,26 @@ static int put_facts(struct capturerows *w, const struct profile *p, const struc
 	return r;
 }
 
-static int put_events(struct capturerows *w, const struct profile *p)
+/* Rows of a table that is only appended to, all of whose columns are plain: from first to n, of size bytes each. */
+static int put_rows(struct capturerows *w, enum capture_table table, const struct profile *p, size_t first, size_t n,
+		    const void *rows, size_t size)
 {
 	int r = 0;
 
-	for (size_t i = w->saved.events; i < p->events.n && !r; i++) {
-		const struct profile_event *e = &p->events.v[i];
-		sqlite3_stmt *s = begin(w, PUT_EVENT);
-
-		bind_int(s, 1, i);
-		bind_hidden(w, s, 2, p, e->name, redact_text);
-		bind_string(s, 3, p, e->unit);
-		bind_hidden(w, s, 4, p, e->describe, redact_text);
-		bind_int(s, 5, e->period);
-		r = run(w, s);
-	}
+	for (size_t i = first; i < n && !r; i++)
+		r = run(w, bind_row(w, table, p, i, (const char *)rows + i * size));
 	return r;
 }
 
+#define PUT_ROWS(w, table, p, rows) put_rows(w, table, p, (w)->saved.rows, (p)->rows.n, (p)->rows.v, sizeof(*(p)->rows.v))
+
 static int put_owners(struct capturerows *w, const struct profile *p)
 {
-	static redact_fn *const hide[] = { redact_text, redact_none, redact_none, redact_text, redact_none, redact_none,
-					   redact_none };
 	int r = 0;
 
 	for (size_t i = w->saved.owners; i < p->owners.n && !r; i++) {
-		const struct profile_owner *o = &p->owners.v[i];
-		const uint32_t columns[] = { o->kind, o->name, o->container, o->engine, o->image, o->pod, o->cgroup };
-		sqlite3_stmt *s = begin(w, PUT_OWNER);
+		sqlite3_stmt *s = bind_row(w, TABLE_OWNER, p, i, &p->owners.v[i]);
 
-		bind_int(s, 1, i);
-		for (size_t k = 0; k < ARRAY_LEN(columns); k++)
-			bind_hidden(w, s, k + 2, p, columns[k], hide[k]);
 		if (p->redacted) /* the group is what tells one from the other */
 			for (int column = 3; column <= 8; column += 5)
 				sqlite3_bind_text(s, column, redact_numbered(&w->redact, "owner", i), -1, SQLITE_STATIC);
@@ -189,7 +191,7 @@ static int put_process_owner(struct capturerows *w, size_t process, const struct
 
 	if (!x->owner && !x->inner_pid)
 		return 0;
-	s = begin(w, PUT_PROCESS_OWNER);
+	s = begin(w, TABLE_PROCESS_OWNER);
 	bind_int(s, 1, process);
 	bind_id(s, 2, x->owner ? x->owner - 1 : PROFILE_NONE);
 	bind_id(s, 3, x->inner_pid ? x->inner_pid : PROFILE_NONE);
@@ -206,17 +208,11 @@ static int put_processes(struct capturerows *w, const struct profile *p)
 
 		if (i < w->processes.n && !memcmp(x, &w->processes.v[i], sizeof(*x)))
 			continue;
-		s = begin(w, PUT_PROCESS);
-		bind_int(s, 1, i);
-		bind_int(s, 2, x->pid);
-		bind_int(s, 3, x->parent_pid);
-		bind_hidden(w, s, 4, p, p->redacted ? x->exe : x->name, redact_base);
+		s = bind_row(w, TABLE_PROCESS, p, i, x);
+		if (p->redacted)
+			bind_hidden(w, s, 4, p, x->exe, redact_base);
 		if (p->redacted && !x->exe)
 			sqlite3_bind_text(s, 4, redact_numbered(&w->redact, "process", i), -1, SQLITE_STATIC);
-		bind_hidden(w, s, 5, p, x->exe, redact_base);
-		bind_hidden(w, s, 6, p, x->command, redact_none);
-		bind_int(s, 7, x->start_ns);
-		bind_int(s, 8, x->end_ns);
 		r = run(w, s) ?: put_process_owner(w, i, x);
 	}
 	return r;
@@ -228,40 +224,11 @@ static int put_threads(struct capturerows *w, const struct profile *p)
 
 	for (size_t i = 0; i < p->threads.n && !r; i++) {
 		const struct profile_thread *x = &p->threads.v[i];
-		sqlite3_stmt *s;
 
-		if (i < w->threads.n && !memcmp(x, &w->threads.v[i], sizeof(*x)))
-			continue;
-		s = begin(w, PUT_THREAD);
-		bind_int(s, 1, i);
-		bind_id(s, 2, x->process);
-		bind_int(s, 3, x->tid);
-		bind_hidden(w, s, 4, p, x->name, redact_thread);
-		bind_int(s, 5, x->start_ns);
-		bind_int(s, 6, x->end_ns);
-		bind_int(s, 7, x->cpu_ns);
-		bind_int(s, 8, x->run_ns);
-		bind_int(s, 9, x->queue_ns);
-		bind_int(s, 10, x->blocked_ns);
-		r = run(w, s);
+		if (i >= w->threads.n || memcmp(x, &w->threads.v[i], sizeof(*x)))
+			r = run(w, bind_row(w, TABLE_THREAD, p, i, x));
 	}
 	return r;
-}
-
-static void bind_module(struct capturerows *w, sqlite3_stmt *s, const struct profile *p, uint32_t id)
-{
-	const struct profile_module *m = &p->modules.v[id];
-	char hex[2 * sizeof(m->build_id) + 1];
-
-	bind_int(s, 1, id);
-	bind_hidden(w, s, 2, p, m->path, redact_base);
-	sqlite3_bind_text(s, 3, capturetext_kind(m->kind), -1, SQLITE_STATIC);
-	bind_id(s, 4, m->process);
-	capturetext_hex(hex, m->build_id, MIN(m->build_id_size, sizeof(m->build_id)));
-	if (*hex)
-		sqlite3_bind_text(s, 5, hex, -1, SQLITE_TRANSIENT);
-	else
-		sqlite3_bind_null(s, 5);
 }
 
 static int put_modules(struct capturerows *w, const struct profile *p)
@@ -270,31 +237,18 @@ static int put_modules(struct capturerows *w, const struct profile *p)
 
 	for (size_t i = 0; i < p->modules.n && !r; i++) {
 		const struct profile_module *x = &p->modules.v[i];
+		char hex[2 * sizeof(x->build_id) + 1];
 		sqlite3_stmt *s;
 
 		if (i < w->modules.n && !memcmp(x, &w->modules.v[i], sizeof(*x)))
 			continue;
-		s = begin(w, PUT_MODULE);
-		bind_module(w, s, p, i);
-		r = run(w, s);
-	}
-	return r;
-}
-
-static int put_mappings(struct capturerows *w, const struct profile *p)
-{
-	int r = 0;
-
-	for (size_t i = w->saved.mappings; i < p->mappings.n && !r; i++) {
-		const struct profile_mapping *m = &p->mappings.v[i];
-		sqlite3_stmt *s = begin(w, PUT_MAPPING);
-
-		bind_id(s, 1, m->process);
-		bind_id(s, 2, m->module);
-		bind_address(s, 3, m->start);
-		bind_address(s, 4, m->end);
-		bind_address(s, 5, m->bias);
-		bind_int(s, 6, m->time_ns);
+		s = bind_row(w, TABLE_MODULE, p, i, x);
+		sqlite3_bind_text(s, 3, capturetext_kind(x->kind), -1, SQLITE_STATIC);
+		capturetext_hex(hex, x->build_id, MIN(x->build_id_size, sizeof(x->build_id)));
+		if (*hex)
+			sqlite3_bind_text(s, 5, hex, -1, SQLITE_TRANSIENT);
+		else
+			sqlite3_bind_null(s, 5);
 		r = run(w, s);
 	}
 	return r;
@@ -306,14 +260,14 @@ static int put_functions(struct capturerows *w, const struct profile *p)
 	int r = 0;
 
 	for (size_t i = w->saved.functions; i < p->functions.n && !r; i++) {
-		const struct profile_function *f = &p->functions.v[i];
-		sqlite3_stmt *s = begin(w, PUT_FUNCTION);
+		struct profile_function f = p->functions.v[i];
+		sqlite3_stmt *s;
 
-		bind_int(s, 1, i);
-		bind_hidden(w, s, 2, p, f->name, notes && notes[i] ? redact_note : redact_text);
-		bind_hidden(w, s, 3, p, f->linkage == f->name ? 0 : f->linkage, redact_text);
-		bind_hidden(w, s, 4, p, f->file, redact_base);
-		bind_id(s, 5, f->module);
+		if (f.linkage == f.name)
+			f.linkage = 0;
+		s = bind_row(w, TABLE_FUNCTION, p, i, &f);
+		if (notes && notes[i])
+			bind_hidden(w, s, 2, p, f.name, redact_note);
 		r = run(w, s);
 	}
 	return r;
@@ -326,14 +280,10 @@ static int put_frames(struct capturerows *w, const struct profile *p)
 
 	for (size_t i = w->saved.frames; i < p->frames.n && !r; i++) {
 		const struct profile_frame *f = &p->frames.v[i];
-		sqlite3_stmt *s = begin(w, PUT_FRAME);
+		sqlite3_stmt *s = bind_row(w, TABLE_FRAME, p, i, f);
 
-		bind_int(s, 1, i);
-		bind_id(s, 2, f->module);
 		bind_int(s, 3, f->kind);
-		if (f->address)
-			bind_address(s, 4, f->address);
-		else
+		if (!f->address)
 			sqlite3_bind_null(s, 4);
 		r = run(w, s);
 	}
@@ -353,12 +303,10 @@ static int put_frame_lines(struct capturerows *w, const struct profile *p, uint3
 	}
 	for (uint32_t i = 0; i < f->line_count && !r; i++) {
 		const struct profile_line *l = &p->lines.v[f->first_line + i];
-		sqlite3_stmt *s = begin(w, PUT_LINE);
+		sqlite3_stmt *s = bind_row(w, TABLE_LINE, p, i, l);
 
 		bind_int(s, 1, frame);
 		bind_int(s, 2, i);
-		bind_id(s, 3, l->function);
-		bind_int(s, 4, l->line);
 		bind_int(s, 5, l->inlined);
 		r = run(w, s);
 	}
@@ -378,20 +326,13 @@ static int put_lines(struct capturerows *w, const struct profile *p)
 	return r;
 }
 
-/* Node 0, the empty stack, has no row. */
-static int put_stacks(struct capturerows *w, const struct profile *p)
+/* NULL where it is not known, or goes without saying. */
+static void bind_known(sqlite3_stmt *s, int column, bool known, uint64_t value)
 {
-	int r = 0;
-
-	for (size_t i = MAX(w->saved.stacks, (size_t)1); i < p->stacks.n && !r; i++) {
-		sqlite3_stmt *s = begin(w, PUT_STACK);
-
-		bind_int(s, 1, i);
-		bind_int(s, 2, p->stacks.v[i].parent);
-		bind_id(s, 3, p->stacks.v[i].frame);
-		r = run(w, s);
-	}
-	return r;
+	if (known)
+		bind_int(s, column, value);
+	else
+		sqlite3_bind_null(s, column);
 }
 
 static int put_samples(struct capturerows *w, const struct profile *p)
@@ -400,21 +341,10 @@ static int put_samples(struct capturerows *w, const struct profile *p)
 
 	for (size_t i = w->saved.samples; i < p->samples.n && !r; i++) {
 		const struct profile_sample *x = &p->samples.v[i];
-		sqlite3_stmt *s = begin(w, PUT_SAMPLE);
-		uint64_t period = x->event < w->periods.n ? w->periods.v[x->event] : 0;
+		sqlite3_stmt *s = bind_row(w, TABLE_SAMPLE, p, i, x);
 
-		bind_id(s, 1, x->event);
-		bind_id(s, 2, x->thread);
-		bind_int(s, 3, x->time_ns);
-		bind_int(s, 4, x->stack);
-		if (x->value == period)
-			sqlite3_bind_null(s, 5);
-		else
-			bind_int(s, 5, x->value);
-		if (x->count > 1)
-			bind_int(s, 6, x->count);
-		else
-			sqlite3_bind_null(s, 6);
+		bind_known(s, 5, x->value != (x->event < w->periods.n ? w->periods.v[x->event] : 0), x->value);
+		bind_known(s, 6, x->count > 1, x->count);
 		r = run(w, s);
 	}
 	return r;
@@ -426,29 +356,13 @@ static int put_wakes(struct capturerows *w, const struct profile *p)
 	int r = 0;
 
 	for (size_t i = w->saved.wakes; i < p->wakes.n && !r; i++) {
-		const struct profile_wake *x = &p->wakes.v[i];
-		sqlite3_stmt *s = begin(w, PUT_WAKE);
-		bool named = x->waker != PROFILE_NONE && p->threads.v[x->waker].name == x->waker_name;
+		struct profile_wake x = p->wakes.v[i];
 
-		bind_id(s, 1, x->thread);
-		bind_int(s, 2, x->time_ns);
-		bind_int(s, 3, x->stack);
-		bind_int(s, 4, x->blocked_ns);
-		bind_int(s, 5, x->queue_ns);
-		bind_id(s, 6, x->waker);
-		bind_hidden(w, s, 7, p, named ? 0 : x->waker_name, redact_thread);
-		bind_int(s, 8, x->waker_stack);
-		r = run(w, s);
+		if (x.waker != PROFILE_NONE && p->threads.v[x.waker].name == x.waker_name)
+			x.waker_name = 0;
+		r = run(w, bind_row(w, TABLE_WAKE, p, i, &x));
 	}
 	return r;
-}
-
-static void bind_known(sqlite3_stmt *s, int column, bool known, uint64_t value)
-{
-	if (known)
-		bind_int(s, column, value);
-	else
-		sqlite3_bind_null(s, column);
 }
 
 static int put_marks(struct capturerows *w, const struct profile *p)
@@ -457,31 +371,12 @@ static int put_marks(struct capturerows *w, const struct profile *p)
 
 	for (size_t i = w->saved.marks; i < p->marks.n && !r; i++) {
 		const struct profile_mark *x = &p->marks.v[i];
-		sqlite3_stmt *s = begin(w, PUT_MARK);
+		sqlite3_stmt *s = bind_row(w, TABLE_MARK, p, i, x);
 
-		bind_int(s, 1, x->start_ns);
-		bind_int(s, 2, x->end_ns);
 		bind_hidden(w, s, 3, p, x->name, redact_mark(profile_str(p, x->kind)));
-		bind_hidden(w, s, 4, p, x->kind, redact_text);
-		bind_id(s, 5, x->thread);
 		bind_known(s, 6, x->known & MARK_NUMBER, x->number);
 		bind_known(s, 7, x->known & MARK_GAS, x->gas);
 		bind_known(s, 8, x->known & MARK_TRANSACTIONS, x->transactions);
-		r = run(w, s);
-	}
-	return r;
-}
-
-static int put_series(struct capturerows *w, const struct profile *p)
-{
-	int r = 0;
-
-	for (size_t i = w->saved.series; i < p->series.n && !r; i++) {
-		sqlite3_stmt *s = begin(w, PUT_SERIES);
-
-		bind_int(s, 1, i);
-		bind_hidden(w, s, 2, p, p->series.v[i].name, redact_text);
-		bind_string(s, 3, p, p->series.v[i].unit);
 		r = run(w, s);
 	}
 	return r;
@@ -492,12 +387,9 @@ static int put_points(struct capturerows *w, const struct profile *p)
 	int r = 0;
 
 	for (size_t i = w->saved.points; i < p->points.n && !r; i++) {
-		const struct profile_point *x = &p->points.v[i];
-		sqlite3_stmt *s = begin(w, PUT_POINT);
+		sqlite3_stmt *s = bind_row(w, TABLE_POINT, p, i, &p->points.v[i]);
 
-		bind_id(s, 1, x->series);
-		bind_int(s, 2, x->time_ns);
-		sqlite3_bind_int64(s, 3, x->value);
+		sqlite3_bind_int64(s, 3, p->points.v[i].value);
 		r = run(w, s);
 	}
 	return r;
@@ -507,10 +399,9 @@ static int put_points(struct capturerows *w, const struct profile *p)
 static int put_bucket(struct capturerows *w, const struct profile *p, const struct profile_histogram *h,
 		      size_t i)
 {
-	sqlite3_stmt *s = begin(w, PUT_BUCKET);
+	sqlite3_stmt *s = bind_row(w, TABLE_HISTOGRAM, p, i, h);
 
 	sqlite3_bind_text(s, 1, hidden(w, p, h->name, redact_text), -1, SQLITE_STATIC);
-	bind_string(s, 2, p, h->unit);
 	bind_int(s, 3, 1ULL << i);
 	bind_int(s, 4, h->counts[i]);
 	return run(w, s);
@@ -542,9 +433,8 @@ static int put_counters(struct capturerows *w, const struct profile *p)
 
 		if (i < w->counters.n && x->value == w->counters.v[i].value)
 			continue;
-		s = begin(w, PUT_COUNTER);
+		s = bind_row(w, TABLE_COUNTER, p, i, x);
 		sqlite3_bind_text(s, 1, hidden(w, p, x->name, redact_text), -1, SQLITE_STATIC);
-		bind_int(s, 2, x->value);
 		r = run(w, s);
 	}
 	return r;
@@ -594,20 +484,22 @@ int capturerows_put(struct capturerows *w, const struct profile *p)
 	for (size_t i = w->periods.n; i < p->events.n; i++)
 		vec_push(&w->periods, p->events.v[i].period);
 	r = r ?: put_facts(w, p, &facts);
-	r = r ?: put_events(w, p);
+	r = r ?: PUT_ROWS(w, TABLE_EVENT, p, events);
 	r = r ?: put_owners(w, p);
 	r = r ?: put_processes(w, p);
 	r = r ?: put_threads(w, p);
 	r = r ?: put_modules(w, p);
-	r = r ?: put_mappings(w, p);
+	r = r ?: PUT_ROWS(w, TABLE_MAPPING, p, mappings);
 	r = r ?: put_functions(w, p);
 	r = r ?: put_frames(w, p);
 	r = r ?: put_lines(w, p);
-	r = r ?: put_stacks(w, p);
+	/* Node 0, the empty stack, has no row. */
+	r = r ?: put_rows(w, TABLE_STACK, p, MAX(w->saved.stacks, (size_t)1), p->stacks.n, p->stacks.v,
+			  sizeof(*p->stacks.v));
 	r = r ?: put_samples(w, p);
 	r = r ?: put_wakes(w, p);
 	r = r ?: put_marks(w, p);
-	r = r ?: put_series(w, p);
+	r = r ?: PUT_ROWS(w, TABLE_SERIES, p, series);
 	r = r ?: put_points(w, p);
 	r = r ?: put_histograms(w, p);
 	r = r ?: put_counters(w, p);
@@ -658,16 +550,25 @@ void capturerows_drop(struct capturerows *w, struct profile *p)
 	DROP_FRONT(&p->points, w->saved.points);
 }
 
+static int prepare(struct capturerows *w, unsigned which, const char *sql)
+{
+	return sqlite3_prepare_v3(w->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &w->statements[which], NULL) == SQLITE_OK ? 0 : -1;
+}
+
 int capturerows_init(struct capturerows *w, sqlite3 *db, bool only_symbols)
 {
+	int r;
+
 	w->db = db;
 	redact_init(&w->redact);
-	for (int i = 0; i < STATEMENTS; i++)
-		if ((!only_symbols || for_symbols[i]) &&
-		    sqlite3_prepare_v3(db, statement_sql[i], -1, SQLITE_PREPARE_PERSISTENT, &w->statements[i],
-				       NULL) != SQLITE_OK)
-			return -1;
-	return 0;
+	r = prepare(w, CLEAR_LINES, "delete from frame_line where frame = ?") ?: prepare(w, COMMIT, "commit");
+	for (int i = 0; i < TABLES && !r; i++) {
+		_cleanup_free_ char *sql = columns_insert(i);
+
+		if (!only_symbols || for_symbols[i])
+			r = prepare(w, i, sql);
+	}
+	return r;
 }
 
 void capturerows_finalize(struct capturerows *w)

@@ -11,33 +11,12 @@
 #include <sqlite3.h>
 
 #include "base/vec.h"
+#include "capture/columns.h"
 #include "profile/profile.h"
 #include "profile/redact.h"
 
-enum statement {
-	PUT_META,
-	PUT_EVENT,
-	PUT_PROCESS,
-	PUT_OWNER,
-	PUT_PROCESS_OWNER,
-	PUT_THREAD,
-	PUT_MODULE,
-	PUT_MAPPING,
-	PUT_FUNCTION,
-	PUT_FRAME,
-	CLEAR_LINES,
-	PUT_LINE,
-	PUT_STACK,
-	PUT_SAMPLE,
-	PUT_WAKE,
-	PUT_MARK,
-	PUT_SERIES,
-	PUT_POINT,
-	PUT_BUCKET,
-	PUT_COUNTER,
-	COMMIT,
-	STATEMENTS,
-};
+/* One that inserts for each table, by enum capture_table, and these. */
+enum statement { CLEAR_LINES = TABLES, COMMIT, STATEMENTS };
 
 /* How much of each append-only table is in the file. */
 struct saved {

@@ -1,48 +1,7 @@
 #include "capture/schema.h"
 
-/*
- * Ids are those of the model and begin with 0: SQLite keeps 0 and 1 in no bytes
- * at all, and the first event, process, thread and module are the usual ones.
- * There are no foreign keys: checking them costs an index each, and a reader
- * must check a damaged file anyway.
- */
-const char schema_tables[] =
-	"create table meta (key text primary key, value) without rowid;\n"
-	"create table event (id integer primary key, name text, unit text, description text,\n"
-	"  period integer);\n"
-	"create table process (id integer primary key, pid integer, parent_pid integer, name text,\n"
-	"  exe text, command text, start_ns integer, end_ns integer);\n"
-	"create table owner (id integer primary key, kind text, name text, container text, engine text,\n"
-	"  image text, pod text, cgroup text);\n"
-	"create table process_owner (process integer primary key, owner integer, inner_pid integer);\n"
-	"create table thread (id integer primary key, process integer, tid integer, name text,\n"
-	"  start_ns integer, end_ns integer, cpu_ns integer, run_ns integer, queue_ns integer,\n"
-	"  blocked_ns integer);\n"
-	"create table module (id integer primary key, path text, kind text, process integer,\n"
-	"  build_id text);\n"
-	"create table mapping (process integer, module integer, start integer, \"end\" integer,\n"
-	"  bias integer, time_ns integer);\n"
-	"create table function (id integer primary key, name text, linkage text, file text,\n"
-	"  module integer);\n"
-	"create table frame (id integer primary key, module integer, kind integer, address integer);\n"
-	"create table frame_line (frame integer, depth integer, function integer, line integer,\n"
-	"  inlined integer, primary key (frame, depth)) without rowid;\n"
-	"create table stack (id integer primary key, parent integer, frame integer);\n"
-	"create table sample (event integer, thread integer, time_ns integer, stack integer,\n"
-	"  value integer, count integer);\n"
-	"create table wake (thread integer, time_ns integer, stack integer, blocked_ns integer,\n"
-	"  queue_ns integer, waker integer, waker_name text, waker_stack integer);\n"
-	"create table mark (start_ns integer, end_ns integer, name text, kind text, thread integer,\n"
-	"  number integer, gas integer, transactions integer);\n"
-	"create table series (id integer primary key, name text, unit text);\n"
-	"create table point (series integer, time_ns integer, value integer);\n"
-	"create table histogram (name text, unit text, low integer, count integer,\n"
-	"  primary key (name, low)) without rowid;\n"
-	"create table counter (name text primary key, value integer) without rowid;\n";
-
-/* The weight of each stack; a stack that ends in notes also has a row for each parent, up to the frame
- * that the notes are about, and only the row without a note counts. A parent has a smaller id, except in a
- * hostile file. */
+/* What was measured at each stack; where it ends in notes, also at its parents up to what they are about.
+ * Of these rows the one that is no note counts. A parent has a smaller id, but a hostile file's may not. */
 #define ABOUT(columns)                                                                                  \
 	"about(event, node, " columns ") as (\n"                                                         \
 	"  select event, stack, " columns " from weight\n"                                               \

@@ -1,9 +1,9 @@
 /*
- * schema.h - the tables and views of a capture, as SQL (docs/capture-format.md).
+ * schema.h - the version and the views of a capture, as SQL (docs/capture-format.md).
  *
  * A change that an older gasflame could not read raises SCHEMA_VERSION; the older
- * ones are still read (captureread.c). The text of a table is part of the format:
- * one that is changed goes into the list of older texts in schemacheck.c.
+ * ones are still read. The text of a table is part of the format: columns.h makes it
+ * for each version, so a new column says since when it is there.
  */
 #pragma once
 
@@ -13,7 +13,6 @@
 struct err;
 struct sqlite3;
 
-extern const char schema_tables[];
 extern const char schema_views[];
 
 /*

@@ -10,14 +10,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "capture/capturefile.h"
-
-/* Tables as they once were: of schema 1, and the marks of schema 3. */
-static const char older_tables[] =
-	"create table thread (id integer primary key, process integer, tid integer, name text,\n"
-	"  start_ns integer, end_ns integer, cpu_ns integer);\n"
-	"create table sample (event integer, thread integer, time_ns integer, stack integer,\n"
-	"  value integer);\n"
-	"create table mark (start_ns integer, end_ns integer, name text, kind text, thread integer);\n";
+#include "capture/columns.h"
 
 /* Parts that the views need and a file of an older schema lacks: when to make them, and how. */
 static const struct {
@@ -71,8 +64,8 @@ static bool listed(const char *list, const char *name, const char *sql, bool *re
 	return false;
 }
 
-/* Why it may not be in a capture, or NULL. */
-static const char *refuse(const char *type, const char *name, const char *sql)
+/* Why it may not be in a capture, or NULL. tables: as each version of the schema has them. */
+static const char *refuse(char *const *tables, const char *type, const char *name, const char *sql)
 {
 	bool known = false;
 
@@ -82,8 +75,9 @@ static const char *refuse(const char *type, const char *name, const char *sql)
 		return "a trigger";
 	if (!strncmp(name, "sqlite_", 7))
 		return "a table of SQLite's own";
-	if (listed(schema_tables, name, sql, &known) || listed(older_tables, name, sql, &known))
-		return NULL;
+	for (int i = 0; i < SCHEMA_VERSION; i++)
+		if (listed(tables[i], name, sql, &known))
+			return NULL;
 	if (known)
 		return strcmp(type, "table") ? "a view in place of a table" : "a table that is not as gasflame makes it";
 	if (!sqlite3_strnicmp(sql, "create virtual", 14))
@@ -100,16 +94,19 @@ static const char *column_text(sqlite3_stmt *s, int column)
 
 int schema_check(sqlite3 *db, const char *path, struct err *err)
 {
+	char *tables[SCHEMA_VERSION];
 	sqlite3_stmt *s = NULL;
 	int result = sqlite3_prepare_v2(db, "select type, name, sql from sqlite_schema", -1, &s, NULL), r = 0;
 
+	for (int i = 0; i < SCHEMA_VERSION; i++)
+		tables[i] = columns_create(i + 1);
 	while ((result == SQLITE_OK || result == SQLITE_ROW) && !r) {
 		const char *what;
 
 		result = sqlite3_step(s);
 		if (result != SQLITE_ROW)
 			break;
-		what = refuse(column_text(s, 0), column_text(s, 1), column_text(s, 2));
+		what = refuse(tables, column_text(s, 0), column_text(s, 1), column_text(s, 2));
 		if (what)
 			r = err_set(err, EBADMSG, "%s is damaged, or made to do harm: it has %s (%.60s)", path, what,
 				    column_text(s, 1));
@@ -117,6 +114,8 @@ int schema_check(sqlite3 *db, const char *path, struct err *err)
 	if (!r && result != SQLITE_DONE)
 		r = capturefile_fail(db, err, "cannot read %s", path);
 	sqlite3_finalize(s);
+	for (int i = 0; i < SCHEMA_VERSION; i++)
+		free(tables[i]);
 	return r;
 }
 

@@ -8,23 +8,30 @@
 
 The same every time: random numbers come from a fixed seed.
 """
-import random
-import re
+import functools
 import os
+import random
 import sqlite3
+import subprocess
+import sys
+import tempfile
 
 USER, KERNEL = 0, 1
 
 
+@functools.cache
 def schema():
-	"""The tables, from the source that makes them."""
-	path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/capture/schema")
-	with open(path + ".c", encoding="utf-8") as f:
-		text = f.read()
-	with open(path + ".h", encoding="utf-8") as f:
-		version = int(re.search(r"SCHEMA_VERSION\s+(\d+)", f.read()).group(1))
-	tables = text[text.index("schema_tables[] ="):text.index(";\n\n", text.index("schema_tables[] ="))]
-	return version, "".join(eval(s) for s in re.findall(r'"(?:\\.|[^"\\])*"', tables))
+	"""The version and the tables, from a capture that the program under test (the first argument) makes."""
+	with tempfile.TemporaryDirectory() as folder:
+		stacks, path = os.path.join(folder, "one.folded"), os.path.join(folder, "one.gasflame")
+		with open(stacks, "w", encoding="utf-8") as f:
+			f.write("main 1\n")
+		subprocess.run([sys.argv[1], "import", stacks, "-o", path], check=True, capture_output=True)
+		db = sqlite3.connect(path)
+		tables = [row[0] for row in db.execute("select sql from sqlite_master where type = 'table'")]
+		version = db.execute("pragma user_version").fetchone()[0]
+		db.close()
+	return version, ";".join(tables)
 
 
 class Capture:
