@@ -50,7 +50,7 @@ install: all
 	meson install --no-rebuild -C $(BUILD)
 
 clean:
-	rm -rf $(BUILD) build-gcc build-clang
+	rm -rf $(BUILD) build-gcc build-sanitizers
 
 help:
 	@echo "make            build in $(BUILD)/"
