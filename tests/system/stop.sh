@@ -10,7 +10,9 @@ begin=$(date +%s%N)
 gf record -e cpu -d 1 -o on-time.gasflame -p "$target"
 took_ms=$((($(date +%s%N) - begin) / 1000000))
 check_status "-d 1" 0
-check "ends on time ($took_ms ms)" test "$took_ms" -lt 4000
+# The time that a busy machine takes to begin and to symbolize comes on top.
+check "ends on time ($took_ms ms)" test "$took_ms" -lt 10000
+check "and is as long as it was asked to be" near "$(sql on-time.gasflame "select value / 1e6 from meta where key = 'duration_ns'")" 1000 500
 check "one plain file is left" test "$(ls on-time.gasflame*)" = on-time.gasflame
 
 for signal in INT TERM; do
