@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/recording/output.h"
+#include "cmd/recording/recorder.h"
 #include "cmd/recording/start.h"
 #include "cmd/stop.h"
 #include "collect/mem/memwatch.h"
@@ -265,7 +266,7 @@ static int run(struct mem *m, struct err *err)
 	if (r)
 		return r;
 	m->start_ns = clock_mono_ns();
-	start_settle(m->output, false);
+	recorder_drop_rights(m->output, false);
 	m->watch = memwatch_new(m->profile, m->who.pids.list.v, m->who.pids.list.n, m->start_ns, true);
 	r = m->duration_ns || m->watch_ns || m->output ? look_on(m, err) : look_once(m, err);
 	if (!r && m->capture) {

@@ -19,6 +19,7 @@
 #include "cmd/opener.h"
 #include "cmd/recording/launch.h"
 #include "cmd/recording/output.h"
+#include "cmd/recording/recorder.h"
 #include "cmd/recording/start.h"
 #include "collect/blocks/mark.h"
 #include "collect/process/owners.h"
@@ -120,7 +121,7 @@ static void on_ready(void *context, const struct session *s)
 {
 	struct recording *r = context;
 
-	start_settle(r->path, session_records(s, "heap"));
+	recorder_drop_rights(r->path, session_records(s, "heap"));
 }
 
 static void keep_file(void *context, uint32_t module, int fd)
@@ -135,7 +136,7 @@ static void show_symbols(void *context, const char *module, size_t done, size_t 
 
 int recording_find(struct recording *r, const struct option_list *pids, char **names, int count, struct err *err)
 {
-	start_hurry(true);
+	recorder_hurry(true);
 	return start_find(&r->who, pids, names, count, err);
 }
 
@@ -252,8 +253,8 @@ static int record(struct recording *r, struct session *s, struct err *err)
 	session_finish(s, keep_file, symbolizer);
 	if (e >= 0 && r->finish)
 		r->finish(r->context, r->profile);
-	start_hurry(false);
-	start_settle_more(r->path);
+	recorder_hurry(false);
+	recorder_drop_more_rights(r->path);
 	log_progress_end();
 	handle_signals(false);
 	if (e >= 0)
@@ -350,8 +351,8 @@ int recording_run(struct recording *r, struct err *err)
 	struct session *s = NULL;
 	int e, code;
 
-	start_raise_limits();
-	start_hurry(true);
+	recorder_raise_limits();
+	recorder_hurry(true);
 	r->profile = profile_new();
 	r->profile->target = profile_string(r->profile, r->who.target);
 	r->profile->redacted = r->redact;

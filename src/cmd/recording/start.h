@@ -1,9 +1,7 @@
 /*
- * start.h - shared setup of the commands that record: the targets, and the limits.
+ * start.h - what the commands that record have in common before they start: the processes that are meant.
  */
 #pragma once
-
-#include <stdbool.h>
 
 #include "base/vec.h"
 #include "target/resolve.h"
@@ -28,13 +26,3 @@ int start_find_one(const char *name, pid_t *ret, char **ret_label, struct err *e
 
 /* Reports in a line what a name stands for, unless it is a pid, and the sources that failed. */
 void start_say(const char *name, const struct target_found *f);
-
-/* Keeps only the rights that are needed from here on (sandbox/privilege.h). output: the file that is being or will
- * be written, NULL = none. hooks: targets are changed (-e heap). */
-void start_settle(const char *output, bool hooks);
-/* The recording is over. */
-void start_settle_more(const char *output);
-
-void start_raise_limits(void);
-/* Before others, or as before; the latter only after the former. */
-void start_hurry(bool on);

@@ -19,6 +19,7 @@
 #include "cmd/reading/files.h"
 #include "cmd/recording/launch.h"
 #include "cmd/reading/reading.h"
+#include "cmd/recording/recorder.h"
 #include "cmd/recording/start.h"
 #include "cmd/stat/statcount.h"
 #include "cmd/stat/statsample.h"
@@ -330,7 +331,7 @@ static int count(struct stat_command *s, char **command, struct buf *out, struct
 	if (command) {
 		s->who.target = join(command);
 	} else {
-		start_settle(s->output ? s->output : "./", false);
+		recorder_drop_rights(s->output ? s->output : "./", false);
 		statcount_targets(&s->count, &s->who, s->duration_ns);
 	}
 	statcount_read(&s->count);
@@ -358,7 +359,7 @@ static int stat_run(struct stat_command *s, char **command, char **names, int n,
 		e = err_set(err, EINVAL, "%s is a capture: all that is in it is shown", names[0]);
 	if (e)
 		return e;
-	start_raise_limits();
+	recorder_raise_limits();
 	if (!command && !files)
 		e = start_find(&s->who, &s->pids, names, n, err);
 	if (!e)

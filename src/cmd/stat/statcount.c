@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "cmd/cmd.h"
 #include "cmd/recording/launch.h"
+#include "cmd/recording/recorder.h"
 #include "cmd/recording/start.h"
 #include "cmd/stop.h"
 
@@ -143,7 +144,7 @@ int statcount_command(struct statcount *c, struct launch *l, char **argv, struct
 	start = clock_mono_ns();
 	if (!e)
 		e = launch_go(l, err);
-	start_settle("./", false);
+	recorder_drop_rights("./", false);
 	if (!e && log->phases.n)
 		follow_phases(c, l, log);
 	else if (!e)

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/recording/launch.h"
+#include "cmd/recording/recorder.h"
 #include "cmd/recording/start.h"
 #include "cmd/stop.h"
 #include "collect/blocks/mark.h"
@@ -74,7 +75,7 @@ static void add_phases(const struct runlog *l, struct profile *p)
 
 static void on_ready(void *context, const struct session *s)
 {
-	start_settle("./", false);
+	recorder_drop_rights("./", false);
 }
 
 static int record(const struct statsample *o, struct session *s, struct err *err)

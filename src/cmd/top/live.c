@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "cmd/recording/recorder.h"
 #include "cmd/top/looking.h"
 #include "collect/process/owners.h"
 #include "elf/worker/worker.h"
@@ -68,7 +69,7 @@ static void end_session(struct live *l)
 /* Pictures are written into this folder. */
 static void on_ready(void *context, const struct session *s)
 {
-	start_settle("./", session_records(s, "heap"));
+	recorder_drop_rights("./", session_records(s, "heap"));
 }
 
 static int begin_session(struct live *l, struct err *err)

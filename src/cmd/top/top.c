@@ -21,6 +21,7 @@
 #include "cmd/top/live.h"
 #endif
 #include "capture/capture.h"
+#include "cmd/recording/recorder.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 #include "tui/look.h"
@@ -182,8 +183,8 @@ static int show_target(const struct top_choice *c, char **names, int count, stru
 
 	stop_catch(false, tui_stop);
 	if (r >= 0) {
-		start_raise_limits();
-		start_hurry(true);
+		recorder_raise_limits();
+		recorder_hurry(true);
 		r = live_open(&o, &live, err);
 	}
 	if (r >= 0) {
