@@ -11,8 +11,8 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
-#include "cmd/reading/files.h"
-#include "cmd/reading/load.h"
+#include "cmd/reading/captureio.h"
+#include "cmd/reading/analyzed.h"
 #include "export/section/blockstext.h"
 #include "export/export.h"
 #include "profile/profile.h"
@@ -22,7 +22,7 @@ enum { DEFAULT_LIMIT = 30, PAGE_BYTES = 64 << 20 };
 struct blocks_command {
 	const char *output;
 	struct option_list own;
-	struct load_options load;
+	struct analyzed_options load;
 	uint64_t limit;
 	const char *block;
 	bool json, csv, by_time, crates, html;
@@ -55,18 +55,18 @@ static int find_block(const struct blocks *b, const char *wanted, size_t *ret, s
 
 /* Writes the page beside the capture; returns its absolute path. NULL: it could not be written, which is
  * reported. */
-static char *write_page(struct load *l, char **capture)
+static char *write_page(struct analyzed *l, char **capture)
 {
-	_cleanup_free_ char *path = files_beside(*capture, ".html");
+	_cleanup_free_ char *path = captureio_beside(*capture, ".html");
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct err err = { 0 };
-	int r = load_judge(l, &err);
+	int r = analyzed_judge(l, &err);
 
 	l->job.options.max_bytes = PAGE_BYTES;
 	if (!r)
 		r = html_write(&l->job, &out, &err);
 	if (!r)
-		r = files_write_beside(path, &out, capture, 1, &err);
+		r = captureio_write_beside(path, &out, capture, 1, &err);
 	if (r) {
 		log_warn("no page was written: %s", err.text);
 		return NULL;
@@ -74,7 +74,7 @@ static char *write_page(struct load *l, char **capture)
 	return realpath(path, NULL);
 }
 
-static int write_result(const struct blocks_command *c, struct load *l, const struct blocks *b, char **capture,
+static int write_result(const struct blocks_command *c, struct analyzed *l, const struct blocks *b, char **capture,
 			struct err *err)
 {
 	struct blocks_job job = { .profile = l->profile, .blocks = b, .capture = *capture, .limit = c->limit,
@@ -98,7 +98,7 @@ static int write_result(const struct blocks_command *c, struct load *l, const st
 		blockscsv_write(&job, &out);
 	else
 		blockstext_write(&job, &out);
-	r = files_write(c->output, &out, capture, 1, err);
+	r = captureio_write(c->output, &out, capture, 1, err);
 	if (!r && page && !c->block) {
 		out.n = 0;
 		blockstext_url(&job, SIZE_MAX, &out);
@@ -118,8 +118,8 @@ static bool has_waits(const struct profile *p)
 static int run(const struct blocks_command *c, char **capture, struct err *err)
 {
 	struct blocks b = { 0 };
-	struct load *l = NULL;
-	int r = load_read(*capture, &c->load, &l, err);
+	struct analyzed *l = NULL;
+	int r = analyzed_read(*capture, &c->load, &l, err);
 
 	if (!r)
 		r = blocks_make(&b, l->profile, &l->causes, c->own.list.n ? c->own.list.v : NULL, err);
@@ -128,7 +128,7 @@ static int run(const struct blocks_command *c, char **capture, struct err *err)
 	if (!r)
 		r = write_result(c, l, &b, capture, err);
 	blocks_done(&b);
-	load_free(l);
+	analyzed_free(l);
 	return r;
 }
 

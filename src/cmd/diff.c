@@ -15,7 +15,7 @@
 #include "base/text/plain.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/reading/files.h"
+#include "cmd/reading/captureio.h"
 #include "cmd/filters.h"
 #include "export/diff/difftext.h"
 #include "profile/profile.h"
@@ -130,14 +130,14 @@ static int read_side(const struct diff_command *c, struct side *s, char *path, s
 	int r;
 
 	s->path = path;
-	r = files_read_patterns(&c->patterns, &s->patterns, err);
+	r = captureio_read_patterns(&c->patterns, &s->patterns, err);
 	if (!r)
-		r = files_read(&path, 1, &s->profile, err);
+		r = captureio_read(&path, 1, &s->profile, err);
 	if (!r && (c->idle || c->patterns.list.n) && !select_has_waits(s->profile))
 		r = err_set(err, EINVAL, "%s: no waits were recorded, which %s is about: record with -e wait",
 			    path, c->idle ? "--idle" : "--patterns");
 	if (!r)
-		r = files_find_names(&names, s->profile, err);
+		r = captureio_find_names(&names, s->profile, err);
 	return r;
 }
 
@@ -186,14 +186,14 @@ static int select_sides(const struct diff_command *c, struct side *sides, struct
 static int write_beside(const struct diff_command *c, const struct export_format *f, const struct diff_job *job,
 			char **captures, struct err *err)
 {
-	_cleanup_free_ char *ending = mem_printf(".diff%s", f->extension), *beside = files_beside(captures[1], ending);
+	_cleanup_free_ char *ending = mem_printf(".diff%s", f->extension), *beside = captureio_beside(captures[1], ending);
 	const char *path = c->output ? c->output : beside;
 	_cleanup_(buf_done) struct buf out = { 0 };
 	int r = f->diff(job, &out, err);
 
 	if (!r)
-		r = c->output ? files_write(path, &out, captures, 2, err) :
-				files_write_beside(path, &out, captures, 2, err);
+		r = c->output ? captureio_write(path, &out, captures, 2, err) :
+				captureio_write_beside(path, &out, captures, 2, err);
 	if (r || !strcmp(path, "-"))
 		return r;
 	if (c->page_beside || c->output)
@@ -216,7 +216,7 @@ static int write_result(const struct diff_command *c, const struct side *sides, 
 		return write_beside(c, c->chosen, &job, captures, err);
 	r = c->chosen->diff(&job, &out, err);
 	if (!r)
-		r = files_write(c->output, &out, captures, 2, err);
+		r = captureio_write(c->output, &out, captures, 2, err);
 	if (!r && c->output && strcmp(c->output, "-"))
 		log_info("wrote %s", c->output);
 	if (!r && c->page_beside)
@@ -254,7 +254,7 @@ static int compare(const struct diff_command *c, struct side *sides, char **capt
 	if (r)
 		return r;
 	for (int i = 0; i < 2; i++)
-		files_tell_quality(&sides[i].quality, &sides[i].selection, captures[i]);
+		captureio_tell_quality(&sides[i].quality, &sides[i].selection, captures[i]);
 	tell_load(&d);
 	if (!sides[0].quality.fit || !sides[1].quality.fit)
 		return EXIT_QUALITY;

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
-#include "cmd/reading/files.h"
+#include "cmd/reading/captureio.h"
 #include "cmd/reading/reading.h"
 #include "import/import.h"
 #include "profile/profile.h"
@@ -45,9 +45,9 @@ static int import(const struct command *c, int argc, char **argv)
 		log_error("import wants the files to read and -o OUT.gasflame (gasflame import --help)");
 		return EXIT_USAGE;
 	}
-	r = files_read_as(argv + first, argc - first, format ? import_find(format) : NULL, &p, &err);
+	r = captureio_read_as(argv + first, argc - first, format ? import_find(format) : NULL, &p, &err);
 	if (!r)
-		r = files_find_names(&(struct symbolize_options){ 0 }, p, &err);
+		r = captureio_find_names(&(struct symbolize_options){ 0 }, p, &err);
 	if (!r)
 		r = reading_save(output, p, &err);
 	if (r) {

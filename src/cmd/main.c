@@ -11,7 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/captures/newest.h"
 #include "cmd/opener.h"
-#include "cmd/reading/files.h"
+#include "cmd/reading/captureio.h"
 #include "cmd/reading/reading.h"
 #include "cmd/recording/output.h"
 
@@ -169,7 +169,8 @@ static int start_opener(const struct command *c, const struct option_spec *optio
 	if (!open || !*(bool *)open->value)
 		return 0;
 	if (!c->keeps_rights && operands->n)
-		page = *(char **)output->value ? mem_strdup(*(char **)output->value) : files_beside(operands->v[0], ".html");
+		page = *(char **)output->value ? mem_strdup(*(char **)output->value)
+		                               : captureio_beside(operands->v[0], ".html");
 	return opener_start(page, err);
 }
 

@@ -10,15 +10,15 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/reading/analyzed.h"
 #include "cmd/reading/input.h"
-#include "cmd/reading/load.h"
 #include "serve/server.h"
 #include "serve/site.h"
 
 enum { DEFAULT_MAX_BYTES = 32 << 20 };
 
 struct serve {
-	struct load_options load;
+	struct analyzed_options load;
 	uint64_t port, max_bytes;
 };
 
@@ -31,14 +31,14 @@ static void serve_done(struct serve *s)
 #ifdef GASFLAME_SERVE
 struct served {
 	struct site_capture capture;
-	struct load *load;
+	struct analyzed *load;
 };
 
 static void release(struct site_capture *c)
 {
 	struct served *s = (struct served *)c;
 
-	load_free(s->load);
+	analyzed_free(s->load);
 	free(s);
 }
 
@@ -46,7 +46,7 @@ static int read_capture(void *context, const char *path, struct site_capture **r
 {
 	const struct serve *serve = context;
 	struct served *s = mem_alloc(sizeof(*s));
-	int r = load_capture(path, &serve->load, &s->load, err);
+	int r = analyzed_load(path, &serve->load, &s->load, err);
 
 	if (r) {
 		free(s);

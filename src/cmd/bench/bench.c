@@ -19,10 +19,10 @@
 #include "base/file/fd.h"
 #include "base/log.h"
 #include "base/text/str.h"
-#include "cmd/bench/benchmarks.h"
+#include "cmd/bench/runmarks.h"
 #include "cmd/bench/benchrun.h"
 #include "cmd/cmd.h"
-#include "cmd/reading/files.h"
+#include "cmd/reading/captureio.h"
 #include "cmd/recording/record.h"
 #include "cmd/stop.h"
 #include "export/bench/bench.h"
@@ -248,7 +248,7 @@ static int run_one(struct bench *b, uint32_t command, uint64_t round, struct err
 		add_row(b, command, round, &m);
 #ifdef GASFLAME_COLLECTORS
 	if (!e && b->marks >= 0)
-		benchmarks_add(b->marks, command, round, &m, &b->log);
+		runmarks_add(b->marks, command, round, &m, &b->log);
 #endif
 	buf_done(&m.tail);
 	return e;
@@ -351,7 +351,7 @@ static int write_all(const struct bench *b, struct err *err)
 		_cleanup_(buf_done) struct buf out = { 0 };
 
 		put(b, path ? path : b->json ? ".json" : b->csv ? ".csv" : "", &out);
-		e = files_write(path, &out, NULL, 0, err);
+		e = captureio_write(path, &out, NULL, 0, err);
 	}
 	return e;
 }
@@ -410,7 +410,7 @@ static void take_marks(void *context, struct profile *p)
 {
 	struct bench *b = context;
 
-	benchmarks_take(b->marks, &b->runs, &b->log, p);
+	runmarks_take(b->marks, &b->runs, &b->log, p);
 }
 
 static int record_bench(struct bench *b)
@@ -426,7 +426,7 @@ static int record_bench(struct bench *b)
 		.finish = take_marks,
 	};
 
-	b->marks = benchmarks_open();
+	b->marks = runmarks_open();
 	if (b->marks < 0)
 		return exit_code(b->err, err_errno(b->err, -b->marks, "cannot make a file in memory"));
 	return record_call(&call);

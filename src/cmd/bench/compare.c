@@ -15,9 +15,9 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
-#include "cmd/reading/files.h"
+#include "cmd/reading/captureio.h"
 #include "cmd/reading/input.h"
-#include "cmd/reading/load.h"
+#include "cmd/reading/analyzed.h"
 #include "export/bench/bench.h"
 #include "profile/profile.h"
 
@@ -57,14 +57,14 @@ static int read_table(const char *path, struct runs *ret, struct err *err)
 /* Blocks or runs of a recording, with what their time went to. */
 static int read_capture(const char *path, struct runs *ret, struct err *err)
 {
-	const struct load_options o = { 0 };
-	struct load *l;
-	int e = load_read(path, &o, &l, err);
+	const struct analyzed_options o = { 0 };
+	struct analyzed *l;
+	int e = analyzed_read(path, &o, &l, err);
 
 	if (e)
 		return e;
 	e = blockruns_make(l->profile, &l->causes, profile_str(l->profile, l->profile->target), ret, err);
-	load_free(l);
+	analyzed_free(l);
 	return e ? err_prefix(err, "%s", path) : 0;
 }
 
@@ -181,7 +181,7 @@ static int compare(struct compare *c, char **paths, int n, enum compare_word *re
 		comparetext_put(&made, &names, &out);
 	*ret = made.rows.v[0].verdict;
 	comparison_done(&made);
-	return files_write(c->output, &out, paths, n, err);
+	return captureio_write(c->output, &out, paths, n, err);
 }
 
 static int compare_main(const struct command *c, int argc, char **argv)

@@ -17,8 +17,8 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
-#include "cmd/reading/files.h"
-#include "cmd/flamegraph/recode.h"
+#include "cmd/reading/captureio.h"
+#include "cmd/flamegraph/encoding.h"
 #include "export/svg/flamegraph.h"
 #include "folded/folded.h"
 #include "folded/stacklist.h"
@@ -122,7 +122,7 @@ static int check(struct request *r, struct err *err)
 		return err_set(err, EINVAL, "--fontsize wants 1..200 and --fontwidth 0.05 or more");
 	if (!(r->o.factor > 0))
 		return err_set(err, EINVAL, "--factor wants more than 0");
-	if (!recode_known(r->o.encoding))
+	if (!encoding_known(r->o.encoding))
 		return err_set(err, EINVAL, "--encoding %s is not known here: iconv -l lists what is",
 		               r->o.encoding);
 	r->o.pick = r->hash ? PALETTE_HASH : r->random ? PALETTE_RANDOM : PALETTE_STABLE;
@@ -143,8 +143,8 @@ static int read_one(const struct request *r, const char *path, struct stacklist 
 		return err_errno(err, errno, "cannot open %s", standard ? "the standard input" : path);
 	if (standard && isatty(fd))
 		log_info("reading stacks from the terminal, a line each; Ctrl-D ends them");
-	if (!recode_is_utf8(r->o.encoding))
-		result = recode_input(&fd, r->o.encoding, err);
+	if (!encoding_is_utf8(r->o.encoding))
+		result = encoding_input(&fd, r->o.encoding, err);
 	if (!result)
 		result = folded_read(fd, &(struct folded_options){ .reverse = r->reverse }, l, err);
 	return result ? err_prefix(err, "%s", standard ? "the standard input" : path) : 0;
@@ -215,12 +215,12 @@ static int draw(struct request *r, char **paths, int n, struct err *err)
 	result = flamegraph_write(&l, &r->o, &out, err);
 	if (result && result != -ENODATA)
 		return result;
-	written = recode_is_utf8(r->o.encoding) ? 0 : recode_output(&out, r->o.encoding, &later);
+	written = encoding_is_utf8(r->o.encoding) ? 0 : encoding_output(&out, r->o.encoding, &later);
 	if (!written)
-		written = files_write(r->output, &out, n ? paths : none, n, &later);
+		written = captureio_write(r->output, &out, n ? paths : none, n, &later);
 	if (!written && r->o.map && !result) {
 		palette_map_write(r->o.map, &colours);
-		written = files_write_beside(PALETTE_FILE, &colours, n ? paths : none, n, &later);
+		written = captureio_write_beside(PALETTE_FILE, &colours, n ? paths : none, n, &later);
 	}
 	if (written)
 		*err = later;

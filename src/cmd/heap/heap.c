@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
-#include "cmd/reading/files.h"
+#include "cmd/reading/captureio.h"
 #include "cmd/reading/reading.h"
 #include "elf/worker/worker.h"
 #include "export/export.h"
@@ -160,7 +160,7 @@ static int show(const struct heap_view *v, struct profile *p, const struct heapd
 		put_series(p, d, &out);
 	r = v->chosen->write(&job, &out, err);
 	if (!r)
-		r = files_write(v->output, &out, paths, n, err);
+		r = captureio_write(v->output, &out, paths, n, err);
 	if (r)
 		return r;
 	tell_quality(&quality, &selection);

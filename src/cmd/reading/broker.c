@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/file/newfile.h"
 #include "base/text/str.h"
-#include "cmd/reading/files.h"
+#include "cmd/reading/captureio.h"
 #include "cmd/recording/output.h"
 #include "capture/capturenew.h"
 
@@ -50,7 +50,7 @@ static struct broker {
 /* "/x/slow.gasflame" and "/x/slow.diff.html": the same name but for what follows the last dot or two. */
 static bool is_beside(const char *input, const char *path)
 {
-	_cleanup_free_ char *stem = files_beside(input, "");
+	_cleanup_free_ char *stem = captureio_beside(input, "");
 	const char *rest = path + strlen(stem);
 
 	return str_starts(path, stem) && *rest == '.' && !strchr(rest, '/') && (str_ends(path, ".html") || str_ends(path, ".svg"));
@@ -90,9 +90,9 @@ static int child_write(const struct broker_places *p, const char *path, int data
 	if (n < 0)
 		return err_errno(err, errno, "cannot read what to write to %s", path);
 	if (p->output && !strcmp(path, p->output))
-		r = files_write(path, &b, inputs, p->input_count, err);
+		r = captureio_write(path, &b, inputs, p->input_count, err);
 	else
-		r = files_write_beside(path, &b, inputs, p->input_count, err);
+		r = captureio_write_beside(path, &b, inputs, p->input_count, err);
 	return (r == -EACCES || r == -EPERM) && p->who ? explain(p, r, err) : r;
 }
 

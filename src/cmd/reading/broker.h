@@ -6,7 +6,7 @@
  * the place that the command line names, or beside the files that it names:
  *
  *	broker_start(&places)  ->  reader: confine, read, compute
- *	                           reader: broker_write(path, data)  ->  child: is it one of the places? files_write()
+ *	                           reader: broker_write(path, data)  ->  child: is it one of the places? captureio_write()
  *
  * The child also owns the folder for temporary files (TMPDIR of the reader) and removes it when the reader
  * ends in any way.
@@ -36,7 +36,7 @@ bool broker_runs(void);
 /* The folder for temporary files; NULL: none could be made. */
 const char *broker_folder(void);
 
-/* Both as files_write() would. 0, or a negative errno with the child's sentence. */
+/* Both as captureio_write() would. 0, or a negative errno with the child's sentence. */
 int broker_write(const char *path, const struct buf *data, struct err *err);
 /* A finished file of the folder takes the place of path. */
 int broker_move(const char *name, const char *path, struct err *err);

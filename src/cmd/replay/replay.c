@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
-#include "cmd/reading/files.h"
+#include "cmd/reading/captureio.h"
 #include "cmd/recording/record.h"
 #include "cmd/replay/replay.h"
 #include "cmd/recording/start.h"
@@ -44,7 +44,7 @@ static int write_file(const char *folder, const char *name, const struct buf *da
 {
 	_cleanup_free_ char *path = folder ? mem_printf("%s/%s", folder, name) : NULL;
 
-	return files_write(path, data, NULL, 0, err);
+	return captureio_write(path, data, NULL, 0, err);
 }
 
 static int write_replay(const struct replay *r, const struct replay_result *result, struct err *err)

@@ -22,7 +22,7 @@
 #include "base/text/plain.h"
 #include "cmd/cmd.h"
 #include "cmd/opener.h"
-#include "cmd/reading/files.h"
+#include "cmd/reading/captureio.h"
 #include "cmd/filters.h"
 #include "cmd/report/views.h"
 #include "export/export.h"
@@ -135,9 +135,10 @@ static int write_out(const struct report *report, const struct buf *data, char *
 		     struct err *err)
 {
 	bool beside = !report->output && strcmp(captures[0], "-") && report->chosen->flags & EXPORT_BESIDE;
-	_cleanup_free_ char *made = beside ? files_beside(captures[0], report->chosen->extension) : NULL;
+	_cleanup_free_ char *made = beside ? captureio_beside(captures[0], report->chosen->extension) : NULL;
 	const char *path = beside ? made : report->output;
-	int r = beside ? files_write_beside(path, data, captures, n, err) : files_write(path, data, captures, n, err);
+	int r = beside ? captureio_write_beside(path, data, captures, n, err)
+	               : captureio_write(path, data, captures, n, err);
 
 	if (r || !path || !strcmp(path, "-"))
 		return r;
@@ -253,16 +254,16 @@ static int run_report(const struct report *report, char **captures, int n, struc
 					 .function = report->function };
 	int r;
 
-	r = files_read_patterns(&report->patterns, &patterns, err);
+	r = captureio_read_patterns(&report->patterns, &patterns, err);
 	if (!r)
-		r = files_read(captures, n, &p, err);
+		r = captureio_read(captures, n, &p, err);
 	if (!r && (report->idle || report->patterns.list.n) && !select_has_waits(p))
 		r = err_set(err, EINVAL, "no waits were recorded, which %s is about: record with -e wait",
 			    report->idle ? "--idle" : "--patterns");
 	if (!r)
 		r = select_event(p, report->what, &select.event, err);
 	if (!r)
-		r = files_find_names(&names, p, err);
+		r = captureio_find_names(&names, p, err);
 	if (r)
 		return r;
 	/* In a redacted capture, names that were found just now are redacted as well. */

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
-#include "cmd/reading/files.h"
+#include "cmd/reading/captureio.h"
 #include "cmd/recording/launch.h"
 #include "cmd/reading/reading.h"
 #include "cmd/recording/recorder.h"
@@ -270,10 +270,10 @@ static int show_files(struct stat_command *s, char **paths, int n, struct buf *o
 {
 	const struct symbolize_options names = { 0 };
 	_cleanup_(profile_freep) struct profile *p = NULL;
-	int e = files_read(paths, n, &p, err);
+	int e = captureio_read(paths, n, &p, err);
 
 	if (!e)
-		e = files_find_names(&names, p, err);
+		e = captureio_find_names(&names, p, err);
 	if (!e)
 		s->who.target = mem_strdup(profile_str(p, p->target));
 	return e ? e : show_profile(s, p, out, err);
@@ -368,7 +368,7 @@ static int stat_run(struct stat_command *s, char **command, char **names, int n,
 				     count(s, command, &out, err);
 	if (!e && s->log.phases.n)
 		warn_phases(s);
-	return e ? e : files_write(s->output, &out, names, files ? n : 0, err);
+	return e ? e : captureio_write(s->output, &out, names, files ? n : 0, err);
 }
 
 /* Rejects contradictory options. */

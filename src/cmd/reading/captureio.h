@@ -1,5 +1,5 @@
 /*
- * files.h - captures in, results out: what report and diff share.
+ * captureio.h - captures in, results out: what report and diff share.
  *
  * All return 0 or a negative errno with a sentence.
  */
@@ -19,32 +19,32 @@ struct selection;
 struct symbolize_options;
 
 /* Several captures are merged. The caller frees the profile. */
-int files_read(char **paths, int n, struct profile **ret, struct err *err);
+int captureio_read(char **paths, int n, struct profile **ret, struct err *err);
 /* The same for files in one given format; NULL: by their content. */
-int files_read_as(char **paths, int n, const struct import_format *format, struct profile **ret,
-		  struct err *err);
+int captureio_read_as(char **paths, int n, const struct import_format *format, struct profile **ret,
+		      struct err *err);
 
 /*
  * Symbolizes frames without names: those of a recorder that died before it did, and, if the user says
  * where to look, those that were not found then.
  */
-int files_find_names(const struct symbolize_options *options, struct profile *p, struct err *err);
+int captureio_find_names(const struct symbolize_options *options, struct profile *p, struct err *err);
 
 /* Reads the patterns of waits: the user's files first, in their order, then the built-in ones. */
-int files_read_patterns(const struct option_list *paths, struct patterns *t, struct err *err);
+int captureio_read_patterns(const struct option_list *paths, struct patterns *t, struct err *err);
 
 /* "slow.gasflame" to "slow.svg"; the caller frees it. */
-char *files_beside(const char *capture, const char *extension);
+char *captureio_beside(const char *capture, const char *extension);
 /*
  * Writes a file that the user named; NULL or "-": the standard output. Never one of the captures. Root gives
  * it to the user behind sudo, or to the owner of the first capture if the folder is that owner's. n 0: there
  * is no capture, and missing folders are made. base/file/newfile.h says what may be there already; a failed
  * write leaves no partial file.
  */
-int files_write(const char *path, const struct buf *data, char **captures, int n, struct err *err);
-/* A file whose name we made from the first capture's (files_beside()): a regular file or nothing, as readable as the
+int captureio_write(const char *path, const struct buf *data, char **captures, int n, struct err *err);
+/* A file whose name we made from the first capture's (captureio_beside()): a regular file or nothing, as readable as the
  * capture, and its owner's. */
-int files_write_beside(const char *path, const struct buf *data, char **captures, int n, struct err *err);
+int captureio_write_beside(const char *path, const struct buf *data, char **captures, int n, struct err *err);
 
 /* The quality line and its warnings, on stderr. name: of which recording, NULL where there is one only. */
-void files_tell_quality(const struct quality *q, const struct selection *s, const char *name);
+void captureio_tell_quality(const struct quality *q, const struct selection *s, const char *name);

@@ -1,5 +1,5 @@
 /*
- * load.h - a capture in memory with all that a page may want of it: names, causes, account, waits, verdict.
+ * analyzed.h - a capture in memory with all that a page may want of it: names, causes, account, waits, verdict.
  */
 #pragma once
 
@@ -18,12 +18,12 @@ struct err;
 struct profile;
 
 /* Where to look for names, and what waits mean. */
-struct load_options {
+struct analyzed_options {
 	struct option_list symbols, patterns;
 	bool debuginfod, no_cache;
 };
 
-struct load {
+struct analyzed {
 	struct profile *profile;
 	struct patterns patterns;
 	struct causes causes;
@@ -35,10 +35,10 @@ struct load {
 	struct export_job job; /* of the above */
 };
 
-/* All of a capture, nothing filtered: load_read() and load_judge(). */
-int load_capture(const char *path, const struct load_options *o, struct load **ret, struct err *err);
+/* All of a capture, nothing filtered: analyzed_read() and analyzed_judge(). */
+int analyzed_load(const char *path, const struct analyzed_options *o, struct analyzed **ret, struct err *err);
 /* The profile with its names, patterns and causes. */
-int load_read(const char *path, const struct load_options *o, struct load **ret, struct err *err);
+int analyzed_read(const char *path, const struct analyzed_options *o, struct analyzed **ret, struct err *err);
 /* The rest. */
-int load_judge(struct load *l, struct err *err);
-void load_free(struct load *l); /* NULL is fine */
+int analyzed_judge(struct analyzed *l, struct err *err);
+void analyzed_free(struct analyzed *l); /* NULL is fine */

@@ -1,4 +1,4 @@
-#include "cmd/bench/benchmarks.h"
+#include "cmd/bench/runmarks.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -17,15 +17,15 @@ struct entry {
 	uint32_t command, phase;   /* phase IS_RUN: all of the run */
 };
 
-int benchmarks_open(void)
+int runmarks_open(void)
 {
 	int fd = memfd_create("bench", MFD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
 
-void benchmarks_add(int fd, uint32_t command, uint64_t round, const struct benchrun_result *m,
-		    const struct runlog *l)
+void runmarks_add(int fd, uint32_t command, uint64_t round, const struct benchrun_result *m,
+		  const struct runlog *l)
 {
 	uint64_t end = m->start_wall_ns + m->wall_ns;
 	struct entry e = { m->start_wall_ns, end, round, command, IS_RUN };
@@ -45,7 +45,7 @@ void benchmarks_add(int fd, uint32_t command, uint64_t round, const struct bench
 	}
 }
 
-void benchmarks_take(int fd, const struct runs *r, const struct runlog *l, struct profile *p)
+void runmarks_take(int fd, const struct runs *r, const struct runlog *l, struct profile *p)
 {
 	struct entry e;
 

@@ -1,14 +1,14 @@
-#include "cmd/reading/load.h"
+#include "cmd/reading/analyzed.h"
 
 #include <stdlib.h>
 
-#include "cmd/reading/files.h"
+#include "cmd/reading/captureio.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 
 enum { WAITS_DETAILED = 10 };
 
-void load_free(struct load *l)
+void analyzed_free(struct analyzed *l)
 {
 	if (!l)
 		return;
@@ -25,20 +25,20 @@ void load_free(struct load *l)
 	free(l);
 }
 
-int load_read(const char *path, const struct load_options *o, struct load **ret, struct err *err)
+int analyzed_read(const char *path, const struct analyzed_options *o, struct analyzed **ret, struct err *err)
 {
 	const struct symbolize_options names = { .paths = o->symbols.list.v, .debuginfod = o->debuginfod,
 						 .no_cache = o->no_cache };
-	struct load *l = mem_alloc(sizeof(*l));
+	struct analyzed *l = mem_alloc(sizeof(*l));
 	char *paths[] = { (char *)path };
-	int r = files_read_patterns(&o->patterns, &l->patterns, err);
+	int r = captureio_read_patterns(&o->patterns, &l->patterns, err);
 
 	if (!r)
-		r = files_read(paths, 1, &l->profile, err);
+		r = captureio_read(paths, 1, &l->profile, err);
 	if (!r)
-		r = files_find_names(&names, l->profile, err);
+		r = captureio_find_names(&names, l->profile, err);
 	if (r) {
-		load_free(l);
+		analyzed_free(l);
 		return r;
 	}
 	causes_init(&l->causes, l->profile, &l->patterns);
@@ -46,7 +46,7 @@ int load_read(const char *path, const struct load_options *o, struct load **ret,
 	return 0;
 }
 
-int load_judge(struct load *l, struct err *err)
+int analyzed_judge(struct analyzed *l, struct err *err)
 {
 	struct select_options select = { .causes = &l->causes };
 	int r = select_event(l->profile, NULL, &select.event, err);
@@ -67,14 +67,14 @@ int load_judge(struct load *l, struct err *err)
 	return 0;
 }
 
-int load_capture(const char *path, const struct load_options *o, struct load **ret, struct err *err)
+int analyzed_load(const char *path, const struct analyzed_options *o, struct analyzed **ret, struct err *err)
 {
-	int r = load_read(path, o, ret, err);
+	int r = analyzed_read(path, o, ret, err);
 
 	if (!r)
-		r = load_judge(*ret, err);
+		r = analyzed_judge(*ret, err);
 	if (r) {
-		load_free(*ret);
+		analyzed_free(*ret);
 		*ret = NULL;
 	}
 	return r;

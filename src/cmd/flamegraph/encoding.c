@@ -1,4 +1,4 @@
-#include "cmd/flamegraph/recode.h"
+#include "cmd/flamegraph/encoding.h"
 
 #include <errno.h>
 #include <iconv.h>
@@ -13,16 +13,16 @@
 
 static const size_t input_limit = 4ULL << 30;
 
-bool recode_is_utf8(const char *encoding)
+bool encoding_is_utf8(const char *encoding)
 {
 	return !encoding || !strcasecmp(encoding, "utf-8") || !strcasecmp(encoding, "utf8");
 }
 
-bool recode_known(const char *encoding)
+bool encoding_known(const char *encoding)
 {
 	iconv_t c;
 
-	if (recode_is_utf8(encoding))
+	if (encoding_is_utf8(encoding))
 		return true;
 	c = iconv_open("UTF-8", encoding);
 	if (c == (iconv_t)-1)
@@ -35,7 +35,7 @@ bool recode_known(const char *encoding)
 static int convert(const char *to, const char *from, char *data, size_t n, struct buf *out)
 {
 	iconv_t c = iconv_open(to, from);
-	bool utf8 = recode_is_utf8(from);
+	bool utf8 = encoding_is_utf8(from);
 	char piece[4096];
 
 	if (c == (iconv_t)-1)
@@ -57,7 +57,7 @@ static int convert(const char *to, const char *from, char *data, size_t n, struc
 	return 0;
 }
 
-int recode_output(struct buf *b, const char *encoding, struct err *err)
+int encoding_output(struct buf *b, const char *encoding, struct err *err)
 {
 	struct buf out = { 0 };
 	int r = convert(encoding, "UTF-8", b->data, b->n, &out);
@@ -67,7 +67,7 @@ int recode_output(struct buf *b, const char *encoding, struct err *err)
 	return r ? err_errno(err, -r, "cannot write in the encoding %s", encoding) : 0;
 }
 
-int recode_input(int *fd, const char *encoding, struct err *err)
+int encoding_input(int *fd, const char *encoding, struct err *err)
 {
 	_cleanup_fd_ int to = memfd_create("gasflame-text", MFD_CLOEXEC);
 	_cleanup_free_ char *text = NULL;

@@ -1,4 +1,4 @@
-#include "cmd/reading/files.h"
+#include "cmd/reading/captureio.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,13 +30,13 @@ enum { MAX_PATTERNS_BYTES = 1 << 20 };
 
 /* --- reading --- */
 
-int files_read(char **paths, int n, struct profile **ret, struct err *err)
+int captureio_read(char **paths, int n, struct profile **ret, struct err *err)
 {
-	return files_read_as(paths, n, NULL, ret, err);
+	return captureio_read_as(paths, n, NULL, ret, err);
 }
 
-int files_read_as(char **paths, int n, const struct import_format *format, struct profile **ret,
-		  struct err *err)
+int captureio_read_as(char **paths, int n, const struct import_format *format, struct profile **ret,
+		      struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *all = NULL;
 
@@ -71,7 +71,7 @@ static void show_progress(void *context, const char *module, size_t done, size_t
 	log_progress("finding names: %zu of %zu, %s", done, total, str_base_name(module));
 }
 
-int files_find_names(const struct symbolize_options *options, struct profile *p, struct err *err)
+int captureio_find_names(const struct symbolize_options *options, struct profile *p, struct err *err)
 {
 	bool again = (options->paths && *options->paths) || options->debuginfod;
 	struct symbolizer *s;
@@ -97,7 +97,7 @@ int files_find_names(const struct symbolize_options *options, struct profile *p,
 	return r;
 }
 
-int files_read_patterns(const struct option_list *paths, struct patterns *t, struct err *err)
+int captureio_read_patterns(const struct option_list *paths, struct patterns *t, struct err *err)
 {
 	patterns_init(t);
 	for (size_t i = 0; i < paths->list.n; i++) {
@@ -120,7 +120,7 @@ int files_read_patterns(const struct option_list *paths, struct patterns *t, str
 
 /* --- writing --- */
 
-char *files_beside(const char *capture, const char *extension)
+char *captureio_beside(const char *capture, const char *extension)
 {
 	size_t n = strlen(capture);
 
@@ -188,7 +188,7 @@ static int write_file(const char *path, bool beside, const struct buf *data, cha
 	return broker_runs() ? broker_write(path, data, err) : write_here(path, beside, data, captures, n, err);
 }
 
-int files_write(const char *path, const struct buf *data, char **captures, int n, struct err *err)
+int captureio_write(const char *path, const struct buf *data, char **captures, int n, struct err *err)
 {
 	int r;
 
@@ -200,12 +200,12 @@ int files_write(const char *path, const struct buf *data, char **captures, int n
 	return r ? err_errno(err, -r, "cannot write to the standard output") : 0;
 }
 
-int files_write_beside(const char *path, const struct buf *data, char **captures, int n, struct err *err)
+int captureio_write_beside(const char *path, const struct buf *data, char **captures, int n, struct err *err)
 {
 	return write_file(path, true, data, captures, n, err);
 }
 
-void files_tell_quality(const struct quality *q, const struct selection *s, const char *name)
+void captureio_tell_quality(const struct quality *q, const struct selection *s, const char *name)
 {
 	struct buf line = { 0 };
 
