@@ -21,7 +21,7 @@
 #include "cmd/cmd.h"
 #include "cmd/recording/output.h"
 #include "cmd/recording/recorder.h"
-#include "cmd/recording/start.h"
+#include "cmd/recording/targets.h"
 #include "cmd/stop.h"
 #include "collect/mem/memwatch.h"
 #include "collect/process/owners.h"
@@ -45,7 +45,7 @@ struct mem {
 	const char *output, *metrics;
 	bool json, csv;
 	struct option_list names;
-	struct start who;
+	struct targets who;
 	struct profile *profile;
 	struct memwatch *watch;
 	struct capture *capture;
@@ -59,7 +59,7 @@ static int find_targets(struct mem *m, char **names, int n, struct err *err)
 {
 	if (!m->names.list.n && !n)
 		return err_set(err, EINVAL, "say whose memory: a container, a unit, a process by name or pid (gasflame mem --help)");
-	return start_find(&m->who, &m->names, names, n, err);
+	return targets_find(&m->who, &m->names, names, n, err);
 }
 
 static void describe(struct mem *m)
@@ -283,7 +283,7 @@ static void mem_done(struct mem *m)
 {
 	memwatch_free(m->watch);
 	profile_free(m->profile);
-	start_done(&m->who);
+	targets_done(&m->who);
 	vec_done(&m->names.list);
 }
 

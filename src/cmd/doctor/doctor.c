@@ -1,5 +1,5 @@
 #include "cmd/doctor/doctor.h"
-#include "cmd/recording/start.h"
+#include "cmd/recording/targets.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -451,18 +451,18 @@ static void examine_machine(const struct host *h, struct checks *c)
 	check_build(c);
 }
 
-struct patient {
+struct checked_process {
 	pid_t pid;
 	struct checks checks;
 };
 
 /* The processes that the operands name. */
-struct patients {
-	VEC(struct patient) list;
+struct checked {
+	VEC(struct checked_process) list;
 };
 
 /* Fills the pids; -ESRCH and a message if any name matches no process. */
-static int find_patients(char *const *names, int count, struct patients *ret)
+static int find_processes(char *const *names, int count, struct checked *ret)
 {
 	for (int i = 0; i < count; i++) {
 		struct err err = { 0 };
@@ -472,34 +472,34 @@ static int find_patients(char *const *names, int count, struct patients *ret)
 			log_error("%s", err.text);
 			return -ESRCH;
 		}
-		start_say(names[i], &found);
+		targets_say(names[i], &found);
 		for (size_t p = 0; p < found.pids.list.n; p++)
-			vec_push(&ret->list, (struct patient){ .pid = found.pids.list.v[p] });
+			vec_push(&ret->list, (struct checked_process){ .pid = found.pids.list.v[p] });
 		target_found_done(&found);
 	}
 	return 0;
 }
 
 /* Can all of them be recorded? */
-static bool examine_patients(struct patients *p, const struct host *host)
+static bool check_processes(struct checked *p, const struct host *host)
 {
 	struct worker *worker = worker_new();
 	bool all = true;
 
 	for (size_t i = 0; i < p->list.n; i++)
-		all &= patient_examine(p->list.v[i].pid, host, worker, &p->list.v[i].checks);
+		all &= doctor_check_process(p->list.v[i].pid, host, worker, &p->list.v[i].checks);
 	worker_free(worker);
 	return all;
 }
 
-static void patients_done(struct patients *p)
+static void checked_done(struct checked *p)
 {
 	for (size_t i = 0; i < p->list.n; i++)
 		checks_done(&p->list.v[i].checks);
 	vec_done(&p->list);
 }
 
-static void print_json(const struct checks *machine, const struct verdict *v, const struct patients *patients)
+static void print_json(const struct checks *machine, const struct verdict *v, const struct checked *checked)
 {
 	struct buf b = { 0 };
 	struct json j = json_begin(&b);
@@ -512,10 +512,10 @@ static void print_json(const struct checks *machine, const struct verdict *v, co
 	json_put_bool(&j, "other_processes", v->other_processes);
 	json_put_string(&j, "summary", v->text);
 	json_open_array_line(&j, "targets", 0);
-	for (size_t i = 0; i < patients->list.n; i++) {
+	for (size_t i = 0; i < checked->list.n; i++) {
 		json_open_row(&j, 1);
-		json_put_int(&j, "pid", patients->list.v[i].pid);
-		checks_json(&patients->list.v[i].checks, &j);
+		json_put_int(&j, "pid", checked->list.v[i].pid);
+		checks_json(&checked->list.v[i].checks, &j);
 		json_close(&j);
 	}
 	json_close(&j);
@@ -524,19 +524,19 @@ static void print_json(const struct checks *machine, const struct verdict *v, co
 	buf_done(&b);
 }
 
-static void print_text(const struct checks *machine, const struct verdict *v, const struct patients *patients)
+static void print_text(const struct checks *machine, const struct verdict *v, const struct checked *checked)
 {
 	checks_print(machine);
-	for (size_t i = 0; i < patients->list.n; i++) {
+	for (size_t i = 0; i < checked->list.n; i++) {
 		putchar('\n');
-		checks_print(&patients->list.v[i].checks);
+		checks_print(&checked->list.v[i].checks);
 	}
 	printf("\nOn this machine: %s.\n", v->text);
 }
 
 static int doctor_run(const struct command *c, int argc, char **argv)
 {
-	struct patients patients = { 0 };
+	struct checked checked = { 0 };
 	struct checks machine = { 0 };
 	struct verdict verdict;
 	bool json = false;
@@ -550,20 +550,20 @@ static int doctor_run(const struct command *c, int argc, char **argv)
 
 	if (first < 0)
 		return -first - 1;
-	if (find_patients(argv + first, argc - first, &patients)) {
-		patients_done(&patients);
+	if (find_processes(argv + first, argc - first, &checked)) {
+		checked_done(&checked);
 		return EXIT_ERROR;
 	}
 	host_probe(&host);
 	examine_machine(&host, &machine);
 	judge(&host, &verdict);
-	possible = examine_patients(&patients, &host) && strcmp(verdict.mode, "none");
+	possible = check_processes(&checked, &host) && strcmp(verdict.mode, "none");
 	if (json)
-		print_json(&machine, &verdict, &patients);
+		print_json(&machine, &verdict, &checked);
 	else
-		print_text(&machine, &verdict, &patients);
+		print_text(&machine, &verdict, &checked);
 	checks_done(&machine);
-	patients_done(&patients);
+	checked_done(&checked);
 	return possible ? EXIT_OK : EXIT_ERROR;
 }
 

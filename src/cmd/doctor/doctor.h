@@ -1,7 +1,7 @@
 /*
  * doctor.h - a line of a diagnosis: the item, its state, what to do.
  *
- * doctor.c checks the machine, patient.c one process; both only fill this.
+ * doctor.c checks the machine, process.c one process; both only fill this.
  */
 #pragma once
 
@@ -36,4 +36,4 @@ void checks_done(struct checks *c);
 
 /* Adds the checks of one process: rights, symbols, unwind tables, allocator. False if it cannot be recorded.
  */
-bool patient_examine(pid_t pid, const struct host *host, struct worker *worker, struct checks *ret);
+bool doctor_check_process(pid_t pid, const struct host *host, struct worker *worker, struct checks *ret);

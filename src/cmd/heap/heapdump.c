@@ -26,7 +26,7 @@
 #include "cmd/cmd.h"
 #include "cmd/heap/heap.h"
 #include "cmd/recording/output.h"
-#include "cmd/recording/start.h"
+#include "cmd/recording/targets.h"
 #include "cmd/stop.h"
 #include "collect/heap/inject/implant.h"
 #include "elf/worker/worker.h"
@@ -419,7 +419,7 @@ static int heap_dump(const struct command *c, int argc, char **argv)
 	d.names.paths = symbols.list.v;
 	if (d.url)
 		d.label = mem_strdup("url");
-	r = d.url ? 0 : start_find_one(argv[first], &d.pid, &d.label, &err);
+	r = d.url ? 0 : targets_find_one(argv[first], &d.pid, &d.label, &err);
 	stop_catch(true, implant_interrupt); /* a signal must find the way to detach() */
 	if (!r)
 		r = work(&d, &err);
@@ -466,7 +466,7 @@ static int heap_detach(const struct command *c, int argc, char **argv)
 		log_error("say which process: gasflame heap detach TARGET");
 		return EXIT_USAGE;
 	}
-	r = start_find_one(argv[first], &pid, NULL, &err);
+	r = targets_find_one(argv[first], &pid, NULL, &err);
 	if (!r)
 		r = implant_open(pid, NULL, &i, &err);
 	if (r == -ENOENT) {

@@ -18,7 +18,7 @@
 #include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "cmd/heap/heap.h"
-#include "cmd/recording/start.h"
+#include "cmd/recording/targets.h"
 #include "cmd/stop.h"
 #include "collect/heap/inject/implant.h"
 #include "collect/heap/jestats.h"
@@ -133,7 +133,7 @@ static int heap_stats(const struct command *c, int argc, char **argv)
 	}
 	stop_catch(true, implant_interrupt); /* a signal must find the way to the end, where hooks are taken out */
 	s.profile = profile_new();
-	r = start_find_one(pids.list.v[0], &s.pid, NULL, &err);
+	r = targets_find_one(pids.list.v[0], &s.pid, NULL, &err);
 	r = r ?: ask(&s, &err);
 	r = r ?: show(&s, &err);
 	if (r)

@@ -9,11 +9,11 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
-#include "cmd/recording/joining.h"
+#include "cmd/recording/cgroupscope.h"
 #include "cmd/recording/launch.h"
 #include "cmd/recording/record.h"
 #include "cmd/recording/recording.h"
-#include "cmd/recording/start.h"
+#include "cmd/recording/targets.h"
 #include "collect/blocks/mark.h"
 #include "collect/session.h"
 #include "ethereum/clients.h"
@@ -93,7 +93,7 @@ static bool can_follow(const char *what, const struct option_list *pids, char **
 	bool number = pids->list.n;
 
 	for (int i = 0; i < count; i++)
-		number |= joining_is_pid(names[i]);
+		number |= cgroupscope_is_pid(names[i]);
 	if (command)
 		log_error("--follow is for a target that others start and restart, not for a command");
 	else if (number)
@@ -128,7 +128,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 		*client_help = mem_printf("whose lines they are: %s (captured from the client), or %s (as the client's source prints "
 					  "them, not yet verified); by default the first block tells", verified, others);
 	struct recording r = RECORDING_INIT;
-	struct joining groups = { 0 };
+	struct cgroupscope groups = { 0 };
 	struct err err = { 0 };
 	const struct option_spec options[] = {
 		{ 'e', "event", OPTION_STRING, &what, "WHAT",
@@ -267,14 +267,14 @@ static int record_main(const struct command *c, int argc, char **argv)
 	if (e >= 0 && !command) {
 		r.session.names = argv + first;
 		r.session.name_count = argc - first;
-		joining_find(&r.who.pids, r.session.names, r.session.name_count, &groups);
+		cgroupscope_find(&r.who.pids, r.session.names, r.session.name_count, &groups);
 		r.session.groups = groups.list.v;
 		r.session.group_count = groups.list.n;
 	}
 	code = e < 0 ? recording_failed(&err) : recording_run(&r, &err);
 	code = recording_wait(&r, code);
 	recording_done(&r);
-	joining_done(&groups);
+	cgroupscope_done(&groups);
 	vec_done(&pids.list);
 	vec_done(&symbols.list);
 	vec_done(&functions.list);

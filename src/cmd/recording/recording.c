@@ -20,7 +20,7 @@
 #include "cmd/recording/launch.h"
 #include "cmd/recording/output.h"
 #include "cmd/recording/recorder.h"
-#include "cmd/recording/start.h"
+#include "cmd/recording/targets.h"
 #include "collect/blocks/mark.h"
 #include "collect/process/owners.h"
 #include "collect/session.h"
@@ -137,7 +137,7 @@ static void show_symbols(void *context, const char *module, size_t done, size_t 
 int recording_find(struct recording *r, const struct option_list *pids, char **names, int count, struct err *err)
 {
 	recorder_hurry(true);
-	return start_find(&r->who, pids, names, count, err);
+	return targets_find(&r->who, pids, names, count, err);
 }
 
 static char *join(char **argv)
@@ -411,7 +411,7 @@ void recording_done(struct recording *r)
 {
 	worker_free(r->worker);
 	profile_free(r->profile);
-	start_done(&r->who);
+	targets_done(&r->who);
 	free(r->path);
 	free((char *)r->session.program);
 	launch_done(&r->launch);

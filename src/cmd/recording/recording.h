@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "cmd/cmd.h"
 #include "cmd/recording/launch.h"
-#include "cmd/recording/start.h"
+#include "cmd/recording/targets.h"
 #include "collect/blocks/mark.h"
 #include "collect/session.h"
 #include "symbol/symbolize.h"
@@ -31,7 +31,7 @@ struct recording {
 	bool say_next;        /* end, on a terminal, with the command that shows it */
 	bool redact;          /* leave out what says whose it is */
 	uint64_t leak_bytes;  /* alive at the end: from so many on it failed, 0 = do not look */
-	struct start who;
+	struct targets who;
 	const char *name;     /* in the file name in place of the events; NULL = the events */
 	char *path;
 	struct launch launch; /* run */

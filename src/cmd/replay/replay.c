@@ -18,7 +18,7 @@
 #include "cmd/reading/captureio.h"
 #include "cmd/recording/record.h"
 #include "cmd/replay/replay.h"
-#include "cmd/recording/start.h"
+#include "cmd/recording/targets.h"
 #include "cmd/stop.h"
 #include "export/bench/replay.h"
 #include "profile/profile.h"
@@ -29,7 +29,7 @@ enum { AHEAD_MAX = 1000 };
 struct replay {
 	struct replay_options engine;
 	struct load_options load;
-	struct start node;      /* the TARGET, where one was named */
+	struct targets node;    /* the TARGET, where one was named */
 	char **targets;
 	int target_count;
 	const char *record, *record_output, *log, *folder, *wait;
@@ -233,7 +233,7 @@ static int check(struct replay *r, struct err *err)
 	if (r->target_count && !r->record && (r->load.kind || r->engine.wait != REPLAY_WAIT_QUIET))
 		return err_set(err, EINVAL, "%s is recorded with --record cpu,wait only", r->targets[0]);
 	if (r->target_count)
-		e = start_find(&r->node, &none, r->targets, r->target_count, err);
+		e = targets_find(&r->node, &none, r->targets, r->target_count, err);
 	r->engine.pids = r->node.pids.list.v;
 	r->engine.pid_count = r->node.pids.list.n;
 	return e;
@@ -299,7 +299,7 @@ static int replay_main(const struct command *c, int argc, char **argv)
 	r.target_count = argc - first;
 	e = check(&r, &err);
 	code = e ? exit_code(&err, e) : r.record ? record_replay(&r) : measure(&r);
-	start_done(&r.node);
+	targets_done(&r.node);
 	return code;
 }
 

@@ -20,7 +20,7 @@
 #include "cmd/recording/launch.h"
 #include "cmd/reading/reading.h"
 #include "cmd/recording/recorder.h"
-#include "cmd/recording/start.h"
+#include "cmd/recording/targets.h"
 #include "cmd/stat/statcount.h"
 #include "cmd/stat/statsample.h"
 #include "export/bench/stattext.h"
@@ -37,7 +37,7 @@ struct stat_command {
 	struct runlog log;
 	uint64_t duration_ns;
 	struct option_list pids;
-	struct start who;
+	struct targets who;
 	struct launch launch;
 	struct statcount count;
 };
@@ -48,7 +48,7 @@ static void stat_done(struct stat_command *s)
 	vec_done(&s->pids.list);
 	vec_done(&s->phases.list);
 	runlog_done(&s->log);
-	start_done(&s->who);
+	targets_done(&s->who);
 	launch_done(&s->launch);
 }
 
@@ -361,7 +361,7 @@ static int stat_run(struct stat_command *s, char **command, char **names, int n,
 		return e;
 	recorder_raise_limits();
 	if (!command && !files)
-		e = start_find(&s->who, &s->pids, names, n, err);
+		e = targets_find(&s->who, &s->pids, names, n, err);
 	if (!e)
 		e = files	   ? show_files(s, names, n, &out, err) :
 		    s->functions   ? sample_functions(s, command, &out, err) :

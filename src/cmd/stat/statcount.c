@@ -13,7 +13,7 @@
 #include "cmd/cmd.h"
 #include "cmd/recording/launch.h"
 #include "cmd/recording/recorder.h"
-#include "cmd/recording/start.h"
+#include "cmd/recording/targets.h"
 #include "cmd/stop.h"
 
 enum { READ_MS = 5 }; /* between two readings, where phases are wanted */
@@ -54,7 +54,7 @@ static int add_thread(struct statcount *c, pid_t pid, pid_t tid, bool on_exec, s
 	return 0;
 }
 
-int statcount_open(struct statcount *c, const struct start *who, struct err *err)
+int statcount_open(struct statcount *c, const struct targets *who, struct err *err)
 {
 	int e = 0;
 
@@ -72,7 +72,7 @@ int statcount_open(struct statcount *c, const struct start *who, struct err *err
 	return e;
 }
 
-static bool all_gone(const struct start *who)
+static bool all_gone(const struct targets *who)
 {
 	for (size_t i = 0; i < who->pids.list.n; i++)
 		if (!kill(who->pids.list.v[i], 0) || errno == EPERM)
@@ -80,7 +80,7 @@ static bool all_gone(const struct start *who)
 	return true;
 }
 
-void statcount_targets(struct statcount *c, const struct start *who, uint64_t duration_ns)
+void statcount_targets(struct statcount *c, const struct targets *who, uint64_t duration_ns)
 {
 	uint64_t start = clock_mono_ns(), end = start + duration_ns, now;
 

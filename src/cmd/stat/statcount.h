@@ -16,7 +16,7 @@
 struct err;
 struct launch;
 struct runlog;
-struct start;
+struct targets;
 
 struct counted {
 	pid_t pid, tid;
@@ -34,9 +34,9 @@ struct statcount {
 };
 
 /* Opens all threads of these processes, including threads that they start later. */
-int statcount_open(struct statcount *c, const struct start *who, struct err *err);
+int statcount_open(struct statcount *c, const struct targets *who, struct err *err);
 /* Waits for so long, for Ctrl-C, or until they are gone. */
-void statcount_targets(struct statcount *c, const struct start *who, uint64_t duration_ns);
+void statcount_targets(struct statcount *c, const struct targets *who, uint64_t duration_ns);
 /* Starts a program and waits for its end. Where log has phases it gets the program's output, and times of
  * CLOCK_MONOTONIC, as the line has. */
 int statcount_command(struct statcount *c, struct launch *l, char **argv, struct runlog *log, struct err *err);

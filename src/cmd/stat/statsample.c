@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "cmd/recording/launch.h"
 #include "cmd/recording/recorder.h"
-#include "cmd/recording/start.h"
+#include "cmd/recording/targets.h"
 #include "cmd/stop.h"
 #include "collect/blocks/mark.h"
 #include "collect/session.h"

@@ -9,10 +9,10 @@ struct err;
 struct launch;
 struct profile;
 struct runlog;
-struct start;
+struct targets;
 
 struct statsample {
-	const struct start *who; /* running processes, or the one of launch */
+	const struct targets *who; /* running processes, or the one of launch */
 	struct launch *launch;   /* a program that waits for its exec; pid < 0: none */
 	const char *program;     /* its file */
 	struct runlog *log;      /* its output is fed to it, and phases in it become marks; NULL = none */

@@ -16,9 +16,9 @@
 #include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "cmd/stop.h"
-#include "cmd/top/looking.h"
+#include "cmd/top/artifacts.h"
 #ifdef GASFLAME_COLLECTORS
-#include "cmd/top/live.h"
+#include "cmd/top/livesource.h"
 #endif
 #include "capture/capture.h"
 #include "cmd/recording/recorder.h"
@@ -62,7 +62,7 @@ static void recorded_code(void *context, const struct profile *p, uint32_t modul
 {
 	struct recorded *r = context;
 
-	looking_code(p, module, address, r->choice->symbols.list.v, ret);
+	artifacts_code(p, module, address, r->choice->symbols.list.v, ret);
 }
 
 static int recorded_write(void *context, const char *what, const struct look_file *files, size_t n,
@@ -70,7 +70,7 @@ static int recorded_write(void *context, const char *what, const struct look_fil
 {
 	struct recorded *r = context;
 
-	return looking_write(r->label, what, files, n, ret_stem, err);
+	return artifacts_write(r->label, what, files, n, ret_stem, err);
 }
 
 static void show_progress(void *context, const char *module, size_t done, size_t total)
@@ -166,7 +166,7 @@ static int show_recording(const struct top_choice *c, const char *path, struct e
 #ifdef GASFLAME_COLLECTORS
 static int show_target(const struct top_choice *c, char **names, int count, struct err *err)
 {
-	struct live_options o = {
+	struct livesource_options o = {
 		.session = { .what_default = !c->what,
 			     .what = c->what ? c->what : "cpu,wait,io",
 			     .hz = c->hz,
@@ -177,24 +177,24 @@ static int show_target(const struct top_choice *c, char **names, int count, stru
 		.window_ns = c->window_ns ? c->window_ns : second_ns,
 		.max_bytes = c->max_bytes,
 	};
-	struct live *live = NULL;
+	struct livesource *live = NULL;
 	struct source source;
-	int r = start_find(&o.who, &c->pids, names, count, err);
+	int r = targets_find(&o.who, &c->pids, names, count, err);
 
 	stop_catch(false, tui_stop);
 	if (r >= 0) {
 		recorder_raise_limits();
 		recorder_hurry(true);
-		r = live_open(&o, &live, err);
+		r = livesource_open(&o, &live, err);
 	}
 	if (r >= 0) {
-		live_source(live, &source);
+		livesource_fill(live, &source);
 		r = show(c, &source, err);
 	}
 	if (r == 1)
 		log_warn("the target has ended");
-	live_close(live);
-	start_done(&o.who);
+	livesource_close(live);
+	targets_done(&o.who);
 	return r;
 }
 #else

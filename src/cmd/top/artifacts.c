@@ -1,4 +1,4 @@
-#include "cmd/top/looking.h"
+#include "cmd/top/artifacts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,8 +26,8 @@ static void got_instruction(void *context, uint64_t address, uint32_t size, cons
 	vec_push(&t->list, (struct code_instruction){ address, size, mem_strdup(text) });
 }
 
-void looking_code(const struct profile *p, uint32_t module, uint64_t address, const char *const *paths,
-		  struct code_text *ret)
+void artifacts_code(const struct profile *p, uint32_t module, uint64_t address, const char *const *paths,
+		    struct code_text *ret)
 {
 	struct worker *w = worker_new();
 	struct err err = { 0 };
@@ -71,8 +71,8 @@ static int write_all(const char *stem, const struct look_file *files, size_t n, 
 	return r;
 }
 
-int looking_write(const char *label, const char *what, const struct look_file *files, size_t n, char **ret_stem,
-		  struct err *err)
+int artifacts_write(const char *label, const char *what, const struct look_file *files, size_t n, char **ret_stem,
+		    struct err *err)
 {
 	_cleanup_free_ char *plain = output_stem(label, what), *stem = NULL;
 	int r = -EEXIST;

@@ -1,4 +1,4 @@
-#include "cmd/top/live.h"
+#include "cmd/top/livesource.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/recording/recorder.h"
-#include "cmd/top/looking.h"
+#include "cmd/top/artifacts.h"
 #include "collect/process/owners.h"
 #include "elf/worker/worker.h"
 #include "profile/profile.h"
@@ -27,8 +27,8 @@ struct live_faults {
 	uint64_t minor, major, time_ns;
 };
 
-struct live {
-	struct live_options options;
+struct livesource {
+	struct livesource_options options;
 	struct worker *worker;
 	struct profile *profile;
 	struct session *session;
@@ -49,7 +49,7 @@ static void drop_file(void *context, uint32_t module, int fd)
 	close(fd);
 }
 
-static void end_session(struct live *l)
+static void end_session(struct livesource *l)
 {
 	if (l->session)
 		session_finish(l->session, drop_file, NULL);
@@ -72,7 +72,7 @@ static void on_ready(void *context, const struct session *s)
 	recorder_drop_rights("./", session_records(s, "heap"));
 }
 
-static int begin_session(struct live *l, struct err *err)
+static int begin_session(struct livesource *l, struct err *err)
 {
 	int r;
 
@@ -90,9 +90,9 @@ static int begin_session(struct live *l, struct err *err)
 	return r;
 }
 
-int live_open(const struct live_options *o, struct live **ret, struct err *err)
+int livesource_open(const struct livesource_options *o, struct livesource **ret, struct err *err)
 {
-	struct live *l = mem_alloc(sizeof(*l));
+	struct livesource *l = mem_alloc(sizeof(*l));
 	int r;
 
 	l->options = *o;
@@ -103,14 +103,14 @@ int live_open(const struct live_options *o, struct live **ret, struct err *err)
 	r = begin_session(l, err);
 	log_progress_end();
 	if (r < 0) {
-		live_close(l);
+		livesource_close(l);
 		return r;
 	}
 	*ret = l;
 	return 0;
 }
 
-void live_close(struct live *l)
+void livesource_close(struct livesource *l)
 {
 	if (!l)
 		return;
@@ -121,7 +121,7 @@ void live_close(struct live *l)
 
 static int step(void *context, int timeout_ms)
 {
-	struct live *l = context;
+	struct livesource *l = context;
 	bool ended = !l->session || session_step(l->session, timeout_ms) != SESSION_GOES_ON;
 
 	/* Symbolizing starts as soon as there are frames: it takes time. */
@@ -134,7 +134,7 @@ static int step(void *context, int timeout_ms)
 }
 
 /* Tables only grow, for hours: from some size on it is better to forget. */
-static bool begin_anew(struct live *l)
+static bool begin_anew(struct livesource *l)
 {
 	struct err err = { 0 };
 
@@ -152,7 +152,7 @@ static bool begin_anew(struct live *l)
 	return true;
 }
 
-static void note_cost(struct live *l)
+static void note_cost(struct livesource *l)
 {
 	unsigned at = l->cost_count++ % COSTS;
 
@@ -160,7 +160,7 @@ static void note_cost(struct live *l)
 	l->costs[at].cpu_ns = clock_process_cpu_ns() + (l->names ? background_child_cpu_ns(l->names) : 0);
 }
 
-static void note_naming(struct live *l)
+static void note_naming(struct livesource *l)
 {
 	if (!l->names || !background_busy(l->names))
 		l->named_since_ns = 0;
@@ -170,7 +170,7 @@ static void note_naming(struct live *l)
 
 static const struct profile *refresh(void *context, uint64_t last_ns, bool hold, unsigned *ret_changes)
 {
-	struct live *l = context;
+	struct livesource *l = context;
 
 	if (!hold && begin_anew(l))
 		*ret_changes |= SOURCE_PROFILE;
@@ -195,7 +195,7 @@ static const struct profile *refresh(void *context, uint64_t last_ns, bool hold,
 }
 
 /* Faults a second since the last time. */
-static void rate_of(struct live *l, struct model_memory *m, const struct proc_stat *st)
+static void rate_of(struct livesource *l, struct model_memory *m, const struct proc_stat *st)
 {
 	struct live_faults now = { m->pid, st->minor_faults, st->major_faults, clock_mono_ns() };
 
@@ -218,7 +218,7 @@ static void rate_of(struct live *l, struct model_memory *m, const struct proc_st
 
 static void memory(void *context, struct model *m)
 {
-	struct live *l = context;
+	struct livesource *l = context;
 
 	vec_clear(&m->memory);
 	for (size_t i = 0; i < l->profile->processes.n; i++) {
@@ -243,7 +243,7 @@ static void memory(void *context, struct model *m)
 
 static void state(void *context, struct buf *b)
 {
-	struct live *l = context;
+	struct livesource *l = context;
 	unsigned last = (l->cost_count - 1) % COSTS,
 		 first = l->cost_count < COSTS ? 0 : l->cost_count % COSTS;
 
@@ -258,20 +258,20 @@ static void state(void *context, struct buf *b)
 static void code(void *context, const struct profile *p, uint32_t module, uint64_t address,
 		 struct code_text *ret)
 {
-	struct live *l = context;
+	struct livesource *l = context;
 
-	looking_code(p, module, address, l->options.symbols.paths, ret);
+	artifacts_code(p, module, address, l->options.symbols.paths, ret);
 }
 
 static int write_picture(void *context, const char *what, const struct look_file *files, size_t n,
 			 char **ret_stem, struct err *err)
 {
-	struct live *l = context;
+	struct livesource *l = context;
 
-	return looking_write(l->options.who.label, what, files, n, ret_stem, err);
+	return artifacts_write(l->options.who.label, what, files, n, ret_stem, err);
 }
 
-void live_source(struct live *l, struct source *ret)
+void livesource_fill(struct livesource *l, struct source *ret)
 {
 	*ret = (struct source){ .context = l, .live = true, .title = l->options.who.target, .step = step,
 				.refresh = refresh, .memory = memory, .state = state, .code = code,

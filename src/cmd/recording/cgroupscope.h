@@ -1,5 +1,5 @@
 /*
- * joining.h - the cgroups whose new processes belong to the target: a container's, a unit's. A process
+ * cgroupscope.h - the cgroups whose new processes belong to the target: a container's, a unit's. A process
  * started by `docker exec` is no child of any process in the container.
  */
 #pragma once
@@ -11,12 +11,12 @@
 
 struct proc_ids;
 
-struct joining {
+struct cgroupscope {
 	VEC(char *) list; /* folders; owned */
 };
 
 /* Finds the cgroups of containers and units of which the names stand for all processes. */
-void joining_find(const struct proc_ids *pids, char *const *names, size_t name_count, struct joining *ret);
+void cgroupscope_find(const struct proc_ids *pids, char *const *names, size_t name_count, struct cgroupscope *ret);
 /* Returns whether name is a pid, which names only that process. */
-bool joining_is_pid(const char *name);
-void joining_done(struct joining *j);
+bool cgroupscope_is_pid(const char *name);
+void cgroupscope_done(struct cgroupscope *j);

@@ -1,4 +1,4 @@
-#include "cmd/recording/start.h"
+#include "cmd/recording/targets.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "cmd/cmd.h"
 #include "target/hurry.h"
 
-void start_say(const char *name, const struct target_found *f)
+void targets_say(const char *name, const struct target_found *f)
 {
 	struct buf b = { 0 };
 
@@ -24,7 +24,7 @@ void start_say(const char *name, const struct target_found *f)
 	buf_done(&b);
 }
 
-int start_find(struct start *s, const struct option_list *pids, char **names, int count, struct err *err)
+int targets_find(struct targets *s, const struct option_list *pids, char **names, int count, struct err *err)
 {
 	for (int i = 0; i < (int)pids->list.n + count; i++) {
 		const char *name = i < (int)pids->list.n ? pids->list.v[i] : names[i - pids->list.n];
@@ -35,7 +35,7 @@ int start_find(struct start *s, const struct option_list *pids, char **names, in
 			log_warn(HURRY_WORDS);
 		if (e < 0)
 			return e;
-		start_say(name, &found);
+		targets_say(name, &found);
 		for (size_t k = 0; k < found.pids.list.n; k++)
 			vec_push(&s->pids.list, found.pids.list.v[k]);
 		if (!s->label) {
@@ -66,7 +66,7 @@ static void list_processes(const struct proc_ids *pids, struct buf *out)
 		buf_puts(out, ", ...");
 }
 
-int start_find_one(const char *name, pid_t *ret, char **ret_label, struct err *err)
+int targets_find_one(const char *name, pid_t *ret, char **ret_label, struct err *err)
 {
 	struct target_found found;
 	struct proc_ids pids;
@@ -75,7 +75,7 @@ int start_find_one(const char *name, pid_t *ret, char **ret_label, struct err *e
 
 	if (r < 0)
 		return r;
-	start_say(name, &found);
+	targets_say(name, &found);
 	target_without_wrappers(&found, &pids);
 	if (pids.list.n > 1) {
 		list_processes(&pids, &b);
@@ -91,7 +91,7 @@ int start_find_one(const char *name, pid_t *ret, char **ret_label, struct err *e
 	return r;
 }
 
-void start_done(struct start *s)
+void targets_done(struct targets *s)
 {
 	for (size_t i = 0; i < s->found.n; i++)
 		target_found_done(&s->found.v[i]);
@@ -99,5 +99,5 @@ void start_done(struct start *s)
 	vec_done(&s->pids.list);
 	free(s->label);
 	free(s->target);
-	*s = (struct start){ 0 };
+	*s = (struct targets){ 0 };
 }

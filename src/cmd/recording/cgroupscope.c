@@ -1,4 +1,4 @@
-#include "cmd/recording/joining.h"
+#include "cmd/recording/cgroupscope.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -50,17 +50,17 @@ static bool all_named(const char *folder, const struct proc_ids *pids)
 	return text;
 }
 
-bool joining_is_pid(const char *name)
+bool cgroupscope_is_pid(const char *name)
 {
 	return str_starts(name, "pid:") || strspn(name, "0123456789") == strlen(name);
 }
 
-void joining_find(const struct proc_ids *pids, char *const *names, size_t name_count, struct joining *ret)
+void cgroupscope_find(const struct proc_ids *pids, char *const *names, size_t name_count, struct cgroupscope *ret)
 {
 	bool named = false;
 
 	for (size_t i = 0; i < name_count; i++)
-		named |= !joining_is_pid(names[i]);
+		named |= !cgroupscope_is_pid(names[i]);
 	for (size_t i = 0; named && i < pids->list.n; i++) {
 		char *folder = groupfile_folder(pids->list.v[i]);
 		bool known = !folder;
@@ -74,7 +74,7 @@ void joining_find(const struct proc_ids *pids, char *const *names, size_t name_c
 	}
 }
 
-void joining_done(struct joining *j)
+void cgroupscope_done(struct cgroupscope *j)
 {
 	for (size_t i = 0; i < j->list.n; i++)
 		free(j->list.v[i]);

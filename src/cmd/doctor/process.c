@@ -1,5 +1,5 @@
 /*
- * patient.c - what can be seen of one process: for `doctor TARGET`.
+ * process.c - what can be seen of one process: for `doctor TARGET`.
  *
  * Every mapped file is opened as the recorder would open it, and read by the
  * same unprivileged child: what fails here would fail there.
@@ -349,7 +349,7 @@ static void check_jit(pid_t pid, const struct proc_status *status, const struct 
 			   "%zu executable mappings without a file, and no %s", all->anonymous, path);
 }
 
-bool patient_examine(pid_t pid, const struct host *host, struct worker *worker, struct checks *ret)
+bool doctor_check_process(pid_t pid, const struct host *host, struct worker *worker, struct checks *ret)
 {
 	struct modules all = { 0 };
 	struct proc_status status;
