@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "elf/budget.h"
-#include "elf/scratch.h"
+#include "elf/sectionfile.h"
 
 /* A section that was unpacked: into memory, or into the scratch file and mapped. */
 struct loaded {
@@ -377,7 +377,7 @@ int elf_section_append(const struct elf_section *s, int fd, struct err *err)
 		return err_set(err, EBADMSG, "compressed section %s is cut off", s->name);
 	if (!size)
 		return 0;
-	r = scratch_unpack(fd, type, in, in_n, size, &mapped, err);
+	r = sectionfile_unpack(fd, type, in, in_n, size, &mapped, err);
 	if (r < 0)
 		return err_prefix(err, "section %s", s->name);
 	munmap((void *)mapped, size);
@@ -401,7 +401,7 @@ static int load(struct elf *elf, const struct elf_section *s, uint64_t size, str
 	int r;
 
 	if (elf->scratch > 0 && size >= SCRATCH_FROM && packed_bytes(s, &type, &in, &in_n, &claimed) &&
-	    !scratch_unpack(elf->scratch - 1, type, in, in_n, size, &l->data, NULL)) {
+	    !sectionfile_unpack(elf->scratch - 1, type, in, in_n, size, &l->data, NULL)) {
 		l->mapped = true;
 		return 0;
 	}

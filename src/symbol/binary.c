@@ -40,7 +40,7 @@ struct work {
 	struct cache_names cached;
 	VEC(uint64_t) open;        /* addresses to look up, ascending */
 	VEC(size_t) open_index;
-	struct names_builder fresh;
+	struct packedsymbols_builder fresh;
 };
 
 static void tell(struct work *w, size_t index, const struct symbols_call *calls, size_t count)
@@ -53,7 +53,7 @@ static void got_fresh(void *context, size_t index, const struct symbols_call *ca
 {
 	struct work *w = context;
 
-	names_builder_add(&w->fresh, w->open.v[index], calls, count);
+	packedsymbols_builder_add(&w->fresh, w->open.v[index], calls, count);
 	tell(w, w->open_index.v[index], calls, count);
 }
 
@@ -61,11 +61,11 @@ static void got_fresh(void *context, size_t index, const struct symbols_call *ca
 static void use_cached(struct work *w)
 {
 	for (size_t i = 0; i < w->n; i++) {
-		struct symbols_call calls[NAMES_MAX_DEPTH];
+		struct symbols_call calls[PACKEDSYMBOLS_MAX_DEPTH];
 		uint32_t at;
 
-		if (w->cached.data && names_find(&w->cached.names, w->addresses[i], &at)) {
-			tell(w, i, calls, names_calls(&w->cached.names, at, calls, NAMES_MAX_DEPTH));
+		if (w->cached.data && packedsymbols_find(&w->cached.names, w->addresses[i], &at)) {
+			tell(w, i, calls, packedsymbols_calls(&w->cached.names, at, calls, PACKEDSYMBOLS_MAX_DEPTH));
 		} else {
 			vec_push(&w->open, w->addresses[i]);
 			vec_push(&w->open_index, i);
@@ -78,7 +78,7 @@ static bool all_cached(const struct work *w)
 	uint32_t at;
 
 	for (size_t i = 0; i < w->n; i++)
-		if (!names_find(&w->cached.names, w->addresses[i], &at))
+		if (!packedsymbols_find(&w->cached.names, w->addresses[i], &at))
 			return false;
 	return true;
 }
@@ -86,9 +86,9 @@ static bool all_cached(const struct work *w)
 /* Merges the cached names with the new ones; both are sorted. */
 static void save(struct work *w, enum find_level level)
 {
-	struct names old = w->cached.names;
-	struct names_builder all;
-	struct names fresh;
+	struct packedsymbols old = w->cached.names;
+	struct packedsymbols_builder all;
+	struct packedsymbols fresh;
 	struct buf packed = { 0 };
 
 	/* Names from a poorer file must not mix with names from debug information. */
@@ -96,23 +96,23 @@ static void save(struct work *w, enum find_level level)
 		return;
 	if (!w->name[0] || !w->fresh.addresses.n || w->fresh.addresses.n + old.count > MAX_CACHED)
 		return;
-	if (!names_builder_pack(&w->fresh, &packed) || !names_open(packed.data, packed.n, &fresh)) {
+	if (!packedsymbols_builder_pack(&w->fresh, &packed) || !packedsymbols_open(packed.data, packed.n, &fresh)) {
 		buf_done(&packed);
 		return;
 	}
-	names_builder_init(&all);
+	packedsymbols_builder_init(&all);
 	for (uint32_t i = 0, k = 0; i < old.count || k < fresh.count;) {
-		struct symbols_call calls[NAMES_MAX_DEPTH];
+		struct symbols_call calls[PACKEDSYMBOLS_MAX_DEPTH];
 		bool from_old = k == fresh.count ||
 				(i < old.count && old.addresses[i] < fresh.addresses[k]);
-		const struct names *from = from_old ? &old : &fresh;
+		const struct packedsymbols *from = from_old ? &old : &fresh;
 		uint32_t at = from_old ? i++ : k++;
 
-		names_builder_add(&all, from->addresses[at], calls,
-				  names_calls(from, at, calls, NAMES_MAX_DEPTH));
+		packedsymbols_builder_add(&all, from->addresses[at], calls,
+					  packedsymbols_calls(from, at, calls, PACKEDSYMBOLS_MAX_DEPTH));
 	}
 	cache_write_names(w->b->find.cache, w->name, level, w->sources, &all);
-	names_builder_done(&all);
+	packedsymbols_builder_done(&all);
 	buf_done(&packed);
 }
 
@@ -159,7 +159,7 @@ static bool use_plain(struct find *f, const struct source *s, int *fd)
 	if (copy.fd < 0) {
 		if (id.unpacked_bytes > cache_free_bytes(f->cache) / 2 || cache_create_file(f->cache, &copy))
 			return false;
-		r = worker_unpack(f->worker, *fd, copy.fd, NULL);
+		r = worker_plain_copy(f->worker, *fd, copy.fd, NULL);
 		if (!r)
 			r = cache_keep_file(f->cache, &copy, name);
 		else
@@ -284,7 +284,7 @@ void binary_resolve(struct binary *b, const uint64_t *addresses, size_t n, symbo
 
 	b->problem[0] = 0;
 	read_cached(&w);
-	names_builder_init(&w.fresh);
+	packedsymbols_builder_init(&w.fresh);
 	f->debug = f->alt = -1;
 	if (w.cached.data && w.cached.level >= best && all_cached(&w)) {
 		f->level = w.cached.level;
@@ -298,7 +298,7 @@ void binary_resolve(struct binary *b, const uint64_t *addresses, size_t n, symbo
 	save(&w, f->level);
 	explain(&w);
 	find_done(f);
-	names_builder_done(&w.fresh);
+	packedsymbols_builder_done(&w.fresh);
 	cache_names_done(&w.cached);
 	vec_done(&w.open);
 	vec_done(&w.open_index);

@@ -205,8 +205,8 @@ static bool names_file_good(const struct names_file *h, const char *body, size_t
 	snprintf(version, sizeof(version), "%s", GASFLAME_VERSION);
 	return !memcmp(h->magic, names_magic, sizeof(h->magic)) && h->format == CACHE_FORMAT &&
 	       !memcmp(h->version, version, sizeof(version)) &&
-	       names_crc(h, body, n) == h->crc && names_open(body, n, &ret->names) &&
-	       names_sorted(&ret->names);
+	       names_crc(h, body, n) == h->crc && packedsymbols_open(body, n, &ret->names) &&
+	       packedsymbols_sorted(&ret->names);
 }
 
 int cache_read_names(struct cache *c, const char *name, struct cache_names *ret)
@@ -242,14 +242,14 @@ void cache_names_done(struct cache_names *n)
 }
 
 int cache_write_names(struct cache *c, const char *name, uint32_t level, const struct source *sources,
-		      const struct names_builder *b)
+		      const struct packedsymbols_builder *b)
 {
 	struct names_file h = { .format = CACHE_FORMAT, .level = level };
 	struct cache_new f = { .fd = -1 };
 	struct buf body = { 0 };
 	int r = -EFBIG;
 
-	if (names_builder_pack(b, &body) && body.n + sizeof(h) <= limit_names_bytes)
+	if (packedsymbols_builder_pack(b, &body) && body.n + sizeof(h) <= limit_names_bytes)
 		r = cache_create_file(c, &f);
 	if (!r) {
 		memcpy(h.magic, names_magic, sizeof(h.magic));

@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#include "elf/names.h"
+#include "elf/packedsymbols.h"
 #include "symbol/source.h"
 
 struct cache;
@@ -37,14 +37,14 @@ enum { CACHE_SOURCES = 3 };
 /* Resolved addresses, sorted. level says how much the files contain (find.h). */
 struct cache_names {
 	char *data;
-	struct names names;
+	struct packedsymbols names;
 	uint32_t level;
 	struct source sources[CACHE_SOURCES];
 };
 int cache_read_names(struct cache *c, const char *name, struct cache_names *ret); /* -ENOENT: none */
 void cache_names_done(struct cache_names *n);
 int cache_write_names(struct cache *c, const char *name, uint32_t level, const struct source *sources,
-		      const struct names_builder *b);
+		      const struct packedsymbols_builder *b);
 
 /* A whole file, for reading, or -errno. */
 int cache_open_file(struct cache *c, const char *name);

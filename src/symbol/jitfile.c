@@ -18,7 +18,7 @@
 #include "base/vec.h"
 #include "elf/worker/worker.h"
 #include "profile/profile.h"
-#include "symbol/live.h"
+#include "symbol/stillrunning.h"
 #include "target/open.h"
 #include "target/proc.h"
 
@@ -172,11 +172,11 @@ void jitfile_resolve(const struct profile *p, uint32_t process, struct worker *w
 		     symbols_got_fn *got, void *context, char *why, size_t why_size)
 {
 	_cleanup_free_ bool *named = mem_alloc(n + 1);
-	struct question q = { .owner = { .profile = p, .pid = live_pid(p, process) }, .worker = w, .got = got,
+	struct question q = { .owner = { .profile = p, .pid = stillrunning_pid(p, process) }, .worker = w, .got = got,
 			      .context = context, .named = named, .why = why, .why_size = why_size };
 
 	why[0] = 0;
-	if (process >= p->processes.n || !live_kernel(p)) {
+	if (process >= p->processes.n || !stillrunning_kernel(p)) {
 		snprintf(why, why_size, "no names for code that was made at run time: it was recorded "
 			 "elsewhere, or before the last boot");
 		return;

@@ -16,7 +16,7 @@
 #include "base/text/str.h"
 #include "base/vec.h"
 #include "elf/demangle.h"
-#include "elf/names.h"
+#include "elf/packedsymbols.h"
 #include "elf/worker/worker.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
@@ -25,7 +25,7 @@
 #include "symbol/find.h"
 #include "symbol/jitfile.h"
 #include "symbol/kallsyms.h"
-#include "symbol/live.h"
+#include "symbol/stillrunning.h"
 #include "target/kernelplaces.h"
 
 struct symbolizer {
@@ -110,7 +110,7 @@ static void add_problem(struct run *r, const char *sentence, uint64_t frames)
 static void name_frame(struct run *r, uint32_t frame, uint32_t module, const struct symbols_call *calls,
 		       size_t count)
 {
-	struct profile_line lines[NAMES_MAX_DEPTH];
+	struct profile_line lines[PACKEDSYMBOLS_MAX_DEPTH];
 	struct profile *p = r->p;
 	bool has_line = false;
 	uint32_t n = 0;
@@ -196,7 +196,7 @@ static void resolve_file(struct group *g)
 
 	memcpy(build_id, m->build_id, sizeof(build_id));
 	b.find = (struct find){ .worker = s->worker, .cache = r->cache, .index = &r->index, .main = -1,
-				.pid = live_pid_of_module(r->p, g->module), .path = path,
+				.pid = stillrunning_pid_of_module(r->p, g->module), .path = path,
 				.build_id = build_id, .build_id_size = MIN(m->build_id_size, 20),
 				.recorded_wall_ns = r->p->start_wall_ns, .no_dwarf = s->options.no_inline,
 				.debuginfod = s->options.debuginfod };
@@ -262,7 +262,7 @@ static void resolve_kernel(struct group *g)
 
 	if (!r->kernel_tried) {
 		r->kernel_tried = true;
-		if (!live_kernel(r->p))
+		if (!stillrunning_kernel(r->p))
 			add_problem(r, "no kernel symbols: it was recorded on another machine, or before the "
 				    "last boot", g->n);
 		else if (!r->s->kernel && kallsyms_read(&r->s->kernel) < 0)
@@ -271,7 +271,7 @@ static void resolve_kernel(struct group *g)
 			add_problem(r, "no kernel symbols: /proc/kallsyms hides its addresses; run as root, "
 				    "or: sysctl kernel.kptr_restrict=0", g->n);
 	}
-	kernel = live_kernel(r->p) ? r->s->kernel : NULL;
+	kernel = stillrunning_kernel(r->p) ? r->s->kernel : NULL;
 	for (size_t i = 0; kernel && i < g->addresses.n; i++) {
 		uint64_t address = kernel_address(r, g->module, g->addresses.v[i]);
 		const char *module, *name = address ? kallsyms_find(kernel, address, &module) : NULL;

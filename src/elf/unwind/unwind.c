@@ -12,7 +12,7 @@
 #include "elf/unwind/ehframe.h"
 #include "elf/file.h"
 #include "elf/unwind/rows.h"
-#include "elf/unwind/stubs.h"
+#include "elf/unwind/pltrows.h"
 
 enum {
 	PAGE_SIZE = 1 << UNWIND_PAGE_SHIFT,
@@ -348,8 +348,8 @@ static int build_rows(struct build *b, struct elf *elf, struct rows *rows, struc
 	if (r == 0) {
 		/* Go describes its own functions in .debug_frame and linked C code in .eh_frame. */
 		rows_fill(rows, &more);
-		stubs_plt(elf, b->text.base, b->text.limit, &b->rules, rows);
-		stubs_entry(elf, b->text.base, b->text.limit, &b->rules, rows);
+		pltrows_plt(elf, b->text.base, b->text.limit, &b->rules, rows);
+		pltrows_entry(elf, b->text.base, b->text.limit, &b->rules, rows);
 	}
 	rows_done(&more);
 	return r;

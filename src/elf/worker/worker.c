@@ -12,7 +12,7 @@
 #include "elf/probe/disassemble.h"
 #include "elf/probe/doors.h"
 #include "elf/probe/allocator.h"
-#include "elf/names.h"
+#include "elf/packedsymbols.h"
 #include "elf/probe/usdt.h"
 #include "elf/worker/workerint.h"
 
@@ -126,7 +126,7 @@ static int ask_names(struct worker *w, struct worker_call *c, const uint64_t *ad
 		     void *context, struct err *err)
 {
 	_cleanup_fd_ int reply = -1;
-	struct names names;
+	struct packedsymbols names;
 	int r;
 
 	if (n > WORKER_MAX_ADDRESSES)
@@ -139,12 +139,12 @@ static int ask_names(struct worker *w, struct worker_call *c, const uint64_t *ad
 	if (r < 0)
 		return err_errno(err, -r, "cannot hand over the addresses");
 	r = worker_ask(w, c, err);
-	if (!r && (!names_open(c->bulk, c->bulk_size, &names) || names.count != n))
+	if (!r && (!packedsymbols_open(c->bulk, c->bulk_size, &names) || names.count != n))
 		r = worker_bad_answer(w, err);
 	for (size_t i = 0; !r && i < n; i++) {
-		struct symbols_call calls[NAMES_MAX_DEPTH];
+		struct symbols_call calls[PACKEDSYMBOLS_MAX_DEPTH];
 
-		got(context, i, calls, names_calls(&names, i, calls, NAMES_MAX_DEPTH));
+		got(context, i, calls, packedsymbols_calls(&names, i, calls, PACKEDSYMBOLS_MAX_DEPTH));
 	}
 	worker_call_done(c);
 	return r;
@@ -274,11 +274,11 @@ int worker_usdt(struct worker *w, int fd, struct usdt_info *ret, struct err *err
 	return r ?: usdt_check(ret) ? 0 : worker_bad_answer(w, err);
 }
 
-int worker_unpack(struct worker *w, int fd, int out, struct err *err)
+int worker_plain_copy(struct worker *w, int fd, int out, struct err *err)
 {
 	struct worker_call c;
 
-	worker_call_init(&c, WORKER_UNPACK, fd);
+	worker_call_init(&c, WORKER_PLAIN_COPY, fd);
 	c.fds[WORKER_FD_SCRATCH] = out;
 	return ask_plain(w, &c, NULL, 0, err);
 }

@@ -54,12 +54,12 @@ struct worker_identity {
 	uint8_t build_id_size;     /* 0 = none */
 	uint8_t compressed;        /* has compressed .debug_* sections */
 	uint8_t zero[2];
-	uint64_t unpacked_bytes;   /* size of the file that worker_unpack would write */
+	uint64_t unpacked_bytes;   /* size of the file that worker_plain_copy would write */
 };
 int worker_identify(struct worker *w, int fd, struct worker_identity *ret, struct err *err);
 /* Writes the symbols and debug information of fd to out, an empty file open for writing, with every
  * section uncompressed, so that later reads need not decompress them. */
-int worker_unpack(struct worker *w, int fd, int out, struct err *err);
+int worker_plain_copy(struct worker *w, int fd, int out, struct err *err);
 
 /* Passes the instructions of the function around an address to got, in order; text has no control
  * characters and is valid only during the call. -ENOTSUP: this build, or that machine, cannot. debug, for

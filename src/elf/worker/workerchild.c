@@ -24,9 +24,9 @@
 #include "elf/probe/doors.h"
 #include "elf/file.h"
 #include "elf/jit.h"
-#include "elf/names.h"
+#include "elf/packedsymbols.h"
 #include "elf/symbols.h"
-#include "elf/unpack.h"
+#include "elf/plaincopy.h"
 #include "elf/unwind/unwind.h"
 #include "elf/probe/usdt.h"
 #include "elf/worker/worker.h"
@@ -104,9 +104,9 @@ static int do_inspect(struct job *j, struct elf *elf, struct err *err)
 
 /* Answers come in any order and may share strings: each is demangled once. */
 struct collected {
-	struct names_builder builder;
+	struct packedsymbols_builder builder;
 	const uint64_t *addresses;
-	struct names_span *spans; /* for each address, into builder.calls */
+	struct packedsymbols_span *spans; /* for each address, into builder.calls */
 	struct map demangled;     /* string id of a linkage name to that of its readable form */
 	enum demangle_flags flags;
 };
@@ -126,12 +126,12 @@ static uint32_t readable(struct collected *c, uint32_t linkage)
 static void collect_calls(void *context, size_t index, const struct symbols_call *calls, size_t count)
 {
 	struct collected *c = context;
-	struct names_builder *b = &c->builder;
+	struct packedsymbols_builder *b = &c->builder;
 
-	count = MIN(count, (size_t)NAMES_MAX_DEPTH);
-	c->spans[index] = (struct names_span){ b->calls.n, count };
+	count = MIN(count, (size_t)PACKEDSYMBOLS_MAX_DEPTH);
+	c->spans[index] = (struct packedsymbols_span){ b->calls.n, count };
 	for (size_t i = 0; i < count; i++) {
-		struct names_call call = { .linkage = strtab_add(&b->strings, calls[i].linkage),
+		struct packedsymbols_call call = { .linkage = strtab_add(&b->strings, calls[i].linkage),
 					   .file = strtab_add(&b->strings, calls[i].file),
 					   .line = calls[i].line };
 
@@ -187,7 +187,7 @@ static int do_symbolize(struct job *j, struct elf *elf, struct err *err)
 		r = symbols_new(&files, &symbols, err);
 	if (r < 0)
 		return r;
-	names_builder_init(&c.builder);
+	packedsymbols_builder_init(&c.builder);
 	c.addresses = addresses;
 	c.flags = j->request.flags & WORKER_KEEP_HASH ? DEMANGLE_KEEP_HASH : 0;
 	c.spans = mem_alloc((n + 1) * sizeof(*c.spans));
@@ -199,14 +199,14 @@ static int do_symbolize(struct job *j, struct elf *elf, struct err *err)
 		vec_push(&c.builder.addresses, addresses[i]);
 		vec_push(&c.builder.spans, c.spans[i]);
 	}
-	if (!r && !names_builder_pack(&c.builder, &out))
+	if (!r && !packedsymbols_builder_pack(&c.builder, &out))
 		r = err_set(err, EFBIG, "the answer is too large");
 	if (!r)
 		r = put(j, out.data, out.n, err);
 	buf_done(&out);
 	map_done(&c.demangled);
 	free(c.spans);
-	names_builder_done(&c.builder);
+	packedsymbols_builder_done(&c.builder);
 	return r;
 }
 
@@ -238,7 +238,7 @@ static int do_identify(struct job *j, struct elf *elf, struct err *err)
 	struct worker_identity id = { 0 };
 
 	id.build_id_size = elf_build_id(elf, id.build_id);
-	id.compressed = unpack_measure(elf, &id.unpacked_bytes);
+	id.compressed = plaincopy_measure(elf, &id.unpacked_bytes);
 	return put(j, &id, sizeof(id), err);
 }
 
@@ -325,9 +325,9 @@ static void collect_jit(void *context, size_t index, const struct symbols_call *
 	struct collected *c = context;
 
 	if (count)
-		c->spans[index] = (struct names_span){ c->builder.calls.n, 1 };
+		c->spans[index] = (struct packedsymbols_span){ c->builder.calls.n, 1 };
 	for (size_t i = 0; i < count; i++) {
-		struct names_call call = { .name = strtab_add(&c->builder.strings, calls[i].name),
+		struct packedsymbols_call call = { .name = strtab_add(&c->builder.strings, calls[i].name),
 					   .file = strtab_add(&c->builder.strings, calls[i].file), .line = calls[i].line };
 
 		vec_push(&c->builder.calls, call);
@@ -337,20 +337,20 @@ static void collect_jit(void *context, size_t index, const struct symbols_call *
 static int pack_jit(struct job *j, const struct jit *jit, const uint64_t *addresses, struct err *err)
 {
 	size_t n = j->request.count;
-	_cleanup_free_ struct names_span *spans = mem_alloc((n + 1) * sizeof(*spans));
+	_cleanup_free_ struct packedsymbols_span *spans = mem_alloc((n + 1) * sizeof(*spans));
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct collected c = { .addresses = addresses, .spans = spans };
 	int r = 0;
 
-	names_builder_init(&c.builder);
+	packedsymbols_builder_init(&c.builder);
 	jit_resolve(jit, collect_jit, &c);
 	for (size_t i = 0; i < n; i++) {
 		vec_push(&c.builder.addresses, addresses[i]);
 		vec_push(&c.builder.spans, spans[i]);
 	}
-	if (!names_builder_pack(&c.builder, &out))
+	if (!packedsymbols_builder_pack(&c.builder, &out))
 		r = err_set(err, EFBIG, "the answer is too large");
-	names_builder_done(&c.builder);
+	packedsymbols_builder_done(&c.builder);
 	return r ? r : put(j, out.data, out.n, err);
 }
 
@@ -422,8 +422,8 @@ static int run(struct job *j, struct err *err)
 		return do_usdt(j, elf, err);
 	case WORKER_LAYOUT:
 		return do_layout(j, elf, err);
-	case WORKER_UNPACK:
-		return unpack_write(elf, j->fds[WORKER_FD_SCRATCH], err);
+	case WORKER_PLAIN_COPY:
+		return plaincopy_write(elf, j->fds[WORKER_FD_SCRATCH], err);
 	}
 	return err_set(err, ENOSYS, "unknown request");
 }

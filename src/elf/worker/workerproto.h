@@ -17,11 +17,11 @@ struct worker;
 enum worker_op {
 	WORKER_UNWIND = 1, /* reply: worker_table, pages, rows, rules */
 	WORKER_INSPECT,    /* reply: struct worker_info */
-	WORKER_SYMBOLIZE,  /* addresses in the reply file; reply: packed names (names.h) */
+	WORKER_SYMBOLIZE,  /* addresses in the reply file; reply: packed names (packedsymbols.h) */
 	WORKER_OFFSET,     /* reply: uint64_t */
 	WORKER_IDENTIFY,   /* reply: struct worker_identity */
 	WORKER_ALLOCATOR,  /* reply: struct allocator_info */
-	WORKER_UNPACK,     /* writes an ELF file with plain debug sections to the scratch file; no bulk */
+	WORKER_PLAIN_COPY, /* writes an ELF file with plain debug sections to the scratch file; no bulk */
 	WORKER_DISASSEMBLE, /* offset is an address; reply: see disassemble.h */
 	WORKER_DOORS,      /* count bytes of patterns in the reply file; reply: struct doors_info */
 	WORKER_USDT,       /* reply: struct usdt_info */

@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "elf/file.h"
-#include "elf/scratch.h"
+#include "elf/sectionfile.h"
 #include "elf/symbols.h"
 
 /* --- answers as text: "inner nested.c:4 < outer nested.c:20" --- */
@@ -370,15 +370,15 @@ static void check_scratch(uint32_t type, const uint8_t *packed, size_t n, const 
 	unlink(path);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "x", 1), 1);
-	assert_int_equal(scratch_unpack(fd, type, packed, n, plain_n, &bytes, &err), 0);
+	assert_int_equal(sectionfile_unpack(fd, type, packed, n, plain_n, &bytes, &err), 0);
 	assert_memory_equal(bytes, plain, plain_n);
 	munmap((void *)bytes, plain_n);
 	assert_int_equal(lseek(fd, 0, SEEK_END), 4096 + (off_t)plain_n);
 	/* More or less than it promised, or cut off. */
-	assert_int_equal(scratch_unpack(fd, type, packed, n, plain_n - 1, &bytes, &err), -EBADMSG);
-	assert_int_equal(scratch_unpack(fd, type, packed, n, plain_n + 1, &bytes, &err), -EBADMSG);
-	assert_int_equal(scratch_unpack(fd, type, packed, n / 2, plain_n, &bytes, &err), -EBADMSG);
-	assert_int_equal(scratch_unpack(fd, 99, packed, n, plain_n, &bytes, &err), -EBADMSG);
+	assert_int_equal(sectionfile_unpack(fd, type, packed, n, plain_n - 1, &bytes, &err), -EBADMSG);
+	assert_int_equal(sectionfile_unpack(fd, type, packed, n, plain_n + 1, &bytes, &err), -EBADMSG);
+	assert_int_equal(sectionfile_unpack(fd, type, packed, n / 2, plain_n, &bytes, &err), -EBADMSG);
+	assert_int_equal(sectionfile_unpack(fd, 99, packed, n, plain_n, &bytes, &err), -EBADMSG);
 }
 
 static void large_sections_go_to_the_scratch_file(void **state)

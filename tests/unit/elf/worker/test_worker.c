@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "elf/budget.h"
-#include "elf/names.h"
+#include "elf/packedsymbols.h"
 #include "base/sanitized.h"
 #include "elf/worker/worker.h"
 #include "elf/worker/workerproto.h"
@@ -605,33 +605,33 @@ static void child_rights(void **state)
 static void packed_names(void **state)
 {
 	const struct symbols_call calls[] = { { "_Zf", "f", "a.c", 3 }, { "", "g", "b.c", 4 } };
-	struct names_builder b;
-	struct names_header h;
+	struct packedsymbols_builder b;
+	struct packedsymbols_header h;
 	struct buf out = { 0 };
-	struct names n;
+	struct packedsymbols n;
 	struct symbols_call got[4];
 	uint32_t at;
 
-	names_builder_init(&b);
-	names_builder_add(&b, 100, calls, 2);
-	names_builder_add(&b, 200, NULL, 0);
-	assert_true(names_builder_pack(&b, &out));
-	assert_true(names_open(out.data, out.n, &n));
-	assert_true(names_sorted(&n));
-	assert_true(names_find(&n, 100, &at));
-	assert_int_equal(names_calls(&n, at, got, 4), 2);
+	packedsymbols_builder_init(&b);
+	packedsymbols_builder_add(&b, 100, calls, 2);
+	packedsymbols_builder_add(&b, 200, NULL, 0);
+	assert_true(packedsymbols_builder_pack(&b, &out));
+	assert_true(packedsymbols_open(out.data, out.n, &n));
+	assert_true(packedsymbols_sorted(&n));
+	assert_true(packedsymbols_find(&n, 100, &at));
+	assert_int_equal(packedsymbols_calls(&n, at, got, 4), 2);
 	assert_string_equal(got[0].linkage, "_Zf");
 	assert_string_equal(got[1].file, "b.c");
 	assert_int_equal(got[1].line, 4);
-	assert_false(names_find(&n, 101, &at));
-	assert_true(names_find(&n, 200, &at));
-	assert_int_equal(names_calls(&n, at, got, 4), 0);
+	assert_false(packedsymbols_find(&n, 101, &at));
+	assert_true(packedsymbols_find(&n, 200, &at));
+	assert_int_equal(packedsymbols_calls(&n, at, got, 4), 0);
 
 	for (size_t cut = 0; cut < out.n; cut++) {
 		_cleanup_free_ char *copy = mem_alloc(cut + 1);
 
 		memcpy(copy, out.data, cut);
-		assert_false(names_open(copy, cut, &n));
+		assert_false(packedsymbols_open(copy, cut, &n));
 	}
 	/* Every 32-bit field set to something huge. */
 	for (size_t i = 0; i + 4 <= sizeof(h) - 4; i += 4) {
@@ -639,18 +639,18 @@ static void packed_names(void **state)
 
 		memcpy(copy, out.data, out.n);
 		memset(copy + i, 0xff, 4);
-		assert_false(names_open(copy, out.n, &n));
+		assert_false(packedsymbols_open(copy, out.n, &n));
 	}
-	((struct names_span *)(out.data + sizeof(h) + 16))->first = 1;
-	assert_false(names_open(out.data, out.n, &n));
-	((struct names_span *)(out.data + sizeof(h) + 16))->first = 0;
+	((struct packedsymbols_span *)(out.data + sizeof(h) + 16))->first = 1;
+	assert_false(packedsymbols_open(out.data, out.n, &n));
+	((struct packedsymbols_span *)(out.data + sizeof(h) + 16))->first = 0;
 	out.data[out.n - 1] = 'x';
-	assert_false(names_open(out.data, out.n, &n));
+	assert_false(packedsymbols_open(out.data, out.n, &n));
 	out.data[out.n - 1] = 0;
-	((struct names_call *)(out.data + sizeof(h) + 32))->file = 1000;
-	assert_false(names_open(out.data, out.n, &n));
+	((struct packedsymbols_call *)(out.data + sizeof(h) + 32))->file = 1000;
+	assert_false(packedsymbols_open(out.data, out.n, &n));
 	buf_done(&out);
-	names_builder_done(&b);
+	packedsymbols_builder_done(&b);
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-#include "elf/unpack.h"
+#include "elf/plaincopy.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -81,7 +81,7 @@ static struct layout plan(const struct elf *elf)
 	return l;
 }
 
-bool unpack_measure(const struct elf *elf, uint64_t *ret_bytes)
+bool plaincopy_measure(const struct elf *elf, uint64_t *ret_bytes)
 {
 	bool packed = false;
 	uint64_t size;
@@ -161,7 +161,7 @@ static int write_sections(const struct elf *elf, uint64_t at, int fd, Elf64_Shdr
 	return 0;
 }
 
-int unpack_write(const struct elf *elf, int fd, struct err *err)
+int plaincopy_write(const struct elf *elf, int fd, struct err *err)
 {
 	struct layout l = plan(elf);
 	Elf64_Phdr note = { .p_type = PT_NULL };

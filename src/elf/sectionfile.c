@@ -1,4 +1,4 @@
-#include "elf/scratch.h"
+#include "elf/sectionfile.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -79,8 +79,8 @@ static bool stream_zstd(struct out *o, uint8_t *piece, const uint8_t *in, size_t
 	return ok;
 }
 
-int scratch_unpack(int fd, uint32_t type, const uint8_t *in, size_t in_n, uint64_t size, const uint8_t **ret,
-		   struct err *err)
+int sectionfile_unpack(int fd, uint32_t type, const uint8_t *in, size_t in_n, uint64_t size, const uint8_t **ret,
+		       struct err *err)
 {
 	_cleanup_free_ uint8_t *piece = mem_resize(NULL, PIECE, 1);
 	struct out o = { .fd = fd, .size = size };

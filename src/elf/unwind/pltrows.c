@@ -1,4 +1,4 @@
-#include "elf/unwind/stubs.h"
+#include "elf/unwind/pltrows.h"
 
 #include <elf.h>
 #include <stdbool.h>
@@ -68,8 +68,8 @@ static void add_section(const struct elf_section *s, uint64_t base, uint32_t lim
 	rows_done(&own);
 }
 
-void stubs_plt(const struct elf *elf, uint64_t base, uint32_t limit, struct rows_rules *rules,
-	       struct rows *rows)
+void pltrows_plt(const struct elf *elf, uint64_t base, uint32_t limit, struct rows_rules *rules,
+		 struct rows *rows)
 {
 	struct rows all = { 0 };
 
@@ -81,8 +81,8 @@ void stubs_plt(const struct elf *elf, uint64_t base, uint32_t limit, struct rows
 	rows_done(&all);
 }
 
-void stubs_entry(const struct elf *elf, uint64_t base, uint32_t limit, struct rows_rules *rules,
-		 struct rows *rows)
+void pltrows_entry(const struct elf *elf, uint64_t base, uint32_t limit, struct rows_rules *rules,
+		   struct rows *rows)
 {
 	struct rows own = { 0 };
 	uint32_t offset, next;

@@ -1,43 +1,43 @@
-#include "elf/names.h"
+#include "elf/packedsymbols.h"
 
 #include <string.h>
 
 #include "base/buf.h"
 #include "elf/symbols.h"
 
-bool names_open(const void *data, size_t n, struct names *ret)
+bool packedsymbols_open(const void *data, size_t n, struct packedsymbols *ret)
 {
 	const char *p = data;
-	struct names_header h;
+	struct packedsymbols_header h;
 	uint64_t need = sizeof(h);
 
 	if (n < sizeof(h))
 		return false;
 	memcpy(&h, p, sizeof(h));
 	/* 32-bit counts times small sizes: no overflow in 64 bits. */
-	need += h.count * (sizeof(uint64_t) + sizeof(struct names_span));
-	need += h.call_count * sizeof(struct names_call) + (uint64_t)h.string_bytes;
+	need += h.count * (sizeof(uint64_t) + sizeof(struct packedsymbols_span));
+	need += h.call_count * sizeof(struct packedsymbols_call) + (uint64_t)h.string_bytes;
 	if (need != n || !h.string_bytes || p[n - 1])
 		return false;
-	*ret = (struct names){ .count = h.count, .call_count = h.call_count,
+	*ret = (struct packedsymbols){ .count = h.count, .call_count = h.call_count,
 			       .string_bytes = h.string_bytes };
 	p += sizeof(h);
 	ret->addresses = (const uint64_t *)p;
 	p += h.count * sizeof(uint64_t);
-	ret->spans = (const struct names_span *)p;
-	p += h.count * sizeof(struct names_span);
-	ret->calls = (const struct names_call *)p;
-	p += h.call_count * sizeof(struct names_call);
+	ret->spans = (const struct packedsymbols_span *)p;
+	p += h.count * sizeof(struct packedsymbols_span);
+	ret->calls = (const struct packedsymbols_call *)p;
+	p += h.call_count * sizeof(struct packedsymbols_call);
 	ret->strings = p;
 	for (uint32_t i = 0; i < h.count; i++) {
-		const struct names_span *s = &ret->spans[i];
+		const struct packedsymbols_span *s = &ret->spans[i];
 
-		if (s->count > NAMES_MAX_DEPTH || s->first > h.call_count ||
+		if (s->count > PACKEDSYMBOLS_MAX_DEPTH || s->first > h.call_count ||
 		    s->count > h.call_count - s->first)
 			return false;
 	}
 	for (uint32_t i = 0; i < h.call_count; i++) {
-		const struct names_call *c = &ret->calls[i];
+		const struct packedsymbols_call *c = &ret->calls[i];
 
 		if (c->linkage >= h.string_bytes || c->name >= h.string_bytes || c->file >= h.string_bytes)
 			return false;
@@ -45,7 +45,7 @@ bool names_open(const void *data, size_t n, struct names *ret)
 	return true;
 }
 
-bool names_sorted(const struct names *names)
+bool packedsymbols_sorted(const struct packedsymbols *names)
 {
 	for (uint32_t i = 1; i < names->count; i++)
 		if (names->addresses[i - 1] >= names->addresses[i])
@@ -53,7 +53,7 @@ bool names_sorted(const struct names *names)
 	return true;
 }
 
-bool names_find(const struct names *names, uint64_t address, uint32_t *ret_index)
+bool packedsymbols_find(const struct packedsymbols *names, uint64_t address, uint32_t *ret_index)
 {
 	uint32_t low = 0, high = names->count;
 
@@ -69,13 +69,13 @@ bool names_find(const struct names *names, uint64_t address, uint32_t *ret_index
 	return low < names->count && names->addresses[low] == address;
 }
 
-uint32_t names_calls(const struct names *names, uint32_t i, struct symbols_call *out, uint32_t max)
+uint32_t packedsymbols_calls(const struct packedsymbols *names, uint32_t i, struct symbols_call *out, uint32_t max)
 {
-	const struct names_span *s = &names->spans[i];
+	const struct packedsymbols_span *s = &names->spans[i];
 	uint32_t n = MIN(s->count, max);
 
 	for (uint32_t k = 0; k < n; k++) {
-		const struct names_call *c = &names->calls[s->first + k];
+		const struct packedsymbols_call *c = &names->calls[s->first + k];
 
 		out[k] = (struct symbols_call){ .linkage = names->strings + c->linkage,
 						.name = names->strings + c->name,
@@ -84,13 +84,13 @@ uint32_t names_calls(const struct names *names, uint32_t i, struct symbols_call 
 	return n;
 }
 
-void names_builder_init(struct names_builder *b)
+void packedsymbols_builder_init(struct packedsymbols_builder *b)
 {
-	*b = (struct names_builder){ 0 };
+	*b = (struct packedsymbols_builder){ 0 };
 	strtab_init(&b->strings);
 }
 
-void names_builder_done(struct names_builder *b)
+void packedsymbols_builder_done(struct packedsymbols_builder *b)
 {
 	strtab_done(&b->strings);
 	vec_done(&b->addresses);
@@ -98,23 +98,23 @@ void names_builder_done(struct names_builder *b)
 	vec_done(&b->calls);
 }
 
-void names_builder_add(struct names_builder *b, uint64_t address, const struct symbols_call *calls,
-		       size_t count)
+void packedsymbols_builder_add(struct packedsymbols_builder *b, uint64_t address, const struct symbols_call *calls,
+			       size_t count)
 {
-	count = MIN(count, (size_t)NAMES_MAX_DEPTH);
+	count = MIN(count, (size_t)PACKEDSYMBOLS_MAX_DEPTH);
 	vec_push(&b->addresses, address);
-	vec_push(&b->spans, (struct names_span){ b->calls.n, count });
+	vec_push(&b->spans, (struct packedsymbols_span){ b->calls.n, count });
 	for (size_t i = 0; i < count; i++)
-		vec_push(&b->calls, (struct names_call){ .linkage = strtab_add(&b->strings, calls[i].linkage),
+		vec_push(&b->calls, (struct packedsymbols_call){ .linkage = strtab_add(&b->strings, calls[i].linkage),
 							 .name = strtab_add(&b->strings, calls[i].name),
 							 .file = strtab_add(&b->strings, calls[i].file),
 							 .line = calls[i].line });
 }
 
-bool names_builder_pack(const struct names_builder *b, struct buf *out)
+bool packedsymbols_builder_pack(const struct packedsymbols_builder *b, struct buf *out)
 {
 	_cleanup_free_ uint32_t *offsets = mem_alloc(b->strings.n * sizeof(*offsets));
-	struct names_header h = { .count = b->addresses.n, .call_count = b->calls.n };
+	struct packedsymbols_header h = { .count = b->addresses.n, .call_count = b->calls.n };
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < b->strings.n; i++) {
@@ -132,8 +132,8 @@ bool names_builder_pack(const struct names_builder *b, struct buf *out)
 		buf_add(out, b->spans.v, h.count * sizeof(*b->spans.v));
 	}
 	for (size_t i = 0; i < b->calls.n; i++) {
-		const struct names_call *c = &b->calls.v[i];
-		struct names_call packed = { offsets[c->linkage], offsets[c->name], offsets[c->file],
+		const struct packedsymbols_call *c = &b->calls.v[i];
+		struct packedsymbols_call packed = { offsets[c->linkage], offsets[c->name], offsets[c->file],
 					     c->line };
 
 		buf_add(out, &packed, sizeof(packed));

@@ -1,4 +1,4 @@
-#include "symbol/live.h"
+#include "symbol/stillrunning.h"
 
 #include <string.h>
 #include <sys/utsname.h>
@@ -20,7 +20,7 @@ static uint64_t boot_wall_ns(void)
 	return clock_wall_ns() - (t.tv_sec * 1000000000ULL + t.tv_nsec);
 }
 
-bool live_kernel(const struct profile *p)
+bool stillrunning_kernel(const struct profile *p)
 {
 	const char *host = profile_str(p, p->host), *kernel = profile_str(p, p->kernel);
 	struct utsname u;
@@ -30,12 +30,12 @@ bool live_kernel(const struct profile *p)
 	       (!p->start_wall_ns || p->start_wall_ns + slack_ns >= boot_wall_ns());
 }
 
-pid_t live_pid(const struct profile *p, uint32_t process)
+pid_t stillrunning_pid(const struct profile *p, uint32_t process)
 {
 	struct proc_stat st;
 	pid_t pid;
 
-	if (process >= p->processes.n || !live_kernel(p))
+	if (process >= p->processes.n || !stillrunning_kernel(p))
 		return 0;
 	pid = p->processes.v[process].pid;
 	if (!pid || proc_stat(pid, &st) < 0 || st.state == 'Z')
@@ -50,10 +50,10 @@ pid_t live_pid(const struct profile *p, uint32_t process)
 	return pid;
 }
 
-pid_t live_pid_of_module(const struct profile *p, uint32_t module)
+pid_t stillrunning_pid_of_module(const struct profile *p, uint32_t module)
 {
 	for (size_t i = p->mappings.n; i-- > 0;) {
-		pid_t pid = p->mappings.v[i].module == module ? live_pid(p, p->mappings.v[i].process) : 0;
+		pid_t pid = p->mappings.v[i].module == module ? stillrunning_pid(p, p->mappings.v[i].process) : 0;
 
 		if (pid)
 			return pid;

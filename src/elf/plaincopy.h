@@ -1,5 +1,5 @@
 /*
- * unpack.h - writes a copy of a file's symbols and debug information with every section
+ * plaincopy.h - writes a copy of a file's symbols and debug information with every section
  * uncompressed.
  *
  * Unpacking half a gigabyte takes seconds; looking up a few thousand addresses in it does
@@ -14,8 +14,8 @@
 struct elf;
 struct err;
 
-/* Returns whether the file has compressed debug sections. *ret_bytes is the size that unpack_write gives
+/* Returns whether the file has compressed debug sections. *ret_bytes is the size that plaincopy_write gives
  * the copy. */
-bool unpack_measure(const struct elf *elf, uint64_t *ret_bytes);
+bool plaincopy_measure(const struct elf *elf, uint64_t *ret_bytes);
 /* Writes the copy to fd, which is empty and open for reading and writing. */
-int unpack_write(const struct elf *elf, int fd, struct err *err);
+int plaincopy_write(const struct elf *elf, int fd, struct err *err);
