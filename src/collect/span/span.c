@@ -2,9 +2,9 @@
  * span.c - the span collector: marks from entry and return of functions (--mark-function), and from the program itself
  * (include/gasflame.h).
  *
- * Probes are on files (elf/probe/doors.h, elf/probe/usdt.h say where): other processes that run the same file pay for the trap, and
- * are not recorded. No stack is taken. What comes more often than SPANS a second is not kept, and a function that is
- * passed more often than HITS a second loses its probes; both are said.
+ * Probes are on files (elf/probe/probesites.h, elf/probe/usdt.h say where): other processes that run the same file pay for
+ * the trap, and are not recorded. No stack is taken. What comes more often than SPANS a second is not kept, and a function
+ * that is passed more often than HITS a second loses its probes; both are said.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -29,7 +29,7 @@
 #include "collect/blocks/spanjoin.h"
 #include "collect/span/spanset.h"
 #include "collect/uprobes.h"
-#include "elf/probe/doors.h"
+#include "elf/probe/probesites.h"
 #include "elf/probe/usdt.h"
 #include "elf/worker/worker.h"
 #include "profile/keys.h"
@@ -80,7 +80,7 @@ struct batch {
 	uint64_t offsets[USDT_PLACES], cookies[USDT_PLACES];
 	size_t n;
 };
-_Static_assert((int)USDT_PLACES > DOORS_OUT, "room for a function");
+_Static_assert((int)USDT_PLACES > PROBESITES_OUT, "room for a function");
 
 static int add_place(struct session *s, struct batch *b, uint64_t offset, const struct shared_span_probe *p, struct err *err)
 {
@@ -108,7 +108,7 @@ static int attach(struct session *s, int fd, const struct batch *b, uint32_t fun
 	return r;
 }
 
-static int attach_function(struct session *s, int fd, const struct doors *d, struct err *err)
+static int attach_function(struct session *s, int fd, const struct probesites *d, struct err *err)
 {
 	struct spans *a = own(s);
 	struct shared_span_probe p = { .what = SPAN_LEAVE, .function = a->functions.n, .state = d->state,
@@ -118,7 +118,8 @@ static int attach_function(struct session *s, int fd, const struct doors *d, str
 	int r = 0;
 
 	if (d->trouble) {
-		buf_printf(&a->refused, "%s%.120s: %s", a->refused.n ? "; " : "", d->name, doors_trouble_text(d->trouble));
+		buf_printf(&a->refused, "%s%.120s: %s", a->refused.n ? "; " : "", d->name,
+		           probesites_trouble_text(d->trouble));
 		return 0;
 	}
 	for (uint32_t i = 0; i < d->out_count && !r; i++)
@@ -126,7 +127,7 @@ static int attach_function(struct session *s, int fd, const struct doors *d, str
 	p.what = SPAN_ENTER;
 	p.depth = d->depth;
 	if (d->future)
-		p.words[0] = d->future == DOORS_FUTURE_1ST ? REGS_DI : REGS_SI;
+		p.words[0] = d->future == PROBESITES_FUTURE_1ST ? REGS_DI : REGS_SI;
 	if (!r)
 		r = add_place(s, b, d->in, &p, err);
 	if (!r)
@@ -143,13 +144,13 @@ static int attach_function(struct session *s, int fd, const struct doors *d, str
 }
 
 /* More than there is room for: the user must say more of the name. */
-static int too_many(const struct spans *a, const struct doors_info *info, struct err *err)
+static int too_many(const struct spans *a, const struct probesites_info *info, struct err *err)
 {
 	for (size_t i = 0; i < a->set.patterns.n; i++) {
 		_cleanup_(buf_done) struct buf some = { 0 };
 		unsigned n = 0;
 
-		if (info->matched[i] <= DOORS_FUNCTIONS / 2)
+		if (info->matched[i] <= PROBESITES_FUNCTIONS / 2)
 			continue;
 		for (uint32_t k = 0; k < info->count && n < 3; k++)
 			if (info->list[k].pattern == i && ++n)
@@ -162,7 +163,7 @@ static int too_many(const struct spans *a, const struct doors_info *info, struct
 
 static int mark_functions(struct session *s, int fd, struct err *err)
 {
-	_cleanup_free_ struct doors_info *info = mem_alloc(sizeof(*info));
+	_cleanup_free_ struct probesites_info *info = mem_alloc(sizeof(*info));
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct err why = { 0 };
 	int r;
@@ -171,7 +172,7 @@ static int mark_functions(struct session *s, int fd, struct err *err)
 		buf_add(&text, own(s)->set.patterns.v[i].text, strlen(own(s)->set.patterns.v[i].text) + 1);
 	if (!text.n)
 		return 0;
-	r = worker_doors(s->worker, fd, text.data, text.n, info, &why);
+	r = worker_probesites(s->worker, fd, text.data, text.n, info, &why);
 	if (r == -ENOTSUP && s->options->function_count)
 		return err_set(err, ENOTSUP, "--mark-function: %s", why.text);
 	if (r < 0)

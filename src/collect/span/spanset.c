@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "elf/probe/doors.h"
+#include "elf/probe/probesites.h"
 
 /* By client; the first of each is the block. Read in their sources, verified against anvil only. */
 static const struct {
@@ -52,9 +52,9 @@ int spanset_make(struct spanset *set, const char *const *names, size_t n, bool g
 		add_known(set, i, true, false);
 	for (size_t i = 0; i < set->patterns.n; i++)
 		bytes += strlen(set->patterns.v[i].text) + 1;
-	if (!r && (set->patterns.n > DOORS_PATTERNS || bytes > DOORS_TEXT))
-		r = err_set(err, EINVAL, "--mark-function: at most %d functions, and %d bytes of names in all", DOORS_PATTERNS,
-			    DOORS_TEXT);
+	if (!r && (set->patterns.n > PROBESITES_PATTERNS || bytes > PROBESITES_TEXT))
+		r = err_set(err, EINVAL, "--mark-function: at most %d functions, and %d bytes of names in all",
+		            PROBESITES_PATTERNS, PROBESITES_TEXT);
 	if (r)
 		spanset_done(set);
 	return r;

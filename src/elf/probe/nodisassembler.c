@@ -3,7 +3,7 @@
 
 #include "base/err.h"
 #include "elf/probe/disassemble.h"
-#include "elf/probe/doors.h"
+#include "elf/probe/probesites.h"
 
 bool disassemble_there(void)
 {
@@ -17,7 +17,8 @@ int disassemble_function(const struct symbols_files *files, uint64_t address, st
 		       "this gasflame was built without libcapstone: addresses alone are shown");
 }
 
-int doors_read(const struct elf *elf, struct doors *d, uint64_t cold, uint64_t cold_size, bool may_be_future, struct err *err)
+int probesites_read(const struct elf *elf, struct probesites *d, uint64_t cold, uint64_t cold_size, bool may_be_future,
+                    struct err *err)
 {
 	return err_set(err, ENOTSUP, "this gasflame was built without libcapstone, which finds where functions end");
 }

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "elf/probe/disassemble.h"
-#include "elf/probe/doors.h"
+#include "elf/probe/probesites.h"
 #include "elf/probe/allocator.h"
 #include "elf/packedsymbols.h"
 #include "elf/probe/usdt.h"
@@ -246,7 +246,7 @@ int worker_allocator(struct worker *w, int fd, struct allocator_info *ret, struc
 	return r ?: allocator_check(ret) ? 0 : worker_bad_answer(w, err);
 }
 
-int worker_doors(struct worker *w, int fd, const char *patterns, size_t n, struct doors_info *ret, struct err *err)
+int worker_probesites(struct worker *w, int fd, const char *patterns, size_t n, struct probesites_info *ret, struct err *err)
 {
 	_cleanup_fd_ int reply = worker_make_reply_file(err);
 	struct worker_call c;
@@ -254,14 +254,14 @@ int worker_doors(struct worker *w, int fd, const char *patterns, size_t n, struc
 
 	if (reply < 0)
 		return reply;
-	worker_call_init(&c, WORKER_DOORS, fd);
+	worker_call_init(&c, WORKER_PROBESITES, fd);
 	c.request.count = n;
 	c.fds[WORKER_FD_REPLY] = reply;
 	r = fd_write_all(reply, patterns, n);
 	if (r < 0)
 		return err_errno(err, -r, "cannot hand over the patterns");
 	r = ask_plain(w, &c, ret, sizeof(*ret), err);
-	return r ?: doors_check(ret) ? 0 : worker_bad_answer(w, err);
+	return r ?: probesites_check(ret) ? 0 : worker_bad_answer(w, err);
 }
 
 int worker_usdt(struct worker *w, int fd, struct usdt_info *ret, struct err *err)

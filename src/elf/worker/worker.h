@@ -72,9 +72,10 @@ struct allocator_info;
 /* See allocator.h; only the bounds of the result were checked. */
 int worker_allocator(struct worker *w, int fd, struct allocator_info *ret, struct err *err);
 
-struct doors_info;
-/* Finds the functions that match patterns, each with a NUL at its end, n bytes in all: see doors.h. */
-int worker_doors(struct worker *w, int fd, const char *patterns, size_t n, struct doors_info *ret, struct err *err);
+struct probesites_info;
+/* Finds the functions that match patterns, each with a NUL at its end, n bytes in all: see probesites.h. */
+int worker_probesites(struct worker *w, int fd, const char *patterns, size_t n, struct probesites_info *ret,
+                      struct err *err);
 struct usdt_info;
 /* Finds the USDT probes of a program: see usdt.h. */
 int worker_usdt(struct worker *w, int fd, struct usdt_info *ret, struct err *err);

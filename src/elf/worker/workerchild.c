@@ -21,7 +21,7 @@
 #include "elf/budget.h"
 #include "elf/demangle.h"
 #include "elf/probe/disassemble.h"
-#include "elf/probe/doors.h"
+#include "elf/probe/probesites.h"
 #include "elf/file.h"
 #include "elf/jit.h"
 #include "elf/packedsymbols.h"
@@ -250,17 +250,17 @@ static int do_allocator(struct job *j, struct elf *elf, struct err *err)
 	return put(j, info, sizeof(*info), err);
 }
 
-static int do_doors(struct job *j, struct elf *elf, struct err *err)
+static int do_probesites(struct job *j, struct elf *elf, struct err *err)
 {
-	_cleanup_free_ struct doors_info *info = mem_alloc(sizeof(*info));
+	_cleanup_free_ struct probesites_info *info = mem_alloc(sizeof(*info));
 	_cleanup_free_ char *text = NULL;
 	int r;
 
-	if (j->request.count > DOORS_TEXT)
+	if (j->request.count > PROBESITES_TEXT)
 		return err_set(err, E2BIG, "too many patterns");
 	r = read_input(j, j->request.count, &text, err);
 	if (!r)
-		r = doors_find(elf, text, j->request.count, info, err);
+		r = probesites_find(elf, text, j->request.count, info, err);
 	return r ? r : put(j, info, sizeof(*info), err);
 }
 
@@ -416,8 +416,8 @@ static int run(struct job *j, struct err *err)
 		return do_disassemble(j, elf, err);
 	case WORKER_ALLOCATOR:
 		return do_allocator(j, elf, err);
-	case WORKER_DOORS:
-		return do_doors(j, elf, err);
+	case WORKER_PROBESITES:
+		return do_probesites(j, elf, err);
 	case WORKER_USDT:
 		return do_usdt(j, elf, err);
 	case WORKER_LAYOUT:

@@ -23,7 +23,7 @@ enum worker_op {
 	WORKER_ALLOCATOR,  /* reply: struct allocator_info */
 	WORKER_PLAIN_COPY, /* writes an ELF file with plain debug sections to the scratch file; no bulk */
 	WORKER_DISASSEMBLE, /* offset is an address; reply: see disassemble.h */
-	WORKER_DOORS,      /* count bytes of patterns in the reply file; reply: struct doors_info */
+	WORKER_PROBESITES, /* count bytes of patterns in the reply file; reply: struct probesites_info */
 	WORKER_USDT,       /* reply: struct usdt_info */
 	WORKER_LAYOUT,     /* reply: struct worker_layout */
 	WORKER_CRC,        /* reply: uint32_t */
@@ -50,7 +50,7 @@ enum {
 
 struct worker_request {
 	uint32_t op, flags, have, zero;
-	uint64_t count;  /* WORKER_SYMBOLIZE, WORKER_JIT: how many addresses; WORKER_DOORS: bytes */
+	uint64_t count;  /* WORKER_SYMBOLIZE, WORKER_JIT: how many addresses; WORKER_PROBESITES: bytes */
 	uint64_t offset; /* WORKER_OFFSET, WORKER_DISASSEMBLE */
 };
 

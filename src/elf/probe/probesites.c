@@ -1,4 +1,4 @@
-#include "elf/probe/doors.h"
+#include "elf/probe/probesites.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ static bool within_brackets(const char *name, size_t at)
 	return depth > 0;
 }
 
-int doors_fit(const char *name, const char *pattern)
+int probesites_fit(const char *name, const char *pattern)
 {
 	size_t n = strlen(pattern);
 	int best = 0;
@@ -101,11 +101,11 @@ struct candidate {
 };
 
 struct looking {
-	const char *patterns[DOORS_PATTERNS];
+	const char *patterns[PROBESITES_PATTERNS];
 	uint32_t pattern_count;
 	uint64_t functions;
 	VEC(struct candidate) found;
-	int best[DOORS_PATTERNS];
+	int best[PROBESITES_PATTERNS];
 };
 
 static bool is_cold(const char *linkage)
@@ -130,7 +130,7 @@ static bool see(void *context, const char *linkage, uint64_t address, uint64_t s
 			name = demangle(linkage, 0);
 			rename_closures(&name);
 		}
-		fit = doors_fit(name, l->patterns[i]);
+		fit = probesites_fit(name, l->patterns[i]);
 		if (!fit)
 			continue;
 		l->best[i] = MAX(l->best[i], fit);
@@ -149,7 +149,7 @@ static const struct candidate *cold_part(const struct looking *l, const struct c
 	return NULL;
 }
 
-static bool is_there(const struct doors_info *info, const struct candidate *c)
+static bool is_there(const struct probesites_info *info, const struct candidate *c)
 {
 	for (uint32_t i = 0; i < info->count; i++)
 		if (info->list[i].address == c->address)
@@ -157,29 +157,30 @@ static bool is_there(const struct doors_info *info, const struct candidate *c)
 	return false;
 }
 
-static int take(struct looking *l, struct elf *elf, const struct candidate *c, struct doors_info *info, struct err *err)
+static int take(struct looking *l, struct elf *elf, const struct candidate *c, struct probesites_info *info, struct err *err)
 {
 	const struct candidate *cold = cold_part(l, c);
-	struct doors *d = &info->list[info->count];
+	struct probesites *d = &info->list[info->count];
 
 	if (c->cold || c->fit < l->best[c->pattern] || is_there(info, c))
 		return 0;
 	info->matched[c->pattern]++;
-	if (info->count == DOORS_FUNCTIONS)
+	if (info->count == PROBESITES_FUNCTIONS)
 		return 0;
-	*d = (struct doors){ .address = c->address, .size = c->size, .pattern = c->pattern };
+	*d = (struct probesites){ .address = c->address, .size = c->size, .pattern = c->pattern };
 	memcpy(d->name, c->name, MIN(strlen(c->name), sizeof(d->name) - 1));
 	info->count++;
-	return doors_read(elf, d, cold ? cold->address : 0, cold ? cold->size : 0, str_ends(c->name, "{{closure}}"), err);
+	return probesites_read(elf, d, cold ? cold->address : 0, cold ? cold->size : 0, str_ends(c->name, "{{closure}}"),
+	                       err);
 }
 
-int doors_find(struct elf *elf, const char *text, size_t n, struct doors_info *ret, struct err *err)
+int probesites_find(struct elf *elf, const char *text, size_t n, struct probesites_info *ret, struct err *err)
 {
 	struct looking l = { 0 };
 	int r = 0;
 
-	*ret = (struct doors_info){ 0 };
-	for (size_t at = 0; at < n && l.pattern_count < DOORS_PATTERNS;) {
+	*ret = (struct probesites_info){ 0 };
+	for (size_t at = 0; at < n && l.pattern_count < PROBESITES_PATTERNS;) {
 		const char *end = memchr(text + at, 0, n - at);
 
 		if (!end)
@@ -201,15 +202,16 @@ int doors_find(struct elf *elf, const char *text, size_t n, struct doors_info *r
 
 /* --- the parent's side --- */
 
-bool doors_check(struct doors_info *info)
+bool probesites_check(struct probesites_info *info)
 {
-	if (info->count > DOORS_FUNCTIONS)
+	if (info->count > PROBESITES_FUNCTIONS)
 		return false;
 	for (uint32_t i = 0; i < info->count; i++) {
-		struct doors *d = &info->list[i];
+		struct probesites *d = &info->list[i];
 
-		if (d->out_count > DOORS_OUT || d->future > DOORS_FUTURE_2ND || d->trouble >= DOORS_TROUBLES ||
-		    d->pattern >= DOORS_PATTERNS || d->depth > 4096 || d->state > 1 << 20)
+		if (d->out_count > PROBESITES_OUT || d->future > PROBESITES_FUTURE_2ND ||
+		    d->trouble >= PROBESITES_TROUBLES || d->pattern >= PROBESITES_PATTERNS || d->depth > 4096 ||
+		    d->state > 1 << 20)
 			return false;
 		d->name[sizeof(d->name) - 1] = 0;
 		for (char *c = d->name; *c; c++)
@@ -219,14 +221,14 @@ bool doors_check(struct doors_info *info)
 	return true;
 }
 
-const char *doors_trouble_text(uint32_t trouble)
+const char *probesites_trouble_text(uint32_t trouble)
 {
-	static const char *const texts[DOORS_TROUBLES] = {
-		[DOORS_STEPPED_IN] = "it begins with instructions that the kernel would have to single-step",
-		[DOORS_NO_OUT] = "it never returns",
-		[DOORS_MANY_OUT] = "it has too many returns",
-		[DOORS_NO_CODE] = "its code cannot be read",
+	static const char *const texts[PROBESITES_TROUBLES] = {
+		[PROBESITES_STEPPED_IN] = "it begins with instructions that the kernel would have to single-step",
+		[PROBESITES_NO_OUT] = "it never returns",
+		[PROBESITES_MANY_OUT] = "it has too many returns",
+		[PROBESITES_NO_CODE] = "its code cannot be read",
 	};
 
-	return trouble && trouble < DOORS_TROUBLES ? texts[trouble] : "";
+	return trouble && trouble < PROBESITES_TROUBLES ? texts[trouble] : "";
 }

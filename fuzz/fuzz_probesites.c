@@ -1,5 +1,5 @@
 /*
- * fuzz_doors.c - functions' ways in and out and the notes of gasflame.h in an ELF file; the notes also alone.
+ * fuzz_probesites.c - functions' ways in and out and the notes of gasflame.h in an ELF file; the notes also alone.
  *
  * What is found passes the parent's checks, and lies within the file.
  */
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "elf/probe/doors.h"
+#include "elf/probe/probesites.h"
 #include "elf/file.h"
 #include "elf/probe/usdt.h"
 
@@ -29,13 +29,13 @@ static void check_notes(const struct usdt_info *notes, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char patterns[] = "ma\0closure}}\0_st";
-	static struct doors_info info;
+	static struct probesites_info info;
 	static struct usdt_info notes;
 	struct elf *elf;
 
 	if (!elf_open_memory(data, size, &elf, NULL)) {
-		if (!doors_find(elf, patterns, sizeof(patterns), &info, NULL))
-			expect(doors_check(&info));
+		if (!probesites_find(elf, patterns, sizeof(patterns), &info, NULL))
+			expect(probesites_check(&info));
 		for (uint32_t i = 0; i < info.count; i++)
 			for (uint32_t k = 0; k < info.list[i].out_count; k++)
 				expect(info.list[i].out[k] < size);

@@ -1,5 +1,5 @@
 /*
- * doors.h - where functions are entered and left, for marks that are spans of a function.
+ * probesites.h - where functions are entered and left, for marks that are spans of a function.
  *
  * Runs in the unprivileged child: names, tables and code are untrusted. A function is found by a part of its
  * readable name. Its entry and return sites are places for uprobes, as offsets in the file:
@@ -23,39 +23,45 @@
 struct elf;
 struct err;
 
-enum { DOORS_FUNCTIONS = 16, DOORS_OUT = 48, DOORS_NAME = 240, DOORS_PATTERNS = 16, DOORS_TEXT = 4096 };
-
-/* Why a function cannot be probed; the parent has the message. */
-enum doors_trouble {
-	DOORS_USABLE,
-	DOORS_STEPPED_IN, /* no instruction at its beginning is emulated */
-	DOORS_NO_OUT,     /* it never returns */
-	DOORS_MANY_OUT,
-	DOORS_NO_CODE,    /* the file has no code there, or too much to read */
-	DOORS_TROUBLES,
+enum {
+	PROBESITES_FUNCTIONS = 16,
+	PROBESITES_OUT = 48,
+	PROBESITES_NAME = 240,
+	PROBESITES_PATTERNS = 16,
+	PROBESITES_TEXT = 4096
 };
 
-enum doors_future { DOORS_NO_FUTURE, DOORS_FUTURE_1ST, DOORS_FUTURE_2ND }; /* which argument it is */
+/* Why a function cannot be probed; the parent has the message. */
+enum probesites_trouble {
+	PROBESITES_USABLE,
+	PROBESITES_STEPPED_IN, /* no instruction at its beginning is emulated */
+	PROBESITES_NO_OUT, /* it never returns */
+	PROBESITES_MANY_OUT,
+	PROBESITES_NO_CODE, /* the file has no code there, or too much to read */
+	PROBESITES_TROUBLES,
+};
 
-struct doors {
+enum probesites_future { PROBESITES_NO_FUTURE, PROBESITES_FUTURE_1ST, PROBESITES_FUTURE_2ND }; /* which argument it is */
+
+struct probesites {
 	uint64_t address, size;
 	uint64_t in;      /* offset in the file */
 	uint32_t depth;   /* bytes pushed before it, by which the stack pointer is lower there */
 	uint32_t out_count;
-	uint64_t out[DOORS_OUT];
-	uint32_t future;  /* enum doors_future */
+	uint64_t out[PROBESITES_OUT];
+	uint32_t future;  /* enum probesites_future */
 	uint32_t state;   /* offset of the state in the future */
-	uint32_t trouble; /* enum doors_trouble */
+	uint32_t trouble; /* enum probesites_trouble */
 	uint32_t pattern; /* index of the pattern that it matched */
 	uint8_t code[8];  /* its first bytes, to be shown */
-	char name[DOORS_NAME]; /* readable, cut */
+	char name[PROBESITES_NAME]; /* readable, cut */
 };
 
-struct doors_info {
+struct probesites_info {
 	uint32_t count, zero;
 	uint64_t functions;                  /* in the file's tables */
-	uint64_t matched[DOORS_PATTERNS];    /* for each pattern, also beyond the array's size */
-	struct doors list[DOORS_FUNCTIONS];
+	uint64_t matched[PROBESITES_PATTERNS]; /* for each pattern, also beyond the array's size */
+	struct probesites list[PROBESITES_FUNCTIONS];
 };
 
 /*
@@ -63,12 +69,13 @@ struct doors_info {
  * within <> do not count where there is a path around them, so that neither drop_in_place<f> nor a generic
  * argument matches f.
  */
-int doors_fit(const char *name, const char *pattern);
+int probesites_fit(const char *name, const char *pattern);
 /* text: patterns, each with a NUL at its end, n bytes in all. The best matches of each are taken. */
-int doors_find(struct elf *elf, const char *text, size_t n, struct doors_info *ret, struct err *err);
-/* Reads the code of one function; part of doors_find, -ENOTSUP in a build without a disassembler. */
-int doors_read(const struct elf *elf, struct doors *d, uint64_t cold, uint64_t cold_size, bool may_be_future, struct err *err);
+int probesites_find(struct elf *elf, const char *text, size_t n, struct probesites_info *ret, struct err *err);
+/* Reads the code of one function; part of probesites_find, -ENOTSUP in a build without a disassembler. */
+int probesites_read(const struct elf *elf, struct probesites *d, uint64_t cold, uint64_t cold_size, bool may_be_future,
+                    struct err *err);
 /* Returns whether all numbers are within their bounds. Terminates the names. */
-bool doors_check(struct doors_info *info);
+bool probesites_check(struct probesites_info *info);
 /* Returns the trouble as a sentence for people: "begins with …". */
-const char *doors_trouble_text(uint32_t trouble);
+const char *probesites_trouble_text(uint32_t trouble);

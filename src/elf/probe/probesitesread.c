@@ -1,5 +1,5 @@
 /*
- * doorsread.c - the part of doors.h that reads instructions.
+ * probesitesread.c - the part of probesites.h that reads instructions.
  */
 #include <capstone.h>
 #include <elf.h>
@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "elf/probe/disassemble.h"
-#include "elf/probe/doors.h"
+#include "elf/probe/probesites.h"
 #include "elf/file.h"
 
 enum {
@@ -94,20 +94,20 @@ static bool is_indirect(const cs_insn *in)
 	return in->bytes[at] == 0xff && (in->bytes[at + 1] >> 3 & 7) == 4;
 }
 
-static void add_out(const struct code *c, struct doors *d, uint64_t address)
+static void add_out(const struct code *c, struct probesites *d, uint64_t address)
 {
 	uint64_t offset;
 
 	if (d->trouble)
 		return;
-	if (d->out_count == DOORS_OUT)
-		d->trouble = DOORS_MANY_OUT;
+	if (d->out_count == PROBESITES_OUT)
+		d->trouble = PROBESITES_MANY_OUT;
 	else if (elf_address_to_offset(c->elf, address, &offset))
 		d->out[d->out_count++] = offset;
 }
 
 /* Finds the ends in a piece of the function's code. */
-static void read_outs(csh handle, const struct code *c, struct doors *d, uint64_t address, uint64_t size)
+static void read_outs(csh handle, const struct code *c, struct probesites *d, uint64_t address, uint64_t size)
 {
 	const uint8_t *code = elf_code_at(c->elf, address, &size);
 	cs_insn *in = cs_malloc(handle);
@@ -122,20 +122,20 @@ static void read_outs(csh handle, const struct code *c, struct doors *d, uint64_
 	cs_free(in, 1);
 }
 
-static void read_in(csh handle, const struct code *c, struct doors *d)
+static void read_in(csh handle, const struct code *c, struct probesites *d)
 {
 	uint64_t address = c->address, size = c->size;
 	const uint8_t *code = elf_code_at(c->elf, address, &size);
 	cs_insn *in = cs_malloc(handle);
 	size_t left = code ? size : 0;
 
-	d->trouble = code ? DOORS_STEPPED_IN : DOORS_NO_CODE;
+	d->trouble = code ? PROBESITES_STEPPED_IN : PROBESITES_NO_CODE;
 	if (code)
 		memcpy(d->code, code, MIN(size, sizeof(d->code)));
 	while (left && cs_disasm_iter(handle, &code, &left, &address, in)) {
 		if (is_emulated(in, in->address == c->address)) {
 			if (elf_address_to_offset(c->elf, in->address, &d->in))
-				d->trouble = DOORS_USABLE;
+				d->trouble = PROBESITES_USABLE;
 			break;
 		}
 		/* After a branch an instruction may run more than once, or never. */
@@ -174,7 +174,7 @@ static const x86_op_mem *byte_looked_at(const cs_insn *in)
 }
 
 /* Finds the state of a future: the first byte of an argument that is read before anything is called. */
-static void read_future(csh handle, const struct code *c, struct doors *d)
+static void read_future(csh handle, const struct code *c, struct probesites *d)
 {
 	uint64_t address = c->address, size = c->size;
 	const uint8_t *code = elf_code_at(c->elf, address, &size);
@@ -200,14 +200,15 @@ static void read_future(csh handle, const struct code *c, struct doors *d)
 		which = at && at->disp >= 0 && at->disp <= 1 << 20 ? holds(&k, at->base) : -1;
 		if (which < 0)
 			continue;
-		d->future = which ? DOORS_FUTURE_2ND : DOORS_FUTURE_1ST;
+		d->future = which ? PROBESITES_FUTURE_2ND : PROBESITES_FUTURE_1ST;
 		d->state = at->disp;
 		break;
 	}
 	cs_free(in, 1);
 }
 
-int doors_read(const struct elf *elf, struct doors *d, uint64_t cold, uint64_t cold_size, bool may_be_future, struct err *err)
+int probesites_read(const struct elf *elf, struct probesites *d, uint64_t cold, uint64_t cold_size, bool may_be_future,
+                    struct err *err)
 {
 	struct code c = { elf, d->address, d->size, cold, cold_size };
 	csh handle;
@@ -221,7 +222,7 @@ int doors_read(const struct elf *elf, struct doors *d, uint64_t cold, uint64_t c
 	if (cold_size)
 		read_outs(handle, &c, d, cold, cold_size);
 	if (!d->trouble && !d->out_count)
-		d->trouble = DOORS_NO_OUT;
+		d->trouble = PROBESITES_NO_OUT;
 	cs_option(handle, CS_OPT_SKIPDATA, CS_OPT_OFF);
 	cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
 	if (!d->trouble)

@@ -1,5 +1,5 @@
 /*
- * test_doors.c - where functions are entered and left, found in this very program; and the notes of gasflame.h in it.
+ * test_probesites.c - where functions are entered and left, found in this very program; and the notes of gasflame.h in it.
  */
 #include "test.h"
 
@@ -12,7 +12,7 @@
 #include "base/file/fd.h"
 #include "base/mem.h"
 #include "elf/probe/disassemble.h"
-#include "elf/probe/doors.h"
+#include "elf/probe/probesites.h"
 #include "elf/file.h"
 #include "elf/probe/usdt.h"
 #include "elf/worker/worker.h"
@@ -63,19 +63,19 @@ NOINLINE PLAIN uint64_t later_of_tests(uint8_t *future, void *context)
 	}
 }
 
-static struct doors_info *find(const char *pattern)
+static struct probesites_info *find(const char *pattern)
 {
-	struct doors_info *info = mem_alloc(sizeof(*info));
+	struct probesites_info *info = mem_alloc(sizeof(*info));
 	_cleanup_fd_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct err err = { 0 };
 
-	if (worker_doors(worker, fd, pattern, strlen(pattern) + 1, info, &err))
+	if (worker_probesites(worker, fd, pattern, strlen(pattern) + 1, info, &err))
 		fail_msg("%s", err.text);
 	return info;
 }
 
 /* The code at an offset of the file, as this process has it in memory. */
-static uint8_t code_at(const struct doors *d, uint64_t offset)
+static uint8_t code_at(const struct probesites *d, uint64_t offset)
 {
 	_cleanup_fd_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	uint8_t byte = 0;
@@ -86,8 +86,8 @@ static uint8_t code_at(const struct doors *d, uint64_t offset)
 
 static void functions_are_found(void **state)
 {
-	_cleanup_free_ struct doors_info *info = NULL;
-	const struct doors *d;
+	_cleanup_free_ struct probesites_info *info = NULL;
+	const struct probesites *d;
 	bool returns = false;
 
 	if (!disassemble_there())
@@ -98,20 +98,20 @@ static void functions_are_found(void **state)
 	assert_int_equal(info->matched[0], 1);
 	d = &info->list[0];
 	assert_string_equal(d->name, "ways_out_of_tests");
-	if (d->trouble == DOORS_STEPPED_IN)
+	if (d->trouble == PROBESITES_STEPPED_IN)
 		return; /* a build that shrink-wraps */
-	assert_int_equal(d->trouble, DOORS_USABLE);
+	assert_int_equal(d->trouble, PROBESITES_USABLE);
 	assert_true(d->out_count >= 1);
 	assert_true((code_at(d, d->in) & 0xf8) == 0x50 || code_at(d, d->in) == 0x41);
 	for (uint32_t i = 0; i < d->out_count; i++)
 		returns |= code_at(d, d->out[i]) == 0xc3;
 	assert_true(returns);
-	assert_int_equal(d->future, DOORS_NO_FUTURE);
+	assert_int_equal(d->future, PROBESITES_NO_FUTURE);
 }
 
 static void futures_are_told(void **state)
 {
-	_cleanup_free_ struct doors_info *info = NULL;
+	_cleanup_free_ struct probesites_info *info = NULL;
 	uint8_t future[301] = { 0 };
 
 	if (!disassemble_there())
@@ -122,14 +122,14 @@ static void futures_are_told(void **state)
 	if (info->list[0].trouble)
 		return; /* a build that shrink-wraps, or adds code of its own */
 #ifdef __OPTIMIZE__
-	assert_int_equal(info->list[0].future, DOORS_FUTURE_1ST);
+	assert_int_equal(info->list[0].future, PROBESITES_FUTURE_1ST);
 	assert_int_equal(info->list[0].state, 300);
 #endif
 }
 
 static void what_is_not_there_is_not_found(void **state)
 {
-	_cleanup_free_ struct doors_info *info = NULL;
+	_cleanup_free_ struct probesites_info *info = NULL;
 
 	if (!disassemble_there())
 		skip();
@@ -156,32 +156,32 @@ static void names_fit(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		assert_int_equal(doors_fit(cases[i].name, cases[i].pattern), cases[i].fit);
+		assert_int_equal(probesites_fit(cases[i].name, cases[i].pattern), cases[i].fit);
 }
 
 static void bad_answers_are_refused(void **state)
 {
-	struct doors_info *info = mem_alloc(sizeof(*info));
+	struct probesites_info *info = mem_alloc(sizeof(*info));
 	struct usdt_info *notes = mem_alloc(sizeof(*notes));
 
 	info->count = 1;
 	memset(info->list[0].name, 0x1b, sizeof(info->list[0].name));
-	assert_true(doors_check(info));
-	assert_int_equal(strlen(info->list[0].name), DOORS_NAME - 1);
+	assert_true(probesites_check(info));
+	assert_int_equal(strlen(info->list[0].name), PROBESITES_NAME - 1);
 	assert_null(strchr(info->list[0].name, 0x1b));
-	info->list[0].out_count = DOORS_OUT + 1;
-	assert_false(doors_check(info));
+	info->list[0].out_count = PROBESITES_OUT + 1;
+	assert_false(probesites_check(info));
 	info->list[0].out_count = 0;
-	info->count = DOORS_FUNCTIONS + 1;
-	assert_false(doors_check(info));
+	info->count = PROBESITES_FUNCTIONS + 1;
+	assert_false(probesites_check(info));
 	notes->count = 1;
 	assert_false(usdt_check(notes));
 	notes->list[0].what = USDT_MARK;
 	assert_true(usdt_check(notes));
 	notes->list[0].arguments[1] = 21;
 	assert_false(usdt_check(notes));
-	for (uint32_t i = 0; i <= DOORS_TROUBLES; i++)
-		assert_int_equal(*doors_trouble_text(i) != 0, i && i < DOORS_TROUBLES);
+	for (uint32_t i = 0; i <= PROBESITES_TROUBLES; i++)
+		assert_int_equal(*probesites_trouble_text(i) != 0, i && i < PROBESITES_TROUBLES);
 	free(info);
 	free(notes);
 }
