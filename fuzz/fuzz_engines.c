@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "target/container/container.h"
 #include "target/container/enginejson.h"
-#include "target/cgroup/group.h"
+#include "target/cgroup/cgrouppath.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -38,16 +38,16 @@ static void check_all(struct containers *all)
 
 static void try_group(const char *text)
 {
-	struct group g;
+	struct cgrouppath g;
 
-	group_parse(text, &g);
+	cgrouppath_parse(text, &g);
 	/* What was found is found again by its name. */
-	if (g.container && !group_has(text, g.container))
+	if (g.container && !cgrouppath_has(text, g.container))
 		abort();
 	if (g.unit && !strstr(g.unit_path, g.unit))
 		abort();
-	group_done(&g);
-	group_has(text, "web");
+	cgrouppath_done(&g);
+	cgrouppath_has(text, "web");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -12,9 +12,9 @@
 #include "base/mem.h"
 #include "export/svg/flamegraph.h"
 #include "export/svg/palette.h"
-#include "target/cgroup/cgroup.h"
+#include "target/cgroup/limitgroup.h"
 #include "target/trace/eventspec.h"
-#include "target/cgroup/groupfile.h"
+#include "target/cgroup/cgroupfile.h"
 #include "ethereum/jwt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -59,16 +59,16 @@ static int one_event(void *context, const char *word, unsigned line, struct err 
 
 static void try_groups(const char *text)
 {
-	_cleanup_free_ char *mount2 = cgroup_parse_mount(text, true, "/a/b");
-	_cleanup_free_ char *mount1 = cgroup_parse_mount(text, false, "/a/b");
-	_cleanup_free_ char *path2 = groupfile_path(text, ""), *path1 = groupfile_path(text, "memory");
+	_cleanup_free_ char *mount2 = limitgroup_parse_mount(text, true, "/a/b");
+	_cleanup_free_ char *mount1 = limitgroup_parse_mount(text, false, "/a/b");
+	_cleanup_free_ char *path2 = cgroupfile_path(text, ""), *path1 = cgroupfile_path(text, "memory");
 
 	expect(!mount2 || strlen(mount2) < strlen(text) + 100);
 	expect(!mount1 || strlen(mount1) < strlen(text) + 100);
 	expect(!path2 || strlen(path2) <= strlen(text));
 	expect(!path1 || strlen(path1) <= strlen(text));
-	groupfile_key(text, "anon");
-	groupfile_key(text, "pgscan*");
+	cgroupfile_key(text, "anon");
+	cgroupfile_key(text, "pgscan*");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,7 +2,7 @@
  * groups.h - the cgroups of a recording's targets and their limits; and the restarts that the recording
  * followed.
  *
- * A pure function of the counters and marks that collect/mem/groupwatch.h and collect/follow.h leave.
+ * A pure function of the counters and marks that collect/mem/cgroupwatch.h and collect/follow.h leave.
  */
 #pragma once
 

@@ -19,7 +19,7 @@ struct engine;
 struct fallback;
 struct follow;
 struct gasflame_bpf;
-struct groupwatch;
+struct cgroupwatch;
 struct kernelmap;
 struct mark;
 struct processes;
@@ -43,13 +43,13 @@ struct session {
 	uint32_t cpu_event;        /* the profile's event of the samples of a clock */
 	struct kernelmap *kernel;  /* makes frames of the kernel */
 	bool paused;
-	bool quota;                /* a CPU quota binds a target, or may; groupwatch.h says so */
+	bool quota;                /* a CPU quota binds a target, or may; cgroupwatch.h says so */
 	int step_ms;               /* a collector wants to be asked at least so often; 0: none does */
 	uint64_t next_second_ns;   /* when to look around again */
 	struct session_governor { /* the last second, for --max-overhead */
 		uint64_t cost_ns, target_ns, time_ns;
 	} governor;
-	struct groupwatch *groups;      /* the targets' cgroups */
+	struct cgroupwatch *groups;     /* the targets' cgroups */
 	struct follow *follow;          /* who joins, NULL = nobody */
 	struct mark *mark;              /* blocks; with BPF or without, NULL = nobody asked */
 	uint64_t sampled_ns;            /* CPU time that the samples stand for */

@@ -16,7 +16,7 @@
 #include "collect/process/processes.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
-#include "target/cgroup/groupfile.h"
+#include "target/cgroup/cgroupfile.h"
 #include "target/proc.h"
 #include "target/resolve.h"
 
@@ -135,7 +135,7 @@ static pid_t join_groups(struct follow *f, bool main, uint64_t now)
 	pid_t first = 0;
 
 	for (size_t i = 0; i < o->group_count; i++) {
-		_cleanup_free_ char *text = groupfile_read(o->groups[i], "cgroup.procs");
+		_cleanup_free_ char *text = cgroupfile_read(o->groups[i], "cgroup.procs");
 
 		for (char *s = text, *end; s && *s; s = end + (*end == '\n')) {
 			pid_t pid = strtol(s, &end, 10);

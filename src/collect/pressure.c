@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
-#include "target/cgroup/groupfile.h"
+#include "target/cgroup/cgroupfile.h"
 
 enum { FILE_MAX = 1 << 16, MOST_CGROUPS = 16 };
 
@@ -166,8 +166,8 @@ static bool new_folder(struct pressure *ps, const char *folder)
 static void watch_cgroups(struct pressure *ps, const char *text, bool *psi, bool *events)
 {
 	static const char *const roots[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
-	_cleanup_free_ char *unified = groupfile_path(text, "");
-	_cleanup_free_ char *memory = groupfile_path(text, "memory");
+	_cleanup_free_ char *unified = cgroupfile_path(text, "");
+	_cleanup_free_ char *memory = cgroupfile_path(text, "memory");
 
 	for (size_t i = 0; unified && i < ARRAY_LEN(roots); i++) {
 		_cleanup_free_ char *folder = mem_printf("%s%s", roots[i], unified);

@@ -17,7 +17,7 @@
 #include "collect/engine.h"
 #include "collect/perf/fallback.h"
 #include "collect/follow.h"
-#include "collect/mem/groupwatch.h"
+#include "collect/mem/cgroupwatch.h"
 #include "collect/kernelmap.h"
 #include "collect/blocks/mark.h"
 #include "collect/process/processes.h"
@@ -199,7 +199,7 @@ int session_open(const struct session_options *options, struct profile *p, struc
 					 : processes_new(p, &fallback_sink, s->fallback);
 		r = add_targets(s, err);
 		look_after_ourselves();
-		s->groups = groupwatch_new(s);
+		s->groups = cgroupwatch_new(s);
 	}
 	if (r < 0) {
 		session_close(s);
@@ -243,7 +243,7 @@ int session_start(struct session *s, struct err *err)
 	int r;
 
 	collector_begin(s);
-	groupwatch_begin(s->groups);
+	cgroupwatch_begin(s->groups);
 	s->follow = follow_new(s);
 	r = start_collectors(s, true, err);
 	if (r >= 0)
@@ -251,7 +251,7 @@ int session_start(struct session *s, struct err *err)
 	if (r >= 0 && s->fallback)
 		r = fallback_start(s->fallback, err);
 	/* Once more: what was before the collectors saw anything is not in their figures either. */
-	groupwatch_begin(s->groups);
+	cgroupwatch_begin(s->groups);
 	if (r >= 0 && s->options->ready)
 		s->options->ready(s->options->ready_context, s);
 	/* Last: what the log says before the recording begins has no place in it. */
@@ -341,7 +341,7 @@ static bool look_around(struct session *s, uint64_t now)
 	show_progress(s, now);
 	if (!follow_look(s->follow, now, processes_check_alive(s->processes, now)))
 		return false;
-	groupwatch_look(s->groups);
+	cgroupwatch_look(s->groups);
 	govern(s, now);
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
 		if (s->running[i] && collector_table[i]->tick)
@@ -445,7 +445,7 @@ void session_finish(struct session *s, void (*take)(void *context, uint32_t modu
 	pause_wanted = true;
 	apply_pause(s);
 	s->profile->duration_ns = now - s->start_mono_ns;
-	groupwatch_look(s->groups);
+	cgroupwatch_look(s->groups);
 	if (s->fallback)
 		fallback_drain(s->fallback);
 	else
@@ -471,7 +471,7 @@ void session_close(struct session *s)
 			collector_table[i]->close(s);
 	follow_free(s->follow);
 	kernelmap_free(s->kernel);
-	groupwatch_free(s->groups);
+	cgroupwatch_free(s->groups);
 	processes_free(s->processes);
 	engine_close(s->engine);
 	fallback_close(s->fallback);

@@ -11,10 +11,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text/str.h"
-#include "target/cgroup/group.h"
+#include "target/cgroup/cgrouppath.h"
 #include "target/initproc.h"
-#include "target/names.h"
-#include "target/unit.h"
+#include "target/processnames.h"
+#include "target/systemd.h"
 
 /* State of a search, with messages that matter only if nothing else is found. */
 struct search {
@@ -108,12 +108,12 @@ static int take_processes(struct search *s, const struct container *c, struct er
 {
 	_cleanup_free_ char *title = container_title(c), *group = NULL;
 	struct proc_ids pids;
-	int r = group_of(c->id, &pids);
+	int r = cgrouppath_of(c->id, &pids);
 
 	if (r)
 		return err_errno(err, -r, "cannot list /proc");
-	group = c->pid ? group_text(c->pid) : NULL;
-	if (group && !group_has(group, c->id) && !pids.list.n && !c->hearsay)
+	group = c->pid ? cgrouppath_text(c->pid) : NULL;
+	if (group && !cgrouppath_has(group, c->id) && !pids.list.n && !c->hearsay)
 		r = err_set(err, EPROTO,
 			    "%s says that container %s is process %d, but that is not in a control group of this container: not "
 			    "believed; if you know better, name the process by its pid",
@@ -189,9 +189,9 @@ static int find_pod(struct search *s, struct err *err)
 
 static int find_unit(struct search *s, struct err *err)
 {
-	if (!unit_is_name(s->name) && !(s->forced && *s->name == '/'))
+	if (!systemd_is_unit(s->name) && !(s->forced && *s->name == '/'))
 		return s->forced ? err_set(err, EINVAL, "\"%s\" is no name of a unit", s->name) : -ENOENT;
-	return unit_find(s->name, &s->found->pids, err);
+	return systemd_find_unit(s->name, &s->found->pids, err);
 }
 
 /* --- processes --- */
@@ -319,7 +319,7 @@ static bool has_container(const struct target_found *f, const char *id)
 }
 
 /* The container that a group is of, with the name that its engine knows it by. */
-static void find_around(struct target_found *f, const struct group *g)
+static void find_around(struct target_found *f, const struct cgrouppath *g)
 {
 	struct container_query q = { .name = g->container, .notes = &f->notes };
 	struct containers all;
@@ -340,11 +340,11 @@ static void find_containers_around(struct target_found *f)
 	enum { MOST = 8 }; /* each is a question to the engine */
 
 	for (size_t i = 0; i < f->pids.list.n && f->containers.list.n < MOST; i++) {
-		struct group g;
+		struct cgrouppath g;
 
-		if (!group_read(f->pids.list.v[i], &g) && g.container && !has_container(f, g.container))
+		if (!cgrouppath_read(f->pids.list.v[i], &g) && g.container && !has_container(f, g.container))
 			find_around(f, &g);
-		group_done(&g);
+		cgrouppath_done(&g);
 	}
 }
 
@@ -353,7 +353,7 @@ static int complete(struct target_found *f, const char *name, struct err *err)
 {
 	struct proc_status status;
 	struct proc_stat stat;
-	struct group g;
+	struct cgrouppath g;
 	pid_t first = f->containers.list.n ? f->containers.list.v[0].pid : 0;
 
 	if (f->kind == TARGET_NAME || f->kind == TARGET_COMMAND || f->kind == TARGET_PID)
@@ -368,11 +368,11 @@ static int complete(struct target_found *f, const char *name, struct err *err)
 			memcpy(f->wrapper, stat.name, sizeof(f->wrapper));
 	}
 	f->inner_pid = proc_status(f->main_pid, &status) ? f->main_pid : status.inner_pid;
-	if (!group_read(f->main_pid, &g)) {
+	if (!cgrouppath_read(f->main_pid, &g)) {
 		f->cgroup = mem_strdup(g.path);
 		f->unit = mem_strdup(g.unit);
 	}
-	group_done(&g);
+	cgrouppath_done(&g);
 	if (f->kind != TARGET_CONTAINER && f->kind != TARGET_POD)
 		find_containers_around(f);
 	return 0;

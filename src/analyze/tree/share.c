@@ -60,7 +60,7 @@ struct looking {
 	struct shares *s;
 	const struct calltree *t;
 	uint32_t *crate_of; /* by identity: row, PROFILE_NONE = no code */
-	uint32_t *group_of; /* the same for groups */
+	uint32_t *cgrouppath_of; /* the same for groups */
 	uint8_t *kind;      /* by identity: enum code_kind */
 };
 
@@ -79,9 +79,9 @@ static void find_crates(struct looking *l)
 		uint64_t *row;
 
 		l->kind[i] = kind;
-		l->crate_of[i] = l->group_of[i] = PROFILE_NONE;
+		l->crate_of[i] = l->cgrouppath_of[i] = PROFILE_NONE;
 		if (!strcmp(id->module, SHAPE_GROUP)) {
-			l->group_of[i] = s->groups.n;
+			l->cgrouppath_of[i] = s->groups.n;
 			vec_push(&s->groups, (struct share_group){ .name = id->name });
 		}
 		if (!*name)
@@ -146,7 +146,7 @@ static void add_totals(struct looking *l)
 		row = l->crate_of[t->nodes.v[i].ident];
 		if (row != PROFILE_NONE && !crates[row]++)
 			add(&s->crates.v[row].total, &t->nodes.v[i].total);
-		row = l->group_of[t->nodes.v[i].ident];
+		row = l->cgrouppath_of[t->nodes.v[i].ident];
 		if (row != PROFILE_NONE && !groups[row]++)
 			add(&s->groups.v[row].total, &t->nodes.v[i].total);
 		if (t->nodes.v[i].first_child != CALLTREE_NONE) {
@@ -157,7 +157,7 @@ static void add_totals(struct looking *l)
 			row = l->crate_of[t->nodes.v[i].ident];
 			if (row != PROFILE_NONE)
 				crates[row]--;
-			row = l->group_of[t->nodes.v[i].ident];
+			row = l->cgrouppath_of[t->nodes.v[i].ident];
 			if (row != PROFILE_NONE)
 				groups[row]--;
 			if (!i)
@@ -192,8 +192,8 @@ static void add_inherited(struct looking *l)
 			if (of[i].outermost == PROFILE_NONE)
 				of[i].outermost = of[i].nearest;
 		}
-		if (l->group_of[n->ident] != PROFILE_NONE)
-			of[i].group = l->group_of[n->ident];
+		if (l->cgrouppath_of[n->ident] != PROFILE_NONE)
+			of[i].group = l->cgrouppath_of[n->ident];
 		if (of[i].nearest == PROFILE_NONE) {
 			add(&s->no_own, &n->self);
 		} else {
@@ -212,7 +212,7 @@ void shares_build(struct shares *s, const struct calltree *tree, const char *con
 	*s = (struct shares){ .all = tree->nodes.v[0].total };
 	crates_init(&s->names, tree->idents.p, own);
 	l.crate_of = mem_alloc(n * sizeof(*l.crate_of));
-	l.group_of = mem_alloc(n * sizeof(*l.group_of));
+	l.cgrouppath_of = mem_alloc(n * sizeof(*l.cgrouppath_of));
 	l.kind = mem_alloc(n);
 	find_crates(&l);
 	add_self(&l);
@@ -221,7 +221,7 @@ void shares_build(struct shares *s, const struct calltree *tree, const char *con
 	vec_sort(&s->crates, compare_crates);
 	vec_sort(&s->groups, compare_groups);
 	free(l.crate_of);
-	free(l.group_of);
+	free(l.cgrouppath_of);
 	free(l.kind);
 }
 

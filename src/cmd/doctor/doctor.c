@@ -22,7 +22,7 @@
 #include "collect/probestack.h"
 #endif
 #include "elf/worker/worker.h"
-#include "target/cgroup/cpugroup.h"
+#include "target/cgroup/cgroupcpu.h"
 #include "target/host.h"
 #include "target/proc.h"
 
@@ -316,7 +316,7 @@ static bool any_hidden(void)
 	if (proc_list(&all))
 		return false;
 	for (size_t i = 0; i < all.list.n && !hidden; i++)
-		hidden = cpugroup_hidden(all.list.v[i]);
+		hidden = cgroupcpu_hidden(all.list.v[i]);
 	vec_done(&all.list);
 	return hidden;
 }

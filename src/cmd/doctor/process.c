@@ -25,7 +25,7 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "elf/worker/worker.h"
-#include "target/cgroup/group.h"
+#include "target/cgroup/cgrouppath.h"
 #include "target/host.h"
 #include "target/open.h"
 #include "target/proc.h"
@@ -165,14 +165,14 @@ static void check_process(pid_t pid, const struct proc_stat *stat, const struct 
 {
 	_cleanup_free_ char *command = proc_command(pid);
 	char rss[32], user[64];
-	struct group group;
+	struct cgrouppath group;
 
 	checks_add(c, "process", CHECK_OK, NULL, NULL, "%d %s: %.*s", pid, stat->name, 120,
 		   command ? command : "");
 	checks_add(c, "size", CHECK_OK, NULL, NULL, "%u thread%s, RSS %s, user %s", stat->threads,
 		   stat->threads == 1 ? "" : "s", str_bytes(rss, stat->rss_bytes),
 		   user_name(status->uid, user));
-	if (!group_read(pid, &group) && group.container)
+	if (!cgrouppath_read(pid, &group) && group.container)
 		checks_add(c, "container", CHECK_OK, NULL, NULL, "yes: %.12s%s%s, pid %d inside", group.container,
 			   *group.engine ? " of " : "", group.engine, status->inner_pid);
 	else if (!same_namespace(pid, "pid"))
@@ -181,7 +181,7 @@ static void check_process(pid_t pid, const struct proc_stat *stat, const struct 
 		checks_add(c, "container", CHECK_OK, NULL, NULL, "its own mounts");
 	if (group.unit)
 		checks_add(c, "unit", CHECK_OK, NULL, NULL, "%s", group.unit);
-	group_done(&group);
+	cgrouppath_done(&group);
 }
 
 static bool can_sample(pid_t pid)

@@ -15,8 +15,8 @@
 #include "base/text/str.h"
 #include "cmd/ps/psrows.h"
 #include "elf/worker/worker.h"
-#include "target/names.h"
 #include "target/open.h"
+#include "target/processnames.h"
 
 #define LOOK_NS 500000000ULL /* into one file: a huge one shall not take all of the time */
 
@@ -101,7 +101,7 @@ static void look(struct looker *l, struct ps_row *row)
 	}
 	for (size_t i = 0; i < maps.list.n; i++) {
 		const struct proc_mapping *m = &maps.list.v[i];
-		const char *name = names_base(m->path);
+		const char *name = processnames_base(m->path);
 
 		library = library ? library : library_allocator(name);
 		libc = libc ? libc : c_library(name);

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/text/str.h"
-#include "target/cgroup/group.h"
+#include "target/cgroup/cgrouppath.h"
 #include "target/initproc.h"
 
 /* A process, at both looks. */
@@ -18,8 +18,8 @@ struct seen {
 	size_t row;
 	uint64_t cpu_ns, time_ns;
 	struct proc_stat stat;
-	char *command, *group_text;
-	struct group group;
+	char *command, *cgrouppath_text;
+	struct cgrouppath group;
 };
 
 struct census {
@@ -70,13 +70,13 @@ static int census_read(struct census *c)
 		if (s.pid == getpid() || proc_stat(s.pid, &s.stat) || s.stat.state == 'Z' || s.stat.state == 'X')
 			continue;
 		s.command = proc_command(s.pid);
-		if (!s.command || is_kernel_thread(s.pid, s.command) || !(s.group_text = group_text(s.pid))) {
+		if (!s.command || is_kernel_thread(s.pid, s.command) || !(s.cgrouppath_text = cgrouppath_text(s.pid))) {
 			free(s.command);
 			continue;
 		}
 		s.time_ns = clock_mono_ns();
 		s.cpu_ns = cpu_time(s.pid, &s.stat);
-		group_parse(s.group_text, &s.group);
+		cgrouppath_parse(s.cgrouppath_text, &s.group);
 		vec_push(&c->list, s);
 	}
 	vec_done(&all.list);
@@ -87,8 +87,8 @@ static void census_done(struct census *c)
 {
 	for (size_t i = 0; i < c->list.n; i++) {
 		free(c->list.v[i].command);
-		free(c->list.v[i].group_text);
-		group_done(&c->list.v[i].group);
+		free(c->list.v[i].cgrouppath_text);
+		cgrouppath_done(&c->list.v[i].group);
 	}
 	vec_done(&c->list);
 	containers_done(&c->containers);
@@ -108,7 +108,7 @@ static struct container *container_of(const struct census *c, const struct seen 
 		struct container *x = &c->containers.list.v[i];
 
 		/* Most ids are of the form that the path was searched for already. */
-		if (s->group.container ? !strcmp(s->group.container, x->id) : group_has(s->group_text, x->id))
+		if (s->group.container ? !strcmp(s->group.container, x->id) : cgrouppath_has(s->cgrouppath_text, x->id))
 			return x;
 	}
 	return NULL;

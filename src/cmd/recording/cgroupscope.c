@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/text/str.h"
-#include "target/cgroup/groupfile.h"
+#include "target/cgroup/cgroupfile.h"
 #include "target/proc.h"
 
 /* Made for one container or unit: it has a container's id in its name, or the name of a service. */
@@ -39,7 +39,7 @@ static bool has(const struct proc_ids *pids, pid_t pid)
 /* Were all of its processes named? Else one of several in it is meant, and not the others. */
 static bool all_named(const char *folder, const struct proc_ids *pids)
 {
-	_cleanup_free_ char *text = groupfile_read(folder, "cgroup.procs");
+	_cleanup_free_ char *text = cgroupfile_read(folder, "cgroup.procs");
 
 	for (char *s = text, *end; s && *s; s = end + (*end == '\n')) {
 		pid_t pid = strtol(s, &end, 10);
@@ -62,7 +62,7 @@ void cgroupscope_find(const struct proc_ids *pids, char *const *names, size_t na
 	for (size_t i = 0; i < name_count; i++)
 		named |= !cgroupscope_is_pid(names[i]);
 	for (size_t i = 0; named && i < pids->list.n; i++) {
-		char *folder = groupfile_folder(pids->list.v[i]);
+		char *folder = cgroupfile_folder(pids->list.v[i]);
 		bool known = !folder;
 
 		for (size_t k = 0; !known && k < ret->list.n; k++)

@@ -3,7 +3,7 @@
  *
  * The program is recorded as `run` does it; beside that the cgroup and the kernel's
  * log are watched (collect/mem/oomwatch.h). Nothing is left behind: the cgroup is
- * removed here, or, if we are killed, by the guard (target/cgroup/cgroup.h).
+ * removed here, or, if we are killed, by the guard (target/cgroup/limitgroup.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #include "export/section/oomtext.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
-#include "target/cgroup/cgroup.h"
+#include "target/cgroup/limitgroup.h"
 #include "target/resolve.h"
 #include "target/trace/tracefs.h"
 
@@ -35,8 +35,8 @@ enum {
 
 struct limit {
 	struct recording recording;
-	struct cgroup cgroup;
-	struct cgroup_memory before;
+	struct limitgroup cgroup;
+	struct limitgroup_memory before;
 	struct oomwatch *watch;
 	uint64_t memory, swap;
 	const char *swap_text;
@@ -70,18 +70,18 @@ static void finish(void *context, struct profile *p)
 /* --- before --- */
 
 /* The limits of the group that another process is in. */
-static int take_limits(struct limit *l, const char *name, struct cgroup *ret, struct err *err)
+static int take_limits(struct limit *l, const char *name, struct limitgroup *ret, struct err *err)
 {
 	struct proc_ids found = { 0 };
-	struct cgroup_memory m;
+	struct limitgroup_memory m;
 	int r = target_resolve(name, &found, err);
 
 	if (r < 0)
 		return r;
-	r = cgroup_of(found.list.v[0], ret, err);
-	if (!r && cgroup_read(ret, &m) < 0)
+	r = limitgroup_of(found.list.v[0], ret, err);
+	if (!r && limitgroup_read(ret, &m) < 0)
 		r = err_set(err, ENOTSUP, "the cgroup of %s, %s, has no memory controller", name, ret->path);
-	if (!r && !l->memory && m.limit == CGROUP_UNLIMITED)
+	if (!r && !l->memory && m.limit == LIMITGROUP_UNLIMITED)
 		r = err_set(
 			err, EINVAL,
 			"the cgroup of %s, %s, has no limit of memory: give one with --memory and a command",
@@ -99,11 +99,11 @@ static int take_limits(struct limit *l, const char *name, struct cgroup *ret, st
 static int make_group(struct limit *l, struct err *err)
 {
 	_cleanup_free_ char *name = mem_printf("gasflame-limit-%d", getpid());
-	int r = cgroup_make(name, &l->cgroup, err);
+	int r = limitgroup_make(name, &l->cgroup, err);
 
 	l->made = !r;
-	r = r ?: cgroup_limit(&l->cgroup, l->memory, l->swap, err);
-	return r ?: cgroup_guard(&l->cgroup, err);
+	r = r ?: limitgroup_limit(&l->cgroup, l->memory, l->swap, err);
+	return r ?: limitgroup_guard(&l->cgroup, err);
 }
 
 /* Starts the program in the cgroup; it waits before its exec. */
@@ -114,7 +114,7 @@ static int start_program(struct limit *l, char **command, struct err *err)
 	if (r)
 		return r;
 	r = recording_command(&l->recording, command, err);
-	return r ?: cgroup_enter(&l->cgroup, l->recording.launch.pid, err);
+	return r ?: limitgroup_enter(&l->cgroup, l->recording.launch.pid, err);
 }
 
 /* --- after --- */
@@ -138,9 +138,9 @@ static void say_end(struct limit *l, int code)
 	struct profile *p = l->recording.profile;
 	uint64_t kills = 0, peak = 0;
 	char limit[32], most[32], after[32];
-	struct cgroup_memory now;
+	struct limitgroup_memory now;
 
-	if (cgroup_read(&l->cgroup, &now) >= 0) {
+	if (limitgroup_read(&l->cgroup, &now) >= 0) {
 		kills = now.oom_kills - MIN(l->before.oom_kills, now.oom_kills);
 		peak = now.peak;
 	}
@@ -171,17 +171,17 @@ static void end(struct limit *l)
 	oomwatch_free(l->watch);
 	/* A program that still waits before its exec gives up now, and leaves the group. */
 	recording_done(&l->recording);
-	if (l->made && l->cgroup.path && cgroup_remove(&l->cgroup) < 0)
+	if (l->made && l->cgroup.path && limitgroup_remove(&l->cgroup) < 0)
 		log_info("%zu processes are still in the cgroup %s: it is removed when they have ended.",
-			 cgroup_processes(&l->cgroup), l->cgroup.path);
-	cgroup_done(&l->cgroup);
+			 limitgroup_processes(&l->cgroup), l->cgroup.path);
+	limitgroup_done(&l->cgroup);
 }
 
 static int record(struct limit *l, bool program, struct err *err)
 {
 	int code;
 
-	cgroup_read(&l->cgroup, &l->before);
+	limitgroup_read(&l->cgroup, &l->before);
 	l->recording.session.look = look;
 	l->recording.finish = finish;
 	l->recording.session.look_context = l->recording.context = l;
@@ -224,7 +224,7 @@ static int limit_main(const struct command *c, int argc, char **argv)
 {
 	const char *what = NULL, *group_of = NULL;
 	uint64_t heap_interval = 0, duration_ns = 0;
-	struct limit l = { .recording = RECORDING_INIT, .swap = CGROUP_UNLIMITED, .cgroup = { .guard = -1 } };
+	struct limit l = { .recording = RECORDING_INIT, .swap = LIMITGROUP_UNLIMITED, .cgroup = { .guard = -1 } };
 	struct option_list symbols = { 0 };
 	struct err err = { 0 };
 	const struct option_spec options[] = {
@@ -251,7 +251,7 @@ static int limit_main(const struct command *c, int argc, char **argv)
 	char **command = recording_split(&argc, argv);
 	int first = options_parse(c, options, argc, argv), code;
 	struct recording *r = &l.recording;
-	struct cgroup theirs = { .guard = -1 };
+	struct limitgroup theirs = { .guard = -1 };
 	const char *tracefs;
 	char *events;
 	bool seen;
@@ -282,12 +282,12 @@ static int limit_main(const struct command *c, int argc, char **argv)
 		code = start_program(&l, command, &err);
 	} else if (!code) {
 		l.cgroup = theirs;
-		theirs = (struct cgroup){ .guard = -1 };
+		theirs = (struct limitgroup){ .guard = -1 };
 		code = recording_find(r, &(struct option_list){ 0 }, (char **)&group_of, 1, &err);
 	}
 	code = code < 0 ? recording_failed(&err) : record(&l, command != NULL, &err);
 	end(&l);
-	cgroup_done(&theirs);
+	limitgroup_done(&theirs);
 	vec_done(&symbols.list);
 	free(events);
 	return code;

@@ -13,7 +13,7 @@
 #include "profile/keys.h"
 #include "profile/profile.h"
 #include "net/http.h"
-#include "target/cgroup/memgroup.h"
+#include "target/cgroup/cgroupmemory.h"
 #include "target/memory/memory.h"
 #include "target/memory/metrics.h"
 #include "target/proc.h"
@@ -32,7 +32,7 @@ struct memwatch {
 	struct map series;        /* hash of the name to the profile's id */
 	VEC(uint32_t) files;      /* series of files */
 	struct map minor, major;  /* by pid: faults at the last look */
-	struct memgroup_machine machine;
+	struct cgroupmemory_machine machine;
 	uint64_t group_reclaimed;
 	bool looked, group_seen;
 	uint64_t next_walk_ns;
@@ -120,16 +120,16 @@ static void add_memory(struct memwatch *w, uint64_t time_ns, const struct memory
 
 static void add_group(struct memwatch *w, uint64_t time_ns)
 {
-	struct memgroup g;
+	struct cgroupmemory g;
 
-	if (memgroup_read(w->pids.list.v[0], &g))
+	if (cgroupmemory_read(w->pids.list.v[0], &g))
 		return;
 	if (!w->group_seen)
 		profile_count_set_of(w->profile, KEY_CGROUP_PATH_OF, g.path, g.version);
 	add(w, time_ns, KEY_CGROUP_MEMORY_USAGE, g.usage_bytes, ALWAYS);
-	if (g.limit_bytes != MEMGROUP_NO_LIMIT)
+	if (g.limit_bytes != CGROUPMEMORY_NO_LIMIT)
 		add(w, time_ns, KEY_CGROUP_MEMORY_LIMIT, g.limit_bytes, ALWAYS);
-	if (g.high_bytes != MEMGROUP_NO_LIMIT)
+	if (g.high_bytes != CGROUPMEMORY_NO_LIMIT)
 		add(w, time_ns, KEY_CGROUP_MEMORY_HIGH, g.high_bytes, ALWAYS);
 	add(w, time_ns, KEY_CGROUP_MEMORY_ANON, g.anon_bytes, ALWAYS);
 	add(w, time_ns, KEY_CGROUP_MEMORY_FILE, g.file_bytes, ALWAYS);
@@ -143,14 +143,14 @@ static void add_group(struct memwatch *w, uint64_t time_ns)
 		    (g.reclaimed_pages - w->group_reclaimed) * w->page_bytes, UNLESS_ZERO);
 	w->group_reclaimed = g.reclaimed_pages;
 	w->group_seen = true;
-	memgroup_done(&g);
+	cgroupmemory_done(&g);
 }
 
 static void add_machine(struct memwatch *w, uint64_t time_ns)
 {
-	struct memgroup_machine now;
+	struct cgroupmemory_machine now;
 
-	if (memgroup_machine(&now))
+	if (cgroupmemory_machine(&now))
 		return;
 	if (w->looked) {
 		add(w, time_ns, KEY_MACHINE_RECLAIMED,

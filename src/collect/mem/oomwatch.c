@@ -14,7 +14,7 @@
 #include "base/vec.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
-#include "target/cgroup/cgroup.h"
+#include "target/cgroup/limitgroup.h"
 
 enum { RECORD_SIZE = 8192, MOST_LINES = 400, EVERY_NS = 100000000, LEAVING_NS = 1000000000 };
 
@@ -25,9 +25,9 @@ struct line {
 
 struct oomwatch {
 	struct profile *profile;
-	const struct cgroup *cgroup;
+	const struct limitgroup *cgroup;
 	const char *name;            /* of the group, as the kernel's lines end in it */
-	struct cgroup_memory first, last;
+	struct limitgroup_memory first, last;
 	uint64_t looked_ns, kill_ns; /* since the recording began; kill 0 = none yet */
 	uint64_t peak;
 	uint32_t usage, anon, file, kernel, swap; /* series */
@@ -37,14 +37,14 @@ struct oomwatch {
 	bool in_report;
 };
 
-struct oomwatch *oomwatch_new(struct profile *p, const struct cgroup *c)
+struct oomwatch *oomwatch_new(struct profile *p, const struct limitgroup *c)
 {
 	struct oomwatch *w = mem_alloc(sizeof(*w));
 
 	w->profile = p;
 	w->cgroup = c;
 	w->name = str_base_name(c->path);
-	cgroup_read(c, &w->first);
+	limitgroup_read(c, &w->first);
 	w->usage = profile_series(p, KEY_LIMIT_USAGE);
 	w->anon = profile_series(p, KEY_LIMIT_ANON);
 	w->file = profile_series(p, KEY_LIMIT_FILE);
@@ -152,12 +152,12 @@ static void point(struct oomwatch *w, uint64_t time_ns)
 
 void oomwatch_look(struct oomwatch *w, uint64_t time_ns)
 {
-	struct cgroup_memory now;
+	struct limitgroup_memory now;
 
 	if (w->looked_ns && time_ns < w->looked_ns + EVERY_NS * 9 / 10)
 		return;
 	read_log(w);
-	if (cgroup_read(w->cgroup, &now) < 0)
+	if (limitgroup_read(w->cgroup, &now) < 0)
 		return;
 	if (now.oom_kills > w->first.oom_kills && !w->kill_ns)
 		w->kill_ns = MAX(time_ns, 1);
@@ -165,7 +165,7 @@ void oomwatch_look(struct oomwatch *w, uint64_t time_ns)
 	w->last.oom_kills = now.oom_kills;
 	w->last.hits = now.hits;
 	/* The killed process is exiting, and the cgroup soon empty: the values from before count. */
-	if (w->kill_ns && (time_ns < w->kill_ns + LEAVING_NS || !cgroup_processes(w->cgroup)))
+	if (w->kill_ns && (time_ns < w->kill_ns + LEAVING_NS || !limitgroup_processes(w->cgroup)))
 		return;
 	w->looked_ns = MAX(time_ns, 1);
 	w->last = now;
@@ -179,7 +179,7 @@ static uint64_t mark_time(const struct oomwatch *w, uint64_t mono_ns, uint64_t t
 	return mono_ns > start ? MIN(mono_ns - start, time_ns) : 0;
 }
 
-void oomwatch_finish(struct oomwatch *w, const struct cgroup_memory *before, uint64_t time_ns)
+void oomwatch_finish(struct oomwatch *w, const struct limitgroup_memory *before, uint64_t time_ns)
 {
 	struct profile *p = w->profile;
 	uint64_t kill_ns, kills;
@@ -209,7 +209,7 @@ void oomwatch_finish(struct oomwatch *w, const struct cgroup_memory *before, uin
 						   .kind = profile_string(p, "oom"),
 						   .name = profile_string(p, "killed at the memory limit") });
 	profile_count_set(p, KEY_LIMIT_MEMORY_BYTES, w->first.limit);
-	if (w->first.swap_limit != CGROUP_UNLIMITED) {
+	if (w->first.swap_limit != LIMITGROUP_UNLIMITED) {
 		profile_count_set(p, KEY_LIMIT_SWAP_LIMITED, 1);
 		profile_count_set(p, KEY_LIMIT_SWAP_BYTES, w->first.swap_limit);
 	}

@@ -9,16 +9,16 @@
 
 #include <stdint.h>
 
-struct cgroup;
-struct cgroup_memory;
+struct limitgroup;
+struct limitgroup_memory;
 struct oomwatch;
 struct profile;
 
 /* Borrows both. */
-struct oomwatch *oomwatch_new(struct profile *p, const struct cgroup *c);
+struct oomwatch *oomwatch_new(struct profile *p, const struct limitgroup *c);
 void oomwatch_look(struct oomwatch *w, uint64_t time_ns);
 /* The last look, marks and counters; before: the group as it was when nothing had happened yet. */
-void oomwatch_finish(struct oomwatch *w, const struct cgroup_memory *before, uint64_t time_ns);
+void oomwatch_finish(struct oomwatch *w, const struct limitgroup_memory *before, uint64_t time_ns);
 void oomwatch_free(struct oomwatch *w);
 
 /* For tests: a record of /dev/kmsg; what it says about kills in the cgroup is kept. */

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "profile/profile.h"
-#include "target/cgroup/group.h"
+#include "target/cgroup/cgrouppath.h"
 #include "target/resolve.h"
 
 void owners_add(struct profile *p, const struct target_found *f)
@@ -30,7 +30,7 @@ void owners_add(struct profile *p, const struct target_found *f)
 static uint32_t known_owner(const struct profile *p, const char *text)
 {
 	for (size_t i = 0; i < p->owners.n; i++)
-		if (p->owners.v[i].container && group_has(text, profile_str(p, p->owners.v[i].container)))
+		if (p->owners.v[i].container && cgrouppath_has(text, profile_str(p, p->owners.v[i].container)))
 			return i + 1;
 	return 0;
 }
@@ -38,9 +38,9 @@ static uint32_t known_owner(const struct profile *p, const char *text)
 static uint32_t new_owner(struct profile *p, const char *text)
 {
 	uint32_t owner = 0;
-	struct group g;
+	struct cgrouppath g;
 
-	group_parse(text, &g);
+	cgrouppath_parse(text, &g);
 	if (g.container)
 		owner = profile_owner(p, &(struct profile_owner){ .kind = profile_string(p, "container"),
 								  .container = profile_string(p, g.container),
@@ -50,13 +50,13 @@ static uint32_t new_owner(struct profile *p, const char *text)
 		owner = profile_owner(p, &(struct profile_owner){ .kind = profile_string(p, "unit"),
 								  .name = profile_string(p, g.unit),
 								  .cgroup = profile_string(p, g.unit_path) });
-	group_done(&g);
+	cgrouppath_done(&g);
 	return owner;
 }
 
 void owners_find(struct profile *p, pid_t pid, struct profile_process *process)
 {
-	_cleanup_free_ char *text = group_text(pid);
+	_cleanup_free_ char *text = cgrouppath_text(pid);
 	struct proc_status status;
 	uint32_t owner;
 

@@ -22,7 +22,7 @@ struct side {
 	struct causes *causes;
 	uint32_t *frame_first; /* into codes; one more ends them */
 	VEC(uint32_t) codes;
-	uint32_t *group_of; /* by thread: identity */
+	uint32_t *cgrouppath_of; /* by thread: identity */
 	uint32_t *order;    /* samples by group */
 	/* The prefix tree of the group that is walked: lists of children and of samples, valid where epoch is
 	 * the group's. */
@@ -114,9 +114,9 @@ static void add_frames(struct builder *b, struct side *s, bool no_inline)
 			         known.v[list[k]] << 1 | (n > 1 && idents_is_inlined(&local, i, k)));
 	}
 	s->frame_first[p->frames.n] = s->codes.n;
-	s->group_of = mem_alloc((p->threads.n + 1) * sizeof(*s->group_of));
+	s->cgrouppath_of = mem_alloc((p->threads.n + 1) * sizeof(*s->cgrouppath_of));
 	for (size_t i = 0; i < p->threads.n; i++)
-		s->group_of[i] = add_group(b, p, i);
+		s->cgrouppath_of[i] = add_group(b, p, i);
 	idents_done(&local);
 	vec_done(&known);
 }
@@ -179,7 +179,7 @@ static void make_idents(struct builder *b, const struct pagetree_options *o, uin
 		for (size_t k = 0; k < s->codes.n; k++)
 			s->codes.v[k] = rank[s->codes.v[k] >> 1] << 1 | (s->codes.v[k] & 1);
 		for (size_t k = 0; k < s->p->threads.n; k++)
-			s->group_of[k] = rank[s->group_of[k]];
+			s->cgrouppath_of[k] = rank[s->cgrouppath_of[k]];
 	}
 	free(rank);
 	map_done(&b->index);
@@ -442,11 +442,11 @@ static void order_samples(struct side *s, uint32_t *start, size_t idents)
 
 	s->order = mem_alloc((p->samples.n + 1) * sizeof(*s->order));
 	for (size_t i = 0; i < p->samples.n; i++)
-		start[s->group_of[p->samples.v[i].thread] + 1]++;
+		start[s->cgrouppath_of[p->samples.v[i].thread] + 1]++;
 	for (size_t i = 1; i <= idents; i++)
 		start[i] += start[i - 1];
 	for (size_t i = 0; i < p->samples.n; i++)
-		s->order[start[s->group_of[p->samples.v[i].thread]]++] = i;
+		s->order[start[s->cgrouppath_of[p->samples.v[i].thread]]++] = i;
 	memmove(start + 1, start, idents * sizeof(*start));
 	start[0] = 0;
 }
@@ -490,7 +490,7 @@ static void side_done(struct side *s)
 {
 	vec_done(&s->codes);
 	free(s->frame_first);
-	free(s->group_of);
+	free(s->cgrouppath_of);
 	free(s->order);
 	free(s->child);
 	free(s->sibling);

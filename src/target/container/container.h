@@ -4,7 +4,7 @@
  *
  * One source a file (dockerapi.c, dockerstate.c, podmanstate.c, containerd.c), one table in container.c. A
  * source makes claims: a name, an id, perhaps a pid. The caller checks the id against /proc/PID/cgroup
- * (group.h). No claim reaches a shell, and a name reaches a path or a URL only after container_is_name(). A
+ * (cgrouppath.h). No claim reaches a shell, and a name reaches a path or a URL only after container_is_name(). A
  * socket that is slow, dead or lies costs at most a second, all of them together, and is reported in the
  * notes.
  */

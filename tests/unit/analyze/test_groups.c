@@ -15,9 +15,9 @@
 #include "jsonmembers.h"
 #include "judged.h"
 #include "putfile.h"
-#include "target/cgroup/cpugroup.h"
-#include "target/cgroup/group.h"
-#include "target/cgroup/groupfile.h"
+#include "target/cgroup/cgroupcpu.h"
+#include "target/cgroup/cgroupfile.h"
+#include "target/cgroup/cgrouppath.h"
 
 /* --- files --- */
 
@@ -51,69 +51,69 @@ static void folders_remove(struct folders *f)
 static void the_tightest_quota_counts(void **state)
 {
 	struct folders f;
-	struct cpugroup g;
+	struct cgroupcpu g;
 
 	folders_make(&f);
-	assert_int_equal(cpugroup_read_folder(f.root, "/pod/box", 2, &g), -ENOENT);
+	assert_int_equal(cgroupcpu_read_folder(f.root, "/pod/box", 2, &g), -ENOENT);
 	put(f.inner, "cpu.stat", "usage_usec 5\nnr_periods 7\nnr_throttled 3\nthrottled_usec 1500\n");
 	put(f.inner, "cpu.max", "max 100000\n");
-	assert_int_equal(cpugroup_read_folder(f.root, "/pod/box", 2, &g), 0);
+	assert_int_equal(cgroupcpu_read_folder(f.root, "/pod/box", 2, &g), 0);
 	assert_int_equal(g.quota_us, 0);
 	assert_int_equal(g.throttled_ns, 0);
-	cpugroup_done(&g);
+	cgroupcpu_done(&g);
 	/* That of the group above binds it, with that group's numbers. */
 	put(f.outer, "cpu.max", "50000 100000\n");
 	put(f.outer, "cpu.stat", "nr_periods 20\nnr_throttled 10\nthrottled_usec 250\n");
-	assert_int_equal(cpugroup_read_folder(f.root, "/pod/box", 2, &g), 0);
+	assert_int_equal(cgroupcpu_read_folder(f.root, "/pod/box", 2, &g), 0);
 	assert_int_equal(g.quota_us, 50000);
 	assert_int_equal(g.period_us, 100000);
 	assert_int_equal(g.throttled_periods, 10);
 	assert_int_equal(g.throttled_ns, 250000);
-	cpugroup_done(&g);
+	cgroupcpu_done(&g);
 	put(f.inner, "cpu.max", "4000 10000\n");
-	assert_int_equal(cpugroup_read_folder(f.root, "/pod/box", 2, &g), 0);
+	assert_int_equal(cgroupcpu_read_folder(f.root, "/pod/box", 2, &g), 0);
 	assert_int_equal(g.quota_us, 4000);
 	assert_int_equal(g.periods, 7);
 	assert_int_equal(g.throttled_ns, 1500000);
-	cpugroup_done(&g);
+	cgroupcpu_done(&g);
 	put(f.inner, "cpu.max", "rubbish\n");
 	put(f.outer, "cpu.max", "");
-	assert_int_equal(cpugroup_read_folder(f.root, "/pod/box", 2, &g), 0);
+	assert_int_equal(cgroupcpu_read_folder(f.root, "/pod/box", 2, &g), 0);
 	assert_int_equal(g.quota_us, 0);
-	cpugroup_done(&g);
+	cgroupcpu_done(&g);
 	folders_remove(&f);
 }
 
 static void version_1_has_other_files(void **state)
 {
 	struct folders f;
-	struct cpugroup g;
+	struct cgroupcpu g;
 
 	folders_make(&f);
 	put(f.inner, "cpu.stat", "nr_periods 100\nnr_throttled 40\nthrottled_time 123456789\n");
 	put(f.inner, "cpu.cfs_quota_us", "-1\n");
 	put(f.inner, "cpu.cfs_period_us", "100000\n");
-	assert_int_equal(cpugroup_read_folder(f.root, "/pod/box", 1, &g), 0);
+	assert_int_equal(cgroupcpu_read_folder(f.root, "/pod/box", 1, &g), 0);
 	assert_int_equal(g.quota_us, 0);
-	cpugroup_done(&g);
+	cgroupcpu_done(&g);
 	put(f.inner, "cpu.cfs_quota_us", "20000\n");
-	assert_int_equal(cpugroup_read_folder(f.root, "/pod/box", 1, &g), 0);
+	assert_int_equal(cgroupcpu_read_folder(f.root, "/pod/box", 1, &g), 0);
 	assert_int_equal(g.quota_us, 20000);
 	assert_int_equal(g.throttled_ns, 123456789);
-	cpugroup_done(&g);
+	cgroupcpu_done(&g);
 	folders_remove(&f);
 }
 
 static void ours_can_be_read(void **state)
 {
-	struct cpugroup g;
-	int r = cpugroup_read(getpid(), &g);
+	struct cgroupcpu g;
+	int r = cgroupcpu_read(getpid(), &g);
 
 	assert_true(r == 0 || r == -ENOENT);
-	cpugroup_done(&g);
-	assert_int_equal(cpugroup_read(0x3fffffff, &g), -ESRCH);
-	assert_null(group_text(0x3fffffff));
-	assert_null(groupfile_folder(0x3fffffff));
+	cgroupcpu_done(&g);
+	assert_int_equal(cgroupcpu_read(0x3fffffff, &g), -ESRCH);
+	assert_null(cgrouppath_text(0x3fffffff));
+	assert_null(cgroupfile_folder(0x3fffffff));
 }
 
 /* --- in a profile --- */

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "collect/pressure.h"
 #include "profile/profile.h"
-#include "target/cgroup/groupfile.h"
+#include "target/cgroup/cgroupfile.h"
 
 static void pressure_of_a_resource(void **state)
 {
@@ -44,7 +44,7 @@ static void events_of_a_cgroup(void **state)
 
 static void path_is(const char *text, const char *controller, const char *path)
 {
-	char *found = groupfile_path(text, controller);
+	char *found = cgroupfile_path(text, controller);
 
 	if (path)
 		assert_string_equal(found, path);

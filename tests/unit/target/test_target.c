@@ -22,7 +22,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "target/host.h"
-#include "target/names.h"
+#include "target/processnames.h"
 #include "target/open.h"
 #include "target/resolve.h"
 #include "putfile.h"
@@ -192,7 +192,7 @@ static void scripts_of_interpreters(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		bool code;
-		_cleanup_free_ char *script = names_script(cases[i].program, cases[i].command, &code);
+		_cleanup_free_ char *script = processnames_script(cases[i].program, cases[i].command, &code);
 
 		assert_string_equal(script, cases[i].script);
 		assert_int_equal(code, cases[i].code);

@@ -8,7 +8,7 @@
 #include "export/section/oomtext.h"
 #include "export/section/section.h"
 #include "profile/profile.h"
-#include "target/cgroup/cgroup.h"
+#include "target/cgroup/limitgroup.h"
 #include "builder.h"
 #include "jsonmembers.h"
 
@@ -166,10 +166,10 @@ static void the_kernels_log(void **state)
 		"6,7;memory: usage",
 		"6,1,99999999999999999999999,-;memory: usage\n",
 	};
-	struct cgroup c = { .path = mem_strdup("/none/mine-1"), .guard = -1 };
+	struct limitgroup c = { .path = mem_strdup("/none/mine-1"), .guard = -1 };
 	struct profile *p = profile_new();
 	struct oomwatch *w = oomwatch_new(p, &c);
-	struct cgroup_memory before = { .limit = 65536 << 10, .swap_limit = CGROUP_UNLIMITED };
+	struct limitgroup_memory before = { .limit = 65536 << 10, .swap_limit = LIMITGROUP_UNLIMITED };
 	size_t kernel = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++)

@@ -9,9 +9,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "engine.h"
+#include "dockersocket.h"
 #include "target/container/enginejson.h"
-#include "target/cgroup/group.h"
+#include "target/cgroup/cgrouppath.h"
 #include "net/http.h"
 #include "target/resolve.h"
 #include "putfile.h"
@@ -195,22 +195,22 @@ static void expect_error(const char *name, int code, const char *text)
 static void bad_engines(void **state)
 {
 	static const struct {
-		enum engine_mode mode;
+		enum dockersocket_mode mode;
 		const char *text;
 	} cases[] = {
-		{ ENGINE_SILENT, "does not answer at" }, { ENGINE_DRIPS, "does not answer at" },
-		{ ENGINE_CLOSES, "does not answer at" }, { ENGINE_GARBAGE, "does not answer at" },
-		{ ENGINE_NO_JSON, "does not describe a container" }, { ENGINE_FLOODS, "does not answer at" },
+		{ DOCKERSOCKET_SILENT, "does not answer at" }, { DOCKERSOCKET_DRIPS, "does not answer at" },
+		{ DOCKERSOCKET_CLOSES, "does not answer at" }, { DOCKERSOCKET_GARBAGE, "does not answer at" },
+		{ DOCKERSOCKET_NO_JSON, "does not describe a container" }, { DOCKERSOCKET_FLOODS, "does not answer at" },
 	};
 
 	if (!can_ask())
 		skip();
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct engine e = { 0 };
+		struct dockersocket e = { 0 };
 
-		engine_start(&e, folder, cases[i].mode, 20);
+		dockersocket_start(&e, folder, cases[i].mode, 20);
 		expect_error("container:gf-none", ESRCH, cases[i].text);
-		engine_stop(&e);
+		dockersocket_stop(&e);
 	}
 	/* The last one's socket is there, and nobody behind it. */
 	expect_error("container:gf-none", ESRCH, "does not answer at");
@@ -222,9 +222,9 @@ static void bad_engines(void **state)
 
 static void bad_names(void **state)
 {
-	struct engine e = { 0 };
+	struct dockersocket e = { 0 };
 
-	engine_start(&e, folder, ENGINE_GOOD, 20);
+	dockersocket_start(&e, folder, DOCKERSOCKET_GOOD, 20);
 	expect_error("container:../../c-001", EINVAL, "no name of a container");
 	expect_error("container:c-001\"", EINVAL, "no name of a container");
 	expect_error("container:c-001 ", EINVAL, "no name of a container");
@@ -235,27 +235,27 @@ static void bad_names(void **state)
 	expect_error("unit:a b", EINVAL, "no name of a unit");
 	expect_error("../../gf-none", ESRCH, "no container, pod, unit or process");
 	expect_error("pid:x", EINVAL, "not the number");
-	engine_stop(&e);
+	dockersocket_stop(&e);
 }
 
 static void lies_are_not_believed(void **state)
 {
-	struct engine e = { 0 };
+	struct dockersocket e = { 0 };
 
 	if (!can_ask())
 		skip();
-	engine_start(&e, folder, ENGINE_LIES, 20);
+	dockersocket_start(&e, folder, DOCKERSOCKET_LIES, 20);
 	expect_error("c-003", EPROTO, "not believed");
-	engine_stop(&e);
+	dockersocket_stop(&e);
 }
 
 static void engines_tell(void **state)
 {
-	struct engine e = { 0 };
+	struct dockersocket e = { 0 };
 
 	if (!can_ask())
 		skip();
-	engine_start(&e, folder, ENGINE_GOOD, 200);
+	dockersocket_start(&e, folder, DOCKERSOCKET_GOOD, 200);
 	expect_error("container:c-009", ESRCH, "is not running");
 	expect_error("container:c-010x", ESRCH, "there is c-010");
 	/* Its pid is 1, which is in no group of that name: it must have stopped, or the engine lies. */
@@ -263,7 +263,7 @@ static void engines_tell(void **state)
 	/* "00" begins all ids; "0001" one. */
 	expect_error("container:00", ENOTUNIQ, "200 containers; name one of them: container:0000");
 	expect_error("container:0001", EPROTO, "container c-001 is process 1");
-	engine_stop(&e);
+	dockersocket_stop(&e);
 }
 
 /* --- groups of our own --- */
@@ -364,7 +364,7 @@ static void two_hundred_containers(void **state)
 {
 	/* Of this run only: others may run beside it. */
 	_cleanup_free_ char *id = mem_printf("fe%062x", getpid()), *below = mem_printf("docker/%s", id), *group = NULL;
-	struct engine e = { .id = id };
+	struct dockersocket e = { .id = id };
 	_cleanup_free_ char *label = NULL, *own = mem_printf("gfn%d", getpid());
 	struct buf text = { 0 };
 	struct target_found f;
@@ -375,7 +375,7 @@ static void two_hundred_containers(void **state)
 	first = start_in(group, "tini");
 	main = start_in(group, own);
 	e.pid = first;
-	engine_start(&e, folder, ENGINE_GOOD, 200);
+	dockersocket_start(&e, folder, DOCKERSOCKET_GOOD, 200);
 	expect_quick("c-007", TARGET_CONTAINER, first);
 	find("container:fe", TARGET_CONTAINER, first, &f);
 	assert_int_equal(f.pids.list.n, 2);
@@ -389,7 +389,7 @@ static void two_hundred_containers(void **state)
 	buf_done(&text);
 	/* The engine is gone, but the group is there: by pid, with the id only. */
 	expect_quick(own, TARGET_NAME, main);
-	engine_stop(&e);
+	dockersocket_stop(&e);
 	free(label);
 	label = mem_printf("%d", main);
 	find(label, TARGET_PID, main, &f);
@@ -399,9 +399,9 @@ static void two_hundred_containers(void **state)
 	target_found_done(&f);
 	end(first);
 	end(main);
-	engine_start(&e, folder, ENGINE_GOOD, 200);
+	dockersocket_start(&e, folder, DOCKERSOCKET_GOOD, 200);
 	expect_error("c-007", ESRCH, "has stopped");
-	engine_stop(&e);
+	dockersocket_stop(&e);
 	remove_group(group);
 }
 

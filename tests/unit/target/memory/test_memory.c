@@ -12,7 +12,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "putfile.h"
-#include "target/cgroup/memgroup.h"
+#include "target/cgroup/cgroupmemory.h"
 #include "target/memory/memory.h"
 #include "target/memory/metrics.h"
 #include "target/proc.h"
@@ -205,14 +205,14 @@ static void residency_of_objects(void **state)
 static void groups_of_both_versions(void **state)
 {
 	char root[] = "/tmp/gasflame-group-XXXXXX", inner[64], command[128];
-	struct memgroup g;
+	struct cgroupmemory g;
 
 	assert_non_null(mkdtemp(root));
 	snprintf(inner, sizeof(inner), "%s/a", root);
 	mkdir(inner, 0700);
 	snprintf(inner, sizeof(inner), "%s/a/b", root);
 	mkdir(inner, 0700);
-	assert_int_equal(memgroup_read_folder(root, "/a/b", 2, &g), -ENOENT);
+	assert_int_equal(cgroupmemory_read_folder(root, "/a/b", 2, &g), -ENOENT);
 	put(inner, "memory.current", "1000\n");
 	put(inner, "memory.max", "max\n");
 	put(inner, "memory.stat",
@@ -221,27 +221,27 @@ static void groups_of_both_versions(void **state)
 	put(inner, "memory.events", "low 0\nhigh 1\nmax 2\noom 3\noom_kill 4\noom_group_kill 0\n");
 	snprintf(command, sizeof(command), "%s/a", root);
 	put(command, "memory.max", "5000\n"); /* its parent's limit is its own, too */
-	assert_int_equal(memgroup_read_folder(root, "/a/b", 2, &g), 0);
+	assert_int_equal(cgroupmemory_read_folder(root, "/a/b", 2, &g), 0);
 	assert_int_equal(g.usage_bytes, 1000);
 	assert_int_equal(g.limit_bytes, 5000);
-	assert_true(g.high_bytes == MEMGROUP_NO_LIMIT);
+	assert_true(g.high_bytes == CGROUPMEMORY_NO_LIMIT);
 	assert_int_equal(g.anon_bytes + g.file_bytes + g.kernel_bytes, 60);
 	assert_int_equal(g.refaults, 3);
 	assert_int_equal(g.limit_hits, 2);
 	assert_int_equal(g.oom_kills, 4);
-	memgroup_done(&g);
+	cgroupmemory_done(&g);
 	put(inner, "memory.usage_in_bytes", "77\n");
 	put(inner, "memory.limit_in_bytes", "9223372036854771712\n");
 	put(inner, "memory.stat", "rss 1\ntotal_rss 2\ntotal_cache 3\n");
 	put(inner, "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 6\n");
 	put(inner, "memory.failcnt", "8\n");
-	assert_int_equal(memgroup_read_folder(root, "/a/b", 1, &g), 0);
+	assert_int_equal(cgroupmemory_read_folder(root, "/a/b", 1, &g), 0);
 	assert_int_equal(g.usage_bytes, 77);
-	assert_true(g.limit_bytes == MEMGROUP_NO_LIMIT);
+	assert_true(g.limit_bytes == CGROUPMEMORY_NO_LIMIT);
 	assert_int_equal(g.anon_bytes, 2);
 	assert_int_equal(g.limit_hits, 8);
 	assert_int_equal(g.oom_kills, 6);
-	memgroup_done(&g);
+	cgroupmemory_done(&g);
 	for (const char *const *name =
 		     (const char *const[]){ "memory.current", "memory.max", "memory.stat", "memory.events",
 					    "memory.usage_in_bytes", "memory.limit_in_bytes",

@@ -1,5 +1,5 @@
 /*
- * cpugroup.h - the CPU quota of a process's cgroup, of version 2 or 1, and how often it was
+ * cgroupcpu.h - the CPU quota of a process's cgroup, of version 2 or 1, and how often it was
  * throttled.
  *
  * A quota of any ancestor up to the root applies; the tightest is reported, with the numbers of the
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct cpugroup {
+struct cgroupcpu {
 	char *path;  /* folder of the process's own group */
 	int version; /* 1 or 2 */
 	uint64_t quota_us, period_us; /* of each period; quota 0: none */
@@ -22,10 +22,10 @@ struct cpugroup {
 };
 
 /* -ENOENT: it has no group that can be seen from here, or is in the root, which has none. */
-int cpugroup_read(pid_t pid, struct cpugroup *ret);
+int cgroupcpu_read(pid_t pid, struct cgroupcpu *ret);
 /* The same of a folder below the root of a hierarchy. */
-int cpugroup_read_folder(const char *root, const char *path, int version, struct cpugroup *ret);
+int cgroupcpu_read_folder(const char *root, const char *path, int version, struct cgroupcpu *ret);
 /* The process is in a cgroup, but its folder is not visible from here: another cgroup namespace, or no
  * mount. */
-bool cpugroup_hidden(pid_t pid);
-void cpugroup_done(struct cpugroup *g);
+bool cgroupcpu_hidden(pid_t pid);
+void cgroupcpu_done(struct cgroupcpu *g);

@@ -3,16 +3,16 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "target/cgroup/group.h"
+#include "target/cgroup/cgrouppath.h"
 
 #define ID "3f9c0a1b2c3d4e5f60718293a4b5c6d7e8f90123456789abcdef0123456789ab"
 #define OTHER "aaaa0a1b2c3d4e5f60718293a4b5c6d7e8f90123456789abcdef0123456789ab"
 
 static void expect(const char *text, const char *container, const char *engine, const char *unit, const char *path)
 {
-	struct group g;
+	struct cgrouppath g;
 
-	group_parse(text, &g);
+	cgrouppath_parse(text, &g);
 	if (container)
 		assert_string_equal(g.container, container);
 	else
@@ -26,7 +26,7 @@ static void expect(const char *text, const char *container, const char *engine, 
 		assert_string_equal(g.path, path);
 	else
 		assert_null(g.path);
-	group_done(&g);
+	cgrouppath_done(&g);
 }
 
 static void containers(void **state)
@@ -78,27 +78,27 @@ static void nothing(void **state)
 
 static void ids_of_any_form(void **state)
 {
-	assert_true(group_has("0::/default/web\n", "web"));
-	assert_true(group_has("4:memory:/\n0::/docker/" ID "\n", ID));
-	assert_true(group_has("0::/machine.slice/libpod-" ID ".scope/container", ID));
-	assert_false(group_has("0::/default/web2\n", "web"));
-	assert_false(group_has("0::/default/myweb\n", "web"));
-	assert_false(group_has("0::/libpod_parent/conmon-" ID "\n", ID));
-	assert_false(group_has("web:web:none\n", "web"));
-	assert_false(group_has("0::/docker/x\n", ""));
-	assert_false(group_has("", "web"));
+	assert_true(cgrouppath_has("0::/default/web\n", "web"));
+	assert_true(cgrouppath_has("4:memory:/\n0::/docker/" ID "\n", ID));
+	assert_true(cgrouppath_has("0::/machine.slice/libpod-" ID ".scope/container", ID));
+	assert_false(cgrouppath_has("0::/default/web2\n", "web"));
+	assert_false(cgrouppath_has("0::/default/myweb\n", "web"));
+	assert_false(cgrouppath_has("0::/libpod_parent/conmon-" ID "\n", ID));
+	assert_false(cgrouppath_has("web:web:none\n", "web"));
+	assert_false(cgrouppath_has("0::/docker/x\n", ""));
+	assert_false(cgrouppath_has("", "web"));
 }
 
 static void our_own(void **state)
 {
-	_cleanup_free_ char *text = group_text(getpid());
-	struct group g;
+	_cleanup_free_ char *text = cgrouppath_text(getpid());
+	struct cgrouppath g;
 
 	assert_non_null(text);
-	assert_int_equal(group_read(getpid(), &g), 0);
-	group_done(&g);
-	assert_int_not_equal(group_read(0x7ffffffe, &g), 0);
-	group_done(&g);
+	assert_int_equal(cgrouppath_read(getpid(), &g), 0);
+	cgrouppath_done(&g);
+	assert_int_not_equal(cgrouppath_read(0x7ffffffe, &g), 0);
+	cgrouppath_done(&g);
 }
 
 int main(void)

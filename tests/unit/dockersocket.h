@@ -1,10 +1,10 @@
 /*
- * engine.h - a socket that answers as Docker does, or not as it should, for the tests of container names.
+ * dockersocket.h - a socket that answers as Docker does, or not as it should, for the tests of container names.
  *
- *	struct engine e;
- *	engine_start(&e, folder, ENGINE_GOOD, 200);
+ *	struct dockersocket e;
+ *	dockersocket_start(&e, folder, DOCKERSOCKET_GOOD, 200);
  *	...  DOCKER_HOST points to it
- *	engine_stop(&e);
+ *	dockersocket_stop(&e);
  */
 #pragma once
 
@@ -19,19 +19,19 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 
-enum engine_mode {
-	ENGINE_GOOD,
-	ENGINE_SILENT,  /* takes the question and says nothing */
-	ENGINE_DRIPS,   /* a byte now and then, for ever */
-	ENGINE_CLOSES,  /* without an answer */
-	ENGINE_GARBAGE, /* no HTTP */
-	ENGINE_NO_JSON,
-	ENGINE_LIES,    /* says that a container is a process of somebody else */
-	ENGINE_FLOODS,  /* more than anybody wants */
+enum dockersocket_mode {
+	DOCKERSOCKET_GOOD,
+	DOCKERSOCKET_SILENT, /* takes the question and says nothing */
+	DOCKERSOCKET_DRIPS, /* a byte now and then, for ever */
+	DOCKERSOCKET_CLOSES, /* without an answer */
+	DOCKERSOCKET_GARBAGE, /* no HTTP */
+	DOCKERSOCKET_NO_JSON,
+	DOCKERSOCKET_LIES, /* says that a container is a process of somebody else */
+	DOCKERSOCKET_FLOODS, /* more than anybody wants */
 };
 
-struct engine {
-	enum engine_mode mode;
+struct dockersocket {
+	enum dockersocket_mode mode;
 	int listener, stop[2];
 	size_t count;
 	pthread_t thread;
@@ -39,26 +39,26 @@ struct engine {
 	pid_t pid;           /* of the same */
 };
 
-static inline char *engine_id(const struct engine *e, size_t i)
+static inline char *dockersocket_id(const struct dockersocket *e, size_t i)
 {
 	return i == 7 && e->id ? mem_strdup(e->id) : mem_printf("%04zx%060zx", i, i * 7919 + 1);
 }
 
-static inline void engine_put_one(struct engine *e, struct buf *b, size_t i)
+static inline void dockersocket_put_one(struct dockersocket *e, struct buf *b, size_t i)
 {
-	_cleanup_free_ char *id = engine_id(e, i);
+	_cleanup_free_ char *id = dockersocket_id(e, i);
 
 	buf_printf(b,
 		   "{\"Id\":\"%s\",\"Name\":\"/c-%03zu\",\"State\":{\"Running\":%s,\"Pid\":%d},\"Image\":\"sha256:00\","
 		   "\"Config\":{\"Image\":\"tiny:1\",\"Labels\":{}},\"Mounts\":[]}",
-		   id, i, i == 9 ? "false" : "true", e->mode == ENGINE_LIES ? getppid() : i == 7 ? (int)e->pid : 1);
+		   id, i, i == 9 ? "false" : "true", e->mode == DOCKERSOCKET_LIES ? getppid() : i == 7 ? (int)e->pid : 1);
 }
 
-static inline void engine_put_list(struct engine *e, struct buf *b)
+static inline void dockersocket_put_list(struct dockersocket *e, struct buf *b)
 {
 	buf_putc(b, '[');
 	for (size_t i = 0; i < e->count; i++) {
-		_cleanup_free_ char *id = engine_id(e, i);
+		_cleanup_free_ char *id = dockersocket_id(e, i);
 
 		/* As long as a real one. */
 		buf_printf(b,
@@ -73,12 +73,12 @@ static inline void engine_put_list(struct engine *e, struct buf *b)
 }
 
 /* The container that "/containers/X/json" is about: a name, or the beginning of one id. */
-static inline bool engine_find(struct engine *e, const char *name, size_t n, size_t *ret)
+static inline bool dockersocket_find(struct dockersocket *e, const char *name, size_t n, size_t *ret)
 {
 	size_t found = 0;
 
 	for (size_t i = 0; i < e->count; i++) {
-		_cleanup_free_ char *id = engine_id(e, i), *own = mem_printf("c-%03zu", i);
+		_cleanup_free_ char *id = dockersocket_id(e, i), *own = mem_printf("c-%03zu", i);
 
 		if ((strlen(own) == n && !memcmp(own, name, n)) || (n <= 64 && !memcmp(id, name, n))) {
 			*ret = i;
@@ -88,7 +88,7 @@ static inline bool engine_find(struct engine *e, const char *name, size_t n, siz
 	return found == 1;
 }
 
-static inline void engine_answer(struct engine *e, int fd, const char *request)
+static inline void dockersocket_answer(struct dockersocket *e, int fd, const char *request)
 {
 	static const char path[] = "GET /containers/";
 	struct buf body = { 0 }, head = { 0 };
@@ -97,17 +97,17 @@ static inline void engine_answer(struct engine *e, int fd, const char *request)
 	size_t i;
 
 	if (str_starts(request, "GET /containers/json")) {
-		engine_put_list(e, &body);
+		dockersocket_put_list(e, &body);
 		status = 200;
-	} else if (str_starts(request, path) && engine_find(e, name, strcspn(name, "/ "), &i)) {
-		engine_put_one(e, &body, i);
+	} else if (str_starts(request, path) && dockersocket_find(e, name, strcspn(name, "/ "), &i)) {
+		dockersocket_put_one(e, &body, i);
 		status = 200;
 	}
-	if (e->mode == ENGINE_NO_JSON || !body.n) {
+	if (e->mode == DOCKERSOCKET_NO_JSON || !body.n) {
 		body.n = 0;
-		if (e->mode == ENGINE_NO_JSON)
+		if (e->mode == DOCKERSOCKET_NO_JSON)
 			status = 200;
-		buf_puts(&body, e->mode == ENGINE_NO_JSON ? "[[[{\"Id\":" : "{\"message\":\"no such container\"}");
+		buf_puts(&body, e->mode == DOCKERSOCKET_NO_JSON ? "[[[{\"Id\":" : "{\"message\":\"no such container\"}");
 	}
 	buf_printf(&head, "HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
 		   status, body.n);
@@ -118,7 +118,7 @@ static inline void engine_answer(struct engine *e, int fd, const char *request)
 }
 
 /* Until the other side has enough, or the test. */
-static inline void engine_go_on(struct engine *e, int fd, const char *piece, size_t n, int ms)
+static inline void dockersocket_go_on(struct dockersocket *e, int fd, const char *piece, size_t n, int ms)
 {
 	struct pollfd stop = { .fd = e->stop[0], .events = POLLIN };
 
@@ -127,7 +127,7 @@ static inline void engine_go_on(struct engine *e, int fd, const char *piece, siz
 			break;
 }
 
-static inline void engine_serve(struct engine *e, int fd)
+static inline void dockersocket_serve(struct dockersocket *e, int fd)
 {
 	char request[4096];
 	ssize_t n = read(fd, request, sizeof(request) - 1);
@@ -137,30 +137,30 @@ static inline void engine_serve(struct engine *e, int fd)
 		return;
 	request[n] = 0;
 	switch (e->mode) {
-	case ENGINE_SILENT:
-		engine_go_on(e, fd, NULL, 0, 50);
+	case DOCKERSOCKET_SILENT:
+		dockersocket_go_on(e, fd, NULL, 0, 50);
 		break;
-	case ENGINE_DRIPS:
-		engine_go_on(e, fd, "H", 1, 50);
+	case DOCKERSOCKET_DRIPS:
+		dockersocket_go_on(e, fd, "H", 1, 50);
 		break;
-	case ENGINE_FLOODS:
+	case DOCKERSOCKET_FLOODS:
 		send(fd, "HTTP/1.1 200 OK\r\n\r\n[", 20, MSG_NOSIGNAL);
 		memset(flood, ' ', sizeof(flood));
-		engine_go_on(e, fd, flood, sizeof(flood), 0);
+		dockersocket_go_on(e, fd, flood, sizeof(flood), 0);
 		break;
-	case ENGINE_CLOSES:
+	case DOCKERSOCKET_CLOSES:
 		break;
-	case ENGINE_GARBAGE:
+	case DOCKERSOCKET_GARBAGE:
 		send(fd, "\001\002\003 not HTTP at all\r\n\r\n", 24, MSG_NOSIGNAL);
 		break;
 	default:
-		engine_answer(e, fd, request);
+		dockersocket_answer(e, fd, request);
 	}
 }
 
-static inline void *engine_run(void *context)
+static inline void *dockersocket_run(void *context)
 {
-	struct engine *e = context;
+	struct dockersocket *e = context;
 
 	for (;;) {
 		struct pollfd p[2] = { { .fd = e->listener, .events = POLLIN }, { .fd = e->stop[0], .events = POLLIN } };
@@ -171,13 +171,13 @@ static inline void *engine_run(void *context)
 			return NULL;
 		fd = accept(e->listener, NULL, NULL);
 		if (fd >= 0) {
-			engine_serve(e, fd);
+			dockersocket_serve(e, fd);
 			close(fd);
 		}
 	}
 }
 
-static inline void engine_start(struct engine *e, const char *folder, enum engine_mode mode, size_t count)
+static inline void dockersocket_start(struct dockersocket *e, const char *folder, enum dockersocket_mode mode, size_t count)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	_cleanup_free_ char *host = NULL;
@@ -192,13 +192,13 @@ static inline void engine_start(struct engine *e, const char *folder, enum engin
 	assert_int_equal(bind(e->listener, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(e->listener, 16), 0);
 	assert_int_equal(pipe(e->stop), 0);
-	assert_int_equal(pthread_create(&e->thread, NULL, engine_run, e), 0);
+	assert_int_equal(pthread_create(&e->thread, NULL, dockersocket_run, e), 0);
 	host = mem_printf("unix://%s", e->path);
 	setenv("DOCKER_HOST", host, 1);
 }
 
 /* The socket's file stays behind, as that of a daemon that died. */
-static inline void engine_stop(struct engine *e)
+static inline void dockersocket_stop(struct dockersocket *e)
 {
 	assert_int_equal(write(e->stop[1], "x", 1), 1);
 	pthread_join(e->thread, NULL);

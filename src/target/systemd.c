@@ -1,4 +1,4 @@
-#include "target/unit.h"
+#include "target/systemd.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/text/str.h"
-#include "target/cgroup/group.h"
+#include "target/cgroup/cgrouppath.h"
 
 struct unit {
 	char *path;
@@ -20,7 +20,7 @@ struct units {
 	VEC(struct unit) list;
 };
 
-bool unit_is_name(const char *s)
+bool systemd_is_unit(const char *s)
 {
 	for (const char *p = s; *p; p++)
 		if (!isalnum((unsigned char)*p) && !strchr(":_.\\@-", *p))
@@ -47,13 +47,14 @@ static int read_units(const char *name, const char *path, struct units *ret)
 
 	*ret = (struct units){ 0 };
 	for (size_t i = 0; !r && i < all.list.n; i++) {
-		struct group g;
+		struct cgrouppath g;
 
 		if (all.list.v[i] == getpid())
 			continue;
-		if (!group_read(all.list.v[i], &g) && g.unit && (path ? !strcmp(g.unit_path, path) : !strcmp(g.unit, name)))
+		if (!cgrouppath_read(all.list.v[i], &g) && g.unit &&
+		    (path ? !strcmp(g.unit_path, path) : !strcmp(g.unit, name)))
 			add_to_unit(ret, g.unit_path, all.list.v[i]);
-		group_done(&g);
+		cgrouppath_done(&g);
 	}
 	vec_done(&all.list);
 	return r;
@@ -82,7 +83,7 @@ static int choose(const char *name, const struct units *all, size_t *ret, struct
 	return -ENOTUNIQ;
 }
 
-int unit_find(const char *name, struct proc_ids *ret, struct err *err)
+int systemd_find_unit(const char *name, struct proc_ids *ret, struct err *err)
 {
 	_cleanup_free_ char *whole = mem_printf("%s%s", name, str_ends(name, ".service") ? "" : ".service");
 	struct units all;

@@ -1,4 +1,4 @@
-/* label.c - names of targets: for file names, titles and sentences. The rest of resolve.h. */
+/* title.c - names of targets: for file names, titles and sentences. The rest of resolve.h. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/text/str.h"
 #include "target/initproc.h"
-#include "target/names.h"
+#include "target/processnames.h"
 #include "target/resolve.h"
 
 static char *clean_label(const char *s)
@@ -43,7 +43,7 @@ static char *shared_name(const struct proc_ids *pids)
 			continue;
 		/* comm is cut at 15 bytes; a program's name that begins with it is the whole. */
 		exe = proc_exe(pids->list.v[i]);
-		name = mem_strdup(exe && str_starts(names_base(exe), s.name) ? names_base(exe) : s.name);
+		name = mem_strdup(exe && str_starts(processnames_base(exe), s.name) ? processnames_base(exe) : s.name);
 		free(exe);
 		same = !shared || !strcmp(shared, name);
 		free(shared);
@@ -75,7 +75,7 @@ static const char *plain_name(const char *name, const struct target_found *f)
 char *target_label(const char *name, const struct target_found *f)
 {
 	_cleanup_free_ char *shared = f ? shared_name(&f->pids) : NULL;
-	const char *plain = plain_name(name, f), *base = names_base(plain);
+	const char *plain = plain_name(name, f), *base = processnames_base(plain);
 	bool number = is_number(plain), clean = true;
 
 	if (f && f->kind == TARGET_UNIT && f->unit)

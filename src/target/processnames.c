@@ -1,4 +1,4 @@
-#include "target/names.h"
+#include "target/processnames.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -13,7 +13,7 @@
 #include "base/text/match.h"
 #include "base/text/str.h"
 
-const char *names_base(const char *path)
+const char *processnames_base(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -25,7 +25,7 @@ static char *base_of_word(const char *s, size_t n)
 {
 	_cleanup_free_ char *word = mem_strndup(s, n);
 
-	return mem_strdup(names_base(word));
+	return mem_strdup(processnames_base(word));
 }
 
 /* The letters of options that are followed by code in place of a script (sh -c, perl -e); NULL: no interpreter. */
@@ -57,7 +57,7 @@ static bool code_follows(const char *word, size_t n, const char *letters)
 	return n >= 2 && n <= LONGEST && word[1] != '-' && strchr(letters, word[n - 1]);
 }
 
-char *names_script(const char *program, const char *command, bool *ret_code)
+char *processnames_script(const char *program, const char *command, bool *ret_code)
 {
 	const char *letters = code_letters(program), *p = command + strcspn(command, " ");
 	size_t n;
@@ -93,7 +93,7 @@ static void candidate_words(struct candidate *c)
 
 	c->first = base_of_word(c->command, strcspn(c->command, " "));
 	program = *c->program && strcmp(c->program, "busybox") ? c->program : c->first;
-	c->script = names_script(program, c->command, &code);
+	c->script = processnames_script(program, c->command, &code);
 	c->carries = code || changes_user(program);
 }
 
@@ -132,7 +132,7 @@ int candidates_read(struct candidates *ret)
 			continue;
 		memcpy(c.comm, s.name, sizeof(c.comm));
 		exe = proc_exe(c.pid);
-		c.program = mem_strdup(exe ? names_base(exe) : "");
+		c.program = mem_strdup(exe ? processnames_base(exe) : "");
 		free(exe);
 		candidate_words(&c);
 		vec_push(&ret->list, c);

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "target/cgroup/cgroup.h"
+#include "target/cgroup/limitgroup.h"
 
 static char folder[] = "/tmp/gasflame-cgroup-XXXXXX";
 
@@ -42,7 +42,7 @@ static void make(const char *group)
 
 static void mount_is(const char *text, bool v2, const char *path, const char *wanted)
 {
-	_cleanup_free_ char *found = cgroup_parse_mount(text, v2, path);
+	_cleanup_free_ char *found = limitgroup_parse_mount(text, v2, path);
 
 	if (wanted)
 		assert_string_equal(found, wanted);
@@ -75,8 +75,8 @@ static void mounts(void **state)
 
 static void version_2(void **state)
 {
-	struct cgroup c = { .v2 = true, .guard = -1 };
-	struct cgroup_memory m;
+	struct limitgroup c = { .v2 = true, .guard = -1 };
+	struct limitgroup_memory m;
 	struct err err = { 0 };
 
 	make("two");
@@ -90,7 +90,7 @@ static void version_2(void **state)
 	put("two/child", "memory.swap.current", "5\n");
 	put("two/child", "memory.stat", "anon 100\nfile 200\nkernel 30\nanon_thp 1\nfile_mapped 7\n");
 	put("two/child", "memory.events", "low 0\nhigh 1\nmax 2\noom 3\noom_kill 4\noom_group_kill 5\n");
-	assert_int_equal(cgroup_read(&c, &m), 0);
+	assert_int_equal(limitgroup_read(&c, &m), 0);
 	assert_int_equal(m.limit, 1048576); /* of the group above */
 	assert_int_equal(m.swap_limit, 4096);
 	assert_int_equal(m.usage, 777);
@@ -101,19 +101,19 @@ static void version_2(void **state)
 	assert_int_equal(m.swap, 5);
 	assert_int_equal(m.hits, 2);
 	assert_int_equal(m.oom_kills, 4);
-	assert_int_equal(cgroup_processes(&c), 2);
+	assert_int_equal(limitgroup_processes(&c), 2);
 
-	assert_int_equal(cgroup_limit(&c, 8ULL << 30, 0, &err), 0);
+	assert_int_equal(limitgroup_limit(&c, 8ULL << 30, 0, &err), 0);
 	is("two/child", "memory.max", "8589934592");
 	is("two/child", "memory.swap.max", "0096\n"); /* a plain file is not cut by a write */
-	assert_int_equal(cgroup_enter(&c, 4242, &err), 0);
-	cgroup_done(&c);
+	assert_int_equal(limitgroup_enter(&c, 4242, &err), 0);
+	limitgroup_done(&c);
 }
 
 static void version_1(void **state)
 {
-	struct cgroup c = { .guard = -1 };
-	struct cgroup_memory m;
+	struct limitgroup c = { .guard = -1 };
+	struct limitgroup_memory m;
 	struct err err = { 0 };
 
 	make("one");
@@ -126,8 +126,8 @@ static void version_1(void **state)
 	put("one", "memory.failcnt", "3\n");
 	put("one", "memory.stat", "cache 1\nrss 2\ntotal_cache 20\ntotal_rss 10\ntotal_swap 4\n");
 	put("one", "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
-	assert_int_equal(cgroup_read(&c, &m), 0);
-	assert_true(m.limit == CGROUP_UNLIMITED && m.swap_limit == CGROUP_UNLIMITED);
+	assert_int_equal(limitgroup_read(&c, &m), 0);
+	assert_true(m.limit == LIMITGROUP_UNLIMITED && m.swap_limit == LIMITGROUP_UNLIMITED);
 	assert_int_equal(m.usage, 50);
 	assert_int_equal(m.peak, 60);
 	assert_int_equal(m.anon, 10);
@@ -140,43 +140,43 @@ static void version_1(void **state)
 	/* Both together there. */
 	put("one", "memory.limit_in_bytes", "");
 	put("one", "memory.memsw.limit_in_bytes", "");
-	assert_int_equal(cgroup_limit(&c, 1000, 24, &err), 0);
+	assert_int_equal(limitgroup_limit(&c, 1000, 24, &err), 0);
 	is("one", "memory.limit_in_bytes", "1000");
 	is("one", "memory.memsw.limit_in_bytes", "1024");
-	assert_int_equal(cgroup_read(&c, &m), 0);
+	assert_int_equal(limitgroup_read(&c, &m), 0);
 	assert_int_equal(m.limit, 1000);
 	assert_int_equal(m.swap_limit, 24);
-	cgroup_done(&c);
+	limitgroup_done(&c);
 }
 
 static void a_group_that_is_gone(void **state)
 {
-	struct cgroup c = { .path = mem_printf("%s/none", folder), .v2 = true, .guard = -1 };
-	struct cgroup_memory m;
+	struct limitgroup c = { .path = mem_printf("%s/none", folder), .v2 = true, .guard = -1 };
+	struct limitgroup_memory m;
 	struct err err = { 0 };
 
-	assert_true(cgroup_read(&c, &m) < 0);
-	assert_int_equal(cgroup_processes(&c), 0);
-	assert_int_equal(cgroup_limit(&c, 1, 1, &err), -ENOENT);
+	assert_true(limitgroup_read(&c, &m) < 0);
+	assert_int_equal(limitgroup_processes(&c), 0);
+	assert_int_equal(limitgroup_limit(&c, 1, 1, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "memory.max"));
-	assert_int_equal(cgroup_enter(&c, 1, &err), -ENOENT);
-	assert_int_equal(cgroup_remove(&c), 0);
-	cgroup_done(&c);
+	assert_int_equal(limitgroup_enter(&c, 1, &err), -ENOENT);
+	assert_int_equal(limitgroup_remove(&c), 0);
+	limitgroup_done(&c);
 }
 
 /* Whatever becomes of us, the folder goes. */
 static void the_guard_removes_it(void **state)
 {
-	struct cgroup c = { .path = mem_printf("%s/guarded", folder), .guard = -1 };
+	struct limitgroup c = { .path = mem_printf("%s/guarded", folder), .guard = -1 };
 	_cleanup_free_ char *path = mem_strdup(c.path);
 	struct err err = { 0 };
 	int tenths = 50;
 
 	assert_int_equal(mkdir(path, 0755), 0);
-	assert_int_equal(cgroup_guard(&c, &err), 0);
+	assert_int_equal(limitgroup_guard(&c, &err), 0);
 	usleep(50000);
 	assert_int_equal(access(path, F_OK), 0);
-	cgroup_done(&c);
+	limitgroup_done(&c);
 	while (!access(path, F_OK) && tenths--)
 		usleep(100000);
 	assert_int_not_equal(access(path, F_OK), 0);

@@ -1,4 +1,4 @@
-#include "target/cgroup/cgroup.h"
+#include "target/cgroup/limitgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,16 +44,16 @@ static bool has_file(const char *folder, const char *name)
 	return !access(path, F_OK);
 }
 
-/* A number alone in a file; "max" and what version 1 writes for it are CGROUP_UNLIMITED. */
+/* A number alone in a file; "max" and what version 1 writes for it are LIMITGROUP_UNLIMITED. */
 static int read_number(const char *folder, const char *name, uint64_t *ret)
 {
 	_cleanup_free_ char *text = read_file(folder, name);
 
 	if (!text)
 		return -ENOENT;
-	*ret = str_starts(text, "max") ? CGROUP_UNLIMITED : strtoull(text, NULL, 10);
+	*ret = str_starts(text, "max") ? LIMITGROUP_UNLIMITED : strtoull(text, NULL, 10);
 	if (*ret >= (uint64_t)INT64_MAX - 65536)
-		*ret = CGROUP_UNLIMITED;
+		*ret = LIMITGROUP_UNLIMITED;
 	return 0;
 }
 
@@ -84,7 +84,7 @@ static bool has_word(const char *text, const char *word)
 /* --- where groups are --- */
 
 /* A line: id parent major:minor root point options - type source super-options */
-char *cgroup_parse_mount(const char *mountinfo, bool v2, const char *path)
+char *limitgroup_parse_mount(const char *mountinfo, bool v2, const char *path)
 {
 	_cleanup_free_ char *copy = mem_strdup(mountinfo);
 	char *save = NULL;
@@ -127,15 +127,15 @@ static char *group_line(pid_t pid, bool v2)
 	return NULL;
 }
 
-int cgroup_of(pid_t pid, struct cgroup *ret, struct err *err)
+int limitgroup_of(pid_t pid, struct limitgroup *ret, struct err *err)
 {
 	_cleanup_free_ char *mounts = read_file("/proc/self", "mountinfo");
 
-	*ret = (struct cgroup){ .guard = -1 };
+	*ret = (struct limitgroup){ .guard = -1 };
 	for (int v2 = 0; mounts && v2 < 2 && !ret->path; v2++) {
 		_cleanup_free_ char *line = group_line(pid, v2);
 
-		ret->path = line ? cgroup_parse_mount(mounts, v2, line) : NULL;
+		ret->path = line ? limitgroup_parse_mount(mounts, v2, line) : NULL;
 		ret->v2 = v2;
 	}
 	if (!ret->path)
@@ -161,10 +161,10 @@ static int make_failed(int e, const char *above, struct err *err)
 }
 
 /* Goes up until children get the memory controller. Returns a folder, caller frees; NULL with err. */
-static char *find_above(struct cgroup *own, struct err *err)
+static char *find_above(struct limitgroup *own, struct err *err)
 {
 	_cleanup_free_ char *mounts = read_file("/proc/self", "mountinfo");
-	_cleanup_free_ char *top = mounts ? cgroup_parse_mount(mounts, true, "/") : NULL;
+	_cleanup_free_ char *top = mounts ? limitgroup_parse_mount(mounts, true, "/") : NULL;
 	char *at = mem_strdup(own->path);
 
 	for (;;) {
@@ -196,13 +196,13 @@ static char *find_above(struct cgroup *own, struct err *err)
 	}
 }
 
-int cgroup_make(const char *name, struct cgroup *ret, struct err *err)
+int limitgroup_make(const char *name, struct limitgroup *ret, struct err *err)
 {
-	struct cgroup own;
+	struct limitgroup own;
 	char *above;
-	int r = cgroup_of(getpid(), &own, err);
+	int r = limitgroup_of(getpid(), &own, err);
 
-	*ret = (struct cgroup){ .guard = -1 };
+	*ret = (struct limitgroup){ .guard = -1 };
 	if (r < 0)
 		return r;
 	above = own.v2 ? find_above(&own, err) : mem_strdup(own.path);
@@ -218,12 +218,12 @@ int cgroup_make(const char *name, struct cgroup *ret, struct err *err)
 	if (!r && !has_file(ret->path, ret->v2 ? "memory.max" : "memory.limit_in_bytes")) {
 		r = err_set(err, ENOTSUP, "%s has no limit of memory: the memory controller is missing there",
 			    ret->path);
-		cgroup_remove(ret);
+		limitgroup_remove(ret);
 	}
 	if (r < 0)
-		cgroup_done(ret);
+		limitgroup_done(ret);
 	free(above);
-	cgroup_done(&own);
+	limitgroup_done(&own);
 	return r;
 }
 
@@ -236,7 +236,7 @@ static bool machine_swaps(void)
 	return false;
 }
 
-int cgroup_limit(struct cgroup *c, uint64_t memory_bytes, uint64_t swap_bytes, struct err *err)
+int limitgroup_limit(struct limitgroup *c, uint64_t memory_bytes, uint64_t swap_bytes, struct err *err)
 {
 	const char *memory = c->v2 ? "memory.max" : "memory.limit_in_bytes";
 	const char *swap = c->v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes";
@@ -247,7 +247,7 @@ int cgroup_limit(struct cgroup *c, uint64_t memory_bytes, uint64_t swap_bytes, s
 	r = write_file(c->path, memory, text);
 	if (r < 0)
 		return err_errno(err, -r, "cannot set %s/%s to %s", c->path, memory, text);
-	if (swap_bytes == CGROUP_UNLIMITED)
+	if (swap_bytes == LIMITGROUP_UNLIMITED)
 		return 0;
 	if (!has_file(c->path, swap)) {
 		if (!swap_bytes && !machine_swaps())
@@ -262,7 +262,7 @@ int cgroup_limit(struct cgroup *c, uint64_t memory_bytes, uint64_t swap_bytes, s
 	return r < 0 ? err_errno(err, -r, "cannot set %s/%s to %s", c->path, swap, text) : 0;
 }
 
-int cgroup_enter(const struct cgroup *c, pid_t pid, struct err *err)
+int limitgroup_enter(const struct limitgroup *c, pid_t pid, struct err *err)
 {
 	char text[32];
 	int r;
@@ -275,7 +275,7 @@ int cgroup_enter(const struct cgroup *c, pid_t pid, struct err *err)
 /* --- its end --- */
 
 /* Restores the parent's controllers. Another group may use the controller by now: then it stays. */
-static void give_back(const struct cgroup *c)
+static void give_back(const struct limitgroup *c)
 {
 	_cleanup_free_ char *above = mem_strdup(c->path);
 	char *slash = strrchr(above, '/');
@@ -286,7 +286,7 @@ static void give_back(const struct cgroup *c)
 	write_file(above, "cgroup.subtree_control", "-memory");
 }
 
-int cgroup_remove(struct cgroup *c)
+int limitgroup_remove(struct limitgroup *c)
 {
 	/* A process that was killed a moment ago may still be leaving. */
 	for (int i = 0; i < 20; i++) {
@@ -295,14 +295,14 @@ int cgroup_remove(struct cgroup *c)
 			c->enabled = false;
 			return 0;
 		}
-		if (errno != EBUSY || (i > 5 && cgroup_processes(c)))
+		if (errno != EBUSY || (i > 5 && limitgroup_processes(c)))
 			break;
 		usleep(20000);
 	}
 	return -errno;
 }
 
-static void __attribute__((noreturn)) guard(const struct cgroup *c, int fd)
+static void __attribute__((noreturn)) guard(const struct limitgroup *c, int fd)
 {
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2 };
 	char byte;
@@ -322,7 +322,7 @@ static void __attribute__((noreturn)) guard(const struct cgroup *c, int fd)
 	_exit(0);
 }
 
-int cgroup_guard(struct cgroup *c, struct err *err)
+int limitgroup_guard(struct limitgroup *c, struct err *err)
 {
 	int ends[2];
 
@@ -342,7 +342,7 @@ int cgroup_guard(struct cgroup *c, struct err *err)
 	return 0;
 }
 
-size_t cgroup_processes(const struct cgroup *c)
+size_t limitgroup_processes(const struct limitgroup *c)
 {
 	_cleanup_free_ char *text = read_file(c->path, "cgroup.procs");
 	size_t n = 0;
@@ -352,7 +352,7 @@ size_t cgroup_processes(const struct cgroup *c)
 	return n;
 }
 
-void cgroup_done(struct cgroup *c)
+void limitgroup_done(struct limitgroup *c)
 {
 	bool gone = c->path && access(c->path, F_OK);
 
@@ -361,7 +361,7 @@ void cgroup_done(struct cgroup *c)
 	if (c->guard_pid > 0 && gone)
 		waitpid(c->guard_pid, NULL, 0);
 	free(c->path);
-	*c = (struct cgroup){ .guard = -1 };
+	*c = (struct limitgroup){ .guard = -1 };
 }
 
 /* --- reading --- */
@@ -375,13 +375,13 @@ static void lower(uint64_t *limit, const char *folder, const char *name)
 }
 
 /* Groups above limit, too. */
-static void read_limits(const struct cgroup *c, struct cgroup_memory *m)
+static void read_limits(const struct limitgroup *c, struct limitgroup_memory *m)
 {
 	_cleanup_free_ char *at = mem_strdup(c->path);
-	uint64_t both = CGROUP_UNLIMITED;
+	uint64_t both = LIMITGROUP_UNLIMITED;
 	char *slash;
 
-	m->limit = m->swap_limit = CGROUP_UNLIMITED;
+	m->limit = m->swap_limit = LIMITGROUP_UNLIMITED;
 	while (has_file(at, "cgroup.procs")) {
 		lower(&m->limit, at, c->v2 ? "memory.max" : "memory.limit_in_bytes");
 		lower(c->v2 ? &m->swap_limit : &both, at,
@@ -391,11 +391,11 @@ static void read_limits(const struct cgroup *c, struct cgroup_memory *m)
 			break;
 		*slash = 0;
 	}
-	if (!c->v2 && both != CGROUP_UNLIMITED && both >= m->limit)
+	if (!c->v2 && both != LIMITGROUP_UNLIMITED && both >= m->limit)
 		m->swap_limit = both - m->limit;
 }
 
-static int read_v2(const struct cgroup *c, const char *stat, struct cgroup_memory *m)
+static int read_v2(const struct limitgroup *c, const char *stat, struct limitgroup_memory *m)
 {
 	_cleanup_free_ char *events = read_file(c->path, "memory.events");
 
@@ -409,7 +409,7 @@ static int read_v2(const struct cgroup *c, const char *stat, struct cgroup_memor
 	return read_number(c->path, "memory.current", &m->usage);
 }
 
-static int read_v1(const struct cgroup *c, const char *stat, struct cgroup_memory *m)
+static int read_v1(const struct limitgroup *c, const char *stat, struct limitgroup_memory *m)
 {
 	_cleanup_free_ char *control = read_file(c->path, "memory.oom_control");
 	uint64_t both = 0;
@@ -427,11 +427,11 @@ static int read_v1(const struct cgroup *c, const char *stat, struct cgroup_memor
 	return read_number(c->path, "memory.usage_in_bytes", &m->usage);
 }
 
-int cgroup_read(const struct cgroup *c, struct cgroup_memory *ret)
+int limitgroup_read(const struct limitgroup *c, struct limitgroup_memory *ret)
 {
 	_cleanup_free_ char *stat = read_file(c->path, "memory.stat");
 
-	*ret = (struct cgroup_memory){ 0 };
+	*ret = (struct limitgroup_memory){ 0 };
 	read_limits(c, ret);
 	return c->v2 ? read_v2(c, stat, ret) : read_v1(c, stat, ret);
 }

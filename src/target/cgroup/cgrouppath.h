@@ -1,5 +1,5 @@
 /*
- * group.h - the container or unit that a process belongs to, from the paths of its cgroups.
+ * cgrouppath.h - the container or unit that a process belongs to, from the paths of its cgroups.
  *
  *	4:memory:/docker/3f9c...                             a container of Docker
  *	0::/system.slice/docker-3f9c....scope                the same with systemd
@@ -7,8 +7,8 @@
  *	1:name=systemd:/system.slice/reth.service            a unit
  *
  * The kernel writes these paths, and a process without privileges cannot leave its cgroup: an engine's claim
- * about a process is believed only where the container's id is in its path. Pure functions but group_read()
- * and group_of().
+ * about a process is believed only where the container's id is in its path. Pure functions but cgrouppath_read()
+ * and cgrouppath_of().
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 
 #include "target/proc.h"
 
-struct group {
+struct cgrouppath {
 	char *path;         /* of the cgroup that the rest is from; NULL = in no cgroup but the root */
 	char *container;    /* its id, of 64 hexadecimal digits; the outermost, where one runs in another; NULL */
 	const char *engine; /* constant: "docker", "podman", "containerd", "cri-o"; "" = unknown */
@@ -26,14 +26,14 @@ struct group {
 };
 
 /* From the text of /proc/PID/cgroup. */
-void group_parse(const char *text, struct group *ret);
+void cgrouppath_parse(const char *text, struct cgrouppath *ret);
 /* Returns whether an id, which need not be hexadecimal, is a part of any path there. */
-bool group_has(const char *text, const char *id);
-void group_done(struct group *g);
+bool cgrouppath_has(const char *text, const char *id);
+void cgrouppath_done(struct cgrouppath *g);
 
 /* -ESRCH: it is gone. */
-int group_read(pid_t pid, struct group *ret);
+int cgrouppath_read(pid_t pid, struct cgrouppath *ret);
 /* The text itself; caller frees. NULL: it is gone. */
-char *group_text(pid_t pid);
+char *cgrouppath_text(pid_t pid);
 /* All processes in the container with that id, ourselves left out, in no order. */
-int group_of(const char *id, struct proc_ids *ret);
+int cgrouppath_of(const char *id, struct proc_ids *ret);

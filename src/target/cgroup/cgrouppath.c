@@ -1,4 +1,4 @@
-#include "target/cgroup/group.h"
+#include "target/cgroup/cgrouppath.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -87,11 +87,11 @@ static bool is_unit(struct part p)
 }
 
 /* Parses the path of one cgroup. */
-static void parse_path(const char *path, const char *end, struct group *ret)
+static void parse_path(const char *path, const char *end, struct cgrouppath *ret)
 {
 	struct part p, above = { path, 0 }, prefix;
 
-	*ret = (struct group){ .engine = "" };
+	*ret = (struct cgrouppath){ .engine = "" };
 	for (const char *at = path; next_part(&at, end, &p); above = p) {
 		struct part id = strip(p, ID_DIGITS, &prefix);
 
@@ -118,7 +118,7 @@ static void parse_path(const char *path, const char *end, struct group *ret)
 }
 
 /* Rates how much a path tells: the unified hierarchy is the kernel's own name for a cgroup. */
-static int worth(const struct group *g, bool unified)
+static int worth(const struct cgrouppath *g, bool unified)
 {
 	return (g->container ? 8 : g->unit ? 4 : g->path ? 2 : 0) + unified;
 }
@@ -140,15 +140,15 @@ static bool next_path(const char **text, struct part *ret, bool *ret_unified)
 	return false;
 }
 
-void group_parse(const char *text, struct group *ret)
+void cgrouppath_parse(const char *text, struct cgrouppath *ret)
 {
 	struct part path;
 	bool unified;
 	int best = -1;
 
-	*ret = (struct group){ .engine = "" };
+	*ret = (struct cgrouppath){ .engine = "" };
 	while (next_path(&text, &path, &unified)) {
-		struct group g, less;
+		struct cgrouppath g, less;
 		int w;
 
 		parse_path(path.s, path.s + path.n, &g);
@@ -158,11 +158,11 @@ void group_parse(const char *text, struct group *ret)
 			*ret = g;
 			best = w;
 		}
-		group_done(&less);
+		cgrouppath_done(&less);
 	}
 }
 
-bool group_has(const char *text, const char *id)
+bool cgrouppath_has(const char *text, const char *id)
 {
 	size_t id_n = strlen(id);
 	struct part path;
@@ -182,16 +182,16 @@ bool group_has(const char *text, const char *id)
 	return false;
 }
 
-void group_done(struct group *g)
+void cgrouppath_done(struct cgrouppath *g)
 {
 	free(g->path);
 	free(g->container);
 	free(g->unit);
 	free(g->unit_path);
-	*g = (struct group){ .engine = "" };
+	*g = (struct cgrouppath){ .engine = "" };
 }
 
-char *group_text(pid_t pid)
+char *cgrouppath_text(pid_t pid)
 {
 	char path[64], *text = NULL;
 
@@ -199,15 +199,15 @@ char *group_text(pid_t pid)
 	return fd_read_path(path, GROUP_TEXT_MAX, &text, NULL) < 0 ? NULL : text;
 }
 
-int group_read(pid_t pid, struct group *ret)
+int cgrouppath_read(pid_t pid, struct cgrouppath *ret)
 {
-	_cleanup_free_ char *text = group_text(pid);
+	_cleanup_free_ char *text = cgrouppath_text(pid);
 
-	group_parse(text ? text : "", ret);
+	cgrouppath_parse(text ? text : "", ret);
 	return text ? 0 : -ESRCH;
 }
 
-int group_of(const char *id, struct proc_ids *ret)
+int cgrouppath_of(const char *id, struct proc_ids *ret)
 {
 	struct proc_ids all;
 	int r;
@@ -215,9 +215,9 @@ int group_of(const char *id, struct proc_ids *ret)
 	*ret = (struct proc_ids){ 0 };
 	r = proc_list(&all);
 	for (size_t i = 0; !r && i < all.list.n; i++) {
-		_cleanup_free_ char *text = all.list.v[i] == getpid() ? NULL : group_text(all.list.v[i]);
+		_cleanup_free_ char *text = all.list.v[i] == getpid() ? NULL : cgrouppath_text(all.list.v[i]);
 
-		if (text && group_has(text, id))
+		if (text && cgrouppath_has(text, id))
 			vec_push(&ret->list, all.list.v[i]);
 	}
 	vec_done(&all.list);

@@ -1,5 +1,5 @@
 /*
- * groupfile.h - the small files of a cgroup's folder, and where a process's group is.
+ * cgroupfile.h - the small files of a cgroup's folder, and where a process's group is.
  *
  * Folders are of the system, not of a target: they are read as they stand.
  */
@@ -9,17 +9,17 @@
 #include <sys/types.h>
 
 /* The text of a file; caller frees, NULL = not there. */
-char *groupfile_read(const char *folder, const char *name);
+char *cgroupfile_read(const char *folder, const char *name);
 /* Returns the number in a file; fallback for "max", a negative number or a missing file. */
-uint64_t groupfile_number(const char *folder, const char *name, uint64_t fallback);
+uint64_t cgroupfile_number(const char *folder, const char *name, uint64_t fallback);
 /* The number behind "key " at the start of a line of text, 0 = none. Keys that start with it add up if it ends in "*". */
-uint64_t groupfile_key(const char *text, const char *key);
+uint64_t cgroupfile_key(const char *text, const char *key);
 
 /* The path of a controller in the text of /proc/PID/cgroup; "": version 2. Caller frees; NULL = none. */
-char *groupfile_path(const char *text, const char *controller);
+char *cgroupfile_path(const char *text, const char *controller);
 
 /* A place where a hierarchy may be mounted. */
-struct groupfile_place {
+struct cgroupfile_place {
 	const char *root, *controller; /* "" = version 2 */
 	int version;
 };
@@ -28,8 +28,8 @@ struct groupfile_place {
  * Calls fn for a process's group in each of the places, ended by one without a root, until it says 0: that is returned.
  * -ENOENT: in none, or it is in the root, which has no limits; -ESRCH: no such process. path begins with a slash.
  */
-int groupfile_find(pid_t pid, const struct groupfile_place *places,
-		   int (*fn)(void *context, const struct groupfile_place *place, const char *path), void *context);
+int cgroupfile_find(pid_t pid, const struct cgroupfile_place *places,
+		    int (*fn)(void *context, const struct cgroupfile_place *place, const char *path), void *context);
 
 /* A folder that lists the processes of a process's own group in its cgroup.procs; caller frees, NULL = there is none. */
-char *groupfile_folder(pid_t pid);
+char *cgroupfile_folder(pid_t pid);

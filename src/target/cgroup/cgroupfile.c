@@ -1,4 +1,4 @@
-#include "target/cgroup/groupfile.h"
+#include "target/cgroup/cgroupfile.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -7,11 +7,11 @@
 
 #include "base/file/fd.h"
 #include "base/text/str.h"
-#include "target/cgroup/group.h"
+#include "target/cgroup/cgrouppath.h"
 
 enum { FILE_MAX = 1 << 16 };
 
-char *groupfile_read(const char *folder, const char *name)
+char *cgroupfile_read(const char *folder, const char *name)
 {
 	_cleanup_free_ char *path = mem_printf("%s/%s", folder, name);
 	char *text = NULL;
@@ -19,9 +19,9 @@ char *groupfile_read(const char *folder, const char *name)
 	return fd_read_path(path, FILE_MAX, &text, NULL) < 0 ? NULL : text;
 }
 
-uint64_t groupfile_number(const char *folder, const char *name, uint64_t fallback)
+uint64_t cgroupfile_number(const char *folder, const char *name, uint64_t fallback)
 {
-	_cleanup_free_ char *text = groupfile_read(folder, name);
+	_cleanup_free_ char *text = cgroupfile_read(folder, name);
 	char *end;
 	uint64_t value;
 
@@ -32,7 +32,7 @@ uint64_t groupfile_number(const char *folder, const char *name, uint64_t fallbac
 	return errno || (*end && *end != '\n') ? fallback : value;
 }
 
-uint64_t groupfile_key(const char *text, const char *key)
+uint64_t cgroupfile_key(const char *text, const char *key)
 {
 	size_t n = strlen(key);
 	bool prefix = n && key[n - 1] == '*';
@@ -65,7 +65,7 @@ static bool in_list(const char *list, size_t n, const char *name)
 }
 
 /* Lines are "4:memory:/path", of version 2 "0::/path". */
-char *groupfile_path(const char *text, const char *controller)
+char *cgroupfile_path(const char *text, const char *controller)
 {
 	while (*text) {
 		size_t n = strcspn(text, "\n");
@@ -79,15 +79,15 @@ char *groupfile_path(const char *text, const char *controller)
 	return NULL;
 }
 
-int groupfile_find(pid_t pid, const struct groupfile_place *places,
-		   int (*fn)(void *context, const struct groupfile_place *place, const char *path), void *context)
+int cgroupfile_find(pid_t pid, const struct cgroupfile_place *places,
+		    int (*fn)(void *context, const struct cgroupfile_place *place, const char *path), void *context)
 {
-	_cleanup_free_ char *text = group_text(pid);
+	_cleanup_free_ char *text = cgrouppath_text(pid);
 
 	if (!text)
 		return -ESRCH;
 	for (; places->root; places++) {
-		_cleanup_free_ char *path = groupfile_path(text, places->controller);
+		_cleanup_free_ char *path = cgroupfile_path(text, places->controller);
 
 		/* ".." is a cgroup outside our namespace, which no path here reaches. */
 		if (path && strcmp(path, "/") && !strstr(path, "/..") && !fn(context, places, path))
@@ -96,9 +96,9 @@ int groupfile_find(pid_t pid, const struct groupfile_place *places,
 	return -ENOENT;
 }
 
-static int take_folder(void *context, const struct groupfile_place *place, const char *path)
+static int take_folder(void *context, const struct cgroupfile_place *place, const char *path)
 {
-	_cleanup_free_ char *folder = mem_printf("%s%s", place->root, path), *text = groupfile_read(folder, "cgroup.procs");
+	_cleanup_free_ char *folder = mem_printf("%s%s", place->root, path), *text = cgroupfile_read(folder, "cgroup.procs");
 
 	if (!text || !*text)
 		return -ENOENT;
@@ -106,10 +106,10 @@ static int take_folder(void *context, const struct groupfile_place *place, const
 	return 0;
 }
 
-char *groupfile_folder(pid_t pid)
+char *cgroupfile_folder(pid_t pid)
 {
 	/* Engines put a container into all of them. */
-	static const struct groupfile_place places[] = {
+	static const struct cgroupfile_place places[] = {
 		{ "/sys/fs/cgroup", "", 2 },
 		{ "/sys/fs/cgroup/systemd", "name=systemd", 1 },
 		{ "/sys/fs/cgroup/pids", "pids", 1 },
@@ -121,6 +121,6 @@ char *groupfile_folder(pid_t pid)
 	};
 	char *folder = NULL;
 
-	groupfile_find(pid, places, take_folder, &folder);
+	cgroupfile_find(pid, places, take_folder, &folder);
 	return folder;
 }

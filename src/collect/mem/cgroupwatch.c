@@ -1,4 +1,4 @@
-#include "collect/mem/groupwatch.h"
+#include "collect/mem/cgroupwatch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include "collect/process/processes.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
-#include "target/cgroup/cpugroup.h"
-#include "target/cgroup/group.h"
-#include "target/cgroup/memgroup.h"
+#include "target/cgroup/cgroupcpu.h"
+#include "target/cgroup/cgroupmemory.h"
+#include "target/cgroup/cgrouppath.h"
 #include "target/proc.h"
 
 enum { GROUPS_MOST = 64 }; /* of a recording: what is beyond is no account but a census */
@@ -33,22 +33,22 @@ struct memory_seen {
 	uint64_t most_bytes;
 };
 
-struct groupwatch {
+struct cgroupwatch {
 	struct session *session;
 	VEC(struct cpu_seen) cpus;
 	VEC(struct memory_seen) memories;
 	bool looked;
 };
 
-struct groupwatch *groupwatch_new(struct session *s)
+struct cgroupwatch *cgroupwatch_new(struct session *s)
 {
-	struct groupwatch *w = mem_alloc(sizeof(*w));
+	struct cgroupwatch *w = mem_alloc(sizeof(*w));
 
 	w->session = s;
 	return w;
 }
 
-static void forget(struct groupwatch *w)
+static void forget(struct cgroupwatch *w)
 {
 	for (size_t i = 0; i < w->cpus.n; i++)
 		free(w->cpus.v[i].path);
@@ -59,7 +59,7 @@ static void forget(struct groupwatch *w)
 	w->looked = false;
 }
 
-void groupwatch_free(struct groupwatch *w)
+void cgroupwatch_free(struct cgroupwatch *w)
 {
 	if (!w)
 		return;
@@ -69,10 +69,10 @@ void groupwatch_free(struct groupwatch *w)
 	free(w);
 }
 
-void groupwatch_begin(struct groupwatch *w)
+void cgroupwatch_begin(struct cgroupwatch *w)
 {
 	forget(w);
-	groupwatch_look(w);
+	cgroupwatch_look(w);
 }
 
 static void grow(struct grown *g, uint64_t now, bool first)
@@ -82,20 +82,20 @@ static void grow(struct grown *g, uint64_t now, bool first)
 	g->last = now;
 }
 
-static void count(struct groupwatch *w, const char *family, const char *path, uint64_t value)
+static void count(struct cgroupwatch *w, const char *family, const char *path, uint64_t value)
 {
 	profile_count_set_of(w->session->profile, family, path, value);
 }
 
 /* A folder whose figures are kept: how many recordings they come from, for those that must not add up. */
-static char *keep(struct groupwatch *w, const char *family, const char *path)
+static char *keep(struct cgroupwatch *w, const char *family, const char *path)
 {
 	count(w, family, path, 1);
 	return mem_strdup(path);
 }
 
 /* A group that is new began with the recording, but for the first look: then it was there before. */
-static void look_at_cpu(struct groupwatch *w, const struct cpugroup *g)
+static void look_at_cpu(struct cgroupwatch *w, const struct cgroupcpu *g)
 {
 	struct cpu_seen *c;
 	bool first = false;
@@ -122,7 +122,7 @@ static void look_at_cpu(struct groupwatch *w, const struct cpugroup *g)
 	count(w, KEY_CGROUP_CPU_THROTTLED_NS_OF, c->path, c->throttled_ns.sum);
 }
 
-static void look_at_memory(struct groupwatch *w, const struct memgroup *g)
+static void look_at_memory(struct cgroupwatch *w, const struct cgroupmemory *g)
 {
 	struct memory_seen *m;
 	bool first = false;
@@ -143,13 +143,13 @@ static void look_at_memory(struct groupwatch *w, const struct memgroup *g)
 	count(w, KEY_CGROUP_MEMORY_OOM_KILLS_OF, m->path, m->oom_kills.sum);
 	m->most_bytes = MAX(m->most_bytes, g->usage_bytes);
 	count(w, KEY_CGROUP_MEMORY_MOST_BYTES_OF, m->path, m->most_bytes);
-	if (g->limit_bytes != MEMGROUP_NO_LIMIT)
+	if (g->limit_bytes != CGROUPMEMORY_NO_LIMIT)
 		count(w, KEY_CGROUP_MEMORY_LIMIT_BYTES_OF, m->path, g->limit_bytes);
-	if (g->high_bytes != MEMGROUP_NO_LIMIT)
+	if (g->high_bytes != CGROUPMEMORY_NO_LIMIT)
 		count(w, KEY_CGROUP_MEMORY_HIGH_BYTES_OF, m->path, g->high_bytes);
 }
 
-void groupwatch_look(struct groupwatch *w)
+void cgroupwatch_look(struct cgroupwatch *w)
 {
 	struct session *s = w->session;
 	struct proc_ids mains = { 0 };
@@ -158,9 +158,9 @@ void groupwatch_look(struct groupwatch *w)
 
 	processes_mains(s->processes, &mains);
 	for (size_t i = 0; i < mains.list.n; i++) {
-		struct cpugroup cpu;
-		struct memgroup memory;
-		char *group = group_text(mains.list.v[i]);
+		struct cgroupcpu cpu;
+		struct cgroupmemory memory;
+		char *group = cgrouppath_text(mains.list.v[i]);
 
 		/* The processes of a container follow each other, all in one cgroup. */
 		if (!group || (last && !strcmp(group, last))) {
@@ -169,14 +169,14 @@ void groupwatch_look(struct groupwatch *w)
 		}
 		free(last);
 		last = group;
-		if (!cpugroup_read(mains.list.v[i], &cpu))
+		if (!cgroupcpu_read(mains.list.v[i], &cpu))
 			look_at_cpu(w, &cpu);
 		/* From within a container the groups of others may be out of sight: look for a quota then, too. */
-		quota |= cpu.quota_us || (!cpu.path && cpugroup_hidden(mains.list.v[i]));
-		cpugroup_done(&cpu);
-		if (!memgroup_read(mains.list.v[i], &memory))
+		quota |= cpu.quota_us || (!cpu.path && cgroupcpu_hidden(mains.list.v[i]));
+		cgroupcpu_done(&cpu);
+		if (!cgroupmemory_read(mains.list.v[i], &memory))
 			look_at_memory(w, &memory);
-		memgroup_done(&memory);
+		cgroupmemory_done(&memory);
 	}
 	if (mains.list.n) {
 		s->quota = quota;

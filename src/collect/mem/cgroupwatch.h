@@ -1,5 +1,5 @@
 /*
- * groupwatch.h - the cgroups of the targets: what they grant, and how often that was not enough.
+ * cgroupwatch.h - the cgroups of the targets: what they grant, and how often that was not enough.
  *
  * Looks at each group once a second and at the end, and keeps counters for each, by the path of its folder:
  *
@@ -16,11 +16,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct groupwatch;
+struct cgroupwatch;
 struct session;
 
-struct groupwatch *groupwatch_new(struct session *s);
-void groupwatch_free(struct groupwatch *w); /* NULL is fine */
+struct cgroupwatch *cgroupwatch_new(struct session *s);
+void cgroupwatch_free(struct cgroupwatch *w); /* NULL is fine */
 /* Earlier counts do not count. Also sets session.quota, as each look does. */
-void groupwatch_begin(struct groupwatch *w);
-void groupwatch_look(struct groupwatch *w);
+void cgroupwatch_begin(struct cgroupwatch *w);
+void cgroupwatch_look(struct cgroupwatch *w);

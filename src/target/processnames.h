@@ -1,5 +1,5 @@
 /*
- * names.h - finds processes by a name (comm, the base name of the program, of the first word of the command line, of
+ * processnames.h - finds processes by a name (comm, the base name of the program, of the first word of the command line, of
  * the script that an interpreter runs), or by a pattern of the command line. For resolve.c.
  *
  * An argument is no name: `su postgres` is not postgres. gasflame itself and its ancestors are never found.
@@ -42,7 +42,7 @@ int candidates_pattern(const struct candidates *all, const char *pattern, struct
  * NULL-terminated. */
 void candidates_nearest(const struct candidates *all, const char *name, const char *const *more, char *out, size_t size);
 
-const char *names_base(const char *path); /* its last part */
+const char *processnames_base(const char *path); /* its last part */
 /* Returns the base name of the script in the command line of an interpreter; "" where program is none or
  * the script is missing. *ret_code: there is code in its place, as after sh -c. The caller frees it. */
-char *names_script(const char *program, const char *command, bool *ret_code);
+char *processnames_script(const char *program, const char *command, bool *ret_code);

@@ -1,5 +1,5 @@
 /*
- * memgroup.h - the state of the memory controller for a process's cgroup, in version 2 or 1.
+ * cgroupmemory.h - the state of the memory controller for a process's cgroup, in version 2 or 1.
  *
  * A limit of any ancestor up to the root applies: the smallest is hit first.
  */
@@ -8,14 +8,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define MEMGROUP_NO_LIMIT UINT64_MAX
+#define CGROUPMEMORY_NO_LIMIT UINT64_MAX
 
-struct memgroup {
+struct cgroupmemory {
 	char *path;  /* of the folder; NULL: none, or the root, which has no limits */
 	int version; /* 1 or 2 */
 	uint64_t usage_bytes, peak_bytes;  /* peak 0: not known */
 	uint64_t limit_bytes,
-		swap_limit_bytes; /* MEMGROUP_NO_LIMIT: none; swap: of version 1 memory and swap together */
+		swap_limit_bytes; /* CGROUPMEMORY_NO_LIMIT: none; swap: of version 1 memory and swap together */
 	uint64_t high_bytes;               /* from there on it is slowed down (2) */
 	uint64_t swap_bytes;
 	uint64_t anon_bytes, file_bytes, shmem_bytes, kernel_bytes; /* of usage; file has shmem in it */
@@ -26,13 +26,13 @@ struct memgroup {
 };
 
 /* -ENOENT: it has none of its own. */
-int memgroup_read(pid_t pid, struct memgroup *ret);
+int cgroupmemory_read(pid_t pid, struct cgroupmemory *ret);
 /* The same of a folder; the limits of folders above it, up to root, count, too. */
-int memgroup_read_folder(const char *root, const char *path, int version, struct memgroup *ret);
-void memgroup_done(struct memgroup *g);
+int cgroupmemory_read_folder(const char *root, const char *path, int version, struct cgroupmemory *ret);
+void cgroupmemory_done(struct cgroupmemory *g);
 
 /* Pages that the kernel has taken back on the whole machine, and how often a thread had to do that itself. */
-struct memgroup_machine {
+struct cgroupmemory_machine {
 	uint64_t reclaimed_pages, stalls;
 };
-int memgroup_machine(struct memgroup_machine *ret);
+int cgroupmemory_machine(struct cgroupmemory_machine *ret);
