@@ -21,7 +21,7 @@ struct follow;
 struct gasflame_bpf;
 struct cgroupwatch;
 struct kernelmap;
-struct mark;
+struct blockmarks;
 struct processes;
 struct worker;
 
@@ -51,7 +51,7 @@ struct session {
 	} governor;
 	struct cgroupwatch *groups;     /* the targets' cgroups */
 	struct follow *follow;          /* who joins, NULL = nobody */
-	struct mark *mark;              /* blocks; with BPF or without, NULL = nobody asked */
+	struct blockmarks *mark;        /* blocks; with BPF or without, NULL = nobody asked */
 	uint64_t sampled_ns;            /* CPU time that the samples stand for */
 	uint64_t reasons[REASON_COUNT]; /* samples by how their stack ended */
 };

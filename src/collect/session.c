@@ -19,7 +19,7 @@
 #include "collect/follow.h"
 #include "collect/mem/cgroupwatch.h"
 #include "collect/kernelmap.h"
-#include "collect/blocks/mark.h"
+#include "collect/blocks/blockmarks.h"
 #include "collect/process/processes.h"
 #include "collect/span/spanset.h"
 #include "profile/keys.h"
@@ -187,7 +187,7 @@ int session_open(const struct session_options *options, struct profile *p, struc
 	r = spanset_make(&functions, options->functions, options->function_count, false, err);
 	spanset_done(&functions);
 	if (r >= 0 && options->marks)
-		r = mark_open(options->marks, &s->mark, err);
+		r = blockmarks_open(options->marks, &s->mark, err);
 	if (r >= 0)
 		r = choose_collectors(s, err);
 	if (r >= 0)
@@ -255,7 +255,7 @@ int session_start(struct session *s, struct err *err)
 	if (r >= 0 && s->options->ready)
 		s->options->ready(s->options->ready_context, s);
 	/* Last: what the log says before the recording begins has no place in it. */
-	return r >= 0 && s->mark ? mark_start(s->mark, err) : r;
+	return r >= 0 && s->mark ? blockmarks_start(s->mark, err) : r;
 }
 
 static int poll_backend(struct session *s, int timeout_ms)
@@ -362,7 +362,7 @@ enum session_end session_step(struct session *s, int timeout_ms)
 			collector_table[i]->step(s);
 	apply_pause(s);
 	if (s->mark)
-		mark_step(s->mark, s->profile, s->start_mono_ns);
+		blockmarks_step(s->mark, s->profile, s->start_mono_ns);
 	now = clock_mono_ns();
 	if (s->options->look)
 		s->options->look(s->options->look_context, now - s->start_mono_ns);
@@ -455,7 +455,7 @@ void session_finish(struct session *s, void (*take)(void *context, uint32_t modu
 			stop_collector(s, i);
 	follow_finish(s->follow, now);
 	if (s->mark)
-		mark_finish(s->mark, s->profile, s->start_mono_ns);
+		blockmarks_finish(s->mark, s->profile, s->start_mono_ns);
 	processes_finish(s->processes, now);
 	note_counters(s);
 	processes_hand_over(s->processes, take, context);
@@ -465,7 +465,7 @@ void session_close(struct session *s)
 {
 	if (!s)
 		return;
-	mark_close(s->mark);
+	blockmarks_close(s->mark);
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
 		if (collector_table[i]->close)
 			collector_table[i]->close(s);

@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 struct err;
-struct mark_options;
+struct blockmarks_options;
 struct profile;
 struct session;
 struct worker;
@@ -41,7 +41,7 @@ struct session_options {
 	size_t name_count;
 	char *const *groups;       /* folders of cgroups: whoever enters them is recorded, too */
 	size_t group_count;
-	const struct mark_options *marks; /* blocks from a log or a node; NULL = none */
+	const struct blockmarks_options *marks; /* blocks from a log or a node; NULL = none */
 	const char *const *functions; /* parts of names: their calls become marks, those of the first are blocks */
 	size_t function_count;
 	bool guess_functions;      /* without any: those that are known to make blocks, where they are */

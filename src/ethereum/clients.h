@@ -1,5 +1,5 @@
 /*
- * clients.h - the Ethereum clients whose logs are understood: their lines, as tables for marklog.c.
+ * clients.h - the Ethereum clients whose logs are understood: their lines, as tables for blocklog.c.
  *
  * A new client is a few lines in clients.c, and a log in tests/unit/ethereum/logs (docs/howto/add-client.md).
  */
@@ -24,7 +24,7 @@ struct client_rule {
 	const char *client;
 	enum client_role role;
 	const char *needle;                    /* a line without it is not meant */
-	const char *patterns[CLIENT_PATTERNS]; /* as in marklog.h; each is looked for by itself: order and presence vary */
+	const char *patterns[CLIENT_PATTERNS]; /* as in blocklog.h; each is looked for by itself: order and presence vary */
 	bool says_all; /* the lines before this one say all about the block: without them it is empty */
 };
 

@@ -14,7 +14,7 @@
 #include "cmd/recording/record.h"
 #include "cmd/recording/recording.h"
 #include "cmd/recording/targets.h"
-#include "collect/blocks/mark.h"
+#include "collect/blocks/blockmarks.h"
 #include "collect/session.h"
 #include "ethereum/clients.h"
 
@@ -106,7 +106,7 @@ static bool can_follow(const char *what, const struct option_list *pids, char **
 	return false;
 }
 
-static bool marks_make_sense(const struct mark_options *o)
+static bool marks_make_sense(const struct blockmarks_options *o)
 {
 	if ((o->client || o->pattern) && !o->log)
 		log_error("%s is about a log: name it with --log", o->client ? "--log-client" : "--log-pattern");

@@ -11,7 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/recording/launch.h"
 #include "cmd/recording/targets.h"
-#include "collect/blocks/mark.h"
+#include "collect/blocks/blockmarks.h"
 #include "collect/session.h"
 #include "symbol/symbolize.h"
 
@@ -25,7 +25,7 @@ struct worker;
 struct recording {
 	struct session_options session;
 	struct symbolize_options symbols;
-	struct mark_options marks; /* log and rpc NULL: none */
+	struct blockmarks_options marks; /* log and rpc NULL: none */
 	const char *output;
 	uint64_t max_bytes;   /* of the capture, 0 = any */
 	bool say_next;        /* end, on a terminal, with the command that shows it */

@@ -14,7 +14,7 @@
 #include "cmd/recording/recorder.h"
 #include "cmd/recording/targets.h"
 #include "cmd/stop.h"
-#include "collect/blocks/mark.h"
+#include "collect/blocks/blockmarks.h"
 #include "collect/session.h"
 #include "elf/worker/worker.h"
 #include "profile/profile.h"
@@ -107,7 +107,7 @@ static int record(const struct statsample *o, struct session *s, struct err *err
 int statsample(const struct statsample *o, struct profile **ret, struct err *err)
 {
 	const struct symbolize_options names = { 0 };
-	const struct mark_options marks = { .log = o->block_log, .log_fd = -1 };
+	const struct blockmarks_options marks = { .log = o->block_log, .log_fd = -1 };
 	struct session_options options = { .what = "hw", .hz = o->hz, .duration_ns = o->duration_ns,
 					   .backend = SESSION_BPF, .event_rate = 20000, .program = o->program,
 					   .pids = o->who->pids.list.v, .pid_count = o->who->pids.list.n,

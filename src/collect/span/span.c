@@ -22,7 +22,7 @@
 #include "collect/process/codefiles.h"
 #include "collect/collector.h"
 #include "collect/engine.h"
-#include "collect/blocks/mark.h"
+#include "collect/blocks/blockmarks.h"
 #include "collect/probestack.h"
 #include "collect/process/processes.h"
 #include "collect/sharedspan.h"
@@ -137,7 +137,7 @@ static int attach_function(struct session *s, int fd, const struct probesites *d
 	spanset_short_name(d->name, f.name, sizeof(f.name));
 	vec_push(&a->functions, f);
 	if (f.block && s->mark)
-		mark_expect_spans(s->mark);
+		blockmarks_expect_spans(s->mark);
 	a->set.patterns.v[d->pattern].functions++;
 	log_debug("marking %s: %u ways out%s", d->name, d->out_count, d->future ? ", a future" : "");
 	return 0;
@@ -203,7 +203,7 @@ static int listen_to_program(struct session *s, int fd, struct err *err)
 		r = add_place(s, b, info->list[i].offset, &p, err);
 		own(s)->own += !r;
 		if (p.what == SPAN_BLOCK_END && s->mark)
-			mark_expect_spans(s->mark);
+			blockmarks_expect_spans(s->mark);
 	}
 	return r ? r : attach(s, fd, b, UINT32_MAX, err);
 }
@@ -250,7 +250,7 @@ static void got_span(void *context, const struct span *x)
 	bool block = f ? f->block : !strcmp(x->name, "block") && x->start_ns < x->end_ns;
 
 	if (block && s->mark)
-		mark_add_span(s->mark, x, profile_string(s->profile, f ? f->name : "block"), thread);
+		blockmarks_add_span(s->mark, x, profile_string(s->profile, f ? f->name : "block"), thread);
 	else
 		add_mark(s, x, block ? "block" : f ? f->name : *x->name ? x->name : "mark", f ? f->name : *x->name ? x->name : "mark",
 			 thread);

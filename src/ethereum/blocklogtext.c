@@ -1,5 +1,5 @@
 /*
- * marktext.c - the small texts in a node's log: counts, durations, colours. What marklog.c is made of.
+ * blocklogtext.c - the small texts in a node's log: counts, durations, colours. What blocklog.c is made of.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ethereum/marklog.h"
+#include "ethereum/blocklog.h"
 
 /* Digits with thousands' commas and a decimal point. How many bytes, 0 = none. */
 static size_t read_number(const char *s, size_t n, double *ret)
@@ -30,7 +30,7 @@ static size_t read_number(const char *s, size_t n, double *ret)
 	return i;
 }
 
-int marklog_parse_count(const char *s, size_t n, uint64_t *ret)
+int blocklog_parse_count(const char *s, size_t n, uint64_t *ret)
 {
 	static const char units[] = " KMGT";
 	size_t i;
@@ -75,7 +75,7 @@ static const struct unit *find_unit(const char *s, size_t n)
 	return best;
 }
 
-int marklog_parse_time(const char *s, size_t n, uint64_t *ret_ns)
+int blocklog_parse_time(const char *s, size_t n, uint64_t *ret_ns)
 {
 	double sum = 0, value;
 
@@ -168,7 +168,7 @@ static size_t unwrap_container(char *line, size_t n)
 	return out;
 }
 
-size_t marklog_plain(char *line, size_t n)
+size_t blocklog_plain(char *line, size_t n)
 {
 	size_t out = 0;
 

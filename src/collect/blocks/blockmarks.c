@@ -1,4 +1,4 @@
-#include "collect/blocks/mark.h"
+#include "collect/blocks/blockmarks.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text/str.h"
-#include "collect/blocks/markint.h"
+#include "collect/blocks/blockmarksint.h"
 #include "collect/blocks/spanjoin.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
@@ -26,13 +26,14 @@ static const uint64_t unnamed_ns = 8000000000; /* how long a span waits for its 
 
 /* --- the log --- */
 
-static void got_block(void *context, const struct marklog_block *b)
+static void got_block(void *context, const struct blocklog_block *b)
 {
-	struct mark *m = context;
-	struct mark_entry e = { *b, .asking = m->rpc && m->rpc_runs, .thread = PROFILE_NONE, .since_ns = clock_mono_ns() };
+	struct blockmarks *m = context;
+	struct blockmarks_entry e = { *b, .asking = m->rpc && m->rpc_runs, .thread = PROFILE_NONE,
+		                      .since_ns = clock_mono_ns() };
 
 	pthread_mutex_lock(&m->lock);
-	if (m->entries.n >= MARK_WAITING)
+	if (m->entries.n >= BLOCKMARKS_WAITING)
 		e.asking = false;
 	vec_push(&m->entries, e);
 	pthread_cond_signal(&m->asked);
@@ -41,27 +42,27 @@ static void got_block(void *context, const struct marklog_block *b)
 
 static void got_line(void *context, char *line, size_t n, uint64_t time_ns)
 {
-	struct mark *m = context;
+	struct blockmarks *m = context;
 
-	marklog_line(m->parser, line, n, time_ns);
+	blocklog_line(m->parser, line, n, time_ns);
 }
 
 static void *follow_log(void *context)
 {
-	struct mark *m = context;
+	struct blockmarks *m = context;
 	uint64_t lines = 0;
 	int r = 0;
 
 	while (!m->log_stop && !r) {
 		r = logs_wait(m->logs, LOOK_MS, got_line, m);
 		if (logs_counted(m->logs)->lines == lines)
-			marklog_flush(m->parser); /* nothing more came about the last one */
+			blocklog_flush(m->parser); /* nothing more came about the last one */
 		lines = logs_counted(m->logs)->lines;
 	}
 	/* Lines that were written until now belong to the recording. */
 	if (!r)
 		logs_wait(m->logs, 0, got_line, m);
-	marklog_flush(m->parser);
+	blocklog_flush(m->parser);
 	if (r > 0 && m->journal) {
 		pthread_mutex_lock(&m->lock);
 		err_set(&m->log_err, EPIPE, "journalctl ended by itself: does `%s` have a journal here?", m->options.log);
@@ -77,16 +78,16 @@ static void *follow_log(void *context)
 /* --- into the profile --- */
 
 /* Of the time after the recording, or not done by then? A line of the log may be read a little late. */
-static bool is_after(const struct mark *m, const struct mark_entry *e, uint64_t end)
+static bool is_after(const struct blockmarks *m, const struct blockmarks_entry *e, uint64_t end)
 {
 	if (m->expects_spans && e->thread == PROFILE_NONE && e->block.end_ns >= end)
 		return true;
 	return (e->block.timed || !m->options.log) && e->block.start_ns >= end;
 }
 
-static void add_mark(struct mark *m, struct profile *p, const struct mark_entry *e, uint64_t start)
+static void add_mark(struct blockmarks *m, struct profile *p, const struct blockmarks_entry *e, uint64_t start)
 {
-	const struct marklog_block *b = &e->block;
+	const struct blocklog_block *b = &e->block;
 	struct profile_mark x = { .thread = e->thread, .known = b->known, .number = b->number };
 	char name[48];
 
@@ -98,48 +99,55 @@ static void add_mark(struct mark *m, struct profile *p, const struct mark_entry 
 		m->after++;
 		return;
 	}
-	_Static_assert((int)MARKLOG_NUMBER == MARK_NUMBER && (int)MARKLOG_GAS == MARK_GAS &&
-		       (int)MARKLOG_TRANSACTIONS == MARK_TRANSACTIONS, "the same bits");
+	_Static_assert((int)BLOCKLOG_NUMBER == MARK_NUMBER && (int)BLOCKLOG_GAS == MARK_GAS &&
+		       (int)BLOCKLOG_TRANSACTIONS == MARK_TRANSACTIONS, "the same bits");
 	snprintf(name, sizeof(name), "block %llu%s", (unsigned long long)b->number, b->again ? " (again)" : "");
 	x.name = profile_string(p, name);
 	x.kind = profile_string(p, "block");
 	x.start_ns = b->start_ns - start;
 	x.end_ns = b->end_ns - start;
-	x.gas = b->known & MARKLOG_GAS ? b->gas : 0;
-	x.transactions = b->known & MARKLOG_TRANSACTIONS ? b->transactions : 0;
+	x.gas = b->known & BLOCKLOG_GAS ? b->gas : 0;
+	x.transactions = b->known & BLOCKLOG_TRANSACTIONS ? b->transactions : 0;
 	profile_add_mark(p, &x);
 }
 
-void mark_expect_spans(struct mark *m)
+void blockmarks_expect_spans(struct blockmarks *m)
 {
 	m->expects_spans = true;
 }
 
-void mark_add_span(struct mark *m, const struct span *s, uint32_t kind, uint32_t thread)
+void blockmarks_add_span(struct blockmarks *m, const struct span *s, uint32_t kind, uint32_t thread)
 {
-	struct mark_entry e = { .spanned = true, .thread = thread, .asking = m->rpc_runs, .since_ns = clock_mono_ns() };
+	struct blockmarks_entry e = {
+		.spanned = true, .thread = thread, .asking = m->rpc_runs, .since_ns = clock_mono_ns()
+	};
 
-	_Static_assert((int)MARKLOG_NUMBER == SPAN_NUMBER && (int)MARKLOG_GAS == SPAN_GAS &&
-		       (int)MARKLOG_TRANSACTIONS == SPAN_TRANSACTIONS, "the same bits");
+	_Static_assert((int)BLOCKLOG_NUMBER == SPAN_NUMBER && (int)BLOCKLOG_GAS == SPAN_GAS &&
+		       (int)BLOCKLOG_TRANSACTIONS == SPAN_TRANSACTIONS, "the same bits");
 	if (!(s->known & SPAN_NUMBER) || s->number > INT64_MAX) {
 		blockmatch_add(&m->match, &(struct blockmatch_span){ s->start_ns, s->end_ns, thread, kind, false });
 		return;
 	}
 	/* The program says itself which block it is. */
 	m->numbered = true;
-	e.block = (struct marklog_block){ .known = s->known, .number = s->number, .gas = s->gas, .transactions = s->transactions,
-					  .timed = true, .start_ns = s->start_ns, .end_ns = s->end_ns };
+	e.block = (struct blocklog_block){ .known = s->known,
+		                           .number = s->number,
+		                           .gas = s->gas,
+		                           .transactions = s->transactions,
+		                           .timed = true,
+		                           .start_ns = s->start_ns,
+		                           .end_ns = s->end_ns };
 	pthread_mutex_lock(&m->lock);
-	e.asking &= m->entries.n < MARK_WAITING;
+	e.asking &= m->entries.n < BLOCKMARKS_WAITING;
 	vec_push(&m->entries, e);
 	pthread_cond_signal(&m->asked);
 	pthread_mutex_unlock(&m->lock);
 }
 
 /* The function's span of a block, if there is one. */
-static void find_span(struct mark *m, size_t i)
+static void find_span(struct blockmarks *m, size_t i)
 {
-	struct mark_entry *e = &m->entries.v[i];
+	struct blockmarks_entry *e = &m->entries.v[i];
 	const struct blockmatch_span *s;
 	size_t later = 0;
 
@@ -160,7 +168,7 @@ static void find_span(struct mark *m, size_t i)
 }
 
 struct unnamed {
-	struct mark *m;
+	struct blockmarks *m;
 	struct profile *p;
 	uint64_t start;
 };
@@ -177,14 +185,14 @@ static void add_unnamed(void *context, const struct blockmatch_span *s)
 }
 
 /* Moves the entries at the front that wait for nothing more, or have waited long enough. */
-static void move(struct mark *m, struct profile *p, uint64_t start, uint64_t patience)
+static void move(struct blockmarks *m, struct profile *p, uint64_t start, uint64_t patience)
 {
 	struct unnamed unnamed = { m, p, start };
 	uint64_t now = clock_mono_ns();
 	size_t n = 0;
 
 	for (; n < m->entries.n; n++) {
-		struct mark_entry *e = &m->entries.v[n];
+		struct blockmarks_entry *e = &m->entries.v[n];
 
 		if ((e->asking && now - e->since_ns < patience) ||
 		    (m->expects_spans && !e->spanned && patience && now - e->since_ns < settle_ns))
@@ -202,7 +210,7 @@ static void move(struct mark *m, struct profile *p, uint64_t start, uint64_t pat
 		memmove(m->entries.v, m->entries.v + n, m->entries.n * sizeof(*m->entries.v));
 }
 
-static void say_troubles(struct mark *m)
+static void say_troubles(struct blockmarks *m)
 {
 	if (m->log_err.code && !m->logs_told)
 		log_warn("%s", m->log_err.text);
@@ -213,7 +221,7 @@ static void say_troubles(struct mark *m)
 	m->rpc_told |= m->row >= 2;
 }
 
-void mark_step(struct mark *m, struct profile *p, uint64_t start_mono_ns)
+void blockmarks_step(struct blockmarks *m, struct profile *p, uint64_t start_mono_ns)
 {
 	pthread_mutex_lock(&m->lock);
 	move(m, p, start_mono_ns, patience_ns);
@@ -221,7 +229,7 @@ void mark_step(struct mark *m, struct profile *p, uint64_t start_mono_ns)
 	pthread_mutex_unlock(&m->lock);
 }
 
-static bool any_waits(struct mark *m)
+static bool any_waits(struct blockmarks *m)
 {
 	bool any = false;
 
@@ -238,10 +246,10 @@ static void count(struct profile *p, const char *name, uint64_t n)
 		profile_count_set(p, name, n);
 }
 
-static void note_counters(struct mark *m, struct profile *p)
+static void note_counters(struct blockmarks *m, struct profile *p)
 {
 	if (m->parser) {
-		const struct marklog_counts *c = marklog_counted(m->parser);
+		const struct blocklog_counts *c = blocklog_counted(m->parser);
 		const struct logs_counts *l = logs_counted(m->logs);
 
 		profile_count_set(p, KEY_MARKS_LINES, l->lines);
@@ -269,9 +277,9 @@ static void note_counters(struct mark *m, struct profile *p)
 	count(p, KEY_MARKS_RPC_FAILURES, m->failures);
 }
 
-static void say_end(struct mark *m)
+static void say_end(struct blockmarks *m)
 {
-	const struct marklog_counts *c = m->parser ? marklog_counted(m->parser) : NULL;
+	const struct blocklog_counts *c = m->parser ? blocklog_counted(m->parser) : NULL;
 
 	if (c && !c->blocks)
 		log_warn("no line of %s was about a block (%llu lines were read): --log-client says whose log it is, "
@@ -288,7 +296,7 @@ static void say_end(struct mark *m)
 			 (unsigned long long)m->skipped);
 }
 
-static void end_threads(struct mark *m)
+static void end_threads(struct blockmarks *m)
 {
 	uint64_t end = clock_mono_ns() + at_the_end_ns;
 
@@ -312,7 +320,7 @@ static void end_threads(struct mark *m)
 	}
 }
 
-void mark_finish(struct mark *m, struct profile *p, uint64_t start_mono_ns)
+void blockmarks_finish(struct blockmarks *m, struct profile *p, uint64_t start_mono_ns)
 {
 	end_threads(m);
 	move(m, p, start_mono_ns, 0);
@@ -323,10 +331,10 @@ void mark_finish(struct mark *m, struct profile *p, uint64_t start_mono_ns)
 
 /* --- its life --- */
 
-int mark_open(const struct mark_options *o, struct mark **ret, struct err *err)
+int blockmarks_open(const struct blockmarks_options *o, struct blockmarks **ret, struct err *err)
 {
 	static const char journal[] = "journal:";
-	struct mark *m = mem_alloc(sizeof(*m));
+	struct blockmarks *m = mem_alloc(sizeof(*m));
 	int r = 0, fd = o->log_fd;
 	bool missing = false;
 
@@ -334,7 +342,7 @@ int mark_open(const struct mark_options *o, struct mark **ret, struct err *err)
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_cond_init(&m->asked, NULL);
 	if (o->log) {
-		r = marklog_new(o->client, o->pattern, got_block, m, &m->parser, err);
+		r = blocklog_new(o->client, o->pattern, got_block, m, &m->parser, err);
 		if (r >= 0 && str_starts(o->log, journal))
 			r = journal_open(o->log + strlen(journal), &m->journal, &fd, err);
 		if (r >= 0)
@@ -343,7 +351,7 @@ int mark_open(const struct mark_options *o, struct mark **ret, struct err *err)
 	if (r >= 0 && o->rpc)
 		r = rpc_open(o->rpc, &m->rpc, err);
 	if (r < 0) {
-		mark_close(m);
+		blockmarks_close(m);
 		return r;
 	}
 	if (missing)
@@ -352,7 +360,7 @@ int mark_open(const struct mark_options *o, struct mark **ret, struct err *err)
 	return 0;
 }
 
-int mark_start(struct mark *m, struct err *err)
+int blockmarks_start(struct blockmarks *m, struct err *err)
 {
 	sigset_t all, before;
 	int r = 0;
@@ -362,7 +370,7 @@ int mark_start(struct mark *m, struct err *err)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	if (m->rpc) {
 		m->rpc_runs = true;
-		r = pthread_create(&m->rpc_thread, NULL, marknode_run, m);
+		r = pthread_create(&m->rpc_thread, NULL, blocknode_run, m);
 		m->rpc_runs = !r;
 	}
 	if (!r && m->logs) {
@@ -374,12 +382,12 @@ int mark_start(struct mark *m, struct err *err)
 	return r ? err_errno(err, r, "cannot start a thread") : 0;
 }
 
-void mark_close(struct mark *m)
+void blockmarks_close(struct blockmarks *m)
 {
 	if (!m)
 		return;
 	end_threads(m);
-	marklog_free(m->parser);
+	blocklog_free(m->parser);
 	logs_close(m->logs);
 	journal_close(m->journal);
 	rpc_close(m->rpc);

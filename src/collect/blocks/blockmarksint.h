@@ -1,5 +1,5 @@
 /*
- * markint.h - struct mark, for mark.c and marknode.c.
+ * blockmarksint.h - struct blockmarks, for blockmarks.c and blocknode.c.
  */
 #pragma once
 
@@ -9,15 +9,15 @@
 
 #include "base/err.h"
 #include "base/vec.h"
+#include "collect/blocks/blockmarks.h"
 #include "collect/blocks/blockmatch.h"
-#include "collect/blocks/mark.h"
-#include "ethereum/marklog.h"
+#include "ethereum/blocklog.h"
 
-enum { MARK_WAITING = 4096 }; /* blocks that wait for an answer; beyond that they go without */
+enum { BLOCKMARKS_WAITING = 4096 }; /* blocks that wait for an answer; beyond that they go without */
 
 /* A block on its way into the profile. */
-struct mark_entry {
-	struct marklog_block block;
+struct blockmarks_entry {
+	struct blocklog_block block;
 	bool asking;       /* the node has not said what it is yet */
 	bool spanned;      /* its span is that of its function, or there is none */
 	uint32_t thread;   /* that made it, PROFILE_NONE = not known */
@@ -25,11 +25,11 @@ struct mark_entry {
 	uint64_t since_ns;
 };
 
-struct mark {
-	struct mark_options options;
+struct blockmarks {
+	struct blockmarks_options options;
 	struct journal *journal;
 	struct logs *logs;
-	struct marklog *parser;
+	struct blocklog *parser;
 	struct rpc *rpc;
 	pthread_t log_thread, rpc_thread;
 	bool log_runs, rpc_runs;
@@ -40,7 +40,7 @@ struct mark {
 
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t asked; /* the rpc thread has something to do, or shall end */
-	VEC(struct mark_entry) entries;
+	VEC(struct blockmarks_entry) entries;
 	uint64_t removed;     /* entries that are in the profile: their number is removed + index */
 	struct err log_err, rpc_err;
 	uint64_t answered, unanswered, differs, failures;
@@ -54,4 +54,4 @@ struct mark {
 };
 
 /* The thread that asks the node; its context is the struct mark. */
-void *marknode_run(void *mark);
+void *blocknode_run(void *mark);

@@ -1,5 +1,5 @@
 /*
- * marknode.c - what the node says of its blocks: asked about those of the log, or looked at, or told by it.
+ * blocknode.c - what the node says of its blocks: asked about those of the log, or looked at, or told by it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "collect/blocks/markint.h"
+#include "collect/blocks/blockmarksint.h"
 #include "profile/profile.h"
 #include "ethereum/rpc.h"
 
@@ -17,7 +17,7 @@ enum {
 	AGAIN_MS = 1000, /* after it failed */
 };
 
-static void wait_a_while(struct mark *m, unsigned ms)
+static void wait_a_while(struct blockmarks *m, unsigned ms)
 {
 	struct timespec until;
 
@@ -25,7 +25,7 @@ static void wait_a_while(struct mark *m, unsigned ms)
 	pthread_cond_clockwait(&m->asked, &m->lock, CLOCK_MONOTONIC, &until);
 }
 
-static void failed(struct mark *m, const struct err *why)
+static void failed(struct blockmarks *m, const struct err *why)
 {
 	m->failures++;
 	m->row++;
@@ -33,9 +33,9 @@ static void failed(struct mark *m, const struct err *why)
 }
 
 /* The node's figures are exact where the log rounds; an answer for another block is ignored. */
-static void answer(struct mark *m, uint64_t number, const struct rpcblock *said)
+static void answer(struct blockmarks *m, uint64_t number, const struct rpcblock *said)
 {
-	struct mark_entry *e;
+	struct blockmarks_entry *e;
 
 	m->row = 0;
 	if (number < m->removed || number - m->removed >= m->entries.n)
@@ -49,11 +49,11 @@ static void answer(struct mark *m, uint64_t number, const struct rpcblock *said)
 	m->answered++;
 	e->block.gas = said->gas;
 	e->block.transactions = said->transactions;
-	e->block.known |= MARKLOG_GAS | MARKLOG_TRANSACTIONS;
+	e->block.known |= BLOCKLOG_GAS | BLOCKLOG_TRANSACTIONS;
 }
 
 /* Asks for the first block that waits. False: there is none. Called, and returns, with the lock. */
-static bool ask_next(struct mark *m)
+static bool ask_next(struct blockmarks *m)
 {
 	struct rpcblock said;
 	struct err why = { 0 };
@@ -89,11 +89,11 @@ static bool ask_next(struct mark *m)
 	return true;
 }
 
-static void add_moment(struct mark *m, const struct rpcblock *b, uint64_t now, uint64_t looked)
+static void add_moment(struct blockmarks *m, const struct rpcblock *b, uint64_t now, uint64_t looked)
 {
-	struct mark_entry e = { .thread = PROFILE_NONE, .looked_ns = looked, .since_ns = now };
+	struct blockmarks_entry e = { .thread = PROFILE_NONE, .looked_ns = looked, .since_ns = now };
 
-	e.block = (struct marklog_block){ .known = MARKLOG_NUMBER | MARKLOG_GAS | MARKLOG_TRANSACTIONS,
+	e.block = (struct blocklog_block){ .known = BLOCKLOG_NUMBER | BLOCKLOG_GAS | BLOCKLOG_TRANSACTIONS,
 					  .number = b->number, .gas = b->gas, .transactions = b->transactions,
 					  .start_ns = now, .end_ns = now, .seen_ns = now };
 	memcpy(e.block.hash, b->hash, sizeof(b->hash));
@@ -111,7 +111,7 @@ struct head {
 	char hash[67];
 };
 
-static void report_failure(struct mark *m, const struct err *why)
+static void report_failure(struct blockmarks *m, const struct err *why)
 {
 	pthread_mutex_lock(&m->lock);
 	failed(m, why);
@@ -119,7 +119,7 @@ static void report_failure(struct mark *m, const struct err *why)
 }
 
 /* Blocks between the last one and this, which nobody told us about. */
-static void catch_up(struct mark *m, struct head *last, uint64_t number, uint64_t now)
+static void catch_up(struct blockmarks *m, struct head *last, uint64_t number, uint64_t now)
 {
 	struct rpcblock b;
 
@@ -141,7 +141,7 @@ static void catch_up(struct mark *m, struct head *last, uint64_t number, uint64_
 }
 
 /* Finds the blocks that are new since the last look. */
-static void look_at_head(struct mark *m, struct head *last)
+static void look_at_head(struct blockmarks *m, struct head *last)
 {
 	struct rpcblock head;
 	struct err why = { 0 };
@@ -163,7 +163,7 @@ static void look_at_head(struct mark *m, struct head *last)
 }
 
 /* The node says by itself what is new. */
-static void wait_for_head(struct mark *m, struct head *last)
+static void wait_for_head(struct blockmarks *m, struct head *last)
 {
 	struct rpcblock head, b;
 	struct err why = { 0 };
@@ -187,9 +187,9 @@ static void wait_for_head(struct mark *m, struct head *last)
 	add_moment(m, &b, now, 0);
 }
 
-void *marknode_run(void *mark)
+void *blocknode_run(void *mark)
 {
-	struct mark *m = mark;
+	struct blockmarks *m = mark;
 	struct head last = { 0 };
 
 	pthread_mutex_lock(&m->lock);

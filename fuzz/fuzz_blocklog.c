@@ -1,5 +1,5 @@
 /*
- * fuzz_marklog.c - lines of a log as blocks, and answers of JSON-RPC.
+ * fuzz_blocklog.c - lines of a log as blocks, and answers of JSON-RPC.
  *
  * A block has a number and does not end before it begins; nothing is counted twice.
  */
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ethereum/marklog.h"
+#include "ethereum/blocklog.h"
 #include "ethereum/rpcblock.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -18,37 +18,37 @@ static void expect(bool good)
 		abort();
 }
 
-static void got_block(void *context, const struct marklog_block *b)
+static void got_block(void *context, const struct blocklog_block *b)
 {
 	uint64_t *n = context;
 
 	++*n;
-	expect(b->known & MARKLOG_NUMBER && b->start_ns <= b->end_ns && b->timed == (b->start_ns < b->end_ns));
+	expect(b->known & BLOCKLOG_NUMBER && b->start_ns <= b->end_ns && b->timed == (b->start_ns < b->end_ns));
 	expect(strlen(b->hash) == 0 || strlen(b->hash) == 66);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct marklog *m = NULL;
+	struct blocklog *m = NULL;
 	struct rpcblock answer;
 	uint64_t blocks = 0, now = 5000000000, id;
 
 	rpcblock_parse((const char *)data, size, &answer);
 	if (rpcblock_message((const char *)data, size, &id, &answer) == RPCBLOCK_HEAD)
 		expect(memchr(answer.hash, 0, sizeof(answer.hash)));
-	if (marklog_new(NULL, NULL, got_block, &blocks, &m, NULL))
+	if (blocklog_new(NULL, NULL, got_block, &blocks, &m, NULL))
 		abort();
 	for (size_t at = 0; at < size;) {
 		const uint8_t *end = memchr(data + at, '\n', size - at);
 		size_t n = end ? (size_t)(end - data) - at : size - at;
 		char *line = mem_strndup((const char *)data + at, n);
 
-		marklog_line(m, line, strlen(line), now += 1000000);
+		blocklog_line(m, line, strlen(line), now += 1000000);
 		free(line);
 		at += n + 1;
 	}
-	marklog_flush(m);
-	expect(marklog_counted(m)->blocks == blocks);
-	marklog_free(m);
+	blocklog_flush(m);
+	expect(blocklog_counted(m)->blocks == blocks);
+	blocklog_free(m);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * marklog.h - blocks in the log of an Ethereum node: lines in, blocks out.
+ * blocklog.h - blocks in the log of an Ethereum node: lines in, blocks out.
  *
  * A pure parser, which knows the lines of several clients by name (clients.h) and takes a user's own
  * pattern. Colours and the JSON of a container's log are stripped. The times of the log itself are not used:
@@ -9,10 +9,10 @@
  * A pattern is an extended regex with named groups: (?<number>[0-9]+), and hash, txs, gas ("36.42Mgas",
  * "36,420,000"), mgas, time ("59.7ms", "1m2.5s"), ms, us, s.
  *
- *	r = marklog_new("reth", NULL, got_block, context, &m, &err);
- *	marklog_line(m, line, n, time_ns);
- *	marklog_flush(m);	// when nothing came for a while: some blocks have more than a line
- *	marklog_free(m);
+ *	r = blocklog_new("reth", NULL, got_block, context, &m, &err);
+ *	blocklog_line(m, line, n, time_ns);
+ *	blocklog_flush(m);	// when nothing came for a while: some blocks have more than a line
+ *	blocklog_free(m);
  */
 #pragma once
 
@@ -21,11 +21,11 @@
 #include <stdint.h>
 
 struct err;
-struct marklog;
+struct blocklog;
 
-enum { MARKLOG_NUMBER = 1, MARKLOG_GAS = 2, MARKLOG_TRANSACTIONS = 4 };
+enum { BLOCKLOG_NUMBER = 1, BLOCKLOG_GAS = 2, BLOCKLOG_TRANSACTIONS = 4 };
 
-struct marklog_block {
+struct blocklog_block {
 	uint32_t known;          /* bits of the above; the number always is */
 	uint64_t number, gas, transactions;
 	char hash[67];           /* "0x…", "" = not known */
@@ -37,9 +37,9 @@ struct marklog_block {
 	const char *client;
 };
 
-typedef void marklog_fn(void *context, const struct marklog_block *b);
+typedef void blocklog_fn(void *context, const struct blocklog_block *b);
 
-struct marklog_counts {
+struct blocklog_counts {
 	uint64_t blocks;
 	uint64_t repeated;     /* reported twice, and left out */
 	uint64_t reorged;      /* a number again, another block */
@@ -50,17 +50,17 @@ struct marklog_counts {
 };
 
 /* client: NULL = whichever speaks first. pattern: a user's own, instead; NULL = none. */
-int marklog_new(const char *client, const char *pattern, marklog_fn *fn, void *context, struct marklog **ret,
-		struct err *err);
+int blocklog_new(const char *client, const char *pattern, blocklog_fn *fn, void *context, struct blocklog **ret,
+		 struct err *err);
 /* Changes the line. */
-void marklog_line(struct marklog *m, char *line, size_t n, uint64_t time_ns);
-void marklog_flush(struct marklog *m);
-const struct marklog_counts *marklog_counted(const struct marklog *m);
-void marklog_free(struct marklog *m); /* NULL is fine */
+void blocklog_line(struct blocklog *m, char *line, size_t n, uint64_t time_ns);
+void blocklog_flush(struct blocklog *m);
+const struct blocklog_counts *blocklog_counted(const struct blocklog *m);
+void blocklog_free(struct blocklog *m); /* NULL is fine */
 
 /* For tests and others that read such figures. "36.42Mgas", "24,443,168", "1.5G": 0 or -EINVAL. */
-int marklog_parse_count(const char *s, size_t n, uint64_t *ret);
+int blocklog_parse_count(const char *s, size_t n, uint64_t *ret);
 /* "59.7ms", "1.2s", "1m2.5s", "850µs": 0 or -EINVAL. */
-int marklog_parse_time(const char *s, size_t n, uint64_t *ret_ns);
+int blocklog_parse_time(const char *s, size_t n, uint64_t *ret_ns);
 /* Colours out, and a line of a container's log as the line that it holds; its new length. */
-size_t marklog_plain(char *line, size_t n);
+size_t blocklog_plain(char *line, size_t n);

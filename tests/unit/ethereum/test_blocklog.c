@@ -1,5 +1,5 @@
 /*
- * test_marklog.c - lines of nodes' logs as blocks, the logs themselves, and answers of JSON-RPC.
+ * test_blocklog.c - lines of nodes' logs as blocks, the logs themselves, and answers of JSON-RPC.
  *
  * The lines of anvil were captured from anvil 1.7.1. Those of the other clients are in the formats that their sources
  * print, with made-up figures: not yet verified against the clients. tests/golden/logs has more of each.
@@ -15,7 +15,7 @@
 #include "base/text/str.h"
 #include "target/log/logs.h"
 #include "ethereum/clients.h"
-#include "ethereum/marklog.h"
+#include "ethereum/blocklog.h"
 #include "ethereum/rpcblock.h"
 #include "test.h"
 
@@ -24,12 +24,12 @@
 #define OTHER "0xbbe75a7a63b0d2a31482b0163a3cad7c788e3dc599d38030f1f13b21e80e0ad0"
 
 struct got {
-	struct marklog_block list[64];
+	struct blocklog_block list[64];
 	size_t n;
-	struct marklog_counts counts;
+	struct blocklog_counts counts;
 };
 
-static void got_block(void *context, const struct marklog_block *b)
+static void got_block(void *context, const struct blocklog_block *b)
 {
 	struct got *g = context;
 
@@ -42,31 +42,31 @@ static void got_block(void *context, const struct marklog_block *b)
 static struct got parse(const char *client, const char *pattern, const char *text)
 {
 	struct got g = { 0 };
-	struct marklog *m;
+	struct blocklog *m;
 	struct err err = { 0 };
 	uint64_t now = 10000 * MS;
 
-	if (marklog_new(client, pattern, got_block, &g, &m, &err))
+	if (blocklog_new(client, pattern, got_block, &g, &m, &err))
 		fail_msg("%s", err.text);
 	for (const char *end; *text; text = *end ? end + 1 : end, now += 1000 * MS) {
 		_cleanup_free_ char *line = NULL;
 
 		end = strchrnul(text, '\n');
 		line = mem_strndup(text, end - text);
-		marklog_line(m, line, end - text, now);
+		blocklog_line(m, line, end - text, now);
 	}
-	marklog_flush(m);
-	g.counts = *marklog_counted(m);
-	marklog_free(m);
+	blocklog_flush(m);
+	g.counts = *blocklog_counted(m);
+	blocklog_free(m);
 	return g;
 }
 
-static void assert_block(const struct marklog_block *b, uint64_t number, int64_t gas, int64_t txs, double ms)
+static void assert_block(const struct blocklog_block *b, uint64_t number, int64_t gas, int64_t txs, double ms)
 {
 	assert_int_equal(b->number, number);
-	assert_true(b->known & MARKLOG_NUMBER);
-	assert_int_equal(!!(b->known & MARKLOG_GAS), gas >= 0);
-	assert_int_equal(!!(b->known & MARKLOG_TRANSACTIONS), txs >= 0);
+	assert_true(b->known & BLOCKLOG_NUMBER);
+	assert_int_equal(!!(b->known & BLOCKLOG_GAS), gas >= 0);
+	assert_int_equal(!!(b->known & BLOCKLOG_TRANSACTIONS), txs >= 0);
 	if (gas >= 0)
 		assert_int_equal(b->gas, gas);
 	if (txs >= 0)
@@ -96,8 +96,8 @@ static void counts_and_times_are_read(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		uint64_t count = 7, ns = 7;
-		int r = marklog_parse_count(cases[i].text, strlen(cases[i].text), &count);
-		int t = marklog_parse_time(cases[i].text, strlen(cases[i].text), &ns);
+		int r = blocklog_parse_count(cases[i].text, strlen(cases[i].text), &count);
+		int t = blocklog_parse_time(cases[i].text, strlen(cases[i].text), &ns);
 
 		if ((cases[i].count < 0 ? r != -EINVAL : r || count != (uint64_t)cases[i].count) ||
 		    (cases[i].ns < 0 ? t != -EINVAL : t || ns != (uint64_t)cases[i].ns))
@@ -122,7 +122,7 @@ static void colours_and_containers_are_stripped(void **state)
 		char line[128];
 
 		snprintf(line, sizeof(line), "%s", cases[i][0]);
-		assert_int_equal(marklog_plain(line, strlen(line)), strlen(cases[i][1]));
+		assert_int_equal(blocklog_plain(line, strlen(line)), strlen(cases[i][1]));
 		assert_string_equal(line, cases[i][1]);
 	}
 }
@@ -280,7 +280,7 @@ static void a_pattern_of_ones_own(void **state)
 {
 	struct got g = parse(NULL, "applied (block|slot) (?<number>[0-9]+): (?<gas>[0-9.]+[MG]?) gas in (?<us>[0-9]+)us",
 			     "x applied slot 12: 1.5M gas in 2500us\nnothing\napplied block 13: 0 gas in 1us");
-	struct marklog *m = NULL;
+	struct blocklog *m = NULL;
 	struct err err = { 0 };
 	static const char *const bad[] = { "(?<number>[0-9]+", "no number", "(?<number>.)(?<colour>.)", "(?<number>.)(?<" };
 
@@ -288,8 +288,8 @@ static void a_pattern_of_ones_own(void **state)
 	assert_block(&g.list[0], 12, 1500000, -1, 2.5);
 	assert_block(&g.list[1], 13, 0, -1, 0.001);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-		assert_int_equal(marklog_new(NULL, bad[i], got_block, NULL, &m, &err), -EINVAL);
-	assert_int_equal(marklog_new("nobody", NULL, got_block, NULL, &m, &err), -EINVAL);
+		assert_int_equal(blocklog_new(NULL, bad[i], got_block, NULL, &m, &err), -EINVAL);
+	assert_int_equal(blocklog_new("nobody", NULL, got_block, NULL, &m, &err), -EINVAL);
 }
 
 /* Every line of every client cut at every byte: a block, or none, and never a wrong number. */
@@ -496,21 +496,21 @@ static void blocks_of_one_read_share_its_time(void **state)
 		"evm_mine", NULL, "    Block Number: 5", "    Block Time: \"x\"", NULL,
 	};
 	struct got g = { 0 };
-	struct marklog *m;
+	struct blocklog *m;
 	uint64_t now = 1000 * MS;
 
-	assert_int_equal(marklog_new("anvil", NULL, got_block, &g, &m, NULL), 0);
+	assert_int_equal(blocklog_new("anvil", NULL, got_block, &g, &m, NULL), 0);
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
 		_cleanup_free_ char *line = mem_strdup(lines[i] ? lines[i] : "");
 
 		if (lines[i])
-			marklog_line(m, line, strlen(line), now);
+			blocklog_line(m, line, strlen(line), now);
 		else
 			now += 400 * MS;
 	}
-	marklog_flush(m);
-	g.counts = *marklog_counted(m);
-	marklog_free(m);
+	blocklog_flush(m);
+	g.counts = *blocklog_counted(m);
+	blocklog_free(m);
 	assert_int_equal(g.n, 5);
 	/* 1000000, 21000 and 3000000 of 400 ms. */
 	for (size_t i = 1; i < 4; i++) {

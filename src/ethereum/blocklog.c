@@ -1,4 +1,4 @@
-#include "ethereum/marklog.h"
+#include "ethereum/blocklog.h"
 
 #include <errno.h>
 #include <regex.h>
@@ -42,26 +42,26 @@ struct begun {
 	uint64_t number, time_ns;
 };
 
-struct marklog {
-	marklog_fn *fn;
+struct blocklog {
+	blocklog_fn *fn;
 	void *context;
 	VEC(struct compiled *) rules;
 	const char *client;         /* the client whose rules apply; NULL = not recognized yet */
 	struct client_rule own;            /* the user's */
-	struct marklog_block open;  /* a finished block that later lines may complete */
+	struct blocklog_block open; /* a finished block that later lines may complete */
 	bool is_open;
-	struct marklog_block next;  /* what is known of the next block */
+	struct blocklog_block next; /* what is known of the next block */
 	bool gas_falls;             /* sums that do not grow are none */
 	VEC(struct begun) begun;
 	uint64_t hint_ns, last_end_ns;
 	unsigned asked;             /* so many blocks more are expected to begin by a line that says so */
-	struct marklog_block seen[REMEMBERED];
+	struct blocklog_block seen[REMEMBERED];
 	size_t seen_count;
-	VEC(struct marklog_block) group; /* whole, and seen at one time: others may be, too */
-	struct marklog_counts counts;
+	VEC(struct blocklog_block) group; /* whole, and seen at one time: others may be, too */
+	struct blocklog_counts counts;
 };
 
-const struct marklog_counts *marklog_counted(const struct marklog *m)
+const struct blocklog_counts *blocklog_counted(const struct blocklog *m)
 {
 	return &m->counts;
 }
@@ -123,7 +123,7 @@ static void free_compiled(struct compiled *c)
 	free(c);
 }
 
-static int add_rule(struct marklog *m, const struct client_rule *rule, struct err *err)
+static int add_rule(struct blocklog *m, const struct client_rule *rule, struct err *err)
 {
 	struct compiled *c = mem_alloc(sizeof(*c));
 
@@ -141,7 +141,7 @@ static int add_rule(struct marklog *m, const struct client_rule *rule, struct er
 	return 0;
 }
 
-static int add_rules(struct marklog *m, const char *client, const char *pattern, struct err *err)
+static int add_rules(struct blocklog *m, const char *client, const char *pattern, struct err *err)
 {
 	const struct client *known = client ? client_find(client) : NULL;
 	int r = 0;
@@ -165,24 +165,24 @@ static int add_rules(struct marklog *m, const char *client, const char *pattern,
 	return r;
 }
 
-int marklog_new(const char *client, const char *pattern, marklog_fn *fn, void *context, struct marklog **ret,
-		struct err *err)
+int blocklog_new(const char *client, const char *pattern, blocklog_fn *fn, void *context, struct blocklog **ret,
+		 struct err *err)
 {
-	struct marklog *m = mem_alloc(sizeof(*m));
+	struct blocklog *m = mem_alloc(sizeof(*m));
 	int r;
 
 	m->fn = fn;
 	m->context = context;
 	r = add_rules(m, client, pattern, err);
 	if (r < 0) {
-		marklog_free(m);
+		blocklog_free(m);
 		return r;
 	}
 	*ret = m;
 	return 0;
 }
 
-void marklog_free(struct marklog *m)
+void blocklog_free(struct blocklog *m)
 {
 	if (!m)
 		return;
@@ -196,22 +196,22 @@ void marklog_free(struct marklog *m)
 
 /* --- blocks --- */
 
-static bool same_block(const struct marklog_block *a, const struct marklog_block *b)
+static bool same_block(const struct blocklog_block *a, const struct blocklog_block *b)
 {
 	if (a->number != b->number)
 		return false;
 	if (*a->hash && *b->hash)
 		return !strcmp(a->hash, b->hash);
 	/* Lines about one block differ in how they round its gas. */
-	if (a->known & b->known & MARKLOG_GAS)
+	if (a->known & b->known & BLOCKLOG_GAS)
 		return MAX(a->gas, b->gas) - MIN(a->gas, b->gas) <= MAX(a->gas, b->gas) / 50 + 10000;
 	return true;
 }
 
 /* The weight of a block when a time is shared: an empty block takes time, too. */
-static double weight(const struct marklog_block *b)
+static double weight(const struct blocklog_block *b)
 {
-	return 21000.0 + (b->known & MARKLOG_GAS ? b->gas : 0);
+	return 21000.0 + (b->known & BLOCKLOG_GAS ? b->gas : 0);
 }
 
 /*
@@ -219,7 +219,7 @@ static double weight(const struct marklog_block *b)
  * first has a known time: the others would take none. They followed each other, so the time is shared, by
  * gas.
  */
-static void share_time(struct marklog *m)
+static void share_time(struct blocklog *m)
 {
 	uint64_t start, end, at;
 	double all = 0, sum = 0;
@@ -236,7 +236,7 @@ static void share_time(struct marklog *m)
 	if (end - start < m->group.n)
 		return;
 	for (size_t i = 0; i < m->group.n; i++) {
-		struct marklog_block *b = &m->group.v[i];
+		struct blocklog_block *b = &m->group.v[i];
 
 		if (b->told)
 			return;
@@ -250,7 +250,7 @@ static void share_time(struct marklog *m)
 }
 
 /* The time has advanced: hands out the blocks of the last one. */
-static void release(struct marklog *m)
+static void release(struct blocklog *m)
 {
 	share_time(m);
 	for (size_t i = 0; i < m->group.n; i++)
@@ -259,9 +259,9 @@ static void release(struct marklog *m)
 }
 
 /* The block is complete: it is kept until the time advances, unless it was reported before. */
-static void close_block(struct marklog *m)
+static void close_block(struct blocklog *m)
 {
-	struct marklog_block *b = &m->open;
+	struct blocklog_block *b = &m->open;
 	size_t known = MIN(m->seen_count, (size_t)REMEMBERED);
 
 	if (!m->is_open)
@@ -284,25 +284,25 @@ static void close_block(struct marklog *m)
 	vec_push(&m->group, *b);
 }
 
-void marklog_flush(struct marklog *m)
+void blocklog_flush(struct blocklog *m)
 {
 	close_block(m);
 	release(m);
 }
 
-static void add_begun(struct marklog *m, const struct marklog_block *b, uint64_t time_ns)
+static void add_begun(struct blocklog *m, const struct blocklog_block *b, uint64_t time_ns)
 {
 	m->asked = ASKED;
 	if (m->begun.n == BEGUN) {
 		memmove(m->begun.v, m->begun.v + 1, (BEGUN - 1) * sizeof(*m->begun.v));
 		m->begun.n--;
 	}
-	vec_push(&m->begun, (struct begun){ b->known & MARKLOG_NUMBER, b->number, time_ns });
+	vec_push(&m->begun, (struct begun){ b->known & BLOCKLOG_NUMBER, b->number, time_ns });
 }
 
 /* When the block began, by lines before: one with its number, else the oldest of those without. The first block
  * may have begun before the log was read, and a line without a number may be about the next one. */
-static bool take_begun(struct marklog *m, uint64_t number, uint64_t *ret_ns)
+static bool take_begun(struct blocklog *m, uint64_t number, uint64_t *ret_ns)
 {
 	bool hint = !m->asked;
 
@@ -323,7 +323,7 @@ static bool take_begun(struct marklog *m, uint64_t number, uint64_t *ret_ns)
 	return true;
 }
 
-static void done(struct marklog *m, struct marklog_block *b, uint64_t lasted_ns, uint64_t time_ns)
+static void done(struct blocklog *m, struct blocklog_block *b, uint64_t lasted_ns, uint64_t time_ns)
 {
 	uint64_t start;
 	bool begun = take_begun(m, b->number, &start);
@@ -344,14 +344,14 @@ static void done(struct marklog *m, struct marklog_block *b, uint64_t lasted_ns,
 	m->last_end_ns = time_ns;
 	m->open = *b;
 	m->is_open = true;
-	m->next = (struct marklog_block){ 0 };
+	m->next = (struct blocklog_block){ 0 };
 	m->gas_falls = false;
 }
 
 /* --- lines --- */
 
 struct found {
-	struct marklog_block block;
+	struct blocklog_block block;
 	uint64_t lasted_ns;
 	double mgasps;
 	bool bad_time;
@@ -360,7 +360,7 @@ struct found {
 static void set_field(struct found *f, enum field field, const char *s, size_t n)
 {
 	static const uint64_t scales[] = { [FIELD_MS] = 1000000, [FIELD_US] = 1000, [FIELD_S] = 1000000000 };
-	struct marklog_block *b = &f->block;
+	struct blocklog_block *b = &f->block;
 	char text[64];
 	uint64_t value = 0;
 
@@ -370,28 +370,28 @@ static void set_field(struct found *f, enum field field, const char *s, size_t n
 	text[n] = 0;
 	switch (field) {
 	case FIELD_NUMBER:
-		if (!marklog_parse_count(s, n, &b->number))
-			b->known |= MARKLOG_NUMBER;
+		if (!blocklog_parse_count(s, n, &b->number))
+			b->known |= BLOCKLOG_NUMBER;
 		break;
 	case FIELD_TXS:
-		if (!marklog_parse_count(s, n, &b->transactions))
-			b->known |= MARKLOG_TRANSACTIONS;
+		if (!blocklog_parse_count(s, n, &b->transactions))
+			b->known |= BLOCKLOG_TRANSACTIONS;
 		break;
 	case FIELD_GAS:
 	case FIELD_MGAS:
 		/* Mgas with its decimals is gas: the same as with the letter behind it. */
 		if (field == FIELD_MGAS)
 			text[n++] = 'M';
-		if (!marklog_parse_count(text, n, &b->gas))
-			b->known |= MARKLOG_GAS;
+		if (!blocklog_parse_count(text, n, &b->gas))
+			b->known |= BLOCKLOG_GAS;
 		break;
 	case FIELD_MGASPS:
 		text[n++] = 'M';
-		if (!marklog_parse_count(text, n, &value))
+		if (!blocklog_parse_count(text, n, &value))
 			f->mgasps = value;
 		break;
 	case FIELD_TIME:
-		f->bad_time |= marklog_parse_time(s, n, &f->lasted_ns) < 0;
+		f->bad_time |= blocklog_parse_time(s, n, &f->lasted_ns) < 0;
 		break;
 	case FIELD_MS:
 	case FIELD_US:
@@ -439,46 +439,46 @@ static bool match(const struct compiled *c, const char *line, struct found *f)
 }
 
 /* Copies the known fields of b to to; keeps the fields that are known already. */
-static void tell(struct marklog_block *to, const struct marklog_block *b)
+static void tell(struct blocklog_block *to, const struct blocklog_block *b)
 {
-	if (b->known & MARKLOG_GAS)
+	if (b->known & BLOCKLOG_GAS)
 		to->gas = b->gas;
-	if (b->known & MARKLOG_TRANSACTIONS)
+	if (b->known & BLOCKLOG_TRANSACTIONS)
 		to->transactions = b->transactions;
 	if (*b->hash)
 		memcpy(to->hash, b->hash, sizeof(to->hash));
 	to->known |= b->known;
 }
 
-static void line_done(struct marklog *m, const struct compiled *c, struct found *f, uint64_t time_ns)
+static void line_done(struct blocklog *m, const struct compiled *c, struct found *f, uint64_t time_ns)
 {
-	struct marklog_block b = m->next;
+	struct blocklog_block b = m->next;
 
 	close_block(m);
 	m->counts.bad_times += f->bad_time;
 	tell(&b, &f->block);
 	b.number = f->block.number;
 	b.client = m->client = c->rule->client;
-	if (f->mgasps && f->lasted_ns && !(b.known & MARKLOG_GAS)) {
+	if (f->mgasps && f->lasted_ns && !(b.known & BLOCKLOG_GAS)) {
 		double gas = f->mgasps * f->lasted_ns / 1e9;
 
 		b.gas = gas < 9e15 ? (uint64_t)gas : 0;
-		b.known |= gas < 9e15 ? MARKLOG_GAS : 0;
+		b.known |= gas < 9e15 ? BLOCKLOG_GAS : 0;
 	}
 	done(m, &b, f->lasted_ns, time_ns);
 }
 
 /* Gas before a block is its sum so far, a line for each transaction; sums that do not grow are not that. */
-static void line_before(struct marklog *m, const struct marklog_block *b)
+static void line_before(struct blocklog *m, const struct blocklog_block *b)
 {
-	if (!(b->known & MARKLOG_GAS))
+	if (!(b->known & BLOCKLOG_GAS))
 		return;
-	m->gas_falls |= m->next.known & MARKLOG_GAS && b->gas <= m->next.gas;
+	m->gas_falls |= m->next.known & BLOCKLOG_GAS && b->gas <= m->next.gas;
 	m->next.gas = b->gas;
-	m->next.known |= MARKLOG_GAS;
+	m->next.known |= BLOCKLOG_GAS;
 }
 
-static void line_of_rule(struct marklog *m, const struct compiled *c, struct found *f, uint64_t time_ns)
+static void line_of_rule(struct blocklog *m, const struct compiled *c, struct found *f, uint64_t time_ns)
 {
 	switch (c->rule->role) {
 	case ROLE_BEGIN:
@@ -492,13 +492,13 @@ static void line_of_rule(struct marklog *m, const struct compiled *c, struct fou
 		break;
 	case ROLE_COUNT:
 		m->next.transactions++;
-		m->next.known |= MARKLOG_TRANSACTIONS;
+		m->next.known |= BLOCKLOG_TRANSACTIONS;
 		break;
 	case ROLE_DONE:
 		if (m->gas_falls)
-			m->next.known &= ~MARKLOG_GAS;
+			m->next.known &= ~BLOCKLOG_GAS;
 		if (c->rule->says_all && !m->next.known) {
-			m->next.known = MARKLOG_GAS | MARKLOG_TRANSACTIONS;
+			m->next.known = BLOCKLOG_GAS | BLOCKLOG_TRANSACTIONS;
 			m->next.gas = m->next.transactions = 0;
 		}
 		line_done(m, c, f, time_ns);
@@ -513,9 +513,9 @@ static void line_of_rule(struct marklog *m, const struct compiled *c, struct fou
 	}
 }
 
-void marklog_line(struct marklog *m, char *line, size_t n, uint64_t time_ns)
+void blocklog_line(struct blocklog *m, char *line, size_t n, uint64_t time_ns)
 {
-	n = marklog_plain(line, n);
+	n = blocklog_plain(line, n);
 	if (!n)
 		return;
 	if (m->group.n && m->group.v[0].end_ns != time_ns)
@@ -528,7 +528,7 @@ void marklog_line(struct marklog *m, char *line, size_t n, uint64_t time_ns)
 			continue;
 		if (c->rule->role == ROLE_HINT && m->asked)
 			return; /* thousands of hints, which do not count while begin lines come */
-		if (!match(c, line, &f) || (c->rule->role == ROLE_DONE && !(f.block.known & MARKLOG_NUMBER))) {
+		if (!match(c, line, &f) || (c->rule->role == ROLE_DONE && !(f.block.known & BLOCKLOG_NUMBER))) {
 			/* Until a client is recognized, a line with only the needle is another program's;
 			 * a user's own pattern has no needle by which a cut line could be recognized. */
 			m->counts.bad_lines += m->client && c->rule->role == ROLE_DONE && c->rule != &m->own;
