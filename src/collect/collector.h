@@ -15,7 +15,7 @@
 #include "collect/session.h"
 #include "collect/shared.h"
 
-struct engine;
+struct bpfengine;
 struct fallback;
 struct follow;
 struct gasflame_bpf;
@@ -36,7 +36,7 @@ struct session {
 	bool running[COLLECTOR_COUNT];                /* from the call of start() to the return of stop() */
 	collector_record_fn *record[COLLECTOR_COUNT]; /* of those that run; NULL: its records are dropped */
 	void *state[COLLECTOR_COUNT];                 /* each collector's own: collector.state_size */
-	struct engine *engine;     /* with BPF */
+	struct bpfengine *engine;  /* with BPF */
 	struct fallback *fallback; /* or without */
 	uint64_t start_mono_ns;
 	uint64_t hz;               /* now in force */

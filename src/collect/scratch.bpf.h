@@ -3,8 +3,8 @@
  *
  * Programs at uprobes run with preemption on: a thread may be preempted in the middle of one, and the next thread on that
  * CPU may run into the same probe. Since Linux 7.0 this holds for programs at raw tracepoints, too, although the kernel
- * skips a program that is preempted by itself (and counts that: engine_missed()). Whatever lies there once for each CPU is
- * another's by then. Two things do:
+ * skips a program that is preempted by itself (and counts that: bpfengine_missed()). Whatever lies there once for each CPU
+ * is another's by then. Two things do:
  *
  * 1. Room for a stack: there are SCRATCHES for each CPU, taken and given back. Who finds none counts a loss.
  * 2. The program's own stack: from Linux 6.13 on the kernel gives programs with 64 bytes of it or more a private one for

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "collect/choose.h"
 #include "collect/collector.h"
-#include "collect/engine.h"
+#include "collect/bpfengine.h"
 #include "collect/perf/fallback.h"
 #include "collect/follow.h"
 #include "collect/mem/cgroupwatch.h"
@@ -86,10 +86,10 @@ static int open_bpf(struct session *s, struct err *err)
 	if (host.own_pids)
 		return err_set(err, ENOTSUP, "gasflame runs in a pid namespace of its own, and the kernel counts in the machine's pids%s",
 			       host.container ? " (start this container with --pid=host)" : "");
-	r = engine_open(s, &s->engine, err);
+	r = bpfengine_open(s, &s->engine, err);
 	if (r < 0)
 		return r;
-	return engine_follow(s->engine, err);
+	return bpfengine_follow(s->engine, err);
 }
 
 /* BPF where it can be had, else the fallback; says which and why. */
@@ -102,7 +102,7 @@ static int choose_backend(struct session *s, struct err *err)
 		r = open_bpf(s, &why);
 		if (r >= 0)
 			return 0;
-		engine_close(s->engine);
+		bpfengine_close(s->engine);
 		s->engine = NULL;
 		if (s->options->backend == SESSION_BPF) {
 			if (err)
@@ -195,7 +195,7 @@ int session_open(const struct session_options *options, struct profile *p, struc
 	look_after_ourselves();
 	if (r >= 0) {
 		s->kernel = kernelmap_new(p);
-		s->processes = s->engine ? processes_new(p, &engine_sink, s->engine)
+		s->processes = s->engine ? processes_new(p, &bpfengine_sink, s->engine)
 					 : processes_new(p, &fallback_sink, s->fallback);
 		r = add_targets(s, err);
 		look_after_ourselves();
@@ -260,7 +260,7 @@ int session_start(struct session *s, struct err *err)
 
 static int poll_backend(struct session *s, int timeout_ms)
 {
-	return s->engine ? engine_poll(s->engine, timeout_ms) : fallback_poll(s->fallback, timeout_ms);
+	return s->engine ? bpfengine_poll(s->engine, timeout_ms) : fallback_poll(s->fallback, timeout_ms);
 }
 
 static void set_hz(struct session *s, uint64_t hz)
@@ -293,7 +293,7 @@ static uint64_t cost_ns(struct session *s)
 	uint64_t ns = 0, runs;
 
 	if (s->engine)
-		engine_cost(s->engine, &ns, &runs);
+		bpfengine_cost(s->engine, &ns, &runs);
 	return ns + clock_process_cpu_ns();
 }
 
@@ -419,11 +419,11 @@ static void note_counters(struct session *s)
 	struct profile *p = s->profile;
 	uint64_t ns, runs;
 
-	if (s->engine && engine_cost(s->engine, &ns, &runs)) {
+	if (s->engine && bpfengine_cost(s->engine, &ns, &runs)) {
 		profile_count_set(p, KEY_BPF_RUN_NS, ns);
 		profile_count_set(p, KEY_BPF_RUN_COUNT, runs);
-		profile_count_set(p, KEY_BPF_MISSED, engine_missed(s->engine));
-		profile_count_set(p, KEY_PROCESSES_NO_ROOM, engine_full(s->engine));
+		profile_count_set(p, KEY_BPF_MISSED, bpfengine_missed(s->engine));
+		profile_count_set(p, KEY_PROCESSES_NO_ROOM, bpfengine_full(s->engine));
 	}
 	if (s->fallback) {
 		profile_count(p, KEY_SAMPLES_LOST, fallback_lost(s->fallback));
@@ -449,7 +449,7 @@ void session_finish(struct session *s, void (*take)(void *context, uint32_t modu
 	if (s->fallback)
 		fallback_drain(s->fallback);
 	else
-		engine_drain(s->engine);
+		bpfengine_drain(s->engine);
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
 		if (s->running[i])
 			stop_collector(s, i);
@@ -473,7 +473,7 @@ void session_close(struct session *s)
 	kernelmap_free(s->kernel);
 	cgroupwatch_free(s->groups);
 	processes_free(s->processes);
-	engine_close(s->engine);
+	bpfengine_close(s->engine);
 	fallback_close(s->fallback);
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
 		free(s->state[i]);

@@ -138,7 +138,7 @@ enum {
 	SHARED_SLOT_NS = 10000000,     /* short waits are added up within 10 ms */
 	SHARED_LONG_NS = 1000000,      /* waits from 1 ms on are kept one by one */
 	SHARED_SUMS = 4,               /* places that are added up at a time, for each thread */
-	SHARED_PLACES = 1 << 16,
+	SHARED_STACKCACHE = 1 << 16,
 	SHARED_PREEMPT_WALKS = 16,     /* stacks within a slot of time, on each CPU */
 };
 
@@ -400,7 +400,7 @@ struct shared_hw {
 enum { SHARED_HW_ONE_BY_ONE = 1, SHARED_HW_PROCESSOR = 5, SHARED_HW_PENDING = 32768 };
 
 struct shared_hw_key {
-	uint64_t place; /* where in the program: place.bpf.h */
+	uint64_t place; /* where in the program: stackcache.bpf.h */
 	uint32_t tid, counter;
 };
 

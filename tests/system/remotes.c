@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "collect/heap/inject/remote.h"
+#include "collect/heap/inject/ptracecall.h"
 
 int main(int argc, char **argv)
 {
@@ -24,19 +24,20 @@ int main(int argc, char **argv)
 		return 2;
 	for (int i = 0; i < times && kill(pid, 0) == 0; i++) {
 		struct err err = { 0 };
-		struct remote r;
+		struct ptracecall r;
 
-		if (remote_stop(&r, pid, &err) < 0) {
+		if (ptracecall_stop(&r, pid, &err) < 0) {
 			refused++;
 			if (!first.code)
 				first = err;
 			continue;
 		}
-		if (remote_call(&r, SYS_memfd_create, 0, ~0ULL, 0, 0, 0, 0) == -EINVAL) /* filters dislike it; it changes nothing */
+		if (ptracecall_call(&r, SYS_memfd_create, 0, ~0ULL, 0, 0, 0, 0) ==
+		    -EINVAL) /* filters dislike it; it changes nothing */
 			done++;
 		else
 			failed++;
-		remote_go(&r);
+		ptracecall_go(&r);
 		usleep(200);
 	}
 	printf("%d times, %d refused, %d in vain %s\n", done, refused, failed, first.text);

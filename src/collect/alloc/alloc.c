@@ -24,7 +24,7 @@
 #include "base/vec.h"
 #include "collect/process/codefiles.h"
 #include "collect/collector.h"
-#include "collect/engine.h"
+#include "collect/bpfengine.h"
 #include "collect/probestack.h"
 #include "collect/process/processes.h"
 #include "elf/probe/allocator.h"
@@ -72,7 +72,7 @@ static int attach(struct session *s, int fd, const struct allocator_probe *probe
 			 probe->code[skip], probe->code[skip + 1], probe->code[skip + 2]);
 		return 0;
 	}
-	link = bpf_program__attach_uprobe(engine_skeleton(s->engine)->progs.on_alloc_rate, false, -1, path,
+	link = bpf_program__attach_uprobe(bpfengine_skeleton(s->engine)->progs.on_alloc_rate, false, -1, path,
 					  probe->offset + skip);
 	if (!link)
 		return err_errno(err, errno, "cannot attach to the allocator (uprobe)");
@@ -120,7 +120,7 @@ static int start(struct session *s, struct err *err)
 		p, "alloc-rate", "bytes",
 		"allocated, a sample for about each 64 KiB of a thread (periodic, not random)", 0);
 	a->series = profile_series(p, KEY_ALLOC_ALLOCATED);
-	r = probestack_check(engine_skeleton(s->engine)->progs.on_alloc_rate, err);
+	r = probestack_check(bpfengine_skeleton(s->engine)->progs.on_alloc_rate, err);
 	if (r < 0)
 		return r;
 	/* The process is not that program yet: the file is, from its first instruction on. */
@@ -180,7 +180,7 @@ static void record(struct session *s, const void *data, size_t size)
 					  .value = r->bytes,
 					  .thread = processes_thread(s->processes, r->pid, r->tid, "",
 								     r->time_ns),
-					  .stack = engine_stack(s->engine, r->stack),
+					  .stack = bpfengine_stack(s->engine, r->stack),
 					  .count = 1 };
 	if (sample.stack == PROFILE_NONE) {
 		profile_count(s->profile, KEY_SAMPLES_LOST, 1);
@@ -208,7 +208,7 @@ static void note_counts(struct session *s)
 {
 	struct shared_alloc_counts counts;
 
-	if (!engine_sum(engine_skeleton(s->engine)->maps.alloc_counts, 0, &counts, sizeof(counts)))
+	if (!bpfengine_sum(bpfengine_skeleton(s->engine)->maps.alloc_counts, 0, &counts, sizeof(counts)))
 		return;
 	profile_count(s->profile, KEY_ALLOC_HITS, counts.hits);
 	profile_count(s->profile, KEY_ALLOC_LOST, counts.lost);
@@ -223,7 +223,7 @@ static void stop(struct session *s)
 
 	for (size_t i = 0; i < own(s)->links.n; i++)
 		bpf_link__destroy(own(s)->links.v[i]);
-	engine_drain(s->engine);
+	bpfengine_drain(s->engine);
 	/* Of a running one it was refused at the start. */
 	if (!own(s)->links.n && s->options->program) {
 		refuse(s, &why);
@@ -238,7 +238,7 @@ static void stop(struct session *s)
 
 static void pause_alloc(struct session *s, bool pause)
 {
-	engine_skeleton(s->engine)->bss->alloc_paused = pause;
+	bpfengine_skeleton(s->engine)->bss->alloc_paused = pause;
 }
 
 static const char *const programs[] = { "on_alloc_rate", NULL };

@@ -13,8 +13,8 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
+#include "collect/bpfengine.h"
 #include "collect/collector.h"
-#include "collect/engine.h"
 #include "collect/perf/ring.h"
 #include "collect/shared.h"
 #include "profile/keys.h"
@@ -51,7 +51,7 @@ static int start_clock(struct session *s, int cpu, int program, struct err *err)
 static int start(struct session *s, struct err *err)
 {
 	int cpus = sysconf(_SC_NPROCESSORS_CONF), r;
-	int program = bpf_program__fd(engine_skeleton(s->engine)->progs.on_cpu_clock);
+	int program = bpf_program__fd(bpfengine_skeleton(s->engine)->progs.on_cpu_clock);
 
 	collector_add_cpu_event(s);
 	own(s)->clocks = mem_alloc(cpus * sizeof(*own(s)->clocks));
@@ -70,7 +70,7 @@ static void record(struct session *s, const void *data, size_t size)
 
 	if (size < sizeof(*r))
 		return;
-	stack = engine_stack(s->engine, r->stack);
+	stack = bpfengine_stack(s->engine, r->stack);
 	if (stack == PROFILE_NONE) /* the record that had the frames was lost */
 		profile_count(s->profile, KEY_SAMPLES_LOST, 1);
 	else
@@ -102,7 +102,7 @@ static void stop(struct session *s)
 	for (int i = 0; i < own(s)->count; i++)
 		fd_close(&own(s)->clocks[i]);
 	free(own(s)->clocks);
-	if (!engine_sum(engine_skeleton(s->engine)->maps.cpu_counts, 0, &counts, sizeof(counts)))
+	if (!bpfengine_sum(bpfengine_skeleton(s->engine)->maps.cpu_counts, 0, &counts, sizeof(counts)))
 		return;
 	profile_count(s->profile, KEY_SAMPLES_TAKEN, counts.samples);
 	profile_count(s->profile, KEY_SAMPLES_LOST, counts.ring_full);

@@ -8,14 +8,14 @@
  * sums: one is written while the other one, at rest for a second, is read.
  *
  * Hits that are only summed need not be unwound each time: most have the stack that
- * was found at their place before (place.bpf.h). At random the stack is unwound again, and
+ * was found at their place before (stackcache.bpf.h). At random the stack is unwound again, and
  * becomes the stack of the place from then on: where several stacks share a place, each gets
  * its share of the hits, on average. Counts do not depend on it.
  *
  * trace_call_bpf() and the handler of perf events let no program of ours interrupt
  * another on one CPU, hence one scratch for both.
  */
-#include "collect/unwind/place.bpf.h"
+#include "collect/unwind/stackcache.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -234,22 +234,22 @@ static __always_inline uint64_t stack_of_place(void *ctx, struct unwind *u, stru
 					       const struct shared_event *e, uint32_t which, bool kernel,
 					       const struct hit *h)
 {
-	uint64_t key = place_key(h->tid, PLACE_OF_EVENTS + which, u), stack;
-	struct place *place;
+	uint64_t key = stackcache_key(h->tid, PLACE_OF_EVENTS + which, u), stack;
+	struct stackcache *place;
 	bool known;
 
-	key = unwind_hash(key, place_callers(u->sp));
-	place = place_of(key);
-	known = place && place_known(place, key);
+	key = unwind_hash(key, stackcache_callers(u->sp));
+	place = stackcache_of(key);
+	known = place && stackcache_known(place, key);
 	if (known && bpf_get_prandom_u32() & (place->mixed ? AGAIN_MIXED - 1 : AGAIN - 1)) {
 		count_remembered(e);
 		return place->stack;
 	}
 	stack = walk(ctx, u, p, true, kernel);
-	if (!place || !place_worth(u))
+	if (!place || !stackcache_worth(u))
 		return stack; /* tried again next time */
 	if (!known) {
-		place_set(place, key, stack);
+		stackcache_set(place, key, stack);
 	} else if (place->stack != stack) {
 		place->mixed = 1;
 		place->stack = stack;

@@ -20,7 +20,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "collect/collector.h"
-#include "collect/engine.h"
+#include "collect/bpfengine.h"
 #include "collect/event/eventset.h"
 #include "collect/process/processes.h"
 #include "collect/perf/ring.h"
@@ -95,7 +95,7 @@ static void fill_attr(const struct session *s, const struct eventset_source *sou
 /* Opens a perf event with its program. 1: this CPU is not there. */
 static int attach(struct session *s, uint32_t at, int cpu, struct err *err)
 {
-	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
 	const struct eventset_source *source = &own(s)->set->sources.v[at];
 	struct bpf_program *program = source->type == PERF_TYPE_TRACEPOINT ? skeleton->progs.on_tracepoint :
 									    skeleton->progs.on_perf_event;
@@ -153,7 +153,7 @@ static uint32_t add_event(struct profile *p, const struct eventset_use *use)
 
 static int start(struct session *s, struct err *err)
 {
-	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
 	struct event *e = own(s);
 	struct eventset *set = e->set;
 	struct profile *p = s->profile;
@@ -219,7 +219,7 @@ static void add_sample(struct session *s, const struct shared_event_key *key,
 		sample.thread = everybody(s);
 	else
 		sample.thread = processes_thread(s->processes, key->pid, key->tid, name, sum->first_ns);
-	sample.stack = engine_stack(s->engine, key->stack);
+	sample.stack = bpfengine_stack(s->engine, key->stack);
 	if (sample.stack == PROFILE_NONE)
 		sample.stack = own(s)->lost;
 	if (source->shared.note_size)
@@ -285,14 +285,14 @@ static void read_sums(struct session *s, int fd)
 
 static int side_fd(struct session *s, uint32_t side)
 {
-	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
 
 	return bpf_map__fd(side ? skeleton->maps.event_sums_1 : skeleton->maps.event_sums_0);
 }
 
 static void tick(struct session *s, uint64_t now)
 {
-	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
 	uint32_t side = skeleton->bss->event_side;
 
 	if (s->options->full && !own(s)->full) {
@@ -325,7 +325,7 @@ static void note_totals(struct session *s, const struct bpf_map *map)
 		const char *name = own(s)->set->uses.v[i].name;
 		struct shared_event_totals t;
 
-		if (!engine_sum(map, i, &t, sizeof(t)))
+		if (!bpfengine_sum(map, i, &t, sizeof(t)))
 			continue;
 		/* Recorded, though it never happened: that is a fact too. */
 		profile_count(s->profile, KEY_EVENT_HITS, t.hits);
@@ -340,10 +340,10 @@ static void note_totals(struct session *s, const struct bpf_map *map)
 
 static void stop(struct session *s)
 {
-	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
 	struct event *e = own(s);
 
-	engine_drain(s->engine);
+	bpfengine_drain(s->engine);
 	read_sums(s, side_fd(s, 0));
 	read_sums(s, side_fd(s, 1));
 	for (size_t i = 0; i < e->late.n; i++)
@@ -383,7 +383,7 @@ static void set_hz(struct session *s, uint64_t hz)
 /* Programs run for a disabled tracepoint as well: they look for themselves. */
 static void pause_events(struct session *s, bool pause)
 {
-	engine_skeleton(s->engine)->bss->event_paused = pause;
+	bpfengine_skeleton(s->engine)->bss->event_paused = pause;
 }
 
 static const char *const programs[] = { "on_tracepoint", "on_perf_event", "on_event_exec", NULL };

@@ -9,7 +9,7 @@
  * Every thread's own counters are therefore read when it is first seen and when it ends: what was seen on the
  * way and what the kernel counted can be compared, and the rest is known by thread, if not by stack.
  */
-#include "collect/unwind/place.bpf.h"
+#include "collect/unwind/stackcache.bpf.h"
 #include "collect/scratch.bpf.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -157,15 +157,15 @@ static __always_inline uint64_t stack_here(void *ctx, struct unwind *u, struct s
 {
 	uint64_t id = bpf_get_current_pid_tgid(), slot = now / SHARED_SLOT_NS;
 	uint32_t pid = id >> 32;
-	uint64_t key = place_key(id, 0x100 + what, u);
-	struct place *place = place_of(key);
+	uint64_t key = stackcache_key(id, 0x100 + what, u);
+	struct stackcache *place = stackcache_of(key);
 	struct shared_process *p;
 
 	if (c->walk_slot != slot) {
 		c->walk_slot = slot;
 		c->walks = 0;
 	}
-	if (c->walks >= SHARED_FAULT_WALKS && place && place_known(place, key) &&
+	if (c->walks >= SHARED_FAULT_WALKS && place && stackcache_known(place, key) &&
 	    bpf_get_prandom_u32() & 63) {
 		c->remembered++;
 		return place->stack;
@@ -184,8 +184,8 @@ static __always_inline uint64_t stack_here(void *ctx, struct unwind *u, struct s
 		unwind_kernel(ctx, u);
 	if (unwind_send(u, false) == UNWIND_RING_FULL)
 		c->ring_full++;
-	if (place && place_worth(u))
-		place_set(place, key, u->record.stack);
+	if (place && stackcache_worth(u))
+		stackcache_set(place, key, u->record.stack);
 	return u->record.stack;
 }
 

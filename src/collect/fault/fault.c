@@ -20,7 +20,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "collect/collector.h"
-#include "collect/engine.h"
+#include "collect/bpfengine.h"
 #include "collect/fault/faultmap.h"
 #include "collect/pressure.h"
 #include "collect/process/processes.h"
@@ -155,7 +155,7 @@ static int each_task(struct gasflame_bpf *skeleton, struct err *err)
 
 static int start(struct session *s, struct err *err)
 {
-	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
 	struct fault *f = own(s);
 	int r;
 
@@ -203,7 +203,7 @@ static void add_faults(struct session *s, const struct shared_fault *r)
 {
 	struct fault *f = own(s);
 	struct faulter *who = faulter_of(s, r->pid, r->tid, r->name, r->time_ns);
-	uint32_t stack = engine_stack(s->engine, r->stack);
+	uint32_t stack = bpfengine_stack(s->engine, r->stack);
 	struct profile_sample sample = { .time_ns = collector_time_ns(s, r->time_ns), .thread = who->thread };
 
 	sample.stack = faultmap_stack(f->map, r, stack == PROFILE_NONE ? f->lost : stack, clock_mono_ns());
@@ -263,7 +263,7 @@ static void note_counts(struct session *s, const struct bpf_map *map)
 
 	profile_count(p, KEY_FAULTS_LOOKED_UP, faultmap_looked_up(own(s)->map));
 	profile_count(p, KEY_FAULTS_UNKNOWN_ADDRESS, faultmap_unknown(own(s)->map));
-	if (!engine_sum(map, 0, &counts, sizeof(counts)))
+	if (!bpfengine_sum(map, 0, &counts, sizeof(counts)))
 		return;
 	profile_count(p, KEY_FAULTS_STACKS_WALKED, counts.walked);
 	profile_count(p, KEY_FAULTS_STACKS_REMEMBERED, counts.remembered);
@@ -283,7 +283,7 @@ static void end_threads(struct session *s, struct gasflame_bpf *skeleton)
 			profile_count_set(s->profile, KEY_FAULTS_NO_END, 1);
 			return;
 		}
-		engine_drain(s->engine);
+		bpfengine_drain(s->engine);
 		if (!skeleton->bss->fault_unsent)
 			return;
 	}
@@ -291,7 +291,7 @@ static void end_threads(struct session *s, struct gasflame_bpf *skeleton)
 
 static void stop(struct session *s)
 {
-	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
 	struct fault *f = own(s);
 
 	pressure_tick(f->pressure, clock_mono_ns());
@@ -300,7 +300,7 @@ static void stop(struct session *s)
 		fd_close(&f->events[i]);
 	for (size_t i = 0; i < f->links.n; i++)
 		bpf_link__destroy(f->links.v[i]);
-	engine_drain(s->engine);
+	bpfengine_drain(s->engine);
 	note_counts(s, skeleton->maps.fault_counts);
 	vec_done(&f->links);
 	vec_done(&f->faulters);

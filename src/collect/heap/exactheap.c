@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "collect/heap/blob/blob.h"
 #include "collect/collector.h"
-#include "collect/engine.h"
+#include "collect/bpfengine.h"
 #include "collect/heap/exactlearn.h"
 #include "collect/heap/inject/implant.h"
 #include "collect/process/processes.h"
@@ -101,7 +101,7 @@ void exactheap_record(struct exactheap *e, const struct shared_heap_stack *r)
 {
 	/* Its event is not there yet, but who it is of was written before. */
 	uint32_t index = read_event(e, r->ticket).thread;
-	uint32_t stack = engine_stack(e->session->engine, r->stack);
+	uint32_t stack = bpfengine_stack(e->session->engine, r->stack);
 	uint32_t thread = processes_thread(e->session->processes, r->pid, r->tid, "", clock_mono_ns());
 
 	if (r->ticket - e->tail >= EXACT_EVENTS)
@@ -147,7 +147,7 @@ static void find_walked(struct exactheap *e, uint64_t ticket, uint32_t index, st
 	uint64_t *found = map_get(&e->walked, ticket);
 
 	if (!found) {
-		engine_consume(e->session->engine);
+		bpfengine_consume(e->session->engine);
 		exactlearn_step(e->learn);
 		found = map_get(&e->walked, ticket);
 	}

@@ -10,7 +10,7 @@
 #include "base/vec.h"
 #include "collect/heap/blob/blob.h"
 #include "collect/collector.h"
-#include "collect/engine.h"
+#include "collect/bpfengine.h"
 #include "collect/heap/inject/implant.h"
 #include "collect/process/processes.h"
 #include "profile/profile.h"
@@ -109,7 +109,7 @@ static uint64_t pc_of(struct exactlearn *l, uint32_t frame)
 		if (pc < m->start || pc >= m->end || processes_module(l->session->processes, m->module) != f->module)
 			continue;
 		*known = pc + 1; /* a caller's address is the one before */
-		publish_rule(l, pc + 1, engine_rule(l->session->engine, m->module, f->address));
+		publish_rule(l, pc + 1, bpfengine_rule(l->session->engine, m->module, f->address));
 		break;
 	}
 	return *known;

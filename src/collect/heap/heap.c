@@ -21,7 +21,7 @@
 #include "base/mem.h"
 #include "collect/heap/blob/blob.h"
 #include "collect/collector.h"
-#include "collect/engine.h"
+#include "collect/bpfengine.h"
 #include "collect/heap/exactheap.h"
 #include "collect/heap/heapsums.h"
 #include "collect/heap/heaptarget.h"
@@ -63,7 +63,7 @@ static struct heap *own(const struct session *s)
 
 static int check_programs(struct session *s, struct err *err)
 {
-	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
 	int r = probestack_check(skeleton->progs.on_heap_alloc, err);
 
 	r = r ?: probestack_check(skeleton->progs.on_heap_exact, err);
@@ -122,7 +122,7 @@ static int start(struct session *s, struct err *err)
 
 static int started(struct session *s, struct err *err)
 {
-	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
 	struct heaptarget t = { .pid = s->options->pids[0] };
 	struct err why = { 0 };
 	int r;
@@ -218,7 +218,7 @@ static void read_last_events(struct session *s, struct heaptarget *t)
 {
 	if (!t->events)
 		return;
-	engine_drain(s->engine);
+	bpfengine_drain(s->engine);
 	read_events(s, t, false);
 	for (int i = 0; i < LAST_EVENTS_MS && exactheap_pending(t->events) && !implant_gone(t->implant); i++) {
 		usleep(1000);
@@ -264,7 +264,7 @@ static void enter_again(struct session *s, struct heaptarget *t)
 /* The program that we started executes another one, which is held before its beginning. */
 static void follow_exec(struct session *s)
 {
-	uint64_t execs = __atomic_load_n(&engine_skeleton(s->engine)->bss->heap_execs, __ATOMIC_SEQ_CST);
+	uint64_t execs = __atomic_load_n(&bpfengine_skeleton(s->engine)->bss->heap_execs, __ATOMIC_SEQ_CST);
 	struct heaptarget *t = own(s)->targets.v;
 	struct err err = { 0 };
 
@@ -273,7 +273,7 @@ static void follow_exec(struct session *s)
 	own(s)->execs = execs;
 	if (t->implant)
 		end_program(s, t);
-	engine_drain(s->engine); /* what it has mapped before is not so any more */
+	bpfengine_drain(s->engine); /* what it has mapped before is not so any more */
 	if (!implant_begin_again(t->pid, s->worker, &t->implant, &err) && !heaptarget_enter(s, t, &err)) {
 		implant_let_go(t->implant);
 		return;
@@ -326,7 +326,7 @@ static void record(struct session *s, const void *data, size_t size)
 	}
 	object = (struct liveheap_object){ .size = r->bytes, .time_ns = time_ns,
 					   .thread = processes_thread(s->processes, r->pid, r->tid, "", r->time_ns),
-					   .stack = engine_stack(s->engine, r->stack) };
+					   .stack = bpfengine_stack(s->engine, r->stack) };
 	if (object.stack == PROFILE_NONE) {
 		profile_count(s->profile, KEY_SAMPLES_LOST, 1);
 		return;
@@ -371,7 +371,7 @@ static void tick(struct session *s, uint64_t now)
 		struct heaptarget *t = &own(s)->targets.v[i];
 
 		/* A program that we started is stopped when it executes another one. */
-		if (t->implant && !engine_skeleton(s->engine)->bss->heap_exec_pid && implant_replaced(t->implant))
+		if (t->implant && !bpfengine_skeleton(s->engine)->bss->heap_exec_pid && implant_replaced(t->implant))
 			enter_again(s, t);
 		if (t->implant)
 			implant_alive(t->implant);
@@ -427,7 +427,7 @@ static void note_counts(struct session *s)
 {
 	struct shared_heap_counts counts;
 
-	if (!engine_sum(engine_skeleton(s->engine)->maps.heap_counts, 0, &counts, sizeof(counts)))
+	if (!bpfengine_sum(bpfengine_skeleton(s->engine)->maps.heap_counts, 0, &counts, sizeof(counts)))
 		return;
 	profile_count(s->profile, KEY_HEAP_SAMPLES, counts.samples);
 	profile_count(s->profile, KEY_HEAP_LOST, counts.ring_full + counts.busy + own(s)->lost);
@@ -443,7 +443,7 @@ static void stop(struct session *s)
 	for (size_t i = 0; i < h->targets.n; i++)
 		if (h->targets.v[i].implant)
 			implant_deactivate(h->targets.v[i].implant);
-	engine_drain(s->engine);
+	bpfengine_drain(s->engine);
 	for (size_t i = 0; i < h->targets.n; i++)
 		read_last_events(s, &h->targets.v[i]);
 	if (h->targets.n)

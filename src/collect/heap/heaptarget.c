@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "collect/heap/blob/blob.h"
 #include "collect/collector.h"
-#include "collect/engine.h"
+#include "collect/bpfengine.h"
 #include "collect/heap/exactheap.h"
 #include "collect/heap/inject/implant.h"
 #include "collect/process/processes.h"
@@ -67,7 +67,7 @@ static uint64_t sum_mappings(struct session *s, pid_t pid)
 
 int heaptarget_enter(struct session *s, struct heaptarget *t, struct err *err)
 {
-	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
 	bool exact = s->options->heap_interval <= 1;
 	int r = implant_hook(t->implant, s->worker, err);
 

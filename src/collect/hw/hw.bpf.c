@@ -9,7 +9,7 @@
  * thread at one place are summed until its stack may be taken again; the rest is read at the end, or when
  * the place is not used any more.
  */
-#include "collect/unwind/place.bpf.h"
+#include "collect/unwind/stackcache.bpf.h"
 
 /* Per CPU: the kernel lets no program of perf events interrupt another. */
 struct {
@@ -66,7 +66,7 @@ static __always_inline bool add_up(struct shared_hw *r, const struct unwind *u, 
 	struct shared_hw_key key = { .tid = r->tid, .counter = r->counter };
 	struct shared_hw_pending *p;
 
-	key.place = unwind_hash(place_key(r->tid, r->counter, u), place_callers(u->sp));
+	key.place = unwind_hash(stackcache_key(r->tid, r->counter, u), stackcache_callers(u->sp));
 	p = bpf_map_lookup_elem(&hw_pending, &key);
 	*ret = NULL;
 	if (!p) {

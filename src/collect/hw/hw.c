@@ -22,7 +22,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "collect/collector.h"
-#include "collect/engine.h"
+#include "collect/bpfengine.h"
 #include "collect/process/processes.h"
 #include "collect/perf/ring.h"
 #include "profile/keys.h"
@@ -76,7 +76,7 @@ static uint64_t gap_ns(uint64_t hz)
 /* Opens one counter of one CPU. 0, also where the CPU is not there; negative where the counter is not. */
 static int open_counter(struct session *s, uint32_t counter, int cpu)
 {
-	struct bpf_program *program = engine_skeleton(s->engine)->progs.on_hw;
+	struct bpf_program *program = bpfengine_skeleton(s->engine)->progs.on_hw;
 	LIBBPF_OPTS(bpf_perf_event_opts, options, .bpf_cookie = counter);
 	struct perf_event_attr attr = { .disabled = 1,
 					.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
@@ -156,7 +156,7 @@ static int start(struct session *s, struct err *err)
 	h->cpus = sysconf(_SC_NPROCESSORS_CONF);
 	h->last = mem_alloc((size_t)h->cpus * COUNTERS * sizeof(*h->last));
 	h->lost = profile_stack(s->profile, 0, profile_truncation_frame(s->profile, "stack lost"));
-	engine_skeleton(s->engine)->bss->hw_gap_ns = gap_ns(s->hz);
+	bpfengine_skeleton(s->engine)->bss->hw_gap_ns = gap_ns(s->hz);
 	for (uint32_t c = 0; c < COUNTERS; c++) {
 		h->errors[c] = add_counter(s, c);
 		/* The kernel's own must be there. */
@@ -181,7 +181,7 @@ static void add_sample(struct session *s, const struct shared_hw *r, uint64_t va
 	sample.event = own(s)->events[r->counter];
 	sample.time_ns = collector_time_ns(s, r->time_ns);
 	sample.thread = processes_thread(s->processes, r->pid, r->tid, name, r->time_ns);
-	sample.stack = engine_stack(s->engine, r->stack);
+	sample.stack = bpfengine_stack(s->engine, r->stack);
 	if (sample.stack == PROFILE_NONE)
 		sample.stack = own(s)->lost;
 	profile_add_sample(s->profile, &sample);
@@ -211,7 +211,7 @@ static void record(struct session *s, const void *data, size_t size)
  * not used for so long, which are forgotten then; 0: of all. */
 static void take_pending(struct session *s, uint64_t now, uint64_t idle_ns)
 {
-	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.hw_pending), e;
+	int fd = bpf_map__fd(bpfengine_skeleton(s->engine)->maps.hw_pending), e;
 	_cleanup_free_ struct shared_hw_key *keys = mem_resize(NULL, BATCH, sizeof(*keys));
 	_cleanup_free_ struct shared_hw_pending *values = mem_resize(NULL, BATCH, sizeof(*values));
 	uint32_t at = 0, count;
@@ -280,7 +280,7 @@ static void stop(struct session *s)
 	take_pending(s, 0, 0);
 	for (size_t i = 0; i < h->opened.n; i++)
 		bpf_link__destroy(h->opened.v[i].link);
-	if (engine_sum(engine_skeleton(s->engine)->maps.hw_counts, 0, &counts, sizeof(counts))) {
+	if (bpfengine_sum(bpfengine_skeleton(s->engine)->maps.hw_counts, 0, &counts, sizeof(counts))) {
 		profile_count(s->profile, KEY_SAMPLES_TAKEN, counts.samples);
 		profile_count(s->profile, KEY_SAMPLES_LOST, counts.lost);
 	}
@@ -290,7 +290,7 @@ static void stop(struct session *s)
 
 static void set_hz(struct session *s, uint64_t hz)
 {
-	engine_skeleton(s->engine)->bss->hw_gap_ns = gap_ns(hz);
+	bpfengine_skeleton(s->engine)->bss->hw_gap_ns = gap_ns(hz);
 	for (size_t i = 0; i < own(s)->opened.n; i++) {
 		uint64_t rate = rate_of(own(s)->opened.v[i].counter, hz);
 

@@ -162,11 +162,11 @@ static __always_inline void start_slot(struct shared_io_thread *t, uint64_t now)
 	t->walks = 0;
 }
 
-static __always_inline bool remembered(struct place *place, uint64_t key, uint64_t *stack)
+static __always_inline bool remembered(struct stackcache *place, uint64_t key, uint64_t *stack)
 {
 	struct shared_io_counts *counts;
 
-	if (!place || !place_known(place, key))
+	if (!place || !stackcache_known(place, key))
 		return false;
 	*stack = place->stack;
 	counts = io_counts_here();
@@ -181,28 +181,28 @@ static __always_inline uint64_t find_stack(struct unwind *u, struct shared_io_th
 					   const uint64_t *regs)
 {
 	uint64_t coarse_key, fine_key, stack = 0;
-	struct place *coarse, *fine;
+	struct stackcache *coarse, *fine;
 
 #define AT(n) regs[n]
 	UNWIND_FROM(u, AT);
 #undef AT
 	u->record.pid = t->pid;
-	coarse_key = place_key(t->tid, t->op, u);
-	fine_key = unwind_hash(unwind_hash(coarse_key, place_callers(u->sp)), t->from ^ t->to);
-	coarse = place_of(coarse_key);
-	fine = place_of(fine_key);
+	coarse_key = stackcache_key(t->tid, t->op, u);
+	fine_key = unwind_hash(unwind_hash(coarse_key, stackcache_callers(u->sp)), t->from ^ t->to);
+	coarse = stackcache_of(coarse_key);
+	fine = stackcache_of(fine_key);
 	if (t->walks >= SHARED_IO_WALKS && bpf_get_prandom_u32() & 63 &&
 	    (remembered(fine, fine_key, &stack) ||
 	     (t->walks >= SHARED_IO_MORE && remembered(coarse, coarse_key, &stack))))
 		return stack;
 	t->walks++;
 	stack = io_walk(u, p, true);
-	if (!place_worth(u))
+	if (!stackcache_worth(u))
 		return stack; /* tried again next time */
 	if (coarse)
-		place_set(coarse, coarse_key, stack);
+		stackcache_set(coarse, coarse_key, stack);
 	if (fine)
-		place_set(fine, fine_key, stack);
+		stackcache_set(fine, fine_key, stack);
 	return stack;
 }
 

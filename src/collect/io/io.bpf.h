@@ -4,7 +4,7 @@
 #pragma once
 
 #include "collect/io/file.bpf.h"
-#include "collect/unwind/place.bpf.h"
+#include "collect/unwind/stackcache.bpf.h"
 #include "collect/scratch.bpf.h"
 
 #ifdef IO_DEFINE

@@ -21,7 +21,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "collect/collector.h"
-#include "collect/engine.h"
+#include "collect/bpfengine.h"
 #include "collect/io/files.h"
 #include "collect/process/processes.h"
 #include "collect/io/sharedio.h"
@@ -112,7 +112,7 @@ static bool attach_uring(struct io *io, struct gasflame_bpf *skeleton)
 
 static int start(struct session *s, struct err *err)
 {
-	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
 	struct profile *p = s->profile;
 	struct io *io = own(s);
 
@@ -180,7 +180,7 @@ static uint32_t thread_of(struct session *s, const struct shared_io *r)
 static struct profile_sample sample_of(struct session *s, const struct shared_io *r)
 {
 	struct io *io = own(s);
-	uint32_t stack = engine_stack(s->engine, r->stack);
+	uint32_t stack = bpfengine_stack(s->engine, r->stack);
 
 	return (struct profile_sample){
 		.time_ns = collector_time_ns(s, r->time_ns),
@@ -251,7 +251,7 @@ static void finish_threads(struct session *s, struct gasflame_bpf *skeleton, uin
 /* Adds the calls that were not sent, and those that are still being summed. */
 static void peek(struct session *s, uint64_t now)
 {
-	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.io_threads);
+	int fd = bpf_map__fd(bpfengine_skeleton(s->engine)->maps.io_threads);
 	struct shared_io_thread t;
 	uint32_t tid, *previous = NULL;
 
@@ -303,7 +303,7 @@ static void note_stats(struct profile *p, const struct bpf_map *map)
 	struct shared_io_stats stats;
 
 	for (uint32_t op = 1; op < IO_OPS; op++) {
-		if (!engine_sum(map, op, &stats, sizeof(stats)))
+		if (!bpfengine_sum(map, op, &stats, sizeof(stats)))
 			continue;
 		count_of(p, KEY_IO_CALLS_OF, op_names[op], stats.calls);
 		count_of(p, KEY_IO_ERRORS_OF, op_names[op], stats.errors);
@@ -317,7 +317,7 @@ static void note_counts(struct profile *p, const struct bpf_map *map)
 {
 	struct shared_io_counts c;
 
-	if (!engine_sum(map, 0, &c, sizeof(c)))
+	if (!bpfengine_sum(map, 0, &c, sizeof(c)))
 		return;
 	profile_count(p, KEY_IO_STACKS_WALKED, c.walked);
 	profile_count(p, KEY_IO_STACKS_REMEMBERED, c.remembered);
@@ -364,12 +364,12 @@ static void note_devices(struct profile *p, int fd)
 
 static void stop(struct session *s)
 {
-	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
 	uint64_t now = clock_mono_ns();
 
 	for (size_t i = 0; i < ARRAY_LEN(own(s)->links); i++)
 		bpf_link__destroy(own(s)->links[i]);
-	engine_drain(s->engine);
+	bpfengine_drain(s->engine);
 	finish_threads(s, skeleton, now);
 	flush(s);
 	note_stats(s->profile, skeleton->maps.io_stats);
@@ -384,7 +384,7 @@ static void stop(struct session *s)
 
 static void pause_io(struct session *s, bool pause)
 {
-	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
 
 	if (!pause)
 		skeleton->bss->io_epoch++;

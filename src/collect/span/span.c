@@ -21,7 +21,7 @@
 #include "base/vec.h"
 #include "collect/process/codefiles.h"
 #include "collect/collector.h"
-#include "collect/engine.h"
+#include "collect/bpfengine.h"
 #include "collect/blocks/blockmarks.h"
 #include "collect/probestack.h"
 #include "collect/process/processes.h"
@@ -84,7 +84,7 @@ _Static_assert((int)USDT_PLACES > PROBESITES_OUT, "room for a function");
 
 static int add_place(struct session *s, struct batch *b, uint64_t offset, const struct shared_span_probe *p, struct err *err)
 {
-	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.span_probes);
+	int fd = bpf_map__fd(bpfengine_skeleton(s->engine)->maps.span_probes);
 	uint32_t cookie = own(s)->place_count;
 
 	if (cookie >= SHARED_SPAN_PROBES)
@@ -101,7 +101,9 @@ static int add_place(struct session *s, struct batch *b, uint64_t offset, const 
 static int attach(struct session *s, int fd, const struct batch *b, uint32_t function, struct err *err)
 {
 	struct probes p = { .function = function, .first = b->n ? b->cookies[0] : 0, .count = b->n };
-	int r = b->n ? uprobes_attach(engine_skeleton(s->engine)->progs.on_span, fd, b->offsets, b->cookies, b->n, &p.probes, err) : 0;
+	int r = b->n ? uprobes_attach(bpfengine_skeleton(s->engine)->progs.on_span, fd, b->offsets, b->cookies, b->n,
+	                              &p.probes, err)
+	             : 0;
 
 	if (!r && b->n)
 		vec_push(&own(s)->probes, p);
@@ -262,7 +264,7 @@ static void calm_down(struct session *s, uint64_t now)
 {
 	struct spans *a = own(s);
 	uint64_t passed_ns = now > a->calmed_ns ? now - a->calmed_ns : 0;
-	int fd = bpf_map__fd(engine_skeleton(s->engine)->maps.span_probes);
+	int fd = bpf_map__fd(bpfengine_skeleton(s->engine)->maps.span_probes);
 	_cleanup_free_ uint64_t *hits = mem_alloc((a->functions.n + 1) * sizeof(*hits));
 
 	if (passed_ns < CALM_NS)
@@ -348,8 +350,8 @@ static int start(struct session *s, struct err *err)
 
 	a->join = spanjoin_new(got_span, s);
 	a->calmed_ns = s->start_mono_ns;
-	engine_skeleton(s->engine)->bss->span_limit = SPANS;
-	r = probestack_check(engine_skeleton(s->engine)->progs.on_span, &why);
+	bpfengine_skeleton(s->engine)->bss->span_limit = SPANS;
+	r = probestack_check(bpfengine_skeleton(s->engine)->progs.on_span, &why);
 	if (r < 0 && s->options->function_count) {
 		if (err)
 			*err = why;
@@ -403,7 +405,7 @@ static void note_counts(struct session *s)
 	const struct spanjoin_counts *joined = spanjoin_counted(own(s)->join);
 	struct shared_span_counts all;
 
-	if (!engine_sum(engine_skeleton(s->engine)->maps.span_counts, 0, &all, sizeof(all)))
+	if (!bpfengine_sum(bpfengine_skeleton(s->engine)->maps.span_counts, 0, &all, sizeof(all)))
 		return;
 	count(s->profile, KEY_MARKS_PROBE_HITS, all.hits);
 	count(s->profile, KEY_MARKS_PROBED_FUNCTIONS, own(s)->functions.n);
@@ -429,7 +431,7 @@ static void stop(struct session *s)
 
 	for (size_t i = 0; i < a->probes.n; i++)
 		uprobes_detach(a->probes.v[i].probes);
-	engine_drain(s->engine);
+	bpfengine_drain(s->engine);
 	/* Of a running one it was refused at the start. */
 	if (s->options->program && check_found(a, &why) < 0)
 		log_warn("%s", why.text);
@@ -444,7 +446,7 @@ static void stop(struct session *s)
 
 static void pause_spans(struct session *s, bool pause)
 {
-	engine_skeleton(s->engine)->bss->span_paused = pause;
+	bpfengine_skeleton(s->engine)->bss->span_paused = pause;
 }
 
 static const char *const programs[] = { "on_span", NULL };

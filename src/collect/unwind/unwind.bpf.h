@@ -2,7 +2,7 @@
  * unwind.bpf.h - user stacks without frame pointers, unwound in the kernel.
  *
  * A program of any kind fills a struct unwind with the user registers and calls
- * unwind_user(). Tables, mappings and rules are put into the maps by tables.c
+ * unwind_user(). Tables, mappings and rules are put into the maps by unwindmaps.c
  * and processes.c. The work of one frame is a global function (unwind_step): the
  * verifier checks it once, so that the loop around it may run 512 times.
  */

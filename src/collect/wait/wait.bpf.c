@@ -15,8 +15,8 @@
  * only when the sleeper has slept long. Short ones are added up for each
  * thread, stack and slot of time, and sent when the slot is over.
  */
-#define PLACE_DEFINE
-#include "collect/unwind/place.bpf.h"
+#define STACKCACHE_DEFINE
+#include "collect/unwind/stackcache.bpf.h"
 
 /* Interrupts are off in all the tracepoints used here: one for each CPU is enough. */
 struct {
@@ -136,7 +136,7 @@ static __always_inline uint64_t stack_of_sleeper(void *ctx, struct shared_thread
 	uint32_t zero = 0, pid = t->account.pid;
 	struct unwind *u = bpf_map_lookup_elem(&wait_scratch, &zero);
 	struct shared_wait_counts *c;
-	struct place *place;
+	struct stackcache *place;
 	uint64_t key, stack;
 	bool user, known;
 
@@ -144,10 +144,10 @@ static __always_inline uint64_t stack_of_sleeper(void *ctx, struct shared_thread
 		return SHARED_STACK_BEFORE;
 	u->record.pid = pid;
 	user = unwind_from_task(u);
-	key = place_key(t->account.tid, 0, u);
+	key = stackcache_key(t->account.tid, 0, u);
 	t->place = key;
-	place = place_of(key);
-	known = place && place_known(place, key);
+	place = stackcache_of(key);
+	known = place && stackcache_known(place, key);
 	if (known && place->last_ns < SHARED_LONG_NS && bpf_get_prandom_u32() & (place->mixed ? 7 : 31)) {
 		c = counts_here();
 		if (c)
@@ -158,8 +158,8 @@ static __always_inline uint64_t stack_of_sleeper(void *ctx, struct shared_thread
 	stack = walk(ctx, u, bpf_map_lookup_elem(&processes, &pid), user);
 	if (known && place->stack != stack)
 		place->mixed = 1;
-	else if (place && !known && place_worth(u))
-		place_set(place, key, stack);
+	else if (place && !known && stackcache_worth(u))
+		stackcache_set(place, key, stack);
 	return stack;
 }
 
@@ -223,7 +223,7 @@ static __always_inline void add_short(struct shared_thread *t, uint64_t began, u
  * A short wait of which the stack was walked is over: its stack becomes the one that is remembered, as likely as it
  * was long. Waits at one place with different stacks thus get their shares of the time, not of the number.
  */
-static __always_inline void place_learn(struct place *place, uint64_t key, uint64_t stack, uint64_t passed)
+static __always_inline void place_learn(struct stackcache *place, uint64_t key, uint64_t stack, uint64_t passed)
 {
 	uint64_t mean = place->mean_ns;
 
@@ -240,11 +240,11 @@ static __always_inline void place_learn(struct place *place, uint64_t key, uint6
 /* A wait is over and what it was is known: it began at left_ns. */
 static __always_inline void wait_over(struct shared_thread *t, uint64_t blocked, uint64_t queue)
 {
-	struct place *place;
+	struct stackcache *place;
 
 	if (t->place) {
-		place = place_of(t->place);
-		if (place && place_known(place, t->place)) {
+		place = stackcache_of(t->place);
+		if (place && stackcache_known(place, t->place)) {
 			place->last_ns = blocked;
 			if (t->walked && blocked + queue < SHARED_LONG_NS)
 				place_learn(place, t->place, t->stack, blocked + queue);

@@ -15,8 +15,8 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
+#include "collect/bpfengine.h"
 #include "collect/collector.h"
-#include "collect/engine.h"
 #include "collect/process/processes.h"
 #include "collect/unwind/userstack.h"
 #include "profile/keys.h"
@@ -66,7 +66,7 @@ static uint32_t stack_of_task(struct session *s, const struct shared_task *t)
 	struct shared_record r = { .pid = t->pid, .tid = t->tid };
 	struct unwind_regs regs = { .leaf = true };
 	pid_t pid = t->pid;
-	struct userstack how = { .processes = s->processes, .pid = pid, .rule = engine_rule,
+	struct userstack how = { .processes = s->processes, .pid = pid, .rule = bpfengine_rule,
 				 .rule_context = s->engine, .read = userstack_read_process, .read_context = &pid };
 
 	for (int i = 0; i < UNWIND_REGS; i++)
@@ -80,7 +80,7 @@ static uint32_t stack_of_task(struct session *s, const struct shared_task *t)
 /* Calls fn for each thread of the targets that sleeps now. */
 static void list_sleepers(struct session *s, void (*fn)(struct session *s, const struct shared_task *t))
 {
-	struct bpf_link *link = bpf_program__attach_iter(engine_skeleton(s->engine)->progs.list_threads, NULL);
+	struct bpf_link *link = bpf_program__attach_iter(bpfengine_skeleton(s->engine)->progs.list_threads, NULL);
 	_cleanup_fd_ int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
 	struct shared_task t;
 
@@ -162,7 +162,7 @@ static int attach(struct wait *w, struct bpf_program *const *programs, struct er
 
 static int start(struct session *s, struct err *err)
 {
-	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
 	struct bpf_program *const programs[] = { skeleton->progs.on_wakeup_new, skeleton->progs.on_waking,
 						 skeleton->progs.on_wait_exec, skeleton->progs.on_switch };
 	struct profile *p = s->profile;
@@ -194,7 +194,7 @@ static uint32_t stack_of(struct session *s, uint32_t tid, uint64_t hash)
 		return stood ? *stood : own(s)->before;
 	if (hash == SHARED_STACK_PREEMPTED)
 		return own(s)->preempted;
-	stack = engine_stack(s->engine, hash);
+	stack = bpfengine_stack(s->engine, hash);
 	return stack == PROFILE_NONE ? own(s)->lost : stack;
 }
 
@@ -295,7 +295,7 @@ static void set_account(struct session *s, const struct shared_account *a, bool 
 		t->start_ns = MIN(t->start_ns, t->end_ns > life ? t->end_ns - life : 0);
 	}
 	if (is_program(s, a->tid))
-		t->start_ns = collector_time_ns(s, engine_skeleton(s->engine)->bss->wait_exec_ns);
+		t->start_ns = collector_time_ns(s, bpfengine_skeleton(s->engine)->bss->wait_exec_ns);
 }
 
 static void record(struct session *s, const void *data, size_t size)
@@ -379,7 +379,7 @@ static void finish_silent(struct session *s, uint64_t now, bool peek)
 
 		/* Events go on while the programs are let go: what began meanwhile has no time in the recording. */
 		if (t->run_ns || t->queue_ns || t->blocked_ns || t->end_ns || !life ||
-		    pid == engine_skeleton(s->engine)->bss->wait_held)
+		    pid == bpfengine_skeleton(s->engine)->bss->wait_held)
 			continue;
 		/* A thread that slept and was never switched still sleeps: a peek need not check it. */
 		if (!(peek && stood) && proc_thread_stat(pid, t->tid, &st) < 0) {
@@ -419,7 +419,7 @@ static void forget_silent(struct session *s)
 static void peek(struct session *s, uint64_t now)
 {
 	forget_silent(s);
-	finish_threads(s, bpf_map__fd(engine_skeleton(s->engine)->maps.threads), now);
+	finish_threads(s, bpf_map__fd(bpfengine_skeleton(s->engine)->maps.threads), now);
 	finish_silent(s, now, true);
 }
 
@@ -427,7 +427,7 @@ static void note_counts(struct session *s, const struct bpf_map *map)
 {
 	struct shared_wait_counts counts;
 
-	if (!engine_sum(map, 0, &counts, sizeof(counts)))
+	if (!bpfengine_sum(map, 0, &counts, sizeof(counts)))
 		return;
 	profile_count(s->profile, KEY_WAITS_STACKS_WALKED, counts.walked);
 	profile_count(s->profile, KEY_WAITS_STACKS_REMEMBERED, counts.remembered);
@@ -437,14 +437,14 @@ static void note_counts(struct session *s, const struct bpf_map *map)
 
 static void stop(struct session *s)
 {
-	struct gasflame_bpf *skeleton = engine_skeleton(s->engine);
+	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
 	uint64_t now = clock_mono_ns();
 
 	/* Letting go takes its time: what happens meanwhile is not part of it. */
 	skeleton->bss->wait_end_ns = now;
 	for (size_t i = 0; i < ARRAY_LEN(own(s)->links); i++)
 		bpf_link__destroy(own(s)->links[i]);
-	engine_drain(s->engine);
+	bpfengine_drain(s->engine);
 	forget_silent(s);
 	finish_threads(s, bpf_map__fd(skeleton->maps.threads), now);
 	finish_silent(s, now, false);
@@ -459,7 +459,7 @@ static void stop(struct session *s)
 /* A quota may come and go while it is recorded. */
 static void tick(struct session *s, uint64_t now)
 {
-	engine_skeleton(s->engine)->bss->wait_quota = s->quota;
+	bpfengine_skeleton(s->engine)->bss->wait_quota = s->quota;
 }
 
 static const char *const wait_programs[] = { "on_switch", "on_waking", "on_wakeup_new",

@@ -18,9 +18,9 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "collect/heap/blob/blob.h"
+#include "collect/heap/inject/gotslots.h"
 #include "collect/heap/inject/implantmap.h"
-#include "collect/heap/inject/remote.h"
-#include "collect/heap/inject/slots.h"
+#include "collect/heap/inject/ptracecall.h"
 #include "elf/probe/allocator.h"
 #include "target/proc.h"
 
@@ -46,10 +46,10 @@ struct implant {
 	struct implantmap map;
 	char path[64], allocators[128];
 	uint64_t stopped_ns;
-	struct remote remote; /* of a program that stands at its beginning */
+	struct ptracecall remote; /* of a program that stands at its beginning */
 	bool held;
 	uint64_t controls[MAX_CONTROLS];
-	struct slots found;   /* before there were hooks */
+	struct gotslots found; /* before there were hooks */
 	bool has_found;
 };
 
@@ -92,7 +92,7 @@ static bool has_ended(const struct implant *i)
 /* Whether there is anything to hook, before anything is changed. */
 static int find_slots(struct implant *i, struct worker *w, struct err *err)
 {
-	int r = slots_find(i->pid, w, &i->found, err);
+	int r = gotslots_find(i->pid, w, &i->found, err);
 
 	i->has_found = !r;
 	if (!r && i->found.direct)
@@ -161,10 +161,10 @@ int implant_open(pid_t pid, struct worker *w, struct implant **ret, struct err *
 
 int implant_expect(pid_t pid, struct err *err)
 {
-	return remote_expect(pid, err);
+	return ptracecall_expect(pid, err);
 }
 
-static int begin(pid_t pid, struct worker *w, int (*hold)(struct remote *, pid_t, struct err *), struct implant **ret,
+static int begin(pid_t pid, struct worker *w, int (*hold)(struct ptracecall *, pid_t, struct err *), struct implant **ret,
 		 struct err *err)
 {
 	struct implant *i = new_implant(pid);
@@ -180,18 +180,18 @@ static int begin(pid_t pid, struct worker *w, int (*hold)(struct remote *, pid_t
 
 int implant_begin(pid_t pid, struct worker *w, struct implant **ret, struct err *err)
 {
-	return begin(pid, w, remote_at_entry, ret, err);
+	return begin(pid, w, ptracecall_at_entry, ret, err);
 }
 
 int implant_begin_again(pid_t pid, struct worker *w, struct implant **ret, struct err *err)
 {
-	return begin(pid, w, remote_at_entry_stopped, ret, err);
+	return begin(pid, w, ptracecall_at_entry_stopped, ret, err);
 }
 
 void implant_let_go(struct implant *i)
 {
 	if (i->held)
-		i->stopped_ns = remote_go(&i->remote);
+		i->stopped_ns = ptracecall_go(&i->remote);
 	i->held = false;
 }
 
@@ -203,7 +203,7 @@ void implant_close(struct implant *i)
 	implantmap_done(&i->map);
 	fd_close(&i->process);
 	fd_close(&i->memory);
-	slots_done(&i->found);
+	gotslots_done(&i->found);
 	free(i);
 }
 
@@ -254,7 +254,7 @@ static uint64_t hook_for(struct implant *i, uint64_t function, enum allocator_sh
 }
 
 /* Remembers the slot before it is changed: whoever comes after us must find it. False: the process changed it meanwhile. */
-static bool hook_slot(struct implant *i, const struct slots_slot *slot, uint64_t hook)
+static bool hook_slot(struct implant *i, const struct gotslots_slot *slot, uint64_t hook)
 {
 	struct blob_fixed *f = i->map.fixed;
 	uint64_t now;
@@ -272,7 +272,7 @@ static bool hook_slot(struct implant *i, const struct slots_slot *slot, uint64_t
 	return true;
 }
 
-static void note_controls(struct implant *i, const struct slots *found)
+static void note_controls(struct implant *i, const struct gotslots *found)
 {
 	unsigned n = 0;
 
@@ -284,11 +284,11 @@ static void note_controls(struct implant *i, const struct slots *found)
 /* All that were found; how many of them the process has changed since. */
 static int hook_found(struct implant *i)
 {
-	struct slots *found = &i->found;
+	struct gotslots *found = &i->found;
 	int changed = 0;
 
 	for (size_t k = 0; k < found->slots.n; k++) {
-		const struct slots_function *f = &found->functions.v[found->slots.v[k].function];
+		const struct gotslots_function *f = &found->functions.v[found->slots.v[k].function];
 		uint64_t hook = hook_for(i, f->address, allocator_names[f->name].shape);
 
 		changed += hook && !hook_slot(i, &found->slots.v[k], hook);
@@ -296,8 +296,8 @@ static int hook_found(struct implant *i)
 	note_controls(i, found);
 	if (found->slots.n)
 		snprintf(i->allocators, sizeof(i->allocators), "%s", found->allocators);
-	slots_done(found);
-	*found = (struct slots){ 0 };
+	gotslots_done(found);
+	*found = (struct gotslots){ 0 };
 	return changed;
 }
 
@@ -307,7 +307,7 @@ int implant_hook(struct implant *i, struct worker *w, struct err *err)
 
 	/* A slot that was found unfilled may have been filled since: then it is found again, unlike those that we changed. */
 	for (int tries = 0; tries < 3 && changed; tries++) {
-		int r = i->has_found ? 0 : slots_find(i->pid, w, &i->found, err);
+		int r = i->has_found ? 0 : gotslots_find(i->pid, w, &i->found, err);
 
 		i->has_found = false;
 		if (r < 0)

@@ -21,7 +21,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "collect/heap/blob/blob.h"
-#include "collect/heap/inject/remote.h"
+#include "collect/heap/inject/ptracecall.h"
 #include "target/proc.h"
 
 #include "blob.image.h"
@@ -120,7 +120,7 @@ static bool is_mapped(pid_t pid, uint64_t start, uint64_t end, int fd)
 /* --- the operation --- */
 
 struct operation {
-	struct remote *r;
+	struct ptracecall *r;
 	int pidfd, memory;
 	uint64_t base;   /* of all that is mapped */
 	int64_t number;  /* of the memfd in the process, and ours of the same file; -1: there is none */
@@ -161,7 +161,7 @@ static void close_there(struct operation *o)
 	struct stat a, b;
 
 	if (now >= 0 && o->file >= 0 && !fstat(now, &a) && !fstat(o->file, &b) && a.st_ino == b.st_ino && a.st_dev == b.st_dev)
-		remote_call(o->r, SYS_close, o->number, 0, 0, 0, 0, 0);
+		ptracecall_call(o->r, SYS_close, o->number, 0, 0, 0, 0, 0);
 	o->number = -1;
 	fd_close(&o->file);
 }
@@ -178,9 +178,9 @@ static int make_memfd(struct operation *o, unsigned wanted, struct err *err)
 	const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	uint64_t name = o->base + BLOB_FIXED_AT;
 
-	o->number = remote_call(o->r, SYS_memfd_create, name, flags | wanted, 0, 0, 0, 0);
+	o->number = ptracecall_call(o->r, SYS_memfd_create, name, flags | wanted, 0, 0, 0, 0);
 	if (o->number == -EINVAL) /* before 6.3 */
-		o->number = remote_call(o->r, SYS_memfd_create, name, flags, 0, 0, 0, 0);
+		o->number = ptracecall_call(o->r, SYS_memfd_create, name, flags, 0, 0, 0, 0);
 	if (failed(o->number))
 		return err_errno(err, -o->number, "process %d cannot make a memfd", o->r->pid);
 	o->file = take(o);
@@ -211,7 +211,8 @@ static int map_image(struct operation *o, struct err *err)
 	/* From here on nobody can change it; somebody may have done so before. */
 	if (fcntl(o->file, F_ADD_SEALS, IMAGE_SEALS) < 0 || !has_our_code(o->file))
 		return changed(o, err);
-	at = remote_call(o->r, SYS_mmap, o->base, BLOB_FIXED_AT, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, o->number, 0);
+	at = ptracecall_call(o->r, SYS_mmap, o->base, BLOB_FIXED_AT, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED,
+	                     o->number, 0);
 	if (at == -EBADF)
 		return exchanged(o, err);
 	if (failed(at))
@@ -233,7 +234,7 @@ static int map_shared(struct operation *o, struct err *err)
 		return err_errno(err, errno, "cannot make room for the samples of process %d", o->r->pid);
 	if (fcntl(o->file, F_ADD_SEALS, SHARED_SEALS) < 0 || !is_our_shared(o->file))
 		return changed(o, err);
-	e = remote_run(o->r, o->base + BLOB_SETUP_AT, o->number, SHARED_BYTES, 0, 0);
+	e = ptracecall_run(o->r, o->base + BLOB_SETUP_AT, o->number, SHARED_BYTES, 0, 0);
 	if (e == -EBADF || e == -EACCES)
 		return exchanged(o, err);
 	if (e)
@@ -257,11 +258,12 @@ static int write_head(const struct operation *o, struct err *err)
 	return pwrite(o->memory, f, head, o->base + BLOB_FIXED_AT) == (ssize_t)head ? 0 : changed(o, err);
 }
 
-int implantmap_make_by(struct remote *r, int pidfd, int memory, struct err *err)
+int implantmap_make_by(struct ptracecall *r, int pidfd, int memory, struct err *err)
 {
 	static const char name[] = BLOB_NAME;
 	struct operation o = { .r = r, .pidfd = pidfd, .memory = memory, .number = -1, .file = -1 };
-	int64_t at = remote_call(r, SYS_mmap, 0, TOTAL_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int64_t at =
+		ptracecall_call(r, SYS_mmap, 0, TOTAL_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	int e = 0;
 
 	if (failed(at))
@@ -277,7 +279,7 @@ int implantmap_make_by(struct remote *r, int pidfd, int memory, struct err *err)
 	close_there(&o);
 	/* Nothing leads there yet. */
 	if (e < 0)
-		remote_call(r, SYS_munmap, o.base, TOTAL_BYTES, 0, 0, 0, 0);
+		ptracecall_call(r, SYS_munmap, o.base, TOTAL_BYTES, 0, 0, 0, 0);
 	return e;
 }
 
@@ -295,17 +297,17 @@ static void operate(pid_t pid, int pidfd, int memory, int out)
 {
 	_cleanup_fd_ int adjust = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	struct report s = { 0 };
-	struct remote r;
+	struct ptracecall r;
 
 	/* The thread waits for us: nothing is more urgent, and there is nothing to be gained by our end. */
 	sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 });
 	if (adjust >= 0)
 		fd_write_all(adjust, "-1000", 5);
 	setsid();
-	s.result = remote_stop(&r, pid, &s.err);
+	s.result = ptracecall_stop(&r, pid, &s.err);
 	if (!s.result) {
 		s.result = implantmap_make_by(&r, pidfd, memory, &s.err);
-		s.stopped_ns = remote_go(&r);
+		s.stopped_ns = ptracecall_go(&r);
 	}
 	fd_write_all(out, &s, sizeof(s));
 }

@@ -15,7 +15,7 @@
 struct blob_fixed;
 struct blob_shared;
 struct err;
-struct remote;
+struct ptracecall;
 
 struct implantmap {
 	uint64_t image;             /* its address in the process */
@@ -29,7 +29,7 @@ struct implantmap {
  * (/proc/PID/mem) are of the process. */
 int implantmap_make(pid_t pid, int pidfd, int memory, uint64_t *ret_stopped_ns, struct err *err);
 /* The same by a thread that is stopped already. */
-int implantmap_make_by(struct remote *r, int pidfd, int memory, struct err *err);
+int implantmap_make_by(struct ptracecall *r, int pidfd, int memory, struct err *err);
 
 /*
  * Finds an implant and takes hold of it: all of it; or, in a child of fork that has slots which lead to the

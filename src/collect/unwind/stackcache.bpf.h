@@ -1,12 +1,12 @@
 /*
- * place.bpf.h - stacks remembered by the place where they were taken.
+ * stackcache.bpf.h - stacks remembered by the place where they were taken.
  *
  * A place is a thread, what it does, its program counter and its stack pointer:
  * nearly always one stack. Walking it again costs microseconds, finding it here
  * some nanoseconds. Which stack a place has can change under it; who uses it walks
  * again now and then by chance, so that each gets its share on average.
  *
- * One file defines the map (PLACE_DEFINE), all share it.
+ * One file defines the map (STACKCACHE_DEFINE), all share it.
  */
 #pragma once
 
@@ -15,26 +15,26 @@
 /* check ^ stack is the place's key, so that a slot written by two CPUs at once is no slot rather than a wrong
  * one. last_ns: how long it was waited there last. mean_ns: how long on average, where the stack was walked.
  * mixed: more than one stack was found. */
-struct place {
+struct stackcache {
 	uint64_t check, stack, last_ns;
 	uint64_t mean_ns, mixed;
 };
 
-#ifdef PLACE_DEFINE
-#define PLACE_MAP
+#ifdef STACKCACHE_DEFINE
+#define STACKCACHE_MAP
 #else
-#define PLACE_MAP extern
+#define STACKCACHE_MAP extern
 #endif
 
-PLACE_MAP struct {
+STACKCACHE_MAP struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SHARED_PLACES);
+	__uint(max_entries, SHARED_STACKCACHE);
 	__type(key, uint32_t);
-	__type(value, struct place);
-} places SEC(".maps");
+	__type(value, struct stackcache);
+} stackcache SEC(".maps");
 
 /* The key of the registers in u; what: tells apart what one thread does at one address. */
-static __always_inline uint64_t place_key(uint32_t tid, uint32_t what, const struct unwind *u)
+static __always_inline uint64_t stackcache_key(uint32_t tid, uint32_t what, const struct unwind *u)
 {
 	return unwind_hash(unwind_hash((uint64_t)tid << 32 | what, u->pc), u->sp);
 }
@@ -44,7 +44,7 @@ static __always_inline uint64_t place_key(uint32_t tid, uint32_t what, const str
  * it, in one of the words below: pointers that do not point into the stack are part of
  * the place. Some are addresses of buffers, and then a place is new more often than it need be.
  */
-static __always_inline uint64_t place_callers(uint64_t sp)
+static __always_inline uint64_t stackcache_callers(uint64_t sp)
 {
 	uint64_t words[8], hash = 1;
 
@@ -57,20 +57,20 @@ static __always_inline uint64_t place_callers(uint64_t sp)
 }
 
 /* Its slot, which may be another place's. */
-static __always_inline struct place *place_of(uint64_t key)
+static __always_inline struct stackcache *stackcache_of(uint64_t key)
 {
 	uint32_t slot = key >> 48;
 
-	_Static_assert(SHARED_PLACES == 1 << 16, "the shift above");
-	return bpf_map_lookup_elem(&places, &slot);
+	_Static_assert(SHARED_STACKCACHE == 1 << 16, "the shift above");
+	return bpf_map_lookup_elem(&stackcache, &slot);
 }
 
-static __always_inline bool place_known(const struct place *p, uint64_t key)
+static __always_inline bool stackcache_known(const struct stackcache *p, uint64_t key)
 {
 	return (p->check ^ p->stack) == key;
 }
 
-static __always_inline void place_set(struct place *p, uint64_t key, uint64_t stack)
+static __always_inline void stackcache_set(struct stackcache *p, uint64_t key, uint64_t stack)
 {
 	p->last_ns = 0;
 	p->mean_ns = 0;
@@ -81,7 +81,7 @@ static __always_inline void place_set(struct place *p, uint64_t key, uint64_t st
 
 /* Is a stack that was walked worth remembering? One that is cut because mappings or tables are not known yet will
  * soon be whole. */
-static __always_inline bool place_worth(const struct unwind *u)
+static __always_inline bool stackcache_worth(const struct unwind *u)
 {
 	return u->reason != REASON_NO_MAPPING && u->reason != REASON_NO_TABLE_YET;
 }

@@ -1,4 +1,4 @@
-#include "collect/heap/inject/slots.h"
+#include "collect/heap/inject/gotslots.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ struct module {
 struct search {
 	pid_t pid;
 	int memory; /* of the process */
-	struct slots *out;
+	struct gotslots *out;
 	VEC(struct module *) modules; /* the program first */
 	struct map by_address;        /* to functions */
 	struct map seen;              /* slots */
@@ -128,7 +128,7 @@ static void add_functions(struct search *s)
 			 * up by each of them. */
 			if (*known == UINT64_MAX)
 				*known = s->out->functions.n;
-			vec_push(&s->out->functions, (struct slots_function){ address, f->name, k });
+			vec_push(&s->out->functions, (struct gotslots_function){ address, f->name, k });
 		}
 	}
 }
@@ -146,7 +146,7 @@ static void add_slot(struct search *s, uint64_t address, uint64_t value, uint32_
 	    s->out->functions.v[function].module == s->inner)
 		return;
 	if (!*seen)
-		vec_push(&s->out->slots, (struct slots_slot){ address, value, function });
+		vec_push(&s->out->slots, (struct gotslots_slot){ address, value, function });
 	*seen = 1;
 }
 
@@ -171,7 +171,7 @@ static bool find_function(const struct search *s, uint32_t name, uint32_t *ret)
 	bool found = false;
 
 	for (uint32_t i = 0; i < s->out->functions.n; i++) {
-		const struct slots_function *f = &s->out->functions.v[i];
+		const struct gotslots_function *f = &s->out->functions.v[i];
 
 		if (f->name != name)
 			continue;
@@ -204,7 +204,7 @@ static bool allocates(uint32_t name)
  * makes such calls direct where it can. A static C library has a slot or two for malloc, and only for itself. */
 static bool calls_directly(const struct search *s, size_t own_slots)
 {
-	const struct slots *out = s->out;
+	const struct gotslots *out = s->out;
 	bool has = false, c_library = false;
 
 	for (size_t i = 0; i < s->modules.n; i++)
@@ -212,7 +212,7 @@ static bool calls_directly(const struct search *s, size_t own_slots)
 	for (size_t i = 0; i < out->functions.n; i++)
 		has |= !out->functions.v[i].module && allocates(out->functions.v[i].name);
 	for (size_t i = 0; i < own_slots && has; i++) {
-		const struct slots_function *f = &out->functions.v[out->slots.v[i].function];
+		const struct gotslots_function *f = &out->functions.v[out->slots.v[i].function];
 
 		has = f->module || !allocates(f->name) || (!c_library && !*allocator_names[f->name].family);
 	}
@@ -221,11 +221,11 @@ static bool calls_directly(const struct search *s, size_t own_slots)
 
 static void name_allocators(struct search *s)
 {
-	struct slots *out = s->out;
+	struct gotslots *out = s->out;
 	size_t n = 0;
 
 	for (size_t i = 0; i < out->slots.n; i++) {
-		const struct slots_function *f = &out->functions.v[out->slots.v[i].function];
+		const struct gotslots_function *f = &out->functions.v[out->slots.v[i].function];
 		const char *family = allocator_names[f->name].family;
 		const char *name = *family ? family : s->modules.v[f->module]->c_library ? "the C library's malloc" : "malloc";
 
@@ -234,7 +234,7 @@ static void name_allocators(struct search *s)
 	}
 }
 
-int slots_find(pid_t pid, struct worker *w, struct slots *ret, struct err *err)
+int gotslots_find(pid_t pid, struct worker *w, struct gotslots *ret, struct err *err)
 {
 	_cleanup_free_ char *path = mem_printf("/proc/%d/mem", pid);
 	_cleanup_fd_ int memory = open(path, O_RDONLY | O_CLOEXEC);
@@ -243,7 +243,7 @@ int slots_find(pid_t pid, struct worker *w, struct slots *ret, struct err *err)
 	size_t own_slots = 0;
 	int r;
 
-	*ret = (struct slots){ 0 };
+	*ret = (struct gotslots){ 0 };
 	if (memory < 0)
 		return err_errno(err, errno, "cannot read the memory of process %d", pid);
 	r = proc_maps_read(pid, true, &maps);
@@ -278,7 +278,7 @@ int slots_find(pid_t pid, struct worker *w, struct slots *ret, struct err *err)
 	return 0;
 }
 
-void slots_done(struct slots *s)
+void gotslots_done(struct gotslots *s)
 {
 	vec_done(&s->functions);
 	vec_done(&s->slots);

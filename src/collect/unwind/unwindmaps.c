@@ -1,4 +1,4 @@
-#include "collect/unwind/tables.h"
+#include "collect/unwind/unwindmaps.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "collect/shared.h"
 #include "elf/unwind/unwind.h"
 
-struct tables {
+struct unwindmaps {
 	int chunks_fd;
 	uint64_t *rules;
 	struct shared_module *modules;
@@ -38,7 +38,7 @@ static void *map_shared(int fd, size_t bytes)
 }
 
 /* Numbers a rule; the last number is kept for "cannot be said", should the dictionary fill up. */
-static uint32_t number_rule(struct tables *t, uint64_t rule)
+static uint32_t number_rule(struct unwindmaps *t, uint64_t rule)
 {
 	uint64_t *number = map_get(&t->rule_index, rule);
 
@@ -51,9 +51,9 @@ static uint32_t number_rule(struct tables *t, uint64_t rule)
 	return t->rule_count++;
 }
 
-int tables_new(int chunks_fd, int rules_fd, int modules_fd, struct tables **ret, struct err *err)
+int unwindmaps_new(int chunks_fd, int rules_fd, int modules_fd, struct unwindmaps **ret, struct err *err)
 {
-	struct tables *t = mem_alloc(sizeof(*t));
+	struct unwindmaps *t = mem_alloc(sizeof(*t));
 
 	t->chunks_fd = chunks_fd;
 	t->rules = map_shared(rules_fd, RULES_BYTES);
@@ -61,7 +61,7 @@ int tables_new(int chunks_fd, int rules_fd, int modules_fd, struct tables **ret,
 	if (!t->rules || !t->modules) {
 		int r = err_errno(err, errno, "cannot map the BPF tables");
 
-		tables_free(t);
+		unwindmaps_free(t);
 		return r;
 	}
 	number_rule(t, RULE_NONE); /* is number 0 */
@@ -70,7 +70,7 @@ int tables_new(int chunks_fd, int rules_fd, int modules_fd, struct tables **ret,
 	return 0;
 }
 
-void tables_free(struct tables *t)
+void unwindmaps_free(struct unwindmaps *t)
 {
 	if (!t)
 		return;
@@ -84,7 +84,7 @@ void tables_free(struct tables *t)
 	free(t);
 }
 
-static int add_chunk(struct tables *t, struct err *err)
+static int add_chunk(struct unwindmaps *t, struct err *err)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	uint32_t key = t->chunk_count;
@@ -108,7 +108,7 @@ static int add_chunk(struct tables *t, struct err *err)
 	return 0;
 }
 
-static int reach(struct tables *t, uint64_t word, struct err *err)
+static int reach(struct unwindmaps *t, uint64_t word, struct err *err)
 {
 	while (word / SHARED_CHUNK_WORDS >= t->chunk_count) {
 		int r = add_chunk(t, err);
@@ -119,7 +119,7 @@ static int reach(struct tables *t, uint64_t word, struct err *err)
 	return 0;
 }
 
-static uint32_t *word_at(const struct tables *t, uint64_t word)
+static uint32_t *word_at(const struct unwindmaps *t, uint64_t word)
 {
 	return &t->chunks[word / SHARED_CHUNK_WORDS][word % SHARED_CHUNK_WORDS];
 }
@@ -132,22 +132,22 @@ static uint64_t place_run(uint64_t word, uint32_t count)
 	return count > room ? word + room : word;
 }
 
-static void publish(struct tables *t, uint32_t module, uint32_t state)
+static void publish(struct unwindmaps *t, uint32_t module, uint32_t state)
 {
 	__atomic_store_n(&t->modules[module].state, state, __ATOMIC_RELEASE);
 }
 
-void tables_announce(struct tables *t, uint32_t module)
+void unwindmaps_announce(struct unwindmaps *t, uint32_t module)
 {
 	publish(t, module, MODULE_BUILDING);
 }
 
-void tables_none(struct tables *t, uint32_t module)
+void unwindmaps_none(struct unwindmaps *t, uint32_t module)
 {
 	publish(t, module, MODULE_NO_TABLE);
 }
 
-int tables_load(struct tables *t, uint32_t module, const struct unwind_table *table, struct err *err)
+int unwindmaps_load(struct unwindmaps *t, uint32_t module, const struct unwind_table *table, struct err *err)
 {
 	struct shared_module *m = &t->modules[module];
 	uint64_t index = (t->next_word + 1) & ~1ULL; /* a page's two words never cross a chunk */
@@ -188,7 +188,7 @@ int tables_load(struct tables *t, uint32_t module, const struct unwind_table *ta
 	return 0;
 }
 
-uint64_t tables_rule(const struct tables *t, uint32_t module, uint64_t address)
+uint64_t unwindmaps_rule(const struct unwindmaps *t, uint32_t module, uint64_t address)
 {
 	const struct shared_module *m = &t->modules[module];
 	uint64_t page = (address >> 12) - m->first_page;

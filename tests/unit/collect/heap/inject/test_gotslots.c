@@ -10,16 +10,16 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/sanitized.h"
-#include "collect/heap/inject/slots.h"
+#include "collect/heap/inject/gotslots.h"
 #include "elf/probe/allocator.h"
 #include "elf/worker/worker.h"
 
 static struct worker *worker;
 
-static const struct slots_slot *find(const struct slots *s, const char *name, uint64_t address)
+static const struct gotslots_slot *find(const struct gotslots *s, const char *name, uint64_t address)
 {
 	for (size_t i = 0; i < s->slots.n; i++) {
-		const struct slots_function *f = &s->functions.v[s->slots.v[i].function];
+		const struct gotslots_function *f = &s->functions.v[s->slots.v[i].function];
 
 		if (!strcmp(allocator_names[f->name].name, name) && (!address || f->address == address))
 			return &s->slots.v[i];
@@ -29,14 +29,14 @@ static const struct slots_slot *find(const struct slots *s, const char *name, ui
 
 static void own(void **state)
 {
-	struct slots s;
+	struct gotslots s;
 
 #ifdef __clang__
 	if (SANITIZED)
 		skip(); /* clang links the allocator of ASan into the program itself */
 #endif
 	free(malloc(1)); /* so that they are filled in */
-	assert_int_equal(slots_find(getpid(), worker, &s, NULL), 0);
+	assert_int_equal(gotslots_find(getpid(), worker, &s, NULL), 0);
 	assert_non_null(find(&s, "free", (uint64_t)(uintptr_t)free));
 	assert_non_null(find(&s, "malloc", (uint64_t)(uintptr_t)malloc));
 	assert_false(s.direct);
@@ -46,7 +46,7 @@ static void own(void **state)
 		for (size_t k = 0; k < i; k++)
 			assert_int_not_equal(s.slots.v[i].address, s.slots.v[k].address);
 	}
-	slots_done(&s);
+	gotslots_done(&s);
 }
 
 /* Names of one function that are not filled in yet are found by each of them: glibc's aligned_alloc is
@@ -54,24 +54,24 @@ static void own(void **state)
 static void aliases(void **state)
 {
 	bool memalign = false, aligned = false;
-	struct slots s;
+	struct gotslots s;
 
-	assert_int_equal(slots_find(getpid(), worker, &s, NULL), 0);
+	assert_int_equal(gotslots_find(getpid(), worker, &s, NULL), 0);
 	for (size_t i = 0; i < s.functions.n; i++) {
 		memalign |= !strcmp(allocator_names[s.functions.v[i].name].name, "memalign");
 		aligned |= !strcmp(allocator_names[s.functions.v[i].name].name, "aligned_alloc");
 	}
 	assert_true(aligned);
 	assert_true(memalign);
-	slots_done(&s);
+	gotslots_done(&s);
 }
 
 static void nobody(void **state)
 {
 	struct err err = { 0 };
-	struct slots s;
+	struct gotslots s;
 
-	assert_true(slots_find(0x3fffffff, worker, &s, &err) < 0);
+	assert_true(gotslots_find(0x3fffffff, worker, &s, &err) < 0);
 	assert_true(strlen(err.text) > 0);
 }
 

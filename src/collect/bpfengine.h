@@ -1,5 +1,5 @@
 /*
- * engine.h - the BPF side of a session: the loaded object, the unwind tables, the ring, and
+ * bpfengine.h - the BPF side of a session: the loaded object, the unwind tables, the ring, and
  * the events of the kernel that say what the targets map, fork and execute.
  */
 #pragma once
@@ -9,35 +9,35 @@
 #include <stdint.h>
 
 struct bpf_map;
-struct engine;
+struct bpfengine;
 struct err;
 struct gasflame_bpf;
 struct processes_sink;
 struct session;
 
 /* Loads the programs of the session's collectors, and those that follow forks and execs. */
-int engine_open(struct session *s, struct engine **ret, struct err *err);
-void engine_close(struct engine *e);
-extern const struct processes_sink engine_sink; /* its context is the struct engine */
+int bpfengine_open(struct session *s, struct bpfengine **ret, struct err *err);
+void bpfengine_close(struct bpfengine *e);
+extern const struct processes_sink bpfengine_sink; /* its context is the struct bpfengine */
 
-struct gasflame_bpf *engine_skeleton(struct engine *e);
+struct gasflame_bpf *bpfengine_skeleton(struct bpfengine *e);
 /* Adds up an entry of a per-CPU array, a struct of 64-bit counters, over all CPUs; false: it cannot be read. */
-bool engine_sum(const struct bpf_map *map, uint32_t key, void *ret, size_t size);
+bool bpfengine_sum(const struct bpf_map *map, uint32_t key, void *ret, size_t size);
 /* The profile's stack for a hash that a record names; PROFILE_NONE if its frames were lost. */
-uint32_t engine_stack(struct engine *e, uint64_t hash);
+uint32_t bpfengine_stack(struct bpfengine *e, uint64_t hash);
 /* The rule for an address of a module, for userstack_walk(): context is the struct engine. */
-uint64_t engine_rule(void *context, uint32_t module, uint64_t address);
+uint64_t bpfengine_rule(void *context, uint32_t module, uint64_t address);
 /* Attaches what follows forks and execs: before the targets are looked at, so that none slips by. */
-int engine_follow(struct engine *e, struct err *err);
+int bpfengine_follow(struct bpfengine *e, struct err *err);
 /* Waits up to timeout for something to do and does it. Negative errno when the wait failed. */
-int engine_poll(struct engine *e, int timeout_ms);
+int bpfengine_poll(struct bpfengine *e, int timeout_ms);
 /* Reads the records that are there, and does nothing else: no system call. */
-void engine_consume(struct engine *e);
+void bpfengine_consume(struct bpfengine *e);
 /* Reads what is left in the rings. */
-void engine_drain(struct engine *e);
+void bpfengine_drain(struct bpfengine *e);
 /* Nanoseconds and runs of all our programs so far, by the kernel's own statistics; false if it keeps none. */
-bool engine_cost(struct engine *e, uint64_t *ret_ns, uint64_t *ret_runs);
+bool bpfengine_cost(struct bpfengine *e, uint64_t *ret_ns, uint64_t *ret_runs);
 /* How often the kernel did not run a program of ours, as the same one, or any other, was at work on that CPU. */
-uint64_t engine_missed(struct engine *e);
+uint64_t bpfengine_missed(struct bpfengine *e);
 /* Processes that are not recorded, since there was no room for them. */
-uint64_t engine_full(struct engine *e);
+uint64_t bpfengine_full(struct bpfengine *e);

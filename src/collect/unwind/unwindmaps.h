@@ -1,5 +1,5 @@
 /*
- * tables.h - unwind tables of all modules, in the BPF maps where the unwinder finds them.
+ * unwindmaps.h - unwind tables of all modules, in the BPF maps where the unwinder finds them.
  *
  * The chunks make up one space of 4-byte words that only grows; a module's table
  * is a block of it, published by one store of its state. Tables are added while
@@ -10,18 +10,18 @@
 #include <stdint.h>
 
 struct err;
-struct tables;
+struct unwindmaps;
 struct unwind_table;
 
 /* The descriptors stay the caller's. chunks: ARRAY_OF_MAPS; rules, modules: mmapable ARRAYs. */
-int tables_new(int chunks_fd, int rules_fd, int modules_fd, struct tables **ret, struct err *err);
-void tables_free(struct tables *t);
+int unwindmaps_new(int chunks_fd, int rules_fd, int modules_fd, struct unwindmaps **ret, struct err *err);
+void unwindmaps_free(struct unwindmaps *t);
 
 /* Says that a module's table is being made, so that stacks which meet it are counted as such. */
-void tables_announce(struct tables *t, uint32_t module);
+void unwindmaps_announce(struct unwindmaps *t, uint32_t module);
 /* No table: frame pointers are followed. */
-void tables_none(struct tables *t, uint32_t module);
+void unwindmaps_none(struct unwindmaps *t, uint32_t module);
 /* Loads a table that unwind_valid() has passed. -ENOSPC when the space is used up. */
-int tables_load(struct tables *t, uint32_t module, const struct unwind_table *table, struct err *err);
+int unwindmaps_load(struct unwindmaps *t, uint32_t module, const struct unwind_table *table, struct err *err);
 /* The rule for an address, as the BPF program finds it. */
-uint64_t tables_rule(const struct tables *t, uint32_t module, uint64_t address);
+uint64_t unwindmaps_rule(const struct unwindmaps *t, uint32_t module, uint64_t address);

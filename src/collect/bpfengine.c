@@ -1,4 +1,4 @@
-#include "collect/engine.h"
+#include "collect/bpfengine.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -21,7 +21,7 @@
 #include "collect/process/processes.h"
 #include "collect/shared.h"
 #include "collect/perf/sideband.h"
-#include "collect/unwind/tables.h"
+#include "collect/unwind/unwindmaps.h"
 #include "elf/unwind/unwind.h"
 #include "profile/profile.h"
 #include "target/host.h"
@@ -29,10 +29,10 @@
 
 #include "gasflame.skel.h"
 
-struct engine {
+struct bpfengine {
 	struct session *session;
 	struct gasflame_bpf *skeleton;
-	struct tables *tables;
+	struct unwindmaps *tables;
 	struct sideband *sideband;
 	struct ring_buffer *ring;
 	struct map stacks; /* hash of a stack to the profile's stack */
@@ -68,7 +68,7 @@ static int say(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-bool engine_sum(const struct bpf_map *map, uint32_t key, void *ret, size_t size)
+bool bpfengine_sum(const struct bpf_map *map, uint32_t key, void *ret, size_t size)
 {
 	int cpus = libbpf_num_possible_cpus();
 	_cleanup_free_ uint64_t *each = mem_alloc(MAX(cpus, 1) * size);
@@ -83,20 +83,20 @@ bool engine_sum(const struct bpf_map *map, uint32_t key, void *ret, size_t size)
 	return true;
 }
 
-uint32_t engine_stack(struct engine *e, uint64_t hash)
+uint32_t bpfengine_stack(struct bpfengine *e, uint64_t hash)
 {
 	uint64_t *stack = map_get(&e->stacks, hash);
 
 	return stack ? *stack : PROFILE_NONE;
 }
 
-uint64_t engine_rule(void *context, uint32_t module, uint64_t address)
+uint64_t bpfengine_rule(void *context, uint32_t module, uint64_t address)
 {
-	return tables_rule(((struct engine *)context)->tables, module, address);
+	return unwindmaps_rule(((struct bpfengine *)context)->tables, module, address);
 }
 
 /* Frames come with the first record of a stack, whoever sends it. */
-static void learn_stack(struct engine *e, const struct shared_record *r, size_t size)
+static void learn_stack(struct bpfengine *e, const struct shared_record *r, size_t size)
 {
 	if (size < sizeof(*r) || !r->has_frames ||
 	    size < sizeof(*r) + 8UL * (r->user_count + r->kernel_count))
@@ -111,7 +111,7 @@ static void learn_stack(struct engine *e, const struct shared_record *r, size_t 
 /* Takes one record; an error ends the drain (consume()). */
 static int got_record(void *context, void *data, size_t size)
 {
-	struct engine *e = context;
+	struct bpfengine *e = context;
 	uint32_t kind, owner;
 
 	e->read_bytes += size + BPF_RINGBUF_HDR_SZ;
@@ -131,7 +131,7 @@ static int got_record(void *context, void *data, size_t size)
 /* Reads the ring. Where records come faster than they are taken it is never empty, and libbpf would not
  * return: once as much was read as it can hold, all records that were there at the beginning have been
  * read, and the rest is for the next time. */
-static void consume(struct engine *e)
+static void consume(struct bpfengine *e)
 {
 	e->read_bytes = 0;
 	ring_buffer__consume(e->ring);
@@ -147,7 +147,7 @@ static bool listed(const char *const *names, const char *name)
 }
 
 /* Is a program of any collector that was chosen? */
-static bool wanted(const struct engine *e, const char *program)
+static bool wanted(const struct bpfengine *e, const char *program)
 {
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
 		if (e->session->chosen[i] && listed(collector_table[i]->programs, program))
@@ -157,7 +157,7 @@ static bool wanted(const struct engine *e, const char *program)
 }
 
 /* Is a map only of collectors that were not chosen? Some take 12 MB. */
-static bool spared(const struct engine *e, const char *map)
+static bool spared(const struct bpfengine *e, const char *map)
 {
 	bool owned = false;
 
@@ -186,7 +186,7 @@ static void fit_maps(struct gasflame_bpf *skeleton)
 	bpf_map__set_max_entries(skeleton->maps.large, 32);
 }
 
-static int open_skeleton(struct engine *e, struct err *err)
+static int open_skeleton(struct bpfengine *e, struct err *err)
 {
 	struct bpf_program *program;
 	struct bpf_map *map;
@@ -220,9 +220,9 @@ static int open_skeleton(struct engine *e, struct err *err)
 	return 0;
 }
 
-int engine_open(struct session *s, struct engine **ret, struct err *err)
+int bpfengine_open(struct session *s, struct bpfengine **ret, struct err *err)
 {
-	struct engine *e = mem_alloc(sizeof(*e));
+	struct bpfengine *e = mem_alloc(sizeof(*e));
 	int r;
 
 	e->session = s;
@@ -230,8 +230,8 @@ int engine_open(struct session *s, struct engine **ret, struct err *err)
 	e->large = mem_alloc(sizeof(*e->large));
 	r = open_skeleton(e, err);
 	if (r >= 0)
-		r = tables_new(bpf_map__fd(e->skeleton->maps.chunks), bpf_map__fd(e->skeleton->maps.rules),
-			       bpf_map__fd(e->skeleton->maps.modules), &e->tables, err);
+		r = unwindmaps_new(bpf_map__fd(e->skeleton->maps.chunks), bpf_map__fd(e->skeleton->maps.rules),
+				   bpf_map__fd(e->skeleton->maps.modules), &e->tables, err);
 	if (r >= 0)
 		r = sideband_open(&e->sideband, err);
 	if (r >= 0) {
@@ -240,7 +240,7 @@ int engine_open(struct session *s, struct engine **ret, struct err *err)
 			r = err_errno(err, errno, "cannot map the BPF ring buffer");
 	}
 	if (r < 0) {
-		engine_close(e);
+		bpfengine_close(e);
 		return r;
 	}
 	/* The kernel's own account of what our programs cost; without it the quality line says less. */
@@ -249,13 +249,13 @@ int engine_open(struct session *s, struct engine **ret, struct err *err)
 	return 0;
 }
 
-void engine_close(struct engine *e)
+void bpfengine_close(struct bpfengine *e)
 {
 	if (!e)
 		return;
 	ring_buffer__free(e->ring);
 	sideband_close(e->sideband);
-	tables_free(e->tables);
+	unwindmaps_free(e->tables);
 	gasflame_bpf__destroy(e->skeleton);
 	fd_close(&e->stats_fd);
 	map_done(&e->stacks);
@@ -263,12 +263,12 @@ void engine_close(struct engine *e)
 	free(e);
 }
 
-struct gasflame_bpf *engine_skeleton(struct engine *e)
+struct gasflame_bpf *bpfengine_skeleton(struct bpfengine *e)
 {
 	return e->skeleton;
 }
 
-int engine_follow(struct engine *e, struct err *err)
+int bpfengine_follow(struct bpfengine *e, struct err *err)
 {
 	struct bpf_program *const programs[] = { e->skeleton->progs.on_fork, e->skeleton->progs.on_exec,
 						 e->skeleton->progs.on_free, e->skeleton->progs.on_exit };
@@ -284,12 +284,12 @@ int engine_follow(struct engine *e, struct err *err)
 	return 0;
 }
 
-void engine_consume(struct engine *e)
+void bpfengine_consume(struct bpfengine *e)
 {
 	consume(e);
 }
 
-static void read_ring(struct engine *e)
+static void read_ring(struct bpfengine *e)
 {
 	consume(e);
 	processes_refresh(e->session->processes);
@@ -301,7 +301,7 @@ static void read_ring(struct engine *e)
 			e->unmapped = true;
 }
 
-int engine_poll(struct engine *e, int timeout_ms)
+int bpfengine_poll(struct bpfengine *e, int timeout_ms)
 {
 	struct pollfd p[] = { { .fd = sideband_epoll(e->sideband), .events = POLLIN },
 			      { .fd = processes_event(e->session->processes), .events = POLLIN } };
@@ -329,13 +329,13 @@ int engine_poll(struct engine *e, int timeout_ms)
 	return 0;
 }
 
-void engine_drain(struct engine *e)
+void bpfengine_drain(struct bpfengine *e)
 {
 	sideband_drain(e->sideband, e->session->processes);
 	read_ring(e);
 }
 
-bool engine_cost(struct engine *e, uint64_t *ret_ns, uint64_t *ret_runs)
+bool bpfengine_cost(struct bpfengine *e, uint64_t *ret_ns, uint64_t *ret_runs)
 {
 	struct bpf_program *prog;
 
@@ -354,7 +354,7 @@ bool engine_cost(struct engine *e, uint64_t *ret_ns, uint64_t *ret_runs)
 	return true;
 }
 
-uint64_t engine_missed(struct engine *e)
+uint64_t bpfengine_missed(struct bpfengine *e)
 {
 	struct bpf_program *prog;
 	uint64_t missed = 0;
@@ -369,7 +369,7 @@ uint64_t engine_missed(struct engine *e)
 	return missed;
 }
 
-uint64_t engine_full(struct engine *e)
+uint64_t bpfengine_full(struct bpfengine *e)
 {
 	return e->full + __atomic_load_n(&e->skeleton->bss->processes_full, __ATOMIC_RELAXED);
 }
@@ -378,24 +378,24 @@ uint64_t engine_full(struct engine *e)
 
 static void sink_announce(void *context, uint32_t module)
 {
-	tables_announce(((struct engine *)context)->tables, module);
+	unwindmaps_announce(((struct bpfengine *)context)->tables, module);
 }
 
 static void sink_table(void *context, uint32_t module, const struct unwind_table *table)
 {
-	struct engine *e = context;
+	struct bpfengine *e = context;
 	struct err err = { 0 };
 
 	if (!table)
-		tables_none(e->tables, module);
-	else if (tables_load(e->tables, module, table, &err) < 0)
+		unwindmaps_none(e->tables, module);
+	else if (unwindmaps_load(e->tables, module, table, &err) < 0)
 		log_warn("%s: stacks through some files will be cut off", err.text);
 }
 
 /* The pid may be another's by now, and that be recorded, too: its entry stays. */
 static void sink_gone(void *context, pid_t pid, uint64_t born)
 {
-	struct engine *e = context;
+	struct bpfengine *e = context;
 	struct shared_process there;
 	uint32_t key = pid;
 
@@ -407,7 +407,7 @@ static void sink_gone(void *context, pid_t pid, uint64_t born)
 	bpf_map_delete_elem(bpf_map__fd(e->skeleton->maps.large), &key);
 }
 
-static void put_process(struct engine *e, uint32_t pid, const struct shared_process *p)
+static void put_process(struct bpfengine *e, uint32_t pid, const struct shared_process *p)
 {
 	if (!bpf_map_update_elem(bpf_map__fd(e->skeleton->maps.processes), &pid, p, BPF_ANY))
 		return;
@@ -418,7 +418,7 @@ static void put_process(struct engine *e, uint32_t pid, const struct shared_proc
 
 static void sink_mappings(void *context, pid_t pid, uint64_t born, const struct shared_mapping *list, uint32_t count)
 {
-	struct engine *e = context;
+	struct bpfengine *e = context;
 	struct shared_process few = { .count = count, .since_ns = processes_joined_ns(e->session->processes, pid), .born = born };
 	uint32_t key = pid;
 
@@ -442,7 +442,7 @@ static void sink_mappings(void *context, pid_t pid, uint64_t born, const struct 
 		sink_gone(e, pid, born);
 }
 
-const struct processes_sink engine_sink = {
+const struct processes_sink bpfengine_sink = {
 	.announce = sink_announce,
 	.table = sink_table,
 	.mappings = sink_mappings,

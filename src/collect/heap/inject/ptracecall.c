@@ -1,4 +1,4 @@
-#include "collect/heap/inject/remote.h"
+#include "collect/heap/inject/ptracecall.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -157,7 +157,7 @@ static bool has_ended(pid_t pid, int options)
 }
 
 /* Waits for the thread to stop, for limit_ns or, if that is 0, for ever. Negative: it is gone, or did not. */
-static int wait_stop(struct remote *r, uint64_t limit_ns, int *ret_status)
+static int wait_stop(struct ptracecall *r, uint64_t limit_ns, int *ret_status)
 {
 	const struct timespec nap = { .tv_nsec = 50000 };
 	uint64_t until = clock_mono_ns() + limit_ns;
@@ -183,7 +183,7 @@ static int wait_stop(struct remote *r, uint64_t limit_ns, int *ret_status)
 }
 
 /* Waits for the stop that was asked for with PTRACE_INTERRUPT. A signal that comes before it is the thread's own. */
-static int wait_interrupted(struct remote *r, uint64_t limit_ns)
+static int wait_interrupted(struct ptracecall *r, uint64_t limit_ns)
 {
 	int status, e;
 
@@ -229,7 +229,7 @@ static int refuse(pid_t pid, pid_t tid, int code, struct err *err)
  * Of a thread that is stopped, and as it was: may it be made to do what we want? Seccomp may forbid, or punish,
  * that; while it is traced, filters can be put aside, also those that another thread gives it meanwhile.
  */
-static int check_thread(struct remote *r, struct err *err)
+static int check_thread(struct ptracecall *r, struct err *err)
 {
 	struct task task;
 	int e = read_task(r->pid, r->tid, &task);
@@ -245,7 +245,7 @@ static int check_thread(struct remote *r, struct err *err)
 }
 
 /* Keeps what must be put back, and holds signals off. */
-static int take_over(struct remote *r)
+static int take_over(struct ptracecall *r)
 {
 	/* A signal that the kernel raises while it is blocked or ignored loses its handler for ever. */
 	uint64_t all = ~(1ULL << (SIGTRAP - 1) | 1ULL << (SIGSEGV - 1) | 1ULL << (SIGBUS - 1) | 1ULL << (SIGILL - 1) |
@@ -258,7 +258,7 @@ static int take_over(struct remote *r)
 	return 0;
 }
 
-static bool peek(const struct remote *r, uint64_t address, uint64_t *ret)
+static bool peek(const struct ptracecall *r, uint64_t address, uint64_t *ret)
 {
 	errno = 0;
 	*ret = ptrace(PTRACE_PEEKDATA, r->tid, address, 0);
@@ -270,7 +270,7 @@ static bool peek(const struct remote *r, uint64_t address, uint64_t *ret)
  * But not for us: it finds the thread elsewhere, in what we have it do, and forgets the sequence, whose rest
  * would then run without protection. So the thread goes on where the kernel would have sent it: at its handler.
  */
-static void leave_sequence(struct remote *r)
+static void leave_sequence(struct ptracecall *r)
 {
 	struct {
 		uint64_t area;
@@ -293,7 +293,7 @@ static void leave_sequence(struct remote *r)
 }
 
 /* Stops it, with nothing changed. */
-static int seize(struct remote *r, struct err *err)
+static int seize(struct ptracecall *r, struct err *err)
 {
 	int e = 0;
 
@@ -306,14 +306,14 @@ static int seize(struct remote *r, struct err *err)
 }
 
 /* Of one that was seized; nothing is to be put back. Not stopped: only our end lets it go. */
-static void give_up(struct remote *r)
+static void give_up(struct ptracecall *r)
 {
 	if (!r->ended)
 		ptrace(PTRACE_DETACH, r->tid, 0, 0);
 	sigprocmask(SIG_SETMASK, &r->own, NULL);
 }
 
-int remote_stop(struct remote *r, pid_t pid, struct err *err)
+int ptracecall_stop(struct ptracecall *r, pid_t pid, struct err *err)
 {
 	uint64_t syscall_at, code;
 	sigset_t every;
@@ -321,7 +321,7 @@ int remote_stop(struct remote *r, pid_t pid, struct err *err)
 
 	if (e < 0)
 		return e;
-	*r = (struct remote){ .pid = pid, .syscall_at = syscall_at, .tid = choose_thread(pid) };
+	*r = (struct ptracecall){ .pid = pid, .syscall_at = syscall_at, .tid = choose_thread(pid) };
 	if (!r->tid)
 		return err_set(err, ESRCH, "there is no process %d any more", pid);
 	sigfillset(&every);
@@ -342,7 +342,7 @@ int remote_stop(struct remote *r, pid_t pid, struct err *err)
 		return e;
 	}
 	if (r->saved.cs != 0x33) {
-		remote_go(r);
+		ptracecall_go(r);
 		return err_set(err, ENOTSUP, "process %d is a 32-bit program, for which there are no hooks: `gasflame mem %d` says where its "
 			       "memory is, and -e fault where it grows", pid, pid);
 	}
@@ -350,7 +350,7 @@ int remote_stop(struct remote *r, pid_t pid, struct err *err)
 	return 0;
 }
 
-int remote_expect(pid_t pid, struct err *err)
+int ptracecall_expect(pid_t pid, struct err *err)
 {
 	if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXEC) < 0)
 		return err_errno(err, errno, "cannot watch the program that we start");
@@ -377,7 +377,7 @@ static int find_entry(pid_t pid, uint64_t *ret)
 }
 
 /* Lets it go on until it stops for the reason that is wanted; signals on the way are its own. */
-static int run_to(struct remote *r, int wanted)
+static int run_to(struct ptracecall *r, int wanted)
 {
 	int status;
 
@@ -393,7 +393,7 @@ static int run_to(struct remote *r, int wanted)
 }
 
 /* From where it stands, right after exec, to the program's entry; stopped: SIGSTOP holds it, too. */
-static int run_to_entry(struct remote *r, bool stopped)
+static int run_to_entry(struct ptracecall *r, bool stopped)
 {
 	_cleanup_free_ char *path = mem_printf("/proc/%d/mem", r->pid);
 	/* Its memory is another one since the exec. */
@@ -417,11 +417,11 @@ static int run_to_entry(struct remote *r, bool stopped)
 	return e;
 }
 
-int remote_at_entry(struct remote *r, pid_t pid, struct err *err)
+int ptracecall_at_entry(struct ptracecall *r, pid_t pid, struct err *err)
 {
 	int e;
 
-	*r = (struct remote){ .pid = pid, .tid = pid, .child = true };
+	*r = (struct ptracecall){ .pid = pid, .tid = pid, .child = true };
 	sigprocmask(SIG_BLOCK, NULL, &r->own);
 	e = run_to(r, SIGTRAP | PTRACE_EVENT_EXEC << 8);
 	if (!e)
@@ -434,7 +434,7 @@ int remote_at_entry(struct remote *r, pid_t pid, struct err *err)
 	e = check_thread(r, err);
 	e = e ?: find_syscall(pid, &r->syscall_at, err);
 	if (e < 0)
-		remote_go(r);
+		ptracecall_go(r);
 	return e;
 }
 
@@ -446,11 +446,11 @@ static bool has_begun(pid_t tid)
 	return ptrace(PTRACE_GETREGS, tid, 0, &g) < 0 || g.rdi | g.rsi | g.rdx | g.rbx | g.rbp | g.r8 | g.r9 | g.r12 | g.r15;
 }
 
-int remote_at_entry_stopped(struct remote *r, pid_t pid, struct err *err)
+int ptracecall_at_entry_stopped(struct ptracecall *r, pid_t pid, struct err *err)
 {
 	int e;
 
-	*r = (struct remote){ .pid = pid, .tid = pid, .child = true };
+	*r = (struct ptracecall){ .pid = pid, .tid = pid, .child = true };
 	sigprocmask(SIG_BLOCK, NULL, &r->own);
 	if (ptrace(PTRACE_SEIZE, pid, 0, 0) < 0) {
 		e = refuse(pid, pid, errno, err);
@@ -476,7 +476,7 @@ int remote_at_entry_stopped(struct remote *r, pid_t pid, struct err *err)
 	}
 	e = find_syscall(pid, &r->syscall_at, err);
 	if (e < 0)
-		remote_go(r);
+		ptracecall_go(r);
 	return e;
 }
 
@@ -484,7 +484,7 @@ enum meaning { OUR_TRAP, FAULT, SENT, NO_SIGNAL };
 
 /* Classifies a stop: the trap that we have set; our call has failed; a signal that another process sent;
  * none. */
-static enum meaning meaning_of(const struct remote *r, int status)
+static enum meaning meaning_of(const struct ptracecall *r, int status)
 {
 	siginfo_t info = { 0 };
 
@@ -506,7 +506,7 @@ static enum meaning meaning_of(const struct remote *r, int status)
 }
 
 /* Sets the registers and lets it go on until it traps. What rax is then, or -errno. */
-static int64_t resume(struct remote *r, struct user_regs_struct *regs, int how, uint64_t *ret_rip)
+static int64_t resume(struct ptracecall *r, struct user_regs_struct *regs, int how, uint64_t *ret_rip)
 {
 	enum meaning meaning;
 	bool late = false;
@@ -546,8 +546,8 @@ static int64_t resume(struct remote *r, struct user_regs_struct *regs, int how, 
 	return -EAGAIN;
 }
 
-int64_t remote_call(struct remote *r, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
-		    uint64_t f)
+int64_t ptracecall_call(struct ptracecall *r, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+			uint64_t f)
 {
 	struct user_regs_struct regs = r->saved;
 	uint64_t rip = 0;
@@ -565,7 +565,7 @@ int64_t remote_call(struct remote *r, long number, uint64_t a, uint64_t b, uint6
 	return rip && rip != r->syscall_at + 2 ? -EAGAIN : result;
 }
 
-int64_t remote_run(struct remote *r, uint64_t address, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+int64_t ptracecall_run(struct ptracecall *r, uint64_t address, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
 	struct user_regs_struct regs = r->saved;
 	uint64_t rip;
@@ -587,7 +587,7 @@ static void insist(enum __ptrace_request what, pid_t tid, size_t size, void *dat
 			break;
 }
 
-uint64_t remote_go(struct remote *r)
+uint64_t ptracecall_go(struct ptracecall *r)
 {
 	if (!r->ended) {
 		insist(PTRACE_SETREGS, r->tid, 0, &r->saved);
