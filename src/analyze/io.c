@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyze/select.h"
-#include "analyze/tree/site.h"
+#include "analyze/tree/ownfunction.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "base/text/str.h"
@@ -86,10 +86,10 @@ static struct io_row *function_row(struct builder *b, uint32_t stack)
 {
 	struct idents *t = &b->f->idents;
 	bool note = stack && b->p->frames.v[b->p->stacks.v[stack].frame].kind == FRAME_NOTE;
-	uint32_t site = site_of_stack(t, note ? b->p->stacks.v[stack].parent : stack);
+	uint32_t site = ownfunction_of_stack(t, note ? b->p->stacks.v[stack].parent : stack);
 	uint64_t *row;
 
-	if (site == SITE_NONE)
+	if (site == OWNFUNCTION_NONE)
 		site = idents_add(t, "[no stack]", "", IDENT_UNNAMED);
 	row = map_put(&b->functions, site, b->f->functions.n);
 	if (*row == b->f->functions.n)

@@ -69,10 +69,10 @@ struct selection {
 	struct weight all;
 	struct weight recorded; /* of this event, before any filter */
 	struct weight idle;     /* left out because it was idle */
-	struct weight outside;  /* left out because it is not below the root (shape.h) */
+	struct weight outside;  /* left out because it is not below the root (restack.h) */
 	bool waits;             /* time off the CPU is in it: "wait", "queue" or wall */
 	enum select_kind kind;  /* of wall: SELECT_WAITS */
-	uint32_t *shaped;       /* with shape.h: what became of each stack, PROFILE_NONE = left out */
+	uint32_t *shaped;       /* with restack.h: what became of each stack, PROFILE_NONE = left out */
 	const char *root;       /* the same: the regex, NULL = none */
 	const char *name, *unit, *describe; /* of the selection; live as long as the profile */
 };

@@ -68,7 +68,7 @@ struct export_options {
 	const char *pattern;            /* of callers, callees and nearest own: a regex */
 	const char *const *phases;      /* regexes, NULL-terminated */
 	const char *const *own;         /* for crates_init() */
-	bool grouped;                   /* the selection has groups (shape.h) */
+	bool grouped;                   /* the selection has groups (restack.h) */
 	double percent_limit;           /* trees: leave out smaller shares of the whole */
 	unsigned depth;                 /* trees: so many levels below the root, 0 = all */
 	unsigned columns;      /* cut names to this width, 0 = whole */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/tree/site.h"
+#include "analyze/tree/ownfunction.h"
 #include "base/buf.h"
 #include "base/text/str.h"
 #include "profile/profile.h"
@@ -46,7 +46,7 @@ static enum row_kind kind_of(const struct top_row *r)
 		return ROW_KERNEL;
 	if (r->kind == IDENT_UNNAMED)
 		return ROW_UNNAMED;
-	return site_is_library(r->name, r->module) ? ROW_LIBRARY : ROW_PLAIN;
+	return ownfunction_is_library(r->name, r->module) ? ROW_LIBRARY : ROW_PLAIN;
 }
 
 static void fill_functions(struct table *t, struct model *m, unsigned variant)

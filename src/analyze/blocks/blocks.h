@@ -71,7 +71,7 @@ struct block_row {
 	uint64_t allocator_ns;    /* of BLOCK_STD: in the allocator */
 	uint64_t followed_ns;     /* of it on other threads than that one */
 	uint64_t parallel_ns;     /* on the CPU beside the path, on any thread */
-	struct block_items functions; /* the nearest that is no library's (site.h), of waits and of the CPU */
+	struct block_items functions; /* the nearest that is no library's (ownfunction.h), of waits and of the CPU */
 	struct block_items crates;    /* of the CPU */
 	bool slow;
 	char *reason;             /* of a slow one; else NULL */

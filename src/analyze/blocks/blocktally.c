@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "analyze/tree/site.h"
+#include "analyze/tree/ownfunction.h"
 #include "profile/profile.h"
 
 enum { KEPT = 24 }; /* functions and crates of a block */
@@ -69,9 +69,9 @@ static uint32_t own_of_stack(struct blocktally *t, uint32_t stack)
  * none. */
 static bool key_of_stack(struct blocktally *t, enum block_part part, uint32_t stack, uint64_t *ret)
 {
-	uint32_t site = site_of_stack(&t->b->idents, stack), own;
+	uint32_t site = ownfunction_of_stack(&t->b->idents, stack), own;
 
-	if (site == SITE_NONE)
+	if (site == OWNFUNCTION_NONE)
 		return false;
 	own = own_of_stack(t, stack);
 	*ret = key_of(part, site, own == site + 1 ? 0 : own);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyze/select.h"
-#include "analyze/tree/site.h"
+#include "analyze/tree/ownfunction.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "profile/keys.h"
@@ -73,13 +73,13 @@ static uint32_t skip_notes(const struct profile *p, uint32_t stack, uint32_t *re
 static struct faults_function *function_of(struct build *b, uint32_t stack)
 {
 	struct faults *f = b->faults;
-	uint32_t site = site_of_stack(&f->idents, stack);
+	uint32_t site = ownfunction_of_stack(&f->idents, stack);
 	const struct ident *ident;
 	uint64_t *at = map_put(&b->by_function, site, PROFILE_NONE);
 
 	if (*at == PROFILE_NONE) {
 		*at = f->functions.n;
-		ident = site == SITE_NONE ? NULL : &f->idents.list.v[site];
+		ident = site == OWNFUNCTION_NONE ? NULL : &f->idents.list.v[site];
 		vec_push(&f->functions, (struct faults_function){ .name = ident ? ident->name : "[no stack]",
 								  .module = ident ? ident->module : "" });
 	}

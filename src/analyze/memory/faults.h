@@ -26,7 +26,7 @@ struct faults_weight {
 	uint64_t reclaims, reclaim_ns;
 };
 
-/* A function of the program (site.h), or a marker for faults without a stack. */
+/* A function of the program (ownfunction.h), or a marker for faults without a stack. */
 struct faults_function {
 	const char *name, *module; /* live as long as the table */
 	struct faults_weight weight;

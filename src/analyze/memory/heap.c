@@ -6,7 +6,7 @@
 
 #include "analyze/io.h"
 #include "analyze/select.h"
-#include "analyze/tree/site.h"
+#include "analyze/tree/ownfunction.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "profile/keys.h"
@@ -80,11 +80,11 @@ static uint32_t nearest_own(struct heap_figures *f, uint32_t stack)
 		for (uint32_t k = n; k-- > 0;) {
 			const struct ident id = f->idents.list.v[list[k]];
 
-			if (crate_kind(&f->crates, &id) == CODE_OWN && !site_is_library(id.name, id.module))
+			if (crate_kind(&f->crates, &id) == CODE_OWN && !ownfunction_is_library(id.name, id.module))
 				return list[k];
 		}
 	}
-	return SITE_NONE;
+	return OWNFUNCTION_NONE;
 }
 
 static struct heap_function *function_of(struct build *b, uint32_t stack)
@@ -97,11 +97,11 @@ static struct heap_function *function_of(struct build *b, uint32_t stack)
 	if (*known != UINT64_MAX)
 		return &f->functions.v[*known];
 	site = nearest_own(f, stack);
-	if (site == SITE_NONE)
-		site = site_of_stack(&f->idents, stack);
+	if (site == OWNFUNCTION_NONE)
+		site = ownfunction_of_stack(&f->idents, stack);
 	at = map_put(&b->by_function, site, f->functions.n);
 	if (*at == f->functions.n) {
-		id = site == SITE_NONE ? NULL : &f->idents.list.v[site];
+		id = site == OWNFUNCTION_NONE ? NULL : &f->idents.list.v[site];
 		vec_push(&f->functions, (struct heap_function){ .name = id ? id->name : "[no stack]",
 								.module = id ? id->module : "" });
 	}

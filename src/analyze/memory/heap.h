@@ -32,7 +32,7 @@ struct heap_sum {
 	double variance;  /* of bytes */
 };
 
-/* The innermost own function of the stacks; where there is none, the most telling one (site.h). */
+/* The innermost own function of the stacks; where there is none, the most telling one (ownfunction.h). */
 struct heap_function {
 	const char *name, *module; /* live as long as the figures */
 	struct heap_sum allocated, live, temporary, peak;

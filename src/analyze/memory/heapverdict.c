@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "analyze/memory/heap.h"
-#include "analyze/tree/site.h"
+#include "analyze/tree/ownfunction.h"
 #include "analyze/memory/sizeclass.h"
 #include "base/mem.h"
 #include "base/text/str.h"
@@ -273,7 +273,7 @@ static bool is_allocator(struct heap_figures *f, uint32_t frame)
 	const uint32_t *list = idents_of_frame(&f->idents, frame, &n);
 
 	for (uint32_t k = 0; k < n; k++)
-		if (site_is_allocator(f->idents.list.v[list[k]].name, f->idents.list.v[list[k]].module))
+		if (ownfunction_is_allocator(f->idents.list.v[list[k]].name, f->idents.list.v[list[k]].module))
 			return true;
 	return false;
 }

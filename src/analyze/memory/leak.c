@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "analyze/tree/site.h"
+#include "analyze/tree/ownfunction.h"
 #include "profile/profile.h"
 
 uint32_t leak_event(const struct profile *p, const char *name)
@@ -31,7 +31,7 @@ static void add(struct leak *l, struct map *index, uint32_t site, const struct p
 	if (*at == UINT64_MAX) {
 		struct leak_row row = { .name = "[no stack]", .module = "" };
 
-		if (site != SITE_NONE)
+		if (site != OWNFUNCTION_NONE)
 			row = (struct leak_row){ .name = l->idents.list.v[site].name,
 						 .module = l->idents.list.v[site].module };
 		*at = l->rows.n;
@@ -58,7 +58,7 @@ void leak_build(struct leak *l, const struct profile *p, const char *event)
 			continue;
 		site = map_put(&sites, (uint64_t)s->stack + 1, UINT64_MAX);
 		if (*site == UINT64_MAX)
-			*site = site_of_stack(&l->idents, s->stack);
+			*site = ownfunction_of_stack(&l->idents, s->stack);
 		add(l, &index, *site, s);
 	}
 	vec_sort(&l->rows, by_bytes);

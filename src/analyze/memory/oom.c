@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "analyze/tree/site.h"
+#include "analyze/tree/ownfunction.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 
@@ -88,8 +88,8 @@ static void find_trigger(struct oom *o, const struct profile *p)
 		if (p->samples.v[i].event != event || is_nobodys(p, p->samples.v[i].thread))
 			continue;
 		o->kill_ns = p->samples.v[i].time_ns;
-		site = site_of_stack(&o->live.idents, p->samples.v[i].stack);
-		if (site != SITE_NONE && o->live.idents.list.v[site].kind != IDENT_KERNEL) {
+		site = ownfunction_of_stack(&o->live.idents, p->samples.v[i].stack);
+		if (site != OWNFUNCTION_NONE && o->live.idents.list.v[site].kind != IDENT_KERNEL) {
 			o->trigger = o->live.idents.list.v[site].name;
 			o->trigger_module = o->live.idents.list.v[site].module;
 		}

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/tree/shape.h"
+#include "analyze/tree/restack.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "profile/profile.h"
@@ -452,7 +452,7 @@ enum code_kind crate_kind(struct crates *c, const struct ident *id)
 	size_t n = 0;
 	int library;
 
-	if (!is_code(id) || !strcmp(id->module, SHAPE_GROUP))
+	if (!is_code(id) || !strcmp(id->module, RESTACK_GROUP))
 		return CODE_OTHER;
 	if (id->kind == IDENT_KERNEL || file_bits(c, id->module) & FILE_KERNEL)
 		return CODE_KERNEL;

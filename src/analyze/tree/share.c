@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyze/tree/callers.h"
-#include "analyze/tree/shape.h"
+#include "analyze/tree/restack.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/text/str.h"
@@ -80,7 +80,7 @@ static void find_crates(struct looking *l)
 
 		l->kind[i] = kind;
 		l->crate_of[i] = l->cgrouppath_of[i] = PROFILE_NONE;
-		if (!strcmp(id->module, SHAPE_GROUP)) {
+		if (!strcmp(id->module, RESTACK_GROUP)) {
 			l->cgrouppath_of[i] = s->groups.n;
 			vec_push(&s->groups, (struct share_group){ .name = id->name });
 		}

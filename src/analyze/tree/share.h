@@ -37,7 +37,7 @@ struct share_caller {
 	struct weight weight;
 };
 
-/* A name in place of functions (shape.h). */
+/* A name in place of functions (restack.h). */
 struct share_group {
 	const char *name;
 	struct weight nearest; /* stacks in which it is the innermost group */

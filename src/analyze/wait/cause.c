@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyze/tree/ident.h"
-#include "analyze/tree/site.h"
+#include "analyze/tree/ownfunction.h"
 #include "profile/profile.h"
 
 enum {
@@ -138,7 +138,7 @@ static const struct pattern *look(struct causes *c, uint32_t stack, enum kernel_
 			continue;
 		if (ident_frame_unnamed(p, p->stacks.v[stack].frame)) {
 			user += !kernel;
-			own |= !kernel && !site_is_library("", module_of(p, f));
+			own |= !kernel && !ownfunction_is_library("", module_of(p, f));
 			continue;
 		}
 		for (uint32_t i = 0; i < f->line_count; i++) {
@@ -148,7 +148,7 @@ static const struct pattern *look(struct causes *c, uint32_t stack, enum kernel_
 			if (kernel)
 				kernel_read(&reader, name);
 			user += !kernel;
-			own = own || (!kernel && !site_is_library(name, module_of(p, f)));
+			own = own || (!kernel && !ownfunction_is_library(name, module_of(p, f)));
 			add_matches(&all, match_function(c, function, kernel));
 		}
 	}

@@ -8,7 +8,7 @@
 #include "analyze/wait/account.h"
 #include "analyze/groups.h"
 #include "analyze/select.h"
-#include "analyze/tree/site.h"
+#include "analyze/tree/ownfunction.h"
 #include "base/buf.h"
 #include "base/text/str.h"
 #include "profile/profile.h"
@@ -72,7 +72,7 @@ static struct hot hottest(const struct profile *p, struct idents *idents, const 
 		cause = causes_of_stack(o->causes, s->stack);
 		if (!account_counts(r, cause))
 			continue;
-		ident = site_of_stack(idents, s->stack);
+		ident = ownfunction_of_stack(idents, s->stack);
 		id = map_put(&index, map_pair(cause, ident), list.n);
 		if (*id == list.n)
 			vec_push(&list, (struct hot){ 0, cause, ident, s->stack });
@@ -133,7 +133,7 @@ static void judge_thread(struct verdict *v, const struct profile *p, const struc
 
 	idents_init(&idents, p, 0);
 	hot = hottest(p, &idents, r, o);
-	if (hot.ns && hot.ident != SITE_NONE) {
+	if (hot.ns && hot.ident != OWNFUNCTION_NONE) {
 		const char *function = idents.list.v[hot.ident].name;
 		_cleanup_free_ char *copy = mem_strdup(function);
 		struct verdict_link link = { "wait", r->thread, hot.cause, copy };
@@ -145,7 +145,7 @@ static void judge_thread(struct verdict *v, const struct profile *p, const struc
 		say(v, link, "%.0f %% of thread `%s` (%s of %s) is %s under `%s`%s.",
 		    str_percent(hot.ns, r->wall_ns),
 		    profile_str(p, p->threads.v[r->thread].name), str_duration(part, hot.ns),
-		    str_duration(whole, r->wall_ns), doing(hot.cause, site_operation(p, hot.stack)), function,
+		    str_duration(whole, r->wall_ns), doing(hot.cause, ownfunction_operation(p, hot.stack)), function,
 		    more.n ? more.data : "");
 		if (v->pattern && *v->pattern->means)
 			say(v, link, "%s%s%s", v->pattern->means,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyze/select.h"
-#include "analyze/tree/site.h"
+#include "analyze/tree/ownfunction.h"
 #include "analyze/wait/wakers.h"
 #include "profile/profile.h"
 
@@ -29,14 +29,14 @@ static uint32_t site_of(struct waits *w, struct causes *c, struct map *index, ui
 	uint32_t ident;
 	uint64_t *id;
 
-	if (of_stack[stack] != SITE_NONE)
+	if (of_stack[stack] != OWNFUNCTION_NONE)
 		return of_stack[stack];
 	cause = causes_of_stack(c, stack);
-	ident = site_of_stack(&w->idents, stack);
-	if (ident == SITE_NONE)
+	ident = ownfunction_of_stack(&w->idents, stack);
+	if (ident == OWNFUNCTION_NONE)
 		ident = idents_add(&w->idents, "[no stack]", "", IDENT_TRUNCATED);
-	id = map_put(index, map_pair(cause, ident), SITE_NONE);
-	if (*id == SITE_NONE) {
+	id = map_put(index, map_pair(cause, ident), OWNFUNCTION_NONE);
+	if (*id == OWNFUNCTION_NONE) {
 		*id = w->sites.n;
 		vec_push(&w->sites,
 			 (struct waits_site){ .cause = cause, .ident = ident, .thread = PROFILE_NONE });
@@ -71,14 +71,14 @@ static void characterize(struct waits *w, struct causes *c, const uint32_t *of_s
 	for (size_t i = 0; i < c->p->stacks.n; i++) {
 		struct waits_site *s;
 
-		if (of_stack[i] == SITE_NONE)
+		if (of_stack[i] == OWNFUNCTION_NONE)
 			continue;
 		s = &w->sites.v[of_stack[i]];
 		if (ns[i] <= s->heaviest_ns)
 			continue;
 		s->heaviest_ns = ns[i];
 		s->pattern = causes_pattern(c, i);
-		s->operation = site_operation(c->p, i);
+		s->operation = ownfunction_operation(c->p, i);
 	}
 }
 
@@ -114,7 +114,7 @@ static void sort_sites(struct waits *w, uint32_t *of_stack, size_t stacks)
 	w->sites.v = sorted;
 	w->sites.capacity = n + 1;
 	for (size_t i = 0; i < stacks; i++)
-		if (of_stack[i] != SITE_NONE)
+		if (of_stack[i] != OWNFUNCTION_NONE)
 			of_stack[i] = place[of_stack[i]];
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyze/select.h"
-#include "analyze/tree/site.h"
+#include "analyze/tree/ownfunction.h"
 #include "analyze/wait/waits.h"
 #include "base/buf.h"
 #include "profile/profile.h"
@@ -124,7 +124,7 @@ static const struct waker_facts *facts_of(struct finder *f, uint32_t stack)
 	const struct profile *p = f->p;
 	struct waker_facts *facts = &f->facts[stack];
 	struct interrupt_reader r = { 0 };
-	uint32_t kernel = SITE_NONE, n;
+	uint32_t kernel = OWNFUNCTION_NONE, n;
 	bool user = false;
 
 	if (facts->known)
@@ -138,12 +138,12 @@ static const struct waker_facts *facts_of(struct finder *f, uint32_t stack)
 		if (p->frames.v[frame].kind != FRAME_KERNEL)
 			continue;
 		interrupt_read(&r, name);
-		if (kernel == SITE_NONE && !kernel_is_waking(name))
+		if (kernel == OWNFUNCTION_NONE && !kernel_is_waking(name))
 			kernel = idents_of_frame(&f->w->idents, frame, &n)[0];
 	}
 	facts->interrupt = interrupt_of(&r);
-	facts->ident = user || kernel == SITE_NONE ? site_of_stack(&f->w->idents, stack) : kernel;
-	if (facts->ident == SITE_NONE)
+	facts->ident = user || kernel == OWNFUNCTION_NONE ? ownfunction_of_stack(&f->w->idents, stack) : kernel;
+	if (facts->ident == OWNFUNCTION_NONE)
 		facts->ident = idents_add(&f->w->idents, "[no stack]", "", IDENT_TRUNCATED);
 	return facts;
 }
@@ -207,10 +207,10 @@ static int compare_intervals(const void *a, const void *b)
 static void add_ran(struct finder *f, struct waits_site *site, struct map *index,
 		    const struct profile_sample *s)
 {
-	uint32_t ident = site_of_stack(&f->w->idents, s->stack);
+	uint32_t ident = ownfunction_of_stack(&f->w->idents, s->stack);
 	uint64_t *id;
 
-	if (ident == SITE_NONE)
+	if (ident == OWNFUNCTION_NONE)
 		return;
 	id = map_put(index, ident, site->ran.n);
 	if (*id == site->ran.n)
@@ -277,7 +277,7 @@ static void add_group(struct finder *f, struct group *groups, size_t *n, size_t 
 	cause = causes_of_stack(f->o->causes, s->stack);
 	if (cause == CAUSE_IDLE || cause == CAUSE_UNKNOWN)
 		return;
-	ident = site_of_stack(&f->w->idents, s->stack);
+	ident = ownfunction_of_stack(&f->w->idents, s->stack);
 	while (i < *n && (groups[i].cause != cause || groups[i].ident != ident))
 		i++;
 	if (i == SHOWN)
@@ -291,7 +291,7 @@ static void add_group(struct finder *f, struct group *groups, size_t *n, size_t 
 static struct group waited_for(struct finder *f, uint32_t thread, uint64_t begin, uint64_t end)
 {
 	const struct profile_sample *samples = f->p->samples.v;
-	struct group groups[SHOWN], most = { .ident = SITE_NONE };
+	struct group groups[SHOWN], most = { .ident = OWNFUNCTION_NONE };
 	size_t n = 0, at = seek(&f->waits, samples, thread, begin), looked = 0;
 
 	/* A wait that began before may reach in; sums of short ones can be between them. */
@@ -330,7 +330,7 @@ static const struct profile_wake *ended_by(struct finder *f, uint32_t thread, co
 		if (w->time_ns >= end)
 			break;
 		if (ns > most && causes_of_stack(f->o->causes, w->stack) == g->cause &&
-		    site_of_stack(&f->w->idents, w->stack) == g->ident) {
+		    ownfunction_of_stack(&f->w->idents, w->stack) == g->ident) {
 			most = ns;
 			best = w;
 		}
@@ -354,7 +354,7 @@ static void follow(struct finder *f, const struct profile_wake *wake, struct wai
 			if (visited[i] == thread)
 				return;
 		g = waited_for(f, thread, begin, end);
-		if (g.ident == SITE_NONE || g.ns * 100 < (end - begin) * LINK_PERCENT)
+		if (g.ident == OWNFUNCTION_NONE || g.ns * 100 < (end - begin) * LINK_PERCENT)
 			return;
 		chain->links[chain->link_count] = (struct waits_link){
 			.thread = profile_str(f->p, f->p->threads.v[thread].name), .cause = g.cause,

@@ -8,6 +8,6 @@ struct profile;
 struct select_options;
 struct waits;
 
-/* Fills wakers, ran and chains of the first n sites. of_stack: stack to site, SITE_NONE = no wait's. */
+/* Fills wakers, ran and chains of the first n sites. of_stack: stack to site, OWNFUNCTION_NONE = no wait's. */
 void wakers_find(struct waits *w, const struct profile *p, const struct select_options *o,
 		 const uint8_t *picked, const uint32_t *of_stack, size_t n);

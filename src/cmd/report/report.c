@@ -12,7 +12,7 @@
 #include "analyze/wait/account.h"
 #include "analyze/quality.h"
 #include "analyze/select.h"
-#include "analyze/tree/shape.h"
+#include "analyze/tree/restack.h"
 #include "analyze/wait/verdict.h"
 #include "analyze/wait/waits.h"
 #include "base/buf.h"
@@ -274,7 +274,7 @@ static int run_report(const struct report *report, char **captures, int n, struc
 	if (r)
 		return r;
 	quality_measure(&quality, p, &selection);
-	r = shape_apply(p, &selection, &(struct shape_options){ .root = report->views.root,
+	r = restack_apply(p, &selection, &(struct restack_options){ .root = report->views.root,
 								.groups = report->views.groups.list.v,
 								.no_inline = report->no_inline }, err);
 	if (r)

@@ -132,7 +132,7 @@ static void make_phases(struct stat_command *s, struct hw_rows *rows)
 		struct hw_row *row = &rows->v[span->phase];
 		struct counter_value values[COUNTERS];
 
-		countline_between(&s->count.line, span->start_ns, span->end_ns, values);
+		counterline_between(&s->count.line, span->start_ns, span->end_ns, values);
 		for (size_t k = 0; k < COUNTERS; k++)
 			counter_add(&row->values[k], &values[k]);
 		row->count++;

@@ -23,7 +23,7 @@ void statcount_done(struct statcount *c)
 	for (size_t i = 0; i < c->threads.n; i++)
 		counters_close(&c->threads.v[i].counters);
 	vec_done(&c->threads);
-	countline_done(&c->line);
+	counterline_done(&c->line);
 }
 
 static int no_counters(int e, struct err *err)
@@ -94,11 +94,11 @@ void statcount_targets(struct statcount *c, const struct targets *who, uint64_t 
 
 static void take_reading(struct statcount *c)
 {
-	struct countline_reading r = { .time_ns = clock_mono_ns() };
+	struct counterline_reading r = { .time_ns = clock_mono_ns() };
 
 	for (size_t i = 0; i < COUNTERS; i++)
 		r.known[i] = counters_raw(&c->threads.v[0].counters, i, &r.raw[i]);
-	countline_add(&c->line, &r);
+	counterline_add(&c->line, &r);
 }
 
 static void read_output(struct launch *l, struct runlog *log)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "bench/countline.h"
+#include "bench/counterline.h"
 #include "base/vec.h"
 #include "target/trace/counters.h"
 
@@ -28,7 +28,7 @@ struct counted {
 struct statcount {
 	VEC(struct counted) threads; /* for a command one entry, which includes its children */
 	struct counter_value total[COUNTERS];
-	struct countline line; /* of a command with phases */
+	struct counterline line; /* of a command with phases */
 	uint64_t time_ns;
 	bool gone; /* the targets, before the time was over */
 };

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/eventcounts.h"
 #include "analyze/select.h"
-#include "analyze/tally.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -21,7 +21,7 @@
 
 struct summary {
 	const struct profile *profile;
-	struct tally tally;
+	struct eventcounts counts;
 	struct buf *out;
 	bool *shown; /* by event */
 	uint64_t duration_ns; /* of the selection */
@@ -68,7 +68,7 @@ static void hint(struct summary *s, const char *text)
 /* Adds the remarks of a line: a sum, errors, and counts elsewhere. */
 static void remarks(struct summary *s, uint32_t event)
 {
-	const struct tally_event *t = &s->tally.events.v[event];
+	const struct eventcounts_event *t = &s->counts.events.v[event];
 	uint64_t elsewhere = counter(s, KEY_EVENT_ELSEWHERE_OF, event), negative = counter(s, KEY_EVENT_NEGATIVE_OF, event);
 	char text[32];
 
@@ -92,10 +92,10 @@ static uint64_t line(struct summary *s, const char *label, uint32_t event)
 {
 	if (event == PROFILE_NONE)
 		return 0;
-	buf_printf(s->out, "  %-20s %llu", label, (unsigned long long)s->tally.events.v[event].count);
+	buf_printf(s->out, "  %-20s %llu", label, (unsigned long long)s->counts.events.v[event].count);
 	remarks(s, event);
 	buf_putc(s->out, '\n');
-	return s->tally.events.v[event].count;
+	return s->counts.events.v[event].count;
 }
 
 struct row {
@@ -127,7 +127,7 @@ static uint64_t count_of(const struct summary *s, const char *name)
 {
 	uint32_t event = find_event(s, name);
 
-	return event == PROFILE_NONE ? 0 : s->tally.events.v[event].count;
+	return event == PROFILE_NONE ? 0 : s->counts.events.v[event].count;
 }
 
 static void locks(struct summary *s)
@@ -146,12 +146,12 @@ static void locks(struct summary *s)
 	heading(s, "Lock Contention (futex syscalls)");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		uint32_t event = find_event(s, rows[i].event);
-		const struct tally_event *t;
+		const struct eventcounts_event *t;
 
 		line(s, rows[i].label, event);
 		if (i || event == PROFILE_NONE)
 			continue;
-		t = &s->tally.events.v[event];
+		t = &s->counts.events.v[event];
 		buf_printf(s->out, "  %-20s %llu\n", "  of them waits:", (unsigned long long)t->waits);
 		buf_printf(s->out, "  %-20s %llu\n", "  wakes and other:", (unsigned long long)(t->count - t->waits));
 		waits += t->waits;
@@ -159,7 +159,7 @@ static void locks(struct summary *s)
 	if (waits)
 		hint(s, "Threads waited in futexes: locks, but also channels and idle workers; the stacks tell "
 			"which, and -e wait how long");
-	else if (enter != PROFILE_NONE && s->tally.events.v[enter].count)
+	else if (enter != PROFILE_NONE && s->counts.events.v[enter].count)
 		hint(s, "Only wakes: these are no contention");
 }
 
@@ -233,11 +233,11 @@ static void io_totals(struct summary *s)
 		for (int way = 0; way < 2 && event != PROFILE_NONE; way++)
 			if (calls[i].ways & (way ? WRITES : READS)) {
 				totals[way].any = true;
-				totals[way].count += s->tally.events.v[event].count;
-				totals[way].bytes += s->tally.events.v[event].value;
+				totals[way].count += s->counts.events.v[event].count;
+				totals[way].bytes += s->counts.events.v[event].value;
 			}
-		if (event != PROFILE_NONE && calls[i].ways && s->tally.events.v[event].value > most_bytes) {
-			most_bytes = s->tally.events.v[event].value;
+		if (event != PROFILE_NONE && calls[i].ways && s->counts.events.v[event].value > most_bytes) {
+			most_bytes = s->counts.events.v[event].value;
 			most = calls[i].call;
 		}
 	}
@@ -274,7 +274,7 @@ static void io(struct summary *s)
 		if (enter != PROFILE_NONE)
 			s->shown[enter] = true;
 		if (strstr(calls[i].call, "sync"))
-			syncs += s->tally.events.v[exit == PROFILE_NONE ? enter : exit].count;
+			syncs += s->counts.events.v[exit == PROFILE_NONE ? enter : exit].count;
 	}
 	io_totals(s);
 	if (syncs)
@@ -292,7 +292,7 @@ static void scheduler(struct summary *s)
 		event = find_event(s, "cs");
 	if (event != PROFILE_NONE) {
 		heading(s, "Scheduler context switches");
-		buf_printf(s->out, "%llu", (unsigned long long)s->tally.events.v[event].count);
+		buf_printf(s->out, "%llu", (unsigned long long)s->counts.events.v[event].count);
 		remarks(s, event);
 		buf_putc(s->out, '\n');
 	}
@@ -384,7 +384,7 @@ static void notes(struct summary *s)
 	for (size_t i = 0; i < s->profile->events.n; i++) {
 		summed += counter(s, KEY_EVENT_SUMMED_OF, i);
 		lost += counter(s, KEY_EVENT_LOST_OF, i);
-		all += s->tally.events.v[i].count;
+		all += s->counts.events.v[i].count;
 	}
 	if (summed)
 		buf_printf(s->out, "\nFast mode: %s of %s events came too fast to be kept one by one (--max-rate, "
@@ -401,7 +401,7 @@ int summary_write(const struct export_job *job, struct buf *out, struct err *err
 
 	if (job->selection->options.function)
 		return err_set(err, EINVAL, "a summary counts whole events: --function is not for it");
-	r = tally_make(&s.tally, job->profile, &job->selection->options, err);
+	r = eventcounts_make(&s.counts, job->profile, &job->selection->options, err);
 	if (r < 0)
 		return r;
 	s.shown = mem_alloc(job->profile->events.n + 1);
@@ -420,6 +420,6 @@ int summary_write(const struct export_job *job, struct buf *out, struct err *err
 	others(&s);
 	notes(&s);
 	mem_freep(&s.shown);
-	tally_done(&s.tally);
+	eventcounts_done(&s.counts);
 	return 0;
 }

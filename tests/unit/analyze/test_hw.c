@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "bench/countline.h"
+#include "bench/counterline.h"
 #include "analyze/hw.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -157,34 +157,34 @@ static void without_a_processor(void **state)
 /* Three readings; the second counter had its turn in the second half of the time only. */
 static void between_moments(void **state)
 {
-	struct countline_reading r = { .time_ns = 1000 };
+	struct counterline_reading r = { .time_ns = 1000 };
 	struct counter_value v[COUNTERS];
-	struct countline c = { 0 };
+	struct counterline c = { 0 };
 
-	countline_between(&c, 0, 10, v);
+	counterline_between(&c, 0, 10, v);
 	assert_false(v[COUNTER_CYCLES].known);
 	r.known[COUNTER_CYCLES] = r.known[COUNTER_INSTRUCTIONS] = true;
-	countline_add(&c, &r);
+	counterline_add(&c, &r);
 	r.time_ns = 2000;
 	r.raw[COUNTER_CYCLES] = (struct counter_raw){ 100, 1000, 1000 };
 	r.raw[COUNTER_INSTRUCTIONS] = (struct counter_raw){ 0, 1000, 0 };
-	countline_add(&c, &r);
-	countline_add(&c, &r); /* twice the same moment is once */
+	counterline_add(&c, &r);
+	counterline_add(&c, &r); /* twice the same moment is once */
 	r.time_ns = 3000;
 	r.raw[COUNTER_CYCLES] = (struct counter_raw){ 300, 2000, 2000 };
 	r.raw[COUNTER_INSTRUCTIONS] = (struct counter_raw){ 500, 2000, 1000 };
-	countline_add(&c, &r);
+	counterline_add(&c, &r);
 	assert_int_equal(c.list.n, 3);
-	countline_between(&c, 1500, 2500, v);
+	counterline_between(&c, 1500, 2500, v);
 	near(v[COUNTER_CYCLES].value, 150, 1e-9);
 	near(v[COUNTER_INSTRUCTIONS].value, 500, 1e-9); /* 250 in half of it */
 	near(v[COUNTER_INSTRUCTIONS].share, 0.5, 1e-9);
-	countline_between(&c, 1000, 2000, v);
+	counterline_between(&c, 1000, 2000, v);
 	assert_false(v[COUNTER_INSTRUCTIONS].known);
 	assert_false(v[COUNTER_BRANCHES].known);
-	countline_between(&c, 0, 9000, v);
+	counterline_between(&c, 0, 9000, v);
 	near(v[COUNTER_CYCLES].value, 300, 1e-9);
-	countline_done(&c);
+	counterline_done(&c);
 }
 
 int main(void)

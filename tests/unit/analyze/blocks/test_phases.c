@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "analyze/blocks/phases.h"
-#include "analyze/tree/shape.h"
+#include "analyze/tree/restack.h"
 #include "base/err.h"
 #include "waiting.h"
 
@@ -84,9 +84,9 @@ static void functions_on_the_stack(void **state)
 	selection_done(&sel);
 	/* And below a root, with a group. */
 	select_all(&s, &sel, (struct select_options){ 0 });
-	assert_int_equal(shape_apply(s.p, &sel,
-				     &(struct shape_options){ .root = "node::run", .groups = NAMES("F=fib") },
-				     &err),
+	assert_int_equal(restack_apply(s.p, &sel,
+				       &(struct restack_options){ .root = "node::run", .groups = NAMES("F=fib") },
+				       &err),
 			 0);
 	assert_int_equal(phases_build(&f, s.p, &sel, NAMES("^F$"), &err), 0);
 	check(&f, "^F$", 700, 700, 0, 699);

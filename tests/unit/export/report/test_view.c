@@ -1,7 +1,7 @@
 /* test_view.c - the views as text and JSON: golden files, widths, hostile names, nothing at all. */
 #include "test.h"
 
-#include "analyze/tree/shape.h"
+#include "analyze/tree/restack.h"
 #include "base/err.h"
 #include "exporting.h"
 #include "export/report/label.h"
@@ -13,7 +13,7 @@ static const char *const own[] = { "node", "*_trie", NULL };
 
 struct shown {
 	struct export_options options;
-	struct shape_options shape;
+	struct restack_options shape;
 };
 
 static const struct shown views[] = {
@@ -59,7 +59,7 @@ static void put_view(struct buf *out, struct profile *p, const char *format, str
 
 	assert_int_equal(selection_make(p, &(struct select_options){ 0 }, &sel, NULL), 0);
 	quality_measure(&q, p, &sel);
-	r = shape_apply(p, &sel, &v.shape, &err);
+	r = restack_apply(p, &sel, &v.shape, &err);
 	if (!r)
 		r = export_find(format)->write(&(struct export_job){ p, &sel, &q, v.options }, out, &err);
 	if (r) {

@@ -1,4 +1,4 @@
-#include "analyze/tally.h"
+#include "analyze/eventcounts.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -27,20 +27,20 @@ static const char *note_of(const struct profile *p, uint32_t stack)
 	return profile_str(p, p->functions.v[p->lines.v[f->first_line].function].name);
 }
 
-int tally_make(struct tally *t, const struct profile *p, const struct select_options *o, struct err *err)
+int eventcounts_make(struct eventcounts *t, const struct profile *p, const struct select_options *o, struct err *err)
 {
 	_cleanup_free_ uint8_t *threads = NULL;
 	int r;
 
-	*t = (struct tally){ 0 };
+	*t = (struct eventcounts){ 0 };
 	r = select_threads(p, o, &threads, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < p->events.n; i++)
-		vec_push(&t->events, (struct tally_event){ 0 });
+		vec_push(&t->events, (struct eventcounts_event){ 0 });
 	for (size_t i = 0; i < p->samples.n; i++) {
 		const struct profile_sample *s = &p->samples.v[i];
-		struct tally_event *e;
+		struct eventcounts_event *e;
 		uint64_t count = s->count ? s->count : 1;
 
 		if (s->event >= t->events.n || s->thread >= p->threads.n || !threads[s->thread] ||
@@ -54,7 +54,7 @@ int tally_make(struct tally *t, const struct profile *p, const struct select_opt
 	return 0;
 }
 
-void tally_done(struct tally *t)
+void eventcounts_done(struct eventcounts *t)
 {
 	vec_done(&t->events);
 }

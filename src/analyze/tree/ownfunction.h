@@ -1,5 +1,5 @@
 /*
- * site.h - the function of the program that a stack is attributed to: its call
+ * ownfunction.h - the function of the program that a stack is attributed to: its call
  * site.
  *
  * A wait ends in the C library and the kernel, below the locks and runtimes that
@@ -13,17 +13,17 @@
 
 #include "analyze/tree/ident.h"
 
-#define SITE_NONE UINT32_MAX
+#define OWNFUNCTION_NONE UINT32_MAX
 
 /* Returns the identity of that function; where there is none, of the most telling library function, of the
- * kernel's, or the marker in place of the stack. SITE_NONE: an empty stack. */
-uint32_t site_of_stack(struct idents *t, uint32_t stack);
+ * kernel's, or the marker in place of the stack. OWNFUNCTION_NONE: an empty stack. */
+uint32_t ownfunction_of_stack(struct idents *t, uint32_t stack);
 
 /* Returns whether the function is of the language's libraries, a runtime or the C library. */
-bool site_is_library(const char *name, const char *module);
+bool ownfunction_is_library(const char *name, const char *module);
 
 /* Returns whether the function is an allocator's: malloc, free, their callees, operator new. */
-bool site_is_allocator(const char *name, const char *module);
+bool ownfunction_is_allocator(const char *name, const char *module);
 
 /* "fdatasync", "pread": the file operation at the end of the program's side of the stack; NULL = none. */
-const char *site_operation(const struct profile *p, uint32_t stack);
+const char *ownfunction_operation(const struct profile *p, uint32_t stack);

@@ -1,9 +1,9 @@
 /*
- * shape.h - other stacks for a selection: shares of one function, and functions summed under one name.
+ * restack.h - other stacks for a selection: shares of one function, and functions summed under one name.
  *
  *	static const char *const groups[] = { "SLOAD=op_sload", NULL };
- *	struct shape_options o = { .root = "add_block", .groups = groups };
- *	r = shape_apply(p, &selection, &o, &err);
+ *	struct restack_options o = { .root = "add_block", .groups = groups };
+ *	r = restack_apply(p, &selection, &o, &err);
  *
  * With a root each stack begins with its outermost function that matches, and those without one are left out:
  * all shares are of that function then. A group is a name in place of the functions that match; calls within
@@ -19,9 +19,9 @@ struct profile;
 struct selection;
 
 /* The module of functions that stand for a group. */
-#define SHAPE_GROUP "[group]"
+#define RESTACK_GROUP "[group]"
 
-struct shape_options {
+struct restack_options {
 	const char *root;          /* extended regex, matches names of functions and groups; NULL = none */
 	/* NULL-terminated, the first that matches counts: "NAME=REGEX", or a regex alone, whose first (...)
 	 * is the name. Without both the regex itself is. */
@@ -34,4 +34,4 @@ struct shape_options {
  * s->all is the rest, s->outside the part not below the root. -EINVAL: a bad regex. -ENODATA: a regex that
  * matches nothing in the selection. The strings must outlive s.
  */
-int shape_apply(struct profile *p, struct selection *s, const struct shape_options *o, struct err *err);
+int restack_apply(struct profile *p, struct selection *s, const struct restack_options *o, struct err *err);

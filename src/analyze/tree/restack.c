@@ -1,4 +1,4 @@
-#include "analyze/tree/shape.h"
+#include "analyze/tree/restack.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 struct shape {
 	struct profile *p;
-	const struct shape_options *o;
+	const struct restack_options *o;
 	/* By function: the frame of its group, PROFILE_NONE = none; does it match the root? */
 	uint32_t *group;
 	uint8_t *root;
@@ -260,7 +260,7 @@ static void replace_entries(struct selection *s)
 	s->all.taken -= s->outside.taken;
 }
 
-int shape_apply(struct profile *p, struct selection *s, const struct shape_options *o, struct err *err)
+int restack_apply(struct profile *p, struct selection *s, const struct restack_options *o, struct err *err)
 {
 	struct shape sh = { .p = p, .o = o, .functions = p->functions.n };
 	_cleanup_free_ uint8_t *needed = NULL, *used = NULL;
@@ -276,7 +276,7 @@ int shape_apply(struct profile *p, struct selection *s, const struct shape_optio
 	memset(sh.group, 0xff, (p->functions.n + 1) * sizeof(*sh.group));
 	if (o->groups && *o->groups)
 		sh.module = profile_add_module(
-			p, &(struct profile_module){ .path = profile_string(p, SHAPE_GROUP),
+			p, &(struct profile_module){ .path = profile_string(p, RESTACK_GROUP),
 						     .kind = MODULE_NONE,
 						     .process = PROFILE_NONE });
 	for (const char *const *g = o->groups; g && *g && !r; g++)

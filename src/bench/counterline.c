@@ -1,6 +1,6 @@
-#include "bench/countline.h"
+#include "bench/counterline.h"
 
-void countline_add(struct countline *c, const struct countline_reading *reading)
+void counterline_add(struct counterline *c, const struct counterline_reading *reading)
 {
 	if (!c->list.n || reading->time_ns > c->list.v[c->list.n - 1].time_ns)
 		vec_push(&c->list, *reading);
@@ -12,11 +12,11 @@ static uint64_t part(uint64_t before, uint64_t after, double share)
 }
 
 /* The counters as they were at a moment; before the first reading and after the last as they were then. */
-static struct countline_reading at_time(const struct countline *c, uint64_t time_ns)
+static struct counterline_reading at_time(const struct counterline *c, uint64_t time_ns)
 {
 	size_t low = 0, high = c->list.n;
-	struct countline_reading r;
-	const struct countline_reading *a, *b;
+	struct counterline_reading r;
+	const struct counterline_reading *a, *b;
 	double share;
 
 	while (low < high) {
@@ -44,10 +44,10 @@ static struct countline_reading at_time(const struct countline *c, uint64_t time
 	return r;
 }
 
-void countline_between(const struct countline *c, uint64_t from_ns, uint64_t to_ns,
-		       struct counter_value ret[COUNTERS])
+void counterline_between(const struct counterline *c, uint64_t from_ns, uint64_t to_ns,
+			 struct counter_value ret[COUNTERS])
 {
-	struct countline_reading a, b;
+	struct counterline_reading a, b;
 
 	for (size_t i = 0; i < COUNTERS; i++)
 		ret[i] = (struct counter_value){ 0 };
@@ -65,7 +65,7 @@ void countline_between(const struct countline *c, uint64_t from_ns, uint64_t to_
 	}
 }
 
-void countline_done(struct countline *c)
+void counterline_done(struct counterline *c)
 {
 	vec_done(&c->list);
 }

@@ -1,5 +1,5 @@
 /*
- * countline.h - counters that were read repeatedly: the counts between any two moments.
+ * counterline.h - counters that were read repeatedly: the counts between any two moments.
  *
  * Counts between two readings are spread evenly. Multiplexed counters are scaled by their share within the
  * interval.
@@ -12,20 +12,20 @@
 #include "base/counter.h"
 #include "base/vec.h"
 
-struct countline_reading {
+struct counterline_reading {
 	uint64_t time_ns;
 	bool known[COUNTERS];
 	struct counter_raw raw[COUNTERS];
 };
 
-struct countline {
-	VEC(struct countline_reading) list; /* by time */
+struct counterline {
+	VEC(struct counterline_reading) list; /* by time */
 };
 
 /* A reading that is not later than the last is ignored. */
-void countline_add(struct countline *c, const struct countline_reading *reading);
+void counterline_add(struct counterline *c, const struct counterline_reading *reading);
 /* Computes the counts between two moments; a counter that is missing in one of the readings around them is
  * unknown. */
-void countline_between(const struct countline *c, uint64_t from_ns, uint64_t to_ns,
-		       struct counter_value ret[COUNTERS]);
-void countline_done(struct countline *c);
+void counterline_between(const struct counterline *c, uint64_t from_ns, uint64_t to_ns,
+			 struct counter_value ret[COUNTERS]);
+void counterline_done(struct counterline *c);

@@ -1,4 +1,4 @@
-#include "analyze/tree/site.h"
+#include "analyze/tree/ownfunction.h"
 
 #include <string.h>
 
@@ -58,7 +58,7 @@ static bool starts_with_any(const char *s, const char *const *list, size_t n)
 	return false;
 }
 
-bool site_is_library(const char *name, const char *module)
+bool ownfunction_is_library(const char *name, const char *module)
 {
 	const char *s = name, *as;
 
@@ -84,7 +84,7 @@ bool site_is_library(const char *name, const char *module)
 	return starts_with_any(s, libraries, ARRAY_LEN(libraries));
 }
 
-bool site_is_allocator(const char *name, const char *module)
+bool ownfunction_is_allocator(const char *name, const char *module)
 {
 	static const char *const calls[] = { "malloc", "calloc", "realloc", "free", "cfree", "aligned_alloc", "memalign",
 					     "posix_memalign", "mallocx", "rallocx", "sdallocx", "dallocx", "reallocarray",
@@ -110,10 +110,10 @@ static int telling(const struct ident *id)
 	return starts_with_any(id->name, general, ARRAY_LEN(general)) ? 1 : 2;
 }
 
-uint32_t site_of_stack(struct idents *t, uint32_t stack)
+uint32_t ownfunction_of_stack(struct idents *t, uint32_t stack)
 {
 	const struct profile *p = t->p;
-	uint32_t user = SITE_NONE, kernel = SITE_NONE, n;
+	uint32_t user = OWNFUNCTION_NONE, kernel = OWNFUNCTION_NONE, n;
 	int best = -1;
 
 	for (; stack; stack = p->stacks.v[stack].parent) {
@@ -126,16 +126,16 @@ uint32_t site_of_stack(struct idents *t, uint32_t stack)
 		list = idents_of_frame(t, frame, &n);
 		if (kind != FRAME_USER) {
 			/* The outermost but for the entry: the system call. */
-			if (kernel == SITE_NONE || (!str_starts(t->list.v[list[0]].name, "entry_") &&
-						    !str_starts(t->list.v[list[0]].name, "do_syscall") &&
-						    !str_starts(t->list.v[list[0]].name, "asm_")))
+			if (kernel == OWNFUNCTION_NONE || (!str_starts(t->list.v[list[0]].name, "entry_") &&
+							   !str_starts(t->list.v[list[0]].name, "do_syscall") &&
+							   !str_starts(t->list.v[list[0]].name, "asm_")))
 				kernel = list[0];
 			continue;
 		}
 		for (uint32_t k = n; k-- > 0;) {
 			const struct ident *id = &t->list.v[list[k]];
 
-			if (!site_is_library(id->name, id->module))
+			if (!ownfunction_is_library(id->name, id->module))
 				return list[k];
 			if (telling(id) > best) {
 				best = telling(id);
@@ -143,10 +143,10 @@ uint32_t site_of_stack(struct idents *t, uint32_t stack)
 			}
 		}
 	}
-	return user == SITE_NONE ? kernel : user;
+	return user == OWNFUNCTION_NONE ? kernel : user;
 }
 
-const char *site_operation(const struct profile *p, uint32_t stack)
+const char *ownfunction_operation(const struct profile *p, uint32_t stack)
 {
 	unsigned looked = 0;
 

@@ -1,9 +1,9 @@
-/* test_shape.c - roots and groups: other stacks for a selection. The figures are those of sample.h. */
+/* test_restack.c - roots and groups: other stacks for a selection. The figures are those of sample.h. */
 #include "test.h"
 
 #include <errno.h>
 
-#include "analyze/tree/shape.h"
+#include "analyze/tree/restack.h"
 #include "analyze/tree/top.h"
 #include "base/err.h"
 #include "exporting.h"
@@ -14,11 +14,11 @@ struct shaped {
 	struct top top;
 };
 
-static int apply(struct shaped *x, struct shape_options o, struct err *err)
+static int apply(struct shaped *x, struct restack_options o, struct err *err)
 {
 	x->s = sample_make();
 	assert_int_equal(selection_make(x->s.p, &(struct select_options){ 0 }, &x->sel, NULL), 0);
-	return shape_apply(x->s.p, &x->sel, &o, err);
+	return restack_apply(x->s.p, &x->sel, &o, err);
 }
 
 static void done(struct shaped *x)
@@ -28,7 +28,7 @@ static void done(struct shaped *x)
 	profile_free(x->s.p);
 }
 
-static void make(struct shaped *x, struct shape_options o)
+static void make(struct shaped *x, struct restack_options o)
 {
 	struct err err = { 0 };
 
@@ -60,7 +60,7 @@ static void shares_are_of_the_root(void **state)
 {
 	struct shaped x;
 
-	make(&x, (struct shape_options){ .root = "^node::run$" });
+	make(&x, (struct restack_options){ .root = "^node::run$" });
 	assert_int_equal(x.sel.all.samples, 1000);
 	assert_int_equal(x.sel.outside.samples, 1000);
 	assert_int_equal(x.sel.outside.value, 1000 * (uint64_t)SAMPLE_PERIOD_NS);
@@ -71,7 +71,7 @@ static void shares_are_of_the_root(void **state)
 	assert_int_equal(x.top.threads.n, 1);
 	done(&x);
 	/* The outermost of several that match. */
-	make(&x, (struct shape_options){ .root = "fib" });
+	make(&x, (struct restack_options){ .root = "fib" });
 	assert_int_equal(x.sel.all.samples, 700);
 	assert_int_equal(x.top.functions.n, 1);
 	check(&x, "node::fib", 700, 700);
@@ -83,13 +83,13 @@ static void a_root_may_be_inlined(void **state)
 {
 	struct shaped x;
 
-	make(&x, (struct shape_options){ .root = "HashBuilder::update" });
+	make(&x, (struct restack_options){ .root = "HashBuilder::update" });
 	assert_int_equal(x.sel.all.samples, 750);
 	assert_int_equal(x.top.functions.n, 2);
 	check(&x, "alloy_trie::HashBuilder::update", 250, 750);
 	check(&x, "core::slice::cmp::<impl core::cmp::Ord for [A]>::cmp", 500, 500);
 	done(&x);
-	make(&x, (struct shape_options){ .root = "HashBuilder::update", .no_inline = true });
+	make(&x, (struct restack_options){ .root = "HashBuilder::update", .no_inline = true });
 	assert_int_equal(x.sel.all.samples, 250);
 	done(&x);
 }
@@ -98,7 +98,7 @@ static void groups_sum_under_a_name(void **state)
 {
 	struct shaped x;
 
-	make(&x, (struct shape_options){ GROUPS("trie=_trie") });
+	make(&x, (struct restack_options){ GROUPS("trie=_trie") });
 	assert_int_equal(x.sel.all.samples, 2000);
 	assert_int_equal(x.sel.outside.samples, 0);
 	check(&x, "trie", 250, 750); /* calculate and what is inlined there are one frame */
@@ -107,17 +107,17 @@ static void groups_sum_under_a_name(void **state)
 	check(&x, "clone3", 0, 750);
 	done(&x);
 	/* Of the kernel and of the program; recursion is one frame. */
-	make(&x, (struct shape_options){ GROUPS("w=write", "^node::(f|h)[a-z]*$") });
+	make(&x, (struct restack_options){ GROUPS("w=write", "^node::(f|h)[a-z]*$") });
 	check(&x, "w", 300, 300);
 	check(&x, "f", 700, 700);
 	check(&x, "h", 150, 150);
 	done(&x);
 	/* The first counts, and a regex without a name is its own. */
-	make(&x, (struct shape_options){ GROUPS("fib", "all=node::") });
+	make(&x, (struct restack_options){ GROUPS("fib", "all=node::") });
 	check(&x, "fib", 700, 700);
 	check(&x, "all", 200, 1200);
 	done(&x);
-	make(&x, (struct shape_options){ GROUPS("u=update"), .no_inline = true });
+	make(&x, (struct restack_options){ GROUPS("u=update"), .no_inline = true });
 	check(&x, "u", 250, 250);
 	check(&x, "reth_trie::state::StateRoot<T, H>::calculate", 500, 500);
 	done(&x);
@@ -127,18 +127,18 @@ static void both_go_together(void **state)
 {
 	struct shaped x;
 
-	make(&x, (struct shape_options){ .root = "^trie$", GROUPS("trie=_trie") });
+	make(&x, (struct restack_options){ .root = "^trie$", GROUPS("trie=_trie") });
 	assert_int_equal(x.sel.all.samples, 750);
 	assert_int_equal(x.top.functions.n, 2);
 	check(&x, "trie", 250, 750);
 	done(&x);
-	make(&x, (struct shape_options){ .root = "node::run", GROUPS("F=fib") });
+	make(&x, (struct restack_options){ .root = "node::run", GROUPS("F=fib") });
 	check(&x, "node::run", 0, 1000);
 	check(&x, "F", 700, 700);
 	done(&x);
 }
 
-static void refused(struct shape_options o, int code, const char *sentence)
+static void refused(struct restack_options o, int code, const char *sentence)
 {
 	struct err err = { 0 };
 	struct shaped x = { 0 };
@@ -154,16 +154,16 @@ static void what_matches_nothing_is_an_error(void **state)
 	struct sample s = sample_empty();
 	struct selection sel;
 
-	refused((struct shape_options){ .root = "nothing" }, ENODATA, "no function matches --root 'nothing'");
-	refused((struct shape_options){ .root = "a(" }, EINVAL, "--root 'a(' is not a regular expression");
-	refused((struct shape_options){ GROUPS("fib", "X=nothing") }, ENODATA,
+	refused((struct restack_options){ .root = "nothing" }, ENODATA, "no function matches --root 'nothing'");
+	refused((struct restack_options){ .root = "a(" }, EINVAL, "--root 'a(' is not a regular expression");
+	refused((struct restack_options){ GROUPS("fib", "X=nothing") }, ENODATA,
 		"--group 'X=nothing' matches no");
-	refused((struct shape_options){ GROUPS("X=[") }, EINVAL, "is not a regular expression");
+	refused((struct restack_options){ GROUPS("X=[") }, EINVAL, "is not a regular expression");
 	/* Markers of cut stacks are no functions. */
-	refused((struct shape_options){ .root = "no table" }, ENODATA, "no function matches");
+	refused((struct restack_options){ .root = "no table" }, ENODATA, "no function matches");
 	/* A recording without samples has nothing to match, and is no error. */
 	assert_int_equal(selection_make(s.p, &(struct select_options){ 0 }, &sel, NULL), 0);
-	assert_int_equal(shape_apply(s.p, &sel, &(struct shape_options){ .root = "x", GROUPS("y") }, NULL),
+	assert_int_equal(restack_apply(s.p, &sel, &(struct restack_options){ .root = "x", GROUPS("y") }, NULL),
 			 0);
 	selection_done(&sel);
 	profile_free(s.p);
@@ -175,14 +175,14 @@ static void deep_and_hostile(void **state)
 	struct selection sel;
 
 	assert_int_equal(selection_make(s.p, &(struct select_options){ 0 }, &sel, NULL), 0);
-	assert_int_equal(shape_apply(s.p, &sel, &(struct shape_options){ GROUPS("one=recurse") }, NULL), 0);
+	assert_int_equal(restack_apply(s.p, &sel, &(struct restack_options){ GROUPS("one=recurse") }, NULL), 0);
 	assert_int_equal(s.p->stacks.v[sel.entries.v[0].stack].parent, 0);
 	selection_done(&sel);
 	profile_free(s.p);
 	s = export_hostile();
 	assert_int_equal(selection_make(s.p, &(struct select_options){ 0 }, &sel, NULL), 0);
 	assert_int_equal(
-		shape_apply(s.p, &sel, &(struct shape_options){ .root = "script", GROUPS("(.).*") }, NULL),
+		restack_apply(s.p, &sel, &(struct restack_options){ .root = "script", GROUPS("(.).*") }, NULL),
 		0);
 	assert_int_equal(sel.all.samples, 10);
 	selection_done(&sel);
