@@ -149,4 +149,4 @@ int svg_write(const struct export_job *job, struct buf *out, struct err *err);
 int text_write(const struct export_job *job, struct buf *out, struct err *err);
 
 /* A dozen lines for the terminal beside a page: target, quality, account, functions, verdict. */
-void brief_put(const struct export_job *job, struct buf *out);
+void terminalsummary_put(const struct export_job *job, struct buf *out);

@@ -8,14 +8,14 @@
 
 #include "base/buf.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 
 /* A name that is one field: no separator, no line break. */
 static char *field(const struct ident *ident)
 {
 	struct buf b = { 0 };
 
-	label_clean(&b, *ident->name ? ident->name : "[no name]");
+	cleantext_put(&b, *ident->name ? ident->name : "[no name]");
 	for (size_t i = 0; i < b.n; i++)
 		if (b.data[i] == ';')
 			b.data[i] = ':';

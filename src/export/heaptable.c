@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 
 int heaptable_write(const struct export_job *job, struct buf *out, struct err *err)
 {
@@ -31,7 +31,7 @@ int heaptable_write(const struct export_job *job, struct buf *out, struct err *e
 		struct buf name = { 0 };
 
 		so_far += r->self.value;
-		label_clean(&name, r->name);
+		cleantext_put(&name, r->name);
 		buf_printf(out, "%8.1f %5.1f%% %5.1f%% %8.1f %5.1f%% %s\n", r->self.value / mega,
 			   str_percent(r->self.value, all), str_percent(so_far, all), r->total.value / mega,
 			   str_percent(r->total.value, all), name.n ? name.data : "");

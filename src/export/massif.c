@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "profile/profile.h"
 
 enum { SNAPSHOTS = 100, DETAILED_EVERY = 10, FEW = 20, DEPTH = 30, THRESHOLD_PERCENT = 1 };
@@ -46,10 +46,10 @@ static void put_name(struct tree *t, const struct calltree_node *n)
 		return;
 	}
 	buf_puts(t->out, "0x0: ");
-	label_clean(t->out, *ident->name ? ident->name : "???");
+	cleantext_put(t->out, *ident->name ? ident->name : "???");
 	if (*ident->module) {
 		buf_puts(t->out, " (in ");
-		label_clean(t->out, ident->module);
+		cleantext_put(t->out, ident->module);
 		buf_putc(t->out, ')');
 	}
 }
@@ -109,7 +109,7 @@ static void put_head(const struct export_job *job, struct buf *out)
 	if (!*command && p->processes.n)
 		command = profile_str(p, p->processes.v[0].exe);
 	buf_puts(out, "desc: gasflame, estimated from samples\ncmd: ");
-	label_clean(out, *command ? command : profile_str(p, p->target));
+	cleantext_put(out, *command ? command : profile_str(p, p->target));
 	buf_puts(out, "\ntime_unit: ms\n");
 }
 

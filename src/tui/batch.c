@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/text/plain.h"
 #include "base/text/str.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "profile/profile.h"
 #include "tui/look.h"
 #include "tui/table.h"
@@ -78,7 +78,7 @@ static void write_head(struct look *l, const struct tui_options *o, struct json 
 	if (localtime_r(&now, &tm))
 		strftime(text, sizeof(text), "%H:%M:%S", &tm);
 	buf_puts(b, "gasflame top  ");
-	label_clean(b, l->source->title);
+	cleantext_put(b, l->source->title);
 	buf_printf(b, "  %s  %s %s\n", text,
 		   !l->source->live ? "all"
 		   : l->since_start ? "since the start,"

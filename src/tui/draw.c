@@ -8,7 +8,7 @@
 #include "analyze/select.h"
 #include "base/buf.h"
 #include "base/text/str.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "profile/profile.h"
 #include "tui/screen.h"
 #include "tui/state.h"
@@ -66,8 +66,8 @@ static void put_fitting(struct buf *b, const char *name, size_t columns)
 {
 	_cleanup_(buf_done) struct buf clean = { 0 };
 
-	label_clean(&clean, name);
-	label_fit(b, clean.data ? clean.data : "", columns);
+	cleantext_put(&clean, name);
+	cleantext_fit(b, clean.data ? clean.data : "", columns);
 }
 
 static void put_facts(struct state *s, int columns)

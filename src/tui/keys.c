@@ -214,21 +214,21 @@ static bool move_key(struct state *s, int key)
 	long page = s->rows_shown > 1 ? s->rows_shown - 1 : 1, at = spot->cursor;
 
 	switch (key) {
-	case SCREEN_UP: case 'k': open_move(s, at - 1); break;
-	case SCREEN_DOWN: case 'j': open_move(s, at + 1); break;
-	case SCREEN_PAGE_UP: open_move(s, at - page); break;
-	case SCREEN_PAGE_DOWN: case ' ': open_move(s, at + page); break;
-	case SCREEN_HOME: case 'g': open_move(s, 0); break;
-	case SCREEN_END: case 'G': open_move(s, s->table.rows.n); break;
-	case SCREEN_TAB: open_page(s, s->page + 1); break;
-	case SCREEN_BACK_TAB: open_page(s, s->page - 1); break;
-	case SCREEN_ENTER: open_row(s); break;
-	case SCREEN_RIGHT: open_right(s); break;
+	case SCREEN_UP: case 'k': navigation_move(s, at - 1); break;
+	case SCREEN_DOWN: case 'j': navigation_move(s, at + 1); break;
+	case SCREEN_PAGE_UP: navigation_move(s, at - page); break;
+	case SCREEN_PAGE_DOWN: case ' ': navigation_move(s, at + page); break;
+	case SCREEN_HOME: case 'g': navigation_move(s, 0); break;
+	case SCREEN_END: case 'G': navigation_move(s, s->table.rows.n); break;
+	case SCREEN_TAB: navigation_open_page(s, s->page + 1); break;
+	case SCREEN_BACK_TAB: navigation_open_page(s, s->page - 1); break;
+	case SCREEN_ENTER: navigation_open_row(s); break;
+	case SCREEN_RIGHT: navigation_right(s); break;
 	case SCREEN_LEFT:
-		if (!open_left(s))
-			open_back(s);
+		if (!navigation_left(s))
+			navigation_back(s);
 		break;
-	case SCREEN_ESCAPE: case SCREEN_ERASE: open_back(s); break;
+	case SCREEN_ESCAPE: case SCREEN_ERASE: navigation_back(s); break;
 	default: return false;
 	}
 	return true;
@@ -253,11 +253,11 @@ void keys_handle(struct state *s, int key)
 	if (move_key(s, key))
 		return;
 	switch (key) {
-	case '1': case '2': case '3': case '4': case '5': case '6': open_page(s, key - '1'); break;
-	case 'c': open_function(s, DETAIL_CALLERS); break;
-	case 'd': open_function(s, DETAIL_CALLEES); break;
-	case 'l': open_function(s, DETAIL_LINES); break;
-	case 'i': open_function(s, DETAIL_CODE); break;
+	case '1': case '2': case '3': case '4': case '5': case '6': navigation_open_page(s, key - '1'); break;
+	case 'c': navigation_open_function(s, DETAIL_CALLERS); break;
+	case 'd': navigation_open_function(s, DETAIL_CALLEES); break;
+	case 'l': navigation_open_function(s, DETAIL_LINES); break;
+	case 'i': navigation_open_function(s, DETAIL_CODE); break;
 	case 's': sort_by(s, 1); break;
 	case 'S': sort_by(s, -1); break;
 	case 'R': turn_sort(s); break;

@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/sanitized.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 
 static struct {
 	bool open, colour, utf8;
@@ -259,11 +259,11 @@ int screen_put(int line, int column, int width, const char *text, int style)
 	if (width <= 0 || line < 0 || line >= LINES || column >= COLS)
 		return 0;
 	width = width < COLS - column ? width : COLS - column;
-	label_clean(&clean, text);
+	cleantext_put(&clean, text);
 	s = clean.data ? clean.data : "";
-	/* label_cut() leaves nothing where there is no room for its two dots. */
-	if (label_columns(s) > (size_t)width)
-		label_cut(&fitting, s, width);
+	/* cleantext_cut() leaves nothing where there is no room for its two dots. */
+	if (cleantext_columns(s) > (size_t)width)
+		cleantext_cut(&fitting, s, width);
 	else
 		buf_puts(&fitting, s);
 	s = fitting.data ? fitting.data : "";
@@ -274,7 +274,7 @@ int screen_put(int line, int column, int width, const char *text, int style)
 	attrset(attributes(style));
 	mvaddstr(line, column, s);
 	attrset(A_NORMAL);
-	used = label_columns(s);
+	used = cleantext_columns(s);
 	buf_done(&clean);
 	buf_done(&fitting);
 	buf_done(&ascii);

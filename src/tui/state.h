@@ -1,4 +1,4 @@
-/* state.h - the state that the terminal's parts share: draw.c shows it, keys.c and opening.c change it.
+/* state.h - the state that the terminal's parts share: draw.c shows it, keys.c and navigation.c change it.
  * Private to them and tui.c. */
 #pragma once
 
@@ -70,15 +70,15 @@ void draw(struct state *s);
 /* Performs the action of a key. */
 void keys_handle(struct state *s, int key);
 
-/* opening.c: moves to a row, to a page, into the item at the cursor, to the right or left in a tree
+/* navigation.c: moves to a row, to a page, into the item at the cursor, to the right or left in a tree
  * (false: nothing is there), and back. */
-void open_move(struct state *s, long row);
-void open_page(struct state *s, int page);
-void open_function(struct state *s, enum detail_kind kind);
-void open_row(struct state *s);
-void open_right(struct state *s);
-bool open_left(struct state *s);
-void open_back(struct state *s);
+void navigation_move(struct state *s, long row);
+void navigation_open_page(struct state *s, int page);
+void navigation_open_function(struct state *s, enum detail_kind kind);
+void navigation_open_row(struct state *s);
+void navigation_right(struct state *s);
+bool navigation_left(struct state *s);
+void navigation_back(struct state *s);
 void detail_done(struct detail *d);
 
 /* A key and its action, for the help; the list ends with an entry without a key. */

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/text/str.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 
 enum { NAME_MIN = 26 }; /* columns for the name before others are left out */
 
@@ -33,7 +33,7 @@ void table_done(struct table *t)
 	for (size_t i = 0; i < t->bars.n; i++)
 		free(t->bars.v[i]);
 	vec_done(&t->bars);
-	label_set_done(&t->functions);
+	cleantext_set_done(&t->functions);
 	if (t->columns)
 		strtab_done(&t->strings);
 	*t = (struct table){ 0 };
@@ -216,7 +216,7 @@ void table_begin(struct table *t)
 }
 
 /* functions: NULL where it is the name of something else. */
-static void put_name(struct label_set *functions, const struct row *r, const char *text, unsigned width, struct buf *b)
+static void put_name(struct cleantext_set *functions, const struct row *r, const char *text, unsigned width, struct buf *b)
 {
 	/* Deep trees are indented at most to the middle: the rows above show the nesting. */
 	unsigned indent = MIN(r->depth, width / 2);
@@ -228,9 +228,9 @@ static void put_name(struct label_set *functions, const struct row *r, const cha
 		width -= MIN(width, 2);
 	}
 	if (functions)
-		label_function(functions, b, text, width);
+		cleantext_function(functions, b, text, width);
 	else
-		label_fit(b, text, width);
+		cleantext_fit(b, text, width);
 }
 
 void table_cell(struct table *t, const struct row *r, size_t column, unsigned width, struct buf *b)
@@ -241,12 +241,12 @@ void table_cell(struct table *t, const struct row *r, size_t column, unsigned wi
 	char out[256];
 	uint8_t causes[256];
 
-	label_clean(&clean, r->text[column] ? r->text[column] : "");
+	cleantext_put(&clean, r->text[column] ? r->text[column] : "");
 	text = clean.data ? clean.data : "";
 	if (c->type == COLUMN_NAME) {
 		put_name(strcmp(c->key, "function") ? NULL : &t->functions, r, text, width, b);
 	} else if (c->type == COLUMN_TEXT) {
-		label_cut(b, text, width);
+		cleantext_cut(b, text, width);
 	} else if (c->type == COLUMN_BAR) {
 		table_bar(r, MIN(width, sizeof(out) - 1), out, causes);
 		buf_puts(b, out);
@@ -299,7 +299,7 @@ void table_bar(const struct row *r, unsigned width, char *ret, uint8_t *causes)
 
 static void pad(struct buf *b, size_t start, unsigned width)
 {
-	size_t columns = label_columns(b->data ? b->data + start : "");
+	size_t columns = cleantext_columns(b->data ? b->data + start : "");
 
 	if (columns < width)
 		put_blanks(b, width - columns);

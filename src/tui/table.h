@@ -13,7 +13,7 @@
 #include "analyze/wait/pattern.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 
 struct buf;
 struct json;
@@ -21,7 +21,7 @@ struct json;
 enum { TABLE_COLUMNS = 12 };
 
 enum column_type {
-	COLUMN_NAME,    /* cut as label_fit() does, functions as label_function(); takes the room that is left */
+	COLUMN_NAME,    /* cut as cleantext_fit() does, functions as cleantext_function(); takes the room that is left */
 	COLUMN_TEXT,
 	COLUMN_PERCENT,
 	COLUMN_TIME,    /* ns */
@@ -68,7 +68,7 @@ struct table {
 	bool natural; /* rows come in the order of the first sort already, and better than it would do */
 	bool fixed;         /* rows have an order of their own: trees, code */
 	size_t all;         /* rows before the filter */
-	struct label_set functions; /* texts that cells have got since table_begin() */
+	struct cleantext_set functions; /* texts that cells have got since table_begin() */
 };
 
 void table_init(struct table *t, const struct column *columns);

@@ -184,7 +184,7 @@ static void tell(const struct report *report, const struct export_job *job)
 	struct buf text = { 0 };
 
 	if (report->chosen->flags & EXPORT_PAGE) {
-		brief_put(job, &text);
+		terminalsummary_put(job, &text);
 		text.data[text.n - 1] = 0; /* the last line's end comes with the log's */
 	} else {
 		fflush(stdout);

@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 
 enum { OUTLIERS_SHOWN = 8, RUNS_SHOWN = 20, NAME_COLUMNS = 20 };
 
@@ -56,7 +56,7 @@ char *bench_value(char out[32], double x, const char *unit)
 /* Puts a cell of so many columns, right-aligned; non-ASCII text has more bytes than columns. */
 static void put_cell(struct buf *out, const char *text, int columns)
 {
-	int wide = (int)label_columns(text);
+	int wide = (int)cleantext_columns(text);
 
 	buf_printf(out, "%*s%s", wide < columns ? columns - wide : 1, "", text);
 }
@@ -157,9 +157,9 @@ void benchtext_put(const struct runs *r, unsigned columns, struct buf *out)
 		_cleanup_(buf_done) struct buf clean = { 0 };
 		size_t n = runs_column(r, c, 0, values, NULL);
 
-		label_clean(&clean, r->commands.v[c]);
+		cleantext_put(&clean, r->commands.v[c]);
 		buf_puts(out, c ? "\n" : "");
-		label_cut(out, clean.data ? clean.data : "", columns ? columns : 110);
+		cleantext_cut(out, clean.data ? clean.data : "", columns ? columns : 110);
 		buf_printf(out, "\n  %zu run%s", n, n == 1 ? "" : "s");
 		if (r->warmups)
 			buf_printf(out, " after %llu to warm up", (unsigned long long)r->warmups);

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "export/bench/bench.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 
 static const char *const words[] = {
 	[COMPARE_SAME] = "no change", [COMPARE_BETTER] = "better", [COMPARE_WORSE] = "worse",
@@ -153,7 +153,7 @@ static void put_design(const struct comparison *c, struct buf *out)
 
 static void put_padded(struct buf *out, const char *text, int columns)
 {
-	int wide = (int)label_columns(text);
+	int wide = (int)cleantext_columns(text);
 
 	buf_printf(out, "%*s%s", wide < columns ? columns - wide : 1, "", text);
 }
@@ -195,9 +195,9 @@ void comparetext_put(const struct comparison *c, const struct compare_names *nam
 	for (size_t i = 0; i < 2; i++) {
 		_cleanup_(buf_done) struct buf clean = { 0 };
 
-		label_clean(&clean, sides[i]);
+		cleantext_put(&clean, sides[i]);
 		buf_printf(out, "  %c  ", "AB"[i]);
-		label_cut(out, clean.data ? clean.data : "", 100);
+		cleantext_cut(out, clean.data ? clean.data : "", 100);
 		buf_putc(out, '\n');
 	}
 	buf_puts(out, "  ");
@@ -217,7 +217,7 @@ static void put_markdown(struct buf *out, const char *s)
 {
 	_cleanup_(buf_done) struct buf clean = { 0 };
 
-	label_clean(&clean, s);
+	cleantext_put(&clean, s);
 	for (const char *p = clean.data ? clean.data : ""; *p; p++) {
 		if (*p == '<' || *p == '>' || *p == '&' || *p == '@' || *p == '|' || *p == '#') {
 			buf_printf(out, "&#%d;", *p);

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/bench/bench.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/bench/replay.h"
 #include "export/bench/replaystats.h"
 
@@ -18,7 +18,7 @@ enum { NAME_COLUMNS = 20, CELL_COLUMNS = 12 };
 /* On the right; a micro sign is two bytes. */
 static void put_cell(const char *text, struct buf *out)
 {
-	int wide = (int)label_columns(text);
+	int wide = (int)cleantext_columns(text);
 
 	buf_printf(out, "%*s%s", wide < CELL_COLUMNS ? CELL_COLUMNS - wide : 1, "", text);
 }

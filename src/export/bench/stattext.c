@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text/str.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 
 enum {
 	HINTS = 5,        /* functions that are named */
@@ -134,7 +134,7 @@ static void put_row(const struct stat_table *t, const struct hw_row *row, struct
 	buf_puts(out, "  ");
 	if (t->threads)
 		buf_printf(out, "%u ", row->id);
-	label_last(out, row->name, t->columns, out->n - before);
+	cleantext_last(out, row->name, t->columns, out->n - before);
 	buf_putc(out, '\n');
 }
 
@@ -171,7 +171,7 @@ void stattext_hints(const struct hw_tables *t, struct buf *out)
 			if (!named)
 				buf_printf(out, "%s  ", said ? "" : "\n");
 			if (!named)
-				label_last(out, row->name, 0, 0);
+				cleantext_last(out, row->name, 0, 0);
 			buf_printf(out, "%s %s %s (%s)", named ? "," : ":", counter_ratio_names[r], value, hint);
 			named = true;
 		}

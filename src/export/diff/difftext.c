@@ -12,7 +12,7 @@
 #include "analyze/quality.h"
 #include "base/buf.h"
 #include "base/text/str.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/report/table.h"
 #include "profile/profile.h"
 
@@ -33,8 +33,8 @@ static void put_line(const struct diff_job *job, struct buf *out, const char *te
 	unsigned columns = job->options.columns ? job->options.columns : PIPE_COLUMNS;
 	struct buf clean = { 0 };
 
-	label_clean(&clean, text);
-	label_cut(out, clean.data, columns);
+	cleantext_put(&clean, text);
+	cleantext_cut(out, clean.data, columns);
 	buf_putc(out, '\n');
 	buf_done(&clean);
 }
@@ -50,7 +50,7 @@ static void put_wrapped(const struct diff_job *job, struct buf *out, const char 
 		unsigned width;
 
 		buf_add(&one, word, n);
-		width = label_columns(one.data);
+		width = cleantext_columns(one.data);
 		if (used && used + 1 + width > columns) {
 			buf_putc(out, '\n');
 			used = 0;
@@ -168,14 +168,14 @@ static void put_change(const struct diff_job *job, struct buf *out, const struct
 			   paint(job, v->significant ? "" : TABLE_NORMAL));
 }
 
-static void put_name(const struct diff_job *job, struct label_set *functions, struct buf *out, const struct diff_row *r)
+static void put_name(const struct diff_job *job, struct cleantext_set *functions, struct buf *out, const struct diff_row *r)
 {
 	unsigned columns = job->options.columns ? job->options.columns : PIPE_COLUMNS;
 	unsigned fixed = job->diff->normalized ? FIXED_SHARES : FIXED_RATES;
 	struct buf clean = { 0 };
 
-	label_clean(&clean, *r->name ? r->name : "[no name]");
-	label_function(functions, out, clean.data, columns > fixed + NAME_MINIMUM ? columns - fixed : NAME_MINIMUM);
+	cleantext_put(&clean, *r->name ? r->name : "[no name]");
+	cleantext_function(functions, out, clean.data, columns > fixed + NAME_MINIMUM ? columns - fixed : NAME_MINIMUM);
 	buf_done(&clean);
 }
 
@@ -200,7 +200,7 @@ static void put_table(const struct diff_job *job, struct buf *out)
 {
 	const struct diff *d = job->diff;
 	size_t limit = job->options.limit, shown = limit && limit < d->rows.n ? limit : d->rows.n;
-	_cleanup_(label_set_done) struct label_set functions = { 0 };
+	_cleanup_(cleantext_set_done) struct cleantext_set functions = { 0 };
 
 	if (!d->rows.n)
 		return;

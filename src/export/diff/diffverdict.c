@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/text/str.h"
 #include "export/diff/difftext.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 
 enum { NAMED = 3, NAME_COLUMNS = 60 };
 
@@ -15,9 +15,9 @@ static void put_name(struct buf *b, const char *name)
 {
 	struct buf clean = { 0 };
 
-	label_clean(&clean, *name ? name : "[no name]");
+	cleantext_put(&clean, *name ? name : "[no name]");
 	buf_putc(b, '`');
-	label_fit(b, clean.data, NAME_COLUMNS);
+	cleantext_fit(b, clean.data, NAME_COLUMNS);
 	buf_putc(b, '`');
 	buf_done(&clean);
 }

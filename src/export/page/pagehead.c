@@ -20,7 +20,7 @@
 #include "base/text/str.h"
 #include "export/diff/difftext.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/section/ownertext.h"
 #include "export/section/section.h"
 #include "export/page/page.h"
@@ -65,7 +65,7 @@ static void put_initial(struct json *j, const struct export_job *sides, size_t n
 
 	json_open_object(j, "initial");
 	if (*export_event(job))
-		label_json(j, "what", export_event(job));
+		cleantext_json(j, "what", export_event(job));
 	if (o->from_ns || o->to_ns) {
 		json_open_array(j, "range");
 		json_put_uint(j, NULL, o->from_ns);
@@ -74,7 +74,7 @@ static void put_initial(struct json *j, const struct export_job *sides, size_t n
 	}
 	put_threads_picked(j, sides, n);
 	if (o->function) {
-		label_json(j, "search", o->function);
+		cleantext_json(j, "search", o->function);
 		json_put_bool(j, "regex", true);
 	}
 	if (o->idle)
@@ -112,22 +112,22 @@ static void put_recording(struct json *j, const struct export_job *job)
 	char text[64] = "";
 	struct tm tm;
 
-	label_json(j, "target", profile_str(p, p->target));
+	cleantext_json(j, "target", profile_str(p, p->target));
 	for (size_t i = 0; i < p->owners.n && i < OWNERS_SHOWN; i++) {
 		if (line.n)
 			buf_puts(&line, "; ");
 		ownertext_line(p, i, &line);
 	}
-	label_json(j, "owners", line.n ? line.data : "");
+	cleantext_json(j, "owners", line.n ? line.data : "");
 	line.n = 0;
-	label_json(j, "host", profile_str(p, p->host));
-	label_json(j, "kernel", profile_str(p, p->kernel));
+	cleantext_json(j, "host", profile_str(p, p->host));
+	cleantext_json(j, "kernel", profile_str(p, p->kernel));
 	if (p->start_wall_ns && gmtime_r(&wall, &tm))
 		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	label_json(j, "start", text);
+	cleantext_json(j, "start", text);
 	json_put_uint(j, "recordedNs", select_duration_ns(p));
 	quality_line(job->quality, job->selection, &line);
-	label_json(j, "quality", line.n ? line.data : "");
+	cleantext_json(j, "quality", line.n ? line.data : "");
 	buf_done(&line);
 }
 
@@ -137,7 +137,7 @@ static void put_meta(struct json *j, const struct export_job *sides, size_t n, c
 	const struct export_job *job = &sides[n - 1];
 
 	json_open_object(j, "meta");
-	label_json(j, "version", GASFLAME_VERSION);
+	cleantext_json(j, "version", GASFLAME_VERSION);
 	put_recording(j, job);
 	if (n > 1) {
 		json_open_object(j, "before");
@@ -148,7 +148,7 @@ static void put_meta(struct json *j, const struct export_job *sides, size_t n, c
 	json_open_array(j, "warnings");
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < sides[i].quality->warnings.n; k++)
-			label_json(j, NULL, sides[i].quality->warnings.v[k]);
+			cleantext_json(j, NULL, sides[i].quality->warnings.v[k]);
 	json_close(j);
 	put_initial(j, sides, n);
 	put_left_out(j, job, t, s);
@@ -162,7 +162,7 @@ static void put_strings(struct json *j, const char *name, const struct strtab *t
 {
 	json_open_array(j, name);
 	for (uint32_t i = 0; i < t->n; i++)
-		label_json(j, NULL, strtab_get(t, i));
+		cleantext_json(j, NULL, strtab_get(t, i));
 	json_close(j);
 	json_break(j, 0);
 }
@@ -176,7 +176,7 @@ static void put_unit(struct json *j, const char *unit)
 
 	if (slash && !str_parse_uint(slash + 1, 1, 1ULL << 53, &parts))
 		whole = mem_strndup(unit, slash - unit);
-	label_json(j, "unit", whole ? whole : unit);
+	cleantext_json(j, "unit", whole ? whole : unit);
 	json_put_uint(j, "scale", parts);
 }
 
@@ -191,19 +191,19 @@ static void put_events(struct json *j, const struct pagetree *t)
 		const struct pagetree_event *e = &t->events.v[i];
 
 		json_open_object(j, NULL);
-		label_json(j, "name", e->name);
+		cleantext_json(j, "name", e->name);
 		put_unit(j, e->unit);
-		label_json(j, "describe", e->describe);
+		cleantext_json(j, "describe", e->describe);
 		json_put_uint(j, "period", e->period);
-		label_json(j, "role", roles[e->role]);
+		cleantext_json(j, "role", roles[e->role]);
 		json_close(j);
 	}
 	json_close(j);
 	json_open_array_line(j, "causes", 0);
 	for (int i = 0; i < CAUSE_COUNT; i++) {
 		json_open_object(j, NULL);
-		label_json(j, "key", cause_key(i));
-		label_json(j, "name", cause_name(i));
+		cleantext_json(j, "key", cause_key(i));
+		cleantext_json(j, "name", cause_name(i));
 		json_close(j);
 	}
 	json_close(j);
@@ -241,7 +241,7 @@ static void put_threads_of(struct json *j, const struct profile *p, size_t side,
 
 		json_open_object(j, NULL);
 		json_put_uint(j, "tid", t->tid);
-		label_json(j, "name", profile_str(p, t->name));
+		cleantext_json(j, "name", profile_str(p, t->name));
 		json_put_int(j, "process",
 			t->process < p->processes.n ? (int64_t)processes_before + t->process : -1);
 		json_put_uints(j, { "startNs", t->start_ns }, { "endNs", t->end_ns ? t->end_ns : end_ns },
@@ -270,8 +270,8 @@ static void put_threads(struct json *j, const struct export_job *sides, size_t n
 		for (size_t k = 0; k < p->processes.n; k++) {
 			json_open_object(j, NULL);
 			json_put_uint(j, "pid", p->processes.v[k].pid);
-			label_json(j, "name", profile_str(p, p->processes.v[k].name));
-			label_json(j, "command", profile_str(p, p->processes.v[k].command));
+			cleantext_json(j, "name", profile_str(p, p->processes.v[k].name));
+			cleantext_json(j, "command", profile_str(p, p->processes.v[k].command));
 			json_put_uint(j, "side", i);
 			json_close(j);
 		}
@@ -287,8 +287,8 @@ static void put_series(struct json *j, const struct profile *p)
 	json_open_array(j, "series");
 	for (size_t i = 0; i < p->series.n; i++) {
 		json_open_object(j, NULL);
-		label_json(j, "name", profile_str(p, p->series.v[i].name));
-		label_json(j, "unit", profile_str(p, p->series.v[i].unit));
+		cleantext_json(j, "name", profile_str(p, p->series.v[i].name));
+		cleantext_json(j, "unit", profile_str(p, p->series.v[i].unit));
 		for (int what = 0; what < 2; what++) {
 			json_open_array(j, what ? "v" : "t");
 			for (size_t k = 0; k < p->points.n; k++) {
@@ -315,8 +315,8 @@ static void put_marks(struct json *j, const struct pagetree *t, const struct pro
 		const struct profile_mark *m = &p->marks.v[i];
 
 		json_open_object(j, NULL);
-		label_json(j, "name", profile_str(p, m->name));
-		label_json(j, "kind", profile_str(p, m->kind));
+		cleantext_json(j, "name", profile_str(p, m->name));
+		cleantext_json(j, "kind", profile_str(p, m->kind));
 		json_put_uints(j, { "startNs", m->start_ns }, { "endNs", m->end_ns });
 		json_put_int(j, "thread",
 		        m->thread < p->threads.n ? (int64_t)t->thread_first[t->side_count - 1] + m->thread
@@ -332,15 +332,15 @@ static void put_marks(struct json *j, const struct pagetree *t, const struct pro
 static void put_sentence(struct json *j, const struct profile *p, const char *text, const struct verdict_link *l)
 {
 	json_open_object(j, NULL);
-	label_json(j, "text", text);
+	cleantext_json(j, "text", text);
 	if (!l->what) {
 		json_put_null(j, "state");
 		json_close(j);
 		return;
 	}
 	json_open_object(j, "state");
-	label_json(j, "view", "flame");
-	label_json(j, "what", l->what);
+	cleantext_json(j, "view", "flame");
+	cleantext_json(j, "what", l->what);
 	if (l->thread < p->threads.n) {
 		json_open_array(j, "threads");
 		json_put_uint(j, NULL, p->threads.v[l->thread].tid);
@@ -350,7 +350,7 @@ static void put_sentence(struct json *j, const struct profile *p, const char *te
 		json_close(j);
 	}
 	if (l->function)
-		label_json(j, "focus", l->function);
+		cleantext_json(j, "focus", l->function);
 	json_close(j);
 	json_close(j);
 }
@@ -384,7 +384,7 @@ static void put_diff_verdict(struct json *j, const struct diff *d)
 		text.data[0] -= 'a' - 'A';
 	json_open_array(j, "verdict");
 	json_open_object(j, NULL);
-	label_json(j, "text", text.data);
+	cleantext_json(j, "text", text.data);
 	json_open_object(j, "state");
 	json_put_string(j, "view", "diff");
 	json_close(j);
@@ -444,7 +444,7 @@ static void put_diff(struct json *j, const struct pagetree *t, const struct diff
 	}
 	json_open_object(j, "diff");
 	json_put_bool(j, "normalized", d->normalized);
-	label_json(j, "unit", d->unit);
+	cleantext_json(j, "unit", d->unit);
 	put_real(j, "scale", d->scale);
 	json_put_bool(j, "timeless", d->timeless);
 	put_difference(j, "all", &d->all);

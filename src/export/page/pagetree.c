@@ -6,7 +6,7 @@
 #include "analyze/select.h"
 #include "base/buf.h"
 #include "base/text/str.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "profile/profile.h"
 
 /* Where a walk stands: the k-th function of the frame of a stack. Items of one identity below one node are
@@ -46,7 +46,7 @@ static const char *clean(struct pagetree *t, const char *s)
 	struct buf b = { 0 };
 	const char *kept;
 
-	label_clean(&b, s);
+	cleantext_put(&b, s);
 	kept = strtab_get(&t->strings, strtab_add(&t->strings, b.n ? b.data : ""));
 	buf_done(&b);
 	return kept;
@@ -190,8 +190,8 @@ uint32_t pagetree_find(const struct pagetree *t, const char *name, const char *m
 	struct buf n = { 0 }, m = { 0 };
 	struct ident key = { "", "", kind }, *found;
 
-	label_clean(&n, *name ? name : "[no name]");
-	label_clean(&m, module_name(t, module));
+	cleantext_put(&n, *name ? name : "[no name]");
+	cleantext_put(&m, module_name(t, module));
 	if (n.n)
 		key.name = n.data;
 	if (m.n)

@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 
@@ -368,7 +368,7 @@ static void others(struct summary *s)
 		if (!any)
 			heading(s, "Other events");
 		any = true;
-		label_clean(&name, profile_str(s->profile, s->profile->events.v[i].name));
+		cleantext_put(&name, profile_str(s->profile, s->profile->events.v[i].name));
 		buf_putc(&name, ':');
 		line(s, name.data, i);
 		buf_done(&name);

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 
 enum { SHORT_COLUMNS = 18, NARROW_COLUMNS = 104 };
 
@@ -41,12 +41,12 @@ void table_amount(const struct table *t, uint64_t value)
 
 void table_name(const struct table *t, const char *name, unsigned used)
 {
-	label_last(t->out, name, t->job->options.columns, used);
+	cleantext_last(t->out, name, t->job->options.columns, used);
 }
 
 void table_function(struct table *t, const char *name, unsigned used)
 {
-	label_last_function(&t->functions, t->out, name, t->job->options.columns, used);
+	cleantext_last_function(&t->functions, t->out, name, t->job->options.columns, used);
 }
 
 void table_title(const struct export_job *job, struct buf *out, const char *title)
@@ -61,10 +61,10 @@ void table_dim(const struct table *t, const char *text, unsigned columns)
 	struct buf clean = { 0 }, fitted = { 0 };
 	bool colour = t->job->options.colour;
 
-	label_clean(&clean, *text ? text : "-");
-	label_cut(&fitted, clean.data, columns);
+	cleantext_put(&clean, *text ? text : "-");
+	cleantext_cut(&fitted, clean.data, columns);
 	buf_printf(t->out, "%s%s%s%*s  ", colour ? TABLE_DIM : "", fitted.data, colour ? TABLE_NORMAL : "",
-		   (int)(columns - label_columns(fitted.data)), "");
+		   (int)(columns - cleantext_columns(fitted.data)), "");
 	buf_done(&clean);
 	buf_done(&fitted);
 }
@@ -76,9 +76,9 @@ unsigned table_widest(const char *title, const char *const *texts, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		struct buf clean = { 0 };
 
-		label_clean(&clean, texts[i]);
+		cleantext_put(&clean, texts[i]);
 		if (clean.n)
-			widest = MAX(widest, label_columns(clean.data));
+			widest = MAX(widest, cleantext_columns(clean.data));
 		buf_done(&clean);
 	}
 	return MIN(widest, SHORT_COLUMNS);

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 
 struct buf;
 struct export_job;
@@ -25,7 +25,7 @@ struct table {
 	uint64_t all;
 	unsigned module_columns; /* 0 = no column of modules */
 	bool self;
-	struct label_set functions; /* texts of functions that it has shown; label_set_done() */
+	struct cleantext_set functions; /* texts of functions that it has shown; cleantext_set_done() */
 };
 
 /* "\nBy crate, % of 2.00 s, the first 30 of 99 (--limit 0 shows all)\n" */

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/section/ownertext.h"
 #include "export/section/section.h"
 #include "export/report/table.h"
@@ -43,7 +43,7 @@ static void put_head(const struct export_job *job, struct buf *out)
 	if (*target)
 		buf_printf(&line, "%s, ", target);
 	export_when(job, &line);
-	label_clean(&clean, line.data);
+	cleantext_put(&clean, line.data);
 	buf_printf(out, "%s%s%s\n", job->options.colour ? TABLE_BOLD : "", clean.data,
 		   job->options.colour ? TABLE_NORMAL : "");
 	line.n = clean.n = 0;
@@ -62,7 +62,7 @@ static void put_head(const struct export_job *job, struct buf *out)
 			   str_duration(value, job->selection->idle.value));
 	if (job->selection->root)
 		put_root(job->selection, &line);
-	label_clean(&clean, line.data);
+	cleantext_put(&clean, line.data);
 	buf_printf(out, "%s\n", clean.data);
 	buf_done(&line);
 	buf_done(&clean);
@@ -95,7 +95,7 @@ static void put_top(const struct export_job *job, struct buf *out)
 		table_rows(&t, "thread", top.threads.v, top.threads.n);
 	top_done(&top);
 	vec_done(&modules);
-	label_set_done(&t.functions);
+	cleantext_set_done(&t.functions);
 }
 
 int text_write(const struct export_job *job, struct buf *out, struct err *err)

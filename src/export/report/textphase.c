@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/report/table.h"
 #include "export/report/view.h"
 #include "profile/profile.h"

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/report/table.h"
 #include "export/report/view.h"
 #include "profile/profile.h"
@@ -138,7 +138,7 @@ static void put_nearest(struct table *t, const struct calltree *tree, const stru
 	char a[32];
 
 	buf_printf(&title, "Own functions that lead to `%s`", t->job->options.pattern);
-	label_clean(&clean, title.data);
+	cleantext_put(&clean, title.data);
 	table_heading(t, clean.data, shown, c->rows.n);
 	buf_printf(t->out, "  which is %.2f%% of %s", str_percent(t->all, all),
 		   export_value(a, t->job, all));
@@ -179,7 +179,7 @@ int textshare_nearest(const struct export_job *job, struct buf *out, struct err 
 		t.all = c.total.value;
 		put_nearest(&t, &tree, &c);
 	}
-	label_set_done(&t.functions);
+	cleantext_set_done(&t.functions);
 	share_callers_done(&c);
 	crates_done(&names);
 	calltree_done(&tree);

@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/report/table.h"
 #include "export/report/view.h"
 
@@ -111,7 +111,7 @@ static void put_title(const struct tree *t)
 	}
 	buf_printf(&title, "%s `%s`", job->options.view == EXPORT_VIEW_CALLERS ? "Callers of" : "Called by",
 		   c->matched > 1 ? job->options.pattern : callers_ident(c, 0)->name);
-	label_clean(&clean, title.data);
+	cleantext_put(&clean, title.data);
 	table_heading(&t->table, clean.data, 1, 1);
 	buf_printf(t->table.out, "  which is %.2f%% of %s, and %.2f%% (%s) itself",
 		   str_percent(t->table.all, all), export_value(a, job, all),
@@ -167,6 +167,6 @@ int texttree_put(const struct export_job *job, struct buf *out, struct err *err)
 	callers_done(&callers);
 	calltree_done(&tree);
 	vec_done(&t.indents);
-	label_set_done(&t.table.functions);
+	cleantext_set_done(&t.table.functions);
 	return r;
 }

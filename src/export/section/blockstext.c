@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text/plain.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "base/text/str.h"
 #include "profile/profile.h"
 
@@ -228,7 +228,7 @@ void blockstext_write(const struct blocks_job *job, struct buf *out)
 static void put_items(const struct blocks_job *job, const char *title, const struct block_items *items, uint64_t wall_ns,
 		      struct buf *out)
 {
-	_cleanup_(label_set_done) struct label_set functions = { 0 };
+	_cleanup_(cleantext_set_done) struct cleantext_set functions = { 0 };
 	enum { USED = 35 };
 
 	if (!items->n)
@@ -239,10 +239,10 @@ static void put_items(const struct blocks_job *job, const char *title, const str
 
 		buf_printf(out, "%10.3f ms %5.1f %%  %-10s  ", x->ns / 1e6, str_percent(x->ns, wall_ns),
 			   block_part_key(x->part));
-		label_last_function(&functions, out, x->name, job->columns, USED);
+		cleantext_last_function(&functions, out, x->name, job->columns, USED);
 		if (x->under) {
 			buf_puts(out, ", under ");
-			label_last_function(&functions, out, x->under, job->columns, USED);
+			cleantext_last_function(&functions, out, x->under, job->columns, USED);
 		}
 		if (x->file) {
 			buf_puts(out, ": ");

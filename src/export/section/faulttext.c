@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/section/section.h"
 #include "export/report/table.h"
 #include "profile/keys.h"
@@ -18,7 +18,7 @@ enum { STRIP = 64, FILES_WITH_STRIP = 5, USED = 43 };
 
 static void name(const struct export_job *job, struct buf *out, const char *s)
 {
-	label_last(out, s, job->options.columns, USED);
+	cleantext_last(out, s, job->options.columns, USED);
 	buf_putc(out, '\n');
 }
 
@@ -152,7 +152,7 @@ static void put_files(const struct export_job *job, struct buf *out, const struc
 
 static void put_reclaims(const struct export_job *job, struct buf *out, const struct faults *f)
 {
-	_cleanup_(label_set_done) struct label_set functions = { 0 };
+	_cleanup_(cleantext_set_done) struct cleantext_set functions = { 0 };
 	char count[32], time[32];
 
 	if (!f->reclaims_seen) {
@@ -168,7 +168,7 @@ static void put_reclaims(const struct export_job *job, struct buf *out, const st
 			continue;
 		buf_printf(out, "    %9s %9s  ", str_count(count, w->reclaims),
 			   str_duration(time, w->reclaim_ns));
-		label_last_function(&functions, out, f->functions.v[i].name, job->options.columns, USED);
+		cleantext_last_function(&functions, out, f->functions.v[i].name, job->options.columns, USED);
 		buf_putc(out, '\n');
 	}
 	if (f->all.reclaims)

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/section/section.h"
 #include "export/report/table.h"
 #include "profile/profile.h"
@@ -58,7 +58,7 @@ static void put_text(const struct export_job *job, struct buf *out)
 	for (size_t i = 0; i < g.rows.n; i++) {
 		_cleanup_free_ char *label = groups_label(g.rows.v[i].path);
 
-		label_clean(out, label);
+		cleantext_put(out, label);
 		buf_puts(out, ": ");
 		put_cpu(&g.rows.v[i], out);
 		put_memory(&g.rows.v[i], out);
@@ -68,7 +68,7 @@ static void put_text(const struct export_job *job, struct buf *out)
 		put_title(job, "Restarts", out);
 	for (size_t i = 0; i < g.restarts.n; i++) {
 		buf_printf(out, "at %s: ", str_duration(time, g.restarts.v[i].start_ns));
-		label_clean(out, g.restarts.v[i].text);
+		cleantext_put(out, g.restarts.v[i].text);
 		buf_putc(out, '\n');
 	}
 	if (g.restarts.n)

@@ -12,15 +12,15 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/section/section.h"
 #include "export/report/table.h"
 
 enum { USED = 34, TOP = 10 };
 
-static void put_name(const struct export_job *job, struct label_set *functions, struct buf *out, const char *s)
+static void put_name(const struct export_job *job, struct cleantext_set *functions, struct buf *out, const char *s)
 {
-	label_last_function(functions, out, s, job->options.columns, USED);
+	cleantext_last_function(functions, out, s, job->options.columns, USED);
 	buf_putc(out, '\n');
 }
 
@@ -97,7 +97,7 @@ static void put_totals(const struct export_job *job, struct buf *out, const stru
 	for (size_t i = 0; i < f->verdict.n; i++) {
 		struct buf clean = { 0 };
 
-		label_clean(&clean, f->verdict.v[i]);
+		cleantext_put(&clean, f->verdict.v[i]);
 		buf_printf(out, "  → %s\n", clean.data);
 		buf_done(&clean);
 	}
@@ -188,7 +188,7 @@ static size_t shown(const struct export_job *job, size_t n)
 static void put_column(const struct export_job *job, struct buf *out, const struct heap_figures *f,
                        const struct column *c, uint64_t all)
 {
-	_cleanup_(label_set_done) struct label_set functions = { 0 };
+	_cleanup_(cleantext_set_done) struct cleantext_set functions = { 0 };
 	size_t n;
 	const struct heap_function **rows = order(f, c->value, &n);
 
@@ -207,7 +207,7 @@ static void put_column(const struct export_job *job, struct buf *out, const stru
 
 static void put_growth(const struct export_job *job, struct buf *out, const struct heap_figures *f)
 {
-	_cleanup_(label_set_done) struct label_set functions = { 0 };
+	_cleanup_(cleantext_set_done) struct cleantext_set functions = { 0 };
 	size_t n;
 	const struct heap_function **rows = order(f, growth_of, &n);
 

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/section/section.h"
 #include "export/report/table.h"
 
@@ -36,7 +36,7 @@ static void heading(const struct tables *t, const char *what, const char *rest, 
 
 static void name(const struct tables *t, const char *s, unsigned used)
 {
-	label_last(t->out, s, t->job->options.columns, used);
+	cleantext_last(t->out, s, t->job->options.columns, used);
 	buf_putc(t->out, '\n');
 }
 

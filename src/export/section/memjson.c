@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/section/memtext.h"
 #include "export/section/section.h"
 #include "profile/keys.h"
@@ -216,8 +216,8 @@ void mempage_put(const struct export_job *job, struct json *j)
 		if (row->kind == RSS_DETAIL && files++ >= PAGE_FILES)
 			continue;
 		json_open_object(j, NULL);
-		label_json(j, "label", row->label);
-		label_json(j, "note", row->note);
+		cleantext_json(j, "label", row->label);
+		cleantext_json(j, "note", row->note);
 		json_put_int(j, "bytes", row->bytes);
 		json_put_bool(j, "estimate", row->estimate);
 		json_put_bool(j, "part", row->kind == RSS_PART);

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/section/section.h"
 #include "export/report/table.h"
 #include "profile/keys.h"
@@ -70,16 +70,16 @@ static void put_name(const struct layout *l, struct buf *out, const struct rss_r
 	unsigned left = l->o->columns ? MAX(l->o->columns, l->used + NAME_MINIMUM) - l->used : 0;
 	struct buf clean = { 0 }, name = { 0 }, note = { 0 };
 
-	label_clean(&clean, row->label);
+	cleantext_put(&clean, row->label);
 	buf_printf(&name, "%s%s%s", row->kind == RSS_DETAIL ? "  " : "", clean.data ? clean.data : "",
 		   row->estimate ? " (estimate)" : "");
 	if (left)
-		label_cut(out, name.data, left);
+		cleantext_cut(out, name.data, left);
 	else
 		buf_puts(out, name.data);
-	if (*row->note && (!left || label_columns(name.data) + 6 < left)) {
+	if (*row->note && (!left || cleantext_columns(name.data) + 6 < left)) {
 		if (left)
-			label_cut(&note, row->note, left - label_columns(name.data) - 2);
+			cleantext_cut(&note, row->note, left - cleantext_columns(name.data) - 2);
 		buf_printf(out, "  %s%s%s", l->o->colour ? TABLE_DIM : "", left ? note.data : row->note,
 			   l->o->colour ? TABLE_NORMAL : "");
 	}
@@ -177,7 +177,7 @@ static void put_group(const struct rss *r, const struct memtext_options *o, stru
 			 "  none of its own with a memory controller: the machine's memory is its limit\n");
 		return;
 	}
-	label_clean(&path, r->group);
+	cleantext_put(&path, r->group);
 	heading(o, out, "Cgroup");
 	buf_printf(out, "  %s (version %u)\n", path.data, r->group_version);
 	buf_done(&path);

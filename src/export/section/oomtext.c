@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/section/section.h"
 #include "profile/profile.h"
 
@@ -24,7 +24,7 @@ void leaktext_put(const struct leak *l, size_t rows, unsigned columns, struct bu
 
 		buf_printf(out, "%10s %7.2f %12s   ", str_bytes(bytes, r->bytes), str_percent(r->bytes, l->bytes),
 			   str_count(count, r->objects));
-		label_last(out, r->name, columns, BEFORE_NAME);
+		cleantext_last(out, r->name, columns, BEFORE_NAME);
 		buf_putc(out, '\n');
 	}
 }
@@ -62,7 +62,7 @@ static void put_blame(const struct oom *o, unsigned columns, struct buf *out)
 			   o->kills ? " at the kill" : " at the end");
 		buf_printf(out, "%.0f %% of it allocated by ",
 			   str_percent(o->live.rows.v[0].bytes, o->live.bytes));
-		label_last(out, o->live.rows.v[0].name, columns, 0);
+		cleantext_last(out, o->live.rows.v[0].name, columns, 0);
 		buf_puts(out, ".\n");
 	} else if (!strcmp(blame, "cache")) {
 		buf_printf(out,
@@ -84,7 +84,7 @@ static void put_blame(const struct oom *o, unsigned columns, struct buf *out)
 	}
 	if (*o->trigger && o->kills) {
 		buf_puts(out, "The page that was one too many was asked for by ");
-		label_last(out, o->trigger, columns, 0);
+		cleantext_last(out, o->trigger, columns, 0);
 		buf_puts(out, ".\n");
 	}
 }
@@ -114,10 +114,10 @@ static void put_said(const struct oom *o, unsigned columns, struct buf *out)
 	for (size_t i = 0; i < MIN(o->said.n, (size_t)SAID_ROWS); i++) {
 		struct buf clean = { 0 };
 
-		label_clean(&clean, o->said.v[i]);
+		cleantext_put(&clean, o->said.v[i]);
 		buf_puts(out, "  ");
 		if (columns > 4)
-			label_cut(out, clean.data, columns - 2);
+			cleantext_cut(out, clean.data, columns - 2);
 		else
 			buf_puts(out, clean.data);
 		buf_putc(out, '\n');

@@ -3,7 +3,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "profile/profile.h"
 
 enum { SHOWN = 8, SHORT_ID = 12 };
@@ -57,7 +57,7 @@ bool ownertext_line(const struct profile *p, size_t i, struct buf *out)
 		buf_printf(&b, ", pid %u", first->pid);
 	if (n > 1)
 		buf_printf(&b, " (%s)", profile_str(p, first->name));
-	label_clean(out, b.data);
+	cleantext_put(out, b.data);
 	buf_done(&b);
 	return true;
 }

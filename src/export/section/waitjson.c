@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/section/section.h"
 #include "profile/profile.h"
 
@@ -156,7 +156,7 @@ static void put_page_waker(struct json *j, const struct waits_waker *w)
 	else
 		buf_printf(&text, "%s of thread %s", w->function, w->thread);
 	buf_printf(&text, ": %s in %s", str_duration(ns, w->ns), str_count(count, w->count));
-	label_json(j, NULL, text.data);
+	cleantext_json(j, NULL, text.data);
 	buf_done(&text);
 }
 
@@ -170,15 +170,15 @@ void waitpage_put(const struct export_job *job, struct json *j)
 		const struct waits_site *s = &w->sites.v[i];
 
 		json_open_object(j, NULL);
-		label_json(j, "function", s->function);
-		label_json(j, "cause", cause_key(s->cause));
-		label_json(j, "operation", s->operation ? s->operation : "");
+		cleantext_json(j, "function", s->function);
+		cleantext_json(j, "cause", cause_key(s->cause));
+		cleantext_json(j, "operation", s->operation ? s->operation : "");
 		json_put_uints(j, { "ns", s->ns }, { "count", s->count }, { "longestNs", s->longest_ns },
 			       { "threads", s->threads });
-		label_json(j, "thread",
+		cleantext_json(j, "thread",
 		         s->thread < p->threads.n ? profile_str(p, p->threads.v[s->thread].name) : "");
-		label_json(j, "means", s->pattern ? s->pattern->means : "");
-		label_json(j, "fix", s->pattern ? s->pattern->fix : "");
+		cleantext_json(j, "means", s->pattern ? s->pattern->means : "");
+		cleantext_json(j, "fix", s->pattern ? s->pattern->fix : "");
 		json_open_array(j, "wakers");
 		for (size_t k = 0; k < s->wakers.n && k < PAGE_WAKERS; k++)
 			put_page_waker(j, &s->wakers.v[k]);

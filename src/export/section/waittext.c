@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/section/section.h"
 #include "export/report/table.h"
 #include "profile/profile.h"
@@ -43,13 +43,13 @@ static void put_clean(struct buf *out, const char *text, size_t room, bool funct
 {
 	struct buf clean = { 0 };
 
-	label_clean(&clean, *text ? text : "[no name]");
+	cleantext_put(&clean, *text ? text : "[no name]");
 	if (!room)
 		buf_puts(out, clean.data);
 	else if (function)
-		label_function(NULL, out, clean.data, room);
+		cleantext_function(NULL, out, clean.data, room);
 	else
-		label_cut(out, clean.data, room);
+		cleantext_cut(out, clean.data, room);
 	buf_done(&clean);
 }
 
@@ -99,7 +99,7 @@ static void put_row(const struct layout *l, const struct account_row *r, const c
 	uint64_t other = 0;
 
 	put_clean(&label, name, NAME_COLUMNS, false);
-	buf_printf(out, "%s%*s", label.data, NAME_COLUMNS - (int)label_columns(label.data), "");
+	buf_printf(out, "%s%*s", label.data, NAME_COLUMNS - (int)cleantext_columns(label.data), "");
 	put_duration(out, r->wall_ns);
 	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
 		if (l->shown[columns[i].cause])
@@ -197,7 +197,7 @@ static void put_wrapped(const struct export_job *job, const char *text, struct b
 	struct buf clean = { 0 };
 	const char *s;
 
-	label_clean(&clean, text);
+	cleantext_put(&clean, text);
 	for (s = clean.data; *s;) {
 		size_t word = strcspn(s, " ");
 
@@ -248,7 +248,7 @@ static void put_wakers(const struct export_job *job, const struct waits_site *s,
 		if (w->interrupt) {
 			buf_puts(out, waits_interrupt(w->interrupt));
 		} else {
-			put_clean(out, w->function, room(job, 20 + 3 + label_columns(w->thread)), true);
+			put_clean(out, w->function, room(job, 20 + 3 + cleantext_columns(w->thread)), true);
 			buf_puts(out, " (");
 			put_clean(out, w->thread, 0, false);
 			buf_putc(out, ')');
@@ -278,7 +278,7 @@ static void put_chains(const struct export_job *job, const struct waits_site *s,
 			buf_printf(out, "%*s%s waited: %s, ", k ? 23 : 0, "", thread.data,
 				   cause_name(c->links[k].cause));
 			put_clean(out, c->links[k].function,
-				  room(job, 35 + label_columns(thread.data) +
+				  room(job, 35 + cleantext_columns(thread.data) +
 						    strlen(cause_name(c->links[k].cause))),
 				  true);
 			buf_putc(out, '\n');
@@ -312,7 +312,7 @@ static void put_site(const struct export_job *job, const struct waits_site *s, s
 		buf_printf(out, "%9s %9s ", str_duration(a, s->count ? s->ns / s->count : 0),
 			   s->longest_ns ? str_duration(b, s->longest_ns) : "-");
 	buf_printf(out, " %-12s ", cause_name(s->cause));
-	put_clean(out, s->function, room(job, (is_wide(job) ? 62 : 42) + label_columns(who.data)), true);
+	put_clean(out, s->function, room(job, (is_wide(job) ? 62 : 42) + cleantext_columns(who.data)), true);
 	buf_printf(out, "%s\n", who.data);
 	buf_done(&who);
 	put_wakers(job, s, out);

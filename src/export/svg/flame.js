@@ -86,7 +86,7 @@
 		return name.replace(new RegExp("^<&?(?:mut )?(" + part + ")(?: as " + part + ")?>::"), "$1::");
 	}
 
-	// The same cuts as in the file itself (label.c): arguments, the trait, the left of the path, then the end.
+	// The same cuts as in the file itself (cleantext.c): arguments, the trait, the left of the path, then the end.
 	function fit(name, n) {
 		if (n < 3)
 			return "";

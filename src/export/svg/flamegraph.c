@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "base/text/str.h"
 #include "export/svg/boxes.h"
-#include "export/report/label.h"
-#include "export/svg/picture.h"
+#include "export/report/cleantext.h"
+#include "export/svg/canvas.h"
 #include "folded/stacklist.h"
 
 struct flamegraph_options flamegraph_defaults(void)
@@ -31,7 +31,7 @@ struct flamegraph_options flamegraph_defaults(void)
 struct drawing {
 	const struct stacklist *l;
 	const struct flamegraph_options *o;
-	struct picture picture;
+	struct canvas picture;
 	struct boxes boxes;
 	double unit;         /* of the list's counts */
 	double total, scale; /* counts across the picture; px a count */
@@ -60,7 +60,7 @@ static const struct label *label_of(struct drawing *d, uint32_t node)
 			n -= 4;
 		plain = mem_strndup(name, n);
 		buf_puts(&clean, "");
-		label_clean(&clean, plain);
+		cleantext_put(&clean, plain);
 		buf_puts(&xml, "");
 		buf_xml(&xml, clean.data);
 		*label = (struct label){ clean.data, xml.data };
@@ -96,7 +96,7 @@ static void put_title(struct drawing *d, struct buf *b, const struct box *box)
 		return;
 	}
 	buf_puts(b, ", ");
-	picture_fixed(b, all > 0 ? 100 * count / all : 0, 2);
+	canvas_fixed(b, all > 0 ? 100 * count / all : 0, 2);
 	if (box->differs)
 		buf_printf(b, "%%; %s%.2f", change > 0 ? "+" : "", 100 * change / all);
 	buf_puts(b, "%)");
@@ -175,7 +175,7 @@ static bool find_value(const char *text, const char *key, struct buf *b)
 }
 
 /* Applies the attributes of a name to its box: scratch 0 title, 1 attributes, 2 before it. */
-static void apply_attributes(struct drawing *d, const char *text, struct picture_box *out)
+static void apply_attributes(struct drawing *d, const char *text, struct canvas_box *out)
 {
 	static const char *const plain[] = { "id", "class", "style", "onmouseover", "onmouseout", "onclick" };
 	struct buf *title = &d->scratch[0], *attributes = &d->scratch[1], *before = &d->scratch[2], v = { 0 };
@@ -220,8 +220,8 @@ static void put_box(struct drawing *d, const struct box *box, uint64_t *seed)
 	struct flamegraph_attributes *a = d->o->attributes;
 	char colour[PALETTE_COLOUR];
 	double start = box->start / d->unit, end = box->node ? box->end / d->unit : d->total;
-	struct picture_box out = { .x = PICTURE_PAD + start * d->scale,
-		                   .end = PICTURE_PAD + end * d->scale,
+	struct canvas_box out = { .x = CANVAS_PAD + start * d->scale,
+		                   .end = CANVAS_PAD + end * d->scale,
 		                   .exact_start = box->start,
 		                   .exact_size = box->node ? box->end - box->start
 		                                           : (uint64_t)llround(end * d->unit),
@@ -247,7 +247,7 @@ static void put_box(struct drawing *d, const struct box *box, uint64_t *seed)
 	out.title = d->scratch[0].data;
 	out.attributes = d->scratch[1].data;
 	out.before = d->scratch[2].data;
-	picture_box(&d->picture, &out);
+	canvas_box(&d->picture, &out);
 }
 
 static void set_up_picture(struct drawing *d, struct buf *out)
@@ -257,7 +257,7 @@ static void set_up_picture(struct drawing *d, struct buf *out)
 	double top = o->font_size * (subtitle ? 5 : 3), bottom = o->font_size * 2 + 10;
 	double height = ceil((d->boxes.depth + 1.0) * o->row_height + top + bottom);
 
-	d->picture = (struct picture){
+	d->picture = (struct canvas){
 		.out = out,
 		.width = o->width,
 		.height = height,
@@ -275,9 +275,9 @@ static void set_up_picture(struct drawing *d, struct buf *out)
 		.subtitle = o->subtitle,
 		.title_room = 100,
 		.button_y = o->font_size * 2,
-		.search_x = o->width - PICTURE_PAD - 30,
-		.ignorecase_x = o->width - PICTURE_PAD,
-		.matched_x = o->width - PICTURE_PAD,
+		.search_x = o->width - CANVAS_PAD - 30,
+		.ignorecase_x = o->width - CANVAS_PAD,
+		.matched_x = o->width - CANVAS_PAD,
 		.details_y = height - bottom / 2,
 		.details_lines = 1,
 		.name_type = o->name_type,
@@ -292,7 +292,7 @@ static void set_up_picture(struct drawing *d, struct buf *out)
 /* For tools that make pictures unattended: the picture shows the error. */
 static int no_counts(const struct drawing *d, struct buf *out, struct err *err)
 {
-	struct picture p = { .out = out };
+	struct canvas p = { .out = out };
 
 	buf_puts(out, "<?xml version=\"1.0\" standalone=\"no\"?>\n");
 	buf_printf(out,
@@ -300,8 +300,8 @@ static int no_counts(const struct drawing *d, struct buf *out, struct err *err)
 	           d->o->width, d->o->font_size * 5, d->o->width, d->o->font_size * 5);
 	buf_xml(out, d->o->font);
 	buf_printf(out, "\" font-size=\"%.6g\" xmlns=\"http://www.w3.org/2000/svg\">\n", d->o->font_size + 2);
-	picture_text(&p, "text-anchor=\"middle\" ", d->o->width / 2.0, d->o->font_size * 2,
-	             "ERROR: there is no stack with a count in the input.");
+	canvas_text(&p, "text-anchor=\"middle\" ", d->o->width / 2.0, d->o->font_size * 2,
+	            "ERROR: there is no stack with a count in the input.");
 	buf_puts(out, "</svg>\n");
 	return err_set(err, ENODATA,
 	               "no stack counts found: lines are \"outer;inner;leaf 123\", as "
@@ -333,16 +333,16 @@ int flamegraph_write(const struct stacklist *l, const struct flamegraph_options 
 	d.total = total / d.unit;
 	if (o->total > d.total)
 		d.total = o->total;
-	d.scale = (o->width - 2 * PICTURE_PAD) / d.total;
+	d.scale = (o->width - 2 * CANVAS_PAD) / d.total;
 	boxes_make(&d.boxes, l, o->flamechart,
 	           o->min_percent ? d.total * o->min_width / 100 : o->min_width / d.scale);
 	d.labels = mem_alloc(l->names.n * sizeof(*d.labels));
 	set_up_picture(&d, out);
-	picture_begin(&d.picture);
+	canvas_begin(&d.picture);
 	for (size_t i = 0; i < d.boxes.list.n; i++)
 		put_box(&d, &d.boxes.list.v[i], &seed);
-	picture_end_boxes(&d.picture);
-	picture_end(&d.picture);
+	canvas_end_boxes(&d.picture);
+	canvas_end(&d.picture);
 	drawing_done(&d);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /*
  * flamegraph.h - folded stacks drawn as flamegraph.pl draws them: the same boxes at the same places, in the
- * same words and colours (boxes.h, palette.h, picture.h).
+ * same words and colours (boxes.h, palette.h, canvas.h).
  */
 #pragma once
 

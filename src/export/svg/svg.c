@@ -14,8 +14,8 @@
 #include "base/buf.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/label.h"
-#include "export/svg/picture.h"
+#include "export/report/cleantext.h"
+#include "export/svg/canvas.h"
 #include "profile/profile.h"
 
 enum {
@@ -34,7 +34,7 @@ enum hue { HUE_USER, HUE_INLINED, HUE_KERNEL, HUE_NOTE, HUE_UNNAMED, HUE_TRUNCAT
 
 struct drawing {
 	const struct export_job *job;
-	struct picture picture;
+	struct canvas picture;
 	struct buf scratch[2]; /* a box's words and its colour */
 	struct calltree tree;
 	struct label {
@@ -241,7 +241,7 @@ static const struct label *label_of(struct drawing *d, uint32_t ident)
 		struct buf clean = { 0 }, xml = { 0 };
 		const char *name = d->tree.idents.list.v[ident].name;
 
-		label_clean(&clean, *name ? name : "[no name]");
+		cleantext_put(&clean, *name ? name : "[no name]");
 		buf_xml(&xml, clean.data);
 		*l = (struct label){ clean.data, xml.data };
 	}
@@ -266,7 +266,7 @@ static void put_title(struct drawing *d, struct buf *b, uint32_t node)
 		return;
 	}
 	buf_puts(b, ", ");
-	picture_fixed(b, share / 100.0, 2);
+	canvas_fixed(b, share / 100.0, 2);
 	buf_puts(b, "%)");
 }
 
@@ -274,7 +274,7 @@ static void put_frame(struct drawing *d, uint32_t node)
 {
 	const struct calltree_node *n = &d->tree.nodes.v[node];
 	const char *name = label_of(d, n->ident)->clean;
-	double x = PICTURE_PAD + d->starts[node] * d->scale;
+	double x = CANVAS_PAD + d->starts[node] * d->scale;
 	enum hue hue = hue_of(d, node);
 	struct buf *title = &d->scratch[0], *fill = &d->scratch[1];
 	bool dark = is_dark(d, node);
@@ -286,7 +286,7 @@ static void put_frame(struct drawing *d, uint32_t node)
 		put_cause_colour(d, fill, node);
 	else
 		put_colour(fill, hue, name);
-	picture_box(&d->picture, &(struct picture_box){ .x = x,
+	canvas_box(&d->picture, &(struct canvas_box){ .x = x,
 							.end = x + weight_of(d, node) * d->scale,
 							.depth = n->depth,
 							.name = name,
@@ -339,22 +339,22 @@ static void begin(struct drawing *d, struct buf *out)
 
 	make_title(d, &title);
 	make_subtitle(d, &subtitle);
-	d->picture = (struct picture){
+	d->picture = (struct canvas){
 		.out = out, .width = width, .height = height,
 		.top = TOP, .bottom = BOTTOM, .row = FRAME_HEIGHT,
 		.inverted = o->inverted,
 		.font_size = 12, .char_width = CHAR_WIDTH, .slack = 5,
 		.title = title.data, .subtitle = subtitle.data,
 		.title_room = BUTTONS, .button_y = 24,
-		.search_x = width - PICTURE_PAD - 30, .ignorecase_x = width - PICTURE_PAD,
-		.matched_x = width - PICTURE_PAD,
+		.search_x = width - CANVAS_PAD - 30, .ignorecase_x = width - CANVAS_PAD,
+		.matched_x = width - CANVAS_PAD,
 		.details_y = height - BOTTOM / 2.0, .details_lines = 2,
 		.name_type = "Function:",
 		.background = { "#fffdf7" },
 		.decimals = 4,
 		.defs = d->causes ? hatch : NULL,
 	};
-	picture_begin(&d->picture);
+	canvas_begin(&d->picture);
 	buf_done(&title);
 	buf_done(&subtitle);
 }
@@ -374,7 +374,7 @@ static void put_cause_legend(struct drawing *d, double x)
 		else
 			buf_printf(d->picture.out, "#%02x%02x%02x", colour[0], colour[1], colour[2]);
 		buf_puts(d->picture.out, "\"/>");
-		picture_text(&d->picture, "", x + 14, 61, cause_name(cause));
+		canvas_text(&d->picture, "", x + 14, 61, cause_name(cause));
 		x += 14 + (strlen(cause_name(cause)) + 2) * CHAR_WIDTH;
 	}
 }
@@ -382,7 +382,7 @@ static void put_cause_legend(struct drawing *d, double x)
 /* Puts only the colours in the picture. */
 static void put_legend(struct drawing *d)
 {
-	double x = PICTURE_PAD;
+	double x = CANVAS_PAD;
 
 	buf_puts(d->picture.out, "<g id=\"legend\">\n");
 	for (enum hue hue = 0; hue < HUE_COUNT; hue++) {
@@ -398,7 +398,7 @@ static void put_legend(struct drawing *d)
 		buf_printf(d->picture.out,
 			   "<rect x=\"%.6g\" y=\"52\" width=\"10\" height=\"10\" fill=\"#%02x%02x%02x\"/>", x,
 			   (low[0] + high[0]) / 2, (low[1] + high[1]) / 2, (low[2] + high[2]) / 2);
-		picture_text(&d->picture, "", x + 14, 61, text);
+		canvas_text(&d->picture, "", x + 14, 61, text);
 		x += 14 + (strlen(text) + 2) * CHAR_WIDTH;
 	}
 	if (d->causes)
@@ -422,19 +422,19 @@ int svg_write(const struct export_job *job, struct buf *out, struct err *err)
 		find_causes(&d);
 	d.labels = mem_alloc((d.tree.idents.list.n + 1) * sizeof(*d.labels));
 	d.total = weight_of(&d, 0);
-	d.scale = d.total ? (double)(width - 2 * PICTURE_PAD) / d.total : 0;
+	d.scale = d.total ? (double)(width - 2 * CANVAS_PAD) / d.total : 0;
 	place_nodes(&d);
 
 	begin(&d, out);
 	for (uint32_t i = 0; d.total && i != CALLTREE_NONE; i = next_drawn(&d, i))
 		put_frame(&d, i);
-	picture_end_boxes(&d.picture);
+	canvas_end_boxes(&d.picture);
 	if (!d.total)
-		picture_text(&d.picture, "", PICTURE_PAD, TOP + 12, job->selection->idle.samples ?
-			     "All of it is idle: --idle shows it." :
-			     "No samples. Record while the target is at work.");
+		canvas_text(&d.picture, "", CANVAS_PAD, TOP + 12, job->selection->idle.samples ?
+			    "All of it is idle: --idle shows it." :
+			    "No samples. Record while the target is at work.");
 	put_legend(&d);
-	picture_end(&d.picture);
+	canvas_end(&d.picture);
 
 	for (size_t i = 0; i < d.tree.idents.list.n; i++) {
 		free(d.labels[i].clean);

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "tui/code.h"
 #include "tui/look.h"
 #include "tui/table.h"
@@ -221,7 +221,7 @@ static void a_table_fits(void **state)
 		assert_true(widths[3] >= 3);
 		table_write(&t, width, 0, &b);
 		for (rest = b.data; (line = strsep(&rest, "\n"));) {
-			assert_true(label_columns(line) <= width);
+			assert_true(cleantext_columns(line) <= width);
 			for (char *c = line; *c; c++)
 				assert_true((unsigned char)*c >= ' ' && *c != 0x7f);
 		}

@@ -10,7 +10,7 @@
 #include "analyze/tree/top.h"
 #include "base/err.h"
 #include "export/diff/difftext.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "exporting.h"
 #include "golden.h"
 #include "random.h"
@@ -632,7 +632,7 @@ static void check_width(const struct run *a, const struct run *b, bool absolute,
 	char *rest = out.data;
 
 	for (char *line = strtok_r(rest, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-		assert_true(label_columns(line) <= (columns ? columns : 110));
+		assert_true(cleantext_columns(line) <= (columns ? columns : 110));
 	buf_done(&out);
 	diff_done(&d);
 }

@@ -7,7 +7,7 @@
 #include "analyze/wait/waits.h"
 #include "base/buf.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "golden.h"
 #include "judged.h"
 
@@ -464,7 +464,7 @@ static void lines_fit_a_terminal(void **state)
 		char *rest = strstr(b.data, "\nVerdict");
 
 		for (char *line = strtok_r(rest, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-			if (label_columns(line) > widths[i])
+			if (cleantext_columns(line) > widths[i])
 				fail_msg("%u: %s", widths[i], line);
 		buf_done(&b);
 	}

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "exporting.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/page/page.h"
 #include "export/page/pagetree.h"
 #include "waiting.h"
@@ -79,7 +79,7 @@ static void put_name(struct buf *b, const char *name, bool inlined)
 {
 	struct buf clean = { 0 };
 
-	label_clean(&clean, *name ? name : "[no name]");
+	cleantext_put(&clean, *name ? name : "[no name]");
 	if (inlined && !plain_names)
 		buf_puts(&clean, " (inlined)");
 	if (b->n > 1)

@@ -1,7 +1,7 @@
 #include "test.h"
 
 #include "exporting.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/section/section.h"
 #include "golden.h"
 #include "jsonmembers.h"
@@ -30,7 +30,7 @@ static void lines_fit_a_terminal(void **state)
 	char *rest = strstr(b.data, "\nBy ");
 
 	for (char *line = strtok_r(rest, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-		assert_true(label_columns(line) <= 90);
+		assert_true(cleantext_columns(line) <= 90);
 	buf_done(&b);
 	profile_free(s.p);
 }

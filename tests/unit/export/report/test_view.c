@@ -4,7 +4,7 @@
 #include "analyze/tree/restack.h"
 #include "base/err.h"
 #include "exporting.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "golden.h"
 
 static const char *const phases[] = { "node::run", "fib", "HashBuilder", "nowhere", NULL };
@@ -108,7 +108,7 @@ static void lines_fit_a_terminal(void **state)
 		char *rest = b.data;
 
 		for (char *line = strtok_r(rest, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-			if (label_columns(line) > widths[i] && strlen(line) > 7 && line[6] == '%')
+			if (cleantext_columns(line) > widths[i] && strlen(line) > 7 && line[6] == '%')
 				fail_msg("more than %u columns: %s", widths[i], line);
 		buf_done(&b);
 	}

@@ -1,5 +1,5 @@
 /*
- * label.h - names for people: made harmless, measured, cut to fit.
+ * cleantext.h - names for people: made harmless, measured, cut to fit.
  *
  * Names come from files of the target and may hold anything. A clean name is
  * plain text (base/text/plain.h).
@@ -14,13 +14,13 @@ struct buf;
 struct json;
 
 /* s with everything else replaced by U+FFFD. */
-void label_clean(struct buf *b, const char *s);
+void cleantext_put(struct buf *b, const char *s);
 
 /* The same as a string of JSON. */
-void label_json(struct json *j, const char *key, const char *s);
+void cleantext_json(struct json *j, const char *key, const char *s);
 
 /* Columns of a clean name in a monospaced font: wide characters are two. */
-size_t label_columns(const char *s);
+size_t cleantext_columns(const char *s);
 
 /*
  * A clean name of a function in at most columns, by the rule of the page (ui/names.js, shortName()); mark stands for what is
@@ -28,26 +28,26 @@ size_t label_columns(const char *s);
  * left of the path (`..::Tree::state_root`), so that the last segment stays whole if it fits; then its end (`state_r..`).
  * Nothing where only the mark would fit.
  */
-void label_shorten(struct buf *b, const char *name, size_t columns, const char *mark);
+void cleantext_shorten(struct buf *b, const char *name, size_t columns, const char *mark);
 
 /* The texts that a table has given to functions. Starts as zeros. */
-struct label_set {
+struct cleantext_set {
 	struct map given; /* hash of the text to hash of the name */
 };
-void label_set_done(struct label_set *set);
-/* A clean name as label_shorten() has it; set NULL: it is in no table. Where another function of the table has that text already: whole if it fits, or
- * with ~2, ~3 at its end. */
-void label_function(struct label_set *set, struct buf *b, const char *name, size_t columns);
+void cleantext_set_done(struct cleantext_set *set);
+/* A clean name as cleantext_shorten() has it; set NULL: it is in no table. Where another function of the table has that text
+ * already: whole if it fits, or with ~2, ~3 at its end. */
+void cleantext_function(struct cleantext_set *set, struct buf *b, const char *name, size_t columns);
 
-/* Any clean name: whole if it fits, else as label_shorten(). Nothing below 3 columns. */
-void label_fit(struct buf *b, const char *name, size_t columns);
+/* Any clean name: whole if it fits, else as cleantext_shorten(). Nothing below 3 columns. */
+void cleantext_fit(struct buf *b, const char *name, size_t columns);
 
 /* The last column of a row: any name, made clean, and cut to what used columns leave of a terminal's line (columns 0: no
  * terminal, whole). Twenty are always left to it. */
-void label_last(struct buf *b, const char *name, unsigned columns, unsigned used);
+void cleantext_last(struct buf *b, const char *name, unsigned columns, unsigned used);
 
 /* The same for a function of a table: shortened also where it would fit, as on the page. */
-void label_last_function(struct label_set *set, struct buf *b, const char *name, unsigned columns, unsigned used);
+void cleantext_last_function(struct cleantext_set *set, struct buf *b, const char *name, unsigned columns, unsigned used);
 
 /* A clean text that is no name: only its end is cut. */
-void label_cut(struct buf *b, const char *text, size_t columns);
+void cleantext_cut(struct buf *b, const char *text, size_t columns);

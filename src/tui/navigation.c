@@ -1,5 +1,5 @@
 /*
- * opening.c - navigation: opens rows, pages, functions and threads, and goes back.
+ * navigation.c - navigation: opens rows, pages, functions and threads, and goes back.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ void detail_done(struct detail *d)
 	code_text_done(&d->text);
 }
 
-void open_move(struct state *s, long row)
+void navigation_move(struct state *s, long row)
 {
 	struct spot *spot = state_spot(s);
 	long last = (long)s->table.rows.n - 1;
@@ -31,7 +31,7 @@ void open_move(struct state *s, long row)
 	s->redraw = true;
 }
 
-void open_page(struct state *s, int page)
+void navigation_open_page(struct state *s, int page)
 {
 	s->page = (page + PAGE_COUNT) % PAGE_COUNT;
 	while (s->details.n) {
@@ -137,7 +137,7 @@ static bool function_at(struct state *s, const char **name, const char **module,
 	}
 }
 
-void open_function(struct state *s, enum detail_kind kind)
+void navigation_open_function(struct state *s, enum detail_kind kind)
 {
 	const char *name, *module, *what;
 	_cleanup_free_ char *n = NULL, *m = NULL;
@@ -182,10 +182,10 @@ static void open_thread(struct state *s, const struct row *r)
 	snprintf(tid, sizeof(tid), "%u", s->look.p->threads.v[r->index].tid);
 	scope_set(&s->look.scope.thread, tid);
 	s->from_threads = true;
-	open_page(s, PAGE_FUNCTIONS);
+	navigation_open_page(s, PAGE_FUNCTIONS);
 }
 
-void open_row(struct state *s)
+void navigation_open_row(struct state *s)
 {
 	const struct row *r = row_at(s);
 	struct tree *tree = tree_shown(s);
@@ -203,23 +203,23 @@ void open_row(struct state *s)
 	} else if (s->page == PAGE_MEMORY) {
 		state_say(s, false, "Nothing to open here.");
 	} else {
-		open_function(s, DETAIL_CALLERS);
+		navigation_open_function(s, DETAIL_CALLERS);
 	}
 }
 
 /* Right opens a row of a tree, or goes to the first below it. */
-void open_right(struct state *s)
+void navigation_right(struct state *s)
 {
 	const struct row *r = row_at(s);
 
 	if (r && tree_shown(s) && r->mark == '-')
-		open_move(s, state_spot(s)->cursor + 1);
+		navigation_move(s, state_spot(s)->cursor + 1);
 	else if (!tree_shown(s) || (r && r->mark == '+'))
-		open_row(s);
+		navigation_open_row(s);
 }
 
 /* Left closes it, or goes to the one above it. */
-bool open_left(struct state *s)
+bool navigation_left(struct state *s)
 {
 	const struct row *r = row_at(s);
 	struct tree *tree = tree_shown(s);
@@ -236,11 +236,11 @@ bool open_left(struct state *s)
 		return false;
 	while (i && s->table.rows.v[i].depth >= r->depth)
 		i--;
-	open_move(s, i);
+	navigation_move(s, i);
 	return true;
 }
 
-void open_back(struct state *s)
+void navigation_back(struct state *s)
 {
 	struct spot *spot = state_spot(s);
 
@@ -254,6 +254,6 @@ void open_back(struct state *s)
 
 		scope_set(s->look.scope.function ? &s->look.scope.function : &s->look.scope.thread, NULL);
 		s->from_threads = s->from_threads && !threads;
-		open_page(s, threads ? PAGE_THREADS : s->page);
+		navigation_open_page(s, threads ? PAGE_THREADS : s->page);
 	}
 }

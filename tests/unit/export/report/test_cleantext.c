@@ -1,16 +1,16 @@
 #include "test.h"
 
 #include "base/buf.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 
 static void fits(const char *name, size_t columns, const char *expected)
 {
 	struct buf b = { 0 };
 
-	label_fit(&b, name, columns);
+	cleantext_fit(&b, name, columns);
 	if (strcmp(b.data ? b.data : "", expected))
 		fail_msg("%s in %zu columns: '%s', not '%s'", name, columns, b.data, expected);
-	assert_true(label_columns(expected) <= columns);
+	assert_true(cleantext_columns(expected) <= columns);
 	buf_done(&b);
 }
 
@@ -60,7 +60,7 @@ static void names_are_as_on_the_page(void **state)
 
 		*columns = *text = 0;
 		text[strcspn(text + 1, "\n") + 1] = 0;
-		label_shorten(&b, line, strtoul(columns + 1, NULL, 10), "\xe2\x80\xa6");
+		cleantext_shorten(&b, line, strtoul(columns + 1, NULL, 10), "\xe2\x80\xa6");
 		if (strcmp(b.data ? b.data : "", text + 1))
 			fail_msg("%s in %s columns: '%s', not '%s'", line, columns + 1, b.data, text + 1);
 		buf_done(&b);
@@ -69,18 +69,18 @@ static void names_are_as_on_the_page(void **state)
 	assert_true(n > 20);
 }
 
-static void given(struct label_set *set, const char *name, size_t columns, const char *expected)
+static void given(struct cleantext_set *set, const char *name, size_t columns, const char *expected)
 {
 	struct buf b = { 0 };
 
-	label_function(set, &b, name, columns);
+	cleantext_function(set, &b, name, columns);
 	assert_string_equal(b.data ? b.data : "", expected);
 	buf_done(&b);
 }
 
 static void functions_of_a_table_keep_different_texts(void **state)
 {
-	struct label_set set = { 0 };
+	struct cleantext_set set = { 0 };
 
 	given(&set, "a::Vec<alloc::string::String>::push", 40, "a::Vec<..>::push");
 	given(&set, "a::Vec<alloc::string::String>::push", 40, "a::Vec<..>::push");
@@ -90,16 +90,16 @@ static void functions_of_a_table_keep_different_texts(void **state)
 	given(&set, "a::Vec<alloc::boxed::Box<U>>::push", 16, "..::push~3");
 	given(&set, "a::Vec<alloc::boxed::Box<T>>::push", 16, "..::push~2");
 	given(&set, "main", 2, "");
-	label_set_done(&set);
+	cleantext_set_done(&set);
 }
 
 static void columns_are_counted_and_not_bytes(void **state)
 {
 	const char *wide = "\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97"; /* four, of two columns */
 
-	assert_int_equal(label_columns("abc"), 3);
-	assert_int_equal(label_columns("\xc3\xa9t\xc3\xa9"), 3);
-	assert_int_equal(label_columns(wide), 8);
+	assert_int_equal(cleantext_columns("abc"), 3);
+	assert_int_equal(cleantext_columns("\xc3\xa9t\xc3\xa9"), 3);
+	assert_int_equal(cleantext_columns(wide), 8);
 	fits(wide, 8, wide);
 	fits(wide, 7, "\xe6\xbc\xa2\xe5\xad\x97..");
 }
@@ -108,7 +108,7 @@ static void clean(const char *name, const char *expected)
 {
 	struct buf b = { 0 };
 
-	label_clean(&b, name);
+	cleantext_put(&b, name);
 	assert_string_equal(b.data, expected);
 	buf_done(&b);
 }

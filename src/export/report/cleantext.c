@@ -1,4 +1,4 @@
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -15,16 +15,16 @@
 
 #define MARK ".." /* not the page's ellipsis: a terminal may know ASCII only */
 
-void label_clean(struct buf *b, const char *s)
+void cleantext_put(struct buf *b, const char *s)
 {
 	plain_add(b, s);
 }
 
-void label_json(struct json *j, const char *key, const char *s)
+void cleantext_json(struct json *j, const char *key, const char *s)
 {
 	struct buf text = { 0 };
 
-	label_clean(&text, s);
+	cleantext_put(&text, s);
 	json_put_string(j, key, text.n ? text.data : "");
 	buf_done(&text);
 }
@@ -48,7 +48,7 @@ static size_t take(const char *s, size_t columns, size_t *ret_columns)
 	return p - s;
 }
 
-size_t label_columns(const char *s)
+size_t cleantext_columns(const char *s)
 {
 	size_t columns;
 
@@ -79,7 +79,7 @@ static void put_folded(struct buf *b, const char *from, const char *to, const ch
 {
 	_cleanup_free_ char *arguments = mem_strndup(from, to - from);
 
-	buf_puts(b, label_columns(arguments) >= label_columns(mark) ? mark : arguments);
+	buf_puts(b, cleantext_columns(arguments) >= cleantext_columns(mark) ? mark : arguments);
 }
 
 /* name with arguments of types and functions as mark; name itself if its brackets don't match. */
@@ -177,20 +177,20 @@ static void cut(struct buf *b, const char *text, size_t columns, const char *mar
 	if (columns < 3)
 		return;
 	if (text[bytes])
-		bytes = take(text, columns - label_columns(mark), &used);
+		bytes = take(text, columns - cleantext_columns(mark), &used);
 	buf_add(b, text, bytes);
 	if (text[bytes])
 		buf_puts(b, mark);
 }
 
-void label_cut(struct buf *b, const char *text, size_t columns)
+void cleantext_cut(struct buf *b, const char *text, size_t columns)
 {
 	cut(b, text, columns, MARK);
 }
 
-void label_shorten(struct buf *b, const char *name, size_t columns, const char *mark)
+void cleantext_shorten(struct buf *b, const char *name, size_t columns, const char *mark)
 {
-	size_t wide = label_columns(mark);
+	size_t wide = cleantext_columns(mark);
 	struct buf folded = { 0 };
 	const char *last;
 
@@ -198,49 +198,49 @@ void label_shorten(struct buf *b, const char *name, size_t columns, const char *
 		return;
 	fold_arguments(&folded, name, mark);
 	buf_puts(&folded, "");
-	if (label_columns(folded.data) > columns)
+	if (cleantext_columns(folded.data) > columns)
 		drop_trait(&folded);
 	last = folded.data;
-	if (label_columns(last) > columns)
+	if (cleantext_columns(last) > columns)
 		for (const char *s = last; (s = next_segment(s));) {
 			last = s;
-			if (label_columns(s) + wide + 2 <= columns) {
+			if (cleantext_columns(s) + wide + 2 <= columns) {
 				buf_printf(b, "%s::", mark);
 				break;
 			}
 		}
-	if (label_columns(last) <= columns)
+	if (cleantext_columns(last) <= columns)
 		buf_puts(b, last);
 	else
 		cut(b, last, columns, mark);
 	buf_done(&folded);
 }
 
-void label_fit(struct buf *b, const char *name, size_t columns)
+void cleantext_fit(struct buf *b, const char *name, size_t columns)
 {
-	if (columns > label_columns(MARK) && label_columns(name) <= columns)
+	if (columns > cleantext_columns(MARK) && cleantext_columns(name) <= columns)
 		buf_puts(b, name);
 	else
-		label_shorten(b, name, columns, MARK);
+		cleantext_shorten(b, name, columns, MARK);
 }
 
 /* Is text free in this table, or already the text of name? Then it is from now on. */
-static bool claim(struct label_set *set, const char *text, const char *name)
+static bool claim(struct cleantext_set *set, const char *text, const char *name)
 {
 	uint64_t whose = map_hash_bytes(name, strlen(name));
 
 	return !set || *map_put(&set->given, map_hash_bytes(text, strlen(text)), whose) == whose;
 }
 
-void label_function(struct label_set *set, struct buf *b, const char *name, size_t columns)
+void cleantext_function(struct cleantext_set *set, struct buf *b, const char *name, size_t columns)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 
-	label_shorten(&text, name, columns, MARK);
+	cleantext_shorten(&text, name, columns, MARK);
 	buf_puts(&text, "");
 	if (text.n && !claim(set, text.data, name)) {
 		text.n = 0;
-		label_fit(&text, name, columns);
+		cleantext_fit(&text, name, columns);
 		buf_puts(&text, "");
 	}
 	for (int k = 2; text.n && !claim(set, text.data, name); k++) {
@@ -249,7 +249,7 @@ void label_function(struct label_set *set, struct buf *b, const char *name, size
 		snprintf(number, sizeof(number), "~%d", k);
 		text.n = 0;
 		if (columns > strlen(number))
-			label_shorten(&text, name, columns - strlen(number), MARK);
+			cleantext_shorten(&text, name, columns - strlen(number), MARK);
 		if (text.n)
 			buf_puts(&text, number);
 	}
@@ -257,7 +257,7 @@ void label_function(struct label_set *set, struct buf *b, const char *name, size
 		buf_puts(b, text.data);
 }
 
-void label_set_done(struct label_set *set)
+void cleantext_set_done(struct cleantext_set *set)
 {
 	map_done(&set->given);
 }
@@ -270,24 +270,24 @@ static size_t room(unsigned columns, unsigned used)
 	return columns > used + MINIMUM ? columns - used : MINIMUM;
 }
 
-void label_last(struct buf *b, const char *name, unsigned columns, unsigned used)
+void cleantext_last(struct buf *b, const char *name, unsigned columns, unsigned used)
 {
 	_cleanup_(buf_done) struct buf clean = { 0 };
 
-	label_clean(&clean, *name ? name : "[no name]");
+	cleantext_put(&clean, *name ? name : "[no name]");
 	if (columns)
-		label_fit(b, clean.data, room(columns, used));
+		cleantext_fit(b, clean.data, room(columns, used));
 	else
 		buf_puts(b, clean.data);
 }
 
-void label_last_function(struct label_set *set, struct buf *b, const char *name, unsigned columns, unsigned used)
+void cleantext_last_function(struct cleantext_set *set, struct buf *b, const char *name, unsigned columns, unsigned used)
 {
 	_cleanup_(buf_done) struct buf clean = { 0 };
 
-	label_clean(&clean, *name ? name : "[no name]");
+	cleantext_put(&clean, *name ? name : "[no name]");
 	if (columns)
-		label_function(set, b, clean.data, room(columns, used));
+		cleantext_function(set, b, clean.data, room(columns, used));
 	else
 		buf_puts(b, clean.data);
 }

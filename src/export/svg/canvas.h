@@ -1,15 +1,15 @@
 /*
- * picture.h - a flame graph as SVG: the canvas, the boxes, the script. The callers, svg.c (captures) and
+ * canvas.h - a flame graph as SVG: the canvas, the boxes, the script. The callers, svg.c (captures) and
  * flamegraph.c (folded stacks), choose the boxes, their colours and their texts.
  *
  * The geometry is that of flamegraph.pl, so that eyes and links carry over. A name reaches the file only
  * as a clean text that is escaped here or was by picture_label(), and the script touches it as text:
  * nothing in a profile can run.
  *
- *	struct picture p = { .out = out, .width = 1200, ... };
- *	picture_begin(&p);
- *	picture_box(&p, &box);		// the root first
- *	picture_end(&p);
+ *	struct canvas p = { .out = out, .width = 1200, ... };
+ *	canvas_begin(&p);
+ *	canvas_box(&p, &box);		// the root first
+ *	canvas_end(&p);
  */
 #pragma once
 
@@ -19,9 +19,9 @@
 
 struct buf;
 
-enum { PICTURE_PAD = 10 }; /* px to the left and right */
+enum { CANVAS_PAD = 10 }; /* px to the left and right */
 
-struct picture {
+struct canvas {
 	struct buf *out;
 	unsigned width, height;
 	double top, bottom; /* px above and below the boxes */
@@ -46,7 +46,7 @@ struct picture {
 	const char *defs;  /* more of what boxes use, NULL = none */
 };
 
-struct picture_box {
+struct canvas_box {
 	double x, end;                    /* px from the left */
 	uint64_t exact_start, exact_size; /* in units, for zooming; with total */
 	uint32_t depth;                   /* the root is 0 */
@@ -57,15 +57,15 @@ struct picture_box {
 	const char *before, *after;       /* XML around the box and its text, "" = none */
 };
 
-void picture_begin(struct picture *p);
-void picture_box(struct picture *p, const struct picture_box *b);
+void canvas_begin(struct canvas *p);
+void canvas_box(struct canvas *p, const struct canvas_box *b);
 /* After the boxes and the caller's additions: buttons, the line of details, the script. */
-void picture_end_boxes(struct picture *p);
-void picture_end(struct picture *p);
+void canvas_end_boxes(struct canvas *p);
+void canvas_end(struct canvas *p);
 
 /* A text element; attributes end in a space. */
-void picture_text(struct picture *p, const char *attributes, double x, double y, const char *text);
+void canvas_text(struct canvas *p, const char *attributes, double x, double y, const char *text);
 /* printf is too slow for a hundred thousand boxes. */
-void picture_number(struct buf *b, uint64_t v);
+void canvas_number(struct buf *b, uint64_t v);
 /* v >= 0, rounded as printf("%.*f") does. */
-void picture_fixed(struct buf *b, double v, unsigned decimals);
+void canvas_fixed(struct buf *b, double v, unsigned decimals);

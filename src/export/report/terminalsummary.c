@@ -1,5 +1,5 @@
 /*
- * brief.c - a summary before the page is open: the target of the recording, whether it can be trusted, where
+ * terminalsummary.c - a summary before the page is open: the target of the recording, whether it can be trusted, where
  * the time went, in a dozen lines of a terminal.
  *
  * Works on the selection's stacks, without a call tree: a page of five million nodes has no room for a second
@@ -16,7 +16,7 @@
 #include "base/buf.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "export/section/ownertext.h"
 #include "profile/profile.h"
 
@@ -31,9 +31,9 @@ static void put_clean(struct buf *out, const char *text, size_t columns)
 {
 	struct buf clean = { 0 };
 
-	label_clean(&clean, *text ? text : "[no name]");
+	cleantext_put(&clean, *text ? text : "[no name]");
 	if (columns)
-		label_fit(out, clean.data, columns);
+		cleantext_fit(out, clean.data, columns);
 	else
 		buf_puts(out, clean.data);
 	buf_done(&clean);
@@ -120,7 +120,7 @@ static void add_totals(const struct export_job *job, struct idents *idents, stru
 static void put_functions(const struct export_job *job, struct buf *out)
 {
 	const struct selection *s = job->selection;
-	_cleanup_(label_set_done) struct label_set functions = { 0 };
+	_cleanup_(cleantext_set_done) struct cleantext_set functions = { 0 };
 	struct leaf rows[ROWS];
 	struct idents idents;
 	char text[32];
@@ -137,7 +137,7 @@ static void put_functions(const struct export_job *job, struct buf *out)
 
 		buf_printf(out, "%6.1f %% %9s  %6.1f %%  ", 100.0 * rows[i].self / s->all.value,
 		           export_value(text, job, rows[i].self), 100.0 * rows[i].total / s->all.value);
-		label_last_function(&functions, out, idents.list.v[rows[i].ident].name, MAX(columns, used + 30), used);
+		cleantext_last_function(&functions, out, idents.list.v[rows[i].ident].name, MAX(columns, used + 30), used);
 		buf_putc(out, '\n');
 	}
 	idents_done(&idents);
@@ -176,9 +176,9 @@ static void put_sentence(struct buf *out, const char *text, size_t columns)
 	struct buf clean = { 0 };
 	size_t at = 0;
 
-	label_clean(&clean, text);
+	cleantext_put(&clean, text);
 	for (char *rest = clean.data, *word; (word = strsep(&rest, " "));) {
-		size_t n = label_columns(word);
+		size_t n = cleantext_columns(word);
 
 		if (at && at + 1 + n > columns) {
 			buf_putc(out, '\n');
@@ -201,7 +201,7 @@ static void put_heap(const struct export_job *job, size_t columns, struct buf *o
 	heap_done(&f);
 }
 
-void brief_put(const struct export_job *job, struct buf *out)
+void terminalsummary_put(const struct export_job *job, struct buf *out)
 {
 	const struct profile *p = job->profile;
 	size_t columns = job->options.columns ? job->options.columns : COLUMNS;

@@ -1,4 +1,4 @@
-#include "export/svg/picture.h"
+#include "export/svg/canvas.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -6,12 +6,12 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "export/report/label.h"
+#include "export/report/cleantext.h"
 #include "flame.js.h"
 
 enum { GAP = 1 }; /* px between rows */
 
-void picture_number(struct buf *b, uint64_t v)
+void canvas_number(struct buf *b, uint64_t v)
 {
 	char text[24];
 	size_t n = sizeof(text);
@@ -28,7 +28,7 @@ static bool near_half(double v)
 	return fabs(v - floor(v) - 0.5) < 1e-5 || v > 1e9;
 }
 
-void picture_fixed(struct buf *b, double v, unsigned decimals)
+void canvas_fixed(struct buf *b, double v, unsigned decimals)
 {
 	static const unsigned scales[] = { 1, 10, 100, 1000, 10000 };
 	unsigned scale = scales[decimals];
@@ -39,7 +39,7 @@ void picture_fixed(struct buf *b, double v, unsigned decimals)
 		return;
 	}
 	rounded = (uint64_t)(v * scale + 0.5);
-	picture_number(b, rounded / scale);
+	canvas_number(b, rounded / scale);
 	if (!decimals)
 		return;
 	buf_putc(b, '.');
@@ -53,7 +53,7 @@ static void put_short(struct buf *b, double px)
 	uint64_t v = llround(px * 10000);
 	unsigned fraction = v % 10000, place = 1000;
 
-	picture_number(b, v / 10000);
+	canvas_number(b, v / 10000);
 	if (fraction)
 		buf_putc(b, '.');
 	for (; fraction; fraction %= place, place /= 10)
@@ -72,7 +72,7 @@ static double rounded(double v, unsigned decimals)
 	return v;
 }
 
-void picture_text(struct picture *p, const char *attributes, double x, double y, const char *text)
+void canvas_text(struct canvas *p, const char *attributes, double x, double y, const char *text)
 {
 	buf_printf(p->out, "<text %sx=\"%.6g\" y=\"%.6g\">", attributes, x, y);
 	buf_xml(p->out, text);
@@ -112,7 +112,7 @@ static void put_notes(struct buf *b, const char *notes)
 {
 	struct buf clean = { 0 };
 
-	label_clean(&clean, notes);
+	cleantext_put(&clean, notes);
 	for (size_t i = 1; i < clean.n; i++)
 		if (clean.data[i] == '-' && clean.data[i - 1] == '-')
 			clean.data[i] = ' ';
@@ -120,7 +120,7 @@ static void put_notes(struct buf *b, const char *notes)
 	buf_done(&clean);
 }
 
-static void put_root(struct picture *p)
+static void put_root(struct canvas *p)
 {
 	struct buf *b = p->out;
 
@@ -151,7 +151,7 @@ static void put_root(struct picture *p)
 		put_notes(b, p->notes);
 }
 
-static void put_background(struct picture *p)
+static void put_background(struct canvas *p)
 {
 	struct buf *b = p->out;
 
@@ -171,22 +171,22 @@ static void put_background(struct picture *p)
 }
 
 /* A text that fits into the picture, in the middle of it. */
-static void put_heading(struct picture *p, const char *attributes, double y, const char *text, double room)
+static void put_heading(struct canvas *p, const char *attributes, double y, const char *text, double room)
 {
 	struct buf clean = { 0 }, fitted = { 0 };
 
 	if (!text || !*text)
 		return;
-	label_clean(&clean, text);
+	cleantext_put(&clean, text);
 	if (clean.n && room > 0)
-		label_cut(&fitted, clean.data, room);
+		cleantext_cut(&fitted, clean.data, room);
 	if (fitted.n)
-		picture_text(p, attributes, p->width / 2.0, y, fitted.data);
+		canvas_text(p, attributes, p->width / 2.0, y, fitted.data);
 	buf_done(&clean);
 	buf_done(&fitted);
 }
 
-void picture_begin(struct picture *p)
+void canvas_begin(struct canvas *p)
 {
 	double title_size = p->font_size + 5;
 
@@ -200,13 +200,13 @@ void picture_begin(struct picture *p)
 	            (p->width - 2 * p->title_room) / (p->char_width * title_size / p->font_size));
 	/* Both lines stand where flamegraph.pl has them, unless there is a legend below. */
 	put_heading(p, "id=\"subtitle\" ", p->font ? p->button_y * 2 : 42, p->subtitle,
-	            (p->width - 2 * PICTURE_PAD) / p->char_width);
+	            (p->width - 2 * CANVAS_PAD) / p->char_width);
 	buf_puts(p->out, "<g id=\"frames\">\n");
 }
 
 /* --- boxes --- */
 
-static void put_rect(struct picture *p, const struct picture_box *box, double y)
+static void put_rect(struct canvas *p, const struct canvas_box *box, double y)
 {
 	struct buf *b = p->out;
 	double x = box->x, w = box->end - box->x;
@@ -214,7 +214,7 @@ static void put_rect(struct picture *p, const struct picture_box *box, double y)
 	buf_puts(b, "<rect x=\"");
 	if (p->decimals == 1) {
 		/* As flamegraph.pl: both edges are rounded, and the width is their difference. */
-		picture_fixed(b, x, 1);
+		canvas_fixed(b, x, 1);
 		w = rounded(box->end, 1) - rounded(x, 1);
 	} else {
 		put_short(b, x);
@@ -223,7 +223,7 @@ static void put_rect(struct picture *p, const struct picture_box *box, double y)
 	put_short(b, y);
 	buf_puts(b, "\" width=\"");
 	if (p->decimals == 1)
-		picture_fixed(b, MAX(w, 0), 1);
+		canvas_fixed(b, MAX(w, 0), 1);
 	else
 		put_short(b, w);
 	buf_puts(b, "\" height=\"");
@@ -233,7 +233,7 @@ static void put_rect(struct picture *p, const struct picture_box *box, double y)
 	buf_puts(b, "\" rx=\"2\"/>");
 }
 
-static void fit_text(const struct picture *p, const char *name, double w, struct buf *b)
+static void fit_text(const struct canvas *p, const char *name, double w, struct buf *b)
 {
 	double columns = (w - p->slack) / p->char_width;
 
@@ -241,12 +241,12 @@ static void fit_text(const struct picture *p, const char *name, double w, struct
 		return;
 	columns = MIN(columns, 1e6);
 	if (p->cut_end)
-		label_cut(b, name, columns);
+		cleantext_cut(b, name, columns);
 	else
-		label_fit(b, name, columns);
+		cleantext_fit(b, name, columns);
 }
 
-void picture_box(struct picture *p, const struct picture_box *box)
+void canvas_box(struct canvas *p, const struct canvas_box *box)
 {
 	double y = p->inverted ? p->top + box->depth * p->row
 	                       : p->height - p->bottom - (box->depth + 1.0) * p->row + GAP;
@@ -256,9 +256,9 @@ void picture_box(struct picture *p, const struct picture_box *box)
 	buf_puts(b, box->attributes);
 	if (p->total > 0) {
 		buf_puts(b, " data-at=\"");
-		picture_number(b, box->exact_start);
+		canvas_number(b, box->exact_start);
 		buf_putc(b, ',');
-		picture_number(b, box->exact_size);
+		canvas_number(b, box->exact_size);
 		buf_putc(b, '"');
 	}
 	buf_puts(b, "><title>");
@@ -283,25 +283,25 @@ void picture_box(struct picture *p, const struct picture_box *box)
 
 /* --- foot --- */
 
-void picture_end_boxes(struct picture *p)
+void canvas_end_boxes(struct canvas *p)
 {
 	buf_puts(p->out, "</g>\n");
 }
 
-void picture_end(struct picture *p)
+void canvas_end(struct canvas *p)
 {
 	struct buf *b = p->out;
 	double last = p->details_y + 15 * (p->details_lines - 1);
 
-	picture_text(p, "id=\"unzoom\" class=\"hide\" ", PICTURE_PAD, p->button_y, "Reset Zoom");
-	picture_text(p, "id=\"search\" ", p->search_x, p->button_y, "Search");
-	picture_text(p, "id=\"ignorecase\" ", p->ignorecase_x, p->button_y, "ic");
-	buf_printf(b, "<text id=\"details\"><tspan x=\"%d\" y=\"%.6g\">&#160;</tspan>", PICTURE_PAD,
+	canvas_text(p, "id=\"unzoom\" class=\"hide\" ", CANVAS_PAD, p->button_y, "Reset Zoom");
+	canvas_text(p, "id=\"search\" ", p->search_x, p->button_y, "Search");
+	canvas_text(p, "id=\"ignorecase\" ", p->ignorecase_x, p->button_y, "ic");
+	buf_printf(b, "<text id=\"details\"><tspan x=\"%d\" y=\"%.6g\">&#160;</tspan>", CANVAS_PAD,
 	           p->details_y);
 	for (unsigned i = 1; i < p->details_lines; i++)
-		buf_printf(b, "<tspan x=\"%d\" y=\"%.6g\"></tspan>", PICTURE_PAD, p->details_y + 15 * i);
+		buf_printf(b, "<tspan x=\"%d\" y=\"%.6g\"></tspan>", CANVAS_PAD, p->details_y + 15 * i);
 	buf_puts(b, "</text>\n");
-	picture_text(p, "id=\"matched\" class=\"hide\" ", p->matched_x, last, "Matched:");
+	canvas_text(p, "id=\"matched\" class=\"hide\" ", p->matched_x, last, "Matched:");
 	buf_puts(b, "<script><![CDATA[\n");
 	buf_puts(b, flame_js);
 	buf_puts(b, "]]></script>\n</svg>\n");
