@@ -36,7 +36,7 @@ soak: deps all
 
 inject: deps all
 	@GASFLAME=$(BUILD)/src/cmd/gasflame TRUTH=$(BUILD)/tests/system/truth INJECT=$(BUILD)/tests/system/inject.so \
-		python3 tests/system/inject.py $(INJECT_FLAGS)
+		python3 tests/system/safety/inject.py $(INJECT_FLAGS)
 
 fuzz: deps
 	@tools/run-tests --only fuzz --fuzz-total $(FUZZ_SECONDS)

@@ -1,5 +1,5 @@
 /* test_flamegraph.c - boxes, words and colours of folded stacks; the places are compared with flamegraph.pl's
- * in tests/system/flamegraph.sh. */
+ * in tests/system/report/flamegraph.sh. */
 #include "test.h"
 
 #include <errno.h>

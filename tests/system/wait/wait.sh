@@ -1,0 +1,197 @@
+#!/bin/bash
+# A program that waits in known ways: each wait is found with its time, its cause, a complete stack and who ended it,
+# and the account of every thread closes. The same for a real node, where there is one.
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../lib.sh"
+need_root
+quiet_moment
+waits() { python3 "$here/waits.py" "$@"; }
+
+# record_waits NAME SECONDS: of $PID into NAME.gasflame, with what the kernel says beside it in NAME.sched.
+record_waits()
+{
+	"$TRUTH/truth-schedstat" "$PID" 5 >"$1.sched" &
+	local watcher=$!
+	started+=("$watcher")
+	wait_for 5 grep -q ready "$1.sched"
+	gf record --backend bpf -e cpu,wait -d "$2" -o "$1.gasflame" -p "$PID"
+	sleep 0.1
+	kill "$watcher" 2>/dev/null
+	wait "$watcher" 2>/dev/null
+}
+
+# within A B PERCENT SLACK: a is b, but for so much of b, or the slack.
+within()
+{
+	awk -v a="$1" -v b="$2" -v p="$3" -v s="$4" 'BEGIN { d = a > b ? a - b : b - a; exit !(d <= b * p / 100 || d <= s) }' ||
+		{ echo "$1 against $2"; return 1; }
+}
+
+# The time of each function: on a CPU, waiting for one, and blocked. The cpu part is sampled, hence the slack of
+# some samples.
+check_times()
+{
+	local name true found cpu queue wait complete slack
+	while read -r name true found cpu queue wait complete; do
+		# Who never blocks is given time of those who do (check_samples): the account says what it really had.
+		if [ "$name" = burn ] && [ "$queue" != 0.00 ]; then
+			cpu=$(waits run "$1.gasflame" burn | awk '{ print $1 }')
+			found=$(awk "BEGIN { print $cpu + $queue + $wait }")
+		fi
+		slack=$(awk -v c="$cpu" 'BEGIN { print 2 + 3 * sqrt(c) }')
+		check "$1: $name took $true ms, found $found ($cpu on a CPU, $queue in the queue, $wait blocked)" \
+			within "$found" "$true" 3 "$slack"
+		[ "$name" = burn ] || check "$1: stacks of $name complete ($complete %)" above "$complete" 99.5
+	done < <(waits times "$1.gasflame" "$2")
+}
+
+# check_account NAME THREADS: each thread's account against the kernel's own, and against its life. The kernel's
+# is known at the ends of the recording by interpolation; it counts what runs at its ticks, 4 ms apart, and a wait for
+# a CPU when it is over: the longest one, at either end.
+check_account()
+{
+	local name tid run run_true queue queue_true blocked life times longest slack wrong= n=0
+	while read -r name tid run run_true queue queue_true blocked life times longest; do
+		n=$((n + 1))
+		within "$run" "$run_true" 1 4 >/dev/null || wrong+="$name: on a CPU $run ms, the kernel says $run_true ($times times)"$'\n'
+		slack=$(awk "BEGIN { print 1 + 2 * $longest }")
+		within "$queue" "$queue_true" 1 "$slack" >/dev/null || wrong+="$name: in the queue $queue ms, the kernel says $queue_true ($times times)"$'\n'
+		within "$(awk "BEGIN { print $run + $queue + $blocked }")" "$life" 1 1 >/dev/null ||
+			wrong+="$name: $run + $queue + $blocked ms are not $life"$'\n'
+	done < <(waits account "$1.gasflame" "$1.sched")
+	check "$1: the kernel's account is known for $n threads" test "$n" -ge "$2"
+	if [ -z "$wrong" ]; then ok "$1: the account of each is the kernel's"; else not_ok "$1: the account of each is the kernel's" "$wrong"; fi
+}
+
+# The samples add up to the account. Those of the queue can be more by what the kernel counts as run, between a
+# wake-up and the switch that it causes.
+check_sums()
+{
+	local name tid queue blocked queue_sum wait_sum life all wrong=
+	while read -r name tid queue blocked queue_sum wait_sum life all; do
+		within "$wait_sum" "$blocked" 0.1 0.01 >/dev/null &&
+			awk "BEGIN { run = $all - $queue - $blocked; exit !($queue_sum > $queue - 0.01 && $queue_sum <= $queue + run + 0.01) }" ||
+			wrong+="$name $tid: queue $queue, samples $queue_sum; blocked $blocked, samples $wait_sum"$'\n'
+	done < <(waits sums "$1.gasflame")
+	if [ -z "$wrong" ]; then ok "$1: the samples add up to it"; else not_ok "$1: the samples add up to it" "$wrong"; fi
+}
+
+# The samples of all threads together are the time that these ran. Between them some is misplaced: the kernel switches
+# with interrupts off, and a sample that is due meanwhile is taken when they are on again, in the next thread. Threads
+# that block a thousand times a second lose a part of theirs so, to those that never do.
+check_samples()
+{
+	local run sampled all all_sampled
+	read -r run sampled all all_sampled < <(waits run "$1.gasflame" burn)
+	check "$1: all threads ran $all ms, their samples are $all_sampled" within "$all_sampled" "$all" 3 10
+	check "$1: burn ran $run ms, its samples are $sampled" awk "BEGIN {
+		exit !($sampled > $run * 0.97 && $sampled - $run < ($all - $run) / 2) }"
+}
+
+# cause NAME CAUSE…: nearly all of what the thread of that name waited below that function has one of these causes.
+cause()
+{
+	local name=$1 below
+	shift
+	below=$(waits below quiet.gasflame "$name")
+	awk -v name="$name" -v below="$below" -v wanted=" $* " '
+		$1 == name { for (i = 2; i <= NF; i++) { split($i, part, "="); if (index(wanted, " " part[1] " ")) sum += part[2] } found = $0 }
+		END { if (sum < below * 0.95) { print below " ms of " wanted ": " found; exit 1 } }' causes
+}
+# unknown NAME: percent of the time whose cause nobody knows, or that is missing.
+unknown()
+{
+	"$GASFLAME" report --format json "$1.gasflame" >report.json 2>/dev/null
+	waits causes report.json | awk '$1 == "all" {
+		for (i = 2; i <= NF; i++) { split($i, part, "="); at[part[1]] = part[2] }
+		missing = at["missing"] < 0 ? -at["missing"] : at["missing"]
+		printf "%.2f\n", (at["unknown"] + missing) * 100 / at["wall"] }'
+}
+
+start waits 8 0 "$tmp"
+first_pid=$PID first_out=$OUT
+record_waits quiet 5
+[ "$STATUS" -ne 1 ] || ! said BPF >/dev/null || skip_all "no BPF here: $(tail -1 "$STDERR")"
+check_status "recorded" 0
+wait "$first_pid"
+check_times quiet "$first_out"
+check_account quiet 16
+check_sums quiet
+check "nothing lost" test "$(counter quiet.gasflame 'waits.lost')" = 0
+
+"$GASFLAME" report --format json quiet.gasflame >report.json 2>/dev/null
+waits causes report.json >causes
+while read -r name wanted; do
+	check "$name: the cause is $wanted" cause "$name" $wanted
+done <<END
+hold_lock sleep
+wait_lock lock
+rw_write sleep
+rw_read lock
+nap sleep
+park park
+park_forever park idle
+sync_loop disk-write
+cold_scan fault
+pipe_read pipe
+pair_read network
+net_read network
+poll_idle network idle
+epoll_idle idle
+wait_child pipe
+feed sleep
+END
+check "of unknown cause, or missing, is $(unknown quiet) % of the time" above 2 "$(unknown quiet)"
+
+read -r waker percent stack < <(waits wakes quiet.gasflame wait_lock)
+check "who waits for the mutex is woken by its holder ($waker, $percent %)" \
+	test "$waker" = hold_lock -a "${percent%.*}" -ge 95
+check "in the function that held it" grep -q ';hold_lock;' <<<"$stack"
+read -r waker percent stack < <(waits wakes quiet.gasflame rw_read)
+check "the reader is woken by the writer ($waker, $percent %)" test "$waker" = rw_write -a "${percent%.*}" -ge 95
+read -r waker percent stack < <(waits wakes quiet.gasflame park)
+check "the parked one by who feeds it" grep -q ';feed;' <<<"$stack"
+
+# More wish to run than can: the queue is where the time goes.
+start waits 6 $(($(nproc) + 1)) "$tmp"
+record_waits busy 3
+wait "$PID"
+check_times busy "$OUT"
+check_samples busy
+check_account busy 16
+check_sums busy
+
+# A program that goes to sleep before anybody could read its mappings.
+gf run -e wait -o soon.gasflame -- sleep 1
+"$GASFLAME" report --format folded --what wait --idle soon.gasflame >soon.folded 2>/dev/null
+check "a program that sleeps at once has its whole stack" awk '
+	/clock_nanosleep/ && !/truncated/ && $NF > 900000 { found = 1 } END { exit !found }' soon.folded
+# Until its exec it is our child, which waits for us to open the gate.
+check_not "the wait of our child is not the program's" grep -q pipe_read soon.folded
+check "its account begins with its exec, and closes" test \
+	"$(sql soon.gasflame 'select start_ns > 0 and end_ns - start_ns = run_ns + queue_ns + blocked_ns from thread')" = 1
+
+# A stock node under load.
+if ! anvil=$("$here/../../../tools/anvil" 2>why); then
+	skip "anvil's account" "$(cat why)"
+	finish
+fi
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+"$anvil" --host 127.0.0.1 --port "$port" --no-mining --quiet --gas-limit 3000000000 --accounts 20 \
+	--balance 1000000000 --prune-history 8 --transaction-block-keeper 8 >/dev/null 2>&1 &
+PID=$!
+started+=("$PID")
+wait_for 20 bash -c "exec 3<>/dev/tcp/127.0.0.1/$port"
+python3 "$here/../../../bench/anvil_load.py" --port "$port" --seconds 100000 --counters "$tmp/load" >/dev/null 2>&1 &
+load=$!
+started+=("$load")
+sleep 3
+record_waits anvil 5
+check_status "anvil recorded" 0
+check_account anvil 5
+check_sums anvil
+check "anvil: of unknown cause, or missing, is $(unknown anvil) % of the time" above 2 "$(unknown anvil)"
+check "anvil: complete stacks" above "$(complete anvil.gasflame)" 99
+kill -9 "$load" "$PID"
+wait "$load" "$PID" 2>/dev/null
+finish
