@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """badfiles.py KIND PATH - an ELF file as nobody honest makes it. All have a function at offset 0x1000 that runs for
-a moment and returns, mapped at that address, so that a program can run them (truth/mapper.c).
+a moment and returns, mapped at that address, so that a program can run them (truth/safety/mapper.c).
 
     plain                  a good one, with a symbol for the function
     symtab, eh_frame, debug, notes, strtab

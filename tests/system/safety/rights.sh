@@ -1,5 +1,5 @@
 #!/bin/bash
-# Least privilege: what a reader and a recorder may still do. The readers are taken over by truth/evil.c the moment
+# Least privilege: what a reader and a recorder may still do. The readers are taken over by truth/safety/evil.c the moment
 # that they read the first byte of a stranger's file; all that it tries must fail.
 . "$(dirname "$0")/../lib.sh"
 need_root
