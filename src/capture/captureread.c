@@ -395,9 +395,9 @@ static bool read_mark(struct reading *r, sqlite3_stmt *s)
 	struct profile_mark x = { 0 };
 
 	if (!get_row(r, s, TABLE_MARK, &x) || x.end_ns < x.start_ns ||
-	    !get_known(s, 5, MARK_NUMBER, &x.known, &x.number) ||
-	    !get_known(s, 6, MARK_GAS, &x.known, &x.gas) ||
-	    !get_known(s, 7, MARK_TRANSACTIONS, &x.known, &x.transactions))
+	    !get_known(s, 5, BLOCK_NUMBER, &x.block.known, &x.block.number) ||
+	    !get_known(s, 6, BLOCK_GAS, &x.block.known, &x.block.gas) ||
+	    !get_known(s, 7, BLOCK_TRANSACTIONS, &x.block.known, &x.block.transactions))
 		return false;
 	profile_add_mark(r->p, &x);
 	return true;

@@ -374,9 +374,9 @@ static int put_marks(struct capturerows *w, const struct profile *p)
 		sqlite3_stmt *s = bind_row(w, TABLE_MARK, p, i, x);
 
 		bind_hidden(w, s, 3, p, x->name, redact_mark(profile_str(p, x->kind)));
-		bind_known(s, 6, x->known & MARK_NUMBER, x->number);
-		bind_known(s, 7, x->known & MARK_GAS, x->gas);
-		bind_known(s, 8, x->known & MARK_TRANSACTIONS, x->transactions);
+		bind_known(s, 6, x->block.known & BLOCK_NUMBER, x->block.number);
+		bind_known(s, 7, x->block.known & BLOCK_GAS, x->block.gas);
+		bind_known(s, 8, x->block.known & BLOCK_TRANSACTIONS, x->block.transactions);
 		r = run(w, s);
 	}
 	return r;

@@ -45,7 +45,7 @@ static int find_block(const struct blocks *b, const char *wanted, size_t *ret, s
 	if (*rest || !*wanted || *wanted == '-')
 		return err_set(err, EINVAL, "--block takes a number: %s", wanted);
 	for (size_t i = 0; i < b->rows.n; i++)
-		if (b->rows.v[i].known & MARK_NUMBER && b->rows.v[i].number == number) {
+		if (b->rows.v[i].block.known & BLOCK_NUMBER && b->rows.v[i].block.number == number) {
 			*ret = i;
 			found = true;
 		}

@@ -198,20 +198,21 @@ void blocklog_free(struct blocklog *m)
 
 static bool same_block(const struct blocklog_block *a, const struct blocklog_block *b)
 {
-	if (a->number != b->number)
+	if (a->block.number != b->block.number)
 		return false;
 	if (*a->hash && *b->hash)
 		return !strcmp(a->hash, b->hash);
 	/* Lines about one block differ in how they round its gas. */
-	if (a->known & b->known & BLOCKLOG_GAS)
-		return MAX(a->gas, b->gas) - MIN(a->gas, b->gas) <= MAX(a->gas, b->gas) / 50 + 10000;
+	if (a->block.known & b->block.known & BLOCK_GAS)
+		return MAX(a->block.gas, b->block.gas) - MIN(a->block.gas, b->block.gas) <=
+		       MAX(a->block.gas, b->block.gas) / 50 + 10000;
 	return true;
 }
 
 /* The weight of a block when a time is shared: an empty block takes time, too. */
 static double weight(const struct blocklog_block *b)
 {
-	return 21000.0 + (b->known & BLOCKLOG_GAS ? b->gas : 0);
+	return 21000.0 + (b->block.known & BLOCK_GAS ? b->block.gas : 0);
 }
 
 /*
@@ -272,11 +273,11 @@ static void close_block(struct blocklog *m)
 			m->counts.repeated++;
 			return;
 		}
-		b->again |= m->seen[i].number == b->number;
+		b->again |= m->seen[i].block.number == b->block.number;
 	}
 	m->counts.reorged += b->again;
 	if (known)
-		m->counts.out_of_order += m->seen[(m->seen_count - 1) % REMEMBERED].number > b->number;
+		m->counts.out_of_order += m->seen[(m->seen_count - 1) % REMEMBERED].block.number > b->block.number;
 	m->seen[m->seen_count++ % REMEMBERED] = *b;
 	m->counts.blocks++;
 	if (m->group.n && (m->group.v[0].end_ns != b->end_ns || m->group.n == REMEMBERED))
@@ -297,7 +298,7 @@ static void add_begun(struct blocklog *m, const struct blocklog_block *b, uint64
 		memmove(m->begun.v, m->begun.v + 1, (BEGUN - 1) * sizeof(*m->begun.v));
 		m->begun.n--;
 	}
-	vec_push(&m->begun, (struct begun){ b->known & BLOCKLOG_NUMBER, b->number, time_ns });
+	vec_push(&m->begun, (struct begun){ b->block.known & BLOCK_NUMBER, b->block.number, time_ns });
 }
 
 /* When the block began, by lines before: one with its number, else the oldest of those without. The first block
@@ -326,7 +327,7 @@ static bool take_begun(struct blocklog *m, uint64_t number, uint64_t *ret_ns)
 static void done(struct blocklog *m, struct blocklog_block *b, uint64_t lasted_ns, uint64_t time_ns)
 {
 	uint64_t start;
-	bool begun = take_begun(m, b->number, &start);
+	bool begun = take_begun(m, b->block.number, &start);
 
 	b->end_ns = b->start_ns = b->seen_ns = time_ns;
 	if (lasted_ns && (lasted_ns > longest_ns || lasted_ns > time_ns)) {
@@ -351,7 +352,7 @@ static void done(struct blocklog *m, struct blocklog_block *b, uint64_t lasted_n
 /* --- lines --- */
 
 struct found {
-	struct blocklog_block block;
+	struct blocklog_block said;
 	uint64_t lasted_ns;
 	double mgasps;
 	bool bad_time;
@@ -360,7 +361,7 @@ struct found {
 static void set_field(struct found *f, enum field field, const char *s, size_t n)
 {
 	static const uint64_t scales[] = { [FIELD_MS] = 1000000, [FIELD_US] = 1000, [FIELD_S] = 1000000000 };
-	struct blocklog_block *b = &f->block;
+	struct blocklog_block *b = &f->said;
 	char text[64];
 	uint64_t value = 0;
 
@@ -370,20 +371,20 @@ static void set_field(struct found *f, enum field field, const char *s, size_t n
 	text[n] = 0;
 	switch (field) {
 	case FIELD_NUMBER:
-		if (!blocklog_parse_count(s, n, &b->number))
-			b->known |= BLOCKLOG_NUMBER;
+		if (!blocklog_parse_count(s, n, &b->block.number))
+			b->block.known |= BLOCK_NUMBER;
 		break;
 	case FIELD_TXS:
-		if (!blocklog_parse_count(s, n, &b->transactions))
-			b->known |= BLOCKLOG_TRANSACTIONS;
+		if (!blocklog_parse_count(s, n, &b->block.transactions))
+			b->block.known |= BLOCK_TRANSACTIONS;
 		break;
 	case FIELD_GAS:
 	case FIELD_MGAS:
 		/* Mgas with its decimals is gas: the same as with the letter behind it. */
 		if (field == FIELD_MGAS)
 			text[n++] = 'M';
-		if (!blocklog_parse_count(text, n, &b->gas))
-			b->known |= BLOCKLOG_GAS;
+		if (!blocklog_parse_count(text, n, &b->block.gas))
+			b->block.known |= BLOCK_GAS;
 		break;
 	case FIELD_MGASPS:
 		text[n++] = 'M';
@@ -431,7 +432,7 @@ static bool match(const struct compiled *c, const char *line, struct found *f)
 				continue;
 			/* Short forms of a hash ("1a2b..3c4d") are no name for a block. */
 			if (c->patterns[i].fields[g] == FIELD_HASH && n == 66)
-				memcpy(f->block.hash, line + groups[g].rm_so, n);
+				memcpy(f->said.hash, line + groups[g].rm_so, n);
 			set_field(f, c->patterns[i].fields[g], line + groups[g].rm_so, n);
 		}
 	}
@@ -441,13 +442,13 @@ static bool match(const struct compiled *c, const char *line, struct found *f)
 /* Copies the known fields of b to to; keeps the fields that are known already. */
 static void tell(struct blocklog_block *to, const struct blocklog_block *b)
 {
-	if (b->known & BLOCKLOG_GAS)
-		to->gas = b->gas;
-	if (b->known & BLOCKLOG_TRANSACTIONS)
-		to->transactions = b->transactions;
+	if (b->block.known & BLOCK_GAS)
+		to->block.gas = b->block.gas;
+	if (b->block.known & BLOCK_TRANSACTIONS)
+		to->block.transactions = b->block.transactions;
 	if (*b->hash)
 		memcpy(to->hash, b->hash, sizeof(to->hash));
-	to->known |= b->known;
+	to->block.known |= b->block.known;
 }
 
 static void line_done(struct blocklog *m, const struct compiled *c, struct found *f, uint64_t time_ns)
@@ -456,14 +457,14 @@ static void line_done(struct blocklog *m, const struct compiled *c, struct found
 
 	close_block(m);
 	m->counts.bad_times += f->bad_time;
-	tell(&b, &f->block);
-	b.number = f->block.number;
+	tell(&b, &f->said);
+	b.block.number = f->said.block.number;
 	b.client = m->client = c->rule->client;
-	if (f->mgasps && f->lasted_ns && !(b.known & BLOCKLOG_GAS)) {
+	if (f->mgasps && f->lasted_ns && !(b.block.known & BLOCK_GAS)) {
 		double gas = f->mgasps * f->lasted_ns / 1e9;
 
-		b.gas = gas < 9e15 ? (uint64_t)gas : 0;
-		b.known |= gas < 9e15 ? BLOCKLOG_GAS : 0;
+		b.block.gas = gas < 9e15 ? (uint64_t)gas : 0;
+		b.block.known |= gas < 9e15 ? BLOCK_GAS : 0;
 	}
 	done(m, &b, f->lasted_ns, time_ns);
 }
@@ -471,42 +472,42 @@ static void line_done(struct blocklog *m, const struct compiled *c, struct found
 /* Gas before a block is its sum so far, a line for each transaction; sums that do not grow are not that. */
 static void line_before(struct blocklog *m, const struct blocklog_block *b)
 {
-	if (!(b->known & BLOCKLOG_GAS))
+	if (!(b->block.known & BLOCK_GAS))
 		return;
-	m->gas_falls |= m->next.known & BLOCKLOG_GAS && b->gas <= m->next.gas;
-	m->next.gas = b->gas;
-	m->next.known |= BLOCKLOG_GAS;
+	m->gas_falls |= m->next.block.known & BLOCK_GAS && b->block.gas <= m->next.block.gas;
+	m->next.block.gas = b->block.gas;
+	m->next.block.known |= BLOCK_GAS;
 }
 
 static void line_of_rule(struct blocklog *m, const struct compiled *c, struct found *f, uint64_t time_ns)
 {
 	switch (c->rule->role) {
 	case ROLE_BEGIN:
-		add_begun(m, &f->block, time_ns);
+		add_begun(m, &f->said, time_ns);
 		break;
 	case ROLE_HINT:
 		m->hint_ns = time_ns;
 		break;
 	case ROLE_BEFORE:
-		line_before(m, &f->block);
+		line_before(m, &f->said);
 		break;
 	case ROLE_COUNT:
-		m->next.transactions++;
-		m->next.known |= BLOCKLOG_TRANSACTIONS;
+		m->next.block.transactions++;
+		m->next.block.known |= BLOCK_TRANSACTIONS;
 		break;
 	case ROLE_DONE:
 		if (m->gas_falls)
-			m->next.known &= ~BLOCKLOG_GAS;
-		if (c->rule->says_all && !m->next.known) {
-			m->next.known = BLOCKLOG_GAS | BLOCKLOG_TRANSACTIONS;
-			m->next.gas = m->next.transactions = 0;
+			m->next.block.known &= ~BLOCK_GAS;
+		if (c->rule->says_all && !m->next.block.known) {
+			m->next.block.known = BLOCK_GAS | BLOCK_TRANSACTIONS;
+			m->next.block.gas = m->next.block.transactions = 0;
 		}
 		line_done(m, c, f, time_ns);
 		break;
 	case ROLE_AFTER:
 	case ROLE_CLOSE:
 		if (m->is_open)
-			tell(&m->open, &f->block);
+			tell(&m->open, &f->said);
 		if (c->rule->role == ROLE_CLOSE)
 			close_block(m);
 		break;
@@ -528,7 +529,7 @@ void blocklog_line(struct blocklog *m, char *line, size_t n, uint64_t time_ns)
 			continue;
 		if (c->rule->role == ROLE_HINT && m->asked)
 			return; /* thousands of hints, which do not count while begin lines come */
-		if (!match(c, line, &f) || (c->rule->role == ROLE_DONE && !(f.block.known & BLOCKLOG_NUMBER))) {
+		if (!match(c, line, &f) || (c->rule->role == ROLE_DONE && !(f.said.block.known & BLOCK_NUMBER))) {
 			/* Until a client is recognized, a line with only the needle is another program's;
 			 * a user's own pattern has no needle by which a cut line could be recognized. */
 			m->counts.bad_lines += m->client && c->rule->role == ROLE_DONE && c->rule != &m->own;

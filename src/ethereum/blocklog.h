@@ -20,14 +20,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/block.h"
+
 struct err;
 struct blocklog;
 
-enum { BLOCKLOG_NUMBER = 1, BLOCKLOG_GAS = 2, BLOCKLOG_TRANSACTIONS = 4 };
-
 struct blocklog_block {
-	uint32_t known;          /* bits of the above; the number always is */
-	uint64_t number, gas, transactions;
+	struct block block;      /* the number is always known */
 	char hash[67];           /* "0x…", "" = not known */
 	bool timed;              /* start is known; else it is the end */
 	bool told;               /* by the line itself, not by others around it */

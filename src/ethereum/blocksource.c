@@ -195,7 +195,7 @@ static void find_hash(struct blocksource *s, uint64_t number, char ret[ENGINE_HA
 
 	if ((s->seen[at].number != number || !*s->seen[at].hash) && s->http) {
 		snprintf(params, sizeof(params), "\"0x%llx\",false", (unsigned long long)number);
-		if (ask(s, "eth_getBlockByNumber", params, &a, NULL) || rpcblock_parse(a.text, a.n, &b) || b.number != number)
+		if (ask(s, "eth_getBlockByNumber", params, &a, NULL) || rpcblock_parse(a.text, a.n, &b) || b.block.number != number)
 			*b.hash = 0;
 		s->seen[at].number = number;
 		memcpy(s->seen[at].hash, b.hash, ENGINE_HASH);

@@ -26,7 +26,7 @@ static bool read_head(const json_t *head, struct rpcblock *ret)
 {
 	const char *hash = json_string_value(json_object_get(head, "hash"));
 
-	if (!read_quantity(head, "number", &ret->number) || !read_quantity(head, "gasUsed", &ret->gas) ||
+	if (!read_quantity(head, "number", &ret->block.number) || !read_quantity(head, "gasUsed", &ret->block.gas) ||
 	    !hex_is(hash, HASH_BYTES))
 		return false;
 	memcpy(ret->hash, hash, sizeof(ret->hash));
@@ -46,7 +46,7 @@ int rpcblock_parse(const char *text, size_t n, struct rpcblock *ret)
 		e = -ENOENT;
 	else if (json_is_array(list) && read_head(result, ret))
 		e = 0;
-	ret->transactions = json_array_size(list);
+	ret->block.transactions = json_array_size(list);
 	json_decref(answer);
 	return e;
 }

@@ -7,8 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/block.h"
+
 struct rpcblock {
-	uint64_t number, gas, transactions;
+	struct block block;
 	char hash[67]; /* "0x…" */
 };
 

@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/block.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "profile/nodes.h"
@@ -142,10 +143,8 @@ struct profile_mark {
 	uint64_t start_ns, end_ns; /* the same: a moment */
 	uint32_t name, kind;       /* strings: "block 24443168", "block" */
 	uint32_t thread;           /* that it is about, PROFILE_NONE = none */
-	uint32_t known;            /* which of these are: MARK_ bits */
-	uint64_t number, gas, transactions; /* of a block; 0 where not known */
+	struct block block;        /* what is known of it as a block */
 };
-enum { MARK_NUMBER = 1, MARK_GAS = 2, MARK_TRANSACTIONS = 4 };
 
 /* A value over time: memory, pressure. */
 struct profile_series {

@@ -173,10 +173,10 @@ static inline void add_rest(struct profile *p)
 							    .name = profile_string(p, i % 6 ? name : ""),
 							    .kind = profile_string(p, i % 4 ? "block" : "phase"),
 							    .thread = i % 3 ? i % p->threads.n : PROFILE_NONE,
-							    .known = i % 8,
-							    .number = i & MARK_NUMBER ? 24443168 + i : 0,
-							    .gas = i & MARK_GAS ? i * 1000 : 0,
-							    .transactions = i & MARK_TRANSACTIONS ? i : 0 });
+							    .block.known = i % 8,
+							    .block.number = i & BLOCK_NUMBER ? 24443168 + i : 0,
+							    .block.gas = i & BLOCK_GAS ? i * 1000 : 0,
+							    .block.transactions = i & BLOCK_TRANSACTIONS ? i : 0 });
 	}
 	series[0] = profile_add_series(p, "memory", "bytes");
 	series[1] = profile_add_series(p, "balance", "count");
@@ -345,8 +345,8 @@ static inline void assert_same_marks(const struct profile *a, const struct profi
 		const struct profile_mark *x = &a->marks.v[i], *y = &b->marks.v[i];
 
 		if (x->start_ns != y->start_ns || x->end_ns != y->end_ns || x->thread != y->thread ||
-		    x->known != y->known || x->number != y->number || x->gas != y->gas ||
-		    x->transactions != y->transactions)
+		    x->block.known != y->block.known || x->block.number != y->block.number || x->block.gas != y->block.gas ||
+		    x->block.transactions != y->block.transactions)
 			fail_msg("mark %zu differs", i);
 		assert_same_string(a, x->name, b, y->name);
 		assert_same_string(a, x->kind, b, y->kind);

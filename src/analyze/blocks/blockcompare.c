@@ -33,8 +33,8 @@ static int compare_wall(const void *a, const void *b)
 static void add_row(struct typical *t, const struct block_row *r, double n)
 {
 	t->wall_ns += r->wall_ns / n;
-	t->gas += r->gas / n;
-	t->gas_known &= (r->known & MARK_GAS) != 0;
+	t->gas += r->block.gas / n;
+	t->gas_known &= (r->block.known & BLOCK_GAS) != 0;
 	for (int i = 0; i < BLOCK_PARTS; i++)
 		t->ns[i] += r->ns[i] / n;
 }

@@ -88,7 +88,7 @@ static void add_block(struct making *m, const struct block_row *b)
 	static const enum block_part parts[TIMES] = { [QUEUE] = BLOCK_QUEUE, [LOCK] = BLOCK_LOCK, [DISK] = BLOCK_DISK,
 						      [FAULT] = BLOCK_FAULT, [NETWORK] = BLOCK_NETWORK,
 						      [WAIT] = BLOCK_WAIT, [IDLE] = BLOCK_IDLE };
-	const struct runs_row row = { .round = 1, .block = b->number, .start_ns = m->p->start_wall_ns + b->start_ns };
+	const struct runs_row row = { .round = 1, .block = b->block.number, .start_ns = m->p->start_wall_ns + b->start_ns };
 	double *v = add_row(m, &row, b->start_ns, b->start_ns + b->wall_ns);
 
 	v[WALL] = b->wall_ns / 1e9;
@@ -98,9 +98,9 @@ static void add_block(struct making *m, const struct block_row *b)
 	v[ALLOCATION] = b->allocator_ns / 1e9;
 	for (size_t i = QUEUE; i < TIMES; i++)
 		v[i] = b->ns[parts[i]] / 1e9;
-	if (b->known & MARK_GAS) {
-		v[m->gas] = b->gas;
-		v[m->rate] = b->gas / v[WALL];
+	if (b->block.known & BLOCK_GAS) {
+		v[m->gas] = b->block.gas;
+		v[m->rate] = b->block.gas / v[WALL];
 	}
 }
 
@@ -108,7 +108,8 @@ static void add_block(struct making *m, const struct block_row *b)
 static bool is_last(const struct blocks *b, size_t at)
 {
 	for (size_t i = at + 1; i < b->rows.n; i++)
-		if (b->rows.v[i].split && b->rows.v[i].known & MARK_NUMBER && b->rows.v[i].number == b->rows.v[at].number)
+		if (b->rows.v[i].split && b->rows.v[i].block.known & BLOCK_NUMBER &&
+		    b->rows.v[i].block.number == b->rows.v[at].block.number)
 			return false;
 	return true;
 }
@@ -123,7 +124,7 @@ static int take_blocks(struct making *m, const char *name, struct err *err)
 	runs_command(m->runs, name);
 	add_columns(m, true);
 	for (size_t i = 0; i < b.rows.n; i++)
-		if (b.rows.v[i].split && b.rows.v[i].known & MARK_NUMBER && b.rows.v[i].number && is_last(&b, i))
+		if (b.rows.v[i].split && b.rows.v[i].block.known & BLOCK_NUMBER && b.rows.v[i].block.number && is_last(&b, i))
 			add_block(m, &b.rows.v[i]);
 	blocks_done(&b);
 	return 0;

@@ -383,8 +383,8 @@ static void find_blocks(struct blocks *b, const struct profile *p)
 		if (strcmp(profile_str(p, m->kind), "block") || m->end_ns > end + 1000000000)
 			continue;
 		vec_push(&b->rows, (struct block_row){
-			.name = profile_str(p, m->name), .mark = i, .known = m->known, .number = m->number,
-			.gas = m->gas, .transactions = m->transactions, .start_ns = m->start_ns,
+			.name = profile_str(p, m->name), .mark = i, .block = m->block,
+			.start_ns = m->start_ns,
 			.wall_ns = m->end_ns - m->start_ns, .thread = PROFILE_NONE });
 	}
 	vec_sort(&b->rows, compare_rows);

@@ -23,6 +23,7 @@
 #include "analyze/wait/cause.h"
 #include "analyze/tree/crate.h"
 #include "analyze/tree/ident.h"
+#include "base/block.h"
 #include "base/vec.h"
 
 struct err;
@@ -62,8 +63,7 @@ struct block_items {
 struct block_row {
 	const char *name;         /* of the mark; lives as long as the profile */
 	uint32_t mark;            /* into the profile's */
-	uint32_t known;           /* MARK_ bits */
-	uint64_t number, gas, transactions;
+	struct block block;
 	uint64_t start_ns, wall_ns;
 	uint32_t thread;          /* where the path ends, PROFILE_NONE: none was seen */
 	bool split;               /* false: a moment, or nothing was recorded then: parts are all 0 */

@@ -141,8 +141,9 @@ static void take_marks(void *context, struct profile *p)
 	struct replay_mark m;
 
 	for (off_t at = 0; pread(r->engine.marks, &m, sizeof(m), at) == sizeof(m); at += sizeof(m)) {
-		struct profile_mark mark = { .thread = PROFILE_NONE, .known = MARK_NUMBER | MARK_GAS | MARK_TRANSACTIONS,
-					     .number = m.number, .gas = m.gas, .transactions = m.transactions };
+		struct profile_mark mark = { .thread = PROFILE_NONE,
+					     .block = { m.number, m.gas, m.transactions,
+							BLOCK_NUMBER | BLOCK_GAS | BLOCK_TRANSACTIONS } };
 		char name[48];
 
 		if (m.start_ns < p->start_wall_ns)

@@ -350,8 +350,8 @@ static void add_blocks(struct load *l, struct http *p, uint64_t first)
 		if (ask(p, "eth_getBlockByNumber", params, &a, NULL) || rpcblock_parse(a.text, a.n, &b))
 			return;
 		r->blocks++;
-		r->gas += b.gas;
-		r->transactions += b.transactions;
+		r->gas += b.block.gas;
+		r->transactions += b.block.transactions;
 	}
 	r->mined_known = true;
 }

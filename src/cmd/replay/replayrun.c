@@ -217,11 +217,11 @@ static int judge(struct run *r, const char *what, const struct engine_block *b, 
 		r->result->accepted++;
 		return 0;
 	case ENGINE_SYNCING:
-		if (!ask_block(r, "latest", &head) && b->number != head.number + 1)
+		if (!ask_block(r, "latest", &head) && b->number != head.block.number + 1)
 			return err_set(r->err, ENOTCONN,
 				       "block %llu: the node answers SYNCING to %s: its last block is %llu, so the replay must begin with "
 				       "%llu (--from), on the same chain", (unsigned long long)b->number, what,
-				       (unsigned long long)head.number, (unsigned long long)head.number + 1);
+				       (unsigned long long)head.block.number, (unsigned long long)head.block.number + 1);
 		return err_set(r->err, ENOTCONN,
 			       "block %llu: the node answers SYNCING to %s, and goes on to: it lacks the parent %s; is it the same "
 			       "chain?", (unsigned long long)b->number, what, b->parent);
@@ -352,7 +352,7 @@ static int find_range(struct run *r, struct blocksource_options *range)
 		return e;
 	e = 0;
 	if (!r->o->from_given)
-		range->from = head.number + 1;
+		range->from = head.block.number + 1;
 	if (!r->o->to_given && range->rpc)
 		e = blocksource_last(r->source, &range->to, r->err);
 	if (e)
@@ -360,9 +360,9 @@ static int find_range(struct run *r, struct blocksource_options *range)
 	if (range->from > range->to)
 		return err_set(r->err, ENODATA,
 			       "there is nothing to replay: the node's last block is %llu, and the source's %llu",
-			       (unsigned long long)head.number, (unsigned long long)range->to);
-	if (known && range->from != head.number + 1)
-		log_warn("the node's last block is %llu, and the replay begins with %llu", (unsigned long long)head.number,
+			       (unsigned long long)head.block.number, (unsigned long long)range->to);
+	if (known && range->from != head.block.number + 1)
+		log_warn("the node's last block is %llu, and the replay begins with %llu", (unsigned long long)head.block.number,
 			 (unsigned long long)range->from);
 	r->from = range->from;
 	r->total = range->rpc ? range->to - range->from + 1 : 0;

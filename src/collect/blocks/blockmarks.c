@@ -80,15 +80,15 @@ static void *follow_log(void *context)
 /* Of the time after the recording, or not done by then? A line of the log may be read a little late. */
 static bool is_after(const struct blockmarks *m, const struct blockmarks_entry *e, uint64_t end)
 {
-	if (m->expects_spans && e->thread == PROFILE_NONE && e->block.end_ns >= end)
+	if (m->expects_spans && e->thread == PROFILE_NONE && e->said.end_ns >= end)
 		return true;
-	return (e->block.timed || !m->options.log) && e->block.start_ns >= end;
+	return (e->said.timed || !m->options.log) && e->said.start_ns >= end;
 }
 
 static void add_mark(struct blockmarks *m, struct profile *p, const struct blockmarks_entry *e, uint64_t start)
 {
-	const struct blocklog_block *b = &e->block;
-	struct profile_mark x = { .thread = e->thread, .known = b->known, .number = b->number };
+	const struct blocklog_block *b = &e->said;
+	struct profile_mark x = { .thread = e->thread, .block = b->block };
 	char name[48];
 
 	if (b->start_ns < start) {
@@ -99,15 +99,15 @@ static void add_mark(struct blockmarks *m, struct profile *p, const struct block
 		m->after++;
 		return;
 	}
-	_Static_assert((int)BLOCKLOG_NUMBER == MARK_NUMBER && (int)BLOCKLOG_GAS == MARK_GAS &&
-		       (int)BLOCKLOG_TRANSACTIONS == MARK_TRANSACTIONS, "the same bits");
-	snprintf(name, sizeof(name), "block %llu%s", (unsigned long long)b->number, b->again ? " (again)" : "");
+	snprintf(name, sizeof(name), "block %llu%s", (unsigned long long)b->block.number, b->again ? " (again)" : "");
 	x.name = profile_string(p, name);
 	x.kind = profile_string(p, "block");
 	x.start_ns = b->start_ns - start;
 	x.end_ns = b->end_ns - start;
-	x.gas = b->known & BLOCKLOG_GAS ? b->gas : 0;
-	x.transactions = b->known & BLOCKLOG_TRANSACTIONS ? b->transactions : 0;
+	if (!(b->block.known & BLOCK_GAS))
+		x.block.gas = 0;
+	if (!(b->block.known & BLOCK_TRANSACTIONS))
+		x.block.transactions = 0;
 	profile_add_mark(p, &x);
 }
 
@@ -122,21 +122,13 @@ void blockmarks_add_span(struct blockmarks *m, const struct span *s, uint32_t ki
 		.spanned = true, .thread = thread, .asking = m->rpc_runs, .since_ns = clock_mono_ns()
 	};
 
-	_Static_assert((int)BLOCKLOG_NUMBER == SPAN_NUMBER && (int)BLOCKLOG_GAS == SPAN_GAS &&
-		       (int)BLOCKLOG_TRANSACTIONS == SPAN_TRANSACTIONS, "the same bits");
-	if (!(s->known & SPAN_NUMBER) || s->number > INT64_MAX) {
+	if (!(s->block.known & BLOCK_NUMBER) || s->block.number > INT64_MAX) {
 		blockmatch_add(&m->match, &(struct blockmatch_span){ s->start_ns, s->end_ns, thread, kind, false });
 		return;
 	}
 	/* The program says itself which block it is. */
 	m->numbered = true;
-	e.block = (struct blocklog_block){ .known = s->known,
-		                           .number = s->number,
-		                           .gas = s->gas,
-		                           .transactions = s->transactions,
-		                           .timed = true,
-		                           .start_ns = s->start_ns,
-		                           .end_ns = s->end_ns };
+	e.said = (struct blocklog_block){ .block = s->block, .timed = true, .start_ns = s->start_ns, .end_ns = s->end_ns };
 	pthread_mutex_lock(&m->lock);
 	e.asking &= m->entries.n < BLOCKMARKS_WAITING;
 	vec_push(&m->entries, e);
@@ -151,19 +143,19 @@ static void find_span(struct blockmarks *m, size_t i)
 	const struct blockmatch_span *s;
 	size_t later = 0;
 
-	while (i + later + 1 < m->entries.n && m->entries.v[i + later + 1].block.seen_ns == e->block.seen_ns &&
+	while (i + later + 1 < m->entries.n && m->entries.v[i + later + 1].said.seen_ns == e->said.seen_ns &&
 	       !m->entries.v[i + later + 1].spanned)
 		later++;
-	s = e->looked_ns ? blockmatch_between(&m->match, e->looked_ns, e->block.seen_ns, later) :
-			   blockmatch_at(&m->match, e->block.seen_ns, later);
+	s = e->looked_ns ? blockmatch_between(&m->match, e->looked_ns, e->said.seen_ns, later) :
+			   blockmatch_at(&m->match, e->said.seen_ns, later);
 	e->spanned = true;
 	m->spanned += s != NULL;
 	m->spanless += !s;
 	if (!s)
 		return;
-	e->block.start_ns = s->start_ns;
-	e->block.end_ns = s->end_ns;
-	e->block.timed = true;
+	e->said.start_ns = s->start_ns;
+	e->said.end_ns = s->end_ns;
+	e->said.timed = true;
 	e->thread = s->thread;
 }
 
@@ -200,7 +192,7 @@ static void move(struct blockmarks *m, struct profile *p, uint64_t start, uint64
 		if (m->expects_spans && !e->spanned)
 			find_span(m, n);
 		m->unanswered += e->asking;
-		if (!m->numbered || e->block.timed)
+		if (!m->numbered || e->said.timed)
 			add_mark(m, p, e, start);
 	}
 	blockmatch_expire(&m->match, patience ? now - MIN(now, unnamed_ns) : UINT64_MAX, add_unnamed, &unnamed);

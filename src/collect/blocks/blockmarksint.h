@@ -17,7 +17,7 @@ enum { BLOCKMARKS_WAITING = 4096 }; /* blocks that wait for an answer; beyond th
 
 /* A block on its way into the profile. */
 struct blockmarks_entry {
-	struct blocklog_block block;
+	struct blocklog_block said;
 	bool asking;       /* the node has not said what it is yet */
 	bool spanned;      /* its span is that of its function, or there is none */
 	uint32_t thread;   /* that made it, PROFILE_NONE = not known */

@@ -42,14 +42,14 @@ static void answer(struct blockmarks *m, uint64_t number, const struct rpcblock 
 		return; /* it went without */
 	e = &m->entries.v[number - m->removed];
 	e->asking = false;
-	if (said->number != e->block.number || (*e->block.hash && strcasecmp(said->hash, e->block.hash))) {
+	if (said->block.number != e->said.block.number || (*e->said.hash && strcasecmp(said->hash, e->said.hash))) {
 		m->differs++;
 		return;
 	}
 	m->answered++;
-	e->block.gas = said->gas;
-	e->block.transactions = said->transactions;
-	e->block.known |= BLOCKLOG_GAS | BLOCKLOG_TRANSACTIONS;
+	e->said.block.gas = said->block.gas;
+	e->said.block.transactions = said->block.transactions;
+	e->said.block.known |= BLOCK_GAS | BLOCK_TRANSACTIONS;
 }
 
 /* Asks for the first block that waits. False: there is none. Called, and returns, with the lock. */
@@ -67,10 +67,10 @@ static bool ask_next(struct blockmarks *m)
 	if (i == m->entries.n)
 		return false;
 	number = m->removed + i;
-	if (*m->entries.v[i].block.hash)
-		snprintf(by, sizeof(by), "%s", m->entries.v[i].block.hash);
+	if (*m->entries.v[i].said.hash)
+		snprintf(by, sizeof(by), "%s", m->entries.v[i].said.hash);
 	else
-		snprintf(by, sizeof(by), "0x%llx", (unsigned long long)m->entries.v[i].block.number);
+		snprintf(by, sizeof(by), "0x%llx", (unsigned long long)m->entries.v[i].said.block.number);
 	pthread_mutex_unlock(&m->lock);
 	r = rpc_block(m->rpc, by, &said, &why);
 	pthread_mutex_lock(&m->lock);
@@ -93,10 +93,9 @@ static void add_moment(struct blockmarks *m, const struct rpcblock *b, uint64_t 
 {
 	struct blockmarks_entry e = { .thread = PROFILE_NONE, .looked_ns = looked, .since_ns = now };
 
-	e.block = (struct blocklog_block){ .known = BLOCKLOG_NUMBER | BLOCKLOG_GAS | BLOCKLOG_TRANSACTIONS,
-					  .number = b->number, .gas = b->gas, .transactions = b->transactions,
-					  .start_ns = now, .end_ns = now, .seen_ns = now };
-	memcpy(e.block.hash, b->hash, sizeof(b->hash));
+	e.said = (struct blocklog_block){ .block = b->block, .start_ns = now, .end_ns = now, .seen_ns = now };
+	e.said.block.known = BLOCK_NUMBER | BLOCK_GAS | BLOCK_TRANSACTIONS;
+	memcpy(e.said.hash, b->hash, sizeof(b->hash));
 	pthread_mutex_lock(&m->lock);
 	m->answered++;
 	m->row = 0;
@@ -133,7 +132,7 @@ static void catch_up(struct blockmarks *m, struct head *last, uint64_t number, u
 		char by[32];
 
 		snprintf(by, sizeof(by), "0x%llx", (unsigned long long)n);
-		if (!rpc_block(m->rpc, by, &b, NULL) && b.number == n)
+		if (!rpc_block(m->rpc, by, &b, NULL) && b.block.number == n)
 			add_moment(m, &b, now, last->looked_ns);
 		else
 			m->skipped++;
@@ -153,12 +152,12 @@ static void look_at_head(struct blockmarks *m, struct head *last)
 		return;
 	}
 	m->row = 0;
-	catch_up(m, last, head.number, now);
+	catch_up(m, last, head.block.number, now);
 	/* The one that is there when it begins is not of this recording; a smaller number, or another hash, is a
 	 * reorganized chain. */
-	if (last->known && (head.number != last->number || strcmp(head.hash, last->hash)))
+	if (last->known && (head.block.number != last->number || strcmp(head.hash, last->hash)))
 		add_moment(m, &head, now, last->looked_ns);
-	*last = (struct head){ head.number, now, true, "" };
+	*last = (struct head){ head.block.number, now, true, "" };
 	memcpy(last->hash, head.hash, sizeof(last->hash));
 }
 
@@ -176,11 +175,11 @@ static void wait_for_head(struct blockmarks *m, struct head *last)
 		return;
 	m->row = 0;
 	last->looked_ns = now > POLL_MS * 1000000ULL ? now - POLL_MS * 1000000ULL : 0;
-	catch_up(m, last, head.number, now);
+	catch_up(m, last, head.block.number, now);
 	last->known = true;
-	last->number = head.number;
+	last->number = head.block.number;
 	/* Its transactions are not in what is told. */
-	if (rpc_block(m->rpc, head.hash, &b, &why) || b.number != head.number) {
+	if (rpc_block(m->rpc, head.hash, &b, &why) || b.block.number != head.block.number) {
 		report_failure(m, &why);
 		b = head;
 	}

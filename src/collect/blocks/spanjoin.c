@@ -179,7 +179,7 @@ static struct open *find_word(struct spanjoin *j, uint32_t pid, const char *name
 	for (size_t i = j->open.n; i-- > 0;) {
 		struct open *o = &j->open.v[i];
 
-		if (!o->future && o->span.pid == pid && o->span.number == number && !strcmp(o->span.name, name))
+		if (!o->future && o->span.pid == pid && o->span.block.number == number && !strcmp(o->span.name, name))
 			return o;
 	}
 	return NULL;
@@ -188,7 +188,7 @@ static struct open *find_word(struct spanjoin *j, uint32_t pid, const char *name
 static void take_word(struct spanjoin *j, const struct shared_span *r)
 {
 	struct span s = { .function = UINT32_MAX, .pid = r->pid, .tid = r->tid, .start_ns = r->end_ns, .end_ns = r->end_ns,
-			  .known = SPAN_NUMBER, .number = r->values[0] };
+			  .block.known = BLOCK_NUMBER, .block.number = r->values[0] };
 	struct open *o;
 
 	snprintf(s.name, sizeof(s.name), "%.*s", (int)sizeof(r->name) - 1, r->what == SPAN_BLOCK_END ? "block" : r->name);
@@ -196,7 +196,7 @@ static void take_word(struct spanjoin *j, const struct shared_span *r)
 		emit(j, &s);
 		return;
 	}
-	o = find_word(j, r->pid, s.name, s.number);
+	o = find_word(j, r->pid, s.name, s.block.number);
 	if (r->what == SPAN_BEGIN) {
 		if (o) {
 			j->counts.replaced++;
@@ -211,9 +211,9 @@ static void take_word(struct spanjoin *j, const struct shared_span *r)
 	}
 	s.start_ns = o->span.start_ns;
 	if (r->what == SPAN_BLOCK_END) {
-		s.gas = r->values[1];
-		s.transactions = r->values[2];
-		s.known |= SPAN_GAS | SPAN_TRANSACTIONS;
+		s.block.gas = r->values[1];
+		s.block.transactions = r->values[2];
+		s.block.known |= BLOCK_GAS | BLOCK_TRANSACTIONS;
 	}
 	drop(j, o);
 	emit(j, &s);

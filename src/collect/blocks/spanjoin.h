@@ -11,19 +11,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/block.h"
 #include "collect/sharedspan.h"
 
 struct spanjoin;
-
-enum { SPAN_NUMBER = 1, SPAN_GAS = 2, SPAN_TRANSACTIONS = 4 };
 
 struct span {
 	uint32_t function;          /* UINT32_MAX: the program's own word */
 	uint32_t pid, tid;
 	uint64_t start_ns, end_ns;  /* equal: a moment */
 	uint32_t polls;             /* 0 = it is no future */
-	uint32_t known;             /* bits of the above; of the program's own only */
-	uint64_t number, gas, transactions;
+	struct block block;         /* of the program's own only */
 	char name[SHARED_SPAN_NAME]; /* of the program's own */
 };
 

@@ -226,21 +226,17 @@ static void add_mark(struct session *s, const struct span *x, const char *kind, 
 	struct profile_mark m = { .thread = thread, .kind = profile_string(p, kind) };
 	char name[128];
 
-	_Static_assert((int)SPAN_NUMBER == MARK_NUMBER && (int)SPAN_GAS == MARK_GAS &&
-		       (int)SPAN_TRANSACTIONS == MARK_TRANSACTIONS, "the same bits");
 	if (x->start_ns < s->start_mono_ns)
 		return;
 	snprintf(name, sizeof(name), "%.80s", called);
-	if (x->known & SPAN_NUMBER && x->number <= INT64_MAX)
-		snprintf(name, sizeof(name), "%.80s %llu", called, (unsigned long long)x->number);
+	if (x->block.known & BLOCK_NUMBER && x->block.number <= INT64_MAX)
+		snprintf(name, sizeof(name), "%.80s %llu", called, (unsigned long long)x->block.number);
 	m.name = profile_string(p, name);
 	m.start_ns = x->start_ns - s->start_mono_ns;
 	m.end_ns = x->end_ns - s->start_mono_ns;
 	/* Numbers that SQLite cannot store are unknown. */
-	m.known = x->number <= INT64_MAX && x->gas <= INT64_MAX && x->transactions <= INT64_MAX ? x->known : 0;
-	m.number = m.known ? x->number : 0;
-	m.gas = m.known ? x->gas : 0;
-	m.transactions = m.known ? x->transactions : 0;
+	if (x->block.number <= INT64_MAX && x->block.gas <= INT64_MAX && x->block.transactions <= INT64_MAX)
+		m.block = x->block;
 	profile_add_mark(p, &m);
 }
 

@@ -19,7 +19,7 @@ enum { ITEMS = 5, COLUMN = 7, CRATES = 6, CRATE_COLUMN = 13 };
 
 static double ggas_per_s(const struct block_row *r)
 {
-	return r->known & MARK_GAS && r->wall_ns ? (double)r->gas / r->wall_ns : 0;
+	return r->block.known & BLOCK_GAS && r->wall_ns ? (double)r->block.gas / r->wall_ns : 0;
 }
 
 static const char *thread_name(const struct blocks_job *job, const struct block_row *r)
@@ -108,12 +108,12 @@ static void put_row(const struct blocks_job *job, const struct block_row *r, str
 {
 	char number[32], gas[32];
 
-	buf_printf(out, "%12s", r->known & MARK_NUMBER ? str_count(number, r->number) : "-");
-	if (r->known & MARK_GAS)
-		buf_printf(out, "  %8.2fM", r->gas / 1e6);
+	buf_printf(out, "%12s", r->block.known & BLOCK_NUMBER ? str_count(number, r->block.number) : "-");
+	if (r->block.known & BLOCK_GAS)
+		buf_printf(out, "  %8.2fM", r->block.gas / 1e6);
 	else
 		buf_printf(out, "  %9s", "-");
-	buf_printf(out, "  %5s", r->known & MARK_TRANSACTIONS ? str_count(gas, r->transactions) : "-");
+	buf_printf(out, "  %5s", r->block.known & BLOCK_TRANSACTIONS ? str_count(gas, r->block.transactions) : "-");
 	if (r->wall_ns)
 		buf_printf(out, "  %9.2f", r->wall_ns / 1e6);
 	else
@@ -147,8 +147,8 @@ static void put_summary(const struct blocks *b, struct buf *out)
 	char text[32];
 
 	for (size_t i = 0; i < b->rows.n; i++)
-		if (b->rows.v[i].known & MARK_GAS && b->rows.v[i].wall_ns) {
-			gas += b->rows.v[i].gas;
+		if (b->rows.v[i].block.known & BLOCK_GAS && b->rows.v[i].wall_ns) {
+			gas += b->rows.v[i].block.gas;
 			wall += b->rows.v[i].wall_ns;
 		}
 	buf_printf(out, "%zu block%s", b->rows.n, b->rows.n == 1 ? "" : "s");
@@ -298,10 +298,10 @@ void blockstext_write_one(const struct blocks_job *job, size_t row, struct buf *
 
 	plain_add(out, r->name);
 	buf_printf(out, ": %.3f ms from %.6f s on", r->wall_ns / 1e6, r->start_ns / 1e9);
-	if (r->known & MARK_GAS)
-		buf_printf(out, ", %s gas", str_count(text, r->gas));
-	if (r->known & MARK_TRANSACTIONS)
-		buf_printf(out, ", %s transactions", str_count(text, r->transactions));
+	if (r->block.known & BLOCK_GAS)
+		buf_printf(out, ", %s gas", str_count(text, r->block.gas));
+	if (r->block.known & BLOCK_TRANSACTIONS)
+		buf_printf(out, ", %s transactions", str_count(text, r->block.transactions));
 	if (ggas_per_s(r) > 0)
 		buf_printf(out, ", %.3f Ggas/s", ggas_per_s(r));
 	buf_puts(out, "\n");
@@ -341,7 +341,7 @@ void blockstext_write_one(const struct blocks_job *job, size_t row, struct buf *
 
 static void put_json_known(struct json *j, const char *key, const struct block_row *r, uint32_t bit, uint64_t value)
 {
-	if (r->known & bit)
+	if (r->block.known & bit)
 		json_put_uint(j, key, value);
 	else
 		json_put_null(j, key);
@@ -386,11 +386,11 @@ static void put_json_row(const struct blocks_job *job, const struct block_row *r
 
 	json_open_row(j, 0);
 	json_put_string(j, "name", r->name);
-	put_json_known(j, "number", r, MARK_NUMBER, r->number);
-	put_json_known(j, "gas", r, MARK_GAS, r->gas);
-	put_json_known(j, "transactions", r, MARK_TRANSACTIONS, r->transactions);
+	put_json_known(j, "number", r, BLOCK_NUMBER, r->block.number);
+	put_json_known(j, "gas", r, BLOCK_GAS, r->block.gas);
+	put_json_known(j, "transactions", r, BLOCK_TRANSACTIONS, r->block.transactions);
 	json_put_uints(j, { "start_ns", r->start_ns }, { "wall_ns", r->wall_ns });
-	json_put_fixed(j, "ggas_per_s", r->known & MARK_GAS && r->wall_ns ? ggas_per_s(r) : NAN, 6);
+	json_put_fixed(j, "ggas_per_s", r->block.known & BLOCK_GAS && r->wall_ns ? ggas_per_s(r) : NAN, 6);
 	json_put_string(j, "thread", thread_name(job, r));
 	json_put_uint(j, "tid", r->thread < p->threads.n ? p->threads.v[r->thread].tid : 0);
 	put_json_split(j, r);
@@ -444,7 +444,7 @@ static void put_csv(struct buf *out, const char *text)
 static void put_csv_known(struct buf *out, const char *before, const struct block_row *r, uint32_t bit, uint64_t value)
 {
 	buf_puts(out, before);
-	if (r->known & bit)
+	if (r->block.known & bit)
 		buf_printf(out, "%llu", (unsigned long long)value);
 }
 
@@ -459,11 +459,11 @@ void blockscsv_write(const struct blocks_job *job, struct buf *out)
 	for (size_t i = 0; i < b->rows.n; i++) {
 		const struct block_row *r = &b->rows.v[i];
 
-		put_csv_known(out, "", r, MARK_NUMBER, r->number);
-		put_csv_known(out, ",", r, MARK_GAS, r->gas);
-		put_csv_known(out, ",", r, MARK_TRANSACTIONS, r->transactions);
+		put_csv_known(out, "", r, BLOCK_NUMBER, r->block.number);
+		put_csv_known(out, ",", r, BLOCK_GAS, r->block.gas);
+		put_csv_known(out, ",", r, BLOCK_TRANSACTIONS, r->block.transactions);
 		buf_printf(out, ",%llu,%llu,", (unsigned long long)r->start_ns, (unsigned long long)r->wall_ns);
-		if (r->known & MARK_GAS && r->wall_ns)
+		if (r->block.known & BLOCK_GAS && r->wall_ns)
 			buf_printf(out, "%.6f", ggas_per_s(r));
 		for (int k = 0; k < BLOCK_PARTS; k++)
 			if (r->split)

@@ -104,7 +104,7 @@ kill -9 "$PID"
 if [ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ]; then
 	refused "a thread of the kernel" 'thread of the kernel' -p 2
 	gf mem 2
-	check "a thread of the kernel: mem says so, too" said 'thread of the kernel'
+	check "a thread of the kernel: mem says so, too" said 'kernel thread'
 else
 	skip "a thread of the kernel" "there is none in this namespace"
 fi

@@ -368,7 +368,7 @@ static void captures_of_schema_3_are_read(void **state)
 	for (size_t i = 0; i < p->marks.n; i++) {
 		struct profile_mark *x = &p->marks.v[i];
 
-		x->known = x->number = x->gas = x->transactions = 0;
+		x->block.known = x->block.number = x->block.gas = x->block.transactions = 0;
 	}
 	q = load(path);
 	assert_true(q->marks.n > 0);

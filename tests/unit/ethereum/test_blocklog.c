@@ -63,14 +63,14 @@ static struct got parse(const char *client, const char *pattern, const char *tex
 
 static void assert_block(const struct blocklog_block *b, uint64_t number, int64_t gas, int64_t txs, double ms)
 {
-	assert_int_equal(b->number, number);
-	assert_true(b->known & BLOCKLOG_NUMBER);
-	assert_int_equal(!!(b->known & BLOCKLOG_GAS), gas >= 0);
-	assert_int_equal(!!(b->known & BLOCKLOG_TRANSACTIONS), txs >= 0);
+	assert_int_equal(b->block.number, number);
+	assert_true(b->block.known & BLOCK_NUMBER);
+	assert_int_equal(!!(b->block.known & BLOCK_GAS), gas >= 0);
+	assert_int_equal(!!(b->block.known & BLOCK_TRANSACTIONS), txs >= 0);
 	if (gas >= 0)
-		assert_int_equal(b->gas, gas);
+		assert_int_equal(b->block.gas, gas);
 	if (txs >= 0)
-		assert_int_equal(b->transactions, txs);
+		assert_int_equal(b->block.transactions, txs);
 	assert_int_equal(b->timed, ms > 0);
 	if ((double)(b->end_ns - b->start_ns) / MS - ms > 0.001 || (double)(b->end_ns - b->start_ns) / MS - ms < -0.001)
 		fail_msg("block %llu took %llu ns, not %f ms", (unsigned long long)number,
@@ -303,8 +303,8 @@ static void cut_lines_are_named(void **state)
 
 		g = parse(NULL, NULL, text);
 		assert_true(g.n >= 1);
-		assert_int_equal(g.list[0].number, 24443168);
-		assert_true(g.n == 1 || 24443168 / g.list[1].number >= 1);
+		assert_int_equal(g.list[0].block.number, 24443168);
+		assert_true(g.n == 1 || 24443168 / g.list[1].block.number >= 1);
 	}
 	g = parse("reth", NULL, "Block added to canonical chain num\n" RETH_DONE);
 	assert_int_equal(g.n, 1);
@@ -459,9 +459,9 @@ static void answers_are_read(void **state)
 		if (rpcblock_parse(cases[i].text, strlen(cases[i].text), &b) != cases[i].r)
 			fail_msg("case %zu", i);
 	assert_int_equal(rpcblock_parse(cases[0].text, strlen(cases[0].text), &b), 0);
-	assert_int_equal(b.number, 0x12);
-	assert_int_equal(b.gas, 21000);
-	assert_int_equal(b.transactions, 2);
+	assert_int_equal(b.block.number, 0x12);
+	assert_int_equal(b.block.gas, 21000);
+	assert_int_equal(b.block.transactions, 2);
 	assert_string_equal(b.hash, HASH);
 	/* Cut anywhere, it is no answer. */
 	for (size_t n = 0; n < strlen(cases[0].text); n++)

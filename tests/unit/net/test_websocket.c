@@ -176,9 +176,9 @@ static void messages_are_told_apart(void **state)
 	assert_int_equal(message("{\"jsonrpc\":\"2.0\",\"method\":\"eth_subscription\",\"params\":{\"subscription\":\"0x9\",\"result\":"
 				 "{\"number\":\"0x1b\",\"hash\":\"" HASH "\",\"gasUsed\":\"0x0\",\"x\":[1,{\"y\":2}]}}}", &id, &b),
 			 RPCBLOCK_HEAD);
-	assert_int_equal(b.number, 27);
+	assert_int_equal(b.block.number, 27);
 	assert_string_equal(b.hash, HASH);
-	assert_int_equal(b.transactions, 0);
+	assert_int_equal(b.block.transactions, 0);
 	/* Without a hash, with a number that is too large, cut, and what is none. */
 	assert_int_equal(message("{\"method\":\"x\",\"params\":{\"result\":{\"number\":\"0x1\",\"gasUsed\":\"0x0\"}}}", &id, &b),
 			 RPCBLOCK_ODD);

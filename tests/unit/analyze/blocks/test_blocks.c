@@ -55,7 +55,7 @@ static void add_block(struct profile *p, uint64_t number, uint64_t start_ms, uin
 	snprintf(name, sizeof(name), "block %u", (unsigned)number);
 	profile_add_mark(p, &(struct profile_mark){ .start_ns = start_ms * MS, .end_ns = end_ms * MS, .thread = thread,
 						    .name = profile_string(p, name), .kind = profile_string(p, "block"),
-						    .known = MARK_NUMBER | MARK_GAS, .number = number, .gas = gas });
+						    .block.known = BLOCK_NUMBER | BLOCK_GAS, .block.number = number, .block.gas = gas });
 }
 
 static void no_blocks_are_said(void **state)
@@ -117,7 +117,7 @@ static void threads_and_moments(void **state)
 	add_block(w.s.p, 3, 300, 300, 5, PROFILE_NONE);
 	add_block(w.s.p, 1, 50, 60, 21000, w.engine); /* out of order */
 	make(&m, w.s.p);
-	assert_int_equal(m.b.rows.v[0].number, 1);
+	assert_int_equal(m.b.rows.v[0].block.number, 1);
 	assert_int_equal(m.b.rows.v[1].thread, w.busy);
 	assert_int_equal(m.b.rows.v[1].ns[BLOCK_OWN], 100 * MS);
 	assert_false(m.b.rows.v[2].split);
@@ -332,7 +332,7 @@ static void blocks_as_runs(void **state)
 	add_block(w.s.p, 7, 0, 500, 1, w.rpc);
 	add_block(w.s.p, 7, 0, 1000, 37500000, w.rpc);
 	add_block(w.s.p, 8, 0, 1000, 1, w.rpc);
-	w.s.p->marks.v[2].known = 0;
+	w.s.p->marks.v[2].block.known = 0;
 	waiting_add(&w, alloc, w.idle, w.park, 999 * MS, 4096, 1);
 	waiting_add(&w, alloc, w.idle, w.park, 1000 * MS, 512, 1);
 	assert_int_equal(make_table(w.s.p, &r, &err), 0);

@@ -141,11 +141,11 @@ static void words_are_joined(void **state)
 	assert_int_equal(g.n, 5);
 	assert_int_equal(g.list[0].end_ns - g.list[0].start_ns, 10);
 	assert_int_equal(g.list[1].end_ns - g.list[1].start_ns, 10);
-	assert_int_equal(g.list[2].number, 77);
+	assert_int_equal(g.list[2].block.number, 77);
 	assert_int_equal(g.list[3].end_ns - g.list[3].start_ns, 1);
 	assert_string_equal(g.list[4].name, "block");
-	assert_int_equal(g.list[4].known, SPAN_NUMBER | SPAN_GAS | SPAN_TRANSACTIONS);
-	assert_int_equal(g.list[4].gas, 7);
+	assert_int_equal(g.list[4].block.known, BLOCK_NUMBER | BLOCK_GAS | BLOCK_TRANSACTIONS);
+	assert_int_equal(g.list[4].block.gas, 7);
 	assert_int_equal(spanjoin_counted(j)->before, 1);
 	assert_int_equal(spanjoin_counted(j)->replaced, 1);
 	/* A name without an end, and a kind that there is none of. */
