@@ -23,7 +23,7 @@ static void got_block(void *context, const struct blocklog_block *b)
 	uint64_t *n = context;
 
 	++*n;
-	expect(b->known & BLOCKLOG_NUMBER && b->start_ns <= b->end_ns && b->timed == (b->start_ns < b->end_ns));
+	expect(b->block.known & BLOCK_NUMBER && b->start_ns <= b->end_ns && b->timed == (b->start_ns < b->end_ns));
 	expect(strlen(b->hash) == 0 || strlen(b->hash) == 66);
 }
 

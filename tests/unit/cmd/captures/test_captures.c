@@ -154,6 +154,10 @@ static const char *newest(unsigned count, char *named, struct owner behind_sudo)
 
 	assert_int_equal(r, *err.text ? -ENOENT : 0);
 	snprintf(text, sizeof(text), "%s%s%s", r ? err.text : o.n ? o.v[0] : "", r || o.n < 2 ? "" : " ", r || o.n < 2 ? "" : o.v[1]);
+	/* A program keeps them to its end. */
+	for (int i = 0; !r && i < o.n; i++)
+		if (o.v[i] != named)
+			free(o.v[i]);
 	return text;
 }
 
