@@ -778,7 +778,7 @@ static void servers(void **state)
 		       "s.serve_forever()\n", NULL);
 		_exit(127);
 	}
-	for (int i = 0; i < 200 && !url[0]; i++) {
+	for (int i = 0; i < 1200 && !url[0]; i++) {
 		_cleanup_free_ char *port = mem_printf("%s/port", dir);
 		char number[16];
 

@@ -440,7 +440,7 @@ static void expect_refused(pid_t pid, const char *path, int code)
 	assert_int_equal(target_open_path(pid, path, &fd, &err), -code);
 	assert_int_equal(fd, -1);
 	assert_true(*err.text);
-	assert_true(clock_mono_ns() - start_ns < 1000000000);
+	assert_true(clock_mono_ns() - start_ns < 20000000000); /* A FIFO would block for ever. */
 }
 
 static char *make_hostile_root(void)

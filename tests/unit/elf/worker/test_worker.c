@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -181,47 +182,72 @@ static void writable_file(void **state)
 }
 
 struct shrink {
+	pid_t child;
 	int fd;
-	unsigned delay_us;
+	int ready;
+	bool done;
 };
 
-static void *shrink_later(void *context)
+/* Runs the child up to the end of its first mmap() of a file, cuts the file and lets the child go on. */
+static void *shrink_when_mapped(void *context)
 {
 	struct shrink *s = context;
+	struct __ptrace_syscall_info info = { 0 };
+	bool maps = false;
+	int status;
 
-	usleep(s->delay_us);
-	assert_int_equal(ftruncate(s->fd, 0), 0);
+	if (ptrace(PTRACE_SEIZE, s->child, 0, PTRACE_O_TRACESYSGOOD) || ptrace(PTRACE_INTERRUPT, s->child, 0, 0) ||
+	    waitpid(s->child, &status, __WALL) != s->child)
+		s->child = 0;
+	assert_int_equal(write(s->ready, "", 1), 1);
+	while (s->child && !s->done) {
+		if (ptrace(PTRACE_SYSCALL, s->child, 0, 0) || waitpid(s->child, &status, __WALL) != s->child ||
+		    !WIFSTOPPED(status))
+			return NULL;
+		ptrace(PTRACE_GET_SYSCALL_INFO, s->child, sizeof(info), &info);
+		if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
+			maps = info.entry.nr == SYS_mmap && (int)info.entry.args[4] >= 0;
+		s->done = info.op == PTRACE_SYSCALL_INFO_EXIT && maps && !ftruncate(s->fd, 0);
+	}
+	ptrace(PTRACE_DETACH, s->child, 0, 0);
 	return NULL;
 }
 
-/* A file that shrinks while it is read kills the child, not us. When exactly is up to the scheduler, so
- * it is tried with growing delays until it happens. */
+/* A file that shrinks while it is read kills the child, not us. The child is held when it has mapped the file, so
+ * that the moment does not depend on the scheduler. */
 static void shrinking_file(void **state)
 {
 	struct worker *w = worker_new();
 	_cleanup_free_ char *all = NULL;
-	_cleanup_fd_ int me = self();
-	bool seen = false;
+	_cleanup_fd_ int me = self(), fd = memfd_create("x", MFD_CLOEXEC);
+	struct unwind_table t = { 0 };
+	struct err err = { 0 };
+	struct shrink s;
+	pthread_t thread;
+	int pair[2];
 	size_t n;
 
 	assert_int_equal(fd_read_file(me, 64 << 20, &all, &n), 0);
-	for (unsigned i = 0; i < 400 && !seen; i++) {
-		_cleanup_fd_ int fd = memfd_create("x", MFD_CLOEXEC);
-		struct shrink s = { fd, i * 5 };
-		struct unwind_table t = { 0 };
-		struct err err = { 0 };
-		pthread_t thread;
-
-		assert_int_equal(fd_write_all(fd, all, n), 0);
-		assert_int_equal(pthread_create(&thread, NULL, shrink_later, &s), 0);
-		if (!worker_unwind(w, fd, &t, &err))
-			unwind_done(&t);
-		seen = strstr(err.text, "shrank") != NULL;
-		pthread_join(thread, NULL);
+	assert_int_equal(fd_write_all(fd, all, n), 0);
+	assert_int_equal(pipe2(pair, O_CLOEXEC), 0);
+	assert_works(w);
+	s = (struct shrink){ .child = worker_child_pid(w), .fd = fd, .ready = pair[1] };
+	assert_int_equal(pthread_create(&thread, NULL, shrink_when_mapped, &s), 0);
+	assert_int_equal(read(pair[0], &(char){ 0 }, 1), 1);
+	if (s.child) {
+		assert_int_equal(worker_unwind(w, fd, &t, &err), -EIO);
+		assert_non_null(strstr(err.text, "shrank"));
 	}
-	assert_true(seen);
+	pthread_join(thread, NULL);
 	assert_works(w);
 	worker_free(w);
+	close(pair[0]);
+	close(pair[1]);
+	if (!s.child) {
+		print_message("skipped: the child cannot be traced\n");
+		skip();
+	}
+	assert_true(s.done);
 }
 
 /* Ended by somebody else while it had nothing to do: the next call has a new one. */
@@ -255,7 +281,7 @@ static void slow_child(void **state)
 	kill(worker_child_pid(w), SIGSTOP);
 	start = clock_mono_ns();
 	assert_int_equal(worker_inspect(w, fd, &info, &err), -ETIMEDOUT);
-	assert_true(clock_mono_ns() - start < 2000000000);
+	assert_true(clock_mono_ns() - start < 20000000000);
 	/* It is not tried again: no child is started, and the answer is there at once. */
 	start = clock_mono_ns();
 	assert_int_equal(worker_inspect(w, fd, &info, &err), -ETIMEDOUT);
@@ -286,7 +312,7 @@ static void cancelled(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, cancel_later, w), 0);
 	assert_int_equal(worker_inspect(w, fd, &info, NULL), -ECANCELED);
 	pthread_join(thread, NULL);
-	assert_true(clock_mono_ns() - start < 5000000000);
+	assert_true(clock_mono_ns() - start < 30000000000);
 	assert_int_equal(worker_inspect(w, fd, &info, NULL), -ECANCELED);
 	assert_int_equal(worker_child_pid(w), 0);
 	worker_free(w);

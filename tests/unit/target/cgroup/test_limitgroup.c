@@ -170,7 +170,7 @@ static void the_guard_removes_it(void **state)
 	struct limitgroup c = { .path = mem_printf("%s/guarded", folder), .guard = -1 };
 	_cleanup_free_ char *path = mem_strdup(c.path);
 	struct err err = { 0 };
-	int tenths = 50;
+	int tenths = 300;
 
 	assert_int_equal(mkdir(path, 0755), 0);
 	assert_int_equal(limitgroup_guard(&c, &err), 0);
