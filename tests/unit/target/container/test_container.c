@@ -19,7 +19,7 @@
 #define ID "3f9c0a1b2c3d4e5f60718293a4b5c6d7e8f90123456789abcdef0123456789ab"
 #define OTHER "3f9caaaa2c3d4e5f60718293a4b5c6d7e8f90123456789abcdef0123456789ab"
 /* What the socket may cost, and what a busy machine adds to that. */
-#define PATIENCE_NS 2000000000ULL
+#define PATIENCE_NS 15000000000ULL
 
 static char folder[64] = "/tmp/gf-container-XXXXXX";
 
