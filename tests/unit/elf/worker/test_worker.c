@@ -181,40 +181,34 @@ static void writable_file(void **state)
 	worker_free(w);
 }
 
-struct shrink {
-	pid_t child;
-	int fd;
-	int ready;
-	bool done;
-};
-
-/* Runs the child up to the end of its first mmap() of a file, cuts the file and lets the child go on. */
-static void *shrink_when_mapped(void *context)
+/* Runs the child up to the end of its first mmap() of a file, cuts the file and lets the child go on. It says in
+ * ready whether the child can be traced, and exits with 0 when it has cut the file. */
+static _Noreturn void shrink_when_mapped(pid_t child, int fd, int ready)
 {
-	struct shrink *s = context;
 	struct __ptrace_syscall_info info = { 0 };
-	bool maps = false;
+	bool maps = false, traced;
 	int status;
 
-	if (ptrace(PTRACE_SEIZE, s->child, 0, PTRACE_O_TRACESYSGOOD) || ptrace(PTRACE_INTERRUPT, s->child, 0, 0) ||
-	    waitpid(s->child, &status, __WALL) != s->child)
-		s->child = 0;
-	assert_int_equal(write(s->ready, "", 1), 1);
-	while (s->child && !s->done) {
-		if (ptrace(PTRACE_SYSCALL, s->child, 0, 0) || waitpid(s->child, &status, __WALL) != s->child ||
-		    !WIFSTOPPED(status))
-			return NULL;
-		ptrace(PTRACE_GET_SYSCALL_INFO, s->child, sizeof(info), &info);
+	traced = !ptrace(PTRACE_SEIZE, child, 0, PTRACE_O_TRACESYSGOOD) && !ptrace(PTRACE_INTERRUPT, child, 0, 0) &&
+		 waitpid(child, &status, __WALL) == child;
+	if (write(ready, &traced, sizeof(traced)) != sizeof(traced) || !traced)
+		_exit(2);
+	for (;;) {
+		if (ptrace(PTRACE_SYSCALL, child, 0, 0) || waitpid(child, &status, __WALL) != child || !WIFSTOPPED(status))
+			_exit(1);
+		ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof(info), &info);
 		if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
-			maps = info.entry.nr == SYS_mmap && (int)info.entry.args[4] >= 0;
-		s->done = info.op == PTRACE_SYSCALL_INFO_EXIT && maps && !ftruncate(s->fd, 0);
+			maps = info.entry.nr == SYS_mmap && !(info.entry.args[3] & MAP_ANONYMOUS);
+		else if (info.op == PTRACE_SYSCALL_INFO_EXIT && maps)
+			break;
 	}
-	ptrace(PTRACE_DETACH, s->child, 0, 0);
-	return NULL;
+	status = ftruncate(fd, 0);
+	ptrace(PTRACE_DETACH, child, 0, 0);
+	_exit(!!status);
 }
 
-/* A file that shrinks while it is read kills the child, not us. The child is held when it has mapped the file, so
- * that the moment does not depend on the scheduler. */
+/* A file that shrinks while it is read kills the child, not us. Another process holds the child when it has mapped
+ * the file, so that the moment does not depend on the scheduler. */
 static void shrinking_file(void **state)
 {
 	struct worker *w = worker_new();
@@ -222,32 +216,33 @@ static void shrinking_file(void **state)
 	_cleanup_fd_ int me = self(), fd = memfd_create("x", MFD_CLOEXEC);
 	struct unwind_table t = { 0 };
 	struct err err = { 0 };
-	struct shrink s;
-	pthread_t thread;
-	int pair[2];
+	bool traced = false;
+	int pair[2], status;
+	pid_t tracer;
 	size_t n;
 
 	assert_int_equal(fd_read_file(me, 64 << 20, &all, &n), 0);
 	assert_int_equal(fd_write_all(fd, all, n), 0);
 	assert_int_equal(pipe2(pair, O_CLOEXEC), 0);
 	assert_works(w);
-	s = (struct shrink){ .child = worker_child_pid(w), .fd = fd, .ready = pair[1] };
-	assert_int_equal(pthread_create(&thread, NULL, shrink_when_mapped, &s), 0);
-	assert_int_equal(read(pair[0], &(char){ 0 }, 1), 1);
-	if (s.child) {
+	tracer = fork();
+	if (!tracer)
+		shrink_when_mapped(worker_child_pid(w), fd, pair[1]);
+	assert_int_equal(read(pair[0], &traced, sizeof(traced)), sizeof(traced));
+	if (traced) {
 		assert_int_equal(worker_unwind(w, fd, &t, &err), -EIO);
 		assert_non_null(strstr(err.text, "shrank"));
 	}
-	pthread_join(thread, NULL);
+	assert_int_equal(waitpid(tracer, &status, 0), tracer);
 	assert_works(w);
 	worker_free(w);
 	close(pair[0]);
 	close(pair[1]);
-	if (!s.child) {
+	if (!traced) {
 		print_message("skipped: the child cannot be traced\n");
 		skip();
 	}
-	assert_true(s.done);
+	assert_int_equal(status, 0);
 }
 
 /* Ended by somebody else while it had nothing to do: the next call has a new one. */
