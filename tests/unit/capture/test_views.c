@@ -583,7 +583,8 @@ static int keep_first(void *context, int columns, const char *const *names, cons
 /* CPU time of this process, so that a busy machine does not fail the test. */
 static void views_of_a_long_recording_are_quick(void **state)
 {
-	static const struct shape shape = { 100000, 20000, 50000, 15000, 5000, 60, 60 };
+	static const struct shape shape = { OF_MANY(100000), OF_MANY(20000), OF_MANY(50000), OF_MANY(15000),
+					    OF_MANY(5000), 60, 60 };
 	static const char *const sql[] = { "select * from threads", "select * from modules",
 					   "select * from top_functions", "select count(stack) from stacks",
 					   "select * from waits", "select * from wakes",
@@ -594,7 +595,7 @@ static void views_of_a_long_recording_are_quick(void **state)
 
 	for (size_t i = 0; i < shape.samples; i++)
 		p->samples.v[i].event = i % 3 ? wait : 0;
-	for (size_t i = 0; i < 100; i++)
+	for (size_t i = 0; i < OF_MANY(100); i++)
 		add_rest(p); /* 20,000 wakes, each with its stack */
 	for (size_t i = 0; i < p->wakes.n; i++)
 		profile_add_sample(p, &(struct profile_sample){ .event = wait, .value = p->wakes.v[i].blocked_ns,

@@ -8,6 +8,7 @@
 
 #include "analyze/diff/diff.h"
 #include "analyze/tree/top.h"
+#include "base/sanitized.h"
 #include "base/err.h"
 #include "export/diff/difftext.h"
 #include "export/report/cleantext.h"
@@ -154,28 +155,30 @@ static const struct load sparse = { .seconds = 4, .noise = 0.5, .memory = 0.8, .
 static void chance_is_not_marked(void **state)
 {
 	static const struct load *const loads[] = { &quiet, &noisy, &phased, &sparse };
+	const int pairs = SANITIZED ? 5 : 60; /* The statistics are proven without sanitizers. */
 
 	for (size_t k = 0; k < ARRAY_LEN(loads); k++) {
 		int marked = 0;
 
-		for (int i = 0; i < 60; i++) {
+		for (int i = 0; i < pairs; i++) {
 			struct diff d = compare_loads(loads[k], loads[k], 1000 * k + i);
 
 			marked += d.significant > 0;
 			assert_true(d.scale > 0.8 && d.scale < 1.25);
 			diff_done(&d);
 		}
-		if (marked > 3)
-			fail_msg("load %zu: %d of 60 pairs were marked", k, marked);
+		if (marked * 20 > pairs)
+			fail_msg("load %zu: %d of %d pairs were marked", k, marked, pairs);
 	}
 }
 
 /* Intervals hold what they promise: 95 % of them have 0 in them where nothing changed. */
 static void intervals_cover(void **state)
 {
+	const int pairs = SANITIZED ? 5 : 60;
 	size_t n = 0, outside = 0;
 
-	for (int i = 0; i < 60; i++) {
+	for (int i = 0; i < pairs; i++) {
 		struct diff d = compare_loads(&phased, &phased, 9000 + i);
 
 		for (size_t k = 0; k < d.rows.n; k++)
@@ -185,7 +188,7 @@ static void intervals_cover(void **state)
 			}
 		diff_done(&d);
 	}
-	assert_true(n > 1000);
+	assert_true(n > 16u * pairs);
 	assert_true(outside < 0.065 * n);
 }
 
@@ -195,7 +198,7 @@ static void a_fifth_more_is_found(void **state)
 {
 	struct load before = { .seconds = 20, .noise = 0.2, .memory = 0.5, .phases = 1, .phase_steps = 15,
 			       .busy = 0.8 }, after = before;
-	int first = 0, found = 0, others = 0, pairs = 30;
+	int first = 0, found = 0, others = 0, pairs = SANITIZED ? 5 : 30;
 	double change = 0;
 
 	after.slower = 0.2;
