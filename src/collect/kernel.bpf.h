@@ -1,5 +1,5 @@
 /*
- * kernel.bpf.h - the few kernel types that our BPF programs read, relocated by BTF (CO-RE).
+ * kernel.bpf.h - the few kernel types that our BPF programs read, relocated by BTF (CO-RE), and how a map is declared.
  *
  * Only the fields that are used: the build does not need, and never takes, the
  * build host's own BTF.
@@ -63,6 +63,15 @@ struct task_struct {
 };
 
 #pragma clang attribute pop
+
+/* A map that libbpf creates, without flags. A map with flags or without a value type is written out where it stands. */
+#define BPF_MAP(name, kind, entries, key_type, value_type) \
+	struct {                                           \
+		__uint(type, BPF_MAP_TYPE_##kind);         \
+		__uint(max_entries, entries);              \
+		__type(key, key_type);                     \
+		__type(value, value_type);                 \
+	} name SEC(".maps")
 
 /* Only ever handled as a pointer; its layout on x86-64 is ABI, see user_registers in unwind.bpf.h. */
 struct pt_regs;

@@ -24,12 +24,7 @@ struct scratch {
 };
 
 #define SCRATCH_MAP(name)                                   \
-	struct {                                            \
-		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);    \
-		__uint(max_entries, SCRATCHES);             \
-		__type(key, uint32_t);                      \
-		__type(value, struct scratch);              \
-	} name SEC(".maps")
+	BPF_MAP(name, PERCPU_ARRAY, SCRATCHES, uint32_t, struct scratch)
 
 /* NULL: all of this CPU's are taken. To be given back by scratch_give() before the program ends. */
 static __always_inline struct scratch *scratch_take(void *map)
@@ -54,12 +49,7 @@ static __always_inline void scratch_give(struct scratch *s)
 
 /* Each file with programs at uprobes has one: a map of programs takes only one kind of program. */
 #define PROBE_NO_PROGRAMS(name)                             \
-	struct {                                            \
-		__uint(type, BPF_MAP_TYPE_PROG_ARRAY);      \
-		__uint(max_entries, 1);                     \
-		__type(key, uint32_t);                      \
-		__type(value, uint32_t);                    \
-	} name SEC(".maps")
+	BPF_MAP(name, PROG_ARRAY, 1, uint32_t, uint32_t)
 
 /* In each program at a uprobe. Who runs in user space has a pid, which the verifier does not know. */
 #define PROBE_USE_TASK_STACK(ctx, no_programs)              \

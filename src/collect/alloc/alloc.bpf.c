@@ -15,12 +15,7 @@
 SCRATCH_MAP(alloc_scratches);
 PROBE_NO_PROGRAMS(alloc_no_programs);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct shared_alloc_counts);
-} alloc_counts SEC(".maps");
+BPF_MAP(alloc_counts, PERCPU_ARRAY, 1, uint32_t, struct shared_alloc_counts);
 
 bool alloc_paused;
 

@@ -7,19 +7,9 @@
 #include "collect/unwind/unwind.bpf.h"
 
 /* Per CPU: the clock's interrupt does not interrupt itself. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct unwind);
-} cpu_scratch SEC(".maps");
+BPF_MAP(cpu_scratch, PERCPU_ARRAY, 1, uint32_t, struct unwind);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct shared_counts);
-} cpu_counts SEC(".maps");
+BPF_MAP(cpu_counts, PERCPU_ARRAY, 1, uint32_t, struct shared_counts);
 
 SEC("perf_event")
 int on_cpu_clock(void *ctx)

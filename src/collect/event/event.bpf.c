@@ -17,26 +17,11 @@
  */
 #include "collect/unwind/stackcache.bpf.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct unwind);
-} event_scratch SEC(".maps");
+BPF_MAP(event_scratch, PERCPU_ARRAY, 1, uint32_t, struct unwind);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SHARED_MAX_EVENTS);
-	__type(key, uint32_t);
-	__type(value, struct shared_event);
-} event_list SEC(".maps");
+BPF_MAP(event_list, ARRAY, SHARED_MAX_EVENTS, uint32_t, struct shared_event);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SHARED_MAX_EVENTS);
-	__type(key, uint32_t);
-	__type(value, struct shared_event_totals);
-} event_totals SEC(".maps");
+BPF_MAP(event_totals, PERCPU_ARRAY, SHARED_MAX_EVENTS, uint32_t, struct shared_event_totals);
 
 /* Made in advance: sched_switch holds the lock of the run queue. */
 struct event_sums {
@@ -51,12 +36,7 @@ struct rate {
 	uint64_t slot, kept;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct rate);
-} event_rate SEC(".maps");
+BPF_MAP(event_rate, ARRAY, 1, uint32_t, struct rate);
 
 uint64_t event_limit; /* events kept one by one in a slot of time; they may come in a burst */
 uint32_t event_side;  /* which map of sums is written */

@@ -98,12 +98,7 @@ struct {
 
 SCRATCH_MAP(fault_scratches);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct shared_fault_counts);
-} fault_counts SEC(".maps");
+BPF_MAP(fault_counts, PERCPU_ARRAY, 1, uint32_t, struct shared_fault_counts);
 
 uint64_t fault_start_ns; /* when the recording began */
 uint32_t fault_ending;   /* what on_each_task is to do */

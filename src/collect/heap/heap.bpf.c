@@ -9,12 +9,7 @@
 SCRATCH_MAP(heap_scratches);
 PROBE_NO_PROGRAMS(heap_no_programs);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct shared_heap_counts);
-} heap_counts SEC(".maps");
+BPF_MAP(heap_counts, PERCPU_ARRAY, 1, uint32_t, struct shared_heap_counts);
 
 bool heap_paused;
 

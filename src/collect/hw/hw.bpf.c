@@ -12,27 +12,12 @@
 #include "collect/unwind/stackcache.bpf.h"
 
 /* Per CPU: the kernel lets no program of perf events interrupt another. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct unwind);
-} hw_scratch SEC(".maps");
+BPF_MAP(hw_scratch, PERCPU_ARRAY, 1, uint32_t, struct unwind);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct shared_hw_counts);
-} hw_counts SEC(".maps");
+BPF_MAP(hw_counts, PERCPU_ARRAY, 1, uint32_t, struct shared_hw_counts);
 
 /* Made in advance: a switch holds the lock of the run queue. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SHARED_HW_PENDING);
-	__type(key, struct shared_hw_key);
-	__type(value, struct shared_hw_pending);
-} hw_pending SEC(".maps");
+BPF_MAP(hw_pending, HASH, SHARED_HW_PENDING, struct shared_hw_key, struct shared_hw_pending);
 
 uint64_t hw_gap_ns; /* between two stacks of one thread, counter and place */
 

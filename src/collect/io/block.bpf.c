@@ -34,27 +34,12 @@ struct issued {
 	uint32_t own;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SHARED_REQUESTS);
-	__type(key, uint64_t);
-	__type(value, struct issued);
-} block_requests SEC(".maps");
+BPF_MAP(block_requests, HASH, SHARED_REQUESTS, uint64_t, struct issued);
 
 /* By major << 20 | minor. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SHARED_DEVICES);
-	__type(key, uint32_t);
-	__type(value, struct shared_device);
-} block_devices SEC(".maps");
+BPF_MAP(block_devices, HASH, SHARED_DEVICES, uint32_t, struct shared_device);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct shared_device);
-} new_device SEC(".maps");
+BPF_MAP(new_device, ARRAY, 1, uint32_t, struct shared_device);
 
 uint64_t block_unknown; /* requests without room to remember them */
 

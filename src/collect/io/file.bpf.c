@@ -14,12 +14,7 @@ struct file_scratch {
 	uint64_t at;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SCRATCHES);
-	__type(key, uint32_t);
-	__type(value, struct file_scratch);
-} file_scratches SEC(".maps");
+BPF_MAP(file_scratches, PERCPU_ARRAY, SCRATCHES, uint32_t, struct file_scratch);
 
 /* From a mount to the one it is mounted on. Not 0: there is none, the path is whole. */
 static __always_inline int climb(struct file_scratch *s)

@@ -87,19 +87,9 @@ struct socket {
 #endif
 
 /* Keys of files that were sent; a slot that was overwritten only costs sending one again. */
-FILE_MAP struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SHARED_FILE_SEEN);
-	__type(key, uint32_t);
-	__type(value, uint64_t);
-} files_seen SEC(".maps");
+FILE_MAP BPF_MAP(files_seen, ARRAY, SHARED_FILE_SEEN, uint32_t, uint64_t);
 
-FILE_MAP struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct shared_io_counts);
-} io_counts SEC(".maps");
+FILE_MAP BPF_MAP(io_counts, PERCPU_ARRAY, 1, uint32_t, struct shared_io_counts);
 
 static __always_inline struct shared_io_counts *io_counts_here(void)
 {

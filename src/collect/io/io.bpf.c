@@ -55,19 +55,9 @@ static const struct call calls[] = {
 };
 
 /* By tid. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SHARED_MAX_THREADS);
-	__type(key, uint32_t);
-	__type(value, struct shared_io_thread);
-} io_threads SEC(".maps");
+BPF_MAP(io_threads, HASH, SHARED_MAX_THREADS, uint32_t, struct shared_io_thread);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct shared_io_thread);
-} new_io_thread SEC(".maps");
+BPF_MAP(new_io_thread, ARRAY, 1, uint32_t, struct shared_io_thread);
 
 /* The current thread, made if its process is recorded. */
 static __always_inline struct shared_io_thread *thread_here(struct shared_process **ret_process)

@@ -18,12 +18,7 @@
 IO_MAP SCRATCH_MAP(io_scratches);
 
 /* By enum shared_io_op. */
-IO_MAP struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, IO_OPS);
-	__type(key, uint32_t);
-	__type(value, struct shared_io_stats);
-} io_stats SEC(".maps");
+IO_MAP BPF_MAP(io_stats, PERCPU_ARRAY, IO_OPS, uint32_t, struct shared_io_stats);
 
 IO_VARIABLE uint64_t io_start_ns; /* when the recording began */
 IO_VARIABLE uint32_t io_waiting_pid; /* a child that we are about to run: until its exec it is ourselves */

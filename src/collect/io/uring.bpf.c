@@ -47,12 +47,7 @@ struct submitted {
 	uint32_t epoch, pad;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SHARED_REQUESTS);
-	__type(key, uint64_t);
-	__type(value, struct submitted);
-} uring_requests SEC(".maps");
+BPF_MAP(uring_requests, HASH, SHARED_REQUESTS, uint64_t, struct submitted);
 
 static __always_inline int submit(uint64_t key)
 {

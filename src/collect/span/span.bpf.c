@@ -9,26 +9,11 @@
 
 #include "collect/sharedspan.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SHARED_SPAN_PROBES);
-	__type(key, uint32_t);
-	__type(value, struct shared_span_probe);
-} span_probes SEC(".maps");
+BPF_MAP(span_probes, ARRAY, SHARED_SPAN_PROBES, uint32_t, struct shared_span_probe);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SHARED_SPAN_OPEN);
-	__type(key, struct shared_span_key);
-	__type(value, struct shared_span_call);
-} span_calls SEC(".maps");
+BPF_MAP(span_calls, HASH, SHARED_SPAN_OPEN, struct shared_span_key, struct shared_span_call);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct shared_span_counts);
-} span_counts SEC(".maps");
+BPF_MAP(span_counts, PERCPU_ARRAY, 1, uint32_t, struct shared_span_counts);
 
 PROBE_NO_PROGRAMS(span_no_programs);
 

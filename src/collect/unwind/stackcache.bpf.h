@@ -26,12 +26,7 @@ struct stackcache {
 #define STACKCACHE_MAP extern
 #endif
 
-STACKCACHE_MAP struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SHARED_STACKCACHE);
-	__type(key, uint32_t);
-	__type(value, struct stackcache);
-} stackcache SEC(".maps");
+STACKCACHE_MAP BPF_MAP(stackcache, ARRAY, SHARED_STACKCACHE, uint32_t, struct stackcache);
 
 /* The key of the registers in u; what: tells apart what one thread does at one address. */
 static __always_inline uint64_t stackcache_key(uint32_t tid, uint32_t what, const struct unwind *u)

@@ -52,12 +52,7 @@ struct {
 
 /* module:16 | address:32 | rule:16, by hash of the first two. Module ids are never used again, so an
  * entry can grow stale only by being replaced. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SHARED_PC_CACHE);
-	__type(key, uint32_t);
-	__type(value, uint64_t);
-} pc_cache SEC(".maps");
+BPF_MAP(pc_cache, ARRAY, SHARED_PC_CACHE, uint32_t, uint64_t);
 
 /* The largest i in [0, count) with keys below or at the wanted one; STEP halves. 1 if a <= b, without a branch. */
 static __always_inline uint64_t not_above(uint64_t a, uint64_t b)
@@ -473,12 +468,7 @@ int on_free(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct shared_process);
-} nothing_mapped SEC(".maps");
+BPF_MAP(nothing_mapped, ARRAY, 1, uint32_t, struct shared_process);
 
 /* After exec nothing of the old mappings is true. */
 SEC("raw_tp/sched_process_exec")

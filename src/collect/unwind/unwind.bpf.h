@@ -51,12 +51,7 @@ UNWIND_MAP struct {
 } ring SEC(".maps");
 
 /* Hashes of stacks that were sent; a slot that was overwritten only costs sending one again. */
-UNWIND_MAP struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SHARED_SEEN);
-	__type(key, uint32_t);
-	__type(value, uint64_t);
-} seen SEC(".maps");
+UNWIND_MAP BPF_MAP(seen, ARRAY, SHARED_SEEN, uint32_t, uint64_t);
 
 int unwind_step(struct unwind *u, struct shared_process *p);
 

@@ -19,34 +19,14 @@
 #include "collect/unwind/stackcache.bpf.h"
 
 /* Interrupts are off in all the tracepoints used here: one for each CPU is enough. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct unwind);
-} wait_scratch SEC(".maps");
+BPF_MAP(wait_scratch, PERCPU_ARRAY, 1, uint32_t, struct unwind);
 
 /* By tid, made in advance: nothing may be allocated while the run queue is locked. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SHARED_MAX_THREADS);
-	__type(key, uint32_t);
-	__type(value, struct shared_thread);
-} threads SEC(".maps");
+BPF_MAP(threads, HASH, SHARED_MAX_THREADS, uint32_t, struct shared_thread);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct shared_wait_counts);
-} wait_counts SEC(".maps");
+BPF_MAP(wait_counts, PERCPU_ARRAY, 1, uint32_t, struct shared_wait_counts);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct shared_thread);
-} new_thread SEC(".maps");
+BPF_MAP(new_thread, ARRAY, 1, uint32_t, struct shared_thread);
 
 uint64_t wait_start_ns; /* when the recording began */
 uint64_t wait_end_ns;   /* and ended, 0 = not yet */
@@ -550,12 +530,7 @@ struct bpf_iter__task {
 	struct task_struct *task;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, struct shared_task);
-} wait_task SEC(".maps");
+BPF_MAP(wait_task, PERCPU_ARRAY, 1, uint32_t, struct shared_task);
 
 /* Where the threads of the targets stand before the recording begins: it may be where they stay. */
 SEC("iter/task")
