@@ -149,11 +149,8 @@ static int compare_rows(const void *a, const void *b, void *context)
 {
 	const struct hw_row *x = a, *y = b;
 	enum counter c = *(const enum counter *)context;
-	int by_name = strcmp(x->name, y->name);
 
-	if (x->values[c].value != y->values[c].value)
-		return x->values[c].value < y->values[c].value ? 1 : -1;
-	return by_name ? by_name : (x->id > y->id) - (x->id < y->id);
+	return ORDER(y->values[c].value, x->values[c].value) ?: strcmp(x->name, y->name) ?: ORDER(x->id, y->id);
 }
 
 static void sort_rows(struct hw_rows *rows, enum counter by)

@@ -164,13 +164,8 @@ static int compare_rows(const void *a, const void *b)
 	uint64_t bytes_x = x->read_bytes + x->write_bytes, bytes_y = y->read_bytes + y->write_bytes;
 	uint64_t calls_x = x->read_calls + x->write_calls, calls_y = y->read_calls + y->write_calls;
 
-	if (bytes_x != bytes_y)
-		return bytes_x < bytes_y ? 1 : -1;
-	if (x->sync_ns != y->sync_ns)
-		return x->sync_ns < y->sync_ns ? 1 : -1;
-	if (calls_x != calls_y)
-		return calls_x < calls_y ? 1 : -1;
-	return strcmp(x->name, y->name);
+	return ORDER(bytes_y, bytes_x) ?: ORDER(y->sync_ns, x->sync_ns) ?: ORDER(calls_y, calls_x) ?:
+	       strcmp(x->name, y->name);
 }
 
 /* --- by operation and disk: from the counters --- */

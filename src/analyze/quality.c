@@ -66,9 +66,7 @@ static int compare_reasons(const void *a, const void *b)
 {
 	const struct quality_reason *x = a, *y = b;
 
-	if (x->weight != y->weight)
-		return x->weight < y->weight ? 1 : -1;
-	return strcmp(x->reason, y->reason);
+	return ORDER(y->weight, x->weight) ?: strcmp(x->reason, y->reason);
 }
 
 /* Facts that every node inherits from its callers: the cut, the depth and the frames without a name. */

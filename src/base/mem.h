@@ -31,6 +31,8 @@ void mem_freep(void *pp); /* for _cleanup_: frees *pp */
 #define _cleanup_(f) __attribute__((cleanup(f)))
 #define _cleanup_free_ _cleanup_(mem_freep)
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-/* Their arguments are evaluated twice: no calls in them. */
+/* Their arguments are evaluated twice: no call with an effect in them. */
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
+/* For comparators, smallest first (largest first: ORDER(b, a)); several keys: ORDER(...) ?: ORDER(...). */
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))

@@ -52,3 +52,22 @@
 		if ((a)->n > 1)                                           \
 			qsort((a)->v, (a)->n, sizeof(*(a)->v), (compare)); \
 	} while (0)
+
+/*
+ * The first index of [from, to) for which the condition does not hold, or to: a binary search. The condition is about
+ * the element i, and must hold for all before the first for which it does not.
+ *
+ *	size_t at = vec_search(i, 0, foos.n, foos.v[i].x < 7);
+ */
+#define vec_search(i, from, to, condition)                       \
+	({                                                       \
+		size_t low_ = (from), high_ = (to);              \
+		while (low_ < high_) {                           \
+			size_t i = low_ + (high_ - low_) / 2;    \
+			if (condition)                           \
+				low_ = i + 1;                    \
+			else                                     \
+				high_ = i;                       \
+		}                                                \
+		low_;                                            \
+	})

@@ -14,19 +14,11 @@ static uint64_t part(uint64_t before, uint64_t after, double share)
 /* The counters as they were at a moment; before the first reading and after the last as they were then. */
 static struct counterline_reading at_time(const struct counterline *c, uint64_t time_ns)
 {
-	size_t low = 0, high = c->list.n;
+	size_t low = vec_search(i, 0, c->list.n, c->list.v[i].time_ns <= time_ns);
 	struct counterline_reading r;
 	const struct counterline_reading *a, *b;
 	double share;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (c->list.v[middle].time_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low)
 		return c->list.v[0];
 	if (low == c->list.n)

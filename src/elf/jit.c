@@ -77,9 +77,7 @@ static int compare_time(const void *a, const void *b)
 {
 	const struct code *x = a, *y = b;
 
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	return ORDER(x->time_ns, y->time_ns) ?: ORDER(x->order, y->order);
 }
 
 static size_t first_at(const uint64_t *addresses, size_t n, uint64_t address)

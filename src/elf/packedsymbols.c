@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/vec.h"
 #include "elf/symbols.h"
 
 bool packedsymbols_open(const void *data, size_t n, struct packedsymbols *ret)
@@ -55,16 +56,8 @@ bool packedsymbols_sorted(const struct packedsymbols *names)
 
 bool packedsymbols_find(const struct packedsymbols *names, uint64_t address, uint32_t *ret_index)
 {
-	uint32_t low = 0, high = names->count;
+	uint32_t low = vec_search(i, 0, names->count, names->addresses[i] < address);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (names->addresses[middle] < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	*ret_index = low;
 	return low < names->count && names->addresses[low] == address;
 }

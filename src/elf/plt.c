@@ -36,14 +36,14 @@ static int compare_slots(const void *a, const void *b)
 {
 	const struct slot *x = a, *y = b;
 
-	return x->got < y->got ? -1 : x->got > y->got;
+	return ORDER(x->got, y->got);
 }
 
 static int compare_stubs(const void *a, const void *b)
 {
 	const struct plt_stub *x = a, *y = b;
 
-	return x->address < y->address ? -1 : x->address > y->address;
+	return ORDER(x->address, y->address);
 }
 
 const char *plt_symbol_name(const struct elf *elf, const struct elf_section *s, uint64_t index)

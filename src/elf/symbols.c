@@ -48,9 +48,7 @@ static int compare_wanted(const void *a, const void *b)
 {
 	const struct wanted *x = a, *y = b;
 
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
+	return ORDER(x->address, y->address) ?: ORDER(x->index, y->index);
 }
 
 struct resolve {

@@ -75,7 +75,7 @@ static int compare_ranges(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
 
-	return x->start < y->start ? -1 : x->start > y->start;
+	return ORDER(x->start, y->start);
 }
 
 struct ranges {
@@ -98,16 +98,8 @@ static void code_ranges(const struct elf *elf, struct ranges *out)
 /* Returns the end of the executable section that holds address, 0 if none does. */
 static uint64_t code_end(const struct ranges *code, uint64_t address)
 {
-	size_t low = 0, high = code->n;
+	size_t low = vec_search(i, 0, code->n, code->v[i].start <= address);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (code->v[mid].start <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low && address < code->v[low - 1].end ? code->v[low - 1].end : 0;
 }
 
@@ -178,9 +170,7 @@ static int compare_entries(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return y->rank - x->rank;
+	return ORDER(x->address, y->address) ?: y->rank - x->rank;
 }
 
 static bool is_mangled(const char *name)
@@ -259,16 +249,8 @@ static void nest(struct symtab *t)
 
 static const struct entry *find_entry(const struct symtab *t, uint64_t address)
 {
-	size_t low = 0, high = t->entries.n;
+	size_t low = vec_search(i, 0, t->entries.n, t->entries.v[i].address <= address);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (t->entries.v[mid].address <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	for (int i = 0; low && i < NESTING; i++) {
 		const struct entry *e = &t->entries.v[low - 1];
 
@@ -320,18 +302,11 @@ void symtab_free(struct symtab *t)
 const char *symtab_find(const struct symtab *t, uint64_t address)
 {
 	const struct entry *entry = find_entry(t, address);
-	size_t low = 0, high = t->stub_count;
+	size_t low;
 
 	if (entry)
 		return entry->name;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (t->stubs[mid].address <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = vec_search(i, 0, t->stub_count, t->stubs[i].address <= address);
 	return low && address < t->stubs[low - 1].end ? t->stubs[low - 1].name : NULL;
 }
 

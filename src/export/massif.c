@@ -32,9 +32,7 @@ static int compare_children(const void *a, const void *b)
 	const struct calltree_node *x = *(const struct calltree_node *const *)a,
 				   *y = *(const struct calltree_node *const *)b;
 
-	if (x->total.value != y->total.value)
-		return x->total.value > y->total.value ? -1 : 1;
-	return x < y ? -1 : x > y;
+	return ORDER(y->total.value, x->total.value) ?: ORDER(x, y);
 }
 
 static void put_name(struct tree *t, const struct calltree_node *n)

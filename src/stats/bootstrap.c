@@ -27,7 +27,7 @@ static int compare_ranked(const void *a, const void *b)
 {
 	const struct ranked *x = a, *y = b;
 
-	return (x->value > y->value) - (x->value < y->value);
+	return ORDER(x->value, y->value);
 }
 
 static void pool_init(struct pool *p, const struct bootstrap_side *s)
@@ -122,7 +122,7 @@ static int compare_doubles(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
-	return (x > y) - (x < y);
+	return ORDER(x, y);
 }
 
 /* The share of draws outside of one end of the interval. */

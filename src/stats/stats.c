@@ -133,9 +133,7 @@ static int compare_ranked(const void *a, const void *b)
 {
 	const struct ranked *x = a, *y = b;
 
-	if (x->p != y->p)
-		return x->p < y->p ? -1 : 1;
-	return (x->at > y->at) - (x->at < y->at);
+	return ORDER(x->p, y->p) ?: ORDER(x->at, y->at);
 }
 
 void stats_adjust(const double *p, size_t n, double *q)
@@ -160,7 +158,7 @@ static int compare_doubles(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
-	return (x > y) - (x < y);
+	return ORDER(x, y);
 }
 
 double stats_median(double *v, size_t n)

@@ -280,7 +280,7 @@ static int compare_age(const void *a, const void *b)
 {
 	const struct aged *x = a, *y = b;
 
-	return x->used_ns < y->used_ns ? -1 : x->used_ns > y->used_ns;
+	return ORDER(x->used_ns, y->used_ns);
 }
 
 static void prune(struct cache *c)

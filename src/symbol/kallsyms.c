@@ -26,9 +26,7 @@ static int compare(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
 
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	return ORDER(x->address, y->address) ?: ORDER(x->order, y->order);
 }
 
 static uint64_t hex(const char **p)
@@ -124,17 +122,9 @@ bool kallsyms_hidden(const struct kallsyms *k)
 
 const char *kallsyms_find(const struct kallsyms *k, uint64_t address, const char **ret_module)
 {
-	size_t low = 0, high = k->symbols.n;
+	size_t low = vec_search(i, 0, k->symbols.n, k->symbols.v[i].address <= address);
 	const struct symbol *s;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (k->symbols.v[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low)
 		return NULL;
 	s = &k->symbols.v[low - 1];

@@ -94,11 +94,7 @@ static int compare_frames(const void *a, const void *b)
 {
 	const struct open_frame *x = a, *y = b;
 
-	if (x->module != y->module)
-		return x->module < y->module ? -1 : 1;
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return x->frame < y->frame ? -1 : x->frame > y->frame;
+	return ORDER(x->module, y->module) ?: ORDER(x->address, y->address) ?: ORDER(x->frame, y->frame);
 }
 
 static void add_problem(struct run *r, const char *sentence, uint64_t frames)

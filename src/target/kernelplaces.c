@@ -53,7 +53,7 @@ static int by_start(const void *a, const void *b)
 {
 	const struct kernelplace *x = a, *y = b;
 
-	return x->start < y->start ? -1 : x->start > y->start;
+	return ORDER(x->start, y->start);
 }
 
 void kernelplaces_parse(struct kernelplaces *k, const char *kallsyms, const char *iomem, const char *modules)
@@ -103,16 +103,8 @@ void kernelplaces_done(struct kernelplaces *k)
 
 const struct kernelplace *kernelplaces_find(const struct kernelplaces *k, uint64_t address)
 {
-	size_t low = 0, high = k->list.n;
+	size_t low = vec_search(i, 0, k->list.n, k->list.v[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (k->list.v[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && address < k->list.v[low - 1].end ? &k->list.v[low - 1] : NULL;
 }
 

@@ -218,9 +218,7 @@ static int compare_places(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
 
-	if (x->key[0] != y->key[0])
-		return x->key[0] < y->key[0] ? -1 : 1;
-	return x->key[1] < y->key[1] ? -1 : x->key[1] > y->key[1];
+	return ORDER(x->key[0], y->key[0]) ?: ORDER(x->key[1], y->key[1]);
 }
 
 static struct row *put_address(struct table *t, uint64_t address, const char *text)

@@ -98,7 +98,7 @@ static int compare_column(const struct table *t, const struct row *a, const stru
 {
 	if (is_text(t, column))
 		return strcmp(a->text[column] ? a->text[column] : "", b->text[column] ? b->text[column] : "");
-	return (a->value[column] < b->value[column]) - (a->value[column] > b->value[column]);
+	return ORDER(b->value[column], a->value[column]);
 }
 
 static int compare_rows(const void *x, const void *y, void *context)
@@ -112,7 +112,7 @@ static int compare_rows(const void *x, const void *y, void *context)
 	/* The other columns break ties, so that rows keep their order. */
 	for (size_t i = 0; !c && i < t->column_count; i++)
 		c = compare_column(t, a, b, i);
-	return c ? c : (a->id > b->id) - (a->id < b->id);
+	return c ?: ORDER(a->id, b->id);
 }
 
 void table_sort(struct table *t)

@@ -52,9 +52,7 @@ static int compare_groups(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
 
-	if (x->total != y->total)
-		return x->total < y->total ? 1 : -1;
-	return x->ident < y->ident ? -1 : x->ident > y->ident;
+	return ORDER(y->total, x->total) ?: ORDER(x->ident, y->ident);
 }
 
 struct groups {

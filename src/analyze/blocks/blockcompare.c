@@ -25,9 +25,7 @@ static int compare_wall(const void *a, const void *b)
 {
 	const struct block_row *x = *(const struct block_row *const *)a, *y = *(const struct block_row *const *)b;
 
-	if (x->wall_ns != y->wall_ns)
-		return x->wall_ns < y->wall_ns ? -1 : 1;
-	return (x->mark > y->mark) - (x->mark < y->mark);
+	return ORDER(x->wall_ns, y->wall_ns) ?: ORDER(x->mark, y->mark);
 }
 
 static void add_row(struct typical *t, const struct block_row *r, double n)

@@ -170,17 +170,7 @@ static void take_runs(struct making *m, const char *name)
 /* The first that may reach beyond a moment. */
 static size_t first_beyond(const struct making *m, uint64_t time_ns)
 {
-	size_t low = 0, high = m->stretches.n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (m->stretches.v[middle].last_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return vec_search(i, 0, m->stretches.n, m->stretches.v[i].last_ns <= time_ns);
 }
 
 static size_t column_of(enum cause cause)

@@ -100,11 +100,7 @@ static int compare_spans(const void *a, const void *b)
 {
 	const struct span *x = a, *y = b;
 
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	if (x->begin != y->begin)
-		return x->begin < y->begin ? -1 : 1;
-	return (x->sample > y->sample) - (x->sample < y->sample);
+	return ORDER(x->thread, y->thread) ?: ORDER(x->begin, y->begin) ?: ORDER(x->sample, y->sample);
 }
 
 enum what { OFF_CPU, ON_CPU, FILES };
@@ -156,17 +152,7 @@ static void timeline_done(struct timeline *t)
 /* The first of a thread that may reach to from or beyond. */
 static size_t seek(const struct timeline *t, uint32_t thread, uint64_t from)
 {
-	size_t low = t->first[thread], high = t->first[thread + 1];
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (t->list[middle].last < from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return vec_search(i, t->first[thread], t->first[thread + 1], t->list[i].last < from);
 }
 
 /* --- the path --- */
@@ -368,9 +354,7 @@ static int compare_rows(const void *a, const void *b)
 {
 	const struct block_row *x = a, *y = b;
 
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	return (x->mark > y->mark) - (x->mark < y->mark);
+	return ORDER(x->start_ns, y->start_ns) ?: ORDER(x->mark, y->mark);
 }
 
 static void find_blocks(struct blocks *b, const struct profile *p)

@@ -149,9 +149,7 @@ static int compare_items(const void *a, const void *b)
 {
 	const struct block_item *x = a, *y = b;
 
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? 1 : -1;
-	return x->part != y->part ? (x->part > y->part) - (x->part < y->part) : strcmp(x->name, y->name);
+	return ORDER(y->ns, x->ns) ?: ORDER(x->part, y->part) ?: strcmp(x->name, y->name);
 }
 
 static void take(struct blocktally *t, struct map *from, double cpu_scale, struct block_items *to)

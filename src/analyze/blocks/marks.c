@@ -25,11 +25,8 @@ static int compare_rows(const void *a, const void *b)
 {
 	const struct mark_row *x = a, *y = b;
 
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	if (x->end_ns != y->end_ns)
-		return x->end_ns > y->end_ns ? -1 : 1; /* what encloses comes first */
-	return (x->mark > y->mark) - (x->mark < y->mark);
+	/* A mark that encloses others comes before them. */
+	return ORDER(x->start_ns, y->start_ns) ?: ORDER(y->end_ns, x->end_ns) ?: ORDER(x->mark, y->mark);
 }
 
 /* A moment lasts until the next one of its kind and thread: a pass from the end remembers when that began. */
@@ -68,17 +65,7 @@ static void find_marks(struct looking *l)
 /* The first row that may reach to time_ns or beyond. */
 static size_t first_row(const struct looking *l, uint64_t time_ns)
 {
-	size_t low = 0, high = l->m->rows.n;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (l->last[middle] > time_ns)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	return vec_search(i, 0, l->m->rows.n, l->last[i] <= time_ns);
 }
 
 /* A sample within a mark counts for it, and a sample in none for the outside. */

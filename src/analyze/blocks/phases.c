@@ -141,9 +141,7 @@ static int compare_phases(const void *a, const void *b)
 {
 	const struct phase *x = a, *y = b;
 
-	if (x->first_ns != y->first_ns)
-		return x->first_ns < y->first_ns ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return ORDER(x->first_ns, y->first_ns) ?: strcmp(x->name, y->name);
 }
 
 static void finish(struct looking *l)

@@ -376,29 +376,13 @@ static void judge(struct diff *d)
 	free(p);
 }
 
-static int compare_numbers(double a, double b)
-{
-	return (a < b) - (a > b);
-}
-
 static int compare_order(const struct diff_row *x, const struct diff_row *y,
 			 const struct diff_value *first[2], const struct diff_value *second[2])
 {
-	int c = first[1]->significant - first[0]->significant;
-
-	if (!c)
-		c = second[1]->significant - second[0]->significant;
-	if (!c)
-		c = compare_numbers(fabs(first[0]->delta), fabs(first[1]->delta));
-	if (!c)
-		c = compare_numbers(fabs(second[0]->delta), fabs(second[1]->delta));
-	if (!c)
-		c = compare_numbers(first[0]->a, first[1]->a);
-	if (!c)
-		c = strcmp(x->name, y->name);
-	if (!c)
-		c = strcmp(x->module, y->module);
-	return c ? c : (int)x->kind - (int)y->kind;
+	return first[1]->significant - first[0]->significant ?: second[1]->significant - second[0]->significant ?:
+	       ORDER(fabs(first[1]->delta), fabs(first[0]->delta)) ?:
+	       ORDER(fabs(second[1]->delta), fabs(second[0]->delta)) ?: ORDER(first[1]->a, first[0]->a) ?:
+	       strcmp(x->name, y->name) ?: strcmp(x->module, y->module) ?: ORDER(x->kind, y->kind);
 }
 
 static int compare_self(const void *a, const void *b)

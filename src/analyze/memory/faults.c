@@ -157,15 +157,8 @@ static void add_event(struct build *b, const struct kind *k, const struct select
 
 static int compare_weights(const struct faults_weight *a, const struct faults_weight *b)
 {
-	uint64_t x, y;
-
-	if (a->major_ns != b->major_ns)
-		return a->major_ns < b->major_ns ? 1 : -1;
-	if (a->major != b->major)
-		return a->major < b->major ? 1 : -1;
-	x = a->minor + a->reclaims;
-	y = b->minor + b->reclaims;
-	return x == y ? 0 : x < y ? 1 : -1;
+	return ORDER(b->major_ns, a->major_ns) ?: ORDER(b->major, a->major) ?:
+	       ORDER(b->minor + b->reclaims, a->minor + a->reclaims);
 }
 
 static int compare_functions(const void *a, const void *b)
@@ -186,9 +179,7 @@ static int compare_ranges(const void *a, const void *b)
 {
 	const struct faults_range *x = a, *y = b;
 
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	return x->to == y->to ? 0 : x->to < y->to ? -1 : 1;
+	return ORDER(x->from, y->from) ?: ORDER(x->to, y->to);
 }
 
 static void add_series(struct faults *f, const struct profile *p, const struct select_options *o)

@@ -224,11 +224,8 @@ static int compare_functions(const void *a, const void *b)
 {
 	const struct heap_function *x = a, *y = b;
 
-	if (x->live.bytes != y->live.bytes)
-		return x->live.bytes < y->live.bytes ? 1 : -1;
-	if (x->allocated.bytes != y->allocated.bytes)
-		return x->allocated.bytes < y->allocated.bytes ? 1 : -1;
-	return strcmp(x->name, y->name) ?: strcmp(x->module, y->module);
+	return ORDER(y->live.bytes, x->live.bytes) ?: ORDER(y->allocated.bytes, x->allocated.bytes) ?:
+	       strcmp(x->name, y->name) ?: strcmp(x->module, y->module);
 }
 
 bool heap_measure(struct heap_figures *f, const struct profile *p, const struct select_options *o,

@@ -34,9 +34,7 @@ static int compare_steps(const void *a, const void *b)
 {
 	const struct heapseries_step *x = a, *y = b;
 
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->down - y->down;
+	return ORDER(x->time_ns, y->time_ns) ?: x->down - y->down;
 }
 
 /* A dump is a moment: all its increases and decreases happen at once. */
@@ -138,7 +136,7 @@ static int compare_times(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
-	return *x < *y ? -1 : *x > *y;
+	return ORDER(*x, *y);
 }
 
 size_t heapseries_moments(const struct heapseries *h, uint64_t *ret, size_t most)

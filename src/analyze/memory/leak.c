@@ -18,9 +18,7 @@ static int by_bytes(const void *a, const void *b)
 {
 	const struct leak_row *x = a, *y = b;
 
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
-	return strcmp(x->name, y->name) ?: strcmp(x->module, y->module);
+	return ORDER(y->bytes, x->bytes) ?: strcmp(x->name, y->name) ?: strcmp(x->module, y->module);
 }
 
 static void add(struct leak *l, struct map *index, uint32_t site, const struct profile_sample *s)

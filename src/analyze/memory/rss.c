@@ -134,9 +134,7 @@ static int compare_rows(const void *a, const void *b)
 {
 	const struct rss_row *x = a, *y = b;
 
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
-	return strcmp(x->label, y->label);
+	return ORDER(y->bytes, x->bytes) ?: strcmp(x->label, y->label);
 }
 
 static void add_files(struct rss *r, int64_t files)
@@ -280,9 +278,7 @@ static int compare_classes(const void *a, const void *b)
 {
 	const struct rss_class *x = a, *y = b;
 
-	if (x->rounding_bytes != y->rounding_bytes)
-		return x->rounding_bytes < y->rounding_bytes ? 1 : -1;
-	return x->size < y->size ? -1 : x->size > y->size;
+	return ORDER(y->rounding_bytes, x->rounding_bytes) ?: ORDER(x->size, y->size);
 }
 
 static void find_classes(struct rss *r, const struct profile *p)

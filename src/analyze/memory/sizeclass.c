@@ -24,11 +24,8 @@ static int compare(const void *a, const void *b)
 {
 	const struct sizeclass *x = a, *y = b;
 
-	if (sizeclass_waste(x) != sizeclass_waste(y))
-		return sizeclass_waste(x) < sizeclass_waste(y) ? 1 : -1;
-	if (x->held_bytes != y->held_bytes)
-		return x->held_bytes < y->held_bytes ? 1 : -1;
-	return x->size < y->size ? -1 : x->size > y->size;
+	return ORDER(sizeclass_waste(y), sizeclass_waste(x)) ?: ORDER(y->held_bytes, x->held_bytes) ?:
+	       ORDER(x->size, y->size);
 }
 
 void sizeclasses_read(struct sizeclasses *c, const struct profile *p)

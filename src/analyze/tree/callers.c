@@ -70,11 +70,8 @@ static int compare_siblings(const void *a, const void *b, void *context)
 	const struct sorting *s = context;
 	const struct calltree_node *x = &s->nodes[*(const uint32_t *)a], *y = &s->nodes[*(const uint32_t *)b];
 
-	if (x->parent != y->parent)
-		return x->parent < y->parent ? -1 : 1;
-	if (x->total.value != y->total.value)
-		return x->total.value < y->total.value ? 1 : -1;
-	return (s->rank[x->ident] > s->rank[y->ident]) - (s->rank[x->ident] < s->rank[y->ident]);
+	return ORDER(x->parent, y->parent) ?: ORDER(y->total.value, x->total.value) ?:
+	       ORDER(s->rank[x->ident], s->rank[y->ident]);
 }
 
 /* Links siblings by weight: all nodes in one order, from the last to the first, each put before its

@@ -136,11 +136,8 @@ static int compare_entries(const void *a, const void *b)
 {
 	const struct group_entry *x = a, *y = b;
 
-	if (x->ident != y->ident)
-		return x->ident < y->ident ? -1 : 1;
-	if (x->entry->stack != y->entry->stack)
-		return x->entry->stack < y->entry->stack ? -1 : 1;
-	return (int)x->entry->cause - (int)y->entry->cause;
+	return ORDER(x->ident, y->ident) ?: ORDER(x->entry->stack, y->entry->stack) ?:
+	       (int)x->entry->cause - (int)y->entry->cause;
 }
 
 static void add_entries(struct builder *b, const struct selection *s)

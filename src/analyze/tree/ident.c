@@ -157,15 +157,18 @@ bool idents_is_inlined(const struct idents *t, uint32_t frame, uint32_t k)
 	return k < f->line_count && t->p->lines.v[f->first_line + f->line_count - 1 - k].inlined;
 }
 
-static int compare_idents(const void *a, const void *b, void *context)
+int ident_compare(const void *a, const void *b)
 {
-	const struct ident *list = context, *x = &list[*(const uint32_t *)a],
-			   *y = &list[*(const uint32_t *)b];
-	int c = strcmp(x->name, y->name);
+	const struct ident *x = a, *y = b;
 
-	if (!c)
-		c = strcmp(x->module, y->module);
-	return c ? c : (int)x->kind - (int)y->kind;
+	return strcmp(x->name, y->name) ?: strcmp(x->module, y->module) ?: ORDER(x->kind, y->kind);
+}
+
+int ident_compare_at(const void *a, const void *b, void *list)
+{
+	const struct ident *idents = list;
+
+	return ident_compare(&idents[*(const uint32_t *)a], &idents[*(const uint32_t *)b]);
 }
 
 uint32_t *idents_rank(const struct idents *t)
@@ -176,7 +179,7 @@ uint32_t *idents_rank(const struct idents *t)
 	for (size_t i = 0; i < t->list.n; i++)
 		order[i] = i;
 	if (t->list.n > 1)
-		qsort_r(order, t->list.n, sizeof(*order), compare_idents, t->list.v);
+		qsort_r(order, t->list.n, sizeof(*order), ident_compare_at, t->list.v);
 	for (size_t i = 0; i < t->list.n; i++)
 		rank[order[i]] = i;
 	free(order);

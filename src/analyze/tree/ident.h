@@ -43,6 +43,10 @@ struct ident {
 	enum ident_kind kind;
 };
 
+/* By name, module and kind, for qsort() and bsearch() of identities, and for qsort_r() of indexes into a list of them. */
+int ident_compare(const void *a, const void *b);
+int ident_compare_at(const void *a, const void *b, void *list);
+
 enum {
 	IDENTS_NO_INLINE = 1,     /* the called function, without functions inlined into it */
 	IDENTS_SPLIT_INLINED = 2, /* a function's inlined copies are an identity of their own */

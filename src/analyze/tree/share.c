@@ -16,29 +16,18 @@ static void add(struct weight *to, const struct weight *w)
 	to->value += w->value;
 }
 
-static int compare_values(uint64_t a, uint64_t b)
-{
-	return (a < b) - (a > b);
-}
-
 static int compare_crates(const void *a, const void *b)
 {
 	const struct share_row *x = a, *y = b;
-	int c = compare_values(x->self.value, y->self.value);
 
-	if (!c)
-		c = compare_values(x->total.value, y->total.value);
-	return c ? c : strcmp(x->name, y->name);
+	return ORDER(y->self.value, x->self.value) ?: ORDER(y->total.value, x->total.value) ?: strcmp(x->name, y->name);
 }
 
 static int compare_totals(const void *a, const void *b)
 {
 	const struct share_row *x = a, *y = b;
-	int c = compare_values(x->total.value, y->total.value);
 
-	if (!c)
-		c = compare_values(x->self.value, y->self.value);
-	return c ? c : strcmp(x->name, y->name);
+	return ORDER(y->total.value, x->total.value) ?: ORDER(y->self.value, x->self.value) ?: strcmp(x->name, y->name);
 }
 
 void shares_sort_total(struct shares *s)
@@ -49,9 +38,8 @@ void shares_sort_total(struct shares *s)
 static int compare_groups(const void *a, const void *b)
 {
 	const struct share_group *x = a, *y = b;
-	int c = compare_values(x->total.value, y->total.value);
 
-	return c ? c : strcmp(x->name, y->name);
+	return ORDER(y->total.value, x->total.value) ?: strcmp(x->name, y->name);
 }
 
 /* --- crates --- */
@@ -237,9 +225,8 @@ void shares_done(struct shares *s)
 static int compare_callers(const void *a, const void *b)
 {
 	const struct share_caller *x = a, *y = b;
-	int c = compare_values(x->weight.value, y->weight.value);
 
-	return c ? c : (x->ident > y->ident) - (x->ident < y->ident);
+	return ORDER(y->weight.value, x->weight.value) ?: ORDER(x->ident, y->ident);
 }
 
 int share_callers_build(struct share_callers *c, struct crates *names, const struct calltree *tree,

@@ -131,40 +131,24 @@ static void build_threads(struct top *t, const struct profile *p, const struct s
 	}
 }
 
-static int compare_values(uint64_t a, uint64_t b)
-{
-	return (a < b) - (a > b);
-}
-
 static int compare_rest(const struct top_row *x, const struct top_row *y)
 {
-	int c = compare_values(x->self.samples, y->self.samples);
-
-	if (!c)
-		c = strcmp(x->name, y->name);
-	if (!c)
-		c = strcmp(x->module, y->module);
-	return c ? c : (x->id > y->id) - (x->id < y->id);
+	return ORDER(y->self.samples, x->self.samples) ?: strcmp(x->name, y->name) ?: strcmp(x->module, y->module) ?:
+	       ORDER(x->id, y->id);
 }
 
 static int compare_self(const void *a, const void *b)
 {
 	const struct top_row *x = a, *y = b;
-	int c = compare_values(x->self.value, y->self.value);
 
-	if (!c)
-		c = compare_values(x->total.value, y->total.value);
-	return c ? c : compare_rest(x, y);
+	return ORDER(y->self.value, x->self.value) ?: ORDER(y->total.value, x->total.value) ?: compare_rest(x, y);
 }
 
 static int compare_total(const void *a, const void *b)
 {
 	const struct top_row *x = a, *y = b;
-	int c = compare_values(x->total.value, y->total.value);
 
-	if (!c)
-		c = compare_values(x->self.value, y->self.value);
-	return c ? c : compare_rest(x, y);
+	return ORDER(y->total.value, x->total.value) ?: ORDER(y->self.value, x->self.value) ?: compare_rest(x, y);
 }
 
 void top_build(struct top *t, const struct profile *p, const struct selection *s, bool no_inline,

@@ -112,11 +112,7 @@ static int compare_rows(const void *a, const void *b)
 	uint64_t m = account_worth_ns(x) + x->ns[CAUSE_CPU] + x->ns[CAUSE_QUEUE] + x->ns[CAUSE_QUOTA];
 	uint64_t n = account_worth_ns(y) + y->ns[CAUSE_CPU] + y->ns[CAUSE_QUEUE] + y->ns[CAUSE_QUOTA];
 
-	if (m != n)
-		return m < n ? 1 : -1;
-	if (x->wall_ns != y->wall_ns)
-		return x->wall_ns < y->wall_ns ? 1 : -1;
-	return (x->thread > y->thread) - (x->thread < y->thread);
+	return ORDER(n, m) ?: ORDER(y->wall_ns, x->wall_ns) ?: ORDER(x->thread, y->thread);
 }
 
 static void add_row(struct account_row *to, const struct account_row *r)

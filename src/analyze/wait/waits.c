@@ -89,9 +89,7 @@ static int compare_sites(const void *a, const void *b, void *context)
 
 	if ((x->cause == CAUSE_SLEEP) != (y->cause == CAUSE_SLEEP))
 		return x->cause == CAUSE_SLEEP ? 1 : -1;
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? 1 : -1;
-	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+	return ORDER(y->ns, x->ns) ?: ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
 /* Longest first, but sleep, which is intended, last; of_stack follows. */

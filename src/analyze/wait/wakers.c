@@ -46,9 +46,7 @@ static int compare_wakes(const void *a, const void *b, void *context)
 	const struct profile_wake *list = context, *x = &list[*(const uint32_t *)a],
 				  *y = &list[*(const uint32_t *)b];
 
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+	return ORDER(x->thread, y->thread) ?: ORDER(x->time_ns, y->time_ns);
 }
 
 static int compare_samples(const void *a, const void *b, void *context)
@@ -56,9 +54,7 @@ static int compare_samples(const void *a, const void *b, void *context)
 	const struct profile_sample *list = context, *x = &list[*(const uint32_t *)a],
 				    *y = &list[*(const uint32_t *)b];
 
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+	return ORDER(x->thread, y->thread) ?: ORDER(x->time_ns, y->time_ns);
 }
 
 static void make_wakes(struct timeline *t, const struct profile *p)
@@ -103,17 +99,7 @@ static void timeline_done(struct timeline *t)
 static size_t seek(const struct timeline *t, const struct profile_sample *samples, uint32_t thread,
 		   uint64_t time)
 {
-	size_t low = t->first[thread], high = t->first[thread + 1];
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (samples[t->order[middle]].time_ns < time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return vec_search(i, t->first[thread], t->first[thread + 1], samples[t->order[i]].time_ns < time);
 }
 
 /* --- wakers --- */
@@ -183,9 +169,7 @@ static int compare_wakers(const void *a, const void *b)
 {
 	const struct waits_waker *x = a, *y = b;
 
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? 1 : -1;
-	return strcmp(x->function, y->function);
+	return ORDER(y->ns, x->ns) ?: strcmp(x->function, y->function);
 }
 
 /* --- what wakers ran meanwhile --- */
@@ -199,9 +183,7 @@ static int compare_intervals(const void *a, const void *b)
 {
 	const struct interval *x = a, *y = b;
 
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return (x->begin > y->begin) - (x->begin < y->begin);
+	return ORDER(x->thread, y->thread) ?: ORDER(x->begin, y->begin);
 }
 
 static void add_ran(struct finder *f, struct waits_site *site, struct map *index,
@@ -222,9 +204,7 @@ static int compare_ran(const void *a, const void *b)
 {
 	const struct waits_ran *x = a, *y = b;
 
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? 1 : -1;
-	return strcmp(x->function, y->function);
+	return ORDER(y->ns, x->ns) ?: strcmp(x->function, y->function);
 }
 
 /* Waits of several threads for one waker overlap: each of its samples counts once. */
@@ -312,18 +292,11 @@ static const struct profile_wake *ended_by(struct finder *f, uint32_t thread, co
 {
 	const struct profile_wake *best = NULL;
 	uint64_t most = 0;
-	size_t low = f->wakes.first[thread], high = f->wakes.first[thread + 1], looked = 0;
-
+	size_t last = f->wakes.first[thread + 1], looked = 0;
 	/* A thread's waits do not overlap: those that reach in are neighbours. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	size_t low = vec_search(i, f->wakes.first[thread], last, end_of(&f->p->wakes.v[f->wakes.order[i]]) <= begin);
 
-		if (end_of(&f->p->wakes.v[f->wakes.order[middle]]) <= begin)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < f->wakes.first[thread + 1] && looked < LOOKED_AT; low++, looked++) {
+	for (; low < last && looked < LOOKED_AT; low++, looked++) {
 		const struct profile_wake *w = &f->p->wakes.v[f->wakes.order[low]];
 		uint64_t ns = MIN(end_of(w), end) - MIN(MAX(w->time_ns, begin), MIN(end_of(w), end));
 
@@ -381,9 +354,7 @@ static int compare_chains(const void *a, const void *b)
 {
 	const struct waits_chain *x = a, *y = b;
 
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? 1 : -1;
-	return (x->link_count < y->link_count) - (x->link_count > y->link_count);
+	return ORDER(y->ns, x->ns) ?: ORDER(y->link_count, x->link_count);
 }
 
 static void add_chain(struct finder *f, struct waits_site *site, const struct profile_wake *wake)
@@ -407,9 +378,7 @@ static int compare_blocked(const void *a, const void *b)
 	const struct profile_wake *x = *(const struct profile_wake *const *)a,
 				  *y = *(const struct profile_wake *const *)b;
 
-	if (x->blocked_ns != y->blocked_ns)
-		return x->blocked_ns < y->blocked_ns ? 1 : -1;
-	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+	return ORDER(y->blocked_ns, x->blocked_ns) ?: ORDER(x->time_ns, y->time_ns);
 }
 
 /* --- a site at a time --- */

@@ -48,9 +48,7 @@ static int newest_first(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	if (x->when_ns != y->when_ns)
-		return x->when_ns < y->when_ns ? 1 : -1;
-	return strcmp(x->path, y->path);
+	return ORDER(y->when_ns, x->when_ns) ?: strcmp(x->path, y->path);
 }
 
 static void rows_done(struct rows *rows)

@@ -194,11 +194,7 @@ static int busiest_first(const void *a, const void *b)
 {
 	const struct ps_row *x = a, *y = b;
 
-	if (x->cpu_percent != y->cpu_percent)
-		return x->cpu_percent < y->cpu_percent ? 1 : -1;
-	if (x->rss_bytes != y->rss_bytes)
-		return x->rss_bytes < y->rss_bytes ? 1 : -1;
-	return x->pid - y->pid;
+	return ORDER(y->cpu_percent, x->cpu_percent) ?: ORDER(y->rss_bytes, x->rss_bytes) ?: x->pid - y->pid;
 }
 
 static void row_done(struct ps_row *row)

@@ -113,16 +113,8 @@ struct faultmap *faultmap_new(struct profile *p, const pid_t *pids, size_t n)
 
 static const struct proc_mapping *at_address(const struct space *s, uint64_t address)
 {
-	size_t low = 0, high = s->maps.list.n;
+	size_t low = vec_search(i, 0, s->maps.list.n, s->maps.list.v[i].end <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->maps.list.v[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < s->maps.list.n && s->maps.list.v[low].start <= address ? &s->maps.list.v[low] : NULL;
 }
 

@@ -5,17 +5,7 @@
 /* The first that ends behind an address. */
 static size_t first_behind(const struct areas *a, uint64_t address)
 {
-	size_t low = 0, high = a->list.n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (a->list.v[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return vec_search(i, 0, a->list.n, a->list.v[i].end <= address);
 }
 
 /* Is every byte of it there as it should be? Neighbours may have been told as one, or one as several. */

@@ -2,6 +2,7 @@
 
 #include <sys/uio.h>
 
+#include "base/vec.h"
 #include "collect/process/processes.h"
 
 static bool read_bytes(pid_t pid, uint64_t address, void *data, size_t n)
@@ -18,16 +19,8 @@ bool userstack_read_process(void *context, uint64_t address, uint64_t *ret)
 
 static const struct shared_mapping *find_mapping(const struct shared_mapping *list, uint32_t count, uint64_t pc)
 {
-	uint32_t low = 0, high = count;
+	uint32_t low = vec_search(i, 0, count, list[i].end <= pc);
 
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-
-		if (list[middle].end <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < count && list[low].start <= pc ? &list[low] : NULL;
 }
 

@@ -23,17 +23,7 @@ struct walk {
 
 size_t inline_lower(const struct point *points, size_t n, uint64_t address)
 {
-	size_t low = 0, high = n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (points[mid].address < address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return vec_search(i, 0, n, points[i].address < address);
 }
 
 /* Assigns to this function the points that it covers and no earlier one did. Returns how many. */

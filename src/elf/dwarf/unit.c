@@ -123,15 +123,7 @@ void unit_read_all(struct dwarf *d, struct dwarf_file *f)
 
 const struct unit *unit_at(const struct dwarf_file *f, uint64_t offset)
 {
-	size_t low = 0, high = f->units.n;
+	size_t low = vec_search(i, 0, f->units.n, f->units.v[i].offset <= offset);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (f->units.v[mid].offset <= offset)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low && offset < f->units.v[low - 1].end ? &f->units.v[low - 1] : NULL;
 }

@@ -45,16 +45,8 @@ void rows_add(struct rows *rows, uint32_t offset, uint32_t rule)
 
 uint32_t rows_find(const struct rows *rows, uint32_t offset, uint32_t *ret_next)
 {
-	size_t low = 0, high = rows->n; /* rows before low are at or below offset */
+	size_t low = vec_search(i, 0, rows->n, rows->v[i].offset <= offset), high = low;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (rows->v[middle].offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	while (high < rows->n && rows->v[high].rule == ROWS_NONE)
 		high++;
 	*ret_next = high < rows->n ? rows->v[high].offset : UINT32_MAX;

@@ -97,11 +97,7 @@ static int compare_runs(const void *a, const void *b)
 {
 	const struct run *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->end != y->end)
-		return x->end > y->end ? -1 : 1;
-	return x->fde > y->fde ? -1 : x->fde < y->fde;
+	return ORDER(x->start, y->start) ?: ORDER(y->end, x->end) ?: ORDER(y->fde, x->fde);
 }
 
 static int add_raw(struct build *b, uint32_t offset, uint32_t rule, struct err *err)

@@ -77,11 +77,7 @@ static int compare_edges(const void *a, const void *b)
 {
 	const struct edge *x = a, *y = b;
 
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	return (x->to > y->to) - (x->to < y->to);
+	return ORDER(x->from, y->from) ?: ORDER(y->count, x->count) ?: ORDER(x->to, y->to);
 }
 
 /* Finds the edges of the call graph, in *ret; returns the edge of each node. Caller frees both. */
@@ -167,9 +163,7 @@ static int compare_whos(const void *a, const void *b)
 {
 	const struct who *x = a, *y = b;
 
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	return x->id < y->id ? -1 : 1;
+	return ORDER(y->count, x->count) ?: ORDER(x->id, y->id);
 }
 
 /* Thread, event and cause are one number, the most frequent ones the smallest. */

@@ -28,19 +28,9 @@ static int compare_records(const void *a, const void *b)
 {
 	const struct pagestacks_record *x = a, *y = b;
 
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	if (x->event != y->event)
-		return x->event < y->event ? -1 : 1;
-	if (x->cause != y->cause)
-		return x->cause < y->cause ? -1 : 1;
-	if (x->slot != y->slot)
-		return x->slot < y->slot ? -1 : 1;
-	if (x->span != y->span)
-		return x->span < y->span ? -1 : 1;
-	if (x->value != y->value)
-		return x->value < y->value ? -1 : 1;
-	return (x->count > y->count) - (x->count < y->count);
+	return ORDER(x->thread, y->thread) ?: ORDER(x->event, y->event) ?: ORDER(x->cause, y->cause) ?:
+	       ORDER(x->slot, y->slot) ?: ORDER(x->span, y->span) ?: ORDER(x->value, y->value) ?:
+	       ORDER(x->count, y->count);
 }
 
 static void add_up(uint64_t *to, uint64_t more)

@@ -301,11 +301,7 @@ static int compare_items(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 
-	if (x->code >> 1 != y->code >> 1)
-		return x->code >> 1 > y->code >> 1 ? -1 : 1;
-	if (x->side != y->side)
-		return x->side < y->side ? -1 : 1;
-	return (x->stack > y->stack) - (x->stack < y->stack);
+	return ORDER(y->code >> 1, x->code >> 1) ?: ORDER(x->side, y->side) ?: ORDER(x->stack, y->stack);
 }
 
 static void sort_items(struct item *v, size_t n)

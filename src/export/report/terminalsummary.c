@@ -60,9 +60,7 @@ static int compare_leaves(const void *a, const void *b)
 {
 	const struct leaf *x = a, *y = b;
 
-	if (x->self != y->self)
-		return x->self < y->self ? 1 : -1;
-	return (x->ident > y->ident) - (x->ident < y->ident);
+	return ORDER(y->self, x->self) ?: ORDER(x->ident, y->ident);
 }
 
 /* The heaviest leaves first; returns how many there are. */

@@ -21,11 +21,8 @@ static int compare_outermost(const void *a, const void *b)
 {
 	const struct share_row *x = a, *y = b;
 
-	if (x->outermost.value != y->outermost.value)
-		return x->outermost.value < y->outermost.value ? 1 : -1;
-	if (x->nearest.value != y->nearest.value)
-		return x->nearest.value < y->nearest.value ? 1 : -1;
-	return strcmp(x->name, y->name);
+	return ORDER(y->outermost.value, x->outermost.value) ?: ORDER(y->nearest.value, x->nearest.value) ?:
+	       strcmp(x->name, y->name);
 }
 
 static void put_crates(struct table *t, const struct shares *s)

@@ -136,9 +136,7 @@ static int compare_slow(const void *a, const void *b, void *context)
 {
 	const struct block_row *rows = context, *x = &rows[*(const uint32_t *)a], *y = &rows[*(const uint32_t *)b];
 
-	if (x->wall_ns != y->wall_ns)
-		return x->wall_ns < y->wall_ns ? 1 : -1;
-	return (x->mark > y->mark) - (x->mark < y->mark);
+	return ORDER(y->wall_ns, x->wall_ns) ?: ORDER(x->mark, y->mark);
 }
 
 static void put_summary(const struct blocks *b, struct buf *out)

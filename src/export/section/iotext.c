@@ -102,11 +102,8 @@ static int compare_for(const void *a, const void *b, void *context)
 	const struct io_row *x = *(const struct io_row *const *)a, *y = *(const struct io_row *const *)b;
 	enum way way = *(enum way *)context;
 
-	if (value_of(x, way) != value_of(y, way))
-		return value_of(x, way) < value_of(y, way) ? 1 : -1;
-	if (calls_of(x, way) != calls_of(y, way))
-		return calls_of(x, way) < calls_of(y, way) ? 1 : -1;
-	return strcmp(x->name, y->name);
+	return ORDER(value_of(y, way), value_of(x, way)) ?: ORDER(calls_of(y, way), calls_of(x, way)) ?:
+	       strcmp(x->name, y->name);
 }
 
 /* The rows that did this at all, most of it first. Caller frees. */

@@ -180,9 +180,7 @@ static int compare_dumps(const void *a, const void *b)
 {
 	const struct heapdump *x = a, *y = b;
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+	return ORDER(x->pid, y->pid) ?: ORDER(x->sequence, y->sequence);
 }
 
 void heapdumps_order(struct heapdumps *d)

@@ -53,21 +53,13 @@ static int compare_places(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
 
-	return x->start < y->start ? -1 : x->start > y->start;
+	return ORDER(x->start, y->start);
 }
 
 static struct place *find_place(struct dump_state *d, uint64_t address)
 {
-	size_t low = 0, high = d->places.n;
+	size_t low = vec_search(i, 0, d->places.n, d->places.v[i].end <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (d->places.v[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < d->places.n && address >= d->places.v[low].start ? &d->places.v[low] : NULL;
 }
 

@@ -172,9 +172,7 @@ static int compare_files(const void *a, const void *b)
 {
 	const struct memory_file *x = a, *y = b;
 
-	if (x->rss_bytes != y->rss_bytes)
-		return x->rss_bytes < y->rss_bytes ? 1 : -1;
-	return strcmp(x->path, y->path);
+	return ORDER(y->rss_bytes, x->rss_bytes) ?: strcmp(x->path, y->path);
 }
 
 void memory_sum(const struct smaps *s, const uint8_t *parts, struct memory *m)

@@ -58,7 +58,7 @@ static int compare_objects(const void *a, const void *b)
 {
 	const struct memory_object *x = a, *y = b;
 
-	return x->address < y->address ? -1 : x->address > y->address;
+	return ORDER(x->address, y->address);
 }
 
 /* RSS of the anonymous mappings that hold objects; both are sorted. */

@@ -177,17 +177,7 @@ void smaps_done(struct smaps *s)
 
 const struct smaps_mapping *smaps_find(const struct smaps *s, uint64_t address)
 {
-	size_t low = 0, high = s->list.n;
+	size_t at = vec_search(i, 0, s->list.n, s->list.v[i].end <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (address < s->list.v[middle].start)
-			high = middle;
-		else if (address >= s->list.v[middle].end)
-			low = middle + 1;
-		else
-			return &s->list.v[middle];
-	}
-	return NULL;
+	return at < s->list.n && s->list.v[at].start <= address ? &s->list.v[at] : NULL;
 }
