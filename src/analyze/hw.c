@@ -40,10 +40,7 @@ static bool find_events(struct building *b)
 		_cleanup_free_ char *name = mem_printf("hw:%s", counter_names[c]);
 		uint64_t millionths = profile_counter_of(b->p, KEY_HW_SHARE_OF, counter_names[c]);
 
-		b->event[c] = PROFILE_NONE;
-		for (size_t i = 0; i < b->p->events.n; i++)
-			if (!strcmp(profile_str(b->p, b->p->events.v[i].name), name))
-				b->event[c] = i;
+		b->event[c] = profile_find_event(b->p, name, NULL);
 		/* A recorder that was killed has not said how it was shared: its samples are scaled all the same. */
 		b->share[c] = counter_is_hardware(c) && b->p->finished ? millionths / 1e6 : 1;
 		if (b->share[c] <= 0)

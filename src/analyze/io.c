@@ -120,13 +120,8 @@ static struct io_row *file_row(struct builder *b, uint32_t stack)
 
 static bool find_event(const struct profile *p, enum way way, uint32_t *ret)
 {
-	for (size_t i = 0; i < p->events.n; i++)
-		if (!strcmp(profile_str(p, p->events.v[i].name), events[way]) &&
-		    !strcmp(profile_str(p, p->events.v[i].unit), units[way])) {
-			*ret = i;
-			return true;
-		}
-	return false;
+	*ret = profile_find_event(p, events[way], units[way]);
+	return *ret != PROFILE_NONE;
 }
 
 /* The selection chooses threads and stacks; only the sample itself has its number of calls. */

@@ -15,14 +15,6 @@
 #include "base/text/str.h"
 #include "profile/profile.h"
 
-static uint32_t find_event(const struct profile *p, const char *name)
-{
-	for (size_t i = 0; i < p->events.n; i++)
-		if (!strcmp(profile_str(p, p->events.v[i].name), name))
-			return i;
-	return PROFILE_NONE;
-}
-
 /* Of many requested events some may never have happened: takes the first that did, but CPU time before all
  * others. */
 static uint32_t first_event(const struct profile *p)
@@ -56,7 +48,7 @@ static uint32_t first_of(const struct profile *p, const char *const *list, size_
 		if (p->samples.v[i].event < p->events.n)
 			seen[p->samples.v[i].event] = 1;
 	for (size_t i = 0; i < n; i++) {
-		uint32_t event = find_event(p, list[i]);
+		uint32_t event = profile_find_event(p, list[i], NULL);
 
 		if (event != PROFILE_NONE && seen[event])
 			return event;
@@ -77,7 +69,7 @@ static uint32_t find_alias(const struct profile *p, const char *name)
 		return first_of(p, faults, ARRAY_LEN(faults));
 	for (size_t i = 0; i < ARRAY_LEN(plurals); i++)
 		if (!strcmp(name, plurals[i][0]))
-			return find_event(p, plurals[i][1]);
+			return profile_find_event(p, plurals[i][1], NULL);
 	return PROFILE_NONE;
 }
 
@@ -87,7 +79,7 @@ int select_event(const struct profile *p, const char *name, uint32_t *ret, struc
 	bool waits = false, io = false;
 	int r;
 
-	*ret = name ? find_event(p, name) : first_event(p);
+	*ret = name ? profile_find_event(p, name, NULL) : first_event(p);
 	if (*ret == PROFILE_NONE)
 		*ret = find_alias(p, name);
 	if (*ret != PROFILE_NONE)
@@ -502,8 +494,7 @@ struct adding {
 
 static void add_weight(struct weight *to, const struct weight *w)
 {
-	to->samples += w->samples;
-	to->value += w->value;
+	weight_add(to, w);
 	to->taken += w->taken;
 }
 

@@ -49,6 +49,13 @@ struct weight {
 	uint64_t taken; /* samples that say so; of selections only */
 };
 
+/* Without taken, which trees and tables do not keep. */
+static inline void weight_add(struct weight *to, const struct weight *w)
+{
+	to->samples += w->samples;
+	to->value += w->value;
+}
+
 struct select_entry {
 	uint32_t thread, stack; /* of waits: without the scheduler at its end */
 	struct weight weight;

@@ -107,14 +107,6 @@ static int write_result(const struct blocks_command *c, struct analyzed *l, cons
 	return r;
 }
 
-static bool has_waits(const struct profile *p)
-{
-	for (size_t i = 0; i < p->events.n; i++)
-		if (cause_role(p, i) == ROLE_WAIT)
-			return true;
-	return false;
-}
-
 static int run(const struct blocks_command *c, char **capture, struct err *err)
 {
 	struct blocks b = { 0 };
@@ -123,7 +115,7 @@ static int run(const struct blocks_command *c, char **capture, struct err *err)
 
 	if (!r)
 		r = blocks_make(&b, l->profile, &l->causes, c->own.list.n ? c->own.list.v : NULL, err);
-	if (!r && !has_waits(l->profile))
+	if (!r && !select_has_waits(l->profile))
 		log_warn("waits were not recorded (-e cpu,wait): what is not on the CPU is unknown");
 	if (!r)
 		r = write_result(c, l, &b, capture, err);

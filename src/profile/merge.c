@@ -25,15 +25,6 @@ static uint32_t optional(const uint32_t *ids, uint32_t id)
 	return id == PROFILE_NONE ? PROFILE_NONE : ids[id];
 }
 
-/* The event of that name, or PROFILE_NONE. */
-static uint32_t find_event(const struct profile *p, const char *name)
-{
-	for (size_t i = 0; i < p->events.n; i++)
-		if (!strcmp(profile_str(p, p->events.v[i].name), name))
-			return i;
-	return PROFILE_NONE;
-}
-
 static int check_unit(const char *name, const char *unit, const char *other, struct err *err)
 {
 	if (!strcmp(unit, other))
@@ -59,7 +50,7 @@ static int check_units(const struct profile *to, const struct profile *from, str
 	for (size_t i = 0; i < from->events.n && !r; i++) {
 		const struct profile_event *e = &from->events.v[i];
 		const char *name = profile_str(from, e->name);
-		uint32_t k = find_event(to, name);
+		uint32_t k = profile_find_event(to, name, NULL);
 
 		if (k != PROFILE_NONE)
 			r = check_unit(name, profile_str(from, e->unit),
@@ -81,7 +72,7 @@ static void merge_events(struct merge *m)
 {
 	for (size_t i = 0; i < m->from->events.n; i++) {
 		struct profile_event e = m->from->events.v[i];
-		uint32_t k = find_event(m->to, profile_str(m->from, e.name));
+		uint32_t k = profile_find_event(m->to, profile_str(m->from, e.name), NULL);
 
 		if (k == PROFILE_NONE) {
 			m->events[i] = m->to->events.n;

@@ -119,6 +119,15 @@ void profile_add_sample(struct profile *p, const struct profile_sample *sample)
 	vec_push(&p->samples, *sample);
 }
 
+uint32_t profile_find_event(const struct profile *p, const char *name, const char *unit)
+{
+	for (uint32_t i = 0; i < p->events.n; i++)
+		if (!strcmp(profile_str(p, p->events.v[i].name), name) &&
+		    (!unit || !strcmp(profile_str(p, p->events.v[i].unit), unit)))
+			return i;
+	return PROFILE_NONE;
+}
+
 uint32_t profile_add_series(struct profile *p, const char *name, const char *unit)
 {
 	vec_push(&p->series, (struct profile_series){ .name = profile_string(p, name),

@@ -241,6 +241,8 @@ uint32_t profile_add_module(struct profile *p, const struct profile_module *modu
 void profile_add_mapping(struct profile *p, const struct profile_mapping *mapping);
 void profile_add_sample(struct profile *p, const struct profile_sample *sample);
 uint32_t profile_add_series(struct profile *p, const char *name, const char *unit);
+/* The event of that name and unit (NULL: any), or PROFILE_NONE. */
+uint32_t profile_find_event(const struct profile *p, const char *name, const char *unit);
 /* The series of that key (keys.h), made with its unit if there is none. */
 uint32_t profile_series(struct profile *p, const char *key);
 void profile_add_point(struct profile *p, uint32_t series, uint64_t time_ns, int64_t value);

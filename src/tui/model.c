@@ -54,18 +54,7 @@ void model_done(struct model *m)
 
 static bool has_event(const struct profile *p, const char *name)
 {
-	for (size_t i = 0; i < p->events.n; i++)
-		if (!strcmp(profile_str(p, p->events.v[i].name), name))
-			return true;
-	return false;
-}
-
-static bool has_waits(const struct profile *p)
-{
-	for (size_t i = 0; i < p->events.n; i++)
-		if (cause_role(p, i) == ROLE_WAIT)
-			return true;
-	return false;
+	return profile_find_event(p, name, NULL) != PROFILE_NONE;
 }
 
 int model_look(struct model *m, const struct profile *p, struct causes *causes, const struct scope *scope)
@@ -115,7 +104,7 @@ const struct account *model_account(struct model *m)
 
 const struct waits *model_waits(struct model *m)
 {
-	if (!m->has_waits && has_waits(m->p)) {
+	if (!m->has_waits && select_has_waits(m->p)) {
 		waits_make(&m->waits, m->p, &m->options, DETAILED);
 		m->has_waits = true;
 	}
@@ -141,7 +130,7 @@ const char *model_what(const struct model *m)
 
 const char *model_next_what(const struct model *m, int step)
 {
-	size_t n = m->p->events.n + has_waits(m->p);
+	size_t n = m->p->events.n + select_has_waits(m->p);
 	size_t at = m->options.event == SELECT_WALL ? n - 1 : m->options.event;
 
 	if (!n)

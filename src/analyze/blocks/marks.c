@@ -15,12 +15,6 @@ struct looking {
 	uint64_t *last; /* by row: where the latest of this and all earlier rows ends */
 };
 
-static void add(struct weight *to, const struct weight *w)
-{
-	to->samples += w->samples;
-	to->value += w->value;
-}
-
 static int compare_rows(const void *a, const void *b)
 {
 	const struct mark_row *x = a, *y = b;
@@ -79,7 +73,7 @@ static void add_hit(void *context, const struct select_hit *hit)
 
 	if (hit->idle || (l->s->shaped && l->s->shaped[hit->stack] == PROFILE_NONE))
 		return;
-	add(&l->m->all, &hit->weight);
+	weight_add(&l->m->all, &hit->weight);
 	select_span(l->p, hit->index, hit->role, &begin, &end);
 	moment = begin == end;
 	begin = MAX(begin, o->from_ns);
@@ -93,7 +87,7 @@ static void add_hit(void *context, const struct select_hit *hit)
 		if (to <= from || (about != PROFILE_NONE && about != thread))
 			continue;
 		any = true;
-		add(&row->weight,
+		weight_add(&row->weight,
 		    &(struct weight){ hit->weight.samples, moment ? hit->weight.value : to - from });
 		if (to > covered) {
 			in += to - MAX(from, covered);
@@ -101,7 +95,7 @@ static void add_hit(void *context, const struct select_hit *hit)
 		}
 	}
 	if (!any)
-		add(&l->m->outside, &hit->weight);
+		weight_add(&l->m->outside, &hit->weight);
 	else if (!moment)
 		l->m->outside.value += hit->weight.value - MIN(in, hit->weight.value);
 }
@@ -123,7 +117,7 @@ static void add_kinds(struct looking *l)
 		k->count++;
 		k->time_ns += ns;
 		k->longest_ns = MAX(k->longest_ns, ns);
-		add(&k->weight, &row->weight);
+		weight_add(&k->weight, &row->weight);
 	}
 	map_done(&index);
 }

@@ -24,12 +24,6 @@ struct looking {
 	struct map by_thread; /* phase and thread to value */
 };
 
-static void add(struct weight *to, const struct weight *w)
-{
-	to->samples += w->samples;
-	to->value += w->value;
-}
-
 /* Returns a byte for each function: the first phase that it matches. */
 static int match_functions(struct looking *l, const char *const *names, uint8_t **ret, struct err *err)
 {
@@ -119,20 +113,20 @@ static void add_hit(void *context, const struct select_hit *hit)
 		stack = l->s->shaped[stack];
 	if (hit->idle || stack == PROFILE_NONE)
 		return;
-	add(&l->f->all, &hit->weight);
+	weight_add(&l->f->all, &hit->weight);
 	if (l->nearest[stack] == NO_PHASE) {
-		add(&l->outside[thread], &hit->weight);
+		weight_add(&l->outside[thread], &hit->weight);
 		return;
 	}
 	l->seen[thread] = 1;
-	add(&l->f->rows.v[l->nearest[stack]].weight, &hit->weight);
+	weight_add(&l->f->rows.v[l->nearest[stack]].weight, &hit->weight);
 	select_span(l->p, hit->index, hit->role, &begin, &end);
 	begin = MAX(begin, o->from_ns);
 	end = o->to_ns ? MIN(end, o->to_ns) : end;
 	for (uint32_t k = 0; k < l->f->rows.n; k++) {
 		if (!(l->on[stack] >> k & 1))
 			continue;
-		add(&l->f->rows.v[k].total, &hit->weight);
+		weight_add(&l->f->rows.v[k].total, &hit->weight);
 		see(l, k, thread, begin, end, hit->weight.value);
 	}
 }
@@ -149,7 +143,7 @@ static void finish(struct looking *l)
 	struct phases *f = l->f;
 
 	for (size_t i = 0; i < l->p->threads.n; i++) {
-		add(l->seen[i] ? &f->outside : &f->elsewhere, &l->outside[i]);
+		weight_add(l->seen[i] ? &f->outside : &f->elsewhere, &l->outside[i]);
 		f->threads += l->seen[i];
 	}
 	vec_sort(&f->rows, compare_phases);

@@ -37,14 +37,6 @@ static void add(struct faults_weight *w, const struct kind *k, uint64_t value)
 	*(uint64_t *)((char *)w + k->field) += value;
 }
 
-static uint32_t event_called(const struct profile *p, const char *name)
-{
-	for (size_t i = 0; i < p->events.n; i++)
-		if (!strcmp(profile_str(p, p->events.v[i].name), name))
-			return i;
-	return PROFILE_NONE;
-}
-
 static const struct profile_frame *frame_of(const struct profile *p, uint32_t stack)
 {
 	return &p->frames.v[p->stacks.v[stack].frame];
@@ -146,7 +138,7 @@ static void add_event(struct build *b, const struct kind *k, const struct select
 	struct select_options options = *o;
 	struct selection s;
 
-	options.event = event_called(b->profile, k->event);
+	options.event = profile_find_event(b->profile, k->event, NULL);
 	if (options.event == PROFILE_NONE)
 		return;
 	if (selection_make(b->profile, &options, &s, NULL) >= 0) /* else nothing passes the filters */
@@ -226,7 +218,7 @@ void faults_build(struct faults *f, const struct profile *p, const struct select
 	memset(f, 0, sizeof(*f));
 	idents_init(&f->idents, p, 0);
 	/* "major-faults" alone may be an event that was recorded by name. */
-	f->recorded = event_called(p, "reclaim-time") != PROFILE_NONE;
+	f->recorded = profile_find_event(p, "reclaim-time", NULL) != PROFILE_NONE;
 	if (!f->recorded)
 		return;
 	if (o->to_ns && o->to_ns < end)

@@ -53,15 +53,6 @@ double heap_chance(uint64_t bytes, uint64_t interval)
 	return x < w ? x / w : 1;
 }
 
-static uint32_t event_called(const struct profile *p, const char *name)
-{
-	for (size_t i = 0; i < p->events.n; i++)
-		if (!strcmp(profile_str(p, p->events.v[i].name), name) &&
-		    !strcmp(profile_str(p, p->events.v[i].unit), "bytes"))
-			return i;
-	return PROFILE_NONE;
-}
-
 /* --- functions --- */
 
 /* The innermost of the user's own functions. */
@@ -173,7 +164,7 @@ static void add_event(struct build *b, const struct select_options *o)
 {
 	struct select_options options = *o;
 
-	options.event = event_called(b->p, events[b->what]);
+	options.event = profile_find_event(b->p, events[b->what], "bytes");
 	if (options.event != PROFILE_NONE)
 		select_each(b->p, &options, add_hit, b,
 			    NULL); /* a sample that does not pass the filters does not count */
@@ -237,7 +228,7 @@ bool heap_measure(struct heap_figures *f, const struct profile *p, const struct 
 	idents_init(&f->idents, p, 0);
 	crates_init(&f->crates, p, own);
 	/* "heap" alone may be a dump of another profiler; only a recording knows of "temporary". */
-	if (event_called(p, "temporary") == PROFILE_NONE)
+	if (profile_find_event(p, "temporary", "bytes") == PROFILE_NONE)
 		return false;
 	if (o->to_ns)
 		b.to_ns = MIN(b.to_ns, o->to_ns);

@@ -12,14 +12,6 @@ struct gather {
 	bool down;
 };
 
-static uint32_t find_event(const struct profile *p, const char *name)
-{
-	for (uint32_t i = 0; i < p->events.n; i++)
-		if (!strcmp(profile_str(p, p->events.v[i].name), name))
-			return i;
-	return PROFILE_NONE;
-}
-
 static void see(void *context, const struct select_hit *hit)
 {
 	struct gather *g = context;
@@ -64,13 +56,13 @@ static void find_peak(struct heapseries *h)
 int heapseries_make(struct heapseries *h, const struct profile *p, const struct select_options *o,
 		    struct err *err)
 {
-	uint32_t up = find_event(p, "rise"), down = find_event(p, "fall");
+	uint32_t up = profile_find_event(p, "rise", NULL), down = profile_find_event(p, "fall", NULL);
 	int r;
 
 	*h = (struct heapseries){ .p = p, .options = *o };
 	if (up == PROFILE_NONE || down == PROFILE_NONE) {
-		up = find_event(p, "alloc");
-		down = find_event(p, "freed");
+		up = profile_find_event(p, "alloc", NULL);
+		down = profile_find_event(p, "freed", NULL);
 	}
 	if (up == PROFILE_NONE || down == PROFILE_NONE)
 		return err_set(err, ENODATA,

@@ -5,14 +5,6 @@
 #include "analyze/tree/ownfunction.h"
 #include "profile/profile.h"
 
-uint32_t leak_event(const struct profile *p, const char *name)
-{
-	for (uint32_t i = 0; i < p->events.n; i++)
-		if (!strcmp(profile_str(p, p->events.v[i].name), name))
-			return i;
-	return PROFILE_NONE;
-}
-
 /* Names in order where the bytes are the same: the same profile gives the same table. */
 static int by_bytes(const void *a, const void *b)
 {
@@ -43,7 +35,7 @@ static void add(struct leak *l, struct map *index, uint32_t site, const struct p
 
 void leak_build(struct leak *l, const struct profile *p, const char *event)
 {
-	uint32_t id = leak_event(p, event);
+	uint32_t id = profile_find_event(p, event, NULL);
 	struct map index = { 0 }, sites = { 0 };
 
 	*l = (struct leak){ .recorded = id != PROFILE_NONE };

@@ -32,5 +32,3 @@ struct leak {
 
 void leak_build(struct leak *l, const struct profile *p, const char *event);
 void leak_done(struct leak *l);
-/* The event called name; PROFILE_NONE: there is none. */
-uint32_t leak_event(const struct profile *p, const char *name);

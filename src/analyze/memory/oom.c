@@ -81,7 +81,7 @@ static bool is_nobodys(const struct profile *p, uint32_t thread)
 /* The stack of the kill is that of the allocation that was one too much. */
 static void find_trigger(struct oom *o, const struct profile *p)
 {
-	uint32_t event = leak_event(p, "oom:mark_victim"), site;
+	uint32_t event = profile_find_event(p, "oom:mark_victim", NULL), site;
 
 	o->trigger = o->trigger_module = "";
 	for (size_t i = 0; event != PROFILE_NONE && i < p->samples.n; i++) {

@@ -10,12 +10,6 @@
 #include "base/text/match.h"
 #include "base/mem.h"
 
-static void add(struct weight *to, const struct weight *w)
-{
-	to->samples += w->samples;
-	to->value += w->value;
-}
-
 /* --- what matches --- */
 
 static bool can_match(const struct ident *id)
@@ -122,12 +116,12 @@ static void add_callers(struct building *b, uint32_t node)
 	const struct weight *w = &t->nodes.v[node].total;
 	uint32_t at = 0;
 
-	add(&b->c->nodes.v[0].total, w);
+	weight_add(&b->c->nodes.v[0].total, w);
 	for (uint32_t i = t->nodes.v[node].parent; i; i = t->nodes.v[i].parent) {
 		at = child(b, at, t->nodes.v[i].ident);
-		add(&b->c->nodes.v[at].total, w);
+		weight_add(&b->c->nodes.v[at].total, w);
 	}
-	add(&b->c->nodes.v[at].self, w);
+	weight_add(&b->c->nodes.v[at].self, w);
 }
 
 /* Merges everything below the function into the tree: to[] maps each node of the call tree to its place. */
@@ -140,8 +134,8 @@ static void add_callees(struct building *b, uint32_t node, uint32_t *to)
 		const struct calltree_node *n = &t->nodes.v[i];
 
 		to[i] = i == node ? 0 : child(b, to[n->parent], n->ident);
-		add(&b->c->nodes.v[to[i]].total, &n->total);
-		add(&b->c->nodes.v[to[i]].self, &n->self);
+		weight_add(&b->c->nodes.v[to[i]].total, &n->total);
+		weight_add(&b->c->nodes.v[to[i]].self, &n->self);
 		if (n->first_child != CALLTREE_NONE) {
 			i = n->first_child;
 			continue;
@@ -175,7 +169,7 @@ static void add_self(struct callers *c, const uint8_t *match)
 			calltree_ident(t, at)->kind == IDENT_CAUSE))
 			at = t->nodes.v[at].parent;
 		if (match[t->nodes.v[at].ident])
-			add(&c->self, &t->nodes.v[i].self);
+			weight_add(&c->self, &t->nodes.v[i].self);
 	}
 }
 

@@ -10,12 +10,6 @@
 #include "base/text/str.h"
 #include "profile/profile.h"
 
-static void add(struct weight *to, const struct weight *w)
-{
-	to->samples += w->samples;
-	to->value += w->value;
-}
-
 static int compare_crates(const void *a, const void *b)
 {
 	const struct share_row *x = a, *y = b;
@@ -103,7 +97,7 @@ static void add_self(struct looking *l)
 
 		if (row == PROFILE_NONE)
 			continue;
-		add(&s->crates.v[row].self, &t->nodes.v[i].self);
+		weight_add(&s->crates.v[row].self, &t->nodes.v[i].self);
 		s->crates.v[row].kinds[l->kind[ident]] += t->nodes.v[i].total.value;
 	}
 	for (size_t i = 0; i < s->crates.n; i++) {
@@ -133,10 +127,10 @@ static void add_totals(struct looking *l)
 	for (;;) {
 		row = l->crate_of[t->nodes.v[i].ident];
 		if (row != PROFILE_NONE && !crates[row]++)
-			add(&s->crates.v[row].total, &t->nodes.v[i].total);
+			weight_add(&s->crates.v[row].total, &t->nodes.v[i].total);
 		row = l->cgrouppath_of[t->nodes.v[i].ident];
 		if (row != PROFILE_NONE && !groups[row]++)
-			add(&s->groups.v[row].total, &t->nodes.v[i].total);
+			weight_add(&s->groups.v[row].total, &t->nodes.v[i].total);
 		if (t->nodes.v[i].first_child != CALLTREE_NONE) {
 			i = t->nodes.v[i].first_child;
 			continue;
@@ -183,12 +177,12 @@ static void add_inherited(struct looking *l)
 		if (l->cgrouppath_of[n->ident] != PROFILE_NONE)
 			of[i].group = l->cgrouppath_of[n->ident];
 		if (of[i].nearest == PROFILE_NONE) {
-			add(&s->no_own, &n->self);
+			weight_add(&s->no_own, &n->self);
 		} else {
-			add(&s->crates.v[of[i].nearest].nearest, &n->self);
-			add(&s->crates.v[of[i].outermost].outermost, &n->self);
+			weight_add(&s->crates.v[of[i].nearest].nearest, &n->self);
+			weight_add(&s->crates.v[of[i].outermost].outermost, &n->self);
 		}
-		add(of[i].group == PROFILE_NONE ? &s->no_group : &s->groups.v[of[i].group].nearest, &n->self);
+		weight_add(of[i].group == PROFILE_NONE ? &s->no_group : &s->groups.v[of[i].group].nearest, &n->self);
 	}
 }
 
@@ -259,8 +253,8 @@ int share_callers_build(struct share_callers *c, struct crates *names, const str
 			vec_push(&c->rows, (struct share_caller){
 				.ident = ident,
 				.crate = up ? crate_name(names, calltree_ident(tree, up)) : "" });
-		add(&c->rows.v[*row].weight, &n->total);
-		add(&c->total, &n->total);
+		weight_add(&c->rows.v[*row].weight, &n->total);
+		weight_add(&c->total, &n->total);
 		/* The nodes below count with it. */
 		while (i && tree->nodes.v[i].next_sibling == CALLTREE_NONE)
 			i = tree->nodes.v[i].parent;

@@ -5,12 +5,6 @@
 
 #include "profile/profile.h"
 
-static void add(struct weight *to, const struct weight *w)
-{
-	to->samples += w->samples;
-	to->value += w->value;
-}
-
 /* A note at the leaf is no function: its cost is that of the function above it. */
 static const struct calltree_node *owner(const struct calltree *t, const struct calltree_node *n)
 {
@@ -41,9 +35,9 @@ static void add_tree(const struct calltree *t, const uint32_t *row_of, struct to
 		uint32_t row = row_of[node->ident];
 
 		if (row_of[owner(t, node)->ident] != PROFILE_NONE)
-			add(&rows[row_of[owner(t, node)->ident]].self, &node->self);
+			weight_add(&rows[row_of[owner(t, node)->ident]].self, &node->self);
 		if (row != PROFILE_NONE && !on_path[row]++)
-			add(&rows[row].total, &node->total);
+			weight_add(&rows[row].total, &node->total);
 		if (node->first_child != CALLTREE_NONE) {
 			i = node->first_child;
 			continue;
@@ -126,8 +120,8 @@ static void build_threads(struct top *t, const struct profile *p, const struct s
 				.process = thread->process < p->processes.n ?
 						   p->processes.v[thread->process].pid : 0 });
 		}
-		add(&t->threads.v[row_of[e->thread]].self, &e->weight);
-		add(&t->threads.v[row_of[e->thread]].total, &e->weight);
+		weight_add(&t->threads.v[row_of[e->thread]].self, &e->weight);
+		weight_add(&t->threads.v[row_of[e->thread]].total, &e->weight);
 	}
 }
 

@@ -121,23 +121,6 @@ static void add_frames(struct builder *b, struct side *s, bool no_inline)
 	vec_done(&known);
 }
 
-static int compare_idents(const void *a, const void *b)
-{
-	const struct ident *x = a, *y = b;
-	int c = strcmp(x->name, y->name);
-
-	if (!c)
-		c = strcmp(x->module, y->module);
-	return c ? c : (int)x->kind - (int)y->kind;
-}
-
-static int compare_places(const void *a, const void *b, void *context)
-{
-	const struct ident *list = context;
-
-	return compare_idents(&list[*(const uint32_t *)a], &list[*(const uint32_t *)b]);
-}
-
 /* Sorts them; returns where each went. Caller frees. */
 static uint32_t *sort_idents(struct pagetree *t)
 {
@@ -148,7 +131,7 @@ static uint32_t *sort_idents(struct pagetree *t)
 
 	for (size_t i = 0; i < n; i++)
 		order[i] = i;
-	qsort_r(order, n, sizeof(*order), compare_places, t->idents.v);
+	qsort_r(order, n, sizeof(*order), ident_compare_at, t->idents.v);
 	for (size_t i = 0; i < n; i++) {
 		rank[order[i]] = i;
 		sorted[i] = t->idents.v[order[i]];
@@ -196,7 +179,7 @@ uint32_t pagetree_find(const struct pagetree *t, const char *name, const char *m
 		key.name = n.data;
 	if (m.n)
 		key.module = m.data;
-	found = bsearch(&key, t->idents.v, t->idents.n, sizeof(key), compare_idents);
+	found = bsearch(&key, t->idents.v, t->idents.n, sizeof(key), ident_compare);
 	buf_done(&n);
 	buf_done(&m);
 	return found ? found - t->idents.v : PROFILE_NONE;
