@@ -115,9 +115,7 @@ void groups_make(struct groups *g, const struct profile *p)
 
 void groups_done(struct groups *g)
 {
-	for (size_t i = 0; i < g->rows.n; i++)
-		free(g->rows.v[i].path);
-	vec_done(&g->rows);
+	vec_done_each(&g->rows, e, free(e->path));
 	vec_done(&g->restarts);
 }
 

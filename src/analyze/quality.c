@@ -363,9 +363,7 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 
 void quality_done(struct quality *q)
 {
-	for (size_t i = 0; i < q->warnings.n; i++)
-		free(q->warnings.v[i]);
-	vec_done(&q->warnings);
+	vec_done_each(&q->warnings, e, free(*e));
 	vec_done(&q->reasons);
 }
 

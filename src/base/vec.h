@@ -47,6 +47,16 @@
 		(a)->n = (a)->capacity = 0;    \
 	} while (0)
 
+/* Ends each element, to which e points, and then the array: vec_done_each(&foos, e, free(e->name); free(e->path)); */
+#define vec_done_each(a, e, ...)                             \
+	do {                                                 \
+		for (size_t i_ = 0; i_ < (a)->n; i_++) {     \
+			typeof((a)->v) e = &(a)->v[i_];      \
+			__VA_ARGS__;                         \
+		}                                            \
+		vec_done(a);                                 \
+	} while (0)
+
 #define vec_sort(a, compare)                                              \
 	do {                                                              \
 		if ((a)->n > 1)                                           \

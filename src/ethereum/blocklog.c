@@ -186,9 +186,7 @@ void blocklog_free(struct blocklog *m)
 {
 	if (!m)
 		return;
-	for (size_t i = 0; i < m->rules.n; i++)
-		free_compiled(m->rules.v[i]);
-	vec_done(&m->rules);
+	vec_done_each(&m->rules, e, free_compiled(*e));
 	vec_done(&m->begun);
 	vec_done(&m->group);
 	free(m);

@@ -91,9 +91,7 @@ void site_free(struct site *s)
 		return;
 	for (size_t i = 0; i < s->o.n; i++)
 		release(&s->shelves[i]);
-	for (size_t i = 0; i < s->kept.n; i++)
-		blob_drop(s->kept.v[i].blob);
-	vec_done(&s->kept);
+	vec_done_each(&s->kept, e, blob_drop(e->blob));
 	free(s->shelves);
 	free(s);
 }

@@ -192,9 +192,7 @@ int proc_maps_read(pid_t pid, bool executable_only, struct proc_maps *ret)
 
 void proc_maps_done(struct proc_maps *m)
 {
-	for (size_t i = 0; i < m->list.n; i++)
-		free(m->list.v[i].path);
-	vec_done(&m->list);
+	vec_done_each(&m->list, e, free(e->path));
 }
 
 /* --- lists of processes and threads --- */

@@ -144,13 +144,7 @@ int candidates_read(struct candidates *ret)
 
 void candidates_done(struct candidates *c)
 {
-	for (size_t i = 0; i < c->list.n; i++) {
-		free(c->list.v[i].command);
-		free(c->list.v[i].program);
-		free(c->list.v[i].script);
-		free(c->list.v[i].first);
-	}
-	vec_done(&c->list);
+	vec_done_each(&c->list, e, free(e->command); free(e->program); free(e->script); free(e->first));
 }
 
 /* The kernel keeps 15 bytes of a name; the whole one is in exe or in the command line. */

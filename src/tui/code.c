@@ -22,9 +22,7 @@ void code_text_init(struct code_text *t)
 
 void code_text_done(struct code_text *t)
 {
-	for (size_t i = 0; i < t->list.n; i++)
-		free(t->list.v[i].text);
-	vec_done(&t->list);
+	vec_done_each(&t->list, e, free(e->text));
 	t->module = PROFILE_NONE;
 }
 

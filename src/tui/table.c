@@ -30,9 +30,7 @@ void table_set_columns(struct table *t, const struct column *columns)
 void table_done(struct table *t)
 {
 	vec_done(&t->rows);
-	for (size_t i = 0; i < t->bars.n; i++)
-		free(t->bars.v[i]);
-	vec_done(&t->bars);
+	vec_done_each(&t->bars, e, free(*e));
 	cleantext_set_done(&t->functions);
 	if (t->columns)
 		strtab_done(&t->strings);

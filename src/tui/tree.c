@@ -75,9 +75,7 @@ static void add_member(struct groups *g, uint32_t ident, const struct member *m)
 
 static void groups_done(struct groups *g)
 {
-	for (size_t i = 0; i < g->list.n; i++)
-		vec_done(&g->list.v[i].members);
-	vec_done(&g->list);
+	vec_done_each(&g->list, e, vec_done(&e->members));
 	map_done(&g->index);
 }
 

@@ -195,9 +195,7 @@ static void loop(struct state *s)
 static void state_done(struct state *s)
 {
 	table_done(&s->table);
-	for (size_t i = 0; i < s->details.n; i++)
-		detail_done(&s->details.v[i]);
-	vec_done(&s->details);
+	vec_done_each(&s->details, e, detail_done(e));
 	tree_done(&s->calls);
 	look_done(&s->look);
 }

@@ -19,9 +19,7 @@ void window_init(struct window *w, struct profile *p, uint64_t keep_ns)
 
 void window_done(struct window *w)
 {
-	for (size_t i = 0; i < w->moments.n; i++)
-		free(w->moments.v[i].threads);
-	vec_done(&w->moments);
+	vec_done_each(&w->moments, e, free(e->threads));
 	vec_done(&w->recent);
 	vec_done(&w->open);
 	vec_done(&w->all);

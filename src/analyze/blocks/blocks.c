@@ -451,12 +451,7 @@ void blocks_done(struct blocks *b)
 		idents_done(&b->idents);
 		crates_done(&b->names);
 	}
-	for (size_t i = 0; i < b->rows.n; i++) {
-		vec_done(&b->rows.v[i].functions);
-		vec_done(&b->rows.v[i].crates);
-		free(b->rows.v[i].reason);
-	}
-	vec_done(&b->rows);
+	vec_done_each(&b->rows, e, vec_done(&e->functions); vec_done(&e->crates); free(e->reason));
 	vec_done(&b->crates);
 	free(b->difference);
 }

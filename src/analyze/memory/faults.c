@@ -239,9 +239,7 @@ void faults_build(struct faults *f, const struct profile *p, const struct select
 
 void faults_done(struct faults *f)
 {
-	for (size_t i = 0; i < f->files.n; i++)
-		vec_done(&f->files.v[i].ranges);
-	vec_done(&f->files);
+	vec_done_each(&f->files, e, vec_done(&e->ranges));
 	vec_done(&f->functions);
 	vec_done(&f->series);
 	idents_done(&f->idents);

@@ -254,9 +254,7 @@ bool heap_measure(struct heap_figures *f, const struct profile *p, const struct 
 
 void heap_done(struct heap_figures *f)
 {
-	for (size_t i = 0; i < f->verdict.n; i++)
-		free(f->verdict.v[i]);
-	vec_done(&f->verdict);
+	vec_done_each(&f->verdict, e, free(*e));
 	vec_done(&f->links);
 	vec_done(&f->functions);
 	crates_done(&f->crates);

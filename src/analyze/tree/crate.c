@@ -371,9 +371,7 @@ void crates_init(struct crates *c, const struct profile *p, const char *const *o
 void crates_done(struct crates *c)
 {
 	strtab_done(&c->names);
-	for (size_t i = 0; i < c->programs.n; i++)
-		free(c->programs.v[i]);
-	vec_done(&c->programs);
+	vec_done_each(&c->programs, e, free(*e));
 	map_done(&c->files);
 	*c = (struct crates){ 0 };
 }

@@ -160,11 +160,6 @@ void waits_make(struct waits *w, const struct profile *p, const struct select_op
 
 void waits_done(struct waits *w)
 {
-	for (size_t i = 0; i < w->sites.n; i++) {
-		vec_done(&w->sites.v[i].wakers);
-		vec_done(&w->sites.v[i].ran);
-		vec_done(&w->sites.v[i].chains);
-	}
-	vec_done(&w->sites);
+	vec_done_each(&w->sites, e, vec_done(&e->wakers); vec_done(&e->ran); vec_done(&e->chains));
 	idents_done(&w->idents);
 }

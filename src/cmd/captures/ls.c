@@ -53,12 +53,7 @@ static int newest_first(const void *a, const void *b)
 
 static void rows_done(struct rows *rows)
 {
-	for (size_t i = 0; i < rows->list.n; i++) {
-		free(rows->list.v[i].path);
-		free(rows->list.v[i].problem);
-		capture_summary_done(&rows->list.v[i].summary);
-	}
-	vec_done(&rows->list);
+	vec_done_each(&rows->list, e, free(e->path); free(e->problem); capture_summary_done(&e->summary));
 }
 
 static const char *row_mark(const struct row *r)

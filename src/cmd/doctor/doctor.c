@@ -104,12 +104,7 @@ static void checks_json(const struct checks *c, struct json *j)
 
 void checks_done(struct checks *c)
 {
-	for (size_t i = 0; i < c->list.n; i++) {
-		free(c->list.v[i].found);
-		free(c->list.v[i].how);
-		free(c->list.v[i].without);
-	}
-	vec_done(&c->list);
+	vec_done_each(&c->list, e, free(e->found); free(e->how); free(e->without));
 }
 
 /* --- the machine --- */
@@ -494,9 +489,7 @@ static bool check_processes(struct checked *p, const struct host *host)
 
 static void checked_done(struct checked *p)
 {
-	for (size_t i = 0; i < p->list.n; i++)
-		checks_done(&p->list.v[i].checks);
-	vec_done(&p->list);
+	vec_done_each(&p->list, e, checks_done(&e->checks));
 }
 
 static void print_json(const struct checks *machine, const struct verdict *v, const struct checked *checked)

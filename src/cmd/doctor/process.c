@@ -128,11 +128,7 @@ static void read_modules(pid_t pid, const struct proc_maps *maps, struct worker 
 
 static void modules_done(struct modules *all)
 {
-	for (size_t i = 0; i < all->list.n; i++) {
-		free(all->list.v[i].path);
-		free(all->list.v[i].problem);
-	}
-	vec_done(&all->list);
+	vec_done_each(&all->list, e, free(e->path); free(e->problem));
 }
 
 /* --- the checks --- */

@@ -85,12 +85,7 @@ static int census_read(struct census *c)
 
 static void census_done(struct census *c)
 {
-	for (size_t i = 0; i < c->list.n; i++) {
-		free(c->list.v[i].command);
-		free(c->list.v[i].cgrouppath_text);
-		cgrouppath_done(&c->list.v[i].group);
-	}
-	vec_done(&c->list);
+	vec_done_each(&c->list, e, free(e->command); free(e->cgrouppath_text); cgrouppath_done(&e->group));
 	containers_done(&c->containers);
 }
 
@@ -290,8 +285,6 @@ void psrows_filter(struct psrows *rows, char *const *words, size_t n)
 
 void psrows_done(struct psrows *rows)
 {
-	for (size_t i = 0; i < rows->list.n; i++)
-		row_done(&rows->list.v[i]);
-	vec_done(&rows->list);
+	vec_done_each(&rows->list, e, row_done(e));
 	container_notes_done(&rows->notes);
 }

@@ -76,7 +76,5 @@ void cgroupscope_find(const struct proc_ids *pids, char *const *names, size_t na
 
 void cgroupscope_done(struct cgroupscope *j)
 {
-	for (size_t i = 0; i < j->list.n; i++)
-		free(j->list.v[i]);
-	vec_done(&j->list);
+	vec_done_each(&j->list, e, free(*e));
 }

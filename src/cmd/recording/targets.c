@@ -93,9 +93,7 @@ int targets_find_one(const char *name, pid_t *ret, char **ret_label, struct err 
 
 void targets_done(struct targets *s)
 {
-	for (size_t i = 0; i < s->found.n; i++)
-		target_found_done(&s->found.v[i]);
-	vec_done(&s->found);
+	vec_done_each(&s->found, e, target_found_done(e));
 	vec_done(&s->pids.list);
 	free(s->label);
 	free(s->target);

@@ -137,7 +137,5 @@ void views_done(struct views *v)
 	vec_done(&v->phases.list);
 	vec_done(&v->groups.list);
 	vec_done(&v->own.list);
-	for (size_t i = 0; i < v->phase_names.list.n; i++)
-		free((char *)v->phase_names.list.v[i]);
-	vec_done(&v->phase_names.list);
+	vec_done_each(&v->phase_names.list, e, free((char *)*e));
 }

@@ -20,9 +20,7 @@ enum { READ_MS = 5 }; /* between two readings, where phases are wanted */
 
 void statcount_done(struct statcount *c)
 {
-	for (size_t i = 0; i < c->threads.n; i++)
-		counters_close(&c->threads.v[i].counters);
-	vec_done(&c->threads);
+	vec_done_each(&c->threads, e, counters_close(&e->counters));
 	counterline_done(&c->line);
 }
 

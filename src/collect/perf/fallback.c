@@ -77,15 +77,11 @@ void fallback_close(struct fallback *f)
 {
 	if (!f)
 		return;
-	for (size_t i = 0; i < f->fds.n; i++)
-		fd_close(&f->fds.v[i]);
-	vec_done(&f->fds);
+	vec_done_each(&f->fds, e, fd_close(e));
 	for (int i = 0; i < f->cpus; i++)
 		ring_done(&f->rings[i]);
 	free(f->rings);
-	for (size_t i = 0; i < f->tables.n; i++)
-		unwind_done(&f->tables.v[i]);
-	vec_done(&f->tables);
+	vec_done_each(&f->tables, e, unwind_done(e));
 	map_done(&f->attached);
 	fd_close(&f->epoll);
 	free(f);

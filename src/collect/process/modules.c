@@ -76,12 +76,7 @@ void modules_free(struct modules *ms)
 	if (!ms)
 		return;
 	reader_free(ms->reader);
-	for (size_t i = 0; i < ms->list.n; i++) {
-		fd_close(&ms->list.v[i].fd);
-		free(ms->list.v[i].path);
-		free(ms->list.v[i].layout);
-	}
-	vec_done(&ms->list);
+	vec_done_each(&ms->list, e, fd_close(&e->fd); free(e->path); free(e->layout));
 	map_done(&ms->by_mapping);
 	free(ms);
 }

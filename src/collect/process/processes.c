@@ -63,9 +63,7 @@ void processes_free(struct processes *ps)
 {
 	if (!ps)
 		return;
-	for (size_t i = 0; i < ps->list.n; i++)
-		mappings_done(&ps->list.v[i].mappings);
-	vec_done(&ps->list);
+	vec_done_each(&ps->list, e, mappings_done(&e->mappings));
 	map_done(&ps->by_pid);
 	map_done(&ps->by_thread);
 	map_done(&ps->cpu_before);

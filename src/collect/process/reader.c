@@ -145,11 +145,7 @@ void reader_free(struct reader *r)
 	pthread_mutex_unlock(&r->lock);
 	if (r->started)
 		pthread_join(r->thread, NULL);
-	for (size_t i = 0; i < r->results.n; i++) {
-		unwind_done(&r->results.v[i]->table);
-		free(r->results.v[i]);
-	}
-	vec_done(&r->results);
+	vec_done_each(&r->results, e, unwind_done(&(*e)->table); free(*e));
 	vec_done(&r->layouts);
 	vec_done(&r->tables);
 	worker_free(r->worker);

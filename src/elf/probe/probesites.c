@@ -194,9 +194,7 @@ int probesites_find(struct elf *elf, const char *text, size_t n, struct probesit
 	ret->functions = l.functions;
 	for (size_t i = 0; i < l.found.n && !r; i++)
 		r = take(&l, elf, &l.found.v[i], ret, err);
-	for (size_t i = 0; i < l.found.n; i++)
-		free(l.found.v[i].name);
-	vec_done(&l.found);
+	vec_done_each(&l.found, e, free(e->name));
 	return r;
 }
 

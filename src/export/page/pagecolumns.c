@@ -299,11 +299,7 @@ void page_columns_make(struct page_columns *c, const struct pagetree *t, const s
 
 void page_columns_done(struct page_columns *c)
 {
-	for (size_t i = 0; i < c->list.n; i++) {
-		buf_done(&c->list.v[i].raw);
-		buf_done(&c->list.v[i].packed);
-	}
-	vec_done(&c->list);
+	vec_done_each(&c->list, e, buf_done(&e->raw); buf_done(&e->packed));
 	strtab_done(&c->modules);
 	strtab_done(&c->crates);
 }

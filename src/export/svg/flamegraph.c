@@ -149,9 +149,7 @@ int flamegraph_attributes_parse(struct flamegraph_attributes *a, const char *tex
 
 void flamegraph_attributes_done(struct flamegraph_attributes *a)
 {
-	for (size_t i = 0; i < a->texts.n; i++)
-		free(a->texts.v[i]);
-	vec_done(&a->texts);
+	vec_done_each(&a->texts, e, free(*e));
 	map_done(&a->lines);
 	strtab_done(&a->names);
 }

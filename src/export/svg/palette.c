@@ -234,9 +234,7 @@ void palette_map_init(struct palette_map *m)
 
 void palette_map_done(struct palette_map *m)
 {
-	for (size_t i = 0; i < m->colours.n; i++)
-		free(m->colours.v[i]);
-	vec_done(&m->colours);
+	vec_done_each(&m->colours, e, free(*e));
 	strtab_done(&m->names);
 }
 

@@ -22,11 +22,7 @@ static const size_t limit_bytes = 2ULL << 30;
 
 void heapdumps_done(struct heapdumps *d)
 {
-	for (size_t i = 0; i < d->list.n; i++) {
-		free(d->list.v[i].path);
-		heapdump_unload(&d->list.v[i]);
-	}
-	vec_done(&d->list);
+	vec_done_each(&d->list, e, free(e->path); heapdump_unload(e));
 }
 
 /* --- names --- */

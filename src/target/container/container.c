@@ -123,9 +123,7 @@ void container_done(struct container *c)
 
 void containers_done(struct containers *c)
 {
-	for (size_t i = 0; i < c->list.n; i++)
-		container_done(&c->list.v[i]);
-	vec_done(&c->list);
+	vec_done_each(&c->list, e, container_done(e));
 }
 
 void containers_add(struct containers *all, const struct container_query *q, struct container *c)
@@ -164,9 +162,7 @@ bool container_said(const struct container_query *q, const char *words)
 
 void container_notes_done(struct container_notes *n)
 {
-	for (size_t i = 0; i < n->list.n; i++)
-		free(n->list.v[i].text);
-	vec_done(&n->list);
+	vec_done_each(&n->list, e, free(e->text));
 }
 
 /* --- shared by the sources --- */

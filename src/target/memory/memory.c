@@ -239,9 +239,7 @@ void memory_add(struct memory *sum, const struct memory *m)
 
 void memory_done(struct memory *m)
 {
-	for (size_t i = 0; i < m->files.n; i++)
-		free(m->files.v[i].path);
-	vec_done(&m->files);
+	vec_done_each(&m->files, e, free(e->path));
 }
 
 /* --- hints --- */

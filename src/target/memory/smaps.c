@@ -170,9 +170,7 @@ int smaps_read(pid_t pid, struct smaps *ret)
 
 void smaps_done(struct smaps *s)
 {
-	for (size_t i = 0; i < s->list.n; i++)
-		free(s->list.v[i].path);
-	vec_done(&s->list);
+	vec_done_each(&s->list, e, free(e->path));
 }
 
 const struct smaps_mapping *smaps_find(const struct smaps *s, uint64_t address)

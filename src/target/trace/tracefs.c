@@ -160,9 +160,7 @@ static void field_done(struct tracefs_field *f)
 
 void tracefs_format_done(struct tracefs_format *f)
 {
-	for (size_t i = 0; i < f->fields.n; i++)
-		field_done(&f->fields.v[i]);
-	vec_done(&f->fields);
+	vec_done_each(&f->fields, e, field_done(e));
 }
 
 static int bad(struct err *err, const char *text, const char *at, const char *what)
@@ -274,9 +272,7 @@ static void read_folders(const char *path, struct names *ret)
 
 static void names_done(struct names *n)
 {
-	for (size_t i = 0; i < n->list.n; i++)
-		free(n->list.v[i]);
-	vec_done(&n->list);
+	vec_done_each(&n->list, e, free(*e));
 }
 
 int tracefs_list(tracefs_list_fn *fn, void *context, struct err *err)

@@ -270,9 +270,7 @@ int gotslots_find(pid_t pid, struct worker *w, struct gotslots *ret, struct err 
 	}
 	ret->direct = calls_directly(&s, own_slots);
 	name_allocators(&s);
-	for (size_t k = 0; k < s.modules.n; k++)
-		free(s.modules.v[k]);
-	vec_done(&s.modules);
+	vec_done_each(&s.modules, e, free(*e));
 	map_done(&s.by_address);
 	map_done(&s.seen);
 	return 0;
