@@ -1,7 +1,6 @@
 #include "analyze/eventcounts.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "analyze/select.h"
 #include "base/mem.h"

@@ -7,7 +7,6 @@
 #include "analyze/tree/ownfunction.h"
 #include "base/err.h"
 #include "base/map.h"
-#include "base/text/str.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 

@@ -19,7 +19,6 @@
 
 struct err;
 struct profile;
-struct profile_sample;
 
 /* Instead of an event, several of one unit: all time of a thread, "cpu", "wait" and "queue" together; and
  * the bytes of "read" and "write". */

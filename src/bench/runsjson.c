@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"

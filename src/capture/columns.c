@@ -1,7 +1,6 @@
 #include "capture/columns.h"
 
 #include "base/buf.h"
-#include "base/mem.h"
 #include "profile/profile.h"
 
 #define AT(type, field) .offset = offsetof(struct profile_##type, field)

@@ -2,7 +2,6 @@
  * diff.c - compares two recordings: what takes more, what takes less, and what is only noise.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -3,8 +3,6 @@
  */
 #include <errno.h>
 #include <fnmatch.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"

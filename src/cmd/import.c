@@ -1,9 +1,6 @@
 /*
  * import.c - foreign files into a capture.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/err.h"
 #include "base/log.h"

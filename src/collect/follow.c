@@ -1,13 +1,11 @@
 #include "collect/follow.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/err.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"

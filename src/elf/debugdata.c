@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <lzma.h>
-#include <stdlib.h>
 
 #include "base/mem.h"
 #include "elf/file.h"

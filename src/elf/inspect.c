@@ -8,7 +8,6 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/text/str.h"
 #include "elf/file.h"
 #include "elf/symbols.h"
 #include "elf/symtab.h"

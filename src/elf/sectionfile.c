@@ -3,7 +3,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>

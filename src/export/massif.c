@@ -5,9 +5,6 @@
  * allocating function up to its callers. There are no addresses: a function is one node for all its
  * call sites.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyze/tree/calltree.h"
 #include "analyze/memory/heapseries.h"

@@ -20,7 +20,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file/fd.h"
-#include "base/mem.h"
 #include "symbol/cache.h"
 #include "target/proc.h"
 

@@ -23,7 +23,6 @@
 #include "symbol/source.h"
 
 struct cache;
-struct err;
 
 /* NULL where no folder can be used. */
 struct cache *cache_open(void);

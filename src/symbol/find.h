@@ -17,7 +17,6 @@
 #include "symbol/source.h"
 
 struct cache;
-struct err;
 
 /* How much the found files contain. */
 enum find_level { FIND_NOTHING, FIND_EXPORTS, FIND_SYMBOLS, FIND_LINES };

@@ -1,7 +1,6 @@
 #include "symbol/kallsyms.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "analyze/select.h"
@@ -15,7 +14,6 @@
 #include "base/text/plain.h"
 #include "base/text/str.h"
 #include "export/report/cleantext.h"
-#include "profile/profile.h"
 #include "tui/look.h"
 #include "tui/table.h"
 #include "tui/tree.h"

@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/text/str.h"
 #include "export/report/cleantext.h"
-#include "profile/profile.h"
 #include "tui/screen.h"
 #include "tui/state.h"
 

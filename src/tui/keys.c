@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/text/str.h"
-#include "profile/profile.h"
 #include "tui/screen.h"
 #include "tui/state.h"
 

@@ -16,7 +16,6 @@
 
 struct code_text;
 struct err;
-struct export_format;
 struct profile;
 struct tree;
 

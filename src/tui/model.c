@@ -1,8 +1,6 @@
 #include "tui/model.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "profile/profile.h"
 

@@ -1,6 +1,5 @@
 #include "tui/table.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,12 +2,10 @@
  * blockcompare.c - slow blocks against typical ones: which part of their time is the difference.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/blocks/blocks.h"
 #include "base/buf.h"
 #include "base/text/str.h"
-#include "profile/profile.h"
 
 enum {
 	ENOUGH = 4,           /* blocks, below which none is typical */

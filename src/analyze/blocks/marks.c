@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/blocks/phases.h"
 #include "base/err.h"

@@ -6,7 +6,6 @@
 
 #include "analyze/select.h"
 #include "analyze/tree/ownfunction.h"
-#include "base/err.h"
 #include "base/map.h"
 #include "profile/keys.h"
 #include "profile/profile.h"

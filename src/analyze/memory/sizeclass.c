@@ -1,10 +1,8 @@
 #include "analyze/memory/sizeclass.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
-#include "base/text/str.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 

@@ -8,7 +8,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/text/match.h"
-#include "base/text/str.h"
 #include "patterns.conf.h"
 
 static const struct {

@@ -6,7 +6,6 @@
 #include "analyze/select.h"
 #include "analyze/tree/ownfunction.h"
 #include "analyze/wait/waits.h"
-#include "base/buf.h"
 #include "profile/profile.h"
 
 enum {

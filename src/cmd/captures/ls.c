@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/json.h"

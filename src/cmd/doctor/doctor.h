@@ -10,7 +10,6 @@
 
 #include "base/vec.h"
 
-struct buf;
 struct host;
 struct worker;
 

@@ -6,7 +6,6 @@
  */
 #include "cmd/doctor/doctor.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <pwd.h>

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <iconv.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
  * flamegraph.c - folded stacks in, a picture out: takes the place of flamegraph.pl in people's scripts, with
  * its options, its defaults and its exit status.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -23,7 +23,6 @@
 #include "elf/worker/worker.h"
 #include "export/export.h"
 #include "import/jemalloc/heapdumps.h"
-#include "capture/capture.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"

@@ -15,14 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/log.h"
 #include "base/file/newfile.h"
 #include "base/text/plain.h"
-#include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "cmd/heap/heap.h"
 #include "cmd/recording/output.h"
@@ -32,7 +30,6 @@
 #include "elf/worker/worker.h"
 #include "import/jemalloc/heapdumps.h"
 #include "import/jemalloc/heappprof.h"
-#include "capture/capture.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 #include "net/http.h"

@@ -5,8 +5,6 @@
  * As for `heap dump`, a thread of the process answers at its next allocations.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,7 +15,6 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
-#include "cmd/heap/heap.h"
 #include "cmd/recording/targets.h"
 #include "cmd/stop.h"
 #include "collect/heap/inject/implant.h"

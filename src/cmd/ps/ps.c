@@ -2,7 +2,6 @@
  * ps.c - what can be profiled here, by the names that every command takes.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,14 +1,12 @@
 #include "cmd/ps/psrows.h"
 
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/text/str.h"
 #include "target/cgroup/cgrouppath.h"
 #include "target/initproc.h"
 

@@ -22,7 +22,6 @@
 #include "cmd/recording/output.h"
 #include "import/jemalloc/heapdumps.h"
 #include "import/import.h"
-#include "capture/capture.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 

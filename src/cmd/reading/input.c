@@ -1,6 +1,5 @@
 #include "cmd/reading/input.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

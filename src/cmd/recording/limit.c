@@ -6,13 +6,10 @@
  * removed here, or, if we are killed, by the guard (target/cgroup/limitgroup.h).
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/text/str.h"

@@ -21,7 +21,6 @@
 #include "cmd/recording/output.h"
 #include "cmd/recording/recorder.h"
 #include "cmd/recording/targets.h"
-#include "collect/blocks/blockmarks.h"
 #include "collect/process/owners.h"
 #include "collect/session.h"
 #include "elf/worker/worker.h"

@@ -13,7 +13,6 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/log.h"
-#include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "cmd/reading/captureio.h"
 #include "cmd/recording/record.h"

@@ -6,7 +6,6 @@
  * itself: the node's own choice would race against the blocks that the others have mined.
  */
 #include <errno.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

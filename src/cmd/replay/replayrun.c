@@ -7,7 +7,6 @@
 #include <string.h>
 #include <strings.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -20,7 +19,6 @@
 #include "cmd/replay/replay.h"
 #include "cmd/stop.h"
 #include "export/bench/replay.h"
-#include "ethereum/codec/hex.h"
 #include "ethereum/jwt.h"
 #include "net/http.h"
 #include "ethereum/rpcblock.h"

@@ -1,6 +1,5 @@
 #include "cmd/stat/statsample.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>

@@ -3,13 +3,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/file/newfile.h"
-#include "base/text/str.h"
 #include "cmd/recording/output.h"
 #include "elf/worker/worker.h"
 #include "profile/profile.h"

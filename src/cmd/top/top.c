@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/tree/ident.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"

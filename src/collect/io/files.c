@@ -1,7 +1,6 @@
 #include "collect/io/files.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 

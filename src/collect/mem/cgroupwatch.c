@@ -1,6 +1,5 @@
 #include "collect/mem/cgroupwatch.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 #include "collect/process/codefiles.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <sys/stat.h>

@@ -1,6 +1,5 @@
 #include "collect/process/owners.h"
 
-#include <stdlib.h>
 
 #include "base/mem.h"
 #include "profile/profile.h"

@@ -1,6 +1,5 @@
 #include "collect/process/reader.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

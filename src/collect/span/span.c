@@ -17,7 +17,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/text/str.h"
 #include "base/vec.h"
 #include "collect/process/codefiles.h"
 #include "collect/collector.h"

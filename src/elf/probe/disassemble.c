@@ -4,7 +4,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"

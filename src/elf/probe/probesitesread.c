@@ -8,7 +8,6 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "elf/probe/disassemble.h"
 #include "elf/probe/probesites.h"
 #include "elf/file.h"
 

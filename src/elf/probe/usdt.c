@@ -1,7 +1,6 @@
 #include "elf/probe/usdt.h"
 
 #include <elf.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"

@@ -3,7 +3,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"

@@ -1,6 +1,5 @@
 #include "ethereum/codec/hex.h"
 
-#include <string.h>
 
 #include "base/buf.h"
 

@@ -2,10 +2,8 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "analyze/hw.h"
-#include "analyze/tree/ident.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"

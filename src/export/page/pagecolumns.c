@@ -5,7 +5,6 @@
  * callees of its parent's identity, the most frequent first. Most of these are 0, 1 or 2.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/tree/crate.h"
 #include "export/page/pagedata.h"

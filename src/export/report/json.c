@@ -1,7 +1,6 @@
 /*
  * json.c - the tables of text.c for programs. Values are in the event's unit, unrounded.
  */
-#include <string.h>
 
 #include "analyze/quality.h"
 #include "base/buf.h"

@@ -3,8 +3,6 @@
  *
  * Names are whole in a pipe and cut from the left of their path on a terminal.
  */
-#include <stdio.h>
-#include <string.h>
 
 #include "analyze/quality.h"
 #include "base/buf.h"

@@ -1,15 +1,12 @@
 /*
  * textphase.c - phases for the terminal: by functions on the stack, or by the recording's marks.
  */
-#include <stdio.h>
-#include <string.h>
 
 #include "analyze/blocks/phases.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/report/cleantext.h"
 #include "export/report/table.h"
 #include "export/report/view.h"
 #include "profile/profile.h"

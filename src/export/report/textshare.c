@@ -2,7 +2,6 @@
  * textshare.c - shares for the terminal: by crate, by own crate, by group, and the callers of a hot
  * function.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/tree/share.h"

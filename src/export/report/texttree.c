@@ -9,8 +9,6 @@
  * Where a tree branches each branch begins with a dash and further to the right; a line below a dash, in
  * the same column, is called by the line above it. So a deep stack is a long list, not a wide one.
  */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"

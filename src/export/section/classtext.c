@@ -1,7 +1,5 @@
 #include "export/section/classtext.h"
 
-#include <inttypes.h>
-#include <string.h>
 
 #include "analyze/memory/rss.h"
 #include "analyze/memory/sizeclass.h"

@@ -2,7 +2,6 @@
  * grouptext.c - the limits of the targets' cgroups and how often they were hit, and the restarts that the
  * recording followed: one line each, and the same for programs.
  */
-#include <stdio.h>
 
 #include "analyze/groups.h"
 #include "base/buf.h"

@@ -1,7 +1,6 @@
 #include "export/section/memtext.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "analyze/memory/rss.h"
 #include "analyze/select.h"

@@ -2,7 +2,6 @@
  * heapstrip.c - jemalloc's own frames, which every stack of its dumps begins with: taken off once they have
  * names.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"

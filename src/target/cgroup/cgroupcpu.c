@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file/fd.h"
 #include "base/mem.h"
 #include "target/cgroup/cgroupfile.h"
 #include "target/cgroup/cgrouppath.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/file/fd.h"
-#include "base/text/str.h"
 #include "target/cgroup/cgrouppath.h"
 
 enum { FILE_MAX = 1 << 16 };

@@ -2,12 +2,10 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file/fd.h"
-#include "base/text/str.h"
 #include "target/cgroup/cgroupfile.h"
 
 enum { FILE_MAX = 1 << 16 };

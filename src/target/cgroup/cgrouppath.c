@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/file/fd.h"
-#include "base/text/str.h"
 
 enum { GROUP_TEXT_MAX = 1 << 16, ID_DIGITS = 64 };
 

@@ -2,7 +2,6 @@
  * dockerapi.c - containers by the socket of Docker, or of podman, which answers alike. Nothing but GET.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
  * dockerstate.c - Docker's containers by the files of the daemon, where its socket does not answer:
  * <data-root>/containers/ID/config.v2.json.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text/str.h"

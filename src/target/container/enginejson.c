@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/str.h"
 #include "target/container/container.h"
 
 enum { TEXT_MAX = 256, LIST_MAX = 100000 };

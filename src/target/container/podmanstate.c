@@ -2,7 +2,6 @@
  * podmanstate.c - containers of podman and CRI-O by the store that both keep: names are in
  * <root>/<driver>-containers/containers.json, pids in <run root>/<driver>-containers/ID/userdata/pidfile.
  */
-#include <stdlib.h>
 
 #include "base/text/str.h"
 #include "target/container/container.h"

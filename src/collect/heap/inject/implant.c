@@ -16,7 +16,6 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
-#include "base/text/str.h"
 #include "collect/heap/blob/blob.h"
 #include "collect/heap/inject/gotslots.h"
 #include "collect/heap/inject/implantmap.h"
