@@ -7,11 +7,9 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "capture/capturecopy.h"
 #include "capture/capturefile.h"
 #include "capture/capturenew.h"
 #include "capture/capturerows.h"
-#include "capture/capturevfs.h"
 #include "profile/profile.h"
 
 /*
@@ -35,14 +33,13 @@ static const char start_writing[] = "pragma locking_mode = exclusive;"
 
 struct capture {
 	char *path;
-	struct capturenew file; /* of a capture that we made */
-	sqlite3 *db;            /* its connection, too */
+	struct capturenew file;
 	struct capturerows rows;
 };
 
 static int give_up(struct capture *c, struct err *err)
 {
-	int r = capturefile_fail(c->db, err, "cannot write %s", c->path);
+	int r = capturefile_fail(c->file.db, err, "cannot write %s", c->path);
 
 	capturerows_undo(&c->rows);
 	return r;
@@ -60,22 +57,20 @@ void capture_drop_samples(struct capture *c, struct profile *p)
 
 /* --- making and closing the file --- */
 
-static int start(struct capture *c, bool only_symbols, struct err *err)
+static int start(struct capture *c, struct err *err)
 {
-	if (sqlite3_exec(c->db, start_writing, NULL, NULL, NULL) == SQLITE_OK &&
-	    !capturerows_init(&c->rows, c->db, only_symbols))
+	if (sqlite3_exec(c->file.db, start_writing, NULL, NULL, NULL) == SQLITE_OK &&
+	    !capturerows_init(&c->rows, c->file.db))
 		return 0;
-	if (sqlite3_system_errno(c->db) == EEXIST)
+	if (sqlite3_system_errno(c->file.db) == EEXIST)
 		return err_set(err, EEXIST, "another user makes files called %s-wal: record into a folder of your own",
 			       c->path);
-	return capturefile_fail(c->db, err, "cannot write %s", c->path);
+	return capturefile_fail(c->file.db, err, "cannot write %s", c->path);
 }
 
 static void capture_free(struct capture *c)
 {
 	capturerows_done(&c->rows);
-	if (c->db != c->file.db)
-		capturevfs_close(c->db);
 	capturenew_close(&c->file);
 	free(c->path);
 	free(c);
@@ -89,8 +84,7 @@ int capture_create_with(const char *path, unsigned how, const struct owner *owne
 
 	*ret = NULL;
 	c->path = mem_strdup(path);
-	c->db = c->file.db;
-	r = r ?: start(c, false, err);
+	r = r ?: start(c, err);
 	if (r < 0) {
 		capture_free(c);
 		return r;
@@ -114,91 +108,14 @@ int capture_close(struct capture *c, struct err *err)
 	capturerows_finalize(&c->rows);
 	/* Moves the log into the file and removes it; after that any tool can open the file anywhere. In
 	 * this mode the last page is written without a journal beside the file: we never make one. */
-	if (c->db && (sqlite3_prepare_v2(c->db, "pragma journal_mode = memory", -1, &s, NULL) != SQLITE_OK ||
+	if (c->file.db && (sqlite3_prepare_v2(c->file.db, "pragma journal_mode = memory", -1, &s, NULL) != SQLITE_OK ||
 		      sqlite3_step(s) != SQLITE_ROW ||
 		      strcmp((const char *)sqlite3_column_text(s, 0), "memory")))
-		r = capturefile_fail(c->db, err, "cannot finish %s (keep %s-wal beside it, nothing is lost)",
+		r = capturefile_fail(c->file.db, err, "cannot finish %s (keep %s-wal beside it, nothing is lost)",
 				     c->path, c->path);
 	sqlite3_finalize(s);
 	capture_free(c);
 	return r;
-}
-
-/* --- symbols that were found later --- */
-
-static bool same_frame(sqlite3_stmt *s, const struct profile *p, size_t id)
-{
-	return id < p->frames.n && sqlite3_column_int64(s, 0) == (int64_t)id &&
-	       sqlite3_column_int64(s, 1) == (int64_t)p->frames.v[id].kind &&
-	       (uint64_t)sqlite3_column_int64(s, 2) == p->frames.v[id].address;
-}
-
-/* The ids must mean the same in both: a profile that was read from this file, and only named since. */
-static int check_same(struct capture *c, const struct profile *p, struct err *err)
-{
-	sqlite3_stmt *s = NULL;
-	bool same = true;
-	size_t n = 0;
-	int result = sqlite3_prepare_v2(c->db, "select id, kind, address from frame order by id", -1, &s, NULL);
-
-	if (result == SQLITE_OK)
-		while (same && (result = sqlite3_step(s)) == SQLITE_ROW)
-			same = same_frame(s, p, n++);
-	sqlite3_finalize(s);
-	if (same && result != SQLITE_DONE)
-		return capturefile_fail(c->db, err, "cannot read %s", c->path);
-	if (!same || n != p->frames.n)
-		return err_set(err, EINVAL, "%s holds another recording than the symbolized one", c->path);
-	return 0;
-}
-
-/* Reads the rows to be replaced once, within the budget: clearing an endless table would not end either. */
-static int check_size(struct capture *c, struct err *err)
-{
-	if (sqlite3_exec(c->db, "select total(depth) from frame_line; select total(module) from function", NULL, NULL, NULL) !=
-	    SQLITE_OK)
-		return capturefile_fail(c->db, err, "cannot read %s", c->path);
-	capturevfs_set_budget(c->db, 0);
-	return 0;
-}
-
-/* Writes to the files of f, and takes them over. */
-static int open_files(struct capture *c, struct capturefile *f, struct err *err)
-{
-	struct capturevfs_files files = { .main = f->main, .wal = f->wal, .folder = f->folder, .wal_name = f->wal_name,
-					  .write = true, .bytes = f->bytes };
-	int r;
-
-	f->main = f->wal = f->folder = -1;
-	r = capturevfs_open(&files, &c->db);
-	if (r == -EBUSY)
-		return err_set(err, EBUSY, "cannot write %s: another program is writing to it", c->path);
-	if (r)
-		return capturefile_fail(c->db, err, "cannot write %s", c->path);
-	return capturefile_guard(c->db, c->path, err);
-}
-
-int capture_save_symbols(const char *path, const struct profile *p, struct err *err)
-{
-	struct capturefile f;
-	struct capture *c;
-	int r = capturefile_find(path, O_RDWR, &f, err), closed;
-
-	if (r < 0)
-		return r;
-	c = mem_alloc(sizeof(*c));
-	c->file.file.fd = c->file.file.folder = -1;
-	c->path = mem_strdup(path);
-	r = capturecopy_measure(&f, path, err);
-	r = r ?: open_files(c, &f, err);
-	capturefile_done(&f);
-	r = r ?: start(c, true, err);
-	r = r ?: check_same(c, p, err);
-	r = r ?: check_size(c, err);
-	if (!r && capturerows_put_symbols(&c->rows, p))
-		r = give_up(c, err);
-	closed = capture_close(c, r ? NULL : err);
-	return r ?: closed;
 }
 
 int capture_save(const char *path, struct profile *p, struct err *err)

@@ -48,10 +48,6 @@ int capture_read(const char *path, struct profile **ret, struct err *err);
 /* The same for open files that no process writes to meanwhile; takes over both, wal -1 = none. */
 int capture_read_files(int file, int wal, const char *name, struct profile **ret, struct err *err);
 
-/* Writes the names that were found later into an existing capture; used when a recorder died before
- * it could symbolize and the file is writable. */
-int capture_save_symbols(const char *path, const struct profile *p, struct err *err);
-
 /* For `gasflame ls`: a few facts without reading the samples. Caller frees the strings. */
 struct capture_summary {
 	char *target, *what; /* what: "cpu,wait" */

@@ -163,10 +163,10 @@ static int refuse_journal(const struct capturefile *f, const char *path, const c
 }
 
 /* The log of a recorder that died or is at work. Root and we ourselves may have made it, and whose the capture is. */
-static int open_wal(struct capturefile *f, const char *path, int how, struct err *err)
+static int open_wal(struct capturefile *f, const char *path, struct err *err)
 {
 	struct stat main, wal;
-	int fd = open_regular(f->folder, f->wal_name, how | O_NOFOLLOW);
+	int fd = open_regular(f->folder, f->wal_name, O_RDONLY | O_NOFOLLOW);
 
 	if (fd == -ENOENT)
 		return 0;
@@ -182,11 +182,7 @@ static int open_wal(struct capturefile *f, const char *path, int how, struct err
 		return err_set(err, EPERM, "%s-wal beside the capture belongs to another user (%u) than the capture (%u), who "
 					   "could change what is read: move it away, then try again", path,
 			       (unsigned)wal.st_uid, (unsigned)main.st_uid);
-	/* Writing to a file by one name must not change it under another. */
-	if (how != O_RDONLY && wal.st_nlink > 1)
-		return err_set(err, EPERM, "%s-wal beside the capture has another hard link, so no recorder made it: move it "
-					   "away, then try again", path);
-	if (!wal.st_size && how == O_RDONLY)
+	if (!wal.st_size)
 		fd_close(&f->wal);
 	return 0;
 }
@@ -199,7 +195,9 @@ static bool same_file(const struct capturefile *f, const char *base)
 	       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
-int capturefile_find(const char *path, int how, struct capturefile *ret, struct err *err)
+/* Opens path and the log beside it, to read. Refuses with -EPERM where there is a file beside it that no recorder of ours
+ * made. capturefile_done() closes the descriptors that are still open. */
+static int find_files(const char *path, struct capturefile *ret, struct err *err)
 {
 	/* SQLite keeps the journal beside the real file, not beside a link to it. */
 	_cleanup_free_ char *real = realpath(path, NULL);
@@ -212,10 +210,10 @@ int capturefile_find(const char *path, int how, struct capturefile *ret, struct 
 	*slash = 0;
 	ret->wal_name = mem_printf("%s-wal", slash + 1);
 	ret->folder = open(*real ? real : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	ret->main = ret->folder < 0 ? -errno : open_regular(ret->folder, slash + 1, how | O_NOFOLLOW);
+	ret->main = ret->folder < 0 ? -errno : open_regular(ret->folder, slash + 1, O_RDONLY | O_NOFOLLOW);
 	r = ret->main < 0 ? cannot_open(ret->main, path, err) : check_header(ret->main, path, err);
 	r = r ?: refuse_journal(ret, path, slash + 1, err);
-	r = r ?: open_wal(ret, path, how, err);
+	r = r ?: open_wal(ret, path, err);
 	/* A log that was begun after another capture took the name is not this one's. */
 	if (!r && ret->wal >= 0 && !same_file(ret, slash + 1))
 		r = err_set(err, EAGAIN, "another capture took the place of %s while it was opened: try again", path);
@@ -226,7 +224,9 @@ int capturefile_find(const char *path, int how, struct capturefile *ret, struct 
 
 /* --- the database --- */
 
-int capturefile_guard(sqlite3 *db, const char *path, struct err *err)
+/* Guards a connection to an untrusted database: the known text of the schema and nothing that computes, so
+ * that SQLite only reads rows; and a budget for that. */
+static int guard(sqlite3 *db, const char *path, struct err *err)
 {
 	uint64_t bytes = MIN(capturevfs_bytes(db), UINT64_C(1) << 50);
 
@@ -253,7 +253,7 @@ int capturefile_open_files(struct capturefile *f, const char *path, sqlite3 **re
 
 	f->main = f->wal = -1;
 	r = capturevfs_open(&files, ret);
-	r = r ? capturefile_fail(*ret, err, "cannot open %s", path) : capturefile_guard(*ret, path, err);
+	r = r ? capturefile_fail(*ret, err, "cannot open %s", path) : guard(*ret, path, err);
 	if (!r && sqlite3_exec(*ret, "pragma query_only = on", NULL, NULL, NULL) != SQLITE_OK)
 		r = capturefile_fail(*ret, err, "cannot read %s", path);
 	if (r)
@@ -269,7 +269,7 @@ int capturefile_measure(struct capturefile *f, const char *path, struct err *err
 int capturefile_open(const char *path, sqlite3 **ret, struct err *err)
 {
 	struct capturefile f;
-	int r = capturefile_find(path, O_RDONLY, &f, err);
+	int r = find_files(path, &f, err);
 
 	*ret = NULL;
 	if (r)

@@ -25,9 +25,6 @@ struct capturefile {
  * a capture of a newer gasflame. */
 int capturefile_check(const char *path, struct err *err);
 
-/* Opens path and the log beside it, how: O_RDONLY or O_RDWR. Refuses with -EPERM where there is a file
- * beside it that no recorder of ours made. capturefile_done() closes the descriptors that are still open. */
-int capturefile_find(const char *path, int how, struct capturefile *ret, struct err *err);
 void capturefile_done(struct capturefile *f);
 
 /* Opens for reading only, with every guard against a hostile file; the tables are those of schema.h. */
@@ -37,9 +34,6 @@ int capturefile_open(const char *path, sqlite3 **ret, struct err *err);
 int capturefile_measure(struct capturefile *f, const char *path, struct err *err);
 int capturefile_open_files(struct capturefile *f, const char *path, sqlite3 **ret, struct err *err);
 void capturefile_closep(sqlite3 **db);
-/* Guards a connection to an untrusted database: the known text of the schema and nothing that computes, so
- * that SQLite only reads and writes rows; and a budget for that. */
-int capturefile_guard(sqlite3 *db, const char *path, struct err *err);
 
 /* The negative errno and the sentence for a failed call. doing: "cannot read x.gasflame". db may be NULL: no memory. */
 int capturefile_fail(sqlite3 *db, struct err *err, const char *doing, ...)

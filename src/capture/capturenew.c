@@ -19,10 +19,6 @@
 #include "capture/columns.h"
 #include "capture/schema.h"
 
-/* The lock bytes of capturevfs.c: a writer holds a lock on them. */
-#define LOCK_BYTES_START 0x40000000
-#define LOCK_BYTES_COUNT 512
-
 enum { LOCK_TRIES = 200, LOCK_PAUSE_US = 10000 };
 
 /* Makes the tables while the file has a temporary name. A process that sees the final name sees the
@@ -62,11 +58,9 @@ struct older {
 
 bool capturenew_is_written(int folder, const char *name)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTES_START,
-			      .l_len = LOCK_BYTES_COUNT };
 	_cleanup_fd_ int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
-	return fd >= 0 && !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK;
+	return fd >= 0 && capturevfs_is_locked(fd);
 }
 
 static int fail_made(const struct capturenew *n, struct err *err)
@@ -121,12 +115,12 @@ static int take_away(const struct capturenew *n, const struct older *o, char *aw
 	return fail_made(n, err);
 }
 
+const char *const capturenew_journals[CAPTURENEW_JOURNALS] = { "-wal", "-shm", "-journal" };
+
 void capturenew_remove_journals(const struct newfile *f)
 {
-	static const char *const suffixes[] = { "-wal", "-journal", "-shm" };
-
-	for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
-		_cleanup_free_ char *name = mem_printf("%s%s", f->name, suffixes[i]);
+	for (size_t i = 0; i < CAPTURENEW_JOURNALS; i++) {
+		_cleanup_free_ char *name = mem_printf("%s%s", f->name, capturenew_journals[i]);
 
 		unlinkat(f->folder, name, 0);
 	}

@@ -29,5 +29,8 @@ void capturenew_close(struct capturenew *n);
 
 /* Returns whether a recorder writes to the capture of that name in the folder. */
 bool capturenew_is_written(int folder, const char *name);
+/* What SQLite appends to the name of a capture for a file beside it. */
+enum { CAPTURENEW_JOURNALS = 3 };
+extern const char *const capturenew_journals[CAPTURENEW_JOURNALS];
 /* Removes the journals of the capture that had the name before. */
 void capturenew_remove_journals(const struct newfile *f);

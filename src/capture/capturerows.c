@@ -6,9 +6,6 @@
 #include "base/mem.h"
 #include "capture/capturetext.h"
 
-/* Tables of capturerows_put_symbols(), which are the same in all versions of the schema. */
-static const bool for_symbols[TABLES] = { [TABLE_MODULE] = true, [TABLE_FUNCTION] = true, [TABLE_LINE] = true };
-
 static void bind_int(sqlite3_stmt *s, int column, uint64_t value)
 {
 	sqlite3_bind_int64(s, column, value > INT64_MAX ? INT64_MAX : (int64_t)value);
@@ -512,20 +509,6 @@ int capturerows_put(struct capturerows *w, const struct profile *p)
 	return r;
 }
 
-int capturerows_put_symbols(struct capturerows *w, const struct profile *p)
-{
-	int r = 0;
-
-	if (sqlite3_exec(w->db, "begin immediate; delete from frame_line; delete from function", NULL, NULL,
-			 NULL) != SQLITE_OK)
-		return -1;
-	w->begun = true;
-	r = r ?: put_modules(w, p);
-	r = r ?: put_functions(w, p);
-	r = r ?: put_lines(w, p);
-	return r ?: run(w, w->statements[COMMIT]);
-}
-
 void capturerows_undo(struct capturerows *w)
 {
 	for (int i = 0; i < STATEMENTS; i++)
@@ -555,7 +538,7 @@ static int prepare(struct capturerows *w, unsigned which, const char *sql)
 	return sqlite3_prepare_v3(w->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &w->statements[which], NULL) == SQLITE_OK ? 0 : -1;
 }
 
-int capturerows_init(struct capturerows *w, sqlite3 *db, bool only_symbols)
+int capturerows_init(struct capturerows *w, sqlite3 *db)
 {
 	int r;
 
@@ -565,8 +548,7 @@ int capturerows_init(struct capturerows *w, sqlite3 *db, bool only_symbols)
 	for (int i = 0; i < TABLES && !r; i++) {
 		_cleanup_free_ char *sql = columns_insert(i);
 
-		if (!only_symbols || for_symbols[i])
-			r = prepare(w, i, sql);
+		r = prepare(w, i, sql);
 	}
 	return r;
 }

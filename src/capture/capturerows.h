@@ -46,13 +46,10 @@ struct capturerows {
 	VEC(struct profile_counter) counters;
 };
 
-/* These return 0, or -1 with the reason in db. only_symbols: no statement that an older file's tables
- * could not take. */
-int capturerows_init(struct capturerows *w, sqlite3 *db, bool only_symbols);
+/* These return 0, or -1 with the reason in db. */
+int capturerows_init(struct capturerows *w, sqlite3 *db);
 /* All that is new, in one transaction. */
 int capturerows_put(struct capturerows *w, const struct profile *p);
-/* Replaces the modules, functions and lines in the file. */
-int capturerows_put_symbols(struct capturerows *w, const struct profile *p);
 void capturerows_undo(struct capturerows *w);
 /* Takes out of p the samples, wakes and points that are in the file. */
 void capturerows_drop(struct capturerows *w, struct profile *p);

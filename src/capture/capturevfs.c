@@ -12,9 +12,6 @@
 #include "base/file/fd.h"
 #include "base/mem.h"
 
-/* SQLite's own lock bytes (its file format, "locking"): a writer holds a lock on them. */
-#define LOCK_BYTES_START 0x40000000
-#define LOCK_BYTES_COUNT 512
 /* SQLite's steps between two checks of the budget. */
 #define BUDGET_STEP 1000
 /* Limit on reads of a file that has a budget: pages that do not fit the cache are read again. */
@@ -359,13 +356,22 @@ static struct store *store_new(const struct capturevfs_files *files)
 	return s;
 }
 
+/* SQLite's own lock bytes (its file format, "locking"): a writer holds a lock on them. */
+static const struct flock write_lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0x40000000, .l_len = 512 };
+
 /* A lock of the open file, not of the process: closing another descriptor of the same file does not lose it. */
 static bool lock_to_write(int fd)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTES_START,
-			      .l_len = LOCK_BYTES_COUNT };
+	struct flock lock = write_lock;
 
 	return fcntl(fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
+}
+
+bool capturevfs_is_locked(int fd)
+{
+	struct flock lock = write_lock;
+
+	return !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK;
 }
 
 int capturevfs_open(const struct capturevfs_files *files, sqlite3 **ret)

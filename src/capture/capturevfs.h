@@ -30,6 +30,7 @@ struct capturevfs_files {
 int capturevfs_open(const struct capturevfs_files *files, sqlite3 **ret);
 void capturevfs_close(sqlite3 *db); /* NULL is fine; its statements are finalized before */
 uint64_t capturevfs_bytes(sqlite3 *db);
+bool capturevfs_is_locked(int fd); /* does another open file write to it? */
 
 /* How many steps its statements may take from now on, all together, and reads in proportion to its bytes; then they
  * fail with SQLITE_INTERRUPT. 0 = any. */

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/text/plain.h"
 #include "base/text/str.h"
+#include "capture/capturenew.h"
 #include "cmd/captures/captures.h"
 #include "cmd/cmd.h"
 
@@ -67,12 +68,19 @@ static void remove_one(struct clean *c, const struct captures_entry *e, const ch
 	}
 }
 
+/* The file whose name is the first n bytes of the capture's name, and the ending. */
+static void remove_beside(struct clean *c, const struct captures_entry *e, size_t n, const char *ending)
+{
+	_cleanup_free_ char *name = mem_printf("%.*s%s", (int)n, e->name, ending);
+	_cleanup_free_ char *path = mem_printf("%.*s%s", (int)(strlen(e->path) - strlen(e->name)), e->path, name);
+
+	remove_one(c, e, name, path);
+}
+
 /* The capture, its journals, and what report wrote beside it. */
 static int clean_capture(void *context, const struct captures_entry *e)
 {
-	static const char *const journals[] = { "-wal", "-shm", "-journal" };
 	static const char *const reports[] = { ".svg", ".html" };
-	_cleanup_free_ char *folder = mem_strndup(e->path, strlen(e->path) - strlen(e->name));
 	struct clean *c = context;
 	size_t stem = strlen(e->name);
 
@@ -84,21 +92,13 @@ static int clean_capture(void *context, const struct captures_entry *e)
 	}
 	c->captures++;
 	remove_one(c, e, e->name, e->path);
-	for (size_t i = 0; i < ARRAY_LEN(journals); i++) {
-		_cleanup_free_ char *name = mem_printf("%s%s", e->name, journals[i]);
-		_cleanup_free_ char *path = mem_printf("%s%s", folder, name);
-
-		remove_one(c, e, name, path);
-	}
+	for (size_t i = 0; i < CAPTURENEW_JOURNALS; i++)
+		remove_beside(c, e, stem, capturenew_journals[i]);
 	if (!str_ends(e->name, ".gasflame"))
 		return 0;
 	stem -= strlen(".gasflame");
-	for (size_t i = 0; i < ARRAY_LEN(reports) && stem; i++) {
-		_cleanup_free_ char *name = mem_printf("%.*s%s", (int)stem, e->name, reports[i]);
-		_cleanup_free_ char *path = mem_printf("%s%s", folder, name);
-
-		remove_one(c, e, name, path);
-	}
+	for (size_t i = 0; i < ARRAY_LEN(reports) && stem; i++)
+		remove_beside(c, e, stem, reports[i]);
 	return 0;
 }
 

@@ -308,7 +308,6 @@ static void captures_of_schema_1_are_read(void **state)
 {
 	_cleanup_free_ char *path = in_folder("schema1");
 	_cleanup_(profile_freep) struct profile *p = make_profile(&small), *q = NULL;
-	struct profile_line line = { .line = 7 };
 	struct capture_summary summary;
 	struct err err = { 0 };
 
@@ -324,16 +323,7 @@ static void captures_of_schema_1_are_read(void **state)
 	assert_int_equal(capture_summary(path, &summary, &err), 0);
 	assert_int_equal(summary.samples, p->samples.n);
 	capture_summary_done(&summary);
-	/* Names can be put into it, and a new recording may take its place. */
-	line.function = add_function(p, 99999, 0);
-	for (size_t i = 0; i < p->frames.n; i++)
-		if (!p->frames.v[i].line_count)
-			profile_set_lines(p, i, &line, 1);
-	if (capture_save_symbols(path, p, &err) < 0)
-		fail_msg("%s", err.text);
-	profile_free(q);
-	q = load(path);
-	assert_same(p, q);
+	/* A new recording may take its place. */
 	save(p, path);
 	profile_free(q);
 	q = load(path);
@@ -376,32 +366,17 @@ static void captures_of_schema_3_are_read(void **state)
 	assert_int_equal(profile_counter(q, "capture.dropped"), 0);
 }
 
-static void symbols_can_be_saved_later(void **state)
+/* This process's own locks would not count. */
+static void one_recorder_at_a_time(void **state)
 {
-	_cleanup_free_ char *path = in_folder("symbols");
-	_cleanup_(profile_freep) struct profile *p = make_profile(&small), *q = NULL, *other = make_profile(&small);
-	struct profile_line line = { .line = 7 };
+	_cleanup_free_ char *path = in_folder("taken");
 	struct capture *c;
 	struct err err;
+	int status = -1;
 
-	save(p, path);
-	line.function = add_function(p, 99999, 0);
-	for (size_t i = 0; i < p->frames.n; i++)
-		if (!p->frames.v[i].line_count)
-			profile_set_lines(p, i, &line, 1);
-	assert_int_equal(capture_save_symbols(path, p, &err), 0);
-	assert_one_file(path);
-	q = load(path);
-	assert_same(p, q);
-	/* Not the profile of this file. */
-	other->frames.v[5].address++;
-	assert_int_equal(capture_save_symbols(path, other, &err), -EINVAL);
-	/* Not while another process records into it; this one's locks would not count. */
 	assert_int_equal(capture_create(path, &c, NULL), 0);
 	if (fork() == 0)
-		_exit(capture_save_symbols(path, p, &err) == -EBUSY &&
-		      capture_create(path, &(struct capture *){ NULL }, &err) == -EBUSY ? 0 : 1);
-	int status = -1;
+		_exit(capture_create(path, &(struct capture *){ NULL }, &err) == -EBUSY ? 0 : 1);
 	wait(&status);
 	assert_int_equal(status, 0);
 	assert_int_equal(capture_close(c, NULL), 0);
@@ -657,7 +632,7 @@ int main(void)
 		cmocka_unit_test(captures_of_schema_1_are_read),
 		cmocka_unit_test(captures_of_schema_2_are_read),
 		cmocka_unit_test(captures_of_schema_3_are_read),
-		cmocka_unit_test(symbols_can_be_saved_later),
+		cmocka_unit_test(one_recorder_at_a_time),
 		cmocka_unit_test(only_captures_are_written_over),
 		cmocka_unit_test(what_is_no_capture_says_so),
 		cmocka_unit_test(a_killed_recorder_leaves_a_capture),
