@@ -74,6 +74,23 @@ void plain_add(struct buf *b, const char *s)
 	}
 }
 
+void plain_add_word(struct buf *b, const char *s)
+{
+	static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=:,@%";
+	_cleanup_(buf_done) struct buf word = { 0 };
+
+	plain_add(&word, s);
+	buf_puts(&word, "");
+	if (word.n && !word.data[strspn(word.data, safe)]) {
+		buf_add(b, word.data, word.n);
+		return;
+	}
+	buf_putc(b, '\'');
+	for (const char *c = word.data; *c; c++)
+		buf_puts(b, *c == '\'' ? "'\\''" : (char[]){ *c, 0 });
+	buf_putc(b, '\'');
+}
+
 char *plain_in_place(char *s)
 {
 	char *to = s;

@@ -26,6 +26,8 @@ bool plain_harmful(int32_t c);
 
 /* Appends s as plain text. */
 void plain_add(struct buf *b, const char *s);
+/* Appends s as plain text, and as one word of a shell: in quotes where it needs them. */
+void plain_add_word(struct buf *b, const char *s);
 /* s itself as plain text, with '?' where something was: for fields of a fixed size. Returns s. */
 char *plain_in_place(char *s);
 /* Appends a text of several lines: line breaks, tabs and our own colours stay, the rest is plain. */

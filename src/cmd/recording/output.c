@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/text/plain.h"
 #include "base/text/str.h"
 #include "cmd/captures/captures.h"
 #include "capture/capture.h"
@@ -45,18 +46,10 @@ char *output_stem(const char *label, const char *what)
 
 char *output_next(const char *path)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+,:@%-";
 	struct buf b = { 0 };
 
 	buf_puts(&b, *path == '-' ? "gasflame report -- " : "gasflame report ");
-	if (!path[strspn(path, plain)])
-		buf_puts(&b, path);
-	else {
-		buf_putc(&b, '\'');
-		for (; *path; path++)
-			buf_puts(&b, *path == '\'' ? "'\\''" : (char[]){ *path, 0 });
-		buf_putc(&b, '\'');
-	}
+	plain_add_word(&b, path);
 	return b.data;
 }
 

@@ -250,28 +250,6 @@ static void put_items(const struct blocks_job *job, const char *title, const str
 	}
 }
 
-/* A path as a shell takes it. */
-static void put_quoted(struct buf *out, const char *path)
-{
-	_cleanup_(buf_done) struct buf clean = { 0 };
-	const char *s;
-
-	plain_add(&clean, path);
-	buf_puts(&clean, "");
-	s = clean.data;
-	if (*s && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=:,") == strlen(s)) {
-		buf_puts(out, s);
-		return;
-	}
-	buf_putc(out, '\'');
-	for (; *s; s++)
-		if (*s == '\'')
-			buf_puts(out, "'\\''");
-		else
-			buf_putc(out, *s);
-	buf_putc(out, '\'');
-}
-
 void blockstext_url(const struct blocks_job *job, size_t row, struct buf *out)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-~";
@@ -331,7 +309,7 @@ void blockstext_write_one(const struct blocks_job *job, size_t row, struct buf *
 		return;
 	buf_printf(out, "\nThe page of this span:\n  gasflame report --from %.9f --to %.9f ", r->start_ns / 1e9,
 		   (r->start_ns + r->wall_ns) / 1e9);
-	put_quoted(out, job->capture);
+	plain_add_word(out, job->capture);
 	buf_putc(out, '\n');
 }
 
