@@ -243,7 +243,7 @@ static void warn_about_processes(struct quality *q, const struct profile *p)
 
 static void warn_about_stacks(struct quality *q)
 {
-	struct buf reasons = { 0 };
+	_cleanup_(buf_done) struct buf reasons = { 0 };
 	char a[32];
 
 	if (!q->weight || quality_complete_percent(q) >= 95)
@@ -255,7 +255,6 @@ static void warn_about_stacks(struct quality *q)
 	warn(q, "only %s of the %s complete (%s): those that are cut begin with [truncated: ...]",
 	     show_percent(a, quality_complete_percent(q)),
 	     q->by_time ? "time has stacks that are" : "stacks are", reasons.data);
-	buf_done(&reasons);
 }
 
 /* The symbolizer's own sentence for a module where it left one. */

@@ -75,7 +75,7 @@ static uint32_t find_alias(const struct profile *p, const char *name)
 
 int select_event(const struct profile *p, const char *name, uint32_t *ret, struct err *err)
 {
-	struct buf list = { 0 };
+	_cleanup_(buf_done) struct buf list = { 0 };
 	bool waits = false, io = false;
 	int r;
 
@@ -98,7 +98,6 @@ int select_event(const struct profile *p, const char *name, uint32_t *ret, struc
 	*ret = 0;
 	r = err_set(err, ENOENT, "nothing called '%s' was recorded: there is %s", name,
 		    list.n ? list.data : "nothing");
-	buf_done(&list);
 	return r;
 }
 
@@ -181,7 +180,7 @@ static void list_names(struct buf *b, const char **names, size_t n)
 static int no_such(const struct profile *p, bool threads, const char *pattern, struct err *err)
 {
 	VEC(const char *) names = { 0 };
-	struct buf list = { 0 };
+	_cleanup_(buf_done) struct buf list = { 0 };
 	int r;
 
 	for (size_t i = 0; threads && i < p->threads.n; i++)
@@ -193,7 +192,6 @@ static int no_such(const struct profile *p, bool threads, const char *pattern, s
 	r = err_set(err, ENODATA, "no %s '%s' in this recording: there is %s", threads ? "thread" : "process",
 		    pattern, list.n ? list.data : "none");
 	vec_done(&names);
-	buf_done(&list);
 	return r;
 }
 

@@ -101,6 +101,12 @@ void json_close(struct json *j)
 	j->depth--;
 }
 
+void json_close_line(struct json *j, int indent)
+{
+	json_close(j);
+	json_break(j, indent);
+}
+
 void json_put_string(struct json *j, const char *key, const char *value)
 {
 	put_key(j, key);
@@ -108,6 +114,14 @@ void json_put_string(struct json *j, const char *key, const char *value)
 		buf_json(j->out, value);
 	else
 		buf_puts(j->out, "null");
+}
+
+void json_put_strings(struct json *j, const char *key, const char *const *list, size_t n)
+{
+	json_open_array(j, key);
+	for (size_t i = 0; i < n; i++)
+		json_put_string(j, NULL, list[i]);
+	json_close(j);
 }
 
 void json_put_uint(struct json *j, const char *key, uint64_t value)

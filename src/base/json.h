@@ -58,9 +58,13 @@ void json_open_array_line(struct json *j, const char *key, int indent);
 /* An object of an array, on a line of its own. */
 void json_open_row(struct json *j, int indent);
 void json_close(struct json *j);
+/* The same, and then json_break(). */
+void json_close_line(struct json *j, int indent);
 
 /* NULL becomes null; bytes that are not UTF-8 become U+FFFD (buf_json()). */
 void json_put_string(struct json *j, const char *key, const char *value);
+/* An array of n strings. */
+void json_put_strings(struct json *j, const char *key, const char *const *list, size_t n);
 void json_put_uint(struct json *j, const char *key, uint64_t value);
 void json_put_counts(struct json *j, const struct json_count *list, size_t n);
 /* json_put_uints(&j, { "first", 1 }, { "second", 2 }); */

@@ -111,7 +111,7 @@ static int allow(void *context, int action, const char *a, const char *b, const 
 /* "there is no table ...": lists the views, which a person most likely wants. */
 static int unknown_table(sqlite3 *db, struct err *err)
 {
-	struct buf list = { 0 };
+	_cleanup_(buf_done) struct buf list = { 0 };
 	char *words = mem_strdup(sqlite3_errmsg(db));
 	int r;
 
@@ -119,7 +119,6 @@ static int unknown_table(sqlite3 *db, struct err *err)
 		     &list, NULL);
 	r = err_set(err, EINVAL, "%s; the views are %s (`gasflame query FILE` lists the tables too)", words,
 		    list.n ? list.data : "missing");
-	buf_done(&list);
 	free(words);
 	return r;
 }

@@ -251,7 +251,7 @@ static void print_option(const struct option_spec *o, int width)
 {
 	enum { COLUMN = 26 };
 	_cleanup_free_ char *text = describe_option(o);
-	struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 };
 
 	buf_puts(&b, o->letter ? "  " : "      ");
 	add_flags(&b, o, "", "");
@@ -260,7 +260,6 @@ static void print_option(const struct option_spec *o, int width)
 	else
 		printf("%-*s", COLUMN, b.data);
 	command_wrap(text, COLUMN, COLUMN, width);
-	buf_done(&b);
 }
 
 void command_help(const struct command *c, const struct option_spec *options)
@@ -362,7 +361,7 @@ static void roff_example(struct buf *b, const char *s)
 static void roff_option(struct buf *b, const struct option_spec *o)
 {
 	_cleanup_free_ char *text = describe_option(o);
-	struct buf flags = { 0 };
+	_cleanup_(buf_done) struct buf flags = { 0 };
 
 	add_flags(&flags, o, "", "");
 	buf_puts(b, ".TP\n.B ");
@@ -370,7 +369,6 @@ static void roff_option(struct buf *b, const struct option_spec *o)
 	buf_putc(b, '\n');
 	roff(b, text);
 	buf_putc(b, '\n');
-	buf_done(&flags);
 }
 
 static void roff_exit_codes(struct buf *b)
@@ -385,7 +383,7 @@ static void roff_exit_codes(struct buf *b)
 
 static void roff_title(struct buf *b, const char *name, const char *summary)
 {
-	struct buf upper = { 0 };
+	_cleanup_(buf_done) struct buf upper = { 0 };
 
 	for (const char *p = name; *p; p++)
 		buf_putc(&upper, toupper((unsigned char)*p));
@@ -394,7 +392,6 @@ static void roff_title(struct buf *b, const char *name, const char *summary)
 	buf_puts(b, " \\- ");
 	roff(b, summary);
 	buf_puts(b, "\n.SH SYNOPSIS\n.B ");
-	buf_done(&upper);
 }
 
 /* "gasflame-heap-dump" for "heap dump". */
@@ -410,7 +407,7 @@ static char *page_name(const struct command *c)
 void command_man(const struct command *c, const struct option_spec *options)
 {
 	_cleanup_free_ char *name = page_name(c);
-	struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 };
 
 	roff_title(&b, name, c->summary);
 	buf_puts(&b, "gasflame ");
@@ -435,7 +432,6 @@ void command_man(const struct command *c, const struct option_spec *options)
 	roff_exit_codes(&b);
 	buf_puts(&b, ".SH SEE ALSO\n.BR gasflame (1)\n");
 	fwrite(b.data, 1, b.n, stdout);
-	buf_done(&b);
 }
 
 /* A line of the list in gasflame(1). */
@@ -452,7 +448,7 @@ static void roff_command(struct buf *b, const struct command *c)
 
 void program_man(void)
 {
-	struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 };
 
 	roff_title(&b, "gasflame", "where a running program's time goes");
 	buf_puts(&b, "gasflame\n[\\-q | \\-v] COMMAND ...\n.SH COMMANDS\n");
@@ -472,5 +468,4 @@ void program_man(void)
 	buf_puts(&b, ".RE\n.fi\n");
 	roff_exit_codes(&b);
 	fwrite(b.data, 1, b.n, stdout);
-	buf_done(&b);
 }

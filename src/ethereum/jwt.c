@@ -108,7 +108,7 @@ void hmac_sha256(const void *key, size_t key_n, const void *data, size_t n, uint
 void jwt_put(struct buf *out, const uint8_t secret[JWT_SECRET_BYTES], uint64_t issued_seconds)
 {
 	static const char head[] = "{\"alg\":\"HS256\",\"typ\":\"JWT\"}";
-	struct buf token = { 0 }, claims = { 0 };
+	_cleanup_(buf_done) struct buf token = { 0 }, claims = { 0 };
 	uint8_t sum[SHA256_BYTES];
 
 	buf_printf(&claims, "{\"iat\":%llu}", (unsigned long long)issued_seconds);
@@ -119,8 +119,6 @@ void jwt_put(struct buf *out, const uint8_t secret[JWT_SECRET_BYTES], uint64_t i
 	buf_add(out, token.data, token.n);
 	buf_putc(out, '.');
 	base64_put(out, sum, sizeof(sum), true);
-	buf_done(&claims);
-	buf_done(&token);
 }
 
 /* --- the secret --- */

@@ -31,7 +31,7 @@ int folded_write(const struct export_job *job, struct buf *out, struct err *err)
 	const struct export_options *o = &job->options;
 	struct calltree tree;
 	char **fields;
-	struct buf path = { 0 };
+	_cleanup_(buf_done) struct buf path = { 0 };
 	VEC(size_t) ends = { 0 }; /* of the path at each depth */
 	bool samples = export_weighs_samples(job);
 	uint64_t parts = export_unit_parts(job->selection->unit);
@@ -73,7 +73,6 @@ int folded_write(const struct export_job *job, struct buf *out, struct err *err)
 		free(fields[i]);
 	free(fields);
 	vec_done(&ends);
-	buf_done(&path);
 	calltree_done(&tree);
 	return 0;
 }

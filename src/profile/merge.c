@@ -148,7 +148,7 @@ static uint64_t thread_key(const struct profile_thread *t)
 
 static void merge_threads(struct merge *m)
 {
-	struct map index = { 0 };
+	_cleanup_(map_done) struct map index = { 0 };
 
 	for (size_t i = 0; i < m->to->threads.n; i++)
 		map_put(&index, thread_key(&m->to->threads.v[i]), i);
@@ -171,7 +171,6 @@ static void merge_threads(struct merge *m)
 			m->threads[i] = profile_add_thread(m->to, &x);
 		}
 	}
-	map_done(&index);
 }
 
 static bool same_module(const struct profile_module *a, const struct profile_module *b)
@@ -328,7 +327,7 @@ static void merge_marks(struct merge *m)
 
 static void merge_points(struct merge *m)
 {
-	struct map index = { 0 };
+	_cleanup_(map_done) struct map index = { 0 };
 
 	for (size_t i = 0; i < m->to->series.n; i++)
 		map_put(&index, map_pair(m->to->series.v[i].name, m->to->series.v[i].unit), i);
@@ -345,7 +344,6 @@ static void merge_points(struct merge *m)
 
 		profile_add_point(m->to, m->series[x->series], x->time_ns, x->value);
 	}
-	map_done(&index);
 }
 
 static bool has_counter(const struct profile *p, const char *name)

@@ -246,7 +246,7 @@ int cache_write_names(struct cache *c, const char *name, uint32_t level, const s
 {
 	struct names_file h = { .format = CACHE_FORMAT, .level = level };
 	struct cache_new f = { .fd = -1 };
-	struct buf body = { 0 };
+	_cleanup_(buf_done) struct buf body = { 0 };
 	int r = -EFBIG;
 
 	if (packedsymbols_builder_pack(b, &body) && body.n + sizeof(h) <= limit_names_bytes)
@@ -265,7 +265,6 @@ int cache_write_names(struct cache *c, const char *name, uint32_t level, const s
 			cache_drop_file(c, &f);
 	}
 	fd_close(&f.fd);
-	buf_done(&body);
 	return r;
 }
 

@@ -54,7 +54,7 @@ pid_t initproc_main(struct proc_ids *pids, pid_t first)
 {
 	struct members all = { 0 };
 	const struct member *main, *below;
-	struct map seen = { 0 };
+	_cleanup_(map_done) struct map seen = { 0 };
 	pid_t result = 0;
 
 	for (size_t i = 0; i < pids->list.n; i++) {
@@ -80,7 +80,6 @@ pid_t initproc_main(struct proc_ids *pids, pid_t first)
 			if (all.list.v[i].pid != result)
 				vec_push(&pids->list, all.list.v[i].pid);
 	}
-	map_done(&seen);
 	vec_done(&all.list);
 	return result;
 }

@@ -242,7 +242,7 @@ int proc_children(pid_t pid, struct proc_ids *ret)
 {
 	struct proc_ids all;
 	pid_t *parents;
-	struct map family = { 0 };
+	_cleanup_(map_done) struct map family = { 0 };
 	int r;
 
 	*ret = (struct proc_ids){ 0 };
@@ -267,7 +267,6 @@ int proc_children(pid_t pid, struct proc_ids *ret)
 			grew = true;
 		}
 	}
-	map_done(&family);
 	free(parents);
 	vec_done(&all.list);
 	return 0;

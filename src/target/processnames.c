@@ -111,7 +111,7 @@ static void find_ancestors(struct map *ret)
 
 int candidates_read(struct candidates *ret)
 {
-	struct map ancestors = { 0 };
+	_cleanup_(map_done) struct map ancestors = { 0 };
 	struct proc_ids all;
 	int r;
 
@@ -137,7 +137,6 @@ int candidates_read(struct candidates *ret)
 		candidate_words(&c);
 		vec_push(&ret->list, c);
 	}
-	map_done(&ancestors);
 	vec_done(&all.list);
 	return 0;
 }

@@ -59,7 +59,7 @@ static int find_pid(struct search *s, struct err *err)
 static int ambiguous(const struct search *s, const struct containers *all, struct err *err)
 {
 	enum { SHOWN = 4 };
-	struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 };
 
 	for (size_t i = 0; i < all->list.n && i < SHOWN; i++) {
 		const struct container *c = &all->list.v[i];
@@ -71,7 +71,6 @@ static int ambiguous(const struct search *s, const struct containers *all, struc
 	}
 	err_set(err, ENOTUNIQ, "%s is %zu containers; name one of them: %s%s", s->name, all->list.n, b.data,
 		all->list.n > SHOWN ? ", ..." : "");
-	buf_done(&b);
 	return -ENOTUNIQ;
 }
 

@@ -65,7 +65,7 @@ static int choose(const char *name, const struct units *all, size_t *ret, struct
 {
 	enum { SHOWN = 4 };
 	size_t system = 0;
-	struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 };
 
 	*ret = 0;
 	for (size_t i = 0; i < all->list.n; i++)
@@ -79,7 +79,6 @@ static int choose(const char *name, const struct units *all, size_t *ret, struct
 		buf_printf(&b, "%sunit:%.100s", i ? ", " : "", all->list.v[i].path);
 	err_set(err, ENOTUNIQ, "%s is %zu units; name one of them: %s%s", name, all->list.n, b.data,
 		all->list.n > SHOWN ? ", ..." : "");
-	buf_done(&b);
 	return -ENOTUNIQ;
 }
 

@@ -151,7 +151,7 @@ static void fill_threads_by_samples(struct table *t, struct model *m)
 {
 	const struct selection *s = model_selection(m);
 	uint64_t duration = duration_of(m);
-	struct map rows = { 0 };
+	_cleanup_(map_done) struct map rows = { 0 };
 
 	if (!s || !s->entries.n)
 		say_nothing(t, m);
@@ -167,7 +167,6 @@ static void fill_threads_by_samples(struct table *t, struct model *m)
 		}
 		t->rows.v[*at].value[THREAD_RUN] += str_percent(e->weight.value, duration);
 	}
-	map_done(&rows);
 }
 
 static void fill_threads(struct table *t, struct model *m, unsigned variant)

@@ -303,7 +303,7 @@ static void settle_cpu(struct maker *m)
 /* The thread that has most samples within the span. */
 static uint32_t busiest(struct maker *m, uint64_t from, uint64_t to, uint64_t *ret_all)
 {
-	struct map by_thread = { 0 };
+	_cleanup_(map_done) struct map by_thread = { 0 };
 	uint64_t most = 0;
 	uint32_t found = PROFILE_NONE;
 
@@ -319,7 +319,6 @@ static uint32_t busiest(struct maker *m, uint64_t from, uint64_t to, uint64_t *r
 			found = s->thread;
 		}
 	}
-	map_done(&by_thread);
 	return found;
 }
 

@@ -25,7 +25,7 @@ static int compare_rows(const void *a, const void *b)
 /* A moment lasts until the next one of its kind and thread: a pass from the end remembers when that began. */
 static void extend_moments(struct looking *l)
 {
-	struct map next = { 0 };
+	_cleanup_(map_done) struct map next = { 0 };
 	uint64_t end = select_duration_ns(l->p);
 
 	for (size_t i = l->m->rows.n; i-- > 0;) {
@@ -37,7 +37,6 @@ static void extend_moments(struct looking *l)
 			row->end_ns = *at;
 		*at = row->start_ns;
 	}
-	map_done(&next);
 }
 
 static void find_marks(struct looking *l)
@@ -102,7 +101,7 @@ static void add_hit(void *context, const struct select_hit *hit)
 static void add_kinds(struct looking *l)
 {
 	struct marks *m = l->m;
-	struct map index = { 0 };
+	_cleanup_(map_done) struct map index = { 0 };
 
 	for (size_t i = 0; i < m->rows.n; i++) {
 		const struct mark_row *row = &m->rows.v[i];
@@ -118,7 +117,6 @@ static void add_kinds(struct looking *l)
 		k->longest_ns = MAX(k->longest_ns, ns);
 		weight_add(&k->weight, &row->weight);
 	}
-	map_done(&index);
 }
 
 /* Marks that the selected range does not touch are not shown. */

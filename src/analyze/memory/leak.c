@@ -36,7 +36,7 @@ static void add(struct leak *l, struct map *index, uint32_t site, const struct p
 void leak_build(struct leak *l, const struct profile *p, const char *event)
 {
 	uint32_t id = profile_find_event(p, event, NULL);
-	struct map index = { 0 }, sites = { 0 };
+	_cleanup_(map_done) struct map index = { 0 }, sites = { 0 };
 
 	*l = (struct leak){ .recorded = id != PROFILE_NONE };
 	idents_init(&l->idents, p, 0);
@@ -52,8 +52,6 @@ void leak_build(struct leak *l, const struct profile *p, const char *event)
 		add(l, &index, *site, s);
 	}
 	vec_sort(&l->rows, by_bytes);
-	map_done(&index);
-	map_done(&sites);
 }
 
 void leak_done(struct leak *l)

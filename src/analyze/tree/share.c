@@ -51,7 +51,7 @@ static void find_crates(struct looking *l)
 {
 	const struct idents *idents = &l->t->idents;
 	struct shares *s = l->s;
-	struct map index = { 0 };
+	_cleanup_(map_done) struct map index = { 0 };
 
 	for (size_t i = 0; i < idents->list.n; i++) {
 		const struct ident *id = &idents->list.v[i];
@@ -76,7 +76,6 @@ static void find_crates(struct looking *l)
 		l->crate_of[i] = *row;
 		s->rust |= strcmp(name, str_base_name(id->module)) && id->kind != IDENT_KERNEL;
 	}
-	map_done(&index);
 }
 
 /* A note or a cause is its function's. */
@@ -227,7 +226,7 @@ int share_callers_build(struct share_callers *c, struct crates *names, const str
 			const char *pattern, struct err *err)
 {
 	_cleanup_free_ uint8_t *match = NULL, *own = mem_alloc(tree->idents.list.n + 1);
-	struct map index = { 0 };
+	_cleanup_(map_done) struct map index = { 0 };
 	int r;
 
 	*c = (struct share_callers){ 0 };
@@ -261,7 +260,6 @@ int share_callers_build(struct share_callers *c, struct crates *names, const str
 		i = i ? tree->nodes.v[i].next_sibling : CALLTREE_NONE;
 	}
 	vec_sort(&c->rows, compare_callers);
-	map_done(&index);
 	return 0;
 }
 

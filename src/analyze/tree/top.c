@@ -80,7 +80,7 @@ static void build_modules(struct top *t)
 {
 	const struct idents *idents = &t->tree.idents;
 	_cleanup_free_ uint32_t *row_of = mem_alloc((idents->list.n + 1) * sizeof(*row_of));
-	struct map index = { 0 };
+	_cleanup_(map_done) struct map index = { 0 };
 
 	for (size_t i = 0; i < idents->list.n; i++) {
 		const struct ident *id = &idents->list.v[i];
@@ -100,7 +100,6 @@ static void build_modules(struct top *t)
 		row_of[i] = *row;
 	}
 	add_tree(&t->tree, row_of, t->modules.v, t->modules.n);
-	map_done(&index);
 }
 
 static void build_threads(struct top *t, const struct profile *p, const struct selection *s)

@@ -314,7 +314,7 @@ void patterns_add_builtin(struct patterns *t)
 /* All regexes of one side as one: most names match nothing, and then this is all that they cost. */
 static void know_any(struct patterns *t, bool kernel)
 {
-	struct buf all = { 0 };
+	_cleanup_(buf_done) struct buf all = { 0 };
 
 	for (size_t i = 0; i < t->list.n; i++)
 		for (int k = 0; k < PATTERN_PARTS; k++)
@@ -322,7 +322,6 @@ static void know_any(struct patterns *t, bool kernel)
 				buf_printf(&all, "%s(%s)", all.n ? "|" : "", t->list.v[i].regex[k]);
 	/* If they cannot be one, each is asked. */
 	t->any_known[kernel] = !regcomp(&t->any[kernel], all.n ? all.data : "^$", REG_EXTENDED | REG_NOSUB);
-	buf_done(&all);
 }
 
 void patterns_match_name(struct patterns *t, const char *name, bool kernel,

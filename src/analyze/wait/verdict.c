@@ -58,7 +58,7 @@ static struct hot hottest(const struct profile *p, struct idents *idents, const 
 			  const struct select_options *o)
 {
 	VEC(struct hot) list = { 0 };
-	struct map index = { 0 };
+	_cleanup_(map_done) struct map index = { 0 };
 	struct hot best = { 0 };
 
 	for (size_t i = 0; i < p->samples.n; i++) {
@@ -82,7 +82,6 @@ static struct hot hottest(const struct profile *p, struct idents *idents, const 
 		if (list.v[i].ns > best.ns)
 			best = list.v[i];
 	vec_done(&list);
-	map_done(&index);
 	return best;
 }
 
@@ -128,7 +127,7 @@ static void judge_thread(struct verdict *v, const struct profile *p, const struc
 {
 	struct idents idents;
 	struct hot hot;
-	struct buf more = { 0 };
+	_cleanup_(buf_done) struct buf more = { 0 };
 	char part[32], whole[32];
 
 	idents_init(&idents, p, 0);
@@ -152,7 +151,6 @@ static void judge_thread(struct verdict *v, const struct profile *p, const struc
 			    *v->pattern->fix ? " What usually helps: " : "",
 			    v->pattern->fix);
 	}
-	buf_done(&more);
 	idents_done(&idents);
 }
 

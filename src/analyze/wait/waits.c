@@ -121,7 +121,7 @@ void waits_make(struct waits *w, const struct profile *p, const struct select_op
 	_cleanup_free_ uint32_t *of_stack = mem_alloc((p->stacks.n + 1) * sizeof(*of_stack));
 	_cleanup_free_ uint64_t *ns_of_stack = mem_alloc((p->stacks.n + 1) * sizeof(*ns_of_stack));
 	_cleanup_free_ uint8_t *picked = NULL;
-	struct map index = { 0 }, by_thread = { 0 };
+	_cleanup_(map_done) struct map index = { 0 }, by_thread = { 0 };
 	struct causes *c = o->causes;
 
 	*w = (struct waits){ 0 };
@@ -154,8 +154,6 @@ void waits_make(struct waits *w, const struct profile *p, const struct select_op
 		w->sites.v[i].function = w->idents.list.v[w->sites.v[i].ident].name;
 		w->sites.v[i].module = w->idents.list.v[w->sites.v[i].ident].module;
 	}
-	map_done(&index);
-	map_done(&by_thread);
 }
 
 void waits_done(struct waits *w)

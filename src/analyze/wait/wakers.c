@@ -210,7 +210,7 @@ static int compare_ran(const void *a, const void *b)
 static void find_ran(struct finder *f, struct waits_site *site, struct interval *list, size_t n)
 {
 	const struct profile_sample *samples = f->p->samples.v;
-	struct map index = { 0 };
+	_cleanup_(map_done) struct map index = { 0 };
 	uint64_t done = 0;
 
 	if (n > 1)
@@ -230,7 +230,6 @@ static void find_ran(struct finder *f, struct waits_site *site, struct interval 
 	}
 	vec_sort(&site->ran, compare_ran);
 	site->ran.n = MIN(site->ran.n, (size_t)SHOWN);
-	map_done(&index);
 }
 
 /* --- chains --- */

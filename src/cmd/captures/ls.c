@@ -85,13 +85,12 @@ static void put_row(const struct row *r, struct json *j)
 	json_put_bool(j, "recording", r->in_use);
 	if (r->problem)
 		json_put_string(j, "problem", r->problem);
-	json_close(j);
-	json_break(j, 0); /* the bracket, if nothing follows */
+	json_close_line(j, 0); /* the bracket, if nothing follows */
 }
 
 static void print_json(const struct rows *rows)
 {
-	struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 };
 	struct json j = json_begin(&b);
 
 	json_open_array(&j, NULL);
@@ -99,7 +98,6 @@ static void print_json(const struct rows *rows)
 		put_row(&rows->list.v[i], &j);
 	json_end_line(&j);
 	plain_put(b.data, b.n);
-	buf_done(&b);
 }
 
 enum { COLUMNS = 8 };

@@ -494,7 +494,7 @@ static void checked_done(struct checked *p)
 
 static void print_json(const struct checks *machine, const struct verdict *v, const struct checked *checked)
 {
-	struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 };
 	struct json j = json_begin(&b);
 
 	json_open_object(&j, NULL);
@@ -514,7 +514,6 @@ static void print_json(const struct checks *machine, const struct verdict *v, co
 	json_close(&j);
 	json_end_line(&j);
 	plain_put(b.data, b.n);
-	buf_done(&b);
 }
 
 static void print_text(const struct checks *machine, const struct verdict *v, const struct checked *checked)

@@ -258,7 +258,7 @@ static void check_tables(const struct modules *all, struct checks *c)
 	uint64_t rows = 0, bytes = 0, ns = 0, unsupported = 0;
 	size_t bare = 0, unread = 0, read = 0;
 	char count[32], size[32], time[32];
-	struct buf without = { 0 }, failed = { 0 };
+	_cleanup_(buf_done) struct buf without = { 0 }, failed = { 0 };
 
 	for (size_t i = 0; i < all->list.n; i++) {
 		const struct module *x = &all->list.v[i];
@@ -295,8 +295,6 @@ static void check_tables(const struct modules *all, struct checks *c)
 	if (unread)
 		checks_add(c, "unreadable", CHECK_LIMITED, NULL, "the rest", "%zu file%s: %s%s", unread,
 			   unread == 1 ? "" : "s", failed.data, unread > SHOWN ? ", ..." : "");
-	buf_done(&without);
-	buf_done(&failed);
 }
 
 static void check_allocator(const struct modules *all, struct checks *c)

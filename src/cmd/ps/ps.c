@@ -68,13 +68,12 @@ static void put_row(struct json *j, const struct ps_row *r)
 	}
 	if (r->problem)
 		put_text(j, "problem", r->problem);
-	json_close(j);
-	json_break(j, 0); /* the bracket, if nothing follows */
+	json_close_line(j, 0); /* the bracket, if nothing follows */
 }
 
 static void print_json(const struct psrows *rows)
 {
-	struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 };
 	struct json j = json_begin(&b);
 
 	json_open_array(&j, NULL);
@@ -82,7 +81,6 @@ static void print_json(const struct psrows *rows)
 		put_row(&j, &rows->list.v[i]);
 	json_end_line(&j);
 	plain_put(b.data, b.n);
-	buf_done(&b);
 }
 
 /* --- the table --- */

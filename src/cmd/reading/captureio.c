@@ -206,12 +206,11 @@ int captureio_write_beside(const char *path, const struct buf *data, char **capt
 
 void captureio_tell_quality(const struct quality *q, const struct selection *s, const char *name)
 {
-	struct buf line = { 0 };
+	_cleanup_(buf_done) struct buf line = { 0 };
 
 	fflush(stdout);
 	quality_line(q, s, &line);
 	log_info("%s%s%s", name ? name : "", name ? ": " : "", line.data);
 	for (size_t i = 0; i < q->warnings.n; i++)
 		log_warn("%s%s%s", name ? name : "", name ? ": " : "", q->warnings.v[i]);
-	buf_done(&line);
 }

@@ -119,14 +119,13 @@ static int start_program(struct limit *l, char **command, struct err *err)
 static void say_report(struct limit *l)
 {
 	struct profile *p = l->recording.profile;
-	struct buf out = { 0 };
+	_cleanup_(buf_done) struct buf out = { 0 };
 
 	oomtext_put(p, 0, &out);
 	if (out.n && out.data[out.n - 1] == '\n')
 		out.data[out.n - 1] = 0;
 	if (out.n)
 		log_lines(out.data);
-	buf_done(&out);
 }
 
 /* Reports how it ended, in one sentence. */

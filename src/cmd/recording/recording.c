@@ -289,7 +289,7 @@ static int judge(struct recording *r)
 	struct select_options options = { 0 };
 	struct selection selection;
 	struct quality q = { 0 };
-	struct buf line = { 0 };
+	_cleanup_(buf_done) struct buf line = { 0 };
 	int code;
 
 	select_event(r->profile, NULL, &options.event, NULL);
@@ -301,7 +301,6 @@ static int judge(struct recording *r)
 	for (size_t i = 0; i < q.warnings.n; i++)
 		log_warn("%s", q.warnings.v[i]);
 	code = q.fit ? EXIT_OK : EXIT_QUALITY;
-	buf_done(&line);
 	quality_done(&q);
 	selection_done(&selection);
 	return code;
@@ -311,7 +310,7 @@ static int judge(struct recording *r)
 static bool judge_leak(const struct recording *r)
 {
 	char alive[32], allowed[32], objects[32];
-	struct buf table = { 0 };
+	_cleanup_(buf_done) struct buf table = { 0 };
 	struct leak l;
 	bool leaks;
 
@@ -325,7 +324,6 @@ static bool judge_leak(const struct recording *r)
 		table.data[table.n - 1] = 0;
 		log_lines(table.data);
 	}
-	buf_done(&table);
 	leak_done(&l);
 	return leaks;
 }

@@ -11,7 +11,7 @@
 
 void targets_say(const char *name, const struct target_found *f)
 {
-	struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 };
 
 	for (size_t i = 0; i < f->notes.list.n; i++)
 		if (!f->notes.list.v[i].minor)
@@ -21,7 +21,6 @@ void targets_say(const char *name, const struct target_found *f)
 		target_describe(name, f, &b);
 		log_info("Found %s", b.data);
 	}
-	buf_done(&b);
 }
 
 int targets_find(struct targets *s, const struct option_list *pids, char **names, int count, struct err *err)
@@ -70,7 +69,7 @@ int targets_find_one(const char *name, pid_t *ret, char **ret_label, struct err 
 {
 	struct target_found found;
 	struct proc_ids pids;
-	struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 };
 	int r = target_find(name, &found, err);
 
 	if (r < 0)
@@ -85,7 +84,6 @@ int targets_find_one(const char *name, pid_t *ret, char **ret_label, struct err 
 		if (ret_label)
 			*ret_label = target_label(name, &found);
 	}
-	buf_done(&b);
 	vec_done(&pids.list);
 	target_found_done(&found);
 	return r;

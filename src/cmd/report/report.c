@@ -180,7 +180,7 @@ static struct export_options export_choices(const struct report *r)
 static void tell(const struct report *report, const struct export_job *job)
 {
 	const struct quality *q = job->quality;
-	struct buf text = { 0 };
+	_cleanup_(buf_done) struct buf text = { 0 };
 
 	if (report->chosen->flags & EXPORT_PAGE) {
 		terminalsummary_put(job, &text);
@@ -192,7 +192,6 @@ static void tell(const struct report *report, const struct export_job *job)
 	log_lines(text.data);
 	for (size_t i = 0; i < q->warnings.n; i++)
 		log_warn("%s", q->warnings.v[i]);
-	buf_done(&text);
 }
 
 /* Writes the data in the chosen format, with the account of waits where it has one, and the remarks. A

@@ -137,7 +137,7 @@ static const char *unit_of(const char *point, const char *field)
 static int no_such_field(const struct tracefs_format *f, const char *name, const char *field, struct err *err)
 {
 	const struct tracefs_field *found = tracefs_find_field(f, field);
-	struct buf list = { 0 };
+	_cleanup_(buf_done) struct buf list = { 0 };
 	int r;
 
 	for (size_t i = 0; i < f->fields.n; i++)
@@ -149,7 +149,6 @@ static int no_such_field(const struct tracefs_format *f, const char *name, const
 	else
 		r = err_set(err, EINVAL, "%s has no field '%s'; it has: %s", name, field,
 			    list.n ? list.data : "none");
-	buf_done(&list);
 	return r;
 }
 

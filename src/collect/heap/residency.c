@@ -65,7 +65,7 @@ static void count_class(struct profile *p, const char *family, uint64_t size, ui
 
 void residency_classes(struct profile *p, const struct liveheap *h, const char *allocators)
 {
-	struct map live = { 0 }, rounding = { 0 };
+	_cleanup_(map_done) struct map live = { 0 }, rounding = { 0 };
 	uint64_t all = 0;
 
 	for (size_t i = 0; i < h->objects.n; i++) {
@@ -86,8 +86,6 @@ void residency_classes(struct profile *p, const struct liveheap *h, const char *
 				    *map_get(&rounding, live.slots[i].key));
 		}
 	profile_count_set(p, KEY_HEAP_ROUNDING_BYTES, all);
-	map_done(&live);
-	map_done(&rounding);
 }
 
 void residency_note(struct residency *r, struct profile *p, const struct liveheap *h, uint64_t time_ns, bool must)

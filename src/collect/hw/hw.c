@@ -132,7 +132,7 @@ static int add_counter(struct session *s, uint32_t counter)
 /* Once, whatever is missing. */
 static void tell_missing(const struct hw *h)
 {
-	struct buf names = { 0 };
+	_cleanup_(buf_done) struct buf names = { 0 };
 	size_t missing = 0;
 
 	for (uint32_t c = COUNTER_CYCLES; c < COUNTERS; c++)
@@ -145,7 +145,6 @@ static void tell_missing(const struct hw *h)
 			 "instructions and misses are not recorded; CPU time, faults, switches and migrations are");
 	else if (missing)
 		log_warn("this processor does not count %s: the rest is recorded", names.data);
-	buf_done(&names);
 }
 
 static int start(struct session *s, struct err *err)

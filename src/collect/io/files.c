@@ -102,7 +102,7 @@ static void name_path(struct buf *b, const struct shared_file *r, const char *na
 void files_learn(struct files *f, const struct shared_file *r, size_t size)
 {
 	const char *names = (const char *)(r + 1);
-	struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 };
 
 	if (size < sizeof(*r) || size < sizeof(*r) + r->bytes || (r->bytes && names[r->bytes - 1]))
 		return;
@@ -111,7 +111,6 @@ void files_learn(struct files *f, const struct shared_file *r, size_t size)
 	else
 		name_path(&b, r, names);
 	*map_put(&f->frames, r->key, 0) = note(f->profile, b.data);
-	buf_done(&b);
 }
 
 uint32_t files_frame(const struct files *f, uint64_t key, enum shared_io_op op)

@@ -175,7 +175,7 @@ static uint64_t grown(struct memwatch *w, struct map *last, pid_t pid, uint64_t 
 static void find_family(struct memwatch *w)
 {
 	struct proc_ids *ret = &w->family;
-	struct map seen = { 0 };
+	_cleanup_(map_done) struct map seen = { 0 };
 
 	vec_clear(&ret->list);
 	for (size_t i = 0; i < w->pids.list.n; i++) {
@@ -193,7 +193,6 @@ static void find_family(struct memwatch *w)
 		}
 		vec_done(&children.list);
 	}
-	map_done(&seen);
 }
 
 size_t memwatch_look(struct memwatch *w, uint64_t now, enum memwatch_how how)

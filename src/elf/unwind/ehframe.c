@@ -188,7 +188,7 @@ static void read_entry(struct ehframe *f, struct reader *r, uint64_t start, bool
 void ehframe_read(struct ehframe *f)
 {
 	struct reader all = reader_of(f->data, MIN(f->size, (size_t)EHFRAME_MAX_BYTES));
-	struct map cies = { 0 };
+	_cleanup_(map_done) struct map cies = { 0 };
 
 	while (all.end - all.pos >= 4) {
 		uint64_t start = all.pos, length = reader_u32(&all);
@@ -208,7 +208,6 @@ void ehframe_read(struct ehframe *f)
 			read_entry(f, &entry, start, wide, &cies);
 		all.pos += length;
 	}
-	map_done(&cies);
 }
 
 void ehframe_done(struct ehframe *f)

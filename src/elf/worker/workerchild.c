@@ -175,7 +175,7 @@ static int do_symbolize(struct job *j, struct elf *elf, struct err *err)
 	size_t n = j->request.count;
 	struct collected c = { 0 };
 	struct symbols *symbols;
-	struct buf out = { 0 };
+	_cleanup_(buf_done) struct buf out = { 0 };
 	int r = read_addresses(j, &addresses, err);
 
 	/* An unreadable debug file does not prevent using the main file. */
@@ -203,7 +203,6 @@ static int do_symbolize(struct job *j, struct elf *elf, struct err *err)
 		r = err_set(err, EFBIG, "the answer is too large");
 	if (!r)
 		r = put(j, out.data, out.n, err);
-	buf_done(&out);
 	map_done(&c.demangled);
 	free(c.spans);
 	packedsymbols_builder_done(&c.builder);

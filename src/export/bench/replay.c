@@ -224,10 +224,8 @@ static void put_json_runs(const struct replay_result *r, struct json *j)
 {
 	static const char *const metrics[] = { "new_payload_latency", "fcu_latency", "total_latency", "gas_used", "gas_per_s" };
 
-	json_open_array_line(j, "metrics", 0);
-	for (size_t i = 0; i < ARRAY_LEN(metrics); i++)
-		json_put_string(j, NULL, metrics[i]);
-	json_close(j);
+	json_break(j, 0);
+	json_put_strings(j, "metrics", metrics, ARRAY_LEN(metrics));
 	json_open_array(j, "commands");
 	json_open_object(j, NULL);
 	json_put_string(j, "command", "");

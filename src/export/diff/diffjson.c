@@ -39,8 +39,7 @@ static void put_side(struct json *j, const char *key, const struct export_job *s
 	json_put_string(j, "host", profile_str(p, p->host));
 	json_put_uints(j, { "start_wall_ns", p->start_wall_ns }, { "duration_ns", select_duration_ns(p) },
 		       { "samples", side->selection->all.samples }, { "total", side->selection->all.value });
-	json_close(j);
-	json_break(j, 0);
+	json_close_line(j, 0);
 }
 
 static void put_row(struct json *j, const struct diff_row *r)
@@ -90,7 +89,7 @@ int diffjson_write(const struct diff_job *job, struct buf *out, struct err *err)
 	const struct diff *d = job->diff;
 	size_t limit = job->options.limit;
 	struct json j = json_begin(out);
-	struct buf verdict = { 0 };
+	_cleanup_(buf_done) struct buf verdict = { 0 };
 
 	difftext_verdict(d, &verdict);
 	json_open_object(&j, NULL);
@@ -105,6 +104,5 @@ int diffjson_write(const struct diff_job *job, struct buf *out, struct err *err)
 		put_row(&j, &d->rows.v[i]);
 	json_close(&j);
 	json_end_line(&j);
-	buf_done(&verdict);
 	return 0;
 }

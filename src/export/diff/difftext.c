@@ -31,12 +31,11 @@ static const char *paint(const struct diff_job *job, const char *colour)
 static void put_line(const struct diff_job *job, struct buf *out, const char *text)
 {
 	unsigned columns = job->options.columns ? job->options.columns : PIPE_COLUMNS;
-	struct buf clean = { 0 };
+	_cleanup_(buf_done) struct buf clean = { 0 };
 
 	cleantext_put(&clean, text);
 	cleantext_cut(out, clean.data, columns);
 	buf_putc(out, '\n');
-	buf_done(&clean);
 }
 
 /* Words that go on in the next line. */
@@ -69,7 +68,7 @@ static void put_side(const struct diff_job *job, struct buf *out, bool after)
 {
 	const struct export_job *side = after ? job->after : job->before;
 	const char *target = profile_str(side->profile, side->profile->target);
-	struct buf line = { 0 };
+	_cleanup_(buf_done) struct buf line = { 0 };
 	char count[32];
 
 	buf_printf(&line, "%s %s: %s%s", after ? "after " : "before",
@@ -78,7 +77,6 @@ static void put_side(const struct diff_job *job, struct buf *out, bool after)
 	buf_printf(&line, ", %s %s", str_count(count, side->selection->all.samples),
 		   quality_noun(side->selection, side->selection->all.samples));
 	put_line(job, out, line.data);
-	buf_done(&line);
 }
 
 /* A value per second in the event's unit. */
@@ -93,7 +91,7 @@ static void put_whole(const struct diff_job *job, struct buf *out)
 {
 	const struct diff *d = job->diff;
 	const struct diff_value *v = &d->all;
-	struct buf line = { 0 };
+	_cleanup_(buf_done) struct buf line = { 0 };
 	char a[32], b[32];
 
 	buf_printf(&line, "%s, the whole: %s %sbefore, %s after",
@@ -116,7 +114,6 @@ static void put_whole(const struct diff_job *job, struct buf *out)
 	else
 		buf_puts(&line, "before and after are shares of the whole, and so are changes");
 	put_line(job, out, line.data);
-	buf_done(&line);
 }
 
 static void put_amount(const struct diff_job *job, struct buf *out, double value)
@@ -172,11 +169,10 @@ static void put_name(const struct diff_job *job, struct cleantext_set *functions
 {
 	unsigned columns = job->options.columns ? job->options.columns : PIPE_COLUMNS;
 	unsigned fixed = job->diff->normalized ? FIXED_SHARES : FIXED_RATES;
-	struct buf clean = { 0 };
+	_cleanup_(buf_done) struct buf clean = { 0 };
 
 	cleantext_put(&clean, *r->name ? r->name : "[no name]");
 	cleantext_function(functions, out, clean.data, columns > fixed + NAME_MINIMUM ? columns - fixed : NAME_MINIMUM);
-	buf_done(&clean);
 }
 
 static void put_heading(const struct diff_job *job, struct buf *out, size_t shown)
@@ -221,7 +217,7 @@ static void put_table(const struct diff_job *job, struct buf *out)
 
 int difftext_write(const struct diff_job *job, struct buf *out, struct err *err)
 {
-	struct buf verdict = { 0 };
+	_cleanup_(buf_done) struct buf verdict = { 0 };
 
 	difftext_verdict(job->diff, &verdict);
 	buf_puts(out, paint(job, TABLE_BOLD));
@@ -232,6 +228,5 @@ int difftext_write(const struct diff_job *job, struct buf *out, struct err *err)
 	put_side(job, out, true);
 	put_whole(job, out);
 	put_table(job, out);
-	buf_done(&verdict);
 	return 0;
 }

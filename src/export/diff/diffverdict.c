@@ -13,13 +13,12 @@ enum { NAMED = 3, NAME_COLUMNS = 60 };
 
 static void put_name(struct buf *b, const char *name)
 {
-	struct buf clean = { 0 };
+	_cleanup_(buf_done) struct buf clean = { 0 };
 
 	cleantext_put(&clean, *name ? name : "[no name]");
 	buf_putc(b, '`');
 	cleantext_fit(b, clean.data, NAME_COLUMNS);
 	buf_putc(b, '`');
-	buf_done(&clean);
 }
 
 static const char *digits(double percent)

@@ -119,7 +119,7 @@ static int tree_data(const struct export_job *sides, size_t n, const struct page
 	struct pagestacks below = { 0 }, part = { 0 }, *all = &t->stacks;
 	const struct pagestacks *shown;
 	struct page_columns columns = { 0 };
-	struct buf head = { 0 };
+	_cleanup_(buf_done) struct buf head = { 0 };
 	int r;
 
 	if (o->under >= t->stacks.nodes.n)
@@ -137,7 +137,6 @@ static int tree_data(const struct export_job *sides, size_t n, const struct page
 	page_columns_done(&columns);
 	pagestacks_done(&below);
 	pagestacks_done(&part);
-	buf_done(&head);
 	return r;
 }
 
@@ -185,7 +184,7 @@ static const char *copy_until(struct buf *out, const char *from, const char *mar
 int page_write(const struct export_job *sides, size_t n, const struct page_options *o, const char *data_url,
                struct buf *out, struct err *err)
 {
-	struct buf data = { 0 };
+	_cleanup_(buf_done) struct buf data = { 0 };
 	const char *rest;
 	int r = 0;
 
@@ -211,7 +210,6 @@ int page_write(const struct export_job *sides, size_t n, const struct page_optio
 	}
 	buf_puts(out, "</script>");
 	buf_puts(out, rest);
-	buf_done(&data);
 	return 0;
 }
 

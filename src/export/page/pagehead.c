@@ -108,7 +108,7 @@ static void put_recording(struct json *j, const struct export_job *job)
 {
 	const struct profile *p = job->profile;
 	time_t wall = p->start_wall_ns / 1000000000;
-	struct buf line = { 0 };
+	_cleanup_(buf_done) struct buf line = { 0 };
 	char text[64] = "";
 	struct tm tm;
 
@@ -128,7 +128,6 @@ static void put_recording(struct json *j, const struct export_job *job)
 	json_put_uint(j, "recordedNs", select_duration_ns(p));
 	quality_line(job->quality, job->selection, &line);
 	cleantext_json(j, "quality", line.n ? line.data : "");
-	buf_done(&line);
 }
 
 static void put_meta(struct json *j, const struct export_job *sides, size_t n, const struct pagetree *t,
@@ -152,8 +151,7 @@ static void put_meta(struct json *j, const struct export_job *sides, size_t n, c
 	json_close(j);
 	put_initial(j, sides, n);
 	put_left_out(j, job, t, s);
-	json_close(j);
-	json_break(j, 0);
+	json_close_line(j, 0);
 }
 
 /* --- tables --- */
@@ -163,8 +161,7 @@ static void put_strings(struct json *j, const char *name, const struct strtab *t
 	json_open_array(j, name);
 	for (uint32_t i = 0; i < t->n; i++)
 		cleantext_json(j, NULL, strtab_get(t, i));
-	json_close(j);
-	json_break(j, 0);
+	json_close_line(j, 0);
 }
 
 /* "count/100" are hundredths: the page divides, and shows "count". */
@@ -206,8 +203,7 @@ static void put_events(struct json *j, const struct pagetree *t)
 		cleantext_json(j, "name", cause_name(i));
 		json_close(j);
 	}
-	json_close(j);
-	json_break(j, 0);
+	json_close_line(j, 0);
 }
 
 static void put_account(struct json *j, const char *name, const struct account_row *r)
@@ -247,8 +243,7 @@ static void put_threads_of(struct json *j, const struct profile *p, size_t side,
 		json_put_uints(j, { "startNs", t->start_ns }, { "endNs", t->end_ns ? t->end_ns : end_ns },
 			       { "side", side });
 		put_account(j, "account", rows[i]);
-		json_close(j);
-		json_break(j, 0);
+		json_close_line(j, 0);
 	}
 }
 
@@ -276,8 +271,7 @@ static void put_threads(struct json *j, const struct export_job *sides, size_t n
 			json_close(j);
 		}
 	}
-	json_close(j);
-	json_break(j, 0);
+	json_close_line(j, 0);
 }
 
 /* --- over time: of the last side --- */
@@ -301,11 +295,9 @@ static void put_series(struct json *j, const struct profile *p)
 			}
 			json_close(j);
 		}
-		json_close(j);
-		json_break(j, 0);
+		json_close_line(j, 0);
 	}
-	json_close(j);
-	json_break(j, 0);
+	json_close_line(j, 0);
 }
 
 static void put_marks(struct json *j, const struct pagetree *t, const struct profile *p)
@@ -323,8 +315,7 @@ static void put_marks(struct json *j, const struct pagetree *t, const struct pro
 		                                 : -1);
 		json_close(j);
 	}
-	json_close(j);
-	json_break(j, 0);
+	json_close_line(j, 0);
 }
 
 /* --- findings --- */
@@ -369,14 +360,13 @@ static void put_verdict(struct json *j, const struct export_job *job, const stru
 			     &(struct verdict_link){ .what = heap.links.v[i].what, .thread = PROFILE_NONE,
 						     .function = (char *)heap.links.v[i].function });
 	heap_done(&heap);
-	json_close(j);
-	json_break(j, 0);
+	json_close_line(j, 0);
 }
 
 /* Puts the verdict of a comparison. */
 static void put_diff_verdict(struct json *j, const struct diff *d)
 {
-	struct buf text = { 0 };
+	_cleanup_(buf_done) struct buf text = { 0 };
 
 	difftext_verdict(d, &text);
 	/* The text becomes a sentence of its own. */
@@ -389,9 +379,7 @@ static void put_diff_verdict(struct json *j, const struct diff *d)
 	json_put_string(j, "view", "diff");
 	json_close(j);
 	json_close(j);
-	json_close(j);
-	json_break(j, 0);
-	buf_done(&text);
+	json_close_line(j, 0);
 }
 
 /* Of the last side, but for the verdict: that of two is what changed. */
@@ -461,12 +449,10 @@ static void put_diff(struct json *j, const struct pagetree *t, const struct diff
 		put_difference(j, "total", &r->total);
 		json_put_bool(j, "onlyA", r->only_a);
 		json_put_bool(j, "onlyB", r->only_b);
-		json_close(j);
-		json_break(j, 0);
+		json_close_line(j, 0);
 	}
 	json_close(j);
-	json_close(j);
-	json_break(j, 0);
+	json_close_line(j, 0);
 }
 
 static void put_columns(struct json *j, const struct pagetree *t, const struct pagestacks *s,

@@ -43,12 +43,11 @@ struct builder {
 
 static const char *clean(struct pagetree *t, const char *s)
 {
-	struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 };
 	const char *kept;
 
 	cleantext_put(&b, s);
 	kept = strtab_get(&t->strings, strtab_add(&t->strings, b.n ? b.data : ""));
-	buf_done(&b);
 	return kept;
 }
 

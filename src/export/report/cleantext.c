@@ -22,11 +22,10 @@ void cleantext_put(struct buf *b, const char *s)
 
 void cleantext_json(struct json *j, const char *key, const char *s)
 {
-	struct buf text = { 0 };
+	_cleanup_(buf_done) struct buf text = { 0 };
 
 	cleantext_put(&text, s);
 	json_put_string(j, key, text.n ? text.data : "");
-	buf_done(&text);
 }
 
 /* Returns the bytes of s that fit into columns; *ret_columns is their width. */

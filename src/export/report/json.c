@@ -74,10 +74,7 @@ static void put_quality(struct json *j, const struct quality *q)
 	for (size_t i = 0; i < q->reasons.n; i++)
 		json_put_uint(j, q->reasons.v[i].reason, q->reasons.v[i].samples);
 	json_close(j);
-	json_open_array(j, "warnings");
-	for (size_t i = 0; i < q->warnings.n; i++)
-		json_put_string(j, NULL, q->warnings.v[i]);
-	json_close(j);
+	json_put_strings(j, "warnings", (const char *const *)q->warnings.v, q->warnings.n);
 	json_put_bool(j, "fit", q->fit);
 	json_close(j);
 }

@@ -82,8 +82,7 @@ static void put_nodes(const struct export_job *job, const struct callers *caller
 		left_out += !shown;
 		i = shown ? callers_next(callers, i) : callers_skip(callers, i);
 	}
-	json_close(j);
-	json_break(j, 0);
+	json_close_line(j, 0);
 	json_put_uint(j, "left_out", left_out);
 }
 

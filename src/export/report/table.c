@@ -58,15 +58,13 @@ void table_title(const struct export_job *job, struct buf *out, const char *titl
 
 void table_dim(const struct table *t, const char *text, unsigned columns)
 {
-	struct buf clean = { 0 }, fitted = { 0 };
+	_cleanup_(buf_done) struct buf clean = { 0 }, fitted = { 0 };
 	bool colour = t->job->options.colour;
 
 	cleantext_put(&clean, *text ? text : "-");
 	cleantext_cut(&fitted, clean.data, columns);
 	buf_printf(t->out, "%s%s%s%*s  ", colour ? TABLE_DIM : "", fitted.data, colour ? TABLE_NORMAL : "",
 		   (int)(columns - cleantext_columns(fitted.data)), "");
-	buf_done(&clean);
-	buf_done(&fitted);
 }
 
 unsigned table_widest(const char *title, const char *const *texts, size_t n)

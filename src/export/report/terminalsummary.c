@@ -29,14 +29,13 @@ struct leaf {
 
 static void put_clean(struct buf *out, const char *text, size_t columns)
 {
-	struct buf clean = { 0 };
+	_cleanup_(buf_done) struct buf clean = { 0 };
 
 	cleantext_put(&clean, *text ? text : "[no name]");
 	if (columns)
 		cleantext_fit(out, clean.data, columns);
 	else
 		buf_puts(out, clean.data);
-	buf_done(&clean);
 }
 
 /* --- functions --- */

@@ -130,7 +130,7 @@ static void put_nearest(struct table *t, const struct calltree *tree, const stru
 {
 	size_t shown = table_shown(t->job, c->rows.n);
 	uint64_t all = t->job->selection->all.value;
-	struct buf title = { 0 }, clean = { 0 };
+	_cleanup_(buf_done) struct buf title = { 0 }, clean = { 0 };
 	char a[32];
 
 	buf_printf(&title, "Own functions that lead to `%s`", t->job->options.pattern);
@@ -156,8 +156,6 @@ static void put_nearest(struct table *t, const struct calltree *tree, const stru
 	}
 	if (c->rows.n == 1 && c->rows.v[0].ident == PROFILE_NONE)
 		buf_puts(t->out, "No function above it counts as your own: say which crates do with --own 'name*'\n");
-	buf_done(&title);
-	buf_done(&clean);
 }
 
 int textshare_nearest(const struct export_job *job, struct buf *out, struct err *err)

@@ -99,7 +99,7 @@ static void put_title(const struct tree *t)
 {
 	const struct export_job *job = t->table.job;
 	const struct callers *c = t->c;
-	struct buf title = { 0 }, clean = { 0 };
+	_cleanup_(buf_done) struct buf title = { 0 }, clean = { 0 };
 	uint64_t all = job->selection->all.value;
 	char a[32], b[32];
 
@@ -117,8 +117,6 @@ static void put_title(const struct tree *t)
 	if (c->matched > 1)
 		buf_printf(t->table.out, "; %u functions match", c->matched);
 	buf_putc(t->table.out, '\n');
-	buf_done(&title);
-	buf_done(&clean);
 }
 
 static void put_left_out(const struct export_job *job, size_t n, struct buf *out)

@@ -297,10 +297,8 @@ static void json_verdict(struct json *j, const struct heap_figures *f)
 		if (f->symptoms[i])
 			json_put_string(j, NULL, heap_symptom_name(i));
 	json_close(j);
-	json_open_array_line(j, "verdict", 1);
-	for (size_t i = 0; i < f->verdict.n; i++)
-		json_put_string(j, NULL, f->verdict.v[i]);
-	json_close(j);
+	json_break(j, 1);
+	json_put_strings(j, "verdict", (const char *const *)f->verdict.v, f->verdict.n);
 }
 
 static void put_json(const struct export_job *job, struct json *j)

@@ -336,10 +336,8 @@ static void put_json(const struct export_job *job, struct json *j)
 		put_json_rows(j, "files", f.files.v, f.files.n, limit);
 		put_json_operations(j, &f);
 		put_json_disks(j, &f);
-		json_open_array_line(j, "remarks", 1);
-		for (size_t i = 0; i < f.remarks.n; i++)
-			json_put_string(j, NULL, f.remarks.v[i]);
-		json_close(j);
+		json_break(j, 1);
+		json_put_strings(j, "remarks", (const char *const *)f.remarks.v, f.remarks.n);
 		json_close(j);
 	}
 	io_done(&f);

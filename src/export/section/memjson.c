@@ -223,8 +223,7 @@ void mempage_put(const struct export_job *job, struct json *j)
 		json_put_bool(j, "part", row->kind == RSS_PART);
 		json_close(j);
 	}
-	json_close(j);
-	json_break(j, 0);
+	json_close_line(j, 0);
 	rss_done(&r);
 }
 

@@ -67,7 +67,7 @@ static struct layout layout_of(const struct rss *r, const struct profile *p, con
 static void put_name(const struct layout *l, struct buf *out, const struct rss_row *row)
 {
 	unsigned left = l->o->columns ? MAX(l->o->columns, l->used + NAME_MINIMUM) - l->used : 0;
-	struct buf clean = { 0 }, name = { 0 }, note = { 0 };
+	_cleanup_(buf_done) struct buf clean = { 0 }, name = { 0 }, note = { 0 };
 
 	cleantext_put(&clean, row->label);
 	buf_printf(&name, "%s%s%s", row->kind == RSS_DETAIL ? "  " : "", clean.data ? clean.data : "",
@@ -83,9 +83,6 @@ static void put_name(const struct layout *l, struct buf *out, const struct rss_r
 			   l->o->colour ? TABLE_NORMAL : "");
 	}
 	buf_putc(out, '\n');
-	buf_done(&clean);
-	buf_done(&name);
-	buf_done(&note);
 }
 
 static void put_row(const struct layout *l, struct buf *out, const struct rss_row *row)

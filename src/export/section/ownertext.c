@@ -38,7 +38,7 @@ bool ownertext_line(const struct profile *p, size_t i, struct buf *out)
 {
 	const struct profile_process *first;
 	const struct profile_owner *o;
-	struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 };
 	size_t n;
 
 	if (i >= p->owners.n)
@@ -58,7 +58,6 @@ bool ownertext_line(const struct profile *p, size_t i, struct buf *out)
 	if (n > 1)
 		buf_printf(&b, " (%s)", profile_str(p, first->name));
 	cleantext_put(out, b.data);
-	buf_done(&b);
 	return true;
 }
 

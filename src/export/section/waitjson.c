@@ -48,10 +48,7 @@ static void put_account(struct json *j, const struct profile *p, const struct ac
 static void put_verdict(struct json *j, const struct profile *p, const struct verdict *v)
 {
 	json_open_object_line(j, "verdict", 0);
-	json_open_array(j, "sentences");
-	for (size_t i = 0; i < v->sentences.n; i++)
-		json_put_string(j, NULL, v->sentences.v[i]);
-	json_close(j);
+	json_put_strings(j, "sentences", (const char *const *)v->sentences.v, v->sentences.n);
 	if (v->thread < p->threads.n) {
 		json_put_string(j, "thread", profile_str(p, p->threads.v[v->thread].name));
 		json_put_uint(j, "tid", p->threads.v[v->thread].tid);
@@ -148,7 +145,7 @@ void waitjson_put(const struct export_job *job, struct json *j)
 
 static void put_page_waker(struct json *j, const struct waits_waker *w)
 {
-	struct buf text = { 0 };
+	_cleanup_(buf_done) struct buf text = { 0 };
 	char ns[32], count[32];
 
 	if (w->interrupt)
@@ -157,7 +154,6 @@ static void put_page_waker(struct json *j, const struct waits_waker *w)
 		buf_printf(&text, "%s of thread %s", w->function, w->thread);
 	buf_printf(&text, ": %s in %s", str_duration(ns, w->ns), str_count(count, w->count));
 	cleantext_json(j, NULL, text.data);
-	buf_done(&text);
 }
 
 void waitpage_put(const struct export_job *job, struct json *j)
@@ -183,9 +179,7 @@ void waitpage_put(const struct export_job *job, struct json *j)
 		for (size_t k = 0; k < s->wakers.n && k < PAGE_WAKERS; k++)
 			put_page_waker(j, &s->wakers.v[k]);
 		json_close(j);
-		json_close(j);
-		json_break(j, 0);
+		json_close_line(j, 0);
 	}
-	json_close(j);
-	json_break(j, 0);
+	json_close_line(j, 0);
 }

@@ -41,7 +41,7 @@ static void put_bold(const struct export_job *job, struct buf *out, const char *
 /* Puts a name or a sentence from a target, made safe to show; columns 0 = whole. */
 static void put_clean(struct buf *out, const char *text, size_t room, bool function)
 {
-	struct buf clean = { 0 };
+	_cleanup_(buf_done) struct buf clean = { 0 };
 
 	cleantext_put(&clean, *text ? text : "[no name]");
 	if (!room)
@@ -50,7 +50,6 @@ static void put_clean(struct buf *out, const char *text, size_t room, bool funct
 		cleantext_function(NULL, out, clean.data, room);
 	else
 		cleantext_cut(out, clean.data, room);
-	buf_done(&clean);
 }
 
 static void put_duration(struct buf *out, uint64_t ns)
@@ -94,7 +93,7 @@ static struct layout lay_out(const struct export_job *job)
 
 static void put_row(const struct layout *l, const struct account_row *r, const char *name, struct buf *out)
 {
-	struct buf label = { 0 };
+	_cleanup_(buf_done) struct buf label = { 0 };
 	int64_t missing = r->missing_ns;
 	uint64_t other = 0;
 
@@ -110,7 +109,6 @@ static void put_row(const struct layout *l, const struct account_row *r, const c
 		put_duration(out, other);
 	put_duration(out, missing > 0 ? missing : 0);
 	buf_putc(out, '\n');
-	buf_done(&label);
 }
 
 static void put_heads(const struct layout *l, struct buf *out)

@@ -109,14 +109,13 @@ static void put_attribute(struct buf *b, const char *name, const char *value)
 /* A comment may hold anything but two hyphens. */
 static void put_notes(struct buf *b, const char *notes)
 {
-	struct buf clean = { 0 };
+	_cleanup_(buf_done) struct buf clean = { 0 };
 
 	cleantext_put(&clean, notes);
 	for (size_t i = 1; i < clean.n; i++)
 		if (clean.data[i] == '-' && clean.data[i - 1] == '-')
 			clean.data[i] = ' ';
 	buf_printf(b, "<!-- NOTES: %s -->\n", clean.n ? clean.data : "");
-	buf_done(&clean);
 }
 
 static void put_root(struct canvas *p)
@@ -172,7 +171,7 @@ static void put_background(struct canvas *p)
 /* A text that fits into the picture, in the middle of it. */
 static void put_heading(struct canvas *p, const char *attributes, double y, const char *text, double room)
 {
-	struct buf clean = { 0 }, fitted = { 0 };
+	_cleanup_(buf_done) struct buf clean = { 0 }, fitted = { 0 };
 
 	if (!text || !*text)
 		return;
@@ -181,8 +180,6 @@ static void put_heading(struct canvas *p, const char *attributes, double y, cons
 		cleantext_cut(&fitted, clean.data, room);
 	if (fitted.n)
 		canvas_text(p, attributes, p->width / 2.0, y, fitted.data);
-	buf_done(&clean);
-	buf_done(&fitted);
 }
 
 void canvas_begin(struct canvas *p)

@@ -423,7 +423,7 @@ int heappprof_read(const char *data, size_t n, struct heapv2 *ret, struct err *e
 
 int heappprof_parse(const char *data, size_t n, struct heapv2 *ret, struct err *err)
 {
-	struct buf plain = { 0 };
+	_cleanup_(buf_done) struct buf plain = { 0 };
 	int r;
 
 	if (!packed(data, n))
@@ -436,6 +436,5 @@ int heappprof_parse(const char *data, size_t n, struct heapv2 *ret, struct err *
 		heapv2_done(ret);
 		r = heappprof_read(plain.data ? plain.data : "", plain.n, ret, err);
 	}
-	buf_done(&plain);
 	return r;
 }
