@@ -77,7 +77,6 @@ int select_event(const struct profile *p, const char *name, uint32_t *ret, struc
 {
 	_cleanup_(buf_done) struct buf list = { 0 };
 	bool waits = false, io = false;
-	int r;
 
 	*ret = name ? profile_find_event(p, name, NULL) : first_event(p);
 	if (*ret == PROFILE_NONE)
@@ -96,9 +95,8 @@ int select_event(const struct profile *p, const char *name, uint32_t *ret, struc
 		buf_printf(&list, "%s%s", i ? ", " : "", profile_str(p, p->events.v[i].name));
 	buf_printf(&list, "%s%s", waits ? ", wall" : "", io ? ", io" : "");
 	*ret = 0;
-	r = err_set(err, ENOENT, "nothing called '%s' was recorded: there is %s", name,
-		    list.n ? list.data : "nothing");
-	return r;
+	return err_set(err, ENOENT, "nothing called '%s' was recorded: there is %s", name,
+		       list.n ? list.data : "nothing");
 }
 
 uint64_t select_duration_ns(const struct profile *p)

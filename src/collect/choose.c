@@ -16,13 +16,11 @@ enum { EVENTS_FILE_LIMIT = 4 << 20 };
 static int unknown_collector(const char *name, struct err *err)
 {
 	_cleanup_(buf_done) struct buf all = { 0 };
-	int r;
 
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
 		buf_printf(&all, "%s%s", i ? ", " : "", collector_table[i]->name);
-	r = err_set(err, EINVAL, "there is no collector or event '%s'; there are: %s, and events (gasflame events lists them)",
-		    name, all.data);
-	return r;
+	return err_set(err, EINVAL, "there is no collector or event '%s'; there are: %s, and events (gasflame events lists them)",
+		       name, all.data);
 }
 
 struct choice {

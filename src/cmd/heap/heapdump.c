@@ -279,8 +279,7 @@ static int collect(struct dumping *d, struct err *err)
 	if (r)
 		return r;
 	sleep_until(clock_mono_ns() + d->duration_ns);
-	r = heap_collect(&d->dumps, d->pid, prefix, err);
-	return r;
+	return heap_collect(&d->dumps, d->pid, prefix, err);
 }
 
 /* --- orders --- */
