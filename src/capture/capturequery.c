@@ -112,14 +112,13 @@ static int allow(void *context, int action, const char *a, const char *b, const 
 static int unknown_table(sqlite3 *db, struct err *err)
 {
 	_cleanup_(buf_done) struct buf list = { 0 };
-	char *words = mem_strdup(sqlite3_errmsg(db));
+	_cleanup_free_ char *words = mem_strdup(sqlite3_errmsg(db));
 	int r;
 
 	sqlite3_exec(db, "select name from sqlite_temp_schema where type = 'view' order by name", summary_event,
 		     &list, NULL);
 	r = err_set(err, EINVAL, "%s; the views are %s (`gasflame query FILE` lists the tables too)", words,
 		    list.n ? list.data : "missing");
-	free(words);
 	return r;
 }
 

@@ -402,11 +402,10 @@ static void add_slice(struct slices *sl, size_t slice, const uint32_t *pick, dou
 
 void slices_series(struct slices *sl, const uint32_t *pick, size_t picked)
 {
-	double *by_stack = mem_alloc((sl->p->stacks.n + 1) * sizeof(*by_stack));
+	_cleanup_free_ double *by_stack = mem_alloc((sl->p->stacks.n + 1) * sizeof(*by_stack));
 
 	free(sl->series);
 	sl->series = mem_alloc((2 * picked * sl->n + 1) * sizeof(*sl->series));
 	for (size_t k = 0; k < sl->n; k++)
 		add_slice(sl, k, pick, by_stack);
-	free(by_stack);
 }

@@ -173,7 +173,7 @@ int ident_compare_at(const void *a, const void *b, void *list)
 
 uint32_t *idents_rank(const struct idents *t)
 {
-	uint32_t *order = mem_alloc((t->list.n + 1) * sizeof(*order));
+	_cleanup_free_ uint32_t *order = mem_alloc((t->list.n + 1) * sizeof(*order));
 	uint32_t *rank = mem_alloc((t->list.n + 1) * sizeof(*rank));
 
 	for (size_t i = 0; i < t->list.n; i++)
@@ -182,6 +182,5 @@ uint32_t *idents_rank(const struct idents *t)
 		qsort_r(order, t->list.n, sizeof(*order), ident_compare_at, t->list.v);
 	for (size_t i = 0; i < t->list.n; i++)
 		rank[order[i]] = i;
-	free(order);
 	return rank;
 }
