@@ -45,11 +45,10 @@ int worker_unwind(struct worker *w, int fd, struct unwind_table *ret, struct err
 	struct worker_table head = { 0 };
 	struct unwind_table t = { 0 };
 	uint64_t need = sizeof(head);
-	struct worker_call c;
+	struct worker_call c = worker_call(WORKER_UNWIND, fd);
 	char *p;
 	int r;
 
-	worker_call_init(&c, WORKER_UNWIND, fd);
 	r = worker_ask(w, &c, err);
 	if (!r && c.bulk_size >= sizeof(head)) {
 		memcpy(&head, c.bulk, sizeof(head));
@@ -82,6 +81,25 @@ int worker_unwind(struct worker *w, int fd, struct unwind_table *ret, struct err
 	return r;
 }
 
+static int ask_plain(struct worker *w, struct worker_call *c, void *ret, size_t n, struct err *err)
+{
+	int r = worker_ask(w, c, err);
+
+	if (!r && c->bulk_size != n)
+		r = worker_bad_answer(w, err);
+	if (!r && n)
+		memcpy(ret, c->bulk, n);
+	worker_call_done(c);
+	return r;
+}
+
+static int ask_about(struct worker *w, enum worker_op op, int fd, void *ret, size_t n, struct err *err)
+{
+	struct worker_call c = worker_call(op, fd);
+
+	return ask_plain(w, &c, ret, n, err);
+}
+
 static void copy_string(char *to, const char *from, size_t size)
 {
 	memcpy(to, from, size);
@@ -91,15 +109,9 @@ static void copy_string(char *to, const char *from, size_t size)
 int worker_inspect(struct worker *w, int fd, struct symbols_info *ret, struct err *err)
 {
 	struct worker_info in;
-	struct worker_call c;
-	int r;
+	int r = ask_about(w, WORKER_INSPECT, fd, &in, sizeof(in), err);
 
-	worker_call_init(&c, WORKER_INSPECT, fd);
-	r = worker_ask(w, &c, err);
-	if (!r && c.bulk_size != sizeof(in))
-		r = worker_bad_answer(w, err);
 	if (!r) {
-		memcpy(&in, c.bulk, sizeof(in));
 		*ret = (struct symbols_info){
 			.symtab = in.flags & WORKER_HAS_SYMTAB, .dynsym = in.flags & WORKER_HAS_DYNSYM,
 			.debug_line = in.flags & WORKER_HAS_DEBUG_LINE,
@@ -117,7 +129,6 @@ int worker_inspect(struct worker *w, int fd, struct symbols_info *ret, struct er
 		copy_string(ret->altlink, in.altlink, sizeof(ret->altlink));
 		copy_string(ret->allocator, in.allocator, sizeof(ret->allocator));
 	}
-	worker_call_done(&c);
 	return r;
 }
 
@@ -154,9 +165,8 @@ int worker_symbolize(struct worker *w, const struct worker_files *files, const u
 		     size_t n, symbols_got_fn *got, void *context, struct err *err)
 {
 	_cleanup_fd_ int scratch = -1;
-	struct worker_call c;
+	struct worker_call c = worker_call(WORKER_SYMBOLIZE, files->main);
 
-	worker_call_init(&c, WORKER_SYMBOLIZE, files->main);
 	c.request.flags = (files->keep_hash ? WORKER_KEEP_HASH : 0) |
 			  (files->no_dwarf ? WORKER_NO_DWARF : 0);
 	c.fds[WORKER_FD_DEBUG] = files->debug;
@@ -168,41 +178,24 @@ int worker_symbolize(struct worker *w, const struct worker_files *files, const u
 int worker_jit(struct worker *w, int fd, bool dump, const uint64_t *addresses, size_t n, symbols_got_fn *got,
 	       void *context, struct err *err)
 {
-	struct worker_call c;
+	struct worker_call c = worker_call(WORKER_JIT, fd);
 
-	worker_call_init(&c, WORKER_JIT, fd);
 	c.request.flags = dump ? WORKER_JIT_DUMP : 0;
 	return ask_names(w, &c, addresses, n, got, context, err);
 }
 
-static int ask_plain(struct worker *w, struct worker_call *c, void *ret, size_t n, struct err *err)
-{
-	int r = worker_ask(w, c, err);
-
-	if (!r && c->bulk_size != n)
-		r = worker_bad_answer(w, err);
-	if (!r && n)
-		memcpy(ret, c->bulk, n);
-	worker_call_done(c);
-	return r;
-}
-
 int worker_offset_to_address(struct worker *w, int fd, uint64_t offset, uint64_t *ret, struct err *err)
 {
-	struct worker_call c;
+	struct worker_call c = worker_call(WORKER_OFFSET, fd);
 
-	worker_call_init(&c, WORKER_OFFSET, fd);
 	c.request.offset = offset;
 	return ask_plain(w, &c, ret, sizeof(*ret), err);
 }
 
 int worker_layout(struct worker *w, int fd, struct worker_layout *ret, struct err *err)
 {
-	struct worker_call c;
-	int r;
+	int r = ask_about(w, WORKER_LAYOUT, fd, ret, sizeof(*ret), err);
 
-	worker_call_init(&c, WORKER_LAYOUT, fd);
-	r = ask_plain(w, &c, ret, sizeof(*ret), err);
 	return r ?: ret->build_id_size > 20 || ret->part_count > WORKER_LAYOUT_PARTS ? worker_bad_answer(w, err) : 0;
 }
 
@@ -218,19 +211,13 @@ bool worker_layout_address(const struct worker_layout *l, uint64_t offset, uint6
 
 int worker_crc(struct worker *w, int fd, uint32_t *ret, struct err *err)
 {
-	struct worker_call c;
-
-	worker_call_init(&c, WORKER_CRC, fd);
-	return ask_plain(w, &c, ret, sizeof(*ret), err);
+	return ask_about(w, WORKER_CRC, fd, ret, sizeof(*ret), err);
 }
 
 int worker_identify(struct worker *w, int fd, struct worker_identity *ret, struct err *err)
 {
-	struct worker_call c;
-	int r;
+	int r = ask_about(w, WORKER_IDENTIFY, fd, ret, sizeof(*ret), err);
 
-	worker_call_init(&c, WORKER_IDENTIFY, fd);
-	r = ask_plain(w, &c, ret, sizeof(*ret), err);
 	if (!r)
 		ret->build_id_size = MIN(ret->build_id_size, 20);
 	return r;
@@ -238,23 +225,19 @@ int worker_identify(struct worker *w, int fd, struct worker_identity *ret, struc
 
 int worker_allocator(struct worker *w, int fd, struct allocator_info *ret, struct err *err)
 {
-	struct worker_call c;
-	int r;
+	int r = ask_about(w, WORKER_ALLOCATOR, fd, ret, sizeof(*ret), err);
 
-	worker_call_init(&c, WORKER_ALLOCATOR, fd);
-	r = ask_plain(w, &c, ret, sizeof(*ret), err);
 	return r ?: allocator_check(ret) ? 0 : worker_bad_answer(w, err);
 }
 
 int worker_probesites(struct worker *w, int fd, const char *patterns, size_t n, struct probesites_info *ret, struct err *err)
 {
 	_cleanup_fd_ int reply = worker_make_reply_file(err);
-	struct worker_call c;
+	struct worker_call c = worker_call(WORKER_PROBESITES, fd);
 	int r;
 
 	if (reply < 0)
 		return reply;
-	worker_call_init(&c, WORKER_PROBESITES, fd);
 	c.request.count = n;
 	c.fds[WORKER_FD_REPLY] = reply;
 	r = fd_write_all(reply, patterns, n);
@@ -266,19 +249,15 @@ int worker_probesites(struct worker *w, int fd, const char *patterns, size_t n, 
 
 int worker_usdt(struct worker *w, int fd, struct usdt_info *ret, struct err *err)
 {
-	struct worker_call c;
-	int r;
+	int r = ask_about(w, WORKER_USDT, fd, ret, sizeof(*ret), err);
 
-	worker_call_init(&c, WORKER_USDT, fd);
-	r = ask_plain(w, &c, ret, sizeof(*ret), err);
 	return r ?: usdt_check(ret) ? 0 : worker_bad_answer(w, err);
 }
 
 int worker_plain_copy(struct worker *w, int fd, int out, struct err *err)
 {
-	struct worker_call c;
+	struct worker_call c = worker_call(WORKER_PLAIN_COPY, fd);
 
-	worker_call_init(&c, WORKER_PLAIN_COPY, fd);
 	c.fds[WORKER_FD_SCRATCH] = out;
 	return ask_plain(w, &c, NULL, 0, err);
 }
@@ -314,12 +293,11 @@ static bool check_instructions(const char *bulk, uint64_t n, worker_instruction_
 int worker_disassemble(struct worker *w, int fd, int debug, uint64_t address, worker_instruction_fn *got,
 		       void *context, struct err *err)
 {
-	struct worker_call c;
+	struct worker_call c = worker_call(WORKER_DISASSEMBLE, fd);
 	int r;
 
 	if (!disassemble_there())
 		return disassemble_function(NULL, 0, NULL, err);
-	worker_call_init(&c, WORKER_DISASSEMBLE, fd);
 	c.request.offset = address;
 	c.fds[WORKER_FD_DEBUG] = debug;
 	r = worker_ask(w, &c, err);

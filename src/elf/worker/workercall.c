@@ -459,9 +459,9 @@ static void give_back_cache(struct worker *w, const struct worker_call *c, bool 
 
 /* --- one call --- */
 
-void worker_call_init(struct worker_call *c, enum worker_op op, int fd)
+struct worker_call worker_call(enum worker_op op, int fd)
 {
-	*c = (struct worker_call){ .request.op = op, .fds = { -1, fd, -1, -1, -1 } };
+	return (struct worker_call){ .request.op = op, .fds = { -1, fd, -1, -1, -1 } };
 }
 
 void worker_call_done(struct worker_call *c)

@@ -386,8 +386,26 @@ static int do_jit(struct job *j, struct err *err)
 	return r;
 }
 
+static int do_plain_copy(struct job *j, struct elf *elf, struct err *err)
+{
+	return plaincopy_write(elf, j->fds[WORKER_FD_SCRATCH], err);
+}
+
 static int run(struct job *j, struct err *err)
 {
+	static int (*const jobs[])(struct job *, struct elf *, struct err *) = {
+		[WORKER_UNWIND] = do_unwind,
+		[WORKER_INSPECT] = do_inspect,
+		[WORKER_SYMBOLIZE] = do_symbolize,
+		[WORKER_OFFSET] = do_offset,
+		[WORKER_IDENTIFY] = do_identify,
+		[WORKER_DISASSEMBLE] = do_disassemble,
+		[WORKER_ALLOCATOR] = do_allocator,
+		[WORKER_PROBESITES] = do_probesites,
+		[WORKER_USDT] = do_usdt,
+		[WORKER_LAYOUT] = do_layout,
+		[WORKER_PLAIN_COPY] = do_plain_copy,
+	};
 	_cleanup_(elf_freep) struct elf *elf = NULL;
 	int r;
 
@@ -400,31 +418,9 @@ static int run(struct job *j, struct err *err)
 	r = elf_open(j->fds[WORKER_FD_MAIN], &elf, err);
 	if (r < 0)
 		return r;
-	switch (j->request.op) {
-	case WORKER_UNWIND:
-		return do_unwind(j, elf, err);
-	case WORKER_INSPECT:
-		return do_inspect(j, elf, err);
-	case WORKER_SYMBOLIZE:
-		return do_symbolize(j, elf, err);
-	case WORKER_OFFSET:
-		return do_offset(j, elf, err);
-	case WORKER_IDENTIFY:
-		return do_identify(j, elf, err);
-	case WORKER_DISASSEMBLE:
-		return do_disassemble(j, elf, err);
-	case WORKER_ALLOCATOR:
-		return do_allocator(j, elf, err);
-	case WORKER_PROBESITES:
-		return do_probesites(j, elf, err);
-	case WORKER_USDT:
-		return do_usdt(j, elf, err);
-	case WORKER_LAYOUT:
-		return do_layout(j, elf, err);
-	case WORKER_PLAIN_COPY:
-		return plaincopy_write(elf, j->fds[WORKER_FD_SCRATCH], err);
-	}
-	return err_set(err, ENOSYS, "unknown request");
+	if (j->request.op >= ARRAY_LEN(jobs) || !jobs[j->request.op])
+		return err_set(err, ENOSYS, "unknown request");
+	return jobs[j->request.op](j, elf, err);
 }
 
 void worker_child_run(int sock)

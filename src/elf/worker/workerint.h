@@ -18,7 +18,7 @@ struct worker_call {
 	uint64_t bulk_size;
 };
 
-void worker_call_init(struct worker_call *c, enum worker_op op, int fd);
+struct worker_call worker_call(enum worker_op op, int fd);
 void worker_call_done(struct worker_call *c);
 /* Sends the request and waits. A child that misbehaved is killed. The scratch file is passed as it is, the
  * others read-only. */
