@@ -25,6 +25,8 @@
 
 #include "base/vec.h"
 
+struct err;
+
 enum exit_code {
 	EXIT_OK = 0,
 	EXIT_ERROR = 1,   /* it could not be done */
@@ -122,8 +124,8 @@ int command_width(void);
  * indent. A line of s that starts with a space stays as it is; a blank line parts two paragraphs. */
 void command_wrap(const char *s, int at, int indent, int width);
 
-/* Replaces control characters in s: names that a process or a file chose must not steer the terminal. */
-char *command_plain(char *s);
+/* Prints the sentence, and returns the exit code: EXIT_USAGE of EINVAL, else EXIT_ERROR. */
+int command_failed(const struct err *err);
 
 struct command_group {
 	const char *title; /* NULL ends the table */

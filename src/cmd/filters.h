@@ -31,9 +31,14 @@
 	{ 'f', "function", OPTION_STRING, &(o)->function, "REGEX", "only stacks in which a function matches" }
 
 #define NAME_OPTIONS(o)                                                                                               \
-	{ 0, "no-inline", OPTION_FLAG, &(o)->no_inline, .help = "leave out the inlined functions" },                  \
+	{ 0, "no-inline", OPTION_FLAG, &(o)->no_inline, .help = "leave out the inlined functions" }, SYMBOL_OPTIONS(o)
+
+#define SYMBOL_OPTIONS(o)                                                                                             \
 	{ 0, "symbols", OPTION_LIST, &(o)->symbols, "PATH",                                                           \
 	  "a file with symbols, or a folder of them, for code that has no names yet" },                               \
+	CACHE_OPTIONS(o)
+
+#define CACHE_OPTIONS(o)                                                                                              \
 	{ 0, "debuginfod", OPTION_FLAG, &(o)->debuginfod,                                                             \
 	  .help = "ask the servers of DEBUGINFOD_URLS for symbols" },                                                 \
 	{ 0, "no-cache", OPTION_FLAG, &(o)->no_cache, .help = "neither read nor write the cache of symbols" }

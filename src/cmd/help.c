@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/text/plain.h"
 #include "base/text/str.h"
@@ -97,9 +99,10 @@ void command_wrap(const char *s, int at, int indent, int width)
 	putchar('\n');
 }
 
-char *command_plain(char *s)
+int command_failed(const struct err *err)
 {
-	return plain_in_place(s);
+	log_error("%s", err->text);
+	return err->code == EINVAL ? EXIT_USAGE : EXIT_ERROR;
 }
 
 static void print_heading(const char *s)

@@ -289,10 +289,8 @@ static void mem_done(struct mem *m)
 
 static int finish(struct mem *m, int r, const struct err *err)
 {
-	if (r) {
-		log_error("%s", err->text);
-		return err->code == EINVAL ? EXIT_USAGE : EXIT_ERROR;
-	}
+	if (r)
+		return command_failed(err);
 	if (!m->profile->points.n) {
 		log_error(kill(m->who.pids.list.v[0], 0) ? "%s is gone: `gasflame ps` lists what runs here"
 						     : "%s has no memory of its own: it is a zombie or a kernel thread", m->who.target);

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/filters.h"
 #include "cmd/reading/analyzed.h"
 #include "cmd/reading/input.h"
 #include "serve/server.h"
@@ -133,12 +134,7 @@ static int serve_run(const struct command *c, int argc, char **argv)
 		  "zoomed into" },
 		{ 0, "patterns", OPTION_LIST, &s.load.patterns, "FILE",
 		  "more patterns for the causes of waits, before the built-in ones" },
-		{ 0, "symbols", OPTION_LIST, &s.load.symbols, "PATH",
-		  "a file with symbols, or a folder of them, for code that has no names yet" },
-		{ 0, "debuginfod", OPTION_FLAG, &s.load.debuginfod,
-		  .help = "ask the servers of DEBUGINFOD_URLS for symbols" },
-		{ 0, "no-cache", OPTION_FLAG, &s.load.no_cache,
-		  .help = "neither read nor write the cache of symbols" },
+		SYMBOL_OPTIONS(&s.load),
 		{ 0 },
 	};
 	struct err err = { 0 };

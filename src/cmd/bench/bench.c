@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/text/plain.h"
 #include "bench/compare.h"
 #include "bench/runlog.h"
 #include "bench/runs.h"
@@ -215,7 +216,7 @@ static void show_tail(struct benchrun_result *m)
 	p = from + m->tail.n;
 	while (p > from && lines < 10)
 		lines += *--p == '\n' && p[1];
-	command_plain(p);
+	plain_in_place(p);
 	for (p += *p == '\n'; *p;) {
 		size_t n = strcspn(p, "\n");
 
@@ -393,9 +394,7 @@ static int measure(struct bench *b, struct err *err)
 
 static int exit_code(const struct err *err, int e)
 {
-	if (e)
-		log_error("%s", err->text);
-	return !e ? EXIT_OK : err->code == EINVAL ? EXIT_USAGE : EXIT_ERROR;
+	return e ? command_failed(err) : EXIT_OK;
 }
 
 #ifdef GASFLAME_COLLECTORS

@@ -222,11 +222,9 @@ static int compare_main(const struct command *c, int argc, char **argv)
 		e = err_set(&err, EINVAL, "say what to compare: gasflame compare before.json after.json");
 	if (!e)
 		e = compare(&s, argv + first, argc - first, &word, &err);
-	if (e)
-		log_error("%s", err.text);
 	compare_done(&s);
 	if (e)
-		return err.code == EINVAL ? EXIT_USAGE : EXIT_ERROR;
+		return command_failed(&err);
 	return s.fail_on_slower && (word == COMPARE_WORSE || word == COMPARE_MIXED) ? EXIT_SLOWER : EXIT_OK;
 }
 

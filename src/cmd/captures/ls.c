@@ -109,7 +109,7 @@ static void fill_cells(const struct row *r, char cells[COLUMNS][512])
 	for (int i = 0; i < COLUMNS; i++)
 		cells[i][0] = 0;
 	snprintf(cells[0], 512, "%s", r->path);
-	command_plain(cells[0]);
+	plain_in_place(cells[0]);
 	format_time(cells[3], 512, r->when_ns, "%Y-%m-%d %H:%M");
 	snprintf(cells[6], 512, "%s", str_bytes(text, r->bytes));
 	snprintf(cells[7], 512, "%s", row_mark(r));
@@ -117,8 +117,8 @@ static void fill_cells(const struct row *r, char cells[COLUMNS][512])
 		return;
 	snprintf(cells[1], 512, "%s", r->summary.target);
 	snprintf(cells[2], 512, "%s", r->summary.what);
-	command_plain(cells[1]);
-	command_plain(cells[2]);
+	plain_in_place(cells[1]);
+	plain_in_place(cells[2]);
 	snprintf(cells[4], 512, "%s",
 		 r->summary.duration_ns ? str_duration(text, r->summary.duration_ns) : "-");
 	snprintf(cells[5], 512, "%s", str_count(text, r->summary.samples));

@@ -42,7 +42,7 @@ void checks_add(struct checks *c, const char *name, enum check_state state, cons
 	if (vasprintf(&k.found, found, ap) < 0)
 		abort();
 	va_end(ap);
-	command_plain(k.found);
+	plain_in_place(k.found);
 	vec_push(&c->list, k);
 }
 

@@ -2,6 +2,7 @@
  * heap.c - `heap FILE...`: jemalloc's dumps, the last one and what changed; `heap dump` and `heap detach` are
  * in heapdump.c.
  */
+#include "base/text/plain.h"
 #include "cmd/heap/heap.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
+#include "cmd/filters.h"
 #include "cmd/reading/captureio.h"
 #include "cmd/reading/reading.h"
 #include "elf/worker/worker.h"
@@ -78,7 +80,7 @@ static void put_series(const struct profile *p, const struct heapdumps *d, struc
 	buf_printf(out, "%-28s %9s %12s %12s\n", "dump", "at", "heap", "change");
 	for (size_t i = 0; i < d->list.n && i < p->points.n; i++) {
 		const char *slash = strrchr(d->list.v[i].path, '/');
-		_cleanup_free_ char *name = command_plain(mem_strdup(slash ? slash + 1 : d->list.v[i].path));
+		_cleanup_free_ char *name = plain_in_place(mem_strdup(slash ? slash + 1 : d->list.v[i].path));
 		bool first = !i || d->list.v[i].pid != d->list.v[i - 1].pid;
 		int64_t change = first ? 0 : p->points.v[i].value - p->points.v[i - 1].value;
 		char at[32], heap[32], bytes[32], sign[40];
@@ -101,7 +103,7 @@ static void tell_quality(const struct quality *q, const struct selection *s)
 	log_info("%s", line.data);
 	for (size_t i = 0; i < q->warnings.n; i++)
 		if (!str_starts(q->warnings.v[i], "only ") || strstr(q->warnings.v[i], "complete"))
-			log_warn("%s", command_plain(q->warnings.v[i]));
+			log_warn("%s", q->warnings.v[i]);
 }
 
 static void tell_facts(const struct profile *p)
@@ -244,10 +246,7 @@ static int heap(const struct command *c, int argc, char **argv)
 		{ 0, "sort", OPTION_CHOICE, &v.sort, "COLUMN", "order of the tables; by default self",
 		  .choices = sorts },
 		{ 0, "no-inline", OPTION_FLAG, &v.no_inline, .help = "leave out the inlined functions" },
-		{ 0, "debuginfod", OPTION_FLAG, &v.debuginfod,
-		  .help = "ask the servers of DEBUGINFOD_URLS for symbols" },
-		{ 0, "no-cache", OPTION_FLAG, &v.no_cache,
-		  .help = "neither read nor write the cache of symbols" },
+		CACHE_OPTIONS(&v),
 		{ 0 },
 	};
 	struct err err = { 0 };
@@ -265,7 +264,7 @@ static int heap(const struct command *c, int argc, char **argv)
 	r = run(&v, argv + first, argc - first, &err);
 	vec_done(&v.symbols.list);
 	if (r < 0) {
-		log_error("%s", command_plain(err.text));
+		log_error("%s", err.text);
 		return EXIT_ERROR;
 	}
 	return r;

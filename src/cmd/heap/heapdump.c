@@ -22,6 +22,7 @@
 #include "base/file/newfile.h"
 #include "base/text/plain.h"
 #include "cmd/cmd.h"
+#include "cmd/filters.h"
 #include "cmd/heap/heap.h"
 #include "cmd/recording/output.h"
 #include "cmd/recording/targets.h"
@@ -399,10 +400,7 @@ static int heap_dump(const struct command *c, int argc, char **argv)
 		{ 0, "url", OPTION_STRING, &d.url, "URL", "where a node offers its heap dump" },
 		{ 0, "symbols", OPTION_LIST, &symbols, "PATH",
 		  "a file or folder with symbols for stripped programs" },
-		{ 0, "debuginfod", OPTION_FLAG, &d.names.debuginfod,
-		  .help = "ask the servers of DEBUGINFOD_URLS for symbols" },
-		{ 0, "no-cache", OPTION_FLAG, &d.names.no_cache,
-		  .help = "neither read nor write the cache of symbols" },
+		CACHE_OPTIONS(&d.names),
 		{ 0 },
 	};
 	struct err err = { 0 };
@@ -420,7 +418,7 @@ static int heap_dump(const struct command *c, int argc, char **argv)
 	if (!r)
 		r = work(&d, &err);
 	if (r)
-		log_error("%s", command_plain(err.text));
+		log_error("%s", err.text);
 	heapdumps_done(&d.dumps);
 	free(d.label);
 	vec_done(&symbols.list);
@@ -470,7 +468,7 @@ static int heap_detach(const struct command *c, int argc, char **argv)
 		return EXIT_OK;
 	}
 	if (r) {
-		log_error("%s", command_plain(err.text));
+		log_error("%s", err.text);
 		return EXIT_ERROR;
 	}
 	before = implant_hooked(i);

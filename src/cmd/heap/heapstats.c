@@ -134,7 +134,7 @@ static int heap_stats(const struct command *c, int argc, char **argv)
 	r = r ?: ask(&s, &err);
 	r = r ?: show(&s, &err);
 	if (r)
-		log_error("%s", command_plain(err.text));
+		log_error("%s", err.text);
 	profile_free(s.profile);
 	vec_done(&pids.list);
 	return r ? EXIT_ERROR : EXIT_OK;

@@ -104,7 +104,7 @@ static void fill_cells(const struct ps_row *r, char cells[COLUMNS][CELL])
 	else
 		snprintf(cells[9], CELL, "%s", r->command ? r->command : "");
 	for (int i = 0; i < COLUMNS; i++)
-		command_plain(cells[i]);
+		plain_in_place(cells[i]);
 }
 
 /* Highlights rows where names or stacks will be missing. */

@@ -281,7 +281,7 @@ static int limit_main(const struct command *c, int argc, char **argv)
 		theirs = (struct limitgroup){ .guard = -1 };
 		code = recording_find(r, &(struct option_list){ 0 }, (char **)&group_of, 1, &err);
 	}
-	code = code < 0 ? recording_failed(&err) : record(&l, command != NULL, &err);
+	code = code < 0 ? command_failed(&err) : record(&l, command != NULL, &err);
 	end(&l);
 	limitgroup_done(&theirs);
 	vec_done(&symbols.list);

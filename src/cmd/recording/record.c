@@ -71,7 +71,7 @@ int record_call(const struct record_call *call)
 		r.who.target = mem_strdup(call->target);
 		vec_push(&r.who.pids.list, r.launch.pid);
 	}
-	code = recording_wait(&r, e < 0 ? recording_failed(&err) : recording_run(&r, &err));
+	code = recording_wait(&r, e < 0 ? command_failed(&err) : recording_run(&r, &err));
 	recording_done(&r);
 	return code;
 }
@@ -271,7 +271,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 		r.session.groups = groups.list.v;
 		r.session.group_count = groups.list.n;
 	}
-	code = e < 0 ? recording_failed(&err) : recording_run(&r, &err);
+	code = e < 0 ? command_failed(&err) : recording_run(&r, &err);
 	code = recording_wait(&r, code);
 	recording_done(&r);
 	cgroupscope_done(&groups);

@@ -328,12 +328,6 @@ static bool judge_leak(const struct recording *r)
 	return leaks;
 }
 
-int recording_failed(const struct err *err)
-{
-	log_error("%s", err->text);
-	return err->code == EINVAL ? EXIT_USAGE : EXIT_ERROR;
-}
-
 /* The file; to a person, what to type next. */
 static void say_where(const struct recording *r)
 {
@@ -370,7 +364,7 @@ int recording_run(struct recording *r, struct err *err)
 		e = open_output(r, err);
 	if (e < 0) {
 		session_close(s);
-		return recording_failed(err);
+		return command_failed(err);
 	}
 	e = record(r, s, err);
 	session_close(s);

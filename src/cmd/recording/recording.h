@@ -58,5 +58,4 @@ int recording_command(struct recording *r, char **argv, struct err *err);
 int recording_run(struct recording *r, struct err *err);
 /* Waits for the program; its exit code, where that says more than code. */
 int recording_wait(struct recording *r, int code);
-int recording_failed(const struct err *err); /* prints the message; returns the exit code */
 void recording_done(struct recording *r);

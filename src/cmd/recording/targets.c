@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/text/plain.h"
 #include "cmd/cmd.h"
 #include "target/hurry.h"
 
@@ -59,7 +60,7 @@ static void list_processes(const struct proc_ids *pids, struct buf *out)
 		struct proc_stat stat;
 
 		if (!proc_stat(pids->list.v[i], &stat))
-			buf_printf(out, "%s%d (%s)", out->n ? ", " : "", (int)pids->list.v[i], command_plain(stat.name));
+			buf_printf(out, "%s%d (%s)", out->n ? ", " : "", (int)pids->list.v[i], plain_in_place(stat.name));
 	}
 	if (pids->list.n > SHOWN)
 		buf_puts(out, ", ...");

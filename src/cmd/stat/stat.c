@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text/plain.h"
 #include "analyze/hw.h"
 #include "bench/runlog.h"
 #include "base/buf.h"
@@ -174,7 +175,7 @@ static void put_head(const struct stat_command *s, struct buf *out)
 	if (s->launch.pid <= 0 && s->count.threads.n)
 		buf_printf(out, ", %zu thread%s and what %s started", s->count.threads.n,
 			   s->count.threads.n == 1 ? "" : "s", s->count.threads.n == 1 ? "it" : "they");
-	command_plain(out->data);
+	plain_in_place(out->data);
 	buf_puts(out, "\n");
 }
 
@@ -438,11 +439,7 @@ static int stat_main(const struct command *c, int argc, char **argv)
 	}
 	if (!e)
 		e = stat_run(&s, command, argv + first, argc - first, &err);
-	if (e)
-		log_error("%s", err.text);
-	code = e	? (err.code == EINVAL ? EXIT_USAGE : EXIT_ERROR)
-	       : s.count.gone ? EXIT_GONE
-			: launch_exit_code(&s.launch);
+	code = e ? command_failed(&err) : s.count.gone ? EXIT_GONE : launch_exit_code(&s.launch);
 	stat_done(&s);
 	return code;
 }

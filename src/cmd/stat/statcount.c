@@ -10,6 +10,7 @@
 #include "bench/runlog.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/text/plain.h"
 #include "cmd/cmd.h"
 #include "cmd/recording/launch.h"
 #include "cmd/recording/recorder.h"
@@ -43,7 +44,7 @@ static int add_thread(struct statcount *c, pid_t pid, pid_t tid, bool on_exec, s
 
 	if (!proc_thread_stat(pid, tid, &stat))
 		snprintf(t.name, sizeof(t.name), "%s", stat.name);
-	command_plain(t.name);
+	plain_in_place(t.name);
 	if (e) {
 		counters_close(&t.counters);
 		return e == -ESRCH ? 0 : no_counters(e, err);

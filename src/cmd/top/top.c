@@ -290,11 +290,9 @@ static int top(const struct command *command, int argc, char **argv)
 	if (!r)
 		r = recording ? show_recording(&c, command_operands.v[0], &err)
 			      : show_target(&c, command_operands.v, command_operands.n, &err);
-	if (r < 0)
-		log_error("%s", err.text);
 	vec_done(&c.pids.list);
 	vec_done(&c.symbols.list);
-	return r < 0 ? err.code == EINVAL ? EXIT_USAGE : EXIT_ERROR : r ? EXIT_GONE : EXIT_OK;
+	return r < 0 ? command_failed(&err) : r ? EXIT_GONE : EXIT_OK;
 }
 
 const struct command command_top = {
