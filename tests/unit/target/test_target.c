@@ -322,19 +322,23 @@ static pid_t start_mapper(const char *file, const char *root, uid_t uid)
 	return pid;
 }
 
+/* Waits for the mapping: execve() closes descriptors, for which start() waits, before it maps the program. */
 static struct proc_mapping find_mapping(pid_t pid, const char *part)
 {
 	struct proc_mapping found = { 0 };
+	uint64_t deadline_ns = clock_mono_ns() + 30000000000ULL;
 	struct proc_maps maps;
 
-	assert_int_equal(proc_maps_read(pid, true, &maps), 0);
-	for (size_t i = 0; i < maps.list.n && !found.path; i++)
-		if (strstr(maps.list.v[i].path, part)) {
-			found = maps.list.v[i];
-			found.path = mem_strdup(found.path);
-		}
-	proc_maps_done(&maps);
-	assert_non_null(found.path);
+	while (!found.path) {
+		assert_true(clock_mono_ns() < deadline_ns);
+		assert_int_equal(proc_maps_read(pid, true, &maps), 0);
+		for (size_t i = 0; i < maps.list.n && !found.path; i++)
+			if (strstr(maps.list.v[i].path, part)) {
+				found = maps.list.v[i];
+				found.path = mem_strdup(found.path);
+			}
+		proc_maps_done(&maps);
+	}
 	return found;
 }
 

@@ -67,6 +67,21 @@ static void test_move(void **state)
 	assert_int_equal(access(made, F_OK), -1);
 }
 
+static char folder[] = "/tmp/gasflame-broker-XXXXXX";
+
+/* Runs after the broker has ended, and has removed its own folder in ours. */
+static void remove_folder(void)
+{
+	static const char *const files[] = { "out.txt", "x.html", "x.diff.html", "below/y.svg", "also.map" };
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		unlink(files[i]);
+	if (rmdir("below") || chdir("/") || rmdir(folder)) {
+		perror(folder);
+		_exit(1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -74,18 +89,14 @@ int main(void)
 		cmocka_unit_test(test_elsewhere),
 		cmocka_unit_test(test_move),
 	};
-	char folder[] = "/tmp/gasflame-broker-XXXXXX";
 	struct broker_places places = { .output = "out.txt", .also = "also.map", .inputs = inputs, .input_count = 2,
 					.temporary = ".", .temporary_owner = geteuid() };
 	int r;
 
-	if (!mkdtemp(folder) || chdir(folder) || mkdir("below", 0700) || broker_start(&places, NULL))
+	if (!mkdtemp(folder) || chdir(folder) || mkdir("below", 0700) || atexit(remove_folder) || broker_start(&places, NULL))
 		return 1;
 	buf_puts(&page, "a page");
 	r = cmocka_run_group_tests(tests, NULL, NULL);
 	buf_done(&page);
-	for (const char *const *f = (const char *const[]){ "out.txt", "x.html", "x.diff.html", "below/y.svg", "also.map", NULL }; *f; f++)
-		unlink(*f);
-	rmdir("below");
 	return r;
 }
