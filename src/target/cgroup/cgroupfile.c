@@ -8,7 +8,7 @@
 #include "base/file/fd.h"
 #include "target/cgroup/cgrouppath.h"
 
-enum { FILE_MAX = 1 << 16 };
+enum { FILE_MAX = 1 << 20 }; /* mountinfo of a machine with many containers */
 
 char *cgroupfile_read(const char *folder, const char *name)
 {

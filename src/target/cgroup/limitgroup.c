@@ -14,20 +14,13 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
-#include "base/text/str.h"
+#include "target/cgroup/cgroupfile.h"
+#include "target/cgroup/cgroupmemory.h"
+#include "target/cgroup/cgrouppath.h"
 
-enum { FILE_LIMIT = 1 << 20, GUARD_POLL_US = 100000 };
+enum { GUARD_POLL_US = 100000 };
 
 /* --- files --- */
-
-static char *read_file(const char *folder, const char *name)
-{
-	_cleanup_free_ char *path = mem_printf("%s/%s", folder, name);
-	char *text = NULL;
-	size_t n;
-
-	return fd_read_path(path, FILE_LIMIT, &text, &n) < 0 ? NULL : text;
-}
 
 static int write_file(const char *folder, const char *name, const char *text)
 {
@@ -42,33 +35,6 @@ static bool has_file(const char *folder, const char *name)
 	_cleanup_free_ char *path = mem_printf("%s/%s", folder, name);
 
 	return !access(path, F_OK);
-}
-
-/* A number alone in a file; "max" and what version 1 writes for it are LIMITGROUP_UNLIMITED. */
-static int read_number(const char *folder, const char *name, uint64_t *ret)
-{
-	_cleanup_free_ char *text = read_file(folder, name);
-
-	if (!text)
-		return -ENOENT;
-	*ret = str_starts(text, "max") ? LIMITGROUP_UNLIMITED : strtoull(text, NULL, 10);
-	if (*ret >= (uint64_t)INT64_MAX - 65536)
-		*ret = LIMITGROUP_UNLIMITED;
-	return 0;
-}
-
-/* The number in the line "key number"; 0 if there is none. */
-static uint64_t find_key(const char *text, const char *key)
-{
-	size_t n = strlen(key);
-
-	while (text && *text) {
-		if (!strncmp(text, key, n) && text[n] == ' ')
-			return strtoull(text + n + 1, NULL, 10);
-		text += strcspn(text, "\n");
-		text += *text == '\n';
-	}
-	return 0;
 }
 
 static bool has_word(const char *text, const char *word)
@@ -108,32 +74,13 @@ char *limitgroup_parse_mount(const char *mountinfo, bool v2, const char *path)
 	return NULL;
 }
 
-/* The part of /proc/PID/cgroup about memory. Caller frees; NULL: there is none. */
-static char *group_line(pid_t pid, bool v2)
-{
-	_cleanup_free_ char *folder = mem_printf("/proc/%d", pid), *text = read_file(folder, "cgroup");
-	char *save = NULL;
-
-	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
-	     line = strtok_r(NULL, "\n", &save)) {
-		char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
-
-		if (!path)
-			continue;
-		*path++ = 0;
-		if (v2 ? !list[1] : has_word(list + 1, "memory"))
-			return mem_strdup(path);
-	}
-	return NULL;
-}
-
 int limitgroup_of(pid_t pid, struct limitgroup *ret, struct err *err)
 {
-	_cleanup_free_ char *mounts = read_file("/proc/self", "mountinfo");
+	_cleanup_free_ char *mounts = cgroupfile_read("/proc/self", "mountinfo"), *groups = cgrouppath_text(pid);
 
 	*ret = (struct limitgroup){ .guard = -1 };
-	for (int v2 = 0; mounts && v2 < 2 && !ret->path; v2++) {
-		_cleanup_free_ char *line = group_line(pid, v2);
+	for (int v2 = 0; mounts && groups && v2 < 2 && !ret->path; v2++) {
+		_cleanup_free_ char *line = cgroupfile_path(groups, v2 ? "" : "memory");
 
 		ret->path = line ? limitgroup_parse_mount(mounts, v2, line) : NULL;
 		ret->v2 = v2;
@@ -163,13 +110,13 @@ static int make_failed(int e, const char *above, struct err *err)
 /* Goes up until children get the memory controller. Returns a folder, caller frees; NULL with err. */
 static char *find_above(struct limitgroup *own, struct err *err)
 {
-	_cleanup_free_ char *mounts = read_file("/proc/self", "mountinfo");
+	_cleanup_free_ char *mounts = cgroupfile_read("/proc/self", "mountinfo");
 	_cleanup_free_ char *top = mounts ? limitgroup_parse_mount(mounts, true, "/") : NULL;
 	char *at = mem_strdup(own->path);
 
 	for (;;) {
-		_cleanup_free_ char *passed_on = read_file(at, "cgroup.subtree_control");
-		_cleanup_free_ char *there = read_file(at, "cgroup.controllers");
+		_cleanup_free_ char *passed_on = cgroupfile_read(at, "cgroup.subtree_control");
+		_cleanup_free_ char *there = cgroupfile_read(at, "cgroup.controllers");
 		char *slash = strrchr(at, '/');
 
 		if (passed_on && has_word(passed_on, "memory"))
@@ -229,7 +176,7 @@ int limitgroup_make(const char *name, struct limitgroup *ret, struct err *err)
 
 static bool machine_swaps(void)
 {
-	_cleanup_free_ char *text = read_file("/proc", "meminfo");
+	_cleanup_free_ char *text = cgroupfile_read("/proc", "meminfo");
 
 	for (char *at = text ? strstr(text, "SwapTotal:") : NULL; at;)
 		return strtoull(at + strlen("SwapTotal:"), NULL, 10) > 0;
@@ -344,7 +291,7 @@ int limitgroup_guard(struct limitgroup *c, struct err *err)
 
 size_t limitgroup_processes(const struct limitgroup *c)
 {
-	_cleanup_free_ char *text = read_file(c->path, "cgroup.procs");
+	_cleanup_free_ char *text = cgroupfile_read(c->path, "cgroup.procs");
 	size_t n = 0;
 
 	for (char *at = text; at && (at = strchr(at, '\n')); at++)
@@ -366,72 +313,25 @@ void limitgroup_done(struct limitgroup *c)
 
 /* --- reading --- */
 
-static void lower(uint64_t *limit, const char *folder, const char *name)
-{
-	uint64_t here;
-
-	if (read_number(folder, name, &here) >= 0)
-		*limit = MIN(*limit, here);
-}
-
-/* Groups above limit, too. */
-static void read_limits(const struct limitgroup *c, struct limitgroup_memory *m)
-{
-	_cleanup_free_ char *at = mem_strdup(c->path);
-	uint64_t both = LIMITGROUP_UNLIMITED;
-	char *slash;
-
-	m->limit = m->swap_limit = LIMITGROUP_UNLIMITED;
-	while (has_file(at, "cgroup.procs")) {
-		lower(&m->limit, at, c->v2 ? "memory.max" : "memory.limit_in_bytes");
-		lower(c->v2 ? &m->swap_limit : &both, at,
-		      c->v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes");
-		slash = strrchr(at, '/');
-		if (!slash)
-			break;
-		*slash = 0;
-	}
-	if (!c->v2 && both != LIMITGROUP_UNLIMITED && both >= m->limit)
-		m->swap_limit = both - m->limit;
-}
-
-static int read_v2(const struct limitgroup *c, const char *stat, struct limitgroup_memory *m)
-{
-	_cleanup_free_ char *events = read_file(c->path, "memory.events");
-
-	m->anon = find_key(stat, "anon");
-	m->file = find_key(stat, "file");
-	m->kernel = find_key(stat, "kernel");
-	m->hits = find_key(events, "max");
-	m->oom_kills = find_key(events, "oom_kill");
-	read_number(c->path, "memory.swap.current", &m->swap);
-	read_number(c->path, "memory.peak", &m->peak);
-	return read_number(c->path, "memory.current", &m->usage);
-}
-
-static int read_v1(const struct limitgroup *c, const char *stat, struct limitgroup_memory *m)
-{
-	_cleanup_free_ char *control = read_file(c->path, "memory.oom_control");
-	uint64_t both = 0;
-
-	m->anon = find_key(stat, "total_rss");
-	m->file = find_key(stat, "total_cache");
-	m->swap = find_key(stat, "total_swap");
-	m->oom_kills = find_key(control, "oom_kill");
-	read_number(c->path, "memory.kmem.usage_in_bytes", &m->kernel);
-	read_number(c->path, "memory.failcnt", &m->hits);
-	/* Where swapping is not allowed, this limit is the one that is hit. */
-	read_number(c->path, "memory.memsw.failcnt", &both);
-	m->hits += both;
-	read_number(c->path, "memory.max_usage_in_bytes", &m->peak);
-	return read_number(c->path, "memory.usage_in_bytes", &m->usage);
-}
-
 int limitgroup_read(const struct limitgroup *c, struct limitgroup_memory *ret)
 {
-	_cleanup_free_ char *stat = read_file(c->path, "memory.stat");
+	struct cgroupmemory g;
+	int r = cgroupmemory_read_folder("", c->path, c->v2 ? 2 : 1, &g);
 
-	*ret = (struct limitgroup_memory){ 0 };
-	read_limits(c, ret);
-	return c->v2 ? read_v2(c, stat, ret) : read_v1(c, stat, ret);
+	*ret = (struct limitgroup_memory){ .limit = LIMITGROUP_UNLIMITED, .swap_limit = LIMITGROUP_UNLIMITED };
+	if (r)
+		return r;
+	*ret = (struct limitgroup_memory){ .limit = g.limit_bytes, .swap_limit = g.swap_limit_bytes, .usage = g.usage_bytes,
+					   .peak = g.peak_bytes, .anon = g.anon_bytes, .file = g.file_bytes,
+					   .kernel = g.kernel_bytes, .swap = g.swap_bytes, .hits = g.limit_hits,
+					   .oom_kills = g.oom_kills };
+	/* Version 1 limits memory and swap together. Where swapping is not allowed, that limit is the one that is hit. */
+	if (!c->v2) {
+		bool both = ret->swap_limit != LIMITGROUP_UNLIMITED && ret->swap_limit >= ret->limit;
+
+		ret->swap_limit = both ? ret->swap_limit - ret->limit : LIMITGROUP_UNLIMITED;
+		ret->hits += cgroupfile_number(c->path, "memory.memsw.failcnt", 0);
+	}
+	cgroupmemory_done(&g);
+	return 0;
 }
