@@ -146,48 +146,56 @@ size_t proc_maps_parse(const char *text, size_t n, struct proc_maps *ret)
 	return parse_lines(text, n, false, ret);
 }
 
-/* Read and parsed in pieces: a process may have a million mappings, of which few are code. */
-int proc_maps_read(pid_t pid, bool executable_only, struct proc_maps *ret)
+/* In pieces: a process may have a million mappings, of which few are code. */
+int proc_read_lines(pid_t pid, const char *name, proc_lines_fn *lines, void *context)
 {
 	enum { CAPACITY = 64 * 1024 };
 	_Static_assert(CAPACITY > 2 * PROC_LINE_MAX, "a line must fit");
-	_cleanup_free_ char *data = mem_alloc(CAPACITY);
-	_cleanup_fd_ int fd = -1;
-	char path[64];
+	_cleanup_free_ char *data = mem_alloc(CAPACITY), *path = mem_printf("/proc/%d/%s", pid, name);
+	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_t n = 0;
 
-	*ret = (struct proc_maps){ 0 };
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return gone(errno);
 	for (;;) {
 		ssize_t r = read(fd, data + n, CAPACITY - n);
 		const char *last;
+		size_t whole;
 
 		if (r < 0 && errno == EINTR)
 			continue;
-		if (r < 0) {
-			int code = errno;
-
-			proc_maps_done(ret);
-			return gone(code);
-		}
+		if (r < 0)
+			return gone(errno);
 		n += r;
-		last = memrchr(data, '\n', n);
-		if (!r || (!last && n == CAPACITY)) {
-			parse_lines(data, n, executable_only, ret);
-			n = 0;
-			if (!r)
-				return 0;
-		} else if (last) {
-			size_t whole = last + 1 - data;
-
-			parse_lines(data, whole, executable_only, ret);
-			memmove(data, data + whole, n - whole);
-			n -= whole;
-		}
+		last = n ? memrchr(data, '\n', n) : NULL;
+		whole = !r || (!last && n == CAPACITY) ? n : last ? (size_t)(last + 1 - data) : 0;
+		lines(context, data, whole);
+		memmove(data, data + whole, n - whole);
+		n -= whole;
+		if (!r)
+			return 0;
 	}
+}
+
+static void add_all(void *context, const char *text, size_t n)
+{
+	parse_lines(text, n, false, context);
+}
+
+static void add_executable(void *context, const char *text, size_t n)
+{
+	parse_lines(text, n, true, context);
+}
+
+int proc_maps_read(pid_t pid, bool executable_only, struct proc_maps *ret)
+{
+	int r;
+
+	*ret = (struct proc_maps){ 0 };
+	r = proc_read_lines(pid, "maps", executable_only ? add_executable : add_all, ret);
+	if (r)
+		proc_maps_done(ret);
+	return r;
 }
 
 void proc_maps_done(struct proc_maps *m)
@@ -377,18 +385,23 @@ static const char *status_field(const char *text, const char *key)
 	return NULL;
 }
 
+static int read_status(pid_t pid, char **ret)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/status", pid);
+	int r = fd_read_path(path, 1 << 20, ret, NULL);
+
+	return r ? gone(-r) : 0;
+}
+
 int proc_status(pid_t pid, struct proc_status *ret)
 {
 	_cleanup_free_ char *text = NULL;
 	const char *f;
-	char path[64];
-	int r;
+	int r = read_status(pid, &text);
 
 	*ret = (struct proc_status){ 0 };
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	r = fd_read_path(path, 1 << 20, &text, NULL);
 	if (r)
-		return gone(-r);
+		return r;
 	f = status_field(text, "Uid");
 	if (!f || sscanf(f, "%u %u", &ret->uid, &ret->euid) != 2)
 		return -ESRCH;
@@ -423,14 +436,11 @@ static uint64_t status_kilobytes(const char *text, const char *name)
 int proc_memory(pid_t pid, struct proc_memory *ret)
 {
 	_cleanup_free_ char *text = NULL;
-	char path[64];
-	int r;
+	int r = read_status(pid, &text);
 
 	*ret = (struct proc_memory){ 0 };
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	r = fd_read_path(path, 1 << 20, &text, NULL);
 	if (r)
-		return gone(-r);
+		return r;
 	ret->anon_bytes = status_kilobytes(text, "RssAnon");
 	ret->file_bytes = status_kilobytes(text, "RssFile");
 	ret->shared_bytes = status_kilobytes(text, "RssShmem");

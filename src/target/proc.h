@@ -22,6 +22,10 @@ struct proc_maps {
 
 /* Pure parser of the text of a maps file, for fuzzers too; lines that do not parse are skipped and counted. */
 size_t proc_maps_parse(const char *text, size_t n, struct proc_maps *ret);
+/* Calls lines with whole lines of a file of /proc/PID, as many as fit, from its start to its end. */
+typedef void proc_lines_fn(void *context, const char *text, size_t n);
+int proc_read_lines(pid_t pid, const char *name, proc_lines_fn *lines, void *context);
+
 int proc_maps_read(pid_t pid, bool executable_only, struct proc_maps *ret);
 void proc_maps_done(struct proc_maps *m);
 

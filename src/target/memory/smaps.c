@@ -1,21 +1,12 @@
 #include "target/memory/smaps.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/file/fd.h"
 #include "target/proc.h"
 
 /* A line is at most a path, each byte of which may be escaped by four. */
-enum { CAPACITY = 64 * 1024, LINE_MAX_BYTES = 4 * PATH_MAX + 256 };
-_Static_assert(CAPACITY > 2 * LINE_MAX_BYTES, "a line must fit");
-
 /*
  *	7f1c2a000000-7f1c2a028000 r-xp 00028000 fd:01 1234       /usr/lib/libc.so.6
  */
@@ -131,41 +122,20 @@ size_t smaps_parse(const char *text, size_t n, struct smaps *ret)
 	return parse_lines(text, n, ret);
 }
 
-/* In pieces: the text of ten thousand mappings is as many kilobytes. */
+static void add_lines(void *context, const char *text, size_t n)
+{
+	parse_lines(text, n, context);
+}
+
 int smaps_read(pid_t pid, struct smaps *ret)
 {
-	_cleanup_free_ char *data = mem_alloc(CAPACITY);
-	_cleanup_fd_ int fd = -1;
-	char path[64];
-	size_t n = 0;
+	int r;
 
 	*ret = (struct smaps){ 0 };
-	snprintf(path, sizeof(path), "/proc/%d/smaps", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	for (;;) {
-		ssize_t r = read(fd, data + n, CAPACITY - n);
-		const char *last;
-		size_t whole;
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0) {
-			int code = errno;
-
-			smaps_done(ret);
-			return code == ENOENT || code == ENODEV ? -ESRCH : -code;
-		}
-		n += r;
-		last = n ? memrchr(data, '\n', n) : NULL;
-		whole = !r || (!last && n == CAPACITY) ? n : last ? (size_t)(last + 1 - data) : 0;
-		parse_lines(data, whole, ret);
-		memmove(data, data + whole, n - whole);
-		n -= whole;
-		if (!r)
-			return 0;
-	}
+	r = proc_read_lines(pid, "smaps", add_lines, ret);
+	if (r)
+		smaps_done(ret);
+	return r;
 }
 
 void smaps_done(struct smaps *s)
