@@ -183,12 +183,7 @@ static __always_inline bool whose(const struct shared_event *e, struct hit *h, s
 static __always_inline uint64_t walk(void *ctx, struct unwind *u, struct shared_process *p, bool user,
 				     bool kernel)
 {
-	u->record.kind = RECORD_STACK;
-	u->record.kernel_count = 0;
-	if (user && p)
-		unwind_user(u, p);
-	else
-		unwind_nothing(u);
+	unwind_start(u, p, user);
 	if (!p) /* nobody's: only what the kernel did */
 		u->reason = REASON_COMPLETE;
 	if (kernel)

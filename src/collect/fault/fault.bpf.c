@@ -167,14 +167,9 @@ static __always_inline uint64_t stack_here(void *ctx, struct unwind *u, struct s
 	}
 	c->walks++;
 	c->walked++;
-	u->record.kind = RECORD_STACK;
 	u->record.pid = pid;
-	u->record.kernel_count = 0;
 	p = bpf_map_lookup_elem(&processes, &pid);
-	if (user && p)
-		unwind_user(u, p);
-	else
-		unwind_nothing(u);
+	unwind_start(u, p, user);
 	if (kernel)
 		unwind_kernel(ctx, u);
 	if (unwind_send(u, false) == UNWIND_RING_FULL)

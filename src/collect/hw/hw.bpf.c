@@ -33,12 +33,7 @@ static __always_inline bool take_registers(void *ctx, struct unwind *u, bool in_
 /* Its stack, made known. */
 static __always_inline uint64_t walk(void *ctx, struct unwind *u, struct shared_process *p, bool user, bool kernel)
 {
-	u->record.kind = RECORD_STACK;
-	u->record.kernel_count = 0;
-	if (user)
-		unwind_user(u, p);
-	else
-		unwind_nothing(u);
+	unwind_start(u, p, user);
 	if (kernel)
 		unwind_kernel(ctx, u);
 	unwind_send(u, false);

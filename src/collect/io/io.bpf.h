@@ -93,12 +93,8 @@ static __always_inline uint64_t io_walk(struct unwind *u, struct shared_process 
 {
 	struct shared_io_counts *counts = io_counts_here();
 
-	u->record.kind = RECORD_STACK;
-	u->record.kernel_count = 0; /* it would always be the entry of the system call */
-	if (user)
-		unwind_user(u, p);
-	else
-		unwind_nothing(u);
+	/* Without the kernel: that would always be the entry of the system call. */
+	unwind_start(u, p, user);
 	if (unwind_send(u, false) == UNWIND_RING_FULL && counts)
 		counts->lost_stacks++;
 	if (counts)

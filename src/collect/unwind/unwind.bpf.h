@@ -152,6 +152,17 @@ static __always_inline void unwind_nothing(struct unwind *u)
 	u->reason = REASON_NO_REGISTERS;
 }
 
+/* Begins a stack in u with the frames of the user, if there are registers for it (user) and p is known. */
+static __always_inline void unwind_start(struct unwind *u, struct shared_process *p, bool user)
+{
+	u->record.kind = RECORD_STACK;
+	u->record.kernel_count = 0;
+	if (user && p)
+		unwind_user(u, p);
+	else
+		unwind_nothing(u);
+}
+
 /* Appends the kernel's frames to the user's and adds them to the hash. */
 static __always_inline void unwind_kernel(void *ctx, struct unwind *u)
 {

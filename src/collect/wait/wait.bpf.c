@@ -96,12 +96,7 @@ static __always_inline uint64_t walk(void *ctx, struct unwind *u, struct shared_
 {
 	struct shared_wait_counts *c = counts_here();
 
-	u->record.kind = RECORD_STACK;
-	u->record.kernel_count = 0;
-	if (user && p)
-		unwind_user(u, p);
-	else
-		unwind_nothing(u);
+	unwind_start(u, p, user);
 	unwind_kernel(ctx, u);
 	if (unwind_send(u, false) == UNWIND_RING_FULL && c)
 		c->ring_full++;
