@@ -1,7 +1,6 @@
 #include "capture/capture.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 

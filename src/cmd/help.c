@@ -16,7 +16,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/text/plain.h"
 #include "base/text/str.h"
 
 static const struct {
