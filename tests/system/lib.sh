@@ -102,10 +102,10 @@ start_workload()
 	started+=("$PID")
 	sleep 0.3
 }
-# wait_for SECONDS COMMAND…
+# wait_for SECONDS COMMAND…: what takes so long on a quiet machine may take four times as long on a busy one.
 wait_for()
 {
-	local tenths=$(($1 * 10))
+	local tenths=$(($1 * 40))
 	shift
 	while ! "$@" >/dev/null 2>&1; do
 		tenths=$((tenths - 1))

@@ -4,13 +4,22 @@
 need_root
 quiet_moment
 
-# record_mixed NAME SLOWER SECONDS: one run of the uneven load, with a seed of its own.
-record_mixed()
+# record_pair NAME NAME SLOWER SECONDS: two runs of the uneven load at the same time, each with a seed of its own; the
+# second one is slower by SLOWER %.
+record_pair()
 {
-	start mixed $(($3 + 20)) "$2"
-	gf record -e cpu -F 999 -d "$3" -o "$1.gasflame" -p "$PID"
-	kill "$PID" 2>/dev/null
-	wait "$PID" 2>/dev/null
+	local slower=0 name pids=()
+
+	for name in "$1" "$2"; do
+		start mixed $(($4 + 60)) "$slower"
+		slower=$3
+		pids+=("$PID")
+	done
+	"$GASFLAME" record -q -e cpu -F 999 -d "$4" -o "$1.gasflame" -p "${pids[0]}" 2>"$1.err" &
+	gf record -e cpu -F 999 -d "$4" -o "$2.gasflame" -p "${pids[1]}"
+	wait $! || not_ok "$1 is recorded" "$(cat "$1.err")"
+	kill "${pids[@]}" 2>/dev/null
+	wait "${pids[@]}" 2>/dev/null
 }
 # field FILE EXPRESSION: of the JSON.
 field() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); f = d["functions"]; print(eval(sys.argv[2]))' "$1" "$2"; }
@@ -19,8 +28,7 @@ row() { echo "[x for x in f if x['name'] == '$1'][0]"; }
 # The same program. DIFF_PAIRS=20 is what the promise of one in a hundred was checked with.
 pairs=${DIFF_PAIRS:-3} flagged=0 marked=
 for i in $(seq 1 "$pairs"); do
-	record_mixed "a$i" 0 4
-	record_mixed "b$i" 0 4
+	record_pair "a$i" "b$i" 0 4
 	gf diff --json -n 0 --fail-on-change "a$i.gasflame" "b$i.gasflame"
 	if [ "$STATUS" -eq 5 ]; then
 		flagged=$((flagged + 1))
@@ -40,8 +48,7 @@ fi
 # machine that is too busy to give 12,000 in 8 s is asked once more for 20 s.
 enough=12000
 for seconds in 8 20; do
-	record_mixed before 0 "$seconds"
-	record_mixed after 20 "$seconds"
+	record_pair before after 20 "$seconds"
 	gf diff --json -n 0 before.gasflame after.gasflame
 	cp "$STDOUT" slow.json
 	had=$(field slow.json "min(d['before']['samples'], d['after']['samples'])")
