@@ -3,9 +3,7 @@
  */
 #pragma once
 
-#include "test.h"
-
-#include <unistd.h>
+#include "folder.h"
 
 #include "base/sanitized.h"
 #include "base/err.h"
@@ -14,13 +12,6 @@
 #include "base/vec.h"
 #include "capture/capture.h"
 #include "profile/profile.h"
-
-/* A folder of this run's own, and a path in it. Each test uses its own names. */
-static char folder[] = "/tmp/gasflame-profiles-XXXXXX";
-static inline char *in_folder(const char *name)
-{
-	return mem_printf("%s/%s", folder, name);
-}
 
 /* --- making profiles --- */
 
@@ -403,16 +394,3 @@ static inline void assert_same(const struct profile *a, struct profile *b)
 	assert_same_histograms(a, b);
 }
 
-/* --- the folder --- */
-
-static inline int make_folder(void **state)
-{
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static inline int remove_folder(void **state)
-{
-	_cleanup_free_ char *command = mem_printf("rm -rf %s", folder);
-
-	return system(command);
-}

@@ -17,15 +17,9 @@
 #include "base/file/folder.h"
 #include "capture/capture.h"
 #include "profile/profile.h"
+#include "folder.h"
 #include "putfile.h"
 
-static char folder[64];
-
-static int enter(void **state)
-{
-	snprintf(folder, sizeof(folder), "/tmp/gasflame-capturenew-XXXXXX");
-	return !mkdtemp(folder) || chdir(folder) ? -1 : 0;
-}
 
 static int entries(void)
 {
@@ -36,16 +30,6 @@ static int entries(void)
 		n++;
 	closedir(dir);
 	return n;
-}
-
-static int leave(void **state)
-{
-	DIR *dir = opendir(".");
-
-	for (struct dirent *e; (e = readdir(dir));)
-		unlink(e->d_name);
-	closedir(dir);
-	return chdir("/") || rmdir(folder);
 }
 
 /* --- at the same time --- */
@@ -308,12 +292,12 @@ static void a_folder_that_is_swapped_stays_the_one_it_was(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(of_recorders_at_the_same_moment_one_wins, enter, leave),
-		cmocka_unit_test_setup_teardown(journals_of_strangers_are_not_played, enter, leave),
-		cmocka_unit_test_setup_teardown(logs_of_strangers_are_not_written, enter, leave),
-		cmocka_unit_test_setup_teardown(old_logs_go_with_the_old_capture, enter, leave),
-		cmocka_unit_test_setup_teardown(links_are_left_alone, enter, leave),
-		cmocka_unit_test_setup_teardown(a_folder_that_is_swapped_stays_the_one_it_was, enter, leave),
+		cmocka_unit_test_setup_teardown(of_recorders_at_the_same_moment_one_wins, enter_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(journals_of_strangers_are_not_played, enter_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(logs_of_strangers_are_not_written, enter_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(old_logs_go_with_the_old_capture, enter_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(links_are_left_alone, enter_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(a_folder_that_is_swapped_stays_the_one_it_was, enter_folder, remove_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

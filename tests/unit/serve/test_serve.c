@@ -11,6 +11,7 @@
 #include "serve/guard.h"
 #include "serve/site.h"
 #include "serve/visitors.h"
+#include "folder.h"
 
 /* --- who stays --- */
 
@@ -303,23 +304,14 @@ static void the_list_shows_names_as_text(void **state)
 	site_free(s);
 }
 
-static char folder[64];
 
 static int set_up(void **state)
 {
-	snprintf(folder, sizeof(folder), "/tmp/test_serve_XXXXXX");
-	if (!mkdtemp(folder) || chdir(folder))
+	if (enter_folder(state))
 		return -1;
 	for (size_t i = 0; i < 3; i++)
 		put(paths[i], paths[i]);
 	return 0;
-}
-
-static int tear_down(void **state)
-{
-	for (size_t i = 0; i < 3; i++)
-		unlink(paths[i]);
-	return chdir("/") || rmdir(folder);
 }
 
 int main(void)
@@ -337,5 +329,5 @@ int main(void)
 		cmocka_unit_test(the_list_shows_names_as_text),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, set_up, remove_folder);
 }

@@ -25,14 +25,8 @@
 #include "target/processnames.h"
 #include "target/open.h"
 #include "target/resolve.h"
+#include "folder.h"
 #include "putfile.h"
-
-static char folder[64]; /* of this test, removed at the end */
-
-static char *in_folder(const char *name)
-{
-	return mem_printf("%s/%s", folder, name);
-}
 
 /* Runs a program with PDEATHSIG; the pid, after its exec. */
 static pid_t start(char *const *argv)
@@ -570,17 +564,10 @@ static void the_host(void **state)
 	assert_false(host_capable(&h, -1));
 }
 
-static int make_folder(void **state)
+/* For other users, too. */
+static int make_open_folder(void **state)
 {
-	snprintf(folder, sizeof(folder), "/tmp/gasflame-test-XXXXXX");
-	return mkdtemp(folder) && !chmod(folder, 0755) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-	_cleanup_free_ char *command = mem_printf("rm -rf '%s'", folder);
-
-	return system(command);
+	return make_folder(state) || chmod(folder, 0755) ? -1 : 0;
 }
 
 int main(void)
@@ -601,5 +588,5 @@ int main(void)
 		cmocka_unit_test(the_host),
 	};
 
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return cmocka_run_group_tests(tests, make_open_folder, remove_folder);
 }

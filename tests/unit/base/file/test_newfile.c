@@ -14,37 +14,15 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/file/newfile.h"
+#include "folder.h"
 
 enum { NOBODY = 65534, SOMEBODY = 65533 };
 
-static char folder[64];
 
 /* A folder for each test; we are in it. */
 static int enter(void **state)
 {
-	snprintf(folder, sizeof(folder), "/tmp/gasflame-newfile-XXXXXX");
-	return !mkdtemp(folder) || chmod(folder, 0755) || chdir(folder) ? -1 : 0;
-}
-
-static void empty(int at)
-{
-	DIR *dir = fdopendir(at);
-
-	for (struct dirent *e; (e = readdir(dir));) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
-		if (unlinkat(at, e->d_name, 0)) {
-			empty(openat(at, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-			unlinkat(at, e->d_name, AT_REMOVEDIR);
-		}
-	}
-	closedir(dir);
-}
-
-static int leave(void **state)
-{
-	empty(open(folder, O_RDONLY | O_DIRECTORY));
-	return chdir("/") || rmdir(folder);
+	return enter_folder(state) || chmod(folder, 0755) ? -1 : 0;
 }
 
 static void need_root(void)
@@ -380,19 +358,19 @@ static void permissions_are_those_of_the_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_file_is_whole_or_as_it_was, enter, leave),
-		cmocka_unit_test_setup_teardown(another_name_of_the_file_keeps_its_content, enter, leave),
-		cmocka_unit_test_setup_teardown(folders_are_no_files, enter, leave),
-		cmocka_unit_test_setup_teardown(of_two_only_one_gets_the_name, enter, leave),
-		cmocka_unit_test_setup_teardown(what_is_shown_goes_on, enter, leave),
-		cmocka_unit_test_setup_teardown(links_of_others_are_not_followed, enter, leave),
-		cmocka_unit_test_setup_teardown(root_follows_no_link_to_a_file, enter, leave),
-		cmocka_unit_test_setup_teardown(root_follows_only_its_own_links_to_folders, enter, leave),
-		cmocka_unit_test_setup_teardown(only_what_we_made_changes_its_owner, enter, leave),
-		cmocka_unit_test_setup_teardown(a_folder_that_is_swapped_stays_the_one_it_was, enter, leave),
-		cmocka_unit_test_setup_teardown(new_folders_are_given, enter, leave),
-		cmocka_unit_test_setup_teardown(what_was_typed_may_be_no_file, enter, leave),
-		cmocka_unit_test_setup_teardown(permissions_are_those_of_the_file, enter, leave),
+		cmocka_unit_test_setup_teardown(a_file_is_whole_or_as_it_was, enter, remove_folder),
+		cmocka_unit_test_setup_teardown(another_name_of_the_file_keeps_its_content, enter, remove_folder),
+		cmocka_unit_test_setup_teardown(folders_are_no_files, enter, remove_folder),
+		cmocka_unit_test_setup_teardown(of_two_only_one_gets_the_name, enter, remove_folder),
+		cmocka_unit_test_setup_teardown(what_is_shown_goes_on, enter, remove_folder),
+		cmocka_unit_test_setup_teardown(links_of_others_are_not_followed, enter, remove_folder),
+		cmocka_unit_test_setup_teardown(root_follows_no_link_to_a_file, enter, remove_folder),
+		cmocka_unit_test_setup_teardown(root_follows_only_its_own_links_to_folders, enter, remove_folder),
+		cmocka_unit_test_setup_teardown(only_what_we_made_changes_its_owner, enter, remove_folder),
+		cmocka_unit_test_setup_teardown(a_folder_that_is_swapped_stays_the_one_it_was, enter, remove_folder),
+		cmocka_unit_test_setup_teardown(new_folders_are_given, enter, remove_folder),
+		cmocka_unit_test_setup_teardown(what_was_typed_may_be_no_file, enter, remove_folder),
+		cmocka_unit_test_setup_teardown(permissions_are_those_of_the_file, enter, remove_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,11 +17,12 @@
 #include "cmd/captures/newest.h"
 #include "capture/capture.h"
 #include "profile/profile.h"
+#include "folder.h"
 
 const struct command_group command_groups[] = { { 0 } };
 extern const struct command command_clean, command_ls;
 
-static char folder[64], *caught;
+static char *caught;
 
 static void make_capture(const char *path, const char *target, uint64_t start_s, bool finished)
 {
@@ -286,8 +287,7 @@ static void journals_and_recordings(void **state)
 
 static int set_up(void **state)
 {
-	snprintf(folder, sizeof(folder), "/tmp/gasflame-test-XXXXXX");
-	if (!mkdtemp(folder) || chdir(folder))
+	if (enter_folder(state))
 		return -1;
 	log_set_level(LOG_QUIET);
 	make_tree();
@@ -296,10 +296,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	_cleanup_free_ char *command = mem_printf("rm -rf '%s'", folder);
-
 	free(caught);
-	return chdir("/") || system(command);
+	return remove_folder(state);
 }
 
 int main(void)

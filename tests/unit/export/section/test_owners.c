@@ -11,8 +11,7 @@
 #include "capture/capture.h"
 #include "profile/profile.h"
 #include "jsonmembers.h"
-
-static char folder[] = "/tmp/gasflame-owners-XXXXXX";
+#include "folder.h"
 
 static uint32_t add_container(struct profile *p, const char *name, const char *id)
 {
@@ -145,18 +144,6 @@ static void told_apart(void **state)
 	assert_int_equal(picked(p, "reth-c"), 0);
 }
 
-static int set_up(void **state)
-{
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	_cleanup_free_ char *command = mem_printf("rm -rf %s", folder);
-
-	return system(command);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,5 +153,5 @@ int main(void)
 		cmocka_unit_test(told_apart),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

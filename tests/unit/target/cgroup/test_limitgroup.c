@@ -7,8 +7,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "target/cgroup/limitgroup.h"
-
-static char folder[] = "/tmp/gasflame-cgroup-XXXXXX";
+#include "folder.h"
 
 static void put(const char *group, const char *name, const char *text)
 {
@@ -182,18 +181,6 @@ static void the_guard_removes_it(void **state)
 	assert_int_not_equal(access(path, F_OK), 0);
 }
 
-static int set_up(void **state)
-{
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	_cleanup_free_ char *command = mem_printf("rm -rf %s", folder);
-
-	return system(command);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,5 +191,5 @@ int main(void)
 		cmocka_unit_test(the_guard_removes_it),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -14,14 +14,13 @@
 #include "target/cgroup/cgrouppath.h"
 #include "net/http.h"
 #include "target/resolve.h"
+#include "folder.h"
 #include "putfile.h"
 
 #define ID "3f9c0a1b2c3d4e5f60718293a4b5c6d7e8f90123456789abcdef0123456789ab"
 #define OTHER "3f9caaaa2c3d4e5f60718293a4b5c6d7e8f90123456789abcdef0123456789ab"
 /* What the socket may cost, and what a busy machine adds to that. */
 #define PATIENCE_NS 15000000000ULL
-
-static char folder[64] = "/tmp/gf-container-XXXXXX";
 
 /* --- names --- */
 
@@ -497,14 +496,7 @@ static int set_up(void **state)
 	setenv("CONTAINER_HOST", "unix:///nowhere/podman.sock", 1);
 	setenv("CONTAINERS_STORAGE_CONF", "/nowhere/storage.conf", 1);
 	signal(SIGPIPE, SIG_IGN);
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	_cleanup_free_ char *command = mem_printf("rm -rf %s", folder);
-
-	return system(command);
+	return make_folder(state);
 }
 
 int main(void)
@@ -522,5 +514,5 @@ int main(void)
 		cmocka_unit_test(pods),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, set_up, remove_folder);
 }
