@@ -6,44 +6,40 @@
 #include <string.h>
 
 /* errno is 0 after a call that did less than it should, and an error that returned 0 would be taken for success. */
-static int some(int code)
+static int format(struct err *err, int code, const char *fmt, va_list ap)
 {
-	return code ? code : EIO;
-}
-
-static void format(struct err *err, int code, const char *fmt, va_list ap)
-{
-	err->code = code;
-	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	code = code ? code : EIO;
+	if (err) {
+		err->code = code;
+		vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	}
+	return -code;
 }
 
 int err_set(struct err *err, int code, const char *fmt, ...)
 {
 	va_list ap;
+	int r;
 
-	code = some(code);
-	if (!err)
-		return -code;
 	va_start(ap, fmt);
-	format(err, code, fmt, ap);
+	r = format(err, code, fmt, ap);
 	va_end(ap);
-	return -code;
+	return r;
 }
 
 int err_errno(struct err *err, int code, const char *fmt, ...)
 {
-	va_list ap;
 	size_t n;
+	va_list ap;
+	int r;
 
-	code = some(code);
-	if (!err)
-		return -code;
 	va_start(ap, fmt);
-	format(err, code, fmt, ap);
+	r = format(err, code, fmt, ap);
 	va_end(ap);
-	n = strlen(err->text);
-	snprintf(err->text + n, sizeof(err->text) - n, ": %s", strerror(code));
-	return -code;
+	n = err ? strlen(err->text) : 0;
+	if (err)
+		snprintf(err->text + n, sizeof(err->text) - n, ": %s", strerror(-r));
+	return r;
 }
 
 int err_prefix(struct err *err, const char *fmt, ...)
