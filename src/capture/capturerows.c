@@ -166,19 +166,29 @@ static int put_rows(struct capturerows *w, enum capture_table table, const struc
 
 #define PUT_ROWS(w, table, p, rows) put_rows(w, table, p, (w)->saved.rows, (p)->rows.n, (p)->rows.v, sizeof(*(p)->rows.v))
 
-static int put_owners(struct capturerows *w, const struct profile *p)
+/* Binds row i; NULL: it is in the file as it is. */
+typedef sqlite3_stmt *bind_fn(struct capturerows *w, const struct profile *p, size_t i);
+
+static int put_each(struct capturerows *w, const struct profile *p, size_t first, size_t n, bind_fn *bind)
 {
 	int r = 0;
 
-	for (size_t i = w->saved.owners; i < p->owners.n && !r; i++) {
-		sqlite3_stmt *s = bind_row(w, TABLE_OWNER, p, i, &p->owners.v[i]);
+	for (size_t i = first; i < n && !r; i++) {
+		sqlite3_stmt *s = bind(w, p, i);
 
-		if (p->redacted) /* the group is what tells one from the other */
-			for (int column = 3; column <= 8; column += 5)
-				sqlite3_bind_text(s, column, redact_numbered(&w->redact, "owner", i), -1, SQLITE_STATIC);
-		r = run(w, s);
+		r = s ? run(w, s) : 0;
 	}
 	return r;
+}
+
+static sqlite3_stmt *bind_owner(struct capturerows *w, const struct profile *p, size_t i)
+{
+	sqlite3_stmt *s = bind_row(w, TABLE_OWNER, p, i, &p->owners.v[i]);
+
+	if (p->redacted) /* the group is what tells one from the other */
+		for (int column = 3; column <= 8; column += 5)
+			sqlite3_bind_text(s, column, redact_numbered(&w->redact, "owner", i), -1, SQLITE_STATIC);
+	return s;
 }
 
 /* Most processes are in no container and no unit, and have no row. */
@@ -215,40 +225,31 @@ static int put_processes(struct capturerows *w, const struct profile *p)
 	return r;
 }
 
-static int put_threads(struct capturerows *w, const struct profile *p)
+static sqlite3_stmt *bind_thread(struct capturerows *w, const struct profile *p, size_t i)
 {
-	int r = 0;
+	const struct profile_thread *x = &p->threads.v[i];
 
-	for (size_t i = 0; i < p->threads.n && !r; i++) {
-		const struct profile_thread *x = &p->threads.v[i];
-
-		if (i >= w->threads.n || memcmp(x, &w->threads.v[i], sizeof(*x)))
-			r = run(w, bind_row(w, TABLE_THREAD, p, i, x));
-	}
-	return r;
+	if (i < w->threads.n && !memcmp(x, &w->threads.v[i], sizeof(*x)))
+		return NULL;
+	return bind_row(w, TABLE_THREAD, p, i, x);
 }
 
-static int put_modules(struct capturerows *w, const struct profile *p)
+static sqlite3_stmt *bind_module(struct capturerows *w, const struct profile *p, size_t i)
 {
-	int r = 0;
+	const struct profile_module *x = &p->modules.v[i];
+	char hex[2 * sizeof(x->build_id) + 1];
+	sqlite3_stmt *s;
 
-	for (size_t i = 0; i < p->modules.n && !r; i++) {
-		const struct profile_module *x = &p->modules.v[i];
-		char hex[2 * sizeof(x->build_id) + 1];
-		sqlite3_stmt *s;
-
-		if (i < w->modules.n && !memcmp(x, &w->modules.v[i], sizeof(*x)))
-			continue;
-		s = bind_row(w, TABLE_MODULE, p, i, x);
-		sqlite3_bind_text(s, 3, capturetext_kind(x->kind), -1, SQLITE_STATIC);
-		capturetext_hex(hex, x->build_id, MIN(x->build_id_size, sizeof(x->build_id)));
-		if (*hex)
-			sqlite3_bind_text(s, 5, hex, -1, SQLITE_TRANSIENT);
-		else
-			sqlite3_bind_null(s, 5);
-		r = run(w, s);
-	}
-	return r;
+	if (i < w->modules.n && !memcmp(x, &w->modules.v[i], sizeof(*x)))
+		return NULL;
+	s = bind_row(w, TABLE_MODULE, p, i, x);
+	sqlite3_bind_text(s, 3, capturetext_kind(x->kind), -1, SQLITE_STATIC);
+	capturetext_hex(hex, x->build_id, MIN(x->build_id_size, sizeof(x->build_id)));
+	if (*hex)
+		sqlite3_bind_text(s, 5, hex, -1, SQLITE_TRANSIENT);
+	else
+		sqlite3_bind_null(s, 5);
+	return s;
 }
 
 static int put_functions(struct capturerows *w, const struct profile *p)
@@ -271,20 +272,15 @@ static int put_functions(struct capturerows *w, const struct profile *p)
 }
 
 /* In the model address 0 means "only a name"; in the file NULL does. */
-static int put_frames(struct capturerows *w, const struct profile *p)
+static sqlite3_stmt *bind_frame(struct capturerows *w, const struct profile *p, size_t i)
 {
-	int r = 0;
+	const struct profile_frame *f = &p->frames.v[i];
+	sqlite3_stmt *s = bind_row(w, TABLE_FRAME, p, i, f);
 
-	for (size_t i = w->saved.frames; i < p->frames.n && !r; i++) {
-		const struct profile_frame *f = &p->frames.v[i];
-		sqlite3_stmt *s = bind_row(w, TABLE_FRAME, p, i, f);
-
-		bind_int(s, 3, f->kind);
-		if (!f->address)
-			sqlite3_bind_null(s, 4);
-		r = run(w, s);
-	}
-	return r;
+	bind_int(s, 3, f->kind);
+	if (!f->address)
+		sqlite3_bind_null(s, 4);
+	return s;
 }
 
 static int put_frame_lines(struct capturerows *w, const struct profile *p, uint32_t frame)
@@ -332,64 +328,44 @@ static void bind_known(sqlite3_stmt *s, int column, bool known, uint64_t value)
 		sqlite3_bind_null(s, column);
 }
 
-static int put_samples(struct capturerows *w, const struct profile *p)
+static sqlite3_stmt *bind_sample(struct capturerows *w, const struct profile *p, size_t i)
 {
-	int r = 0;
+	const struct profile_sample *x = &p->samples.v[i];
+	sqlite3_stmt *s = bind_row(w, TABLE_SAMPLE, p, i, x);
 
-	for (size_t i = w->saved.samples; i < p->samples.n && !r; i++) {
-		const struct profile_sample *x = &p->samples.v[i];
-		sqlite3_stmt *s = bind_row(w, TABLE_SAMPLE, p, i, x);
-
-		bind_known(s, 5, x->value != (x->event < w->periods.n ? w->periods.v[x->event] : 0), x->value);
-		bind_known(s, 6, x->count > 1, x->count);
-		r = run(w, s);
-	}
-	return r;
+	bind_known(s, 5, x->value != (x->event < w->periods.n ? w->periods.v[x->event] : 0), x->value);
+	bind_known(s, 6, x->count > 1, x->count);
+	return s;
 }
 
 /* A waker that is recorded has its name in its thread. */
-static int put_wakes(struct capturerows *w, const struct profile *p)
+static sqlite3_stmt *bind_wake(struct capturerows *w, const struct profile *p, size_t i)
 {
-	int r = 0;
+	struct profile_wake x = p->wakes.v[i];
 
-	for (size_t i = w->saved.wakes; i < p->wakes.n && !r; i++) {
-		struct profile_wake x = p->wakes.v[i];
-
-		if (x.waker != PROFILE_NONE && p->threads.v[x.waker].name == x.waker_name)
-			x.waker_name = 0;
-		r = run(w, bind_row(w, TABLE_WAKE, p, i, &x));
-	}
-	return r;
+	if (x.waker != PROFILE_NONE && p->threads.v[x.waker].name == x.waker_name)
+		x.waker_name = 0;
+	return bind_row(w, TABLE_WAKE, p, i, &x);
 }
 
-static int put_marks(struct capturerows *w, const struct profile *p)
+static sqlite3_stmt *bind_mark(struct capturerows *w, const struct profile *p, size_t i)
 {
-	int r = 0;
+	const struct profile_mark *x = &p->marks.v[i];
+	sqlite3_stmt *s = bind_row(w, TABLE_MARK, p, i, x);
 
-	for (size_t i = w->saved.marks; i < p->marks.n && !r; i++) {
-		const struct profile_mark *x = &p->marks.v[i];
-		sqlite3_stmt *s = bind_row(w, TABLE_MARK, p, i, x);
-
-		bind_hidden(w, s, 3, p, x->name, redact_mark(profile_str(p, x->kind)));
-		bind_known(s, 6, x->block.known & BLOCK_NUMBER, x->block.number);
-		bind_known(s, 7, x->block.known & BLOCK_GAS, x->block.gas);
-		bind_known(s, 8, x->block.known & BLOCK_TRANSACTIONS, x->block.transactions);
-		r = run(w, s);
-	}
-	return r;
+	bind_hidden(w, s, 3, p, x->name, redact_mark(profile_str(p, x->kind)));
+	bind_known(s, 6, x->block.known & BLOCK_NUMBER, x->block.number);
+	bind_known(s, 7, x->block.known & BLOCK_GAS, x->block.gas);
+	bind_known(s, 8, x->block.known & BLOCK_TRANSACTIONS, x->block.transactions);
+	return s;
 }
 
-static int put_points(struct capturerows *w, const struct profile *p)
+static sqlite3_stmt *bind_point(struct capturerows *w, const struct profile *p, size_t i)
 {
-	int r = 0;
+	sqlite3_stmt *s = bind_row(w, TABLE_POINT, p, i, &p->points.v[i]);
 
-	for (size_t i = w->saved.points; i < p->points.n && !r; i++) {
-		sqlite3_stmt *s = bind_row(w, TABLE_POINT, p, i, &p->points.v[i]);
-
-		sqlite3_bind_int64(s, 3, p->points.v[i].value);
-		r = run(w, s);
-	}
-	return r;
+	sqlite3_bind_int64(s, 3, p->points.v[i].value);
+	return s;
 }
 
 /* The last bucket's 2^63 is one too many for SQLite: bind_int() writes 2^63 - 1. */
@@ -420,21 +396,16 @@ static int put_histograms(struct capturerows *w, const struct profile *p)
 	return r;
 }
 
-static int put_counters(struct capturerows *w, const struct profile *p)
+static sqlite3_stmt *bind_counter(struct capturerows *w, const struct profile *p, size_t i)
 {
-	int r = 0;
+	const struct profile_counter *x = &p->counters.v[i];
+	sqlite3_stmt *s;
 
-	for (size_t i = 0; i < p->counters.n && !r; i++) {
-		const struct profile_counter *x = &p->counters.v[i];
-		sqlite3_stmt *s;
-
-		if (i < w->counters.n && x->value == w->counters.v[i].value)
-			continue;
-		s = bind_row(w, TABLE_COUNTER, p, i, x);
-		sqlite3_bind_text(s, 1, hidden(w, p, x->name, redact_text), -1, SQLITE_STATIC);
-		r = run(w, s);
-	}
-	return r;
+	if (i < w->counters.n && x->value == w->counters.v[i].value)
+		return NULL;
+	s = bind_row(w, TABLE_COUNTER, p, i, x);
+	sqlite3_bind_text(s, 1, hidden(w, p, x->name, redact_text), -1, SQLITE_STATIC);
+	return s;
 }
 
 #define COPY_TABLE(to, from)                                                                            \
@@ -482,24 +453,24 @@ int capturerows_put(struct capturerows *w, const struct profile *p)
 		vec_push(&w->periods, p->events.v[i].period);
 	r = r ?: put_facts(w, p, &facts);
 	r = r ?: PUT_ROWS(w, TABLE_EVENT, p, events);
-	r = r ?: put_owners(w, p);
+	r = r ?: put_each(w, p, w->saved.owners, p->owners.n, bind_owner);
 	r = r ?: put_processes(w, p);
-	r = r ?: put_threads(w, p);
-	r = r ?: put_modules(w, p);
+	r = r ?: put_each(w, p, 0, p->threads.n, bind_thread);
+	r = r ?: put_each(w, p, 0, p->modules.n, bind_module);
 	r = r ?: PUT_ROWS(w, TABLE_MAPPING, p, mappings);
 	r = r ?: put_functions(w, p);
-	r = r ?: put_frames(w, p);
+	r = r ?: put_each(w, p, w->saved.frames, p->frames.n, bind_frame);
 	r = r ?: put_lines(w, p);
 	/* Node 0, the empty stack, has no row. */
 	r = r ?: put_rows(w, TABLE_STACK, p, MAX(w->saved.stacks, (size_t)1), p->stacks.n, p->stacks.v,
 			  sizeof(*p->stacks.v));
-	r = r ?: put_samples(w, p);
-	r = r ?: put_wakes(w, p);
-	r = r ?: put_marks(w, p);
+	r = r ?: put_each(w, p, w->saved.samples, p->samples.n, bind_sample);
+	r = r ?: put_each(w, p, w->saved.wakes, p->wakes.n, bind_wake);
+	r = r ?: put_each(w, p, w->saved.marks, p->marks.n, bind_mark);
 	r = r ?: PUT_ROWS(w, TABLE_SERIES, p, series);
-	r = r ?: put_points(w, p);
+	r = r ?: put_each(w, p, w->saved.points, p->points.n, bind_point);
 	r = r ?: put_histograms(w, p);
-	r = r ?: put_counters(w, p);
+	r = r ?: put_each(w, p, 0, p->counters.n, bind_counter);
 	if (!r && w->begun)
 		r = run(w, w->statements[COMMIT]);
 	if (r)
