@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "target/proc.h"
+#include "child.h"
 
 static void maps_lines_are_read(void **state)
 {
@@ -128,33 +129,15 @@ static void a_hundred_thousand_lines(void **state)
 	buf_done(&b);
 }
 
-/* A child that waits to be killed, under a name of its own. */
-static pid_t start_child(const char *name)
+static int take_name(void *name)
 {
-	int ready[2];
-	char c;
-	pid_t pid;
-
-	assert_int_equal(pipe(ready), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		prctl(PR_SET_NAME, name);
-		assert_int_equal(write(ready[1], "x", 1), 1);
-		for (;;)
-			pause();
-	}
-	assert_int_equal(read(ready[0], &c, 1), 1);
-	close(ready[0]);
-	close(ready[1]);
-	return pid;
+	return prctl(PR_SET_NAME, name);
 }
 
-static void end_child(pid_t pid)
+/* A child under a name of its own. */
+static pid_t start_child(const char *name)
 {
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	return child_start(take_name, (void *)name);
 }
 
 static void odd_names(void **state)
@@ -175,7 +158,7 @@ static void odd_names(void **state)
 		assert_int_equal(proc_status(pid, &status), 0);
 		assert_int_equal(status.tgid, pid);
 		assert_int_equal(status.uid, getuid());
-		end_child(pid);
+		child_end(pid);
 	}
 }
 
@@ -241,7 +224,7 @@ static void children_all_the_way_down(void **state)
 	assert_int_equal(proc_list(&ids), 0);
 	assert_true(holds(&ids, child) && holds(&ids, getpid()) && holds(&ids, getppid()));
 	vec_done(&ids.list);
-	end_child(child);
+	child_end(child);
 	close(tell[0]);
 	close(tell[1]);
 }

@@ -25,6 +25,7 @@
 #include "target/processnames.h"
 #include "target/open.h"
 #include "target/resolve.h"
+#include "child.h"
 #include "folder.h"
 #include "putfile.h"
 
@@ -47,12 +48,6 @@ static pid_t start(char *const *argv)
 	assert_int_equal(read(started[0], &c, 1), 0); /* exec closed it */
 	close(started[0]);
 	return pid;
-}
-
-static void end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
 }
 
 /* A copy of sleep under another name. */
@@ -120,7 +115,7 @@ static void names_become_processes(void **state)
 	other = target_label("long-name 61", &f);
 	assert_string_equal(other, name);
 	vec_done(&f.pids.list);
-	end(pid);
+	child_end(pid);
 	expect_none(number, ESRCH, "there is no process");
 }
 
@@ -141,9 +136,9 @@ static void several_and_scripts(void **state)
 	put_bytes(script, "kill -STOP $$\n", strlen("kill -STOP $$\n"), 0644);
 	three = start(sh);
 	expect_only(script_name, three);
-	end(one);
-	end(two);
-	end(three);
+	child_end(one);
+	child_end(two);
+	child_end(three);
 }
 
 /* `su postgres` and sh -c 'postgres ...' are not postgres, also where nothing else has that word. */
@@ -160,8 +155,8 @@ static void an_argument_is_no_name(void **state)
 	path = make_sleeper(word);
 	named = start((char *[]){ path, "63", NULL });
 	expect_only(word, named);
-	end(named);
-	end(shell);
+	child_end(named);
+	child_end(shell);
 }
 
 static void scripts_of_interpreters(void **state)
@@ -208,7 +203,7 @@ static void what_was_found_is_said(void **state)
 	wanted = mem_printf("2 processes named %s: %d, %d", name, MIN(one, two), MAX(one, two));
 	assert_string_equal(b.data, wanted);
 	target_found_done(&f);
-	end(two);
+	child_end(two);
 	b.n = 0;
 	assert_int_equal(target_find(pattern, &f, &err), 0);
 	target_describe(pattern, &f, &b);
@@ -217,7 +212,7 @@ static void what_was_found_is_said(void **state)
 	assert_string_equal(b.data, wanted);
 	target_found_done(&f);
 	buf_done(&b);
-	end(one);
+	child_end(one);
 }
 
 static void not_ourselves(void **state)
@@ -284,36 +279,30 @@ static void thread_numbers(void **state)
 
 /* --- open --- */
 
+struct mapper {
+	const char *file, *root;
+	uid_t uid;
+};
+
+static int map_file(void *context)
+{
+	struct mapper *m = context;
+	int fd = m->file ? open(m->file, O_RDONLY) : -1;
+
+	if (fd >= 0 && mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+		return -1;
+	if (m->root && (unshare(CLONE_NEWNS) || chroot(m->root) || chdir("/")))
+		return -1;
+	if (m->uid && (setgroups(0, NULL) || setresgid(m->uid, m->uid, m->uid) || setresuid(m->uid, m->uid, m->uid)))
+		return -1;
+	prctl(PR_SET_DUMPABLE, 1);
+	return prctl(PR_SET_PDEATHSIG, SIGKILL); /* another user's have it no more */
+}
+
 /* A child that maps a file as code, and waits; its root folder may be another. */
 static pid_t start_mapper(const char *file, const char *root, uid_t uid)
 {
-	int ready[2];
-	char c = 0;
-	pid_t pid;
-
-	assert_int_equal(pipe(ready), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid) {
-		int fd = file ? open(file, O_RDONLY) : -1;
-
-		if (fd >= 0 && mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
-			_exit(1);
-		if (root && (unshare(CLONE_NEWNS) || chroot(root) || chdir("/")))
-			_exit(2);
-		if (uid && (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)))
-			_exit(3);
-		prctl(PR_SET_DUMPABLE, 1);
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (write(ready[1], "x", 1) != 1)
-			_exit(4);
-		for (;;)
-			pause();
-	}
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &c, 1), 1);
-	close(ready[0]);
-	return pid;
+	return child_start(map_file, &(struct mapper){ file, root, uid });
 }
 
 /* Waits for the mapping: execve() closes descriptors, for which start() waits, before it maps the program. */
@@ -407,7 +396,7 @@ static void mapped_files(void **state)
 	}
 out:
 	free(m.path);
-	end(pid);
+	child_end(pid);
 }
 
 /* The program itself, deleted: exe leads to it without any capability. */
@@ -426,7 +415,7 @@ static void deleted_program(void **state)
 	assert_int_equal(target_open_mapping(pid, &m, &fd, &err), 0);
 	fd_close(&fd);
 	free(m.path);
-	end(pid);
+	child_end(pid);
 }
 
 static void expect_refused(pid_t pid, const char *path, int code)
@@ -527,7 +516,7 @@ static void hostile_roots(void **state)
 	}
 	waitpid(child, &status, 0);
 	assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
-	end(pid);
+	child_end(pid);
 	expect_refused(pid, "/lib/real.so", ESRCH);
 }
 

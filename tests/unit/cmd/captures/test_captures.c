@@ -17,6 +17,7 @@
 #include "cmd/captures/newest.h"
 #include "capture/capture.h"
 #include "profile/profile.h"
+#include "child.h"
 #include "folder.h"
 
 const struct command_group command_groups[] = { { 0 } };
@@ -238,35 +239,19 @@ static void clean_removes_the_old_and_no_more(void **state)
 	assert_true(there("profiling/new/cpu-3.gasflame"));
 }
 
-/* Another process that has a capture open, as a recorder has. */
-static pid_t start_recorder(const char *path)
+/* Of another process: it has the capture open, as a recorder has. */
+static int create_capture(void *path)
 {
-	int ready[2];
-	char c;
-	pid_t pid;
+	struct err err = { 0 };
+	struct capture *capture;
 
-	assert_int_equal(pipe(ready), 0);
-	pid = fork();
-	if (!pid) {
-		struct err err = { 0 };
-		struct capture *capture;
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (capture_create(path, &capture, &err) || write(ready[1], "x", 1) != 1)
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &c, 1), 1);
-	close(ready[0]);
-	return pid;
+	return capture_create(path, &capture, &err);
 }
 
 /* The capture's own journals go with it; one that is being written stays. */
 static void journals_and_recordings(void **state)
 {
-	pid_t pid = start_recorder("profiling/live.gasflame");
+	pid_t pid = child_start(create_capture, "profiling/live.gasflame");
 
 	make_file("profiling/new/cpu-3.gasflame-wal", "left over");
 	make_file("profiling/new/cpu-3.gasflame-shm", "left over");
@@ -276,8 +261,7 @@ static void journals_and_recordings(void **state)
 	assert_non_null(strstr(caught, "{\"dry_run\":false,\"captures\":1,\"files\":3,\"bytes\":"));
 	assert_false(there("profiling/new"));
 	assert_true(there("profiling/live.gasflame"));
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	child_end(pid);
 	assert_int_equal(run(&command_clean, "clean --all"), EXIT_OK);
 	assert_false(there("profiling/live.gasflame") || there("profiling/live.gasflame-wal"));
 	assert_true(there("profiling"));

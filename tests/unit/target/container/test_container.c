@@ -14,6 +14,7 @@
 #include "target/cgroup/cgrouppath.h"
 #include "net/http.h"
 #include "target/resolve.h"
+#include "child.h"
 #include "folder.h"
 #include "putfile.h"
 
@@ -297,37 +298,24 @@ static void remove_group(const char *path)
 	}
 }
 
-static pid_t start_in(const char *group, const char *name)
+struct place {
+	const char *group, *name;
+};
+
+static int enter_group(void *context)
 {
-	_cleanup_free_ char *procs = mem_printf("%s/cgroup.procs", group);
-	int ready[2];
-	pid_t pid;
-	char c;
+	struct place *p = context;
+	_cleanup_free_ char *procs = mem_printf("%s/cgroup.procs", p->group);
+	char number[16];
+	int fd = open(procs, O_WRONLY | O_CLOEXEC), n = snprintf(number, sizeof(number), "%d", getpid());
 
-	assert_int_equal(pipe(ready), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid) {
-		char number[16];
-		int fd = open(procs, O_WRONLY | O_CLOEXEC), n = snprintf(number, sizeof(number), "%d", getpid());
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		prctl(PR_SET_NAME, name);
-		if (fd < 0 || write(fd, number, n) != n || write(ready[1], "x", 1) != 1)
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	assert_int_equal(read(ready[0], &c, 1), 1);
-	close(ready[0]);
-	close(ready[1]);
-	return pid;
+	prctl(PR_SET_NAME, p->name);
+	return fd < 0 || write(fd, number, n) != n;
 }
 
-static void end(pid_t pid)
+static pid_t start_in(const char *group, const char *name)
 {
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	return child_start(enter_group, &(struct place){ group, name });
 }
 
 static void find(const char *name, enum target_kind kind, pid_t pid, struct target_found *f)
@@ -396,8 +384,8 @@ static void two_hundred_containers(void **state)
 	assert_string_equal(f.containers.list.v[0].id, id);
 	assert_int_equal(f.notes.list.n, 1);
 	target_found_done(&f);
-	end(first);
-	end(main);
+	child_end(first);
+	child_end(main);
 	dockersocket_start(&e, folder, DOCKERSOCKET_GOOD, 200);
 	expect_error("c-007", ESRCH, "has stopped");
 	dockersocket_stop(&e);
@@ -430,8 +418,8 @@ static void units(void **state)
 	forced = mem_printf("unit:%s", strstr(other, "/gf-test-"));
 	find(forced, TARGET_UNIT, twin, &f);
 	target_found_done(&f);
-	end(pid);
-	end(twin);
+	child_end(pid);
+	child_end(twin);
 	expect_error(name, ESRCH, "no container, pod, unit or process");
 	remove_group(group);
 	remove_group(other);
@@ -478,12 +466,12 @@ static void pods(void **state)
 	find("pod:test/reth-0", TARGET_POD, pid[2], &f);
 	target_found_done(&f);
 	/* What the store says of one that ended is old, and no lie. */
-	end(pid[2]);
+	child_end(pid[2]);
 	expect_error("pod:test/reth-0", ESRCH, "has stopped");
 	setenv("CONTAINERS_STORAGE_CONF", "/nowhere/storage.conf", 1);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		if (i < 2)
-			end(pid[i]);
+			child_end(pid[i]);
 		remove_group(groups[i]);
 		free(groups[i]);
 	}
