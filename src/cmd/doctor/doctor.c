@@ -19,6 +19,7 @@
 #include "base/text/str.h"
 #include "cmd/cmd.h"
 #ifdef GASFLAME_COLLECTORS
+#include "collect/heap/inject/remotemem.h"
 #include "collect/probestack.h"
 #endif
 #include "elf/worker/worker.h"
@@ -161,6 +162,10 @@ static void check_probes(const struct host *h, struct checks *c)
 	if (h->bpf_uprobe && probestack_check_kernel(&why) == -ENOTSUP)
 		checks_add(c, "uprobes", CHECK_LIMITED, "a kernel up to 7.3, or root with kernel.kptr_restrict below 2",
 			   "everything but heap, alloc and function marks", "%s", why.text);
+	/* The hooks of the heap are in memory that is read-only in the target. */
+	if (h->bpf_uprobe && remotemem_check(&why) == -EACCES)
+		checks_add(c, "read-only memory", CHECK_LIMITED, "the kernel parameter proc_mem.force_override=ptrace (or always)",
+			   "everything but heap", "the kernel does not let us write to read-only memory of a process, not even as its tracer");
 #endif
 }
 

@@ -117,12 +117,13 @@ static int attach(struct dumping *d, struct err *err)
 /* The number of restored slots is reported only on request. */
 static void detach(struct dumping *d)
 {
-	int left = d->implant ? implant_unhook(d->implant) : 0;
+	struct err why = { 0 };
+	int left = d->implant ? implant_unhook(d->implant, &why) : 0;
 
 	if (left)
 		log_warn(
-			"%d slots of process %d could not be put back: `gasflame heap detach %d` tries again",
-			left, d->pid, d->pid);
+			"%d slots of process %d could not be put back: `gasflame heap detach %d` tries again (%s)",
+			left, d->pid, d->pid, command_plain(why.text));
 	implant_close(d->implant);
 	d->implant = NULL;
 }
@@ -472,11 +473,11 @@ static int heap_detach(const struct command *c, int argc, char **argv)
 		return EXIT_ERROR;
 	}
 	before = implant_hooked(i);
-	left = implant_unhook(i);
+	left = implant_unhook(i, &err);
 	implant_close(i);
 	if (left) {
-		log_error("%d of %d slots of process %d could not be put back: `gasflame heap detach %d` tries again", left,
-			  MAX(left, before), pid, pid);
+		log_error("%d of %d slots of process %d could not be put back: `gasflame heap detach %d` tries again (%s)", left,
+			  MAX(left, before), pid, pid, command_plain(err.text));
 		return EXIT_ERROR;
 	}
 	log_info("process %d: %d of %d slots put back", pid, before, before);

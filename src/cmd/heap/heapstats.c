@@ -37,7 +37,7 @@ static int ask(struct stats *s, struct err *err)
 {
 	struct worker *w = worker_new();
 	struct implant *i = NULL;
-	struct err after = { 0 };
+	struct err after = { 0 }, why = { 0 };
 	int r = implant_open(s->pid, w, &i, err), left;
 
 	if (!r)
@@ -52,10 +52,10 @@ static int ask(struct stats *s, struct err *err)
 	if (after.text[0])
 		err_set(err, -r, "%s (process %d)%s", after.text, s->pid,
 			r == -ENOTSUP || r == -ENOENT ? ": `gasflame record -e heap,mem` estimates from samples" : "");
-	left = i ? implant_unhook(i) : 0;
+	left = i ? implant_unhook(i, &why) : 0;
 	if (left)
-		log_warn("%d slots of process %d could not be put back: `gasflame heap detach %d` tries again", left, s->pid,
-			 s->pid);
+		log_warn("%d slots of process %d could not be put back: `gasflame heap detach %d` tries again (%s)", left, s->pid,
+			 s->pid, command_plain(why.text));
 	implant_close(i);
 	return r;
 }

@@ -37,14 +37,15 @@ static int attach(struct heaptarget *t, struct bpf_program *program, const uint6
 
 void heaptarget_leave(struct heaptarget *t)
 {
+	struct err why = { 0 };
 	int left;
 
 	if (!t->implant)
 		return;
-	left = implant_unhook(t->implant);
+	left = implant_unhook(t->implant, &why);
 	if (left)
-		log_warn("%d slots of process %d could not be put back: `gasflame heap detach %d` tries again", left, t->pid,
-			 t->pid);
+		log_warn("%d slots of process %d could not be put back: `gasflame heap detach %d` tries again (%s)", left, t->pid,
+			 t->pid, why.text);
 	for (size_t i = 0; i < ARRAY_LEN(t->links); i++)
 		bpf_link__destroy(t->links[i]);
 	memset(t->links, 0, sizeof(t->links));
@@ -104,6 +105,8 @@ int heaptarget_enter(struct session *s, struct heaptarget *t, struct err *err)
 void heaptarget_look(struct session *s, struct heaptarget *t)
 {
 	uint64_t begin = clock_mono_ns(), sum;
+	struct err why = { 0 };
+	int r;
 
 	if (!t->implant || begin < t->look_ns)
 		return;
@@ -111,6 +114,10 @@ void heaptarget_look(struct session *s, struct heaptarget *t)
 	if (sum == t->mappings)
 		return;
 	t->mappings = sum;
-	implant_hook(t->implant, s->worker, NULL);
+	r = implant_hook(t->implant, s->worker, &why);
+	if ((r == -EACCES || r == -EPERM) && !t->warned) {
+		t->warned = true;
+		log_warn("what process %d has loaded since is not recorded: %s", t->pid, why.text);
+	}
 	t->look_ns = begin + LOOK_SHARE * (clock_mono_ns() - begin);
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -21,6 +22,7 @@ struct heaptarget {
 	struct bpf_link *links[4];
 	uint64_t mappings;        /* a sum of those that its slots were looked for in last */
 	uint64_t look_ns;         /* not before */
+	bool warned;              /* that slots which were found later cannot be changed */
 	struct exactheap *events; /* where each allocation is seen */
 };
 

@@ -52,10 +52,8 @@ static int cycle(pid_t pid, unsigned work_us)
 	if (implant_activate(i, 64 << 10, &err) < 0)
 		return fail("activate", &err);
 	usleep(work_us);
-	if (implant_unhook(i)) {
-		printf("a slot is left\n");
-		return 1;
-	}
+	if (implant_unhook(i, &err))
+		return fail("a slot is left", &err);
 	implant_close(i);
 	return 0;
 }
@@ -78,7 +76,7 @@ static int tidy(pid_t pid)
 		return 0;
 	if (r < 0)
 		return fail("after a kill", &err);
-	r = implant_unhook(i);
+	r = implant_unhook(i, &err);
 	implant_close(i);
 	return r ? fail("a slot is left", &err) : 0;
 }

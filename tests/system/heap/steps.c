@@ -158,11 +158,11 @@ static int tidy(pid_t pid, long at)
 		return 0;
 	if (r < 0)
 		return fail("cannot open what is left:", at, &err);
-	r = implant_unhook(i);
+	r = implant_unhook(i, &err);
 	if (!r)
 		r = implant_hooked(i);
 	implant_close(i);
-	return r ? fail("slots are left", at, NULL) : 0;
+	return r ? fail("slots are left:", at, &err) : 0;
 }
 
 static int attach_again(const char *implants, pid_t target, long at)

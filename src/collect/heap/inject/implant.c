@@ -20,6 +20,7 @@
 #include "collect/heap/inject/gotslots.h"
 #include "collect/heap/inject/implantmap.h"
 #include "collect/heap/inject/ptracecall.h"
+#include "collect/heap/inject/remotemem.h"
 #include "elf/probe/allocator.h"
 #include "target/proc.h"
 
@@ -41,7 +42,7 @@ const uint64_t implant_exact_offsets[] = { BLOB_EXACT_SEEN_AT, 0 };
 struct implant {
 	pid_t pid;
 	int process;     /* a pidfd: whoever has the number later is not meant */
-	int memory;      /* /proc/PID/mem: of the program that it runs now */
+	struct remotemem mem; /* of the program that it runs now */
 	struct implantmap map;
 	char path[64], allocators[128];
 	uint64_t stopped_ns;
@@ -58,8 +59,8 @@ static struct implant *new_implant(pid_t pid)
 {
 	struct implant *i = mem_alloc(sizeof(*i));
 
-	i->pid = pid;
-	i->process = i->memory = i->map.image_file = i->map.shared_file = -1;
+	i->pid = i->mem.pid = pid;
+	i->process = i->mem.file = i->mem.traced = i->map.image_file = i->map.shared_file = -1;
 	return i;
 }
 
@@ -70,10 +71,10 @@ static int open_process(struct implant *i, struct err *err)
 
 	i->process = syscall(SYS_pidfd_open, i->pid, 0);
 	if (i->process >= 0)
-		i->memory = open(path, O_RDWR | O_CLOEXEC);
-	if (i->memory < 0 && (errno == ESRCH || errno == ENOENT))
+		i->mem.file = open(path, O_RDWR | O_CLOEXEC);
+	if (i->mem.file < 0 && (errno == ESRCH || errno == ENOENT))
 		return err_set(err, ESRCH, "process %d has no memory: it has ended, or is a thread of the kernel", i->pid);
-	if (i->memory < 0)
+	if (i->mem.file < 0)
 		return err_errno(err, errno, "cannot open the memory of process %d", i->pid);
 	if (syscall(SYS_pidfd_send_signal, i->process, 0, NULL, 0) < 0 && errno == ESRCH)
 		return err_set(err, ESRCH, "process %d has ended", i->pid);
@@ -114,11 +115,11 @@ static int find_existing(struct implant *i, bool any, struct err *err)
 	int r;
 
 	for (int k = 0; k < MOST_LEFT; k++) {
-		r = implantmap_find(i->pid, i->memory, &i->map, err);
+		r = implantmap_find(i->pid, i->mem.file, &i->map, err);
 		if (r || i->map.shared || any)
 			return r;
-		if (implant_unhook(i))
-			return err_set(err, EIO, "process %d has hooks of the process that it is a child of, which cannot be put back", i->pid);
+		if (implant_unhook(i, err))
+			return err_prefix(err, "process %d has hooks of the process that it is a child of, which cannot be put back", i->pid);
 		implantmap_done(&i->map);
 	}
 	return err_set(err, EIO, "process %d has more hooks than we have ever made", i->pid);
@@ -126,7 +127,7 @@ static int find_existing(struct implant *i, bool any, struct err *err)
 
 static int find_made(struct implant *i, struct err *err)
 {
-	int r = implantmap_find(i->pid, i->memory, &i->map, err);
+	int r = implantmap_find(i->pid, i->mem.file, &i->map, err);
 
 	return r == -ENOENT || (!r && !i->map.shared) ? err_set(err, EIO, "our code is not where it was put in process %d", i->pid) : r;
 }
@@ -152,7 +153,7 @@ int implant_open(pid_t pid, struct worker *w, struct implant **ret, struct err *
 		r = err_set(err, ENOENT, "process %d has no hooks of gasflame", pid);
 	if (r == -ENOENT && w) {
 		r = find_slots(i, w, err);
-		r = r ?: implantmap_make(pid, i->process, i->memory, &i->stopped_ns, err);
+		r = r ?: implantmap_make(pid, i->process, i->mem.file, &i->stopped_ns, err);
 		r = r ?: find_made(i, err);
 	}
 	return opened(i, r, ret);
@@ -172,7 +173,7 @@ static int begin(pid_t pid, struct worker *w, int (*hold)(struct ptracecall *, p
 	i->held = !r;
 	r = r ?: open_process(i, err);
 	r = r ?: find_slots(i, w, err);
-	r = r ?: implantmap_make_by(&i->remote, i->process, i->memory, err);
+	r = r ?: implantmap_make_by(&i->remote, i->process, i->mem.file, err);
 	r = r ?: find_made(i, err);
 	return opened(i, r, ret);
 }
@@ -201,30 +202,21 @@ void implant_close(struct implant *i)
 	implant_let_go(i);
 	implantmap_done(&i->map);
 	fd_close(&i->process);
-	fd_close(&i->memory);
+	fd_close(&i->mem.file);
 	gotslots_done(&i->found);
 	free(i);
 }
 
-/* --- slots --- */
+/* --- memory of the process --- */
 
-/* The process's memory, all of the bytes or an error. Tried again: an error may pass, and a slot that is left stays ours. */
 static int get(const struct implant *i, uint64_t address, void *ret, size_t n)
 {
-	ssize_t done = -1;
-
-	for (int k = 0; k < TRIES && done != (ssize_t)n; k++)
-		done = pread(i->memory, ret, n, address);
-	return done == (ssize_t)n ? 0 : done < 0 ? -errno : -EIO;
+	return remotemem_get(&i->mem, address, ret, n);
 }
 
 static int put(const struct implant *i, uint64_t address, const void *data, size_t n)
 {
-	ssize_t done = -1;
-
-	for (int k = 0; k < TRIES && done != (ssize_t)n; k++)
-		done = pwrite(i->memory, data, n, address);
-	return done == (ssize_t)n ? 0 : done < 0 ? -errno : -EIO;
+	return remotemem_put(&i->mem, address, data, n);
 }
 
 static int set_active(struct implant *i, uint32_t active)
@@ -232,43 +224,96 @@ static int set_active(struct implant *i, uint32_t active)
 	return put(i, i->map.image + BLOB_LOCAL_AT, &active, sizeof(active));
 }
 
-/* A part of the fixed memory, of which we have a copy: in the process only we write it. */
-static int put_fixed(struct implant *i, const void *part, size_t n)
+/* Where a part of our copy of the fixed memory is in the process. There only we write it. */
+static uint64_t fixed_at(const struct implant *i, const void *part)
 {
-	return put(i, i->map.image + BLOB_FIXED_AT + ((const char *)part - (const char *)i->map.fixed), part, n);
+	return i->map.image + BLOB_FIXED_AT + ((const char *)part - (const char *)i->map.fixed);
 }
 
-/* The hook that stands for a function, a new one if it has none yet. 0: there are no more. */
-static uint64_t hook_for(struct implant *i, uint64_t function, enum allocator_shape shape)
+static int put_fixed(struct implant *i, const void *part, size_t n)
+{
+	return put(i, fixed_at(i, part), part, n);
+}
+
+/* The fixed part and most slots are read-only in the process: whoever writes to them does so in a function for this. */
+static int write_by(struct implant *i, int (*write)(void *context), void *context, struct err *err)
+{
+	_Static_assert(offsetof(struct blob_fixed, real) >= REMOTEMEM_PROOF, "the head of the fixed part is the proof");
+
+	i->mem.is_tracer = i->held;
+	return remotemem_write(&i->mem, fixed_at(i, i->map.fixed), write, context, err);
+}
+
+/* --- slots --- */
+
+/* The hook that stands for a function, a new one if it has none yet. -ENOSPC: there are no more. */
+static int hook_for(struct implant *i, uint64_t function, enum allocator_shape shape, uint64_t *ret)
 {
 	uint64_t *real = i->map.fixed->real[shape];
 
 	for (int k = 0; k < BLOB_EACH; k++) {
+		int r = 0;
+
 		if (real[k] && real[k] != function)
 			continue;
+		if (!real[k])
+			r = put(i, fixed_at(i, &real[k]), &function, sizeof(function));
+		if (r < 0)
+			return r;
 		real[k] = function;
-		return put_fixed(i, &real[k], sizeof(real[k])) ? 0 : i->map.image + blob_hooks[shape][k];
+		*ret = i->map.image + blob_hooks[shape][k];
+		return 0;
 	}
-	return 0;
+	return -ENOSPC;
 }
 
-/* Remembers the slot before it is changed: whoever comes after us must find it. False: the process changed it meanwhile. */
-static bool hook_slot(struct implant *i, const struct gotslots_slot *slot, uint64_t hook)
+/* Remembers the slot before it is changed: whoever comes after us must find it. 1: the process changed it meanwhile. */
+static int hook_slot(struct implant *i, const struct gotslots_slot *slot, uint64_t hook)
 {
 	struct blob_fixed *f = i->map.fixed;
 	uint64_t now;
+	int r;
 
 	if (f->slot_count >= BLOB_SLOTS || get(i, slot->address, &now, sizeof(now)))
-		return true;
+		return 0;
 	if (now != slot->value)
-		return false;
+		return 1;
 	f->slots[f->slot_count] = (struct blob_slot){ slot->address, slot->value, hook };
-	if (put_fixed(i, &f->slots[f->slot_count], sizeof(f->slots[0])))
-		return true;
+	r = put_fixed(i, &f->slots[f->slot_count], sizeof(f->slots[0]));
+	if (r < 0)
+		return r;
 	f->slot_count++;
-	if (!put_fixed(i, &f->slot_count, sizeof(f->slot_count)) && put(i, slot->address, &hook, sizeof(hook)))
+	r = put_fixed(i, &f->slot_count, sizeof(f->slot_count));
+	r = r ?: put(i, slot->address, &hook, sizeof(hook));
+	if (r < 0)
 		f->slot_count--;
-	return true;
+	return r;
+}
+
+struct hooking {
+	struct implant *i;
+	int changed; /* slots that the process has changed since they were found */
+};
+
+/* All that were found. */
+static int hook_found(void *context)
+{
+	struct hooking *h = context;
+	struct implant *i = h->i;
+	const struct gotslots *found = &i->found;
+
+	h->changed = 0;
+	for (size_t k = 0; k < found->slots.n; k++) {
+		const struct gotslots_function *f = &found->functions.v[found->slots.v[k].function];
+		uint64_t hook;
+		int r = hook_for(i, f->address, allocator_names[f->name].shape, &hook);
+
+		r = r ?: hook_slot(i, &found->slots.v[k], hook);
+		if (r == -EACCES)
+			return r;
+		h->changed += r > 0;
+	}
+	return 0;
 }
 
 static void note_controls(struct implant *i, const struct gotslots *found)
@@ -280,39 +325,39 @@ static void note_controls(struct implant *i, const struct gotslots *found)
 			i->controls[n++] = found->functions.v[k].address;
 }
 
-/* All that were found; how many of them the process has changed since. */
-static int hook_found(struct implant *i)
+static void end_found(struct implant *i)
 {
 	struct gotslots *found = &i->found;
-	int changed = 0;
 
-	for (size_t k = 0; k < found->slots.n; k++) {
-		const struct gotslots_function *f = &found->functions.v[found->slots.v[k].function];
-		uint64_t hook = hook_for(i, f->address, allocator_names[f->name].shape);
-
-		changed += hook && !hook_slot(i, &found->slots.v[k], hook);
-	}
 	note_controls(i, found);
 	if (found->slots.n)
 		snprintf(i->allocators, sizeof(i->allocators), "%s", found->allocators);
 	gotslots_done(found);
 	*found = (struct gotslots){ 0 };
-	return changed;
 }
 
 int implant_hook(struct implant *i, struct worker *w, struct err *err)
 {
-	int changed = 1;
+	struct hooking h = { .i = i, .changed = 1 };
+	size_t found = 0;
 
 	/* A slot that was found unfilled may have been filled since: then it is found again, unlike those that we changed. */
-	for (int tries = 0; tries < 3 && changed; tries++) {
+	for (int tries = 0; tries < 3 && h.changed; tries++) {
 		int r = i->has_found ? 0 : gotslots_find(i->pid, w, &i->found, err);
 
 		i->has_found = false;
 		if (r < 0)
 			return i->map.fixed->slot_count ? (int)i->map.fixed->slot_count : r;
-		changed = hook_found(i);
+		found = i->found.slots.n;
+		h.changed = 0;
+		r = found ? write_by(i, hook_found, &h, err) : 0;
+		end_found(i);
+		if (r < 0)
+			return r;
 	}
+	if (found && !i->map.fixed->slot_count)
+		return err_set(err, EAGAIN, "none of the %zu slots through which process %d calls its allocator could be changed: it changes "
+			       "them itself, or ends; try again", found, i->pid);
 	return i->map.fixed->slot_count;
 }
 
@@ -344,41 +389,72 @@ static bool is_hook(const struct implant *i, uint64_t address)
 	return false;
 }
 
-/* True: the slot does not hold our hook any more. */
-static bool put_back(struct implant *i, const struct proc_maps *maps, const struct blob_slot *slot)
+/* 0: the slot does not hold our hook any more. */
+static int put_back(struct implant *i, const struct proc_maps *maps, const struct blob_slot *slot)
 {
 	const struct proc_mapping *code = mapping_of(maps, slot->original);
 	uint64_t now;
 
 	if (!is_hook(i, slot->hook))
-		return true;
+		return 0;
 	if (get(i, slot->address, &now, sizeof(now)))
-		return !mapping_of(maps, slot->address); /* its library was unloaded, or the process is gone */
+		return mapping_of(maps, slot->address) ? -EIO : 0; /* its library was unloaded, or the process is gone */
 	if (now != slot->hook)
-		return true; /* somebody else's by now: not ours to change */
+		return 0; /* somebody else's by now: not ours to change */
 	/* Of a process whose main thread has ended the kernel does not say what is mapped. */
-	return (!maps->list.n || (code && code->executable)) && !put(i, slot->address, &slot->original, sizeof(slot->original));
+	if (maps->list.n && (!code || !code->executable))
+		return -EIO;
+	return put(i, slot->address, &slot->original, sizeof(slot->original));
 }
 
-int implant_unhook(struct implant *i)
+struct unhooking {
+	struct implant *i;
+	struct proc_maps maps;
+	int left;
+};
+
+static int put_all_back(void *context)
 {
-	_cleanup_(proc_maps_done) struct proc_maps maps = { 0 };
+	struct unhooking *u = context;
+	struct implant *i = u->i;
 	struct blob_fixed *f = i->map.fixed;
-	int left = 0, r = -EAGAIN;
+	const uint64_t none = 0;
+	int r;
+
+	u->left = 0;
+	for (uint64_t k = f->slot_count; k-- > 0;) {
+		r = put_back(i, &u->maps, &f->slots[k]);
+		if (r == -EACCES)
+			return r;
+		u->left += r < 0;
+	}
+	if (u->left)
+		return 0;
+	r = put(i, fixed_at(i, &f->slot_count), &none, sizeof(none));
+	if (r != -EACCES)
+		f->slot_count = 0;
+	return r == -EACCES ? r : 0;
+}
+
+int implant_unhook(struct implant *i, struct err *err)
+{
+	struct blob_fixed *f = i->map.fixed;
+	struct unhooking u = { .i = i };
+	int r = -EAGAIN, left = 0;
 
 	implant_deactivate(i);
 	for (int k = 0; f->slot_count && r && r != -ESRCH && k < TRIES; k++)
-		r = proc_maps_read(i->pid, false, &maps);
-	if (!f->slot_count || r == -ESRCH)
-		return 0;
-	if (r < 0)
-		return (int)f->slot_count;
-	for (uint64_t k = f->slot_count; k-- > 0;)
-		left += !put_back(i, &maps, &f->slots[k]);
-	if (!left) {
-		f->slot_count = 0;
-		put_fixed(i, &f->slot_count, sizeof(f->slot_count));
+		r = proc_maps_read(i->pid, false, &u.maps);
+	if (f->slot_count && r < 0 && r != -ESRCH) {
+		left = (int)f->slot_count;
+		err_errno(err, -r, "cannot read what process %d has mapped", i->pid);
+	} else if (f->slot_count && !r) {
+		r = write_by(i, put_all_back, &u, err);
+		left = r < 0 ? implant_hooked(i) : u.left;
+		if (!r && left)
+			err_set(err, EIO, "what was in them does not lead to code any more, or they cannot be read");
 	}
+	proc_maps_done(&u.maps);
 	return left;
 }
 
@@ -393,12 +469,12 @@ static int forget_threads(struct implant *i)
 {
 	static const struct exact_thread none[EXACT_THREADS];
 
-	return pwrite(i->memory, none, sizeof(none), thread_at(i, 0)) == sizeof(none) ? 0 : -EIO;
+	return pwrite(i->mem.file, none, sizeof(none), thread_at(i, 0)) == sizeof(none) ? 0 : -EIO;
 }
 
 bool implant_thread(const struct implant *i, uint32_t index, struct exact_thread *ret)
 {
-	return index < EXACT_THREADS && pread(i->memory, ret, sizeof(*ret), thread_at(i, index)) == sizeof(*ret);
+	return index < EXACT_THREADS && pread(i->mem.file, ret, sizeof(*ret), thread_at(i, index)) == sizeof(*ret);
 }
 
 void implant_set_stack(struct implant *i, uint32_t index, uint64_t low, uint64_t top)
@@ -407,10 +483,18 @@ void implant_set_stack(struct implant *i, uint32_t index, uint64_t low, uint64_t
 	const uint64_t low_at = at + offsetof(struct exact_thread, low), top_at = at + offsetof(struct exact_thread, top);
 
 	/* Never one's begin with another's end. */
-	if (index < EXACT_THREADS && pwrite(i->memory, &none, sizeof(none), top_at) == sizeof(none) &&
-	    pwrite(i->memory, &low, sizeof(low), low_at) == sizeof(low) &&
-	    pwrite(i->memory, &top, sizeof(top), top_at) != sizeof(top))
-		pwrite(i->memory, &none, sizeof(none), top_at);
+	if (index < EXACT_THREADS && pwrite(i->mem.file, &none, sizeof(none), top_at) == sizeof(none) &&
+	    pwrite(i->mem.file, &low, sizeof(low), low_at) == sizeof(low) &&
+	    pwrite(i->mem.file, &top, sizeof(top), top_at) != sizeof(top))
+		pwrite(i->mem.file, &none, sizeof(none), top_at);
+}
+
+static int write_settings(void *context)
+{
+	struct implant *i = context;
+	const struct blob_fixed *f = i->map.fixed;
+
+	return put_fixed(i, &f->interval_bytes, offsetof(struct blob_fixed, pad) - offsetof(struct blob_fixed, interval_bytes));
 }
 
 int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err)
@@ -425,14 +509,14 @@ int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err
 	f->interval_bytes = interval_bytes;
 	if (getrandom(&f->seed, sizeof(f->seed), 0) != sizeof(f->seed))
 		f->seed = i->map.image ^ getpid();
-	r = r ?: put_fixed(i, &f->interval_bytes, sizeof(f->interval_bytes));
-	r = r ?: put_fixed(i, &f->seed, sizeof(f->seed));
 	f->recordings++;
-	r = r ?: put_fixed(i, &f->recordings, sizeof(f->recordings));
 	if (interval_bytes <= 1)
 		r = r ?: forget_threads(i);
 	if (r < 0)
 		return err_errno(err, -r, "cannot write to process %d", i->pid);
+	r = write_by(i, write_settings, i, err);
+	if (r < 0)
+		return r;
 	/* All that follows becomes zeros, and takes no memory until it is used. */
 	if (fallocate(i->map.shared_file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, PAGES(from), PAGES(sizeof(*s)) - PAGES(from)) < 0)
 		return err_errno(err, errno, "cannot clear our memory in process %d", i->pid);
@@ -467,7 +551,7 @@ bool implant_gone(const struct implant *i)
 	char byte;
 
 	/* Our descriptor is of the memory that it had then, which ends with it. */
-	return pread(i->memory, &byte, 1, i->map.image) != 1;
+	return pread(i->mem.file, &byte, 1, i->map.image) != 1;
 }
 
 bool implant_replaced(const struct implant *i)
@@ -582,16 +666,30 @@ static struct blob_order *new_order(struct implant *i, uint64_t function, struct
 	return o;
 }
 
+static int write_order(void *context)
+{
+	struct implant *i = context;
+
+	return put_fixed(i, &i->map.fixed->order, sizeof(i->map.fixed->order));
+}
+
+static int withdraw_order(void *context)
+{
+	struct implant *i = context;
+
+	return put_fixed(i, &i->map.fixed->order.function, sizeof(i->map.fixed->order.function));
+}
+
 /* Until it is answered. mallctl()'s own error as a negative number. */
 static int send_order(struct implant *i, uint64_t wait_ns, struct err *err)
 {
 	struct blob_answer *a = &i->map.shared->answer;
 	struct blob_order *o = &i->map.fixed->order;
 	int32_t result;
-	int r = put_fixed(i, o, sizeof(*o));
+	int r = write_by(i, write_order, i, err);
 
 	if (r < 0)
-		return err_errno(err, -r, "cannot write to process %d", i->pid);
+		return r;
 	__atomic_store_n(&a->state, BLOB_ASKED, __ATOMIC_RELEASE);
 	/* Forgets the threads: the next allocation of each comes to the slow path, whoever it is. */
 	r = implant_activate(i, no_sample, err);
@@ -602,7 +700,7 @@ static int send_order(struct implant *i, uint64_t wait_ns, struct err *err)
 		return r;
 	/* A later write there has no effect: the request is withdrawn. */
 	o->function = 0;
-	put_fixed(i, &o->function, sizeof(o->function));
+	write_by(i, withdraw_order, i, NULL);
 	__atomic_store_n(&a->state, BLOB_IDLE, __ATOMIC_RELEASE);
 	result = __atomic_load_n(&a->result, __ATOMIC_RELAXED);
 	return result < 0 || result >= PAGE ? -EIO : -result;

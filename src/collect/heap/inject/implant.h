@@ -3,7 +3,8 @@
  *
  * Life: open (maps the blob into the process, or takes over the one that is there;
  * hooks nothing) -> hook -> activate -> rescan now and then -> unhook -> close. The only moment
- * in which a thread of the process is stopped is the first open.
+ * in which a thread of the process is stopped is the first open. On kernels that let only a tracer write to read-only
+ * memory, writes trace a thread for a moment without stopping it (remotemem.h).
  *
  * If gasflame dies meanwhile, the slots keep pointing to hooks that still work, and after
  * some time only pass on; the next open finds all that is needed to go on or to put
@@ -34,7 +35,8 @@ int implant_begin(pid_t pid, struct worker *w, struct implant **ret, struct err 
 /* The same when it has executed another program, and SIGSTOP keeps it from beginning with it. It goes on in any case. */
 int implant_begin_again(pid_t pid, struct worker *w, struct implant **ret, struct err *err);
 void implant_let_go(struct implant *i);
-/* Points the slots of the process to hooks; again later for what was loaded since. Returns how many are hooked. */
+/* Points the slots of the process to hooks; again later for what was loaded since. Returns how many are hooked. -EACCES, -EPERM: the
+ * kernel refuses to write to them, err says why and what to do. */
 int implant_hook(struct implant *i, struct worker *w, struct err *err);
 /* interval_bytes: mean distance of samples, 0: every allocation. Forgets all samples from before. */
 int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err);
@@ -83,8 +85,8 @@ int implant_control_many(struct implant *i, uint64_t function, const struct impl
 
 /* How many slots hold our hooks now. */
 int implant_hooked(const struct implant *i);
-/* Puts the slots back that still hold our hooks. Returns how many could not be. */
-int implant_unhook(struct implant *i);
+/* Puts the slots back that still hold our hooks. Returns how many could not be; err says why. */
+int implant_unhook(struct implant *i, struct err *err);
 void implant_close(struct implant *i); /* NULL is fine */
 
 /* Does nobody run our hooks any more: has the process ended, or executed another program? */

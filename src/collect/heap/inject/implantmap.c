@@ -122,6 +122,7 @@ static bool is_mapped(pid_t pid, uint64_t start, uint64_t end, int fd)
 struct operation {
 	struct ptracecall *r;
 	int pidfd, memory;
+	int own;         /* the memory as the file of the stopped thread, -1: was not needed yet */
 	uint64_t base;   /* of all that is mapped */
 	int64_t number;  /* of the memfd in the process, and ours of the same file; -1: there is none */
 	int file;
@@ -130,6 +131,28 @@ struct operation {
 static bool failed(int64_t result)
 {
 	return result < 0 && result > -PAGE;
+}
+
+/*
+ * Writes to memory that is read-only in the process. -EACCES: the kernel refuses that; -EAGAIN: the process has another memory by
+ * now. Some kernels allow it only to the tracer of the thread whose file it is (remotemem.h), and the stopped
+ * thread need not be the main one.
+ */
+static int put(struct operation *o, uint64_t at, const void *data, size_t n)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/task/%d/mem", o->r->pid, o->r->tid), *now = mem_alloc(n);
+
+	if (pwrite(o->memory, data, n, at) == (ssize_t)n)
+		return 0;
+	if (pread(o->memory, now, n, at) != (ssize_t)n)
+		return -EAGAIN;
+	if (o->own < 0)
+		o->own = open(path, O_RDWR | O_CLOEXEC);
+	if (o->own < 0)
+		return -EAGAIN;
+	if (pwrite(o->own, data, n, at) != (ssize_t)n)
+		return -EACCES;
+	return pread(o->memory, now, n, at) == (ssize_t)n && !memcmp(now, data, n) ? 0 : -EAGAIN;
 }
 
 /*
@@ -246,7 +269,7 @@ static int map_shared(struct operation *o, struct err *err)
 }
 
 /* The last of it: whoever finds this finds all. */
-static int write_head(const struct operation *o, struct err *err)
+static int write_head(struct operation *o, struct err *err)
 {
 	_cleanup_free_ struct blob_fixed *f = mem_alloc(sizeof(*f));
 	const size_t head = offsetof(struct blob_fixed, real);
@@ -255,13 +278,13 @@ static int write_head(const struct operation *o, struct err *err)
 	f->version = BLOB_VERSION;
 	f->size = sizeof(*f);
 	f->image = o->base;
-	return pwrite(o->memory, f, head, o->base + BLOB_FIXED_AT) == (ssize_t)head ? 0 : changed(o, err);
+	return put(o, o->base + BLOB_FIXED_AT, f, head) ? changed(o, err) : 0;
 }
 
 int implantmap_make_by(struct ptracecall *r, int pidfd, int memory, struct err *err)
 {
 	static const char name[] = BLOB_NAME;
-	struct operation o = { .r = r, .pidfd = pidfd, .memory = memory, .number = -1, .file = -1 };
+	struct operation o = { .r = r, .pidfd = pidfd, .memory = memory, .own = -1, .number = -1, .file = -1 };
 	int64_t at =
 		ptracecall_call(r, SYS_mmap, 0, TOTAL_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	int e = 0;
@@ -270,7 +293,10 @@ int implantmap_make_by(struct ptracecall *r, int pidfd, int memory, struct err *
 		return err_errno(err, -at, "process %d cannot map memory for us", r->pid);
 	o.base = at;
 	/* Also the proof that the memory is still that of the program which is stopped: an exec may have come between. */
-	if (pwrite(memory, name, sizeof(name), o.base + BLOB_FIXED_AT) != sizeof(name))
+	e = put(&o, o.base + BLOB_FIXED_AT, name, sizeof(name));
+	if (e == -EACCES)
+		ptracecall_readonly(r->pid, err);
+	else if (e < 0)
 		e = err_set(err, EAGAIN, "cannot write to the memory of process %d: it has executed another program "
 			    "meanwhile, or ends; try again", r->pid);
 	e = e ?: map_image(&o, err);
@@ -280,6 +306,7 @@ int implantmap_make_by(struct ptracecall *r, int pidfd, int memory, struct err *
 	/* Nothing leads there yet. */
 	if (e < 0)
 		ptracecall_call(r, SYS_munmap, o.base, TOTAL_BYTES, 0, 0, 0, 0);
+	fd_close(&o.own);
 	return e;
 }
 

@@ -206,7 +206,7 @@ static pid_t tracer_of(pid_t pid)
 	return line ? atoi(line + strlen("\nTracerPid:")) : 0;
 }
 
-static int refuse(pid_t pid, pid_t tid, int code, struct err *err)
+int ptracecall_refused(pid_t pid, pid_t tid, int code, struct err *err)
 {
 	pid_t tracer = code == EPERM ? tracer_of(pid) : 0;
 	struct proc_stat s;
@@ -222,7 +222,13 @@ static int refuse(pid_t pid, pid_t tid, int code, struct err *err)
 	if (code == EPERM)
 		return err_set(err, EPERM, "process %d may not be traced: it takes root (or CAP_SYS_PTRACE), and "
 			       "kernel.yama.ptrace_scope below 3", pid);
-	return err_errno(err, code, "cannot stop a thread of process %d", pid);
+	return err_errno(err, code, "cannot trace a thread of process %d", pid);
+}
+
+int ptracecall_readonly(pid_t pid, struct err *err)
+{
+	return err_set(err, EACCES, "the kernel does not let us write to read-only memory of process %d, not even as its tracer: boot it "
+		       "with the parameter proc_mem.force_override=ptrace (or always)", pid);
 }
 
 /*
@@ -298,7 +304,7 @@ static int seize(struct ptracecall *r, struct err *err)
 	int e = 0;
 
 	if (ptrace(PTRACE_SEIZE, r->tid, 0, 0) < 0)
-		return refuse(r->pid, r->tid, errno, err);
+		return ptracecall_refused(r->pid, r->tid, errno, err);
 	if (ptrace(PTRACE_INTERRUPT, r->tid, 0, 0) < 0)
 		e = -errno;
 	e = e ?: wait_interrupted(r, STOP_WAIT_NS);
@@ -402,8 +408,10 @@ static int run_to_entry(struct ptracecall *r, bool stopped)
 	uint64_t entry = 0;
 	int e = memory < 0 ? -errno : find_entry(r->pid, &entry);
 
-	if (!e && (pread(memory, &old, 1, entry) != 1 || pwrite(memory, &trap, 1, entry) != 1))
+	if (!e && pread(memory, &old, 1, entry) != 1)
 		e = -errno;
+	if (!e && pwrite(memory, &trap, 1, entry) != 1)
+		e = errno == EIO ? -EACCES : -errno;
 	if (!e && ((stopped && kill(r->pid, SIGCONT) < 0) || ptrace(PTRACE_CONT, r->pid, 0, 0) < 0))
 		e = -errno;
 	if (!e)
@@ -415,6 +423,11 @@ static int run_to_entry(struct ptracecall *r, bool stopped)
 		e = take_over(r);
 	r->saved.rip = entry;
 	return e;
+}
+
+static int not_held(pid_t pid, int e, struct err *err)
+{
+	return e == -EACCES ? ptracecall_readonly(pid, err) : err_errno(err, -e, "cannot hold the program at its beginning");
 }
 
 int ptracecall_at_entry(struct ptracecall *r, pid_t pid, struct err *err)
@@ -429,7 +442,7 @@ int ptracecall_at_entry(struct ptracecall *r, pid_t pid, struct err *err)
 	if (e < 0) {
 		if (!r->ended)
 			ptrace(PTRACE_DETACH, pid, 0, 0);
-		return err_errno(err, -e, "cannot hold the program at its beginning");
+		return not_held(pid, e, err);
 	}
 	e = check_thread(r, err);
 	e = e ?: find_syscall(pid, &r->syscall_at, err);
@@ -453,7 +466,7 @@ int ptracecall_at_entry_stopped(struct ptracecall *r, pid_t pid, struct err *err
 	*r = (struct ptracecall){ .pid = pid, .tid = pid, .child = true };
 	sigprocmask(SIG_BLOCK, NULL, &r->own);
 	if (ptrace(PTRACE_SEIZE, pid, 0, 0) < 0) {
-		e = refuse(pid, pid, errno, err);
+		e = ptracecall_refused(pid, pid, errno, err);
 		kill(pid, SIGCONT);
 		return e;
 	}
@@ -466,7 +479,7 @@ int ptracecall_at_entry_stopped(struct ptracecall *r, pid_t pid, struct err *err
 	if (!e) {
 		e = run_to_entry(r, true);
 		if (e < 0)
-			err_errno(err, -e, "cannot hold the program at its beginning");
+			not_held(pid, e, err);
 	}
 	if (e < 0) {
 		kill(pid, SIGCONT);
