@@ -4,45 +4,71 @@
 
 #include "base/buf.h"
 
-#define NUMBER "(^|[^a-z_])number=\"?(?<number>[0-9][0-9,]*)"
-#define HASH   "(^|[^a-z_])hash=\"?(?<hash>0x[0-9a-fA-F]+)"
+/* A number that nothing follows may have been cut. */
+#define NUMBER "(^| )number=\"?(?<number>[0-9][0-9,]*)[^0-9,]"
+#define HASH   "(^| )hash=\"?(?<hash>0x[0-9a-fA-F]+)"
+#define TXS    " txs=\"?(?<txs>[0-9][0-9,]*)"
+/* "33.1ms", "\"850.123µs\"", "1m2.5s", "1m 2s" */
+#define TIME   "\"?(?<time>[^ \",|]+( [0-9.]+m?s)*)"
 
 const struct client_rule client_rules[] = {
+	/* reth, geth and Nethermind share this line's members; plain, as JSON, and as JSON in a string. */
+	{ NULL, ROLE_DONE, "Slow block",
+	  { " block[._]number=\"?(?<number>[0-9]+)[^0-9]", " block[._]hash=\"?(?<hash>0x[0-9a-fA-F]+)",
+	    " block[._]gas_used=\"?(?<gas>[0-9][0-9.]*([KMGT]?[gG]as)?)", " block[._]tx_count=\"?(?<txs>[0-9]+)",
+	    " timing[._]total_ms=\"?(?<ms>[0-9.]+)" }, .vague = true },
+	{ "Nethermind", ROLE_DRESS, " parallel_execution=", { 0 } },
+	{ "Nethermind", ROLE_DRESS, " | ", { "^[0-9]{1,2} [A-Z][a-z]{2} [0-9:]{8} \\| " } },
+	{ "geth", ROLE_DRESS, "lvl=", { "(^| )t=[^ ]+ lvl=" } },
+	{ "geth", ROLE_DRESS, "|", { "^(INFO|WARN|ERROR|DEBUG|TRACE|CRIT) *\\[[0-9]{2}-[0-9]{2}\\|" } },
+	{ "reth", ROLE_DRESS, "reth", { "(reth::slow_block|target=\"?reth)" } },
+	{ "reth", ROLE_DRESS, "block_number=", { 0 } },
+	{ "reth", ROLE_DRESS, "Slow block block.number=", { "(^|Z) +(TRACE|DEBUG|INFO|WARN|ERROR) " } },
 	{ "reth", ROLE_BEGIN, "Received new payload from consensus engine", { NUMBER, HASH } },
+	{ "reth", ROLE_BEGIN, "Received block from consensus engine", { NUMBER, HASH } },
 	{ "reth", ROLE_DONE, "Block added to canonical chain",
-	  { NUMBER, HASH, " txs=(?<txs>[0-9]+)", "gas_used=(?<gas>[0-9.]+[KMGT]?gas)", " elapsed=(?<time>[^ ]+)" } },
-	{ "reth", ROLE_DONE, "Block added to fork chain", { NUMBER, HASH, " elapsed=(?<time>[^ ]+)" } },
-	{ "reth", ROLE_DONE, "Slow block block.number=",
-	  { NUMBER, HASH, "block\\.gas_used=(?<gas>[0-9.]+[KMGT]?(gas)?)", "block\\.tx_count=(?<txs>[0-9]+)",
-	    "timing\\.total_ms=(?<ms>[0-9.]+)" } },
+	  { NUMBER, HASH, TXS, " (gas_used|gas|mgas)=\"?(?<gas>[0-9.]+ ?[KMGT]?[gG]as)", " elapsed=" TIME },
+	  .insertion = true },
+	{ "reth", ROLE_DONE, "Block added to fork chain", { NUMBER, HASH, " elapsed=" TIME } },
+	{ "ethrex", ROLE_OTHER, "THROUGHPUT: ", { 0 } }, /* of a block that is built, or, long ago, one without a number */
 	{ "ethrex", ROLE_DONE, "[METRIC] BLOCK EXECUTION THROUGHPUT",
-	  { "THROUGHPUT \\((?<number>[0-9]+)\\)", "TIME SPENT: (?<ms>[0-9.]+) ms", "Gas Used: (?<gas>[0-9]+)[ ,]",
-	    "#Txs: (?<txs>[0-9]+)" } },
+	  { "THROUGHPUT \\((?<number>[0-9]+)\\)", "TIME SPENT: (?<ms>[0-9.]+) ms", "Gas Used: (?<ggas>[0-9]+\\.[0-9]+) ",
+	    "Gas Used: (?<gas>[0-9]+)[ ,]", "#Txs: (?<txs>[0-9]+)", " (?<ggasps>[0-9.]+) Ggas/s" } },
 	{ "ethrex", ROLE_DONE, "[METRIC] BLOCK ",
 	  { "\\[METRIC\\] BLOCK (?<number>[0-9]+) ", " (?<hash>0x[0-9a-fA-F]+)", "\\| (?<ms>[0-9.]+) ms",
-	    "\\| (?<txs>[0-9]+) txs", "\\| (?<mgas>[0-9.]+) Mgas" } },
-	{ "geth", ROLE_DONE, "Imported new ",
-	  { NUMBER, HASH, " txs=(?<txs>[0-9,]+)", " mgas=(?<mgas>[0-9.,]+)", " elapsed=(?<time>[^ ]+)" } },
-	{ "geth", ROLE_DONE, "\"msg\":\"Slow block\"",
-	  { "\"number\": ?(?<number>[0-9]+)", "\"hash\": ?\"(?<hash>0x[0-9a-fA-F]+)", "\"gas_used\": ?(?<gas>[0-9]+)",
-	    "\"tx_count\": ?(?<txs>[0-9]+)", "\"total_ms\": ?(?<ms>[0-9.]+)" } },
+	    "\\| (?<txs>[0-9]+) txs", "\\| (?<mgas>[0-9.]+) Mgas", "\\| (?<ggasps>[0-9.]+) Ggas/s" } },
+#define GETH                                                                                                       \
+	{ NUMBER, HASH, " blocks=\"?(?<blocks>[0-9][0-9,]*)", TXS, " mgas=\"?(?<mgas>[0-9][0-9.,]*)", " elapsed=" TIME }
+	{ "geth", ROLE_DONE, "Imported new chain segment", GETH },
+	{ "geth", ROLE_DONE, "Imported new potential chain segment", GETH },
 	{ "Nethermind", ROLE_DONE, "Processed ",
-	  { "Processed +([0-9,]+\\.\\.\\. *)?(?<number>[0-9][0-9,]*)[^|0-9]*(\\([^)]*\\))? *\\|",
-	    "\\| *(?<ms>[0-9.,]+) *ms" } },
+	  { "Processed +((?<first>[0-9][0-9,]*) *\\.\\.\\. *)?(?<number>[0-9][0-9,]*)[^|0-9]*(\\([^)]*\\))? *\\|.* ?ms",
+	    "\\| *(?<ms>[0-9][0-9.,]*) *ms", " mgasps +(?<mgasps>[0-9.]+)" }, .vague = true },
 	{ "Nethermind", ROLE_AFTER, "MGas",
-	  { "(^|[^0-9.,])(?<mgas>[0-9][0-9.,]*) *MGas([^/]|$)", "\\| *(?<txs>[0-9,]+) *tx" } },
+	  { "Block.*[^0-9.,](?<mgas>[0-9][0-9.,]*) *MGas([^/]|$)", "\\| *(?<txs>[0-9,]+) *tx" } },
 	{ "Nethermind", ROLE_CLOSE, "Block throughput", { 0 } },
 	{ "Besu", ROLE_DONE, "Imported ",
-	  { "Imported (empty block )?#(?<number>[0-9,]+)", "\\((?<hash>0x[0-9a-fA-F]+)", "\\| *(?<txs>[0-9,]+) tx",
-	    "(?<gas>[0-9,]+) *\\( *[0-9.]+%\\) gas used", "\\| *(?<time>[0-9.,]+ *m?s) exec" } },
-	{ "Erigon", ROLE_DONE, "head updated",
-	  { NUMBER, HASH, " execution=(?<time>[^ ]+)", " mgas/s=(?<mgasps>[0-9.,]+)" } },
+	  { "Imported +(empty block|block)? *#(?<number>[0-9][0-9,]*) +[(/]", "\\((?<hash>0x[0-9a-fA-F]+)",
+	    "[|/] *(?<txs>[0-9][0-9,]*) tx", "(?<gas>[0-9][0-9,]*) *\\( *[0-9.,]+%\\) gas", "\\| *(?<time>[0-9.,]+ *m?s) exec",
+	    "\\) in (?<time>[0-9.,]+s)" }, .vague = true },
+	/* Of the chains whose validators log like this; a payload for the engine, "Produced #7  (0x…)|", is no block yet. */
+	{ "Besu", ROLE_DONE, "Produced ",
+	  { "Produced +(and imported )?(empty block|block)? *#(?<number>[0-9][0-9,]*) +/", "\\((?<hash>0x[0-9a-fA-F]+)",
+	    "/ *(?<txs>[0-9][0-9,]*) tx", "(?<gas>[0-9][0-9,]*) *\\( *[0-9.,]+%\\) gas", "\\) in (?<time>[0-9.,]+s)" },
+	  .vague = true },
+#define ERIGON                                                                                                     \
+	{ "(^| )number=\"?(?<number>[0-9]+)([^0-9]|$)", HASH, " execution=" TIME, "[^ge] mgas/s=\"?(?<mgasps>[0-9.,]+)" }
+	{ "Erigon", ROLE_DONE, "head validated", ERIGON },
+	{ "Erigon", ROLE_DONE, "head updated", ERIGON },
+	{ "anvil", ROLE_SUMS, " (", { "(^|  )(0\\.[0-9]+|1\\.[0-7])\\.[0-9]+(-[^ ]*)? \\([0-9a-f]{7,} 20[0-9]{2}-" } },
+	{ "anvil", ROLE_EACH, " (",
+	  { "(^|  )(1\\.([89]|[1-9][0-9]+)|[2-9][0-9]*\\.[0-9]+)\\.[0-9]+(-[^ ]*)? \\([0-9a-f]{7,} 20[0-9]{2}-" } },
 	{ "anvil", ROLE_BEGIN, "vm_mine", { "(^|: )evm_mine$" } },
 	{ "anvil", ROLE_BEGIN, "anvil_mine", { "(^|: )anvil_mine$" } },
 	{ "anvil", ROLE_HINT, "eth_send", { "(^|: )eth_send[A-Za-z]*Transaction[A-Za-z]*$" } },
-	{ "anvil", ROLE_COUNT, "Transaction: 0x", { 0 } },
-	{ "anvil", ROLE_BEFORE, "Gas used: ", { " Gas used: (?<gas>[0-9]+)$" } },
-	{ "anvil", ROLE_DONE, "Block Number: ", { " Block Number: (?<number>[0-9]+)$" }, .says_all = true },
+	{ "anvil", ROLE_COUNT, "Transaction: 0x", { "(^|  )Transaction: 0x[0-9a-f]+$" } },
+	{ "anvil", ROLE_BEFORE, "Gas used: ", { "(^|  )Gas used: (?<gas>[0-9]+)$" } },
+	{ "anvil", ROLE_DONE, "Block Number: ", { "(^|  )Block Number: (?<number>[0-9]+)$" }, .says_all = true },
 	{ "anvil", ROLE_AFTER, "Block Hash: ", { "Block Hash: (?<hash>0x[0-9a-fA-F]+)$" } },
 	{ "anvil", ROLE_CLOSE, "Block Time: ", { 0 } },
 	{ 0 },
@@ -51,6 +77,7 @@ const struct client_rule client_rules[] = {
 const struct client clients[] = {
 	{ "reth", "reth", false },
 	{ "op-reth", "reth", false },
+	{ "xlayer-reth", "reth", false },
 	{ "ethrex", "ethrex", false },
 	{ "geth", "geth", false },
 	{ "nethermind", "Nethermind", false },

@@ -1,13 +1,16 @@
 #include "collect/blocks/blockmarks.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text/str.h"
@@ -19,23 +22,41 @@
 #include "target/log/logs.h"
 #include "ethereum/rpc.h"
 
-enum { LOOK_MS = 100 };
+enum { LOOK_MS = 100, PRIME_BYTES = 65536 };
 static const uint64_t patience_ns = 5000000000, at_the_end_ns = 1000000000;
 static const uint64_t settle_ns = 1000000000;  /* until the spans before a moment are all known */
 static const uint64_t unnamed_ns = 8000000000; /* how long a span waits for its block */
 
 /* --- the log --- */
 
+/* More is known of a block that is on its way; one that is in the profile stays as it is. Called with the lock. */
+static void amend(struct blockmarks *m, const struct blocklog_block *b)
+{
+	for (size_t i = 0; i < m->entries.n; i++) {
+		struct blocklog_block *said = &m->entries.v[i].said;
+
+		if (m->entries.v[i].logged && said->order == b->order && !m->entries.v[i].answered) {
+			said->block = b->block;
+			if (!*said->hash)
+				memcpy(said->hash, b->hash, sizeof(said->hash));
+		}
+	}
+}
+
 static void got_block(void *context, const struct blocklog_block *b)
 {
 	struct blockmarks *m = context;
-	struct blockmarks_entry e = { *b, .asking = m->rpc && m->rpc_runs, .thread = PROFILE_NONE,
-		                      .since_ns = clock_mono_ns() };
+	/* The node's word about the last block of a group says nothing about the group. */
+	struct blockmarks_entry e = { *b, .logged = true, .asking = m->rpc && m->rpc_runs && b->count == 1,
+				      .thread = PROFILE_NONE, .since_ns = clock_mono_ns() };
 
 	pthread_mutex_lock(&m->lock);
 	if (m->entries.n >= BLOCKMARKS_WAITING)
 		e.asking = false;
-	vec_push(&m->entries, e);
+	if (b->amends)
+		amend(m, b);
+	else
+		vec_push(&m->entries, e);
 	pthread_cond_signal(&m->asked);
 	pthread_mutex_unlock(&m->lock);
 }
@@ -45,6 +66,21 @@ static void got_line(void *context, char *line, size_t n, uint64_t time_ns)
 	struct blockmarks *m = context;
 
 	blocklog_line(m->parser, line, n, time_ns);
+}
+
+/* The beginning of a log may say which version writes it, and so what its lines mean. */
+static void prime(struct blockmarks *m)
+{
+	_cleanup_fd_ int fd = open(m->options.log, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_free_ char *text = mem_alloc(PRIME_BYTES);
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return;
+	n = fd_read_all(fd, text, PRIME_BYTES);
+	for (char *line = text, *end; n > 0 && (end = memchr(line, '\n', text + n - line)); line = end + 1)
+		blocklog_prime(m->parser, line, end - line);
 }
 
 static void *follow_log(void *context)
@@ -89,7 +125,7 @@ static void add_mark(struct blockmarks *m, struct profile *p, const struct block
 {
 	const struct blocklog_block *b = &e->said;
 	struct profile_mark x = { .thread = e->thread, .block = b->block };
-	char name[48];
+	char name[BLOCK_GROUP_NAME];
 
 	if (b->start_ns < start) {
 		m->before++;
@@ -99,7 +135,10 @@ static void add_mark(struct blockmarks *m, struct profile *p, const struct block
 		m->after++;
 		return;
 	}
-	snprintf(name, sizeof(name), "block %llu%s", (unsigned long long)b->block.number, b->again ? " (again)" : "");
+	if (b->count > 1)
+		block_group_name(name, b->first, b->block.number);
+	else
+		snprintf(name, sizeof(name), "block %llu%s", (unsigned long long)b->block.number, b->again ? " (again)" : "");
 	x.name = profile_string(p, name);
 	x.kind = profile_string(p, "block");
 	x.start_ns = b->start_ns - start;
@@ -255,6 +294,11 @@ static void note_counters(struct blockmarks *m, struct profile *p)
 		count(p, KEY_MARKS_REORGANIZED, c->reorged);
 		count(p, KEY_MARKS_OUT_OF_ORDER, c->out_of_order);
 		count(p, KEY_MARKS_BAD_DURATIONS, c->bad_times);
+		count(p, KEY_MARKS_FIGURES_BEYOND_BOUNDS, c->bad_figures);
+		count(p, KEY_MARKS_MERGED, c->merged);
+		count(p, KEY_MARKS_GROUPS, c->groups);
+		count(p, KEY_MARKS_INSERTED, c->inserted);
+		count(p, KEY_MARKS_CLIENT_CHANGED, c->clients);
 		count(p, KEY_MARKS_SHARED_A_TIME, c->shared);
 	}
 	count(p, KEY_MARKS_SPANS_NAMED, m->spanned);
@@ -340,6 +384,8 @@ int blockmarks_open(const struct blockmarks_options *o, struct blockmarks **ret,
 		if (r >= 0)
 			r = logs_open(o->log, fd, &m->logs, &missing, err);
 	}
+	if (r >= 0 && o->log && fd < 0 && !missing)
+		prime(m);
 	if (r >= 0 && o->rpc)
 		r = rpc_open(o->rpc, &m->rpc, err);
 	if (r < 0) {

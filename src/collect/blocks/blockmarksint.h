@@ -11,14 +11,16 @@
 #include "base/vec.h"
 #include "collect/blocks/blockmarks.h"
 #include "collect/blocks/blockmatch.h"
-#include "ethereum/blocklog.h"
+#include "ethereum/log/blocklog.h"
 
 enum { BLOCKMARKS_WAITING = 4096 }; /* blocks that wait for an answer; beyond that they go without */
 
 /* A block on its way into the profile. */
 struct blockmarks_entry {
 	struct blocklog_block said;
+	bool logged;       /* by the log: later lines may tell more */
 	bool asking;       /* the node has not said what it is yet */
+	bool answered;     /* the node has */
 	bool spanned;      /* its span is that of its function, or there is none */
 	uint32_t thread;   /* that made it, PROFILE_NONE = not known */
 	uint64_t looked_ns; /* by looks at the node only: when it was looked at before */

@@ -47,6 +47,7 @@ static void answer(struct blockmarks *m, uint64_t number, const struct rpcblock 
 		return;
 	}
 	m->answered++;
+	e->answered = true;
 	e->said.block.gas = said->block.gas;
 	e->said.block.transactions = said->block.transactions;
 	e->said.block.known |= BLOCK_GAS | BLOCK_TRANSACTIONS;
