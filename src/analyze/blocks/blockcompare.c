@@ -169,8 +169,9 @@ void blocks_compare(struct blocks *b)
 	struct typical typical = { .gas_known = true };
 	size_t n = 0, from, to, first;
 
+	/* A group of blocks is no slow block. */
 	for (size_t i = 0; i < b->rows.n; i++)
-		if (b->rows.v[i].split)
+		if (b->rows.v[i].split && block_group_count(b->rows.v[i].name) == 1)
 			order[n++] = &b->rows.v[i];
 	if (n > 1)
 		qsort(order, n, sizeof(*order), compare_wall);

@@ -124,7 +124,8 @@ static int take_blocks(struct making *m, const char *name, struct err *err)
 	runs_command(m->runs, name);
 	add_columns(m, true);
 	for (size_t i = 0; i < b.rows.n; i++)
-		if (b.rows.v[i].split && b.rows.v[i].block.known & BLOCK_NUMBER && b.rows.v[i].block.number && is_last(&b, i))
+		if (b.rows.v[i].split && b.rows.v[i].block.known & BLOCK_NUMBER && b.rows.v[i].block.number &&
+		    block_group_count(b.rows.v[i].name) == 1 && is_last(&b, i))
 			add_block(m, &b.rows.v[i]);
 	blocks_done(&b);
 	return 0;

@@ -129,6 +129,8 @@ static void put_row(const struct blocks_job *job, const struct block_row *r, str
 			put_share(out, r->ns[columns[c].part], r->wall_ns, COLUMN);
 	buf_printf(out, "  %9.2f  ", r->parallel_ns / 1e6);
 	plain_add(out, thread_name(job, r));
+	if (block_group_count(r->name) > 1)
+		buf_printf(out, "  (%s, %llu in one line of the log)", r->name, (unsigned long long)block_group_count(r->name));
 	buf_putc(out, '\n');
 }
 
@@ -363,6 +365,7 @@ static void put_json_row(const struct blocks_job *job, const struct block_row *r
 	json_open_row(j, 0);
 	json_put_string(j, "name", r->name);
 	put_json_known(j, "number", r, BLOCK_NUMBER, r->block.number);
+	json_put_uint(j, "count", block_group_count(r->name));
 	put_json_known(j, "gas", r, BLOCK_GAS, r->block.gas);
 	put_json_known(j, "transactions", r, BLOCK_TRANSACTIONS, r->block.transactions);
 	json_put_uints(j, { "start_ns", r->start_ns }, { "wall_ns", r->wall_ns });
