@@ -33,7 +33,8 @@ static bool is_unit(const char *s)
 
 static int spawn(const char *unit, int out, pid_t *ret)
 {
-	char *argv[] = { "journalctl", "--follow", "--output=cat", "--lines=0", "--unit", (char *)unit, NULL };
+	/* As JSON: a program that writes to the journal itself has its figures in fields of their own. */
+	char *argv[] = { "journalctl", "--follow", "--output=json", "--all", "--lines=0", "--unit", (char *)unit, NULL };
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
 	sigset_t none;

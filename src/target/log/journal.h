@@ -1,5 +1,5 @@
 /*
- * journal.h - the new log lines of a systemd unit: journalctl as a child, without a shell, its output a pipe.
+ * journal.h - the new log lines of a systemd unit: journalctl as a child, without a shell, its output, JSON, a pipe.
  *
  *	r = journal_open("reth.service", &j, &fd, &err);	// fd is the caller's: logs_open() takes it
  *	journal_close(j);

@@ -128,13 +128,14 @@ cat >bin/journalctl <<'END'
 #!/bin/sh
 echo "$*" >asked
 while sleep 0.1; do # what is said before the recording begins is not of it; the rest is said more than once
-	echo "INFO Block added to canonical chain number=7 hash=0x$(printf %064x 7) txs=3 gas_used=0gas elapsed=1ms" || exit
+	printf '{"_PID":"7","F_NUMBER":"7","F_HASH":"0x%064x","F_TXS":"3","MESSAGE":"%s","F_GAS_USED":"0gas","F_ELAPSED":"1ms"}\n' 7 \
+		"Block added to canonical chain" || exit
 done
 END
 chmod +x bin/journalctl
 PATH=$PWD/bin:$PATH gf record -d 2 -o journal.gasflame --log journal:node@1.service -p "$idle"
-check "a unit's journal is read as a log" test "$(sql journal.gasflame 'select group_concat(number) from mark' | tr -d '"')" = 7
-check "by journalctl, for that unit, from now on" grep -q -- '--follow .*--lines=0 --unit node@1.service' asked
+check "a unit's journal is read as a log, with the fields of its entries" test "$(sql journal.gasflame 'select group_concat(number) from mark' | tr -d '"')" = 7
+check "by journalctl, for that unit, from now on" grep -q -- '--follow --output=json .*--lines=0 --unit node@1.service' asked
 check "a block without gas is one" test "$(sql journal.gasflame 'select gas from mark where number = 7')" = 0
 check_not "and it ends with the recording" pgrep -f "$PWD/bin/journalctl"
 gf blocks journal.gasflame
