@@ -1,5 +1,6 @@
 /*
- * blocks.c - the blocks of a recording: a row each, what its time was made of, and why the slow ones are.
+ * blocks.c - the blocks of a recording: a row each, what its time was made of, and why the slow ones are. A node's log by
+ * itself has a simpler table (logblocks.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,10 +11,13 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/logblocks.h"
 #include "cmd/reading/captureio.h"
 #include "cmd/reading/analyzed.h"
 #include "export/section/blockstext.h"
+#include "ethereum/clients.h"
 #include "export/export.h"
 #include "profile/profile.h"
 
@@ -24,7 +28,7 @@ struct blocks_command {
 	struct option_list own;
 	struct analyzed_options load;
 	uint64_t limit;
-	const char *block;
+	const char *block, *client, *pattern;
 	bool json, csv, by_time, crates, html;
 };
 
@@ -124,9 +128,35 @@ static int run(const struct blocks_command *c, char **capture, struct err *err)
 	return r;
 }
 
+/* Options that need what only a recording has, or only a log. NULL: all fit. */
+static const char *find_misfit(const struct blocks_command *c, bool log)
+{
+	if (!log)
+		return c->client ? "--log-client" : c->pattern ? "--log-pattern" : NULL;
+	return c->block ? "--block" : c->crates ? "--crates" : c->html ? "--html" : c->own.list.n ? "--own" :
+	       c->load.patterns.list.n ? "--patterns" : c->load.symbols.list.n ? "--symbols" : NULL;
+}
+
+static int run_any(const struct blocks_command *c, char **path, struct err *err)
+{
+	const struct logblocks_options o = { .path = path, .client = c->client, .pattern = c->pattern, .output = c->output,
+					     .limit = c->limit, .by_time = c->by_time, .json = c->json, .csv = c->csv };
+	bool log = logblocks_is_log(*path);
+	const char *misfit = find_misfit(c, log);
+
+	if (misfit && log)
+		return err_set(err, EINVAL, "%s is for a recording, and %s is a log: record with --log first", misfit, *path);
+	if (misfit)
+		return err_set(err, EINVAL, "%s is for a log, and %s is none", misfit, *path);
+	return log ? logblocks_run(&o, err) : run(c, path, err);
+}
+
 static int blocks(const struct command *command, int argc, char **argv)
 {
 	_cleanup_(command_done) struct blocks_command c = { .limit = DEFAULT_LIMIT };
+	_cleanup_free_ char *verified = client_names(true), *others = client_names(false),
+		*client_help = mem_printf("of a log: whose lines they are: %s (captured from the client), or %s (as the client's source "
+					  "prints them, not yet verified); by default each block's line tells", verified, others);
 	const struct option_spec options[] = {
 		{ 0, "block", OPTION_STRING, &c.block, "NUMBER",
 		  "one block in full: its functions, files and crates; the page is written beside the capture, and its "
@@ -139,6 +169,10 @@ static int blocks(const struct command *command, int argc, char **argv)
 		  "also write the page beside the capture, as report does, and say its address" },
 		{ 0, "json", OPTION_FLAG, &c.json, .help = "everything, as JSON" },
 		{ 0, "csv", OPTION_FLAG, &c.csv, .help = "a line for each block, as CSV" },
+		{ 0, "log-client", OPTION_STRING, &c.client, "CLIENT", client_help },
+		{ 0, "log-pattern", OPTION_STRING, &c.pattern, "REGEX",
+		  "of a log: lines of your own, an extended regex with (?<number>...), and any of hash, txs, gas, mgas, ggas, "
+		  "time (59.7ms), ms, us and s" },
 		{ 'o', "output", OPTION_STRING, &c.output, "FILE",
 		  "where to write; \"-\", the default, is the standard output" },
 		{ 0, "own", OPTION_LIST, &c.own, "CRATE", "a crate or module that is your own, or a pattern of them" },
@@ -154,18 +188,22 @@ static int blocks(const struct command *command, int argc, char **argv)
 	if (first < 0)
 		return -first - 1;
 	if (command_operands.n != 1) {
-		log_error("blocks reads one capture: name only one");
+		log_error("blocks reads one capture or log: name only one");
 		return EXIT_USAGE;
 	}
 	if (c.json + c.csv + (c.block != NULL) > 1) {
 		log_error("--json, --csv and --block are three forms: choose one");
 		return EXIT_USAGE;
 	}
+	if (c.client && c.pattern) {
+		log_error("--log-client and --log-pattern are two ways to say the same: choose one");
+		return EXIT_USAGE;
+	}
 	if ((c.json || c.csv || c.block) && (c.by_time || c.crates || c.limit != DEFAULT_LIMIT)) {
 		log_error("--limit, --in-order and --crates are for the table");
 		return EXIT_USAGE;
 	}
-	r = run(&c, command_operands.v, &err);
+	r = run_any(&c, command_operands.v, &err);
 	if (r < 0) {
 		log_error("%s", err.text);
 		return err.code == EINVAL ? EXIT_USAGE : EXIT_ERROR;
@@ -175,10 +213,16 @@ static int blocks(const struct command *command, int argc, char **argv)
 
 const struct command command_blocks = {
 	.name = "blocks",
-	.summary = "the blocks of a recording: gas, time, what it was made of, why some are slow",
+	.summary = "the blocks of a recording or a log: gas, time, what it was made of, why some are slow",
 	.usage = "[options] [FILE]",
 	.describe =
-		"A row for each block that record --log, --rpc or --mark-function found: its number, gas, transactions, wall time and "
+		"FILE is a recording, or a node's log (\"-\" is the standard input), told apart by their content. Of a log it is "
+		"a row for each block: its number, gas, transactions, time and Ggas/s, as reth, op-reth, xlayer-reth, ethrex, geth, "
+		"Nethermind, Besu, Erigon and anvil say it, plain, coloured, as logfmt or JSON, from a container or the journal "
+		"(journalctl -o json). A line for many blocks is a row that says so; the microseconds that reth "
+		"takes to insert a block which it built are not taken for the block's time.\n"
+		"\n"
+		"Of a recording it is a row for each block that record --log, --rpc or --mark-function found: its number, gas, transactions, wall time and "
 		"Ggas/s, and what the wall time was made of along its path: the thread that was most on the CPU, and "
 		"where that one waited for another thread, what that one did. On the CPU by whose code it was (own, "
 		"dependencies, std with the allocator, the kernel), in the run queue, waiting for locks, the disk, "
@@ -190,7 +234,9 @@ const struct command command_blocks = {
 		"either is a moment and has no split.\n"
 		"\n"
 		COMMAND_NEWEST,
-	.example = "gasflame record --log reth.log --rpc http://127.0.0.1:8545 -d 60 -o reth.gasflame reth\n"
+	.example = "gasflame blocks reth.log\n"
+		   "journalctl -u reth -o json | gasflame blocks -\n"
+		   "gasflame record --log reth.log --rpc http://127.0.0.1:8545 -d 60 -o reth.gasflame reth\n"
 		   "gasflame blocks reth.gasflame\n"
 		   "gasflame blocks --block 24443168 reth.gasflame\n"
 		   "gasflame blocks --csv reth.gasflame > blocks.csv",

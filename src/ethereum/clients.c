@@ -4,73 +4,73 @@
 
 #include "base/buf.h"
 
-/* A number that nothing follows may have been cut. */
+/* A figure that nothing follows may have been cut. */
 #define NUMBER "(^| )number=\"?(?<number>[0-9][0-9,]*)[^0-9,]"
 #define HASH   "(^| )hash=\"?(?<hash>0x[0-9a-fA-F]+)"
-#define TXS    " txs=\"?(?<txs>[0-9][0-9,]*)"
+#define TXS    " txs=\"?(?<txs>[0-9][0-9,]*)[^0-9,]"
 /* "33.1ms", "\"850.123µs\"", "1m2.5s", "1m 2s" */
 #define TIME   "\"?(?<time>[^ \",|]+( [0-9.]+m?s)*)"
 
 const struct client_rule client_rules[] = {
 	/* reth, geth and Nethermind share this line's members; plain, as JSON, and as JSON in a string. */
-	{ NULL, ROLE_DONE, "Slow block",
+	{ NULL, LINE_DONE, "Slow block",
 	  { " block[._]number=\"?(?<number>[0-9]+)[^0-9]", " block[._]hash=\"?(?<hash>0x[0-9a-fA-F]+)",
-	    " block[._]gas_used=\"?(?<gas>[0-9][0-9.]*([KMGT]?[gG]as)?)", " block[._]tx_count=\"?(?<txs>[0-9]+)",
-	    " timing[._]total_ms=\"?(?<ms>[0-9.]+)" }, .vague = true },
-	{ "Nethermind", ROLE_DRESS, " parallel_execution=", { 0 } },
-	{ "Nethermind", ROLE_DRESS, " | ", { "^[0-9]{1,2} [A-Z][a-z]{2} [0-9:]{8} \\| " } },
-	{ "geth", ROLE_DRESS, "lvl=", { "(^| )t=[^ ]+ lvl=" } },
-	{ "geth", ROLE_DRESS, "|", { "^(INFO|WARN|ERROR|DEBUG|TRACE|CRIT) *\\[[0-9]{2}-[0-9]{2}\\|" } },
-	{ "reth", ROLE_DRESS, "reth", { "(reth::slow_block|target=\"?reth)" } },
-	{ "reth", ROLE_DRESS, "block_number=", { 0 } },
-	{ "reth", ROLE_DRESS, "Slow block block.number=", { "(^|Z) +(TRACE|DEBUG|INFO|WARN|ERROR) " } },
-	{ "reth", ROLE_BEGIN, "Received new payload from consensus engine", { NUMBER, HASH } },
-	{ "reth", ROLE_BEGIN, "Received block from consensus engine", { NUMBER, HASH } },
-	{ "reth", ROLE_DONE, "Block added to canonical chain",
+	    " block[._]gas_used=\"?(?<gas>[0-9][0-9.]*([KMGT]?[gG]as)?)[\" ]", " block[._]tx_count=\"?(?<txs>[0-9]+)[^0-9]",
+	    " timing[._]total_ms=\"?(?<ms>[0-9.]+)([^0-9.]|$)" }, .vague = true },
+	{ "Nethermind", LINE_DRESS, " parallel_execution=", { 0 } },
+	{ "Nethermind", LINE_DRESS, " | ", { "^[0-9]{1,2} [A-Z][a-z]{2} [0-9:]{8} \\| " } },
+	{ "geth", LINE_DRESS, "lvl=", { "(^| )t=[^ ]+ lvl=" } },
+	{ "geth", LINE_DRESS, "|", { "^(INFO|WARN|ERROR|DEBUG|TRACE|CRIT) *\\[[0-9]{2}-[0-9]{2}\\|" } },
+	{ "reth", LINE_DRESS, "reth", { "(reth::slow_block|target=\"?reth)" } },
+	{ "reth", LINE_DRESS, "block_number=", { 0 } },
+	{ "reth", LINE_DRESS, "Slow block block.number=", { "(^|Z) +(TRACE|DEBUG|INFO|WARN|ERROR) " } },
+	{ "reth", LINE_BEGIN, "Received new payload from consensus engine", { NUMBER, HASH } },
+	{ "reth", LINE_BEGIN, "Received block from consensus engine", { NUMBER, HASH } },
+	{ "reth", LINE_DONE, "Block added to canonical chain",
 	  { NUMBER, HASH, TXS, " (gas_used|gas|mgas)=\"?(?<gas>[0-9.]+ ?[KMGT]?[gG]as)", " elapsed=" TIME },
 	  .insertion = true },
-	{ "reth", ROLE_DONE, "Block added to fork chain", { NUMBER, HASH, " elapsed=" TIME } },
-	{ "ethrex", ROLE_OTHER, "THROUGHPUT: ", { 0 } }, /* of a block that is built, or, long ago, one without a number */
-	{ "ethrex", ROLE_DONE, "[METRIC] BLOCK EXECUTION THROUGHPUT",
+	{ "reth", LINE_DONE, "Block added to fork chain", { NUMBER, HASH, " elapsed=" TIME } },
+	{ "ethrex", LINE_OTHER, "THROUGHPUT: ", { 0 } }, /* of a block that is built, or, long ago, one without a number */
+	{ "ethrex", LINE_DONE, "[METRIC] BLOCK EXECUTION THROUGHPUT",
 	  { "THROUGHPUT \\((?<number>[0-9]+)\\)", "TIME SPENT: (?<ms>[0-9.]+) ms", "Gas Used: (?<ggas>[0-9]+\\.[0-9]+) ",
-	    "Gas Used: (?<gas>[0-9]+)[ ,]", "#Txs: (?<txs>[0-9]+)", " (?<ggasps>[0-9.]+) Ggas/s" } },
-	{ "ethrex", ROLE_DONE, "[METRIC] BLOCK ",
+	    "Gas Used: (?<gas>[0-9]+)[ ,]", "#Txs: (?<txs>[0-9]+)[^0-9]", " (?<ggasps>[0-9.]+) Ggas/s" } },
+	{ "ethrex", LINE_DONE, "[METRIC] BLOCK ",
 	  { "\\[METRIC\\] BLOCK (?<number>[0-9]+) ", " (?<hash>0x[0-9a-fA-F]+)", "\\| (?<ms>[0-9.]+) ms",
 	    "\\| (?<txs>[0-9]+) txs", "\\| (?<mgas>[0-9.]+) Mgas", "\\| (?<ggasps>[0-9.]+) Ggas/s" } },
 #define GETH                                                                                                       \
-	{ NUMBER, HASH, " blocks=\"?(?<blocks>[0-9][0-9,]*)", TXS, " mgas=\"?(?<mgas>[0-9][0-9.,]*)", " elapsed=" TIME }
-	{ "geth", ROLE_DONE, "Imported new chain segment", GETH },
-	{ "geth", ROLE_DONE, "Imported new potential chain segment", GETH },
-	{ "Nethermind", ROLE_DONE, "Processed ",
+	{ NUMBER, HASH, " blocks=\"?(?<blocks>[0-9][0-9,]*)[^0-9,]", TXS, " mgas=\"?(?<mgas>[0-9][0-9.,]*)[^0-9.,]", " elapsed=" TIME }
+	{ "geth", LINE_DONE, "Imported new chain segment", GETH },
+	{ "geth", LINE_DONE, "Imported new potential chain segment", GETH },
+	{ "Nethermind", LINE_DONE, "Processed ",
 	  { "Processed +((?<first>[0-9][0-9,]*) *\\.\\.\\. *)?(?<number>[0-9][0-9,]*)[^|0-9]*(\\([^)]*\\))? *\\|.* ?ms",
 	    "\\| *(?<ms>[0-9][0-9.,]*) *ms", " mgasps +(?<mgasps>[0-9.]+)" }, .vague = true },
-	{ "Nethermind", ROLE_AFTER, "MGas",
+	{ "Nethermind", LINE_AFTER, "MGas",
 	  { "Block.*[^0-9.,](?<mgas>[0-9][0-9.,]*) *MGas([^/]|$)", "\\| *(?<txs>[0-9,]+) *tx" } },
-	{ "Nethermind", ROLE_CLOSE, "Block throughput", { 0 } },
-	{ "Besu", ROLE_DONE, "Imported ",
+	{ "Nethermind", LINE_CLOSE, "Block throughput", { 0 } },
+	{ "Besu", LINE_DONE, "Imported ",
 	  { "Imported +(empty block|block)? *#(?<number>[0-9][0-9,]*) +[(/]", "\\((?<hash>0x[0-9a-fA-F]+)",
 	    "[|/] *(?<txs>[0-9][0-9,]*) tx", "(?<gas>[0-9][0-9,]*) *\\( *[0-9.,]+%\\) gas", "\\| *(?<time>[0-9.,]+ *m?s) exec",
 	    "\\) in (?<time>[0-9.,]+s)" }, .vague = true },
 	/* Of the chains whose validators log like this; a payload for the engine, "Produced #7  (0x…)|", is no block yet. */
-	{ "Besu", ROLE_DONE, "Produced ",
+	{ "Besu", LINE_DONE, "Produced ",
 	  { "Produced +(and imported )?(empty block|block)? *#(?<number>[0-9][0-9,]*) +/", "\\((?<hash>0x[0-9a-fA-F]+)",
 	    "/ *(?<txs>[0-9][0-9,]*) tx", "(?<gas>[0-9][0-9,]*) *\\( *[0-9.,]+%\\) gas", "\\) in (?<time>[0-9.,]+s)" },
 	  .vague = true },
 #define ERIGON                                                                                                     \
-	{ "(^| )number=\"?(?<number>[0-9]+)([^0-9]|$)", HASH, " execution=" TIME, "[^ge] mgas/s=\"?(?<mgasps>[0-9.,]+)" }
-	{ "Erigon", ROLE_DONE, "head validated", ERIGON },
-	{ "Erigon", ROLE_DONE, "head updated", ERIGON },
-	{ "anvil", ROLE_SUMS, " (", { "(^|  )(0\\.[0-9]+|1\\.[0-7])\\.[0-9]+(-[^ ]*)? \\([0-9a-f]{7,} 20[0-9]{2}-" } },
-	{ "anvil", ROLE_EACH, " (",
+	{ "(^| )number=\"?(?<number>[0-9]+)([^0-9]|$)", HASH, " execution=" TIME, "[^ge] mgas/s=\"?(?<mgasps>[0-9.,]+)[^0-9.,]" }
+	{ "Erigon", LINE_DONE, "head validated", ERIGON },
+	{ "Erigon", LINE_DONE, "head updated", ERIGON },
+	{ "anvil", LINE_SUMS, " (", { "(^|  )(0\\.[0-9]+|1\\.[0-7])\\.[0-9]+(-[^ ]*)? \\([0-9a-f]{7,} 20[0-9]{2}-" } },
+	{ "anvil", LINE_EACH, " (",
 	  { "(^|  )(1\\.([89]|[1-9][0-9]+)|[2-9][0-9]*\\.[0-9]+)\\.[0-9]+(-[^ ]*)? \\([0-9a-f]{7,} 20[0-9]{2}-" } },
-	{ "anvil", ROLE_BEGIN, "vm_mine", { "(^|: )evm_mine$" } },
-	{ "anvil", ROLE_BEGIN, "anvil_mine", { "(^|: )anvil_mine$" } },
-	{ "anvil", ROLE_HINT, "eth_send", { "(^|: )eth_send[A-Za-z]*Transaction[A-Za-z]*$" } },
-	{ "anvil", ROLE_COUNT, "Transaction: 0x", { "(^|  )Transaction: 0x[0-9a-f]+$" } },
-	{ "anvil", ROLE_BEFORE, "Gas used: ", { "(^|  )Gas used: (?<gas>[0-9]+)$" } },
-	{ "anvil", ROLE_DONE, "Block Number: ", { "(^|  )Block Number: (?<number>[0-9]+)$" }, .says_all = true },
-	{ "anvil", ROLE_AFTER, "Block Hash: ", { "Block Hash: (?<hash>0x[0-9a-fA-F]+)$" } },
-	{ "anvil", ROLE_CLOSE, "Block Time: ", { 0 } },
+	{ "anvil", LINE_BEGIN, "vm_mine", { "(^|: )evm_mine$" } },
+	{ "anvil", LINE_BEGIN, "anvil_mine", { "(^|: )anvil_mine$" } },
+	{ "anvil", LINE_HINT, "eth_send", { "(^|: )eth_send[A-Za-z]*Transaction[A-Za-z]*$" } },
+	{ "anvil", LINE_COUNT, "Transaction: 0x", { "(^|  )Transaction: 0x[0-9a-f]+$" } },
+	{ "anvil", LINE_BEFORE, "Gas used: ", { "(^|  )Gas used: (?<gas>[0-9]+)$" } },
+	{ "anvil", LINE_DONE, "Block Number: ", { "(^|  )Block Number: (?<number>[0-9]+)$" }, .says_all = true },
+	{ "anvil", LINE_AFTER, "Block Hash: ", { "Block Hash: (?<hash>0x[0-9a-fA-F]+)$" } },
+	{ "anvil", LINE_CLOSE, "Block Time: ", { 0 } },
 	{ 0 },
 };
 

@@ -11,17 +11,17 @@ enum { CLIENT_PATTERNS = 8 };
 
 /* The role of a line for its block. */
 enum client_role {
-	ROLE_BEGIN,  /* a block begins: the one of that number, or the next one that is done */
-	ROLE_HINT,   /* the next block begins not before the last of these lines, where nothing else says so */
-	ROLE_BEFORE, /* tells the gas of a transaction of the next block, or their sum so far */
-	ROLE_COUNT,  /* is a transaction of the next block that is done */
-	ROLE_DONE,   /* a block is done; the first pattern must fit */
-	ROLE_AFTER,  /* tells more about the last block */
-	ROLE_CLOSE,  /* the same, and nothing follows */
-	ROLE_OTHER,  /* looks like the line of a block, and is none */
-	ROLE_DRESS,  /* not a line, but how this client writes one: whose it is, where several have the same */
-	ROLE_SUMS,   /* this version's lines before a block have the sum of gas so far, */
-	ROLE_EACH,   /* and this one's the gas of each transaction */
+	LINE_BEGIN,  /* a block begins: the one of that number, or the next one that is done */
+	LINE_HINT,   /* the next block begins not before the last of these lines, where nothing else says so */
+	LINE_BEFORE, /* tells the gas of a transaction of the next block, or their sum so far */
+	LINE_COUNT,  /* is a transaction of the next block that is done */
+	LINE_DONE,   /* a block is done; the first pattern must fit */
+	LINE_AFTER,  /* tells more about the last block */
+	LINE_CLOSE,  /* the same, and nothing follows */
+	LINE_OTHER,  /* looks like the line of a block, and is none */
+	LINE_DRESS,  /* not a line, but how this client writes one: whose it is, where several have the same */
+	LINE_SUMS,   /* this version's lines before a block have the sum of gas so far, */
+	LINE_EACH,   /* and this one's the gas of each transaction */
 };
 
 struct client_rule {

@@ -82,7 +82,7 @@ static int add_rules(struct blocklog *m, const char *client, const char *pattern
 		if (!strstr(pattern, "(?<number>"))
 			return err_set(err, EINVAL, "the pattern of a block must say where its number is: "
 				       "'Block (?<number>[0-9]+) in (?<ms>[0-9.]+) ms'");
-		m->own = (struct client_rule){ "own", ROLE_DONE, "", { pattern }, .vague = true };
+		m->own = (struct client_rule){ "own", LINE_DONE, "", { pattern }, .vague = true };
 		return add_rule(m, &m->own, err);
 	}
 	if (client && !known) {
@@ -439,7 +439,7 @@ static const char *find_speaker(const struct blocklog *m)
 		const struct client_rule *rule = logrule_of(m->rules.v[i]);
 		struct logrule_found f;
 
-		if (rule->role == ROLE_DRESS && strstr(m->text.data, rule->needle) &&
+		if (rule->role == LINE_DRESS && strstr(m->text.data, rule->needle) &&
 		    logrule_match(m->rules.v[i], m->text.data, &f))
 			return rule->client;
 	}
@@ -508,38 +508,38 @@ static void take_gas(struct blocklog *m)
 static void line_of_rule(struct blocklog *m, const struct client_rule *rule, struct logrule_found *f, uint64_t time_ns)
 {
 	switch (rule->role) {
-	case ROLE_BEGIN:
+	case LINE_BEGIN:
 		add_begun(m, &f->said, time_ns);
 		break;
-	case ROLE_HINT:
+	case LINE_HINT:
 		m->hint_ns = time_ns;
 		break;
-	case ROLE_BEFORE:
+	case LINE_BEFORE:
 		if (f->said.block.known & BLOCK_GAS)
 			line_before(m, f->said.block.gas);
 		break;
-	case ROLE_COUNT:
+	case LINE_COUNT:
 		m->next.block.transactions++;
 		m->next.block.known |= BLOCK_TRANSACTIONS;
 		break;
-	case ROLE_DONE:
+	case LINE_DONE:
 		line_done(m, rule, f, time_ns);
 		break;
-	case ROLE_AFTER:
-	case ROLE_CLOSE:
+	case LINE_AFTER:
+	case LINE_CLOSE:
 		if (m->is_open && m->open.slow)
 			f->said.block.known &= ~m->open.block.known; /* its figures are exact */
 		if (m->is_open)
 			tell(&m->open, &f->said);
-		if (rule->role == ROLE_CLOSE)
+		if (rule->role == LINE_CLOSE)
 			close_block(m);
 		break;
-	case ROLE_SUMS:
-	case ROLE_EACH:
-		m->gas_lines = rule->role == ROLE_SUMS ? GAS_SUMS : GAS_EACH;
+	case LINE_SUMS:
+	case LINE_EACH:
+		m->gas_lines = rule->role == LINE_SUMS ? GAS_SUMS : GAS_EACH;
 		break;
-	case ROLE_OTHER:
-	case ROLE_DRESS:
+	case LINE_OTHER:
+	case LINE_DRESS:
 		break;
 	}
 }
@@ -547,9 +547,9 @@ static void line_of_rule(struct blocklog *m, const struct client_rule *rule, str
 /* A line that ends a block counts whoever spoke before; all others belong to the client that speaks. */
 static bool applies(const struct blocklog *m, const struct client_rule *rule)
 {
-	if (rule->role == ROLE_DRESS)
+	if (rule->role == LINE_DRESS)
 		return false;
-	return rule->role == ROLE_DONE || rule->role == ROLE_OTHER || !rule->client || !m->client ||
+	return rule->role == LINE_DONE || rule->role == LINE_OTHER || !rule->client || !m->client ||
 	       !strcmp(m->client, rule->client);
 }
 
@@ -572,15 +572,15 @@ void blocklog_line(struct blocklog *m, const char *line, size_t n, uint64_t time
 
 		if (!applies(m, rule) || !strstr(m->text.data, rule->needle))
 			continue;
-		if (rule->role == ROLE_HINT && m->asked)
+		if (rule->role == LINE_HINT && m->asked)
 			return; /* thousands of hints, which do not count while begin lines come */
 		if (!logrule_match(m->rules.v[i], m->text.data, &f)) {
 			/* Until a client is recognized, a line with only the needle is another program's. */
-			m->counts.bad_lines += rule->role == ROLE_DONE && !rule->vague && m->client &&
+			m->counts.bad_lines += rule->role == LINE_DONE && !rule->vague && m->client &&
 					       !strcmp(m->client, rule->client);
 			continue;
 		}
-		if (rule->role == ROLE_DONE && !(f.said.block.known & BLOCK_NUMBER)) {
+		if (rule->role == LINE_DONE && !(f.said.block.known & BLOCK_NUMBER)) {
 			m->counts.bad_lines++;
 			return;
 		}
@@ -597,7 +597,7 @@ void blocklog_prime(struct blocklog *m, const char *line, size_t n)
 	for (size_t i = 0; i < m->rules.n; i++) {
 		const struct client_rule *rule = logrule_of(m->rules.v[i]);
 
-		if ((rule->role == ROLE_SUMS || rule->role == ROLE_EACH) && strstr(m->text.data, rule->needle) &&
+		if ((rule->role == LINE_SUMS || rule->role == LINE_EACH) && strstr(m->text.data, rule->needle) &&
 		    logrule_match(m->rules.v[i], m->text.data, &f))
 			line_of_rule(m, rule, &f, 0);
 	}
