@@ -126,7 +126,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 	struct option_list pids = { 0 }, symbols = { 0 }, functions = { 0 };
 	_cleanup_free_ char *verified = client_names(true), *others = client_names(false),
 		*client_help = mem_printf("whose lines they are: %s (captured from the client), or %s (as the client's source prints "
-					  "them, not yet verified); by default the first block tells", verified, others);
+					  "them, not yet verified); by default each block's line tells", verified, others);
 	struct recording r = RECORDING_INIT;
 	struct cgroupscope groups = { 0 };
 	struct err err = { 0 };
@@ -155,8 +155,8 @@ static int record_main(const struct command *c, int argc, char **argv)
 		{ 0, "log-client", OPTION_STRING, &r.marks.client, "CLIENT",
 		  client_help },
 		{ 0, "log-pattern", OPTION_STRING, &r.marks.pattern, "REGEX",
-		  "lines of your own: an extended regex with (?<number>...), and any of hash, txs, gas, mgas, time "
-		  "(59.7ms), ms, us and s" },
+		  "lines of your own: an extended regex with (?<number>...), and any of hash, txs, gas, mgas, ggas, "
+		  "time (59.7ms), ms, us and s" },
 		{ 0, "rpc", OPTION_STRING, &r.marks.rpc, "URL",
 		  "the node's JSON-RPC, http:// or ws://: asked for the exact gas and transactions of each block; without "
 		  "--log blocks are moments, when the node was first seen to have them (http: looked at five times a second; "
