@@ -13,22 +13,30 @@ enum { GROUPS = 6 };
 
 #define DURATION "([0-9.]+)(ns|\xc2\xb5s|\xce\xbcs|us|ms|s|m)"
 
-/* After the clients' sources; not yet verified against the clients themselves. phase NULL: gas. */
+/* After the clients' sources; not yet verified against the clients themselves. phase NULL: gas; REPEATS: how often the
+ * program did its work. */
+#define REPEATS "runs"
 static const struct {
 	const char *client, *phase, *regex;
 	double scale;
+	bool product; /* two numbers, a rate and a time, make the gas */
 } presets[] = {
-	/* [METRIC] BLOCK 24443168 0x… | 0.630 Ggas/s | 59.75 ms | 442 txs | 37 Mgas (62%), and what it is
-	   made of */
+	/* [METRIC] BLOCK 24443168 0x… | 0.630 Ggas/s | 59.75 ms | 442 txs | 37 Mgas (62%), and its parts. The gas at
+	   the end is in whole Mgas: rate times time is more exact. */
 	{ "ethrex", "block", "BLOCK [0-9]+ [^|]*\\| *[0-9.]+ Ggas/s *\\| *([0-9.]+) ms", 0 },
-	{ "ethrex", NULL, "BLOCK [0-9]+ .*\\| *([0-9.]+) Mgas \\(", 0 },
-	/* [METRIC] BLOCK EXECUTION THROUGHPUT (n): x Ggas/s TIME SPENT: y ms. Gas Used: g (p%), … */
+	{ "ethrex", NULL, "BLOCK [0-9]+ [^|]*\\| *([0-9.]+) Ggas/s *\\| *([0-9.]+) ms.*\\| *[0-9.]+ Mgas \\(", 1e6, true },
+	/* [METRIC] BLOCK EXECUTION THROUGHPUT (n): x Ggas/s TIME SPENT: y ms. Gas Used: g (p%), … in gigagas */
 	{ "ethrex", "block", "BLOCK EXECUTION THROUGHPUT.*TIME SPENT: ([0-9.]+) ms", 0 },
-	{ "ethrex", NULL, "BLOCK EXECUTION THROUGHPUT.*Gas Used: ([0-9.]+)", 1 },
+	{ "ethrex", NULL, "BLOCK EXECUTION THROUGHPUT.*Gas Used: ([0-9.]+)", 1e9 },
 	{ "ethrex", "validate", "[|]- +validate: +([0-9.]+) ms", 0 },
 	{ "ethrex", "exec", "[|]- +exec: +([0-9.]+) ms", 0 },
 	{ "ethrex", "merkle", "[|]- +merkle: +([0-9.]+) ms", 0 },
 	{ "ethrex", "store", "[|]- +store: +([0-9.]+) ms", 0 },
+	/* ethrex-replay: one run, or --repeat 10 with a summary and "  # 1: prep=  1.20s exec= 59.75ms total=  1.26s". */
+	{ "ethrex", "prepare", "Storage preparation finished in " DURATION, 0 },
+	{ "ethrex", "pipeline", "add_block_pipeline execution time: " DURATION, 0 },
+	{ "ethrex", "pipeline", "# *[0-9]+: prep= *[^ ]+ exec= *" DURATION, 0 },
+	{ "ethrex", REPEATS, "=== Profiling Results \\(([0-9]+) runs\\) ===", 1 },
 	{ "reth", "block", "Block added to canonical chain.* elapsed=" DURATION, 0 },
 	{ "reth", NULL, "Block added to canonical chain.* gas_used=([0-9.]+)", 1 },
 	{ "geth", "block", "Imported new (potential )?chain segment.* elapsed=" DURATION, 0 },
@@ -94,6 +102,14 @@ static double gas_unit(char c)
 	return c == 'K' || c == 'k' ? 1e3 : c == 'M' ? 1e6 : c == 'G' ? 1e9 : c == 'T' ? 1e12 : 0;
 }
 
+/* The bare number at s. */
+static int read_number(const char *s, double *ret)
+{
+	_cleanup_free_ char *digits = mem_strndup(s, strspn(s, "0123456789."));
+
+	return str_parse_number(digits, ret);
+}
+
 static int read_gas(const char *s, double scale, double *ret)
 {
 	size_t n = strspn(s, "0123456789."), blank = strspn(s + n, " ");
@@ -135,7 +151,7 @@ static int add_pattern(struct runlog *l, size_t phase, const char *regex, double
 		return err_set(err, EINVAL,
 			       "'%s' has no group for the number: write ([0-9.]+) where it stands", regex);
 	}
-	l->gas_given |= phase == SIZE_MAX;
+	l->gas_given |= phase == RUNLOG_GAS;
 	vec_push(&l->patterns, p);
 	return 0;
 }
@@ -172,7 +188,7 @@ int runlog_add_phase(struct runlog *l, const char *spec, struct err *err)
 
 int runlog_add_gas(struct runlog *l, const char *regex, struct err *err)
 {
-	return add_pattern(l, SIZE_MAX, regex, 1, err);
+	return add_pattern(l, RUNLOG_GAS, regex, 1, err);
 }
 
 int runlog_add_preset(struct runlog *l, const char *name, struct err *err)
@@ -180,50 +196,71 @@ int runlog_add_preset(struct runlog *l, const char *name, struct err *err)
 	int e = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(presets) && !e; i++) {
-		size_t phase = SIZE_MAX;
+		size_t phase = RUNLOG_GAS;
 
 		if (strcmp(presets[i].client, name))
 			continue;
-		if (presets[i].phase) {
+		if (presets[i].phase && !strcmp(presets[i].phase, REPEATS)) {
+			phase = RUNLOG_REPEATS;
+		} else if (presets[i].phase) {
 			phase = find_phase(l, presets[i].phase);
 			/* Clients print the phases of a block when it is done. */
 			l->phases.v[phase].inner = strcmp(presets[i].phase, "block") != 0;
+			/* A build without [METRIC] lines still times the block. */
+			if (!strcmp(presets[i].phase, "pipeline"))
+				l->phases.v[find_phase(l, "block")].instead = phase;
 		}
 		e = add_pattern(l, phase, presets[i].regex, presets[i].scale, err);
+		if (!e)
+			l->patterns.v[l->patterns.n - 1].product = presets[i].product;
 	}
 	return e;
 }
 
 /* --- lines --- */
 
+static void add_time(struct runlog *l, size_t phase, double seconds)
+{
+	struct runlog_phase *p = &l->phases.v[phase];
+
+	p->seconds += seconds;
+	p->matches++;
+	if (l->now_ns && !p->inner && seconds * 1e9 < (double)l->now_ns)
+		vec_push(&l->spans, (struct runlog_span){ phase, l->now_ns - (uint64_t)(seconds * 1e9), l->now_ns });
+}
+
+/* The first group that begins with a digit, from *at on; NULL: none. */
+static const char *next_number(const regmatch_t *groups, const char *line, size_t *at)
+{
+	for (; *at < GROUPS; ++*at)
+		if (groups[*at].rm_so >= 0 && isdigit((unsigned char)line[groups[*at].rm_so]))
+			return line + groups[(*at)++].rm_so;
+	return NULL;
+}
+
 static void match(struct runlog *l, const struct runlog_pattern *p, const char *line)
 {
 	regmatch_t groups[GROUPS];
-	double x;
+	const char *s, *second;
+	size_t at = 1;
+	double x, y;
 
 	if (!match_regex(&p->regex, line, GROUPS, groups))
 		return;
-	for (size_t i = 1; i < GROUPS; i++) {
-		const char *s = groups[i].rm_so >= 0 ? line + groups[i].rm_so : "";
-
-		if (!isdigit((unsigned char)*s))
-			continue;
-		if (p->phase == SIZE_MAX ? read_gas(s, p->scale, &x) : read_time(s, p->scale, &x))
-			break;
-		if (p->phase == SIZE_MAX) {
-			l->gas += x;
-			l->gas_matches++;
-		} else {
-			l->phases.v[p->phase].seconds += x;
-			l->phases.v[p->phase].matches++;
-			if (l->now_ns && !l->phases.v[p->phase].inner && x * 1e9 < (double)l->now_ns)
-				vec_push(&l->spans,
-					 (struct runlog_span){ p->phase, l->now_ns - (uint64_t)(x * 1e9),
-							       l->now_ns });
-		}
-		return;
+	s = next_number(groups, line, &at);
+	second = next_number(groups, line, &at);
+	if (!s || (p->phase >= RUNLOG_REPEATS ? read_gas(s, p->scale, &x) : read_time(s, p->scale, &x))) {
+		l->unclear++;
+	} else if (p->phase == RUNLOG_GAS) {
+		if (p->product && second && !read_number(s, &x) && !read_number(second, &y))
+			x *= y * p->scale;
+		l->gas += x;
+		l->gas_matches++;
+	} else if (p->phase == RUNLOG_REPEATS) {
+		l->repeats = x >= 1 ? (uint64_t)x : 1;
+	} else {
+		add_time(l, p->phase, x);
 	}
-	l->unclear++;
 }
 
 /* In place: escape sequences and control characters. */
@@ -271,14 +308,23 @@ void runlog_feed(struct runlog *l, const char *text, size_t n)
 	}
 }
 
+double runlog_total(const struct runlog *l, size_t phase)
+{
+	const struct runlog_phase *p = &l->phases.v[phase];
+
+	if (!p->matches && p->instead)
+		p = &l->phases.v[p->instead];
+	return p->matches ? p->seconds : NAN;
+}
+
 double runlog_seconds(const struct runlog *l, size_t phase)
 {
-	return l->phases.v[phase].matches ? l->phases.v[phase].seconds : NAN;
+	return runlog_total(l, phase) / MAX(l->repeats, 1);
 }
 
 double runlog_gas(const struct runlog *l)
 {
-	return l->gas_matches ? l->gas : NAN;
+	return l->gas_matches ? l->gas / MAX(l->repeats, 1) : NAN;
 }
 
 void runlog_reset(struct runlog *l)
@@ -289,6 +335,7 @@ void runlog_reset(struct runlog *l)
 	}
 	l->gas = 0;
 	l->gas_matches = 0;
+	l->repeats = 0;
 	l->line.n = 0;
 	vec_clear(&l->spans);
 }

@@ -105,6 +105,7 @@ static const struct {
 } endings[] = {
 	{ "_s", "s", 1, false },          { "_ms", "s", 1e-3, false },      { "_us", "s", 1e-6, false },
 	{ "_ns", "s", 1e-9, false },      { "_latency", "s", 1e-6, true },  { "_bytes", "bytes", 1, false },
+	{ "_wait", "s", 1e-6, true },
 	{ "gas_used", "gas", 1, true },   { "gas_per_s", "gas/s", 1, true },
 };
 
@@ -127,7 +128,7 @@ const char *runs_parse_unit(const char *column, size_t *ret_n, double *ret_scale
 
 char *runs_column_name(const struct runs_metric *m)
 {
-	if (str_ends(m->name, "_latency") || (strcmp(m->unit, "s") && strcmp(m->unit, "bytes")))
+	if (str_ends(m->name, "_latency") || str_ends(m->name, "_wait") || (strcmp(m->unit, "s") && strcmp(m->unit, "bytes")))
 		return mem_strdup(m->name);
 	return mem_printf("%s_%s", m->name, m->unit);
 }
@@ -259,7 +260,7 @@ static const struct {
 	const char *gas, *time;
 } rates[] = { { "gas_used", "new_payload_latency" } };
 
-static void add_rate_column(struct runs *r)
+void runs_add_rate_column(struct runs *r)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rates); i++)
 		if (runs_find_metric(r, rates[i].gas) != UINT32_MAX && runs_find_metric(r, rates[i].time) != UINT32_MAX &&
@@ -267,7 +268,7 @@ static void add_rate_column(struct runs *r)
 			runs_add_metric(r, "gas_per_s", "gas/s");
 }
 
-static void fill_rates(struct runs *r)
+void runs_fill_rates(struct runs *r)
 {
 	uint32_t rate = runs_find_metric(r, "gas_per_s");
 
@@ -301,7 +302,7 @@ static int read_csv(const char *text, size_t n, struct runs *r, struct err *err)
 	}
 	if (!e && !r->metrics.n)
 		e = err_set(err, EINVAL, "there is no column with figures");
-	add_rate_column(r);
+	runs_add_rate_column(r);
 	if (!e && !named)
 		runs_command(r, "");
 	while (!e && c.at < c.end) {
@@ -311,7 +312,7 @@ static int read_csv(const char *text, size_t n, struct runs *r, struct err *err)
 		else
 			e = read_row(r, &c, columns.v, columns.n, &cell, err);
 	}
-	fill_rates(r);
+	runs_fill_rates(r);
 	r->interleaved = r->commands.n > 1; /* as bench does it; there is no place here to say so */
 	vec_done(&columns);
 	return e;

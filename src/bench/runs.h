@@ -61,14 +61,17 @@ uint32_t runs_main_metric(const struct runs *r);
  * be NULL. */
 size_t runs_column(const struct runs *r, uint32_t command, uint32_t metric, double *values, size_t *rows);
 
-/* "wall", "s" to "wall_s"; "wait_latency" is in microseconds. Caller frees. */
+/* "wall", "s" to "wall_s"; "wait_latency" and "persistence_wait" are in microseconds. Caller frees. */
 char *runs_column_name(const struct runs_metric *m);
 
-/* Reads the files that bench writes, as JSON or CSV, and other CSV: numbers under a line of names, where
- * command, run and block_number identify a row. name is for error messages. */
+/* Reads the files that bench writes, as JSON or CSV, txgen's report, and other CSV: numbers under a line of
+ * names, where command, run and block_number identify a row. name is for error messages. */
 int runs_read(const char *text, size_t n, const char *name, struct runs *ret, struct err *err);
 /* For runs_read(). */
 int runs_read_json(const char *text, size_t n, struct runs *ret, struct err *err);
+/* Of gas and the time of its payload: adds a column before the rows, and fills it after them. */
+void runs_add_rate_column(struct runs *r);
+void runs_fill_rates(struct runs *r);
 
 /* Of a column's name in a file: *ret_n is the length of the bare name, *ret_scale makes the unit of the
  * number. */

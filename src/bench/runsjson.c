@@ -4,6 +4,11 @@
  *	{ "metrics": ["wall_s", ...], "warmups": 1, "interleaved": true,
  *	  "commands": [ { "command": "./node", "runs": [ { "run": 1, "wall_s": 0.5, ... }, ... ] } ] }
  *
+ * or the report of txgen, reth-bench's successor, a row for each block:
+ *
+ *	{ "blocks": [ { "number": 1, "gas_used": 21000, "new_payload_ms": 5, "forkchoice_updated_ms": 1,
+ *	  "new_payload_server_latency_us": 4321, "persistence_wait_us": 0, ... }, ... ] }
+ *
  * Other members are ignored. The file may be a stranger's: jansson limits its depth, this file the number of figures,
  * commands and runs.
  */
@@ -113,6 +118,59 @@ static int read_commands(const json_t *list, struct runs *r, struct err *err)
 	return e;
 }
 
+/* --- txgen --- */
+
+/* Its members by our names of them, as `replay` has them. */
+static const struct {
+	const char *member, *name, *unit;
+	double scale;
+} txgen[] = {
+	{ "new_payload_ms", "new_payload_latency", "s", 1e-3 },
+	{ "forkchoice_updated_ms", "fcu_latency", "s", 1e-3 },
+	{ "new_payload_server_latency_us", "server_latency", "s", 1e-6 },
+	{ "persistence_wait_us", "persistence_wait", "s", 1e-6 },
+	{ "execution_cache_wait_us", "execution_cache_wait", "s", 1e-6 },
+	{ "sparse_trie_wait_us", "sparse_trie_wait", "s", 1e-6 },
+	{ "block_time_ms", "block_time", "s", 1e-3 },
+	{ "gas_used", "gas_used", "gas", 1 },
+};
+enum { TXGEN_PAYLOAD, TXGEN_CHOICE, TXGEN_TOTAL = sizeof(txgen) / sizeof(txgen[0]) };
+
+static int read_txgen_block(const json_t *block, struct runs *r, struct err *err)
+{
+	const json_t *number = json_object_get(block, "number");
+	double *v;
+
+	if (!json_is_integer(number))
+		return err_set(err, EINVAL, "a block has no number: this JSON is not a report of txgen");
+	if (r->rows.n >= RUNS_ROWS_MAX)
+		return err_set(err, EFBIG, "more than %d blocks", RUNS_ROWS_MAX);
+	v = runs_add_row(r, &(struct runs_row){ .round = 1, .block = whole(number) });
+	for (size_t i = 0; i < ARRAY_LEN(txgen); i++) {
+		const json_t *x = json_object_get(block, txgen[i].member);
+
+		if (json_is_number(x))
+			v[i] = json_number_value(x) * txgen[i].scale;
+	}
+	v[TXGEN_TOTAL] = v[TXGEN_PAYLOAD] + v[TXGEN_CHOICE]; /* NAN where one is */
+	return 0;
+}
+
+static int read_txgen(const json_t *blocks, struct runs *r, struct err *err)
+{
+	int e = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(txgen); i++)
+		runs_add_metric(r, txgen[i].name, txgen[i].unit);
+	runs_add_metric(r, "total_latency", "s");
+	runs_add_rate_column(r);
+	runs_command(r, "");
+	for (size_t i = 0; i < json_array_size(blocks) && !e; i++)
+		e = read_txgen_block(json_array_get(blocks, i), r, err);
+	runs_fill_rates(r);
+	return e;
+}
+
 int runs_read_json(const char *text, size_t n, struct runs *ret, struct err *err)
 {
 	json_error_t why;
@@ -123,6 +181,11 @@ int runs_read_json(const char *text, size_t n, struct runs *ret, struct err *err
 		if (err)
 			err->offset = why.position;
 		return err_set(err, EINVAL, "byte %d: %s", why.position, why.text);
+	}
+	if (!json_object_get(root, "metrics") && json_is_array(json_object_get(root, "blocks"))) {
+		e = read_txgen(json_object_get(root, "blocks"), ret, err);
+		json_decref(root);
+		return e;
 	}
 	ret->warmups = MIN(whole(json_object_get(root, "warmups")), (uint64_t)1000000000);
 	ret->interleaved = json_is_true(json_object_get(root, "interleaved"));

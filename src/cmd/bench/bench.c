@@ -181,7 +181,7 @@ static void on_output(void *context, const char *text, size_t n)
 static void add_row(struct bench *b, uint32_t command, uint64_t round, const struct benchrun_result *m)
 {
 	const struct runs_row row = { .command = command, .round = round, .start_ns = m->start_wall_ns };
-	double *v = runs_add_row(&b->runs, &row), first, gas;
+	double *v = runs_add_row(&b->runs, &row), first, total, gas;
 
 	v[WALL] = m->wall_ns / 1e9;
 	v[USER] = m->user_ns / 1e9;
@@ -194,9 +194,10 @@ static void add_row(struct bench *b, uint32_t command, uint64_t round, const str
 	for (size_t i = 0; i < b->log.phases.n; i++)
 		v[OWN_COLUMNS + i] = runlog_seconds(&b->log, i);
 	first = b->log.phases.n ? v[OWN_COLUMNS] : v[WALL];
+	total = b->log.phases.n ? runlog_total(&b->log, 0) : v[WALL];
 	if (b->rest != UINT32_MAX)
 		v[b->rest] =
-			first <= v[WALL] ? v[WALL] - first : NAN; /* phases of threads may add up to more */
+			total <= v[WALL] ? v[WALL] - total : NAN; /* phases of threads may add up to more */
 	if (b->gas_column == UINT32_MAX)
 		return;
 	gas = b->gas > 0 ? b->gas : runlog_gas(&b->log);

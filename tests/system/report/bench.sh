@@ -108,6 +108,18 @@ gf bench -n 3 --ignore-failure -- sh -c 'exit 7'
 check_status "unless that is wanted" 0
 gf bench -- ./no-such-program
 check_status "no such program" 1
+# ethrex-replay, as it prints one run and three; gas is in gigagas.
+{ printf '%s\n' '--- Run 1/3 ---' '[METRIC] BLOCK EXECUTION THROUGHPUT (7): 0.633 Ggas/s TIME SPENT: 60 ms. Gas Used: 0.038 (63%), #Txs: 442.'{,,}
+	printf '%s\n' '=== Profiling Results (3 runs) ===' '  # '{1,2,3}': prep=   1.10s exec= 61.00ms total=   1.16s'; } >three.txt
+echo 'add_block_pipeline execution time: 59.75ms' >one.txt
+gf bench -n 2 --json --preset ethrex -- cat three.txt ::: cat one.txt
+check_status "what ethrex-replay prints is read" 0
+check "of several runs the mean, and of one its time" python3 -c '
+import json, sys
+three, one = (c["runs"][0] for c in json.load(open(sys.argv[1]))["commands"])
+for name, got, wanted in ("block", three["block_s"], 0.06), ("pipeline", three["pipeline_s"], 0.061), ("gas", three["gas"], 38e6), \
+        ("rate", three["gas_per_s"], 38e6 / 0.06), ("one", one["block_s"], 0.05975):
+    assert abs(got / wanted - 1) < 1e-9, (name, got)' "$STDOUT"
 gf bench -n 2 --phase 'exec=never printed ([0-9]+) ms' -- true
 check "a phase that was not printed" said "'exec' was not printed in 2 of 2 runs"
 gf bench --phase 'exec=no group' -- true

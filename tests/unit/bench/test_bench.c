@@ -1,6 +1,7 @@
 /* test_bench.c - intervals and verdicts on runs whose truth is known, and the files that they come in. */
 #include "test.h"
 
+#include <errno.h>
 #include <math.h>
 
 #include "stats/bootstrap.h"
@@ -437,12 +438,13 @@ static void presets(void **state)
 	} lines[] = {
 		{ "ethrex",
 		  "[METRIC] BLOCK EXECUTION THROUGHPUT (24443168): 0.628 Ggas/s TIME SPENT: 60 ms. Gas "
-		  "Used: 37500000 (62%), #Txs: 442. exec: 80% merkle: 15% store: 5%",
-		  0.06, 37500000 },
+		  "Used: 0.038 (62%), #Txs: 442. exec: 80% merkle: 15% store: 5%",
+		  0.06, 38000000 },
 		{ "ethrex",
 		  "\033[2m2026-11-15T10:00:00Z\033[0m \033[32mINFO\033[0m [METRIC] BLOCK 24443168 0xabcd | "
 		  "0.628 Ggas/s | 59.75 ms | 442 txs | 37 Mgas (62%)",
-		  0.05975, 37e6 },
+		  0.05975, 0.628 * 59.75e6 },
+		{ "ethrex", "[METRIC] BLOCK 7 0xabcd | 0.005 Ggas/s | 62.00 ms | 9 txs | 0 Mgas (1%)", 0.062, 310000 },
 		{ "reth",
 		  "2026-11-15T10:00:00Z  INFO reth_node_events::node: Block added to canonical chain "
 		  "number=24443168 hash=0xab peers=3 txs=442 gas_used=36.42Mgas "
@@ -493,7 +495,7 @@ static void parts_of_a_block(void **state)
 	feed(&l, "[METRIC] BLOCK 1 0xab | 0.6 Ggas/s | 59.75 ms | 4 txs | 37 Mgas (62%)\n"
 		 "  |- validate:  1.25 ms ( 2%)\n  |- exec:     40.50 ms (68%) << BOTTLENECK\n"
 		 "  |- merkle:   15.00 ms (25%)\n  |- store:     3.00 ms ( 5%)\n  `- warmer:   20.00 ms\n");
-	assert_int_equal(l.phases.n, 5);
+	assert_int_equal(l.phases.n, 7);
 	near(runlog_seconds(&l, 0), 0.05975, 1e-12);
 	near(runlog_seconds(&l, 1), 0.00125, 1e-12);
 	near(runlog_seconds(&l, 2), 0.0405, 1e-12);
@@ -504,6 +506,87 @@ static void parts_of_a_block(void **state)
 	assert_int_equal(l.spans.v[0].phase, 0);
 	assert_int_equal(l.spans.v[0].start_ns, 1000000000 - 59750000);
 	runlog_done(&l);
+}
+
+/* As ethrex-replay prints one run, and several: what it says of one is the mean. */
+static void ethrex_replay(void **state)
+{
+#define STAMP "2026-11-15T10:00:00.000000Z  INFO ethrex_replay::cli: "
+	struct runlog l = { 0 };
+
+	assert_int_equal(runlog_add_preset(&l, "ethrex", NULL), 0);
+	feed(&l, STAMP "Storage preparation finished in 1.20s\n" STAMP "Executing block 24443168 on mainnet\n"
+		 STAMP "add_block_pipeline execution time: 59.75ms\n");
+	assert_string_equal(l.phases.v[0].name, "block");
+	assert_string_equal(l.phases.v[5].name, "prepare");
+	assert_string_equal(l.phases.v[6].name, "pipeline");
+	near(runlog_seconds(&l, 0), 0.05975, 1e-12);
+	near(runlog_seconds(&l, 5), 1.2, 1e-12);
+	near(runlog_seconds(&l, 6), 0.05975, 1e-12);
+	assert_int_equal(l.unclear, 0);
+	runlog_reset(&l);
+	for (int i = 0; i < 2; i++)
+		feed(&l, "--- Run 1/2 ---\n[METRIC] BLOCK 7 0xab | 0.500 Ggas/s | 60.00 ms | 9 txs | 30 Mgas (50%)\n");
+	feed(&l, STAMP "=== Profiling Results (2 runs) ===\n" STAMP "Preparation:\n  min:       1.10s\n"
+		 STAMP "Execution (add_block_pipeline):\n  min:      61.00ms\n  max:      63.00ms\n  mean:     62.00ms\n"
+		 "  median:   62.00ms\n  stddev:     1.00ms\n  p95:      63.00ms\n  p99:      63.00ms\n"
+		 STAMP "Individual runs:\n" STAMP "  # 1: prep=   1.10s exec= 61.00ms total=   1.16s\n"
+		 STAMP "  # 2: prep=   1.30s exec= 63.00ms total=   1.36s\n");
+	near(runlog_seconds(&l, 0), 0.06, 1e-12);
+	near(runlog_total(&l, 0), 0.12, 1e-12);
+	near(runlog_seconds(&l, 6), 0.062, 1e-12);
+	near(runlog_gas(&l), 30e6, 1e-3);
+	assert_int_equal(l.unclear, 0);
+	/* The next run says nothing of repetitions. */
+	runlog_reset(&l);
+	feed(&l, "add_block_pipeline execution time: 950.12\xc2\xb5s\n");
+	near(runlog_seconds(&l, 0), 950.12e-6, 1e-12);
+	runlog_done(&l);
+}
+
+/* txgen's report, with the figures of `replay`; a block of its `send` mode has no times of the Engine API. */
+static void txgen_report(void **state)
+{
+	static const char text[] =
+		"{\"benchmark_id\":\"6f\",\"run_stats\":{\"total_blocks\":2},\"blocks\":["
+		"{\"number\":100,\"timestamp_ms\":1700000000000,\"tx_count\":2,\"gas_used\":30000000,\"gas_limit\":60000000,"
+		"\"block_time_ms\":null,\"new_payload_ms\":50,\"forkchoice_updated_ms\":2,\"new_payload_server_latency_us\":49123,"
+		"\"persistence_wait_us\":1500,\"execution_cache_wait_us\":7,\"sparse_trie_wait_us\":9},"
+		"{\"number\":101,\"tx_count\":0,\"gas_used\":0,\"gas_limit\":60000000,\"block_time_ms\":12000}]}";
+	static const struct {
+		const char *name;
+		double first, second;
+	} wanted[] = {
+		{ "new_payload_latency", 0.05, NAN },	 { "fcu_latency", 0.002, NAN },
+		{ "total_latency", 0.052, NAN },	 { "server_latency", 0.049123, NAN },
+		{ "persistence_wait", 0.0015, NAN },	 { "execution_cache_wait", 7e-6, NAN },
+		{ "sparse_trie_wait", 9e-6, NAN },	 { "block_time", NAN, 12 },
+		{ "gas_used", 30e6, 0 },		 { "gas_per_s", 600e6, NAN },
+	};
+	struct err err = { 0 };
+	struct runs r;
+
+	if (runs_read(text, strlen(text), "report.json", &r, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(r.rows.n, 2);
+	assert_int_equal(r.rows.v[0].block, 100);
+	assert_string_equal(r.metrics.v[runs_main_metric(&r)].name, "total_latency");
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+		uint32_t m = runs_find_metric(&r, wanted[i].name);
+
+		assert_true(m != UINT32_MAX);
+		for (size_t k = 0; k < 2; k++) {
+			double x = k ? wanted[i].second : wanted[i].first;
+
+			if (isnan(x))
+				assert_true(isnan(runs_value(&r, k, m)));
+			else
+				near(runs_value(&r, k, m), x, x * 1e-9);
+		}
+	}
+	runs_done(&r);
+	assert_int_equal(runs_read("{\"blocks\":[{\"gas_used\":1}]}", 26, "x", &r, &err), -EINVAL);
+	assert_int_equal(runs_read("{\"blocks\":[]}", 13, "x", &r, &err), -ENODATA);
 }
 
 static void gas_as_typed(void **state)
@@ -549,6 +632,8 @@ int main(void)
 		cmocka_unit_test(phases_from_output),
 		cmocka_unit_test(presets),
 		cmocka_unit_test(parts_of_a_block),
+		cmocka_unit_test(ethrex_replay),
+		cmocka_unit_test(txgen_report),
 		cmocka_unit_test(gas_as_typed),
 		cmocka_unit_test(values_for_people),
 	};
