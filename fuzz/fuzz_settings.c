@@ -15,7 +15,7 @@
 #include "target/cgroup/limitgroup.h"
 #include "target/trace/eventspec.h"
 #include "target/cgroup/cgroupfile.h"
-#include "ethereum/jwt.h"
+#include "ethereum/engine/jwt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,15 +1,13 @@
 #include "ethereum/rpc.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/text/str.h"
+#include "ethereum/rpccall.h"
 #include "ethereum/rpcint.h"
 
 static const struct rpc_way *const ways[] = { &rpc_way_http, &rpc_way_websocket };
@@ -21,21 +19,6 @@ static const struct rpc_way *find_way(const char *url)
 			if (str_starts(url, ways[i]->schemes[k]))
 				return ways[i];
 	return NULL;
-}
-
-void rpc_request_put(struct buf *out, uint64_t id, const char *method, const char *params)
-{
-	struct json j = json_begin(out);
-
-	json_open_object(&j, NULL);
-	json_put_string(&j, "jsonrpc", "2.0");
-	json_put_uint(&j, "id", id);
-	json_put_string(&j, "method", method);
-	json_open_array(&j, "params");
-	if (*params)
-		json_put_raw(&j, NULL, params, strlen(params));
-	json_close(&j);
-	json_end(&j);
 }
 
 int rpc_open(const char *url, struct rpc **ret, struct err *err)
@@ -62,18 +45,18 @@ int rpc_open(const char *url, struct rpc **ret, struct err *err)
 
 int rpc_block(struct rpc *r, const char *by, struct rpcblock *ret, struct err *why)
 {
-	_cleanup_(buf_done) struct buf body = { 0 };
+	_cleanup_(rpccall_done) struct rpccall c = { 0 };
 	const char *answer;
-	char params[96];
 	size_t n;
 	int e;
 
+	rpccall_begin(&c, strlen(by) == 66 ? "eth_getBlockByHash" : "eth_getBlockByNumber");
+	json_put_string(&c.params, NULL, by);
+	json_put_bool(&c.params, NULL, false);
+	rpccall_end(&c);
 	if (r->stop)
 		return err_set(why, EIO, "it was not asked any more");
-	r->id++;
-	snprintf(params, sizeof(params), "\"%.70s\",false", by);
-	rpc_request_put(&body, r->id, strlen(by) == 66 ? "eth_getBlockByHash" : "eth_getBlockByNumber", params);
-	e = r->way->ask(r, body.data, r->id, &answer, &n, why);
+	e = r->way->ask(r, c.body.data, c.id, &answer, &n, why);
 	if (e < 0)
 		return e;
 	e = rpcblock_parse(answer, n, ret);
@@ -87,6 +70,11 @@ int rpc_block(struct rpc *r, const char *by, struct rpcblock *ret, struct err *w
 bool rpc_tells(const struct rpc *r)
 {
 	return r->way->tells;
+}
+
+void rpc_tell_persisted(struct rpc *r)
+{
+	r->persisted = true;
 }
 
 int rpc_head(struct rpc *r, int timeout_ms, struct rpcblock *ret, uint64_t *ret_mono_ns, struct err *why)

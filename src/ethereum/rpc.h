@@ -11,12 +11,8 @@
 
 #include "ethereum/rpcblock.h"
 
-struct buf;
 struct err;
 struct rpc;
-
-/* Appends a request. params: what stands between the brackets, JSON. */
-void rpc_request_put(struct buf *out, uint64_t id, const char *method, const char *params);
 
 /* http, https or ws. -EOPNOTSUPP: http in a build without libcurl. */
 int rpc_open(const char *url, struct rpc **ret, struct err *err);
@@ -24,6 +20,9 @@ int rpc_open(const char *url, struct rpc **ret, struct err *err);
 int rpc_block(struct rpc *r, const char *by, struct rpcblock *ret, struct err *why);
 /* Returns whether the node announces new blocks. */
 bool rpc_tells(const struct rpc *r);
+/* Before the first rpc_head(): instead of new blocks it announces those that it has on disk (reth). They have a number and
+ * a hash, and no gas. */
+void rpc_tell_persisted(struct rpc *r);
 /* Waits, at most so long, until it does: 1, the block but for its transactions, and when it was heard of; 0: none
  * came. Errors as above, once more after each call: it connects again by itself. */
 int rpc_head(struct rpc *r, int timeout_ms, struct rpcblock *ret, uint64_t *ret_mono_ns, struct err *why);

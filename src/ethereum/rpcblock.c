@@ -21,37 +21,43 @@ static bool read_quantity(const json_t *object, const char *key, uint64_t *ret)
 	return hex_number(json_string_value(json_object_get(object, key)), ret) && *ret <= INT64_MAX;
 }
 
-/* The head of a block: all but its transactions. */
-static bool read_head(const json_t *head, struct rpcblock *ret)
+/* The head of a block: all but its transactions. Of a block that the node has on disk it says no gas. */
+static bool read_head(const json_t *head, bool gas_needed, struct rpcblock *ret)
 {
 	const char *hash = json_string_value(json_object_get(head, "hash"));
+	bool gas_known = read_quantity(head, "gasUsed", &ret->block.gas);
 
-	if (!read_quantity(head, "number", &ret->block.number) || !read_quantity(head, "gasUsed", &ret->block.gas) ||
-	    !hex_is(hash, HASH_BYTES))
+	if (!read_quantity(head, "number", &ret->block.number) || (gas_needed && !gas_known) || !hex_is(hash, HASH_BYTES))
 		return false;
 	memcpy(ret->hash, hash, sizeof(ret->hash));
 	return true;
 }
 
+int rpcblock_read(const json_t *result, struct rpcblock *ret)
+{
+	const json_t *list = json_object_get(result, "transactions");
+
+	*ret = (struct rpcblock){ 0 };
+	if (json_is_null(result))
+		return -ENOENT;
+	if (!json_is_array(list) || !read_head(result, true, ret))
+		return -EBADMSG;
+	ret->block.transactions = json_array_size(list);
+	return 0;
+}
+
 int rpcblock_parse(const char *text, size_t n, struct rpcblock *ret)
 {
 	json_t *answer = load(text, n);
-	const json_t *result = json_object_get(answer, "result"), *list = json_object_get(result, "transactions");
-	int e = -EBADMSG;
+	int e = rpcblock_read(json_object_get(answer, "result"), ret);
 
-	*ret = (struct rpcblock){ 0 };
 	if (json_is_object(json_object_get(answer, "error")))
 		e = -EREMOTEIO;
-	else if (json_is_null(result))
-		e = -ENOENT;
-	else if (json_is_array(list) && read_head(result, ret))
-		e = 0;
-	ret->block.transactions = json_array_size(list);
 	json_decref(answer);
 	return e;
 }
 
-/* A question's number, as rpc.c counts them. */
+/* A request's number, as rpccall.c counts them. */
 static bool read_id(const json_t *id, uint64_t *ret)
 {
 	double x = json_real_value(id);
@@ -65,6 +71,13 @@ static bool read_id(const json_t *id, uint64_t *ret)
 	return true;
 }
 
+static bool is_head(const json_t *message)
+{
+	const char *method = json_string_value(json_object_get(message, "method"));
+
+	return !method || strcmp(method, "reth_subscription");
+}
+
 enum rpcblock_message rpcblock_message(const char *text, size_t n, uint64_t *ret_id, struct rpcblock *ret)
 {
 	enum rpcblock_message kind = RPCBLOCK_ODD;
@@ -75,7 +88,7 @@ enum rpcblock_message rpcblock_message(const char *text, size_t n, uint64_t *ret
 	if (!read_id(json_object_get(message, "id"), ret_id))
 		kind = RPCBLOCK_ODD;
 	else if (json_is_object(params))
-		kind = read_head(json_object_get(params, "result"), ret) ? RPCBLOCK_HEAD : RPCBLOCK_ODD;
+		kind = read_head(json_object_get(params, "result"), is_head(message), ret) ? RPCBLOCK_HEAD : RPCBLOCK_ODD;
 	else if (json_object_get(message, "result") || json_object_get(message, "error"))
 		kind = RPCBLOCK_ANSWER;
 	json_decref(message);

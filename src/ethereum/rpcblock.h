@@ -1,9 +1,10 @@
 /*
  * rpcblock.h - parses a node's blocks: the answers of eth_getBlockByNumber and eth_getBlockByHash, and the
- * notifications of eth_subscribe. A pure parser of untrusted text.
+ * notifications of subscriptions. A pure parser of untrusted text.
  */
 #pragma once
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,7 +15,9 @@ struct rpcblock {
 	char hash[67]; /* "0x…" */
 };
 
-/* 0; -ENOENT: there is no such block; -EREMOTEIO: the answer is an error; -EBADMSG: it is no such answer. */
+/* 0; -ENOENT: there is no such block; -EREMOTEIO: the answer is an error; -EBADMSG: it is no such answer. The first reads
+ * the result of an answer, the second the answer. */
+int rpcblock_read(const json_t *result, struct rpcblock *ret);
 int rpcblock_parse(const char *text, size_t n, struct rpcblock *ret);
 /* Classifies a message of a connection that carries both. RPCBLOCK_ANSWER: *ret_id (0 = it has none, or is
  * no number); RPCBLOCK_HEAD: *ret, without transactions. */

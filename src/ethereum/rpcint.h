@@ -10,6 +10,6 @@
 struct rpc {
 	const struct rpc_way *way;
 	void *data; /* the way's */
-	uint64_t id; /* of the last question */
+	bool persisted; /* what rpc_head() is to hear of: rpc_tell_persisted() */
 	atomic_bool stop;
 };

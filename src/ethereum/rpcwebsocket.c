@@ -1,5 +1,5 @@
 /*
- * rpcwebsocket.c - JSON-RPC over a WebSocket, on a plain socket: questions, and eth_subscribe for new blocks.
+ * rpcwebsocket.c - JSON-RPC over a WebSocket, on a plain socket: questions, and subscriptions to blocks.
  *
  * A connection that fails is given up; the next call makes a new one, and subscribes again. News that come while an
  * answer is waited for are kept, with the time at which they came.
@@ -21,6 +21,7 @@
 #include "base/file/fd.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "ethereum/rpccall.h"
 #include "ethereum/rpcint.h"
 #include "net/websocket.h"
 
@@ -370,20 +371,26 @@ static int ask_websocket(struct rpc *r, const char *body, uint64_t id, const cha
 static int subscribe(struct rpc *r, struct err *why)
 {
 	struct connection *c = r->data;
-	_cleanup_(buf_done) struct buf body = { 0 };
+	_cleanup_(rpccall_done) struct rpccall call = { 0 };
 	const char *answer;
 	size_t n;
-	int e = need_connection(r, why);
+	int e;
 
+	rpccall_begin(&call, r->persisted ? "reth_subscribePersistedBlock" : "eth_subscribe");
+	if (!r->persisted)
+		json_put_string(&call.params, NULL, "newHeads");
+	rpccall_end(&call);
+	e = need_connection(r, why);
 	if (e || c->subscribed)
 		return e;
-	r->id++;
-	rpc_request_put(&body, r->id, "eth_subscribe", "\"newHeads\"");
-	e = ask_websocket(r, body.data, r->id, &answer, &n, why);
+	e = ask_websocket(r, call.body.data, call.id, &answer, &n, why);
 	if (e)
 		return e;
 	if (memmem(answer, n, "\"error\"", 7))
-		return err_set(why, EREMOTEIO, "it does not announce new blocks (eth_subscribe is refused)");
+		return err_set(why, EREMOTEIO, r->persisted ?
+			       "it does not announce blocks that it has on disk (reth_subscribePersistedBlock is refused: reth has it with "
+			       "--ws --ws.api eth,reth)" :
+			       "it does not announce new blocks (eth_subscribe is refused)");
 	c->subscribed = true;
 	return 0;
 }

@@ -31,7 +31,7 @@ struct replay {
 	struct targets node;    /* the TARGET, where one was named */
 	char **targets;
 	int target_count;
-	const char *record, *record_output, *log, *folder, *wait;
+	const char *record, *record_output, *log, *folder, *wait, *api;
 	uint64_t from, to;
 	bool json, list;
 	struct err *err;
@@ -48,20 +48,23 @@ static int write_file(const char *folder, const char *name, const struct buf *da
 
 static int write_replay(const struct replay *r, const struct replay_result *result, struct err *err)
 {
-	_cleanup_(buf_done) struct buf text = { 0 }, json = { 0 }, latency = { 0 }, gas = { 0 };
+	_cleanup_(buf_done) struct buf text = { 0 }, json = { 0 }, latency = { 0 }, gas = { 0 }, built = { 0 };
 	int e = 0;
 
 	replaytext_put(result, r->list, &text);
 	replayjson_put(result, &json);
-	if (r->folder) {
+	if (r->folder && result->built) {
+		replaybuilt_put(result, &built);
+		e = write_file(r->folder, "built_latency.csv", &built, err);
+	} else if (r->folder) {
 		replaylatency_put(result, &latency);
 		replaygas_put(result, &gas);
 		e = write_file(r->folder, "combined_latency.csv", &latency, err);
 		if (!e)
 			e = write_file(r->folder, "total_gas.csv", &gas, err);
-		if (!e)
-			e = write_file(r->folder, "replay.json", &json, err);
 	}
+	if (r->folder && !e)
+		e = write_file(r->folder, "replay.json", &json, err);
 	if (!e && (r->json || text.n))
 		e = write_file(NULL, NULL, r->json ? &json : &text, err);
 	return e;
@@ -190,6 +193,19 @@ static int record_replay(struct replay *r)
 
 /* --- options --- */
 
+/* In the order of their enums. */
+static const char *const waits[] = { "none", "head", "quiet", "persisted", NULL };
+static const char *const apis[] = { "auto", "engine", "reth", NULL };
+
+static unsigned find_word(const char *const *list, const char *word)
+{
+	unsigned i = 0;
+
+	while (list[i] && strcmp(list[i], word))
+		i++;
+	return i;
+}
+
 static int check_engine(struct replay *r, struct err *err)
 {
 	struct replay_options *o = &r->engine;
@@ -206,9 +222,21 @@ static int check_engine(struct replay *r, struct err *err)
 	o->source.to = o->to_given ? r->to : UINT64_MAX;
 	if (o->from_given && o->to_given && r->from > r->to)
 		return err_set(err, EINVAL, "--from %llu is behind --to %llu", (unsigned long long)r->from, (unsigned long long)r->to);
-	o->wait = !strcmp(r->wait, "none") ? REPLAY_WAIT_NONE : !strcmp(r->wait, "quiet") ? REPLAY_WAIT_QUIET : REPLAY_WAIT_HEAD;
+	o->api = find_word(apis, r->api);
+	o->wait_given = r->wait != NULL;
+	if (r->wait)
+		o->wait = find_word(waits, r->wait);
 	if (o->wait == REPLAY_WAIT_QUIET && !r->target_count)
 		return err_set(err, EINVAL, "--wait quiet watches what the node writes: name it as the TARGET");
+	if (o->news && o->wait != REPLAY_WAIT_PERSISTED)
+		return err_set(err, EINVAL, "--ws is for --wait persisted");
+	if (o->wait == REPLAY_WAIT_PERSISTED && !o->news && o->api == REPLAY_API_ENGINE)
+		return err_set(err, EINVAL, "--wait persisted: name reth's WebSocket (--ws ws://127.0.0.1:8546), or use its own API (--api reth)");
+	if (o->build && o->api == REPLAY_API_RETH)
+		return err_set(err, EINVAL, "--build needs the Engine API: reth's own does not build");
+	if (o->build_ns && !o->build)
+		return err_set(err, EINVAL, "--build-time is for --build");
+	o->pool = r->load.url;
 	return 0;
 }
 
@@ -217,7 +245,7 @@ static int check(struct replay *r, struct err *err)
 	const struct option_list none = { 0 };
 	int e = 0;
 
-	if (r->load.kind && (r->engine.source.rpc || r->engine.source.file || r->engine.save))
+	if (r->load.kind && (r->engine.source.rpc || r->engine.source.file || r->engine.save || r->engine.build))
 		return err_set(err, EINVAL, "--load makes transactions of its own: it takes no blocks");
 	if (!r->load.kind)
 		e = check_engine(r, err);
@@ -241,12 +269,11 @@ static int check(struct replay *r, struct err *err)
 
 static int replay_main(const struct command *c, int argc, char **argv)
 {
-	static const char *const waits[] = { "none", "head", "quiet", NULL };
 	struct err err = { 0 };
 	struct replay r = {
-		.engine = { .engine = "http://127.0.0.1:8551", .marks = -1 },
+		.engine = { .engine = "http://127.0.0.1:8551", .marks = -1, .lag = 7 },
 		.load = { .url = "http://127.0.0.1:8545", .count = 10000, .duration_ns = 30000000000, .connections = 4 },
-		.wait = "head", .err = &err,
+		.api = "auto", .err = &err,
 	};
 	uint64_t ahead = 20, retries = 10, timeout_ns = 120000000000;
 	const struct option_spec options[] = {
@@ -262,15 +289,30 @@ static int replay_main(const struct command *c, int argc, char **argv)
 		{ 0, "prefetch", OPTION_UINT, &ahead, "N", "blocks that are made ready ahead", 1, AHEAD_MAX },
 		{ 0, "retries", OPTION_UINT, &retries, "N", "how often a question is asked again, more and more slowly", 0, 1000 },
 		{ 0, "timeout", OPTION_DURATION, &timeout_ns, "TIME", "for one answer of the node" },
+		{ 0, "api", OPTION_CHOICE, &r.api, "WHICH",
+		  "engine: the Engine API; reth: reth_newPayload and reth_forkchoiceUpdated, with blocks as RLP, which tell the server's "
+		  "own time and what it waited for; auto: reth's where the node has it", .choices = apis },
+		{ 0, "requests", OPTION_STRING, &r.engine.source.requests, "FILE",
+		  "requests to the beacon chain, which JSON-RPC leaves out: lines of JSON with hash and executionRequests" },
+		{ 0, "beacon", OPTION_STRING, &r.engine.source.beacon, "URL", "instead: a consensus client that has the blocks" },
+		{ 0, "interval", OPTION_DURATION, &r.engine.interval_ns, "TIME", "begin blocks at least so long after each other" },
 		{ 0, "wait", OPTION_CHOICE, &r.wait, "WHAT",
-		  "when blocks count as kept: head: the node answers with the last one by its number; quiet: and TARGET has written "
-		  "nothing to disk for half a second; the time is told apart", .choices = waits },
-		{ 0, "wait-every", OPTION_UINT, &r.engine.wait_every, "N", "look for that after each N blocks; 0: after the last", 0,
-		  1000000 },
+		  "when blocks count as kept: head: the node answers with the last one by its number, which its memory does; quiet: and "
+		  "TARGET has written nothing to disk for half a second; persisted: reth says that it is on disk (--ws), or waits for "
+		  "that itself (--api reth); by default persisted with reth's API, else head; the time is told apart", .choices = waits },
+		{ 0, "wait-every", OPTION_UINT, &r.engine.wait_every, "N",
+		  "look for that after each N blocks; 0: after the last; where reth itself waits, before each N-th, 0: each", 0, 1000000 },
+		{ 0, "ws", OPTION_STRING, &r.engine.news, "URL", "--wait persisted: reth's WebSocket, with its reth namespace" },
+		{ 0, "persist-lag", OPTION_UINT, &r.engine.lag, "N",
+		  "--wait persisted: blocks that the node keeps in memory (reth: --engine.persistence-threshold)", 0, 1000000 },
+		{ 0, "build", OPTION_FLAG, &r.engine.build,
+		  .help = "the node builds each block, as a sequencer does: forkchoiceUpdated with attributes, getPayload, newPayload, "
+			  "forkchoiceUpdated; other chains than the OP stack's take its transactions from their pool (--rpc)" },
+		{ 0, "build-time", OPTION_DURATION, &r.engine.build_ns, "TIME", "--build: how long the node has before getPayload" },
 		{ 0, "load", OPTION_CHOICE, &r.load.kind, "WHAT",
 		  "no blocks, but transactions for a dev node that signs for us (anvil): transfers, calls of a contract that hashes "
 		  "and stores, or both in turn", .choices = load_kinds },
-		{ 0, "rpc", OPTION_STRING, &r.load.url, "URL", "--load: the node's JSON-RPC" },
+		{ 0, "rpc", OPTION_STRING, &r.load.url, "URL", "--load, --build: the node's JSON-RPC" },
 		{ 0, "count", OPTION_UINT, &r.load.count, "N", "--load: how many transactions at most", 1, 10000000 },
 		{ 'd', "duration", OPTION_DURATION, &r.load.duration_ns, "TIME", "--load: how long at most" },
 		{ 0, "rate", OPTION_NUMBER, &r.load.rate, "N", "--load: how many a second; 0: as fast as they are taken" },
@@ -285,7 +327,7 @@ static int replay_main(const struct command *c, int argc, char **argv)
 		{ 0, "list", OPTION_FLAG, &r.list, .help = "a line for each block too" },
 		{ 0, "json", OPTION_FLAG, &r.json, .help = "JSON instead of a table" },
 		{ 'o', "output", OPTION_STRING, &r.folder, "DIR",
-		  "also into files there: combined_latency.csv, total_gas.csv, replay.json; load.json" },
+		  "also into files there: combined_latency.csv, total_gas.csv, replay.json; built_latency.csv; load.json" },
 		{ 0 },
 	};
 	int first = options_parse(c, options, argc, argv), e, code;
@@ -309,14 +351,16 @@ const struct command command_replay = {
 	.usage = "[options] [TARGET]",
 	.describe = "Drives a node as a consensus client does, over the Engine API: newPayload and forkchoiceUpdated for each "
 		    "block, in the version that its fork wants, safe 32 and finalized 64 blocks behind. The node must stand at the "
-		    "block before the first. Latencies are as reth-bench has them; Ggas/s by the latency of newPayload, and by the "
+		    "block before the first. Latencies are as reth-bench had them; Ggas/s by the latency of newPayload, and by the "
 		    "wall clock. Ctrl-C ends it early and keeps what was measured.\n\n"
-		    "Where a block carries requests to the beacon chain, of which JSON-RPC gives only the hash, the hash is sent "
-		    "(reth takes it with --engine.accept-execution-requests-hash), unless the file has them as executionRequests.\n\n"
+		    "Where a block carries requests to the beacon chain, JSON-RPC gives only their hash: they come from --beacon, "
+		    "--requests, or executionRequests in the file of blocks. Without these the hash is sent (reth takes it with "
+		    "--engine.accept-execution-requests-hash). reth's own API needs none of them.\n\n"
 		    "With --load it sends transactions to a dev node instead, of the accounts that the node itself has; only on "
 		    "this machine, unless --allow-remote says otherwise.",
 	.example = "gasflame replay --from-rpc http://127.0.0.1:8545 --to 20000500 --jwt-secret jwt.hex -o before\n"
 		   "gasflame replay --blocks blocks.jsonl --jwt-secret jwt.hex --record cpu,wait --record-output x.gasflame reth\n"
+		   "gasflame replay --build --from-rpc http://127.0.0.1:8545 --to 20000500 --jwt-secret jwt.hex -o built\n"
 		   "gasflame compare before/combined_latency.csv after/combined_latency.csv\n"
 		   "gasflame replay --load mixed --count 5000 --duration 30s --record cpu,wait anvil",
 	.run = replay_main,

@@ -9,22 +9,31 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "ethereum/blocksource.h"
+#include "ethereum/engine/blocksource.h"
 
 struct err;
 struct replay_result;
 struct load_result;
 
 
-enum replay_wait { REPLAY_WAIT_NONE, REPLAY_WAIT_HEAD, REPLAY_WAIT_QUIET };
+enum replay_wait { REPLAY_WAIT_NONE, REPLAY_WAIT_HEAD, REPLAY_WAIT_QUIET, REPLAY_WAIT_PERSISTED };
+enum replay_api { REPLAY_API_AUTO, REPLAY_API_ENGINE, REPLAY_API_RETH };
 
 struct replay_options {
 	const char *engine, *secret;  /* an address, a file */
 	struct blocksource_options source;
 	bool from_given, to_given;
 	const char *save;             /* a file for the blocks, NULL = none */
+	enum replay_api api;
 	enum replay_wait wait;
-	uint64_t wait_every;          /* blocks, 0 = after the last one */
+	bool wait_given;              /* else it depends on the node */
+	uint64_t wait_every;          /* blocks, 0 = after the last one; where the node itself waits: before each */
+	const char *news;             /* a WebSocket, for REPLAY_WAIT_PERSISTED; NULL = none */
+	uint64_t lag;                 /* blocks that the node may keep in memory */
+	uint64_t interval_ns;         /* between the beginnings of two blocks, at least */
+	bool build;                   /* the node builds the blocks */
+	uint64_t build_ns;            /* and has so long for it */
+	const char *pool;             /* an address, for the transactions of what it builds */
 	const pid_t *pids;            /* of the node, for REPLAY_WAIT_QUIET */
 	size_t pid_count;
 	uint64_t timeout_ms;          /* of one question to the node */

@@ -13,8 +13,6 @@
 #include <string.h>
 #include <time.h>
 
-#include <jansson.h>
-
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -22,9 +20,8 @@
 #include "base/mem.h"
 #include "cmd/replay/replay.h"
 #include "cmd/stop.h"
-#include "ethereum/rpc.h"
+#include "ethereum/rpccall.h"
 #include "export/bench/replay.h"
-#include "ethereum/engineapi.h"
 #include "ethereum/codec/hex.h"
 #include "net/http.h"
 #include "ethereum/rpcblock.h"
@@ -78,47 +75,34 @@ struct worker {
 
 /* --- questions --- */
 
-static int ask(struct http *p, const char *method, const char *params, struct http_answer *ret, struct err *err)
+static int ask(struct http *p, struct rpccall *c, json_t **ret, struct err *err)
 {
-	_cleanup_(buf_done) struct buf body = { 0 };
-	struct http_question q = { .timeout_ms = TIMEOUT_MS, .limit = ANSWER_BYTES };
-	int e;
+	int e = rpccall_ask(c, p, &(struct http_question){ .timeout_ms = TIMEOUT_MS, .limit = ANSWER_BYTES }, ret, err);
 
-	rpc_request_put(&body, 1, method, params);
-	q.body = body.data;
-	q.n = body.n;
-	e = http_ask(p, &q, ret, err);
-	if (e)
-		err_prefix(err, "%s", http_url(p));
-	return e;
+	return e && e != -EREMOTEIO ? err_prefix(err, "%s", http_url(p)) ?: e : e;
 }
 
-static int ask_string(struct http *p, const char *method, const char *params, char **ret, struct err *err)
+/* Sends a call whose result is a number. */
+static int ask_number(struct http *p, struct rpccall *c, uint64_t *ret, struct err *err)
 {
-	struct http_answer a;
-	int e = ask(p, method, params, &a, err);
+	_cleanup_json_ json_t *said = NULL;
+	int e = ask(p, c, &said, err);
 
-	if (!e)
-		e = engine_result_read(a.text, a.n, ret, err);
-	return e ? err_prefix(err, "%s", method) : 0;
-}
-
-static int ask_number(struct http *p, const char *method, const char *params, uint64_t *ret, struct err *err)
-{
-	_cleanup_free_ char *said = NULL;
-	int e = ask_string(p, method, params, &said, err);
-
-	if (!e && !hex_number(said, ret))
-		e = err_set(err, EPROTO, "%s: its answer is no number", method);
+	if (!e && !hex_number(json_string_value(said), ret))
+		e = err_set(err, EPROTO, "its answer is no number");
 	return e;
 }
 
 static int count_sent(struct http *p, const char *account, const char *when, uint64_t *ret, struct err *err)
 {
-	char params[96];
+	_cleanup_(rpccall_done) struct rpccall c = { 0 };
+	int e;
 
-	snprintf(params, sizeof(params), "\"%s\",\"%s\"", account, when);
-	return ask_number(p, "eth_getTransactionCount", params, ret, err);
+	rpccall_begin(&c, "eth_getTransactionCount");
+	json_put_string(&c.params, NULL, account);
+	json_put_string(&c.params, NULL, when);
+	e = ask_number(p, &c, ret, err);
+	return e ? err_prefix(err, "eth_getTransactionCount") ?: e : 0;
 }
 
 static bool nap(unsigned ms)
@@ -134,23 +118,21 @@ static bool nap(unsigned ms)
 /* Finds an account for each worker. */
 static int find_accounts(struct load *l, struct http *p, struct err *err)
 {
-	const json_t *list;
-	struct http_answer a;
-	json_t *answer;
+	_cleanup_(rpccall_done) struct rpccall c = { 0 };
+	_cleanup_json_ json_t *list = NULL;
 	size_t n = 0;
-	int e = ask(p, "eth_accounts", "", &a, err);
+	int e;
 
-	if (e)
+	rpccall_begin(&c, "eth_accounts");
+	e = ask(p, &c, &list, err);
+	if (e && e != -EREMOTEIO)
 		return e;
-	answer = json_loadb(a.text, a.n, 0, NULL);
-	list = json_object_get(answer, "result");
 	for (size_t i = 0; i < json_array_size(list) && n < l->count; i++) {
 		const char *account = json_string_value(json_array_get(list, i));
 
 		if (hex_is(account, 20))
 			memcpy(l->workers[n++].account, account, 43);
 	}
-	json_decref(answer);
 	if (!n)
 		return err_set(err, ENODATA,
 			       "%s has no accounts of its own (eth_accounts): --load is for a dev node like anvil, which signs for us",
@@ -164,37 +146,56 @@ static int find_accounts(struct load *l, struct http *p, struct err *err)
 static int wait_for_contract(struct load *l, struct http *p, const char *hash, struct err *err)
 {
 	uint64_t deadline = clock_mono_ns() + MINED_SECONDS * 1000000000ULL;
-	char params[80];
 
-	snprintf(params, sizeof(params), "\"%.66s\"", hash);
 	do {
-		struct http_answer a;
-		json_t *answer;
+		_cleanup_(rpccall_done) struct rpccall c = { 0 };
+		_cleanup_json_ json_t *receipt = NULL;
 		const char *address;
-		int e = ask(p, "eth_getTransactionReceipt", params, &a, err);
+		int e;
 
-		if (e)
+		rpccall_begin(&c, "eth_getTransactionReceipt");
+		json_put_string(&c.params, NULL, hash);
+		e = ask(p, &c, &receipt, err);
+		if (e && e != -EREMOTEIO)
 			return e;
-		answer = json_loadb(a.text, a.n, 0, NULL);
-		address = json_string_value(json_object_get(json_object_get(answer, "result"), "contractAddress"));
+		address = json_string_value(json_object_get(receipt, "contractAddress"));
 		if (hex_is(address, 20))
 			l->contract = mem_strdup(address);
-		json_decref(answer);
 	} while (!l->contract && clock_mono_ns() < deadline && nap(LOOK_MS));
 	return l->contract ? 0 :
 	       err_set(err, stop_wanted ? EINTR : ETIMEDOUT, "the contract was not mined within %d s: does the node mine?",
 		       MINED_SECONDS);
 }
 
+/* Begins a transaction from one of the node's accounts; its further members follow, then end_transaction(). */
+static void begin_transaction(struct rpccall *c, const char *from, const char *gas)
+{
+	rpccall_begin(c, "eth_sendTransaction");
+	json_open_object(&c->params, NULL);
+	json_put_string(&c->params, "from", from);
+	json_put_string(&c->params, "gas", gas);
+}
+
+/* Sends it; *ret is its hash, the caller's. */
+static int end_transaction(struct http *p, struct rpccall *c, json_t **ret, struct err *err)
+{
+	int e = ask(p, c, ret, err);
+
+	return !e && !json_is_string(*ret) ? err_set(err, EPROTO, "its answer does not match the request") : e;
+}
+
 static int deploy(struct load *l, struct http *p, struct err *err)
 {
-	_cleanup_free_ char *params =
-		mem_printf("{\"from\":\"%s\",\"data\":\"" DEPLOY "\",\"gas\":\"0x30d40\"}", l->workers[0].account), *hash = NULL;
-	int e = ask_string(p, "eth_sendTransaction", params, &hash, err);
+	_cleanup_(rpccall_done) struct rpccall c = { 0 };
+	_cleanup_json_ json_t *hash = NULL;
+	int e;
 
+	begin_transaction(&c, l->workers[0].account, "0x30d40");
+	json_put_string(&c.params, "data", DEPLOY);
+	e = end_transaction(p, &c, &hash, err);
 	if (e)
 		return err_prefix(err, "the contract cannot be deployed");
-	return wait_for_contract(l, p, hash, err);
+	return wait_for_contract(l, p, json_string_value(hash), err);
 }
 
 /* --- the load --- */
@@ -217,19 +218,20 @@ static bool is_due(const struct load *l, uint64_t number)
 
 static int send_one(struct worker *w, unsigned kind, uint64_t *ret_ns, struct err *err)
 {
-	struct load *l = w->load;
-	_cleanup_free_ char *hash = NULL, *params = kind == CALLS ?
-		mem_printf("{\"from\":\"%s\",\"to\":\"%s\",\"gas\":\"0x3d0900\",\"nonce\":\"0x%llx\"}", w->account, l->contract,
-			   (unsigned long long)w->nonce) :
-		mem_printf("{\"from\":\"%s\",\"to\":\"%s\",\"value\":\"0x1\",\"gas\":\"0x5208\",\"nonce\":\"0x%llx\"}", w->account,
-			   w->other, (unsigned long long)w->nonce);
-	struct http_answer a;
-	int e = ask(w->http, "eth_sendTransaction", params, &a, err);
+	_cleanup_(rpccall_done) struct rpccall c = { 0 };
+	_cleanup_json_ json_t *hash = NULL;
+	char nonce[32];
+	int e;
 
-	if (e)
-		return e;
-	*ret_ns = a.ns;
-	return engine_result_read(a.text, a.n, &hash, err);
+	snprintf(nonce, sizeof(nonce), "0x%llx", (unsigned long long)w->nonce);
+	begin_transaction(&c, w->account, kind == CALLS ? "0x3d0900" : "0x5208");
+	json_put_string(&c.params, "to", kind == CALLS ? w->load->contract : w->other);
+	json_put_string(&c.params, "nonce", nonce);
+	if (kind != CALLS)
+		json_put_string(&c.params, "value", "0x1");
+	e = end_transaction(w->http, &c, &hash, err);
+	*ret_ns = c.ns;
+	return e;
 }
 
 static void send_next(struct worker *w, uint64_t number)
@@ -330,23 +332,44 @@ static void wait_for_mining(struct load *l, struct http *p)
 	l->result->pending = left;
 }
 
+static int ask_block(struct http *p, uint64_t number, struct rpcblock *ret)
+{
+	_cleanup_(rpccall_done) struct rpccall c = { 0 };
+	_cleanup_json_ json_t *block = NULL;
+	char by[32];
+	int e;
+
+	snprintf(by, sizeof(by), "0x%llx", (unsigned long long)number);
+	rpccall_begin(&c, "eth_getBlockByNumber");
+	json_put_string(&c.params, NULL, by);
+	json_put_bool(&c.params, NULL, false);
+	e = ask(p, &c, &block, NULL);
+	return e ? e : rpcblock_read(block, ret);
+}
+
+static int ask_last(struct http *p, uint64_t *ret, struct err *err)
+{
+	_cleanup_(rpccall_done) struct rpccall c = { 0 };
+	int e;
+
+	rpccall_begin(&c, "eth_blockNumber");
+	e = ask_number(p, &c, ret, err);
+	return e ? err_prefix(err, "eth_blockNumber") ?: e : 0;
+}
+
 static void add_blocks(struct load *l, struct http *p, uint64_t first)
 {
 	struct load_result *r = l->result;
-	struct http_answer a;
 	uint64_t last, deadline = clock_mono_ns() + (stop_wanted ? LATE_SECONDS : MINED_SECONDS) * 1000000000ULL;
-	char params[64];
 
-	if (ask_number(p, "eth_blockNumber", "", &last, NULL) || last < first || last - first > BLOCKS_MAX)
+	if (ask_last(p, &last, NULL) || last < first || last - first > BLOCKS_MAX)
 		return;
 	for (uint64_t n = first + 1; n <= last; n++) {
 		struct rpcblock b;
 
 		if (clock_mono_ns() > deadline)
 			return; /* a part of the gas says less than nothing */
-
-		snprintf(params, sizeof(params), "\"0x%llx\",false", (unsigned long long)n);
-		if (ask(p, "eth_getBlockByNumber", params, &a, NULL) || rpcblock_parse(a.text, a.n, &b))
+		if (ask_block(p, n, &b))
 			return;
 		r->blocks++;
 		r->gas += b.block.gas;
@@ -417,7 +440,7 @@ int load_run(const struct load_options *o, struct load_result *ret, struct err *
 	if (!e)
 		e = prepare(&l, p, err);
 	if (!e)
-		e = ask_number(p, "eth_blockNumber", "", &first, err);
+		e = ask_last(p, &first, err);
 	if (!e) {
 		e = start_workers(&l, err);
 		l.stop |= e != 0;

@@ -17,27 +17,44 @@
 
 enum { SLOWEST = 5 };
 
+const struct replay_row replay_row_empty = {
+	.attributes_ns = REPLAY_UNKNOWN, .get_ns = REPLAY_UNKNOWN, .server_ns = REPLAY_UNKNOWN,
+	.persistence_ns = REPLAY_UNKNOWN, .cache_ns = REPLAY_UNKNOWN, .trie_ns = REPLAY_UNKNOWN,
+};
+
+/* In the order of the steps. */
 static const struct {
 	const char *name, *column;
 	size_t offset;
 } latencies[] = {
+	{ "FCU + attributes", "fcu_attributes_latency", offsetof(struct replay_row, attributes_ns) },
+	{ "getPayload", "get_payload_latency", offsetof(struct replay_row, get_ns) },
 	{ "newPayload", "new_payload_latency", offsetof(struct replay_row, payload_ns) },
 	{ "forkchoiceUpdated", "fcu_latency", offsetof(struct replay_row, choice_ns) },
 	{ "both", "total_latency", offsetof(struct replay_row, total_ns) },
+	{ "server", "server_latency", offsetof(struct replay_row, server_ns) },
+	{ "persistence wait", "persistence_wait", offsetof(struct replay_row, persistence_ns) },
+	{ "cache wait", "execution_cache_wait", offsetof(struct replay_row, cache_ns) },
+	{ "trie wait", "sparse_trie_wait", offsetof(struct replay_row, trie_ns) },
 };
+enum { TOTAL = 4, WAITS = 6 }; /* of the above */
 
 static uint64_t value(const struct replay_row *row, size_t which)
 {
 	return *(const uint64_t *)((const char *)row + latencies[which].offset);
 }
 
-static void describe(const struct replay_result *r, size_t which, struct stats_summary *ret)
+/* The rows that have it; 0: none does. */
+static size_t describe(const struct replay_result *r, size_t which, struct stats_summary *ret)
 {
 	_cleanup_free_ double *values = mem_alloc((r->rows.n + 1) * sizeof(*values));
+	size_t n = 0;
 
 	for (size_t i = 0; i < r->rows.n; i++)
-		values[i] = value(&r->rows.v[i], which) / 1e9;
-	stats_describe(values, r->rows.n, ret);
+		if (value(&r->rows.v[i], which) != REPLAY_UNKNOWN)
+			values[n++] = value(&r->rows.v[i], which) / 1e9;
+	stats_describe(values, n, ret);
+	return n;
 }
 
 struct sums {
@@ -105,15 +122,20 @@ static void put_list(const struct replay_result *r, struct buf *out)
 
 static void put_speed(const struct replay_result *r, const struct sums *s, struct buf *out)
 {
-	char speed[32], time[32], source[32], persist[32];
+	char speed[32], time[32], source[32], persist[32], interval[32];
 
 	buf_printf(out, "by newPayload: %s (gas / the sum of its latencies, %s)\n",
 		   bench_value(speed, rate(s->gas, s->payload_ns), "gas/s"), bench_value(time, s->payload_ns / 1e9, "s"));
 	buf_printf(out, "by wall clock: %s (gas / %s, of which %s waiting for blocks of the source, %s for "
-			"persistence)\n",
+			"persistence",
 		   bench_value(speed, rate(s->gas, r->wall_ns), "gas/s"), bench_value(time, r->wall_ns / 1e9, "s"),
 		   bench_value(source, r->source_ns / 1e9, "s"), bench_value(persist, r->persist_ns / 1e9, "s"));
-	buf_printf(out, "persistence was watched by: %s\n", r->watched);
+	if (r->interval_ns)
+		buf_printf(out, ", %s for the interval", bench_value(interval, r->interval_ns / 1e9, "s"));
+	buf_printf(out, ")\npersistence was watched by: %s\n", r->watched);
+	if (r->built)
+		buf_printf(out, "built: %llu of %zu blocks have the hash of the source's%s\n", (unsigned long long)r->same, r->rows.n,
+			   r->refused ? "; the node's pool refused transactions" : "");
 }
 
 void replaytext_put(const struct replay_result *r, bool list, struct buf *out)
@@ -133,8 +155,8 @@ void replaytext_put(const struct replay_result *r, bool list, struct buf *out)
 	for (size_t i = 0; i < ARRAY_LEN(latencies); i++) {
 		struct stats_summary summary;
 
-		describe(r, i, &summary);
-		replaystats_row(latencies[i].name, &summary, out);
+		if (describe(r, i, &summary))
+			replaystats_row(i == TOTAL && r->built ? "all" : latencies[i].name, &summary, out);
 	}
 	buf_putc(out, '\n');
 	put_speed(r, &s, out);
@@ -154,13 +176,37 @@ static double us(uint64_t ns)
 
 void replaylatency_put(const struct replay_result *r, struct buf *out)
 {
-	buf_puts(out, "block_number,gas_limit,transaction_count,gas_used,new_payload_latency,fcu_latency,total_latency\n");
+	buf_puts(out, "block_number,gas_limit,transaction_count,gas_used,new_payload_latency,fcu_latency,total_latency,"
+		      "persistence_wait,execution_cache_wait,sparse_trie_wait\n");
 	for (size_t i = 0; i < r->rows.n; i++) {
 		const struct replay_row *row = &r->rows.v[i];
 
-		buf_printf(out, "%llu,%llu,%llu,%llu,%.0f,%.0f,%.0f\n", (unsigned long long)row->number,
+		buf_printf(out, "%llu,%llu,%llu,%llu,%.0f,%.0f,%.0f", (unsigned long long)row->number,
 			   (unsigned long long)row->gas_limit, (unsigned long long)row->transactions,
 			   (unsigned long long)row->gas_used, us(row->payload_ns), us(row->choice_ns), us(row->total_ns));
+		for (size_t k = WAITS; k < ARRAY_LEN(latencies); k++) {
+			buf_putc(out, ',');
+			if (value(row, k) != REPLAY_UNKNOWN)
+				buf_printf(out, "%.0f", us(value(row, k)));
+		}
+		buf_putc(out, '\n');
+	}
+}
+
+void replaybuilt_put(const struct replay_result *r, struct buf *out)
+{
+	buf_puts(out, "block_number,gas_limit,transaction_count,gas_used");
+	for (size_t k = 0; k <= TOTAL; k++)
+		buf_printf(out, ",%s", latencies[k].column);
+	buf_putc(out, '\n');
+	for (size_t i = 0; i < r->rows.n; i++) {
+		const struct replay_row *row = &r->rows.v[i];
+
+		buf_printf(out, "%llu,%llu,%llu,%llu", (unsigned long long)row->number, (unsigned long long)row->gas_limit,
+			   (unsigned long long)row->transactions, (unsigned long long)row->gas_used);
+		for (size_t k = 0; k <= TOTAL; k++)
+			buf_printf(out, ",%.0f", us(value(row, k)));
+		buf_putc(out, '\n');
 	}
 }
 
@@ -184,7 +230,8 @@ static void put_json_row(const struct replay_row *row, struct json *j)
 		       { "gas_limit", row->gas_limit }, { "transactions", row->transactions },
 		       { "gas_used", row->gas_used });
 	for (size_t i = 0; i < ARRAY_LEN(latencies); i++)
-		json_put_fixed(j, latencies[i].column, us(value(row, i)), 3);
+		if (value(row, i) != REPLAY_UNKNOWN)
+			json_put_fixed(j, latencies[i].column, us(value(row, i)), 3);
 	if (row->payload_ns)
 		json_put_real(j, "gas_per_s", rate(row->gas_used, row->payload_ns), 17);
 	json_close(j);
@@ -196,8 +243,8 @@ static void put_json_stats(const struct replay_result *r, struct json *j)
 	for (size_t i = 0; i < ARRAY_LEN(latencies); i++) {
 		struct stats_summary s;
 
-		describe(r, i, &s);
-		replaystats_json(&s, 1e6, latencies[i].column, j);
+		if (describe(r, i, &s) || i == TOTAL)
+			replaystats_json(&s, 1e6, latencies[i].column, j);
 	}
 }
 
@@ -206,13 +253,17 @@ static void put_json_sums(const struct replay_result *r, struct json *j)
 	struct sums s = add_up(r);
 
 	json_put_string(j, "engine", r->engine);
+	json_put_string(j, "api", r->api);
 	json_put_uints(j, { "blocks", r->rows.n }, { "transactions", s.transactions }, { "gas", s.gas });
 	json_put_bool(j, "complete", !r->stopped);
 	json_put_string(j, "ended", r->stopped ? r->stopped : "done");
 	json_put_fixed(j, "wall_s", r->wall_ns / 1e9, 9);
 	json_put_fixed(j, "source_wait_s", r->source_ns / 1e9, 9);
 	json_put_fixed(j, "persistence_wait_s", r->persist_ns / 1e9, 9);
+	json_put_fixed(j, "interval_wait_s", r->interval_ns / 1e9, 9);
 	json_put_string(j, "persistence_watched", r->watched);
+	if (r->built)
+		json_put_uints(j, { "built", r->rows.n }, { "built_same", r->same }, { "pool_refused", r->refused });
 	if (s.payload_ns)
 		json_put_real(j, "gas_per_s_new_payload", rate(s.gas, s.payload_ns), 17);
 	if (r->wall_ns)
@@ -222,10 +273,15 @@ static void put_json_sums(const struct replay_result *r, struct json *j)
 /* The rest is as `bench` writes its runs, so that `compare` reads both. */
 static void put_json_runs(const struct replay_result *r, struct json *j)
 {
-	static const char *const metrics[] = { "new_payload_latency", "fcu_latency", "total_latency", "gas_used", "gas_per_s" };
+	struct stats_summary s;
 
-	json_break(j, 0);
-	json_put_strings(j, "metrics", metrics, ARRAY_LEN(metrics));
+	json_open_array_line(j, "metrics", 0);
+	for (size_t i = 0; i < ARRAY_LEN(latencies); i++)
+		if (describe(r, i, &s))
+			json_put_string(j, NULL, latencies[i].column);
+	json_put_string(j, NULL, "gas_used");
+	json_put_string(j, NULL, "gas_per_s");
+	json_close(j);
 	json_open_array(j, "commands");
 	json_open_object(j, NULL);
 	json_put_string(j, "command", "");

@@ -2,7 +2,7 @@
  * replay.h - writes the results of a replay of blocks, or of a load: for people, for spreadsheets and for
  * programs. Pure functions into a buffer.
  *
- * The CSV files have the columns of reth-bench, times in microseconds; `compare` reads them, and the JSON.
+ * The CSV files have the columns that reth-bench had, times in microseconds; `compare` reads them, and the JSON.
  */
 #pragma once
 
@@ -13,22 +13,33 @@
 
 struct buf;
 
+#define REPLAY_UNKNOWN UINT64_MAX
+
 struct replay_row {
 	uint64_t number, gas_limit, gas_used, transactions;
+	uint64_t attributes_ns, get_ns; /* of a block that was built: forkchoiceUpdated with attributes, getPayload */
 	uint64_t payload_ns, choice_ns; /* newPayload, forkchoiceUpdated: from asking to the whole answer */
-	uint64_t total_ns;              /* from the first question to the second answer */
+	uint64_t total_ns;              /* from the first question to the last answer; built: the sum of the four */
+	/* What the node says itself: its time for the payload, and what it waited for before. */
+	uint64_t server_ns, persistence_ns, cache_ns, trie_ns;
 	uint64_t start_wall_ns;
 	uint64_t end_ns;                /* since the beginning of the replay */
 };
+/* Times that a row does not have are REPLAY_UNKNOWN. */
+extern const struct replay_row replay_row_empty;
 
 struct replay_result {
 	const char *engine;              /* as it was typed */
+	const char *api;                 /* "engine" or "reth" */
 	VEC(struct replay_row) rows;
 	uint64_t wall_ns;                /* from the first question to the last answer */
 	uint64_t source_ns, persist_ns;  /* of it waited for blocks, and until blocks were seen to be kept */
+	uint64_t interval_ns;            /* and to send blocks no faster than was asked for */
 	const char *watched;             /* by what, in words */
 	uint64_t syncing, accepted;      /* such answers */
 	uint64_t retried, source_retried;
+	bool built;                      /* the node built the blocks */
+	uint64_t same, refused;          /* built: as many have the hash of the source's block; transactions that its pool refused */
 	const char *stopped;             /* why it ended early, in a word or two; NULL: it did not */
 };
 
@@ -37,6 +48,7 @@ void replaytext_put(const struct replay_result *r, bool list, struct buf *out);
 void replayjson_put(const struct replay_result *r, struct buf *out);
 void replaylatency_put(const struct replay_result *r, struct buf *out); /* combined_latency.csv */
 void replaygas_put(const struct replay_result *r, struct buf *out);     /* total_gas.csv */
+void replaybuilt_put(const struct replay_result *r, struct buf *out);   /* built_latency.csv, instead of the two */
 
 struct load_kind {
 	const char *name;

@@ -44,11 +44,11 @@ def serve(kind, path=None):
             self.wfile.write(body)
 
         def result(self, value):
-            self.say(200, json.dumps({"jsonrpc": "2.0", "id": 1, "result": value}).encode())
+            self.say(200, json.dumps({"jsonrpc": "2.0", "id": self.id, "result": value}).encode())
 
         def do_POST(self):
             question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            method, params = question["method"], question["params"]
+            method, params, self.id = question["method"], question["params"], question["id"]
             asked.append(method)
             if kind == "flaky" and len(asked) % 3:  # a source: two failures for each answer
                 self.say(503 if len(asked) % 2 else 200, b"<html>busy")
@@ -69,7 +69,7 @@ def serve(kind, path=None):
                 status = {"status": "VALID", "latestValidHash": None, "validationError": None}
                 self.result(status if "newPayload" in method else {"payloadStatus": status, "payloadId": None})
             elif kind == "fork":
-                self.say(200, json.dumps({"id": 1, "error": {"code": -38005, "message": "Unsupported fork"}}).encode())
+                self.say(200, json.dumps({"id": self.id, "error": {"code": -38005, "message": "Unsupported fork"}}).encode())
             elif kind == "deep":
                 self.say(200, b'{"result":' + b"[" * 1000000)
 
@@ -84,12 +84,12 @@ def check_csv(folder, rpc, count):
     sums = list(csv.DictReader(open(folder + "/total_gas.csv")))
     data = json.load(open(folder + "/replay.json"))
     assert list(rows[0]) == ["block_number", "gas_limit", "transaction_count", "gas_used", "new_payload_latency",
-                             "fcu_latency", "total_latency"], rows[0]
+                             "fcu_latency", "total_latency", "persistence_wait", "execution_cache_wait", "sparse_trie_wait"], rows[0]
     assert list(sums[0]) == ["block_number", "transaction_count", "gas_used", "time"], sums[0]
     assert len(rows) == len(sums) == data["blocks"] == int(count), (len(rows), len(sums), data["blocks"])
     gas = payload = last = 0
     for i, (row, total) in enumerate(zip(rows, sums)):
-        row, total = ({k: int(v) for k, v in x.items()} for x in (row, total))
+        row, total = ({k: int(v) for k, v in x.items() if v} for x in (row, total))
         block = call(rpc, "eth_getBlockByNumber", hex(row["block_number"]), False)
         assert row["block_number"] == total["block_number"] == int(rows[0]["block_number"]) + i, row
         assert row["gas_used"] == total["gas_used"] == int(block["gasUsed"], 16), row

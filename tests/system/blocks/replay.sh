@@ -146,17 +146,30 @@ END
 	gf compare out/combined_latency.csv few/replay.json
 	check_status "compare reads both" 0
 
+	# What a sequencer does: the client builds the next two blocks itself, of transactions in its pool.
+	gf replay --build --blocks blocks.jsonl --from 7 --to 8 -o built --jwt-secret jwt.hex --engine "$b_engine" --rpc "$b_rpc"
+	check_status "a client builds blocks" 0
+	check "the same ones as it was sent elsewhere" grep -q '^built: 2 of 2 blocks have the hash' "$STDOUT"
+	check "each step is timed" python3 - <<'END'
+import csv
+rows = [{k: int(v) for k, v in r.items()} for r in csv.DictReader(open("built/built_latency.csv"))]
+assert [r["block_number"] for r in rows] == [7, 8], rows
+for r in rows:
+    steps = [r[k] for k in ("fcu_attributes_latency", "get_payload_latency", "new_payload_latency", "fcu_latency")]
+    assert min(steps) > 0 and abs(sum(steps) - r["total_latency"]) <= 3 and r["transaction_count"] >= 2 and r["gas_used"] > 21000, r
+END
+
 	# A block whose state root is wrong: first by its hash, then, with the right hash, by what its execution gives.
-	tool tamper blocks.jsonl 7 >bad.jsonl
+	tool tamper blocks.jsonl 9 >bad.jsonl
 	gf replay --blocks bad.jsonl --jwt-secret jwt.hex --engine "$b_engine"
 	check_status "a block with another state root is an error" 1
-	check "INVALID is said" said '^gasflame: block 7: the node answers INVALID(_BLOCK_HASH)? to newPayload: '
-	right=$(grep -o '0x[0-9a-f]\{64\}' "$STDERR" | grep -v "$(sed -n '7s/.*"hash":"\(0x[0-9a-f]\{64\}\)","parentHash".*/\1/p' blocks.jsonl)" | head -1)
-	tool tamper blocks.jsonl 7 "$right" >worse.jsonl
+	check "INVALID is said" said '^gasflame: block 9: the node answers INVALID(_BLOCK_HASH)? to newPayload: '
+	right=$(grep -o '0x[0-9a-f]\{64\}' "$STDERR" | grep -v "$(sed -n '9s/.*"hash":"\(0x[0-9a-f]\{64\}\)","parentHash".*/\1/p' blocks.jsonl)" | head -1)
+	tool tamper blocks.jsonl 9 "$right" >worse.jsonl
 	gf replay --blocks worse.jsonl --jwt-secret jwt.hex --engine "$b_engine"
 	check_status "with the hash that belongs to it too" 1
 	check "INVALID is said, with the node's reason" said 'INVALID to newPayload: .*(state|root)'
-	{ sed -n 7p blocks.jsonl; tool tamper blocks.jsonl 8; } >mixed.jsonl
+	{ sed -n 9p blocks.jsonl; tool tamper blocks.jsonl 10; } >mixed.jsonl
 	gf replay --blocks mixed.jsonl --jwt-secret jwt.hex -o kept --engine "$b_engine"
 	check_status "an error in the middle is an error" 1
 	check "what came before is kept" tool csv kept "$b_rpc" 1

@@ -10,13 +10,17 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file/fd.h"
+#include "base/json.h"
 #include "base/mem.h"
-#include "ethereum/engineapi.h"
+#include "ethereum/engine/engineapi.h"
+#include "ethereum/codec/ethblock.h"
 #include "ethereum/codec/ethtx.h"
 #include "ethereum/codec/hex.h"
-#include "ethereum/jwt.h"
+#include "ethereum/engine/jwt.h"
 #include "ethereum/codec/keccak.h"
 #include "ethereum/codec/rlp.h"
+#include "ethereum/engine/requests.h"
+#include "ethereum/rpccall.h"
 #include "test.h"
 
 static void assert_hex(const void *data, size_t n, const char *wanted)
@@ -243,21 +247,38 @@ static json_t *make_block(unsigned version)
 	}
 	if (version >= 4)
 		json_object_set_new(b, "requestsHash", json_string(NO_REQUESTS));
+	if (version >= 5) {
+		json_object_set_new(b, "slotNumber", json_string("0x2a"));
+		json_object_set_new(b, "blockAccessList", json_string("0xc0"));
+		/* keccak256 of the empty list */
+		json_object_set_new(b, "blockAccessListHash",
+				    json_string("0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347"));
+	}
 	return b;
 }
 
-static int read_block(const json_t *block, engine_raw_fn *raw, struct engine_block *ret, struct err *err)
+static int read_block(const json_t *block, engine_extra_fn *extra, struct engine_block *ret, struct err *err)
 {
-	char *text = json_dumps(block, 0);
-	int e = engine_block_read(text, strlen(text), raw, NULL, ret, err);
+	const struct engine_reading how = { .extra = extra };
+	json_t *copy = json_deep_copy(block);
+	int e = engine_block_read(copy, &how, ret, err);
 
-	free(text);
+	json_decref(copy);
+	return e;
+}
+
+static int read_line(const struct buf *line, struct engine_block *ret, struct err *err)
+{
+	json_t *block = json_loadb(line->data, line->n, 0, NULL);
+	int e = read_block(block, NULL, ret, err);
+
+	json_decref(block);
 	return e;
 }
 
 static void test_versions(void **state)
 {
-	for (unsigned version = 1; version <= 4; version++) {
+	for (unsigned version = 1; version <= 5; version++) {
 		json_t *block = make_block(version), *params;
 		struct engine_block b, again;
 		struct err err = { 0 };
@@ -274,9 +295,13 @@ static void test_versions(void **state)
 		assert_string_equal(b.parent, HASH("bb"));
 		assert_false(b.requests_by_hash);
 		params = json_loads(b.params.data, 0, NULL);
-		assert_int_equal(json_array_size(params), version < 3 ? 1 : version);
+		assert_int_equal(json_array_size(params), version < 3 ? 1 : MIN(version, 4U));
 		payload = json_array_get(params, 0);
-		assert_int_equal(json_object_size(payload), 14 + (version >= 2) + 2 * (version >= 3));
+		assert_int_equal(json_object_size(payload), 14 + (version >= 2) + 2 * (version >= 3) + 2 * (version >= 5));
+		if (version == 5) {
+			assert_string_equal(json_string_value(json_object_get(payload, "slotNumber")), "0x2a");
+			assert_string_equal(json_string_value(json_object_get(payload, "blockAccessList")), "0xc0");
+		}
 		assert_string_equal(json_string_value(json_object_get(payload, "feeRecipient")),
 				    "0xcccccccccccccccccccccccccccccccccccccccc");
 		assert_string_equal(json_string_value(json_object_get(payload, "prevRandao")), HASH("03"));
@@ -288,7 +313,7 @@ static void test_versions(void **state)
 		if (version >= 4)
 			assert_int_equal(json_array_size(json_array_get(params, 3)), 0);
 		/* What is saved is read again as the same. */
-		assert_int_equal(engine_block_read(b.line.data, b.line.n, NULL, NULL, &again, &err), 0);
+		assert_int_equal(read_line(&b.line, &again, &err), 0);
 		assert_string_equal(again.params.data, b.params.data);
 		assert_null(strchr(b.line.data, '\n'));
 		engine_block_done(&again);
@@ -299,26 +324,176 @@ static void test_versions(void **state)
 	assert_int_equal(engine_choice_version(1), 1);
 	assert_int_equal(engine_choice_version(2), 2);
 	assert_int_equal(engine_choice_version(4), 3);
+	assert_int_equal(engine_choice_version(5), 4);
+}
+
+/* sha256(sha256(0x00 01) sha256(0x01 02)), by Python. */
+#define TWO_REQUESTS "0x887c0f6ea1f24b84e4fa92c176cedf0fd97ef78c64bd7f4f2562ebb8b71b3995"
+
+static int give_requests(void *context, enum engine_extra what, const json_t *of, json_t **ret, struct err *err)
+{
+	if (what == ENGINE_REQUESTS)
+		*ret = json_pack("[ss]", "0x0001", "0x0102");
+	return 0;
+}
+
+static int give_nothing(void *context, enum engine_extra what, const json_t *of, json_t **ret, struct err *err)
+{
+	return what == ENGINE_REQUESTS ? err_set(err, EIO, "no consensus client") : 0;
 }
 
 static void test_requests(void **state)
 {
 	json_t *block = make_block(4), *params;
 	struct engine_block b;
+	struct err err = { 0 };
 
-	json_object_set_new(block, "requestsHash", json_string(HASH("09")));
+	json_object_set_new(block, "requestsHash", json_string(TWO_REQUESTS));
 	assert_int_equal(read_block(block, NULL, &b, NULL), 0);
 	assert_true(b.requests_by_hash);
 	params = json_loads(b.params.data, 0, NULL);
-	assert_string_equal(json_string_value(json_array_get(params, 3)), HASH("09"));
+	assert_string_equal(json_string_value(json_array_get(params, 3)), TWO_REQUESTS);
 	json_decref(params);
 	engine_block_done(&b);
-	json_object_set_new(block, "executionRequests", json_pack("[s]", "0x0001"));
-	assert_int_equal(read_block(block, NULL, &b, NULL), 0);
+	/* From elsewhere; then they are in the line that is saved. */
+	assert_int_equal(read_block(block, give_requests, &b, NULL), 0);
 	assert_false(b.requests_by_hash);
+	assert_non_null(strstr(b.line.data, "\"executionRequests\":[\"0x0001\",\"0x0102\"]"));
 	params = json_loads(b.params.data, 0, NULL);
-	assert_string_equal(json_string_value(json_array_get(json_array_get(params, 3), 0)), "0x0001");
+	assert_string_equal(json_string_value(json_array_get(json_array_get(params, 3), 1)), "0x0102");
 	json_decref(params);
+	engine_block_done(&b);
+	assert_int_equal(read_block(block, give_nothing, &b, &err), -EIO);
+	engine_block_done(&b);
+	/* Those of the file are checked, too: another order, another byte, an empty one. */
+	for (int i = 0; i < 4; i++) {
+		json_object_set_new(block, "executionRequests",
+				    i == 0 ? json_pack("[ss]", "0x0001", "0x0102") : i == 1 ? json_pack("[ss]", "0x0102", "0x0001") :
+				    i == 2 ? json_pack("[ss]", "0x0001", "0x0103") : json_pack("[sss]", "0x0001", "0x0102", "0x02"));
+		assert_int_equal(read_block(block, NULL, &b, NULL), i ? -EBADMSG : 0);
+		assert_false(b.requests_by_hash);
+		engine_block_done(&b);
+	}
+	json_decref(block);
+}
+
+/* As a consensus client has them; the bytes were put together by hand. */
+static void test_beacon_requests(void **state)
+{
+	json_t *list, *have = json_pack("{s:[],s:[{s:s,s:s,s:s}],s:[]}", "deposits", "withdrawals", "source_address",
+					"0x1111111111111111111111111111111111111111", "validator_pubkey",
+					"0x" "22222222222222222222222222222222222222222222222222222222222222222222222222222222"
+					"2222222222222222", "amount", "513", "consolidations");
+
+	list = requests_encode(have);
+	assert_int_equal(json_array_size(list), 1);
+	assert_string_equal(json_string_value(json_array_get(list, 0)),
+			    "0x011111111111111111111111111111111111111111"
+			    "222222222222222222222222222222222222222222222222222222222222222222222222222222222222222222222222"
+			    "0102000000000000");
+	json_decref(list);
+	json_object_set_new(json_array_get(json_object_get(have, "withdrawals"), 0), "amount", json_string("18446744073709551616"));
+	assert_null(requests_encode(have));
+	json_object_set_new(json_array_get(json_object_get(have, "withdrawals"), 0), "amount", json_string("-1"));
+	assert_null(requests_encode(have));
+	json_decref(have);
+	list = requests_encode(NULL);
+	assert_int_equal(json_array_size(list), 0);
+	assert_true(requests_match(list, NO_REQUESTS));
+	json_decref(list);
+}
+
+/* Hashed by tests/system/blocks/ethspec.py. */
+static const char deposit_text[] =
+		"{\"type\":\"0x7e\",\"sourceHash\":\"0x06d227dea01cb83881ddec19501e3f4ed4a0f835fa61d8be7d23dbf7a22"
+		"12225\",\"from\":\"0xdeaddeaddeaddeaddeaddeaddeaddeaddead0001\",\"to\":\"0x42000000000000000000000"
+		"00000000000000015\",\"value\":\"0x0\",\"gas\":\"0xf4240\",\"isSystemTx\":false,\"input\":\"0x782ce8244c5"
+		"0389369b48901abf9650f010d70f3c8c8f3217f3aa1b56481ef28782ce8244c50389369b48901abf9650f010d7"
+		"0f3c8c8f3217f3aa1b56481ef28782ce8244c50389369b48901abf9650f010d70f3c8c8f3217f3aa1b56481ef2"
+		"8\",\"hash\":\"0x96055106ce9b83d15de49e7b6edfaa4cc2adbf6d04d826a2bf7e4ec4bcc1a59d\",\"nonce\":\"0x"
+		"1\"}";
+
+/* A block of the OP stack: the payload of Isthmus has the withdrawalsRoot, that of Ecotone has not. */
+static void test_op(void **state)
+{
+	for (unsigned version = 3; version <= 4; version++) {
+		json_t *block = make_block(version), *list = json_object_get(block, "transactions"), *params, *attributes;
+		const struct engine_reading how = { .build = true };
+		struct engine_block b;
+		struct err err = { 0 };
+
+		json_array_insert_new(list, 0, json_loads(deposit_text, 0, NULL));
+		json_object_set_new(block, "withdrawalsRoot", json_string(HASH("0e")));
+		json_object_set_new(block, "extraData", json_string(version == 3 ? "0x00000000fa00000006" :
+								     "0x01000000fa000000060000000000000064"));
+		if (engine_block_read(block, &how, &b, &err))
+			fail_msg("%s", err.text);
+		assert_true(b.op);
+		params = json_loads(b.params.data, 0, NULL);
+		if (version == 4)
+			assert_string_equal(json_string_value(json_object_get(json_array_get(params, 0), "withdrawalsRoot")), HASH("0e"));
+		else
+			assert_null(json_object_get(json_array_get(params, 0), "withdrawalsRoot"));
+		attributes = json_loads(b.attributes.data, 0, NULL);
+		assert_true(json_is_true(json_object_get(attributes, "noTxPool")));
+		assert_int_equal(json_array_size(json_object_get(attributes, "transactions")), 7);
+		assert_string_equal(json_string_value(json_object_get(attributes, "gasLimit")), "0x1c9c380");
+		assert_string_equal(json_string_value(json_object_get(attributes, "eip1559Params")), "0x000000fa00000006");
+		assert_string_equal(json_string_value(json_object_get(attributes, "parentBeaconBlockRoot")), HASH("04"));
+		if (version == 4)
+			assert_string_equal(json_string_value(json_object_get(attributes, "minBaseFee")), "0x64");
+		else
+			assert_null(json_object_get(attributes, "minBaseFee"));
+		json_decref(attributes);
+		json_decref(params);
+		engine_block_done(&b);
+		json_object_del(block, "withdrawalsRoot");
+		assert_int_equal(read_block(block, NULL, &b, &err), version == 4 ? -EBADMSG : 0);
+		engine_block_done(&b);
+		json_decref(block);
+	}
+}
+
+/* Blocks of a real client are encoded as their hashes say; one whose hash is another is not sent. */
+static void test_rlp_block(void **state)
+{
+	const struct engine_reading how = { .reth = true };
+	struct engine_block b;
+	struct err err = { 0 };
+	json_t *block;
+	char *text;
+	size_t n;
+
+	assert_int_equal(fd_read_path(BLOCK, 1 << 20, &text, &n), 0);
+	block = json_loadb(text, n, 0, NULL);
+	if (engine_block_read(block, &how, &b, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(strncmp(b.reth.data, "\"0xf9", 5), 0);
+	engine_block_done(&b);
+	json_object_set_new(block, "difficulty", json_string("0x1"));
+	assert_int_equal(engine_block_read(block, &how, &b, &err), -ENOTSUP);
+	assert_non_null(strstr(err.text, "--api engine"));
+	engine_block_done(&b);
+	json_decref(block);
+	free(text);
+	assert_false(ethblock_has_hash("", 0, HASH("00")) || ethblock_has_hash("\xc0", 1, HASH("00")) ||
+		     ethblock_has_hash("\xff\xff\xff\xff\xff\xff\xff\xff\xff", 9, HASH("00")) ||
+		     ethblock_has_hash("\xc2\xc5", 2, HASH("00")));
+}
+
+static void test_access_list(void **state)
+{
+	json_t *block = make_block(5);
+	struct engine_block b;
+	struct err err = { 0 };
+
+	json_object_set_new(block, "blockAccessList", json_string("0xc1c0"));
+	assert_int_equal(read_block(block, NULL, &b, &err), -EBADMSG);
+	assert_non_null(strstr(err.text, "blockAccessListHash"));
+	engine_block_done(&b);
+	json_object_del(block, "blockAccessList");
+	assert_int_equal(read_block(block, NULL, &b, &err), -ENOTSUP);
+	assert_non_null(strstr(err.text, "debug_getRawBlockAccessList"));
 	engine_block_done(&b);
 	json_decref(block);
 }
@@ -356,13 +531,13 @@ static void test_bad_blocks(void **state)
 	json_decref(whole);
 }
 
-static int give_raw(void *context, const char *hash, struct buf *ret)
+static int give_raw(void *context, enum engine_extra what, const json_t *of, json_t **ret, struct err *err)
 {
 	json_t *list = read_transactions();
 
-	for (size_t i = 0; i < json_array_size(list); i++)
-		if (!strcmp(hash, json_string_value(json_object_get(json_array_get(list, i), "hash"))))
-			buf_puts(ret, json_string_value(json_object_get(json_array_get(list, i), "raw")));
+	for (size_t i = 0; what == ENGINE_TRANSACTION && i < json_array_size(list); i++)
+		if (json_equal(json_object_get(of, "hash"), json_object_get(json_array_get(list, i), "hash")))
+			*ret = json_incref(json_object_get(json_array_get(list, i), "raw"));
 	json_decref(list);
 	return 0;
 }
@@ -389,52 +564,111 @@ static void test_raw(void **state)
 	json_decref(block);
 }
 
+static int read_status(const char *text, struct engine_status *ret, struct err *err)
+{
+	json_t *result = NULL;
+	int e = rpccall_parse(text, strlen(text), 7, &result, NULL, err);
+
+	if (!e)
+		e = engine_status_read(result, ret, err);
+	json_decref(result);
+	return e;
+}
+
 static void test_answers(void **state)
 {
+#define ID "{\"jsonrpc\":\"2.0\",\"id\":7,"
 	static const struct {
 		const char *text;
 		int e;
 		enum engine_word word;
+		const char *said;
 	} list[] = {
-		{ "{\"result\":{\"status\":\"VALID\",\"latestValidHash\":\"" HASH("aa") "\",\"validationError\":null}}", 0, ENGINE_VALID },
-		{ "{\"result\":{\"payloadStatus\":{\"status\":\"SYNCING\",\"latestValidHash\":null},\"payloadId\":null}}", 0, ENGINE_SYNCING },
-		{ "{\"result\":{\"status\":\"ACCEPTED\"}}", 0, ENGINE_ACCEPTED },
-		{ "{\"result\":{\"status\":\"INVALID\",\"validationError\":\"bad \\u001b[31mroot\"}}", 0, ENGINE_INVALID },
-		{ "{\"result\":{\"status\":\"INVALID_BLOCK_HASH\"}}", 0, ENGINE_INVALID_HASH },
-		{ "{\"result\":{\"status\":\"MAYBE\"}}", -EPROTO, 0 },
-		{ "{\"result\":null}", -EPROTO, 0 },
-		{ "{\"result\":[]}", -EPROTO, 0 },
-		{ "{}", -EPROTO, 0 },
-		{ "", -EPROTO, 0 },
-		{ "<html>", -EPROTO, 0 },
-		{ "{\"error\":{\"code\":-38005,\"message\":\"Unsupported fork\"}}", -EREMOTEIO, 0 },
-		{ "{\"error\":17}", -EREMOTEIO, 0 },
+		{ ID "\"result\":{\"status\":\"VALID\",\"latestValidHash\":\"" HASH("aa") "\",\"validationError\":null}}", 0, ENGINE_VALID },
+		{ ID "\"result\":{\"payloadStatus\":{\"status\":\"SYNCING\",\"latestValidHash\":null},\"payloadId\":null}}", 0, ENGINE_SYNCING },
+		{ ID "\"result\":{\"status\":\"ACCEPTED\"}}", 0, ENGINE_ACCEPTED },
+		{ ID "\"result\":{\"status\":\"INVALID\",\"validationError\":\"bad \\u001b[31mroot\"}}", 0, ENGINE_INVALID },
+		{ ID "\"result\":{\"status\":\"INVALID_BLOCK_HASH\"}}", 0, ENGINE_INVALID_HASH },
+		{ ID "\"result\":{\"status\":\"MAYBE\"}}", -EPROTO, 0, "status" },
+		{ ID "\"result\":null}", -EPROTO, 0, "status" },
+		{ ID "\"result\":[]}", -EPROTO, 0, "status" },
+		{ ID "\"x\":1}", -EPROTO, 0, "no result" },
+		{ "{\"id\":8,\"result\":{\"status\":\"VALID\"}}", -EPROTO, 0, "another request" },
+		{ "{\"id\":\"7\",\"result\":{\"status\":\"VALID\"}}", -EPROTO, 0, "another request" },
+		{ "{\"result\":{\"status\":\"VALID\"}}", -EPROTO, 0, "another request" },
+		{ "", -EPROTO, 0, "empty" },
+		{ " <html>", -EPROTO, 0, "page" },
+		{ ID "\"result\":{\"status\":\"VAL", -EPROTO, 0, "ends in the middle" },
+		{ "[1]", -EPROTO, 0, "not JSON-RPC" },
+		{ "VALID", -EPROTO, 0, "not JSON-RPC" },
+		{ ID "\"error\":{\"code\":-38005,\"message\":\"Unsupported fork\"}}", -EREMOTEIO, 0, "Unsupported fork (-38005)" },
+		{ "{\"id\":null,\"error\":{\"code\":-32700,\"message\":\"Parse error\"}}", -EREMOTEIO, 0, "(-32700)" },
+		{ ID "\"error\":17}", -EREMOTEIO, 0, "an error" },
 	};
+	struct engine_status s;
+	long long code;
 
 	for (size_t i = 0; i < ARRAY_LEN(list); i++) {
-		struct engine_status s;
 		struct err err = { 0 };
 
-		assert_int_equal(engine_status_read(list[i].text, strlen(list[i].text), &s, &err), list[i].e);
+		assert_int_equal(read_status(list[i].text, &s, &err), list[i].e);
 		if (!list[i].e)
 			assert_int_equal(s.word, list[i].word);
-		else
-			assert_true(*err.text);
+		else if (!strstr(err.text, list[i].said))
+			fail_msg("%s: %s", list[i].text, err.text);
 		if (i == 3)
 			assert_string_equal(s.error, "bad  [31mroot");
-		if (i == 11)
-			assert_non_null(strstr(err.text, "Unsupported fork (-38005)"));
 	}
-	assert_int_equal(engine_block_read("{\"result\":null}", 15, NULL, NULL, &(struct engine_block){ 0 }, NULL), -ENOENT);
+	assert_int_equal(rpccall_parse(list[17].text, strlen(list[17].text), 7, NULL, &code, NULL), -EREMOTEIO);
+	assert_int_equal(code, RPC_UNSUPPORTED_FORK);
+	/* What reth says more, and an id of a payload. */
+	assert_int_equal(read_status(ID "\"result\":{\"status\":\"VALID\",\"latency_us\":4321,\"persistence_wait_us\":0,"
+				     "\"sparse_trie_wait_us\":-1}}", &s, NULL), 0);
+	assert_int_equal(s.server_us, 4321);
+	assert_int_equal(s.persistence_us, 0);
+	assert_true(s.cache_us == ENGINE_UNKNOWN && s.trie_us == ENGINE_UNKNOWN);
+	assert_int_equal(read_status(ID "\"result\":{\"payloadStatus\":{\"status\":\"VALID\"},\"payloadId\":\"0x0102030405060708\"}}", &s, NULL), 0);
+	assert_string_equal(s.payload_id, "0x0102030405060708");
 }
 
-static void test_choice(void **state)
+/* What was built becomes the parameters of newPayload. */
+static void test_built(void **state)
+{
+	struct engine_block b = { .version = 4, .beacon_root = HASH("04") };
+	json_t *result = json_pack("{s:{s:s,s:s,s:s,s:s,s:[s]},s:{s:[s]},s:[s]}", "executionPayload", "blockHash", HASH("aa"),
+				   "blockNumber", "0x10", "gasUsed", "0x5208", "gasLimit", "0x1c9c380", "transactions", "0x01",
+				   "blobsBundle", "commitments",
+				   "0x" "00000000000000000000000000000000000000000000000000000000000000000000000000000000"
+				   "0000000000000000", "executionRequests", "0x0001"), *params;
+	struct engine_built built;
+
+	assert_int_equal(engine_built_read(result, &b, &built, NULL), 0);
+	assert_int_equal(built.number, 16);
+	assert_int_equal(built.gas_used, 21000);
+	assert_int_equal(built.transactions, 1);
+	params = json_loads(built.params.data, 0, NULL);
+	assert_int_equal(json_array_size(params), 4);
+	assert_true(json_equal(json_array_get(params, 0), json_object_get(result, "executionPayload")));
+	/* sha256 of 48 zeros with the version 1 in front, by Python. */
+	assert_string_equal(json_string_value(json_array_get(json_array_get(params, 1), 0)), "0x01b0761f87b081d5cf10757ccc89f12be355c70e2e29df288b65b30710dcbcd1");
+	assert_string_equal(json_string_value(json_array_get(params, 2)), HASH("04"));
+	assert_string_equal(json_string_value(json_array_get(json_array_get(params, 3), 0)), "0x0001");
+	json_decref(params);
+	engine_built_done(&built);
+	json_object_set_new(json_object_get(result, "executionPayload"), "gasUsed", json_null());
+	assert_int_equal(engine_built_read(result, &b, &built, NULL), -EPROTO);
+	engine_built_done(&built);
+	json_decref(result);
+}
+
+static void test_state(void **state)
 {
 	struct buf b = { 0 };
+	struct json j = json_begin(&b);
 
-	engine_choice_put(&b, HASH("aa"), HASH("bb"), "");
-	assert_string_equal(b.data, "[{\"headBlockHash\":\"" HASH("aa") "\",\"safeBlockHash\":\"" HASH("bb")
-				    "\",\"finalizedBlockHash\":\"" HASH("00") "\"},null]");
+	engine_state_put(&j, HASH("aa"), HASH("bb"), "");
+	assert_string_equal(b.data, "{\"headBlockHash\":\"" HASH("aa") "\",\"safeBlockHash\":\"" HASH("bb")
+				    "\",\"finalizedBlockHash\":\"" HASH("00") "\"}");
 	buf_done(&b);
 }
 
@@ -444,7 +678,9 @@ int main(void)
 		cmocka_unit_test(test_hex),	     cmocka_unit_test(test_hashes),	cmocka_unit_test(test_token),
 		cmocka_unit_test(test_secret),	     cmocka_unit_test(test_rlp),	cmocka_unit_test(test_transactions),
 		cmocka_unit_test(test_versions),     cmocka_unit_test(test_requests),	cmocka_unit_test(test_bad_blocks),
-		cmocka_unit_test(test_raw),	     cmocka_unit_test(test_answers),	cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_raw),	     cmocka_unit_test(test_answers),	cmocka_unit_test(test_state),
+		cmocka_unit_test(test_beacon_requests), cmocka_unit_test(test_op),	cmocka_unit_test(test_rlp_block),
+		cmocka_unit_test(test_access_list),  cmocka_unit_test(test_built),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,11 +17,20 @@ static struct replay_result make(void)
 	struct replay_result r = { .engine = "http://127.0.0.1:8551", .wall_ns = 1000 * MS, .source_ns = 20 * MS, .persist_ns = 5 * MS,
 				   .watched = "nothing" };
 
-	for (uint64_t i = 1; i <= 10; i++)
-		vec_push(&r.rows, (struct replay_row){ .number = 99 + i, .gas_limit = 30000000, .gas_used = i * 1000000,
-						       .transactions = 2 * i, .payload_ns = i * 10 * MS, .choice_ns = 2 * MS,
-						       .total_ns = (i * 10 + 3) * MS, .start_wall_ns = 1700000000000000000 + i,
-						       .end_ns = i * 100 * MS });
+	for (uint64_t i = 1; i <= 10; i++) {
+		struct replay_row row = replay_row_empty;
+
+		row.number = 99 + i;
+		row.gas_limit = 30000000;
+		row.gas_used = i * 1000000;
+		row.transactions = 2 * i;
+		row.payload_ns = i * 10 * MS;
+		row.choice_ns = 2 * MS;
+		row.total_ns = (i * 10 + 3) * MS;
+		row.start_wall_ns = 1700000000000000000 + i;
+		row.end_ns = i * 100 * MS;
+		vec_push(&r.rows, row);
+	}
 	return r;
 }
 
@@ -33,9 +42,10 @@ static void test_csv(void **state)
 	replaylatency_put(&r, &latency);
 	replaygas_put(&r, &gas);
 	assert_int_equal(strncmp(latency.data,
-				 "block_number,gas_limit,transaction_count,gas_used,new_payload_latency,fcu_latency,total_latency\n"
-				 "100,30000000,2,1000000,10000,2000,13000\n"
-				 "101,30000000,4,2000000,20000,2000,23000\n", 175), 0);
+				 "block_number,gas_limit,transaction_count,gas_used,new_payload_latency,fcu_latency,total_latency,"
+				 "persistence_wait,execution_cache_wait,sparse_trie_wait\n"
+				 "100,30000000,2,1000000,10000,2000,13000,,,\n"
+				 "101,30000000,4,2000000,20000,2000,23000,,,\n", 236), 0);
 	assert_int_equal(strncmp(gas.data,
 				 "block_number,transaction_count,gas_used,time\n100,2,1000000,100000\n101,4,2000000,200000\n", 85), 0);
 	buf_done(&latency);
@@ -109,6 +119,78 @@ static void test_text(void **state)
 	vec_done(&r.rows);
 }
 
+/* What reth says itself, where it was asked to wait, and where it was not. */
+static void test_waits(void **state)
+{
+	struct replay_result r = make();
+	struct buf csv = { 0 }, json = { 0 }, text = { 0 };
+	struct runs runs;
+
+	for (size_t i = 0; i < 10; i++) {
+		r.rows.v[i].server_ns = 9 * MS;
+		r.rows.v[i].persistence_ns = i * MS;
+		if (i % 2)
+			r.rows.v[i].cache_ns = r.rows.v[i].trie_ns = 7000;
+	}
+	r.api = "reth";
+	r.interval_ns = 30 * MS;
+	replaylatency_put(&r, &csv);
+	assert_non_null(strstr(csv.data, "\n100,30000000,2,1000000,10000,2000,13000,0,,\n101,30000000,4,2000000,20000,2000,23000,1000,7,7\n"));
+	replayjson_put(&r, &json);
+	assert_non_null(strstr(json.data, "\"api\":\"reth\""));
+	assert_non_null(strstr(json.data, "\"server_latency\":{\"n\":10,\"min\":9000,"));
+	assert_non_null(strstr(json.data, "\"execution_cache_wait\":{\"n\":5,\"min\":7,"));
+	assert_non_null(strstr(json.data, "\"interval_wait_s\":0.030000000"));
+	replaytext_put(&r, false, &text);
+	assert_non_null(strstr(text.data, "persistence wait"));
+	assert_non_null(strstr(text.data, ", 30.00 ms for the interval)"));
+	/* The same from either file. */
+	for (int k = 0; k < 2; k++) {
+		const struct buf *from = k ? &json : &csv;
+
+		assert_int_equal(runs_read(from->data, from->n, "x", &runs, NULL), 0);
+		assert_string_equal(runs.metrics.v[runs_find_metric(&runs, "persistence_wait")].unit, "s");
+		assert_true(fabs(runs_value(&runs, 3, runs_find_metric(&runs, "persistence_wait")) - 0.003) < 1e-9);
+		assert_true(fabs(runs_value(&runs, 3, runs_find_metric(&runs, "sparse_trie_wait")) - 7e-6) < 1e-12);
+		assert_true(isnan(runs_value(&runs, 2, runs_find_metric(&runs, "sparse_trie_wait"))));
+		runs_done(&runs);
+	}
+	buf_done(&csv);
+	buf_done(&json);
+	buf_done(&text);
+	vec_done(&r.rows);
+}
+
+static void test_built(void **state)
+{
+	struct replay_result r = make();
+	struct buf csv = { 0 }, json = { 0 }, text = { 0 };
+	struct runs runs;
+
+	r.built = true;
+	r.same = 9;
+	for (size_t i = 0; i < 10; i++) {
+		r.rows.v[i].attributes_ns = 3 * MS;
+		r.rows.v[i].get_ns = 4 * MS;
+	}
+	replaybuilt_put(&r, &csv);
+	assert_non_null(strstr(csv.data, "gas_used,fcu_attributes_latency,get_payload_latency,new_payload_latency,fcu_latency,total_latency\n"
+					 "100,30000000,2,1000000,3000,4000,10000,2000,13000\n"));
+	assert_int_equal(runs_read(csv.data, csv.n, "x", &runs, NULL), 0);
+	assert_true(fabs(runs_value(&runs, 0, runs_find_metric(&runs, "get_payload_latency")) - 0.004) < 1e-9);
+	runs_done(&runs);
+	replayjson_put(&r, &json);
+	assert_non_null(strstr(json.data, "\"built\":10,\"built_same\":9,"));
+	assert_non_null(strstr(json.data, "\"fcu_attributes_latency\":{\"n\":10,\"min\":3000,"));
+	replaytext_put(&r, false, &text);
+	assert_non_null(strstr(text.data, "  FCU + attributes"));
+	assert_non_null(strstr(text.data, "built: 9 of 10 blocks have the hash of the source's\n"));
+	buf_done(&csv);
+	buf_done(&json);
+	buf_done(&text);
+	vec_done(&r.rows);
+}
+
 static void test_load(void **state)
 {
 	struct load_kind kinds[] = { { .name = "transfers" }, { .name = "calls", .errors = 2, .error = "nonce too \"low\"" } };
@@ -135,7 +217,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_csv),  cmocka_unit_test(test_compare_reads),
-		cmocka_unit_test(test_text), cmocka_unit_test(test_load),
+		cmocka_unit_test(test_text), cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_built), cmocka_unit_test(test_load),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,9 +8,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "ethereum/engineapi.h"
+#include "ethereum/engine/engineapi.h"
 
 struct blocksource;
 struct err;
@@ -23,6 +24,8 @@ struct blocksource_options {
 	uint64_t from, to; /* numbers, both included; a file may hold others too */
 	unsigned ahead;    /* how many are ready at most */
 	unsigned retries;
+	const char *requests, *beacon; /* a file, an address: as requests_open() takes them; NULL = none */
+	bool reth, build;  /* as in struct engine_reading */
 };
 
 struct blocksource_block {

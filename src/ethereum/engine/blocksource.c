@@ -1,4 +1,4 @@
-#include "ethereum/blocksource.h"
+#include "ethereum/engine/blocksource.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "ethereum/codec/hex.h"
-#include "ethereum/rpc.h"
+#include "ethereum/engine/requests.h"
+#include "ethereum/rpccall.h"
 #include "net/http.h"
 #include "ethereum/rpcblock.h"
 
@@ -25,6 +26,7 @@ struct blocksource {
 	struct http *http;
 	FILE *file;
 	uint64_t line;
+	struct requests *requests; /* NULL = none */
 
 	/* Of the thread: the hashes of the last blocks, by number. */
 	struct {
@@ -70,51 +72,74 @@ static bool pause_before(struct blocksource *s, unsigned attempt)
 	return goes_on;
 }
 
-static int ask(struct blocksource *s, const char *method, const char *params, struct http_answer *ret, struct err *err)
+static int ask(struct blocksource *s, struct rpccall *c, json_t **ret, struct err *err)
 {
-	_cleanup_(buf_done) struct buf body = { 0 };
-	struct http_question q = { .timeout_ms = TIMEOUT_MS };
-	int e;
+	int e = rpccall_ask(c, s->http, &(struct http_question){ .timeout_ms = TIMEOUT_MS }, ret, err);
 
-	rpc_request_put(&body, 1, method, params);
-	q.body = body.data;
-	q.n = body.n;
-	e = http_ask(s->http, &q, ret, err);
-	if (e)
-		err_prefix(err, "%s", http_url(s->http));
-	return e;
+	return e ? err_prefix(err, "%s", http_url(s->http)) ?: e : 0;
 }
 
-/* For a transaction of a kind that is not known here. */
-static int ask_raw(void *context, const char *hash, struct buf *ret)
+static int ask_number(struct blocksource *s, uint64_t number, bool full, json_t **ret, struct err *err)
 {
-	static const char *const methods[] = { "eth_getRawTransactionByHash", "debug_getRawTransaction" };
+	_cleanup_(rpccall_done) struct rpccall c = { 0 };
+	char by[32];
+
+	snprintf(by, sizeof(by), "0x%llx", (unsigned long long)number);
+	rpccall_begin(&c, "eth_getBlockByNumber");
+	json_put_string(&c.params, NULL, by);
+	json_put_bool(&c.params, NULL, full);
+	return ask(s, &c, ret, err);
+}
+
+/* The ways to get what a block of JSON-RPC lacks, by a method that takes one of its members. */
+static const struct {
+	enum engine_extra what;
+	const char *method, *member;
+} extras[] = {
+	{ ENGINE_TRANSACTION, "eth_getRawTransactionByHash", "hash" },
+	{ ENGINE_TRANSACTION, "debug_getRawTransaction", "hash" },
+	{ ENGINE_ACCESS_LIST, "eth_getBlockAccessListRaw", "number" },
+	{ ENGINE_ACCESS_LIST, "debug_getRawBlockAccessList", "number" },
+	{ ENGINE_RLP, "debug_getRawBlock", "number" },
+};
+
+static int find_extra(void *context, enum engine_extra what, const json_t *of, json_t **ret, struct err *err)
+{
 	struct blocksource *s = context;
-	char params[80];
 
-	snprintf(params, sizeof(params), "\"%.66s\"", hash);
-	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
-		_cleanup_free_ char *said = NULL;
-		struct http_answer a;
+	if (what == ENGINE_REQUESTS)
+		return s->requests ? requests_find(s->requests, of, ret, err) : 0;
+	for (size_t i = 0; s->http && i < ARRAY_LEN(extras) && !*ret; i++) {
+		_cleanup_(rpccall_done) struct rpccall c = { 0 };
 
-		if (ask(s, methods[i], params, &a, NULL) || engine_result_read(a.text, a.n, &said, NULL))
+		if (extras[i].what != what)
 			continue;
-		buf_puts(ret, said);
-		return 0;
+		rpccall_begin(&c, extras[i].method);
+		json_put_string(&c.params, NULL, json_string_value(json_object_get(of, extras[i].member)));
+		if (!ask(s, &c, ret, NULL) && !json_is_string(*ret)) {
+			json_decref(*ret);
+			*ret = NULL;
+		}
 	}
-	return -ENOENT;
+	return 0;
+}
+
+static int read_block(struct blocksource *s, json_t *block, struct engine_block *ret, struct err *err)
+{
+	const struct engine_reading how = { .extra = find_extra, .context = s, .reth = s->o.reth, .build = s->o.build };
+
+	return engine_block_read(block, &how, ret, err);
 }
 
 static int fetch_once(struct blocksource *s, uint64_t number, struct engine_block *ret, struct err *err)
 {
-	struct http_answer a;
-	char params[64];
-	int e;
+	_cleanup_json_ json_t *block = NULL;
+	int e = ask_number(s, number, true, &block, err);
 
-	snprintf(params, sizeof(params), "\"0x%llx\",true", (unsigned long long)number);
-	e = ask(s, "eth_getBlockByNumber", params, &a, err);
+	if (!e && json_is_null(block))
+		return err_set(err, ENOENT, "it has no such block");
 	if (!e)
-		e = engine_block_read(a.text, a.n, ask_raw, s, ret, err);
+		e = read_block(s, block, ret, err);
 	if (!e && ret->number != number)
 		e = err_set(err, EPROTO, "it answers with block %llu", (unsigned long long)ret->number);
 	return e;
@@ -161,6 +186,16 @@ static int read_line(struct blocksource *s, struct buf *line, struct err *err)
 	return line->n > 0;
 }
 
+/* A line is a block, or a whole answer with one. */
+static int parse_line(struct blocksource *s, const struct buf *line, struct engine_block *ret, struct err *err)
+{
+	_cleanup_json_ json_t *whole = json_loadb(line->data, line->n, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, NULL);
+	json_t *block = json_object_get(whole, "number") ? whole : json_object_get(whole, "result");
+
+	*ret = (struct engine_block){ 0 };
+	return json_is_object(block) ? read_block(s, block, ret, err) : err_set(err, EBADMSG, "it is no block in JSON");
+}
+
 static int read_next(struct blocksource *s, struct engine_block *ret, struct err *err)
 {
 	_cleanup_(buf_done) struct buf line = { 0 };
@@ -170,12 +205,9 @@ static int read_next(struct blocksource *s, struct engine_block *ret, struct err
 		e = read_line(s, &line, err);
 		if (e <= 0)
 			return e;
-		e = engine_block_read(line.data, line.n, NULL, NULL, ret, err);
-		if (e) {
-			if (err && err->code == EPROTO)
-				err_set(err, EBADMSG, "it is no block in JSON");
+		e = parse_line(s, &line, ret, err);
+		if (e)
 			return err_prefix(err, "%s: line %llu", s->o.file, (unsigned long long)s->line);
-		}
 		if (ret->number >= s->o.from && ret->number <= s->o.to)
 			return 1;
 		engine_block_done(ret);
@@ -189,13 +221,11 @@ static int read_next(struct blocksource *s, struct engine_block *ret, struct err
 static void find_hash(struct blocksource *s, uint64_t number, char ret[ENGINE_HASH])
 {
 	const size_t at = number % REMEMBERED;
+	_cleanup_json_ json_t *block = NULL;
 	struct rpcblock b = { 0 };
-	struct http_answer a;
-	char params[64];
 
 	if ((s->seen[at].number != number || !*s->seen[at].hash) && s->http) {
-		snprintf(params, sizeof(params), "\"0x%llx\",false", (unsigned long long)number);
-		if (ask(s, "eth_getBlockByNumber", params, &a, NULL) || rpcblock_parse(a.text, a.n, &b) || b.block.number != number)
+		if (ask_number(s, number, false, &block, NULL) || rpcblock_read(block, &b) || b.block.number != number)
 			*b.hash = 0;
 		s->seen[at].number = number;
 		memcpy(s->seen[at].hash, b.hash, ENGINE_HASH);
@@ -310,6 +340,8 @@ int blocksource_open(const struct blocksource_options *o, struct blocksource **r
 		if (!s->file)
 			e = err_errno(err, errno, "cannot read %s", o->file);
 	}
+	if (!e && (o->requests || o->beacon))
+		e = requests_open(o->requests, o->beacon, &s->requests, err);
 	if (e) {
 		blocksource_close(s);
 		return e;
@@ -320,16 +352,15 @@ int blocksource_open(const struct blocksource_options *o, struct blocksource **r
 
 int blocksource_last(struct blocksource *s, uint64_t *ret, struct err *err)
 {
-	_cleanup_free_ char *said = NULL;
-	struct http_answer a;
+	_cleanup_(rpccall_done) struct rpccall c = { 0 };
+	_cleanup_json_ json_t *said = NULL;
 	int e;
 
+	rpccall_begin(&c, "eth_blockNumber");
 	if (!s->http)
 		return -ENOTSUP;
-	e = ask(s, "eth_blockNumber", "", &a, err);
-	if (!e)
-		e = engine_result_read(a.text, a.n, &said, err);
-	if (!e && !hex_number(said, ret))
+	e = ask(s, &c, &said, err);
+	if (!e && !hex_number(json_string_value(said), ret))
 		e = err_set(err, EPROTO, "the number of its last block is none");
 	return e ? err_prefix(err, "the source of the blocks") : 0;
 }
@@ -376,6 +407,7 @@ void blocksource_close(struct blocksource *s)
 		engine_block_done(&s->queue[s->first].block);
 	free(s->queue);
 	http_close(s->http);
+	requests_close(s->requests);
 	if (s->file)
 		fclose(s->file);
 	pthread_mutex_destroy(&s->lock);

@@ -1,4 +1,4 @@
-#include "ethereum/jwt.h"
+#include "ethereum/engine/jwt.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file/fd.h"
+#include "base/json.h"
 
 enum { BLOCK = 64, FILE_MAX = 4096 };
 
@@ -105,16 +106,28 @@ void hmac_sha256(const void *key, size_t key_n, const void *data, size_t n, uint
 
 /* --- the token --- */
 
+static void put_part(struct buf *token, const struct buf *text)
+{
+	if (token->n)
+		buf_putc(token, '.');
+	base64_put(token, text->data, text->n, true);
+}
+
 void jwt_put(struct buf *out, const uint8_t secret[JWT_SECRET_BYTES], uint64_t issued_seconds)
 {
-	static const char head[] = "{\"alg\":\"HS256\",\"typ\":\"JWT\"}";
-	_cleanup_(buf_done) struct buf token = { 0 }, claims = { 0 };
+	_cleanup_(buf_done) struct buf token = { 0 }, head = { 0 }, claims = { 0 };
+	struct json h = json_begin(&head), c = json_begin(&claims);
 	uint8_t sum[SHA256_BYTES];
 
-	buf_printf(&claims, "{\"iat\":%llu}", (unsigned long long)issued_seconds);
-	base64_put(&token, head, strlen(head), true);
-	buf_putc(&token, '.');
-	base64_put(&token, claims.data, claims.n, true);
+	json_open_object(&h, NULL);
+	json_put_string(&h, "alg", "HS256");
+	json_put_string(&h, "typ", "JWT");
+	json_end(&h);
+	json_open_object(&c, NULL);
+	json_put_uint(&c, "iat", issued_seconds);
+	json_end(&c);
+	put_part(&token, &head);
+	put_part(&token, &claims);
 	hmac_sha256(secret, JWT_SECRET_BYTES, token.data, token.n, sum);
 	buf_add(out, token.data, token.n);
 	buf_putc(out, '.');
