@@ -21,13 +21,30 @@ static bool read_quantity(const json_t *object, const char *key, uint64_t *ret)
 	return hex_number(json_string_value(json_object_get(object, key)), ret) && *ret <= INT64_MAX;
 }
 
-/* The head of a block: all but its transactions. Of a block that the node has on disk it says no gas. */
-static bool read_head(const json_t *head, bool gas_needed, struct rpcblock *ret)
+/* reth's documents have the number of a block on disk as "0x…", its source as a number. */
+static bool read_persisted(const json_t *head, struct rpcblock *ret)
+{
+	const json_t *number = json_object_get(head, "number");
+	const char *hash = json_string_value(json_object_get(head, "hash"));
+	double x = json_number_value(number);
+
+	if (json_is_number(number) && x >= 0 && x < 1e15)
+		ret->block.number = (uint64_t)x;
+	else if (!read_quantity(head, "number", &ret->block.number))
+		return false;
+	if (!hex_is(hash, HASH_BYTES))
+		return false;
+	memcpy(ret->hash, hash, sizeof(ret->hash));
+	return true;
+}
+
+/* The head of a block: all but its transactions. */
+static bool read_head(const json_t *head, struct rpcblock *ret)
 {
 	const char *hash = json_string_value(json_object_get(head, "hash"));
-	bool gas_known = read_quantity(head, "gasUsed", &ret->block.gas);
 
-	if (!read_quantity(head, "number", &ret->block.number) || (gas_needed && !gas_known) || !hex_is(hash, HASH_BYTES))
+	if (!read_quantity(head, "number", &ret->block.number) || !read_quantity(head, "gasUsed", &ret->block.gas) ||
+	    !hex_is(hash, HASH_BYTES))
 		return false;
 	memcpy(ret->hash, hash, sizeof(ret->hash));
 	return true;
@@ -40,7 +57,7 @@ int rpcblock_read(const json_t *result, struct rpcblock *ret)
 	*ret = (struct rpcblock){ 0 };
 	if (json_is_null(result))
 		return -ENOENT;
-	if (!json_is_array(list) || !read_head(result, true, ret))
+	if (!json_is_array(list) || !read_head(result, ret))
 		return -EBADMSG;
 	ret->block.transactions = json_array_size(list);
 	return 0;
@@ -71,11 +88,13 @@ static bool read_id(const json_t *id, uint64_t *ret)
 	return true;
 }
 
-static bool is_head(const json_t *message)
+/* What a subscription tells: a new block, or one that is on disk. */
+static bool read_news(const json_t *message, struct rpcblock *ret)
 {
 	const char *method = json_string_value(json_object_get(message, "method"));
+	const json_t *result = json_object_get(json_object_get(message, "params"), "result");
 
-	return !method || strcmp(method, "reth_subscription");
+	return method && !strcmp(method, "reth_subscription") ? read_persisted(result, ret) : read_head(result, ret);
 }
 
 enum rpcblock_message rpcblock_message(const char *text, size_t n, uint64_t *ret_id, struct rpcblock *ret)
@@ -88,7 +107,7 @@ enum rpcblock_message rpcblock_message(const char *text, size_t n, uint64_t *ret
 	if (!read_id(json_object_get(message, "id"), ret_id))
 		kind = RPCBLOCK_ODD;
 	else if (json_is_object(params))
-		kind = read_head(json_object_get(params, "result"), is_head(message), ret) ? RPCBLOCK_HEAD : RPCBLOCK_ODD;
+		kind = read_news(message, ret) ? RPCBLOCK_HEAD : RPCBLOCK_ODD;
 	else if (json_object_get(message, "result") || json_object_get(message, "error"))
 		kind = RPCBLOCK_ANSWER;
 	json_decref(message);

@@ -81,13 +81,12 @@ static void begin_payload(const struct run *r, const struct engine_block *b, str
 }
 
 /* newPayload and forkchoiceUpdated, as a consensus client sends them. */
-static int import_block(struct run *r, const struct blocksource_block *x, struct replay_row *row)
+static int import_block(struct run *r, const struct blocksource_block *x, struct replay_row *row, uint64_t *ret_begin_ns)
 {
 	const struct engine_block *b = &x->block;
 	_cleanup_(rpccall_done) struct rpccall c = { 0 };
 	struct engine_status status;
 	char method[32];
-	uint64_t begin;
 	int e;
 
 	if (b->requests_by_hash && !r->reth && !r->told_requests) {
@@ -99,7 +98,7 @@ static int import_block(struct run *r, const struct blocksource_block *x, struct
 	e = replaynode_ask_status(r, method, &c, &status);
 	if (e)
 		return explain(r, b, c.code);
-	begin = clock_mono_ns() - c.ns;
+	*ret_begin_ns = clock_mono_ns() - c.ns;
 	row->start_wall_ns = clock_wall_ns() - c.ns;
 	row->payload_ns = c.ns;
 	row->server_ns = known_ns(status.server_us);
@@ -113,7 +112,7 @@ static int import_block(struct run *r, const struct blocksource_block *x, struct
 	row->gas_limit = b->gas_limit;
 	row->gas_used = b->gas_used;
 	row->transactions = b->transactions;
-	row->total_ns = clock_mono_ns() - begin;
+	row->total_ns = clock_mono_ns() - *ret_begin_ns;
 	if (r->wait == REPLAY_WAIT_PERSISTED && !r->news && row->persistence_ns != REPLAY_UNKNOWN)
 		r->result->persist_ns += row->persistence_ns;
 	return e;
@@ -122,11 +121,11 @@ static int import_block(struct run *r, const struct blocksource_block *x, struct
 static int send_block(struct run *r, const struct blocksource_block *x)
 {
 	struct replay_row row = replay_row_empty;
-	uint64_t begin = clock_mono_ns();
-	int e = r->o->build ? replaybuild_block(r, x, &row) : import_block(r, x, &row);
+	uint64_t begin = 0;
+	int e = r->o->build ? replaybuild_block(r, x, &row, &begin) : import_block(r, x, &row, &begin);
 
 	if (!e)
-		note(r, &row, r->o->build ? begin : clock_mono_ns() - row.total_ns);
+		note(r, &row, begin);
 	return e;
 }
 

@@ -188,27 +188,41 @@ static int find_slot(struct requests *r, const json_t *block, uint64_t *ret, str
 	return 0;
 }
 
-static int ask_beacon(struct requests *r, const json_t *block, json_t **ret, struct err *err)
+/* Up to Fulu the payload is in the block; from Gloas on, which goes with Amsterdam, it has an envelope of its own. */
+static int get_payload(struct requests *r, const json_t *block, uint64_t slot, json_t **ret, const char **ret_hash, struct err *err)
 {
-	const char *hash = json_string_value(json_object_get(block, "hash")), *got;
+	bool gloas = json_object_get(block, "slotNumber") != NULL;
+	_cleanup_free_ char *path = mem_printf("/eth/v%d/beacon/%s/%llu", gloas ? 1 : 2,
+					       gloas ? "execution_payload_envelopes" : "blocks", (unsigned long long)slot);
 	_cleanup_json_ json_t *data = NULL;
-	_cleanup_free_ char *path = NULL;
-	const json_t *body;
-	uint64_t slot;
-	int e = find_slot(r, block, &slot, err);
+	json_t *holder;
+	int e = get(r, path, &data, err);
 
 	if (e)
 		return e;
-	path = mem_printf("/eth/v2/beacon/blocks/%llu", (unsigned long long)slot);
-	e = get(r, path, &data, err);
+	holder = json_object_get(data, "message");
+	if (!gloas)
+		holder = json_object_get(holder, "body");
+	*ret_hash = json_string_value(json_object_get(json_object_get(holder, gloas ? "payload" : "execution_payload"), "block_hash"));
+	*ret = json_incref(holder);
+	return 0;
+}
+
+static int ask_beacon(struct requests *r, const json_t *block, json_t **ret, struct err *err)
+{
+	const char *hash = json_string_value(json_object_get(block, "hash")), *got = NULL;
+	_cleanup_json_ json_t *holder = NULL;
+	uint64_t slot;
+	int e = find_slot(r, block, &slot, err);
+
+	if (!e)
+		e = get_payload(r, block, slot, &holder, &got, err);
 	if (e)
 		return e;
-	body = json_object_get(json_object_get(data, "message"), "body");
-	got = json_string_value(json_object_get(json_object_get(body, "execution_payload"), "block_hash"));
 	if (!got || !hash || strcasecmp(got, hash))
-		return err_set(err, EBADMSG, "%s has another block in slot %llu: it is another chain", r->beacon,
+		return err_set(err, EBADMSG, "%s has another payload in slot %llu: it is another chain", r->beacon,
 			       (unsigned long long)slot);
-	*ret = requests_encode(json_object_get(body, "execution_requests"));
+	*ret = requests_encode(json_object_get(holder, "execution_requests"));
 	return *ret ? 0 : err_set(err, EPROTO, "%s: the requests in slot %llu are malformed", r->beacon, (unsigned long long)slot);
 }
 

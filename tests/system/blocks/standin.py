@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """standin.py - a node that stands for reth, op-reth or geth, written from the specifications of the Engine API.
 
-standin.py serve FORK COUNT SECRET [reth] [KIND]   prints four ports: Engine API, JSON-RPC, WebSocket, source of blocks
+standin.py serve FORK COUNT SECRET [reth]          prints four ports: Engine API, JSON-RPC, WebSocket, source of blocks
 standin.py requests FORK COUNT                     the requests of each block, a line each
 standin.py refuse PORT SECRET FORK                 sends what must be refused, and checks the codes
 standin.py asked PORT                              what was asked of the Engine API, method by method
 
 FORK: isthmus (of the OP stack), osaka or amsterdam. It checks the token, the method for the fork, each field of each
-parameter, and the block: its hash, its parent, its roots. reth: it has reth_newPayload, and tells of blocks on disk. KIND:
-it answers newPayload with another id (id), with a page (html), with half an answer (half, cut), or closes (close).
+parameter, and the block: its hash, its parent, its roots. reth: it has reth_newPayload, and tells of blocks on disk. The path
+of the address spoils what newPayload answers: another id (/id), a page (/html), half an answer (/half, /cut), none (/close).
 """
 import base64, hashlib, hmac, http.server, json, re, socket, sys, threading, time, urllib.request
 
@@ -245,8 +245,9 @@ class Node:
             c.on_disk = c.head["number"] - 5
             h = next(c.headers[x] for x in c.ancestors(c.head) if c.headers[x]["number"] == c.on_disk)
             for send in self.listeners:
+                # reth's documents have "0x…" here, its source (serde of a u64) a number.
                 send({"jsonrpc": "2.0", "method": "reth_subscription", "params": {
-                    "subscription": "0x1", "result": {"number": hx(h["number"]), "hash": hx(h["hash"])}}})
+                    "subscription": "0x1", "result": {"number": h["number"], "hash": hx(h["hash"])}}})
 
     def shown(self, by):
         h = next((self.chain.headers[x] for x in self.chain.ancestors(self.chain.head) if by == hx(self.chain.headers[x]["number"])),
@@ -304,10 +305,15 @@ class Source:
             return {"genesis_time": str(START), "genesis_fork_version": "0x00000000"}
         if path == "/eth/v1/config/spec":
             return {"SECONDS_PER_SLOT": str(seconds(self.fork)), "SLOTS_PER_EPOCH": "32"}
-        slot = re.fullmatch(r"/eth/v2/beacon/blocks/(\d+)", path)
+        # From Gloas on, which goes with Amsterdam, the payload has an envelope of its own.
+        gloas = self.fork == "amsterdam"
+        slot = re.fullmatch(r"/eth/v1/beacon/execution_payload_envelopes/(\d+)" if gloas else r"/eth/v2/beacon/blocks/(\d+)", path)
         block = slot and self.blocks.get(hx(int(slot[1])))
-        return block and {"message": {"slot": slot[1], "body": {
-            "execution_payload": {"block_hash": block["json"]["hash"]}, "execution_requests": requests_of(self.fork, int(slot[1]))}}}
+        if not block:
+            return None
+        payload = {"execution_requests": requests_of(self.fork, int(slot[1])),
+                   "payload" if gloas else "execution_payload": {"block_hash": block["json"]["hash"]}}
+        return {"message": payload if gloas else {"slot": slot[1], "body": payload}}
 
 
 # --- servers ---
@@ -327,7 +333,7 @@ def is_token(text, secret):
         return False
 
 
-def listen(owner, secret=None, kind=None):
+def listen(owner, secret=None):
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         wbufsize = 1 << 16  # an answer is one packet
@@ -343,7 +349,7 @@ def listen(owner, secret=None, kind=None):
             self.end_headers()
             self.wfile.write(body)
 
-        def spoil(self, answer):
+        def spoil(self, answer, kind):
             if kind == "id":
                 answer["id"] += 1
             body = json.dumps(answer).encode()
@@ -378,8 +384,8 @@ def listen(owner, secret=None, kind=None):
                 answer["error"] = {"code": e.code, "message": str(e), "data": None}
             except ValueError:
                 answer["error"] = {"code": -32700, "message": "Parse error", "data": None}
-            if kind and "newPayload" in str(answer.get("result") and question["method"]):
-                return self.spoil(answer)
+            if self.path != "/" and "newPayload" in str(answer.get("result") and question["method"]):
+                return self.spoil(answer, self.path[1:])
             self.say(200, json.dumps(answer).encode())
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -434,9 +440,10 @@ def read_secret(path):
 
 
 def serve(fork, count, secret, *more):
-    chain_node, kind = Node(fork, "reth" in more), next((m for m in more if m != "reth"), None)
-    print(listen(chain_node, read_secret(secret), kind), listen(chain_node), listen_websocket(chain_node), listen(Source(fork, int(count))),
-          flush=True)
+    chain_node = Node(fork, "reth" in more)
+    ports = listen(chain_node, read_secret(secret)), listen(chain_node), listen_websocket(chain_node), listen(Source(fork, int(count)))
+    sys.stdout.write("%d %d %d %d\n" % ports)  # in one piece: who waits for it may read at once
+    sys.stdout.flush()
     threading.Event().wait()
 
 

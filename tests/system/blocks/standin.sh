@@ -14,7 +14,7 @@ serve()
 	python3 "$here/tests/system/blocks/standin.py" serve "$1" $COUNT jwt.hex "${@:2}" >ports &
 	started+=($!)
 	disown
-	wait_for 60 test -s ports
+	wait_for 60 grep -qE '^([0-9]+ ){3}[0-9]+$' ports
 	read -r engine rpc ws source <ports
 	engine=http://127.0.0.1:$engine rpc=http://127.0.0.1:$rpc ws=ws://127.0.0.1:$ws source=http://127.0.0.1:$source
 }
@@ -26,16 +26,17 @@ import json, sys
 got, wanted = json.load(sys.stdin), dict(zip(sys.argv[1::2], map(int, sys.argv[2::2])))
 assert {k: got.get(k, 0) for k in wanted} == wanted, got' "$@"
 }
+count() { tool asked "${engine##*:}" | python3 -c 'import json, sys; print(json.load(sys.stdin).get(sys.argv[1], 0))' "$1"; }
 replay() { gf replay --jwt-secret jwt.hex --engine "$engine" "$@"; }
 
 while read -r fork payload choice get; do
 	serve $fork
 	check "$fork: the node refuses what a node must" tool refuse "${engine##*:}" jwt.hex $fork
-	serve $fork
+	before=$(count engine_newPayloadV$payload) chosen=$(count engine_forkchoiceUpdatedV$choice)
 	replay --from-rpc "$source" --beacon "$source" --save $fork.jsonl -o $fork
 	check_status "$fork: blocks are replayed" 0
 	check "$fork: all VALID" grep -q "^$COUNT blocks (1 to $COUNT), .*: all VALID$" "$STDOUT"
-	check "$fork: by the right methods" asked engine_newPayloadV$payload $COUNT engine_forkchoiceUpdatedV$choice $COUNT
+	check "$fork: by the right methods" asked engine_newPayloadV$payload $((before + COUNT)) engine_forkchoiceUpdatedV$choice $((chosen + COUNT))
 	serve $fork reth
 	replay --blocks $fork.jsonl --json -o $fork-reth
 	check_status "$fork: as RLP to reth" 0
@@ -58,15 +59,12 @@ osaka 4 3 5
 amsterdam 5 4 6
 END
 
-# Requests: by their hash they are refused; a file has them; a wrong file does not.
+# Requests: by their hash they are refused, those of a wrong file are not sent, and a right file has them.
 serve osaka
+tool requests osaka $COUNT >requests.jsonl
 replay --from-rpc "$source" --retries 0
 check_status "requests as a hash are refused" 1
 check "and what to do is said" said '^gasflame: block 3: .*\(-32602\): .*--beacon'
-tool requests osaka $COUNT >requests.jsonl
-replay --from-rpc "$source" --requests requests.jsonl
-check_status "a file has them" 0
-serve osaka
 sed 's/\(0x00..\)../\1ff/' requests.jsonl >wrong.jsonl
 replay --from-rpc "$source" --requests wrong.jsonl
 check_status "a file with others" 1
@@ -74,6 +72,9 @@ check "is found out" said 'block 3: .*do not have its requestsHash'
 echo '{"hash":1}' >wrong.jsonl
 replay --from-rpc "$source" --requests wrong.jsonl
 check "and so is one that is none" said '^gasflame: wrong.jsonl: line 1 '
+replay --from-rpc "$source" --requests requests.jsonl
+check_status "a file has them" 0
+check "all that were missing" grep -q "^$((COUNT - 2)) blocks (3 to $COUNT), .*: all VALID$" "$STDOUT"
 
 # Another fork than the node's.
 serve amsterdam
@@ -105,8 +106,9 @@ replay --blocks isthmus.jsonl --wait persisted --ws "$ws"
 check "a node that does not announce them" said 'reth_subscribePersistedBlock is refused'
 
 # Answers that are none.
+base=$engine
 while read -r kind words; do
-	serve isthmus $kind
+	engine=$base/$kind
 	replay --blocks isthmus.jsonl --to 1 --retries 1 --timeout 10s
 	check_status "an answer that is none ($kind)" 1
 	check "is said to be ($kind)" said "^gasflame: block 1: engine_newPayloadV4: http://127.*: .*$words"

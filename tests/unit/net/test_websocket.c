@@ -179,6 +179,18 @@ static void messages_are_told_apart(void **state)
 	assert_int_equal(b.block.number, 27);
 	assert_string_equal(b.hash, HASH);
 	assert_int_equal(b.block.transactions, 0);
+	/* A block on disk, its number either way; it has no gas. A new block must have it. */
+	for (int i = 0; i < 3; i++) {
+		_cleanup_free_ char *text = mem_printf(
+			"{\"jsonrpc\":\"2.0\",\"method\":\"%s_subscription\",\"params\":{\"subscription\":\"0x9\",\"result\":"
+			"{\"number\":%s,\"hash\":\"" HASH "\"}}}", i < 2 ? "reth" : "eth", i ? "\"0x1c\"" : "28");
+
+		assert_int_equal(message(text, &id, &b), i < 2 ? RPCBLOCK_HEAD : RPCBLOCK_ODD);
+		if (i < 2)
+			assert_int_equal(b.block.number, 28);
+	}
+	assert_int_equal(message("{\"method\":\"reth_subscription\",\"params\":{\"result\":{\"number\":-1,\"hash\":\"" HASH "\"}}}", &id, &b),
+			 RPCBLOCK_ODD);
 	/* Without a hash, with a number that is too large, cut, and what is none. */
 	assert_int_equal(message("{\"method\":\"x\",\"params\":{\"result\":{\"number\":\"0x1\",\"gasUsed\":\"0x0\"}}}", &id, &b),
 			 RPCBLOCK_ODD);
