@@ -164,8 +164,8 @@ static int put_fields(struct buf *out, const json_t *from, const struct field *f
 
 		if (!value && f->other)
 			value = json_object_get(from, f->other);
-		/* A deposit that mints nothing has no such field. */
-		if (!value && !strcmp(f->name, "mint"))
+		/* A deposit that mints nothing has no such field, or null. */
+		if ((!value || json_is_null(value)) && !strcmp(f->name, "mint"))
 			rlp_put(out, NULL, 0);
 		else if (put_field(out, value, f->kind, err))
 			e = missing(err, f->name);

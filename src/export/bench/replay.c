@@ -59,6 +59,7 @@ static size_t describe(const struct replay_result *r, size_t which, struct stats
 
 struct sums {
 	uint64_t gas, transactions, payload_ns;
+	uint64_t server_gas, server_ns; /* of the blocks whose time the node itself told */
 };
 
 static struct sums add_up(const struct replay_result *r)
@@ -69,6 +70,10 @@ static struct sums add_up(const struct replay_result *r)
 		s.gas += r->rows.v[i].gas_used;
 		s.transactions += r->rows.v[i].transactions;
 		s.payload_ns += r->rows.v[i].payload_ns;
+		if (r->rows.v[i].server_ns != REPLAY_UNKNOWN) {
+			s.server_gas += r->rows.v[i].gas_used;
+			s.server_ns += r->rows.v[i].server_ns;
+		}
 	}
 	return s;
 }
@@ -126,6 +131,9 @@ static void put_speed(const struct replay_result *r, const struct sums *s, struc
 
 	buf_printf(out, "by newPayload: %s (gas / the sum of its latencies, %s)\n",
 		   bench_value(speed, rate(s->gas, s->payload_ns), "gas/s"), bench_value(time, s->payload_ns / 1e9, "s"));
+	if (s->server_ns)
+		buf_printf(out, "by the server's own time: %s (gas / %s)\n", bench_value(speed, rate(s->server_gas, s->server_ns), "gas/s"),
+			   bench_value(time, s->server_ns / 1e9, "s"));
 	buf_printf(out, "by wall clock: %s (gas / %s, of which %s waiting for blocks of the source, %s for "
 			"persistence",
 		   bench_value(speed, rate(s->gas, r->wall_ns), "gas/s"), bench_value(time, r->wall_ns / 1e9, "s"),
@@ -266,6 +274,8 @@ static void put_json_sums(const struct replay_result *r, struct json *j)
 		json_put_uints(j, { "built", r->rows.n }, { "built_same", r->same }, { "pool_refused", r->refused });
 	if (s.payload_ns)
 		json_put_real(j, "gas_per_s_new_payload", rate(s.gas, s.payload_ns), 17);
+	if (s.server_ns)
+		json_put_real(j, "gas_per_s_server", rate(s.server_gas, s.server_ns), 17);
 	if (r->wall_ns)
 		json_put_real(j, "gas_per_s_wall", rate(s.gas, r->wall_ns), 17);
 }

@@ -423,6 +423,8 @@ static void test_op(void **state)
 		struct err err = { 0 };
 
 		json_array_insert_new(list, 0, json_loads(deposit_text, 0, NULL));
+		if (version == 4)
+			json_object_set_new(json_array_get(list, 0), "mint", json_null());
 		json_object_set_new(block, "withdrawalsRoot", json_string(HASH("0e")));
 		json_object_set_new(block, "extraData", json_string(version == 3 ? "0x00000000fa00000006" :
 								     "0x01000000fa000000060000000000000064"));

@@ -127,7 +127,7 @@ static void test_waits(void **state)
 	struct runs runs;
 
 	for (size_t i = 0; i < 10; i++) {
-		r.rows.v[i].server_ns = 9 * MS;
+		r.rows.v[i].server_ns = 11 * MS;
 		r.rows.v[i].persistence_ns = i * MS;
 		if (i % 2)
 			r.rows.v[i].cache_ns = r.rows.v[i].trie_ns = 7000;
@@ -138,11 +138,13 @@ static void test_waits(void **state)
 	assert_non_null(strstr(csv.data, "\n100,30000000,2,1000000,10000,2000,13000,0,,\n101,30000000,4,2000000,20000,2000,23000,1000,7,7\n"));
 	replayjson_put(&r, &json);
 	assert_non_null(strstr(json.data, "\"api\":\"reth\""));
-	assert_non_null(strstr(json.data, "\"server_latency\":{\"n\":10,\"min\":9000,"));
+	assert_non_null(strstr(json.data, "\"server_latency\":{\"n\":10,\"min\":11000,"));
 	assert_non_null(strstr(json.data, "\"execution_cache_wait\":{\"n\":5,\"min\":7,"));
 	assert_non_null(strstr(json.data, "\"interval_wait_s\":0.030000000"));
 	replaytext_put(&r, false, &text);
 	assert_non_null(strstr(text.data, "persistence wait"));
+	assert_non_null(strstr(text.data, "by the server's own time: 0.500 Ggas/s (gas / 110.0 ms)\n"));
+	assert_non_null(strstr(json.data, "\"gas_per_s_server\":500000000,"));
 	assert_non_null(strstr(text.data, ", 30.00 ms for the interval)"));
 	/* The same from either file. */
 	for (int k = 0; k < 2; k++) {
