@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct rpcblock answer;
 	uint64_t blocks = 0, now = 5000000000, id;
 
-	rpcblock_parse((const char *)data, size, &answer);
+	rpcblock_parse((const char *)data, size, 1, &answer, NULL);
 	if (rpcblock_message((const char *)data, size, &id, &answer) == RPCBLOCK_HEAD)
 		expect(memchr(answer.hash, 0, sizeof(answer.hash)));
 	if (blocklog_new(NULL, NULL, got_block, &blocks, &m, NULL))

@@ -59,12 +59,8 @@ int rpc_block(struct rpc *r, const char *by, struct rpcblock *ret, struct err *w
 	e = r->way->ask(r, c.body.data, c.id, &answer, &n, why);
 	if (e < 0)
 		return e;
-	e = rpcblock_parse(answer, n, ret);
-	if (e == -ENOENT)
-		return err_set(why, ENOENT, "it does not know block %s", by);
-	if (e)
-		return err_set(why, -e, e == -EREMOTEIO ? "it answers with an error" : "its answer is not a block");
-	return 0;
+	e = rpcblock_parse(answer, n, c.id, ret, why);
+	return e == -ENOENT ? err_set(why, ENOENT, "it does not know block %s", by) : e;
 }
 
 bool rpc_tells(const struct rpc *r)

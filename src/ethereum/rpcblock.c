@@ -5,7 +5,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/err.h"
+#include "base/mem.h"
 #include "ethereum/codec/hex.h"
+#include "ethereum/rpccall.h"
 
 enum { HASH_BYTES = 32 };
 
@@ -63,15 +66,17 @@ int rpcblock_read(const json_t *result, struct rpcblock *ret)
 	return 0;
 }
 
-int rpcblock_parse(const char *text, size_t n, struct rpcblock *ret)
+int rpcblock_parse(const char *text, size_t n, uint64_t id, struct rpcblock *ret, struct err *why)
 {
-	json_t *answer = load(text, n);
-	int e = rpcblock_read(json_object_get(answer, "result"), ret);
+	_cleanup_json_ json_t *result = NULL;
+	int e = rpccall_parse(text, n, id, &result, NULL, why);
 
-	if (json_is_object(json_object_get(answer, "error")))
-		e = -EREMOTEIO;
-	json_decref(answer);
-	return e;
+	if (!e) {
+		e = rpcblock_read(result, ret);
+		if (e)
+			err_set(why, -e, e == -ENOENT ? "it has no such block" : "its answer is not a block");
+	}
+	return e == -EPROTO ? -EBADMSG : e;
 }
 
 /* A request's number, as rpccall.c counts them. */

@@ -10,15 +10,17 @@
 
 #include "base/block.h"
 
+struct err;
+
 struct rpcblock {
 	struct block block;
 	char hash[67]; /* "0x…" */
 };
 
 /* 0; -ENOENT: there is no such block; -EREMOTEIO: the answer is an error; -EBADMSG: it is no such answer. The first reads
- * the result of an answer, the second the answer. */
+ * the result of an answer, the second the answer to the request of that id. */
 int rpcblock_read(const json_t *result, struct rpcblock *ret);
-int rpcblock_parse(const char *text, size_t n, struct rpcblock *ret);
+int rpcblock_parse(const char *text, size_t n, uint64_t id, struct rpcblock *ret, struct err *why);
 /* Classifies a message of a connection that carries both. RPCBLOCK_ANSWER: *ret_id (0 = it has none, or is
  * no number); RPCBLOCK_HEAD: *ret, without transactions. */
 enum rpcblock_message { RPCBLOCK_ODD, RPCBLOCK_ANSWER, RPCBLOCK_HEAD };

@@ -105,7 +105,7 @@ import http.server, json, sys, time
 class Node(http.server.BaseHTTPRequestHandler):
 	def log_message(self, *args): pass
 	def do_POST(self):
-		self.rfile.read(int(self.headers["Content-Length"]))
+		question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
 		if sys.argv[1] == "never":
 			time.sleep(60)
 		if sys.argv[1] == "slow": # a byte now and then
@@ -118,7 +118,7 @@ class Node(http.server.BaseHTTPRequestHandler):
 					time.sleep(0.2)
 			except OSError:
 				return
-		body = b"<html>\xff" if sys.argv[1] == "garbage" else json.dumps({"id": 1, "result": {"number": "0x7",
+		body = b"<html>\xff" if sys.argv[1] == "garbage" else json.dumps({"id": question["id"], "result": {"number": "0x7",
 			"hash": "0x" + "9" * 64, "gasUsed": "0x0", "transactions": []}}).encode()
 		self.send_response(200)
 		self.send_header("Content-Length", str(len(body)))

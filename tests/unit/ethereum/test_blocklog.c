@@ -604,16 +604,16 @@ static void answers_are_read(void **state)
 	struct rpcblock b;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		if (rpcblock_parse(cases[i].text, strlen(cases[i].text), &b) != cases[i].r)
+		if (rpcblock_parse(cases[i].text, strlen(cases[i].text), 1, &b, NULL) != cases[i].r)
 			fail_msg("case %zu", i);
-	assert_int_equal(rpcblock_parse(cases[0].text, strlen(cases[0].text), &b), 0);
+	assert_int_equal(rpcblock_parse(cases[0].text, strlen(cases[0].text), 1, &b, NULL), 0);
 	assert_int_equal(b.block.number, 0x12);
 	assert_int_equal(b.block.gas, 21000);
 	assert_int_equal(b.block.transactions, 2);
 	assert_string_equal(b.hash, HASH);
 	/* Cut anywhere, it is no answer. */
 	for (size_t n = 0; n < strlen(cases[0].text); n++)
-		assert_int_equal(rpcblock_parse(cases[0].text, n, &b), -EBADMSG);
+		assert_int_equal(rpcblock_parse(cases[0].text, n, 1, &b, NULL), -EBADMSG);
 }
 
 /* What the log itself says of the time is not believed: it may jump, back or by years. */
