@@ -1,16 +1,25 @@
 /*
  * import.c - foreign files into a capture.
  */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
 
+#include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/file/fd.h"
 #include "base/log.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "cmd/reading/captureio.h"
 #include "cmd/reading/reading.h"
 #include "import/import.h"
+#include "import/trace/tracemarks.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
+#include "target/open.h"
 
 /* Names of all formats, for a choice. */
 static const char *const *format_names(void)
@@ -22,13 +31,53 @@ static const char *const *format_names(void)
 	return names;
 }
 
+/* The monotonic clock at the start of the recording, where that was on this machine since it was booted; 0 = not known. */
+static uint64_t mono_of_start(const struct profile *p)
+{
+	uint64_t mono = clock_mono_ns(), ago = clock_wall_ns() - p->start_wall_ns;
+	struct utsname u;
+
+	return !uname(&u) && !strcmp(profile_str(p, p->host), u.nodename) && ago < mono ? mono - ago : 0;
+}
+
+/* Adds the spans of a Chrome trace to the marks. */
+static int add_marks(struct profile *p, const char *path, const char *offset, struct err *err)
+{
+	struct traceclock_facts facts = { .given = offset != NULL, .start_wall_ns = p->start_wall_ns,
+					  .start_mono_ns = mono_of_start(p), .duration_ns = p->duration_ns };
+	_cleanup_(buf_done) struct buf words = { 0 };
+	struct tracemarks_result result;
+	struct err broken = { 0 };
+	_cleanup_fd_ int fd = -1;
+	int r = offset ? traceclock_parse_offset(offset, &facts.given_ns, err) : 0;
+
+	if (!r)
+		r = target_open_host(path, &fd, err);
+	if (!r)
+		r = tracemarks_add(p, fd, &facts, 0, &broken, &result, err);
+	if (r)
+		return err_prefix(err, "--marks %s", path);
+	tracemarks_say(&result, path, &words);
+	if (tracemarks_troubled(&result))
+		log_warn("%s", words.data);
+	else
+		log_info("%s.", words.data);
+	return 0;
+}
+
 static int import(const struct command *c, int argc, char **argv)
 {
-	const char *output = NULL, *format = NULL;
+	const char *output = NULL, *format = NULL, *marks = NULL, *offset = NULL;
 	const struct option_spec options[] = {
 		{ 'o', "output", OPTION_STRING, &output, "FILE", "the capture to make" },
 		{ 0, "format", OPTION_CHOICE, &format, "FORMAT",
 		  "what the files are; by default what their content shows", .choices = format_names() },
+		{ 0, "marks", OPTION_STRING, &marks, "FILE",
+		  "a Chrome trace of the time of the recording (reth --log.tracing-chrome, and others): its spans become marks, those "
+		  "with a block's number blocks; the FILE to import is a capture then" },
+		{ 0, "marks-offset", OPTION_STRING, &offset, "TIME",
+		  "when the trace's time 0 was, since the start of the recording: 2.5s, -250ms; by default its clock tells, or when "
+		  "its file was made" },
 		{ 0 },
 	};
 	_cleanup_(profile_freep) struct profile *p = NULL;
@@ -42,14 +91,20 @@ static int import(const struct command *c, int argc, char **argv)
 		log_error("import wants the files to read and -o OUT.gasflame (gasflame import --help)");
 		return EXIT_USAGE;
 	}
+	if (offset && !marks) {
+		log_error("--marks-offset is about a trace: name it with --marks");
+		return EXIT_USAGE;
+	}
 	r = captureio_read_as(argv + first, argc - first, format ? import_find(format) : NULL, &p, &err);
+	if (!r && marks)
+		r = add_marks(p, marks, offset, &err);
 	if (!r)
 		r = captureio_find_names(&(struct symbolize_options){ 0 }, p, &err);
 	if (!r)
 		r = reading_save(output, p, &err);
 	if (r) {
 		log_error("%s", err.text);
-		return EXIT_ERROR;
+		return err.code == EINVAL && offset ? EXIT_USAGE : EXIT_ERROR;
 	}
 	log_info("wrote %s: %s samples, %s stacks", output, str_count(count, p->samples.n),
 	         str_count((char[32]){ 0 }, p->stacks.n - 1));
@@ -68,8 +123,12 @@ const struct command command_import = {
 		    "  heap_v2 a heap dump of jemalloc (several: gasflame heap)\n"
 		    "  folded  \"outer;inner;leaf 123\", a line a stack\n"
 		    "\n"
-		    "Of folded stacks the outermost frame is taken for the thread.",
-	.example = "perf script | stackcollapse-perf.pl | gasflame import - -o perf.gasflame",
+		    "Of folded stacks the outermost frame is taken for the thread.\n"
+		    "\n"
+		    "With --marks it adds the spans of a Chrome trace to a capture, as record --marks does: for a trace whose program "
+		    "had not written its last spans when the recording ended, or that came later.",
+	.example = "gasflame import --marks trace.json reth.gasflame -o marked.gasflame\n"
+		   "perf script | stackcollapse-perf.pl | gasflame import - -o perf.gasflame",
 	.run = import,
 	.makes_capture = true,
 };

@@ -63,6 +63,11 @@ bool session_has_bpf(const struct session *s)
 	return s->engine != NULL;
 }
 
+uint64_t session_start_ns(const struct session *s)
+{
+	return s->start_mono_ns;
+}
+
 bool session_records(const struct session *s, const char *name)
 {
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)

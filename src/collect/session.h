@@ -82,6 +82,7 @@ void session_finish(struct session *s, void (*take)(void *context, uint32_t modu
 void session_close(struct session *s);
 
 bool session_has_bpf(const struct session *s);
+uint64_t session_start_ns(const struct session *s); /* when the profile's time 0 was, CLOCK_MONOTONIC */
 bool session_records(const struct session *s, const char *name); /* is it one of its collectors? */
 
 /* From signal handlers. */

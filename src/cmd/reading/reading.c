@@ -46,7 +46,7 @@ static bool is_set(const struct option_spec *options, const char *name)
 
 static void collect(struct reading *r, const struct option_spec *options, char **operands, int n)
 {
-	const char *base = text_of(options, "base");
+	const char *base = text_of(options, "base"), *marks = text_of(options, "marks");
 
 	for (int i = 0; i < n; i++)
 		vec_push(&r->inputs, operands[i]);
@@ -54,6 +54,8 @@ static void collect(struct reading *r, const struct option_spec *options, char *
 		vec_push(&r->inputs, (char *)r->command->reads_by_default);
 	if (base)
 		vec_push(&r->inputs, (char *)base);
+	if (marks)
+		vec_push(&r->inputs, (char *)marks);
 	r->output = text_of(options, "output");
 	if (r->output && !strcmp(r->output, "-"))
 		r->output = NULL;

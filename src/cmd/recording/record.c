@@ -166,6 +166,12 @@ static int record_main(const struct command *c, int argc, char **argv)
 		  "anvil, reth, op-reth, ethrex for the known functions of these; may be repeated, the spans of the first are "
 		  "blocks, which --log or --rpc name; polls of an async function are one span. Without it, and with --log or "
 		  "--rpc, these clients' block functions are marked where they are found; none: no function" },
+		{ 0, "marks", OPTION_STRING, &r.trace.path, "FILE",
+		  "a Chrome trace that the target writes (reth --log.tracing-chrome, and others): its spans become marks at the end, "
+		  "those with a block's number blocks; gasflame import --marks adds one to a capture" },
+		{ 0, "marks-offset", OPTION_STRING, &r.trace.offset, "TIME",
+		  "when the trace's time 0 was, since the start of the recording: 2.5s, -250ms; by default its clock tells, or when "
+		  "its file was made and grew" },
 		{ 0, "max-rate", OPTION_UINT, &event_rate, "EVENTS",
 		  "events a second that are kept one by one; what is beyond is counted by stack", 0, 10000000 },
 		{ 0, "max-size", OPTION_SIZE, &r.max_bytes, "BYTES",
@@ -206,6 +212,14 @@ static int record_main(const struct command *c, int argc, char **argv)
 
 	if (first < 0)
 		return -first - 1;
+	if (recordtrace_check(&r.trace, &err) < 0) {
+		code = recording_failed(&err);
+		vec_done(&pids.list);
+		vec_done(&symbols.list);
+		return code;
+	}
+	/* A block of the log takes the times of its span, which are known at the end. */
+	r.marks.late = r.trace.path != NULL;
 	if (!marks_make_sense(&r.marks)) {
 		vec_done(&pids.list);
 		vec_done(&symbols.list);
@@ -290,7 +304,7 @@ const struct command command_record = {
 		    "threads and children that they start; gasflame ps lists what there is.\n\n"
 		    "With --follow the recording goes on through restarts; what was between them is \"not running\" in the report.\n\n"
 		    "Marks are spans of time with a name: blocks of the node's log (--log), of its JSON-RPC (--rpc), calls of functions "
-		    "(--mark-function), and what the program says itself with GASFLAME_SPAN_BEGIN and others of <gasflame.h>, which "
+		    "(--mark-function), spans of a Chrome trace (--marks), and what the program says itself with GASFLAME_SPAN_BEGIN and others of <gasflame.h>, which "
 		    "are found without an option. gasflame blocks and report --marks show them.\n\n"
 		    "SIGUSR1 pauses the recording, SIGUSR2 resumes it.",
 	.example = "gasflame record -e cpu -d 30 reth\ngasflame record --follow -d 10m op-reth-seq\n"

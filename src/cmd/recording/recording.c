@@ -107,6 +107,7 @@ static int tick(void *context, struct profile *p)
 	struct recording *r = context;
 	int e = capture_flush(r->capture, p, &r->tick_err);
 
+	r->marks_written = p->marks.n;
 	if (r->max_bytes && !r->session.full)
 		r->session.full = bytes_on_disk(r) >= r->max_bytes;
 	if (e >= 0 && p->samples.n + p->wakes.n + p->points.n > KEEP_ROWS)
@@ -236,6 +237,8 @@ static int record(struct recording *r, struct session *s, struct err *err)
 	stops = 0;
 	handle_signals(true);
 	e = session_start(s, err);
+	if (e >= 0)
+		e = recordtrace_begin(&r->trace, err);
 	if (e >= 0 && r->launch.pid > 0) {
 		e = launch_go(&r->launch, err);
 		if (e >= 0 && !r->beside)
@@ -258,6 +261,7 @@ static int record(struct recording *r, struct session *s, struct err *err)
 	handle_signals(false);
 	if (e >= 0)
 		say_end(r);
+	recordtrace_finish(&r->trace, e >= 0 ? r->profile : NULL, session_start_ns(s), r->marks_written);
 	/* The samples are on disk before anything else can go wrong. */
 	if (e >= 0)
 		e = r->end == SESSION_END_TICK ? -r->tick_err.code : capture_flush(r->capture, r->profile, err);

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "cmd/cmd.h"
 #include "cmd/recording/launch.h"
+#include "cmd/recording/recordtrace.h"
 #include "cmd/recording/targets.h"
 #include "collect/blocks/blockmarks.h"
 #include "collect/session.h"
@@ -26,6 +27,7 @@ struct recording {
 	struct session_options session;
 	struct symbolize_options symbols;
 	struct blockmarks_options marks; /* log and rpc NULL: none */
+	struct recordtrace trace;        /* --marks */
 	const char *output;
 	uint64_t max_bytes;   /* of the capture, 0 = any */
 	bool say_next;        /* end, on a terminal, with the command that shows it */
@@ -39,6 +41,7 @@ struct recording {
 	struct profile *profile;
 	struct capture *capture;
 	struct worker *worker;
+	size_t marks_written; /* of the profile, by the last tick */
 	struct err tick_err;
 	enum session_end end;
 	/* For commands that add to the profile: called when all samples are in it, before it is written.

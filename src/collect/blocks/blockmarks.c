@@ -231,7 +231,11 @@ static void move(struct blockmarks *m, struct profile *p, uint64_t start, uint64
 		if (m->expects_spans && !e->spanned)
 			find_span(m, n);
 		m->unanswered += e->asking;
-		if (!m->numbered || e->said.timed)
+		if (m->numbered && !e->said.timed)
+			continue;
+		if (m->options.late && patience)
+			vec_push(&m->held, *e);
+		else
 			add_mark(m, p, e, start);
 	}
 	blockmatch_expire(&m->match, patience ? now - MIN(now, unnamed_ns) : UINT64_MAX, add_unnamed, &unnamed);
@@ -359,6 +363,8 @@ static void end_threads(struct blockmarks *m)
 void blockmarks_finish(struct blockmarks *m, struct profile *p, uint64_t start_mono_ns)
 {
 	end_threads(m);
+	for (size_t i = 0; i < m->held.n; i++)
+		add_mark(m, p, &m->held.v[i], start_mono_ns);
 	move(m, p, start_mono_ns, 0);
 	say_troubles(m);
 	say_end(m);
@@ -431,6 +437,7 @@ void blockmarks_close(struct blockmarks *m)
 	rpc_close(m->rpc);
 	blockmatch_done(&m->match);
 	vec_done(&m->entries);
+	vec_done(&m->held);
 	pthread_mutex_destroy(&m->lock);
 	pthread_cond_destroy(&m->asked);
 	free(m);

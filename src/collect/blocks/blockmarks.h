@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
@@ -25,6 +26,7 @@ struct blockmarks_options {
 	const char *client;  /* whose lines; NULL = whoever speaks */
 	const char *pattern; /* a user's own instead; NULL = none */
 	const char *rpc;     /* address, NULL = none */
+	bool late;           /* their times may change at the end: no block enters the profile before */
 };
 
 struct span;

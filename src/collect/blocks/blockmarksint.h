@@ -53,6 +53,7 @@ struct blockmarks {
 	bool expects_spans;
 	bool numbered;        /* the program says which block is which: the node's word for that is not needed */
 	uint64_t spanned, spanless, unnamed;
+	VEC(struct blockmarks_entry) held; /* that enter the profile at the end (options.late) */
 };
 
 /* The thread that asks the node; its context is the struct mark. */

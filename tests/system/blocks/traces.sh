@@ -1,0 +1,165 @@
+#!/bin/bash
+# traces.sh - spans of a Chrome trace (--marks), against what the program that wrote them says of itself.
+. "$(dirname "$0")/../lib.sh"
+need_root
+
+# record_traces NAME ROUNDS OPTIONS…: records truth-traces while it works; NAME.gasflame, NAME.out, NAME.err, NAME/.
+record_traces()
+{
+	local name=$1 rounds=$2 pid recorder
+	shift 2
+	mkdir "$name"
+	rm -f gate
+	mkfifo gate
+	# shellcheck disable=SC2086
+	"$TRUTH/truth-traces" "$name" "$rounds" $mode <gate >"$name.out" &
+	pid=$!
+	started+=("$pid")
+	exec 7>gate
+	wait_for 5 grep -q ready "$name.out"
+	"$GASFLAME" record -d 60 -o "$name.gasflame" "$@" -p "$pid" 2>"$name.err" &
+	recorder=$!
+	wait_for 20 grep -q '^Recording' "$name.err"
+	echo >&7
+	wait_for 30 grep -q done "$name.out" || cat "$name.out"
+	[ ! -e "$name.log" ] || log_lines "$name" >>"$name.log"
+	sleep 0.5
+	kill -INT "$recorder"
+	wait "$recorder"
+	echo >&7
+	exec 7>&-
+	wait "$pid"
+}
+# A node's log of the blocks, which comes late.
+log_lines()
+{
+	awk '$1 == "span" && $2 == "on_new_payload" { printf "INFO Block added to canonical chain number=%d hash=0x%064x txs=3 gas_used=1.50Mgas elapsed=1ms\n", $3, $3 }' "$1.out"
+}
+# compare FILE KIND NAME DURATION_US START_US: as many marks of the kind as the program has spans of the name; half of them
+# differ in their duration by no more than the one, and in their start from the program's own mark by no more than the other.
+compare()
+{
+	python3 - "$@" <<-'END'
+	import csv, os, statistics, subprocess, sys
+	base, kind, name, long, start = sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]), float(sys.argv[5])
+	def rows(query):
+	    answer = subprocess.run([os.environ["GASFLAME"], "query", "--csv", base + ".gasflame", query], capture_output=True, text=True)
+	    return [tuple(map(int, r)) for r in list(csv.reader(answer.stdout.splitlines()))[1:]]
+	out = os.path.join(os.path.dirname(base), os.environ["SAID"]) if "SAID" in os.environ else base + ".out"
+	said = [line.split() for line in open(out)]
+	told = sorted((int(w[3]), int(w[4])) for w in said if w[:2] == ["span", name])
+	blocks = sorted((int(w[3]), int(w[2])) for w in said if w[:2] == ["span", "on_new_payload"])
+	got = sorted(rows(f"select start_ns, end_ns from mark where kind = '{kind}'"))
+	assert len(got) == len(told) > 0, (len(got), len(told))
+	late = [abs((b - a) - (e - s)) / 1000 for (a, b), (s, e) in zip(got, told)]
+	assert statistics.median(late) <= long, statistics.median(late)
+	# The recording's clock by the program's own marks, which the kernel timed.
+	own = dict((n, s) for n, s in rows("select number, start_ns from mark where kind = 'own'"))
+	zero = statistics.median(t - own[n] for t, n in blocks)
+	off = [abs(a - (s - zero)) / 1000 for (a, _), (s, _) in zip(got, told)]
+	assert statistics.median(off) <= start, statistics.median(off)
+	print(f"{len(got)} marks, durations differ by {statistics.median(late):.1f} us, starts by {statistics.median(off):.1f} us")
+	END
+}
+export -f compare
+
+mode=quiet
+record_traces chrome 40 --marks chrome/trace.json
+check "the recording says what it made of the trace" grep -qE 'chrome/trace.json: [0-9,]+ spans are marks, 40 of them blocks \(on_new_payload\); its times count from .* before the start' chrome.err
+check "blocks of the trace are blocks, at their time" compare chrome block on_new_payload 20 20000
+check "and so are the spans within them" compare chrome execute_block execute_block 20 20000
+check "each on its thread" test "$(sql chrome.gasflame "select count(*) from marks where kind = 'prewarm' and thread = 'prewarmer'")" -eq 40
+check "the blocks have their numbers" test "$(sql chrome.gasflame "select min(number) || '-' || max(number) from marks where kind = 'block'" | tr -d '"')" = 1000-1039
+gf blocks --json chrome.gasflame
+check "gasflame blocks lists them on the thread that the trace names, and the parts sum to the wall time" python3 - "$STDOUT" <<'END'
+import json, sys
+rows = json.load(open(sys.argv[1]))["rows"]
+assert [r["number"] for r in rows] == list(range(1000, 1040)), rows
+for r in rows:
+    assert r["thread"] == "engine" and (not r["split"] or sum(r["split"].values()) == r["wall_ns"]), r
+END
+gf report --marks --format text chrome.gasflame -o -
+check "and report the node's own spans by name" grep -q 'await_state_root' "$STDOUT"
+
+# The same afterwards: a trace that is added to a capture, by each kind of clock.
+: >plain.log
+record_traces plain 40 --log plain.log --mark-function none
+export SAID=plain.out
+gf import --marks plain/trace.json plain.gasflame -o imported.gasflame
+check_status "import adds a trace to a capture" 0
+check "by when its file was made" said 'its times count from .* before the start of the recording'
+check "its blocks are at their time" compare imported block on_new_payload 20 20000
+check "and have the gas of the log, once each" test \
+	"$(sql imported.gasflame "select count(*) || ' ' || sum(gas) from marks where kind = 'block'" | tr -d '"')" = '40 60000000'
+cat >other.py <<'END'
+"""other.py OUT TRACE: the spans of a program's own words as a trace by the wall clock and by the monotonic one, whole."""
+import json, sys, time
+wall = time.time_ns() - time.monotonic_ns()
+for clock, zero in ("wall", wall), ("mono", 0):
+    events = []
+    for line in open("plain.out"):
+        word = line.split()
+        if word[0] == "span":
+            name, number, start, end = word[1], int(word[2]), int(word[3]), int(word[4])
+            at = start + zero
+            events.append({"ph": "X", "pid": 9, "tid": 9, "name": name, "ts": "TS%d.%03d" % (at // 1000, at % 1000),
+                           "dur": (end - start) / 1000, "args": {"block.number": number} if number else {}})
+    text = json.dumps({"traceEvents": events, "displayTimeUnit": "ns"})
+    open(clock + ".json", "w").write(text.replace('"TS', "").replace('", "dur"', ', "dur"'))
+END
+python3 other.py
+for clock in wall mono; do
+	gf import --marks "$clock.json" plain.gasflame -o "$clock.gasflame"
+	check "a trace by the $clock clock is known as such" said "its times are of the $clock"
+	check "and right within a millisecond" compare "$clock" block on_new_payload 20 1000
+done
+gf import --marks plain/trace.json --marks-offset 1h plain.gasflame -o moved.gasflame
+check "spans that are not of the recording's time are counted" said 'spans are not of the time of the recording'
+check "and are no marks" test "$(sql moved.gasflame "select count(*) from mark where kind = 'execute_block'")" -eq 0
+
+# A log names and fills the blocks, the trace times them.
+: >both.log
+record_traces both 20 --marks both/trace.json --log both.log --mark-function none
+unset SAID
+check "with a log and a trace, the trace times the blocks" compare both block on_new_payload 20 20000
+check "and the log has their gas" test "$(sql both.gasflame "select count(*) from marks where kind = 'block' and gas = 1500000 and transactions = 3")" -eq 20
+
+# Traces that are none, or bad.
+echo 'heap_v2/1' >no.json
+gf import --marks no.json plain.gasflame -o x.gasflame
+check_status "a file that is no trace is an error" 1
+check "that says what is wrong with it" said 'begins with neither'
+gf import --marks missing.json plain.gasflame -o x.gasflame
+check_status "so is one that is not there" 1
+gf import --marks plain/trace.json --marks-offset soon plain.gasflame -o x.gasflame
+check_status "and an offset that is no time a mistake" 2
+gf record -d 1 -o x.gasflame --marks . -p $$
+check_status "and a folder is no trace" 2
+gf record -d 0.3 -e cpu -o late.gasflame --marks never.json -p $$
+check "a trace that never comes is said, and the recording kept" said 'never.json.*the recording has no spans of it'
+{ cat plain/trace.json; printf ',{"ph":"E","pid":1,"tid":0,"name":"never begun","ts":5},{"ph":"B",\001'; } >broken.json
+gf import --marks broken.json --marks-offset 0s plain.gasflame -o broken.gasflame
+check "what is before the place where it breaks is read, and the place named" said '1 ends have no beginning.*at byte [0-9]+'
+check "and counted" test "$(counter broken.gasflame 'marks.trace malformed')" -eq 1
+
+# One that is far larger than the memory that it may take, and has beginnings without an end.
+python3 - <<'END'
+piece = "".join(',\n{"ph":"%s","pid":1,"tid":%d,"name":"%s","cat":"engine::tree::payload_processor","ts":%d.125}' %
+                ("E" if i % 2 else "B", i // 2 % 40 if i % 2 else i // 2 % 41, "tx" if i % 11 else "odd", i) for i in range(20000))
+with open("large.json", "w") as f:
+    f.write('[{"ph":"M"}')
+    for i in range(70):
+        f.write(piece)
+END
+check "the trace is large" test "$(stat -c %s large.json)" -gt 100000000
+check "and needs less memory by far" python3 - "$GASFLAME" <<'END'
+import resource, subprocess, sys
+r = subprocess.run([sys.argv[1], "import", "--marks", "large.json", "--marks-offset", "0s", "plain.gasflame", "-o", "large.gasflame"],
+                   capture_output=True, text=True)
+most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+assert r.returncode == 0 and "have no" in r.stderr, r.stderr
+assert most < 90000, most
+END
+check "of its spans the longest are kept" test "$(counter large.gasflame 'marks.trace spans')" -le 100000
+check "and it is said that it is unbalanced" test "$(counter large.gasflame 'marks.trace unbalanced')" -gt 100000
+finish
