@@ -1,7 +1,8 @@
 /*
- * fuzz_trace.c - Chrome traces as marks.
+ * fuzz_trace.c - Chrome traces as marks, and lines of samply's marker files.
  *
- * A mark does not end before it begins, lies in the recording, and there are no more of them than is said.
+ * A mark does not end before it begins, lies in the recording, and there are no more of them than is said. Lines of a
+ * marker file are the same, however many bytes of it are read at a time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/err.h"
 #include "import/trace/tracemarks.h"
 #include "profile/profile.h"
+#include "target/log/markerfile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,6 +34,27 @@ static void check_marks(const struct profile *p, const struct tracemarks_result 
 	}
 }
 
+static void got_span(void *context, const struct marker_span *s)
+{
+	uint64_t *sum = context;
+
+	expect(s->start_ns <= s->end_ns && *s->name && memchr(s->name, 0, sizeof(s->name)));
+	*sum = *sum * 31 + s->start_ns + s->end_ns + strlen(s->name);
+}
+
+static uint64_t read_markers(int fd, size_t most)
+{
+	struct markerfile f;
+	uint64_t sum = 0;
+
+	markerfile_init(&f, dup(fd), false);
+	while (markerfile_read(&f, most, got_span, &sum))
+		;
+	expect(f.bad <= f.lines);
+	markerfile_done(&f);
+	return sum;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static int fd = -1;
@@ -46,6 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fd = memfd_create("fuzz", MFD_CLOEXEC);
 	if (fd < 0 || ftruncate(fd, 0) || pwrite(fd, data, size, 0) != (ssize_t)size || lseek(fd, 0, SEEK_SET))
 		return 0;
+	expect(read_markers(fd, 1 << 20) == read_markers(fd, 61));
 	p = profile_new();
 	p->duration_ns = facts.duration_ns;
 	profile_add_process(p, &(struct profile_process){ .pid = 1 });

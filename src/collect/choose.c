@@ -102,7 +102,9 @@ int choose_without_bpf(struct session *s, const char *why, struct err *err)
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++) {
 		const struct collector *c = collector_table[i];
 
-		if ((c->beside && c->beside(s->options)) || (s->options->what_default && !(c->flags & COLLECTOR_CLOCK)))
+		bool beside = c->beside && c->beside(s->options);
+
+		if (beside ? !(c->flags & COLLECTOR_READS) : s->options->what_default && !(c->flags & COLLECTOR_CLOCK))
 			s->chosen[i] = false;
 		if (s->chosen[i] && !(c->flags & (COLLECTOR_CLOCK | COLLECTOR_READS)))
 			return err_set(err, ENOTSUP, "-e %s needs BPF%s%s", c->name, colon, why);

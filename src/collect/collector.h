@@ -83,7 +83,7 @@ struct collector {
 	/* A word after -e that names no collector, or this one. where: "" or "FILE, line 3: ". Negative or enum
 	 * collector_choice. Without this hook the collector is chosen by its name. */
 	int (*choose)(struct session *s, const char *word, const char *where, struct err *err);
-	/* Is it recorded beside others though nobody named it? Without BPF it is left out then. */
+	/* Is it recorded beside others though nobody named it? Without BPF it is left out then, unless it only reads. */
 	bool (*beside)(const struct session_options *o);
 	/* It was chosen; the programs are opened and not loaded yet. */
 	void (*prepare)(struct session *s, struct gasflame_bpf *skeleton);

@@ -17,6 +17,7 @@
 	X(mem) \
 	X(hw) \
 	X(span) \
+	X(marker) \
 	X(event)
 
 #define COLLECTOR_ENUM(name) COLLECTOR_##name,

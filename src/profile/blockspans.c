@@ -4,20 +4,18 @@
 
 #include "base/mem.h"
 
-enum { INSERTS = 1, BUILDS = 2 };
-
 static const struct {
 	const char *name;
 	int rank;
 } names[] = {
-	{ "payload_job", BUILDS },          /* reth: crates/payload/builder */
-	{ "build_payload", BUILDS },        /* op-reth, xlayer-reth */
-	{ "build_block", BUILDS },
-	{ "on_new_payload", INSERTS },      /* reth: crates/engine/tree */
-	{ "on_downloaded_block", INSERTS }, /* reth, while it synchronizes */
-	{ "do_mine_block", INSERTS },       /* anvil */
-	{ "add_block_pipeline", INSERTS },  /* ethrex */
-	{ "block", INSERTS },               /* gasflame.h, and scripts */
+	{ "payload_job", BLOCKSPANS_BUILDS },          /* reth: crates/payload/builder */
+	{ "build_payload", BLOCKSPANS_BUILDS },        /* op-reth, xlayer-reth */
+	{ "build_block", BLOCKSPANS_BUILDS },
+	{ "on_new_payload", BLOCKSPANS_INSERTS },      /* reth: crates/engine/tree */
+	{ "on_downloaded_block", BLOCKSPANS_INSERTS }, /* reth, while it synchronizes */
+	{ "do_mine_block", BLOCKSPANS_INSERTS },       /* anvil */
+	{ "add_block_pipeline", BLOCKSPANS_INSERTS },  /* ethrex */
+	{ "block", BLOCKSPANS_INSERTS },               /* gasflame.h, and scripts */
 };
 
 int blockspans_rank(const char *name)

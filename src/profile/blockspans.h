@@ -6,6 +6,8 @@
  */
 #pragma once
 
-/* 0: no such span. What builds a block has a higher rank than what inserts one: the insertion of a block that was built
- * here takes microseconds, and is not its time. */
+/* The insertion of a block that was built here takes microseconds, and is not its time: what built it goes before. */
+enum { BLOCKSPANS_INSERTS = 1, BLOCKSPANS_BUILDS = 2 };
+
+/* 0: no such span. */
 int blockspans_rank(const char *name);

@@ -304,8 +304,8 @@ const struct command command_record = {
 		    "threads and children that they start; gasflame ps lists what there is.\n\n"
 		    "With --follow the recording goes on through restarts; what was between them is \"not running\" in the report.\n\n"
 		    "Marks are spans of time with a name: blocks of the node's log (--log), of its JSON-RPC (--rpc), calls of functions "
-		    "(--mark-function), spans of a Chrome trace (--marks), and what the program says itself with GASFLAME_SPAN_BEGIN and others of <gasflame.h>, which "
-		    "are found without an option. gasflame blocks and report --marks show them.\n\n"
+		    "(--mark-function), spans of a Chrome trace (--marks), and without an option what the program says itself: GASFLAME_SPAN_BEGIN and others "
+		    "of <gasflame.h>, and marker files for samply (reth --log.samply). gasflame blocks and report --marks show them.\n\n"
 		    "SIGUSR1 pauses the recording, SIGUSR2 resumes it.",
 	.example = "gasflame record -e cpu -d 30 reth\ngasflame record --follow -d 10m op-reth-seq\n"
 		   "gasflame record -F 99 -d 5m -o slow.gasflame -p 4242\n"

@@ -24,8 +24,10 @@
 
 enum { LOOK_MS = 100, PRIME_BYTES = 65536 };
 static const uint64_t patience_ns = 5000000000, at_the_end_ns = 1000000000;
-static const uint64_t settle_ns = 1000000000;  /* until the spans before a moment are all known */
-static const uint64_t unnamed_ns = 8000000000; /* how long a span waits for its block */
+static const uint64_t settle_ns = 1000000000;       /* until the spans before a moment are all known */
+static const uint64_t unnamed_ns = 8000000000;      /* how long a span waits for its block */
+static const uint64_t late_settle_ns = 120000000000; /* the same for spans that a program writes by the buffer */
+static const uint64_t late_unnamed_ns = 240000000000;
 
 /* --- the log --- */
 
@@ -153,6 +155,18 @@ static void add_mark(struct blockmarks *m, struct profile *p, const struct block
 void blockmarks_expect_spans(struct blockmarks *m)
 {
 	m->expects_spans = true;
+	m->late_spans = false;
+}
+
+void blockmarks_expect_late_spans(struct blockmarks *m)
+{
+	m->late_spans |= !m->expects_spans;
+	m->expects_spans = true;
+}
+
+bool blockmarks_wants_late_spans(const struct blockmarks *m)
+{
+	return m->late_spans;
 }
 
 void blockmarks_add_span(struct blockmarks *m, const struct span *s, uint32_t kind, uint32_t thread)
@@ -219,14 +233,14 @@ static void add_unnamed(void *context, const struct blockmatch_span *s)
 static void move(struct blockmarks *m, struct profile *p, uint64_t start, uint64_t patience)
 {
 	struct unnamed unnamed = { m, p, start };
-	uint64_t now = clock_mono_ns();
+	uint64_t now = clock_mono_ns(), settle = m->late_spans ? late_settle_ns : settle_ns;
 	size_t n = 0;
 
 	for (; n < m->entries.n; n++) {
 		struct blockmarks_entry *e = &m->entries.v[n];
 
 		if ((e->asking && now - e->since_ns < patience) ||
-		    (m->expects_spans && !e->spanned && patience && now - e->since_ns < settle_ns))
+		    (m->expects_spans && !e->spanned && patience && now - e->since_ns < settle))
 			break;
 		if (m->expects_spans && !e->spanned)
 			find_span(m, n);
@@ -238,7 +252,8 @@ static void move(struct blockmarks *m, struct profile *p, uint64_t start, uint64
 		else
 			add_mark(m, p, e, start);
 	}
-	blockmatch_expire(&m->match, patience ? now - MIN(now, unnamed_ns) : UINT64_MAX, add_unnamed, &unnamed);
+	blockmatch_expire(&m->match, patience ? now - MIN(now, m->late_spans ? late_unnamed_ns : unnamed_ns) : UINT64_MAX,
+			  add_unnamed, &unnamed);
 	m->entries.n -= n;
 	m->removed += n;
 	if (n && m->entries.n)

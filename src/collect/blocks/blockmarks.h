@@ -37,6 +37,9 @@ int blockmarks_start(struct blockmarks *m, struct err *err);
 void blockmarks_step(struct blockmarks *m, struct profile *p, uint64_t start_mono_ns);
 /* Spans of a block's function will come: blocks wait for theirs. */
 void blockmarks_expect_spans(struct blockmarks *m);
+/* The same for spans that come up to minutes later, in marker files: only where no others are expected. */
+void blockmarks_expect_late_spans(struct blockmarks *m);
+bool blockmarks_wants_late_spans(const struct blockmarks *m);
 /* Adds a span. kind and thread are the profile's: a span without a block becomes a mark of that kind. */
 void blockmarks_add_span(struct blockmarks *m, const struct span *s, uint32_t kind, uint32_t thread);
 /* Ends it: what is not answered within a second goes without. Counters into the profile. */

@@ -50,7 +50,7 @@ struct blockmarks {
 
 	/* The session's alone. */
 	struct blockmatch match;
-	bool expects_spans;
+	bool expects_spans, late_spans;
 	bool numbered;        /* the program says which block is which: the node's word for that is not needed */
 	uint64_t spanned, spanless, unnamed;
 	VEC(struct blockmarks_entry) held; /* that enter the profile at the end (options.late) */

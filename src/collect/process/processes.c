@@ -41,6 +41,9 @@ struct processes {
 	struct map cpu_before;  /* the profile's thread to its CPU time when first seen */
 	bool any_dirty, changed, ended;
 	uint32_t known_modules;
+	const char *watched; /* processes_watch_maps() */
+	processes_map_fn *watch;
+	void *watch_context;
 };
 
 struct processes *processes_new(struct profile *p, const struct processes_sink *sink, void *context)
@@ -326,6 +329,13 @@ static struct mappings_owner owner_of(const struct processes *ps, const struct p
 					since_start(ps, clock_mono_ns()) };
 }
 
+void processes_watch_maps(struct processes *ps, const char *part, processes_map_fn *fn, void *context)
+{
+	ps->watched = part;
+	ps->watch = fn;
+	ps->watch_context = context;
+}
+
 void processes_map(struct processes *ps, pid_t pid, const struct proc_mapping *record)
 {
 	struct process *pr = find(ps, pid);
@@ -333,6 +343,8 @@ void processes_map(struct processes *ps, pid_t pid, const struct proc_mapping *r
 
 	if (!pr || !pr->start_ticks)
 		return;
+	if (ps->watch && strstr(record->path, ps->watched))
+		ps->watch(ps->watch_context, pid, record->path);
 	o = owner_of(ps, pr);
 	mappings_apply(&pr->mappings, &o, record);
 	ps->any_dirty |= pr->mappings.changed || pr->mappings.dirty;

@@ -61,6 +61,9 @@ void processes_fork(struct processes *ps, pid_t parent, pid_t child, uint64_t mo
 /* The pid was given to a process at that moment: whoever had it before is over. */
 void processes_reused(struct processes *ps, pid_t pid, uint64_t mono_ns);
 void processes_exec(struct processes *ps, pid_t pid, uint64_t mono_ns);
+/* Calls fn for each new executable mapping of a known process whose path contains part; NULL: no more. */
+typedef void processes_map_fn(void *context, pid_t pid, const char *path);
+void processes_watch_maps(struct processes *ps, const char *part, processes_map_fn *fn, void *context);
 /* Applies the kernel's record of a process's new mapping. */
 void processes_map(struct processes *ps, pid_t pid, const struct proc_mapping *record);
 void processes_dirty(struct processes *ps, pid_t pid); /* records are not enough: all is read again, when it is time to */

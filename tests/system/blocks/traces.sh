@@ -1,5 +1,6 @@
 #!/bin/bash
-# traces.sh - spans of a Chrome trace (--marks), against what the program that wrote them says of itself.
+# traces.sh - spans of samply's marker files and of a Chrome trace (--marks), against what the program that wrote them says of
+# itself.
 . "$(dirname "$0")/../lib.sh"
 need_root
 
@@ -62,6 +63,62 @@ compare()
 	END
 }
 export -f compare
+
+# Marker files: no option.
+mode=
+record_traces markers 30
+check "spans of marker files are found by themselves, at their time" compare markers execute_block execute_block 1 200
+check "those of the other thread, too" compare markers prewarm prewarm 1 200
+check "and so many short ones" compare markers tx tx 1 200
+check "those that insert a block are blocks" compare markers block on_new_payload 1 200
+check "each is on the thread that its file names" test \
+	"$(sql markers.gasflame "select count(*) from marks where kind = 'prewarm' and thread = 'prewarmer' or kind = 'execute_block' and thread = 'engine'")" -eq 60
+check "within the block that they are of" test "$(sql markers.gasflame "select count(*) from mark a join mark b on b.kind = 'block'
+	and b.thread = a.thread and b.start_ns <= a.start_ns and a.end_ns <= b.end_ns where a.kind = 'tx'")" -eq $((30 * 60))
+check "there are two files" test "$(counter markers.gasflame 'marks.marker files')" -eq 2
+: >named.log
+record_traces named 20 --log named.log --mark-function none
+check "a log names the blocks that the marker files time" compare named block on_new_payload 1 200
+check "with number and gas" test "$(sql named.gasflame "select count(*) from marks where kind = 'block' and number >= 1000 and gas = 1500000")" -eq 20
+mode='' record_traces perf 20 -e cpu --backend perf
+check "without BPF they are found as well" test "$(sql perf.gasflame "select count(*) from mark where kind = 'execute_block'")" -eq 20
+# Lines that are none, a file that is not the process's, and one that another has open.
+mkdir odd
+cat >odd.py <<'END'
+import os, sys, time
+folder, pid = sys.argv[1], os.getpid()
+own = open(f"{folder}/marker-{pid}.txt", "w")
+foreign = open(f"{folder}/marker-1.txt", "w")
+link = open(f"{folder}/marker-{pid}-{pid}.txt", "w")
+os.link(link.name, folder + "/another-name")
+print("ready", flush=True)
+input()
+now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+for f in own, foreign, link:
+    f.write(f"{now} {now + 1000} good\n{now + 5} {now} backwards\nno line\n{now} 99999999999999999999999 x\n" + "y" * 5000 + f"\n1 2 long ago\n{now} {now + 10**18} not yet over\n")
+    f.flush()
+print("done", flush=True)
+input()
+END
+rm -f gate && mkfifo gate
+python3 odd.py odd <gate >odd.out &
+pid=$!
+started+=("$pid")
+exec 7>gate
+wait_for 5 grep -q ready odd.out
+"$GASFLAME" record -d 60 -e cpu -o odd.gasflame -p "$pid" 2>odd.err &
+recorder=$!
+wait_for 20 grep -q '^Recording' odd.err
+echo >&7
+wait_for 20 grep -q done odd.out
+sleep 0.2
+kill -INT "$recorder"
+wait "$recorder"
+echo >&7
+exec 7>&-
+check "of bad files and lines the good one is a mark" test "$(sql odd.gasflame "select group_concat(kind) from mark" | tr -d '"')" = good
+check "and the others are counted" test "$(counter odd.gasflame 'marks.marker malformed')" -eq 4
+check "as is what is not over" test "$(counter odd.gasflame 'marks.marker outside')" -eq 1
 
 mode=quiet
 record_traces chrome 40 --marks chrome/trace.json

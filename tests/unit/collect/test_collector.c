@@ -59,7 +59,7 @@ static void choosing(void **state)
 
 	check_choice(&(struct session_options){ .what = "wait,cpu" }, true, "wait,cpu");
 	check_choice(&(struct session_options){ .what = "cpu,wait" }, true, "wait,cpu");
-	check_choice(&(struct session_options){ .what = "cpu", .listen = true }, true, "cpu,span");
+	check_choice(&(struct session_options){ .what = "cpu", .listen = true }, true, "cpu,span,marker");
 	check_choice(&(struct session_options){ .what = "cpu", .function_count = 1 }, true, "cpu,span");
 	check_choice(&(struct session_options){ .what = "", .listen = true }, true,
 		     "say what to record with -e: cpu, for example");
@@ -76,8 +76,8 @@ static void choosing(void **state)
 static void without_bpf(void **state)
 {
 	check_choice(&(struct session_options){ .what = "cpu,mem" }, false, "cpu,mem");
-	check_choice(&(struct session_options){ .what = "cpu", .listen = true }, false, "cpu");
-	check_choice(&(struct session_options){ .what = "cpu,wait,io", .what_default = true, .listen = true }, false, "cpu");
+	check_choice(&(struct session_options){ .what = "cpu", .listen = true }, false, "cpu,marker");
+	check_choice(&(struct session_options){ .what = "cpu,wait,io", .what_default = true, .listen = true }, false, "cpu,marker");
 	check_choice(&(struct session_options){ .what = "cpu,wait" }, false, "-e wait needs BPF: why");
 	check_choice(&(struct session_options){ .what = "cpu,span" }, false, "-e span needs BPF: why");
 	check_choice(&(struct session_options){ .what = "mem" }, false,
