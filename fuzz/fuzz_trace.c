@@ -1,5 +1,5 @@
 /*
- * fuzz_trace.c - Chrome traces as marks, and lines of samply's marker files.
+ * fuzz_trace.c - Chrome traces and X Layer's trace.log as marks, and lines of samply's marker files.
  *
  * A mark does not end before it begins, lies in the recording, and there are no more of them than is said. Lines of a
  * marker file are the same, however many bytes of it are read at a time.

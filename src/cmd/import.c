@@ -73,7 +73,7 @@ static int import(const struct command *c, int argc, char **argv)
 		{ 0, "format", OPTION_CHOICE, &format, "FORMAT",
 		  "what the files are; by default what their content shows", .choices = format_names() },
 		{ 0, "marks", OPTION_STRING, &marks, "FILE",
-		  "a Chrome trace of the time of the recording (reth --log.tracing-chrome, and others): its spans become marks, those "
+		  "a Chrome trace of the time of the recording (reth --log.tracing-chrome, and others), or X Layer's trace.log: its spans become marks, those "
 		  "with a block's number blocks; the FILE to import is a capture then" },
 		{ 0, "marks-offset", OPTION_STRING, &offset, "TIME",
 		  "when the trace's time 0 was, since the start of the recording: 2.5s, -250ms; by default its clock tells, or when "

@@ -150,7 +150,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 		  is_run ? "the node's log: each block in it becomes a mark (gasflame blocks); a file, which may be a container's "
 			   "json-file log; -: what the program writes; journal:UNIT: the journal of a systemd unit" :
 			   "the node's log, followed from now on: each block in it becomes a mark (gasflame blocks); "
-			   "a file, which may be rotated, or a container's json-file log; a pipe; - for the standard input; "
+			   "a file, which may be rotated, or a container's json-file log, or X Layer's trace.log; a pipe; - for the standard input; "
 			   "journal:UNIT for the journal of a systemd unit" },
 		{ 0, "log-client", OPTION_STRING, &r.marks.client, "CLIENT",
 		  client_help },
@@ -167,8 +167,8 @@ static int record_main(const struct command *c, int argc, char **argv)
 		  "blocks, which --log or --rpc name; polls of an async function are one span. Without it, and with --log or "
 		  "--rpc, these clients' block functions are marked where they are found; none: no function" },
 		{ 0, "marks", OPTION_STRING, &r.trace.path, "FILE",
-		  "a Chrome trace that the target writes (reth --log.tracing-chrome, and others): its spans become marks at the end, "
-		  "those with a block's number blocks; gasflame import --marks adds one to a capture" },
+		  "a Chrome trace that the target writes (reth --log.tracing-chrome, and others), or X Layer's trace.log: its spans "
+		  "become marks at the end, those with a block's number blocks; gasflame import --marks adds one to a capture" },
 		{ 0, "marks-offset", OPTION_STRING, &r.trace.offset, "TIME",
 		  "when the trace's time 0 was, since the start of the recording: 2.5s, -250ms; by default its clock tells, or when "
 		  "its file was made and grew" },

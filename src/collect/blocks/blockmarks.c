@@ -20,6 +20,7 @@
 #include "profile/profile.h"
 #include "target/log/journal.h"
 #include "target/log/logs.h"
+#include "target/log/xlayertrace.h"
 #include "ethereum/rpc.h"
 
 enum { LOOK_MS = 100, PRIME_BYTES = 65536 };
@@ -67,7 +68,8 @@ static void got_line(void *context, char *line, size_t n, uint64_t time_ns)
 {
 	struct blockmarks *m = context;
 
-	blocklog_line(m->parser, line, n, time_ns);
+	if (m->options.client || m->options.pattern || !blockxlayer_line(m, line, n))
+		blocklog_line(m->parser, line, n, time_ns);
 }
 
 /* The beginning of a log may say which version writes it, and so what its lines mean. */
@@ -320,6 +322,13 @@ static void note_counters(struct blockmarks *m, struct profile *p)
 		count(p, KEY_MARKS_CLIENT_CHANGED, c->clients);
 		count(p, KEY_MARKS_SHARED_A_TIME, c->shared);
 	}
+	if (m->xlayer) {
+		const struct xlayertrace_counts *x = xlayertrace_counted(m->xlayer);
+
+		count(p, KEY_MARKS_XLAYER_BLOCKS, x->blocks);
+		count(p, KEY_MARKS_XLAYER_MALFORMED, x->bad);
+		count(p, KEY_MARKS_XLAYER_ALONE, x->alone);
+	}
 	count(p, KEY_MARKS_SPANS_NAMED, m->spanned);
 	count(p, KEY_MARKS_SPANS_UNNAMED, m->unnamed);
 	count(p, KEY_MARKS_WITHOUT_A_SPAN, m->spanless);
@@ -336,7 +345,7 @@ static void say_end(struct blockmarks *m)
 {
 	const struct blocklog_counts *c = m->parser ? blocklog_counted(m->parser) : NULL;
 
-	if (c && !c->blocks)
+	if (c && !c->blocks && !(m->xlayer && xlayertrace_counted(m->xlayer)->blocks))
 		log_warn("no line of %s was about a block (%llu lines were read): --log-client says whose log it is, "
 			 "--log-pattern what its lines are like", m->options.log,
 			 (unsigned long long)logs_counted(m->logs)->lines);
@@ -447,6 +456,7 @@ void blockmarks_close(struct blockmarks *m)
 		return;
 	end_threads(m);
 	blocklog_free(m->parser);
+	xlayertrace_free(m->xlayer);
 	logs_close(m->logs);
 	journal_close(m->journal);
 	rpc_close(m->rpc);

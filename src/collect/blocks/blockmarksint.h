@@ -32,6 +32,7 @@ struct blockmarks {
 	struct journal *journal;
 	struct logs *logs;
 	struct blocklog *parser;
+	struct xlayertrace *xlayer; /* once there was a line of such a log to look at */
 	struct rpc *rpc;
 	pthread_t log_thread, rpc_thread;
 	bool log_runs, rpc_runs;
@@ -56,5 +57,7 @@ struct blockmarks {
 	VEC(struct blockmarks_entry) held; /* that enter the profile at the end (options.late) */
 };
 
+/* A line of X Layer's trace.log. False: it is of another log. */
+bool blockxlayer_line(struct blockmarks *m, const char *line, size_t n);
 /* The thread that asks the node; its context is the struct mark. */
 void *blocknode_run(void *mark);

@@ -11,9 +11,11 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "base/vec.h"
+#include "import/trace/tracelines.h"
 #include "profile/blockspans.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
+#include "target/log/xlayertrace.h"
 
 enum { CHUNK = 256 << 10, COMM = 15 };
 
@@ -308,23 +310,36 @@ static void note_counts(const struct adder *a)
 	count(a->p, KEY_MARKS_TRACE_SHORT, r->short_ones + r->counts.beyond);
 }
 
-static int read_all(struct traceevents *t, int fd, struct err *broken, struct tracemarks_result *ret, struct err *err)
+static int read_all(struct adder *a, int fd, struct err *broken, struct err *err)
 {
 	_cleanup_free_ char *bytes = mem_alloc(CHUNK);
+	struct traceevents *events = traceevents_new(got_event, a);
+	struct tracelines *lines = NULL;
+	bool first = true;
 	ssize_t n;
+	int r = 0;
 
 	while ((n = read(fd, bytes, CHUNK))) {
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0)
-			return err_errno(err, errno, "cannot read it");
-		if (traceevents_feed(t, bytes, n, broken) < 0) {
-			ret->broken = broken;
+		if (n < 0) {
+			r = err_errno(err, errno, "cannot read it");
+			break;
+		}
+		if (first && xlayertrace_probe(bytes, n))
+			lines = tracelines_new(got_event, a);
+		first = false;
+		if (lines) {
+			tracelines_feed(lines, bytes, n);
+		} else if (traceevents_feed(events, bytes, n, broken) < 0) {
+			a->result->broken = broken;
 			break;
 		}
 	}
-	ret->odd = traceevents_odd(t);
-	return 0;
+	a->result->odd = lines ? tracelines_odd(lines) : traceevents_odd(events);
+	traceevents_free(events);
+	tracelines_free(lines);
+	return r;
 }
 
 int tracemarks_add(struct profile *p, int fd, const struct traceclock_facts *facts, size_t first_mark, struct err *broken,
@@ -332,14 +347,12 @@ int tracemarks_add(struct profile *p, int fd, const struct traceclock_facts *fac
 {
 	struct traceclock_facts f = *facts;
 	struct adder a = { .p = p, .facts = &f, .result = ret, .err = err };
-	struct traceevents *t;
 	int r;
 
 	*ret = (struct tracemarks_result){ .block_name = "" };
 	traceclock_look(fd, &f);
 	a.spans = tracespans_new(got_span, &a);
-	t = traceevents_new(got_event, &a);
-	r = read_all(t, fd, broken, ret, err);
+	r = read_all(&a, fd, broken, err);
 	ret->counts = *tracespans_counted(a.spans);
 	if (!r)
 		r = a.failed;
@@ -354,7 +367,6 @@ int tracemarks_add(struct profile *p, int fd, const struct traceclock_facts *fac
 		add_marks(&a, first_mark);
 		note_counts(&a);
 	}
-	traceevents_free(t);
 	tracespans_free(a.spans);
 	vec_done(&a.kept);
 	free(a.threads);

@@ -23,7 +23,7 @@ record_traces()
 	wait_for 20 grep -q '^Recording' "$name.err"
 	echo >&7
 	wait_for 30 grep -q done "$name.out" || cat "$name.out"
-	[ ! -e "$name.log" ] || log_lines "$name" >>"$name.log"
+	[ ! -e "$name.log" ] || "$writer" "$name" >>"$name.log"
 	sleep 0.5
 	kill -INT "$recorder"
 	wait "$recorder"
@@ -35,6 +35,24 @@ record_traces()
 log_lines()
 {
 	awk '$1 == "span" && $2 == "on_new_payload" { printf "INFO Block added to canonical chain number=%d hash=0x%064x txs=3 gas_used=1.50Mgas elapsed=1ms\n", $3, $3 }' "$1.out"
+}
+writer=log_lines
+# X Layer's trace.log of the same blocks, built here: the beginning of each comes after its end, and both have their own time.
+xlayer_lines()
+{
+	python3 - "$1.out" <<-'END'
+	import sys, time
+	ahead = time.time_ns() - time.monotonic_ns()
+	def line(event, name, ns, number):
+	    hash = "0x%064x" % number
+	    print(f"X Layer,{hash},,okx-defi-xlayer-egseqz-pro,X Layer,,196,{event},{name},,,{(ns + ahead) // 1000000},,,{number},{hash},,,,,,,")
+	for words in map(str.split, open(sys.argv[1])):
+	    if words[:2] == ["span", "on_new_payload"]:
+	        number, start, end = map(int, words[2:5])
+	        line(15034, "xlayer_seq_package_tx", start + 500000, number)
+	        line(15036, "xlayer_seq_end_block", end, number)
+	        line(15032, "xlayer_seq_begin_block", start, number)
+	END
 }
 # compare FILE KIND NAME DURATION_US START_US: as many marks of the kind as the program has spans of the name; half of them
 # differ in their duration by no more than the one, and in their start from the program's own mark by no more than the other.
@@ -180,6 +198,21 @@ record_traces both 20 --marks both/trace.json --log both.log --mark-function non
 unset SAID
 check "with a log and a trace, the trace times the blocks" compare both block on_new_payload 20 20000
 check "and the log has their gas" test "$(sql both.gasflame "select count(*) from marks where kind = 'block' and gas = 1500000 and transactions = 3")" -eq 20
+
+# A sequencer's blocks by its own word: X Layer's trace.log as the log, and as a trace beside a log or afterwards.
+: >xlayer.log
+writer=xlayer_lines
+record_traces xlayer 20 --log xlayer.log --mark-function none
+check "blocks of X Layer's trace.log have the times that it says" compare xlayer block on_new_payload 1000 1000
+check "and their numbers" test "$(sql xlayer.gasflame "select min(number) || '-' || max(number) || ' ' || count(*) from marks where kind = 'block'" | tr -d '"')" = '1000-1019 20'
+check "which are counted" test "$(counter xlayer.gasflame 'marks.xlayer blocks')" -eq 20
+writer=log_lines
+xlayer_lines plain >plain-trace.log
+export SAID=plain.out
+gf import --marks plain-trace.log plain.gasflame -o sequencer.gasflame
+check "it times the blocks that a log has named" compare sequencer block on_new_payload 1000 1000
+check "which keep their gas" test "$(sql sequencer.gasflame "select count(*) || ' ' || sum(gas) from marks where kind = 'block'" | tr -d '"')" = '40 60000000'
+unset SAID
 
 # Traces that are none, or bad.
 echo 'heap_v2/1' >no.json
