@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/blocks/blockparts.h"
 #include "analyze/blocks/blocks.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -81,7 +82,8 @@ static char *write_page(struct analyzed *l, char **capture)
 static int write_result(const struct blocks_command *c, struct analyzed *l, const struct blocks *b, char **capture,
 			struct err *err)
 {
-	struct blocks_job job = { .profile = l->profile, .blocks = b, .capture = *capture, .limit = c->limit,
+	struct blockparts *parts = blockparts_new(l->profile);
+	struct blocks_job job = { .profile = l->profile, .blocks = b, .parts = parts, .capture = *capture, .limit = c->limit,
 				  .by_time = c->by_time, .crates = c->crates,
 				  .columns = !c->output && isatty(STDOUT_FILENO) ? command_width() : 0 };
 	_cleanup_(buf_done) struct buf out = { 0 };
@@ -89,8 +91,10 @@ static int write_result(const struct blocks_command *c, struct analyzed *l, cons
 	size_t row = SIZE_MAX;
 	int r = c->block ? find_block(b, c->block, &row, err) : 0;
 
-	if (r < 0)
+	if (r < 0) {
+		blockparts_free(parts);
 		return r;
+	}
 	/* Of the standard input there is no beside. */
 	if ((c->block || c->html) && strcmp(*capture, "-"))
 		job.page = page = write_page(l, capture);
@@ -108,6 +112,7 @@ static int write_result(const struct blocks_command *c, struct analyzed *l, cons
 		blockstext_url(&job, SIZE_MAX, &out);
 		log_info("The page: %s", out.data);
 	}
+	blockparts_free(parts);
 	return r;
 }
 
@@ -231,7 +236,8 @@ const struct command command_blocks = {
 		"\n"
 		"Slow are the slowest fifth, if they take half again as long as the median block; they are compared "
 		"with the middle half, and files are named where -e fault or io recorded them. A block that the log only ends has the time from the line that began it; one without "
-		"either is a moment and has no split.\n"
+		"either is a moment and has no split. Spans that the program marked itself (record --marks, --mark-function, samply's marker "
+		"files, gasflame.h) are summed above the table, listed by --block, and in --json.\n"
 		"\n"
 		COMMAND_NEWEST,
 	.example = "gasflame blocks reth.log\n"

@@ -11,8 +11,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text/plain.h"
-#include "export/report/cleantext.h"
 #include "base/text/str.h"
+#include "export/report/cleantext.h"
+#include "export/section/blockpartstext.h"
 #include "profile/profile.h"
 
 enum { ITEMS = 5, COLUMN = 7, CRATES = 6, CRATE_COLUMN = 13 };
@@ -215,6 +216,7 @@ void blockstext_write(const struct blocks_job *job, struct buf *out)
 		qsort_r(order, b->rows.n, sizeof(*order), compare_slow, b->rows.v);
 	put_summary(b, out);
 	put_sum_of_crates(b, out);
+	blockpartstext_put_all(job->parts, b, out);
 	buf_printf(out, "\n%12s  %9s  %5s  %9s  %6s", "block", "gas", "txs", "wall ms", "Ggas/s");
 	put_heads(job, out);
 	buf_printf(out, "  %9s  %s\n%46s  %s\n", "beside ms", "thread", "", "percent of the wall time");
@@ -301,6 +303,7 @@ void blockstext_write_one(const struct blocks_job *job, size_t row, struct buf *
 		put_items(job, "Functions", &r->functions, r->wall_ns, out);
 		put_items(job, "Crates, on the CPU", &r->crates, r->wall_ns, out);
 	}
+	blockpartstext_put_one(job->parts, r, out);
 	if (job->page) {
 		buf_puts(out, "\nThe page, opened on this block:\n  ");
 		blockstext_url(job, row, out);
@@ -378,6 +381,7 @@ static void put_json_row(const struct blocks_job *job, const struct block_row *r
 	json_put_string(j, "reason", r->reason);
 	put_json_items(j, "functions", &r->functions);
 	put_json_items(j, "crates", &r->crates);
+	blockpartsjson_put(job->parts, r, j);
 	json_close(j);
 }
 

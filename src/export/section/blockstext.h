@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct blockparts;
 struct blocks;
 struct buf;
 struct profile;
@@ -19,6 +20,7 @@ struct blocks_job {
 	bool crates;         /* time on the CPU by crate, not by kind of code */
 	unsigned columns;    /* of the terminal, for names of functions; 0 = whole */
 	const char *page;    /* the absolute path of a page that was written; NULL = none */
+	const struct blockparts *parts; /* of the same profile; NULL: without spans */
 };
 
 void blockstext_write(const struct blocks_job *job, struct buf *out);

@@ -98,6 +98,20 @@ check "there are two files" test "$(counter markers.gasflame 'marks.marker files
 record_traces named 20 --log named.log --mark-function none
 check "a log names the blocks that the marker files time" compare named block on_new_payload 1 200
 check "with number and gas" test "$(sql named.gasflame "select count(*) from marks where kind = 'block' and number >= 1000 and gas = 1500000")" -eq 20
+gf blocks --json named.gasflame
+check "gasflame blocks has the spans in each block: those of its thread and those beside it" python3 - "$STDOUT" <<'END'
+import json, sys
+for r in json.load(open(sys.argv[1]))["rows"]:
+    spans = {(s["name"], s["beside"]): s for s in r["spans"]}
+    execute, tx, root = (spans[name, False] for name in ("execute_block", "tx", "await_state_root"))
+    assert tx["count"] == 60 and tx["depth"] == execute["depth"] + 1 and tx["ns"] <= execute["ns"], r
+    assert execute["ns"] + root["ns"] <= r["wall_ns"], r
+    assert spans["prewarm", True]["count"] == 1, r
+END
+gf blocks --block 1005 named.gasflame
+check "and for people" grep -qE '% +tx, 60 times$' "$STDOUT"
+gf blocks named.gasflame
+check "summed over all blocks" grep -qE "by the program's own spans: execute_block [0-9.]+ %, await_state_root [0-9.]+ %" "$STDOUT"
 mode='' record_traces perf 20 -e cpu --backend perf
 check "without BPF they are found as well" test "$(sql perf.gasflame "select count(*) from mark where kind = 'execute_block'")" -eq 20
 # Lines that are none, a file that is not the process's, and one that another has open.

@@ -4,7 +4,7 @@
  *	truth-traces FOLDER ROUNDS [quiet]
  *
  * Each round is a block: on_new_payload holds execute_block, which holds many short tx, and then await_state_root, while
- * another thread is in prewarm. These spans go to
+ * another thread is in prewarm, for which it waits. These spans go to
  *	FOLDER/trace.json             a Chrome trace as tracing-chrome writes it: an array that stays open, times since the
  *	                              file was made, buffered
  *	FOLDER/PID/marker-PID-TID.txt samply's marker files as tracing-samply writes them: mapped once and unmapped, kept open,
@@ -34,6 +34,8 @@ static uint64_t chrome_zero;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread FILE *marker;
 static volatile uint64_t sum;
+static pthread_barrier_t round_begins;
+static int rounds;
 
 static uint64_t now_ns(void)
 {
@@ -131,8 +133,10 @@ static NOINLINE void on_new_payload(uint64_t number)
 
 	GASFLAME_SPAN_BEGIN("own", number);
 	start = begin("on_new_payload", number);
+	pthread_barrier_wait(&round_begins);
 	execute_block();
 	await_state_root();
+	pthread_barrier_wait(&round_begins); /* the other thread was in prewarm meanwhile */
 	end("on_new_payload", number, start);
 	GASFLAME_SPAN_END("own", number);
 }
@@ -144,9 +148,6 @@ static void name_thread(const char *name)
 	fprintf(chrome, "%s{\"ph\":\"M\",\"pid\":1,\"name\":\"thread_name\",\"tid\":%d,\"args\":{\"name\":\"%s\"}}", thread ? ",\n" : "", thread, name);
 	pthread_mutex_unlock(&lock);
 }
-
-static pthread_barrier_t round_begins;
-static int rounds;
 
 static void *prewarmer(void *unused)
 {
@@ -186,9 +187,7 @@ int main(int argc, char **argv)
 	say_ready();
 	getchar();
 	for (int i = 0; i < rounds; i++) {
-		pthread_barrier_wait(&round_begins);
 		on_new_payload(1000 + i);
-		pthread_barrier_wait(&round_begins);
 		nanosleep(&(struct timespec){ .tv_nsec = 8000000 }, NULL);
 	}
 	pthread_join(other, NULL);
