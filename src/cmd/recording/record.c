@@ -162,8 +162,8 @@ static int record_main(const struct command *c, int argc, char **argv)
 		  "--log blocks are moments, when the node was first seen to have them (http: looked at five times a second; "
 		  "ws: it tells by itself, eth_subscribe), or the spans of the function that made them" },
 		{ 0, "mark-function", OPTION_LIST, &functions, "NAME",
-		  "each call of a function, from entry to return, becomes a mark: a part of its name, as nm -C shows it, or "
-		  "anvil, reth, op-reth, ethrex for the known functions of these; may be repeated, the spans of the first are "
+		  "each call of a function, from entry to return, becomes a mark: a part of its name, as nm -C shows it (* in it "
+		  "is any text), or anvil, reth, op-reth, xlayer-reth, ethrex for the known functions of these; may be repeated, the spans of the first are "
 		  "blocks, which --log or --rpc name; polls of an async function are one span. Without it, and with --log or "
 		  "--rpc, these clients' block functions are marked where they are found; none: no function" },
 		{ 0, "marks", OPTION_STRING, &r.trace.path, "FILE",

@@ -109,12 +109,12 @@ static int attach(struct session *s, int fd, const struct batch *b, uint32_t fun
 	return r;
 }
 
-static int attach_function(struct session *s, int fd, const struct probesites *d, struct err *err)
+static int attach_function(struct session *s, int fd, const struct probesites *d, bool block, struct err *err)
 {
 	struct spans *a = own(s);
 	struct shared_span_probe p = { .what = SPAN_LEAVE, .function = a->functions.n, .state = d->state,
 				       .words = { SHARED_SPAN_NONE } };
-	struct function f = { .block = a->set.patterns.v[d->pattern].block };
+	struct function f = { .block = block };
 	_cleanup_free_ struct batch *b = mem_alloc(sizeof(*b));
 	int r = 0;
 
@@ -135,7 +135,7 @@ static int attach_function(struct session *s, int fd, const struct probesites *d
 		r = attach(s, fd, b, a->functions.n, err);
 	if (r)
 		return err ? err_prefix(err, "%.120s", d->name) : r;
-	spanset_short_name(d->name, f.name, sizeof(f.name));
+	spanset_mark_name(&a->set.patterns.v[d->pattern], d->name, f.name, sizeof(f.name));
 	vec_push(&a->functions, f);
 	if (f.block && s->mark)
 		blockmarks_expect_spans(s->mark);
@@ -151,7 +151,7 @@ static int too_many(const struct spans *a, const struct probesites_info *info, s
 		_cleanup_(buf_done) struct buf some = { 0 };
 		unsigned n = 0;
 
-		if (info->matched[i] <= PROBESITES_FUNCTIONS / 2)
+		if (info->matched[i] <= PROBESITES_FUNCTIONS / 2 || a->set.patterns.v[i].known)
 			continue;
 		for (uint32_t k = 0; k < info->count && n < 3; k++)
 			if (info->list[k].pattern == i && ++n)
@@ -166,6 +166,7 @@ static int mark_functions(struct session *s, int fd, struct err *err)
 {
 	_cleanup_free_ struct probesites_info *info = mem_alloc(sizeof(*info));
 	_cleanup_(buf_done) struct buf text = { 0 };
+	enum spanset_use uses[PROBESITES_FUNCTIONS];
 	struct err why = { 0 };
 	int r;
 
@@ -180,8 +181,12 @@ static int mark_functions(struct session *s, int fd, struct err *err)
 		return 0; /* not one that we can read: there are others */
 	own(s)->files_without_names += !info->functions;
 	r = too_many(own(s), info, err);
+	/* Before the first is attached: functions then count as found in another file. */
+	for (uint32_t i = 0; i < info->count; i++)
+		uses[i] = spanset_use(&own(s)->set, info, info->list[i].pattern);
 	for (uint32_t i = 0; i < info->count && !r; i++)
-		r = attach_function(s, fd, &info->list[i], err);
+		if (uses[i] != SPANSET_NOT)
+			r = attach_function(s, fd, &info->list[i], uses[i] == SPANSET_BLOCK, err);
 	return r;
 }
 
@@ -314,7 +319,7 @@ static int check_found(const struct spans *a, struct err *err)
 	for (size_t i = 0; i < a->set.patterns.n; i++) {
 		const struct spanset_pattern *p = &a->set.patterns.v[i];
 
-		if (p->optional || p->functions)
+		if (p->optional || spanset_found(&a->set, i))
 			continue;
 		if (a->refused.n)
 			return err_set(err, ENOENT, "--mark-function %s: %.300s; name one that it calls or that calls it, or let the "

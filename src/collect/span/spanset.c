@@ -7,21 +7,103 @@
 #include "base/err.h"
 #include "elf/probe/probesites.h"
 
-/* By client; the first of each is the block. Read in their sources, verified against anvil only. */
-static const struct {
-	const char *client;
-	const char *functions[6];
-} known[] = {
-	{ "anvil", { "do_mine_block::{{closure}}" } },
-	{ "reth", { "::on_new_payload", "::validate_block_with_state", "::on_forkchoice_updated", "::on_save_blocks" } },
-	{ "ethrex", { "::add_block_pipeline", "::execute_block_pipeline", "::handle_merkleization", "::store_block_with_depth" } },
+/*
+ * The functions of each client, read in its source; only anvil's was tried on the program. A compiler may inline a
+ * function that has one caller, so that none of its name is left: the alternatives of a group stand in the order of
+ * preference.
+ */
+enum known_role {
+	KNOWN_BLOCK,   /* its calls are the blocks, unless one before it was found: then they are marks */
+	KNOWN_MARK,    /* its calls are marks */
+	KNOWN_INSTEAD, /* as the one before it, and only where that was not found */
 };
 
+struct known_function {
+	const char *text;
+	enum known_role role;
+};
+
+/* foundry 1.8.0, crates/anvil/src/eth/backend/mem/mod.rs */
+static const struct known_function anvil[] = {
+	{ "do_mine_block::{{closure}}", KNOWN_BLOCK },
+	{ 0 },
+};
+
+/* reth 2.5.1 (7b3432d) */
+static const struct known_function reth[] = {
+	{ "::on_new_payload", KNOWN_BLOCK },            /* engine/tree/src/tree/mod.rs: two callers */
+	{ "::insert_block_or_payload", KNOWN_BLOCK },   /* the same: also what on_downloaded_block inserts */
+	{ "::validate_block_with_state", KNOWN_BLOCK }, /* engine/tree/src/tree/payload_validator.rs: elapsed of the log */
+	{ "::on_forkchoice_updated", KNOWN_MARK },      /* engine/tree/src/tree/mod.rs: one caller */
+	{ "DatabaseProvider*::save_blocks", KNOWN_MARK }, /* storage/provider/src/providers/database/provider.rs */
+	{ "::on_save_blocks", KNOWN_INSTEAD },          /* engine/tree/src/persistence.rs: one caller */
+	{ "SparseTrieCacheTask*::run", KNOWN_MARK },    /* engine/tree/src/tree/state_root_strategy/sparse_trie.rs */
+	{ "PrewarmCacheTask*::run", KNOWN_MARK },       /* engine/tree/src/tree/payload_processor/prewarm.rs */
+	{ "::default_ethereum_payload", KNOWN_MARK },   /* ethereum/payload/src/lib.rs: builds a block */
+	{ 0 },
+};
+
+/* Beside those of reth. optimism, rust/op-reth/crates/payload/src/builder.rs; okx/xlayer-reth (027edfb),
+ * crates/builder/src/flashblocks/builder.rs and context.rs */
+static const struct known_function op_reth[] = {
+	{ "OpPayloadBuilder*::build_payload", KNOWN_MARK },
+	{ "FlashblocksBuilder*::build_payload", KNOWN_MARK },
+	{ "::execute_best_transactions", KNOWN_MARK },
+	{ 0 },
+};
+
+/* ethrex 25.0.0-rc.2 (5ab464b) */
+static const struct known_function ethrex[] = {
+	{ "::add_block_pipeline_inner", KNOWN_BLOCK }, /* blockchain/blockchain.rs: four callers, import and sync among them */
+	{ "::add_block_pipeline", KNOWN_INSTEAD },     /* the same: the Engine API's way; all there was before */
+	{ "Blockchain*::execute_block_pipeline", KNOWN_MARK }, /* the same */
+	{ "::handle_merkleization", KNOWN_MARK },      /* the same */
+	{ "::handle_merkleization_bal_from_updates", KNOWN_MARK }, /* the same: with a block access list */
+	{ "::warm_block", KNOWN_MARK },                /* vm/backends/levm/mod.rs */
+	{ "Store*::apply_updates", KNOWN_MARK },        /* storage/store.rs */
+	{ "::store_block_with_depth", KNOWN_MARK },    /* blockchain/blockchain.rs */
+	{ "::build_payload_inner", KNOWN_MARK },       /* blockchain/payload.rs: builds a block */
+	{ 0 },
+};
+
+static const struct {
+	const char *name;
+	const struct known_function *lists[2];
+} known[] = {
+	{ "anvil", { anvil } },
+	{ "reth", { reth } },
+	{ "op-reth", { reth, op_reth } },
+	{ "xlayer-reth", { reth, op_reth } },
+	{ "ethrex", { ethrex } },
+};
+
+static bool is_there(const struct spanset *set, const char *text)
+{
+	for (size_t i = 0; i < set->patterns.n; i++)
+		if (!strcmp(set->patterns.v[i].text, text))
+			return true;
+	return false;
+}
+
+/* all: the user named the client, and its block function must be there; otherwise only what makes a block is looked for. */
 static void add_known(struct spanset *set, size_t client, bool block, bool all)
 {
-	for (size_t i = 0; i < ARRAY_LEN(known[0].functions) && known[client].functions[i] && (all || !i); i++)
-		vec_push(&set->patterns, (struct spanset_pattern){ .text = known[client].functions[i], .block = block && !i,
-								   .optional = !all || i });
+	uint32_t group = set->groups++;
+
+	for (size_t k = 0; k < ARRAY_LEN(known[0].lists); k++)
+		for (const struct known_function *f = known[client].lists[k]; f && f->text; f++) {
+			bool of_block = f->role == KNOWN_BLOCK;
+
+			if (f->role == KNOWN_INSTEAD && set->patterns.n)
+				of_block = set->patterns.v[set->patterns.n - 1].block_group;
+			if ((!all && !of_block) || is_there(set, f->text))
+				continue;
+			if (f->role == KNOWN_MARK)
+				group = set->groups++;
+			vec_push(&set->patterns, (struct spanset_pattern){ .text = f->text, .group = group, .block = block && of_block,
+									   .block_group = of_block, .instead = f->role == KNOWN_INSTEAD,
+									   .known = true, .optional = !all || !of_block });
+		}
 }
 
 static int add(struct spanset *set, const char *name, bool block, struct err *err)
@@ -29,14 +111,11 @@ static int add(struct spanset *set, const char *name, bool block, struct err *er
 	if (strlen(name) < 3)
 		return err_set(err, EINVAL, "--mark-function '%s' is too short to be a part of a function's name", name);
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		if (!strcmp(name, known[i].client)) {
+		if (!strcmp(name, known[i].name)) {
 			add_known(set, i, block, true);
 			return 0;
 		}
-	/* The rest of a family speaks as reth does. */
-	if (!strcmp(name, "op-reth"))
-		return add(set, "reth", block, err);
-	vec_push(&set->patterns, (struct spanset_pattern){ .text = name, .block = block });
+	vec_push(&set->patterns, (struct spanset_pattern){ .text = name, .block = block, .group = set->groups++ });
 	return 0;
 }
 
@@ -58,6 +137,52 @@ int spanset_make(struct spanset *set, const char *const *names, size_t n, bool g
 	if (r)
 		spanset_done(set);
 	return r;
+}
+
+/* An earlier pattern of the group was found, in this file or in one before. */
+static bool has_better(const struct spanset *set, const struct probesites_info *info, size_t pattern)
+{
+	for (size_t i = 0; i < pattern; i++) {
+		if (set->patterns.v[i].group != set->patterns.v[pattern].group)
+			continue;
+		if (set->patterns.v[i].functions)
+			return true;
+		for (uint32_t k = 0; k < info->count; k++)
+			if (info->list[k].pattern == i && !info->list[k].trouble)
+				return true;
+	}
+	return false;
+}
+
+enum spanset_use spanset_use(const struct spanset *set, const struct probesites_info *info, uint32_t pattern)
+{
+	const struct spanset_pattern *p = &set->patterns.v[pattern];
+	bool better = has_better(set, info, pattern);
+
+	if (better && p->instead)
+		return SPANSET_NOT;
+	return p->block && !better ? SPANSET_BLOCK : SPANSET_MARK;
+}
+
+bool spanset_found(const struct spanset *set, size_t pattern)
+{
+	for (size_t i = 0; i < set->patterns.n; i++)
+		if (set->patterns.v[i].group == set->patterns.v[pattern].group && set->patterns.v[i].functions)
+			return true;
+	return false;
+}
+
+char *spanset_mark_name(const struct spanset_pattern *p, const char *name, char *out, size_t size)
+{
+	size_t n = 0;
+
+	if (!strchr(p->text, '*'))
+		return spanset_short_name(name, out, size);
+	for (const char *s = p->text; *s && n + 1 < size; s++)
+		if (*s != '*')
+			out[n++] = *s;
+	out[n] = 0;
+	return out;
 }
 
 /* Where the last part of the path begins; what is within brackets is no part of it. */

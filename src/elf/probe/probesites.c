@@ -33,14 +33,32 @@ static bool within_brackets(const char *name, size_t at)
 	return depth > 0;
 }
 
+/* Finds the parts before the last * in their order. Returns where the rest of the name begins, NULL = not found. */
+static const char *skip_parts(const char *name, const char **pattern)
+{
+	const char *star;
+
+	while ((star = strchr(*pattern, '*'))) {
+		size_t n = star - *pattern;
+		const char *at = n ? memmem(name, strlen(name), *pattern, n) : name;
+
+		if (!at)
+			return NULL;
+		name = at + n;
+		*pattern = star + 1;
+	}
+	return name;
+}
+
 int probesites_fit(const char *name, const char *pattern)
 {
+	const char *rest = skip_parts(name, &pattern);
 	size_t n = strlen(pattern);
 	int best = 0;
 
-	if (!n)
+	if (!n || !rest)
 		return 0;
-	for (const char *s = name; (s = strstr(s, pattern)); s++) {
+	for (const char *s = rest; (s = strstr(s, pattern)); s++) {
 		if (strchr(pattern, '<') ? 0 : within_brackets(name, s - name))
 			continue;
 		best = MAX(best, s[n] ? 1 : 2);

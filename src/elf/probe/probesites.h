@@ -67,7 +67,8 @@ struct probesites_info {
 /*
  * How well a readable name matches a pattern: 0 = not, 1 = somewhere in its path, 2 = at its end. Parts
  * within <> do not count where there is a path around them, so that neither drop_in_place<f> nor a generic
- * argument matches f.
+ * argument matches f. A * in the pattern stands for any text: "Task*::run" fits "Task<A,B>::run", and what
+ * is before the * may be within <>, where the type of a function often is.
  */
 int probesites_fit(const char *name, const char *pattern);
 /* text: patterns, each with a NUL at its end, n bytes in all. The best matches of each are taken. */

@@ -9,6 +9,7 @@
 #include "collect/blocks/blockmatch.h"
 #include "collect/blocks/spanjoin.h"
 #include "collect/span/spanset.h"
+#include "elf/probe/probesites.h"
 
 #define MS 1000000ULL
 
@@ -250,6 +251,7 @@ static void functions_have_short_names(void **state)
 static void clients_stand_for_functions(void **state)
 {
 	const char *const names[] = { "anvil", "my_function" }, *const shorts[] = { "x" };
+	const char *const clients[] = { "reth", "op-reth", "xlayer-reth", "ethrex" };
 	const char *many[40];
 	struct spanset set;
 	struct err err = { 0 };
@@ -266,15 +268,70 @@ static void clients_stand_for_functions(void **state)
 	assert_int_equal(spanset_make(&set, NULL, 0, false, &err), 0);
 	assert_int_equal(set.patterns.n, 0);
 	spanset_done(&set);
+	for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
+		assert_int_equal(spanset_make(&set, &clients[i], 1, false, &err), 0);
+		assert_true(set.patterns.n > 8 && set.patterns.v[0].block && !set.patterns.v[0].optional);
+		spanset_done(&set);
+	}
 	assert_true(spanset_make(&set, shorts, 1, false, &err) < 0);
 	for (size_t i = 0; i < ARRAY_LEN(many); i++)
 		many[i] = "some_function";
 	assert_true(spanset_make(&set, many, ARRAY_LEN(many), false, &err) < 0);
 }
 
+/* A file that has the functions of these names, one for each pattern. */
+static void pretend(const struct spanset *set, const char *const *names, struct probesites_info *ret)
+{
+	*ret = (struct probesites_info){ 0 };
+	for (; *names; names++)
+		for (size_t i = 0; i < set->patterns.n; i++)
+			if (!strcmp(set->patterns.v[i].text, *names))
+				ret->list[ret->count++].pattern = i;
+}
+
+static void inlined_functions_have_alternatives(void **state)
+{
+	static const struct {
+		const char *client, *there[4];
+		enum spanset_use uses[3];
+	} cases[] = {
+		{ "reth", { "::on_new_payload", "::validate_block_with_state" }, { SPANSET_BLOCK, SPANSET_MARK } },
+		{ "reth", { "::validate_block_with_state", "::on_save_blocks" }, { SPANSET_BLOCK, SPANSET_MARK } },
+		{ "op-reth", { "DatabaseProvider*::save_blocks", "::on_save_blocks" }, { SPANSET_MARK, SPANSET_NOT } },
+		{ "ethrex", { "::add_block_pipeline_inner", "::add_block_pipeline", "::warm_block" },
+		  { SPANSET_BLOCK, SPANSET_NOT, SPANSET_MARK } },
+		{ "ethrex", { "::add_block_pipeline", "::warm_block" }, { SPANSET_BLOCK, SPANSET_MARK } },
+	};
+	struct probesites_info *info = mem_alloc(sizeof(*info));
+	char name[64];
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct spanset set;
+
+		assert_int_equal(spanset_make(&set, &cases[i].client, 1, false, NULL), 0);
+		pretend(&set, cases[i].there, info);
+		assert_true(info->count >= 2);
+		for (uint32_t k = 0; k < info->count; k++)
+			assert_int_equal(spanset_use(&set, info, info->list[k].pattern), cases[i].uses[k]);
+		assert_false(spanset_found(&set, 0));
+		/* One that cannot be probed is not there; one that another file had is. */
+		info->list[0].trouble = PROBESITES_NO_OUT;
+		assert_int_not_equal(spanset_use(&set, info, info->list[1].pattern), SPANSET_NOT);
+		set.patterns.v[info->list[0].pattern].functions = 1;
+		assert_int_equal(spanset_use(&set, info, info->list[1].pattern), cases[i].uses[1]);
+		assert_true(spanset_found(&set, info->list[0].pattern));
+		spanset_done(&set);
+	}
+	assert_string_equal(spanset_mark_name(&(struct spanset_pattern){ .text = "Task*::run" }, "a::Task<B>::run", name, 64),
+			    "Task::run");
+	assert_string_equal(spanset_mark_name(&(struct spanset_pattern){ .text = "::run" }, "a::Task<B>::run", name, 64), "run");
+	free(info);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(inlined_functions_have_alternatives),
 		cmocka_unit_test(calls_are_spans),
 		cmocka_unit_test(polls_are_joined),
 		cmocka_unit_test(futures_that_do_not_end),

@@ -153,6 +153,14 @@ static void names_fit(void **state)
 		{ "a::b", "", 0 },
 		{ "a<b>::c", "a<b>", 1 },
 		{ "<<<<", "<<", 2 },
+		{ "reth::sparse_trie::SparseTrieCacheTask<A,S>::run", "SparseTrieCacheTask*::run", 2 },
+		{ "<reth::SparseTrieCacheTask<B, C<D>>>::run", "SparseTrieCacheTask*::run", 2 },
+		{ "<reth::SparseTrieCacheTask<B, C>>::run::{{closure}}", "SparseTrieCacheTask*::run", 1 },
+		{ "core::ptr::drop_in_place<reth::SparseTrieCacheTask<B>::run>", "SparseTrieCacheTask*::run", 0 },
+		{ "reth::PrewarmCacheTask<A,S>::run", "SparseTrieCacheTask*::run", 0 },
+		{ "a::b::c", "a*b*c", 2 },
+		{ "a::b::c", "c*a", 0 },
+		{ "a::b", "a*", 0 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
