@@ -40,7 +40,8 @@ static void try_patterns(const char *text)
 	expect(before <= PATTERNS_MAX);
 	patterns_match_name(&t, "tokio::runtime::park", false, sets);
 	patterns_match_name(&t, "futex_wait", true, sets);
-	patterns_find(&t, 0, true, sets);
+	patterns_find(&t, &(struct pattern_wait){ .own = true, .work = before & 1 }, sets);
+	patterns_is_work(&t, "reth::tree::on_new_payload");
 	patterns_done(&t);
 }
 

@@ -9,7 +9,8 @@
 
 enum {
 	INNERMOST = 48,   /* functions that patterns look at, as their file says */
-	FOUND_CAUSE = 16, /* found is 1 + cause + FOUND_CAUSE * (1 + pattern) */
+	FOUND_CAUSE = 16, /* found is 1 + cause + FOUND_CAUSE * (1 + pattern), */
+	FOUND_OWN = 0x8000, /* and this if a function on the stack is the program's own */
 };
 
 static const char preempted[] = "[preempted]", throttled[] = "throttled";
@@ -56,6 +57,7 @@ enum role cause_role(const struct profile *p, uint32_t event)
 void causes_init(struct causes *c, const struct profile *p, struct patterns *patterns)
 {
 	*c = (struct causes){ .p = p, .patterns = patterns };
+	underway_init(&c->work, p, patterns);
 	causes_grow(c);
 }
 
@@ -75,7 +77,9 @@ void causes_grow(struct causes *c)
 		return;
 	n = MAX(n, c->stacks + c->stacks / 2);
 	c->found = mem_resize(c->found, n, sizeof(*c->found));
+	c->busy = mem_resize(c->busy, n, sizeof(*c->busy));
 	memset(c->found + c->stacks, 0, (n - c->stacks) * sizeof(*c->found));
+	memset(c->busy + c->stacks, 0, (n - c->stacks) * sizeof(*c->busy));
 	c->stacks = n;
 }
 
@@ -83,6 +87,8 @@ void causes_done(struct causes *c)
 {
 	free(c->roles);
 	free(c->found);
+	free(c->busy);
+	underway_done(&c->work);
 	map_done(&c->functions);
 	vec_done(&c->sets);
 	*c = (struct causes){ 0 };
@@ -122,13 +128,13 @@ static const char *module_of(const struct profile *p, const struct profile_frame
 }
 
 /* From the leaf outwards: the kernel's functions, then the innermost ones of the program. */
-static const struct pattern *look(struct causes *c, uint32_t stack, enum kernel_wait *ret_wait)
+static const struct pattern *look(struct causes *c, uint32_t stack, struct pattern_wait *w, enum cause *ret_cause)
 {
 	const struct profile *p = c->p;
 	struct kernel_reader reader = { 0 };
 	struct pattern_match all = { 0 };
+	const struct pattern *pattern;
 	unsigned user = 0;
-	bool own = false;
 
 	for (; stack && user < INNERMOST; stack = p->stacks.v[stack].parent) {
 		const struct profile_frame *f = &p->frames.v[p->stacks.v[stack].frame];
@@ -138,7 +144,7 @@ static const struct pattern *look(struct causes *c, uint32_t stack, enum kernel_
 			continue;
 		if (ident_frame_unnamed(p, p->stacks.v[stack].frame)) {
 			user += !kernel;
-			own |= !kernel && !ownfunction_is_library("", module_of(p, f));
+			w->own |= !kernel && !ownfunction_is_library("", module_of(p, f));
 			continue;
 		}
 		for (uint32_t i = 0; i < f->line_count; i++) {
@@ -148,46 +154,86 @@ static const struct pattern *look(struct causes *c, uint32_t stack, enum kernel_
 			if (kernel)
 				kernel_read(&reader, name);
 			user += !kernel;
-			own = own || (!kernel && !ownfunction_is_library(name, module_of(p, f)));
+			w->own = w->own || (!kernel && !ownfunction_is_library(name, module_of(p, f)));
 			add_matches(&all, match_function(c, function, kernel));
 		}
 	}
-	*ret_wait = kernel_wait_of(&reader);
-	return patterns_find(c->patterns, *ret_wait, own, all.parts);
+	w->kind = kernel_wait_of(&reader);
+	pattern = patterns_find(c->patterns, w, all.parts);
+	*ret_cause = pattern ? pattern->cause : CAUSE_UNKNOWN;
+	/* That it is not idle is known, even where no other pattern says more. */
+	if (!pattern && w->work && patterns_find(c->patterns, &(struct pattern_wait){ w->kind, w->own, false }, all.parts))
+		*ret_cause = CAUSE_PARK;
+	return pattern;
 }
 
-static uint16_t found(struct causes *c, uint32_t stack)
+/* busy: work is under way, whatever the stack says. */
+static uint16_t found(struct causes *c, uint32_t stack, bool busy)
 {
-	const struct pattern *pattern;
-	enum kernel_wait wait;
+	struct pattern_wait w = { .work = busy || underway_on_stack(&c->work, stack) };
+	uint16_t *list = w.work ? c->busy : c->found;
+	const struct pattern *pattern = NULL;
 	enum cause cause;
 
-	if (c->found[stack])
-		return c->found[stack];
+	if (list[stack])
+		return list[stack];
 	if (cause_is_marker(c->p, stack)) {
 		cause = strcmp(cause_frame_name(c->p, c->p->stacks.v[stack].frame), preempted) ? CAUSE_UNKNOWN
 											       : CAUSE_QUEUE;
-		pattern = NULL;
 	} else {
-		pattern = look(c, stack, &wait);
-		cause = pattern ? pattern->cause : CAUSE_UNKNOWN;
+		pattern = look(c, stack, &w, &cause);
 	}
-	c->found[stack] = 1 + cause;
+	list[stack] = (1 + cause) | (w.own ? FOUND_OWN : 0);
 	if (pattern)
-		c->found[stack] += FOUND_CAUSE * (1 + (pattern - c->patterns->list.v));
-	return c->found[stack];
+		list[stack] += FOUND_CAUSE * (1 + (pattern - c->patterns->list.v));
+	return list[stack];
+}
+
+static struct causes_wait read_found(const struct causes *c, uint16_t found)
+{
+	unsigned value = (found & ~FOUND_OWN) - 1, pattern = value / FOUND_CAUSE;
+
+	return (struct causes_wait){ value % FOUND_CAUSE, pattern ? &c->patterns->list.v[pattern - 1] : NULL, false };
 }
 
 enum cause causes_of_stack(struct causes *c, uint32_t stack)
 {
-	return (found(c, stack) - 1) % FOUND_CAUSE;
+	return read_found(c, found(c, stack, false)).cause;
 }
 
 const struct pattern *causes_pattern(struct causes *c, uint32_t stack)
 {
-	unsigned pattern = (found(c, stack) - 1) / FOUND_CAUSE;
+	return read_found(c, found(c, stack, false)).pattern;
+}
 
-	return pattern ? &c->patterns->list.v[pattern - 1] : NULL;
+struct causes_wait causes_of_wait(struct causes *c, uint32_t thread, uint32_t stack, uint64_t begin_ns,
+				  uint64_t end_ns)
+{
+	uint16_t of_stack = found(c, stack, false);
+	struct causes_wait w = read_found(c, of_stack);
+	bool sum = end_ns <= begin_ns;
+
+	if (underway_on_stack(&c->work, stack))
+		return w;
+	/* A runtime's worker without a task has none of the program's functions on its stack: a span that another thread, or
+	 * a later poll, goes on with does not make it busy. */
+	if (w.cause == CAUSE_IDLE && of_stack & FOUND_OWN && !sum && underway_in_span(&c->work, thread, begin_ns, end_ns)) {
+		w = read_found(c, found(c, stack, true));
+		w.changed = true;
+	} else if (w.pattern && w.pattern->outside && w.cause != CAUSE_IDLE) {
+		unsigned known = underway_known(&c->work, thread);
+
+		if (sum ? known == UNDERWAY_BY_STACKS : known && !underway_in_span(&c->work, thread, begin_ns, end_ns)) {
+			w.cause = CAUSE_IDLE;
+			w.changed = true;
+		}
+	}
+	return w;
+}
+
+struct causes_wait causes_of_sample(struct causes *c, const struct profile_sample *s)
+{
+	return causes_of_wait(c, s->thread, s->stack, s->time_ns, s->count > 1 ? s->time_ns : s->time_ns + s->value);
 }
 
 enum cause causes_of(struct causes *c, const struct profile_sample *s)
@@ -198,7 +244,7 @@ enum cause causes_of(struct causes *c, const struct profile_sample *s)
 	case ROLE_QUEUE:
 		return s->event == c->quota_event ? CAUSE_QUOTA : CAUSE_QUEUE;
 	case ROLE_WAIT:
-		return causes_of_stack(c, s->stack);
+		return causes_of_sample(c, s).cause;
 	case ROLE_OTHER:
 		break;
 	}

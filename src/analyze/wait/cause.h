@@ -2,7 +2,8 @@
  * cause.h - why a thread waited, from the stack with which it went to sleep.
  *
  * The kernel's functions tell the kind of wait (kernelwait.h); the table of patterns tells its meaning, by
- * the program's functions. Each stack is classified once.
+ * the program's functions. Each stack is classified once. Whether a wait is idle depends on the work of its
+ * thread, too (underway.h): a wait inside a block is never idle, and one for input is idle only outside of it.
  *
  *	struct causes c;
  *	causes_init(&c, p, &patterns);
@@ -18,6 +19,7 @@
 #include <stdint.h>
 
 #include "analyze/wait/pattern.h"
+#include "analyze/wait/underway.h"
 #include "base/map.h"
 
 struct profile;
@@ -32,8 +34,9 @@ struct causes {
 	/* The rest is private. */
 	enum role *roles;     /* by event */
 	uint32_t quota_event; /* the ROLE_QUEUE event of waits caused by a CPU quota; PROFILE_NONE = none */
-	uint16_t *found;      /* by stack: 0 = not classified yet */
-	size_t stacks;        /* how many found has */
+	uint16_t *found, *busy; /* by stack: 0 = not classified yet; busy: as if work were under way */
+	size_t stacks;        /* how many found and busy have */
+	struct underway work;
 	struct map functions; /* function and side to sets */
 	VEC(struct pattern_match) sets;
 };
@@ -50,9 +53,22 @@ void causes_done(struct causes *c);
 enum role causes_role(const struct causes *c, uint32_t event);
 /* Of a sample of any role but ROLE_OTHER, which is CAUSE_UNKNOWN. */
 enum cause causes_of(struct causes *c, const struct profile_sample *s);
+/* By the stack alone. */
 enum cause causes_of_stack(struct causes *c, uint32_t stack);
 /* Returns the matching pattern, NULL = none. */
 const struct pattern *causes_pattern(struct causes *c, uint32_t stack);
+
+/* A wait of a thread, and the meaning of its stack at that time. */
+struct causes_wait {
+	enum cause cause;
+	const struct pattern *pattern; /* NULL = none */
+	bool changed; /* the stack alone has another cause */
+};
+/* end_ns not after begin_ns: a sum of many waits, at no time in particular. */
+struct causes_wait causes_of_wait(struct causes *c, uint32_t thread, uint32_t stack, uint64_t begin_ns,
+				  uint64_t end_ns);
+/* The same of a sample of ROLE_WAIT. */
+struct causes_wait causes_of_sample(struct causes *c, const struct profile_sample *s);
 
 /* The stack without the scheduler and the tracing at its end. */
 uint32_t cause_trim(const struct profile *p, uint32_t stack);

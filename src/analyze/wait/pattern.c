@@ -39,11 +39,14 @@ const char *cause_name(enum cause c)
 	return causes[c].name;
 }
 
-static const char *const part_names[PATTERN_PARTS] = {
+enum { ANY_WORK = 2 }; /* of the regexes of all patterns together; 0 and 1 are of user and kernel functions */
+
+static const char *const part_names[PATTERN_REGEXES] = {
 	[PATTERN_USER] = "user",
 	[PATTERN_AND] = "and",
 	[PATTERN_UNLESS] = "unless",
 	[PATTERN_KERNEL] = "kernel",
+	[PATTERN_WORK] = "work",
 };
 
 void patterns_init(struct patterns *t)
@@ -53,15 +56,16 @@ void patterns_init(struct patterns *t)
 
 static void forget_any(struct patterns *t)
 {
-	for (int k = 0; k < 2; k++)
+	for (size_t k = 0; k < ARRAY_LEN(t->any); k++) {
 		if (t->any_known[k])
 			regfree(&t->any[k]);
-	t->any_known[0] = t->any_known[1] = false;
+		t->any_known[k] = false;
+	}
 }
 
 static void pattern_done(struct pattern *p)
 {
-	for (int k = 0; k < PATTERN_PARTS; k++) {
+	for (int k = 0; k < PATTERN_REGEXES; k++) {
 		if (p->regex[k])
 			regfree(&p->compiled[k]);
 		free(p->regex[k]);
@@ -115,7 +119,10 @@ static int finish(struct reading *r)
 
 	if (!p->name)
 		return 0;
-	if (!r->has_cause)
+	if (p->regex[PATTERN_WORK] && (r->has_cause || p->waits || p->no_own || p->outside || p->regex[PATTERN_USER] ||
+				       p->regex[PATTERN_UNLESS] || p->regex[PATTERN_KERNEL]))
+		return complain(r, r->began, "work = says nothing of a wait, and goes with means = only, in pattern", p->name);
+	if (!r->has_cause && !p->regex[PATTERN_WORK])
 		return complain(r, r->began, "no cause = line in pattern", p->name);
 	if (p->regex[PATTERN_AND] && !p->regex[PATTERN_USER])
 		return complain(r, r->began, "and = needs a user = line in pattern", p->name);
@@ -206,7 +213,7 @@ static int set_key(struct reading *r, const char *key, char *value)
 		return complain(r, r->line, "a [name] must come before", key);
 	if (!*value)
 		return complain(r, r->line, "nothing after = for", key);
-	for (int k = 0; k < PATTERN_PARTS; k++)
+	for (int k = 0; k < PATTERN_REGEXES; k++)
 		if (!strcmp(key, part_names[k]))
 			return add_regex(r, k, value);
 	if (!strcmp(key, "waits"))
@@ -219,12 +226,18 @@ static int set_key(struct reading *r, const char *key, char *value)
 		r->p.no_own = true;
 		return 0;
 	}
+	if (!strcmp(key, "idle")) {
+		if (strcmp(value, "outside"))
+			return complain(r, r->line, "idle can only be outside, not", value);
+		r->p.outside = true;
+		return 0;
+	}
 	if (!strcmp(key, "means") || !strcmp(key, "fix")) {
 		add_text(*key == 'm' ? &r->p.means : &r->p.fix, value);
 		return 0;
 	}
 	return complain(r, r->line,
-			"keys are waits, user, and, unless, own, kernel, cause, means and fix, not", key);
+			"keys are waits, user, and, unless, own, kernel, cause, idle, work, means and fix, not", key);
 }
 
 static char *trim(char *s)
@@ -311,17 +324,35 @@ void patterns_add_builtin(struct patterns *t)
 
 /* --- matching --- */
 
+/* The side of a part: of the program's functions, the kernel's, or work. */
+static int side_of(int part)
+{
+	return part == PATTERN_WORK ? (int)ANY_WORK : part == PATTERN_KERNEL;
+}
+
 /* All regexes of one side as one: most names match nothing, and then this is all that they cost. */
-static void know_any(struct patterns *t, bool kernel)
+static void know_any(struct patterns *t, int side)
 {
 	_cleanup_(buf_done) struct buf all = { 0 };
 
 	for (size_t i = 0; i < t->list.n; i++)
-		for (int k = 0; k < PATTERN_PARTS; k++)
-			if (t->list.v[i].regex[k] && (k == PATTERN_KERNEL) == kernel)
+		for (int k = 0; k < PATTERN_REGEXES; k++)
+			if (t->list.v[i].regex[k] && side_of(k) == side)
 				buf_printf(&all, "%s(%s)", all.n ? "|" : "", t->list.v[i].regex[k]);
 	/* If they cannot be one, each is asked. */
-	t->any_known[kernel] = !regcomp(&t->any[kernel], all.n ? all.data : "^$", REG_EXTENDED | REG_NOSUB);
+	t->any_known[side] = !regcomp(&t->any[side], all.n ? all.data : "^$", REG_EXTENDED | REG_NOSUB);
+}
+
+bool patterns_is_work(struct patterns *t, const char *name)
+{
+	if (!t->any_known[ANY_WORK])
+		know_any(t, ANY_WORK);
+	if (t->any_known[ANY_WORK])
+		return *name && match_regex(&t->any[ANY_WORK], name, 0, NULL);
+	for (size_t i = 0; i < t->list.n; i++)
+		if (t->list.v[i].regex[PATTERN_WORK] && match_regex(&t->list.v[i].compiled[PATTERN_WORK], name, 0, NULL))
+			return true;
+	return false;
 }
 
 void patterns_match_name(struct patterns *t, const char *name, bool kernel,
@@ -346,13 +377,14 @@ static bool has(const struct pattern_set *s, size_t i)
 	return s->bits[i / 64] >> i % 64 & 1;
 }
 
-const struct pattern *patterns_find(const struct patterns *t, enum kernel_wait wait, bool own,
+const struct pattern *patterns_find(const struct patterns *t, const struct pattern_wait *w,
 				    const struct pattern_set sets[PATTERN_PARTS])
 {
 	for (size_t i = 0; i < t->list.n; i++) {
 		const struct pattern *p = &t->list.v[i];
 
-		if ((p->waits && !(p->waits >> wait & 1)) || (p->no_own && own) ||
+		if ((p->waits && !(p->waits >> w->kind & 1)) || (p->no_own && w->own) || p->regex[PATTERN_WORK] ||
+		    (w->work && p->cause == CAUSE_IDLE) ||
 		    (p->regex[PATTERN_USER] && !has(&sets[PATTERN_USER], i)) ||
 		    (p->regex[PATTERN_AND] && !has(&sets[PATTERN_AND], i)) ||
 		    (p->regex[PATTERN_UNLESS] && has(&sets[PATTERN_UNLESS], i)) ||

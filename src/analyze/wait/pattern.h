@@ -46,15 +46,19 @@ enum cause {
 const char *cause_key(enum cause c);
 const char *cause_name(enum cause c);
 
-/* The regexes of a pattern. */
-enum pattern_part { PATTERN_USER, PATTERN_AND, PATTERN_UNLESS, PATTERN_KERNEL, PATTERN_PARTS };
+/* The regexes of a pattern. Work is none of the parts that a wait is matched by: see patterns_is_work(). */
+enum pattern_part {
+	PATTERN_USER, PATTERN_AND, PATTERN_UNLESS, PATTERN_KERNEL, PATTERN_PARTS,
+	PATTERN_WORK = PATTERN_PARTS, PATTERN_REGEXES,
+};
 
 struct pattern {
 	char *name, *means, *fix; /* means, fix: "" = nothing to say */
-	char *regex[PATTERN_PARTS]; /* NULL = not asked for */
-	regex_t compiled[PATTERN_PARTS];
+	char *regex[PATTERN_REGEXES]; /* NULL = not asked for */
+	regex_t compiled[PATTERN_REGEXES];
 	uint32_t waits;           /* a bit for each kernel_wait, 0 = any */
 	bool no_own;              /* only where no function of the program's own code is on the stack */
+	bool outside;             /* the wait is idle where the thread's work is known and none is under way (underway.h) */
 	enum cause cause;
 };
 
@@ -67,8 +71,8 @@ struct pattern_set {
 
 struct patterns {
 	VEC(struct pattern) list;
-	regex_t any[2]; /* of user functions and of the kernel's: does a name match anything at all? */
-	bool any_known[2];
+	regex_t any[3]; /* of user functions, of the kernel's, and of work: does a name match anything at all? */
+	bool any_known[3];
 };
 
 void patterns_init(struct patterns *t);
@@ -81,7 +85,16 @@ void patterns_done(struct patterns *t);
 void patterns_match_name(struct patterns *t, const char *name, bool kernel,
 			 struct pattern_set sets[PATTERN_PARTS]);
 
-/* The first pattern that fits a wait of that kind and what its functions match, NULL = none. own: one of them
- * is the program's own code. */
-const struct pattern *patterns_find(const struct patterns *t, enum kernel_wait wait, bool own,
+/* What a wait is matched by, beside its functions. */
+struct pattern_wait {
+	enum kernel_wait kind;
+	bool own;  /* a function on the stack is the program's own code */
+	bool work; /* work is under way: the wait is not idle */
+};
+
+/* The first pattern that fits a wait and what its functions match, NULL = none. */
+const struct pattern *patterns_find(const struct patterns *t, const struct pattern_wait *w,
 				    const struct pattern_set sets[PATTERN_PARTS]);
+
+/* Returns whether a function of that name is a piece of work: a pattern's work = fits. */
+bool patterns_is_work(struct patterns *t, const char *name);

@@ -51,6 +51,7 @@ struct hot {
 	uint64_t ns;
 	enum cause cause;
 	uint32_t ident, stack; /* stack: an example */
+	const struct pattern *pattern; /* of that stack */
 };
 
 /* Where a thread waited most, of what counts. */
@@ -63,19 +64,19 @@ static struct hot hottest(const struct profile *p, struct idents *idents, const 
 
 	for (size_t i = 0; i < p->samples.n; i++) {
 		const struct profile_sample *s = &p->samples.v[i];
-		enum cause cause;
+		struct causes_wait w;
 		uint32_t ident;
 		uint64_t *id;
 
 		if (s->thread != r->thread || causes_role(o->causes, s->event) != ROLE_WAIT)
 			continue;
-		cause = causes_of_stack(o->causes, s->stack);
-		if (!account_counts(r, cause))
+		w = causes_of_sample(o->causes, s);
+		if (!account_counts(r, w.cause))
 			continue;
 		ident = ownfunction_of_stack(idents, s->stack);
-		id = map_put(&index, map_pair(cause, ident), list.n);
+		id = map_put(&index, map_pair(w.cause, ident), list.n);
 		if (*id == list.n)
-			vec_push(&list, (struct hot){ 0, cause, ident, s->stack });
+			vec_push(&list, (struct hot){ 0, w.cause, ident, s->stack, w.pattern });
 		list.v[*id].ns += select_value(p, i, ROLE_WAIT, o->from_ns, o->to_ns);
 	}
 	for (size_t i = 0; i < list.n; i++)
@@ -139,7 +140,7 @@ static void judge_thread(struct verdict *v, const struct profile *p, const struc
 
 		v->thread = r->thread;
 		v->cause = hot.cause;
-		v->pattern = causes_pattern(o->causes, hot.stack);
+		v->pattern = hot.pattern;
 		add_waker(&more, w, hot.cause, function);
 		say(v, link, "%.0f %% of thread `%s` (%s of %s) is %s under `%s`%s.",
 		    str_percent(hot.ns, r->wall_ns),

@@ -21,17 +21,22 @@ const char *waits_interrupt(enum kernel_interrupt i)
 	return names[i];
 }
 
-/* The site of a stack, made if it is new. */
-static uint32_t site_of(struct waits *w, struct causes *c, struct map *index, uint32_t *of_stack,
-			uint32_t stack)
+size_t waits_slot(uint32_t stack, const struct causes_wait *wait)
 {
-	enum cause cause;
+	return (size_t)stack * 2 + wait->changed;
+}
+
+/* The site of a stack at which a wait has a cause, made if it is new. */
+static uint32_t site_of(struct waits *w, struct map *index, uint32_t *of_stack, uint32_t stack,
+			const struct causes_wait *wait)
+{
+	size_t slot = waits_slot(stack, wait);
+	enum cause cause = wait->cause;
 	uint32_t ident;
 	uint64_t *id;
 
-	if (of_stack[stack] != OWNFUNCTION_NONE)
-		return of_stack[stack];
-	cause = causes_of_stack(c, stack);
+	if (of_stack[slot] != OWNFUNCTION_NONE)
+		return of_stack[slot];
 	ident = ownfunction_of_stack(&w->idents, stack);
 	if (ident == OWNFUNCTION_NONE)
 		ident = idents_add(&w->idents, "[no stack]", "", IDENT_TRUNCATED);
@@ -41,7 +46,7 @@ static uint32_t site_of(struct waits *w, struct causes *c, struct map *index, ui
 		vec_push(&w->sites,
 			 (struct waits_site){ .cause = cause, .ident = ident, .thread = PROFILE_NONE });
 	}
-	of_stack[stack] = *id;
+	of_stack[slot] = *id;
 	return *id;
 }
 
@@ -66,9 +71,10 @@ static void add_sample(struct waits *w, struct map *by_thread, uint32_t site, co
 }
 
 /* Describes a site by the stack with the most of its time. */
-static void characterize(struct waits *w, struct causes *c, const uint32_t *of_stack, const uint64_t *ns)
+static void characterize(struct waits *w, const struct profile *p, const uint32_t *of_stack, const uint64_t *ns,
+			 const struct pattern *const *patterns)
 {
-	for (size_t i = 0; i < c->p->stacks.n; i++) {
+	for (size_t i = 0; i < p->stacks.n * 2; i++) {
 		struct waits_site *s;
 
 		if (of_stack[i] == OWNFUNCTION_NONE)
@@ -77,8 +83,8 @@ static void characterize(struct waits *w, struct causes *c, const uint32_t *of_s
 		if (ns[i] <= s->heaviest_ns)
 			continue;
 		s->heaviest_ns = ns[i];
-		s->pattern = causes_pattern(c, i);
-		s->operation = ownfunction_operation(c->p, i);
+		s->pattern = patterns[i];
+		s->operation = ownfunction_operation(p, i / 2);
 	}
 }
 
@@ -93,7 +99,7 @@ static int compare_sites(const void *a, const void *b, void *context)
 }
 
 /* Longest first, but sleep, which is intended, last; of_stack follows. */
-static void sort_sites(struct waits *w, uint32_t *of_stack, size_t stacks)
+static void sort_sites(struct waits *w, uint32_t *of_stack, size_t slots)
 {
 	size_t n = w->sites.n;
 	_cleanup_free_ uint32_t *order = mem_alloc((n + 1) * sizeof(*order));
@@ -111,15 +117,17 @@ static void sort_sites(struct waits *w, uint32_t *of_stack, size_t stacks)
 	free(w->sites.v);
 	w->sites.v = sorted;
 	w->sites.capacity = n + 1;
-	for (size_t i = 0; i < stacks; i++)
+	for (size_t i = 0; i < slots; i++)
 		if (of_stack[i] != OWNFUNCTION_NONE)
 			of_stack[i] = place[of_stack[i]];
 }
 
 void waits_make(struct waits *w, const struct profile *p, const struct select_options *o, size_t detailed)
 {
-	_cleanup_free_ uint32_t *of_stack = mem_alloc((p->stacks.n + 1) * sizeof(*of_stack));
-	_cleanup_free_ uint64_t *ns_of_stack = mem_alloc((p->stacks.n + 1) * sizeof(*ns_of_stack));
+	size_t slots = (p->stacks.n + 1) * 2;
+	_cleanup_free_ uint32_t *of_stack = mem_alloc(slots * sizeof(*of_stack));
+	_cleanup_free_ uint64_t *ns_of_stack = mem_alloc(slots * sizeof(*ns_of_stack));
+	_cleanup_free_ const struct pattern **patterns = mem_alloc(slots * sizeof(*patterns));
 	_cleanup_free_ uint8_t *picked = NULL;
 	_cleanup_(map_done) struct map index = { 0 }, by_thread = { 0 };
 	struct causes *c = o->causes;
@@ -128,9 +136,10 @@ void waits_make(struct waits *w, const struct profile *p, const struct select_op
 	idents_init(&w->idents, p, 0);
 	if (select_threads(p, o, &picked, NULL))
 		return;
-	memset(of_stack, 0xff, p->stacks.n * sizeof(*of_stack));
+	memset(of_stack, 0xff, slots * sizeof(*of_stack));
 	for (size_t i = 0; i < p->samples.n; i++) {
 		const struct profile_sample *s = &p->samples.v[i];
+		struct causes_wait wait;
 		uint64_t value;
 
 		if (causes_role(c, s->event) != ROLE_WAIT || !picked[s->thread])
@@ -138,17 +147,19 @@ void waits_make(struct waits *w, const struct profile *p, const struct select_op
 		value = select_value(p, i, ROLE_WAIT, o->from_ns, o->to_ns);
 		if (!value)
 			continue;
-		if (causes_of_stack(c, s->stack) == CAUSE_IDLE && !o->idle) {
+		wait = causes_of_sample(c, s);
+		if (wait.cause == CAUSE_IDLE && !o->idle) {
 			w->idle_ns += value;
 			continue;
 		}
-		add_sample(w, &by_thread, site_of(w, c, &index, of_stack, s->stack), s, value);
-		ns_of_stack[s->stack] += value;
+		add_sample(w, &by_thread, site_of(w, &index, of_stack, s->stack, &wait), s, value);
+		ns_of_stack[waits_slot(s->stack, &wait)] += value;
+		patterns[waits_slot(s->stack, &wait)] = wait.pattern;
 		w->ns += value;
 		w->count += s->count ? s->count : 1;
 	}
-	characterize(w, c, of_stack, ns_of_stack);
-	sort_sites(w, of_stack, p->stacks.n);
+	characterize(w, p, of_stack, ns_of_stack, patterns);
+	sort_sites(w, of_stack, p->stacks.n * 2);
 	wakers_find(w, p, o, picked, of_stack, MIN(detailed, w->sites.n));
 	for (size_t i = 0; i < w->sites.n; i++) {
 		w->sites.v[i].function = w->idents.list.v[w->sites.v[i].ident].name;

@@ -101,6 +101,11 @@ static size_t seek(const struct timeline *t, const struct profile_sample *sample
 	return vec_search(i, t->first[thread], t->first[thread + 1], samples[t->order[i]].time_ns < time);
 }
 
+static struct causes_wait wait_of(const struct finder *f, const struct profile_wake *w)
+{
+	return causes_of_wait(f->o->causes, w->thread, w->stack, w->time_ns, w->time_ns + w->blocked_ns);
+}
+
 /* --- wakers --- */
 
 /* Classifies a waker's stack: an interrupt, or the function from which it woke the other thread. */
@@ -252,7 +257,7 @@ static void add_group(struct finder *f, struct group *groups, size_t *n, size_t 
 
 	if (!ns)
 		return;
-	cause = causes_of_stack(f->o->causes, s->stack);
+	cause = causes_of_sample(f->o->causes, s).cause;
 	if (cause == CAUSE_IDLE || cause == CAUSE_UNKNOWN)
 		return;
 	ident = ownfunction_of_stack(&f->w->idents, s->stack);
@@ -300,7 +305,7 @@ static const struct profile_wake *ended_by(struct finder *f, uint32_t thread, co
 
 		if (w->time_ns >= end)
 			break;
-		if (ns > most && causes_of_stack(f->o->causes, w->stack) == g->cause &&
+		if (ns > most && wait_of(f, w).cause == g->cause &&
 		    ownfunction_of_stack(&f->w->idents, w->stack) == g->ident) {
 			most = ns;
 			best = w;
@@ -417,7 +422,8 @@ void wakers_find(struct waits *w, const struct profile *p, const struct select_o
 	make_samples(&f.cpu, p, o->causes, ROLE_CPU);
 	for (size_t i = 0; i < p->wakes.n; i++) {
 		const struct profile_wake *wake = &p->wakes.v[i];
-		uint32_t site = of_stack[wake->stack];
+		struct causes_wait wait = wait_of(&f, wake);
+		uint32_t site = of_stack[waits_slot(wake->stack, &wait)];
 
 		if (site < n && picked[wake->thread] && wake->blocked_ns && in_range(&f, wake))
 			vec_push(&of_site[site], wake);

@@ -295,6 +295,96 @@ static void a_users_patterns_come_first(void **state)
 	profile_free(s.p);
 }
 
+#define THREAD "clone3;start_thread;std::sys::backtrace::__rust_begin_short_backtrace;"
+#define TREE   THREAD "reth_engine_tree::tree::EngineApiTreeHandler<N,P,T,V,C>::run;"
+#define BLOCK  TREE "reth_engine_tree::tree::EngineApiTreeHandler<N,P,T,V,C>::on_new_payload;" \
+		    "reth_engine_tree::tree::payload_validator::BasicEngineValidator<P>::validate_block_with_state;"
+#define RECV   "crossbeam_channel::channel::Receiver<T>::recv;std::thread::park;syscall;" FUTEX
+#define ONESHOT "reth_tasks::lazy::LazyHandle<T>::get;tokio::sync::oneshot::Receiver<T>::blocking_recv;" \
+		"tokio::runtime::park::CachedParkThread::block_on;tokio::runtime::park::Inner::park;syscall;" FUTEX
+#define ETHREX THREAD "ethrex_rpc::rpc::start_block_executor::{{closure}};"
+#define SCOPE  "std::thread::scoped::scope;std::thread::park;syscall;" FUTEX
+
+/* Inside of a function that is a block no wait is idle; the same functions outside of it are. */
+static void waits_inside_a_block_are_not_idle(void **state)
+{
+	struct waiting w = waiting_empty();
+	struct sample *s = &w.s;
+	struct table t;
+	const struct {
+		enum cause cause;
+		const char *pattern;
+		uint32_t thread, stack;
+	} waits[] = {
+		{ CAUSE_PARK, "waits for another thread's result", w.engine, sample_stack(s, BLOCK ONESHOT) },
+		{ CAUSE_PARK, "receive from an empty channel", w.engine, sample_stack(s, BLOCK RECV) },
+		{ CAUSE_IDLE, "receive from an empty channel", w.engine, sample_stack(s, TREE RECV) },
+		{ CAUSE_IDLE, "tokio block_on", w.engine, sample_stack(s, TREE ONESHOT) },
+		{ CAUSE_PARK, "persistence back-pressure", w.engine,
+		  sample_stack(s, TREE "reth_engine_tree::tree::EngineApiTreeHandler<N,P,T,V,C>::wait_for_persistence_event;" RECV) },
+		{ CAUSE_LOCK, "mutex", w.engine,
+		  sample_stack(s, TREE "std::sys::sync::mutex::futex::Mutex::lock_contended;syscall;" FUTEX) },
+		{ CAUSE_PARK, "joins the threads of its work", w.writer,
+		  sample_stack(s, ETHREX "ethrex_blockchain::Blockchain::add_block_pipeline_inner;" SCOPE) },
+		{ CAUSE_IDLE, "joins a thread", w.writer, sample_stack(s, ETHREX SCOPE) },
+		{ CAUSE_IDLE, "tokio block_on", w.writer,
+		  sample_stack(s, ETHREX "tokio::sync::mpsc::chan::Rx<T>::blocking_recv;tokio::runtime::park::Inner::park;syscall;" FUTEX) },
+		/* Of this thread no work is known. */
+		{ CAUSE_PARK, "receive from an empty channel", w.rpc, sample_stack(s, THREAD "app::serve;" RECV) },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(waits); i++)
+		waiting_add(&w, w.wait, waits[i].thread, waits[i].stack, i * 10 * MS, 5 * MS, i % 2 ? 3 : 1);
+	begin(&t, s->p, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(waits); i++) {
+		struct causes_wait found = causes_of_sample(&t.causes, &s->p->samples.v[i]);
+
+		if (found.cause != waits[i].cause || strcmp(found.pattern ? found.pattern->name : "none", waits[i].pattern))
+			fail_msg("case %zu is %s by '%s'", i, cause_name(found.cause), found.pattern ? found.pattern->name : "none");
+	}
+	end(&t);
+	profile_free(s->p);
+}
+
+/* The same by spans of the thread, where no name says so. */
+static void waits_within_a_span_are_not_idle(void **state)
+{
+	struct waiting w = waiting_empty();
+	struct sample *s = &w.s;
+	uint32_t join = sample_stack(s, THREAD "app::handle;" SCOPE), recv = sample_stack(s, THREAD "app::handle;" RECV);
+	struct table t;
+	const struct {
+		enum cause cause;
+		uint32_t thread, stack;
+		unsigned begin_ms, ms, count;
+	} waits[] = {
+		{ CAUSE_PARK, w.engine, join, 110, 50, 1 },    /* within the span from 100 to 200 */
+		{ CAUSE_PARK, w.engine, join, 140, 100, 1 },   /* within two spans that overlap */
+		{ CAUSE_IDLE, w.engine, join, 90, 50, 1 },     /* it began before */
+		{ CAUSE_IDLE, w.engine, join, 300, 50, 1 },    /* after them */
+		{ CAUSE_IDLE, w.engine, join, 110, 50, 7 },    /* a sum has no time of its own */
+		{ CAUSE_IDLE, w.writer, join, 110, 50, 1 },    /* another thread */
+		{ CAUSE_IDLE, w.engine, w.park, 110, 50, 1 },  /* a runtime's worker has nothing to do */
+		{ CAUSE_PARK, w.engine, recv, 110, 50, 1 },
+		{ CAUSE_IDLE, w.engine, recv, 300, 50, 1 },
+		{ CAUSE_PARK, w.engine, recv, 300, 50, 7 },
+		{ CAUSE_PARK, w.writer, recv, 300, 50, 1 },    /* whose work is not known */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(waits); i++)
+		waiting_add(&w, w.wait, waits[i].thread, waits[i].stack, waits[i].begin_ms * MS, waits[i].ms * MS, waits[i].count);
+	for (unsigned i = 0; i < 3; i++)
+		profile_add_mark(s->p, &(struct profile_mark){ .start_ns = (i == 1 ? 150 : 100) * MS, .end_ns = (i == 1 ? 250 : 200) * MS,
+							       .thread = i == 2 ? PROFILE_NONE : w.engine,
+							       .kind = profile_string(s->p, "block") });
+	begin(&t, s->p, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(waits); i++)
+		if (causes_of(&t.causes, &s->p->samples.v[i]) != waits[i].cause)
+			fail_msg("case %zu is %s", i, cause_name(causes_of(&t.causes, &s->p->samples.v[i])));
+	end(&t);
+	profile_free(s->p);
+}
+
 static void mistakes_name_their_line(void **state)
 {
 	static const struct {
@@ -315,6 +405,9 @@ static void mistakes_name_their_line(void **state)
 		{ "[a]\nnonsense\n", "f:2: neither [name] nor key = value: 'nonsense'" },
 		{ "[a]\nand = x\ncause = idle", "f:1: and = needs a user = line" },
 		{ "\x7f\x45LF\x01", "f:1: neither [name]" },
+		{ "[a]\nwork = x\ncause = idle", "f:1: work = says nothing of a wait" },
+		{ "[a]\nwork = (", "f:2: '(' is not a regular expression" },
+		{ "[a]\nidle = inside\ncause = park", "f:2: idle can only be outside, not 'inside'" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(mistakes); i++) {
@@ -393,6 +486,8 @@ int main(void)
 		cmocka_unit_test(user_code_tells_what_it_means),
 		cmocka_unit_test(without_kernel_symbols_unknown_is_said),
 		cmocka_unit_test(a_users_patterns_come_first),
+		cmocka_unit_test(waits_inside_a_block_are_not_idle),
+		cmocka_unit_test(waits_within_a_span_are_not_idle),
 		cmocka_unit_test(mistakes_name_their_line),
 		cmocka_unit_test(too_many_patterns_end_with_a_sentence),
 		cmocka_unit_test(the_table_is_complete),
