@@ -211,7 +211,8 @@ int select_threads(const struct profile *p, const struct select_options *o, uint
 		const struct profile_thread *t = &p->threads.v[i];
 		const struct profile_process *process =
 			t->process < p->processes.n ? &p->processes.v[t->process] : NULL;
-		bool by_thread = matches(o->threads, profile_str(p, t->name), t->tid);
+		bool by_thread = matches(o->threads, profile_str(p, t->name), t->tid) ||
+				 (t->comm && matches(o->threads, profile_str(p, t->comm), t->tid));
 		bool by_process = !o->processes || (process && (matches(o->processes,
 					profile_str(p, process->name), process->pid) || owner_matches(p, process, o->processes)));
 

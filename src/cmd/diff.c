@@ -8,6 +8,7 @@
 
 #include "analyze/diff/diff.h"
 #include "analyze/quality.h"
+#include "analyze/tree/threadrole.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -137,6 +138,8 @@ static int read_side(const struct diff_command *c, struct side *s, char *path, s
 			    path, c->idle ? "--idle" : "--patterns");
 	if (!r)
 		r = captureio_find_names(&names, s->profile, err);
+	if (!r)
+		threadrole_tell_apart(s->profile);
 	return r;
 }
 

@@ -62,6 +62,7 @@ struct profile_owner {
 struct profile_thread {
 	uint32_t process, tid;     /* tid 0: imported, see profile_thread_imported() */
 	uint32_t name;
+	uint32_t comm;             /* the kernel's name where an analysis made another (threadrole.h); else 0; never written */
 	uint64_t start_ns, end_ns; /* first and last seen; end 0 = alive at the end */
 	uint64_t cpu_ns;           /* CPU time during the recording, as the kernel accounts it; 0 = unknown */
 	/* With the wait collector: the thread's whole time in the recording is these three. */

@@ -1,4 +1,5 @@
 #include "cmd/reading/analyzed.h"
+#include "analyze/tree/threadrole.h"
 
 #include <stdlib.h>
 
@@ -41,6 +42,7 @@ int analyzed_read(const char *path, const struct analyzed_options *o, struct ana
 		analyzed_free(l);
 		return r;
 	}
+	threadrole_tell_apart(l->profile);
 	causes_init(&l->causes, l->profile, &l->patterns);
 	*ret = l;
 	return 0;

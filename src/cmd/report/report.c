@@ -12,6 +12,7 @@
 #include "analyze/quality.h"
 #include "analyze/select.h"
 #include "analyze/tree/restack.h"
+#include "analyze/tree/threadrole.h"
 #include "analyze/wait/verdict.h"
 #include "analyze/wait/waits.h"
 #include "base/buf.h"
@@ -267,6 +268,7 @@ static int run_report(const struct report *report, char **captures, int n, struc
 	/* In a redacted capture, names that were found just now are redacted as well. */
 	if (report->redact || p->redacted)
 		redact_profile(p);
+	threadrole_tell_apart(p);
 	causes_init(&causes, p, &patterns);
 	r = selection_make(p, &select, &selection, err);
 	if (r)

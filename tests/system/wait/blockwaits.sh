@@ -1,5 +1,6 @@
 #!/bin/bash
-# blockwaits: waits of an engine thread, inside of a block and outside of it, against the program's own clock.
+# blockwaits: waits of an engine thread, inside of a block and outside of it, against the program's own clock; and threads
+# whose names the kernel has cut.
 . "$(dirname "$0")/../lib.sh"
 need_root
 [ -x "$TRUTH/truth-blockwaits" ] || skip_all "there is no rustc to build the program with"
@@ -33,6 +34,9 @@ if sys.argv[1] == "stranger":
 if sys.argv[1] == "pattern":
     print(sorted(k for k in sites if k))
     sys.exit(0 if sys.argv[2] in sites else 1)
+if sys.argv[1] == "names":
+    print(sorted({t["name"] for t in r["threads"]}))
+    sys.exit(0 if all(any(t["name"] == "block_executor_ (%s)" % f for t in r["threads"]) for f in sys.argv[2:]) else 1)
 END
 judge() { python3 judge.py "$@"; }
 check "waits for a block are idle: $(judge idle)" judge idle
@@ -41,4 +45,8 @@ check "where no work is known, a wait is one for a condition: $(judge stranger)"
 for pattern in "persistence back-pressure" "receive from an empty channel" "joins the threads of its work"; do
 	check "'$pattern' is told" judge pattern "$pattern"
 done
+check "threads of one cut name are told apart" judge names warm_block execute_block handle_merkleization
+check "and can be selected so" grep -q handle_merkleization <("$GASFLAME" report --format folded --thread '*merkleization*' waits.gasflame 2>/dev/null)
+check_not "without the others" grep -q warm_block <("$GASFLAME" report --format folded --thread '*merkleization*' waits.gasflame 2>/dev/null)
+check "or by the kernel's name" grep -q warm_block <("$GASFLAME" report --format folded --thread block_executor_ waits.gasflame 2>/dev/null)
 finish
