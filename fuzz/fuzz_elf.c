@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "elf/buildfacts.h"
 #include "elf/demangle.h"
 #include "elf/probe/disassemble.h"
 #include "elf/file.h"
@@ -33,6 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t addresses[64];
 	struct symbols_files files = { .scratch_fd = -1, .no_dwarf = true };
 	struct symbols_info info;
+	struct buildfacts facts;
 	struct symbols *symbols;
 	struct elf *elf;
 	uint8_t id[20];
@@ -41,6 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (elf_open_memory(data, size, &elf, NULL) < 0)
 		return 0;
 	symbols_inspect(elf, &info);
+	buildfacts_find(elf, &facts);
+	buildfacts_clean(&facts);
 	if (strlen(info.debuglink) >= sizeof(info.debuglink) || elf_build_id(elf, id) > sizeof(id))
 		abort();
 	for (size_t i = 0; i < elf->section_count && i < 64; i++) {

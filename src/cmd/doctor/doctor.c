@@ -454,6 +454,7 @@ static void examine_machine(const struct host *h, struct checks *c)
 struct checked_process {
 	pid_t pid;
 	struct checks checks;
+	struct doctor_build build;
 };
 
 /* The processes that the operands name. */
@@ -487,7 +488,7 @@ static bool check_processes(struct checked *p, const struct host *host)
 	bool all = true;
 
 	for (size_t i = 0; i < p->list.n; i++)
-		all &= doctor_check_process(p->list.v[i].pid, host, worker, &p->list.v[i].checks);
+		all &= doctor_check_process(p->list.v[i].pid, host, worker, &p->list.v[i].checks, &p->list.v[i].build);
 	worker_free(worker);
 	return all;
 }
@@ -514,6 +515,7 @@ static void print_json(const struct checks *machine, const struct verdict *v, co
 		json_open_row(&j, 1);
 		json_put_int(&j, "pid", checked->list.v[i].pid);
 		checks_json(&checked->list.v[i].checks, &j);
+		doctor_build_json(&checked->list.v[i].build, &j);
 		json_close(&j);
 	}
 	json_close(&j);
@@ -573,7 +575,8 @@ const struct command command_doctor = {
 		"tries what it can (a BPF program is loaded, a timer opened) and changes nothing.\n\n"
 		"With a TARGET (" COMMAND_TARGETS ") it also tells "
 		"what can be seen of each such process: rights, symbols, debug information, unwind tables, "
-		"allocator.\n\n"
+		"allocator; which Ethereum client it is, in which version and build, whether its jemalloc profiles the heap, "
+		"and which build of it has more.\n\n"
 		"The exit status is 0 when recording is possible in some way, and 1 when it is not, of this "
 		"machine or of a TARGET.",
 	.example = "gasflame doctor\nsudo gasflame doctor reth",

@@ -37,6 +37,7 @@ struct module {
 	bool program, inspected;
 	char *problem; /* why it could not be read */
 	struct symbols_info info;
+	struct buildfacts facts; /* of the program, and of a jemalloc */
 	uint32_t rows, unsupported;
 	uint64_t table_bytes;
 };
@@ -76,6 +77,9 @@ static void read_module(pid_t pid, const struct proc_mapping *m, struct worker *
 		return;
 	}
 	x->inspected = true;
+	/* For people: a file that does not say it can be recorded all the same. */
+	if (x->program || str_starts(x->info.allocator, "jemalloc"))
+		worker_buildfacts(worker, fd, &x->facts, NULL);
 	start = clock_mono_ns();
 	if (worker_unwind(worker, fd, &table, &err)) {
 		x->problem = mem_strdup(err.text);
@@ -297,7 +301,7 @@ static void check_tables(const struct modules *all, struct checks *c)
 			   unread == 1 ? "" : "s", failed.data, unread > SHOWN ? ", ..." : "");
 }
 
-static void check_allocator(const struct modules *all, struct checks *c)
+static void check_allocator(const struct modules *all, struct checks *c, struct doctor_build *ret)
 {
 	const char *libc = NULL, *found = NULL, *where = NULL;
 
@@ -308,14 +312,18 @@ static void check_allocator(const struct modules *all, struct checks *c)
 		if (*x->info.allocator && (!found || x->program)) {
 			found = x->info.allocator;
 			where = name;
+			ret->jemalloc = x->facts;
 		}
 		if (str_starts(name, "libc.so") || str_starts(name, "libc-2"))
 			libc = "glibc";
 		else if (str_starts(name, "ld-musl") || str_starts(name, "libc.musl"))
 			libc = "musl";
 	}
+	snprintf(ret->allocator, sizeof(ret->allocator), "%s", found ? found : libc ? libc : "");
 	if (found)
 		checks_add(c, "allocator", CHECK_OK, NULL, NULL, "%s, in %s", found, where);
+	else if (str_starts(ret->facts.compiler, "go"))
+		checks_add(c, "allocator", CHECK_OK, NULL, NULL, "Go's own: its heap is that of the garbage collector");
 	else if (libc)
 		checks_add(c, "allocator", CHECK_OK, NULL, NULL, "%s's malloc", libc);
 	else
@@ -342,7 +350,16 @@ static void check_jit(pid_t pid, const struct proc_status *status, const struct 
 			   "%zu executable mappings without a file, and no %s", all->anonymous, path);
 }
 
-bool doctor_check_process(pid_t pid, const struct host *host, struct worker *worker, struct checks *ret)
+static void note_program(const struct module *x, struct doctor_build *ret)
+{
+	snprintf(ret->program, sizeof(ret->program), "%s", str_base_name(x->path));
+	ret->symbols = x->info.symtab || x->info.minidebug;
+	ret->lines = x->info.debug_line || x->info.debug_info;
+	ret->facts = x->facts;
+}
+
+bool doctor_check_process(pid_t pid, const struct host *host, struct worker *worker, struct checks *ret,
+			  struct doctor_build *ret_build)
 {
 	struct modules all = { 0 };
 	struct proc_status status;
@@ -363,10 +380,13 @@ bool doctor_check_process(pid_t pid, const struct host *host, struct worker *wor
 	read_modules(pid, &maps, worker, &all);
 	vec_sort(&all.list, by_size);
 	for (size_t i = 0; i < all.list.n; i++)
-		if (all.list.v[i].program && all.list.v[i].inspected)
+		if (all.list.v[i].program && all.list.v[i].inspected) {
+			note_program(&all.list.v[i], ret_build);
 			check_program(&all.list.v[i], ret);
+		}
 	check_tables(&all, ret);
-	check_allocator(&all, ret);
+	check_allocator(&all, ret, ret_build);
+	doctor_check_client(pid, ret_build, ret);
 	check_jit(pid, &status, &all, ret);
 	modules_done(&all);
 	proc_maps_done(&maps);

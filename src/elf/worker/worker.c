@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/file/fd.h"
+#include "elf/buildfacts.h"
 #include "elf/probe/disassemble.h"
 #include "elf/probe/probesites.h"
 #include "elf/probe/allocator.h"
@@ -252,6 +253,18 @@ int worker_usdt(struct worker *w, int fd, struct usdt_info *ret, struct err *err
 	int r = ask_about(w, WORKER_USDT, fd, ret, sizeof(*ret), err);
 
 	return r ?: usdt_check(ret) ? 0 : worker_bad_answer(w, err);
+}
+
+int worker_buildfacts(struct worker *w, int fd, struct buildfacts *ret, struct err *err)
+{
+	struct worker_call c;
+	int r;
+
+	worker_call_init(&c, WORKER_BUILDFACTS, fd);
+	r = ask_plain(w, &c, ret, sizeof(*ret), err);
+	if (!r)
+		buildfacts_clean(ret);
+	return r;
 }
 
 int worker_plain_copy(struct worker *w, int fd, int out, struct err *err)

@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file/fd.h"
+#include "elf/buildfacts.h"
 #include "elf/probe/allocator.h"
 #include "elf/budget.h"
 #include "elf/demangle.h"
@@ -271,6 +272,14 @@ static int do_usdt(struct job *j, struct elf *elf, struct err *err)
 	return put(j, info, sizeof(*info), err);
 }
 
+static int do_buildfacts(struct job *j, struct elf *elf, struct err *err)
+{
+	struct buildfacts b;
+
+	buildfacts_find(elf, &b);
+	return put(j, &b, sizeof(b), err);
+}
+
 static int do_layout(struct job *j, struct elf *elf, struct err *err)
 {
 	_cleanup_free_ struct worker_layout *out = mem_alloc(sizeof(*out));
@@ -403,6 +412,7 @@ static int run(struct job *j, struct err *err)
 		[WORKER_ALLOCATOR] = do_allocator,
 		[WORKER_PROBESITES] = do_probesites,
 		[WORKER_USDT] = do_usdt,
+		[WORKER_BUILDFACTS] = do_buildfacts,
 		[WORKER_LAYOUT] = do_layout,
 		[WORKER_PLAIN_COPY] = do_plain_copy,
 	};

@@ -28,6 +28,7 @@ enum worker_op {
 	WORKER_LAYOUT,     /* reply: struct worker_layout */
 	WORKER_CRC,        /* reply: uint32_t */
 	WORKER_JIT,        /* addresses in the reply file; reply: packed names */
+	WORKER_BUILDFACTS, /* reply: struct buildfacts */
 };
 
 /* The descriptors of a request, in this order; bit i of have says that i was sent. */

@@ -41,6 +41,53 @@ output=$("$GASFLAME" doctor gasflame-no-such-process 2>&1)
 is "no such process: an error" 1 $?
 has "no such process: says so" "process is named gasflame-no-such-process" "$output"
 
+# A program that says what a node's file says, and has a jemalloc: names, stripped, and with the wrong variable.
+# told NAME WORD...: the line NAME of the last output has all of them.
+told()
+{
+	local line word
+	line=$(printf '%s\n' "$output" | grep -A2 "^[a-z]*  *$1  ")
+	for word in "${@:2}"; do
+		has "$where: $1: $word" "$word" "$line"
+	done
+}
+examine() # PROGRAM [VARIABLE=VALUE...]
+{
+	env "${@:2}" "$1" >"$tmp/nodelike.out" &
+	node=$!
+	started+=("$node")
+	wait_for 10 grep -q ready "$tmp/nodelike.out"
+	output=$("$GASFLAME" doctor "$node" 2>/dev/null)
+	facts=$("$GASFLAME" doctor --json "$node" 2>/dev/null)
+	kill "$node"
+}
+if [ -x "$TRUTH/truth-nodelike" ]; then
+	where="a node" && examine "$TRUTH/truth-nodelike" _RJEM_MALLOC_CONF=prof_active:true
+	told client "reth 2.5.1" "(7b3432d95003)"
+	told build "GCC" "profile maxperf-symbols" "features asm-keccak,jemalloc" "names and lines"
+	told jemalloc "without a prefix" "reads MALLOC_CONF" "prof:true,prof_active:false,lg_prof_sample:19"
+	told _RJEM_MALLOC_CONF "no effect" "set MALLOC_CONF instead"
+	told "heap profiling" "not active" "heap dump --active on"
+	told "heap endpoint" "/debug/pprof/heap of the metrics port" "503"
+	check "$where: --json" python3 -c "
+import json, sys
+b = json.loads(sys.argv[1])['targets'][0]['build']
+assert (b['client'], b['version'], b['heap_profiling'], b['malloc_conf_ignored'], b['symbols']) == ('reth', '2.5.1-7b3432d95', 'inactive', '_RJEM_MALLOC_CONF', True), b
+assert b['malloc_conf_compiled'].startswith('prof:true') and b['malloc_conf'] == b['malloc_conf_compiled'], b" "$facts"
+	where="its variable" && examine "$TRUTH/truth-nodelike" MALLOC_CONF=prof_active:true
+	told "heap profiling" "on and active"
+	where="switched off" && examine "$TRUTH/truth-nodelike" MALLOC_CONF=prof:false
+	told "heap profiling" "but off" "MALLOC_CONF=prof:true"
+	if command -v strip >/dev/null; then
+		strip -o "$tmp/stripped-node" "$TRUTH/truth-nodelike"
+		where="stripped" && examine "$tmp/stripped-node"
+		told client "reth 2.5.1"
+		told build "stripped" "the official container image" "maxperf-symbols"
+		told jemalloc "prof:true,prof_active:false"
+	fi
+else
+	skip "a node with jemalloc" "there is no static jemalloc to build it with"
+fi
 if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
 	skip "as an ordinary user" "needs root to become one"
 	finish
