@@ -123,7 +123,7 @@ static void detach(struct dumping *d)
 	if (left)
 		log_warn(
 			"%d slots of process %d could not be put back: `gasflame heap detach %d` tries again (%s)",
-			left, d->pid, d->pid, command_plain(why.text));
+			left, d->pid, d->pid, why.text);
 	implant_close(d->implant);
 	d->implant = NULL;
 }
@@ -477,7 +477,7 @@ static int heap_detach(const struct command *c, int argc, char **argv)
 	implant_close(i);
 	if (left) {
 		log_error("%d of %d slots of process %d could not be put back: `gasflame heap detach %d` tries again (%s)", left,
-			  MAX(left, before), pid, pid, command_plain(err.text));
+			  MAX(left, before), pid, pid, err.text);
 		return EXIT_ERROR;
 	}
 	log_info("process %d: %d of %d slots put back", pid, before, before);
