@@ -96,6 +96,8 @@ int http_get(const char *url, const struct http_limits *limits, http_sink *sink,
 	r = curl_easy_perform(curl);
 	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
 	curl_easy_cleanup(curl);
+	if (limits->ret_status)
+		*limits->ret_status = status;
 	if (t.too_large)
 		return err_set(err, EFBIG, "%.100s: more than %llu bytes", url,
 			       (unsigned long long)limits->bytes);

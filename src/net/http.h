@@ -21,6 +21,7 @@ struct http_limits {
 	unsigned total_seconds;   /* 0: 120 */
 	unsigned total_ms;        /* other than 0: instead of both */
 	const char *socket;       /* AF_UNIX, used for any host in the URL; no redirects */
+	unsigned *ret_status;     /* gets the server's answer, 404; 0 = there was none. NULL = not asked for */
 };
 
 /* Takes n bytes; other than 0 ends it. */

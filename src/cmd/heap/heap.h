@@ -3,6 +3,8 @@
  */
 #pragma once
 
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct command;
@@ -18,6 +20,9 @@ int heap_make(struct heapdumps *d, struct heapdumps_options o, const struct symb
 
 /* The dumps that jemalloc of a process wrote by itself, below its own root; prefix as jemalloc has it. */
 int heap_collect(struct heapdumps *d, pid_t pid, const char *prefix, struct err *err);
+
+/* The dump that a node offers at an address. Waits for wait_ns while it makes another's. The caller frees. */
+int heap_fetch(const char *url, uint64_t wait_ns, char **ret, size_t *ret_n, struct err *err);
 
 /* The commands of two words. */
 extern const struct command command_heap_dump, command_heap_stats, command_heap_detach;

@@ -33,7 +33,6 @@
 #include "import/jemalloc/heappprof.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
-#include "net/http.h"
 #include "target/open.h"
 
 static const uint64_t limit_bytes = 2ULL << 30;
@@ -91,9 +90,10 @@ static int find_profiler(struct dumping *d, struct err *err)
 		       : compiled ? "profiling is off in the jemalloc"
 				  : "profiling is not compiled into the jemalloc",
 		       d->pid,
-		       compiled ? ": start it with MALLOC_CONF=prof:true (_RJEM_MALLOC_CONF for "
-				  "tikv-jemallocator), or by `gasflame run --jemalloc-prof`"
-				: "");
+		       compiled ? ": start it with MALLOC_CONF=prof:true (_RJEM_MALLOC_CONF where its functions have the prefix "
+				  "_rjem_, the other has no effect: gasflame doctor TARGET says which), or by `gasflame run --jemalloc-prof`"
+		       : jemalloc ? " (gasflame doctor TARGET says which build has it)"
+				  : "");
 }
 
 static int attach(struct dumping *d, struct err *err)
@@ -176,15 +176,8 @@ static int get_dump(struct dumping *d, char **ret, size_t *ret_n, struct err *er
 	char name[64] = "";
 	int r;
 
-	if (d->url) {
-		r = http_get_text(d->url, &(struct http_limits){ .bytes = limit_bytes }, ret, ret_n, err);
-		if (r || heapv2_probe(*ret, *ret_n, true) || heappprof_probe(*ret, *ret_n))
-			return r;
-		return err_set(
-			err, EPROTO,
-			"%s answers with something else than a heap dump of jemalloc (heap_v2, or pprof's)",
-			d->url);
-	}
+	if (d->url)
+		return heap_fetch(d->url, d->wait_ns, ret, ret_n, err);
 	r = write_dump(d, &folder, name, sizeof(name), err);
 	return r ?: read_dump(d, folder, name, ret, ret_n, err);
 }
@@ -397,8 +390,9 @@ static int heap_dump(const struct command *c, int argc, char **argv)
 		  .help = "after the last dump let it forget all that was sampled" },
 		{ 0, "no-dump", OPTION_FLAG, &d.no_dump, .help = "only --active or --reset" },
 		{ 0, "wait", OPTION_DURATION, &d.wait_ns, "TIME",
-		  "how long the process may take to allocate anything" },
-		{ 0, "url", OPTION_STRING, &d.url, "URL", "where a node offers its heap dump" },
+		  "how long the process may take to allocate anything, or the node of --url to end another's dump" },
+		{ 0, "url", OPTION_STRING, &d.url, "URL",
+		  "where a node offers its heap dump; of an address without a path /debug/pprof/heap and /debug/pprof/allocs are tried" },
 		{ 0, "symbols", OPTION_LIST, &symbols, "PATH",
 		  "a file or folder with symbols for stripped programs" },
 		CACHE_OPTIONS(&d.names),
@@ -437,7 +431,8 @@ const struct command command_heap_dump = {
 		    "of the process's own root, from where it is collected and removed.\n"
 		    "\n"
 		    "--url reads dumps from a node that offers them over HTTP instead: nothing is put "
-		    "into the process then.",
+		    "into the process then. reth and op-reth offer them on the metrics port, ethrex on the HTTP RPC port, "
+		    "geth and erigon on --pprof; a refusal is explained.",
 	.example = "gasflame heap dump --every 10s -d 2m reth\n"
 		   "gasflame heap dump --active on --no-dump reth\n"
 		   "gasflame heap dump --url http://127.0.0.1:9001/debug/pprof/heap",
