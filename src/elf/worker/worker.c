@@ -257,11 +257,8 @@ int worker_usdt(struct worker *w, int fd, struct usdt_info *ret, struct err *err
 
 int worker_buildfacts(struct worker *w, int fd, struct buildfacts *ret, struct err *err)
 {
-	struct worker_call c;
-	int r;
+	int r = ask_about(w, WORKER_BUILDFACTS, fd, ret, sizeof(*ret), err);
 
-	worker_call_init(&c, WORKER_BUILDFACTS, fd);
-	r = ask_plain(w, &c, ret, sizeof(*ret), err);
 	if (!r)
 		buildfacts_clean(ret);
 	return r;
