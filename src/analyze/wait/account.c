@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analyze/select.h"
+#include "base/map.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 
@@ -183,6 +184,35 @@ bool account_make(struct account *a, const struct profile *p, const struct selec
 	}
 	vec_sort(&a->threads, compare_rows);
 	return true;
+}
+
+void account_join_crowds(const struct account *a, const struct profile *p, struct account_rows *ret)
+{
+	_cleanup_free_ uint64_t *crowd_of = mem_alloc((a->threads.n + 1) * sizeof(*crowd_of));
+	_cleanup_free_ uint32_t *sizes = mem_alloc((a->threads.n + 1) * sizeof(*sizes));
+	_cleanup_free_ size_t *row_of = mem_alloc((a->threads.n + 1) * sizeof(*row_of));
+	struct map index = { 0 };
+
+	*ret = (struct account_rows){ 0 };
+	for (size_t i = 0; i < a->threads.n; i++) {
+		const struct profile_thread *t = &p->threads.v[a->threads.v[i].thread];
+
+		crowd_of[i] = t->end_ns ? *map_put(&index, map_pair(t->process, t->name), i) : i;
+		sizes[crowd_of[i]] += t->end_ns != 0;
+	}
+	for (size_t i = 0; i < a->threads.n; i++) {
+		size_t crowd = crowd_of[i];
+
+		if (sizes[crowd] >= ACCOUNT_CROWD && row_of[crowd]) {
+			add_row(&ret->list.v[row_of[crowd] - 1], &a->threads.v[i]);
+			continue;
+		}
+		vec_push(&ret->list, a->threads.v[i]);
+		if (p->threads.v[a->threads.v[i].thread].end_ns)
+			row_of[crowd] = ret->list.n;
+	}
+	vec_sort(&ret->list, compare_rows);
+	map_done(&index);
 }
 
 void account_done(struct account *a)

@@ -41,6 +41,17 @@ bool account_make(struct account *a, const struct profile *p, const struct selec
 		  struct causes *c);
 void account_done(struct account *a);
 
+/*
+ * The rows with threads of one process and name as one, where at least ACCOUNT_CROWD of them ended during the
+ * recording: a pool that makes a thread for each piece of work. Of such a row, thread is the first one, and threads says
+ * how many they are. The order is that of threads. Caller frees with vec_done().
+ */
+enum { ACCOUNT_CROWD = 3 };
+struct account_rows {
+	VEC(struct account_row) list;
+};
+void account_join_crowds(const struct account *a, const struct profile *p, struct account_rows *ret);
+
 /* Time in which a thread did, or waited for, something: all but idle, unknown and missing. */
 uint64_t account_active_ns(const struct account_row *r);
 

@@ -19,7 +19,7 @@
 #include "export/report/table.h"
 #include "profile/profile.h"
 
-enum { NAME_COLUMNS = 26, CELL_COLUMNS = 9, SITES = 10, WAKERS = 3 };
+enum { NAME_COLUMNS = 26, NAME_MOST = 48, CELL_COLUMNS = 9, SITES = 10, WAKERS = 3 };
 
 /* In the order of the columns. */
 static const struct {
@@ -60,21 +60,21 @@ static void put_duration(struct buf *out, uint64_t ns)
 }
 
 struct layout {
+	int name; /* columns */
 	bool shown[CAUSE_COUNT];
 	bool other; /* some are not: one column for them */
 };
 
 /* Chooses the causes that are not 0; on a terminal the largest that fit, with room for wall, others,
  * missing. */
-static struct layout lay_out(const struct export_job *job)
+static struct layout lay_out(const struct export_job *job, size_t name)
 {
 	const uint64_t *ns = job->account->total.ns;
-	struct layout l = { 0 };
+	struct layout l = { .name = MAX(NAME_COLUMNS, MIN(name, (size_t)NAME_MOST)) };
 	size_t n = 0, fit = CAUSE_COUNT, width = job->options.columns;
 
 	if (width)
-		fit = width > NAME_COLUMNS + 5 * (CELL_COLUMNS + 1) ?
-			      (width - NAME_COLUMNS) / (CELL_COLUMNS + 1) - 3 : 2;
+		fit = width > (size_t)l.name + 5 * (CELL_COLUMNS + 1) ? (width - l.name) / (CELL_COLUMNS + 1) - 3 : 2;
 	l.shown[CAUSE_CPU] = l.shown[CAUSE_QUEUE] = true;
 	for (n = 2; n < fit; n++) {
 		int most = -1;
@@ -97,8 +97,8 @@ static void put_row(const struct layout *l, const struct account_row *r, const c
 	int64_t missing = r->missing_ns;
 	uint64_t other = 0;
 
-	put_clean(&label, name, NAME_COLUMNS, false);
-	buf_printf(out, "%s%*s", label.data, NAME_COLUMNS - (int)cleantext_columns(label.data), "");
+	put_clean(&label, name, l->name, false);
+	buf_printf(out, "%s%*s", label.data, l->name - (int)cleantext_columns(label.data), "");
 	put_duration(out, r->wall_ns);
 	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
 		if (l->shown[columns[i].cause])
@@ -113,7 +113,7 @@ static void put_row(const struct layout *l, const struct account_row *r, const c
 
 static void put_heads(const struct layout *l, struct buf *out)
 {
-	buf_printf(out, "%-*s %*s", NAME_COLUMNS, "thread", CELL_COLUMNS, "wall");
+	buf_printf(out, "%-*s %*s", l->name, "thread", CELL_COLUMNS, "wall");
 	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
 		if (l->shown[columns[i].cause])
 			buf_printf(out, " %*s", CELL_COLUMNS, columns[i].head);
@@ -156,28 +156,55 @@ static void put_remarks(const struct account *a, struct buf *out)
 		buf_puts(out, "on CPU is from samples for this range, so a few percent can be missing\n");
 }
 
+/* "engine (4242)", or "block_executor_ (warm_block) x30". Caller frees. */
+static char *row_name(const struct export_job *job, const struct account_row *r, int width)
+{
+	const struct profile_thread *t = &job->profile->threads.v[r->thread];
+	const char *name = profile_str(job->profile, t->name);
+
+	if (r->threads > 1)
+		return mem_printf("%.*s x%u", width - 8, name, r->threads);
+	return mem_printf("%.*s (%u)", width - 10, name, t->tid);
+}
+
+/* The longest name of the rows that are shown. */
+static size_t name_columns(const struct export_job *job, const struct account_rows *rows, size_t shown)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < shown; i++) {
+		_cleanup_free_ char *name = row_name(job, &rows->list.v[i], NAME_MOST);
+
+		most = MAX(most, cleantext_columns(name));
+	}
+	return most;
+}
+
 static void put_account(const struct export_job *job, struct buf *out)
 {
 	const struct account *a = job->account;
-	size_t limit = job->options.limit, shown = limit && limit < a->threads.n ? limit : a->threads.n;
 	struct account_row rest = { .thread = PROFILE_NONE };
-	struct layout l = lay_out(job);
+	struct account_rows rows;
+	struct layout l;
+	size_t limit = job->options.limit, shown;
 	char text[64], number[32];
 
+	account_join_crowds(a, job->profile, &rows);
+	shown = limit && limit < rows.list.n ? limit : rows.list.n;
+	l = lay_out(job, name_columns(job, &rows, shown));
 	buf_putc(out, '\n');
 	put_bold(job, out, "Where the time of the threads went");
 	buf_putc(out, '\n');
 	put_heads(&l, out);
-	for (size_t i = 0; i < a->threads.n; i++) {
-		const struct profile_thread *t = &job->profile->threads.v[a->threads.v[i].thread];
+	for (size_t i = 0; i < rows.list.n; i++) {
 		_cleanup_free_ char *name = NULL;
 
 		if (i >= shown) {
-			add_rest(&rest, &a->threads.v[i]);
+			add_rest(&rest, &rows.list.v[i]);
 			continue;
 		}
-		name = mem_printf("%.*s (%u)", NAME_COLUMNS - 10, profile_str(job->profile, t->name), t->tid);
-		put_row(&l, &a->threads.v[i], name, out);
+		name = row_name(job, &rows.list.v[i], NAME_MOST);
+		put_row(&l, &rows.list.v[i], name, out);
 	}
 	if (rest.threads) {
 		snprintf(text, sizeof(text), "%s others", str_count(number, rest.threads));
@@ -186,6 +213,7 @@ static void put_account(const struct export_job *job, struct buf *out)
 	snprintf(text, sizeof(text), "all %s", str_count(number, a->total.threads));
 	put_row(&l, &a->total, text, out);
 	put_remarks(a, out);
+	vec_done(&rows.list);
 }
 
 /* Sentences, broken between words. */

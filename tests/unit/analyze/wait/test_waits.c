@@ -108,6 +108,46 @@ static void a_range_knows_the_order_of_a_waits_parts(void **state)
 	profile_free(w.s.p);
 }
 
+/* Threads of one name that come and go are one row; those that stay, and a pair, are not. */
+static void a_crowd_is_one_row(void **state)
+{
+	struct waiting w = waiting_make();
+	struct account_rows rows;
+	uint64_t wall = 0;
+	size_t crowds = 0, singles = 0;
+	struct all a;
+
+	for (unsigned i = 0; i < 9; i++) {
+		uint32_t t = builder_thread(w.s.p, 0, 300 + i, i < 4 ? "block_executor_" : i < 6 ? "a pair" : "stays");
+
+		w.s.p->threads.v[t].start_ns = i * 10 * MS;
+		w.s.p->threads.v[t].end_ns = i < 6 ? (i * 10 + 5) * MS : 0;
+		waiting_account(&w, t, 3 * MS, 1 * MS, 1 * MS);
+	}
+	begin(&a, w.s.p, (struct select_options){ 0 });
+	account_join_crowds(&a.account, w.s.p, &rows);
+	for (size_t i = 0; i < rows.list.n; i++) {
+		const struct account_row *r = &rows.list.v[i];
+
+		wall += r->wall_ns;
+		if (strcmp(profile_str(w.s.p, w.s.p->threads.v[r->thread].name), "block_executor_")) {
+			singles += r->threads == 1;
+			continue;
+		}
+		crowds++;
+		assert_int_equal(r->threads, 4);
+		assert_int_equal(r->wall_ns, 4 * 5 * MS);
+		assert_int_equal(r->ns[CAUSE_CPU], 4 * 3 * MS);
+	}
+	assert_int_equal(crowds, 1);
+	assert_int_equal(singles, rows.list.n - 1);
+	assert_int_equal(rows.list.n, a.account.threads.n - 3);
+	assert_int_equal(wall, a.account.total.wall_ns);
+	vec_done(&rows.list);
+	end(&a);
+	profile_free(w.s.p);
+}
+
 static void there_is_no_account_without_waits(void **state)
 {
 	struct sample s = sample_make();
@@ -478,6 +518,7 @@ int main(void)
 		cmocka_unit_test(a_thread_that_came_too_late_has_no_time),
 		cmocka_unit_test(a_range_cuts_waits),
 		cmocka_unit_test(a_range_knows_the_order_of_a_waits_parts),
+		cmocka_unit_test(a_crowd_is_one_row),
 		cmocka_unit_test(there_is_no_account_without_waits),
 		cmocka_unit_test(wakers_are_named_and_what_they_ran),
 		cmocka_unit_test(chains_are_followed_to_their_end),
