@@ -1,11 +1,12 @@
 /*
- * fuzz_settings.c - small texts of people and of the kernel: patterns of waits, lists of events, colours and attributes
+ * fuzz_settings.c - small texts of people and of the kernel: patterns of waits, subsystems, lists of events, colours and attributes
  * of a flame graph, the secret of a node, amounts of gas, mounts and files of control groups. The first byte chooses
  * the reader.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/subsystem/subsystems.h"
 #include "analyze/wait/pattern.h"
 #include "bench/runlog.h"
 #include "base/err.h"
@@ -43,6 +44,24 @@ static void try_patterns(const char *text)
 	patterns_find(&t, &(struct pattern_wait){ .own = true, .work = before & 1 }, sets);
 	patterns_is_work(&t, "reth::tree::on_new_payload");
 	patterns_done(&t);
+}
+
+static void try_subsystems(const char *text)
+{
+	struct subsystems t;
+	struct subsystem_use use;
+	struct err err = { 0 };
+
+	subsystems_init(&t);
+	expect(!subsystems_add(&t, "file", text, &err) || err.text[0]);
+	expect(t.list.n <= SUBSYSTEMS_MAX);
+	/* The text is a name, too. */
+	use = subsystems_of_name(&t, text, text, false);
+	expect(use.subsystem < t.list.n && use.label < t.labels.n);
+	use = subsystems_of_name(&t, "<a::B<C> as d::E>::f::<G>", "/usr/lib/libx.so", false);
+	expect(use.subsystem < t.list.n && use.label < t.labels.n);
+	expect(subsystems_of_name(&t, "f", "", true).subsystem < t.list.n);
+	subsystems_done(&t);
 }
 
 static int one_event(void *context, const char *word, unsigned line, struct err *err)
@@ -86,6 +105,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	switch (data[0]) {
 	case 'p':
 		try_patterns(text);
+		break;
+	case 's':
+		try_subsystems(text);
 		break;
 	case 'e':
 		eventspec_parse_file((const char *)data + 1, size - 1, one_event, NULL, &err);

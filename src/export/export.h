@@ -20,6 +20,7 @@
 
 struct account;
 struct buf;
+struct classifier;
 struct diff_job;
 struct err;
 struct profile;
@@ -43,6 +44,7 @@ enum export_view {
 	EXPORT_VIEW_CRATES,    /* and own crates by their outermost and nearest functions */
 	EXPORT_VIEW_THREADS,
 	EXPORT_VIEW_GROUPS,
+	EXPORT_VIEW_SUBSYSTEMS,
 	EXPORT_VIEW_TREE,
 	EXPORT_VIEW_CALLERS,
 	EXPORT_VIEW_CALLEES,
@@ -86,6 +88,8 @@ struct export_job {
 	const struct account *account;
 	const struct waits *waits;
 	const struct verdict *verdict;
+	/* Subsystems of the profile's stacks; NULL = none are shown. */
+	struct classifier *subsystems;
 };
 
 /* The kind of a format, and the options that it takes: a set of these. */

@@ -97,7 +97,7 @@ void owner_done(struct owner_choice *o)
 
 int owner_become(const struct owner_choice *o, struct err *err)
 {
-	static const char *const foreign[] = { "XDG_CACHE_HOME", "SUDO_UID", "SUDO_GID", "SUDO_HOME", "SUDO_USER" };
+	static const char *const foreign[] = { "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "SUDO_UID", "SUDO_GID", "SUDO_HOME", "SUDO_USER" };
 	int r = rights_become(o->uid, o->gid, 0);
 
 	/* Root in a container may lack the right to become someone else, or not know them. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cmd/reading/captureio.h"
+#include "cmd/reading/subsystemio.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 
@@ -22,6 +23,8 @@ void analyzed_free(struct analyzed *l)
 	selection_done(&l->selection);
 	causes_done(&l->causes);
 	patterns_done(&l->patterns);
+	classifier_done(&l->subsystems);
+	subsystems_done(&l->table);
 	profile_free(l->profile);
 	free(l);
 }
@@ -35,6 +38,8 @@ int analyzed_read(const char *path, const struct analyzed_options *o, struct ana
 	int r = captureio_read_patterns(&o->patterns, &l->patterns, err);
 
 	if (!r)
+		r = subsystemio_read(&o->subsystems, &l->table, err);
+	if (!r)
 		r = captureio_read(paths, 1, &l->profile, err);
 	if (!r)
 		r = captureio_find_names(&names, l->profile, err);
@@ -44,6 +49,7 @@ int analyzed_read(const char *path, const struct analyzed_options *o, struct ana
 	}
 	threadrole_tell_apart(l->profile);
 	causes_init(&l->causes, l->profile, &l->patterns);
+	classifier_init(&l->subsystems, l->profile, &l->table);
 	*ret = l;
 	return 0;
 }
@@ -58,7 +64,7 @@ int analyzed_judge(struct analyzed *l, struct err *err)
 	if (r)
 		return r;
 	quality_measure(&l->quality, l->profile, &l->selection);
-	l->job = (struct export_job){ l->profile, &l->selection, &l->quality };
+	l->job = (struct export_job){ l->profile, &l->selection, &l->quality, .subsystems = &l->subsystems };
 	if (account_make(&l->account, l->profile, &select, &l->causes)) {
 		waits_make(&l->waits, l->profile, &select, WAITS_DETAILED);
 		verdict_make(&l->verdict, l->profile, &l->account, &l->waits, &select);

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "analyze/subsystem/classify.h"
 #include "analyze/wait/account.h"
 #include "analyze/wait/pattern.h"
 #include "analyze/quality.h"
@@ -17,9 +18,9 @@
 struct err;
 struct profile;
 
-/* Where to look for names, and what waits mean. */
+/* Where to look for names, what waits mean, and which functions are of which subsystem. */
 struct analyzed_options {
-	struct option_list symbols, patterns;
+	struct option_list symbols, patterns, subsystems;
 	bool debuginfod, no_cache;
 };
 
@@ -27,6 +28,8 @@ struct analyzed {
 	struct profile *profile;
 	struct patterns patterns;
 	struct causes causes;
+	struct subsystems table;
+	struct classifier subsystems;
 	struct selection selection;
 	struct quality quality;
 	struct account account;
@@ -37,7 +40,7 @@ struct analyzed {
 
 /* All of a capture, nothing filtered: analyzed_read() and analyzed_judge(). */
 int analyzed_load(const char *path, const struct analyzed_options *o, struct analyzed **ret, struct err *err);
-/* The profile with its names, patterns and causes. */
+/* The profile with its names, patterns, causes and subsystems. */
 int analyzed_read(const char *path, const struct analyzed_options *o, struct analyzed **ret, struct err *err);
 /* The rest. */
 int analyzed_judge(struct analyzed *l, struct err *err);

@@ -8,11 +8,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "analyze/wait/account.h"
 #include "analyze/quality.h"
 #include "analyze/select.h"
+#include "analyze/subsystem/chain.h"
+#include "analyze/subsystem/classify.h"
 #include "analyze/tree/restack.h"
 #include "analyze/tree/threadrole.h"
+#include "analyze/wait/account.h"
 #include "analyze/wait/verdict.h"
 #include "analyze/wait/waits.h"
 #include "base/buf.h"
@@ -23,6 +25,7 @@
 #include "cmd/cmd.h"
 #include "cmd/opener.h"
 #include "cmd/reading/captureio.h"
+#include "cmd/reading/subsystemio.h"
 #include "cmd/filters.h"
 #include "cmd/report/views.h"
 #include "export/export.h"
@@ -34,7 +37,7 @@ enum { DEFAULT_LIMIT = 30, DEFAULT_WIDTH = 1200, WAITS_DETAILED = 10, DEFAULT_MA
 
 struct report {
 	const char *format, *output, *what, *function, *title, *weigh, *sort;
-	struct option_list threads, processes, symbols, patterns;
+	struct option_list threads, processes, symbols, patterns, subsystems;
 	uint64_t from_ns, to_ns, limit, width, max_bytes;
 	bool open, idle, inverted, reverse, by_thread, by_process, merged, no_inline, mark_inlined, debuginfod,
 		no_cache, json, redact;
@@ -48,6 +51,7 @@ static void report_done(struct report *r)
 	vec_done(&r->processes.list);
 	vec_done(&r->symbols.list);
 	vec_done(&r->patterns.list);
+	vec_done(&r->subsystems.list);
 	views_done(&r->views);
 }
 
@@ -57,7 +61,7 @@ static void report_done(struct report *r)
 static void choose_format(struct report *r)
 {
 	bool tables = r->output || r->sort || r->limit != DEFAULT_LIMIT || views_given(&r->views) || r->views.root ||
-		      r->views.groups.list.n;
+		      views_grouped(&r->views);
 
 	if (r->json)
 		r->chosen = export_find("json");
@@ -163,7 +167,7 @@ static struct export_options export_choices(const struct report *r)
 		.limit = r->limit,
 		.order = r->sort && !strcmp(r->sort, "total") ? TOP_BY_TOTAL : TOP_BY_SELF,
 		.view = r->views.view, .pattern = r->views.pattern, .phases = r->views.phase_names.list.v,
-		.own = r->views.own.list.v, .grouped = r->views.groups.list.n,
+		.own = r->views.own.list.v, .grouped = views_grouped(&r->views),
 		.percent_limit = r->views.percent_limit, .depth = r->views.depth,
 	};
 	bool page = r->chosen->flags & EXPORT_PAGE, to_stdout = !r->output || !strcmp(r->output, "-");
@@ -239,6 +243,8 @@ static int run_report(const struct report *report, char **captures, int n, struc
 	_cleanup_(quality_done) struct quality quality = { 0 };
 	_cleanup_(patterns_done) struct patterns patterns = { 0 };
 	_cleanup_(causes_done) struct causes causes = { 0 };
+	_cleanup_(subsystems_done) struct subsystems table = { 0 };
+	_cleanup_(classifier_done) struct classifier subsystems = { 0 };
 	const struct symbolize_options names = { .paths = report->symbols.list.v,
 						 .debuginfod = report->debuginfod,
 						 .no_cache = report->no_cache,
@@ -255,6 +261,8 @@ static int run_report(const struct report *report, char **captures, int n, struc
 
 	r = captureio_read_patterns(&report->patterns, &patterns, err);
 	if (!r)
+		r = subsystemio_read(&report->subsystems, &table, err);
+	if (!r)
 		r = captureio_read(captures, n, &p, err);
 	if (!r && (report->idle || report->patterns.list.n) && !select_has_waits(p))
 		r = err_set(err, EINVAL, "no waits were recorded, which %s is about: record with -e wait",
@@ -270,16 +278,19 @@ static int run_report(const struct report *report, char **captures, int n, struc
 		redact_profile(p);
 	threadrole_tell_apart(p);
 	causes_init(&causes, p, &patterns);
+	classifier_init(&subsystems, p, &table);
 	r = selection_make(p, &select, &selection, err);
 	if (r)
 		return r;
 	quality_measure(&quality, p, &selection);
+	if (report->views.by_subsystem)
+		chain_apply(p, &selection, &subsystems);
 	r = restack_apply(p, &selection, &(struct restack_options){ .root = report->views.root,
 								.groups = report->views.groups.list.v,
 								.no_inline = report->no_inline }, err);
 	if (r)
 		return r;
-	job = (struct export_job){ p, &selection, &quality, export_choices(report) };
+	job = (struct export_job){ p, &selection, &quality, export_choices(report), .subsystems = &subsystems };
 	r = write_format(report, &job, captures, n, err);
 	if (r)
 		return r;
@@ -290,7 +301,7 @@ static int report(const struct command *c, int argc, char **argv)
 {
 	static const char *const weighs[] = { "samples", "value", NULL };
 	static const char *const sorts[] = { "self", "total", NULL };
-	static const char *const tables[] = { "functions", "modules", "crates", "threads", "groups", NULL };
+	static const char *const tables[] = { "functions", "modules", "crates", "threads", "groups", "subsystems", NULL };
 	_cleanup_(report_done) struct report r = { .limit = DEFAULT_LIMIT, .width = DEFAULT_WIDTH,
 						   .max_bytes = DEFAULT_MAX_BYTES,
 						   .views.percent_limit = VIEWS_PERCENT_LIMIT };
@@ -311,7 +322,8 @@ static int report(const struct command *c, int argc, char **argv)
 		  "only what is below this function, which all shares are of then" },
 		{ 0, "group", OPTION_LIST, &v->groups, "NAME=REGEX",
 		  "one name in place of all functions that match; REGEX alone: what its first (...) holds "
-		  "is the name" },
+		  "is the name; the word subsystem: stacks of subsystems in place of functions" },
+		SUBSYSTEMS_OPTION(&r.subsystems),
 		{ 0, "table", OPTION_CHOICE, &v->table, "TABLE",
 		  "only this table; crates has more than the whole report: which of your own crates each "
 		  "stack belongs to, by its outermost and by its nearest function",

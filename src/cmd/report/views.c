@@ -40,13 +40,39 @@ static enum export_view view_of_table(const char *name)
 	} tables[] = {
 		{ "functions", EXPORT_VIEW_FUNCTIONS }, { "modules", EXPORT_VIEW_MODULES },
 		{ "crates", EXPORT_VIEW_CRATES },       { "threads", EXPORT_VIEW_THREADS },
-		{ "groups", EXPORT_VIEW_GROUPS },
+		{ "groups", EXPORT_VIEW_GROUPS },       { "subsystems", EXPORT_VIEW_SUBSYSTEMS },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
 		if (!strcmp(name, tables[i].name))
 			return tables[i].view;
 	return EXPORT_VIEW_ALL;
+}
+
+/* "--group subsystem" is no regex: it leaves the list. */
+static int take_subsystem(struct views *v)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < v->groups.list.n; i++) {
+		if (strcmp(v->groups.list.v[i], "subsystem"))
+			v->groups.list.v[kept++] = v->groups.list.v[i];
+		else
+			v->by_subsystem = true;
+	}
+	if (v->by_subsystem && (kept || v->root)) {
+		log_error("--group subsystem leaves no functions for %s: ask for one at a time", kept ? "another --group" : "--root");
+		return -EINVAL;
+	}
+	v->groups.list.n = kept;
+	if (v->groups.list.v)
+		v->groups.list.v[kept] = NULL;
+	return 0;
+}
+
+bool views_grouped(const struct views *v)
+{
+	return v->groups.list.n || v->by_subsystem;
 }
 
 int views_choose(struct views *v)
@@ -66,6 +92,8 @@ int views_choose(struct views *v)
 	};
 	const char *before = NULL;
 
+	if (take_subsystem(v))
+		return -EINVAL;
 	for (size_t i = 0; i < ARRAY_LEN(choices); i++) {
 		if (!choices[i].given)
 			continue;
@@ -109,16 +137,16 @@ int views_check(const struct views *v, const struct export_format *format, bool 
 	} checks[] = {
 		{ views_given(v), tables, "this report is a table, for ", EXPORT_VIEWS },
 		{ v->root, stacks, "--root is for ", EXPORT_VIEWS | EXPORT_STACKS },
-		{ v->groups.list.n, stacks, "--group is for ", EXPORT_VIEWS | EXPORT_STACKS },
+		{ views_grouped(v), stacks, "--group is for ", EXPORT_VIEWS | EXPORT_STACKS },
 		{ v->own.list.n, tables && own,
 		  "--own is for tables by crate: use it with --table crates, --nearest-own or the whole "
 		  "report" },
 		{ v->percent_limit != VIEWS_PERCENT_LIMIT, is_tree(v->view),
 		  "--percent-limit is for --tree, --callers and --callees; tables have --limit" },
 		{ v->depth, is_tree(v->view), "--depth is for --tree, --callers and --callees" },
-		{ v->view == EXPORT_VIEW_GROUPS, v->groups.list.n,
+		{ v->view == EXPORT_VIEW_GROUPS, views_grouped(v),
 		  "--table groups needs groups: say which with --group" },
-		{ no_inline, v->view != EXPORT_VIEW_PHASES || v->root || v->groups.list.n,
+		{ no_inline, v->view != EXPORT_VIEW_PHASES || v->root || views_grouped(v),
 		  "--no-inline would change nothing: --phases looks for functions wherever they are" },
 	};
 

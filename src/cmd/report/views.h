@@ -14,6 +14,7 @@ struct views {
 	const char *table, *callers, *callees, *nearest_own, *root;
 	struct option_list phases, groups, own;
 	bool tree, marks;
+	bool by_subsystem; /* --group subsystem, which is no group of functions; set by views_choose() */
 	double percent_limit;
 	uint64_t depth;
 	/* Made by views_choose(). */
@@ -28,4 +29,6 @@ int views_choose(struct views *v);
 int views_check(const struct views *v, const struct export_format *format, bool no_inline);
 /* Returns whether one of them was given. Then the format is text unless another is chosen. */
 bool views_given(const struct views *v);
+/* Are names of groups or subsystems in place of functions? */
+bool views_grouped(const struct views *v);
 void views_done(struct views *v);

@@ -164,6 +164,9 @@ static int put_view(const struct export_job *job, struct json *j, struct err *er
 	case EXPORT_VIEW_GROUPS:
 		jsonview_groups(job, j);
 		return 0;
+	case EXPORT_VIEW_SUBSYSTEMS:
+		section_subsystems.json(job, j);
+		return 0;
 	case EXPORT_VIEW_NEAREST_OWN:
 		return jsonview_nearest(job, j, err);
 	case EXPORT_VIEW_TREE:

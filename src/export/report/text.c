@@ -96,6 +96,16 @@ static void put_top(const struct export_job *job, struct buf *out)
 	cleantext_set_done(&t.functions);
 }
 
+/* The one section that can be asked for by itself: that it has nothing to say is an answer. */
+static void put_subsystems(const struct export_job *job, struct buf *out)
+{
+	size_t before = out->n;
+
+	section_subsystems.text(job, out);
+	if (out->n == before)
+		buf_puts(out, "\nThis is no node whose functions the patterns know: --subsystems names a file with others.\n");
+}
+
 int text_write(const struct export_job *job, struct buf *out, struct err *err)
 {
 	put_head(job, out);
@@ -117,6 +127,9 @@ int text_write(const struct export_job *job, struct buf *out, struct err *err)
 		return 0;
 	case EXPORT_VIEW_GROUPS:
 		textshare_groups(job, out);
+		return 0;
+	case EXPORT_VIEW_SUBSYSTEMS:
+		put_subsystems(job, out);
 		return 0;
 	case EXPORT_VIEW_NEAREST_OWN:
 		return textshare_nearest(job, out, err);

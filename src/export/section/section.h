@@ -28,6 +28,7 @@ struct section {
 /* In the order in which the report shows them: X(NAME) stands for section_NAME. */
 #define SECTION_LIST(X) \
 	X(limit) \
+	X(subsystems) \
 	X(waits) \
 	X(cgroups) \
 	X(io) \
