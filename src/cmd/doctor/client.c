@@ -160,7 +160,7 @@ static void read_settings(pid_t pid, struct doctor_build *b)
 	b->ignored = other && !own ? variables[!prefixed] : NULL;
 	snprintf(b->conf, sizeof(b->conf), "%s%s%s", b->jemalloc.malloc_conf, *b->jemalloc.malloc_conf && own ? "," : "",
 		 own ? own : "");
-	command_plain(b->conf);
+	plain_in_place(b->conf);
 	if (b->jemalloc.prof != BUILDFACTS_PROF_YES)
 		b->heap = HEAP_NOT_COMPILED;
 	else if (option_of(b->conf, "prof") != 1)

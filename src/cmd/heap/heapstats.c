@@ -55,7 +55,7 @@ static int ask(struct stats *s, struct err *err)
 	left = i ? implant_unhook(i, &why) : 0;
 	if (left)
 		log_warn("%d slots of process %d could not be put back: `gasflame heap detach %d` tries again (%s)", left, s->pid,
-			 s->pid, command_plain(why.text));
+			 s->pid, why.text);
 	implant_close(i);
 	return r;
 }
