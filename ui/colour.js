@@ -16,6 +16,9 @@ G.colour = (function () {
 		["allocator", 276, 52, 75], ["kernel", 135, 17, 62], ["other", 220, 6, 76],
 	];
 	const set = ["#e69f00", "#56b4e9", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#0072b2", "#b7a684"];
+	/* Of subsystems, by their number: the same one has the same colour on every page. */
+	const sixteen = ["#e69f00", "#cc79a7", "#8dd3a8", "#b7a684", "#56b4e9", "#009e73", "#f0e442", "#d55e00", "#0072b2",
+		"#b39ddb", "#7fcdcd", "#f2a48f", "#c0ca33", "#d8b4e2", "#90a4ae", "#a1887f"];
 	let hatch = null, cache = new Map(), cacheTheme = "";
 
 	const isDark = () => G.theme() === "dark";
@@ -74,7 +77,7 @@ G.colour = (function () {
 	/* The state's choice, or what fits what is weighed. */
 	function mode(s) {
 		if (s.colour !== "auto")
-			return s.colour === "diff" && G.data.meta.sides < 2 ? "kind" : s.colour;
+			return modes().includes(s.colour) ? s.colour : "kind";
 		if (G.data.meta.sides > 1)
 			return "diff";
 		return G.model.what(s).events.some(e => /wait|queue/.test(G.data.events[e].role)) ? "cause"
@@ -95,6 +98,37 @@ G.colour = (function () {
 		top.forEach((m, i) => colours[m] = set[i]);
 		return w[key] = { colours, top };
 	}
+
+	/* By base node: the number of the subsystem to which its stack belongs, 0 = none that is known. As in
+	 * src/analyze/subsystem/classify.c, but that a stack with an unknown function shows what is around it. */
+	let subsystems = null;
+
+	function ofNodes() {
+		const { tree: t, idents } = G.data;
+		if (subsystems && subsystems.tree === t)
+			return subsystems.of;
+		const strong = new Uint8Array(t.n), weak = new Uint8Array(t.n);
+		for (let i = 1; i < t.n; i++) {
+			const own = idents.subsystem[t.ident[i]], p = t.parent[i];
+			strong[i] = own > 1 && !(own & 1) ? own >> 1 : strong[p];
+			weak[i] = own & 1 ? own >> 1 : weak[p];
+		}
+		subsystems = { tree: t, of: strong.map((k, i) => k || weak[i]) };
+		return subsystems.of;
+	}
+
+	const ofSubsystem = k => k ? sixteen[(k - 1) % sixteen.length] : rest();
+
+	/* Subsystems in the picture, the one with most first. */
+	function shownSubsystems(w) {
+		const of = ofNodes(), sums = new Float64Array(256);
+		for (let i = 1; i < of.length; i++)
+			sums[of[i]] += w.self[i] + (w.selfB ? w.selfB[i] : 0);
+		return [...sums.keys()].filter(k => sums[k] > 0).sort((a, b) => sums[b] - sums[a]);
+	}
+
+	/* From callers to callees a box is of its stack; leaf first it is of its function alone. */
+	const subsystemOf = n => n.members ? ofNodes()[n.members[0]] : G.data.idents.subsystem[n.ident] >> 1;
 
 	const base = path => path.slice(path.lastIndexOf("/") + 1) || path;
 
@@ -151,6 +185,9 @@ G.colour = (function () {
 				legend: [...top.map(i => [colours[i], base(names[i]), names[i]]),
 				[rest(), "other"]] };
 		}
+		if (m === "subsystem")
+			return { mode: m, fill: n => ofSubsystem(subsystemOf(n)), legend: shownSubsystems(w).map(k =>
+				[ofSubsystem(k), k ? d.subsystems[k] : "other"]) };
 		if (m === "diff")
 			return { mode: m, fill: n => ofDiff(n, w, s),
 				legend: [["#0072b2", "less"],
@@ -163,7 +200,8 @@ G.colour = (function () {
 	}
 
 	/* What one can choose from. */
-	const modes = () => G.state.choices.colour.filter(m => m !== "diff" || G.data.meta.sides > 1);
+	const modes = () => G.state.choices.colour.filter(m => m === "diff" ? G.data.meta.sides > 1
+		: m !== "subsystem" || !!G.data.subsystemShares);
 
-	return { scheme, mode, modes, ofCause, cssOfCause, isDarkFill: c => dark.has(c) };
+	return { scheme, mode, modes, ofCause, cssOfCause, ofSubsystem, isDarkFill: c => dark.has(c) };
 })();

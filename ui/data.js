@@ -60,7 +60,8 @@ G.LEFT_OUT = 15; /* idents.note of what stands for nodes that are left out */
 			kind[i] = c.kinds[i] & 15;
 			note[i] = c.kinds[i] >> 4;
 		}
-		return { n, name, module: numbers(c.modules, n), kind, note, crate: numbers(c.crates, n) };
+		return { n, name, module: numbers(c.modules, n), kind, note, crate: numbers(c.crates, n),
+			subsystem: numbers(c.subsystems, n, Uint8Array) };
 	}
 
 	/* A node's identity is one of those that its parent's calls. */

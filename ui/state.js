@@ -13,7 +13,7 @@ G.state = (function () {
 	};
 	const choices = {
 		view: ["flame", "overview", "table", "sandwich", "diff"], group: ["name", "none"],
-		order: ["name", "size"], colour: ["auto", "kind", "module", "crate", "cause", "diff"],
+		order: ["name", "size"], colour: ["auto", "kind", "module", "crate", "subsystem", "cause", "diff"],
 		theme: ["auto", "dark", "light"], side: ["both", "a", "b"],
 	};
 	const lists = ["range", "threads", "processes", "causes", "hidden", "merged", "zoom"];

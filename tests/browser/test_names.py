@@ -58,4 +58,4 @@ def test_colours_by_crate(p):
 	equal(p.eval(colour), legend["reth_db"])
 	p.b.click_on('select[aria-label="colour"]')
 	equal(p.eval("[...document.querySelector('select[aria-label=\"colour\"]').options].map(o => o.value)"),
-		["auto", "kind", "module", "crate", "cause"])
+		["auto", "kind", "module", "crate", "subsystem", "cause"])

@@ -219,3 +219,21 @@ def test_first_view_of_the_command_line(p):
 	holds(re.search("engine|5000", p.text("#chips") or ""), p.text("#chips"))
 	p.set(threads=None, range=None)
 	equal(p.total(), p.files.report("node", "--what", "wait")["total"], "all data are there")
+
+
+def test_subsystems(p):
+	"""The overview has what the report has, and boxes have the colour of the stack's subsystem."""
+	p.open()
+	shares = p.files.report("node")["subsystems"]
+	equal(p.eval("G.data.subsystemShares.rows.map(r => [r.name, r.self, r.total])"),
+			[[r["name"], r["self"], r["total"]] for r in shares["rows"]], "rows")
+	p.set(view="overview")
+	shown = p.eval("document.querySelector('.subsystems').innerText")
+	for r in shares["rows"]:
+		if r["self"] / shares["all"] > 0.01:
+			holds(r["name"] in shown, f"{r['name']} is in the overview")
+	p.press(".subsystems button", shares["rows"][0]["name"])
+	equal(p.eval("[G.state.now.view, G.state.now.colour]"), ["flame", "subsystem"], "a link to the colours")
+	legend = p.eval("[...document.querySelectorAll('#swatches span')].map(e => e.textContent)")
+	largest = [r["name"] for r in shares["rows"] if r["self"]]
+	holds(set(largest) - {"other"} <= set(legend), f"the legend {legend} has {largest}")

@@ -162,6 +162,31 @@
 			el("div", { class: "hottest" }, list)] : null;
 	}
 
+	/* The subsystems of a node, and its opcodes; of the whole recording. */
+	function subsystems() {
+		const s = G.data.subsystemShares, FEWEST = 0.002;
+		if (!s)
+			return null;
+		const value = v => G.model.format(v, s.unit), share = v => num(percent(v / s.all));
+		const number = name => Math.max(0, G.data.subsystems.indexOf(name));
+		const waits = r => Object.entries(r.total_by_cause || {}).filter(([key, v]) => key !== "cpu" && v / s.all > FEWEST)
+			.sort((a, b) => b[1] - a[1]).slice(0, 3).map(([key, v]) =>
+				[swatch(key), (G.data.causes.find(c => c.key === key) || { name: key }).name + " " + percent(v / s.all),
+					key === "fault" && r.fault_file ? " (" + r.fault_file.replace(/.*\//, "") + ") " : " "]);
+		const show = { view: "flame", colour: "subsystem", ...s.of === "wall" ? { what: "wall" } : {} };
+		const line = r => [share(r.self), share(r.total), share((r.self_by_cause || {}).cpu || 0),
+			el("div", {}, el("i", { class: "swatch", style: "background:" + G.colour.ofSubsystem(number(r.name)) }),
+				link(r.name, show, "show the colours of subsystems")), el("div", { class: "dim" }, waits(r))];
+		const op = o => [num(percent(o.total / s.all)), el("div", { title: value(o.total) }, o.name,
+			o.kind === "precompile" && el("span", { class: "dim" }, " precompile"))];
+		const list = s.rows.filter(r => r.total / s.all > FEWEST), ops = s.operations.slice(0, TOP);
+		return [head("By subsystem", "of " + value(s.all) + " of " + s.of),
+			el("div", { class: "subsystems" }, ["self", "total", "on CPU"].map(num), el("div"), el("div", { class: "dim" },
+				"waits, with what it calls"), list.map(line)),
+			ops.length && [head("Opcodes and precompiles", "with what they call"),
+				el("div", { class: "hottest" }, ops.map(op))]];
+	}
+
 	function site(w) {
 		const cause = G.data.causes.find(c => c.key === w.cause) || { key: w.cause, name: w.cause };
 		const show = { view: "flame", what: "wait", causes: [w.cause], focus: w.function,
@@ -232,7 +257,7 @@
 		},
 		draw(state) {
 			const top = root.scrollTop, column = (...parts) => el("div", {}, parts);
-			root.replaceChildren(column(changes(), verdict(), account(state), series(),
+			root.replaceChildren(column(changes(), verdict(), account(state), subsystems(), series(),
 				hottest(state)),
 				column(head(G.data.diff ? "The recordings" : "The recording"), facts(),
 					memory(), marks(), waits()));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/select.h"
+#include "analyze/subsystem/classify.h"
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -160,6 +161,8 @@ int page_data(const struct export_job *sides, size_t n, const struct page_option
 		from[i].causes = &own[i];
 	}
 	pagetree_make(&tree, from, n, &(struct pagetree_options){ .no_inline = sides[0].options.no_inline });
+	if (sides[n - 1].subsystems)
+		tree.subsystems = sides[n - 1].subsystems->table;
 	r = check(&tree, err);
 	if (!r)
 		r = tree_data(sides, n, o, &tree, out, err);

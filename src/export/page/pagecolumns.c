@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "analyze/subsystem/subsystems.h"
 #include "analyze/tree/crate.h"
 #include "export/page/pagedata.h"
 #include "profile/profile.h"
@@ -36,11 +37,22 @@ static struct buf *column(struct page_columns *c, const char *name)
 
 /* --- identities --- */
 
+/* 2 × subsystem of a function, + 1 if it decides only where no other one does. Code of the kernel is of whoever called it. */
+static unsigned subsystem_of(struct subsystems *t, const struct ident *id)
+{
+	struct subsystem_use use;
+
+	if (!t || (id->kind != IDENT_USER && id->kind != IDENT_INLINED))
+		return 0;
+	use = subsystems_of_name(t, id->name, id->module, false);
+	return 2 * use.subsystem + use.weak;
+}
+
 /* Puts the same list for every part of a tree, but only with the names of that part. The last side gives
  * the owner of the code. */
 static void put_idents(struct page_columns *c, const struct pagetree *t, const struct pagestacks *s)
 {
-	struct buf names = { 0 }, modules = { 0 }, crates = { 0 }, kinds = { 0 };
+	struct buf names = { 0 }, modules = { 0 }, crates = { 0 }, kinds = { 0 }, subsystems = { 0 };
 	_cleanup_free_ uint8_t *used = mem_alloc(t->idents.n + 1);
 	struct crates own;
 
@@ -57,12 +69,14 @@ static void put_idents(struct page_columns *c, const struct pagetree *t, const s
 		put_number(&crates, strtab_add(&c->crates, crate_name(&own, id)));
 		buf_putc(&kinds,
 		         (char)((i == t->left_out ? PAGE_LEFT_OUT : id->kind) << 4 | crate_kind(&own, id)));
+		put_number(&subsystems, used[i] ? subsystem_of(t->subsystems, id) : 0);
 	}
 	crates_done(&own);
 	*column(c, "names") = names;
 	*column(c, "modules") = modules;
 	*column(c, "crates") = crates;
 	*column(c, "kinds") = kinds;
+	*column(c, "subsystems") = subsystems;
 }
 
 /* --- the tree --- */

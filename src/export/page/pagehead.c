@@ -13,6 +13,7 @@
 #include "analyze/memory/heap.h"
 #include "analyze/quality.h"
 #include "analyze/select.h"
+#include "analyze/subsystem/subsystems.h"
 #include "analyze/wait/verdict.h"
 #include "analyze/wait/waits.h"
 #include "base/buf.h"
@@ -162,6 +163,15 @@ static void put_strings(struct json *j, const char *name, const struct strtab *t
 	for (uint32_t i = 0; i < t->n; i++)
 		cleantext_json(j, NULL, strtab_get(t, i));
 	json_close_line(j, 0);
+}
+
+static void put_subsystems(struct json *j, const struct subsystems *t)
+{
+	json_open_array(j, "subsystems");
+	for (size_t i = 0; t && i < t->list.n; i++)
+		cleantext_json(j, NULL, t->list.v[i].name);
+	json_close(j);
+	json_break(j, 0);
 }
 
 /* "count/100" are hundredths: the page divides, and shows "count". */
@@ -492,6 +502,7 @@ void page_head(struct buf *out, const struct export_job *sides, size_t n, const 
 	put_meta(j, sides, n, t, s);
 	put_strings(j, "modules", &c->modules);
 	put_strings(j, "crates", &c->crates);
+	put_subsystems(j, t->subsystems);
 	put_events(j, t);
 	put_threads(j, sides, n, accounts);
 	/* A request for a part does not repeat the data of the whole, which the page has already. */

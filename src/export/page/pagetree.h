@@ -25,6 +25,7 @@
 #include "base/vec.h"
 
 struct profile;
+struct subsystems;
 
 enum {
 	PAGETREE_SIDES = 2,
@@ -85,6 +86,7 @@ struct pagetree {
 	uint32_t *event_of[PAGETREE_SIDES];
 	struct pagestacks stacks;
 	uint64_t duration_ns;
+	struct subsystems *subsystems; /* for the functions' subsystems, borrowed; NULL = none are shown */
 };
 
 void pagetree_make(struct pagetree *t, const struct pagetree_side *sides, size_t n,

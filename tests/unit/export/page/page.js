@@ -56,6 +56,7 @@ function checkShape(d) {
 	}
 	for (const key of ["module", "crate"])
 		check(d.idents[key].every(x => x < d[key + "s"].length), key);
+	check(d.idents.subsystem.every(x => x >> 1 < Math.max(1, d.subsystems.length)), "subsystem");
 	if (d.samples)
 		check(e.first[e.n] === d.samples.n, "samples", e.first[e.n], d.samples.n);
 }
