@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/file/fd.h"
 #include "base/json.h"
+#include "base/text/plain.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "elf/symbols.h"

@@ -213,7 +213,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 	if (first < 0)
 		return -first - 1;
 	if (recordtrace_check(&r.trace, &err) < 0) {
-		code = recording_failed(&err);
+		code = command_failed(&err);
 		vec_done(&pids.list);
 		vec_done(&symbols.list);
 		return code;
