@@ -195,3 +195,10 @@ podman_down()
 	wait_for 10 rm -rf "$ENGINE/podman" "$ENGINE/podrun" "$ENGINE/podtmp"
 	podman_is_used=""
 }
+
+# json FILE EXPRESSION: of its report, as r, which is made once.
+json()
+{
+	[ -s "$1.json" ] || "$GASFLAME" report --format json "$1" >"$1.json" 2>/dev/null
+	python3 -c "import json; r = json.load(open('$1.json')); print($2)"
+}

@@ -4,12 +4,6 @@
 . "$(dirname "$0")/../containers-lib.sh"
 need_root
 
-# json FILE EXPRESSION: of its report, as r, which is made once.
-json()
-{
-	[ -s "$1.json" ] || "$GASFLAME" report --format json "$1" >"$1.json" 2>/dev/null
-	python3 -c "import json; r = json.load(open('$1.json')); print($2)"
-}
 marks() { sql "$1" "select name from mark where kind = 'restart' order by start_ns"; }
 # cpu_ms FILE PID: samples, a millisecond each, of the process with this pid.
 cpu_ms() { sql "$1" "select count(*) from sample where event in (select id from event where name = 'cpu') and thread in (select thread.id from thread join process on thread.process = process.id where process.pid = $2)"; }

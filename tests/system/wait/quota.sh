@@ -5,12 +5,6 @@
 . "$(dirname "$0")/../containers-lib.sh"
 need_root
 
-# json FILE EXPRESSION: of its report, as r, which is made once.
-json()
-{
-	[ -s "$1.json" ] || "$GASFLAME" report --format json "$1" >"$1.json" 2>/dev/null
-	python3 -c "import json; r = json.load(open('$1.json')); print($2)"
-}
 # ms_of FILE EVENT: the sum of its samples.
 ms_of() { sql "$1" "select coalesce(sum(value), 0) / 1e6 from sample where event in (select id from event where name = '$2')"; }
 # kernel_ms FILE: what the group's cpu.stat has grown by meanwhile.
