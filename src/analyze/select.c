@@ -152,18 +152,13 @@ static bool matches(const char *const *patterns, const char *name, uint32_t numb
 	return false;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Different names, sorted, "engine, rpc-1 and 12 more". */
 static void list_names(struct buf *b, const char **names, size_t n)
 {
 	enum { SHOWN = 12 };
 	size_t different = 0;
 
-	qsort(names, n, sizeof(*names), compare_names);
+	qsort(names, n, sizeof(*names), str_order);
 	for (size_t i = 0; i < n; i++) {
 		if (i && !strcmp(names[i], names[i - 1]))
 			continue;

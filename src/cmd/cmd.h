@@ -124,6 +124,8 @@ int command_width(void);
  * indent. A line of s that starts with a space stays as it is; a blank line parts two paragraphs. */
 void command_wrap(const char *s, int at, int indent, int width);
 
+/* Shows how far symbolizing is: a symbolize_progress_fn. */
+void command_show_names(void *context, const char *module, size_t done, size_t total);
 /* Prints the sentence, and returns the exit code: EXIT_USAGE of EINVAL, else EXIT_ERROR. */
 int command_failed(const struct err *err);
 

@@ -107,7 +107,7 @@ static void learn_stack(struct bpfengine *e, const struct shared_record *r, size
 		e->unmapped = true;
 }
 
-/* Takes one record; an error ends the drain (consume()). */
+/* Takes one record; an error ends the drain (bpfengine_consume()). */
 static int got_record(void *context, void *data, size_t size)
 {
 	struct bpfengine *e = context;
@@ -130,7 +130,7 @@ static int got_record(void *context, void *data, size_t size)
 /* Reads the ring. Where records come faster than they are taken it is never empty, and libbpf would not
  * return: once as much was read as it can hold, all records that were there at the beginning have been
  * read, and the rest is for the next time. */
-static void consume(struct bpfengine *e)
+void bpfengine_consume(struct bpfengine *e)
 {
 	e->read_bytes = 0;
 	ring_buffer__consume(e->ring);
@@ -283,14 +283,9 @@ int bpfengine_follow(struct bpfengine *e, struct err *err)
 	return 0;
 }
 
-void bpfengine_consume(struct bpfengine *e)
-{
-	consume(e);
-}
-
 static void read_ring(struct bpfengine *e)
 {
-	consume(e);
+	bpfengine_consume(e);
 	processes_refresh(e->session->processes);
 	if (!e->unmapped)
 		return;

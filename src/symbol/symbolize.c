@@ -60,8 +60,9 @@ void symbolizer_free(struct symbolizer *s)
 	free(s);
 }
 
-void symbolizer_keep_file(struct symbolizer *s, uint32_t module, int fd)
+void symbolizer_keep_file(void *symbolizer, uint32_t module, int fd)
 {
+	struct symbolizer *s = symbolizer;
 	uint64_t *slot = map_put(&s->kept, module, (uint64_t)-1);
 
 	if ((int)*slot >= 0)

@@ -31,8 +31,9 @@ struct symbolize_options {
 /* worker is borrowed (NULL: makes its own). */
 struct symbolizer *symbolizer_new(const struct symbolize_options *options, struct worker *worker);
 void symbolizer_free(struct symbolizer *s);
-/* The file of a module as it was when it ran; takes over fd. */
-void symbolizer_keep_file(struct symbolizer *s, uint32_t module, int fd);
+/* The file of a module as it was when it ran; takes over fd. A callback of those that read files: the context is the
+ * symbolizer. */
+void symbolizer_keep_file(void *symbolizer, uint32_t module, int fd);
 
 /* Called now and then with the progress: done of total. */
 typedef void symbolize_progress_fn(void *context, const char *module, size_t done, size_t total);

@@ -21,6 +21,11 @@ bool str_ends(const char *s, const char *suffix)
 	return n >= m && !strcmp(s + n - m, suffix);
 }
 
+int str_order(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 const char *str_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');

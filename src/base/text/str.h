@@ -9,6 +9,8 @@
 
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
+/* For qsort() of pointers to strings. */
+int str_order(const void *a, const void *b);
 /* What follows the last slash; all of the path where nothing follows it. */
 const char *str_base_name(const char *path);
 /* How many letters to add, drop, change or swap with the next one make b of a (upper and

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/text/str.h"
 #include "base/file/fd.h"
 #include "base/vec.h"
 #include "capture/schema.h"
@@ -60,11 +61,6 @@ static int visit_file(struct walk *w, int folder, const char *name, const char *
 	return w->fn(w->context, &e);
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* The names first, then the work: fn may remove files. */
 static int read_names(int fd, char ***ret, size_t *ret_n)
 {
@@ -83,7 +79,7 @@ static int read_names(int fd, char ***ret, size_t *ret_n)
 			vec_push(&names, mem_strdup(e->d_name));
 	code = errno;
 	closedir(dir);
-	vec_sort(&names, by_name);
+	vec_sort(&names, str_order);
 	*ret = names.v;
 	*ret_n = names.n;
 	return -code;

@@ -41,16 +41,6 @@ struct heap_view {
 
 /* --- dumps to a profile --- */
 
-static void keep_file(void *context, uint32_t module, int fd)
-{
-	symbolizer_keep_file(context, module, fd);
-}
-
-static void show_symbols(void *context, const char *module, size_t done, size_t total)
-{
-	log_progress("naming functions: %zu of %zu addresses, %s", done, total, module);
-}
-
 int heap_make(struct heapdumps *d, struct heapdumps_options o, const struct symbolize_options *names,
 	      struct profile **ret, struct err *err)
 {
@@ -59,11 +49,11 @@ int heap_make(struct heapdumps *d, struct heapdumps_options o, const struct symb
 	int r;
 
 	o.worker = w;
-	o.keep = keep_file;
+	o.keep = symbolizer_keep_file;
 	o.context = s;
 	r = heapdumps_profile(d, &o, ret, err);
 	if (!r)
-		r = symbolize_profile(s, *ret, show_symbols, NULL, err);
+		r = symbolize_profile(s, *ret, command_show_names, NULL, err);
 	log_progress_end();
 	if (!r)
 		heapdumps_strip(*ret);

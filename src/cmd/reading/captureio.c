@@ -65,11 +65,6 @@ int captureio_read_as(char **paths, int n, const struct import_format *format, s
 	return 0;
 }
 
-static void show_progress(void *context, const char *module, size_t done, size_t total)
-{
-	log_progress("finding names: %zu of %zu, %s", done, total, str_base_name(module));
-}
-
 int captureio_find_names(const struct symbolize_options *options, struct profile *p, struct err *err)
 {
 	bool again = (options->paths && *options->paths) || options->debuginfod;
@@ -88,7 +83,7 @@ int captureio_find_names(const struct symbolize_options *options, struct profile
 	if (!missing)
 		return 0;
 	s = symbolizer_new(options, NULL);
-	r = symbolize_profile(s, p, show_progress, NULL, err);
+	r = symbolize_profile(s, p, command_show_names, NULL, err);
 	symbolizer_free(s);
 	if (!r && heapdumps_made(p))
 		heapdumps_strip(p);

@@ -124,16 +124,6 @@ static void on_ready(void *context, const struct session *s)
 	recorder_drop_rights(r->path, session_records(s, "heap"));
 }
 
-static void keep_file(void *context, uint32_t module, int fd)
-{
-	symbolizer_keep_file(context, module, fd);
-}
-
-static void show_symbols(void *context, const char *module, size_t done, size_t total)
-{
-	log_progress("naming functions: %zu of %zu addresses, %s", done, total, module);
-}
-
 int recording_find(struct recording *r, const struct option_list *pids, char **names, int count, struct err *err)
 {
 	recorder_hurry(true);
@@ -219,7 +209,7 @@ static int name_frames(struct recording *r, struct symbolizer *symbolizer, struc
 	handle(SIGINT, on_stop);
 	if (stops > 1)
 		worker_cancel(r->worker);
-	e = symbolize_profile(symbolizer, r->profile, show_symbols, NULL, err);
+	e = symbolize_profile(symbolizer, r->profile, command_show_names, NULL, err);
 	naming = NULL;
 	handle(SIGINT, SIG_DFL);
 	if (worker_cancelled(r->worker))
@@ -252,7 +242,7 @@ static int record(struct recording *r, struct session *s, struct err *err)
 			 session_has_bpf(s) ? "" : ", without BPF", r->path);
 		r->end = session_loop(s);
 	}
-	session_finish(s, keep_file, symbolizer);
+	session_finish(s, symbolizer_keep_file, symbolizer);
 	if (e >= 0 && r->finish)
 		r->finish(r->context, r->profile);
 	recorder_hurry(false);

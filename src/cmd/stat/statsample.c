@@ -37,11 +37,6 @@ static void handle_signals(bool on)
 	sigaction(SIGCHLD, &child, NULL);
 }
 
-static void keep_file(void *context, uint32_t module, int fd)
-{
-	symbolizer_keep_file(context, module, fd);
-}
-
 static void read_output(const struct statsample *o)
 {
 	char text[16384];
@@ -123,7 +118,7 @@ int statsample(const struct statsample *o, struct profile **ret, struct err *err
 	if (!e) {
 		handle_signals(true);
 		e = record(o, s, err);
-		session_finish(s, keep_file, symbolizer);
+		session_finish(s, symbolizer_keep_file, symbolizer);
 		handle_signals(false);
 		log_progress_end();
 	}

@@ -72,11 +72,6 @@ static int recorded_write(void *context, const char *what, const struct look_fil
 	return artifacts_write(r->label, what, files, n, ret_stem, err);
 }
 
-static void show_progress(void *context, const char *module, size_t done, size_t total)
-{
-	log_progress("finding names: %zu of %zu, %s", done, total, str_base_name(module));
-}
-
 /* Symbolizes frames without names: those of a recorder that died before it did. */
 static int find_names(const struct top_choice *c, struct profile *p, struct err *err)
 {
@@ -91,7 +86,7 @@ static int find_names(const struct top_choice *c, struct profile *p, struct err 
 	if (!missing)
 		return 0;
 	s = symbolizer_new(&options, NULL);
-	r = symbolize_profile(s, p, show_progress, NULL, err);
+	r = symbolize_profile(s, p, command_show_names, NULL, err);
 	symbolizer_free(s);
 	log_progress_end();
 	return r;

@@ -133,11 +133,6 @@ static int add_file(struct heapdumps *d, const char *path, struct err *err)
 	return 0;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static int add_folder(struct heapdumps *d, const char *path, struct err *err)
 {
 	DIR *folder = opendir(path);
@@ -152,7 +147,7 @@ static int add_folder(struct heapdumps *d, const char *path, struct err *err)
 	if (errno)
 		r = err_errno(err, errno, "cannot read the folder %s", path);
 	closedir(folder);
-	vec_sort(&names, compare_names);
+	vec_sort(&names, str_order);
 	if (!r && !names.n)
 		r = err_set(err, ENOENT, "there is no *.heap in %s", path);
 	for (size_t i = 0; i < names.n; i++) {

@@ -251,11 +251,6 @@ struct names {
 	VEC(char *) list;
 };
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Lists the folders of a folder. A folder that vanishes, as of a module, is empty. */
 static void read_folders(const char *path, struct names *ret)
 {
@@ -267,7 +262,7 @@ static void read_folders(const char *path, struct names *ret)
 			vec_push(&ret->list, mem_strdup(e->d_name));
 	if (dir)
 		closedir(dir);
-	vec_sort(&ret->list, by_name);
+	vec_sort(&ret->list, str_order);
 }
 
 static void names_done(struct names *n)
