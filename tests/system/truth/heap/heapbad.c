@@ -239,6 +239,8 @@ static void load_library(const char *file)
 	sleep(3);
 	for (int i = 0; i < 1000; i++)
 		kept[i] = keep(1000);
+	puts("kept");
+	fflush(stdout);
 	sleep_on(kept);
 }
 
