@@ -95,6 +95,14 @@ const struct client *client_find(const char *name)
 	return NULL;
 }
 
+const char *client_of_rules(const char *rules)
+{
+	for (const struct client *c = clients; c->name; c++)
+		if (!strcmp(c->rules, rules))
+			return c->name;
+	return rules;
+}
+
 char *client_names(bool verified)
 {
 	struct buf b = { 0 };

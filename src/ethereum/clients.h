@@ -42,6 +42,8 @@ struct client {
 extern const struct client_rule client_rules[]; /* ends in one without a needle */
 extern const struct client clients[];           /* ends in one without a name */
 
+/* The name of the client whose rules these are, of several the first; the same for rules that are not in the table. */
+const char *client_of_rules(const char *rules);
 /* NULL: there is none of that name. */
 const struct client *client_find(const char *name);
 /* Returns "reth, geth": the names of the verified clients, or of the others. Caller frees. */

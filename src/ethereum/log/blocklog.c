@@ -119,9 +119,7 @@ void blocklog_free(struct blocklog *m)
 {
 	if (!m)
 		return;
-	for (size_t i = 0; i < m->rules.n; i++)
-		logrule_free(m->rules.v[i]);
-	vec_done(&m->rules);
+	vec_done_each(&m->rules, e, logrule_free(*e));
 	vec_done(&m->begun);
 	vec_done(&m->group);
 	buf_done(&m->text);

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "ethereum/clients.h"
 
 enum { CHUNK = 65536 };
 /* The moment of all lines: when they were written does not matter, only that no duration is longer. */
@@ -23,7 +24,8 @@ struct reading {
 static void set_row(struct logfile_row *r, const struct blocklog_block *b)
 {
 	*r = (struct logfile_row){ .block = b->block, .first = b->first, .count = b->count, .lasted_ns = b->lasted_ns,
-				   .inserted = b->inserted, .slow = b->slow, .again = b->again, .client = b->client };
+				   .inserted = b->inserted, .slow = b->slow, .again = b->again,
+				   .client = b->client ? client_of_rules(b->client) : NULL };
 }
 
 static void got_block(void *context, const struct blocklog_block *b)

@@ -28,7 +28,7 @@ struct logfile_row {
 	struct block block;
 	uint64_t first, count, lasted_ns;
 	bool inserted, slow, again;
-	const char *client; /* NULL = not known */
+	const char *client; /* by its name in clients.h; NULL = not known */
 };
 
 struct logfile {

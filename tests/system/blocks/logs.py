@@ -40,6 +40,7 @@ def lines(paths):
 			got = [["" if r[key] is None else str(r[key]) for key in ("number", "gas", "transactions", "elapsed_ns")] for r in found]
 			assert got == want, (client, note, got, want)
 			assert not counted["lines_malformed"], (client, note)
+			assert all(r["client"] in (client, "reth" if client == "op-reth" else client) for r in found), (client, note, found)
 			if ".." in block:
 				assert str(found[0]["first"]) == block.split("..")[0] and found[0]["count"] > 1, (client, note)
 			if "built here" in note:
