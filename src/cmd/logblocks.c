@@ -159,7 +159,7 @@ static void put_summary(struct buf *out, const struct logfile *l, const struct s
 		   s->several_clients || !client ? "" : " of ", s->several_clients || !client ? "" : client,
 		   str_count(text[1], s->lowest), str_count(text[2], s->highest));
 	if (s->gas)
-		buf_printf(out, ", %.2f Mgas", s->gas / 1e6);
+		buf_printf(out, ", %.2f %s", s->gas / (s->gas < 1e10 ? 1e6 : 1e9), s->gas < 1e10 ? "Mgas" : "Ggas");
 	if (s->transactions)
 		buf_printf(out, ", %s transactions", str_count(text[3], s->transactions));
 	buf_puts(out, ".\n");

@@ -40,21 +40,34 @@ mv plain.log plain.log.1
 sleep 0.5
 : >plain.log
 sleep 0.5
-{ reth_line 4; reth_line 3; printf '%020000d\n' 0; } >>plain.log
+{
+	reth_line 4
+	reth_line 3
+	reth_line 101 | sed 's/=20ms/=24.5µs/' # was built here
+	echo "INFO [08-01|10:00:00.123] Imported new chain segment number=100 hash=1a2b3c..4d5e6f blocks=64 txs=128 mgas=9.5 elapsed=30ms"
+	printf '%020000d\n' 0
+} >>plain.log
 end_recording
 check "a recording with a log that is cut, rotated, emptied and out of order ends well" test $? -eq 0
-check "each block is a mark, once" test "$(sql plain.gasflame 'select group_concat(number) from mark')" = '"1,2,9,4,3"' -o \
-	"$(sql plain.gasflame 'select group_concat(number) from mark')" = "1,2,9,4,3"
+check "each block is a mark, once" test "$(sql plain.gasflame 'select group_concat(number) from mark' | tr -d '"')" = "1,2,9,4,3,101,100"
+check "many blocks in one line are one, with their name" test "$(sql plain.gasflame 'select name || gas from mark where number = 100' | tr -d '"')" = \
+	"blocks 37 to 1009500000"
+check "the insertion of a block that was built here is not its time" \
+	test "$(sql plain.gasflame 'select end_ns - start_ns from mark where number = 101')" = 0
 check "with the gas and the transactions of its line" \
 	test "$(sql plain.gasflame 'select gas || transactions from mark where number = 2' | tr -d '"')" = 15000003
 check "and its duration" near "$(sql plain.gasflame 'select ms from marks where number = 1')" 20 0.001
-for name in "lines malformed" "log rotated" "log shortened" "repeated" "out of order" "bad durations" "lines too long"; do
+for name in "lines malformed" "log rotated" "log shortened" "repeated" "out of order" "bad durations" "lines too long" "groups" "inserted" "client changed"; do
 	check "counted: $name" test "$(counter plain.gasflame "marks.$name")" -ge 1
 done
 gf blocks --csv plain.gasflame
 check_status "they are listed" 0
 check "the parts of each sum to its wall time" awk -F, 'NR > 1 && $7 != "" { s = 0; for (i = 7; i <= 19; i++) s += $i
 	n++; if (s != $5) { print; bad = 1 } } END { exit bad || n < 4 }' "$STDOUT"
+gf blocks plain.gasflame
+check "many in one line are shown as such" grep -q '(blocks 37 to 100, 64 in one line of the log)$' "$STDOUT"
+gf blocks --json plain.gasflame
+check "also in JSON" python3 -c 'import json, sys; assert [r["count"] for r in json.load(open(sys.argv[1]))["rows"] if r["number"] == 100] == [64]' "$STDOUT"
 gf blocks --block 1 plain.gasflame
 check "one of them in full says where the page is, opened on its time" grep -qE "^  file://.*/plain.html#range=%5B[0-9]+%2C[0-9]+%5D&what=wall$" "$STDOUT"
 check "which is there" grep -q '<title>' plain.html
@@ -256,7 +269,9 @@ before=0
 anvil_recording log-and-rpc 3 --log anvil.log --rpc "http://127.0.0.1:$port"
 check "anvil: every mined block is a mark with a span, its number and gas are the node's, parts sum to the wall time" \
 	python3 judge.py "$port" 1
-check "which is that of its function" test "$(counter log-and-rpc.gasflame 'marks.spans named')" -ge 5
+# On a busy machine the spans of some calls arrive more than a second after their blocks, which are timed by the log then.
+named=$(counter log-and-rpc.gasflame 'marks.spans named')
+check "which is that of its function" test "$named" -ge 1 -a $((named + $(counter log-and-rpc.gasflame 'marks.without a span'))) -ge 5
 anvil_recording log 1 --log anvil.log --mark-function none
 check "anvil: the log alone gives the same gas, and nearly each block a span" python3 judge.py "$port" log
 anvil_recording rpc 1 --rpc "http://127.0.0.1:$port"
