@@ -40,19 +40,17 @@ static uint64_t mono_of_start(const struct profile *p)
 	return !uname(&u) && !strcmp(profile_str(p, p->host), u.nodename) && ago < mono ? mono - ago : 0;
 }
 
-/* Adds the spans of a Chrome trace to the marks. */
-static int add_marks(struct profile *p, const char *path, const char *offset, struct err *err)
+/* Adds the spans of a trace to the marks. offset_ns: when its time 0 was; NULL = its clock tells. */
+static int add_marks(struct profile *p, const char *path, const int64_t *offset_ns, struct err *err)
 {
-	struct traceclock_facts facts = { .given = offset != NULL, .start_wall_ns = p->start_wall_ns,
-					  .start_mono_ns = mono_of_start(p), .duration_ns = p->duration_ns };
+	struct traceclock_facts facts = { .given = offset_ns != NULL, .given_ns = offset_ns ? *offset_ns : 0,
+					  .start_wall_ns = p->start_wall_ns, .start_mono_ns = mono_of_start(p), .duration_ns = p->duration_ns };
 	_cleanup_(buf_done) struct buf words = { 0 };
 	struct tracemarks_result result;
 	struct err broken = { 0 };
 	_cleanup_fd_ int fd = -1;
-	int r = offset ? traceclock_parse_offset(offset, &facts.given_ns, err) : 0;
+	int r = target_open_host(path, &fd, err);
 
-	if (!r)
-		r = target_open_host(path, &fd, err);
 	if (!r)
 		r = tracemarks_add(p, fd, &facts, 0, &broken, &result, err);
 	if (r)
@@ -73,8 +71,8 @@ static int import(const struct command *c, int argc, char **argv)
 		{ 0, "format", OPTION_CHOICE, &format, "FORMAT",
 		  "what the files are; by default what their content shows", .choices = format_names() },
 		{ 0, "marks", OPTION_STRING, &marks, "FILE",
-		  "a Chrome trace of the time of the recording (reth --log.tracing-chrome, and others), or X Layer's trace.log: its spans become marks, those "
-		  "with a block's number blocks; the FILE to import is a capture then" },
+		  "a Chrome trace of the time of the recording (reth --log.tracing-chrome, and others), or X Layer's trace.log: its "
+		  "spans become marks, those with a block's number blocks; the FILE to import is a capture then" },
 		{ 0, "marks-offset", OPTION_STRING, &offset, "TIME",
 		  "when the trace's time 0 was, since the start of the recording: 2.5s, -250ms; by default its clock tells, or when "
 		  "its file was made" },
@@ -83,6 +81,7 @@ static int import(const struct command *c, int argc, char **argv)
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	struct err err = { 0 };
 	char count[32];
+	int64_t offset_ns = 0;
 	int first = options_parse(c, options, argc, argv), r;
 
 	if (first < 0)
@@ -95,16 +94,20 @@ static int import(const struct command *c, int argc, char **argv)
 		log_error("--marks-offset is about a trace: name it with --marks");
 		return EXIT_USAGE;
 	}
+	if (offset && traceclock_parse_offset(offset, &offset_ns, &err) < 0) {
+		log_error("%s", err.text);
+		return EXIT_USAGE;
+	}
 	r = captureio_read_as(argv + first, argc - first, format ? import_find(format) : NULL, &p, &err);
 	if (!r && marks)
-		r = add_marks(p, marks, offset, &err);
+		r = add_marks(p, marks, offset ? &offset_ns : NULL, &err);
 	if (!r)
 		r = captureio_find_names(&(struct symbolize_options){ 0 }, p, &err);
 	if (!r)
 		r = reading_save(output, p, &err);
 	if (r) {
 		log_error("%s", err.text);
-		return err.code == EINVAL && offset ? EXIT_USAGE : EXIT_ERROR;
+		return EXIT_ERROR;
 	}
 	log_info("wrote %s: %s samples, %s stacks", output, str_count(count, p->samples.n),
 	         str_count((char[32]){ 0 }, p->stacks.n - 1));
