@@ -274,8 +274,48 @@ named=$(counter log-and-rpc.gasflame 'marks.spans named')
 check "which is that of its function" test "$named" -ge 1 -a $((named + $(counter log-and-rpc.gasflame 'marks.without a span'))) -ge 5
 anvil_recording log 1 --log anvil.log --mark-function none
 check "anvil: the log alone gives the same gas, and nearly each block a span" python3 judge.py "$port" log
+"$GASFLAME" record -d 300 -o untimed.gasflame --rpc "http://127.0.0.1:$port" --mark-function none -p "$node" 2>untimed.err &
+untimed=$!
+wait_for 20 grep -q "^Recording" untimed.err
 anvil_recording rpc 1 --rpc "http://127.0.0.1:$port"
 check "anvil: the node's answers name what the function timed" python3 judge.py "$port" 1
+kill -INT "$untimed"
+wait "$untimed"
+# The same blocks by a Chrome trace, which anvil does not write: what the probes saw stands in, by the wall clock, as
+# tracing-chrome writes it. It times the blocks of another recording, in which they are moments.
+cat >trace.py <<'END'
+"""trace.py WHAT: make anvil.json of the blocks of rpc.gasflame, or compare them with those of timed.gasflame."""
+import csv, json, os, subprocess, sys
+def blocks(name):
+    def ask(query):
+        said = subprocess.run([os.environ["GASFLAME"], "query", "--csv", name, query], capture_output=True, text=True, check=True)
+        return list(csv.reader(said.stdout.splitlines()))[1:]
+    wall = int(ask("select value from meta where key = 'start_wall_ns'")[0][0])
+    rows = ask("select number, start_ns, end_ns from mark where kind = 'block' and number is not null and end_ns > start_ns")
+    return {int(n): (wall + int(a), wall + int(b)) for n, a, b in rows}
+seen = blocks("rpc.gasflame")
+if sys.argv[1] == "make":
+    with open("anvil.json", "w") as f:
+        f.write('[\n{"ph":"M","pid":1,"name":"thread_name","tid":0,"args":{"name":"tokio"}}')
+        for number, times in sorted(seen.items(), key=lambda x: x[1]):
+            for phase, ns in zip("BE", times):
+                f.write(',\n{"args":{"block_num":"%d"},"name":"do_mine_block","ph":"%s","pid":1,"tid":0,"ts":%d.%03d}' %
+                        (number, phase, ns // 1000, ns % 1000))
+else:
+    timed = blocks("timed.gasflame")
+    both = seen.keys() & timed.keys()
+    assert len(both) >= 5 and both == seen.keys(), (len(both), len(seen))
+    far = max(abs(a - b) for n in both for a, b in zip(seen[n], timed[n]))
+    assert far < 1000000, far
+    print(len(both), "blocks,", far, "ns apart at most")
+END
+python3 trace.py make
+gf import --marks anvil.json untimed.gasflame -o timed.gasflame
+check_status "anvil: a trace of its blocks is added to a recording in which they are moments" 0
+check "anvil: they are the same blocks, within a millisecond" python3 trace.py compare
+check "anvil: none is there twice" test "$(sql timed.gasflame "select count(*) - count(distinct number) from mark where kind = 'block'")" -eq 0
+# A node that is looked at now and then may be ahead of it by more blocks than are asked about.
+check "anvil: they keep their gas" test "$(sql timed.gasflame "select count(*) from mark where kind = 'block' and end_ns > start_ns and gas > 0")" -ge 5
 anvil_recording websocket 1 --rpc "ws://127.0.0.1:$port"
 check "anvil: so do its news over a WebSocket" python3 judge.py "$port" 1
 anvil_recording moments 1 --rpc "http://127.0.0.1:$port" --mark-function none
