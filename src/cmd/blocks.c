@@ -9,6 +9,7 @@
 
 #include "analyze/blocks/blockparts.h"
 #include "analyze/blocks/blocks.h"
+#include "analyze/subsystem/shares.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -17,6 +18,7 @@
 #include "cmd/logblocks.h"
 #include "cmd/reading/captureio.h"
 #include "cmd/reading/analyzed.h"
+#include "cmd/reading/subsystemio.h"
 #include "export/section/blockstext.h"
 #include "ethereum/clients.h"
 #include "export/export.h"
@@ -30,7 +32,7 @@ struct blocks_command {
 	struct analyzed_options load;
 	uint64_t limit;
 	const char *block, *client, *pattern;
-	bool json, csv, by_time, crates, html;
+	bool json, csv, by_time, crates, by_subsystem, html;
 };
 
 static void command_done(struct blocks_command *c)
@@ -38,6 +40,7 @@ static void command_done(struct blocks_command *c)
 	vec_done(&c->own.list);
 	vec_done(&c->load.patterns.list);
 	vec_done(&c->load.symbols.list);
+	vec_done(&c->load.subsystems.list);
 }
 
 /* The block of that number; of several (the chain was reorganized) the last. */
@@ -84,7 +87,8 @@ static int write_result(const struct blocks_command *c, struct analyzed *l, cons
 {
 	struct blockparts *parts = blockparts_new(l->profile);
 	struct blocks_job job = { .profile = l->profile, .blocks = b, .parts = parts, .capture = *capture, .limit = c->limit,
-				  .by_time = c->by_time, .crates = c->crates,
+				  .by_time = c->by_time, .crates = c->crates, .by_subsystem = c->by_subsystem,
+				  .subsystems = b->subsystems.n ? &l->table : NULL,
 				  .columns = !c->output && isatty(STDOUT_FILENO) ? command_width() : 0 };
 	_cleanup_(buf_done) struct buf out = { 0 };
 	_cleanup_free_ char *page = NULL;
@@ -121,9 +125,13 @@ static int run(const struct blocks_command *c, char **capture, struct err *err)
 	struct blocks b = { 0 };
 	struct analyzed *l = NULL;
 	int r = analyzed_read(*capture, &c->load, &l, err);
+	bool node = !r && subsystem_is_node(&l->subsystems, &l->causes);
 
+	if (!r && c->by_subsystem && !node)
+		r = err_set(err, ENODATA, "this is no node whose functions the patterns know: --subsystems names a file with others");
 	if (!r)
-		r = blocks_make(&b, l->profile, &l->causes, c->own.list.n ? c->own.list.v : NULL, err);
+		r = blocks_make(&b, l->profile, &l->causes, c->own.list.n ? c->own.list.v : NULL, node ? &l->subsystems : NULL,
+				err);
 	if (!r && !select_has_waits(l->profile))
 		log_warn("waits were not recorded (-e cpu,wait): what is not on the CPU is unknown");
 	if (!r)
@@ -170,6 +178,10 @@ static int blocks(const struct command *command, int argc, char **argv)
 		{ 0, "in-order", OPTION_FLAG, &c.by_time, .help = "rows as the blocks came, not the slowest first" },
 		{ 0, "crates", OPTION_FLAG, &c.crates, .help =
 		  "time on the CPU by crate, in place of own code, dependencies, std and the kernel" },
+		{ 0, "by-subsystem", OPTION_FLAG, &c.by_subsystem, .help =
+		  "the wall time by the subsystems of a node (EVM, state root, ...), on the CPU and waiting, in place of its "
+		  "causes" },
+		SUBSYSTEMS_OPTION(&c.load.subsystems),
 		{ 0, "html", OPTION_FLAG, &c.html, .help =
 		  "also write the page beside the capture, as report does, and say its address" },
 		{ 0, "json", OPTION_FLAG, &c.json, .help = "everything, as JSON" },
@@ -204,8 +216,12 @@ static int blocks(const struct command *command, int argc, char **argv)
 		log_error("--log-client and --log-pattern are two ways to say the same: choose one");
 		return EXIT_USAGE;
 	}
-	if ((c.json || c.csv || c.block) && (c.by_time || c.crates || c.limit != DEFAULT_LIMIT)) {
-		log_error("--limit, --in-order and --crates are for the table");
+	if ((c.json || c.csv || c.block) && (c.by_time || c.crates || c.by_subsystem || c.limit != DEFAULT_LIMIT)) {
+		log_error("--limit, --in-order, --crates and --by-subsystem are for the table");
+		return EXIT_USAGE;
+	}
+	if (c.crates && c.by_subsystem) {
+		log_error("--crates and --by-subsystem are two tables: choose one");
 		return EXIT_USAGE;
 	}
 	r = run_any(&c, command_operands.v, &err);
@@ -232,7 +248,7 @@ const struct command command_blocks = {
 		"where that one waited for another thread, what that one did. On the CPU by whose code it was (own, "
 		"dependencies, std with the allocator, the kernel), in the run queue, waiting for locks, the disk, "
 		"page faults, the network, for conditions, pipes and sleep, idle, and unknown; these sum to the wall "
-		"time. --crates has the CPU by crate. Beside it is what all other threads did on the CPU in the same time.\n"
+		"time. --crates has the CPU by crate, --by-subsystem the whole by subsystem: EVM, state root, Keccak, database reads, ... Beside it is what all other threads did on the CPU in the same time.\n"
 		"\n"
 		"Slow are the slowest fifth, if they take half again as long as the median block; they are compared "
 		"with the middle half, and files are named where -e fault or io recorded them. A block that the log only ends has the time from the line that began it; one without "

@@ -8,6 +8,8 @@
 
 #include "analyze/diff/diff.h"
 #include "analyze/quality.h"
+#include "analyze/subsystem/chain.h"
+#include "analyze/subsystem/classify.h"
 #include "analyze/tree/threadrole.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -16,6 +18,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/reading/captureio.h"
+#include "cmd/reading/subsystemio.h"
 #include "cmd/filters.h"
 #include "export/diff/difftext.h"
 #include "profile/profile.h"
@@ -24,8 +27,8 @@
 enum { DEFAULT_LIMIT = 30, DEFAULT_MAX_BYTES = 64 << 20 };
 
 struct diff_command {
-	const char *format, *output, *what, *function, *sort;
-	struct option_list threads, processes, symbols, patterns;
+	const char *format, *output, *what, *function, *sort, *group;
+	struct option_list threads, processes, symbols, patterns, subsystems;
 	uint64_t from_ns, to_ns, limit, max_bytes;
 	bool json, absolute, idle, no_inline, debuginfod, no_cache, fail_on_change;
 	const struct export_format *chosen;
@@ -38,6 +41,8 @@ struct side {
 	struct profile *profile;
 	struct patterns patterns;
 	struct causes causes;
+	struct subsystems table;
+	struct classifier subsystems;
 	struct selection selection;
 	struct quality quality;
 	struct export_job job;
@@ -49,6 +54,7 @@ static void command_done(struct diff_command *c)
 	vec_done(&c->processes.list);
 	vec_done(&c->symbols.list);
 	vec_done(&c->patterns.list);
+	vec_done(&c->subsystems.list);
 }
 
 static void side_done(struct side *s)
@@ -57,6 +63,8 @@ static void side_done(struct side *s)
 	selection_done(&s->selection);
 	causes_done(&s->causes);
 	patterns_done(&s->patterns);
+	classifier_done(&s->subsystems);
+	subsystems_done(&s->table);
 	profile_free(s->profile);
 }
 
@@ -76,7 +84,8 @@ static int choose_format(struct diff_command *c)
 		c->chosen = export_find_path(c->output);
 	if (!c->chosen || !c->chosen->diff)
 		c->chosen = export_find("text");
-	c->page_beside = !c->format && !c->output;
+	/* The page shows functions, whatever the table is about. */
+	c->page_beside = !c->format && !c->output && !c->group;
 	return 0;
 }
 
@@ -102,6 +111,10 @@ static int check_options(const struct diff_command *c)
 				  c->chosen->name);
 			return -EINVAL;
 		}
+	if (c->group && c->chosen->flags & EXPORT_PAGE) {
+		log_error("--group is for tables and folded stacks: a page compares functions, and has the colours of subsystems");
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -109,7 +122,7 @@ static struct export_options export_choices(const struct diff_command *c)
 {
 	struct export_options o = {
 		.group = CALLTREE_BY_NAME, .no_inline = c->no_inline, .limit = c->limit, .max_bytes = c->max_bytes,
-		.order = c->sort && !strcmp(c->sort, "total") ? TOP_BY_TOTAL : TOP_BY_SELF,
+		.order = c->sort && !strcmp(c->sort, "total") ? TOP_BY_TOTAL : TOP_BY_SELF, .grouped = c->group,
 	};
 	bool to_stdout = !c->output || !strcmp(c->output, "-");
 	struct winsize size;
@@ -131,6 +144,8 @@ static int read_side(const struct diff_command *c, struct side *s, char *path, s
 
 	s->path = path;
 	r = captureio_read_patterns(&c->patterns, &s->patterns, err);
+	if (!r)
+		r = subsystemio_read(&c->subsystems, &s->table, err);
 	if (!r)
 		r = captureio_read(&path, 1, &s->profile, err);
 	if (!r && (c->idle || c->patterns.list.n) && !select_has_waits(s->profile))
@@ -154,9 +169,13 @@ static int select_side(const struct diff_command *c, struct side *s, struct err 
 	if (r)
 		return err_prefix(err, "%s", s->path);
 	causes_init(&s->causes, s->profile, &s->patterns);
+	classifier_init(&s->subsystems, s->profile, &s->table);
 	r = selection_make(s->profile, &o, &s->selection, err);
 	quality_measure(&s->quality, s->profile, &s->selection);
-	s->job = (struct export_job){ s->profile, &s->selection, &s->quality, export_choices(c) };
+	if (!r && c->group)
+		chain_apply(s->profile, &s->selection, &s->subsystems);
+	s->job = (struct export_job){ s->profile, &s->selection, &s->quality, export_choices(c),
+				      .subsystems = &s->subsystems };
 	return r ? err_prefix(err, "%s", s->path) : 0;
 }
 
@@ -240,7 +259,7 @@ static void tell_load(const struct diff *d)
 static int compare(const struct diff_command *c, struct side *sides, char **captures, struct err *err)
 {
 	const struct diff_options options = { .absolute = c->absolute, .no_inline = c->no_inline,
-					      .by_total = c->sort && !strcmp(c->sort, "total") };
+					      .by_total = c->sort && !strcmp(c->sort, "total"), .grouped = c->group };
 	_cleanup_(diff_done) struct diff d = { 0 };
 	int r = 0;
 
@@ -266,6 +285,7 @@ static int compare(const struct diff_command *c, struct side *sides, char **capt
 static int diff(const struct command *command, int argc, char **argv)
 {
 	static const char *const sorts[] = { "self", "total", NULL };
+	static const char *const groups[] = { "subsystem", NULL };
 	_cleanup_(command_done) struct diff_command c = { .limit = DEFAULT_LIMIT,
 							  .max_bytes = DEFAULT_MAX_BYTES };
 	const struct option_spec options[] = {
@@ -280,6 +300,9 @@ static int diff(const struct command *command, int argc, char **argv)
 		  .help = "compare values each second of the recordings, not shares of the whole" },
 		{ 0, "fail-on-change", OPTION_FLAG, &c.fail_on_change,
 		  .help = "exit with status 5 when something changed beyond noise" },
+		{ 0, "group", OPTION_CHOICE, &c.group, "BY",
+		  "subsystem: compare the subsystems of a node (EVM, state root, ...) in place of functions", .choices = groups },
+		SUBSYSTEMS_OPTION(&c.subsystems),
 		FILTER_OPTIONS(&c),
 		{ 'n', "limit", OPTION_UINT, &c.limit, "ROWS", "rows of the table, 0 shows all" },
 		{ 0, "sort", OPTION_CHOICE, &c.sort, "COLUMN",
@@ -341,6 +364,7 @@ const struct command command_diff = {
 		"with --fail-on-change when something changed.",
 	.example = "gasflame diff before.gasflame after.gasflame\n"
 		   "gasflame diff --fail-on-change --json main.gasflame branch.gasflame > diff.json\n"
+		   "gasflame diff --group subsystem --what wall --fail-on-change before.gasflame after.gasflame\n"
 		   "gasflame diff --what wait --thread 'engine*' before.gasflame after.gasflame\n"
 		   "gasflame diff --format folded before.gasflame after.gasflame | flamegraph.pl > diff.svg",
 	.run = diff,

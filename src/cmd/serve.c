@@ -13,6 +13,7 @@
 #include "cmd/filters.h"
 #include "cmd/reading/analyzed.h"
 #include "cmd/reading/input.h"
+#include "cmd/reading/subsystemio.h"
 #include "serve/server.h"
 #include "serve/site.h"
 
@@ -27,6 +28,7 @@ static void serve_done(struct serve *s)
 {
 	vec_done(&s->load.symbols.list);
 	vec_done(&s->load.patterns.list);
+	vec_done(&s->load.subsystems.list);
 }
 
 #ifdef GASFLAME_SERVE
@@ -134,6 +136,7 @@ static int serve_run(const struct command *c, int argc, char **argv)
 		  "zoomed into" },
 		{ 0, "patterns", OPTION_LIST, &s.load.patterns, "FILE",
 		  "more patterns for the causes of waits, before the built-in ones" },
+		SUBSYSTEMS_OPTION(&s.load.subsystems),
 		SYMBOL_OPTIONS(&s.load),
 		{ 0 },
 	};

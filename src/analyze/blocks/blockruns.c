@@ -9,6 +9,7 @@
 #include "analyze/blocks/blocktally.h"
 #include "bench/runs.h"
 #include "analyze/select.h"
+#include "analyze/subsystem/shares.h"
 #include "base/err.h"
 #include "base/text/str.h"
 #include "profile/profile.h"
@@ -40,9 +41,26 @@ struct making {
 	struct causes *c;
 	struct runs *runs;
 	uint32_t sum_events[SUMS], sum_columns[SUMS]; /* PROFILE_NONE: not recorded */
+	struct classifier *subsystems;  /* NULL: none, or it is no node */
+	uint32_t subsystem_columns[SUBSYSTEMS_MAX];
 	uint32_t gas, rate;
 	VEC(struct stretch) stretches; /* by start */
 };
+
+/* A column for each subsystem. One that is called like another figure says what it is. */
+static void add_subsystem_columns(struct making *m)
+{
+	struct runs *r = m->runs;
+
+	for (size_t i = 0; m->subsystems && i < m->subsystems->table->list.n; i++) {
+		_cleanup_free_ char *key = subsystem_key(m->subsystems->table->list.v[i].name);
+		_cleanup_free_ char *longer = mem_printf("subsystem_%s", key);
+
+		m->subsystem_columns[i] =
+			runs_add_metric(r, runs_find_metric(r, key) == UINT32_MAX ? key : longer, "s");
+		r->metrics.v[m->subsystem_columns[i]].part = true;
+	}
+}
 
 static void add_columns(struct making *m, bool gas)
 {
@@ -63,6 +81,7 @@ static void add_columns(struct making *m, bool gas)
 		if (m->sum_events[k] != PROFILE_NONE)
 			m->sum_columns[k] = runs_add_metric(r, sums[k].name, sums[k].unit);
 	}
+	add_subsystem_columns(m);
 }
 
 static double *row_values(struct runs *r, size_t row)
@@ -78,10 +97,21 @@ static double *add_row(struct making *m, const struct runs_row *row, uint64_t st
 	for (size_t k = 0; k < SUMS; k++)
 		if (m->sum_columns[k] != PROFILE_NONE)
 			v[m->sum_columns[k]] = 0;
+	for (size_t i = 0; m->subsystems && i < m->subsystems->table->list.n; i++)
+		v[m->subsystem_columns[i]] = 0;
 	return v;
 }
 
 /* --- blocks --- */
+
+static void add_block_subsystems(const struct making *m, const struct block_row *b, double *v)
+{
+	for (size_t i = 0; m->subsystems && i < b->subsystems.n; i++) {
+		int k = subsystems_find(m->subsystems->table, b->subsystems.v[i].name);
+
+		v[m->subsystem_columns[k]] += b->subsystems.v[i].ns / 1e9;
+	}
+}
 
 static void add_block(struct making *m, const struct block_row *b)
 {
@@ -98,6 +128,7 @@ static void add_block(struct making *m, const struct block_row *b)
 	v[ALLOCATION] = b->allocator_ns / 1e9;
 	for (size_t i = QUEUE; i < TIMES; i++)
 		v[i] = b->ns[parts[i]] / 1e9;
+	add_block_subsystems(m, b, v);
 	if (b->block.known & BLOCK_GAS) {
 		v[m->gas] = b->block.gas;
 		v[m->rate] = b->block.gas / v[WALL];
@@ -117,7 +148,7 @@ static bool is_last(const struct blocks *b, size_t at)
 static int take_blocks(struct making *m, const char *name, struct err *err)
 {
 	struct blocks b;
-	int e = blocks_make(&b, m->p, m->c, NULL, err);
+	int e = blocks_make(&b, m->p, m->c, NULL, m->subsystems, err);
 
 	if (e)
 		return e;
@@ -208,6 +239,8 @@ static void add_time(struct making *m, struct blocktally *t, struct crates *name
 		v[column] += ns / 1e9;
 		if (leaf && crate_kind(names, leaf) == CODE_ALLOCATOR)
 			v[ALLOCATION] += ns / 1e9;
+		if (m->subsystems)
+			v[m->subsystem_columns[classifier_of(m->subsystems, s->stack).subsystem]] += ns / 1e9;
 	}
 }
 
@@ -220,7 +253,7 @@ static void add_times(struct making *m)
 		return;
 	idents_init(&names.idents, m->p, 0);
 	crates_init(&names.names, m->p, NULL);
-	blocktally_init(&tally, &names, m->p);
+	blocktally_init(&tally, &names, m->p, NULL);
 	for (size_t i = 0; i < m->p->samples.n; i++)
 		if (causes_role(m->c, m->p->samples.v[i].event) != ROLE_OTHER)
 			add_time(m, &tally, &names.names, i, m->stretches.v[0].start_ns);
@@ -268,9 +301,11 @@ static bool has_kind(const struct profile *p, const char *kind)
 	return false;
 }
 
-int blockruns_make(const struct profile *p, struct causes *c, const char *name, struct runs *ret, struct err *err)
+int blockruns_make(const struct profile *p, struct causes *c, struct classifier *subsystems, const char *name,
+		   struct runs *ret, struct err *err)
 {
-	struct making m = { .p = p, .c = c, .runs = ret };
+	struct making m = { .p = p, .c = c, .runs = ret,
+			    .subsystems = subsystems && subsystem_is_node(subsystems, c) ? subsystems : NULL };
 	bool blocks = has_kind(p, "block");
 	int e = 0;
 

@@ -161,6 +161,7 @@ static void add_part(struct maker *m, enum block_part part, uint32_t stack, uint
 {
 	m->row->ns[part] += ns;
 	blocktally_add(&m->tally, part, stack, ns);
+	blocktally_add_subsystem(&m->tally, part, stack, ns);
 }
 
 static bool by_interrupt(const struct profile *p, uint32_t stack)
@@ -208,6 +209,7 @@ static void add_sample(struct maker *m, const struct profile_sample *s)
 		blocktally_add_crate(&m->tally, part, leaf, s->value);
 		blocktally_add(&m->tally, part, s->stack, s->value);
 	}
+	blocktally_add_subsystem(&m->tally, part, s->stack, s->value);
 	m->sampled[part] += s->value;
 	m->sampled_ns += s->value;
 }
@@ -344,7 +346,7 @@ static void make_row(struct maker *m, struct block_row *r)
 	walk(m, r->thread, mark->start_ns, mark->end_ns, 0);
 	settle_cpu(m);
 	r->parallel_ns = all > m->sampled_ns ? all - m->sampled_ns : 0;
-	blocktally_take(&m->tally, m->sampled_ns ? (double)m->cpu_ns / m->sampled_ns : 1, &r->functions, &r->crates);
+	blocktally_take(&m->tally, m->sampled_ns ? (double)m->cpu_ns / m->sampled_ns : 1, r);
 }
 
 /* --- all of them --- */
@@ -415,7 +417,7 @@ static void prepare(struct maker *m)
 }
 
 int blocks_make(struct blocks *b, const struct profile *p, struct causes *c, const char *const *own,
-		struct err *err)
+		struct classifier *subsystems, struct err *err)
 {
 	struct maker m = { .b = b, .p = p, .c = c };
 
@@ -426,7 +428,7 @@ int blocks_make(struct blocks *b, const struct profile *p, struct causes *c, con
 			       "log, --rpc, its address, or --mark-function, what makes a block");
 	idents_init(&b->idents, p, 0);
 	crates_init(&b->names, p, own);
-	blocktally_init(&m.tally, b, p);
+	blocktally_init(&m.tally, b, p, subsystems);
 	prepare(&m);
 	for (size_t i = 0; i < b->rows.n; i++) {
 		make_row(&m, &b->rows.v[i]);
@@ -450,7 +452,9 @@ void blocks_done(struct blocks *b)
 		idents_done(&b->idents);
 		crates_done(&b->names);
 	}
-	vec_done_each(&b->rows, e, vec_done(&e->functions); vec_done(&e->crates); free(e->reason));
+	vec_done_each(&b->rows, e, vec_done(&e->functions); vec_done(&e->crates); vec_done(&e->subsystems);
+		      vec_done(&e->subsystem_totals); free(e->reason));
 	vec_done(&b->crates);
+	vec_done(&b->subsystems);
 	free(b->difference);
 }

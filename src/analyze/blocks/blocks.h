@@ -10,7 +10,7 @@
  * without samples is unknown.
  *
  *	struct blocks b;
- *	r = blocks_make(&b, p, &causes, NULL, &err);
+ *	r = blocks_make(&b, p, &causes, NULL, NULL, &err);
  *	for (size_t i = 0; i < b.rows.n; i++)
  *		printf("%s %llu\n", b.rows.v[i].name, b.rows.v[i].wall_ns);
  *	blocks_done(&b);
@@ -26,6 +26,7 @@
 #include "base/block.h"
 #include "base/vec.h"
 
+struct classifier;
 struct err;
 
 enum block_part {
@@ -45,7 +46,7 @@ static inline bool block_part_is_cpu(enum block_part part)
 	return part <= BLOCK_UNNAMED;
 }
 
-/* A function, or a crate, and its share of a part. */
+/* A function, a crate or a subsystem, and its share of a part. */
 struct block_item {
 	enum block_part part;
 	const char *name;
@@ -73,6 +74,8 @@ struct block_row {
 	uint64_t parallel_ns;     /* on the CPU beside the path, on any thread */
 	struct block_items functions; /* the nearest that is no library's (ownfunction.h), of waits and of the CPU */
 	struct block_items crates;    /* of the CPU */
+	struct block_items subsystems;       /* on the CPU and waiting; all that is known of the path once */
+	struct block_items subsystem_totals; /* the same with what they call */
 	bool slow;
 	char *reason;             /* of a slow one; else NULL */
 };
@@ -82,15 +85,17 @@ struct blocks {
 	uint64_t median_ns;         /* of those with a split */
 	size_t split, slow, typical;
 	struct block_items crates;  /* on the CPU along all paths */
+	struct block_items subsystems; /* along all paths, all parts of one together */
 	char *difference;           /* what slow ones have that typical ones have not; NULL: no slow ones */
 	/* The rest is private. */
 	struct idents idents;
 	struct crates names;
 };
 
-/* own: globs of the user's own crates, as of crates_init(). -ENODATA: no mark is a block. */
+/* own: globs of the user's own crates, as of crates_init(). subsystems: of the profile, NULL = rows have none. -ENODATA: no
+ * mark is a block. */
 int blocks_make(struct blocks *b, const struct profile *p, struct causes *c, const char *const *own,
-		struct err *err);
+		struct classifier *subsystems, struct err *err);
 void blocks_done(struct blocks *b);
 
 /* Marks the slow ones and says why; blocks_make() has done it. */

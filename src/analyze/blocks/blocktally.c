@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "analyze/subsystem/classify.h"
 #include "analyze/tree/ownfunction.h"
 #include "profile/profile.h"
 
@@ -27,9 +28,12 @@ static uint32_t key_own(uint64_t key)
 	return key >> NAME_BITS & ((1u << NAME_BITS) - 1);
 }
 
-void blocktally_init(struct blocktally *t, struct blocks *b, const struct profile *p)
+void blocktally_init(struct blocktally *t, struct blocks *b, const struct profile *p, struct classifier *classifier)
 {
-	*t = (struct blocktally){ .b = b, .p = p };
+	*t = (struct blocktally){ .b = b, .p = p, .classifier = classifier };
+	t->subsystem_names = mem_alloc(SUBSYSTEMS_MAX * sizeof(*t->subsystem_names));
+	for (size_t i = 0; i < SUBSYSTEMS_MAX; i++)
+		t->subsystem_names[i] = PROFILE_NONE;
 }
 
 void blocktally_done(struct blocktally *t)
@@ -37,6 +41,9 @@ void blocktally_done(struct blocktally *t)
 	map_done(&t->own);
 	map_done(&t->functions);
 	map_done(&t->crates);
+	map_done(&t->subsystems);
+	map_done(&t->subsystem_totals);
+	free(t->subsystem_names);
 	vec_done(&t->uses);
 }
 
@@ -112,24 +119,58 @@ void blocktally_add_crate(struct blocktally *t, enum block_part part, const stru
 	*map_put(&t->crates, key_of(part, name, 0), 0) += ns;
 }
 
+/* --- subsystems --- */
+
+static uint64_t subsystem_key_of(struct blocktally *t, enum block_part part, unsigned subsystem)
+{
+	uint32_t *name = &t->subsystem_names[subsystem];
+
+	if (*name == PROFILE_NONE)
+		*name = idents_add(&t->b->idents, t->classifier->table->list.v[subsystem].name, "", IDENT_GROUP);
+	return key_of(part, *name, 0);
+}
+
+void blocktally_add_subsystem(struct blocktally *t, enum block_part part, uint32_t stack, uint64_t ns)
+{
+	struct classified of;
+
+	if (!t->classifier)
+		return;
+	of = classifier_of(t->classifier, stack);
+	*map_put(&t->subsystems, subsystem_key_of(t, part, of.subsystem), 0) += ns;
+	for (unsigned i = 0; i < SUBSYSTEMS_MAX; i++)
+		if (of.all >> i & 1)
+			*map_put(&t->subsystem_totals, subsystem_key_of(t, part, i), 0) += ns;
+}
+
 /* --- files --- */
 
-void blocktally_add_file(struct blocktally *t, enum block_part part, uint32_t stack, uint64_t weight)
+static void add_use(struct blocktally *t, uint64_t key, uint32_t frame, uint64_t weight)
 {
-	uint32_t frame = PROFILE_NONE;
-	uint64_t key;
-
-	/* The outer one is the file, the inner one may be a range of it. */
-	for (; is_note(t->p, stack); stack = t->p->stacks.v[stack].parent)
-		frame = t->p->stacks.v[stack].frame;
-	if (frame == PROFILE_NONE || !key_of_stack(t, part, stack, &key))
-		return;
 	for (size_t i = 0; i < t->uses.n; i++)
 		if (t->uses.v[i].function == key && t->uses.v[i].frame == frame) {
 			t->uses.v[i].weight += weight;
 			return;
 		}
 	vec_push(&t->uses, (struct blocktally_use){ key, frame, weight });
+}
+
+void blocktally_add_file(struct blocktally *t, enum block_part part, uint32_t stack, uint64_t weight)
+{
+	uint32_t frame = PROFILE_NONE;
+	uint64_t key, all;
+
+	/* The outer one is the file, the inner one may be a range of it. */
+	for (; is_note(t->p, stack); stack = t->p->stacks.v[stack].parent)
+		frame = t->p->stacks.v[stack].frame;
+	if (frame == PROFILE_NONE)
+		return;
+	if (key_of_stack(t, part, stack, &key))
+		add_use(t, key, frame, weight);
+	all = t->classifier ? classifier_of(t->classifier, stack).all : 0;
+	for (unsigned i = 0; i < SUBSYSTEMS_MAX; i++)
+		if (all >> i & 1)
+			add_use(t, subsystem_key_of(t, part, i), frame, weight);
 }
 
 /* The file that a function used most; NULL: it is not known. */
@@ -152,7 +193,7 @@ static int compare_items(const void *a, const void *b)
 	return ORDER(y->ns, x->ns) ?: ORDER(x->part, y->part) ?: strcmp(x->name, y->name);
 }
 
-static void take(struct blocktally *t, struct map *from, double cpu_scale, struct block_items *to)
+static void take(struct blocktally *t, struct map *from, double cpu_scale, size_t most, struct block_items *to)
 {
 	const struct ident *names = t->b->idents.list.v;
 
@@ -169,15 +210,16 @@ static void take(struct blocktally *t, struct map *from, double cpu_scale, struc
 							  .ns = s->value * (cpu ? cpu_scale : 1) });
 	}
 	vec_sort(to, compare_items);
-	to->n = MIN(to->n, (size_t)KEPT);
+	to->n = MIN(to->n, most);
 	map_clear(from);
 }
 
-void blocktally_take(struct blocktally *t, double cpu_scale, struct block_items *functions,
-		     struct block_items *crates)
+void blocktally_take(struct blocktally *t, double cpu_scale, struct block_row *row)
 {
-	take(t, &t->functions, cpu_scale, functions);
-	take(t, &t->crates, cpu_scale, crates);
+	take(t, &t->functions, cpu_scale, KEPT, &row->functions);
+	take(t, &t->crates, cpu_scale, KEPT, &row->crates);
+	take(t, &t->subsystems, cpu_scale, SIZE_MAX, &row->subsystems);
+	take(t, &t->subsystem_totals, cpu_scale, SIZE_MAX, &row->subsystem_totals);
 	vec_clear(&t->uses);
 }
 
@@ -198,4 +240,12 @@ void blocktally_sum(struct blocks *b)
 		for (size_t k = 0; k < b->rows.v[i].crates.n; k++)
 			add_to(&b->crates, &b->rows.v[i].crates.v[k]);
 	vec_sort(&b->crates, compare_items);
+	for (size_t i = 0; i < b->rows.n; i++)
+		for (size_t k = 0; k < b->rows.v[i].subsystems.n; k++) {
+			struct block_item x = b->rows.v[i].subsystems.v[k];
+
+			x.part = BLOCK_UNKNOWN; /* of all parts */
+			add_to(&b->subsystems, &x);
+		}
+	vec_sort(&b->subsystems, compare_items);
 }

@@ -481,7 +481,7 @@ int diff_make(struct diff *d, const struct diff_side *a, const struct diff_side 
 	unsigned flags = o->no_inline ? IDENTS_NO_INLINE : 0;
 	int r = check_sides(a, b, o, err);
 
-	*d = (struct diff){ .normalized = !o->absolute, .scale = 1 };
+	*d = (struct diff){ .normalized = !o->absolute, .grouped = o->grouped, .scale = 1 };
 	if (r)
 		return r;
 	d->unit = o->absolute ? unit_of(a->selection->all.samples ? a->selection : b->selection) : "%";

@@ -57,6 +57,7 @@ struct diff {
 	const char *unit;          /* of a and b: "%" when normalized, else "ns/s", "bytes/s", "/s" */
 	double scale;              /* of b, for equal work; 1 when absolute or unknown */
 	bool scaled;               /* the scale is known */
+	bool grouped;              /* rows are subsystems, not functions */
 	bool timeless;             /* of imported stacks: noise is that of the counts alone, rates are sums */
 	double all_a, all_b;       /* the whole: value per second */
 	struct diff_value all;     /* the whole compared, per second, also when normalized */
@@ -78,6 +79,7 @@ struct diff_options {
 	bool absolute;  /* values per second, not shares */
 	bool no_inline;
 	bool by_total;  /* order of the rows */
+	bool grouped;   /* the selections are of subsystems (subsystem/chain.h) */
 };
 
 /* -EINVAL: the sides weigh different units, a selection has no moments, or there is no time to be absolute

@@ -67,7 +67,11 @@ static void add_frame(struct classifier *c, struct classifier_node *n, uint32_t 
 	if (f->kind == FRAME_NOTE)
 		return;
 	if (f->kind == FRAME_KERNEL) {
-		n->kernel = true;
+		/* A marker in place of a stack, "[preempted]", is no function. */
+		if (f->module < p->modules.n)
+			n->kernel = true;
+		else
+			n->unknown = true;
 		return;
 	}
 	if (f->kind != FRAME_USER || ident_frame_unnamed(p, frame)) {

@@ -215,6 +215,19 @@ void subsystem_shares_done(struct subsystem_shares *s)
 	vec_done(&s->unknown);
 }
 
+bool subsystem_is_node(struct classifier *c, struct causes *causes)
+{
+	struct select_options o = { .causes = causes };
+	struct subsystem_shares s;
+	bool node;
+
+	if (select_event(c->p, NULL, &o.event, NULL))
+		return false;
+	node = subsystem_shares_make(&s, c, &o) && s.node;
+	subsystem_shares_done(&s);
+	return node;
+}
+
 uint64_t subsystem_cpu(const uint64_t by_cause[CAUSE_COUNT])
 {
 	return by_cause[CAUSE_CPU];

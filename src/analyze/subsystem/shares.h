@@ -53,6 +53,10 @@ struct subsystem_shares {
 bool subsystem_shares_make(struct subsystem_shares *s, struct classifier *c, const struct select_options *o);
 void subsystem_shares_done(struct subsystem_shares *s);
 
+struct causes;
+/* Is it worth while to show subsystems? A program that is no node would only have the runtime's and other's. */
+bool subsystem_is_node(struct classifier *c, struct causes *causes);
+
 /* The part of a row on the CPU, or of its waits. */
 uint64_t subsystem_cpu(const uint64_t by_cause[CAUSE_COUNT]);
 uint64_t subsystem_waits(const uint64_t by_cause[CAUSE_COUNT]);

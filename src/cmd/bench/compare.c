@@ -17,6 +17,7 @@
 #include "cmd/reading/captureio.h"
 #include "cmd/reading/input.h"
 #include "cmd/reading/analyzed.h"
+#include "cmd/reading/subsystemio.h"
 #include "export/bench/bench.h"
 #include "profile/profile.h"
 
@@ -25,6 +26,7 @@ enum { MAX_BYTES = 256 << 20, FILES_MAX = 64 };
 struct compare {
 	const char *format, *output, *metric;
 	const char *a, *b;
+	struct option_list subsystems;
 	double floor, confidence; /* percent */
 	bool json, markdown, fail_on_slower;
 	struct runs files[FILES_MAX];
@@ -38,6 +40,7 @@ static void compare_done(struct compare *c)
 {
 	for (size_t i = 0; i < c->count; i++)
 		runs_done(&c->files[i]);
+	vec_done(&c->subsystems.list);
 	free(c->names[0]);
 	free(c->names[1]);
 }
@@ -54,15 +57,15 @@ static int read_table(const char *path, struct runs *ret, struct err *err)
 }
 
 /* Blocks or runs of a recording, with what their time went to. */
-static int read_capture(const char *path, struct runs *ret, struct err *err)
+static int read_capture(const char *path, const struct option_list *subsystems, struct runs *ret, struct err *err)
 {
-	const struct analyzed_options o = { 0 };
+	const struct analyzed_options o = { .subsystems = *subsystems };
 	struct analyzed *l;
 	int e = analyzed_read(path, &o, &l, err);
 
 	if (e)
 		return e;
-	e = blockruns_make(l->profile, &l->causes, profile_str(l->profile, l->profile->target), ret, err);
+	e = blockruns_make(l->profile, &l->causes, &l->subsystems, profile_str(l->profile, l->profile->target), ret, err);
 	analyzed_free(l);
 	return e ? err_prefix(err, "%s", path) : 0;
 }
@@ -72,7 +75,7 @@ static int read_files(struct compare *c, char **paths, int n, struct err *err)
 	if (n > FILES_MAX)
 		return err_set(err, EINVAL, "more than %d files", FILES_MAX);
 	for (int i = 0; i < n; i++) {
-		int e = input_is_capture(paths[i]) ? read_capture(paths[i], &c->files[i], err)
+		int e = input_is_capture(paths[i]) ? read_capture(paths[i], &c->subsystems, &c->files[i], err)
 						   : read_table(paths[i], &c->files[i], err);
 
 		if (e) {
@@ -199,6 +202,7 @@ static int compare_main(const struct command *c, int argc, char **argv)
 		{ 0, "a", OPTION_STRING, &s.a, "COMMAND",
 		  "the first side, where one file has several commands: a name or a number" },
 		{ 0, "b", OPTION_STRING, &s.b, "COMMAND", "the second side" },
+		SUBSYSTEMS_OPTION(&s.subsystems),
 		{ 0, "fail-on-slower", OPTION_FLAG, &s.fail_on_slower,
 		  .help = "end with status 7 when B is worse beyond doubt" },
 		{ 0, "json", OPTION_FLAG, &s.json, .help = "JSON instead of a table" },
@@ -240,7 +244,8 @@ const struct command command_compare = {
 		    "Captures are compared by their blocks (record --log; the same blocks in pairs, where both have "
 		    "them), or by the runs of bench --record: the wall time, and what it went to: CPU, "
 		    "allocation (the allocator's part of it), queue, lock, disk, fault, network, wait, idle; of blocks along "
-		    "their paths, of runs over all threads. --metric lock judges by one of these.\n\n"
+		    "their paths, of runs over all threads. Nodes also have the time of each subsystem (evm, state_root, "
+		    "keccak, database_reads, ...). --metric lock or --metric state_root judges by one of these.\n\n"
 		    "It also reads any CSV with a line of names (columns run and block_number are "
 		    "understood, *_latency is in microseconds), such as block latencies of a replay: pairs "
 		    "of files, A B A B, are pairs of runs.",

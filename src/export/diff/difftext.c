@@ -165,6 +165,11 @@ static void put_change(const struct diff_job *job, struct buf *out, const struct
 			   paint(job, v->significant ? "" : TABLE_NORMAL));
 }
 
+static const char *noun(const struct diff_job *job)
+{
+	return job->options.grouped ? "subsystem" : "function";
+}
+
 static void put_name(const struct diff_job *job, struct cleantext_set *functions, struct buf *out, const struct diff_row *r)
 {
 	unsigned columns = job->options.columns ? job->options.columns : PIPE_COLUMNS;
@@ -181,7 +186,7 @@ static void put_heading(const struct diff_job *job, struct buf *out, size_t show
 	int w = d->normalized ? 7 : 8;
 	char a[32], b[32];
 
-	buf_printf(out, "\n%sBy function%s, largest change of %s first", paint(job, TABLE_BOLD), paint(job, TABLE_NORMAL),
+	buf_printf(out, "\n%sBy %s%s, largest change of %s first", paint(job, TABLE_BOLD), noun(job), paint(job, TABLE_NORMAL),
 		   job->options.order == TOP_BY_TOTAL ? "total" : "self");
 	if (shown < d->rows.n)
 		buf_printf(out, ", the first %s of %s (--limit 0 shows all)", str_count(a, shown),
@@ -189,7 +194,7 @@ static void put_heading(const struct diff_job *job, struct buf *out, size_t show
 	/* A column of numbers ends where its heading ends. */
 	buf_printf(out, "\n%-*stotal\n", 2 * w + 29, "self");
 	buf_printf(out, "%*s %*s %8s  %-16s %*s %*s %8s  %s\n", w, "before", w, "after", "change", "95 %", w,
-		   "before", w, "after", "change", "function");
+		   "before", w, "after", "change", noun(job));
 }
 
 static void put_table(const struct diff_job *job, struct buf *out)

@@ -121,7 +121,7 @@ void difftext_verdict(const struct diff *d, struct buf *out)
 		return;
 	}
 	if (d->significant_self > 1)
-		buf_printf(out, "%zu functions changed: ", d->significant_self);
+		buf_printf(out, "%zu %s changed: ", d->significant_self, d->grouped ? "subsystems" : "functions");
 	if (d->significant_self) {
 		put_list(out, d, false, d->significant_self);
 		if (d->significant_self == 1)

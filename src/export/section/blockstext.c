@@ -14,6 +14,7 @@
 #include "base/text/str.h"
 #include "export/report/cleantext.h"
 #include "export/section/blockpartstext.h"
+#include "export/section/blocksubsystems.h"
 #include "profile/profile.h"
 
 enum { ITEMS = 5, COLUMN = 7, CRATES = 6, CRATE_COLUMN = 13 };
@@ -92,6 +93,10 @@ static void put_heads(const struct blocks_job *job, struct buf *out)
 {
 	const struct block_items *all = &job->blocks->crates;
 
+	if (job->by_subsystem) {
+		blocksubsystems_heads(job, out);
+		return;
+	}
 	for (size_t c = 0; job->crates && c < MIN(all->n, (size_t)CRATES); c++) {
 		_cleanup_(buf_done) struct buf name = { 0 };
 
@@ -125,7 +130,9 @@ static void put_row(const struct blocks_job *job, const struct block_row *r, str
 		buf_printf(out, "  %6s", "-");
 	if (job->crates)
 		put_crates(job, r, out);
-	for (size_t c = 0; c < ARRAY_LEN(columns); c++)
+	if (job->by_subsystem)
+		blocksubsystems_shares(job, r, out);
+	for (size_t c = 0; c < ARRAY_LEN(columns) && !job->by_subsystem; c++)
 		if (!job->crates || !block_part_is_cpu(columns[c].part))
 			put_share(out, r->ns[columns[c].part], r->wall_ns, COLUMN);
 	buf_printf(out, "  %9.2f  ", r->parallel_ns / 1e6);
@@ -217,6 +224,7 @@ void blockstext_write(const struct blocks_job *job, struct buf *out)
 	put_summary(b, out);
 	put_sum_of_crates(b, out);
 	blockpartstext_put_all(job->parts, b, out);
+	blocksubsystems_sum(job, out);
 	buf_printf(out, "\n%12s  %9s  %5s  %9s  %6s", "block", "gas", "txs", "wall ms", "Ggas/s");
 	put_heads(job, out);
 	buf_printf(out, "  %9s  %s\n%46s  %s\n", "beside ms", "thread", "", "percent of the wall time");
@@ -300,6 +308,7 @@ void blockstext_write_one(const struct blocks_job *job, size_t row, struct buf *
 					   100.0 * r->ns[i] / r->wall_ns, block_part_name(i));
 		buf_printf(out, "%10.3f ms of it on threads that it waited for; %.3f ms on the CPU beside it\n",
 			   r->followed_ns / 1e6, r->parallel_ns / 1e6);
+		blocksubsystems_list(r, out);
 		put_items(job, "Functions", &r->functions, r->wall_ns, out);
 		put_items(job, "Crates, on the CPU", &r->crates, r->wall_ns, out);
 	}
@@ -382,6 +391,8 @@ static void put_json_row(const struct blocks_job *job, const struct block_row *r
 	put_json_items(j, "functions", &r->functions);
 	put_json_items(j, "crates", &r->crates);
 	blockpartsjson_put(job->parts, r, j);
+	put_json_items(j, "subsystems", &r->subsystems);
+	put_json_items(j, "subsystem_totals", &r->subsystem_totals);
 	json_close(j);
 }
 
@@ -438,7 +449,9 @@ void blockscsv_write(const struct blocks_job *job, struct buf *out)
 	buf_puts(out, "number,gas,transactions,start_ns,wall_ns,ggas_per_s");
 	for (int i = 0; i < BLOCK_PARTS; i++)
 		buf_printf(out, ",%s_ns", block_part_key(i));
-	buf_puts(out, ",followed_ns,parallel_ns,thread,reason\n");
+	buf_puts(out, ",followed_ns,parallel_ns,thread,reason");
+	blocksubsystems_csv_heads(job, out);
+	buf_putc(out, '\n');
 	for (size_t i = 0; i < b->rows.n; i++) {
 		const struct block_row *r = &b->rows.v[i];
 
@@ -457,6 +470,7 @@ void blockscsv_write(const struct blocks_job *job, struct buf *out)
 		put_csv(out, thread_name(job, r));
 		buf_putc(out, ',');
 		put_csv(out, r->reason ? r->reason : "");
+		blocksubsystems_csv(job, r, out);
 		buf_putc(out, '\n');
 	}
 }

@@ -10,6 +10,7 @@ struct blockparts;
 struct blocks;
 struct buf;
 struct profile;
+struct subsystems;
 
 struct blocks_job {
 	const struct profile *profile;
@@ -18,6 +19,8 @@ struct blocks_job {
 	size_t limit;        /* rows for people: the slowest; 0 = all */
 	bool by_time;        /* rows in their order, not slowest first */
 	bool crates;         /* time on the CPU by crate, not by kind of code */
+	bool by_subsystem;   /* the wall time by subsystem, not by cause */
+	const struct subsystems *subsystems; /* their names, for CSV; NULL = none */
 	unsigned columns;    /* of the terminal, for names of functions; 0 = whole */
 	const char *page;    /* the absolute path of a page that was written; NULL = none */
 	const struct blockparts *parts; /* of the same profile; NULL: without spans */

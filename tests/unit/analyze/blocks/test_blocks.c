@@ -4,6 +4,7 @@
 
 #include "analyze/blocks/blockruns.h"
 #include "analyze/blocks/blocks.h"
+#include "analyze/subsystem/classify.h"
 #include "bench/compare.h"
 #include "bench/runs.h"
 #include "base/buf.h"
@@ -29,7 +30,7 @@ static void make(struct made *m, const struct profile *p)
 	patterns_init(&m->patterns);
 	patterns_add_builtin(&m->patterns);
 	causes_init(&m->causes, p, &m->patterns);
-	if (blocks_make(&m->b, p, &m->causes, own, &err))
+	if (blocks_make(&m->b, p, &m->causes, own, NULL, &err))
 		fail_msg("%s", err.text);
 	for (size_t i = 0; i < m->b.rows.n; i++) {
 		uint64_t sum = 0;
@@ -67,7 +68,7 @@ static void no_blocks_are_said(void **state)
 	profile_add_mark(w.s.p, &(struct profile_mark){ .end_ns = 5, .kind = profile_string(w.s.p, "phase") });
 	patterns_init(&m.patterns);
 	causes_init(&m.causes, w.s.p, &m.patterns);
-	assert_int_equal(blocks_make(&m.b, w.s.p, &m.causes, NULL, &err), -ENODATA);
+	assert_int_equal(blocks_make(&m.b, w.s.p, &m.causes, NULL, NULL, &err), -ENODATA);
 	assert_non_null(strstr(err.text, "--log"));
 	done(&m);
 	profile_free(w.s.p);
@@ -103,6 +104,70 @@ static void waits_are_followed(void **state)
 	assert_int_equal(r->ns[BLOCK_QUEUE], 20 * MS);
 	assert_int_equal(r->ns[BLOCK_OWN], 30 * MS);
 	done(&m);
+	profile_free(w.s.p);
+}
+
+static uint64_t subsystem_ns(const struct block_items *items, const char *name, enum block_part part)
+{
+	for (size_t i = 0; i < items->n; i++)
+		if (!strcmp(items->v[i].name, name) && items->v[i].part == part)
+			return items->v[i].ns;
+	return 0;
+}
+
+/* The same block by subsystem, with what a user says reth's own functions are; as a table, as CSV and as a run. */
+static void subsystems_of_a_block(void **state)
+{
+	static const char mine[] = "[persistence]\nfunction = reth::persist\n[rpc calls]\nfunction = reth::rpc::call reth::Cache::get\n"
+				   "[lock]\nfunction = reth::other\n";
+	struct waiting w = waiting_make();
+	struct made m = { 0 };
+	struct subsystems table;
+	struct classifier c;
+	struct blocks_job job = { .profile = w.s.p, .blocks = &m.b, .capture = "x", .by_subsystem = true, .subsystems = &table };
+	struct buf out = { 0 };
+	struct err err = { 0 };
+	struct runs runs;
+	const struct block_row *r;
+	uint64_t sum = 0;
+
+	add_block(w.s.p, 7, 0, 1000, 37500000, w.rpc);
+	waiting_add(&w, profile_add_event(w.s.p, "sync", "ns", "", 0), w.writer,
+		    sample_stack(&w.s, "clone3;start_thread;reth::persist;mdbx_txn_commit;n:/data/mdbx.dat"), 10 * MS, 5 * MS, 1);
+	subsystems_init(&table);
+	assert_int_equal(subsystems_add(&table, "mine", mine, &err), 0);
+	subsystems_add_builtin(&table);
+	classifier_init(&c, w.s.p, &table);
+	patterns_init(&m.patterns);
+	patterns_add_builtin(&m.patterns);
+	causes_init(&m.causes, w.s.p, &m.patterns);
+	assert_int_equal(blocks_make(&m.b, w.s.p, &m.causes, own, &c, &err), 0);
+	r = &m.b.rows.v[0];
+	assert_int_equal(subsystem_ns(&r->subsystems, "database commits", BLOCK_DISK), 700 * MS);
+	assert_int_equal(subsystem_ns(&r->subsystems, "rpc calls", BLOCK_LOCK), 100 * MS);
+	assert_int_equal(subsystem_ns(&r->subsystem_totals, "persistence", BLOCK_DISK), 700 * MS);
+	for (size_t i = 0; i < r->subsystems.n; i++)
+		sum += r->subsystems.v[i].ns;
+	assert_true(sum <= r->wall_ns && sum >= r->wall_ns * 99 / 100);
+	blockstext_write(&job, &out);
+	assert_non_null(strstr(out.data, "Along their paths, by subsystem: database commits 70.0 %"));
+	assert_null(strstr(out.data, "   disk  "));
+	out.n = 0;
+	blockstext_write_one(&job, 0, &out);
+	assert_non_null(strstr(out.data, "  persistence 88.0 %: 18.0 on the CPU, 70.0 the disk of mdbx.dat\n"));
+	out.n = 0;
+	blockscsv_write(&job, &out);
+	assert_non_null(strstr(out.data, ",subsystem_database_commits_ns"));
+	assert_non_null(strstr(out.data, ",700000000,"));
+	buf_done(&out);
+	assert_int_equal(blockruns_make(w.s.p, &m.causes, &c, "node", &runs, &err), 0);
+	assert_true(fabs(runs_value(&runs, 0, runs_find_metric(&runs, "database_commits")) - 0.7) < 1e-9);
+	assert_true(fabs(runs_value(&runs, 0, runs_find_metric(&runs, "lock")) - 0.1) < 1e-9);
+	assert_int_not_equal(runs_find_metric(&runs, "subsystem_lock"), UINT32_MAX);
+	runs_done(&runs);
+	done(&m);
+	classifier_done(&c);
+	subsystems_done(&table);
 	profile_free(w.s.p);
 }
 
@@ -313,7 +378,7 @@ static int make_table(const struct profile *p, struct runs *ret, struct err *err
 	patterns_init(&patterns);
 	patterns_add_builtin(&patterns);
 	causes_init(&causes, p, &patterns);
-	e = blockruns_make(p, &causes, "node", ret, err);
+	e = blockruns_make(p, &causes, NULL, "node", ret, err);
 	causes_done(&causes);
 	patterns_done(&patterns);
 	return e;
@@ -448,6 +513,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_blocks_are_said),
 		cmocka_unit_test(waits_are_followed),
+		cmocka_unit_test(subsystems_of_a_block),
 		cmocka_unit_test(threads_and_moments),
 		cmocka_unit_test(circles_end),
 		cmocka_unit_test(too_much_and_too_little),

@@ -62,6 +62,7 @@ static void the_innermost_known_function_decides(void **state)
 		{ "!no table;mdbx_get", "database reads" },
 		{ "!no table;tokio::run", "other" },
 		{ "k:ret_from_fork;k:kswapd", "kernel" },
+		{ "k:[preempted]", "other" },
 		{ "revm_handler::run;i:revm_interpreter::instructions::host::sload;i:reth_revm::database::D::"
 		  "storage",
 		  "state reads" },
