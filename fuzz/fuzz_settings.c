@@ -1,5 +1,5 @@
 /*
- * fuzz_settings.c - small texts of people and of the kernel: patterns of waits, subsystems, lists of events, colours and attributes
+ * fuzz_settings.c - small texts of people and of the kernel: patterns of waits, subsystems, opcodes of a trace, lists of events, colours and attributes
  * of a flame graph, the secret of a node, amounts of gas, mounts and files of control groups. The first byte chooses
  * the reader.
  */
@@ -17,6 +17,7 @@
 #include "target/trace/eventspec.h"
 #include "target/cgroup/cgroupfile.h"
 #include "ethereum/engine/jwt.h"
+#include "ethereum/trace/opcodegas.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -64,6 +65,18 @@ static void try_subsystems(const char *text)
 	subsystems_done(&t);
 }
 
+static void try_opcodegas(const char *text)
+{
+	struct opcodegas g = { 0 };
+	struct err err = { 0 };
+	int r = opcodegas_parse(text, strlen(text), &g, &err);
+
+	expect(r ? err.text[0] && !g.rows.n && !g.transactions : g.transactions == 1);
+	for (size_t i = 0; i < g.rows.n; i++)
+		expect(g.rows.v[i].name[0] && strlen(g.rows.v[i].name) < OPCODEGAS_NAME);
+	opcodegas_done(&g);
+}
+
 static int one_event(void *context, const char *word, unsigned line, struct err *err)
 {
 	struct eventspec e = { 0 };
@@ -105,6 +118,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	switch (data[0]) {
 	case 'p':
 		try_patterns(text);
+		break;
+	case 'o':
+		try_opcodegas(text);
 		break;
 	case 's':
 		try_subsystems(text);

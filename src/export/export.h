@@ -23,6 +23,7 @@ struct buf;
 struct classifier;
 struct diff_job;
 struct err;
+struct opcode_costs;
 struct profile;
 struct quality;
 struct selection;
@@ -90,6 +91,7 @@ struct export_job {
 	const struct verdict *verdict;
 	/* Subsystems of the profile's stacks; NULL = none are shown. */
 	struct classifier *subsystems;
+	const struct opcode_costs *opcodes; /* with their gas, NULL = nobody asked a node */
 };
 
 /* The kind of a format, and the options that it takes: a set of these. */

@@ -12,6 +12,7 @@
 #include "analyze/select.h"
 #include "analyze/subsystem/chain.h"
 #include "analyze/subsystem/classify.h"
+#include "analyze/subsystem/opcodes.h"
 #include "analyze/tree/restack.h"
 #include "analyze/tree/threadrole.h"
 #include "analyze/wait/account.h"
@@ -27,7 +28,9 @@
 #include "cmd/reading/captureio.h"
 #include "cmd/reading/subsystemio.h"
 #include "cmd/filters.h"
+#include "cmd/report/opcodes.h"
 #include "cmd/report/views.h"
+#include "ethereum/trace/opcodegas.h"
 #include "export/export.h"
 #include "profile/profile.h"
 #include "profile/redact.h"
@@ -36,7 +39,7 @@
 enum { DEFAULT_LIMIT = 30, DEFAULT_WIDTH = 1200, WAITS_DETAILED = 10, DEFAULT_MAX_BYTES = 64 << 20 };
 
 struct report {
-	const char *format, *output, *what, *function, *title, *weigh, *sort;
+	const char *format, *output, *what, *function, *title, *weigh, *sort, *rpc;
 	struct option_list threads, processes, symbols, patterns, subsystems;
 	uint64_t from_ns, to_ns, limit, width, max_bytes;
 	bool open, idle, inverted, reverse, by_thread, by_process, merged, no_inline, mark_inlined, debuginfod,
@@ -122,6 +125,10 @@ static int check_options(const struct report *r)
 	}
 	if (r->by_thread + r->by_process + r->merged > 1) {
 		log_error("of --by-thread, --by-process and --merged only one makes sense at a time");
+		return -EINVAL;
+	}
+	if (r->rpc && (!(flags & EXPORT_VIEWS) || (view != EXPORT_VIEW_ALL && view != EXPORT_VIEW_SUBSYSTEMS))) {
+		log_error("--rpc is for the table of opcodes: use it with --table subsystems, or the whole report as text or JSON");
 		return -EINVAL;
 	}
 	if (r->json && r->format && strcmp(r->format, "json")) {
@@ -245,6 +252,8 @@ static int run_report(const struct report *report, char **captures, int n, struc
 	_cleanup_(causes_done) struct causes causes = { 0 };
 	_cleanup_(subsystems_done) struct subsystems table = { 0 };
 	_cleanup_(classifier_done) struct classifier subsystems = { 0 };
+	_cleanup_(opcodegas_done) struct opcodegas gas = { 0 };
+	_cleanup_(opcode_costs_done) struct opcode_costs opcodes = { 0 };
 	const struct symbolize_options names = { .paths = report->symbols.list.v,
 						 .debuginfod = report->debuginfod,
 						 .no_cache = report->no_cache,
@@ -280,6 +289,8 @@ static int run_report(const struct report *report, char **captures, int n, struc
 	causes_init(&causes, p, &patterns);
 	classifier_init(&subsystems, p, &table);
 	r = selection_make(p, &select, &selection, err);
+	if (!r && report->rpc)
+		r = opcodes_ask(report->rpc, &subsystems, &causes, &gas, &opcodes, err);
 	if (r)
 		return r;
 	quality_measure(&quality, p, &selection);
@@ -290,7 +301,8 @@ static int run_report(const struct report *report, char **captures, int n, struc
 								.no_inline = report->no_inline }, err);
 	if (r)
 		return r;
-	job = (struct export_job){ p, &selection, &quality, export_choices(report), .subsystems = &subsystems };
+	job = (struct export_job){ p, &selection, &quality, export_choices(report), .subsystems = &subsystems,
+				   .opcodes = report->rpc ? &opcodes : NULL };
 	r = write_format(report, &job, captures, n, err);
 	if (r)
 		return r;
@@ -324,6 +336,9 @@ static int report(const struct command *c, int argc, char **argv)
 		  "one name in place of all functions that match; REGEX alone: what its first (...) holds "
 		  "is the name; the word subsystem: stacks of subsystems in place of functions" },
 		SUBSYSTEMS_OPTION(&r.subsystems),
+		{ 0, "rpc", OPTION_STRING, &r.rpc, "URL",
+		  "ask this node, which must trace with JavaScript (debug_traceTransaction), for the gas of the opcodes in the "
+		  "recorded blocks: the table of opcodes has nanoseconds a gas then" },
 		{ 0, "table", OPTION_CHOICE, &v->table, "TABLE",
 		  "only this table; crates has more than the whole report: which of your own crates each "
 		  "stack belongs to, by its outermost and by its nearest function",

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "analyze/select.h"
+#include "analyze/subsystem/opcodes.h"
 #include "analyze/subsystem/shares.h"
 #include "base/buf.h"
 #include "base/json.h"
@@ -128,6 +129,35 @@ static void put_labels(const struct export_job *job, const struct subsystem_shar
 		buf_printf(out, "%17s  %zu more (--limit 0 shows all)\n", "...", s->labels.n - n);
 }
 
+static void put_gas(const struct export_job *job, struct buf *out)
+{
+	const struct opcode_costs *o = job->opcodes;
+	size_t n = o ? table_shown(job, o->rows.n) : 0;
+	_cleanup_(buf_done) struct buf title = { 0 };
+	char blocks[32], transactions[32], time[32], gas[32], count[32];
+
+	if (!o)
+		return;
+	buf_printf(&title, "Opcodes and precompiles by gas, in %s traced blocks with %s transactions", str_count(blocks, o->blocks),
+		   str_count(transactions, o->transactions));
+	table_title(job, out, title.data);
+	buf_printf(out, "%10s %14s %14s %9s  %s\n", "time", "runs", "gas", "ns/gas", "operation");
+	for (size_t i = 0; i < n; i++) {
+		const struct opcode_cost *x = &o->rows.v[i];
+
+		buf_printf(out, "%10s %14s %14s ", x->ns ? str_duration(time, x->ns) : "-", str_count(count, x->count),
+			   str_count(gas, x->gas));
+		if (x->ns && x->gas)
+			buf_printf(out, "%9.3f  ", (double)x->ns / x->gas);
+		else
+			buf_printf(out, "%9s  ", "-");
+		cleantext_put(out, x->name);
+		buf_puts(out, x->kind == LABEL_PRECOMPILE ? " (precompile)\n" : "\n");
+	}
+	if (n < o->rows.n)
+		buf_printf(out, "%10s  %zu more (--limit 0 shows all)\n", "...", o->rows.n - n);
+}
+
 static void put_text(const struct export_job *job, struct buf *out)
 {
 	_cleanup_(buf_done) struct buf title = { 0 };
@@ -148,6 +178,7 @@ static void put_text(const struct export_job *job, struct buf *out)
 		put_row(job, &s, &s.rows.v[i], out);
 	put_unknown(&s, out);
 	put_labels(job, &s, out);
+	put_gas(job, out);
 	subsystem_shares_done(&s);
 }
 
@@ -210,6 +241,22 @@ static void put_members(const struct export_job *job, const struct subsystem_sha
 	json_close(j);
 }
 
+static void put_json_gas(const struct opcode_costs *o, struct json *j)
+{
+	json_open_object(j, "gas");
+	json_put_uints(j, { "blocks", o->blocks }, { "transactions", o->transactions });
+	json_open_array(j, "operations");
+	for (size_t i = 0; i < o->rows.n; i++) {
+		json_open_row(j, 1);
+		json_put_string(j, "name", o->rows.v[i].name);
+		json_put_string(j, "kind", o->rows.v[i].kind == LABEL_PRECOMPILE ? "precompile" : "opcode");
+		json_put_uints(j, { "ns", o->rows.v[i].ns }, { "count", o->rows.v[i].count }, { "gas", o->rows.v[i].gas });
+		json_close(j);
+	}
+	json_close(j);
+	json_close(j);
+}
+
 static void put_json(const struct export_job *job, struct json *j)
 {
 	struct subsystem_shares s;
@@ -218,6 +265,8 @@ static void put_json(const struct export_job *job, struct json *j)
 		return;
 	json_open_object_line(j, "subsystems", 0);
 	put_members(job, &s, j, json_put_string);
+	if (job->opcodes)
+		put_json_gas(job->opcodes, j);
 	json_close(j);
 	subsystem_shares_done(&s);
 }

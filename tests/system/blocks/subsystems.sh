@@ -97,6 +97,46 @@ check "diff compares subsystems" grep -q '"name":"Keccak"' "$STDOUT"
 gf report --group subsystem --format folded all.gasflame
 check "stacks become subsystems" grep -qE '^[^;]*;engine;EVM(;Keccak)? [0-9]' "$STDOUT"
 
+# The gas of opcodes, from the node's own tracer: without the 21,000 of each transaction it is what the blocks used.
+cat >light.py <<'END'
+"""light.py PORT BENCH [CONTRACT]: deploys a contract that hashes 20 times and prints its address; or calls it in 60 blocks,
+once in each. It stores nothing, so that there are no refunds."""
+import sys
+sys.path.insert(0, sys.argv[2])
+from anvil_load import KINDS, Client, deploy, loop_code
+client = Client(int(sys.argv[1]))
+account = client.call("eth_accounts")[5]
+if len(sys.argv) < 4:
+    print(deploy(client, account, loop_code(*KINDS["keccak"][:2], 20)))
+else:
+    for i in range(60):
+        client.call("eth_sendTransaction", {"from": account, "to": sys.argv[3], "gas": hex(2_000_000)})
+        client.call("evm_mine")
+END
+contract=$(python3 light.py "$port" "$here/bench")
+"$GASFLAME" record -e cpu,wait -d 300 -o light.gasflame --log anvil.log -p "$node" 2>light.err &
+recorder=$!
+wait_for 20 grep -q "^Recording" light.err
+check "sixty light blocks" python3 light.py "$port" "$here/bench" "$contract"
+sleep 0.5 # the last block is seen
+kill -INT "$recorder"
+wait "$recorder"
+"$GASFLAME" blocks --json light.gasflame >light-blocks.json 2>/dev/null
+gf report --json --table subsystems --rpc "http://127.0.0.1:$port" light.gasflame
+check_status "the node is asked for the gas of opcodes" 0
+check "which sums to that of the blocks" python3 -c "
+import json
+gas = json.load(open('$STDOUT'))['subsystems']['gas']
+rows = [r for r in json.load(open('light-blocks.json'))['rows'] if r['wall_ns'] and r['transactions']]
+traced = sum(o['gas'] for o in gas['operations']) + 21000 * gas['transactions']
+# All of them have the same gas; a slow machine may not trace all in time.
+n = gas['blocks']
+assert 5 <= n <= len(rows) and traced == sum(r['gas'] for r in rows[:n]), (n, len(rows), traced)
+keccak = next(o for o in gas['operations'] if o['name'] == 'KECCAK256')
+assert keccak['count'] == 20 * gas['transactions'], keccak"
+gf report --table subsystems --rpc "http://127.0.0.1:9" light.gasflame
+check_status "a node that is not there is an error" 1
+
 # Tables of a user.
 printf '[mining]\nfunction = do_mine_block\n' >mine.conf
 gf report --table subsystems --subsystems mine.conf all.gasflame

@@ -5,6 +5,7 @@
 #include "analyze/quality.h"
 #include "analyze/select.h"
 #include "analyze/subsystem/chain.h"
+#include "analyze/subsystem/opcodes.h"
 #include "analyze/subsystem/shares.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -173,6 +174,38 @@ static void the_file_of_faults_is_named(void **state)
 	end(&m);
 }
 
+/* 20 ms of SLOAD and 10 of all PUSHes; the second span has neither. */
+static void opcodes_have_their_gas(void **state)
+{
+	static const struct opcode_figure figures[] = {
+		{ "SLOAD", LABEL_OPCODE, 10, 20000 }, { "PUSH1", LABEL_OPCODE, 100, 300 }, { "PUSH32", LABEL_OPCODE, 2, 6 },
+		{ "MSTORE", LABEL_OPCODE, 5, 15 },    { "ecrecover", LABEL_PRECOMPILE, 1, 3000 },
+	};
+	static const struct opcode_span spans[] = { { 0, 71 * MS }, { 100 * MS, 200 * MS } };
+	struct opcode_costs o;
+	struct made m;
+
+	begin(&m);
+	fill(&m);
+	opcode_costs_make(&o, &m.c, &m.causes, figures, ARRAY_LEN(figures), spans, ARRAY_LEN(spans));
+	assert_int_equal(o.rows.n, 4);
+	assert_string_equal(o.rows.v[0].name, "SLOAD");
+	assert_int_equal(o.rows.v[0].ns, 20 * MS);
+	assert_int_equal(o.rows.v[0].gas, 20000);
+	assert_string_equal(o.rows.v[1].name, "PUSH");
+	assert_int_equal(o.rows.v[1].ns, 10 * MS);
+	assert_int_equal(o.rows.v[1].count, 102);
+	assert_int_equal(o.rows.v[1].gas, 306);
+	assert_string_equal(o.rows.v[2].name, "ecrecover");
+	assert_int_equal(o.rows.v[2].ns, 0);
+	opcode_costs_done(&o);
+	/* Nothing is known of a span without samples. */
+	opcode_costs_make(&o, &m.c, &m.causes, figures, 1, spans + 1, 1);
+	assert_int_equal(o.rows.v[0].ns, 0);
+	opcode_costs_done(&o);
+	end(&m);
+}
+
 static void other_programs_have_no_section(void **state)
 {
 	struct subsystem_shares s;
@@ -267,6 +300,7 @@ int main(void)
 		cmocka_unit_test(the_innermost_known_function_decides),
 		cmocka_unit_test(shares_add_up),
 		cmocka_unit_test(the_file_of_faults_is_named),
+		cmocka_unit_test(opcodes_have_their_gas),
 		cmocka_unit_test(other_programs_have_no_section),
 		cmocka_unit_test(stacks_become_subsystems),
 		cmocka_unit_test(text_and_json_say_the_same),
