@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "ethereum/codec/hex.h"
-#include "ethereum/rpc.h"
+#include "ethereum/rpccall.h"
 #include "net/http.h"
 
 enum { ANSWER_BYTES = 16 << 20, HASHES_MAX = 20000 };
@@ -158,14 +158,16 @@ int opcodegas_parse(const char *text, size_t n, struct opcodegas *ret, struct er
 static int ask(struct http *http, const char *method, const char *params, uint64_t end_ns,
                struct http_answer *ret, struct err *err)
 {
-	_cleanup_(buf_done) struct buf body = { 0 };
+	_cleanup_(rpccall_done) struct rpccall c = { 0 };
+	_cleanup_free_ char *list = mem_printf("[%s]", params);
 	struct http_question q = { .limit = ANSWER_BYTES };
 	uint64_t now = clock_mono_ns();
 	int e;
 
-	rpc_request_put(&body, 1, method, params);
-	q.body = body.data;
-	q.n = body.n;
+	rpccall_begin_raw(&c, method, list, strlen(list));
+	rpccall_end(&c);
+	q.body = c.body.data;
+	q.n = c.body.n;
 	q.timeout_ms = now < end_ns ? (end_ns - now) / 1000000 + 1 : 1;
 	e = http_ask(http, &q, ret, err);
 	return e ? err_prefix(err, "%s", http_url(http)) : 0;

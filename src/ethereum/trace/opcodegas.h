@@ -1,11 +1,10 @@
 /*
- * opcodegas.h - asks a node that traces how often each opcode and precompile ran in a block, and for how much
- *gas.
+ * opcodegas.h - asks a node that traces how often each opcode and precompile ran in a block, and for how much gas.
  *
- * The node runs a small program in JavaScript for each transaction (debug_traceTransaction; geth, reth and
- *anvil can, ethrex cannot), so that an answer is a few hundred bytes. Gas is what is left before an operation
- *less what is left before the next one of the same call, without what calls within it used: opcodes of a
- *transaction sum to its gas, less the intrinsic gas. A call of a precompile is the precompile's.
+ * The node runs a small program in JavaScript for each transaction (debug_traceTransaction; geth, reth and anvil can,
+ * ethrex cannot), so that an answer is a few hundred bytes. Gas is what is left before an operation less what is left
+ * before the next one of the same call, without what calls within it used: opcodes of a transaction sum to its gas, less
+ * the intrinsic gas. A call of a precompile is the precompile's.
  *
  *	struct opcodegas g = { 0 };
  *	r = opcodegas_ask(url, numbers, n, 30000, &g, &err);
