@@ -102,6 +102,14 @@ start_workload()
 	started+=("$PID")
 	sleep 0.3
 }
+# free_port: one that nobody listens on, and that the kernel gives to no connection by itself.
+free_port()
+{
+	local port
+
+	while port=$((15000 + RANDOM % 15000)); (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
+	echo "$port"
+}
 # wait_for SECONDS COMMAND…: what takes so long on a quiet machine may take four times as long on a busy one.
 wait_for()
 {

@@ -92,7 +92,7 @@ gf blocks --json --log-pattern 'New consensus payload received +number=(?<number
 check "a pattern finds its 51 blocks" python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); assert [r["number"] for r in d["rows"]] == list(range(1, 52)) and all(r["gas"] > 0 for r in d["rows"])' "$STDOUT"
 
 if anvil=$("$here/tools/anvil" 2>why); then
-	port=$((20000 + RANDOM % 20000))
+	port=$(free_port)
 	"$anvil" --host 127.0.0.1 --port "$port" --no-mining --gas-limit 3000000000 --accounts 20 --balance 1000000000 >live.log 2>&1 &
 	started+=($!)
 	disown

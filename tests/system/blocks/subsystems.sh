@@ -5,7 +5,7 @@
 need_root
 here=$(cd "$(dirname "$0")/../../.." && pwd)
 anvil=$("$here/tools/anvil" 2>why) || skip_all "$(cat why)"
-port=$((20000 + RANDOM % 20000))
+port=$(free_port)
 "$anvil" --host 127.0.0.1 --port "$port" --no-mining --gas-limit 3000000000 --accounts 20 --balance 1000000000 >anvil.log 2>&1 &
 node=$!
 started+=("$node")

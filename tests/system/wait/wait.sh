@@ -176,7 +176,7 @@ if ! anvil=$("$here/../../../tools/anvil" 2>why); then
 	skip "anvil's account" "$(cat why)"
 	finish
 fi
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(free_port)
 "$anvil" --host 127.0.0.1 --port "$port" --no-mining --quiet --gas-limit 3000000000 --accounts 20 \
 	--balance 1000000000 --prune-history 8 --transaction-block-keeper 8 >/dev/null 2>&1 &
 PID=$!
