@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -14,30 +13,6 @@ enum { STRETCHES = 8 }; /* fewer give no variance worth its name */
 double stats_normal_cdf(double z)
 {
 	return 0.5 * erfc(-z / M_SQRT2);
-}
-
-/* Newton's steps from a start that is good in the tails; each step is exact to the second order. */
-double stats_normal_quantile(double p)
-{
-	double z, tail;
-
-	if (!(p > 1e-300))
-		p = 1e-300;
-	if (p > 1 - 1e-16)
-		p = 1 - 1e-16;
-	tail = p < 0.5 ? p : 1 - p;
-	z = -sqrt(-2 * log(2 * tail)); /* P(Z < z) <= exp(-z^2/2)/2 */
-	for (int i = 0; i < 60; i++) {
-		double density = exp(-z * z / 2) / sqrt(2 * M_PI);
-		double step = (stats_normal_cdf(z) - tail) / density;
-
-		/* Halley's correction, for the tail is all curve. */
-		step /= 1 + step * z / 2;
-		z -= step;
-		if (fabs(step) < 1e-14 * (1 + fabs(z)))
-			break;
-	}
-	return p < 0.5 ? z : -z;
 }
 
 /*

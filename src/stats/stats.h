@@ -11,9 +11,8 @@
 
 /* --- distributions --- */
 
-/* P(Z <= z), and its inverse; p is limited to values that a double can tell from 0 and 1. */
+/* P(Z <= z) */
 double stats_normal_cdf(double z);
-double stats_normal_quantile(double p);
 /* P(|T| >= |t|) of Student's t; df may be a fraction and infinite. */
 double stats_t_p(double t, double df);
 /* The t that |T| exceeds with probability p: 0.05 gives the half width of a 95 % interval. */
