@@ -13,7 +13,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #define KEY(kind, constant, ...) extern const char KEY_##constant[];

@@ -11,7 +11,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 
 struct err;
 

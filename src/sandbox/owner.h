@@ -8,7 +8,6 @@
 #pragma once
 
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 struct err;

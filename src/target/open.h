@@ -10,7 +10,6 @@
  */
 #pragma once
 
-#include <stdint.h>
 #include <sys/types.h>
 
 struct err;

@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 
 struct err;
 

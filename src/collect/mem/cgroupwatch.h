@@ -13,8 +13,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 
 struct cgroupwatch;
 struct session;

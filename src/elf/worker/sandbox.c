@@ -9,7 +9,6 @@
 #include <malloc.h>
 #include <seccomp.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

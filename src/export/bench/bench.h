@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 
 struct buf;
 struct comparison;

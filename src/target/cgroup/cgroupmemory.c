@@ -1,7 +1,6 @@
 #include "target/cgroup/cgroupmemory.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
