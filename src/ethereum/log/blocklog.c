@@ -557,6 +557,23 @@ static void make_plain(struct blocklog *m, const char *line, size_t n)
 	logline_plain(&m->text, line, n);
 }
 
+/* A user's own pattern may be about the JSON itself. */
+static void line_of_users(struct blocklog *m, const char *line, size_t n, uint64_t time_ns)
+{
+	struct logrule_found f;
+	bool fits = logrule_match(m->rules.v[0], m->text.data, &f);
+
+	if (!fits) {
+		m->text.n = 0;
+		logline_uncoloured(&m->text, line, n);
+		fits = logrule_match(m->rules.v[0], m->text.data, &f);
+	}
+	if (fits && f.said.block.known & BLOCK_NUMBER)
+		line_done(m, &m->own, &f, time_ns);
+	else
+		m->counts.bad_lines += fits;
+}
+
 void blocklog_line(struct blocklog *m, const char *line, size_t n, uint64_t time_ns)
 {
 	make_plain(m, line, n);
@@ -564,6 +581,10 @@ void blocklog_line(struct blocklog *m, const char *line, size_t n, uint64_t time
 		return;
 	if (m->group.n && m->group.v[0].end_ns != time_ns)
 		release(m);
+	if (m->own.needle) {
+		line_of_users(m, line, n, time_ns);
+		return;
+	}
 	for (size_t i = 0; i < m->rules.n; i++) {
 		const struct client_rule *rule = logrule_of(m->rules.v[i]);
 		struct logrule_found f;

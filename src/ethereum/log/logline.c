@@ -368,6 +368,13 @@ static void add_line(struct buf *out, const char *s, size_t n, unsigned within)
 	}
 }
 
+void logline_uncoloured(struct buf *out, const char *line, size_t n)
+{
+	add_text(out, line, n);
+	buf_puts(out, "");
+	out->data[out->n] = 0;
+}
+
 void logline_plain(struct buf *out, const char *line, size_t n)
 {
 	add_line(out, line, n, 0);

@@ -19,5 +19,7 @@
 
 struct buf;
 
+/* Appends the line as it is, but for its colours. */
+void logline_uncoloured(struct buf *out, const char *line, size_t n);
 /* Appends the plain line to out, which holds no newline and no NUL then. line need not end in a NUL. */
 void logline_plain(struct buf *out, const char *line, size_t n);

@@ -432,6 +432,13 @@ static void a_pattern_of_ones_own(void **state)
 	struct err err = { 0 };
 	static const char *const bad[] = { "(?<number>[0-9]+", "no number", "(?<number>.)(?<colour>.)", "(?<number>.)(?<" };
 
+	struct got json = parse(NULL, "\"height\": ?(?<number>[0-9]+),.*\"took\":(?<ms>[0-9]+)", "{\"height\":7,\"took\":3}\n{\"took\":3}");
+
+	assert_int_equal(json.n, 1);
+	assert_block(&json.list[0], 7, -1, -1, 3);
+	json = parse(NULL, "height=(?<number>[0-9]+) took=(?<ms>[0-9]+)", "{\"msg\":\"x\",\"height\":7,\"took\":3}\nheight=8 took=4");
+	assert_int_equal(json.n, 2);
+	assert_block(&json.list[1], 8, -1, -1, 4);
 	assert_int_equal(g.n, 2);
 	assert_block(&g.list[0], 12, 1500000, -1, 2.5);
 	assert_block(&g.list[1], 13, 0, -1, 0.001);
