@@ -199,6 +199,15 @@ def test_marks(p):
 	equal(p.state("range"), [500_000_000, 2_000_000_000], "and back")
 
 
+def test_spans_of_a_node_do_not_hide_its_blocks(p):
+	p.open()
+	p.eval("""G.data.marks.unshift(...[["tx", 0, 1e6], ["tx", 2e6, 3e6], ["execute", 0, 9e9]].map(([kind, startNs, endNs]) =>
+			({ name: kind, kind, startNs, endNs, thread: 0 })))""")
+	equal(p.eval("G.markKinds()"), ["block", "execute", "tx"], "blocks, then those with the most time")
+	p.key(".")
+	equal(p.state("range"), [500_000_000, 2_000_000_000], "the first block, not the first span")
+
+
 def test_range_by_keyboard(p):
 	p.open()
 	p.set(range=[2_000_000_000, 4_000_000_000])

@@ -7,7 +7,7 @@
  */
 (function () {
 	const STRIP = 15, CHART = 30, MARK = 17, AXIS = 17, HEAT = 66, HEAT2 = 46, LEGEND = 17;
-	let root, base, over, fold, heads = [], body = [], order = null, curves = null, drawn = "";
+	let root, base, over, fold, heads = [], body = [], order = null, kinds = null, curves = null, drawn = "";
 	/* Heights: of the rows that stay, of the others, what is seen of these, of all. */
 	let fixed = 0, tall = 0, seen = 0, height = 0;
 	let scroll = 0;
@@ -47,7 +47,7 @@
 		a.width = Math.max(50, root.clientWidth - a.left - 8);
 		a.right = a.left + a.width;
 		order = order || G.threadOrder();
-		const kinds = [...new Set(d.marks.map(m => m.kind))].slice(0, 3);
+		kinds = kinds || G.markKinds().slice(0, 3);
 		heads = kinds.map(kind => ({ type: "marks", kind, h: MARK }));
 		for (let side = 0; times && side < d.meta.sides; side++)
 			heads.push({ type: "heat", side, h: d.meta.sides > 1 ? HEAT2 : HEAT });
@@ -319,7 +319,8 @@
 		G.state.set({ range: next }, { replace: !!range });
 	}
 	function toMark(way) {
-		const marks = G.data.marks.filter(m => m.endNs > m.startNs);
+		const spans = G.data.marks.filter(m => m.endNs > m.startNs), blocks = spans.filter(m => m.kind === "block");
+		const marks = blocks.length ? blocks : spans;
 		marks.sort((m, n) => way * (m.startNs - n.startNs));
 		const { range } = G.state.now, next = marks.find(m => !range ||
 			way * (m.startNs - range[0]) > 0);

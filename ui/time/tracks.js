@@ -42,6 +42,14 @@ Object.assign(G, (function () {
 		return list;
 	}
 
+	/* Kinds of marks: blocks, then those with the most time. A node that traces itself has dozens. */
+	function markKinds() {
+		const sums = new Map();
+		for (const m of G.data.marks)
+			sums.set(m.kind, (sums.get(m.kind) || 0) + m.endNs - m.startNs);
+		return [...sums.keys()].sort((a, b) => (b === "block") - (a === "block") || sums.get(b) - sums.get(a));
+	}
+
 	/* Is there another thread of that name? */
 	function twice(thread) {
 		const t = G.data.threads[thread];
@@ -100,5 +108,5 @@ Object.assign(G, (function () {
 		ctx.globalAlpha = 1;
 	}
 
-	return { colours, worth, threadOrder, twice, handle, stacking, curves, quantity, extent, drawCurve };
+	return { colours, worth, threadOrder, markKinds, twice, handle, stacking, curves, quantity, extent, drawCurve };
 })());

@@ -217,8 +217,8 @@
 	}
 
 	function marks() {
-		const long = m => m.endNs - m.startNs, kinds = new Set(G.data.marks.map(m => m.kind));
-		return [...kinds].map(kind => {
+		const long = m => m.endNs - m.startNs;
+		return G.markKinds().slice(0, 12).map(kind => {
 			const of = G.data.marks.filter(m => m.kind === kind);
 			const mean = of.reduce((a, m) => a + long(m), 0) / of.length;
 			const show = m => [link(m.name, { range: [m.startNs, m.endNs] }, "choose its time"),
