@@ -19,6 +19,7 @@
 #include "cmd/reading/input.h"
 #include "ethereum/log/logfile.h"
 #include "stats/stats.h"
+#include "target/log/xlayertrace.h"
 
 #define DIM "\033[2m"
 #define YELLOW "\033[33m"
@@ -329,16 +330,38 @@ static int write_result(const struct logblocks_options *o, const struct logfile 
 	return out.n ? captureio_write(o->output, &out, o->path, strcmp(*o->path, "-") ? 1 : 0, err) : 0;
 }
 
+/* A block of X Layer's trace.log, by its own times. */
+static void got_xlayer_block(void *context, const struct xlayertrace_block *b)
+{
+	struct logfile *l = context;
+
+	if (l->rows.n == LOGFILE_ROWS)
+		l->beyond++;
+	else
+		vec_push(&l->rows, (struct logfile_row){ .block = { .number = b->number, .known = BLOCK_NUMBER }, .first = b->number,
+							 .count = 1, .lasted_ns = b->end_wall_ns - b->start_wall_ns, .client = "xlayer" });
+}
+
+static bool take_xlayer_line(void *context, const char *line, size_t n)
+{
+	return xlayertrace_line(context, line, n);
+}
+
 int logblocks_run(const struct logblocks_options *o, struct err *err)
 {
 	bool standard = !strcmp(*o->path, "-");
 	_cleanup_fd_ int own = standard ? -1 : open(*o->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	_cleanup_(logfile_done) struct logfile l = { 0 };
+	struct xlayertrace *xlayer;
 	int r;
 
 	if (own < 0 && !standard)
 		return err_errno(err, errno, "cannot read %s", *o->path);
-	r = logfile_read(standard ? STDIN_FILENO : own, o->client, o->pattern, &l, err);
+	xlayer = xlayertrace_new(got_xlayer_block, &l);
+	r = logfile_read_with(standard ? STDIN_FILENO : own, o->client, o->pattern,
+			      o->client || o->pattern ? NULL : take_xlayer_line, xlayer, &l, err);
+	l.counts.bad_lines += xlayertrace_counted(xlayer)->bad;
+	xlayertrace_free(xlayer);
 	if (r)
 		return r;
 	r = write_result(o, &l, err);

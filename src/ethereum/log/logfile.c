@@ -16,6 +16,8 @@ static const uint64_t at_ns = 1ULL << 60;
 struct reading {
 	struct logfile *to;
 	struct blocklog *parser;
+	logfile_line_fn *other; /* may be NULL */
+	void *context;
 	char line[LOGFILE_LINE];
 	size_t n;
 	bool cut;
@@ -48,7 +50,8 @@ static void got_block(void *context, const struct blocklog_block *b)
 static void end_line(struct reading *r)
 {
 	r->to->lines++;
-	blocklog_line(r->parser, r->line, r->n, at_ns);
+	if (!r->other || !r->other(r->context, r->line, r->n))
+		blocklog_line(r->parser, r->line, r->n, at_ns);
 	r->n = 0;
 	r->cut = false;
 }
@@ -123,13 +126,16 @@ static void name_clients(struct logfile *l)
 		l->rows.v[i].client = only;
 }
 
-int logfile_read(int fd, const char *client, const char *pattern, struct logfile *ret, struct err *err)
+int logfile_read_with(int fd, const char *client, const char *pattern, logfile_line_fn *other, void *context,
+		      struct logfile *ret, struct err *err)
 {
 	struct reading *r = mem_alloc(sizeof(*r));
 	int e;
 
 	*ret = (struct logfile){ 0 };
 	r->to = ret;
+	r->other = other;
+	r->context = context;
 	e = blocklog_new(client, pattern, got_block, ret, &r->parser, err);
 	if (!e)
 		e = read_all(r, fd, err);
@@ -141,6 +147,11 @@ int logfile_read(int fd, const char *client, const char *pattern, struct logfile
 	blocklog_free(r->parser);
 	free(r);
 	return e;
+}
+
+int logfile_read(int fd, const char *client, const char *pattern, struct logfile *ret, struct err *err)
+{
+	return logfile_read_with(fd, client, pattern, NULL, NULL, ret, err);
 }
 
 void logfile_done(struct logfile *l)

@@ -40,4 +40,9 @@ struct logfile {
 
 /* client and pattern as in blocklog_new(); *ret is to be freed also after an error. Reads fd to its end. */
 int logfile_read(int fd, const char *client, const char *pattern, struct logfile *ret, struct err *err);
+/* The same for a log that may have lines of another kind, which other() knows: true = it took the line, and added its
+ * rows itself. */
+typedef bool logfile_line_fn(void *context, const char *line, size_t n);
+int logfile_read_with(int fd, const char *client, const char *pattern, logfile_line_fn *other, void *context,
+		      struct logfile *ret, struct err *err);
 void logfile_done(struct logfile *l);

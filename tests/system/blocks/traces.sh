@@ -227,6 +227,14 @@ gf import --marks plain-trace.log plain.gasflame -o sequencer.gasflame
 check "it times the blocks that a log has named" compare sequencer block on_new_payload 1000 1000
 check "which keep their gas" test "$(sql sequencer.gasflame "select count(*) || ' ' || sum(gas) from marks where kind = 'block'" | tr -d '"')" = '40 60000000'
 unset SAID
+gf blocks --json plain-trace.log
+check "and it is read by itself, without a recording" python3 - "$STDOUT" <<'END'
+import json, sys
+rows = json.load(open(sys.argv[1]))["rows"]
+own = {int(w[2]): int(w[4]) - int(w[3]) for w in map(str.split, open("plain.out")) if w[:2] == ["span", "on_new_payload"]}
+assert len(rows) == len(own) == 40, len(rows)
+assert all(abs((r["elapsed_ns"] or 0) - own[r["number"]]) <= 1000000 and r["client"] == "xlayer" for r in rows), rows
+END
 
 # Traces that are none, or bad.
 echo 'heap_v2/1' >no.json
