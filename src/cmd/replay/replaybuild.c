@@ -109,17 +109,19 @@ static int build(struct run *r, const struct blocksource_block *x, struct engine
 	return e;
 }
 
-int replaybuild_block(struct run *r, const struct blocksource_block *x, struct replay_row *row, uint64_t *ret_begin_ns)
+int replaybuild_block(struct run *r, const struct blocksource_block *x, struct replay_row *row, uint64_t *ret_span_ns)
 {
 	struct engine_built built = { 0 };
+	uint64_t begin;
 	int e = fill_pool(r, &x->block);
 
 	if (!*r->head)
 		memcpy(r->head, x->block.parent, ENGINE_HASH);
-	*ret_begin_ns = clock_mono_ns();
+	begin = clock_mono_ns();
 	row->start_wall_ns = clock_wall_ns();
 	if (!e)
 		e = build(r, x, &built, row);
+	*ret_span_ns = clock_mono_ns() - begin;
 	if (!e) {
 		row->number = built.number;
 		row->gas_limit = built.gas_limit;

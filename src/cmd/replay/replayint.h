@@ -63,8 +63,8 @@ bool replaynode_nap(uint64_t ms);
 
 /* --- the others --- */
 
-/* Has the node build the block, imports it, and makes it the head. *ret_begin_ns: of the first step. */
-int replaybuild_block(struct run *r, const struct blocksource_block *x, struct replay_row *row, uint64_t *ret_begin_ns);
+/* Has the node build the block, imports it, and makes it the head. *ret_span_ns: from the first step to the last. */
+int replaybuild_block(struct run *r, const struct blocksource_block *x, struct replay_row *row, uint64_t *ret_span_ns);
 
 int replaywait_open(struct run *r);
 /* Waits until the node keeps the block, in the way that was asked for. */

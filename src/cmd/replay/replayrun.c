@@ -27,13 +27,12 @@ static int save_block(struct run *r, const struct engine_block *b)
 	return 0;
 }
 
-static void note(struct run *r, struct replay_row *row, uint64_t begin_ns)
+/* span_ns: from its first question to its last answer. */
+static void note(struct run *r, struct replay_row *row, uint64_t span_ns)
 {
-	uint64_t end = clock_mono_ns();
-	struct replay_mark m = { row->start_wall_ns, row->start_wall_ns + (end - begin_ns), row->number, row->gas_used,
-				 row->transactions };
+	struct replay_mark m = { row->start_wall_ns, row->start_wall_ns + span_ns, row->number, row->gas_used, row->transactions };
 
-	row->end_ns = end - r->start_ns - r->looked_on_ns;
+	row->end_ns = clock_mono_ns() - r->start_ns - r->looked_on_ns;
 	vec_push(&r->result->rows, *row);
 	/* A mark that does not fit into memory is not worth the end of a replay. */
 	if (r->o->marks >= 0 && fd_write_all(r->o->marks, &m, sizeof(m)))
@@ -81,12 +80,13 @@ static void begin_payload(const struct run *r, const struct engine_block *b, str
 }
 
 /* newPayload and forkchoiceUpdated, as a consensus client sends them. */
-static int import_block(struct run *r, const struct blocksource_block *x, struct replay_row *row, uint64_t *ret_begin_ns)
+static int import_block(struct run *r, const struct blocksource_block *x, struct replay_row *row, uint64_t *ret_span_ns)
 {
 	const struct engine_block *b = &x->block;
 	_cleanup_(rpccall_done) struct rpccall c = { 0 };
 	struct engine_status status;
 	char method[32];
+	uint64_t begin;
 	int e;
 
 	if (b->requests_by_hash && !r->reth && !r->told_requests) {
@@ -98,7 +98,7 @@ static int import_block(struct run *r, const struct blocksource_block *x, struct
 	e = replaynode_ask_status(r, method, &c, &status);
 	if (e)
 		return explain(r, b, c.code);
-	*ret_begin_ns = clock_mono_ns() - c.ns;
+	begin = clock_mono_ns() - c.ns;
 	row->start_wall_ns = clock_wall_ns() - c.ns;
 	row->payload_ns = c.ns;
 	row->server_ns = known_ns(status.server_us);
@@ -112,7 +112,7 @@ static int import_block(struct run *r, const struct blocksource_block *x, struct
 	row->gas_limit = b->gas_limit;
 	row->gas_used = b->gas_used;
 	row->transactions = b->transactions;
-	row->total_ns = clock_mono_ns() - *ret_begin_ns;
+	row->total_ns = *ret_span_ns = clock_mono_ns() - begin;
 	if (r->wait == REPLAY_WAIT_PERSISTED && !r->news && row->persistence_ns != REPLAY_UNKNOWN)
 		r->result->persist_ns += row->persistence_ns;
 	return e;
@@ -121,11 +121,11 @@ static int import_block(struct run *r, const struct blocksource_block *x, struct
 static int send_block(struct run *r, const struct blocksource_block *x)
 {
 	struct replay_row row = replay_row_empty;
-	uint64_t begin = 0;
-	int e = r->o->build ? replaybuild_block(r, x, &row, &begin) : import_block(r, x, &row, &begin);
+	uint64_t span = 0;
+	int e = r->o->build ? replaybuild_block(r, x, &row, &span) : import_block(r, x, &row, &span);
 
 	if (!e)
-		note(r, &row, begin);
+		note(r, &row, span);
 	return e;
 }
 

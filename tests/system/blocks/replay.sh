@@ -182,7 +182,7 @@ END
 	check "Ctrl-C is no error" test $? -eq 0
 	count=$(($(wc -l <stopped/combined_latency.csv) - 1))
 	check "and keeps what was measured" tool csv stopped "$b_rpc" "$count"
-	check "which is neither nothing nor all" test "$count" -ge 3 -a "$count" -lt 45
+	check "which is neither nothing nor all" test "$count" -ge 3 -a "$count" -lt 43
 fi
 
 # Load for a dev node.
