@@ -20,7 +20,7 @@ static uint32_t add_thread(struct sample *s, unsigned tid, const char *name, con
 {
 	uint32_t thread = builder_thread(s->p, 0, tid, name);
 
-	sample_add(s, thread, sample_stack(s, stack), n);
+	sample_add(s, thread, sample_stack(s, "%s", stack), n);
 	return thread;
 }
 
