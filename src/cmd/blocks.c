@@ -144,10 +144,21 @@ static int run(const struct blocks_command *c, char **capture, struct err *err)
 /* Options that need what only a recording has, or only a log. NULL: all fit. */
 static const char *find_misfit(const struct blocks_command *c, bool log)
 {
+	const struct {
+		const char *name;
+		bool is_set;
+	} recordings[] = {
+		{ "--block", c->block != NULL }, { "--crates", c->crates }, { "--by-subsystem", c->by_subsystem }, { "--html", c->html },
+		{ "--own", c->own.list.n }, { "--patterns", c->load.patterns.list.n }, { "--symbols", c->load.symbols.list.n },
+		{ "--subsystems", c->load.subsystems.list.n },
+	};
+
 	if (!log)
 		return c->client ? "--log-client" : c->pattern ? "--log-pattern" : NULL;
-	return c->block ? "--block" : c->crates ? "--crates" : c->html ? "--html" : c->own.list.n ? "--own" :
-	       c->load.patterns.list.n ? "--patterns" : c->load.symbols.list.n ? "--symbols" : NULL;
+	for (size_t i = 0; i < ARRAY_LEN(recordings); i++)
+		if (recordings[i].is_set)
+			return recordings[i].name;
+	return NULL;
 }
 
 static int run_any(const struct blocks_command *c, char **path, struct err *err)

@@ -52,6 +52,8 @@ fi
 gf blocks --block 3 node.log
 check_status "what needs a recording is a mistake" 2
 check "that says so" said '\-\-block is for a recording, and node.log is a log'
+gf blocks --by-subsystem node.log
+check_status "so are columns that a log has not" 2
 gf blocks --log-client nobody node.log
 check_status "a client that nobody knows is a mistake" 2
 gf blocks --log-client geth node.log
