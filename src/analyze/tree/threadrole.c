@@ -68,8 +68,8 @@ static struct root find_root(const struct profile *p, uint32_t stack)
 				r.closure = r.closure == PROFILE_NONE ? function : r.closure;
 				continue;
 			}
-			/* What a library does for a closure is nothing that the thread is known by. */
-			if (r.closure == PROFILE_NONE || !ownfunction_is_library(name, module))
+			/* A thread is not known by what a library does: all workers of a runtime poll. */
+			if (!ownfunction_is_library(name, module))
 				r.function = function;
 			done = true;
 		}
