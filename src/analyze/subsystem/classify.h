@@ -2,9 +2,9 @@
  * classify.h - the subsystem of each stack of a profile.
  *
  * A stack belongs to its innermost function that a pattern knows. Weak patterns (memory copies, the runtime,
- *the kernel) decide only where no other one does, and where all functions of the program are known to be
- *such: a stack with a function that nobody knows, and without one that decides, is "other".
- *docs/decisions/0015-subsystems.md says why.
+ * the kernel) decide only where no other one does, and where all functions of the program are known to be
+ * such: a stack with a function that nobody knows, and without one that decides, is "other".
+ * docs/decisions/0015-subsystems.md says why.
  *
  *	struct classifier c;
  *	classifier_init(&c, p, &table);
@@ -12,8 +12,8 @@
  *	classifier_done(&c);
  *
  * Each function is matched once, and each stack takes what its caller has: the cost is that of the profile's
- *distinct functions and stacks, not of its samples. The table and the profile must outlive it; stacks that
- *are added later are looked at when they are asked for.
+ * distinct functions and stacks, not of its samples. The table and the profile must outlive it; stacks that
+ * are added later are looked at when they are asked for.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
  * shares.h - how much of a selection each subsystem has, on the CPU and waiting, and each opcode and
- *precompile.
+ * precompile.
  *
  *	struct subsystem_shares s;
  *	if (subsystem_shares_make(&s, &classifier, &select_options))

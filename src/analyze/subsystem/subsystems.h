@@ -2,7 +2,7 @@
  * subsystems.h - the table of a node's subsystems, as text that a user can extend.
  *
  * The format is explained at the top of configs/subsystems.conf, which is the built-in table itself. A user's
- *table comes before it: the first pattern that fits a function decides.
+ * table comes before it: the first pattern that fits a function decides.
  *
  *	struct subsystems t;
  *	subsystems_init(&t);

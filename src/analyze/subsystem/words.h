@@ -9,9 +9,8 @@
  *	$	at the end: the name ends here
  *	{}	stands for a part of an identifier, and is what the match is called: "core/vm.op{}$"
  *
- * Names are made plain first: generic arguments, parameter lists and what compilers append are removed, so
- *that
- * "<A as B<C>>::f<D>" is matched as "<A as B>::f" and a function is not taken for one of its type parameters.
+ * Names are made plain first: generic arguments, parameter lists and what compilers append are removed.
+ * "<A as B<C>>::f<D>" is matched as "<A as B>::f": a function is not taken for one of its type parameters.
  */
 #pragma once
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -14,7 +13,7 @@
 #include "ethereum/rpccall.h"
 #include "net/http.h"
 
-enum { ANSWER_BYTES = 16 << 20, HASHES_MAX = 20000 };
+enum { ANSWER_BYTES = 16 << 20, HASHES_MAX = 20000, HASH_BYTES = 32 };
 
 /*
  * Frames of calls are in s: b, gas at its begin; k, the last operation; g, gas before it; c, what calls
@@ -34,13 +33,6 @@ static const char tracer[] =
 	"if(a>0&&a<=17||a===256)f.p='#'+a}},"
 	"fault:function(){},"
 	"result:function(){while(this.s.length){var f=this.s.pop();if(f)this.e(f,f.g)}return this.o}}";
-
-void opcodegas_put_params(struct buf *out, const char *hash)
-{
-	buf_printf(out, "\"%.66s\",{\"tracer\":", hash);
-	buf_json(out, tracer);
-	buf_puts(out, ",\"timeout\":\"60s\"}");
-}
 
 void opcodegas_done(struct opcodegas *g)
 {
@@ -127,92 +119,77 @@ static int read_figures(const json_t *result, struct opcodegas *ret, struct err 
 	return 0;
 }
 
-/* The result of an answer, NULL after an error. */
-static const json_t *result_of(const json_t *answer, struct err *err)
-{
-	const json_t *said = json_object_get(json_object_get(answer, "error"), "message");
-
-	if (json_object_get(answer, "error"))
-		err_set(err, EOPNOTSUPP,
-		        "the node does not trace with a JavaScript tracer (debug_traceTransaction): %.200s",
-		        json_is_string(said) ? json_string_value(said) : "it gives no reason");
-	else if (!json_object_get(answer, "result"))
-		err_set(err, EPROTO, "its answer is no JSON-RPC");
-	else
-		return json_object_get(answer, "result");
-	return NULL;
-}
-
 int opcodegas_parse(const char *text, size_t n, struct opcodegas *ret, struct err *err)
 {
-	json_t *answer = json_loadb(text, n, JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, NULL);
-	const json_t *result = result_of(answer, err);
-	int e = result ? read_figures(result, ret, err) : -err->code;
+	_cleanup_json_ json_t *result = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
 
-	json_decref(answer);
-	return e;
+	return read_figures(result, ret, err);
 }
 
 /* --- asking --- */
 
-static int ask(struct http *http, const char *method, const char *params, uint64_t end_ns,
-               struct http_answer *ret, struct err *err)
+static int ask(struct rpccall *c, struct http *http, uint64_t end_ns, json_t **ret, struct err *err)
 {
-	_cleanup_(rpccall_done) struct rpccall c = { 0 };
-	_cleanup_free_ char *list = mem_printf("[%s]", params);
-	struct http_question q = { .limit = ANSWER_BYTES };
 	uint64_t now = clock_mono_ns();
-	int e;
+	const struct http_question how = { .limit = ANSWER_BYTES,
+		                           .timeout_ms = now < end_ns ? (end_ns - now) / 1000000 + 1 : 1 };
+	int e = rpccall_ask(c, http, &how, ret, err);
 
-	rpccall_begin_raw(&c, method, list, strlen(list));
-	rpccall_end(&c);
-	q.body = c.body.data;
-	q.n = c.body.n;
-	q.timeout_ms = now < end_ns ? (end_ns - now) / 1000000 + 1 : 1;
-	e = http_ask(http, &q, ret, err);
 	return e ? err_prefix(err, "%s", http_url(http)) : 0;
 }
 
-/* The hashes of a block's transactions. The caller releases the answer. */
-static int ask_hashes(struct http *http, uint64_t number, uint64_t end_ns, json_t **ret, struct err *err)
+static int ask_block_head(struct http *http, uint64_t number, uint64_t end_ns, json_t **ret, struct err *err)
 {
-	struct http_answer a;
-	char params[64];
+	_cleanup_(rpccall_done) struct rpccall c = { 0 };
 	const json_t *list;
+	char text[32];
 	int e;
 
-	snprintf(params, sizeof(params), "\"0x%llx\",false", (unsigned long long)number);
-	e = ask(http, "eth_getBlockByNumber", params, end_ns, &a, err);
+	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)number);
+	rpccall_begin(&c, "eth_getBlockByNumber");
+	json_put_string(&c.params, NULL, text);
+	json_put_bool(&c.params, NULL, false);
+	e = ask(&c, http, end_ns, ret, err);
 	if (e)
 		return e;
-	*ret = json_loadb(a.text, a.n, JSON_DECODE_INT_AS_REAL, NULL);
-	list = json_object_get(json_object_get(*ret, "result"), "transactions");
+	list = json_object_get(*ret, "transactions");
 	for (size_t i = 0; i < json_array_size(list); i++)
-		if (!hex_is(json_string_value(json_array_get(list, i)), 32))
+		if (!hex_is(json_string_value(json_array_get(list, i)), HASH_BYTES))
 			list = NULL;
-	return json_is_array(list) && json_array_size(list) <= HASHES_MAX
-	               ? 0
-	               : err_set(err, EPROTO, "%s: it has no block %llu", http_url(http),
-	                         (unsigned long long)number);
+	if (!json_is_array(list) || json_array_size(list) > HASHES_MAX)
+		return err_set(err, EPROTO, "%s: it has no block %llu", http_url(http),
+		               (unsigned long long)number);
+	return 0;
+}
+
+static int ask_transaction(struct http *http, const char *hash, uint64_t end_ns, struct opcodegas *ret,
+                           struct err *err)
+{
+	_cleanup_(rpccall_done) struct rpccall c = { 0 };
+	_cleanup_json_ json_t *result = NULL;
+	int e;
+
+	rpccall_begin(&c, "debug_traceTransaction");
+	json_put_string(&c.params, NULL, hash);
+	json_open_object(&c.params, NULL);
+	json_put_string(&c.params, "tracer", tracer);
+	json_put_string(&c.params, "timeout", "60s");
+	json_close(&c.params);
+	e = ask(&c, http, end_ns, &result, err);
+	if (e == -EREMOTEIO)
+		return err_prefix(err, "this node does not trace with a program in JavaScript");
+	return e ? e : read_figures(result, ret, err);
 }
 
 static int ask_block(struct http *http, uint64_t number, uint64_t end_ns, struct opcodegas *ret,
                      struct err *err)
 {
-	json_t *block = NULL;
-	int e = ask_hashes(http, number, end_ns, &block, err);
-	const json_t *list = json_object_get(json_object_get(block, "result"), "transactions");
+	_cleanup_json_ json_t *block = NULL;
+	int e = ask_block_head(http, number, end_ns, &block, err);
+	const json_t *list = json_object_get(block, "transactions");
 
-	for (size_t i = 0; !e && i < json_array_size(list); i++) {
-		_cleanup_(buf_done) struct buf params = { 0 };
-		struct http_answer a;
-
-		opcodegas_put_params(&params, json_string_value(json_array_get(list, i)));
-		e = ask(http, "debug_traceTransaction", params.data, end_ns, &a, err);
-		if (!e)
-			e = opcodegas_parse(a.text, a.n, ret, err);
-	}
-	json_decref(block);
+	for (size_t i = 0; !e && i < json_array_size(list); i++)
+		e = ask_transaction(http, json_string_value(json_array_get(list, i)), end_ns, ret, err);
 	return e;
 }
 

@@ -18,7 +18,6 @@
 
 #include "base/vec.h"
 
-struct buf;
 struct err;
 
 enum { OPCODEGAS_NAME = 24, OPCODEGAS_ROWS = 512 };
@@ -36,12 +35,10 @@ struct opcodegas {
 };
 
 /* Traces the blocks in their order, whole ones, until limit_ms have passed. 0, if it was one at least.
- * -EOPNOTSUPP: the node does not trace; -EIO and others: it was not reached, or not understood. */
+ * -EREMOTEIO: the node does not trace; -EIO and others: it was not reached, or not understood. */
 int opcodegas_ask(const char *url, const uint64_t *numbers, size_t n, uint64_t limit_ms,
                   struct opcodegas *ret, struct err *err);
 void opcodegas_done(struct opcodegas *g);
 
-/* For tests: the parameters of a request, and an answer's figures, added to ret, which stays as it was if
- * they are bad. */
-void opcodegas_put_params(struct buf *out, const char *hash);
+/* For tests: the figures of one transaction, added to ret, which stays as it was if they are bad (-EPROTO). */
 int opcodegas_parse(const char *text, size_t n, struct opcodegas *ret, struct err *err);
