@@ -4,7 +4,7 @@
  * A Chrome trace does not say which clock its times are of. tracing-chrome's (reth --log.tracing-chrome) count from the
  * moment at which its file was created; Chromium's are CLOCK_MONOTONIC, and scripts like the wall clock. Values tell
  * these apart. For the first kind there are bounds: the file was created before, and no event was written before it
- * happened. docs/decisions/0015-trace-clock.md has the reasons and the accuracy.
+ * happened. docs/decisions/0016-trace-clock.md has the reasons and the accuracy.
  */
 #pragma once
 
