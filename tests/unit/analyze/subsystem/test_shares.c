@@ -73,7 +73,7 @@ static void the_innermost_known_function_decides(void **state)
 	begin(&m);
 	assert_string_equal(classifier_name(&m.c, 0), "other");
 	for (size_t i = 0; i < ARRAY_LEN(stacks); i++) {
-		const char *name = classifier_name(&m.c, sample_stack(&m.w.s, stacks[i][0]));
+		const char *name = classifier_name(&m.c, sample_stack(&m.w.s, "%s", stacks[i][0]));
 
 		if (strcmp(name, stacks[i][1]))
 			fail_msg("%s is %s, not %s", stacks[i][0], name, stacks[i][1]);
