@@ -37,7 +37,8 @@ recording keccak cpu
 recording ecrecover cpu
 
 cat >judge.py <<'END'
-"""judge.py named: under mixed load nine tenths of the CPU time, and of the time off it, are in a named subsystem.
+"""judge.py named: under mixed load nine tenths of the CPU time, and of the blocked time, are in a named subsystem. The run queue
+is no part of it: a thread that is preempted often has no stack.
 judge.py FIGURE: the load that stresses it has at least 15 % of the CPU time there, and three times as much as the other two."""
 import json, sys
 figures = open("figures", "a")
@@ -47,14 +48,14 @@ def read(kind):
     return s
 def cpu(row):
     return row["self_by_cause"].get("cpu", 0)
-def off(row):
-    return row["self"] - cpu(row)
+def blocked(row):
+    return sum(ns for cause, ns in row["self_by_cause"].items() if cause not in ("cpu", "queue", "throttled"))
 if sys.argv[1] == "named":
     s = read("all")
     assert s["of"] == "wall"
-    for what in cpu, off:
+    for what in cpu, blocked:
         every, other = sum(map(what, s["rows"])), sum(what(r) for r in s["rows"] if r["name"] == "other")
-        assert every > 0 and other <= 0.1 * every, (what.__name__, other, every)
+        assert every > 0 and other <= 0.1 * every + 1e6, (what.__name__, other, every, s["unknown"])
         print(what.__name__, f"{100 - 100 * other / every:.2f} % named", file=figures)
     names = {r["name"] for r in s["rows"]}
     assert {"EVM", "Keccak", "sender recovery", "state root", "state reads", "RPC", "engine", "transaction pool"} <= names, names
@@ -70,11 +71,12 @@ shares = {kind: share(kind, figure) for kind in ("storage", "keccak", "ecrecover
 print(figure, {k: f"{100 * v:.1f} %" for k, v in shares.items()}, file=figures)
 assert shares[figure] >= 0.15 and all(shares[figure] >= 3 * v for k, v in shares.items() if k != figure), shares
 END
-check "anvil under mixed load: nine tenths of the CPU time and of the time off it are in a named subsystem" python3 judge.py named
+check "anvil under mixed load: nine tenths of the CPU time and of the blocked time are in a named subsystem" python3 judge.py named
 check "SLOAD and SSTORE move the share of state reads" python3 judge.py storage
 check "KECCAK256 moves that of Keccak" python3 judge.py keccak
 check "ecrecover moves that of the precompile" python3 judge.py ecrecover
 sed 's/^/# /' figures
+python3 -c "import json; print('# unknown:', json.load(open('all.json'))['subsystems']['unknown'])"
 
 gf blocks --by-subsystem all.gasflame
 check_status "blocks have columns of subsystems" 0
