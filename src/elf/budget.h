@@ -27,13 +27,13 @@ enum {
 /* --- time for one request --- */
 #define BUDGET_CPU_NS 2000000000ULL      /* for any file */
 #define BUDGET_CPU_BYTES_S (16ULL << 20) /* plus a second for each so many bytes; honest files take a tenth
-                                          * of it */
+					  * of it */
 #define BUDGET_CPU_ADDRESS_NS 100000ULL  /* plus this for each address that is looked up */
 #define BUDGET_WALL_NS 10000000000ULL    /* beside 4 times the CPU time, for a slow disk or a busy machine */
 
 /* --- all requests of one worker --- */
 #define BUDGET_WASTED_NS 10000000000ULL  /* CPU time wasted on abandoned files; past it, requests get an
-                                          * eighth of the time above */
+					  * eighth of the time above */
 enum {
 	BUDGET_CHILD_CPU_S = 600,        /* RLIMIT_CPU of one child; the parent replaces it earlier */
 	BUDGET_CACHE_FILES = 256,

@@ -104,7 +104,7 @@ uint32_t nodes_put(struct profile_nodes *t, uint32_t parent, uint32_t frame)
 }
 
 void nodes_put_many(struct profile_nodes *t, const uint32_t *parents, const uint32_t *frames, uint32_t *ret,
-                    size_t n)
+		    size_t n)
 {
 	enum { TOGETHER = 32 };
 	uint64_t hashes[TOGETHER];

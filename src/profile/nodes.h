@@ -29,7 +29,7 @@ void nodes_done(struct profile_nodes *t);
 uint32_t nodes_put(struct profile_nodes *t, uint32_t parent, uint32_t frame);
 /* The same for n pairs, in their order: their look-ups wait for memory together, not one after the other. */
 void nodes_put_many(struct profile_nodes *t, const uint32_t *parents, const uint32_t *frames, uint32_t *ret,
-                    size_t n);
+		    size_t n);
 /* For about so many nodes: the index need not grow on the way. */
 void nodes_expect(struct profile_nodes *t, size_t n);
 /* Frees the index; it is made again at need. */

@@ -9,7 +9,7 @@
 
 /* By label: its time within the spans. Caller frees. */
 static uint64_t *times_of(struct classifier *c, struct causes *causes, const struct opcode_span *spans,
-                          size_t n)
+			  size_t n)
 {
 	struct select_options o = { .causes = causes, .event = SELECT_WALL };
 	uint64_t *ns = NULL;
@@ -85,8 +85,8 @@ static int compare_costs(const void *a, const void *b)
 }
 
 void opcode_costs_make(struct opcode_costs *o, struct classifier *c, struct causes *causes,
-                       const struct opcode_figure *figures, size_t n, const struct opcode_span *spans,
-                       size_t span_count)
+		       const struct opcode_figure *figures, size_t n, const struct opcode_span *spans,
+		       size_t span_count)
 {
 	_cleanup_free_ uint64_t *ns = times_of(c, causes, spans, span_count);
 	_cleanup_free_ size_t *rows =
@@ -99,8 +99,8 @@ void opcode_costs_make(struct opcode_costs *o, struct classifier *c, struct caus
 
 		if (!label || !rows[label]) {
 			vec_push(&o->rows,
-			         (struct opcode_cost){ label ? c->table->labels.v[label].name : f->name,
-			                               f->kind, label ? ns[label] : 0, 0, 0 });
+				 (struct opcode_cost){ label ? c->table->labels.v[label].name : f->name,
+						       f->kind, label ? ns[label] : 0, 0, 0 });
 			rows[label] = o->rows.n;
 		}
 		o->rows.v[rows[label] - 1].count += f->count;

@@ -38,6 +38,6 @@ struct opcode_costs {
 
 /* Names live as long as the figures and the table. */
 void opcode_costs_make(struct opcode_costs *o, struct classifier *c, struct causes *causes,
-                       const struct opcode_figure *figures, size_t n, const struct opcode_span *spans,
-                       size_t span_count);
+		       const struct opcode_figure *figures, size_t n, const struct opcode_span *spans,
+		       size_t span_count);
 void opcode_costs_done(struct opcode_costs *o);

@@ -18,7 +18,7 @@ void subsystems_init(struct subsystems *t)
 	*t = (struct subsystems){ 0 };
 	strtab_init(&t->label_names);
 	vec_push(&t->list,
-	         (struct subsystem){ mem_strdup("other"), mem_strdup("what no pattern knows"), true });
+		 (struct subsystem){ mem_strdup("other"), mem_strdup("what no pattern knows"), true });
 	vec_push(&t->labels, (struct subsystem_label_name){ "", LABEL_NONE });
 }
 
@@ -68,7 +68,7 @@ struct reading {
 static int complain(const struct reading *r, const char *what, const char *which)
 {
 	return err_set(r->err, EINVAL, "%s:%zu: %s%s%s%s", r->file, r->line, what, which ? " '" : "",
-	               which ? which : "", which ? "'" : "");
+		       which ? which : "", which ? "'" : "");
 }
 
 static char *trim(char *s)
@@ -96,7 +96,7 @@ static int begin(struct reading *r, char *line)
 	for (const char *c = line; *c; c++)
 		if (!isalnum((unsigned char)*c) && !strchr(" -_/.,", *c))
 			return complain(r, "names of subsystems are of letters, digits, spaces and -_/., not",
-			                line);
+					line);
 	r->current = subsystems_find(r->t, line);
 	if (!r->current)
 		return complain(r, "other is what no pattern knows, and has none", NULL);
@@ -207,7 +207,7 @@ static int set_key(struct reading *r, const char *key, char *value)
 	if (e < 0)
 		return e;
 	return e ? add_words(r, value, &rule)
-	         : complain(r, "keys are function, weak, opcode, precompile, about and general, not", key);
+		 : complain(r, "keys are function, weak, opcode, precompile, about and general, not", key);
 }
 
 static int read_line(struct reading *r, char *line)
@@ -278,7 +278,7 @@ static uint16_t captured_label(struct subsystems *t, const struct words_match *m
 }
 
 struct subsystem_use subsystems_of_name(struct subsystems *t, const char *name, const char *module,
-                                        bool kernel)
+					bool kernel)
 {
 	struct words_match m, by_module;
 	const struct subsystem_rule *rule;
@@ -295,7 +295,7 @@ struct subsystem_use subsystems_of_name(struct subsystems *t, const char *name, 
 		return (struct subsystem_use){ 0 };
 	rule = &t->rules.v[m.id];
 	return (struct subsystem_use){ rule->subsystem, rule->weak,
-		                       rule->label  ? rule->label
-		                       : rule->kind ? captured_label(t, &m, rule->kind)
-		                                    : 0 };
+				       rule->label  ? rule->label
+				       : rule->kind ? captured_label(t, &m, rule->kind)
+						    : 0 };
 }

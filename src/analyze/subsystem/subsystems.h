@@ -77,7 +77,7 @@ void subsystems_add_builtin(struct subsystems *t);
 /* Costs some microseconds: ask once for each function. module is a path; kernel: its function is the
  * kernel's. */
 struct subsystem_use subsystems_of_name(struct subsystems *t, const char *name, const char *module,
-                                        bool kernel);
+					bool kernel);
 
 /* The number of a subsystem by its name, -1 = there is none. */
 int subsystems_find(const struct subsystems *t, const char *name);

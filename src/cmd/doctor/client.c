@@ -129,7 +129,7 @@ static int option_of(const char *conf, const char *name)
 	size_t n = strlen(name);
 	int value = -1;
 
-	for (const char *s = conf; s && *s; s = strchr(s, ','), s += s ? 1 : 0)
+	for (const char *s = conf; *s; s += strcspn(s, ","), s += *s == ',')
 		if (!strncmp(s, name, n) && s[n] == ':')
 			value = str_starts(s + n + 1, "true");
 	return value;

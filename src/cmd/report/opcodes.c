@@ -30,7 +30,7 @@ static void find_blocks(const struct profile *p, numbers_vec *numbers, spans_vec
 }
 
 int opcodes_ask(const char *url, struct classifier *c, struct causes *causes, struct opcodegas *gas,
-                struct opcode_costs *ret, struct err *err)
+		struct opcode_costs *ret, struct err *err)
 {
 	VEC(struct opcode_figure) figures = { 0 };
 	numbers_vec numbers = { 0 };
@@ -40,17 +40,17 @@ int opcodes_ask(const char *url, struct classifier *c, struct causes *causes, st
 	find_blocks(c->p, &numbers, &spans);
 	if (numbers.n)
 		log_info("asking %s for the gas of %zu blocks, for at most %d s", url, numbers.n,
-		         LIMIT_MS / 1000);
+			 LIMIT_MS / 1000);
 	r = numbers.n ? opcodegas_ask(url, numbers.v, numbers.n, LIMIT_MS, gas, err)
-	              : err_set(err, ENODATA,
-	                        "--rpc asks for the gas of blocks, and this recording has none with a number "
-	                        "and a "
-	                        "duration: record with --log or --rpc");
+		      : err_set(err, ENODATA,
+				"--rpc asks for the gas of blocks, and this recording has none with a number "
+				"and a "
+				"duration: record with --log or --rpc");
 	for (size_t i = 0; !r && i < gas->rows.n; i++)
 		vec_push(&figures,
-		         (struct opcode_figure){ gas->rows.v[i].name,
-		                                 gas->rows.v[i].precompile ? LABEL_PRECOMPILE : LABEL_OPCODE,
-		                                 gas->rows.v[i].count, gas->rows.v[i].gas });
+			 (struct opcode_figure){ gas->rows.v[i].name,
+						 gas->rows.v[i].precompile ? LABEL_PRECOMPILE : LABEL_OPCODE,
+						 gas->rows.v[i].count, gas->rows.v[i].gas });
 	if (!r) {
 		/* The first ones were traced. */
 		opcode_costs_make(ret, c, causes, figures.v, figures.n, spans.v, gas->blocks.n);
@@ -58,7 +58,7 @@ int opcodes_ask(const char *url, struct classifier *c, struct causes *causes, st
 		ret->transactions = gas->transactions;
 		if (gas->blocks.n < numbers.n)
 			log_info("traced %zu of %zu blocks in %d s", gas->blocks.n, numbers.n,
-			         LIMIT_MS / 1000);
+				 LIMIT_MS / 1000);
 	}
 	vec_done(&figures);
 	vec_done(&numbers);

@@ -18,7 +18,7 @@ int disassemble_function(const struct symbols_files *files, uint64_t address, st
 }
 
 int probesites_read(const struct elf *elf, struct probesites *d, uint64_t cold, uint64_t cold_size, bool may_be_future,
-                    struct err *err)
+		    struct err *err)
 {
 	return err_set(err, ENOTSUP, "this gasflame was built without libcapstone, which finds where functions end");
 }

@@ -75,7 +75,7 @@ int probesites_fit(const char *name, const char *pattern);
 int probesites_find(struct elf *elf, const char *text, size_t n, struct probesites_info *ret, struct err *err);
 /* Reads the code of one function; part of probesites_find, -ENOTSUP in a build without a disassembler. */
 int probesites_read(const struct elf *elf, struct probesites *d, uint64_t cold, uint64_t cold_size, bool may_be_future,
-                    struct err *err);
+		    struct err *err);
 /* Returns whether all numbers are within their bounds. Terminates the names. */
 bool probesites_check(struct probesites_info *info);
 /* Returns the trouble as a sentence for people: "begins with …". */

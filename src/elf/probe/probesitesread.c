@@ -207,7 +207,7 @@ static void read_future(csh handle, const struct code *c, struct probesites *d)
 }
 
 int probesites_read(const struct elf *elf, struct probesites *d, uint64_t cold, uint64_t cold_size, bool may_be_future,
-                    struct err *err)
+		    struct err *err)
 {
 	struct code c = { elf, d->address, d->size, cold, cold_size };
 	csh handle;

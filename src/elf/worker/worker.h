@@ -75,7 +75,7 @@ int worker_allocator(struct worker *w, int fd, struct allocator_info *ret, struc
 struct probesites_info;
 /* Finds the functions that match patterns, each with a NUL at its end, n bytes in all: see probesites.h. */
 int worker_probesites(struct worker *w, int fd, const char *patterns, size_t n, struct probesites_info *ret,
-                      struct err *err);
+		      struct err *err);
 struct buildfacts;
 /* Finds out how a program was built: see buildfacts.h. */
 int worker_buildfacts(struct worker *w, int fd, struct buildfacts *ret, struct err *err);

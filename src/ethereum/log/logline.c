@@ -222,8 +222,8 @@ static void add_field(struct members *m, const char *key, const struct buf *valu
 	buf_putc(&m->fields, ' ');
 	for (const char *c = key + (journal ? 2 : 0); *c; c++)
 		buf_putc(&m->fields, (char)(!isalnum((unsigned char)*c) && !strchr("._/@-", *c) ? '_'
-		                            : journal ? tolower((unsigned char)*c)
-		                                      : *c));
+					    : journal ? tolower((unsigned char)*c)
+						      : *c));
 	buf_putc(&m->fields, '=');
 	for (size_t i = 0; i < value->n; i++)
 		quoted |= isspace((unsigned char)value->data[i]);
@@ -234,8 +234,8 @@ static void add_field(struct members *m, const char *key, const struct buf *valu
 			i += escape_length(value->data + i, value->n - i) - 1;
 		else
 			buf_putc(&m->fields, (char)(value->data[i] == '"'                 ? '\''
-			                            : (unsigned char)value->data[i] < ' ' ? ' '
-			                                                                  : value->data[i]));
+						    : (unsigned char)value->data[i] < ' ' ? ' '
+											  : value->data[i]));
 	if (quoted)
 		buf_putc(&m->fields, '"');
 }
@@ -255,7 +255,7 @@ static bool take_value(struct input *in, struct buf *value)
 }
 
 static bool take_member(struct input *in, struct members *m, const char *key, const char *path,
-                        unsigned level)
+			unsigned level)
 {
 	_cleanup_(buf_done) struct buf value = { 0 };
 	char inner[KEY_BYTES];
@@ -267,7 +267,7 @@ static bool take_member(struct input *in, struct members *m, const char *key, co
 		if (level >= LEVELS)
 			return skip_array(in);
 		snprintf(inner, sizeof(inner), "%s%s%s", path, is_holder(key) ? "" : key,
-		         is_holder(key) ? "" : ".");
+			 is_holder(key) ? "" : ".");
 		in->i++;
 		return take_object(in, m, inner, level + 1);
 	}

@@ -46,9 +46,9 @@ void opcodegas_done(struct opcodegas *g)
 static const char *precompile_name(const char *number)
 {
 	static const char *const names[] = { NULL,        "ecrecover", "sha256",
-		                             "ripemd160", "identity",  "modexp",
-		                             "bn254 add", "bn254 mul", "bn254 pairing",
-		                             "blake2f",   "kzg point" };
+					     "ripemd160", "identity",  "modexp",
+					     "bn254 add", "bn254 mul", "bn254 pairing",
+					     "blake2f",   "kzg point" };
 	char *end;
 	unsigned long n = strtoul(number, &end, 10);
 
@@ -132,7 +132,7 @@ static int ask(struct rpccall *c, struct http *http, uint64_t end_ns, json_t **r
 {
 	uint64_t now = clock_mono_ns();
 	const struct http_question how = { .limit = ANSWER_BYTES,
-		                           .timeout_ms = now < end_ns ? (end_ns - now) / 1000000 + 1 : 1 };
+					   .timeout_ms = now < end_ns ? (end_ns - now) / 1000000 + 1 : 1 };
 	int e = rpccall_ask(c, http, &how, ret, err);
 
 	return e ? err_prefix(err, "%s", http_url(http)) : 0;
@@ -158,12 +158,12 @@ static int ask_block_head(struct http *http, uint64_t number, uint64_t end_ns, j
 			list = NULL;
 	if (!json_is_array(list) || json_array_size(list) > HASHES_MAX)
 		return err_set(err, EPROTO, "%s: it has no block %llu", http_url(http),
-		               (unsigned long long)number);
+			       (unsigned long long)number);
 	return 0;
 }
 
 static int ask_transaction(struct http *http, const char *hash, uint64_t end_ns, struct opcodegas *ret,
-                           struct err *err)
+			   struct err *err)
 {
 	_cleanup_(rpccall_done) struct rpccall c = { 0 };
 	_cleanup_json_ json_t *result = NULL;
@@ -182,7 +182,7 @@ static int ask_transaction(struct http *http, const char *hash, uint64_t end_ns,
 }
 
 static int ask_block(struct http *http, uint64_t number, uint64_t end_ns, struct opcodegas *ret,
-                     struct err *err)
+		     struct err *err)
 {
 	_cleanup_json_ json_t *block = NULL;
 	int e = ask_block_head(http, number, end_ns, &block, err);
@@ -202,7 +202,7 @@ static void copy(struct opcodegas *to, const struct opcodegas *from)
 }
 
 int opcodegas_ask(const char *url, const uint64_t *numbers, size_t n, uint64_t limit_ms,
-                  struct opcodegas *ret, struct err *err)
+		  struct opcodegas *ret, struct err *err)
 {
 	uint64_t end_ns = clock_mono_ns() + limit_ms * 1000000;
 	struct opcodegas sum = { 0 };

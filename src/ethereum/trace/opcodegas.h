@@ -37,7 +37,7 @@ struct opcodegas {
 /* Traces the blocks in their order, whole ones, until limit_ms have passed. 0, if it was one at least.
  * -EREMOTEIO: the node does not trace; -EIO and others: it was not reached, or not understood. */
 int opcodegas_ask(const char *url, const uint64_t *numbers, size_t n, uint64_t limit_ms,
-                  struct opcodegas *ret, struct err *err);
+		  struct opcodegas *ret, struct err *err);
 void opcodegas_done(struct opcodegas *g);
 
 /* For tests: the figures of one transaction, added to ret, which stays as it was if they are bad (-EPROTO). */

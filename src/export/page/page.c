@@ -28,9 +28,9 @@ static int check(const struct pagetree *t, struct err *err)
 {
 	if (t->events.n > EVENTS_MAX)
 		return err_set(err, E2BIG,
-		               "%zu different events are more than a page can hold (%d): record "
-		               "fewer, or choose another format",
-		               t->events.n, EVENTS_MAX);
+			       "%zu different events are more than a page can hold (%d): record "
+			       "fewer, or choose another format",
+			       t->events.n, EVENTS_MAX);
 	return 0;
 }
 
@@ -88,7 +88,7 @@ static bool mostly_times(const struct page_columns *c)
  * where something was left out; the result is all or part.
  */
 static int fit(struct page_columns *c, const struct pagetree *t, struct pagestacks *all,
-               struct pagestacks *part, uint64_t max, const struct pagestacks **ret)
+	       struct pagestacks *part, uint64_t max, const struct pagestacks **ret)
 {
 	size_t keep = all->nodes.n;
 	int r = make_columns(c, t, all);
@@ -115,7 +115,7 @@ static int fit(struct page_columns *c, const struct pagetree *t, struct pagestac
 
 /* Puts the data of a tree, or of the part below one of its nodes. */
 static int tree_data(const struct export_job *sides, size_t n, const struct page_options *o,
-                     struct pagetree *t, struct buf *out, struct err *err)
+		     struct pagetree *t, struct buf *out, struct err *err)
 {
 	struct pagestacks below = { 0 }, part = { 0 }, *all = &t->stacks;
 	const struct pagestacks *shown;
@@ -142,7 +142,7 @@ static int tree_data(const struct export_job *sides, size_t n, const struct page
 }
 
 int page_data(const struct export_job *sides, size_t n, const struct page_options *o, struct buf *out,
-              struct err *err)
+	      struct err *err)
 {
 	struct causes own[PAGETREE_SIDES] = { 0 };
 	struct pagetree_side from[PAGETREE_SIDES];
@@ -185,7 +185,7 @@ static const char *copy_until(struct buf *out, const char *from, const char *mar
 }
 
 int page_write(const struct export_job *sides, size_t n, const struct page_options *o, const char *data_url,
-               struct buf *out, struct err *err)
+	       struct buf *out, struct err *err)
 {
 	_cleanup_(buf_done) struct buf data = { 0 };
 	const char *rest;
@@ -219,7 +219,7 @@ int page_write(const struct export_job *sides, size_t n, const struct page_optio
 int html_write(const struct export_job *job, struct buf *out, struct err *err)
 {
 	return page_write(job, 1, &(struct page_options){ .max_bytes = job->options.max_bytes }, NULL, out,
-	                  err);
+			  err);
 }
 
 int page_write_diff(const struct diff_job *job, struct buf *out, struct err *err)

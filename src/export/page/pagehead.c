@@ -84,7 +84,7 @@ static void put_initial(struct json *j, const struct export_job *sides, size_t n
 }
 
 static void put_left_out(struct json *j, const struct export_job *job, const struct pagetree *t,
-                         const struct pagestacks *s)
+			 const struct pagestacks *s)
 {
 	uint32_t event = job->selection->options.event;
 
@@ -97,9 +97,9 @@ static void put_left_out(struct json *j, const struct export_job *job, const str
 		event = 0;
 	json_open_object(j, "leftOut");
 	put_real(j, "weightShare",
-	         event < job->profile->events.n
-	                 ? pagestacks_left_out(t, s, t->event_of[t->side_count - 1][event])
-	                 : 0);
+		 event < job->profile->events.n
+			 ? pagestacks_left_out(t, s, t->event_of[t->side_count - 1][event])
+			 : 0);
 	json_put_uint(j, "nodes", s->left_out);
 	json_close(j);
 }
@@ -132,7 +132,7 @@ static void put_recording(struct json *j, const struct export_job *job)
 }
 
 static void put_meta(struct json *j, const struct export_job *sides, size_t n, const struct pagetree *t,
-                     const struct pagestacks *s)
+		     const struct pagestacks *s)
 {
 	const struct export_job *job = &sides[n - 1];
 
@@ -321,8 +321,8 @@ static void put_marks(struct json *j, const struct pagetree *t, const struct pro
 		cleantext_json(j, "kind", profile_str(p, m->kind));
 		json_put_uints(j, { "startNs", m->start_ns }, { "endNs", m->end_ns });
 		json_put_int(j, "thread",
-		        m->thread < p->threads.n ? (int64_t)t->thread_first[t->side_count - 1] + m->thread
-		                                 : -1);
+			m->thread < p->threads.n ? (int64_t)t->thread_first[t->side_count - 1] + m->thread
+						 : -1);
 		json_close(j);
 	}
 	json_close_line(j, 0);
@@ -394,7 +394,7 @@ static void put_diff_verdict(struct json *j, const struct diff *d)
 
 /* Of the last side, but for the verdict: that of two is what changed. */
 static void put_findings(struct json *j, const struct export_job *job, struct causes *causes,
-                         const struct account *a, bool any, const struct diff *d)
+			 const struct account *a, bool any, const struct diff *d)
 {
 	const struct select_options o = { .causes = causes };
 	struct export_job whole = *job;
@@ -466,7 +466,7 @@ static void put_diff(struct json *j, const struct pagetree *t, const struct diff
 }
 
 static void put_columns(struct json *j, const struct pagetree *t, const struct pagestacks *s,
-                        const struct page_columns *c)
+			const struct page_columns *c)
 {
 	json_open_object(j, "sizes");
 	json_put_uints(j, { "idents", t->idents.n }, { "root", s->nodes.v[0] >> 1 }, { "nodes", s->nodes.n },
@@ -486,7 +486,7 @@ static void put_columns(struct json *j, const struct pagetree *t, const struct p
 }
 
 void page_head(struct buf *out, const struct export_job *sides, size_t n, const struct page_options *o,
-               const struct pagetree *t, const struct pagestacks *s, const struct page_columns *c)
+	       const struct pagetree *t, const struct pagestacks *s, const struct page_columns *c)
 {
 	struct account accounts[PAGETREE_SIDES] = { 0 };
 	bool any[PAGETREE_SIDES];

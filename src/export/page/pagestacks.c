@@ -40,7 +40,7 @@ static void add_up(uint64_t *to, uint64_t more)
 }
 
 void pagestacks_add(struct pagestacks *s, uint32_t node, struct pagestacks_record *records, size_t n,
-                    bool join)
+		    bool join)
 {
 	if (n > 1)
 		qsort(records, n, sizeof(*records), compare_records);
@@ -48,15 +48,15 @@ void pagestacks_add(struct pagestacks *s, uint32_t node, struct pagestacks_recor
 		const struct pagestacks_record *r = &records[i], *before = i ? r - 1 : NULL;
 		struct pagetree_sample *last = s->samples.n ? &s->samples.v[s->samples.n - 1] : NULL;
 		bool is_new = !before || before->thread != r->thread || before->event != r->event ||
-		              before->cause != r->cause;
+			      before->cause != r->cause;
 		struct pagetree_entry *e;
 
 		if (is_new) {
 			struct pagetree_entry entry = { .node = node,
-				                        .thread = r->thread,
-				                        .first = s->samples.n,
-				                        .event = r->event,
-				                        .cause = r->cause };
+							.thread = r->thread,
+							.first = s->samples.n,
+							.event = r->event,
+							.cause = r->cause };
 
 			vec_push(&s->entries, entry);
 		}
@@ -70,7 +70,7 @@ void pagestacks_add(struct pagestacks *s, uint32_t node, struct pagestacks_recor
 			last->count = MIN(last->count + r->count, UINT32_MAX);
 		} else {
 			vec_push(&s->samples, (struct pagetree_sample){ r->value, r->slot, r->span,
-			                                                MIN(r->count, UINT32_MAX) });
+									MIN(r->count, UINT32_MAX) });
 		}
 	}
 }
@@ -182,7 +182,7 @@ static void choose(struct pruning *p, size_t keep)
 		uint32_t bucket = bucket_of(p->share[i]);
 
 		p->keep[i] = p->keep[p->parent[i]] &&
-		             (bucket >= limit || p->from->depths.v[i] < 2 || (bucket + 1 == limit && spare));
+			     (bucket >= limit || p->from->depths.v[i] < 2 || (bucket + 1 == limit && spare));
 		spare -= p->keep[i] && bucket < limit && spare;
 	}
 }
@@ -289,7 +289,7 @@ static void copy(struct pruning *p)
 }
 
 void pagestacks_prune(const struct pagetree *t, const struct pagestacks *from, size_t keep,
-                      struct pagestacks *ret)
+		      struct pagestacks *ret)
 {
 	struct pruning p = { .t = t, .from = from, .to = ret };
 

@@ -110,7 +110,7 @@ static void add_frames(struct builder *b, struct side *s, bool no_inline)
 		}
 		for (uint32_t k = 0; k < n; k++)
 			vec_push(&s->codes,
-			         known.v[list[k]] << 1 | (n > 1 && idents_is_inlined(&local, i, k)));
+				 known.v[list[k]] << 1 | (n > 1 && idents_is_inlined(&local, i, k)));
 	}
 	s->frame_first[p->frames.n] = s->codes.n;
 	s->cgrouppath_of = mem_alloc((p->threads.n + 1) * sizeof(*s->cgrouppath_of));
@@ -202,7 +202,7 @@ static void add_events(struct pagetree *t, size_t side)
 		t->event_of[side][i] = k;
 		if (k == t->events.n)
 			vec_push(&t->events, (struct pagetree_event){ name, unit, profile_str(p, e->describe),
-			                                              e->period, cause_role(p, i) });
+								      e->period, cause_role(p, i) });
 		else if (t->events.v[k].period != e->period)
 			t->events.v[k].period = 0;
 	}
@@ -230,10 +230,10 @@ static void add_record(struct builder *b, uint32_t side, uint32_t i)
 	const struct profile_sample *sample = &s->p->samples.v[i];
 	enum role role = causes_role(s->causes, sample->event);
 	struct pagestacks_record r = { .value = sample->value,
-		                       .count = sample->count ? sample->count : 1,
-		                       .thread = t->thread_first[side] + sample->thread,
-		                       .event = t->event_of[side][sample->event],
-		                       .cause = causes_of(s->causes, sample) };
+				       .count = sample->count ? sample->count : 1,
+				       .thread = t->thread_first[side] + sample->thread,
+				       .event = t->event_of[side][sample->event],
+				       .cause = causes_of(s->causes, sample) };
 	uint64_t begin, end;
 
 	if (t->stacks.times) {
@@ -308,10 +308,10 @@ static void push_children(struct builder *b, uint8_t side, uint32_t stack, uint1
 
 	for (uint32_t c = s->child[stack]; c != PROFILE_NONE; c = s->sibling[c])
 		vec_push(&b->items,
-		         (struct item){ .stack = c,
-		                        .depth = depth,
-		                        .side = side,
-		                        .code = s->codes.v[s->frame_first[s->p->stacks.v[c].frame]] });
+			 (struct item){ .stack = c,
+					.depth = depth,
+					.side = side,
+					.code = s->codes.v[s->frame_first[s->p->stacks.v[c].frame]] });
 }
 
 /* All samples of a stack and below it. */
@@ -351,7 +351,7 @@ static void expand(struct builder *b, const struct item *it)
 	first = s->frame_first[n->frame];
 	if (first + it->k + 1 < s->frame_first[n->frame + 1]) {
 		vec_push(&b->items, (struct item){ it->stack, s->codes.v[first + it->k + 1], it->depth + 1,
-		                                   it->k + 1, it->side });
+						   it->k + 1, it->side });
 		return;
 	}
 	for (uint32_t i = s->sample[it->stack]; i != PROFILE_NONE; i = s->next_sample[i])
@@ -478,7 +478,7 @@ static void side_done(struct side *s)
 }
 
 void pagetree_make(struct pagetree *t, const struct pagetree_side *sides, size_t n,
-                   const struct pagetree_options *o)
+		   const struct pagetree_options *o)
 {
 	struct builder b = { .t = t };
 	uint32_t root;

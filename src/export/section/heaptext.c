@@ -37,7 +37,7 @@ static const char *error_of(char out[48], const struct heap_figures *f, const st
 }
 
 static void put_sum(struct buf *out, const struct heap_figures *f, const char *what, const struct heap_sum *s,
-                    const char *more)
+		    const char *more)
 {
 	char bytes[32], objects[32], error[48], text[80];
 
@@ -157,7 +157,7 @@ static const struct column columns[] = {
 
 /* The rows with the most of something, most first. Caller frees. */
 static const struct heap_function **order(const struct heap_figures *f,
-                                          uint64_t (*value)(const struct heap_function *), size_t *ret_n)
+					  uint64_t (*value)(const struct heap_function *), size_t *ret_n)
 {
 	const struct heap_function **rows = mem_alloc((f->functions.n + 1) * sizeof(*rows));
 	size_t n = 0;
@@ -185,7 +185,7 @@ static size_t shown(const struct export_job *job, size_t n)
 }
 
 static void put_column(const struct export_job *job, struct buf *out, const struct heap_figures *f,
-                       const struct column *c, uint64_t all)
+		       const struct column *c, uint64_t all)
 {
 	_cleanup_(cleantext_set_done) struct cleantext_set functions = { 0 };
 	size_t n;

@@ -38,7 +38,7 @@ static const char *name_of(const struct export_job *job, const struct subsystem_
 /* --- for people --- */
 
 static char *value_text(char out[32], const struct subsystem_shares *s, const struct export_job *job,
-                        uint64_t value)
+			uint64_t value)
 {
 	return s->time ? str_duration(out, value) : export_value(out, job, value);
 }
@@ -59,7 +59,7 @@ static void put_waits(const struct subsystem_shares *s, const struct subsystem_s
 		if (left[most] * 1000 < s->all)
 			break;
 		buf_printf(out, "%s%s %.1f %%", shown ? ", " : "  ", cause_name(most),
-		           str_percent(left[most], s->all));
+			   str_percent(left[most], s->all));
 		if (most == CAUSE_FAULT && r->file) {
 			buf_puts(out, " (");
 			cleantext_put(out, str_base_name(r->file));
@@ -70,12 +70,12 @@ static void put_waits(const struct subsystem_shares *s, const struct subsystem_s
 }
 
 static void put_row(const struct export_job *job, const struct subsystem_shares *s,
-                    const struct subsystem_share *r, struct buf *out)
+		    const struct subsystem_share *r, struct buf *out)
 {
 	buf_printf(out, "%6.2f%% %6.2f%%  ", str_percent(r->self, s->all), str_percent(r->total, s->all));
 	if (s->time)
 		buf_printf(out, "%6.2f%% %6.2f%%  ", str_percent(subsystem_cpu(r->self_by), s->all),
-		           str_percent(subsystem_waits(r->self_by), s->all));
+			   str_percent(subsystem_waits(r->self_by), s->all));
 	buf_printf(out, "%-*s", s->time ? NAME_COLUMNS : 0, name_of(job, r));
 	if (s->time)
 		put_waits(s, r, out);
@@ -121,7 +121,7 @@ static void put_labels(const struct export_job *job, const struct subsystem_shar
 		const struct label_share *l = &s->labels.v[i];
 
 		buf_printf(out, "%6.2f%% %9s  ", str_percent(l->value, s->all),
-		           value_text(text, s, job, l->value));
+			   value_text(text, s, job, l->value));
 		cleantext_put(out, t->labels.v[l->label].name);
 		buf_puts(out, t->labels.v[l->label].kind == LABEL_PRECOMPILE ? " (precompile)\n" : "\n");
 	}
@@ -171,7 +171,7 @@ static void put_text(const struct export_job *job, struct buf *out)
 	buf_printf(out, "%7s %7s  ", "self", "total");
 	if (s.time)
 		buf_printf(out, "%7s %7s  %-*s  %s\n", "on CPU", "off", NAME_COLUMNS, "subsystem",
-		           "waits, with what it calls");
+			   "waits, with what it calls");
 	else
 		buf_puts(out, "subsystem\n");
 	for (size_t i = 0; i < s.rows.n; i++)
@@ -197,7 +197,7 @@ static void put_causes(struct json *j, const char *key, const uint64_t by_cause[
 typedef void put_string_fn(struct json *j, const char *key, const char *value);
 
 static void put_members(const struct export_job *job, const struct subsystem_shares *s, struct json *j,
-                        put_string_fn *string)
+			put_string_fn *string)
 {
 	const struct subsystems *t = job->subsystems->table;
 

@@ -17,15 +17,15 @@
 struct flamegraph_options flamegraph_defaults(void)
 {
 	return (struct flamegraph_options){ .count_name = "samples",
-		                            .name_type = "Function:",
-		                            .font = "Verdana",
-		                            .width = 1200,
-		                            .row_height = 16,
-		                            .font_size = 12,
-		                            .font_width = 0.59,
-		                            .min_width = 0.1,
-		                            .factor = 1,
-		                            .palette = "hot" };
+					    .name_type = "Function:",
+					    .font = "Verdana",
+					    .width = 1200,
+					    .row_height = 16,
+					    .font_size = 12,
+					    .font_width = 0.59,
+					    .min_width = 0.1,
+					    .factor = 1,
+					    .palette = "hot" };
 }
 
 struct drawing {
@@ -106,7 +106,7 @@ static void put_title(struct drawing *d, struct buf *b, const struct box *box)
 
 /* In out, or in the map. */
 static const char *colour_of(struct drawing *d, const struct box *box, uint64_t *seed,
-                             char out[PALETTE_COLOUR])
+			     char out[PALETTE_COLOUR])
 {
 	const char *name = stacklist_name(d->l, box->node), *known;
 
@@ -116,7 +116,7 @@ static const char *colour_of(struct drawing *d, const struct box *box, uint64_t 
 		return "rgb(200,200,200)";
 	if (box->differs)
 		return palette_difference(out, d->o->negate ? -box->change : box->change,
-		                          d->boxes.most_change);
+					  d->boxes.most_change);
 	if (!d->o->map)
 		return palette_colour(out, d->o->palette, name, box->waker, d->o->pick, seed);
 	known = palette_map_get(d->o->map, name);
@@ -219,14 +219,14 @@ static void put_box(struct drawing *d, const struct box *box, uint64_t *seed)
 	char colour[PALETTE_COLOUR];
 	double start = box->start / d->unit, end = box->node ? box->end / d->unit : d->total;
 	struct canvas_box out = { .x = CANVAS_PAD + start * d->scale,
-		                   .end = CANVAS_PAD + end * d->scale,
-		                   .exact_start = box->start,
-		                   .exact_size = box->node ? box->end - box->start
-		                                           : (uint64_t)llround(end * d->unit),
-		                   .depth = box->depth,
-		                   .name = box->node ? label_of(d, box->node)->clean : "all",
-		                   .fill = colour_of(d, box, seed, colour),
-		                   .after = "" };
+				   .end = CANVAS_PAD + end * d->scale,
+				   .exact_start = box->start,
+				   .exact_size = box->node ? box->end - box->start
+							   : (uint64_t)llround(end * d->unit),
+				   .depth = box->depth,
+				   .name = box->node ? label_of(d, box->node)->clean : "all",
+				   .fill = colour_of(d, box, seed, colour),
+				   .after = "" };
 	uint64_t *at = NULL;
 
 	for (int i = 0; i < 3; i++) {
@@ -268,8 +268,8 @@ static void set_up_picture(struct drawing *d, struct buf *out)
 		.char_width = o->font_size * o->font_width,
 		.cut_end = true,
 		.title = o->title && *o->title ? o->title
-		         : o->inverted         ? "Icicle Graph"
-		                               : "Flame Graph",
+			 : o->inverted         ? "Icicle Graph"
+					       : "Flame Graph",
 		.subtitle = o->subtitle,
 		.title_room = 100,
 		.button_y = o->font_size * 2,
@@ -294,16 +294,16 @@ static int no_counts(const struct drawing *d, struct buf *out, struct err *err)
 
 	buf_puts(out, "<?xml version=\"1.0\" standalone=\"no\"?>\n");
 	buf_printf(out,
-	           "<svg version=\"1.1\" width=\"%u\" height=\"%.6g\" viewBox=\"0 0 %u %.6g\" font-family=\"",
-	           d->o->width, d->o->font_size * 5, d->o->width, d->o->font_size * 5);
+		   "<svg version=\"1.1\" width=\"%u\" height=\"%.6g\" viewBox=\"0 0 %u %.6g\" font-family=\"",
+		   d->o->width, d->o->font_size * 5, d->o->width, d->o->font_size * 5);
 	buf_xml(out, d->o->font);
 	buf_printf(out, "\" font-size=\"%.6g\" xmlns=\"http://www.w3.org/2000/svg\">\n", d->o->font_size + 2);
 	canvas_text(&p, "text-anchor=\"middle\" ", d->o->width / 2.0, d->o->font_size * 2,
-	            "ERROR: there is no stack with a count in the input.");
+		    "ERROR: there is no stack with a count in the input.");
 	buf_puts(out, "</svg>\n");
 	return err_set(err, ENODATA,
-	               "no stack counts found: lines are \"outer;inner;leaf 123\", as "
-	               "`gasflame report --format folded` writes them");
+		       "no stack counts found: lines are \"outer;inner;leaf 123\", as "
+		       "`gasflame report --format folded` writes them");
 }
 
 static void drawing_done(struct drawing *d)
@@ -319,7 +319,7 @@ static void drawing_done(struct drawing *d)
 }
 
 int flamegraph_write(const struct stacklist *l, const struct flamegraph_options *o, struct buf *out,
-                     struct err *err)
+		     struct err *err)
 {
 	struct drawing d = { .l = l, .o = o, .unit = stacklist_unit(l) };
 	uint64_t total, seed = o->seed;
@@ -333,7 +333,7 @@ int flamegraph_write(const struct stacklist *l, const struct flamegraph_options 
 		d.total = o->total;
 	d.scale = (o->width - 2 * CANVAS_PAD) / d.total;
 	boxes_make(&d.boxes, l, o->flamechart,
-	           o->min_percent ? d.total * o->min_width / 100 : o->min_width / d.scale);
+		   o->min_percent ? d.total * o->min_width / 100 : o->min_width / d.scale);
 	d.labels = mem_alloc(l->names.n * sizeof(*d.labels));
 	set_up_picture(&d, out);
 	canvas_begin(&d.picture);

@@ -48,7 +48,7 @@ struct flamegraph_options flamegraph_defaults(void);
 
 /* -ENODATA: there are no counts, and out has a picture that says so. */
 int flamegraph_write(const struct stacklist *l, const struct flamegraph_options *o, struct buf *out,
-                     struct err *err);
+		     struct err *err);
 
 /* A line each: "function<TAB>key=value<TAB>...". -EINVAL: a line without a tab. */
 int flamegraph_attributes_parse(struct flamegraph_attributes *a, const char *text, struct err *err);

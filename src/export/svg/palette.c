@@ -29,7 +29,7 @@ static const struct {
 };
 
 const char *const palette_names[] = { "hot", "mem",   "io",   "wakeup", "chain",  "java",   "js",     "perl",
-	                              "red", "green", "blue", "aqua",   "yellow", "purple", "orange", NULL };
+				      "red", "green", "blue", "aqua",   "yellow", "purple", "orange", NULL };
 
 /* --- by the kind of a name --- */
 
@@ -46,7 +46,7 @@ static char mark_of(const char *name)
 static bool is_java_path(const char *name)
 {
 	static const char *const roots[] = { "java/", "javax/", "jdk/", "net/", "org/",
-		                             "com/",  "io/",    "sun/", NULL };
+					     "com/",  "io/",    "sun/", NULL };
 
 	name += *name == 'L';
 	for (size_t i = 0; roots[i]; i++)
@@ -156,7 +156,7 @@ static void pick_numbers(double v[3], const char *name, enum palette_pick pick, 
 }
 
 char *palette_colour(char out[PALETTE_COLOUR], const char *palette, const char *name, bool waker,
-                     enum palette_pick pick, uint64_t *seed)
+		     enum palette_pick pick, uint64_t *seed)
 {
 	double v[3];
 	int c[3] = { 0 };
@@ -180,7 +180,7 @@ char *palette_difference(char out[PALETTE_COLOUR], double change, double most)
 
 	rest = rest < 0 ? 0 : rest > 255 ? 255 : rest;
 	snprintf(out, PALETTE_COLOUR, "rgb(%d,%d,%d)", change < 0 ? rest : 255, rest,
-	         change > 0 ? rest : 255);
+		 change > 0 ? rest : 255);
 	return out;
 }
 
@@ -204,9 +204,9 @@ static const char *background_of(const char *palette)
 bool palette_background(const char *name, const char *palette, const char *ret[2])
 {
 	static const char *const ends[][2] = { { "#eeeeee", "#eeeeb0" },
-		                               { "#eeeeee", "#e0e0ff" },
-		                               { "#eef2ee", "#e0ffe0" },
-		                               { "#f8f8f8", "#e8e8e8" } };
+					       { "#eeeeee", "#e0e0ff" },
+					       { "#eef2ee", "#e0ffe0" },
+					       { "#f8f8f8", "#e8e8e8" } };
 
 	if (!name)
 		name = background_of(palette);
@@ -278,7 +278,7 @@ static int compare_names(const void *a, const void *b, void *context)
 	const struct palette_map *m = context;
 
 	return strcmp(strtab_get(&m->names, *(const uint32_t *)a),
-	              strtab_get(&m->names, *(const uint32_t *)b));
+		      strtab_get(&m->names, *(const uint32_t *)b));
 }
 
 void palette_map_write(struct palette_map *m, struct buf *out)

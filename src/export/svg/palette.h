@@ -29,7 +29,7 @@ extern const char *const palette_backgrounds[]; /* "yellow", ...; ends in NULL *
 /* name as in the stacks, with its "_[k]". seed: the state of PALETTE_RANDOM. waker: below a "--" in a chain
  * graph. */
 char *palette_colour(char out[PALETTE_COLOUR], const char *palette, const char *name, bool waker,
-                     enum palette_pick pick, uint64_t *seed);
+		     enum palette_pick pick, uint64_t *seed);
 /* White where nothing changed, red for more, blue for less; most: the largest change of all. */
 char *palette_difference(char out[PALETTE_COLOUR], double change, double most);
 

@@ -41,10 +41,11 @@ for backend in $(backends); do
 	check "$backend: after exec" above "$(share "$backend.exec" after_exec_burn)" 30
 	check "$backend: stacks around exec complete" above "$(complete "$backend.exec")" 99
 
-	start deep 5 1
+	# A busy machine takes a second or two to begin the recording.
+	start deep 5 4
 	before=$SECONDS
 	gf record --backend "$backend" -e cpu -d 30 -o "$backend.gone" -p "$PID"
-	check "$backend: a target that exits ends the recording" test $((SECONDS - before)) -lt 8
+	check "$backend: a target that exits ends the recording" test $((SECONDS - before)) -lt 25
 	check "$backend: and what was recorded is kept" above "$(share "$backend.gone" deep_burn)" 90
 	check "$backend: and it says so" said 'exit|ended|gone'
 

@@ -176,7 +176,7 @@ static void write_traced(struct tracing *t)
 }
 
 int remotemem_write(struct remotemem *m, uint64_t proof, int (*write)(void *context), void *context,
-                    struct err *err)
+		    struct err *err)
 {
 	struct tracing t = { .m = m, .proof = proof, .write = write, .context = context };
 
@@ -189,13 +189,13 @@ int remotemem_write(struct remotemem *m, uint64_t proof, int (*write)(void *cont
 		return t.result;
 	if (t.err.text[0])
 		return err_set(err, -t.result,
-		               "the kernel lets only a tracer write to read-only memory of a process, and %s",
-		               t.err.text);
+			       "the kernel lets only a tracer write to read-only memory of a process, and %s",
+			       t.err.text);
 	if (t.result == -EACCES)
 		return ptracecall_readonly(m->pid, err);
 	return t.result == -ESRCH
-	               ? err_set(err, ESRCH, "process %d has ended, or has executed another program", m->pid)
-	               : err_errno(err, -t.result, "cannot write to process %d", m->pid);
+		       ? err_set(err, ESRCH, "process %d has ended, or has executed another program", m->pid)
+		       : err_errno(err, -t.result, "cannot write to process %d", m->pid);
 }
 
 /* The child of a check has the same at the same address, read-only as here. */
@@ -222,7 +222,7 @@ int remotemem_check(struct err *err)
 		return err_errno(err, errno, "cannot start a child");
 	m.file = open(path, O_RDWR | O_CLOEXEC);
 	r = m.file < 0 ? err_errno(err, errno, "cannot open the memory of a child")
-	               : remotemem_write(&m, (uintptr_t)same, write_same, &m, err);
+		       : remotemem_write(&m, (uintptr_t)same, write_same, &m, err);
 	fd_close(&m.file);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);

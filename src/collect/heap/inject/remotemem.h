@@ -40,7 +40,7 @@ int remotemem_put(const struct remotemem *m, uint64_t address, const void *data,
  */
 enum { REMOTEMEM_PROOF = 64 };
 int remotemem_write(struct remotemem *m, uint64_t proof, int (*write)(void *context), void *context,
-                    struct err *err);
+		    struct err *err);
 
 /* Does this kernel allow that? Tries it with a child of ours. Errors are those of remotemem_write(). */
 int remotemem_check(struct err *err);
