@@ -2,7 +2,7 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 3600
-CHECK_SECONDS ?= 2
+CHECK_SECONDS ?= 1
 
 .DEFAULT_GOAL := all
 .PHONY: all deps demo test test-kernels soak inject fuzz bench install clean help

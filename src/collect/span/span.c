@@ -177,6 +177,8 @@ static int mark_functions(struct session *s, int fd, struct err *err)
 	r = worker_probesites(s->worker, fd, text.data, text.n, info, &why);
 	if (r == -ENOTSUP && s->options->function_count)
 		return err_set(err, ENOTSUP, "--mark-function: %s", why.text);
+	if (r == -ETIMEDOUT || r == -ECHILD)
+		log_warn("functions to mark were not found in a file of the target: %s", why.text);
 	if (r < 0)
 		return 0; /* not one that we can read: there are others */
 	own(s)->files_without_names += !info->functions;

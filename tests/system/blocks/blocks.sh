@@ -219,6 +219,7 @@ the first and the last, parts sum to the wall time, unknown is at most 2 %, and 
 they began before it was looked. With "log" an eighth may have none: a block whose first and last line are read at once, as on a busy
 machine, has no time by the log alone."""
 import json, sys, urllib.request
+print(open("last.err").read())
 def call(method, *params):
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
     request = urllib.request.Request(f"http://127.0.0.1:{sys.argv[1]}", body, {"Content-Type": "application/json"})
@@ -262,6 +263,7 @@ anvil_recording()
 	kill -INT "$recorded"
 	wait "$recorded"
 	check "anvil is recorded: $name" test $? -eq 0
+	cp "$name.err" last.err
 	gf blocks --json "$name.gasflame"
 	cp "$STDOUT" blocks.json
 }
