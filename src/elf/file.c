@@ -170,7 +170,9 @@ int elf_open(int fd, struct elf **ret, struct err *err)
 	real = budget_real_bytes(fd, st.st_size);
 	if (real > BUDGET_FILE_BYTES)
 		return err_set(err, EFBIG, "it is larger than %llu GiB", BUDGET_FILE_BYTES >> 30);
-	data = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	/* Shared: the kernel puts the breakpoints of others' uprobes into private mappings of a file, and not only into
+	 * those that are executed. */
+	data = mmap(NULL, st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (data == MAP_FAILED)
 		return err_errno(err, errno, "cannot map the file");
 	r = open_image(data, st.st_size, real, ret, err);

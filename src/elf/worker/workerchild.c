@@ -379,7 +379,7 @@ static int do_jit(struct job *j, struct err *err)
 		return err_errno(err, errno, "cannot look at the file");
 	if ((uint64_t)st.st_size > BUDGET_JIT_BYTES)
 		return err_set(err, EFBIG, "it is larger than %llu MB", BUDGET_JIT_BYTES >> 20);
-	data = st.st_size ? mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+	data = st.st_size ? mmap(NULL, st.st_size, PROT_READ, MAP_SHARED, fd, 0) : NULL;
 	if (data == MAP_FAILED)
 		return err_errno(err, errno, "cannot map the file");
 	jit = jit_new(addresses, j->request.count);

@@ -122,6 +122,15 @@ check "run marks functions, too" compare run block marked_work 300
 gf run -e cpu -o run2.gasflame -- "$TRUTH/truth-spans" words 5 <two
 check "and hears the program" test "$(sql run2.gasflame "select count(*) from marks where kind = 'block'")" -eq 5
 
+# A second recorder looks at the file while the breakpoints of the first one are in all private mappings of it.
+"$GASFLAME" record -d 60 --mark-function marked_work -o first.gasflame -p "$idle" 2>first.err &
+recorder=$!
+wait_for 10 grep -q '^Recording' first.err
+gf record -d 0.2 --mark-function marked_work -o second.gasflame -p "$idle"
+check "two recorders mark one function" test "$(counter second.gasflame 'marks.probed functions')" -eq 1
+kill -INT "$recorder"
+wait "$recorder"
+
 # The journal of a unit: what journalctl is asked for, and what it says.
 mkdir bin
 cat >bin/journalctl <<'END'
