@@ -20,7 +20,7 @@
 #include "base/text/str.h"
 #include "target/proc.h"
 
-enum { LOOKED_AT = 256, TRIES = 3, MOST_STOPS = 1000 };
+enum { LOOKED_AT = 256, TRIES = 3, MOST_STOPS = 1000, MOST_CHOSEN = 8 };
 
 #define STOP_WAIT_NS 1000000000ULL /* for a thread to stop */
 #define STEP_WAIT_NS 2000000000ULL /* for what it was asked to do */
@@ -319,7 +319,7 @@ static void give_up(struct ptracecall *r)
 	sigprocmask(SIG_SETMASK, &r->own, NULL);
 }
 
-int ptracecall_stop(struct ptracecall *r, pid_t pid, struct err *err)
+static int stop_thread(struct ptracecall *r, pid_t pid, struct err *err)
 {
 	uint64_t syscall_at, code;
 	sigset_t every;
@@ -354,6 +354,16 @@ int ptracecall_stop(struct ptracecall *r, pid_t pid, struct err *err)
 	}
 	leave_sequence(r);
 	return 0;
+}
+
+/* The thread that was chosen may end meanwhile: then another one is. */
+int ptracecall_stop(struct ptracecall *r, pid_t pid, struct err *err)
+{
+	int e = -ESRCH;
+
+	for (int k = 0; k < MOST_CHOSEN && e == -ESRCH; k++)
+		e = stop_thread(r, pid, err);
+	return e;
 }
 
 int ptracecall_expect(pid_t pid, struct err *err)
