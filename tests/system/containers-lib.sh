@@ -132,6 +132,7 @@ record_busy()
 {
 	local file=$1 pids=$2 pid recorder
 	shift 2
+	: >"$STDERR" # what was said before is not waited for
 	"$GASFLAME" record -e cpu -d 100 -o "$file" "$@" >"$STDOUT" 2>"$STDERR" &
 	recorder=$!
 	wait_for 60 grep -q "^Recording" "$STDERR"

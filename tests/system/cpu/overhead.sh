@@ -19,6 +19,7 @@ check "weights stay honest: compute is still ${compute} %" above "$compute" 80
 gf record -e cpu -F 99 -d 2 -o own.gasflame -p "$PID"
 check "our CPU time is counted" above "$(counter own.gasflame self.cpu_ns)" 0
 
+: >"$STDERR" # what was said before is not waited for
 "$GASFLAME" record -e cpu -d 30 -o pause.gasflame -p "$PID" >"$STDOUT" 2>"$STDERR" &
 recorder=$!
 started+=("$recorder")

@@ -21,6 +21,7 @@ record_events()
 		perf=$!
 	fi
 	: >"$STDERR" # or the words of the last one would do
+	: >"$STDERR" # what was said before is not waited for
 	"$GASFLAME" record "$@" -d 60 -o "$name.gasflame" -p "$PID" >"$STDOUT" 2>"$STDERR" &
 	recorder=$!
 	wait_for 15 grep -q '^Recording' "$STDERR"

@@ -28,6 +28,7 @@ sampled()
 	started+=("$PID")
 	wait_for 10 grep -q ready truth
 	rm -f "$STDERR"
+	: >"$STDERR" # what was said before is not waited for
 	"$GASFLAME" record -e heap --heap-sample 16K -d 100 -o sampled.gasflame -p "$PID" >"$STDOUT" 2>"$STDERR" &
 	local recorder=$!
 	started+=("$recorder")

@@ -54,6 +54,7 @@ check "a wrapped program that cannot be hooked: is said" said 'whose heap is not
 
 # The program is killed: what it did is there.
 rm -f go
+: >"$STDERR" # what was said before is not waited for
 "$GASFLAME" run -e heap -o run.gasflame -- "$TRUTH/truth-heapodd" "$tmp/go" >truth 2>"$STDERR" &
 recorder=$!
 started+=("$recorder")
@@ -65,6 +66,7 @@ check "killed: the status says so" test $? -eq 137
 figures "killed: every figure is exact" killed
 
 # gasflame is stopped meanwhile: the program waits for it, and nothing is lost.
+: >"$STDERR" # what was said before is not waited for
 "$GASFLAME" run -e heap -o run.gasflame -- "$TRUTH/truth-heaploop" 300000 8 20 >loop 2>"$STDERR" &
 recorder=$!
 started+=("$recorder")
@@ -80,6 +82,7 @@ check "a pair of malloc and free takes below 1,000 ns" above 1000 "$(grep '^[0-9
 
 # gasflame is killed: the program waits a while, then goes on without.
 rm -f loop # what it says now is waited for
+: >"$STDERR" # what was said before is not waited for
 "$GASFLAME" run -e heap -o run.gasflame -- "$TRUTH/truth-heaploop" 2000000 6 >loop 2>"$STDERR" &
 recorder=$!
 wait_for 20 grep -q '^[0-9]' loop

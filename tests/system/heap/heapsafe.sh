@@ -174,6 +174,7 @@ fi
 # Killed: gasflame first. What it left works, and the next one takes over and puts all back.
 start heapbad load 2
 rm -f "$STDERR"
+: >"$STDERR" # what was said before is not waited for
 "$GASFLAME" record -e heap --heap-sample 64K -d 60 -o killed.gasflame -p "$PID" >"$STDOUT" 2>"$STDERR" &
 recorder=$!
 wait_for 20 grep -q Recording "$STDERR"

@@ -63,6 +63,7 @@ unharmed "only a tracer writes, after fifteen times" "$PID"
 
 # Killed, and put back by the next one; refused as long as another debugger is there.
 rm -f "$STDERR"
+: >"$STDERR" # what was said before is not waited for
 LD_PRELOAD=$tools/readonly.so "$GASFLAME" record -e heap --heap-sample 64K -d 60 -o killed.gasflame -p "$PID" >"$STDOUT" 2>"$STDERR" &
 recorder=$!
 started+=("$recorder")

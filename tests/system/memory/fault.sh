@@ -6,6 +6,7 @@ need_root
 # go SECONDS OUTPUT: records $PID, lets it begin, waits until it has ended its work.
 go()
 {
+	: >"$STDERR" # what was said before is not waited for
 	"$GASFLAME" record -e fault -d "$1" -o "$2" -p "$PID" >"$STDOUT" 2>"$STDERR" &
 	local recorder=$!
 	wait_for 10 test -s "$2"

@@ -108,6 +108,7 @@ check "and leaves nothing" no_group
 
 # --- other ends ---
 
+: >"$STDERR" # what was said before is not waited for
 "$GASFLAME" limit --memory 512M -o int.gasflame -- "$leaker" 200 >int.out 2>"$STDERR" &
 runner=$!
 started+=("$runner")
@@ -120,6 +121,7 @@ check "SIGTERM ends both" sh -c "! kill -0 ${child:-$$} 2>/dev/null"
 check "and the cgroup" no_group
 check "the capture is kept" above "$(samples int.gasflame)" 10
 
+: >"$STDERR" # what was said before is not waited for
 "$GASFLAME" limit --memory 512M -o gone.gasflame -- "$leaker" 150 >gone.out 2>"$STDERR" &
 runner=$!
 started+=("$runner")
@@ -136,6 +138,7 @@ check_not "and goes" pgrep -f "limit --memory 512M -o gone"
 
 # --- the limits of another ---
 
+: >"$STDERR" # what was said before is not waited for
 "$GASFLAME" limit --memory 300M --swap 0 -e cpu -o other.gasflame -- sleep 60 >"$STDOUT" 2>"$STDERR" &
 runner=$!
 started+=("$runner")

@@ -11,6 +11,7 @@ PID=$!
 started+=("$PID")
 wait_for 30 grep -q ready ready
 began=$SECONDS
+: >"$STDERR" # what was said before is not waited for
 chrt -o 0 "$GASFLAME" record -d 2 -o flood.gasflame -p "$PID" >"$STDOUT" 2>"$STDERR" &
 recorder=$!
 started+=("$recorder")

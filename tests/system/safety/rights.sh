@@ -106,6 +106,7 @@ while_recording()
 {
 	local recorder got task have
 	: >"$STDERR"
+	: >"$STDERR" # what was said before is not waited for
 	"$GASFLAME" record -v -e "$1" -d 60 -o rec.gasflame -p "$PID" >"$STDOUT" 2>"$STDERR" &
 	recorder=$!
 	started+=($recorder)
@@ -136,6 +137,7 @@ else
 	while_recording heap,cpu 000001c400a800e4 0
 	# In another user's folder: DAC_OVERRIDE
 	: >"$STDERR"
+	: >"$STDERR" # what was said before is not waited for
 	"$GASFLAME" record -e cpu -d 60 -o theirs/rec.gasflame -p "$PID" >"$STDOUT" 2>"$STDERR" &
 	recorder=$!
 	started+=($recorder)

@@ -37,6 +37,7 @@ recorder=0
 # record_in_background ARGUMENTS...
 record_in_background()
 {
+	: >"$STDERR" # what was said before is not waited for
 	"$GASFLAME" record "$@" >"$STDOUT" 2>"$STDERR" &
 	recorder=$!
 	started+=("$recorder")

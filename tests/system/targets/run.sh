@@ -16,6 +16,7 @@ check "a program that is not there" test "$STATUS" -ne 0
 check "is named" said "/no/such/program"
 
 # SIGTERM to gasflame reaches the program; the capture is kept.
+: >"$STDERR" # what was said before is not waited for
 "$GASFLAME" run -e cpu -o term.gasflame -- "$TRUTH/truth-deep" 10 30 >"$STDOUT" 2>"$STDERR" &
 runner=$!
 started+=("$runner")

@@ -16,6 +16,7 @@ check "and is as long as it was asked to be" near "$(sql on-time.gasflame "selec
 check "one plain file is left" test "$(ls on-time.gasflame*)" = on-time.gasflame
 
 for signal in INT TERM; do
+	: >"$STDERR" # what was said before is not waited for
 	"$GASFLAME" record -e cpu -o "$signal.gasflame" -p "$target" >"$STDOUT" 2>"$STDERR" &
 	recorder=$!
 	started+=("$recorder")
@@ -33,6 +34,7 @@ done
 # SIGKILL at ten moments: the target lives, the file opens, no process of ours stays.
 opened=0 made=0 alive=0 left=0
 for i in 1 2 3 4 5 6 7 8 9 10; do
+	: >"$STDERR" # what was said before is not waited for
 	setsid "$GASFLAME" record -e cpu -d 60 -o "kill-$i.gasflame" -p "$target" >"$STDOUT" 2>"$STDERR" &
 	recorder=$!
 	started+=("$recorder")
@@ -57,6 +59,7 @@ check "each of them opens ($opened of $made)" test "$opened" -eq "$made"
 check "no process stays behind" test $left -eq 0
 
 # A later one has names as well: report finds them.
+: >"$STDERR" # what was said before is not waited for
 "$GASFLAME" record -e cpu -d 60 -o killed.gasflame -p "$target" >"$STDOUT" 2>"$STDERR" &
 recorder=$!
 started+=("$recorder")

@@ -75,6 +75,7 @@ if make_group 2000; then
 	check "with the stack that it was stopped in" grep -q 'boxed_work;boxed_burn' "$STDOUT"
 
 	# A quota that is lifted while it is recorded.
+	: >"$STDERR" # what was said before is not waited for
 	"$GASFLAME" record -d 2 -o lifted.gasflame -p "$PID" 2>"$STDERR" &
 	recorder=$!
 	wait_for 10 grep -q Recording "$STDERR"
