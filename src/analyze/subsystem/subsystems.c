@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/text/conf.h"
 #include "base/text/str.h"
 #include "subsystems.conf.h"
 
@@ -71,26 +72,8 @@ static int complain(const struct reading *r, const char *what, const char *which
 		       which ? which : "", which ? "'" : "");
 }
 
-static char *trim(char *s)
+static int begin(struct reading *r, const char *line)
 {
-	size_t n;
-
-	while (isspace((unsigned char)*s))
-		s++;
-	n = strlen(s);
-	while (n && isspace((unsigned char)s[n - 1]))
-		s[--n] = 0;
-	return s;
-}
-
-static int begin(struct reading *r, char *line)
-{
-	size_t n = strlen(line);
-
-	if (line[n - 1] != ']')
-		return complain(r, "no ] at the end of", line);
-	line[n - 1] = 0;
-	line = trim(line + 1);
 	if (!*line || strlen(line) > LABEL_BYTES)
 		return complain(r, "a subsystem needs a name of at most 32 bytes between [ and ]", NULL);
 	for (const char *c = line; *c; c++)
@@ -210,25 +193,22 @@ static int set_key(struct reading *r, const char *key, char *value)
 		 : complain(r, "keys are function, weak, opcode, precompile, about and general, not", key);
 }
 
-static int read_line(struct reading *r, char *line)
+static int read_line(struct reading *r, char *text)
 {
-	char *equals;
+	struct conf_line line = conf_line(text);
 
-	for (char *c = line; *c; c++)
-		if (*c == '#' && (c == line || isspace((unsigned char)c[-1]))) {
-			*c = 0;
-			break;
-		}
-	line = trim(line);
-	if (!*line)
+	switch (line.kind) {
+	case CONF_SECTION:
+		return begin(r, line.key);
+	case CONF_KEY:
+		return set_key(r, line.key, line.value);
+	case CONF_OPEN:
+		return complain(r, "no ] at the end of", line.key);
+	case CONF_NEITHER:
+		return complain(r, "neither [name] nor key = value:", line.key);
+	default:
 		return 0;
-	if (*line == '[')
-		return begin(r, line);
-	equals = strchr(line, '=');
-	if (!equals)
-		return complain(r, "neither [name] nor key = value:", line);
-	*equals = 0;
-	return set_key(r, trim(line), trim(equals + 1));
+	}
 }
 
 static int add(struct subsystems *t, const char *file, const char *text, struct err *err)

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/text/conf.h"
 #include "base/text/match.h"
 #include "patterns.conf.h"
 
@@ -240,29 +241,12 @@ static int set_key(struct reading *r, const char *key, char *value)
 			"keys are waits, user, and, unless, own, kernel, cause, idle, work, means and fix, not", key);
 }
 
-static char *trim(char *s)
+static int begin(struct reading *r, const char *line)
 {
-	size_t n;
-
-	while (isspace((unsigned char)*s))
-		s++;
-	n = strlen(s);
-	while (n && isspace((unsigned char)s[n - 1]))
-		s[--n] = 0;
-	return s;
-}
-
-static int begin(struct reading *r, char *line)
-{
-	size_t n = strlen(line);
 	int e = finish(r);
 
 	if (e)
 		return e;
-	if (line[n - 1] != ']')
-		return complain(r, r->line, "no ] at the end of", line);
-	line[n - 1] = 0;
-	line = trim(line + 1);
 	if (!*line)
 		return complain(r, r->line, "a pattern needs a name between [ and ]", NULL);
 	r->p.name = mem_strdup(line);
@@ -271,25 +255,22 @@ static int begin(struct reading *r, char *line)
 	return 0;
 }
 
-static int read_line(struct reading *r, char *line)
+static int read_line(struct reading *r, char *text)
 {
-	char *equals;
+	struct conf_line line = conf_line(text);
 
-	for (char *c = line; *c; c++)
-		if (*c == '#' && (c == line || isspace((unsigned char)c[-1]))) {
-			*c = 0;
-			break;
-		}
-	line = trim(line);
-	if (!*line)
+	switch (line.kind) {
+	case CONF_SECTION:
+		return begin(r, line.key);
+	case CONF_KEY:
+		return set_key(r, line.key, line.value);
+	case CONF_OPEN:
+		return complain(r, r->line, "no ] at the end of", line.key);
+	case CONF_NEITHER:
+		return complain(r, r->line, "neither [name] nor key = value:", line.key);
+	default:
 		return 0;
-	if (*line == '[')
-		return begin(r, line);
-	equals = strchr(line, '=');
-	if (!equals)
-		return complain(r, r->line, "neither [name] nor key = value:", line);
-	*equals = 0;
-	return set_key(r, trim(line), trim(equals + 1));
+	}
 }
 
 int patterns_add(struct patterns *t, const char *file, const char *text, struct err *err)

@@ -52,7 +52,7 @@ static const struct {
 	{ "?", BLOCK_UNKNOWN },
 };
 
-static void put_share(struct buf *out, uint64_t ns, uint64_t of, int width)
+void blockstext_share(struct buf *out, uint64_t ns, uint64_t of, int width)
 {
 	double percent = str_percent(ns, of);
 
@@ -84,9 +84,9 @@ static void put_crates(const struct blocks_job *job, const struct block_row *r, 
 			if (r->crates.v[i].name == all->v[c].name && r->crates.v[i].part == all->v[c].part)
 				ns = MIN(r->crates.v[i].ns, left);
 		left -= ns;
-		put_share(out, ns, r->wall_ns, CRATE_COLUMN);
+		blockstext_share(out, ns, r->wall_ns, CRATE_COLUMN);
 	}
-	put_share(out, left, r->wall_ns, COLUMN);
+	blockstext_share(out, left, r->wall_ns, COLUMN);
 }
 
 static void put_heads(const struct blocks_job *job, struct buf *out)
@@ -134,7 +134,7 @@ static void put_row(const struct blocks_job *job, const struct block_row *r, str
 		blocksubsystems_shares(job, r, out);
 	for (size_t c = 0; c < ARRAY_LEN(columns) && !job->by_subsystem; c++)
 		if (!job->crates || !block_part_is_cpu(columns[c].part))
-			put_share(out, r->ns[columns[c].part], r->wall_ns, COLUMN);
+			blockstext_share(out, r->ns[columns[c].part], r->wall_ns, COLUMN);
 	buf_printf(out, "  %9.2f  ", r->parallel_ns / 1e6);
 	plain_add(out, thread_name(job, r));
 	if (block_group_count(r->name) > 1)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct blockparts;
 struct blocks;
@@ -31,5 +32,7 @@ void blockstext_write(const struct blocks_job *job, struct buf *out);
 void blockstext_write_one(const struct blocks_job *job, size_t row, struct buf *out);
 /* The address of the page, opened on one block; row SIZE_MAX: on all. */
 void blockstext_url(const struct blocks_job *job, size_t row, struct buf *out);
+/* Puts a share of a block's time in percent, "-" for none, right-aligned in a column of a table. */
+void blockstext_share(struct buf *out, uint64_t ns, uint64_t of, int width);
 void blocksjson_write(const struct blocks_job *job, struct buf *out);
 void blockscsv_write(const struct blocks_job *job, struct buf *out);

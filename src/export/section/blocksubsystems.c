@@ -22,16 +22,6 @@ static uint64_t sum_of(const struct block_items *items, const char *name)
 	return ns;
 }
 
-static void put_share(struct buf *out, uint64_t ns, uint64_t of, int width)
-{
-	double percent = str_percent(ns, of);
-
-	if (!ns)
-		buf_printf(out, "%*s", width, "-");
-	else
-		buf_printf(out, "%*.*f", width, percent < 9.95 ? 1 : 0, percent);
-}
-
 static size_t columns(const struct blocks_job *job)
 {
 	return MIN(job->blocks->subsystems.n, (size_t)COLUMNS);
@@ -52,9 +42,9 @@ void blocksubsystems_shares(const struct blocks_job *job, const struct block_row
 		uint64_t ns = MIN(sum_of(&r->subsystems, job->blocks->subsystems.v[i].name), left);
 
 		left -= ns;
-		put_share(out, ns, r->wall_ns, COLUMN);
+		blockstext_share(out, ns, r->wall_ns, COLUMN);
 	}
-	put_share(out, left, r->wall_ns, LEFT_COLUMN);
+	blockstext_share(out, left, r->wall_ns, LEFT_COLUMN);
 }
 
 void blocksubsystems_sum(const struct blocks_job *job, struct buf *out)

@@ -6,6 +6,8 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/mem.h"
+#include "base/text/conf.h"
 #include "base/text/plain.h"
 #include "base/text/str.h"
 
@@ -152,13 +154,41 @@ static void an_error_is_never_success(void **state)
 	assert_int_equal(err_set(NULL, 0, "half of it was written"), -EIO);
 }
 
+static void configuration_lines(void **state)
+{
+	static const struct { const char *line; enum conf_kind kind; const char *key, *value; } cases[] = {
+		{ "", CONF_EMPTY, "", NULL },
+		{ " \t# a comment = no value", CONF_EMPTY, "", NULL },
+		{ " [ state root ] # of a block", CONF_SECTION, "state root", NULL },
+		{ "[]", CONF_SECTION, "", NULL },
+		{ "[", CONF_OPEN, "[", NULL },
+		{ "[half # ]", CONF_OPEN, "[half", NULL },
+		{ "a b\t=  c#d = e # f", CONF_KEY, "a b", "c#d = e" },
+		{ "=", CONF_KEY, "", "" },
+		{ "word", CONF_NEITHER, "word", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char line[64];
+		struct conf_line l;
+
+		snprintf(line, sizeof(line), "%s", cases[i].line);
+		l = conf_line(line);
+		assert_int_equal(l.kind, cases[i].kind);
+		assert_string_equal(l.key, cases[i].key);
+		assert_true(!l.value == !cases[i].value);
+		if (l.value)
+			assert_string_equal(l.value, cases[i].value);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_error_is_never_success), cmocka_unit_test(map_keeps_what_was_put), cmocka_unit_test(strings_are_interned),
 		cmocka_unit_test(reader_stops_at_the_end), cmocka_unit_test(durations_and_sizes),
 		cmocka_unit_test(numbers_read_well), cmocka_unit_test(text_is_escaped),
-		cmocka_unit_test(text_for_people_is_plain),
+		cmocka_unit_test(text_for_people_is_plain), cmocka_unit_test(configuration_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
