@@ -1,0 +1,178 @@
+/*
+ * longcapture.c - writes a synthetic capture of a busy node that was recorded for long, for what reads captures.
+ *
+ *	longcapture OUT.gasflame MINUTES [ROWS_A_MINUTE]
+ *
+ * The rows come as a recorder writes them: flushed and dropped once a second of recorded time, so that memory
+ * is what the tables of stacks and names take. The same arguments give the same rows.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "capture/capture.h"
+#include "profile/profile.h"
+
+enum {
+	THREADS = 40,
+	FUNCTIONS = 6000,
+	FRAMES = 24000,    /* addresses: a function has some call sites */
+	STACKS = 20000,    /* different leaves */
+	DEPTH = 40,
+	BLOCK_MS = 2000,   /* a block each two seconds */
+	SERIES = 30,
+	SECOND_NS = 1000000000,
+};
+
+struct making {
+	struct profile *p;
+	uint64_t seed;
+	uint32_t events[4], threads[THREADS], series[SERIES];
+	uint32_t frames[FRAMES];
+	uint32_t stacks[STACKS];
+};
+
+enum { CPU, WAIT, IO, FAULT };
+
+static uint64_t draw(struct making *m)
+{
+	m->seed ^= m->seed << 13;
+	m->seed ^= m->seed >> 7;
+	m->seed ^= m->seed << 17;
+	return m->seed;
+}
+
+/* Few are frequent, most are rare, as in a real program. */
+static uint32_t skewed(struct making *m, uint32_t n)
+{
+	double x = (draw(m) >> 11) * 0x1p-53;
+
+	return MIN((uint32_t)(n * x * x * x * x), n - 1);
+}
+
+static void make_frames(struct making *m)
+{
+	static const char *const crates[] = { "reth_trie", "revm_interpreter", "alloy_primitives", "tokio::runtime", "mdbx", "core", "alloc" };
+	uint32_t module = profile_add_module(m->p, &(struct profile_module){
+		.path = profile_string(m->p, "/usr/local/bin/node"), .kind = MODULE_FILE, .process = PROFILE_NONE });
+	uint32_t functions[FUNCTIONS];
+	char name[160];
+
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		snprintf(name, sizeof(name), "<%s::sparse::module_%u::Worker<T> as %s::traits::Provider>::function_%u::{{closure}}",
+			 crates[i % ARRAY_LEN(crates)], i / 50, crates[i / 7 % ARRAY_LEN(crates)], i);
+		functions[i] = profile_function(m->p, &(struct profile_function){ .name = profile_string(m->p, name), .module = module });
+	}
+	for (uint32_t i = 0; i < FRAMES; i++) {
+		struct profile_line lines[2] = { { functions[draw(m) % FUNCTIONS], i % 900 + 1, true }, { functions[i % FUNCTIONS], i % 700 + 1, false } };
+		bool inlined = draw(m) % 4 == 0;
+
+		m->frames[i] = profile_frame(m->p, module, FRAME_USER, 0x100000 + i * 64ULL);
+		profile_set_lines(m->p, m->frames[i], inlined ? lines : lines + 1, inlined ? 2 : 1);
+	}
+}
+
+/* Stacks share their outer frames: each begins as a part of one made before. */
+static void make_stacks(struct making *m)
+{
+	uint32_t path[DEPTH], depth = 0;
+
+	for (uint32_t i = 0; i < STACKS; i++) {
+		uint32_t keep = depth ? draw(m) % (depth + 1) : 0, want = 8 + draw(m) % (DEPTH - 8);
+
+		for (depth = keep; depth < MAX(want, keep); depth++)
+			path[depth] = profile_stack(m->p, depth ? path[depth - 1] : 0, m->frames[skewed(m, FRAMES)]);
+		m->stacks[i] = path[depth - 1];
+	}
+}
+
+static void make_rest(struct making *m)
+{
+	struct profile *p = m->p;
+	uint32_t process;
+	char name[32];
+
+	p->target = profile_string(p, "node");
+	p->start_wall_ns = 1700000000ULL * SECOND_NS;
+	m->events[CPU] = profile_add_event(p, "cpu", "ns", "CPU time, sampled at 999 Hz", 1001001);
+	m->events[WAIT] = profile_add_event(p, "wait", "ns", "time off the CPU", 0);
+	m->events[IO] = profile_add_event(p, "io.read", "ns", "time in reads", 0);
+	m->events[FAULT] = profile_add_event(p, "fault.minor", "count", "page faults", 1);
+	process = profile_add_process(p, &(struct profile_process){ .pid = 1000, .name = profile_string(p, "node") });
+	for (uint32_t i = 0; i < THREADS; i++) {
+		snprintf(name, sizeof(name), i < 16 ? "tokio-rt-%u" : "rayon-%u", i);
+		m->threads[i] = profile_add_thread(p, &(struct profile_thread){ .process = process, .tid = 1000 + i, .name = profile_string(p, name) });
+	}
+	for (uint32_t i = 0; i < SERIES; i++) {
+		snprintf(name, sizeof(name), "synthetic.%u", i);
+		m->series[i] = profile_add_series(p, name, "bytes");
+	}
+}
+
+static void add_row(struct making *m, uint64_t time_ns)
+{
+	uint32_t kind = draw(m) % 20, which = kind < 5 ? CPU : kind < 16 ? WAIT : kind < 18 ? IO : FAULT;
+	struct profile_sample s = { .time_ns = time_ns, .thread = m->threads[skewed(m, THREADS)],
+				    .stack = m->stacks[skewed(m, STACKS)], .event = m->events[which], .value = 1001001 };
+
+	if (which != CPU) {
+		s.count = 1 + skewed(m, 200);
+		s.value = which == FAULT ? s.count : s.count * (1000 + draw(m) % 100000);
+	}
+	profile_add_sample(m->p, &s);
+	if (which == WAIT && draw(m) % 16 == 0)
+		profile_add_wake(m->p, &(struct profile_wake){ .time_ns = time_ns, .blocked_ns = 1000000 + draw(m) % 50000000,
+			.queue_ns = draw(m) % 100000, .thread = s.thread, .stack = s.stack, .waker = m->threads[skewed(m, THREADS)],
+			.waker_stack = m->stacks[skewed(m, STACKS)] });
+}
+
+static void add_second(struct making *m, uint64_t second, uint64_t rows)
+{
+	uint64_t begin = second * SECOND_NS;
+	char name[32];
+
+	for (uint64_t i = 0; i < rows; i++)
+		add_row(m, begin + i * SECOND_NS / rows);
+	for (uint32_t i = 0; i < SERIES; i++)
+		profile_add_point(m->p, m->series[i], begin, draw(m) % (1ULL << 33));
+	if (begin % (BLOCK_MS * 1000000ULL))
+		return;
+	snprintf(name, sizeof(name), "block %llu", (unsigned long long)(24000000 + second / 2));
+	profile_add_mark(m->p, &(struct profile_mark){ .start_ns = begin, .end_ns = begin + 50000000 + draw(m) % 900000000,
+		.name = profile_string(m->p, name), .kind = profile_string(m->p, "block"), .thread = PROFILE_NONE,
+		.block = { .number = 24000000 + second / 2, .gas = draw(m) % 36000000, .transactions = draw(m) % 400, .known = 7 } });
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t minutes = argc > 2 ? strtoull(argv[2], NULL, 10) : 0, rows = argc > 3 ? strtoull(argv[3], NULL, 10) : 1000000;
+	struct making m = { .seed = 88172645463325252ULL };
+	struct capture *c;
+	struct err err;
+	int r;
+
+	if (!minutes || rows < 60) {
+		fprintf(stderr, "usage: longcapture OUT.gasflame MINUTES [ROWS_A_MINUTE]\n");
+		return 2;
+	}
+	m.p = profile_new();
+	make_rest(&m);
+	make_frames(&m);
+	make_stacks(&m);
+	r = capture_create(argv[1], &c, &err);
+	for (uint64_t s = 0; r >= 0 && s < minutes * 60; s++) {
+		add_second(&m, s, rows / 60);
+		m.p->duration_ns = (s + 1) * SECOND_NS;
+		m.p->finished = s + 1 == minutes * 60;
+		r = capture_flush(c, m.p, &err);
+		capture_drop_samples(c, m.p);
+	}
+	if (r >= 0)
+		r = capture_close(c, &err);
+	profile_free(m.p);
+	if (r < 0)
+		fprintf(stderr, "longcapture: %s\n", err.text);
+	return r < 0;
+}
