@@ -21,6 +21,7 @@ void idents_done(struct idents *t)
 	vec_done(&t->list);
 	vec_done(&t->expanded);
 	free(t->frame_first);
+	free(t->own);
 	strtab_done(&t->names);
 	map_done(&t->index);
 	*t = (struct idents){ 0 };

@@ -59,6 +59,7 @@ struct idents {
 	/* The rest is private. */
 	VEC(uint32_t) expanded;
 	uint32_t *frame_first; /* into expanded, PROFILE_NONE = not looked at yet */
+	uint32_t *own;         /* ownfunction.c: 1 + what it found for each stack, 0 = not looked at yet; NULL = for none */
 	struct strtab names;
 	struct map index;
 };

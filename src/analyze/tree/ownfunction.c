@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyze/wait/cause.h"
+#include "base/mem.h"
 #include "base/text/str.h"
 #include "profile/profile.h"
 
@@ -110,7 +111,7 @@ static int telling(const struct ident *id)
 	return starts_with_any(id->name, general, ARRAY_LEN(general)) ? 1 : 2;
 }
 
-uint32_t ownfunction_of_stack(struct idents *t, uint32_t stack)
+static uint32_t find(struct idents *t, uint32_t stack)
 {
 	const struct profile *p = t->p;
 	uint32_t user = OWNFUNCTION_NONE, kernel = OWNFUNCTION_NONE, n;
@@ -144,6 +145,16 @@ uint32_t ownfunction_of_stack(struct idents *t, uint32_t stack)
 		}
 	}
 	return user == OWNFUNCTION_NONE ? kernel : user;
+}
+
+uint32_t ownfunction_of_stack(struct idents *t, uint32_t stack)
+{
+	/* Millions of samples share some ten thousand stacks, and a stack is compared with a hundred words. */
+	if (!t->own)
+		t->own = mem_alloc(t->p->stacks.n * sizeof(*t->own));
+	if (!t->own[stack])
+		t->own[stack] = find(t, stack) + 1; /* OWNFUNCTION_NONE + 1 is 0: there are few, they are found again */
+	return t->own[stack] - 1;
 }
 
 const char *ownfunction_operation(const struct profile *p, uint32_t stack)

@@ -45,7 +45,7 @@ static int compare_wakes(const void *a, const void *b, void *context)
 	const struct profile_wake *list = context, *x = &list[*(const uint32_t *)a],
 				  *y = &list[*(const uint32_t *)b];
 
-	return ORDER(x->thread, y->thread) ?: ORDER(x->time_ns, y->time_ns);
+	return ORDER(x->time_ns, y->time_ns) ?: ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
 static int compare_samples(const void *a, const void *b, void *context)
@@ -53,39 +53,67 @@ static int compare_samples(const void *a, const void *b, void *context)
 	const struct profile_sample *list = context, *x = &list[*(const uint32_t *)a],
 				    *y = &list[*(const uint32_t *)b];
 
-	return ORDER(x->thread, y->thread) ?: ORDER(x->time_ns, y->time_ns);
+	return ORDER(x->time_ns, y->time_ns) ?: ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+typedef int compare_fn(const void *a, const void *b, void *context);
+
+/* Turns counts into places: first[t + 2] is the count of thread t before, first[t + 1] where its ids begin after it. */
+static void timeline_begin(struct timeline *t, size_t threads)
+{
+	for (size_t i = 2; i <= threads + 1; i++)
+		t->first[i] += t->first[i - 1];
+}
+
+/* Appends an id to those of its thread. first[t] is where they begin once all were added. */
+static void timeline_add(struct timeline *t, uint32_t thread, uint32_t id)
+{
+	t->order[t->first[thread + 1]++] = id;
+}
+
+/* Sorts the ids of each thread by time. Rows are appended as time goes on: most threads are in order already. */
+static void timeline_end(struct timeline *t, size_t threads, compare_fn *compare, void *rows)
+{
+	for (size_t i = 0; i < threads; i++) {
+		uint32_t *list = t->order + t->first[i];
+		size_t count = t->first[i + 1] - t->first[i], k = 1;
+
+		while (k < count && compare(&list[k - 1], &list[k], rows) < 0)
+			k++;
+		if (k < count)
+			qsort_r(list, count, sizeof(*list), compare, rows);
+	}
 }
 
 static void make_wakes(struct timeline *t, const struct profile *p)
 {
 	t->order = mem_alloc((p->wakes.n + 1) * sizeof(*t->order));
 	t->first = mem_alloc((p->threads.n + 2) * sizeof(*t->first));
-	for (size_t i = 0; i < p->wakes.n; i++) {
-		t->order[i] = i;
-		t->first[p->wakes.v[i].thread + 1]++;
-	}
-	for (size_t i = 1; i <= p->threads.n; i++)
-		t->first[i] += t->first[i - 1];
-	if (p->wakes.n > 1)
-		qsort_r(t->order, p->wakes.n, sizeof(*t->order), compare_wakes, p->wakes.v);
+	for (size_t i = 0; i < p->wakes.n; i++)
+		t->first[p->wakes.v[i].thread + 2]++;
+	timeline_begin(t, p->threads.n);
+	for (size_t i = 0; i < p->wakes.n; i++)
+		timeline_add(t, p->wakes.v[i].thread, i);
+	timeline_end(t, p->threads.n, compare_wakes, p->wakes.v);
 }
 
 static void make_samples(struct timeline *t, const struct profile *p, const struct causes *c, enum role role)
 {
+	const struct profile_sample *v = p->samples.v;
 	size_t n = 0;
 
-	t->order = mem_alloc((p->samples.n + 1) * sizeof(*t->order));
 	t->first = mem_alloc((p->threads.n + 2) * sizeof(*t->first));
-	for (size_t i = 0; i < p->samples.n; i++) {
-		if (causes_role(c, p->samples.v[i].event) != role)
-			continue;
-		t->order[n++] = i;
-		t->first[p->samples.v[i].thread + 1]++;
-	}
-	for (size_t i = 1; i <= p->threads.n; i++)
-		t->first[i] += t->first[i - 1];
-	if (n > 1)
-		qsort_r(t->order, n, sizeof(*t->order), compare_samples, p->samples.v);
+	for (size_t i = 0; i < p->samples.n; i++)
+		if (causes_role(c, v[i].event) == role) {
+			t->first[v[i].thread + 2]++;
+			n++;
+		}
+	t->order = mem_alloc((n + 1) * sizeof(*t->order));
+	timeline_begin(t, p->threads.n);
+	for (size_t i = 0; i < p->samples.n; i++)
+		if (causes_role(c, v[i].event) == role)
+			timeline_add(t, v[i].thread, i);
+	timeline_end(t, p->threads.n, compare_samples, p->samples.v);
 }
 
 static void timeline_done(struct timeline *t)
