@@ -3,8 +3,8 @@
 
 Phases: stacks (recordings of the workload and of anvil with each profiler, interleaved and repeated), overhead
 (every profiler attached, switched on and off in short paired slices), slow (99 Hz), symbols (a binary with a
-lot of debug information), switches (100,000 context switches a second: waits), heap (heaptrack, massif, jemalloc
-beside -e heap). Prints a table. bench/results/ has each phase as soon as it is done: Ctrl-C keeps what was measured.
+lot of debug information), switches (100,000 context switches a second: waits), servers (PostgreSQL and Redis
+under their own benchmarks), heap (heaptrack, massif, jemalloc beside -e heap). Prints a table. bench/results/ has each phase as soon as it is done: Ctrl-C keeps what was measured.
 """
 import argparse
 import datetime
@@ -24,12 +24,13 @@ from heap import measure_heap
 from measure import Urgent, bootstrap, cpu_ns, host_facts, mean, median, status_bytes, with_children
 from profilers import Gasflame, Perf
 from results import Results
+from servers import measure_servers
 from switches import measure_switches
 from targets import Anvil, Workload
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
-PHASES = ["stacks", "overhead", "slow", "symbols", "switches", "heap"]
+PHASES = ["stacks", "overhead", "slow", "symbols", "switches", "servers", "heap"]
 
 
 def say(text):
@@ -358,6 +359,12 @@ class Bench:
 	def switches(self):
 		rows, lines = measure_switches(self.build, self.folder, self.options.quick)
 		self.results["switches"] = rows
+		self.lines += lines
+
+	# --- servers ---
+	def servers(self):
+		rows, lines = measure_servers(self.build, self.folder, self.options.quick)
+		self.results["servers"] = rows
 		self.lines += lines
 
 	# --- the heap ---

@@ -15,7 +15,7 @@ dockerd:docker.io busybox:busybox-static podman:podman runc:runc tini:tini"
 case ${1:-} in
 build) extra="libmicrohttpd-dev libncurses-dev libcapstone-dev" ;;
 bench) wanted="$wanted perf:linux-perf g++:g++ npm:npm node:nodejs libdevel-nytprof-perl libbpf-tools
-heaptrack:heaptrack valgrind:valgrind jeprof:libjemalloc-dev" ;;
+postgresql redis-benchmark:redis-tools redis-server:redis-server heaptrack:heaptrack valgrind:valgrind jeprof:libjemalloc-dev" ;;
 kernels) wanted="$wanted qemu-system-x86_64:qemu-system-x86 busybox:busybox-static"
 	extra="jeprof:libjemalloc-dev" ;;
 esac
