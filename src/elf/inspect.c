@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "elf/file.h"
+#include "elf/go/gotab.h"
 #include "elf/symbols.h"
 #include "elf/symtab.h"
 
@@ -117,6 +118,17 @@ static void search_strings(const struct elf *elf, struct symbols_info *info)
 		snprintf(info->allocator, sizeof(info->allocator), "jemalloc (_rjem_)");
 }
 
+static void inspect_go(const struct elf *elf, struct symbols_info *info)
+{
+	_cleanup_(gotab_freep) struct gotab *go = NULL;
+
+	if (gotab_open(elf, &go, NULL))
+		return;
+	info->go = true;
+	if (!info->symtab)
+		info->symbol_count = gotab_count(go);
+}
+
 void symbols_inspect(struct elf *elf, struct symbols_info *ret)
 {
 	*ret = (struct symbols_info){
@@ -134,6 +146,7 @@ void symbols_inspect(struct elf *elf, struct symbols_info *ret)
 	read_altlink(elf, ret);
 	ret->build_id_size = elf_build_id(elf, ret->build_id);
 	ret->symbol_count = symtab_count_functions(elf, ret->symtab ? ".symtab" : ".dynsym");
+	inspect_go(elf, ret);
 	symtab_each_name(elf, ".symtab", see_symbol, ret);
 	if (!ret->allocator[0])
 		symtab_each_name(elf, ".dynsym", see_symbol, ret);

@@ -6,13 +6,18 @@
 #include "base/mem.h"
 #include "elf/dwarf/dwarf.h"
 #include "elf/file.h"
+#include "elf/go/gotab.h"
 #include "elf/symtab.h"
 
-enum { NAME_LIMIT = 64 << 10 }; /* a longer string in a symbol table is not taken for a name */
+enum {
+	NAME_LIMIT = 64 << 10, /* a longer string in a symbol table is not taken for a name */
+	GO_DEPTH = 128,        /* inlined calls of one address in a Go program; the deepest seen are 8 */
+};
 
 struct symbols {
 	struct symtab *symtab;
 	struct dwarf *dwarf; /* NULL without debug information */
+	struct gotab *go;    /* NULL where this is no Go program, or lines are not wanted */
 };
 
 int symbols_new(const struct symbols_files *files, struct symbols **ret, struct err *err)
@@ -25,6 +30,8 @@ int symbols_new(const struct symbols_files *files, struct symbols **ret, struct 
 			elf_use_scratch(all[i], files->scratch_fd);
 	s->symtab = symtab_new(files);
 	s->dwarf = files->no_dwarf ? NULL : dwarf_new(files);
+	if (!files->no_dwarf)
+		gotab_open(files->main, &s->go, NULL); /* a damaged table leaves what the others tell */
 	*ret = s;
 	return 0;
 }
@@ -35,6 +42,7 @@ void symbols_free(struct symbols *s)
 		return;
 	symtab_free(s->symtab);
 	dwarf_free(s->dwarf);
+	gotab_free(s->go);
 	free(s);
 }
 
@@ -106,6 +114,18 @@ static void got_symbol(const struct resolve *r, size_t i)
 	answer(r, i, &call, symbol ? 1 : 0);
 }
 
+/* Go's own table has the lines and inlined calls of a program without DWARF (go build -ldflags=-w), and the names of
+ * one without a symbol table (-s). */
+static bool got_go(const struct resolve *r, size_t i)
+{
+	struct symbols_call calls[GO_DEPTH];
+	size_t count = r->s->go ? gotab_calls(r->s->go, r->wanted[r->first[i]].address, calls, GO_DEPTH) : 0;
+
+	if (count)
+		answer(r, i, calls, count);
+	return count > 0;
+}
+
 int symbols_resolve(struct symbols *s, const uint64_t *addresses, size_t n, symbols_got_fn *got,
 		    void *context)
 {
@@ -130,7 +150,7 @@ int symbols_resolve(struct symbols *s, const uint64_t *addresses, size_t n, symb
 	if (s->dwarf)
 		dwarf_resolve(s->dwarf, unique, count, got_dwarf, &r);
 	for (size_t i = 0; i < count; i++)
-		if (!done[i])
+		if (!done[i] && !got_go(&r, i))
 			got_symbol(&r, i);
 	return 0;
 }

@@ -13,7 +13,8 @@
  *
  * The symbol table (.symtab, else .dynsym and the MiniDebugInfo of .gnu_debugdata)
  * is sorted once; DWARF is read lazily, only for the compile units that the
- * addresses hit.
+ * addresses hit. A Go program has the table of its runtime too (go/gotab.h), which
+ * answers where DWARF does not.
  */
 #pragma once
 
@@ -55,6 +56,7 @@ int symbols_resolve(struct symbols *s, const uint64_t *addresses, size_t n, symb
 /* Summary of a file, for doctor and for the search of debug files. */
 struct symbols_info {
 	bool symtab, dynsym, debug_line, debug_info, minidebug;
+	bool go; /* the table of Go's runtime: names, lines and inlined calls, also of a stripped program */
 	bool eh_frame, debug_frame;
 	char debuglink[256];      /* file name, "" = none */
 	uint32_t debuglink_crc;
@@ -64,7 +66,7 @@ struct symbols_info {
 	uint8_t build_id[20];
 	uint8_t build_id_size;
 	uint16_t machine, type;
-	uint64_t symbol_count;    /* functions in .symtab, else in .dynsym */
+	uint64_t symbol_count;    /* functions in .symtab, else in Go's table, else in .dynsym */
 	char allocator[32];       /* "jemalloc", "jemalloc (_rjem_)", "mimalloc", "tcmalloc", "" */
 };
 void symbols_inspect(struct elf *elf, struct symbols_info *ret);

@@ -6,11 +6,13 @@
 
 #include "base/vec.h"
 #include "elf/file.h"
+#include "elf/go/gotab.h"
 #include "elf/symbols.h"
 
 enum {
 	NAME_LOOK = 512,   /* names are compared and measured only up to this length */
 	NESTING = 64,      /* nested functions that a lookup climbs out of */
+	RANK_GO = 14,      /* rank_of() a global function with a size */
 };
 
 static const uint64_t table_limit = 4ULL << 30;
@@ -166,6 +168,20 @@ static size_t add_table(struct symtab *t, struct elf *elf, const char *section)
 	return t->entries.n - before;
 }
 
+/* Adds the functions of a Go program's own table. */
+static void add_go(struct symtab *t, const struct elf *elf)
+{
+	_cleanup_(gotab_freep) struct gotab *go = NULL;
+	struct gotab_function f;
+
+	if (gotab_open(elf, &go, NULL))
+		return;
+	for (size_t i = 0; i < gotab_count(go); i++)
+		if (gotab_get(go, i, &f) && *f.name && f.end > f.entry)
+			vec_push(&t->entries, (struct entry){ .address = f.entry, .end = f.end, .name = f.name,
+							      .rank = RANK_GO, .sized = true });
+}
+
 static int compare_entries(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
@@ -279,6 +295,7 @@ struct symtab *symtab_new(const struct symbols_files *files)
 		if (!debugdata_unpack(files->main, &t->mini_data, &mini_n) &&
 		    !elf_open_memory(t->mini_data, mini_n, &t->mini, NULL))
 			add_table(t, t->mini, ".symtab");
+		add_go(t, files->main);
 	}
 	vec_sort(&t->entries, compare_entries);
 	drop_aliases(t);

@@ -2,7 +2,7 @@
  * symtab.h - the functions of the ELF symbol tables, sorted, found by address.
  *
  * Taken from .symtab of the file or else of its debug file; where neither has
- * one, from .dynsym and the MiniDebugInfo. PLT stubs, which no table names, are
+ * one, from .dynsym, the MiniDebugInfo and the table of Go's runtime. PLT stubs, which no table names, are
  * called "symbol@plt".
  *
  * Of several names for one address the table takes: a function before a bare

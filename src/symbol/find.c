@@ -41,7 +41,10 @@ static enum find_level level_of(const struct symbols_info *info, bool no_dwarf)
 {
 	if (info->debug_info && !no_dwarf)
 		return FIND_LINES;
-	if (info->symtab || info->minidebug)
+	/* A debug file of a Go program tells more only of C code in it. */
+	if (info->go && !no_dwarf && !*info->debuglink)
+		return FIND_LINES;
+	if (info->symtab || info->minidebug || info->go)
 		return FIND_SYMBOLS;
 	return info->dynsym ? FIND_EXPORTS : FIND_NOTHING;
 }

@@ -231,6 +231,8 @@ static void check_program(const struct module *x, struct checks *c)
 			   str_base_name(x->path), bytes);
 	else if (i->minidebug)
 		checks_add(c, "symbols", CHECK_OK, NULL, NULL, "stripped, but with .gnu_debugdata");
+	else if (i->go)
+		checks_add(c, "symbols", CHECK_OK, NULL, NULL, "stripped, but with %s functions in Go's own table", count);
 	else if (*i->debuglink)
 		checks_add(c, "symbols", CHECK_LIMITED,
 			   "install its debug package, or name the file with --symbols",
@@ -242,6 +244,8 @@ static void check_program(const struct module *x, struct checks *c)
 	if (i->debug_line || i->debug_info)
 		checks_add(c, "debug info", CHECK_OK, NULL, NULL, "lines%s",
 			   i->debug_info ? " and inlined calls" : "");
+	else if (i->go)
+		checks_add(c, "debug info", CHECK_OK, NULL, NULL, "lines and inlined calls, in Go's own table");
 	else
 		checks_add(c, "debug info", CHECK_LIMITED, "a build with debug = 1 (Rust) or -g (C)",
 			   "function names; no lines, no inlined calls", "none in %s", str_base_name(x->path));
@@ -353,8 +357,8 @@ static void check_jit(pid_t pid, const struct proc_status *status, const struct 
 static void note_program(const struct module *x, struct doctor_build *ret)
 {
 	snprintf(ret->program, sizeof(ret->program), "%s", str_base_name(x->path));
-	ret->symbols = x->info.symtab || x->info.minidebug;
-	ret->lines = x->info.debug_line || x->info.debug_info;
+	ret->symbols = x->info.symtab || x->info.minidebug || x->info.go;
+	ret->lines = x->info.debug_line || x->info.debug_info || x->info.go;
 	ret->facts = x->facts;
 }
 

@@ -74,8 +74,8 @@ static const struct file *read_file(struct looker *l, pid_t pid, const struct pr
 
 static enum ps_symbols symbols_of(const struct symbols_info *i)
 {
-	if (i->symtab || i->minidebug)
-		return i->debug_info ? PS_SYMBOLS_DEBUG : PS_SYMBOLS_TABLE;
+	if (i->symtab || i->minidebug || i->go)
+		return i->debug_info || i->go ? PS_SYMBOLS_DEBUG : PS_SYMBOLS_TABLE;
 	if (*i->debuglink)
 		return PS_SYMBOLS_ELSEWHERE;
 	return i->dynsym && i->symbol_count ? PS_SYMBOLS_EXPORTED : PS_SYMBOLS_NONE;

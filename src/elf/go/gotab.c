@@ -147,6 +147,7 @@ static int read_table(struct gotab *t, struct err *err)
 		return got;
 	if (!gotab_get(t, 0, &first) || !*first.name)
 		return err_set(err, EBADMSG, "its first Go function has no name");
+	goline_choose(t);
 	return 0;
 }
 

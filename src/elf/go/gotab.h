@@ -95,3 +95,12 @@ struct gotab_values gotab_values(const struct gotab *t, const struct gotab_funct
 bool gotab_next(struct gotab_values *v);
 /* The value at an address within f; -1 when there is none (as the runtime has it). */
 int32_t gotab_value_at(const struct gotab *t, const struct gotab_function *f, uint32_t table, uint64_t address);
+
+/* --- source positions --- */
+
+/* The line at an address within f, 0 = unknown, and its file, "" = unknown, which points into the file. */
+uint32_t gotab_line(const struct gotab *t, const struct gotab_function *f, uint64_t address, const char **ret_file);
+/* The calls at an address as symbols.h has them: calls[0] is the innermost inlined one, the last the function
+ * itself. Returns how many, at most max; 0 when the address lies in no function of the table. Strings point
+ * into the file. */
+size_t gotab_calls(const struct gotab *t, uint64_t address, struct symbols_call *calls, size_t max);

@@ -30,6 +30,7 @@ struct gotab {
 	size_t count;
 	uint64_t text;        /* what the entries are relative to, from Go 1.18 on */
 	uint64_t funcdata;    /* what the offsets of funcdata are relative to, from Go 1.18 on; 0 = unknown */
+	unsigned tree_pcdata, tree_funcdata; /* indexes of the inline tree among a function's pcdata and funcdata */
 };
 
 /* The string at an offset of a part; "" when it does not end within it, or is too long. */
@@ -42,6 +43,11 @@ typedef bool gofind_try_fn(void *context, const uint8_t *data, size_t size, uint
 bool gofind_each(const struct goimage *image, gofind_try_fn *try, void *context);
 /* Returns whether a header of a table may begin here: magic number, instruction and pointer sizes. */
 bool gofind_is_header(const uint8_t *data, size_t size);
+
+/* --- goline.c --- */
+
+/* Finds out which pcdata and funcdata are the inline tree. */
+void goline_choose(struct gotab *t);
 
 /* --- gomodule.c --- */
 

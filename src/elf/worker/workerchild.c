@@ -88,7 +88,7 @@ static int do_inspect(struct job *j, struct elf *elf, struct err *err)
 		    (info.debug_info ? WORKER_HAS_DEBUG_INFO : 0) |
 		    (info.minidebug ? WORKER_HAS_MINIDEBUG : 0) |
 		    (info.eh_frame ? WORKER_HAS_EH_FRAME : 0) |
-		    (info.debug_frame ? WORKER_HAS_DEBUG_FRAME : 0);
+		    (info.debug_frame ? WORKER_HAS_DEBUG_FRAME : 0) | (info.go ? WORKER_HAS_GO : 0);
 	out.debuglink_crc = info.debuglink_crc;
 	out.symbol_count = info.symbol_count;
 	out.machine = info.machine;

@@ -75,6 +75,7 @@ enum worker_info_flags {
 	WORKER_HAS_MINIDEBUG = 16,
 	WORKER_HAS_EH_FRAME = 32,
 	WORKER_HAS_DEBUG_FRAME = 64,
+	WORKER_HAS_GO = 128,
 };
 
 /* struct symbols_info with fixed sizes and no bool, which hostile bytes could break. */
