@@ -55,6 +55,13 @@ static void print_rule(uint64_t rule)
 	case RULE_CFA_DEREF_RBP:
 		printf("cfa=*(rbp%+" PRId64 ")+%u", offset, addend);
 		break;
+	case RULE_GO_CURG:
+		printf("cfa=curg(fs%+" PRId64 ",m%+" PRId64 ")+%u%s", rbp_offset, offset, addend,
+		       RULE_RBP(rule) == RULE_RBP_SAME ? "" : " rbp=lost");
+		return;
+	case RULE_GO_DEPTH:
+		printf("cfa=depth(rsp%+" PRId64 ")+%u", offset, addend);
+		break;
 	default:
 		fputs("unsupported", stdout);
 		return;

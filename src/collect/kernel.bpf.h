@@ -48,7 +48,12 @@ struct sched_info {
 	unsigned long long run_delay;
 };
 
+struct thread_struct {
+	unsigned long fsbase; /* x86-64: kept when set by arch_prctl() or clone(), and at each switch */
+};
+
 struct task_struct {
+	struct thread_struct thread;
 	struct sched_entity se;
 	struct sched_info sched_info; /* CONFIG_SCHED_INFO */
 	__u64 start_time;             /* CLOCK_MONOTONIC */

@@ -296,6 +296,44 @@ static __always_inline bool guess(struct unwind *u, struct shared_process *p)
 	return true;
 }
 
+/* From the stack of a thread to that of its goroutine: RULE_GO_*. The stack of a thread that has left its goroutine
+ * and looks for another is complete. */
+__attribute__((noinline)) int unwind_go(struct unwind *u, uint64_t rule)
+{
+	uint64_t at, sp, word;
+
+	if (!u)
+		return 1;
+	if (RULE_CFA(rule) == RULE_GO_DEPTH) {
+		at = u->sp + RULE_CFA_OFFSET(rule);
+		if (!read_word(at, &sp) || !read_word(at + 8, &word) || !read_word(word + RULE_GO_STACK_HI, &word))
+			return stop(u, REASON_BAD_STACK);
+		sp = word - sp;
+		at = 0;
+	} else {
+		struct task_struct *task = (void *)bpf_get_current_task();
+
+		at = BPF_CORE_READ(task, thread.fsbase) + RULE_RBP_OFFSET(rule);
+		if (!read_word(at, &word) || !read_word(word + RULE_GO_M, &word) ||
+		    !read_word(word + RULE_CFA_OFFSET(rule), &word))
+			return stop(u, REASON_BAD_STACK);
+		if (!word)
+			return stop(u, REASON_COMPLETE);
+		at = word + RULE_GO_SCHED;
+		if (!read_word(at, &sp))
+			return stop(u, REASON_BAD_STACK);
+	}
+	sp += 8 * RULE_REG(rule);
+	if (!read_word(RULE_REG(rule) ? sp - 8 : at + 8, &word))
+		return stop(u, REASON_BAD_STACK);
+	if (RULE_RBP(rule) != RULE_RBP_SAME)
+		u->bp = RULE_LOST_RBP;
+	u->sp = sp;
+	u->pc = word;
+	u->leaf = 0;
+	return word ? 0 : stop(u, REASON_COMPLETE);
+}
+
 /* Records the frame at hand and goes to its caller. 1 = the stack ends here, u->reason says why. */
 __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_process *p)
 {
@@ -366,7 +404,7 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 	case RULE_UNSUPPORTED:
 		return stop(u, REASON_UNSUPPORTED);
 	default:
-		return stop(u, REASON_NO_TABLE_YET);
+		return kind <= RULE_CFA_MAX ? unwind_go(u, rule) : stop(u, REASON_NO_TABLE_YET);
 	}
 	if (rising && cfa <= old_sp)
 		return stop(u, REASON_NOT_RISING);

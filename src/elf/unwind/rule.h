@@ -2,14 +2,16 @@
  * rule.h - one row's unwind rule in 64 bits, shared with the BPF unwinder.
  *
  *	bits 0-3    how the CFA (the caller's stack pointer) is found
- *	bits 4-7    a DWARF register (RULE_CFA_REG), or an addend / 8 (RULE_CFA_DEREF_*)
+ *	bits 4-7    a DWARF register (RULE_CFA_REG), or an addend / 8 (RULE_CFA_DEREF_*, RULE_GO_*)
  *	bits 8-11   how the caller's rbp is found
  *	bits 12-15  0
  *	bits 16-31  signed offset for rbp
  *	bits 32-63  signed offset for the CFA
  *
- * The return address always stands at CFA - 8 (x86-64). What does not fit is
- * RULE_UNSUPPORTED and counted where it cuts a stack.
+ * The return address stands at CFA - 8 (x86-64), but for RULE_GO_CURG with addend 0.
+ * A row that does not fit is RULE_UNSUPPORTED and counted where it cuts a stack.
+ *
+ * The RULE_GO_* kinds lead from the stack of a thread to that of its goroutine (gorows.h).
  */
 #pragma once
 
@@ -29,8 +31,18 @@ enum rule_cfa {
 	RULE_SIGNAL = 8,        /* rsp points to the ucontext of a signal frame */
 	RULE_UNSUPPORTED = 9,   /* a table row that these rules cannot express */
 	RULE_FRAME_POINTER = 10, /* no table at all: rbp points to {caller's rbp, return address} */
-	RULE_CFA_MAX = 10,
+	/*
+	 * *(curg + RULE_GO_SCHED) + addend, where curg = *(m + offset), m = *(g + RULE_GO_M), and g is the word
+	 * at the thread's FS base + the offset for rbp. Addend 0: the return address is the next word of curg.
+	 */
+	RULE_GO_CURG = 11,
+	/* *(g + RULE_GO_STACK_HI) - *(rsp + offset) + addend, where g = *(rsp + offset + 8) */
+	RULE_GO_DEPTH = 12,
+	RULE_CFA_MAX = 12,
 };
+
+/* Fields of Go's struct g that have stood there since Go 1.5: m, sched (sp, then pc) and stack.hi. */
+enum { RULE_GO_STACK_HI = 8, RULE_GO_M = 48, RULE_GO_SCHED = 56 };
 
 enum rule_rbp {
 	RULE_RBP_SAME = 0,   /* untouched */

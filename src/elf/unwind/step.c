@@ -1,7 +1,5 @@
 #include "elf/unwind/unwind.h"
 
-#include <string.h>
-
 /* Looks up a table and takes a step, as the BPF unwinder does, in user space. */
 
 uint64_t unwind_find(const struct unwind_table *t, uint64_t address)
@@ -80,7 +78,7 @@ static enum unwind_result step_signal(struct unwind_regs *regs, unwind_read_fn *
 	static const uint8_t order[UNWIND_REGS] = {
 		8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16
 	};
-	struct unwind_regs next = { .leaf = true };
+	struct unwind_regs next = { .leaf = true, .fs_base = regs->fs_base };
 
 	for (unsigned i = 0; i < UNWIND_REGS; i++)
 		if (!read(context, regs->r[UNWIND_RSP] + 40 + 8 * i, &next.r[order[i]]))
@@ -168,6 +166,47 @@ static bool find_rbp(const struct unwind_regs *regs, uint64_t rule, uint64_t cfa
 	}
 }
 
+static void go_to(struct unwind_regs *regs, uint64_t rip, uint64_t rsp, uint64_t rbp)
+{
+	*regs = (struct unwind_regs){ .fs_base = regs->fs_base };
+	regs->r[UNWIND_RBP] = rbp;
+	regs->r[UNWIND_RSP] = rsp;
+	regs->r[UNWIND_RIP] = rip;
+}
+
+/* From the stack of a thread to that of its goroutine. */
+static enum unwind_result step_go(struct unwind_regs *regs, uint64_t rule, unwind_read_fn *read, void *context)
+{
+	uint64_t rsp = regs->r[UNWIND_RSP] + RULE_CFA_OFFSET(rule), sp, word;
+
+	if (RULE_CFA(rule) == RULE_GO_DEPTH) {
+		if (!read(context, rsp, &sp) || !read(context, rsp + 8, &word) ||
+		    !read(context, word + RULE_GO_STACK_HI, &word))
+			return UNWIND_BAD_MEMORY;
+		sp = word - sp;
+	} else {
+		if (!regs->fs_base)
+			return UNWIND_BAD_RULE;
+		if (!read(context, regs->fs_base + RULE_RBP_OFFSET(rule), &word) ||
+		    !read(context, word + RULE_GO_M, &word) ||
+		    !read(context, word + RULE_CFA_OFFSET(rule), &word))
+			return UNWIND_BAD_MEMORY;
+		/* The thread has left the goroutine and looks for another. */
+		if (!word)
+			return UNWIND_DONE;
+		if (!read(context, word + RULE_GO_SCHED, &sp))
+			return UNWIND_BAD_MEMORY;
+		word += RULE_GO_SCHED + 8;
+	}
+	sp += 8 * RULE_REG(rule);
+	if (!read(context, RULE_REG(rule) ? sp - 8 : word, &word))
+		return UNWIND_BAD_MEMORY;
+	if (!word)
+		return UNWIND_DONE;
+	go_to(regs, word, sp, RULE_RBP(rule) == RULE_RBP_SAME ? regs->r[UNWIND_RBP] : RULE_LOST_RBP);
+	return UNWIND_MORE;
+}
+
 enum unwind_result unwind_step(struct unwind_regs *regs, uint64_t rule, unwind_read_fn *read, void *context)
 {
 	enum unwind_result result;
@@ -175,6 +214,8 @@ enum unwind_result unwind_step(struct unwind_regs *regs, uint64_t rule, unwind_r
 
 	if (RULE_CFA(rule) == RULE_SIGNAL)
 		return step_signal(regs, read, context);
+	if (RULE_CFA(rule) == RULE_GO_CURG || RULE_CFA(rule) == RULE_GO_DEPTH)
+		return step_go(regs, rule, read, context);
 	result = find_cfa(regs, rule, read, context, &cfa);
 	if (result != UNWIND_MORE)
 		return result;
@@ -184,9 +225,6 @@ enum unwind_result unwind_step(struct unwind_regs *regs, uint64_t rule, unwind_r
 		return UNWIND_DONE;
 	if (!find_rbp(regs, rule, cfa, read, context, &rbp))
 		return UNWIND_BAD_MEMORY;
-	memset(regs, 0, sizeof(*regs));
-	regs->r[UNWIND_RBP] = rbp;
-	regs->r[UNWIND_RSP] = cfa;
-	regs->r[UNWIND_RIP] = rip;
+	go_to(regs, rip, cfa, rbp);
 	return UNWIND_MORE;
 }

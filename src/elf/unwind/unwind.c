@@ -10,8 +10,9 @@
 #include "elf/unwind/cfi.h"
 #include "elf/unwind/ehframe.h"
 #include "elf/file.h"
-#include "elf/unwind/rows.h"
+#include "elf/unwind/gorows.h"
 #include "elf/unwind/pltrows.h"
+#include "elf/unwind/rows.h"
 
 enum {
 	PAGE_SIZE = 1 << UNWIND_PAGE_SHIFT,
@@ -334,18 +335,22 @@ static int pack(const struct build *b, const struct rows *rows, struct unwind_ta
 
 static int build_rows(struct build *b, struct elf *elf, struct rows *rows, struct err *err)
 {
-	struct rows more = { 0 };
+	struct rows more = { 0 }, go = { 0 };
 	int r;
 
 	r = read_rows(b, elf, false, rows, err);
 	if (r == 0)
 		r = read_rows(b, elf, true, &more, err);
 	if (r == 0) {
-		/* Go describes its own functions in .debug_frame and linked C code in .eh_frame. */
+		/* A Go program has linked C code in .eh_frame. Its .debug_frame knows neither rbp nor switches of the
+		 * stack. */
+		gorows_read(elf, b->text.base, b->text.limit, &b->rules, &go);
+		rows_fill(rows, &go);
 		rows_fill(rows, &more);
 		pltrows_plt(elf, b->text.base, b->text.limit, &b->rules, rows);
 		pltrows_entry(elf, b->text.base, b->text.limit, &b->rules, rows);
 	}
+	rows_done(&go);
 	rows_done(&more);
 	return r;
 }

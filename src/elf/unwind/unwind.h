@@ -34,8 +34,8 @@ struct unwind_table {
 	uint32_t unsupported;
 };
 
-/* Builds the table of a file from .eh_frame (.debug_frame where there is none), the PLT sections and the
- * entry point. A file without any gives 0 pages and success. */
+/* Builds the table of a file from .eh_frame (where that says nothing: Go's .gopclntab, then .debug_frame), the PLT
+ * sections and the entry point. A file without any gives 0 pages and success. */
 int unwind_build(struct elf *elf, struct unwind_table *ret, struct err *err);
 /* Returns whether the table is safe to load: sorted, in range, every page opened by a row. For tables from
  * the child. */
@@ -51,6 +51,7 @@ enum { UNWIND_RBP = 6, UNWIND_RSP = 7, UNWIND_RIP = 16, UNWIND_REGS = 17 };
 struct unwind_regs {
 	uint64_t r[UNWIND_REGS];
 	bool leaf; /* all registers are known and rip is exact, not a return address */
+	uint64_t fs_base; /* of the thread, in all of its frames; 0 = unknown */
 };
 
 enum unwind_result {
