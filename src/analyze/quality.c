@@ -73,6 +73,7 @@ static int compare_reasons(const void *a, const void *b)
 struct node_facts {
 	uint32_t reason; /* string, PROFILE_NONE = complete */
 	uint32_t frames, unnamed;
+	bool own; /* one of our BPF programs is on the stack */
 };
 
 static void add_reason(struct quality *q, const char *reason, uint64_t samples, uint64_t weight)
@@ -102,14 +103,25 @@ static bool is_preempted(const struct profile *p, uint32_t stack)
 	return !strcmp(cause_frame_name(p, p->stacks.v[stack].frame), "[preempted]");
 }
 
+/* Returns the module of our BPF programs, PROFILE_NONE where none was met. */
+static uint32_t own_module(const struct profile *p)
+{
+	for (size_t i = 0; i < p->modules.n; i++)
+		if (p->modules.v[i].kind == MODULE_KERNEL && !strcmp(profile_str(p, p->modules.v[i].path), PROFILE_OWN_MODULE))
+			return i;
+	return PROFILE_NONE;
+}
+
 static void measure_stacks(struct quality *q, const struct profile *p, const struct selection *s)
 {
 	_cleanup_free_ struct node_facts *facts = mem_alloc((p->stacks.n + 1) * sizeof(*facts));
 	_cleanup_free_ uint8_t *unnamed = mem_alloc(p->frames.n + 1);
+	uint32_t own;
 
 	for (size_t i = 0; i < p->frames.n; i++)
 		unnamed[i] = ident_frame_unnamed(p, i);
 	facts[0].reason = PROFILE_NONE;
+	own = own_module(p);
 	for (size_t i = 1; i < p->stacks.n; i++) {
 		const struct profile_node *node = &p->stacks.v[i];
 		const struct profile_frame *f = &p->frames.v[node->frame];
@@ -122,6 +134,7 @@ static void measure_stacks(struct quality *q, const struct profile *p, const str
 		}
 		facts[i].frames++;
 		facts[i].unnamed += unnamed[node->frame];
+		facts[i].own |= f->kind == FRAME_KERNEL && f->module == own && own != PROFILE_NONE;
 	}
 	for (size_t i = 0; i < s->entries.n; i++) {
 		const struct select_entry *e = &s->entries.v[i];
@@ -129,6 +142,8 @@ static void measure_stacks(struct quality *q, const struct profile *p, const str
 		uint64_t samples = counted(s, &e->weight), weight = weight_of(q, s, e);
 
 		q->weight += weight;
+		if (f->own && s->kind == SELECT_SAMPLES)
+			q->own_samples += samples;
 		q->frames += samples * f->frames;
 		q->unnamed += samples * f->unnamed;
 		q->frame_weight += (double)weight * f->frames;
@@ -393,6 +408,8 @@ void quality_line(const struct quality *q, const struct selection *s, struct buf
 	if (q->own_cpu_ns && q->duration_ns)
 		buf_printf(b, "; own cost %s of a CPU",
 			   show_percent(a, str_percent(q->own_cpu_ns, q->duration_ns)));
+	if (q->own_samples && q->samples)
+		buf_printf(b, "; gasflame's own programs: %s of CPU samples", show_percent(a, str_percent(q->own_samples, q->samples)));
 	if (!q->fit)
 		buf_puts(b, "; not fit to read");
 }

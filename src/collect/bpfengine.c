@@ -17,6 +17,7 @@
 #include "base/map.h"
 #include "collect/collector.h"
 #include "collect/follow.h"
+#include "collect/kernel/ownprograms.h"
 #include "collect/process/processes.h"
 #include "collect/shared.h"
 #include "collect/perf/sideband.h"
@@ -260,6 +261,11 @@ void bpfengine_close(struct bpfengine *e)
 	map_done(&e->stacks);
 	free(e->large);
 	free(e);
+}
+
+void bpfengine_show_programs(struct bpfengine *e, struct kernelmap *k)
+{
+	ownprograms_add(k, e->skeleton->obj);
 }
 
 struct gasflame_bpf *bpfengine_skeleton(struct bpfengine *e)

@@ -12,6 +12,7 @@ struct bpf_map;
 struct bpfengine;
 struct err;
 struct gasflame_bpf;
+struct kernelmap;
 struct processes_sink;
 struct session;
 
@@ -20,6 +21,8 @@ int bpfengine_open(struct session *s, struct bpfengine **ret, struct err *err);
 void bpfengine_close(struct bpfengine *e);
 extern const struct processes_sink bpfengine_sink; /* its context is the struct bpfengine */
 
+/* Tells k where our programs lie. */
+void bpfengine_show_programs(struct bpfengine *e, struct kernelmap *k);
 struct gasflame_bpf *bpfengine_skeleton(struct bpfengine *e);
 /* Adds up an entry of a per-CPU array, a struct of 64-bit counters, over all CPUs; false: it cannot be read. */
 bool bpfengine_sum(const struct bpf_map *map, uint32_t key, void *ret, size_t size);

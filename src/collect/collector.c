@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "collect/kernelmap.h"
+#include "collect/kernel/kernelmap.h"
 #include "collect/process/processes.h"
 #include "profile/profile.h"
 
@@ -53,7 +53,7 @@ void collector_begin(struct session *s)
 uint32_t collector_stack(struct session *s, const struct shared_record *r, const uint64_t *frames)
 {
 	struct profile *p = s->profile;
-	uint32_t stack = 0;
+	uint32_t stack = 0, own;
 
 	if (r->reason != REASON_COMPLETE && r->reason < REASON_COUNT)
 		stack = profile_stack(p, 0, profile_truncation_frame(p, shared_reason_names[r->reason]));
@@ -64,7 +64,8 @@ uint32_t collector_stack(struct session *s, const struct shared_record *r, const
 							      SHARED_FRAME_ADDRESS(frames[i])));
 	}
 	frames += r->user_count;
-	for (int i = r->kernel_count - 1; i >= 0; i--)
+	own = r->own_frames ? kernelmap_own_frames(s->kernel, frames, r->kernel_count) : 0;
+	for (int i = r->kernel_count - 1; i >= (int)own; i--)
 		stack = profile_stack(p, stack, kernelmap_frame(s->kernel, frames[i] - (i ? 1 : 0)));
 	return stack;
 }

@@ -18,7 +18,7 @@
 #include "collect/perf/fallback.h"
 #include "collect/follow.h"
 #include "collect/mem/cgroupwatch.h"
-#include "collect/kernelmap.h"
+#include "collect/kernel/kernelmap.h"
 #include "collect/blocks/blockmarks.h"
 #include "collect/process/processes.h"
 #include "collect/span/spanset.h"
@@ -200,6 +200,8 @@ int session_open(const struct session_options *options, struct profile *p, struc
 	look_after_ourselves();
 	if (r >= 0) {
 		s->kernel = kernelmap_new(p);
+		if (s->engine)
+			bpfengine_show_programs(s->engine, s->kernel);
 		s->processes = s->engine ? processes_new(p, &bpfengine_sink, s->engine)
 					 : processes_new(p, &fallback_sink, s->fallback);
 		r = add_targets(s, err);

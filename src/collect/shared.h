@@ -120,7 +120,8 @@ struct shared_record {
 	uint64_t stack; /* hash of what follows */
 	uint8_t reason;
 	uint8_t has_frames;
-	uint8_t pad[6];
+	uint8_t own_frames; /* the kernel's frames begin with those of the program that took them: bpf_get_stack() at a tracepoint */
+	uint8_t pad[5];
 	char name[16];
 };
 

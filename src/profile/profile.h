@@ -168,6 +168,9 @@ struct profile_counter {
 	uint64_t value;
 };
 
+/* The module of our own BPF programs, where a sample found one of them at work. */
+#define PROFILE_OWN_MODULE "[gasflame]"
+
 /* Addresses of the kernel have all of these bits, distances in it none. */
 #define PROFILE_KERNEL_HALF 0xffff800000000000ULL
 

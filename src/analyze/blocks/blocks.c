@@ -8,6 +8,7 @@
 #include "analyze/select.h"
 #include "base/err.h"
 #include "base/map.h"
+#include "profile/kernelname.h"
 #include "profile/profile.h"
 
 enum {
@@ -170,7 +171,7 @@ static bool by_interrupt(const struct profile *p, uint32_t stack)
 
 	for (; stack; stack = p->stacks.v[stack].parent)
 		if (p->frames.v[p->stacks.v[stack].frame].kind == FRAME_KERNEL)
-			interrupt_read(&r, cause_frame_name(p, p->stacks.v[stack].frame));
+			interrupt_read(&r, kernelname_of(cause_frame_name(p, p->stacks.v[stack].frame)));
 	return interrupt_of(&r) != INTERRUPT_NONE;
 }
 

@@ -1,5 +1,5 @@
 /*
- * kernelwait.h - classifies a wait or a wake-up by the kernel's own functions.
+ * kernelwait.h - classifies a wait by the kernel's own functions.
  *
  * Names differ between kernels (5.15 to 6.18 are known here) and compilers add
  * ".isra.0" and the like, so they are matched by prefix, in tables. Everything
@@ -52,20 +52,3 @@ enum kernel_wait kernel_wait_of(const struct kernel_reader *r);
 bool kernel_is_machinery(const char *name);
 /* The same for wake-ups. */
 bool kernel_is_waking(const char *name);
-
-/* The interrupt that ends a wait when no task does. */
-enum kernel_interrupt {
-	INTERRUPT_NONE,  /* the task that ran woke it */
-	INTERRUPT_TIMER,
-	INTERRUPT_DISK,
-	INTERRUPT_NETWORK,
-	INTERRUPT_OTHER,
-};
-
-/* Fed like the above with the waker's kernel functions. */
-struct interrupt_reader {
-	bool entered;                /* an interrupt's entry is on the stack */
-	enum kernel_interrupt kind;  /* by the innermost function that tells */
-};
-void interrupt_read(struct interrupt_reader *r, const char *name);
-enum kernel_interrupt interrupt_of(const struct interrupt_reader *r);

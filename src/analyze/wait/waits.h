@@ -21,6 +21,7 @@
 #include "analyze/wait/cause.h"
 #include "analyze/tree/ident.h"
 #include "base/vec.h"
+#include "profile/kernelname.h"
 
 struct profile;
 struct select_options;

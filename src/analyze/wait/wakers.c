@@ -6,6 +6,7 @@
 #include "analyze/select.h"
 #include "analyze/tree/ownfunction.h"
 #include "analyze/wait/waits.h"
+#include "profile/kernelname.h"
 #include "profile/profile.h"
 
 enum {
@@ -155,7 +156,7 @@ static const struct waker_facts *facts_of(struct finder *f, uint32_t stack)
 		user |= p->frames.v[frame].kind == FRAME_USER;
 		if (p->frames.v[frame].kind != FRAME_KERNEL)
 			continue;
-		interrupt_read(&r, name);
+		interrupt_read(&r, kernelname_of(name));
 		if (kernel == OWNFUNCTION_NONE && !kernel_is_waking(name))
 			kernel = idents_of_frame(&f->w->idents, frame, &n)[0];
 	}

@@ -43,7 +43,7 @@ int on_cpu_clock(void *ctx)
 			unwind_user(u, p);
 		else
 			unwind_nothing(u);
-		unwind_kernel(ctx, u);
+		unwind_kernel(ctx, u, UNWIND_INTERRUPTED);
 	}
 	counts->guessed += u->guessed;
 	switch (unwind_send(u, true)) {

@@ -181,13 +181,12 @@ static __always_inline bool whose(const struct shared_event *e, struct hit *h, s
 
 /* Walks the stack of the user registers in u, if there are any, and makes it known. Its hash. */
 static __always_inline uint64_t walk(void *ctx, struct unwind *u, struct shared_process *p, bool user,
-				     bool kernel)
+				     enum unwind_taken kernel)
 {
 	unwind_start(u, p, user);
 	if (!p) /* nobody's: only what the kernel did */
 		u->reason = REASON_COMPLETE;
-	if (kernel)
-		unwind_kernel(ctx, u);
+	unwind_kernel(ctx, u, kernel);
 	unwind_send(u, false);
 	return u->record.stack;
 }
@@ -206,7 +205,7 @@ static __always_inline void count_remembered(const struct shared_event *e)
 
 /* The stack of a hit that is only added up: that of its place, or walked. */
 static __always_inline uint64_t stack_of_place(void *ctx, struct unwind *u, struct shared_process *p,
-					       const struct shared_event *e, uint32_t which, bool kernel,
+					       const struct shared_event *e, uint32_t which, enum unwind_taken kernel,
 					       const struct hit *h)
 {
 	uint64_t key = stackcache_key(h->tid, PLACE_OF_EVENTS + which, u), stack;
@@ -235,8 +234,8 @@ static __always_inline uint64_t stack_of_place(void *ctx, struct unwind *u, stru
 
 /* Both kinds of programs, once the user registers are in u, if there are any. */
 static __always_inline void take_stack(void *ctx, struct unwind *u, struct shared_process *p,
-				       const struct shared_event *e, uint32_t which, bool user, bool kernel,
-				       bool keep, struct hit *h)
+				       const struct shared_event *e, uint32_t which, bool user,
+				       enum unwind_taken kernel, bool keep, struct hit *h)
 {
 	if (keep || !user || !p)
 		h->stack = walk(ctx, u, p, user, kernel);
@@ -264,7 +263,7 @@ int on_tracepoint(void *ctx)
 		h.note = read_field(ctx, e->note_offset, e->note_size, false) & SHARED_EVENT_NOTE;
 	u->record.pid = h.pid;
 	keep = may_keep(h.now);
-	take_stack(ctx, u, p, e, which, p && unwind_from_task(u), true, keep, &h);
+	take_stack(ctx, u, p, e, which, p && unwind_from_task(u), UNWIND_TRACED, keep, &h);
 	for (uint32_t i = 0; i < SHARED_EVENT_USES; i++) {
 		const struct shared_event_use *use = &e->uses[i];
 		uint64_t value = 1;
@@ -300,7 +299,7 @@ int on_perf_event(void *ctx)
 		user = unwind_from_task(u);
 	}
 	keep = may_keep(h.now);
-	take_stack(ctx, u, p, e, which, user, !in_user, keep, &h);
+	take_stack(ctx, u, p, e, which, user, in_user ? UNWIND_USER_ONLY : UNWIND_INTERRUPTED, keep, &h);
 	deliver(&h, e->uses[0].event, CONTEXT(CONTEXT_PERIOD), keep);
 	return 0;
 }

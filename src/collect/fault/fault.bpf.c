@@ -148,7 +148,7 @@ static __always_inline struct fault_thread *thread_here(uint32_t minor, uint32_t
 /* The stack of the current task, from the registers in u. What could not be remembered is walked; what could
  * be is walked as well while there are few, and by chance beyond that. */
 static __always_inline uint64_t stack_here(void *ctx, struct unwind *u, struct shared_fault_counts *c,
-					   uint32_t what, bool user, bool kernel, uint64_t now)
+					   uint32_t what, bool user, enum unwind_taken kernel, uint64_t now)
 {
 	uint64_t id = bpf_get_current_pid_tgid(), slot = now / SHARED_SLOT_NS;
 	uint32_t pid = id >> 32;
@@ -170,8 +170,7 @@ static __always_inline uint64_t stack_here(void *ctx, struct unwind *u, struct s
 	u->record.pid = pid;
 	p = bpf_map_lookup_elem(&processes, &pid);
 	unwind_start(u, p, user);
-	if (kernel)
-		unwind_kernel(ctx, u);
+	unwind_kernel(ctx, u, kernel);
 	if (unwind_send(u, false) == UNWIND_RING_FULL)
 		c->ring_full++;
 	if (place && stackcache_worth(u))
@@ -416,7 +415,7 @@ static __always_inline int fault(void *ctx, uint8_t what)
 		user = unwind_from_task(&s->u);
 		in_kernel = true;
 	}
-	f.stack = stack_here(ctx, &s->u, c, what, user, in_kernel, now);
+	f.stack = stack_here(ctx, &s->u, c, what, user, in_kernel ? UNWIND_INTERRUPTED : UNWIND_USER_ONLY, now);
 	scratch_give(s);
 	describe_address(t, &f, now);
 	add(t, &f, c, now);
@@ -481,7 +480,7 @@ int on_reclaim_end(void *ctx)
 	f.spent_ns = now - t->reclaim_ns;
 	t->reclaim_ns = 0;
 	user = unwind_from_task(&s->u);
-	f.stack = stack_here(ctx, &s->u, c, FAULT_RECLAIM, user, true, now);
+	f.stack = stack_here(ctx, &s->u, c, FAULT_RECLAIM, user, UNWIND_TRACED, now);
 	scratch_give(s);
 	add(t, &f, c, now);
 	return 0;

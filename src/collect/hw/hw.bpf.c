@@ -35,7 +35,7 @@ static __always_inline uint64_t walk(void *ctx, struct unwind *u, struct shared_
 {
 	unwind_start(u, p, user);
 	if (kernel)
-		unwind_kernel(ctx, u);
+		unwind_kernel(ctx, u, UNWIND_INTERRUPTED);
 	unwind_send(u, false);
 	return u->record.stack;
 }

@@ -157,20 +157,27 @@ static __always_inline void unwind_start(struct unwind *u, struct shared_process
 {
 	u->record.kind = RECORD_STACK;
 	u->record.kernel_count = 0;
+	u->record.own_frames = 0;
 	if (user && p)
 		unwind_user(u, p);
 	else
 		unwind_nothing(u);
 }
 
+/*
+ * A program at a perf event is given the registers of the interrupted code, and the stack begins there. At a tracepoint it
+ * begins with the program itself: user space takes these frames off (kernelmap_own_frames()), as only names tell them.
+ */
+enum unwind_taken { UNWIND_USER_ONLY, UNWIND_INTERRUPTED, UNWIND_TRACED };
+
 /* Appends the kernel's frames to the user's and adds them to the hash. */
-static __always_inline void unwind_kernel(void *ctx, struct unwind *u)
+static __always_inline void unwind_kernel(void *ctx, struct unwind *u, enum unwind_taken taken)
 {
 	uint64_t hash = u->hash;
 	uint32_t count = u->count;
 	long bytes;
 
-	if (count > SHARED_MAX_USER_FRAMES)
+	if (count > SHARED_MAX_USER_FRAMES || taken == UNWIND_USER_ONLY)
 		return;
 	bytes = bpf_get_stack(ctx, &u->frames[count], SHARED_MAX_KERNEL_FRAMES * 8, 0);
 	if (bytes <= 0)
@@ -182,6 +189,7 @@ static __always_inline void unwind_kernel(void *ctx, struct unwind *u)
 	}
 	u->hash = hash;
 	u->record.kernel_count = (uint32_t)bytes / 8;
+	u->record.own_frames = taken == UNWIND_TRACED;
 }
 
 enum unwind_sent { UNWIND_SENT, UNWIND_SENT_FRAMES, UNWIND_RING_FULL };
@@ -197,7 +205,7 @@ static __always_inline enum unwind_sent unwind_send(struct unwind *u, bool alway
 		return UNWIND_RING_FULL;
 	u->record.user_count = count;
 	u->record.reason = u->reason;
-	u->record.stack = unwind_hash(u->hash, (uint64_t)count << 32 | kernel_count << 8 | u->reason);
+	u->record.stack = unwind_hash(u->hash, (uint64_t)count << 32 | kernel_count << 8 | u->record.own_frames << 7 | u->reason);
 	where = u->record.stack >> 47;
 	_Static_assert(SHARED_SEEN == 1 << 17, "the shift above");
 	slot = bpf_map_lookup_elem(&seen, &where);

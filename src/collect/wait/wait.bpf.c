@@ -97,7 +97,7 @@ static __always_inline uint64_t walk(void *ctx, struct unwind *u, struct shared_
 	struct shared_wait_counts *c = counts_here();
 
 	unwind_start(u, p, user);
-	unwind_kernel(ctx, u);
+	unwind_kernel(ctx, u, UNWIND_TRACED);
 	if (unwind_send(u, false) == UNWIND_RING_FULL && c)
 		c->ring_full++;
 	if (c)

@@ -69,7 +69,8 @@ static void put_quality(struct json *j, const struct quality *q)
 		json_put_uints(j, { "time_ns", q->weight }, { "complete_ns", q->complete_weight });
 	}
 	json_put_uints(j, { "lost", q->lost }, { "frames", q->frames }, { "unnamed", q->unnamed },
-		       { "own_cpu_ns", q->own_cpu_ns }, { "target_cpu_ns", q->target_cpu_ns });
+		       { "own_cpu_ns", q->own_cpu_ns }, { "own_samples", q->own_samples },
+		       { "target_cpu_ns", q->target_cpu_ns });
 	json_open_object(j, "truncated");
 	for (size_t i = 0; i < q->reasons.n; i++)
 		json_put_uint(j, q->reasons.v[i].reason, q->reasons.v[i].samples);

@@ -96,7 +96,7 @@ fi
 # also has to read half a million records a second. Each call is in the capture or is counted as lost. None is
 # lost where the recorder gets a CPU for it; where it does not, as on a machine whose time is stolen, that is said.
 quiet_moment
-gf run -e io -o rate.gasflame -- "$TRUTH/truth-iorate" 200000
+gf run -e cpu,io -o rate.gasflame -- "$TRUTH/truth-iorate" 200000
 made=$(awk '$1 == "calls" { print $2 }' "$STDOUT")
 lost=$(counter rate.gasflame 'io.lost calls')
 seen=$(io_json rate.gasflame "io['read_calls'] + io['write_calls']")
@@ -113,6 +113,10 @@ else
 	check "lost calls are said" said "[1-9][0-9,]* lost"
 	skip "calls of each file at a high rate" "the recorder did not get a CPU for it: $(grep -o 'own cost.*' "$STDERR" | head -1)"
 fi
+# In samples of the CPU our programs are a cost like any other, with a name; the share is said.
+check "our own programs are in the samples by name" above "$(sql rate.gasflame "select max(total_percent) from top_functions
+	where event = 'cpu' and function = '[gasflame] on_sys_enter' and module = '[gasflame]'")" 0
+check "their share is said" said "gasflame's own programs: [0-9.]* % of CPU samples"
 check "the capture is small ($(wc -c <rate.gasflame) bytes)" above 8000000 "$(wc -c <rate.gasflame)"
 
 # Calls under way at the start, descriptors that change meanwhile, many of them, threads that end in a call.

@@ -161,6 +161,16 @@ check_samples busy
 check_account busy 16
 check_sums busy
 
+# Neither our programs nor the tracing that calls them: the stack of a wait ends in the scheduler, or in who called it.
+tracing="function like 'bpf\_%' escape '\' or function like '%traceiter%' or module = '[gasflame]' or module = '[kernel jit]'"
+check "no wait and no wake-up has a frame of ours" test 0 = "$(sql busy.gasflame "
+	with recursive up(id) as (
+		select stack from sample join event on event.id = sample.event where event.name in ('wait', 'queue')
+		union select waker_stack from wake where waker is not null or waker_name like 'interrupt%' or waker_name like 'swapper%'
+		union select parent from up cross join stack on stack.id = up.id)
+	select count(*) from up cross join stack on stack.id = up.id cross join frames on frames.frame = stack.frame
+	where $tracing")"
+
 # A program that goes to sleep before anybody could read its mappings.
 gf run -e wait -o soon.gasflame -- sleep 1
 "$GASFLAME" report --format folded --what wait --idle soon.gasflame >soon.folded 2>/dev/null

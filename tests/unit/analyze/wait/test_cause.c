@@ -5,6 +5,7 @@
 
 #include "analyze/wait/cause.h"
 #include "base/err.h"
+#include "profile/kernelname.h"
 #include "waiting.h"
 
 static enum kernel_wait kernel(const char *const *names)
@@ -93,7 +94,7 @@ static enum kernel_interrupt interrupt(const char *const *names)
 	struct interrupt_reader r = { 0 };
 
 	for (; *names; names++)
-		interrupt_read(&r, *names);
+		interrupt_read(&r, kernelname_of(*names));
 	return interrupt_of(&r);
 }
 
@@ -120,6 +121,18 @@ static void interrupts_wake_and_not_who_ran(void **state)
 		  { "sock_def_readable", "tcp_v4_rcv", "net_rx_action", "do_softirq", "__local_bh_enable_ip",
 		    "__dev_queue_xmit", "tcp_sendmsg" } },
 		{ INTERRUPT_NONE, { "try_to_wake_up", "wake_up_q", "futex_wake", "do_futex" } },
+		/* A disk's or a timer's softirq, and packets from elsewhere, are no doing of the task that turned softirqs on. */
+		{ INTERRUPT_DISK,
+		  { "try_to_wake_up", "wake_page_function", "bio_endio", "blk_complete_reqs", "handle_softirqs", "do_softirq",
+		    "__local_bh_enable_ip", "__dev_queue_xmit", "tcp_sendmsg" } },
+		{ INTERRUPT_TIMER,
+		  { "try_to_wake_up", "process_timeout", "call_timer_fn", "__do_softirq", "do_softirq.part.0",
+		    "__local_bh_enable_ip", "ep_poll" } },
+		{ INTERRUPT_NETWORK,
+		  { "sock_def_readable", "tcp_v4_rcv", "net_rx_action", "handle_softirqs", "do_softirq",
+		    "__local_bh_enable_ip", "ext4_file_write_iter" } },
+		{ INTERRUPT_DISK,
+		  { "try_to_wake_up", "bio_endio", "nvme_irq", "irq_thread_fn", "irq_thread", "kthread" } },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(wakes); i++)

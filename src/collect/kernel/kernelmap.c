@@ -1,4 +1,4 @@
-#include "collect/kernelmap.h"
+#include "collect/kernel/kernelmap.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +7,19 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "collect/kernel/kernelclass.h"
+#include "profile/kernelname.h"
 #include "profile/profile.h"
 #include "target/kernelplaces.h"
 
 /* Modules are loaded now and then; code without a place is common, and no reason to look each time. */
 static const uint64_t look_again_ns = 5ULL * 1000000000;
+
+/* A function of our programs. */
+struct own {
+	uint64_t start, end;
+	char *name;
+};
 
 struct kernelmap {
 	struct profile *profile;
@@ -19,6 +27,9 @@ struct kernelmap {
 	uint64_t looked_ns, secret;
 	uint32_t kernel, jit; /* modules; jit PROFILE_NONE = not needed yet */
 	struct map modules;   /* string id of "[ext4]" to module */
+	struct kernelclass classes;
+	uint32_t gasflame;    /* module, PROFILE_NONE = nothing of it was seen yet */
+	VEC(struct own) own;  /* sorted */
 };
 
 static uint32_t add_module(struct kernelmap *k, const char *name, uint64_t base)
@@ -37,7 +48,7 @@ struct kernelmap *kernelmap_new(struct profile *p)
 	const struct kernelplace *kernel;
 
 	k->profile = p;
-	k->jit = PROFILE_NONE;
+	k->jit = k->gasflame = PROFILE_NONE;
 	kernelplaces_read(&k->places);
 	k->looked_ns = clock_mono_ns();
 	/* In the middle of the kernel's half, so that distances in both directions stay within 47 bits. */
@@ -55,6 +66,9 @@ void kernelmap_free(struct kernelmap *k)
 		return;
 	kernelplaces_done(&k->places);
 	map_done(&k->modules);
+	kernelclass_done(&k->classes);
+	vec_done_each(&k->own, e, free(e->name));
+	vec_done(&k->own);
 	free(k);
 }
 
@@ -99,12 +113,57 @@ static uint32_t place_of(struct kernelmap *k, uint64_t address, uint64_t *ret_ba
 	return *module;
 }
 
+static int by_start(const void *a, const void *b)
+{
+	const struct own *x = a, *y = b;
+
+	return ORDER(x->start, y->start);
+}
+
+void kernelmap_add_own(struct kernelmap *k, uint64_t start, uint64_t bytes, const char *name)
+{
+	vec_push(&k->own, (struct own){ start, start + bytes, mem_printf("[gasflame] %s", name) });
+	vec_sort(&k->own, by_start);
+}
+
+static const struct own *own_at(const struct kernelmap *k, uint64_t address)
+{
+	size_t low = vec_search(i, 0, k->own.n, k->own.v[i].start <= address);
+
+	return low && address < k->own.v[low - 1].end ? &k->own.v[low - 1] : NULL;
+}
+
 uint32_t kernelmap_frame(struct kernelmap *k, uint64_t address)
 {
+	const struct own *own = own_at(k, address);
 	uint64_t base, distance;
-	uint32_t module = place_of(k, address, &base);
+	uint32_t module;
 
+	if (own) {
+		if (k->gasflame == PROFILE_NONE)
+			k->gasflame = add_module(k, PROFILE_OWN_MODULE, k->secret);
+		return profile_named_frame(k->profile, k->gasflame, FRAME_KERNEL, own->name);
+	}
+	module = place_of(k, address, &base);
 	/* 0 would be a frame that has only a name. */
 	distance = (address - base) & ~PROFILE_KERNEL_HALF;
 	return profile_frame(k->profile, module, FRAME_KERNEL, distance ? distance : 1);
+}
+
+uint32_t kernelmap_own_frames(struct kernelmap *k, const uint64_t *frames, uint32_t count)
+{
+	uint32_t n = 0;
+
+	/* A return address may be the first byte of the next function: look one byte before it. */
+	while (n < count && (own_at(k, frames[n] - 1) || kernelclass_of(&k->classes, frames[n] - 1) & KERNELNAME_TRACING))
+		n++;
+	return n;
+}
+
+uint8_t kernelmap_class(struct kernelmap *k, uint32_t frame)
+{
+	const struct profile_frame *f = &k->profile->frames.v[frame];
+	uint64_t base = f->address ? profile_kernel_base(k->profile, f->module) : 0;
+
+	return base ? kernelclass_of(&k->classes, (base + f->address) | PROFILE_KERNEL_HALF) : 0;
 }
