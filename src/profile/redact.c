@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "profile/kernelname.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 
@@ -59,10 +60,10 @@ const char *redact_numbered(struct redact *r, const char *what, size_t index)
 	return word(r, text);
 }
 
-/* Idle CPUs are nobody's. */
+/* Idle CPUs and interrupts are nobody's. */
 const char *redact_thread(struct redact *r, const char *name)
 {
-	return strncmp(name, "swapper/", 8) ? number(r, &r->threads, "thread", name) : name;
+	return strncmp(name, "swapper/", 8) && !kernel_interrupt_is_waker(name) ? number(r, &r->threads, "thread", name) : name;
 }
 
 const char *redact_note(struct redact *r, const char *name)

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "collect/bpfengine.h"
 #include "collect/collector.h"
+#include "collect/kernel/wakecontext.h"
 #include "collect/process/processes.h"
 #include "collect/unwind/userstack.h"
 #include "profile/keys.h"
@@ -35,6 +36,7 @@ struct wait {
 	VEC(struct later) laters;
 	uint64_t listed_ns, list_again_ns;
 	bool tables_missing; /* at the last look some stacks ended where a table is still being made */
+	struct wakecontext context; /* tells interrupts from wakers */
 	VEC(uint32_t) silent; /* threads of the profile whose times the last look had to guess */
 };
 
@@ -172,6 +174,7 @@ static int start(struct session *s, struct err *err)
 	w->queue_event = profile_add_event(p, "queue", "ns", "time ready to run, but without a CPU", 0);
 	w->throttled_event = PROFILE_NONE;
 	w->list_again_ns = LIST_AGAIN_NS;
+	w->context = (struct wakecontext){ .profile = p, .kernel = s->kernel };
 	w->preempted = marker(p, "[preempted]");
 	w->before = marker(p, "[waiting since before the recording]");
 	w->lost = marker(p, "[stack lost]");
@@ -231,6 +234,24 @@ static bool was_stopped(const struct session *s, const struct shared_wait *r)
 	return r->stack == SHARED_STACK_BEFORE && map_get(&own(s)->stopped, r->tid);
 }
 
+/* Adds the end of a wait. An interrupt is nobody's doing: the thread that happened to run then is not named. */
+static void add_wake(struct session *s, const struct shared_wait *r, uint32_t thread, uint32_t stack)
+{
+	uint32_t waker_stack = stack_of(s, r->waker_tid, r->waker_stack), waker = PROFILE_NONE;
+	enum kernel_interrupt interrupt = wakecontext_of(&own(s)->context, &waker_stack);
+	char name[sizeof(r->waker_name)];
+
+	memcpy(name, r->waker_name, sizeof(name) - 1);
+	name[sizeof(name) - 1] = 0;
+	if (!interrupt && processes_knows(s->processes, r->waker_pid))
+		waker = processes_thread(s->processes, r->waker_pid, r->waker_tid, name, r->time_ns);
+	profile_add_wake(s->profile, &(struct profile_wake){
+		.time_ns = collector_time_ns(s, r->time_ns), .blocked_ns = r->blocked_ns, .queue_ns = r->queue_ns,
+		.thread = thread, .stack = stack, .waker = waker,
+		.waker_name = profile_string(s->profile, interrupt ? kernel_interrupt_waker(interrupt) : name),
+		.waker_stack = waker_stack });
+}
+
 /* Adds a record, as a sample for each of its parts. */
 static void add_wait(struct session *s, const struct shared_wait *r)
 {
@@ -253,20 +274,8 @@ static void add_wait(struct session *s, const struct shared_wait *r)
 		sample.value = r->queue_ns - throttled;
 		profile_add_sample(s->profile, &sample);
 	}
-	if (r->kind == RECORD_WAIT && r->waker_stack) {
-		char name[sizeof(r->waker_name)];
-
-		memcpy(name, r->waker_name, sizeof(name) - 1);
-		name[sizeof(name) - 1] = 0;
-		profile_add_wake(s->profile, &(struct profile_wake){
-			.time_ns = collector_time_ns(s, r->time_ns), .blocked_ns = r->blocked_ns, .queue_ns = r->queue_ns,
-			.thread = thread, .stack = sample.stack,
-			.waker = processes_knows(s->processes, r->waker_pid) ?
-				 processes_thread(s->processes, r->waker_pid, r->waker_tid, name, r->time_ns) :
-				 PROFILE_NONE,
-			.waker_name = profile_string(s->profile, name),
-			.waker_stack = stack_of(s, r->waker_tid, r->waker_stack) });
-	}
+	if (r->kind == RECORD_WAIT && r->waker_stack)
+		add_wake(s, r, thread, sample.stack);
 }
 
 /* Is it the first thread of the program that we run? It began with its exec, not with our child. */
@@ -454,6 +463,7 @@ static void stop(struct session *s)
 	map_done(&own(s)->later);
 	vec_done(&own(s)->laters);
 	vec_done(&own(s)->silent);
+	wakecontext_done(&own(s)->context);
 }
 
 /* A quota may come and go while it is recorded. */

@@ -161,6 +161,13 @@ check_samples busy
 check_account busy 16
 check_sums busy
 
+# The burners run all the time, so that most interrupts come while one of them does: none of them woke anybody.
+check "no wait is ended by a thread that only computes" test 0 = \
+	"$(sql busy.gasflame "select count(*) from wakes where waker = 'burn' and thread in ('nap', 'sync_loop', 'cold_scan')")"
+check "a sleep is ended by the timer" above "$(sql busy.gasflame "
+	select 100.0 * sum(waker = 'interrupt (timer)') / count(*) from wakes where thread = 'nap'")" 98
+check "the disk by its completion" above "$(sql busy.gasflame "select count(*) from wakes
+	where waker = 'interrupt (block I/O completion)' and thread in ('sync_loop', 'cold_scan')")" 0
 # Neither our programs nor the tracing that calls them: the stack of a wait ends in the scheduler, or in who called it.
 tracing="function like 'bpf\_%' escape '\' or function like '%traceiter%' or module = '[gasflame]' or module = '[kernel jit]'"
 check "no wait and no wake-up has a frame of ours" test 0 = "$(sql busy.gasflame "
