@@ -1,12 +1,14 @@
 /*
  * Unwind tables from hostile unwind information. The first byte of the input
  * chooses the section's name and whether there is a section table; the rest is
- * the section. Whatever it holds, the table must be one that we would load.
+ * the section. Whatever it holds, the table must be one that we would load, and
+ * the functions must be sorted.
  */
 #include <elf.h>
 #include <stdlib.h>
 
 #include "elf/file.h"
+#include "elf/unwind/functions.h"
 #include "elf/unwind/unwind.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -46,7 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		  .data = frame, .size = n, .file_size = n < PLT_BYTES ? n : PLT_BYTES },
 	};
 	struct elf_segment segments[] = {
-		{ .type = PT_LOAD, .flags = PF_R | PF_X, .address = TEXT, .file_size = TEXT_SIZE },
+		{ .type = PT_LOAD, .flags = PF_R | PF_X, .address = TEXT, .file_size = TEXT_SIZE,
+		  .memory_size = TEXT_SIZE },
 		{ .type = PT_LOAD, .flags = PF_R, .address = FRAME, .file_size = n },
 		{ .type = PT_GNU_EH_FRAME, .flags = PF_R, .address = FRAME, .file_size = n },
 	};
@@ -59,8 +62,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		           .section_count = headers_only ? 0 : 2,
 		           .segments = segments,
 		           .segment_count = 3 };
+	struct functions functions;
 	struct unwind_table t;
 
+	if (size) {
+		functions_read(&elf, &functions);
+		if (!functions_valid(&functions))
+			abort();
+		functions_done(&functions);
+	}
 	if (!size || unwind_build(&elf, &t, NULL) < 0)
 		return 0;
 	if (!unwind_valid(&t))

@@ -289,6 +289,16 @@ static bool read_mapping(struct reading *r, sqlite3_stmt *s)
 	return true;
 }
 
+static bool read_function_range(struct reading *r, sqlite3_stmt *s)
+{
+	struct profile_range x = { 0 };
+
+	if (!get_row(r, s, TABLE_FUNCTION_RANGE, &x) || x.end <= x.start)
+		return false;
+	profile_add_range(r->p, x.module, x.start, x.end);
+	return true;
+}
+
 static bool read_function(struct reading *r, sqlite3_stmt *s)
 {
 	struct profile_function f = { 0 };
@@ -297,6 +307,15 @@ static bool read_function(struct reading *r, sqlite3_stmt *s)
 		return false;
 	add_id(r, s, TABLE_FUNCTION, profile_function(r->p, &f));
 	return true;
+}
+
+static bool read_function_named(struct reading *r, sqlite3_stmt *s)
+{
+	const char *word = get_word(r, s, 1);
+	uint32_t function;
+
+	return word && get_ref(s, 0, &r->ids[TABLE_FUNCTION], &function) &&
+	       capturetext_parse_named(word, &r->p->functions.v[function].named);
 }
 
 static bool read_frame(struct reading *r, sqlite3_stmt *s)
@@ -470,7 +489,9 @@ static row_fn *const readers[TABLES] = {
 	[TABLE_PROCESS] = read_process,   [TABLE_OWNER] = read_owner,
 	[TABLE_PROCESS_OWNER] = read_process_owner, [TABLE_THREAD] = read_thread,
 	[TABLE_MODULE] = read_module,     [TABLE_MAPPING] = read_mapping,
-	[TABLE_FUNCTION] = read_function, [TABLE_FRAME] = read_frame,
+	[TABLE_FUNCTION_RANGE] = read_function_range,
+	[TABLE_FUNCTION] = read_function, [TABLE_FUNCTION_NAMED] = read_function_named,
+	[TABLE_FRAME] = read_frame,
 	[TABLE_LINE] = read_line,         [TABLE_STACK] = read_stack,
 	[TABLE_SAMPLE] = read_sample,     [TABLE_WAKE] = read_wake,
 	[TABLE_MARK] = read_mark,         [TABLE_SERIES] = read_series,

@@ -252,6 +252,19 @@ static sqlite3_stmt *bind_module(struct capturerows *w, const struct profile *p,
 	return s;
 }
 
+/* Most names are from a symbol table, and have no row. */
+static int put_function_named(struct capturerows *w, size_t function, uint32_t named)
+{
+	sqlite3_stmt *s;
+
+	if (named == NAMED_SYMBOL)
+		return 0;
+	s = begin(w, TABLE_FUNCTION_NAMED);
+	bind_int(s, 1, function);
+	sqlite3_bind_text(s, 2, capturetext_named(named), -1, SQLITE_STATIC);
+	return run(w, s);
+}
+
 static int put_functions(struct capturerows *w, const struct profile *p)
 {
 	_cleanup_free_ bool *notes = p->redacted ? redact_find_notes(p, w->saved.frames) : NULL;
@@ -266,7 +279,7 @@ static int put_functions(struct capturerows *w, const struct profile *p)
 		s = bind_row(w, TABLE_FUNCTION, p, i, &f);
 		if (notes && notes[i])
 			bind_hidden(w, s, 2, p, f.name, redact_note);
-		r = run(w, s);
+		r = run(w, s) ?: put_function_named(w, i, f.named);
 	}
 	return r;
 }
@@ -423,6 +436,7 @@ static void remember(struct capturerows *w, const struct profile *p, const struc
 	w->saved = (struct saved){ .events = p->events.n,
 				   .mappings = p->mappings.n,
 				   .owners = p->owners.n,
+				   .ranges = p->ranges.n,
 				   .functions = p->functions.n,
 				   .frames = p->frames.n,
 				   .lines = p->lines.n,
@@ -458,6 +472,7 @@ int capturerows_put(struct capturerows *w, const struct profile *p)
 	r = r ?: put_each(w, p, 0, p->threads.n, bind_thread);
 	r = r ?: put_each(w, p, 0, p->modules.n, bind_module);
 	r = r ?: PUT_ROWS(w, TABLE_MAPPING, p, mappings);
+	r = r ?: PUT_ROWS(w, TABLE_FUNCTION_RANGE, p, ranges);
 	r = r ?: put_functions(w, p);
 	r = r ?: put_each(w, p, w->saved.frames, p->frames.n, bind_frame);
 	r = r ?: put_lines(w, p);

@@ -20,7 +20,7 @@ enum statement { CLEAR_LINES = TABLES, COMMIT, STATEMENTS };
 
 /* How much of each append-only table is in the file. */
 struct saved {
-	size_t events, owners, mappings, functions, frames, lines, stacks, samples, wakes, marks, series, points;
+	size_t events, owners, mappings, ranges, functions, frames, lines, stacks, samples, wakes, marks, series, points;
 };
 
 /* Rows that may change after they were written: a copy of those in the file. */

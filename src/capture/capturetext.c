@@ -28,6 +28,26 @@ bool capturetext_parse_kind(const char *text, enum profile_module_kind *ret)
 	return false;
 }
 
+static const char *const sources[NAMED_KINDS] = {
+	[NAMED_SYMBOL] = "symbol", [NAMED_DYNAMIC] = "dynamic", [NAMED_PLT] = "plt",         [NAMED_BUILD] = "build",
+	[NAMED_START] = "start",   [NAMED_PAGE] = "page",       [NAMED_ADDRESS] = "address",
+};
+
+const char *capturetext_named(uint32_t named)
+{
+	return sources[named < NAMED_KINDS ? named : NAMED_ADDRESS];
+}
+
+bool capturetext_parse_named(const char *text, uint32_t *ret)
+{
+	for (uint32_t i = 0; i < NAMED_KINDS; i++)
+		if (!strcmp(sources[i], text)) {
+			*ret = i;
+			return true;
+		}
+	return false;
+}
+
 void capturetext_hex(char *out, const uint8_t *bytes, size_t n)
 {
 	static const char digits[] = "0123456789abcdef";

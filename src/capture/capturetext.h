@@ -1,5 +1,5 @@
 /*
- * capturetext.h - how a capture spells kinds and build-ids. For src/profile only.
+ * capturetext.h - how a capture spells kinds, sources of names and build-ids. For src/capture only.
  */
 #pragma once
 
@@ -11,6 +11,9 @@
 
 const char *capturetext_kind(enum profile_module_kind kind);
 bool capturetext_parse_kind(const char *text, enum profile_module_kind *ret);
+/* enum profile_named */
+const char *capturetext_named(uint32_t named);
+bool capturetext_parse_named(const char *text, uint32_t *ret);
 
 /* out has room for 2n + 1. */
 void capturetext_hex(char *out, const uint8_t *bytes, size_t n);

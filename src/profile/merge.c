@@ -220,11 +220,16 @@ static void merge_mappings(struct merge *m)
 
 static void merge_functions(struct merge *m)
 {
+	for (size_t i = 0; i < m->from->ranges.n; i++) {
+		const struct profile_range *x = &m->from->ranges.v[i];
+
+		profile_add_range(m->to, m->modules[x->module], x->start, x->end);
+	}
 	for (size_t i = 0; i < m->from->functions.n; i++) {
 		const struct profile_function *f = &m->from->functions.v[i];
 		struct profile_function x = { .name = m->strings[f->name], .linkage = m->strings[f->linkage],
 					      .file = m->strings[f->file],
-					      .module = optional(m->modules, f->module) };
+					      .module = optional(m->modules, f->module), .named = f->named };
 
 		m->functions[i] = profile_function(m->to, &x);
 	}

@@ -1,9 +1,11 @@
 #include "profile/profile.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/str.h"
 #include "profile/keys.h"
 
 struct profile *profile_new(void)
@@ -26,6 +28,7 @@ void profile_free(struct profile *p)
 	vec_done(&p->threads);
 	vec_done(&p->modules);
 	vec_done(&p->mappings);
+	vec_done(&p->ranges);
 	vec_done(&p->functions);
 	vec_done(&p->lines);
 	vec_done(&p->frames);
@@ -42,6 +45,7 @@ void profile_free(struct profile *p)
 	map_done(&p->function_index);
 	map_done(&p->named_index);
 	map_done(&p->counter_index);
+	map_done(&p->range_index);
 	free(p);
 }
 
@@ -182,7 +186,8 @@ void profile_add_wake(struct profile *p, const struct profile_wake *wake)
  */
 uint32_t profile_function(struct profile *p, const struct profile_function *f)
 {
-	uint64_t key = map_hash_bytes(f, sizeof(*f));
+	const size_t size = offsetof(struct profile_function, named);
+	uint64_t key = map_hash_bytes(f, size);
 
 	for (;; key++) {
 		uint64_t *id = map_put(&p->function_index, key, PROFILE_NONE);
@@ -192,8 +197,25 @@ uint32_t profile_function(struct profile *p, const struct profile_function *f)
 			vec_push(&p->functions, *f);
 			return p->functions.n - 1;
 		}
-		if (!memcmp(&p->functions.v[*id], f, sizeof(*f)))
+		if (!memcmp(&p->functions.v[*id], f, size))
 			return *id;
+	}
+}
+
+void profile_add_range(struct profile *p, uint32_t module, uint64_t start, uint64_t end)
+{
+	uint64_t key = map_hash(start) ^ module;
+
+	for (;; key++) {
+		uint64_t *id = map_put(&p->range_index, key, PROFILE_NONE);
+
+		if (*id == PROFILE_NONE) {
+			*id = p->ranges.n;
+			vec_push(&p->ranges, (struct profile_range){ .module = module, .start = start, .end = end });
+			return;
+		}
+		if (p->ranges.v[*id].module == module && p->ranges.v[*id].start == start)
+			return;
 	}
 }
 
@@ -243,6 +265,34 @@ uint32_t profile_truncation_frame(struct profile *p, const char *reason)
 uint32_t profile_stack(struct profile *p, uint32_t parent, uint32_t frame)
 {
 	return nodes_put(&p->stacks, parent, frame);
+}
+
+/* Captures of older versions do not say where a name is from: "module+0x1234" is the address itself. */
+static bool is_place(const char *name, const char *path)
+{
+	const char *base = str_base_name(path);
+	size_t n = strlen(base);
+
+	if (strncmp(name, base, n) || strncmp(name + n, "+0x", 3))
+		return false;
+	return name[n + 3] && !name[n + 3 + strspn(name + n + 3, "0123456789abcdef")];
+}
+
+bool profile_frame_unnamed(const struct profile *p, uint32_t frame)
+{
+	const struct profile_frame *f = &p->frames.v[frame];
+	const struct profile_function *function;
+	const char *name;
+
+	if (f->kind == FRAME_TRUNCATED)
+		return false;
+	if (!f->line_count)
+		return true;
+	if (f->line_count > 1 || f->module >= p->modules.n)
+		return false;
+	function = &p->functions.v[p->lines.v[f->first_line].function];
+	name = profile_str(p, function->name);
+	return !*name || function->named >= NAMED_START || is_place(name, profile_str(p, p->modules.v[f->module].path));
 }
 
 void profile_set_lines(struct profile *p, uint32_t frame, const struct profile_line *lines,

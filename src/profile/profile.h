@@ -92,11 +92,32 @@ struct profile_mapping {
 	uint64_t time_ns;    /* when seen */
 };
 
+/* Where the name of a function is from. From NAMED_START on it is no name but a place, for want of one: such frames count
+ * as unnamed, and symbols that turn up later replace it. */
+enum profile_named {
+	NAMED_SYMBOL,  /* a symbol table, debug information, a JIT's map, the kernel's list */
+	NAMED_DYNAMIC, /* .dynsym of a stripped file */
+	NAMED_PLT,     /* the relocation that a stub of the PLT jumps through: "memcpy@plt" */
+	NAMED_BUILD,   /* another build, in which start and size of this function are the same */
+	NAMED_START,   /* "reth+0x24bb400": where the function starts, by the unwind information */
+	NAMED_PAGE,    /* "reth+0x24bb000 (page)": no function is known there */
+	NAMED_ADDRESS, /* "[kernel]+0x1234": the address itself */
+	NAMED_KINDS,
+};
+
 struct profile_function {
 	uint32_t name;    /* demangled, as shown */
 	uint32_t linkage; /* as in the symbol table; 0 = same as name */
 	uint32_t file;    /* source file, 0 = unknown */
 	uint32_t module;
+	uint32_t named;   /* enum profile_named; does not tell two functions apart */
+};
+
+/* A function of a file by its unwind information, kept for sampled functions without a name: symbols of another build
+ * are compared with it when the file is gone. */
+struct profile_range {
+	uint32_t module;
+	uint64_t start, end; /* addresses in the module */
 };
 
 struct profile_line {
@@ -187,6 +208,7 @@ struct profile {
 	VEC(struct profile_thread) threads;
 	VEC(struct profile_module) modules;
 	VEC(struct profile_mapping) mappings;
+	VEC(struct profile_range) ranges;
 	VEC(struct profile_function) functions;
 	VEC(struct profile_line) lines;
 	VEC(struct profile_frame) frames;
@@ -210,7 +232,7 @@ struct profile {
 	VEC(struct profile_kernel_base) kernel_bases;
 
 	/* Indexes, kept by the functions below. */
-	struct map frame_index, function_index, named_index, counter_index;
+	struct map frame_index, function_index, named_index, counter_index, range_index;
 };
 
 struct profile *profile_new(void);
@@ -270,7 +292,12 @@ uint32_t profile_named_frame(struct profile *p, uint32_t module, enum profile_fr
 uint32_t profile_truncation_frame(struct profile *p, const char *reason);
 uint32_t profile_stack(struct profile *p, uint32_t parent, uint32_t frame);
 
-/* Gives a frame its names, once: innermost first. */
+/* Keeps the range of a function, once. */
+void profile_add_range(struct profile *p, uint32_t module, uint64_t start, uint64_t end);
+/* Has the frame no name, or only a place in place of one (NAMED_START and after)? */
+bool profile_frame_unnamed(const struct profile *p, uint32_t frame);
+
+/* Gives a frame its names: innermost first. Names that it had are dropped. */
 void profile_set_lines(struct profile *p, uint32_t frame, const struct profile_line *lines,
 		       uint32_t count);
 

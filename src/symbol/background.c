@@ -222,7 +222,7 @@ static void take_frame(struct background *b, struct profile *p, uint32_t to, con
 		f.name = copy_string(p, q, f.name);
 		f.linkage = copy_string(p, q, f.linkage);
 		f.file = copy_string(p, q, f.file);
-		f.module = module_in(b, p, f.module);
+		f.module = module_in(b, p, f.module); /* and f.named stays */
 		line.function = profile_function(p, &f);
 		vec_push(&lines, line);
 	}

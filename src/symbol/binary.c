@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "symbol/cache.h"
+#include "symbol/stripped/otherbuild.h"
 #include "target/proc.h"
 
 /* Below this unpacking is cheaper than the disk space. Above, the copy is not kept. */
@@ -39,12 +40,15 @@ struct work {
 	struct cache_names cached;
 	VEC(uint64_t) open;        /* addresses to look up, ascending */
 	VEC(size_t) open_index;
+	bool *has_name;            /* by the caller's index */
+	bool all_cached;           /* no file was looked for */
 	struct packedsymbols_builder fresh;
 };
 
 static void tell(struct work *w, size_t index, const struct symbols_call *calls, size_t count)
 {
 	w->named += count > 0;
+	w->has_name[index] = count > 0;
 	w->got(w->context, index, calls, count);
 }
 
@@ -52,6 +56,9 @@ static void got_fresh(void *context, size_t index, const struct symbols_call *ca
 {
 	struct work *w = context;
 
+	/* Another build names only what is the same in both. */
+	if (w->b->by_other && !otherbuild_names(&w->b->find, w->open.v[index]))
+		count = 0;
 	packedsymbols_builder_add(&w->fresh, w->open.v[index], calls, count);
 	tell(w, w->open_index.v[index], calls, count);
 }
@@ -173,6 +180,23 @@ static bool use_plain(struct find *f, const struct source *s, int *fd)
 	return true;
 }
 
+/* Names the rest by the module's own file, after another build has named what it could. */
+static void resolve_rest(struct work *w, struct worker_files files)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->open.n; i++)
+		if (!w->has_name[w->open_index.v[i]]) {
+			w->open.v[n] = w->open.v[i];
+			w->open_index.v[n++] = w->open_index.v[i];
+		}
+	w->open.n = w->open_index.n = n;
+	w->b->by_other = false;
+	files.debug = files.alt = -1;
+	if (n)
+		worker_symbolize(w->b->find.worker, &files, w->open.v, n, got_fresh, w, NULL);
+}
+
 /* Resolves the open addresses from the files. */
 static void resolve_open(struct work *w)
 {
@@ -182,6 +206,7 @@ static void resolve_open(struct work *w)
 	struct err err = { 0 };
 	int r = -ENOENT;
 
+	b->by_other = f->other;
 	if (f->main >= 0 && w->open.n) {
 		/* Only the file with the debug information may be compressed. */
 		if (f->debug >= 0) {
@@ -202,6 +227,8 @@ static void resolve_open(struct work *w)
 		}
 		if (r < 0)
 			snprintf(b->problem, sizeof(b->problem), "no symbols for %s: %s", f->path, err.text);
+		else if (f->other && f->debug >= 0)
+			resolve_rest(w, files);
 	}
 	if (r < 0)
 		for (size_t i = 0; i < w->open.n; i++)
@@ -214,15 +241,17 @@ static void explain(struct work *w)
 	struct find *f = &b->find;
 	char hex[41];
 
+	if (f->other)
+		otherbuild_tell(f, b->other, sizeof(b->other));
 	if (w->named * 2 >= w->n) {
 		b->problem[0] = 0;
 	} else if (!b->problem[0] && f->why[0]) {
 		snprintf(b->problem, sizeof(b->problem), "%s", f->why);
 	} else if (!b->problem[0] && f->level < FIND_SYMBOLS) {
-		snprintf(b->problem, sizeof(b->problem), "%s symbols for %s: it is stripped; pass --symbols "
-			 "FILE (an unstripped build%s%s)", w->named ? "few" : "no", f->path,
-			 f->build_id_size ? " with build-id " : "",
-			 find_hex(hex, f->build_id, f->build_id_size));
+		snprintf(b->problem, sizeof(b->problem), "%s symbols for %.200s: it is stripped, and functions are shown by "
+			 "their start; pass --symbols FILE (an unstripped build%s%s); gasflame symbols %.200s says what else "
+			 "there is", w->named ? "few" : "no", f->path, f->build_id_size ? ", best with build-id " : "",
+			 find_hex(hex, f->build_id, f->build_id_size), f->path);
 	} else if (!b->problem[0]) {
 		snprintf(b->problem, sizeof(b->problem), "%s symbols for %s: its symbol table does not cover "
 			 "the code that ran", w->named ? "few" : "no", f->path);
@@ -266,12 +295,36 @@ static void look_for_files(struct work *w)
 		found = source_of(SOURCE_MAIN, f->main, f->path);
 	if (!source_same(&found, &w->sources[0]))
 		w->name[0] = 0; /* the file was replaced meanwhile, or another file was used */
+	if (f->other)
+		w->name[0] = 0; /* a capture or a file decides anew how far it agrees */
 	w->sources[1] = f->debug_from;
 	w->sources[2] = f->alt_from;
 	if (f->debug_from.where == SOURCE_LOST || f->alt_from.where == SOURCE_LOST)
 		w->name[0] = 0;
 	if (w->cached.data && (w->cached.level < f->level || memcmp(w->cached.sources, w->sources, sizeof(w->sources))))
 		cache_names_done(&w->cached);
+}
+
+/* Where the functions of a stripped file start, and of all that has no name. */
+static void tell_ranges(struct work *w)
+{
+	struct find *f = &w->b->find;
+	const struct functions *functions = NULL;
+
+	for (size_t i = 0; w->b->range && i < w->n; i++) {
+		const struct functions_range *range;
+
+		if (w->has_name[i] && f->level >= FIND_SYMBOLS && !f->other)
+			continue;
+		if (!functions) {
+			if (f->main < 0 && w->all_cached)
+				f->main = find_open_main(f); /* read_cached() saw that it is the same */
+			functions = find_functions(f);
+		}
+		range = functions_find(functions, w->addresses[i]);
+		if (range)
+			w->b->range(w->context, i, range->start, range->end);
+	}
 }
 
 void binary_resolve(struct binary *b, const uint64_t *addresses, size_t n, symbols_got_fn *got,
@@ -281,13 +334,14 @@ void binary_resolve(struct binary *b, const uint64_t *addresses, size_t n, symbo
 	struct work w = { .b = b, .addresses = addresses, .n = n, .got = got, .context = context };
 	enum find_level best = f->no_dwarf ? FIND_SYMBOLS : FIND_LINES;
 
-	b->problem[0] = 0;
+	b->problem[0] = b->other[0] = 0;
+	w.has_name = mem_alloc(n + 1);
 	read_cached(&w);
 	packedsymbols_builder_init(&w.fresh);
 	f->debug = f->alt = -1;
 	if (w.cached.data && w.cached.level >= best && all_cached(&w)) {
 		f->level = w.cached.level;
-		fd_close(&f->main);
+		w.all_cached = true;
 	} else {
 		look_for_files(&w);
 	}
@@ -296,6 +350,8 @@ void binary_resolve(struct binary *b, const uint64_t *addresses, size_t n, symbo
 		resolve_open(&w);
 	save(&w, f->level);
 	explain(&w);
+	tell_ranges(&w);
+	free(w.has_name);
 	find_done(f);
 	packedsymbols_builder_done(&w.fresh);
 	cache_names_done(&w.cached);

@@ -15,6 +15,7 @@
 #include "base/text/str.h"
 #include "symbol/cache.h"
 #include "symbol/debuginfod.h"
+#include "symbol/stripped/otherbuild.h"
 #include "target/open.h"
 
 enum { MAX_SIBLINGS = 256 };
@@ -37,7 +38,7 @@ static bool is_module(const struct find *f, const struct symbols_info *info)
 	return same_id(info->build_id, info->build_id_size, f->build_id, f->build_id_size);
 }
 
-static enum find_level level_of(const struct symbols_info *info, bool no_dwarf)
+enum find_level find_level_of(const struct symbols_info *info, bool no_dwarf)
 {
 	if (info->debug_info && !no_dwarf)
 		return FIND_LINES;
@@ -77,7 +78,7 @@ static bool take_main(struct find *f, int fd)
 		return false;
 	}
 	f->main = fd;
-	f->level = level_of(&f->main_info, f->no_dwarf);
+	f->level = find_level_of(&f->main_info, f->no_dwarf);
 	f->why[0] = 0;
 	return true;
 }
@@ -95,7 +96,7 @@ static void find_main(struct find *f)
 		r = worker_inspect(f->worker, kept, &f->main_info, &err);
 		if (!r && (!f->build_id_size || is_module(f, &f->main_info))) {
 			f->main = kept;
-			f->level = level_of(&f->main_info, f->no_dwarf);
+			f->level = find_level_of(&f->main_info, f->no_dwarf);
 			return;
 		}
 		close(kept);
@@ -160,7 +161,7 @@ static bool take_debug(struct find *f, int fd, bool by_link)
 	    !(by_link && !(info.build_id_size && f->build_id_size) &&
 	      crc_matches(f->worker, fd, f->main_info.debuglink_crc)))
 		return false;
-	level = level_of(&info, f->no_dwarf);
+	level = find_level_of(&info, f->no_dwarf);
 	if (level <= f->level)
 		return false;
 	fd_close(&f->debug);
@@ -188,6 +189,19 @@ static void try_debug(struct find *f, bool in_target, bool by_link, const char *
 		f->debug_from = source_of(in_target ? SOURCE_TARGET : SOURCE_HOST, fd, path);
 }
 
+static void try_below(struct find *f, const struct find_folder *folder, const char *path)
+{
+	_cleanup_free_ char *whole = mem_printf("%s/%s", folder->path, path);
+	int fd;
+
+	if (enough(f) || find_folder_open(folder, path, &fd))
+		return;
+	if (take_debug(f, fd, false))
+		f->debug_from = source_of(SOURCE_HOST, fd, whole);
+	else
+		close(fd);
+}
+
 static void try_everywhere(struct find *f, bool by_link, const char *folder, const char *a, const char *b)
 {
 	_cleanup_free_ char *path = mem_printf("%s%s%s", folder, a, b);
@@ -196,8 +210,29 @@ static void try_everywhere(struct find *f, bool by_link, const char *folder, con
 	try_debug(f, false, by_link, path);
 }
 
+/* Where a distribution, or the root of an image, has the debug file of a build-id, or the module itself. */
+static void search_folder(struct find *f, const struct find_folder *folder)
+{
+	static const char *const below[] = { ".build-id/", "usr/lib/debug/.build-id/", "lib/debug/.build-id/" };
+	_cleanup_free_ char *own = mem_printf("%s", f->path[0] == '/' ? f->path + 1 : f->path);
+	char hex[41], part[128];
+
+	if (f->build_id_size < 2)
+		return;
+	find_hex(hex, f->build_id, f->build_id_size);
+	for (size_t i = 0; i < ARRAY_LEN(below) && !enough(f); i++) {
+		snprintf(part, sizeof(part), "%s%.2s/%s.debug", below[i], hex, hex + 2);
+		try_below(f, folder, part);
+	}
+	try_below(f, folder, own);
+}
+
 static void search_index(struct find *f)
 {
+	for (size_t i = 0; i < f->index->folders.n && !enough(f); i++)
+		search_folder(f, &f->index->folders.v[i]);
+	if (!enough(f))
+		find_index_walk(f->index);
 	for (size_t i = 0; i < f->index->files.n && !enough(f); i++) {
 		struct find_entry *e = &f->index->files.v[i];
 
@@ -221,7 +256,7 @@ static void search_named(struct find *f)
 		    target_open_host(e->path, &fd, NULL))
 			continue;
 		e->used = true;
-		if (worker_inspect(f->worker, fd, &info, NULL) || level_of(&info, f->no_dwarf) <= f->level) {
+		if (worker_inspect(f->worker, fd, &info, NULL) || find_level_of(&info, f->no_dwarf) <= f->level) {
 			close(fd);
 			continue;
 		}
@@ -229,7 +264,7 @@ static void search_named(struct find *f)
 		f->debug = fd;
 		f->debug_from = source_of(SOURCE_HOST, fd, e->path);
 		f->debug_info = info;
-		f->level = level_of(&info, f->no_dwarf);
+		f->level = find_level_of(&info, f->no_dwarf);
 	}
 }
 
@@ -393,6 +428,7 @@ void find_files(struct find *f)
 	search_link(f);
 	search_siblings(f);
 	search_servers(f);
+	otherbuild_search(f);
 	find_alt(f);
 	/* A debug file alone names the code as well. */
 	if (f->main < 0 && f->debug >= 0) {
@@ -402,8 +438,23 @@ void find_files(struct find *f)
 	}
 }
 
+const struct functions *find_functions(struct find *f)
+{
+	static const struct functions none;
+
+	if (f->functions)
+		return f->functions;
+	if (f->main >= 0 && !f->other && !worker_functions(f->worker, f->main, &f->read, NULL) && f->read.n)
+		f->functions = &f->read;
+	else
+		f->functions = f->known ? f->known : &none;
+	return f->functions;
+}
+
 void find_done(struct find *f)
 {
+	functions_done(&f->read);
+	f->functions = NULL;
 	fd_close(&f->main);
 	fd_close(&f->debug);
 	fd_close(&f->alt);

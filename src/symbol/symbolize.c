@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "elf/demangle.h"
 #include "elf/packedsymbols.h"
+#include "elf/unwind/functions.h"
 #include "elf/worker/worker.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
@@ -25,6 +26,7 @@
 #include "symbol/jitfile.h"
 #include "symbol/kallsyms.h"
 #include "symbol/stillrunning.h"
+#include "symbol/stripped/otherbuild.h"
 #include "target/kernelplaces.h"
 
 struct symbolizer {
@@ -84,6 +86,7 @@ struct run {
 	struct find_index index;
 	VEC(struct open_frame) frames;
 	uint64_t named, with_lines, inlined;
+	bool again; /* there may be better names than those that a capture has */
 	bool kernel_tried;
 	struct map kernel_modules; /* string id of "[ext4]" to module */
 	struct kernelplaces places; /* of the machine as it is now */
@@ -103,8 +106,8 @@ static void add_problem(struct run *r, const char *sentence, uint64_t frames)
 }
 
 /* Gives one frame its calls, innermost first. module is whose code it is. */
-static void name_frame(struct run *r, uint32_t frame, uint32_t module, const struct symbols_call *calls,
-		       size_t count)
+static void name_frame(struct run *r, uint32_t frame, uint32_t module, enum profile_named named,
+		       const struct symbols_call *calls, size_t count)
 {
 	struct profile_line lines[PACKEDSYMBOLS_MAX_DEPTH];
 	struct profile *p = r->p;
@@ -112,7 +115,7 @@ static void name_frame(struct run *r, uint32_t frame, uint32_t module, const str
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < count && n < ARRAY_LEN(lines); i++) {
-		struct profile_function f = { .module = module };
+		struct profile_function f = { .module = module, .named = named };
 
 		if (!calls[i].name[0])
 			continue;
@@ -134,17 +137,28 @@ static void name_frame(struct run *r, uint32_t frame, uint32_t module, const str
 	r->inlined += n > 1;
 }
 
-/* "module+0x1234" for what has no name. */
-static void name_by_offset(struct run *r, const struct open_frame *f)
+/* "module+0x1200" for what has no name: where its function starts, else its page, else (in the kernel, where nearly all is
+ * named or nothing is) its address. */
+static void name_by_place(struct run *r, const struct open_frame *f, enum profile_named named, uint64_t place)
 {
 	struct profile *p = r->p;
 	const char *path = f->module < p->modules.n ? profile_str(p, p->modules.v[f->module].path) : "";
-	_cleanup_free_ char *name = mem_printf("%s+0x%llx", path[0] ? str_base_name(path) : "[unknown]",
-					       (unsigned long long)f->address);
-	struct profile_function function = { .name = profile_string(p, name), .module = f->module };
+	_cleanup_free_ char *name = mem_printf("%s+0x%llx%s", path[0] ? str_base_name(path) : "[unknown]",
+					       (unsigned long long)place, named == NAMED_PAGE ? " (page)" : "");
+	struct profile_function function = { .name = profile_string(p, name), .module = f->module, .named = named };
 	struct profile_line line = { .function = profile_function(p, &function) };
 
 	profile_set_lines(p, f->frame, &line, 1);
+}
+
+static void name_by_address(struct run *r, const struct open_frame *f)
+{
+	const struct profile *p = r->p;
+
+	if (f->module < p->modules.n && p->modules.v[f->module].kind == MODULE_FILE)
+		name_by_place(r, f, NAMED_PAGE, f->address & ~(uint64_t)0xfff);
+	else
+		name_by_place(r, f, NAMED_ADDRESS, f->address);
 }
 
 /* The frames of one module: their addresses once each, and which frames belong to each. */
@@ -155,14 +169,63 @@ struct group {
 	size_t n;
 	VEC(uint64_t) addresses;
 	VEC(size_t) first; /* frames[first[i] .. first[i + 1]) have addresses[i] */
+	const struct binary *binary; /* where the names are those of a file */
 };
+
+/* A stripped file names what it exports, by .dynsym, and the stubs of its PLT. Only better files have lines. */
+static enum profile_named named_by(const struct group *g, const struct symbols_call *calls, size_t count)
+{
+	if (!g->binary || !count || calls[0].line)
+		return g->binary && g->binary->by_other ? NAMED_BUILD : NAMED_SYMBOL;
+	if (str_ends(calls[count - 1].name, "@plt"))
+		return NAMED_PLT;
+	if (g->binary->by_other)
+		return NAMED_BUILD;
+	return g->binary->find.other || g->binary->find.level == FIND_EXPORTS ? NAMED_DYNAMIC : NAMED_SYMBOL;
+}
 
 static void got_names(void *context, size_t index, const struct symbols_call *calls, size_t count)
 {
 	struct group *g = context;
+	enum profile_named named = named_by(g, calls, count);
 
 	for (size_t i = g->first.v[index]; i < g->first.v[index + 1]; i++)
-		name_frame(g->run, g->frames[i].frame, g->module, calls, count);
+		name_frame(g->run, g->frames[i].frame, g->module, named, calls, count);
+}
+
+/* Comes after the names. What has none is shown by its function's start; a start that a capture kept is as good. */
+static void got_range(void *context, size_t index, uint64_t start, uint64_t end)
+{
+	struct group *g = context;
+	struct profile *p = g->run->p;
+
+	profile_add_range(p, g->module, start, end);
+	for (size_t i = g->first.v[index]; i < g->first.v[index + 1]; i++)
+		if (profile_frame_unnamed(p, g->frames[i].frame))
+			name_by_place(g->run, &g->frames[i], NAMED_START, start);
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct functions_range *x = a, *y = b;
+
+	return ORDER(x->start, y->start);
+}
+
+/* The functions of a module that the capture kept. A hostile one may have some that overlap: these are left out. */
+static void known_functions(const struct profile *p, uint32_t module, struct functions *ret)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->ranges.n; i++)
+		if (p->ranges.v[i].module == module)
+			vec_push(ret, (struct functions_range){ p->ranges.v[i].start, p->ranges.v[i].end });
+	vec_sort(ret, compare_ranges);
+	for (size_t i = 0; i < ret->n; i++)
+		if (!kept || ret->v[i].start >= ret->v[kept - 1].end)
+			ret->v[kept++] = ret->v[i];
+	ret->n = kept;
+	ret->from = FUNCTIONS_FDES;
 }
 
 /* --- ELF files --- */
@@ -187,21 +250,27 @@ static void resolve_file(struct group *g)
 	const struct profile_module *m = &r->p->modules.v[g->module];
 	_cleanup_free_ char *path = mem_strdup(profile_str(r->p, m->path));
 	uint64_t *kept = map_get(&s->kept, g->module);
+	_cleanup_(functions_done) struct functions known = { 0 };
 	uint8_t build_id[20];
-	struct binary b = { .keep_hash = s->options.keep_hash };
+	struct binary b = { .keep_hash = s->options.keep_hash, .range = got_range };
 
 	memcpy(build_id, m->build_id, sizeof(build_id));
 	b.find = (struct find){ .worker = s->worker, .cache = r->cache, .index = &r->index, .main = -1,
 				.pid = stillrunning_pid_of_module(r->p, g->module), .path = path,
 				.build_id = build_id, .build_id_size = MIN(m->build_id_size, 20),
 				.recorded_wall_ns = r->p->start_wall_ns, .no_dwarf = s->options.no_inline,
-				.debuginfod = s->options.debuginfod };
+				.debuginfod = s->options.debuginfod, .known = &known };
+	known_functions(r->p, g->module, &known);
+	g->binary = &b;
 	if (kept && (int)*kept >= 0)
 		b.find.main = fcntl(*kept, F_DUPFD_CLOEXEC, 3);
 	else if (m->kind == MODULE_VDSO)
 		b.find.main = vdso_file();
 	binary_resolve(&b, g->addresses.v, g->addresses.n, got_names, g);
 	s->options.debuginfod = s->options.debuginfod && b.find.debuginfod;
+	g->binary = NULL;
+	if (b.other[0])
+		profile_count_of(r->p, KEY_SYMBOLS_BUILD_OF, b.other, g->n);
 	if (b.problem[0])
 		add_problem(r, b.problem, g->n);
 }
@@ -279,7 +348,8 @@ static void resolve_kernel(struct group *g)
 		readable = demangle(name, r->s->options.keep_hash ? DEMANGLE_KEEP_HASH : 0);
 		call.name = readable;
 		for (size_t k = g->first.v[i]; k < g->first.v[i + 1]; k++)
-			name_frame(r, g->frames[k].frame, kernel_module(r, g->module, module), &call, 1);
+			name_frame(r, g->frames[k].frame, kernel_module(r, g->module, module), NAMED_SYMBOL, &call,
+				   1);
 	}
 }
 
@@ -326,9 +396,19 @@ static void resolve_group(struct group *g)
 		}
 	for (size_t i = 0; i < g->n && !worker_cancelled(g->run->s->worker); i++)
 		if (!p->frames.v[f[i].frame].line_count)
-			name_by_offset(g->run, &f[i]);
+			name_by_address(g->run, &f[i]);
 	vec_done(&g->addresses);
 	vec_done(&g->first);
+}
+
+/* Is the name of a frame one that another file may know better? */
+static bool is_makeshift(const struct profile *p, uint32_t frame)
+{
+	const struct profile_frame *f = &p->frames.v[frame];
+
+	if (f->module >= p->modules.n || p->modules.v[f->module].kind != MODULE_FILE || f->kind != FRAME_USER || !f->address)
+		return false;
+	return profile_frame_unnamed(p, frame) || p->functions.v[p->lines.v[f->first_line].function].named != NAMED_SYMBOL;
 }
 
 static void list_frames(struct run *r)
@@ -336,7 +416,7 @@ static void list_frames(struct run *r)
 	for (uint32_t i = 0; i < r->p->frames.n; i++) {
 		const struct profile_frame *f = &r->p->frames.v[i];
 
-		if (!f->line_count && f->kind != FRAME_TRUNCATED)
+		if (f->kind != FRAME_TRUNCATED && (!f->line_count || (r->again && is_makeshift(r->p, i))))
 			vec_push(&r->frames, (struct open_frame){ f->module, i, f->address });
 	}
 	vec_sort(&r->frames, compare_frames);
@@ -366,7 +446,12 @@ static void check_named(struct run *r)
 		if (!e->named || e->used)
 			continue;
 		find_hex(hex, e->id.build_id, e->id.build_id_size);
-		if (like)
+		if (e->like && e->of)
+			snprintf(sentence, sizeof(sentence), "--symbols %.200s was not used: its build-id (%s) is that of no "
+				 "module, and as another build it does not fit: of %zu %s of %.200s %zu agree in start and "
+				 "size, and %d %% must", e->path, hex[0] ? hex : "none", e->of,
+				 e->of == 1 ? "function" : "functions", e->like, e->agree, OTHERBUILD_PERCENT);
+		else if (like)
 			snprintf(sentence, sizeof(sentence), "--symbols %.200s was not used: its build-id is "
 				 "%s, and %.200s ran with %s", e->path, hex[0] ? hex : "missing",
 				 profile_str(p, like->path),
@@ -391,6 +476,7 @@ int symbolize_profile(struct symbolizer *s, struct profile *p, symbolize_progres
 	uint64_t start_ns = clock_mono_ns();
 	size_t next;
 
+	r.again = (s->options.paths && s->options.paths[0]) || s->options.debuginfod;
 	list_frames(&r);
 	if (r.frames.n && !s->options.no_cache)
 		r.cache = cache_open();

@@ -7,7 +7,9 @@
  * build-id, debuginfod when asked), read by the unprivileged child; kernel
  * frames from /proc/kallsyms; JIT frames from /tmp/perf-PID.map and jitdump.
  * Results are cached below the user's cache folder (cache.h). A frame for
- * which nothing is found gets "module+0x1234", never a bare number.
+ * which nothing is found gets the start of its function by the unwind
+ * information, "reth+0x24bb400"; where that is not known either, its page of
+ * code, "reth+0x24bb000 (page)". Such names are replaced when symbols turn up.
  */
 #pragma once
 
@@ -38,7 +40,8 @@ void symbolizer_keep_file(void *symbolizer, uint32_t module, int fd);
 /* Called now and then with the progress: done of total. */
 typedef void symbolize_progress_fn(void *context, const char *module, size_t done, size_t total);
 
-/* Names every frame that has none; after worker_cancel() it ends at once, and frames that have none yet stay so. Adds the counters symbols.{frames,named,with lines,inlined,ms} and one
+/* Names every frame that has none, and with --symbols or debuginfod those whose name is a place or an exported symbol;
+ * after worker_cancel() it ends at once, and frames that have none yet stay so. Adds the counters symbols.{frames,named,with lines,inlined,ms} and one
  * "symbols.problem: <sentence>" for each module that has code in the profile but no names. */
 int symbolize_profile(struct symbolizer *s, struct profile *p, symbolize_progress_fn *progress,
 		      void *context, struct err *err);

@@ -53,41 +53,27 @@ static const char *module_path(const struct profile *p, uint32_t module)
 	return module < p->modules.n ? profile_str(p, p->modules.v[module].path) : "";
 }
 
-/* The symbolizer names a frame for which it finds nothing "module+0x1234". */
 bool ident_frame_unnamed(const struct profile *p, uint32_t frame)
 {
-	const struct profile_frame *f = &p->frames.v[frame];
-	const char *name, *base;
-	size_t n;
-
-	if (f->kind == FRAME_TRUNCATED)
-		return false;
-	if (!f->line_count)
-		return true;
-	if (f->line_count > 1 || f->module >= p->modules.n)
-		return false;
-	name = profile_str(p, p->functions.v[p->lines.v[f->first_line].function].name);
-	base = str_base_name(module_path(p, f->module));
-	n = strlen(base);
-	if (!*name)
-		return true;
-	if (strncmp(name, base, n) || strncmp(name + n, "+0x", 3))
-		return false;
-	return name[n + 3] && !name[n + 3 + strspn(name + n + 3, "0123456789abcdef")];
+	return profile_frame_unnamed(p, frame);
 }
 
+/* The symbolizer names a frame for which it finds nothing by the function's start. One that it never saw shows its
+ * address. */
 static uint32_t add_unnamed(struct idents *t, const struct profile_frame *f)
 {
-	const char *path = module_path(t->p, f->module);
-	char *name;
-	uint32_t id;
+	const struct profile *p = t->p;
+	const char *path = module_path(p, f->module);
+	_cleanup_free_ char *made = NULL;
+	const char *name = "";
 
 	if (!*path)
 		return idents_add(t, "[unknown]", "", IDENT_UNNAMED);
-	name = mem_printf("%s+0x%llx", str_base_name(path), (unsigned long long)f->address);
-	id = idents_add(t, name, path, IDENT_UNNAMED);
-	free(name);
-	return id;
+	if (f->line_count)
+		name = profile_str(p, p->functions.v[p->lines.v[f->first_line].function].name);
+	if (!*name)
+		name = made = mem_printf("%s+0x%llx", str_base_name(path), (unsigned long long)f->address);
+	return idents_add(t, name, path, IDENT_UNNAMED);
 }
 
 static uint32_t add_truncated(struct idents *t, const struct profile_frame *f)

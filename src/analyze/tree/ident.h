@@ -4,7 +4,7 @@
  * Addresses of one function, and one function of two merged recordings, are one
  * identity: its name, the path of its module and its kind. A frame with inlined
  * calls is several identities, outermost first. Frames without a name show
- * their module and offset.
+ * their module and where in it their function starts.
  *
  *	struct idents t;
  *	idents_init(&t, p, 0);
@@ -30,7 +30,7 @@ enum ident_kind {
 	IDENT_USER,
 	IDENT_INLINED,   /* only with IDENTS_SPLIT_INLINED */
 	IDENT_KERNEL,
-	IDENT_UNNAMED,   /* no symbol was found: "module+0x1234" */
+	IDENT_UNNAMED,   /* no symbol was found: "module+0x1200", the start of the function */
 	IDENT_TRUNCATED, /* "[truncated: reason]" */
 	IDENT_NOTE,      /* a note about the leaf above it: a file's path */
 	IDENT_CAUSE,     /* the cause of the time of the leaf above it: "[disk write]", "[on CPU]" */

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/tree/ident.h"
 #include "analyze/wait/pattern.h"
 #include "analyze/quality.h"
 #include "base/buf.h"
@@ -22,6 +21,7 @@
 #include "cmd/recording/output.h"
 #include "import/jemalloc/heapdumps.h"
 #include "import/import.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 
@@ -65,29 +65,37 @@ int captureio_read_as(char **paths, int n, const struct import_format *format, s
 	return 0;
 }
 
+void captureio_tell_names(const struct profile *p, size_t first)
+{
+	log_progress_end();
+	for (size_t i = first; i < p->counters.n; i++) {
+		const char *name = profile_str(p, p->counters.v[i].name), *used = key_rest(KEY_SYMBOLS_BUILD_OF, name),
+			   *problem = key_rest(KEY_SYMBOLS_PROBLEM_OF, name);
+
+		if (used)
+			log_info("%s", used);
+		else if (problem && str_starts(problem, "--symbols "))
+			log_warn("%s", problem);
+	}
+}
+
 int captureio_find_names(const struct symbolize_options *options, struct profile *p, struct err *err)
 {
 	bool again = (options->paths && *options->paths) || options->debuginfod;
+	size_t missing = 0, counters = p->counters.n;
 	struct symbolizer *s;
-	size_t missing = 0;
 	int r;
 
-	for (size_t i = 0; i < p->frames.n; i++) {
-		struct profile_frame *f = &p->frames.v[i];
-
-		if (again && f->line_count && f->module < p->modules.n &&
-		    p->modules.v[f->module].kind == MODULE_FILE && ident_frame_unnamed(p, i))
-			f->line_count = 0;
-		missing += !f->line_count;
-	}
-	if (!missing)
+	for (size_t i = 0; i < p->frames.n; i++)
+		missing += !p->frames.v[i].line_count;
+	if (!missing && !again)
 		return 0;
 	s = symbolizer_new(options, NULL);
 	r = symbolize_profile(s, p, command_show_names, NULL, err);
 	symbolizer_free(s);
 	if (!r && heapdumps_made(p))
 		heapdumps_strip(p);
-	log_progress_end();
+	captureio_tell_names(p, counters);
 	return r;
 }
 

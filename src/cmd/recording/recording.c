@@ -17,6 +17,7 @@
 #include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "cmd/opener.h"
+#include "cmd/reading/captureio.h"
 #include "cmd/recording/launch.h"
 #include "cmd/recording/output.h"
 #include "cmd/recording/recorder.h"
@@ -203,6 +204,7 @@ static void say_end(const struct recording *r)
 /* Ctrl-C ends it, another one the program. */
 static int name_frames(struct recording *r, struct symbolizer *symbolizer, struct err *err)
 {
+	size_t counters = r->profile->counters.n;
 	int e;
 
 	naming = r->worker;
@@ -212,6 +214,7 @@ static int name_frames(struct recording *r, struct symbolizer *symbolizer, struc
 	e = symbolize_profile(symbolizer, r->profile, command_show_names, NULL, err);
 	naming = NULL;
 	handle(SIGINT, SIG_DFL);
+	captureio_tell_names(r->profile, counters);
 	if (worker_cancelled(r->worker))
 		log_warn("not all functions were named: gasflame report %s goes on with it", r->path);
 	return e;

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
+#include "cmd/reading/captureio.h"
 #include "cmd/stop.h"
 #include "cmd/top/artifacts.h"
 #ifdef GASFLAME_COLLECTORS
@@ -72,24 +73,13 @@ static int recorded_write(void *context, const char *what, const struct look_fil
 	return artifacts_write(r->label, what, files, n, ret_stem, err);
 }
 
-/* Symbolizes frames without names: those of a recorder that died before it did. */
+/* Symbolizes frames without names: those of a recorder that died before it did, and what --symbols is for. */
 static int find_names(const struct top_choice *c, struct profile *p, struct err *err)
 {
 	const struct symbolize_options options = { .paths = c->symbols.list.v, .no_inline = c->no_inline,
 						   .debuginfod = c->debuginfod };
-	struct symbolizer *s;
-	size_t missing = 0;
-	int r;
 
-	for (size_t i = 0; i < p->frames.n; i++)
-		missing += !p->frames.v[i].line_count;
-	if (!missing)
-		return 0;
-	s = symbolizer_new(&options, NULL);
-	r = symbolize_profile(s, p, command_show_names, NULL, err);
-	symbolizer_free(s);
-	log_progress_end();
-	return r;
+	return captureio_find_names(&options, p, err);
 }
 
 /* "slow" for x/slow.gasflame. */

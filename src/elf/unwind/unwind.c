@@ -271,7 +271,7 @@ static bool find_by_header(const struct elf *elf, struct ehframe *f)
 	return false;
 }
 
-static bool find_section(struct elf *elf, bool debug_frame, struct ehframe *f)
+bool unwind_find_section(struct elf *elf, bool debug_frame, struct ehframe *f)
 {
 	const struct elf_section *s = elf_section(elf, debug_frame ? ".debug_frame" : ".eh_frame");
 
@@ -289,7 +289,7 @@ static int read_rows(struct build *b, struct elf *elf, bool debug_frame, struct 
 	struct ehframe f = { 0 };
 	int r;
 
-	if (!find_section(elf, debug_frame, &f))
+	if (!unwind_find_section(elf, debug_frame, &f))
 		return 0;
 	ehframe_read(&f);
 	b->plt_budget = f.size;

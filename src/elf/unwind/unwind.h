@@ -37,6 +37,9 @@ struct unwind_table {
 /* Builds the table of a file from .eh_frame (where that says nothing: Go's .gopclntab, then .debug_frame), the PLT
  * sections and the entry point. A file without any gives 0 pages and success. */
 int unwind_build(struct elf *elf, struct unwind_table *ret, struct err *err);
+/* Finds .eh_frame, by its header where the section table was stripped, or .debug_frame; ret is ready for ehframe_read(). */
+struct ehframe;
+bool unwind_find_section(struct elf *elf, bool debug_frame, struct ehframe *ret);
 /* Returns whether the table is safe to load: sorted, in range, every page opened by a row. For tables from
  * the child. */
 bool unwind_valid(const struct unwind_table *t);

@@ -15,6 +15,7 @@
 #include "elf/probe/allocator.h"
 #include "elf/packedsymbols.h"
 #include "elf/probe/usdt.h"
+#include "elf/unwind/functions.h"
 #include "elf/worker/workerint.h"
 
 /* Makes an unlinked file on disk, so that unpacked sections need not stay in memory. -1 = none. */
@@ -262,6 +263,33 @@ int worker_buildfacts(struct worker *w, int fd, struct buildfacts *ret, struct e
 
 	if (!r)
 		buildfacts_clean(ret);
+	return r;
+}
+
+int worker_functions(struct worker *w, int fd, struct functions *ret, struct err *err)
+{
+	struct worker_call c = worker_call(WORKER_FUNCTIONS, fd);
+	struct worker_functions head = { 0 };
+	struct functions f = { 0 };
+	int r = worker_ask(w, &c, err);
+
+	if (!r && c.bulk_size >= sizeof(head))
+		memcpy(&head, c.bulk, sizeof(head));
+	if (!r && (head.count > FUNCTIONS_MAX || c.bulk_size != sizeof(head) + head.count * sizeof(*f.v)))
+		r = worker_bad_answer(w, err);
+	if (!r) {
+		f = (struct functions){ .n = head.count, .from = head.from, .overlapping = head.overlapping,
+					.text_bytes = head.text_bytes };
+		f.v = mem_alloc(f.n * sizeof(*f.v) + 1);
+		memcpy(f.v, c.bulk + sizeof(head), f.n * sizeof(*f.v));
+		if (!functions_valid(&f)) {
+			functions_done(&f);
+			r = worker_bad_answer(w, err);
+		}
+	}
+	worker_call_done(&c);
+	if (!r)
+		*ret = f;
 	return r;
 }
 

@@ -79,6 +79,9 @@ int worker_probesites(struct worker *w, int fd, const char *patterns, size_t n, 
 struct buildfacts;
 /* Finds out how a program was built: see buildfacts.h. */
 int worker_buildfacts(struct worker *w, int fd, struct buildfacts *ret, struct err *err);
+struct functions;
+/* Finds where the functions of a file start and end: see functions.h. On success the caller calls functions_done(ret). */
+int worker_functions(struct worker *w, int fd, struct functions *ret, struct err *err);
 struct usdt_info;
 /* Finds the USDT probes of a program: see usdt.h. */
 int worker_usdt(struct worker *w, int fd, struct usdt_info *ret, struct err *err);

@@ -28,6 +28,7 @@
 #include "elf/packedsymbols.h"
 #include "elf/symbols.h"
 #include "elf/plaincopy.h"
+#include "elf/unwind/functions.h"
 #include "elf/unwind/unwind.h"
 #include "elf/probe/usdt.h"
 #include "elf/worker/worker.h"
@@ -280,6 +281,18 @@ static int do_buildfacts(struct job *j, struct elf *elf, struct err *err)
 	return put(j, &b, sizeof(b), err);
 }
 
+static int do_functions(struct job *j, struct elf *elf, struct err *err)
+{
+	_cleanup_(functions_done) struct functions f = { 0 };
+	struct worker_functions head;
+	int r;
+
+	functions_read(elf, &f);
+	head = (struct worker_functions){ f.n, f.text_bytes, f.from, f.overlapping };
+	r = put(j, &head, sizeof(head), err);
+	return r ? r : put(j, f.v, f.n * sizeof(*f.v), err);
+}
+
 static int do_layout(struct job *j, struct elf *elf, struct err *err)
 {
 	_cleanup_free_ struct worker_layout *out = mem_alloc(sizeof(*out));
@@ -413,6 +426,7 @@ static int run(struct job *j, struct err *err)
 		[WORKER_PROBESITES] = do_probesites,
 		[WORKER_USDT] = do_usdt,
 		[WORKER_BUILDFACTS] = do_buildfacts,
+		[WORKER_FUNCTIONS] = do_functions,
 		[WORKER_LAYOUT] = do_layout,
 		[WORKER_PLAIN_COPY] = do_plain_copy,
 	};

@@ -29,6 +29,7 @@ enum worker_op {
 	WORKER_CRC,        /* reply: uint32_t */
 	WORKER_JIT,        /* addresses in the reply file; reply: packed names */
 	WORKER_BUILDFACTS, /* reply: struct buildfacts */
+	WORKER_FUNCTIONS,  /* reply: struct worker_functions, ranges */
 };
 
 /* The descriptors of a request, in this order; bit i of have says that i was sent. */
@@ -65,6 +66,11 @@ struct worker_reply {
 struct worker_table {
 	uint64_t first_page;
 	uint32_t page_count, row_count, rule_count, unsupported;
+};
+
+struct worker_functions {
+	uint64_t count, text_bytes;
+	uint32_t from, overlapping;
 };
 
 enum worker_info_flags {

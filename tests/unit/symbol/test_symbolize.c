@@ -192,11 +192,11 @@ static void nothing(void **state)
 	_cleanup_free_ char *path = program("bare", "-s");
 	struct result r = ask(&(struct query){ path, .address = 0x1234, .options = uncached });
 
-	assert_string_equal(r.name, "bare+0x1234");
-	assert_non_null(strstr(r.problem, "it is stripped; pass --symbols FILE (an unstripped build with "
-			       "build-id "));
-	r = ask(&(struct query){ "/nowhere/gone", .identity = "", .address = 0x99, .options = uncached });
-	assert_string_equal(r.name, "gone+0x99");
+	assert_string_equal(r.name, "bare+0x1000 (page)");
+	assert_non_null(strstr(r.problem, "it is stripped, and functions are shown by their start; pass --symbols FILE (an "
+			       "unstripped build, best with build-id "));
+	r = ask(&(struct query){ "/nowhere/gone", .identity = "", .address = 0x1099, .options = uncached });
+	assert_string_equal(r.name, "gone+0x1000 (page)");
 	assert_non_null(strstr(r.problem, "/nowhere/gone"));
 }
 

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "elf/file.h"
+#include "elf/unwind/functions.h"
 #include "elf/unwind/unwind.h"
 
 enum { TEXT = 0x1000, TEXT_SIZE = 0x4000, FRAME = 0x8000, PLT = 0x4000 };
@@ -19,6 +20,7 @@ struct image {
 	uint64_t entry;
 	bool no_sections;
 	struct unwind_table table;
+	struct functions functions;
 };
 
 static void put(struct buf *b, uint64_t value, unsigned bytes)
@@ -119,6 +121,9 @@ static int build(struct image *im)
 	r = unwind_build(&elf, &im->table, &err);
 	if (r == 0)
 		assert_true(unwind_valid(&im->table));
+	functions_done(&im->functions);
+	functions_read(&elf, &im->functions);
+	assert_true(functions_valid(&im->functions));
 	return r;
 }
 
@@ -127,6 +132,7 @@ static void image_done(struct image *im)
 	buf_done(&im->frame);
 	buf_done(&im->plt);
 	unwind_done(&im->table);
+	functions_done(&im->functions);
 }
 
 static uint64_t at(struct image *im, uint64_t address)
@@ -268,6 +274,44 @@ static void functions_overlap(void **state)
 	assert_int_equal(at(&im, 0x4fff), rsp(56));
 	assert_int_equal(at(&im, 0x5000), RULE_NONE);
 	assert_int_equal(at(&im, 0x7000), RULE_NONE);
+	image_done(&im);
+}
+
+/* The same FDEs, as functions. */
+static void functions_start_at_their_fde(void **state)
+{
+	struct functions_range one = { 0x1300, 0x1310 };
+	struct functions other = { .v = &one, .n = 1, .from = FUNCTIONS_FDES };
+	const struct functions *f;
+	struct image im = { 0 };
+	size_t cie = add_cie(&im);
+
+	add_fde(&im, cie, 0x1300, 0x10, PROGRAM("\x0e\x28"));
+	add_fde(&im, cie, 0x1100, 0x100, PROGRAM("\x0e\x10"));
+	add_fde(&im, cie, 0x1140, 0x60, PROGRAM("\x0e\x20")); /* inside the one before */
+	add_fde(&im, cie, 0x7000, 0x100, PROGRAM("\x0e\x40")); /* outside of the text */
+	add_fde(&im, cie, 0x1300, 8, PROGRAM("\x0e\x48"));     /* again, and shorter */
+	assert_int_equal(build(&im), 0);
+	f = &im.functions;
+	assert_int_equal(f->from, FUNCTIONS_FDES);
+	assert_int_equal(f->n, 3);
+	assert_int_equal(f->overlapping, 1);
+	assert_int_equal(functions_find(f, 0x113f)->start, 0x1100);
+	assert_int_equal(functions_find(f, 0x1140)->start, 0x1140);
+	assert_int_equal(functions_find(f, 0x119f)->end, 0x11a0);
+	assert_null(functions_find(f, 0x11a0)); /* whose it is cannot be told */
+	assert_null(functions_find(f, 0x10ff));
+	assert_int_equal(functions_find(f, 0x130f)->end, 0x1310);
+	assert_null(functions_find(f, 0x1310));
+	assert_null(functions_find(f, 0x7000));
+	assert_int_equal(functions_bytes(f), 0x40 + 0x60 + 0x10);
+	assert_int_equal(functions_agree(f, &other), 1);
+	assert_true(functions_same_at(f, &other, 0x1305));
+	one.end++; /* another size is another function */
+	assert_int_equal(functions_agree(f, &other), 0);
+	assert_false(functions_same_at(f, &other, 0x1305));
+	one.end = one.start;
+	assert_false(functions_valid(&other));
 	image_done(&im);
 }
 
@@ -567,6 +611,7 @@ int main(void)
 		cmocka_unit_test(rules_are_told_apart),
 		cmocka_unit_test(what_cannot_be_said_is_unsupported),
 		cmocka_unit_test(functions_overlap),
+		cmocka_unit_test(functions_start_at_their_fde),
 		cmocka_unit_test(other_encodings_are_read),
 		cmocka_unit_test(plt_and_entry_point_are_made_up),
 		cmocka_unit_test(bad_files_give_little),
