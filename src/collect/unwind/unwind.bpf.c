@@ -390,6 +390,13 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 		break;
 	case RULE_SIGNAL:
 		return signal_step(u);
+	case RULE_RA_REG:
+		if (!u->leaf)
+			return stop(u, REASON_LOST_REGISTER);
+		u->pc = u->registers[RULE_REG(rule) & 15];
+		u->sp = old_sp + RULE_CFA_OFFSET(rule);
+		u->leaf = 0;
+		return u->pc ? 0 : stop(u, REASON_COMPLETE);
 	case RULE_FRAME_POINTER:
 		if (!u->bp)
 			return stop(u, REASON_COMPLETE);

@@ -179,6 +179,19 @@ static bool is_signal_frame(const struct cfi_state *s)
 	       e.offset == 160 && !e.addend;
 }
 
+/* The return address was popped into a register, and all else is as it was: vfork(). */
+static uint64_t ra_register_rule(const struct cfi_state *s)
+{
+	enum rule_cfa cfa;
+	int64_t offset, rbp_offset;
+	unsigned reg;
+
+	if (s->ra.reg >= REG_RA || !cfa_rule(s, &cfa, &reg, &offset) || cfa != RULE_CFA_RSP ||
+	    rbp_rule(s, cfa, offset, &rbp_offset) != RULE_RBP_SAME || (s->rsp.kind != CFI_UNSET && s->rsp.kind != CFI_SAME))
+		return RULE_UNSUPPORTED;
+	return rule_make(RULE_RA_REG, s->ra.reg, offset, RULE_RBP_SAME, 0);
+}
+
 static uint64_t state_rule(const struct ehframe_cie *cie, const struct cfi_state *s)
 {
 	enum rule_cfa cfa;
@@ -192,6 +205,8 @@ static uint64_t state_rule(const struct ehframe_cie *cie, const struct cfi_state
 		return RULE_SIGNAL;
 	if (s->ra.kind == CFI_UNDEFINED)
 		return RULE_END;
+	if (s->ra.kind == CFI_REGISTER)
+		return ra_register_rule(s);
 	if (s->ra.kind != CFI_OFFSET || s->ra.value != -8)
 		return RULE_UNSUPPORTED;
 	if (!cfa_rule(s, &cfa, &reg, &cfa_offset))

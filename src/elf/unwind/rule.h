@@ -2,13 +2,13 @@
  * rule.h - one row's unwind rule in 64 bits, shared with the BPF unwinder.
  *
  *	bits 0-3    how the CFA (the caller's stack pointer) is found
- *	bits 4-7    a DWARF register (RULE_CFA_REG), or an addend / 8 (RULE_CFA_DEREF_*, RULE_GO_*)
+ *	bits 4-7    a DWARF register (RULE_CFA_REG, RULE_RA_REG), or an addend / 8 (RULE_CFA_DEREF_*, RULE_GO_*)
  *	bits 8-11   how the caller's rbp is found
  *	bits 12-15  0
  *	bits 16-31  signed offset for rbp
  *	bits 32-63  signed offset for the CFA
  *
- * The return address stands at CFA - 8 (x86-64), but for RULE_GO_CURG with addend 0.
+ * The return address stands at CFA - 8 (x86-64), but for RULE_GO_CURG with addend 0 and RULE_RA_REG.
  * A row that does not fit is RULE_UNSUPPORTED and counted where it cuts a stack.
  *
  * The RULE_GO_* kinds lead from the stack of a thread to that of its goroutine (gorows.h).
@@ -38,7 +38,8 @@ enum rule_cfa {
 	RULE_GO_CURG = 11,
 	/* *(g + RULE_GO_STACK_HI) - *(rsp + offset) + addend, where g = *(rsp + offset + 8) */
 	RULE_GO_DEPTH = 12,
-	RULE_CFA_MAX = 12,
+	RULE_RA_REG = 13,       /* rsp + offset, and the return address is in a register: at the leaf only (vfork) */
+	RULE_CFA_MAX = 13,
 };
 
 /* Fields of Go's struct g that have stood there since Go 1.5: m, sched (sp, then pc) and stack.hi. */

@@ -207,6 +207,17 @@ static enum unwind_result step_go(struct unwind_regs *regs, uint64_t rule, unwin
 	return UNWIND_MORE;
 }
 
+/* vfork() keeps its return address in a register, as parent and child share the stack. */
+static enum unwind_result step_register(struct unwind_regs *regs, uint64_t rule)
+{
+	uint64_t rip = regs->r[RULE_REG(rule)];
+
+	if (!regs->leaf)
+		return UNWIND_BAD_RULE;
+	go_to(regs, rip, regs->r[UNWIND_RSP] + RULE_CFA_OFFSET(rule), regs->r[UNWIND_RBP]);
+	return rip ? UNWIND_MORE : UNWIND_DONE;
+}
+
 enum unwind_result unwind_step(struct unwind_regs *regs, uint64_t rule, unwind_read_fn *read, void *context)
 {
 	enum unwind_result result;
@@ -216,6 +227,8 @@ enum unwind_result unwind_step(struct unwind_regs *regs, uint64_t rule, unwind_r
 		return step_signal(regs, read, context);
 	if (RULE_CFA(rule) == RULE_GO_CURG || RULE_CFA(rule) == RULE_GO_DEPTH)
 		return step_go(regs, rule, read, context);
+	if (RULE_CFA(rule) == RULE_RA_REG)
+		return step_register(regs, rule);
 	result = find_cfa(regs, rule, read, context, &cfa);
 	if (result != UNWIND_MORE)
 		return result;

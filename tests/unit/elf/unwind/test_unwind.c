@@ -222,6 +222,8 @@ static void rules_are_told_apart(void **state)
 	assert_int_equal(rule_of("zR", PROGRAM("\x09\7\x0b")),
 	                 rule_make(RULE_CFA_REG, 11, 8, RULE_RBP_SAME, 0));
 	assert_int_equal(rule_of("zR", PROGRAM("\x09\7\x0b\x08\7")), rsp(8));
+	/* vfork: the return address is in rdi, and rsp is the caller's */
+	assert_int_equal(rule_of("zR", PROGRAM("\x0e\0\x09\x10\5")), rule_make(RULE_RA_REG, 5, 0, RULE_RBP_SAME, 0));
 	/* the outermost frame; GNU_args_size and window_save mean nothing here */
 	assert_int_equal(rule_of("zR", PROGRAM("\x07\x10")), RULE_END);
 	assert_int_equal(rule_of("zR", PROGRAM("\x2e\x20\x2d")), rsp(8));
@@ -235,10 +237,11 @@ static void rules_are_told_apart(void **state)
 
 static void what_cannot_be_said_is_unsupported(void **state)
 {
-	/* the return address in rdx, at CFA-16; an unknown expression; an unknown opcode; restore_state
+	/* the return address at CFA-16, or in rdx where rbp is saved; an unknown expression; an unknown opcode; restore_state
 	 * without a state; an operand that is cut off; an offset that does not fit; [rbx+0] */
-	assert_int_equal(rule_of("zR", PROGRAM("\x09\x10\1")), RULE_UNSUPPORTED);
 	assert_int_equal(rule_of("zR", PROGRAM("\x90\2")), RULE_UNSUPPORTED);
+	assert_int_equal(rule_of("zR", PROGRAM("\x09\x10\1\x86\2")), RULE_UNSUPPORTED);
+	assert_int_equal(rule_of("zR", PROGRAM("\x09\x10\x20")), RULE_UNSUPPORTED);
 	assert_int_equal(rule_of("zR", PROGRAM("\x0f\2\x77\10\x22")), RULE_UNSUPPORTED);
 	assert_int_equal(rule_of("zR", PROGRAM("\x3f")), RULE_UNSUPPORTED);
 	assert_int_equal(rule_of("zR", PROGRAM("\x0b")), RULE_UNSUPPORTED);
@@ -550,6 +553,8 @@ static void steps_follow_rules(void **state)
 	            0x10a, STACK + 88, RULE_LOST_RBP);
 	assert_regs(step(w, regs, rule_make(RULE_CFA_DEREF_RBP, 0, 96, RULE_RBP_SAME, 0), UNWIND_MORE), 0x109,
 		    STACK + 80, STACK + 64);
+	assert_regs(step(w, regs, rule_make(RULE_RA_REG, 11, 0, RULE_RBP_SAME, 0), UNWIND_MORE), STACK + 32, STACK + 16,
+		    STACK + 64);
 	/* a PLT entry before and after its push */
 	assert_regs(step(w, regs, RULE_CFA_PLT, UNWIND_MORE), 0x103, STACK + 32, STACK + 64);
 	regs.r[UNWIND_RIP] = 0x100a;
@@ -569,6 +574,7 @@ static void steps_stop(void **state)
 	step(w, regs, RULE_UNSUPPORTED, UNWIND_BAD_RULE);
 	step(w, regs, 15, UNWIND_BAD_RULE);
 	step(w, regs, rule_make(RULE_CFA_REG, 11, 8, RULE_RBP_SAME, 0), UNWIND_BAD_RULE); /* not the leaf */
+	step(w, regs, rule_make(RULE_RA_REG, 5, 0, RULE_RBP_SAME, 0), UNWIND_BAD_RULE);
 	step(w, regs, rsp(0), UNWIND_NOT_RISING);
 	step(w, regs, rsp(-8), UNWIND_NOT_RISING);
 	step(w, regs, rsp(0x1000), UNWIND_BAD_MEMORY);
