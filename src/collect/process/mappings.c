@@ -19,6 +19,9 @@ enum {
 	MAKE_REST = 20,
 };
 static const uint64_t rest_max_ns = 10000000000, later_ns = 200000000;
+/* After exec the kernel's records tell all that is mapped; reading it, too, is for those that came out of order. Few
+ * programs of a shell loop live so long. */
+static const uint64_t young_ns = 20000000;
 
 void mappings_done(struct mappings *m)
 {
@@ -42,7 +45,9 @@ void mappings_clear(struct mappings *m)
 	vec_clear(&m->list);
 	m->jit = 0;
 	m->dirty = true;
-	m->read_ns = m->made_ns = 0;
+	m->put_off = true; /* as it should be: not counted */
+	m->read_ns = clock_mono_ns() + young_ns;
+	m->made_ns = 0;
 }
 
 /* MODULES_LATER: it has to be asked for again. */

@@ -98,19 +98,24 @@ static bool started_by(uint64_t start_ticks, uint64_t mono_ns)
 	return start_ticks * SHARED_TICK_NS <= mono_ns + asleep_ns + SLACK_NS;
 }
 
-/* Reads the name of a process: after it was added and after each exec. mono_ns: it is known to have run
- * then. */
+/* Notes when a process was started. mono_ns: it is known to have run then. False: it is gone. */
+static bool identify(struct process *pr, uint64_t mono_ns, struct proc_stat *st)
+{
+	if (proc_stat(pr->pid, st) < 0)
+		return false;
+	if (!pr->start_ticks && started_by(st->start_ticks, mono_ns))
+		pr->start_ticks = st->start_ticks;
+	return st->start_ticks == pr->start_ticks;
+}
+
+/* Reads the name of a process: after it was added and after each exec. mono_ns: see identify(). */
 static void describe(struct processes *ps, struct process *pr, uint64_t mono_ns)
 {
 	struct profile_process *out = &ps->profile->processes.v[pr->profile_id], found = *out;
 	_cleanup_free_ char *command = NULL, *exe = NULL;
 	struct proc_stat st;
 
-	if (proc_stat(pr->pid, &st) < 0)
-		return;
-	if (!pr->start_ticks && started_by(st.start_ticks, mono_ns))
-		pr->start_ticks = st.start_ticks;
-	if (st.start_ticks != pr->start_ticks)
+	if (!identify(pr, mono_ns, &st))
 		return;
 	command = proc_command(pr->pid);
 	exe = proc_exe(pr->pid);
@@ -275,6 +280,24 @@ void processes_reused(struct processes *ps, pid_t pid, uint64_t mono_ns)
 		retire(ps, pr, mono_ns);
 }
 
+/* Until it runs exec a child is what its parent was. Only its number in a namespace of pids has to be looked up: reading
+ * all of it again for each program that a shell starts was a third of the recorder's time. */
+static void describe_child(struct processes *ps, struct process *pr, uint32_t from_id, uint64_t mono_ns)
+{
+	struct profile_process *out = &ps->profile->processes.v[pr->profile_id];
+	const struct profile_process *from = &ps->profile->processes.v[from_id];
+	struct proc_stat st;
+
+	out->name = from->name;
+	out->exe = from->exe;
+	out->command = from->command;
+	out->owner = from->owner;
+	if (from->inner_pid)
+		describe(ps, pr, mono_ns);
+	else if (identify(pr, mono_ns, &st))
+		out->parent_pid = st.parent;
+}
+
 void processes_fork(struct processes *ps, pid_t parent, pid_t child, uint64_t mono_ns)
 {
 	struct process *from = find(ps, parent), *pr;
@@ -289,12 +312,7 @@ void processes_fork(struct processes *ps, pid_t parent, pid_t child, uint64_t mo
 	mappings_copy(&copy, &from->mappings);
 	pr = add(ps, child, mono_ns);
 	pr->mappings = copy;
-	/* Until it runs exec it is what its parent was. */
-	ps->profile->processes.v[pr->profile_id].name = ps->profile->processes.v[from_id].name;
-	ps->profile->processes.v[pr->profile_id].exe = ps->profile->processes.v[from_id].exe;
-	ps->profile->processes.v[pr->profile_id].command = ps->profile->processes.v[from_id].command;
-	ps->profile->processes.v[pr->profile_id].owner = ps->profile->processes.v[from_id].owner;
-	describe(ps, pr, mono_ns);
+	describe_child(ps, pr, from_id, mono_ns);
 }
 
 void processes_exec(struct processes *ps, pid_t pid, uint64_t mono_ns)
