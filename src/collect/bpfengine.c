@@ -23,6 +23,7 @@
 #include "collect/perf/sideband.h"
 #include "collect/unwind/unwindmaps.h"
 #include "elf/unwind/unwind.h"
+#include "elf/worker/worker.h"
 #include "profile/profile.h"
 #include "target/host.h"
 #include "target/proc.h"
@@ -184,6 +185,10 @@ static void fit_maps(struct gasflame_bpf *skeleton)
 	bpf_map__set_max_entries(skeleton->maps.processes, 2048);
 	bpf_map__set_map_flags(skeleton->maps.large, 0);
 	bpf_map__set_max_entries(skeleton->maps.large, 32);
+	bpf_map__set_map_flags(skeleton->maps.young, 0);
+	bpf_map__set_max_entries(skeleton->maps.young, 2048);
+	bpf_map__set_map_flags(skeleton->maps.code_files, 0);
+	bpf_map__set_max_entries(skeleton->maps.code_files, 4096);
 }
 
 static int open_skeleton(struct bpfengine *e, struct err *err)
@@ -405,6 +410,7 @@ static void sink_gone(void *context, pid_t pid, uint64_t born)
 		return;
 	bpf_map_delete_elem(bpf_map__fd(e->skeleton->maps.processes), &key);
 	bpf_map_delete_elem(bpf_map__fd(e->skeleton->maps.large), &key);
+	bpf_map_delete_elem(bpf_map__fd(e->skeleton->maps.young), &key);
 }
 
 static void put_process(struct bpfengine *e, uint32_t pid, const struct shared_process *p)
@@ -442,9 +448,27 @@ static void sink_mappings(void *context, pid_t pid, uint64_t born, const struct 
 		sink_gone(e, pid, born);
 }
 
+/* A file that finds no room, or has too many parts, is found as before: by what user space says of each process. */
+static void sink_file(void *context, uint32_t module, const struct shared_code_key *file, const struct worker_layout *layout)
+{
+	struct bpfengine *e = context;
+	struct shared_code_file out = { .module = module, .part_count = layout->part_count };
+
+	if (layout->part_count > SHARED_CODE_PARTS)
+		return;
+	for (uint32_t i = 0; i < layout->part_count; i++) {
+		out.parts[i].offset = layout->parts[i].offset;
+		out.parts[i].size = layout->parts[i].size;
+		out.parts[i].address = layout->parts[i].address;
+	}
+	if (bpf_map_update_elem(bpf_map__fd(e->skeleton->maps.code_files), file, &out, BPF_ANY))
+		log_debug("module %u: no room in the map of files", module);
+}
+
 const struct processes_sink bpfengine_sink = {
 	.announce = sink_announce,
 	.table = sink_table,
 	.mappings = sink_mappings,
 	.gone = sink_gone,
+	.file = sink_file,
 };

@@ -75,6 +75,48 @@ struct shared_large {
 	struct shared_mapping mappings[SHARED_MANY_MAPPINGS];
 };
 
+enum {
+	SHARED_YOUNG_MAPPINGS = 16,  /* that the kernel side finds by itself after an exec */
+	SHARED_YOUNG_ASKS = 64,      /* times that it asks the kernel for one; user space has caught up by then */
+	SHARED_CODE_PARTS = 4,       /* executable parts of a file; few have more than one */
+	SHARED_MAX_CODE_FILES = 1 << 16,
+};
+
+/* A file of code as the kernel sees it. When it is written to, it is another one, as in modules.c. All zero: the vdso. */
+struct shared_code_key {
+	uint64_t inode;
+	uint64_t size;
+	int64_t changed_s;
+	uint32_t changed_ns;
+	uint32_t device; /* as the kernel numbers it, 20 bits of minor */
+};
+
+/* Where the code of a file lies in its module. */
+struct shared_code_file {
+	uint32_t module;
+	uint32_t part_count;
+	struct {
+		uint64_t offset, size, address;
+	} parts[SHARED_CODE_PARTS];
+};
+
+/* A mapping that was found in the kernel. Its end is written last, and only one who writes has a slot: a mapping without
+ * end is none yet. Module 0: the file is not known yet. */
+struct shared_young_mapping {
+	struct shared_mapping m;
+	uint64_t offset; /* of start, in the file */
+	struct shared_code_key file;
+};
+
+/* What a process has mapped since its exec, as far as the kernel side knows; not sorted, it only grows. */
+struct shared_young {
+	uint32_t count; /* slots given out; may be more than there are */
+	uint32_t asked;
+	struct shared_young_mapping mappings[SHARED_YOUNG_MAPPINGS];
+};
+_Static_assert(sizeof(struct shared_code_key) == 32, "layout");
+_Static_assert(sizeof(struct shared_young_mapping) == 72, "layout");
+
 enum shared_module_state { MODULE_NO_TABLE = 0, MODULE_BUILDING = 1, MODULE_TABLE = 2 };
 
 /*
@@ -264,6 +306,7 @@ struct shared_alloc_counts {
 struct shared_counts {
 	uint64_t samples, ring_full, stacks_sent;
 	uint64_t guessed; /* samples whose stack passes code that has no table */
+	uint64_t no_memory; /* samples in an exec or an exit, where there is no user stack */
 };
 
 enum {

@@ -46,6 +46,7 @@ int on_cpu_clock(void *ctx)
 		unwind_kernel(ctx, u, UNWIND_INTERRUPTED);
 	}
 	counts->guessed += u->guessed;
+	counts->no_memory += u->no_memory;
 	switch (unwind_send(u, true)) {
 	case UNWIND_SENT_FRAMES:
 		counts->stacks_sent++;

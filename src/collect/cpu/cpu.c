@@ -108,6 +108,7 @@ static void stop(struct session *s)
 	profile_count(s->profile, KEY_SAMPLES_LOST, counts.ring_full);
 	profile_count(s->profile, KEY_SAMPLES_STACKS_SENT, counts.stacks_sent);
 	profile_count(s->profile, KEY_SAMPLES_GUESSED, counts.guessed);
+	profile_count(s->profile, KEY_SAMPLES_NO_MEMORY, counts.no_memory);
 }
 
 static const char *const programs[] = { "on_cpu_clock", NULL };

@@ -127,6 +127,21 @@ static uint32_t find_mapped(const struct modules *ms, const struct proc_mapping 
 	return *id;
 }
 
+/* Says how the kernel sees a module's file: by the numbers that its mappings have. */
+static void tell_file(const struct modules *ms, uint32_t id)
+{
+	const struct module *m = &ms->list.v[id];
+	struct shared_code_key key = { 0 };
+
+	if (m->state != STATE_PLACED || !ms->sink->file)
+		return;
+	if (m->kind != MODULE_VDSO)
+		key = (struct shared_code_key){ .inode = m->inode, .size = m->size, .changed_s = m->changed.tv_sec,
+						.changed_ns = m->changed.tv_nsec,
+						.device = m->map_major << 20 | m->map_minor };
+	ms->sink->file(ms->context, id, &key, m->layout);
+}
+
 /* Takes over fd, a regular file; path is its name for people. */
 static uint32_t add_file(struct modules *ms, int fd, const char *path, enum profile_module_kind kind, uint32_t map_major,
 			 uint32_t map_minor)
@@ -159,6 +174,7 @@ static uint32_t add_file(struct modules *ms, int fd, const char *path, enum prof
 	m->map_major = map_major;
 	m->map_minor = map_minor;
 	*map_put(&ms->by_mapping, mapping_key(map_major, map_minor, st.st_ino), 0) = id;
+	tell_file(ms, id);
 	return id;
 }
 
@@ -296,6 +312,7 @@ static void got_layout(struct modules *ms, const struct reader_result *r)
 		what.build_id_size = r->layout.build_id_size;
 		memcpy(what.build_id, r->layout.build_id, sizeof(what.build_id));
 		ms->sink->announce(ms->context, r->id);
+		tell_file(ms, r->id);
 	}
 	tell_profile(ms, m, &what);
 }

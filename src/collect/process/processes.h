@@ -22,8 +22,10 @@ struct proc_ids;
 struct proc_mapping;
 struct processes;
 struct profile;
+struct shared_code_key;
 struct shared_mapping;
 struct unwind_table;
+struct worker_layout;
 
 /* Receives changes. table is NULL for a module that has none. born: when the process was started, in ticks
  * as in /proc/PID/stat; a process with the pid but another time is another process. */
@@ -32,6 +34,8 @@ struct processes_sink {
 	void (*table)(void *context, uint32_t module, const struct unwind_table *table);
 	void (*mappings)(void *context, pid_t pid, uint64_t born, const struct shared_mapping *list, uint32_t count);
 	void (*gone)(void *context, pid_t pid, uint64_t born);
+	/* Which file a module is, and where its code lies; again for each name that the kernel has for the file. May be NULL. */
+	void (*file)(void *context, uint32_t module, const struct shared_code_key *file, const struct worker_layout *layout);
 };
 
 struct processes *processes_new(struct profile *p, const struct processes_sink *sink, void *context);

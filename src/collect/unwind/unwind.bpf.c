@@ -117,6 +117,8 @@ static __always_inline const struct shared_mapping *find_many(struct shared_larg
 	return &p->mappings[masked(at, SHARED_MANY_MAPPINGS - 1)];
 }
 
+#include "collect/unwind/young.bpf.h"
+
 /* Puts the mapping of pc into u->last. */
 static __always_inline bool find_mapping(struct unwind *u, struct shared_process *p, uint64_t pc)
 {
@@ -348,7 +350,7 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 		return 1;
 	/* A return address may be the first byte of the next function: look one byte before it. */
 	pc = u->pc - (u->leaf ? 0 : 1);
-	if (!find_mapping(u, p, pc))
+	if (!find_mapping(u, p, pc) && !unwind_young(u, pc))
 		return stop(u, REASON_NO_MAPPING);
 	address = pc - u->last.bias;
 	u->frames[count & (SHARED_MAX_USER_FRAMES - 1)] = SHARED_FRAME(u->last.module, address);
@@ -460,6 +462,7 @@ static __always_inline void forget(uint32_t pid)
 {
 	bpf_map_delete_elem(&processes, &pid);
 	bpf_map_delete_elem(&large, &pid);
+	bpf_map_delete_elem(&young, &pid);
 }
 
 /* A forked child has its parent's mappings; copy them before it can run. */
@@ -490,6 +493,7 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 	} else {
 		bpf_map_delete_elem(&large, &to);
 	}
+	young_fork(from, to);
 	p = bpf_map_lookup_elem(&processes, &to);
 	if (p)
 		p->born = born(child);
@@ -527,6 +531,7 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	bpf_map_update_elem(&processes, &pid, none, BPF_EXIST);
 	bpf_map_delete_elem(&large, &pid);
+	young_exec(pid, task);
 	p = bpf_map_lookup_elem(&processes, &pid);
 	if (p)
 		p->born = born(task);

@@ -25,6 +25,7 @@ struct unwind {
 	uint32_t count;
 	uint32_t reason;
 	uint64_t guessed;           /* a frame was not found by a table */
+	uint64_t no_memory;         /* the task is in an exec or exits: it has no user stack */
 	uint64_t saved[21];         /* registers as they were found in memory; there is no room for them on the stack */
 	struct shared_record record;
 	uint64_t frames[SHARED_MAX_USER_FRAMES + SHARED_MAX_KERNEL_FRAMES];
@@ -68,19 +69,62 @@ static __always_inline bool unwind_task_ending(void)
 	return BPF_CORE_READ(task, flags) & 4; /* PF_EXITING */
 }
 
+/* No stack could be had. */
+static __always_inline void unwind_nothing(struct unwind *u)
+{
+	u->count = 0;
+	u->hash = 0;
+	u->guessed = 0;
+	u->no_memory = 0;
+	u->reason = REASON_NO_REGISTERS;
+}
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct mm_struct___unwind {
+	unsigned long start_code;
+};
+
+struct task_struct___unwind {
+	struct mm_struct___unwind *mm;
+};
+
+#pragma clang attribute pop
+
+/*
+ * Has the current task no user memory? In an exec the memory of the old program is given up first, then the new one is
+ * mapped, and the kernel notes where its code begins when all is in place. A thread that exits gives its memory up long
+ * before it is gone. Its registers are still there, its stack is not.
+ */
+static __always_inline bool unwind_no_memory(void)
+{
+	struct task_struct___unwind *task = (void *)bpf_get_current_task();
+	struct mm_struct___unwind *mm = BPF_CORE_READ(task, mm);
+
+	return !mm || !BPF_CORE_READ(mm, start_code);
+}
+
 /* Unwinds from the registers in u; the result is u->frames, u->count, u->hash and u->reason. */
 static __always_inline void unwind_user(struct unwind *u, struct shared_process *p)
 {
 	u->count = 0;
 	u->hash = 0;
 	u->guessed = 0;
+	u->no_memory = 0;
 	u->reason = REASON_TOO_DEEP;
 	u->last.start = u->last.end = 0;
 	for (int i = 0; i < SHARED_MAX_USER_FRAMES; i++)
 		if (unwind_step(u, p))
 			break;
-	if (u->reason == REASON_BAD_STACK && unwind_task_ending())
+	if (u->reason != REASON_BAD_STACK && u->reason != REASON_NO_MAPPING)
+		return;
+	if (unwind_no_memory()) {
+		unwind_nothing(u);
+		u->reason = REASON_COMPLETE; /* the kernel's frames are all there is */
+		u->no_memory = 1;
+	} else if (u->reason == REASON_BAD_STACK && unwind_task_ending()) {
 		u->reason = REASON_ENDING;
+	}
 }
 
 /* The layout of struct pt_regs on x86-64, in words. It is ABI: signal frames and ptrace show it. */
@@ -141,15 +185,6 @@ static __always_inline bool unwind_from_task(struct unwind *u)
 	UNWIND_FROM(u, AT);
 #undef AT
 	return true;
-}
-
-/* No stack could be had. */
-static __always_inline void unwind_nothing(struct unwind *u)
-{
-	u->count = 0;
-	u->hash = 0;
-	u->guessed = 0;
-	u->reason = REASON_NO_REGISTERS;
 }
 
 /* Begins a stack in u with the frames of the user, if there are registers for it (user) and p is known. */

@@ -1,0 +1,48 @@
+#!/bin/bash
+# Processes that live for milliseconds: their mappings are found in the kernel, by the files that others have mapped before.
+. "$(dirname "$0")/../lib.sh"
+need_root
+
+# long_share FILE: of the time in the program's two functions, percent in the one that has two thirds.
+long_share()
+{
+	awk -v a="$(share "$1" young_long)" -v b="$(share "$1" young_short)" 'BEGIN { printf "%.2f\n", a + b ? a * 100 / (a + b) : 0 }'
+}
+
+cat >loop.sh <<-END
+	i=0
+	while [ \$i -lt 60 ]; do
+		"$TRUTH/truth-young" 3
+		/bin/true
+		/bin/ls / >/dev/null
+		i=\$((i + 1))
+	done
+	exec "$TRUTH/truth-young" 3 80
+END
+gf run -e cpu,wait -o loop.gasflame -- sh loop.sh
+check_status "a shell loop of short programs, and one that forks, vforks and executes from a thread" 0
+check "their stacks are complete" above "$(complete loop.gasflame)" 95
+check "from main on" grep -qE 'main;live;young_long' <(folded loop.gasflame)
+check "with the shares that are true" near "$(long_share loop.gasflame)" 66.7 10
+check "who waits in vfork has a caller" grep -qE 'start_by_vfork;(__)?vfork' \
+	<("$GASFLAME" report --format folded --what wait loop.gasflame 2>/dev/null)
+check "samples in an exec or exit are counted" above "$(counter loop.gasflame 'samples.no memory')" 0
+
+# A file that is written anew in place is another program: the table of the old one must not be used.
+cat >replace.sh <<-END
+	cp "$TRUTH/truth-young" program
+	for i in 1 2 3 4 5 6 7 8 9 10; do ./program 3; done
+	cat "$TRUTH/truth-deep" >program
+	for i in 1 2 3 4 5; do ./program 30 0.1; done
+	cp "$TRUTH/truth-young" next
+	mv next program
+	for i in 1 2 3 4 5 6 7 8 9 10; do ./program 3; done
+	rm program
+END
+gf run -e cpu -o replaced.gasflame -- sh replace.sh
+check_status "a program that is replaced" 0
+check "the new one has its own stacks" grep -qE 'main(;deep_level){30};deep_burn' <(folded replaced.gasflame)
+check "and the old one its own" grep -qE 'main;live;young_long' <(folded replaced.gasflame)
+check_not "none is mixed" grep -qE 'young_[a-z]*.*deep_|deep_.*young_' <(folded replaced.gasflame)
+check "stacks are complete" above "$(complete replaced.gasflame)" 90
+finish
