@@ -6,7 +6,9 @@
  *
  * Rules are written as "cfa=rsp+16 rbp=c-16": the CFA, and the caller's rbp
  * ("u" untouched, "c-16" at CFA - 16, "*(rbp+0)", "lost"), or as one word:
- * none, end, signal, unsupported. Equal neighbours are joined.
+ * none, end, signal, unsupported. In a file that needs it rbx follows in the same
+ * way ("rbx=c-56"); "ra=r5" is a return address in a register. Equal neighbours
+ * are joined.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,7 +24,7 @@
 static const char *const registers[16] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
 					   "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15" };
 
-static void print_rule(uint64_t rule)
+static void print_rule(uint64_t rule, bool rbx)
 {
 	int64_t offset = RULE_CFA_OFFSET(rule), rbp_offset = RULE_RBP_OFFSET(rule);
 	unsigned addend = RULE_REG(rule) * 8;
@@ -49,6 +51,9 @@ static void print_rule(uint64_t rule)
 	case RULE_CFA_PLT:
 		fputs("cfa=plt", stdout);
 		break;
+	case RULE_RA_REG:
+		printf("cfa=rsp%+" PRId64 " rbp=u ra=r%u", offset, RULE_REG(rule));
+		return;
 	case RULE_CFA_DEREF_RSP:
 		printf("cfa=*(rsp%+" PRId64 ")+%u", offset, addend);
 		break;
@@ -79,11 +84,24 @@ static void print_rule(uint64_t rule)
 	default:
 		fputs(" rbp=lost", stdout);
 	}
+	if (rbx && RULE_RBX(rule) >= RULE_RBX_CFA)
+		printf(" rbx=c-%u", RULE_RBX(rule) * 8);
+	else if (rbx)
+		fputs(RULE_RBX(rule) == RULE_RBX_SAME ? " rbx=u" : " rbx=lost", stdout);
+}
+
+static bool keeps_rbx(const struct unwind_table *t)
+{
+	for (uint32_t i = 0; i < t->rule_count; i++)
+		if (RULE_RBX(t->rules[i]))
+			return true;
+	return false;
 }
 
 static void print_rows(const struct unwind_table *t)
 {
 	uint32_t last = 0;
+	bool rbx = keeps_rbx(t);
 
 	for (uint32_t page = 0; page < t->page_count; page++) {
 		for (uint32_t i = 0; i < t->pages[page].count; i++) {
@@ -94,7 +112,7 @@ static void print_rows(const struct unwind_table *t)
 			last = row >> 16;
 			printf("%" PRIx64 " ",
 			       ((t->first_page + page) << UNWIND_PAGE_SHIFT) + (row & 0xffff));
-			print_rule(t->rules[last]);
+			print_rule(t->rules[last], rbx);
 			putchar('\n');
 		}
 	}

@@ -253,6 +253,8 @@ static __always_inline int signal_step(struct unwind *u)
 	return 0;
 }
 
+enum { RBX = 3 }; /* DWARF's number */
+
 static __always_inline int stop(struct unwind *u, uint32_t reason)
 {
 	u->reason = reason;
@@ -293,6 +295,7 @@ static __always_inline bool guess(struct unwind *u, struct shared_process *p)
 		u->bp = pair[0];
 		u->pc = pair[1];
 	}
+	u->registers[RBX] = RULE_LOST_RBX;
 	u->leaf = 0;
 	u->guessed = 1;
 	return true;
@@ -330,10 +333,22 @@ __attribute__((noinline)) int unwind_go(struct unwind *u, uint64_t rule)
 		return stop(u, REASON_BAD_STACK);
 	if (RULE_RBP(rule) != RULE_RBP_SAME)
 		u->bp = RULE_LOST_RBP;
+	u->registers[RBX] = RULE_LOST_RBX;
 	u->sp = sp;
 	u->pc = word;
 	u->leaf = 0;
 	return word ? 0 : stop(u, REASON_COMPLETE);
+}
+
+/* Goes on with the caller's rbx, the only one of registers[] that is carried beyond the leaf. */
+static __always_inline void keep_rbx(struct unwind *u, uint64_t rule, uint64_t cfa)
+{
+	uint32_t where = RULE_RBX(rule);
+
+	if (where == RULE_RBX_SAME)
+		return;
+	if (where < RULE_RBX_CFA || !read_word(cfa - 8 * where, &u->registers[RBX]))
+		u->registers[RBX] = RULE_LOST_RBX;
 }
 
 /* Records the frame at hand and goes to its caller. 1 = the stack ends here, u->reason says why. */
@@ -377,7 +392,7 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 		rising = true;
 		break;
 	case RULE_CFA_REG:
-		if (!u->leaf)
+		if (!u->leaf && (RULE_REG(rule) != RBX || u->registers[RBX] == RULE_LOST_RBX))
 			return stop(u, REASON_LOST_REGISTER);
 		cfa = u->registers[RULE_REG(rule) & 15] + RULE_CFA_OFFSET(rule);
 		break;
@@ -397,6 +412,7 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 			return stop(u, REASON_LOST_REGISTER);
 		u->pc = u->registers[RULE_REG(rule) & 15];
 		u->sp = old_sp + RULE_CFA_OFFSET(rule);
+		u->registers[RBX] = RULE_LOST_RBX;
 		u->leaf = 0;
 		return u->pc ? 0 : stop(u, REASON_COMPLETE);
 	case RULE_FRAME_POINTER:
@@ -438,6 +454,7 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 		}
 		u->pc = pair[1];
 	}
+	keep_rbx(u, rule, cfa);
 	u->sp = cfa;
 	u->leaf = 0;
 	if (!u->pc)

@@ -19,7 +19,7 @@
 struct unwind {
 	uint64_t pc, sp, bp;
 	uint64_t leaf;              /* registers[] are those of this frame, and pc is exact */
-	uint64_t registers[16];     /* DWARF numbers */
+	uint64_t registers[16];     /* DWARF numbers; beyond the leaf only rbx, where it is not RULE_LOST_RBX */
 	struct shared_mapping last; /* where the last frame was */
 	uint64_t hash;              /* of the frames so far */
 	uint32_t count;

@@ -52,6 +52,7 @@ static bool guess(const struct userstack *how, struct unwind_regs *regs)
 	regs->r[UNWIND_RSP] = sp;
 	regs->r[UNWIND_RBP] = saved;
 	regs->r[UNWIND_RIP] = ra;
+	regs->r[UNWIND_RBX] = RULE_LOST_RBX;
 	regs->leaf = false;
 	return true;
 }

@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "elf/unwind/ehframe.h"
 
-enum { REG_RBP = 6, REG_RSP = 7, REG_RA = 16, PLT_USUAL = 11 };
+enum { REG_RBX = 3, REG_RBP = 6, REG_RSP = 7, REG_RA = 16, PLT_USUAL = 11 };
 
 enum {
 	CFA_ADVANCE = 0x40, CFA_OFFSET = 0x80, CFA_RESTORE = 0xc0, /* an operand in the low 6 bits */
@@ -169,6 +169,19 @@ static enum rule_rbp rbp_rule(const struct cfi_state *s, enum rule_cfa cfa, int6
 	return rbp;
 }
 
+/* The bits of a rule for the caller's rbx. */
+static uint64_t rbx_bits(const struct cfi_state *s)
+{
+	enum { SHIFT = 12 };
+
+	if (s->rbx.kind == CFI_UNSET || s->rbx.kind == CFI_SAME)
+		return RULE_RBX_SAME << SHIFT;
+	if (s->rbx.kind != CFI_OFFSET || s->rbx.value % 8 || s->rbx.value > -8 * RULE_RBX_CFA ||
+	    s->rbx.value < -8 * RULE_RBX_MAX)
+		return RULE_RBX_LOST;
+	return (uint64_t)(-s->rbx.value / 8) << SHIFT;
+}
+
 /* Returns whether this is the frame that a signal handler returns to: its rsp is in the ucontext, at
  * uc_mcontext.gregs[15]. */
 static bool is_signal_frame(const struct cfi_state *s)
@@ -221,14 +234,14 @@ static uint64_t state_rule(const struct ehframe_cie *cie, const struct cfi_state
 		return RULE_UNSUPPORTED; /* the caller's rsp is not the CFA */
 	}
 	rbp = rbp_rule(s, cfa, cfa_offset, &rbp_offset);
-	return rule_make(cfa, reg, cfa_offset, rbp, rbp_offset);
+	return rule_make(cfa, reg, cfa_offset, rbp, rbp_offset) | rbx_bits(s);
 }
 
 /* --- the program --- */
 
 static struct cfi_place *place_of(struct cfi_state *s, uint64_t reg)
 {
-	return reg == REG_RBP ? &s->rbp : reg == REG_RSP ? &s->rsp : reg == REG_RA ? &s->ra : NULL;
+	return reg == REG_RBX ? &s->rbx : reg == REG_RBP ? &s->rbp : reg == REG_RSP ? &s->rsp : reg == REG_RA ? &s->ra : NULL;
 }
 
 static void set_place(struct machine *m, uint64_t reg, struct cfi_place place)
@@ -444,8 +457,9 @@ void cfi_start(const struct ehframe *f, const struct ehframe_cie *cie, struct cf
 }
 
 void cfi_run(const struct ehframe *f, const struct ehframe_fde *fde, const struct cfi_state *initial,
-	     struct cfi_rows *rows)
+	     bool keep_rbx, struct cfi_rows *rows)
 {
+	uint64_t mask = keep_rbx ? UINT64_MAX : ~RULE_RBX_BITS;
 	struct machine m;
 	bool ok = true;
 
@@ -465,10 +479,10 @@ void cfi_run(const struct ehframe *f, const struct ehframe_fde *fde, const struc
 		ok = run_advance(&m, op, &next, &moved) && (moved || run_state(&m, op)) && !m.r.failed;
 		if (!ok || !moved || next == m.address)
 			continue;
-		add_row(rows, m.address - fde->start, state_rule(m.cie, &m.s));
+		add_row(rows, m.address - fde->start, state_rule(m.cie, &m.s) & mask);
 		if (next >= fde->end || next - fde->start > UINT32_MAX)
 			return;
 		m.address = next;
 	}
-	add_row(rows, m.address - fde->start, ok ? state_rule(m.cie, &m.s) : RULE_UNSUPPORTED);
+	add_row(rows, m.address - fde->start, ok ? state_rule(m.cie, &m.s) & mask : RULE_UNSUPPORTED);
 }

@@ -2,11 +2,12 @@
  * cfi.h - runs the program of an FDE and translates its rows into rules
  * (rule.h).
  *
- * Only registers that lead to the caller are tracked: the CFA, rbp, rsp and the
- * return address. x86-64 only.
+ * Only registers that lead to the caller are tracked: the CFA, rbx, rbp, rsp and
+ * the return address. x86-64 only.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,7 +37,7 @@ struct cfi_place {
 };
 
 struct cfi_state {
-	struct cfi_place cfa, rbp, rsp, ra;
+	struct cfi_place cfa, rbx, rbp, rsp, ra;
 };
 
 struct cfi_row {
@@ -58,6 +59,7 @@ struct cfi_rows {
 /* Computes the state that a CIE's own program leaves; an empty one if it makes no sense. */
 void cfi_start(const struct ehframe *f, const struct ehframe_cie *cie, struct cfi_state *ret);
 /* Replaces rows by those of an FDE: the first at offset 0, ascending, no two neighbours equal. Where the
- * program makes no sense, the rest is RULE_UNSUPPORTED. */
+ * program makes no sense, the rest is RULE_UNSUPPORTED. Without keep_rbx rules do not say where rbx is: few files need
+ * it, and in all others rows and rules would be more. */
 void cfi_run(const struct ehframe *f, const struct ehframe_fde *fde, const struct cfi_state *initial,
-	     struct cfi_rows *rows);
+	     bool keep_rbx, struct cfi_rows *rows);

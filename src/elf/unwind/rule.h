@@ -4,7 +4,7 @@
  *	bits 0-3    how the CFA (the caller's stack pointer) is found
  *	bits 4-7    a DWARF register (RULE_CFA_REG, RULE_RA_REG), or an addend / 8 (RULE_CFA_DEREF_*, RULE_GO_*)
  *	bits 8-11   how the caller's rbp is found
- *	bits 12-15  0
+ *	bits 12-15  how the caller's rbx is found (enum rule_rbx), in files that need it
  *	bits 16-31  signed offset for rbp
  *	bits 32-63  signed offset for the CFA
  *
@@ -24,7 +24,7 @@ enum rule_cfa {
 	RULE_END = 1,           /* the return address is undefined: outermost frame */
 	RULE_CFA_RSP = 2,       /* rsp + offset */
 	RULE_CFA_RBP = 3,       /* rbp + offset */
-	RULE_CFA_REG = 4,       /* another register + offset: known at the leaf only */
+	RULE_CFA_REG = 4,       /* another register + offset: known at the leaf only, but for rbx */
 	RULE_CFA_PLT = 5,       /* rsp + 8, + 8 more when (pc & 15) >= 11 */
 	RULE_CFA_DEREF_RSP = 6, /* *(rsp + offset) + addend */
 	RULE_CFA_DEREF_RBP = 7, /* *(rbp + offset) + addend */
@@ -53,6 +53,17 @@ enum rule_rbp {
 	RULE_RBP_MAX = 3,
 };
 
+/*
+ * rbx is carried from frame to frame only where a file has functions whose CFA is rbx + offset and that call others: the
+ * loader's _dl_runtime_resolve, which realigns its stack. From RULE_RBX_CFA on: at CFA - 8 * n.
+ */
+enum rule_rbx {
+	RULE_RBX_LOST = 0, /* not known */
+	RULE_RBX_SAME = 1, /* untouched */
+	RULE_RBX_CFA = 2,
+	RULE_RBX_MAX = 15,
+};
+
 static inline uint64_t rule_make(enum rule_cfa cfa, unsigned reg, int64_t cfa_offset,
 				 enum rule_rbp rbp, int64_t rbp_offset)
 {
@@ -63,8 +74,12 @@ static inline uint64_t rule_make(enum rule_cfa cfa, unsigned reg, int64_t cfa_of
 /* Stands for the caller's rbp after RULE_RBP_LOST: no frame can be there. */
 #define RULE_LOST_RBP 1ULL
 
+#define RULE_LOST_RBX 1ULL
+
 #define RULE_CFA(r) ((unsigned)((r) & 15))
 #define RULE_REG(r) ((unsigned)((r) >> 4 & 15))
 #define RULE_RBP(r) ((unsigned)((r) >> 8 & 15))
+#define RULE_RBX(r) ((unsigned)((r) >> 12 & 15))
+#define RULE_RBX_BITS 0xf000ULL
 #define RULE_RBP_OFFSET(r) ((int64_t)(int16_t)((r) >> 16))
 #define RULE_CFA_OFFSET(r) ((int64_t)(int32_t)((r) >> 32))

@@ -30,7 +30,7 @@ static bool rules_valid(const struct unwind_table *t)
 	for (uint32_t i = 0; i < t->rule_count; i++) {
 		uint64_t rule = t->rules[i];
 
-		if (RULE_CFA(rule) > RULE_CFA_MAX || RULE_RBP(rule) > RULE_RBP_MAX || rule & 0xf000)
+		if (RULE_CFA(rule) > RULE_CFA_MAX || RULE_RBP(rule) > RULE_RBP_MAX)
 			return false;
 	}
 	return !t->rule_count || t->rules[0] == RULE_NONE;
@@ -115,7 +115,8 @@ static enum unwind_result find_cfa(const struct unwind_regs *regs, uint64_t rule
 		*cfa = rbp + offset;
 		break;
 	case RULE_CFA_REG:
-		if (!regs->leaf || RULE_REG(rule) >= UNWIND_RIP)
+		if (RULE_REG(rule) >= UNWIND_RIP ||
+		    (!regs->leaf && (RULE_REG(rule) != UNWIND_RBX || regs->r[UNWIND_RBX] == RULE_LOST_RBX)))
 			return UNWIND_BAD_RULE;
 		*cfa = regs->r[RULE_REG(rule)] + offset;
 		break;
@@ -170,6 +171,7 @@ static void go_to(struct unwind_regs *regs, uint64_t rip, uint64_t rsp, uint64_t
 {
 	*regs = (struct unwind_regs){ .fs_base = regs->fs_base };
 	regs->r[UNWIND_RBP] = rbp;
+	regs->r[UNWIND_RBX] = RULE_LOST_RBX;
 	regs->r[UNWIND_RSP] = rsp;
 	regs->r[UNWIND_RIP] = rip;
 }
@@ -207,6 +209,18 @@ static enum unwind_result step_go(struct unwind_regs *regs, uint64_t rule, unwin
 	return UNWIND_MORE;
 }
 
+/* The caller's rbx; where it cannot be had it is lost, which ends a stack only where some frame needs it. */
+static uint64_t find_rbx(const struct unwind_regs *regs, uint64_t rule, uint64_t cfa, unwind_read_fn *read, void *context)
+{
+	uint64_t rbx;
+
+	if (RULE_RBX(rule) == RULE_RBX_SAME)
+		return regs->r[UNWIND_RBX];
+	if (RULE_RBX(rule) < RULE_RBX_CFA || !read(context, cfa - 8 * RULE_RBX(rule), &rbx))
+		return RULE_LOST_RBX;
+	return rbx;
+}
+
 /* vfork() keeps its return address in a register, as parent and child share the stack. */
 static enum unwind_result step_register(struct unwind_regs *regs, uint64_t rule)
 {
@@ -221,7 +235,7 @@ static enum unwind_result step_register(struct unwind_regs *regs, uint64_t rule)
 enum unwind_result unwind_step(struct unwind_regs *regs, uint64_t rule, unwind_read_fn *read, void *context)
 {
 	enum unwind_result result;
-	uint64_t cfa, rip, rbp;
+	uint64_t cfa, rip, rbp, rbx;
 
 	if (RULE_CFA(rule) == RULE_SIGNAL)
 		return step_signal(regs, read, context);
@@ -238,6 +252,8 @@ enum unwind_result unwind_step(struct unwind_regs *regs, uint64_t rule, unwind_r
 		return UNWIND_DONE;
 	if (!find_rbp(regs, rule, cfa, read, context, &rbp))
 		return UNWIND_BAD_MEMORY;
+	rbx = find_rbx(regs, rule, cfa, read, context);
 	go_to(regs, rip, cfa, rbp);
+	regs->r[UNWIND_RBX] = rbx;
 	return UNWIND_MORE;
 }

@@ -41,6 +41,7 @@ struct build {
 	struct rows_rules rules;
 	VEC(struct run) runs;
 	struct rows raw; /* offsets from the text's base; the run's end is implied */
+	bool keep_rbx;       /* there is a function whose CFA is based on rbx */
 	uint64_t plt_budget; /* rows left for PLT entries that are written out one by one */
 };
 
@@ -145,6 +146,7 @@ static int add_run(struct build *b, struct run *run, const struct cfi_rows *rows
 			break;
 		end = i + 1 < rows->n ? MIN(run->end, (uint64_t)run->start + rows->v[i + 1].offset)
 		                      : run->end;
+		b->keep_rbx |= RULE_CFA(rule) == RULE_CFA_REG && RULE_REG(rule) == UNWIND_RBX;
 		if (RULE_CFA(rule) == RULE_CFA_PLT && RULE_REG(rule))
 			r = spell_out_plt(b, offset, end, rule, err);
 		else
@@ -155,7 +157,7 @@ static int add_run(struct build *b, struct run *run, const struct cfi_rows *rows
 }
 
 /* Runs every FDE's program. The states that CIEs leave are computed once. */
-static int run_fdes(struct build *b, const struct ehframe *f, struct err *err)
+static int run_fdes(struct build *b, const struct ehframe *f, bool keep_rbx, struct err *err)
 {
 	_cleanup_free_ struct cfi_state *initial = calloc(f->cie_count ? f->cie_count : 1, sizeof(*initial));
 	struct cfi_rows rows = { 0 };
@@ -181,7 +183,7 @@ static int run_fdes(struct build *b, const struct ehframe *f, struct err *err)
 	for (size_t i = 0; i < b->runs.n && r == 0; i++) {
 		const struct ehframe_fde *fde = &f->fdes[b->runs.v[i].fde];
 
-		cfi_run(f, fde, &initial[fde->cie], &rows);
+		cfi_run(f, fde, &initial[fde->cie], keep_rbx, &rows);
 		r = add_run(b, &b->runs.v[i], &rows, err);
 	}
 	vec_done(&rows);
@@ -294,7 +296,13 @@ static int read_rows(struct build *b, struct elf *elf, bool debug_frame, struct 
 	ehframe_read(&f);
 	b->plt_budget = f.size;
 	b->raw.n = b->runs.n = 0;
-	r = run_fdes(b, &f, err);
+	b->keep_rbx = false;
+	r = run_fdes(b, &f, false, err);
+	if (r == 0 && b->keep_rbx) {
+		b->plt_budget = f.size;
+		b->raw.n = b->runs.n = 0;
+		r = run_fdes(b, &f, true, err);
+	}
 	if (r == 0)
 		flatten(b, ret);
 	ehframe_done(&f);

@@ -49,11 +49,12 @@ void unwind_done(struct unwind_table *t);
 /* --- one step in user space, the same as in the BPF program --- */
 
 /* DWARF numbers: 0 rax 1 rdx 2 rcx 3 rbx 4 rsi 5 rdi 6 rbp 7 rsp 8-15 r8-r15 16 rip */
-enum { UNWIND_RBP = 6, UNWIND_RSP = 7, UNWIND_RIP = 16, UNWIND_REGS = 17 };
+enum { UNWIND_RBX = 3, UNWIND_RBP = 6, UNWIND_RSP = 7, UNWIND_RIP = 16, UNWIND_REGS = 17 };
 
 struct unwind_regs {
 	uint64_t r[UNWIND_REGS];
-	bool leaf; /* all registers are known and rip is exact, not a return address */
+	bool leaf; /* all registers are known and rip is exact, not a return address; else rip, rsp, and of rbp and rbx what
+		    * rules say (RULE_LOST_RBP, RULE_LOST_RBX) */
 	uint64_t fs_base; /* of the thread, in all of its frames; 0 = unknown */
 };
 

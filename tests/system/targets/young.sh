@@ -45,4 +45,14 @@ check "the new one has its own stacks" grep -qE 'main(;deep_level){30};deep_burn
 check "and the old one its own" grep -qE 'main;live;young_long' <(folded replaced.gasflame)
 check_not "none is mixed" grep -qE 'young_[a-z]*.*deep_|deep_.*young_' <(folded replaced.gasflame)
 check "stacks are complete" above "$(complete replaced.gasflame)" 90
+
+# With this the loader looks a function up at each call, from behind a frame that is found by rbx.
+LD_BIND_NOT=1 gf run -e cpu -o lazy.gasflame -- "$TRUTH/truth-young" 400 -1
+check_status "lazy binding" 0
+if [ "$(counter lazy.gasflame samples.taken)" -gt 0 ] && grep -q _dl_runtime_resolve <(folded lazy.gasflame); then
+	check "its callers are known" grep -qE 'main;young_calls;.*_dl_runtime_resolve[a-z_]*;_dl_fixup' <(folded lazy.gasflame)
+	check "and no stack ends there" test "$(counter lazy.gasflame 'truncated.register not known there')" -eq 0
+else
+	skip "its callers are known" "the program is not bound lazily here"
+fi
 finish

@@ -2,7 +2,7 @@
  * young.c [milliseconds=3] [rounds=0] - lives for a moment: two thirds of its CPU time in young_long, one in young_short.
  *
  * With rounds it starts itself so often, in turn as programs do it: fork and exec, vfork and exec, exec from another
- * thread than the first, and fork alone.
+ * thread than the first, and fork alone. With -1 rounds it does nothing but call a function of a library.
  */
 #include <pthread.h>
 #include <string.h>
@@ -32,6 +32,16 @@ static NOINLINE void live(double seconds)
 
 	young_long(start + seconds * 2 / 3);
 	young_short(start + seconds);
+}
+
+static NOINLINE void young_calls(double end)
+{
+	double last = 0;
+
+	while (seconds_of(CLOCK_THREAD_CPUTIME_ID) < end)
+		for (int i = 0; i < 1000; i++)
+			last += seconds_of(CLOCK_MONOTONIC);
+	sink = last;
 }
 
 static void *exec_self(void *unused)
@@ -83,6 +93,8 @@ int main(int argc, char **argv)
 
 	self[0] = argv[0];
 	self[1] = argc > 1 ? argv[1] : NULL;
+	if (rounds < 0)
+		young_calls(seconds_of(CLOCK_THREAD_CPUTIME_ID) + seconds);
 	if (!rounds)
 		live(seconds);
 	for (int i = 0; i < rounds; i++) {
