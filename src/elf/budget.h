@@ -21,7 +21,9 @@ enum {
 };
 #define BUDGET_FILE_BYTES (16ULL << 30)  /* data on disk; no larger debug file is known */
 #define BUDGET_UNPACKED_BYTES (4ULL << 30) /* of all compressed sections of one file together */
-#define BUDGET_JIT_BYTES (256ULL << 20)  /* of one perf map or jitdump */
+#define BUDGET_JIT_BYTES (256ULL << 20)  /* of one perf map: its end, as the last line about an address counts */
+#define BUDGET_JIT_DUMP_BYTES (4ULL << 30) /* of one jitdump: its start, as each record says where the next one is; most
+					  * of it is code, which is not touched */
 #define BUDGET_CRC_BYTES (4ULL << 30)    /* of a debug file that has no build-id */
 
 /* --- time for one request --- */

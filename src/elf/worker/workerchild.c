@@ -375,36 +375,68 @@ static int pack_jit(struct job *j, const struct jit *jit, const uint64_t *addres
 	return r ? r : put(j, out.data, out.n, err);
 }
 
+/* Finds where the last piece of a perf map begins that is read (BUDGET_JIT_BYTES). A hole before it is left out: a log
+ * that was cut while it was open begins with one, and on tmpfs reading it through a mapping would fill it. */
+static uint64_t map_tail(int fd, uint64_t size)
+{
+	uint64_t at = size > BUDGET_JIT_BYTES ? size - BUDGET_JIT_BYTES : 0;
+	off_t data = lseek(fd, at, SEEK_DATA);
+
+	if (data < 0)
+		return errno == ENXIO ? size : at;
+	return data & ~(off_t)0xffff; /* a multiple of any page size */
+}
+
+/* Maps the part of a perf map or jitdump that is read, and skips a first line that is only the end of one. */
+static int map_jit(int fd, bool dump, char **ret, size_t *ret_n, size_t *ret_skip, struct err *err)
+{
+	struct stat st;
+	uint64_t at, end;
+
+	if (fstat(fd, &st))
+		return err_errno(err, errno, "cannot look at the file");
+	end = dump ? MIN((uint64_t)st.st_size, BUDGET_JIT_DUMP_BYTES) : (uint64_t)st.st_size;
+	at = dump ? 0 : map_tail(fd, end);
+	if (!dump && end - at > budget_real_bytes(fd, end) + BUDGET_HOLE_BYTES)
+		return err_set(err, EFBIG, "it has more holes than bytes");
+	*ret_n = end - at;
+	*ret = *ret_n ? mmap(NULL, *ret_n, PROT_READ, MAP_SHARED, fd, at) : NULL;
+	if (*ret == MAP_FAILED)
+		return err_errno(err, errno, "cannot map the file");
+	if (at && *ret_n) {
+		char *line = memchr(*ret, '\n', *ret_n);
+
+		*ret_skip = line ? (size_t)(line + 1 - *ret) : *ret_n;
+	}
+	return 0;
+}
+
 static int do_jit(struct job *j, struct err *err)
 {
 	_cleanup_free_ uint64_t *addresses = NULL;
-	int fd = j->fds[WORKER_FD_MAIN], r = read_addresses(j, &addresses, err);
+	bool dump = j->request.flags & WORKER_JIT_DUMP;
+	int r = read_addresses(j, &addresses, err);
+	size_t n = 0, skip = 0;
+	char *data = NULL;
 	struct jit *jit;
-	struct stat st;
-	void *data;
 
 	for (uint64_t i = 1; !r && i < j->request.count; i++)
 		if (addresses[i] < addresses[i - 1])
 			r = err_set(err, EINVAL, "the addresses do not ascend");
+	if (!r)
+		r = map_jit(j->fds[WORKER_FD_MAIN], dump, &data, &n, &skip, err);
 	if (r < 0)
 		return r;
-	if (fstat(fd, &st))
-		return err_errno(err, errno, "cannot look at the file");
-	if ((uint64_t)st.st_size > BUDGET_JIT_BYTES)
-		return err_set(err, EFBIG, "it is larger than %llu MB", BUDGET_JIT_BYTES >> 20);
-	data = st.st_size ? mmap(NULL, st.st_size, PROT_READ, MAP_SHARED, fd, 0) : NULL;
-	if (data == MAP_FAILED)
-		return err_errno(err, errno, "cannot map the file");
 	jit = jit_new(addresses, j->request.count);
-	if (j->request.flags & WORKER_JIT_DUMP)
-		r = jit_parse_dump(jit, data, st.st_size, err);
-	else
-		jit_parse_map(jit, data, st.st_size);
+	if (dump)
+		r = jit_parse_dump(jit, data, n, err);
+	else if (n)
+		jit_parse_map(jit, data + skip, n - skip);
 	if (!r)
 		r = pack_jit(j, jit, addresses, err);
 	jit_free(jit);
 	if (data)
-		munmap(data, st.st_size);
+		munmap(data, n);
 	return r;
 }
 
