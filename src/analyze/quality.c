@@ -40,6 +40,11 @@ double quality_unnamed_percent(const struct quality *q)
 	return str_percent(q->unnamed_weight, q->frame_weight);
 }
 
+double quality_unnamed_leaf_percent(const struct quality *q)
+{
+	return str_percent(q->unnamed_leaf_weight, q->weight);
+}
+
 /* A percentage that never rounds a fault away: 99.96 is not "100". */
 static char *show_percent(char out[32], double v)
 {
@@ -146,6 +151,8 @@ static void measure_stacks(struct quality *q, const struct profile *p, const str
 			q->own_samples += samples;
 		q->frames += samples * f->frames;
 		q->unnamed += samples * f->unnamed;
+		if (e->stack && unnamed[p->stacks.v[e->stack].frame])
+			q->unnamed_leaf_weight += weight;
 		q->frame_weight += (double)weight * f->frames;
 		q->unnamed_weight += (double)weight * f->unnamed;
 		/* No stack at all is no complete stack. A thread that was preempted has none to show. */
@@ -164,9 +171,9 @@ static void measure_stacks(struct quality *q, const struct profile *p, const str
 	vec_sort(&q->reasons, compare_reasons);
 }
 
-/* Which module has most of the frames without a name? Each sample counts a module's frames once a
- * node, by weights that are added up towards the root. */
-static const char *worst_module(const struct quality *q, const struct profile *p, const struct selection *s)
+/* Returns the module that has most of the frames without a name, or most of the leaves. Each sample counts a module's
+ * frames once a node, by weights that are added up towards the root. */
+static const char *worst_module(const struct quality *q, const struct profile *p, const struct selection *s, bool leaves)
 {
 	_cleanup_free_ uint64_t *weight = mem_alloc((p->stacks.n + 1) * sizeof(*weight));
 	_cleanup_free_ uint64_t *modules = mem_alloc((p->modules.n + 1) * sizeof(*modules));
@@ -178,7 +185,8 @@ static const char *worst_module(const struct quality *q, const struct profile *p
 		const struct profile_node *node = &p->stacks.v[i];
 		uint32_t module = p->frames.v[node->frame].module;
 
-		weight[node->parent] += weight[i];
+		if (!leaves)
+			weight[node->parent] += weight[i];
 		if (module < p->modules.n && weight[i] && ident_frame_unnamed(p, node->frame))
 			modules[module] += weight[i];
 	}
@@ -256,7 +264,16 @@ static void warn_about_processes(struct quality *q, const struct profile *p)
 		warn(q, "%s %s not recorded: there were too many at a time", str_count(a, n), n == 1 ? "process was" : "processes were");
 }
 
-static void warn_about_stacks(struct quality *q)
+/* Java's compiled code has frame pointers only when it is told to. */
+static bool runs_java(const struct profile *p)
+{
+	for (size_t i = 0; i < p->modules.n; i++)
+		if (!strcmp(str_base_name(profile_str(p, p->modules.v[i].path)), "libjvm.so"))
+			return true;
+	return false;
+}
+
+static void warn_about_stacks(struct quality *q, const struct profile *p)
 {
 	_cleanup_(buf_done) struct buf reasons = { 0 };
 	char a[32];
@@ -267,9 +284,10 @@ static void warn_about_stacks(struct quality *q)
 		buf_printf(&reasons, "%s%s %s", i ? ", " : "",
 			   *q->reasons.v[i].reason ? q->reasons.v[i].reason : "unknown reason",
 			   show_percent(a, str_percent(q->reasons.v[i].weight, q->weight)));
-	warn(q, "only %s of the %s complete (%s): those that are cut begin with [truncated: ...]",
+	warn(q, "only %s of the %s complete (%s): those that are cut begin with [truncated: ...]%s",
 	     show_percent(a, quality_complete_percent(q)),
-	     q->by_time ? "time has stacks that are" : "stacks are", reasons.data);
+	     q->by_time ? "time has stacks that are" : "stacks are", reasons.data,
+	     runs_java(p) ? "; start Java with -XX:+PreserveFramePointer" : "");
 }
 
 /* The symbolizer's own sentence for a module where it left one. */
@@ -286,11 +304,20 @@ static const char *problem_of(const struct profile *p, const char *module)
 
 static void warn_about_names(struct quality *q, const struct profile *p)
 {
+	bool leaves = quality_unnamed_leaf_percent(q) > 10;
 	const char *problem;
 	char a[32];
 
-	if (!(quality_unnamed_percent(q) > 10))
+	if (!leaves && !(quality_unnamed_percent(q) > 10))
 		return;
+	/* One hot function on top of deep stacks is few frames, and all of the time. */
+	if (leaves && !(quality_unnamed_percent(q) > 10)) {
+		problem = q->unnamed_module ? problem_of(p, q->unnamed_module) : NULL;
+		warn(q, "%s of the %s end in code that has no name: %s%s", show_percent(a, quality_unnamed_leaf_percent(q)),
+		     q->by_time ? "time has stacks that" : "stacks", problem ? problem : "no symbols for ",
+		     problem ? "" : q->unnamed_module ? q->unnamed_module : "it");
+		return;
+	}
 	show_percent(a, quality_unnamed_percent(q));
 	problem = q->unnamed_module ? problem_of(p, q->unnamed_module) : NULL;
 	if (problem)
@@ -365,12 +392,12 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 	};
 	measure_stacks(q, p, s);
 	if (q->unnamed)
-		q->unnamed_module = worst_module(q, p, s);
+		q->unnamed_module = worst_module(q, p, s, quality_unnamed_leaf_percent(q) > 10);
 	q->fit = (q->samples || s->idle.samples || q->series_only) && quality_complete_percent(q) >= 50 &&
 		 quality_lost_percent(q, s) <= 20;
 	warn_about_samples(q, s);
 	warn_about_processes(q, p);
-	warn_about_stacks(q);
+	warn_about_stacks(q, p);
 	warn_about_names(q, p);
 	warn_about_sums(q, p, s);
 }

@@ -28,6 +28,7 @@ struct quality {
 	uint64_t interval;             /* of objects: bytes between samples; 0 or 1 = each was seen */
 	uint64_t frames, unnamed;      /* over all stacks of all samples */
 	double frame_weight, unnamed_weight; /* the same by weight */
+	uint64_t unnamed_leaf_weight;  /* of stacks whose innermost frame has no name */
 	bool by_time;
 	const char *unnamed_module;    /* the one with the most of them, NULL = none */
 	uint64_t duration_ns;
@@ -48,6 +49,7 @@ void quality_done(struct quality *q);
 double quality_complete_percent(const struct quality *q); /* 100 without samples */
 double quality_lost_percent(const struct quality *q, const struct selection *s);
 double quality_unnamed_percent(const struct quality *q);
+double quality_unnamed_leaf_percent(const struct quality *q); /* of the samples, or their time */
 
 /* Returns the noun of what was counted: "samples", "waits", "samples and waits"; n 1 = singular. */
 const char *quality_noun(const struct selection *s, uint64_t n);
