@@ -207,7 +207,7 @@ static int blocks(const struct command *command, int argc, char **argv)
 		{ 0, "patterns", OPTION_LIST, &c.load.patterns, "FILE",
 		  "more patterns for the causes of waits, before the built-in ones (configs/patterns.conf)" },
 		{ 0, "symbols", OPTION_LIST, &c.load.symbols, "PATH",
-		  "a file with symbols, or a folder of them, for code that has no names yet" },
+		  COMMAND_SYMBOLS },
 		{ 0 },
 	};
 	struct err err = { 0 };

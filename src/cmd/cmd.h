@@ -26,6 +26,7 @@
 #include "base/vec.h"
 
 struct err;
+struct profile;
 
 enum exit_code {
 	EXIT_OK = 0,
@@ -43,6 +44,11 @@ enum exit_code {
 	"a pid, the name or the beginning of the id of a container, NAMESPACE/POD[/CONTAINER], a systemd unit, a " \
 	"process name, or a pattern of its command line (su, sudo and sh -c are passed over); container:, pod:, unit:, name:, cmd: or pid: before it asks for " \
 	"one kind only"
+
+/* The help of --symbols (symbol/find.h). */
+#define COMMAND_SYMBOLS                                                                                            \
+	"symbols for programs that have none: a debug file or unstripped build, a folder of such files, the root of an " \
+	"image, or another build of the same sources (used when 99 % of the functions agree in start and size)"
 
 /* The meaning of no FILE, for the descriptions of the commands with .newest (cmd/captures/newest.h). */
 #define COMMAND_NEWEST                                                                                             \
@@ -126,6 +132,8 @@ void command_wrap(const char *s, int at, int indent, int width);
 
 /* Shows how far symbolizing is: a symbolize_progress_fn. */
 void command_show_names(void *context, const char *module, size_t done, size_t total);
+/* Ends that, and says what became of --symbols: another build that was used, files that were not. From counter first on. */
+void command_tell_names(const struct profile *p, size_t first);
 /* Prints the sentence, and returns the exit code: EXIT_USAGE of EINVAL, else EXIT_ERROR. */
 int command_failed(const struct err *err);
 

@@ -35,7 +35,7 @@
 
 #define SYMBOL_OPTIONS(o)                                                                                             \
 	{ 0, "symbols", OPTION_LIST, &(o)->symbols, "PATH",                                                           \
-	  "a file with symbols, or a folder of them, for code that has no names yet" },                               \
+	  COMMAND_SYMBOLS },                                                                                          \
 	CACHE_OPTIONS(o)
 
 #define CACHE_OPTIONS(o)                                                                                              \

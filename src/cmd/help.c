@@ -98,11 +98,6 @@ void command_wrap(const char *s, int at, int indent, int width)
 	putchar('\n');
 }
 
-void command_show_names(void *context, const char *module, size_t done, size_t total)
-{
-	log_progress("finding names: %zu of %zu, %s", done, total, str_base_name(module));
-}
-
 int command_failed(const struct err *err)
 {
 	log_error("%s", err->text);

@@ -19,7 +19,7 @@ extern const struct command command_bench, command_blocks, command_clean, comman
 	command_difffolded, command_doctor, command_events, command_flamegraph, command_heap, command_import,
 	command_limit, command_ls, command_mem, command_ps, command_query, command_record, command_replay, command_report,
 	command_run,
-	command_serve, command_stat, command_top;
+	command_serve, command_stat, command_symbols, command_top;
 
 const struct command_group command_groups[] = {
 #ifdef GASFLAME_COLLECTORS
@@ -35,7 +35,7 @@ const struct command_group command_groups[] = {
 	{ "Benchmarks:", { &command_bench, &command_compare, &command_replay, &command_stat } },
 	{ "Captures:", { &command_ls, &command_clean, &command_import } },
 	{ "Folded stacks:", { &command_flamegraph, &command_difffolded } },
-	{ "This machine:", { &command_ps, &command_doctor } },
+	{ "This machine:", { &command_ps, &command_doctor, &command_symbols } },
 	{ 0 },
 };
 

@@ -145,7 +145,8 @@ void symbols_inspect(struct elf *elf, struct symbols_info *ret)
 	read_debuglink(elf, ret);
 	read_altlink(elf, ret);
 	ret->build_id_size = elf_build_id(elf, ret->build_id);
-	ret->symbol_count = symtab_count_functions(elf, ret->symtab ? ".symtab" : ".dynsym");
+	ret->dynamic_count = symtab_count_functions(elf, ".dynsym");
+	ret->symbol_count = ret->symtab ? symtab_count_functions(elf, ".symtab") : ret->dynamic_count;
 	inspect_go(elf, ret);
 	symtab_each_name(elf, ".symtab", see_symbol, ret);
 	if (!ret->allocator[0])

@@ -67,6 +67,7 @@ struct symbols_info {
 	uint8_t build_id_size;
 	uint16_t machine, type;
 	uint64_t symbol_count;    /* functions in .symtab, else in Go's table, else in .dynsym */
+	uint64_t dynamic_count;   /* functions in .dynsym */
 	char allocator[32];       /* "jemalloc", "jemalloc (_rjem_)", "mimalloc", "tcmalloc", "" */
 };
 void symbols_inspect(struct elf *elf, struct symbols_info *ret);

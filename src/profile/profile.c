@@ -197,8 +197,11 @@ uint32_t profile_function(struct profile *p, const struct profile_function *f)
 			vec_push(&p->functions, *f);
 			return p->functions.n - 1;
 		}
-		if (!memcmp(&p->functions.v[*id], f, size))
+		if (!memcmp(&p->functions.v[*id], f, size)) {
+			/* A symbol table that turned up later says the same. */
+			p->functions.v[*id].named = MIN(p->functions.v[*id].named, f->named);
 			return *id;
+		}
 	}
 }
 

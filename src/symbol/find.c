@@ -176,30 +176,46 @@ static bool enough(const struct find *f)
 	return f->level >= level_wanted(f);
 }
 
+static void looked(const struct find *f, const char *path, const char *what)
+{
+	if (f->looked)
+		f->looked(f->looked_context, path, what);
+}
+
+/* Takes the file that was opened with result r, if it fits. */
+static void try_opened(struct find *f, int r, int fd, enum source_where where, bool by_link, const char *path)
+{
+	if (r) {
+		looked(f, path, r == -ENOENT || r == -ENOTDIR ? "no such file" : strerror(-r));
+	} else if (take_debug(f, fd, by_link)) {
+		f->debug_from = source_of(where, fd, path);
+		looked(f, path, "used");
+	} else {
+		if (!same_file(f->main, fd))
+			looked(f, path, "another build, or it has no more symbols");
+		close(fd);
+	}
+}
+
 static void try_debug(struct find *f, bool in_target, bool by_link, const char *path)
 {
-	int fd, r;
+	int fd = -1, r;
 
 	if (enough(f) || (in_target && !f->pid))
 		return;
 	r = in_target ? target_open_path(f->pid, path, &fd, NULL) : target_open_host(path, &fd, NULL);
-	if (!r && !take_debug(f, fd, by_link))
-		close(fd);
-	else if (!r)
-		f->debug_from = source_of(in_target ? SOURCE_TARGET : SOURCE_HOST, fd, path);
+	try_opened(f, r, fd, in_target ? SOURCE_TARGET : SOURCE_HOST, by_link, path);
 }
 
 static void try_below(struct find *f, const struct find_folder *folder, const char *path)
 {
 	_cleanup_free_ char *whole = mem_printf("%s/%s", folder->path, path);
-	int fd;
+	int fd = -1, r;
 
-	if (enough(f) || find_folder_open(folder, path, &fd))
+	if (enough(f))
 		return;
-	if (take_debug(f, fd, false))
-		f->debug_from = source_of(SOURCE_HOST, fd, whole);
-	else
-		close(fd);
+	r = find_folder_open(folder, path, &fd);
+	try_opened(f, r, fd, SOURCE_HOST, false, whole);
 }
 
 static void try_everywhere(struct find *f, bool by_link, const char *folder, const char *a, const char *b)
@@ -305,8 +321,9 @@ static void search_siblings(struct find *f)
 {
 	static const char *const below[] = { "", "deps/" };
 	const char *slash = strrchr(f->path, '/');
+	find_looked_fn *tell = f->looked;
 	_cleanup_fd_ int host = -1;
-	unsigned looked = 0;
+	unsigned seen = 0;
 
 	if (enough(f) || !slash || f->main < 0 || !f->build_id_size ||
 	    target_open_host(f->path, &host, NULL) || !same_file(f->main, host))
@@ -317,7 +334,8 @@ static void search_siblings(struct find *f)
 		DIR *dir = opendir(folder);
 		struct dirent *e;
 
-		while (dir && looked < MAX_SIBLINGS && (e = readdir(dir))) {
+		f->looked = NULL; /* most of them are other programs */
+		while (dir && seen < MAX_SIBLINGS && (e = readdir(dir))) {
 			_cleanup_free_ char *path = NULL;
 
 			/* cargo writes my-node as deps/my_node-HASH. */
@@ -325,9 +343,12 @@ static void search_siblings(struct find *f)
 			    strncasecmp(e->d_name, slash + 1, MIN(strlen(slash + 1), 2)))
 				continue;
 			path = mem_printf("%s%s", folder, e->d_name);
-			looked++;
+			seen++;
 			try_debug(f, false, false, path);
 		}
+		f->looked = tell;
+		if (dir)
+			looked(f, folder, f->debug_from.where ? f->debug_from.path : "no unstripped build beside it");
 		if (dir)
 			closedir(dir);
 	}
@@ -344,6 +365,7 @@ static bool is_what_was_asked(const struct find *f, int fd)
 static void search_servers(struct find *f)
 {
 	char hex[41], name[64], why[256] = "";
+	bool cached;
 	int fd;
 
 	if (enough(f) || !f->debuginfod || f->build_id_size < 2)
@@ -351,10 +373,14 @@ static void search_servers(struct find *f)
 	find_hex(hex, f->build_id, f->build_id_size);
 	snprintf(name, sizeof(name), "%s.debuginfo", hex);
 	fd = f->cache ? cache_open_file(f->cache, name) : -ENOENT;
-	if (fd < 0)
+	cached = fd >= 0;
+	if (!cached)
 		fd = debuginfod_fetch(f->cache, hex, name, why, sizeof(why));
 	/* A server that does not answer is not waited for again. */
 	f->debuginfod = fd >= 0 || fd == -ENOENT;
+	looked(f, "debuginfod", fd >= 0 ? (cached ? "it had the file; it is in the cache" : "it has the file") :
+				why[0] ? why + (str_starts(why, "debuginfod: ") ? strlen("debuginfod: ") : 0) :
+				fd == -ENOENT ? "no server has it" : strerror(-fd));
 	if (fd >= 0 && !is_what_was_asked(f, fd)) {
 		snprintf(why, sizeof(why), "debuginfod: the server's file for %s has another build-id: not used", hex);
 		if (f->cache)

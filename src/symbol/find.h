@@ -53,6 +53,9 @@ void find_index_walk(struct find_index *index);
 int find_folder_open(const struct find_folder *folder, const char *path, int *ret_fd);
 void find_index_done(struct find_index *index);
 
+/* Learns where debug files were looked for, and what became of it: "used", "there is no such file". */
+typedef void find_looked_fn(void *context, const char *path, const char *what);
+
 struct find {
 	/* what to look for */
 	struct worker *worker;
@@ -63,6 +66,8 @@ struct find {
 	const uint8_t *build_id;
 	uint8_t build_id_size;
 	uint64_t recorded_wall_ns; /* 0 = unknown */
+	find_looked_fn *looked;    /* may be NULL */
+	void *looked_context;
 	const struct functions *known; /* functions of the module that the capture kept; may be NULL */
 	bool no_dwarf;
 	bool debuginfod;           /* ask servers; false afterwards when they do not answer */

@@ -56,7 +56,7 @@ int heap_make(struct heapdumps *d, struct heapdumps_options o, const struct symb
 		r = symbolize_profile(s, *ret, command_show_names, NULL, err);
 	log_progress_end();
 	if (!r)
-		captureio_tell_names(*ret, 0);
+		command_tell_names(*ret, 0);
 	if (!r)
 		heapdumps_strip(*ret);
 	symbolizer_free(s);

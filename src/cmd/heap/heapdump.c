@@ -394,7 +394,7 @@ static int heap_dump(const struct command *c, int argc, char **argv)
 		{ 0, "url", OPTION_STRING, &d.url, "URL",
 		  "where a node offers its heap dump; of an address without a path /debug/pprof/heap and /debug/pprof/allocs are tried" },
 		{ 0, "symbols", OPTION_LIST, &symbols, "PATH",
-		  "a file or folder with symbols for stripped programs" },
+		  COMMAND_SYMBOLS },
 		CACHE_OPTIONS(&d.names),
 		{ 0 },
 	};

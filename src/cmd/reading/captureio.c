@@ -21,7 +21,6 @@
 #include "cmd/recording/output.h"
 #include "import/jemalloc/heapdumps.h"
 #include "import/import.h"
-#include "profile/keys.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 
@@ -65,20 +64,6 @@ int captureio_read_as(char **paths, int n, const struct import_format *format, s
 	return 0;
 }
 
-void captureio_tell_names(const struct profile *p, size_t first)
-{
-	log_progress_end();
-	for (size_t i = first; i < p->counters.n; i++) {
-		const char *name = profile_str(p, p->counters.v[i].name), *used = key_rest(KEY_SYMBOLS_BUILD_OF, name),
-			   *problem = key_rest(KEY_SYMBOLS_PROBLEM_OF, name);
-
-		if (used)
-			log_info("%s", used);
-		else if (problem && str_starts(problem, "--symbols "))
-			log_warn("%s", problem);
-	}
-}
-
 int captureio_find_names(const struct symbolize_options *options, struct profile *p, struct err *err)
 {
 	bool again = (options->paths && *options->paths) || options->debuginfod;
@@ -95,7 +80,7 @@ int captureio_find_names(const struct symbolize_options *options, struct profile
 	symbolizer_free(s);
 	if (!r && heapdumps_made(p))
 		heapdumps_strip(p);
-	captureio_tell_names(p, counters);
+	command_tell_names(p, counters);
 	return r;
 }
 

@@ -28,8 +28,6 @@ int captureio_read_as(char **paths, int n, const struct import_format *format, s
  * where to look, those that were not found then.
  */
 int captureio_find_names(const struct symbolize_options *options, struct profile *p, struct err *err);
-/* Says what became of --symbols: another build that was used, files that were not. From counter first on. */
-void captureio_tell_names(const struct profile *p, size_t first);
 
 /* Reads the patterns of waits: the user's files first, in their order, then the built-in ones. */
 int captureio_read_patterns(const struct option_list *paths, struct patterns *t, struct err *err);

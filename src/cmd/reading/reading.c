@@ -59,7 +59,7 @@ static void collect(struct reading *r, const struct option_spec *options, char *
 	r->output = text_of(options, "output");
 	if (r->output && !strcmp(r->output, "-"))
 		r->output = NULL;
-	r->debuginfod = is_set(options, "debuginfod") || text_of(options, "rpc");
+	r->debuginfod = is_set(options, "debuginfod") || is_set(options, "fetch") || text_of(options, "rpc");
 	r->cached = options_find(options, "no-cache") && !is_set(options, "no-cache");
 }
 

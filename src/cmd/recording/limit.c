@@ -241,7 +241,7 @@ static int limit_main(const struct command *c, int argc, char **argv)
 		  "mean distance of sampled allocations; 0: a 16,384th of the limit, from 4K to 512K; 1: "
 		  "each one" },
 		{ 0, "symbols", OPTION_LIST, &symbols, "PATH",
-		  "a file or folder with symbols for stripped programs" },
+		  COMMAND_SYMBOLS },
 		{ 0 },
 	};
 	char **command = recording_split(&argc, argv);

@@ -190,7 +190,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 		  "run: start the program with jemalloc's own profiling on (MALLOC_CONF, _RJEM_MALLOC_CONF), for gasflame heap "
 		  "dump" },
 		{ 0, "symbols", OPTION_LIST, &symbols, "PATH",
-		  "a file or folder with symbols for stripped programs" },
+		  COMMAND_SYMBOLS },
 		{ 0, "debuginfod", OPTION_FLAG, &r.symbols.debuginfod, .help =
 		  "ask the servers of DEBUGINFOD_URLS for debug files" },
 		{ 0, "no-inline", OPTION_FLAG, &r.symbols.no_inline, .help =

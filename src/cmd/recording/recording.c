@@ -17,7 +17,6 @@
 #include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "cmd/opener.h"
-#include "cmd/reading/captureio.h"
 #include "cmd/recording/launch.h"
 #include "cmd/recording/output.h"
 #include "cmd/recording/recorder.h"
@@ -214,7 +213,7 @@ static int name_frames(struct recording *r, struct symbolizer *symbolizer, struc
 	e = symbolize_profile(symbolizer, r->profile, command_show_names, NULL, err);
 	naming = NULL;
 	handle(SIGINT, SIG_DFL);
-	captureio_tell_names(r->profile, counters);
+	command_tell_names(r->profile, counters);
 	if (worker_cancelled(r->worker))
 		log_warn("not all functions were named: gasflame report %s goes on with it", r->path);
 	return e;

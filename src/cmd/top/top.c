@@ -257,7 +257,7 @@ static int top(const struct command *command, int argc, char **argv)
 		{ 0, "max-memory", OPTION_SIZE, &c.max_bytes, "BYTES",
 		  "start over when the tables of stacks and names have grown to this" },
 		{ 0, "symbols", OPTION_LIST, &c.symbols, "PATH",
-		  "a file or folder with symbols for stripped programs" },
+		  COMMAND_SYMBOLS },
 		{ 0, "debuginfod", OPTION_FLAG, &c.debuginfod,
 		  .help = "ask the servers of DEBUGINFOD_URLS for debug files" },
 		{ 0, "no-inline", OPTION_FLAG, &c.no_inline,

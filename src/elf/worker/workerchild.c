@@ -92,6 +92,7 @@ static int do_inspect(struct job *j, struct elf *elf, struct err *err)
 		    (info.debug_frame ? WORKER_HAS_DEBUG_FRAME : 0) | (info.go ? WORKER_HAS_GO : 0);
 	out.debuglink_crc = info.debuglink_crc;
 	out.symbol_count = info.symbol_count;
+	out.dynamic_count = info.dynamic_count;
 	out.machine = info.machine;
 	out.type = info.type;
 	out.build_id_size = info.build_id_size;
