@@ -580,7 +580,8 @@ static int keep_first(void *context, int columns, const char *const *names, cons
 	return 0;
 }
 
-/* CPU time of this process, so that a busy machine does not fail the test. */
+/* CPU time of this process, so that a busy machine does not fail the test. A query that looks at all rows for each row
+ * takes minutes; a processor that others share, twice as long as an idle one. */
 static void views_of_a_long_recording_are_quick(void **state)
 {
 	static const struct shape shape = { OF_MANY(100000), OF_MANY(20000), OF_MANY(50000), OF_MANY(15000),
@@ -609,7 +610,7 @@ static void views_of_a_long_recording_are_quick(void **state)
 		took = clock_process_cpu_ns() - start;
 		print_message("%s: %.2f s of CPU (%zu stack nodes)\n", sql[i], took / 1e9, p->stacks.n);
 		free(c.text);
-		assert_true(SANITIZED || took < 3000000000);
+		assert_true(SANITIZED || took < 8000000000);
 	}
 }
 
