@@ -119,11 +119,17 @@ static void got_symbol(const struct resolve *r, size_t i)
 static bool got_go(const struct resolve *r, size_t i)
 {
 	struct symbols_call calls[GO_DEPTH];
-	size_t count = r->s->go ? gotab_calls(r->s->go, r->wanted[r->first[i]].address, calls, GO_DEPTH) : 0;
+	uint64_t address = r->wanted[r->first[i]].address;
+	size_t count = r->s->go ? gotab_calls(r->s->go, address, calls, GO_DEPTH) : 0;
+	const char *symbol;
 
-	if (count)
-		answer(r, i, calls, count);
-	return count > 0;
+	if (!count)
+		return false;
+	/* The table leaves out the types of a generic function: "main.Map[...]". */
+	if (strstr(calls[count - 1].name, "[...]") && (symbol = symbol_at(r->s, address)))
+		calls[count - 1].name = symbol;
+	answer(r, i, calls, count);
+	return true;
 }
 
 int symbols_resolve(struct symbols *s, const uint64_t *addresses, size_t n, symbols_got_fn *got,
