@@ -21,9 +21,9 @@
 #include "collect/process/processes.h"
 #include "collect/shared.h"
 #include "collect/perf/sideband.h"
+#include "collect/unwind/codemap.h"
 #include "collect/unwind/unwindmaps.h"
 #include "elf/unwind/unwind.h"
-#include "elf/worker/worker.h"
 #include "profile/profile.h"
 #include "target/host.h"
 #include "target/proc.h"
@@ -34,6 +34,7 @@ struct bpfengine {
 	struct session *session;
 	struct gasflame_bpf *skeleton;
 	struct unwindmaps *tables;
+	struct codemap *files;
 	struct sideband *sideband;
 	struct ring_buffer *ring;
 	struct map stacks; /* hash of a stack to the profile's stack */
@@ -237,8 +238,10 @@ int bpfengine_open(struct session *s, struct bpfengine **ret, struct err *err)
 	if (r >= 0)
 		r = unwindmaps_new(bpf_map__fd(e->skeleton->maps.chunks), bpf_map__fd(e->skeleton->maps.rules),
 				   bpf_map__fd(e->skeleton->maps.modules), &e->tables, err);
-	if (r >= 0)
+	if (r >= 0) {
+		e->files = codemap_new(bpf_map__fd(e->skeleton->maps.code_files), bpf_map__fd(e->skeleton->maps.young));
 		r = sideband_open(&e->sideband, err);
+	}
 	if (r >= 0) {
 		e->ring = ring_buffer__new(bpf_map__fd(e->skeleton->maps.ring), got_record, e, NULL);
 		if (!e->ring)
@@ -261,6 +264,7 @@ void bpfengine_close(struct bpfengine *e)
 	ring_buffer__free(e->ring);
 	sideband_close(e->sideband);
 	unwindmaps_free(e->tables);
+	codemap_free(e->files);
 	gasflame_bpf__destroy(e->skeleton);
 	fd_close(&e->stats_fd);
 	map_done(&e->stacks);
@@ -442,27 +446,16 @@ static void sink_mappings(void *context, pid_t pid, uint64_t born, const struct 
 	} else if (count) {
 		memcpy(few.mappings, list, count * sizeof(*list));
 	}
+	codemap_learn(e->files, pid, list, count);
 	put_process(e, key, &few);
 	/* If it died meanwhile, the kernel's removal came before: what was put there must not wait for a stranger. */
 	if (proc_started(pid) != born)
 		sink_gone(e, pid, born);
 }
 
-/* A file that finds no room, or has too many parts, is found as before: by what user space says of each process. */
 static void sink_file(void *context, uint32_t module, const struct shared_code_key *file, const struct worker_layout *layout)
 {
-	struct bpfengine *e = context;
-	struct shared_code_file out = { .module = module, .part_count = layout->part_count };
-
-	if (layout->part_count > SHARED_CODE_PARTS)
-		return;
-	for (uint32_t i = 0; i < layout->part_count; i++) {
-		out.parts[i].offset = layout->parts[i].offset;
-		out.parts[i].size = layout->parts[i].size;
-		out.parts[i].address = layout->parts[i].address;
-	}
-	if (bpf_map_update_elem(bpf_map__fd(e->skeleton->maps.code_files), file, &out, BPF_ANY))
-		log_debug("module %u: no room in the map of files", module);
+	codemap_add(((struct bpfengine *)context)->files, module, file, layout);
 }
 
 const struct processes_sink bpfengine_sink = {

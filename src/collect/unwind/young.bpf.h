@@ -42,22 +42,8 @@ struct inode___before67 {
 	struct timespec64 i_mtime;
 };
 
-struct dentry {
-	struct inode *d_inode;
-};
-
-struct path {
-	struct dentry *dentry;
-};
-
 struct file {
 	struct inode *f_inode;
-	unsigned int f_mode;
-};
-
-/* What overlayfs maps: a file of the layer below, with the name and the inode that its users see. */
-struct backing_file {
-	struct path user_path;
 };
 
 struct vm_area_struct {
@@ -82,7 +68,7 @@ struct task_struct___young {
 enum bpf_func_id___young { BPF_FUNC_find_vma___young = 180 };
 #define HAVE_FIND_VMA bpf_core_enum_value_exists(enum bpf_func_id___young, BPF_FUNC_find_vma___young)
 
-enum { YOUNG_VM_EXEC = 4, YOUNG_FMODE_BACKING = 1 << 25 };
+enum { YOUNG_VM_EXEC = 4 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -135,12 +121,6 @@ static long young_describe(struct task_struct *task, struct vm_area_struct *vma,
 	inode = BPF_CORE_READ(file, f_inode);
 	f->file.size = BPF_CORE_READ(inode, i_size);
 	young_changed(inode, &f->file);
-	/* /proc/PID/maps and the kernel's records show what users see. */
-	if (bpf_core_type_exists(struct backing_file) && BPF_CORE_READ(file, f_mode) & YOUNG_FMODE_BACKING) {
-		struct backing_file *backing = (void *)file;
-
-		inode = BPF_CORE_READ(backing, user_path.dentry, d_inode);
-	}
 	f->file.inode = BPF_CORE_READ(inode, i_ino);
 	f->file.device = BPF_CORE_READ(inode, i_sb, s_dev);
 	f->start = vma->vm_start;

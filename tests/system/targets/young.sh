@@ -9,10 +9,20 @@ long_share()
 	awk -v a="$(share "$1" young_long)" -v b="$(share "$1" young_short)" 'BEGIN { printf "%.2f\n", a + b ? a * 100 / (a + b) : 0 }'
 }
 
+# A file of overlayfs, as in a container: user space and the kernel see different devices.
+mkdir lower upper work merged
+cp "$TRUTH/truth-young" lower/layered
+if mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged 2>/dev/null; then
+	cleanups+=("umount $tmp/merged")
+else
+	cp lower/layered merged
+	skip "overlayfs" "it cannot be mounted here"
+fi
 cat >loop.sh <<-END
 	i=0
-	while [ \$i -lt 60 ]; do
+	while [ \$i -lt 50 ]; do
 		"$TRUTH/truth-young" 3
+		merged/layered 3
 		/bin/true
 		/bin/ls / >/dev/null
 		i=\$((i + 1))
@@ -23,6 +33,7 @@ gf run -e cpu,wait -o loop.gasflame -- sh loop.sh
 check_status "a shell loop of short programs, and one that forks, vforks and executes from a thread" 0
 check "their stacks are complete" above "$(complete loop.gasflame)" 95
 check "from main on" grep -qE 'main;live;young_long' <(folded loop.gasflame)
+check "also on overlayfs" grep -qE '^layered;.*main;live;young_long' <(folded loop.gasflame)
 check "with the shares that are true" near "$(long_share loop.gasflame)" 66.7 10
 check "who waits in vfork has a caller" grep -qE 'start_by_vfork;(__)?vfork' \
 	<("$GASFLAME" report --format folded --what wait loop.gasflame 2>/dev/null)

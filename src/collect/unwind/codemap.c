@@ -1,0 +1,94 @@
+#include "collect/unwind/codemap.h"
+
+#include <bpf/bpf.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "collect/shared.h"
+#include "elf/worker/worker.h"
+
+struct known {
+	struct shared_code_key key;
+	struct shared_code_file file; /* module 0: not told */
+};
+
+struct codemap {
+	int files_fd, young_fd;
+	VEC(struct known) modules; /* by module */
+};
+
+struct codemap *codemap_new(int files_fd, int young_fd)
+{
+	struct codemap *c = mem_alloc(sizeof(*c));
+
+	c->files_fd = files_fd;
+	c->young_fd = young_fd;
+	return c;
+}
+
+void codemap_free(struct codemap *c)
+{
+	if (!c)
+		return;
+	vec_done(&c->modules);
+	free(c);
+}
+
+/* Remembers it for other names of the same file. */
+static void remember(struct codemap *c, const struct shared_code_key *key, const struct shared_code_file *file)
+{
+	while (c->modules.n <= file->module)
+		vec_push(&c->modules, (struct known){ 0 });
+	c->modules.v[file->module] = (struct known){ *key, *file };
+}
+
+void codemap_add(struct codemap *c, uint32_t module, const struct shared_code_key *file, const struct worker_layout *layout)
+{
+	struct shared_code_file out = { .module = module, .part_count = layout->part_count };
+
+	if (layout->part_count > SHARED_CODE_PARTS)
+		return;
+	for (uint32_t i = 0; i < layout->part_count; i++) {
+		out.parts[i].offset = layout->parts[i].offset;
+		out.parts[i].size = layout->parts[i].size;
+		out.parts[i].address = layout->parts[i].address;
+	}
+	remember(c, file, &out);
+	if (bpf_map_update_elem(c->files_fd, file, &out, BPF_ANY))
+		log_debug("module %u: no room in the map of files", module);
+}
+
+static const struct shared_mapping *find(const struct shared_mapping *list, uint32_t count, uint64_t address)
+{
+	uint32_t at = vec_search(i, 0, count, list[i].end <= address);
+
+	return at < count && list[at].start <= address ? &list[at] : NULL;
+}
+
+/* The same but for the device. What lies there may have been replaced since: the rest of the name must be equal. */
+static bool same_but_device(const struct shared_code_key *a, const struct shared_code_key *b)
+{
+	return a->inode && a->inode == b->inode && a->size == b->size && a->changed_s == b->changed_s &&
+	       a->changed_ns == b->changed_ns && a->device != b->device;
+}
+
+void codemap_learn(struct codemap *c, pid_t pid, const struct shared_mapping *list, uint32_t count)
+{
+	struct shared_young y;
+	uint32_t key = pid;
+
+	if (!count || bpf_map_lookup_elem(c->young_fd, &key, &y))
+		return;
+	for (uint32_t i = 0; i < SHARED_YOUNG_MAPPINGS; i++) {
+		const struct shared_young_mapping *m = &y.mappings[i];
+		const struct shared_mapping *there = m->m.end && !m->m.module ? find(list, count, m->m.start) : NULL;
+		const struct known *k = there && there->module < c->modules.n ? &c->modules.v[there->module] : NULL;
+
+		/* A name that is known stays what it is. */
+		if (k && k->file.module && same_but_device(&m->file, &k->key))
+			bpf_map_update_elem(c->files_fd, &m->file, &k->file, BPF_NOEXIST);
+	}
+}

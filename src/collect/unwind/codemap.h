@@ -1,0 +1,26 @@
+/*
+ * codemap.h - which module a file of code is, in the BPF map where the kernel side looks for it (young.bpf.h).
+ *
+ * Files are named by device, inode, size and time of change. User space and the kernel may have different numbers for
+ * the device of one file: overlayfs and btrfs show their own. So names are also learned from what the kernel side has
+ * found in a process, where user space knows the same mapping.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct codemap;
+struct shared_code_key;
+struct shared_mapping;
+struct worker_layout;
+
+/* The descriptors stay the caller's: the maps code_files and young. */
+struct codemap *codemap_new(int files_fd, int young_fd);
+void codemap_free(struct codemap *c);
+
+/* Where the code of a module's file lies. A file that finds no room, or has too many parts, is found as before: by what
+ * user space says of each process. */
+void codemap_add(struct codemap *c, uint32_t module, const struct shared_code_key *file, const struct worker_layout *layout);
+/* Compares what the kernel side knows of a process with its list of mappings, which is sorted. */
+void codemap_learn(struct codemap *c, pid_t pid, const struct shared_mapping *list, uint32_t count);
