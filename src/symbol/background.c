@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"
@@ -36,7 +37,9 @@ struct background {
 	struct symbolizer *symbolizer;
 	unsigned batches;
 	size_t looked;        /* frames of the profile that were handed over */
-	uint64_t began_ns, next_ns;
+	VEC(uint32_t) jit;    /* those of them whose code was made at run time: other code may take its place */
+	bool jit_changed;     /* a map or dump has grown since they were handed over last */
+	uint64_t began_ns, next_ns, look_ns;
 };
 
 static void free_all(struct background *b)
@@ -45,6 +48,7 @@ static void free_all(struct background *b)
 	symbolizer_free(b->symbolizer);
 	worker_free(b->worker);
 	vec_done(&b->frames);
+	vec_done(&b->jit);
 	pthread_mutex_destroy(&b->lock);
 	pthread_cond_destroy(&b->wake);
 	free(b);
@@ -171,13 +175,33 @@ static void copy_context(struct profile *to, const struct profile *p)
 		profile_set_kernel_base(to, p->kernel_bases.v[i].module, p->kernel_bases.v[i].base);
 }
 
-static bool make_batch(struct background *b, const struct profile *p)
+static bool is_jit(const struct profile *p, uint32_t frame)
+{
+	uint32_t module = p->frames.v[frame].module;
+
+	return module < p->modules.n && p->modules.v[module].kind == MODULE_JIT;
+}
+
+/* Frames that are new, and again those whose names may be known, or others, by now. */
+static void list_frames(struct background *b, const struct profile *p)
 {
 	vec_clear(&b->frames);
-	for (size_t i = b->looked; i < p->frames.n; i++)
-		if (!p->frames.v[i].line_count && p->frames.v[i].kind != FRAME_TRUNCATED)
-			vec_push(&b->frames, i);
+	for (size_t i = 0; b->jit_changed && i < b->jit.n; i++)
+		vec_push(&b->frames, b->jit.v[i]);
+	b->jit_changed = false;
+	for (size_t i = b->looked; i < p->frames.n; i++) {
+		if (p->frames.v[i].line_count || p->frames.v[i].kind == FRAME_TRUNCATED)
+			continue;
+		vec_push(&b->frames, i);
+		if (is_jit(p, i))
+			vec_push(&b->jit, i);
+	}
 	b->looked = p->frames.n;
+}
+
+static bool make_batch(struct background *b, const struct profile *p)
+{
+	list_frames(b, p);
 	if (!b->frames.n)
 		return false;
 	b->batch = profile_new();
@@ -231,10 +255,23 @@ static void take_frame(struct background *b, struct profile *p, uint32_t to, con
 	vec_done(&lines);
 }
 
+static const char *name_of(const struct profile *p, const struct profile_frame *f)
+{
+	return f->line_count ? profile_str(p, p->functions.v[p->lines.v[f->first_line].function].name) : "";
+}
+
+/* Is it another name than before? A page's is none, and does not replace one. */
+static bool is_news(const struct background *b, const struct profile *p, size_t i)
+{
+	const char *was = name_of(p, &p->frames.v[b->frames.v[i]]), *is = name_of(b->batch, &b->batch->frames.v[i]);
+
+	return *is && strcmp(was, is) && !profile_frame_unnamed(b->batch, i);
+}
+
 static void take_names(struct background *b, struct profile *p)
 {
 	for (size_t i = 0; i < b->frames.n && i < b->batch->frames.n; i++)
-		if (!p->frames.v[b->frames.v[i]].line_count)
+		if (!p->frames.v[b->frames.v[i]].line_count || (is_jit(p, b->frames.v[i]) && is_news(b, p, i)))
 			take_frame(b, p, b->frames.v[i], &b->batch->frames.v[i]);
 }
 
@@ -264,6 +301,11 @@ bool background_poll(struct background *b, struct profile *p)
 		pthread_mutex_lock(&b->lock);
 		stage = b->stage = STAGE_IDLE;
 		pthread_mutex_unlock(&b->lock);
+	}
+	/* The thread has the symbolizer while it works. */
+	if (stage == STAGE_IDLE && now >= b->look_ns) {
+		b->jit_changed |= symbolizer_look(b->symbolizer, p);
+		b->look_ns = now + rest_min_ns;
 	}
 	if (stage == STAGE_IDLE && now >= b->next_ns && make_batch(b, p)) {
 		b->began_ns = now;

@@ -23,7 +23,8 @@
 #include "symbol/binary.h"
 #include "symbol/cache.h"
 #include "symbol/find.h"
-#include "symbol/jitfile.h"
+#include "symbol/jit/jitfiles.h"
+#include "symbol/jit/jitnames.h"
 #include "symbol/kallsyms.h"
 #include "symbol/stillrunning.h"
 #include "symbol/stripped/otherbuild.h"
@@ -34,6 +35,7 @@ struct symbolizer {
 	struct worker *worker;
 	bool own_worker;
 	struct map kept; /* module to descriptor */
+	struct jitfiles *jit;
 	struct kallsyms *kernel; /* kept from one call to the next: it takes long to read */
 };
 
@@ -45,6 +47,7 @@ struct symbolizer *symbolizer_new(const struct symbolize_options *options, struc
 		s->options = *options;
 	s->worker = worker ? worker : worker_new();
 	s->own_worker = !worker;
+	s->jit = jitfiles_new();
 	return s;
 }
 
@@ -56,6 +59,7 @@ void symbolizer_free(struct symbolizer *s)
 		if (s->kept.slots[i].used && (int)s->kept.slots[i].value >= 0)
 			close(s->kept.slots[i].value);
 	map_done(&s->kept);
+	jitfiles_free(s->jit);
 	kallsyms_free(s->kernel);
 	if (s->own_worker)
 		worker_free(s->worker);
@@ -70,6 +74,11 @@ void symbolizer_keep_file(void *symbolizer, uint32_t module, int fd)
 	if ((int)*slot >= 0)
 		close(*slot);
 	*slot = fd;
+}
+
+bool symbolizer_look(struct symbolizer *s, const struct profile *p)
+{
+	return jitfiles_look(s->jit, p);
 }
 
 /* A frame without a name. Frames of one module stand together, by address. */
@@ -154,9 +163,12 @@ static void name_by_place(struct run *r, const struct open_frame *f, enum profil
 static void name_by_address(struct run *r, const struct open_frame *f)
 {
 	const struct profile *p = r->p;
+	enum profile_module_kind kind = f->module < p->modules.n ? p->modules.v[f->module].kind : MODULE_NONE;
 
-	if (f->module < p->modules.n && p->modules.v[f->module].kind == MODULE_FILE)
+	if (kind == MODULE_FILE)
 		name_by_place(r, f, NAMED_PAGE, f->address & ~(uint64_t)0xfff);
+	else if (kind == MODULE_JIT)
+		name_by_place(r, f, NAMED_PAGE, jitnames_page(p, f->module, f->address));
 	else
 		name_by_place(r, f, NAMED_ADDRESS, f->address);
 }
@@ -355,13 +367,28 @@ static void resolve_kernel(struct group *g)
 
 /* --- JIT --- */
 
+/* A dump was opened when it was mapped: that counts also when its process ended before anybody looked. */
+static void hand_over_dumps(const struct run *r, uint32_t process)
+{
+	for (uint32_t i = 0; i < r->p->modules.n; i++) {
+		const char *path = profile_str(r->p, r->p->modules.v[i].path);
+		const uint64_t *kept = r->p->modules.v[i].kind == MODULE_FILE && jitfiles_dump_number(path) ?
+					       map_get(&r->s->kept, i) : NULL;
+
+		if (kept && (int)*kept >= 0)
+			jitfiles_add_dump(r->s->jit, r->p, process, path, *kept);
+	}
+}
+
 static void resolve_jit(struct group *g)
 {
 	struct run *r = g->run;
+	uint32_t process = r->p->modules.v[g->module].process;
 	char why[512] = "";
 
-	jitfile_resolve(r->p, r->p->modules.v[g->module].process, r->s->worker, g->addresses.v, g->addresses.n, got_names, g,
-			why, sizeof(why));
+	hand_over_dumps(r, process);
+	jitnames_resolve(r->p, process, r->s->jit, r->s->worker, g->addresses.v, g->addresses.n, got_names, g, why,
+			 sizeof(why));
 	if (why[0])
 		add_problem(r, why, g->n);
 }

@@ -5,11 +5,12 @@
  * its path, when its build-id is the one recorded), its separate debug file
  * (.build-id folders, .gnu_debuglink, --symbols, a sibling build with the same
  * build-id, debuginfod when asked), read by the unprivileged child; kernel
- * frames from /proc/kallsyms; JIT frames from /tmp/perf-PID.map and jitdump.
+ * frames from /proc/kallsyms; JIT frames from perf maps and jitdumps (jit/jitnames.h).
  * Results are cached below the user's cache folder (cache.h). A frame for
  * which nothing is found gets the start of its function by the unwind
  * information, "reth+0x24bb400"; where that is not known either, its page of
- * code, "reth+0x24bb000 (page)". Such names are replaced when symbols turn up.
+ * code, "reth+0x24bb000 (page)", and so does code without a file. Such names
+ * are replaced when symbols turn up.
  */
 #pragma once
 
@@ -36,6 +37,9 @@ void symbolizer_free(struct symbolizer *s);
 /* The file of a module as it was when it ran; takes over fd. A callback of those that read files: the context is the
  * symbolizer. */
 void symbolizer_keep_file(void *symbolizer, uint32_t module, int fd);
+/* While recording, about once a second: opens the maps and dumps of code made at run time (jit/jitfiles.h), which may be
+ * gone at the end. Returns true if one of them is new or has grown. */
+bool symbolizer_look(struct symbolizer *s, const struct profile *p);
 
 /* Called now and then with the progress: done of total. */
 typedef void symbolize_progress_fn(void *context, const char *module, size_t done, size_t total);

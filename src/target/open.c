@@ -256,6 +256,13 @@ int target_open_folder(pid_t pid, const char *path, struct err *err)
 	return fd;
 }
 
+int target_open_in(int folder, const char *name, int *ret_fd)
+{
+	_cleanup_fd_ int handle = openat(folder, name, OPEN_HANDLE | O_NOFOLLOW);
+
+	return handle < 0 ? -errno : read_handle(handle, ret_fd);
+}
+
 int target_open_made(pid_t pid, int folder, const char *name, int *ret_fd, struct err *err)
 {
 	_cleanup_fd_ int handle = openat(folder, name, OPEN_HANDLE | O_NOFOLLOW);

@@ -23,6 +23,9 @@ int target_open_path(pid_t pid, const char *path, int *ret_fd, struct err *err);
 int target_open_below(const char *root, const char *path, int *ret_fd, struct err *err);
 /* A folder as the process sees it, "." being the one it is in, as a descriptor (O_PATH) or a negative errno. */
 int target_open_folder(pid_t pid, const char *path, struct err *err);
+/* A file in such a folder; a link in its place is not followed. Returns 0, -EINVAL for anything but a regular file, or
+ * another negative errno. Caller closes *ret_fd. */
+int target_open_in(int folder, const char *name, int *ret_fd);
 /*
  * Opens a file that the process has just made in such a folder for us: a regular file of its own user, with
  * no other name and no link. Any other file of that name was planted there for us to read. Caller closes

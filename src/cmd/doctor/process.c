@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "elf/worker/worker.h"
+#include "symbol/jit/jithint.h"
 #include "target/cgroup/cgrouppath.h"
 #include "target/host.h"
 #include "target/open.h"
@@ -335,23 +336,41 @@ static void check_allocator(const struct modules *all, struct checks *c, struct 
 			   "not recognized (static, stripped?)");
 }
 
+static const struct jithint *run_time(const struct modules *all)
+{
+	const struct jithint *h = NULL;
+
+	for (size_t i = 0; !h && i < all->list.n; i++)
+		h = jithint_of_file(all->list.v[i].path);
+	return h;
+}
+
 static void check_jit(pid_t pid, const struct proc_status *status, const struct modules *all,
 		      struct checks *c)
 {
-	char path[64];
+	const struct jithint *h = run_time(all);
 	_cleanup_fd_ int fd = -1;
+	struct stat st;
+	char path[64];
 
 	if (!all->anonymous)
 		return;
 	/* The runtime writes the map under the pid that it knows itself by. */
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", status->inner_pid);
-	if (!target_open_path(pid, path, &fd, NULL))
+	if (target_open_path(pid, path, &fd, NULL) || fstat(fd, &st))
+		checks_add(c, "JIT code", CHECK_LIMITED,
+			   h && !h->names ? NULL :
+			   h		  ? h->names :
+					    "let the runtime write it (node --perf-basic-prof, jcmd PID Compiler.perfmap, "
+					    "DOTNET_PerfMapEnabled=1)",
+			   "frames without names, by frame pointers",
+			   "%zu executable mappings without a file, and no %s", all->anonymous, path);
+	else if (st.st_uid && st.st_uid != status->uid && st.st_uid != status->euid)
+		checks_add(c, "JIT code", CHECK_LIMITED, NULL, "frames without names, by frame pointers",
+			   "%s is not used: it does not belong to the user of the process", path);
+	else
 		checks_add(c, "JIT code", CHECK_OK, NULL, NULL, "%zu mappings, names in %s", all->anonymous,
 			   path);
-	else
-		checks_add(c, "JIT code", CHECK_LIMITED, "let the runtime write it (node --perf-basic-prof, "
-			   "java -XX:+DumpPerfMapAtExit)", "frames without names, by frame pointers",
-			   "%zu executable mappings without a file, and no %s", all->anonymous, path);
 }
 
 static void note_program(const struct module *x, struct doctor_build *ret)

@@ -107,6 +107,7 @@ static int tick(void *context, struct profile *p)
 	struct recording *r = context;
 	int e = capture_flush(r->capture, p, &r->tick_err);
 
+	symbolizer_look(r->symbolizer, p);
 	r->marks_written = p->marks.n;
 	if (r->max_bytes && !r->session.full)
 		r->session.full = bytes_on_disk(r) >= r->max_bytes;
@@ -226,6 +227,7 @@ static int record(struct recording *r, struct session *s, struct err *err)
 	struct rusage children;
 	int e;
 
+	r->symbolizer = symbolizer;
 	stops = 0;
 	handle_signals(true);
 	e = session_start(s, err);
@@ -244,6 +246,7 @@ static int record(struct recording *r, struct session *s, struct err *err)
 			 session_has_bpf(s) ? "" : ", without BPF", r->path);
 		r->end = session_loop(s);
 	}
+	symbolizer_look(symbolizer, r->profile);
 	session_finish(s, symbolizer_keep_file, symbolizer);
 	if (e >= 0 && r->finish)
 		r->finish(r->context, r->profile);
@@ -260,6 +263,7 @@ static int record(struct recording *r, struct session *s, struct err *err)
 	if (e >= 0)
 		e = name_frames(r, symbolizer, err);
 	log_progress_end();
+	r->symbolizer = NULL;
 	symbolizer_free(symbolizer);
 	worker_free(r->worker);
 	r->worker = NULL;

@@ -41,6 +41,7 @@ struct recording {
 	struct profile *profile;
 	struct capture *capture;
 	struct worker *worker;
+	struct symbolizer *symbolizer; /* while it records */
 	size_t marks_written; /* of the profile, by the last tick */
 	struct err tick_err;
 	enum session_end end;

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Code that a JIT compiler made: walked by frame pointers, named from /tmp/perf-PID.map.
+# Code that a JIT compiler made: walked by frame pointers, named from /tmp/perf-PID.map, wherever and whenever that is written.
 . "$(dirname "$0")/../lib.sh"
 need_root
 
@@ -12,4 +12,34 @@ for backend in $(backends); do
 	check "$backend: complete" above "$(complete "$backend.jit")" 99
 	kill "$PID"
 done
+
+# A process with a /tmp and a pid of its own that writes its map late, removes it and ends: all that is left is what was held.
+OUT=$tmp/contained.out
+# shellcheck disable=SC2016 # the inner shell's
+unshare --pid --fork --mount sh -c 'mount -t tmpfs none /tmp && exec "$0" 200 late' "$TRUTH/truth-jit" >"$OUT" 2>&1 &
+outer=$!
+started+=("$outer")
+if ! wait_for 5 grep -q ready "$OUT"; then
+	skip "contained" "no namespaces: $(head -1 "$OUT")"
+	finish
+fi
+PID=$(pgrep -P "$outer")
+started+=("$PID")
+
+gf record -e cpu -d 1 -o unnamed -p "$PID"
+check "without a name: one box a page" above "$(share unnamed '[jit]+0x0 (page)')" 90
+check "and what to do about it" said 'have it write /tmp/perf-1.map'
+
+"$GASFLAME" record -e cpu -o late -p "$PID" 2>late.err &
+recorder=$!
+started+=("$recorder")
+wait_for 5 grep -q Recording late.err
+kill -USR1 "$PID"
+holds_map() { ls -l "/proc/$recorder/fd" | grep -q 'perf-1.map'; }
+check "a late map in a container is found" wait_for 5 holds_map
+# Some samples more, then nothing is left of it.
+sleep 0.3
+kill -TERM "$PID"
+wait "$recorder"
+check "and used after the end of both" above "$(share late jit_burn)" 90
 finish

@@ -88,6 +88,46 @@ static void names_come_while_it_grows(void **state)
 }
 
 /* Leaving does not wait for what is under way. */
+/* Polls until the frame has that name; false after a minute. */
+static bool wait_for(struct background *b, struct profile *p, uint32_t frame, const char *name)
+{
+	for (int i = 0; i < 3000 && strcmp(name_of(p, frame), name); i++) {
+		struct timespec nap = { .tv_nsec = 20000000 };
+
+		background_poll(b, p);
+		nanosleep(&nap, NULL);
+	}
+	return !strcmp(name_of(p, frame), name);
+}
+
+/* Code that is made at run time: its map is written later, and then other code takes its place. */
+static void names_of_late_code(void **state)
+{
+	const struct symbolize_options options = { .no_cache = true };
+	_cleanup_free_ char *path = mem_printf("/tmp/perf-%d.map", getpid());
+	struct background *b = background_new(&options);
+	struct profile *p = profile_new();
+	uint32_t frame;
+	FILE *map;
+
+	unlink(path);
+	p->start_wall_ns = clock_wall_ns();
+	profile_add_process(p, &(struct profile_process){ .pid = getpid() });
+	profile_add_module(p, &(struct profile_module){ .path = profile_string(p, "[jit]"), .kind = MODULE_JIT, .process = 0 });
+	frame = profile_frame(p, 0, FRAME_USER, 0x7010);
+	assert_true(wait_for(b, p, frame, "[jit]+0x7000 (page)"));
+	map = fopen(path, "w");
+	fprintf(map, "7000 100 early\n");
+	fflush(map);
+	assert_true(wait_for(b, p, frame, "early"));
+	fprintf(map, "7000 100 late\n");
+	fclose(map);
+	assert_true(wait_for(b, p, frame, "late"));
+	background_free(b);
+	profile_free(p);
+	unlink(path);
+}
+
 static void leaving_does_not_wait(void **state)
 {
 	const struct symbolize_options options = { .no_cache = true };
@@ -153,6 +193,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_come_while_it_grows),
+		cmocka_unit_test(names_of_late_code),
 		cmocka_unit_test(leaving_does_not_wait),
 		cmocka_unit_test(instructions_of_a_function),
 	};

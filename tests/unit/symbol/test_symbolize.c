@@ -729,7 +729,7 @@ static void jit_frame(void **state)
 		if (!round) {
 			assert_string_equal(r.name, "LazyCompile:~run app.js:3");
 		} else {
-			assert_string_equal(r.name, "[jit]+0x7010");
+			assert_string_equal(r.name, "[jit]+0x7000 (page)");
 			assert_non_null(strstr(r.problem, "does not belong"));
 		}
 		symbolizer_free(s);

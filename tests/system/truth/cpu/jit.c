@@ -1,7 +1,11 @@
 /*
- * jit.c [seconds=5] - emits a loop with a frame pointer into executable memory, names it in
+ * jit.c [seconds=5] [keep|late] - emits a loop with a frame pointer into executable memory, names it in
  * /tmp/perf-PID.map as JIT compilers do, and burns there. x86-64 and arm64.
+ *
+ * keep: the map stays, for a report that comes later. late: the map is written at SIGUSR1; SIGTERM removes it
+ * and ends.
  */
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -34,10 +38,31 @@ static NOINLINE void enter_jit(void (*run)(uint64_t))
 	__asm__ volatile("");
 }
 
+static volatile sig_atomic_t write_now, end_now;
+
+static void on_signal(int signal)
+{
+	if (signal == SIGUSR1)
+		write_now = 1;
+	else
+		end_now = 1;
+}
+
+static int write_map(const char *path, const void *memory)
+{
+	FILE *map = fopen(path, "w");
+
+	if (!map)
+		return 1;
+	fprintf(map, "%lx %zx jit_burn\n", (unsigned long)memory, sizeof(code));
+	return fclose(map);
+}
+
 int main(int argc, char **argv)
 {
 	char path[64];
 	double end = seconds_of(CLOCK_MONOTONIC) + argument(argc, argv, 1, 5);
+	const char *how = argc > 2 ? argv[2] : "";
 	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return 1;
@@ -45,15 +70,20 @@ int main(int argc, char **argv)
 	if (mprotect(memory, 4096, PROT_READ | PROT_EXEC))
 		return 1;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
-	FILE *map = fopen(path, "w");
-	if (!map)
+	if (!strcmp(how, "late")) {
+		signal(SIGUSR1, on_signal);
+		signal(SIGTERM, on_signal);
+	} else if (write_map(path, memory)) {
 		return 1;
-	fprintf(map, "%lx %zx jit_burn\n", (unsigned long)memory, sizeof(code));
-	fclose(map);
+	}
 	say_ready();
-	while (seconds_of(CLOCK_MONOTONIC) < end)
+	while (seconds_of(CLOCK_MONOTONIC) < end && !end_now) {
+		if (write_now && write_map(path, memory))
+			return 1;
+		write_now = 0;
 		enter_jit((void (*)(uint64_t))(uintptr_t)memory);
-	if (argc <= 2) /* a second argument keeps it for a report that comes later */
+	}
+	if (strcmp(how, "keep"))
 		unlink(path);
 	return 0;
 }
