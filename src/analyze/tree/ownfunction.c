@@ -15,7 +15,7 @@ static const char *const libraries[] = {
 	"metrics::", "hyper::", "hyper_util::", "tower::", "tower_", "pthread_", "__pthread",
 	"___pthread", "__lll_", "__futex", "futex_", "__GI_", "__libc_", "__gthread", "syscall",
 	"__clone", "clone3", "start_thread", "__cxa_", "__gnu_cxx::", "boost::", "absl::", "runtime.",
-	"sync.", "internal/", "syscall.", "__rust_", "_rjem_", "je_", "mi_", "_start", "__new_sem_",
+	"sync.", "internal/", "syscall.", "time.", "io.", "bufio.", "net.", "net/http.", "crypto/tls.", "os.", "__rust_", "_rjem_", "je_", "mi_", "_start", "__new_sem_",
 	"sem_", "_IO_", "rust_begin_", "<unknown>", "__internal_syscall", "cancellable",
 	"__syscall_cancel",
 };
@@ -105,6 +105,14 @@ static int telling(const struct ident *id)
 	static const char *const general[] = { "std::", "<std::", "core::", "<core::", "alloc::", "<alloc::",
 					       "parking_lot", "<parking_lot" };
 
+	/* Of Go: a package with a path says most, the ends of nearly every wait nothing. */
+	static const char *const ends[] = { "runtime.gopark", "runtime.ready", "runtime.goready", "runtime.futex", "runtime.lock",
+					    "runtime.note", "runtime.mPark", "runtime.usleep", "runtime.osyield", "runtime.epollwait",
+					    "runtime.systemstack", "runtime.mcall", "runtime.sema", "internal/", "syscall." };
+
+	if (!strstr(id->name, "::") && strchr(id->name, '.'))
+		return starts_with_any(id->name, ends, ARRAY_LEN(ends)) ? 0 :
+		       strcspn(id->name, "/") < strcspn(id->name, ".") ? 2 : 1;
 	if (!strstr(id->name, "::") ||
 	    starts_with_any(str_base_name(id->module), modules, ARRAY_LEN(modules)))
 		return 0;

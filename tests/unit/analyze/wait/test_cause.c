@@ -212,6 +212,29 @@ static void user_code_tells_what_it_means(void **state)
 		  sample_stack(&s, "rayon_core::join::join_context::{{closure}};"
 				   "rayon_core::registry::WorkerThread::wait_until_cold;"
 				   "rayon_core::sleep::Sleep::sleep;" FUTEX) },
+		/* Threads of Go: what a goroutine waits for is nowhere on their stacks. */
+		{ CAUSE_IDLE, "Go thread without a goroutine",
+		  sample_stack(&s, "runtime.mcall;runtime.park_m;runtime.schedule;runtime.findRunnable;runtime.stopm;"
+				   "runtime.mPark;runtime.notesleep;runtime.futexsleep;runtime.futex;" FUTEX) },
+		{ CAUSE_IDLE, "Go thread without a goroutine",
+		  sample_stack(&s, "runtime.mstart;runtime.mstart1;runtime.templateThread;runtime.notesleep;runtime.futex;" FUTEX) },
+		{ CAUSE_IDLE, "Go network poller",
+		  sample_stack(&s, "runtime.mcall;runtime.schedule;runtime.findRunnable;runtime.netpoll;runtime.epollwait;" EPOLL) },
+		{ CAUSE_IDLE, "Go runtime monitor",
+		  sample_stack(&s, "runtime.mstart1;runtime.sysmon;runtime.usleep;k:do_nanosleep;k:schedule") },
+		{ CAUSE_LOCK, "Go runtime lock",
+		  sample_stack(&s, "runtime.goexit;main.work;runtime.chansend1;runtime.chansend;runtime.lock;runtime.lockWithRank;"
+				   "runtime.lock2;runtime.futexsleep;runtime.futex;" FUTEX) },
+		{ CAUSE_PARK, "Go stops the world",
+		  sample_stack(&s, "runtime.gcStart;runtime.systemstack;runtime.stopTheWorldWithSema;runtime.notetsleep;"
+				   "runtime.futexsleep;runtime.futex;" FUTEX) },
+		{ CAUSE_IDLE, "Go thread stopped by the garbage collector",
+		  sample_stack(&s, "runtime.mcall;runtime.schedule;runtime.gcstopm;runtime.stopm;runtime.mPark;runtime.futex;" FUTEX) },
+		{ CAUSE_PARK, "Go GC assist",
+		  sample_stack(&s, "main.work;runtime.mallocgc;runtime.gcAssistAlloc;runtime.systemstack;runtime.gcAssistAlloc.func1;"
+				   "runtime.usleep;k:do_nanosleep;k:schedule") },
+		{ CAUSE_IDLE, "Go thread of a goroutine that waits",
+		  sample_stack(&s, "runtime.mcall;runtime.schedule;runtime.stoplockedm;runtime.mPark;runtime.futex;" FUTEX) },
 		{ CAUSE_IDLE, "event loop",
 		  sample_stack(&s, "main;uv_run;uv__io_poll;epoll_pwait;" EPOLL) },
 		{ CAUSE_IDLE, "waits for events",
