@@ -2,7 +2,8 @@
  * fuzz_jitmap.c - perf-PID.map and jitdump files, which the target writes as it likes.
  *
  * The first byte chooses: 'd' a dump, anything else a map. Whatever it is, each
- * address is answered once, and only by a range that holds it.
+ * address is answered once, and only by a range that holds it; and its history
+ * has more than one name, in order of time.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,6 +27,15 @@ static void got(void *context, size_t index, const struct symbols_call *calls, s
 		abort();
 }
 
+static void past(void *context, size_t index, const struct symbols_call *calls, size_t count)
+{
+	if (index >= ADDRESSES || count < 2)
+		abort();
+	for (size_t i = 1; i < count; i++)
+		if (calls[i].line <= calls[i - 1].line || !strcmp(calls[i].name, calls[i - 1].name))
+			abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -42,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	else if (n)
 		jit_parse_map(j, (const char *)data + 1, n - 1);
 	jit_resolve(j, got, &seen);
+	jit_history(j, 1000000000, past, NULL);
 	for (size_t i = 0; i < ADDRESSES; i++)
 		if (seen.times[i] != 1)
 			abort();

@@ -329,7 +329,12 @@ static bool read_frame(struct reading *r, sqlite3_stmt *s)
 	/* Frames that are only a name differ in their lines, which come later. */
 	f.kind = kind;
 	if (f.address) {
+		size_t known = r->p->frames.n;
+
 		id = profile_frame(r->p, f.module, f.kind, f.address);
+		/* Code that took the place of other code. */
+		if (id < known && f.module < r->p->modules.n && r->p->modules.v[f.module].kind == MODULE_JIT)
+			id = profile_frame_again(r->p, id);
 	} else {
 		id = r->p->frames.n;
 		vec_push(&r->p->frames, f);

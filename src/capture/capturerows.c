@@ -421,6 +421,39 @@ static sqlite3_stmt *bind_counter(struct capturerows *w, const struct profile *p
 	return s;
 }
 
+/* Rows that are in the file get their stacks by now: in memory they have them, if they are still there. Statements that
+ * list have: row, time, stack, and of wakes the waker's stack. */
+static int replace_stacks(struct capturerows *w, const struct profile *p, enum statement list, enum statement change)
+{
+	sqlite3_stmt *rows = begin(w, list);
+	int step = SQLITE_DONE, r = 0;
+
+	while (!r && w->begun && (step = sqlite3_step(rows)) == SQLITE_ROW) {
+		uint64_t time_ns = sqlite3_column_int64(rows, 1);
+		bool changed = false;
+		uint32_t with[2];
+
+		for (int i = 0; i < sqlite3_column_count(rows) - 2; i++) {
+			uint32_t stack = sqlite3_column_int64(rows, i + 2);
+
+			with[i] = profile_replaced_stack(p, stack, time_ns);
+			changed |= with[i] != stack;
+		}
+		if (changed) {
+			sqlite3_stmt *s = begin(w, change);
+
+			bind_int(s, 1, sqlite3_column_int64(rows, 0));
+			for (int i = 0; i < sqlite3_column_count(rows) - 2; i++)
+				bind_id(s, i + 2, with[i]);
+			r = run(w, s);
+		}
+	}
+	if (!r && (!w->begun || step != SQLITE_DONE))
+		return -1;
+	sqlite3_reset(rows);
+	return r;
+}
+
 #define COPY_TABLE(to, from)                                                                            \
 	do {                                                                                            \
 		(to)->n = 0;                                                                            \
@@ -445,7 +478,8 @@ static void remember(struct capturerows *w, const struct profile *p, const struc
 				   .wakes = p->wakes.n,
 				   .marks = p->marks.n,
 				   .series = p->series.n,
-				   .points = p->points.n };
+				   .points = p->points.n,
+				   .replaced = p->replaced.n };
 	w->facts = *facts;
 	w->facts_saved = true;
 	COPY_TABLE(&w->processes, &p->processes);
@@ -479,6 +513,10 @@ int capturerows_put(struct capturerows *w, const struct profile *p)
 	/* Node 0, the empty stack, has no row. */
 	r = r ?: put_rows(w, TABLE_STACK, p, MAX(w->saved.stacks, (size_t)1), p->stacks.n, p->stacks.v,
 			  sizeof(*p->stacks.v));
+	if (p->replaced.n > w->saved.replaced) {
+		r = r ?: replace_stacks(w, p, LIST_SAMPLES, STACK_OF_SAMPLE);
+		r = r ?: replace_stacks(w, p, LIST_WAKES, STACKS_OF_WAKE);
+	}
 	r = r ?: put_each(w, p, w->saved.samples, p->samples.n, bind_sample);
 	r = r ?: put_each(w, p, w->saved.wakes, p->wakes.n, bind_wake);
 	r = r ?: put_each(w, p, w->saved.marks, p->marks.n, bind_mark);
@@ -531,6 +569,10 @@ int capturerows_init(struct capturerows *w, sqlite3 *db)
 	w->db = db;
 	redact_init(&w->redact);
 	r = prepare(w, CLEAR_LINES, "delete from frame_line where frame = ?") ?: prepare(w, COMMIT, "commit");
+	r = r ?: prepare(w, LIST_SAMPLES, "select rowid, time_ns, stack from sample");
+	r = r ?: prepare(w, LIST_WAKES, "select rowid, time_ns, stack, waker_stack from wake");
+	r = r ?: prepare(w, STACK_OF_SAMPLE, "update sample set stack = ?2 where rowid = ?1");
+	r = r ?: prepare(w, STACKS_OF_WAKE, "update wake set stack = ?2, waker_stack = ?3 where rowid = ?1");
 	for (int i = 0; i < TABLES && !r; i++) {
 		_cleanup_free_ char *sql = columns_insert(i);
 

@@ -16,11 +16,11 @@
 #include "profile/redact.h"
 
 /* One that inserts for each table, by enum capture_table, and these. */
-enum statement { CLEAR_LINES = TABLES, COMMIT, STATEMENTS };
+enum statement { CLEAR_LINES = TABLES, COMMIT, LIST_SAMPLES, LIST_WAKES, STACK_OF_SAMPLE, STACKS_OF_WAKE, STATEMENTS };
 
 /* How much of each append-only table is in the file. */
 struct saved {
-	size_t events, owners, mappings, ranges, functions, frames, lines, stacks, samples, wakes, marks, series, points;
+	size_t events, owners, mappings, ranges, functions, frames, lines, stacks, samples, wakes, marks, series, points, replaced;
 };
 
 /* Rows that may change after they were written: a copy of those in the file. */

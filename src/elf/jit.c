@@ -16,6 +16,8 @@ enum {
 	MAX_ALL_LINES = 1 << 22,
 	MAX_MOVABLE = 1 << 20,  /* functions of a dump that a move record can find */
 	MANY_CODES = 1 << 19,   /* from here on, codes that are entirely overwritten are dropped */
+	MAX_VERSIONS = 1 << 20, /* of all addresses together */
+	MAX_HISTORY = 64,       /* of one address: the last ones */
 };
 
 /* A string of the input. */
@@ -43,6 +45,7 @@ struct jit {
 	size_t n;
 	VEC(struct code) codes;
 	VEC(struct code_line) lines;
+	bool other_clock; /* the times of the dump are not those of CLOCK_MONOTONIC */
 	size_t next_drop; /* number of codes at which drop_hidden() is worth running again */
 	uint32_t order;
 };
@@ -223,6 +226,7 @@ size_t jit_parse_map(struct jit *j, const char *text, size_t n)
 /* --- jitdump --- */
 
 enum { DUMP_LOAD = 0, DUMP_MOVE = 1, DUMP_DEBUG = 2 };
+enum { DUMP_ARCH_TIMESTAMP = 1 };
 enum { DUMP_MAGIC = 0x4a695444, DUMP_HEADER = 40, DUMP_RECORD = 16 };
 
 struct dump {
@@ -319,6 +323,8 @@ int jit_parse_dump(struct jit *j, const void *data, size_t n, struct err *err)
 
 	reader_skip(&head, 4);
 	header_size = reader_u32(&head);
+	reader_skip(&head, 4 + 4 + 4 + 8); /* machine, padding, pid, time */
+	j->other_clock = reader_u64(&head) & DUMP_ARCH_TIMESTAMP;
 	if (n < DUMP_HEADER || magic != DUMP_MAGIC || header_size < DUMP_HEADER || header_size > n)
 		return err_set(err, EINVAL, "not a jitdump file of this machine");
 	at = header_size;
@@ -397,4 +403,81 @@ void jit_resolve(const struct jit *j, symbols_got_fn *got, void *context)
 	for (size_t i = 0; i < j->n; i++)
 		if (!done[i])
 			got(context, i, NULL, 0);
+}
+
+/* --- what was at an address before --- */
+
+/* One code at one address. */
+struct version {
+	uint32_t index;
+	uint32_t code; /* into the codes by time */
+};
+
+static int compare_versions(const void *a, const void *b)
+{
+	const struct version *x = a, *y = b;
+
+	return ORDER(x->index, y->index) ?: ORDER(x->code, y->code);
+}
+
+static bool same_piece(struct piece a, struct piece b)
+{
+	return a.n == b.n && !memcmp(a.text, b.text, a.n);
+}
+
+static uint32_t ms_after(uint64_t time_ns, uint64_t base_ns)
+{
+	return time_ns > base_ns ? MIN((time_ns - base_ns) / 1000000, (uint64_t)UINT32_MAX) : 0;
+}
+
+/* The versions of one address, in order of time. The later of two at the same time counts, and one that has the name of
+ * the one before is the same. */
+static void tell_history(const struct version *v, size_t n, const struct code *codes, uint64_t base_ns, char *names,
+			 symbols_got_fn *got, void *context)
+{
+	struct symbols_call calls[MAX_HISTORY];
+	struct piece last[MAX_HISTORY];
+	size_t count = 0;
+
+	for (size_t i = n > MAX_HISTORY ? n - MAX_HISTORY : 0; i < n; i++) {
+		const struct code *c = &codes[v[i].code];
+		uint32_t ms = ms_after(c->time_ns, base_ns);
+
+		if (count && calls[count - 1].line == ms)
+			count--;
+		if (count && same_piece(last[count - 1], c->name))
+			continue;
+		last[count] = c->name;
+		calls[count] = (struct symbols_call){ .linkage = "", .file = "", .line = ms,
+						      .name = text_of(c->name, names + count * (MAX_NAME + 1)) };
+		count++;
+	}
+	if (count > 1)
+		got(context, v[0].index, calls, count);
+}
+
+void jit_history(const struct jit *j, uint64_t base_ns, symbols_got_fn *got, void *context)
+{
+	_cleanup_free_ struct code *sorted = mem_alloc((j->codes.n + 1) * sizeof(*sorted));
+	_cleanup_free_ char *names = mem_alloc(MAX_HISTORY * (MAX_NAME + 1));
+	VEC(struct version) all = { 0 };
+	size_t next;
+
+	if (j->codes.n && !j->other_clock) {
+		memcpy(sorted, j->codes.v, j->codes.n * sizeof(*sorted));
+		qsort(sorted, j->codes.n, sizeof(*sorted), compare_time);
+	}
+	for (size_t k = 0; k < j->codes.n && !j->other_clock && all.n < MAX_VERSIONS; k++)
+		for (size_t i = first_at(j->addresses, j->n, sorted[k].start);
+		     i < j->n && j->addresses[i] < sorted[k].end && all.n < MAX_VERSIONS; i++)
+			vec_push(&all, (struct version){ i, k });
+	if (all.n < MAX_VERSIONS)
+		vec_sort(&all, compare_versions);
+	for (size_t i = 0; i < all.n && all.n < MAX_VERSIONS; i = next) {
+		for (next = i; next < all.n && all.v[next].index == all.v[i].index; next++)
+			;
+		if (next - i > 1)
+			tell_history(&all.v[i], next - i, sorted, base_ns, names, got, context);
+	}
+	vec_done(&all);
 }

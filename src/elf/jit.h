@@ -33,3 +33,7 @@ int jit_parse_dump(struct jit *j, const void *data, size_t n, struct err *err);
 size_t jit_count(const struct jit *j); /* functions that were kept */
 /* Calls got once for each address, with no or one call. */
 void jit_resolve(const struct jit *j, symbols_got_fn *got, void *context);
+/* Calls got once for each address where code of a dump was replaced by code of another name, with its names in order of
+ * time: line is when each was written, in ms after base_ns (CLOCK_MONOTONIC; 0 = before). None of a dump whose times are
+ * of another clock, and none if there are too many. */
+void jit_history(const struct jit *j, uint64_t base_ns, symbols_got_fn *got, void *context);

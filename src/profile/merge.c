@@ -265,6 +265,16 @@ static uint32_t merge_named_frame(struct merge *m, const struct profile_frame *f
 	return id;
 }
 
+/* Code that was made at run time may have taken the place of other code. */
+static bool is_other_code(const struct merge *m, const struct profile_frame *f, uint32_t frame)
+{
+	const struct profile_frame *known = &m->to->frames.v[frame];
+
+	return known->module < m->to->modules.n && m->to->modules.v[known->module].kind == MODULE_JIT && f->line_count &&
+	       known->line_count && m->functions[m->from->lines.v[f->first_line].function] !=
+					m->to->lines.v[known->first_line].function;
+}
+
 static void merge_frames(struct merge *m)
 {
 	for (size_t i = 0; i < m->from->frames.n; i++) {
@@ -276,6 +286,8 @@ static void merge_frames(struct merge *m)
 			continue;
 		}
 		m->frames[i] = profile_frame(m->to, module, f->kind, f->address);
+		if (is_other_code(m, f, m->frames[i]))
+			m->frames[i] = profile_frame_again(m->to, m->frames[i]);
 		/* Named in one recording only: that name is good for both. */
 		if (f->line_count && !m->to->frames.v[m->frames[i]].line_count)
 			merge_lines(m, f, m->frames[i]);

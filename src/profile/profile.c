@@ -40,6 +40,7 @@ void profile_free(struct profile *p)
 	vec_done(&p->points);
 	vec_done(&p->histograms);
 	vec_done(&p->counters);
+	vec_done(&p->replaced);
 	vec_done(&p->kernel_bases);
 	map_done(&p->frame_index);
 	map_done(&p->function_index);
@@ -307,6 +308,48 @@ void profile_set_lines(struct profile *p, uint32_t frame, const struct profile_l
 	f->line_count = count;
 	for (uint32_t i = 0; i < count; i++)
 		vec_push(&p->lines, lines[i]);
+}
+
+uint32_t profile_frame_again(struct profile *p, uint32_t frame)
+{
+	struct profile_frame f = p->frames.v[frame];
+
+	f.first_line = f.line_count = 0;
+	vec_push(&p->frames, f);
+	return p->frames.n - 1;
+}
+
+uint32_t profile_replaced_stack(const struct profile *p, uint32_t stack, uint64_t time_ns)
+{
+	size_t low = 0, high = p->replaced.n;
+
+	/* The last one that begins no later. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct profile_replaced *x = &p->replaced.v[middle];
+
+		if (x->stack < stack || (x->stack == stack && x->start_ns <= time_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || p->replaced.v[low - 1].stack != stack || time_ns >= p->replaced.v[low - 1].end_ns)
+		return stack;
+	return p->replaced.v[low - 1].with;
+}
+
+void profile_replace_stacks(struct profile *p, const struct profile_replaced *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		vec_push(&p->replaced, list[i]);
+	for (size_t i = 0; n && i < p->samples.n; i++)
+		p->samples.v[i].stack = profile_replaced_stack(p, p->samples.v[i].stack, p->samples.v[i].time_ns);
+	for (size_t i = 0; n && i < p->wakes.n; i++) {
+		struct profile_wake *w = &p->wakes.v[i];
+
+		w->stack = profile_replaced_stack(p, w->stack, w->time_ns);
+		w->waker_stack = profile_replaced_stack(p, w->waker_stack, w->time_ns);
+	}
 }
 
 static struct profile_counter *counter(struct profile *p, const char *name)

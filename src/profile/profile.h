@@ -192,6 +192,13 @@ struct profile_counter {
 /* The module of our own BPF programs, where a sample found one of them at work. */
 #define PROFILE_OWN_MODULE "[gasflame]"
 
+/* In a span of time one stack stands for another: code that was made at run time took the place of other code, which is
+ * known only at the end (profile_replace_stacks()). */
+struct profile_replaced {
+	uint32_t stack, with;
+	uint64_t start_ns, end_ns; /* from start on, before end */
+};
+
 /* Addresses of the kernel have all of these bits, distances in it none. */
 #define PROFILE_KERNEL_HALF 0xffff800000000000ULL
 
@@ -220,6 +227,7 @@ struct profile {
 	VEC(struct profile_point) points;
 	VEC(struct profile_histogram) histograms;
 	VEC(struct profile_counter) counters;
+	VEC(struct profile_replaced) replaced; /* for what is on disk already; never written itself */
 
 	uint32_t target;        /* as the user named it */
 	uint32_t host, kernel;  /* name of the machine, release */
@@ -300,6 +308,14 @@ bool profile_frame_unnamed(const struct profile *p, uint32_t frame);
 /* Gives a frame its names: innermost first. Names that it had are dropped. */
 void profile_set_lines(struct profile *p, uint32_t frame, const struct profile_line *lines,
 		       uint32_t count);
+
+/* A frame like another one, to be given another name. */
+uint32_t profile_frame_again(struct profile *p, uint32_t frame);
+/* Gives samples and wakes their right stacks, in memory and, with the next flush, on disk. list is sorted by stack and
+ * time; once for a profile. */
+void profile_replace_stacks(struct profile *p, const struct profile_replaced *list, size_t n);
+/* Returns the stack to use for one that was recorded at a time. */
+uint32_t profile_replaced_stack(const struct profile *p, uint32_t stack, uint64_t time_ns);
 
 /* Where a module of the kernel begins; 0 = not known. */
 void profile_set_kernel_base(struct profile *p, uint32_t module, uint64_t base);

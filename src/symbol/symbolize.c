@@ -25,6 +25,7 @@
 #include "symbol/find.h"
 #include "symbol/jit/jitfiles.h"
 #include "symbol/jit/jitnames.h"
+#include "symbol/jit/jitpast.h"
 #include "symbol/kallsyms.h"
 #include "symbol/stillrunning.h"
 #include "symbol/stripped/otherbuild.h"
@@ -96,6 +97,7 @@ struct run {
 	VEC(struct open_frame) frames;
 	uint64_t named, with_lines, inlined;
 	bool again; /* there may be better names than those that a capture has */
+	struct jitpast past;
 	bool kernel_tried;
 	struct map kernel_modules; /* string id of "[ext4]" to module */
 	struct kernelplaces places; /* of the machine as it is now */
@@ -380,6 +382,15 @@ static void hand_over_dumps(const struct run *r, uint32_t process)
 	}
 }
 
+/* Names that an address had before. */
+static void got_past(void *context, size_t index, const struct symbols_call *calls, size_t count)
+{
+	struct group *g = context;
+
+	for (size_t i = g->first.v[index]; i < g->first.v[index + 1]; i++)
+		jitpast_add(&g->run->past, g->run->p, g->frames[i].frame, calls, count);
+}
+
 static void resolve_jit(struct group *g)
 {
 	struct run *r = g->run;
@@ -387,8 +398,9 @@ static void resolve_jit(struct group *g)
 	char why[512] = "";
 
 	hand_over_dumps(r, process);
-	jitnames_resolve(r->p, process, r->s->jit, r->s->worker, g->addresses.v, g->addresses.n, got_names, g, why,
-			 sizeof(why));
+	/* A profile without stacks is only a batch of frames (background.c): it has no past. */
+	jitnames_resolve(r->p, process, r->s->jit, r->s->worker, g->addresses.v, g->addresses.n, got_names,
+			 r->p->stacks.n > 1 ? got_past : NULL, g, why, sizeof(why));
 	if (why[0])
 		add_problem(r, why, g->n);
 }
@@ -524,6 +536,8 @@ int symbolize_profile(struct symbolizer *s, struct profile *p, symbolize_progres
 			progress(context, module_label(p, g.module), i, r.frames.n);
 		resolve_group(&g);
 	}
+	if (!jitpast_apply(&r.past, p))
+		add_problem(&r, "[jit]: code was replaced too often: some samples have the name of code that came later", 0);
 	check_named(&r);
 	profile_count(p, KEY_SYMBOLS_FRAMES, r.frames.n);
 	profile_count(p, KEY_SYMBOLS_NAMED, r.named);
@@ -534,6 +548,7 @@ int symbolize_profile(struct symbolizer *s, struct profile *p, symbolize_progres
 	find_index_done(&r.index);
 	map_done(&r.kernel_modules);
 	kernelplaces_done(&r.places);
+	jitpast_done(&r.past);
 	vec_done(&r.frames);
 	return 0;
 }

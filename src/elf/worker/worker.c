@@ -187,6 +187,16 @@ int worker_jit(struct worker *w, int fd, bool dump, const uint64_t *addresses, s
 	return ask_names(w, &c, addresses, n, got, context, err);
 }
 
+int worker_jit_history(struct worker *w, int fd, uint64_t base_ns, const uint64_t *addresses, size_t n, symbols_got_fn *got,
+		       void *context, struct err *err)
+{
+	struct worker_call c = worker_call(WORKER_JIT, fd);
+
+	c.request.flags = WORKER_JIT_DUMP | WORKER_JIT_HISTORY;
+	c.request.offset = base_ns;
+	return ask_names(w, &c, addresses, n, got, context, err);
+}
+
 int worker_offset_to_address(struct worker *w, int fd, uint64_t offset, uint64_t *ret, struct err *err)
 {
 	struct worker_call c = worker_call(WORKER_OFFSET, fd);

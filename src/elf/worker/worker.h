@@ -106,6 +106,9 @@ int worker_crc(struct worker *w, int fd, uint32_t *ret, struct err *err);
 /* Names from a perf map or a jitdump (jit.h), as worker_symbolize(); addresses ascend. */
 int worker_jit(struct worker *w, int fd, bool dump, const uint64_t *addresses, size_t n, symbols_got_fn *got,
 	       void *context, struct err *err);
+/* Passes what a jitdump had at addresses over time to got, as jit_history() does; other addresses have no calls. */
+int worker_jit_history(struct worker *w, int fd, uint64_t base_ns, const uint64_t *addresses, size_t n, symbols_got_fn *got,
+		       void *context, struct err *err);
 
 /* Limits the time of one call where its budget would allow more. */
 void worker_set_timeout(struct worker *w, uint64_t timeout_ns);

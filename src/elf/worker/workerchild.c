@@ -347,7 +347,7 @@ static void collect_jit(void *context, size_t index, const struct symbols_call *
 	struct collected *c = context;
 
 	if (count)
-		c->spans[index] = (struct packedsymbols_span){ c->builder.calls.n, 1 };
+		c->spans[index] = (struct packedsymbols_span){ c->builder.calls.n, count };
 	for (size_t i = 0; i < count; i++) {
 		struct packedsymbols_call call = { .name = strtab_add(&c->builder.strings, calls[i].name),
 					   .file = strtab_add(&c->builder.strings, calls[i].file), .line = calls[i].line };
@@ -365,7 +365,10 @@ static int pack_jit(struct job *j, const struct jit *jit, const uint64_t *addres
 	int r = 0;
 
 	packedsymbols_builder_init(&c.builder);
-	jit_resolve(jit, collect_jit, &c);
+	if (j->request.flags & WORKER_JIT_HISTORY)
+		jit_history(jit, j->request.offset, collect_jit, &c);
+	else
+		jit_resolve(jit, collect_jit, &c);
 	for (size_t i = 0; i < n; i++) {
 		vec_push(&c.builder.addresses, addresses[i]);
 		vec_push(&c.builder.spans, spans[i]);

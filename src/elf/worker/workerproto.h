@@ -42,7 +42,7 @@ enum worker_fd {
 	WORKER_FDS,
 };
 
-enum worker_request_flags { WORKER_KEEP_HASH = 1, WORKER_NO_DWARF = 2, WORKER_JIT_DUMP = 4 };
+enum worker_request_flags { WORKER_KEEP_HASH = 1, WORKER_NO_DWARF = 2, WORKER_JIT_DUMP = 4, WORKER_JIT_HISTORY = 8 };
 
 enum {
 	WORKER_MAX_REPLY = 512 << 20,
@@ -53,7 +53,7 @@ enum {
 struct worker_request {
 	uint32_t op, flags, have, zero;
 	uint64_t count;  /* WORKER_SYMBOLIZE, WORKER_JIT: how many addresses; WORKER_PROBESITES: bytes */
-	uint64_t offset; /* WORKER_OFFSET, WORKER_DISASSEMBLE */
+	uint64_t offset; /* WORKER_OFFSET, WORKER_DISASSEMBLE; WORKER_JIT_HISTORY: base_ns of jit_history() */
 };
 
 struct worker_reply {

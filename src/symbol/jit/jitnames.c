@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/text/str.h"
@@ -93,8 +94,19 @@ static void ask_files(struct question *q, const struct jitfiles_process *x)
 	}
 }
 
+/* Dumps have times, by the clock that the recording has. */
+static void ask_past(const struct jitfiles_process *x, const struct profile *p, struct worker *w, const uint64_t *addresses,
+		     size_t n, symbols_got_fn *past, void *context)
+{
+	uint64_t since_ns = clock_wall_ns() - p->start_wall_ns, now_ns = clock_mono_ns();
+
+	for (size_t i = 0; i < x->dumps.n && p->start_wall_ns && since_ns < now_ns; i++)
+		worker_jit_history(w, x->dumps.v[i].fd, now_ns - since_ns, addresses, n, past, context, NULL);
+}
+
 void jitnames_resolve(const struct profile *p, uint32_t process, struct jitfiles *files, struct worker *w,
-		      const uint64_t *addresses, size_t n, symbols_got_fn *got, void *context, char *why, size_t why_size)
+		      const uint64_t *addresses, size_t n, symbols_got_fn *got, symbols_got_fn *past, void *context, char *why,
+		      size_t why_size)
 {
 	_cleanup_free_ bool *named = mem_alloc(n + 1);
 	struct question q = { .worker = w, .got = got, .context = context, .named = named, .why = why, .why_size = why_size };
@@ -113,6 +125,8 @@ void jitnames_resolve(const struct profile *p, uint32_t process, struct jitfiles
 	x = jitfiles_of(files, p, process);
 	if (x)
 		ask_files(&q, x);
+	if (x && past)
+		ask_past(x, p, w, addresses, n, past, context);
 	if (q.addresses.n && !why[0])
 		jithint_put(p, process, x, why, why_size);
 	vec_done(&q.addresses);

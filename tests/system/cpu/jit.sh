@@ -13,6 +13,15 @@ for backend in $(backends); do
 	kill "$PID"
 done
 
+# Code in the place of other code: a dump has times, and it is gone with its process.
+mkdir elsewhere
+gf run -e cpu -F 499 -o replaced -- "$TRUTH/truth-jitdump" elsewhere 1
+check "the dump is gone" test -z "$(ls elsewhere)"
+check "code that was replaced" near "$(share replaced jit_early)" 33 10
+check "and what replaced it" near "$(share replaced jit_late)" 66 10
+check "on disk, too" test "$("$GASFLAME" query replaced "select count(distinct f.name) from sample s join stack k on k.id = s.stack
+	join frame_line l on l.frame = k.frame join function f on f.id = l.function where f.name like 'jit_%'" | tail -1)" = 2
+
 # A process with a /tmp and a pid of its own that writes its map late, removes it and ends: all that is left is what was held.
 OUT=$tmp/contained.out
 # shellcheck disable=SC2016 # the inner shell's

@@ -167,6 +167,36 @@ static void samples_on_disk_can_be_dropped(void **state)
 }
 
 /* Written in 60 flushes, since that is how pages fill up. */
+/* At the end it turns out that samples had other stacks: also those that are only on disk by then. */
+static void stacks_on_disk_are_replaced(void **state)
+{
+	_cleanup_free_ char *path = in_folder("replaced");
+	_cleanup_(profile_freep) struct profile *p = make_profile(&small), *q = NULL;
+	uint32_t stack = profile_stack(p, 0, 0), other = profile_stack(p, stack, 0);
+	size_t samples = p->samples.n, wakes = p->wakes.n;
+	struct capture *c;
+
+	for (uint64_t i = 0; i < 10; i++)
+		profile_add_sample(p, &(struct profile_sample){ .time_ns = i, .stack = stack, .event = 0, .value = 1 });
+	profile_add_wake(p, &(struct profile_wake){ .time_ns = 6, .stack = stack, .waker = PROFILE_NONE, .waker_stack = stack });
+	assert_int_equal(capture_create(path, &c, NULL), 0);
+	assert_int_equal(capture_flush(c, p, NULL), 0);
+	capture_drop_samples(c, p);
+	profile_add_sample(p, &(struct profile_sample){ .time_ns = 5, .stack = stack, .event = 0, .value = 1 });
+	profile_replace_stacks(p, &(struct profile_replaced){ stack, other, 4, 7 }, 1);
+	assert_int_equal(p->samples.v[0].stack, other);
+	p->finished = true;
+	assert_int_equal(capture_flush(c, p, NULL), 0);
+	assert_int_equal(capture_close(c, NULL), 0);
+	q = load(path);
+	assert_int_equal(q->samples.n, samples + 11);
+	for (size_t i = 0; i < 10; i++)
+		assert_int_equal(q->samples.v[samples + i].stack, i >= 4 && i < 7 ? other : stack);
+	assert_int_equal(q->samples.v[samples + 10].stack, other);
+	assert_int_equal(q->wakes.v[wakes].stack, other);
+	assert_int_equal(q->wakes.v[wakes].waker_stack, other);
+}
+
 static void sixty_seconds_take_64_bytes_a_sample(void **state)
 {
 	_cleanup_free_ char *path = in_folder("large");
@@ -627,6 +657,7 @@ int main(void)
 		cmocka_unit_test(names_of_any_bytes_survive),
 		cmocka_unit_test(many_flushes_are_one_recording),
 		cmocka_unit_test(samples_on_disk_can_be_dropped),
+		cmocka_unit_test(stacks_on_disk_are_replaced),
 		cmocka_unit_test(sixty_seconds_take_64_bytes_a_sample),
 		cmocka_unit_test(waits_of_30_seconds_fit_in_50_megabytes),
 		cmocka_unit_test(captures_of_schema_1_are_read),

@@ -67,6 +67,50 @@ static void put_load(struct buf *b, uint64_t time, uint64_t address, uint64_t si
 	put32(b, 0xcccccccc); /* code */
 }
 
+static void put_header(struct buf *b, uint64_t flags)
+{
+	put32(b, 0x4a695444);
+	put32(b, 1);
+	put32(b, 40);
+	put32(b, EM_X86_64);
+	put64(b, 0);
+	put64(b, 0);
+	put64(b, flags);
+}
+
+static void got_past(void *context, size_t index, const struct symbols_call *calls, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		buf_printf(context, "%zu %s@%u ", index, calls[i].name, calls[i].line);
+}
+
+/* Code in the place of other code: which name held when. */
+static void jit_replaced(void **state)
+{
+	const uint64_t addresses[] = { 0x1000, 0x1010, 0x2000, 0x3004 }, ms = 1000000, base = 5000 * ms;
+
+	for (uint64_t flags = 0; flags < 2; flags++) {
+		struct jit *j = jit_new(addresses, 4);
+		struct buf b = { 0 }, past = { 0 };
+
+		put_header(&b, flags);
+		put_load(&b, 10 * ms, 0x1000, 0x100, "long_before");
+		put_load(&b, 20 * ms, 0x1000, 0x100, "before");
+		put_load(&b, base + 7 * ms, 0x1010, 0x100, "seven");
+		put_load(&b, base + 8 * ms, 0x1010, 0x80, "seven"); /* the same again */
+		put_load(&b, base + 9 * ms, 0x1000, 0x100, "nine");
+		put_load(&b, base + 1 * ms, 0x2000, 0x100, "alone");
+		assert_int_equal(jit_parse_dump(j, b.data, b.n, NULL), 0);
+		jit_history(j, base, got_past, &past);
+		/* Times of another clock say nothing. */
+		assert_string_equal(flags ? (past.n ? past.data : "") : past.data,
+				    flags ? "" : "0 before@0 0 nine@9 1 before@0 1 seven@7 1 nine@9 ");
+		buf_done(&b);
+		buf_done(&past);
+		jit_free(j);
+	}
+}
+
 static void jit_dump(void **state)
 {
 	const uint64_t addresses[] = { 0x1000, 0x1010, 0x2000, 0x3004 };
@@ -75,13 +119,7 @@ static void jit_dump(void **state)
 	struct jit_names n;
 	struct err err = { 0 };
 
-	put32(&b, 0x4a695444);
-	put32(&b, 1);
-	put32(&b, 40);
-	put32(&b, EM_X86_64);
-	put64(&b, 0);
-	put64(&b, 0);
-	put64(&b, 0);
+	put_header(&b, 0);
 	put_load(&b, 200, 0x1000, 0x100, "newer");
 	put_load(&b, 100, 0x1000, 0x100, "older"); /* threads write out of order: time decides */
 	put32(&b, 2); /* lines, for the next load */
@@ -156,6 +194,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(jit_map),
 		cmocka_unit_test(jit_dump),
+		cmocka_unit_test(jit_replaced),
 		cmocka_unit_test(jit_bounded),
 	};
 
