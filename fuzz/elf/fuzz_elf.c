@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "elf/buildfacts.h"
+#include "elf/probe/goplaces.h"
 #include "elf/demangle.h"
 #include "elf/probe/disassemble.h"
 #include "elf/file.h"
@@ -35,6 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct symbols_files files = { .scratch_fd = -1, .no_dwarf = true };
 	struct symbols_info info;
 	struct buildfacts facts;
+	struct goplaces places;
 	struct symbols *symbols;
 	struct elf *elf;
 	uint8_t id[20];
@@ -45,6 +47,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	symbols_inspect(elf, &info);
 	buildfacts_find(elf, &facts);
 	buildfacts_clean(&facts);
+	goplaces_find(elf, &places);
+	if (!goplaces_check(&places))
+		abort();
 	if (strlen(info.debuglink) >= sizeof(info.debuglink) || elf_build_id(elf, id) > sizeof(id))
 		abort();
 	for (size_t i = 0; i < elf->section_count && i < 64; i++) {

@@ -11,6 +11,7 @@
 #include "base/file/fd.h"
 #include "elf/buildfacts.h"
 #include "elf/probe/disassemble.h"
+#include "elf/probe/goplaces.h"
 #include "elf/probe/probesites.h"
 #include "elf/probe/allocator.h"
 #include "elf/packedsymbols.h"
@@ -265,6 +266,13 @@ int worker_usdt(struct worker *w, int fd, struct usdt_info *ret, struct err *err
 	int r = ask_about(w, WORKER_USDT, fd, ret, sizeof(*ret), err);
 
 	return r ?: usdt_check(ret) ? 0 : worker_bad_answer(w, err);
+}
+
+int worker_goplaces(struct worker *w, int fd, struct goplaces *ret, struct err *err)
+{
+	int r = ask_about(w, WORKER_GOPLACES, fd, ret, sizeof(*ret), err);
+
+	return r ?: goplaces_check(ret) ? 0 : worker_bad_answer(w, err);
 }
 
 int worker_buildfacts(struct worker *w, int fd, struct buildfacts *ret, struct err *err)

@@ -82,6 +82,9 @@ int worker_buildfacts(struct worker *w, int fd, struct buildfacts *ret, struct e
 struct functions;
 /* Finds where the functions of a file start and end: see functions.h. On success the caller calls functions_done(ret). */
 int worker_functions(struct worker *w, int fd, struct functions *ret, struct err *err);
+struct goplaces;
+/* Finds where a Go program parks and runs goroutines: see goplaces.h. */
+int worker_goplaces(struct worker *w, int fd, struct goplaces *ret, struct err *err);
 struct usdt_info;
 /* Finds the USDT probes of a program: see usdt.h. */
 int worker_usdt(struct worker *w, int fd, struct usdt_info *ret, struct err *err);

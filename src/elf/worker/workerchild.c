@@ -22,6 +22,7 @@
 #include "elf/budget.h"
 #include "elf/demangle.h"
 #include "elf/probe/disassemble.h"
+#include "elf/probe/goplaces.h"
 #include "elf/probe/probesites.h"
 #include "elf/file.h"
 #include "elf/jit.h"
@@ -274,6 +275,14 @@ static int do_usdt(struct job *j, struct elf *elf, struct err *err)
 	return put(j, info, sizeof(*info), err);
 }
 
+static int do_goplaces(struct job *j, struct elf *elf, struct err *err)
+{
+	struct goplaces g;
+
+	goplaces_find(elf, &g);
+	return put(j, &g, sizeof(g), err);
+}
+
 static int do_buildfacts(struct job *j, struct elf *elf, struct err *err)
 {
 	struct buildfacts b;
@@ -463,6 +472,7 @@ static int run(struct job *j, struct err *err)
 		[WORKER_USDT] = do_usdt,
 		[WORKER_BUILDFACTS] = do_buildfacts,
 		[WORKER_FUNCTIONS] = do_functions,
+		[WORKER_GOPLACES] = do_goplaces,
 		[WORKER_LAYOUT] = do_layout,
 		[WORKER_PLAIN_COPY] = do_plain_copy,
 	};

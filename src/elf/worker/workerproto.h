@@ -30,6 +30,7 @@ enum worker_op {
 	WORKER_JIT,        /* addresses in the reply file; reply: packed names */
 	WORKER_BUILDFACTS, /* reply: struct buildfacts */
 	WORKER_FUNCTIONS,  /* reply: struct worker_functions, ranges */
+	WORKER_GOPLACES,   /* reply: struct goplaces */
 };
 
 /* The descriptors of a request, in this order; bit i of have says that i was sent. */
