@@ -354,6 +354,8 @@ static uint64_t count_lost(const struct profile *p, const struct selection *s)
 {
 	switch (s->kind) {
 	case SELECT_WAITS:
+		if (s->name && !strncmp(s->name, "goroutine", 9))
+			return profile_counter(p, KEY_GOROUTINES_LOST);
 		return profile_counter(p, KEY_WAITS_LOST) +
 		       (s->options.event == SELECT_WALL ? profile_counter(p, KEY_SAMPLES_LOST) : 0);
 	case SELECT_CALLS:

@@ -336,6 +336,7 @@ static enum select_kind kind_of(const struct selection *s)
 		{ "minor-faults", SELECT_FAULTS }, { "major-time", SELECT_FAULTS },
 		{ "minor-time", SELECT_FAULTS }, { "reclaims", SELECT_RECLAIMS },
 		{ "reclaim-time", SELECT_RECLAIMS }, { "heap", SELECT_OBJECTS }, { "alloc", SELECT_OBJECTS },
+		{ "goroutine", SELECT_WAITS }, { "goroutine-queue", SELECT_WAITS }, { "goroutine-idle", SELECT_WAITS },
 		{ "freed", SELECT_OBJECTS }, { "temporary", SELECT_OBJECTS }, { "peak", SELECT_OBJECTS },
 	};
 

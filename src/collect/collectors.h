@@ -16,6 +16,7 @@
 	X(heap) \
 	X(mem) \
 	X(hw) \
+	X(goroutine) \
 	X(span) \
 	X(marker) \
 	X(event)

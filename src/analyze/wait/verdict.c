@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/wait/account.h"
+#include "analyze/wait/goroutines.h"
 #include "analyze/groups.h"
 #include "analyze/select.h"
 #include "analyze/tree/ownfunction.h"
@@ -208,6 +209,19 @@ static void judge_quota(struct verdict *v, const struct profile *p, const struct
 	}
 }
 
+/* What waits in a Go program is a goroutine, mostly, and no thread. */
+static void explain_go(struct verdict *v, const struct profile *p)
+{
+	bool recorded = goroutines_recorded(p);
+
+	if (goroutines_is_go(p))
+		say(v, (struct verdict_link){ recorded ? "goroutine" : NULL, PROFILE_NONE },
+		    "This is a Go program: a goroutine that waits for a channel, a mutex, a timer or the network leaves its "
+		    "thread to others, so what is shown here are threads; %s.",
+		    recorded ? "`--what goroutine` shows the goroutines" :
+			       "`record -e goroutine` records the waits of goroutines");
+}
+
 void verdict_make(struct verdict *v, const struct profile *p, const struct account *a, const struct waits *w,
 		  const struct select_options *o)
 {
@@ -218,6 +232,7 @@ void verdict_make(struct verdict *v, const struct profile *p, const struct accou
 		judge_thread(v, p, r, w, o);
 	judge_quota(v, p, a);
 	judge_cpus(v, a);
+	explain_go(v, p);
 }
 
 void verdict_done(struct verdict *v)

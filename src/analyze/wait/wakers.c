@@ -5,6 +5,7 @@
 
 #include "analyze/select.h"
 #include "analyze/tree/ownfunction.h"
+#include "analyze/wait/goroutines.h"
 #include "analyze/wait/waits.h"
 #include "profile/kernelname.h"
 #include "profile/profile.h"
@@ -90,11 +91,13 @@ static void make_wakes(struct timeline *t, const struct profile *p)
 {
 	t->order = mem_alloc((p->wakes.n + 1) * sizeof(*t->order));
 	t->first = mem_alloc((p->threads.n + 2) * sizeof(*t->first));
+	/* No thread waited while a goroutine did. */
 	for (size_t i = 0; i < p->wakes.n; i++)
-		t->first[p->wakes.v[i].thread + 2]++;
+		t->first[p->wakes.v[i].thread + 2] += !goroutines_is_stack(p, p->wakes.v[i].stack);
 	timeline_begin(t, p->threads.n);
 	for (size_t i = 0; i < p->wakes.n; i++)
-		timeline_add(t, p->wakes.v[i].thread, i);
+		if (!goroutines_is_stack(p, p->wakes.v[i].stack))
+			timeline_add(t, p->wakes.v[i].thread, i);
 	timeline_end(t, p->threads.n, compare_wakes, p->wakes.v);
 }
 

@@ -30,6 +30,7 @@ struct section {
 	X(limit) \
 	X(subsystems) \
 	X(waits) \
+	X(goroutines) \
 	X(cgroups) \
 	X(io) \
 	X(faults) \
