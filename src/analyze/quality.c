@@ -326,8 +326,8 @@ static void warn_about_names(struct quality *q, const struct profile *p)
 		warn(q, "%s of the frames have no name, most of them the kernel's: "
 		     "record as root, or with kernel.kptr_restrict=0", a);
 	else if (q->unnamed_module)
-		warn(q, "%s of the frames have no name: no symbols for %s: pass --symbols with its "
-		     "unstripped file or debug file", a, q->unnamed_module);
+		warn(q, "%s of the frames have no name: functions of %s are shown by their start; gasflame symbols %s says how "
+		     "to get names", a, q->unnamed_module, q->unnamed_module);
 	else
 		warn(q, "%s of the frames have no name and no module", a);
 }

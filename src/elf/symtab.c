@@ -8,6 +8,7 @@
 #include "elf/file.h"
 #include "elf/go/gotab.h"
 #include "elf/symbols.h"
+#include "elf/unwind/functions.h"
 
 enum {
 	NAME_LOOK = 512,   /* names are compared and measured only up to this length */
@@ -277,6 +278,31 @@ static const struct entry *find_entry(const struct symtab *t, uint64_t address)
 	return NULL;
 }
 
+/* In .symtab the next symbol ends one that has no size. A stripped file has too few symbols for that: there it ends with
+ * its function, as the unwind information has it, or where the next function starts. */
+static void end_by_functions(struct symtab *t, struct elf *elf)
+{
+	struct functions functions = { 0 };
+	bool read = false;
+
+	for (size_t i = 0; i < t->entries.n; i++) {
+		struct entry *e = &t->entries.v[i];
+		size_t next;
+
+		if (e->sized)
+			continue;
+		if (!read)
+			functions_read(elf, &functions);
+		read = true;
+		next = vec_search(k, 0, functions.n, functions.v[k].start <= e->address);
+		if (next && e->address < functions.v[next - 1].end)
+			e->end = MIN(e->end, functions.v[next - 1].end);
+		else if (next < functions.n)
+			e->end = MIN(e->end, functions.v[next].start);
+	}
+	functions_done(&functions);
+}
+
 static const char *name_of(void *context, uint64_t address)
 {
 	const struct entry *entry = find_entry(context, address);
@@ -292,6 +318,7 @@ struct symtab *symtab_new(const struct symbols_files *files)
 	if (!add_table(t, files->main, ".symtab") &&
 	    !(files->debug && add_table(t, files->debug, ".symtab"))) {
 		add_table(t, files->main, ".dynsym");
+		end_by_functions(t, files->main);
 		if (!debugdata_unpack(files->main, &t->mini_data, &mini_n) &&
 		    !elf_open_memory(t->mini_data, mini_n, &t->mini, NULL))
 			add_table(t, t->mini, ".symtab");

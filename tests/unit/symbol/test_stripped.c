@@ -22,6 +22,8 @@ static char dir[64]; /* of this test run; $T in commands */
 static const char source[] =
 	"#include <stdlib.h>\n#include <string.h>\n"
 	"volatile int sink;\n"
+	/* An exported function without a size: what follows is not part of it. */
+	"__asm__(\".text\\n.globl unsized\\n.type unsized, @function\\nunsized: nop\\nret\\n.p2align 4\");\n"
 	"#define F(n, ...) __attribute__((noinline)) static void n(int x) { __VA_ARGS__; sink -= x; }\n"
 	"F(one, sink++)\nF(two, sink++; sink *= x)\nF(three, sink ^= 3; sink += x; sink *= 5)\n"
 	"F(four, for (int i = 0; i < x; i++) sink += i)\n"
@@ -205,12 +207,14 @@ static void exports_and_stubs_have_names(void **state)
 		_cleanup_free_ char *stub = mem_printf("objdump -d %s | grep '<memset@plt>:'", stripped);
 		uint64_t at = symbol(full, "exported"), three = symbol(full, "three");
 		struct recorded r = record(stripped);
-		uint32_t a = sample(&r, at + 3), b = sample(&r, line_of(stub) + 2), c = sample(&r, three + 1);
+		uint32_t a = sample(&r, at + 3), b = sample(&r, line_of(stub) + 2), c = sample(&r, three + 1),
+			 d = sample(&r, symbol(full, "unsized") + 1);
 
 		name(&r, NULL);
 		expect(&r, a, "exported", NAMED_DYNAMIC);
 		expect(&r, b, "memset@plt", NAMED_PLT);
 		expect_start(&r, c, "exports", three);
+		expect(&r, d, "unsized", NAMED_DYNAMIC);
 		recorded_done(&r);
 	}
 }
