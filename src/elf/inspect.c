@@ -125,8 +125,9 @@ static void inspect_go(const struct elf *elf, struct symbols_info *info)
 	if (gotab_open(elf, &go, NULL))
 		return;
 	info->go = true;
+	info->go_count = gotab_count(go);
 	if (!info->symtab)
-		info->symbol_count = gotab_count(go);
+		info->symbol_count = info->go_count;
 }
 
 void symbols_inspect(struct elf *elf, struct symbols_info *ret)

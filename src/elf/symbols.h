@@ -68,6 +68,7 @@ struct symbols_info {
 	uint16_t machine, type;
 	uint64_t symbol_count;    /* functions in .symtab, else in Go's table, else in .dynsym */
 	uint64_t dynamic_count;   /* functions in .dynsym */
+	uint64_t go_count;        /* functions in Go's table */
 	char allocator[32];       /* "jemalloc", "jemalloc (_rjem_)", "mimalloc", "tcmalloc", "" */
 };
 void symbols_inspect(struct elf *elf, struct symbols_info *ret);

@@ -155,6 +155,8 @@ static void print_tables(const struct symbolfile *f, struct buf *out)
 	else
 		row(out, "symbol table", "none: it is stripped");
 	row(out, "dynamic symbols", "%s functions in .dynsym", str_count(count, i->dynamic_count));
+	if (i->go)
+		row(out, "Go's own table", "%s functions in .gopclntab, with lines and inlined calls", str_count(count, i->go_count));
 	row(out, ".gnu_debugdata", "%s", i->minidebug ? "a compressed symbol table" : "none");
 	row(out, "debug info", "%s", i->debug_info ? "lines and inlined calls" : i->debug_line ? "lines" : "none");
 	if (i->debuglink[0])
@@ -228,6 +230,7 @@ void symbolfile_json(const struct symbolfile *f, struct json *j)
 	put_text(j, "built_by", f->facts.compiler);
 	json_put_uints(j, { "bytes", f->bytes }, { "text_bytes", f->text_bytes },
 		       { "symtab_functions", i->symtab ? i->symbol_count : 0 }, { "dynsym_functions", i->dynamic_count },
+		       { "go_functions", i->go_count },
 		       { "unwind_functions", f->functions }, { "unwind_overlapping", f->overlapping });
 	json_put_string(j, "unwind_from", from[MIN(f->functions_from, 2)]);
 	json_put_fixed(j, "unwind_percent_of_text", coverage(f), 1);

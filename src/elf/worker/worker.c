@@ -124,7 +124,8 @@ int worker_inspect(struct worker *w, int fd, struct symbols_info *ret, struct er
 			.debug_frame = in.flags & WORKER_HAS_DEBUG_FRAME,
 			.go = in.flags & WORKER_HAS_GO,
 			.debuglink_crc = in.debuglink_crc, .machine = in.machine, .type = in.type,
-			.symbol_count = in.symbol_count, .dynamic_count = in.dynamic_count, .build_id_size = MIN(in.build_id_size, 20),
+			.symbol_count = in.symbol_count, .dynamic_count = in.dynamic_count, .go_count = in.go_count,
+			.build_id_size = MIN(in.build_id_size, 20),
 			.alt_build_id_size = MIN(in.alt_build_id_size, 20),
 		};
 		memcpy(ret->build_id, in.build_id, sizeof(ret->build_id));

@@ -94,6 +94,7 @@ static int do_inspect(struct job *j, struct elf *elf, struct err *err)
 	out.debuglink_crc = info.debuglink_crc;
 	out.symbol_count = info.symbol_count;
 	out.dynamic_count = info.dynamic_count;
+	out.go_count = info.go_count;
 	out.machine = info.machine;
 	out.type = info.type;
 	out.build_id_size = info.build_id_size;

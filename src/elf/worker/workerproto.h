@@ -88,7 +88,7 @@ enum worker_info_flags {
 /* struct symbols_info with fixed sizes and no bool, which hostile bytes could break. */
 struct worker_info {
 	uint32_t flags, debuglink_crc;
-	uint64_t symbol_count, dynamic_count;
+	uint64_t symbol_count, dynamic_count, go_count;
 	uint16_t machine, type;
 	uint8_t build_id_size, alt_build_id_size;
 	uint8_t build_id[20], alt_build_id[20];

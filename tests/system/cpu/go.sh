@@ -14,6 +14,7 @@ build() { go build -ldflags='-s -w' -o "$1" "${@:2}" "$sources/goshares.go" >"$1
 build pie -buildmode=pie &
 pie=$!
 check "a stripped program is built" build exe "$sources/goprofile.go"
+check "gasflame symbols tells of the table" grep -qE "Go's own table +[0-9,]+ functions" <("$GASFLAME" symbols exe)
 # The program without section headers: e_shoff, e_shnum and e_shstrndx are 0.
 cp exe noheaders
 dd if=/dev/zero of=noheaders bs=1 seek=40 count=8 conv=notrunc status=none

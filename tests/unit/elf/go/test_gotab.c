@@ -196,6 +196,7 @@ static void symbols_come_from_the_table(void **state)
 	symbols_inspect(o.elf, &info);
 	assert_true(info.go);
 	assert_int_equal(info.symbol_count, 3);
+	assert_int_equal(info.go_count, 3);
 	done(&o);
 }
 
