@@ -16,6 +16,9 @@ enum {
 	BUDGET_SEGMENTS = 4096,          /* the kernel executes no file with more than 1,170 */
 	BUDGET_NOTES_BYTES = 1 << 20,    /* of one PT_NOTE */
 	BUDGET_HOLE_BYTES = 16 << 20,    /* a section may be this much larger than what the disk holds of its file */
+	BUDGET_GO_FUNCTIONS = 4 << 20,   /* the largest Go programs have some 100,000 */
+	BUDGET_GO_RELOCATIONS = 8 << 20, /* of a Go program that is a PIE */
+	BUDGET_GO_TABLES = 64,           /* places in a file without section headers that look like Go's table */
 	BUDGET_EXTENTS = 4096,           /* data after this many holes counts as a hole */
 	BUDGET_PACKED_RATIO = 64,        /* of a compressed section; debug information packs about 1 : 5 */
 };

@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "elf/budget.h"
 #include "elf/file.h"
 #include "elf/go/gotabint.h"
 
@@ -43,7 +44,7 @@ static bool try_sections(const struct elf *elf, gofind_try_fn *try, void *contex
 		const struct elf_section *s = elf_section(elf, names[i]);
 
 		if (s && s->data && !(s->flags & SHF_COMPRESSED) && gofind_is_header(s->data, s->file_size) &&
-		    try(context, s->data, s->file_size, s->address))
+		    try(context, s->data, s->file_size, s->address, true))
 			return true;
 	}
 	return false;
@@ -53,6 +54,7 @@ bool gofind_each(const struct goimage *image, gofind_try_fn *try, void *context)
 {
 	const struct elf *elf = image->elf;
 	uint64_t left = elf->real_bytes; /* segments may overlap: all are searched for no longer than the file */
+	unsigned tables = 0;
 
 	if (try_sections(elf, try, context))
 		return true;
@@ -65,8 +67,8 @@ bool gofind_each(const struct goimage *image, gofind_try_fn *try, void *context)
 			continue;
 		left -= n;
 		for (size_t at = -s->address % STEP; at < n; at += STEP)
-			if (data[at + 0] >= 0xf0 && gofind_is_header(data + at, n - at) &&
-			    try(context, data + at, n - at, s->address + at))
+			if (data[at] >= 0xf0 && gofind_is_header(data + at, n - at) && tables++ < BUDGET_GO_TABLES &&
+			    try(context, data + at, n - at, s->address + at, false))
 				return true;
 	}
 	return false;

@@ -3,10 +3,8 @@
 #include <elf.h>
 #include <string.h>
 
+#include "elf/budget.h"
 #include "elf/file.h"
-
-/* Of 24 bytes each; the largest Go programs have about a million. */
-static const uint64_t relocations_limit = 8ULL << 20;
 
 static int compare_relocations(const void *a, const void *b)
 {
@@ -83,7 +81,7 @@ static void read_relocations(struct goimage *image)
 	if (!find_relocations(image, &address, &size))
 		return;
 	data = goimage_at(image, address, &n);
-	count = data ? MIN(MIN(size, n) / sizeof(Elf64_Rela), relocations_limit) : 0;
+	count = data ? MIN(MIN(size, n) / sizeof(Elf64_Rela), (uint64_t)BUDGET_GO_RELOCATIONS) : 0;
 	for (uint64_t i = 0; i < count; i++) {
 		Elf64_Rela r;
 

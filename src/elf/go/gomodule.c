@@ -3,7 +3,8 @@
  *
  * From Go 1.18 on, the function table holds offsets; from Go 1.26 on, what they are relative to is in the
  * module's record only. A stripped program has no symbol for the record. It begins with pointers to the parts
- * of the table, which no other data has: it is searched by them.
+ * of the table, which no other data has: it is searched by them. It also proves that a table is this program's
+ * own, and not that of another program which it carries as data.
  *
  *	word  0        the table's header
  *	      1 4 7    pointer, length and capacity of names, units, files (3 words each)
@@ -18,6 +19,10 @@
 #include "elf/go/gotabint.h"
 
 enum {
+	/* up to Go 1.15: the table as bytes, the functions as records, the files */
+	WORD_RECORDS_112 = 3,
+	WORD_FILES_112 = 6,
+	/* later */
 	WORD_NAMES = 1,
 	WORD_UNITS = 4,
 	WORD_FILES = 7,
@@ -42,12 +47,23 @@ static uint64_t word(const struct gotab *t, uint64_t module, unsigned i)
 	return goimage_word(&t->image, module + 8 * i, &value) ? value : 0;
 }
 
+struct pointer {
+	unsigned word;
+	uint64_t offset; /* of what it points to, from the header */
+};
+
+static bool points_to(const struct gotab *t, uint64_t module, const struct pointer *pointers, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (word(t, module, pointers[i].word) != t->address + pointers[i].offset)
+			return false;
+	return true;
+}
+
 static bool is_module(const struct gotab *t, uint64_t module)
 {
-	const struct {
-		unsigned word;
-		uint64_t offset;
-	} pointers[] = {
+	const struct pointer old[] = { { 0, 0 }, { WORD_RECORDS_112, t->functions.offset }, { WORD_FILES_112, t->files.offset } };
+	const struct pointer pointers[] = {
 		{ 0, 0 },
 		{ WORD_NAMES, t->names.offset },
 		{ WORD_UNITS, t->units.offset },
@@ -57,10 +73,9 @@ static bool is_module(const struct gotab *t, uint64_t module)
 		{ WORD_RECORDS, t->functions.offset },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(pointers); i++)
-		if (word(t, module, pointers[i].word) != t->address + pointers[i].offset)
-			return false;
-	return word(t, module, WORD_RECORDS + 1) == t->count + 1;
+	if (t->version == GOTAB_112)
+		return points_to(t, module, old, ARRAY_LEN(old)) && word(t, module, WORD_RECORDS_112 + 1) == t->count + 1;
+	return points_to(t, module, pointers, ARRAY_LEN(pointers)) && word(t, module, WORD_RECORDS + 1) == t->count + 1;
 }
 
 /* Go 1.20 to 1.27 have the same magic number, but not the same record. */
@@ -83,6 +98,8 @@ static bool take_module(struct gotab *t, uint64_t module)
 
 	if (!is_module(t, module))
 		return false;
+	if (t->version < GOTAB_118)
+		return true;
 	t->text = word(t, module, WORD_TEXT);
 	funcdata = word(t, module, funcdata_word(t, module));
 	t->funcdata = goimage_at(&t->image, funcdata, &n) ? funcdata : 0;

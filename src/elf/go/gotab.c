@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "elf/budget.h"
 #include "elf/file.h"
 #include "elf/go/gotabint.h"
 
@@ -112,8 +113,10 @@ static int read_entries(struct gotab *t, struct err *err)
 {
 	size_t field = field_bytes(t);
 
-	if (!t->count || t->count >= t->functions.size / (2 * field) || !elf_plausible(t->image.elf, 16 * t->count))
+	if (!t->count || t->count >= t->functions.size / (2 * field) || !elf_plausible(t->image.elf, 2 * field * t->count))
 		return err_set(err, EBADMSG, "its table of Go functions is cut off");
+	if (t->count > BUDGET_GO_FUNCTIONS)
+		return err_set(err, EBADMSG, "it has %zu Go functions, more than any program", t->count);
 	t->entries = mem_alloc((t->count + 1) * sizeof(*t->entries));
 	for (size_t i = 0; i <= t->count; i++) {
 		t->entries[i] = read_entry(t, i);
@@ -140,7 +143,7 @@ static int read_table(struct gotab *t, struct err *err)
 	if (t->quantum != (t->image.elf->machine == EM_X86_64 ? 1 : 4) ||
 	    !(t->version == GOTAB_112 ? read_header_112(t, &r) : read_header_116(t, &r)))
 		return err_set(err, EBADMSG, "the header of its table of Go functions is damaged");
-	if (t->version >= GOTAB_118 && !gomodule_find(t) && !t->text)
+	if ((t->version >= GOTAB_118 || !t->named) && !gomodule_find(t) && !(t->named && t->text))
 		return err_set(err, EBADMSG, "the start of its Go code is not known: it has no module record");
 	got = read_entries(t, err);
 	if (got < 0)
@@ -157,13 +160,13 @@ struct search {
 	int result;
 };
 
-static bool try_table(void *context, const uint8_t *data, size_t size, uint64_t address)
+static bool try_table(void *context, const uint8_t *data, size_t size, uint64_t address, bool named)
 {
 	struct search *s = context;
 	struct goimage image = s->t->image;
 
 	free(s->t->entries);
-	*s->t = (struct gotab){ .image = image, .data = data, .size = size, .address = address };
+	*s->t = (struct gotab){ .image = image, .named = named, .data = data, .size = size, .address = address };
 	s->result = read_table(s->t, s->err);
 	return !s->result;
 }

@@ -20,6 +20,7 @@ struct gotab_part {
 struct gotab {
 	struct goimage image;
 	enum gotab_version version;
+	bool named;           /* a section says that this is the table */
 	uint32_t quantum;     /* the size of the smallest instruction */
 	uint64_t address;     /* of the header */
 	const uint8_t *data;  /* the header */
@@ -38,8 +39,9 @@ const char *gotab_string(const struct gotab_part *part, uint64_t offset);
 
 /* --- gofind.c --- */
 
-/* Calls try for each place where a table may be, the likely ones first, until it returns true. */
-typedef bool gofind_try_fn(void *context, const uint8_t *data, size_t size, uint64_t address);
+/* Calls try for each place where a table may be, the likely ones first, until it returns true. named: a section says
+ * so; elsewhere it may also be the table of another program that this one carries as data. */
+typedef bool gofind_try_fn(void *context, const uint8_t *data, size_t size, uint64_t address, bool named);
 bool gofind_each(const struct goimage *image, gofind_try_fn *try, void *context);
 /* Returns whether a header of a table may begin here: magic number, instruction and pointer sizes. */
 bool gofind_is_header(const uint8_t *data, size_t size);
@@ -52,5 +54,5 @@ void goline_choose(struct gotab *t);
 /* --- gomodule.c --- */
 
 /* Finds runtime.firstmoduledata by its pointers to the parts of the table and takes t->text and t->funcdata
- * from it. */
+ * from it, where the version has them. */
 bool gomodule_find(struct gotab *t);

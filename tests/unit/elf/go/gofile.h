@@ -101,6 +101,7 @@ struct gofile_parts {
 	uint32_t names[5], files[2];             /* alpha, beta, gamma, inner, innermost; a.go, b.go */
 	uint32_t frame, file, line, tree;        /* tables of values of alpha, all but tree of the others too */
 	uint64_t funcs, names_at, units_at, files_at, values_at; /* addresses */
+	uint64_t file_table; /* up to Go 1.15 */
 };
 
 static inline void gofile_strings(struct gofile *g, struct gofile_parts *p, uint64_t base)
@@ -211,6 +212,7 @@ static inline void gofile_table(struct gofile *g, struct gofile_parts *p)
 		files = g->image.n;
 		gofile_put(g, 0, 8);
 		gofile_strings(g, p, base);
+		p->file_table = g->image.n;
 		gofile_patch(g, files, g->image.n - base, 4);
 		gofile_put(g, 3, 4);
 		gofile_put(g, p->files[0], 4);
@@ -235,6 +237,16 @@ static inline void gofile_module(struct gofile *g, const struct gofile_parts *p,
 
 	g->module = g->image.n;
 	gofile_pointer(g, GOFILE_TABLE);
+	if (g->version < 116) {
+		uint64_t old[] = { 100, 100, p->funcs, 4, 4, p->file_table, 3, 3 };
+
+		for (int i = 0; i < 8; i++)
+			if (i == 2 || i == 5)
+				gofile_pointer(g, old[i]);
+			else
+				gofile_put(g, old[i], 8);
+		return;
+	}
 	for (int i = 0; i < 6; i++) {
 		gofile_pointer(g, parts[i]);
 		gofile_put(g, i == 5 ? 4 : 100, 8);

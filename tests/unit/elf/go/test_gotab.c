@@ -187,6 +187,19 @@ static void tables_are_found_in_other_sections(void **state)
 	done(&other);
 }
 
+/* The table of another program, which this one carries as data: no record of a module points to it. */
+static void tables_of_others_are_not_taken(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
+		struct opened o = { .file = { .version = versions[i], .no_sections = true } };
+
+		assert_int_equal(make(&o), 0);
+		gofile_patch(&o.file, o.file.module, GOFILE_TABLE + 8, 8);
+		assert_int_equal(reopen(&o), -EBADMSG);
+		done(&o);
+	}
+}
+
 static void symbols_come_from_the_table(void **state)
 {
 	struct opened o = { .file = { .version = 120 } };
@@ -370,6 +383,7 @@ int main(void)
 		cmocka_unit_test(relocations_of_a_pie_are_applied),
 		cmocka_unit_test(tables_are_found_without_section_headers),
 		cmocka_unit_test(tables_are_found_in_other_sections),
+		cmocka_unit_test(tables_of_others_are_not_taken),
 		cmocka_unit_test(symbols_come_from_the_table),
 		cmocka_unit_test(addresses_are_resolved),
 		cmocka_unit_test(damaged_headers_are_refused),
