@@ -3,7 +3,8 @@
  *
  * The input is the data segment of a program at 0x2000. Its first byte says whether the table has a section, and
  * whether the program is a PIE, whose last 48 bytes are then the dynamic section. Whatever it holds, functions must
- * ascend, ranges lie within their function, and strings end.
+ * ascend, ranges lie within their function, and strings end. If bit 3 of the first byte is set, unwind rows are made
+ * of it, for code that is the input itself.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "elf/file.h"
 #include "elf/go/gotab.h"
 #include "elf/symbols.h"
+#include "elf/unwind/unwind.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -65,6 +67,22 @@ static void check_table(const struct gotab *t)
 		check_calls(t, address);
 }
 
+/* The code is the table itself. */
+static void check_rows(struct elf *elf, struct elf_segment *segments)
+{
+	struct elf_segment text = segments[0];
+	struct unwind_table rows;
+
+	segments[0].offset = 0;
+	segments[0].file_size = elf->size < TEXT_SIZE ? elf->size : TEXT_SIZE;
+	if (unwind_build(elf, &rows, NULL) == 0) {
+		if (!unwind_valid(&rows))
+			abort();
+		unwind_done(&rows);
+	}
+	segments[0] = text;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* libFuzzer's first input is empty. */
@@ -90,7 +108,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			   .segment_count = 3 };
 	struct gotab *t;
 
-	if (!size || gotab_open(&elf, &t, NULL))
+	if (!size)
+		return 0;
+	if (kind & 8)
+		check_rows(&elf, segments);
+	if (gotab_open(&elf, &t, NULL))
 		return 0;
 	check_table(t);
 	gotab_free(t);

@@ -406,6 +406,8 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 		cfa += 8 * RULE_REG(rule);
 		break;
 	case RULE_SIGNAL:
+		/* The kernel has the handler return to the first byte of a function; the byte before is another's. */
+		u->frames[count & (SHARED_MAX_USER_FRAMES - 1)] = SHARED_FRAME(u->last.module, u->pc - u->last.bias);
 		return signal_step(u);
 	case RULE_RA_REG:
 		if (!u->leaf)

@@ -91,6 +91,9 @@ enum shared_reason userstack_walk(struct userstack *how, struct unwind_regs *reg
 			return REASON_NO_MAPPING;
 		frames[(*ret_count)++] = SHARED_FRAME(m->module, pc - m->bias);
 		rule = how->rule(how->rule_context, m->module, pc - m->bias);
+		/* The kernel has the handler return to the first byte of a function; the byte before is another's. */
+		if (RULE_CFA(rule) == RULE_SIGNAL)
+			frames[*ret_count - 1] = SHARED_FRAME(m->module, regs->r[UNWIND_RIP] - m->bias);
 		result = unwind_step(regs, rule, how->read, how->read_context);
 		if (result == UNWIND_NO_RULE && guess(how, regs)) {
 			how->guessed = true;

@@ -10,7 +10,7 @@
 #include "elf/unwind/rule.h"
 
 enum {
-	MAX_FRAME = 1 << 30, /* bytes; larger frame sizes make no sense */
+	MAX_FRAME = INT32_MAX - 8, /* bytes: the CFA's offset must fit; runtime.call1073741824 has over 1 GiB */
 	MAX_PADDING = 64,    /* bytes between two functions */
 };
 #define NEVER UINT64_MAX

@@ -341,6 +341,16 @@ static int pack(const struct build *b, const struct rows *rows, struct unwind_ta
 	return 0;
 }
 
+/* A function that returns from a signal handler ends with its system call, and in the kernel the program counter
+ * stands behind that: one byte more. */
+static void extend_signals(const struct build *b, struct rows *rows)
+{
+	for (size_t i = 1; i < rows->n; i++)
+		if (RULE_CFA(b->rules.v[rows->v[i - 1].rule]) == RULE_SIGNAL && rows->v[i].rule == ROWS_NONE &&
+		    rows->v[i].offset < b->text.limit && (i + 1 == rows->n || rows->v[i].offset + 1 < rows->v[i + 1].offset))
+			rows->v[i].offset++;
+}
+
 static int build_rows(struct build *b, struct elf *elf, struct rows *rows, struct err *err)
 {
 	struct rows more = { 0 }, go = { 0 };
@@ -357,6 +367,7 @@ static int build_rows(struct build *b, struct elf *elf, struct rows *rows, struc
 		rows_fill(rows, &more);
 		pltrows_plt(elf, b->text.base, b->text.limit, &b->rules, rows);
 		pltrows_entry(elf, b->text.base, b->text.limit, &b->rules, rows);
+		extend_signals(b, rows);
 	}
 	rows_done(&go);
 	rows_done(&more);
