@@ -187,9 +187,8 @@ static enum unwind_result step_go(struct unwind_regs *regs, uint64_t rule, unwin
 			return UNWIND_BAD_MEMORY;
 		sp = word - sp;
 	} else {
-		if (!regs->fs_base)
-			return UNWIND_BAD_RULE;
-		if (!read(context, regs->fs_base + RULE_RBP_OFFSET(rule), &word) ||
+		/* A dump of the stack has neither the register nor this memory. */
+		if (!regs->fs_base || !read(context, regs->fs_base + RULE_RBP_OFFSET(rule), &word) ||
 		    !read(context, word + RULE_GO_M, &word) ||
 		    !read(context, word + RULE_CFA_OFFSET(rule), &word))
 			return UNWIND_BAD_MEMORY;

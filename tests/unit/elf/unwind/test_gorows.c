@@ -238,7 +238,7 @@ static void test_steps(void **state)
 	regs = start;
 	regs.fs_base = 0;
 	assert_int_equal(unwind_step(&regs, rule_make(RULE_GO_CURG, 1, 192, RULE_RBP_SAME, -8), read_pair, memory),
-			 UNWIND_BAD_RULE);
+			 UNWIND_BAD_MEMORY);
 	regs = start;
 	assert_int_equal(unwind_step(&regs, rule_make(RULE_GO_CURG, 1, 200, RULE_RBP_SAME, -8), read_pair, memory),
 			 UNWIND_BAD_MEMORY);
