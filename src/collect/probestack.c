@@ -28,7 +28,7 @@ int probestack_judge(const struct probestack_facts *f, struct err *err)
 	if (f->ours == PROBESTACK_PRIVATE)
 		return err_set(err, ENOTSUP,
 			       "this kernel would run our programs at uprobes on a stack that they overwrite when they preempt each other, and "
-			       "crash: heap, alloc and function marks are not recorded here");
+			       "crash: heap, alloc, goroutine and function marks are not recorded here");
 	if (!f->jit || !at_least(f, FIRST_MAJOR, FIRST_MINOR))
 		return 0;
 	if (f->ours == PROBESTACK_OF_TASK && f->control == PROBESTACK_PRIVATE)
@@ -37,7 +37,7 @@ int probestack_judge(const struct probestack_facts *f, struct err *err)
 		return 0;
 	return err_set(err, ENOTSUP,
 		       "Linux %d.%d is newer than %d.%d, the last one on which programs at uprobes were proven not to harm the kernel, and its code "
-		       "does not show it (run as root, with kernel.kptr_restrict below 2): heap, alloc and function marks are not recorded",
+		       "does not show it (run as root, with kernel.kptr_restrict below 2): heap, alloc, goroutine and function marks are not recorded",
 		       f->major, f->minor, PROVEN_MAJOR, PROVEN_MINOR);
 }
 

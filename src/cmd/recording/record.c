@@ -98,9 +98,9 @@ static bool can_follow(const char *what, const struct option_list *pids, char **
 		log_error("--follow is for a target that others start and restart, not for a command");
 	else if (number)
 		log_error("--follow needs a name: a pid does not come back");
-	else if (lists(what, "heap") || lists(what, "alloc"))
+	else if (lists(what, "heap") || lists(what, "alloc") || lists(what, "goroutine"))
 		log_error("--follow cannot record %s: what is restarted would have to be hooked again; leave it out of -e",
-			  lists(what, "heap") ? "heap" : "alloc");
+			  lists(what, "heap") ? "heap" : lists(what, "alloc") ? "alloc" : "goroutine");
 	else
 		return true;
 	return false;
