@@ -47,6 +47,9 @@ check_not "while it is recorded, the code has breakpoints" same_code
 kill -9 "$recorder"
 wait "$recorder" 2>/dev/null
 check "the recorder is killed: the code is as it was" wait_for 5 same_code
+echo stop >&3
+wait_for 5 grep -q '^loaded' out
+check "the program passed values to and fro meanwhile, all right" grep -q '^loaded true' out
 
 # --- waits ---
 "$GASFLAME" record -e wait,goroutine -d 60 -o waits.gasflame -p "$PID" >waits.out 2>&1 3>&- &
@@ -61,7 +64,6 @@ wait "$recorder"
 ended=$?
 # 3: stacks of threads are cut.
 check "recorded" [ "$ended" -eq 0 -o "$ended" -eq 3 ]
-check "the program passed values to and fro meanwhile, all right" grep -q '^loaded true' out
 check "the recorder has ended: the code is as it was" same_code
 check "nothing was lost" [ "$(counter waits.gasflame 'goroutines.lost')" -eq 0 -a "$(counter waits.gasflame 'goroutines.no room')" -eq 0 ]
 
@@ -73,36 +75,33 @@ done
 found() { cat goroutine.folded goroutine-queue.folded | awk -v f=";main.$1;" 'index($0, f) { s += $NF } END { printf "%.3f\n", s / 1e6 }'; }
 # within A B PERCENT SLACK
 within() { awk -v a="$1" -v b="$2" -v p="$3" -v s="$4" 'BEGIN { d = a > b ? a - b : b - a; exit !(d <= b * p / 100 + s) }' || { echo "$1 against $2"; return 1; }; }
-# row FUNCTION REASON [REASON]: the fields of its line in the report: count, and the functions that ended most of it.
-row()
-{
-	python3 - "main.$1" "${@:2}" <<-'END'
-	import json, sys
-	for r in json.load(open("waits.json"))["goroutines"]["waits"]:
-	    if r["function"] == sys.argv[1] and r["reason"] in sys.argv[2:]:
-	        print(r["count"], *[w["function"] for w in r["ended_by"]][:1])
-	END
-}
+# rows: a line for each of the report's: FUNCTION|REASON|COUNT|the function that ended most of it.
+python3 - >rows <<-'END'
+import json
+report = json.load(open("waits.json"))
+for r in report["goroutines"]["waits"]:
+    print(r["function"], r["reason"], r["count"], r["ended_by"][0]["function"] if r["ended_by"] else "", sep="|")
+total = report["account"]["total"]
+print("idle" if total["idle"] > 4 * (total["lock"] + total["park"]) else total)
+END
 while IFS='|' read -r function reason more true count; do
 	[ -n "$count" ] || { count=$true true=$more more=$reason; }
 	ms=$(found "$function")
-	check "$function waited $true ms in all, found $ms" within "$ms" "$true" 5 20
-	check "$function waited for: $reason" [ -n "$(row "$function" "$reason" "$more")" ]
+	# Of the true time a part is spent on a CPU, or without one on a busy machine, before the goroutine is parked.
+	check "$function waited $true ms in all, found $ms" within "$ms" "$true" 5 200
+	check "$function waited for: $reason" grep -qF -e "main.$function|$reason|" -e "main.$function|$more|" rows
 done < <(grep '|' out)
 check "five ways were tried" [ "$(grep -c '|' out)" -eq 5 ]
-read -r count ended < <(row waitSleep sleep)
+IFS='|' read -r _ _ count ended < <(grep -F 'main.waitSleep|sleep|' rows)
 check "each of 2,500 sleeps is counted ($count)" [ "$count" -eq 2500 ]
 check "sleeps are ended by the timer ($ended)" [ "$ended" = "[timer]" ]
-read -r count ended < <(row waitReceive "chan receive")
+IFS='|' read -r _ _ count ended < <(grep -F 'main.waitReceive|chan receive|' rows)
 check "who sends ends the receive ($ended)" [ "$ended" = main.feed ]
 check_not "stacks are complete" grep -q truncated goroutine.folded
 "$GASFLAME" report --format text waits.gasflame >waits.txt 2>/dev/null
 check "the report says that threads are no goroutines" grep -q 'This is a Go program' waits.txt
 check "it has a section on goroutines" grep -q 'Where goroutines wait' waits.txt
-check "threads without a goroutine are idle, not in a lock" python3 -c '
-import json
-a = json.load(open("waits.json"))["account"]["total"]
-assert a["idle"] > 4 * (a["lock"] + a["park"]), a'
+check "threads without a goroutine are idle, not in a lock" grep -qx idle rows
 exec 3>&-
 wait "$PID"
 ended=$?

@@ -3,6 +3,7 @@
 // After "ready" it reads lines: "load" lets goroutines pass each other values until the next line, "wait" makes thousands
 // of them wait for a channel, a mutex, a sleep, a select and the network. Then it prints, for each way, the function, the
 // reason as the runtime calls it, how long all of them waited together, in ms, and how often; and ends with its input.
+// With the argument "load" it does that until it is killed.
 package main
 
 import (
@@ -17,6 +18,7 @@ import (
 
 const (
 	receivers = 2000
+	few       = 20
 	rounds    = 5
 	pause     = 60 * time.Millisecond
 )
@@ -112,29 +114,36 @@ func waitAll() {
 	var receive, sleep, lock, choose, network total
 	var done sync.WaitGroup
 	var mutex sync.Mutex
-	var channels []chan int
-	a, b := make(chan int), make(chan int)
-	near, far := connect()
+	var channels, others []chan int
+	var near, far []net.Conn
+	never := make(chan int)
 
 	for i := 0; i < receivers; i++ {
 		channels = append(channels, make(chan int))
+	}
+	for i := 0; i < few; i++ {
+		others = append(others, make(chan int))
+		a, b := connect()
+		near, far = append(near, a), append(far, b)
 	}
 	spread(receivers, &done, func(i int) { waitReceive(channels[i], &receive) })
 	go feed(channels[:receivers/2])
 	go feed(channels[receivers/2:])
 	spread(500, &done, func(int) { waitSleep(&sleep) })
-	spread(4, &done, func(int) {
+	spread(few, &done, func(int) {
 		waitMutex(&mutex, &lock)
-		time.Sleep(pause / 4)
+		time.Sleep(pause / 20)
 		mutex.Unlock()
 	})
-	spread(1, &done, func(int) { waitSelect(a, b, &choose) })
-	go feed([]chan int{b})
-	spread(1, &done, func(int) { waitNetwork(far, &network) })
+	spread(few, &done, func(i int) { waitSelect(never, others[i], &choose) })
+	go feed(others)
+	spread(few, &done, func(i int) { waitNetwork(far[i], &network) })
 	go func() {
 		for i := 0; i < rounds; i++ {
 			time.Sleep(pause)
-			near.Write([]byte{1})
+			for _, c := range near {
+				c.Write([]byte{1})
+			}
 		}
 	}()
 	done.Wait()
@@ -149,7 +158,7 @@ func waitAll() {
 	fmt.Println("waited")
 }
 
-// Two goroutines that pass a value to and fro.
+// Two goroutines that pass a value to and fro, with so much work between that probes on it are not passed too often.
 func load(end chan bool) {
 	c, d := make(chan int), make(chan int)
 	go func() {
@@ -168,6 +177,8 @@ func load(end chan bool) {
 			return
 		default:
 		}
+		for begin := time.Now(); time.Since(begin) < 20*time.Microsecond; {
+		}
 		c <- sum
 		sum = <-d
 	}
@@ -178,6 +189,9 @@ func main() {
 	end := make(chan bool)
 	loaded := false
 	fmt.Println("ready")
+	if len(os.Args) > 1 && os.Args[1] == "load" {
+		load(end)
+	}
 	for lines.Scan() {
 		if loaded {
 			end <- true
