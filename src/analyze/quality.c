@@ -386,6 +386,8 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 		.duration_ns = select_duration_ns(p),
 		.target_cpu_ns = target_cpu(p, s),
 		.own_cpu_ns = profile_counter(p, KEY_SELF_CPU_NS) + profile_counter(p, KEY_BPF_RUN_NS),
+		.unwound_later = s->kind == SELECT_SAMPLES && s->name && !strcmp(s->name, "cpu") ?
+					 profile_counter(p, KEY_SAMPLES_UNWOUND_LATER) : 0,
 		.hz = profile_counter(p, KEY_SAMPLE_HZ),
 		.hz_asked = profile_counter(p, KEY_SAMPLE_HZ_ASKED),
 		.finished = p->finished,
@@ -429,6 +431,8 @@ void quality_line(const struct quality *q, const struct selection *s, struct buf
 		buf_printf(b, ", %s complete", show_percent(a, quality_complete_percent(q)));
 	if (q->by_time && q->complete < q->samples)
 		buf_printf(b, " by time (%s cut)", str_count(a, q->samples - q->complete));
+	if (q->unwound_later)
+		buf_printf(b, " (%s unwound later)", str_count(a, q->unwound_later));
 	buf_printf(b, ", %s lost", str_count(a, q->lost));
 	if (q->lost)
 		buf_printf(b, " (%s)", show_percent(a, quality_lost_percent(q, s)));

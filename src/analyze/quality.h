@@ -35,6 +35,7 @@ struct quality {
 	uint64_t target_cpu_ns;        /* of the whole target, as the kernel accounts it; 0 = unknown */
 	uint64_t own_cpu_ns;           /* gasflame and its BPF programs */
 	uint64_t own_samples;          /* of samples of the CPU: those that found one of our BPF programs at work */
+	uint64_t unwound_later;        /* samples of the CPU whose stack was kept until it could be unwound */
 	uint64_t hz, hz_asked;         /* 0 = unknown */
 	bool series_only;   /* no event with stacks was recorded, only series */
 	bool finished;

@@ -97,6 +97,16 @@ uint64_t bpfengine_rule(void *context, uint32_t module, uint64_t address)
 	return unwindmaps_rule(((struct bpfengine *)context)->tables, module, address);
 }
 
+bool bpfengine_building(const struct bpfengine *e, uint32_t module)
+{
+	return unwindmaps_building(e->tables, module);
+}
+
+bool bpfengine_place(const struct bpfengine *e, const struct shared_young_mapping *m, struct shared_mapping *ret)
+{
+	return codemap_place(e->files, m, ret);
+}
+
 /* Frames come with the first record of a stack, whoever sends it. */
 static void learn_stack(struct bpfengine *e, const struct shared_record *r, size_t size)
 {

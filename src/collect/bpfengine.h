@@ -15,6 +15,8 @@ struct gasflame_bpf;
 struct kernelmap;
 struct processes_sink;
 struct session;
+struct shared_mapping;
+struct shared_young_mapping;
 
 /* Loads the programs of the session's collectors, and those that follow forks and execs. */
 int bpfengine_open(struct session *s, struct bpfengine **ret, struct err *err);
@@ -30,6 +32,10 @@ bool bpfengine_sum(const struct bpf_map *map, uint32_t key, void *ret, size_t si
 uint32_t bpfengine_stack(struct bpfengine *e, uint64_t hash);
 /* The rule for an address of a module, for userstack_walk(): context is the struct engine. */
 uint64_t bpfengine_rule(void *context, uint32_t module, uint64_t address);
+/* Is the table of a module still being made? */
+bool bpfengine_building(const struct bpfengine *e, uint32_t module);
+/* See codemap_place(). */
+bool bpfengine_place(const struct bpfengine *e, const struct shared_young_mapping *m, struct shared_mapping *ret);
 /* Attaches what follows forks and execs: before the targets are looked at, so that none slips by. */
 int bpfengine_follow(struct bpfengine *e, struct err *err);
 /* Waits up to timeout for something to do and does it. Negative errno when the wait failed. */

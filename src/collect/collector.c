@@ -75,12 +75,16 @@ void collector_cpu_sample(struct session *s, const struct shared_record *r, uint
 	char name[sizeof(r->name)];
 
 	snprintf(name, sizeof(name), "%.15s", r->name); /* "": not known, without BPF */
+	collector_cpu_sample_of(s, r, stack, processes_thread(s->processes, r->pid, r->tid, name, r->time_ns));
+}
+
+void collector_cpu_sample_of(struct session *s, const struct shared_record *r, uint32_t stack, uint32_t thread)
+{
 	s->sampled_ns += r->value;
 	if (r->reason < REASON_COUNT)
 		s->reasons[r->reason]++;
 	profile_add_sample(s->profile,
 		&(struct profile_sample){ .event = s->cpu_event, .value = r->value, .stack = stack,
 					  .time_ns = collector_time_ns(s, r->time_ns),
-					  .thread = processes_thread(s->processes, r->pid, r->tid, name,
-								     r->time_ns) });
+					  .thread = thread });
 }

@@ -121,6 +121,8 @@ void collector_add_cpu_event(struct session *s);
 void collector_begin(struct session *s);
 /* A tick of the clock, with BPF or without, as a sample of the profile. */
 void collector_cpu_sample(struct session *s, const struct shared_record *r, uint32_t stack);
+/* The same for a thread of the profile that is known. */
+void collector_cpu_sample_of(struct session *s, const struct shared_record *r, uint32_t stack, uint32_t thread);
 
 /* A time of the profile. What was before the recording is at its beginning. */
 static inline uint64_t collector_time_ns(const struct session *s, uint64_t mono_ns)

@@ -136,6 +136,7 @@ enum shared_record_kind {
 	RECORD_STACK = 1 | RECORD_FRAMES, /* struct shared_record: only makes a stack known */
 	RECORD_EXIT = 2,                  /* struct shared_exit: a process has ended */
 	RECORD_CPU = RECORD_OF(COLLECTOR_cpu, 1) | RECORD_FRAMES, /* struct shared_record: a sample */
+	RECORD_COPY = RECORD_OF(COLLECTOR_cpu, 2),        /* struct shared_copy: a sample with a copy of its stack */
 	RECORD_WAIT = RECORD_OF(COLLECTOR_wait, 1),       /* struct shared_wait: one long wait */
 	RECORD_WAITS = RECORD_OF(COLLECTOR_wait, 2),      /* struct shared_wait: short waits within a slot of time */
 	RECORD_THREAD_END = RECORD_OF(COLLECTOR_wait, 3), /* struct shared_account: of a thread that has ended */
@@ -165,6 +166,22 @@ struct shared_record {
 	uint8_t own_frames; /* the kernel's frames begin with those of the program that took them: bpf_get_stack() at a tracepoint */
 	uint8_t pad[5];
 	char name[16];
+};
+
+enum {
+	SHARED_COPY_PAGES = 3,
+	SHARED_COPIES = 192,         /* within a second, on all CPUs */
+	SHARED_COPY_REGISTERS = 17,  /* DWARF's numbers; the last is rip */
+};
+
+/* A sample of a young process that leads to where no mapping or table is known yet, to be unwound later. The pages
+ * from that of the stack pointer on follow, as many as there are. */
+struct shared_copy {
+	struct shared_record record; /* user_count 0, has_frames 0 */
+	uint64_t registers[SHARED_COPY_REGISTERS];
+	uint64_t base;               /* address of the first page */
+	uint64_t kernel[SHARED_MAX_KERNEL_FRAMES];
+	struct shared_young young;   /* what was known of its mappings */
 };
 
 struct shared_exit {
@@ -306,6 +323,7 @@ struct shared_alloc_counts {
 struct shared_counts {
 	uint64_t samples, ring_full, stacks_sent;
 	uint64_t guessed; /* samples whose stack passes code that has no table */
+	uint64_t copies;    /* samples sent with a copy of their stack, to be unwound later */
 	uint64_t no_memory; /* samples in an exec or an exit, where there is no user stack */
 };
 

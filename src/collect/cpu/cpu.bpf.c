@@ -6,6 +6,8 @@
  */
 #include "collect/unwind/unwind.bpf.h"
 
+#include "collect/cpu/copy.bpf.h"
+
 /* Per CPU: the clock's interrupt does not interrupt itself. */
 BPF_MAP(cpu_scratch, PERCPU_ARRAY, 1, uint32_t, struct unwind);
 
@@ -47,6 +49,10 @@ int on_cpu_clock(void *ctx)
 	}
 	counts->guessed += u->guessed;
 	counts->no_memory += u->no_memory;
+	if ((u->reason == REASON_NO_MAPPING || u->reason == REASON_NO_TABLE_YET) && copy_send(ctx, u)) {
+		counts->copies++;
+		return 0;
+	}
 	switch (unwind_send(u, true)) {
 	case UNWIND_SENT_FRAMES:
 		counts->stacks_sent++;

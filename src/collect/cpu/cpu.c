@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "collect/bpfengine.h"
 #include "collect/collector.h"
+#include "collect/cpu/copies.h"
 #include "collect/perf/ring.h"
 #include "collect/shared.h"
 #include "profile/keys.h"
@@ -25,6 +26,7 @@
 struct cpu {
 	int *clocks; /* one perf event for each CPU */
 	int count;
+	struct copies *copies; /* stacks that are unwound later */
 };
 
 static struct cpu *own(const struct session *s)
@@ -54,6 +56,7 @@ static int start(struct session *s, struct err *err)
 	int program = bpf_program__fd(bpfengine_skeleton(s->engine)->progs.on_cpu_clock);
 
 	collector_add_cpu_event(s);
+	own(s)->copies = copies_new(s);
 	own(s)->clocks = mem_alloc(cpus * sizeof(*own(s)->clocks));
 	for (int cpu = 0; cpu < cpus; cpu++) {
 		r = start_clock(s, cpu, program, err);
@@ -70,6 +73,10 @@ static void record(struct session *s, const void *data, size_t size)
 
 	if (size < sizeof(*r))
 		return;
+	if (r->kind == RECORD_COPY) {
+		copies_take(own(s)->copies, data, size);
+		return;
+	}
 	stack = bpfengine_stack(s->engine, r->stack);
 	if (stack == PROFILE_NONE) /* the record that had the frames was lost */
 		profile_count(s->profile, KEY_SAMPLES_LOST, 1);
@@ -90,6 +97,11 @@ static void set_hz(struct session *s, uint64_t hz)
 	each_clock(s, PERF_EVENT_IOC_PERIOD, &period);
 }
 
+static void step(struct session *s)
+{
+	copies_step(own(s)->copies, false);
+}
+
 static void pause_clocks(struct session *s, bool pause)
 {
 	each_clock(s, pause ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, NULL);
@@ -102,13 +114,20 @@ static void stop(struct session *s)
 	for (int i = 0; i < own(s)->count; i++)
 		fd_close(&own(s)->clocks[i]);
 	free(own(s)->clocks);
+	copies_step(own(s)->copies, true);
 	if (!bpfengine_sum(bpfengine_skeleton(s->engine)->maps.cpu_counts, 0, &counts, sizeof(counts)))
 		return;
 	profile_count(s->profile, KEY_SAMPLES_TAKEN, counts.samples);
 	profile_count(s->profile, KEY_SAMPLES_LOST, counts.ring_full);
 	profile_count(s->profile, KEY_SAMPLES_STACKS_SENT, counts.stacks_sent);
 	profile_count(s->profile, KEY_SAMPLES_GUESSED, counts.guessed);
+	profile_count(s->profile, KEY_SAMPLES_COPIED, counts.copies);
 	profile_count(s->profile, KEY_SAMPLES_NO_MEMORY, counts.no_memory);
+}
+
+static void close_copies(struct session *s)
+{
+	copies_free(own(s)->copies);
 }
 
 static const char *const programs[] = { "on_cpu_clock", NULL };
@@ -123,5 +142,7 @@ const struct collector collector_cpu = {
 	.record = record,
 	.set_hz = set_hz,
 	.pause = pause_clocks,
+	.step = step,
 	.stop = stop,
+	.close = close_copies,
 };

@@ -53,7 +53,7 @@ void mappings_clear(struct mappings *m)
 /* MODULES_LATER: it has to be asked for again. */
 static uint32_t put(struct areas *areas, const struct mappings_owner *o, const struct proc_mapping *record, bool *ret_new)
 {
-	uint32_t file = modules_of_mapping(o->modules, o->pid, record);
+	uint32_t file = modules_of_mapping(o->modules, o->pid, o->parent, record);
 	struct area area = { record->start, record->end, record->offset, file, 0 };
 
 	if (file == MODULES_IGNORED || file == MODULES_LATER)

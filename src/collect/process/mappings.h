@@ -39,7 +39,7 @@ struct mappings {
 struct mappings_owner {
 	struct profile *profile;
 	struct modules *modules;
-	pid_t pid;
+	pid_t pid, parent; /* parent: one that is recorded and lives, or 0 */
 	uint32_t process;  /* of the profile */
 	uint64_t start_ticks; /* what has the pid is that process if it started then */
 	uint64_t time_ns;  /* now, as the profile counts */

@@ -232,10 +232,22 @@ static bool may_open(struct modules *ms)
 	return false;
 }
 
-uint32_t modules_of_mapping(struct modules *ms, pid_t pid, const struct proc_mapping *m)
+/* Who starts a program most often has the same root folder. The inode tells whether it is the same file. */
+static int open_mapped(pid_t pid, pid_t parent, const struct proc_mapping *m, int *ret_fd)
+{
+	struct err err = { 0 };
+
+	if (pid && !target_open_mapping(pid, m, ret_fd, &err))
+		return 0;
+	if (parent && !target_open_mapping(parent, m, ret_fd, &err))
+		return 0;
+	log_debug("pid %d: %s", (int)pid, err.text);
+	return -1;
+}
+
+uint32_t modules_of_mapping(struct modules *ms, pid_t pid, pid_t parent, const struct proc_mapping *m)
 {
 	_cleanup_free_ char *path = NULL;
-	struct err err = { 0 };
 	uint32_t id;
 	int fd = -1;
 
@@ -250,10 +262,8 @@ uint32_t modules_of_mapping(struct modules *ms, pid_t pid, const struct proc_map
 		return id;
 	if (!may_open(ms))
 		return MODULES_LATER;
-	if (target_open_mapping(pid, m, &fd, &err) < 0) {
-		log_debug("pid %d: %s", (int)pid, err.text);
+	if (open_mapped(pid, parent, m, &fd))
 		return MODULES_MEMORY;
-	}
 	path = mem_strdup(m->path);
 	if (str_ends(path, " (deleted)"))
 		path[strlen(path) - strlen(" (deleted)")] = 0;

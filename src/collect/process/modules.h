@@ -28,8 +28,9 @@ enum {
 	MODULES_IGNORED = 0xffffffff,  /* the kernel's own */
 	MODULES_LATER = 0xfffffffe,    /* too many new files at once: ask again */
 };
-/* The module of a mapping of pid. A file that is new is opened, and read some time later. */
-uint32_t modules_of_mapping(struct modules *ms, pid_t pid, const struct proc_mapping *m);
+/* The module of a mapping of pid. A file that is new is opened, and read some time later. Where pid is gone (or 0: it is
+ * not known what has it now) its parent may see the same file by the same name; 0: there is none. */
+uint32_t modules_of_mapping(struct modules *ms, pid_t pid, pid_t parent, const struct proc_mapping *m);
 /* The process's own module for memory without a file, *jit, made when first needed (0 = not yet). */
 uint32_t modules_jit(struct modules *ms, uint32_t process, uint32_t *jit);
 

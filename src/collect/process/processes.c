@@ -18,6 +18,7 @@
 
 struct process {
 	pid_t pid;
+	pid_t parent;                /* that forked it, where it is one of these; else 0 */
 	uint32_t profile_id;
 	bool gone;
 	bool main;                   /* asked for, not started by another */
@@ -312,6 +313,7 @@ void processes_fork(struct processes *ps, pid_t parent, pid_t child, uint64_t mo
 	mappings_copy(&copy, &from->mappings);
 	pr = add(ps, child, mono_ns);
 	pr->mappings = copy;
+	pr->parent = parent;
 	describe_child(ps, pr, from_id, mono_ns);
 }
 
@@ -343,8 +345,11 @@ void processes_dirty_all(struct processes *ps)
 
 static struct mappings_owner owner_of(const struct processes *ps, const struct process *pr)
 {
-	return (struct mappings_owner){ ps->profile, ps->modules, pr->pid, pr->profile_id, pr->start_ticks,
-					since_start(ps, clock_mono_ns()) };
+	const struct process *parent = pr->parent ? find(ps, pr->parent) : NULL;
+
+	return (struct mappings_owner){ .profile = ps->profile, .modules = ps->modules, .pid = pr->pid,
+					.parent = parent && parent->start_ticks ? pr->parent : 0, .process = pr->profile_id,
+					.start_ticks = pr->start_ticks, .time_ns = since_start(ps, clock_mono_ns()) };
 }
 
 void processes_watch_maps(struct processes *ps, const char *part, processes_map_fn *fn, void *context)
@@ -359,8 +364,13 @@ void processes_map(struct processes *ps, pid_t pid, const struct proc_mapping *r
 	struct process *pr = find(ps, pid);
 	struct mappings_owner o;
 
-	if (!pr || !pr->start_ticks)
+	if (!pr)
 		return;
+	if (!pr->start_ticks) { /* gone; the next process of the program will have the same files */
+		o = owner_of(ps, pr);
+		modules_of_mapping(ps->modules, 0, o.parent, record);
+		return;
+	}
 	if (ps->watch && strstr(record->path, ps->watched))
 		ps->watch(ps->watch_context, pid, record->path);
 	o = owner_of(ps, pr);

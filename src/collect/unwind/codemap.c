@@ -61,6 +61,26 @@ void codemap_add(struct codemap *c, uint32_t module, const struct shared_code_ke
 		log_debug("module %u: no room in the map of files", module);
 }
 
+bool codemap_place(const struct codemap *c, const struct shared_young_mapping *m, struct shared_mapping *ret)
+{
+	struct shared_code_file f;
+
+	if (!m->m.end || m->m.end <= m->m.start)
+		return false;
+	*ret = m->m;
+	if (ret->module)
+		return ret->module < SHARED_MAX_MODULES;
+	if (bpf_map_lookup_elem(c->files_fd, &m->file, &f))
+		return false;
+	for (uint32_t i = 0; i < MIN(f.part_count, SHARED_CODE_PARTS); i++)
+		if (m->offset >= f.parts[i].offset && m->offset - f.parts[i].offset < f.parts[i].size) {
+			ret->bias = m->m.start - (f.parts[i].address + (m->offset - f.parts[i].offset));
+			ret->module = f.module;
+			return true;
+		}
+	return false;
+}
+
 static const struct shared_mapping *find(const struct shared_mapping *list, uint32_t count, uint64_t address)
 {
 	uint32_t at = vec_search(i, 0, count, list[i].end <= address);

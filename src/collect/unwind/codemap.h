@@ -7,12 +7,14 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct codemap;
 struct shared_code_key;
 struct shared_mapping;
+struct shared_young_mapping;
 struct worker_layout;
 
 /* The descriptors stay the caller's: the maps code_files and young. */
@@ -22,5 +24,7 @@ void codemap_free(struct codemap *c);
 /* Where the code of a module's file lies. A file that finds no room, or has too many parts, is found as before: by what
  * user space says of each process. */
 void codemap_add(struct codemap *c, uint32_t module, const struct shared_code_key *file, const struct worker_layout *layout);
+/* What a mapping that the kernel side has found is by what is known now, as young_place() finds it; false: not known. */
+bool codemap_place(const struct codemap *c, const struct shared_young_mapping *m, struct shared_mapping *ret);
 /* Compares what the kernel side knows of a process with its list of mappings, which is sorted. */
 void codemap_learn(struct codemap *c, pid_t pid, const struct shared_mapping *list, uint32_t count);

@@ -46,6 +46,15 @@ UNWIND_MAP struct {
 	__type(value, struct shared_process);
 } processes SEC(".maps");
 
+/* What a process has mapped since its exec, found in the kernel (young.bpf.h). */
+UNWIND_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SHARED_MAX_PROCESSES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, uint32_t);
+	__type(value, struct shared_young);
+} young SEC(".maps");
+
 UNWIND_MAP struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 8 << 20);

@@ -187,6 +187,11 @@ int unwindmaps_load(struct unwindmaps *t, uint32_t module, const struct unwind_t
 	return 0;
 }
 
+bool unwindmaps_building(const struct unwindmaps *t, uint32_t module)
+{
+	return module < SHARED_MAX_MODULES && t->modules[module].state == MODULE_BUILDING;
+}
+
 uint64_t unwindmaps_rule(const struct unwindmaps *t, uint32_t module, uint64_t address)
 {
 	const struct shared_module *m = &t->modules[module];

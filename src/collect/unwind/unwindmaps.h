@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
@@ -23,5 +24,7 @@ void unwindmaps_announce(struct unwindmaps *t, uint32_t module);
 void unwindmaps_none(struct unwindmaps *t, uint32_t module);
 /* Loads a table that unwind_valid() has passed. -ENOSPC when the space is used up. */
 int unwindmaps_load(struct unwindmaps *t, uint32_t module, const struct unwind_table *table, struct err *err);
+/* Is its table still being made? */
+bool unwindmaps_building(const struct unwindmaps *t, uint32_t module);
 /* The rule for an address, as the BPF program finds it. */
 uint64_t unwindmaps_rule(const struct unwindmaps *t, uint32_t module, uint64_t address);

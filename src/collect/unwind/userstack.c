@@ -78,8 +78,8 @@ static enum shared_reason reason_of(enum unwind_result result, uint64_t rule)
 enum shared_reason userstack_walk(struct userstack *how, struct unwind_regs *regs, uint64_t *frames,
 				  uint16_t *ret_count)
 {
-	uint32_t count;
-	const struct shared_mapping *maps = processes_mappings(how->processes, how->pid, &count);
+	uint32_t count = how->map_count;
+	const struct shared_mapping *maps = how->processes ? processes_mappings(how->processes, how->pid, &count) : how->maps;
 
 	how->guessed = false;
 	for (*ret_count = 0; *ret_count < SHARED_MAX_USER_FRAMES;) {

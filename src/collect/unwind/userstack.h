@@ -17,8 +17,10 @@
 struct processes;
 
 struct userstack {
-	const struct processes *processes;
-	pid_t pid;
+	const struct processes *processes; /* its mappings are those of pid as they are now */
+	pid_t pid;                         /* -1: no memory but what read gives */
+	const struct shared_mapping *maps; /* instead of those, sorted, where processes is NULL */
+	uint32_t map_count;
 	uint64_t (*rule)(void *context, uint32_t module, uint64_t address); /* RULE_FRAME_POINTER: it has no table */
 	void *rule_context;
 	unwind_read_fn *read;

@@ -78,14 +78,6 @@ struct {
 	__type(value, struct shared_code_file);
 } code_files SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SHARED_MAX_PROCESSES);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, uint32_t);
-	__type(value, struct shared_young);
-} young SEC(".maps");
-
 BPF_MAP(young_none, ARRAY, 1, uint32_t, struct shared_young);
 
 struct young_found {

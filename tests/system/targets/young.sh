@@ -20,14 +20,14 @@ else
 fi
 cat >loop.sh <<-END
 	i=0
-	while [ \$i -lt 50 ]; do
+	while [ \$i -lt 35 ]; do
 		"$TRUTH/truth-young" 3
 		merged/layered 3
 		/bin/true
 		/bin/ls / >/dev/null
 		i=\$((i + 1))
 	done
-	exec "$TRUTH/truth-young" 3 80
+	exec "$TRUTH/truth-young" 3 60
 END
 gf run -e cpu,wait -o loop.gasflame -- sh loop.sh
 check_status "a shell loop of short programs, and one that forks, vforks and executes from a thread" 0
@@ -42,13 +42,15 @@ check "samples in an exec or exit are counted" above "$(counter loop.gasflame 's
 # A file that is written anew in place is another program: the table of the old one must not be used.
 cat >replace.sh <<-END
 	cp "$TRUTH/truth-young" program
-	for i in 1 2 3 4 5 6 7 8 9 10; do ./program 3; done
+	for i in 1 2 3 4 5 6; do ./program 3; done
 	cat "$TRUTH/truth-deep" >program
-	for i in 1 2 3 4 5; do ./program 30 0.1; done
+	for i in 1 2 3; do ./program 30 0.1; done
 	cp "$TRUTH/truth-young" next
 	mv next program
-	for i in 1 2 3 4 5 6 7 8 9 10; do ./program 3; done
+	for i in 1 2 3 4 5 6; do ./program 3; done
 	rm program
+	# Programs that nobody has seen before.
+	for i in 1 2 3 4 5 6 7 8 9 10 11 12; do cp "$TRUTH/truth-young" new\$i; ./new\$i 5; done
 END
 gf run -e cpu -o replaced.gasflame -- sh replace.sh
 check_status "a program that is replaced" 0
@@ -56,9 +58,11 @@ check "the new one has its own stacks" grep -qE 'main(;deep_level){30};deep_burn
 check "and the old one its own" grep -qE 'main;live;young_long' <(folded replaced.gasflame)
 check_not "none is mixed" grep -qE 'young_[a-z]*.*deep_|deep_.*young_' <(folded replaced.gasflame)
 check "stacks are complete" above "$(complete replaced.gasflame)" 90
+check "the first ones were unwound later" above "$(counter replaced.gasflame 'samples.unwound later')" 0
+check "which the quality line says" said 'unwound later'
 
 # With this the loader looks a function up at each call, from behind a frame that is found by rbx.
-LD_BIND_NOT=1 gf run -e cpu -o lazy.gasflame -- "$TRUTH/truth-young" 400 -1
+LD_BIND_NOT=1 gf run -e cpu -o lazy.gasflame -- "$TRUTH/truth-young" 300 -1
 check_status "lazy binding" 0
 if [ "$(counter lazy.gasflame samples.taken)" -gt 0 ] && grep -q _dl_runtime_resolve <(folded lazy.gasflame); then
 	check "its callers are known" grep -qE 'main;young_calls;.*_dl_runtime_resolve[a-z_]*;_dl_fixup' <(folded lazy.gasflame)
