@@ -61,15 +61,9 @@ pid_t jitfiles_dump_number(const char *path)
 	const char *base = strrchr(path, '/');
 	long number = 0;
 
-	if (!base)
+	if (!base || !str_starts(base + 1, "jit-"))
 		return 0;
-	if (str_starts(base + 1, "jit-"))
-		base += 5;
-	else if (str_starts(base + 1, "perf-")) /* PHP's */
-		base += 6;
-	else
-		return 0;
-	for (; isdigit((unsigned char)*base) && number < INT32_MAX / 10; base++)
+	for (base += 5; isdigit((unsigned char)*base) && number < INT32_MAX / 10; base++)
 		number = number * 10 + (*base - '0');
 	return strcmp(base, ".dump") ? 0 : number;
 }

@@ -14,7 +14,7 @@ static const struct {
 	struct jithint hint;
 } known[] = {
 	{ "libjvm.so", { "Java", "jcmd PID Compiler.perfmap while it is recorded (JDK 17 and later), or java "
-			 "-XX:+DumpPerfMapAtExit" } },
+			 "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit" } },
 	{ "libcoreclr.so", { ".NET", "start it with DOTNET_PerfMapEnabled=1" } },
 	{ "libnode.so", { "node", "start it with node --perf-basic-prof" } },
 	{ "node", { "node", "start it with node --perf-basic-prof" } },
@@ -22,7 +22,7 @@ static const struct {
 	{ "libluajit-", { "LuaJIT", NULL } },
 	{ "luajit", { "LuaJIT", NULL } },
 	{ "opcache.so", { "PHP", "start it with -d opcache.jit_debug=16" } },
-	{ "libpypy", { "PyPy", NULL } },
+	{ "libpypy3.", { "PyPy", NULL } },
 	{ "beam.smp", { "Erlang", "start it with erl +JPperf true" } },
 	{ "libpython3.", { "Python", "start it with python -X perf (3.12 and later)" } },
 };
