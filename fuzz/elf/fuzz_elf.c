@@ -62,6 +62,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			for (int k = 0; k < 8 && n < 64; k++)
 				addresses[n++] = elf->sections[i].address + elf->sections[i].size / 8 * k;
 	}
+	for (size_t i = 0; i < elf->segment_count && !elf->section_count; i++)
+		for (int k = 0; k < 8 && n < 64 && elf->segments[i].flags & PF_X; k++)
+			addresses[n++] = elf->segments[i].address + 16 * k;
 	answered = 0;
 	files.main = elf;
 	symbols_new(&files, &symbols, NULL);

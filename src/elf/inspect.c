@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "elf/dynamic/dynamic.h"
 #include "elf/file.h"
 #include "elf/go/gotab.h"
 #include "elf/symbols.h"
@@ -130,6 +131,18 @@ static void inspect_go(const struct elf *elf, struct symbols_info *info)
 		info->symbol_count = info->go_count;
 }
 
+/* A file without a section table has its exported names all the same. */
+static void inspect_dynamic(const struct elf *elf, struct symbols_info *info)
+{
+	struct elf view;
+
+	if (!dynamic_view(elf, &view))
+		return;
+	info->dynsym = has_bytes(&view, ".dynsym");
+	info->dynamic_count = symtab_count_functions(&view, ".dynsym");
+	dynamic_done(&view);
+}
+
 void symbols_inspect(struct elf *elf, struct symbols_info *ret)
 {
 	*ret = (struct symbols_info){
@@ -147,6 +160,7 @@ void symbols_inspect(struct elf *elf, struct symbols_info *ret)
 	read_altlink(elf, ret);
 	ret->build_id_size = elf_build_id(elf, ret->build_id);
 	ret->dynamic_count = symtab_count_functions(elf, ".dynsym");
+	inspect_dynamic(elf, ret);
 	ret->symbol_count = ret->symtab ? symtab_count_functions(elf, ".symtab") : ret->dynamic_count;
 	inspect_go(elf, ret);
 	symtab_each_name(elf, ".symtab", see_symbol, ret);

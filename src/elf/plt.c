@@ -3,7 +3,8 @@
  *
  * A stub jumps through a slot of the GOT; the relocation of that slot names the
  * symbol. So the stubs are decoded, whatever their layout (.plt, .plt.sec,
- * .plt.got, with or without endbr64), rather than counted.
+ * .plt.got, with or without endbr64), rather than counted. Without a section
+ * table all code is searched for them (dynamic.h).
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "elf/dynamic/dynamic.h"
 #include "elf/file.h"
 #include "elf/symtab.h"
 
@@ -127,9 +129,18 @@ static const char *decode(const struct plt *p, const uint8_t *code, size_t n, ui
 	return NULL;
 }
 
-static void read_stubs(struct plt *p, const char *section)
+/* Does code begin like a stub: endbr64 or not, bnd or not, and the jump? */
+static bool is_stub(const uint8_t *code, size_t n)
 {
-	const struct elf_section *s = elf_section(p->elf, section);
+	size_t at = n >= 4 && !memcmp(code, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0;
+
+	at += at < n && code[at] == 0xf2;
+	return at + 6 <= n && code[at] == 0xff && code[at + 1] == 0x25;
+}
+
+/* anywhere: it is not known to be a PLT, and most of it is none. */
+static void read_stubs(struct plt *p, const struct elf_section *s, bool anywhere)
+{
 	size_t step;
 
 	if (!s || !s->data || s->type != SHT_PROGBITS || s->flags & SHF_COMPRESSED)
@@ -137,7 +148,8 @@ static void read_stubs(struct plt *p, const char *section)
 	step = s->entry_size == 8 ? 8 : STUB_BYTES;
 	for (uint64_t at = 0; at < s->file_size && p->name_bytes <= p->elf->size; at += step) {
 		size_t n = MIN(step, s->file_size - at);
-		const char *name = decode(p, s->data + at, n, s->address + at);
+		const char *name = anywhere && !is_stub(s->data + at, n) ? NULL :
+									     decode(p, s->data + at, n, s->address + at);
 		size_t length;
 		char *copy;
 
@@ -156,6 +168,7 @@ static void read_stubs(struct plt *p, const char *section)
 size_t plt_read(struct elf *elf, struct arena *arena, plt_name_fn *name_of, void *context,
 		struct plt_stub **ret)
 {
+	static const char *const sections[] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
 	struct plt p = { .elf = elf, .arena = arena, .name_of = name_of, .context = context };
 
 	*ret = NULL;
@@ -165,10 +178,11 @@ size_t plt_read(struct elf *elf, struct arena *arena, plt_name_fn *name_of, void
 	read_slots(&p, ".rela.plt");
 	read_slots(&p, ".rela.dyn");
 	vec_sort(&p.slots, compare_slots);
-	read_stubs(&p, ".plt");
-	read_stubs(&p, ".plt.sec");
-	read_stubs(&p, ".plt.got");
-	read_stubs(&p, ".iplt");
+	for (size_t i = 0; i < ARRAY_LEN(sections); i++)
+		read_stubs(&p, elf_section(elf, sections[i]), false);
+	for (size_t i = 0; i < elf->section_count; i++)
+		if (!strcmp(elf->sections[i].name, DYNAMIC_CODE))
+			read_stubs(&p, &elf->sections[i], true);
 	vec_sort(&p.stubs, compare_stubs);
 	vec_done(&p.slots);
 	*ret = p.stubs.v;

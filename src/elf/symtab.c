@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "elf/dynamic/dynamic.h"
 #include "elf/file.h"
 #include "elf/go/gotab.h"
 #include "elf/symbols.h"
@@ -37,6 +38,8 @@ struct symtab {
 	struct arena arena;
 	uint8_t *mini_data;
 	struct elf *mini;
+	struct elf view; /* of a file without a section table */
+	bool viewed;
 };
 
 /* A symbol table of one file, its strings checked once: every offset up to last_nul is a string. */
@@ -124,11 +127,11 @@ static bool is_function(const Elf64_Sym *sym, const char *name)
 }
 
 /* Symbols of debug sections (link-time optimization leaves some) have offsets as values, which look like
- * code addresses. Section numbers past the reserved ones are in another table: only the address is checked
- * there. */
-static bool in_code(const struct elf *elf, const Elf64_Sym *sym)
+ * code addresses. Section numbers past the reserved ones are in another table, and those of a file without a
+ * section table in none: only the address is checked there. */
+static bool in_code(const struct symtab *t, const struct elf *elf, const Elf64_Sym *sym)
 {
-	return sym->st_shndx >= SHN_LORESERVE ||
+	return sym->st_shndx >= SHN_LORESERVE || elf == &t->view ||
 	       (sym->st_shndx < elf->section_count && elf->sections[sym->st_shndx].flags & SHF_EXECINSTR);
 }
 
@@ -155,7 +158,7 @@ static size_t add_table(struct symtab *t, struct elf *elf, const char *section)
 		const char *name = table_get(&table, i, &sym);
 		uint64_t end;
 
-		if (!is_function(&sym, name) || !in_code(elf, &sym))
+		if (!is_function(&sym, name) || !in_code(t, elf, &sym))
 			continue;
 		end = code_end(&code, sym.st_value);
 		if (!end)
@@ -317,7 +320,8 @@ struct symtab *symtab_new(const struct symbols_files *files)
 
 	if (!add_table(t, files->main, ".symtab") &&
 	    !(files->debug && add_table(t, files->debug, ".symtab"))) {
-		add_table(t, files->main, ".dynsym");
+		t->viewed = dynamic_view(files->main, &t->view);
+		add_table(t, t->viewed ? &t->view : files->main, ".dynsym");
 		end_by_functions(t, files->main);
 		if (!debugdata_unpack(files->main, &t->mini_data, &mini_n) &&
 		    !elf_open_memory(t->mini_data, mini_n, &t->mini, NULL))
@@ -327,7 +331,7 @@ struct symtab *symtab_new(const struct symbols_files *files)
 	vec_sort(&t->entries, compare_entries);
 	drop_aliases(t);
 	nest(t);
-	t->stub_count = plt_read(files->main, &t->arena, name_of, t, &t->stubs);
+	t->stub_count = plt_read(t->viewed ? &t->view : files->main, &t->arena, name_of, t, &t->stubs);
 	return t;
 }
 
@@ -338,6 +342,8 @@ void symtab_free(struct symtab *t)
 	vec_done(&t->entries);
 	free(t->stubs);
 	arena_done(&t->arena);
+	if (t->viewed)
+		dynamic_done(&t->view);
 	elf_free(t->mini);
 	free(t->mini_data);
 	free(t);

@@ -219,6 +219,37 @@ static void exports_and_stubs_have_names(void **state)
 	}
 }
 
+/* The same without a section table, as some releases are: by what the loader needs. */
+static void no_section_table(void **state)
+{
+	static const char *const flags[] = { "-rdynamic", "-rdynamic -fcf-protection -Wl,-z,now,-z,ibtplt,--hash-style=sysv" };
+
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+		_cleanup_free_ char *full = build("headless", flags[i]), *stripped = bare("headless");
+		_cleanup_free_ char *stub = mem_printf("objdump -d %s | grep '<memset@plt>:'", stripped);
+		uint64_t at = symbol(full, "exported"), three = symbol(full, "three"), plt = line_of(stub);
+		_cleanup_fd_ int fd = open(stripped, O_RDWR | O_CLOEXEC);
+		struct symbols_info info;
+		struct recorded r;
+		uint32_t a, b, c;
+
+		/* e_shoff; e_shnum and e_shstrndx */
+		assert_int_equal(pwrite(fd, "\0\0\0\0\0\0\0\0", 8, 40), 8);
+		assert_int_equal(pwrite(fd, "\0\0\0\0", 4, 60), 4);
+		r = record(stripped);
+		a = sample(&r, at + 3);
+		b = sample(&r, plt + 2);
+		c = sample(&r, three + 1);
+		name(&r, NULL);
+		expect(&r, a, "exported", NAMED_DYNAMIC);
+		expect(&r, b, "memset@plt", NAMED_PLT);
+		expect_start(&r, c, "headless", three);
+		assert_int_equal(worker_inspect(r.worker, fd, &info, NULL), 0);
+		assert_true(info.dynsym && info.dynamic_count >= 3); /* main, exported, unsized */
+		recorded_done(&r);
+	}
+}
+
 static void another_build_names_what_agrees(void **state)
 {
 	_cleanup_free_ char *full = build("mine", ""), *stripped = bare("mine");
@@ -356,6 +387,7 @@ int main(void)
 		cmocka_unit_test(functions_have_their_starts),
 		cmocka_unit_test(symbols_and_fdes_agree),
 		cmocka_unit_test(exports_and_stubs_have_names),
+		cmocka_unit_test(no_section_table),
 		cmocka_unit_test(another_build_names_what_agrees),
 		cmocka_unit_test(a_program_that_is_gone),
 		cmocka_unit_test(folders_and_roots),

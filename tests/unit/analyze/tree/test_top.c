@@ -209,8 +209,8 @@ static void frames_without_a_name_say_which_file(void **state)
 
 	sample_add(&s, s.main, sample_stack(&s, "main;?"), 1000);
 	quality(&s, &line, &warnings);
-	says(warnings, "50.0 % of the frames have no name: functions of /opt/node/lib/libstripped.so are shown by their "
-		       "start; gasflame symbols /opt/node/lib/libstripped.so says how");
+	says(warnings, "50.0 % of the frames have no name: functions of /opt/node/lib/libstripped.so are shown by their start; "
+		       "gasflame symbols /opt/node/lib/libstripped.so says how to get names");
 	profile_count_set(s.p, "symbols.problem: /opt/node/lib/libstripped.so has no symbol table", 1);
 	quality(&s, &line, &warnings);
 	says(warnings, "no name: /opt/node/lib/libstripped.so has no symbol table");
