@@ -241,7 +241,7 @@ static void check_program(const struct module *x, struct checks *c)
 	else
 		checks_add(c, "symbols", CHECK_LIMITED,
 			   "a build that is not stripped, or --symbols FILE with one of the same build-id",
-			   "module and offset; exported names", "stripped: %s exported functions", count);
+			   "functions by their start; exported names", "stripped: %s exported functions", count);
 	if (i->debug_line || i->debug_info)
 		checks_add(c, "debug info", CHECK_OK, NULL, NULL, "lines%s",
 			   i->debug_info ? " and inlined calls" : "");
