@@ -52,6 +52,7 @@ struct modules {
 	void *context;
 	VEC(struct module) list; /* by id; 0 is none */
 	struct map by_mapping;   /* device and inode of mappings, mixed, to the last such module */
+	struct map memory;       /* keys of files without a name that hold code, but no program */
 	uint32_t vdso, known;
 	double tokens;           /* new files that may come now */
 	uint64_t tokens_ns;
@@ -78,6 +79,7 @@ void modules_free(struct modules *ms)
 	reader_free(ms->reader);
 	vec_done_each(&ms->list, e, fd_close(&e->fd); free(e->path); free(e->layout));
 	map_done(&ms->by_mapping);
+	map_done(&ms->memory);
 	free(ms);
 }
 
@@ -245,8 +247,22 @@ static int open_mapped(pid_t pid, pid_t parent, const struct proc_mapping *m, in
 	return -1;
 }
 
+/* .NET writes its code to a memfd, which grows with it: each mapping would be that of a new file, to be opened and read
+ * before any stack through it can be walked. It is memory, unless it begins as a program does. */
+static bool is_memory(struct modules *ms, uint64_t key, int fd)
+{
+	char magic[4];
+
+	if (pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && !memcmp(magic, "\177ELF", sizeof(magic)))
+		return false;
+	*map_put(&ms->memory, key, 0) = 1;
+	return true;
+}
+
 uint32_t modules_of_mapping(struct modules *ms, pid_t pid, pid_t parent, const struct proc_mapping *m)
 {
+	bool unlinked = str_starts(m->path, "/memfd:");
+	uint64_t key = mapping_key(m->device_major, m->device_minor, m->inode) ^ map_hash(pid);
 	_cleanup_free_ char *path = NULL;
 	uint32_t id;
 	int fd = -1;
@@ -257,6 +273,8 @@ uint32_t modules_of_mapping(struct modules *ms, pid_t pid, pid_t parent, const s
 		return MODULES_IGNORED;
 	if (m->path[0] != '/' || !m->inode)
 		return MODULES_MEMORY;
+	if (unlinked && map_get(&ms->memory, key))
+		return MODULES_MEMORY;
 	id = find_mapped(ms, m);
 	if (id)
 		return id;
@@ -264,6 +282,10 @@ uint32_t modules_of_mapping(struct modules *ms, pid_t pid, pid_t parent, const s
 		return MODULES_LATER;
 	if (open_mapped(pid, parent, m, &fd))
 		return MODULES_MEMORY;
+	if (unlinked && is_memory(ms, key, fd)) {
+		fd_close(&fd);
+		return MODULES_MEMORY;
+	}
 	path = mem_strdup(m->path);
 	if (str_ends(path, " (deleted)"))
 		path[strlen(path) - strlen(" (deleted)")] = 0;

@@ -37,6 +37,8 @@ started+=("$PID")
 
 gf record -e cpu -d 1 -o unnamed -p "$PID"
 check "without a name: one box a page" above "$(share unnamed '[jit]+0x0 (page)')" 90
+check "code in a memfd is no file" test "$("$GASFLAME" query unnamed "select count(*) from module where path like '/memfd:%'" |
+	tail -1)" = 0
 check "and what to do about it" said 'have it write /tmp/perf-1.map'
 
 "$GASFLAME" record -e cpu -o late -p "$PID" 2>late.err &

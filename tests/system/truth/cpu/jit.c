@@ -3,9 +3,10 @@
  * /tmp/perf-PID.map as JIT compilers do, and burns there. x86-64 and arm64.
  *
  * keep: the map stays, for a report that comes later. late: the map is written at SIGUSR1; SIGTERM removes it
- * and ends.
+ * and ends; and the code is in a memfd, as .NET has it.
  */
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -39,16 +40,26 @@ static int write_map(const char *path, const void *memory)
 	return fclose(map);
 }
 
+/* Returns executable memory that holds the code, or NULL. */
+static void *make_code(bool in_file)
+{
+	int fd = in_file ? memfd_create("doublemapper", 0) : -1;
+	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, in_file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, fd, 0);
+
+	if (memory == MAP_FAILED || (in_file && ftruncate(fd, 4096)))
+		return NULL;
+	memcpy(memory, code, sizeof(code));
+	return mprotect(memory, 4096, PROT_READ | PROT_EXEC) ? NULL : memory;
+}
+
 int main(int argc, char **argv)
 {
 	char path[64];
 	double end = seconds_of(CLOCK_MONOTONIC) + argument(argc, argv, 1, 5);
 	const char *how = argc > 2 ? argv[2] : "";
-	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED)
-		return 1;
-	memcpy(memory, code, sizeof(code));
-	if (mprotect(memory, 4096, PROT_READ | PROT_EXEC))
+	void *memory = make_code(!strcmp(how, "late"));
+
+	if (!memory)
 		return 1;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
 	if (!strcmp(how, "late")) {
