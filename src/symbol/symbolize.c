@@ -396,13 +396,16 @@ static void resolve_jit(struct group *g)
 	struct run *r = g->run;
 	uint32_t process = r->p->modules.v[g->module].process;
 	char why[512] = "";
+	size_t unnamed = 0;
 
 	hand_over_dumps(r, process);
 	/* A profile without stacks is only a batch of frames (background.c): it has no past. */
 	jitnames_resolve(r->p, process, r->s->jit, r->s->worker, g->addresses.v, g->addresses.n, got_names,
 			 r->p->stacks.n > 1 ? got_past : NULL, g, why, sizeof(why));
+	for (size_t i = 0; i < g->n; i++)
+		unnamed += profile_frame_unnamed(r->p, g->frames[i].frame);
 	if (why[0])
-		add_problem(r, why, g->n);
+		add_problem(r, why, unnamed);
 }
 
 /* --- all --- */
