@@ -28,6 +28,7 @@
 #include "symbol/jit/jitpast.h"
 #include "symbol/kallsyms.h"
 #include "symbol/stillrunning.h"
+#include "symbol/stripped/kept.h"
 #include "symbol/stripped/otherbuild.h"
 #include "target/kernelplaces.h"
 
@@ -219,29 +220,6 @@ static void got_range(void *context, size_t index, uint64_t start, uint64_t end)
 			name_by_place(g->run, &g->frames[i], NAMED_START, start);
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct functions_range *x = a, *y = b;
-
-	return ORDER(x->start, y->start);
-}
-
-/* The functions of a module that the capture kept. A hostile one may have some that overlap: these are left out. */
-static void known_functions(const struct profile *p, uint32_t module, struct functions *ret)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < p->ranges.n; i++)
-		if (p->ranges.v[i].module == module)
-			vec_push(ret, (struct functions_range){ p->ranges.v[i].start, p->ranges.v[i].end });
-	vec_sort(ret, compare_ranges);
-	for (size_t i = 0; i < ret->n; i++)
-		if (!kept || ret->v[i].start >= ret->v[kept - 1].end)
-			ret->v[kept++] = ret->v[i];
-	ret->n = kept;
-	ret->from = FUNCTIONS_FDES;
-}
-
 /* --- ELF files --- */
 
 /* A copy of our own vdso: every process has the same. */
@@ -274,7 +252,7 @@ static void resolve_file(struct group *g)
 				.build_id = build_id, .build_id_size = MIN(m->build_id_size, 20),
 				.recorded_wall_ns = r->p->start_wall_ns, .no_dwarf = s->options.no_inline,
 				.debuginfod = s->options.debuginfod, .known = &known };
-	known_functions(r->p, g->module, &known);
+	kept_functions(r->p, g->module, &known);
 	g->binary = &b;
 	if (kept && (int)*kept >= 0)
 		b.find.main = fcntl(*kept, F_DUPFD_CLOEXEC, 3);

@@ -168,7 +168,7 @@ static void print_tables(const struct symbolfile *f, struct buf *out)
 		    i->eh_frame || !i->debug_frame ? ".eh_frame" : ".debug_frame", coverage(f), str_bytes(text, f->text_bytes),
 		    f->overlapping ? "; some overlap, which no compiler makes" : "");
 	else
-		row(out, "unwind", "none: neither .eh_frame nor .debug_frame");
+		row(out, "unwind", i->go ? "by Go's table" : "none: neither .eh_frame nor .debug_frame");
 }
 
 static void print_next(const struct symbolfile *f, struct buf *out)
@@ -236,6 +236,8 @@ void symbolfile_json(const struct symbolfile *f, struct json *j)
 	json_put_fixed(j, "unwind_percent_of_text", coverage(f), 1);
 	json_put_bool(j, "symtab", i->symtab);
 	json_put_bool(j, "dynsym", i->dynsym);
+	if (i->go)
+		json_put_uint(j, "go_functions", i->go_count);
 	json_put_bool(j, "gnu_debugdata", i->minidebug);
 	json_put_bool(j, "debug_lines", i->debug_line);
 	json_put_bool(j, "debug_info", i->debug_info);
