@@ -81,7 +81,7 @@ const char *redact_base(struct redact *r, const char *path)
 /* A path may have anything in it, so nobody knows where it ends: what follows goes, too. */
 const char *redact_text(struct redact *r, const char *text)
 {
-	const char *path = NULL, *sentence = key_rest(KEY_SYMBOLS_PROBLEM_OF, text);
+	const char *path = NULL, *sentence = key_rest(KEY_SYMBOLS_PROBLEM_OF, text) ?: key_rest(KEY_SYMBOLS_BUILD_OF, text);
 	char made[256];
 
 	/* These are sentences with names of files in them that no rule knows. */

@@ -47,6 +47,42 @@ static void what_is_written_is_read(void **state)
 			 profile_frame(p, 0, FRAME_USER, p->frames.v[1].address));
 }
 
+/* Where names are from, and the functions of stripped files; and a file in which they make no sense. */
+static void functions_and_their_sources_are_read(void **state)
+{
+	_cleanup_free_ char *path = in_folder("sources");
+	_cleanup_(profile_freep) struct profile *p = make_profile(&small), *q = NULL, *odd = NULL, *old = NULL;
+	uint32_t n = p->functions.n;
+
+	assert_true(n >= NAMED_KINDS);
+	for (uint32_t i = 0; i < n; i++)
+		p->functions.v[i].named = i % NAMED_KINDS;
+	profile_add_range(p, 0, 0x1000, 0x1080);
+	profile_add_range(p, 0, 0x2000, UINT64_MAX);
+	profile_add_range(p, 0, 0x1000, 0x9999); /* is there */
+	assert_int_equal(p->ranges.n, 2);
+	save(p, path);
+	q = load(path);
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(q->functions.v[i].named, p->functions.v[i].named);
+	assert_int_equal(q->ranges.n, 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_true(q->ranges.v[i].module == p->ranges.v[i].module && q->ranges.v[i].start == p->ranges.v[i].start &&
+			    q->ranges.v[i].end == p->ranges.v[i].end);
+	assert_int_equal(profile_counter(q, "capture.dropped"), 0);
+	tamper(path, "update function_named set named = 'guessed' where function = 1;"
+		     "insert into function_named values (999999, 'start');"
+		     "insert into function_range values (77, 1, 2), (0, 5, 5), (0, 6, 5)");
+	odd = load(path);
+	assert_int_equal(profile_counter(odd, "capture.dropped"), 5);
+	assert_int_equal(odd->functions.v[1].named, NAMED_SYMBOL);
+	assert_int_equal(odd->ranges.n, 2);
+	tamper(path, "drop table function_named; drop table function_range");
+	old = load(path);
+	assert_int_equal(old->ranges.n, 0);
+	assert_int_equal(profile_counter(old, "capture.dropped"), 0);
+}
+
 static void names_of_any_bytes_survive(void **state)
 {
 	_cleanup_free_ char *path = in_folder("odd ?#%41 'name");
@@ -654,6 +690,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_is_read),
+		cmocka_unit_test(functions_and_their_sources_are_read),
 		cmocka_unit_test(names_of_any_bytes_survive),
 		cmocka_unit_test(many_flushes_are_one_recording),
 		cmocka_unit_test(samples_on_disk_can_be_dropped),

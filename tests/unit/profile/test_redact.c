@@ -35,6 +35,7 @@ static struct profile *make_told(void)
 	profile_add_series(p, "mem.file.rss: /home/hush-user/hush more", "bytes");
 	profile_count(p, "cgroup.cpu.periods: /sys/fs/cgroup/hush-id", 3);
 	profile_count(p, "symbols.problem: few symbols for hush-file: it is stripped", 3);
+	profile_count(p, "symbols.other build: names of hush-build (no build-id) are used for reth: 7 of 7 functions agree", 3);
 	profile_add_event(p, "block:block_rq_issue/bytes", "bytes", "of /home/hush-user/x", 0);
 	return p;
 }
