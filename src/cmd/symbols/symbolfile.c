@@ -230,14 +230,12 @@ void symbolfile_json(const struct symbolfile *f, struct json *j)
 	put_text(j, "built_by", f->facts.compiler);
 	json_put_uints(j, { "bytes", f->bytes }, { "text_bytes", f->text_bytes },
 		       { "symtab_functions", i->symtab ? i->symbol_count : 0 }, { "dynsym_functions", i->dynamic_count },
-		       { "go_functions", i->go_count },
-		       { "unwind_functions", f->functions }, { "unwind_overlapping", f->overlapping });
+		       { "go_functions", i->go_count }, { "unwind_functions", f->functions },
+		       { "unwind_overlapping", f->overlapping });
 	json_put_string(j, "unwind_from", from[MIN(f->functions_from, 2)]);
 	json_put_fixed(j, "unwind_percent_of_text", coverage(f), 1);
 	json_put_bool(j, "symtab", i->symtab);
 	json_put_bool(j, "dynsym", i->dynsym);
-	if (i->go)
-		json_put_uint(j, "go_functions", i->go_count);
 	json_put_bool(j, "gnu_debugdata", i->minidebug);
 	json_put_bool(j, "debug_lines", i->debug_line);
 	json_put_bool(j, "debug_info", i->debug_info);
