@@ -96,15 +96,17 @@ static uint64_t read_entry(const struct gotab *t, size_t i)
 	return value;
 }
 
-/* Returns the end of the loaded code that holds address; 0 = there is none. */
+/* Returns the end of the loaded code that holds address; 0 = there is none. Code is no larger than the file: the ranges of
+ * all functions together, each of a byte at least, are not either. */
 static uint64_t code_end(const struct elf *elf, uint64_t address)
 {
 	for (size_t i = 0; i < elf->segment_count; i++) {
 		const struct elf_segment *s = &elf->segments[i];
+		uint64_t size = MIN(s->file_size, elf->size);
 
-		if (s->type == PT_LOAD && s->flags & PF_X && address >= s->address &&
-		    address - s->address < s->file_size && s->address + s->file_size > address)
-			return s->address + s->file_size;
+		if (s->type == PT_LOAD && s->flags & PF_X && address >= s->address && address - s->address < size &&
+		    s->address + size > address)
+			return s->address + size;
 	}
 	return 0;
 }
