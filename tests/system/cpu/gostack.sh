@@ -17,7 +17,7 @@ check "a program with C code is built" build plaincgo 1 "$sources/gostack.go" "$
 strip -o cgo plaincgo
 
 for program in plain plaincgo; do
-	check "$program: every row as in .debug_frame, every step as called" "$STEPPER" "./$program" steps
+	check "$program: every row as in .debug_frame, every step as called" env GOSTACK_STEPS=1 "${TRUTH%/system/truth}/unit/test_gosteps" "./$program"
 done
 
 # record_go NAME MILLISECONDS: records the program NAME until it has burnt so much CPU time and ends.

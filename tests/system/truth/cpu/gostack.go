@@ -1,14 +1,13 @@
 // gostack.go - stacks of Go that are hard to walk: below systemstack and morestack, in signal handlers, in the vdso.
 //
 // It says "ready", reads from its standard input for how many milliseconds of CPU time it shall burn, and begins when the
-// input ends. With the argument "steps" it does everything on one thread, over and over, and stops itself before.
+// input ends. With GOSTACK_STEPS in the environment it does everything on one thread, over and over, and stops itself before.
 // With gocgo.go it also calls C code that calls back.
 //
 // It imports next to nothing: a PIE needs all packages compiled anew.
 package main
 
 import (
-	"os"
 	"runtime"
 	"syscall"
 	"time"
@@ -80,7 +79,11 @@ func cpuMilliseconds() int64 {
 func readNumber() (n int64) {
 	var b [1]byte
 	for {
-		if got, _ := os.Stdin.Read(b[:]); got != 1 {
+		got, err := syscall.Read(0, b[:])
+		if err == syscall.EINTR {
+			continue
+		}
+		if got != 1 {
 			return n
 		}
 		if b[0] >= '0' && b[0] <= '9' {
@@ -111,10 +114,10 @@ func steps() {
 }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "steps" {
+	if _, found := syscall.Getenv("GOSTACK_STEPS"); found {
 		steps()
 	}
-	os.Stdout.WriteString("ready\n")
+	syscall.Write(1, []byte("ready\n"))
 	until := cpuMilliseconds() + readNumber()
 	keptTree = allocBurn(16) // to be marked each time
 	forever(func() { sinkTree = allocBurn(12) })

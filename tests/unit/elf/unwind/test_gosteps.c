@@ -1,5 +1,5 @@
 /*
- * test_gosteps PROGRAM [ARG] - checks the unwind rows of a Go program. tests/system/cpu/gostack.sh runs it.
+ * test_gosteps PROGRAM [ARG...] - checks the unwind rows of a Go program. tests/system/cpu/gostack.sh runs it.
  *
  *	every row          against .debug_frame of the same file, where it has one: the same CFA at every address, but
  *	                   in functions that switch stacks, of which .debug_frame knows nothing
@@ -346,7 +346,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_program) };
 
 	if (argc < 2) {
-		fprintf(stderr, "usage: test_gosteps PROGRAM [ARG]\n");
+		fprintf(stderr, "usage: test_gosteps PROGRAM [ARG...]\n");
 		return 2;
 	}
 	arguments = argv + 1;
