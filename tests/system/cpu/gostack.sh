@@ -55,7 +55,7 @@ check_go()
 	record_go "$name" "$2"
 	check "$name: recorded" test -s "$name.gasflame"
 	# The memory of the last samples, in exit(), is gone already: how many these are depends on how long that takes.
-	folded "$name.gasflame" | grep -v ';\[truncated: the thread was ending\]' >"$name.folded"
+	folded "$name.gasflame" | grep -vE '^[^;]*;(\[truncated: the thread was ending\]|[^;]*_\[k\][; ])' >"$name.folded"
 	check "$name: stacks complete" above "$(rooted "$name" '[^[].*')" 99.5
 	check "$name: outermost frames are roots" above \
 		"$(rooted "$name" 'runtime\.(goexit|mstart|mcall|morestack|gogo|rt0_go|clone)|gogo|(__)?clone3?')" 99.5
