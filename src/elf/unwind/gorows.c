@@ -101,7 +101,7 @@ static void find_frame(const struct gorows *go, struct function *fn)
 /* Go before 1.16 keeps the stack pointer in rbp where it calls the vdso or another signal handler. */
 static void find_copy(const struct gorows *go, struct function *fn)
 {
-	size_t from = fn->set == NEVER ? 0 : fn->set - fn->f->entry;
+	size_t from = fn->set != NEVER ? fn->set - fn->f->entry : fn->saved != NEVER ? fn->saved - fn->f->entry : 0;
 	const uint8_t *found = from < fn->n ? memmem(fn->code + from, fn->n - from, "\x48\x89\xe5", 3) : NULL;
 
 	if (!found || (fn->saved != NEVER && !fn->loads_early))
@@ -140,17 +140,18 @@ static uint64_t freeing(const struct function *fn, const struct gotab_values *v)
 /* Adds the rows of a range with one frame size. */
 static void add_range(struct gorows *go, const struct function *fn, const struct gotab_values *v)
 {
-	const uint64_t breaks[] = { v->start, fn->saved, fn->set, fn->copied };
-	uint64_t rule;
+	const uint64_t breaks[] = { v->start, fn->saved, fn->set, fn->copied }; /* ascending */
+	uint64_t rule, last = freeing(fn, v);
 
 	for (size_t i = 0; i < ARRAY_LEN(breaks); i++)
 		if (breaks[i] >= v->start && breaks[i] < v->end)
 			rows_add(&go->own, breaks[i] - go->base,
 				 rows_rule(go->rules, rule_at(fn, breaks[i], v->value)));
-	if (!fn->by_rbp || !fn->loads_early || v->value < 8 || freeing(fn, v) == v->end)
+	if (!fn->by_rbp || !fn->loads_early || v->value < 8 || v->value > MAX_FRAME || last == v->end || last <= v->start ||
+	    (fn->copied < v->end && last <= fn->copied) || (fn->set < v->end && last <= fn->set))
 		return;
 	rule = rule_make(RULE_CFA_RSP, 0, v->value + 8, RULE_RBP_CFA, -16);
-	rows_add(&go->own, freeing(fn, v) - go->base, rows_rule(go->rules, rule));
+	rows_add(&go->own, last - go->base, rows_rule(go->rules, rule));
 }
 
 static void add_switches(struct gorows *go, const struct function *fn, enum goswitch_kind kind)

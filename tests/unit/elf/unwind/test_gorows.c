@@ -19,15 +19,27 @@ struct program {
 	struct unwind_table table;
 };
 
-/* Builds the table of a program whose main.alpha begins with these instructions. */
-static void build(struct program *p, int version, const char *code, size_t n)
+/* Builds the table of a program whose first function has this name and begins with these instructions; "48 83 c4 18",
+ * add $24,%rsp, frees its frame. */
+static void build_named(struct program *p, int version, const char *name, const char *code, size_t n)
 {
+	char *old;
+
 	*p = (struct program){ .file.version = version };
 	gofile_build(&p->file);
 	memcpy(p->file.image.data + GOFILE_TEXT, code, n);
+	memcpy(p->file.image.data + GOFILE_TEXT + 0xf0, "\x48\x83\xc4\x18", 4);
+	old = memmem(p->file.image.data, p->file.image.n, "main.alpha\0main.beta", 20);
+	assert_non_null(old);
+	memcpy(old, name, strlen(name) + 1);
 	assert_int_equal(elf_open_memory(p->file.image.data, p->file.image.n, &p->elf, NULL), 0);
 	assert_int_equal(unwind_build(p->elf, &p->table, NULL), 0);
 	assert_true(unwind_valid(&p->table));
+}
+
+static void build(struct program *p, int version, const char *code, size_t n)
+{
+	build_named(p, version, "main.alpha", code, n);
 }
 
 static void done(struct program *p)
@@ -76,6 +88,50 @@ static void test_no_frame_pointer(void **state)
 	done(&p);
 	build(&p, 120, CODE("\x48\x83\xec\x18\x90\x90"));
 	assert_int_equal(unwind_find(&p.table, 0x1020), by_rsp(32, false));
+	done(&p);
+}
+
+/* A function that leaves its stack for a while, and keeps rbp: rsp counts only until rbp is set, and once it is back. */
+static void test_by_rbp(void **state)
+{
+	uint64_t by_rbp = rule_make(RULE_CFA_RBP, 0, 16, RULE_RBP_CFA, -16);
+	struct program p;
+
+	(void)state;
+	build_named(&p, 118, "runtime.nanotime1", CODE("\x48\x83\xec\x18\x48\x89\x6c\x24\x10\x48\x8d\x6c\x24\x10"));
+	assert_int_equal(unwind_find(&p.table, 0x1004), by_rsp(32, false));
+	assert_int_equal(unwind_find(&p.table, 0x1009), by_rsp(32, true));
+	assert_int_equal(unwind_find(&p.table, 0x100e), by_rbp);
+	assert_int_equal(unwind_find(&p.table, 0x10ef), by_rbp);
+	assert_int_equal(unwind_find(&p.table, 0x10f0), by_rsp(32, true));
+	assert_int_equal(unwind_find(&p.table, 0x10f4), by_rsp(8, false));
+	done(&p);
+	/* Go 1.14: then mov %rsp,%rbp. */
+	build_named(&p, 112, "runtime.nanotime1",
+		    CODE("\x48\x83\xec\x18\x48\x89\x6c\x24\x10\x48\x8d\x6c\x24\x10\x48\x89\xe5"));
+	assert_int_equal(unwind_find(&p.table, 0x100e), by_rbp);
+	assert_int_equal(unwind_find(&p.table, 0x1011), rule_make(RULE_CFA_RBP, 0, 32, RULE_RBP_CFA, -16));
+	assert_int_equal(unwind_find(&p.table, 0x10f0), by_rsp(32, true));
+	done(&p);
+	/* Go 1.12: without a frame. The caller's rbp is gone. */
+	build_named(&p, 112, "runtime.nanotime", CODE("\x48\x89\xe5\x90"));
+	assert_int_equal(unwind_find(&p.table, 0x1000), by_rsp(8, false));
+	assert_int_equal(unwind_find(&p.table, 0x1003), rule_make(RULE_CFA_RBP, 0, 8, RULE_RBP_LOST, 0));
+	done(&p);
+}
+
+static void test_roots(void **state)
+{
+	struct program p;
+
+	(void)state;
+	build_named(&p, 120, "runtime.goexit", CODE("\x90"));
+	assert_int_equal(unwind_find(&p.table, 0x1000), RULE_END);
+	assert_int_equal(unwind_find(&p.table, 0x10ff), RULE_END);
+	assert_int_equal(unwind_find(&p.table, 0x1100), by_rsp(8, false));
+	done(&p);
+	build_named(&p, 120, "runtime.sigreturn", CODE("\x90"));
+	assert_int_equal(unwind_find(&p.table, 0x1000), RULE_SIGNAL);
 	done(&p);
 }
 
@@ -273,6 +329,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_frames),
 		cmocka_unit_test(test_no_frame_pointer),
+		cmocka_unit_test(test_by_rbp),
+		cmocka_unit_test(test_roots),
 		cmocka_unit_test(test_curg),
 		cmocka_unit_test(test_systemstack),
 		cmocka_unit_test(test_leaving),
