@@ -22,7 +22,7 @@ struct recorded {
 
 static uint32_t with_reason(struct sample *s, const char *stack, const char *reason)
 {
-	return profile_stack(s->p, sample_stack(s, stack), profile_named_frame(s->p, PROFILE_NONE, FRAME_NOTE, reason));
+	return profile_stack(s->p, sample_stack(s, "%s", stack), profile_named_frame(s->p, PROFILE_NONE, FRAME_NOTE, reason));
 }
 
 static struct recorded make(void)
