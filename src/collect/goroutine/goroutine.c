@@ -194,8 +194,6 @@ static void add_waits(struct session *s, const struct shared_go_wait *r, uint64_
 					 .count = MIN(count, UINT32_MAX),
 					 .event = is_idle(reason) ? own(s)->idle_event : own(s)->wait_event };
 
-	if (!processes_knows(s->processes, r->pid))
-		return;
 	sample.thread = processes_thread(s->processes, r->pid, r->pid, "", r->time_ns);
 	sample.stack = stack_of(s, r->stack, reason);
 	profile_add_sample(s->profile, &sample);
@@ -272,26 +270,33 @@ static void each_parked(struct session *s, bool (*fn)(struct session *s, const s
 	}
 }
 
-static bool is_gone(struct session *s, const struct shared_go_key *key, const struct shared_go_parked *w, uint64_t now)
-{
-	return !processes_knows(s->processes, key->pid);
-}
 
 static bool is_any(struct session *s, const struct shared_go_key *key, const struct shared_go_parked *w, uint64_t now)
 {
 	return true;
 }
 
-/* The recording ends, and it still waits, or is ready and was not run yet. */
+/* The recording or its process ends, and it still waits, or is ready and was not run yet. */
 static bool finish(struct session *s, const struct shared_go_key *key, const struct shared_go_parked *w, uint64_t now)
 {
-	uint64_t end = w->ready_ns ? w->ready_ns : now;
+	uint32_t thread = processes_thread(s->processes, key->pid, key->pid, "", w->since_ns);
+	uint64_t ended_ns = s->profile->processes.v[s->profile->threads.v[thread].process].end_ns, end;
+
+	if (ended_ns)
+		now = MIN(now, s->start_mono_ns + ended_ns);
+	end = w->ready_ns ? w->ready_ns : now;
 
 	if (now > w->since_ns && end >= w->since_ns && now >= end)
 		add_waits(s, &(struct shared_go_wait){ .pid = key->pid, .time_ns = w->since_ns, .wait_ns = end - w->since_ns,
 						       .queue_ns = now - end, .stack = w->stack, .reason = w->reason },
 			  1);
 	return true;
+}
+
+/* Goroutines of processes that have ended make room for others. */
+static bool finish_gone(struct session *s, const struct shared_go_key *key, const struct shared_go_parked *w, uint64_t now)
+{
+	return !processes_knows(s->processes, key->pid) && finish(s, key, w, now);
 }
 
 /* --- its life --- */
@@ -362,7 +367,7 @@ static void tick(struct session *s, uint64_t now)
 		return;
 	calm_down(s, now, &c);
 	if (c.no_room > own(s)->no_room)
-		each_parked(s, is_gone, now);
+		each_parked(s, finish_gone, now);
 	own(s)->no_room = c.no_room;
 }
 

@@ -106,6 +106,11 @@ exec 3>&-
 wait "$PID"
 ended=$?
 check "the program ends as it should" [ "$ended" -eq 0 ]
+# --- a program that ends within a second: its sums are read after that ---
+gf run -e goroutine -o run.gasflame -- ./goroutines pass
+parks=$(counter run.gasflame goroutines.parks)
+waits=$(sql run.gasflame "select sum(coalesce(count, 1)) from sample where event in (select id from event where name in ('goroutine', 'goroutine-idle'))")
+check "each of $parks parks has its wait ($waits)" [ "$parks" -gt 5000 -a "$waits" -le "$parks" -a "$waits" -gt $((parks - 50)) ]
 # --- what has no goroutines ---
 start waits
 gf record -e goroutine -d 1 -o no.gasflame -p "$PID"

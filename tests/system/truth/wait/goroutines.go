@@ -3,7 +3,7 @@
 // After "ready" it reads lines: "load" lets goroutines pass each other values until the next line, "wait" makes thousands
 // of them wait for a channel, a mutex, a sleep, a select and the network. Then it prints, for each way, the function, the
 // reason as the runtime calls it, how long all of them waited together, in ms, and how often; and ends with its input.
-// With the argument "load" it does that until it is killed.
+// With the argument "load" it does that until it is killed; with "pass" two goroutines pass 5,000 values, and it ends.
 package main
 
 import (
@@ -158,6 +158,19 @@ func waitAll() {
 	fmt.Println("waited")
 }
 
+func pass() {
+	c, d := make(chan int), make(chan int)
+	go func() {
+		for v := range c {
+			d <- v
+		}
+	}()
+	for i := 0; i < 5000; i++ {
+		c <- i
+		<-d
+	}
+}
+
 // Two goroutines that pass a value to and fro, with so much work between that probes on it are not passed too often.
 func load(end chan bool) {
 	c, d := make(chan int), make(chan int)
@@ -191,6 +204,10 @@ func main() {
 	fmt.Println("ready")
 	if len(os.Args) > 1 && os.Args[1] == "load" {
 		load(end)
+	}
+	if len(os.Args) > 1 && os.Args[1] == "pass" {
+		pass()
+		return
 	}
 	for lines.Scan() {
 		if loaded {
