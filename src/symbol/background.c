@@ -270,6 +270,12 @@ static bool is_news(const struct background *b, const struct profile *p, size_t 
 
 static void take_names(struct background *b, struct profile *p)
 {
+	for (size_t i = 0; i < b->batch->ranges.n; i++) {
+		const struct profile_range *r = &b->batch->ranges.v[i];
+
+		if (r->module < b->modules)
+			profile_add_range(p, r->module, r->start, r->end);
+	}
 	for (size_t i = 0; i < b->frames.n && i < b->batch->frames.n; i++)
 		if (!p->frames.v[b->frames.v[i]].line_count || (is_jit(p, b->frames.v[i]) && is_news(b, p, i)))
 			take_frame(b, p, b->frames.v[i], &b->batch->frames.v[i]);

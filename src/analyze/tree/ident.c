@@ -20,6 +20,7 @@ void idents_done(struct idents *t)
 {
 	vec_done(&t->list);
 	vec_done(&t->expanded);
+	vec_done(&t->ranges);
 	free(t->frame_first);
 	free(t->own);
 	strtab_done(&t->names);
@@ -58,8 +59,31 @@ bool ident_frame_unnamed(const struct profile *p, uint32_t frame)
 	return profile_frame_unnamed(p, frame);
 }
 
-/* The symbolizer names a frame for which it finds nothing by the function's start. One that it never saw shows its
- * address. */
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct profile_range *x = a, *y = b;
+
+	return ORDER(x->module, y->module) ?: ORDER(x->start, y->start);
+}
+
+/* Where the function of a frame that was not symbolized yet starts, if another frame of it was; else its address. */
+static uint64_t start_of(struct idents *t, const struct profile_frame *f)
+{
+	const struct profile_range *r;
+	size_t low;
+
+	if (!t->ranges.n && t->p->ranges.n) {
+		for (size_t i = 0; i < t->p->ranges.n; i++)
+			vec_push(&t->ranges, t->p->ranges.v[i]);
+		vec_sort(&t->ranges, compare_ranges);
+	}
+	low = vec_search(i, 0, t->ranges.n, t->ranges.v[i].module < f->module ||
+			 (t->ranges.v[i].module == f->module && t->ranges.v[i].start <= f->address));
+	r = low ? &t->ranges.v[low - 1] : NULL;
+	return r && r->module == f->module && f->address < r->end ? r->start : f->address;
+}
+
+/* The symbolizer names a frame for which it finds nothing by the function's start. */
 static uint32_t add_unnamed(struct idents *t, const struct profile_frame *f)
 {
 	const struct profile *p = t->p;
@@ -72,7 +96,7 @@ static uint32_t add_unnamed(struct idents *t, const struct profile_frame *f)
 	if (f->line_count)
 		name = profile_str(p, p->functions.v[p->lines.v[f->first_line].function].name);
 	if (!*name)
-		name = made = mem_printf("%s+0x%llx", str_base_name(path), (unsigned long long)f->address);
+		name = made = mem_printf("%s+0x%llx", str_base_name(path), (unsigned long long)start_of(t, f));
 	return idents_add(t, name, path, IDENT_UNNAMED);
 }
 

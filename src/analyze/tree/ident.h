@@ -23,6 +23,7 @@
 #include "base/vec.h"
 
 struct profile;
+struct profile_range;
 
 enum ident_kind {
 	IDENT_ROOT,      /* "all" */
@@ -59,6 +60,7 @@ struct idents {
 	/* The rest is private. */
 	VEC(uint32_t) expanded;
 	uint32_t *frame_first; /* into expanded, PROFILE_NONE = not looked at yet */
+	VEC(struct profile_range) ranges; /* of the profile, sorted, once one is looked for */
 	uint32_t *own;         /* ownfunction.c: 1 + what it found for each stack, 0 = not looked at yet; NULL = for none */
 	struct strtab names;
 	struct map index;

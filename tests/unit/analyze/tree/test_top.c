@@ -225,6 +225,31 @@ static void frames_without_a_name_say_which_file(void **state)
 	profile_free(s.p);
 }
 
+/* One function is one box, also for addresses that nobody symbolized yet. */
+static void frames_of_a_known_function(void **state)
+{
+	struct sample s = sample_empty();
+	const uint64_t addresses[] = { 0x1055, 0x1100, 0x10ff, 0x9000 };
+	const char *const names[] = { "libstripped.so+0x1040", "libstripped.so+0x1100", "libstripped.so+0x1040",
+				      "libstripped.so+0x9000" };
+	struct idents t;
+	uint32_t n;
+
+	profile_add_range(s.p, s.stripped, 0x2000, 0x2100);
+	profile_add_range(s.p, s.stripped, 0x1040, 0x1100);
+	for (size_t i = 0; i < ARRAY_LEN(addresses); i++)
+		profile_frame(s.p, s.stripped, FRAME_USER, addresses[i]);
+	idents_init(&t, s.p, 0);
+	for (size_t i = 0; i < ARRAY_LEN(addresses); i++) {
+		uint32_t frame = profile_frame(s.p, s.stripped, FRAME_USER, addresses[i]);
+		uint32_t id = *idents_of_frame(&t, frame, &n);
+
+		assert_string_equal(t.list.v[id].name, names[i]);
+	}
+	idents_done(&t);
+	profile_free(s.p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +260,7 @@ int main(void)
 		cmocka_unit_test(no_samples_are_unfit),
 		cmocka_unit_test(cut_and_lost_stacks),
 		cmocka_unit_test(frames_without_a_name_say_which_file),
+		cmocka_unit_test(frames_of_a_known_function),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
