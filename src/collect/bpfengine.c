@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -107,6 +108,20 @@ bool bpfengine_place(const struct bpfengine *e, const struct shared_young_mappin
 	return codemap_place(e->files, m, ret);
 }
 
+void bpfengine_learn(struct bpfengine *e, const struct shared_young *y)
+{
+	codemap_learn(e->files, y);
+}
+
+bool bpfengine_finds_young(void)
+{
+	struct host host;
+	struct utsname u;
+
+	host_probe(&host);
+	return (host.major > 5 || (host.major == 5 && host.minor >= 17)) && !uname(&u) && !strstr(u.version, "PREEMPT_RT");
+}
+
 /* Frames come with the first record of a stack, whoever sends it. */
 static void learn_stack(struct bpfengine *e, const struct shared_record *r, size_t size)
 {
@@ -114,8 +129,10 @@ static void learn_stack(struct bpfengine *e, const struct shared_record *r, size
 	    size < sizeof(*r) + 8UL * (r->user_count + r->kernel_count))
 		return;
 	*map_put(&e->stacks, r->stack, 0) = collector_stack(e->session, r, (const uint64_t *)(r + 1));
-	if (r->reason == REASON_NO_MAPPING)
+	if (r->reason == REASON_NO_MAPPING) {
 		processes_dirty(e->session->processes, r->pid);
+		codemap_learn_process(e->files, r->pid);
+	}
 	if (r->reason == REASON_NO_MAPPING || r->reason == REASON_NO_TABLE_YET)
 		e->unmapped = true;
 }
@@ -456,7 +473,6 @@ static void sink_mappings(void *context, pid_t pid, uint64_t born, const struct 
 	} else if (count) {
 		memcpy(few.mappings, list, count * sizeof(*list));
 	}
-	codemap_learn(e->files, pid, list, count);
 	put_process(e, key, &few);
 	/* If it died meanwhile, the kernel's removal came before: what was put there must not wait for a stranger. */
 	if (proc_started(pid) != born)

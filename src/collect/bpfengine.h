@@ -16,6 +16,7 @@ struct kernelmap;
 struct processes_sink;
 struct session;
 struct shared_mapping;
+struct shared_young;
 struct shared_young_mapping;
 
 /* Loads the programs of the session's collectors, and those that follow forks and execs. */
@@ -36,6 +37,10 @@ uint64_t bpfengine_rule(void *context, uint32_t module, uint64_t address);
 bool bpfengine_building(const struct bpfengine *e, uint32_t module);
 /* See codemap_place(). */
 bool bpfengine_place(const struct bpfengine *e, const struct shared_young_mapping *m, struct shared_mapping *ret);
+/* See codemap_learn(). */
+void bpfengine_learn(struct bpfengine *e, const struct shared_young *y);
+/* Does the kernel side find the mappings of young processes by itself? */
+bool bpfengine_finds_young(void);
 /* Attaches what follows forks and execs: before the targets are looked at, so that none slips by. */
 int bpfengine_follow(struct bpfengine *e, struct err *err);
 /* Waits up to timeout for something to do and does it. Negative errno when the wait failed. */

@@ -204,6 +204,7 @@ int session_open(const struct session_options *options, struct profile *p, struc
 			bpfengine_show_programs(s->engine, s->kernel);
 		s->processes = s->engine ? processes_new(p, &bpfengine_sink, s->engine)
 					 : processes_new(p, &fallback_sink, s->fallback);
+		processes_set_finds_young(s->processes, s->engine && bpfengine_finds_young());
 		r = add_targets(s, err);
 		look_after_ourselves();
 		s->groups = cgroupwatch_new(s);

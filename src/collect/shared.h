@@ -170,7 +170,7 @@ struct shared_record {
 
 enum {
 	SHARED_COPY_PAGES = 3,
-	SHARED_COPIES = 192,         /* within a second, on all CPUs */
+	SHARED_COPIES = 256,         /* within a second, on all CPUs */
 	SHARED_COPY_REGISTERS = 17,  /* DWARF's numbers; the last is rip */
 };
 

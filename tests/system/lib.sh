@@ -181,16 +181,16 @@ sql() { "$GASFLAME" query --csv "$1" "$2" | tail -n +2; }
 samples() { sql "$1" 'select count(*) from sample'; }
 # counter FILE NAME: 0 when there is none. NAME may end in %: the sum.
 counter() { sql "$1" "select coalesce(sum(value), 0) from counter where name like '$2'"; }
-# complete FILE: percent of samples whose stack does not begin with a truncation marker, read from the tables.
+# complete FILE [CONDITION]: percent of samples whose stack does not begin with a truncation marker, read from the tables.
 complete()
 {
-	python3 - "$1" <<-'END'
+	python3 - "$1" "${2:-1}" <<-'END'
 	import sqlite3, sys
 	db = sqlite3.connect(sys.argv[1])
 	marker = {i for i, kind in db.execute("select id, kind from frame") if kind == 2}
 	nodes = {i: (parent, frame) for i, parent, frame in db.execute("select id, parent, frame from stack")}
 	cut = all = 0
-	for stack, n in db.execute("select stack, count(*) from sample group by stack"):
+	for stack, n in db.execute(f"select stack, count(*) from sample where {sys.argv[2]} group by stack"):
 	    all += n
 	    root = None
 	    while stack and stack in nodes:

@@ -177,6 +177,7 @@ void copies_take(struct copies *c, const void *data, size_t size)
 	k.thread = processes_thread(c->session->processes, k.copy->record.pid, k.copy->record.tid, name, k.copy->record.time_ns);
 	if (k.copy->record.reason == REASON_NO_MAPPING)
 		processes_dirty(c->session->processes, k.copy->record.pid);
+	bpfengine_learn(c->session->engine, &k.copy->young);
 	if (finish(c, &k, c->list.n >= MAX_KEPT))
 		free(k.copy);
 	else

@@ -30,16 +30,18 @@ void mappings_done(struct mappings *m)
 	*m = (struct mappings){ 0 };
 }
 
-void mappings_copy(struct mappings *to, const struct mappings *from)
+void mappings_copy(struct mappings *to, const struct mappings *from, bool young)
 {
 	*to = (struct mappings){ .jit = from->jit, .dirty = from->dirty, .changed = true, .push = true };
+	if (young)
+		to->made_ns = to->read_ns = clock_mono_ns() + young_ns;
 	for (size_t i = 0; i < from->areas.list.n; i++)
 		vec_push(&to->areas.list, from->areas.list.v[i]);
 	for (size_t i = 0; i < from->list.n; i++)
 		vec_push(&to->list, from->list.v[i]);
 }
 
-void mappings_clear(struct mappings *m)
+void mappings_clear(struct mappings *m, bool young)
 {
 	vec_clear(&m->areas.list);
 	vec_clear(&m->list);
@@ -47,7 +49,7 @@ void mappings_clear(struct mappings *m)
 	m->dirty = true;
 	m->put_off = true; /* as it should be: not counted */
 	m->read_ns = clock_mono_ns() + young_ns;
-	m->made_ns = 0;
+	m->made_ns = young ? m->read_ns : 0;
 }
 
 /* MODULES_LATER: it has to be asked for again. */
@@ -199,6 +201,8 @@ bool mappings_refresh(struct mappings *m, const struct mappings_owner *o, bool a
 	uint64_t now = clock_mono_ns();
 	bool push = m->push;
 
+	if (m->changed && m->push && !at_once && now < m->made_ns)
+		return false;
 	if (m->dirty && (at_once || now >= m->read_ns))
 		read_all(m, o);
 	else if (m->dirty && !m->put_off)

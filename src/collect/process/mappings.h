@@ -46,10 +46,11 @@ struct mappings_owner {
 };
 
 void mappings_done(struct mappings *m); /* may be used again, empty */
-/* A child begins with what its parent has. */
-void mappings_copy(struct mappings *to, const struct mappings *from);
+/* A child begins with what its parent has. young: the kernel side finds what the process has mapped by itself, so the
+ * list is handed on only when the process has lived for a moment. Few programs of a shell loop do. */
+void mappings_copy(struct mappings *to, const struct mappings *from, bool young);
 /* After exec. */
-void mappings_clear(struct mappings *m);
+void mappings_clear(struct mappings *m, bool young);
 /* Applies the kernel's record of a new mapping. */
 void mappings_apply(struct mappings *m, const struct mappings_owner *o, const struct proc_mapping *record);
 /* Reads and makes the list anew where it is time to, or at once. True when the list is to be handed on. */

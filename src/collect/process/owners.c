@@ -1,5 +1,8 @@
 #include "collect/process/owners.h"
 
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "profile/profile.h"
@@ -53,13 +56,24 @@ static uint32_t new_owner(struct profile *p, const char *text)
 	return owner;
 }
 
+/* Has a process one number only? False where that cannot be seen. Its status says it, too, but all of that has to be
+ * written and parsed, for each program that is started. */
+static bool in_our_namespace(pid_t pid)
+{
+	struct stat ours, its;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	return !stat("/proc/self/ns/pid", &ours) && !stat(path, &its) && ours.st_ino == its.st_ino && ours.st_dev == its.st_dev;
+}
+
 void owners_find(struct profile *p, pid_t pid, struct profile_process *process)
 {
 	_cleanup_free_ char *text = cgrouppath_text(pid);
 	struct proc_status status;
 	uint32_t owner;
 
-	if (!proc_status(pid, &status) && status.inner_pid != status.tgid)
+	if (!in_our_namespace(pid) && !proc_status(pid, &status) && status.inner_pid != status.tgid)
 		process->inner_pid = status.inner_pid;
 	if (!text)
 		return;

@@ -21,6 +21,7 @@ struct process {
 	pid_t parent;                /* that forked it, where it is one of these; else 0 */
 	uint32_t profile_id;
 	bool gone;
+	bool ending;                 /* its first thread has ended */
 	bool main;                   /* asked for, not started by another */
 	uint64_t first_ns;           /* when it was known to run, CLOCK_MONOTONIC */
 	uint64_t joined_ns;          /* when it was found, if that was after the recording began; else 0 */
@@ -41,6 +42,7 @@ struct processes {
 	struct map by_thread;   /* pid, tid to the profile's thread; the live ones */
 	struct map cpu_before;  /* the profile's thread to its CPU time when first seen */
 	bool any_dirty, changed, ended;
+	bool finds_young; /* the kernel side does */
 	uint32_t known_modules;
 	const char *watched; /* processes_watch_maps() */
 	processes_map_fn *watch;
@@ -61,6 +63,11 @@ struct processes *processes_new(struct profile *p, const struct processes_sink *
 void processes_set_start(struct processes *ps, uint64_t start_mono_ns)
 {
 	ps->start_mono_ns = start_mono_ns;
+}
+
+void processes_set_finds_young(struct processes *ps, bool finds)
+{
+	ps->finds_young = finds;
 }
 
 void processes_free(struct processes *ps)
@@ -310,7 +317,7 @@ void processes_fork(struct processes *ps, pid_t parent, pid_t child, uint64_t mo
 		return;
 	/* add() may move the list: take what is needed from the parent first. */
 	from_id = from->profile_id;
-	mappings_copy(&copy, &from->mappings);
+	mappings_copy(&copy, &from->mappings, ps->finds_young);
 	pr = add(ps, child, mono_ns);
 	pr->mappings = copy;
 	pr->parent = parent;
@@ -323,7 +330,7 @@ void processes_exec(struct processes *ps, pid_t pid, uint64_t mono_ns)
 
 	if (!pr)
 		return;
-	mappings_clear(&pr->mappings);
+	mappings_clear(&pr->mappings, ps->finds_young);
 	describe(ps, pr, mono_ns);
 	processes_dirty(ps, pid);
 }
@@ -378,6 +385,14 @@ void processes_map(struct processes *ps, pid_t pid, const struct proc_mapping *r
 	ps->any_dirty |= pr->mappings.changed || pr->mappings.dirty;
 }
 
+/* Has all of it ended? The first thread may end before the others. */
+static bool is_over(const struct process *pr)
+{
+	struct proc_stat st;
+
+	return proc_stat(pr->pid, &st) < 0 || st.state == 'Z' || st.state == 'X' || st.start_ticks != pr->start_ticks;
+}
+
 /* at_once: however much it costs. */
 static void refresh(struct processes *ps, bool at_once)
 {
@@ -395,6 +410,10 @@ static void refresh(struct processes *ps, bool at_once)
 		/* Of one that was gone before it could be looked at, nothing can be read. */
 		if (pr->gone || !pr->start_ticks || !(m->dirty || m->changed))
 			continue;
+		if (pr->ending && is_over(pr)) {
+			m->dirty = m->changed = m->push = false;
+			continue;
+		}
 		o = owner_of(ps, pr);
 		if (mappings_refresh(m, &o, at_once)) {
 			ps->sink->mappings(ps->context, pr->pid, pr->start_ticks, m->list.v, m->list.n);
@@ -435,7 +454,7 @@ int processes_event(const struct processes *ps)
 
 int processes_timeout(const struct processes *ps, int timeout_ms)
 {
-	enum { SOON_MS = 5 };
+	enum { SOON_MS = 10 };
 
 	return ps->any_dirty ? MIN(timeout_ms, SOON_MS) : timeout_ms;
 }
@@ -461,8 +480,11 @@ void processes_thread_start(struct processes *ps, pid_t pid, pid_t tid, pid_t pa
 void processes_thread_exit(struct processes *ps, pid_t pid, pid_t tid, uint64_t mono_ns)
 {
 	uint64_t *id = map_get(&ps->by_thread, map_pair(pid, tid));
+	struct process *pr = pid == tid ? find(ps, pid) : NULL;
 
 	ps->ended |= pid == tid;
+	if (pr)
+		pr->ending = true;
 	if (id && !ps->profile->threads.v[*id].end_ns)
 		ps->profile->threads.v[*id].end_ns = MAX(since_start(ps, mono_ns), 1); /* 0 = alive */
 }

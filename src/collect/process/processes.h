@@ -40,6 +40,8 @@ struct processes_sink {
 
 struct processes *processes_new(struct profile *p, const struct processes_sink *sink, void *context);
 void processes_free(struct processes *ps);
+/* Does the kernel side find the mappings of young processes by itself? Then less is read and handed on of them. */
+void processes_set_finds_young(struct processes *ps, bool finds);
 /* The moment from which times in the profile count. */
 void processes_set_start(struct processes *ps, uint64_t start_mono_ns);
 

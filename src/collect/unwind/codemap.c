@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "collect/shared.h"
@@ -18,6 +19,7 @@ struct known {
 struct codemap {
 	int files_fd, young_fd;
 	VEC(struct known) modules; /* by module */
+	struct map by_name;        /* all of a key but the device, mixed, to the last such module */
 };
 
 struct codemap *codemap_new(int files_fd, int young_fd)
@@ -34,7 +36,19 @@ void codemap_free(struct codemap *c)
 	if (!c)
 		return;
 	vec_done(&c->modules);
+	map_done(&c->by_name);
 	free(c);
+}
+
+/* Everything but the device. */
+static uint64_t name_of(const struct shared_code_key *k)
+{
+	return map_hash(map_hash(k->inode) ^ k->size) ^ map_hash((uint64_t)k->changed_s << 30 ^ k->changed_ns);
+}
+
+static bool same_but_device(const struct shared_code_key *a, const struct shared_code_key *b)
+{
+	return a->inode == b->inode && a->size == b->size && a->changed_s == b->changed_s && a->changed_ns == b->changed_ns;
 }
 
 /* Remembers it for other names of the same file. */
@@ -43,6 +57,8 @@ static void remember(struct codemap *c, const struct shared_code_key *key, const
 	while (c->modules.n <= file->module)
 		vec_push(&c->modules, (struct known){ 0 });
 	c->modules.v[file->module] = (struct known){ *key, *file };
+	if (key->inode)
+		*map_put(&c->by_name, name_of(key), 0) = file->module;
 }
 
 void codemap_add(struct codemap *c, uint32_t module, const struct shared_code_key *file, const struct worker_layout *layout)
@@ -81,34 +97,24 @@ bool codemap_place(const struct codemap *c, const struct shared_young_mapping *m
 	return false;
 }
 
-static const struct shared_mapping *find(const struct shared_mapping *list, uint32_t count, uint64_t address)
+void codemap_learn(struct codemap *c, const struct shared_young *y)
 {
-	uint32_t at = vec_search(i, 0, count, list[i].end <= address);
+	for (uint32_t i = 0; i < SHARED_YOUNG_MAPPINGS; i++) {
+		const struct shared_young_mapping *m = &y->mappings[i];
+		uint64_t *module = m->m.end && !m->m.module && m->file.inode ? map_get(&c->by_name, name_of(&m->file)) : NULL;
+		const struct known *k = module ? &c->modules.v[*module] : NULL;
 
-	return at < count && list[at].start <= address ? &list[at] : NULL;
+		/* A name that is known stays what it is. */
+		if (k && same_but_device(&m->file, &k->key))
+			bpf_map_update_elem(c->files_fd, &m->file, &k->file, BPF_NOEXIST);
+	}
 }
 
-/* The same but for the device. What lies there may have been replaced since: the rest of the name must be equal. */
-static bool same_but_device(const struct shared_code_key *a, const struct shared_code_key *b)
-{
-	return a->inode && a->inode == b->inode && a->size == b->size && a->changed_s == b->changed_s &&
-	       a->changed_ns == b->changed_ns && a->device != b->device;
-}
-
-void codemap_learn(struct codemap *c, pid_t pid, const struct shared_mapping *list, uint32_t count)
+void codemap_learn_process(struct codemap *c, pid_t pid)
 {
 	struct shared_young y;
 	uint32_t key = pid;
 
-	if (!count || bpf_map_lookup_elem(c->young_fd, &key, &y))
-		return;
-	for (uint32_t i = 0; i < SHARED_YOUNG_MAPPINGS; i++) {
-		const struct shared_young_mapping *m = &y.mappings[i];
-		const struct shared_mapping *there = m->m.end && !m->m.module ? find(list, count, m->m.start) : NULL;
-		const struct known *k = there && there->module < c->modules.n ? &c->modules.v[there->module] : NULL;
-
-		/* A name that is known stays what it is. */
-		if (k && k->file.module && same_but_device(&m->file, &k->key))
-			bpf_map_update_elem(c->files_fd, &m->file, &k->file, BPF_NOEXIST);
-	}
+	if (!bpf_map_lookup_elem(c->young_fd, &key, &y))
+		codemap_learn(c, &y);
 }

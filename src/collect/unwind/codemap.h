@@ -2,8 +2,8 @@
  * codemap.h - which module a file of code is, in the BPF map where the kernel side looks for it (young.bpf.h).
  *
  * Files are named by device, inode, size and time of change. User space and the kernel may have different numbers for
- * the device of one file: overlayfs and btrfs show their own. So names are also learned from what the kernel side has
- * found in a process, where user space knows the same mapping.
+ * the device of one file: overlayfs and btrfs show their own. So the kernel's name is learned when a stack was cut
+ * there: all of a name but the device is equal.
  */
 #pragma once
 
@@ -14,6 +14,7 @@
 struct codemap;
 struct shared_code_key;
 struct shared_mapping;
+struct shared_young;
 struct shared_young_mapping;
 struct worker_layout;
 
@@ -26,5 +27,6 @@ void codemap_free(struct codemap *c);
 void codemap_add(struct codemap *c, uint32_t module, const struct shared_code_key *file, const struct worker_layout *layout);
 /* What a mapping that the kernel side has found is by what is known now, as young_place() finds it; false: not known. */
 bool codemap_place(const struct codemap *c, const struct shared_young_mapping *m, struct shared_mapping *ret);
-/* Compares what the kernel side knows of a process with its list of mappings, which is sorted. */
-void codemap_learn(struct codemap *c, pid_t pid, const struct shared_mapping *list, uint32_t count);
+/* Looks for files that the kernel side has found and does not know: is one of them known by another device? */
+void codemap_learn(struct codemap *c, const struct shared_young *y);
+void codemap_learn_process(struct codemap *c, pid_t pid);
