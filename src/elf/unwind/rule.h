@@ -3,7 +3,8 @@
  *
  *	bits 0-3    how the CFA (the caller's stack pointer) is found
  *	bits 4-7    a DWARF register (RULE_CFA_REG, RULE_RA_REG), or an addend / 8 (RULE_CFA_DEREF_*, RULE_GO_*)
- *	bits 8-11   how the caller's rbp is found
+ *	bits 8-10   how the caller's rbp is found
+ *	bit 11      the row was read from the code, not from a table (RULE_DERIVED)
  *	bits 12-15  how the caller's rbx is found (enum rule_rbx), in files that need it
  *	bits 16-31  signed offset for rbp
  *	bits 32-63  signed offset for the CFA
@@ -71,6 +72,9 @@ static inline uint64_t rule_make(enum rule_cfa cfa, unsigned reg, int64_t cfa_of
 	       (uint64_t)(uint16_t)rbp_offset << 16 | (uint64_t)(uint32_t)cfa_offset << 32;
 }
 
+/* The unwinder checks what such a row leads to, and counts it. */
+#define RULE_DERIVED 0x800ULL
+
 /* Stands for the caller's rbp after RULE_RBP_LOST: no frame can be there. */
 #define RULE_LOST_RBP 1ULL
 
@@ -78,7 +82,7 @@ static inline uint64_t rule_make(enum rule_cfa cfa, unsigned reg, int64_t cfa_of
 
 #define RULE_CFA(r) ((unsigned)((r) & 15))
 #define RULE_REG(r) ((unsigned)((r) >> 4 & 15))
-#define RULE_RBP(r) ((unsigned)((r) >> 8 & 15))
+#define RULE_RBP(r) ((unsigned)((r) >> 8 & 7))
 #define RULE_RBX(r) ((unsigned)((r) >> 12 & 15))
 #define RULE_RBX_BITS 0xf000ULL
 #define RULE_RBP_OFFSET(r) ((int64_t)(int16_t)((r) >> 16))

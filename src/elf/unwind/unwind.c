@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "elf/unwind/cfi.h"
+#include "elf/unwind/coderows.h"
 #include "elf/unwind/ehframe.h"
 #include "elf/file.h"
 #include "elf/unwind/gorows.h"
@@ -366,6 +367,7 @@ static int build_rows(struct build *b, struct elf *elf, struct rows *rows, struc
 		rows_fill(rows, &go);
 		rows_fill(rows, &more);
 		pltrows_plt(elf, b->text.base, b->text.limit, &b->rules, rows);
+		coderows_fill(elf, b->text.base, b->text.limit, &b->rules, rows);
 		pltrows_entry(elf, b->text.base, b->text.limit, &b->rules, rows);
 		extend_signals(b, rows);
 	}
