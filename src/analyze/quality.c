@@ -388,6 +388,8 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 		.own_cpu_ns = profile_counter(p, KEY_SELF_CPU_NS) + profile_counter(p, KEY_BPF_RUN_NS),
 		.unwound_later = s->kind == SELECT_SAMPLES && s->name && !strcmp(s->name, "cpu") ?
 					 profile_counter(p, KEY_SAMPLES_UNWOUND_LATER) : 0,
+		.guessed = s->kind == SELECT_SAMPLES ? profile_counter(p, KEY_SAMPLES_GUESSED) : 0,
+		.derived = s->kind == SELECT_SAMPLES ? profile_counter(p, KEY_SAMPLES_DERIVED) : 0,
 		.hz = profile_counter(p, KEY_SAMPLE_HZ),
 		.hz_asked = profile_counter(p, KEY_SAMPLE_HZ_ASKED),
 		.finished = p->finished,
@@ -412,6 +414,11 @@ void quality_done(struct quality *q)
 	vec_done(&q->reasons);
 }
 
+static double share_of_recorded(uint64_t n, const struct selection *s)
+{
+	return MIN(100, str_percent(n, MAX(counted(s, &s->recorded), 1)));
+}
+
 void quality_line(const struct quality *q, const struct selection *s, struct buf *b)
 {
 	char a[32], c[32];
@@ -433,6 +440,10 @@ void quality_line(const struct quality *q, const struct selection *s, struct buf
 		buf_printf(b, " by time (%s cut)", str_count(a, q->samples - q->complete));
 	if (q->unwound_later)
 		buf_printf(b, " (%s unwound later)", str_count(a, q->unwound_later));
+	if (q->guessed)
+		buf_printf(b, ", %s with a guessed frame", show_percent(a, share_of_recorded(q->guessed, s)));
+	if (q->derived)
+		buf_printf(b, ", %s unwound by reading code", show_percent(a, share_of_recorded(q->derived, s)));
 	buf_printf(b, ", %s lost", str_count(a, q->lost));
 	if (q->lost)
 		buf_printf(b, " (%s)", show_percent(a, quality_lost_percent(q, s)));

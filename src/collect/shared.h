@@ -322,9 +322,10 @@ struct shared_alloc_counts {
 
 struct shared_counts {
 	uint64_t samples, ring_full, stacks_sent;
-	uint64_t guessed; /* samples whose stack passes code that has no table */
 	uint64_t copies;    /* samples sent with a copy of their stack, to be unwound later */
 	uint64_t no_memory; /* samples in an exec or an exit, where there is no user stack */
+	uint64_t guessed; /* samples with a frame whose caller was found by the look of the stack alone */
+	uint64_t derived; /* samples with a frame whose row was read from the code */
 };
 
 enum {

@@ -47,7 +47,8 @@ int on_cpu_clock(void *ctx)
 			unwind_nothing(u);
 		unwind_kernel(ctx, u, UNWIND_INTERRUPTED);
 	}
-	counts->guessed += u->guessed;
+	counts->guessed += u->guessed & UNWIND_GUESSED;
+	counts->derived += (u->guessed & UNWIND_DERIVED) != 0;
 	counts->no_memory += u->no_memory;
 	if ((u->reason == REASON_NO_MAPPING || u->reason == REASON_NO_TABLE_YET) && copy_send(ctx, u)) {
 		counts->copies++;

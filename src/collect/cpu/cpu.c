@@ -121,6 +121,7 @@ static void stop(struct session *s)
 	profile_count(s->profile, KEY_SAMPLES_LOST, counts.ring_full);
 	profile_count(s->profile, KEY_SAMPLES_STACKS_SENT, counts.stacks_sent);
 	profile_count(s->profile, KEY_SAMPLES_GUESSED, counts.guessed);
+	profile_count(s->profile, KEY_SAMPLES_DERIVED, counts.derived);
 	profile_count(s->profile, KEY_SAMPLES_COPIED, counts.copies);
 	profile_count(s->profile, KEY_SAMPLES_NO_MEMORY, counts.no_memory);
 }

@@ -248,6 +248,8 @@ static enum shared_reason unwind_dump(struct fallback *f, pid_t pid, struct unwi
 
 	if (how.guessed)
 		profile_count(f->session->profile, KEY_SAMPLES_GUESSED, 1);
+	if (how.derived)
+		profile_count(f->session->profile, KEY_SAMPLES_DERIVED, 1);
 	/* The dump is as long as a dump can be: the stack went on. */
 	if (reason == REASON_BAD_STACK && d->beyond && d->size > DUMP_BYTES - 4096)
 		reason = REASON_DUMP_SHORT;

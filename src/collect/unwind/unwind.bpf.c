@@ -261,45 +261,7 @@ static __always_inline int stop(struct unwind *u, uint32_t reason)
 	return 1;
 }
 
-/* Does a call instruction end right before this address? e8 (relative), or ff with 2 in the middle bits of
- * its second byte, 2 to 7 bytes long. */
-static __always_inline bool follows_call(uint64_t address)
-{
-	uint8_t b[8];
-
-	if (bpf_probe_read_user(b, sizeof(b), (void *)(address - 8)))
-		return false;
-	return b[3] == 0xe8 || (b[6] == 0xff && (b[7] & 0x38) == 0x10) ||
-	       (b[5] == 0xff && (b[6] & 0x38) == 0x10) || (b[4] == 0xff && (b[5] & 0x38) == 0x10) ||
-	       (b[3] == 0xff && (b[4] & 0x38) == 0x10) || (b[2] == 0xff && (b[3] & 0x38) == 0x10) ||
-	       (b[1] == 0xff && (b[2] & 0x38) == 0x10);
-}
-
-/*
- * Code that the file's table leaves out: hand-written leaves (the return address is on top of the
- * stack), and generated code that keeps frame pointers. Only what looks like a return
- * address is believed, and such stacks are counted.
- */
-static __always_inline bool guess(struct unwind *u, struct shared_process *p)
-{
-	uint64_t pair[2];
-
-	if (u->leaf && read_word(u->sp, &pair[1]) && follows_call(pair[1]) && find_mapping(u, p, pair[1])) {
-		u->pc = pair[1];
-		u->sp += 8;
-	} else {
-		if (u->bp < u->sp || u->bp & 7 || bpf_probe_read_user(pair, 16, (void *)u->bp) ||
-		    !follows_call(pair[1]) || !find_mapping(u, p, pair[1]))
-			return false;
-		u->sp = u->bp + 16;
-		u->bp = pair[0];
-		u->pc = pair[1];
-	}
-	u->registers[RBX] = RULE_LOST_RBX;
-	u->leaf = 0;
-	u->guessed = 1;
-	return true;
-}
+#include "collect/unwind/guess.bpf.h"
 
 /* From the stack of a thread to that of its goroutine: RULE_GO_*. The stack of a thread that has left its goroutine
  * and looks for another is complete. */
@@ -373,6 +335,8 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 	u->count = count + 1;
 
 	rule = rule_of(u->last.module, address);
+	if (rule & RULE_DERIVED)
+		return unwind_derived(u, p, rule);
 	kind = RULE_CFA(rule);
 	old_sp = u->sp;
 	switch (kind) {
@@ -427,7 +391,7 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 		rising = true;
 		break;
 	case RULE_NONE:
-		return guess(u, p) ? 0 : stop(u, REASON_NO_RULE);
+		return unwind_guess(u, p);
 	case RULE_UNSUPPORTED:
 		return stop(u, REASON_UNSUPPORTED);
 	default:

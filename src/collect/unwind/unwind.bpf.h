@@ -24,12 +24,15 @@ struct unwind {
 	uint64_t hash;              /* of the frames so far */
 	uint32_t count;
 	uint32_t reason;
-	uint64_t guessed;           /* a frame was not found by a table */
 	uint64_t no_memory;         /* the task is in an exec or exits: it has no user stack */
+	uint64_t guessed;           /* UNWIND_GUESSED, UNWIND_DERIVED: frames were not found by a table */
 	uint64_t saved[21];         /* registers as they were found in memory; there is no room for them on the stack */
 	struct shared_record record;
 	uint64_t frames[SHARED_MAX_USER_FRAMES + SHARED_MAX_KERNEL_FRAMES];
 };
+
+/* The caller of a frame was taken from the stack without knowing the frame's size; or by a row that was read from the code. */
+enum { UNWIND_GUESSED = 1, UNWIND_DERIVED = 2 };
 
 #ifdef UNWIND_DEFINE
 #define UNWIND_MAP

@@ -24,7 +24,7 @@ static const struct shared_mapping *find_mapping(const struct shared_mapping *li
 	return low < count && list[low].start <= pc ? &list[low] : NULL;
 }
 
-/* See guess() of unwind.bpf.c: code that the file's table leaves out. */
+/* See guess.bpf.h: code that the file's table leaves out. Here the stack is not searched. */
 static bool follows_call(pid_t pid, uint64_t address)
 {
 	uint8_t b[8];
@@ -35,6 +35,17 @@ static bool follows_call(pid_t pid, uint64_t address)
 		if (b[i] == 0xff && (b[i + 1] & 0x38) == 0x10)
 			return true;
 	return b[3] == 0xe8;
+}
+
+/* A call stands before it, or a signal handler returns there. Of a process that is gone no more is known than that code was
+ * there. */
+static bool is_proven(const struct userstack *how, uint64_t address)
+{
+	uint64_t code;
+
+	if (!read_bytes(how->pid, address, &code, sizeof(code)))
+		return true;
+	return follows_call(how->pid, address) || code == 0x0f0000000fc0c748ULL;
 }
 
 static bool guess(const struct userstack *how, struct unwind_regs *regs)
@@ -81,11 +92,12 @@ enum shared_reason userstack_walk(struct userstack *how, struct unwind_regs *reg
 	uint32_t count = how->map_count;
 	const struct shared_mapping *maps = how->processes ? processes_mappings(how->processes, how->pid, &count) : how->maps;
 
-	how->guessed = false;
+	how->guessed = how->derived = false;
 	for (*ret_count = 0; *ret_count < SHARED_MAX_USER_FRAMES;) {
 		uint64_t pc = regs->r[UNWIND_RIP] - !regs->leaf, rule;
 		const struct shared_mapping *m = find_mapping(maps, count, pc);
 		enum unwind_result result;
+		struct unwind_regs before;
 
 		if (!m)
 			return REASON_NO_MAPPING;
@@ -94,7 +106,17 @@ enum shared_reason userstack_walk(struct userstack *how, struct unwind_regs *reg
 		/* The kernel has the handler return to the first byte of a function; the byte before is another's. */
 		if (RULE_CFA(rule) == RULE_SIGNAL)
 			frames[*ret_count - 1] = SHARED_FRAME(m->module, regs->r[UNWIND_RIP] - m->bias);
+		before = *regs;
 		result = unwind_step(regs, rule, how->read, how->read_context);
+		if (rule & RULE_DERIVED) {
+			how->derived = true;
+			/* Not right for the code in memory: see unwind_derived() of guess.bpf.h. */
+			if (RULE_CFA(rule) != RULE_SIGNAL && result == UNWIND_MORE &&
+			    !(find_mapping(maps, count, regs->r[UNWIND_RIP] - 1) && is_proven(how, regs->r[UNWIND_RIP]))) {
+				*regs = before;
+				result = UNWIND_NO_RULE;
+			}
+		}
 		if (result == UNWIND_NO_RULE && guess(how, regs)) {
 			how->guessed = true;
 			continue;

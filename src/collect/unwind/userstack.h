@@ -25,7 +25,8 @@ struct userstack {
 	void *rule_context;
 	unwind_read_fn *read;
 	void *read_context;
-	bool guessed; /* out: a frame was not found by a table */
+	bool guessed; /* out: the caller of a frame was found by the look of the stack alone */
+	bool derived; /* out: a row was read from the code */
 };
 
 /* Up to SHARED_MAX_USER_FRAMES into frames, leaf first. Why it ended. */

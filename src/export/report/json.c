@@ -70,6 +70,7 @@ static void put_quality(struct json *j, const struct quality *q)
 	}
 	json_put_uints(j, { "lost", q->lost }, { "frames", q->frames }, { "unnamed", q->unnamed },
 		       { "own_cpu_ns", q->own_cpu_ns }, { "own_samples", q->own_samples },
+		       { "guessed", q->guessed }, { "derived", q->derived },
 		       { "target_cpu_ns", q->target_cpu_ns });
 	json_open_object(j, "truncated");
 	for (size_t i = 0; i < q->reasons.n; i++)

@@ -49,4 +49,39 @@ for backend in $(backends); do
 		above "$(counter "$f" 'truncated.%')" "$(($(samples "$f") * 9 / 10))"
 	check "$backend: status says not fit to read" test "$STATUS" -eq 3
 done
+
+# right NAME FOLDED: percent of the stacks that have one of the functions that burn and are the calls that the program
+# made. The C library's own functions, between its entry and main and around the callback, may have any name.
+right()
+{
+	awk -v name="$1" '
+		!/;(leaf|asm_burn|step_[abc])[ ;]/ { next }
+		{ n = $NF; sub(/ [0-9]+$/, ""); sub(/;[^;]*_\[k\].*/, ""); all += n } # the kernel may be at work
+		!/\[truncated/ && (/;main;part_plain;step_a;step_b;step_c(;leaf|;[^;]*memset[^;]*)?$/ || /;main;part_plain;step_a(;[^;]*memset[^;]*|;step_b)?$/ ||
+		/;main;part_sorted;([^;]*;)+compare;step_a;step_b;step_c(;leaf|;[^;]*memset[^;]*)?$/ || /;main;part_sorted;([^;]*;)+compare;step_a(;[^;]*memset[^;]*|;step_b)?$/ ||
+		/;main;part_assembly;asm_burn$/ || /;main;part_rewritten;rewritten;leaf$/) { good += n; next }
+		{ wrong += n }
+		END { printf "%.2f %d %d\n", all ? good * 100 / all : 0, wrong, all }' "$2"
+}
+
+# No unwind table, and code that is not what the file says: rows come from reading the code, and where it was rewritten
+# from the stack, by the calls before return addresses. What is wrong must be among what is counted as guessed.
+for name in bare bare-musl bare-stripped bare-pointers; do
+	if [ ! -x "$TRUTH/truth-$name" ]; then
+		skip "code without unwind tables: $name" "there is no musl-gcc"
+		continue
+	fi
+	start "$name" 3
+	gf record -e cpu -F 999 -d 0.8 -o "$name.gasflame" -p "$PID"
+	check_status "$name recorded" 0
+	kill "$PID"
+	"$GASFLAME" report --format folded --symbols "$TRUTH/truth-bare-musl" "$name.gasflame" >"$name.folded" 2>/dev/null
+	read -r percent wrong all < <(right "$name" "$name.folded")
+	check "$name: $percent % of $all stacks are what was called" above "$((all + 150))" "$((wrong * 50))"
+	guessed=$(counter "$name.gasflame" samples.guessed) derived=$(counter "$name.gasflame" samples.derived)
+	check "$name: no more stacks are wrong ($wrong) than are counted as guessed ($guessed)" above "$((guessed + 1))" "$wrong"
+	check "$name: rows that were read from the code are counted" above "$derived" "$((all / 2))"
+	check "$name: code that was rewritten is guessed" above "$guessed" "$((all / 50))"
+	check "$name: stacks complete" above "$(complete "$name.gasflame")" 99
+done
 finish

@@ -1,6 +1,7 @@
 /*
- * nofde.c [seconds=5] - burns in assembly that has no unwind information and that uses the frame
- * pointer for something else: nobody can walk out of it, and a profiler must say so.
+ * nofde.c [seconds=5] - burns in assembly that has no unwind information, uses the frame pointer for something
+ * else, and moves the stack pointer to memory without a single return address: nobody can walk out of it, and a
+ * profiler must say so.
  */
 #include "../truth.h"
 
@@ -12,14 +13,17 @@ __asm__(".text\n"
 	".type nofde_burn, @function\n"
 	"nofde_burn:\n"
 	"	push %rbp\n"
-	"	sub $72, %rsp\n"
+	"	mov %rsp, %rdx\n"
+	"	lea nofde_area+4096(%rip), %rsp\n"
 	"	mov $12345, %rbp\n"
 	"1:	dec %rdi\n"
 	"	jne 1b\n"
-	"	add $72, %rsp\n"
+	"	mov %rdx, %rsp\n"
 	"	pop %rbp\n"
 	"	ret\n"
-	".size nofde_burn, .-nofde_burn\n");
+	".size nofde_burn, .-nofde_burn\n"
+	".local nofde_area\n"
+	".comm nofde_area, 8192, 64\n");
 #elif defined(__aarch64__)
 __asm__(".text\n"
 	".globl nofde_burn\n"
