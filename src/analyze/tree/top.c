@@ -102,6 +102,14 @@ static void build_modules(struct top *t)
 	add_tree(&t->tree, row_of, t->modules.v, t->modules.n);
 }
 
+/* A process is called as its first thread is, and may still have the name of its parent where it lived for a moment. */
+static const char *program_of(const struct profile *p, const struct profile_thread *thread)
+{
+	const struct profile_process *process = thread->process < p->processes.n ? &p->processes.v[thread->process] : NULL;
+
+	return !process ? "" : profile_str(p, process->pid == thread->tid ? thread->name : process->name);
+}
+
 static void build_threads(struct top *t, const struct profile *p, const struct selection *s)
 {
 	_cleanup_free_ uint32_t *row_of = mem_alloc((p->threads.n + 1) * sizeof(*row_of));
@@ -117,7 +125,8 @@ static void build_threads(struct top *t, const struct profile *p, const struct s
 				.name = profile_str(p, thread->name), .module = "", .kind = IDENT_GROUP,
 				.id = thread->tid,
 				.process = thread->process < p->processes.n ?
-						   p->processes.v[thread->process].pid : 0 });
+						   p->processes.v[thread->process].pid : 0,
+				.program = program_of(p, thread) });
 		}
 		weight_add(&t->threads.v[row_of[e->thread]].self, &e->weight);
 		weight_add(&t->threads.v[row_of[e->thread]].total, &e->weight);
@@ -157,6 +166,49 @@ void top_build(struct top *t, const struct profile *p, const struct selection *s
 	vec_sort(&t->functions, compare);
 	vec_sort(&t->modules, compare);
 	vec_sort(&t->threads, compare);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct top_row *x = a, *y = b;
+
+	return strcmp(x->name, y->name) ?: strcmp(x->program, y->program) ?: ORDER(x->process, y->process) ?: ORDER(x->id, y->id);
+}
+
+static struct top_row sum_of(const struct top_row *rows, size_t n)
+{
+	struct top_row sum = rows[0];
+
+	sum.threads = n;
+	sum.processes = 1;
+	for (size_t i = 1; i < n; i++) {
+		weight_add(&sum.self, &rows[i].self);
+		weight_add(&sum.total, &rows[i].total);
+		sum.processes += rows[i].process != rows[i - 1].process;
+	}
+	return sum;
+}
+
+void top_sum_threads(struct top *t, uint32_t more_than, enum top_order order)
+{
+	struct top_row *rows = t->threads.v;
+	size_t n = t->threads.n, next;
+
+	if (n <= more_than)
+		return;
+	vec_sort(&t->threads, compare_names);
+	t->threads.n = 0;
+	for (size_t i = 0; i < n; i = next) {
+		for (next = i + 1; next < n && !strcmp(rows[next].name, rows[i].name) &&
+				   !strcmp(rows[next].program, rows[i].program); next++)
+			;
+		if (next - i > more_than)
+			rows[t->threads.n++] = sum_of(&rows[i], next - i);
+		else
+			for (; i < next; i++)
+				rows[t->threads.n++] = rows[i];
+	}
+	vec_sort(&t->threads, order == TOP_BY_TOTAL ? compare_total : compare_self);
 }
 
 void top_done(struct top *t)

@@ -18,6 +18,8 @@ struct top_row {
 	enum ident_kind kind;
 	uint32_t id;        /* threads: tid */
 	uint32_t process;   /* threads: pid, 0 = unknown */
+	const char *program; /* threads: name of the process, "" = unknown */
+	uint32_t threads, processes; /* threads: how many this row stands for; 0 = one */
 	struct weight self, total; /* threads: self is total */
 };
 
@@ -32,3 +34,6 @@ struct top {
 void top_build(struct top *t, const struct profile *p, const struct selection *s, bool no_inline,
 	       enum top_order order);
 void top_done(struct top *t);
+/* Makes one row of the threads that have the same name, in processes of the same name, where there are more of them than
+ * that: a shell that starts thousands of programs has thousands of threads. */
+void top_sum_threads(struct top *t, uint32_t more_than, enum top_order order);

@@ -98,6 +98,19 @@ static const char *module_name(const struct top_row *row)
 	return row->kind == IDENT_KERNEL ? row->module : str_base_name(row->module);
 }
 
+/* " (4711)", " (2,113 threads)", " (2,113 threads of 40 processes)"; returns its length. */
+static int thread_id(const struct top_row *row, char *out, size_t size)
+{
+	char threads[32], processes[32];
+
+	if (!row->threads)
+		return snprintf(out, size, " (%u)", row->id);
+	if (row->processes < 2)
+		return snprintf(out, size, " (%s threads)", str_count(threads, row->threads));
+	return snprintf(out, size, " (%s threads of %s processes)", str_count(threads, row->threads),
+			str_count(processes, row->processes));
+}
+
 void table_rows(struct table *t, const char *what, const struct top_row *rows, size_t n)
 {
 	size_t shown = table_shown(t->job, n);
@@ -121,8 +134,8 @@ void table_rows(struct table *t, const char *what, const struct top_row *rows, s
 		if (t->module_columns)
 			table_dim(t, module_name(&rows[i]), t->module_columns);
 		if (rows[i].kind == IDENT_GROUP) {
-			char id[32];
-			int length = snprintf(id, sizeof(id), " (%u)", rows[i].id);
+			char id[96];
+			int length = thread_id(&rows[i], id, sizeof(id));
 
 			table_name(t, rows[i].name, used + length);
 			buf_puts(t->out, id);

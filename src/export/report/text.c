@@ -15,7 +15,10 @@
 #include "export/report/view.h"
 #include "profile/profile.h"
 
-enum { NARROW_MODULE = 8 };
+enum {
+	NARROW_MODULE = 8,
+	MANY_THREADS = 50, /* of one name, that are one row */
+};
 
 /* Puts the name of the root, and its share of all. */
 static void put_root(const struct selection *s, struct buf *line)
@@ -89,6 +92,7 @@ static void put_top(const struct export_job *job, struct buf *out)
 	if (view == EXPORT_VIEW_ALL || view == EXPORT_VIEW_MODULES)
 		table_rows(&t, "module", top.modules.v, top.modules.n);
 	t.self = false;
+	top_sum_threads(&top, MANY_THREADS, job->options.order);
 	if (view == EXPORT_VIEW_ALL || view == EXPORT_VIEW_THREADS)
 		table_rows(&t, "thread", top.threads.v, top.threads.n);
 	top_done(&top);

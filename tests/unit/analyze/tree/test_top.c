@@ -250,10 +250,47 @@ static void frames_of_a_known_function(void **state)
 	profile_free(s.p);
 }
 
+/* Threads of one name, in processes of one name: one row where there are many, with all of their weight. */
+static void many_threads(void **state)
+{
+	struct profile *p = profile_new();
+	uint32_t stack, event = profile_add_event(p, "cpu", "ns", "", 1);
+	const struct top_row *r;
+	struct selection sel;
+	struct top t;
+
+	stack = profile_stack(p, 0, profile_named_frame(p, PROFILE_NONE, FRAME_USER, "main"));
+	for (uint32_t i = 0; i < 120; i++) {
+		const char *name = i < 60 ? "sh" : i < 110 ? "worker" : "sh";
+		uint32_t process = profile_add_process(p, &(struct profile_process){
+			.pid = 100 + i / 2, .name = profile_string(p, i < 110 ? "sh" : "dash") });
+		uint32_t thread = profile_add_thread(p, &(struct profile_thread){ .process = process, .tid = 1000 + i,
+										   .name = profile_string(p, name) });
+
+		profile_add_sample(p, &(struct profile_sample){ .event = event, .thread = thread, .stack = stack, .value = 10 });
+	}
+	assert_int_equal(selection_make(p, &(struct select_options){ 0 }, &sel, NULL), 0);
+	top_build(&t, p, &sel, false, TOP_BY_SELF);
+	assert_int_equal(t.threads.n, 120);
+	top_sum_threads(&t, 50, TOP_BY_SELF);
+	assert_int_equal(t.threads.n, 1 + 50 + 10); /* 50 workers are not more than 50, and 10 are of another program */
+	r = &t.threads.v[0];
+	assert_string_equal(r->name, "sh");
+	assert_int_equal(r->threads, 60);
+	assert_int_equal(r->processes, 30);
+	assert_int_equal(r->total.value, 600);
+	assert_int_equal(r->total.samples, 60);
+	assert_int_equal(t.threads.v[1].threads, 0);
+	top_done(&t);
+	selection_done(&sel);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tables_of_the_sample),
+		cmocka_unit_test(many_threads),
 		cmocka_unit_test(a_good_recording_has_a_line_and_no_warning),
 		cmocka_unit_test(few_samples_of_an_idle_target),
 		cmocka_unit_test(exact_counts_are_not_called_samples),
