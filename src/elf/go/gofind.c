@@ -12,7 +12,7 @@
 #include "elf/file.h"
 #include "elf/go/gotabint.h"
 
-enum { STEP = 8 }; /* the linker aligns the table to 16 bytes at least, older ones to 32 */
+enum { STEP = 8 }; /* the linker aligns the table to 8 bytes at least */
 
 bool gofind_is_header(const uint8_t *data, size_t size)
 {
