@@ -102,7 +102,7 @@ func steps() {
 	runtime.LockOSThread()
 	syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
 	for {
-		sink += time.Now().Nanosecond() + growBurn(100)
+		sink += time.Now().Nanosecond()
 		sinkTree = &tree{left: &tree{}}
 		_ = make([]byte, 1<<16+sink&1)
 		_ = recovers()
@@ -110,6 +110,7 @@ func steps() {
 			cgoBurn()
 		}
 		runtime.Gosched()
+		sink += growBurn(100)
 	}
 }
 

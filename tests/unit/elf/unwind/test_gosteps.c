@@ -318,8 +318,9 @@ static void step_through(const struct go *go)
 	kill(s.pid, SIGKILL);
 	waitpid(s.pid, NULL, __WALL);
 	free(s.calls);
-	print_message("%s: %zu instructions as called, %zu in frames whose call was not seen, %zu in roots, %zu wrong\n",
-		      go->path, s.checked, s.unknown, s.roots, s.wrong);
+	print_message("%s: %zu instructions as called, %zu in frames whose call was not seen, %zu in roots, %zu wrong; "
+		      "%zu by rbp, %zu by m.curg, %zu by the depth\n", go->path, s.checked, s.unknown, s.roots, s.wrong,
+		      s.kinds[RULE_CFA_RBP], s.kinds[RULE_GO_CURG], s.kinds[RULE_GO_DEPTH]);
 	assert_int_equal(s.wrong, 0);
 	assert_true(s.checked >= 9 * s.unknown);
 	assert_true(!stopped || s.checked > 5000);
