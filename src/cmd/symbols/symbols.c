@@ -135,15 +135,20 @@ static bool is_pid(const char *word, uint64_t *ret)
 }
 
 /* What strangers wrote is read without rights. A process is looked at with those that we have: its files are read by the
- * child. */
+ * child. So there is no way to do both at once. */
 static int begin(const struct command *c, const struct option_spec *options, char **words, int n)
 {
 	uint64_t pid;
+	int pids = 0;
 
 	for (int i = 0; i < n; i++)
-		if (is_pid(words[i], &pid))
-			return 0;
-	return reading_begin(c, options, words, n);
+		pids += is_pid(words[i], &pid);
+	if (pids && pids < n) {
+		log_error("a process is looked at with rights that files are read without: ask for files and pids one after the "
+			  "other (a file whose name is a number: ./NUMBER)");
+		return EXIT_USAGE;
+	}
+	return pids ? 0 : reading_begin(c, options, words, n);
 }
 
 static int look(struct answer *a, const char *word, struct err *err)

@@ -65,6 +65,10 @@ for what in . pipe /dev/zero holes /nowhere 4194305; do
 	gf symbols "$what"
 	check_status "symbols $what is refused" 1
 done
+gf symbols $$ bare/gone
+check_status "files are not read with the rights that a process takes" 2
+gf symbols $$
+check "symbols of a process" grep -q bash "$STDOUT"
 gf symbols --json bare/gone
 check "symbols as JSON" python3 -c '
 import json, sys
