@@ -45,7 +45,8 @@ bool symbolizer_look(struct symbolizer *s, const struct profile *p);
 typedef void symbolize_progress_fn(void *context, const char *module, size_t done, size_t total);
 
 /* Names every frame that has none, and with --symbols or debuginfod those whose name is a place or an exported symbol;
- * after worker_cancel() it ends at once, and frames that have none yet stay so. Adds the counters symbols.{frames,named,with lines,inlined,ms} and one
- * "symbols.problem: <sentence>" for each module that has code in the profile but no names. */
+ * after worker_cancel() it ends at once, and frames that have none yet stay so. Adds the counters
+ * symbols.{frames,named,with lines,inlined,ms}, one "symbols.problem: <sentence>" for each module that has code in the profile
+ * but no names and each file of --symbols that is not used, and one "symbols.other build: <sentence>" for each other build. */
 int symbolize_profile(struct symbolizer *s, struct profile *p, symbolize_progress_fn *progress,
 		      void *context, struct err *err);
