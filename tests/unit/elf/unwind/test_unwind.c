@@ -84,6 +84,7 @@ static void add_fde(struct image *im, size_t cie, uint64_t start, uint32_t size,
 
 static int build(struct image *im)
 {
+	static const uint8_t text[TEXT + TEXT_SIZE]; /* is searched for Go's table where there are no sections */
 	struct elf_section sections[] = {
 		{ .name = im->frame_name ? im->frame_name : ".eh_frame",
 		  .type = SHT_PROGBITS,
@@ -106,7 +107,8 @@ static int build(struct image *im)
 		                            .address = TEXT,
 		                            .file_size = TEXT_SIZE,
 		                            .memory_size = TEXT_SIZE } };
-	struct elf elf = { .size = TEXT + TEXT_SIZE,
+	struct elf elf = { .data = im->no_sections ? text : NULL,
+		           .size = TEXT + TEXT_SIZE,
 		           .type = ET_DYN,
 		           .machine = EM_X86_64,
 		           .entry = im->entry,
