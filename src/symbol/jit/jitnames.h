@@ -17,9 +17,12 @@ struct jitfiles;
 struct profile;
 struct worker;
 
-/* Finds names for addresses of a process of the profile; addresses ascend and are unique. got is called once for each
+/*
+ * Finds names for addresses of a process of the profile; addresses ascend and are unique. got is called once for each
  * address that has a name. past, which may be NULL, is called later, for addresses where a dump says that there was other
- * code before: its calls are names in order of time, and line is since when, in ms of the recording. why gets a sentence when there are addresses without one, or a file was not used. */
+ * code before: its calls are names in order of time, and line is since when, in ms of the recording. why gets a sentence
+ * when there are addresses without a name, or a file was not used.
+ */
 void jitnames_resolve(const struct profile *p, uint32_t process, struct jitfiles *files, struct worker *w,
 		      const uint64_t *addresses, size_t n, symbols_got_fn *got, symbols_got_fn *past, void *context, char *why,
 		      size_t why_size);
