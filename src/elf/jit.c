@@ -459,7 +459,7 @@ static void tell_history(const struct version *v, size_t n, const struct code *c
 void jit_history(const struct jit *j, uint64_t base_ns, symbols_got_fn *got, void *context)
 {
 	_cleanup_free_ struct code *sorted = mem_alloc((j->codes.n + 1) * sizeof(*sorted));
-	_cleanup_free_ char *names = mem_alloc(MAX_HISTORY * (MAX_NAME + 1));
+	_cleanup_free_ char *names = NULL;
 	VEC(struct version) all = { 0 };
 	size_t next;
 
@@ -476,6 +476,8 @@ void jit_history(const struct jit *j, uint64_t base_ns, symbols_got_fn *got, voi
 	for (size_t i = 0; i < all.n && all.n < MAX_VERSIONS; i = next) {
 		for (next = i; next < all.n && all.v[next].index == all.v[i].index; next++)
 			;
+		if (next - i > 1 && !names)
+			names = mem_alloc(MAX_HISTORY * (MAX_NAME + 1));
 		if (next - i > 1)
 			tell_history(&all.v[i], next - i, sorted, base_ns, names, got, context);
 	}
