@@ -420,7 +420,7 @@ static void perf_map(void **state)
 {
 	const char text[] = "1000 100 first\n1000 100 second\n";
 	struct worker *w = worker_new();
-	_cleanup_fd_ int fd = file_of(text, strlen(text)), big = memfd_create("big", MFD_CLOEXEC);
+	_cleanup_fd_ int fd = file_of(text, strlen(text));
 	uint64_t address = 0x1010, two[] = { 2, 1 };
 	char name[256] = "";
 
