@@ -6,6 +6,7 @@
  */
 #include <elf.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "elf/file.h"
 #include "elf/unwind/functions.h"
@@ -40,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t kind = size ? data[0] : 0;
 	const uint8_t *frame = size ? data + 1 : NULL;
 	size_t n = size ? size - 1 : 0;
+	static uint8_t text[TEXT_SIZE];
 	bool headers_only = kind & 2; /* then the section is the whole file, else text comes with it */
 	struct elf_section sections[] = {
 		{ .name = kind & 1 ? ".debug_frame" : ".eh_frame", .type = SHT_PROGBITS, .flags = SHF_ALLOC,
@@ -53,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		{ .type = PT_LOAD, .flags = PF_R, .address = FRAME, .file_size = n },
 		{ .type = PT_GNU_EH_FRAME, .flags = PF_R, .address = FRAME, .file_size = n },
 	};
-	struct elf elf = { .data = frame,
+	struct elf elf = { .data = headers_only ? frame : text,
 		           .size = headers_only ? n : TEXT_SIZE,
 		           .type = ET_DYN,
 		           .machine = EM_X86_64,
@@ -65,6 +67,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct functions functions;
 	struct unwind_table t;
 
+	/* Code that has no rows is read: the input is that, too. */
+	memset(text, 0, sizeof(text));
+	if (n)
+		memcpy(text, frame, n < sizeof(text) ? n : sizeof(text));
 	if (size) {
 		functions_read(&elf, &functions);
 		if (!functions_valid(&functions))

@@ -92,13 +92,17 @@ static void sweep_gap(struct sweep *s)
 
 		if (!code)
 			return;
+		if (!*code && !s->f->cells[s->at]) { /* between sections there are zeros */
+			s->at++;
+			continue;
+		}
 		instruction_decode(code, n, s->f->base + s->at, &i);
 		s->f->budget--;
 		if (s->f->cells[s->at] && i.length) {
 			sweep_known(s, &i);
 			s->at += i.length;
-		} else if ((i.length && i.padding) || !*code) { /* between sections there are zeros */
-			s->at += *code ? i.length : 1;
+		} else if (i.length && i.padding) {
+			s->at += i.length;
 			s->fresh |= s->at % ALIGNED == 0 && s->at < s->end && flow_looks_like_begin(s->f, s->at, true);
 		} else if (i.length && sweep_try(s)) {
 			follow_known(s->f);
