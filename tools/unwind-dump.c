@@ -113,7 +113,7 @@ static void print_rows(const struct unwind_table *t)
 			printf("%" PRIx64 " ",
 			       ((t->first_page + page) << UNWIND_PAGE_SHIFT) + (row & 0xffff));
 			print_rule(t->rules[last], rbx);
-			putchar('\n');
+			puts(t->rules[last] & RULE_DERIVED ? " (read from the code)" : "");
 		}
 	}
 	printf("%" PRIx64 " none\n", (t->first_page + t->page_count) << UNWIND_PAGE_SHIFT);
