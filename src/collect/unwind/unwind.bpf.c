@@ -335,9 +335,8 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 	u->count = count + 1;
 
 	rule = rule_of(u->last.module, address);
-	if (rule & RULE_DERIVED)
-		return unwind_derived(u, p, rule);
-	kind = RULE_CFA(rule);
+	/* Rows that were read from code are none of the cases below, at no cost to the others. */
+	kind = rule & (15 | RULE_DERIVED);
 	old_sp = u->sp;
 	switch (kind) {
 	case RULE_CFA_RSP:
@@ -395,6 +394,8 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 	case RULE_UNSUPPORTED:
 		return stop(u, REASON_UNSUPPORTED);
 	default:
+		if (rule & RULE_DERIVED)
+			return unwind_derived(u, p, rule);
 		return kind <= RULE_CFA_MAX ? unwind_go(u, rule) : stop(u, REASON_NO_TABLE_YET);
 	}
 	if (rising && cfa <= old_sp)
