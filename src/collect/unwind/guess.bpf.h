@@ -11,7 +11,7 @@
 
 enum {
 	GUESS_WORDS = 64,      /* of the stack that are looked at for a return address */
-	GUESS_FUNCTION = 1 << 16, /* bytes from the begin of a function within which pc may be */
+	GUESS_FUNCTION = 1 << 12, /* bytes from the begin of a function within which pc may be: most are shorter */
 };
 
 /* Does a call instruction end right before this address? e8 (relative), or ff with 2 in the middle bits of
@@ -78,43 +78,52 @@ __attribute__((noinline)) int unwind_look(struct unwind *u, struct shared_proces
 	return 1;
 }
 
+/* Is the word at place a return address? Generated code jumps from one function to the next, so that the call before it need
+ * not call the function at hand. */
+static __always_inline bool is_return(struct unwind *u, struct shared_process *p, uint64_t place)
+{
+	uint64_t address;
+
+	return read_word(place, &address) && follows_call(address) && find_mapping(u, p, address - 1);
+}
+
 /*
  * Code that no row covers: hand-written leaves (the return address is on top of the stack), generated code that keeps frame
- * pointers, and else the word of the stack that is proven best to be a return address. A function that keeps no frame pointer
- * has its return address below its caller's frame pointer: so that is looked at, too.
+ * pointers, and else the word of the stack that is proven best to be a return address.
+ * rewritten: a row was there, and was not right. Then the function may keep no frame pointer although its callers do, and
+ * what is called directly, below their frame pointer, is looked for first.
  */
-__attribute__((noinline)) int unwind_guess(struct unwind *u, struct shared_process *p)
+__attribute__((noinline)) int unwind_guess(struct unwind *u, struct shared_process *p, uint32_t rewritten)
 {
-	uint64_t sp, bp, place, words = GUESS_WORDS, frame = 0;
+	uint64_t sp, bp, place, frame, words = GUESS_WORDS;
+	bool has_frame;
 
 	if (!u || !p)
 		return 1;
 	sp = u->sp;
 	bp = u->bp;
+	frame = bp + 8;
 	u->saved[GUESS_MAPPING] = u->last.start;
 	u->saved[GUESS_TARGET] = u->saved[GUESS_PLACE] = u->saved[GUESS_OTHER] = 0;
 	if (sp & 7)
 		return stop(u, REASON_NO_RULE);
-	if (u->leaf && unwind_look(u, p, sp)) {
+	if (u->leaf && is_return(u, p, sp)) {
 		place = sp;
 		goto found;
 	}
-	if (bp >= sp && !(bp & 7)) {
-		frame = bp + 8;
-		if ((bp - sp) / 8 < words)
-			words = (bp - sp) / 8;
+	has_frame = bp >= sp && !(bp & 7) && is_return(u, p, frame);
+	if (has_frame && !rewritten) {
+		place = frame;
+		goto found;
 	}
+	if (has_frame && (bp - sp) / 8 < words)
+		words = (bp - sp) / 8;
 	for (uint32_t i = 0; i < GUESS_WORDS; i++) {
 		if (i >= words)
 			break;
 		unwind_look(u, p, sp + 8 * i);
 	}
-	place = u->saved[GUESS_OTHER];
-	u->saved[GUESS_OTHER] = 0;
-	if (frame && unwind_look(u, p, frame) && u->saved[GUESS_OTHER])
-		place = frame;
-	if (u->saved[GUESS_PLACE])
-		place = u->saved[GUESS_PLACE];
+	place = u->saved[GUESS_PLACE] ? u->saved[GUESS_PLACE] : has_frame ? frame : u->saved[GUESS_OTHER];
 	if (!place)
 		return stop(u, REASON_NO_RULE);
 found:
@@ -123,7 +132,8 @@ found:
 	u->sp = place + 8;
 	u->registers[RBX] = RULE_LOST_RBX;
 	u->leaf = 0;
-	u->guessed |= UNWIND_GUESSED;
+	/* A frame pointer that leads to a return address is what generated code without any table is walked by, too. */
+	u->guessed |= place == frame ? UNWIND_DERIVED : UNWIND_GUESSED;
 	return 0;
 }
 
@@ -145,10 +155,10 @@ __attribute__((noinline)) int unwind_derived(struct unwind *u, struct shared_pro
 	}
 	bp = u->bp;
 	if (RULE_CFA(rule) == RULE_CFA_RBP && bp == RULE_LOST_RBP)
-		return unwind_guess(u, p);
+		return unwind_guess(u, p, 1);
 	cfa = (RULE_CFA(rule) == RULE_CFA_RBP ? bp : u->sp) + RULE_CFA_OFFSET(rule);
 	if (cfa <= u->sp || !read_word(cfa - 8, &pc) || !(follows_call(pc) || is_signal_return(pc)))
-		return unwind_guess(u, p);
+		return unwind_guess(u, p, 1);
 	if (RULE_RBP(rule) == RULE_RBP_LOST)
 		bp = RULE_LOST_RBP;
 	else if (RULE_RBP(rule) == RULE_RBP_CFA && !read_word(cfa + RULE_RBP_OFFSET(rule), &bp))

@@ -390,7 +390,7 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 		rising = true;
 		break;
 	case RULE_NONE:
-		return unwind_guess(u, p);
+		return unwind_guess(u, p, 0);
 	case RULE_UNSUPPORTED:
 		return stop(u, REASON_UNSUPPORTED);
 	default:

@@ -33,6 +33,11 @@ def folded(*options):
     return stacks
 
 
+def is_code(name):
+    """Not what stands in place of a function: "[unknown]", a truncated stack, a note. Our own programs are code."""
+    return not name.startswith("[") or name.startswith("[gasflame] ")
+
+
 def check(name, got, wanted):
     global failed
     if got == wanted:
@@ -86,7 +91,7 @@ for row in view("--table", "functions", *every)["functions"]:
     totals[row["name"]] += row["total_samples"]
     module.setdefault(row["name"], row["module"].rsplit("/", 1)[-1])
 check("self by leaf", {k: v for k, v in functions.items() if v},
-      {k: v for k, v in hot.items() if not k.startswith("[")})
+      {k: v for k, v in hot.items() if is_code(k)})
 inclusive = collections.Counter()
 for s, n in stacks:
     for name in set(s):
@@ -95,7 +100,7 @@ for s, n in stacks:
 twice = {k for k, v in collections.Counter(
     r["name"] for r in view("--table", "functions", *every)["functions"]).items() if v > 1}
 check("total", {k: v for k, v in totals.items() if k not in twice},
-      {k: v for k, v in inclusive.items() if k not in twice and not k.startswith("[")})
+      {k: v for k, v in inclusive.items() if k not in twice and is_code(k)})
 
 check("tree", paths(view("--tree", *whole)["tree"]), tree_of([(["all"] + s, n) for s, n in stacks]))
 
@@ -135,7 +140,7 @@ check("own crate: nearest", row["nearest_samples"], nearest[own])
 check("own crate: outermost", row["outermost_samples"], nearest[own])
 check("no own code", crates["no_own_samples"], nearest[None])
 check("crates add up", sum(r["self_samples"] for r in crates["crates"]),
-      sum(n for s, n in stacks if not s[-1].startswith("[")))
+      sum(n for s, n in stacks if is_code(s[-1])))
 if leads:
     rows = view("--nearest-own", target, *every)["nearest_own"]
     got = collections.Counter()
