@@ -14,7 +14,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { TEXT = 0x1100, TEXT_SIZE = 0x100000, FRAME = 0x200000, PLT_BYTES = 128 };
+/* All code without rows is read: there must not be much of it. */
+enum { TEXT = 0x1100, TEXT_SIZE = 0x4000, PLT = 0x3000, FRAME = 0x200000, PLT_BYTES = 128 };
 
 /* A memory in which every word is readable and points near itself. */
 static bool read_word(void *context, uint64_t address, uint64_t *ret)
@@ -46,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct elf_section sections[] = {
 		{ .name = kind & 1 ? ".debug_frame" : ".eh_frame", .type = SHT_PROGBITS, .flags = SHF_ALLOC,
 		  .address = FRAME, .size = n, .data = frame, .file_size = n },
-		{ .name = ".plt", .type = SHT_PROGBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .address = 0x9000,
+		{ .name = ".plt", .type = SHT_PROGBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .address = PLT,
 		  .data = frame, .size = n, .file_size = n < PLT_BYTES ? n : PLT_BYTES },
 	};
 	struct elf_segment segments[] = {
@@ -59,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		           .size = headers_only ? n : TEXT_SIZE,
 		           .type = ET_DYN,
 		           .machine = EM_X86_64,
-		           .entry = TEXT + 0x9000,
+		           .entry = TEXT + 0x2000,
 		           .sections = sections,
 		           .section_count = headers_only ? 0 : 2,
 		           .segments = segments,

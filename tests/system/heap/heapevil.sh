@@ -21,7 +21,8 @@ end_recorder()
 	kill -INT "$recorder"
 	wait "$recorder"
 	STATUS=$?
-	check "$1: is recorded" test "$STATUS" -eq 0
+	# 3: too much was lost, and it says so. The target allocates without a pause, and each 4 KiB are a sample.
+	check "$1: is recorded" test "$STATUS" -eq 0 -o "$STATUS" -eq 3
 	[ "$STATUS" -eq 0 ] || sed 's/^/#   /' recorder
 }
 # ours PID: how many mappings of our name it has.
@@ -77,8 +78,10 @@ kill "$PID"
 start heapevil loop
 once "$PID"
 check "code that another thread changes: we end" test "$STATUS" -le 1
-check "code that another thread changes: nobody holds it" grep -qE '^TracerPid:\s+0$' "/proc/$PID/status"
-kill "$PID"
+# It may die of what it has written.
+free_or_gone() { ! kill -0 "$PID" 2>/dev/null || grep -qE '^TracerPid:\s+0$' "/proc/$PID/status"; }
+check "code that another thread changes: nobody holds it" free_or_gone
+kill "$PID" 2>/dev/null
 
 start heapevil closer
 for i in 1 2 3 4 5; do

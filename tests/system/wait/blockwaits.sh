@@ -14,7 +14,12 @@ cat >judge.py <<'END'
 import json, re, sys
 r = json.load(open("waits.json"))
 truth = {k: int(v) / 1e6 for k, v in re.findall(r"(\w+) (\d+)", open("truth.txt").read().split("truth")[1])}
-rows = {t["name"]: {k: v / 1e6 for k, v in t.items() if isinstance(v, int)} for t in r["account"]["threads"]}
+rows = {}
+for t in r["account"]["threads"]: # a thread that is just being started has the name of the one that starts it
+    row = rows.setdefault(t["name"], {})
+    for k, v in t.items():
+        if isinstance(v, int):
+            row[k] = row.get(k, 0) + v / 1e6
 inside = truth["answer"] + truth["join"] + truth["pressure"]
 sites = {}
 for s in r["waits"]["sites"] if isinstance(r["waits"], dict) else r["waits"]:
