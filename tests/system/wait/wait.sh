@@ -166,8 +166,14 @@ check "no wait is ended by a thread that only computes" test 0 = \
 	"$(sql busy.gasflame "select count(*) from wakes where waker = 'burn' and thread in ('nap', 'sync_loop', 'cold_scan')")"
 check "a sleep is ended by the timer" above "$(sql busy.gasflame "
 	select 100.0 * sum(waker = 'interrupt (timer)') / count(*) from wakes where thread = 'nap'")" 98
-check "the disk by its completion" above "$(sql busy.gasflame "select count(*) from wakes
-	where waker = 'interrupt (block I/O completion)' and thread in ('sync_loop', 'cold_scan')")" 0
+# Wakers are kept for waits of a millisecond and more: a quick disk has few. fsync() may be ended by the journal's thread.
+reads=$(sql busy.gasflame "select count(*) from wakes where thread = 'cold_scan'")
+if [ "$reads" -ge 20 ]; then
+	check "the disk by its completion" above "$(sql busy.gasflame "select count(*) from wakes
+		where waker = 'interrupt (block I/O completion)' and thread in ('sync_loop', 'cold_scan')")" 0
+else
+	skip "the disk by its completion" "only $reads reads took a millisecond"
+fi
 # Neither our programs nor the tracing that calls them: the stack of a wait ends in the scheduler, or in who called it.
 tracing="function like 'bpf\_%' escape '\' or function like '%traceiter%' or module = '[gasflame]' or module = '[kernel jit]'"
 check "no wait and no wake-up has a frame of ours" test 0 = "$(sql busy.gasflame "
