@@ -86,6 +86,25 @@ bool bpfengine_sum(const struct bpf_map *map, uint32_t key, void *ret, size_t si
 	return true;
 }
 
+void bpfengine_empty(struct session *s, int map, size_t key_size, size_t value_size, bpfengine_entry_fn *fn)
+{
+	enum { BATCH = 4096 };
+	_cleanup_free_ char *keys = mem_resize(NULL, BATCH, key_size), *values = mem_resize(NULL, BATCH, value_size);
+	uint32_t at = 0, count;
+	bool first = true;
+	int r;
+
+	do {
+		count = BATCH;
+		r = bpf_map_lookup_and_delete_batch(map, first ? NULL : &at, &at, keys, values, &count, NULL);
+		if (r && errno != ENOENT)
+			break;
+		first = false;
+		for (uint32_t i = 0; i < count; i++)
+			fn(s, keys + i * key_size, values + i * value_size);
+	} while (!r);
+}
+
 uint32_t bpfengine_stack(struct bpfengine *e, uint64_t hash)
 {
 	uint64_t *stack = map_get(&e->stacks, hash);

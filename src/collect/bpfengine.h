@@ -29,6 +29,9 @@ void bpfengine_show_programs(struct bpfengine *e, struct kernelmap *k);
 struct gasflame_bpf *bpfengine_skeleton(struct bpfengine *e);
 /* Adds up an entry of a per-CPU array, a struct of 64-bit counters, over all CPUs; false: it cannot be read. */
 bool bpfengine_sum(const struct bpf_map *map, uint32_t key, void *ret, size_t size);
+/* Reads and empties a hash map that no program writes now: fn gets each key with its value. */
+typedef void bpfengine_entry_fn(struct session *s, const void *key, const void *value);
+void bpfengine_empty(struct session *s, int map, size_t key_size, size_t value_size, bpfengine_entry_fn *fn);
 /* The profile's stack for a hash that a record names; PROFILE_NONE if its frames were lost. */
 uint32_t bpfengine_stack(struct bpfengine *e, uint64_t hash);
 /* The rule for an address of a module, for userstack_walk(): context is the struct engine. */

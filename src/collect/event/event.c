@@ -29,8 +29,6 @@
 
 #include "gasflame.skel.h"
 
-enum { BATCH = 4096 };
-
 struct total {
 	struct shared_event_key key;
 	struct shared_event_sum sum;
@@ -258,29 +256,20 @@ static void keep_late(struct event *e, const struct shared_event_key *key, const
 	e->late.v[*at].sum.value += sum->value;
 }
 
-/* Reads and empties the map that no program writes now. */
+static void add_entry(struct session *s, const void *key, const void *value)
+{
+	const struct shared_event_sum *sum = value;
+
+	own(s)->summed += sum->count;
+	if (own(s)->full)
+		keep_late(own(s), key, sum);
+	else
+		add_sample(s, key, sum);
+}
+
 static void read_sums(struct session *s, int fd)
 {
-	_cleanup_free_ struct shared_event_key *keys = mem_resize(NULL, BATCH, sizeof(*keys));
-	_cleanup_free_ struct shared_event_sum *sums = mem_resize(NULL, BATCH, sizeof(*sums));
-	uint32_t at = 0, count;
-	bool first = true;
-	int r;
-
-	do {
-		count = BATCH;
-		r = bpf_map_lookup_and_delete_batch(fd, first ? NULL : &at, &at, keys, sums, &count, NULL);
-		if (r && errno != ENOENT)
-			break;
-		first = false;
-		for (uint32_t i = 0; i < count; i++) {
-			own(s)->summed += sums[i].count;
-			if (own(s)->full)
-				keep_late(own(s), &keys[i], &sums[i]);
-			else
-				add_sample(s, &keys[i], &sums[i]);
-		}
-	} while (!r);
+	bpfengine_empty(s, fd, sizeof(struct shared_event_key), sizeof(struct shared_event_sum), add_entry);
 }
 
 static int side_fd(struct session *s, uint32_t side)

@@ -38,7 +38,7 @@
 
 #include "gasflame.skel.h"
 
-enum { LONG_WAITS = 2000, HITS = 600000, LOOK_TICKS = 5, BATCH = 4096 };
+enum { LONG_WAITS = 2000, HITS = 600000, LOOK_TICKS = 5 };
 
 /* A program of Go with probes. */
 struct gofile {
@@ -220,27 +220,18 @@ static void record(struct session *s, const void *data, size_t size)
 		add_waits(s, data, 1);
 }
 
-/* Reads and empties the map that no program writes now. */
+static void add_entry(struct session *s, const void *key, const void *value)
+{
+	const struct shared_go_sum_key *k = key;
+	const struct shared_go_sum *sum = value;
+
+	add_waits(s, &(struct shared_go_wait){ .pid = k->pid, .time_ns = sum->first_ns, .wait_ns = sum->wait_ns,
+					       .queue_ns = sum->queue_ns, .stack = k->stack, .reason = k->reason }, sum->count);
+}
+
 static void read_sums(struct session *s, int fd)
 {
-	_cleanup_free_ struct shared_go_sum_key *keys = mem_resize(NULL, BATCH, sizeof(*keys));
-	_cleanup_free_ struct shared_go_sum *sums = mem_resize(NULL, BATCH, sizeof(*sums));
-	uint32_t at = 0, count;
-	bool first = true;
-	int r;
-
-	do {
-		count = BATCH;
-		r = bpf_map_lookup_and_delete_batch(fd, first ? NULL : &at, &at, keys, sums, &count, NULL);
-		if (r && errno != ENOENT)
-			break;
-		first = false;
-		for (uint32_t i = 0; i < count; i++)
-			add_waits(s, &(struct shared_go_wait){ .pid = keys[i].pid, .time_ns = sums[i].first_ns,
-							       .wait_ns = sums[i].wait_ns, .queue_ns = sums[i].queue_ns,
-							       .stack = keys[i].stack, .reason = keys[i].reason },
-				  sums[i].count);
-	} while (!r);
+	bpfengine_empty(s, fd, sizeof(struct shared_go_sum_key), sizeof(struct shared_go_sum), add_entry);
 }
 
 static int side_fd(struct session *s, uint32_t side)

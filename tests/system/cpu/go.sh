@@ -3,10 +3,8 @@
 # without section headers.
 . "$(dirname "$0")/../lib.sh"
 need_root
-command -v go >/dev/null || skip_all "Go is not installed (make deps)"
-sources=$(cd "$(dirname "$0")/../truth/cpu" && pwd)
-export GOCACHE=${sources%/tests/*}/build-cache/go GOPATH=$tmp/go GO111MODULE=off GOFLAGS=
-mkdir -p "$GOCACHE"
+. "$(dirname "$0")/../go-lib.sh"
+sources=$here/tests/system/truth/cpu
 
 # build PROGRAM ARGS…
 build() { go build -ldflags='-s -w' -o "$1" "${@:2}" "$sources/goshares.go" >"$1.build" 2>&1; }
@@ -19,25 +17,6 @@ check "gasflame symbols tells of the table" grep -qE "Go's own table +[0-9,]+ fu
 cp exe noheaders
 dd if=/dev/zero of=noheaders bs=1 seek=40 count=8 conv=notrunc status=none
 dd if=/dev/zero of=noheaders bs=1 seek=60 count=4 conv=notrunc status=none
-
-# record_go NAME MILLISECONDS: records the program NAME until it has burnt so much CPU time and ends.
-record_go()
-{
-	local recorder
-	mkfifo "$1.in"
-	GOPROFILE=$tmp/$1.pprof "./$1" <"$1.in" >"$1.out" 2>&1 3>&- &
-	PID=$!
-	started+=("$PID")
-	exec 3>"$1.in"
-	wait_for 5 grep -q ready "$1.out"
-	"$GASFLAME" record -e cpu -F 1999 -d 60 -o "$1.gasflame" -p "$PID" >/dev/null 2>"$1.err" 3>&- &
-	recorder=$!
-	started+=("$recorder")
-	wait_for 10 grep -q '^Recording' "$1.err"
-	echo "$2" >&3
-	exec 3>&-
-	wait "$recorder"
-}
 
 # named FILE: percent of the frames of all samples that have a name.
 named()

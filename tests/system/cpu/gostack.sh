@@ -3,10 +3,8 @@
 # on goroutine, system and signal stacks, in C code and back. A PIE too.
 . "$(dirname "$0")/../lib.sh"
 need_root
-command -v go >/dev/null || skip_all "Go is not installed (make deps)"
-sources=$(cd "$(dirname "$0")/../truth/cpu" && pwd)
-export GOCACHE=${sources%/tests/*}/build-cache/go GOPATH=$tmp/go GO111MODULE=off GOFLAGS=
-mkdir -p "$GOCACHE"
+. "$(dirname "$0")/../go-lib.sh"
+sources=$here/tests/system/truth/cpu
 
 build() { CGO_ENABLED=$2 go build -o "$1" "${@:3}" >"$1.build" 2>&1 || { cat "$1.build"; return 1; }; }
 build pie 0 -buildmode=pie -ldflags='-s -w' "$sources/gostack.go" &
@@ -20,24 +18,6 @@ for program in plain plaincgo; do
 	check "$program: every row as in .debug_frame, every step as called" env GOSTACK_STEPS=1 "${TRUTH%/system/truth}/unit/test_gosteps" "./$program"
 done
 
-# record_go NAME MILLISECONDS: records the program NAME until it has burnt so much CPU time and ends.
-record_go()
-{
-	local recorder
-	mkfifo "$1.in"
-	"./$1" <"$1.in" >"$1.out" 2>&1 &
-	PID=$!
-	started+=("$PID")
-	exec 3>"$1.in"
-	wait_for 5 grep -q ready "$1.out"
-	"$GASFLAME" record -e cpu -F 1999 -d 120 -o "$1.gasflame" -p "$PID" >/dev/null 2>"$1.err" 3>&- &
-	recorder=$!
-	started+=("$recorder")
-	wait_for 10 grep -q '^Recording' "$1.err"
-	echo "$2" >&3
-	exec 3>&-
-	wait "$recorder"
-}
 # has NAME PATTERN: a stack of the recording has these frames.
 has() { grep -qE "$2" "$1.folded" || { grep -E "${2##*;}" "$1.folded" | head -5; return 1; }; }
 # rooted NAME PATTERN: percent of the samples whose outermost frame is this.

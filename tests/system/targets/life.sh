@@ -68,9 +68,10 @@ for backend in $(backends); do
 	wait "$first" "$PID" 2>/dev/null
 done
 
-start_workload --seconds 4 --fork 1 --exec
-gf record -e cpu -d 3 -o workload.gasflame -p "$PID"
-check_status "the workload, with all it does" 0
+# To its end: half way through it loads a library.
+start_workload --seconds 7 --fork 1 --exec
+gf record -e cpu -d 60 -o workload.gasflame -p "$PID"
+check_status "the workload, with all it does, until it ends" 4
 check "its stacks complete" above "$(complete workload.gasflame)" 99
 check "60 frames of trie" grep -qE '(;node_fold){60}' <(folded workload.gasflame)
 check "a callback through qsort" grep -qE 'qsort[^;]*;.*compare_words' <(folded workload.gasflame)

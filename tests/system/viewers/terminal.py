@@ -16,6 +16,8 @@ import time
 
 CSI = re.compile(r"\x1b\[([?>!]?)([0-9;]*)([ -/]*)([@-~])")
 OTHER = re.compile(r"\x1b(?:[()][A-Za-z0-9]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[=>78McDEHZ])")
+# What is waited for comes at once; on a machine that is starved, late.
+PATIENCE_S = 40
 
 
 class Screen:
@@ -204,7 +206,7 @@ class Terminal:
 			self.read(0.1 if key == "escape" else 0.03)
 		return self.text()
 
-	def until(self, good, seconds=8):
+	def until(self, good, seconds=PATIENCE_S):
 		"""Reads on until good(text); what it came to, and the text."""
 		until = time.monotonic() + seconds
 		while True:
@@ -217,7 +219,7 @@ class Terminal:
 	def text(self):
 		return self.screen.text()
 
-	def wait_for(self, pattern, seconds=10):
+	def wait_for(self, pattern, seconds=PATIENCE_S):
 		until = time.monotonic() + seconds
 		while time.monotonic() < until:
 			if re.search(pattern, self.text(), re.M):
@@ -229,7 +231,7 @@ class Terminal:
 	def signal(self, number):
 		os.kill(self.pid, number)
 
-	def end(self, seconds=10):
+	def end(self, seconds=PATIENCE_S):
 		"""The exit status once it has ended; -9 when it had to be killed."""
 		until = time.monotonic() + seconds
 		while time.monotonic() < until:

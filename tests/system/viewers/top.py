@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from terminal import Terminal
+from terminal import PATIENCE_S, Terminal
 
 GASFLAME = os.environ["GASFLAME"]
 failures = 0
@@ -65,7 +65,7 @@ def near(a, b, tolerance):
 	return abs(a - b) <= tolerance
 
 
-def see(name, t, good, *keys, seconds=8):
+def see(name, t, good, *keys, seconds=PATIENCE_S):
 	"""Presses keys; good is a pattern, or a function of the screen's text. Returns the text."""
 	t.keys(*keys)
 	result, text = t.until(good if callable(good) else lambda s: re.search(good, s, re.M), seconds)

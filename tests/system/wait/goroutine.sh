@@ -3,10 +3,8 @@
 # it. The program goes on when the recorder is killed, and its code is as it was.
 . "$(dirname "$0")/../lib.sh"
 need_root
-command -v go >/dev/null || skip_all "Go is not installed (make deps)"
-sources=$(cd "$(dirname "$0")/../truth/wait" && pwd)
-export GOCACHE=${sources%/tests/*}/build-cache/go GOPATH=$tmp/go GO111MODULE=off GOFLAGS=
-mkdir -p "$GOCACHE"
+. "$(dirname "$0")/../go-lib.sh"
+sources=$here/tests/system/truth/wait
 check "the program is built" go build -o goroutines "$sources/goroutines.go"
 [ -x goroutines ] || finish
 
