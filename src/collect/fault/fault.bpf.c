@@ -102,6 +102,7 @@ BPF_MAP(fault_counts, PERCPU_ARRAY, 1, uint32_t, struct shared_fault_counts);
 
 uint64_t fault_start_ns; /* when the recording began */
 uint32_t fault_ending;   /* what on_each_task is to do */
+uint32_t fault_thin;     /* each step halves how many stacks are walked; counts and times stay exact */
 uint64_t fault_unsent;   /* sums that found no room when it ended */
 
 enum { CONTEXT_ADDRESS = REGS_COUNT + 1 }; /* behind the period */
@@ -154,14 +155,15 @@ static __always_inline uint64_t stack_here(void *ctx, struct unwind *u, struct s
 	uint32_t pid = id >> 32;
 	uint64_t key = stackcache_key(id, 0x100 + what, u);
 	struct stackcache *place = stackcache_of(key);
+	uint32_t thin = fault_thin & 15;
 	struct shared_process *p;
 
 	if (c->walk_slot != slot) {
 		c->walk_slot = slot;
 		c->walks = 0;
 	}
-	if (c->walks >= SHARED_FAULT_WALKS && place && stackcache_known(place, key) &&
-	    bpf_get_prandom_u32() & 63) {
+	if (c->walks >= SHARED_FAULT_WALKS >> thin && place && stackcache_known(place, key) &&
+	    bpf_get_prandom_u32() & ((64u << thin) - 1)) {
 		c->remembered++;
 		return place->stack;
 	}

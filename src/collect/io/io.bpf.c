@@ -172,6 +172,7 @@ static __always_inline uint64_t find_stack(struct unwind *u, struct shared_io_th
 {
 	uint64_t coarse_key, fine_key, stack = 0;
 	struct stackcache *coarse, *fine;
+	uint32_t thin = io_thin & 15;
 
 #define AT(n) regs[n]
 	UNWIND_FROM(u, AT);
@@ -181,9 +182,9 @@ static __always_inline uint64_t find_stack(struct unwind *u, struct shared_io_th
 	fine_key = unwind_hash(unwind_hash(coarse_key, stackcache_callers(u->sp)), t->from ^ t->to);
 	coarse = stackcache_of(coarse_key);
 	fine = stackcache_of(fine_key);
-	if (t->walks >= SHARED_IO_WALKS && bpf_get_prandom_u32() & 63 &&
+	if (t->walks >= SHARED_IO_WALKS >> thin && bpf_get_prandom_u32() & ((64u << thin) - 1) &&
 	    (remembered(fine, fine_key, &stack) ||
-	     (t->walks >= SHARED_IO_MORE && remembered(coarse, coarse_key, &stack))))
+	     (t->walks >= SHARED_IO_MORE >> thin && remembered(coarse, coarse_key, &stack))))
 		return stack;
 	t->walks++;
 	stack = io_walk(u, p, true);

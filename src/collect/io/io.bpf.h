@@ -23,6 +23,7 @@ IO_MAP BPF_MAP(io_stats, PERCPU_ARRAY, IO_OPS, uint32_t, struct shared_io_stats)
 IO_VARIABLE uint64_t io_start_ns; /* when the recording began */
 IO_VARIABLE uint32_t io_waiting_pid; /* a child that we are about to run: until its exec it is ourselves */
 IO_VARIABLE uint32_t io_paused;
+IO_VARIABLE uint32_t io_thin; /* each step halves how many stacks are walked; calls, bytes and time stay exact */
 IO_VARIABLE uint32_t io_epoch; /* goes up with each pause: a call that spans one is not whole */
 
 static __always_inline uint32_t io_log2(uint64_t v)
