@@ -427,6 +427,16 @@ static bool read_mark(struct reading *r, sqlite3_stmt *s)
 	return true;
 }
 
+static bool read_summed(struct reading *r, sqlite3_stmt *s)
+{
+	struct profile_summed x = { 0 };
+
+	if (!get_row(r, s, TABLE_SUMMED, &x) || x.end_ns <= x.start_ns)
+		return false;
+	profile_add_summed(r->p, &x);
+	return true;
+}
+
 static bool read_series(struct reading *r, sqlite3_stmt *s)
 {
 	struct profile_series x = { 0 };
@@ -499,7 +509,8 @@ static row_fn *const readers[TABLES] = {
 	[TABLE_FRAME] = read_frame,
 	[TABLE_LINE] = read_line,         [TABLE_STACK] = read_stack,
 	[TABLE_SAMPLE] = read_sample,     [TABLE_WAKE] = read_wake,
-	[TABLE_MARK] = read_mark,         [TABLE_SERIES] = read_series,
+	[TABLE_MARK] = read_mark,         [TABLE_SUMMED] = read_summed,
+	[TABLE_SERIES] = read_series,
 	[TABLE_POINT] = read_point,       [TABLE_HISTOGRAM] = read_histogram,
 	[TABLE_COUNTER] = read_counter,
 };

@@ -477,6 +477,7 @@ static void remember(struct capturerows *w, const struct profile *p, const struc
 				   .samples = p->samples.n,
 				   .wakes = p->wakes.n,
 				   .marks = p->marks.n,
+				   .summed = p->summed.n,
 				   .series = p->series.n,
 				   .points = p->points.n,
 				   .replaced = p->replaced.n };
@@ -520,6 +521,7 @@ int capturerows_put(struct capturerows *w, const struct profile *p)
 	r = r ?: put_each(w, p, w->saved.samples, p->samples.n, bind_sample);
 	r = r ?: put_each(w, p, w->saved.wakes, p->wakes.n, bind_wake);
 	r = r ?: put_each(w, p, w->saved.marks, p->marks.n, bind_mark);
+	r = r ?: PUT_ROWS(w, TABLE_SUMMED, p, summed);
 	r = r ?: PUT_ROWS(w, TABLE_SERIES, p, series);
 	r = r ?: put_each(w, p, w->saved.points, p->points.n, bind_point);
 	r = r ?: put_histograms(w, p);

@@ -20,7 +20,7 @@ enum statement { CLEAR_LINES = TABLES, COMMIT, LIST_SAMPLES, LIST_WAKES, STACK_O
 
 /* How much of each append-only table is in the file. */
 struct saved {
-	size_t events, owners, mappings, ranges, functions, frames, lines, stacks, samples, wakes, marks, series, points, replaced;
+	size_t events, owners, mappings, ranges, functions, frames, lines, stacks, samples, wakes, marks, summed, series, points, replaced;
 };
 
 /* Rows that may change after they were written: a copy of those in the file. */

@@ -342,6 +342,12 @@ static void merge_marks(struct merge *m)
 	}
 }
 
+static void merge_summed(struct merge *m)
+{
+	for (size_t i = 0; i < m->from->summed.n; i++)
+		profile_add_summed(m->to, &m->from->summed.v[i]);
+}
+
 static void merge_points(struct merge *m)
 {
 	_cleanup_(map_done) struct map index = { 0 };
@@ -466,6 +472,7 @@ int profile_merge(struct profile *p, const struct profile *from, struct err *err
 	merge_samples(&m);
 	merge_wakes(&m);
 	merge_marks(&m);
+	merge_summed(&m);
 	merge_points(&m);
 	merge_counts(&m);
 	merge_facts(&m, first);

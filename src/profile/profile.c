@@ -36,6 +36,7 @@ void profile_free(struct profile *p)
 	vec_done(&p->samples);
 	vec_done(&p->wakes);
 	vec_done(&p->marks);
+	vec_done(&p->summed);
 	vec_done(&p->series);
 	vec_done(&p->points);
 	vec_done(&p->histograms);
@@ -179,6 +180,26 @@ void profile_add_mark(struct profile *p, const struct profile_mark *mark)
 void profile_add_wake(struct profile *p, const struct profile_wake *wake)
 {
 	vec_push(&p->wakes, *wake);
+}
+
+void profile_add_summed(struct profile *p, const struct profile_summed *slot)
+{
+	size_t at = vec_search(i, 0, p->summed.n, p->summed.v[i].start_ns < slot->start_ns);
+
+	if (at < p->summed.n && p->summed.v[at].start_ns == slot->start_ns) {
+		p->summed.v[at].end_ns = MAX(p->summed.v[at].end_ns, slot->end_ns);
+		return;
+	}
+	vec_push(&p->summed, *slot);
+	memmove(p->summed.v + at + 1, p->summed.v + at, (p->summed.n - 1 - at) * sizeof(*slot));
+	p->summed.v[at] = *slot;
+}
+
+const struct profile_summed *profile_summed_at(const struct profile *p, uint64_t time_ns)
+{
+	size_t after = vec_search(i, 0, p->summed.n, p->summed.v[i].start_ns <= time_ns);
+
+	return after && p->summed.v[after - 1].end_ns > time_ns ? &p->summed.v[after - 1] : NULL;
 }
 
 /*

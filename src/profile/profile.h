@@ -167,6 +167,13 @@ struct profile_mark {
 	struct block block;        /* what is known of it as a block */
 };
 
+/* A slot of time whose rows were summed to keep a long recording small: one sample stands for all of an event, thread and
+ * stack in it, has the slot's start as its time, and its count says of how many. Samples that had nothing to be summed
+ * with keep their own time. */
+struct profile_summed {
+	uint64_t start_ns, end_ns; /* from start on, before end */
+};
+
 /* A value over time: memory, pressure. */
 struct profile_series {
 	uint32_t name, unit; /* strings */
@@ -223,6 +230,7 @@ struct profile {
 	VEC(struct profile_sample) samples;
 	VEC(struct profile_wake) wakes;
 	VEC(struct profile_mark) marks;
+	VEC(struct profile_summed) summed; /* by start; of each start one. Empty: all samples are as they were recorded */
 	VEC(struct profile_series) series;
 	VEC(struct profile_point) points;
 	VEC(struct profile_histogram) histograms;
@@ -285,6 +293,17 @@ struct profile_histogram *profile_add_histogram(struct profile *p, const char *n
 struct profile_histogram *profile_histogram(struct profile *p, const char *key);
 void profile_add_mark(struct profile *p, const struct profile_mark *mark);
 void profile_add_wake(struct profile *p, const struct profile_wake *wake);
+/* In any order; of two with the same start the longer stays. */
+void profile_add_summed(struct profile *p, const struct profile_summed *slot);
+/* The slot that holds a moment; NULL: samples of that time are as they were recorded. */
+const struct profile_summed *profile_summed_at(const struct profile *p, uint64_t time_ns);
+/* The slot for which a sample stands; NULL: it is not the sum of a slot. */
+static inline const struct profile_summed *profile_summed_of(const struct profile *p, const struct profile_sample *s)
+{
+	const struct profile_summed *slot = p->summed.n && s->count > 1 ? profile_summed_at(p, s->time_ns) : NULL;
+
+	return slot && slot->start_ns == s->time_ns ? slot : NULL;
+}
 
 /* The owner with that container id, or of that kind and group where it has none, made of x if there is none. 1 + index.
  */

@@ -83,6 +83,39 @@ static void functions_and_their_sources_are_read(void **state)
 	assert_int_equal(profile_counter(old, "capture.dropped"), 0);
 }
 
+/* Slots of summed rows: which sample is a slot's sum, and a file in which slots make no sense. */
+static void summed_slots_are_read(void **state)
+{
+	_cleanup_free_ char *path = in_folder("summed");
+	_cleanup_(profile_freep) struct profile *p = make_profile(&small), *q = NULL, *odd = NULL, *old = NULL;
+	struct profile_sample sum = { .time_ns = 2000, .count = 2 }, one = { .time_ns = 2000 }, late = { .time_ns = 2001, .count = 2 };
+
+	profile_add_summed(p, &(struct profile_summed){ 5000, 6000 });
+	profile_add_summed(p, &(struct profile_summed){ 2000, 2500 });
+	profile_add_summed(p, &(struct profile_summed){ 2000, 3000 });
+	profile_add_summed(p, &(struct profile_summed){ 2000, 2100 });
+	save(p, path);
+	q = load(path);
+	assert_int_equal(q->summed.n, 2);
+	assert_int_equal(q->summed.v[0].end_ns, 3000);
+	assert_int_equal(q->summed.v[1].start_ns, 5000);
+	assert_null(profile_summed_at(q, 1999));
+	assert_ptr_equal(profile_summed_at(q, 2000), &q->summed.v[0]);
+	assert_ptr_equal(profile_summed_at(q, 2999), &q->summed.v[0]);
+	assert_null(profile_summed_at(q, 3000));
+	assert_ptr_equal(profile_summed_of(q, &sum), &q->summed.v[0]);
+	assert_null(profile_summed_of(q, &one));
+	assert_null(profile_summed_of(q, &late));
+	tamper(path, "insert into summed values (1, 1), (9, 8), (-4, 3), (10000, 'x'), (7000, 8000)");
+	odd = load(path);
+	assert_int_equal(profile_counter(odd, "capture.dropped"), 4);
+	assert_int_equal(odd->summed.n, 3);
+	tamper(path, "drop table summed");
+	old = load(path);
+	assert_int_equal(old->summed.n, 0);
+	assert_int_equal(profile_counter(old, "capture.dropped"), 0);
+}
+
 static void names_of_any_bytes_survive(void **state)
 {
 	_cleanup_free_ char *path = in_folder("odd ?#%41 'name");
@@ -691,6 +724,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_is_read),
 		cmocka_unit_test(functions_and_their_sources_are_read),
+		cmocka_unit_test(summed_slots_are_read),
 		cmocka_unit_test(names_of_any_bytes_survive),
 		cmocka_unit_test(many_flushes_are_one_recording),
 		cmocka_unit_test(samples_on_disk_can_be_dropped),
