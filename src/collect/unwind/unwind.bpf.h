@@ -199,6 +199,24 @@ static __always_inline bool unwind_from_task(struct unwind *u)
 	return true;
 }
 
+/*
+ * Only the program counter and the stack pointer of the same registers, for the key of a place; the rest is worth its
+ * price when the stack is walked. False for a kernel thread.
+ */
+static __always_inline bool unwind_place_from_task(struct unwind *u)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct pt_regs *at = (void *)bpf_task_pt_regs((void *)task);
+
+	_Static_assert(REGS_CS == REGS_IP + 1 && REGS_SP == REGS_IP + 3, "one piece");
+	u->pc = u->sp = 0;
+	if (bpf_probe_read_kernel(u->saved, 4 * 8, (char *)at + REGS_IP * 8) || (u->saved[1] & 3) != 3)
+		return false;
+	u->pc = u->saved[0];
+	u->sp = u->saved[3];
+	return true;
+}
+
 /* Begins a stack in u with the frames of the user, if there are registers for it (user) and p is known. */
 static __always_inline void unwind_start(struct unwind *u, struct shared_process *p, bool user)
 {

@@ -54,7 +54,7 @@ static __always_inline struct shared_wait_counts *counts_here(void)
  */
 static __always_inline struct shared_thread *thread_of(struct task_struct *task, uint32_t state)
 {
-	uint32_t tid = BPF_CORE_READ(task, pid), pid, zero = 0;
+	uint32_t tid = task->pid, pid, zero = 0;
 	struct shared_thread *t, *blank;
 	struct shared_process *p;
 	uint64_t born, since;
@@ -64,7 +64,7 @@ static __always_inline struct shared_thread *thread_of(struct task_struct *task,
 	t = bpf_map_lookup_elem(&threads, &tid);
 	if (t)
 		return t;
-	pid = BPF_CORE_READ(task, tgid);
+	pid = task->tgid;
 	p = pid == *(volatile uint32_t *)&wait_held ? NULL : bpf_map_lookup_elem(&processes, &pid);
 	if (!p)
 		return NULL;
@@ -85,7 +85,7 @@ static __always_inline struct shared_thread *thread_of(struct task_struct *task,
 	t->account.tid = tid;
 	t->account.state = state;
 	/* The thread counts as in its current state since the recording began, or since it was born. */
-	born = BPF_CORE_READ(task, start_time);
+	born = task->start_time;
 	t->account.since_ns = born > since ? born : since;
 	t->left_ns = state == STATE_RUNNING ? 0 : t->account.since_ns;
 	return t;
@@ -106,7 +106,7 @@ static __always_inline uint64_t walk(void *ctx, struct unwind *u, struct shared_
 }
 
 /* The stack with which the current task goes to sleep. */
-static __always_inline uint64_t stack_of_sleeper(void *ctx, struct shared_thread *t)
+static __always_inline uint64_t stack_of_sleeper(void *ctx, struct shared_thread *t, uint64_t now)
 {
 	uint32_t zero = 0, pid = t->account.pid;
 	struct unwind *u = bpf_map_lookup_elem(&wait_scratch, &zero);
@@ -118,19 +118,22 @@ static __always_inline uint64_t stack_of_sleeper(void *ctx, struct shared_thread
 	if (!u)
 		return SHARED_STACK_BEFORE;
 	u->record.pid = pid;
-	user = unwind_from_task(u);
+	user = unwind_place_from_task(u);
 	key = stackcache_key(t->account.tid, 0, u);
 	t->place = key;
 	place = stackcache_of(key);
 	known = place && stackcache_known(place, key);
-	if (known && place->last_ns < SHARED_LONG_NS && bpf_get_prandom_u32() & (place->mixed ? 7 : 31)) {
+	if (known && place->last_ns < SHARED_LONG_NS && !stackcache_again(place)) {
 		c = counts_here();
 		if (c)
 			c->remembered++;
 		return place->stack;
 	}
 	t->walked = 1;
+	user = user && unwind_from_task(u);
 	stack = walk(ctx, u, bpf_map_lookup_elem(&processes, &pid), user);
+	if (known && place->last_ns < SHARED_LONG_NS)
+		stackcache_walked(place, now);
 	if (known && place->stack != stack)
 		place->mixed = 1;
 	else if (place && !known && stackcache_worth(u))
@@ -245,8 +248,8 @@ enum { STOLEN_NS = 20000 };
 /* Reads the kernel's lifetime counts of a task: on a CPU, and waiting for one. */
 static __always_inline void read_kernel(struct task_struct *task, uint64_t *run, uint64_t *queue)
 {
-	*run = BPF_CORE_READ(task, se.sum_exec_runtime);
-	*queue = bpf_core_field_exists(task->sched_info) ? BPF_CORE_READ(task, sched_info.run_delay) : 0;
+	*run = task->se.sum_exec_runtime;
+	*queue = bpf_core_field_exists(task->sched_info) ? task->sched_info.run_delay : 0;
 }
 
 /*
@@ -280,7 +283,7 @@ static __always_inline void settle(struct shared_thread *t, struct task_struct *
 		blocked = off - queued;
 	} else if (seen && !t->left_ns && !t->has_kernel) {
 		/* The first that is seen of it. If it came after the recording began, it had waited. */
-		run_now = run - BPF_CORE_READ(task, se.prev_sum_exec_runtime);
+		run_now = run - task->se.prev_sum_exec_runtime;
 		if (run_now < ran) {
 			blocked = ran - run_now;
 			ran = run_now;
@@ -330,11 +333,11 @@ static __always_inline void watch_quota(struct shared_thread *t, struct task_str
 	if (!*(volatile uint32_t *)&wait_quota || !bpf_core_field_exists(task->se.cfs_rq))
 		return;
 	if (bpf_core_field_exists(task->throttled)) {
-		t->throttled = !woken && BPF_CORE_READ(task, throttled);
+		t->throttled = !woken && task->throttled;
 		if (!t->throttled)
 			return;
 	}
-	rq = BPF_CORE_READ(task, se.cfs_rq);
+	rq = task->se.cfs_rq;
 	t->quota_rq = (uint64_t)rq;
 	t->quota_ns = stopped_ns(rq);
 }
@@ -391,7 +394,7 @@ static __always_inline void leave_cpu(void *ctx, struct task_struct *task, bool 
 	t->queue_ns = 0;
 	t->throttled_ns = 0;
 	t->walked = 0;
-	state = BPF_CORE_READ(task, __state);
+	state = task->__state;
 	if (state & 0x80) { /* TASK_DEAD: it will not come back */
 		send_sums(t);
 		bpf_probe_read_kernel(t->account.name, sizeof(t->account.name), task->comm);
@@ -411,7 +414,7 @@ static __always_inline void leave_cpu(void *ctx, struct task_struct *task, bool 
 		t->quota_rq = 0;
 		t->throttled = 0;
 		t->account.state = STATE_BLOCKED;
-		t->stack = stack_of_sleeper(ctx, t);
+		t->stack = stack_of_sleeper(ctx, t, now);
 	}
 }
 
@@ -432,15 +435,15 @@ static __always_inline void enter_cpu(struct task_struct *task, uint64_t now)
 	t->account.since_ns = now;
 }
 
-SEC("raw_tp/sched_switch")
-int on_switch(struct bpf_raw_tracepoint_args *ctx)
+SEC("tp_btf/sched_switch")
+int on_switch(uint64_t *ctx)
 {
 	uint64_t now = bpf_ktime_get_ns();
 
 	if (is_over(now))
 		return 0;
-	leave_cpu(ctx, (void *)ctx->args[1], ctx->args[0], now);
-	enter_cpu((void *)ctx->args[2], now);
+	leave_cpu(ctx, (void *)ctx[1], ctx[0], now);
+	enter_cpu((void *)ctx[2], now);
 	return 0;
 }
 
@@ -461,10 +464,10 @@ static __always_inline void note_waker(void *ctx, struct shared_thread *t)
 	t->waker_stack = walk(ctx, u, p, p && unwind_from_task(u));
 }
 
-SEC("raw_tp/sched_waking")
-int on_waking(struct bpf_raw_tracepoint_args *ctx)
+SEC("tp_btf/sched_waking")
+int on_waking(uint64_t *ctx)
 {
-	struct shared_thread *t = thread_of((void *)ctx->args[0], STATE_BLOCKED);
+	struct shared_thread *t = thread_of((void *)ctx[0], STATE_BLOCKED);
 	uint64_t now;
 
 	if (!t || t->account.state != STATE_BLOCKED)
@@ -475,17 +478,17 @@ int on_waking(struct bpf_raw_tracepoint_args *ctx)
 	t->blocked_ns = now - t->account.since_ns;
 	t->account.state = STATE_READY;
 	t->account.since_ns = now;
-	watch_quota(t, (void *)ctx->args[0], true);
+	watch_quota(t, (void *)ctx[0], true);
 	if (t->blocked_ns >= SHARED_LONG_NS)
 		note_waker(ctx, t);
 	return 0;
 }
 
 /* A thread's first wait is for a CPU. */
-SEC("raw_tp/sched_wakeup_new")
-int on_wakeup_new(struct bpf_raw_tracepoint_args *ctx)
+SEC("tp_btf/sched_wakeup_new")
+int on_wakeup_new(uint64_t *ctx)
 {
-	struct shared_thread *t = is_over(bpf_ktime_get_ns()) ? NULL : thread_of((void *)ctx->args[0], STATE_READY);
+	struct shared_thread *t = is_over(bpf_ktime_get_ns()) ? NULL : thread_of((void *)ctx[0], STATE_READY);
 
 	if (t) {
 		t->account.state = STATE_READY;
@@ -499,8 +502,8 @@ int on_wakeup_new(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /* Here the program that we run begins: what its process did before, waiting for us among it, is not its. */
-SEC("raw_tp/sched_process_exec")
-int on_wait_exec(struct bpf_raw_tracepoint_args *ctx)
+SEC("tp_btf/sched_process_exec")
+int on_wait_exec(uint64_t *ctx)
 {
 	struct shared_thread *t;
 
@@ -508,7 +511,7 @@ int on_wait_exec(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	wait_held = 0;
 	wait_exec_ns = bpf_ktime_get_ns();
-	t = thread_of((void *)ctx->args[0], STATE_RUNNING);
+	t = thread_of((void *)ctx[0], STATE_RUNNING);
 	if (!t)
 		return 0;
 	t->account.since_ns = wait_exec_ns;
