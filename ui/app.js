@@ -64,9 +64,7 @@
 				return G.empty("No " + G.model.what(s).name + " " + text + ".",
 					[[way, patch]]);
 		return G.empty("Nothing is left with these filters.",
-			[["take all filters away", { threads: null,
-			processes: null, causes: null, range: null, focus: null, hidden: [],
-			what: G.state.first.what, count: false }]]);
+			[["take all filters away", { ...G.whole, what: G.state.first.what, count: false }]]);
 	};
 
 	/* dark or light, as it is now. */
@@ -137,9 +135,12 @@
 		k: s => set({ colour: next(G.colour.modes(), s.colour) }),
 		w: s => two() && set({ side: next(["both", "b", "a"], s.side) }),
 		0: () => toggle("idle"), 9: () => toggle("count"),
-		Escape: s => s.zoom.length ? set({ zoom: [] }) : s.search ? set({ search: "" })
-		: set({ range: null }),
+		Escape: s => set(narrowing.find(patch => !G.state.same(s, { ...s, ...patch })) || {}),
 	};
+	/* Esc takes these away, one at a time; G.whole all of them. */
+	const narrowing = [{ zoom: [] }, { search: "" }, { range: null }, { focus: null }, { hidden: [] }, { merged: [] },
+		{ threads: null }, { processes: null }, { causes: null }];
+	G.whole = Object.assign({}, ...narrowing);
 
 	/* With Ctrl, also while somebody types. */
 	const withCtrl = { f: search, i: () => toggle("cased") };
@@ -214,7 +215,7 @@
 		["v b t s d", "overview, flame graph, table, sandwich, diff"],
 		["x", "filters: threads, processes, causes"],
 		["0", "idle waits"], ["9", "counts instead of values"], ["D", "dark, light, as the system"],
-		["Esc", "close; reset the zoom; end the search; the whole time"], ["?", "this list"]);
+		["Esc", "close; then takes away, one at a time: zoom, search, range, focus, what is hidden, filters"], ["?", "this list"]);
 
 	/* Once the data are there. */
 	G.start = function () {

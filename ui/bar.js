@@ -55,8 +55,9 @@ G.bar = (function () {
 		const list = conditions(s);
 		if (s.zoom.length && s.view === "flame")
 			list.push(["zoomed", { zoom: [] }]);
-		byId("chips").replaceChildren(...list.map(([text, patch]) =>
-			el("button", { title: "take away: " + text, onclick: () => set(patch) }, text)));
+		const chip = (text, title, patch) => el("button", { title, onclick: () => set(patch) }, text);
+		byId("chips").replaceChildren(...list.map(([text, patch]) => chip(text, "take away: " + text, patch)),
+			...list.length > 1 ? [chip("reset all", "take all of these away", Object.assign({}, ...list.map(c => c[1]), G.whole))] : []);
 	}
 
 	function check(name, note, on, change) {

@@ -5,6 +5,7 @@
 	const { el } = G, set = patch => G.state.set(patch), GROUP = 1; /* of enum ident_kind: a thread */
 	const trail = []; /* zooms to go back to */
 	let graph, host, tree, tip, root = null, hits = null;
+	let pointed = null; /* the node under the mouse, until an arrow moves the selection */
 
 	/* Follows names from the root, as far as they are there. */
 	function find(names) {
@@ -109,6 +110,7 @@
 	function hover(box, x, y) {
 		const chosen = graph.selected && graph.boxOf(graph.selected);
 		tip.hidden = !box;
+		pointed = box && !several(box) ? box.node : null;
 		describe(box || chosen);
 		if (!box)
 			return;
@@ -140,6 +142,7 @@
 	}
 
 	function select(node) {
+		pointed = null;
 		graph.select(node);
 		mirror(node);
 		describe({ node });
@@ -226,10 +229,11 @@
 	function key(e, s) {
 		if (host.hidden)
 			return false;
-		const node = graph.selected && graph.boxOf(graph.selected) ? graph.selected : null;
+		const chosen = graph.selected && graph.boxOf(graph.selected) ? graph.selected : null;
+		const arrow = e.key.startsWith("Arrow"), node = !arrow && pointed && graph.boxOf(pointed) ? pointed : chosen;
 		const place = node && graph.at(node), pressed = e.key === "Enter" &&
 			/^(BUTTON|A)$/.test(e.target.tagName);
-		if (e.key.startsWith("Arrow"))
+		if (arrow)
 			select(node ? neighbour(node, e.key) || node : zoomed());
 		else if (e.key === "n" || e.key === "N" || e.key === "F3")
 			found(e.key === "n" ? 1 : -1);
@@ -266,6 +270,7 @@
 		view.querySelectorAll(".empty").forEach(e => e.remove());
 		host.hidden = !!nothing;
 		tip.hidden = true;
+		pointed = null;
 		if (nothing)
 			return view.append(nothing);
 		if (s.invert !== before.invert || s.group !== before.group)
@@ -280,7 +285,8 @@
 		describe(graph.selected && graph.boxOf(graph.selected));
 	}
 
-	G.keys.push(["flame graph"], ["arrows", "move the selection"], ["Enter, click", "zoom"],
+	G.keys.push(["flame graph"], ["arrows", "move the selection; keys mean the box under the mouse, or the selected one"],
+		["Enter, click", "zoom"],
 		["Backspace", "back"], ["Esc", "reset the zoom"], ["n  N", "next and previous match"],
 		["f", "focus: only under this function"], ["h", "hide it and all under it"],
 		["u", "merge it into its caller"], ["s", "sandwich of it"], ["l", "search for it"],

@@ -647,3 +647,12 @@ def test_nothing_overlaps(p):
 		wide = p.eval("""[...document.querySelectorAll('#bar button, #bar select, header *')].filter(e => {
 			const r = e.getBoundingClientRect(); return r.width && (r.right > innerWidth + 1 || r.left < -1); }).map(e => e.textContent)""")
 		equal(wide, [], f"buttons that stick out at {size}")
+
+
+def test_keys_mean_the_box_under_the_mouse(p):
+	p.open()
+	p.key("ArrowDown")
+	p.key("ArrowDown")
+	p.hover("revm::instructions::sload")
+	p.key("f")
+	equal(p.state("focus"), "revm::instructions::sload", "the one that the hint is about, not the selected one")

@@ -216,3 +216,13 @@ def test_range_by_keyboard(p):
 	holds(a > 2e9 and abs(b - a - 2e9) < 1, f"{a} to {b}")
 	p.key("[")
 	equal(p.state("range"), [2_000_000_000, 4_000_000_000])
+
+
+def test_a_zoomed_axis_follows_the_marks(p):
+	p.open()
+	p.key(".")
+	p.key("z")
+	equal(p.state("span"), [500_000_000, 2_000_000_000], "the axis is the first block")
+	p.key(".")
+	low, high = p.state("span")
+	holds(low <= 3e9 and high >= 4.5e9 and high - low < 3e9, f"the next block is in sight: {low} to {high}")

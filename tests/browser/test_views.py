@@ -237,3 +237,35 @@ def test_subsystems(p):
 	legend = p.eval("[...document.querySelectorAll('#swatches span')].map(e => e.textContent)")
 	largest = [r["name"] for r in shares["rows"] if r["self"]]
 	holds(set(largest) - {"other"} <= set(legend), f"the legend {legend} has {largest}")
+
+
+def test_a_sandwich_leaves_the_table_of_threads_alone(p):
+	p.open()
+	p.key("t")
+	p.key("ArrowLeft")
+	before = p.eval("G.test.table()")
+	p.key("s")
+	equal(p.eval("G.test.table()"), before, "rows of threads")
+
+
+def test_table_search_moves(p):
+	p.open()
+	p.key("t")
+	name = p.eval("G.test.table()[9].name")
+	p.eval(f"G.state.set({{ search: {json.dumps(name)} }}), 1")
+	p.eval("document.getElementById('matched').click(), 1")
+	holds(name in p.eval("document.getElementById('status').textContent"), "the row is chosen, and said")
+
+
+def test_escape_takes_all_away(p):
+	p.open()
+	first = p.eval("JSON.stringify(G.state.now)")
+	name = p.eval("G.test.table ? G.data.threads[0].name : ''")
+	narrow = f"G.state.set({{ threads: [{json.dumps(name)}], range: [0, 1e9], search: 'a', hidden: ['main'] }}), 1"
+	p.eval(narrow)
+	for _ in range(4):
+		p.key("Escape")
+	equal(p.eval("JSON.stringify(G.state.now)"), first, "as at first, after four")
+	p.eval(narrow)
+	p.eval("[...document.querySelectorAll('#chips button')].find(b => b.textContent === 'reset all').click(), 1")
+	equal(p.eval("JSON.stringify(G.state.now)"), first, "as at first, after a click")

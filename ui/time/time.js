@@ -308,6 +308,14 @@
 		e.preventDefault();
 		e.stopPropagation();
 	}
+	/* Sets the range. An axis that was zoomed in moves along, so that the range stays in sight. */
+	function show(range, options) {
+		const { span } = G.state.now, size = span && Math.max(span[1] - span[0], range[1] - range[0]);
+		if (!span || range[0] >= span[0] && range[1] <= span[1])
+			return G.state.set({ range }, options);
+		const from = clamp((range[0] + range[1] - size) / 2, 0, Math.max(0, duration() - size));
+		G.state.set({ range, span: size >= duration() ? null : [from, from + size] }, options);
+	}
 	/* Moves the range by a tenth of itself, or its end. */
 	function shift(way, end) {
 		const { range } = G.state.now, [from, to] = range || [a.first, a.first + a.slice];
@@ -316,7 +324,7 @@
 		const by = clamp(step, -from, duration() - to);
 		const next = !range ? [from, to] : end ? [from, clamp(to + step, from + unit, duration())]
 			: [from + by, to + by];
-		G.state.set({ range: next }, { replace: !!range });
+		show(next, { replace: !!range });
 	}
 	function toMark(way) {
 		const spans = G.data.marks.filter(m => m.endNs > m.startNs), blocks = spans.filter(m => m.kind === "block");
@@ -325,7 +333,7 @@
 		const { range } = G.state.now, next = marks.find(m => !range ||
 			way * (m.startNs - range[0]) > 0);
 		if (next) {
-			G.state.set({ range: [next.startNs, next.endNs] });
+			show([next.startNs, next.endNs]);
 			G.status(next.name);
 		}
 		return marks.length > 0;

@@ -7,7 +7,7 @@
 (function () {
 	const KINDS = ["function", "module", "crate", "thread"], GROUP = 1; /* of enum ident_kind: a thread */
 	Object.assign(G.state.defaults, { by: "function", filter: "", sort: "self", down: true });
-	let root, grid, filter, kinds, note, empty, flags = null, tally, tallyKey = "";
+	let root, grid, filter, kinds, note, empty, flags = null, tally, last = null, lastKey = "";
 
 	/* Which row a node belongs to, by what the rows are. */
 	function keyOf(by) {
@@ -59,14 +59,14 @@
 	/* Cached: sorting and filtering don't count again. */
 	G.tally = function (state, by) {
 		const key = JSON.stringify([by, state.side, ...G.model.parts.map(k => state[k])]);
-		if (key !== tallyKey) {
-			tallyKey = key;
-			tally = by === "thread" ? ofThreads(state) : ofTree(state, by);
-			tally.by = by;
+		if (key !== lastKey) {
+			lastKey = key;
+			last = by === "thread" ? ofThreads(state) : ofTree(state, by);
+			last.by = by;
 		}
-		return tally;
+		return last;
 	};
-	G.tally.forget = () => tallyKey = "";
+	G.tally.forget = () => lastKey = "";
 
 	const amount = v => G.model.format(v, G.model.unit(G.state.now));
 	const share = v => tally.all ? v / tally.all : 0;
@@ -122,7 +122,7 @@
 	}
 	function draw(state) {
 		const by = KINDS.includes(state.by) ? state.by : KINDS[0], nothing = G.nothing(state);
-		G.tally(state, by);
+		tally = G.tally(state, by); /* our own: others ask for functions while rows of threads are shown */
 		kinds.forEach((b, i) => b.setAttribute("aria-pressed", KINDS[i] === by));
 		filter.sync(state);
 		flags = state.search && by === "function" ? G.model.search(state).flags : null;
@@ -135,6 +135,13 @@
 		grid.show(ids, state.sort, state.down, "No row has “" + state.filter +
 			"”. Esc in the filter shows all.");
 	}
+	/* To the next row that the search finds. */
+	function found(way) {
+		if (flags)
+			grid.next(i => flags[i], way);
+		else if (G.state.now.search)
+			G.status("The search finds functions: ← → choose the table by function.");
+	}
 	function key(e, state) {
 		const at = KINDS.indexOf(state.by), n = KINDS.length;
 		if (e.key === "ArrowRight" || e.key === "ArrowLeft")
@@ -143,7 +150,7 @@
 		else if (e.key === "\\")
 			filter.focus();
 		else if (flags && (e.key === "n" || e.key === "N"))
-			grid.next(i => flags[i], e.key === "n" ? 1 : -1);
+			found(e.key === "n" ? 1 : -1);
 		else
 			return grid.key(e);
 		return true;
@@ -162,7 +169,7 @@
 			root.append(G.el("div", { class: "grid-bar" }, ...kinds, filter, note),
 				grid.root, empty);
 		},
-		draw, key,
+		draw, key, found: () => found(1),
 	};
 	G.test.table = () => grid.ids.map(i => ({ name: name(i), self: tally.self[i],
 		total: tally.total[i] }));
