@@ -19,8 +19,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/file/cache.h"
 #include "base/file/fd.h"
-#include "symbol/cache.h"
+#include "symbol/namecache.h"
 #include "symbol/stripped/otherbuild.h"
 #include "target/proc.h"
 
@@ -37,7 +38,7 @@ struct work {
 	void *context;
 	char name[160];            /* in the cache, "" = not cached */
 	struct source sources[CACHE_SOURCES]; /* the sources of the names found this time */
-	struct cache_names cached;
+	struct namecache cached;
 	VEC(uint64_t) open;        /* addresses to look up, ascending */
 	VEC(size_t) open_index;
 	bool *has_name;            /* by the caller's index */
@@ -117,7 +118,7 @@ static void save(struct work *w, enum find_level level)
 		packedsymbols_builder_add(&all, from->addresses[at], calls,
 					  packedsymbols_calls(from, at, calls, PACKEDSYMBOLS_MAX_DEPTH));
 	}
-	cache_write_names(w->b->find.cache, w->name, level, w->sources, &all);
+	namecache_write(w->b->find.cache, w->name, level, w->sources, &all);
 	packedsymbols_builder_done(&all);
 	buf_done(&packed);
 }
@@ -277,11 +278,11 @@ static void read_cached(struct work *w)
 	if (!f->cache || f->build_id_size < 8 || !entry[0])
 		return;
 	snprintf(w->name, sizeof(w->name), "%s%s%s.names", entry, f->no_dwarf ? ".table" : "", w->b->keep_hash ? ".hash" : "");
-	if (cache_read_names(f->cache, w->name, &w->cached) < 0)
-		w->cached = (struct cache_names){ 0 };
+	if (namecache_read(f->cache, w->name, &w->cached) < 0)
+		w->cached = (struct namecache){ 0 };
 	else if (!source_same(&w->cached.sources[0], &w->sources[0]) || !source_holds(&w->cached.sources[1], f->pid) ||
 		 !source_holds(&w->cached.sources[2], f->pid))
-		cache_names_done(&w->cached);
+		namecache_done(&w->cached);
 }
 
 /* Finds the files; cached names from other files are dropped. */
@@ -302,7 +303,7 @@ static void look_for_files(struct work *w)
 	if (f->debug_from.where == SOURCE_LOST || f->alt_from.where == SOURCE_LOST)
 		w->name[0] = 0;
 	if (w->cached.data && (w->cached.level < f->level || memcmp(w->cached.sources, w->sources, sizeof(w->sources))))
-		cache_names_done(&w->cached);
+		namecache_done(&w->cached);
 }
 
 /* Where the functions of a stripped file start, and of all that has no name. */
@@ -354,7 +355,7 @@ void binary_resolve(struct binary *b, const uint64_t *addresses, size_t n, symbo
 	free(w.has_name);
 	find_done(f);
 	packedsymbols_builder_done(&w.fresh);
-	cache_names_done(&w.cached);
+	namecache_done(&w.cached);
 	vec_done(&w.open);
 	vec_done(&w.open_index);
 }

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/file/cache.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
-#include "symbol/cache.h"
 #include "net/http.h"
 
 static const uint64_t limit_bytes = 4ULL << 30;

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/file/cache.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
 #include "base/text/str.h"
-#include "symbol/cache.h"
 #include "symbol/debuginfod.h"
 #include "symbol/stripped/otherbuild.h"
 #include "target/open.h"

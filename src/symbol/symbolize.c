@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file/cache.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
 #include "base/text/str.h"
@@ -21,7 +22,6 @@
 #include "profile/keys.h"
 #include "profile/profile.h"
 #include "symbol/binary.h"
-#include "symbol/cache.h"
 #include "symbol/find.h"
 #include "symbol/jit/jitfiles.h"
 #include "symbol/jit/jitnames.h"

@@ -6,7 +6,7 @@
  * (.build-id folders, .gnu_debuglink, --symbols, a sibling build with the same
  * build-id, debuginfod when asked), read by the unprivileged child; kernel
  * frames from /proc/kallsyms; JIT frames from perf maps and jitdumps (jit/jitnames.h).
- * Results are cached below the user's cache folder (cache.h). A frame for
+ * Results are cached below the user's cache folder (namecache.h). A frame for
  * which nothing is found gets the start of its function by the unwind
  * information, "reth+0x24bb400"; where that is not known either, its page of
  * code, "reth+0x24bb000 (page)", and so does code without a file. Such names

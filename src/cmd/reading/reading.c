@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/file/cache.h"
 #include "base/file/fd.h"
 #include "base/log.h"
 #include "base/text/str.h"
@@ -19,7 +20,6 @@
 #include "sandbox/confine.h"
 #include "sandbox/owner.h"
 #include "sandbox/rights.h"
-#include "symbol/cache.h"
 
 struct reading {
 	const struct command *command;

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/file/cache.h"
 #include "base/file/fd.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -22,7 +23,6 @@
 #include "cmd/symbols/symbolmodules.h"
 #include "elf/worker/worker.h"
 #include "profile/profile.h"
-#include "symbol/cache.h"
 #include "target/open.h"
 #include "target/proc.h"
 

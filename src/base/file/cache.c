@@ -1,4 +1,4 @@
-#include "symbol/cache.h"
+#include "base/file/cache.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,16 +12,14 @@
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
-#include <zlib.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
 #include "base/text/str.h"
+#include "base/vec.h"
 
-enum { CACHE_FORMAT = 2 };
-static const uint64_t limit_bytes = 1ULL << 30, limit_names_bytes = 256 << 20;
+static const uint64_t limit_bytes = 1ULL << 30;
 static const uint64_t forgotten_ns = 3600ULL * 1000000000; /* a file still being written is younger */
 
 struct cache {
@@ -182,92 +180,6 @@ uint64_t cache_free_bytes(const struct cache *c)
 	return fstatvfs(c->dir, &v) ? 0 : (uint64_t)v.f_bavail * v.f_frsize;
 }
 
-/* --- resolved addresses --- */
-
-struct names_file {
-	char magic[8];
-	char version[16]; /* another gasflame may have resolved otherwise */
-	uint32_t format, level, crc, zero;
-	struct source sources[CACHE_SOURCES];
-};
-static const char names_magic[8] = "gfnames";
-
-/* Of the sources and all behind them. */
-static uint32_t names_crc(const struct names_file *h, const char *body, size_t n)
-{
-	return crc32_z(crc32_z(0, (const Bytef *)h->sources, sizeof(h->sources)), (const Bytef *)body, n);
-}
-
-static bool names_file_good(const struct names_file *h, const char *body, size_t n, struct cache_names *ret)
-{
-	char version[16] = { 0 };
-
-	snprintf(version, sizeof(version), "%s", GASFLAME_VERSION);
-	return !memcmp(h->magic, names_magic, sizeof(h->magic)) && h->format == CACHE_FORMAT &&
-	       !memcmp(h->version, version, sizeof(version)) &&
-	       names_crc(h, body, n) == h->crc && packedsymbols_open(body, n, &ret->names) &&
-	       packedsymbols_sorted(&ret->names);
-}
-
-int cache_read_names(struct cache *c, const char *name, struct cache_names *ret)
-{
-	_cleanup_fd_ int fd = cache_open_file(c, name);
-	struct names_file h;
-	size_t n;
-	int r;
-
-	*ret = (struct cache_names){ 0 };
-	if (fd < 0)
-		return fd;
-	r = fd_read_file(fd, limit_names_bytes, &ret->data, &n);
-	if (r < 0)
-		return r;
-	if (n >= sizeof(h)) {
-		memcpy(&h, ret->data, sizeof(h));
-		if (names_file_good(&h, ret->data + sizeof(h), n - sizeof(h), ret)) {
-			ret->level = h.level;
-			memcpy(ret->sources, h.sources, sizeof(ret->sources));
-			return 0;
-		}
-	}
-	cache_names_done(ret);
-	cache_remove_file(c, name);
-	return -EBADMSG;
-}
-
-void cache_names_done(struct cache_names *n)
-{
-	free(n->data);
-	*n = (struct cache_names){ 0 };
-}
-
-int cache_write_names(struct cache *c, const char *name, uint32_t level, const struct source *sources,
-		      const struct packedsymbols_builder *b)
-{
-	struct names_file h = { .format = CACHE_FORMAT, .level = level };
-	struct cache_new f = { .fd = -1 };
-	_cleanup_(buf_done) struct buf body = { 0 };
-	int r = -EFBIG;
-
-	if (packedsymbols_builder_pack(b, &body) && body.n + sizeof(h) <= limit_names_bytes)
-		r = cache_create_file(c, &f);
-	if (!r) {
-		memcpy(h.magic, names_magic, sizeof(h.magic));
-		snprintf(h.version, sizeof(h.version), "%s", GASFLAME_VERSION);
-		memcpy(h.sources, sources, sizeof(h.sources));
-		h.crc = names_crc(&h, body.data, body.n);
-		r = fd_write_all(f.fd, &h, sizeof(h));
-		if (!r)
-			r = fd_write_all(f.fd, body.data, body.n);
-		if (!r)
-			r = cache_keep_file(c, &f, name);
-		else
-			cache_drop_file(c, &f);
-	}
-	fd_close(&f.fd);
-	return r;
-}
-
 /* --- the end: the oldest go --- */
 
 struct aged {
@@ -323,7 +235,8 @@ void cache_close(struct cache *c)
 {
 	if (!c)
 		return;
-	{
+	/* Others' files are looked at only by a run that has added to them. */
+	if (c->created) {
 		AS_USER(c);
 		prune(c);
 	}
