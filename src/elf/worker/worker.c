@@ -17,6 +17,7 @@
 #include "elf/packedsymbols.h"
 #include "elf/probe/usdt.h"
 #include "elf/unwind/functions.h"
+#include "elf/worker/packedtable.h"
 #include "elf/worker/workerint.h"
 
 /* Makes an unlinked file on disk, so that unpacked sections need not stay in memory. -1 = none. */
@@ -45,42 +46,12 @@ static int make_scratch(void)
 
 int worker_unwind(struct worker *w, int fd, struct unwind_table *ret, struct err *err)
 {
-	struct worker_table head = { 0 };
-	struct unwind_table t = { 0 };
-	uint64_t need = sizeof(head);
 	struct worker_call c = worker_call(WORKER_UNWIND, fd);
-	char *p;
-	int r;
+	int r = worker_ask(w, &c, err);
 
-	r = worker_ask(w, &c, err);
-	if (!r && c.bulk_size >= sizeof(head)) {
-		memcpy(&head, c.bulk, sizeof(head));
-		need += head.page_count * sizeof(*t.pages) + head.row_count * sizeof(*t.rows) +
-			head.rule_count * sizeof(*t.rules);
-	}
-	if (!r && need != c.bulk_size)
+	if (!r && !packedtable_open(c.bulk, c.bulk_size, ret))
 		r = worker_bad_answer(w, err);
-	if (!r) {
-		t = (struct unwind_table){ .first_page = head.first_page, .page_count = head.page_count,
-					   .row_count = head.row_count, .rule_count = head.rule_count,
-					   .unsupported = head.unsupported };
-		t.pages = mem_alloc(t.page_count * sizeof(*t.pages) + 1);
-		t.rows = mem_alloc(t.row_count * sizeof(*t.rows) + 1);
-		t.rules = mem_alloc(t.rule_count * sizeof(*t.rules) + 1);
-		p = c.bulk + sizeof(head);
-		memcpy(t.pages, p, t.page_count * sizeof(*t.pages));
-		p += t.page_count * sizeof(*t.pages);
-		memcpy(t.rows, p, t.row_count * sizeof(*t.rows));
-		p += t.row_count * sizeof(*t.rows);
-		memcpy(t.rules, p, t.rule_count * sizeof(*t.rules));
-		if (t.page_count && !unwind_valid(&t)) {
-			unwind_done(&t);
-			r = worker_bad_answer(w, err);
-		}
-	}
 	worker_call_done(&c);
-	if (!r)
-		*ret = t;
 	return r;
 }
 
@@ -211,7 +182,12 @@ int worker_layout(struct worker *w, int fd, struct worker_layout *ret, struct er
 {
 	int r = ask_about(w, WORKER_LAYOUT, fd, ret, sizeof(*ret), err);
 
-	return r ?: ret->build_id_size > 20 || ret->part_count > WORKER_LAYOUT_PARTS ? worker_bad_answer(w, err) : 0;
+	return r ?: worker_layout_valid(ret) ? 0 : worker_bad_answer(w, err);
+}
+
+bool worker_layout_valid(const struct worker_layout *l)
+{
+	return l->build_id_size <= sizeof(l->build_id) && l->part_count <= WORKER_LAYOUT_PARTS;
 }
 
 bool worker_layout_address(const struct worker_layout *l, uint64_t offset, uint64_t *ret)

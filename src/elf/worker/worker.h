@@ -101,6 +101,8 @@ struct worker_layout {
 	} parts[WORKER_LAYOUT_PARTS];
 };
 int worker_layout(struct worker *w, int fd, struct worker_layout *ret, struct err *err);
+/* Are its counts within bounds? For one that was stored. */
+bool worker_layout_valid(const struct worker_layout *l);
 /* As worker_offset_to_address(), without asking the child. */
 bool worker_layout_address(const struct worker_layout *l, uint64_t offset, uint64_t *ret);
 /* Computes the checksum of a whole file for .gnu_debuglink; -EFBIG for files that have far more holes than

@@ -32,6 +32,7 @@
 #include "elf/unwind/functions.h"
 #include "elf/unwind/unwind.h"
 #include "elf/probe/usdt.h"
+#include "elf/worker/packedtable.h"
 #include "elf/worker/worker.h"
 #include "elf/worker/workerproto.h"
 
@@ -63,12 +64,12 @@ static int put(struct job *j, const void *data, size_t n, struct err *err)
 static int do_unwind(struct job *j, struct elf *elf, struct err *err)
 {
 	_cleanup_(unwind_done) struct unwind_table t = { 0 };
-	struct worker_table head;
+	struct packedtable head;
 	int r = unwind_build(elf, &t, err);
 
 	if (r < 0)
 		return r;
-	head = (struct worker_table){ t.first_page, t.page_count, t.row_count, t.rule_count, t.unsupported };
+	head = packedtable_of(&t);
 	r = put(j, &head, sizeof(head), err);
 	if (!r)
 		r = put(j, t.pages, t.page_count * sizeof(*t.pages), err);

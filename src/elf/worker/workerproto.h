@@ -15,7 +15,7 @@ struct err;
 struct worker;
 
 enum worker_op {
-	WORKER_UNWIND = 1, /* reply: worker_table, pages, rows, rules */
+	WORKER_UNWIND = 1, /* reply: a packed table (packedtable.h) */
 	WORKER_INSPECT,    /* reply: struct worker_info */
 	WORKER_SYMBOLIZE,  /* addresses in the reply file; reply: packed names (packedsymbols.h) */
 	WORKER_OFFSET,     /* reply: uint64_t */
@@ -62,11 +62,6 @@ struct worker_reply {
 	uint32_t zero;
 	uint64_t size;  /* bytes in the reply file */
 	char text[512]; /* for people, when status < 0 */
-};
-
-struct worker_table {
-	uint64_t first_page;
-	uint32_t page_count, row_count, rule_count, unsupported;
 };
 
 struct worker_functions {
