@@ -157,6 +157,16 @@ static void look_after_ourselves(void)
 		log_warn(HURRY_WORDS);
 }
 
+/* Reading the targets' files takes as long as setting up BPF: both go on at the same time. */
+static void foresee_targets(struct session *s)
+{
+	s->processes = processes_new(s->profile, !s->options->no_cache);
+	if (s->options->program)
+		prepare_program(s);
+	for (size_t i = 0; i < s->options->pid_count && !s->options->program; i++)
+		processes_foresee(s->processes, s->options->pids[i]);
+}
+
 static int add_targets(struct session *s, struct err *err)
 {
 	size_t added = 0;
@@ -166,8 +176,6 @@ static int add_targets(struct session *s, struct err *err)
 		r = processes_add(s->processes, s->options->pids[i], s->options->program != NULL, err);
 		added += r >= 0;
 	}
-	if (added && s->options->program)
-		prepare_program(s);
 	if (added && !processes_settle(s->processes, OPEN_PATIENCE_NS))
 		log_warn("some of the target's files take long to read: stacks through them are cut off until then");
 	return added ? 0 : r;
@@ -195,15 +203,19 @@ int session_open(const struct session_options *options, struct profile *p, struc
 		r = blockmarks_open(options->marks, &s->mark, err);
 	if (r >= 0)
 		r = choose_collectors(s, err);
-	if (r >= 0)
+	if (r >= 0) {
+		foresee_targets(s);
 		r = choose_backend(s, err);
+	}
 	look_after_ourselves();
 	if (r >= 0) {
 		s->kernel = kernelmap_new(p);
 		if (s->engine)
 			bpfengine_show_programs(s->engine, s->kernel);
-		s->processes = s->engine ? processes_new(p, &bpfengine_sink, s->engine)
-					 : processes_new(p, &fallback_sink, s->fallback);
+		if (s->engine)
+			processes_set_sink(s->processes, &bpfengine_sink, s->engine);
+		else
+			processes_set_sink(s->processes, &fallback_sink, s->fallback);
 		processes_set_finds_young(s->processes, s->engine && bpfengine_finds_young());
 		r = add_targets(s, err);
 		look_after_ourselves();

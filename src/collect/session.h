@@ -46,6 +46,7 @@ struct session_options {
 	size_t function_count;
 	bool guess_functions;      /* without any: those that are known to make blocks, where they are */
 	bool listen;               /* to what the program says of itself (gasflame.h), where that can be had */
+	bool no_cache;             /* neither use nor keep unwind tables of earlier recordings */
 	const char *program;       /* run: the file that the (single) pid is about to execute, may be NULL */
 	/* Negative: stop recording (the disk is full, say). */
 	int (*tick)(void *context, struct profile *p);

@@ -195,7 +195,8 @@ static int record_main(const struct command *c, int argc, char **argv)
 		  "ask the servers of DEBUGINFOD_URLS for debug files" },
 		{ 0, "no-inline", OPTION_FLAG, &r.symbols.no_inline, .help =
 		  "names from symbol tables only: no lines, no inlined functions" },
-		{ 0, "no-cache", OPTION_FLAG, &r.symbols.no_cache, .help = "do not use the cache of names" },
+		{ 0, "no-cache", OPTION_FLAG, &r.symbols.no_cache, .help =
+		  "do not use the cache of names and of unwind tables" },
 		{ 0, "keep-hash", OPTION_FLAG, &r.symbols.keep_hash, .help =
 		  "keep the hashes of Rust names and compilers' suffixes" },
 		/* Each command has an option of its own: record cannot know earlier allocations, run's
@@ -268,6 +269,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 	r.session.heap_interval = heap_interval;
 	r.session.duration_ns = command && !is_run && duration_ns == 60000000000 ? 0 : duration_ns;
 	r.session.backend = !strcmp(backend, "bpf") ? SESSION_BPF : !strcmp(backend, "perf") ? SESSION_PERF : SESSION_AUTO;
+	r.session.no_cache = r.symbols.no_cache;
 	r.symbols.paths = symbols.list.v;
 	if (jemalloc_prof && !command) {
 		log_error("--jemalloc-prof is for a program that is started here: gasflame run --jemalloc-prof -- COMMAND");

@@ -59,17 +59,21 @@ struct modules {
 	bool warned_full, warned_many;
 };
 
-struct modules *modules_new(struct profile *p, const struct processes_sink *sink, void *context)
+struct modules *modules_new(struct profile *p, bool cached)
 {
 	struct modules *ms = mem_alloc(sizeof(*ms));
 
 	ms->profile = p;
-	ms->reader = reader_new();
-	ms->sink = sink;
-	ms->context = context;
+	ms->reader = reader_new(cached);
 	ms->tokens = FILES_AT_ONCE;
 	vec_push(&ms->list, (struct module){ .fd = -1, .profile_id = PROFILE_NONE });
 	return ms;
+}
+
+void modules_set_sink(struct modules *ms, const struct processes_sink *sink, void *context)
+{
+	ms->sink = sink;
+	ms->context = context;
 }
 
 void modules_free(struct modules *ms)

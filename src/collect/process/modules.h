@@ -19,7 +19,9 @@ struct processes_sink;
 struct proc_mapping;
 struct profile;
 
-struct modules *modules_new(struct profile *p, const struct processes_sink *sink, void *context);
+struct modules *modules_new(struct profile *p, bool cached); /* see processes_new() */
+/* Before modules_step() and modules_jit(). */
+void modules_set_sink(struct modules *ms, const struct processes_sink *sink, void *context);
 void modules_free(struct modules *ms);
 
 /* The results of modules_of_mapping for a mapping without a file. */

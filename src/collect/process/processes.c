@@ -49,15 +49,31 @@ struct processes {
 	void *watch_context;
 };
 
-struct processes *processes_new(struct profile *p, const struct processes_sink *sink, void *context)
+struct processes *processes_new(struct profile *p, bool cached)
 {
 	struct processes *ps = mem_alloc(sizeof(*ps));
 
 	ps->profile = p;
-	ps->modules = modules_new(p, sink, context);
+	ps->modules = modules_new(p, cached);
+	return ps;
+}
+
+void processes_set_sink(struct processes *ps, const struct processes_sink *sink, void *context)
+{
 	ps->sink = sink;
 	ps->context = context;
-	return ps;
+	modules_set_sink(ps->modules, sink, context);
+}
+
+void processes_foresee(struct processes *ps, pid_t pid)
+{
+	struct proc_maps maps = { 0 };
+
+	if (proc_maps_read(pid, true, &maps) < 0)
+		return;
+	for (size_t i = 0; i < maps.list.n; i++)
+		modules_of_mapping(ps->modules, pid, 0, &maps.list.v[i]);
+	proc_maps_done(&maps);
 }
 
 void processes_set_start(struct processes *ps, uint64_t start_mono_ns)

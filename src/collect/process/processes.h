@@ -38,7 +38,12 @@ struct processes_sink {
 	void (*file)(void *context, uint32_t module, const struct shared_code_key *file, const struct worker_layout *layout);
 };
 
-struct processes *processes_new(struct profile *p, const struct processes_sink *sink, void *context);
+/* cached: unwind tables that were made before are taken from the cache folder (tablecache.h), and new ones kept there. */
+struct processes *processes_new(struct profile *p, bool cached);
+/* Before any other call but processes_foresee() and processes_prepare(). */
+void processes_set_sink(struct processes *ps, const struct processes_sink *sink, void *context);
+/* Has the files of a process read that will be added: they are read on a thread, while others set up the sink. */
+void processes_foresee(struct processes *ps, pid_t pid);
 void processes_free(struct processes *ps);
 /* Does the kernel side find the mappings of young processes by itself? Then less is read and handed on of them. */
 void processes_set_finds_young(struct processes *ps, bool finds);

@@ -12,15 +12,20 @@
 #include "base/file/fd.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "collect/process/tablecache.h"
 #include "sandbox/privilege.h"
 
 struct job {
 	uint32_t id;
 	int fd;
+	struct tablecache_file file;  /* as it was before it was read */
+	struct worker_layout *layout; /* once it is known */
 };
 
 struct reader {
 	struct worker *worker; /* of the thread, but for worker_cancel() */
+	struct tablecache *cache; /* of the thread */
+	bool cached;
 	pthread_t thread;
 	bool started;
 	int event;
@@ -35,11 +40,12 @@ struct reader {
 	VEC(struct reader_result *) results;
 };
 
-struct reader *reader_new(void)
+struct reader *reader_new(bool cached)
 {
 	struct reader *r = mem_alloc(sizeof(*r));
 
 	r->worker = worker_new();
+	r->cached = cached;
 	r->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->wake, NULL);
@@ -61,27 +67,48 @@ static void put_result(struct reader *r, struct reader_result *result, const str
 	pthread_mutex_unlock(&r->lock);
 }
 
-static void do_layout(struct reader *r, const struct job *j)
+static struct reader_result *new_result(const struct job *j, enum reader_what what)
 {
 	struct reader_result *result = mem_alloc(sizeof(*result));
-	struct err err = { 0 };
 
 	result->id = j->id;
-	result->what = READER_LAYOUT;
-	result->status = worker_layout(r->worker, j->fd, &result->layout, &err);
-	snprintf(result->text, sizeof(result->text), "%.255s", err.text);
-	put_result(r, result, result->status < 0 ? NULL : j);
+	result->what = what;
+	return result;
 }
 
-static void do_table(struct reader *r, const struct job *j)
+static void do_layout(struct reader *r, struct job *j)
 {
-	struct reader_result *result = mem_alloc(sizeof(*result));
+	struct reader_result *layout = new_result(j, READER_LAYOUT), *table;
+	struct unwind_table known;
 	struct err err = { 0 };
 
-	result->id = j->id;
-	result->what = READER_TABLE;
+	j->file = tablecache_file(j->fd);
+	if (tablecache_find(r->cache, &j->file, &layout->layout, &known)) {
+		table = new_result(j, READER_TABLE);
+		table->table = known;
+		put_result(r, layout, NULL);
+		put_result(r, table, NULL);
+		return;
+	}
+	layout->status = worker_layout(r->worker, j->fd, &layout->layout, &err);
+	snprintf(layout->text, sizeof(layout->text), "%.255s", err.text);
+	if (!layout->status) {
+		j->layout = mem_alloc(sizeof(*j->layout));
+		*j->layout = layout->layout;
+	}
+	put_result(r, layout, layout->status < 0 ? NULL : j);
+}
+
+static void do_table(struct reader *r, struct job *j)
+{
+	struct reader_result *result = new_result(j, READER_TABLE);
+	struct err err = { 0 };
+
 	result->status = worker_unwind(r->worker, j->fd, &result->table, &err);
 	snprintf(result->text, sizeof(result->text), "%.255s", err.text);
+	if (!result->status)
+		tablecache_keep(r->cache, j->fd, &j->file, j->layout, &result->table);
+	free(j->layout);
 	put_result(r, result, NULL);
 }
 
@@ -97,6 +124,8 @@ static void *run(void *context)
 	if (getpriority(PRIO_PROCESS, 0) < 0)
 		setpriority(PRIO_PROCESS, 0, 0);
 	privilege_thread();
+	if (r->cached)
+		r->cache = tablecache_open();
 	pthread_mutex_lock(&r->lock);
 	while (!r->quit) {
 		bool layout = false, table = false;
@@ -146,7 +175,8 @@ void reader_free(struct reader *r)
 		pthread_join(r->thread, NULL);
 	vec_done_each(&r->results, e, unwind_done(&(*e)->table); free(*e));
 	vec_done(&r->layouts);
-	vec_done(&r->tables);
+	vec_done_each(&r->tables, j, if ((size_t)(j - r->tables.v) >= r->next_table) free(j->layout));
+	tablecache_close(r->cache);
 	worker_free(r->worker);
 	pthread_mutex_destroy(&r->lock);
 	pthread_cond_destroy(&r->wake);
@@ -160,7 +190,7 @@ void reader_add(struct reader *r, uint32_t id, int fd)
 		start(r);
 	r->open += 2;
 	pthread_mutex_lock(&r->lock);
-	vec_push(&r->layouts, (struct job){ id, fd });
+	vec_push(&r->layouts, (struct job){ .id = id, .fd = fd });
 	pthread_cond_signal(&r->wake);
 	pthread_mutex_unlock(&r->lock);
 }

@@ -27,8 +27,9 @@ struct reader_result {
 	char text[256];            /* why, where status is not 0 */
 };
 
-/* Starts the thread with the first file. */
-struct reader *reader_new(void);
+/* Starts the thread with the first file. cached: tables that were made before are taken from the cache folder, and new ones
+ * kept there (tablecache.h). */
+struct reader *reader_new(bool cached);
 void reader_free(struct reader *r);
 /* Two results come of it, the layout first. The caller keeps fd open until reader_free(). */
 void reader_add(struct reader *r, uint32_t id, int fd);
