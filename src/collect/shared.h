@@ -199,7 +199,7 @@ enum {
 	SHARED_LONG_NS = 1000000,      /* waits from 1 ms on are kept one by one */
 	SHARED_SUMS = 4,               /* places that are added up at a time, for each thread */
 	SHARED_STACKCACHE = 1 << 16,
-	SHARED_PREEMPT_WALKS = 16,     /* stacks within a slot of time, on each CPU */
+	SHARED_PREEMPT_WALKS = 8,      /* stacks within a slot of time, on each CPU */
 };
 
 /* stack 0: it began before the recording; stack 1: it was preempted. */

@@ -12,24 +12,26 @@
 
 #include "collect/unwind/unwind.bpf.h"
 
-/* check ^ stack is the place's key, so that a slot written by two CPUs at once is no slot rather than a wrong
- * one. last_ns: how long it was waited there last. mean_ns: how long on average, where the stack was walked.
- * walked_ns: when that was last. mixed: more than one stack was found. rare: it is walked again with a chance of
- * 2^-rare. */
+/*
+ * check ^ stack is the place's key, so that a slot written by two CPUs at once is no slot rather than a wrong one.
+ * last_ns: how long the last wait there took. mean_ns: how long they take on average, where the stack was walked.
+ * walked_ns: when chance last had it walked. mixed: more than one stack was found. rare: the chance of walking it again
+ * is 2^-rare.
+ */
 struct stackcache {
-	uint64_t check, stack, last_ns;
-	uint64_t mean_ns, walked_ns;
+	uint64_t check, stack;
+	uint64_t last_ns, mean_ns, walked_ns;
 	uint32_t mixed, rare;
 };
 
 /*
- * How often the stack of a place is walked again: often enough to find other stacks there, and where there are some, to
- * tell their shares; but no more often where a place is passed 100,000 times a second than where it is passed 1,000
- * times. The chance depends on nothing but how often the place is passed, so that shares stay right.
+ * A stack is walked again to find other stacks of its place, and where there are some, to tell their shares. The chance
+ * falls where a place is passed often, so that walks of a place are some 30 a second, or 5,000 where it has several
+ * stacks, rather than a share of 100,000. It depends on nothing but how often the place is passed: shares stay right.
  */
 enum {
 	STACKCACHE_RARE = 5, STACKCACHE_RARE_MIXED = 3, STACKCACHE_RARE_MOST = 12,
-	STACKCACHE_SOON_NS = 8000000, STACKCACHE_SOON_MIXED_NS = 2000000,
+	STACKCACHE_SOON_NS = 8000000, STACKCACHE_SOON_MIXED_NS = 40000,
 	STACKCACHE_LATE = 8, /* times soon */
 };
 
@@ -89,23 +91,36 @@ static __always_inline void stackcache_set(struct stackcache *p, uint64_t key, u
 	p->check = key ^ stack;
 }
 
-/* Does chance want the stack of a known place walked again? */
-static __always_inline bool stackcache_again(const struct stackcache *p)
+/* Does chance want the stack of a known place walked again? Each step of thin halves that. */
+static __always_inline bool stackcache_again(const struct stackcache *p, uint32_t thin)
 {
-	return !(bpf_get_prandom_u32() & ((1u << (p->rare & 15)) - 1));
+	uint32_t rare = p->rare + thin;
+
+	return !(bpf_get_prandom_u32() & ((1u << (rare < 31 ? rare : 31)) - 1));
 }
 
-/* The stack of a known place was walked again, by chance. */
-static __always_inline void stackcache_walked(struct stackcache *p, uint64_t now)
+/* Another stack was found at a place. */
+static __always_inline void stackcache_mix(struct stackcache *p)
 {
-	uint64_t passed = now - p->walked_ns, soon = p->mixed ? STACKCACHE_SOON_MIXED_NS : STACKCACHE_SOON_NS;
+	p->mixed = 1;
+	p->rare = STACKCACHE_RARE_MIXED;
+}
+
+/* The stack of a known place was walked again, by chance, and is this one. */
+static __always_inline void stackcache_walked(struct stackcache *p, uint64_t stack, uint64_t now, uint32_t thin)
+{
+	uint64_t passed = now - p->walked_ns;
+	uint64_t soon = (uint64_t)(p->mixed ? STACKCACHE_SOON_MIXED_NS : STACKCACHE_SOON_NS) << (thin & 15);
 	uint32_t least = p->mixed ? STACKCACHE_RARE_MIXED : STACKCACHE_RARE;
 
 	p->walked_ns = now;
-	if (passed < soon && p->rare < STACKCACHE_RARE_MOST)
+	if (!p->mixed && p->stack != stack) {
+		stackcache_mix(p);
+	} else if (passed < soon && p->rare < STACKCACHE_RARE_MOST) {
 		p->rare++;
-	else if (passed > soon * STACKCACHE_LATE && p->rare > least)
+	} else if (passed > soon * STACKCACHE_LATE && p->rare > least) {
 		p->rare--;
+	}
 }
 
 /* Is a stack that was walked worth remembering? One that is cut because mappings or tables are not known yet will

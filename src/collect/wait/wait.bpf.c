@@ -26,6 +26,9 @@ BPF_MAP(threads, HASH, SHARED_MAX_THREADS, uint32_t, struct shared_thread);
 
 BPF_MAP(wait_counts, PERCPU_ARRAY, 1, uint32_t, struct shared_wait_counts);
 
+/* What tells the instruction of a wait from a place in the stackcache; the most steps of wait_thin. */
+enum { PLACE_OF_SITE = 0x200, THIN_MOST = 15 };
+
 BPF_MAP(new_thread, ARRAY, 1, uint32_t, struct shared_thread);
 
 uint64_t wait_start_ns; /* when the recording began */
@@ -33,6 +36,10 @@ uint64_t wait_end_ns;   /* and ended, 0 = not yet */
 uint64_t wait_exec_ns;  /* when the child that we run became the program, 0 = not yet */
 uint32_t wait_held;     /* that child: until its exec it is ourselves; 0 = none */
 uint32_t wait_quota;    /* a CPU quota binds a target, or may: look for it */
+
+/* Each step halves the chance that the stack of a short wait is walked. What is walked counts for what was not; the
+ * account of each thread and the times of long waits stay exact. */
+uint32_t wait_thin;
 
 static __always_inline bool is_over(uint64_t now)
 {
@@ -105,14 +112,21 @@ static __always_inline uint64_t walk(void *ctx, struct unwind *u, struct shared_
 	return u->record.stack;
 }
 
+static __always_inline uint32_t thin_now(void)
+{
+	uint32_t thin = *(volatile uint32_t *)&wait_thin;
+
+	return thin < THIN_MOST ? thin : THIN_MOST;
+}
+
 /* The stack with which the current task goes to sleep. */
 static __always_inline uint64_t stack_of_sleeper(void *ctx, struct shared_thread *t, uint64_t now)
 {
-	uint32_t zero = 0, pid = t->account.pid;
+	uint32_t zero = 0, pid = t->account.pid, thin = thin_now();
 	struct unwind *u = bpf_map_lookup_elem(&wait_scratch, &zero);
+	struct stackcache *place, *fresh = NULL;
 	struct shared_wait_counts *c;
-	struct stackcache *place;
-	uint64_t key, stack;
+	uint64_t key, fresh_key = 0, stack;
 	bool user, known;
 
 	if (!u)
@@ -120,10 +134,18 @@ static __always_inline uint64_t stack_of_sleeper(void *ctx, struct shared_thread
 	u->record.pid = pid;
 	user = unwind_place_from_task(u);
 	key = stackcache_key(t->account.tid, 0, u);
-	t->place = key;
 	place = stackcache_of(key);
 	known = place && stackcache_known(place, key);
-	if (known && place->last_ns < SHARED_LONG_NS && !stackcache_again(place)) {
+	if (!known && thin) {
+		/* The place is new. Its instruction may be known: then that stands for all of its places. */
+		fresh = place;
+		fresh_key = key;
+		key = unwind_hash((uint64_t)t->account.tid << 32 | PLACE_OF_SITE, u->pc);
+		place = stackcache_of(key);
+		known = place && stackcache_known(place, key);
+	}
+	t->place = key;
+	if (known && place->last_ns < SHARED_LONG_NS && !stackcache_again(place, thin)) {
 		c = counts_here();
 		if (c)
 			c->remembered++;
@@ -133,11 +155,18 @@ static __always_inline uint64_t stack_of_sleeper(void *ctx, struct shared_thread
 	user = user && unwind_from_task(u);
 	stack = walk(ctx, u, bpf_map_lookup_elem(&processes, &pid), user);
 	if (known && place->last_ns < SHARED_LONG_NS)
-		stackcache_walked(place, now);
-	if (known && place->stack != stack)
-		place->mixed = 1;
-	else if (place && !known && stackcache_worth(u))
+		stackcache_walked(place, stack, now, thin);
+	else if (known && !place->mixed && place->stack != stack)
+		stackcache_mix(place);
+	if (!stackcache_worth(u))
+		return stack;
+	if (fresh)
+		stackcache_set(fresh, fresh_key, stack);
+	if (place && !known) {
 		stackcache_set(place, key, stack);
+		if (fresh)
+			place->rare = 0; /* many places are new: every one is walked, but for thin */
+	}
 	return stack;
 }
 
@@ -198,8 +227,8 @@ static __always_inline void add_short(struct shared_thread *t, uint64_t began, u
 }
 
 /*
- * A short wait of which the stack was walked is over: its stack becomes the one that is remembered, as likely as it
- * was long. Waits at one place with different stacks thus get their shares of the time, not of the number.
+ * A short wait whose stack was walked is over: its stack becomes the one that is remembered, the more likely the longer it
+ * was. Stacks of one place thus get their shares of the time, not of the number.
  */
 static __always_inline void place_learn(struct stackcache *place, uint64_t key, uint64_t stack, uint64_t passed)
 {
@@ -370,7 +399,7 @@ static __always_inline uint64_t stack_of_preempted(void *ctx, struct shared_thre
 		c->preempt_slot = now / SHARED_SLOT_NS;
 		c->preempt_walks = 0;
 	}
-	if (c->preempt_walks++ >= SHARED_PREEMPT_WALKS)
+	if (c->preempt_walks++ >= SHARED_PREEMPT_WALKS >> thin_now())
 		return t->preempt_stack ? t->preempt_stack : SHARED_STACK_PREEMPTED;
 	u->record.pid = pid;
 	t->preempt_stack = walk(ctx, u, bpf_map_lookup_elem(&processes, &pid), unwind_from_task(u));

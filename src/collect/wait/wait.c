@@ -157,7 +157,7 @@ static int attach(struct wait *w, struct bpf_program *const *programs, struct er
 		w->links[i] = bpf_program__attach(programs[i]);
 		if (!w->links[i])
 			return err_errno(err, errno, "cannot attach to the kernel's %s tracepoint",
-					 bpf_program__section_name(programs[i]) + strlen("raw_tp/"));
+					 bpf_program__section_name(programs[i]) + strlen("tp_btf/"));
 	}
 	return 0;
 }
