@@ -1,14 +1,21 @@
 /*
  * longcapture.c - writes a synthetic capture of a busy node that was recorded for long, for what reads captures.
  *
- *	longcapture OUT.gasflame MINUTES [ROWS_A_MINUTE]
+ *	longcapture [--keep-all] OUT.gasflame MINUTES [ROWS_A_MINUTE]
  *
  * The rows come as a recorder writes them: flushed and dropped once a second of recorded time, so that memory
- * is what the tables of stacks and names take. The same arguments give the same rows.
+ * is what the tables of stacks and names take. Old rows are summed as a recorder sums them by default, unless all are to
+ * be kept. The same arguments give the same rows. At the end it prints what writing took.
+ *
+ * Samples of the CPU are at any of the stacks. Waits, calls and faults are nearly always at one of a few places of their
+ * thread, as in real recordings: summed within a second, 47,112 rows of PostgreSQL under pgbench became 6,370, and
+ * 20,629 of anvil, most of them CPU samples and faults, 15,810.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -23,8 +30,12 @@ enum {
 	DEPTH = 40,
 	BLOCK_MS = 2000,   /* a block each two seconds */
 	SERIES = 30,
+	PLACES = 24,       /* of a thread, where it waits */
 	SECOND_NS = 1000000000,
 };
+
+/* As `gasflame record` has it by default. */
+static const uint64_t LIMIT_BYTES = 950 << 20, FULL_NS = 300ULL * SECOND_NS;
 
 struct making {
 	struct profile *p;
@@ -111,11 +122,19 @@ static void make_rest(struct making *m)
 	}
 }
 
+static uint32_t stack_of(struct making *m, uint32_t which, uint32_t thread)
+{
+	if (which == CPU || draw(m) % 16 == 0)
+		return m->stacks[skewed(m, STACKS)];
+	return m->stacks[(thread * 7919 + skewed(m, PLACES) * 104729) % STACKS];
+}
+
 static void add_row(struct making *m, uint64_t time_ns)
 {
 	uint32_t kind = draw(m) % 20, which = kind < 5 ? CPU : kind < 16 ? WAIT : kind < 18 ? IO : FAULT;
-	struct profile_sample s = { .time_ns = time_ns, .thread = m->threads[skewed(m, THREADS)],
-				    .stack = m->stacks[skewed(m, STACKS)], .event = m->events[which], .value = 1001001 };
+	uint32_t thread = skewed(m, THREADS);
+	struct profile_sample s = { .time_ns = time_ns, .thread = m->threads[thread], .stack = stack_of(m, which, thread),
+				    .event = m->events[which], .value = 1001001 };
 
 	if (which != CPU) {
 		s.count = 1 + skewed(m, 200);
@@ -145,34 +164,61 @@ static void add_second(struct making *m, uint64_t second, uint64_t rows)
 		.block = { .number = 24000000 + second / 2, .gas = draw(m) % 36000000, .transactions = draw(m) % 400, .known = 7 } });
 }
 
+static void say_cost(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	printf("%.1f s of CPU time, %ld MB\n", u.ru_utime.tv_sec + u.ru_stime.tv_sec + (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6,
+	       u.ru_maxrss >> 10);
+}
+
+static int write_all(struct making *m, struct capture *c, uint64_t seconds, uint64_t rows, struct err *err)
+{
+	int r = 0;
+
+	for (uint64_t s = 0; r >= 0 && s < seconds; s++) {
+		add_second(m, s, rows);
+		m->p->duration_ns = (s + 1) * SECOND_NS;
+		m->p->finished = s + 1 == seconds;
+		r = capture_flush(c, m->p, err);
+		if (r >= 0)
+			r = capture_sum(c, m->p, err);
+		capture_drop_samples(c, m->p);
+	}
+	return r;
+}
+
 int main(int argc, char **argv)
 {
-	uint64_t minutes = argc > 2 ? strtoull(argv[2], NULL, 10) : 0, rows = argc > 3 ? strtoull(argv[3], NULL, 10) : 1000000;
+	bool keep_all = argc > 1 && !strcmp(argv[1], "--keep-all");
+	char **rest = argv + 1 + keep_all;
+	int n = argc - 1 - keep_all;
+	uint64_t minutes = n > 1 ? strtoull(rest[1], NULL, 10) : 0, rows = n > 2 ? strtoull(rest[2], NULL, 10) : 1000000;
 	struct making m = { .seed = 88172645463325252ULL };
 	struct capture *c;
 	struct err err;
 	int r;
 
 	if (!minutes || rows < 60) {
-		fprintf(stderr, "usage: longcapture OUT.gasflame MINUTES [ROWS_A_MINUTE]\n");
+		fprintf(stderr, "usage: longcapture [--keep-all] OUT.gasflame MINUTES [ROWS_A_MINUTE]\n");
 		return 2;
 	}
 	m.p = profile_new();
 	make_rest(&m);
 	make_frames(&m);
 	make_stacks(&m);
-	r = capture_create(argv[1], &c, &err);
-	for (uint64_t s = 0; r >= 0 && s < minutes * 60; s++) {
-		add_second(&m, s, rows / 60);
-		m.p->duration_ns = (s + 1) * SECOND_NS;
-		m.p->finished = s + 1 == minutes * 60;
-		r = capture_flush(c, m.p, &err);
-		capture_drop_samples(c, m.p);
-	}
+	r = capture_create(rest[0], &c, &err);
+	if (r >= 0 && !keep_all)
+		r = capture_limit(c, LIMIT_BYTES, FULL_NS, &err);
+	if (r >= 0)
+		r = write_all(&m, c, minutes * 60, rows / 60, &err);
 	if (r >= 0)
 		r = capture_close(c, &err);
 	profile_free(m.p);
 	if (r < 0)
 		fprintf(stderr, "longcapture: %s\n", err.text);
+	else
+		say_cost();
 	return r < 0;
 }

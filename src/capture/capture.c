@@ -9,6 +9,7 @@
 #include "capture/capturefile.h"
 #include "capture/capturenew.h"
 #include "capture/capturerows.h"
+#include "capture/sum/summing.h"
 #include "profile/profile.h"
 
 /*
@@ -34,6 +35,7 @@ struct capture {
 	char *path;
 	struct capturenew file;
 	struct capturerows rows;
+	struct summing summing;
 };
 
 static int give_up(struct capture *c, struct err *err)
@@ -46,7 +48,30 @@ static int give_up(struct capture *c, struct err *err)
 
 int capture_flush(struct capture *c, struct profile *p, struct err *err)
 {
-	return capturerows_put(&c->rows, p) ? give_up(c, err) : 0;
+	size_t samples = c->rows.saved.samples, wakes = c->rows.saved.wakes;
+
+	if (capturerows_put(&c->rows, p))
+		return give_up(c, err);
+	summing_note(&c->summing, p, samples, wakes);
+	return 0;
+}
+
+int capture_limit(struct capture *c, uint64_t bytes, uint64_t full_ns, struct err *err)
+{
+	if (summing_init(&c->summing, c->file.db, bytes, full_ns))
+		return capturefile_fail(c->file.db, err, "cannot write %s", c->path);
+	return 0;
+}
+
+int capture_sum(struct capture *c, struct profile *p, struct err *err)
+{
+	int r = summing_step(&c->summing, p);
+
+	if (!r)
+		return 0;
+	r = capturefile_fail(c->file.db, err, "cannot sum old rows of %s", c->path);
+	summing_undo(&c->summing);
+	return r;
 }
 
 void capture_drop_samples(struct capture *c, struct profile *p)
@@ -70,6 +95,7 @@ static int start(struct capture *c, struct err *err)
 static void capture_free(struct capture *c)
 {
 	capturerows_done(&c->rows);
+	summing_done(&c->summing);
 	capturenew_close(&c->file);
 	free(c->path);
 	free(c);
@@ -105,6 +131,7 @@ int capture_close(struct capture *c, struct err *err)
 	if (!c)
 		return 0;
 	capturerows_finalize(&c->rows);
+	summing_finalize(&c->summing);
 	/* Moves the log into the file and removes it; after that any tool can open the file anywhere. In
 	 * this mode the last page is written without a journal beside the file: we never make one. */
 	if (c->file.db && (sqlite3_prepare_v2(c->file.db, "pragma journal_mode = memory", -1, &s, NULL) != SQLITE_OK ||

@@ -34,6 +34,12 @@ int capture_create_with(const char *path, unsigned how, const struct owner *owne
 			struct err *err);
 /* -ENOSPC and -EFBIG keep the rows written before; the caller may try again. */
 int capture_flush(struct capture *c, struct profile *p, struct err *err);
+/* Keeps a long recording small, from its first flush on: above a quarter of so many bytes capture_sum() sums rows that are
+ * older than full_ns (docs/decisions/0021-long-recordings.md). Without this call nothing is summed. */
+int capture_limit(struct capture *c, uint64_t bytes, uint64_t full_ns, struct err *err);
+/* After a flush: sums what is due, within some ten milliseconds. What could not be done stays as it was, and is tried
+ * again by the next call. */
+int capture_sum(struct capture *c, struct profile *p, struct err *err);
 /* Forgets samples, wakes and points that are on disk, so that a long recording does not grow in memory. */
 void capture_drop_samples(struct capture *c, struct profile *p);
 /* Closes in any case; c may be NULL. */

@@ -120,7 +120,7 @@ static bool marks_make_sense(const struct blockmarks_options *o)
 static int record_main(const struct command *c, int argc, char **argv)
 {
 	static const char *const backends[] = { "auto", "bpf", "perf", NULL };
-	bool is_run = !strcmp(c->name, "run"), jemalloc_prof = false, open = false;
+	bool is_run = !strcmp(c->name, "run"), jemalloc_prof = false, open = false, keep_all = false;
 	const char *what = NULL, *backend = "auto";
 	uint64_t hz = 999, event_rate = 20000, heap_interval = is_run ? 0 : 512 << 10, duration_ns = is_run ? 0 : 60000000000;
 	struct option_list pids = { 0 }, symbols = { 0 }, functions = { 0 };
@@ -176,6 +176,12 @@ static int record_main(const struct command *c, int argc, char **argv)
 		  "events a second that are kept one by one; what is beyond is counted by stack", 0, 10000000 },
 		{ 0, "max-size", OPTION_SIZE, &r.max_bytes, "BYTES",
 		  "from a capture of this size on, events are only counted by stack; 0: no limit" },
+		{ 0, "capture-limit", OPTION_SIZE, &r.limit_bytes, "BYTES",
+		  "keep the capture below this size: from a quarter of it on, samples older than --keep-full are summed by second, "
+		  "thread and stack, and later by longer times; blocks and other marks that were slow stay as recorded; 0: no limit" },
+		{ 0, "keep-full", OPTION_DURATION, &r.full_ns, "TIME",
+		  "samples of the last so long stay as recorded while older ones are summed" },
+		{ 0, "keep-all", OPTION_FLAG, &keep_all, .help = "sum nothing, however large the capture becomes" },
 		{ 0, "heap-sample", OPTION_SIZE, &heap_interval, "BYTES",
 		  "-e heap: mean distance of sampled allocations in bytes; 0: each one is recorded" },
 		{ 0, "max-overhead", OPTION_PERCENT, &r.session.max_overhead, "PERCENT",
@@ -261,6 +267,8 @@ static int record_main(const struct command *c, int argc, char **argv)
 		r.session.function_count = functions.list.n;
 	}
 	r.session.listen = true;
+	if (keep_all)
+		r.limit_bytes = 0;
 	r.say_next = !open;
 	r.session.what_default = !what && !r.session.events_file;
 	r.session.what = what ? what : r.session.events_file ? "" : "cpu,wait";

@@ -102,10 +102,21 @@ static uint64_t bytes_on_disk(const struct recording *r)
 	return bytes;
 }
 
+/* Where there is no room at the moment, old rows are summed later. */
+static int sum_old(struct recording *r, struct profile *p)
+{
+	int e = capture_sum(r->capture, p, &r->tick_err);
+
+	return e == -ENOSPC || e == -EFBIG ? 0 : e;
+}
+
 static int tick(void *context, struct profile *p)
 {
 	struct recording *r = context;
 	int e = capture_flush(r->capture, p, &r->tick_err);
+
+	if (e >= 0)
+		e = sum_old(r, p);
 
 	symbolizer_look(r->symbolizer, p);
 	r->marks_written = p->marks.n;
@@ -183,7 +194,9 @@ static int open_output(struct recording *r, struct err *err)
 {
 	_cleanup_free_ char *what = r->name ? mem_strdup(r->name) : short_what(&r->session);
 
-	return output_create(r->output, r->who.label, what, &r->path, &r->capture, err);
+	int e = output_create(r->output, r->who.label, what, &r->path, &r->capture, err);
+
+	return e ? e : capture_limit(r->capture, r->limit_bytes, r->full_ns, err);
 }
 
 static void say_end(const struct recording *r)

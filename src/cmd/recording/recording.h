@@ -21,7 +21,7 @@ struct profile;
 struct worker;
 
 #define RECORDING_INIT \
-	{ .launch = { .pid = -1, .gate = -1, .failed = -1, .output = -1, .copier = -1 }, .marks.log_fd = -1 }
+	{ .limit_bytes = 950 << 20, .full_ns = 300000000000, .launch = { .pid = -1, .gate = -1, .failed = -1, .output = -1, .copier = -1 }, .marks.log_fd = -1 }
 
 struct recording {
 	struct session_options session;
@@ -30,6 +30,8 @@ struct recording {
 	struct recordtrace trace;        /* --marks */
 	const char *output;
 	uint64_t max_bytes;   /* of the capture, 0 = any */
+	uint64_t limit_bytes; /* of the capture: old rows are summed to stay below it, 0 = never */
+	uint64_t full_ns;     /* rows of the last so long are not, if possible */
 	bool say_next;        /* end, on a terminal, with the command that shows it */
 	bool redact;          /* leave out what says whose it is */
 	uint64_t leak_bytes;  /* alive at the end: from so many on it failed, 0 = do not look */
