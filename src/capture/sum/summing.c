@@ -371,8 +371,10 @@ void summing_note(struct summing *s, const struct profile *p, size_t samples, si
 	if (!s->limit_bytes)
 		return;
 	if (!last || last->level || last->end_ns >= start_ns(s, s->pieces.n - 1) + PIECE_NS) {
-		vec_push(&s->pieces, (struct summing_piece){ .first_row = s->next_row, .first_wake = s->next_wake,
-							     .end_ns = last ? last->end_ns : 0 });
+		struct summing_piece next = { .first_row = s->next_row, .first_wake = s->next_wake,
+					      .end_ns = last ? last->end_ns : 0 };
+
+		vec_push(&s->pieces, next); /* moves what last points to */
 		last = &s->pieces.v[s->pieces.n - 1];
 	}
 	for (size_t i = samples; i < p->samples.n; i++)
