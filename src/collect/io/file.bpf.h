@@ -115,37 +115,87 @@ static __always_inline struct file *file_of(uint32_t fd)
 /* Sends what a file is called; not 0: there was no room. */
 int file_send(uint64_t file, uint64_t inode, uint64_t key);
 
-/* The key of a file, made known outside. 0: none. */
-static __always_inline uint64_t file_key(struct file *file)
+/* Makes the name of a file known outside, once. False: there was no room for it. */
+static __always_inline bool file_announce(struct file *file, uint64_t key)
 {
 	struct shared_io_counts *counts;
+	uint64_t *seen, *other;
+	uint32_t slot = key >> 50;
+
+	_Static_assert(SHARED_FILE_SEEN == 1 << 14, "the shift above");
+	seen = bpf_map_lookup_elem(&files_seen, &slot);
+	if (!seen || *seen == key)
+		return true;
+	slot ^= 1; /* two that are used in turn must not drive each other out */
+	other = bpf_map_lookup_elem(&files_seen, &slot);
+	if (!other || *other == key)
+		return true;
+	if (*seen)
+		seen = other;
+	if (!file_send((uint64_t)file, (uint64_t)BPF_CORE_READ(file, f_inode), key)) {
+		*seen = key;
+		return true;
+	}
+	counts = io_counts_here();
+	if (counts)
+		counts->lost_files++;
+	return false;
+}
+
+static __always_inline uint64_t file_hash(uint64_t inode, uint64_t dentry, uint64_t number, uint64_t generation)
+{
+	return unwind_hash(unwind_hash(unwind_hash(inode, dentry), number), generation) | 1;
+}
+
+/* The key of a file. 0: none. */
+static __always_inline uint64_t file_key(struct file *file)
+{
 	struct inode *inode;
-	uint64_t key, *seen, *other;
-	uint32_t slot;
 
 	if (!file)
 		return 0;
 	inode = BPF_CORE_READ(file, f_inode);
-	key = unwind_hash((uint64_t)inode, (uint64_t)BPF_CORE_READ(file, f_path.dentry));
-	key = unwind_hash(key, BPF_CORE_READ(inode, i_ino));
-	key = unwind_hash(key, BPF_CORE_READ(inode, i_generation)) | 1;
-	slot = key >> 50;
-	_Static_assert(SHARED_FILE_SEEN == 1 << 14, "the shift above");
-	seen = bpf_map_lookup_elem(&files_seen, &slot);
-	if (!seen || *seen == key)
-		return key;
-	slot ^= 1; /* two that are used in turn must not drive each other out */
-	other = bpf_map_lookup_elem(&files_seen, &slot);
-	if (!other || *other == key)
-		return key;
-	if (*seen)
-		seen = other;
-	if (!file_send((uint64_t)file, (uint64_t)inode, key)) {
-		*seen = key;
-	} else {
-		counts = io_counts_here();
-		if (counts)
-			counts->lost_files++;
-	}
-	return key;
+	return file_hash((uint64_t)inode, (uint64_t)BPF_CORE_READ(file, f_path.dentry), BPF_CORE_READ(inode, i_ino),
+			 BPF_CORE_READ(inode, i_generation));
+}
+
+/*
+ * The same two by plain loads, where the kernel has bpf_rdonly_cast() (6.2): a read by a helper costs some 20 ns, and each
+ * call needs six. For programs with typed arguments (tp_btf).
+ */
+extern void *bpf_rdonly_cast(const void *object, uint32_t type) __ksym __weak;
+
+/* A struct of the kernel that begins with a pointer, as an element of a list of files does. */
+struct list_head {
+	struct list_head *next;
+} __attribute__((preserve_access_index));
+
+static __always_inline struct file *file_of_typed(uint32_t fd)
+{
+	struct task_struct___files *task = (void *)bpf_get_current_task_btf();
+	struct files_struct *files = task->files;
+	struct list_head *element;
+	struct fdtable *table;
+
+	if (!files)
+		return NULL;
+	table = files->fdt;
+	if (!table || fd >= table->max_fds)
+		return NULL;
+	element = bpf_rdonly_cast(table->fd + fd, bpf_core_type_id_kernel(struct list_head));
+	return bpf_rdonly_cast(element->next, bpf_core_type_id_kernel(struct file));
+}
+
+/* The verifier does not let one compute with pointers of the kernel. They go through memory, where they become numbers. */
+static __always_inline uint64_t file_key_typed(struct shared_io_thread *t, const struct file *file)
+{
+	volatile uint64_t *memory = t->pointers;
+	const struct inode *inode;
+
+	if (!file)
+		return 0;
+	inode = file->f_inode;
+	memory[0] = (uint64_t)inode;
+	memory[1] = (uint64_t)file->f_path.dentry;
+	return file_hash(memory[0], memory[1], inode->i_ino, inode->i_generation);
 }

@@ -1,19 +1,17 @@
 /*
  * io.bpf.c - the system calls that read, write and sync: bytes, time, file and stack of each.
  *
- * Both ends of a call are seen. At its beginning the file is looked up, for it may
- * be closed when the call returns, and the stack taken; at its end the result says
- * how many bytes it was. Calls of one kind (stack, file, way) are added up for each
- * thread within a slot of time, so that any rate is held.
+ * Both ends of a call are seen. At its beginning the file is looked up, for it may be closed when the call
+ * returns, and the place of the call found (place.bpf.h); at its end the result says how many bytes it was.
+ * Calls of one place and file are added up within a slot of time, so that any rate is held.
  *
- * These two tracepoints are passed by every system call of the machine. The
- * number is looked at first: that costs less than to look up the process, and most
- * calls are none of these. Measured on a virtual machine of two CPUs, with the kernel's
- * statistics of BPF on: a getppid() of any program takes 465 instead of 165 ns while this
- * records, a read() of another program 650 instead of 206, of the target 1,220.
+ * Every system call of the machine passes these two tracepoints. The number is looked at first: most calls are none of
+ * these, and a look at the table costs less than one at the process. What the calls of a program cost while this records
+ * is in docs/measurements.md.
  */
 #define IO_DEFINE
 #include "collect/io/io.bpf.h"
+#include "collect/io/place.bpf.h"
 
 /* Which arguments (from 1) are the descriptors read from and written to; 0: none. */
 struct call {
@@ -55,28 +53,25 @@ static const struct call calls[] = {
 };
 
 /* By tid. */
-BPF_MAP(io_threads, HASH, SHARED_MAX_THREADS, uint32_t, struct shared_io_thread);
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SHARED_MAX_THREADS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, uint32_t);
+	__type(value, struct shared_io_thread);
+} io_threads SEC(".maps");
 
 BPF_MAP(new_io_thread, ARRAY, 1, uint32_t, struct shared_io_thread);
 
-/* The current thread, made if its process is recorded. */
-static __always_inline struct shared_io_thread *thread_here(struct shared_process **ret_process)
+/* A thread that makes its first call, if its process is recorded. */
+static __noinline struct shared_io_thread *thread_new(uint32_t pid, uint32_t tid)
 {
-	uint64_t id = bpf_get_current_pid_tgid();
-	uint32_t tid = id, pid = id >> 32, zero = 0;
 	struct shared_io_thread *t, *blank;
 	struct shared_io_counts *counts;
+	uint32_t zero = 0;
 
-	*ret_process = bpf_map_lookup_elem(&processes, &pid);
-	if (!*ret_process)
+	if (!bpf_map_lookup_elem(&processes, &pid) || pid == io_waiting_pid)
 		return NULL;
-	t = bpf_map_lookup_elem(&io_threads, &tid);
-	if (t && t->pid != pid) { /* the kernel gave its number out again */
-		bpf_map_delete_elem(&io_threads, &tid);
-		t = NULL;
-	}
-	if (t || pid == io_waiting_pid)
-		return t;
 	blank = bpf_map_lookup_elem(&new_io_thread, &zero);
 	if (blank)
 		bpf_map_update_elem(&io_threads, &tid, blank, BPF_NOEXIST);
@@ -84,6 +79,7 @@ static __always_inline struct shared_io_thread *thread_here(struct shared_proces
 	if (t) {
 		t->pid = pid;
 		t->tid = tid;
+		t->allowed = SHARED_IO_WALKS;
 	} else {
 		counts = io_counts_here();
 		if (counts)
@@ -92,123 +88,31 @@ static __always_inline struct shared_io_thread *thread_here(struct shared_proces
 	return t;
 }
 
-static __always_inline void send_sum(struct shared_io *sum)
+/* The current thread, NULL where its process is not recorded. */
+static __always_inline struct shared_io_thread *thread_here(void)
 {
-	if (!sum->count)
-		return;
-	io_send(sum);
-	sum->count = 0;
+	uint64_t id = bpf_get_current_pid_tgid();
+	uint32_t tid = id, pid = id >> 32;
+	struct shared_io_thread *t = bpf_map_lookup_elem(&io_threads, &tid);
+
+	if (t && t->pid == pid)
+		return t;
+	if (t) /* the kernel gave its number out again */
+		bpf_map_delete_elem(&io_threads, &tid);
+	return thread_new(pid, tid);
 }
 
-static __always_inline void send_sums(struct shared_io_thread *t)
+/* Sends the sums of the slot of time that is over. */
+static __noinline int start_slot(struct shared_io_thread *t, uint64_t now)
 {
-	for (int i = 0; i < SHARED_IO_SUMS; i++)
-		send_sum(&t->sums[i]);
-}
-
-/* Adds a call to the sum of its kind in this slot of time. */
-static __noinline int add_call(struct shared_io_thread *t, uint32_t way, uint64_t bytes, uint64_t ns,
-			       uint32_t failed)
-{
-	struct shared_io *sum;
-	uint32_t which;
-	uint64_t file;
-
 	if (!t)
 		return 0;
-	file = way == IO_READ ? t->from : t->to;
-	which = unwind_hash(unwind_hash(t->stack, file), t->op << 8 | way) >> 32;
-	sum = &t->sums[which & (SHARED_IO_SUMS - 1)];
-	if (sum->count && (sum->stack != t->stack || sum->file != file || sum->op != t->op || sum->way != way))
-		send_sum(sum);
-	if (!sum->count) {
-		sum->kind = RECORD_IO;
-		sum->pid = t->pid;
-		sum->tid = t->tid;
-		sum->op = t->op;
-		sum->way = way;
-		sum->stack = t->stack;
-		sum->file = file;
-		sum->time_ns = t->slot * SHARED_SLOT_NS;
-		sum->errors = 0;
-		sum->bytes = 0;
-		sum->ns = 0;
-	}
-	sum->count++;
-	sum->errors += failed;
-	sum->bytes += bytes;
-	sum->ns += ns;
-	return 0;
-}
-
-static __always_inline void start_slot(struct shared_io_thread *t, uint64_t now)
-{
-	uint64_t slot = now / SHARED_SLOT_NS;
-
-	if (slot == t->slot)
-		return;
-	send_sums(t);
-	t->slot = slot;
+	place_send_all(t);
+	t->allowed = t->calls > PLACE_BUSY ? 0 : SHARED_IO_WALKS;
+	t->slot_ns = now - now % SHARED_SLOT_NS;
 	t->walks = 0;
-}
-
-static __always_inline bool remembered(struct stackcache *place, uint64_t key, uint64_t *stack)
-{
-	struct shared_io_counts *counts;
-
-	if (!place || !stackcache_known(place, key))
-		return false;
-	*stack = place->stack;
-	counts = io_counts_here();
-	if (counts)
-		counts->remembered++;
-	return true;
-}
-
-/* The stack of the call at hand: walked while calls are few, then remembered by its place and file, and where
- * those are too many, by its place alone. */
-static __always_inline uint64_t find_stack(struct unwind *u, struct shared_io_thread *t, struct shared_process *p,
-					   const uint64_t *regs)
-{
-	uint64_t coarse_key, fine_key, stack = 0;
-	struct stackcache *coarse, *fine;
-	uint32_t thin = io_thin & 15;
-
-#define AT(n) regs[n]
-	UNWIND_FROM(u, AT);
-#undef AT
-	u->record.pid = t->pid;
-	coarse_key = stackcache_key(t->tid, t->op, u);
-	fine_key = unwind_hash(unwind_hash(coarse_key, stackcache_callers(u->sp)), t->from ^ t->to);
-	coarse = stackcache_of(coarse_key);
-	fine = stackcache_of(fine_key);
-	if (t->walks >= SHARED_IO_WALKS >> thin && bpf_get_prandom_u32() & ((64u << thin) - 1) &&
-	    (remembered(fine, fine_key, &stack) ||
-	     (t->walks >= SHARED_IO_MORE >> thin && remembered(coarse, coarse_key, &stack))))
-		return stack;
-	t->walks++;
-	stack = io_walk(u, p, true);
-	if (!stackcache_worth(u))
-		return stack; /* tried again next time */
-	if (coarse)
-		stackcache_set(coarse, coarse_key, stack);
-	if (fine)
-		stackcache_set(fine, fine_key, stack);
-	return stack;
-}
-
-static __always_inline uint64_t stack_of_call(struct shared_io_thread *t, struct shared_process *p, const uint64_t *regs)
-{
-	struct scratch *s = scratch_take(&io_scratches);
-	uint64_t stack;
-
-	if (!s) {
-		io_lost_stack();
-		return 0;
-	}
-	stack = find_stack(&s->u, t, p, regs);
-	scratch_give(s);
-	return stack;
+	t->calls = 0;
+	return 0;
 }
 
 struct found {
@@ -239,34 +143,98 @@ static __always_inline uint32_t argument(const uint64_t *regs, uint8_t which)
 
 enum { USER_CS_32 = 0x23, MODE_WRITE = 2 };
 
-/* Remembers what the call at hand is about. */
-static __always_inline void note_call(struct shared_io_thread *t, struct shared_process *p,
-				      const struct call *call, const uint64_t *regs)
-{
-	struct file *from = NULL, *to = NULL;
+/* What one call reads, and what it writes or syncs. way 0: nothing. */
+struct moved {
+	uint64_t file[2], handle[2];
+	uint8_t way[2];
+	uint8_t pad[6];
+};
 
-	t->op = call->op;
-	t->ways = call->ways;
-	t->epoch = io_epoch;
-	t->argument = regs[REGS_SI];
-	if (call->from)
-		from = file_of(argument(regs, call->from));
-	if (call->to)
-		to = call->to == call->from ? from : file_of(argument(regs, call->to));
-	if (call->op == IO_OP_msync)
-		to = file_mapped(regs[REGS_DI]);
-	if (call->op == IO_OP_vmsplice && from) /* it fills the pipe, or empties it */
-		t->ways = BPF_CORE_READ(from, f_mode) & MODE_WRITE ? IO_WRITE : IO_READ;
-	t->from = file_key(from);
-	t->to = from == to ? t->from : file_key(to);
-	t->stack = stack_of_call(t, p, regs);
+static __always_inline void moves(struct moved *m, int which, uint8_t way, struct file *file)
+{
+	m->way[which] = way;
+	m->file[which] = file_key(file);
+	m->handle[which] = (uint64_t)file;
 }
 
-static __always_inline bool is_compat(const uint64_t *regs)
+/* Calls that move between two files, and those that name no descriptor: msync, sync. vmsplice fills a pipe, or empties
+ * it. The arguments are those of the call. */
+__attribute__((noinline)) int io_find_files(struct moved *m, uint32_t op, uint64_t first, uint64_t from, uint64_t to)
+{
+	struct file *file;
+
+	if (!m)
+		return 0;
+	if (op == IO_OP_vmsplice) {
+		file = file_of(first);
+		if (file && !(BPF_CORE_READ(file, f_mode) & MODE_WRITE))
+			moves(m, 0, IO_READ, file);
+		else
+			moves(m, 1, IO_WRITE, file);
+	} else if (op == IO_OP_msync) {
+		moves(m, 1, IO_SYNC, file_mapped(first));
+	} else if (op == IO_OP_sync) {
+		moves(m, 1, IO_SYNC, NULL);
+	} else {
+		moves(m, 0, IO_READ, file_of(from));
+		moves(m, 1, IO_WRITE, file_of(to));
+	}
+	return 0;
+}
+
+static __always_inline uint8_t place_way(struct shared_io_thread *t, const struct moved *m, int which, const uint64_t *regs)
+{
+	struct place_call c = { .ip = regs[REGS_IP], .sp = regs[REGS_SP], .file = m->file[which], .handle = m->handle[which],
+				.op = t->op, .way = m->way[which] };
+
+	return m->way[which] ? place_of(t, &c) : SHARED_IO_PLACES;
+}
+
+/* Remembers what the call at hand is about. typed: see file_of_typed(). */
+static __always_inline void note_call(struct shared_io_thread *t, const struct call *call, bool typed, const uint64_t *regs)
+{
+	struct moved m = { 0 };
+	struct file *file;
+	uint32_t fd;
+	uint8_t at;
+
+	t->op = call->op;
+	t->epoch = io_epoch;
+	t->argument = regs[REGS_SI];
+	t->from = t->to = SHARED_IO_PLACES;
+	t->walked = 0;
+	if (!call->from == !call->to) {
+		io_find_files(&m, call->op, regs[REGS_DI], argument(regs, call->from), argument(regs, call->to));
+		t->from = place_way(t, &m, 0, regs);
+		t->to = place_way(t, &m, 1, regs);
+		return;
+	}
+	fd = argument(regs, call->from | call->to); /* one of them is 0 */
+	m.way[0] = call->ways;
+	if (typed) {
+		file = file_of_typed(fd);
+		m.file[0] = file_key_typed(t, file);
+	} else {
+		file = file_of(fd);
+		m.file[0] = file_key(file);
+	}
+	m.handle[0] = (uint64_t)file;
+	at = place_way(t, &m, 0, regs);
+	if (call->from)
+		t->from = at;
+	else
+		t->to = at;
+}
+
+struct pt_regs___io {
+	unsigned long cs; /* 16 bits of it since 6.9 */
+} __attribute__((preserve_access_index));
+
+static __always_inline bool is_compat(const struct pt_regs___io *regs)
 {
 	struct shared_io_counts *counts;
 
-	if (regs[REGS_CS] != USER_CS_32)
+	if (regs->cs != USER_CS_32)
 		return false;
 	counts = io_counts_here();
 	if (counts)
@@ -274,34 +242,47 @@ static __always_inline bool is_compat(const uint64_t *regs)
 	return true;
 }
 
-SEC("raw_tp/sys_enter")
-int on_sys_enter(struct bpf_raw_tracepoint_args *ctx)
+/* (registers, number) */
+static __always_inline int enter(uint64_t *ctx, bool typed)
 {
-	uint64_t nr = ctx->args[1], regs[REGS_COUNT];
+	const uint64_t *regs = (void *)ctx[0];
 	struct shared_io_thread *t;
-	struct shared_process *p;
 	const struct call *call;
+	uint64_t nr = ctx[1];
 
 	if (nr >= sizeof(calls) / sizeof(*calls) || io_paused)
 		return 0;
 	call = &calls[nr];
 	if (!call->ways)
 		return 0;
-	t = thread_here(&p);
+	t = thread_here();
 	if (!t)
 		return 0;
 	t->op = 0;
-	if (bpf_probe_read_kernel(regs, sizeof(regs), (void *)ctx->args[0]) || is_compat(regs))
+	if (is_compat((const void *)regs))
 		return 0;
-	note_call(t, p, call, regs);
+	note_call(t, call, typed, regs);
 	t->since_ns = bpf_ktime_get_ns(); /* last: our own time is not the call's */
 	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int on_sys_enter(uint64_t *ctx)
+{
+	return enter(ctx, true);
+}
+
+/* Before 6.3, which has no cast for files. */
+SEC("tp_btf/sys_enter")
+int on_sys_enter_old(uint64_t *ctx)
+{
+	return enter(ctx, false);
 }
 
 enum { MESSAGES_MAX = 1024, MESSAGE_BYTES = 64, MESSAGE_LENGTH_AT = 56 };
 
 /* recvmmsg and sendmmsg give the number of messages; how long each was stands in the caller's list. */
-static __noinline uint64_t bytes_of_messages(uint64_t list, uint64_t count)
+__attribute__((noinline)) uint64_t io_bytes_of_messages(uint64_t list, uint64_t count)
 {
 	uint64_t bytes = 0;
 
@@ -317,63 +298,112 @@ static __noinline uint64_t bytes_of_messages(uint64_t list, uint64_t count)
 	return bytes;
 }
 
-/* A call that began before the recording, or before its last pause, is looked at where it ends. */
-static __always_inline bool note_late(struct shared_io_thread *t, struct shared_process *p,
-				      const struct call *call, void *at)
+/* Adds a finished call to the sum of its place. */
+static __always_inline void add_call(struct shared_io_thread *t, uint8_t at, uint64_t bytes, uint64_t ns, bool failed)
 {
-	uint64_t regs[REGS_COUNT];
+	struct shared_io *sum = &t->places[at & (SHARED_IO_PLACES - 1)].sum;
 
-	if (bpf_probe_read_kernel(regs, sizeof(regs), at) || is_compat(regs))
-		return false;
-	note_call(t, p, call, regs);
-	return true;
+	if (at >= SHARED_IO_PLACES)
+		return;
+	if (!sum->count) {
+		sum->time_ns = t->slot_ns;
+		sum->errors = 0;
+		sum->bytes = 0;
+		sum->ns = 0;
+	}
+	sum->count++;
+	sum->errors += failed;
+	sum->bytes += bytes;
+	sum->ns += ns;
+}
+
+static __always_inline void send_one(struct shared_io_thread *t, uint8_t at, uint64_t stack, int64_t result, uint64_t ns)
+{
+	struct shared_io one;
+
+	if (at >= SHARED_IO_PLACES)
+		return;
+	one = t->places[at & (SHARED_IO_PLACES - 1)].sum;
+	one.time_ns = t->slot_ns;
+	one.stack = stack;
+	one.count = 1;
+	one.errors = result < 0;
+	one.bytes = result < 0 ? 0 : result;
+	one.ns = ns;
+	io_send(&one);
+}
+
+/*
+ * A call that took long has the stack that it has, not the one that is remembered. Where the two differ it is sent by
+ * itself: long calls must not decide the stack of short ones. Not 0: it was sent. result: bytes, or an error.
+ */
+__attribute__((noinline)) int io_send_long(struct shared_io_thread *t, int64_t result, uint64_t ns)
+{
+	uint64_t stack;
+	uint8_t at;
+
+	if (!t)
+		return 0;
+	at = t->from < SHARED_IO_PLACES ? t->from : t->to;
+	stack = place_walk(t);
+	if (!stack || t->places[at & (SHARED_IO_PLACES - 1)].sum.stack == stack)
+		return 0;
+	send_one(t, t->from, stack, result, ns);
+	send_one(t, t->to, stack, result, ns);
+	return 1;
 }
 
 enum { RESTART_FIRST = -516, RESTART_LAST = -512 }; /* it will be made again: the signal comes first */
 
-SEC("raw_tp/sys_exit")
-int on_sys_exit(struct bpf_raw_tracepoint_args *ctx)
+/* (registers, result) */
+SEC("tp_btf/sys_exit")
+int on_sys_exit(uint64_t *ctx)
 {
-	uint64_t now, nr, ns = 0, bytes;
-	int64_t result = ctx->args[1];
+	const uint64_t *regs = (void *)ctx[0];
+	int64_t result = ctx[1];
+	uint64_t now, nr = regs[REGS_ORIG_AX], ns = 0, bytes;
 	struct shared_io_thread *t;
-	struct shared_process *p;
 	const struct call *call;
-	bool timed;
+	bool timed, failed;
 
-	if (io_paused || bpf_probe_read_kernel(&nr, sizeof(nr), (uint64_t *)ctx->args[0] + REGS_ORIG_AX) ||
-	    nr >= sizeof(calls) / sizeof(*calls))
+	if (nr >= sizeof(calls) / sizeof(*calls) || io_paused)
 		return 0;
 	call = &calls[nr];
 	if (!call->op)
 		return 0;
 	now = bpf_ktime_get_ns();
-	t = thread_here(&p);
+	t = thread_here();
 	if (!t)
 		return 0;
+	failed = result < 0;
 	if (!call->ways) {
-		io_note(call->op, result < 0, false, 0, 0);
+		io_note(call->op, failed, false, 0, 0);
 		return 0;
 	}
-	start_slot(t, now);
+	if (now - t->slot_ns >= SHARED_SLOT_NS)
+		start_slot(t, now);
 	timed = t->op == call->op && t->epoch == io_epoch;
-	if (timed)
+	if (timed) {
 		ns = now - t->since_ns;
-	else if (!note_late(t, p, call, (void *)ctx->args[0]))
-		return 0;
-	else if (call->ways == IO_SYNC && !io_epoch)
-		ns = now - io_start_ns;
-	if (result < RESTART_FIRST || result > RESTART_LAST) {
-		bytes = result < 0 || call->ways == IO_SYNC ? 0 : result;
-		if (bytes && (call->op == IO_OP_recvmmsg || call->op == IO_OP_sendmmsg))
-			bytes = bytes_of_messages(t->argument, bytes);
-		io_note(call->op, result < 0, timed, bytes, ns);
-		if (t->ways & IO_READ)
-			add_call(t, IO_READ, bytes, ns, result < 0);
-		if (t->ways & (IO_WRITE | IO_SYNC))
-			add_call(t, t->ways & (IO_WRITE | IO_SYNC), bytes, ns, result < 0);
+	} else { /* it began before the recording, or before its last pause: looked at where it ends */
+		if (is_compat((const void *)regs))
+			return 0;
+		note_call(t, call, false, regs);
+		if (call->ways == IO_SYNC && !io_epoch)
+			ns = now - io_start_ns;
 	}
 	t->op = 0;
+	if (result >= RESTART_FIRST && result <= RESTART_LAST)
+		return 0;
+	bytes = failed || call->ways == IO_SYNC ? 0 : result;
+	if (bytes && (call->op == IO_OP_recvmmsg || call->op == IO_OP_sendmmsg))
+		bytes = io_bytes_of_messages(t->argument, bytes);
+	io_note(call->op, failed, timed, bytes, ns);
+	t->calls++;
+	if (ns >= SHARED_LONG_NS && !t->walked && io_send_long(t, failed ? -1 : (int64_t)bytes, ns))
+		return 0;
+	add_call(t, t->from, bytes, ns, failed);
+	add_call(t, t->to, bytes, ns, failed);
 	return 0;
 }
 
@@ -396,7 +426,7 @@ int on_io_exit(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!t)
 		return 0;
-	send_sums(t);
+	place_send_all(t);
 	bpf_map_delete_elem(&io_threads, &tid);
 	return 0;
 }

@@ -27,6 +27,7 @@
 #include "collect/io/sharedio.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
+#include "target/host.h"
 
 #include "gasflame.skel.h"
 
@@ -59,10 +60,28 @@ static bool attach(struct io *io, struct bpf_program *program)
 	return io->links[i] != NULL;
 }
 
+/* Files are read by plain loads where the kernel has the cast for it, and a thread's memory is taken when it makes its
+ * first call; before 6.1 that is not safe in a tracepoint, and there is room for fewer. */
+static void prepare(struct session *s, struct gasflame_bpf *skeleton)
+{
+	struct host host;
+	unsigned version;
+
+	host_probe(&host);
+	version = host.major * 1000 + host.minor;
+	bpf_program__set_autoload(version >= 6003 ? skeleton->progs.on_sys_enter_old : skeleton->progs.on_sys_enter, false);
+	if (version >= 6001)
+		return;
+	bpf_map__set_map_flags(skeleton->maps.io_threads, 0);
+	bpf_map__set_max_entries(skeleton->maps.io_threads, 4096);
+}
+
 static int attach_calls(struct io *io, struct gasflame_bpf *skeleton, struct err *err)
 {
-	struct bpf_program *const programs[] = { skeleton->progs.on_io_exec, skeleton->progs.on_io_exit,
-						 skeleton->progs.on_sys_enter, skeleton->progs.on_sys_exit };
+	struct bpf_program *enter = bpf_program__autoload(skeleton->progs.on_sys_enter) ? skeleton->progs.on_sys_enter :
+											  skeleton->progs.on_sys_enter_old;
+	struct bpf_program *const programs[] = { skeleton->progs.on_io_exec, skeleton->progs.on_io_exit, enter,
+						 skeleton->progs.on_sys_exit };
 
 	for (size_t i = 0; i < ARRAY_LEN(programs); i++)
 		if (!attach(io, programs[i]))
@@ -220,17 +239,20 @@ static void record(struct session *s, const void *data, size_t size)
 /* Adds what a thread has not sent, and the call that it is in. A sync counts for the time so far. */
 static void finish_thread(struct session *s, const struct shared_io_thread *t, uint32_t epoch, uint64_t now)
 {
-	struct shared_io rest = { .kind = RECORD_IO, .pid = t->pid, .tid = t->tid, .op = t->op, .way = IO_SYNC,
-				  .count = 1, .time_ns = t->since_ns, .stack = t->stack, .file = t->to };
+	struct shared_io rest;
 
-	for (int i = 0; i < SHARED_IO_SUMS; i++)
-		if (t->sums[i].count)
-			add_io(s, &t->sums[i]);
+	for (int i = 0; i < SHARED_IO_PLACES; i++)
+		if (t->places[i].sum.count)
+			add_io(s, &t->places[i].sum);
 	if (!t->op || t->epoch != epoch)
 		return;
 	profile_count(s->profile, KEY_IO_CALLS_UNDER_WAY, 1);
-	if (t->ways != IO_SYNC || now <= t->since_ns)
+	if (t->to >= SHARED_IO_PLACES || t->places[t->to].sum.way != IO_SYNC || now <= t->since_ns)
 		return;
+	rest = t->places[t->to].sum;
+	rest.count = 1;
+	rest.errors = 0;
+	rest.time_ns = t->since_ns;
 	rest.ns = now - t->since_ns;
 	add_io(s, &rest);
 }
@@ -260,12 +282,12 @@ static void peek(struct session *s, uint64_t now)
 	for (; !bpf_map_get_next_key(fd, previous, &tid); previous = &tid) {
 		if (bpf_map_lookup_elem(fd, &tid, &t))
 			continue;
-		for (int i = 0; i < SHARED_IO_SUMS; i++) {
+		for (int i = 0; i < SHARED_IO_PLACES; i++) {
 			struct profile_sample sample;
 
-			if (!t.sums[i].count)
+			if (!t.places[i].sum.count)
 				continue;
-			sample = sample_of(s, &t.sums[i]);
+			sample = sample_of(s, &t.places[i].sum);
 			profile_add_sample(s->profile, &sample);
 		}
 	}
@@ -297,10 +319,12 @@ static void add_latency(struct profile *p, const char *family, const char *which
 	}
 }
 
-/* The exact figures of each operation, which do not depend on what came through the ring. */
-static void note_stats(struct profile *p, const struct bpf_map *map)
+/* The exact figures of each operation, which do not depend on what came through the ring. Returns how many calls and
+ * requests had a stack. */
+static uint64_t note_stats(struct profile *p, const struct bpf_map *map)
 {
 	struct shared_io_stats stats;
+	uint64_t calls = 0;
 
 	for (uint32_t op = 1; op < IO_OPS; op++) {
 		if (!bpfengine_sum(map, op, &stats, sizeof(stats)))
@@ -310,17 +334,22 @@ static void note_stats(struct profile *p, const struct bpf_map *map)
 		count_of(p, KEY_IO_BYTES_OF, op_names[op], stats.bytes);
 		count_of(p, KEY_IO_NS_OF, op_names[op], stats.ns);
 		add_latency(p, KEY_IO_LATENCY_OF, op_names[op], stats.latency);
+		if (op != IO_OP_io_uring_enter && op != IO_OP_io_submit)
+			calls += stats.calls;
 	}
+	return calls;
 }
 
-static void note_counts(struct profile *p, const struct bpf_map *map)
+static void note_counts(struct profile *p, const struct bpf_map *map, uint64_t calls)
 {
 	struct shared_io_counts c;
 
 	if (!bpfengine_sum(map, 0, &c, sizeof(c)))
 		return;
 	profile_count(p, KEY_IO_STACKS_WALKED, c.walked);
-	profile_count(p, KEY_IO_STACKS_REMEMBERED, c.remembered);
+	profile_count(p, KEY_IO_STACKS_REMEMBERED, calls > c.walked ? calls - c.walked : 0);
+	count(p, KEY_IO_STACKS_WALKED_AGAIN, c.again);
+	count(p, KEY_IO_STACKS_CHANGED, c.other);
 	profile_count(p, KEY_IO_LOST_CALLS, c.lost_calls);
 	profile_count(p, KEY_IO_LOST_BYTES, c.lost_bytes);
 	count(p, KEY_IO_LOST_STACKS, c.lost_stacks);
@@ -365,15 +394,15 @@ static void note_devices(struct profile *p, int fd)
 static void stop(struct session *s)
 {
 	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
-	uint64_t now = clock_mono_ns();
+	uint64_t now = clock_mono_ns(), calls;
 
 	for (size_t i = 0; i < ARRAY_LEN(own(s)->links); i++)
 		bpf_link__destroy(own(s)->links[i]);
 	bpfengine_drain(s->engine);
 	finish_threads(s, skeleton, now);
 	flush(s);
-	note_stats(s->profile, skeleton->maps.io_stats);
-	note_counts(s->profile, skeleton->maps.io_counts);
+	calls = note_stats(s->profile, skeleton->maps.io_stats);
+	note_counts(s->profile, skeleton->maps.io_counts, calls);
 	note_devices(s->profile, bpf_map__fd(skeleton->maps.block_devices));
 	count(s->profile, KEY_BLOCK_REQUESTS_WITHOUT_ROOM, skeleton->bss->block_unknown);
 	files_free(own(s)->files);
@@ -391,7 +420,7 @@ static void pause_io(struct session *s, bool pause)
 	skeleton->bss->io_paused = pause;
 }
 
-static const char *const io_programs[] = { "on_sys_enter", "on_sys_exit", "on_io_exec", "on_io_exit",
+static const char *const io_programs[] = { "on_sys_enter", "on_sys_enter_old", "on_sys_exit", "on_io_exec", "on_io_exit",
 					   "on_uring_submit", "on_uring_submit_old", "on_uring_complete",
 					   "on_uring_complete_old", "on_block_issue", "on_block_complete", NULL };
 static const char *const io_maps[] = { "io_threads", "uring_requests", "block_requests", "block_devices", NULL };
@@ -402,6 +431,7 @@ const struct collector collector_io = {
 	.state_size = sizeof(struct io),
 	.programs = io_programs,
 	.maps = io_maps,
+	.prepare = prepare,
 	.start = start,
 	.record = record,
 	.pause = pause_io,

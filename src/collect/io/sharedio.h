@@ -32,14 +32,30 @@ struct shared_io {
 };
 
 enum {
-	SHARED_IO_SUMS = 4,    /* kinds of calls that are added up at a time, for each thread */
-	SHARED_IO_WALKS = 16,  /* stacks walked for each thread in a slot of time before places are asked */
-	SHARED_IO_MORE = 256,  /* stacks walked where the place is new */
+	SHARED_IO_PLACES = 32, /* that are remembered for each thread; a power of two */
+	SHARED_IO_WALKS = 16,  /* stacks walked for each thread in a slot of time before remembered stacks are taken */
+	SHARED_IO_MORE = 256,  /* stacks walked where no stack is remembered for the place and the file */
 	SHARED_FILE_PARTS = 40, /* of a path; names beyond are cut */
 	SHARED_FILE_BYTES = 4096,
 	SHARED_FILE_SEEN = 1 << 14,
 	SHARED_DEVICES = 64,
 	SHARED_REQUESTS = 16384, /* of block devices, or of io_uring, that are under way */
+};
+
+/*
+ * A call site of a thread, with the operation and the file, and the calls there in this slot of time. sum.kind is 0
+ * where the place is free; its count is 0 where nothing was added since it was sent.
+ */
+struct shared_io_place {
+	uint64_t ip, sp;    /* of the user at the call */
+	uint64_t callers;   /* a hash of the words above sp, by which functions that call read() alike are told apart */
+	uint64_t walked_ns; /* when the stack was last walked again by chance */
+	uint32_t checks;    /* how often the callers were found the same */
+	uint8_t split;      /* calls with other callers have places of their own */
+	uint8_t noise;      /* how often other callers had the same stack: the words tell nothing if it is often */
+	uint8_t mixed;      /* more than one stack was found here */
+	uint8_t rare;       /* the stack is walked again with a chance of 2^-rare */
+	struct shared_io sum;
 };
 
 /* A thread as the io collector's programs keep it. */
@@ -48,12 +64,17 @@ struct shared_io_thread {
 	uint32_t op;       /* of the call at hand, 0 = none */
 	uint32_t epoch;    /* in which it began */
 	uint64_t since_ns;
-	uint64_t stack;
-	uint64_t from, to; /* files that are read, written or synced (to) */
 	uint64_t argument; /* of the call, where its result does not tell the bytes */
-	uint64_t slot;     /* of the sums */
-	uint32_t ways, walks;
-	struct shared_io sums[SHARED_IO_SUMS];
+	uint64_t slot_ns;  /* when the slot of the sums began */
+	uint32_t walks;    /* of stacks in this slot */
+	uint32_t allowed;  /* walks of known places in this slot, beside those by chance: none where calls are many */
+	uint32_t calls;    /* in this slot */
+	uint8_t from, to;  /* places of the call at hand: read from, written to or synced; SHARED_IO_PLACES: none */
+	uint8_t walked;    /* the stack of the call at hand is its own, not what is remembered */
+	uint8_t worth;     /* the last stack that was walked is to be remembered */
+	uint8_t pad[4];
+	uint64_t pointers[2]; /* see file_key_typed() */
+	struct shared_io_place places[SHARED_IO_PLACES];
 };
 
 /* Exact whatever becomes of the records. */
@@ -63,7 +84,8 @@ struct shared_io_stats {
 };
 
 struct shared_io_counts {
-	uint64_t walked, remembered;
+	uint64_t walked;
+	uint64_t again, other;  /* stacks walked again at a known place by chance; and those that were another stack */
 	uint64_t lost_calls, lost_bytes, lost_stacks, lost_files;
 	uint64_t threads_full, compat;
 	uint64_t requests_full; /* of block devices or io_uring, without room to remember them */
@@ -99,4 +121,6 @@ struct shared_device {
 };
 
 _Static_assert(sizeof(struct shared_io) == 64, "layout");
+_Static_assert(sizeof(struct shared_io_place) == 104, "layout");
+_Static_assert(sizeof(struct shared_io_thread) <= 3500, "with the map's own words less than a page");
 _Static_assert(sizeof(struct shared_file) == 48, "layout");

@@ -102,6 +102,7 @@ static __always_inline int complete(uint64_t key, int64_t result)
 	struct io_kiocb *kiocb = (void *)key;
 	struct shared_io io = { .kind = RECORD_IO, .count = 1 };
 	uint64_t now = bpf_ktime_get_ns();
+	struct file *file;
 	uint8_t opcode;
 
 	if (!r)
@@ -117,7 +118,10 @@ static __always_inline int complete(uint64_t key, int64_t result)
 	io.errors = result < 0;
 	io.bytes = result > 0 && io.way != IO_SYNC ? result : 0;
 	if (io.op && r->epoch == io_epoch && !io_paused) {
-		io.file = file_key(BPF_CORE_READ(kiocb, file));
+		file = BPF_CORE_READ(kiocb, file);
+		io.file = file_key(file);
+		if (io.file)
+			file_announce(file, io.file);
 		io_note(io.op, result < 0, true, io.bytes, io.ns);
 		io_send(&io);
 	}
