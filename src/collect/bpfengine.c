@@ -281,9 +281,15 @@ int bpfengine_open(struct session *s, struct bpfengine **ret, struct err *err)
 	e->stats_fd = -1;
 	e->large = mem_alloc(sizeof(*e->large));
 	r = open_skeleton(e, err);
-	if (r >= 0)
-		r = unwindmaps_new(bpf_map__fd(e->skeleton->maps.chunks), bpf_map__fd(e->skeleton->maps.rules),
-				   bpf_map__fd(e->skeleton->maps.modules), &e->tables, err);
+	if (r >= 0) {
+		const struct unwindmaps_fds fds = { .chunks = bpf_map__fd(e->skeleton->maps.chunks),
+						    .rules = bpf_map__fd(e->skeleton->maps.rules),
+						    .modules = bpf_map__fd(e->skeleton->maps.modules),
+						    .rule_cache = bpf_map__fd(e->skeleton->maps.rule_cache),
+						    .seen = bpf_map__fd(e->skeleton->maps.seen) };
+
+		r = unwindmaps_new(&fds, &e->tables, err);
+	}
 	if (r >= 0) {
 		e->files = codemap_new(bpf_map__fd(e->skeleton->maps.code_files), bpf_map__fd(e->skeleton->maps.young));
 		r = sideband_open(&e->sideband, err);

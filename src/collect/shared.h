@@ -18,8 +18,9 @@ enum {
 	SHARED_MAX_CHUNKS = 1024,
 	SHARED_MAX_MODULES = 1 << 16,
 	SHARED_MAX_RULES = 1 << 16,
-	SHARED_PC_CACHE = 1 << 15,        /* slots of the cache from address to rule */
-	SHARED_SEEN = 1 << 17,            /* slots of the cache of stacks already sent */
+	SHARED_PARTS = 8,                 /* of a cache (unwind.bpf.h), each below 32 KiB with its head */
+	SHARED_RULE_PART = 1984,          /* entries in a part of the cache from address to rule */
+	SHARED_SEEN_PART = 3968,          /* and of that of stacks already sent */
 
 	SHARED_FEW_MAPPINGS = 64,         /* most processes */
 	SHARED_MANY_MAPPINGS = 4096,      /* the rest: one entry of another map */
@@ -67,6 +68,11 @@ struct shared_process {
 	uint64_t since_ns; /* when it was found, for one that joined later; 0 = the recording, or itself, began then */
 	uint64_t born;     /* when its first thread was, in ticks as /proc/PID/stat has it: pids are given out again; 0 = not known */
 	struct shared_mapping mappings[SHARED_FEW_MAPPINGS];
+};
+
+/* A rule, and where it holds: see rules.bpf.h. */
+struct shared_cached_rule {
+	uint64_t check, rule;
 };
 
 struct shared_large {

@@ -18,42 +18,6 @@ struct {
 	__type(value, struct shared_large);
 } large SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SHARED_MAX_MODULES);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, uint32_t);
-	__type(value, struct shared_module);
-} modules SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SHARED_MAX_RULES);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, uint32_t);
-	__type(value, uint64_t);
-} rules SEC(".maps");
-
-struct chunk {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(key_size, 4);
-	__uint(value_size, SHARED_CHUNK_WORDS * 4);
-};
-
-/* Rows and page indexes of all modules; chunks are added while programs run. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, SHARED_MAX_CHUNKS);
-	__uint(key_size, 4);
-	__array(values, struct chunk);
-} chunks SEC(".maps");
-
-/* module:16 | address:32 | rule:16, by hash of the first two. Module ids are never used again, so an
- * entry can grow stale only by being replaced. */
-BPF_MAP(pc_cache, ARRAY, SHARED_PC_CACHE, uint32_t, uint64_t);
-
 /* The largest i in [0, count) with keys below or at the wanted one; STEP halves. 1 if a <= b, without a branch. */
 static __always_inline uint64_t not_above(uint64_t a, uint64_t b)
 {
@@ -145,75 +109,7 @@ static __always_inline bool find_mapping(struct unwind *u, struct shared_process
 	return true;
 }
 
-static __always_inline uint32_t *chunk_of(uint64_t word)
-{
-	uint32_t which = word / SHARED_CHUNK_WORDS, zero = 0;
-	void *chunk = bpf_map_lookup_elem(&chunks, &which);
-
-	return chunk ? bpf_map_lookup_elem(chunk, &zero) : NULL;
-}
-
-enum { WORD_MASK = SHARED_CHUNK_WORDS - 1 };
-
-/* The rule's index for an address of a module with a table; 0 (RULE_NONE) where it has none. */
-static __always_inline uint32_t find_rule(const struct shared_module *m, uint64_t address)
-{
-	uint64_t page = (address >> 12) - m->first_page;
-	uint64_t word, first, count, at = 0, offset = address & 0xfff;
-	uint32_t *chunk;
-
-	if (page >= m->page_count)
-		return 0;
-	word = m->index + 2 * page;
-	chunk = chunk_of(word);
-	if (!chunk)
-		return 0;
-	first = chunk[word & (WORD_MASK - 1)];
-	count = chunk[(word & (WORD_MASK - 1)) + 1];
-	chunk = chunk_of(first);
-	if (!chunk || !count)
-		return 0;
-#define KEY(i) (chunk[masked(first + (i), WORD_MASK)] & 0xffff)
-	SEARCH_4096(at, count, KEY, offset);
-#undef KEY
-	return chunk[masked(first + at, WORD_MASK)] >> 16;
-}
-
-/* The rule for an address, through the cache. */
-static __always_inline uint64_t rule_of(uint32_t module, uint64_t address)
-{
-	uint64_t tag = (uint64_t)module << 48 | address << 16;
-	uint32_t slot = (tag >> 16) * 0x9e3779b97f4a7c15ULL >> 49;
-	uint64_t *cached = NULL, *rule;
-	uint32_t index;
-
-	_Static_assert(SHARED_PC_CACHE == 1 << 15, "the shift above");
-	if (!(address >> 32)) {
-		cached = bpf_map_lookup_elem(&pc_cache, &slot);
-		if (cached) {
-			uint64_t c = *(volatile uint64_t *)cached;
-
-			if ((c ^ tag) >> 16 == 0 && c) {
-				index = c & 0xffff;
-				goto found;
-			}
-		}
-	}
-	{
-		struct shared_module *m = bpf_map_lookup_elem(&modules, &module);
-
-		if (!m || m->state == MODULE_NO_TABLE)
-			return RULE_FRAME_POINTER;
-		if (m->state == MODULE_BUILDING)
-			return 15; /* no rule has this kind */
-		index = find_rule(m, address);
-	}
-	if (cached)
-		*(volatile uint64_t *)cached = tag | index;
-found:
-	rule = bpf_map_lookup_elem(&rules, &index);
-	return rule ? *rule : 0;
-}
+#include "collect/unwind/rules.bpf.h"
 
 static __always_inline bool read_word(uint64_t address, uint64_t *ret)
 {

@@ -50,16 +50,37 @@ static uint32_t number_rule(struct unwindmaps *t, uint64_t rule)
 	return t->rule_count++;
 }
 
-int unwindmaps_new(int chunks_fd, int rules_fd, int modules_fd, struct unwindmaps **ret, struct err *err)
+/* Makes the arrays of a cache (unwind.bpf.h). */
+static int make_parts(int cache_fd, uint32_t entries, uint32_t bytes, struct err *err)
+{
+	for (uint32_t i = 0; i < SHARED_PARTS; i++) {
+		int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "cache_part", sizeof(i), bytes, entries, NULL), r = 0;
+
+		if (fd < 0 || bpf_map_update_elem(cache_fd, &i, &fd, BPF_ANY))
+			r = err_errno(err, errno, "cannot make a BPF map for a cache");
+		if (fd >= 0)
+			close(fd); /* the cache holds it */
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int unwindmaps_new(const struct unwindmaps_fds *fds, struct unwindmaps **ret, struct err *err)
 {
 	struct unwindmaps *t = mem_alloc(sizeof(*t));
+	int r = 0;
 
-	t->chunks_fd = chunks_fd;
-	t->rules = map_shared(rules_fd, RULES_BYTES);
-	t->modules = map_shared(modules_fd, MODULES_BYTES);
-	if (!t->rules || !t->modules) {
-		int r = err_errno(err, errno, "cannot map the BPF tables");
-
+	t->chunks_fd = fds->chunks;
+	t->rules = map_shared(fds->rules, RULES_BYTES);
+	t->modules = map_shared(fds->modules, MODULES_BYTES);
+	if (!t->rules || !t->modules)
+		r = err_errno(err, errno, "cannot map the BPF tables");
+	if (r >= 0)
+		r = make_parts(fds->rule_cache, SHARED_RULE_PART, sizeof(struct shared_cached_rule), err);
+	if (r >= 0)
+		r = make_parts(fds->seen, SHARED_SEEN_PART, sizeof(uint64_t), err);
+	if (r < 0) {
 		unwindmaps_free(t);
 		return r;
 	}

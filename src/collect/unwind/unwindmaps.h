@@ -14,8 +14,14 @@ struct err;
 struct unwindmaps;
 struct unwind_table;
 
-/* The descriptors stay the caller's. chunks: ARRAY_OF_MAPS; rules, modules: mmapable ARRAYs. */
-int unwindmaps_new(int chunks_fd, int rules_fd, int modules_fd, struct unwindmaps **ret, struct err *err);
+/* The maps of the unwinder. The descriptors stay the caller's. */
+struct unwindmaps_fds {
+	int chunks;               /* ARRAY_OF_MAPS */
+	int rules, modules;       /* mmapable ARRAYs */
+	int rule_cache, seen;     /* ARRAY_OF_MAPS, whose parts are made here */
+};
+
+int unwindmaps_new(const struct unwindmaps_fds *fds, struct unwindmaps **ret, struct err *err);
 void unwindmaps_free(struct unwindmaps *t);
 
 /* Says that a module's table is being made, so that stacks which meet it are counted as such. */
