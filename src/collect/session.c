@@ -481,6 +481,11 @@ void session_finish(struct session *s, void (*take)(void *context, uint32_t modu
 	processes_hand_over(s->processes, take, context);
 }
 
+struct kallsyms *session_take_symbols(struct session *s)
+{
+	return kernelmap_take_symbols(s->kernel);
+}
+
 void session_close(struct session *s)
 {
 	if (!s)

@@ -15,6 +15,7 @@
 
 struct err;
 struct blockmarks_options;
+struct kallsyms;
 struct profile;
 struct session;
 struct worker;
@@ -80,6 +81,8 @@ enum session_end session_step(struct session *s, int timeout_ms);
 void session_peek(struct session *s);
 /* Stops sampling, drains, fills in what is known at the end. Files go to take() (see processes.h). */
 void session_finish(struct session *s, void (*take)(void *context, uint32_t module, int fd), void *context);
+/* After session_finish(): the kernel's symbols, if they were read for this recording, else NULL. The caller frees them. */
+struct kallsyms *session_take_symbols(struct session *s);
 void session_close(struct session *s);
 
 bool session_has_bpf(const struct session *s);

@@ -26,10 +26,10 @@
 #include "symbol/jit/jitfiles.h"
 #include "symbol/jit/jitnames.h"
 #include "symbol/jit/jitpast.h"
-#include "symbol/kallsyms.h"
 #include "symbol/stillrunning.h"
 #include "symbol/stripped/kept.h"
 #include "symbol/stripped/otherbuild.h"
+#include "target/kallsyms.h"
 #include "target/kernelplaces.h"
 
 struct symbolizer {
@@ -39,6 +39,7 @@ struct symbolizer {
 	struct map kept; /* module to descriptor */
 	struct jitfiles *jit;
 	struct kallsyms *kernel; /* kept from one call to the next: it takes long to read */
+	bool kernel_early;       /* it was read during the recording */
 };
 
 struct symbolizer *symbolizer_new(const struct symbolize_options *options, struct worker *worker)
@@ -66,6 +67,13 @@ void symbolizer_free(struct symbolizer *s)
 	if (s->own_worker)
 		worker_free(s->worker);
 	free(s);
+}
+
+void symbolizer_keep_kernel(struct symbolizer *s, struct kallsyms *kernel)
+{
+	kallsyms_free(s->kernel);
+	s->kernel = kernel;
+	s->kernel_early = kernel != NULL;
 }
 
 void symbolizer_keep_file(void *symbolizer, uint32_t module, int fd)
@@ -312,11 +320,25 @@ static uint64_t kernel_address(struct run *r, uint32_t module, uint64_t distance
 	return base ? ((base + distance) | PROFILE_KERNEL_HALF) : 0;
 }
 
+/* Symbols that were read early are as good as those of now for the kernel itself, and for modules while no other is loaded
+ * or gone. Code that was made at run time since is not among them. */
+static void forget_early_kernel(struct run *r, uint32_t module)
+{
+	const char *path = profile_str(r->p, r->p->modules.v[module].path);
+
+	if (!r->s->kernel_early || !strcmp(path, "[kernel]") ||
+	    (strcmp(path, "[kernel jit]") && kallsyms_current(r->s->kernel)))
+		return;
+	symbolizer_keep_kernel(r->s, NULL);
+	r->kernel_tried = false;
+}
+
 static void resolve_kernel(struct group *g)
 {
 	const struct kallsyms *kernel;
 	struct run *r = g->run;
 
+	forget_early_kernel(r, g->module);
 	if (!r->kernel_tried) {
 		r->kernel_tried = true;
 		if (!stillrunning_kernel(r->p))

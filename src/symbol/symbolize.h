@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct err;
+struct kallsyms;
 struct profile;
 struct symbolizer;
 struct worker;
@@ -37,6 +38,8 @@ void symbolizer_free(struct symbolizer *s);
 /* The file of a module as it was when it ran; takes over fd. A callback of those that read files: the context is the
  * symbolizer. */
 void symbolizer_keep_file(void *symbolizer, uint32_t module, int fd);
+/* The kernel's symbols as they were read during the recording; takes them over. NULL is fine. */
+void symbolizer_keep_kernel(struct symbolizer *s, struct kallsyms *kernel);
 /* While recording, about once a second: opens the maps and dumps of code made at run time (jit/jitfiles.h), which may be
  * gone at the end. Returns true if one of them is new or has grown. */
 bool symbolizer_look(struct symbolizer *s, const struct profile *p);

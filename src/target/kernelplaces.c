@@ -96,6 +96,14 @@ void kernelplaces_read(struct kernelplaces *k)
 	kernelplaces_parse(k, kallsyms, iomem, modules);
 }
 
+void kernelplaces_read_modules(struct kernelplaces *k)
+{
+	_cleanup_free_ char *modules = NULL;
+
+	fd_read_path("/proc/modules", LARGEST, &modules, NULL);
+	kernelplaces_parse(k, NULL, NULL, modules);
+}
+
 void kernelplaces_done(struct kernelplaces *k)
 {
 	vec_done(&k->list);

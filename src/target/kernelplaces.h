@@ -23,6 +23,7 @@ struct kernelplaces {
 
 /* Reads what is visible: nothing where the kernel hides its addresses (kernel.kptr_restrict). */
 void kernelplaces_read(struct kernelplaces *k);
+void kernelplaces_read_modules(struct kernelplaces *k); /* without the kernel itself, which takes longer */
 void kernelplaces_done(struct kernelplaces *k);
 /* Of the texts of /proc/kallsyms (its beginning is enough), /proc/iomem and /proc/modules; each may be NULL. Pure. */
 void kernelplaces_parse(struct kernelplaces *k, const char *kallsyms, const char *iomem, const char *modules);

@@ -261,6 +261,7 @@ static int record(struct recording *r, struct session *s, struct err *err)
 	}
 	symbolizer_look(symbolizer, r->profile);
 	session_finish(s, symbolizer_keep_file, symbolizer);
+	symbolizer_keep_kernel(symbolizer, session_take_symbols(s));
 	if (e >= 0 && r->finish)
 		r->finish(r->context, r->profile);
 	recorder_hurry(false);

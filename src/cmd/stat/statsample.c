@@ -119,6 +119,7 @@ int statsample(const struct statsample *o, struct profile **ret, struct err *err
 		handle_signals(true);
 		e = record(o, s, err);
 		session_finish(s, symbolizer_keep_file, symbolizer);
+		symbolizer_keep_kernel(symbolizer, session_take_symbols(s));
 		handle_signals(false);
 		log_progress_end();
 	}

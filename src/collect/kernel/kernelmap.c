@@ -167,3 +167,8 @@ uint8_t kernelmap_class(struct kernelmap *k, uint32_t frame)
 
 	return base ? kernelclass_of(&k->classes, (base + f->address) | PROFILE_KERNEL_HALF) : 0;
 }
+
+struct kallsyms *kernelmap_take_symbols(struct kernelmap *k)
+{
+	return kernelclass_take(&k->classes);
+}

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+struct kallsyms;
 struct kernelmap;
 struct profile;
 
@@ -25,3 +26,5 @@ void kernelmap_add_own(struct kernelmap *k, uint64_t start, uint64_t bytes, cons
 uint32_t kernelmap_own_frames(struct kernelmap *k, const uint64_t *frames, uint32_t count);
 /* What the name of a kernel frame's function says, in bits of enum kernelname. */
 uint8_t kernelmap_class(struct kernelmap *k, uint32_t frame);
+/* The kernel's symbols, if they were read: the caller frees them. Afterwards no stack and no class can be asked for. */
+struct kallsyms *kernelmap_take_symbols(struct kernelmap *k);

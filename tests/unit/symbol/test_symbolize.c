@@ -15,7 +15,7 @@
 #include "elf/worker/worker.h"
 #include "profile/profile.h"
 #include "symbol/find.h"
-#include "symbol/kallsyms.h"
+#include "target/kallsyms.h"
 #include "target/kernelplaces.h"
 #include "symbol/symbolize.h"
 #include "test.h"

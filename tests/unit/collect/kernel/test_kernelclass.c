@@ -1,8 +1,10 @@
 /* Kernel functions by address: what their names say, and that only code counts. */
 #include "test.h"
 
+#include "base/mem.h"
 #include "collect/kernel/kernelclass.h"
 #include "profile/kernelname.h"
+#include "target/kallsyms.h"
 
 static const char kallsyms[] =
 	"ffffffff81000000 T _stext\n"
@@ -65,18 +67,44 @@ static void hidden_addresses_say_nothing(void **state)
 static void this_kernel_has_them(void **state)
 {
 	struct kernelclass k = { 0 };
+	uint64_t address, before = 0;
 	uint8_t all = 0;
 
 	kernelclass_of(&k, 0); /* reads the list */
-	if (!k.list.n)
+	if (!k.symbols || kallsyms_hidden(k.symbols)) {
+		kernelclass_done(&k);
 		skip();
-	for (size_t i = 0; i < k.list.n; i++) {
-		all |= k.list.v[i].names;
-		assert_true(!i || k.list.v[i].address > k.list.v[i - 1].address);
+	}
+	for (size_t i = 0; i < kallsyms_count(k.symbols); i++) {
+		kallsyms_name(k.symbols, i, &address);
+		assert_true(address >= before);
+		before = address;
+		all |= kernelclass_of(&k, address);
 	}
 	assert_int_equal(all & (KERNELNAME_ENTRY | KERNELNAME_SOFTIRQ | KERNELNAME_THREAD | KERNELNAME_TIMER | KERNELNAME_DISK),
 			 KERNELNAME_ENTRY | KERNELNAME_SOFTIRQ | KERNELNAME_THREAD | KERNELNAME_TIMER | KERNELNAME_DISK);
 	kernelclass_done(&k);
+}
+
+/* Once handed over the list is another's, and names say nothing any more. */
+static void the_list_is_handed_over(void **state)
+{
+	struct kernelclass k = { 0 };
+	struct kallsyms *symbols;
+	const char *module;
+
+	kernelclass_parse(&k, kallsyms);
+	assert_int_equal(kernelclass_of(&k, 0xffffffff81000100), KERNELNAME_TRACING);
+	symbols = kernelclass_take(&k);
+	assert_non_null(symbols);
+	assert_null(kernelclass_take(&k));
+	assert_int_equal(kernelclass_of(&k, 0xffffffff81000100), 0);
+	kernelclass_done(&k);
+	assert_string_equal(kallsyms_find(symbols, 0xffffffffc0000010, &module), "tun_get_user");
+	assert_string_equal(module, "[tun]");
+	assert_string_equal(kallsyms_find(symbols, 0xffffffffc0000210, &module), "other");
+	assert_string_equal(kallsyms_find(symbols, 0xffffffff81000410, &module), "__do_softirq");
+	kallsyms_free(symbols);
 }
 
 int main(void)
@@ -85,6 +113,7 @@ int main(void)
 		cmocka_unit_test(names_are_found_by_address),
 		cmocka_unit_test(hidden_addresses_say_nothing),
 		cmocka_unit_test(this_kernel_has_them),
+		cmocka_unit_test(the_list_is_handed_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
