@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <time.h>
 
@@ -19,6 +20,8 @@
 #include "collect/collector.h"
 #include "collect/follow.h"
 #include "collect/kernel/ownprograms.h"
+#include "collect/kernel/smallbtf.h"
+#include "collect/load/loader.h"
 #include "collect/process/processes.h"
 #include "collect/shared.h"
 #include "collect/perf/sideband.h"
@@ -238,17 +241,30 @@ static void fit_maps(struct gasflame_bpf *skeleton)
 	bpf_map__set_max_entries(skeleton->maps.code_files, 4096);
 }
 
-static int open_skeleton(struct bpfengine *e, struct err *err)
+/* Opens the programs, to be relocated by a small part of the kernel's BTF. Where that cannot be had libbpf takes all of it,
+ * which takes longer. */
+static int open_programs(struct bpfengine *e, int *ret_types, struct err *err)
+{
+	char path[32];
+	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = path);
+	struct err why = { 0 };
+
+	*ret_types = memfd_create("gasflame-types", MFD_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", *ret_types);
+	e->skeleton = gasflame_bpf__open_opts(*ret_types < 0 ? NULL : &options);
+	if (e->skeleton && *ret_types >= 0 && smallbtf_write(*ret_types, bpf_object__btf(e->skeleton->obj), &why) < 0) {
+		log_debug("%s", why.text);
+		gasflame_bpf__destroy(e->skeleton);
+		e->skeleton = gasflame_bpf__open();
+	}
+	return e->skeleton ? 0 : err_errno(err, errno, "cannot read our own BPF programs");
+}
+
+static void choose_programs(struct bpfengine *e)
 {
 	struct bpf_program *program;
 	struct bpf_map *map;
-	struct host host;
-	int r;
 
-	libbpf_set_print(say);
-	e->skeleton = gasflame_bpf__open();
-	if (!e->skeleton)
-		return err_errno(err, errno, "cannot read our own BPF programs");
 	bpf_object__for_each_program(program, e->skeleton->obj)
 		bpf_program__set_autoload(program, wanted(e, bpf_program__name(program)));
 	bpf_object__for_each_map(map, e->skeleton->obj)
@@ -257,14 +273,46 @@ static int open_skeleton(struct bpfengine *e, struct err *err)
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
 		if (e->session->chosen[i] && collector_table[i]->prepare)
 			collector_table[i]->prepare(e->session, e->skeleton);
-	r = gasflame_bpf__load(e->skeleton);
-	if (r == -EPERM) {
+}
+
+/* at_once: see load/loader.h. *ret_load: how the kernel liked the programs. */
+static int load_skeleton(struct bpfengine *e, bool at_once, int *ret_load, struct err *err)
+{
+	struct loader *l = at_once ? loader_begin() : NULL;
+	_cleanup_fd_ int types = -1;
+	int r = open_programs(e, &types, err);
+
+	*ret_load = -ECANCELED;
+	if (r >= 0) {
+		choose_programs(e);
+		*ret_load = gasflame_bpf__load(e->skeleton);
+	}
+	if (!loader_end(l) && !*ret_load)
+		*ret_load = -EINVAL;
+	return r;
+}
+
+static int open_skeleton(struct bpfengine *e, struct err *err)
+{
+	struct host host;
+	int r, load;
+
+	libbpf_set_print(say);
+	r = load_skeleton(e, true, &load, err);
+	if (r >= 0 && load < 0) {
+		/* One after the other, so that libbpf passes on what the verifier says. */
+		gasflame_bpf__destroy(e->skeleton);
+		r = load_skeleton(e, false, &load, err);
+	}
+	if (r < 0)
+		return r;
+	if (load == -EPERM) {
 		host_probe(&host);
 		return err_set(err, EPERM, "the kernel does not permit BPF: %s", host_remedy(&host));
 	}
-	if (r < 0)
+	if (load < 0)
 		return err_set(err, ENOTSUP, "the kernel does not load our BPF programs (gasflame -v shows its words): %s",
-			       strerror(-r)); /* not as EINVAL: the command line is right */
+			       strerror(-load)); /* not as EINVAL: the command line is right */
 	/* libbpf asks the kernel first whether maps can be mapped, and takes any error for a no. */
 	if (!e->skeleton->bss)
 		return err_set(err, ENOTSUP, "the kernel does not let us map the data of our BPF programs: "

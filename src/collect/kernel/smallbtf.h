@@ -1,0 +1,23 @@
+/*
+ * smallbtf.h - the part of the kernel's BTF that our programs' relocations (CO-RE) need.
+ *
+ * libbpf goes through all types of the kernel for each type that a program names:
+ * 50 ms of CPU time. Here one pass takes out the types with those names and all that
+ * they are made of, some hundred of a hundred thousand. Pointers stay, but point to
+ * void: relocations ask for the place and the size of fields, and never what is
+ * behind a pointer.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct btf;
+struct buf;
+struct err;
+
+/* Appends the part of all (the bytes of a BTF, n of them) that has the types named in local, or in a flavor of it
+ * ("task_struct___old"), to ret. -ENOTSUP: all has what this code does not know, and is to be used as it is. Pure. */
+int smallbtf_make(const void *all, size_t n, const struct btf *local, struct buf *ret, struct err *err);
+/* Writes that of the running kernel to an empty file. */
+int smallbtf_write(int fd, const struct btf *local, struct err *err);
