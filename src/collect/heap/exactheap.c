@@ -161,14 +161,29 @@ static void find_walked(struct exactheap *e, uint64_t ticket, uint32_t index, st
 		e->threads[index] = event->thread;
 }
 
+static bool is_there(const struct exactheap *e, uint64_t ticket)
+{
+	return __atomic_load_n(&exact_event_of(e->shared, ticket)->seq, __ATOMIC_ACQUIRE) == ticket + 1;
+}
+
+/* Is the next event, which is there already, the free of this allocation by the thread that made it? Half of all are so. */
+static bool is_freed_next(const struct exactheap *e, uint64_t end, uint64_t address, uint32_t thread)
+{
+	const volatile struct exact_event *next = exact_event_of(e->shared, e->tail + 1);
+
+	return e->tail + 1 != end && next->what == EXACT_FREED && next->address == address && next->thread == thread &&
+	       thread < EXACT_THREADS && is_there(e, e->tail + 1);
+}
+
 /* False: it says nothing that could be believed. */
-static bool understand(struct exactheap *e, uint64_t ticket, struct exactheap_event *event)
+static bool understand(struct exactheap *e, uint64_t ticket, uint64_t end, struct exactheap_event *event)
 {
 	const struct exact_event raw = read_event(e, ticket);
 	uint32_t index = MIN(raw.thread, EXACT_THREADS), stack = raw.stack;
 
 	event->address = raw.address;
 	event->freed = raw.what == EXACT_FREED;
+	event->freed_next = false;
 	if (event->freed) {
 		event->at_once = index < EXACT_THREADS && e->last[index] == event->address;
 		return true;
@@ -185,6 +200,7 @@ static bool understand(struct exactheap *e, uint64_t ticket, struct exactheap_ev
 		e->last[index] = event->address;
 	if (event->thread == PROFILE_NONE)
 		event->thread = processes_thread(e->session->processes, e->pid, e->pid, "", clock_mono_ns());
+	event->freed_next = is_freed_next(e, end, event->address, index);
 	return true;
 }
 
@@ -200,24 +216,27 @@ static bool given_up(struct exactheap *e)
 
 uint64_t exactheap_drain(struct exactheap *e, bool all, exactheap_fn *see, void *context)
 {
-	uint64_t begin, begin_ns, first = e->tail, end = look_at_head(e, &begin, &begin_ns);
+	uint64_t begin, begin_ns, first = e->tail, told = first, end = look_at_head(e, &begin, &begin_ns);
 	struct exactheap_event event = { 0 };
 
 	exactlearn_step(e->learn);
 	for (; e->tail != end; e->tail++) {
-		bool there = __atomic_load_n(&exact_event_of(e->shared, e->tail)->seq, __ATOMIC_ACQUIRE) == e->tail + 1;
+		bool there = is_there(e, e->tail);
 
 		if (!there && !all && !given_up(e))
 			break;
 		event.time_ns = begin_ns + (e->tail > begin ? (e->tail - begin) * e->scale >> SCALE_BITS : 0);
-		if (there && understand(e, e->tail, &event))
-			see(context, &event);
+		event.step_ns = e->scale >> SCALE_BITS;
+		if (there && understand(e, e->tail, end, &event))
+			e->tail += see(context, &event);
 		else if (there)
 			e->lost++;
 		else
 			e->unwritten++;
-		if (e->tail % TELL_EVERY == 0)
-			__atomic_store_n(&e->shared->tail, e->tail + 1, __ATOMIC_RELEASE);
+		if (e->tail - told < TELL_EVERY)
+			continue;
+		told = e->tail;
+		__atomic_store_n(&e->shared->tail, e->tail + 1, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&e->shared->tail, e->tail, __ATOMIC_RELEASE);
 	return e->tail - first;

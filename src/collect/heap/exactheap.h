@@ -24,11 +24,14 @@ struct shared_heap_stack;
 struct exactheap_event {
 	uint64_t address, size;
 	uint64_t time_ns;       /* CLOCK_MONOTONIC, as near as between two looks */
+	uint64_t step_ns;       /* to the next event */
 	uint32_t thread, stack; /* of an allocation: the profile's */
 	bool freed;
 	bool at_once;           /* by the thread whose last allocation it was */
+	bool freed_next;        /* an allocation: the next event is its free, at once */
 };
-typedef void exactheap_fn(void *context, const struct exactheap_event *event);
+/* True: it has also dealt with that next event (freed_next), which is left out then. */
+typedef bool exactheap_fn(void *context, const struct exactheap_event *event);
 
 struct exactheap *exactheap_new(struct session *s, pid_t pid, struct implant *i);
 void exactheap_free(struct exactheap *e); /* NULL is fine */

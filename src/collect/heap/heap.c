@@ -177,31 +177,49 @@ static void freed_exactly(struct session *s, const struct liveheap_object *o, ui
 {
 	struct heap *h = own(s);
 
-	heapsums_lifetime(&h->sums, time_ns > o->time_ns ? time_ns - o->time_ns : 0);
-	heapsums_add(&h->sums, HEAPSUMS_FREED, o->part, o->bytes, h->live.peaks);
-	if (at_once)
-		heapsums_add(&h->sums, HEAPSUMS_TEMPORARY, o->part, o->bytes, h->live.peaks);
+	heapsums_free(&h->sums, o->part, o->bytes, h->live.peaks, time_ns > o->time_ns ? time_ns - o->time_ns : 0, at_once);
 }
 
-static void see(void *context, const struct exactheap_event *e)
+static void see_free(struct session *s, const struct exactheap_event *e, uint64_t time_ns)
+{
+	struct heap *h = own(s);
+	size_t slot;
+	const struct liveheap_object *o = liveheap_find(&h->live, h->pid, e->address, &slot);
+
+	if (!o)
+		return;
+	freed_exactly(s, o, time_ns, e->at_once);
+	liveheap_remove(&h->live, slot);
+}
+
+/* Each event: at tens of millions in a second, what is done here decides whether the target waits for us. */
+static bool see(void *context, const struct exactheap_event *e)
 {
 	struct session *s = context;
 	struct heap *h = own(s);
 	struct liveheap_object object, old;
 	uint64_t time_ns = collector_time_ns(s, e->time_ns), peaks = h->live.peaks;
+	uint32_t part;
 
-	heapsums_flush(&h->sums, &h->live, s->profile, time_ns, false);
+	heapsums_flush(&h->sums, &h->live, s->profile, time_ns);
 	if (e->freed) {
-		if (liveheap_free(&h->live, h->pid, e->address, &object))
-			freed_exactly(s, &object, time_ns, e->at_once);
-		return;
+		see_free(s, e, time_ns);
+		return false;
 	}
-	object = (struct liveheap_object){ .size = e->size, .time_ns = time_ns, .thread = e->thread, .stack = e->stack };
+	object.size = e->size;
+	object.time_ns = time_ns;
+	object.thread = e->thread;
+	object.stack = e->stack;
+	if (e->freed_next && liveheap_pass(&h->live, h->pid, e->address, &object, &part)) {
+		heapsums_pair(&h->sums, part, e->size, peaks, e->step_ns);
+		return true;
+	}
 	if (liveheap_alloc(&h->live, h->pid, e->address, &object, &old)) {
 		freed_exactly(s, &old, time_ns, false);
 		h->freed_unseen++;
 	}
-	heapsums_add(&h->sums, HEAPSUMS_ALLOC, object.part, object.bytes, peaks);
+	heapsums_alloc(&h->sums, object.part, object.bytes, peaks);
+	return false;
 }
 
 /* How many events there were. */
@@ -226,7 +244,7 @@ static void read_last_events(struct session *s, struct heaptarget *t)
 	}
 	read_events(s, t, true);
 	own(s)->lost += exactheap_lost(t->events, implant_gone(t->implant));
-	heapsums_flush(&own(s)->sums, &own(s)->live, s->profile, collector_time_ns(s, clock_mono_ns()), true);
+	heapsums_flush_now(&own(s)->sums, &own(s)->live, s->profile, collector_time_ns(s, clock_mono_ns()));
 }
 
 /* The process executed another program: what it had is gone. */
@@ -294,7 +312,7 @@ static void step(struct session *s)
 	}
 	if (!s->step_ms)
 		return;
-	heapsums_flush(&own(s)->sums, &own(s)->live, s->profile, collector_time_ns(s, clock_mono_ns()), false);
+	heapsums_flush(&own(s)->sums, &own(s)->live, s->profile, collector_time_ns(s, clock_mono_ns()));
 	s->step_ms = n ? LEAST_STEP_MS : MIN(2 * s->step_ms, MOST_STEP_MS);
 }
 

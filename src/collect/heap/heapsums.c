@@ -26,7 +26,8 @@ static void fold(struct heapsums_sum *s, uint64_t peaks)
 	s->peaks = peaks;
 }
 
-void heapsums_add(struct heapsums *h, enum heapsums_what what, uint32_t part, uint64_t bytes, uint64_t peaks)
+/* The sums of a part, as they are since the last peak. */
+static struct heapsums_sum *sum_of(struct heapsums *h, uint32_t part, uint64_t peaks)
 {
 	struct heapsums_sum *s;
 
@@ -38,13 +39,44 @@ void heapsums_add(struct heapsums *h, enum heapsums_what what, uint32_t part, ui
 		vec_push(&h->used, part);
 	}
 	fold(s, peaks);
-	s->after[what].bytes += bytes;
-	s->after[what].count++;
+	return s;
 }
 
-void heapsums_lifetime(struct heapsums *h, uint64_t ns)
+void heapsums_alloc(struct heapsums *h, uint32_t part, uint64_t bytes, uint64_t peaks)
+{
+	struct heapsums_pair *p = &sum_of(h, part, peaks)->after[HEAPSUMS_ALLOC];
+
+	p->bytes += bytes;
+	p->count++;
+}
+
+static void note_lifetime(struct heapsums *h, uint64_t ns)
 {
 	h->lifetimes[ns ? 63 - __builtin_clzll(ns) : 0]++;
+}
+
+void heapsums_free(struct heapsums *h, uint32_t part, uint64_t bytes, uint64_t peaks, uint64_t ns, bool at_once)
+{
+	struct heapsums_sum *s = sum_of(h, part, peaks);
+
+	s->after[HEAPSUMS_FREED].bytes += bytes;
+	s->after[HEAPSUMS_FREED].count++;
+	if (at_once) {
+		s->after[HEAPSUMS_TEMPORARY].bytes += bytes;
+		s->after[HEAPSUMS_TEMPORARY].count++;
+	}
+	note_lifetime(h, ns);
+}
+
+void heapsums_pair(struct heapsums *h, uint32_t part, uint64_t bytes, uint64_t peaks, uint64_t ns)
+{
+	struct heapsums_sum *s = sum_of(h, part, peaks);
+
+	for (int i = 0; i < HEAPSUMS_COUNT; i++) {
+		s->after[i].bytes += bytes;
+		s->after[i].count++;
+	}
+	note_lifetime(h, ns);
 }
 
 static void add_samples(const struct heapsums *h, struct profile *p, const struct liveheap_part *part,
@@ -57,12 +89,10 @@ static void add_samples(const struct heapsums *h, struct profile *p, const struc
 				.value = pairs[i].bytes, .count = MIN(pairs[i].count, UINT32_MAX) });
 }
 
-void heapsums_flush(struct heapsums *h, const struct liveheap *live, struct profile *p, uint64_t time_ns, bool must)
+void heapsums_flush_now(struct heapsums *h, const struct liveheap *live, struct profile *p, uint64_t time_ns)
 {
 	struct profile_histogram *histogram;
 
-	if (time_ns < h->until_ns && !must)
-		return;
 	h->until_ns = time_ns + SHARED_SLOT_NS;
 	for (size_t i = 0; i < h->used.n; i++) {
 		struct heapsums_sum *s = &h->sums.v[h->used.v[i]];

@@ -37,8 +37,16 @@ struct heapsums {
 };
 
 void heapsums_done(struct heapsums *h);
-/* Of a part of live. peaks: live->peaks before this happened. */
-void heapsums_add(struct heapsums *h, enum heapsums_what what, uint32_t part, uint64_t bytes, uint64_t peaks);
-void heapsums_lifetime(struct heapsums *h, uint64_t ns);
-/* Samples for the profile, when 10 ms are over or it must be. */
-void heapsums_flush(struct heapsums *h, const struct liveheap *live, struct profile *p, uint64_t time_ns, bool must);
+/* Of a part of live. peaks: live->peaks before this happened. ns: how long it was alive. */
+void heapsums_alloc(struct heapsums *h, uint32_t part, uint64_t bytes, uint64_t peaks);
+void heapsums_free(struct heapsums *h, uint32_t part, uint64_t bytes, uint64_t peaks, uint64_t ns, bool at_once);
+/* An allocation and its free at once, ns later. */
+void heapsums_pair(struct heapsums *h, uint32_t part, uint64_t bytes, uint64_t peaks, uint64_t ns);
+/* Samples for the profile. */
+void heapsums_flush_now(struct heapsums *h, const struct liveheap *live, struct profile *p, uint64_t time_ns);
+/* The same when 10 ms are over: asked before each event. */
+static inline void heapsums_flush(struct heapsums *h, const struct liveheap *live, struct profile *p, uint64_t time_ns)
+{
+	if (time_ns >= h->until_ns)
+		heapsums_flush_now(h, live, p, time_ns);
+}

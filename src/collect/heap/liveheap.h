@@ -38,6 +38,12 @@ struct liveheap_part {
 	uint64_t peak;                   /* private: of which of the peaks these are */
 };
 
+struct liveheap_seen {
+	uint32_t thread, stack;
+	uint32_t part; /* one more than its index, 0: none */
+};
+enum { LIVEHEAP_SEEN = 256 };
+
 struct liveheap {
 	uint64_t interval;
 	uint64_t bytes, count;               /* alive now */
@@ -49,8 +55,10 @@ struct liveheap {
 	VEC(struct liveheap_part) parts;
 	VEC(struct liveheap_object) objects; /* alive, in no order */
 	/* The rest is private. */
-	struct map index;
+	uint32_t *slots;                     /* one more than an object's index, by its address; 0: free. At most half full */
+	uint32_t slot_bits;
 	struct map part_index;
+	struct liveheap_seen seen[LIVEHEAP_SEEN]; /* parts that were asked for last, by a hash of both */
 };
 
 void liveheap_init(struct liveheap *h, uint64_t interval);
@@ -59,7 +67,14 @@ void liveheap_done(struct liveheap *h);
 /* Fills in what the object stands for, and its part. One that is known at that address was freed unseen: true, and *ret_old. */
 bool liveheap_alloc(struct liveheap *h, uint32_t pid, uint64_t address, struct liveheap_object *object,
 		    struct liveheap_object *ret_old);
-/* False: it is not known. */
+/* An allocation that is freed before anything else happens: nothing is kept of it but its part. False: it would be a new peak, or
+ * an object is known at that address; then it has to come and go like any other. */
+bool liveheap_pass(struct liveheap *h, uint32_t pid, uint64_t address, const struct liveheap_object *object, uint32_t *ret_part);
+/* The object at an address, NULL: none is known. Valid, as its slot is, until the next call that changes anything. */
+const struct liveheap_object *liveheap_find(const struct liveheap *h, uint32_t pid, uint64_t address, size_t *ret_slot);
+/* It was freed. */
+void liveheap_remove(struct liveheap *h, size_t slot);
+/* Both in one, with a copy of the object. False: it is not known. */
 bool liveheap_free(struct liveheap *h, uint32_t pid, uint64_t address, struct liveheap_object *ret);
 /* Makes peak_bytes and peak_count of all parts those of the peak. */
 void liveheap_end_peak(struct liveheap *h);

@@ -14,15 +14,25 @@
 #define SHARED (&blob_shared.exact)
 #define OWN    (&blob_local.exact)
 
+/* Kept out of the way that nearly all events take, with what it needs of the stack and of registers. */
+#define RARE      __attribute__((noinline, cold))
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+
+enum { AHEAD = 32 /* events */ };
+
 /* A bound on the loop, whatever value another process wrote there. */
 static const uint64_t most_turns = 1ULL << 31;
 
 /* --- threads --- */
 
-/* The state of this thread, NULL: there is no room. claim: take a free one. */
-static struct exact_thread *thread_of(uint64_t pointer, int claim)
+static uint32_t first_place(uint64_t pointer)
 {
-	uint32_t first = pointer * 0x1e3779b1 >> 20;
+	return pointer * 0x1e3779b1 >> 20 & (EXACT_THREADS - 1);
+}
+
+static RARE struct exact_thread *look_for_thread(uint64_t pointer, int claim)
+{
+	uint32_t first = first_place(pointer);
 
 	for (uint32_t i = 0; i < EXACT_THREAD_WAYS; i++) {
 		struct exact_thread *t = &OWN->threads[(first + i) & (EXACT_THREADS - 1)];
@@ -40,6 +50,14 @@ static struct exact_thread *thread_of(uint64_t pointer, int claim)
 	return 0;
 }
 
+/* The state of this thread, NULL: there is no room. claim: take a free one. */
+static struct exact_thread *thread_of(uint64_t pointer, int claim)
+{
+	struct exact_thread *t = &OWN->threads[first_place(pointer)];
+
+	return LIKELY(t->owner == pointer) ? t : look_for_thread(pointer, claim);
+}
+
 static uint16_t index_of(const struct exact_thread *t)
 {
 	return t ? t - OWN->threads : EXACT_THREADS;
@@ -54,17 +72,20 @@ static int is_same_thread(const struct exact_thread *t, uint32_t *ret_identity)
 	return *ret_identity == t->identity;
 }
 
+static RARE int other_thread(struct exact_thread *t, uint32_t identity)
+{
+	t->identity = identity;
+	t->era++;
+	t->low = t->top = 0;
+	return 0;
+}
+
 /* 0: nothing is known of it yet. */
 static int begin_thread(struct exact_thread *t)
 {
 	uint32_t identity;
 
-	if (is_same_thread(t, &identity))
-		return identity != 0;
-	t->identity = identity;
-	t->era++;
-	t->low = t->top = 0;
-	return 0;
+	return LIKELY(is_same_thread(t, &identity)) ? identity != 0 : other_thread(t, identity);
 }
 
 /* --- its stack --- */
@@ -215,27 +236,29 @@ static int is_same(const struct exact_memo *m)
 	return 1;
 }
 
-static uint32_t walk_stack(struct exact_memo *m, struct walk *w, uint32_t generation, uint32_t era, uint64_t bp)
+static RARE uint32_t walk_stack(struct exact_memo *m, const struct exact_thread *t, uint64_t sp, uint64_t bp, uint64_t top,
+				uint32_t generation)
 {
-	uint64_t pc = w->pc;
+	uint64_t pc = *(const uint64_t *)sp;
+	struct walk w = { .memo = m, .sp = sp, .top = top, .at = sp + 8, .pc = pc, .bp = bp };
 	uint32_t number = EXACT_NONE;
 	int more = 1;
 
 	m->sp = 0;
 	m->uses_bp = 0;
 	for (int i = 0; more > 0 && i < EXACT_FRAMES; i++)
-		more = step(w);
+		more = step(&w);
 	if (!more)
-		number = number_of(w->hash);
-	if (number != EXACT_NONE && w->count <= EXACT_WORDS) {
+		number = number_of(w.hash);
+	if (number != EXACT_NONE && w.count <= EXACT_WORDS) {
 		m->pc = pc;
 		m->bp = bp;
-		m->top = w->top;
+		m->top = top;
 		m->generation = generation;
-		m->era = era;
+		m->era = t->era;
 		m->stack = number;
-		m->count = w->count;
-		m->sp = w->sp;
+		m->count = w.count;
+		m->sp = sp;
 	}
 	return number;
 }
@@ -258,8 +281,7 @@ static uint32_t find_stack(struct exact_thread *t, uint64_t sp, uint64_t bp)
 	    (!m->uses_bp || m->bp == bp) && m->count <= EXACT_WORDS && is_same(m))
 		number = m->stack;
 	else
-		number = walk_stack(m, &(struct walk){ .memo = m, .sp = sp, .top = top, .at = sp + 8, .pc = pc, .bp = bp },
-				    generation, t->era, bp);
+		number = walk_stack(m, t, sp, bp, top, generation);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	t->busy = 0;
 	return number;
@@ -274,7 +296,7 @@ static int64_t distance(uint64_t ticket)
 }
 
 /* None may be lost because gasflame is slow. It may also be dead: 0. */
-static int wait_for_room(uint64_t ticket)
+static RARE int wait_for_room(uint64_t ticket)
 {
 	for (uint64_t i = 0; i < SHARED->turns && i < most_turns; i++) {
 		if (distance(ticket) < EXACT_EVENTS)
@@ -287,13 +309,15 @@ static int wait_for_room(uint64_t ticket)
 	return 0;
 }
 
-static struct exact_event *next_event(uint64_t *ret_ticket)
+static inline struct exact_event *next_event(uint64_t *ret_ticket)
 {
 	uint64_t ticket = __atomic_fetch_add(&SHARED->head, 1, __ATOMIC_ACQ_REL);
 
 	*ret_ticket = ticket;
-	if ((uint64_t)distance(ticket) >= EXACT_EVENTS && !wait_for_room(ticket))
+	if (!LIKELY((uint64_t)distance(ticket) < EXACT_EVENTS) && !wait_for_room(ticket))
 		return 0;
+	/* The line that is written soon: gasflame has read it on another processor, and each ticket waits for all writes before it. */
+	__asm__ volatile("prefetchw %0" : : "m"(*exact_event_of(SHARED, ticket + AHEAD)));
 	return exact_event_of(SHARED, ticket);
 }
 
@@ -323,9 +347,7 @@ struct blob_said exact_alloc(uint64_t address, uint64_t size, uint64_t sp, uint6
 		return (struct blob_said){ 0, 0 };
 	e->address = address;
 	e->size = size;
-	e->stack = stack;
-	e->thread = index_of(t);
-	e->what = EXACT_ALLOCATED;
+	e->rest = exact_rest(stack, index_of(t), EXACT_ALLOCATED);
 	/* Said once the kernel has walked. */
 	if (stack == EXACT_NONE)
 		return (struct blob_said){ (uint64_t)e, ticket + 1 };
@@ -344,8 +366,7 @@ void exact_free(uint64_t address)
 	if (!e)
 		return;
 	e->address = address;
-	e->what = EXACT_FREED;
 	/* Identities may have become known since this thread's last allocation, which then has none yet. */
-	e->thread = index_of(t && (!t->identity || is_same_thread(t, &identity)) ? t : 0);
+	e->rest = exact_rest(EXACT_NONE, index_of(t && (!t->identity || is_same_thread(t, &identity)) ? t : 0), EXACT_FREED);
 	__atomic_store_n(&e->seq, ticket + 1, __ATOMIC_RELEASE);
 }

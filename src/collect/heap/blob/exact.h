@@ -38,9 +38,14 @@ enum exact_what { EXACT_ALLOCATED = 1, EXACT_FREED };
 struct exact_event {
 	uint64_t seq;
 	uint64_t address, size;
-	uint32_t stack;  /* number of a stack that is known; EXACT_NONE: the uprobe tells it, with this ticket */
-	uint16_t thread; /* index of struct exact_thread, EXACT_THREADS: it has none */
-	uint16_t what;
+	union {
+		struct {
+			uint32_t stack;  /* number of a stack that is known; EXACT_NONE: the uprobe tells it, with this ticket */
+			uint16_t thread; /* index of struct exact_thread, EXACT_THREADS: it has none */
+			uint16_t what;
+		};
+		uint64_t rest;           /* all three, exact_rest() */
+	};
 };
 
 /* How to go on from a return address (elf/unwind/rule.h). pc 0: none. */
@@ -104,6 +109,11 @@ static inline uint64_t exact_hash(uint64_t hash, uint64_t pc)
 {
 	hash = (hash ^ pc) * 0x9e3779b97f4a7c15ULL;
 	return hash ^ hash >> 29;
+}
+
+static inline uint64_t exact_rest(uint32_t stack, uint16_t thread, enum exact_what what)
+{
+	return stack | (uint64_t)thread << 32 | (uint64_t)what << 48;
 }
 
 static inline struct exact_rule *exact_rules_of(struct exact_shared *s, uint64_t pc)

@@ -311,10 +311,10 @@ static void happen(struct heapsums *sums, struct liveheap *live, uint64_t addres
 
 	if (size) {
 		liveheap_alloc(live, 1, address, &o, &old);
-		heapsums_add(sums, HEAPSUMS_ALLOC, o.part, o.bytes, peaks);
+		heapsums_alloc(sums, o.part, o.bytes, peaks);
 	} else {
 		assert_true(liveheap_free(live, 1, address, &o));
-		heapsums_add(sums, HEAPSUMS_FREED, o.part, o.bytes, peaks);
+		heapsums_free(sums, o.part, o.bytes, peaks, time_ns - o.time_ns, false);
 	}
 }
 
@@ -332,12 +332,11 @@ static void peaks(void **state)
 	happen(&sums, &live, 0x2000, 20, 2, 2);
 	happen(&sums, &live, 0x1000, 0, 3, 1);
 	happen(&sums, &live, 0x3000, 5, 4, 1);
-	heapsums_lifetime(&sums, 2);
-	heapsums_flush(&sums, &live, p, 5, true);
+	heapsums_flush_now(&sums, &live, p, 5);
 	happen(&sums, &live, 0x2000, 0, 6, 1);
-	heapsums_flush(&sums, &live, p, 7, false); /* too early */
+	heapsums_flush(&sums, &live, p, 7); /* too early */
 	assert_int_equal(sums.used.n, 1);
-	heapsums_flush(&sums, &live, p, 5 + 10000000, false);
+	heapsums_flush(&sums, &live, p, 5 + 10000000);
 	for (size_t i = 0; i < p->samples.n; i++) {
 		const struct profile_sample *s = &p->samples.v[i];
 		int64_t bytes = s->event == 1 ? -(int64_t)s->value : (int64_t)s->value;
@@ -350,10 +349,74 @@ static void peaks(void **state)
 	assert_int_equal(at_peak, 30);
 	assert_int_equal(at_end, 5);
 	assert_int_equal(objects, 3);
-	assert_int_equal(profile_add_histogram(p, "heap.lifetime", "ns")->counts[1], 1);
+	assert_int_equal(profile_add_histogram(p, "heap.lifetime", "ns")->counts[1], 1); /* 2 ns */
+	assert_int_equal(profile_add_histogram(p, "heap.lifetime", "ns")->counts[2], 1); /* 4 ns */
 	heapsums_done(&sums);
 	liveheap_done(&live);
 	profile_free(p);
+}
+
+/* One allocation that is freed at once, by the short way if there is one and it may be taken. */
+static bool happen_at_once(struct heapsums *sums, struct liveheap *live, uint64_t address, uint64_t size, uint64_t time_ns, bool pass)
+{
+	struct liveheap_object o = { .size = size, .time_ns = time_ns, .stack = 3 }, old;
+	uint64_t peaks = live->peaks;
+	uint32_t part;
+
+	if (pass && liveheap_pass(live, 1, address, &o, &part)) {
+		heapsums_pair(sums, part, size, peaks, 1);
+		return true;
+	}
+	if (liveheap_alloc(live, 1, address, &o, &old))
+		heapsums_free(sums, old.part, old.bytes, live->peaks, time_ns - old.time_ns, false);
+	heapsums_alloc(sums, o.part, o.bytes, peaks);
+	assert_true(liveheap_free(live, 1, address, &o));
+	heapsums_free(sums, o.part, o.bytes, live->peaks, 1, true);
+	return false;
+}
+
+/* The short way of an allocation that is freed at once leaves everything as the long one does. */
+static void pairs(void **state)
+{
+	struct heapsums sums[2] = { { .events = { 0, 1, 2 } }, { .events = { 0, 1, 2 } } };
+	struct profile *p[2] = { profile_new(), profile_new() };
+	struct liveheap live[2];
+	int passed = 0;
+
+	for (int way = 0; way < 2; way++) {
+		uint64_t seed = 7;
+
+		liveheap_init(&live[way], 0);
+		for (int i = 1; i < 3000; i++) {
+			uint64_t address;
+
+			seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+			address = 0x1000 + (seed >> 40 & 63) * 16;
+			if (seed >> 33 & 3)
+				passed += happen_at_once(&sums[way], &live[way], address, 1 + (seed >> 50), i, way);
+			else if (liveheap_find(&live[way], 1, address, &(size_t){ 0 }))
+				happen(&sums[way], &live[way], address, 0, i, 0);
+			else
+				happen(&sums[way], &live[way], address, 1 + (seed >> 50 & 1023), i, 1 + (seed >> 20 & 3));
+			if (i % 500 == 0)
+				heapsums_flush_now(&sums[way], &live[way], p[way], i);
+		}
+		heapsums_flush_now(&sums[way], &live[way], p[way], 3000);
+	}
+	assert_in_range(passed, 500, 2500);
+	assert_int_equal(live[0].peaks, live[1].peaks);
+	assert_int_equal(live[0].peak_bytes, live[1].peak_bytes);
+	assert_int_equal(live[0].bytes, live[1].bytes);
+	assert_int_equal(p[0]->samples.n, p[1]->samples.n);
+	for (size_t i = 0; i < p[0]->samples.n; i++)
+		assert_memory_equal(&p[0]->samples.v[i], &p[1]->samples.v[i], sizeof(p[0]->samples.v[i]));
+	assert_memory_equal(profile_add_histogram(p[0], "heap.lifetime", "ns")->counts,
+			    profile_add_histogram(p[1], "heap.lifetime", "ns")->counts, 64 * sizeof(uint64_t));
+	for (int way = 0; way < 2; way++) {
+		heapsums_done(&sums[way]);
+		liveheap_done(&live[way]);
+		profile_free(p[way]);
+	}
 }
 
 int main(void)
@@ -361,6 +424,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walks), cmocka_unit_test(frame_pointers), cmocka_unit_test(bounds), cmocka_unit_test(identities),
 		cmocka_unit_test(rooms), cmocka_unit_test(patience),       cmocka_unit_test(order),  cmocka_unit_test(peaks),
+		cmocka_unit_test(pairs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
