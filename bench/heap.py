@@ -142,26 +142,35 @@ def read_rounds(process, n):
 	return [float(process.stdout.readline()) for _ in range(n)]
 
 
+def lowest(values):
+	"""Their lowest decile: what a pair takes while nobody else has the CPU's caches and its clock. Of rounds that are long enough
+	for some 25 samples each."""
+	return sorted(values)[len(values) // 10]
+
+
 def loop_attached(program, gasflame, folder, rounds):
-	"""ns a pair: without, attached, and with hooks that a dead gasflame left, asleep."""
+	"""ns a pair, in turns: with the slots as they were, and with the hooks in them, within one recording; and at last with hooks
+	that a dead gasflame left, asleep."""
 	path = os.path.join(folder, "loop.gasflame")
-	process = subprocess.Popen([program, "2000000"], stdout=subprocess.PIPE, text=True)
+	process = subprocess.Popen([program, "200000"], stdout=subprocess.PIPE, text=True)
 	found = {"alone": [], "attached": [], "left": []}
 	try:
 		process.stdout.readline()
-		for _ in range(rounds):
-			found["alone"].append(median(read_rounds(process, 10)))
-			recorder = start_recording(gasflame, process.pid, path)
-			drain(process)
-			found["attached"].append(median(read_rounds(process, 10)))
-			stop_recording(recorder)
-			drain(process)
+		recorder = start_recording(gasflame, process.pid, path)
+		slots = Slots(process.pid)
+		for i in range(rounds):
+			for name in ("alone", "attached") if i % 2 else ("attached", "alone"):
+				slots.set(name == "attached")
+				drain(process)
+				found[name].append(lowest(read_rounds(process, 30)))
+		slots.set(True)
+		stop_recording(recorder)
 		recorder = start_recording(gasflame, process.pid, path, ["--heap-sample", "64"])
 		recorder.kill()
 		recorder.wait()
 		time.sleep(1) # until they have noticed
 		drain(process)
-		found["left"].append(median(read_rounds(process, 20)))
+		found["left"].append(lowest(read_rounds(process, 60)))
 	finally:
 		process.kill()
 		process.wait()
@@ -188,16 +197,33 @@ def loop_under(command, environment=None):
 	return min(found) if found else None
 
 
-def measure_loop(build, gasflame, folder, quick):
-	program = os.path.join(build, "tests", "system", "truth", "truth-heaploop")
+EXACT = ("200000", "20") # pairs, rounds: many short ones, of which the best counts
+
+
+def measure_allocator(name, program, gasflame, folder, rounds):
+	"""({what: ns a pair}, what the hooks add: (median, low, high), and the same as a ratio)"""
 	with Urgent():
-		attached = loop_attached(program, gasflame, folder, 4 if quick else 15)
-	few = [program, "200000", "3"]
-	exact = [gasflame, "run", "-e", "heap", "-o", os.path.join(folder, "r.gasflame"), "--", program, "2000000", "5"]
+		attached = loop_attached(program, gasflame, folder, rounds)
+	pairs = list(zip(attached["alone"], attached["attached"]))
 	rows = {"alone": median(attached["alone"]), "gasflame, attached": median(attached["attached"]),
 		"hooks asleep, gasflame dead": median(attached["left"])}
-	differences = bootstrap([b - a for a, b in zip(attached["alone"], attached["attached"])], median)
-	rows["gasflame run -e heap, exact"] = loop_under(exact)
+	run = [gasflame, "run", "-e", "heap", "-o", os.path.join(folder, "r.gasflame"), "--", program, *EXACT]
+	rows["gasflame run -e heap, exact"] = loop_under(run)
+	rows["gasflame run -e heap, exact, two threads"] = loop_under([*run, "0", "2"])
+	more = {"ns": bootstrap([b - a for a, b in pairs], median), "ratio": bootstrap([b / a for a, b in pairs], median)}
+	if shutil.which("heaptrack"):
+		rows["heaptrack"] = loop_under(["heaptrack", "-o", os.path.join(folder, f"loop-{name}"), program, "200000", "3"])
+	return rows, more
+
+
+def measure_loop(build, gasflame, folder, quick):
+	truth = os.path.join(build, "tests", "system", "truth")
+	program = os.path.join(truth, "truth-heaploop")
+	rounds = 15 if quick else 60
+	few = [program, "200000", "3"]
+	exact = [gasflame, "run", "-e", "heap", "-o", os.path.join(folder, "r.gasflame"), "--", program, *EXACT]
+	libc, libc_more = measure_allocator("libc", os.path.join(truth, "truth-heaploop-libc"), gasflame, folder, rounds)
+	rows, more = measure_allocator("jemalloc", program, gasflame, folder, rounds)
 	for depth in DEPTHS:
 		rows[f"gasflame run -e heap, exact, {depth} frames deeper"] = loop_under([*exact, str(depth)])
 	rows["gasflame run -e heap --heap-sample 512K"] = loop_under(
@@ -207,21 +233,24 @@ def measure_loop(build, gasflame, folder, quick):
 		rows[f"jemalloc's prof, a sample every {1 << lg - 10} KB"] = loop_under(
 			[program, "2000000", "3"], {"MALLOC_CONF": f"prof:true,lg_prof_sample:{lg},prof_prefix:{folder}/je"})
 	if shutil.which("heaptrack"):
-		heaptrack = ["heaptrack", "-o", os.path.join(folder, "loop-heaptrack"), *few]
-		rows["heaptrack"] = loop_under(heaptrack)
 		for depth in DEPTHS:
-			rows[f"heaptrack, {depth} frames deeper"] = loop_under([*heaptrack, str(depth)])
+			rows[f"heaptrack, {depth} frames deeper"] = loop_under(
+				["heaptrack", "-o", os.path.join(folder, "loop-heaptrack"), *few, str(depth)])
 	if shutil.which("valgrind"):
 		rows["massif"] = loop_under(["valgrind", "--tool=massif", f"--massif-out-file={folder}/loop.massif", *few])
-	return rows, differences
+	return {"jemalloc": rows, "glibc": libc}, {"jemalloc": more, "glibc": libc_more}
 
 
-def table_loop(rows, differences):
-	lines = ["", "## malloc and free of 64 bytes, nothing else, jemalloc: CPU time of a pair", "",
-		 "| | ns a pair | ratio |", "|---|---|---|"]
-	for name, ns in rows.items():
-		lines.append(f"| {name} | {ns:.2f} | {ns / rows['alone']:.2f} |" if ns else f"| {name} | not here | |")
-	lines += ["", f"Attached, a pair takes {differences[0]:.2f} ns more ({differences[1]:.2f} … {differences[2]:.2f})."]
+def table_loop(loops, more):
+	lines = []
+	for allocator, rows in loops.items():
+		lines += ["", f"## malloc and free of 64 bytes, nothing else, {allocator}: CPU time of a pair", "",
+			  "| | ns a pair | ratio |", "|---|---|---|"]
+		for name, ns in rows.items():
+			lines.append(f"| {name} | {ns:.2f} | {ns / rows['alone']:.2f} |" if ns else f"| {name} | not here | |")
+		ns, ratio = more[allocator]["ns"], more[allocator]["ratio"]
+		lines += ["", f"Attached, a pair takes {ns[0]:.2f} ns more ({ns[1]:.2f} … {ns[2]:.2f}), {ratio[0]:.2f} times as long "
+			  f"({ratio[1]:.2f} … {ratio[2]:.2f})."]
 	return lines
 
 

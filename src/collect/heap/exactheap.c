@@ -1,6 +1,9 @@
 #include "collect/heap/exactheap.h"
 
+#include <linux/membarrier.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/map.h"
@@ -24,11 +27,14 @@ struct exactheap {
 	struct session *session;
 	pid_t pid;
 	struct exact_shared *shared;
+	struct implant *implant;
 	struct exactlearn *learn;
 	uint64_t tail;
 	uint64_t head, head_ns, scale; /* at the last look; ns for each ticket from there on, in 1 / 2^SCALE_BITS */
 	uint64_t stuck, stuck_ns;      /* the event that is waited for, and since when */
 	uint64_t lost, unwritten;
+	bool ending;                   /* the right of one thread to take tickets without a lock */
+	uint32_t one;                  /* whose that was */
 	struct map walked;             /* ticket to the thread and stack that the kernel found */
 	uint32_t lost_stack;
 	uint32_t threads[EXACT_THREADS]; /* the profile's */
@@ -52,15 +58,51 @@ static uint64_t turns_in(uint64_t ns)
 	return ns * PAUSES / MAX(least, 1U);
 }
 
+/* --- who takes tickets without a lock (blob/exact.h) --- */
+
+/* One thread may have them for itself, if that can be ended: by a barrier on every processor. (Not with nohz_full.) */
+static bool can_end(void)
+{
+	long r = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+
+	return r > 0 && r & MEMBARRIER_CMD_GLOBAL;
+}
+
+/* Another thread waits: from now on all use the lock. */
+static void share_tickets(struct exactheap *e)
+{
+	uint64_t only = __atomic_load_n(&e->shared->only, __ATOMIC_ACQUIRE);
+	struct exact_thread t;
+
+	if (!e->ending && (only < EXACT_ONE || !__atomic_load_n(&e->shared->asks, __ATOMIC_ACQUIRE)))
+		return;
+	if (!e->ending) {
+		e->ending = true;
+		e->one = MIN(only - EXACT_ONE, (uint64_t)EXACT_THREADS);
+		__atomic_store_n(&e->shared->only, EXACT_ENDS, __ATOMIC_SEQ_CST);
+		/* A thread that has looked before this was inside by then, as we see it; who looks later sees the end. */
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	}
+	/* A thread that is not there any more uses nothing. */
+	if (implant_thread(e->implant, e->one, &t) && t.inside)
+		return;
+	e->ending = false;
+	__atomic_store_n(&e->shared->only, EXACT_ALL, __ATOMIC_RELEASE);
+}
+
+/* --- life --- */
+
 struct exactheap *exactheap_new(struct session *s, pid_t pid, struct implant *i)
 {
 	struct exactheap *e = mem_alloc(sizeof(*e));
 
 	e->session = s;
 	e->pid = pid;
+	e->implant = i;
 	e->shared = &implant_shared(i)->exact;
 	e->learn = exactlearn_new(s, pid, i);
 	e->shared->turns = turns_in(give_up_ns);
+	e->shared->only = implant_held(i) && can_end() ? EXACT_FIRST : EXACT_ALL;
 	e->tail = e->head = e->shared->tail;
 	e->head_ns = clock_mono_ns();
 	e->lost_stack = PROFILE_NONE;
@@ -219,6 +261,7 @@ uint64_t exactheap_drain(struct exactheap *e, bool all, exactheap_fn *see, void 
 	uint64_t begin, begin_ns, first = e->tail, told = first, end = look_at_head(e, &begin, &begin_ns);
 	struct exactheap_event event = { 0 };
 
+	share_tickets(e);
 	exactlearn_step(e->learn);
 	for (; e->tail != end; e->tail++) {
 		bool there = is_there(e, e->tail);

@@ -41,7 +41,7 @@
 #include "collect/heap/blob/exact.h"
 
 #define BLOB_MAGIC   0x62666c6748656170ULL
-#define BLOB_VERSION 5
+#define BLOB_VERSION 6
 #define BLOB_NAME    "gasflame-heap" /* of the memfds */
 
 /* How a function takes its size; for each, so many functions can be hooked. */

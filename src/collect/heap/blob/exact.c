@@ -309,14 +309,71 @@ static RARE int wait_for_room(uint64_t ticket)
 	return 0;
 }
 
-static inline struct exact_event *next_event(uint64_t *ret_ticket)
+static uint64_t only(void)
 {
-	uint64_t ticket = __atomic_fetch_add(&SHARED->head, 1, __ATOMIC_ACQ_REL);
+	return __atomic_load_n(&SHARED->only, __ATOMIC_ACQUIRE);
+}
 
+/* While it is not for all: the first one to come has it for itself, all others wait for the end of that. 0: in vain. */
+static RARE int settle(const struct exact_thread *t)
+{
+	uint64_t first = EXACT_FIRST;
+
+	if (__atomic_compare_exchange_n(&SHARED->only, &first, t ? EXACT_ONE + index_of(t) : EXACT_ALL, 0, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return 1;
+	__atomic_store_n(&SHARED->asks, 1, __ATOMIC_RELEASE);
+	for (uint64_t i = 0; i < SHARED->turns && i < most_turns; i++) {
+		if (only() == EXACT_ALL)
+			return 1;
+		if (*(volatile uint32_t *)&blob_local.active != BLOB_EXACT)
+			return 0;
+		__builtin_ia32_pause();
+	}
+	blob_local.active = BLOB_PASS_ON;
+	return 0;
+}
+
+/* Without a lock, where that is for this thread alone. A signal's handler may come in between, and do the same. */
+static inline int take_alone(struct exact_thread *t, uint64_t *ret_ticket)
+{
+	uint32_t outer = t->inside;
+	int is_ours;
+
+	t->inside = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	is_ours = only() == EXACT_ONE + (uint64_t)index_of(t);
+	if (is_ours) {
+		*ret_ticket = 1;
+		__asm__ volatile("xaddq %0, %1" : "+r"(*ret_ticket), "+m"(SHARED->head) : : "memory", "cc");
+	}
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	t->inside = outer;
+	return is_ours;
+}
+
+static inline int take_ticket(struct exact_thread *t, uint64_t *ret_ticket)
+{
+	while (only() != EXACT_ALL) {
+		if (LIKELY(t && take_alone(t, ret_ticket)))
+			return 1;
+		if (!settle(t))
+			return 0;
+	}
+	*ret_ticket = __atomic_fetch_add(&SHARED->head, 1, __ATOMIC_ACQ_REL);
+	return 1;
+}
+
+static inline struct exact_event *next_event(struct exact_thread *t, uint64_t *ret_ticket)
+{
+	uint64_t ticket;
+
+	if (!LIKELY(take_ticket(t, &ticket)))
+		return 0;
 	*ret_ticket = ticket;
 	if (!LIKELY((uint64_t)distance(ticket) < EXACT_EVENTS) && !wait_for_room(ticket))
 		return 0;
-	/* The line that is written soon: gasflame has read it on another processor, and each ticket waits for all writes before it. */
+	/* The line that is written soon: gasflame has read it on another processor, and a lock waits for all writes before it. */
 	__asm__ volatile("prefetchw %0" : : "m"(*exact_event_of(SHARED, ticket + AHEAD)));
 	return exact_event_of(SHARED, ticket);
 }
@@ -342,7 +399,7 @@ struct blob_said exact_alloc(uint64_t address, uint64_t size, uint64_t sp, uint6
 	if (!address)
 		return (struct blob_said){ 0, 0 };
 	count(t, size);
-	e = next_event(&ticket);
+	e = next_event(t, &ticket);
 	if (!e)
 		return (struct blob_said){ 0, 0 };
 	e->address = address;
@@ -357,12 +414,12 @@ struct blob_said exact_alloc(uint64_t address, uint64_t size, uint64_t sp, uint6
 
 void exact_free(uint64_t address)
 {
-	const struct exact_thread *t = thread_of(blob_thread_pointer(), 0);
+	struct exact_thread *t = thread_of(blob_thread_pointer(), 0);
 	struct exact_event *e;
 	uint32_t identity;
 	uint64_t ticket;
 
-	e = next_event(&ticket);
+	e = next_event(t, &ticket);
 	if (!e)
 		return;
 	e->address = address;

@@ -12,6 +12,12 @@
  * freed, of an allocation after it was made. So the order of tickets is one in which no address is in
  * use twice, whichever threads they come from. seq = ticket + 1 says that the event is there. Each part has
  * one writer: gasflame, or (of a thread's) that thread.
+ *
+ * A locked instruction costs more than all the rest of an event: it waits for every write before it, and nothing after it
+ * begins. So the first thread of a program that gasflame starts takes tickets without (EXACT_FIRST, then EXACT_ONE + its
+ * index). Another one that wants a ticket asks and waits, once: gasflame withdraws the right (EXACT_ENDS), makes all processors see that
+ * (membarrier), waits until the first thread is not between looking at the right and using it, and from then on
+ * all use the lock (EXACT_ALL).
  */
 #pragma once
 
@@ -32,6 +38,9 @@ enum {
 };
 
 #define EXACT_NONE UINT32_MAX
+
+/* Who may take tickets without a lock. */
+enum exact_only { EXACT_ALL, EXACT_FIRST, EXACT_ENDS, EXACT_ONE };
 
 enum exact_what { EXACT_ALLOCATED = 1, EXACT_FREED };
 
@@ -63,8 +72,9 @@ struct exact_thread {
 	uint32_t identity;        /* what its thread pointer's memory says: its number, as the kernel wrote it there */
 	uint32_t era;             /* how many threads it has been */
 	uint64_t low, top;        /* gasflame's: its stack is mapped between them; 0: not known */
-	uint32_t busy, pad;
-	uint64_t pad2[3];
+	uint32_t busy;
+	uint32_t inside;          /* takes a ticket without a lock, as soon as it has seen that it may */
+	uint64_t pad[3];
 };
 
 struct exact_count {
@@ -91,7 +101,9 @@ struct exact_shared {
 	uint64_t identity_at;                             /* gasflame's: struct exact_thread.identity is there, from the thread
 							     pointer on; 0: not known */
 	uint64_t turns;                                   /* gasflame's: a thread waits so long before it gives it up */
-	uint64_t stray_count, stray_bytes;                /* of threads that found no room */
+	uint64_t only;                                    /* enum exact_only */
+	uint64_t asks;                                    /* another thread waits for its end */
+	uint64_t stray_count __attribute__((aligned(64))), stray_bytes; /* of threads that found no room */
 	struct exact_count counts[EXACT_THREADS] __attribute__((aligned(64)));
 	struct exact_rule rules[EXACT_RULES] __attribute__((aligned(64)));
 	struct exact_stack stacks[EXACT_STACKS] __attribute__((aligned(64)));

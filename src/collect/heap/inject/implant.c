@@ -195,6 +195,11 @@ void implant_let_go(struct implant *i)
 	i->held = false;
 }
 
+bool implant_held(const struct implant *i)
+{
+	return i->held;
+}
+
 void implant_close(struct implant *i)
 {
 	if (!i)

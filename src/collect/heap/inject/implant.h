@@ -35,6 +35,8 @@ int implant_begin(pid_t pid, struct worker *w, struct implant **ret, struct err 
 /* The same when it has executed another program, and SIGSTOP keeps it from beginning with it. It goes on in any case. */
 int implant_begin_again(pid_t pid, struct worker *w, struct implant **ret, struct err *err);
 void implant_let_go(struct implant *i);
+/* Does it still stand before its first instruction, with its only thread? */
+bool implant_held(const struct implant *i);
 /* Points the slots of the process to hooks; again later for what was loaded since. Returns how many are hooked. -EACCES, -EPERM: the
  * kernel refuses to write to them, err says why and what to do. */
 int implant_hook(struct implant *i, struct worker *w, struct err *err);

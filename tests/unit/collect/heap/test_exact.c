@@ -1,9 +1,12 @@
 /* The hooks where each allocation is seen: what they read of a stack, and the ring; and sums of 10 ms. */
 #include "test.h"
 
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "collect/heap/heapsums.h"
@@ -250,11 +253,14 @@ static void patience(void **state)
 
 enum { WRITERS = 4, TURNS_EACH = 30000, ADDRESSES = 16 }; /* all of them fit into the ring */
 
+static uint64_t begin_at[WRITERS]; /* tickets that are taken by then */
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t pool[ADDRESSES], pooled;
 
 static void *write_events(void *context)
 {
+	while (__atomic_load_n(&SHARED->head, __ATOMIC_RELAXED) < *(const uint64_t *)context)
+		sched_yield();
 	for (int i = 0; i < TURNS_EACH; i++) {
 		uint64_t address;
 		struct blob_said said;
@@ -273,23 +279,41 @@ static void *write_events(void *context)
 	return NULL;
 }
 
-static void order(void **state)
+/* What gasflame does when a thread waits for the right that another one has (exactheap.c). */
+static void share(void)
+{
+	uint64_t one = __atomic_load_n(&SHARED->only, __ATOMIC_ACQUIRE) - EXACT_ONE;
+
+	if (one >= EXACT_THREADS || !__atomic_load_n(&SHARED->asks, __ATOMIC_ACQUIRE))
+		return;
+	__atomic_store_n(&SHARED->only, EXACT_ENDS, __ATOMIC_SEQ_CST);
+	assert_int_equal(syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0), 0);
+	while (*(volatile uint32_t *)&OWN->threads[one].inside)
+		sched_yield();
+	__atomic_store_n(&SHARED->only, EXACT_ALL, __ATOMIC_RELEASE);
+}
+
+static void write_and_read(enum exact_only only)
 {
 	pthread_t writers[WRITERS];
 	bool live[ADDRESSES] = { 0 };
 	uint64_t count = 0;
 
 	prepare();
+	SHARED->only = only;
+	SHARED->turns = UINT64_MAX; /* they have to wait for us, whoever else runs here */
 	for (pooled = 0; pooled < ADDRESSES; pooled++)
 		pool[pooled] = pooled + 1;
 	for (int i = 0; i < WRITERS; i++)
-		assert_int_equal(pthread_create(&writers[i], NULL, write_events, NULL), 0);
+		assert_int_equal(pthread_create(&writers[i], NULL, write_events, &begin_at[i]), 0);
 	for (uint64_t ticket = 0; ticket < 2 * WRITERS * TURNS_EACH; ticket++) {
 		const struct exact_event *e = exact_event_of(SHARED, ticket);
 		bool *at;
 
-		while (__atomic_load_n(&e->seq, __ATOMIC_ACQUIRE) != ticket + 1)
+		while (__atomic_load_n(&e->seq, __ATOMIC_ACQUIRE) != ticket + 1) {
+			share();
 			sched_yield();
+		}
 		at = &live[e->address - 1];
 		assert_int_equal(*at, e->what == EXACT_FREED);
 		*at = !*at;
@@ -300,6 +324,42 @@ static void order(void **state)
 	for (int i = 0; i < EXACT_THREADS; i++)
 		count += blob_shared.exact.counts[i].count;
 	assert_int_equal(count + blob_shared.exact.stray_count, WRITERS * TURNS_EACH);
+}
+
+static void order(void **state)
+{
+	write_and_read(EXACT_ALL);
+}
+
+/* One takes tickets without a lock until the others come: at once, or in the middle of it. */
+static void alone(void **state)
+{
+	long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+
+	if (commands < 0 || !(commands & MEMBARRIER_CMD_GLOBAL))
+		skip();
+	for (int round = 0; round < 5; round++) {
+		for (int i = 1; i < WRITERS; i++)
+			begin_at[i] = round * 2000 + i;
+		write_and_read(EXACT_FIRST);
+		assert_int_equal(SHARED->only, EXACT_ALL);
+	}
+	memset(begin_at, 0, sizeof(begin_at));
+}
+
+/* A thread that is not known when it frees something ends it before it began; and nobody who could end it. */
+static void never_alone(void **state)
+{
+	prepare();
+	SHARED->only = EXACT_FIRST;
+	exact_free(4096);
+	assert_int_equal(SHARED->only, EXACT_ALL);
+	assert_int_equal(exact_event_of(SHARED, 0)->seq, 1);
+	SHARED->only = EXACT_ONE + 77;
+	exact_free(4097);
+	assert_int_equal(blob_local.active, BLOB_PASS_ON);
+	assert_int_equal(SHARED->head, 1);
+	assert_int_equal(SHARED->asks, 1);
 }
 
 /* --- sums --- */
@@ -424,7 +484,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walks), cmocka_unit_test(frame_pointers), cmocka_unit_test(bounds), cmocka_unit_test(identities),
 		cmocka_unit_test(rooms), cmocka_unit_test(patience),       cmocka_unit_test(order),  cmocka_unit_test(peaks),
-		cmocka_unit_test(pairs),
+		cmocka_unit_test(alone), cmocka_unit_test(never_alone),    cmocka_unit_test(pairs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
