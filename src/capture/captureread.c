@@ -11,6 +11,7 @@
 #include "capture/capturetext.h"
 #include "capture/capturevfs.h"
 #include "capture/columns.h"
+#include "capture/scan/tablescan.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 
@@ -366,33 +367,6 @@ static bool read_line(struct reading *r, sqlite3_stmt *s)
 	return true;
 }
 
-/* A parent comes before its children, so it has been read: no cycle is possible. */
-static bool read_stack(struct reading *r, sqlite3_stmt *s)
-{
-	struct profile_node n = { 0 };
-
-	if (!get_row(r, s, TABLE_STACK, &n))
-		return false;
-	add_id(r, s, TABLE_STACK, profile_stack(r->p, n.parent, n.frame));
-	return true;
-}
-
-static bool read_sample(struct reading *r, sqlite3_stmt *s)
-{
-	struct profile_sample x = { 0 };
-
-	if (!get_row(r, s, TABLE_SAMPLE, &x))
-		return false;
-	if (sqlite3_column_type(s, 4) == SQLITE_NULL)
-		x.value = r->p->events.v[x.event].period;
-	else if (!get_ns(s, 4, &x.value))
-		return false;
-	if (sqlite3_column_type(s, 5) != SQLITE_NULL && !get_u32(s, 5, &x.count))
-		return false;
-	profile_add_sample(r->p, &x);
-	return true;
-}
-
 static bool read_wake(struct reading *r, sqlite3_stmt *s)
 {
 	struct profile_wake x = { 0 };
@@ -448,16 +422,6 @@ static bool read_series(struct reading *r, sqlite3_stmt *s)
 	return true;
 }
 
-static bool read_point(struct reading *r, sqlite3_stmt *s)
-{
-	struct profile_point x = { 0 };
-
-	if (!get_row(r, s, TABLE_POINT, &x) || sqlite3_column_type(s, 2) != SQLITE_INTEGER)
-		return false;
-	profile_add_point(r->p, x.series, x.time_ns, sqlite3_column_int64(s, 2));
-	return true;
-}
-
 /* Which bucket begins there? The last one's 2^63 is written as 2^63 - 1. */
 static bool get_bucket(sqlite3_stmt *s, int column, unsigned *ret)
 {
@@ -507,13 +471,143 @@ static row_fn *const readers[TABLES] = {
 	[TABLE_FUNCTION_RANGE] = read_function_range,
 	[TABLE_FUNCTION] = read_function, [TABLE_FUNCTION_NAMED] = read_function_named,
 	[TABLE_FRAME] = read_frame,
-	[TABLE_LINE] = read_line,         [TABLE_STACK] = read_stack,
-	[TABLE_SAMPLE] = read_sample,     [TABLE_WAKE] = read_wake,
-	[TABLE_MARK] = read_mark,         [TABLE_SUMMED] = read_summed,
-	[TABLE_SERIES] = read_series,
-	[TABLE_POINT] = read_point,       [TABLE_HISTOGRAM] = read_histogram,
+	[TABLE_LINE] = read_line,         [TABLE_WAKE] = read_wake,
+	[TABLE_MARK] = read_mark,         [TABLE_SERIES] = read_series,
+	[TABLE_SUMMED] = read_summed,     [TABLE_HISTOGRAM] = read_histogram,
 	[TABLE_COUNTER] = read_counter,
 };
+
+static int too_much(const struct reading *r, struct err *err)
+{
+	return err_set(err, EBADMSG, "cannot read %s: the file is damaged, or made to waste time: it has more %s than its size "
+				     "has room for", r->path, r->rows_left ? "text" : "rows");
+}
+
+/* --- the tables of numbers, which are the long ones --- */
+
+/* Finds the row that a column refers to. */
+static bool to_ref(const struct ids *ids, const struct tablescan_row *row, unsigned column, uint32_t *ret)
+{
+	return !(row->nulls >> column & 1) && ids_get(ids, row->values[column], ret);
+}
+
+static bool to_ns(const struct tablescan_row *row, unsigned column, uint64_t *ret)
+{
+	*ret = row->values[column];
+	return !(row->nulls >> column & 1) && row->values[column] >= 0;
+}
+
+/* A parent comes before its children, so it has been read: no cycle is possible. */
+static bool add_stack(struct reading *r, const struct tablescan_row *row)
+{
+	struct profile_node n;
+
+	if (!to_ref(&r->ids[TABLE_STACK], row, 1, &n.parent) || !to_ref(&r->ids[TABLE_FRAME], row, 2, &n.frame))
+		return false;
+	ids_add(&r->ids[TABLE_STACK], row->rowid, profile_stack(r->p, n.parent, n.frame));
+	return true;
+}
+
+static bool add_sample(struct reading *r, const struct tablescan_row *row)
+{
+	struct profile_sample x = { 0 };
+
+	if (!to_ref(&r->ids[TABLE_EVENT], row, 0, &x.event) || !to_ref(&r->ids[TABLE_THREAD], row, 1, &x.thread) ||
+	    !to_ns(row, 2, &x.time_ns) || !to_ref(&r->ids[TABLE_STACK], row, 3, &x.stack) || row->values[4] < 0 ||
+	    row->values[5] < 0 || row->values[5] > UINT32_MAX)
+		return false;
+	x.value = row->nulls >> 4 & 1 ? r->p->events.v[x.event].period : (uint64_t)row->values[4];
+	x.count = row->values[5];
+	profile_add_sample(r->p, &x);
+	return true;
+}
+
+static bool add_point(struct reading *r, const struct tablescan_row *row)
+{
+	struct profile_point x;
+
+	if (!to_ref(&r->ids[TABLE_SERIES], row, 0, &x.series) || !to_ns(row, 1, &x.time_ns) || row->nulls >> 2 & 1)
+		return false;
+	profile_add_point(r->p, x.series, x.time_ns, row->values[2]);
+	return true;
+}
+
+/* Adds one row to the profile; false drops it. */
+typedef bool number_fn(struct reading *r, const struct tablescan_row *row);
+
+static number_fn *const adders[TABLES] = {
+	[TABLE_STACK] = add_stack,
+	[TABLE_SAMPLE] = add_sample,
+	[TABLE_POINT] = add_point,
+};
+
+/* One such table on its way in, and how things stood before it. */
+struct numbers {
+	struct reading *r;
+	enum capture_table table;
+	uint64_t dropped, rows_left;
+};
+
+static bool on_row(void *context, const struct tablescan_row *row)
+{
+	struct numbers *n = context;
+
+	if (!n->r->rows_left)
+		return false;
+	n->r->rows_left--;
+	if (row->odd || !adders[n->table](n->r, row))
+		n->r->dropped++;
+	return true;
+}
+
+/* What the pages gave is dropped. Nodes of the tree may stay: the same rows make the same nodes. */
+static void on_restart(void *context)
+{
+	struct numbers *n = context;
+	struct reading *r = n->r;
+
+	r->dropped = n->dropped;
+	r->rows_left = n->rows_left;
+	if (n->table == TABLE_SAMPLE)
+		vec_clear(&r->p->samples);
+	if (n->table == TABLE_POINT)
+		vec_clear(&r->p->points);
+	if (n->table == TABLE_STACK) {
+		struct ids *ids = &r->ids[TABLE_STACK];
+
+		map_done(&ids->map);
+		*ids = (struct ids){ 0 };
+		ids_add(ids, 0, 0); /* the empty stack has no row */
+	}
+}
+
+static unsigned count_columns(const struct table *t)
+{
+	unsigned n = 0;
+
+	while (t->columns[n].kind)
+		n++;
+	return n;
+}
+
+static int read_numbers(struct reading *r, enum capture_table table, int version, struct err *err)
+{
+	const struct table *t = &capture_tables[table];
+	struct numbers n = { r, table, r->dropped, r->rows_left };
+	_cleanup_free_ char *columns = columns_select(table, version), *sql = mem_printf("select rowid, %s", columns + strlen("select "));
+	struct tablescan scan = { .table = t->name, .columns = count_columns(t), .sql = sql, .row = on_row,
+				  .restart = on_restart };
+	int result;
+
+	/* A table of an older file has fewer columns: no table of that name is read by its pages. */
+	for (unsigned i = 0; i < scan.columns; i++)
+		if (t->columns[i].since > version)
+			scan.table = "";
+	result = tablescan_read(r->db, &scan, &n);
+	if (result != SQLITE_DONE)
+		return capturefile_fail(r->db, err, "cannot read %s", r->path);
+	return r->rows_left ? 0 : too_much(r, err);
+}
 
 static int read_table(struct reading *r, const char *sql, row_fn *read, struct err *err)
 {
@@ -530,8 +624,7 @@ static int read_table(struct reading *r, const char *sql, row_fn *read, struct e
 	if (result == SQLITE_DONE)
 		return 0;
 	if (result == SQLITE_ROW)
-		return err_set(err, EBADMSG, "cannot read %s: the file is damaged, or made to waste time: it has more %s than "
-					     "its size has room for", r->path, r->rows_left ? "text" : "rows");
+		return too_much(r, err);
 	return capturefile_fail(r->db, err, "cannot read %s", r->path);
 }
 
@@ -580,7 +673,7 @@ static int read_all(struct reading *r, struct err *err)
 
 		if (version < t->since || (t->optional && !has_table(r, t->name)))
 			continue;
-		result = read_table(r, sql, readers[i], err);
+		result = adders[i] ? read_numbers(r, i, version, err) : read_table(r, sql, readers[i], err);
 		finish_lines(r);
 	}
 	index_named_frames(r->p);

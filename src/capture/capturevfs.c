@@ -422,6 +422,16 @@ uint64_t capturevfs_bytes(sqlite3 *db)
 	return s ? s->bytes : 0;
 }
 
+int capturevfs_plain_file(sqlite3 *db)
+{
+	struct store *s = store_of(db);
+	struct stat st;
+
+	if (!s || (s->wal >= 0 && (fstat(s->wal, &st) < 0 || st.st_size)))
+		return -1;
+	return s->main;
+}
+
 static int on_progress(void *context)
 {
 	struct store *s = context;

@@ -1,6 +1,6 @@
 /*
  * capturevfs.h - gives SQLite access to the files of a capture: by two descriptors, and nothing else. For
- * src/profile only.
+ * src/capture only.
  *
  * SQLite trusts the files beside a database and the names in it: a rollback journal is played back, and may
  * name another file to be deleted. So it gets a file system of its own in which there is one database and its
@@ -30,6 +30,9 @@ struct capturevfs_files {
 int capturevfs_open(const struct capturevfs_files *files, sqlite3 **ret);
 void capturevfs_close(sqlite3 *db); /* NULL is fine; its statements are finalized before */
 uint64_t capturevfs_bytes(sqlite3 *db);
+/* The database file where all of it is in that file, to read; -1 when a log has its newest pages. The connection keeps
+ * the descriptor. */
+int capturevfs_plain_file(sqlite3 *db);
 bool capturevfs_is_locked(int fd); /* does another open file write to it? */
 
 /* How many steps its statements may take from now on, all together, and reads in proportion to its bytes; then they

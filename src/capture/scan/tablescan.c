@@ -1,0 +1,265 @@
+#include "capture/scan/tablescan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "capture/capturevfs.h"
+
+enum {
+	DEPTH_MAX = 20,       /* SQLite's own limit for a tree */
+	HEADER_SIZE = 100,    /* of the file, on its first page */
+	LEAF = 0x0d, INNER = 0x05, /* kinds of pages of a table */
+	LEAF_HEADER = 8, INNER_HEADER = 12,
+	MIN_LOCAL = 35,       /* a row that takes more than a page less this continues on other pages */
+};
+
+struct scan {
+	int fd;
+	uint32_t page_size, usable;
+	uint64_t pages_left;  /* each page is visited once: a tree that has more visits has a cycle */
+	uint32_t page_count;
+	const struct tablescan *t;
+	void *context;
+	bool ended;
+	struct tablescan_row row;
+	uint8_t *pages[DEPTH_MAX]; /* one for each level */
+};
+
+static uint32_t get_u16(const uint8_t *b)
+{
+	return (uint32_t)b[0] << 8 | b[1];
+}
+
+static uint32_t get_u32(const uint8_t *b)
+{
+	return get_u16(b) << 16 | get_u16(b + 2);
+}
+
+/* A number of one to nine bytes, seven bits in each; returns the byte after it, NULL = it does not end in time. */
+static const uint8_t *get_varint(const uint8_t *b, const uint8_t *end, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	for (int i = 0; i < 9 && b < end; i++, b++) {
+		if (i == 8) {
+			*ret = v << 8 | *b;
+			return b + 1;
+		}
+		v = v << 7 | (*b & 0x7f);
+		if (!(*b & 0x80)) {
+			*ret = v;
+			return b + 1;
+		}
+	}
+	return NULL;
+}
+
+/* Most numbers have one byte. */
+static inline const uint8_t *get_number(const uint8_t *b, const uint8_t *end, uint64_t *ret)
+{
+	if (b < end && !(*b & 0x80)) {
+		*ret = *b;
+		return b + 1;
+	}
+	return get_varint(b, end, ret);
+}
+
+static int64_t get_integer(const uint8_t *b, unsigned bytes)
+{
+	uint64_t v = b[0] & 0x80 ? UINT64_MAX : 0;
+
+	for (unsigned i = 0; i < bytes; i++)
+		v = v << 8 | b[i];
+	return v;
+}
+
+/* The columns of a record: a header of types, then the values. */
+static bool get_record(struct scan *s, const uint8_t *b, const uint8_t *end)
+{
+	static const uint8_t bytes[10] = { 0, 1, 2, 3, 4, 6, 8, 0, 0, 0 };
+	const uint8_t *types, *values;
+	uint64_t header;
+
+	types = get_number(b, end, &header);
+	if (!types || header > (uint64_t)(end - b) || b + header < types)
+		return false;
+	values = b + header;
+	s->row.nulls = 0;
+	for (unsigned i = 0; i < s->t->columns; i++) {
+		/* Types of whole numbers have one byte: 0 is NULL, 8 and 9 are the numbers 0 and 1, 7 is a fraction. */
+		unsigned type = types < b + header ? *types++ : 255;
+
+		if (type > 9 || type == 7 || (size_t)(end - values) < bytes[type])
+			return false;
+		s->row.nulls |= (uint32_t)!type << i;
+		s->row.values[i] = bytes[type] ? get_integer(values, bytes[type]) : type == 9;
+		values += bytes[type];
+	}
+	return types == b + header && values == end;
+}
+
+static bool get_cell(struct scan *s, const uint8_t *page, uint32_t at)
+{
+	const uint8_t *end = page + s->usable, *b = page + at;
+	uint64_t size, rowid = 0;
+
+	b = get_number(b, end, &size);
+	b = b ? get_varint(b, end, &rowid) : NULL;
+	s->row.rowid = rowid;
+	return b && size <= s->usable - MIN_LOCAL && size <= (uint64_t)(end - b) && get_record(s, b, b + size);
+}
+
+static int read_page(struct scan *s, uint32_t number, uint8_t *page)
+{
+	off_t at = (off_t)(number - 1) * s->page_size;
+	uint32_t got = 0;
+
+	if (!number || number > s->page_count || !s->pages_left)
+		return -ENOTSUP;
+	s->pages_left--;
+	while (got < s->page_size) {
+		ssize_t n = pread(s->fd, page + got, s->page_size - got, at + got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -ENOTSUP; /* SQLite says what is wrong */
+		got += n;
+	}
+	return 0;
+}
+
+static int scan_leaf(struct scan *s, const uint8_t *page, const uint8_t *head)
+{
+	uint32_t cells = get_u16(head + 3);
+	const uint8_t *pointers = head + LEAF_HEADER;
+
+	if (cells > (uint32_t)(page + s->usable - pointers) / 2)
+		return -ENOTSUP;
+	for (uint32_t i = 0; i < cells && !s->ended; i++) {
+		uint32_t at = get_u16(pointers + 2 * i);
+
+		if (at >= s->usable || !get_cell(s, page, at))
+			return -ENOTSUP;
+		s->ended = !s->t->row(s->context, &s->row);
+	}
+	return 0;
+}
+
+static int scan_page(struct scan *s, uint32_t number, unsigned depth);
+
+static int scan_inner(struct scan *s, const uint8_t *page, const uint8_t *head, unsigned depth)
+{
+	uint32_t cells = get_u16(head + 3);
+	const uint8_t *pointers = head + INNER_HEADER;
+	int r = 0;
+
+	if (cells > (uint32_t)(page + s->usable - pointers) / 2)
+		return -ENOTSUP;
+	for (uint32_t i = 0; i < cells && !r && !s->ended; i++) {
+		uint32_t at = get_u16(pointers + 2 * i);
+
+		r = at + 4 > s->usable ? -ENOTSUP : scan_page(s, get_u32(page + at), depth + 1);
+	}
+	return r ?: s->ended ? 0 : scan_page(s, get_u32(head + 8), depth + 1);
+}
+
+static int scan_page(struct scan *s, uint32_t number, unsigned depth)
+{
+	uint8_t *page, *head;
+	int r;
+
+	if (depth >= DEPTH_MAX)
+		return -ENOTSUP;
+	if (!s->pages[depth])
+		s->pages[depth] = mem_alloc(s->page_size);
+	page = s->pages[depth];
+	r = read_page(s, number, page);
+	if (r)
+		return r;
+	head = number == 1 ? page + HEADER_SIZE : page;
+	if (*head == LEAF)
+		return scan_leaf(s, page, head);
+	return *head == INNER ? scan_inner(s, page, head, depth) : -ENOTSUP;
+}
+
+static int measure(struct scan *s)
+{
+	uint8_t header[HEADER_SIZE];
+	struct stat st;
+
+	if (pread(s->fd, header, sizeof(header), 0) != sizeof(header) || fstat(s->fd, &st) < 0)
+		return -ENOTSUP;
+	s->page_size = get_u16(header + 16) == 1 ? 65536 : get_u16(header + 16);
+	if (s->page_size < 512 || s->page_size & (s->page_size - 1) || header[20] > s->page_size - 480)
+		return -ENOTSUP;
+	s->usable = s->page_size - header[20];
+	s->page_count = MIN((uint64_t)st.st_size / s->page_size, UINT32_MAX - 1);
+	s->pages_left = s->page_count;
+	return 0;
+}
+
+static uint32_t root_of(sqlite3 *db, const char *table)
+{
+	sqlite3_stmt *q = NULL;
+	int64_t root = 0;
+
+	if (sqlite3_prepare_v2(db, "select rootpage from main.sqlite_schema where type = 'table' and name = ?", -1, &q,
+			       NULL) == SQLITE_OK &&
+	    sqlite3_bind_text(q, 1, table, -1, SQLITE_STATIC) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW)
+		root = sqlite3_column_int64(q, 0);
+	sqlite3_finalize(q);
+	return root > 0 && root < UINT32_MAX ? root : 0;
+}
+
+int tablescan_pages(sqlite3 *db, const struct tablescan *t, void *context)
+{
+	struct scan s = { .fd = capturevfs_plain_file(db), .t = t, .context = context };
+	int r = s.fd < 0 || t->columns > TABLESCAN_COLUMNS ? -ENOTSUP : measure(&s);
+
+	if (!r)
+		r = scan_page(&s, root_of(db, t->table), 0);
+	for (int i = 0; i < DEPTH_MAX; i++)
+		free(s.pages[i]);
+	return r;
+}
+
+static void get_columns(sqlite3_stmt *q, unsigned columns, struct tablescan_row *row)
+{
+	row->rowid = sqlite3_column_int64(q, 0);
+	row->nulls = 0;
+	row->odd = false;
+	for (unsigned i = 0; i < columns; i++) {
+		int type = sqlite3_column_type(q, i + 1);
+
+		row->values[i] = type == SQLITE_INTEGER ? sqlite3_column_int64(q, i + 1) : 0;
+		row->nulls |= (uint32_t)(type == SQLITE_NULL) << i;
+		row->odd |= type != SQLITE_INTEGER && type != SQLITE_NULL;
+	}
+}
+
+int tablescan_read(sqlite3 *db, const struct tablescan *t, void *context)
+{
+	struct tablescan_row row = { 0 };
+	sqlite3_stmt *q = NULL;
+	int result;
+
+	if (!tablescan_pages(db, t, context))
+		return SQLITE_DONE;
+	t->restart(context);
+	result = sqlite3_prepare_v2(db, t->sql, -1, &q, NULL);
+	while (result == SQLITE_OK || result == SQLITE_ROW) {
+		result = sqlite3_step(q);
+		if (result != SQLITE_ROW)
+			break;
+		get_columns(q, t->columns, &row);
+		if (!t->row(context, &row))
+			result = SQLITE_DONE;
+	}
+	sqlite3_finalize(q);
+	return result;
+}
