@@ -46,6 +46,7 @@ struct bpfengine {
 	int stats_fd;
 	uint64_t read_bytes; /* of the ring, since this drain began */
 	uint64_t full; /* processes that found no room */
+	uint64_t records[COLLECTOR_COUNT]; /* handled so far */
 	bool warned_many;
 	bool unmapped; /* stacks were cut where nothing was known to be mapped, or had no table yet */
 };
@@ -172,6 +173,8 @@ static int got_record(void *context, void *data, size_t size)
 	if (kind & RECORD_FRAMES)
 		learn_stack(e, data, size);
 	owner = RECORD_OWNER(kind);
+	if (owner && owner <= COLLECTOR_COUNT)
+		e->records[owner - 1]++;
 	if (owner && owner <= COLLECTOR_COUNT && e->session->record[owner - 1])
 		e->session->record[owner - 1](e->session, data, size);
 	else if (kind == RECORD_EXIT && size >= sizeof(struct shared_exit))
@@ -444,23 +447,29 @@ void bpfengine_drain(struct bpfengine *e)
 	read_ring(e);
 }
 
-bool bpfengine_cost(struct bpfengine *e, uint64_t *ret_ns, uint64_t *ret_runs)
+bool bpfengine_programs(struct bpfengine *e, void (*fn)(void *context, const struct bpfengine_program *p), void *context)
 {
 	struct bpf_program *prog;
+	bool any = e->stats_fd >= 0;
 
-	*ret_ns = *ret_runs = 0;
-	if (e->stats_fd < 0)
-		return false;
 	bpf_object__for_each_program(prog, e->skeleton->obj) {
 		struct bpf_prog_info info = { 0 };
 		uint32_t size = sizeof(info);
 
 		if (bpf_program__fd(prog) < 0 || bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size))
 			continue;
-		*ret_ns += info.run_time_ns;
-		*ret_runs += info.run_cnt;
+		/* They may be on for all, though we may not switch them on. */
+		any |= info.run_cnt != 0;
+		fn(context, &(struct bpfengine_program){ .name = bpf_program__name(prog),
+							 .section = bpf_program__section_name(prog),
+							 .ns = info.run_time_ns, .runs = info.run_cnt });
 	}
-	return true;
+	return any;
+}
+
+uint64_t bpfengine_records(const struct bpfengine *e, enum collector_id owner)
+{
+	return e->records[owner];
 }
 
 uint64_t bpfengine_missed(struct bpfengine *e)

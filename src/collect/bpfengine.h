@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collect/collectors.h"
+
 struct bpf_map;
 struct bpfengine;
 struct err;
@@ -52,8 +54,15 @@ int bpfengine_poll(struct bpfengine *e, int timeout_ms);
 void bpfengine_consume(struct bpfengine *e);
 /* Reads what is left in the rings. */
 void bpfengine_drain(struct bpfengine *e);
-/* Nanoseconds and runs of all our programs so far, by the kernel's own statistics; false if it keeps none. */
-bool bpfengine_cost(struct bpfengine *e, uint64_t *ret_ns, uint64_t *ret_runs);
+/* A program of ours, and what it cost so far by the kernel's own statistics. */
+struct bpfengine_program {
+	const char *name, *section;
+	uint64_t ns, runs;
+};
+/* Calls fn for each program that is loaded. False: the kernel keeps no statistics for us, ns and runs are 0. */
+bool bpfengine_programs(struct bpfengine *e, void (*fn)(void *context, const struct bpfengine_program *p), void *context);
+/* Records of a collector that were handled so far. */
+uint64_t bpfengine_records(const struct bpfengine *e, enum collector_id owner);
 /* How often the kernel did not run a program of ours, as the same one, or any other, was at work on that CPU. */
 uint64_t bpfengine_missed(struct bpfengine *e);
 /* Processes that are not recorded, since there was no room for them. */

@@ -16,6 +16,7 @@
 #include "collect/shared.h"
 
 struct bpfengine;
+struct budget;
 struct fallback;
 struct follow;
 struct gasflame_bpf;
@@ -46,9 +47,7 @@ struct session {
 	bool quota;                /* a CPU quota binds a target, or may; cgroupwatch.h says so */
 	int step_ms;               /* a collector wants to be asked at least so often; 0: none does */
 	uint64_t next_second_ns;   /* when to look around again */
-	struct session_governor { /* the last second, for --max-overhead */
-		uint64_t cost_ns, target_ns, time_ns;
-	} governor;
+	struct budget *budget;          /* what recording costs, and what it may cost */
 	struct cgroupwatch *groups;     /* the targets' cgroups */
 	struct follow *follow;          /* who joins, NULL = nobody */
 	struct blockmarks *mark;        /* blocks; with BPF or without, NULL = nobody asked */
@@ -91,7 +90,15 @@ struct collector {
 	void (*close)(struct session *s);
 	/* A record of its own kinds (RECORD_OF), of at least 4 bytes. */
 	collector_record_fn *record;
+	/* The budget (budget/budget.h) asks for less, or more again. A clock: so many ticks a second. */
 	void (*set_hz)(struct session *s, uint64_t hz);
+	bool (*has_clock)(const struct session *s); /* does set_hz() change anything? NULL: always */
+	/* Others: each step halves what it does beyond its exact figures, the chance that a stack is walked say; 0 is as
+	 * designed, thin_steps the last. What is recorded counts for what was not. */
+	void (*thin)(struct session *s, unsigned step);
+	unsigned thin_steps;
+	/* With thin(): the stacks that it has walked so far, or events that it has looked at as closely. */
+	uint64_t (*looked_at)(struct session *s);
 	void (*pause)(struct session *s, bool pause);
 	/* Once a second, for what is read rather than received. */
 	void (*tick)(struct session *s, uint64_t now_mono_ns);

@@ -15,6 +15,7 @@
 #include "collect/choose.h"
 #include "collect/collector.h"
 #include "collect/bpfengine.h"
+#include "collect/budget/budget.h"
 #include "collect/perf/fallback.h"
 #include "collect/follow.h"
 #include "collect/mem/cgroupwatch.h"
@@ -220,6 +221,7 @@ int session_open(const struct session_options *options, struct profile *p, struc
 		r = add_targets(s, err);
 		look_after_ourselves();
 		s->groups = cgroupwatch_new(s);
+		s->budget = budget_new(s);
 	}
 	if (r < 0) {
 		session_close(s);
@@ -272,6 +274,8 @@ int session_start(struct session *s, struct err *err)
 		r = fallback_start(s->fallback, err);
 	/* Once more: what was before the collectors saw anything is not in their figures either. */
 	cgroupwatch_begin(s->groups);
+	if (r >= 0)
+		budget_start(s->budget);
 	if (r >= 0 && s->options->ready)
 		s->options->ready(s->options->ready_context, s);
 	/* Last: what the log says before the recording begins has no place in it. */
@@ -281,16 +285,6 @@ int session_start(struct session *s, struct err *err)
 static int poll_backend(struct session *s, int timeout_ms)
 {
 	return s->engine ? bpfengine_poll(s->engine, timeout_ms) : fallback_poll(s->fallback, timeout_ms);
-}
-
-static void set_hz(struct session *s, uint64_t hz)
-{
-	s->hz = hz;
-	if (s->fallback)
-		fallback_set_hz(s->fallback, hz);
-	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
-		if (s->running[i] && collector_table[i]->set_hz)
-			collector_table[i]->set_hz(s, hz);
 }
 
 static void apply_pause(struct session *s)
@@ -305,40 +299,6 @@ static void apply_pause(struct session *s)
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
 		if (s->running[i] && collector_table[i]->pause)
 			collector_table[i]->pause(s, pause);
-}
-
-/* Returns the cost of recording so far: our own CPU time and that of our BPF programs. */
-static uint64_t cost_ns(struct session *s)
-{
-	uint64_t ns = 0, runs;
-
-	if (s->engine)
-		bpfengine_cost(s->engine, &ns, &runs);
-	return ns + clock_process_cpu_ns();
-}
-
-/* Lowers the rate when the last second cost more than allowed, by as much as it was too much. */
-static void govern(struct session *s, uint64_t now)
-{
-	struct session_governor *g = &s->governor, was = *g;
-	double spent, base, percent;
-	uint64_t hz;
-
-	*g = (struct session_governor){ cost_ns(s), processes_cpu_ns(s->processes), now };
-	if (!s->options->max_overhead || !was.time_ns || s->hz <= 1)
-		return;
-	spent = g->cost_ns - was.cost_ns;
-	/* Of the target's CPU time, or of one CPU where it uses less. */
-	base = MAX(g->target_ns - was.target_ns, g->time_ns - was.time_ns);
-	percent = 100 * spent / base;
-	if (percent <= s->options->max_overhead)
-		return;
-	hz = MAX(1, (uint64_t)(s->hz * s->options->max_overhead / percent * 0.9));
-	if (hz >= s->hz)
-		return;
-	log_warn("recording costs %.2f %% of the target's CPU time, more than the %.2f %% allowed: lowering the rate "
-		 "from %u to %u Hz", percent, s->options->max_overhead, (unsigned)s->hz, (unsigned)hz);
-	set_hz(s, hz);
 }
 
 static void show_progress(struct session *s, uint64_t now)
@@ -362,7 +322,7 @@ static bool look_around(struct session *s, uint64_t now)
 	if (!follow_look(s->follow, now, processes_check_alive(s->processes, now)))
 		return false;
 	cgroupwatch_look(s->groups);
-	govern(s, now);
+	budget_look(s->budget, now);
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
 		if (s->running[i] && collector_table[i]->tick)
 			collector_table[i]->tick(s, now);
@@ -437,11 +397,8 @@ void session_peek(struct session *s)
 static void note_counters(struct session *s)
 {
 	struct profile *p = s->profile;
-	uint64_t ns, runs;
 
-	if (s->engine && bpfengine_cost(s->engine, &ns, &runs)) {
-		profile_count_set(p, KEY_BPF_RUN_NS, ns);
-		profile_count_set(p, KEY_BPF_RUN_COUNT, runs);
+	if (s->engine) {
 		profile_count_set(p, KEY_BPF_MISSED, bpfengine_missed(s->engine));
 		profile_count_set(p, KEY_PROCESSES_NO_ROOM, bpfengine_full(s->engine));
 	}
@@ -462,6 +419,7 @@ void session_finish(struct session *s, void (*take)(void *context, uint32_t modu
 {
 	uint64_t now = clock_mono_ns();
 
+	budget_finish(s->budget, now);
 	pause_wanted = true;
 	apply_pause(s);
 	s->profile->duration_ns = now - s->start_mono_ns;
@@ -491,6 +449,7 @@ void session_close(struct session *s)
 	if (!s)
 		return;
 	blockmarks_close(s->mark);
+	budget_free(s->budget);
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
 		if (collector_table[i]->close)
 			collector_table[i]->close(s);

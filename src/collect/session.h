@@ -20,6 +20,8 @@ struct profile;
 struct session;
 struct worker;
 
+#define SESSION_MAX_OVERHEAD 5.0 /* percent, where nobody says otherwise */
+
 enum session_backend { SESSION_AUTO, SESSION_BPF, SESSION_PERF };
 
 struct session_options {
@@ -33,7 +35,7 @@ struct session_options {
 	uint64_t heap_interval;    /* bytes between samples of allocations; 0: each one */
 	bool heap_ours;            /* memory that we share with the target is not to count for its cgroup */
 	bool heap_optional;        /* where a program cannot be hooked, the rest is recorded, and a line says why */
-	double max_overhead;       /* percent of the target's CPU time, 0 = no limit */
+	double max_overhead;       /* percent of the target's CPU time, or of one CPU where it uses less; 0 = no limit */
 	enum session_backend backend;
 	const pid_t *pids;
 	size_t pid_count;

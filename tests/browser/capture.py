@@ -212,6 +212,9 @@ def node(path, slower=1.0, seed=1, seconds=10):
 			c.sample(faults, engine, t, c.stack(*execute, ("memcpy", LIBC)), r.randrange(1, 20),
 					None)
 	c.series("rss", "bytes", [(s / 2, 1_000_000_000 + 20_000_000 * s) for s in range(2 * seconds)])
+	c.series("cost.total", "ppm", [(s, 10_000 * s) for s in range(1, 5)])
+	c.series("cost.wait", "ppm", [(s, 9_000 * s) for s in range(1, 5)])
+	c.series("thin.wait", "1 in", [(0, 1), (2, 8), (3, 1)])
 	for i, s in enumerate((0.5, 3.0, 5.5, 8.0)):
 		c.rows["mark"].append((int(s * 1e9), int((s + 1.5) * 1e9), f"#{101 + i}", "block", 0, 101 + i, None, None))
 	return c.save(path)

@@ -165,8 +165,11 @@ def test_strips_show_what_threads_did(p):
 def test_series_and_zoom_of_the_axis(p):
 	p.open()
 	curves = p.eval("G.curves().map(c => [c.name, c.low, c.high])")
-	equal([c[0] for c in curves], ["rss"])
+	equal([c[0] for c in curves], ["rss", "Cost of recording"])
 	equal(curves[0][1:], [1_000_000_000, 1_380_000_000])
+	equal(curves[1][1:], [0, 4])
+	# What it was made of, and what was thinned at that time.
+	equal(p.eval("[.5e9, 2.5e9, 3.5e9].map(G.curves()[1].say)"), ["wait 0.90 %", "wait 2.7 %, wait: 1 in 8", "wait 3.6 %"])
 	drag(p, 2, 4)
 	p.key("z")
 	span = p.state("span")

@@ -196,7 +196,8 @@
 		}
 		const c = row.curve;
 		return (c ? c.name + " at " : "") + clock(t) + " s" +
-			(c ? " · " + G.quantity(c.v[Math.max(0, c.t.findIndex(v => v >= t))], c.unit) : "");
+			(c ? " · " + G.quantity(c.v[Math.max(0, c.t.findIndex(v => v >= t))], c.unit) : "") +
+			(c && c.say ? " of the target's CPU time: " + c.say(t) : "");
 	}
 
 	/* The views follow the hand as fast as they can draw, and as often as browsers let a page change its address:

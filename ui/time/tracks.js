@@ -80,12 +80,29 @@ Object.assign(G, (function () {
 		out.high = out.v.reduce((a, b) => Math.max(a, b));
 		return out;
 	}
+	/* What recording cost is one curve, from 0 on; its parts, and what was thinned, are for the pointer. */
+	const OWN = /^(cost|thin)\./;
+	function costCurve() {
+		const of = G.data.series.filter(s => OWN.test(s.name)), total = of.find(s => s.name === "cost.total");
+		if (!total || !total.t.length)
+			return [];
+		const out = { name: "Cost of recording", unit: "%", t: [0, ...total.t], low: 0 };
+		out.v = [...total.v].map(v => v / 1e4);
+		out.v.unshift(out.v[0]);
+		out.high = out.v.reduce((a, b) => Math.max(a, b));
+		out.say = t => of.filter(s => s !== total).map(s => {
+			const [kind, who] = s.name.split("."), cost = kind === "cost", at = s.t.findIndex(x => cost ? x >= t : x > t);
+			const v = s.v[(at < 0 ? s.t.length : at) - (cost && at >= 0 ? 0 : 1)];
+			return cost ? v && who + " " + quantity(v / 1e4, "%") : v > 1 && who + ": 1 in " + v;
+		}).filter(Boolean).join(", ");
+		return out.high > 0 ? [out] : [];
+	}
 	/* Heap and RSS, where they were recorded, are what the others explain. */
 	const FIRST = ["heap.live", "mem.rss", "heap.allocated", "heap.resident"];
 	const place = c => (FIRST.indexOf(c.name) + FIRST.length + 1) % (FIRST.length + 1);
 	/* Those that say something: a series that never changes does not. */
-	const curves = () => G.data.series.filter(c => c.t.length > 1).map(curve).filter(c => c.high > c.low)
-		.sort((a, b) => place(a) - place(b));
+	const curves = () => G.data.series.filter(c => c.t.length > 1 && !OWN.test(c.name)).map(curve)
+		.filter(c => c.high > c.low).sort((a, b) => place(a) - place(b)).concat(costCurve());
 	const quantity = (v, unit) => unit === "%" ? G.model.percent(v / 100) : G.model.format(v, unit);
 	const extent = c => quantity(c.low, c.unit) + " … " + quantity(c.high, c.unit);
 

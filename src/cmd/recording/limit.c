@@ -266,6 +266,7 @@ static int limit_main(const struct command *c, int argc, char **argv)
 	r->session.what = events;
 	r->session.event_rate = 20000;
 	r->session.hz = 999;
+	r->session.max_overhead = SESSION_MAX_OVERHEAD;
 	r->session.duration_ns = duration_ns;
 	r->session.heap_optional = !what;
 	r->session.heap_ours = true;

@@ -61,7 +61,8 @@ int record_call(const struct record_call *call)
 	r.output = call->output;
 	r.finish = call->finish;
 	r.context = call->context;
-	r.session = (struct session_options){ .what = call->what, .hz = 999, .event_rate = 20000 };
+	r.session = (struct session_options){ .what = call->what, .hz = 999, .event_rate = 20000,
+						.max_overhead = SESSION_MAX_OVERHEAD };
 	if (call->targets)
 		e = find_beside(&r, call, &err);
 	if (e >= 0)
@@ -185,8 +186,9 @@ static int record_main(const struct command *c, int argc, char **argv)
 		{ 0, "heap-sample", OPTION_SIZE, &heap_interval, "BYTES",
 		  "-e heap: mean distance of sampled allocations in bytes; 0: each one is recorded" },
 		{ 0, "max-overhead", OPTION_PERCENT, &r.session.max_overhead, "PERCENT",
-		  "lower the rate by itself when recording costs more than this of the target's CPU time (of one CPU, "
-		  "where it uses less); 0: no limit" },
+		  "record less by itself where recording costs more than this of the target's CPU time (of one CPU, where it uses "
+		  "less): stacks of frequent events first, then the clock's rate, and more again when there is room; the report says "
+		  "what was left out; 0: no limit" },
 		{ 0, "backend", OPTION_CHOICE, &backend, "HOW",
 		  "bpf: stacks unwound in the kernel; perf: without BPF, from copies of the stack", .choices = backends },
 		{ 0, "redact", OPTION_FLAG, &r.redact, .help =
@@ -215,7 +217,10 @@ static int record_main(const struct command *c, int argc, char **argv)
 		{ 0 },
 	};
 	char **command = recording_split(&argc, argv);
-	int first = options_parse(c, options, argc, argv), code, e;
+	int first, code, e;
+
+	r.session.max_overhead = SESSION_MAX_OVERHEAD;
+	first = options_parse(c, options, argc, argv);
 
 	if (first < 0)
 		return -first - 1;

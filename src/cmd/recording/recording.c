@@ -24,6 +24,7 @@
 #include "collect/process/owners.h"
 #include "collect/session.h"
 #include "elf/worker/worker.h"
+#include "export/section/cost/costtext.h"
 #include "export/section/oomtext.h"
 #include "capture/capture.h"
 #include "profile/keys.h"
@@ -342,6 +343,18 @@ static bool judge_leak(const struct recording *r)
 	return leaks;
 }
 
+/* What it cost, by collector, and what was left out to keep the limit. */
+static void say_cost(const struct recording *r)
+{
+	_cleanup_(buf_done) struct buf lines = { 0 };
+
+	costtext_put(r->profile, log_colour(STDERR_FILENO), &lines);
+	if (!lines.n)
+		return;
+	lines.data[lines.n - 1] = 0;
+	log_lines(lines.data);
+}
+
 /* The file; to a person, what to type next. */
 static void say_where(const struct recording *r)
 {
@@ -393,6 +406,7 @@ int recording_run(struct recording *r, struct err *err)
 		return EXIT_ERROR;
 	}
 	code = judge(r);
+	say_cost(r);
 	if (r->leak_bytes && judge_leak(r) && code == EXIT_OK)
 		code = EXIT_LEAK;
 	say_where(r);

@@ -34,6 +34,7 @@ struct top_choice {
 	struct option_list pids, symbols;
 	const char *what, *weigh, *page, *thread, *function, *filter;
 	uint64_t hz, interval_ns, window_ns, from_ns, to_ns, count, limit, max_bytes;
+	double max_overhead; /* percent */
 	bool batch, json, idle, no_inline, debuginfod;
 };
 
@@ -154,6 +155,7 @@ static int show_target(const struct top_choice *c, char **names, int count, stru
 		.session = { .what_default = !c->what,
 			     .what = c->what ? c->what : "cpu,wait,io",
 			     .hz = c->hz,
+			     .max_overhead = c->max_overhead,
 			     .event_rate = 1000 },
 		.symbols = { .paths = c->symbols.list.v,
 			     .no_inline = c->no_inline,
@@ -225,13 +227,17 @@ static int top(const struct command *command, int argc, char **argv)
 {
 	static const char *const page_names[] = { "functions", "threads", "waits", "io",
 						  "memory",    "tree",    NULL };
-	struct top_choice c = { .hz = DEFAULT_HZ, .interval_ns = second_ns, .window_ns = 10 * second_ns,
+	struct top_choice c = { .hz = DEFAULT_HZ, .max_overhead = 5, .interval_ns = second_ns,
+				.window_ns = 10 * second_ns,
 				.limit = DEFAULT_LIMIT, .max_bytes = max_table_bytes };
 	const struct option_spec options[] = {
 		{ 'p', "pid", OPTION_LIST, &c.pids, "PID", "a process" },
 		{ 'e', "event", OPTION_STRING, &c.what, "WHAT",
 		  "what to record, separated by commas; by default cpu,wait,io (gasflame events lists all)" },
 		{ 'F', "frequency", OPTION_UINT, &c.hz, "HZ", "samples a second on each CPU", 1, 20000 },
+		{ 0, "max-overhead", OPTION_PERCENT, &c.max_overhead, "PERCENT",
+		  "record less by itself where this costs more of the target's CPU time (of one CPU, where it uses less); 0: no "
+		  "limit" },
 		{ 0, "interval", OPTION_DURATION, &c.interval_ns, "TIME", "from one refresh to the next" },
 		{ 0, "window", OPTION_DURATION, &c.window_ns, "TIME",
 		  "how much of the past is shown; 0: all since the start (key t)" },

@@ -369,6 +369,11 @@ static void set_hz(struct session *s, uint64_t hz)
 	}
 }
 
+static bool has_clock(const struct session *s)
+{
+	return own(s)->rated.n > 0;
+}
+
 /* Programs run for a disabled tracepoint as well: they look for themselves. */
 static void pause_events(struct session *s, bool pause)
 {
@@ -388,6 +393,7 @@ const struct collector collector_event = {
 	.start = start,
 	.record = record,
 	.set_hz = set_hz,
+	.has_clock = has_clock,
 	.pause = pause_events,
 	.tick = tick,
 	.stop = stop,

@@ -310,6 +310,19 @@ static void stop(struct session *s)
 	free(f->events);
 }
 
+static void thin(struct session *s, unsigned step)
+{
+	bpfengine_skeleton(s->engine)->bss->fault_thin = step;
+}
+
+static uint64_t looked_at(struct session *s)
+{
+	struct shared_fault_counts counts;
+
+	bpfengine_sum(bpfengine_skeleton(s->engine)->maps.fault_counts, 0, &counts, sizeof(counts));
+	return counts.walked;
+}
+
 static const char *const fault_programs[] = {
 	"on_minor_fault",   "on_major_fault", "on_fault_enter", "on_fault_exit",
 	"on_reclaim_begin", "on_reclaim_end", "on_kswapd_wake", "on_each_task", NULL,
@@ -323,6 +336,9 @@ const struct collector collector_fault = {
 	.programs = fault_programs,
 	.start = start,
 	.record = record,
+	.thin = thin,
+	.thin_steps = 6,
+	.looked_at = looked_at,
 	/* No pause: the counts are to equal the kernel's. */
 	.tick = tick,
 	.stop = stop,

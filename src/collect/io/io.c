@@ -420,6 +420,19 @@ static void pause_io(struct session *s, bool pause)
 	skeleton->bss->io_paused = pause;
 }
 
+static void thin(struct session *s, unsigned step)
+{
+	bpfengine_skeleton(s->engine)->bss->io_thin = step;
+}
+
+static uint64_t looked_at(struct session *s)
+{
+	struct shared_io_counts c;
+
+	bpfengine_sum(bpfengine_skeleton(s->engine)->maps.io_counts, 0, &c, sizeof(c));
+	return c.walked;
+}
+
 static const char *const io_programs[] = { "on_sys_enter", "on_sys_enter_old", "on_sys_exit", "on_io_exec", "on_io_exit",
 					   "on_uring_submit", "on_uring_submit_old", "on_uring_complete",
 					   "on_uring_complete_old", "on_block_issue", "on_block_complete", NULL };
@@ -435,6 +448,9 @@ const struct collector collector_io = {
 	.start = start,
 	.record = record,
 	.pause = pause_io,
+	.thin = thin,
+	.thin_steps = 6,
+	.looked_at = looked_at,
 	.tick = tick,
 	.peek = peek,
 	.stop = stop,

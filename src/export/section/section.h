@@ -37,6 +37,7 @@ struct section {
 	X(heap) \
 	X(memory) \
 	X(allocator) \
+	X(cost) \
 
 #define SECTION_DECLARE(name) extern const struct section section_##name;
 SECTION_LIST(SECTION_DECLARE)

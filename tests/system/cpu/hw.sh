@@ -31,7 +31,7 @@ for phase in d.get("phases", []):
     near("CPU of " + phase["name"], value(phase, "task-clock") / 1e9, t["half_s"], 4 / n ** .5, 0.05)
 END
 
-gf run -e hw -o hw.gasflame -- "$TRUTH/truth-counted" 30
+gf run -e hw --max-overhead 0 -o hw.gasflame -- "$TRUTH/truth-counted" 30
 cp "$STDOUT" truth.txt
 check_status "a recording with -e hw" 0
 if grep -q 'no counters of the processor' "$STDERR"; then

@@ -44,7 +44,7 @@ mkdir small
 if mount -t tmpfs -o size=320k tmpfs small; then
 	cleanups+=("umount -l $tmp/small")
 	start_workload --seconds 20
-	gf record -e cpu -F 4000 -d 8 -o small/full.gasflame -p "$PID"
+	gf record -e cpu -F 4000 --max-overhead 0 -d 8 -o small/full.gasflame -p "$PID"
 	check "a full disk ends with an error" test "$STATUS" -ne 0
 	check "and says so" said "space|full"
 	check "what was recorded before is kept" above "$(samples small/full.gasflame)" 10

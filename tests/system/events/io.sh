@@ -18,7 +18,7 @@ print(eval(sys.argv[1]))' "$2"
 same() { [ "$1" = "$2" ] || { echo "$1, wanted $2"; return 1; }; }
 
 mkdir data
-gf run -e io -o io.gasflame -- "$TRUTH/truth-io" "$PWD/data" 20
+gf run -e io --max-overhead 0 -o io.gasflame -- "$TRUTH/truth-io" "$PWD/data" 20
 check_status "recorded" 0
 cp "$STDOUT" words
 # Names of files as the report has them.
@@ -96,7 +96,7 @@ fi
 # also has to read half a million records a second. Each call is in the capture or is counted as lost. None is
 # lost where the recorder gets a CPU for it; where it does not, as on a machine whose time is stolen, that is said.
 quiet_moment
-gf run -e cpu,io -o rate.gasflame -- "$TRUTH/truth-iorate" 200000
+gf run -e cpu,io --max-overhead 0 -o rate.gasflame -- "$TRUTH/truth-iorate" 200000
 made=$(awk '$1 == "calls" { print $2 }' "$STDOUT")
 lost=$(counter rate.gasflame 'io.lost calls')
 seen=$(io_json rate.gasflame "io['read_calls'] + io['write_calls']")
@@ -121,7 +121,7 @@ check "the capture is small ($(wc -c <rate.gasflame) bytes)" above 8000000 "$(wc
 
 # Calls under way at the start, descriptors that change meanwhile, many of them, threads that end in a call.
 start iobad 10000
-gf record -e io -d 20 -o bad.gasflame -p "$PID"
+gf record -e io --max-overhead 0 -d 20 -o bad.gasflame -p "$PID"
 check_status "a target that ends" 4
 wait "$PID"
 many=$(awk '$1 == "many" { print $2 }' "$OUT")
@@ -131,7 +131,7 @@ check "a descriptor that became another file" same \
 	"$(io_json bad.gasflame "(functions['swapped_reader']['read_bytes'], like('/dev/null', 'read_bytes'))")" "(55, 0)"
 check "each thread once" same "$(sql bad.gasflame "select count(*) from thread where tid = $PID")" 1
 
-gf run -e io -o uring.gasflame -- "$TRUTH/truth-iouring" 100
+gf run -e io --max-overhead 0 -o uring.gasflame -- "$TRUTH/truth-iouring" 100
 check_status "recorded io_uring" 0
 if grep -q none "$STDOUT"; then
 	skip "io_uring" "this kernel has none"

@@ -6,7 +6,7 @@ need_root
 
 FORKS=1000
 start strangers forks $FORKS "$tmp/go" "$tmp/pids"
-"$GASFLAME" record -e cpu -F 9999 -d 120 -o out.gasflame -p "$PID" 2>record.log &
+"$GASFLAME" record -e cpu -F 9999 --max-overhead 0 -d 120 -o out.gasflame -p "$PID" 2>record.log &
 recorder=$!
 started+=("$recorder")
 check "the recording goes on" wait_for 30 grep -q Recording record.log

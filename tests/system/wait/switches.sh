@@ -18,7 +18,7 @@ closes()
 
 for factor in 1 4; do
 	start switches 30 160000 "$factor"
-	gf record --backend bpf -e wait -d 3 -o "switches$factor.gasflame" -p "$PID"
+	gf record --backend bpf -e wait --max-overhead 0 -d 3 -o "switches$factor.gasflame" -p "$PID"
 	[ "$STATUS" -ne 1 ] || ! said BPF >/dev/null || skip_all "no BPF here: $(tail -1 "$STDERR")"
 	check_status "recorded" 0
 	kill "$PID"

@@ -1,0 +1,24 @@
+/*
+ * budget.h - the contract of --max-overhead: what recording costs is measured each second, by collector, and kept in the
+ * capture; where it is more than allowed, collectors are thinned (control.h), and raised again when there is room.
+ *
+ * The cost of a collector is the run time of its BPF programs by the kernel's statistics, what each run costs beyond
+ * that (surcharge.h), and our own CPU time for its records. What the recorder does besides is "own". The base is the
+ * target's CPU time, or one CPU where the target uses less. What the start costs is in no limit; it is counted apart.
+ *
+ * Life: new -> start (all collectors run) -> look -> finish -> free.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct budget;
+struct session;
+
+struct budget *budget_new(struct session *s);
+void budget_start(struct budget *b);
+/* About once a second. */
+void budget_look(struct budget *b, uint64_t now_mono_ns);
+/* Counters into the profile. The collectors still run. */
+void budget_finish(struct budget *b, uint64_t now_mono_ns);
+void budget_free(struct budget *b); /* NULL is fine */
