@@ -9,6 +9,7 @@
 #include "capture/capturefile.h"
 #include "capture/capturenew.h"
 #include "capture/capturerows.h"
+#include "capture/scan/weights.h"
 #include "capture/sum/summing.h"
 #include "profile/profile.h"
 
@@ -123,6 +124,14 @@ int capture_create(const char *path, struct capture **ret, struct err *err)
 	return capture_create_with(path, 0, NULL, ret, err);
 }
 
+/* The views can do without the sums, so a disk that is full is no reason to fail. The log is moved into the file first,
+ * where its pages can be scanned. */
+static void put_weights(struct capture *c)
+{
+	if (c->file.db && sqlite3_exec(c->file.db, "pragma wal_checkpoint(truncate)", NULL, NULL, NULL) == SQLITE_OK)
+		weights_fill(c->file.db, "main", WEIGHTS_WORTH);
+}
+
 int capture_close(struct capture *c, struct err *err)
 {
 	sqlite3_stmt *s = NULL;
@@ -132,6 +141,7 @@ int capture_close(struct capture *c, struct err *err)
 		return 0;
 	capturerows_finalize(&c->rows);
 	summing_finalize(&c->summing);
+	put_weights(c);
 	/* Moves the log into the file and removes it; after that any tool can open the file anywhere. In
 	 * this mode the last page is written without a journal beside the file: we never make one. */
 	if (c->file.db && (sqlite3_prepare_v2(c->file.db, "pragma journal_mode = memory", -1, &s, NULL) != SQLITE_OK ||

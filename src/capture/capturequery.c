@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "capture/capturefile.h"
 #include "capture/capturevfs.h"
+#include "capture/scan/weights.h"
 #include "capture/schema.h"
 
 static int summary_fact(void *context, int columns, char **values, char **names)
@@ -83,7 +84,8 @@ void capture_summary_done(struct capture_summary *s)
 	*s = (struct capture_summary){ 0 };
 }
 
-/* Questions about the data and about the tables; nothing that opens another file or runs foreign code. */
+/* Questions about the data and about the tables; nothing that opens another file or runs foreign code. context: whether
+ * the statement reads our own table of weights. */
 static int allow(void *context, int action, const char *a, const char *b, const char *database,
 		 const char *trigger)
 {
@@ -92,8 +94,11 @@ static int allow(void *context, int action, const char *a, const char *b, const 
 					       "page_size", "freelist_count", "integrity_check", "quick_check" };
 
 	switch (action) {
-	case SQLITE_SELECT:
 	case SQLITE_READ:
+		if (context && !sqlite3_stricmp(a, "weight") && database && !strcmp(database, "temp"))
+			*(bool *)context = true;
+		return SQLITE_OK;
+	case SQLITE_SELECT:
 	case SQLITE_RECURSIVE:
 		return SQLITE_OK;
 	case SQLITE_FUNCTION:
@@ -127,12 +132,13 @@ static bool only_space(const char *s)
 	return !s[strspn(s, " \t\r\n;")];
 }
 
-static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret, struct err *err)
+static int prepare(sqlite3 *db, const char *sql, bool *ret_weights, sqlite3_stmt **ret, struct err *err)
 {
 	const char *rest = "";
 	int result;
 
-	sqlite3_set_authorizer(db, allow, NULL);
+	*ret_weights = false;
+	sqlite3_set_authorizer(db, allow, ret_weights);
 	result = sqlite3_prepare_v2(db, sql, -1, ret, &rest);
 	if (result == SQLITE_AUTH)
 		return err_set(err, EACCES, "a query may only read: select, explain, or pragma table_info(…)");
@@ -182,12 +188,34 @@ static int hand_over(sqlite3 *db, sqlite3_stmt *s, capture_row_fn *row, void *co
 	return r;
 }
 
+/* Makes a table of weights of our own where the file has none, or an empty one: main.weight is hidden by it. */
+static int make_weights(sqlite3 *db)
+{
+	sqlite3_stmt *s = NULL;
+	bool there = sqlite3_prepare_v2(db, "select 1 from main.weight limit 1", -1, &s, NULL) == SQLITE_OK &&
+		     sqlite3_step(s) == SQLITE_ROW;
+
+	sqlite3_finalize(s);
+	return there ? SQLITE_OK : sqlite3_exec(db, "create temp table weight (event integer, thread integer, stack integer,"
+						    " samples integer, value integer)", NULL, NULL, NULL);
+}
+
+/* Fills it, for a statement that reads it. If that fails, the views sum the samples. */
+static void fill_weights(sqlite3 *db, bool *reads)
+{
+	sqlite3_set_authorizer(db, NULL, NULL);
+	if (sqlite3_exec(db, "pragma query_only = off", NULL, NULL, NULL) == SQLITE_OK)
+		weights_fill(db, "temp", 1);
+	sqlite3_exec(db, "pragma query_only = on", NULL, NULL, NULL);
+	sqlite3_set_authorizer(db, allow, reads);
+}
+
 /* The statement is the user's own, and takes the time that it takes: Ctrl-C ends it. */
 static int make_views(sqlite3 *db, const char *path, struct err *err)
 {
 	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 1, NULL);
-	if (sqlite3_exec(db, "pragma query_only = off", NULL, NULL, NULL) != SQLITE_OK || schema_put_views(db) != SQLITE_OK ||
-	    sqlite3_exec(db, "pragma query_only = on", NULL, NULL, NULL) != SQLITE_OK)
+	if (sqlite3_exec(db, "pragma query_only = off", NULL, NULL, NULL) != SQLITE_OK || make_weights(db) != SQLITE_OK ||
+	    schema_put_views(db) != SQLITE_OK || sqlite3_exec(db, "pragma query_only = on", NULL, NULL, NULL) != SQLITE_OK)
 		return capturefile_fail(db, err, "cannot read %s", path);
 	capturevfs_set_budget(db, 0);
 	return 0;
@@ -197,13 +225,16 @@ int capture_query(const char *path, const char *sql, capture_row_fn *row, void *
 {
 	_cleanup_(capturefile_closep) sqlite3 *db = NULL;
 	sqlite3_stmt *s = NULL;
+	bool weights;
 	int r;
 
 	r = capturefile_open(path, &db, err);
 	if (r < 0)
 		return r;
 	r = make_views(db, path, err);
-	r = r ?: prepare(db, sql, &s, err);
+	r = r ?: prepare(db, sql, &weights, &s, err);
+	if (!r && weights)
+		fill_weights(db, &weights);
 	if (!r)
 		r = hand_over(db, s, row, context, err);
 	sqlite3_finalize(s);

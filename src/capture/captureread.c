@@ -671,7 +671,7 @@ static int read_all(struct reading *r, struct err *err)
 		const struct table *t = &capture_tables[i];
 		_cleanup_free_ char *sql = columns_select(i, version);
 
-		if (version < t->since || (t->optional && !has_table(r, t->name)))
+		if (t->derived || version < t->since || (t->optional && !has_table(r, t->name)))
 			continue;
 		result = adders[i] ? read_numbers(r, i, version, err) : read_table(r, sql, readers[i], err);
 		finish_lines(r);

@@ -90,6 +90,9 @@ const struct table capture_tables[TABLES] = {
 			{ "count", COLUMN_OWN } } },
 	[TABLE_COUNTER] = { "counter", " without rowid", .since = 1,
 		.columns = { { "name", COLUMN_OWN, .type = " text primary key" }, INT(counter, value) } },
+	[TABLE_WEIGHT] = { "weight", .since = 4, .optional = true, .derived = true,
+		.columns = { { "event", COLUMN_OWN }, { "thread", COLUMN_OWN }, { "stack", COLUMN_OWN },
+			{ "samples", COLUMN_OWN }, { "value", COLUMN_OWN } } },
 };
 
 static const char *type_of(const struct column *c)

@@ -35,6 +35,7 @@ enum capture_table {
 	TABLE_POINT,
 	TABLE_HISTOGRAM,
 	TABLE_COUNTER,
+	TABLE_WEIGHT,
 	TABLES,
 };
 
@@ -67,6 +68,7 @@ struct table {
 	int since;
 	bool optional;          /* it came without a new version: files of that version may lack it */
 	bool appends;           /* rows are only ever added */
+	bool derived;           /* made of other tables when the file is closed; no part of the model */
 	struct column columns[11];
 };
 

@@ -11,7 +11,8 @@
 
 /*
  * Every view counts in the unit of the event; a sample without a value has the
- * event's period, and one without a count is one. SQLite makes the indexes that
+ * event's period, and one without a count is one. Views of sums read weights: the
+ * sums that the recorder wrote (scan/weights.h), or the samples where it wrote none. SQLite makes the indexes that
  * the joins need while a query runs (50 ms for 100,000 nodes), so the file need
  * not carry them; "cross join" keeps the order that this depends on. The order of
  * a recursive query's rows, which row_number() numbers, is the order of its queue.
@@ -33,11 +34,17 @@ const char schema_views[] =
 	"  left join function on function.id = line.function\n"
 	"  left join module as other on other.id = function.module;\n"
 
+	/* "not exists" is asked once, before the first sample. */
+	"create view weights as\n"
+	"select event, thread, stack, samples, value from weight\n"
+	"union all\n"
+	"select sample.event, thread, stack, coalesce(count, 1), coalesce(value, period)\n"
+	"from sample join event on event.id = sample.event where not exists (select 1 from weight);\n"
+
 	"create view threads as\n"
 	"with part as materialized (\n"
-	"  select sample.event, thread, sum(coalesce(count, 1)) as samples,\n"
-	"    sum(coalesce(value, period)) as value\n"
-	"  from sample join event on event.id = sample.event group by sample.event, thread),\n"
+	"  select event, thread, sum(samples) as samples, sum(value) as value\n"
+	"  from weights group by event, thread),\n"
 	"whole as materialized (select event, sum(value) as value from part group by event)\n"
 	"select event.name as event, thread.name, tid, pid, coalesce(samples, 0) as samples,\n"
 	"  coalesce(part.value, 0) as value, round(100.0 * coalesce(part.value, 0) / whole.value, 2) as share,\n"
@@ -52,9 +59,8 @@ const char schema_views[] =
 	"create view modules as\n"
 	"with recursive\n"
 	"weight as materialized (\n"
-	"  select sample.event, stack, sum(coalesce(count, 1)) as samples,\n"
-	"    sum(coalesce(value, period)) as value\n"
-	"  from sample join event on event.id = sample.event group by sample.event, stack),\n"
+	"  select event, stack, sum(samples) as samples, sum(value) as value\n"
+	"  from weights group by event, stack),\n"
 	ABOUT("samples, value")
 	"part as materialized (\n"
 	"  select event, frame.module, sum(samples) as samples, sum(value) as value\n"
@@ -73,9 +79,8 @@ const char schema_views[] =
 	"  select distinct frame, group_concat(function, ';') over (partition by frame order by depth desc\n"
 	"    rows between unbounded preceding and unbounded following) as text from frames),\n"
 	"weight as materialized (\n"
-	"  select sample.event, stack, sum(coalesce(count, 1)) as samples,\n"
-	"    sum(coalesce(value, period)) as value\n"
-	"  from sample join event on event.id = sample.event group by sample.event, stack),\n"
+	"  select event, stack, sum(samples) as samples, sum(value) as value\n"
+	"  from weights group by event, stack),\n"
 	"walk(stack, depth, text) as (\n"
 	"  select 0, 0, ''\n"
 	"  union all\n"
@@ -96,8 +101,7 @@ const char schema_views[] =
 	"  from frames where kind <> 'note'),\n"
 	"named as materialized (select distinct number, function, module from line),\n"
 	"weight as materialized (\n"
-	"  select sample.event, stack, sum(coalesce(value, period)) as value\n"
-	"  from sample join event on event.id = sample.event group by sample.event, stack),\n"
+	"  select event, stack, sum(value) as value from weights group by event, stack),\n"
 	"whole as materialized (select event, sum(value) as value from weight group by event),\n"
 	ABOUT("value")
 	"-- The tree, depth first: a node when it is entered, and negative when it is left.\n"
@@ -160,8 +164,8 @@ const char schema_views[] =
 
 	"create view waits as\n"
 	"with weight as materialized (\n"
-	"  select thread, stack, sum(coalesce(count, 1)) as count, sum(coalesce(value, period)) as value\n"
-	"  from sample join event on event.id = sample.event where event.name = 'wait'\n"
+	"  select thread, stack, sum(samples) as count, sum(value) as value\n"
+	"  from weights where event in (select id from event where name = 'wait')\n"
 	"  group by thread, stack),\n"
 	"site as materialized (select * from sites),\n"
 	"part as (\n"
@@ -192,9 +196,8 @@ const char schema_views[] =
 
 	"create view notes as\n"
 	"with weight as materialized (\n"
-	"  select sample.event, stack, sum(coalesce(count, 1)) as samples,\n"
-	"    sum(coalesce(value, period)) as value\n"
-	"  from sample join event on event.id = sample.event group by sample.event, stack),\n"
+	"  select event, stack, sum(samples) as samples, sum(value) as value\n"
+	"  from weights group by event, stack),\n"
 	"whole as materialized (select event, sum(value) as value from weight group by event),\n"
 	"site as materialized (select * from sites)\n"
 	"select event.name as event, note.function as note, site.function, sum(samples) as samples,\n"

@@ -1,4 +1,4 @@
-#include "profiles.h"
+#include "capturefiles.h"
 
 #include <errno.h>
 
@@ -614,6 +614,64 @@ static void views_of_a_long_recording_are_quick(void **state)
 	}
 }
 
+/* All of a query's answer, by SQLite alone: with the views of the file. */
+static char *answer(const char *path, const char *sql)
+{
+	struct buf b = { 0 };
+	sqlite3_stmt *s = NULL;
+	sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &s, NULL), SQLITE_OK);
+	while (sqlite3_step(s) == SQLITE_ROW)
+		for (int i = 0; i < sqlite3_column_count(s); i++)
+			buf_printf(&b, "%s|", (const char *)sqlite3_column_text(s, i) ?: "null");
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	buf_putc(&b, '\n');
+	return b.data;
+}
+
+/* The sums that a file carries say what its samples say, to any program that reads it and to ours. */
+static void sums_say_what_samples_say(void **state)
+{
+	static const char *const sql[] = { "select * from threads", "select * from modules", "select * from stacks",
+					   "select * from top_functions", "select * from waits", "select * from notes" };
+	_cleanup_free_ char *path = in_folder("sums");
+	_cleanup_(profile_freep) struct profile *p = make_profile(&small);
+	uint32_t wait = profile_add_event(p, "wait", "ns", "time off the CPU", 0);
+	size_t n = p->samples.n;
+
+	for (size_t i = 0; i < 34 * n; i++) {
+		struct profile_sample s = p->samples.v[i % n];
+
+		s.event = i % n % 3 ? s.event : wait;
+		s.count = i % 4;
+		s.value += i % 7;
+		profile_add_sample(p, &s);
+	}
+	save(p, path);
+	_cleanup_free_ char *there = answer(path, "select count(*) > 0 from weight");
+	assert_string_equal(there, "1|\n");
+	for (size_t i = 0; i < ARRAY_LEN(sql); i++) {
+		_cleanup_free_ char *sums = NULL, *samples = NULL;
+		struct check ours = { 0 }, ours_summed = { 0 };
+
+		sums = answer(path, sql[i]);
+		assert_true(strlen(sums) > 10 || strstr(sql[i], "notes"));
+		ask(path, sql[i], keep_first, &ours);
+		tamper(path, "create table kept as select * from weight; delete from weight");
+		samples = answer(path, sql[i]);
+		ask(path, sql[i], keep_first, &ours_summed);
+		assert_string_equal(sums, samples);
+		assert_int_equal(ours.rows, ours_summed.rows);
+		assert_string_equal(ours.text ?: "", ours_summed.text ?: "");
+		tamper(path, "insert into weight select * from kept; drop table kept");
+		free(ours.text);
+		free(ours_summed.text);
+	}
+}
+
 /* --- queries --- */
 
 static void queries_only_read(void **state)
@@ -682,6 +740,7 @@ int main(void)
 		cmocka_unit_test(wakes_say_who_ended_them),
 		cmocka_unit_test(marks_are_in_their_order),
 		cmocka_unit_test(views_of_a_long_recording_are_quick),
+		cmocka_unit_test(sums_say_what_samples_say),
 		cmocka_unit_test(queries_only_read),
 		cmocka_unit_test(a_summary_needs_no_samples),
 	};
