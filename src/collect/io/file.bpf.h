@@ -170,7 +170,8 @@ struct list_head {
 	struct list_head *next;
 } __attribute__((preserve_access_index));
 
-static __always_inline struct file *file_of_typed(uint32_t fd)
+/* list, file: the numbers of these types in the kernel's BTF. */
+static __always_inline struct file *file_of_typed(uint32_t fd, uint32_t list, uint32_t file)
 {
 	struct task_struct___files *task = (void *)bpf_get_current_task_btf();
 	struct files_struct *files = task->files;
@@ -182,8 +183,8 @@ static __always_inline struct file *file_of_typed(uint32_t fd)
 	table = files->fdt;
 	if (!table || fd >= table->max_fds)
 		return NULL;
-	element = bpf_rdonly_cast(table->fd + fd, bpf_core_type_id_kernel(struct list_head));
-	return bpf_rdonly_cast(element->next, bpf_core_type_id_kernel(struct file));
+	element = bpf_rdonly_cast(table->fd + fd, list);
+	return bpf_rdonly_cast(element->next, file);
 }
 
 /* The verifier does not let one compute with pointers of the kernel. They go through memory, where they become numbers. */

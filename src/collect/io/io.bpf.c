@@ -190,6 +190,10 @@ static __always_inline uint8_t place_way(struct shared_io_thread *t, const struc
 	return m->way[which] ? place_of(t, &c) : SHARED_IO_PLACES;
 }
 
+/* Numbers of the kernel's types list_head and file. A relocation would give those of the small part that libbpf gets
+ * (kernel/smallbtf.h). */
+const volatile uint32_t type_of_list, type_of_file;
+
 /* Remembers what the call at hand is about. typed: see file_of_typed(). */
 static __always_inline void note_call(struct shared_io_thread *t, const struct call *call, bool typed, const uint64_t *regs)
 {
@@ -212,7 +216,7 @@ static __always_inline void note_call(struct shared_io_thread *t, const struct c
 	fd = argument(regs, call->from | call->to); /* one of them is 0 */
 	m.way[0] = call->ways;
 	if (typed) {
-		file = file_of_typed(fd);
+		file = file_of_typed(fd, type_of_list, type_of_file);
 		m.file[0] = file_key_typed(t, file);
 	} else {
 		file = file_of(fd);

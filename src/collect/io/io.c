@@ -23,6 +23,7 @@
 #include "collect/collector.h"
 #include "collect/bpfengine.h"
 #include "collect/io/files.h"
+#include "collect/kernel/smallbtf.h"
 #include "collect/process/processes.h"
 #include "collect/io/sharedio.h"
 #include "profile/keys.h"
@@ -64,12 +65,20 @@ static bool attach(struct io *io, struct bpf_program *program)
  * first call; before 6.1 that is not safe in a tracepoint, and there is room for fewer. */
 static void prepare(struct session *s, struct gasflame_bpf *skeleton)
 {
+	static const char *const names[] = { "list_head", "file" };
+	uint32_t types[2] = { 0 };
 	struct host host;
 	unsigned version;
+	bool typed;
 
 	host_probe(&host);
 	version = host.major * 1000 + host.minor;
-	bpf_program__set_autoload(version >= 6003 ? skeleton->progs.on_sys_enter_old : skeleton->progs.on_sys_enter, false);
+	if (version >= 6003)
+		smallbtf_numbers(names, types, ARRAY_LEN(names));
+	typed = types[0] && types[1];
+	skeleton->rodata->type_of_list = types[0];
+	skeleton->rodata->type_of_file = types[1];
+	bpf_program__set_autoload(typed ? skeleton->progs.on_sys_enter_old : skeleton->progs.on_sys_enter, false);
 	if (version >= 6001)
 		return;
 	bpf_map__set_map_flags(skeleton->maps.io_threads, 0);

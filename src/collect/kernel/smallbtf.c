@@ -13,6 +13,7 @@
 #include "base/vec.h"
 
 enum { LARGEST = 256 << 20 };
+static const char kernel_btf[] = "/sys/kernel/btf/vmlinux";
 
 struct maker {
 	const char *types, *strings;
@@ -266,12 +267,36 @@ int smallbtf_make(const void *all, size_t n, const struct btf *local, struct buf
 	return r;
 }
 
+uint32_t smallbtf_number(const void *all, size_t n, const char *name)
+{
+	struct maker m = { 0 };
+	uint32_t found = 0;
+
+	if (open_sections(&m, all, n) && !read_types(&m))
+		for (uint32_t id = 1; id < m.at.n && !found; id++)
+			if (btf_is_struct(type_at(&m, id)) && !strcmp(m.strings + type_at(&m, id)->name_off, name))
+				found = id;
+	vec_done(&m.at);
+	return found;
+}
+
+void smallbtf_numbers(const char *const *names, uint32_t *ret, size_t count)
+{
+	_cleanup_free_ char *all = NULL;
+	size_t n;
+
+	memset(ret, 0, count * sizeof(*ret));
+	if (fd_read_path(kernel_btf, LARGEST, &all, &n) >= 0)
+		for (size_t i = 0; i < count; i++)
+			ret[i] = smallbtf_number(all, n, names[i]);
+}
+
 int smallbtf_write(int fd, const struct btf *local, struct err *err)
 {
 	_cleanup_(buf_done) struct buf small = { 0 };
 	_cleanup_free_ char *all = NULL;
 	size_t n;
-	int r = fd_read_path("/sys/kernel/btf/vmlinux", LARGEST, &all, &n);
+	int r = fd_read_path(kernel_btf, LARGEST, &all, &n);
 
 	if (r < 0)
 		return err_errno(err, -r, "cannot read the kernel's BTF");

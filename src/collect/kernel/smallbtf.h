@@ -19,5 +19,10 @@ struct err;
 /* Appends the part of all (the bytes of a BTF, n of them) that has the types named in local, or in a flavor of it
  * ("task_struct___old"), to ret. -ENOTSUP: all has what this code does not know, and is to be used as it is. Pure. */
 int smallbtf_make(const void *all, size_t n, const struct btf *local, struct buf *ret, struct err *err);
+/* The number of a struct in all; 0: it has none of that name. Numbers of the small part are others, so a program that names
+ * a type of the kernel by its number (bpf_rdonly_cast()) gets it from here. Pure. */
+uint32_t smallbtf_number(const void *all, size_t n, const char *name);
+/* The same of the running kernel, for several names: ret[i] is the number of names[i]. */
+void smallbtf_numbers(const char *const *names, uint32_t *ret, size_t count);
 /* Writes that of the running kernel to an empty file. */
 int smallbtf_write(int fd, const struct btf *local, struct err *err);

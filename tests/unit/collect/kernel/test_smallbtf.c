@@ -77,6 +77,7 @@ static void fields_are_where_they_were(void **state)
 		id = btf__find_by_name_kind(a, found[i], BTF_KIND_STRUCT);
 		if (id > 0)
 			fields += compare(a, id, b, btf__find_by_name_kind(b, found[i], BTF_KIND_STRUCT));
+		assert_int_equal(smallbtf_number(all, n, found[i]), MAX(id, 0));
 	}
 	assert_true(fields > 200);
 	assert_true(btf__find_by_name_kind(b, "no_such_struct_here", BTF_KIND_STRUCT) < 0);
@@ -102,6 +103,8 @@ static void damaged_ones_are_refused(void **state)
 		assert_int_equal(smallbtf_make(all, cut, local, &small, NULL), -ENOTSUP);
 	assert_int_equal(smallbtf_make(all, n - 1, local, &small, NULL), -ENOTSUP);
 	assert_int_equal(small.n, 0);
+	assert_int_equal(smallbtf_number(all, n - 1, "task_struct"), 0);
+	assert_int_equal(smallbtf_number(all, n, "no_such_struct_here"), 0);
 	/* A kind of type that is not known yet. */
 	((struct btf_type *)(all + head->hdr_len))->info = 31U << 24;
 	assert_int_equal(smallbtf_make(all, n, local, &small, NULL), -ENOTSUP);
