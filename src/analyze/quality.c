@@ -349,12 +349,18 @@ static void warn_about_sums(struct quality *q, const struct profile *p, const st
 		     str_count(a, summed));
 }
 
+/* Of the waits of threads: goroutines have a collector of their own. */
+static bool is_of_waits(const struct selection *s)
+{
+	return s->kind == SELECT_WAITS && !(s->name && !strncmp(s->name, "goroutine", 9));
+}
+
 /* Each collector counts what found no room by itself. */
 static uint64_t count_lost(const struct profile *p, const struct selection *s)
 {
 	switch (s->kind) {
 	case SELECT_WAITS:
-		if (s->name && !strncmp(s->name, "goroutine", 9))
+		if (!is_of_waits(s))
 			return profile_counter(p, KEY_GOROUTINES_LOST);
 		return profile_counter(p, KEY_WAITS_LOST) +
 		       (s->options.event == SELECT_WALL ? profile_counter(p, KEY_SAMPLES_LOST) : 0);
@@ -390,6 +396,7 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 					 profile_counter(p, KEY_SAMPLES_UNWOUND_LATER) : 0,
 		.guessed = s->kind == SELECT_SAMPLES ? profile_counter(p, KEY_SAMPLES_GUESSED) : 0,
 		.derived = s->kind == SELECT_SAMPLES ? profile_counter(p, KEY_SAMPLES_DERIVED) : 0,
+		.error_ns = is_of_waits(s) ? profile_counter(p, KEY_WAITS_ERROR_NS) : 0,
 		.hz = profile_counter(p, KEY_SAMPLE_HZ),
 		.hz_asked = profile_counter(p, KEY_SAMPLE_HZ_ASKED),
 		.finished = p->finished,
@@ -444,6 +451,9 @@ void quality_line(const struct quality *q, const struct selection *s, struct buf
 		buf_printf(b, ", %s with a guessed frame", show_percent(a, share_of_recorded(q->guessed, s)));
 	if (q->derived)
 		buf_printf(b, ", %s unwound by reading code", show_percent(a, share_of_recorded(q->derived, s)));
+	if (q->error_ns && str_percent(q->error_ns, s->recorded.value) >= 0.1)
+		buf_printf(b, ", standard error of a share up to %s",
+			   show_percent(a, MIN(50, str_percent(q->error_ns, s->recorded.value))));
 	buf_printf(b, ", %s lost", str_count(a, q->lost));
 	if (q->lost)
 		buf_printf(b, " (%s)", show_percent(a, quality_lost_percent(q, s)));

@@ -36,6 +36,7 @@ struct quality {
 	uint64_t own_cpu_ns;           /* gasflame and its BPF programs */
 	uint64_t guessed, derived;     /* of samples of the CPU, in the whole recording: with a frame whose caller was guessed, or
 					  found by reading the code */
+	uint64_t error_ns;             /* of waits, in the whole recording: standard error of the time of a stack, at most */
 	uint64_t own_samples;          /* of samples of the CPU: those that found one of our BPF programs at work */
 	uint64_t unwound_later;        /* samples of the CPU whose stack was kept until it could be unwound */
 	uint64_t hz, hz_asked;         /* 0 = unknown */
@@ -59,5 +60,6 @@ const char *quality_noun(const struct selection *s, uint64_t n);
 /* "118,204 samples, 99.9 % complete, 0 lost, 0.3 % of frames without a name; own cost 0.4 % of a CPU;
  * gasflame's own programs: 0.2 % of CPU samples", the last where there are any, as ", 2.1 % with a
  * guessed frame" and ", 30 % unwound by reading code" after "complete";
- * of waits: "2 waits, 99.9 % complete by time (1 cut), ..." */
+ * of waits: "2 waits, 99.9 % complete by time (1 cut), ...", and ", standard error of a share up to 0.6 %" after "complete"
+ * where that is 0.1 % or more: stacks of short waits are drawn by chance where they are many */
 void quality_line(const struct quality *q, const struct selection *s, struct buf *b);

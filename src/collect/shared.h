@@ -205,7 +205,7 @@ enum {
 	SHARED_LONG_NS = 1000000,      /* waits from 1 ms on are kept one by one */
 	SHARED_SUMS = 4,               /* places that are added up at a time, for each thread */
 	SHARED_STACKCACHE = 1 << 16,
-	SHARED_PREEMPT_WALKS = 8,      /* stacks within a slot of time, on each CPU */
+	SHARED_PREEMPT_WALKS = 4,      /* stacks within a slot of time, on each CPU */
 };
 
 /* stack 0: it began before the recording; stack 1: it was preempted. */
@@ -243,6 +243,9 @@ struct shared_sum {
 	uint32_t count, pad;
 };
 
+/* Threads of a process that wake each other give the CPU back soon; other programs may keep it. */
+enum shared_preempted { PREEMPTED_BY_OWN = 1, PREEMPTED_BY_OTHER = 2 };
+
 /* A thread as the wait collector's programs keep it. */
 struct shared_thread {
 	struct shared_account account;
@@ -253,10 +256,12 @@ struct shared_thread {
 	uint64_t left_ns;      /* when it began, 0 = there is none */
 	uint64_t kernel_run_ns, kernel_queue_ns; /* as the kernel counts, when it began; all of its life */
 	uint8_t has_kernel;    /* they are known */
-	uint8_t preempted;     /* it did not wish to wait */
+	uint8_t preempted;     /* it did not wish to wait: enum shared_preempted, 0 = it did */
 	uint8_t walked;        /* stack is its own, not what is remembered for the place */
 	uint8_t throttled;     /* it did not wish to wait: a CPU quota stopped it, and that is certain */
-	uint8_t pad[4];
+	uint8_t preempt_long;  /* of these, the ones whose last wait took long */
+	uint8_t pad[7];
+	uint32_t preempt_carried_ns, pad2; /* the time that was given to preempt_stack since it was walked */
 	uint64_t quota_rq;     /* run queue whose stops are watched until it runs again, 0 = none */
 	uint64_t quota_ns;     /* how long that was stopped before */
 	uint64_t throttled_ns; /* of queue_ns */
@@ -282,6 +287,8 @@ struct shared_task {
 
 struct shared_wait_counts {
 	uint64_t walked, remembered, ring_full, threads_full;
+	uint64_t drawn_ns;    /* of waits with a stack that was drawn from several */
+	uint64_t squares_us2; /* sum of the squares of the times that one draw decided */
 	uint64_t preempt_slot, preempt_walks; /* the budget of stacks of those who did not wish to wait */
 };
 

@@ -16,22 +16,27 @@
  * check ^ stack is the place's key, so that a slot written by two CPUs at once is no slot rather than a wrong one.
  * last_ns: how long the last wait there took. mean_ns: how long they take on average, where the stack was walked.
  * walked_ns: when chance last had it walked. mixed: more than one stack was found. rare: the chance of walking it again
- * is 2^-rare.
+ * is 2^-rare. split, ways: see split.bpf.h. carried_ns: the time that was given to the stack since it is remembered,
+ * where there are others.
  */
 struct stackcache {
 	uint64_t check, stack;
 	uint64_t last_ns, mean_ns, walked_ns;
-	uint32_t mixed, rare;
+	uint8_t mixed, rare;
+	uint16_t split, ways, pad;
+	uint32_t carried_ns, pad2;
 };
 
 /*
- * A stack is walked again to find other stacks of its place, and where there are some, to tell their shares. The chance
- * falls where a place is passed often, so that walks of a place are some 30 a second, or 5,000 where it has several
- * stacks, rather than a share of 100,000. It depends on nothing but how often the place is passed: shares stay right.
+ * A stack is walked again to find other stacks of its place, and where there are some, to tell their shares. A new place
+ * is walked again at once, then with half the chance each time, down to one of 32, or of 8 where there are several. From
+ * there the chance falls where the place is passed often, so that its walks are some 30 a second, or 1,000 where there are
+ * several, rather than a part of 100,000. The chance depends on nothing but how often the place is passed: shares stay
+ * right.
  */
 enum {
 	STACKCACHE_RARE = 5, STACKCACHE_RARE_MIXED = 3, STACKCACHE_RARE_MOST = 12,
-	STACKCACHE_SOON_NS = 8000000, STACKCACHE_SOON_MIXED_NS = 40000,
+	STACKCACHE_SOON_NS = 8000000, STACKCACHE_SOON_MIXED_NS = 250000,
 	STACKCACHE_LATE = 8, /* times soon */
 };
 
@@ -86,7 +91,9 @@ static __always_inline void stackcache_set(struct stackcache *p, uint64_t key, u
 	p->mean_ns = 0;
 	p->walked_ns = 0;
 	p->mixed = 0;
-	p->rare = STACKCACHE_RARE;
+	p->rare = 0;
+	p->split = p->ways = 0;
+	p->carried_ns = 0;
 	p->stack = stack;
 	p->check = key ^ stack;
 }
@@ -116,7 +123,7 @@ static __always_inline void stackcache_walked(struct stackcache *p, uint64_t sta
 	p->walked_ns = now;
 	if (!p->mixed && p->stack != stack) {
 		stackcache_mix(p);
-	} else if (passed < soon && p->rare < STACKCACHE_RARE_MOST) {
+	} else if (p->rare < least || (passed < soon && p->rare < STACKCACHE_RARE_MOST)) {
 		p->rare++;
 	} else if (passed > soon * STACKCACHE_LATE && p->rare > least) {
 		p->rare--;

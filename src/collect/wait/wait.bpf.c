@@ -9,7 +9,8 @@
  * Unwinding is the main cost. How long a wait will be is not known when it begins, so
  * the stack of a *place* (thread, program counter, stack pointer) is remembered;
  * it is unwound again where the last wait at that place was long, and now and then
- * by chance, so that places which share a stack pointer get their share on average.
+ * by chance. Where that finds another stack, one word of the stack tells the two
+ * apart from then on (split.bpf.h); where none does, each gets its share on average.
  *
  * Long waits are sent one by one, with the waker and its stack, which is walked
  * only when the sleeper has slept long. Short ones are added up for each
@@ -17,6 +18,7 @@
  */
 #define STACKCACHE_DEFINE
 #include "collect/unwind/stackcache.bpf.h"
+#include "collect/wait/split.bpf.h"
 
 /* Interrupts are off in all the tracepoints used here: one for each CPU is enough. */
 BPF_MAP(wait_scratch, PERCPU_ARRAY, 1, uint32_t, struct unwind);
@@ -28,6 +30,7 @@ BPF_MAP(wait_counts, PERCPU_ARRAY, 1, uint32_t, struct shared_wait_counts);
 
 /* What tells the instruction of a wait from a place in the stackcache; the most steps of wait_thin. */
 enum { PLACE_OF_SITE = 0x200, THIN_MOST = 15 };
+#define CARRIED_MOST 0xffffffffu
 
 BPF_MAP(new_thread, ARRAY, 1, uint32_t, struct shared_thread);
 
@@ -119,54 +122,100 @@ static __always_inline uint32_t thin_now(void)
 	return thin < THIN_MOST ? thin : THIN_MOST;
 }
 
+/*
+ * Where a thread goes to sleep: its place in the cache, and the place that this is a part of. fresh: its place is new, and
+ * `place` is that of its instruction.
+ */
+struct where {
+	struct stackcache *place, *above, *fresh;
+	uint64_t key, above_key, fresh_key;
+	bool known;
+};
+
+static __always_inline void look_up(struct where *w, uint64_t key)
+{
+	w->key = key;
+	w->place = stackcache_of(key);
+	w->known = w->place && stackcache_known(w->place, key);
+}
+
+static __always_inline void find_place(struct where *w, uint32_t tid, const struct unwind *u, uint32_t thin)
+{
+	look_up(w, stackcache_key(tid, 0, u));
+#pragma clang loop unroll(full)
+	for (int i = 0; i < SPLIT_LEVELS; i++) {
+		if (!w->known || !split_known(w->place))
+			break;
+		w->above = w->place;
+		w->above_key = w->key;
+		look_up(w, split_key(w->place, w->key, u->sp));
+	}
+	if (w->known || !thin)
+		return;
+	w->fresh = w->place;
+	w->fresh_key = w->key;
+	look_up(w, unwind_hash((uint64_t)tid << 32 | PLACE_OF_SITE, u->pc));
+}
+
+/* A place is new, and has this stack. */
+static __always_inline void enter_place(struct where *w, uint64_t stack)
+{
+	if (w->fresh)
+		stackcache_set(w->fresh, w->fresh_key, stack);
+	if (!w->place || w->known)
+		return;
+	stackcache_set(w->place, w->key, stack);
+	if (w->fresh)
+		w->place->split = SPLIT_NEVER; /* the stack pointers of an instruction differ */
+}
+
+/* A stack was walked: what does that say of its place? */
+static __always_inline void learn_place(struct where *w, struct unwind *u, struct shared_process *p, uint64_t stack,
+					uint64_t now, uint32_t thin)
+{
+	if (!stackcache_worth(u))
+		return;
+	if (w->known && w->place->last_ns < SHARED_LONG_NS)
+		stackcache_walked(w->place, stack, now, thin);
+	else if (w->known && !w->place->mixed && w->place->stack != stack)
+		stackcache_mix(w->place);
+	if (w->fresh || !w->known) {
+		enter_place(w, stack);
+		if (!w->above)
+			return;
+		split_learn(u, p, w->above, w->above_key, stack);
+		if (++w->above->ways >= SPLIT_WAYS)
+			w->above->split = SPLIT_NEVER;
+	} else if (w->place->mixed) {
+		split_learn(u, p, w->place, w->key, stack);
+	}
+}
+
 /* The stack with which the current task goes to sleep. */
 static __always_inline uint64_t stack_of_sleeper(void *ctx, struct shared_thread *t, uint64_t now)
 {
 	uint32_t zero = 0, pid = t->account.pid, thin = thin_now();
 	struct unwind *u = bpf_map_lookup_elem(&wait_scratch, &zero);
-	struct stackcache *place, *fresh = NULL;
-	struct shared_wait_counts *c;
-	uint64_t key, fresh_key = 0, stack;
-	bool user, known;
+	struct shared_wait_counts *c = counts_here();
+	struct shared_process *p;
+	uint64_t stack;
+	struct where w = { 0 };
+	bool user;
 
-	if (!u)
+	if (!u || !c)
 		return SHARED_STACK_BEFORE;
 	u->record.pid = pid;
 	user = unwind_place_from_task(u);
-	key = stackcache_key(t->account.tid, 0, u);
-	place = stackcache_of(key);
-	known = place && stackcache_known(place, key);
-	if (!known && thin) {
-		/* The place is new. Its instruction may be known: then that stands for all of its places. */
-		fresh = place;
-		fresh_key = key;
-		key = unwind_hash((uint64_t)t->account.tid << 32 | PLACE_OF_SITE, u->pc);
-		place = stackcache_of(key);
-		known = place && stackcache_known(place, key);
-	}
-	t->place = key;
-	if (known && place->last_ns < SHARED_LONG_NS && !stackcache_again(place, thin)) {
-		c = counts_here();
-		if (c)
-			c->remembered++;
-		return place->stack;
+	find_place(&w, t->account.tid, u, thin);
+	t->place = w.key;
+	if (w.known && w.place->last_ns < SHARED_LONG_NS && !stackcache_again(w.place, thin)) {
+		c->remembered++;
+		return w.place->stack;
 	}
 	t->walked = 1;
-	user = user && unwind_from_task(u);
-	stack = walk(ctx, u, bpf_map_lookup_elem(&processes, &pid), user);
-	if (known && place->last_ns < SHARED_LONG_NS)
-		stackcache_walked(place, stack, now, thin);
-	else if (known && !place->mixed && place->stack != stack)
-		stackcache_mix(place);
-	if (!stackcache_worth(u))
-		return stack;
-	if (fresh)
-		stackcache_set(fresh, fresh_key, stack);
-	if (place && !known) {
-		stackcache_set(place, key, stack);
-		if (fresh)
-			place->rare = 0; /* many places are new: every one is walked, but for thin */
-	}
+	p = bpf_map_lookup_elem(&processes, &pid);
+	stack = walk(ctx, u, p, user && unwind_from_task(u));
+	learn_place(&w, u, p, stack, now, thin);
 	return stack;
 }
 
@@ -236,12 +285,32 @@ static __always_inline void place_learn(struct stackcache *place, uint64_t key, 
 
 	mean = mean ? mean - mean / 64 + passed / 64 : passed;
 	place->mean_ns = mean;
-	if (!place->mixed || place->stack == stack)
+	if (!place->mixed)
 		return;
 	if (mean >= 1 << 29 || bpf_get_prandom_u32() % (uint32_t)(4 * mean + 1) < passed) {
 		place->stack = stack;
 		place->check = key ^ stack;
+		place->carried_ns = 0;
 	}
+}
+
+/*
+ * One more wait is given a stack that was drawn from several, and that was given so much time already. What a draw decides
+ * is right or wrong as a whole: the squares of these times add up to the variance, times the share of the stack and the
+ * share of the others.
+ */
+static __always_inline void carry(uint32_t *carried_ns, uint64_t passed)
+{
+	uint64_t before = *carried_ns, after = before + passed;
+	struct shared_wait_counts *c = counts_here();
+
+	if (after > CARRIED_MOST)
+		after = CARRIED_MOST;
+	*carried_ns = after;
+	if (!c)
+		return;
+	c->drawn_ns += passed;
+	c->squares_us2 += (after / 1000) * (after / 1000) - (before / 1000) * (before / 1000);
 }
 
 /* A wait is over and what it was is known: it began at left_ns. */
@@ -253,9 +322,18 @@ static __always_inline void wait_over(struct shared_thread *t, uint64_t blocked,
 		place = stackcache_of(t->place);
 		if (place && stackcache_known(place, t->place)) {
 			place->last_ns = blocked;
-			if (t->walked && blocked + queue < SHARED_LONG_NS)
+			if (!t->walked && place->mixed)
+				carry(&place->carried_ns, blocked + queue);
+			else if (t->walked && blocked + queue < SHARED_LONG_NS)
 				place_learn(place, t->place, t->stack, blocked + queue);
 		}
+	} else if (t->preempted) {
+		if (blocked + queue >= SHARED_LONG_NS)
+			t->preempt_long |= t->preempted;
+		else
+			t->preempt_long &= ~t->preempted;
+		if (!t->walked)
+			carry(&t->preempt_carried_ns, blocked + queue);
 	}
 	if (blocked + queue >= SHARED_LONG_NS) {
 		struct shared_wait w = { .kind = RECORD_WAIT, .count = 1, .time_ns = t->left_ns,
@@ -385,8 +463,10 @@ static __always_inline void judge_quota(struct shared_thread *t)
 	t->throttled = 0;
 }
 
-/* Where it was interrupted. That can be anywhere, so there is nothing to remember; but it does not happen often,
- * or else the last one must do. */
+/*
+ * Where it was interrupted. That can be anywhere, so there is no place to remember it by. It is walked where the last such
+ * wait was long, for this one may be as long; and else while there are few of them, or the last stack must do.
+ */
 static __always_inline uint64_t stack_of_preempted(void *ctx, struct shared_thread *t, uint64_t now)
 {
 	uint32_t zero = 0, pid = t->account.pid;
@@ -399,14 +479,16 @@ static __always_inline uint64_t stack_of_preempted(void *ctx, struct shared_thre
 		c->preempt_slot = now / SHARED_SLOT_NS;
 		c->preempt_walks = 0;
 	}
-	if (c->preempt_walks++ >= SHARED_PREEMPT_WALKS >> thin_now())
+	if (!(t->preempt_long & t->preempted) && c->preempt_walks++ >= SHARED_PREEMPT_WALKS >> thin_now())
 		return t->preempt_stack ? t->preempt_stack : SHARED_STACK_PREEMPTED;
 	u->record.pid = pid;
+	t->walked = 1;
+	t->preempt_carried_ns = 0;
 	t->preempt_stack = walk(ctx, u, bpf_map_lookup_elem(&processes, &pid), unwind_from_task(u));
 	return t->preempt_stack;
 }
 
-static __always_inline void leave_cpu(void *ctx, struct task_struct *task, bool preempted, uint64_t now)
+static __always_inline void leave_cpu(void *ctx, struct task_struct *task, struct task_struct *next, bool preempted, uint64_t now)
 {
 	struct shared_thread *t = thread_of(task, STATE_RUNNING);
 	uint32_t state, tid;
@@ -434,7 +516,7 @@ static __always_inline void leave_cpu(void *ctx, struct task_struct *task, bool 
 	}
 	if (preempted || !state) {
 		t->account.state = STATE_READY;
-		t->preempted = 1;
+		t->preempted = next->tgid == task->tgid ? PREEMPTED_BY_OWN : PREEMPTED_BY_OTHER;
 		watch_quota(t, task, false);
 		t->stack = stack_of_preempted(ctx, t, now);
 		t->place = 0;
@@ -471,7 +553,7 @@ int on_switch(uint64_t *ctx)
 
 	if (is_over(now))
 		return 0;
-	leave_cpu(ctx, (void *)ctx[1], ctx[0], now);
+	leave_cpu(ctx, (void *)ctx[1], (void *)ctx[2], ctx[0], now);
 	enter_cpu((void *)ctx[2], now);
 	return 0;
 }
@@ -525,7 +607,7 @@ int on_wakeup_new(uint64_t *ctx)
 		t->left_ns = t->account.since_ns;
 		t->has_kernel = 1; /* it has nothing yet */
 		t->stack = SHARED_STACK_PREEMPTED;
-		t->preempted = 1;
+		t->preempted = PREEMPTED_BY_OWN;
 	}
 	return 0;
 }

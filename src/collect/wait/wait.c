@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -440,6 +441,9 @@ static void note_counts(struct session *s, const struct bpf_map *map)
 		return;
 	profile_count(s->profile, KEY_WAITS_STACKS_WALKED, counts.walked);
 	profile_count(s->profile, KEY_WAITS_STACKS_REMEMBERED, counts.remembered);
+	profile_count(s->profile, KEY_WAITS_DRAWN_NS, counts.drawn_ns);
+	/* A share of a half varies most: a quarter of the squares, of microseconds. */
+	profile_count(s->profile, KEY_WAITS_ERROR_NS, (uint64_t)(sqrt((double)counts.squares_us2 / 4) * 1000));
 	profile_count(s->profile, KEY_WAITS_LOST, counts.ring_full);
 	profile_count(s->profile, KEY_WAITS_THREADS_WITHOUT_ROOM, counts.threads_full);
 }

@@ -66,7 +66,7 @@ static void put_quality(struct json *j, const struct quality *q)
 	json_open_object_line(j, "quality", 0);
 	json_put_uints(j, { "samples", q->samples }, { "complete", q->complete });
 	if (q->by_time) {
-		json_put_uints(j, { "time_ns", q->weight }, { "complete_ns", q->complete_weight });
+		json_put_uints(j, { "time_ns", q->weight }, { "complete_ns", q->complete_weight }, { "error_ns", q->error_ns });
 	}
 	json_put_uints(j, { "lost", q->lost }, { "frames", q->frames }, { "unnamed", q->unnamed },
 		       { "own_cpu_ns", q->own_cpu_ns }, { "own_samples", q->own_samples },

@@ -9,7 +9,8 @@
 	waits.py sums CAPTURE           by thread: name, tid, and in ms the account's queue and blocked, the samples'
 	                                queue and wait, life
 	waits.py causes REPORT          by thread of a report in JSON: name, and ms of each cause as cause=ms; then "all"
-	waits.py paths CAPTURE OUT      often and rarely of truth-switches: name, true share, found share
+	waits.py paths CAPTURE OUT      often and rarely of truth-switches: name, true share, found share, and the standard
+	                                error that the recording states, all in percent
 	waits.py below CAPTURE NAME     ms of waits below a function
 	waits.py share CAPTURE NAME     the same in percent of all waits
 	waits.py children CAPTURE OUT   how many children truth-storm made meanwhile, and how many were seen napping
@@ -165,9 +166,11 @@ def paths(capture, out):
 		if of_thread.get(thread) in tids and not long_:
 			for name in set(c.functions(stack)) & found.keys():
 				found[name] += value
+	error_ns = c.db.execute("select coalesce(sum(value), 0) from counter where name = 'waits.error_ns'").fetchone()[0]
+	whole = max(sum(found.values()), 1)
 	for name in found:
-		print(name, f"{true[name] * 100 / max(sum(true.values()), 1):.2f}",
-		      f"{found[name] * 100 / max(sum(found.values()), 1):.2f}")
+		print(name, f"{true[name] * 100 / max(sum(true.values()), 1):.2f}", f"{found[name] * 100 / whole:.2f}",
+		      f"{error_ns * 100 / whole:.2f}")
 
 
 def causes(report):
