@@ -413,7 +413,8 @@ _Static_assert(sizeof(struct shared_record) == 64, "layout");
 enum {
 	SHARED_FAULT_SUMS = 32,     /* kinds of faults that are added up at a time, for each thread */
 	SHARED_FAULT_RANGES = 64,   /* parts of a file that are told apart */
-	SHARED_FAULT_WALKS = 100,   /* stacks walked without need within a slot, on each CPU */
+	SHARED_FAULT_WALKS = 32,    /* stacks walked without need within a slot on each CPU, while faults are few */
+	SHARED_FAULT_BUSY = 64,     /* faults within a slot on a CPU, beyond which they are many */
 };
 
 enum shared_fault_what { FAULT_MINOR = 0, FAULT_MAJOR, FAULT_RECLAIM };
@@ -454,6 +455,8 @@ struct shared_fault_counts {
 	uint64_t walked, remembered, ring_full, lost_faults;
 	uint64_t kswapd_wakes;       /* of the whole system */
 	uint64_t walk_slot, walks;   /* the budget of stacks */
+	uint64_t faults, allowed;    /* in this slot; and how many stacks may be walked without need */
+	uint64_t rare;               /* known stacks are walked again with a chance of 2^-rare */
 };
 
 _Static_assert(sizeof(struct shared_fault) == 96, "layout");

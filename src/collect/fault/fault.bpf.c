@@ -85,6 +85,7 @@ struct fault_thread {
 	uint64_t slot;
 	uint32_t next, pad;                                  /* which of known is to be replaced */
 	struct vma known[KNOWN];                             /* where the last faults were */
+	struct shared_fault now;                             /* the one at hand: there is no room on the stack */
 	struct shared_fault sums[SHARED_FAULT_SUMS];
 };
 
@@ -146,8 +147,22 @@ static __always_inline struct fault_thread *thread_here(uint32_t minor, uint32_t
 	return t;
 }
 
-/* The stack of the current task, from the registers in u. What could not be remembered is walked; what could
- * be is walked as well while there are few, and by chance beyond that. */
+/* How often known stacks are walked in this slot of time depends on how many faults there were in the one before: on a
+ * busy CPU by chance only, and that some ten times. */
+static __always_inline void start_slot(struct shared_fault_counts *c, uint64_t slot)
+{
+	c->allowed = c->faults > SHARED_FAULT_BUSY ? 0 : SHARED_FAULT_WALKS;
+	c->rare = 5;
+	for (int i = 0; i < 8; i++)
+		if (c->faults >> c->rare > 8)
+			c->rare++;
+	c->walk_slot = slot;
+	c->walks = 0;
+	c->faults = 0;
+}
+
+/* The stack of the current task, from the registers in u. It is walked where none is remembered; and where one is, while
+ * there are few, and by chance beyond that. */
 static __always_inline uint64_t stack_here(void *ctx, struct unwind *u, struct shared_fault_counts *c,
 					   uint32_t what, bool user, enum unwind_taken kernel, uint64_t now)
 {
@@ -158,12 +173,11 @@ static __always_inline uint64_t stack_here(void *ctx, struct unwind *u, struct s
 	uint32_t thin = fault_thin & 15;
 	struct shared_process *p;
 
-	if (c->walk_slot != slot) {
-		c->walk_slot = slot;
-		c->walks = 0;
-	}
-	if (c->walks >= SHARED_FAULT_WALKS >> thin && place && stackcache_known(place, key) &&
-	    bpf_get_prandom_u32() & ((64u << thin) - 1)) {
+	if (c->walk_slot != slot)
+		start_slot(c, slot);
+	c->faults++;
+	if (c->walks >= c->allowed >> thin && place && stackcache_known(place, key) &&
+	    bpf_get_prandom_u32() & ((1u << ((c->rare & 15) + thin)) - 1)) {
 		c->remembered++;
 		return place->stack;
 	}
@@ -386,12 +400,19 @@ static __always_inline void add(struct fault_thread *t, struct shared_fault *f, 
 	*s = *f;
 }
 
+static __always_inline struct shared_fault *fault_blank(struct fault_thread *t, uint8_t what)
+{
+	__builtin_memset(&t->now, 0, sizeof(t->now));
+	t->now.what = what;
+	return &t->now;
+}
+
 static __always_inline int fault(void *ctx, uint8_t what)
 {
 	struct fault_thread *t = thread_here(what == FAULT_MINOR, what == FAULT_MAJOR);
 	struct shared_fault_counts *c = counts_here();
-	struct shared_fault f = { .what = what };
 	bool user, in_kernel = false;
+	struct shared_fault *f;
 	struct scratch *s;
 	uint64_t now;
 
@@ -403,11 +424,12 @@ static __always_inline int fault(void *ctx, uint8_t what)
 		return 0;
 	}
 	now = bpf_ktime_get_ns();
-	f.address = CONTEXT(CONTEXT_ADDRESS);
-	if (t->entered_ns && t->entered_address >> 12 == f.address >> 12) {
-		f.spent_ns = now - t->entered_ns;
+	f = fault_blank(t, what);
+	f->address = CONTEXT(CONTEXT_ADDRESS);
+	if (t->entered_ns && t->entered_address >> 12 == f->address >> 12) {
+		f->spent_ns = now - t->entered_ns;
 		if ((t->entered_error & 3) == 3) /* a write, and the page was present */
-			f.flags = FAULT_WRITE_PROTECTED;
+			f->flags = FAULT_WRITE_PROTECTED;
 	}
 	t->entered_ns = 0;
 	if ((CONTEXT(REGS_CS) & 3) == 3) {
@@ -417,10 +439,10 @@ static __always_inline int fault(void *ctx, uint8_t what)
 		user = unwind_from_task(&s->u);
 		in_kernel = true;
 	}
-	f.stack = stack_here(ctx, &s->u, c, what, user, in_kernel ? UNWIND_INTERRUPTED : UNWIND_USER_ONLY, now);
+	f->stack = stack_here(ctx, &s->u, c, what, user, in_kernel ? UNWIND_INTERRUPTED : UNWIND_USER_ONLY, now);
 	scratch_give(s);
-	describe_address(t, &f, now);
-	add(t, &f, c, now);
+	describe_address(t, f, now);
+	add(t, f, c, now);
 	return 0;
 }
 
@@ -466,7 +488,7 @@ int on_reclaim_end(void *ctx)
 {
 	struct fault_thread *t = bpf_task_storage_get(&fault_threads, bpf_get_current_task_btf(), 0, 0);
 	struct shared_fault_counts *c = counts_here();
-	struct shared_fault f = { .what = FAULT_RECLAIM, .where = FAULT_NOWHERE };
+	struct shared_fault *f;
 	struct scratch *s;
 	uint64_t now;
 	bool user;
@@ -479,12 +501,14 @@ int on_reclaim_end(void *ctx)
 		return 0;
 	}
 	now = bpf_ktime_get_ns();
-	f.spent_ns = now - t->reclaim_ns;
+	f = fault_blank(t, FAULT_RECLAIM);
+	f->where = FAULT_NOWHERE;
+	f->spent_ns = now - t->reclaim_ns;
 	t->reclaim_ns = 0;
 	user = unwind_from_task(&s->u);
-	f.stack = stack_here(ctx, &s->u, c, FAULT_RECLAIM, user, UNWIND_TRACED, now);
+	f->stack = stack_here(ctx, &s->u, c, FAULT_RECLAIM, user, UNWIND_TRACED, now);
 	scratch_give(s);
-	add(t, &f, c, now);
+	add(t, f, c, now);
 	return 0;
 }
 
