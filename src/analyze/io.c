@@ -250,6 +250,9 @@ static void add_remarks(struct io_figures *f, const struct profile *p)
 		{ KEY_BLOCK_NOT_RECORDED, NULL, "this kernel has no tracepoints for block devices" },
 	};
 
+	f->walked = profile_counter(p, KEY_IO_STACKS_WALKED);
+	f->remembered = profile_counter(p, KEY_IO_STACKS_REMEMBERED);
+	f->calls_error = profile_counter(p, KEY_IO_CALLS_ERROR);
 	for (size_t i = 0; i < ARRAY_LEN(remarks); i++)
 		if ((!remarks[i].counter || profile_counter(p, remarks[i].counter)) &&
 		    (!remarks[i].call || profile_counter_of(p, KEY_IO_CALLS_OF, remarks[i].call)))

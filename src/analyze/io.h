@@ -61,6 +61,7 @@ struct io_figures {
 	VEC(struct io_row) functions, files; /* most bytes read and written first, then by time of sync */
 	VEC(struct io_operation) operations; /* most calls first */
 	VEC(struct io_disk) disks;           /* by name */
+	uint64_t walked, remembered, calls_error; /* stacks of the recording; standard error of the calls of a function */
 	VEC(const char *) remarks;           /* sentences about what the figures leave out */
 };
 

@@ -187,14 +187,18 @@ static __always_inline struct file *file_of_typed(uint32_t fd, uint32_t list, ui
 	return bpf_rdonly_cast(element->next, file);
 }
 
-/* The verifier does not let one compute with pointers of the kernel. They go through memory, where they become numbers. */
-static __always_inline uint64_t file_key_typed(struct shared_io_thread *t, const struct file *file)
+/* The verifier does not let one compute with pointers of the kernel. They go through memory, where they become numbers.
+ * handle: the address of the file. */
+static __always_inline uint64_t file_key_typed(struct shared_io_thread *t, const struct file *file, uint64_t *handle)
 {
 	volatile uint64_t *memory = t->pointers;
 	const struct inode *inode;
 
+	*handle = 0;
 	if (!file)
 		return 0;
+	memory[2] = (uint64_t)file;
+	*handle = memory[2];
 	inode = file->f_inode;
 	memory[0] = (uint64_t)inode;
 	memory[1] = (uint64_t)file->f_path.dentry;

@@ -143,51 +143,37 @@ static __always_inline uint32_t argument(const uint64_t *regs, uint8_t which)
 
 enum { USER_CS_32 = 0x23, MODE_WRITE = 2 };
 
-/* What one call reads, and what it writes or syncs. way 0: nothing. */
-struct moved {
-	uint64_t file[2], handle[2];
-	uint8_t way[2];
-	uint8_t pad[6];
-};
-
-static __always_inline void moves(struct moved *m, int which, uint8_t way, struct file *file)
+static __always_inline void moves(struct shared_io_thread *t, int which, uint8_t way, struct file *file)
 {
-	m->way[which] = way;
-	m->file[which] = file_key(file);
-	m->handle[which] = (uint64_t)file;
+	t->ways[which].way = way;
+	t->ways[which].file = file_key(file);
+	t->ways[which].handle = (uint64_t)file;
 }
 
 /* Calls that move between two files, and those that name no descriptor: msync, sync. vmsplice fills a pipe, or empties
  * it. The arguments are those of the call. */
-__attribute__((noinline)) int io_find_files(struct moved *m, uint32_t op, uint64_t first, uint64_t from, uint64_t to)
+__attribute__((noinline)) int io_find_files(struct shared_io_thread *t, uint64_t first, uint32_t from, uint32_t to)
 {
 	struct file *file;
 
-	if (!m)
+	if (!t)
 		return 0;
-	if (op == IO_OP_vmsplice) {
+	t->ways[0].way = t->ways[1].way = 0;
+	if (t->op == IO_OP_vmsplice) {
 		file = file_of(first);
 		if (file && !(BPF_CORE_READ(file, f_mode) & MODE_WRITE))
-			moves(m, 0, IO_READ, file);
+			moves(t, 0, IO_READ, file);
 		else
-			moves(m, 1, IO_WRITE, file);
-	} else if (op == IO_OP_msync) {
-		moves(m, 1, IO_SYNC, file_mapped(first));
-	} else if (op == IO_OP_sync) {
-		moves(m, 1, IO_SYNC, NULL);
+			moves(t, 1, IO_WRITE, file);
+	} else if (t->op == IO_OP_msync) {
+		moves(t, 1, IO_SYNC, file_mapped(first));
+	} else if (t->op == IO_OP_sync) {
+		moves(t, 1, IO_SYNC, NULL);
 	} else {
-		moves(m, 0, IO_READ, file_of(from));
-		moves(m, 1, IO_WRITE, file_of(to));
+		moves(t, 0, IO_READ, file_of(from));
+		moves(t, 1, IO_WRITE, file_of(to));
 	}
 	return 0;
-}
-
-static __always_inline uint8_t place_way(struct shared_io_thread *t, const struct moved *m, int which, const uint64_t *regs)
-{
-	struct place_call c = { .ip = regs[REGS_IP], .sp = regs[REGS_SP], .file = m->file[which], .handle = m->handle[which],
-				.op = t->op, .way = m->way[which] };
-
-	return m->way[which] ? place_of(t, &c) : SHARED_IO_PLACES;
 }
 
 /* Numbers of the kernel's types list_head and file. A relocation would give those of the small part that libbpf gets
@@ -197,7 +183,7 @@ const volatile uint32_t type_of_list, type_of_file;
 /* Remembers what the call at hand is about. typed: see file_of_typed(). */
 static __always_inline void note_call(struct shared_io_thread *t, const struct call *call, bool typed, const uint64_t *regs)
 {
-	struct moved m = { 0 };
+	uint64_t ip = regs[REGS_IP], sp = regs[REGS_SP];
 	struct file *file;
 	uint32_t fd;
 	uint8_t at;
@@ -208,22 +194,24 @@ static __always_inline void note_call(struct shared_io_thread *t, const struct c
 	t->from = t->to = SHARED_IO_PLACES;
 	t->walked = 0;
 	if (!call->from == !call->to) {
-		io_find_files(&m, call->op, regs[REGS_DI], argument(regs, call->from), argument(regs, call->to));
-		t->from = place_way(t, &m, 0, regs);
-		t->to = place_way(t, &m, 1, regs);
+		io_find_files(t, regs[REGS_DI], argument(regs, call->from), argument(regs, call->to));
+		if (t->ways[0].way)
+			t->from = place_of(t, 0, ip, sp);
+		if (t->ways[1].way)
+			t->to = place_of(t, 1, ip, sp);
 		return;
 	}
 	fd = argument(regs, call->from | call->to); /* one of them is 0 */
-	m.way[0] = call->ways;
+	t->ways[0].way = call->ways;
 	if (typed) {
 		file = file_of_typed(fd, type_of_list, type_of_file);
-		m.file[0] = file_key_typed(t, file);
+		t->ways[0].file = file_key_typed(t, file, &t->ways[0].handle);
 	} else {
 		file = file_of(fd);
-		m.file[0] = file_key(file);
+		t->ways[0].file = file_key(file);
+		t->ways[0].handle = (uint64_t)file;
 	}
-	m.handle[0] = (uint64_t)file;
-	at = place_way(t, &m, 0, regs);
+	at = place_of(t, 0, ip, sp);
 	if (call->from)
 		t->from = at;
 	else
@@ -323,18 +311,16 @@ static __always_inline void add_call(struct shared_io_thread *t, uint8_t at, uin
 
 static __always_inline void send_one(struct shared_io_thread *t, uint8_t at, uint64_t stack, int64_t result, uint64_t ns)
 {
-	struct shared_io one;
-
 	if (at >= SHARED_IO_PLACES)
 		return;
-	one = t->places[at & (SHARED_IO_PLACES - 1)].sum;
-	one.time_ns = t->slot_ns;
-	one.stack = stack;
-	one.count = 1;
-	one.errors = result < 0;
-	one.bytes = result < 0 ? 0 : result;
-	one.ns = ns;
-	io_send(&one);
+	t->one = t->places[at & (SHARED_IO_PLACES - 1)].sum;
+	t->one.time_ns = t->slot_ns;
+	t->one.stack = stack;
+	t->one.count = 1;
+	t->one.errors = result < 0;
+	t->one.bytes = result < 0 ? 0 : result;
+	t->one.ns = ns;
+	io_send(&t->one);
 }
 
 /*

@@ -11,6 +11,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -357,8 +358,7 @@ static void note_counts(struct profile *p, const struct bpf_map *map, uint64_t c
 		return;
 	profile_count(p, KEY_IO_STACKS_WALKED, c.walked);
 	profile_count(p, KEY_IO_STACKS_REMEMBERED, calls > c.walked ? calls - c.walked : 0);
-	count(p, KEY_IO_STACKS_WALKED_AGAIN, c.again);
-	count(p, KEY_IO_STACKS_CHANGED, c.other);
+	count(p, KEY_IO_CALLS_ERROR, (uint64_t)sqrt((double)c.variance));
 	profile_count(p, KEY_IO_LOST_CALLS, c.lost_calls);
 	profile_count(p, KEY_IO_LOST_BYTES, c.lost_bytes);
 	count(p, KEY_IO_LOST_STACKS, c.lost_stacks);

@@ -51,14 +51,30 @@ struct shared_io_place {
 	uint64_t callers;   /* a hash of the words above sp, by which functions that call read() alike are told apart */
 	uint64_t walked_ns; /* when the stack was last walked again by chance */
 	uint32_t checks;    /* how often the callers were found the same */
+	uint32_t passed;    /* calls since the stack was walked */
 	uint8_t split;      /* calls with other callers have places of their own */
 	uint8_t noise;      /* how often other callers had the same stack: the words tell nothing if it is often */
 	uint8_t mixed;      /* more than one stack was found here */
 	uint8_t rare;       /* the stack is walked again with a chance of 2^-rare */
+	uint32_t pad;
 	struct shared_io sum;
 };
 
-/* A thread as the io collector's programs keep it. */
+/* One way of the call at hand, for which a place is looked for. */
+struct shared_io_call {
+	uint64_t file;    /* its key */
+	uint64_t handle;  /* the struct file */
+	uint64_t ip, sp;
+	uint64_t callers; /* 0: not read yet */
+	uint64_t hash;
+	uint32_t way;     /* 0: there is none */
+	uint32_t near;    /* the place that differs in its callers only; SHARED_IO_PLACES: none */
+};
+
+/*
+ * A thread as the io collector's programs keep it. What they need for the call at hand is here as well: before 6.13 all
+ * functions that call each other have 512 bytes of stack together, and the unwinder takes half of it.
+ */
 struct shared_io_thread {
 	uint32_t pid, tid;
 	uint32_t op;       /* of the call at hand, 0 = none */
@@ -73,7 +89,9 @@ struct shared_io_thread {
 	uint8_t walked;    /* the stack of the call at hand is its own, not what is remembered */
 	uint8_t worth;     /* the last stack that was walked is to be remembered */
 	uint8_t pad[4];
-	uint64_t pointers[2]; /* see file_key_typed() */
+	uint64_t pointers[3]; /* see file_key_typed() */
+	struct shared_io_call ways[2]; /* what is read; what is written or synced */
+	struct shared_io one; /* a call that is sent by itself */
 	struct shared_io_place places[SHARED_IO_PLACES];
 };
 
@@ -85,7 +103,7 @@ struct shared_io_stats {
 
 struct shared_io_counts {
 	uint64_t walked;
-	uint64_t again, other;  /* stacks walked again at a known place by chance; and those that were another stack */
+	uint64_t variance;      /* of the calls of a function, in calls²: see place_again() */
 	uint64_t lost_calls, lost_bytes, lost_stacks, lost_files;
 	uint64_t threads_full, compat;
 	uint64_t requests_full; /* of block devices or io_uring, without room to remember them */
@@ -121,6 +139,6 @@ struct shared_device {
 };
 
 _Static_assert(sizeof(struct shared_io) == 64, "layout");
-_Static_assert(sizeof(struct shared_io_place) == 104, "layout");
-_Static_assert(sizeof(struct shared_io_thread) <= 3500, "with the map's own words less than a page");
+_Static_assert(sizeof(struct shared_io_place) == 112, "layout");
+_Static_assert(sizeof(struct shared_io_thread) <= 3900, "with the map's own words less than a page");
 _Static_assert(sizeof(struct shared_file) == 48, "layout");

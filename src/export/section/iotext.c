@@ -60,6 +60,20 @@ static void put_way(const struct tables *t, const char *way, uint64_t calls, uin
 		   str_bytes(c, ratio(bytes, calls)), megabytes_a_second(bytes, t->f->duration_ns), way);
 }
 
+/* Totals and files are exact; which function made a call is not where its stack was not walked. */
+static void put_error(const struct tables *t)
+{
+	const struct io_figures *f = t->f;
+	uint64_t stacks = f->walked + f->remembered;
+	char error[32];
+
+	if (!f->remembered)
+		return;
+	buf_printf(t->out, "Stacks were walked for %.1f %% of the calls; the others, at high rates, have the stack last walked "
+			   "at the\nsame instruction, stack pointer and file: calls of a function ±%s (%.2f %% of all)\n",
+		   100.0 * f->walked / stacks, str_count(error, f->calls_error), 100.0 * f->calls_error / stacks);
+}
+
 static void put_totals(const struct tables *t)
 {
 	const struct io_row *all = &t->f->all;
@@ -79,6 +93,7 @@ static void put_totals(const struct tables *t)
 		buf_printf(t->out, "%.2f bytes written for each byte read; ",
 			   (double)all->write_bytes / all->read_bytes);
 	buf_printf(t->out, "%s call%s failed\n", str_count(a, all->errors), all->errors == 1 ? "" : "s");
+	put_error(t);
 	if (!t->f->chosen)
 		buf_puts(t->out, "By function and file: --what read, --what write or --what sync\n");
 	for (size_t i = 0; i < t->f->remarks.n; i++)
@@ -336,6 +351,9 @@ static void put_json(const struct export_job *job, struct json *j)
 		put_json_rows(j, "files", f.files.v, f.files.n, limit);
 		put_json_operations(j, &f);
 		put_json_disks(j, &f);
+		json_put_uint(j, "stacks_walked", f.walked);
+		json_put_uint(j, "stacks_remembered", f.remembered);
+		json_put_uint(j, "calls_error", f.calls_error);
 		json_break(j, 1);
 		json_put_strings(j, "remarks", (const char *const *)f.remarks.v, f.remarks.n);
 		json_close(j);

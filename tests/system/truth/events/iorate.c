@@ -1,6 +1,7 @@
 /*
  * iorate.c [calls] - two threads that make that many one-byte calls each, on eight files from eight
- * places in turn: more kinds of calls than are added up at a time. Says how many bytes each file got.
+ * places in turn: many kinds of calls at a time. Then as many reads at one place with two stacks, which
+ * differ beyond the words near the stack pointer. Says how many calls it made, and how many with each stack.
  */
 #include "../truth.h"
 
@@ -24,6 +25,46 @@ PLACE(0) PLACE(1) PLACE(2) PLACE(3) PLACE(4) PLACE(5) PLACE(6) PLACE(7)
 
 static void (*const places[FILES])(char *) = { rate_0, rate_1, rate_2, rate_3, rate_4, rate_5, rate_6, rate_7 };
 
+static NOINLINE void mixed_leaf(void)
+{
+	char room[256], c;
+
+	__asm__ volatile("" : : "r"(room) : "memory"); /* return addresses are far from the stack pointer */
+	if (pread(fds[0], &c, 1, 0) != 1)
+		_exit(1);
+	__asm__ volatile("");
+}
+
+static NOINLINE void mixed_often(void)
+{
+	mixed_leaf();
+	__asm__ volatile("");
+}
+
+static NOINLINE void mixed_seldom(void)
+{
+	mixed_leaf();
+	__asm__ volatile("nop"); /* else the compiler makes one function of the two */
+}
+
+/* Three of four calls come from mixed_often(), in no order. How many did. */
+static long mix(void)
+{
+	unsigned state = 1;
+	long often = 0;
+
+	for (long i = 0; i < calls; i++) {
+		state = state * 1103515245 + 12345;
+		if (state >> 28 & 3) {
+			mixed_often();
+			often++;
+		} else {
+			mixed_seldom();
+		}
+	}
+	return often;
+}
+
 static void *work(void *unused)
 {
 	char c = 'x';
@@ -37,6 +78,7 @@ int main(int argc, char **argv)
 {
 	pthread_t threads[2];
 	double start;
+	long often;
 
 	calls = argument(argc, argv, 1, 100000);
 	for (int i = 0; i < FILES; i++) {
@@ -51,6 +93,7 @@ int main(int argc, char **argv)
 		pthread_create(&threads[i], NULL, work, NULL);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
-	printf("calls %ld\nseconds %.3f\n", 4 * calls, seconds_of(CLOCK_MONOTONIC) - start);
+	often = mix();
+	printf("calls %ld\nseconds %.3f\nmixed %ld %ld\n", 5 * calls, seconds_of(CLOCK_MONOTONIC) - start, often, calls);
 	return 0;
 }
