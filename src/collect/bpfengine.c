@@ -43,6 +43,7 @@ struct bpfengine {
 	struct ring_buffer *ring;
 	struct map stacks; /* hash of a stack to the profile's stack */
 	struct shared_large *large; /* room to make one entry in */
+	uint64_t versions; /* of mappings, given out (shared_process.version) */
 	int stats_fd;
 	uint64_t read_bytes; /* of the ring, since this drain began */
 	uint64_t full; /* processes that found no room */
@@ -538,7 +539,8 @@ static void put_process(struct bpfengine *e, uint32_t pid, const struct shared_p
 static void sink_mappings(void *context, pid_t pid, uint64_t born, const struct shared_mapping *list, uint32_t count)
 {
 	struct bpfengine *e = context;
-	struct shared_process few = { .count = count, .since_ns = processes_joined_ns(e->session->processes, pid), .born = born };
+	struct shared_process few = { .count = count, .since_ns = processes_joined_ns(e->session->processes, pid), .born = born,
+				      .version = ++e->versions };
 	uint32_t key = pid;
 
 	if (count > SHARED_FEW_MAPPINGS) {

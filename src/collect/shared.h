@@ -67,6 +67,7 @@ struct shared_process {
 	uint32_t large; /* look into the other map instead */
 	uint64_t since_ns; /* when it was found, for one that joined later; 0 = the recording, or itself, began then */
 	uint64_t born;     /* when its first thread was, in ticks as /proc/PID/stat has it: pids are given out again; 0 = not known */
+	uint64_t version;  /* another one whenever the mappings may be others; 0 = not known */
 	struct shared_mapping mappings[SHARED_FEW_MAPPINGS];
 };
 
@@ -406,7 +407,7 @@ _Static_assert(sizeof(struct shared_event) == 40, "layout");
 _Static_assert(sizeof(struct shared_event_record) == 64, "layout");
 _Static_assert(sizeof(struct shared_event_key) == 24, "layout");
 _Static_assert(sizeof(struct shared_mapping) == 32, "layout");
-_Static_assert(sizeof(struct shared_process) == 24 + 32 * SHARED_FEW_MAPPINGS, "layout");
+_Static_assert(sizeof(struct shared_process) == 32 + 32 * SHARED_FEW_MAPPINGS, "layout");
 _Static_assert(sizeof(struct shared_module) == 24, "layout");
 _Static_assert(sizeof(struct shared_record) == 64, "layout");
 

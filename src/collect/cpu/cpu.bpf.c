@@ -11,22 +11,27 @@
 /* Per CPU: the clock's interrupt does not interrupt itself. */
 BPF_MAP(cpu_scratch, PERCPU_ARRAY, 1, uint32_t, struct unwind);
 
+TRAIL_MAP(cpu_trails);
+
 BPF_MAP(cpu_counts, PERCPU_ARRAY, 1, uint32_t, struct shared_counts);
 
 SEC("perf_event")
 int on_cpu_clock(void *ctx)
 {
 	uint64_t id = bpf_get_current_pid_tgid();
+	bool from_user = (CONTEXT(REGS_CS) & 3) == 3;
 	uint32_t pid = id >> 32, zero = 0;
 	struct shared_process *p = bpf_map_lookup_elem(&processes, &pid);
 	struct shared_counts *counts;
+	struct trail *trail;
 	struct unwind *u;
 
 	if (!p)
 		return 0;
 	u = bpf_map_lookup_elem(&cpu_scratch, &zero);
 	counts = bpf_map_lookup_elem(&cpu_counts, &zero);
-	if (!u || !counts)
+	trail = trail_of(&cpu_trails, id);
+	if (!u || !counts || !trail)
 		return 0;
 	u->record.kind = RECORD_CPU;
 	u->record.pid = pid;
@@ -37,16 +42,14 @@ int on_cpu_clock(void *ctx)
 	counts->samples++;
 
 	u->record.kernel_count = 0;
-	if ((CONTEXT(REGS_CS) & 3) == 3) {
+	if (from_user)
 		UNWIND_FROM(u, CONTEXT);
-		unwind_user(u, p);
-	} else {
-		if (unwind_from_task(u))
-			unwind_user(u, p);
-		else
-			unwind_nothing(u);
+	if (from_user || unwind_from_task(u))
+		unwind_along(u, p, trail);
+	else
+		unwind_nothing(u);
+	if (!from_user)
 		unwind_kernel(ctx, u, UNWIND_INTERRUPTED);
-	}
 	counts->guessed += u->guessed & UNWIND_GUESSED;
 	counts->derived += (u->guessed & UNWIND_DERIVED) != 0;
 	counts->no_memory += u->no_memory;

@@ -132,6 +132,7 @@ static void close_copies(struct session *s)
 }
 
 static const char *const programs[] = { "on_cpu_clock", NULL };
+static const char *const maps[] = { "cpu_trails", NULL };
 
 const struct collector collector_cpu = {
 	.name = "cpu",
@@ -139,6 +140,7 @@ const struct collector collector_cpu = {
 	.flags = COLLECTOR_CLOCK,
 	.state_size = sizeof(struct cpu),
 	.programs = programs,
+	.maps = maps,
 	.start = start,
 	.record = record,
 	.set_hz = set_hz,

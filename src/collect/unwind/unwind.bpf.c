@@ -158,6 +158,7 @@ static __always_inline int stop(struct unwind *u, uint32_t reason)
 }
 
 #include "collect/unwind/guess.bpf.h"
+#include "collect/unwind/trail.bpf.h"
 
 /* From the stack of a thread to that of its goroutine: RULE_GO_*. The stack of a thread that has left its goroutine
  * and looks for another is complete. */
@@ -209,8 +210,9 @@ static __always_inline void keep_rbx(struct unwind *u, uint64_t rule, uint64_t c
 		u->registers[RBX] = RULE_LOST_RBX;
 }
 
-/* Records the frame at hand and goes to its caller. 1 = the stack ends here, u->reason says why. */
-__attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_process *p)
+/* Records the frame at hand and goes to its caller. t: the trail on which it is not, or NULL. 1 = the stack ends here, u->reason
+ * says why. */
+__attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_process *p, struct trail *t)
 {
 	uint64_t pc, address, rule, cfa, old_sp, pair[2];
 	bool rising = false;
@@ -231,6 +233,7 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 	u->count = count + 1;
 
 	rule = rule_of(u->last.module, address);
+	unwind_note(u, t, SHARED_FRAME(u->last.module, address), rule);
 	/* Rows that were read from code are none of the cases below, at no cost to the others. */
 	kind = rule & (15 | RULE_DERIVED);
 	old_sp = u->sp;
@@ -332,6 +335,12 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
  * entries earlier, so that there is room.
  */
 uint64_t processes_full; /* children that found no room */
+uint64_t versions;       /* given out here; those of user space are below 1 << 63 */
+
+static __always_inline uint64_t new_version(void)
+{
+	return 1ULL << 63 | __sync_fetch_and_add(&versions, 1);
+}
 
 static __always_inline uint64_t born(struct task_struct *task)
 {
@@ -375,8 +384,10 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 	}
 	young_fork(from, to);
 	p = bpf_map_lookup_elem(&processes, &to);
-	if (p)
+	if (p) {
 		p->born = born(child);
+		p->version = new_version(); /* from now on it maps files of its own */
+	}
 	return 0;
 }
 
@@ -413,8 +424,10 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 	bpf_map_delete_elem(&large, &pid);
 	young_exec(pid, task);
 	p = bpf_map_lookup_elem(&processes, &pid);
-	if (p)
+	if (p) {
 		p->born = born(task);
+		p->version = new_version();
+	}
 	return 0;
 }
 

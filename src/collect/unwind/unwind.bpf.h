@@ -2,9 +2,10 @@
  * unwind.bpf.h - user stacks without frame pointers, unwound in the kernel.
  *
  * A program of any kind fills a struct unwind with the user registers and calls
- * unwind_user(). Tables, mappings and rules are put into the maps by unwindmaps.c
- * and processes.c. The work of one frame is a global function (unwind_step): the
- * verifier checks it once, so that the loop around it may run 512 times.
+ * unwind_user(), or unwind_along() if it samples the same threads again and again.
+ * Tables, mappings and rules are put into the maps by unwindmaps.c and processes.c.
+ * The work of one frame is a global function (unwind_step): the verifier checks it
+ * once, so that the loop around it may run 512 times.
  */
 #pragma once
 
@@ -33,6 +34,36 @@ struct unwind {
 
 /* The caller of a frame was taken from the stack without knowing the frame's size; or by a row that was read from the code. */
 enum { UNWIND_GUESSED = 1, UNWIND_DERIVED = 2 };
+
+enum {
+	TRAIL_FRAMES = 64,
+	TRAIL_FRESH = 16,
+	TRAIL_STEPS = 32,   /* in one go: the verifier checks each */
+	TRAIL_THREADS = 16, /* for each CPU */
+};
+
+/* A frame of an earlier walk: its registers, how it is stored, and the rule of its address. */
+struct trail_frame {
+	uint64_t pc, sp;
+	uint64_t frame;
+	uint64_t rule;
+};
+
+/* The frames of a thread that its last walk has met, beyond the leaf (trail.bpf.h). Owned by one program, which nothing may
+ * interrupt that uses the same trail. */
+struct trail {
+	uint64_t thread;
+	uint64_t version;           /* shared_process.version: what is below is true of these mappings */
+	struct shared_mapping last; /* where the leaf was */
+	uint32_t first;             /* frames from here to the end, the outermost last */
+	uint32_t at;                /* where the walk is; frames before it were passed */
+	uint32_t joined;            /* after the last one that was on the trail */
+	uint32_t fresh_count;
+	struct trail_frame frames[TRAIL_FRAMES];
+	struct trail_frame fresh[TRAIL_FRESH]; /* met by this walk since then, as a ring */
+};
+
+#define TRAIL_MAP(name) BPF_MAP(name, PERCPU_ARRAY, TRAIL_THREADS, uint32_t, struct trail)
 
 #ifdef UNWIND_DEFINE
 #define UNWIND_MAP
@@ -94,7 +125,10 @@ static __always_inline void *cache_entry(void *cache, uint32_t entries, uint64_t
 /* Hashes of stacks that were sent; a slot that was overwritten only costs sending one again. */
 CACHE_OF_PARTS(seen_part, SHARED_SEEN_PART, 8) seen SEC(".maps");
 
-int unwind_step(struct unwind *u, struct shared_process *p);
+int unwind_step(struct unwind *u, struct shared_process *p, struct trail *t);
+int unwind_follow(struct unwind *u, struct trail *t);
+int unwind_begin(struct unwind *u, const struct shared_process *p, struct trail *t);
+int unwind_keep(struct trail *t);
 
 static __always_inline uint64_t unwind_hash(uint64_t h, uint64_t frame)
 {
@@ -144,8 +178,16 @@ static __always_inline bool unwind_no_memory(void)
 	return !mm || !BPF_CORE_READ(mm, start_code);
 }
 
-/* Unwinds from the registers in u; the result is u->frames, u->count, u->hash and u->reason. */
-static __always_inline void unwind_user(struct unwind *u, struct shared_process *p)
+/* The trail of a thread, or of another one that has the same place (unwind_begin() sees to that). trails: see TRAIL_MAP. */
+static __always_inline struct trail *trail_of(void *trails, uint64_t thread)
+{
+	uint32_t slot = (uint32_t)thread * 0x9e3779b9U >> 28;
+
+	_Static_assert(TRAIL_THREADS == 1 << 4, "the shift above");
+	return bpf_map_lookup_elem(trails, &slot);
+}
+
+static __always_inline void unwind_reset(struct unwind *u)
 {
 	u->count = 0;
 	u->hash = 0;
@@ -153,9 +195,11 @@ static __always_inline void unwind_user(struct unwind *u, struct shared_process 
 	u->no_memory = 0;
 	u->reason = REASON_TOO_DEEP;
 	u->last.start = u->last.end = 0;
-	for (int i = 0; i < SHARED_MAX_USER_FRAMES; i++)
-		if (unwind_step(u, p))
-			break;
+}
+
+/* Why a walk could not go on: there may be no user memory to read. */
+static __always_inline void unwind_explain(struct unwind *u)
+{
 	if (u->reason != REASON_BAD_STACK && u->reason != REASON_NO_MAPPING)
 		return;
 	if (unwind_no_memory()) {
@@ -165,6 +209,28 @@ static __always_inline void unwind_user(struct unwind *u, struct shared_process 
 	} else if (u->reason == REASON_BAD_STACK && unwind_task_ending()) {
 		u->reason = REASON_ENDING;
 	}
+}
+
+/* Unwinds from the registers in u; the result is u->frames, u->count, u->hash and u->reason. */
+static __always_inline void unwind_user(struct unwind *u, struct shared_process *p)
+{
+	unwind_reset(u);
+	for (int i = 0; i < SHARED_MAX_USER_FRAMES; i++)
+		if (unwind_step(u, p, NULL))
+			break;
+	unwind_explain(u);
+}
+
+/* The same, faster, with the trail of the thread in u->record. */
+static __always_inline void unwind_along(struct unwind *u, struct shared_process *p, struct trail *t)
+{
+	unwind_reset(u);
+	unwind_begin(u, p, t);
+	for (int i = 0; i < SHARED_MAX_USER_FRAMES; i++)
+		if (unwind_follow(u, t) || unwind_step(u, p, t))
+			break;
+	unwind_keep(t);
+	unwind_explain(u);
 }
 
 /* The layout of struct pt_regs on x86-64, in words. It is ABI: signal frames and ptrace show it. */
