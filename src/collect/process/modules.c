@@ -174,7 +174,7 @@ static uint32_t add_file(struct modules *ms, int fd, const char *path, enum prof
 		m->inode = st.st_ino;
 		m->size = st.st_size;
 		m->changed = st.st_mtim;
-		reader_add(ms->reader, id, fd);
+		reader_add(ms->reader, id, fd, kind == MODULE_VDSO);
 	}
 	m = &ms->list.v[id];
 	m->map_major = map_major;

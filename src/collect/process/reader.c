@@ -18,6 +18,7 @@
 struct job {
 	uint32_t id;
 	int fd;
+	bool image;                   /* see tablecache_image() */
 	struct tablecache_file file;  /* as it was before it was read */
 	struct worker_layout *layout; /* once it is known */
 };
@@ -82,7 +83,7 @@ static void do_layout(struct reader *r, struct job *j)
 	struct unwind_table known;
 	struct err err = { 0 };
 
-	j->file = tablecache_file(j->fd);
+	j->file = j->image ? tablecache_image(j->fd) : tablecache_file(j->fd);
 	if (tablecache_find(r->cache, &j->file, &layout->layout, &known)) {
 		table = new_result(j, READER_TABLE);
 		table->table = known;
@@ -184,13 +185,13 @@ void reader_free(struct reader *r)
 	free(r);
 }
 
-void reader_add(struct reader *r, uint32_t id, int fd)
+void reader_add(struct reader *r, uint32_t id, int fd, bool image)
 {
 	if (!r->started)
 		start(r);
 	r->open += 2;
 	pthread_mutex_lock(&r->lock);
-	vec_push(&r->layouts, (struct job){ .id = id, .fd = fd });
+	vec_push(&r->layouts, (struct job){ .id = id, .fd = fd, .image = image });
 	pthread_cond_signal(&r->wake);
 	pthread_mutex_unlock(&r->lock);
 }

@@ -31,8 +31,8 @@ struct reader_result {
  * kept there (tablecache.h). */
 struct reader *reader_new(bool cached);
 void reader_free(struct reader *r);
-/* Two results come of it, the layout first. The caller keeps fd open until reader_free(). */
-void reader_add(struct reader *r, uint32_t id, int fd);
+/* Two results come of it, the layout first. The caller keeps fd open until reader_free(). image: it holds the vDSO. */
+void reader_add(struct reader *r, uint32_t id, int fd, bool image);
 /* The next result; false if there is none yet. */
 bool reader_take(struct reader *r, struct reader_result *ret);
 /* Is there a file of which not all results were taken? */

@@ -7,16 +7,18 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "base/clock.h"
 #include "base/file/cache.h"
 #include "base/file/fd.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "elf/worker/packedtable.h"
 #include "elf/worker/worker.h"
 
-enum { FORMAT = 1 };
+enum { FORMAT = 1, IMAGE_BYTES = 64 << 10 };
 static const uint64_t limit_bytes = 256 << 20;
 
 /* The kernel's clock of files may tick as seldom as this: a file that was changed twice within a tick looks the same. */
@@ -56,6 +58,24 @@ struct tablecache_file tablecache_file(int fd)
 	struct stat st;
 
 	return fstat(fd, &st) ? (struct tablecache_file){ 0 } : identity_of(&st);
+}
+
+struct tablecache_file tablecache_image(int fd)
+{
+	struct tablecache_file f = { 0 };
+	char data[IMAGE_BYTES];
+	ssize_t n = pread(fd, data, sizeof(data), 0);
+
+	/* No file has this device and inode. The hash is no secret: nobody but the kernel chooses these bytes. */
+	if (n > 0 && n < IMAGE_BYTES)
+		f = (struct tablecache_file){ .size = n, .modified_ns = map_hash_bytes(data, n),
+					      .changed_ns = crc32_z(0, (const Bytef *)data, n), .lasting = 1 };
+	return f;
+}
+
+static bool is_image(const struct tablecache_file *f)
+{
+	return !f->device && !f->inode;
 }
 
 struct tablecache *tablecache_open(void)
@@ -156,7 +176,7 @@ void tablecache_keep(struct tablecache *c, int fd, const struct tablecache_file 
 {
 	struct packedtable head = packedtable_of(table);
 	uint64_t bytes = sizeof(struct entry) + packedtable_bytes(&head);
-	struct tablecache_file now = tablecache_file(fd);
+	struct tablecache_file now = is_image(before) ? tablecache_image(fd) : tablecache_file(fd);
 	struct cache_new f = { .fd = -1 };
 	struct entry e;
 	char name[64];

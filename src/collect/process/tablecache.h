@@ -33,11 +33,13 @@ struct tablecache_file {
 	uint64_t lasting; /* 1: it can be found again, and was not changed just now */
 };
 struct tablecache_file tablecache_file(int fd);
+/* Of a small file without a name that holds an image of the kernel's own, the vDSO: told by its bytes. */
+struct tablecache_file tablecache_image(int fd);
 
 /* Finds what is known of the file. On success the caller calls unwind_done(ret_table). */
 bool tablecache_find(struct tablecache *c, const struct tablecache_file *file, struct worker_layout *ret_layout,
 		     struct unwind_table *ret_table);
-/* Keeps what was read. before: the file as it was before it was read; one that changed meanwhile is not kept. Errors are
+/* Keeps what was read. before: the file, or image, as it was before it was read; one that changed meanwhile is not kept. Errors are
  * not told: the table is made again the next time. */
 void tablecache_keep(struct tablecache *c, int fd, const struct tablecache_file *before, const struct worker_layout *layout,
 		     const struct unwind_table *table);

@@ -182,6 +182,28 @@ static void test_links(void **state)
 	assert_false(finds(fd));
 }
 
+/* The vDSO has no name and no time: its bytes tell. */
+static void test_image(void **state)
+{
+	_cleanup_fd_ int fd = old_file("image"), other = old_file("other"), large = old_file("large");
+	struct tablecache_file f = tablecache_image(fd), g;
+	struct tablecache *c = tablecache_open();
+	struct worker_layout l;
+	struct unwind_table t;
+
+	assert_true(f.lasting);
+	tablecache_keep(c, fd, &f, &layout, &table);
+	g = tablecache_image(other); /* the same bytes */
+	assert_true(tablecache_find(c, &g, &l, &t));
+	unwind_done(&t);
+	assert_int_equal(pwrite(other, "CODE", 4, 0), 4);
+	g = tablecache_image(other);
+	assert_false(tablecache_find(c, &g, &l, &t));
+	assert_int_equal(ftruncate(large, 1 << 20), 0);
+	assert_false(tablecache_image(large).lasting);
+	tablecache_close(c);
+}
+
 static void test_no_cache(void **state)
 {
 	_cleanup_fd_ int fd = old_file("none");
@@ -208,6 +230,7 @@ int main(void)
 		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_forged),
 		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_image),
 		cmocka_unit_test(test_no_cache),
 	};
 
