@@ -104,6 +104,23 @@ void kernelplaces_read_modules(struct kernelplaces *k)
 	kernelplaces_parse(k, NULL, NULL, modules);
 }
 
+void kernelplaces_look_again(struct kernelplaces *k)
+{
+	const struct kernelplace *kernel = kernelplaces_named(k, "[kernel]");
+	struct kernelplaces now = { 0 };
+
+	kernelplaces_read_modules(&now);
+	if (!now.list.n) {
+		kernelplaces_done(&now);
+		return;
+	}
+	if (kernel)
+		vec_push(&now.list, *kernel);
+	vec_sort(&now.list, by_start);
+	kernelplaces_done(k);
+	*k = now;
+}
+
 void kernelplaces_done(struct kernelplaces *k)
 {
 	vec_done(&k->list);

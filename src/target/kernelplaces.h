@@ -24,6 +24,9 @@ struct kernelplaces {
 /* Reads what is visible: nothing where the kernel hides its addresses (kernel.kptr_restrict). */
 void kernelplaces_read(struct kernelplaces *k);
 void kernelplaces_read_modules(struct kernelplaces *k); /* without the kernel itself, which takes longer */
+/* Reads the modules anew. The kernel itself stays where it is; and where the kernel hides addresses by now, since rights were
+ * dropped, all stays as it was. */
+void kernelplaces_look_again(struct kernelplaces *k);
 void kernelplaces_done(struct kernelplaces *k);
 /* Of the texts of /proc/kallsyms (its beginning is enough), /proc/iomem and /proc/modules; each may be NULL. Pure. */
 void kernelplaces_parse(struct kernelplaces *k, const char *kallsyms, const char *iomem, const char *modules);

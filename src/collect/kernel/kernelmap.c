@@ -72,22 +72,6 @@ void kernelmap_free(struct kernelmap *k)
 	free(k);
 }
 
-/* Addresses that were visible at first may be hidden by now, where rights were dropped: then the old ones
- * stay. */
-static void look_again(struct kernelmap *k)
-{
-	struct kernelplaces now = { 0 };
-
-	kernelplaces_read(&now);
-	k->looked_ns = clock_mono_ns();
-	if (!kernelplaces_named(&now, "[kernel]")) {
-		kernelplaces_done(&now);
-		return;
-	}
-	kernelplaces_done(&k->places);
-	k->places = now;
-}
-
 /* Its module and where that begins. */
 static uint32_t place_of(struct kernelmap *k, uint64_t address, uint64_t *ret_base)
 {
@@ -95,7 +79,8 @@ static uint32_t place_of(struct kernelmap *k, uint64_t address, uint64_t *ret_ba
 	uint64_t *module;
 
 	if (!place && k->places.list.n && clock_mono_ns() - k->looked_ns > look_again_ns) {
-		look_again(k);
+		kernelplaces_look_again(&k->places);
+		k->looked_ns = clock_mono_ns();
 		place = kernelplaces_find(&k->places, address);
 	}
 	*ret_base = place ? place->start : k->secret;
