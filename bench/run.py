@@ -3,7 +3,7 @@
 
 Phases: stacks (recordings of the workload and of anvil with each profiler, interleaved and repeated), overhead
 (every profiler attached, switched on and off in short paired slices), slow (99 Hz), symbols (a binary with a
-lot of debug information), switches (100,000 context switches a second: waits), servers (PostgreSQL and Redis
+lot of debug information), start (from the command to the first sample, from the end to the prompt), switches (100,000 context switches a second: waits), servers (PostgreSQL and Redis
 under their own benchmarks), heap (heaptrack, massif, jemalloc beside -e heap). Prints a table. bench/results/ has each phase as soon as it is done: Ctrl-C keeps what was measured.
 """
 import argparse
@@ -25,12 +25,13 @@ from measure import Urgent, bootstrap, cpu_ns, host_facts, mean, median, status_
 from profilers import Gasflame, Perf
 from results import Results
 from servers import measure_servers
+from start import measure_start
 from switches import measure_switches
 from targets import Anvil, Workload
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
-PHASES = ["stacks", "overhead", "slow", "symbols", "switches", "servers", "heap"]
+PHASES = ["stacks", "overhead", "slow", "symbols", "start", "switches", "servers", "heap"]
 
 
 def say(text):
@@ -354,6 +355,12 @@ class Bench:
 		p.remove()
 		return {"seconds": svg["seconds"], "late": svg["late"], "rss": svg["script_rss"],
 			"what": f"{svg['samples']} samples came out"}
+
+	# --- the beginning and the end of a recording ---
+	def start(self):
+		rows, lines = measure_start(self.build, self.folder, self.options.quick)
+		self.results["start"] = rows
+		self.lines += lines
 
 	# --- very many switches ---
 	def switches(self):
