@@ -33,6 +33,7 @@ struct session_options {
 	uint64_t hz;
 	uint64_t duration_ns;      /* 0 = until interrupted */
 	uint64_t heap_interval;    /* bytes between samples of allocations; 0: each one */
+	bool heap_steady;          /* that interval is wanted whatever it costs; it rises only where samples are lost */
 	bool heap_ours;            /* memory that we share with the target is not to count for its cgroup */
 	bool heap_optional;        /* where a program cannot be hooked, the rest is recorded, and a line says why */
 	double max_overhead;       /* percent of the target's CPU time, or of one CPU where it uses less; 0 = no limit */

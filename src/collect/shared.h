@@ -305,6 +305,7 @@ struct shared_heap {
 	uint64_t time_ns;
 	uint64_t address, bytes;
 	uint64_t stack;
+	uint64_t interval; /* of samples, as the hook had it */
 };
 
 struct shared_heap_stack {

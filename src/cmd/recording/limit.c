@@ -273,6 +273,7 @@ static int limit_main(const struct command *c, int argc, char **argv)
 	r->symbols.paths = symbols.list.v;
 	r->name = "limit";
 	code = group_of ? take_limits(&l, group_of, &theirs, &err) : 0;
+	r->session.heap_steady = true;
 	r->session.heap_interval =
 		heap_interval ? heap_interval : MAX(SAMPLE_LEAST, MIN(SAMPLE_MOST, l.memory / SAMPLES));
 	if (!code && command) {

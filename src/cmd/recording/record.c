@@ -184,7 +184,8 @@ static int record_main(const struct command *c, int argc, char **argv)
 		  "samples of the last so long stay as recorded while older ones are summed" },
 		{ 0, "keep-all", OPTION_FLAG, &keep_all, .help = "sum nothing, however large the capture becomes" },
 		{ 0, "heap-sample", OPTION_SIZE, &heap_interval, "BYTES",
-		  "-e heap: mean distance of sampled allocations in bytes; 0: each one is recorded" },
+		  "-e heap: mean distance of sampled allocations in bytes; 0: each one is recorded. It is doubled while samples are "
+		  "lost, and 512K, the default of record, also while they cost the target over 1 % of its CPU time" },
 		{ 0, "max-overhead", OPTION_PERCENT, &r.session.max_overhead, "PERCENT",
 		  "record less by itself where recording costs more than this of the target's CPU time (of one CPU, where it uses "
 		  "less): stacks of frequent events first, then the clock's rate, and more again when there is room; the report says "
@@ -280,6 +281,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 	r.session.event_rate = event_rate;
 	r.session.hz = hz;
 	r.session.heap_interval = heap_interval;
+	r.session.heap_steady = heap_interval != 512 << 10;
 	r.session.duration_ns = command && !is_run && duration_ns == 60000000000 ? 0 : duration_ns;
 	r.session.backend = !strcmp(backend, "bpf") ? SESSION_BPF : !strcmp(backend, "perf") ? SESSION_PERF : SESSION_AUTO;
 	r.session.no_cache = r.symbols.no_cache;

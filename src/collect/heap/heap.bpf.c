@@ -2,7 +2,7 @@
  * heap.bpf.c - sampled allocations and frees, as the hooks in the target pass by (blob/blob.h).
  *
  * The programs run at uprobes, where the registers are those that hooks.S promises: of
- * an allocation rax is the address and rdx the size, of a free rdi is the address.
+ * an allocation rax is the address, rdx the size and r9 the interval, of a free rdi is the address.
  */
 #include "collect/scratch.bpf.h"
 
@@ -73,11 +73,15 @@ int on_heap_alloc(void *ctx)
 {
 	uint32_t pid = bpf_get_current_pid_tgid() >> 32, zero = 0;
 	struct shared_heap_counts *c = bpf_map_lookup_elem(&heap_counts, &zero);
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	uint64_t *regs = (void *)bpf_task_pt_regs((void *)task);
 	struct shared_heap r = { .what = HEAP_ALLOCATED };
 
 	PROBE_USE_TASK_STACK(ctx, heap_no_programs);
-	if (c && !heap_paused && take_stack(c, pid, REGS_AX, &r.address, REGS_DX, &r.bytes, &r.stack))
-		send(&r, c);
+	if (!c || heap_paused || !take_stack(c, pid, REGS_AX, &r.address, REGS_DX, &r.bytes, &r.stack))
+		return 0;
+	bpf_probe_read_kernel(&r.interval, sizeof(r.interval), regs + REGS_R9);
+	send(&r, c);
 	return 0;
 }
 

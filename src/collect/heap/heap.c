@@ -12,7 +12,9 @@
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -23,6 +25,7 @@
 #include "collect/collector.h"
 #include "collect/bpfengine.h"
 #include "collect/heap/exactheap.h"
+#include "collect/heap/heappace.h"
 #include "collect/heap/heapsums.h"
 #include "collect/heap/heaptarget.h"
 #include "collect/heap/inject/implant.h"
@@ -38,7 +41,8 @@
 
 enum { LEAST_STEP_MS = 1, MOST_STEP_MS = 8, LAST_EVENTS_MS = 50 };
 
-#define STATS_NS 300000000ULL /* how long a target may take to say what its jemalloc holds */
+#define MOST_INTERVAL (1ULL << 30)
+#define STATS_NS      300000000ULL /* how long a target may take to say what its jemalloc holds */
 
 struct heap {
 	bool refused; /* this kernel is not known to bear our probes, and the heap is only wanted where it can be had */
@@ -52,6 +56,8 @@ struct heap {
 	bool exact;          /* each allocation and each free is seen */
 	struct heapsums sums; /* then */
 	uint64_t lost;
+	struct heappace pace;
+	const char *raised;  /* why the interval is not the one that was asked for */
 	uint32_t pid;        /* whose events are read */
 	uint64_t execs;      /* of the program that we started: those that it was held at */
 };
@@ -84,6 +90,7 @@ static int start(struct session *s, struct err *err)
 	int r = 0;
 
 	h->exact = s->options->heap_interval <= 1;
+	h->pace.steady = s->options->heap_steady;
 	liveheap_init(&h->live, s->options->heap_interval);
 	h->heap_event = profile_add_event(p, "heap", "bytes", "allocated during the recording and alive at its end", 0);
 	h->alloc_event = profile_add_event(p, "alloc", "bytes", "allocated", 0);
@@ -210,6 +217,7 @@ static bool see(void *context, const struct exactheap_event *e)
 	object.time_ns = time_ns;
 	object.thread = e->thread;
 	object.stack = e->stack;
+	object.interval = 0;
 	if (e->freed_next && liveheap_pass(&h->live, h->pid, e->address, &object, &part)) {
 		heapsums_pair(&h->sums, part, e->size, peaks, e->step_ns);
 		return true;
@@ -300,12 +308,80 @@ static void follow_exec(struct session *s)
 	profile_count(s->profile, KEY_HEAP_EXECS, 1);
 }
 
+/* --- how often --- */
+
+/* What the target says, if it can be so. */
+static uint64_t interval_of(const struct session *s, uint64_t said)
+{
+	return said >= s->options->heap_interval && said <= own(s)->live.interval ? said : own(s)->live.interval;
+}
+
+static uint64_t cpu_time_of(pid_t pid)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t) < 0)
+		return 0;
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+static struct heappace_seen count_samples(struct session *s)
+{
+	struct shared_heap_counts counts = { 0 };
+	struct heappace_seen seen = { .live = own(s)->live.objects.n };
+
+	bpfengine_sum(bpfengine_skeleton(s->engine)->maps.heap_counts, 0, &counts, sizeof(counts));
+	seen.samples = counts.samples;
+	seen.lost = counts.ring_full + counts.busy;
+	for (size_t i = 0; i < own(s)->targets.n; i++) {
+		seen.cpu_ns += cpu_time_of(own(s)->targets.v[i].pid);
+		if (own(s)->targets.v[i].implant)
+			seen.no_room += implant_shared(own(s)->targets.v[i].implant)->full;
+	}
+	return seen;
+}
+
+static void set_interval(struct session *s, uint64_t interval)
+{
+	struct err why = { 0 };
+
+	for (size_t i = 0; i < own(s)->targets.n; i++) {
+		struct implant *implant = own(s)->targets.v[i].implant;
+
+		if (implant && implant_set_interval(implant, interval, &why) < 0)
+			log_debug("process %d keeps its interval: %s", own(s)->targets.v[i].pid, why.text);
+	}
+	own(s)->live.interval = interval;
+}
+
+/* What a sample stands for follows from the interval that it was drawn by, so figures stay unbiased when that rises; their error is
+ * stated by the largest one. */
+static void keep_pace(struct session *s, uint64_t now)
+{
+	struct heap *h = own(s);
+	struct heappace_seen seen;
+	const char *why;
+
+	if (h->exact || h->live.interval >= MOST_INTERVAL || !heappace_due(&h->pace, now))
+		return;
+	seen = count_samples(s);
+	why = heappace_look(&h->pace, now, &seen);
+	if (!why)
+		return;
+	h->raised = why;
+	set_interval(s, 2 * h->live.interval);
+}
+
+/* --- reading --- */
+
 /* As often as needed: the process waits for us when too many are on their way. */
 static void step(struct session *s)
 {
 	uint64_t n = 0;
 
 	follow_exec(s);
+	keep_pace(s, clock_mono_ns());
 	for (size_t i = 0; i < own(s)->targets.n; i++) {
 		n += read_events(s, &own(s)->targets.v[i], false);
 		heaptarget_look(s, &own(s)->targets.v[i]);
@@ -344,7 +420,8 @@ static void record(struct session *s, const void *data, size_t size)
 	}
 	object = (struct liveheap_object){ .size = r->bytes, .time_ns = time_ns,
 					   .thread = processes_thread(s->processes, r->pid, r->tid, "", r->time_ns),
-					   .stack = bpfengine_stack(s->engine, r->stack) };
+					   .stack = bpfengine_stack(s->engine, r->stack),
+					   .interval = interval_of(s, r->interval) };
 	if (object.stack == PROFILE_NONE) {
 		profile_count(s->profile, KEY_SAMPLES_LOST, 1);
 		return;
@@ -450,6 +527,11 @@ static void note_counts(struct session *s)
 	profile_count(s->profile, KEY_HEAP_SAMPLES, counts.samples);
 	profile_count(s->profile, KEY_HEAP_LOST, counts.ring_full + counts.busy + own(s)->lost);
 	profile_count_set(s->profile, KEY_HEAP_INTERVAL_BYTES, own(s)->live.interval);
+	if (!own(s)->raised)
+		return;
+	profile_count_set(s->profile, KEY_HEAP_INTERVAL_ASKED, s->options->heap_interval);
+	log_info("allocations were sampled every %" PRIu64 " KB at last, not every %" PRIu64 " KB: %s", own(s)->live.interval >> 10,
+		 s->options->heap_interval >> 10, own(s)->raised);
 	profile_count_set(s->profile, KEY_HEAP_FREES_UNSEEN, own(s)->freed_unseen);
 }
 

@@ -93,9 +93,10 @@ static void remove_object(struct liveheap *h, size_t slot)
 
 /* --- what they stand for --- */
 
-static double chance_of(const struct liveheap *h, uint64_t size)
+static double chance_of(const struct liveheap *h, const struct liveheap_object *o)
 {
-	double chance = h->interval > 1 ? -expm1(-(double)size / h->interval) : 1;
+	uint64_t interval = o->interval ? o->interval : h->interval;
+	double chance = interval > 1 ? -expm1(-(double)o->size / interval) : 1;
 
 	return chance > 0 ? chance : 1; /* of nothing, which is sampled only where everything is */
 }
@@ -108,14 +109,14 @@ static void weigh(const struct liveheap *h, struct liveheap_object *o)
 	o->bytes = o->size;
 	if (h->interval <= 1)
 		return;
-	chance = chance_of(h, o->size);
+	chance = chance_of(h, o);
 	o->count = 1 / chance < UINT32_MAX ? lrint(1 / chance) : UINT32_MAX;
 	o->bytes = llrint(o->size / chance);
 }
 
 static double variance_of(const struct liveheap *h, const struct liveheap_object *o)
 {
-	return h->interval > 1 ? (double)o->bytes * o->bytes * (1 - chance_of(h, o->size)) : 0;
+	return h->interval > 1 ? (double)o->bytes * o->bytes * (1 - chance_of(h, o)) : 0;
 }
 
 /* A part that has not changed since the last peak is still as it was then: it is written down before it changes. */
@@ -237,7 +238,8 @@ bool liveheap_alloc(struct liveheap *h, uint32_t pid, uint64_t address, struct l
 	/* Member by member: a copy in wider pieces than were written waits until all of them are in the cache. */
 	vec_push(&h->objects, (struct liveheap_object){
 		.size = object->size, .time_ns = object->time_ns, .thread = object->thread, .stack = object->stack,
-		.count = object->count, .bytes = object->bytes, .address = address, .pid = pid, .part = object->part });
+		.count = object->count, .bytes = object->bytes, .address = address, .pid = pid, .part = object->part,
+		.interval = object->interval });
 	h->slots[slot] = h->objects.n;
 	add_part(h, object);
 	look_for_peak(h, object->time_ns);

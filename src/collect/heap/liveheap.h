@@ -2,7 +2,7 @@
  * liveheap.h - the sampled objects of the targets: which are alive, what they stand for, and when they were most.
  *
  * An object of n bytes is sampled with the probability p = 1 - exp(-n / interval), so
- * each stands for w = n / p bytes of its kind. All figures here are such estimates; the variance of
+ * each stands for w = n / p bytes of its kind. The interval may rise meanwhile: each object has its own. All figures here are such estimates; the variance of
  * a sum of them is the sum of w² (1 - p).
  *
  *	struct liveheap h;
@@ -28,6 +28,7 @@ struct liveheap_object {
 	uint64_t address;
 	uint32_t pid;
 	uint32_t part;    /* of its thread and stack */
+	uint64_t interval; /* by which it was sampled; 0: the one of all */
 };
 
 /* The live objects of one thread and stack, and those at the peak. */

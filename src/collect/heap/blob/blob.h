@@ -74,7 +74,7 @@ struct blob_thread {
 	uint64_t drawn;     /* what countdown was set to then */
 	uint64_t random;
 	uint64_t samples;
-	uint64_t pad;
+	uint64_t interval;  /* of the distance that is counted down now; gasflame may have asked for another one since */
 };
 
 /* A sampled object: address 0 = none. Who allocated it, and its how many-th allocation that was. */
@@ -119,7 +119,7 @@ struct blob_fixed {
 	uint64_t magic;             /* last of all: without it nothing leads here */
 	uint32_t version, size;     /* of this struct */
 	uint64_t image, slot_count; /* address of the image in the target */
-	uint64_t interval_bytes;    /* mean distance of samples; 1 or less: every allocation */
+	uint64_t interval_bytes;    /* mean distance of samples, for those drawn from now on; 1 or less: every allocation */
 	uint64_t seed;
 	uint64_t recordings;        /* that there were */
 	uint64_t pad;

@@ -13,8 +13,8 @@ extern struct blob_fixed blob_fixed HIDDEN;
 extern struct blob_local blob_local HIDDEN;
 extern struct blob_shared blob_shared HIDDEN;
 
-/* Tells hooks.S how to treat an allocation: 0 nothing, 1 a sample to be seen; else the address of its
- * event, which is to be seen first and then gets seq. In rax and rdx. */
+/* Tells hooks.S how to treat an allocation: 0 nothing, 1 a sample to be seen, with its interval in seq; else the address of
+ * its event, which is to be seen first and then gets seq. In rax and rdx. */
 struct blob_said {
 	uint64_t event, seq;
 };

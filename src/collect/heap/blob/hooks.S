@@ -11,7 +11,7 @@
 	.hidden blob_fixed, blob_local, blob_shared, blob_alloc, blob_free
 	.text
 
-/* A sampled allocation: rax its address, rdx its size. Returns to the caller of the hook. */
+/* A sampled allocation: rax its address, rdx its size, r9 the interval of samples. Returns to the caller of the hook. */
 	.globl blob_alloc_seen
 	.type blob_alloc_seen, @function
 	.p2align 4
@@ -95,7 +95,7 @@ blob_setup:
 .macro FUNCTION name
 	.globl \name
 	.type \name, @function
-	.p2align 5
+	.p2align 6
 \name:
 	.cfi_startproc
 	endbr64

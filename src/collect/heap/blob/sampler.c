@@ -46,13 +46,14 @@ static int64_t draw(struct blob_thread *t)
 	unsigned __int128 bytes;
 
 	minus_log2 = ((uint64_t)(zeros + 1) << LOG_BITS) - log2_fraction(u << zeros >> 32);
-	bytes = (unsigned __int128)minus_log2 * blob_fixed.interval_bytes;
+	bytes = (unsigned __int128)minus_log2 * t->interval;
 	return (bytes * 0xb17217f7 >> (32 + LOG_BITS)) + 1; /* times ln 2 */
 }
 
 static void restart(struct blob_thread *t)
 {
 	t->bytes += t->drawn - t->countdown;
+	t->interval = *(const volatile uint64_t *)&blob_fixed.interval_bytes;
 	t->drawn = t->countdown = draw(t);
 }
 
@@ -189,25 +190,28 @@ static void answer(void)
 	__atomic_store_n(&a->state, BLOB_ANSWERED, __ATOMIC_RELEASE);
 }
 
-static uint32_t sample(uint64_t address, uint64_t size)
+/* A sample was drawn by the interval that its thread had until then, and is told with it. */
+static struct blob_said sample(uint64_t address, uint64_t size)
 {
 	uint64_t pointer = blob_thread_pointer();
 	struct blob_thread *t = &blob_shared.threads[blob_thread_of(pointer)];
+	uint64_t interval;
 
 	if (t->owner != pointer) {
 		t = state_of(pointer);
 		t->count++;
 		t->countdown -= size;
 		if (t->countdown >= 0)
-			return 0;
+			return (struct blob_said){ 0, 0 };
 	}
+	interval = t->interval;
 	restart(t);
 	if (!address)
-		return 0;
+		return (struct blob_said){ 0, 0 };
 	t->samples++;
 	if (__atomic_add_fetch(&blob_shared.silence, 1, __ATOMIC_RELAXED) > BLOB_PATIENCE)
 		blob_local.active = BLOB_PASS_ON;
-	return keep(address, stamp_of(t));
+	return (struct blob_said){ keep(address, stamp_of(t)), interval };
 }
 
 /* After an allocation whose countdown fell below zero, or whose thread was not known; or any, where each is seen. */
@@ -217,7 +221,7 @@ struct blob_said blob_alloc(uint64_t address, uint64_t size, uint64_t sp, uint64
 		return exact_alloc(address, size, sp, bp);
 	if (__atomic_load_n(&blob_shared.answer.state, __ATOMIC_RELAXED) == BLOB_ASKED)
 		answer();
-	return (struct blob_said){ sample(address, size), 0 };
+	return sample(address, size);
 }
 
 /* Each time somebody may have moved in meanwhile. */

@@ -534,6 +534,12 @@ int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err
 	return r < 0 ? err_errno(err, -r, "cannot write to process %d", i->pid) : 0;
 }
 
+int implant_set_interval(struct implant *i, uint64_t interval_bytes, struct err *err)
+{
+	i->map.fixed->interval_bytes = interval_bytes;
+	return write_by(i, write_settings, i, err);
+}
+
 void implant_populate(struct implant *i)
 {
 	/* Before 5.14 the process makes it. What a thread remembers is made when it does. */

@@ -42,6 +42,8 @@ bool implant_held(const struct implant *i);
 int implant_hook(struct implant *i, struct worker *w, struct err *err);
 /* interval_bytes: mean distance of samples, 0: every allocation. Forgets all samples from before. */
 int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err);
+/* Samples are drawn by another interval from each thread's next one on. */
+int implant_set_interval(struct implant *i, uint64_t interval_bytes, struct err *err);
 /* Makes all of our memory now, which the process would otherwise make by touching it: whoever is first pays for it
  * with his cgroup's limit. */
 void implant_populate(struct implant *i);

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "collect/heap/blob/blob.h"
+#include "collect/heap/heappace.h"
 #include "collect/heap/liveheap.h"
 
 /* The blob's own code, with memory of ours in place of what follows it in a target. */
@@ -199,6 +200,72 @@ static void errors(void **state)
 	assert_true(fabs(sqrt(said / squares) - 1) < 0.15);
 }
 
+/* The interval rises in the middle: estimates stay unbiased if each sample stands for what it was drawn by. */
+static void raised(void **state)
+{
+	enum { RUNS = 300, OBJECTS = 6000, INTERVAL = 2048 };
+	double sum = 0, squares = 0, said = 0, truth = 0;
+
+	for (int run = 0; run < RUNS; run++) {
+		struct blob_thread *t = fresh_thread(INTERVAL, run + 1);
+		struct liveheap h;
+
+		liveheap_init(&h, INTERVAL);
+		truth = 0;
+		for (int i = 0; i < OBJECTS; i++) {
+			struct liveheap_object o = make(i % 10 ? 48 : i % 100 ? 1000 : 20000, i, 1), old;
+
+			/* When there were so many samples, as heap.c does it. */
+			if (h.interval == INTERVAL && h.objects.n > 60)
+				h.interval = blob_fixed.interval_bytes = 8 * INTERVAL;
+			truth += o.size;
+			t->countdown -= o.size;
+			if (t->countdown >= 0)
+				continue;
+			o.interval = t->interval;
+			restart(t);
+			liveheap_alloc(&h, 1, 4096 + i * 16, &o, &old);
+		}
+		assert_int_equal(h.interval, 8 * INTERVAL);
+		sum += h.bytes;
+		squares += (h.bytes - truth) * (h.bytes - truth);
+		said += h.variance;
+		liveheap_done(&h);
+	}
+	assert_true(fabs(sum / RUNS / truth - 1) < 4 * sqrt(squares / RUNS / RUNS) / truth);
+	assert_true(fabs(sqrt(said / squares) - 1) < 0.2);
+}
+
+/* Looks every 100 ms; the targets use one CPU. */
+static bool look(struct heappace *p, uint64_t samples, uint64_t lost, uint64_t no_room, uint64_t live)
+{
+	uint64_t now = p->time_ns + 100000000;
+	struct heappace_seen seen = { p->last.samples + samples, p->last.lost + lost, p->last.no_room + no_room, live, now };
+
+	assert_true(heappace_due(p, now));
+	return heappace_look(p, now, &seen);
+}
+
+static void pace(void **state)
+{
+	struct heappace p = { 0 }, steady = { .steady = true };
+
+	assert_false(look(&p, 5000, 100, 0, 0)); /* the first look is no rate */
+	assert_false(heappace_due(&p, p.time_ns + 99999999));
+	assert_false(look(&p, 500, 0, 0, 0)); /* 5,000 a second */
+	assert_true(look(&p, 501, 0, 0, 0));
+	assert_false(look(&p, 200, 2, 2, 5000)); /* one of a hundred */
+	assert_true(look(&p, 200, 3, 0, 5000));
+	assert_true(look(&p, 200, 0, 3, 5000));
+	assert_false(look(&p, 200, 0, 100, 9999)); /* not again before there are twice as many */
+	assert_true(look(&p, 200, 0, 100, 10000));
+	p.last.cpu_ns += 99999990; /* nearly no CPU time, and few samples */
+	assert_false(look(&p, 100, 0, 0, 0));
+	assert_false(look(&steady, 0, 0, 0, 0));
+	assert_false(look(&steady, 1000000, 0, 0, 0));
+	assert_true(look(&steady, 1000000, 10001, 0, 0));
+}
+
 /* Samples are found again when they are freed, others are not; a full place is counted. */
 static void table(void **state)
 {
@@ -251,7 +318,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(weights),    cmocka_unit_test(peaks),     cmocka_unit_test(reused),
-		cmocka_unit_test(random_use), cmocka_unit_test(distances), cmocka_unit_test(errors),
+		cmocka_unit_test(random_use), cmocka_unit_test(distances), cmocka_unit_test(errors), cmocka_unit_test(raised), cmocka_unit_test(pace),
 		cmocka_unit_test(table),      cmocka_unit_test(silence),
 	};
 
