@@ -148,7 +148,7 @@ G.LEFT_OUT = 15; /* idents.note of what stands for nodes that are left out */
 		const value = !count && e.regular.every(x => x) ? null : new Float64Array(n);
 		let at = 0, s = 0, m = 0, v = 0;
 		for (let i = 0; i < e.n; i++) {
-			const ev = events[e.event[i]], timed = ev.role === "wait" || ev.role === "queue";
+			const ev = events[e.event[i]], timed = ev.spanned || ev.role === "wait" || ev.role === "queue";
 			const to = at + e.count[i] - merged[i], from = at, one = to - from === 1;
 			if (!(to >= at && to <= n))
 				damaged("samples of entry " + i);

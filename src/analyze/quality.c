@@ -355,6 +355,46 @@ static bool is_of_waits(const struct selection *s)
 	return s->kind == SELECT_WAITS && !(s->name && !strncmp(s->name, "goroutine", 9));
 }
 
+/* Marks of summed time that are in full. *ret_blocks: all of them are blocks. */
+static size_t count_full(const struct profile *p, uint64_t until_ns, bool *ret_blocks)
+{
+	size_t n = 0;
+
+	*ret_blocks = true;
+	for (size_t i = 0; i < p->marks.n; i++) {
+		const struct profile_mark *m = &p->marks.v[i];
+
+		if (m->end_ns > until_ns || m->end_ns <= m->start_ns || profile_summed_at(p, m->start_ns) ||
+		    profile_summed_at(p, m->end_ns - 1))
+			continue;
+		n++;
+		*ret_blocks &= !strcmp(profile_str(p, m->kind), "block");
+	}
+	return n;
+}
+
+/* Old rows of a long recording. */
+static void warn_about_slots(struct quality *q, const struct profile *p)
+{
+	uint64_t until = 0, longest = 0, full;
+	char a[32], b[64] = "";
+	bool blocks;
+
+	if (!p->summed.n)
+		return;
+	for (size_t i = 0; i < p->summed.n; i++) {
+		until = MAX(until, p->summed.v[i].end_ns);
+		longest = MAX(longest, p->summed.v[i].end_ns - p->summed.v[i].start_ns);
+	}
+	full = count_full(p, until, &blocks);
+	if (full)
+		snprintf(b, sizeof(b), " (%llu slow %s in full)", (unsigned long long)full,
+			 blocks ? full == 1 ? "block" : "blocks" : full == 1 ? "mark" : "marks");
+	warn(q, "samples before %llu:%02llu are sums of up to %s%s: their totals are exact, their times are not; record --keep-all "
+	     "keeps each of them", (unsigned long long)(until / 60000000000), (unsigned long long)(until / 1000000000 % 60),
+	     str_duration(a, longest), b);
+}
+
 /* Each collector counts what found no room by itself. */
 static uint64_t count_lost(const struct profile *p, const struct selection *s)
 {
@@ -413,6 +453,7 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 	warn_about_stacks(q, p);
 	warn_about_names(q, p);
 	warn_about_sums(q, p, s);
+	warn_about_slots(q, p);
 }
 
 void quality_done(struct quality *q)

@@ -124,12 +124,22 @@ void select_span(const struct profile *p, size_t i, enum role role, uint64_t *re
 	*ret_end = *ret_begin + s->value;
 }
 
+uint64_t select_part(uint64_t value, const struct profile_summed *sum, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t begin = MAX(sum->start_ns, from_ns), end = MIN(sum->end_ns, to_ns);
+
+	return begin < end ? (unsigned __int128)value * (end - begin) / (sum->end_ns - sum->start_ns) : 0;
+}
+
 uint64_t select_value(const struct profile *p, size_t i, enum role role, uint64_t from_ns, uint64_t to_ns)
 {
+	const struct profile_summed *sum = profile_summed_of(p, &p->samples.v[i]);
 	uint64_t begin, end;
 
 	if (!to_ns)
 		to_ns = UINT64_MAX;
+	if (sum)
+		return select_part(p->samples.v[i].value, sum, from_ns, to_ns);
 	select_span(p, i, role, &begin, &end);
 	if (begin == end)
 		return begin >= from_ns && begin < to_ns ? p->samples.v[i].value : 0;
@@ -417,6 +427,9 @@ static struct select_hit make_hit(const struct profile *p, const struct select_o
 	struct select_hit hit = { .index = i, .role = role, .stack = s->stack,
 				  .weight = { s->count ? s->count : 1, value, 1 } };
 
+	/* Of a slot's sum the range may have a part only. */
+	if (s->count > 1 && value < s->value)
+		hit.weight.samples = MAX((unsigned __int128)s->count * value / s->value, 1);
 	if (o->causes)
 		hit.cause = causes_of(o->causes, s);
 	if (role == ROLE_WAIT || role == ROLE_QUEUE)

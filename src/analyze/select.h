@@ -19,6 +19,7 @@
 
 struct err;
 struct profile;
+struct profile_summed;
 
 /* Instead of an event, several of one unit: all time of a thread, "cpu", "wait" and "queue" together; and
  * the bytes of "read" and "write". */
@@ -123,6 +124,8 @@ int select_threads(const struct profile *p, const struct select_options *o, uint
  * borders.
  */
 void select_span(const struct profile *p, size_t i, enum role role, uint64_t *ret_begin, uint64_t *ret_end);
+/* The part of a slot's sum that is between two moments: it is spread evenly. */
+uint64_t select_part(uint64_t value, const struct profile_summed *sum, uint64_t from_ns, uint64_t to_ns);
 uint64_t select_value(const struct profile *p, size_t i, enum role role, uint64_t from_ns, uint64_t to_ns);
 
 /* Were waits recorded, whether or not there were any? */

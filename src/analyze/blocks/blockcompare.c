@@ -167,7 +167,7 @@ void blocks_compare(struct blocks *b)
 {
 	struct block_row **order = mem_alloc((b->rows.n + 1) * sizeof(*order));
 	struct typical typical = { .gas_known = true };
-	size_t n = 0, from, to, first;
+	size_t n = 0, from, to, first, full = 0;
 
 	/* A group of blocks is no slow block. */
 	for (size_t i = 0; i < b->rows.n; i++)
@@ -182,9 +182,13 @@ void blocks_compare(struct blocks *b)
 	}
 	from = n / 4;
 	to = n - n / 4;
-	b->typical = to - from;
 	for (size_t i = from; i < to; i++)
-		add_row(&typical, order[i], to - from);
+		full += !order[i]->summed;
+	/* Slow blocks are in full, and their waits are followed: compare them with others of these, where there are some. */
+	b->typical = full >= ENOUGH ? full : to - from;
+	for (size_t i = from; i < to; i++)
+		if (full < ENOUGH || !order[i]->summed)
+			add_row(&typical, order[i], b->typical);
 	first = n - MAX(n * SLOWEST_PERCENT / 100, (size_t)1);
 	while (first < n && order[first]->wall_ns * 100 < b->median_ns * SLOW_PERCENT)
 		first++;

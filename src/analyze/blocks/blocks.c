@@ -184,6 +184,9 @@ static uint32_t ended_by(struct maker *m, const struct span *s, enum cause cause
 
 	if (s->begin == s->end || causes_role(m->c, sample->event) != ROLE_WAIT)
 		return PROFILE_NONE;
+	/* What the waker did just then is in the sum of a longer time. */
+	if (m->row->summed)
+		return PROFILE_NONE;
 	if (cause != CAUSE_LOCK && cause != CAUSE_PARK && cause != CAUSE_PIPE && cause != CAUSE_IDLE)
 		return PROFILE_NONE;
 	at = map_get(&m->wakes, map_hash(sample->time_ns) ^ sample->thread);
@@ -325,10 +328,22 @@ static uint32_t busiest(struct maker *m, uint64_t from, uint64_t to, uint64_t *r
 	return found;
 }
 
+/* Is it in the middle of a slot whose rows were summed? Then nobody knows which of them were before it. */
+static bool is_blurred(const struct profile *p, uint64_t time_ns)
+{
+	const struct profile_summed *slot = profile_summed_at(p, time_ns);
+
+	return slot && slot->start_ns < time_ns;
+}
+
 static void make_row(struct maker *m, struct block_row *r)
 {
 	const struct profile_mark *mark = &m->p->marks.v[r->mark];
 	uint64_t all;
+
+	r->summed = profile_summed_at(m->p, mark->start_ns);
+	if (is_blurred(m->p, mark->start_ns) || is_blurred(m->p, mark->end_ns))
+		return;
 
 	/* A block between two samples was made by the thread that ran before or after. */
 	for (uint64_t wider = 0; r->thread == PROFILE_NONE && wider <= NEAR * m->period_ns;

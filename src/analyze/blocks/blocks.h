@@ -67,7 +67,8 @@ struct block_row {
 	struct block block;
 	uint64_t start_ns, wall_ns;
 	uint32_t thread;          /* where the path ends, PROFILE_NONE: none was seen */
-	bool split;               /* false: a moment, or nothing was recorded then: parts are all 0 */
+	bool summed;              /* old rows of a long recording: no wait is followed to its waker */
+	bool split;               /* false: a moment, nothing was recorded then, or it is shorter than what was summed: parts are all 0 */
 	uint64_t ns[BLOCK_PARTS]; /* sum to wall_ns */
 	uint64_t allocator_ns;    /* of BLOCK_STD: in the allocator */
 	uint64_t followed_ns;     /* of it on other threads than that one */

@@ -60,12 +60,20 @@ static size_t first_row(const struct looking *l, uint64_t time_ns)
 	return vec_search(i, 0, l->m->rows.n, l->last[i] <= time_ns);
 }
 
+/* A wait lasts as long as its span is; the sum of a slot is spread over it. */
+static uint64_t span_value(const struct looking *l, const struct select_hit *hit, const struct profile_summed *sum,
+			   uint64_t from, uint64_t to)
+{
+	return sum ? select_part(l->p->samples.v[hit->index].value, sum, from, to) : to - from;
+}
+
 /* A sample within a mark counts for it, and a sample in none for the outside. */
 static void add_hit(void *context, const struct select_hit *hit)
 {
 	struct looking *l = context;
 	const struct select_options *o = &l->s->options;
 	uint32_t thread = l->p->samples.v[hit->index].thread;
+	const struct profile_summed *sum = profile_summed_of(l->p, &l->p->samples.v[hit->index]);
 	uint64_t begin, end, covered, in = 0;
 	bool moment, any = false;
 
@@ -73,6 +81,7 @@ static void add_hit(void *context, const struct select_hit *hit)
 		return;
 	weight_add(&l->m->all, &hit->weight);
 	select_span(l->p, hit->index, hit->role, &begin, &end);
+	end = sum ? sum->end_ns : end;
 	moment = begin == end;
 	begin = MAX(begin, o->from_ns);
 	end = moment ? begin + 1 : o->to_ns ? MIN(end, o->to_ns) : end;
@@ -86,9 +95,9 @@ static void add_hit(void *context, const struct select_hit *hit)
 			continue;
 		any = true;
 		weight_add(&row->weight,
-		    &(struct weight){ hit->weight.samples, moment ? hit->weight.value : to - from });
+		    &(struct weight){ hit->weight.samples, moment ? hit->weight.value : span_value(l, hit, sum, from, to) });
 		if (to > covered) {
-			in += to - MAX(from, covered);
+			in += span_value(l, hit, sum, MAX(from, covered), to);
 			covered = to;
 		}
 	}

@@ -233,7 +233,11 @@ struct causes_wait causes_of_wait(struct causes *c, uint32_t thread, uint32_t st
 
 struct causes_wait causes_of_sample(struct causes *c, const struct profile_sample *s)
 {
-	return causes_of_wait(c, s->thread, s->stack, s->time_ns, s->count > 1 ? s->time_ns : s->time_ns + s->value);
+	/* No slot reaches beyond a mark: all that is summed in it was in the mark's time, or nothing of it. */
+	const struct profile_summed *sum = profile_summed_of(c->p, s);
+
+	return causes_of_wait(c, s->thread, s->stack, s->time_ns,
+			      sum ? sum->end_ns : s->count > 1 ? s->time_ns : s->time_ns + s->value);
 }
 
 enum cause causes_of(struct causes *c, const struct profile_sample *s)

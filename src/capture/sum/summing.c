@@ -14,7 +14,7 @@ enum {
 	JOINED = 4,           /* pieces that become one */
 	MOST_JOINED = 200000, /* rows: more would take too long at once */
 	MOST_LEVELS = 10,
-	LEAST_FULL = 5,       /* pieces that are never summed */
+	LEAST_FULL = 2,       /* pieces that are never summed */
 	WAKES = 100,          /* that stay of a piece */
 	MOST_SPANS = 1000,
 	ROW_BYTES = 28,       /* about, in the file */

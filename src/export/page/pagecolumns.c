@@ -269,7 +269,8 @@ static void put_samples(struct page_columns *c, const struct pagetree *t, const 
 
 	for (size_t i = 0; s->times && i < s->entries.n; i++) {
 		const struct pagetree_entry *e = &s->entries.v[i];
-		enum role role = t->events.v[e->event].role;
+		const struct pagetree_event *event = &t->events.v[e->event];
+		bool timed = event->role == ROLE_WAIT || event->role == ROLE_QUEUE || event->spanned;
 		uint32_t n = e[1].first - e->first, slot = 0;
 		bool regular = n < 2 || is_regular(t, s, e);
 
@@ -279,7 +280,7 @@ static void put_samples(struct page_columns *c, const struct pagetree *t, const 
 
 			put_number(&slots, x->slot - slot);
 			slot = x->slot;
-			if (role == ROLE_WAIT || role == ROLE_QUEUE)
+			if (timed)
 				put_number(&spans, x->span);
 			if (!regular)
 				put_rounded(&exponents, &bits, x->value);

@@ -203,6 +203,8 @@ static void put_events(struct json *j, const struct pagetree *t)
 		cleantext_json(j, "describe", e->describe);
 		json_put_uint(j, "period", e->period);
 		cleantext_json(j, "role", roles[e->role]);
+		if (e->spanned)
+			json_put_bool(j, "spanned", true);
 		json_close(j);
 	}
 	json_close(j);

@@ -234,13 +234,16 @@ static void add_record(struct builder *b, uint32_t side, uint32_t i)
 				       .thread = t->thread_first[side] + sample->thread,
 				       .event = t->event_of[side][sample->event],
 				       .cause = causes_of(s->causes, sample) };
+	const struct profile_summed *sum = profile_summed_of(s->p, sample);
 	uint64_t begin, end;
 
 	if (t->stacks.times) {
 		select_span(s->p, i, role, &begin, &end);
+		end = sum ? sum->end_ns : end;
 		r.slot = slot_of(t, begin);
 		if (end > begin && slot_of(t, end - 1) > r.slot)
 			r.span = slot_of(t, end - 1) - r.slot + 1;
+		t->events.v[r.event].spanned |= sum && r.span;
 	}
 	vec_push(&b->records, r);
 }

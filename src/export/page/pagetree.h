@@ -47,6 +47,7 @@ struct pagetree_event {
 	const char *name, *unit, *describe;
 	uint64_t period; /* 0: values differ */
 	enum role role;
+	bool spanned; /* has sums of slots that are longer than the page's: samples have a span, whatever the role */
 };
 
 struct pagetree_entry {

@@ -166,7 +166,7 @@ static void put_summary(const struct blocks *b, struct buf *out)
 		buf_printf(out, ", %.3f Ggas/s over their own time", (double)gas / wall);
 	buf_puts(out, ".\n");
 	if (b->split < b->rows.n)
-		buf_printf(out, "%zu without a split: a moment without a duration, or nothing was recorded then.\n", b->rows.n - b->split);
+		buf_printf(out, "%zu without a split: a moment without a duration, nothing was recorded then, or old samples were summed over longer times.\n", b->rows.n - b->split);
 }
 
 /* Puts the crates on the CPU along the paths, as shares of the wall time. */

@@ -67,6 +67,30 @@ static void a_range_of_time(void **state)
 	profile_free(s.p);
 }
 
+/* The sum of a slot is spread over it: a range gets its part of values and counts. */
+static void a_part_of_a_slot(void **state)
+{
+	struct sample s = sample_make();
+	struct select_options o = { .from_ns = 250, .to_ns = 500 };
+	struct selection sel;
+
+	s.p->samples.n = 1;
+	s.p->samples.v[0].time_ns = 100;
+	s.p->samples.v[0].count = 10;
+	s.p->samples.v[0].value = 4000;
+	profile_add_summed(s.p, &(struct profile_summed){ 100, 1100 });
+	assert_int_equal(selection_make(s.p, &o, &sel, NULL), 0);
+	assert_int_equal(sel.all.value, 1000);
+	assert_int_equal(sel.all.samples, 2);
+	selection_done(&sel);
+	o = (struct select_options){ .from_ns = 100, .to_ns = 1100 };
+	assert_int_equal(selection_make(s.p, &o, &sel, NULL), 0);
+	assert_int_equal(sel.all.value, 4000);
+	assert_int_equal(sel.all.samples, 10);
+	selection_done(&sel);
+	profile_free(s.p);
+}
+
 static void stacks_with_a_function(void **state)
 {
 	struct sample s = sample_make();
@@ -174,7 +198,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_by_name_glob_and_number),
-		cmocka_unit_test(a_range_of_time),
+		cmocka_unit_test(a_range_of_time), cmocka_unit_test(a_part_of_a_slot),
 		cmocka_unit_test(stacks_with_a_function),
 		cmocka_unit_test(events_by_name),
 		cmocka_unit_test(nothing_recorded_is_no_error),

@@ -107,6 +107,28 @@ static void waits_are_followed(void **state)
 	profile_free(w.s.p);
 }
 
+/* In summed time a waker's moment is not known; a border in the middle of a slot makes the split unknown. */
+static void summed_time_is_not_followed(void **state)
+{
+	struct waiting w = waiting_make();
+	const struct block_row *r;
+	struct made m;
+
+	add_block(w.s.p, 7, 0, 1000, 37500000, w.rpc);
+	profile_add_summed(w.s.p, &(struct profile_summed){ 0, 1000 * MS });
+	make(&m, w.s.p);
+	r = &m.b.rows.v[0];
+	assert_true(r->split && r->summed);
+	assert_int_equal(r->followed_ns, 0);
+	assert_int_equal(r->ns[BLOCK_LOCK], 900 * MS); /* 100 of them are short ones */
+	done(&m);
+	w.s.p->summed.v[0].end_ns = 1001 * MS;
+	make(&m, w.s.p);
+	assert_false(m.b.rows.v[0].split);
+	done(&m);
+	profile_free(w.s.p);
+}
+
 static uint64_t subsystem_ns(const struct block_items *items, const char *name, enum block_part part)
 {
 	for (size_t i = 0; i < items->n; i++)
@@ -513,6 +535,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_blocks_are_said),
 		cmocka_unit_test(waits_are_followed),
+		cmocka_unit_test(summed_time_is_not_followed),
 		cmocka_unit_test(subsystems_of_a_block),
 		cmocka_unit_test(threads_and_moments),
 		cmocka_unit_test(circles_end),

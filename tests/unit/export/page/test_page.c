@@ -169,6 +169,8 @@ static void expect_side(struct expectation *x, struct opened *o, size_t side, ui
 			to->value += s->value;
 			to->count += sample.count;
 			select_span(p, i, role, &begin, &end);
+			if (profile_summed_of(p, s))
+				end = profile_summed_of(p, s)->end_ns;
 			sample.slot = begin / x->slot_ns;
 			if (end > begin && (end - 1) / x->slot_ns > sample.slot)
 				sample.span = (end - 1) / x->slot_ns - sample.slot + 1;
@@ -313,6 +315,23 @@ static void samples_come_back(void **state)
 	            "{\"tid\":101},{\"tid\":200,\"process\":1}],"
 	            "\"processes\":[{\"pid\":100,\"name\":\"node\"},{\"pid\":200}],"
 	            "\"events\":[{\"name\":\"cpu\",\"unit\":\"ns\",\"period\":1000000,\"role\":\"cpu\"}]}");
+}
+
+/* Sums of slots that are longer than the page's are spread, whatever the event. */
+static void sums_of_slots_have_spans(void **state)
+{
+	struct profile *p = sample_make().p;
+
+	for (size_t i = 0; i < 40; i++) {
+		struct profile_sample *s = &p->samples.v[i * 7];
+
+		s->time_ns = i % 2 * 500000000;
+		s->count = 2 + i % 5;
+		s->value *= s->count;
+	}
+	profile_add_summed(p, &(struct profile_summed){ 0, 400000000 });
+	profile_add_summed(p, &(struct profile_summed){ 500000000, 1500000000 });
+	compare_one(p, "{\"events\":[{\"name\":\"cpu\",\"role\":\"cpu\",\"spanned\":true}]}");
 }
 
 static void waits_come_back_with_their_causes(void **state)
@@ -681,6 +700,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(samples_come_back),
+		cmocka_unit_test(sums_of_slots_have_spans),
 		cmocka_unit_test(waits_come_back_with_their_causes),
 		cmocka_unit_test(filters_are_what_is_shown_first),
 		cmocka_unit_test(hostile_names_stay_names),
