@@ -3,8 +3,10 @@
 
 Phases: stacks (recordings of the workload and of anvil with each profiler, interleaved and repeated), overhead
 (every profiler attached, switched on and off in short paired slices), slow (99 Hz), symbols (a binary with a
-lot of debug information), start (from the command to the first sample, from the end to the prompt), switches (100,000 context switches a second: waits), servers (PostgreSQL and Redis
-under their own benchmarks), heap (heaptrack, massif, jemalloc beside -e heap). Prints a table. bench/results/ has each phase as soon as it is done: Ctrl-C keeps what was measured.
+lot of debug information), start (from the command to the first sample, from the end to the prompt), switches (100,000
+context switches a second: waits), servers (PostgreSQL and Redis under their own benchmarks), heap (heaptrack, massif,
+jemalloc beside -e heap), hour (reading captures of 1, 10 and 60 minutes). Prints a table. bench/results/ has each phase
+as soon as it is done: Ctrl-C keeps what was measured.
 """
 import argparse
 import datetime
@@ -21,6 +23,7 @@ import tempfile
 import time
 
 from heap import measure_heap
+from hour import measure_hour
 from measure import Urgent, bootstrap, cpu_ns, host_facts, mean, median, status_bytes, with_children
 from profilers import Gasflame, Perf
 from results import Results
@@ -31,7 +34,7 @@ from targets import Anvil, Workload
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
-PHASES = ["stacks", "overhead", "slow", "symbols", "start", "switches", "servers", "heap"]
+PHASES = ["stacks", "overhead", "slow", "symbols", "start", "switches", "servers", "heap", "hour"]
 
 
 def say(text):
@@ -372,6 +375,12 @@ class Bench:
 	def servers(self):
 		rows, lines = measure_servers(self.build, self.folder, self.options.quick)
 		self.results["servers"] = rows
+		self.lines += lines
+
+	# --- an hour ---
+	def hour(self):
+		rows, lines = measure_hour(self.build, self.folder, self.options.quick)
+		self.results["hour"] = rows
 		self.lines += lines
 
 	# --- the heap ---

@@ -332,6 +332,17 @@ static void warn_about_names(struct quality *q, const struct profile *p)
 		warn(q, "%s of the frames have no name and no module", a);
 }
 
+static void warn_about_joined(struct quality *q, const struct profile *p)
+{
+	uint64_t joined = profile_counter(p, KEY_CAPTURE_JOINED);
+	char a[32];
+
+	if (joined)
+		warn(q, "%s samples were joined to others of their thread and stack, to save memory: sums of the whole recording "
+			"are exact, those of a part of its time are estimates (--from and --to read all of them)",
+		     str_count(a, joined));
+}
+
 /* Events that came too fast to be kept one by one: see the event collector. */
 static void warn_about_sums(struct quality *q, const struct profile *p, const struct selection *s)
 {
@@ -454,6 +465,7 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 	warn_about_names(q, p);
 	warn_about_sums(q, p, s);
 	warn_about_slots(q, p);
+	warn_about_joined(q, p);
 }
 
 void quality_done(struct quality *q)

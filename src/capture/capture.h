@@ -14,6 +14,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct capture;
@@ -51,6 +52,9 @@ int capture_save(const char *path, struct profile *p, struct err *err);
 /* Reads a whole capture, a recorder's that died too (its journal is recovered into a private copy,
  * the file is not written to). */
 int capture_read(const char *path, struct profile **ret, struct err *err);
+/* The same, but if there are more than so many samples, those of one event, thread and stack are joined: sums stay exact,
+ * times do not (scan/joining.h). How many were joined is counted (KEY_CAPTURE_JOINED). 0 = all are kept. */
+int capture_read_most(const char *path, size_t most, struct profile **ret, struct err *err);
 /* The same for open files that no process writes to meanwhile; takes over both, wal -1 = none. */
 int capture_read_files(int file, int wal, const char *name, struct profile **ret, struct err *err);
 

@@ -11,6 +11,7 @@
 #include "capture/capturetext.h"
 #include "capture/capturevfs.h"
 #include "capture/columns.h"
+#include "capture/scan/joining.h"
 #include "capture/scan/tablescan.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
@@ -41,6 +42,8 @@ struct reading {
 	/* The most that a sound file of this size can hold. A file whose pages or texts are shared has
 	 * more. */
 	uint64_t rows_left, text_left;
+	size_t most; /* samples to keep, 0 = all */
+	struct joining joining;
 
 	/* The lines of the frame that is being read. */
 	VEC(struct profile_line) lines;
@@ -518,7 +521,7 @@ static bool add_sample(struct reading *r, const struct tablescan_row *row)
 		return false;
 	x.value = row->nulls >> 4 & 1 ? r->p->events.v[x.event].period : (uint64_t)row->values[4];
 	x.count = row->values[5];
-	profile_add_sample(r->p, &x);
+	joining_add(&r->joining, &x);
 	return true;
 }
 
@@ -568,8 +571,10 @@ static void on_restart(void *context)
 
 	r->dropped = n->dropped;
 	r->rows_left = n->rows_left;
-	if (n->table == TABLE_SAMPLE)
+	if (n->table == TABLE_SAMPLE) {
 		vec_clear(&r->p->samples);
+		joining_restart(&r->joining);
+	}
 	if (n->table == TABLE_POINT)
 		vec_clear(&r->p->points);
 	if (n->table == TABLE_STACK) {
@@ -603,6 +608,8 @@ static int read_numbers(struct reading *r, enum capture_table table, int version
 	for (unsigned i = 0; i < scan.columns; i++)
 		if (t->columns[i].since > version)
 			scan.table = "";
+	if (table == TABLE_SAMPLE)
+		joining_init(&r->joining, r->p, r->most);
 	result = tablescan_read(r->db, &scan, &n);
 	if (result != SQLITE_DONE)
 		return capturefile_fail(r->db, err, "cannot read %s", r->path);
@@ -679,19 +686,22 @@ static int read_all(struct reading *r, struct err *err)
 	index_named_frames(r->p);
 	if (r->dropped)
 		profile_count(r->p, KEY_CAPTURE_DROPPED, r->dropped);
+	if (r->joining.joined)
+		profile_count(r->p, KEY_CAPTURE_JOINED, r->joining.joined);
 	return result;
 }
 
-static int read_database(sqlite3 *db, const char *path, struct profile **ret, struct err *err)
+static int read_database(sqlite3 *db, const char *path, size_t most, struct profile **ret, struct err *err)
 {
 	uint64_t bytes = capturevfs_bytes(db);
 	struct reading r = { .path = path, .db = db, .p = profile_new(), .rows_left = bytes / SMALLEST_ROW + 1,
-			     .text_left = bytes + 1 };
+			     .text_left = bytes + 1, .most = most };
 	int result = read_all(&r, err);
 
 	for (int i = 0; i < TABLES; i++)
 		map_done(&r.ids[i].map);
 	vec_done(&r.lines);
+	joining_done(&r.joining);
 	if (result < 0) {
 		profile_free(r.p);
 		return result;
@@ -702,11 +712,16 @@ static int read_database(sqlite3 *db, const char *path, struct profile **ret, st
 
 int capture_read(const char *path, struct profile **ret, struct err *err)
 {
+	return capture_read_most(path, 0, ret, err);
+}
+
+int capture_read_most(const char *path, size_t most, struct profile **ret, struct err *err)
+{
 	_cleanup_(capturefile_closep) sqlite3 *db = NULL;
 	int r = capturefile_open(path, &db, err);
 
 	*ret = NULL;
-	return r ?: read_database(db, path, ret, err);
+	return r ?: read_database(db, path, most, ret, err);
 }
 
 int capture_read_files(int file, int wal, const char *name, struct profile **ret, struct err *err)
@@ -717,7 +732,7 @@ int capture_read_files(int file, int wal, const char *name, struct profile **ret
 
 	*ret = NULL;
 	r = r ?: capturefile_open_files(&f, name, &db, err);
-	r = r ?: read_database(db, name, ret, err);
+	r = r ?: read_database(db, name, 0, ret, err);
 	capturefile_done(&f);
 	return r;
 }

@@ -147,7 +147,8 @@ static int read_side(const struct diff_command *c, struct side *s, char *path, s
 	if (!r)
 		r = subsystemio_read(&c->subsystems, &s->table, err);
 	if (!r)
-		r = captureio_read(&path, 1, &s->profile, err);
+		r = c->from_ns || c->to_ns ? captureio_read(&path, 1, &s->profile, err) :
+					     captureio_read_sums(&path, 1, &s->profile, err);
 	if (!r && (c->idle || c->patterns.list.n) && !select_has_waits(s->profile))
 		r = err_set(err, EINVAL, "%s: no waits were recorded, which %s is about: record with -e wait",
 			    path, c->idle ? "--idle" : "--patterns");

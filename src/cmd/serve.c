@@ -127,7 +127,7 @@ static int serve_until_signal(struct serve *serve, char **paths, int n, struct e
 
 static int serve_run(const struct command *c, int argc, char **argv)
 {
-	_cleanup_(serve_done) struct serve s = { .max_bytes = DEFAULT_MAX_BYTES };
+	_cleanup_(serve_done) struct serve s = { .max_bytes = DEFAULT_MAX_BYTES, .load.sums = true };
 	const struct option_spec options[] = {
 		{ 0, "port", OPTION_UINT, &s.port, "PORT", "of 127.0.0.1; by default any that is free",
 		  .max = 65535 },

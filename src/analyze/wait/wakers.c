@@ -180,24 +180,31 @@ static const char *waker_thread(const struct profile *p, const struct profile_wa
 	return profile_str(p, w->waker < p->threads.n ? p->threads.v[w->waker].name : w->waker_name);
 }
 
-static void add_waker(struct finder *f, struct waits_site *site, const struct profile_wake *wake)
+/* A site may have thousands of wakers: index has those that are in its list. Names of threads are interned, so one name
+ * has one address. */
+static void add_waker(struct finder *f, struct waits_site *site, struct map *index, const struct profile_wake *wake)
 {
 	const struct waker_facts *facts = facts_of(f, wake->waker_stack);
 	struct waits_waker w = { .interrupt = facts->interrupt, .function = "", .thread = "" };
-	size_t i;
+	uint64_t key, *i;
 
 	if (!w.interrupt) {
 		w.function = f->w->idents.list.v[facts->ident].name;
 		w.thread = waker_thread(f->p, wake);
 	}
-	for (i = 0; i < site->wakers.n; i++)
-		if (site->wakers.v[i].interrupt == w.interrupt && site->wakers.v[i].function == w.function &&
-		    !strcmp(site->wakers.v[i].thread, w.thread))
+	key = map_hash((uintptr_t)w.function) ^ map_hash((uintptr_t)w.thread + 1) ^ (uintptr_t)w.interrupt;
+	for (;; key++) {
+		const struct waits_waker *there;
+
+		i = map_put(index, key, site->wakers.n);
+		if (*i == site->wakers.n)
+			vec_push(&site->wakers, w);
+		there = &site->wakers.v[*i];
+		if (there->interrupt == w.interrupt && there->function == w.function && !strcmp(there->thread, w.thread))
 			break;
-	if (i == site->wakers.n)
-		vec_push(&site->wakers, w);
-	site->wakers.v[i].ns += wake->blocked_ns;
-	site->wakers.v[i].count++;
+	}
+	site->wakers.v[*i].ns += wake->blocked_ns;
+	site->wakers.v[*i].count++;
 	site->woken_ns += wake->blocked_ns;
 }
 
@@ -420,12 +427,13 @@ static int compare_blocked(const void *a, const void *b)
 
 static void find_site(struct finder *f, struct waits_site *site, const struct profile_wake **wakes, size_t n)
 {
+	_cleanup_(map_done) struct map index = { 0 };
 	VEC(struct interval) waited = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
 		const struct profile_wake *w = wakes[i];
 
-		add_waker(f, site, w);
+		add_waker(f, site, &index, w);
 		if (w->waker < f->p->threads.n && !facts_of(f, w->waker_stack)->interrupt)
 			vec_push(&waited, (struct interval){ w->waker, w->time_ns, end_of(w) });
 	}

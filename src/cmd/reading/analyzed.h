@@ -22,6 +22,7 @@ struct profile;
 struct analyzed_options {
 	struct option_list symbols, patterns, subsystems;
 	bool debuginfod, no_cache;
+	bool sums; /* of a long capture samples are joined (captureio_read_sums()) */
 };
 
 struct analyzed {

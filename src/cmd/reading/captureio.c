@@ -24,23 +24,22 @@
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
 
-enum { MAX_PATTERNS_BYTES = 1 << 20 };
+enum {
+	MAX_PATTERNS_BYTES = 1 << 20,
+	/* A page needs some 130 bytes for each at its peak. */
+	MOST_SAMPLES = 2000000,
+};
 
 /* --- reading --- */
 
-int captureio_read(char **paths, int n, struct profile **ret, struct err *err)
-{
-	return captureio_read_as(paths, n, NULL, ret, err);
-}
-
-int captureio_read_as(char **paths, int n, const struct import_format *format, struct profile **ret,
-		      struct err *err)
+static int read_all(char **paths, int n, const struct import_format *format, size_t most, struct profile **ret,
+		    struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *all = NULL;
 
 	for (int i = 0; i < n; i++) {
 		_cleanup_(profile_freep) struct profile *p = NULL;
-		int r = format ? import_read(paths[i], format, &p, err) : input_read(paths[i], &p, err);
+		int r = format ? import_read(paths[i], format, &p, err) : input_read_most(paths[i], most, &p, err);
 
 		if (r == -ENOENT && err->code == ENOENT)
 			return err_set(err, ENOENT, "there is no file %s: `gasflame ls` lists the captures",
@@ -62,6 +61,22 @@ int captureio_read_as(char **paths, int n, const struct import_format *format, s
 	*ret = all;
 	all = NULL;
 	return 0;
+}
+
+int captureio_read(char **paths, int n, struct profile **ret, struct err *err)
+{
+	return read_all(paths, n, NULL, 0, ret, err);
+}
+
+int captureio_read_sums(char **paths, int n, struct profile **ret, struct err *err)
+{
+	return read_all(paths, n, NULL, MOST_SAMPLES, ret, err);
+}
+
+int captureio_read_as(char **paths, int n, const struct import_format *format, struct profile **ret,
+		      struct err *err)
+{
+	return read_all(paths, n, format, 0, ret, err);
 }
 
 int captureio_find_names(const struct symbolize_options *options, struct profile *p, struct err *err)

@@ -242,6 +242,12 @@ static int write_format(const struct report *report, struct export_job *job, cha
 	return r;
 }
 
+/* Does it show a part of the time, of which each sample has to tell its own? */
+static bool needs_times(const struct report *r)
+{
+	return r->from_ns || r->to_ns || r->views.phases.list.n || r->views.marks;
+}
+
 /* 0 or an exit code of enum exit_code, or a negative errno with a sentence. */
 static int run_report(const struct report *report, char **captures, int n, struct err *err)
 {
@@ -272,7 +278,7 @@ static int run_report(const struct report *report, char **captures, int n, struc
 	if (!r)
 		r = subsystemio_read(&report->subsystems, &table, err);
 	if (!r)
-		r = captureio_read(captures, n, &p, err);
+		r = needs_times(report) ? captureio_read(captures, n, &p, err) : captureio_read_sums(captures, n, &p, err);
 	if (!r && (report->idle || report->patterns.list.n) && !select_has_waits(p))
 		r = err_set(err, EINVAL, "no waits were recorded, which %s is about: record with -e wait",
 			    report->idle ? "--idle" : "--patterns");

@@ -1,0 +1,179 @@
+#include "capture/scan/joining.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "profile/profile.h"
+
+#define NEVER UINT64_MAX
+/* A pass that joins less than this share of the samples shows that most of them have no like. */
+enum { LEAST_PERCENT = 5 };
+
+static bool may_join(const struct profile *p, uint32_t event)
+{
+	static const char *const heap[] = { "heap", "alloc", "freed", "temporary", "peak" };
+
+	for (size_t i = 0; i < ARRAY_LEN(heap); i++)
+		if (!strcmp(profile_str(p, p->events.v[event].name), heap[i]))
+			return false;
+	return true;
+}
+
+void joining_restart(struct joining *j)
+{
+	j->seed = 88172645463325252ULL;
+	j->joined = 0;
+	for (size_t i = 0; i < j->quanta.n; i++)
+		j->quanta.v[i] = j->quanta.v[i] == NEVER ? NEVER : 0;
+	free(j->slots);
+	j->slots = NULL;
+	j->slot_count = 0;
+}
+
+void joining_init(struct joining *j, struct profile *p, size_t most)
+{
+	*j = (struct joining){ .p = p, .most = most };
+	for (size_t i = 0; i < p->events.n; i++)
+		vec_push(&j->quanta, may_join(p, i) ? 0 : NEVER);
+	joining_restart(j);
+}
+
+void joining_done(struct joining *j)
+{
+	free(j->slots);
+	vec_done(&j->quanta);
+}
+
+static uint64_t draw(struct joining *j)
+{
+	j->seed ^= j->seed << 13;
+	j->seed ^= j->seed >> 7;
+	j->seed ^= j->seed << 17;
+	return j->seed;
+}
+
+/* Adds s to a sample of the same kind, if that stays within the quantum. */
+static bool join(struct joining *j, struct profile_sample *to, const struct profile_sample *s)
+{
+	uint64_t count = (uint64_t)MAX(to->count, 1u) + MAX(s->count, 1u), value;
+
+	if (count > UINT32_MAX || __builtin_add_overflow(to->value, s->value, &value) || value > j->quanta.v[s->event])
+		return false;
+	/* With a chance of its share of the value, the sum is at the new one's time. */
+	if (value && draw(j) % value < s->value)
+		to->time_ns = s->time_ns;
+	to->value = value;
+	to->count = count;
+	return true;
+}
+
+static size_t slot_of(const struct joining *j, const struct profile_sample *s)
+{
+	const struct profile_sample *v = j->p->samples.v;
+	size_t at = map_hash(map_pair(s->thread, s->stack) ^ (uint64_t)s->event << 56) & (j->slot_count - 1);
+
+	for (; j->slots[at]; at = (at + 1) & (j->slot_count - 1)) {
+		const struct profile_sample *there = &v[j->slots[at] - 1];
+
+		if (there->thread == s->thread && there->stack == s->stack && there->event == s->event)
+			break;
+	}
+	return at;
+}
+
+/* Joins s to one that is there, or puts it at the end of the samples, which has room. */
+static void put(struct joining *j, const struct profile_sample *s)
+{
+	struct profile *p = j->p;
+	size_t at;
+
+	if (j->quanta.v[s->event] == NEVER || s->value > j->quanta.v[s->event] / 2) {
+		p->samples.v[p->samples.n++] = *s;
+		return;
+	}
+	at = slot_of(j, s);
+	if (j->slots[at] && join(j, &p->samples.v[j->slots[at] - 1], s)) {
+		j->joined++;
+		return;
+	}
+	p->samples.v[p->samples.n++] = *s;
+	j->slots[at] = p->samples.n;
+}
+
+/* The first quantum of an event: twice its mean. */
+static void set_quanta(struct joining *j)
+{
+	const struct profile *p = j->p;
+	size_t n = p->events.n;
+	_cleanup_free_ double *sums = mem_alloc((n + 1) * sizeof(*sums)), *counts = mem_alloc((n + 1) * sizeof(*counts));
+
+	for (size_t i = 0; i < p->samples.n; i++) {
+		sums[p->samples.v[i].event] += p->samples.v[i].value;
+		counts[p->samples.v[i].event]++;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (j->quanta.v[i] == NEVER)
+			continue;
+		if (!j->quanta.v[i])
+			j->quanta.v[i] = counts[i] ? 2 * sums[i] / counts[i] + 2 : 0;
+		else
+			j->quanta.v[i] = MIN(j->quanta.v[i], NEVER / 4) * 2;
+	}
+}
+
+/* At most half of the slots are used: there is one for each sample at most. */
+static void make_slots(struct joining *j)
+{
+	if (j->slots)
+		return;
+	for (j->slot_count = 1024; j->slot_count < 2 * j->most; j->slot_count *= 2)
+		;
+	j->slots = mem_alloc(j->slot_count * sizeof(*j->slots));
+}
+
+/* Joins what is there, with larger quanta, until a quarter of the room is free. */
+static void make_room(struct joining *j)
+{
+	struct profile *p = j->p;
+
+	make_slots(j);
+	for (size_t n = SIZE_MAX; p->samples.n > j->most / 4 * 3 && p->samples.n < n / 100 * (100 - LEAST_PERCENT);) {
+		n = p->samples.n;
+		set_quanta(j);
+		memset(j->slots, 0, j->slot_count * sizeof(*j->slots));
+		p->samples.n = 0;
+		/* The end never overtakes the one that is read. */
+		for (size_t k = 0; k < n; k++) {
+			struct profile_sample s = p->samples.v[k];
+
+			put(j, &s);
+		}
+	}
+	/* More different ones than there is room for: they are all kept. */
+	if (p->samples.n > j->most / 4 * 3) {
+		j->most = p->samples.n / 3 * 4 + 8;
+		free(j->slots);
+		j->slots = NULL;
+		make_slots(j);
+		for (size_t i = 0; i < p->samples.n; i++)
+			if (p->samples.v[i].value <= j->quanta.v[p->samples.v[i].event] / 2)
+				j->slots[slot_of(j, &p->samples.v[i])] = i + 1;
+	}
+}
+
+void joining_add(struct joining *j, const struct profile_sample *s)
+{
+	if (!j->most) {
+		profile_add_sample(j->p, s);
+		return;
+	}
+	if (j->p->samples.n >= j->most)
+		make_room(j);
+	vec_reserve(&j->p->samples, j->p->samples.n + 1);
+	if (j->slots)
+		put(j, s);
+	else
+		profile_add_sample(j->p, s);
+}
