@@ -13,6 +13,9 @@ BPF_MAP(cpu_scratch, PERCPU_ARRAY, 1, uint32_t, struct unwind);
 
 TRAIL_MAP(cpu_trails);
 
+/* What a tick stands for. The context has the period that the clock was opened with, also when it ticks at another rate. */
+uint64_t cpu_period_ns;
+
 BPF_MAP(cpu_counts, PERCPU_ARRAY, 1, uint32_t, struct shared_counts);
 
 SEC("perf_event")
@@ -37,7 +40,7 @@ int on_cpu_clock(void *ctx)
 	u->record.pid = pid;
 	u->record.tid = id;
 	u->record.time_ns = bpf_ktime_get_ns();
-	u->record.value = CONTEXT(CONTEXT_PERIOD);
+	u->record.value = *(volatile uint64_t *)&cpu_period_ns;
 	bpf_get_current_comm(u->record.name, sizeof(u->record.name));
 	counts->samples++;
 

@@ -56,6 +56,7 @@ static int start(struct session *s, struct err *err)
 	int program = bpf_program__fd(bpfengine_skeleton(s->engine)->progs.on_cpu_clock);
 
 	collector_add_cpu_event(s);
+	bpfengine_skeleton(s->engine)->bss->cpu_period_ns = 1000000000 / s->hz;
 	own(s)->copies = copies_new(s);
 	own(s)->clocks = mem_alloc(cpus * sizeof(*own(s)->clocks));
 	for (int cpu = 0; cpu < cpus; cpu++) {
@@ -94,6 +95,7 @@ static void set_hz(struct session *s, uint64_t hz)
 {
 	uint64_t period = 1000000000 / hz;
 
+	bpfengine_skeleton(s->engine)->bss->cpu_period_ns = period;
 	each_clock(s, PERF_EVENT_IOC_PERIOD, &period);
 }
 

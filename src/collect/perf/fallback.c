@@ -44,6 +44,7 @@ struct fallback {
 	struct map attached; /* tids */
 	VEC(struct unwind_table) tables; /* by module id; page_count 0 = none */
 	uint64_t lost;
+	uint64_t period_ns; /* that a sample stands for */
 };
 
 int fallback_open(struct session *s, struct fallback **ret, struct err *err)
@@ -51,6 +52,7 @@ int fallback_open(struct session *s, struct fallback **ret, struct err *err)
 	struct fallback *f = mem_alloc(sizeof(*f));
 
 	f->session = s;
+	f->period_ns = 1000000000 / s->hz;
 	host_probe(&f->host);
 	f->cpus = sysconf(_SC_NPROCESSORS_CONF);
 	f->rings = mem_alloc(f->cpus * sizeof(*f->rings));
@@ -271,7 +273,9 @@ static void got_sample(struct fallback *f, const struct perf_event_header *h)
 	out.pid = reader_u32(&r);
 	out.tid = reader_u32(&r);
 	out.time_ns = reader_u64(&r);
-	out.value = reader_u64(&r);
+	/* The record has the period that the clock was opened with, also when it ticks at another rate. */
+	reader_skip(&r, sizeof(uint64_t));
+	out.value = f->period_ns;
 	chain = reader_u64(&r);
 	for (uint64_t i = 0; i < chain && reader_more(&r); i++) {
 		uint64_t address = reader_u64(&r);
@@ -351,6 +355,8 @@ void fallback_set_hz(struct fallback *f, uint64_t hz)
 {
 	uint64_t period = 1000000000 / hz;
 
+	fallback_drain(f); /* what was sampled at the old rate */
+	f->period_ns = period;
 	each_event(f, PERF_EVENT_IOC_PERIOD, &period);
 }
 
