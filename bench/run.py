@@ -4,7 +4,8 @@
 Phases: stacks (recordings of the workload and of anvil with each profiler, interleaved and repeated), overhead
 (every profiler attached, switched on and off in short paired slices), slow (99 Hz), symbols (a binary with a
 lot of debug information), start (from the command to the first sample, from the end to the prompt), switches (100,000
-context switches a second: waits), servers (PostgreSQL and Redis under their own benchmarks), heap (heaptrack, massif,
+context switches a second: waits), servers (PostgreSQL and Redis under their own benchmarks), budget
+(--max-overhead against the measured loss), heap (heaptrack, massif,
 jemalloc beside -e heap), hour (reading captures of 1, 10 and 60 minutes). Prints a table. bench/results/ has each phase
 as soon as it is done: Ctrl-C keeps what was measured.
 """
@@ -22,6 +23,7 @@ import sys
 import tempfile
 import time
 
+from budget import measure_budget
 from heap import measure_heap
 from hour import measure_hour
 from measure import Urgent, bootstrap, cpu_ns, host_facts, mean, median, status_bytes, with_children
@@ -34,7 +36,7 @@ from targets import Anvil, Workload
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
-PHASES = ["stacks", "overhead", "slow", "symbols", "start", "switches", "servers", "heap", "hour"]
+PHASES = ["stacks", "overhead", "slow", "symbols", "start", "switches", "servers", "budget", "heap", "hour"]
 
 
 def say(text):
@@ -381,6 +383,12 @@ class Bench:
 	def hour(self):
 		rows, lines = measure_hour(self.build, self.folder, self.options.quick)
 		self.results["hour"] = rows
+		self.lines += lines
+
+	# --- the budget ---
+	def budget(self):
+		rows, lines = measure_budget(self.build, self.folder, self.options.quick)
+		self.results["budget"] = rows
 		self.lines += lines
 
 	# --- the heap ---
