@@ -92,7 +92,6 @@ struct collector {
 	collector_record_fn *record;
 	/* The budget (budget/budget.h) asks for less, or more again. A clock: so many ticks a second. */
 	void (*set_hz)(struct session *s, uint64_t hz);
-	bool (*has_clock)(const struct session *s); /* does set_hz() change anything? NULL: always */
 	/* Others: each step halves what it does beyond its exact figures, the chance that a stack is walked say; 0 is as
 	 * designed, thin_steps the last. What is recorded counts for what was not. */
 	void (*thin)(struct session *s, unsigned step);

@@ -21,6 +21,7 @@ enum {
 	OWN = COLLECTOR_COUNT, /* what is no collector's */
 	PARTS,
 	RECORD_NS = 2000,      /* that we spend on a record at most: the ring, the profile, the capture */
+	UNWIND_NS = 1000000,   /* the same where we also unwind the stack, without BPF */
 	GUESSED_NS = 5000,     /* that a program spends for each record, where the kernel has no statistics */
 	CPU_FLOOR_HZ = 49,     /* of the clock, until all others are thinned */
 	CPU_LEAST_HZ = 12,
@@ -103,7 +104,7 @@ static void make_knobs(struct budget *b)
 
 		b->parts[i].one_in = 1;
 		b->knob_of[i] = control_add(&b->control);
-		if (c->set_hz && (!c->has_clock || c->has_clock(b->session)))
+		if (c->set_hz)
 			add_clock_steps(b, b->knob_of[i]);
 		else if (c->thin)
 			add_thin_steps(b, b->knob_of[i], c);
@@ -148,12 +149,22 @@ static void read_program(void *context, const struct bpfengine_program *p)
 	c->events = MAX(c->events, p->runs);
 }
 
+/* Without BPF there are the samples of the clock. */
+static void read_fallback(const struct session *s, struct cost *c)
+{
+	for (int i = 0; i < REASON_COUNT; i++)
+		c->records += s->reasons[i];
+	c->events = c->looked_at = c->records;
+}
+
 /* Totals of the programs and records so far. */
 static void read_costs(struct budget *b, struct reading *r)
 {
 	*r = (struct reading){ .b = b };
-	if (!b->session->engine)
+	if (!b->session->engine) {
+		read_fallback(b->session, &r->parts[COLLECTOR_cpu]);
 		return;
+	}
 	b->estimated = !bpfengine_programs(b->session->engine, read_program, r);
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++) {
 		r->parts[i].records = bpfengine_records(b->session->engine, i);
@@ -185,13 +196,13 @@ static void add(struct cost *sum, const struct cost *c)
 }
 
 /* Our own CPU time goes to the collectors by their records; the rest is nobody's. */
-static void share_own(struct cost *parts, double own_ns)
+static void share_own(struct cost *parts, double own_ns, double most_each)
 {
 	double records = 0, each;
 
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
 		records += parts[i].records;
-	each = records ? MIN(RECORD_NS, own_ns / records) : 0;
+	each = records ? MIN(most_each, own_ns / records) : 0;
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
 		parts[i].ns += each * parts[i].records;
 	parts[OWN].ns += own_ns - each * records;
@@ -213,7 +224,7 @@ static double measure(struct budget *b, uint64_t now, struct cost *parts)
 	}
 	/* In the first second we still read files and make tables. */
 	if (b->looks)
-		share_own(parts, own - b->own_ns);
+		share_own(parts, own - b->own_ns, b->session->engine ? RECORD_NS : UNWIND_NS);
 	else
 		b->start_ns += own - b->own_ns;
 	for (size_t i = 0; i < PARTS; i++)
@@ -250,11 +261,12 @@ static void set_hz(struct budget *b, size_t i, uint64_t hz)
 }
 
 /* Brings a collector to the step of its knob, and notes what changed. */
-static void apply(struct budget *b, size_t i, uint64_t now, struct buf *words)
+static void apply(struct budget *b, size_t i, bool over, uint64_t now, struct buf *words)
 {
 	const struct collector *c = collector_table[i];
 	const struct control_knob *k = &b->control.knob[b->knob_of[i]];
 	struct part *part = &b->parts[i];
+	bool less = part->one_in > 1u << k->step;
 
 	if (part->one_in == 1u << k->step)
 		return;
@@ -268,6 +280,8 @@ static void apply(struct budget *b, size_t i, uint64_t now, struct buf *words)
 		c->thin(b->session, k->step);
 	buf_printf(words, "%s%s: ", words->n ? ", " : "", c->name);
 	thinning_words(words, c->name, part->one_in);
+	if (over && less)
+		buf_puts(words, ", as leaving it out saved nothing");
 }
 
 /* What a second told of a collector that is thinned. */
@@ -324,7 +338,7 @@ static void decide(struct budget *b, const struct cost *parts, double base, uint
 	over = b->control.limit > 0 && total > b->control.limit;
 	if (control_look(&b->control, costs, other)) {
 		for (size_t i = 0; i < COLLECTOR_COUNT; i++)
-			apply(b, i, now, &words);
+			apply(b, i, over, now, &words);
 		if (over)
 			log_warn("recording costs %.2f %% of the target's CPU time, more than the %.2f %% allowed: %s", total,
 				 b->control.limit, words.data);

@@ -15,11 +15,20 @@ enum {
 	REGRET = 5,         /* seconds within which an excess is blamed on the step that was taken back */
 	STEPS_AT_ONCE = 3,  /* of one knob whose savings are not known yet */
 	EVENTS_TO_LEARN = 500,
+	USELESS = 30,       /* seconds until steps that saved nothing are tried again */
 };
 
 void control_init(struct control *c, double limit)
 {
 	*c = (struct control){ .limit = limit, .patience = PATIENCE, .since_up = REGRET + 1 };
+}
+
+/* What a step saves is not known. */
+static void forget(struct control_knob *k)
+{
+	k->least = 0.4;
+	k->work = 0.6;
+	k->was_each = 0;
 }
 
 unsigned control_add(struct control *c)
@@ -29,7 +38,8 @@ unsigned control_add(struct control *c)
 	if (c->knobs == CONTROL_KNOBS)
 		return CONTROL_KNOBS - 1;
 	k = &c->knob[c->knobs];
-	*k = (struct control_knob){ .least = 0.4, .work = 0.6 };
+	*k = (struct control_knob){ 0 };
+	forget(k);
 	k->rate[0] = k->thin[0] = 1;
 	return c->knobs++;
 }
@@ -56,13 +66,16 @@ double control_predict(const struct control_knob *k, double percent, unsigned st
 	return percent * k->rate[step] / k->rate[k->step] * cost_of_event(k, step) / cost_of_event(k, k->step);
 }
 
-/* Learns from two steps how much of an event's cost a step saves. */
-static void learn(struct control_knob *k, const struct control_cost *cost)
+/* Learns from two steps how much of an event's cost a step saves. True: nothing, and the step was taken back. */
+static bool learn(struct control_knob *k, const struct control_cost *cost)
 {
 	double each, work, least;
+	bool useless = false;
 
+	if (k->useless && !--k->useless)
+		forget(k);
 	if (cost->events < EVENTS_TO_LEARN || cost->percent <= 0)
-		return;
+		return false;
 	each = cost->percent / cost->events;
 	if (k->was_each > 0 && k->thin[k->was_step] != k->thin[k->step]) {
 		work = (k->was_each - each) / (k->thin[k->was_step] - k->thin[k->step]);
@@ -72,9 +85,16 @@ static void learn(struct control_knob *k, const struct control_cost *cost)
 		least = MAX(least, 0.02 * each);
 		k->work = work / (work + least);
 		k->least = least / (work + least);
+		useless = k->step > k->was_step && each > 0.97 * k->was_each;
+	}
+	if (useless) {
+		k->step = k->was_step;
+		k->useless = USELESS;
+		return true;
 	}
 	k->was_each = each;
 	k->was_step = k->step;
+	return false;
 }
 
 static double sum(const struct control *c, const double *percent, double other)
@@ -105,7 +125,7 @@ static unsigned next_down(const struct control *c, const unsigned *step, const u
 		bool thins = step[i] < k->steps && k->rate[step[i] + 1] == k->rate[step[i]];
 		double after;
 
-		if (step[i] == k->steps || percent[i] <= share || (thins && step[i] - before[i] == STEPS_AT_ONCE))
+		if (step[i] == k->steps || percent[i] <= share || (thins && (k->useless || step[i] - before[i] == STEPS_AT_ONCE)))
 			continue;
 		after = percent[i] * k->rate[step[i] + 1] / k->rate[step[i]] * cost_of_event(k, step[i] + 1) /
 			cost_of_event(k, step[i]);
@@ -167,9 +187,10 @@ static bool go_up(struct control *c, const struct control_cost *costs, double to
 bool control_look(struct control *c, const struct control_cost *costs, double other)
 {
 	double total = other;
+	bool changed = false;
 
 	for (unsigned i = 0; i < c->knobs; i++) {
-		learn(&c->knob[i], &costs[i]);
+		changed |= learn(&c->knob[i], &costs[i]);
 		total += costs[i].percent;
 	}
 	if (c->limit <= 0)
@@ -179,19 +200,17 @@ bool control_look(struct control *c, const struct control_cost *costs, double ot
 		c->calm = 0;
 		/* A single second that is a little too dear may be chance. */
 		if (++c->over < 2 && total < 1.3 * c->limit)
-			return false;
+			return changed;
 		if (c->since_up <= REGRET)
 			c->patience = MIN(2 * c->patience, PATIENCE_MOST);
-		return go_down(c, costs, other);
+		return go_down(c, costs, other) || changed;
 	}
 	c->over = 0;
 	/* What was taken back was no mistake. */
 	if (c->since_up == REGRET + 1)
 		c->patience = MAX(c->patience / 2, PATIENCE);
-	if (++c->calm < c->patience)
-		return false;
-	if (!go_up(c, costs, total))
-		return false;
+	if (++c->calm < c->patience || !go_up(c, costs, total))
+		return changed;
 	c->calm = 0;
 	c->since_up = 0;
 	return true;

@@ -8,7 +8,8 @@
  * - Over the limit, steps are taken until the prediction is below it: those of the lowest tier first, within a tier
  *   that of the costliest collector. A collector that costs no more than its share of the limit (an equal part for each
  *   one, and one for the rest) is left alone, so that none is starved for another.
- * - What a step really saved is learnt from the next second. A step that would save next to nothing is not taken.
+ * - What a step really saved is learnt from the next second. Steps that saved next to nothing are taken back, and tried
+ *   again after half a minute: the events may be those of other processes, which cost little more than to be passed over.
  * - Below the limit for some seconds, the last tier is taken back first, one step at a time, where the prediction stays
  *   well below the limit. If that turns out to be too much, the next attempt waits twice as long.
  */
@@ -27,8 +28,9 @@ struct control_knob {
 	double thin[CONTROL_STEPS + 1]; /* and of the work on each beyond the least */
 	/* Learnt: the least that an event costs and the work beyond it, as shares of its cost at step 0. */
 	double least, work;
-	double was_each; /* cost of an event, when it was last at another step */
+	double was_each; /* cost of an event in the second before, and the step that it was at */
 	unsigned was_step;
+	unsigned useless; /* seconds for which its steps are not tried again, as they saved nothing */
 };
 
 struct control {

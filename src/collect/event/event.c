@@ -34,16 +34,9 @@ struct total {
 	struct shared_event_sum sum;
 };
 
-/* An event with a rate; the link owns the descriptor. */
-struct rated {
-	int fd;
-	bool by_frequency;
-};
-
 struct event {
 	struct eventset *set; /* what was asked for, NULL = nothing */
 	VEC(struct bpf_link *) links;
-	VEC(struct rated) rated;
 	uint32_t everybody; /* the profile's thread for what is nobody's, PROFILE_NONE = not needed yet */
 	uint32_t lost;      /* a stack that stands for those without one */
 	VEC(struct total) late; /* sums since the capture is full */
@@ -119,8 +112,6 @@ static int attach(struct session *s, uint32_t at, int cpu, struct err *err)
 	/* The program runs all the same, and the kernel need not keep a count that nobody reads. */
 	if (source->type == PERF_TYPE_TRACEPOINT)
 		ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-	if (source->sampled)
-		vec_push(&own(s)->rated, (struct rated){ fd, attr.freq });
 	return 0;
 }
 
@@ -354,24 +345,9 @@ static void close_events(struct session *s)
 	}
 	log_progress_end();
 	vec_done(&e->links);
-	vec_done(&e->rated);
 	vec_done(&e->late);
 	map_done(&e->late_index);
 	eventset_free(e->set);
-}
-
-static void set_hz(struct session *s, uint64_t hz)
-{
-	for (size_t i = 0; i < own(s)->rated.n; i++) {
-		uint64_t rate = own(s)->rated.v[i].by_frequency ? hz : 1000000000 / hz;
-
-		ioctl(own(s)->rated.v[i].fd, PERF_EVENT_IOC_PERIOD, &rate);
-	}
-}
-
-static bool has_clock(const struct session *s)
-{
-	return own(s)->rated.n > 0;
 }
 
 /* Programs run for a disabled tracepoint as well: they look for themselves. */
@@ -392,8 +368,6 @@ const struct collector collector_event = {
 	.choose = choose,
 	.start = start,
 	.record = record,
-	.set_hz = set_hz,
-	.has_clock = has_clock,
 	.pause = pause_events,
 	.tick = tick,
 	.stop = stop,

@@ -480,6 +480,19 @@ static const char *const wait_programs[] = { "on_switch", "on_waking", "on_wakeu
 						    "on_wait_exec", "list_threads", NULL };
 static const char *const wait_maps[] = { "threads", NULL };
 
+static void thin(struct session *s, unsigned step)
+{
+	bpfengine_skeleton(s->engine)->bss->wait_thin = step;
+}
+
+static uint64_t looked_at(struct session *s)
+{
+	struct shared_wait_counts c;
+
+	bpfengine_sum(bpfengine_skeleton(s->engine)->maps.wait_counts, 0, &c, sizeof(c));
+	return c.walked;
+}
+
 const struct collector collector_wait = {
 	.name = "wait",
 	.describe = "time off the CPU by stack: locks, disk, network, sleep, run queue",
@@ -488,6 +501,9 @@ const struct collector collector_wait = {
 	.maps = wait_maps,
 	.start = start,
 	.record = record,
+	.thin = thin,
+	.thin_steps = 6,
+	.looked_at = looked_at,
 	/* No pause: each thread's account is of all its time. */
 	.tick = tick,
 	.joined = joined,

@@ -119,15 +119,17 @@ static void none_is_starved(void **state)
 	assert_true(control_floor(&c, costs, 0.1) > 4);
 }
 
-/* Steps that turn out to save nothing are not taken to the end. */
+/* Steps that turn out to save nothing are taken back, and tried again only after a while. */
 static void useless_steps_are_not_taken(void **state)
 {
 	const struct plant plants[PLANTS] = { { 0 }, { 100000, 90, 2 } };
 	struct control c;
 
 	three_knobs(&c, 2);
-	run(&c, plants, 0.02, 30, NULL);
-	assert_in_range(c.knob[WAIT].step, 1, 3);
+	run(&c, plants, 0.02, 1, NULL);
+	assert_int_equal(c.knob[WAIT].step, 3);
+	run(&c, plants, 0.02, 20, NULL);
+	assert_int_equal(c.knob[WAIT].step, 0);
 }
 
 static void events_are_left_out_last(void **state)
