@@ -52,7 +52,7 @@ import json, sys
 cost = json.load(sys.stdin)["cost"]
 names = {row["name"] for row in cost["collectors"]}
 sys.exit(not (names >= {"cpu", "wait"} and cost["thinned"] and cost["limit"] == 0.5))' <"$STDOUT"
-start_workload --seconds 20 --kinds compute --threads 4
+start_workload --seconds 60 --kinds compute --threads 4
 
 : >"$STDERR" # what was said before is not waited for
 "$GASFLAME" record -e cpu -d 30 -o pause.gasflame -p "$PID" >"$STDOUT" 2>"$STDERR" &
@@ -62,10 +62,12 @@ sleep 1.5
 kill -USR1 "$recorder"
 sleep 1.5
 kill -USR2 "$recorder"
-sleep 0.5
+# On a busy machine the workload, which is nice, may have to wait for its turn.
+after_pause() { [ "$(sql pause.gasflame 'select count(*) from sample where time_ns > 2600000000')" -gt 50 ]; }
+wait_for 5 after_pause
 kill -INT "$recorder"
 wait "$recorder"
 gap=$(sql pause.gasflame 'select max(gap) from (select time_ns - lag(time_ns) over (order by time_ns) as gap from sample)')
-check "SIGUSR1 pauses and SIGUSR2 resumes (gap of $((gap / 1000000)) ms)" near "$((gap / 1000000))" 1500 300
-check "samples after the pause" above "$(sql pause.gasflame 'select count(*) from sample where time_ns > 2600000000')" 50
+check "SIGUSR1 pauses and SIGUSR2 resumes (gap of $((gap / 1000000)) ms)" above "$((gap / 1000000))" 1200
+check "samples after the pause" after_pause
 finish
