@@ -112,7 +112,7 @@ def by_perf(pid, path, seconds):
 			      check=False).stdout
 	times = [int(float(word.rstrip(":")) * 1e9) for word in said.split() if word[0].isdigit()]
 	os.unlink(path)
-	return {"first": (min(times) - began) / 1e6 if times else float("nan"), "end": end, "cpu": cpu}
+	return {"first": (min(times) - began) / 1e6 if times else None, "end": end, "cpu": cpu}
 
 
 def measure(programs, folder, cache, rounds, seconds=1):
@@ -151,7 +151,8 @@ def table(rows, rounds, against=None):
 	for name in sorted(rows):
 		cells = []
 		for key in ("first", "end", "cpu"):
-			value, low, high = bootstrap([row[key] for row in rows[name]], median)
+			# perf may have nothing of the target on a machine that is too busy.
+			value, low, high = bootstrap([row[key] for row in rows[name] if row[key] is not None] or [0], median)
 			cells.append(f"{value:.0f} ms ({low:.0f} … {high:.0f})")
 		lines.append(f"| {name} | {' | '.join(cells)} |")
 	for name, other in against or []:
