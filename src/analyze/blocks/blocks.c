@@ -104,6 +104,17 @@ static int compare_spans(const void *a, const void *b)
 	return ORDER(x->thread, y->thread) ?: ORDER(x->begin, y->begin) ?: ORDER(x->sample, y->sample);
 }
 
+/* Sorts the spans of one thread. A recorder writes many of them in order already. */
+static void sort_spans(struct span *v, size_t n)
+{
+	size_t i = 1;
+
+	while (i < n && compare_spans(&v[i - 1], &v[i]) < 0)
+		i++;
+	if (i < n)
+		qsort(v, n, sizeof(*v), compare_spans);
+}
+
 enum what { OFF_CPU, ON_CPU, FILES };
 
 static bool takes(struct maker *m, enum what what, uint32_t event)
@@ -119,24 +130,40 @@ static void make_timeline(struct maker *m, struct timeline *t, enum what what, b
 {
 	const struct profile *p = m->p;
 
-	t->list = mem_resize(NULL, p->samples.n + 1, sizeof(*t->list));
+	_cleanup_free_ bool *taken = mem_alloc(p->events.n + 1);
+	_cleanup_free_ enum role *roles = mem_alloc((p->events.n + 1) * sizeof(*roles));
+	_cleanup_free_ size_t *next = mem_alloc((p->threads.n + 2) * sizeof(*next));
+
+	for (size_t i = 0; i < p->events.n; i++) {
+		taken[i] = takes(m, what, i);
+		roles[i] = causes_role(m->c, i);
+	}
 	t->first = mem_alloc((p->threads.n + 2) * sizeof(*t->first));
 	for (size_t i = 0; i < p->samples.n; i++) {
-		enum role role = causes_role(m->c, p->samples.v[i].event);
-		struct span *s = &t->list[t->n];
+		bool takes_it = taken[p->samples.v[i].event];
 
-		if (!takes(m, what, p->samples.v[i].event))
-			continue;
-		select_span(p, i, role, &s->begin, &s->end);
-		s->sample = i;
-		s->thread = together ? 0 : p->samples.v[i].thread;
-		t->first[s->thread + 1]++;
-		t->n++;
+		t->first[(together ? 0 : p->samples.v[i].thread) + 1] += takes_it;
+		t->n += takes_it;
 	}
 	for (size_t i = 1; i <= p->threads.n; i++)
 		t->first[i] += t->first[i - 1];
-	if (t->n > 1)
-		qsort(t->list, t->n, sizeof(*t->list), compare_spans);
+	for (size_t i = 0; i < p->threads.n; i++)
+		next[i] = t->first[i];
+	t->list = mem_resize(NULL, t->n + 1, sizeof(*t->list));
+	for (size_t i = 0; i < p->samples.n; i++) {
+		const struct profile_sample *sample = &p->samples.v[i];
+		uint32_t thread = together ? 0 : sample->thread;
+		struct span *s;
+
+		if (!taken[sample->event])
+			continue;
+		s = &t->list[next[thread]++];
+		s->sample = i;
+		s->thread = thread;
+		select_span(p, i, roles[sample->event], &s->begin, &s->end);
+	}
+	for (size_t i = 0; i < p->threads.n; i++)
+		sort_spans(t->list + t->first[i], t->first[i + 1] - t->first[i]);
 	for (size_t i = 0; i < t->n; i++) {
 		bool same = i && t->list[i - 1].thread == t->list[i].thread;
 
@@ -206,7 +233,7 @@ static void add_sample(struct maker *m, const struct profile_sample *s)
 	enum block_part part = BLOCK_UNNAMED;
 
 	if (leaf) {
-		enum code_kind kind = crate_kind(&m->b->names, leaf);
+		enum code_kind kind = blocktally_kind(&m->tally, leaf);
 
 		part = part_of_code(kind);
 		m->allocator_ns += kind == CODE_ALLOCATOR ? s->value : 0;

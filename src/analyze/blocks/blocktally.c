@@ -45,9 +45,23 @@ void blocktally_done(struct blocktally *t)
 	map_done(&t->subsystem_totals);
 	free(t->subsystem_names);
 	vec_done(&t->uses);
+	vec_done(&t->kinds);
+	vec_done(&t->crate_names);
 }
 
 /* --- functions --- */
+
+/* The kind is found by comparing strings, and a function is in many stacks. */
+enum code_kind blocktally_kind(struct blocktally *t, const struct ident *id)
+{
+	size_t at = id - t->b->idents.list.v;
+
+	while (t->kinds.n <= at)
+		vec_push(&t->kinds, 0);
+	if (!t->kinds.v[at])
+		t->kinds.v[at] = 1 + crate_kind(&t->b->names, id);
+	return t->kinds.v[at] - 1;
+}
 
 /* The innermost function of the user's own crates, + 1; 0: there is none. */
 static uint32_t own_of_stack(struct blocktally *t, uint32_t stack)
@@ -65,7 +79,7 @@ static uint32_t own_of_stack(struct blocktally *t, uint32_t stack)
 			continue;
 		list = idents_of_frame(&t->b->idents, frame, &n);
 		for (uint32_t k = n; k-- > 0 && !found;)
-			if (crate_kind(&t->b->names, &t->b->idents.list.v[list[k]]) == CODE_OWN)
+			if (blocktally_kind(t, &t->b->idents.list.v[list[k]]) == CODE_OWN)
 				found = list[k] + 1;
 	}
 	*map_put(&t->own, stack, 0) = found;
@@ -113,10 +127,16 @@ const struct ident *blocktally_leaf(struct blocktally *t, uint32_t stack)
 
 void blocktally_add_crate(struct blocktally *t, enum block_part part, const struct ident *leaf, uint64_t ns)
 {
-	const char *crate = crate_name(&t->b->names, leaf);
-	uint32_t name = idents_add(&t->b->idents, *crate ? crate : "[unnamed]", "", IDENT_GROUP);
+	size_t at = leaf - t->b->idents.list.v;
 
-	*map_put(&t->crates, key_of(part, name, 0), 0) += ns;
+	while (t->crate_names.n <= at)
+		vec_push(&t->crate_names, 0);
+	if (!t->crate_names.v[at]) {
+		const char *crate = crate_name(&t->b->names, leaf);
+
+		t->crate_names.v[at] = 1 + idents_add(&t->b->idents, *crate ? crate : "[unnamed]", "", IDENT_GROUP);
+	}
+	*map_put(&t->crates, key_of(part, t->crate_names.v[at] - 1, 0), 0) += ns;
 }
 
 /* --- subsystems --- */

@@ -30,6 +30,8 @@ struct blocktally {
 	struct map subsystems, subsystem_totals;
 	uint32_t *subsystem_names; /* by subsystem: its number among the names, PROFILE_NONE = not asked for yet */
 	VEC(struct blocktally_use) uses;
+	VEC(uint8_t) kinds;        /* by identity: 1 + enum code_kind, 0 = not asked for yet */
+	VEC(uint32_t) crate_names; /* by identity: 1 + the identity that its crate has, 0 = not asked for yet */
 };
 
 void blocktally_init(struct blocktally *t, struct blocks *b, const struct profile *p, struct classifier *classifier);
@@ -37,6 +39,8 @@ void blocktally_done(struct blocktally *t);
 
 /* Returns the function at the leaf, below any notes; NULL: an empty stack. Lives until names are added. */
 const struct ident *blocktally_leaf(struct blocktally *t, uint32_t stack);
+/* Whose code a function is; id is one of the identities of b. */
+enum code_kind blocktally_kind(struct blocktally *t, const struct ident *id);
 void blocktally_add(struct blocktally *t, enum block_part part, uint32_t stack, uint64_t ns);
 void blocktally_add_crate(struct blocktally *t, enum block_part part, const struct ident *leaf, uint64_t ns);
 void blocktally_add_subsystem(struct blocktally *t, enum block_part part, uint32_t stack, uint64_t ns);
