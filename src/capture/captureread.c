@@ -611,6 +611,8 @@ static int read_numbers(struct reading *r, enum capture_table table, int version
 	if (table == TABLE_SAMPLE)
 		joining_init(&r->joining, r->p, r->most);
 	result = tablescan_read(r->db, &scan, &n);
+	if (table == TABLE_SAMPLE)
+		joining_finish(&r->joining);
 	if (result != SQLITE_DONE)
 		return capturefile_fail(r->db, err, "cannot read %s", r->path);
 	return r->rows_left ? 0 : too_much(r, err);

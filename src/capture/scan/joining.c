@@ -24,7 +24,7 @@ static bool may_join(const struct profile *p, uint32_t event)
 void joining_restart(struct joining *j)
 {
 	j->seed = 88172645463325252ULL;
-	j->joined = 0;
+	j->joined = j->waiting = 0;
 	for (size_t i = 0; i < j->quanta.n; i++)
 		j->quanta.v[i] = j->quanta.v[i] == NEVER ? NEVER : 0;
 	free(j->slots);
@@ -69,37 +69,45 @@ static bool join(struct joining *j, struct profile_sample *to, const struct prof
 	return true;
 }
 
-static size_t slot_of(const struct joining *j, const struct profile_sample *s)
+static uint64_t hash_of(const struct profile_sample *s)
+{
+	return map_hash(map_pair(s->thread, s->stack) ^ (uint64_t)s->event << 56);
+}
+
+static struct joining_slot *slot_of(const struct joining *j, const struct profile_sample *s)
 {
 	const struct profile_sample *v = j->p->samples.v;
-	size_t at = map_hash(map_pair(s->thread, s->stack) ^ (uint64_t)s->event << 56) & (j->slot_count - 1);
+	uint64_t hash = hash_of(s);
+	size_t at = hash & (j->slot_count - 1);
 
-	for (; j->slots[at]; at = (at + 1) & (j->slot_count - 1)) {
-		const struct profile_sample *there = &v[j->slots[at] - 1];
+	for (; j->slots[at].index; at = (at + 1) & (j->slot_count - 1)) {
+		const struct profile_sample *there = &v[j->slots[at].index - 1];
 
-		if (there->thread == s->thread && there->stack == s->stack && there->event == s->event)
+		if (j->slots[at].tag == hash >> 32 && there->thread == s->thread && there->stack == s->stack &&
+		    there->event == s->event)
 			break;
 	}
-	return at;
+	j->slots[at].tag = hash >> 32;
+	return &j->slots[at];
 }
 
 /* Joins s to one that is there, or puts it at the end of the samples, which has room. */
 static void put(struct joining *j, const struct profile_sample *s)
 {
 	struct profile *p = j->p;
-	size_t at;
+	struct joining_slot *slot;
 
 	if (j->quanta.v[s->event] == NEVER || s->value > j->quanta.v[s->event] / 2) {
 		p->samples.v[p->samples.n++] = *s;
 		return;
 	}
-	at = slot_of(j, s);
-	if (j->slots[at] && join(j, &p->samples.v[j->slots[at] - 1], s)) {
+	slot = slot_of(j, s);
+	if (slot->index && join(j, &p->samples.v[slot->index - 1], s)) {
 		j->joined++;
 		return;
 	}
 	p->samples.v[p->samples.n++] = *s;
-	j->slots[at] = p->samples.n;
+	slot->index = p->samples.n;
 }
 
 /* The first quantum of an event: twice its mean. */
@@ -159,8 +167,39 @@ static void make_room(struct joining *j)
 		make_slots(j);
 		for (size_t i = 0; i < p->samples.n; i++)
 			if (p->samples.v[i].value <= j->quanta.v[p->samples.v[i].event] / 2)
-				j->slots[slot_of(j, &p->samples.v[i])] = i + 1;
+				slot_of(j, &p->samples.v[i])->index = i + 1;
 	}
+}
+
+/* Asks for the memory that the batch will need: the slots, then the samples that these name. */
+static void fetch_batch(const struct joining *j)
+{
+	size_t mask = j->slot_count - 1;
+
+	for (size_t i = 0; i < j->waiting; i++)
+		__builtin_prefetch(&j->slots[hash_of(&j->batch[i]) & mask]);
+	for (size_t i = 0; i < j->waiting; i++) {
+		const struct joining_slot *slot = &j->slots[hash_of(&j->batch[i]) & mask];
+
+		if (slot->index)
+			__builtin_prefetch(&j->p->samples.v[slot->index - 1]);
+	}
+}
+
+void joining_finish(struct joining *j)
+{
+	if (j->slots)
+		fetch_batch(j);
+	for (size_t i = 0; i < j->waiting; i++) {
+		if (j->p->samples.n >= j->most)
+			make_room(j);
+		vec_reserve(&j->p->samples, 1);
+		if (j->slots)
+			put(j, &j->batch[i]);
+		else
+			profile_add_sample(j->p, &j->batch[i]);
+	}
+	j->waiting = 0;
 }
 
 void joining_add(struct joining *j, const struct profile_sample *s)
@@ -169,11 +208,7 @@ void joining_add(struct joining *j, const struct profile_sample *s)
 		profile_add_sample(j->p, s);
 		return;
 	}
-	if (j->p->samples.n >= j->most)
-		make_room(j);
-	vec_reserve(&j->p->samples, j->p->samples.n + 1);
-	if (j->slots)
-		put(j, s);
-	else
-		profile_add_sample(j->p, s);
+	j->batch[j->waiting++] = *s;
+	if (j->waiting == JOINING_BATCH)
+		joining_finish(j);
 }

@@ -13,6 +13,7 @@
  *	struct joining j;
  *	joining_init(&j, p, 3000000);
  *	for (...) joining_add(&j, &sample);
+ *	joining_finish(&j);   // now they are all in p
  *	joining_done(&j);
  */
 #pragma once
@@ -21,23 +22,32 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "profile/profile.h"
 
-struct profile;
-struct profile_sample;
+enum { JOINING_BATCH = 32 };
+
+struct joining_slot {
+	uint32_t tag;   /* of the hash */
+	uint32_t index; /* 1 + index of the sample that the next one like it may join; 0 = none */
+};
 
 struct joining {
 	struct profile *p;
 	size_t most;       /* 0: all are kept */
-	uint32_t *slots;   /* 1 + index of the sample that the next one like it may join; 0 = none */
+	struct joining_slot *slots;
 	size_t slot_count;
 	VEC(uint64_t) quanta; /* by event; 0 = nothing is joined yet, UINT64_MAX = never */
 	uint64_t seed;
 	uint64_t joined;   /* samples that became a part of another */
+	/* Samples are put in batches, whose look-ups wait for memory together, not one after the other. */
+	struct profile_sample batch[JOINING_BATCH];
+	size_t waiting;
 };
 
 /* The events of p are there already. */
 void joining_init(struct joining *j, struct profile *p, size_t most);
 void joining_add(struct joining *j, const struct profile_sample *s);
+void joining_finish(struct joining *j);
 /* Begins again: the samples of p are gone. */
 void joining_restart(struct joining *j);
 void joining_done(struct joining *j);

@@ -58,6 +58,7 @@ static struct profile *join(const struct profile *from, size_t most)
 	joining_init(&j, p, most);
 	for (size_t i = 0; i < from->samples.n; i++)
 		joining_add(&j, &from->samples.v[i]);
+	joining_finish(&j);
 	assert_int_equal(j.joined + p->samples.n, from->samples.n);
 	joining_done(&j);
 	return p;
