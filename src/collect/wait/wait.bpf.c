@@ -219,12 +219,27 @@ static __always_inline uint64_t stack_of_sleeper(void *ctx, struct shared_thread
 	return stack;
 }
 
-static __always_inline void send_wait(struct shared_thread *t, struct shared_wait *w)
+/* The record that is being made: the stack of a program and those that it calls has 512 bytes, and unwinding needs them. */
+BPF_MAP(wait_record, PERCPU_ARRAY, 1, uint32_t, struct shared_wait);
+
+static __always_inline struct shared_wait *blank_record(const struct shared_thread *t, uint32_t kind)
+{
+	uint32_t zero = 0;
+	struct shared_wait *w = bpf_map_lookup_elem(&wait_record, &zero);
+
+	if (!w)
+		return NULL;
+	__builtin_memset(w, 0, sizeof(*w));
+	w->kind = kind;
+	w->pid = t->account.pid;
+	w->tid = t->account.tid;
+	return w;
+}
+
+static __always_inline void send_wait(struct shared_wait *w)
 {
 	struct shared_wait_counts *c;
 
-	w->pid = t->account.pid;
-	w->tid = t->account.tid;
 	if (bpf_ringbuf_output(&ring, w, sizeof(*w), BPF_RB_NO_WAKEUP)) {
 		c = counts_here();
 		if (c)
@@ -234,12 +249,17 @@ static __always_inline void send_wait(struct shared_thread *t, struct shared_wai
 
 static __always_inline void send_sum(struct shared_thread *t, struct shared_sum *s)
 {
-	struct shared_wait w = { .kind = RECORD_WAITS, .count = s->count, .time_ns = t->slot * SHARED_SLOT_NS,
-				 .blocked_ns = s->blocked_ns, .queue_ns = s->queue_ns,
-				 .throttled_ns = s->throttled_ns, .stack = s->stack };
+	struct shared_wait *w = s->count ? blank_record(t, RECORD_WAITS) : NULL;
 
-	if (s->count)
-		send_wait(t, &w);
+	if (w) {
+		w->count = s->count;
+		w->time_ns = t->slot * SHARED_SLOT_NS;
+		w->blocked_ns = s->blocked_ns;
+		w->queue_ns = s->queue_ns;
+		w->throttled_ns = s->throttled_ns;
+		w->stack = s->stack;
+		send_wait(w);
+	}
 	s->stack = 0;
 	s->blocked_ns = 0;
 	s->queue_ns = 0;
@@ -313,6 +333,25 @@ static __always_inline void carry(uint32_t *carried_ns, uint64_t passed)
 	c->squares_us2 += (after / 1000) * (after / 1000) - (before / 1000) * (before / 1000);
 }
 
+static __always_inline void send_long(struct shared_thread *t, uint64_t blocked, uint64_t queue)
+{
+	struct shared_wait *w = blank_record(t, RECORD_WAIT);
+
+	if (!w)
+		return;
+	w->count = 1;
+	w->time_ns = t->left_ns;
+	w->blocked_ns = blocked;
+	w->queue_ns = queue;
+	w->throttled_ns = t->throttled_ns;
+	w->stack = t->stack;
+	w->waker_stack = t->waker_stack;
+	w->waker_pid = t->waker_pid;
+	w->waker_tid = t->waker_tid;
+	__builtin_memcpy(w->waker_name, t->waker_name, sizeof(w->waker_name));
+	send_wait(w);
+}
+
 /* A wait is over and what it was is known: it began at left_ns. */
 static __always_inline void wait_over(struct shared_thread *t, uint64_t blocked, uint64_t queue)
 {
@@ -335,18 +374,10 @@ static __always_inline void wait_over(struct shared_thread *t, uint64_t blocked,
 		if (!t->walked)
 			carry(&t->preempt_carried_ns, blocked + queue);
 	}
-	if (blocked + queue >= SHARED_LONG_NS) {
-		struct shared_wait w = { .kind = RECORD_WAIT, .count = 1, .time_ns = t->left_ns,
-					 .blocked_ns = blocked, .queue_ns = queue,
-					 .throttled_ns = t->throttled_ns, .stack = t->stack,
-					 .waker_stack = t->waker_stack, .waker_pid = t->waker_pid,
-					 .waker_tid = t->waker_tid };
-
-		__builtin_memcpy(w.waker_name, t->waker_name, sizeof(w.waker_name));
-		send_wait(t, &w);
-	} else {
+	if (blocked + queue >= SHARED_LONG_NS)
+		send_long(t, blocked, queue);
+	else
 		add_short(t, t->left_ns, blocked, queue);
-	}
 }
 
 /* Less than this is only that the two clocks are not read at the same moment. */
