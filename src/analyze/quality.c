@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/cost.h"
 #include "analyze/wait/cause.h"
 #include "analyze/tree/ident.h"
 #include "base/buf.h"
@@ -432,6 +433,15 @@ static uint64_t count_lost(const struct profile *p, const struct selection *s)
 	return profile_counter(p, KEY_SAMPLES_LOST);
 }
 
+static void measure_cost(struct quality *q, const struct profile *p)
+{
+	struct cost c;
+
+	cost_build(&c, p);
+	q->cost_percent = c.base_ns ? c.percent : -1;
+	cost_done(&c);
+}
+
 void quality_measure(struct quality *q, const struct profile *p, const struct selection *s)
 {
 	*q = (struct quality){
@@ -454,6 +464,7 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 		.series_only = !p->events.n && p->points.n,
 		.by_time = s->waits && s->all.value,
 	};
+	measure_cost(q, p);
 	measure_stacks(q, p, s);
 	if (q->unnamed)
 		q->unnamed_module = worst_module(q, p, s, quality_unnamed_leaf_percent(q) > 10);
@@ -512,7 +523,9 @@ void quality_line(const struct quality *q, const struct selection *s, struct buf
 		buf_printf(b, " (%s)", show_percent(a, quality_lost_percent(q, s)));
 	if (q->frames)
 		buf_printf(b, ", %s of frames without a name", show_percent(a, quality_unnamed_percent(q)));
-	if (q->own_cpu_ns && q->duration_ns)
+	if (q->cost_percent >= 0)
+		buf_printf(b, "; own cost %s of the target's CPU time", show_percent(a, q->cost_percent));
+	else if (q->own_cpu_ns && q->duration_ns)
 		buf_printf(b, "; own cost %s of a CPU",
 			   show_percent(a, str_percent(q->own_cpu_ns, q->duration_ns)));
 	if (q->own_samples && q->samples)

@@ -33,7 +33,8 @@ struct quality {
 	const char *unnamed_module;    /* the one with the most of them, NULL = none */
 	uint64_t duration_ns;
 	uint64_t target_cpu_ns;        /* of the whole target, as the kernel accounts it; 0 = unknown */
-	uint64_t own_cpu_ns;           /* gasflame and its BPF programs */
+	uint64_t own_cpu_ns;           /* gasflame and its BPF programs, start and end included */
+	double cost_percent;           /* of the recording itself, of the target's CPU time (cost.h); negative = not known */
 	uint64_t guessed, derived;     /* of samples of the CPU, in the whole recording: with a frame whose caller was guessed, or
 					  found by reading the code */
 	uint64_t error_ns;             /* of waits, in the whole recording: standard error of the time of a stack, at most */
@@ -57,7 +58,7 @@ double quality_unnamed_leaf_percent(const struct quality *q); /* of the samples,
 
 /* Returns the noun of what was counted: "samples", "waits", "samples and waits"; n 1 = singular. */
 const char *quality_noun(const struct selection *s, uint64_t n);
-/* "118,204 samples, 99.9 % complete, 0 lost, 0.3 % of frames without a name; own cost 0.4 % of a CPU;
+/* "118,204 samples, 99.9 % complete, 0 lost, 0.3 % of frames without a name; own cost 0.4 % of the target's CPU time;
  * gasflame's own programs: 0.2 % of CPU samples", the last where there are any, as ", 2.1 % with a
  * guessed frame" and ", 30 % unwound by reading code" after "complete";
  * of waits: "2 waits, 99.9 % complete by time (1 cut), ...", and ", standard error of a share up to 0.6 %" after "complete"
