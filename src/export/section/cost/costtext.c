@@ -48,8 +48,10 @@ static void put_spans(const struct cost_span *s, size_t n, struct buf *out)
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
-		buf_puts(out, i ? ", " : "");
-		thinning_words(out, s[i].collector, s[i].one_in);
+		if (i)
+			buf_printf(out, ", 1 in %llu", (unsigned long long)s[i].one_in);
+		else
+			thinning_words(out, s->collector, s->one_in);
 		put_time(&s[i], out);
 	}
 }
