@@ -173,9 +173,11 @@ class Page:
 	def press(self, selector, words):
 		"""A click on the first visible element of those whose text begins so."""
 		place = self.b.eval(f"""(() => {{ for (const e of document.querySelectorAll({json.dumps(selector)})) {{
+			if (!e.offsetWidth || !e.textContent.trim().startsWith({json.dumps(words)}))
+				continue;
+			e.scrollIntoView({{ block: "nearest" }});
 			const r = e.getBoundingClientRect();
-			if (r.width && e.textContent.trim().startsWith({json.dumps(words)}))
-				return [r.left + r.width / 2, r.top + r.height / 2]; }} }})()""")
+			return [r.left + r.width / 2, r.top + r.height / 2]; }} }})()""")
 		if not place:
 			raise Wrong(f"no {selector} says {words!r}")
 		self.b.click(*place)

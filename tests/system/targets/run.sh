@@ -20,8 +20,9 @@ check "is named" said "/no/such/program"
 "$GASFLAME" run -e cpu -o term.gasflame -- "$TRUTH/truth-deep" 10 30 >"$STDOUT" 2>"$STDERR" &
 runner=$!
 started+=("$runner")
-sleep 2
-child=$(pgrep -x -P "$runner" truth-deep)
+# Most of a second of CPU time, however long that takes here.
+has_run() { child=$(pgrep -x -P "$runner" truth-deep) && [ "$(awk '{ print $14 + $15 }' "/proc/$child/stat")" -ge 80 ]; }
+wait_for 30 has_run
 [ -z "$child" ] || started+=("$child")
 begin=$SECONDS
 kill -TERM "$runner"
