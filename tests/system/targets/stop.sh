@@ -20,7 +20,8 @@ for signal in INT TERM; do
 	"$GASFLAME" record -e cpu -o "$signal.gasflame" -p "$target" >"$STDOUT" 2>"$STDERR" &
 	recorder=$!
 	started+=("$recorder")
-	sleep 2
+	wait_for 10 grep -q '^Recording' "$STDERR"
+	sleep 1.7
 	kill -$signal "$recorder"
 	wait "$recorder"
 	STATUS=$?
@@ -38,7 +39,9 @@ for i in 1 2 3 4 5 6 7 8 9 10; do
 	setsid "$GASFLAME" record -e cpu -d 60 -o "kill-$i.gasflame" -p "$target" >"$STDOUT" 2>"$STDERR" &
 	recorder=$!
 	started+=("$recorder")
-	sleep "$((RANDOM % 2)).$((RANDOM % 9 + 1))"
+	# At any moment: while it begins, and while it records.
+	[ $((i % 2)) -eq 0 ] || wait_for 10 grep -q '^Recording' "$STDERR"
+	sleep "0.$((RANDOM % 9 + 1))"
 	session=$(ps -o sid= -p "$recorder" | tr -d ' ')
 	kill -9 "$recorder"
 	wait "$recorder" 2>/dev/null
