@@ -84,8 +84,14 @@ void capture_summary_done(struct capture_summary *s)
 	*s = (struct capture_summary){ 0 };
 }
 
-/* Questions about the data and about the tables; nothing that opens another file or runs foreign code. context: whether
- * the statement reads our own table of weights. */
+/* Sums that the views read, and that a file may lack. */
+static const struct {
+	const char *name;
+	unsigned flag; /* of weights_fill() */
+} sums[] = { { "weight", WEIGHTS_SUMS }, { "function_sum", WEIGHTS_FUNCTIONS } };
+
+/* Allows questions about the data and about the tables; nothing that opens another file or runs foreign code. context:
+ * which of our own tables of sums the statement reads. */
 static int allow(void *context, int action, const char *a, const char *b, const char *database,
 		 const char *trigger)
 {
@@ -95,8 +101,9 @@ static int allow(void *context, int action, const char *a, const char *b, const 
 
 	switch (action) {
 	case SQLITE_READ:
-		if (context && !sqlite3_stricmp(a, "weight") && database && !strcmp(database, "temp"))
-			*(bool *)context = true;
+		for (size_t i = 0; i < ARRAY_LEN(sums); i++)
+			if (context && !sqlite3_stricmp(a, sums[i].name) && database && !strcmp(database, "temp"))
+				*(unsigned *)context |= sums[i].flag;
 		return SQLITE_OK;
 	case SQLITE_SELECT:
 	case SQLITE_RECURSIVE:
@@ -132,13 +139,13 @@ static bool only_space(const char *s)
 	return !s[strspn(s, " \t\r\n;")];
 }
 
-static int prepare(sqlite3 *db, const char *sql, bool *ret_weights, sqlite3_stmt **ret, struct err *err)
+static int prepare(sqlite3 *db, const char *sql, unsigned *ret_sums, sqlite3_stmt **ret, struct err *err)
 {
 	const char *rest = "";
 	int result;
 
-	*ret_weights = false;
-	sqlite3_set_authorizer(db, allow, ret_weights);
+	*ret_sums = 0;
+	sqlite3_set_authorizer(db, allow, ret_sums);
 	result = sqlite3_prepare_v2(db, sql, -1, ret, &rest);
 	if (result == SQLITE_AUTH)
 		return err_set(err, EACCES, "a query may only read: select, explain, or pragma table_info(…)");
@@ -188,24 +195,37 @@ static int hand_over(sqlite3 *db, sqlite3_stmt *s, capture_row_fn *row, void *co
 	return r;
 }
 
-/* Makes a table of weights of our own where the file has none, or an empty one: main.weight is hidden by it. */
-static int make_weights(sqlite3 *db)
+static bool has_rows(sqlite3 *db, const char *table)
 {
+	char *sql = sqlite3_mprintf("select 1 from main.%s limit 1", table);
 	sqlite3_stmt *s = NULL;
-	bool there = sqlite3_prepare_v2(db, "select 1 from main.weight limit 1", -1, &s, NULL) == SQLITE_OK &&
-		     sqlite3_step(s) == SQLITE_ROW;
+	bool there = sql && sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW;
 
 	sqlite3_finalize(s);
-	return there ? SQLITE_OK : sqlite3_exec(db, "create temp table weight (event integer, thread integer, stack integer,"
-						    " samples integer, value integer)", NULL, NULL, NULL);
+	sqlite3_free(sql);
+	return there;
 }
 
-/* Fills it, for a statement that reads it. If that fails, the views sum the samples. */
-static void fill_weights(sqlite3 *db, bool *reads)
+/* Makes tables of sums of our own where the file has none, or empty ones: these hide the file's. */
+static int make_sums(sqlite3 *db)
+{
+	int result = SQLITE_OK;
+
+	if (!has_rows(db, "weight"))
+		result = sqlite3_exec(db, "create temp table weight (event integer, thread integer, stack integer,"
+					  " samples integer, value integer)", NULL, NULL, NULL);
+	if (result == SQLITE_OK && !has_rows(db, "function_sum"))
+		result = sqlite3_exec(db, "create temp table function_sum (event integer, frame integer, depth integer,"
+					  " self integer, total integer)", NULL, NULL, NULL);
+	return result;
+}
+
+/* Fills those that the statement reads. If that fails, the views compute them. */
+static void fill_sums(sqlite3 *db, unsigned *reads)
 {
 	sqlite3_set_authorizer(db, NULL, NULL);
 	if (sqlite3_exec(db, "pragma query_only = off", NULL, NULL, NULL) == SQLITE_OK)
-		weights_fill(db, "temp", 1);
+		weights_fill(db, "temp", *reads, 0);
 	sqlite3_exec(db, "pragma query_only = on", NULL, NULL, NULL);
 	sqlite3_set_authorizer(db, allow, reads);
 }
@@ -214,7 +234,7 @@ static void fill_weights(sqlite3 *db, bool *reads)
 static int make_views(sqlite3 *db, const char *path, struct err *err)
 {
 	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 1, NULL);
-	if (sqlite3_exec(db, "pragma query_only = off", NULL, NULL, NULL) != SQLITE_OK || make_weights(db) != SQLITE_OK ||
+	if (sqlite3_exec(db, "pragma query_only = off", NULL, NULL, NULL) != SQLITE_OK || make_sums(db) != SQLITE_OK ||
 	    schema_put_views(db) != SQLITE_OK || sqlite3_exec(db, "pragma query_only = on", NULL, NULL, NULL) != SQLITE_OK)
 		return capturefile_fail(db, err, "cannot read %s", path);
 	capturevfs_set_budget(db, 0);
@@ -225,16 +245,16 @@ int capture_query(const char *path, const char *sql, capture_row_fn *row, void *
 {
 	_cleanup_(capturefile_closep) sqlite3 *db = NULL;
 	sqlite3_stmt *s = NULL;
-	bool weights;
+	unsigned reads;
 	int r;
 
 	r = capturefile_open(path, &db, err);
 	if (r < 0)
 		return r;
 	r = make_views(db, path, err);
-	r = r ?: prepare(db, sql, &weights, &s, err);
-	if (!r && weights)
-		fill_weights(db, &weights);
+	r = r ?: prepare(db, sql, &reads, &s, err);
+	if (!r && reads)
+		fill_sums(db, &reads);
 	if (!r)
 		r = hand_over(db, s, row, context, err);
 	sqlite3_finalize(s);

@@ -93,6 +93,9 @@ const struct table capture_tables[TABLES] = {
 	[TABLE_WEIGHT] = { "weight", .since = 4, .optional = true, .derived = true,
 		.columns = { { "event", COLUMN_OWN }, { "thread", COLUMN_OWN }, { "stack", COLUMN_OWN },
 			{ "samples", COLUMN_OWN }, { "value", COLUMN_OWN } } },
+	[TABLE_FUNCTION_SUM] = { "function_sum", .since = 4, .optional = true, .derived = true,
+		.columns = { { "event", COLUMN_OWN }, { "frame", COLUMN_OWN }, { "depth", COLUMN_OWN },
+			{ "self", COLUMN_OWN }, { "total", COLUMN_OWN } } },
 };
 
 static const char *type_of(const struct column *c)

@@ -9,6 +9,9 @@
 	"  select event, parent, " columns " from about cross join stack on stack.id = about.node\n"     \
 	"    cross join frame on frame.id = stack.frame where frame.kind = 3 and parent < node),\n"
 
+/* The parts of a view that the table of function sums makes needless are empty where it has rows. */
+#define UNLESS_SUMMED "not exists (select 1 from function_sum)"
+
 /*
  * Every view counts in the unit of the event; a sample without a value has the
  * event's period, and one without a count is one. Views of sums read weights: the
@@ -98,15 +101,16 @@ const char schema_views[] =
 	"-- Functions by number: same name, module and kind, same function. A note is none.\n"
 	"line as materialized (\n"
 	"  select frame, depth, dense_rank() over (order by function, module, kind) as number, function, module\n"
-	"  from frames where kind <> 'note'),\n"
+	"  from frames where kind <> 'note' and " UNLESS_SUMMED "),\n"
 	"named as materialized (select distinct number, function, module from line),\n"
 	"weight as materialized (\n"
-	"  select event, stack, sum(value) as value from weights group by event, stack),\n"
+	"  select event, stack, sum(value) as value from weights\n"
+	"  where " UNLESS_SUMMED " group by event, stack),\n"
 	"whole as materialized (select event, sum(value) as value from weight group by event),\n"
 	ABOUT("value")
 	"-- The tree, depth first: a node when it is entered, and negative when it is left.\n"
 	"walk(node, at) as (\n"
-	"  select id, 0.0 from stack where parent = 0\n"
+	"  select id, 0.0 from stack where parent = 0 and " UNLESS_SUMMED "\n"
 	"  union all\n"
 	"  select child.id, at + 1 from walk cross join stack as child on child.parent = walk.node\n"
 	"  union all\n"
@@ -136,14 +140,21 @@ const char schema_views[] =
 	"  select event, number, sum(value) as value\n"
 	"  from about cross join stack on stack.id = about.node\n"
 	"    cross join line on line.frame = stack.frame and line.depth = 0\n"
-	"  group by event, number)\n"
-	"select event.name as event, function, module, coalesce(self.value, 0) as self, total.value as total,\n"
-	"  round(100.0 * coalesce(self.value, 0) / whole.value, 2) as self_percent,\n"
-	"  round(100.0 * total.value / whole.value, 2) as total_percent\n"
-	"from total join named on named.number = total.number join whole on whole.event = total.event\n"
-	"  join event on event.id = total.event\n"
-	"  left join self on self.event = total.event and self.number = total.number\n"
-	"order by event.id, self desc, total desc, function;\n"
+	"  group by event, number),\n"
+	"sums as (\n"
+	"  select total.event, function, module, coalesce(self.value, 0) as self, total.value as total,\n"
+	"    whole.value as whole\n"
+	"  from total join named on named.number = total.number join whole on whole.event = total.event\n"
+	"    left join self on self.event = total.event and self.number = total.number\n"
+	"  union all\n"
+	"  select part.event, function, module, part.self, part.total, whole.total\n"
+	"  from function_sum as whole cross join function_sum as part on part.event = whole.event\n"
+	"    cross join frames on frames.frame = part.frame and frames.depth = part.depth\n"
+	"  where whole.frame is null)\n"
+	"select event.name as event, function, module, self, total,\n"
+	"  round(100.0 * self / whole, 2) as self_percent, round(100.0 * total / whole, 2) as total_percent\n"
+	"from sums join event on event.id = sums.event\n"
+	"order by event.id, self desc, total desc, function, module;\n"
 
 	/* The walk begins with the table, not with a constant, so that SQLite expects many rows of it and
 	   makes an index to look them up. */

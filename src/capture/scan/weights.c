@@ -5,25 +5,21 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "capture/scan/functions.h"
 #include "capture/scan/tablescan.h"
 
 enum {
 	SUMS_MAX = 6000000, /* 150 MB */
-	THREAD_BITS = 24, STACK_BITS = 32,
+	THREAD_BITS = WEIGHTS_THREAD_BITS, STACK_BITS = WEIGHTS_STACK_BITS,
 	EVENTS_MAX = 1 << (64 - THREAD_BITS - STACK_BITS),
 	SLOTS_LEAST = 1 << 12,
-};
-
-struct sum {
-	uint64_t key; /* event, thread, stack from the highest bits on: the order of the rows */
-	uint64_t samples, value;
 };
 
 struct weights {
 	sqlite3 *db;
 	int64_t periods[EVENTS_MAX];
 	bool known[EVENTS_MAX];
-	VEC(struct sum) sums;
+	VEC(struct weights_sum) sums;
 	uint32_t *slots; /* 1 + index into sums, 0 = free */
 	size_t slot_count;
 	uint64_t rows;
@@ -65,7 +61,7 @@ static void grow(struct weights *w)
 	}
 }
 
-static struct sum *sum_of(struct weights *w, uint64_t key)
+static struct weights_sum *sum_of(struct weights *w, uint64_t key)
 {
 	size_t at;
 
@@ -75,7 +71,7 @@ static struct sum *sum_of(struct weights *w, uint64_t key)
 	while (w->slots[at] && w->sums.v[w->slots[at] - 1].key != key)
 		at = (at + 1) & (w->slot_count - 1);
 	if (!w->slots[at]) {
-		vec_push(&w->sums, (struct sum){ .key = key });
+		vec_push(&w->sums, (struct weights_sum){ .key = key });
 		w->slots[at] = w->sums.n;
 	}
 	return &w->sums.v[w->slots[at] - 1];
@@ -87,7 +83,7 @@ static bool on_row(void *context, const struct tablescan_row *row)
 	struct weights *w = context;
 	uint64_t event = row->values[0], thread = row->values[1], stack = row->values[3];
 	uint64_t count = row->nulls >> 5 & 1 ? 1 : row->values[5];
-	struct sum *s;
+	struct weights_sum *s;
 
 	/* What SQL makes of these, only SQL knows. */
 	if (row->odd || row->nulls & 0xf || event >= EVENTS_MAX || !w->known[event] || thread >> THREAD_BITS ||
@@ -117,7 +113,7 @@ static void on_restart(void *context)
 
 static int compare_sums(const void *a, const void *b)
 {
-	const struct sum *x = a, *y = b;
+	const struct weights_sum *x = a, *y = b;
 
 	return ORDER(x->key, y->key);
 }
@@ -127,11 +123,11 @@ static int put_sums(struct weights *w, sqlite3_stmt *q)
 	int result = SQLITE_DONE;
 
 	for (size_t i = 0; i < w->sums.n && result == SQLITE_DONE; i++) {
-		const struct sum *s = &w->sums.v[i];
+		const struct weights_sum *s = &w->sums.v[i];
 
-		sqlite3_bind_int64(q, 1, s->key >> (THREAD_BITS + STACK_BITS));
-		sqlite3_bind_int64(q, 2, s->key >> STACK_BITS & ((1 << THREAD_BITS) - 1));
-		sqlite3_bind_int64(q, 3, s->key & UINT32_MAX);
+		sqlite3_bind_int64(q, 1, weights_event(s));
+		sqlite3_bind_int64(q, 2, weights_thread(s));
+		sqlite3_bind_int64(q, 3, weights_stack(s));
 		sqlite3_bind_int64(q, 4, s->samples);
 		sqlite3_bind_int64(q, 5, s->value);
 		result = sqlite3_step(q);
@@ -146,8 +142,6 @@ static int write_sums(struct weights *w, const char *schema)
 	sqlite3_stmt *q = NULL;
 	int result;
 
-	if (w->sums.n)
-		qsort(w->sums.v, w->sums.n, sizeof(*w->sums.v), compare_sums);
 	result = sql ? sqlite3_exec(w->db, "begin", NULL, NULL, NULL) : SQLITE_NOMEM;
 	if (result == SQLITE_OK)
 		result = sqlite3_prepare_v2(w->db, sql, -1, &q, NULL);
@@ -162,21 +156,32 @@ static int write_sums(struct weights *w, const char *schema)
 	return result;
 }
 
-int weights_fill(sqlite3 *db, const char *schema, unsigned worth)
+static int read_samples(struct weights *w)
 {
-	struct weights *w = mem_alloc(sizeof(*w));
 	const struct tablescan scan = { .table = "sample", .columns = 6, .row = on_row, .restart = on_restart,
 					.sql = "select rowid, event, thread, time_ns, stack, value, count from sample" };
+	int result = read_periods(w);
+
+	if (result == SQLITE_OK)
+		result = tablescan_read(w->db, &scan, w);
+	if (w->sums.n)
+		qsort(w->sums.v, w->sums.n, sizeof(*w->sums.v), compare_sums);
+	return result == SQLITE_DONE ? SQLITE_OK : result;
+}
+
+int weights_fill(sqlite3 *db, const char *schema, unsigned tables, unsigned worth)
+{
+	struct weights *w = mem_alloc(sizeof(*w));
 	int result;
 
 	w->db = db;
-	result = read_periods(w);
-	if (result == SQLITE_OK) {
-		result = tablescan_read(db, &scan, w);
-		result = result == SQLITE_DONE ? SQLITE_OK : result;
+	result = read_samples(w);
+	if (!w->give_up && w->sums.n) {
+		if (result == SQLITE_OK && tables & WEIGHTS_SUMS && w->rows / w->sums.n >= worth)
+			result = write_sums(w, schema);
+		if (result == SQLITE_OK && tables & WEIGHTS_FUNCTIONS)
+			result = functions_fill(db, schema, w->sums.v, w->sums.n, w->rows, worth);
 	}
-	if (result == SQLITE_OK && !w->give_up && w->sums.n && w->rows / w->sums.n >= worth)
-		result = write_sums(w, schema);
 	vec_done(&w->sums);
 	free(w->slots);
 	free(w);

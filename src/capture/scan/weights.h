@@ -7,14 +7,45 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 #include <sqlite3.h>
 
 /* Samples for each sum, at least, for which a file carries the sums: then they take a twentieth of its size. */
 enum { WEIGHTS_WORTH = 16 };
 
+/* Which tables to fill. */
+enum {
+	WEIGHTS_SUMS = 1 << 0,      /* weight */
+	WEIGHTS_FUNCTIONS = 1 << 1, /* function_sum (functions.h) */
+};
+
+enum { WEIGHTS_THREAD_BITS = 24, WEIGHTS_STACK_BITS = 32 };
+
+struct weights_sum {
+	uint64_t key; /* event, thread, stack from the highest bits on: the order of the rows */
+	uint64_t samples, value;
+};
+
+static inline unsigned weights_event(const struct weights_sum *s)
+{
+	return s->key >> (WEIGHTS_THREAD_BITS + WEIGHTS_STACK_BITS);
+}
+
+static inline uint32_t weights_thread(const struct weights_sum *s)
+{
+	return s->key >> WEIGHTS_STACK_BITS & ((1 << WEIGHTS_THREAD_BITS) - 1);
+}
+
+static inline uint32_t weights_stack(const struct weights_sum *s)
+{
+	return (uint32_t)s->key;
+}
+
 /*
- * Fills schema.weight ("main", "temp"), which is there and empty, in one transaction. Returns 0 or SQLite's error code.
- * The table stays empty when there are fewer samples than worth for each sum, when it failed, and when the samples are
- * such that SQL must sum them: words in place of numbers, or more than some millions of different sums.
+ * Fills these tables of schema ("main", "temp"), which are there and empty, each in one transaction. Returns 0 or
+ * SQLite's error code. A table stays empty when there are fewer samples than worth for each of its rows, when it failed,
+ * and when the samples are such that SQL must sum them: words in place of numbers, or more than some millions of
+ * different sums.
  */
-int weights_fill(sqlite3 *db, const char *schema, unsigned worth);
+int weights_fill(sqlite3 *db, const char *schema, unsigned tables, unsigned worth);
