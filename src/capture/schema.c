@@ -9,6 +9,22 @@
 	"  select event, parent, " columns " from about cross join stack on stack.id = about.node\n"     \
 	"    cross join frame on frame.id = stack.frame where frame.kind = 3 and parent < node),\n"
 
+/*
+ * The frame of each stack that says where it is, from the root on: the last frame of user code, else the last one that
+ * is code at all. The walk begins with the table, not with a constant, so that SQLite expects many rows of it and makes
+ * an index to look them up. Names are made once for each frame, not for each node.
+ */
+#define SITES                                                                                           \
+	"walk(stack, user, code, frame) as (\n"                                                         \
+	"  select stack.id, case kind when 0 then frame end, case when kind < 2 then frame end, frame\n" \
+	"  from stack cross join frame on frame.id = stack.frame where parent = 0\n"                    \
+	"  union all\n"                                                                                 \
+	"  select child.id, case kind when 0 then child.frame else user end,\n"                         \
+	"    case when kind < 2 then child.frame else code end, child.frame\n"                          \
+	"  from walk cross join stack as child on child.parent = walk.stack\n"                          \
+	"    cross join frame on frame.id = child.frame),\n"                                            \
+	"place as materialized (select frame, function, module, kind from frames where depth = 0)"
+
 /* The parts of a view that the table of function sums makes needless are empty where it has rows. */
 #define UNLESS_SUMMED "not exists (select 1 from function_sum)"
 
@@ -156,40 +172,36 @@ const char schema_views[] =
 	"from sums join event on event.id = sums.event\n"
 	"order by event.id, self desc, total desc, function, module;\n"
 
-	/* The walk begins with the table, not with a constant, so that SQLite expects many rows of it and
-	   makes an index to look them up. */
 	"create view sites as\n"
 	"with recursive\n"
-	"-- From the root on: the last frame of user code, and the last one that is code at all.\n"
-	"walk(stack, user, code, frame) as (\n"
-	"  select stack.id, case kind when 0 then frame end, case when kind < 2 then frame end, frame\n"
-	"  from stack cross join frame on frame.id = stack.frame where parent = 0\n"
-	"  union all\n"
-	"  select child.id, case kind when 0 then child.frame else user end,\n"
-	"    case when kind < 2 then child.frame else code end, child.frame\n"
-	"  from walk cross join stack as child on child.parent = walk.stack\n"
-	"    cross join frame on frame.id = child.frame)\n"
+	SITES "\n"
 	"select walk.stack, function, module, kind\n"
-	"from walk cross join frames on frames.frame = coalesce(user, code, walk.frame)\n"
-	"  and frames.depth = 0;\n"
+	"from walk cross join place on place.frame = coalesce(user, code, walk.frame);\n"
 
 	"create view waits as\n"
-	"with weight as materialized (\n"
+	"with recursive\n"
+	"weight as materialized (\n"
 	"  select thread, stack, sum(samples) as count, sum(value) as value\n"
 	"  from weights where event in (select id from event where name = 'wait')\n"
 	"  group by thread, stack),\n"
-	"site as materialized (select * from sites),\n"
+	SITES ",\n"
+	"site as materialized (\n"
+	"  select stack, coalesce(user, code, frame) as frame from walk where stack in (select stack from weight)),\n"
+	"spot as materialized (\n"
+	"  select thread, frame, sum(count) as count, sum(value) as value\n"
+	"  from weight left join site on site.stack = weight.stack group by 1, 2),\n"
 	"part as (\n"
 	"  select thread, coalesce(function, '[unknown]') as function, coalesce(module, '') as module,\n"
 	"    sum(count) as count, sum(value) as value\n"
-	"  from weight left join site on site.stack = weight.stack group by 1, 2, 3)\n"
+	"  from spot left join place on place.frame = spot.frame group by 1, 2, 3)\n"
 	"select thread.name as thread, tid, function, part.module, round(value / 1e6, 3) as ms, count,\n"
 	"  round(100.0 * value / sum(value) over (), 2) as share\n"
 	"from part left join thread on thread.id = part.thread\n"
 	"order by value desc, thread.id, function;\n"
 
 	"create view wakes as\n"
-	"with site as materialized (select * from sites)\n"
+	"with used as materialized (select stack from wake union select waker_stack from wake),\n"
+	"site as materialized (select * from sites where stack in (select stack from used))\n"
 	"select wake.time_ns / 1e9 as time, thread.name as thread, thread.tid,\n"
 	"  coalesce(site.function, '[unknown]') as function, round(wake.blocked_ns / 1e6, 3) as ms,\n"
 	"  round(wake.queue_ns / 1e6, 3) as queue_ms, coalesce(waker_name, other.name) as waker,\n"
@@ -210,7 +222,7 @@ const char schema_views[] =
 	"  select event, stack, sum(samples) as samples, sum(value) as value\n"
 	"  from weights group by event, stack),\n"
 	"whole as materialized (select event, sum(value) as value from weight group by event),\n"
-	"site as materialized (select * from sites)\n"
+	"site as materialized (select * from sites where stack in (select stack from weight))\n"
 	"select event.name as event, note.function as note, site.function, sum(samples) as samples,\n"
 	"  sum(weight.value) as value, round(100.0 * sum(weight.value) / whole.value, 2) as share\n"
 	"from weight cross join stack on stack.id = weight.stack\n"
