@@ -745,6 +745,56 @@ static void functions_are_summed_as_sql_sums_them(void **state)
 	}
 }
 
+/* Instructions of SQLite's machine for all of a query, with the views of the file: they are the same on a busy machine. */
+static uint64_t count_steps(const char *path, const char *sql)
+{
+	sqlite3_stmt *s = NULL;
+	sqlite3 *db = NULL;
+	uint64_t steps;
+
+	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &s, NULL), SQLITE_OK);
+	while (sqlite3_step(s) == SQLITE_ROW)
+		;
+	steps = (uint32_t)sqlite3_stmt_status(s, SQLITE_STMTSTATUS_VM_STEP, 0);
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	return steps;
+}
+
+/* No view looks at all rows for each row. */
+static void views_of_twice_the_rows_take_twice_the_steps(void **state)
+{
+	static const struct shape shapes[] = { { 6000, 1500, 5000, 1000, 300, 60, 60 },
+					       { 12000, 3000, 10000, 2000, 600, 60, 60 } };
+	static const char *const sql[] = { "select * from threads", "select * from modules", "select * from stacks",
+					   "select * from top_functions", "select * from sites", "select * from waits",
+					   "select * from wakes", "select * from notes" };
+	char *paths[] = { in_folder("once"), in_folder("twice") };
+	double nodes[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		_cleanup_(profile_freep) struct profile *p = make_profile(&shapes[i]);
+		uint32_t wait = profile_add_event(p, "wait", "ns", "time off the CPU", 0);
+
+		for (size_t k = 0; k < p->samples.n; k++)
+			p->samples.v[k].event = k % 3 ? wait : 0;
+		for (size_t k = 0; k <= i; k++)
+			add_rest(p);
+		nodes[i] = p->stacks.n;
+		save(p, paths[i]);
+	}
+	assert_true(nodes[1] / nodes[0] > 1.6 && nodes[1] / nodes[0] < 2.2);
+	for (size_t i = 0; i < ARRAY_LEN(sql); i++) {
+		uint64_t once = count_steps(paths[0], sql[i]), twice = count_steps(paths[1], sql[i]);
+
+		print_message("%s: %llu and %llu steps\n", sql[i], (unsigned long long)once, (unsigned long long)twice);
+		assert_true(once > 1000 && twice < 2.6 * once);
+	}
+	free(paths[0]);
+	free(paths[1]);
+}
+
 /* --- queries --- */
 
 static void queries_only_read(void **state)
@@ -815,6 +865,7 @@ int main(void)
 		cmocka_unit_test(views_of_a_long_recording_are_quick),
 		cmocka_unit_test(sums_say_what_samples_say),
 		cmocka_unit_test(functions_are_summed_as_sql_sums_them),
+		cmocka_unit_test(views_of_twice_the_rows_take_twice_the_steps),
 		cmocka_unit_test(queries_only_read),
 		cmocka_unit_test(a_summary_needs_no_samples),
 	};
