@@ -15,6 +15,8 @@
 #include "base/text/str.h"
 #include "profile/profile.h"
 
+enum { SLOTS_LEAST = 1024 }; /* a power of two */
+
 /* Of many requested events some may never have happened: takes the first that did, but CPU time before all
  * others. */
 static uint32_t first_event(const struct profile *p)
@@ -382,26 +384,6 @@ static void describe(const struct profile *p, struct selection *s)
 	s->kind = kind_of(s);
 }
 
-/* Keys of more than 64 bits are hashed; the next key is tried where another entry has it. */
-static uint32_t entry_of(struct selection *s, struct map *index, const struct select_entry *e)
-{
-	uint64_t key = map_pair(e->thread, e->stack);
-
-	for (key = e->cause ? map_hash(key) + e->cause : key;; key++) {
-		uint64_t *id = map_put(index, key, PROFILE_NONE);
-		const struct select_entry *there;
-
-		if (*id == PROFILE_NONE) {
-			*id = s->entries.n;
-			vec_push(&s->entries, *e);
-			return *id;
-		}
-		there = &s->entries.v[*id];
-		if (there->thread == e->thread && there->stack == e->stack && there->cause == e->cause)
-			return *id;
-	}
-}
-
 static void add_moment(struct selection *ret, const struct profile *p, const struct select_hit *hit, uint32_t entry)
 {
 	const struct select_options *o = &ret->options;
@@ -495,8 +477,51 @@ int select_each(const struct profile *p, const struct select_options *o, select_
 struct adding {
 	const struct profile *p;
 	struct selection *s;
-	struct map index;
+	/* Finds an entry: 1 + its number, 0 = free. At most half of the slots are used. A long recording has millions of
+	 * entries: four bytes for each slot, as the key is in the entry. */
+	uint32_t *slots;
+	size_t slot_count;
 };
+
+static bool same_entry(const struct select_entry *a, const struct select_entry *b)
+{
+	return a->thread == b->thread && a->stack == b->stack && a->cause == b->cause;
+}
+
+/* The slot of an entry, or the free one where it belongs. */
+static uint32_t *slot_of(const struct adding *a, const struct select_entry *e)
+{
+	size_t mask = a->slot_count - 1;
+	size_t at = map_hash(map_pair(e->thread, e->stack) ^ (uint64_t)e->cause << 56) & mask;
+
+	while (a->slots[at] && !same_entry(&a->s->entries.v[a->slots[at] - 1], e))
+		at = (at + 1) & mask;
+	return &a->slots[at];
+}
+
+static void add_slots(struct adding *a)
+{
+	free(a->slots);
+	a->slot_count = MAX(a->slot_count * 2, (size_t)SLOTS_LEAST);
+	a->slots = mem_alloc(a->slot_count * sizeof(*a->slots));
+	for (size_t i = 0; i < a->s->entries.n; i++)
+		*slot_of(a, &a->s->entries.v[i]) = i + 1;
+}
+
+/* The number of the entry, which is added if it is new. */
+static uint32_t entry_of(struct adding *a, const struct select_entry *e)
+{
+	uint32_t *slot;
+
+	if (a->s->entries.n >= a->slot_count / 2)
+		add_slots(a);
+	slot = slot_of(a, e);
+	if (!*slot) {
+		vec_push(&a->s->entries, *e);
+		*slot = a->s->entries.n;
+	}
+	return *slot - 1;
+}
 
 static void add_weight(struct weight *to, const struct weight *w)
 {
@@ -516,7 +541,7 @@ static void add_hit(void *context, const struct select_hit *hit)
 		return;
 	}
 	/* Stacks that differed only in trimmed frames become one. */
-	at = entry_of(a->s, &a->index, &e); /* the list may move */
+	at = entry_of(a, &e); /* the list may move */
 	add_weight(&a->s->entries.v[at].weight, &hit->weight);
 	add_weight(&a->s->all, &hit->weight);
 	if (a->s->options.moments)
@@ -533,7 +558,7 @@ int selection_make(const struct profile *p, const struct select_options *o, stru
 	*ret = (struct selection){ .options = *o };
 	describe(p, ret);
 	r = walk_samples(p, o, &w, add_hit, &a, err);
-	map_done(&a.index);
+	free(a.slots);
 	if (r)
 		return r;
 	ret->recorded = w.recorded;

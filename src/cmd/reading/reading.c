@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,9 @@
 #include "sandbox/confine.h"
 #include "sandbox/owner.h"
 #include "sandbox/rights.h"
+
+/* Allocations from this size on are mappings of their own. */
+enum { OWN_MAPPING_BYTES = 1 << 20 };
 
 struct reading {
 	const struct command *command;
@@ -151,6 +155,9 @@ int reading_begin(const struct command *c, const struct option_spec *options, ch
 	struct err err = { 0 };
 	int e;
 
+	/* The lists of a long capture are tens of megabytes. By default, freeing one raises the size up to 32 MB, and what is
+	 * freed later stays in the heap; a mapping goes back at once, and grows without a copy. */
+	mallopt(M_MMAP_THRESHOLD, OWN_MAPPING_BYTES);
 	collect(&r, options, operands, n);
 	e = choose_user(&r, &err);
 	if (!e)

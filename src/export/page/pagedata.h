@@ -19,7 +19,8 @@ enum { PAGE_LEFT_OUT = 15 }; /* the kind of the identity that stands for nodes t
 
 struct page_column {
 	const char *name;
-	struct buf raw, packed;
+	struct buf raw, packed; /* raw: until it is packed */
+	size_t raw_bytes;
 	bool is_time; /* of samples */
 };
 
@@ -30,7 +31,7 @@ struct page_columns {
 
 void page_columns_make(struct page_columns *c, const struct pagetree *t, const struct pagestacks *s);
 void page_columns_done(struct page_columns *c);
-/* Compresses all of them, by as many threads as help. */
+/* Compresses all of them, by as many threads as help, and frees what they were made of. */
 int page_columns_pack(struct page_columns *c);
 /* Raw deflate, added to out. */
 int page_pack(const void *data, size_t n, struct buf *out);

@@ -480,7 +480,7 @@ static void put_columns(struct json *j, const struct pagetree *t, const struct p
 	for (size_t i = 0; i < c->list.n; i++) {
 		json_open_array(j, NULL);
 		json_put_string(j, NULL, c->list.v[i].name);
-		json_put_uint(j, NULL, c->list.v[i].raw.n);
+		json_put_uint(j, NULL, c->list.v[i].raw_bytes);
 		json_put_uint(j, NULL, c->list.v[i].packed.n);
 		json_close(j);
 	}

@@ -93,6 +93,8 @@ static void *pack_some(void *context)
 
 		if (r)
 			atomic_store(&w->failed, r);
+		column->raw_bytes = column->raw.n;
+		buf_done(&column->raw);
 	}
 	return NULL;
 }
