@@ -55,6 +55,8 @@ int capture_read(const char *path, struct profile **ret, struct err *err);
 /* The same, but if there are more than so many samples, those of one event, thread and stack are joined: sums stay exact,
  * times do not (scan/joining.h). How many were joined is counted (KEY_CAPTURE_JOINED). 0 = all are kept. */
 int capture_read_most(const char *path, size_t most, struct profile **ret, struct err *err);
+/* The same, but samples within blocks, and so near them that they may tell a block's thread, are never joined nor counted. */
+int capture_read_blocks(const char *path, size_t most, struct profile **ret, struct err *err);
 /* The same for open files that no process writes to meanwhile; takes over both, wal -1 = none. */
 int capture_read_files(int file, int wal, const char *name, struct profile **ret, struct err *err);
 

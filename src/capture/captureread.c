@@ -43,6 +43,7 @@ struct reading {
 	 * more. */
 	uint64_t rows_left, text_left;
 	size_t most; /* samples to keep, 0 = all */
+	bool keep_blocks; /* and all of those within blocks */
 	struct joining joining;
 
 	/* The lines of the frame that is being read. */
@@ -586,6 +587,36 @@ static void on_restart(void *context)
 	}
 }
 
+/* How far from a block samples may matter: the analysis looks around short ones, 64 periods of the clock at most. */
+static uint64_t near_blocks(const struct profile *p)
+{
+	uint64_t period = 1000000;
+
+	for (size_t i = 0; i < p->events.n; i++)
+		if (!strcmp(profile_str(p, p->events.v[i].unit), "ns"))
+			period = MAX(period, p->events.v[i].period);
+	return MIN(period, UINT32_MAX) * 64;
+}
+
+/* Tells the joining where the blocks are. Marks are read after the samples: here only their spans. */
+static void keep_blocks(struct reading *r)
+{
+	VEC(struct joining_span) spans = { 0 };
+	uint64_t near = near_blocks(r->p);
+	sqlite3_stmt *s = NULL;
+	int result = sqlite3_prepare_v2(r->db, "select start_ns, end_ns from mark where kind = 'block'", -1, &s, NULL);
+
+	while (result == SQLITE_OK && spans.n < r->rows_left && sqlite3_step(s) == SQLITE_ROW) {
+		struct joining_span x;
+
+		if (get_ns(s, 0, &x.start_ns) && get_ns(s, 1, &x.end_ns) && x.start_ns <= x.end_ns)
+			vec_push(&spans, (struct joining_span){ x.start_ns - MIN(x.start_ns, near), x.end_ns + near });
+	}
+	sqlite3_finalize(s);
+	joining_keep(&r->joining, spans.v, spans.n);
+	vec_done(&spans);
+}
+
 static unsigned count_columns(const struct table *t)
 {
 	unsigned n = 0;
@@ -608,8 +639,11 @@ static int read_numbers(struct reading *r, enum capture_table table, int version
 	for (unsigned i = 0; i < scan.columns; i++)
 		if (t->columns[i].since > version)
 			scan.table = "";
-	if (table == TABLE_SAMPLE)
+	if (table == TABLE_SAMPLE) {
 		joining_init(&r->joining, r->p, r->most);
+		if (r->keep_blocks)
+			keep_blocks(r);
+	}
 	result = tablescan_read(r->db, &scan, &n);
 	if (table == TABLE_SAMPLE)
 		joining_finish(&r->joining);
@@ -693,11 +727,11 @@ static int read_all(struct reading *r, struct err *err)
 	return result;
 }
 
-static int read_database(sqlite3 *db, const char *path, size_t most, struct profile **ret, struct err *err)
+static int read_database(sqlite3 *db, const char *path, size_t most, bool keep_blocks, struct profile **ret, struct err *err)
 {
 	uint64_t bytes = capturevfs_bytes(db);
 	struct reading r = { .path = path, .db = db, .p = profile_new(), .rows_left = bytes / SMALLEST_ROW + 1,
-			     .text_left = bytes + 1, .most = most };
+			     .text_left = bytes + 1, .most = most, .keep_blocks = keep_blocks };
 	int result = read_all(&r, err);
 
 	for (int i = 0; i < TABLES; i++)
@@ -717,13 +751,23 @@ int capture_read(const char *path, struct profile **ret, struct err *err)
 	return capture_read_most(path, 0, ret, err);
 }
 
-int capture_read_most(const char *path, size_t most, struct profile **ret, struct err *err)
+static int read_path(const char *path, size_t most, bool keep_blocks, struct profile **ret, struct err *err)
 {
 	_cleanup_(capturefile_closep) sqlite3 *db = NULL;
 	int r = capturefile_open(path, &db, err);
 
 	*ret = NULL;
-	return r ?: read_database(db, path, most, ret, err);
+	return r ?: read_database(db, path, most, keep_blocks, ret, err);
+}
+
+int capture_read_most(const char *path, size_t most, struct profile **ret, struct err *err)
+{
+	return read_path(path, most, false, ret, err);
+}
+
+int capture_read_blocks(const char *path, size_t most, struct profile **ret, struct err *err)
+{
+	return read_path(path, most, true, ret, err);
 }
 
 int capture_read_files(int file, int wal, const char *name, struct profile **ret, struct err *err)
@@ -734,7 +778,7 @@ int capture_read_files(int file, int wal, const char *name, struct profile **ret
 
 	*ret = NULL;
 	r = r ?: capturefile_open_files(&f, name, &db, err);
-	r = r ?: read_database(db, name, 0, ret, err);
+	r = r ?: read_database(db, name, 0, false, ret, err);
 	capturefile_done(&f);
 	return r;
 }

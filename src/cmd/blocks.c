@@ -177,7 +177,7 @@ static int run_any(const struct blocks_command *c, char **path, struct err *err)
 
 static int blocks(const struct command *command, int argc, char **argv)
 {
-	_cleanup_(command_done) struct blocks_command c = { .limit = DEFAULT_LIMIT };
+	_cleanup_(command_done) struct blocks_command c = { .limit = DEFAULT_LIMIT, .load.blocks = true };
 	_cleanup_free_ char *verified = client_names(true), *others = client_names(false),
 		*client_help = mem_printf("of a log: whose lines they are: %s (captured from the client), or %s (as the client's source "
 					  "prints them, not yet verified); by default each block's line tells", verified, others);

@@ -24,7 +24,7 @@ static bool may_join(const struct profile *p, uint32_t event)
 void joining_restart(struct joining *j)
 {
 	j->seed = 88172645463325252ULL;
-	j->joined = j->waiting = 0;
+	j->joined = j->waiting = j->kept = j->span = 0;
 	for (size_t i = 0; i < j->quanta.n; i++)
 		j->quanta.v[i] = j->quanta.v[i] == NEVER ? NEVER : 0;
 	free(j->slots);
@@ -44,7 +44,59 @@ void joining_done(struct joining *j)
 {
 	free(j->slots);
 	vec_done(&j->quanta);
+	vec_done(&j->spans);
 }
+
+/* --- what stays as it is --- */
+
+static int compare_spans(const void *a, const void *b)
+{
+	const struct joining_span *x = a, *y = b;
+
+	return ORDER(x->start_ns, y->start_ns) ?: ORDER(x->end_ns, y->end_ns);
+}
+
+void joining_keep(struct joining *j, const struct joining_span *spans, size_t n)
+{
+	size_t merged = 0;
+
+	for (size_t i = 0; i < n; i++)
+		vec_push(&j->spans, spans[i]);
+	vec_sort(&j->spans, compare_spans);
+	for (size_t i = 0; i < j->spans.n; i++) {
+		struct joining_span *last = merged ? &j->spans.v[merged - 1] : NULL, next = j->spans.v[i];
+
+		if (last && next.start_ns <= last->end_ns)
+			last->end_ns = MAX(last->end_ns, next.end_ns);
+		else
+			j->spans.v[merged++] = next;
+	}
+	j->spans.n = merged;
+}
+
+/* A single wait is as long as its value; a sum is at one moment. */
+static bool is_kept(struct joining *j, const struct profile_sample *s)
+{
+	const struct joining_span *spans = j->spans.v;
+	uint64_t end = s->time_ns;
+
+	if (!j->spans.n)
+		return false;
+	if (s->count <= 1 && __builtin_add_overflow(s->time_ns, s->value, &end))
+		end = UINT64_MAX;
+	/* The first span that does not end before the sample. */
+	if (j->span >= j->spans.n || spans[j->span].end_ns < s->time_ns || (j->span && spans[j->span - 1].end_ns >= s->time_ns))
+		j->span = vec_search(i, 0, j->spans.n, spans[i].end_ns < s->time_ns);
+	return j->span < j->spans.n && spans[j->span].start_ns <= end;
+}
+
+/* How many of the samples may be joined, or were. */
+static size_t others(const struct joining *j)
+{
+	return j->p->samples.n - j->kept;
+}
+
+/* --- joining --- */
 
 static uint64_t draw(struct joining *j)
 {
@@ -97,6 +149,11 @@ static void put(struct joining *j, const struct profile_sample *s)
 	struct profile *p = j->p;
 	struct joining_slot *slot;
 
+	if (is_kept(j, s)) {
+		p->samples.v[p->samples.n++] = *s;
+		j->kept++;
+		return;
+	}
 	if (j->quanta.v[s->event] == NEVER || s->value > j->quanta.v[s->event] / 2) {
 		p->samples.v[p->samples.n++] = *s;
 		return;
@@ -141,32 +198,41 @@ static void make_slots(struct joining *j)
 	j->slots = mem_alloc(j->slot_count * sizeof(*j->slots));
 }
 
+/* Puts all samples again. */
+static void put_again(struct joining *j)
+{
+	struct profile *p = j->p;
+	size_t n = p->samples.n;
+
+	memset(j->slots, 0, j->slot_count * sizeof(*j->slots));
+	p->samples.n = j->kept = 0;
+	/* The end never overtakes the one that is read. */
+	for (size_t k = 0; k < n; k++) {
+		struct profile_sample s = p->samples.v[k];
+
+		put(j, &s);
+	}
+}
+
 /* Joins what is there, with larger quanta, until a quarter of the room is free. */
 static void make_room(struct joining *j)
 {
 	struct profile *p = j->p;
 
 	make_slots(j);
-	for (size_t n = SIZE_MAX; p->samples.n > j->most / 4 * 3 && p->samples.n < n / 100 * (100 - LEAST_PERCENT);) {
-		n = p->samples.n;
+	for (size_t n = SIZE_MAX; others(j) > j->most / 4 * 3 && others(j) < n / 100 * (100 - LEAST_PERCENT);) {
+		n = others(j);
 		set_quanta(j);
-		memset(j->slots, 0, j->slot_count * sizeof(*j->slots));
-		p->samples.n = 0;
-		/* The end never overtakes the one that is read. */
-		for (size_t k = 0; k < n; k++) {
-			struct profile_sample s = p->samples.v[k];
-
-			put(j, &s);
-		}
+		put_again(j);
 	}
 	/* More different ones than there is room for: they are all kept. */
-	if (p->samples.n > j->most / 4 * 3) {
-		j->most = p->samples.n / 3 * 4 + 8;
+	if (others(j) > j->most / 4 * 3) {
+		j->most = others(j) / 3 * 4 + 8;
 		free(j->slots);
 		j->slots = NULL;
 		make_slots(j);
 		for (size_t i = 0; i < p->samples.n; i++)
-			if (p->samples.v[i].value <= j->quanta.v[p->samples.v[i].event] / 2)
+			if (p->samples.v[i].value <= j->quanta.v[p->samples.v[i].event] / 2 && !is_kept(j, &p->samples.v[i]))
 				slot_of(j, &p->samples.v[i])->index = i + 1;
 	}
 }
@@ -191,13 +257,15 @@ void joining_finish(struct joining *j)
 	if (j->slots)
 		fetch_batch(j);
 	for (size_t i = 0; i < j->waiting; i++) {
-		if (j->p->samples.n >= j->most)
+		if (others(j) >= j->most)
 			make_room(j);
 		vec_reserve(&j->p->samples, 1);
-		if (j->slots)
+		if (j->slots) {
 			put(j, &j->batch[i]);
-		else
-			profile_add_sample(j->p, &j->batch[i]);
+			continue;
+		}
+		j->kept += is_kept(j, &j->batch[i]);
+		profile_add_sample(j->p, &j->batch[i]);
 	}
 	j->waiting = 0;
 }

@@ -40,7 +40,7 @@ int analyzed_read(const char *path, const struct analyzed_options *o, struct ana
 	if (!r)
 		r = subsystemio_read(&o->subsystems, &l->table, err);
 	if (!r)
-		r = o->sums ? captureio_read_sums(paths, 1, &l->profile, err) : captureio_read(paths, 1, &l->profile, err);
+		r = (o->blocks ? captureio_read_blocks : o->sums ? captureio_read_sums : captureio_read)(paths, 1, &l->profile, err);
 	if (!r)
 		r = captureio_find_names(&names, l->profile, err);
 	if (r) {

@@ -22,7 +22,8 @@ struct profile;
 struct analyzed_options {
 	struct option_list symbols, patterns, subsystems;
 	bool debuginfod, no_cache;
-	bool sums; /* of a long capture samples are joined (captureio_read_sums()) */
+	/* Of a long capture samples are joined: all (captureio_read_sums()), or those outside blocks (captureio_read_blocks()). */
+	bool sums, blocks;
 };
 
 struct analyzed {

@@ -22,6 +22,8 @@ int captureio_read(char **paths, int n, struct profile **ret, struct err *err);
 /* The same for what shows sums over the whole recording: of a long one samples are joined, so that it takes no more
  * memory and little more time than a short one (capture_read_most()). */
 int captureio_read_sums(char **paths, int n, struct profile **ret, struct err *err);
+/* The same for what shows blocks: samples within them are all kept (capture_read_blocks()). */
+int captureio_read_blocks(char **paths, int n, struct profile **ret, struct err *err);
 /* captureio_read() for files in one given format; NULL: by their content. */
 int captureio_read_as(char **paths, int n, const struct import_format *format, struct profile **ret,
 		      struct err *err);

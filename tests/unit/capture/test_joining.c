@@ -107,6 +107,50 @@ static void different_samples_are_all_kept(void **state)
 	assert_int_equal(q->samples.n, ROWS);
 }
 
+/* Counts the samples of from that are within [from_ns, to_ns], or reach into it, and checks that p has them as they are. */
+static size_t expect_kept(const struct profile *from, const struct profile *p, uint64_t from_ns, uint64_t to_ns)
+{
+	size_t n = 0, at = 0;
+
+	for (size_t i = 0; i < from->samples.n; i++) {
+		const struct profile_sample *x = &from->samples.v[i];
+
+		if (x->time_ns > to_ns || x->time_ns + x->value < from_ns)
+			continue;
+		while (at < p->samples.n && memcmp(&p->samples.v[at], x, sizeof(*x)))
+			at++;
+		assert_true(at < p->samples.n);
+		n++;
+	}
+	return n;
+}
+
+static void samples_of_spans_stay(void **state)
+{
+	/* Given in any order, and two that are one. */
+	static const struct joining_span spans[] = { { 150000, 160000 }, { 20000, 25000 }, { 24000, 30000 } };
+	_cleanup_(profile_freep) struct profile *p = make(), *q = profile_new();
+	_cleanup_free_ struct sums *a = sums_of(p), *b = NULL;
+	struct joining j;
+	size_t kept;
+
+	profile_add_event(q, "cpu", "ns", "", 1000);
+	profile_add_event(q, "wait", "ns", "", 0);
+	joining_init(&j, q, MOST);
+	joining_keep(&j, spans, ARRAY_LEN(spans));
+	for (size_t i = 0; i < p->samples.n; i++)
+		joining_add(&j, &p->samples.v[i]);
+	joining_finish(&j);
+	kept = expect_kept(p, q, 20000, 30000) + expect_kept(p, q, 150000, 160000);
+	assert_true(kept >= 20000);
+	assert_true(j.kept <= kept && j.kept + MOST >= q->samples.n);
+	assert_true(j.joined > ROWS / 2);
+	joining_done(&j);
+	b = sums_of(q);
+	assert_memory_equal(a->values, b->values, sizeof(a->values));
+	assert_memory_equal(a->counts, b->counts, sizeof(a->counts));
+}
+
 static void a_capture_says_how_many_were_joined(void **state)
 {
 	_cleanup_free_ char *path = in_folder("joined");
@@ -125,13 +169,41 @@ static void a_capture_says_how_many_were_joined(void **state)
 	assert_int_equal(profile_counter(all, KEY_CAPTURE_JOINED), 0);
 }
 
+static void a_capture_keeps_blocks(void **state)
+{
+	enum { EACH_NS = 10000000, BEGIN_NS = 1000000000, VALUE = 7777 };
+	_cleanup_free_ char *path = in_folder("blocks");
+	_cleanup_(profile_freep) struct profile *p = make_profile(&small), *q = NULL;
+	size_t n = p->samples.n, within = 0;
+	struct err err;
+
+	for (uint64_t i = 0; i < 100 * n + 400; i++)
+		profile_add_sample(p, &(struct profile_sample){ .stack = p->samples.v[i % n].stack, .time_ns = i * EACH_NS,
+								.value = VALUE });
+	profile_add_mark(p, &(struct profile_mark){ .start_ns = BEGIN_NS, .end_ns = 2ULL * BEGIN_NS,
+						    .name = profile_string(p, "block 1"), .kind = profile_string(p, "block"),
+						    .thread = PROFILE_NONE });
+	save(p, path);
+	assert_int_equal(capture_read_blocks(path, 4 * n, &q, &err), 0);
+	for (size_t i = 0; i < q->samples.n; i++) {
+		const struct profile_sample *x = &q->samples.v[i];
+
+		within += x->value == VALUE && x->time_ns >= BEGIN_NS && x->time_ns <= 2ULL * BEGIN_NS;
+	}
+	assert_int_equal(within, BEGIN_NS / EACH_NS + 1);
+	assert_int_equal(q->samples.n + profile_counter(q, KEY_CAPTURE_JOINED), p->samples.n);
+	assert_true(profile_counter(q, KEY_CAPTURE_JOINED) > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sums_stay_and_times_are_fair),
 		cmocka_unit_test(few_samples_stay_as_they_are),
 		cmocka_unit_test(different_samples_are_all_kept),
+		cmocka_unit_test(samples_of_spans_stay),
 		cmocka_unit_test(a_capture_says_how_many_were_joined),
+		cmocka_unit_test(a_capture_keeps_blocks),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
