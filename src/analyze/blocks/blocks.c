@@ -77,6 +77,10 @@ struct timeline {
 	size_t n, *first; /* of each thread, and the end of the last */
 };
 
+struct near {
+	uint64_t start, end;
+};
+
 struct maker {
 	struct blocks *b;
 	const struct profile *p;
@@ -86,6 +90,7 @@ struct maker {
 	struct timeline files;     /* faults and I/O with a file */
 	uint8_t *file_parts;       /* by event: BLOCK_FAULT, BLOCK_DISK, 0 = neither */
 	struct map wakes;          /* thread and time to wake */
+	VEC(struct near) near;     /* the time of all blocks, with what is looked at around them; by time, none touches the next */
 	bool waits;                /* were recorded at all */
 	uint64_t period_ns;
 	/* Of the block at hand. */
@@ -126,10 +131,50 @@ static bool takes(struct maker *m, enum what what, uint32_t event)
 	return what == ON_CPU ? role == ROLE_CPU : role == ROLE_WAIT || role == ROLE_QUEUE;
 }
 
+/* The rows are sorted by start. */
+static void find_near(struct maker *m)
+{
+	uint64_t around = NEAR * MIN(m->period_ns, UINT32_MAX);
+
+	for (size_t i = 0; i < m->b->rows.n; i++) {
+		const struct block_row *r = &m->b->rows.v[i];
+		struct near next = { r->start_ns - MIN(around, r->start_ns), r->start_ns + r->wall_ns + around };
+		struct near *last = m->near.n ? &m->near.v[m->near.n - 1] : NULL;
+
+		if (last && next.start <= last->end)
+			last->end = MAX(last->end, next.end);
+		else
+			vec_push(&m->near, next);
+	}
+}
+
+static bool is_near(const struct maker *m, const struct span *s)
+{
+	size_t at = vec_search(i, 0, m->near.n, m->near.v[i].end < s->begin);
+
+	return at < m->near.n && m->near.v[at].start <= s->end;
+}
+
+/* Closes the gaps behind each thread's spans, which end at next. */
+static void close_gaps(struct timeline *t, const size_t *next, size_t threads)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < threads; i++) {
+		size_t n = next[i] - t->first[i];
+
+		memmove(t->list + at, t->list + t->first[i], n * sizeof(*t->list));
+		t->first[i] = at;
+		at += n;
+	}
+	t->first[threads] = t->n = at;
+	t->list = mem_resize(t->list, at + 1, sizeof(*t->list));
+}
+
+/* Samples that are near no block are left out: of a long recording they are most. */
 static void make_timeline(struct maker *m, struct timeline *t, enum what what, bool together)
 {
 	const struct profile *p = m->p;
-
 	_cleanup_free_ bool *taken = mem_alloc(p->events.n + 1);
 	_cleanup_free_ enum role *roles = mem_alloc((p->events.n + 1) * sizeof(*roles));
 	_cleanup_free_ size_t *next = mem_alloc((p->threads.n + 2) * sizeof(*next));
@@ -157,11 +202,13 @@ static void make_timeline(struct maker *m, struct timeline *t, enum what what, b
 
 		if (!taken[sample->event])
 			continue;
-		s = &t->list[next[thread]++];
+		s = &t->list[next[thread]];
 		s->sample = i;
 		s->thread = thread;
 		select_span(p, i, roles[sample->event], &s->begin, &s->end);
+		next[thread] += is_near(m, s);
 	}
+	close_gaps(t, next, p->threads.n);
 	for (size_t i = 0; i < p->threads.n; i++)
 		sort_spans(t->list + t->first[i], t->first[i + 1] - t->first[i]);
 	for (size_t i = 0; i < t->n; i++) {
@@ -451,6 +498,7 @@ static void prepare(struct maker *m)
 			m->period_ns = p->events.v[i].period;
 	}
 	find_file_events(m);
+	find_near(m);
 	make_timeline(m, &m->off, OFF_CPU, false);
 	make_timeline(m, &m->cpu, ON_CPU, false);
 	make_timeline(m, &m->all, ON_CPU, true);
@@ -481,6 +529,7 @@ int blocks_make(struct blocks *b, const struct profile *p, struct causes *c, con
 	timeline_done(&m.cpu);
 	timeline_done(&m.all);
 	timeline_done(&m.files);
+	vec_done(&m.near);
 	free(m.file_parts);
 	map_done(&m.wakes);
 	blocktally_done(&m.tally);

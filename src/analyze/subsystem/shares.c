@@ -151,6 +151,11 @@ static int compare_unknown(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+static bool is_node(const struct classifier *c, uint64_t node, uint64_t all)
+{
+	return c->table->extended || node * 100 > all * NODE_PERCENT;
+}
+
 static void take(struct making *m)
 {
 	const struct profile *p = m->c->p;
@@ -162,7 +167,7 @@ static void take(struct making *m)
 			vec_push(&m->s->rows, m->rows[i]);
 		node += m->c->table->list.v[i].general ? 0 : m->rows[i].self;
 	}
-	m->s->node = m->c->table->extended || node * 100 > m->s->all * NODE_PERCENT;
+	m->s->node = is_node(m->c, node, m->s->all);
 	vec_sort(&m->s->rows, compare_rows);
 	for (size_t i = 1; i < m->label_count; i++)
 		if (m->labels[i].value)
@@ -215,17 +220,34 @@ void subsystem_shares_done(struct subsystem_shares *s)
 	vec_done(&s->unknown);
 }
 
+/* How much of what is selected is of the subsystems of nodes. */
+struct judging {
+	struct classifier *c;
+	uint64_t all, node;
+};
+
+static void judge(void *context, const struct select_hit *hit)
+{
+	struct judging *j = context;
+
+	if (hit->idle)
+		return;
+	j->all += hit->weight.value;
+	if (!j->c->table->list.v[classifier_of(j->c, hit->stack).subsystem].general)
+		j->node += hit->weight.value;
+}
+
+/* As subsystem_shares_make() judges, without its tables: of a long recording they are large. */
 bool subsystem_is_node(struct classifier *c, struct causes *causes)
 {
 	struct select_options o = { .causes = causes };
-	struct subsystem_shares s;
-	bool node;
+	struct judging j = { .c = c };
 
 	if (select_event(c->p, NULL, &o.event, NULL))
 		return false;
-	node = subsystem_shares_make(&s, c, &o) && s.node;
-	subsystem_shares_done(&s);
-	return node;
+	if (cause_role(c->p, o.event) != ROLE_OTHER && select_has_waits(c->p))
+		o.event = SELECT_WALL;
+	return !select_each(c->p, &o, judge, &j, NULL) && j.all && is_node(c, j.node, j.all);
 }
 
 uint64_t subsystem_cpu(const uint64_t by_cause[CAUSE_COUNT])
