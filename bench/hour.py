@@ -1,7 +1,7 @@
 """hour.py - how long captures of 1, 10 and 60 minutes take to read: page, report, blocks, diff, the server, each view.
 
-longcapture makes them, a million rows a minute, all kept. A command's cost is its CPU time and its largest memory, as
-the kernel says when it ends. The last column is the growth from the shortest to the longest for each minute: 1 is linear,
+longcapture makes them, a million rows a minute, with old rows summed as a recorder sums them by default. A command's cost
+is its CPU time and its largest memory, as the kernel says when it ends. The last column is the growth from the shortest to the longest for each minute: 1 is linear,
 less is better.
 """
 import os
@@ -76,7 +76,7 @@ def measure_hour(build, folder, quick):
 			rows.setdefault(name, {})[minutes] = cost(command, 600)
 		rows.setdefault("serve, to the first picture", {})[minutes] = serve(gasflame, capture)
 		os.unlink(capture)
-	lines = ["", "## Long captures", "", "A million rows a minute, all kept; CPU time and peak memory.", "",
+	lines = ["", "## Long captures", "", "A million rows a minute, old ones summed as by default; CPU time and peak memory.", "",
 		 "| | " + " | ".join(f"{m} min" for m in lengths) + " | time, each minute | memory |",
 		 "|---|" + "---|" * (len(lengths) + 2)]
 	for name, row in rows.items():
