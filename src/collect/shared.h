@@ -262,11 +262,12 @@ struct shared_thread {
 	uint8_t throttled;     /* it did not wish to wait: a CPU quota stopped it, and that is certain */
 	uint8_t preempt_long;  /* of these, the ones whose last wait took long */
 	uint8_t pad[7];
-	uint32_t preempt_carried_ns, pad2; /* the time that was given to preempt_stack since it was walked */
+	uint32_t preempt_carried_ns; /* the time that was given to preempt_stack since it is remembered */
+	uint32_t preempt_mean_ns;    /* how long it is preempted for on average, where its stack was walked */
 	uint64_t quota_rq;     /* run queue whose stops are watched until it runs again, 0 = none */
 	uint64_t quota_ns;     /* how long that was stopped before */
 	uint64_t throttled_ns; /* of queue_ns */
-	uint64_t preempt_stack; /* the last one */
+	uint64_t preempt_stack; /* one of those that were walked, 0 = none was */
 	uint64_t waker_stack;
 	uint32_t waker_pid, waker_tid;
 	char waker_name[16];
@@ -290,7 +291,7 @@ struct shared_wait_counts {
 	uint64_t walked, remembered, ring_full, threads_full;
 	uint64_t drawn_ns;    /* of waits with a stack that was drawn from several */
 	uint64_t squares_us2; /* sum of the squares of the times that one draw decided */
-	uint64_t preempt_slot, preempt_walks; /* the budget of stacks of those who did not wish to wait */
+	uint64_t preempt_slot_ns, preempt_walks, preempt_rare; /* of preempted threads one of 2^rare is walked */
 };
 
 _Static_assert(sizeof(struct shared_wait) == 88, "layout");

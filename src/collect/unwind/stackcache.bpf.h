@@ -16,15 +16,18 @@
  * check ^ stack is the place's key, so that a slot written by two CPUs at once is no slot rather than a wrong one.
  * last_ns: how long the last wait there took. mean_ns: how long they take on average, where the stack was walked.
  * walked_ns: when chance last had it walked. mixed: more than one stack was found. rare: the chance of walking it again
- * is 2^-rare. split, ways: see split.bpf.h. carried_ns: the time that was given to the stack since it is remembered,
- * where there are others.
+ * is 2^-rare. split, ways: see split.bpf.h. carried_ns: the time that was given to the stack since it is remembered
+ * where there are others, else since a walk last found it. unsure_us2: the
+ * squares of these times, while one stack was found. newest: of the key of the place where a stack was last walked, for an
+ * instruction that stands for many.
  */
 struct stackcache {
 	uint64_t check, stack;
 	uint64_t last_ns, mean_ns, walked_ns;
 	uint8_t mixed, rare;
 	uint16_t split, ways, pad;
-	uint32_t carried_ns, pad2;
+	uint32_t carried_ns, newest;
+	uint64_t unsure_us2;
 };
 
 /*
@@ -93,15 +96,24 @@ static __always_inline void stackcache_set(struct stackcache *p, uint64_t key, u
 	p->mixed = 0;
 	p->rare = 0;
 	p->split = p->ways = 0;
-	p->carried_ns = 0;
+	p->carried_ns = p->newest = 0;
+	p->unsure_us2 = 0;
 	p->stack = stack;
 	p->check = key ^ stack;
 }
 
-/* Does chance want the stack of a known place walked again? Each step of thin halves that. */
+static __always_inline void stackcache_forget(struct stackcache *p)
+{
+	p->check = p->stack = 0;
+}
+
+/*
+ * Does chance want the stack of a known place walked again? Each step of thin halves that where there are several. Where one
+ * was found, others may not have been seen yet: there the steps only make stackcache_walked() lower the chance further.
+ */
 static __always_inline bool stackcache_again(const struct stackcache *p, uint32_t thin)
 {
-	uint32_t rare = p->rare + thin;
+	uint32_t rare = p->rare + (p->mixed ? thin : 0);
 
 	return !(bpf_get_prandom_u32() & ((1u << (rare < 31 ? rare : 31)) - 1));
 }

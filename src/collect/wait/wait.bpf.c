@@ -29,7 +29,7 @@ BPF_MAP(threads, HASH, SHARED_MAX_THREADS, uint32_t, struct shared_thread);
 BPF_MAP(wait_counts, PERCPU_ARRAY, 1, uint32_t, struct shared_wait_counts);
 
 /* What tells the instruction of a wait from a place in the stackcache; the most steps of wait_thin. */
-enum { PLACE_OF_SITE = 0x200, THIN_MOST = 15 };
+enum { PLACE_OF_SITE = 0x200, THIN_MOST = 15, PREEMPT_RARE_MOST = 16 };
 #define CARRIED_MOST 0xffffffffu
 
 BPF_MAP(new_thread, ARRAY, 1, uint32_t, struct shared_thread);
@@ -40,8 +40,8 @@ uint64_t wait_exec_ns;  /* when the child that we run became the program, 0 = no
 uint32_t wait_held;     /* that child: until its exec it is ourselves; 0 = none */
 uint32_t wait_quota;    /* a CPU quota binds a target, or may: look for it */
 
-/* Each step halves the chance that the stack of a short wait is walked. What is walked counts for what was not; the
- * account of each thread and the times of long waits stay exact. */
+/* Each step halves the chance that the stack of a short wait is walked. A stack that was walked stands for waits that were
+ * not; the account of each thread and the times of long waits stay exact. */
 uint32_t wait_thin;
 
 static __always_inline bool is_over(uint64_t now)
@@ -123,8 +123,8 @@ static __always_inline uint32_t thin_now(void)
 }
 
 /*
- * Where a thread goes to sleep: its place in the cache, and the place that this is a part of. fresh: its place is new, and
- * `place` is that of its instruction.
+ * Where a thread goes to sleep: its place in the cache, and the place that this is a part of. fresh: its place is not known,
+ * and `place` is that of its instruction, which stands for all such places.
  */
 struct where {
 	struct stackcache *place, *above, *fresh;
@@ -150,23 +150,61 @@ static __always_inline void find_place(struct where *w, uint32_t tid, const stru
 		w->above_key = w->key;
 		look_up(w, split_key(w->place, w->key, u->sp));
 	}
-	if (w->known || !thin)
+	/* The parts of a place are few and exact: each is walked when it is new. */
+	if (w->known || w->above || !thin)
 		return;
 	w->fresh = w->place;
 	w->fresh_key = w->key;
 	look_up(w, unwind_hash((uint64_t)tid << 32 | PLACE_OF_SITE, u->pc));
 }
 
-/* A place is new, and has this stack. */
+/* A place, or an instruction, is new, and has this stack. */
 static __always_inline void enter_place(struct where *w, uint64_t stack)
 {
-	if (w->fresh)
-		stackcache_set(w->fresh, w->fresh_key, stack);
-	if (!w->place || w->known)
+	if (!w->place)
 		return;
 	stackcache_set(w->place, w->key, stack);
-	if (w->fresh)
+	if (w->fresh) {
+		stackcache_mix(w->place);
 		w->place->split = SPLIT_NEVER; /* the stack pointers of an instruction differ */
+		w->place->newest = w->fresh_key;
+	}
+}
+
+/*
+ * A stack was walked at an instruction that stands for places that are not known. They are many, so they are entered only
+ * where two walks in a row find the same. Then the instruction is forgotten: what is remembered for it may be the stack
+ * of the place that has just left it, which none of the others has.
+ */
+static __always_inline void admit_place(struct where *w, uint64_t stack)
+{
+	if (w->place->newest == (uint32_t)w->fresh_key) {
+		stackcache_set(w->fresh, w->fresh_key, stack);
+		stackcache_forget(w->place);
+	} else {
+		w->place->newest = w->fresh_key;
+	}
+}
+
+static __always_inline uint64_t square_us2(uint64_t ns)
+{
+	return (ns / 1000) * (ns / 1000);
+}
+
+/*
+ * A place that had one stack so far was walked again, and has this one. If it is another, chance may have missed it before:
+ * the times that the walks so far decided, the last 64 of them mostly, count like those of any draw.
+ */
+static __always_inline void judge_carried(struct stackcache *place, uint64_t stack)
+{
+	struct shared_wait_counts *c = counts_here();
+
+	place->unsure_us2 += square_us2(place->carried_ns) - place->unsure_us2 / 64;
+	place->carried_ns = 0;
+	if (c && place->stack != stack) {
+		c->squares_us2 += place->unsure_us2;
+		place->unsure_us2 = 0;
+	}
 }
 
 /* A stack was walked: what does that say of its place? */
@@ -175,17 +213,21 @@ static __always_inline void learn_place(struct where *w, struct unwind *u, struc
 {
 	if (!stackcache_worth(u))
 		return;
+	if (w->known && !w->place->mixed)
+		judge_carried(w->place, stack);
 	if (w->known && w->place->last_ns < SHARED_LONG_NS)
 		stackcache_walked(w->place, stack, now, thin);
 	else if (w->known && !w->place->mixed && w->place->stack != stack)
 		stackcache_mix(w->place);
-	if (w->fresh || !w->known) {
+	if (!w->known) {
 		enter_place(w, stack);
 		if (!w->above)
 			return;
 		split_learn(u, p, w->above, w->above_key, stack);
 		if (++w->above->ways >= SPLIT_WAYS)
 			w->above->split = SPLIT_NEVER;
+	} else if (w->fresh) {
+		admit_place(w, stack);
 	} else if (w->place->mixed) {
 		split_learn(u, p, w->place, w->key, stack);
 	}
@@ -295,42 +337,61 @@ static __always_inline void add_short(struct shared_thread *t, uint64_t began, u
 	s->count++;
 }
 
+static __always_inline uint64_t mean_with(uint64_t mean, uint64_t passed)
+{
+	return mean ? mean - mean / 64 + passed / 64 : passed;
+}
+
 /*
- * A short wait whose stack was walked is over: its stack becomes the one that is remembered, the more likely the longer it
- * was. Stacks of one place thus get their shares of the time, not of the number.
+ * A short wait whose stack was walked is over: does its stack become the one that is remembered? The more likely the
+ * longer it was, so that stacks get their shares of the time, not of the number.
  */
+static __always_inline bool chosen(uint64_t mean, uint64_t passed)
+{
+	return mean >= 1 << 29 || bpf_get_prandom_u32() % (uint32_t)(4 * mean + 1) < passed;
+}
+
 static __always_inline void place_learn(struct stackcache *place, uint64_t key, uint64_t stack, uint64_t passed)
 {
-	uint64_t mean = place->mean_ns;
-
-	mean = mean ? mean - mean / 64 + passed / 64 : passed;
-	place->mean_ns = mean;
-	if (!place->mixed)
-		return;
-	if (mean >= 1 << 29 || bpf_get_prandom_u32() % (uint32_t)(4 * mean + 1) < passed) {
+	place->mean_ns = mean_with(place->mean_ns, passed);
+	if (place->mixed && chosen(place->mean_ns, passed)) {
 		place->stack = stack;
 		place->check = key ^ stack;
 		place->carried_ns = 0;
 	}
 }
 
+/* The same for a thread that was preempted. A long wait is learnt as well: the thread is where it was then, or near it. */
+static __always_inline void preempted_learn(struct shared_thread *t, uint64_t passed)
+{
+	if (passed < SHARED_LONG_NS)
+		t->preempt_mean_ns = mean_with(t->preempt_mean_ns, passed);
+	if (passed >= SHARED_LONG_NS || !t->preempt_stack || chosen(t->preempt_mean_ns, passed)) {
+		t->preempt_stack = t->stack;
+		t->preempt_carried_ns = 0;
+	}
+}
+
+static __always_inline uint32_t carry_sum(uint64_t carried_ns, uint64_t passed)
+{
+	return carried_ns + passed < CARRIED_MOST ? carried_ns + passed : CARRIED_MOST;
+}
+
 /*
- * One more wait is given a stack that was drawn from several, and that was given so much time already. What a draw decides
- * is right or wrong as a whole: the squares of these times add up to the variance, times the share of the stack and the
- * share of the others.
+ * One more wait is given a stack that was drawn from several, and that was given so much time already. The time that a draw
+ * decides is right or wrong as a whole: the squares of these times add up to the variance, times the share of the
+ * stack and the share of the others.
  */
 static __always_inline void carry(uint32_t *carried_ns, uint64_t passed)
 {
-	uint64_t before = *carried_ns, after = before + passed;
+	uint64_t before = *carried_ns, after = carry_sum(before, passed);
 	struct shared_wait_counts *c = counts_here();
 
-	if (after > CARRIED_MOST)
-		after = CARRIED_MOST;
 	*carried_ns = after;
 	if (!c)
 		return;
 	c->drawn_ns += passed;
-	c->squares_us2 += (after / 1000) * (after / 1000) - (before / 1000) * (before / 1000);
+	c->squares_us2 += square_us2(after) - square_us2(before);
 }
 
 static __always_inline void send_long(struct shared_thread *t, uint64_t blocked, uint64_t queue)
@@ -363,6 +424,8 @@ static __always_inline void wait_over(struct shared_thread *t, uint64_t blocked,
 			place->last_ns = blocked;
 			if (!t->walked && place->mixed)
 				carry(&place->carried_ns, blocked + queue);
+			else if (!t->walked)
+				place->carried_ns = carry_sum(place->carried_ns, blocked + queue);
 			else if (t->walked && blocked + queue < SHARED_LONG_NS)
 				place_learn(place, t->place, t->stack, blocked + queue);
 		}
@@ -373,6 +436,8 @@ static __always_inline void wait_over(struct shared_thread *t, uint64_t blocked,
 			t->preempt_long &= ~t->preempted;
 		if (!t->walked)
 			carry(&t->preempt_carried_ns, blocked + queue);
+		else
+			preempted_learn(t, blocked + queue);
 	}
 	if (blocked + queue >= SHARED_LONG_NS)
 		send_long(t, blocked, queue);
@@ -495,8 +560,36 @@ static __always_inline void judge_quota(struct shared_thread *t)
 }
 
 /*
- * Where it was interrupted. That can be anywhere, so there is no place to remember it by. It is walked where the last such
- * wait was long, for this one may be as long; and else while there are few of them, or the last stack must do.
+ * Does chance want the stack of a preempted thread walked? With 2^-rare, which is set by how many were walked on this CPU
+ * of late: it depends on no stack, nor on when within a slot of time a thread is preempted. Each step of thin makes the
+ * slot in which a few are walked twice as long.
+ */
+static __always_inline bool preempted_again(struct shared_wait_counts *c, uint64_t now)
+{
+	uint64_t slot = SHARED_SLOT_NS << thin_now(), passed = now - c->preempt_slot_ns;
+
+	if (passed >= slot) {
+		if (passed >= 16 * slot)
+			c->preempt_rare = 0;
+		else if (c->preempt_walks < SHARED_PREEMPT_WALKS / 2 && c->preempt_rare)
+			c->preempt_rare--;
+		c->preempt_slot_ns = now;
+		c->preempt_walks = 0;
+	}
+	if (bpf_get_prandom_u32() & ((1u << (c->preempt_rare & 31)) - 1))
+		return false;
+	if (++c->preempt_walks > SHARED_PREEMPT_WALKS && c->preempt_rare < PREEMPT_RARE_MOST) {
+		c->preempt_rare++;
+		c->preempt_slot_ns = now;
+		c->preempt_walks = 0;
+	}
+	return true;
+}
+
+/*
+ * The stack where the thread was interrupted. That can be anywhere, so there is no place to remember it by. It is walked
+ * where the last such wait was long, as this one may be as long, and else by chance; or a stack that was drawn from those
+ * that were walked stands for it.
  */
 static __always_inline uint64_t stack_of_preempted(void *ctx, struct shared_thread *t, uint64_t now)
 {
@@ -506,17 +599,11 @@ static __always_inline uint64_t stack_of_preempted(void *ctx, struct shared_thre
 
 	if (!u || !c)
 		return SHARED_STACK_PREEMPTED;
-	if (c->preempt_slot != now / SHARED_SLOT_NS) {
-		c->preempt_slot = now / SHARED_SLOT_NS;
-		c->preempt_walks = 0;
-	}
-	if (!(t->preempt_long & t->preempted) && c->preempt_walks++ >= SHARED_PREEMPT_WALKS >> thin_now())
-		return t->preempt_stack ? t->preempt_stack : SHARED_STACK_PREEMPTED;
+	if (t->preempt_stack && !(t->preempt_long & t->preempted) && !preempted_again(c, now))
+		return t->preempt_stack;
 	u->record.pid = pid;
 	t->walked = 1;
-	t->preempt_carried_ns = 0;
-	t->preempt_stack = walk(ctx, u, bpf_map_lookup_elem(&processes, &pid), unwind_from_task(u));
-	return t->preempt_stack;
+	return walk(ctx, u, bpf_map_lookup_elem(&processes, &pid), unwind_from_task(u));
 }
 
 static __always_inline void leave_cpu(void *ctx, struct task_struct *task, struct task_struct *next, bool preempted, uint64_t now)

@@ -28,6 +28,7 @@ start switches 30 100000 4
 gf record --backend bpf -e cpu,wait -d 4 --max-overhead 0.5% -o many.gasflame -p "$PID"
 check "switches: recorded" test "$STATUS" -eq 0 -o "$STATUS" -eq 3
 kill "$PID"
+wait "$PID" 2>/dev/null
 check "switches: a step was taken" \
 	above "$(sql many.gasflame "select count(*) from point join series on series.id = point.series where name like 'thin.%' and value > 1")" 0
 check "switches: and said" said "more than the 0.50 % allowed: .*: 1 in "
@@ -37,6 +38,11 @@ check "switches: each second has its cost" \
 check "switches: every thread's time is exact, whatever was thinned" near \
 	"$(sql many.gasflame "select 1000 * sum(run_ns + queue_ns + blocked_ns) / count(*) / (select value from meta where key = 'duration_ns')
 		from thread where start_ns = 0")" 1000 10
+one_in=$(sql many.gasflame "select coalesce(max(value), 1) from point join series on series.id = point.series where name = 'thin.wait'")
+while read -r name true found error; do
+	check "switches: with 1 in $one_in stacks of waits $name has $true % of the time, found $found +- $error" \
+		near "$found" "$true" "$(awk "BEGIN { print 5 + 3 * $error }")"
+done < <(python3 "$(dirname "$0")/../wait/waits.py" paths many.gasflame "$OUT")
 # Each sample counts for its period, at whatever rate: the samples add up to the CPU time.
 IFS=, read -r samples sampled < <(sql many.gasflame "select count(*) as n, sum(coalesce(value, period)) / 1000000 as ms from sample
 	join event on event.id = sample.event where event.name = 'cpu'")
