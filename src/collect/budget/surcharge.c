@@ -14,7 +14,11 @@
 
 enum { BATCHES = 12, CALLS = 40 };
 
-/* Where nothing can be measured. A tick of a clock is an interrupt, a uprobe a trap. docs/measurements.md has them. */
+/*
+ * Used where nothing is measured. That of a tracepoint is what was seen where this was written. The others are assumptions
+ * of the right size, not measurements: a tick of a clock is an interrupt, a fault has its event besides the program, and a
+ * uprobe is a trap.
+ */
 static const double typical_ns[SURCHARGE_WAYS] = {
 	[SURCHARGE_TRACEPOINT] = 60, [SURCHARGE_CLOCK] = 1000, [SURCHARGE_FAULT] = 150, [SURCHARGE_UPROBE] = 1200,
 };
