@@ -24,7 +24,8 @@ kill "$PID"
 wait "$PID" 2>/dev/null
 
 # Very many switches: what recording costs is more than allowed whatever is thinned, and that is said.
-start switches 30 100000 4
+# Both paths wait equally long: the shares are known on a busy machine, too.
+start switches 30 100000 1
 gf record --backend bpf -e cpu,wait -d 4 --max-overhead 0.5% -o many.gasflame -p "$PID"
 check "switches: recorded" test "$STATUS" -eq 0 -o "$STATUS" -eq 3
 kill "$PID"
@@ -41,7 +42,7 @@ check "switches: every thread's time is exact, whatever was thinned" near \
 one_in=$(sql many.gasflame "select coalesce(max(value), 1) from point join series on series.id = point.series where name = 'thin.wait'")
 while read -r name true found error; do
 	check "switches: with 1 in $one_in stacks of waits $name has $true % of the time, found $found +- $error" \
-		near "$found" "$true" "$(awk "BEGIN { print 5 + 3 * $error }")"
+		near "$found" "$true" "$(awk "BEGIN { print 6 + 3 * $error }")"
 done < <(python3 "$(dirname "$0")/../wait/waits.py" paths many.gasflame "$OUT")
 # Each sample counts for its period, at whatever rate: the samples add up to the CPU time.
 IFS=, read -r samples sampled < <(sql many.gasflame "select count(*) as n, sum(coalesce(value, period)) / 1000000 as ms from sample
