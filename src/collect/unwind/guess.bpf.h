@@ -155,10 +155,10 @@ __attribute__((noinline)) int unwind_derived(struct unwind *u, struct shared_pro
 	}
 	bp = u->bp;
 	if (RULE_CFA(rule) == RULE_CFA_RBP && bp == RULE_LOST_RBP)
-		return unwind_guess(u, p, 1);
+		return STEP_SEARCH_REWRITTEN;
 	cfa = (RULE_CFA(rule) == RULE_CFA_RBP ? bp : u->sp) + RULE_CFA_OFFSET(rule);
 	if (cfa <= u->sp || !read_word(cfa - 8, &pc) || !(follows_call(pc) || is_signal_return(pc)))
-		return unwind_guess(u, p, 1);
+		return STEP_SEARCH_REWRITTEN;
 	if (RULE_RBP(rule) == RULE_RBP_LOST)
 		bp = RULE_LOST_RBP;
 	else if (RULE_RBP(rule) == RULE_RBP_CFA && !read_word(cfa + RULE_RBP_OFFSET(rule), &bp))

@@ -157,6 +157,17 @@ static __always_inline int stop(struct unwind *u, uint32_t reason)
 	return 1;
 }
 
+/* Of a step: it has gone to the caller; the stack ends, u->reason says why; or what is seldom needed comes next: a mapping of a
+ * young process, the row that was read from the code (u->rule), the search for a return address, and the same where the code
+ * is not what the row was read from. */
+enum step_result { STEP_ON, STEP_END, STEP_YOUNG, STEP_DERIVED, STEP_SEARCH, STEP_SEARCH_REWRITTEN };
+
+/* A return address may be the first byte of the next function: the byte before it is the call's. */
+static __always_inline uint64_t pc_of(const struct unwind *u)
+{
+	return u->pc - (u->leaf ? 0 : 1);
+}
+
 #include "collect/unwind/guess.bpf.h"
 #include "collect/unwind/trail.bpf.h"
 
@@ -210,8 +221,7 @@ static __always_inline void keep_rbx(struct unwind *u, uint64_t rule, uint64_t c
 		u->registers[RBX] = RULE_LOST_RBX;
 }
 
-/* Records the frame at hand and goes to its caller. t: the trail on which it is not, or NULL. 1 = the stack ends here, u->reason
- * says why. */
+/* Records the frame at hand and goes to its caller. t: the trail on which it is not, or NULL. Gives enum step_result. */
 __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_process *p, struct trail *t)
 {
 	uint64_t pc, address, rule, cfa, old_sp, pair[2];
@@ -223,10 +233,9 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 	count = u->count;
 	if (count >= SHARED_MAX_USER_FRAMES)
 		return 1;
-	/* A return address may be the first byte of the next function: look one byte before it. */
-	pc = u->pc - (u->leaf ? 0 : 1);
-	if (!find_mapping(u, p, pc) && !unwind_young(u, pc))
-		return stop(u, REASON_NO_MAPPING);
+	pc = pc_of(u);
+	if (!find_mapping(u, p, pc))
+		return STEP_YOUNG;
 	address = pc - u->last.bias;
 	u->frames[count & (SHARED_MAX_USER_FRAMES - 1)] = SHARED_FRAME(u->last.module, address);
 	u->hash = unwind_hash(u->hash, SHARED_FRAME(u->last.module, address));
@@ -289,12 +298,14 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 		rising = true;
 		break;
 	case RULE_NONE:
-		return unwind_guess(u, p, 0);
+		return STEP_SEARCH;
 	case RULE_UNSUPPORTED:
 		return stop(u, REASON_UNSUPPORTED);
 	default:
-		if (rule & RULE_DERIVED)
-			return unwind_derived(u, p, rule);
+		if (rule & RULE_DERIVED) {
+			u->rule = rule;
+			return STEP_DERIVED;
+		}
 		return kind <= RULE_CFA_MAX ? unwind_go(u, rule) : stop(u, REASON_NO_TABLE_YET);
 	}
 	if (rising && cfa <= old_sp)
@@ -326,6 +337,28 @@ __attribute__((noinline)) int unwind_step(struct unwind *u, struct shared_proces
 	if (!u->pc)
 		return stop(u, REASON_COMPLETE);
 	return 0;
+}
+
+/*
+ * The same, whatever it takes; 1 = the stack ends here. The parts are called from here and not from one another: programs
+ * that call one another have 512 bytes of stack together (6.13 gives most of them their own).
+ */
+__attribute__((noinline)) int unwind_next(struct unwind *u, struct shared_process *p, struct trail *t)
+{
+	int result;
+
+	if (!u || !p)
+		return STEP_END;
+	result = unwind_step(u, p, t);
+	if (result == STEP_YOUNG && unwind_young(u, pc_of(u)))
+		result = unwind_step(u, p, t);
+	if (result == STEP_YOUNG)
+		return stop(u, REASON_NO_MAPPING);
+	if (result == STEP_DERIVED)
+		result = unwind_derived(u, p, u->rule);
+	if (result == STEP_SEARCH || result == STEP_SEARCH_REWRITTEN)
+		result = unwind_guess(u, p, result == STEP_SEARCH_REWRITTEN);
+	return result;
 }
 
 /*

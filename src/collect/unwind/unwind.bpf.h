@@ -27,6 +27,7 @@ struct unwind {
 	uint32_t reason;
 	uint64_t no_memory;         /* the task is in an exec or exits: it has no user stack */
 	uint64_t guessed;           /* UNWIND_GUESSED, UNWIND_DERIVED: frames were not found by a table */
+	uint64_t rule;              /* of the frame at hand, for unwind_derived() */
 	uint64_t saved[21];         /* registers as they were found in memory; there is no room for them on the stack */
 	struct shared_record record;
 	uint64_t frames[SHARED_MAX_USER_FRAMES + SHARED_MAX_KERNEL_FRAMES];
@@ -125,7 +126,7 @@ static __always_inline void *cache_entry(void *cache, uint32_t entries, uint64_t
 /* Hashes of stacks that were sent; a slot that was overwritten only costs sending one again. */
 CACHE_OF_PARTS(seen_part, SHARED_SEEN_PART, 8) seen SEC(".maps");
 
-int unwind_step(struct unwind *u, struct shared_process *p, struct trail *t);
+int unwind_next(struct unwind *u, struct shared_process *p, struct trail *t);
 int unwind_follow(struct unwind *u, struct trail *t);
 int unwind_begin(struct unwind *u, const struct shared_process *p, struct trail *t);
 int unwind_keep(struct trail *t);
@@ -216,7 +217,7 @@ static __always_inline void unwind_user(struct unwind *u, struct shared_process 
 {
 	unwind_reset(u);
 	for (int i = 0; i < SHARED_MAX_USER_FRAMES; i++)
-		if (unwind_step(u, p, NULL))
+		if (unwind_next(u, p, NULL))
 			break;
 	unwind_explain(u);
 }
@@ -227,7 +228,7 @@ static __always_inline void unwind_along(struct unwind *u, struct shared_process
 	unwind_reset(u);
 	unwind_begin(u, p, t);
 	for (int i = 0; i < SHARED_MAX_USER_FRAMES; i++)
-		if (unwind_follow(u, t) || unwind_step(u, p, t))
+		if (unwind_follow(u, t) || unwind_next(u, p, t))
 			break;
 	unwind_keep(t);
 	unwind_explain(u);

@@ -77,7 +77,7 @@ static __always_inline void split_learn(struct unwind *u, struct shared_process 
 	u->count = 0;
 	u->last.start = u->last.end = 0;
 	for (uint32_t i = 0; i < SPLIT_FRAMES; i++) {
-		if (unwind_step(u, p, NULL))
+		if (unwind_next(u, p, NULL))
 			break;
 		if (!compare) {
 			w->pc[i] = u->pc;
