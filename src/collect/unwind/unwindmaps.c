@@ -51,19 +51,35 @@ static uint32_t number_rule(struct unwindmaps *t, uint64_t rule)
 }
 
 /* Makes the arrays of a cache (unwind.bpf.h). */
+/* In one go: the kernel lets a grace period pass for each call, 8 to 16 ms. Old kernels take them one by one only. */
+static int put_parts(int cache_fd, const uint32_t *keys, const int *fds, uint32_t n)
+{
+	uint32_t count = n;
+
+	if (!bpf_map_update_batch(cache_fd, keys, fds, &count, NULL))
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		if (bpf_map_update_elem(cache_fd, &keys[i], &fds[i], BPF_ANY))
+			return -1;
+	return 0;
+}
+
 static int make_parts(int cache_fd, uint32_t entries, uint32_t bytes, struct err *err)
 {
-	for (uint32_t i = 0; i < SHARED_PARTS; i++) {
-		int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "cache_part", sizeof(i), bytes, entries, NULL), r = 0;
+	uint32_t keys[SHARED_PARTS], made;
+	int fds[SHARED_PARTS], r = 0;
 
-		if (fd < 0 || bpf_map_update_elem(cache_fd, &i, &fd, BPF_ANY))
-			r = err_errno(err, errno, "cannot make a BPF map for a cache");
-		if (fd >= 0)
-			close(fd); /* the cache holds it */
-		if (r < 0)
-			return r;
+	for (made = 0; made < SHARED_PARTS; made++) {
+		keys[made] = made;
+		fds[made] = bpf_map_create(BPF_MAP_TYPE_ARRAY, "cache_part", sizeof(*keys), bytes, entries, NULL);
+		if (fds[made] < 0)
+			break;
 	}
-	return 0;
+	if (made < SHARED_PARTS || put_parts(cache_fd, keys, fds, made))
+		r = err_errno(err, errno, "cannot make a BPF map for a cache");
+	while (made)
+		close(fds[--made]); /* the cache holds it */
+	return r;
 }
 
 int unwindmaps_new(const struct unwindmaps_fds *fds, struct unwindmaps **ret, struct err *err)
