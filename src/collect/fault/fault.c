@@ -319,8 +319,7 @@ static uint64_t looked_at(struct session *s)
 {
 	struct shared_fault_counts counts;
 
-	bpfengine_sum(bpfengine_skeleton(s->engine)->maps.fault_counts, 0, &counts, sizeof(counts));
-	return counts.walked;
+	return bpfengine_sum(bpfengine_skeleton(s->engine)->maps.fault_counts, 0, &counts, sizeof(counts)) ? counts.walked : 0;
 }
 
 static const char *const fault_programs[] = {

@@ -438,8 +438,7 @@ static uint64_t looked_at(struct session *s)
 {
 	struct shared_io_counts c;
 
-	bpfengine_sum(bpfengine_skeleton(s->engine)->maps.io_counts, 0, &c, sizeof(c));
-	return c.walked;
+	return bpfengine_sum(bpfengine_skeleton(s->engine)->maps.io_counts, 0, &c, sizeof(c)) ? c.walked : 0;
 }
 
 static const char *const io_programs[] = { "on_sys_enter", "on_sys_enter_old", "on_sys_exit", "on_io_exec", "on_io_exit",

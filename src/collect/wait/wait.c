@@ -489,8 +489,7 @@ static uint64_t looked_at(struct session *s)
 {
 	struct shared_wait_counts c;
 
-	bpfengine_sum(bpfengine_skeleton(s->engine)->maps.wait_counts, 0, &c, sizeof(c));
-	return c.walked;
+	return bpfengine_sum(bpfengine_skeleton(s->engine)->maps.wait_counts, 0, &c, sizeof(c)) ? c.walked : 0;
 }
 
 const struct collector collector_wait = {
