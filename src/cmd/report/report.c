@@ -32,6 +32,7 @@
 #include "cmd/report/views.h"
 #include "ethereum/trace/opcodegas.h"
 #include "export/export.h"
+#include "export/report/wrap.h"
 #include "profile/profile.h"
 #include "profile/redact.h"
 #include "symbol/symbolize.h"
@@ -43,7 +44,7 @@ struct report {
 	struct option_list threads, processes, symbols, patterns, subsystems;
 	uint64_t from_ns, to_ns, limit, width, max_bytes;
 	bool open, idle, inverted, reverse, by_thread, by_process, merged, no_inline, mark_inlined, debuginfod,
-		no_cache, json, redact;
+		no_cache, json, redact, wide;
 	struct views views;
 	const struct export_format *chosen;
 };
@@ -63,7 +64,7 @@ static void report_done(struct report *r)
 /* The format by name, by the ending of -o, or by an option that only tables have; else the page. */
 static void choose_format(struct report *r)
 {
-	bool tables = r->output || r->sort || r->limit != DEFAULT_LIMIT || views_given(&r->views) || r->views.root ||
+	bool tables = r->output || r->sort || r->wide || r->limit != DEFAULT_LIMIT || views_given(&r->views) || r->views.root ||
 		      views_grouped(&r->views);
 
 	if (r->json)
@@ -103,6 +104,7 @@ static int check_options(const struct report *r)
 		{ r->mark_inlined, flags & EXPORT_INLINED, "--mark-inlined", EXPORT_INLINED },
 		{ r->limit != DEFAULT_LIMIT, rows, "--limit", EXPORT_ROWS, .part = "tables as " },
 		{ r->sort, sorted, "--sort", EXPORT_ROWS, .part = "tables of functions, modules and crates as " },
+		{ r->wide, flags & EXPORT_LINES, "--wide", EXPORT_LINES },
 		{ r->max_bytes != DEFAULT_MAX_BYTES, flags & EXPORT_PAGE, "--max-size", EXPORT_PAGE },
 		{ r->open, flags & EXPORT_PAGE, "--open", EXPORT_PAGE },
 	};
@@ -182,7 +184,7 @@ static struct export_options export_choices(const struct report *r)
 	struct winsize size;
 
 	if ((page || to_stdout) && isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size) && size.ws_col) {
-		o.columns = size.ws_col;
+		o.columns = r->wide ? 0 : size.ws_col;
 		o.colour = log_colour(fd);
 	}
 	return o;
@@ -201,6 +203,7 @@ static void tell(const struct report *report, const struct export_job *job)
 		fflush(stdout);
 		quality_line(q, job->selection, &text);
 	}
+	wrap_lines(&text, 0, job->options.columns);
 	log_lines(text.data);
 	for (size_t i = 0; i < q->warnings.n; i++)
 		log_warn("%s", q->warnings.v[i]);
@@ -366,6 +369,8 @@ static int report(const struct command *c, int argc, char **argv)
 		{ 0, "marks", OPTION_FLAG, &v->marks,
 		  .help = "the share and the time of the recording's marks: blocks, ..." },
 		{ 'n', "limit", OPTION_UINT, &r.limit, "ROWS", "rows of each table, 0 shows all" },
+		{ 0, "wide", OPTION_FLAG, &r.wide,
+		  .help = "on a terminal too: names whole, every column, lines as long as they come" },
 		{ 0, "sort", OPTION_CHOICE, &r.sort, "COLUMN", "order of the tables; by default self",
 		  .choices = sorts },
 		{ 0, "by-thread", OPTION_FLAG, &r.by_thread,
@@ -430,11 +435,12 @@ const struct command command_report = {
 		"self is what a function used itself, total what it used with all that it called; "
 		"recursion counts once. Inlined functions are shown as if they had been called. A stack "
 		"that could not be followed to its end begins with [truncated: reason]. On a terminal names of functions "
-		"are shortened as on the page: Vec<..>::push; in a pipe or a file they are whole.\n"
+		"are shortened as on the page: Vec<..>::push, and no line is longer than it is wide; with --wide, in a pipe or "
+		"in a file they are whole.\n"
 		"\n"
-		"Where waits were recorded, the tables begin with a verdict, the account of each thread's "
-		"time (on the CPU, in the run queue, and each cause of a wait) and the longest waits with "
-		"what ended them. Waits of threads that have nothing to do are idle and left out of tables "
+		"Where waits were recorded, the tables begin with a verdict; after the functions follow the longest "
+		"waits with what ended them, and the account of each thread's time (on the CPU, in the run queue, and "
+		"each cause of a wait). Waits of threads that have nothing to do are idle and left out of tables "
 		"and graphs without --idle. Folded stacks of waits weigh microseconds.\n"
 		"\n"
 		"Of many questions each has its report: --table, --tree, --callers, --callees, "

@@ -139,7 +139,7 @@ static void put_top(const struct export_job *job, struct json *j)
 static void put_sections(const struct export_job *job, struct json *j, bool after_tables)
 {
 	for (size_t i = 0; sections[i]; i++)
-		if (sections[i]->json_after_tables == after_tables)
+		if (sections[i]->json && sections[i]->json_after_tables == after_tables)
 			sections[i]->json(job, j);
 }
 

@@ -1,7 +1,7 @@
 /*
  * text.c - tables for the terminal: by function, by crate, by module, by thread, or one of the other views.
  *
- * Names are whole in a pipe and cut from the left of their path on a terminal.
+ * Names are whole in a pipe and cut from the left of their path on a terminal; there, no line is longer than it is wide.
  */
 
 #include "analyze/quality.h"
@@ -13,6 +13,7 @@
 #include "export/section/section.h"
 #include "export/report/table.h"
 #include "export/report/view.h"
+#include "export/report/wrap.h"
 #include "profile/profile.h"
 
 enum {
@@ -69,35 +70,83 @@ static void put_head(const struct export_job *job, struct buf *out)
 	buf_done(&clean);
 }
 
-/* The tables of functions, modules and threads, all of them or one. */
-static void put_top(const struct export_job *job, struct buf *out)
+static struct table table_of(const struct export_job *job, struct buf *out, bool self)
 {
-	struct table t = { .job = job, .out = out, .all = job->selection->all.value, .self = true };
-	enum export_view view = job->options.view;
+	return (struct table){ .job = job, .out = out, .all = job->selection->all.value, .self = self };
+}
+
+static void put_functions(const struct export_job *job, const struct top *top, struct buf *out)
+{
+	struct table t = table_of(job, out, true);
 	VEC(const char *) modules = { 0 };
+
+	for (size_t i = 0; i < table_shown(job, top->functions.n); i++)
+		vec_push(&modules, str_base_name(top->functions.v[i].module));
+	t.module_columns = table_widest("module", modules.v, modules.n);
+	if (table_narrow(job))
+		t.module_columns = MIN(t.module_columns, NARROW_MODULE);
+	table_rows(&t, "function", top->functions.v, top->functions.n);
+	vec_done(&modules);
+	cleantext_set_done(&t.functions);
+}
+
+static void put_modules(const struct export_job *job, const struct top *top, struct buf *out)
+{
+	struct table t = table_of(job, out, true);
+
+	table_rows(&t, "module", top->modules.v, top->modules.n);
+}
+
+/* Threads of one name become one row where they are many: after this, top has no single ones. */
+static void put_threads(const struct export_job *job, struct top *top, struct buf *out)
+{
+	struct table t = table_of(job, out, false);
+
+	top_sum_threads(top, MANY_THREADS, job->options.order);
+	table_rows(&t, "thread", top->threads.v, top->threads.n);
+}
+
+/* One of the three tables. */
+static void put_one(const struct export_job *job, struct buf *out)
+{
 	struct top top;
 
 	top_build(&top, job->profile, job->selection, job->options.no_inline, job->options.order);
-	if (view == EXPORT_VIEW_ALL || view == EXPORT_VIEW_FUNCTIONS) {
-		for (size_t i = 0; i < table_shown(job, top.functions.n); i++)
-			vec_push(&modules, str_base_name(top.functions.v[i].module));
-		t.module_columns = table_widest("module", modules.v, modules.n);
-		if (table_narrow(job))
-			t.module_columns = MIN(t.module_columns, NARROW_MODULE);
-		table_rows(&t, "function", top.functions.v, top.functions.n);
-		t.module_columns = 0;
-	}
-	if (view == EXPORT_VIEW_ALL)
-		textshare_crates(job, out, &top.tree, true);
-	if (view == EXPORT_VIEW_ALL || view == EXPORT_VIEW_MODULES)
-		table_rows(&t, "module", top.modules.v, top.modules.n);
-	t.self = false;
-	top_sum_threads(&top, MANY_THREADS, job->options.order);
-	if (view == EXPORT_VIEW_ALL || view == EXPORT_VIEW_THREADS)
-		table_rows(&t, "thread", top.threads.v, top.threads.n);
+	if (job->options.view == EXPORT_VIEW_FUNCTIONS)
+		put_functions(job, &top, out);
+	else if (job->options.view == EXPORT_VIEW_MODULES)
+		put_modules(job, &top, out);
+	else
+		put_threads(job, &top, out);
 	top_done(&top);
-	vec_done(&modules);
-	cleantext_set_done(&t.functions);
+}
+
+static void put_sections(const struct export_job *job, bool before_functions, struct buf *out)
+{
+	for (size_t i = 0; sections[i] && !job->selection->root; i++)
+		if (sections[i]->text_before_functions == before_functions)
+			sections[i]->text(job, out);
+}
+
+/* The answer first, then the groups that were asked for, the functions, then what threads waited for, and all else. */
+static void put_all(const struct export_job *job, struct buf *out)
+{
+	struct top top;
+	bool stacks = !series_only(job);
+
+	put_sections(job, true, out);
+	textshare_groups(job, out);
+	if (stacks) {
+		top_build(&top, job->profile, job->selection, job->options.no_inline, job->options.order);
+		put_functions(job, &top, out);
+	}
+	put_sections(job, false, out);
+	if (!stacks)
+		return;
+	textshare_crates(job, out, &top.tree, true);
+	put_modules(job, &top, out);
+	put_threads(job, &top, out);
+	top_done(&top);
 }
 
 /* The one section that can be asked for by itself: that it has nothing to say is an answer. */
@@ -110,21 +159,16 @@ static void put_subsystems(const struct export_job *job, struct buf *out)
 		buf_puts(out, "\nThis is no node whose functions the patterns know: --subsystems names a file with others.\n");
 }
 
-int text_write(const struct export_job *job, struct buf *out, struct err *err)
+static int put_view(const struct export_job *job, struct buf *out, struct err *err)
 {
-	put_head(job, out);
 	switch (job->options.view) {
 	case EXPORT_VIEW_ALL:
-		for (size_t i = 0; sections[i] && !job->selection->root; i++)
-			sections[i]->text(job, out);
-		textshare_groups(job, out);
-		if (!series_only(job))
-			put_top(job, out);
+		put_all(job, out);
 		return 0;
 	case EXPORT_VIEW_FUNCTIONS:
 	case EXPORT_VIEW_MODULES:
 	case EXPORT_VIEW_THREADS:
-		put_top(job, out);
+		put_one(job, out);
 		return 0;
 	case EXPORT_VIEW_CRATES:
 		textshare_crates(job, out, NULL, false);
@@ -147,4 +191,15 @@ int text_write(const struct export_job *job, struct buf *out, struct err *err)
 		return textphase_marks(job, out, err);
 	}
 	return 0;
+}
+
+int text_write(const struct export_job *job, struct buf *out, struct err *err)
+{
+	size_t from = out->n;
+	int r;
+
+	put_head(job, out);
+	r = put_view(job, out, err);
+	wrap_lines(out, from, job->options.columns);
+	return r;
 }

@@ -17,19 +17,22 @@ struct section {
 	const char *name;
 	/* Lines for people, with an empty line before them. */
 	void (*text)(const struct export_job *job, struct buf *out);
-	/* Members of the report's object, each on a line of its own. */
+	/* Members of the report's object, each on a line of its own. NULL: none. */
 	void (*json)(const struct export_job *job, struct json *j);
 	/* Members of the page's head (docs/page-format.md), whatever the job selects: the page holds the whole recording, and
 	 * has the member also where it is empty. NULL: the page does not show the section. */
 	void (*page)(const struct export_job *job, struct json *j);
+	bool text_before_functions; /* else after the table of functions */
 	bool json_after_tables; /* else before the tables of functions, modules and threads */
 };
 
 /* In the order in which the report shows them: X(NAME) stands for section_NAME. */
 #define SECTION_LIST(X) \
 	X(limit) \
-	X(subsystems) \
+	X(verdict) \
 	X(waits) \
+	X(account) \
+	X(subsystems) \
 	X(goroutines) \
 	X(cgroups) \
 	X(io) \
