@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "analyze/tree/restack.h"
+#include "analyze/tree/stdnames.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "profile/profile.h"
 
 /* Facts about a module. */
-enum { FILE_PROGRAM = 1, FILE_RUST = 2, FILE_KERNEL = 4, FILE_JIT = 8 };
+enum { FILE_PROGRAM = 1, FILE_RUST = 2, FILE_KERNEL = 4, FILE_JIT = 8, FILE_GO = 16 };
 
 static const char *const std_crates[] = { "std", "core", "alloc", "proc_macro", "test", "std_detect",
 					  "panic_unwind", "panic_abort", "compiler_builtins", "__rustc" };
@@ -341,6 +342,8 @@ static void look_at_function(struct crates *c, const struct profile_function *f)
 		add_program(c, name, n);
 	if (f->module < p->modules.n && is_std_crate(name, n) && !has_arguments(name))
 		mark_file(c, profile_str(p, p->modules.v[f->module].path), FILE_RUST);
+	if (f->module < p->modules.n && str_starts(name, "runtime."))
+		mark_file(c, profile_str(p, p->modules.v[f->module].path), FILE_GO);
 }
 
 void crates_init(struct crates *c, const struct profile *p, const char *const *own)
@@ -427,7 +430,7 @@ static bool matches_own(const struct crates *c, const char *crate, const char *m
 	return false;
 }
 
-/* Of a function in C or C++ that no table knows. */
+/* Of a function in C, C++ or Go that no table knows. */
 static enum code_kind kind_of_c(struct crates *c, const struct ident *id)
 {
 	unsigned bits = file_bits(c, id->module);
@@ -435,6 +438,8 @@ static enum code_kind kind_of_c(struct crates *c, const struct ident *id)
 
 	if (bits & FILE_JIT)
 		return CODE_OWN;
+	if (bits & FILE_GO ? stdnames_is_go(id->name) : stdnames_is_cpp(id->name))
+		return CODE_STD;
 	if (!program)
 		return CODE_DEPENDENCY;
 	/* Code that calls the Rust program's main, or is linked into it. */

@@ -14,7 +14,8 @@
  *
  * Kinds are guessed from names and modules, and from the name of the target: crates whose names begin with
  * a program's own name, or a part of it ("op-reth": op_reth and reth), are its own, as are crates with a
- * `main`. C functions of the program's file are its own if nothing there is Rust.
+ * `main`. C functions of the program's file are its own if nothing there is Rust, but for instances of C++'s standard
+ * templates and the packages of Go's standard library.
  */
 #pragma once
 
@@ -25,7 +26,7 @@
 enum code_kind {
 	CODE_OWN,        /* the program itself */
 	CODE_DEPENDENCY, /* crates and libraries that it uses */
-	CODE_STD,        /* std, core, alloc, the C and C++ libraries, the dynamic loader, the vdso */
+	CODE_STD,        /* std, core, alloc, the C, C++ and Go libraries, the dynamic loader, the vdso */
 	CODE_ALLOCATOR,  /* jemalloc, mimalloc, malloc and free wherever they are */
 	CODE_KERNEL,
 	CODE_OTHER,      /* no code: threads, notes, causes, markers; names that were not found */

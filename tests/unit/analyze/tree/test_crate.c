@@ -99,7 +99,7 @@ static void test_c(void **state)
 	check(&c, "__GI___libc_malloc", "/lib/libc.so.6", IDENT_USER, "libc.so.6", CODE_ALLOCATOR);
 	check(&c, "__libc_start_main_impl", "/lib/libc.so.6", IDENT_USER, "libc.so.6", CODE_STD);
 	check(&c, "std::vector<int>::push_back(int&&)", "/lib/libother.so", IDENT_USER, "libother.so",
-	      CODE_DEPENDENCY);
+	      CODE_STD);
 	check(&c, "std::ios::init()", "/lib/libstdc++.so.6", IDENT_USER, "libstdc++.so.6", CODE_STD);
 	check(&c, "vfs_read", "[kernel]", IDENT_KERNEL, "[kernel]", CODE_KERNEL);
 	check(&c, "[kernel]+0x12", "[kernel]", IDENT_UNNAMED, "[kernel]", CODE_KERNEL);
@@ -129,6 +129,72 @@ static void test_c_program(void **state)
 	check(&c, "_start", "/bin/demo-node", IDENT_USER, "demo-node", CODE_STD);
 	check(&c, "f(int)", "/bin/demo-node", IDENT_USER, "demo-node", CODE_OWN);
 	check(&c, "f", "/lib/libtrie.so", IDENT_USER, "libtrie.so", CODE_DEPENDENCY);
+	crates_done(&c);
+	profile_free(p);
+	(void)state;
+}
+
+/* Instances of the standard library's templates are in the program's file, and no code of its own. */
+static void test_cpp_program(void **state)
+{
+	static const struct {
+		const char *name;
+		enum code_kind kind;
+	} cases[] = {
+		{ "std::vector<app::Item, std::allocator<app::Item> >::push_back(app::Item const&)", CODE_STD },
+		{ "void std::__introsort_loop<int*, long>(int*, int*, long)", CODE_STD },
+		{ "std::pair<int, bool> std::_Rb_tree<int, int>::_M_insert(int&&)", CODE_STD },
+		{ "bool std::operator==<char>(std::string const&, char const*)", CODE_STD },
+		{ "__gnu_cxx::new_allocator<int>::allocate(unsigned long)", CODE_STD },
+		{ "std::vector<int> app::load(std::string const&)", CODE_OWN },
+		{ "app::Set<std::string>::operator bool() const", CODE_OWN },
+		{ "(anonymous namespace)::work(std::vector<int>&)", CODE_OWN },
+		{ "app::each<std::function<void (int)> >(std::function<void (int)>)", CODE_OWN },
+		{ "standard::run(int)", CODE_OWN },
+	};
+	struct profile *p = profile_new();
+	struct crates c;
+
+	profile_add_process(p, &(struct profile_process){ .exe = profile_string(p, "/bin/demo-node") });
+	crates_init(&c, p, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		check(&c, cases[i].name, "/bin/demo-node", IDENT_USER, "demo-node", cases[i].kind);
+	crates_done(&c);
+	profile_free(p);
+	(void)state;
+}
+
+/* Go links its library into the program. */
+static void test_go_program(void **state)
+{
+	static const struct {
+		const char *name;
+		enum code_kind kind;
+	} cases[] = {
+		{ "runtime.scanobject", CODE_STD },
+		{ "crypto/internal/fips140/sha256.block", CODE_STD },
+		{ "sort.insertionSort", CODE_STD },
+		{ "net/http.(*conn).serve", CODE_STD },
+		{ "slices.SortFunc[go.shape.[]github.com/a/b.T]", CODE_STD },
+		{ "vendor/golang.org/x/crypto/chacha20poly1305.seal", CODE_STD },
+		{ "type:.eq.main.Key", CODE_STD },
+		{ "memeqbody", CODE_STD },
+		{ "main.main.func1", CODE_OWN },
+		{ "main.Sort[go.shape.int]", CODE_OWN },
+		{ "go.uber.org/zap.(*Logger).Info", CODE_OWN },
+		{ "github.com/ethereum/go-ethereum/core/vm.(*EVM).Call", CODE_OWN },
+		{ "sorting.Fast", CODE_OWN },
+		{ "runtime", CODE_OWN },
+	};
+	struct profile *p = profile_new();
+	uint32_t module = profile_add_module(p, &(struct profile_module){ .path = profile_string(p, "/bin/geth") });
+	struct crates c;
+
+	profile_add_process(p, &(struct profile_process){ .exe = profile_string(p, "/bin/geth") });
+	profile_function(p, &(struct profile_function){ .name = profile_string(p, "runtime.goexit"), .module = module });
+	crates_init(&c, p, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		check(&c, cases[i].name, "/bin/geth", IDENT_USER, "geth", cases[i].kind);
 	crates_done(&c);
 	profile_free(p);
 	(void)state;
@@ -194,6 +260,8 @@ int main(void)
 		cmocka_unit_test(test_rust),
 		cmocka_unit_test(test_c),
 		cmocka_unit_test(test_c_program),
+		cmocka_unit_test(test_cpp_program),
+		cmocka_unit_test(test_go_program),
 		cmocka_unit_test(test_own),
 		cmocka_unit_test(test_own_pattern),
 		cmocka_unit_test(test_long_name),
