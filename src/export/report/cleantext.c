@@ -1,6 +1,5 @@
 #include "export/report/cleantext.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,7 +10,7 @@
 #include "base/mem.h"
 #include "base/text/plain.h"
 #include "base/text/str.h"
-#include "base/vec.h"
+#include "export/report/shortname.h"
 
 #define MARK ".." /* not the page's ellipsis: a terminal may know ASCII only */
 
@@ -55,121 +54,7 @@ size_t cleantext_columns(const char *s)
 	return columns;
 }
 
-/* Is the bracket at s part of the name of a C++ operator: operator<, operator<<, operator()? */
-static bool names_operator(const char *name, const char *s)
-{
-	if (*s == '<' && s > name && s[-1] == '<')
-		s--;
-	return s - name >= 8 && !memcmp(s - 8, "operator", 8);
-}
-
-/* Does the bracket at s hold arguments? What a path begins with, as in <A as B>::f, stays: it says whose function it is. */
-static bool holds_arguments(const char *name, const char *s)
-{
-	char before = s > name ? s[-1] : 0;
-	bool of_operator = before == '<' && names_operator(name, s - 1);
-
-	return before && (of_operator || isalnum((unsigned char)before) || strchr("_:>)}$", before)) && s[1] != '>' &&
-	       s[1] != ')';
-}
-
-/* The arguments between from and to, as mark if that is no longer. */
-static void put_folded(struct buf *b, const char *from, const char *to, const char *mark)
-{
-	_cleanup_free_ char *arguments = mem_strndup(from, to - from);
-
-	buf_puts(b, cleantext_columns(arguments) >= cleantext_columns(mark) ? mark : arguments);
-}
-
-/* name with arguments of types and functions as mark; name itself if its brackets don't match. */
-static void fold_arguments(struct buf *b, const char *name, const char *mark)
-{
-	VEC(bool) open = { 0 }; /* brackets; true: what it holds is left out */
-	size_t hidden = 0;
-	const char *from = name;
-
-	for (const char *s = name; *s; s++) {
-		char before = s > name ? s[-1] : 0;
-
-		if ((*s == '<' || *s == '(') && !names_operator(name, s)) {
-			bool hides = holds_arguments(name, s);
-
-			if (!hidden)
-				buf_putc(b, *s);
-			if (hides && !hidden)
-				from = s + 1;
-			vec_push(&open, hides);
-			hidden += hides;
-		} else if (((*s == '>' && before != '-' && before != '=') || *s == ')') && open.n) {
-			bool hid = open.v[--open.n];
-
-			hidden -= hid;
-			if (hid && !hidden)
-				put_folded(b, from, s, mark);
-			if (!hidden)
-				buf_putc(b, *s);
-		} else if (!hidden) {
-			buf_putc(b, *s);
-		}
-	}
-	if (open.n) {
-		b->n = 0;
-		buf_puts(b, name);
-	}
-	vec_done(&open);
-}
-
-/* The bracket that closes the one at s, if there is at most one pair in each of its two parts, before and after " as ";
- * *ret_as is where that stands, or the bracket itself. NULL: it is more complicated. */
-static const char *close_of_path(const char *s, const char **ret_as)
-{
-	int depth = 1, pairs = 0;
-
-	*ret_as = NULL;
-	for (s++; *s; s++) {
-		if (*s == '<' && (depth > 1 || ++pairs > 1))
-			return NULL;
-		depth += *s == '<' ? 1 : *s == '>' ? -1 : 0;
-		if (!depth) {
-			*ret_as = *ret_as ? *ret_as : s;
-			return s;
-		}
-		if (depth == 1 && !*ret_as && str_starts(s, " as ")) {
-			*ret_as = s;
-			pairs = 0;
-		}
-	}
-	return NULL;
-}
-
-/* "<a::B as c::D>::e" becomes "a::B::e" in place. */
-static void drop_trait(struct buf *b)
-{
-	const char *type = b->data + 1, *as, *close = *b->data == '<' ? close_of_path(b->data, &as) : NULL;
-	_cleanup_free_ char *plain = NULL;
-
-	if (!close || !str_starts(close + 1, "::"))
-		return;
-	type += *type == '&';
-	type += str_starts(type, "mut ") ? 4 : 0;
-	plain = mem_printf("%.*s%s", (int)(as - type), type, close + 1);
-	b->n = 0;
-	buf_puts(b, plain);
-}
-
-/* The next segment of a path, NULL if there is none. What begins with a brace ({{closure}}) belongs to what is before it,
- * for alone it says nothing. */
-static const char *next_segment(const char *s)
-{
-	while ((s = strstr(s, "::"))) {
-		s += 2;
-		if (*s && *s != '{')
-			return s;
-	}
-	return NULL;
-}
-
-static void cut(struct buf *b, const char *text, size_t columns, const char *mark)
+void cleantext_cut_at(struct buf *b, const char *text, size_t columns, const char *mark)
 {
 	size_t used, bytes = take(text, columns, &used);
 
@@ -184,43 +69,12 @@ static void cut(struct buf *b, const char *text, size_t columns, const char *mar
 
 void cleantext_cut(struct buf *b, const char *text, size_t columns)
 {
-	cut(b, text, columns, MARK);
-}
-
-void cleantext_shorten(struct buf *b, const char *name, size_t columns, const char *mark)
-{
-	size_t wide = cleantext_columns(mark);
-	struct buf folded = { 0 };
-	const char *last;
-
-	if (columns <= wide)
-		return;
-	fold_arguments(&folded, name, mark);
-	buf_puts(&folded, "");
-	if (cleantext_columns(folded.data) > columns)
-		drop_trait(&folded);
-	last = folded.data;
-	if (cleantext_columns(last) > columns)
-		for (const char *s = last; (s = next_segment(s));) {
-			last = s;
-			if (cleantext_columns(s) + wide + 2 <= columns) {
-				buf_printf(b, "%s::", mark);
-				break;
-			}
-		}
-	if (cleantext_columns(last) <= columns)
-		buf_puts(b, last);
-	else
-		cut(b, last, columns, mark);
-	buf_done(&folded);
+	cleantext_cut_at(b, text, columns, MARK);
 }
 
 void cleantext_fit(struct buf *b, const char *name, size_t columns)
 {
-	if (columns > cleantext_columns(MARK) && cleantext_columns(name) <= columns)
-		buf_puts(b, name);
-	else
-		cleantext_shorten(b, name, columns, MARK);
+	shortname_put(b, name, columns, MARK);
 }
 
 /* Is text free in this table, or already the text of name? Then it is from now on. */
@@ -235,20 +89,15 @@ void cleantext_function(struct cleantext_set *set, struct buf *b, const char *na
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 
-	cleantext_shorten(&text, name, columns, MARK);
+	cleantext_fit(&text, name, columns);
 	buf_puts(&text, "");
-	if (text.n && !claim(set, text.data, name)) {
-		text.n = 0;
-		cleantext_fit(&text, name, columns);
-		buf_puts(&text, "");
-	}
 	for (int k = 2; text.n && !claim(set, text.data, name); k++) {
 		char number[16];
 
 		snprintf(number, sizeof(number), "~%d", k);
 		text.n = 0;
 		if (columns > strlen(number))
-			cleantext_shorten(&text, name, columns - strlen(number), MARK);
+			cleantext_fit(&text, name, columns - strlen(number));
 		if (text.n)
 			buf_puts(&text, number);
 	}

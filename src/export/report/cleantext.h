@@ -22,32 +22,26 @@ void cleantext_json(struct json *j, const char *key, const char *s);
 /* Columns of a clean name in a monospaced font: wide characters are two. */
 size_t cleantext_columns(const char *s);
 
-/*
- * A clean name of a function in at most columns, by the rule of the page (ui/names.js, shortName()); mark stands for what is
- * left out. Arguments go always (`Vec<..>`, `f(..)`). Where that is still too long, the trait of `<A as B>::f` goes, then the
- * left of the path (`..::Tree::state_root`), so that the last segment stays whole if it fits; then its end (`state_r..`).
- * Nothing where only the mark would fit.
- */
-void cleantext_shorten(struct buf *b, const char *name, size_t columns, const char *mark);
-
 /* The texts that a table has given to functions. Starts as zeros. */
 struct cleantext_set {
 	struct map given; /* hash of the text to hash of the name */
 };
 void cleantext_set_done(struct cleantext_set *set);
-/* A clean name as cleantext_shorten() has it; set NULL: it is in no table. Where another function of the table has that text
- * already: whole if it fits, or with ~2, ~3 at its end. */
+/* A clean name as shortname.h shortens it; set NULL: it is in no table. Where another function of the table has that text
+ * already: with ~2, ~3 at its end. */
 void cleantext_function(struct cleantext_set *set, struct buf *b, const char *name, size_t columns);
 
-/* Any clean name: whole if it fits, else as cleantext_shorten(). Nothing below 3 columns. */
+/* Any clean name as shortname.h shortens it. Nothing below 3 columns. */
 void cleantext_fit(struct buf *b, const char *name, size_t columns);
 
 /* The last column of a row: any name, made clean, and cut to what used columns leave of a terminal's line (columns 0: no
  * terminal, whole). Twenty are always left to it. */
 void cleantext_last(struct buf *b, const char *name, unsigned columns, unsigned used);
 
-/* The same for a function of a table: shortened also where it would fit, as on the page. */
+/* The same for a function of a table. */
 void cleantext_last_function(struct cleantext_set *set, struct buf *b, const char *name, unsigned columns, unsigned used);
 
 /* A clean text that is no name: only its end is cut. */
 void cleantext_cut(struct buf *b, const char *text, size_t columns);
+/* The same, with another mark for what is left out. */
+void cleantext_cut_at(struct buf *b, const char *text, size_t columns, const char *mark);
