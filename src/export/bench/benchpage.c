@@ -8,13 +8,25 @@
 #include <string.h>
 
 #include "stats/bootstrap.h"
+#include "bench/compare.h"
 #include "bench/runs.h"
 #include "stats/stats.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "export/bench/bench.h"
+#include "export/report/cleantext.h"
 
-enum { WIDTH = 1000, LEFT = 20, RIGHT = 20, LANE = 56, AXIS = 26, ORDER_HEIGHT = 140, DOTS_MAX = 5000 };
+enum {
+	WIDTH = 1000,
+	LEFT = 170, /* room for the names of lanes, and the values of an axis */
+	RIGHT = 30,
+	LANE = 56,
+	AXIS = 38,
+	ORDER_HEIGHT = 190,
+	TICKS = 6,
+	NAME_COLUMNS = 23,
+	DOTS_MAX = 5000,
+};
 
 static const char *const colours[] = { "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00" };
 
@@ -37,6 +49,7 @@ static const char head[] = "<!doctype html>\n<html lang=\"en\"><head><meta chars
 			   "ui-monospace,monospace;fill:var(--text)}\n"
 			   ".command{font-family:ui-monospace,monospace;overflow-wrap:anywhere}.key{display:"
 			   "inline-block;width:12px;height:12px;margin-right:6px}\n"
+			   ".conclusion{font-size:15px;overflow-wrap:anywhere}.axis{font-family:system-ui,sans-serif}\n"
 			   "</style></head><body>\n";
 
 struct scale {
@@ -83,20 +96,80 @@ static void put_dot(const struct runs *r, size_t row, uint32_t m, double x, doub
 		   x, y, colour(r->rows.v[row].command), (unsigned long long)r->rows.v[row].round, text);
 }
 
-static void put_axis(const struct scale *s, const char *unit, double y, struct buf *out)
+/* 1, 2 or 5 times a power of ten, so that a scale has about that many of them. */
+static double tick_step(const struct scale *s, int wanted)
 {
+	double rough = (s->high - s->low) / wanted, ten = pow(10, floor(log10(rough))), times = rough / ten;
+
+	return ten * (times <= 1 ? 1 : times <= 2 ? 2 : times <= 5 ? 5 : 10);
+}
+
+/* "60 ms" of "60.00 ms": a tick needs no more digits. */
+static char *tick_text(char out[32], double x, const char *unit)
+{
+	char *point, *end, *from;
+
+	bench_value(out, x, unit);
+	point = strchr(out, '.');
+	if (!point)
+		return out;
+	from = end = point + 1 + strspn(point + 1, "0123456789");
+	while (from[-1] == '0')
+		from--;
+	if (from[-1] == '.')
+		from--;
+	memmove(from, end, strlen(end) + 1);
+	return out;
+}
+
+/* Ticks of a scale: their first one, and how many; a scale of one value has that one. */
+struct ticks {
+	double first, step;
+	int n;
+};
+
+static struct ticks find_ticks(const struct scale *s, int wanted)
+{
+	struct ticks t = { s->low, 0, 1 };
+
+	if (s->high <= s->low || !isfinite(s->high - s->low))
+		return t;
+	t.step = tick_step(s, wanted);
+	t.first = ceil(s->low / t.step - 1e-9) * t.step;
+	t.n = (int)fmin(floor((s->high - t.first) / t.step + 1e-9) + 1, 2.0 * wanted + 2);
+	return t;
+}
+
+/* The axis below the lanes, with a line up for each tick, and what it measures at its end. */
+static void put_axis(const struct scale *s, const struct runs_metric *m, double y, struct buf *out)
+{
+	struct ticks t = find_ticks(s, TICKS);
 	char text[32];
 
 	buf_printf(out, "<line x1=\"%g\" x2=\"%g\" y1=\"%g\" y2=\"%g\" stroke=\"var(--line)\"/>\n", s->from,
 		   s->to, y, y);
-	for (int i = 0; i <= 4; i++) {
-		double x = s->low + (s->high - s->low) * i / 4, at = place(s, x);
+	for (int i = 0; i < t.n; i++) {
+		double x = t.first + i * t.step, at = place(s, x);
 
-		if (i && s->high <= s->low)
-			break;
-		buf_printf(out, "<text x=\"%.1f\" y=\"%g\" text-anchor=\"%s\">%s</text>\n", at, y + 16,
-			   !i ? "start" : i == 4 ? "end" : "middle", bench_value(text, x, unit));
+		buf_printf(out, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%g\" stroke=\"var(--line)\" stroke-width=\".5\"/>\n", at,
+			   at, y + 4);
+		buf_printf(out, "<text x=\"%.1f\" y=\"%g\" text-anchor=\"middle\">%s</text>\n", at, y + 16, tick_text(text, x, m->unit));
 	}
+	buf_printf(out, "<text x=\"%g\" y=\"%g\" text-anchor=\"middle\" class=\"axis\">", (s->from + s->to) / 2, y + 32);
+	buf_xml(out, m->name);
+	buf_puts(out, " of a run</text>\n");
+}
+
+/* The name of a command at the left of its lane. */
+static void put_lane_name(const struct runs *r, uint32_t command, struct buf *out)
+{
+	_cleanup_(buf_done) struct buf clean = { 0 }, cut = { 0 };
+
+	cleantext_put(&clean, r->commands.v[command]);
+	cleantext_cut(&cut, clean.data ? clean.data : "", NAME_COLUMNS);
+	buf_printf(out, "<text x=\"0\" y=\"%g\">", command * (double)LANE + LANE / 2.0 + 4);
+	buf_xml(out, cut.data ? cut.data : "");
+	buf_puts(out, "</text>\n");
 }
 
 /* The median with its interval, behind the dots. */
@@ -132,8 +205,11 @@ static void put_distribution(const struct runs *r, uint32_t m, struct scale s, d
 
 	buf_printf(out, "<svg viewBox=\"0 0 %d %g\" role=\"img\" aria-label=\"distribution\">\n", WIDTH,
 		   bottom + AXIS);
-	for (uint32_t c = 0; c < r->commands.n; c++)
+	put_axis(&s, &r->metrics.v[m], bottom, out);
+	for (uint32_t c = 0; c < r->commands.n; c++) {
+		put_lane_name(r, c, out);
 		put_middle(r, c, m, &s, c * (double)LANE, values, out);
+	}
 	for (size_t i = 0; i < r->rows.n && i < DOTS_MAX; i++) {
 		double x = runs_value(r, i, m);
 
@@ -141,7 +217,6 @@ static void put_distribution(const struct runs *r, uint32_t m, struct scale s, d
 			put_dot(r, i, m, place(&s, x),
 				r->rows.v[i].command * (double)LANE + 10 + (double)(i * 7 % 37), out);
 	}
-	put_axis(&s, r->metrics.v[m].unit, bottom, out);
 	buf_puts(out, "</svg>\n");
 }
 
@@ -149,21 +224,32 @@ static void put_distribution(const struct runs *r, uint32_t m, struct scale s, d
 static void put_order(const struct runs *r, uint32_t m, const struct scale *values, struct buf *out)
 {
 	struct scale across = { 0, r->rows.n > 1 ? (double)(r->rows.n - 1) : 0, LEFT, WIDTH - RIGHT };
-	struct scale up = { values->low, values->high, ORDER_HEIGHT - 10, 10 };
+	struct scale up = { values->low, values->high, ORDER_HEIGHT - AXIS, 10 };
+	struct ticks t = find_ticks(&up, TICKS / 2), runs = find_ticks(&across, TICKS);
 	char text[32];
 
 	buf_printf(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"run by run\">\n", WIDTH,
 		   ORDER_HEIGHT);
+	for (int i = 0; i < t.n; i++) {
+		double y = place(&up, t.first + i * t.step);
+
+		buf_printf(out, "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"var(--line)\" stroke-width=\".5\"/>\n", LEFT,
+			   WIDTH - RIGHT, y, y);
+		buf_printf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", LEFT - 8, y + 4,
+			   tick_text(text, t.first + i * t.step, r->metrics.v[m].unit));
+	}
+	for (int i = 0; i < runs.n; i++)
+		if (runs.step >= 1 || !runs.step)
+			buf_printf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f</text>\n",
+				   place(&across, runs.first + i * runs.step), ORDER_HEIGHT - 20, runs.first + i * runs.step + 1);
 	for (size_t i = 0; i < r->rows.n && i < DOTS_MAX; i++) {
 		double x = runs_value(r, i, m);
 
 		if (isfinite(x))
 			put_dot(r, i, m, place(&across, (double)i), place(&up, x), out);
 	}
-	buf_printf(out, "<text x=\"0\" y=\"10\">%s</text>\n",
-		   bench_value(text, values->high, r->metrics.v[m].unit));
-	buf_printf(out, "<text x=\"0\" y=\"%d\">%s</text>\n</svg>\n", ORDER_HEIGHT - 1,
-		   bench_value(text, values->low, r->metrics.v[m].unit));
+	buf_printf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" class=\"axis\">runs, in the order in which they were made</text>\n</svg>\n",
+		   (LEFT + WIDTH - RIGHT) / 2, ORDER_HEIGHT - 4);
 }
 
 static void put_table(const struct runs *r, uint32_t command, double *values, struct buf *out)
@@ -190,6 +276,44 @@ static void put_table(const struct runs *r, uint32_t command, double *values, st
 		buf_puts(out, "</tr>\n");
 	}
 	buf_puts(out, "</table>\n");
+}
+
+/* What the terminal says: each command against the first; of one alone its median. */
+static void put_conclusion(const struct runs *r, uint32_t chief, double *values, struct buf *out)
+{
+	const struct runs *files[] = { r };
+	char text[32];
+
+	for (uint32_t c = 1; c < r->commands.n; c++) {
+		const struct compare_side a = { files, 1, 0 }, b = { files, 1, c };
+		_cleanup_(buf_done) struct buf sentence = { 0 };
+		struct comparison made;
+
+		if (compare_make(&a, &b, &(struct compare_options){ .floor = -1 }, &made, NULL))
+			continue;
+		compare_sentence(&made, &sentence);
+		buf_puts(out, "<p class=\"conclusion\"><code>");
+		buf_xml(out, r->commands.v[c]);
+		buf_puts(out, "</code>, against <code>");
+		buf_xml(out, r->commands.v[0]);
+		buf_puts(out, "</code>: <strong>");
+		buf_xml(out, sentence.data);
+		buf_puts(out, "</strong></p>\n");
+		comparison_done(&made);
+	}
+	if (r->commands.n == 1 && chief < r->metrics.n) {
+		struct stats_summary s;
+
+		stats_describe(values, runs_column(r, 0, chief, values, NULL), &s);
+		if (!s.n)
+			return;
+		buf_puts(out, "<p class=\"conclusion\"><strong>");
+		buf_xml(out, r->metrics.v[chief].name);
+		buf_printf(out, ": %s</strong> (median of %zu run%s", bench_value(text, s.median, r->metrics.v[chief].unit), s.n,
+			   s.n == 1 ? "" : "s");
+		buf_printf(out, ", from %s", bench_value(text, s.min, r->metrics.v[chief].unit));
+		buf_printf(out, " to %s)</p>\n", bench_value(text, s.max, r->metrics.v[chief].unit));
+	}
 }
 
 /* Which colour is which, before the first picture. */
@@ -225,6 +349,7 @@ void benchpage_put(const struct runs *r, struct buf *out)
 
 	buf_puts(out, head);
 	buf_printf(out, "<h1>gasflame bench \xc2\xb7 %zu runs</h1>\n", r->rows.n);
+	put_conclusion(r, chief, values, out);
 	put_legend(r, out);
 	if (chief < r->metrics.n)
 		put_metric(r, chief, true, values, out);

@@ -286,6 +286,36 @@ static void nothing_hostile_gets_through(void **state)
 	buf_done(&out);
 }
 
+/* The page says what the terminal does, before its pictures; ticks are round. */
+static void the_page_concludes(void **state)
+{
+	static const char *const shown[] = { ">60 ms<", ">80 ms<", ">100 ms<", ">wall of a run<" };
+	struct runs r = { .interleaved = true };
+	struct buf out = { 0 }, sentence = { 0 };
+	const struct runs *files[] = { &r };
+	const struct compare_side a = { files, 1, 0 }, b = { files, 1, 1 };
+	struct comparison c;
+
+	runs_command(&r, "old");
+	runs_command(&r, "new");
+	runs_add_metric(&r, "wall", "s");
+	for (uint64_t i = 0; i < 24; i++)
+		runs_add_row(&r, &(struct runs_row){ .command = i % 2, .round = i / 2 + 1 })[0] =
+			(i % 2 ? 0.057 : 0.1) + (double)(i * 7 % 11) * 1e-4;
+	benchpage_put(&r, &out);
+	assert_int_equal(compare_make(&a, &b, &(struct compare_options){ .floor = -1 }, &c, NULL), 0);
+	compare_sentence(&c, &sentence);
+	assert_non_null(strstr(sentence.data, "% faster"));
+	assert_non_null(strstr(out.data, sentence.data));
+	assert_true(strstr(out.data, sentence.data) < strstr(out.data, "<svg"));
+	for (size_t i = 0; i < ARRAY_LEN(shown); i++)
+		assert_non_null(strstr(out.data, shown[i]));
+	comparison_done(&c);
+	runs_done(&r);
+	buf_done(&sentence);
+	buf_done(&out);
+}
+
 /* A time in nanoseconds has more digits than a double. */
 static void integers_are_exact(void **state)
 {
@@ -626,6 +656,7 @@ int main(void)
 		cmocka_unit_test(too_few_or_nothing),
 		cmocka_unit_test(files_are_read_back),
 		cmocka_unit_test(nothing_hostile_gets_through),
+		cmocka_unit_test(the_page_concludes),
 		cmocka_unit_test(integers_are_exact),
 		cmocka_unit_test(bad_files),
 		cmocka_unit_test(block_latencies),
