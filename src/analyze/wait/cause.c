@@ -61,6 +61,26 @@ void causes_init(struct causes *c, const struct profile *p, struct patterns *pat
 	causes_grow(c);
 }
 
+static void find_parents(struct causes *c)
+{
+	const struct profile *p = c->p;
+	_cleanup_(map_done) struct map pids = { 0 };
+
+	if (c->processes == p->processes.n)
+		return;
+	c->processes = p->processes.n;
+	c->parents = mem_resize(c->parents, c->processes, sizeof(*c->parents));
+	memset(c->parents, 0, c->processes);
+	for (size_t i = 0; i < c->processes; i++)
+		*map_put(&pids, p->processes.v[i].pid, i) = i;
+	for (size_t i = 0; i < c->processes; i++) {
+		const uint64_t *parent = map_get(&pids, p->processes.v[i].parent_pid);
+
+		if (parent && *parent != i)
+			c->parents[*parent] = 1;
+	}
+}
+
 void causes_grow(struct causes *c)
 {
 	const struct profile *p = c->p;
@@ -73,6 +93,7 @@ void causes_grow(struct causes *c)
 		if (c->roles[i] == ROLE_QUEUE && !strcmp(profile_str(p, p->events.v[i].name), throttled))
 			c->quota_event = i;
 	}
+	find_parents(c);
 	if (n <= c->stacks)
 		return;
 	n = MAX(n, c->stacks + c->stacks / 2);
@@ -88,6 +109,7 @@ void causes_done(struct causes *c)
 	free(c->roles);
 	free(c->found);
 	free(c->busy);
+	free(c->parents);
 	underway_done(&c->work);
 	map_done(&c->functions);
 	vec_done(&c->sets);
@@ -224,6 +246,13 @@ struct causes_wait causes_of_wait(struct causes *c, uint32_t thread, uint32_t st
 		unsigned known = underway_known(&c->work, thread);
 
 		if (sum ? known == UNDERWAY_BY_STACKS : known && !underway_in_span(&c->work, thread, begin_ns, end_ns)) {
+			w.cause = CAUSE_IDLE;
+			w.changed = true;
+		}
+	} else if (w.pattern && w.pattern->child && thread < c->p->threads.n) {
+		uint32_t process = c->p->threads.v[thread].process;
+
+		if (process < c->processes && c->parents[process]) {
 			w.cause = CAUSE_IDLE;
 			w.changed = true;
 		}

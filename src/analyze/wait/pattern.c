@@ -120,7 +120,7 @@ static int finish(struct reading *r)
 
 	if (!p->name)
 		return 0;
-	if (p->regex[PATTERN_WORK] && (r->has_cause || p->waits || p->no_own || p->outside || p->regex[PATTERN_USER] ||
+	if (p->regex[PATTERN_WORK] && (r->has_cause || p->waits || p->no_own || p->outside || p->child || p->regex[PATTERN_USER] ||
 				       p->regex[PATTERN_UNLESS] || p->regex[PATTERN_KERNEL]))
 		return complain(r, r->began, "work = says nothing of a wait, and goes with means = only, in pattern", p->name);
 	if (!r->has_cause && !p->regex[PATTERN_WORK])
@@ -228,9 +228,10 @@ static int set_key(struct reading *r, const char *key, char *value)
 		return 0;
 	}
 	if (!strcmp(key, "idle")) {
-		if (strcmp(value, "outside"))
-			return complain(r, r->line, "idle can only be outside, not", value);
-		r->p.outside = true;
+		if (strcmp(value, "outside") && strcmp(value, "child"))
+			return complain(r, r->line, "idle can only be outside or child, not", value);
+		r->p.outside = !strcmp(value, "outside");
+		r->p.child = !r->p.outside;
 		return 0;
 	}
 	if (!strcmp(key, "means") || !strcmp(key, "fix")) {

@@ -341,6 +341,29 @@ static void a_users_patterns_come_first(void **state)
 #define ETHREX THREAD "ethrex_rpc::rpc::start_block_executor::{{closure}};"
 #define SCOPE  "std::thread::scoped::scope;std::thread::park;syscall;" FUTEX
 
+/* A wait for a child is idle where the child is recorded, too, as of su and of a shell; else it is a wait like others. */
+static void waits_for_a_recorded_child_are_idle(void **state)
+{
+	struct waiting w = waiting_empty();
+	struct profile *p = w.s.p;
+	uint32_t stack = sample_stack(&w.s, "main;wait4;k:__x64_sys_wait4;k:kernel_wait4;k:do_wait;k:schedule");
+	uint32_t ends = sample_stack(&w.s, "main;k:__x64_sys_exit;k:do_exit;k:schedule");
+	struct table t;
+
+	begin(&t, p, NULL);
+	assert_int_equal(causes_of_wait(&t.causes, w.engine, stack, 0, 5 * MS).cause, CAUSE_PIPE);
+	profile_add_process(p, &(struct profile_process){ .pid = 9000, .parent_pid = 8999 });
+	causes_grow(&t.causes);
+	assert_int_equal(causes_of_wait(&t.causes, w.engine, stack, 0, 5 * MS).cause, CAUSE_PIPE);
+	profile_add_process(p, &(struct profile_process){ .pid = 9001,
+							  .parent_pid = p->processes.v[p->threads.v[w.engine].process].pid });
+	causes_grow(&t.causes);
+	assert_int_equal(causes_of_wait(&t.causes, w.engine, stack, 0, 5 * MS).cause, CAUSE_IDLE);
+	assert_int_equal(causes_of_wait(&t.causes, w.engine, ends, 0, 5 * MS).cause, CAUSE_PIPE);
+	end(&t);
+	profile_free(p);
+}
+
 /* Inside of a function that is a block no wait is idle; the same functions outside of it are. */
 static void waits_inside_a_block_are_not_idle(void **state)
 {
@@ -443,7 +466,7 @@ static void mistakes_name_their_line(void **state)
 		{ "\x7f\x45LF\x01", "f:1: neither [name]" },
 		{ "[a]\nwork = x\ncause = idle", "f:1: work = says nothing of a wait" },
 		{ "[a]\nwork = (", "f:2: '(' is not a regular expression" },
-		{ "[a]\nidle = inside\ncause = park", "f:2: idle can only be outside, not 'inside'" },
+		{ "[a]\nidle = inside\ncause = park", "f:2: idle can only be outside or child, not 'inside'" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(mistakes); i++) {
@@ -522,6 +545,7 @@ int main(void)
 		cmocka_unit_test(user_code_tells_what_it_means),
 		cmocka_unit_test(without_kernel_symbols_unknown_is_said),
 		cmocka_unit_test(a_users_patterns_come_first),
+		cmocka_unit_test(waits_for_a_recorded_child_are_idle),
 		cmocka_unit_test(waits_inside_a_block_are_not_idle),
 		cmocka_unit_test(waits_within_a_span_are_not_idle),
 		cmocka_unit_test(mistakes_name_their_line),
