@@ -44,9 +44,13 @@ struct heap_function {
 	bool grows;    /* in the middle third and the last one, beyond its error */
 };
 
-/* Shows the reason of a sentence: the event to weigh, NULL = none; the function to show, NULL = any. */
+/* Shows the reason of a sentence, and says of which parts it is made: a finding, advice, options of the command line. */
 struct heap_link {
-	const char *what, *function;
+	const char *what;     /* event to weigh, NULL = there is nothing to show */
+	const char *function; /* to show, NULL = any */
+	bool grew;            /* it is about growth since the first third of the time */
+	size_t finding;       /* bytes of the finding */
+	size_t said;          /* bytes of the finding and the advice; the page does without the rest */
 };
 
 /* The guides' symptoms. */
@@ -69,6 +73,7 @@ struct heap_figures {
 	uint64_t lost, unseen;               /* samples that found no room; frees that were noticed late */
 	VEC(struct heap_function) functions; /* most alive first, then most allocated */
 	bool symptoms[HEAP_SYMPTOMS];
+	bool rose; /* it grew by much, though no symptom says how */
 	VEC(char *) verdict; /* sentences: the findings, and where to look next */
 	VEC(struct heap_link) links; /* of each sentence */
 	/* The rest is private. */

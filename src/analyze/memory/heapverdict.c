@@ -34,6 +34,8 @@ enum {
 	FULL_PERCENT = 90,     /* of the cgroup's limit */
 	FEW = 500,             /* samples of the CPU, below which shares say nothing */
 	BUSY_PERCENT = 50, /* of one CPU */
+	RISE = 8 * MB,         /* growth of a heap that is worth a sentence */
+	LEVEL_PERCENT = 10,    /* of its growth, in the last two thirds: it has levelled off */
 };
 
 static void say(struct heap_figures *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -43,14 +45,37 @@ static void say(struct heap_figures *f, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	vec_push(&f->verdict, mem_vprintf(fmt, ap));
-	vec_push(&f->links, (struct heap_link){ 0 });
 	va_end(ap);
+	vec_push(&f->links, (struct heap_link){ .finding = strlen(f->verdict.v[f->verdict.n - 1]) });
+	f->links.v[f->links.n - 1].said = f->links.v[f->links.n - 1].finding;
+}
+
+static void append(struct heap_figures *f, const char *text)
+{
+	char **last = &f->verdict.v[f->verdict.n - 1], *longer = mem_printf("%s %s", *last, text);
+
+	free(*last);
+	*last = longer;
+}
+
+/* Adds advice to the last sentence. */
+static void advise(struct heap_figures *f, const char *text)
+{
+	append(f, text);
+	f->links.v[f->links.n - 1].said = strlen(f->verdict.v[f->verdict.n - 1]);
+}
+
+/* Adds options of the command line that show more of the last sentence: the page has links instead. */
+static void name_commands(struct heap_figures *f, const char *text)
+{
+	append(f, text);
 }
 
 /* Links the last sentence to its data. */
 static void show(struct heap_figures *f, const char *what, const char *function)
 {
-	f->links.v[f->links.n - 1] = (struct heap_link){ what, function };
+	f->links.v[f->links.n - 1].what = what;
+	f->links.v[f->links.n - 1].function = function;
 }
 
 const char *heap_symptom_name(enum heap_symptom s)
@@ -88,13 +113,40 @@ static void judge_leak(struct heap_figures *f)
 	f->symptoms[HEAP_LEAK] = true;
 	say(f,
 	    "Leak? What `%s` allocates grew from %s after a third of the time to %s, %s a minute, and "
-	    "still grew in the last third (all that grow: %s). A leak, or a cache that is not full yet: "
-	    "the longer it is recorded the surer. Look at --what heap, and compare two recordings some "
-	    "time apart with `gasflame diff`.",
+	    "still grew in the last third (all that grow: %s).",
 	    most->name, str_bytes(a, most->thirds[0] > 0 ? most->thirds[0] : 0),
 	    str_bytes(b, most->thirds[2]), str_bytes(c, seconds(f) ? of_most / (seconds(f) * 2 / 3) * 60 : 0),
 	    str_bytes(d, grown));
 	show(f, "heap", most->name);
+	f->links.v[f->links.n - 1].grew = true;
+	advise(f, "A leak, or a cache that is not full yet: the longer it is recorded the surer.");
+	name_commands(f, "Look at --what heap, and compare two recordings some time apart with `gasflame diff`.");
+}
+
+/* A heap that grew by much is no leak yet, but worth knowing. */
+static void judge_rise(struct heap_figures *f)
+{
+	const struct heap_function *most = NULL;
+	int64_t grown = 0, late = 0;
+	char a[32], b[32], c[32];
+
+	for (size_t i = 0; i < f->functions.n; i++) {
+		const struct heap_function *g = &f->functions.v[i];
+
+		grown += g->thirds[2];
+		late += g->thirds[2] - g->thirds[0];
+		if (!most || g->thirds[2] > most->thirds[2])
+			most = g;
+	}
+	if (!most || grown < RISE || f->ended || f->symptoms[HEAP_LEAK] || f->symptoms[HEAP_BLOAT])
+		return;
+	f->rose = true;
+	say(f, "The heap grew by %s, %s of it after the first third of the time; `%s` holds most of that, %s.",
+	    str_bytes(a, grown), str_bytes(b, late > 0 ? late : 0), most->name, str_bytes(c, most->thirds[2]));
+	show(f, "heap", most->name);
+	advise(f, late * 100 < grown * LEVEL_PERCENT ?
+			  "It has levelled off: data that is loaded once, or a cache that is full." :
+			  "It may level off: record longer to see whether it is a leak.");
 }
 
 static void judge_end(struct heap_figures *f)
@@ -130,16 +182,16 @@ static void judge_churn(struct heap_figures *f)
 	if (at_once)
 		say(f,
 		    "Churn: %.0f %% of the %s that were allocated a second were freed before their "
-		    "thread's next allocation, most by `%s`. Reuse buffers there, or keep them on the "
-		    "stack. Look at --what temporary.",
+		    "thread's next allocation, most by `%s`.",
 		    share, str_bytes(a, rate), most->name);
 	else
-		say(f,
-		    "Churn: %s were allocated a second and %.0f %% of it freed again, most by `%s`. Look "
-		    "at --what alloc, and with -e cpu at what the allocator costs.",
-		    str_bytes(b, rate),
+		say(f, "Churn: %s were allocated a second and %.0f %% of it freed again, most by `%s`.", str_bytes(b, rate),
 		    100.0 * f->freed.bytes / (f->allocated.bytes ? f->allocated.bytes : 1), most->name);
 	show(f, at_once ? "temporary" : "alloc", most->name);
+	if (at_once)
+		advise(f, "Reuse buffers there, or keep them on the stack.");
+	name_commands(f, at_once ? "Look at --what temporary." :
+				   "Look at --what alloc, and with -e cpu at what the allocator costs.");
 }
 
 static void judge_bloat(struct heap_figures *f)
@@ -155,10 +207,12 @@ static void judge_bloat(struct heap_figures *f)
 		f->symptoms[HEAP_BLOAT] = true;
 		say(f,
 		    "Bloat: at its peak, after %s, the heap was %s, and %s at the end; `%s` held most of "
-		    "it then. Look at --what peak: the memory that the machine must have is decided there.",
+		    "it then.",
 		    str_duration(a, f->peak_ns), str_bytes(b, f->peak.bytes), str_bytes(c, f->live.bytes),
 		    most->name);
 		show(f, "peak", most->name);
+		advise(f, "The memory that the machine must have is decided there.");
+		name_commands(f, "Look at --what peak.");
 		return;
 	}
 	most = f->functions.n ? &f->functions.v[0] : NULL;
@@ -167,11 +221,12 @@ static void judge_bloat(struct heap_figures *f)
 		return;
 	f->symptoms[HEAP_BLOAT] = true;
 	say(f,
-	    "Bloat: `%s` holds %.0f %% of the %s that are alive, for %s on average. Is it a cache or a "
-	    "buffer that may be smaller? Look at --what heap.",
+	    "Bloat: `%s` holds %.0f %% of the %s that are alive, for %s on average.",
 	    most->name, 100.0 * most->live.bytes / f->live.bytes, str_bytes(a, f->live.bytes),
 	    str_duration(b, most->age_ns));
 	show(f, "heap", most->name);
+	advise(f, "Is it a cache or a buffer that may be smaller?");
+	name_commands(f, "Look at --what heap.");
 }
 
 /* First and last value of a series; false: there is none, or too little of it. */
@@ -301,10 +356,11 @@ static void judge_slow(struct heap_figures *f, const struct profile *p)
 		return;
 	f->symptoms[HEAP_CHURN] = true;
 	say(f,
-	    "Allocating is slow: %.0f %% of the CPU time is spent in the allocator. Allocate less often where most is allocated "
-	    "(--what alloc), and look at --callers '^(malloc|free)' of --what cpu.",
+	    "Allocating is slow: %.0f %% of the CPU time is spent in the allocator.",
 	    100.0 * sum / all);
 	show(f, "alloc", NULL);
+	advise(f, "Allocate less often where most is allocated.");
+	name_commands(f, "Look at --what alloc, and at --callers '^(malloc|free)' of --what cpu.");
 }
 
 /* Out of memory, or nearly: of the cgroup, where it has a limit (-e mem). */
@@ -331,26 +387,24 @@ static void judge_cpu(struct heap_figures *f, const struct profile *p)
 {
 	uint64_t whole = p->duration_ns;
 	double percent = str_percent(cpu_ns(p), whole);
-	bool memory = false;
+	bool memory = f->rose;
 
 	for (int i = 0; i < HEAP_SYMPTOMS; i++)
 		memory |= f->symptoms[i];
 	if (!whole || !cpu_ns(p))
 		return;
-	if (percent >= BUSY_PERCENT && memory)
-		say(f, "CPU time is high, too (%.0f %% of a CPU): look at both, -e cpu,heap.", percent);
-	else if (percent >= BUSY_PERCENT)
-		say(f,
-		    "Nothing of the heap stands out, and CPU time is high (%.0f %% of a CPU): look at -e "
-		    "cpu.",
-		    percent);
-	else if (memory)
+	if (percent >= BUSY_PERCENT && memory) {
+		say(f, "CPU time is high, too (%.0f %% of a CPU).", percent);
+		name_commands(f, "Look at both, -e cpu,heap.");
+	} else if (percent >= BUSY_PERCENT) {
+		say(f, "Nothing of the heap stands out, and CPU time is high (%.0f %% of a CPU).", percent);
+		name_commands(f, "Look at -e cpu.");
+	} else if (memory) {
 		say(f, "CPU time is low (%.0f %% of a CPU): memory is what to look at, as above.", percent);
-	else
-		say(f,
-		    "Nothing of the heap stands out, and CPU time is low (%.0f %% of a CPU): if it is "
-		    "slow, it waits; look at -e wait.",
-		    percent);
+	} else {
+		say(f, "Nothing of the heap stands out, and CPU time is low (%.0f %% of a CPU): if it is slow, it waits.", percent);
+		name_commands(f, "Look at -e wait.");
+	}
 }
 
 void heap_judge(struct heap_figures *f, const struct profile *p)
@@ -360,8 +414,10 @@ void heap_judge(struct heap_figures *f, const struct profile *p)
 		judge_leak(f);
 	judge_end(f);
 	judge_churn(f);
-	if (!f->recordings)
+	if (!f->recordings) {
 		judge_bloat(f);
+		judge_rise(f);
+	}
 	judge_fragmentation(f, p);
 	judge_slow(f, p);
 	judge_limit(f, p);
