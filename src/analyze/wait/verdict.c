@@ -35,6 +35,21 @@ static void say(struct verdict *v, struct verdict_link link, const char *fmt, ..
 	vec_push(&v->links, link);
 }
 
+/* The same of a finding, with the options of the command line that show more: the page has links instead. */
+static void say_finding(struct verdict *v, struct verdict_link link, const char *commands, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+static void say_finding(struct verdict *v, struct verdict_link link, const char *commands, const char *fmt, ...)
+{
+	_cleanup_free_ char *finding = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	finding = mem_vprintf(fmt, ap);
+	va_end(ap);
+	link.finding = strlen(finding);
+	say(v, link, "%s%s", finding, commands);
+}
+
 static const struct account_row *most_waiting(const struct account *a)
 {
 	const struct account_row *best = NULL;
@@ -148,10 +163,12 @@ static void judge_thread(struct verdict *v, const struct profile *p, const struc
 		    profile_str(p, p->threads.v[r->thread].name), str_duration(part, hot.ns),
 		    str_duration(whole, r->wall_ns), doing(hot.cause, ownfunction_operation(p, hot.stack)), function,
 		    more.n ? more.data : "");
-		if (v->pattern && *v->pattern->means)
+		if (v->pattern && *v->pattern->means) {
+			link.advice = true;
 			say(v, link, "%s%s%s", v->pattern->means,
 			    *v->pattern->fix ? " What usually helps: " : "",
 			    v->pattern->fix);
+		}
 	}
 	idents_done(&idents);
 }
@@ -170,9 +187,8 @@ static void judge_cpus(struct verdict *v, const struct account *a)
 		    "run: there are more of them than CPUs, or others took the CPUs.",
 		    str_duration(text, queue), 100.0 * queue / (cpu + queue));
 	else if (!v->sentences.n && cpu * 2 >= active && cpu)
-		say(v, (struct verdict_link){ "cpu", PROFILE_NONE },
-		    "What is not idle is on the CPU, %s of it: `--what cpu` shows where.",
-		    str_duration(text, cpu));
+		say_finding(v, (struct verdict_link){ "cpu", PROFILE_NONE }, " `--what cpu` shows where.",
+			    "What is not idle is on the CPU, %s of it.", str_duration(text, cpu));
 	else if (!v->sentences.n && a->total.wall_ns && active * 100 < a->total.wall_ns)
 		say(v, (struct verdict_link){ NULL, PROFILE_NONE },
 		    "The threads were idle: record while there is work to do.");
@@ -215,11 +231,11 @@ static void explain_go(struct verdict *v, const struct profile *p)
 	bool recorded = goroutines_recorded(p);
 
 	if (goroutines_is_go(p))
-		say(v, (struct verdict_link){ recorded ? "goroutine" : NULL, PROFILE_NONE },
-		    "This is a Go program: a goroutine that waits for a channel, a mutex, a timer or the network leaves its "
-		    "thread to others, so what is shown here are threads; %s.",
-		    recorded ? "`--what goroutine` shows the goroutines" :
-			       "`record -e goroutine` records the waits of goroutines");
+		say_finding(v, (struct verdict_link){ recorded ? "goroutine" : NULL, PROFILE_NONE },
+			    recorded ? " `--what goroutine` shows the goroutines." :
+				       " `record -e goroutine` records the waits of goroutines.",
+			    "This is a Go program: a goroutine that waits for a channel, a mutex, a timer or the network leaves "
+			    "its thread to others, so what is shown here are threads.");
 }
 
 void verdict_make(struct verdict *v, const struct profile *p, const struct account *a, const struct waits *w,

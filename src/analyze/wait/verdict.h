@@ -6,6 +6,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "analyze/wait/waits.h"
 #include "base/vec.h"
 
@@ -19,6 +22,8 @@ struct verdict_link {
 	uint32_t thread;  /* PROFILE_NONE = all, for any cause */
 	enum cause cause;
 	char *function;   /* under which it is, NULL = any; owned */
+	bool advice;      /* the sentence explains the one before, and has the same link */
+	size_t finding;   /* so many bytes of the sentence are the finding, the rest names options of the command line; 0 = all */
 };
 
 struct verdict {

@@ -44,7 +44,8 @@ static uint32_t site_of(struct waits *w, struct map *index, uint32_t *of_stack, 
 	if (*id == OWNFUNCTION_NONE) {
 		*id = w->sites.n;
 		vec_push(&w->sites,
-			 (struct waits_site){ .cause = cause, .ident = ident, .thread = PROFILE_NONE });
+			 (struct waits_site){ .cause = cause, .ident = ident, .thread = PROFILE_NONE,
+					      .longest_thread = PROFILE_NONE });
 	}
 	of_stack[slot] = *id;
 	return *id;
@@ -66,8 +67,43 @@ static void add_sample(struct waits *w, struct map *by_thread, uint32_t site, co
 	}
 	to->ns += value;
 	to->count += s->count ? s->count : 1;
-	if (s->count <= 1)
-		to->longest_ns = MAX(to->longest_ns, value);
+	if (s->count <= 1 && value > to->longest_ns) {
+		to->longest_ns = value;
+		to->longest_at_ns = s->time_ns;
+		to->longest_thread = s->thread;
+	}
+}
+
+static int compare_waiters(const void *a, const void *b)
+{
+	const struct waits_waiter *x = a, *y = b;
+
+	return ORDER(y->ns, x->ns) ?: strcmp(x->thread, y->thread);
+}
+
+/* Lists who waited at each site. by_thread: site and thread to nanoseconds. */
+static void list_waiters(struct waits *w, const struct profile *p, const struct map *by_thread)
+{
+	_cleanup_(map_done) struct map index = { 0 };
+
+	for (size_t i = 0; i < by_thread->capacity; i++) {
+		const struct map_slot *slot = &by_thread->slots[i];
+		struct waits_site *site;
+		uint32_t name;
+		uint64_t *at;
+
+		if (!slot->used)
+			continue;
+		site = &w->sites.v[slot->key >> 32];
+		name = p->threads.v[(uint32_t)slot->key].name;
+		at = map_put(&index, map_pair(slot->key >> 32, name), site->waiters.n);
+		if (*at == site->waiters.n)
+			vec_push(&site->waiters, (struct waits_waiter){ .thread = profile_str(p, name) });
+		site->waiters.v[*at].threads++;
+		site->waiters.v[*at].ns += slot->value;
+	}
+	for (size_t i = 0; i < w->sites.n; i++)
+		vec_sort(&w->sites.v[i].waiters, compare_waiters);
 }
 
 /* Describes a site by the stack with the most of its time. */
@@ -159,6 +195,7 @@ void waits_make(struct waits *w, const struct profile *p, const struct select_op
 		w->count += s->count ? s->count : 1;
 	}
 	characterize(w, p, of_stack, ns_of_stack, patterns);
+	list_waiters(w, p, &by_thread);
 	sort_sites(w, of_stack, p->stacks.n * 2);
 	wakers_find(w, p, o, picked, of_stack, MIN(detailed, w->sites.n));
 	for (size_t i = 0; i < w->sites.n; i++) {
@@ -169,6 +206,6 @@ void waits_make(struct waits *w, const struct profile *p, const struct select_op
 
 void waits_done(struct waits *w)
 {
-	vec_done_each(&w->sites, e, vec_done(&e->wakers); vec_done(&e->ran); vec_done(&e->chains));
+	vec_done_each(&w->sites, e, vec_done(&e->waiters); vec_done(&e->wakers); vec_done(&e->ran); vec_done(&e->chains));
 	idents_done(&w->idents);
 }

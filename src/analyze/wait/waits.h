@@ -33,7 +33,16 @@ struct waits_waker {
 	enum kernel_interrupt interrupt; /* not INTERRUPT_NONE: there is no function */
 	const char *function;
 	const char *thread;              /* name */
-	uint64_t ns, count;              /* of the waits that it ended */
+	uint64_t ns, count, longest_ns;  /* of the waits that it ended */
+	uint32_t stack;                  /* from which it ended most of that time */
+	uint64_t stack_ns;               /* that time */
+};
+
+/* Threads of one name that waited. */
+struct waits_waiter {
+	const char *thread;
+	uint32_t threads;
+	uint64_t ns;
 };
 
 /* Functions that wakers ran while others waited for them. */
@@ -66,6 +75,9 @@ struct waits_site {
 	uint32_t thread;               /* the thread that waited most here */
 	uint32_t threads;
 	uint64_t thread_ns;            /* of that one */
+	uint64_t longest_at_ns;        /* when the longest wait began */
+	uint32_t longest_thread;       /* whose it was, PROFILE_NONE = none was kept */
+	VEC(struct waits_waiter) waiters; /* those that waited most first, all of them */
 	uint64_t woken_ns;             /* part of ns whose wakers are known */
 	VEC(struct waits_waker) wakers;
 	VEC(struct waits_ran) ran;

@@ -180,13 +180,15 @@ static const char *waker_thread(const struct profile *p, const struct profile_wa
 	return profile_str(p, w->waker < p->threads.n ? p->threads.v[w->waker].name : w->waker_name);
 }
 
-/* A site may have thousands of wakers: index has those that are in its list. Names of threads are interned, so one name
- * has one address. */
-static void add_waker(struct finder *f, struct waits_site *site, struct map *index, const struct profile_wake *wake)
+/* A site may have thousands of wakers: index has those that are in its list, by_stack what each ended from each stack.
+ * Names of threads are interned, so one name has one address. */
+static void add_waker(struct finder *f, struct waits_site *site, struct map *index, struct map *by_stack,
+		      const struct profile_wake *wake)
 {
 	const struct waker_facts *facts = facts_of(f, wake->waker_stack);
 	struct waits_waker w = { .interrupt = facts->interrupt, .function = "", .thread = "" };
-	uint64_t key, *i;
+	struct waits_waker *to;
+	uint64_t key, *i, *ns;
 
 	if (!w.interrupt) {
 		w.function = f->w->idents.list.v[facts->ident].name;
@@ -203,9 +205,17 @@ static void add_waker(struct finder *f, struct waits_site *site, struct map *ind
 		if (there->interrupt == w.interrupt && there->function == w.function && !strcmp(there->thread, w.thread))
 			break;
 	}
-	site->wakers.v[*i].ns += wake->blocked_ns;
-	site->wakers.v[*i].count++;
+	to = &site->wakers.v[*i];
+	to->ns += wake->blocked_ns;
+	to->count++;
+	to->longest_ns = MAX(to->longest_ns, wake->blocked_ns);
 	site->woken_ns += wake->blocked_ns;
+	ns = map_put(by_stack, map_pair(*i, wake->waker_stack), 0);
+	*ns += wake->blocked_ns;
+	if (*ns > to->stack_ns) {
+		to->stack_ns = *ns;
+		to->stack = wake->waker_stack;
+	}
 }
 
 static int compare_wakers(const void *a, const void *b)
@@ -427,13 +437,13 @@ static int compare_blocked(const void *a, const void *b)
 
 static void find_site(struct finder *f, struct waits_site *site, const struct profile_wake **wakes, size_t n)
 {
-	_cleanup_(map_done) struct map index = { 0 };
+	_cleanup_(map_done) struct map index = { 0 }, by_stack = { 0 };
 	VEC(struct interval) waited = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
 		const struct profile_wake *w = wakes[i];
 
-		add_waker(f, site, &index, w);
+		add_waker(f, site, &index, &by_stack, w);
 		if (w->waker < f->p->threads.n && !facts_of(f, w->waker_stack)->interrupt)
 			vec_push(&waited, (struct interval){ w->waker, w->time_ns, end_of(w) });
 	}

@@ -180,6 +180,13 @@ static void wakers_are_named_and_what_they_ran(void **state)
 	assert_int_equal(s->wakers.v[0].interrupt, INTERRUPT_NONE);
 	assert_string_equal(s->wakers.v[0].function, "reth::Cache::insert");
 	assert_string_equal(s->wakers.v[0].thread, "persistence");
+	assert_true(s->wakers.v[0].stack && s->wakers.v[0].stack_ns == s->wakers.v[0].ns);
+	assert_true(s->wakers.v[0].longest_ns * s->wakers.v[0].count >= s->wakers.v[0].ns);
+	/* Who waited, all of it. */
+	assert_int_equal(s->waiters.n, 1);
+	assert_string_equal(s->waiters.v[0].thread, "rpc-1");
+	assert_int_equal(s->waiters.v[0].ns, s->ns);
+	assert_int_equal(s->longest_thread, s->thread);
 	/* While it was waited for, from 0 to 800 ms, the holder ran for the last 100. */
 	assert_int_equal(s->ran.n, 1);
 	assert_string_equal(s->ran.v[0].function, "reth::Cache::insert");
