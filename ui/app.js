@@ -52,7 +52,7 @@
 		if (!G.data.entries.n)
 			return G.empty("This recording holds no samples. Did the program run meanwhile?");
 		const ways = [["under " + G.model.shortName(s.focus || "", 60), "show all functions",
-			{ focus: null }],
+			{ focus: null }], ["through " + G.model.shortName(s.through || "", 60), "show all functions", { through: null }],
 			["but what is hidden", "show what is hidden", { hidden: [] }],
 			["in this range", "show the whole time", { range: null }],
 			["of these threads", "show all threads", { threads: null }],
@@ -125,7 +125,7 @@
 		list[(list.indexOf(x) + 1) % list.length];
 	const keys = {
 		"/": search, "?": help, D: nextTheme, x: () => G.bar.filters(),
-		v: () => set({ view: "overview" }), b: () => set({ view: "flame" }),
+		v: () => set({ view: "overview" }), W: () => G.hasView("waits") && set({ view: "waits" }), b: () => set({ view: "flame" }),
 		t: () => set({ view: "table" }),
 		s: () => set({ view: "sandwich" }), d: () => two() && set({ view: "diff" }),
 		i: () => toggle("invert", { zoom: [] }), g: () => toggle("icicle"),
@@ -138,7 +138,7 @@
 		Escape: s => set(narrowing.find(patch => !G.state.same(s, { ...s, ...patch })) || {}),
 	};
 	/* Esc takes these away, one at a time; G.whole all of them. */
-	const narrowing = [{ zoom: [] }, { search: "" }, { range: null }, { focus: null }, { hidden: [] }, { merged: [] },
+	const narrowing = [{ zoom: [] }, { search: "" }, { range: null }, { focus: null }, { through: null }, { hidden: [] }, { merged: [] },
 		{ threads: null }, { processes: null }, { causes: null }];
 	G.whole = Object.assign({}, ...narrowing);
 
@@ -212,7 +212,7 @@
 
 	G.keys.push(["everywhere"], ["1 – 6", "what is weighed"], ["/  Ctrl-F  F3", "search"],
 		["Ctrl-I", "case matters or not"], ["Ctrl-Z", "undo; with Shift, or Ctrl-Y: redo"],
-		["v b t s d", "overview, flame graph, table, sandwich, diff"],
+		["v b W t s d", "overview, flame graph, waits, table, sandwich, diff"],
 		["x", "filters: threads, processes, causes"],
 		["0", "idle waits"], ["9", "counts instead of values"], ["D", "dark, light, as the system"],
 		["Esc", "close; then takes away, one at a time: zoom, search, range, focus, what is hidden, filters"], ["?", "this list"]);

@@ -31,6 +31,8 @@ G.bar = (function () {
 				{ name: k }).name).join(", "), { causes: null });
 		if (s.focus)
 			add("under " + short(s.focus), { focus: null, zoom: [] });
+		if (s.through)
+			add("through " + short(s.through), { through: null, zoom: [] });
 		for (const [key, word] of [["hidden", "without "], ["merged", "merged "]])
 			for (const name of s[key])
 				add(word + short(name), { [key]: s[key].filter(x => x !== name) });
@@ -146,9 +148,8 @@ G.bar = (function () {
 				{ "data-what": w.key })),
 			rest.length && select("what", "what is weighed", "what else was recorded",
 			[["", "more"], ...rest]), gap(),
-			...["overview", "flame", "table", "sandwich",
-			"diff"].filter(v => G.views[v] && (v !== "diff" || two()))
-				.map(v => pressed(s.view === v, v, v, () => set({ view: v }),
+			...["overview", "flame", "waits", "table", "sandwich", "diff"].filter(G.hasView)
+				.map(v => pressed(s.view === v, v, G.about({ ...s, view: v }), () => set({ view: v }),
 					{ "data-view": v })), gap(),
 			pressed(s.invert, "invert", "leaf first: callers grow from what was running (i)",
 				() => set({ invert: !s.invert, zoom: [] })),
@@ -179,15 +180,24 @@ G.bar = (function () {
 			all()[had].focus();
 		chips(s);
 		G.legend([]);
-		G.status(el("span", null, G.words(s)));
+		G.status(el("span", null, G.words(s)), el("span", { class: "hint" }, G.about(s)));
 	}
 
-	/* A link of the verdict: shows what it says, whatever was filtered before. */
+	/* A view is there if it has something to show. */
+	G.hasView = v => !!G.views[v] && (v !== "diff" || two()) && (v !== "waits" || (G.data.waits || []).length > 0);
+
+	/* What a view shows, in one line. */
+	G.about = s => {
+		const { about } = G.views[s.view] || {};
+		return about ? about(s) : s.view;
+	};
+
+	/* A link of the verdict: shows what it says, whatever was filtered before, in the time in which it was. */
 	G.follow = function (state) {
-		const { range, threads, processes, causes, focus, hidden, merged, zoom,
-			search } = G.state.defaults;
-		set({ range, threads, processes, causes, focus, hidden, merged, zoom, search, view: "flame",
-			...state });
+		const next = { ...G.state.now, ...G.whole, view: "flame", ...state };
+		const [cause, fn] = (state.site || "").split(/ (.*)/);
+		const proof = state.site ? { ...next, what: "wait", causes: [cause], through: fn } : next;
+		set({ ...next, range: state.range || (state.what && !state.fn ? G.model.extent(proof) : null) });
 	};
 
 	/* Names in backquotes are code. */
@@ -206,18 +216,18 @@ G.bar = (function () {
 			...called(m)] : [...called(m), m.quality && " · " + m.quality]).filter(Boolean));
 		byId("title").title = byId("title").textContent;
 		document.title = (m.before ? "diff of " : "") + name + " · gasflame";
-		const link = (t, go, more) => el("button", { class: "link " + (more || ""), title: t,
-			onclick: go }, ...G.sentence(t), " ›");
+		const all = verdict.map(v => v.text).join("\n"), more = verdict.length - 1;
+		const link = (text, title, go, kind) => el("button", { class: "link " + (kind || ""), title,
+			onclick: go }, ...G.sentence(text), " ›");
+		const [first] = verdict, said = first && [first.text, first.advice].filter(Boolean).join("\n\n");
 		const warnings = [...m.warnings || []];
 		if (left)
 			warnings.unshift(G.model.percent(left.weightShare) + " was left out for size, in " +
 				G.model.format(left.nodes, "count") + " boxes");
-		byId("verdict").replaceChildren(...warnings.map(w =>
-			el("span", { class: "warn", title: w }, w)),
-			...verdict.slice(0, 2).map(v => v.state ? link(v.text, () => G.follow(v.state))
-				: el("span", { title: v.text }, ...G.sentence(v.text))),
-			...verdict.length > 2 && G.views.overview ? [link(verdict.length - 2 + " more",
-				() => set({ view: "overview" }), "all")] : []);
+		byId("verdict").replaceChildren(...!first ? [] : [first.state ? link(first.text, said, () => G.follow(first.state), "first")
+			: el("span", { title: said, class: "first" }, ...G.sentence(first.text))],
+			...more > 0 && G.views.overview ? [link(more + " more", all, () => set({ view: "overview" }), "all")] : [],
+			...warnings.map(w => el("span", { class: "warn", title: w }, w)));
 	}
 
 	return { draw, header, filters };

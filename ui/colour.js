@@ -132,16 +132,18 @@ G.colour = (function () {
 
 	const base = path => path.slice(path.lastIndexOf("/") + 1) || path;
 
-	/* By ident: what the comparison of functions says: 1 = no significant change. */
+	/* By ident: what the comparison of functions says: 1 = no significant change. Threads were not compared: they have a colour
+	 * only where some function has one. */
 	let quiet = null;
 
 	function insignificant(s) {
 		if (s.what !== G.state.first.what)
 			return []; /* another thing was compared */
 		if (!quiet || quiet.length !== G.data.idents.n) {
-			quiet = new Uint8Array(G.data.idents.n);
-			for (const r of (G.data.diff || { rows: [] }).rows)
-				quiet[r.ident] = r.self.significant || r.total.significant ? 0 : 1;
+			const { rows } = G.data.diff || { rows: [] }, changed = r => r.self.significant || r.total.significant;
+			quiet = new Uint8Array(G.data.idents.n).fill(rows.some(changed) ? 0 : 1);
+			for (const r of rows)
+				quiet[r.ident] = changed(r) ? 0 : 1;
 		}
 		return quiet;
 	}
@@ -168,7 +170,7 @@ G.colour = (function () {
 		const z = Math.abs(d) / Math.sqrt(all * perSample(w, s) || 1),
 			sure = Math.min(1, Math.max(0, (z - 1) / 5));
 		const size = Math.min(0.9, 0.25 + 2 * Math.abs(d) / all);
-		const x = sure * size * (insignificant(s)[node.ident] && node.depth ? 0.45 : 1);
+		const x = sure * size * (insignificant(s)[node.ident] && node.depth ? 0 : 1);
 		return mix(same, d < 0 ? [0, 114, 178] : [213, 70, 0], x);
 	}
 

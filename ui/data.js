@@ -54,13 +54,15 @@ G.LEFT_OUT = 15; /* idents.note of what stands for nodes that are left out */
 	function decodeIdents(c, n) {
 		if (!(Number.isInteger(n) && n >= 0 && n <= c.kinds.length))
 			damaged(n + " functions");
-		const name = new TextDecoder().decode(c.names).split("\n"), kind = new Uint8Array(n), note = new Uint8Array(n);
+		const name = new TextDecoder().decode(c.names).split("\n"), kind = new Uint8Array(n), note = new Uint8Array(n),
+			library = new Uint8Array(n);
 		name.length = n;
 		for (let i = 0; i < n; i++) {
-			kind[i] = c.kinds[i] & 15;
+			kind[i] = c.kinds[i] & 7;
+			library[i] = c.kinds[i] >> 3 & 1;
 			note[i] = c.kinds[i] >> 4;
 		}
-		return { n, name, module: numbers(c.modules, n), kind, note, crate: numbers(c.crates, n),
+		return { n, name, module: numbers(c.modules, n), kind, note, library, crate: numbers(c.crates, n),
 			subsystem: numbers(c.subsystems, n, Uint8Array) };
 	}
 

@@ -90,7 +90,7 @@
 		if (!box)
 			return G.status(el("span", null, G.words(s) + " · " +
 				amount(root.total, root.totalB)),
-				...end("arrows move · Enter zooms · right click for more"));
+				...end(G.about(s) + " · right click for more"));
 		const n = box.node, { count } = n, f = [];
 		if (several(box)) {
 			f.push(together(box).join(", "));
@@ -295,7 +295,9 @@
 		["g", "flame or icicle"],
 		["r", "collapse recursion"], ["m", "merge threads"], ["o", "by name or by weight"],
 		["k", "what colours mean"], ["w", "width of boxes in a diff"]);
-	G.views.flame = { init, draw, key, found: () => found(1) };
+	const about = s => "a box is a function, as wide as its " + (s.count ? "count of " : "") + G.model.what(s).name +
+		(s.invert ? "; its callers are " : " with what it calls, which is ") + (s.icicle ? "below it" : "above it");
+	G.views.flame = { init, draw, key, about, found: () => found(1) };
 	G.test.boxes = () => graph.boxes();
 	G.test.selected = () => graph.selected && graph.selected.name;
 })();

@@ -58,9 +58,10 @@ G.grid = function (options) {
 		if (div.lastChild.textContent !== text)
 			div.lastChild.textContent = text;
 		div.lastChild.title = c.fit ? c.text(id) : "";
+		div.title = c.tip ? c.tip(id) : c.fit ? "" : c.about || "";
 		if (c.bar) {
-			const share = c.bar(id);
-			div.firstChild.style.width = Math.min(100, Math.abs(share) * 100) + "%";
+			const share = c.bar(id), whole = c.signed ? 50 : 100; /* signed ones begin at the centre */
+			div.firstChild.style.width = Math.min(whole, Math.abs(share) * whole) + "%";
 			div.firstChild.className = "bar" + (share < 0 ? " less" : c.signed ? " more" : "");
 		}
 		if (c.className)

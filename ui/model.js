@@ -166,10 +166,10 @@ G.model = (function () {
 		return out;
 	}
 
-	/* Nodes that hide and focus leave out: a byte each, or null. */
+	/* Nodes that hide, focus and through leave out: a byte each, or null. Through leaves the callers, focus does not (view.js). */
 	function dropped(state) {
-		const t = G.data.tree, hide = named(state.hidden),
-			focus = state.focus ? named([state.focus]) : null;
+		const t = G.data.tree, hide = named(state.hidden), under = state.focus || state.through,
+			focus = under ? named([under]) : null;
 		if (!focus && !state.hidden.length)
 			return null;
 		const out = new Uint8Array(t.n), { ident, size } = t;
@@ -224,7 +224,7 @@ G.model = (function () {
 		return addUp(self);
 	}
 
-	const parts = ["what", "range", "threads", "processes", "causes", "idle", "count", "hidden", "focus"];
+	const parts = ["what", "range", "threads", "processes", "causes", "idle", "count", "hidden", "focus", "through"];
 
 	function weights(state) {
 		const key = JSON.stringify(parts.map(k => state[k]));
@@ -292,5 +292,20 @@ G.model = (function () {
 		return result;
 	}
 
-	return { whats, what, unit, noun, named, matches, filters, weights, search, forget, parts };
+	/* When what a state selects began and ended: [from, to] ns, or null where that is nearly all of the time. */
+	function extent(state) {
+		const { samples: s, entries: e, meta } = G.data, w = s && weights({ ...state, range: null });
+		let from = Infinity, to = 0;
+		for (let i = 0; s && i < e.n; i++)
+			if (w.value[i] && !(w.drop && w.drop[e.node[i]]))
+				for (let k = e.first[i]; k < e.first[i + 1]; k++) {
+					from = Math.min(from, s.slot[k]);
+					to = Math.max(to, s.slot[k] + Math.max(1, s.span ? s.span[k] : 0));
+				}
+		from *= meta.slotNs;
+		to = Math.min(to * meta.slotNs, meta.durationNs);
+		return to > from && to - from < 0.75 * meta.durationNs ? [from, to] : null;
+	}
+
+	return { extent, whats, what, unit, noun, named, matches, filters, weights, search, forget, parts };
 })();

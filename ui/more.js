@@ -42,7 +42,7 @@
 		});
 		const column = (k, of) => behind(a[k], added.map(i => of ? of[b[k][i]] : b[k][i]));
 		const idents = { n: a.n + added.length, name: a.name.concat(added.map(i => b.name[i])), kind: column("kind"),
-			note: column("note"), module: column("module", module), crate: column("crate", crate),
+			note: column("note"), library: column("library"), module: column("module", module), crate: column("crate", crate),
 			subsystem: column("subsystem") };
 		return { map, modules, crates, idents };
 	}

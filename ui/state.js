@@ -5,14 +5,14 @@
 G.state = (function () {
 	const defaults = {
 		view: "flame", what: "", range: null, threads: null, processes: null, causes: null,
-			focus: null,
+			focus: null, through: null,
 		hidden: [], merged: [], collapse: false, group: "name", search: "", regex: false,
 		cased: false,
 		invert: false, icicle: true, colour: "auto", order: "name", fn: null, zoom: [], idle: false,
 		count: false, sort: null, theme: "auto", side: "both", normalized: true,
 	};
 	const choices = {
-		view: ["flame", "overview", "table", "sandwich", "diff"], group: ["name", "none"],
+		view: ["flame", "overview", "waits", "table", "sandwich", "diff"], group: ["name", "none"],
 		order: ["name", "size"], colour: ["auto", "kind", "module", "crate", "subsystem", "cause", "diff"],
 		theme: ["auto", "dark", "light"], side: ["both", "a", "b"],
 	};
@@ -60,7 +60,7 @@ G.state = (function () {
 			let v = raw;
 			if (k === "zoom")
 				v = raw.match(/~\w+/g) || [];
-			else if (typeof d !== "string" && !(d === null && (k === "focus" || k === "fn")))
+			else if (typeof d !== "string" && !(d === null && ["focus", "through", "fn"].includes(k)))
 				try {
 					v = JSON.parse(raw);
 				} catch (e) {

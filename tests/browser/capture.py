@@ -98,6 +98,11 @@ class Capture:
 	def sample(self, event, thread, second, stack, value=None, count=None):
 		self.rows["sample"].append((event, thread, int(second * 1e9), stack, value, count))
 
+	def wake(self, thread, second, stack, blocked, waker, waker_stack):
+		"""A wait that a thread ended; waker None: an interrupt did."""
+		self.rows["wake"].append((thread, int(second * 1e9), stack, int(blocked * 1e9), 0, waker,
+				None if waker is not None else "swapper", waker_stack))
+
 	def series(self, name, unit, points):
 		series = self.add("series", name, unit)
 		self.rows["point"] += [(series, int(t * 1e9), v) for t, v in points]
@@ -217,6 +222,34 @@ def node(path, slower=1.0, seed=1, seconds=10):
 	c.series("thin.wait", "1 in", [(0, 1), (2, 8), (3, 1)])
 	for i, s in enumerate((0.5, 3.0, 5.5, 8.0)):
 		c.rows["mark"].append((int(s * 1e9), int((s + 1.5) * 1e9), f"#{101 + i}", "block", 0, 101 + i, None, None))
+	return c.save(path)
+
+
+def locks(path):
+	"""Workers wait for a lock; who holds it waits for the disk, then encodes; all of it between 2 and 6 of 10 seconds."""
+	c = Capture("locks", 10)
+	wait = c.event("wait", "ns", "time blocked, from leaving the CPU to being woken")
+	cpu = c.event("cpu", "ns", "CPU time, sampled at 100 Hz", 10_000_000)
+	workers = [c.thread("worker", run_s=0.5, blocked_s=9) for _ in range(3)]
+	flusher = c.thread("flusher", run_s=2, blocked_s=4)
+	get = c.stack("_start", "main", "serve", "cache::get", ("pthread_mutex_lock", LIBC), ("__lll_lock_wait", LIBC),
+			*kernel("__x64_sys_futex", "futex_wait", "schedule"))
+	sync = c.stack("_start", "flush_loop", "cache::flush", "store::sync", ("fdatasync", LIBC),
+			*kernel("__x64_sys_fdatasync", "ext4_sync_file", "io_schedule"))
+	unlock = c.stack("_start", "flush_loop", "cache::flush", ("pthread_mutex_unlock", LIBC),
+			*kernel("__x64_sys_futex", "futex_wake", "wake_up_q", "try_to_wake_up"))
+	disk = c.stack(*kernel("asm_common_interrupt", "blk_mq_complete_request", "blk_update_request", "try_to_wake_up"))
+	encode = c.stack("_start", "flush_loop", "cache::flush", "cache::encode")
+	for i in range(20):
+		t = 2 + i * 0.2
+		for w in workers:
+			c.sample(wait, w, t, get, 150_000_000, None)
+			c.wake(w, t, get, 0.15, flusher, unlock)
+		c.sample(wait, flusher, t, sync, 100_000_000, None)
+		c.wake(flusher, t, sync, 0.1, None, disk)
+		for k in range(5):
+			c.sample(cpu, flusher, t + 0.1 + k / 100, encode)
+		c.sample(cpu, workers[i % 3], t + 0.16, c.stack("_start", "main", "serve", "cache::get"))
 	return c.save(path)
 
 

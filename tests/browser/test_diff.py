@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 
+import capture
 from page import equal, holds, main_path, near
 from test_flame import swatches
 from test_views import rows
@@ -80,6 +81,10 @@ def test_table_of_changes(p):
 	holds("keccak::f1600" in first, f"the largest change comes first: {first}")
 	text = p.eval("document.querySelector('.view:not([hidden])').innerText")
 	holds("gone" in text and "new" in text, "vanished and new ones are marked")
+	bars = p.eval("""[...document.querySelectorAll('.view:not([hidden]) .bar.more, .view:not([hidden]) .bar.less')].map(b => {
+		const r = b.getBoundingClientRect(), c = b.parentNode.getBoundingClientRect();
+		return [b.className, (r.left - c.left) / c.width, (r.right - c.left) / c.width]; })""")
+	holds(bars and all(abs((left if "more" in k else right) - 0.5) < 0.02 for k, left, right in bars), f"bars begin at the centre: {bars[:4]}")
 
 
 @of_two
@@ -146,3 +151,20 @@ def test_threads_of_both_sides(p):
 	w = p.eval("(() => { const w = G.model.weights(G.state.now); return [w.all, w.allB]; })()")
 	equal(w, [p.files.report(n, "--thread", "engine")["total"] for n in ("node", "slower")],
 			"before and after")
+
+
+def test_what_is_noise_is_grey(p):
+	"""Nothing changed, says the verdict: no thread and no function has a colour then."""
+	again = os.path.join(p.files.folder, "again.gasflame")
+	if not os.path.exists(again):
+		capture.node(again, seed=7)
+	path = os.path.join(p.files.folder, "diff-noise.html")
+	p.files.run("diff", "--format", "html", "-o", path, p.files.capture("node"), again)
+	p.b.open("file://" + path)
+	p.b.wait("window.G && G.ready")
+	p.b.settle()
+	holds("Nothing changed" in p.eval("G.data.verdict[0].text"), p.eval("G.data.verdict[0].text"))
+	for b in p.boxes():
+		if b["n"] == 1 and b["w"] > 30 and b["depth"]:
+			r, g, blue = p.pixel(b["x"] + b["w"] - 4, b["y"] + 3)
+			holds(max(r, g, blue) - min(r, g, blue) < 16, f"{b['name']} is {r} {g} {blue}")

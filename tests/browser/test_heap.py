@@ -56,4 +56,6 @@ def test_the_verdict_of_a_heap(p):
 	holds(found and "`leaks`" in found[0]["text"], "the leak is not named")
 	p.eval("G.follow(G.data.verdict.find(v => v.text.startsWith('Leak?')).state)")
 	p.b.settle()
-	equal([p.state("what"), p.state("focus")], ["heap", "leaks"], "where it leads to")
+	equal([p.state("view"), p.state("what"), p.state("fn"), p.state("range")],
+			["sandwich", "growth", "leaks", [3_333_333_333, 10_000_000_000]], "where it leads to")
+	holds("--what" not in p.eval("G.data.verdict.map(v => v.text + v.advice).join(' ')"), "no options of the command line")

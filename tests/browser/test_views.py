@@ -146,7 +146,7 @@ def test_overview(p):
 	text = p.eval("document.querySelector('#view-overview').innerText")
 	report = p.files.report("node", "--what", "wall")
 	for words in ("op-node", "10.0 s", "testhost", "persistence", "fdatasync", "mdbx_txn_commit", "lock",
-			"rss"):
+			"What usually helps"):
 		holds(words in text, f"{words!r} is not in the overview")
 	total = report["account"]["total"]
 	for cause, name in (("cpu", "on CPU"), ("lock", "lock"), ("disk-write", "disk write"), ("sleep",
@@ -164,21 +164,24 @@ def test_overview(p):
 
 @main_path
 def test_links_of_the_verdict(p):
-	"""The first sentence leads to the waits of that thread for that cause."""
+	"""The first sentence leads to the page of that wait, and that to its stacks, with callers."""
 	p.open()
 	p.key("v")
 	p.press("#view-overview button.link", "61 %")
-	s = p.state()
-	equal(s["view"], "flame")
-	holds(s["threads"] in (["persistence"], [5001]), f"the thread: {s['threads']}")
-	holds(p.has("fdatasync"), "what it is about is in the picture")
-	total = p.files.report("node", "--what", "wait", "--thread", "persistence")["total"]
-	holds(abs(p.total() - total) < total * 0.25 or p.total() == total, f"{p.total()} of {total}")
+	equal([p.state("view"), p.state("site")], ["waits", "disk-write mdbx_txn_commit"], "the wait")
+	shown = p.eval("document.querySelector('.wait-page').innerText")
+	site = next(w for w in p.files.report("node")["waits"] if w["function"] == "mdbx_txn_commit")
+	for words in (format_s(site["ns"]), "persistence", "What helps:"):
+		holds(words in shown, f"{words!r} is not in {shown!r}")
+	p.press(".wait-page .link", "persistence")
+	equal([p.state("view"), p.total()], ["flame", site["ns"]], "its stacks")
+	holds({"persistence", "main", "persist", "mdbx_txn_commit", "fdatasync"} <= p.names(), "callers stay")
+	p.key("z", "ctrl")
 	p.key("z", "ctrl")
 	equal(p.state("view"), "overview")
 	p.open()
 	p.press("#verdict .link", "61 %")
-	equal(p.state("threads"), s["threads"])
+	equal(p.state("site"), "disk-write mdbx_txn_commit")
 
 
 def test_links_of_the_account(p):
@@ -192,7 +195,7 @@ def test_links_of_the_account(p):
 
 def test_views_by_button(p):
 	p.open()
-	for view in ("overview", "table", "sandwich", "flame"):
+	for view in ("overview", "waits", "table", "sandwich", "flame"):
 		p.b.click_on(f'[data-view="{view}"]')
 		p.b.settle()
 		equal(p.state("view"), view)

@@ -39,25 +39,31 @@
 	const changed = (r, v) => r.onlyA ? "gone" : r.onlyB ? "new" : !v.a && v.b ? "from 0"
 		: relative(v, v.delta);
 
-	/* Before, after and change of self or total. */
+	/* A change of the whole: points of a share, or a value a second. */
+	const points = d => (d > 0 ? "+" : d < 0 ? "−" : "") + (absolute ? rate(Math.abs(d))
+		: Math.abs(d).toFixed(Math.abs(d) < 10 ? 2 : 1) + " pts");
+	const ofWhole = part => part + (absolute ? ", a second" : ", share of the whole");
+
+	/* Before, after and change of self or total: of the whole, from the centre line on, and of what it was. */
 	function three(part) {
-		const v = i => rows[i][part], size = i => Math.abs(v(i).delta);
+		const v = i => rows[i][part], size = i => Math.abs(v(i).delta), sure = i => v(i).significant ? "sure" : "unsure";
 		return [
-			{ key: part + " before", title: part + " before", width: 94, value: i => v(i).a,
+			{ key: part + " before", title: part + " before", width: 94, value: i => v(i).a, tip: () => ofWhole(part) + ", before",
 				text: i => rows[i].onlyB ? "–" : amount(v(i).a) },
-			{ key: part + " after", title: "after", about: part + " after", width: 84,
+			{ key: part + " after", title: "after", about: part + " after", width: 76, tip: () => ofWhole(part) + ", after",
 				value: i => v(i).b, text: i => rows[i].onlyA ? "–" : amount(v(i).b) },
-			{ key: "Δ " + part, title: "change", width: 90, signed: true,
-				about: "change against before; bar: of the whole; bold: significant",
+			{ key: "Δ " + part, title: "Δ of all", width: 118, signed: true,
+				about: "by how much of the whole: less to the left, more to the right; bold: significant",
 				value: i => size(i) + (v(i).significant ? 2 * largest[part] : 0),
-				text: i => changed(rows[i], v(i)),
-				bar: i => v(i).delta / (largest[part] || 1),
-				className: i => v(i).significant ? "sure" : "unsure" }];
+				text: i => points(v(i).delta),
+				bar: i => v(i).delta / (largest[part] || 1), className: sure },
+			{ key: "relative " + part, title: "of before", width: 76, about: "the change, as a share of what it was before",
+				value: i => v(i).a ? v(i).delta / v(i).a : Infinity, text: i => changed(rows[i], v(i)), className: sure }];
 	}
 	function columns() {
 		const self = i => rows[i].self, called = i => name(rows[i]);
 		return [...three("self"),
-			{ key: "interval", title: "95 %", width: 158, text: i => range(self(i)),
+			{ key: "interval", title: "95 %", width: 138, text: i => range(self(i)),
 				about: "with 95 % certainty the change of self is between these",
 				value: i => (self(i).high - self(i).low) / (self(i).a || Infinity),
 				className: i => self(i).significant ? "" : "unsure" },
@@ -160,7 +166,8 @@
 			return grid.key(e);
 		return true;
 	}
-	G.views.diff = { init, draw, key };
+	const about = () => "a row for each function: what it took before and after, how much that changed, and how sure that is";
+	G.views.diff = { init, draw, key, about };
 	G.test.diff = () => grid.ids.map(i => ({ name: name(rows[i]), ...rows[i] }));
 	G.keys.push(["diff"], ["q", "only what is significant"], ["y", "shares, or values a second"]);
 })();

@@ -10,12 +10,14 @@
 	const percent = x => G.model.percent(x), time = ns => G.model.format(ns, "ns");
 	const go = patch => () => G.state.set(patch);
 	const link = (text, patch, title) => el("button", { class: "link", title, onclick: go(patch) }, text);
-	const num = text => el("span", { class: "num" }, text);
+	const num = (text, of) => el("span", { class: "num", title: of }, text); /* of: what it is a part of */
 	const colour = key => "background:" + G.colour.cssOfCause(key);
 	const swatch = key => el("i", { class: "swatch", style: colour(key) });
 	const head = (text, ...notes) => el("h2", {}, text, notes.filter(Boolean).map(n => el("em", {}, n)));
 	const { sentence } = G;
 	const toFunction = (fn, n) => link(G.model.shortName(fn, n), { view: "sandwich", fn }, fn);
+
+	const toHolder = (fn, patch) => link(G.model.shortName(fn, 56), patch, fn + ": who calls it");
 
 	function facts() {
 		const m = G.data.meta, start = r => r.start.replace("T", " ").replace(/Z$/, " UTC");
@@ -35,11 +37,10 @@
 	function verdict() {
 		if (G.data.diff)
 			return null; /* it is about what changed, and stands there */
-		const show = state => ({ class: "link", title: "show it",
-			onclick: go({ view: "flame", ...state }) });
+		const show = state => ({ class: "link", title: "shows why", onclick: () => G.follow(state) });
 		const line = v => v.state ? el("button", show(v.state), sentence(v.text), " ›")
 			: sentence(v.text);
-		const lines = G.data.verdict.map(v => el("li", {}, line(v)));
+		const lines = G.data.verdict.map(v => el("li", {}, line(v), v.advice && el("div", { class: "advice" }, sentence(v.advice))));
 		return lines.length ? [head("What stands out"), el("ul", { class: "verdict" }, lines)] : null;
 	}
 
@@ -110,7 +111,8 @@
 			const share = t => percent(of(t) / (t.wall || 1)), [first] = totals;
 			const both = () => el("span", {}, totals.map(share).join(" → "));
 			return el("div", {}, mark, name, totals.length > 1 ? both()
-				: [num(time(of(first))), num(share(first))]);
+				: [num(time(of(first)), "of " + time(first.wall) + " of the threads"),
+					num(share(first), "of " + time(first.wall) + " of the threads")]);
 		};
 		const list = G.stacking().filter(k => totals.some(t => t.ns[k] > 0)).map(k =>
 			line(swatch(causes[k].key), link(causes[k].name, closer(causes[k].key)),
@@ -134,7 +136,7 @@
 		const name = r => r.thread < 0 ? r.name : [link(r.name, closer("", r.thread), "thread " +
 			G.data.threads[r.thread].tid), sides > 1 && el("em", {}, SIDES[r.side])];
 		const line = r => [el("div", { class: "account-name" }, name(r)), bar(r),
-			num(r.wall ? percent(r.ns[cpu] / r.wall) : "")];
+			num(r.wall ? percent(r.ns[cpu] / r.wall) : "", "on CPU, of " + time(r.wall) + " of " + r.name)];
 		const more = () => {
 			all = !all;
 			G.views.overview.draw(G.state.now);
@@ -148,17 +150,19 @@
 				all ? "only the busiest" : "all " + rows.length + " threads")];
 	}
 
-	/* Of what is weighed. */
+	/* Of what is weighed. Waits are of the own function above them, not of the kernel's. */
 	function hottest(state) {
-		const t = G.tally(state, "function"), top = [];
+		const waits = G.model.what(state).events.some(i => /wait|queue/.test(G.data.events[i].role));
+		const own = waits || G.own.wanted(state), t = G.tally(state, own ? "own" : "function"), top = [];
 		for (let i = 0; i < t.n; i++)
 			if (t.self[i] > 0 && (top.length < TOP || t.self[i] > t.self[top[TOP - 1]])) {
 				top.push(i);
 				top.sort((a, b) => t.self[b] - t.self[a]).splice(TOP);
 			}
 		const whole = G.model.format(t.all, G.model.unit(state)) + " of " + G.model.what(state).name;
-		const list = top.map(i => [num(percent(t.self[i] / t.all)), toFunction(t.label[i], 66)]);
-		return list.length ? [head("Hottest functions", "self, of " + whole),
+		const list = top.map(i => [num(percent(t.self[i] / t.all), G.model.format(t.self[i], G.model.unit(state)) + " of " + whole),
+			toFunction(t.label[i], 66)]);
+		return list.length ? [head("Hottest functions", (own ? "with the libraries and the kernel below, of " : "self, of ") + whole),
 			el("div", { class: "hottest" }, list)] : null;
 	}
 
@@ -167,7 +171,7 @@
 		const s = G.data.subsystemShares, FEWEST = 0.002;
 		if (!s)
 			return null;
-		const value = v => G.model.format(v, s.unit), share = v => num(percent(v / s.all));
+		const value = v => G.model.format(v, s.unit), share = v => num(percent(v / s.all), value(v) + " of " + value(s.all) + " of " + s.of);
 		const number = name => Math.max(0, G.data.subsystems.indexOf(name));
 		const waits = r => Object.entries(r.total_by_cause || {}).filter(([key, v]) => key !== "cpu" && v / s.all > FEWEST)
 			.sort((a, b) => b[1] - a[1]).slice(0, 3).map(([key, v]) =>
@@ -177,7 +181,7 @@
 		const line = r => [share(r.self), share(r.total), share((r.self_by_cause || {}).cpu || 0),
 			el("div", {}, el("i", { class: "swatch", style: "background:" + G.colour.ofSubsystem(number(r.name)) }),
 				link(r.name, show, "show the colours of subsystems")), el("div", { class: "dim" }, waits(r))];
-		const op = o => [num(percent(o.total / s.all)), el("div", { title: value(o.total) }, o.name,
+		const op = o => [num(percent(o.total / s.all), "of " + value(s.all) + " of " + s.of), el("div", { title: value(o.total) }, o.name,
 			o.kind === "precompile" && el("span", { class: "dim" }, " precompile"))];
 		const list = s.rows.filter(r => r.total / s.all > FEWEST), ops = s.operations.slice(0, TOP);
 		return [head("By subsystem", "of " + value(s.all) + " of " + s.of),
@@ -187,29 +191,16 @@
 				el("div", { class: "hottest" }, ops.map(op))]];
 	}
 
-	function site(w) {
-		const cause = G.data.causes.find(c => c.key === w.cause) || { key: w.cause, name: w.cause };
-		const show = { view: "flame", what: "wait", causes: [w.cause], focus: w.function,
-			threads: null };
-		const ended = w.wakers.slice(0, 2).map(G.model.fold).join(" and ");
-		const parts = [cause.name, time(w.ns) + " in " + G.model.plural(w.count, "wait"),
-			w.thread && "mostly " + w.thread, ended && "ended by " + ended];
-		const where = link(G.model.shortName(w.function, 56), show, w.function);
-		return el("li", {}, el("div", {}, swatch(cause.key), where),
-			el("div", { class: "dim" }, parts.filter(Boolean).join(", ")),
-			w.means && el("div", {}, sentence(w.means),
-				w.fix && [" ", el("b", {}, "What helps: "), sentence(w.fix)]));
-	}
 	function waits() {
-		const list = G.data.waits.map(site);
-		return list.length ? [head("Where threads wait"), el("ol", { class: "waits" }, list)] : null;
+		const list = (G.data.waits || []).slice(0, TOP).map(w => G.waitRow(w));
+		return list.length ? [head("Where threads wait", link("all", { view: "waits" }, "who waits, who ends it, the chain")), list] : null;
 	}
 
 	/* The parts of RSS, and of the mapped files the largest. */
 	function memory() {
 		const rows = G.data.memory || [], bytes = v => G.model.format(v, "bytes");
 		const rss = rows.reduce((sum, r) => sum + (r.part ? r.bytes : 0), 0);
-		const line = r => [num(bytes(r.bytes)), el("div", { class: r.part ? null : "dim", title: r.note || r.label },
+		const line = r => [num(bytes(r.bytes), "of " + bytes(rss) + " resident"), el("div", { class: r.part ? null : "dim", title: r.note || r.label },
 			r.part ? [r.label, r.estimate && " (estimate)", " ", el("span", { class: "dim" },
 				percent(r.bytes / rss))] : "\u2003" + r.label)];
 		return rss ? [head("Resident memory", bytes(rss) + " at the end"),
@@ -230,38 +221,18 @@
 		});
 	}
 
-	function series() {
-		const list = G.curves().map(c => {
-			const canvas = el("canvas", { role: "img", "aria-label": c.name + " over time" });
-			canvas.curve = c;
-			return [el("div", {}, c.name, el("div", { class: "dim" }, G.extent(c))), canvas];
-		});
-		return list.length ? [head("Over time"), el("div", { class: "series" }, list)] : null;
-	}
-	/* Once they are in the document, and so have a size. */
-	function drawSeries() {
-		const k = devicePixelRatio || 1, h = 40;
-		for (const canvas of root.querySelectorAll("canvas")) {
-			const w = canvas.clientWidth, ctx = canvas.getContext("2d");
-			canvas.width = w * k;
-			canvas.height = h * k;
-			ctx.scale(k, k);
-			G.drawCurve(ctx, canvas.curve, t => t / G.data.meta.durationNs * w, 0, h);
-		}
-	}
-
 	G.views.overview = {
+		about: () => "the whole recording at a glance: what stands out, where the time went, where threads wait, memory",
 		init(element) {
 			root = element;
 			root.classList.add("overview");
 		},
 		draw(state) {
 			const top = root.scrollTop, column = (...parts) => el("div", {}, parts);
-			root.replaceChildren(column(changes(), verdict(), account(state), subsystems(), series(),
-				hottest(state)),
-				column(head(G.data.diff ? "The recordings" : "The recording"), facts(),
-					memory(), marks(), waits()));
-			drawSeries();
+			root.replaceChildren(column(changes(), verdict(), account(state), hottest(state), subsystems()),
+				column(waits(), marks(), G.memory.section(head, toHolder), memory(),
+					head(G.data.diff ? "The recordings" : "The recording"), facts()));
+			root.querySelectorAll("canvas").forEach(c => c.draw()); /* in the document, and so with a size */
 			root.scrollTop = top;
 		},
 		key(e) {

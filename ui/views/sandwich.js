@@ -147,7 +147,8 @@
 		return true;
 	}
 
-	G.views.sandwich = { init, draw, key };
+	const about = s => "one function in the middle: who calls it above, what it calls below; widths are shares of its " + G.model.what(s).name;
+	G.views.sandwich = { init, draw, key, about };
 	G.keys.push(["sandwich"], ["← →", "callers, callees"],
 		["↑ ↓ Enter", "choose one, put it in the middle"],
 		["Backspace", "the one before"]);

@@ -5,9 +5,12 @@
  * is in preorder, so one pass that remembers where the open one of each ends is enough.
  */
 (function () {
-	const KINDS = ["function", "module", "crate", "thread"], GROUP = 1; /* of enum ident_kind: a thread */
-	Object.assign(G.state.defaults, { by: "function", filter: "", sort: "self", down: true });
+	const KINDS = ["function", "own", "module", "crate", "thread"], GROUP = 1; /* of enum ident_kind: a thread */
+	Object.assign(G.state.defaults, { by: "auto", filter: "", sort: "self", down: true });
 	let root, grid, filter, kinds, note, empty, flags = null, tally, last = null, lastKey = "";
+
+	const LABELS = { own: "own function" }, ofFunctions = by => by === "function" || by === "own";
+	const kindOf = state => KINDS.includes(state.by) ? state.by : G.own.wanted(state) ? "own" : "function";
 
 	/* Which row a node belongs to, by what the rows are. */
 	function keyOf(by) {
@@ -25,7 +28,7 @@
 	function ofTree(state, by) {
 		const { tree, idents } = G.data, w = G.model.weights(state), key = keyOf(by);
 		const [selfs, totals] = sideOf(state) ? [w.selfB, w.totalB] : [w.self, w.total];
-		const label = names(by), n = label.length;
+		const label = names(by), n = label.length, near = by === "own" ? G.own.nearest(state) : null;
 		const self = new Float64Array(n), total = new Float64Array(n), end = new Uint32Array(n);
 		for (let i = 1; i < tree.n;) {
 			if (!totals[i]) {
@@ -34,8 +37,8 @@
 			}
 			const ident = tree.ident[i], k = key ? key[ident] : ident;
 			if (idents.note[ident] !== GROUP && !(w.drop && w.drop[i])) {
-				self[k] += selfs[i];
-				if (i >= end[k]) {
+				self[near && near[i] >= 0 ? near[i] : k] += selfs[i];
+				if (i >= end[k] && (!near || near[i] === k || near[i] < 0)) {
 					end[k] = i + tree.size[i];
 					total[k] += totals[i];
 				}
@@ -43,7 +46,7 @@
 			i++;
 		}
 		return { n, self, total, label, all: totals[0],
-			module: by === "function" ? i => G.data.modules[idents.module[i]] : null };
+			module: ofFunctions(by) ? i => G.data.modules[idents.module[i]] : null };
 	}
 
 	function ofThreads(state) {
@@ -75,8 +78,10 @@
 	/* Two columns: a value, and its share of all. */
 	function number(key, list, about) {
 		const value = i => list()[i];
-		return [{ key, title: key, width: 110, about, value, text: i => amount(value(i)) },
-			{ key: key + " %", title: "%", width: 90, about: about + ", share of all", value,
+		const tip = i => about + ": " + amount(value(i)) + ", " + G.model.percent(share(value(i))) + " of " + amount(tally.all) +
+			" of " + G.model.what(G.state.now).name;
+		return [{ key, title: key, width: 110, about, value, tip, text: i => amount(value(i)) },
+			{ key: key + " %", title: "%", width: 90, about: about + ", share of all", value, tip,
 				text: i => G.model.percent(share(value(i))), bar: i => share(value(i)) }];
 	}
 	function make() {
@@ -91,15 +96,20 @@
 					text: base, fit: (i, n) => base(i).slice(0, n) }] });
 	}
 
+	/* Of a library's or the kernel's function also the own one above it. */
+	function under(i) {
+		const own = tally.by === "function" && G.own.above(G.state.now, i);
+		return own ? " · " + G.model.percent(own.share) + " of self under " + own.name : "";
+	}
 	function say(i) {
 		if (i !== undefined)
 			G.status(name(i) + " — " + amount(tally.total[i]) + ", " +
 				G.model.percent(share(tally.total[i])) +
-				" (self " + amount(tally.self[i]) + ")" +
-				(tally.by === "function" ? " · Enter: callers and callees" : ""));
+				" (self " + amount(tally.self[i]) + ")" + under(i) +
+				(ofFunctions(tally.by) ? " · Enter: callers and callees" : ""));
 	}
 	function open(i) {
-		if (tally.by === "function")
+		if (ofFunctions(tally.by))
 			G.state.set({ view: "sandwich", fn: name(i) });
 		else if (tally.by === "thread")
 			G.state.set({ view: "flame", threads: [G.data.threads[i].tid] });
@@ -121,16 +131,16 @@
 		return ids;
 	}
 	function draw(state) {
-		const by = KINDS.includes(state.by) ? state.by : KINDS[0], nothing = G.nothing(state);
+		const by = kindOf(state), nothing = G.nothing(state);
 		tally = G.tally(state, by); /* our own: others ask for functions while rows of threads are shown */
 		kinds.forEach((b, i) => b.setAttribute("aria-pressed", KINDS[i] === by));
 		filter.sync(state);
-		flags = state.search && by === "function" ? G.model.search(state).flags : null;
+		flags = state.search && ofFunctions(by) ? G.model.search(state).flags : null;
 		const ids = chosen(state), one = G.data.meta.sides < 2;
 		const side = one ? "" : sideOf(state) ? ", after" : ", before";
 		grid.root.hidden = !!nothing;
 		empty.replaceChildren(...nothing ? [nothing] : []);
-		note.textContent = G.model.plural(ids.length, by) + " · " + amount(tally.all) + " of " +
+		note.textContent = G.model.plural(ids.length, LABELS[by] || by) + " · " + amount(tally.all) + " of " +
 			G.model.what(state).name + side;
 		grid.show(ids, state.sort, state.down, "No row has “" + state.filter +
 			"”. Esc in the filter shows all.");
@@ -143,7 +153,7 @@
 			G.status("The search finds functions: ← → choose the table by function.");
 	}
 	function key(e, state) {
-		const at = KINDS.indexOf(state.by), n = KINDS.length;
+		const at = KINDS.indexOf(kindOf(state)), n = KINDS.length;
 		if (e.key === "ArrowRight" || e.key === "ArrowLeft")
 			G.state.set({ by: KINDS[(at + (e.key === "ArrowRight" ? 1 : n - 1)) % n],
 				filter: "" });
@@ -161,7 +171,8 @@
 			root = element;
 			root.classList.add("grid-view");
 			kinds = KINDS.map(k => G.el("button",
-				{ onclick: () => G.state.set({ by: k, filter: "" }) }, k));
+				{ title: k === "own" ? "what libraries and the kernel did is the nearest own function's above them" : "by " + k,
+					onclick: () => G.state.set({ by: k, filter: "" }) }, LABELS[k] || k));
 			filter = G.filterBox(() => grid);
 			note = G.el("span", { class: "note" });
 			grid = make();
@@ -170,6 +181,8 @@
 				grid.root, empty);
 		},
 		draw, key, found: () => found(1),
+		about: s => kindOf(s) === "own" ? "a row for each own function: self is with the libraries and the kernel that it calls, total with all"
+			: "a row for each " + kindOf(s) + ": self is it alone, total is with all that it calls",
 	};
 	G.test.table = () => grid.ids.map(i => ({ name: name(i), self: tally.self[i],
 		total: tally.total[i] }));

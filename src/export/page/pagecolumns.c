@@ -8,6 +8,7 @@
 
 #include "analyze/subsystem/subsystems.h"
 #include "analyze/tree/crate.h"
+#include "analyze/tree/ownfunction.h"
 #include "export/page/pagedata.h"
 #include "profile/profile.h"
 
@@ -67,8 +68,8 @@ static void put_idents(struct page_columns *c, const struct pagetree *t, const s
 		buf_putc(&names, '\n');
 		put_number(&modules, strtab_add(&c->modules, id->module));
 		put_number(&crates, strtab_add(&c->crates, crate_name(&own, id)));
-		buf_putc(&kinds,
-		         (char)((i == t->left_out ? PAGE_LEFT_OUT : id->kind) << 4 | crate_kind(&own, id)));
+		buf_putc(&kinds, (char)((i == t->left_out ? PAGE_LEFT_OUT : id->kind) << 4 | crate_kind(&own, id) |
+					(used[i] && ownfunction_is_library(id->name, id->module) ? PAGE_LIBRARY : 0)));
 		put_number(&subsystems, used[i] ? subsystem_of(t->subsystems, id) : 0);
 	}
 	crates_done(&own);

@@ -13,8 +13,12 @@
 #include "export/page/pagetree.h"
 
 struct export_job;
+struct json;
 struct page_options;
+struct verdict;
+struct waits;
 
+enum { PAGE_LIBRARY = 8 }; /* beside whose code it is: a library that every program uses (ownfunction.h) */
 enum { PAGE_LEFT_OUT = 15 }; /* the kind of the identity that stands for nodes that were left out */
 
 struct page_column {
@@ -39,3 +43,5 @@ int page_pack(const void *data, size_t n, struct buf *out);
 /* Everything that is no long list of numbers. */
 void page_head(struct buf *out, const struct export_job *sides, size_t n, const struct page_options *o,
 	       const struct pagetree *t, const struct pagestacks *s, const struct page_columns *c);
+/* The verdict's sentences of the waits, and of the heap. Advice belongs to its finding. */
+void page_verdict(struct json *j, const struct export_job *job, const struct verdict *v, const struct waits *w);

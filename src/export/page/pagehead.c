@@ -10,7 +10,6 @@
 
 #include "analyze/wait/account.h"
 #include "analyze/diff/diff.h"
-#include "analyze/memory/heap.h"
 #include "analyze/quality.h"
 #include "analyze/select.h"
 #include "analyze/subsystem/subsystems.h"
@@ -332,49 +331,6 @@ static void put_marks(struct json *j, const struct pagetree *t, const struct pro
 
 /* --- findings --- */
 
-static void put_sentence(struct json *j, const struct profile *p, const char *text, const struct verdict_link *l)
-{
-	json_open_object(j, NULL);
-	cleantext_json(j, "text", text);
-	if (!l->what) {
-		json_put_null(j, "state");
-		json_close(j);
-		return;
-	}
-	json_open_object(j, "state");
-	cleantext_json(j, "view", "flame");
-	cleantext_json(j, "what", l->what);
-	if (l->thread < p->threads.n) {
-		json_open_array(j, "threads");
-		json_put_uint(j, NULL, p->threads.v[l->thread].tid);
-		json_close(j);
-		json_open_array(j, "causes");
-		json_put_string(j, NULL, cause_key(l->cause));
-		json_close(j);
-	}
-	if (l->function)
-		cleantext_json(j, "focus", l->function);
-	json_close(j);
-	json_close(j);
-}
-
-/* Of the waits, and of the heap. */
-static void put_verdict(struct json *j, const struct export_job *job, const struct verdict *v)
-{
-	struct heap_figures heap;
-
-	json_open_array(j, "verdict");
-	for (size_t i = 0; i < v->sentences.n; i++)
-		put_sentence(j, job->profile, v->sentences.v[i], &v->links.v[i]);
-	heap_measure(&heap, job->profile, &(struct select_options){ 0 }, job->options.own);
-	for (size_t i = 0; i < heap.verdict.n; i++)
-		put_sentence(j, job->profile, heap.verdict.v[i],
-			     &(struct verdict_link){ .what = heap.links.v[i].what, .thread = PROFILE_NONE,
-						     .function = (char *)heap.links.v[i].function });
-	heap_done(&heap);
-	json_close_line(j, 0);
-}
-
 /* Puts the verdict of a comparison. */
 static void put_diff_verdict(struct json *j, const struct diff *d)
 {
@@ -387,6 +343,7 @@ static void put_diff_verdict(struct json *j, const struct diff *d)
 	json_open_array(j, "verdict");
 	json_open_object(j, NULL);
 	cleantext_json(j, "text", text.data);
+	json_put_string(j, "advice", "");
 	json_open_object(j, "state");
 	json_put_string(j, "view", "diff");
 	json_close(j);
@@ -412,7 +369,7 @@ static void put_findings(struct json *j, const struct export_job *job, struct ca
 	if (d)
 		put_diff_verdict(j, d);
 	else
-		put_verdict(j, job, &verdict);
+		page_verdict(j, job, &verdict, &waits);
 	whole.waits = &waits;
 	for (size_t i = 0; sections[i]; i++)
 		if (sections[i]->page)

@@ -2,18 +2,20 @@
  * waitjson.c - the account, the verdict and the waits of waittext.c for programs, and the waits for the page. All times
  * are nanoseconds.
  */
+#include "analyze/tree/ident.h"
 #include "analyze/wait/account.h"
+#include "analyze/wait/cause.h"
+#include "analyze/wait/kernelwait.h"
 #include "analyze/wait/verdict.h"
 #include "analyze/wait/waits.h"
-#include "base/buf.h"
 #include "base/json.h"
-#include "base/text/str.h"
+#include "base/vec.h"
 #include "export/export.h"
 #include "export/report/cleantext.h"
 #include "export/section/section.h"
 #include "profile/profile.h"
 
-enum { PAGE_WAKERS = 3 };
+enum { PAGE_FRAMES = 40, PAGE_CHAINS = 4, PAGE_WAITERS = 12 };
 
 static void put_row(struct json *j, const struct account_row *r)
 {
@@ -143,24 +145,101 @@ void waitjson_put(const struct export_job *job, struct json *j)
 
 /* --- the page --- */
 
-static void put_page_waker(struct json *j, const struct waits_waker *w)
+/* Puts the functions of a waker's stack, outermost first, without the kernel's own way to wake somebody. */
+static void put_page_stack(struct json *j, struct idents *idents, uint32_t stack)
 {
-	_cleanup_(buf_done) struct buf text = { 0 };
-	char ns[32], count[32];
+	const struct profile *p = idents->p;
+	VEC(uint32_t) names = { 0 };
 
-	if (w->interrupt)
-		buf_puts(&text, waits_interrupt(w->interrupt));
-	else
-		buf_printf(&text, "%s of thread %s", w->function, w->thread);
-	buf_printf(&text, ": %s in %s", str_duration(ns, w->ns), str_count(count, w->count));
-	cleantext_json(j, NULL, text.data);
+	for (; stack && names.n < PAGE_FRAMES; stack = p->stacks.v[stack].parent) {
+		uint32_t frame = p->stacks.v[stack].frame, n;
+		const uint32_t *list = idents_of_frame(idents, frame, &n);
+
+		if (!names.n && p->frames.v[frame].kind == FRAME_KERNEL && kernel_is_waking(cause_frame_name(p, frame)))
+			continue;
+		while (n-- > 0)
+			vec_push(&names, list[n]);
+	}
+	json_open_array(j, "stack");
+	while (names.n)
+		cleantext_json(j, NULL, idents->list.v[names.v[--names.n]].name);
+	json_close(j);
+	vec_done(&names);
+}
+
+static void put_page_wakers(struct json *j, struct idents *idents, const struct waits_site *s)
+{
+	json_open_array(j, "wakers");
+	for (size_t i = 0; i < s->wakers.n; i++) {
+		const struct waits_waker *w = &s->wakers.v[i];
+
+		json_open_object(j, NULL);
+		cleantext_json(j, "function", w->interrupt ? waits_interrupt(w->interrupt) : w->function);
+		cleantext_json(j, "thread", w->thread);
+		json_put_uints(j, { "ns", w->ns }, { "count", w->count }, { "longestNs", w->longest_ns });
+		if (!w->interrupt)
+			put_page_stack(j, idents, w->stack);
+		json_close(j);
+	}
+	json_close(j);
+	json_open_array(j, "ran");
+	for (size_t i = 0; i < s->ran.n; i++) {
+		json_open_object(j, NULL);
+		cleantext_json(j, "function", s->ran.v[i].function);
+		json_put_uint(j, "ns", s->ran.v[i].ns);
+		json_close(j);
+	}
+	json_close(j);
+}
+
+static void put_page_chains(struct json *j, const struct waits_site *s)
+{
+	json_open_array(j, "chains");
+	for (size_t i = 0; i < s->chains.n && i < PAGE_CHAINS; i++) {
+		const struct waits_chain *c = &s->chains.v[i];
+
+		json_open_object(j, NULL);
+		json_put_uints(j, { "ns", c->ns }, { "count", c->count });
+		json_put_string(j, "end", waits_interrupt(c->end));
+		json_open_array(j, "links");
+		for (uint32_t k = 0; k < c->link_count; k++) {
+			json_open_object(j, NULL);
+			cleantext_json(j, "thread", c->links[k].thread);
+			json_put_string(j, "cause", cause_key(c->links[k].cause));
+			cleantext_json(j, "function", c->links[k].function);
+			json_close(j);
+		}
+		json_close(j);
+		json_close(j);
+	}
+	json_close(j);
+}
+
+/* Puts who waited. The rest, beyond PAGE_WAITERS names, is in the site's own figures. */
+static void put_page_waiters(struct json *j, const struct waits_site *s)
+{
+	json_open_array(j, "waiters");
+	for (size_t i = 0; i < s->waiters.n && i < PAGE_WAITERS; i++) {
+		json_open_object(j, NULL);
+		cleantext_json(j, "thread", s->waiters.v[i].thread);
+		json_put_uints(j, { "threads", s->waiters.v[i].threads }, { "ns", s->waiters.v[i].ns });
+		json_close(j);
+	}
+	json_close(j);
+}
+
+static const char *thread_name(const struct profile *p, uint32_t thread)
+{
+	return thread < p->threads.n ? profile_str(p, p->threads.v[thread].name) : "";
 }
 
 void waitpage_put(const struct export_job *job, struct json *j)
 {
 	const struct profile *p = job->profile;
 	const struct waits *w = job->waits;
+	struct idents idents;
 
+	idents_init(&idents, p, 0);
 	json_open_array(j, "waits");
 	for (size_t i = 0; i < w->sites.n && i < SECTION_PAGE_WAITS; i++) {
 		const struct waits_site *s = &w->sites.v[i];
@@ -170,16 +249,16 @@ void waitpage_put(const struct export_job *job, struct json *j)
 		cleantext_json(j, "cause", cause_key(s->cause));
 		cleantext_json(j, "operation", s->operation ? s->operation : "");
 		json_put_uints(j, { "ns", s->ns }, { "count", s->count }, { "longestNs", s->longest_ns },
-			       { "threads", s->threads });
-		cleantext_json(j, "thread",
-		         s->thread < p->threads.n ? profile_str(p, p->threads.v[s->thread].name) : "");
+			       { "longestAtNs", s->longest_at_ns }, { "threads", s->threads }, { "wokenNs", s->woken_ns });
+		cleantext_json(j, "longestThread", thread_name(p, s->longest_thread));
+		cleantext_json(j, "thread", thread_name(p, s->thread));
 		cleantext_json(j, "means", s->pattern ? s->pattern->means : "");
 		cleantext_json(j, "fix", s->pattern ? s->pattern->fix : "");
-		json_open_array(j, "wakers");
-		for (size_t k = 0; k < s->wakers.n && k < PAGE_WAKERS; k++)
-			put_page_waker(j, &s->wakers.v[k]);
-		json_close(j);
+		put_page_waiters(j, s);
+		put_page_wakers(j, &idents, s);
+		put_page_chains(j, s);
 		json_close_line(j, 0);
 	}
 	json_close_line(j, 0);
+	idents_done(&idents);
 }

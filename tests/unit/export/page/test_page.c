@@ -355,10 +355,14 @@ static void waits_come_back_with_their_causes(void **state)
 	            "\"series\":[{\"name\":\"rss\",\"unit\":\"bytes\",\"t\":{\"0\":3,\"1\":8},"
 	            "\"v\":{\"0\":4096,\"1\":-1}}],"
 	            "\"causes\":{\"3\":{\"key\":\"lock\"}},"
-	            "\"verdict\":[{\"state\":{\"view\":\"flame\",\"what\":\"wait\",\"threads\":[111],"
-	            "\"causes\":[\"lock\"],\"focus\":\"reth::Cache::get\"}}],"
+	            "\"verdict\":[{\"advice\":\"Another thread holds the lock: what it runs meanwhile stands below as \\\"wakers ran\\\". "
+	            "What usually helps: Do less while holding it (no I/O, no allocation, no logging), split it, or give each thread its own "
+	            "data.\",\"state\":{\"view\":\"waits\",\"what\":\"wait\",\"site\":\"lock reth::Cache::get\"}}],"
 	            "\"waits\":[{\"function\":\"reth::Cache::get\",\"cause\":\"lock\",\"ns\":900000000,"
-	            "\"count\":251,\"thread\":\"rpc-1\"}]}");
+	            "\"count\":251,\"thread\":\"rpc-1\",\"waiters\":[{\"thread\":\"rpc-1\",\"threads\":1,\"ns\":900000000}],"
+	            "\"wakers\":[{\"function\":\"reth::Cache::insert\",\"thread\":\"persistence\"}],"
+	            "\"ran\":[{\"function\":\"reth::Cache::insert\",\"ns\":100000000}],"
+	            "\"chains\":[{\"links\":[{\"thread\":\"persistence\",\"cause\":\"disk-write\"}]}]}]}");
 	damage_rounds = NULL;
 }
 
