@@ -16,7 +16,7 @@
 #include "export/report/cleantext.h"
 #include "tui/look.h"
 #include "tui/table.h"
-#include "tui/tree.h"
+#include "tui/detail/tree.h"
 #include "tui/tui.h"
 
 static volatile sig_atomic_t stop_wanted;

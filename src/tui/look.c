@@ -9,7 +9,7 @@
 #include "export/export.h"
 #include "profile/profile.h"
 #include "tui/table.h"
-#include "tui/tree.h"
+#include "tui/detail/tree.h"
 
 void look_init(struct look *l, const struct source *source, const struct scope *scope, uint64_t window_ns)
 {

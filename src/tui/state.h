@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tui/code.h"
+#include "tui/detail/code.h"
 #include "tui/look.h"
-#include "tui/tree.h"
+#include "tui/detail/tree.h"
 #include "tui/tui.h"
 
 /* A position in a table. */

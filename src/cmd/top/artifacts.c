@@ -11,7 +11,7 @@
 #include "elf/worker/worker.h"
 #include "profile/profile.h"
 #include "symbol/instructions.h"
-#include "tui/code.h"
+#include "tui/detail/code.h"
 #include "tui/look.h"
 
 static const uint64_t patience_ns = 5000000000; /* the user pressed a key and waits */

@@ -1,4 +1,4 @@
-#include "tui/code.h"
+#include "tui/detail/code.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "tui/tree.h"
+#include "tui/detail/tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
