@@ -16,10 +16,10 @@
 #include "target/proc.h"
 
 enum {
-	FREE_BATCHES = 6,     /* at the start names are wanted at once */
+	FREE_BATCHES = 12,    /* at the start names are wanted at once, and each batch finds the tables of the one before */
 	SPACING = 25,         /* later, so many times as long as a batch took is rested */
 };
-static const uint64_t rest_min_ns = 900000000, rest_max_ns = 15000000000;
+static const uint64_t rest_first_ns = 50000000, rest_min_ns = 900000000, rest_max_ns = 15000000000;
 
 enum stage { STAGE_IDLE, STAGE_WORK, STAGE_DONE, STAGE_QUIT };
 
@@ -283,10 +283,9 @@ static void take_names(struct background *b, struct profile *p)
 
 static uint64_t rest_after(const struct background *b, uint64_t took_ns)
 {
-	uint64_t rest = b->batches <= FREE_BATCHES ? rest_min_ns : took_ns * SPACING;
-
-	rest = MIN(rest, rest_max_ns);
-	return MAX(rest, rest_min_ns);
+	if (b->batches <= FREE_BATCHES)
+		return rest_first_ns;
+	return MAX(MIN(took_ns * SPACING, rest_max_ns), rest_min_ns);
 }
 
 bool background_poll(struct background *b, struct profile *p)

@@ -74,7 +74,7 @@ static void put_facts(struct state *s, int columns)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	const struct scope *scope = &s->look.scope;
 	const struct detail *d = state_detail(s);
-	static const char *const kinds[] = { "callers", "callees", "lines", "instructions" };
+	static const char *const kinds[] = { "callers", "callees", "lines", "instructions", "waits" };
 
 	page_summary(&s->look.model, &b);
 	screen_put(2, 0, columns, b.data ? b.data : "", STYLE_DIM);
@@ -82,7 +82,7 @@ static void put_facts(struct state *s, int columns)
 	if (d) {
 		size_t room = columns > 60 ? columns - 40 : 20;
 
-		buf_printf(&b, "%s of ", kinds[d->kind]);
+		buf_printf(&b, "%s %s ", kinds[d->kind], d->kind == DETAIL_WAIT ? "in" : "of");
 		put_fitting(&b, d->name, room);
 		buf_printf(&b, " (c d l i)");
 	} else if (s->page == PAGE_FUNCTIONS || s->page == PAGE_TREE) {
@@ -91,7 +91,7 @@ static void put_facts(struct state *s, int columns)
 		buf_puts(&b, pages[s->page].title);
 	}
 	if (d)
-		buf_printf(&b, " %s", model_what(&s->look.model));
+		buf_printf(&b, " %s", d->kind == DETAIL_WAIT ? cause_name(d->cause) : model_what(&s->look.model));
 	if (!s->table.fixed && s->table.column_count)
 		buf_printf(&b, " by %s%s", s->table.columns[s->table.sort].title, s->table.up ? " (up)" : "");
 	if (scope->thread)

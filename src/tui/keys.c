@@ -14,7 +14,7 @@
 const struct key_help keys_help[] = {
 	{ "1-6 Tab", "pages: functions, threads, waits, I/O, memory, call tree" },
 	{ "arrows PgUp PgDn", "move; Home and End (g, G) go to the ends" },
-	{ "Enter", "open: callers of a function, functions of a thread, a branch" },
+	{ "Enter", "open: callers of a function, wakers of a wait, functions of a thread, a branch" },
 	{ "c d l i", "callers, callees (down), lines, instructions of the function" },
 	{ "Esc Left", "back; closes a row of a tree" },
 	{ "s S R", "sort by the next or previous column; the other way round" },

@@ -4,8 +4,6 @@
 
 #include "profile/profile.h"
 
-enum { DETAILED = 0 }; /* sites with wakers: the pages show none */
-
 void scope_done(struct scope *s)
 {
 	free(s->what);
@@ -100,13 +98,23 @@ const struct account *model_account(struct model *m)
 	return m->has_account ? &m->account : NULL;
 }
 
-const struct waits *model_waits(struct model *m)
+const struct waits *model_waits_detailed(struct model *m, size_t detailed)
 {
+	if (m->has_waits && m->waits_detailed < detailed) {
+		waits_done(&m->waits);
+		m->has_waits = false;
+	}
 	if (!m->has_waits && select_has_waits(m->p)) {
-		waits_make(&m->waits, m->p, &m->options, DETAILED);
+		waits_make(&m->waits, m->p, &m->options, detailed);
+		m->waits_detailed = detailed;
 		m->has_waits = true;
 	}
 	return m->has_waits ? &m->waits : NULL;
+}
+
+const struct waits *model_waits(struct model *m)
+{
+	return model_waits_detailed(m, 0);
 }
 
 const struct io_figures *model_io(struct model *m)

@@ -50,6 +50,7 @@ struct model {
 	struct top top;
 	struct account account;
 	struct waits waits;
+	size_t waits_detailed; /* of its places */
 	struct io_figures io;
 	bool has_selection, has_top, has_account, has_waits, has_io;
 	bool no_selection, no_account, no_io;
@@ -66,6 +67,8 @@ const struct top *model_top(struct model *m);
 /* NULL: waits were not recorded. */
 const struct account *model_account(struct model *m);
 const struct waits *model_waits(struct model *m);
+/* The same where the first so many places have their wakers, which take longer to find. */
+const struct waits *model_waits_detailed(struct model *m, size_t detailed);
 /* NULL: there is none. */
 const struct io_figures *model_io(struct model *m);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/profile.h"
+#include "tui/detail/waitdetail.h"
 #include "tui/state.h"
 
 void detail_done(struct detail *d)
@@ -14,6 +15,7 @@ void detail_done(struct detail *d)
 	free(d->module);
 	free(d->what_before);
 	tree_done(&d->tree);
+	map_done(&d->open);
 	code_text_done(&d->text);
 }
 
@@ -97,9 +99,11 @@ static bool function_at(struct state *s, const char **name, const char **module,
 	const struct detail *d = state_detail(s);
 
 	*what = NULL;
-	if (d && (d->kind == DETAIL_LINES || d->kind == DETAIL_CODE)) {
+	if (d && (d->kind == DETAIL_LINES || d->kind == DETAIL_CODE || d->kind == DETAIL_WAIT)) {
 		*name = d->name;
 		*module = d->module;
+		if (d->kind == DETAIL_WAIT)
+			*what = "wait";
 		return true;
 	}
 	if (!r)
@@ -151,7 +155,7 @@ void navigation_open_function(struct state *s, enum detail_kind kind)
 	n = mem_strdup(name); /* they may be freed with the closed view */
 	m = mem_strdup(module);
 	/* The same function in another view replaces the current one. */
-	if (d && !strcmp(d->name, n) && !strcmp(d->module, m)) {
+	if (d && d->kind != DETAIL_WAIT && !strcmp(d->name, n) && !strcmp(d->module, m)) {
 		char *before = d->what_before;
 		bool restores = d->restores;
 
@@ -185,6 +189,32 @@ static void open_thread(struct state *s, const struct row *r)
 	navigation_open_page(s, PAGE_FUNCTIONS);
 }
 
+static void open_wait(struct state *s, const struct waits_site *site)
+{
+	struct detail d = { .kind = DETAIL_WAIT, .name = mem_strdup(site->function), .module = mem_strdup(site->module),
+			    .cause = site->cause };
+
+	vec_push(&s->details, d);
+	s->refill = true;
+}
+
+/* Within a wait: a waker's stack, or the place that the waker itself waited at. */
+static void open_within_wait(struct state *s, struct detail *d, const struct row *r)
+{
+	const struct waits_site *next;
+
+	if (r->mark) {
+		*map_put(&d->open, r->id, 0) = r->mark == '+';
+		s->refill = true;
+		return;
+	}
+	next = waitdetail_next(&s->look.model, &(struct waitdetail_key){ d->name, d->module, d->cause }, r);
+	if (next)
+		open_wait(s, next);
+	else
+		state_say(s, false, "Nothing to open here: + has a stack, and rows of the chain lead to their wait.");
+}
+
 void navigation_open_row(struct state *s)
 {
 	const struct row *r = row_at(s);
@@ -196,8 +226,12 @@ void navigation_open_row(struct state *s)
 		if (r->mark == '+' || r->mark == '-')
 			tree_open(tree, r->id, r->mark == '+');
 		s->refill = true;
+	} else if (s->details.n && state_detail(s)->kind == DETAIL_WAIT) {
+		open_within_wait(s, state_detail(s), r);
 	} else if (s->details.n) {
 		return;
+	} else if (s->page == PAGE_WAITS) {
+		open_wait(s, &s->look.model.waits.sites.v[r->index]);
 	} else if (s->page == PAGE_THREADS) {
 		open_thread(s, r);
 	} else if (s->page == PAGE_MEMORY) {

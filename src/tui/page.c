@@ -216,7 +216,7 @@ static void fill_waits(struct table *t, struct model *m, unsigned variant)
 		r->value[WAIT_TIME] = s->ns;
 		r->value[WAIT_SHARE] = str_percent(s->ns, w->ns);
 		r->value[WAIT_COUNT] = s->count;
-		r->value[WAIT_LONGEST] = s->longest_ns;
+		r->value[WAIT_LONGEST] = s->longest_ns ? s->longest_ns : NAN; /* only sums were kept */
 		r->text[WAIT_CAUSE] = cause_name(s->cause);
 		r->text[WAIT_FUNCTION] = s->function;
 		r->text[WAIT_CALL] = s->operation;

@@ -20,12 +20,14 @@ struct spot {
 	char filter[64];
 };
 
-enum detail_kind { DETAIL_CALLERS, DETAIL_CALLEES, DETAIL_LINES, DETAIL_CODE };
+enum detail_kind { DETAIL_CALLERS, DETAIL_CALLEES, DETAIL_LINES, DETAIL_CODE, DETAIL_WAIT };
 
-/* A function that was opened. */
+/* A function that was opened, or a place where threads wait. */
 struct detail {
 	enum detail_kind kind;
 	char *name, *module;
+	enum cause cause; /* of the wait */
+	struct map open;  /* wakers of the wait whose stacks are shown */
 	struct tree tree;
 	struct code_text text;
 	struct spot spot;

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "tui/screen.h"
+#include "tui/detail/waitdetail.h"
 #include "tui/state.h"
 
 enum { STEP_MS = 40, IDLE_MS = 250 };
@@ -67,6 +68,9 @@ static void fill_detail(struct state *s, struct detail *d)
 		return;
 	case DETAIL_CODE:
 		code_instructions(&s->table, m, d->name, d->module, &d->text);
+		return;
+	case DETAIL_WAIT:
+		waitdetail_fill(&s->table, m, &(struct waitdetail_key){ d->name, d->module, d->cause }, &d->open);
 		return;
 	case DETAIL_CALLERS:
 	case DETAIL_CALLEES:

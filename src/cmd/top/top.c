@@ -298,7 +298,7 @@ const struct command command_top = {
 		"of gasflame record. Without a TARGET: " COMMAND_NEWEST "\n"
 		"\n"
 		"Keys: 1 to 6 and Tab choose a page, the arrows a row, Enter opens it (callers of a function, "
-		"functions of a thread), c d l i show callers, callees, lines and instructions of a function, s "
+		"functions of a thread, wakers of a wait with what they ran and what they waited for themselves), c d l i show callers, callees, lines and instructions of a function, s "
 		"sorts, w weighs something else, / filters, t shows the last seconds or all since the start, p "
 		"pauses, f writes the flame graph of what is shown, ? lists all keys, q quits.\n"
 		"\n"

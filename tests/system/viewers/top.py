@@ -132,6 +132,13 @@ def recording(capture):
 	    "home", "right")
 	see("Left closes it", t, lambda s: " + " in rows(s)[0][2], "home", "left")
 
+	see("Enter on a wait: its wakers", t, lambda s: re.search(r"^waits in query_rows", s, re.M) and re.search(r"(released|woken) by\s+\+ ", s),
+	    "3", "/", *"query_rows", "enter", "home", "enter")
+	see("Enter on a waker: its stack", t, lambda s: re.search(r"^\s+(query_unit|commit_unit)\s*$", s, re.M), "down", "down", "enter", "down", "enter")
+	see("Enter on the chain: what the waker waited for", t, "^waits in commit_sync", "/", *"commit_sync", "enter", "end", "enter")
+	see("Esc: back to the wait", t, "^waits in query_rows", "escape")
+	look(t, "^waits by", "escape", "escape", "escape")
+	look(t, "^waits by TIME$", "escape")
 	see("Enter on a thread: its functions", t, r"cpu by SELF%  thread \d+", "2", "home", "enter")
 	see("Esc: the threads again", t, "WHAT ITS TIME WAS", "escape")
 	see("h: only that thread", t, lambda s: "thread compute-0" in s and "1 threads" in s, "h", *"compute-0", "enter")
@@ -145,7 +152,7 @@ def recording(capture):
 	check("with the function that report has there", name in rows(text)[0][2], name + "\n" + text)
 	see("w: something else", t, r"^(wait|queue|read|write)\S* by", "x", "w")
 	see("W: back", t, "^cpu by", "W")
-	see("Enter on a wait: its callers, by waits", t, r"^callers of .* wait$", "3", "home", "enter")
+	see("c on a wait: its callers, by waits", t, r"^callers of .* wait$", "3", "home", "c")
 	see("v: I/O by function", t, lambda s: "WRITTEN" in s and "FUNCTION" in s, "escape", "4", "v")
 
 	text = see("f writes the flame graph", t, r"wrote \S+\.svg and \.html", "1", "f", seconds=60)

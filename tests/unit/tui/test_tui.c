@@ -10,6 +10,7 @@
 #include "tui/look.h"
 #include "tui/table.h"
 #include "tui/detail/tree.h"
+#include "tui/detail/waitdetail.h"
 #include "tui/tui.h"
 #include "tui/window.h"
 #include "waiting.h"
@@ -350,6 +351,52 @@ static void pages_have_the_figures(void **state)
 	looked_done(&l);
 }
 
+/* The columns of waitdetail.c: time, share, count, what, cause, function, thread. */
+static void a_wait_names_its_wakers(void **state)
+{
+	struct waitdetail_key key = { 0 };
+	_cleanup_(map_done) struct map open = { 0 };
+	const struct waits *w;
+	size_t before, chains = 0;
+	struct looked l;
+	struct table t;
+
+	look_at(&l, waiting_make(), &(struct scope){ 0 });
+	w = model_waits(&l.look.model);
+	assert_int_equal(w->sites.v[0].wakers.n, 0); /* the page shows none, so none are looked for */
+	key = (struct waitdetail_key){ mem_strdup(w->sites.v[0].function), mem_strdup(w->sites.v[0].module), CAUSE_LOCK };
+	waitdetail_fill(&t, &l.look.model, &key, &open);
+	w = model_waits(&l.look.model);
+	assert_int_equal(t.rows.v[0].value[0], w->sites.v[0].waiters.v[0].ns);
+	assert_string_equal(t.rows.v[0].text[4], "lock");
+	assert_true(w->sites.v[0].wakers.n > 0);
+	before = t.rows.n;
+	for (size_t i = 0; i < t.rows.n; i++) {
+		const struct waits_site *next = waitdetail_next(&l.look.model, &key, &t.rows.v[i]);
+
+		if (!strcmp(t.rows.v[i].text[3], "released by"))
+			assert_string_equal(t.rows.v[i].text[5], w->sites.v[0].wakers.v[0].function);
+		if (t.rows.v[i].mark)
+			*map_put(&open, t.rows.v[i].id, 0) = 1;
+		chains += next != NULL;
+		if (next)
+			assert_string_equal(next->function, t.rows.v[i].text[5]);
+	}
+	table_done(&t);
+	waitdetail_fill(&t, &l.look.model, &key, &open);
+	assert_true(t.rows.n > before); /* the stacks of the wakers */
+	table_done(&t);
+	free((char *)key.function);
+	key.function = mem_strdup("nobody waits here");
+	waitdetail_fill(&t, &l.look.model, &key, &open);
+	assert_int_equal(t.rows.n, 0);
+	assert_non_null(strstr(t.empty, "Esc"));
+	table_done(&t);
+	free((char *)key.function);
+	free((char *)key.module);
+	looked_done(&l);
+}
+
 static void scopes_choose(void **state)
 {
 	struct looked l;
@@ -616,6 +663,7 @@ int main(void)
 		cmocka_unit_test(a_table_as_json),
 		cmocka_unit_test(a_bar_has_its_parts),
 		cmocka_unit_test(pages_have_the_figures),
+		cmocka_unit_test(a_wait_names_its_wakers),
 		cmocka_unit_test(scopes_choose),
 		cmocka_unit_test(events_go_round),
 		cmocka_unit_test(nothing_is_fine),
