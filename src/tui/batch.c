@@ -40,6 +40,8 @@ static void write_page(struct look *l, const struct tui_options *o, enum page pa
 	struct tree calls;
 	struct table t;
 
+	if (o->page < PAGE_COUNT && page != o->page)
+		return;
 	tree_init(&calls, TREE_CALLS, NULL, NULL);
 	look_fill(l, &t, page, variant, &calls);
 	table_filter(&t, o->filter);

@@ -48,7 +48,7 @@ static void put_title(struct state *s, int columns)
 
 static void put_tabs(struct state *s, int columns)
 {
-	bool narrow = columns < 66;
+	bool narrow = columns < 76;
 	int x = 0;
 
 	for (int i = 0; i < PAGE_COUNT; i++) {
@@ -57,7 +57,7 @@ static void put_tabs(struct state *s, int columns)
 
 		x += screen_put(1, x, columns - x, tab, i == (int)s->page ? STYLE_CURSOR : STYLE_PLAIN);
 	}
-	if (!narrow)
+	if (columns >= x + 6)
 		screen_put(1, columns - 6, 6, "? help", STYLE_DIM);
 }
 

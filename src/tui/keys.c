@@ -12,7 +12,7 @@
 #include "tui/state.h"
 
 const struct key_help keys_help[] = {
-	{ "1-6 Tab", "pages: functions, threads, waits, I/O, memory, call tree" },
+	{ "1-7 Tab", "pages: functions, threads, waits, I/O, memory, call tree, blocks" },
 	{ "arrows PgUp PgDn", "move; Home and End (g, G) go to the ends" },
 	{ "Enter", "open: callers of a function, wakers of a wait, functions of a thread, a branch" },
 	{ "c d l i", "callers, callees (down), lines, instructions of the function" },
@@ -39,7 +39,7 @@ static void take_filters_away(struct state *s)
 	scope_set(&s->look.scope.thread, NULL);
 	scope_set(&s->look.scope.function, NULL);
 	s->look.scope.from_ns = s->look.scope.to_ns = 0;
-	s->from_threads = false;
+	s->from_threads = s->from_blocks = false;
 	*state_spot(s)->filter = 0;
 	look_again(&s->look);
 	s->refill = true;
@@ -251,7 +251,7 @@ void keys_handle(struct state *s, int key)
 	if (move_key(s, key))
 		return;
 	switch (key) {
-	case '1': case '2': case '3': case '4': case '5': case '6': navigation_open_page(s, key - '1'); break;
+	case '1': case '2': case '3': case '4': case '5': case '6': case '7': navigation_open_page(s, key - '1'); break;
 	case 'c': navigation_open_function(s, DETAIL_CALLERS); break;
 	case 'd': navigation_open_function(s, DETAIL_CALLEES); break;
 	case 'l': navigation_open_function(s, DETAIL_LINES); break;

@@ -37,8 +37,10 @@ static void forget(struct model *m)
 		waits_done(&m->waits);
 	if (m->has_io || m->no_io)
 		io_done(&m->io);
-	m->has_selection = m->has_top = m->has_account = m->has_waits = m->has_io = false;
-	m->no_selection = m->no_account = m->no_io = false;
+	if (m->has_blocks)
+		blocks_done(&m->blocks);
+	m->has_selection = m->has_top = m->has_account = m->has_waits = m->has_io = m->has_blocks = false;
+	m->no_selection = m->no_account = m->no_io = m->no_blocks = false;
 	m->err = (struct err){ 0 };
 }
 
@@ -124,6 +126,15 @@ const struct io_figures *model_io(struct model *m)
 		m->no_io = !m->has_io;
 	}
 	return m->has_io ? &m->io : NULL;
+}
+
+const struct blocks *model_blocks(struct model *m)
+{
+	if (!m->has_blocks && !m->no_blocks) {
+		m->has_blocks = !blocks_make(&m->blocks, m->p, m->causes, NULL, NULL, NULL);
+		m->no_blocks = !m->has_blocks;
+	}
+	return m->has_blocks ? &m->blocks : NULL;
 }
 
 const char *model_what(const struct model *m)

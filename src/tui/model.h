@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analyze/blocks/blocks.h"
 #include "analyze/wait/account.h"
 #include "analyze/io.h"
 #include "analyze/select.h"
@@ -52,8 +53,9 @@ struct model {
 	struct waits waits;
 	size_t waits_detailed; /* of its places */
 	struct io_figures io;
-	bool has_selection, has_top, has_account, has_waits, has_io;
-	bool no_selection, no_account, no_io;
+	struct blocks blocks;
+	bool has_selection, has_top, has_account, has_waits, has_io, has_blocks;
+	bool no_selection, no_account, no_io, no_blocks;
 	struct err err;
 };
 
@@ -71,6 +73,8 @@ const struct waits *model_waits(struct model *m);
 const struct waits *model_waits_detailed(struct model *m, size_t detailed);
 /* NULL: there is none. */
 const struct io_figures *model_io(struct model *m);
+/* Of the whole profile, whatever the scope. NULL: there is none. */
+const struct blocks *model_blocks(struct model *m);
 
 /* Returns the name of the weighed event. */
 const char *model_what(const struct model *m);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/select.h"
 #include "profile/profile.h"
 #include "tui/detail/waitdetail.h"
 #include "tui/state.h"
@@ -189,6 +190,24 @@ static void open_thread(struct state *s, const struct row *r)
 	navigation_open_page(s, PAGE_FUNCTIONS);
 }
 
+/* The time of a block, as functions on the CPU and waiting. A running program goes on, but its screen must not. */
+static void open_block(struct state *s, const struct block_row *b)
+{
+	if (!b->wall_ns) {
+		state_say(s, false, "This block is a moment: its log does not say how long it took.");
+		return;
+	}
+	s->look.scope.from_ns = b->start_ns;
+	s->look.scope.to_ns = b->start_ns + b->wall_ns;
+	if (select_has_waits(s->look.p))
+		scope_set(&s->look.scope.what, "wall");
+	s->held = s->source->live && !s->look.paused;
+	s->look.paused |= s->held;
+	s->from_blocks = true;
+	state_say(s, false, "%.60s: %s", b->name, b->reason ? b->reason : "Esc goes back to the blocks");
+	navigation_open_page(s, PAGE_FUNCTIONS);
+}
+
 static void open_wait(struct state *s, const struct waits_site *site)
 {
 	struct detail d = { .kind = DETAIL_WAIT, .name = mem_strdup(site->function), .module = mem_strdup(site->module),
@@ -234,6 +253,8 @@ void navigation_open_row(struct state *s)
 		open_wait(s, &s->look.model.waits.sites.v[r->index]);
 	} else if (s->page == PAGE_THREADS) {
 		open_thread(s, r);
+	} else if (s->page == PAGE_BLOCKS) {
+		open_block(s, &s->look.model.blocks.rows.v[r->index]);
 	} else if (s->page == PAGE_MEMORY) {
 		state_say(s, false, "Nothing to open here.");
 	} else {
@@ -283,6 +304,13 @@ void navigation_back(struct state *s)
 		s->refill = true;
 	} else if (s->details.n) {
 		close_detail(s);
+	} else if (s->from_blocks && !s->look.scope.thread && !s->look.scope.function) {
+		s->look.scope.from_ns = s->look.scope.to_ns = 0;
+		scope_set(&s->look.scope.what, NULL);
+		s->from_blocks = false;
+		s->look.paused &= !s->held;
+		s->held = false;
+		navigation_open_page(s, PAGE_BLOCKS);
 	} else if (s->look.scope.thread || s->look.scope.function) {
 		bool threads = s->from_threads && !s->look.scope.function;
 

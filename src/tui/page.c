@@ -372,6 +372,63 @@ static void fill_memory(struct table *t, struct model *m, unsigned variant)
 	}
 }
 
+/* --- blocks --- */
+
+static const struct column block_columns[] = {
+	[BLOCK_WALL] = { "WALL", "ns", COLUMN_TIME, 8, 0 },
+	[BLOCK_GAS_USED] = { "GAS", "gas", COLUMN_COUNT, 12, 3 },
+	[BLOCK_SPEED] = { "MGAS/s", "mgas_per_second", COLUMN_COUNT, 8, 2 },
+	[BLOCK_TXS] = { "TXS", "transactions", COLUMN_COUNT, 6, 5 },
+	[BLOCK_TIME] = { "WHAT ITS TIME WAS", "time", COLUMN_BAR, 20, 4 },
+	[BLOCK_MOSTLY] = { "MOSTLY", "mostly", COLUMN_TEXT, 24, 6 },
+	[BLOCK_NAME] = { "BLOCK", "block", COLUMN_NAME, 0, 0 },
+	[BLOCK_START] = { "AT", "start_ns", COLUMN_TIME, 8, 7 },
+	{ 0 },
+};
+
+/* Bars have the causes of waits. */
+static const enum cause cause_of_part[BLOCK_PARTS] = {
+	[BLOCK_OWN] = CAUSE_CPU,      [BLOCK_DEPENDENCY] = CAUSE_CPU, [BLOCK_STD] = CAUSE_CPU,
+	[BLOCK_KERNEL] = CAUSE_CPU,   [BLOCK_UNNAMED] = CAUSE_CPU,    [BLOCK_QUEUE] = CAUSE_QUEUE,
+	[BLOCK_LOCK] = CAUSE_LOCK,    [BLOCK_DISK] = CAUSE_DISK_READ, [BLOCK_FAULT] = CAUSE_FAULT,
+	[BLOCK_NETWORK] = CAUSE_NETWORK, [BLOCK_WAIT] = CAUSE_PARK,   [BLOCK_IDLE] = CAUSE_IDLE,
+	[BLOCK_UNKNOWN] = CAUSE_UNKNOWN,
+};
+
+static void block_row(struct table *t, const struct block_row *b, size_t index)
+{
+	uint64_t known = b->block.known, *parts = table_parts(t);
+	bool lasts = b->wall_ns > 0;
+	struct row *r = table_row(t);
+
+	for (int i = 0; i < BLOCK_PARTS; i++)
+		parts[cause_of_part[i]] += b->ns[i];
+	r->parts = b->split ? parts : NULL;
+	r->whole = b->wall_ns;
+	r->value[BLOCK_WALL] = lasts ? b->wall_ns : NAN;
+	r->value[BLOCK_GAS_USED] = known & BLOCK_GAS ? b->block.gas : NAN;
+	r->value[BLOCK_SPEED] = known & BLOCK_GAS && lasts ? b->block.gas * 1e3 / b->wall_ns : NAN;
+	r->value[BLOCK_TXS] = known & BLOCK_TRANSACTIONS ? b->block.transactions : NAN;
+	r->value[BLOCK_START] = b->start_ns;
+	r->text[BLOCK_MOSTLY] = b->functions.n ? table_text(t, b->functions.v[0].name) : "";
+	r->text[BLOCK_NAME] = b->name;
+	r->note = b->reason ? table_text(t, b->reason) : NULL;
+	r->kind = b->slow ? ROW_HOT : ROW_PLAIN;
+	r->id = page_id(b->name, "");
+	r->index = index;
+}
+
+static void fill_blocks(struct table *t, struct model *m, unsigned variant)
+{
+	const struct blocks *b = model_blocks(m);
+
+	if (!b)
+		snprintf(t->empty, sizeof(t->empty), "%s",
+			 "No block was seen here: --log FILE or --rpc URL of the node, when it starts, tell of them.");
+	for (size_t i = b && b->rows.n > MAX_ROWS ? b->rows.n - MAX_ROWS : 0; b && i < b->rows.n; i++)
+		block_row(t, &b->rows.v[i], i);
+}
+
 /* --- all of them --- */
 
 const struct page_kind pages[PAGE_COUNT] = {
@@ -380,6 +437,7 @@ const struct page_kind pages[PAGE_COUNT] = {
 	[PAGE_WAITS] = { "waits", "waits", wait_columns, fill_waits, 1, WAIT_TIME },
 	[PAGE_IO] = { "io", "I/O", file_columns, fill_io, 2, IO_READ },
 	[PAGE_MEMORY] = { "memory", "memory", memory_columns, fill_memory, 1, MEMORY_RSS },
+	[PAGE_BLOCKS] = { "blocks", "blocks", block_columns, fill_blocks, 1, BLOCK_WALL },
 	[PAGE_TREE] = { "tree", "call tree", function_columns, NULL, 1, WEIGHT_TOTAL_PERCENT },
 };
 

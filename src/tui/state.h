@@ -49,6 +49,8 @@ struct state {
 	struct table table;
 	bool refill, redraw; /* the table is out of date; the screen is */
 	bool help, quit, ended;
+	bool from_blocks;  /* the range is a block's: Esc goes back to them */
+	bool held;         /* the screen of a running program stands still for it */
 	bool from_threads; /* the thread was chosen on its page: Esc goes back there */
 	enum prompt prompt;
 	char input[128];

@@ -126,7 +126,7 @@ void window_take(struct window *w)
 
 		w->taken_ns = MAX(w->taken_ns, s.end_ns);
 		add_to_all(w, &s.sample);
-		if (s.end_ns - s.begin_ns >= LONG_NS) {
+		if (s.end_ns - s.begin_ns >= LONG_NS || (w->exact && s.end_ns >= begin)) {
 			vec_push(&w->recent, s);
 			continue;
 		}
@@ -246,14 +246,29 @@ void view_sync(struct view *v)
 	struct profile *p = &v->profile;
 	struct profile now = *v->of;
 
-	/* The view keeps its own threads. */
+	/* The view keeps its own. */
 	memcpy(&now.threads, &p->threads, sizeof(now.threads));
 	memcpy(&now.samples, &p->samples, sizeof(now.samples));
 	memcpy(&now.wakes, &p->wakes, sizeof(now.wakes));
+	memcpy(&now.marks, &p->marks, sizeof(now.marks));
 	memset(&now.points, 0, sizeof(now.points));
 	now.start_wall_ns = p->start_wall_ns;
 	now.duration_ns = p->duration_ns;
 	*p = now;
+}
+
+/* Adds the marks that lie wholly within the view. */
+static void add_marks(struct profile *p, const struct profile *of, uint64_t from)
+{
+	for (size_t i = 0; i < of->marks.n; i++) {
+		struct profile_mark mark = of->marks.v[i];
+
+		if (mark.start_ns < from)
+			continue;
+		mark.start_ns -= from;
+		mark.end_ns = since(mark.end_ns, from);
+		vec_push(&p->marks, mark);
+	}
 }
 
 void window_view(const struct window *w, uint64_t last_ns, struct view *ret)
@@ -268,6 +283,7 @@ void window_view(const struct window *w, uint64_t last_ns, struct view *ret)
 	p->duration_ns = now - from;
 	view_sync(ret);
 	cut_threads(p, w->p, m);
+	add_marks(p, w->p, from);
 	if (last_ns)
 		for (size_t i = 0; i < w->recent.n; i++)
 			add_cut(p, &w->recent.v[i], from);
@@ -288,6 +304,7 @@ void window_view(const struct window *w, uint64_t last_ns, struct view *ret)
 
 void view_done(struct view *v)
 {
+	vec_done(&v->profile.marks);
 	vec_done(&v->profile.threads);
 	vec_done(&v->profile.samples);
 	vec_done(&v->profile.wakes);

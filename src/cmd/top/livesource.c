@@ -80,6 +80,7 @@ static int begin_session(struct livesource *l, struct err *err)
 		owners_add(l->profile, &l->options.who.found.v[i]);
 	l->worker = worker_new();
 	window_init(&l->window, l->profile, l->options.window_ns);
+	l->window.exact = l->options.session.marks != NULL;
 	r = session_open(&l->options.session, l->profile, l->worker, &l->session, err);
 	if (r >= 0)
 		r = session_start(l->session, err);

@@ -19,6 +19,7 @@
 #include "cmd/top/artifacts.h"
 #ifdef GASFLAME_COLLECTORS
 #include "cmd/top/livesource.h"
+#include "collect/blocks/blockmarks.h"
 #endif
 #include "capture/capture.h"
 #include "cmd/recording/recorder.h"
@@ -32,7 +33,7 @@ static const uint64_t second_ns = 1000000000, max_table_bytes = 512ULL << 20;
 
 struct top_choice {
 	struct option_list pids, symbols;
-	const char *what, *weigh, *page, *thread, *function, *filter;
+	const char *what, *weigh, *page, *thread, *function, *filter, *log, *rpc;
 	uint64_t hz, interval_ns, window_ns, from_ns, to_ns, count, limit, max_bytes;
 	double max_overhead; /* percent */
 	bool batch, json, idle, no_inline, debuginfod;
@@ -151,12 +152,14 @@ static int show_recording(const struct top_choice *c, const char *path, struct e
 #ifdef GASFLAME_COLLECTORS
 static int show_target(const struct top_choice *c, char **names, int count, struct err *err)
 {
+	const struct blockmarks_options marks = { .log = c->log, .log_fd = -1, .rpc = c->rpc };
 	struct livesource_options o = {
 		.session = { .what_default = !c->what,
 			     .what = c->what ? c->what : "cpu,wait,io",
 			     .hz = c->hz,
 			     .max_overhead = c->max_overhead,
-			     .event_rate = 1000 },
+			     .event_rate = 1000,
+			     .marks = c->log || c->rpc ? &marks : NULL },
 		.symbols = { .paths = c->symbols.list.v,
 			     .no_inline = c->no_inline,
 			     .debuginfod = c->debuginfod },
@@ -210,6 +213,8 @@ static int check(const struct top_choice *c, bool recording, int operands, struc
 		return err_set(err, EINVAL,
 			       "-e chooses what is recorded, and this is a recording: --what chooses what of "
 			       "it is weighed");
+	if (recording && (c->log || c->rpc))
+		return err_set(err, EINVAL, "--log and --rpc are for a running node: a recording has its blocks already");
 	if (!recording && (c->from_ns || c->to_ns))
 		return err_set(err, EINVAL,
 			       "--from and --to are for recordings: --window says how much of the past of a "
@@ -226,7 +231,7 @@ static int check(const struct top_choice *c, bool recording, int operands, struc
 static int top(const struct command *command, int argc, char **argv)
 {
 	static const char *const page_names[] = { "functions", "threads", "waits", "io",
-						  "memory",    "tree",    NULL };
+						  "memory",    "tree",    "blocks", NULL };
 	struct top_choice c = { .hz = DEFAULT_HZ, .max_overhead = 5, .interval_ns = second_ns,
 				.window_ns = 10 * second_ns,
 				.limit = DEFAULT_LIMIT, .max_bytes = max_table_bytes };
@@ -238,6 +243,10 @@ static int top(const struct command *command, int argc, char **argv)
 		{ 0, "max-overhead", OPTION_PERCENT, &c.max_overhead, "PERCENT",
 		  "record less by itself where this costs more of the target's CPU time (of one CPU, where it uses less); 0: no "
 		  "limit" },
+		{ 0, "log", OPTION_STRING, &c.log, "FILE",
+		  "the node's log, followed from now on: its blocks get a page (a file, a pipe, or journal:UNIT)" },
+		{ 0, "rpc", OPTION_STRING, &c.rpc, "URL",
+		  "the node's JSON-RPC, http or ws: the gas and transactions of its blocks, and without --log when they came" },
 		{ 0, "interval", OPTION_DURATION, &c.interval_ns, "TIME", "from one refresh to the next" },
 		{ 0, "window", OPTION_DURATION, &c.window_ns, "TIME",
 		  "how much of the past is shown; 0: all since the start (key t)" },
@@ -293,12 +302,12 @@ const struct command command_top = {
 	.describe =
 		"Shows where the time of a running program goes, refreshed each second: functions, threads with "
 		"what their time was (on the CPU, in the run queue, and each cause of a wait), the places where "
-		"threads wait, files and functions that read and write, memory of each process, and the call "
-		"tree. A TARGET is " COMMAND_TARGETS ". A FILE is a capture "
+		"threads wait, files and functions that read and write, memory of each process, the call "
+		"tree, and the blocks of a node (--log, --rpc). A TARGET is " COMMAND_TARGETS ". A FILE is a capture "
 		"of gasflame record. Without a TARGET: " COMMAND_NEWEST "\n"
 		"\n"
-		"Keys: 1 to 6 and Tab choose a page, the arrows a row, Enter opens it (callers of a function, "
-		"functions of a thread, wakers of a wait with what they ran and what they waited for themselves), c d l i show callers, callees, lines and instructions of a function, s "
+		"Keys: 1 to 7 and Tab choose a page, the arrows a row, Enter opens it (callers of a function, "
+		"functions of a thread or a block, wakers of a wait with what they ran and what they waited for themselves), c d l i show callers, callees, lines and instructions of a function, s "
 		"sorts, w weighs something else, / filters, t shows the last seconds or all since the start, p "
 		"pauses, f writes the flame graph of what is shown, ? lists all keys, q quits.\n"
 		"\n"

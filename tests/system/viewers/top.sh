@@ -74,6 +74,29 @@ END
 
 kill "$PID"
 
+# Blocks of a log that is written meanwhile: each with its gas, its time and what that was.
+start_workload --seconds 100 --kinds compute --threads 1
+: >node.log
+"$GASFLAME" top --json --interval 0.5 --page blocks --log node.log -p "$PID" >blocks.json 2>blocks.err &
+watching=$!
+for number in $(seq 200); do
+	echo "INFO Block added to canonical chain number=$number hash=0x$(printf '%064x' "$number") txs=3 gas_used=1.50Mgas elapsed=40ms" >>node.log
+	sleep 0.2
+	grep -q '"block":"block ' blocks.json && break
+done
+kill -INT "$watching"
+wait "$watching"
+check "live: a block of the log has its gas and its time, split by cause" python3 - <<-'END'
+	import json
+	last = [b for l in open("blocks.json") for b in json.loads(l)["blocks"]][-1]
+	assert last["gas"] == 1500000 and last["transactions"] == 3 and last["ns"] == 40000000, last
+	assert sum(last["time"].values()) == last["ns"], last
+END
+gf top --log node.log one.gasflame
+check_status "--log is for a running node" 2
+
+kill "$PID"
+
 # True shares are known: a second of it, by name.
 start shares 12
 gf top --json -n 5 --window 4 -F 999 -e cpu --limit 0 -p "$PID"

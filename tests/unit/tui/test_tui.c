@@ -341,6 +341,23 @@ static void pages_have_the_figures(void **state)
 	assert_string_equal(t.rows.v[t.rows.n - 1].text[WAIT_CAUSE], "sleep");
 	table_done(&t);
 
+	look_fill(&l.look, &t, PAGE_BLOCKS, 0, NULL);
+	assert_int_equal(t.rows.n, 0);
+	assert_non_null(strstr(t.empty, "--log"));
+	table_done(&t);
+	profile_add_mark(l.w.s.p, &(struct profile_mark){ .start_ns = 1000 * MS, .end_ns = 1500 * MS, .thread = l.w.rpc,
+							  .name = profile_string(l.w.s.p, "block 7"),
+							  .kind = profile_string(l.w.s.p, "block"),
+							  .block = { 7, 30000000, 12, BLOCK_NUMBER | BLOCK_GAS | BLOCK_TRANSACTIONS } });
+	look_refresh(&l.look);
+	look_fill(&l.look, &t, PAGE_BLOCKS, 0, NULL);
+	r = row_of(&t, BLOCK_NAME, "block 7");
+	assert_int_equal(r->value[BLOCK_WALL], 500 * MS);
+	assert_int_equal(r->value[BLOCK_SPEED], 60);
+	assert_int_equal(r->value[BLOCK_TXS], 12);
+	assert_int_equal(r->whole, 500 * MS);
+	table_done(&t);
+
 	look_fill(&l.look, &t, PAGE_IO, 0, NULL);
 	assert_int_equal(t.rows.n, 0);
 	assert_non_null(strstr(t.empty, "-e io"));
