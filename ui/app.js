@@ -32,11 +32,29 @@
 		(root.querySelector("button, input") || root).focus();
 	};
 
+	/* Words of the page that not everybody uses in the same sense. */
+	const terms = [
+		["wall", "all time of the threads, whatever they did: on CPU, in the run queue, waiting"],
+		["run queue", "ready to run, but no CPU was free"],
+		["idle", "a wait for work, such as of a server without requests; left out unless asked for (0)"],
+		["sleep", "a wait that the program asked for, by a timer; left out where waits are weighed"],
+		["condition", "a wait until another thread says that something has happened"],
+		["self, total", "of a function alone; of it with all that it calls"],
+		["own", "code of the program itself, not of libraries (dependency), of the language and the C library (std, libc) or the kernel"],
+		["column, cell", "of the heat map: a column is a slice of time, from bottom to top; a cell is a part of that. The darker, the more"],
+		["mark", "a stretch of time with a name, such as a block"],
+		["focus", "only stacks with that function, from it on"],
+		["invert", "the functions that ran stand first, below them who called them"],
+		["sandwich", "one function between all that call it and all that it calls"],
+		["merge", "a function disappears; what it calls is its caller's"],
+		["left out", "too light to be in the file; the figures count it"],
+	];
+
 	function help() {
-		G.popup(el("div", { id: "keys", role: "dialog", "aria-label": "keys", tabindex: "-1" },
-			G.keys.map(([key, text]) =>
-			text ? el("div", null, el("kbd", null, key), el("span", null, text))
-				: el("h2", null, key))));
+		const list = G.keys.map(([key, text]) => text ? el("div", null, el("kbd", null, key), el("span", null, text)) : el("h2", null, key));
+		G.popup(el("div", { id: "keys", role: "dialog", "aria-label": "keys and words", tabindex: "-1" }, el("h2", null, "words"),
+			el("dl", null, terms.map(([t, text]) => el("div", null, el("dt", null, t), el("dd", null, text)))),
+			el("div", { class: "list" }, list)));
 	}
 
 	/* A sentence for a view that has nothing to show, and buttons [text, patch] that lead out. */
@@ -58,7 +76,9 @@
 			["of these threads", "show all threads", { threads: null }],
 			["of these processes", "show all processes", { processes: null }],
 			["of these causes", "show all causes", { causes: null }],
-			["but idle waits", "show those too", { idle: true }]];
+			["but idle waits", "show those too", { idle: true }],
+			["but sleep", "show that too", { asleep: true }],
+			["but idle waits and sleep", "show those too", { idle: true, asleep: true }]];
 		for (const [text, way, patch] of ways)
 			if (any(patch))
 				return G.empty("No " + G.model.what(s).name + " " + text + ".",
@@ -67,10 +87,11 @@
 			[["take all filters away", { ...G.whole, what: G.state.first.what, count: false }]]);
 	};
 
-	/* dark or light, as it is now. */
+	/* dark or light, as it is now; on paper light. */
+	let paper = false;
 	G.theme = function () {
 		const t = G.state.now.theme;
-		return t === "auto" ? matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"
+		return paper ? "light" : t === "auto" ? matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"
 			: t;
 	};
 
@@ -110,6 +131,20 @@
 
 	const again = () => draw(G.state.now, G.state.now);
 
+	/* Paper has another width, and does not scroll: a graph is as high as it must be, a table as a page. */
+	function print(on) {
+		const root = document.documentElement, main = byId("main");
+		paper = on;
+		root.style.width = on ? "1050px" : "";
+		main.style.height = on ? "600px" : "";
+		again();
+		const graph = main.querySelector(".view:not([hidden]) .graph");
+		if (on && graph)
+			main.style.height = Math.max(200, Math.min(graph.firstChild.offsetHeight, 2000)) + 4 + "px";
+		if (on)
+			again();
+	}
+
 	function nextMatch() {
 		if (G.views[shown()].found)
 			G.views[shown()].found();
@@ -131,14 +166,14 @@
 		i: () => toggle("invert", { zoom: [] }), g: () => toggle("icicle"),
 		r: () => toggle("collapse"),
 		o: s => set({ order: next(["name", "size"], s.order) }),
-		m: s => set({ group: next(["name", "none"], s.group), zoom: [] }),
+		m: s => set({ group: next(["name", ...G.model.groupsThreads() ? ["each"] : [], "none"], s.group), zoom: [] }),
 		k: s => set({ colour: next(G.colour.modes(), s.colour) }),
 		w: s => two() && set({ side: next(["both", "b", "a"], s.side) }),
 		0: () => toggle("idle"), 9: () => toggle("count"),
 		Escape: s => set(narrowing.find(patch => !G.state.same(s, { ...s, ...patch })) || {}),
 	};
 	/* Esc takes these away, one at a time; G.whole all of them. */
-	const narrowing = [{ zoom: [] }, { search: "" }, { range: null }, { focus: null }, { through: null }, { hidden: [] }, { merged: [] },
+	const narrowing = [{ zoom: [] }, { search: "" }, { range: null }, { lit: "" }, { focus: null }, { through: null }, { hidden: [] }, { merged: [] },
 		{ threads: null }, { processes: null }, { causes: null }];
 	G.whole = Object.assign({}, ...narrowing);
 
@@ -206,7 +241,9 @@
 		byId("matched").onclick = nextMatch;
 		byId("help").onclick = () => G.close() || help();
 		addEventListener("mousedown", e => open && !open.root.contains(e.target) && G.close());
-		addEventListener("resize", again);
+		addEventListener("resize", () => paper || again());
+		addEventListener("beforeprint", () => print(true));
+		addEventListener("afterprint", () => print(false));
 		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
 	}
 
@@ -215,7 +252,7 @@
 		["v b W t s d", "overview, flame graph, waits, table, sandwich, diff"],
 		["x", "filters: threads, processes, causes"],
 		["0", "idle waits"], ["9", "counts instead of values"], ["D", "dark, light, as the system"],
-		["Esc", "close; then takes away, one at a time: zoom, search, range, focus, what is hidden, filters"], ["?", "this list"]);
+		["Esc", "close; then takes away, one at a time: zoom, search, range, focus, what is hidden, filters"], ["?", "this list, and what words mean"]);
 
 	/* Once the data are there. */
 	G.start = function () {

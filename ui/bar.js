@@ -8,27 +8,33 @@ G.bar = (function () {
 
 	G.status = (...parts) => byId("status").replaceChildren(...parts);
 
-	/* items: [colour, text, title] */
-	G.legend = items => byId("swatches").replaceChildren(...items.map(([colour, text, title]) =>
-		el("span", { title }, colour && el("i", { style: "background:" + colour }), text)));
+	/* items: [colour, text, title, what a click sets, whether that is so now] */
+	G.legend = function (items) {
+		byId("swatches").replaceChildren(...items.map(([colour, text, title, patch, on]) => {
+			const item = el("span", { title }, colour && el("i", { style: "background:" + colour }), text);
+			return patch ? el("button", { onclick: () => set(patch), "aria-pressed": String(!!on) }, item) : item;
+		}));
+		byId("legend").hidden = !items.length && !byId("chips").childElementCount;
+	};
 
-	/* What narrows the view, as [words, what takes it away]. */
+	/* What narrows the view, as [words, what takes it away, whether it is so at first]. */
 	function conditions(s) {
 		const out = [], short = name => G.model.shortName(name, 32),
 			second = ns => +(ns / 1e9).toFixed(3);
-		const add = (text, patch) => out.push([text, patch]);
+		const add = (text, patch, usual) => out.push([text, patch, usual]);
 		const thread = t => typeof t === "string" ? t : (G.data.threads.find(x => x.tid === t) ||
 			{ name: "thread" }).name + " " + t;
+		const cause = k => (G.data.causes.find(c => c.key === k) || { name: k }).name;
 		if (s.range)
 			add(second(s.range[0]) + "–" + second(s.range[1]) + " s", { range: null });
 		if (s.threads)
-			add(s.threads.length > 3 ? s.threads.length + " threads"
-				: s.threads.map(thread).join(", "), { threads: null });
+			add(G.filters.say(s.threads, thread), { threads: null });
 		if (s.processes)
-			add("process " + s.processes.join(", "), { processes: null });
+			add("process " + G.filters.say(s.processes, p => p), { processes: null });
 		if (s.causes)
-			add(s.causes.map(k => (G.data.causes.find(c => c.key === k) ||
-				{ name: k }).name).join(", "), { causes: null });
+			add(G.filters.say(s.causes, cause), { causes: null });
+		else if (G.model.hidesSleep(s))
+			add("without sleep", { asleep: true }, true);
 		if (s.focus)
 			add("under " + short(s.focus), { focus: null, zoom: [] });
 		if (s.through)
@@ -36,17 +42,20 @@ G.bar = (function () {
 		for (const [key, word] of [["hidden", "without "], ["merged", "merged "]])
 			for (const name of s[key])
 				add(word + short(name), { [key]: s[key].filter(x => x !== name) });
-		for (const [key, , words, on, off] of switches)
+		for (const [key, , words, on, off] of switches())
 			if (s[key] === on && words)
 				add(words, { [key]: off, zoom: [] });
 		return out;
 	}
 
 	/* Of the filter panel: key of the state, its label, as a condition, on, off. */
-	const switches = [["idle", "idle waits (0)", "with idle", true, false],
+	const switches = () => [["idle", "idle waits (0)", "with idle", true, false],
+		...G.data.causes.some(c => c.key === "sleep") ? [["asleep", "sleep, where waits are weighed", "with sleep", true, false]] : [],
 		["count", "counts, not values (9)", "counts", true, false],
 		["group", "threads merged (m)", "threads merged", "none", "name"],
+		...G.model.groupsThreads() ? [["group", "threads one by one (m)", "threads one by one", "each", "name"]] : [],
 		["collapse", "recursion collapsed (r)", "recursion collapsed", true, false],
+		["chains", "what leads to all else in one row", "", true, false],
 		["order", "heaviest first (o)", "", "size", "name"]];
 
 	/* The state in words. */
@@ -59,72 +68,11 @@ G.bar = (function () {
 			list.push(["zoomed", { zoom: [] }]);
 		const chip = (text, title, patch) => el("button", { title, onclick: () => set(patch) }, text);
 		byId("chips").replaceChildren(...list.map(([text, patch]) => chip(text, "take away: " + text, patch)),
-			...list.length > 1 ? [chip("reset all", "take all of these away", Object.assign({}, ...list.map(c => c[1]), G.whole))] : []);
+			...list.filter(c => !c[2]).length > 1 ? [chip("reset all", "take all of these away",
+				Object.assign({}, ...list.filter(c => !c[2]).map(c => c[1]), G.whole))] : []);
 	}
 
-	function check(name, note, on, change) {
-		const input = el("input", { type: "checkbox" });
-		input.checked = on;
-		input.onchange = () => change(input.checked);
-		return el("label", null, input, el("span", { title: name }, name),
-			note && el("em", null, note));
-	}
-
-	/* One list of the panel. items: { id, name, note }; the state's key holds the ids that are wanted, or
-	 * null. */
-	function checks(key, items) {
-		const all = items.map(i => i.id), now = G.state.now[key];
-		const box = el("div", null, el("h2", null, key), items.map(({ id, name, note }) =>
-			check(name, note, !now || now.includes(id), on => {
-				/* The first one chosen stands alone: to look at one is what people want. */
-				const before = G.state.now[key];
-				let next = !before ? [id] : on ? [...before, id]
-					: before.filter(i => i !== id);
-				if (!next.length || all.every(i => next.includes(i)))
-					next = null;
-				set({ [key]: next });
-				box.querySelectorAll("input").forEach((e, i) => e.checked = !next ||
-					next.includes(all[i]));
-			})));
-		return box;
-	}
-
-	/* What each thread's name and each cause weighs, whatever of them is shown. */
-	function sums(s) {
-		const d = G.data, e = d.entries, f = G.model.filters({ ...s, threads: null, causes: null,
-			processes: null });
-		const threads = new Map(d.threads.map(t => [t.name, 0])),
-			causes = new Float64Array(d.causes.length);
-		for (let i = 0; i < e.n; i++)
-			if (f.event[e.event[i]] && e.event[i] !== G.model.what(s).minus) {
-				const { name } = d.threads[e.thread[i]];
-				threads.set(name, threads.get(name) + (f.cause[e.cause[i]] ? e.value[i] : 0));
-				causes[e.cause[i]] += e.value[i];
-			}
-		return { threads, causes };
-	}
-
-	function filters() {
-		const d = G.data, s = G.state.now, at = byId("filters").getBoundingClientRect(),
-			sum = sums(s);
-		const note = v => v ? G.model.format(v, G.model.what(s).unit) : "";
-		const threads = [...sum.threads].sort((a, b) => b[1] - a[1]).map(([id, v]) =>
-			({ id, name: id, note: note(v) }));
-		for (const id of s.threads || [])
-			if (typeof id === "number")
-				threads.unshift({ id, name: "thread " + id });
-		const causes = d.causes.map((c, i) => ({ id: c.key, name: c.name,
-			note: note(sum.causes[i]) })).filter(c => c.note);
-		const processes = d.processes.map(p => ({ id: p.pid, name: p.pid + " " + p.name }));
-		G.popup(el("div", { class: "panel", role: "dialog", "aria-label": "filters" },
-			checks("threads", threads),
-			processes.length > 1 && checks("processes", processes),
-			causes.length > 1 && checks("causes", causes),
-			el("div", null, el("h2", null, "shown"), switches.map(([key, text, , on, off]) =>
-				check(text, "", s[key] === on,
-					yes => set({ [key]: yes ? on : off, zoom: [] }))))), at.left,
-					at.bottom + 4);
-	}
+	const filters = () => G.filters.open(switches());
 
 	const pressed = (on, text, title, onclick, attributes) =>
 		el("button", { "aria-pressed": String(on), title, onclick, ...attributes }, text);

@@ -3,51 +3,70 @@
  * colour-blind can read.
  */
 G.colour = (function () {
-	/* Causes; those whose text is white are marked. */
 	const causes = {
 		cpu: "#e69f00", queue: "#f0e442", lock: "#d55e00", park: "#009e73", "disk-read": "#0072b2",
 		"disk-write": "#004f86", fault: "#cc79a7", network: "#56b4e9", sleep: "#999999",
 		pipe: "#b7a684",
-		reclaim: "#7d4a68", throttled: "#b8a900", idle: "", unknown: "hatch",
+		reclaim: "#7d4a68", throttled: "#b8a900", idle: "", unknown: "#c2c6cc",
 	};
-	const dark = new Set(["#0072b2", "#004f86", "#7d4a68", "#3b4049"]);
+	/* Causes that would look like another one to the colour-blind have a texture too. */
+	const textures = { park: "dots", fault: "lines", reclaim: "dots", throttled: "lines", unknown: "lines" };
+	/* They differ in lightness too. */
 	const kinds = [
-		["own", 33, 88, 60], ["dependency", 45, 14, 74], ["std, libc", 207, 56, 70],
-		["allocator", 276, 52, 75], ["kernel", 135, 17, 62], ["other", 220, 6, 76],
+		["own", 33, 88, 60], ["dependency", 45, 20, 82], ["std, libc", 207, 60, 76],
+		["allocator", 276, 48, 60], ["kernel", 135, 17, 55], ["other", 220, 6, 68],
 	];
 	const set = ["#e69f00", "#56b4e9", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#0072b2", "#b7a684"];
 	/* Of subsystems, by their number: the same one has the same colour on every page. */
 	const sixteen = ["#e69f00", "#cc79a7", "#8dd3a8", "#b7a684", "#56b4e9", "#009e73", "#f0e442", "#d55e00", "#0072b2",
 		"#b39ddb", "#7fcdcd", "#f2a48f", "#c0ca33", "#d8b4e2", "#90a4ae", "#a1887f"];
-	let hatch = null, cache = new Map(), cacheTheme = "";
+	const patterns = {}, darkness = new Map();
+	let cache = new Map(), cacheTheme = "";
 
 	const isDark = () => G.theme() === "dark";
 	const idle = () => isDark() ? "#3b4049" : "#d3d6dc";
 	const rest = () => isDark() ? "#7d828b" : "#c6c9cf";
 
-	/* A hatched ground for what is not known. */
-	function pattern() {
-		if (hatch)
-			return hatch;
+	/* A colour with dots or lines on it, for a canvas. */
+	function pattern(key) {
+		if (patterns[key])
+			return patterns[key];
 		const c = document.createElement("canvas"), x = c.getContext("2d");
 		c.width = c.height = 6;
-		x.fillStyle = "#c2c6cc";
+		x.fillStyle = causes[key];
 		x.fillRect(0, 0, 6, 6);
-		x.strokeStyle = "#7b8088";
+		x.fillStyle = x.strokeStyle = "#0007";
 		x.beginPath();
-		for (const d of [-6, 0, 6]) {
+		for (const d of textures[key] === "lines" ? [-6, 0, 6] : []) {
 			x.moveTo(d, 6);
 			x.lineTo(d + 6, 0);
 		}
 		x.stroke();
-		return hatch = x.createPattern(c, "repeat");
+		for (const d of textures[key] === "dots" ? [1, 4] : [])
+			x.fillRect(d, d, 1.5, 1.5);
+		return patterns[key] = x.createPattern(c, "repeat");
 	}
 
 	/* For a canvas, and for CSS. */
-	const ofCause = key => key === "idle" ? idle() : causes[key] === "hatch" ? pattern()
-		: causes[key] || rest();
-	const cssOfCause = key => key === "idle" ? idle() : causes[key] === "hatch"
-		? "repeating-linear-gradient(-45deg,#c2c6cc 0 3px,#7b8088 3px 4px)" : causes[key] || rest();
+	const ofCause = key => key === "idle" ? idle() : textures[key] ? pattern(key) : causes[key] || rest();
+	const cssTextures = { lines: "repeating-linear-gradient(-45deg,#0000 0 3px,#0007 3px 4px),",
+		dots: "radial-gradient(#0008 1px,#0000 1.2px) 0 0/4px 4px," };
+	const cssOfCause = key => key === "idle" ? idle() : (cssTextures[textures[key]] || "") + (causes[key] || rest());
+
+	/* Is white text easier to read on this colour than black? What is no text is a pattern. */
+	function isDarkFill(colour) {
+		if (typeof colour !== "string")
+			return colour === patterns.reclaim;
+		if (!darkness.has(colour)) {
+			const x = document.createElement("canvas").getContext("2d");
+			x.fillStyle = colour;
+			const [r, g, b] = x.fillStyle.match(/[0-9a-f]{2}/g).map(h => (parseInt(h, 16) / 255) ** 2.2);
+			if (darkness.size > 5000)
+				darkness.clear();
+			darkness.set(colour, .2126 * r + .7152 * g + .0722 * b < .18);
+		}
+		return darkness.get(colour);
+	}
 
 	/* 0 .. 1 of a name, always the same. */
 	function vary(name) {
@@ -161,49 +180,67 @@ G.colour = (function () {
 		return "rgb(" + from.map((f, i) => Math.round(f + (to[i] - f) * x)).join(" ") + ")";
 	}
 
-	/* Blue less, red more, as strong as it is sure. */
+	/* Blue less, red more, as strong as it is sure. Brighter than what is the same where the page is dark. */
+	const less = () => isDark() ? [64, 160, 240] : [0, 114, 178], more = () => isDark() ? [255, 122, 56] : [213, 70, 0];
+
 	function ofDiff(node, w, s) {
 		const a = node.total * node.v.scaleA, b = node.totalB * node.v.equalB, d = b - a, all = a + b;
-		const same = isDark() ? [222, 224, 228] : [243, 244, 246];
+		const same = isDark() ? [66, 71, 80] : [236, 238, 241];
 		if (!all)
 			return mix(same, same, 0);
 		const z = Math.abs(d) / Math.sqrt(all * perSample(w, s) || 1),
 			sure = Math.min(1, Math.max(0, (z - 1) / 5));
 		const size = Math.min(0.9, 0.25 + 2 * Math.abs(d) / all);
 		const x = sure * size * (insignificant(s)[node.ident] && node.depth ? 0 : 1);
-		return mix(same, d < 0 ? [0, 114, 178] : [213, 70, 0], x);
+		return mix(same, d < 0 ? less() : more(), x);
 	}
 
-	/* { fill(node), splits, mode, legend } for a state. */
+	/* A legend of [colour, what it says, in full]: a click on one leaves its boxes bright, the next click all. */
+	function lights(s, legend) {
+		return legend.map(([colour, text, title]) => [colour, text, title || "only what is " + text,
+			{ lit: s.lit === text ? "" : text }, s.lit === text]);
+	}
+
+	/* What a state with only one cause would be; with all of them, where it is that already. */
+	const only = (s, key) => ({ causes: G.state.same(s.causes, [key]) ? null : [key], zoom: [] });
+
+	/* How a state is coloured: fill(node); splits: boxes are divided by cause; dim(node): it steps back, null = none does;
+	 * legend: [colour, text, title, what a click sets, whether that is so now]. */
 	function scheme(s, w) {
 		const m = mode(s), d = G.data;
+		const lit = (entries, textOf) => ({ mode: m, legend: lights(s, entries),
+			dim: entries.some(e => e[1] === s.lit) ? n => textOf(n) !== s.lit : null });
 		if (m === "cause")
 			return { mode: m, splits: w.causes.length > 1,
 				fill: () => ofCause((d.causes[w.causes[0]] || { key: "unknown" }).key),
-				legend: w.causes.map(c => [cssOfCause(d.causes[c].key), d.causes[c].name]) };
+				legend: w.causes.map(c => [cssOfCause(d.causes[c].key), d.causes[c].name, "only this cause; once more: all",
+					only(s, d.causes[c].key), !!s.causes]) };
 		if (m === "module" || m === "crate") {
-			const names = d[m + "s"], { colours, top } = owners(w, m, names);
-			return { mode: m, fill: n => colours[d.idents[m][n.ident]] || rest(),
-				legend: [...top.map(i => [colours[i], base(names[i]), names[i]]),
-				[rest(), "other"]] };
+			const names = d[m + "s"], { colours, top } = owners(w, m, names), of = n => d.idents[m][n.ident];
+			return { fill: n => colours[of(n)] || rest(), ...lit([...top.map(i => [colours[i], base(names[i]), names[i]]),
+				[rest(), "other"]], n => colours[of(n)] ? base(names[of(n)]) : "other") };
 		}
-		if (m === "subsystem")
-			return { mode: m, fill: n => ofSubsystem(subsystemOf(n)), legend: shownSubsystems(w).map(k =>
-				[ofSubsystem(k), k ? d.subsystems[k] : "other"]) };
+		if (m === "subsystem") {
+			const text = k => k ? d.subsystems[k] : "other";
+			return { fill: n => ofSubsystem(subsystemOf(n)), ...lit(shownSubsystems(w).map(k => [ofSubsystem(k), text(k)]),
+				n => text(subsystemOf(n))) };
+		}
+		const rgb = c => "rgb(" + c.join(" ") + ")";
 		if (m === "diff")
 			return { mode: m, fill: n => ofDiff(n, w, s),
-				legend: [["#0072b2", "less"],
-				[isDark() ? "#dee0e4" : "#e3e5e9", "same, or within the noise"],
-				["#d54600", "more"],
+				legend: [[rgb(less()), "less"],
+				[isDark() ? "#42474f" : "#e3e5e9", "same, or within the noise"],
+				[rgb(more()), "more"],
 				["", "width: " + { both: "before + after", a: "before", b: "after" }[s.side] +
 					(s.normalized ? ", both as shares of their whole" : "")]] };
-		return { mode: m, fill: n => ofKind(n.ident), legend: kinds.map(([name, h, c, l]) =>
-			["hsl(" + h + " " + c + "% " + (l - (isDark() ? 8 : 0)) + "%)", name]) };
+		return { fill: n => ofKind(n.ident), ...lit(kinds.map(([name, h, c, l]) =>
+			["hsl(" + h + " " + c + "% " + (l - (isDark() ? 8 : 0)) + "%)", name]),
+			n => kinds[Math.min(d.idents.kind[n.ident], 5)][0]) };
 	}
 
 	/* What one can choose from. */
 	const modes = () => G.state.choices.colour.filter(m => m === "diff" ? G.data.meta.sides > 1
 		: m !== "subsystem" || !!G.data.subsystemShares);
 
-	return { scheme, mode, modes, ofCause, cssOfCause, ofSubsystem, isDarkFill: c => dark.has(c) };
+	return { scheme, mode, modes, ofCause, cssOfCause, ofSubsystem, isDarkFill, only };
 })();

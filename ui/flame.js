@@ -4,7 +4,7 @@
 (function () {
 	const { el } = G, set = patch => G.state.set(patch), GROUP = 1; /* of enum ident_kind: a thread */
 	const trail = []; /* zooms to go back to */
-	let graph, host, tree, tip, root = null, hits = null;
+	let graph, host, tree, root = null, hits = null;
 	let pointed = null; /* the node under the mouse, until an arrow moves the selection */
 
 	/* Follows names from the root, as far as they are there. */
@@ -109,18 +109,10 @@
 
 	function hover(box, x, y) {
 		const chosen = graph.selected && graph.boxOf(graph.selected);
-		tip.hidden = !box;
 		pointed = box && !several(box) ? box.node : null;
 		describe(box || chosen);
-		if (!box)
-			return;
-		const module = several(box) ? "" : G.data.modules[G.data.idents.module[box.node.ident]];
-		tip.replaceChildren(el("b", null, title(box)), el("div", null, module || ""),
-			el("table", null, figures(box).map(f =>
-			el("tr", null, f.map(t => el("td", null, t))))));
-		const low = y + 20 + tip.offsetHeight > innerHeight - 60;
-		tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - tip.offsetWidth - 6)) + "px";
-		tip.style.top = (low ? Math.max(4, y - 14 - tip.offsetHeight) : y + 20) + "px";
+		const module = !box || several(box) ? "" : G.data.modules[G.data.idents.module[box.node.ident]];
+		G.tip(box && G.tipOf(title(box), module, figures(box)), x, y);
 	}
 
 	/* The row of the selected box as a tree for screen readers: its ancestors and its siblings. */
@@ -165,8 +157,8 @@
 				["Esc", "reset the zoom", () => set({ zoom: [] })]);
 		list.push(null);
 		if (G.data.idents.note[node.ident] === GROUP)
-			list.push(["f", "only this thread", () => set({ threads: [name], zoom: [] })],
-				["h", "hide this thread", () => set({ ...add("hidden"), zoom: [] })], null);
+			list.push(["f", name.includes("*") ? "only these threads" : "only this thread", () => set({ threads: [name], zoom: [] })],
+				["h", name.includes("*") ? "hide these threads" : "hide this thread", () => set({ ...add("hidden"), zoom: [] })], null);
 		else if (node.parent)
 			list.push(["f", "focus: only under this function",
 				() => set({ focus: name, zoom: [] })],
@@ -184,14 +176,8 @@
 	}
 
 	function menu(node, x, y) {
-		const item = ([key, words, action]) => el("button", { role: "menuitem", onclick() {
-			G.close();
-			action();
-		} }, el("span", null, words), el("kbd", null, key));
 		select(node);
-		tip.hidden = true;
-		G.popup(el("div", { class: "menu", role: "menu" },
-			actions(node).map(a => a ? item(a) : el("hr"))), x, y);
+		G.menu(actions(node), x, y);
 	}
 
 	/* To the next box that matches the search, in the order in which one reads them. */
@@ -215,9 +201,10 @@
 	/* Where an arrow leads from a box. */
 	function neighbour(node, key) {
 		if (key === "ArrowLeft" || key === "ArrowRight") {
-			const row = graph.rows[node.depth].filter(b => !b.run),
-				i = row.findIndex(b => b.node === node);
-			const next = row[i + (key === "ArrowLeft" ? -1 : 1)];
+			/* Of a chain that shares the row: what is beside all of it. */
+			const { row, head } = graph.boxOf(node), list = graph.rows[row].filter(b => !b.run &&
+				(b.node === node || !b.head || b.head === b.node && b.head !== head));
+			const next = list[list.findIndex(b => b.node === node) + (key === "ArrowLeft" ? -1 : 1)];
 			return next && next.node;
 		}
 		if (key === "ArrowUp" === G.state.now.icicle)
@@ -255,9 +242,7 @@
 	function init(view) {
 		host = el("div", { id: "flame", tabindex: "0", role: "tree", "aria-label": "flame graph" });
 		tree = el("ul", { class: "unseen", role: "group" });
-		tip = el("div", { id: "tip", hidden: true });
 		view.append(host);
-		document.body.append(tip);
 		graph = G.graph(host, { over: hover, menu, click(node) {
 			select(node);
 			zoom(node);
@@ -269,7 +254,7 @@
 		const view = host.parentNode, nothing = G.nothing(s), kept = graph.selected, was = root;
 		view.querySelectorAll(".empty").forEach(e => e.remove());
 		host.hidden = !!nothing;
-		tip.hidden = true;
+		G.tip(null);
 		pointed = null;
 		if (nothing)
 			return view.append(nothing);
@@ -280,7 +265,7 @@
 		const scheme = G.colour.scheme(s, root.v.w), again = kept && was !== root ? find(kept.path())
 			: kept;
 		G.legend(scheme.legend);
-		graph.show(root, { zoom: zoomed(), up: !s.icicle, scheme, flags: hits && hits.flags });
+		graph.show(root, { zoom: zoomed(), up: !s.icicle, scheme, flags: hits && hits.flags, chains: s.chains });
 		graph.select(again && again.depth === kept.depth ? again : null);
 		describe(graph.selected && graph.boxOf(graph.selected));
 	}

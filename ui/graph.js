@@ -2,55 +2,105 @@
  * graph.js - draws a display tree as a flame graph on one canvas, and says what is where.
  *
  *	const g = G.graph(host, { click(node), menu(node, x, y), over(box, x, y) });
- *	g.show(root, { state, zoom, up, scheme, flags });
+ *	g.show(root, { state, zoom, up, scheme, flags, chains });
  *
  * Rows are laid out from the root on, as far as somebody scrolls; siblings too narrow to be seen are one bar.
- * A box is { node, x, w, run }: run is null or { n, total } of what was put together, node the first of
- * those.
+ * A box is { node, x, w, row, run, left, head }: run is null or { n, total } of what was put together, node the first of
+ * those. With chains, functions that call nothing but one other share a row: what is above the zoom, and what each thread
+ * begins with. head is then the first of the chain, left is where the callees of the last one begin, null for the others.
  */
 G.graph = function (host, on) {
-	const ROW = 19, MIN = 0.7, MANY = 60000,
+	const ROW = 19, MIN = 0.7, MANY = 60000, LINKS = 30,
 		FONT = '12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace';
 	const { el } = G, canvas = el("canvas", { "aria-hidden": "true" }),
 		inner = el("div", { style: "position:relative" }, canvas);
 	const selectMark = el("div", { class: "mark", hidden: true }),
 		overMark = el("div", { class: "mark over", hidden: true });
 	const ctx = canvas.getContext("2d", { alpha: false });
-	let o = null, rows = [], boxes = 0, done = true, W = 0, H = 0, cw = 0, scheduled = false,
+	let o = null, rows = [], where = new Map(), boxes = 0, done = true, W = 0, H = 0, cw = 0, scheduled = false,
 		selected = null, over = null;
 
 	inner.append(overMark, selectMark);
 	host.classList.add("graph");
 	host.append(inner);
 
+	/* Puts a box into a row. */
+	function add(row, box) {
+		box.row = rows.length;
+		if (!box.run)
+			where.set(box.node, box);
+		row.push(box);
+		return box;
+	}
+
+	/* A node and what it leads to, as long as that is all that it calls. */
+	function chainOf(node) {
+		const out = [node];
+		for (let n = node, kids; out.length < LINKS && (kids = n.kids()).length === 1 &&
+			kids[0].width > n.width * 0.995; out.push(n))
+			n = kids[0];
+		return out;
+	}
+
+	/* Nodes side by side: as wide as their names if there is room, else most for the last one. */
+	function links(row, list, x, w) {
+		const want = list.map(k => (G.model.columnsOf(k.name) + 2) * cw + 8), n = list.length;
+		const sum = want.reduce((a, b) => a + b), last = sum > w ? Math.min(want[n - 1], w / 2) : want[n - 1] + w - sum;
+		const part = sum > w ? (w - last) / (sum - want[n - 1]) : 1;
+		let at = x;
+		list.forEach((node, i) => {
+			const wide = i < n - 1 ? want[i] * part : x + w - at;
+			add(row, { node, x: at, w: wide, run: null, left: i < n - 1 ? null : x, head: list[0] });
+			at += wide;
+		});
+	}
+
+	/* A node as one box, or with the chain that it begins. */
+	function put(row, node, x, w) {
+		const first = o.chains && o.zoom.depth === 0 && node.depth < 2 && (!node.depth || where.get(node.parent).head === null);
+		const chain = first ? chainOf(node).slice(0, Math.floor(w / 24)) : [];
+		if (chain.length > 2)
+			links(row, chain, x, w);
+		else
+			add(row, { node, x, w, run: null, left: x, head: null });
+	}
+
+	/* The rows above the zoom, and its own. */
+	function firstRows() {
+		const above = [];
+		for (let n = o.zoom; n.depth > 0;)
+			above.unshift(n = n.parent);
+		for (const list of o.chains && above.length > 2 ? [above] : above.map(n => [n])) {
+			const row = [];
+			links(row, list, 0, W);
+			rows.push(row);
+		}
+		const row = [];
+		put(row, o.zoom, 0, W);
+		rows.push(row);
+	}
+
 	/* The row below (or above) the last one. */
 	function nextRow() {
-		const d = rows.length, zoom = o.zoom;
-		if (d <= zoom.depth) {
-			let n = zoom;
-			while (n.depth > d)
-				n = n.parent;
-			rows.push([{ node: n, x: 0, w: W, run: null }]);
-			return;
-		}
-		const row = [], scale = W / zoom.width;
-		for (const box of rows[d - 1]) {
-			if (box.run)
+		const row = [], scale = W / o.zoom.width;
+		if (!rows.length)
+			return firstRows();
+		for (const box of rows[rows.length - 1]) {
+			if (box.run || box.left === null)
 				continue;
-			let x = box.x, run = null;
+			let x = box.left, run = null;
 			for (const k of box.node.kids()) {
 				const w = k.width * scale;
 				if (w < MIN) {
 					if (!run)
-						row.push(run = { node: k, x, w: 0,
-							run: { n: 0, total: 0, totalB: 0 } });
+						run = add(row, { node: k, x, w: 0, run: { n: 0, total: 0, totalB: 0 } });
 					run.w += w;
 					run.run.n++;
 					run.run.total += k.total;
 					run.run.totalB += k.totalB;
 				} else {
 					run = null;
-					row.push({ node: k, x, w, run: null });
+					put(row, k, x, w);
 				}
 				x += w;
 			}
@@ -64,6 +114,7 @@ G.graph = function (host, on) {
 
 	function layout() {
 		rows = [];
+		where = new Map();
 		boxes = 0;
 		done = false;
 		if (!(o.zoom.width > 0))
@@ -158,10 +209,9 @@ G.graph = function (host, on) {
 		if (faded)
 			ctx.globalAlpha = 1;
 		if (w > 3 * cw) {
-			const text = G.model.shortName(node.name, Math.floor((w - 7) / cw));
-			if (text)
-				texts.push([text, x + 4, y + ROW / 2, faded ? look.text : "#101216",
-					faded ? null : dark]);
+			const link = box.head && box.head !== node ? "› " : "";
+			texts.push({ link, name: node.name, n: Math.floor((w - 7) / cw) - link.length, x: x + 4, y: y + ROW / 2,
+				colour: faded ? look.text : "#101216", dark: faded ? null : dark });
 		}
 	}
 
@@ -175,7 +225,7 @@ G.graph = function (host, on) {
 			flags: o.flags }, texts = [];
 		ctx.fillStyle = get("--ground");
 		ctx.fillRect(0, 0, W, H);
-		const scroll = host.scrollTop, a = rowAt(scroll), b = rowAt(scroll + H);
+		const scroll = host.scrollTop, a = rowAt(scroll), b = rowAt(scroll + H), { dim } = o.scheme;
 		const last = Math.max(a, b);
 		while (!done && rows.length <= last + 2)
 			nextRow();
@@ -183,14 +233,16 @@ G.graph = function (host, on) {
 		for (let d = Math.max(0, Math.min(a, b)); d <= last && d < rows.length; d++) {
 			const y = top(d) - scroll;
 			for (const box of rows[d])
-				drawBox(box, y, look, d < o.zoom.depth, texts);
+				drawBox(box, y, look, box.node.depth < o.zoom.depth || !box.run && box.node.parent && dim && dim(box.node), texts);
 		}
-		for (const [text, x, y, colour, dark] of texts) {
+		const names = G.model.labels(texts.map(t => [t.name, t.n]));
+		texts.forEach(({ link, x, y, colour, dark }, i) => {
+			const text = names[i] && link + names[i];
 			ctx.fillStyle = colour;
 			ctx.fillText(text, x, y);
 			if (dark && dark.length)
 				lighten(text, x, y, dark);
-		}
+		});
 		place(selectMark, selected);
 		place(overMark, over);
 	}
@@ -202,10 +254,7 @@ G.graph = function (host, on) {
 		}
 	}
 
-	function boxOf(node) {
-		const row = node && rows[node.depth];
-		return row ? row.find(b => b.node === node && !b.run) || null : null;
-	}
+	const boxOf = node => node && where.get(node) || null;
 
 	function place(mark, box) {
 		if (box && box instanceof Object && !("x" in box))
@@ -214,7 +263,7 @@ G.graph = function (host, on) {
 		if (!box)
 			return;
 		mark.style.left = box.x - 1 + "px";
-		mark.style.top = top(box.node.depth) - 1 + "px";
+		mark.style.top = top(box.row) - 1 + "px";
 		mark.style.width = Math.max(4, box.w + 1) + "px";
 		mark.style.height = ROW + 1 + "px";
 	}
@@ -254,13 +303,12 @@ G.graph = function (host, on) {
 		const w = W, h = H;
 		measure();
 		over = null;
-		if (!before || before.root !== root || before.zoom !== o.zoom || w !== W || h < H)
+		if (!before || before.root !== root || before.zoom !== o.zoom || before.chains !== o.chains || w !== W || h < H)
 			layout();
 		size();
 		if (!before || before.zoom !== o.zoom || before.up !== o.up) {
-			const keep = 6 * ROW;
-			host.scrollTop = o.up ? top(o.zoom.depth) + ROW + keep - H
-				: Math.max(0, top(o.zoom.depth) - keep);
+			const keep = 6 * ROW, box = boxOf(o.zoom), y = top(box ? box.row : 0);
+			host.scrollTop = o.up ? y + ROW + keep - H : Math.max(0, y - keep);
 		}
 		paint();
 	}
@@ -303,19 +351,19 @@ G.graph = function (host, on) {
 		/* Where a node's box is in the window: { x, y }. */
 		at(node) {
 			const b = boxOf(node), r = host.getBoundingClientRect();
-			return b && { x: r.left + b.x, y: r.top + top(node.depth) - host.scrollTop + ROW };
+			return b && { x: r.left + b.x, y: r.top + top(b.row) - host.scrollTop + ROW };
 		},
 		select(node) {
 			selected = node;
-			if (node && rows[node.depth])
-				reveal(node.depth);
+			if (boxOf(node))
+				reveal(boxOf(node).row);
 			place(selectMark, selected);
 		},
 		boxes() {
 			const r = host.getBoundingClientRect(), out = [];
 			rows.forEach((row, d) => row.forEach(b =>
 				out.push({ name: b.node.name, x: r.left + b.x,
-				y: r.top + top(d) - host.scrollTop, w: b.w, h: ROW, depth: d,
+				y: r.top + top(d) - host.scrollTop, w: b.w, h: ROW, depth: b.node.depth,
 				total: b.run ? b.run.total : b.node.total,
 				totalB: b.run ? b.run.totalB : b.node.totalB, n: b.run ? b.run.n : 1 })));
 			return out;

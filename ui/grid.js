@@ -6,31 +6,47 @@
  *	g.show(ids, "self", true);
  *
  * A column is { key, title, about, value(id), text(id), bar(id), className(id), width (px; 0 = the rest),
- * left (of text, not numbers), signed (bars in two colours) }. A row is an id that only the owner
- * understands. Names are cut by the column's own fit(id, characters).
+ * left (of text, not numbers), signed (bars in two colours), extra (left out where there is no room) }. A row is an id
+ * that only the owner understands. Names are cut by the column's own fit(id, characters), or all in sight together
+ * if fit is true. Where the table is narrow, the column that takes the rest comes first.
+ * More options: hover(id), tip(id) gives what G.tip() shows, actions(id) what G.menu() shows; their keys work too.
  */
 G.grid = function (options) {
-	const ROW = 20, columns = options.columns, character = 7.3;
+	const ROW = 20, all = options.columns, character = 7.3;
 	let ids = [], chosen = 0, key = null, down = true, pool = [], scheduled = false, unsorted = [];
+	let columns = [], heads = [], style = "";
 
-	const style = "grid-template-columns:" +
-		columns.map(c => c.width ? c.width + "px" : "minmax(0,1fr)").join(" ");
-	const head = G.el("div", { class: "grid-head", role: "row", style });
+	const head = G.el("div", { class: "grid-head", role: "row" });
 	const rows = G.el("div", { class: "grid-rows", role: "rowgroup" });
 	const body = G.el("div", { class: "grid-body" }, head, rows);
 	const empty = G.el("p", { class: "grid-empty" });
 	const root = G.el("div", { class: "grid", role: "grid", tabindex: "0", "aria-label": options.label },
 		body, empty);
-	const heads = columns.map(c => {
-		const b = G.el("button", { class: c.left ? "left" : "", role: "columnheader",
-			title: c.about || c.title, tabindex: "-1" }, c.title);
-		b.onclick = () => options.sort(c.key, c.key === key ? !down : !c.left);
-		head.append(b);
-		return b;
-	});
+
+	/* Chooses the columns for the room that there is. */
+	function arrange() {
+		const room = root.clientWidth || innerWidth, name = all.find(c => !c.width), slim = room < 600;
+		const next = room < 900 && name ? [name, ...all.filter(c => c !== name && !(slim && c.extra))] : all;
+		const way = "grid-template-columns:" + next.map(c => !c.width ? "minmax(0,1fr)"
+			: (slim ? Math.min(c.width, 76) : c.width) + "px").join(" ");
+		if (way === style)
+			return;
+		style = way;
+		columns = next;
+		pool.forEach(row => row.remove());
+		pool = [];
+		head.style = style;
+		heads = columns.map(c => G.el("button", { class: c.left ? "left" : "", role: "columnheader",
+			title: c.about || c.title, tabindex: "-1", onclick: () => options.sort(c.key, c.key === key ? !down : !c.left) }, c.title));
+		head.replaceChildren(...heads);
+		showSort();
+	}
+	function showSort() {
+		heads.forEach((b, i) => b.setAttribute("aria-sort", columns[i].key !== key ? "none" : down ? "descending" : "ascending"));
+	}
 
 	function sorted() {
-		const c = columns.find(x => x.key === key) || columns[0], n = unsorted.length;
+		const c = all.find(x => x.key === key) || all[0], n = unsorted.length;
 		const sign = down ? -1 : 1;
 		if (c.left) {
 			const names = new Map();
@@ -52,12 +68,15 @@ G.grid = function (options) {
 		return Array.from(at, i => unsorted[i]);
 	}
 
-	function cell(div, c, id) {
-		const space = c.width || div.clientWidth || 400;
-		const text = c.fit ? c.fit(id, Math.floor((space - 16) / character)) : c.text(id);
+	/* How many characters a cell of a column holds. */
+	const room = (c, div) => Math.floor(((c.width || div.clientWidth || 400) - 16) / character);
+
+	function cell(div, c, id, fitted) {
+		const text = c.fit === true ? fitted : c.fit ? c.fit(id, room(c, div)) : c.text(id);
 		if (div.lastChild.textContent !== text)
 			div.lastChild.textContent = text;
-		div.lastChild.title = c.fit ? c.text(id) : "";
+		if (c.fit)
+			div.lastChild.dataset.whole = c.text(id);
 		div.title = c.tip ? c.tip(id) : c.fit ? "" : c.about || "";
 		if (c.bar) {
 			const share = c.bar(id), whole = c.signed ? 50 : 100; /* signed ones begin at the centre */
@@ -76,18 +95,38 @@ G.grid = function (options) {
 		row.onmousedown = e => { if (e.button === 0) choose(row.index); };
 		row.ondblclick = () => options.open && options.open(ids[row.index]);
 		row.onmouseenter = () => options.hover && options.hover(ids[row.index]);
+		/* Of a name; a number says itself of what it is a part. */
+		row.onmousemove = e => options.tip && G.tip(e.target.closest(".name") && options.tip(ids[row.index]), e.clientX, e.clientY);
+		row.onmouseleave = () => G.tip(null);
+		row.oncontextmenu = e => {
+			choose(row.index);
+			if (menu(e.clientX, e.clientY))
+				e.preventDefault();
+		};
 		rows.append(row);
 		return row;
+	}
+
+	/* What can be done with the chosen row. */
+	function menu(x, y) {
+		const actions = ids.length && options.actions ? options.actions(ids[chosen]) : [];
+		if (actions.length)
+			G.menu(actions, x, y);
+		return actions.length > 0;
 	}
 
 	const seen = () => body.clientHeight - head.offsetHeight;
 
 	function paint() {
 		scheduled = false;
+		arrange();
 		const first = Math.max(0, Math.floor(body.scrollTop / ROW) - 2);
 		const last = Math.min(ids.length, first + Math.ceil(seen() / ROW) + 5);
 		while (pool.length < last - first)
 			pool.push(line());
+		/* Names in sight that would look the same show where they differ. */
+		const fits = columns.map((c, j) => c.fit === true && last > first ?
+			G.model.labels(ids.slice(first, last).map(id => [c.text(id), room(c, pool[0].children[j])])) : null);
 		pool.forEach((row, k) => {
 			const i = first + k;
 			row.style.display = i < last ? "" : "none";
@@ -97,7 +136,7 @@ G.grid = function (options) {
 			row.style.top = i * ROW + "px";
 			row.setAttribute("aria-rowindex", i + 1);
 			row.setAttribute("aria-selected", i === chosen);
-			columns.forEach((c, j) => cell(row.children[j], c, ids[i]));
+			columns.forEach((c, j) => cell(row.children[j], c, ids[i], fits[j] && fits[j][k]));
 		});
 	}
 	function later() {
@@ -125,7 +164,7 @@ G.grid = function (options) {
 
 	return {
 		root,
-		columns,
+		columns: all,
 		get ids() { return ids; },
 		get chosen() { return ids[chosen]; },
 		/* A new set of rows, or the same in another order; the chosen row stays the same one. */
@@ -139,10 +178,7 @@ G.grid = function (options) {
 			rows.style.height = ids.length * ROW + "px";
 			root.setAttribute("aria-rowcount", ids.length);
 			empty.textContent = ids.length ? "" : sentence || "Nothing here.";
-			heads.forEach((b, i) => {
-				const on = columns[i].key === key;
-				b.setAttribute("aria-sort", !on ? "none" : down ? "descending" : "ascending");
-			});
+			showSort();
 			if (!kept)
 				body.scrollTop = 0;
 			paint();
@@ -172,8 +208,8 @@ G.grid = function (options) {
 				return true;
 			}
 			if (e.key === "<" || e.key === ">") {
-				const n = columns.length, at = columns.findIndex(c => c.key === key);
-				const c = columns[(at + (e.key === ">" ? 1 : n - 1)) % n];
+				const n = all.length, at = all.findIndex(c => c.key === key);
+				const c = all[(at + (e.key === ">" ? 1 : n - 1)) % n];
 				options.sort(c.key, !c.left);
 				return true;
 			}
@@ -181,14 +217,21 @@ G.grid = function (options) {
 				options.sort(key, !down);
 				return true;
 			}
-			return false;
+			const row = pool.find(r => r.index === chosen && r.style.display !== "none"), at = row && row.getBoundingClientRect();
+			if (at && (e.key === "ContextMenu" || e.key === "F10" && e.shiftKey))
+				return menu(at.left + 40, at.bottom);
+			const action = ids.length && options.actions && options.actions(ids[chosen]).find(a => a && a[0] === e.key);
+			if (action)
+				action[2]();
+			return !!action;
 		},
 	};
 };
 
-/* The box that filters the rows of a grid: state.filter. */
+/* The box that leaves out rows of a grid: state.filter. The search of the page marks rows, and leaves all of them there. */
 G.filterBox = function (grid) {
-	const box = G.el("input", { type: "text", placeholder: "\\ filter", "aria-label": "filter rows",
+	const box = G.el("input", { type: "text", placeholder: "\\ only rows with …", "aria-label": "only rows with",
+		title: "leaves out all other rows; the search above marks what it finds",
 		spellcheck: "false", onfocus: () => box.select(),
 		oninput: () => G.state.set({ filter: box.value }, { replace: true }) });
 	box.onkeydown = e => {

@@ -24,7 +24,7 @@ G.el = function (tag, attributes, ...children) {
 };
 
 G.model = (function () {
-	const kept = []; /* weights of the last states */
+	const kept = [], GROUP = 1; /* weights of the last states; of enum ident_kind: a thread */
 	const keep = () => G.data.tree.n > 1e6 ? 2 : 8; /* 5 million nodes are 80 MB each time */
 	let byName = null, lower = null, list = null;
 
@@ -46,7 +46,7 @@ G.model = (function () {
 		const both = io.length > 1 || io.length && (G.data.meta.initial || {}).what === "io";
 		const place = i => both && io.includes(i) ? rank.length : rank.indexOf(events[i].role);
 		const order = (a, b) => place(a) - place(b) || a - b;
-		list = there.sort(order).map(i => ({ key: events[i].name, name: events[i].name,
+		list = there.sort(order).map(i => ({ key: events[i].name, name: G.model.label(events[i].name),
 			unit: events[i].unit, about: events[i].describe, events: [i] }));
 		if (both)
 			list.splice(there.findIndex(i => place(i) > 1), 0, { key: "io", name: "io",
@@ -92,8 +92,12 @@ G.model = (function () {
 		const flags = new Uint8Array(G.data.idents.n), name = G.data.idents.name;
 		if (names.length && !byName) {
 			byName = new Map();
-			for (let i = 0; i < name.length; i++)
-				byName.has(name[i]) ? byName.get(name[i]).push(i) : byName.set(name[i], [i]);
+			const add = (k, i) => byName.has(k) ? byName.get(k).push(i) : byName.set(k, [i]);
+			for (let i = 0; i < name.length; i++) {
+				add(name[i], i);
+				if (G.data.idents.note[i] === GROUP && pattern(name[i]) !== name[i])
+					add(pattern(name[i]), i);
+			}
 		}
 		for (const x of names)
 			for (const i of byName.get(x) || [])
@@ -101,19 +105,58 @@ G.model = (function () {
 		return flags;
 	}
 
+	/* What names of threads that differ in numbers alone have in common. */
+	const pattern = name => name.replace(/\d+/g, "*");
+
+	/* Does a list of the state name what it does not want ("!lock")? */
+	const isBut = list => !!list && typeof list[0] === "string" && list[0][0] === "!";
+
+	/* A test of what a list of the state wants: does it want one that goes by any of these names? */
+	function wanter(list) {
+		const have = new Set(list), but = isBut(list);
+		return (...ids) => !list || but !== ids.some(i => have.has(but ? "!" + i : i));
+	}
+	const wants = (list, ...ids) => wanter(list)(...ids);
+
+	/* Threads that sleep say little about what keeps others waiting: they are shown when somebody asks. */
+	const hidesSleep = state => !state.asleep && what(state).key === "wait" && G.data.meta.sides < 2 && (!state.causes || isBut(state.causes)) &&
+		G.data.causes.some(c => c.key === "sleep");
+
 	/* The filters of a state as one byte an event, cause and thread. */
 	function filters(state) {
-		const d = G.data, events = what(state).events;
-		const { threads } = state;
-		const wanted = t => (!threads || threads.includes(t.tid) || threads.includes(t.name)) &&
-			(!state.processes || state.processes.includes((d.processes[t.process] || {}).pid));
+		const d = G.data, events = what(state).events, sleep = !hidesSleep(state);
+		const thread = wanter(state.threads), process = wanter(state.processes), cause = wanter(state.causes);
+		const usual = key => (state.idle || key !== "idle") && (sleep || key !== "sleep");
 		return {
 			event: Uint8Array.from(d.events, (e, i) => events.includes(i)),
-			cause: Uint8Array.from(d.causes, c => state.causes ? state.causes.includes(c.key)
-				: state.idle || c.key !== "idle"),
-			thread: Uint8Array.from(d.threads, wanted),
+			cause: Uint8Array.from(d.causes, ({ key }) => cause(key) && (state.causes && !isBut(state.causes) || usual(key))),
+			thread: Uint8Array.from(d.threads, t => thread(t.tid, t.name, pattern(t.name)) &&
+				process((d.processes[t.process] || {}).pid)),
 		};
 	}
+
+	/* Threads are shown by the patterns of their names where there are more than this. */
+	const ROOTS = 20;
+
+	/* Of the threads' boxes: by identity that of the first one of its pattern (alias), and what that is called (names); null
+	 * where they are few. total: by node what it weighs. */
+	function groups(total) {
+		const t = G.data.tree, by = new Map(), alias = new Map(), names = new Map();
+		let n = 0;
+		for (let i = 1; i < t.n; i += t.size[i])
+			if (!total || total(i) > 0) {
+				const k = pattern(G.data.idents.name[t.ident[i]]);
+				by.has(k) ? by.get(k).push(t.ident[i]) : by.set(k, [t.ident[i]]);
+				n++;
+			}
+		for (const [k, list] of n > ROOTS ? by : [])
+			if (list.length > 1) {
+				names.set(list[0], k);
+				list.forEach(i => alias.set(i, list[0]));
+			}
+		return alias.size ? { alias, names } : null;
+	}
+	const groupsThreads = () => !!groups();
 
 	function matches(e, state) {
 		const d = G.data.entries, f = filters(state);
@@ -224,7 +267,7 @@ G.model = (function () {
 		return addUp(self);
 	}
 
-	const parts = ["what", "range", "threads", "processes", "causes", "idle", "count", "hidden", "focus", "through"];
+	const parts = ["what", "range", "threads", "processes", "causes", "idle", "asleep", "count", "hidden", "focus", "through"];
 
 	function weights(state) {
 		const key = JSON.stringify(parts.map(k => state[k]));
@@ -307,5 +350,6 @@ G.model = (function () {
 		return to > from && to - from < 0.75 * meta.durationNs ? [from, to] : null;
 	}
 
-	return { extent, whats, what, unit, noun, named, matches, filters, weights, search, forget, parts };
+	return { extent, whats, what, unit, noun, named, matches, filters, weights, search, forget, parts, pattern, wants, isBut, hidesSleep,
+		groups, groupsThreads };
 })();

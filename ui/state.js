@@ -8,11 +8,11 @@ G.state = (function () {
 			focus: null, through: null,
 		hidden: [], merged: [], collapse: false, group: "name", search: "", regex: false,
 		cased: false,
-		invert: false, icicle: true, colour: "auto", order: "name", fn: null, zoom: [], idle: false,
+		invert: false, icicle: true, chains: true, asleep: false, lit: "", split: 0, colour: "auto", order: "name", fn: null, zoom: [], idle: false,
 		count: false, sort: null, theme: "auto", side: "both", normalized: true,
 	};
 	const choices = {
-		view: ["flame", "overview", "waits", "table", "sandwich", "diff"], group: ["name", "none"],
+		view: ["flame", "overview", "waits", "table", "sandwich", "diff"], group: ["name", "each", "none"],
 		order: ["name", "size"], colour: ["auto", "kind", "module", "crate", "subsystem", "cause", "diff"],
 		theme: ["auto", "dark", "light"], side: ["both", "a", "b"],
 	};

@@ -22,10 +22,17 @@
 		const w = G.model.weights(state);
 		if (!slots || slots.length !== G.data.idents.n)
 			slots = new Int32Array(G.data.idents.n).fill(-1);
-		return { state, w, A: w.total, B: w.totalB, skip: transparency(state),
-			collapse: state.collapse,
+		const total = i => w.total[i] + (w.totalB ? w.totalB[i] : 0);
+		return { state, w, A: w.total, B: w.totalB, skip: transparency(state), collapse: state.collapse,
+			groups: state.group === "name" ? G.model.groups(total) : null,
 			causesOf: (node, fn) => causesOf(w, node, fn) };
 	}
+
+	/* The identity that a base node has in the view: threads may be there by the pattern of their names. */
+	const identOf = (v, c) => {
+		const id = G.data.tree.ident[c];
+		return v.groups && G.data.tree.depth[c] === 1 ? v.groups.alias.get(id) ?? id : id;
+	};
 
 	class Node {
 		constructor(v, ident, parent) {
@@ -40,7 +47,7 @@
 			this.causeSums = null;
 		}
 
-		get name() { return G.data.idents.name[this.ident]; }
+		get name() { return this.v.groups && this.v.groups.names.get(this.ident) || G.data.idents.name[this.ident]; }
 
 		kids() {
 			if (!this.list)
@@ -90,7 +97,7 @@
 	class Forward extends Node {
 		/* The kid of a base node. */
 		kid(c) {
-			const { v } = this, kid = new Forward(v, G.data.tree.ident[c], this);
+			const { v } = this, kid = new Forward(v, identOf(v, c), this);
 			kid.members = [c];
 			kid.total = v.A[c];
 			kid.totalB = v.B ? v.B[c] : 0;
@@ -102,7 +109,7 @@
 			const stack = this.members.slice().reverse();
 			let plain = stack.length === 1;
 			/* Most nodes: nothing to put together. */
-			if (plain && !skip && !collapse) {
+			if (plain && !skip && !collapse && !(v.groups && !stack[0])) {
 				const m = stack[0], end = m + t.size[m];
 				for (let c = m + 1; c < end; c += t.size[c])
 					if (A[c] > 0 || B && B[c] > 0)
@@ -114,7 +121,7 @@
 				for (let c = m + 1; c < end; c += t.size[c]) {
 					if (!(A[c] > 0) && !(B && B[c] > 0))
 						continue;
-					const id = t.ident[c];
+					const id = identOf(v, c);
 					if (skip && skip(c) || collapse && id === this.ident) {
 						inside.push(c);
 						plain = false;
@@ -174,7 +181,7 @@
 					ended++;
 					continue;
 				}
-				const id = t.ident[p];
+				const id = identOf(v, p);
 				if (slots[id] < 0) {
 					slots[id] = kids.length;
 					kids.push(new Inverted(v, id, this));
@@ -194,7 +201,7 @@
 			});
 			ended = lo;
 			for (let j = 0; j < next.length; j++) {
-				const k = next[j] ? kids[slots[t.ident[next[j]]]] : null,
+				const k = next[j] ? kids[slots[identOf(v, next[j])]] : null,
 					to = k ? k.hi++ : ended++;
 				leaf[to] = oldLeaf[j];
 				at[to] = next[j];

@@ -269,7 +269,8 @@ def heap(path):
 			else:
 				c.sample(heap, thread, i + 0.2, stack, bytes, 1)
 	c.sample(temporary, thread, 1, buffer, mb, 1)
-	c.series("pressure.cpu.some", "us", [(s, 1000 * s) for s in range(10)])
+	c.series("pressure.cpu.some", "us", [(s, 20_000 * s) for s in range(10)])
+	c.series("pressure.io.some", "us", [(s, 500 * s) for s in range(10)])
 	c.series("heap.live", "bytes", [(s, mb * s) for s in range(10)])
 	c.series("mem.rss", "bytes", [(s, 2 * mb * s) for s in range(10)])
 	for part, bytes in ("heap", 9), ("files", 6), ("stacks", 1), ("data", 2):

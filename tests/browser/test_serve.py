@@ -63,7 +63,7 @@ def test_the_same_page(p):
 		p.b.settle()
 		equal(p.total(), p.files.report("node")["total"])
 		p.click("execute_block")
-		near(p.box("execute_block")["w"], p.box("all")["w"], 0.001, "zoom")
+		near(p.box("execute_block")["w"], p.eval("document.querySelector('#flame canvas').clientWidth"), 0.001, "zoom")
 		open_url(p, s.url + "1/")
 		equal(p.total(), 1001001, "the other one")
 
@@ -129,7 +129,7 @@ def test_a_click_on_what_was_left_out(p):
 		path = p.state("zoom")
 		path = path[:-1] if path[-1] == "[left out]" else path
 		equal(subtree(p, *path)[1], 0, f"places that are left out below {path}")
-		near(p.box(path[-1])["w"], p.box("all")["w"], 0.001, "what is zoomed")
+		near(p.box(path[-1])["w"], p.eval("document.querySelector('#flame canvas').clientWidth"), 0.001, "what is zoomed")
 
 
 @served

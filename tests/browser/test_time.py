@@ -75,7 +75,7 @@ def test_a_brush_and_everything_follows(p):
 
 def test_waits_are_cut_at_the_borders(p):
 	for what in ("wait", "wall", "queue"):
-		p.open(fragment="what=" + what)
+		p.open(fragment="asleep=true&what=" + what)
 		p.set(range=[2_105_000_000, 3_013_000_000])
 		near(p.total(), between(p, what, 2_105_000_000, 3_013_000_000)["total"], 0.005, what)
 		p.set(range=[5_000_000_000, 5_001_000_000])
@@ -167,6 +167,7 @@ def test_series_and_zoom_of_the_axis(p):
 	curves = p.eval("G.curves().map(c => [c.name, c.low, c.high])")
 	equal([c[0] for c in curves], ["rss", "Cost of recording"])
 	equal(curves[0][1:], [1_000_000_000, 1_380_000_000])
+	equal(p.eval("G.curves().map(c => c.base ?? c.low)"), [0, 0], "bytes are drawn from zero on")
 	equal(curves[1][1:], [0, 4])
 	# What it was made of, and what was thinned at that time.
 	equal(p.eval("[.5e9, 2.5e9, 3.5e9].map(G.curves()[1].say)"), ["wait 0.90 %", "wait 2.7 %, wait: 1 in 8", "wait 3.6 %"])

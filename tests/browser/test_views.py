@@ -9,7 +9,7 @@ from test_flame import format_s, function_row
 def rows(p):
 	"""What the grid in sight shows, row by row."""
 	return p.eval("""[...document.querySelectorAll('.view:not([hidden]) .grid-row')].filter(e => e.offsetParent)
-		.sort((a, b) => a.index - b.index).map(r => [...r.children].map(c => c.lastChild.title || c.textContent))""")
+		.sort((a, b) => a.index - b.index).map(r => [...r.children].map(c => c.lastChild.dataset.whole || c.textContent))""")
 
 
 def heads(p):
@@ -97,7 +97,7 @@ def test_table_by_keyboard(p):
 	p.key("t")
 	p.key("ArrowDown")
 	p.key("ArrowDown")
-	chosen = p.eval("(document.querySelector('.grid-row[aria-selected=true] .name span') || {}).title")
+	chosen = p.eval("(document.querySelector('.grid-row[aria-selected=true] .name span') || { dataset: {} }).dataset.whole")
 	equal(chosen, p.files.report("node")["functions"][2]["name"])
 	p.key("Enter")
 	equal(p.state("view"), "sandwich")
@@ -217,6 +217,7 @@ def test_first_view_of_the_command_line(p):
 	s = p.state()
 	equal(s["what"], "wait")
 	equal(s["range"], [2_000_000_000, 4_000_000_000])
+	p.set(asleep=True)
 	near(p.total(), p.files.report("node", "--what", "wait", "--thread", "engine", "--from", "2", "--to",
 			"4")["total"], 0.005)
 	holds(re.search("engine|5000", p.text("#chips") or ""), p.text("#chips"))

@@ -64,7 +64,7 @@ G.bins = (function () {
 	/* What is weighed, by slice (columns) and part of it (rows): as the brush would cut it. */
 	function weigh(state, side, from, slice, columns, rows) {
 		const d = G.data, key = JSON.stringify([state.what, state.threads, state.processes,
-			state.causes, state.idle, state.count, state.focus, state.hidden, from, slice,
+			state.causes, state.idle, state.asleep, state.count, state.focus, state.hidden, from, slice,
 			columns, rows]);
 		if (key !== heatKey) {
 			heatKey = key;

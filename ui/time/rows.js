@@ -129,7 +129,7 @@ G.rows = (function () {
 
 	function chart(ctx, row, y, a) {
 		const half = row.h / 2;
-		name(ctx, a, row.curve.name, y, half + 3);
+		name(ctx, a, G.model.label(row.curve.name), y, half + 3);
 		name(ctx, a, G.extent(row.curve), y + half - 3, half + 3);
 		ctx.save();
 		ctx.beginPath();
@@ -142,6 +142,7 @@ G.rows = (function () {
 	/* What the colours of the strips mean. */
 	function legend(ctx, row, y, a) {
 		let x = a.left;
+		a.legend = [];
 		if (a.causes.length)
 			name(ctx, a, "what threads did", y, row.h);
 		for (const k of a.causes) {
@@ -150,7 +151,9 @@ G.rows = (function () {
 			ctx.fillRect(x, y + 4, 9, 9);
 			ctx.fillStyle = G.colours().dim;
 			ctx.fillText(text, x + 13, y + row.h / 2);
-			x += ctx.measureText(text).width + 27;
+			const w = ctx.measureText(text).width + 27;
+			a.legend.push({ key, x, w });
+			x += w;
 		}
 	}
 

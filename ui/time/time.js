@@ -6,8 +6,8 @@
  * the same in each. Those under the axis scroll.
  */
 (function () {
-	const STRIP = 15, CHART = 30, MARK = 17, AXIS = 17, HEAT = 66, HEAT2 = 46, LEGEND = 17;
-	let root, base, over, fold, heads = [], body = [], order = null, kinds = null, curves = null, drawn = "";
+	const STRIP = 15, CHART = 30, MARK = 17, AXIS = 17, HEAT = 66, HEAT2 = 46, LEGEND = 17, SHARE = .26, LOW = 500;
+	let root, base, over, fold, splitter, heads = [], body = [], order = null, kinds = null, curves = null, drawn = "";
 	/* Heights: of the rows that stay, of the others, what is seen of these, of all. */
 	let fixed = 0, tall = 0, seen = 0, height = 0;
 	let scroll = 0;
@@ -16,7 +16,7 @@
 	/* The axis, as rows.js takes it. */
 	const a = {
 		left: 150, width: 0, right: 0, from: 0, to: 1, slice: 1, first: 0, columns: 0, parts: 1,
-		causes: [],
+		causes: [], legend: [],
 		x: t => a.left + (t - a.from) / (a.to - a.from) * a.width,
 		nice, clock,
 	};
@@ -41,8 +41,14 @@
 		return clock(from, step) + "–" + clock(to, step) + " s";
 	}
 
+	/* Folded, unless somebody asks for it, where the window is low. */
+	const isFolded = state => typeof state.folded === "boolean" ? state.folded : innerHeight < LOW;
+	/* The most that it is high: as the splitter says, else so that the view below has more. */
+	const most = state => Math.floor(innerHeight * (state.split > 0 ? clamp(state.split, .05, .85) : SHARE));
+
 	function layout(state) {
-		const d = G.data, { span, folded } = state, times = d.samples && !folded;
+		const d = G.data, { span } = state, folded = isFolded(state), times = d.samples && !folded;
+		a.left = root.clientWidth < 700 ? 96 : 150;
 		[a.from, a.to] = Array.isArray(span) && span[1] > span[0] ? span : [0, duration()];
 		a.width = Math.max(50, root.clientWidth - a.left - 8);
 		a.right = a.left + a.width;
@@ -50,7 +56,7 @@
 		kinds = kinds || G.markKinds().slice(0, 3);
 		heads = kinds.map(kind => ({ type: "marks", kind, h: MARK }));
 		for (let side = 0; times && side < d.meta.sides; side++)
-			heads.push({ type: "heat", side, h: d.meta.sides > 1 ? HEAT2 : HEAT });
+			heads.push({ type: "heat", side, h: d.meta.sides > 1 || innerHeight < 800 ? HEAT2 : HEAT });
 		heads.push({ type: "axis", h: AXIS });
 		body = times && d.events.some(e => e.role !== "other") ?
 			order.filter(i => d.threads[i].startNs < a.to && d.threads[i].endNs >= a.from)
@@ -60,9 +66,14 @@
 		[fixed, tall] = [heads, body].map(list => list.reduce((y, row) => (row.y = y) + row.h, 0));
 		const strips = body.some(row => row.type === "strip");
 		a.causes = strips ? G.stacking().filter(k => order.causes[k]) : [];
+		/* Not twice: the line below the graph says the same where boxes have the colours of causes. */
+		if (/flame|sandwich/.test(state.view) && G.colour.mode(state) === "cause")
+			a.causes = [];
 		const legend = a.causes.length ? LEGEND : 0;
-		height = Math.max(fixed, Math.min(fixed + tall + (legend || 4),
-			Math.floor(innerHeight * .35)));
+		height = Math.max(fixed + (folded ? 0 : 4), Math.min(fixed + tall + (legend || 4), most(state)));
+		splitter.hidden = folded;
+		splitter.setAttribute("aria-valuenow", Math.round(height / innerHeight * 100));
+		fold.style.left = a.left - 24 + "px";
 		seen = height - fixed - legend;
 		scroll = clamp(scroll, 0, Math.max(0, tall - seen));
 		/* Slices are at least 8 pixels wide, and their parts at least one slot. */
@@ -195,7 +206,7 @@
 				(shares(ns, unit) || "nothing seen");
 		}
 		const c = row.curve;
-		return (c ? c.name + " at " : "") + clock(t) + " s" +
+		return (c ? G.model.label(c.name) + " at " : "") + clock(t) + " s" +
 			(c ? " · " + G.quantity(c.v[Math.max(0, c.t.findIndex(v => v >= t))], c.unit) : "") +
 			(c && c.say ? " of the target's CPU time: " + c.say(t) : "");
 	}
@@ -216,8 +227,18 @@
 		}, Math.max(60, performance.now() - started));
 		grab.late = false;
 	}
+	/* The cause of the legend under a point. */
+	function causeAt(e) {
+		const item = e.offsetY >= fixed + seen && a.legend.find(i => e.offsetX >= i.x && e.offsetX < i.x + i.w);
+		return item ? item.key : "";
+	}
 	function press(e) {
 		const row = rowAt(e.offsetY), range = G.state.now.range, heat = row && row.type === "heat";
+		const cause = !e.button && causeAt(e);
+		if (cause)
+			return G.state.set({ ...G.model.what(G.state.now).events.some(i => G.data.events[i].role === "wait") ? {}
+				: { what: (G.model.whats().find(w => w.key === "wall") || G.model.what(G.state.now)).key },
+				...G.colour.only(G.state.now, cause) });
 		if (e.button || !row)
 			return;
 		if (e.offsetX < a.left) {
@@ -242,9 +263,9 @@
 			G.status(between(...grab.range) + " · " +
 				G.model.format(grab.range[1] - grab.range[0], "ns"));
 		} else if (!grab) {
-			const onName = row && row.type === "strip" ? "pointer" : "";
+			const onName = row && row.type === "strip" || causeAt(e) ? "pointer" : "";
 			over.style.cursor = row && cursor >= a.left ? "crosshair" : onName;
-			G.status(row ? say(row, cursor, e.offsetY) : "");
+			G.status(row ? say(row, cursor, e.offsetY) : causeAt(e) ? "click: only this cause; once more: all of them" : "");
 		}
 		overlay();
 	}
@@ -262,7 +283,8 @@
 	}
 	/* Only this thread; once more: all of them again. */
 	function pick(thread, more) {
-		const now = G.state.now.threads, name = G.handle(thread), has = now && now.includes(name);
+		const list = G.state.now.threads, now = G.model.isBut(list) ? null : list;
+		const name = G.handle(thread), has = now && now.includes(name);
 		let threads = has && now.length === 1 ? [] : [name];
 		if (more && now)
 			threads = has ? now.filter(t => t !== name) : [...now, name];
@@ -340,12 +362,12 @@
 		return marks.length > 0;
 	}
 
-	Object.assign(G.state.defaults, { span: null, folded: false });
+	Object.assign(G.state.defaults, { span: null, folded: null });
 	G.keys.push(["time"], ["drag", "choose a range: all else follows; a click takes one cell or mark"],
 		["Esc", "all of the time again, as a double click"],
 		["z", "zoom the axis to the range, and back"],
 		["[ ] { }", "move the range; its end"], [", .", "previous and next mark"],
-		["T", "fold the time area away"],
+		["T", "fold the time area away"], ["drag its edge", "more or less of the time area; a double click: as at first"],
 		["Tab, ↑ ↓ Enter", "in the time area: choose a thread; Space adds one"]);
 
 	function init(element) {
@@ -365,9 +387,25 @@
 		over.addEventListener("wheel", wheel, { passive: false });
 		fold = G.el("button", { class: "fold", title: "fold the time area (T)",
 			"aria-label": "fold the time area",
-			onclick: () => G.state.set({ folded: !G.state.now.folded }) });
-		root.append(base, over, fold);
+			onclick: toggle });
+		splitter = G.el("div", { class: "splitter", role: "separator", tabindex: "0", "aria-orientation": "horizontal",
+			"aria-label": "height of the time area", "aria-valuemin": "5", "aria-valuemax": "85", title: "drag: more or less of the time area",
+			ondblclick: () => G.state.set({ split: 0 }, { replace: true }), onkeydown: e => {
+				const step = { ArrowUp: -.03, ArrowDown: .03 }[e.key];
+				if (!step)
+					return;
+				split(height / innerHeight + step);
+				e.preventDefault();
+				e.stopPropagation();
+			} });
+		splitter.onpointerdown = e => splitter.setPointerCapture(e.pointerId);
+		splitter.onpointermove = e => splitter.hasPointerCapture(e.pointerId) &&
+			split((e.clientY - root.getBoundingClientRect().top) / innerHeight);
+		root.append(base, over, fold, splitter);
 	}
+	const split = share => G.state.set({ split: +clamp(share, .05, .85).toFixed(3) }, { replace: true });
+	const toggle = () => G.state.set({ folded: !isFolded(G.state.now) });
+
 	function draw(state) {
 		curves = curves || G.curves();
 		root.hidden = !(G.data.samples && G.data.entries.n) && !G.data.marks.length && !curves.length;
@@ -375,10 +413,10 @@
 			return;
 		/* Only what it shows makes it draw again: a range that moves does not. */
 		const now = JSON.stringify([G.model.parts.map(k => k === "range" || state[k]), state.span,
-			state.folded, G.theme(), root.clientWidth, innerHeight, devicePixelRatio]);
+			isFolded(state), state.split, /flame|sandwich/.test(state.view) && G.colour.mode(state), G.theme(), root.clientWidth, innerHeight, devicePixelRatio]);
 		if (now !== drawn) {
 			drawn = now;
-			fold.textContent = state.folded ? "▸" : "▾";
+			fold.textContent = isFolded(state) ? "▸" : "▾";
 			layout(state);
 			paint(state);
 		}
@@ -393,7 +431,7 @@
 		else if (at >= 0)
 			shift(at % 2 ? 1 : -1, at > 1);
 		else if (e.key === "T")
-			G.state.set({ folded: !state.folded });
+			toggle();
 		else if (e.key === "," || e.key === ".")
 			return toMark(e.key === "." ? 1 : -1);
 		else

@@ -78,6 +78,8 @@ Object.assign(G, (function () {
 		}
 		out.low = out.v.reduce((a, b) => Math.min(a, b));
 		out.high = out.v.reduce((a, b) => Math.max(a, b));
+		/* Of bytes the whole counts: a curve that begins at its lowest point would make little look like much. */
+		out.base = unit === "bytes" ? Math.min(0, out.low) : out.low;
 		return out;
 	}
 	/* What recording cost is one curve, from 0 on; its parts, and what was thinned, are for the pointer. */
@@ -100,15 +102,16 @@ Object.assign(G, (function () {
 	/* Heap and RSS, where they were recorded, are what the others explain. */
 	const FIRST = ["heap.live", "mem.rss", "heap.allocated", "heap.resident"];
 	const place = c => (FIRST.indexOf(c.name) + FIRST.length + 1) % (FIRST.length + 1);
-	/* Those that say something: a series that never changes does not. */
+	const PRESSURE = /^pressure\./;
+	/* Those that say something: a series that never changes does not, nor does a pressure of less than 1 %. */
 	const curves = () => G.data.series.filter(c => c.t.length > 1 && !OWN.test(c.name)).map(curve)
-		.filter(c => c.high > c.low).sort((a, b) => place(a) - place(b)).concat(costCurve());
+		.filter(c => c.high > c.low && !(PRESSURE.test(c.name) && c.high < 1)).sort((a, b) => place(a) - place(b)).concat(costCurve());
 	const quantity = (v, unit) => unit === "%" ? G.model.percent(v / 100) : G.model.format(v, unit);
 	const extent = c => quantity(c.low, c.unit) + " … " + quantity(c.high, c.unit);
 
 	/* In the box from y on, h high. */
 	function drawCurve(ctx, c, x, y, h) {
-		const up = v => y + h - 3 - (v - c.low) / (c.high - c.low) * (h - 6);
+		const low = c.base ?? c.low, up = v => y + h - 3 - (v - low) / (c.high - low) * (h - 6);
 		ctx.beginPath();
 		c.t.forEach((t, i) => {
 			if (i && c.unit === "%")

@@ -48,7 +48,7 @@
 	function three(part) {
 		const v = i => rows[i][part], size = i => Math.abs(v(i).delta), sure = i => v(i).significant ? "sure" : "unsure";
 		return [
-			{ key: part + " before", title: part + " before", width: 94, value: i => v(i).a, tip: () => ofWhole(part) + ", before",
+			{ key: part + " before", title: part + " before", width: 94, extra: true, value: i => v(i).a, tip: () => ofWhole(part) + ", before",
 				text: i => rows[i].onlyB ? "–" : amount(v(i).a) },
 			{ key: part + " after", title: "after", about: part + " after", width: 76, tip: () => ofWhole(part) + ", after",
 				value: i => v(i).b, text: i => rows[i].onlyA ? "–" : amount(v(i).b) },
@@ -63,13 +63,13 @@
 	function columns() {
 		const self = i => rows[i].self, called = i => name(rows[i]);
 		return [...three("self"),
-			{ key: "interval", title: "95 %", width: 138, text: i => range(self(i)),
+			{ key: "interval", title: "95 %", width: 138, extra: true, text: i => range(self(i)),
 				about: "with 95 % certainty the change of self is between these",
 				value: i => (self(i).high - self(i).low) / (self(i).a || Infinity),
 				className: i => self(i).significant ? "" : "unsure" },
 			...three("total"),
 			{ key: "name", title: "function", left: true, className: () => "name", value: called,
-				text: called, fit: (i, n) => G.model.shortName(called(i), n) }];
+				text: called, fit: true }];
 	}
 
 	function say(i) {
@@ -136,7 +136,9 @@
 		sure = G.el("button", { title: "leave out what is within the noise (q)",
 			onclick: () => G.state.set({ sure: !G.state.now.sure }) }, "significant only");
 		filter = G.filterBox(() => grid);
-		grid = G.grid({ label: "changes", columns: columns(), hover: say,
+		const values = (k, v) => [k, amount(v.a) + " → " + amount(v.b), v.significant ? "significant" : "within the noise"];
+		grid = G.grid({ label: "changes", columns: columns(), hover: say, actions: i => G.functionActions(name(rows[i])),
+			tip: i => G.tipOf(name(rows[i]), module(rows[i]), ["self", "total"].map(k => values(k, rows[i][k]))),
 			open: i => G.state.set({ view: "sandwich", fn: name(rows[i]) }),
 			sort: (diffsort, diffdown) => G.state.set({ diffsort, diffdown }) });
 		root.append(G.el("div", { class: "grid-bar" }, ...modes, sure, filter, head), grid.root);

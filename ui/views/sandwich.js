@@ -41,8 +41,8 @@
 		return [...out.values()].filter(k => k.v > 0);
 	}
 
-	const go = name => name !== SELF && !G.data.threads.some(t => t.name === name) &&
-		G.state.set({ fn: name });
+	const isFunction = name => name !== SELF && !G.data.threads.some(t => t.name === name || G.model.pattern(t.name) === name);
+	const go = name => isFunction(name) && G.state.set({ fn: name });
 	function mark() {
 		grids.forEach((g, i) => g.root.classList.toggle("active", i === active));
 	}
@@ -62,26 +62,33 @@
 			falling = way;
 			g.refresh();
 		};
-		const g = G.grid({ label, hover, sort, open: i => go(name(i)), columns: [
+		const tip = i => G.tipOf(name(i), row(i).ident < 0 ? "" : G.data.modules[G.data.idents.module[row(i).ident]],
+			[["total", amount(v(i)), share(v(i)) + " of the function"]]);
+		const actions = i => isFunction(name(i)) ? G.functionActions(name(i)) : [];
+		const g = G.grid({ label, hover, sort, tip, actions, open: i => go(name(i)), columns: [
 			{ key: "v", title: "total", width: 84, value: v, text: i => amount(v(i)) },
 			{ key: "share", title: "%", about: "share of the function's total", width: 76,
 				value: v, text: i => share(v(i)), bar: i => v(i) / whole },
 			{ key: "name", title: label, left: true, className: () => "name", value: name,
-				text: name, fit: (i, n) => G.model.shortName(name(i), n) }] });
+				text: name, fit: true }] });
 		g.refresh = () => g.show([...lists[side].keys()], key, falling,
 			side ? "It calls nothing that was seen." : "Nothing calls it: stacks begin here.");
 		return g;
 	}
 
 	function graph(host) {
-		const over = box => {
+		const over = (box, x, y) => {
+			G.tip(null);
 			if (!box)
 				return G.status(G.words(G.state.now));
 			const many = box.run && box.run.n > 1, v = weight(many ? box.run : box.node);
-			G.status((many ? box.run.n + " functions" : box.node.name) + " — " + amount(v) +
-				", " + share(v) + " of the function · click: its own callers and callees");
+			const name = many ? box.run.n + " functions" : box.node.name;
+			G.status(name + " — " + amount(v) + ", " + share(v) + " of the function · click: its own callers and callees");
+			G.tip(G.tipOf(name, many ? "" : G.data.modules[G.data.idents.module[box.node.ident]],
+				[["total", amount(v), share(v) + " of the function"]]), x, y);
 		};
-		return G.graph(host, { over, click: node => go(node.name) });
+		const menu = (node, x, y) => isFunction(node.name) && G.menu(G.functionActions(node.name), x, y);
+		return G.graph(host, { over, menu, click: node => go(node.name) });
 	}
 
 	/* Why there is nothing, and the way out; null if there is something. */

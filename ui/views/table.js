@@ -80,22 +80,28 @@
 		const value = i => list()[i];
 		const tip = i => about + ": " + amount(value(i)) + ", " + G.model.percent(share(value(i))) + " of " + amount(tally.all) +
 			" of " + G.model.what(G.state.now).name;
-		return [{ key, title: key, width: 110, about, value, tip, text: i => amount(value(i)) },
-			{ key: key + " %", title: "%", width: 90, about: about + ", share of all", value, tip,
+		return [{ key, title: key, width: 110, about, value, tip, text: i => amount(value(i)), extra: true },
+			{ key: key + " %", title: key + " %", width: 90, about: about + ", share of all", value, tip,
 				text: i => G.model.percent(share(value(i))), bar: i => share(value(i)) }];
 	}
 	function make() {
-		return G.grid({ label: "functions", open, hover: say, tie: i => tally.total[i],
+		return G.grid({ label: "functions", open, hover: say, tip, actions, tie: i => tally.total[i],
 			sort: (sort, down) => G.state.set({ sort, down }),
 			columns: [...number("self", () => tally.self, "in itself, without what it calls"),
 				...number("total", () => tally.total, "with what it calls; recursion once"),
 				{ key: "name", title: "name", left: true, value: name, text: name,
-					className: i => flags && flags[i] ? "name match" : "name",
-					fit: (i, n) => G.model.shortName(name(i), n) },
-				{ key: "module", title: "module", left: true, width: 190, value: base,
+					className: i => flags && flags[i] ? "name match" : "name", fit: true },
+				{ key: "module", title: "module", left: true, width: 190, value: base, extra: true,
 					text: base, fit: (i, n) => base(i).slice(0, n) }] });
 	}
 
+	function tip(i) {
+		const row = (key, v) => [key, amount(v), G.model.percent(share(v)) + " of all"];
+		return G.tipOf(name(i), tally.module && tally.module(i), [row("self", tally.self[i]), row("total", tally.total[i])]);
+	}
+	const actions = i => tally.by === "function" ? G.functionActions(name(i))
+		: [["Enter", tally.by === "thread" ? "only this thread" : "its functions", () => open(i)],
+			["c", "copy its name", () => G.copy(name(i), name(i))]];
 	/* Of a library's or the kernel's function also the own one above it. */
 	function under(i) {
 		const own = tally.by === "function" && G.own.above(G.state.now, i);
