@@ -131,18 +131,29 @@
 
 	const again = () => draw(G.state.now, G.state.now);
 
-	/* Paper has another width, and does not scroll: a graph is as high as it must be, a table as a page. */
+	/* Paper has another width, finer dots, and does not scroll: a graph is as high as it must be, a table as a page. */
+	G.ratio = () => paper ? 2 : devicePixelRatio || 1;
+
 	function print(on) {
-		const root = document.documentElement, main = byId("main");
+		const main = byId("main"), high = h => main.style.cssText = h ? "flex:none;height:" + h + "px" : "", graphs = () =>
+			[...main.querySelectorAll(".view:not([hidden]) .graph")].map(g => g.firstChild.offsetHeight);
 		paper = on;
-		root.style.width = on ? "1050px" : "";
-		main.style.height = on ? "600px" : "";
+		document.documentElement.style.width = on ? "1050px" : "";
+		high(on && 60);
 		again();
-		const graph = main.querySelector(".view:not([hidden]) .graph");
-		if (on && graph)
-			main.style.height = Math.max(200, Math.min(graph.firstChild.offsetHeight, 2000)) + 4 + "px";
-		if (on)
+		if (on) {
+			high(Math.max(shown() === "flame" ? 120 : 560, Math.min(2000, Math.max(...graphs(), 0) + 4)));
 			again();
+		}
+		/* Browsers print what a canvas was told to draw, not what it shows, and lose some of it: it is told to show a picture. */
+		for (const c of on ? document.querySelectorAll("canvas") : []) {
+			const copy = el("canvas", { width: c.width, height: c.height }), x = copy.getContext("2d", { alpha: false });
+			x.fillStyle = "#fff";
+			x.fillRect(0, 0, c.width, c.height);
+			x.drawImage(c, 0, 0);
+			c.width = copy.width;
+			c.getContext("2d").drawImage(copy, 0, 0);
+		}
 	}
 
 	function nextMatch() {
@@ -244,7 +255,7 @@
 		addEventListener("resize", () => paper || again());
 		addEventListener("beforeprint", () => print(true));
 		addEventListener("afterprint", () => print(false));
-		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => paper || again());
 	}
 
 	G.keys.push(["everywhere"], ["1 – 6", "what is weighed"], ["/  Ctrl-F  F3", "search"],

@@ -138,7 +138,7 @@ G.graph = function (host, on) {
 	}
 
 	function measure() {
-		const ratio = devicePixelRatio || 1, w = host.clientWidth, h = host.clientHeight;
+		const ratio = G.ratio(), w = host.clientWidth, h = host.clientHeight;
 		if (canvas.width !== Math.round(w * ratio) || canvas.height !== Math.round(h * ratio)) {
 			canvas.width = Math.round(w * ratio);
 			canvas.height = Math.round(h * ratio);

@@ -66,9 +66,6 @@
 		[fixed, tall] = [heads, body].map(list => list.reduce((y, row) => (row.y = y) + row.h, 0));
 		const strips = body.some(row => row.type === "strip");
 		a.causes = strips ? G.stacking().filter(k => order.causes[k]) : [];
-		/* Not twice: the line below the graph says the same where boxes have the colours of causes. */
-		if (/flame|sandwich/.test(state.view) && G.colour.mode(state) === "cause")
-			a.causes = [];
 		const legend = a.causes.length ? LEGEND : 0;
 		height = Math.max(fixed + (folded ? 0 : 4), Math.min(fixed + tall + (legend || 4), most(state)));
 		splitter.hidden = folded;
@@ -84,7 +81,7 @@
 	}
 
 	function prepare(canvas) {
-		const k = devicePixelRatio || 1, w = root.clientWidth, ctx = canvas.getContext("2d");
+		const k = G.ratio(), w = root.clientWidth, ctx = canvas.getContext("2d");
 		if (canvas.width !== Math.round(w * k) || canvas.height !== Math.round(height * k)) {
 			canvas.width = Math.round(w * k);
 			canvas.height = Math.round(height * k);
@@ -413,7 +410,7 @@
 			return;
 		/* Only what it shows makes it draw again: a range that moves does not. */
 		const now = JSON.stringify([G.model.parts.map(k => k === "range" || state[k]), state.span,
-			isFolded(state), state.split, /flame|sandwich/.test(state.view) && G.colour.mode(state), G.theme(), root.clientWidth, innerHeight, devicePixelRatio]);
+			isFolded(state), state.split, G.theme(), root.clientWidth, innerHeight, G.ratio()]);
 		if (now !== drawn) {
 			drawn = now;
 			fold.textContent = isFolded(state) ? "▸" : "▾";

@@ -40,7 +40,7 @@ G.memory = (function () {
 
 	/* The areas upon each other, the first one at the bottom. */
 	function draw(canvas, list) {
-		const k = devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight, ctx = canvas.getContext("2d");
+		const k = G.ratio(), w = canvas.clientWidth, h = canvas.clientHeight, ctx = canvas.getContext("2d");
 		const under = new Float64Array(BINS), sums = list[0].v.map((x, b) => list.reduce((sum, l) => sum + Math.max(0, l.v[b]), 0));
 		const top = sums.reduce((a, b) => Math.max(a, b)) || 1, x = b => b / (BINS - 1) * w, y = v => h - v / top * (h - 2);
 		canvas.width = w * k;

@@ -187,7 +187,7 @@
 		return [head("By subsystem", "of " + value(s.all) + " of " + s.of),
 			el("div", { class: "subsystems" }, ["self", "total", "on CPU"].map(num), el("div"), el("div", { class: "dim" },
 				"waits, with what it calls"), list.map(line)),
-			ops.length && [head("Opcodes and precompiles", "with what they call"),
+			ops.length > 0 && [head("Opcodes and precompiles", "with what they call"),
 				el("div", { class: "hottest" }, ops.map(op))]];
 	}
 
