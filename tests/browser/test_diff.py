@@ -155,7 +155,7 @@ def test_threads_of_both_sides(p):
 
 def test_what_is_noise_is_grey(p):
 	"""Nothing changed, says the verdict: no thread and no function has a colour then."""
-	again = os.path.join(p.files.folder, "again.gasflame")
+	again = os.path.join(p.files.folder, "node-again.gasflame")
 	if not os.path.exists(again):
 		capture.node(again, seed=7)
 	path = os.path.join(p.files.folder, "diff-noise.html")
