@@ -26,7 +26,8 @@ G.grid = function (options) {
 	/* Chooses the columns for the room that there is. */
 	function arrange() {
 		const room = root.clientWidth || innerWidth, name = all.find(c => !c.width), slim = room < 600;
-		const next = room < 900 && name ? [name, ...all.filter(c => c !== name && !(slim && c.extra))] : all;
+		const tight = room - all.reduce((sum, c) => sum + (c.width || 220), 0) < 0;
+		const next = (room < 900 || tight) && name ? [name, ...all.filter(c => c !== name && !(tight && c.extra))] : all;
 		const way = "grid-template-columns:" + next.map(c => !c.width ? "minmax(0,1fr)"
 			: (slim ? Math.min(c.width, 76) : c.width) + "px").join(" ");
 		if (way === style)

@@ -253,6 +253,18 @@ def locks(path):
 	return c.save(path)
 
 
+def threads(path, workers=300):
+	"""Many threads whose names differ in a number, and one other."""
+	c = Capture("rpcd", 10)
+	cpu = c.event("cpu", "ns", "CPU time, sampled at 999 Hz", 1001001)
+	work = [c.stack("start_thread", "work", name) for name in ("get", "put", "list")]
+	for i, name in enumerate([f"rpc-worker-{i}" for i in range(workers)] + ["logger"]):
+		thread = c.thread(name, run_s=0.1)
+		for k in range(2 + i % 5):
+			c.sample(cpu, thread, (i * 7 + k * 13) % 100 / 10, work[(i + k) % 3])
+	return c.save(path)
+
+
 def heap(path):
 	"""A heap in MB: a leak of one a second, a cache that is full after 3 s, buffers that live for half a second."""
 	c, mb = Capture("node", 10), 1 << 20

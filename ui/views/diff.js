@@ -50,14 +50,14 @@
 		return [
 			{ key: part + " before", title: part + " before", width: 94, extra: true, value: i => v(i).a, tip: () => ofWhole(part) + ", before",
 				text: i => rows[i].onlyB ? "–" : amount(v(i).a) },
-			{ key: part + " after", title: "after", about: part + " after", width: 76, tip: () => ofWhole(part) + ", after",
+			{ key: part + " after", title: "after", about: part + " after", width: 76, extra: true, tip: () => ofWhole(part) + ", after",
 				value: i => v(i).b, text: i => rows[i].onlyA ? "–" : amount(v(i).b) },
 			{ key: "Δ " + part, title: "Δ of all", width: 118, signed: true,
 				about: "by how much of the whole: less to the left, more to the right; bold: significant",
 				value: i => size(i) + (v(i).significant ? 2 * largest[part] : 0),
 				text: i => points(v(i).delta),
 				bar: i => v(i).delta / (largest[part] || 1), className: sure },
-			{ key: "relative " + part, title: "of before", width: 76, about: "the change, as a share of what it was before",
+			{ key: "relative " + part, title: "of before", width: 76, extra: true, about: "the change, as a share of what it was before",
 				value: i => v(i).a ? v(i).delta / v(i).a : Infinity, text: i => changed(rows[i], v(i)), className: sure }];
 	}
 	function columns() {
