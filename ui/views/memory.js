@@ -21,11 +21,15 @@ G.memory = (function () {
 			for (let k = e.first[i], v = by.get(fn); k < e.first[i + 1]; k++)
 				v[Math.min(bins - 1, Math.floor(s.slot[k] * meta.slotNs / step))] += sign * (s.value ? s.value[k] : events[e.event[i]].period);
 		}
-		const list = [...by].map(([fn, v]) => {
+		let list = [...by].map(([fn, v]) => {
 			for (let k = 1; k < bins; k++)
 				v[k] += v[k - 1];
-			return { name: idents.name[fn], v, end: v[bins - 1], grew: v[bins - 1] - v[Math.floor(bins / 3)] };
-		}).filter(h => h.v.some(x => x > 0));
+			/* Sums of what was added and taken away again have a remainder. */
+			const end = Math.round(v[bins - 1]), third = Math.round(v[Math.floor(bins / 3)]);
+			return { name: idents.name[fn], v, end, grew: end - third, most: v.reduce((a, b) => Math.max(a, b)) };
+		});
+		const large = list.reduce((most, h) => Math.max(most, h.most), 0) / 500;
+		list = list.filter(h => h.most > large);
 		list.sort((a, b) => Math.max(b.grew, b.end / 4) - Math.max(a.grew, a.end / 4) || b.end - a.end);
 		const rest = { name: "", v: new Float64Array(bins), end: 0, grew: 0, n: list.length - MOST };
 		for (const h of list.splice(MOST)) {

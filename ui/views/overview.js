@@ -162,7 +162,7 @@
 		const whole = G.model.format(t.all, G.model.unit(state)) + " of " + G.model.what(state).name;
 		const list = top.map(i => [num(percent(t.self[i] / t.all), G.model.format(t.self[i], G.model.unit(state)) + " of " + whole),
 			toFunction(t.label[i], 66)]);
-		return list.length ? [head("Hottest functions", (own ? "with the libraries and the kernel below, of " : "self, of ") + whole),
+		return list.length ? [head(G.model.unit(state) === "bytes" ? "Largest functions" : "Hottest functions", (own ? "with the libraries and the kernel below, of " : "self, of ") + whole),
 			el("div", { class: "hottest" }, list)] : null;
 	}
 

@@ -256,6 +256,13 @@ static void user_code_tells_what_it_means(void **state)
 		  sample_stack(&s, "app::run;crossbeam_channel::channel::Receiver<T>::recv;std::thread::park;" FUTEX) },
 		{ CAUSE_PARK, "send into a full channel",
 		  sample_stack(&s, "app::run;crossbeam_channel::flavors::array::Channel<T>::send;std::thread::park;" FUTEX) },
+		{ CAUSE_LOCK, "row or table lock of PostgreSQL",
+		  sample_stack(&s, "main;PostmasterMain;PostgresMain;heap_update;XactLockTableWait;LockAcquireExtended;ProcSleep;WaitLatch;"
+				   "WaitEventSetWait;epoll_wait;" EPOLL) },
+		{ CAUSE_IDLE, "waits for events",
+		  sample_stack(&s, "main;PostmasterMain;PostgresMain;pq_getbyte;WaitEventSetWait;epoll_wait;" EPOLL) },
+		{ CAUSE_IDLE, "PostgreSQL waits for connections",
+		  sample_stack(&s, "main;PostmasterMain;select;k:__x64_sys_pselect6;k:do_select;k:poll_schedule_timeout;k:schedule") },
 		{ CAUSE_LOCK, "database write lock",
 		  sample_stack(&s, "app::put;mdbx_txn_begin_ex;pthread_mutex_lock;" FUTEX) },
 		{ CAUSE_DISK_WRITE, "commit waits for the disk",
