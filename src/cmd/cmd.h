@@ -73,7 +73,7 @@ struct command {
 	unsigned newest;         /* captures it takes; cmd/captures/newest.h finds missing ones */
 	bool listens;            /* it waits for connections */
 	const char *also_writes; /* a file in addition to -o; may be NULL */
-	const char *reads_by_default; /* the file read without operands; may be NULL: the standard input */
+	const char *const *reads_by_default; /* what is read without operands, NULL-terminated; may be NULL: the standard input */
 };
 
 enum option_type {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/log.h"
 #include "base/text/str.h"
 #include "base/file/fd.h"
 #include "base/vec.h"
@@ -147,6 +148,16 @@ int captures_walk(const char *root, unsigned how, captures_fn *fn, captures_left
 	}
 	r = walk_folder(&w, fd, plain, 0);
 	return r < 0 ? r : 0;
+}
+
+void captures_walk_here(captures_fn *fn, void *context)
+{
+	struct err err = { 0 };
+
+	if (captures_walk(".", CAPTURES_FLAT, fn, NULL, context, &err) < 0)
+		log_debug("%s", err.text);
+	if (captures_walk(CAPTURES_FOLDER, CAPTURES_FOLLOW, fn, NULL, context, &err) < 0)
+		log_debug("%s", err.text);
 }
 
 /* SQLite locks a byte of this range for as long as a writer of ours has the file open. */

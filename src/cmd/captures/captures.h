@@ -39,5 +39,8 @@ enum captures_how {
 /* how: of enum captures_how. left may be NULL. */
 int captures_walk(const char *root, unsigned how, captures_fn *fn, captures_left_fn *left, void *context,
 		  struct err *err);
+/* The captures of this folder and of all below profiling/, where record writes: those that a command without a file
+ * chooses from. A folder that cannot be read has none. */
+void captures_walk_here(captures_fn *fn, void *context);
 /* Does a recorder, another process, have this capture open? */
 bool captures_in_use(const struct captures_entry *e);

@@ -190,5 +190,5 @@ const struct command command_clean = {
 	.example = "gasflame clean --older-than 7d --dry-run\ngasflame clean --older-than 7d",
 	.run = clean_run,
 	.removes = true,
-	.reads_by_default = CAPTURES_FOLDER,
+	.reads_by_default = (const char *const[]){ CAPTURES_FOLDER, NULL },
 };

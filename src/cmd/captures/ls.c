@@ -155,7 +155,7 @@ static void print_table(const struct rows *rows)
 }
 
 /* Lists a folder, or a file. */
-static int list_path(const char *path, bool by_default, struct rows *rows)
+static int list_path(const char *path, struct rows *rows)
 {
 	struct err err = { 0 };
 	struct stat st;
@@ -171,8 +171,6 @@ static int list_path(const char *path, bool by_default, struct rows *rows)
 		return add_row(rows, &e);
 	}
 	r = captures_walk(path, CAPTURES_FOLLOW, add_row, NULL, rows, &err);
-	if (r == -ENOENT && by_default)
-		return 0;
 	if (r)
 		log_error("%s", err.text);
 	return r;
@@ -180,7 +178,6 @@ static int list_path(const char *path, bool by_default, struct rows *rows)
 
 static int ls_run(const struct command *c, int argc, char **argv)
 {
-	static char *const usual[] = { CAPTURES_FOLDER };
 	struct rows rows = { 0 };
 	bool json = false;
 	const struct option_spec options[] = {
@@ -192,8 +189,10 @@ static int ls_run(const struct command *c, int argc, char **argv)
 
 	if (first < 0)
 		return -first - 1;
-	for (int i = by_default ? 0 : first; i < (by_default ? 1 : argc); i++)
-		if (list_path(by_default ? usual[i] : argv[i], by_default, &rows))
+	if (by_default)
+		captures_walk_here(add_row, &rows);
+	for (int i = first; i < argc; i++)
+		if (list_path(argv[i], &rows))
 			result = EXIT_ERROR;
 	vec_sort(&rows.list, newest_first);
 	if (json)
@@ -201,7 +200,7 @@ static int ls_run(const struct command *c, int argc, char **argv)
 	else if (rows.list.n)
 		print_table(&rows);
 	else if (result == EXIT_OK)
-		log_info("no captures in %s", by_default ? CAPTURES_FOLDER "/" : argv[first]);
+		log_info("no captures in %s", by_default ? "this folder or below " CAPTURES_FOLDER "/" : argv[first]);
 	rows_done(&rows);
 	return result;
 }
@@ -210,10 +209,10 @@ const struct command command_ls = {
 	.name = "ls",
 	.summary = "list captures, the newest first",
 	.usage = "[options] [FOLDER|FILE...]",
-	.describe = "Lists the captures below " CAPTURES_FOLDER
-		    "/, or below the folders that are named. One whose recorder was killed is marked "
+	.describe = "Lists the captures in this folder and below " CAPTURES_FOLDER
+		    "/, of which a command without a file takes the newest, or those below the folders that are named. One whose recorder was killed is marked "
 		    "\"unfinished\": report reads it all the same.",
 	.example = "gasflame ls\ngasflame ls --json /var/lib/node/profiling",
 	.run = ls_run,
-	.reads_by_default = CAPTURES_FOLDER,
+	.reads_by_default = (const char *const[]){ ".", CAPTURES_FOLDER, NULL },
 };

@@ -67,16 +67,6 @@ static int visit(void *context, const struct captures_entry *e)
 	return 0;
 }
 
-static void look_around(struct search *s)
-{
-	struct err err = { 0 };
-
-	if (captures_walk(".", CAPTURES_FLAT, visit, NULL, s, &err) < 0)
-		log_debug("%s", err.text);
-	if (captures_walk(CAPTURES_FOLDER, CAPTURES_FOLLOW, visit, NULL, s, &err) < 0)
-		log_debug("%s", err.text);
-}
-
 /* Reports the missing capture, and what to type. */
 static int too_few(const struct command *c, const struct search *s, struct err *err)
 {
@@ -138,7 +128,7 @@ int newest_complete(const struct command *c, const struct option_spec *options, 
 	/* Whether the file that was named is there is for the command to say. */
 	if (operands->n && stat(operands->v[0], &s.named))
 		s.named = (struct stat){ 0 };
-	look_around(&s);
+	captures_walk_here(visit, &s);
 	if (!s.best[missing - 1].path) {
 		r = too_few(c, &s, err);
 	} else {

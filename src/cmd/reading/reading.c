@@ -54,8 +54,8 @@ static void collect(struct reading *r, const struct option_spec *options, char *
 
 	for (int i = 0; i < n; i++)
 		vec_push(&r->inputs, operands[i]);
-	if (!n && r->command->reads_by_default)
-		vec_push(&r->inputs, (char *)r->command->reads_by_default);
+	for (const char *const *path = n ? NULL : r->command->reads_by_default; path && *path; path++)
+		vec_push(&r->inputs, (char *)*path);
 	if (base)
 		vec_push(&r->inputs, (char *)base);
 	if (marks)

@@ -48,6 +48,8 @@ char *output_next(const char *path)
 {
 	struct buf b = { 0 };
 
+	if (str_starts(path, CAPTURES_FOLDER "/"))
+		return mem_strdup("gasflame report");
 	buf_puts(&b, *path == '-' ? "gasflame report -- " : "gasflame report ");
 	plain_add_word(&b, path);
 	return b.data;

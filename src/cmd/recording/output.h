@@ -19,7 +19,8 @@ struct owner output_owner(void);
 /* "profiling/<label>/<what>-<now>"; the caller frees it. */
 char *output_stem(const char *label, const char *what);
 
-/* "gasflame report FILE", as a shell takes it; the caller frees it. */
+/* "gasflame report FILE", as a shell takes it; where FILE is the default, without it: it is the newest one here. The caller
+ * frees it. */
 char *output_next(const char *path);
 
 /* Creates a capture: at the typed path, or by default under an unused name. Missing folders are made.

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/text/str.h"
+#include "cmd/captures/captures.h"
 #include "cmd/cmd.h"
 #include "cmd/opener.h"
 #include "cmd/recording/launch.h"
@@ -355,13 +356,16 @@ static void say_cost(const struct recording *r)
 	log_lines(lines.data);
 }
 
-/* The file; to a person, what to type next. */
+/* The file; to a person, what to type next, which may not name it. */
 static void say_where(const struct recording *r)
 {
 	_cleanup_free_ char *next = output_next(r->path);
+	bool person = r->say_next && isatty(STDERR_FILENO);
 
-	log_info("%s%s", r->say_next && isatty(STDERR_FILENO) ? "Next: " : "",
-		 r->say_next && isatty(STDERR_FILENO) ? next : r->path);
+	if (!person || str_starts(r->path, CAPTURES_FOLDER "/"))
+		log_info("%s", r->path);
+	if (person)
+		log_info("Next: %s", next);
 }
 
 int recording_run(struct recording *r, struct err *err)

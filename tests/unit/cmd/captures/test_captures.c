@@ -138,6 +138,11 @@ static void ls_tells_what_there_is(void **state)
 	assert_non_null(strstr(
 		caught, "{\"file\":\"outside/cpu-4.gasflame\",\"target\":\"outside\",\"what\":\"cpu\""));
 	assert_non_null(strstr(caught, "\"duration_ns\":2000000000"));
+	/* A capture of this folder itself is one of those that a command without a file chooses from. */
+	make_capture("here.gasflame", "here", 1900000000, true);
+	assert_int_equal(run(&command_ls, "ls"), EXIT_OK);
+	assert_non_null(strstr(caught, "\nhere.gasflame "));
+	assert_int_equal(unlink("here.gasflame"), 0);
 	assert_int_equal(run(&command_ls, "ls no-such-folder"), EXIT_ERROR);
 	assert_int_equal(run(&command_ls, "ls profiling/new/cpu-3.gasflame"), EXIT_OK);
 	assert_non_null(strstr(caught, "cpu-3"));
