@@ -101,6 +101,7 @@ struct option_spec {
 	const char *help;
 	uint64_t min, max;       /* OPTION_UINT */
 	const char *const *choices; /* NULL-terminated */
+	bool *given;             /* set where the option is used, with its default too; may be NULL */
 };
 
 /* Index of the first operand in argv, which is reordered for that (options and operands may be mixed), or

@@ -174,8 +174,11 @@ static int take_value(const struct command *c, const struct option_spec *o, cons
 {
 	_cleanup_free_ char *wanted = NULL, *text = NULL;
 
-	if (value && !set_value(o, value))
+	if (value && !set_value(o, value)) {
+		if (o->given)
+			*o->given = true;
 		return 0;
+	}
 	wanted = describe_wanted(o);
 	if (!value)
 		text = mem_printf("%s wants %s%s%s", typed, o->argument ? o->argument : "a value",

@@ -121,7 +121,7 @@ static bool marks_make_sense(const struct blockmarks_options *o)
 static int record_main(const struct command *c, int argc, char **argv)
 {
 	static const char *const backends[] = { "auto", "bpf", "perf", NULL };
-	bool is_run = !strcmp(c->name, "run"), jemalloc_prof = false, open = false, keep_all = false;
+	bool is_run = !strcmp(c->name, "run"), jemalloc_prof = false, open = false, keep_all = false, limited = false;
 	const char *what = NULL, *backend = "auto";
 	uint64_t hz = 999, event_rate = 20000, heap_interval = is_run ? 0 : 512 << 10, duration_ns = is_run ? 0 : 60000000000;
 	struct option_list pids = { 0 }, symbols = { 0 }, functions = { 0 };
@@ -179,9 +179,10 @@ static int record_main(const struct command *c, int argc, char **argv)
 		  "from a capture of this size on, events are only counted by stack; 0: no limit" },
 		{ 0, "capture-limit", OPTION_SIZE, &r.limit_bytes, "BYTES",
 		  "keep the capture below this size: from a quarter of it on, samples older than --keep-full are summed by second, "
-		  "thread and stack, and later by longer times; blocks and other marks that were slow stay as recorded; 0: no limit" },
+		  "thread and stack, and later by longer times; blocks and other marks that were slow stay as recorded; 0: no limit",
+		  .given = &limited },
 		{ 0, "keep-full", OPTION_DURATION, &r.full_ns, "TIME",
-		  "samples of the last so long stay as recorded while older ones are summed" },
+		  "samples of the last so long stay as recorded while older ones are summed", .given = &limited },
 		{ 0, "keep-all", OPTION_FLAG, &keep_all, .help = "sum nothing, however large the capture becomes" },
 		{ 0, "heap-sample", OPTION_SIZE, &heap_interval, "BYTES",
 		  "-e heap: mean distance of sampled allocations in bytes; 0: each one is recorded. It is doubled while samples are "
@@ -257,6 +258,12 @@ static int record_main(const struct command *c, int argc, char **argv)
 		vec_done(&symbols.list);
 		return EXIT_USAGE;
 	}
+	if (keep_all && limited) {
+		log_error("--keep-all sums nothing: leave --capture-limit and --keep-full out, or --keep-all");
+		return EXIT_USAGE;
+	}
+	if (keep_all)
+		r.limit_bytes = 0;
 	if (r.leak_bytes && !lists(what, "heap")) {
 		log_error("--fail-on-leak needs -e heap");
 		return EXIT_USAGE;
@@ -273,8 +280,6 @@ static int record_main(const struct command *c, int argc, char **argv)
 		r.session.function_count = functions.list.n;
 	}
 	r.session.listen = true;
-	if (keep_all)
-		r.limit_bytes = 0;
 	r.say_next = !open;
 	r.session.what_default = !what && !r.session.events_file;
 	r.session.what = what ? what : r.session.events_file ? "" : "cpu,wait";

@@ -17,6 +17,9 @@ gf record --no-such-option
 check_status "an option that is none" 2
 gf record -e cpu -d 1
 check "no target at all" test "$STATUS" -ne 0
+gf record --keep-all --capture-limit 950M -p $$
+check_status "a limit of a capture that has none" 2
+check "and which of the two to leave out" said "leave --capture-limit and --keep-full out, or --keep-all"
 gf frobnicate
 check_status "no such command" 2
 gf report no-such-file.gasflame

@@ -20,6 +20,7 @@ struct values {
 	struct option_list symbols;
 	uint64_t rate, duration, size;
 	double overhead;
+	bool sized;
 	int first;
 	char **argv;
 };
@@ -37,7 +38,7 @@ static int parse(struct values *v, int fd, const char *line)
 		{ 'o', "output", OPTION_STRING, &v->out, "FILE", "where to" },
 		{ 'F', "rate", OPTION_UINT, &v->rate, "HZ", "samples a second", 1, 20000 },
 		{ 'd', "duration", OPTION_DURATION, &v->duration, "TIME", "how long" },
-		{ 0, "size", OPTION_SIZE, &v->size, "BYTES", "how large" },
+		{ 0, "size", OPTION_SIZE, &v->size, "BYTES", "how large", .given = &v->sized },
 		{ 0, "max-overhead", OPTION_PERCENT, &v->overhead, "PERCENT", "own cost" },
 		{ 0, "format", OPTION_CHOICE, &v->format, "FORMAT", "of what kind", .choices = formats },
 		{ 0, "symbols", OPTION_LIST, &v->symbols, "PATH", "where symbols are" },
@@ -76,6 +77,7 @@ static void every_form_of_an_option(void **state)
 
 	assert_int_equal(parse(&v, 2, "try -F 49 -d30s -la -o x --size=8G --max-overhead 0.5% --format text"),
 			 0);
+	assert_true(v.sized);
 	assert_int_equal(v.rate, 49);
 	assert_int_equal(v.duration, 30000000000);
 	assert_true(v.loud && v.all);
