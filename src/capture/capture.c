@@ -75,6 +75,16 @@ int capture_sum(struct capture *c, struct profile *p, struct err *err)
 	return r;
 }
 
+void capture_note_summed(const struct capture *c, struct profile *p)
+{
+	for (size_t i = 0; i < c->summing.slots.n; i++) {
+		const struct sumslot *slot = &c->summing.slots.v[i];
+
+		if (!slot->full)
+			profile_add_summed(p, &(struct profile_summed){ slot->start_ns, slot->end_ns });
+	}
+}
+
 void capture_drop_samples(struct capture *c, struct profile *p)
 {
 	capturerows_drop(&c->rows, p);

@@ -41,6 +41,8 @@ int capture_limit(struct capture *c, uint64_t bytes, uint64_t full_ns, struct er
 /* After a flush: sums what is due, within some ten milliseconds. What could not be done stays as it was, and is tried
  * again by the next call. */
 int capture_sum(struct capture *c, struct profile *p, struct err *err);
+/* After the last flush: notes in p which times were summed, as capture_read() finds them. */
+void capture_note_summed(const struct capture *c, struct profile *p);
 /* Forgets samples, wakes and points that are on disk, so that a long recording does not grow in memory. */
 void capture_drop_samples(struct capture *c, struct profile *p);
 /* Closes in any case; c may be NULL. */

@@ -399,6 +399,8 @@ int recording_run(struct recording *r, struct err *err)
 	}
 	e = record(r, s, err);
 	session_close(s);
+	if (e >= 0)
+		capture_note_summed(r->capture, r->profile); /* the last lines say it */
 	if (capture_close(r->capture, e < 0 ? NULL : err) < 0 && e >= 0)
 		e = -EIO;
 	r->capture = NULL;

@@ -11,6 +11,7 @@ check_status "recorded" 0
 gf record -e cpu,wait -d 5 --capture-limit 100K --keep-full 0.5s -o summed.gasflame -p "$PID"
 kill "$PID"
 check_status "recorded below a limit" 0
+check "the last lines say what was summed" said "samples before 0:0[0-9] are sums of up to"
 number() { "$GASFLAME" query --csv "$1" "$2" | tail -1; }
 check "old rows are summed" test "$(number summed.gasflame 'select count(*) from summed')" -gt 0
 check "by a row of a slot for many" test "$(number summed.gasflame "select coalesce(max(count), 0) from sample

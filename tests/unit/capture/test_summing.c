@@ -161,9 +161,10 @@ static size_t assert_same_within_marks(const struct profile *p, const struct pro
 
 /* --- tests --- */
 
-/* As a recorder does it; rows that are on disk are forgotten now and then. */
-static void record(const char *path, uint64_t seconds, uint64_t limit, uint64_t full_ns)
+/* As a recorder does it; rows that are on disk are forgotten now and then. How many slots it knows to be summed. */
+static size_t record(const char *path, uint64_t seconds, uint64_t limit, uint64_t full_ns)
 {
+	size_t summed;
 	struct node n = make_node();
 	struct capture *c;
 
@@ -177,8 +178,11 @@ static void record(const char *path, uint64_t seconds, uint64_t limit, uint64_t 
 		if (s % 3 == 2)
 			capture_drop_samples(c, n.p);
 	}
+	capture_note_summed(c, n.p);
+	summed = n.p->summed.n;
 	assert_int_equal(capture_close(c, NULL), 0);
 	profile_free(n.p);
+	return summed;
 }
 
 static uint64_t size_of(const char *path)
@@ -194,7 +198,7 @@ static void nothing_is_summed_below_the_limit(void **state)
 	_cleanup_free_ char *path = in_folder("below"), *all = in_folder("all");
 	_cleanup_(profile_freep) struct profile *p = all_seconds(40), *q = NULL, *r = NULL;
 
-	record(path, 40, 100 << 20, SECOND);
+	assert_int_equal(record(path, 40, 100 << 20, SECOND), 0);
 	record(all, 40, 0, SECOND);
 	q = load(path);
 	r = load(all);
@@ -210,10 +214,10 @@ static void old_rows_are_summed_by_second(void **state)
 {
 	_cleanup_free_ char *path = in_folder("second");
 	_cleanup_(profile_freep) struct profile *p = all_seconds(60), *q = NULL;
-	size_t exact, slow = 0, recent = 0, recent_all = 0;
+	size_t exact, slow = 0, recent = 0, recent_all = 0, summed = record(path, 60, 1200000, 10ULL * SECOND);
 
-	record(path, 60, 1200000, 10ULL * SECOND);
 	q = load(path);
+	assert_int_equal(summed, q->summed.n);
 	assert_same_sums(p, q);
 	assert_true(q->samples.n < p->samples.n * 3 / 4);
 	assert_true(q->summed.n > 20);
