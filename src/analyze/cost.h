@@ -16,6 +16,9 @@ struct profile;
 struct cost_row {
 	char *name;
 	uint64_t events, ns, bpf_ns;
+	uint64_t recorded;  /* of the events; the others only passed our programs */
+	uint64_t others_ns; /* of ns: for these; percent is without them */
+	double others_percent; /* of all CPUs */
 	double percent;
 	uint64_t sampled;  /* events that it looked at while it was thinned, 0 = it never was */
 	uint64_t least_ns; /* of an event, as far as thinning can go; 0 = not known */
@@ -28,11 +31,25 @@ struct cost_span {
 	uint64_t from_ns, to_ns;
 };
 
+/* What was added for each run of a BPF program that is reached in this way. */
+struct cost_way {
+	char *name;
+	uint64_t ns;
+	bool assumed; /* else it was measured at the start */
+};
+
+/* What the percentages are a part of. */
+enum cost_base { COST_OF_TARGET, COST_OF_CPU /* it used less than one */, COST_OF_EITHER /* by the second */ };
+
 struct cost {
 	VEC(struct cost_row) rows;   /* the dearest first */
 	VEC(struct cost_span) spans; /* by collector and time */
-	uint64_t base_ns, start_ns;
-	double percent, limit, floor; /* limit, floor: 0 = none */
+	VEC(struct cost_way) ways;
+	enum cost_base base;
+	double cpus; /* that the target used; negative: an older capture, which does not say */
+	uint64_t base_ns, machine_ns, start_ns;
+	double percent, others_percent; /* of base; of all CPUs, that other processes lose */
+	double limit, floor; /* 0 = none; what is larger, percent or others_percent, is held against them */
 	bool estimated;
 };
 

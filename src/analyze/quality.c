@@ -439,6 +439,7 @@ static void measure_cost(struct quality *q, const struct profile *p)
 
 	cost_build(&c, p);
 	q->cost_percent = c.base_ns ? c.percent : -1;
+	q->cost_of_cpu = c.base == COST_OF_CPU;
 	cost_done(&c);
 }
 
@@ -524,7 +525,8 @@ void quality_line(const struct quality *q, const struct selection *s, struct buf
 	if (q->frames)
 		buf_printf(b, ", %s of frames without a name", show_percent(a, quality_unnamed_percent(q)));
 	if (q->cost_percent >= 0)
-		buf_printf(b, "; own cost %s of the target's CPU time", show_percent(a, q->cost_percent));
+		buf_printf(b, "; own cost %s of %s", show_percent(a, q->cost_percent),
+			   q->cost_of_cpu ? "one CPU" : "the target's CPU time");
 	else if (q->own_cpu_ns && q->duration_ns)
 		buf_printf(b, "; own cost %s of a CPU",
 			   show_percent(a, str_percent(q->own_cpu_ns, q->duration_ns)));

@@ -98,6 +98,8 @@ struct collector {
 	unsigned thin_steps;
 	/* With thin(): the stacks that it has walked so far, or events that it has looked at as closely. */
 	uint64_t (*looked_at)(struct session *s);
+	/* Events that it recorded so far, where its programs run for those of all processes; NULL: a clock: one for each record; else: all. */
+	uint64_t (*recorded)(const struct session *s);
 	void (*pause)(struct session *s, bool pause);
 	/* Once a second, for what is read rather than received. */
 	void (*tick)(struct session *s, uint64_t now_mono_ns);

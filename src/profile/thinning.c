@@ -36,3 +36,33 @@ double thinning_error_points(uint64_t sampled)
 	/* A share of one half has the largest error: 1.96 √(½·½ / n). */
 	return sampled ? MIN(100, 98 / sqrt(sampled)) : 100;
 }
+
+/* The dearest of those that are not out yet; n: there is none. */
+static size_t dearest(const struct thinning_cost *costs, size_t n, const bool *out)
+{
+	size_t best = n;
+
+	for (size_t i = 0; i < n; i++)
+		if (!out[i] && costs[i].percent > 0 && (best == n || costs[i].percent > costs[best].percent))
+			best = i;
+	return best;
+}
+
+void thinning_advice(struct buf *b, const struct thinning_cost *costs, size_t n, double total, double limit)
+{
+	_cleanup_free_ bool *out = mem_alloc(MAX(n, 1) * sizeof(*out));
+	_cleanup_(buf_done) struct buf names = { 0 };
+	double rest = total;
+	size_t i;
+
+	while (rest > limit && (i = dearest(costs, n, out)) < n) {
+		out[i] = true;
+		rest -= costs[i].percent;
+		buf_printf(&names, "%s%s", names.n ? " and " : "", costs[i].collector);
+	}
+	buf_printf(b, "To keep %.3g %%, ", limit);
+	/* Without any collector there is nothing to record. */
+	if (names.n && rest <= limit && dearest(costs, n, out) < n)
+		buf_printf(b, "record without %s (the rest costs %.2f %%), or ", names.data, rest);
+	buf_printf(b, "allow more (--max-overhead %.0f%%)", ceil(total * 1.05));
+}

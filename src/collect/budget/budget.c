@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -31,11 +32,20 @@ enum {
 /* What a part has cost: at a moment, in a second, in all. */
 struct cost {
 	double ns;     /* with the surcharge, and our own time */
+	double others_ns; /* of it: for events that were passed over, nearly all in other processes */
+	double pass_ns;   /* what its runs would have cost, had all been passed over */
 	double bpf_ns;
 	double events; /* runs of the program that runs most */
+	double recorded; /* of them: not passed over */
 	double runs;
 	double records;
 	double looked_at; /* its stacks that were walked */
+};
+
+/* What costs are parts of: the target's CPU time, or one CPU where it uses less, for what is taken from the target and by the
+ * recorder; all CPUs for what is taken from others. */
+struct base {
+	double target_ns, machine_ns;
 };
 
 struct part {
@@ -53,11 +63,14 @@ struct budget {
 	unsigned knob_of[COLLECTOR_COUNT];
 	struct part parts[PARTS];
 	uint64_t begun_ns, looked_ns, own_ns, target_ns, start_ns;
-	double base_ns, over_ns, bpf_ns, runs;
-	double floor; /* percent: mean over the seconds that were too dear and could not be made cheaper */
+	struct base base;                       /* of all seconds */
+	double used_ns, over_ns, bpf_ns, runs; /* used: by the target, in the same time */
+	double floor; /* percent: the mean of the seconds that cost too much and in which no step was left to take */
 	unsigned floors;
 	bool estimated, said_floor;
+	bool others; /* they lose more than the target: their loss is what the limit is held against */
 	unsigned looks;
+	long cpus;
 };
 
 struct budget *budget_new(struct session *s)
@@ -65,6 +78,8 @@ struct budget *budget_new(struct session *s)
 	struct budget *b = mem_alloc(sizeof(*b));
 
 	b->session = s;
+	if (s->engine)
+		surcharge_begin(&b->surcharge);
 	return b;
 }
 
@@ -124,6 +139,7 @@ static bool costs_something(const struct budget *b, size_t i)
 struct reading {
 	const struct budget *b;
 	struct cost parts[PARTS];
+	uint64_t runs[SURCHARGE_WAYS];
 };
 
 static size_t owner_of(const struct session *s, const char *program)
@@ -142,9 +158,13 @@ static void read_program(void *context, const struct bpfengine_program *p)
 {
 	struct reading *r = context;
 	struct cost *c = &r->parts[owner_of(r->b->session, p->name)];
+	enum surcharge_way way = surcharge_way_of(p->section, p->name);
+	double surcharge = r->b->surcharge.ns[way];
 
+	r->runs[way] += p->runs;
 	c->bpf_ns += p->ns;
-	c->ns += p->ns + p->runs * r->b->surcharge.ns[surcharge_way_of(p->section, p->name)];
+	c->ns += p->ns + p->runs * surcharge;
+	c->pass_ns += p->runs * (surcharge + r->b->surcharge.seen_ns);
 	c->runs += p->runs;
 	c->events = MAX(c->events, p->runs);
 }
@@ -155,6 +175,17 @@ static void read_fallback(const struct session *s, struct cost *c)
 	for (int i = 0; i < REASON_COUNT; i++)
 		c->records += s->reasons[i];
 	c->events = c->looked_at = c->records;
+}
+
+/* Events that were not passed over. Programs at tracepoints run for the events of all processes, clocks for whoever is on
+ * the CPU; the other collectors' only for the target. */
+static double recorded_events(const struct session *s, size_t i, const struct cost *c)
+{
+	const struct collector *collector = collector_table[i];
+
+	if (s->running[i] && collector->recorded)
+		return collector->recorded(s);
+	return collector->set_hz ? c->records : c->events;
 }
 
 /* Totals of the programs and records so far. */
@@ -175,22 +206,54 @@ static void read_costs(struct budget *b, struct reading *r)
 			r->parts[i].ns = r->parts[i].records * GUESSED_NS;
 			r->parts[i].events = r->parts[i].records;
 		}
+		r->parts[i].recorded = recorded_events(b->session, i, &r->parts[i]);
 	}
+}
+
+/*
+ * The part of a cost that went into events that were passed over. Such an event costs an empty program and its surcharge at least;
+ * and half of one that is recorded, or more: 0.55 to 0.7 of it, where this was measured. The rest counts as the target's.
+ */
+static double passed_over_ns(const struct cost *c)
+{
+	double share = c->events > 0 ? c->recorded / c->events : 1;
+
+	return share < 1 ? MIN(c->ns, (1 - share) * MAX(c->pass_ns, c->ns / (1 + share))) : 0;
 }
 
 static struct cost less(const struct cost *a, const struct cost *before)
 {
-	return (struct cost){ .ns = a->ns - before->ns, .bpf_ns = a->bpf_ns - before->bpf_ns,
-			      .events = MAX(0, a->events - before->events), .runs = a->runs - before->runs,
-			      .records = a->records - before->records,
-			      .looked_at = a->looked_at - before->looked_at };
+	struct cost c = { .ns = a->ns - before->ns, .bpf_ns = a->bpf_ns - before->bpf_ns,
+			  .pass_ns = a->pass_ns - before->pass_ns, .events = MAX(0, a->events - before->events),
+			  .recorded = a->recorded - before->recorded, .runs = a->runs - before->runs,
+			  .records = a->records - before->records, .looked_at = a->looked_at - before->looked_at };
+
+	c.others_ns = passed_over_ns(&c);
+	return c;
+}
+
+/* In percent: what is taken from the target and by the recorder, or what others lose. */
+static double percent_of(const struct cost *c, const struct base *base, bool others)
+{
+	return others ? 100 * c->others_ns / base->machine_ns : 100 * (c->ns - c->others_ns) / base->target_ns;
+}
+
+static double sum_percent(const struct cost *parts, const struct base *base, bool others)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < PARTS; i++)
+		sum += percent_of(&parts[i], base, others);
+	return sum;
 }
 
 static void add(struct cost *sum, const struct cost *c)
 {
 	sum->ns += c->ns;
+	sum->others_ns += c->others_ns;
 	sum->bpf_ns += c->bpf_ns;
 	sum->events += c->events;
+	sum->recorded += c->recorded;
 	sum->runs += c->runs;
 	sum->records += c->records;
 }
@@ -209,10 +272,12 @@ static void share_own(struct cost *parts, double own_ns, double most_each)
 }
 
 /* What was spent since the last look, by part; the base that it is a part of. */
-static double measure(struct budget *b, uint64_t now, struct cost *parts)
+static struct base measure(struct budget *b, uint64_t now, struct cost *parts)
 {
 	uint64_t own = clock_process_cpu_ns(), target = processes_cpu_ns(b->session->processes);
-	double base = MAX((double)now - b->looked_ns, target > b->target_ns ? (double)target - b->target_ns : 0);
+	double used = target > b->target_ns ? (double)target - b->target_ns : 0;
+	double passed = (double)now - b->looked_ns;
+	struct base base = { .target_ns = MAX(passed, used), .machine_ns = MAX(passed * b->cpus, used) };
 	struct reading r;
 
 	read_costs(b, &r);
@@ -232,7 +297,9 @@ static double measure(struct budget *b, uint64_t now, struct cost *parts)
 	b->own_ns = own;
 	b->target_ns = target;
 	b->looked_ns = now;
-	b->base_ns += base;
+	b->base.target_ns += base.target_ns;
+	b->base.machine_ns += base.machine_ns;
+	b->used_ns += used;
 	return base;
 }
 
@@ -300,69 +367,100 @@ static void note_thinned(struct budget *b, size_t i, const struct cost *cost)
 	part->least_ns = each * k->least / (k->least + k->work * k->thin[k->step]);
 }
 
+/* The limit cannot be kept: what would keep it? */
 static void say_floor(struct budget *b, double total, const double *percent)
 {
+	_cleanup_(buf_done) struct buf words = { 0 };
+	struct thinning_cost costs[COLLECTOR_COUNT];
 	size_t most = 0;
 
-	for (size_t i = 1; i < COLLECTOR_COUNT; i++)
-		if (percent[i] > percent[most])
-			most = i;
 	if (b->said_floor)
 		return;
 	b->said_floor = true;
-	if (percent[most] > 0 && b->parts[most].least_ns > 0)
-		log_warn("recording costs %.2f %%, and not less than %.2f %% is possible at this rate: an event of -e %s costs "
-			 "%.2f us at least; record without it, or allow more (--max-overhead)",
-			 total, b->floor, collector_table[most]->name, b->parts[most].least_ns / 1000);
-	else
-		log_warn("recording costs %.2f %%, and not less than %.2f %% is possible: allow more (--max-overhead)", total,
-			 b->floor);
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++) {
+		costs[i] = (struct thinning_cost){ collector_table[i]->name, percent[i] };
+		if (percent[i] > percent[most])
+			most = i;
+	}
+	if (b->parts[most].least_ns > 0)
+		buf_printf(&words, ": an event of -e %s costs %.2f us at least", collector_table[most]->name,
+			   b->parts[most].least_ns / 1000);
+	buf_puts(&words, ". ");
+	thinning_advice(&words, costs, COLLECTOR_COUNT, total, b->control.limit);
+	log_warn("recording costs %s%.2f %%, more than the %.2f %% allowed, and there is nothing left to thin%s",
+		 b->others ? "other processes " : "", total, b->control.limit, words.data);
 }
 
-static void decide(struct budget *b, const struct cost *parts, double base, uint64_t now)
+/* Neither the target nor the others are to lose more than the limit: whose loss is nearer to it? */
+static void choose_whose(struct budget *b, const struct cost *parts, const struct base *base)
+{
+	bool others = sum_percent(parts, base, true) > sum_percent(parts, base, false);
+
+	if (others != b->others)
+		control_relearn(&b->control);
+	b->others = others;
+}
+
+static void decide(struct budget *b, const struct cost *parts, const struct base *base, uint64_t now)
 {
 	_cleanup_(buf_done) struct buf words = { 0 };
 	struct control_cost costs[CONTROL_KNOBS] = { 0 };
-	double percent[COLLECTOR_COUNT], total = 0, other;
+	double percent[COLLECTOR_COUNT], other, total;
 	bool over;
 
+	choose_whose(b, parts, base);
+	total = sum_percent(parts, base, b->others);
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++) {
-		percent[i] = 100 * parts[i].ns / base;
+		percent[i] = percent_of(&parts[i], base, b->others);
 		costs[b->knob_of[i]] = (struct control_cost){ costs_something(b, i), percent[i], parts[i].events };
-		total += percent[i];
 		note_thinned(b, i, &parts[i]);
 	}
 	b->looks++;
-	other = 100 * parts[OWN].ns / base;
-	total += other;
+	other = percent_of(&parts[OWN], base, b->others);
 	over = b->control.limit > 0 && total > b->control.limit;
 	if (control_look(&b->control, costs, other)) {
 		for (size_t i = 0; i < COLLECTOR_COUNT; i++)
 			apply(b, i, over, now, &words);
 		if (over)
-			log_warn("recording costs %.2f %% of the target's CPU time, more than the %.2f %% allowed: %s", total,
-				 b->control.limit, words.data);
+			log_warn("recording costs %s%.2f %%, more than the %.2f %% allowed: %s", b->others ? "other processes " : "",
+				 total, b->control.limit, words.data);
 		else
 			log_info("Recording costs %.2f %%, there is room: %s", total, words.data);
 	} else if (over && b->control.over >= 2) {
-		b->floor += (control_floor(&b->control, costs, other) - b->floor) / ++b->floors;
+		b->floor += (total - b->floor) / ++b->floors;
 		say_floor(b, total, percent);
 	}
 	if (over)
-		b->over_ns += base;
+		b->over_ns += base->target_ns;
 }
 
 /* --- what the session calls --- */
+
+static void want_way(void *context, const struct bpfengine_program *p)
+{
+	bool *wanted = context;
+
+	wanted[surcharge_way_of(p->section, p->name)] = true;
+}
+
+static void measure_surcharge(struct budget *b)
+{
+	bool wanted[SURCHARGE_WAYS] = { 0 };
+
+	bpfengine_programs(b->session->engine, want_way, wanted);
+	surcharge_measure(&b->surcharge, wanted);
+}
 
 void budget_start(struct budget *b)
 {
 	struct reading r;
 
 	make_knobs(b);
+	b->cpus = MAX(1, sysconf(_SC_NPROCESSORS_ONLN));
 	b->begun_ns = b->session->start_mono_ns;
 	b->start_ns = clock_process_cpu_ns();
 	if (b->session->engine)
-		surcharge_measure(&b->surcharge);
+		measure_surcharge(b);
 	read_costs(b, &r);
 	for (size_t i = 0; i < PARTS; i++)
 		b->parts[i].at = r.parts[i];
@@ -371,29 +469,27 @@ void budget_start(struct budget *b)
 	b->looked_ns = clock_mono_ns();
 }
 
-static void add_points(struct budget *b, const struct cost *parts, double base, uint64_t now)
+static void add_points(struct budget *b, const struct cost *parts, const struct base *base, uint64_t now)
 {
-	double total = 0;
-
-	for (size_t i = 0; i < PARTS; i++) {
-		total += parts[i].ns;
+	for (size_t i = 0; i < PARTS; i++)
 		if (i == OWN || costs_something(b, i))
-			add_point(b, KEY_COST_OF, i == OWN ? "own" : collector_table[i]->name, now, 1e6 * parts[i].ns / base);
-	}
-	add_point(b, KEY_COST_OF, "total", now, 1e6 * total / base);
+			add_point(b, KEY_COST_OF, i == OWN ? "own" : collector_table[i]->name, now,
+				  1e4 * percent_of(&parts[i], base, false));
+	add_point(b, KEY_COST_OF, "total", now, 1e4 * sum_percent(parts, base, false));
+	add_point(b, KEY_COST_OF, "others", now, 1e4 * sum_percent(parts, base, true));
 }
 
 void budget_look(struct budget *b, uint64_t now)
 {
 	struct cost parts[PARTS];
-	double base;
+	struct base base;
 
 	if (now < b->looked_ns + SECOND_NS * 9 / 10)
 		return;
 	base = measure(b, now, parts);
-	add_points(b, parts, base, now);
+	add_points(b, parts, &base, now);
 	if (!b->session->paused)
-		decide(b, parts, base, now);
+		decide(b, parts, &base, now);
 }
 
 static void count_part(struct budget *b, size_t i)
@@ -407,23 +503,37 @@ static void count_part(struct budget *b, size_t i)
 	if (i == OWN)
 		return;
 	profile_count_set_of(p, KEY_OVERHEAD_EVENTS_OF, name, part->sum.events);
+	profile_count_set_of(p, KEY_OVERHEAD_RECORDED_OF, name, MIN(part->sum.recorded, part->sum.events));
+	profile_count_set_of(p, KEY_OVERHEAD_OTHERS_NS_OF, name, part->sum.others_ns);
 	if (part->sampled > 0)
 		profile_count_set_of(p, KEY_THINNED_SAMPLED_OF, name, part->sampled);
 	if (part->least_ns > 0)
 		profile_count_set_of(p, KEY_THINNED_LEAST_NS_OF, name, part->least_ns);
 }
 
+static void count_surcharges(struct budget *b)
+{
+	struct reading r;
+
+	read_costs(b, &r);
+	for (int i = SURCHARGE_NONE + 1; i < SURCHARGE_WAYS; i++)
+		if (r.runs[i])
+			profile_count_set_of(b->session->profile, b->surcharge.measured[i] ? KEY_OVERHEAD_RUN_NS_OF :
+					     KEY_OVERHEAD_RUN_ASSUMED_NS_OF, surcharge_names[i], b->surcharge.ns[i]);
+}
+
 void budget_finish(struct budget *b, uint64_t now)
 {
 	struct profile *p = b->session->profile;
 	struct cost parts[PARTS];
-	double base;
+	uint64_t passed = now - b->looked_ns;
+	struct base base;
 
 	if (!b->looked_ns)
 		return; /* it never started */
 	base = measure(b, now, parts);
-	if (now >= b->looked_ns + SECOND_NS / 4)
-		add_points(b, parts, base, now);
+	if (passed >= SECOND_NS / 4)
+		add_points(b, parts, &base, now);
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
 		if (costs_something(b, i)) {
 			note_thinned(b, i, &parts[i]);
@@ -433,9 +543,12 @@ void budget_finish(struct budget *b, uint64_t now)
 	if (!b->estimated && b->session->engine) {
 		profile_count_set(p, KEY_BPF_RUN_NS, b->bpf_ns);
 		profile_count_set(p, KEY_BPF_RUN_COUNT, b->runs);
+		count_surcharges(b);
 	}
 	profile_count_set(p, KEY_OVERHEAD_LIMIT, 1e4 * b->control.limit);
-	profile_count_set(p, KEY_OVERHEAD_BASE_NS, b->base_ns);
+	profile_count_set(p, KEY_OVERHEAD_BASE_NS, b->base.target_ns);
+	profile_count_set(p, KEY_OVERHEAD_MACHINE_NS, b->base.machine_ns);
+	profile_count_set(p, KEY_OVERHEAD_TARGET_NS, b->used_ns);
 	profile_count_set(p, KEY_OVERHEAD_START_NS, b->start_ns);
 	if (b->over_ns > 0)
 		profile_count_set(p, KEY_OVERHEAD_OVER_NS, b->over_ns);

@@ -97,6 +97,12 @@ static bool learn(struct control_knob *k, const struct control_cost *cost)
 	return false;
 }
 
+void control_relearn(struct control *c)
+{
+	for (unsigned i = 0; i < c->knobs; i++)
+		c->knob[i].was_each = 0;
+}
+
 static double sum(const struct control *c, const double *percent, double other)
 {
 	for (unsigned i = 0; i < c->knobs; i++)
@@ -214,11 +220,4 @@ bool control_look(struct control *c, const struct control_cost *costs, double ot
 	c->calm = 0;
 	c->since_up = 0;
 	return true;
-}
-
-double control_floor(const struct control *c, const struct control_cost *costs, double other)
-{
-	for (unsigned i = 0; i < c->knobs; i++)
-		other += control_predict(&c->knob[i], costs[i].percent, c->knob[i].steps);
-	return other;
 }

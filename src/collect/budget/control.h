@@ -57,7 +57,7 @@ void control_add_step(struct control *c, unsigned knob, unsigned tier, double ra
  * Looks at the last second: costs of each knob, and percent that no knob stands for. Changes steps; true: at least one.
  */
 bool control_look(struct control *c, const struct control_cost *costs, double other);
+/* Percents are parts of something else from now on: costs of events cannot be compared with those of the last second. */
+void control_relearn(struct control *c);
 /* The cost at another step, as far as is known. */
 double control_predict(const struct control_knob *k, double percent, unsigned step);
-/* The least that all knobs together can come to at these rates, with all their steps taken. */
-double control_floor(const struct control *c, const struct control_cost *costs, double other);

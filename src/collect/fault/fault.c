@@ -322,6 +322,13 @@ static uint64_t looked_at(struct session *s)
 	return bpfengine_sum(bpfengine_skeleton(s->engine)->maps.fault_counts, 0, &counts, sizeof(counts)) ? counts.walked : 0;
 }
 
+static uint64_t recorded(const struct session *s)
+{
+	struct shared_fault_counts c;
+
+	return bpfengine_sum(bpfengine_skeleton(s->engine)->maps.fault_counts, 0, &c, sizeof(c)) ? c.walked + c.remembered : 0;
+}
+
 static const char *const fault_programs[] = {
 	"on_minor_fault",   "on_major_fault", "on_fault_enter", "on_fault_exit",
 	"on_reclaim_begin", "on_reclaim_end", "on_kswapd_wake", "on_each_task", NULL,
@@ -338,6 +345,7 @@ const struct collector collector_fault = {
 	.thin = thin,
 	.thin_steps = 6,
 	.looked_at = looked_at,
+	.recorded = recorded,
 	/* No pause: the counts are to equal the kernel's. */
 	.tick = tick,
 	.stop = stop,

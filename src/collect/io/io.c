@@ -441,6 +441,17 @@ static uint64_t looked_at(struct session *s)
 	return bpfengine_sum(bpfengine_skeleton(s->engine)->maps.io_counts, 0, &c, sizeof(c)) ? c.walked : 0;
 }
 
+static uint64_t recorded(const struct session *s)
+{
+	struct shared_io_stats stats;
+	uint64_t calls = 0;
+
+	for (uint32_t op = 1; op < IO_OPS; op++)
+		if (bpfengine_sum(bpfengine_skeleton(s->engine)->maps.io_stats, op, &stats, sizeof(stats)))
+			calls += stats.calls;
+	return calls;
+}
+
 static const char *const io_programs[] = { "on_sys_enter", "on_sys_enter_old", "on_sys_exit", "on_io_exec", "on_io_exit",
 					   "on_uring_submit", "on_uring_submit_old", "on_uring_complete",
 					   "on_uring_complete_old", "on_block_issue", "on_block_complete", NULL };
@@ -459,6 +470,7 @@ const struct collector collector_io = {
 	.thin = thin,
 	.thin_steps = 6,
 	.looked_at = looked_at,
+	.recorded = recorded,
 	.tick = tick,
 	.peek = peek,
 	.stop = stop,

@@ -246,6 +246,7 @@ static __always_inline uint64_t stack_of_sleeper(void *ctx, struct shared_thread
 
 	if (!u || !c)
 		return SHARED_STACK_BEFORE;
+	c->left++;
 	u->record.pid = pid;
 	user = unwind_place_from_task(u);
 	find_place(&w, t->account.tid, u, thin);
@@ -599,6 +600,7 @@ static __always_inline uint64_t stack_of_preempted(void *ctx, struct shared_thre
 
 	if (!u || !c)
 		return SHARED_STACK_PREEMPTED;
+	c->left++;
 	if (t->preempt_stack && !(t->preempt_long & t->preempted) && !preempted_again(c, now))
 		return t->preempt_stack;
 	u->record.pid = pid;

@@ -492,6 +492,13 @@ static uint64_t looked_at(struct session *s)
 	return bpfengine_sum(bpfengine_skeleton(s->engine)->maps.wait_counts, 0, &c, sizeof(c)) ? c.walked : 0;
 }
 
+static uint64_t recorded(const struct session *s)
+{
+	struct shared_wait_counts c;
+
+	return bpfengine_sum(bpfengine_skeleton(s->engine)->maps.wait_counts, 0, &c, sizeof(c)) ? c.left : 0;
+}
+
 const struct collector collector_wait = {
 	.name = "wait",
 	.describe = "time off the CPU by stack: locks, disk, network, sleep, run queue",
@@ -503,6 +510,7 @@ const struct collector collector_wait = {
 	.thin = thin,
 	.thin_steps = 6,
 	.looked_at = looked_at,
+	.recorded = recorded,
 	/* No pause: each thread's account is of all its time. */
 	.tick = tick,
 	.joined = joined,

@@ -1,10 +1,12 @@
 #include "export/section/cost/costtext.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "analyze/cost.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/text/str.h"
 #include "export/export.h"
 #include "export/report/cleantext.h"
@@ -16,15 +18,51 @@ enum { SPANS_EACH = 3 }; /* more than this are told as one */
 
 static void put_row(const struct cost_row *r, struct buf *out)
 {
-	char events[32], each[32];
+	char events[32], each[32], recorded[32] = "";
 
 	buf_puts(out, "  ");
 	cleantext_put(out, r->name);
 	for (size_t n = cleantext_columns(r->name); n < 12; n++)
 		buf_putc(out, ' ');
-	buf_printf(out, " %13s %12s %8.2f %%\n", r->events ? str_count(events, r->events) : "",
+	if (r->events && (r->recorded || r->others_ns))
+		snprintf(recorded, sizeof(recorded), "%.0f %%", MIN(100, str_percent(r->recorded, r->events)));
+	buf_printf(out, " %13s %9s %12s %8.2f %%", r->events ? str_count(events, r->events) : "", recorded,
 		   r->events ? str_count(each, r->ns / r->events) : "", r->percent);
+	if (r->others_ns)
+		buf_printf(out, " %9.2f %%", r->others_percent);
+	buf_putc(out, '\n');
 }
+
+/* How the costs of runs were found that the kernel's statistics do not show. */
+static void put_ways(const struct cost *c, bool assumed, struct buf *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->ways.n; i++) {
+		const struct cost_way *w = &c->ways.v[i];
+
+		if (w->assumed != assumed)
+			continue;
+		buf_puts(out, n++ ? ", " : assumed ? "  assumed beside that: " : "  measured at the start, and added to each run of a program: ");
+		cleantext_put(out, w->name);
+		buf_printf(out, " %llu ns", (unsigned long long)w->ns);
+	}
+	if (n)
+		buf_putc(out, '\n');
+}
+
+static void put_base(const struct cost *c, struct buf *out)
+{
+	if (c->base == COST_OF_CPU)
+		buf_printf(out, "of one CPU (the target used %.2f)", c->cpus);
+	else if (c->base == COST_OF_EITHER)
+		buf_puts(out, "of the target's CPU time, or of one CPU while it used less");
+	else
+		buf_puts(out, "of the target's CPU time");
+	if (c->base != COST_OF_CPU && c->cpus >= 0)
+		buf_printf(out, " (%.2f CPUs)", c->cpus);
+}
+
 
 static void put_time(const struct cost_span *s, struct buf *out)
 {
@@ -74,12 +112,17 @@ static void put_thinned(const struct cost *c, struct buf *out)
 	}
 }
 
-/* The collector that costs most of what cannot be thinned away. */
+/* The limit could not be kept: what would have kept it. */
 static void put_floor(const struct cost *c, struct buf *out)
 {
+	_cleanup_free_ struct thinning_cost *costs = mem_alloc(MAX(c->rows.n, 1) * sizeof(*costs));
+	_cleanup_(buf_done) struct buf advice = { 0 };
+	bool others = c->others_percent > c->percent;
+	size_t n = 0;
+
 	if (c->floor <= 0)
 		return;
-	buf_printf(out, "  the least that was possible: %.2f %%", c->floor);
+	buf_printf(out, "  the least that was possible%s: %.2f %%", others ? " to others" : "", c->floor);
 	for (size_t i = 0; i < c->rows.n; i++)
 		if (c->rows.v[i].least_ns) {
 			buf_puts(out, "; an event of ");
@@ -87,6 +130,15 @@ static void put_floor(const struct cost *c, struct buf *out)
 			buf_printf(out, " costs %.2f us at least", c->rows.v[i].least_ns / 1e3);
 			break;
 		}
+	buf_putc(out, '\n');
+	/* The rows are of the whole recording, thinned or not: scaled to the seconds in which nothing was left to thin. */
+	for (size_t i = 0; i < c->rows.n; i++)
+		if (strcmp(c->rows.v[i].name, "own"))
+			costs[n++] = (struct thinning_cost){ c->rows.v[i].name, c->floor * (others ?
+				c->rows.v[i].others_percent / c->others_percent : c->rows.v[i].percent / c->percent) };
+	thinning_advice(&advice, costs, n, c->floor, c->limit);
+	buf_puts(out, "  ");
+	cleantext_put(out, advice.data); /* names of a capture are in it */
 	buf_putc(out, '\n');
 }
 
@@ -100,16 +152,22 @@ void costtext_put(const struct profile *p, bool colour, struct buf *out)
 		cost_done(&c);
 		return;
 	}
-	buf_printf(out, "%sCost of recording: %.2f %% of the target's CPU time%s", colour ? TABLE_BOLD : "", c.percent,
-		   colour ? TABLE_NORMAL : "");
+	buf_printf(out, "%sCost of recording: %.2f %% ", colour ? TABLE_BOLD : "", c.percent);
+	put_base(&c, out);
+	buf_puts(out, colour ? TABLE_NORMAL : "");
+	if (c.others_percent > 0)
+		buf_printf(out, "; other processes lose %.2f %% of all CPUs", c.others_percent);
 	if (c.limit > 0)
-		buf_printf(out, ", %.3g %% allowed", c.limit);
+		buf_printf(out, "%s %.3g %% allowed", c.others_percent > 0 ? ";" : ",", c.limit);
 	buf_printf(out, "; its start took %s of CPU time\n", str_duration(start, c.start_ns));
-	buf_printf(out, "  %-12s %13s %12s %10s\n", "collector", "events", "ns an event", "cost");
+	buf_printf(out, "  %-12s %13s %9s %12s %10s%s\n", "collector", "events", "recorded", "ns an event", "cost",
+		   c.others_percent > 0 ? "   to others" : "");
 	for (size_t i = 0; i < c.rows.n; i++)
 		put_row(&c.rows.v[i], out);
 	if (c.estimated)
 		buf_puts(out, "  estimated from records: the kernel gives us no statistics of BPF programs (CAP_SYS_ADMIN)\n");
+	put_ways(&c, false, out);
+	put_ways(&c, true, out);
 	put_thinned(&c, out);
 	put_floor(&c, out);
 	cost_done(&c);
@@ -132,9 +190,12 @@ static void put_json(const struct export_job *job, struct json *j)
 	if (c.rows.n) {
 		json_open_object_line(j, "cost", 0);
 		json_put_fixed(j, "percent", c.percent, 3);
+		json_put_fixed(j, "others_percent", c.others_percent, 3);
 		json_put_fixed(j, "limit", c.limit, 3);
 		json_put_fixed(j, "floor", c.floor, 3);
 		json_put_uints(j, { "base_ns", c.base_ns }, { "start_ns", c.start_ns });
+		if (c.cpus >= 0)
+			json_put_fixed(j, "target_cpus", c.cpus, 3);
 		json_put_bool(j, "estimated", c.estimated);
 		json_open_array(j, "collectors");
 		for (size_t i = 0; i < c.rows.n; i++) {
@@ -142,7 +203,7 @@ static void put_json(const struct export_job *job, struct json *j)
 
 			json_open_row(j, 1);
 			json_put_string(j, "name", r->name);
-			json_put_uints(j, { "events", r->events }, { "ns", r->ns }, { "bpf_ns", r->bpf_ns });
+			json_put_uints(j, { "events", r->events }, { "recorded", r->recorded }, { "others_ns", r->others_ns }, { "ns", r->ns }, { "bpf_ns", r->bpf_ns });
 			json_put_fixed(j, "percent", r->percent, 3);
 			if (r->sampled)
 				json_put_fixed(j, "error_points", cost_error_points(r), 2);
