@@ -3,6 +3,7 @@
 #include <bpf/btf.h>
 #include <errno.h>
 #include <linux/btf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -267,17 +268,34 @@ int smallbtf_make(const void *all, size_t n, const struct btf *local, struct buf
 	return r;
 }
 
-uint32_t smallbtf_number(const void *all, size_t n, const char *name)
+static void find_target(const struct maker *m, uint32_t id, struct smallbtf_target *targets, size_t count)
+{
+	const struct btf_type *t = type_at(m, id);
+
+	for (size_t i = 0; i < count; i++)
+		if (btf_kind(t) == targets[i].kind && !strcmp(m->strings + t->name_off, targets[i].name))
+			targets[i].number = id;
+}
+
+void smallbtf_find(const void *all, size_t n, struct smallbtf_target *targets, size_t count)
 {
 	struct maker m = { 0 };
-	uint32_t found = 0;
 
+	for (size_t i = 0; i < count; i++)
+		targets[i].number = 0;
 	if (open_sections(&m, all, n) && !read_types(&m))
-		for (uint32_t id = 1; id < m.at.n && !found; id++)
-			if (btf_is_struct(type_at(&m, id)) && !strcmp(m.strings + type_at(&m, id)->name_off, name))
-				found = id;
+		for (uint32_t id = 1; id < m.at.n; id++)
+			find_target(&m, id, targets, count);
 	vec_done(&m.at);
-	return found;
+}
+
+uint32_t smallbtf_number(const void *all, size_t n, const char *name)
+{
+	struct smallbtf_target target = { .kind = BTF_KIND_STRUCT };
+
+	snprintf(target.name, sizeof(target.name), "%s", name);
+	smallbtf_find(all, n, &target, 1);
+	return target.number;
 }
 
 void smallbtf_numbers(const char *const *names, uint32_t *ret, size_t count)
@@ -291,7 +309,7 @@ void smallbtf_numbers(const char *const *names, uint32_t *ret, size_t count)
 			ret[i] = smallbtf_number(all, n, names[i]);
 }
 
-int smallbtf_write(int fd, const struct btf *local, struct err *err)
+int smallbtf_write(int fd, const struct btf *local, struct smallbtf_target *targets, size_t count, struct err *err)
 {
 	_cleanup_(buf_done) struct buf small = { 0 };
 	_cleanup_free_ char *all = NULL;
@@ -301,6 +319,7 @@ int smallbtf_write(int fd, const struct btf *local, struct err *err)
 	if (r < 0)
 		return err_errno(err, -r, "cannot read the kernel's BTF");
 	r = smallbtf_make(all, n, local, &small, err);
+	smallbtf_find(all, n, targets, count);
 	if (!r)
 		r = fd_write_all(fd, small.data, small.n);
 	return r;

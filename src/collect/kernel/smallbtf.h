@@ -24,5 +24,14 @@ int smallbtf_make(const void *all, size_t n, const struct btf *local, struct buf
 uint32_t smallbtf_number(const void *all, size_t n, const char *name);
 /* The same of the running kernel, for several names: ret[i] is the number of names[i]. */
 void smallbtf_numbers(const char *const *names, uint32_t *ret, size_t count);
-/* Writes that of the running kernel to an empty file. */
-int smallbtf_write(int fd, const struct btf *local, struct err *err);
+/* A type of the kernel that a program attaches to: "btf_trace_sched_switch", "bpf_iter_task". */
+struct smallbtf_target {
+	char name[64];
+	uint32_t kind;   /* BTF_KIND_*, tells it from others of that name */
+	uint32_t number; /* in the kernel's BTF; 0: it is not there */
+};
+
+/* Finds the numbers of targets in all; 0 where it has none. Pure. */
+void smallbtf_find(const void *all, size_t n, struct smallbtf_target *targets, size_t count);
+/* Writes the part of the running kernel's BTF to an empty file, and finds the targets in the whole of it. */
+int smallbtf_write(int fd, const struct btf *local, struct smallbtf_target *targets, size_t count, struct err *err);

@@ -361,6 +361,8 @@ __attribute__((noinline)) int unwind_next(struct unwind *u, struct shared_proces
 	return result;
 }
 
+#include "collect/unwind/walk.bpf.h"
+
 /*
  * Recorded processes are known by pid, and pids are reused. A pid is assigned only by a fork, and on_fork()
  * runs before the child does: the entry of a process that had the pid before is replaced or removed then, so

@@ -4,8 +4,8 @@
  * A program of any kind fills a struct unwind with the user registers and calls
  * unwind_user(), or unwind_along() if it samples the same threads again and again.
  * Tables, mappings and rules are put into the maps by unwindmaps.c and processes.c.
- * The work of one frame is a global function (unwind_step): the verifier checks it
- * once, so that the loop around it may run 512 times.
+ * The work of one frame is a global function (unwind_step), and so is the loop around
+ * it (walk.bpf.h): the verifier checks each of them once.
  */
 #pragma once
 
@@ -127,9 +127,12 @@ static __always_inline void *cache_entry(void *cache, uint32_t entries, uint64_t
 CACHE_OF_PARTS(seen_part, SHARED_SEEN_PART, 8) seen SEC(".maps");
 
 int unwind_next(struct unwind *u, struct shared_process *p, struct trail *t);
-int unwind_follow(struct unwind *u, struct trail *t);
-int unwind_begin(struct unwind *u, const struct shared_process *p, struct trail *t);
-int unwind_keep(struct trail *t);
+int unwind_all(struct unwind *u, struct shared_process *p);
+int unwind_all_along(struct unwind *u, struct shared_process *p, struct trail *t);
+int unwind_hash_kernel(struct unwind *u);
+
+enum unwind_sent { UNWIND_SENT, UNWIND_SENT_FRAMES, UNWIND_RING_FULL };
+int unwind_send(struct unwind *u, uint32_t always);
 
 static __always_inline uint64_t unwind_hash(uint64_t h, uint64_t frame)
 {
@@ -216,9 +219,7 @@ static __always_inline void unwind_explain(struct unwind *u)
 static __always_inline void unwind_user(struct unwind *u, struct shared_process *p)
 {
 	unwind_reset(u);
-	for (int i = 0; i < SHARED_MAX_USER_FRAMES; i++)
-		if (unwind_next(u, p, NULL))
-			break;
+	unwind_all(u, p);
 	unwind_explain(u);
 }
 
@@ -226,11 +227,7 @@ static __always_inline void unwind_user(struct unwind *u, struct shared_process 
 static __always_inline void unwind_along(struct unwind *u, struct shared_process *p, struct trail *t)
 {
 	unwind_reset(u);
-	unwind_begin(u, p, t);
-	for (int i = 0; i < SHARED_MAX_USER_FRAMES; i++)
-		if (unwind_follow(u, t) || unwind_next(u, p, t))
-			break;
-	unwind_keep(t);
+	unwind_all_along(u, p, t);
 	unwind_explain(u);
 }
 
@@ -333,7 +330,6 @@ enum unwind_taken { UNWIND_USER_ONLY, UNWIND_INTERRUPTED, UNWIND_TRACED };
 /* Appends the kernel's frames to the user's and adds them to the hash. */
 static __always_inline void unwind_kernel(void *ctx, struct unwind *u, enum unwind_taken taken)
 {
-	uint64_t hash = u->hash;
 	uint32_t count = u->count;
 	long bytes;
 
@@ -342,40 +338,7 @@ static __always_inline void unwind_kernel(void *ctx, struct unwind *u, enum unwi
 	bytes = bpf_get_stack(ctx, &u->frames[count], SHARED_MAX_KERNEL_FRAMES * 8, 0);
 	if (bytes <= 0)
 		return;
-	for (uint32_t i = 0; i < SHARED_MAX_KERNEL_FRAMES; i++) {
-		if (i * 8 >= bytes)
-			break;
-		hash = unwind_hash(hash, u->frames[count + i]);
-	}
-	u->hash = hash;
 	u->record.kernel_count = (uint32_t)bytes / 8;
 	u->record.own_frames = taken == UNWIND_TRACED;
-}
-
-enum unwind_sent { UNWIND_SENT, UNWIND_SENT_FRAMES, UNWIND_RING_FULL };
-
-/* Completes the record and sends it, with the frames where they were not sent before. always: also when
- * they were; the record says more than the stack. */
-static __always_inline enum unwind_sent unwind_send(struct unwind *u, bool always)
-{
-	uint32_t count = u->count, kernel_count = u->record.kernel_count;
-	uint64_t size = sizeof(u->record), *slot;
-
-	if (count > SHARED_MAX_USER_FRAMES || kernel_count > SHARED_MAX_KERNEL_FRAMES)
-		return UNWIND_RING_FULL;
-	u->record.user_count = count;
-	u->record.reason = u->reason;
-	u->record.stack = unwind_hash(u->hash, (uint64_t)count << 32 | kernel_count << 8 | u->record.own_frames << 7 | u->reason);
-	slot = cache_entry(&seen, SHARED_SEEN_PART, u->record.stack);
-	u->record.has_frames = !slot || *slot != u->record.stack;
-	if (u->record.has_frames)
-		size += (count + kernel_count) * 8;
-	else if (!always)
-		return UNWIND_SENT;
-	if (bpf_ringbuf_output(&ring, &u->record, size, BPF_RB_NO_WAKEUP))
-		return UNWIND_RING_FULL;
-	if (!u->record.has_frames || !slot)
-		return UNWIND_SENT;
-	*slot = u->record.stack;
-	return UNWIND_SENT_FRAMES;
+	unwind_hash_kernel(u);
 }

@@ -58,9 +58,12 @@ static __always_inline bool split_offset(const struct unwind *u, uint64_t sp, ui
 	return true;
 }
 
-/* Compares the current task's stack, which was just walked and is this one, with one that was found before at a place. */
-static __always_inline void split_learn(struct unwind *u, struct shared_process *p, struct stackcache *place, uint64_t key,
-					uint64_t stack)
+/*
+ * Compares the current task's stack, which was just walked and is this one, with one that was found before at a place. A
+ * function that the verifier checks by itself: within on_switch() it checked it once for each way that leads there.
+ */
+__attribute__((noinline)) int split_learn(struct unwind *u, struct shared_process *p, struct stackcache *place, uint64_t key,
+					  uint64_t stack)
 {
 	uint32_t slot = key >> 54;
 	struct split_walk *w = bpf_map_lookup_elem(&split_walks, &slot);
@@ -68,8 +71,8 @@ static __always_inline void split_learn(struct unwind *u, struct shared_process 
 	bool compare;
 
 	_Static_assert(SPLIT_WALKS == 1 << 10, "the shift above");
-	if (!w || !p || place->split == SPLIT_NEVER || (w->key == key && w->stack == stack) || !unwind_from_task(u))
-		return;
+	if (!w || !u || !p || !place || place->split == SPLIT_NEVER || (w->key == key && w->stack == stack) || !unwind_from_task(u))
+		return 0;
 	compare = w->key == key;
 	if (!compare)
 		w->count = 0;
@@ -93,4 +96,5 @@ static __always_inline void split_learn(struct unwind *u, struct shared_process 
 	/* The lower one is a return address for all of them. */
 	if (compare && (!place->split || at < place->split))
 		place->split = at;
+	return 0;
 }

@@ -90,6 +90,30 @@ static void fields_are_where_they_were(void **state)
 	btf__free(local);
 }
 
+/* What programs attach to has the number that libbpf finds for it. */
+static void targets_are_found(void **state)
+{
+	struct smallbtf_target targets[] = {
+		{ "btf_trace_sched_switch", BTF_KIND_TYPEDEF, 7 },
+		{ "bpf_iter_task", BTF_KIND_FUNC, 7 },
+		{ "btf_trace_sched_switch", BTF_KIND_FUNC, 7 },
+		{ "no_such_function_here", BTF_KIND_FUNC, 7 },
+	};
+	size_t n;
+	_cleanup_free_ char *all = read_kernel(&n);
+	struct btf *b = btf__new(all, n);
+
+	assert_non_null(b);
+	smallbtf_find(all, n, targets, ARRAY_LEN(targets));
+	for (size_t i = 0; i < ARRAY_LEN(targets); i++)
+		assert_int_equal(targets[i].number, MAX(btf__find_by_name_kind(b, targets[i].name, targets[i].kind), 0));
+	assert_true(targets[0].number > 0 && targets[1].number > 0);
+	assert_int_equal(targets[3].number, 0);
+	smallbtf_find(all, n - 1, targets, ARRAY_LEN(targets));
+	assert_int_equal(targets[0].number, 0);
+	btf__free(b);
+}
+
 /* Whatever is cut off or changed: an error, or a BTF that libbpf reads. */
 static void damaged_ones_are_refused(void **state)
 {
@@ -123,6 +147,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fields_are_where_they_were),
+		cmocka_unit_test(targets_are_found),
 		cmocka_unit_test(damaged_ones_are_refused),
 	};
 
