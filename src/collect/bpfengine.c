@@ -245,18 +245,34 @@ static void fit_maps(struct gasflame_bpf *skeleton)
 	bpf_map__set_max_entries(skeleton->maps.code_files, 4096);
 }
 
+/* The small part of the kernel's BTF by which the programs are relocated, and what they attach to. */
+struct types {
+	int fd;
+	struct smallbtf_target *targets;
+	size_t target_count;
+};
+
+static void types_done(struct types *t)
+{
+	fd_close(&t->fd);
+	free(t->targets);
+}
+
 /* Opens the programs, to be relocated by a small part of the kernel's BTF. Where that cannot be had libbpf takes all of it,
  * which takes longer. */
-static int open_programs(struct bpfengine *e, int *ret_types, struct err *err)
+static int open_programs(struct bpfengine *e, struct types *t, struct err *err)
 {
 	char path[32];
 	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = path);
 	struct err why = { 0 };
 
-	*ret_types = memfd_create("gasflame-types", MFD_CLOEXEC);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", *ret_types);
-	e->skeleton = gasflame_bpf__open_opts(*ret_types < 0 ? NULL : &options);
-	if (e->skeleton && *ret_types >= 0 && smallbtf_write(*ret_types, bpf_object__btf(e->skeleton->obj), &why) < 0) {
+	t->fd = memfd_create("gasflame-types", MFD_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", t->fd);
+	e->skeleton = gasflame_bpf__open_opts(t->fd < 0 ? NULL : &options);
+	if (e->skeleton)
+		t->targets = loader_targets(e->skeleton->obj, &t->target_count);
+	if (e->skeleton && t->fd >= 0 &&
+	    smallbtf_write(t->fd, bpf_object__btf(e->skeleton->obj), t->targets, t->target_count, &why) < 0) {
 		log_debug("%s", why.text);
 		gasflame_bpf__destroy(e->skeleton);
 		e->skeleton = gasflame_bpf__open();
@@ -279,37 +295,11 @@ static void choose_programs(struct bpfengine *e)
 			collector_table[i]->prepare(e->session, e->skeleton);
 }
 
-/* at_once: see load/loader.h. *ret_load: how the kernel liked the programs. */
-static int load_skeleton(struct bpfengine *e, bool at_once, int *ret_load, struct err *err)
-{
-	struct loader *l = at_once ? loader_begin() : NULL;
-	_cleanup_fd_ int types = -1;
-	int r = open_programs(e, &types, err);
-
-	*ret_load = -ECANCELED;
-	if (r >= 0) {
-		choose_programs(e);
-		*ret_load = gasflame_bpf__load(e->skeleton);
-	}
-	if (!loader_end(l) && !*ret_load)
-		*ret_load = -EINVAL;
-	return r;
-}
-
-static int open_skeleton(struct bpfengine *e, struct err *err)
+/* Says why the kernel did not take the programs, if it did not. */
+static int judge_load(const struct bpfengine *e, int load, struct err *err)
 {
 	struct host host;
-	int r, load;
 
-	libbpf_set_print(say);
-	r = load_skeleton(e, true, &load, err);
-	if (r >= 0 && load < 0) {
-		/* One after the other, so that libbpf passes on what the verifier says. */
-		gasflame_bpf__destroy(e->skeleton);
-		r = load_skeleton(e, false, &load, err);
-	}
-	if (r < 0)
-		return r;
 	if (load == -EPERM) {
 		host_probe(&host);
 		return err_set(err, EPERM, "the kernel does not permit BPF: %s", host_remedy(&host));
@@ -324,32 +314,78 @@ static int open_skeleton(struct bpfengine *e, struct err *err)
 	return 0;
 }
 
+/* Makes all that needs the maps, but not the programs. */
+static int open_maps(struct bpfengine *e, struct err *err)
+{
+	const struct unwindmaps_fds fds = { .chunks = bpf_map__fd(e->skeleton->maps.chunks),
+					    .rules = bpf_map__fd(e->skeleton->maps.rules),
+					    .modules = bpf_map__fd(e->skeleton->maps.modules),
+					    .rule_cache = bpf_map__fd(e->skeleton->maps.rule_cache),
+					    .seen = bpf_map__fd(e->skeleton->maps.seen) };
+	int r = unwindmaps_new(&fds, &e->tables, err);
+
+	if (r < 0)
+		return r;
+	e->files = codemap_new(bpf_map__fd(e->skeleton->maps.code_files), bpf_map__fd(e->skeleton->maps.young));
+	r = sideband_open(&e->sideband, err);
+	if (r < 0)
+		return r;
+	e->ring = ring_buffer__new(bpf_map__fd(e->skeleton->maps.ring), got_record, e, NULL);
+	if (!e->ring)
+		return err_errno(err, errno, "cannot map the BPF ring buffer");
+	return 0;
+}
+
+/* Undoes open_all(), wherever that ended. */
+static void close_all(struct bpfengine *e)
+{
+	ring_buffer__free(e->ring);
+	sideband_close(e->sideband);
+	unwindmaps_free(e->tables);
+	codemap_free(e->files);
+	gasflame_bpf__destroy(e->skeleton);
+	e->ring = NULL;
+	e->sideband = NULL;
+	e->tables = NULL;
+	e->files = NULL;
+	e->skeleton = NULL;
+}
+
+/* at_once: see load/loader.h; the maps are filled while the kernel verifies the programs. *ret_refused: it did not like one. */
+static int open_all(struct bpfengine *e, bool at_once, bool *ret_refused, struct err *err)
+{
+	struct loader *l = at_once ? loader_begin() : NULL;
+	_cleanup_(types_done) struct types types = { .fd = -1 };
+	int r = open_programs(e, &types, err), load = -ECANCELED;
+
+	if (r >= 0) {
+		loader_set_targets(l, types.targets, types.target_count);
+		choose_programs(e);
+		load = gasflame_bpf__load(e->skeleton);
+		r = judge_load(e, load, err);
+	}
+	if (r >= 0)
+		r = open_maps(e, err);
+	*ret_refused = !loader_end(l) || (load < 0 && load != -ECANCELED);
+	return r;
+}
+
 int bpfengine_open(struct session *s, struct bpfengine **ret, struct err *err)
 {
 	struct bpfengine *e = mem_alloc(sizeof(*e));
+	bool refused;
 	int r;
 
 	e->session = s;
 	e->stats_fd = -1;
 	e->large = mem_alloc(sizeof(*e->large));
-	r = open_skeleton(e, err);
-	if (r >= 0) {
-		const struct unwindmaps_fds fds = { .chunks = bpf_map__fd(e->skeleton->maps.chunks),
-						    .rules = bpf_map__fd(e->skeleton->maps.rules),
-						    .modules = bpf_map__fd(e->skeleton->maps.modules),
-						    .rule_cache = bpf_map__fd(e->skeleton->maps.rule_cache),
-						    .seen = bpf_map__fd(e->skeleton->maps.seen) };
-
-		r = unwindmaps_new(&fds, &e->tables, err);
-	}
-	if (r >= 0) {
-		e->files = codemap_new(bpf_map__fd(e->skeleton->maps.code_files), bpf_map__fd(e->skeleton->maps.young));
-		r = sideband_open(&e->sideband, err);
-	}
-	if (r >= 0) {
-		e->ring = ring_buffer__new(bpf_map__fd(e->skeleton->maps.ring), got_record, e, NULL);
-		if (!e->ring)
-			r = err_errno(err, errno, "cannot map the BPF ring buffer");
+	libbpf_set_print(say);
+	r = open_all(e, true, &refused, err);
+	if (refused) {
+		/* One after the other, so that libbpf passes on what the verifier says. */
+		close_all(e);
+		loader_off();
+		r = open_all(e, false, &refused, err);
 	}
 	if (r < 0) {
 		bpfengine_close(e);
@@ -365,11 +401,7 @@ void bpfengine_close(struct bpfengine *e)
 {
 	if (!e)
 		return;
-	ring_buffer__free(e->ring);
-	sideband_close(e->sideband);
-	unwindmaps_free(e->tables);
-	codemap_free(e->files);
-	gasflame_bpf__destroy(e->skeleton);
+	close_all(e);
 	fd_close(&e->stats_fd);
 	map_done(&e->stacks);
 	free(e->large);
