@@ -314,6 +314,11 @@ static int judge_load(const struct bpfengine *e, int load, struct err *err)
 	return 0;
 }
 
+static void add_words(void *context, const struct unwind_table *table)
+{
+	*(uint64_t *)context += unwindmaps_words(table);
+}
+
 /* Makes all that needs the maps, but not the programs. */
 static int open_maps(struct bpfengine *e, struct err *err)
 {
@@ -322,8 +327,11 @@ static int open_maps(struct bpfengine *e, struct err *err)
 					    .modules = bpf_map__fd(e->skeleton->maps.modules),
 					    .rule_cache = bpf_map__fd(e->skeleton->maps.rule_cache),
 					    .seen = bpf_map__fd(e->skeleton->maps.seen) };
-	int r = unwindmaps_new(&fds, &e->tables, err);
+	uint64_t words = 0;
+	int r;
 
+	processes_each_table(e->session->processes, add_words, &words);
+	r = unwindmaps_new(&fds, words, &e->tables, err);
 	if (r < 0)
 		return r;
 	e->files = codemap_new(bpf_map__fd(e->skeleton->maps.code_files), bpf_map__fd(e->skeleton->maps.young));

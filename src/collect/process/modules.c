@@ -376,6 +376,12 @@ bool modules_step(struct modules *ms)
 	return placed;
 }
 
+void modules_each_table(const struct modules *ms, void (*fn)(void *context, const struct unwind_table *table), void *context)
+{
+	if (ms->reader)
+		reader_each_table(ms->reader, fn, context);
+}
+
 bool modules_busy(const struct modules *ms)
 {
 	return ms->reader && reader_busy(ms->reader);

@@ -18,6 +18,7 @@ struct modules;
 struct processes_sink;
 struct proc_mapping;
 struct profile;
+struct unwind_table;
 
 struct modules *modules_new(struct profile *p, bool cached); /* see processes_new() */
 /* Before modules_step() and modules_jit(). */
@@ -44,6 +45,8 @@ enum modules_place modules_place(const struct modules *ms, uint32_t module, uint
 void modules_prepare(struct modules *ms, const char *path);
 /* Takes what was read meanwhile; true when places became known. Never waits. */
 bool modules_step(struct modules *ms);
+/* Calls fn for each table that modules_step() will hand to the sink. */
+void modules_each_table(const struct modules *ms, void (*fn)(void *context, const struct unwind_table *table), void *context);
 /* Is anything being read? */
 bool modules_busy(const struct modules *ms);
 int modules_event(const struct modules *ms); /* readable when modules_step() has something to do */

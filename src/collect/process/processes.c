@@ -294,6 +294,11 @@ void processes_prepare(struct processes *ps, const char *path)
 	modules_prepare(ps->modules, path);
 }
 
+void processes_each_table(const struct processes *ps, void (*fn)(void *context, const struct unwind_table *table), void *context)
+{
+	modules_each_table(ps->modules, fn, context);
+}
+
 void processes_reused(struct processes *ps, pid_t pid, uint64_t mono_ns)
 {
 	struct process *pr = find(ps, pid);

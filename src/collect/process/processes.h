@@ -64,6 +64,8 @@ uint32_t processes_mains(const struct processes *ps, struct proc_ids *ret);
 bool processes_looks_like(const struct processes *ps, pid_t pid);
 /* Has the first thread of any process ended since the last call? Then it is time to look who is alive. */
 bool processes_ended(struct processes *ps);
+/* Calls fn for each table of these that was read, and that the sink will get. May be called before there is a sink. */
+void processes_each_table(const struct processes *ps, void (*fn)(void *context, const struct unwind_table *table), void *context);
 /* Queues a program that is about to be started, so that its first samples have a table. */
 void processes_prepare(struct processes *ps, const char *path);
 

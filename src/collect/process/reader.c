@@ -220,6 +220,15 @@ bool reader_take(struct reader *r, struct reader_result *ret)
 	return true;
 }
 
+void reader_each_table(struct reader *r, void (*fn)(void *context, const struct unwind_table *table), void *context)
+{
+	pthread_mutex_lock(&r->lock);
+	for (size_t i = 0; i < r->results.n; i++)
+		if (r->results.v[i]->what == READER_TABLE && !r->results.v[i]->status)
+			fn(context, &r->results.v[i]->table);
+	pthread_mutex_unlock(&r->lock);
+}
+
 bool reader_busy(const struct reader *r)
 {
 	return r->open;

@@ -35,6 +35,8 @@ void reader_free(struct reader *r);
 void reader_add(struct reader *r, uint32_t id, int fd, bool image);
 /* The next result; false if there is none yet. */
 bool reader_take(struct reader *r, struct reader_result *ret);
+/* Calls fn for each table that was read and not taken yet. */
+void reader_each_table(struct reader *r, void (*fn)(void *context, const struct unwind_table *table), void *context);
 /* Is there a file of which not all results were taken? */
 bool reader_busy(const struct reader *r);
 /* Readable when there are results; -1 where the system had no descriptor for it: look now and then. */

@@ -2,11 +2,14 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "collect/shared.h"
@@ -27,6 +30,7 @@ enum {
 	RULES_BYTES = SHARED_MAX_RULES * sizeof(uint64_t),
 	MODULES_BYTES = SHARED_MAX_MODULES * sizeof(struct shared_module),
 	CHUNK_BYTES = SHARED_CHUNK_WORDS * 4,
+	CHUNKS_AT_ONCE = 64,
 };
 
 static void *map_shared(int fd, size_t bytes)
@@ -50,41 +54,131 @@ static uint32_t number_rule(struct unwindmaps *t, uint64_t rule)
 	return t->rule_count++;
 }
 
-/* Makes the arrays of a cache (unwind.bpf.h). */
-/* In one go: the kernel lets a grace period pass for each call, 8 to 16 ms. Old kernels take them one by one only. */
-static int put_parts(int cache_fd, const uint32_t *keys, const int *fds, uint32_t n)
+/* Puts maps into another one, in one go: the kernel lets a grace period pass for each call, 8 to 16 ms. Old kernels take them
+ * one by one only. */
+static int put_inner(int outer_fd, const uint32_t *keys, const int *fds, uint32_t n)
 {
 	uint32_t count = n;
 
-	if (!bpf_map_update_batch(cache_fd, keys, fds, &count, NULL))
+	if (!bpf_map_update_batch(outer_fd, keys, fds, &count, NULL))
 		return 0;
 	for (uint32_t i = 0; i < n; i++)
-		if (bpf_map_update_elem(cache_fd, &keys[i], &fds[i], BPF_ANY))
+		if (bpf_map_update_elem(outer_fd, &keys[i], &fds[i], BPF_ANY))
 			return -1;
 	return 0;
 }
 
-static int make_parts(int cache_fd, uint32_t entries, uint32_t bytes, struct err *err)
-{
+/* A cache (unwind.bpf.h) that gets its arrays on a thread of its own, as that takes a grace period. */
+struct filling {
+	int cache_fd;
 	uint32_t keys[SHARED_PARTS], made;
-	int fds[SHARED_PARTS], r = 0;
+	int fds[SHARED_PARTS];
+	int error; /* errno, or 0 */
+	pthread_t thread;
+	bool started;
+};
 
-	for (made = 0; made < SHARED_PARTS; made++) {
-		keys[made] = made;
-		fds[made] = bpf_map_create(BPF_MAP_TYPE_ARRAY, "cache_part", sizeof(*keys), bytes, entries, NULL);
-		if (fds[made] < 0)
-			break;
+static void *fill(void *context)
+{
+	struct filling *f = context;
+
+	f->error = put_inner(f->cache_fd, f->keys, f->fds, f->made) ? errno : 0;
+	return NULL;
+}
+
+/* Makes the arrays of a cache and has them put into it. */
+static void begin_filling(struct filling *f, int cache_fd, uint32_t entries, uint32_t bytes)
+{
+	sigset_t all, before;
+
+	*f = (struct filling){ .cache_fd = cache_fd };
+	for (; f->made < SHARED_PARTS; f->made++) {
+		f->keys[f->made] = f->made;
+		f->fds[f->made] = bpf_map_create(BPF_MAP_TYPE_ARRAY, "cache_part", sizeof(*f->keys), bytes, entries, NULL);
+		if (f->fds[f->made] < 0) {
+			f->error = errno;
+			return;
+		}
 	}
-	if (made < SHARED_PARTS || put_parts(cache_fd, keys, fds, made))
-		r = err_errno(err, errno, "cannot make a BPF map for a cache");
-	while (made)
-		close(fds[--made]); /* the cache holds it */
+	/* Signals are for the session. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	f->started = !pthread_create(&f->thread, NULL, fill, f);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!f->started)
+		fill(f);
+}
+
+/* r: an error from before, which stays. */
+static int end_filling(struct filling *f, int r, struct err *err)
+{
+	if (f->started)
+		pthread_join(f->thread, NULL);
+	while (f->made)
+		close(f->fds[--f->made]); /* the cache holds it */
+	return r >= 0 && f->error ? err_errno(err, f->error, "cannot make a BPF map for a cache") : r;
+}
+
+/* Makes a chunk and maps it. Its descriptor, or negative. */
+static int make_chunk(uint32_t **ret, struct err *err)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "gasflame_rows", 4, CHUNK_BYTES, 1, &opts);
+
+	if (fd < 0)
+		return err_errno(err, errno, "cannot make a BPF map for unwind tables");
+	*ret = map_shared(fd, CHUNK_BYTES);
+	if (*ret)
+		return fd;
+	close(fd);
+	return err_errno(err, errno, "cannot map a BPF map for unwind tables");
+}
+
+/* Makes chunks until there are so many. */
+static int add_chunks(struct unwindmaps *t, uint32_t count, struct err *err)
+{
+	uint32_t keys[CHUNKS_AT_ONCE] = { 0 }, made = 0;
+	int fds[CHUNKS_AT_ONCE] = { 0 }, r = 0;
+
+	while (made < CHUNKS_AT_ONCE && t->chunk_count + made < count) {
+		keys[made] = t->chunk_count + made;
+		fds[made] = make_chunk(&t->chunks[keys[made]], err);
+		if (fds[made] < 0) {
+			r = fds[made];
+			break;
+		}
+		made++;
+	}
+	if (r >= 0 && put_inner(t->chunks_fd, keys, fds, made))
+		r = err_errno(err, errno, "cannot add BPF maps for unwind tables");
+	for (uint32_t i = 0; i < made; i++) {
+		close(fds[i]); /* the outer map and our mapping hold it */
+		if (r < 0)
+			munmap(t->chunks[keys[i]], CHUNK_BYTES);
+	}
+	if (r >= 0)
+		t->chunk_count += made;
 	return r;
 }
 
-int unwindmaps_new(const struct unwindmaps_fds *fds, struct unwindmaps **ret, struct err *err)
+/* Sees to it that there is room before a word. */
+static int reach(struct unwindmaps *t, uint64_t word, struct err *err)
+{
+	uint64_t count = (word + SHARED_CHUNK_WORDS - 1) / SHARED_CHUNK_WORDS;
+	int r = 0;
+
+	if (count > SHARED_MAX_CHUNKS)
+		return err_set(err, ENOSPC, "the unwind tables are full (%d MiB)", SHARED_MAX_CHUNKS);
+	while (r >= 0 && t->chunk_count < count)
+		r = add_chunks(t, count, err);
+	return r;
+}
+
+int unwindmaps_new(const struct unwindmaps_fds *fds, uint64_t words, struct unwindmaps **ret, struct err *err)
 {
 	struct unwindmaps *t = mem_alloc(sizeof(*t));
+	struct filling rule_cache, seen;
+	struct err why = { 0 };
 	int r = 0;
 
 	t->chunks_fd = fds->chunks;
@@ -92,10 +186,13 @@ int unwindmaps_new(const struct unwindmaps_fds *fds, struct unwindmaps **ret, st
 	t->modules = map_shared(fds->modules, MODULES_BYTES);
 	if (!t->rules || !t->modules)
 		r = err_errno(err, errno, "cannot map the BPF tables");
-	if (r >= 0)
-		r = make_parts(fds->rule_cache, SHARED_RULE_PART, sizeof(struct shared_cached_rule), err);
-	if (r >= 0)
-		r = make_parts(fds->seen, SHARED_SEEN_PART, sizeof(uint64_t), err);
+	begin_filling(&rule_cache, fds->rule_cache, SHARED_RULE_PART, sizeof(struct shared_cached_rule));
+	begin_filling(&seen, fds->seen, SHARED_SEEN_PART, sizeof(uint64_t));
+	/* Where there is no room for them, loading them says so. */
+	if (reach(t, words, &why) < 0)
+		log_debug("%s", why.text);
+	r = end_filling(&rule_cache, r, err);
+	r = end_filling(&seen, r, err);
 	if (r < 0) {
 		unwindmaps_free(t);
 		return r;
@@ -118,41 +215,6 @@ void unwindmaps_free(struct unwindmaps *t)
 		munmap(t->modules, MODULES_BYTES);
 	map_done(&t->rule_index);
 	free(t);
-}
-
-static int add_chunk(struct unwindmaps *t, struct err *err)
-{
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-	uint32_t key = t->chunk_count;
-	int fd, r = 0;
-
-	if (t->chunk_count == SHARED_MAX_CHUNKS)
-		return err_set(err, ENOSPC, "the unwind tables are full (%d MiB)", SHARED_MAX_CHUNKS);
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "gasflame_rows", 4, CHUNK_BYTES, 1, &opts);
-	if (fd < 0)
-		return err_errno(err, errno, "cannot make a BPF map for unwind tables");
-	t->chunks[key] = map_shared(fd, CHUNK_BYTES);
-	if (!t->chunks[key] || bpf_map_update_elem(t->chunks_fd, &key, &fd, BPF_ANY))
-		r = err_errno(err, errno, "cannot add a BPF map for unwind tables");
-	close(fd); /* the outer map and our mapping hold it */
-	if (r < 0) {
-		if (t->chunks[key])
-			munmap(t->chunks[key], CHUNK_BYTES);
-		return r;
-	}
-	t->chunk_count++;
-	return 0;
-}
-
-static int reach(struct unwindmaps *t, uint64_t word, struct err *err)
-{
-	while (word / SHARED_CHUNK_WORDS >= t->chunk_count) {
-		int r = add_chunk(t, err);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
 }
 
 static uint32_t *word_at(const struct unwindmaps *t, uint64_t word)
@@ -183,17 +245,30 @@ void unwindmaps_none(struct unwindmaps *t, uint32_t module)
 	publish(t, module, MODULE_NO_TABLE);
 }
 
+/* The word behind the rows of a table whose first one stands at word. */
+static uint64_t end_of_rows(const struct unwind_table *table, uint64_t word)
+{
+	for (uint32_t i = 0; i < table->page_count; i++)
+		word = place_run(word, table->pages[i].count) + table->pages[i].count;
+	return word;
+}
+
+uint64_t unwindmaps_words(const struct unwind_table *table)
+{
+	uint64_t words = 2 + 2 * (uint64_t)table->page_count + table->row_count;
+
+	/* At the end of a chunk there may be no room for the rows of a page, of which there are 4096 at most. */
+	return words + (words / SHARED_CHUNK_WORDS + 1) * 4096;
+}
+
 int unwindmaps_load(struct unwindmaps *t, uint32_t module, const struct unwind_table *table, struct err *err)
 {
 	struct shared_module *m = &t->modules[module];
 	uint64_t index = (t->next_word + 1) & ~1ULL; /* a page's two words never cross a chunk */
 	uint64_t word = index + 2 * (uint64_t)table->page_count;
 	_cleanup_free_ uint32_t *numbers = mem_alloc(table->rule_count * sizeof(*numbers));
-	int r;
+	int r = reach(t, end_of_rows(table, word), err);
 
-	if (word + table->row_count > (uint64_t)SHARED_MAX_CHUNKS * SHARED_CHUNK_WORDS)
-		return err_set(err, ENOSPC, "the unwind tables are full");
-	r = reach(t, word, err);
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < table->rule_count; i++)
@@ -203,9 +278,6 @@ int unwindmaps_load(struct unwindmaps *t, uint32_t module, const struct unwind_t
 		uint32_t *out;
 
 		word = place_run(word, page->count);
-		r = reach(t, word + page->count, err);
-		if (r < 0)
-			return r;
 		*word_at(t, index + 2 * i) = word;
 		*word_at(t, index + 2 * i + 1) = page->count;
 		out = word_at(t, word);

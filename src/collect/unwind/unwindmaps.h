@@ -21,9 +21,13 @@ struct unwindmaps_fds {
 	int rule_cache, seen;     /* ARRAY_OF_MAPS, whose parts are made here */
 };
 
-int unwindmaps_new(const struct unwindmaps_fds *fds, struct unwindmaps **ret, struct err *err);
+/* words: room is made for tables that take so many (unwindmaps_words()). Making room takes a grace period of the kernel each
+ * time, some 15 ms; here all that is needed passes at once. */
+int unwindmaps_new(const struct unwindmaps_fds *fds, uint64_t words, struct unwindmaps **ret, struct err *err);
 void unwindmaps_free(struct unwindmaps *t);
 
+/* The words that a table takes, at most. */
+uint64_t unwindmaps_words(const struct unwind_table *table);
 /* Says that a module's table is being made, so that stacks which meet it are counted as such. */
 void unwindmaps_announce(struct unwindmaps *t, uint32_t module);
 /* No table: frame pointers are followed. */
