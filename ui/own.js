@@ -3,7 +3,7 @@
  * change only what is above these.
  */
 G.own = (function () {
-	const FUNCTION = 2, UNNAMED = 5, OWN = 0; /* of enum ident_kind, of enum code_kind */
+	const NAMELESS = 2, FUNCTION = 2, UNNAMED = 5, OWN = 0; /* of ownfunction.c, of enum ident_kind, of enum code_kind */
 	let kept = {};
 
 	/*
@@ -17,11 +17,14 @@ G.own = (function () {
 		if (kept[key])
 			return kept[key];
 		const of = new Int32Array(t.n).fill(-1), own = new Uint8Array(t.n);
+		const named = of.slice(), nameless = new Uint8Array(t.n); /* the nearest with a name, and how many without are below that */
 		for (let i = 1; i < t.n; i++) {
 			const id = t.ident[i], p = t.parent[i], note = idents.note[id];
 			const fits = (note === FUNCTION || note === UNNAMED) && !idents.library[id], first = fits && bytes && idents.kind[id] === OWN;
+			named[i] = fits && note === FUNCTION ? id : named[p];
+			nameless[i] = !fits ? nameless[p] : note === FUNCTION ? 0 : Math.min(255, nameless[p] + 1);
 			own[i] = first || own[p] ? 1 : 0;
-			of[i] = first || fits && !own[p] ? id : of[p];
+			of[i] = !first && !(fits && !own[p]) ? of[p] : nameless[i] && nameless[i] <= NAMELESS && named[i] >= 0 ? named[i] : id;
 		}
 		return kept[key] = of;
 	}

@@ -17,8 +17,12 @@ static const char *const libraries[] = {
 	"__clone", "clone3", "start_thread", "__cxa_", "__gnu_cxx::", "boost::", "absl::", "runtime.",
 	"sync.", "internal/", "syscall.", "time.", "io.", "bufio.", "net.", "net/http.", "crypto/tls.", "os.", "__rust_", "_rjem_", "je_", "mi_", "_start", "__new_sem_",
 	"sem_", "_IO_", "rust_begin_", "<unknown>", "__internal_syscall", "cancellable",
-	"__syscall_cancel",
+	"__syscall_cancel", "WaitEventSetWait", "WaitLatch", "ProcSleep", "ProcWaitForSignal", "WaitOnLock", "LockAcquire",
+	"PGSemaphore", "LWLockAcquire",
 };
+
+/* So many functions without a name are passed over for a named one above them: in a stripped program that one says more. */
+enum { NAMELESS = 2 };
 
 static const char *const modules[] = { "libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", "ld-2",
 				       "libstdc++", "libgcc_s", "libm.so", "librt", "[vdso]",
@@ -122,7 +126,8 @@ static int telling(const struct ident *id)
 static uint32_t find(struct idents *t, uint32_t stack)
 {
 	const struct profile *p = t->p;
-	uint32_t user = OWNFUNCTION_NONE, kernel = OWNFUNCTION_NONE, n;
+	uint32_t user = OWNFUNCTION_NONE, kernel = OWNFUNCTION_NONE, unnamed = OWNFUNCTION_NONE, n;
+	unsigned passed = 0;
 	int best = -1;
 
 	for (; stack; stack = p->stacks.v[stack].parent) {
@@ -144,15 +149,22 @@ static uint32_t find(struct idents *t, uint32_t stack)
 		for (uint32_t k = n; k-- > 0;) {
 			const struct ident *id = &t->list.v[list[k]];
 
-			if (!ownfunction_is_library(id->name, id->module))
-				return list[k];
+			if (!ownfunction_is_library(id->name, id->module)) {
+				if (id->kind != IDENT_UNNAMED)
+					return list[k];
+				if (unnamed == OWNFUNCTION_NONE)
+					unnamed = list[k];
+				if (++passed > NAMELESS)
+					return unnamed;
+				continue;
+			}
 			if (telling(id) > best) {
 				best = telling(id);
 				user = list[k];
 			}
 		}
 	}
-	return user == OWNFUNCTION_NONE ? kernel : user;
+	return unnamed != OWNFUNCTION_NONE ? unnamed : user == OWNFUNCTION_NONE ? kernel : user;
 }
 
 uint32_t ownfunction_of_stack(struct idents *t, uint32_t stack)

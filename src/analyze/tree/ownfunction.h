@@ -15,7 +15,7 @@
 
 #define OWNFUNCTION_NONE UINT32_MAX
 
-/* Returns the identity of that function; where there is none, of the most telling library function, of the
+/* Returns the identity of that function, of a stripped program a named one close above it; where there is none, of the most telling library function, of the
  * kernel's, or the marker in place of the stack. OWNFUNCTION_NONE: an empty stack. */
 uint32_t ownfunction_of_stack(struct idents *t, uint32_t stack);
 

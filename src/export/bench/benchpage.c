@@ -223,7 +223,7 @@ static void put_distribution(const struct runs *r, uint32_t m, struct scale s, d
 /* In the order in which they were made: drift shows here, and a first run that had to warm up. */
 static void put_order(const struct runs *r, uint32_t m, const struct scale *values, struct buf *out)
 {
-	struct scale across = { 0, r->rows.n > 1 ? (double)(r->rows.n - 1) : 0, LEFT, WIDTH - RIGHT };
+	struct scale across = { 1, (double)r->rows.n, LEFT, WIDTH - RIGHT };
 	struct scale up = { values->low, values->high, ORDER_HEIGHT - AXIS, 10 };
 	struct ticks t = find_ticks(&up, TICKS / 2), runs = find_ticks(&across, TICKS);
 	char text[32];
@@ -241,12 +241,12 @@ static void put_order(const struct runs *r, uint32_t m, const struct scale *valu
 	for (int i = 0; i < runs.n; i++)
 		if (runs.step >= 1 || !runs.step)
 			buf_printf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f</text>\n",
-				   place(&across, runs.first + i * runs.step), ORDER_HEIGHT - 20, runs.first + i * runs.step + 1);
+				   place(&across, runs.first + i * runs.step), ORDER_HEIGHT - 20, runs.first + i * runs.step);
 	for (size_t i = 0; i < r->rows.n && i < DOTS_MAX; i++) {
 		double x = runs_value(r, i, m);
 
 		if (isfinite(x))
-			put_dot(r, i, m, place(&across, (double)i), place(&up, x), out);
+			put_dot(r, i, m, place(&across, (double)(i + 1)), place(&up, x), out);
 	}
 	buf_printf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" class=\"axis\">runs, in the order in which they were made</text>\n</svg>\n",
 		   (LEFT + WIDTH - RIGHT) / 2, ORDER_HEIGHT - 4);

@@ -145,17 +145,22 @@ void waitjson_put(const struct export_job *job, struct json *j)
 
 /* --- the page --- */
 
-/* Puts the functions of a waker's stack, outermost first, without the kernel's own way to wake somebody. */
+/* Puts the functions of a waker's stack, outermost first: the program's. Of a thread of the kernel all but the way to wake
+ * somebody. */
 static void put_page_stack(struct json *j, struct idents *idents, uint32_t stack)
 {
 	const struct profile *p = idents->p;
 	VEC(uint32_t) names = { 0 };
+	bool user = false;
+
+	for (uint32_t s = stack; s && !user; s = p->stacks.v[s].parent)
+		user = p->frames.v[p->stacks.v[s].frame].kind == FRAME_USER;
 
 	for (; stack && names.n < PAGE_FRAMES; stack = p->stacks.v[stack].parent) {
 		uint32_t frame = p->stacks.v[stack].frame, n;
 		const uint32_t *list = idents_of_frame(idents, frame, &n);
 
-		if (!names.n && p->frames.v[frame].kind == FRAME_KERNEL && kernel_is_waking(cause_frame_name(p, frame)))
+		if (!names.n && p->frames.v[frame].kind == FRAME_KERNEL && (user || kernel_is_waking(cause_frame_name(p, frame))))
 			continue;
 		while (n-- > 0)
 			vec_push(&names, list[n]);
