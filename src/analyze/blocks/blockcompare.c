@@ -92,14 +92,15 @@ static bool gas_explains(const struct typical *a, const struct typical *b)
 	       b->gas / a->gas >= 0.8 * b->wall_ns / a->wall_ns;
 }
 
-static char *reason_of(const struct block_row *r, const struct typical *a)
+static char *reason_of(struct block_row *r, const struct typical *a)
 {
 	struct typical b = { .gas_known = true };
 	struct buf out = { 0 };
 	enum block_part part;
 
 	add_row(&b, r, 1);
-	if (gas_explains(a, &b)) {
+	r->by_gas = gas_explains(a, &b);
+	if (r->by_gas) {
 		buf_printf(&out, "%.1f times the gas of a typical one", b.gas / a->gas);
 		return out.data;
 	}
@@ -186,9 +187,13 @@ void blocks_compare(struct blocks *b)
 		full += !order[i]->summed;
 	/* Slow blocks are in full, and their waits are followed: compare them with others of these, where there are some. */
 	b->typical = full >= ENOUGH ? full : to - from;
-	for (size_t i = from; i < to; i++)
-		if (full < ENOUGH || !order[i]->summed)
+	for (size_t i = from; i < to; i++) {
+		order[i]->typical = full < ENOUGH || !order[i]->summed;
+		if (order[i]->typical)
 			add_row(&typical, order[i], b->typical);
+	}
+	b->typical_ns = typical.wall_ns;
+	b->typical_gas = typical.gas_known ? typical.gas : 0;
 	first = n - MAX(n * SLOWEST_PERCENT / 100, (size_t)1);
 	while (first < n && order[first]->wall_ns * 100 < b->median_ns * SLOW_PERCENT)
 		first++;

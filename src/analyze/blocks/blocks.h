@@ -77,7 +77,9 @@ struct block_row {
 	struct block_items crates;    /* of the CPU */
 	struct block_items subsystems;       /* on the CPU and waiting; all that is known of the path once */
 	struct block_items subsystem_totals; /* the same with what they call */
+	bool typical;             /* of the middle half, with which slow ones are compared */
 	bool slow;
+	bool by_gas;              /* slow, and its gas explains that */
 	char *reason;             /* of a slow one; else NULL */
 };
 
@@ -85,6 +87,7 @@ struct blocks {
 	VEC(struct block_row) rows; /* by start */
 	uint64_t median_ns;         /* of those with a split */
 	size_t split, slow, typical;
+	uint64_t typical_ns, typical_gas; /* the mean of the typical ones; gas 0: not known of all */
 	struct block_items crates;  /* on the CPU along all paths */
 	struct block_items subsystems; /* along all paths, all parts of one together */
 	char *difference;           /* what slow ones have that typical ones have not; NULL: no slow ones */

@@ -124,7 +124,7 @@ static void put_one(const struct export_job *job, struct buf *out)
 static void put_sections(const struct export_job *job, bool before_functions, struct buf *out)
 {
 	for (size_t i = 0; sections[i] && !job->selection->root; i++)
-		if (sections[i]->text_before_functions == before_functions)
+		if (sections[i]->text && sections[i]->text_before_functions == before_functions)
 			sections[i]->text(job, out);
 }
 

@@ -15,7 +15,7 @@ struct json;
 
 struct section {
 	const char *name;
-	/* Lines for people, with an empty line before them. */
+	/* Lines for people, with an empty line before them. NULL: the report has none. */
 	void (*text)(const struct export_job *job, struct buf *out);
 	/* Members of the report's object, each on a line of its own. NULL: none. */
 	void (*json)(const struct export_job *job, struct json *j);
@@ -33,6 +33,7 @@ struct section {
 	X(waits) \
 	X(account) \
 	X(subsystems) \
+	X(blocks) \
 	X(goroutines) \
 	X(cgroups) \
 	X(io) \
