@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <curl/curl.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,62 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file/library.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 
 enum { CONNECT_SECONDS = 5, TOTAL_SECONDS = 120, SLOW_SECONDS = 20, SLOW_BYTES_PER_SECOND = 1000, ASK_CONNECT_MS = 3000 };
+
+/* --- libcurl, which is loaded when it is first used (base/file/library.h) --- */
+
+static struct {
+	__typeof__(curl_easy_cleanup) *easy_cleanup;
+	__typeof__(curl_easy_getinfo) *easy_getinfo;
+	__typeof__(curl_easy_init) *easy_init;
+	__typeof__(curl_easy_perform) *easy_perform;
+	__typeof__(curl_easy_setopt) *easy_setopt;
+	__typeof__(curl_easy_strerror) *easy_strerror;
+	__typeof__(curl_free) *free;
+	__typeof__(curl_slist_append) *slist_append;
+	__typeof__(curl_slist_free_all) *slist_free_all;
+	__typeof__(curl_url) *url;
+	__typeof__(curl_url_cleanup) *url_cleanup;
+	__typeof__(curl_url_get) *url_get;
+	__typeof__(curl_url_set) *url_set;
+} lib;
+
+static const struct library_function functions[] = {
+	{ "curl_easy_cleanup", (void **)&lib.easy_cleanup },
+	{ "curl_easy_getinfo", (void **)&lib.easy_getinfo },
+	{ "curl_easy_init", (void **)&lib.easy_init },
+	{ "curl_easy_perform", (void **)&lib.easy_perform },
+	{ "curl_easy_setopt", (void **)&lib.easy_setopt },
+	{ "curl_easy_strerror", (void **)&lib.easy_strerror },
+	{ "curl_free", (void **)&lib.free },
+	{ "curl_slist_append", (void **)&lib.slist_append },
+	{ "curl_slist_free_all", (void **)&lib.slist_free_all },
+	{ "curl_url", (void **)&lib.url },
+	{ "curl_url_cleanup", (void **)&lib.url_cleanup },
+	{ "curl_url_get", (void **)&lib.url_get },
+	{ "curl_url_set", (void **)&lib.url_set },
+};
+
+static struct err no_library; /* why it cannot be used */
+
+static void load_library(void)
+{
+	library_load("libcurl.so.4", functions, ARRAY_LEN(functions), &no_library);
+}
+
+static bool has_library(struct err *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, load_library);
+	if (no_library.code && err)
+		*err = no_library;
+	return !no_library.code;
+}
 
 /* The state of an answer, for libcurl's callback. */
 struct transfer {
@@ -39,20 +92,25 @@ static int append(void *context, const void *data, size_t n)
 	return 0;
 }
 
-/* why: CURL_ERROR_SIZE bytes. */
-static CURL *start(const char *url, struct transfer *t, char *why)
+/* why: CURL_ERROR_SIZE bytes. NULL: it does not start, err says why. */
+static CURL *start(const char *url, struct transfer *t, char *why, struct err *err)
 {
-	CURL *curl = curl_easy_init();
+	CURL *curl;
 
-	if (!curl)
+	if (!has_library(err))
 		return NULL;
-	curl_easy_setopt(curl, CURLOPT_URL, url);
-	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(curl, CURLOPT_USERAGENT, "gasflame/" GASFLAME_VERSION);
-	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
-	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
-	curl_easy_setopt(curl, CURLOPT_WRITEDATA, t);
+	curl = lib.easy_init();
+	if (!curl) {
+		err_set(err, ENOMEM, "libcurl does not start");
+		return NULL;
+	}
+	lib.easy_setopt(curl, CURLOPT_URL, url);
+	lib.easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	lib.easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	lib.easy_setopt(curl, CURLOPT_USERAGENT, "gasflame/" GASFLAME_VERSION);
+	lib.easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
+	lib.easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
+	lib.easy_setopt(curl, CURLOPT_WRITEDATA, t);
 	return curl;
 }
 
@@ -60,25 +118,25 @@ static CURL *start(const char *url, struct transfer *t, char *why)
 
 static void set_limits(CURL *curl, const struct http_limits *limits)
 {
-	curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
-	curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
-	curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
-	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT,
+	lib.easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+	lib.easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
+	lib.easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
+	lib.easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
+	lib.easy_setopt(curl, CURLOPT_CONNECTTIMEOUT,
 			 (long)(limits->connect_seconds ? limits->connect_seconds : CONNECT_SECONDS));
-	curl_easy_setopt(curl, CURLOPT_TIMEOUT,
+	lib.easy_setopt(curl, CURLOPT_TIMEOUT,
 			 (long)(limits->total_seconds ? limits->total_seconds : TOTAL_SECONDS));
 	if (limits->total_ms) {
-		curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)limits->total_ms);
-		curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)limits->total_ms);
+		lib.easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)limits->total_ms);
+		lib.easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)limits->total_ms);
 	}
 	if (limits->socket) {
-		curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, limits->socket);
-		curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
-		curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
+		lib.easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, limits->socket);
+		lib.easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+		lib.easy_setopt(curl, CURLOPT_NOPROXY, "*");
 	}
-	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)SLOW_SECONDS);
-	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)SLOW_BYTES_PER_SECOND);
+	lib.easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)SLOW_SECONDS);
+	lib.easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)SLOW_BYTES_PER_SECOND);
 }
 
 int http_get(const char *url, const struct http_limits *limits, http_sink *sink, void *context,
@@ -86,16 +144,16 @@ int http_get(const char *url, const struct http_limits *limits, http_sink *sink,
 {
 	struct transfer t = { .sink = sink, .context = context, .limit = limits->bytes };
 	char why[CURL_ERROR_SIZE] = "";
-	CURL *curl = start(url, &t, why);
+	CURL *curl = start(url, &t, why, err);
 	long status = 0;
 	CURLcode r;
 
 	if (!curl)
-		return err_set(err, ENOMEM, "libcurl does not start");
+		return has_library(NULL) ? -ENOMEM : -ELIBACC;
 	set_limits(curl, limits);
-	r = curl_easy_perform(curl);
-	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-	curl_easy_cleanup(curl);
+	r = lib.easy_perform(curl);
+	lib.easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+	lib.easy_cleanup(curl);
 	if (limits->ret_status)
 		*limits->ret_status = status;
 	if (t.too_large)
@@ -105,7 +163,7 @@ int http_get(const char *url, const struct http_limits *limits, http_sink *sink,
 		return err_set(err, ENOENT, "%.100s: %s", url,
 			       status == 404 ? "the server has no such page (404)" : "the answer is empty");
 	if (r != CURLE_OK)
-		return err_set(err, EIO, "%.100s: %.100s", url, why[0] ? why : curl_easy_strerror(r));
+		return err_set(err, EIO, "%.100s: %.100s", url, why[0] ? why : lib.easy_strerror(r));
 	return 0;
 }
 
@@ -151,12 +209,12 @@ static int look(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_of
 static void set_options(struct http *h)
 {
 	if (http_is_local(h->url))
-		curl_easy_setopt(h->curl, CURLOPT_NOPROXY, "*");
-	curl_easy_setopt(h->curl, CURLOPT_TCP_NODELAY, 1L);
-	curl_easy_setopt(h->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)ASK_CONNECT_MS);
-	curl_easy_setopt(h->curl, CURLOPT_NOPROGRESS, 0L);
-	curl_easy_setopt(h->curl, CURLOPT_XFERINFOFUNCTION, look);
-	curl_easy_setopt(h->curl, CURLOPT_XFERINFODATA, h);
+		lib.easy_setopt(h->curl, CURLOPT_NOPROXY, "*");
+	lib.easy_setopt(h->curl, CURLOPT_TCP_NODELAY, 1L);
+	lib.easy_setopt(h->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)ASK_CONNECT_MS);
+	lib.easy_setopt(h->curl, CURLOPT_NOPROGRESS, 0L);
+	lib.easy_setopt(h->curl, CURLOPT_XFERINFOFUNCTION, look);
+	lib.easy_setopt(h->curl, CURLOPT_XFERINFODATA, h);
 }
 
 /* "Expect:" would have libcurl wait for a server's leave before it sends a long body. */
@@ -165,18 +223,18 @@ static int set_headers(struct http *h, const char *bearer, struct err *err)
 	_cleanup_free_ char *line = bearer ? mem_printf("Authorization: Bearer %s", bearer) : NULL;
 	const char *const lines[] = { "Content-Type: application/json", "Expect:", line };
 
-	curl_slist_free_all(h->headers);
+	lib.slist_free_all(h->headers);
 	free(h->bearer);
 	h->bearer = bearer ? mem_strdup(bearer) : NULL;
 	h->headers = NULL;
 	for (size_t i = 0; i < ARRAY_LEN(lines) && lines[i]; i++) {
-		struct curl_slist *longer = curl_slist_append(h->headers, lines[i]);
+		struct curl_slist *longer = lib.slist_append(h->headers, lines[i]);
 
 		if (!longer)
 			return err_set(err, ENOMEM, "libcurl has no memory");
 		h->headers = longer;
 	}
-	curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, h->headers);
+	lib.easy_setopt(h->curl, CURLOPT_HTTPHEADER, h->headers);
 	return 0;
 }
 
@@ -190,8 +248,8 @@ int http_open(const char *url, const char *option, struct http **ret, struct err
 	h = mem_alloc(sizeof(*h));
 	h->url = mem_strdup(url);
 	h->transfer = (struct transfer){ .sink = append, .context = &h->answer };
-	h->curl = start(h->url, &h->transfer, h->why);
-	e = h->curl ? set_headers(h, NULL, err) : err_set(err, ENOMEM, "libcurl has no memory");
+	h->curl = start(h->url, &h->transfer, h->why, err);
+	e = h->curl ? set_headers(h, NULL, err) : -ENOMEM;
 	if (e) {
 		http_close(h);
 		return e;
@@ -208,7 +266,7 @@ static int failure(struct http *h, CURLcode code, struct err *err)
 	if (h->transfer.too_large)
 		return err_set(err, EFBIG, "its answer is too long");
 	return err_set(err, code == CURLE_OPERATION_TIMEDOUT ? ETIMEDOUT : EIO, "%s",
-		       *h->why ? h->why : curl_easy_strerror(code));
+		       *h->why ? h->why : lib.easy_strerror(code));
 }
 
 int http_ask(struct http *h, const struct http_question *q, struct http_answer *ret, struct err *err)
@@ -227,13 +285,13 @@ int http_ask(struct http *h, const struct http_question *q, struct http_answer *
 	h->transfer.bytes = 0;
 	h->transfer.limit = q->limit ? q->limit : HTTP_ANSWER_BYTES;
 	*h->why = 0;
-	curl_easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, (long)q->timeout_ms);
-	curl_easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->n);
-	curl_easy_setopt(h->curl, CURLOPT_POSTFIELDS, q->body);
+	lib.easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, (long)q->timeout_ms);
+	lib.easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->n);
+	lib.easy_setopt(h->curl, CURLOPT_POSTFIELDS, q->body);
 	begin = clock_mono_ns();
-	code = curl_easy_perform(h->curl);
+	code = lib.easy_perform(h->curl);
 	ret->ns = clock_mono_ns() - begin;
-	curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &status);
+	lib.easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (code != CURLE_OK)
 		return failure(h, code, err);
 	if (status == 401 || status == 403)
@@ -264,9 +322,10 @@ void http_close(struct http *h)
 {
 	if (!h)
 		return;
-	if (h->curl)
-		curl_easy_cleanup(h->curl);
-	curl_slist_free_all(h->headers);
+	if (h->curl) {
+		lib.easy_cleanup(h->curl);
+		lib.slist_free_all(h->headers);
+	}
 	buf_done(&h->answer);
 	free(h->bearer);
 	free(h->url);
@@ -275,15 +334,17 @@ void http_close(struct http *h)
 
 bool http_is_local(const char *url)
 {
-	CURLU *u = curl_url();
+	CURLU *u = has_library(NULL) ? lib.url() : NULL;
 	char *host = NULL;
 	struct in_addr four;
 	bool local = false;
 
-	if (u && !curl_url_set(u, CURLUPART_URL, url, 0) && !curl_url_get(u, CURLUPART_HOST, &host, 0))
+	if (!u)
+		return false;
+	if (!lib.url_set(u, CURLUPART_URL, url, 0) && !lib.url_get(u, CURLUPART_HOST, &host, 0))
 		local = !strcasecmp(host, "localhost") || !strcmp(host, "[::1]") ||
 			(inet_pton(AF_INET, host, &four) == 1 && ntohl(four.s_addr) >> 24 == 127);
-	curl_free(host);
-	curl_url_cleanup(u);
+	lib.free(host);
+	lib.url_cleanup(u);
 	return local;
 }

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/file/fd.h"
+#include "base/file/library.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text/str.h"
@@ -20,6 +21,33 @@
 #include "serve/visitors.h"
 
 enum { CONNECTION_BYTES = 32 << 10 };
+
+/* libmicrohttpd, loaded when the first server starts (base/file/library.h). */
+static struct {
+	__typeof__(MHD_add_response_header) *add_response_header;
+	__typeof__(MHD_create_response_from_buffer_with_free_callback_cls) *create_response_from_buffer_with_free_callback_cls;
+	__typeof__(MHD_destroy_response) *destroy_response;
+	__typeof__(MHD_get_connection_info) *get_connection_info;
+	__typeof__(MHD_get_connection_values) *get_connection_values;
+	__typeof__(MHD_lookup_connection_value) *lookup_connection_value;
+	__typeof__(MHD_queue_response) *queue_response;
+	__typeof__(MHD_set_connection_option) *set_connection_option;
+	__typeof__(MHD_start_daemon) *start_daemon;
+	__typeof__(MHD_stop_daemon) *stop_daemon;
+} lib;
+
+static const struct library_function functions[] = {
+	{ "MHD_add_response_header", (void **)&lib.add_response_header },
+	{ "MHD_create_response_from_buffer_with_free_callback_cls", (void **)&lib.create_response_from_buffer_with_free_callback_cls },
+	{ "MHD_destroy_response", (void **)&lib.destroy_response },
+	{ "MHD_get_connection_info", (void **)&lib.get_connection_info },
+	{ "MHD_get_connection_values", (void **)&lib.get_connection_values },
+	{ "MHD_lookup_connection_value", (void **)&lib.lookup_connection_value },
+	{ "MHD_queue_response", (void **)&lib.queue_response },
+	{ "MHD_set_connection_option", (void **)&lib.set_connection_option },
+	{ "MHD_start_daemon", (void **)&lib.start_daemon },
+	{ "MHD_stop_daemon", (void **)&lib.stop_daemon },
+};
 
 struct server {
 	struct MHD_Daemon *daemon;
@@ -52,7 +80,7 @@ static void drop_body(void *body)
 
 static enum MHD_Result reply(struct MHD_Connection *c, struct answer a, const char *name, const char *value)
 {
-	struct MHD_Response *r = MHD_create_response_from_buffer_with_free_callback_cls(
+	struct MHD_Response *r = lib.create_response_from_buffer_with_free_callback_cls(
 		a.body->data.n, a.body->data.data, drop_body, a.body);
 	enum MHD_Result result;
 
@@ -60,13 +88,13 @@ static enum MHD_Result reply(struct MHD_Connection *c, struct answer a, const ch
 		blob_drop(a.body);
 		return MHD_NO;
 	}
-	MHD_add_response_header(r, "Content-Type", a.type);
+	lib.add_response_header(r, "Content-Type", a.type);
 	for (size_t i = 0; i < ARRAY_LEN(headers); i++)
-		MHD_add_response_header(r, headers[i].name, headers[i].value);
+		lib.add_response_header(r, headers[i].name, headers[i].value);
 	if (name)
-		MHD_add_response_header(r, name, value);
-	result = MHD_queue_response(c, a.status, r);
-	MHD_destroy_response(r);
+		lib.add_response_header(r, name, value);
+	result = lib.queue_response(c, a.status, r);
+	lib.destroy_response(r);
 	return result;
 }
 
@@ -90,7 +118,7 @@ static enum MHD_Result check_host(void *context, enum MHD_ValueKind kind, const 
 /* libmicrohttpd reports the end of a connection that we shut down as of any other. */
 static void connected(void *context, struct MHD_Connection *c, void **visitor, enum MHD_ConnectionNotificationCode what)
 {
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const union MHD_ConnectionInfo *info = lib.get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct server *s = context;
 	struct visitor *goes, *v;
 
@@ -108,17 +136,17 @@ static void connected(void *context, struct MHD_Connection *c, void **visitor, e
 /* From now on this connection is not evicted. */
 static void know(struct server *s, struct MHD_Connection *c)
 {
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	const union MHD_ConnectionInfo *info = lib.get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
 	if (info && info->socket_context)
 		visitors_know(&s->visitors, info->socket_context);
-	MHD_set_connection_option(c, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)SERVER_IDLE_S);
+	lib.set_connection_option(c, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)SERVER_IDLE_S);
 }
 
 static struct answer get_data(struct server *s, struct MHD_Connection *c, size_t capture)
 {
-	const char *v = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "v");
-	const char *under = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "under");
+	const char *v = lib.lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "v");
+	const char *under = lib.lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "under");
 	uint64_t version, node = 0;
 
 	if (!guard_version(v, &version) || (under && str_parse_uint(under, 1, UINT32_MAX, &node)))
@@ -134,7 +162,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
 	struct host_check host = { .port = s->port };
 	char with_slash[128];
 
-	MHD_get_connection_values(c, MHD_HEADER_KIND, check_host, &host);
+	lib.get_connection_values(c, MHD_HEADER_KIND, check_host, &host);
 	if (host.good != 1 || host.bad || route.kind == GUARD_NOTHING)
 		return reply(c, site_sentence(404, "there is nothing here"), NULL, NULL);
 	know(s, c);
@@ -191,6 +219,9 @@ int server_start(struct site *site, uint16_t port, struct server **ret, struct e
 
 	s->site = site;
 	s->visitors.limit = SERVER_STRANGERS;
+	r = library_load("libmicrohttpd.so.12", functions, ARRAY_LEN(functions), err);
+	if (r)
+		return r;
 	r = guard_token_make(s->token);
 	if (r)
 		return err_errno(err, -r, "no random numbers for the token");
@@ -198,7 +229,7 @@ int server_start(struct site *site, uint16_t port, struct server **ret, struct e
 	if (fd < 0)
 		return fd;
 	snprintf(s->url, sizeof(s->url), "http://127.0.0.1:%u/%s/", s->port, s->token);
-	s->daemon = MHD_start_daemon(
+	s->daemon = lib.start_daemon(
 		MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ERROR_LOG, 0, NULL, NULL, handle, s,
 		MHD_OPTION_EXTERNAL_LOGGER, log_problem, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)SERVER_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
@@ -222,6 +253,6 @@ void server_stop(struct server *s)
 {
 	if (!s)
 		return;
-	MHD_stop_daemon(s->daemon);
+	lib.stop_daemon(s->daemon);
 	free(s);
 }

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/file/library.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -182,6 +183,20 @@ static void configuration_lines(void **state)
 	}
 }
 
+static void libraries_are_loaded_late(void **state)
+{
+	double (*root)(double) = NULL;
+	const struct library_function known = { "cbrt", (void **)&root }, unknown = { "no_such_function_here", (void **)&root };
+	struct err err = { 0 };
+
+	assert_int_equal(library_load("libm.so.6", &known, 1, &err), 0);
+	assert_true(root(27) > 2.99 && root(27) < 3.01);
+	assert_int_equal(library_load("libm.so.6", &unknown, 1, &err), -ELIBACC);
+	assert_non_null(strstr(err.text, "no_such_function_here"));
+	assert_int_equal(library_load("libno_such_library_here.so.1", &known, 1, &err), -ELIBACC);
+	assert_non_null(strstr(err.text, "libno_such_library_here.so.1"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +204,7 @@ int main(void)
 		cmocka_unit_test(reader_stops_at_the_end), cmocka_unit_test(durations_and_sizes),
 		cmocka_unit_test(numbers_read_well), cmocka_unit_test(text_is_escaped),
 		cmocka_unit_test(text_for_people_is_plain), cmocka_unit_test(configuration_lines),
+		cmocka_unit_test(libraries_are_loaded_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
