@@ -402,8 +402,16 @@ struct walk {
 	size_t in_time, in_threads;
 };
 
+/* A stack without the scheduler's functions. trimmed: by stack, what was found before, plus 1. */
+static uint32_t trim(const struct profile *p, uint32_t stack, uint32_t *trimmed)
+{
+	if (!trimmed[stack])
+		trimmed[stack] = cause_trim(p, stack) + 1;
+	return trimmed[stack] - 1;
+}
+
 static struct select_hit make_hit(const struct profile *p, const struct select_options *o, size_t i,
-				  enum role role, uint64_t value)
+				  enum role role, uint64_t value, uint32_t *trimmed)
 {
 	const struct profile_sample *s = &p->samples.v[i];
 	struct select_hit hit = { .index = i, .role = role, .stack = s->stack,
@@ -415,7 +423,7 @@ static struct select_hit make_hit(const struct profile *p, const struct select_o
 	if (o->causes)
 		hit.cause = causes_of(o->causes, s);
 	if (role == ROLE_WAIT || role == ROLE_QUEUE)
-		hit.stack = cause_trim(p, s->stack);
+		hit.stack = trim(p, s->stack, trimmed);
 	hit.idle = role == ROLE_WAIT && hit.cause == CAUSE_IDLE && !o->idle;
 	return hit;
 }
@@ -425,6 +433,7 @@ static int walk_samples(const struct profile *p, const struct select_options *o,
 {
 	_cleanup_free_ uint8_t *threads = NULL, *stacks = NULL;
 	_cleanup_free_ enum role *roles = mem_alloc((p->events.n + 1) * sizeof(*roles));
+	_cleanup_free_ uint32_t *trimmed = mem_alloc((p->stacks.n + 1) * sizeof(*trimmed));
 	int r;
 
 	if (o->to_ns && o->from_ns >= o->to_ns)
@@ -460,7 +469,7 @@ static int walk_samples(const struct profile *p, const struct select_options *o,
 		w->in_threads++;
 		if (stacks && !stacks[s->stack])
 			continue;
-		hit = make_hit(p, o, i, role, value);
+		hit = make_hit(p, o, i, role, value, trimmed);
 		fn(context, &hit);
 	}
 	return 0;

@@ -253,10 +253,11 @@ static const char *const waking[] = {
 /* Does a function's name match? Compilers' suffixes (".isra.0") are no part of it. */
 static bool matches(const char *name, const char *text)
 {
-	size_t n = strcspn(name, "."), k;
+	size_t n, k;
 
 	if (*text != '*' && *text != '=')
-		return str_starts(name, text);
+		return *name == *text && str_starts(name, text);
+	n = strcspn(name, ".");
 	k = strlen(text + 1);
 	if (*text++ == '=')
 		return n == k && !memcmp(name, text, k);
