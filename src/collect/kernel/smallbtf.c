@@ -2,10 +2,13 @@
 
 #include <bpf/btf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/btf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -273,7 +276,8 @@ static void find_target(const struct maker *m, uint32_t id, struct smallbtf_targ
 	const struct btf_type *t = type_at(m, id);
 
 	for (size_t i = 0; i < count; i++)
-		if (btf_kind(t) == targets[i].kind && !strcmp(m->strings + t->name_off, targets[i].name))
+		if (btf_kind(t) == targets[i].kind && m->strings[t->name_off] == targets[i].name[0] &&
+		    !strcmp(m->strings + t->name_off, targets[i].name))
 			targets[i].number = id;
 }
 
@@ -298,28 +302,60 @@ uint32_t smallbtf_number(const void *all, size_t n, const char *name)
 	return target.number;
 }
 
+/* The BTF of the running kernel. */
+struct kernel {
+	char *data;
+	size_t n;
+	bool mapped;
+};
+
+static void kernel_done(struct kernel *k)
+{
+	if (k->mapped)
+		munmap(k->data, k->n);
+	else
+		free(k->data);
+}
+
+/* Since 6.16 it can be mapped. It is read a page at a time, seven megabytes of it. */
+static int kernel_open(struct kernel *k)
+{
+	_cleanup_fd_ int fd = open(kernel_btf, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *data;
+
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && st.st_size > 0 && st.st_size <= LARGEST) {
+		data = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (data != MAP_FAILED) {
+			*k = (struct kernel){ data, st.st_size, true };
+			return 0;
+		}
+	}
+	return fd_read_file(fd, LARGEST, &k->data, &k->n);
+}
+
 void smallbtf_numbers(const char *const *names, uint32_t *ret, size_t count)
 {
-	_cleanup_free_ char *all = NULL;
-	size_t n;
+	_cleanup_(kernel_done) struct kernel k = { 0 };
 
 	memset(ret, 0, count * sizeof(*ret));
-	if (fd_read_path(kernel_btf, LARGEST, &all, &n) >= 0)
+	if (kernel_open(&k) >= 0)
 		for (size_t i = 0; i < count; i++)
-			ret[i] = smallbtf_number(all, n, names[i]);
+			ret[i] = smallbtf_number(k.data, k.n, names[i]);
 }
 
 int smallbtf_write(int fd, const struct btf *local, struct smallbtf_target *targets, size_t count, struct err *err)
 {
+	_cleanup_(kernel_done) struct kernel k = { 0 };
 	_cleanup_(buf_done) struct buf small = { 0 };
-	_cleanup_free_ char *all = NULL;
-	size_t n;
-	int r = fd_read_path(kernel_btf, LARGEST, &all, &n);
+	int r = kernel_open(&k);
 
 	if (r < 0)
 		return err_errno(err, -r, "cannot read the kernel's BTF");
-	r = smallbtf_make(all, n, local, &small, err);
-	smallbtf_find(all, n, targets, count);
+	r = smallbtf_make(k.data, k.n, local, &small, err);
+	smallbtf_find(k.data, k.n, targets, count);
 	if (!r)
 		r = fd_write_all(fd, small.data, small.n);
 	return r;
