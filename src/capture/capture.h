@@ -59,8 +59,41 @@ int capture_read(const char *path, struct profile **ret, struct err *err);
 int capture_read_most(const char *path, size_t most, struct profile **ret, struct err *err);
 /* The same, but samples within blocks, and so near them that they may tell a block's thread, are never joined nor counted. */
 int capture_read_blocks(const char *path, size_t most, struct profile **ret, struct err *err);
-/* The same for open files that no process writes to meanwhile; takes over both, wal -1 = none. */
+/* For a first picture of a long capture: the heaviest nodes of the tree of stacks, without times, wakes and series
+ * (scan/coarse.h). It reads the recorder's sums, or where a long capture has none an even part of the rows: some tenths of a
+ * second for an hour. */
+int capture_read_coarse(const char *path, size_t nodes, struct profile **ret, struct err *err);
+/* capture_read() for open files that no process writes to meanwhile; takes over both, wal -1 = none. */
 int capture_read_files(int file, int wal, const char *name, struct profile **ret, struct err *err);
+
+/*
+ * A long capture, whose samples are read a part at a time, for what looks at some spans of time, one after the other: memory
+ * does not grow with the recording (scan/parts.h).
+ *
+ *	capture_parts_open(path, &parts, &p, &err);
+ *	for (size_t i = 0; i < n; i += r) {
+ *		r = capture_parts_read(parts, spans + i, n - i, &err);
+ *		...p->samples are those of spans i to i + r...
+ *	}
+ *	capture_parts_close(parts);
+ */
+struct capture_parts;
+struct capture_span {
+	uint64_t start_ns, end_ns; /* both are within it */
+};
+/* Reads all but the samples. In place of these the profile has the recorder's sums by event, thread and stack, without
+ * times; where there are none an even part of the samples. -ENOTSUP without a sentence: the capture is short, or has a log
+ * beside it: read it whole. The caller frees the profile, after the parts. */
+int capture_parts_open(const char *path, struct capture_parts **ret, struct profile **ret_profile, struct err *err);
+/* Replaces the samples of the profile by those that are in the first spans, or reach into them, in their order; n is 1 at
+ * least. Returns how many of the spans are read, 1 at least. Spans are by time, and none touches the next. */
+int capture_parts_read(struct capture_parts *c, const struct capture_span *spans, size_t n, struct err *err);
+/* How many rows there are of each event of the profile. */
+const uint64_t *capture_parts_rows(const struct capture_parts *c);
+void capture_parts_close(struct capture_parts *c); /* NULL is fine */
+
+/* How far the reading of a capture is, in thousandths: for another thread to show. Of several at a time it tells of one. */
+unsigned capture_read_progress(void);
 
 /* For `gasflame ls`: a few facts without reading the samples. Caller frees the strings. */
 struct capture_summary {

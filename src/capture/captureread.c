@@ -11,72 +11,26 @@
 #include "capture/capturetext.h"
 #include "capture/capturevfs.h"
 #include "capture/columns.h"
+#include "capture/scan/coarse.h"
 #include "capture/scan/joining.h"
+#include "capture/scan/reading.h"
 #include "capture/scan/tablescan.h"
+#include "capture/schema.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
-
-/*
- * Maps ids of the file to ids of the profile. A sound file numbers its rows 0,
- * 1, 2... and needs no map; after a gap, a dropped row or one that was interned
- * into another, the map takes over.
- */
-struct ids {
-	uint32_t dense; /* ids below this are the same in both */
-	bool sparse;
-	struct map map;
-};
 
 /* A row makes a histogram of half a kilobyte, and no recording has nearly so many. */
 #define MOST_HISTOGRAMS 10000
 #define MOST_OWNERS 1000
+/* Samples that become a coarse profile, where there are no sums. */
+#define COARSE_MOST 1000000
+/* An even part of more rows has so many. */
+#define EVEN_ROWS 1000000
 /* A row takes at least 4 bytes in its page, and 2 that point to it; no two rows share them. */
 #define SMALLEST_ROW 6
 
-struct reading {
-	struct profile *p;
-	sqlite3 *db;
-	const char *path;
-	struct ids ids[TABLES];
-	uint64_t dropped; /* rows that made no sense */
-	/* The most that a sound file of this size can hold. A file whose pages or texts are shared has
-	 * more. */
-	uint64_t rows_left, text_left;
-	size_t most; /* samples to keep, 0 = all */
-	bool keep_blocks; /* and all of those within blocks */
-	struct joining joining;
-
-	/* The lines of the frame that is being read. */
-	VEC(struct profile_line) lines;
-	uint32_t lines_frame;
-};
-
 /* Reads one row into the profile; false drops it. */
 typedef bool row_fn(struct reading *r, sqlite3_stmt *s);
-
-static void ids_add(struct ids *ids, int64_t id, uint32_t index)
-{
-	if (!ids->sparse && id == index && id == ids->dense) {
-		ids->dense++;
-		return;
-	}
-	ids->sparse = true;
-	*map_put(&ids->map, id, index) = index;
-}
-
-static bool ids_get(const struct ids *ids, int64_t id, uint32_t *ret)
-{
-	uint64_t *index;
-
-	if (id >= 0 && id < ids->dense) {
-		*ret = id;
-		return true;
-	}
-	index = ids->sparse ? map_get(&ids->map, id) : NULL;
-	if (index)
-		*ret = *index;
-	return index;
-}
 
 static bool get_int(sqlite3_stmt *s, int column, uint64_t max, uint64_t *ret)
 {
@@ -512,17 +466,51 @@ static bool add_stack(struct reading *r, const struct tablescan_row *row)
 	return true;
 }
 
+bool reading_sample(const struct reading *r, const struct tablescan_row *row, struct profile_sample *ret)
+{
+	if (row->odd || !to_ref(&r->ids[TABLE_EVENT], row, 0, &ret->event) ||
+	    !to_ref(&r->ids[TABLE_THREAD], row, 1, &ret->thread) || !to_ns(row, 2, &ret->time_ns) ||
+	    !to_ref(&r->ids[TABLE_STACK], row, 3, &ret->stack) || row->values[4] < 0 || row->values[5] < 0 ||
+	    row->values[5] > UINT32_MAX)
+		return false;
+	ret->value = row->nulls >> 4 & 1 ? r->p->events.v[ret->event].period : (uint64_t)row->values[4];
+	ret->count = row->values[5];
+	return true;
+}
+
+/* Scales what stands for many. */
+static uint64_t times(uint64_t a, uint64_t b)
+{
+	uint64_t c;
+
+	return __builtin_mul_overflow(a, b, &c) ? UINT64_MAX : c;
+}
+
 static bool add_sample(struct reading *r, const struct tablescan_row *row)
+{
+	struct profile_sample x;
+
+	if (!reading_sample(r, row, &x))
+		return false;
+	if (r->every) {
+		x.value = times(x.value, r->every);
+		x.count = MIN(times(MAX(x.count, 1u), r->every), UINT32_MAX);
+	}
+	joining_add(&r->joining, &x);
+	return true;
+}
+
+/* Adds a sum of the recorder's: event, thread, stack, samples, value. */
+static bool add_weight(struct reading *r, const struct tablescan_row *row)
 {
 	struct profile_sample x = { 0 };
 
 	if (!to_ref(&r->ids[TABLE_EVENT], row, 0, &x.event) || !to_ref(&r->ids[TABLE_THREAD], row, 1, &x.thread) ||
-	    !to_ns(row, 2, &x.time_ns) || !to_ref(&r->ids[TABLE_STACK], row, 3, &x.stack) || row->values[4] < 0 ||
-	    row->values[5] < 0 || row->values[5] > UINT32_MAX)
+	    !to_ref(&r->ids[TABLE_STACK], row, 2, &x.stack) || row->nulls & 0x18 || row->values[3] < 1 || row->values[4] < 0)
 		return false;
-	x.value = row->nulls >> 4 & 1 ? r->p->events.v[x.event].period : (uint64_t)row->values[4];
-	x.count = row->values[5];
-	joining_add(&r->joining, &x);
+	x.count = MIN(row->values[3], (int64_t)UINT32_MAX);
+	x.value = row->values[4];
+	profile_add_sample(r->p, &x);
 	return true;
 }
 
@@ -543,6 +531,7 @@ static number_fn *const adders[TABLES] = {
 	[TABLE_STACK] = add_stack,
 	[TABLE_SAMPLE] = add_sample,
 	[TABLE_POINT] = add_point,
+	[TABLE_WEIGHT] = add_weight,
 };
 
 /* One such table on its way in, and how things stood before it. */
@@ -572,10 +561,10 @@ static void on_restart(void *context)
 
 	r->dropped = n->dropped;
 	r->rows_left = n->rows_left;
-	if (n->table == TABLE_SAMPLE) {
+	if (n->table == TABLE_SAMPLE || n->table == TABLE_WEIGHT)
 		vec_clear(&r->p->samples);
+	if (n->table == TABLE_SAMPLE)
 		joining_restart(&r->joining);
-	}
 	if (n->table == TABLE_POINT)
 		vec_clear(&r->p->points);
 	if (n->table == TABLE_STACK) {
@@ -630,9 +619,11 @@ static int read_numbers(struct reading *r, enum capture_table table, int version
 {
 	const struct table *t = &capture_tables[table];
 	struct numbers n = { r, table, r->dropped, r->rows_left };
+	unsigned every = table == TABLE_SAMPLE ? r->every : 0;
 	_cleanup_free_ char *columns = columns_select(table, version), *sql = mem_printf("select rowid, %s", columns + strlen("select "));
-	struct tablescan scan = { .table = t->name, .columns = count_columns(t), .sql = sql, .row = on_row,
-				  .restart = on_restart };
+	_cleanup_free_ char *part = mem_printf("select rowid, * from sample where rowid %% %u = 0", every ?: 1);
+	struct tablescan scan = { .table = t->name, .columns = count_columns(t), .sql = every ? part : sql, .row = on_row,
+				  .restart = on_restart, .every = every };
 	int result;
 
 	/* A table of an older file has fewer columns: no table of that name is read by its pages. */
@@ -704,18 +695,57 @@ static void index_named_frames(struct profile *p)
 	}
 }
 
-static int read_all(struct reading *r, struct err *err)
+static bool has_rows(struct reading *r, const char *table)
+{
+	_cleanup_free_ char *sql = mem_printf("select 1 from %s limit 1", table);
+	sqlite3_stmt *s = NULL;
+	bool there = sqlite3_prepare_v2(r->db, sql, -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW;
+
+	sqlite3_finalize(s);
+	return there;
+}
+
+/* Is this table read? With sums, that of the sums is read in place of the samples. */
+static bool is_read(struct reading *r, enum capture_table table, int version)
+{
+	const struct table *t = &capture_tables[table];
+
+	if (table == (r->sums ? TABLE_SAMPLE : TABLE_WEIGHT))
+		return false;
+	if (r->brief && (table == TABLE_WAKE || table == TABLE_POINT))
+		return false;
+	return (!t->derived || table == TABLE_WEIGHT) && version >= t->since && (!t->optional || has_table(r, t->name));
+}
+
+uint64_t reading_rows(sqlite3 *db)
+{
+	sqlite3_stmt *s = NULL;
+	int64_t rows = 0;
+
+	if (sqlite3_prepare_v2(db, "select max(rowid) from sample", -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW)
+		rows = sqlite3_column_int64(s, 0);
+	sqlite3_finalize(s);
+	return MAX(rows, 0);
+}
+
+int reading_all(struct reading *r, struct err *err)
 {
 	int version, result = read_version(r, &version, err);
 
+	if (r->sums && !result && !(has_table(r, "weight") && has_rows(r, "weight"))) {
+		uint64_t rows = reading_rows(r->db);
+
+		r->sums = false;
+		r->every = rows > 2 * EVEN_ROWS && version == SCHEMA_VERSION ? rows / EVEN_ROWS : 0;
+	}
 	r->lines_frame = PROFILE_NONE;
 	ids_add(&r->ids[TABLE_STACK], 0, 0); /* the empty stack has no row */
 	for (int i = 0; i < TABLES && !result; i++) {
-		const struct table *t = &capture_tables[i];
-		_cleanup_free_ char *sql = columns_select(i, version);
+		_cleanup_free_ char *sql = NULL;
 
-		if (t->derived || version < t->since || (t->optional && !has_table(r, t->name)))
+		if (!is_read(r, i, version))
 			continue;
+		sql = columns_select(i, version);
 		result = adders[i] ? read_numbers(r, i, version, err) : read_table(r, sql, readers[i], err);
 		finish_lines(r);
 	}
@@ -727,17 +757,32 @@ static int read_all(struct reading *r, struct err *err)
 	return result;
 }
 
-static int read_database(sqlite3 *db, const char *path, size_t most, bool keep_blocks, struct profile **ret, struct err *err)
+void reading_init(struct reading *r, sqlite3 *db, const char *path)
 {
 	uint64_t bytes = capturevfs_bytes(db);
-	struct reading r = { .path = path, .db = db, .p = profile_new(), .rows_left = bytes / SMALLEST_ROW + 1,
-			     .text_left = bytes + 1, .most = most, .keep_blocks = keep_blocks };
-	int result = read_all(&r, err);
 
+	*r = (struct reading){ .path = path, .db = db, .p = profile_new(), .rows_left = bytes / SMALLEST_ROW + 1,
+			       .text_left = bytes + 1 };
+}
+
+void reading_done(struct reading *r)
+{
 	for (int i = 0; i < TABLES; i++)
-		map_done(&r.ids[i].map);
-	vec_done(&r.lines);
-	joining_done(&r.joining);
+		map_done(&r->ids[i].map);
+	vec_done(&r->lines);
+	joining_done(&r->joining);
+}
+
+static int read_database(sqlite3 *db, const char *path, size_t most, bool keep_blocks, struct profile **ret, struct err *err)
+{
+	struct reading r;
+	int result;
+
+	reading_init(&r, db, path);
+	r.most = most;
+	r.keep_blocks = keep_blocks;
+	result = reading_all(&r, err);
+	reading_done(&r);
 	if (result < 0) {
 		profile_free(r.p);
 		return result;
@@ -768,6 +813,29 @@ int capture_read_most(const char *path, size_t most, struct profile **ret, struc
 int capture_read_blocks(const char *path, size_t most, struct profile **ret, struct err *err)
 {
 	return read_path(path, most, true, ret, err);
+}
+
+int capture_read_coarse(const char *path, size_t nodes, struct profile **ret, struct err *err)
+{
+	_cleanup_(capturefile_closep) sqlite3 *db = NULL;
+	struct reading r;
+	int result = capturefile_open(path, &db, err);
+
+	*ret = NULL;
+	if (result)
+		return result;
+	reading_init(&r, db, path);
+	r.most = COARSE_MOST;
+	r.sums = r.brief = true;
+	result = reading_all(&r, err);
+	reading_done(&r);
+	if (result) {
+		profile_free(r.p);
+		return result;
+	}
+	coarse_make(r.p, nodes);
+	*ret = r.p;
+	return 0;
 }
 
 int capture_read_files(int file, int wal, const char *name, struct profile **ret, struct err *err)

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <sqlite3.h>
@@ -27,10 +28,13 @@ struct tablescan_row {
 struct tablescan {
 	const char *table;
 	unsigned columns;
-	/* The same rows by SQL, the rowid before the columns. */
+	unsigned every; /* read one of so many leaves only; 0 = all of them */
+	/* The same rows by SQL, the rowid before the columns. With every: as many rows, if not the same. */
 	const char *sql;
 	/* Takes a row; false ends the scan. */
 	bool (*row)(void *context, const struct tablescan_row *row);
+	/* Says which page the next rows are on, when they are read by pages; NULL = nobody wants to know. */
+	void (*leaf)(void *context, uint32_t page);
 	/* Forgets all rows so far: they are read again, by SQL. */
 	void (*restart)(void *context);
 };
@@ -38,5 +42,7 @@ struct tablescan {
 /* Reads the table. Returns SQLite's result: SQLITE_DONE, also when row() ended the scan. */
 int tablescan_read(sqlite3 *db, const struct tablescan *t, void *context);
 
-/* By the pages alone, for tests: -ENOTSUP when SQL must read the table, possibly after some rows. */
+/* By the pages alone: -ENOTSUP when SQL must read the table, possibly after some rows. */
 int tablescan_pages(sqlite3 *db, const struct tablescan *t, void *context);
+/* Only these pages, which leaf() has named before: -ENOTSUP when one of them is no leaf any more. */
+int tablescan_leaves(sqlite3 *db, const struct tablescan *t, const uint32_t *pages, size_t n, void *context);
