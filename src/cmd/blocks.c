@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "capture/capture.h"
 #include "cmd/cmd.h"
 #include "cmd/logblocks.h"
 #include "cmd/reading/captureio.h"
@@ -120,18 +121,40 @@ static int write_result(const struct blocks_command *c, struct analyzed *l, cons
 	return r;
 }
 
-static int run(const struct blocks_command *c, char **capture, struct err *err)
+/* Reads the samples of some spans for the analysis. */
+static int read_part(void *context, const struct blocks_span *spans, size_t n, struct err *err)
+{
+	_cleanup_free_ struct capture_span *wanted = mem_alloc(n * sizeof(*wanted));
+
+	for (size_t i = 0; i < n; i++)
+		wanted[i] = (struct capture_span){ spans[i].start_ns, spans[i].end_ns };
+	return capture_parts_read(context, wanted, n, err);
+}
+
+static int make_blocks(const struct blocks_command *c, struct analyzed *l, bool node, struct blocks *b, struct err *err)
+{
+	const struct blocks_source source = { read_part, l->parts, l->parts ? capture_parts_rows(l->parts) : NULL };
+
+	return blocks_make_from(b, l->profile, l->parts ? &source : NULL, &l->causes, c->own.list.n ? c->own.list.v : NULL,
+				node ? &l->subsystems : NULL, err);
+}
+
+static int run(struct blocks_command *c, char **capture, struct err *err)
 {
 	struct blocks b = { 0 };
 	struct analyzed *l = NULL;
-	int r = analyzed_read(*capture, &c->load, &l, err);
-	bool node = !r && subsystem_is_node(&l->subsystems, &l->causes);
+	int r;
+	bool node;
+
+	/* The page wants all samples together. */
+	c->load.parts = !c->block && !c->html;
+	r = analyzed_read(*capture, &c->load, &l, err);
+	node = !r && subsystem_is_node(&l->subsystems, &l->causes);
 
 	if (!r && c->by_subsystem && !node)
 		r = err_set(err, ENODATA, "this is no node whose functions the patterns know: --subsystems names a file with others");
 	if (!r)
-		r = blocks_make(&b, l->profile, &l->causes, c->own.list.n ? c->own.list.v : NULL, node ? &l->subsystems : NULL,
-				err);
+		r = make_blocks(c, l, node, &b, err);
 	if (!r && !select_has_waits(l->profile))
 		log_warn("waits were not recorded (-e cpu,wait): what is not on the CPU is unknown");
 	if (!r)
@@ -161,7 +184,7 @@ static const char *find_misfit(const struct blocks_command *c, bool log)
 	return NULL;
 }
 
-static int run_any(const struct blocks_command *c, char **path, struct err *err)
+static int run_any(struct blocks_command *c, char **path, struct err *err)
 {
 	const struct logblocks_options o = { .path = path, .client = c->client, .pattern = c->pattern, .output = c->output,
 					     .limit = c->limit, .by_time = c->by_time, .json = c->json, .csv = c->csv };

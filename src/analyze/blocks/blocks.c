@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/blocks/blocktally.h"
+#include "analyze/blocks/timeline.h"
 #include "analyze/select.h"
 #include "base/err.h"
 #include "base/map.h"
@@ -68,29 +69,25 @@ static enum block_part part_of_code(enum code_kind kind)
 	return of[kind];
 }
 
-/* Samples of one thread after the other by time. Each has where the latest of it and those before ends. */
-struct timeline {
-	struct span {
-		uint64_t begin, end, last;
-		uint32_t sample, thread;
-	} *list;
-	size_t n, *first; /* of each thread, and the end of the last */
-};
-
-struct near {
-	uint64_t start, end;
+enum {
+	OFF,       /* waits and the queue */
+	CPU,       /* samples of the clock */
+	FILES,     /* faults and I/O with a file */
+	TIMELINES,
 };
 
 struct maker {
 	struct blocks *b;
 	const struct profile *p;
 	struct causes *c;
-	struct timeline off, cpu;  /* waits and the queue; samples of the clock */
-	struct timeline all;       /* samples of the clock, of all threads together */
-	struct timeline files;     /* faults and I/O with a file */
+	struct timeline lines[TIMELINES];
+	uint8_t *line_of;          /* by event: which of these, TIMELINES = none */
+	enum role *roles;          /* by event */
 	uint8_t *file_parts;       /* by event: BLOCK_FAULT, BLOCK_DISK, 0 = neither */
 	struct map wakes;          /* thread and time to wake */
-	VEC(struct near) near;     /* the time of all blocks, with what is looked at around them; by time, none touches the next */
+	VEC(struct blocks_span) near; /* the time of all blocks, with what is looked at around them; by time, none touches the next */
+	size_t near_first, near_end;  /* of these, those whose samples are here */
+	const struct blocks_source *source; /* NULL: all samples are here */
 	bool waits;                /* were recorded at all */
 	uint64_t period_ns;
 	/* Of the block at hand. */
@@ -100,36 +97,7 @@ struct maker {
 	struct blocktally tally;
 };
 
-/* --- by time --- */
-
-static int compare_spans(const void *a, const void *b)
-{
-	const struct span *x = a, *y = b;
-
-	return ORDER(x->thread, y->thread) ?: ORDER(x->begin, y->begin) ?: ORDER(x->sample, y->sample);
-}
-
-/* Sorts the spans of one thread. A recorder writes many of them in order already. */
-static void sort_spans(struct span *v, size_t n)
-{
-	size_t i = 1;
-
-	while (i < n && compare_spans(&v[i - 1], &v[i]) < 0)
-		i++;
-	if (i < n)
-		qsort(v, n, sizeof(*v), compare_spans);
-}
-
-enum what { OFF_CPU, ON_CPU, FILES };
-
-static bool takes(struct maker *m, enum what what, uint32_t event)
-{
-	enum role role = causes_role(m->c, event);
-
-	if (what == FILES)
-		return m->file_parts[event];
-	return what == ON_CPU ? role == ROLE_CPU : role == ROLE_WAIT || role == ROLE_QUEUE;
-}
+/* --- near blocks --- */
 
 /* The rows are sorted by start. */
 static void find_near(struct maker *m)
@@ -138,96 +106,46 @@ static void find_near(struct maker *m)
 
 	for (size_t i = 0; i < m->b->rows.n; i++) {
 		const struct block_row *r = &m->b->rows.v[i];
-		struct near next = { r->start_ns - MIN(around, r->start_ns), r->start_ns + r->wall_ns + around };
-		struct near *last = m->near.n ? &m->near.v[m->near.n - 1] : NULL;
+		struct blocks_span next = { r->start_ns - MIN(around, r->start_ns), r->start_ns + r->wall_ns + around };
+		struct blocks_span *last = m->near.n ? &m->near.v[m->near.n - 1] : NULL;
 
-		if (last && next.start <= last->end)
-			last->end = MAX(last->end, next.end);
+		if (last && next.start_ns <= last->end_ns)
+			last->end_ns = MAX(last->end_ns, next.end_ns);
 		else
 			vec_push(&m->near, next);
 	}
 }
 
-static bool is_near(const struct maker *m, const struct span *s)
+/* *at: the first of these that does not end before the last sample; the next sample is mostly there, too. */
+static bool is_near(const struct maker *m, const struct span *s, size_t *at)
 {
-	size_t at = vec_search(i, 0, m->near.n, m->near.v[i].end < s->begin);
+	const struct blocks_span *near = m->near.v;
 
-	return at < m->near.n && m->near.v[at].start <= s->end;
+	if (*at >= m->near_end || near[*at].end_ns < s->begin || (*at > m->near_first && near[*at - 1].end_ns >= s->begin))
+		*at = vec_search(i, m->near_first, m->near_end, near[i].end_ns < s->begin);
+	return *at < m->near_end && near[*at].start_ns <= s->end;
 }
 
-/* Closes the gaps behind each thread's spans, which end at next. */
-static void close_gaps(struct timeline *t, const size_t *next, size_t threads)
-{
-	size_t at = 0;
-
-	for (size_t i = 0; i < threads; i++) {
-		size_t n = next[i] - t->first[i];
-
-		memmove(t->list + at, t->list + t->first[i], n * sizeof(*t->list));
-		t->first[i] = at;
-		at += n;
-	}
-	t->first[threads] = t->n = at;
-	t->list = mem_resize(t->list, at + 1, sizeof(*t->list));
-}
-
-/* Samples that are near no block are left out: of a long recording they are most. */
-static void make_timeline(struct maker *m, struct timeline *t, enum what what, bool together)
+/* Finds the samples that are near a block: of a long recording most are not. */
+static void find_spans(struct maker *m)
 {
 	const struct profile *p = m->p;
-	_cleanup_free_ bool *taken = mem_alloc(p->events.n + 1);
-	_cleanup_free_ enum role *roles = mem_alloc((p->events.n + 1) * sizeof(*roles));
-	_cleanup_free_ size_t *next = mem_alloc((p->threads.n + 2) * sizeof(*next));
+	size_t at = m->near_first;
 
-	for (size_t i = 0; i < p->events.n; i++) {
-		taken[i] = takes(m, what, i);
-		roles[i] = causes_role(m->c, i);
-	}
-	t->first = mem_alloc((p->threads.n + 2) * sizeof(*t->first));
-	for (size_t i = 0; i < p->samples.n; i++) {
-		bool takes_it = taken[p->samples.v[i].event];
-
-		t->first[(together ? 0 : p->samples.v[i].thread) + 1] += takes_it;
-		t->n += takes_it;
-	}
-	for (size_t i = 1; i <= p->threads.n; i++)
-		t->first[i] += t->first[i - 1];
-	for (size_t i = 0; i < p->threads.n; i++)
-		next[i] = t->first[i];
-	t->list = mem_resize(NULL, t->n + 1, sizeof(*t->list));
+	for (int i = 0; i < TIMELINES; i++)
+		timeline_clear(&m->lines[i]);
 	for (size_t i = 0; i < p->samples.n; i++) {
 		const struct profile_sample *sample = &p->samples.v[i];
-		uint32_t thread = together ? 0 : sample->thread;
-		struct span *s;
+		struct span s = { .sample = i, .thread = sample->thread };
 
-		if (!taken[sample->event])
+		if (m->line_of[sample->event] == TIMELINES)
 			continue;
-		s = &t->list[next[thread]];
-		s->sample = i;
-		s->thread = thread;
-		select_span(p, i, roles[sample->event], &s->begin, &s->end);
-		next[thread] += is_near(m, s);
+		select_span(p, i, m->roles[sample->event], &s.begin, &s.end);
+		if (is_near(m, &s, &at))
+			timeline_add(&m->lines[m->line_of[sample->event]], &s);
 	}
-	close_gaps(t, next, p->threads.n);
-	for (size_t i = 0; i < p->threads.n; i++)
-		sort_spans(t->list + t->first[i], t->first[i + 1] - t->first[i]);
-	for (size_t i = 0; i < t->n; i++) {
-		bool same = i && t->list[i - 1].thread == t->list[i].thread;
-
-		t->list[i].last = MAX(t->list[i].end, same ? t->list[i - 1].last : 0);
-	}
-}
-
-static void timeline_done(struct timeline *t)
-{
-	free(t->list);
-	free(t->first);
-}
-
-/* The first of a thread that may reach to from or beyond. */
-static size_t seek(const struct timeline *t, uint32_t thread, uint64_t from)
-{
-	return vec_search(i, t->first[thread], t->first[thread + 1], t->list[i].last < from);
+	for (int i = 0; i < TIMELINES; i++)
+		timeline_sort(&m->lines[i], p->threads.n);
 }
 
 /* --- the path --- */
@@ -302,10 +220,11 @@ static void walk(struct maker *m, uint32_t thread, uint64_t from, uint64_t to, i
 /* Returns the part of a thread's time between from and to that was off-CPU, at most all of it. */
 static uint64_t walk_off(struct maker *m, uint32_t thread, uint64_t from, uint64_t to, int depth)
 {
+	const struct timeline *off = &m->lines[OFF];
 	uint64_t left = to - from;
 
-	for (size_t i = seek(&m->off, thread, from); i < m->off.first[thread + 1] && m->off.list[i].begin < to; i++) {
-		const struct span *s = &m->off.list[i];
+	for (size_t i = timeline_seek(off, thread, from); i < off->first[thread + 1] && off->list.v[i].begin < to; i++) {
+		const struct span *s = &off->list.v[i];
 		const struct profile_sample *sample = &m->p->samples.v[s->sample];
 		enum cause cause = causes_of(m->c, sample);
 		uint64_t ns = select_value(m->p, s->sample, causes_role(m->c, sample->event), from, to);
@@ -333,6 +252,7 @@ static uint64_t walk_off(struct maker *m, uint32_t thread, uint64_t from, uint64
 static void walk(struct maker *m, uint32_t thread, uint64_t from, uint64_t to, int depth)
 {
 	const struct profile_thread *t = &m->p->threads.v[thread];
+	const struct timeline *cpu = &m->lines[CPU], *files = &m->lines[FILES];
 	uint64_t born = MIN(MAX(t->start_ns, from), to), died = t->end_ns ? MAX(MIN(t->end_ns, to), born) : to;
 	uint64_t off;
 
@@ -345,10 +265,10 @@ static void walk(struct maker *m, uint32_t thread, uint64_t from, uint64_t to, i
 		return;
 	off = walk_off(m, thread, born, died, depth);
 	m->cpu_ns += died - born - off;
-	for (size_t i = seek(&m->cpu, thread, born); i < m->cpu.first[thread + 1] && m->cpu.list[i].begin < died; i++)
-		add_sample(m, &m->p->samples.v[m->cpu.list[i].sample]);
-	for (size_t i = seek(&m->files, thread, born); i < m->files.first[thread + 1] && m->files.list[i].begin < died; i++)
-		add_file(m, &m->p->samples.v[m->files.list[i].sample]);
+	for (size_t i = timeline_seek(cpu, thread, born); i < cpu->first[thread + 1] && cpu->list.v[i].begin < died; i++)
+		add_sample(m, &m->p->samples.v[cpu->list.v[i].sample]);
+	for (size_t i = timeline_seek(files, thread, born); i < files->first[thread + 1] && files->list.v[i].begin < died; i++)
+		add_file(m, &m->p->samples.v[files->list.v[i].sample]);
 }
 
 /* Time on the CPU, by its samples: in proportion, as they are few. */
@@ -380,23 +300,31 @@ static void settle_cpu(struct maker *m)
 	r->ns[BLOCK_UNKNOWN] += m->cpu_ns - known;
 }
 
-/* The thread that has most samples within the span. */
+/* The thread that has most samples within the span; of several that have as many, the one that had them first. */
 static uint32_t busiest(struct maker *m, uint64_t from, uint64_t to, uint64_t *ret_all)
 {
-	_cleanup_(map_done) struct map by_thread = { 0 };
+	const struct timeline *cpu = &m->lines[CPU];
+	const struct span *since = NULL;
 	uint64_t most = 0;
 	uint32_t found = PROFILE_NONE;
 
 	*ret_all = 0;
-	for (size_t i = seek(&m->all, 0, from); i < m->all.n && m->all.list[i].begin < to; i++) {
-		const struct profile_sample *s = &m->p->samples.v[m->all.list[i].sample];
-		uint64_t *sum = map_put(&by_thread, s->thread, 0);
+	for (size_t k = 0; k < cpu->threads.n; k++) {
+		uint32_t thread = cpu->threads.v[k];
+		const struct span *last = NULL;
+		uint64_t sum = 0;
 
-		*ret_all += s->value;
-		*sum += s->value;
-		if (*sum > most) {
-			most = *sum;
-			found = s->thread;
+		for (size_t i = timeline_seek(cpu, thread, from); i < cpu->first[thread + 1] && cpu->list.v[i].begin < to; i++) {
+			uint64_t value = m->p->samples.v[cpu->list.v[i].sample].value;
+
+			sum += value;
+			last = value ? &cpu->list.v[i] : last;
+		}
+		*ret_all += sum;
+		if (sum > most || (sum && sum == most && timeline_is_before(last, since))) {
+			most = sum;
+			found = thread;
+			since = last;
 		}
 	}
 	return found;
@@ -465,6 +393,18 @@ static void find_blocks(struct blocks *b, const struct profile *p)
 	vec_sort(&b->rows, compare_rows);
 }
 
+static bool has_samples(const struct maker *m, uint32_t event)
+{
+	const struct profile *p = m->p;
+	size_t i = 0;
+
+	if (m->source)
+		return m->source->rows[event];
+	while (i < p->samples.n && p->samples.v[i].event != event)
+		i++;
+	return i < p->samples.n;
+}
+
 /* Times where there are some: of faults their counts say the same in another unit. */
 static void find_file_events(struct maker *m)
 {
@@ -482,9 +422,22 @@ static void find_file_events(struct maker *m)
 			if (strcmp(profile_str(p, p->events.v[i].name), known[k].event) || (k == 1 && timed))
 				continue;
 			m->file_parts[i] = known[k].part;
-			for (size_t s = 0; !k && s < p->samples.n && !timed; s++)
-				timed = p->samples.v[s].event == i;
+			timed |= !k && has_samples(m, i);
 		}
+}
+
+static void choose_timelines(struct maker *m)
+{
+	size_t n = m->p->events.n;
+
+	m->line_of = mem_alloc(n + 1);
+	m->roles = mem_alloc((n + 1) * sizeof(*m->roles));
+	for (size_t i = 0; i < n; i++) {
+		enum role role = m->roles[i] = causes_role(m->c, i);
+
+		m->line_of[i] = m->file_parts[i] ? FILES : role == ROLE_CPU ? CPU :
+				role == ROLE_WAIT || role == ROLE_QUEUE ? OFF : TIMELINES;
+	}
 }
 
 static void prepare(struct maker *m)
@@ -498,19 +451,45 @@ static void prepare(struct maker *m)
 			m->period_ns = p->events.v[i].period;
 	}
 	find_file_events(m);
+	choose_timelines(m);
 	find_near(m);
-	make_timeline(m, &m->off, OFF_CPU, false);
-	make_timeline(m, &m->cpu, ON_CPU, false);
-	make_timeline(m, &m->all, ON_CPU, true);
-	make_timeline(m, &m->files, FILES, false);
 	for (size_t i = 0; i < p->wakes.n; i++)
 		*map_put(&m->wakes, map_hash(p->wakes.v[i].time_ns) ^ p->wakes.v[i].thread, i) = i;
 }
 
-int blocks_make(struct blocks *b, const struct profile *p, struct causes *c, const char *const *own,
-		struct classifier *subsystems, struct err *err)
+/* The rows of those blocks whose samples are here. *row: the first that is not made yet. */
+static void make_rows(struct maker *m, size_t *row)
 {
-	struct maker m = { .b = b, .p = p, .c = c };
+	struct blocks *b = m->b;
+
+	find_spans(m);
+	for (; *row < b->rows.n && b->rows.v[*row].start_ns <= m->near.v[m->near_end - 1].end_ns; ++*row) {
+		make_row(m, &b->rows.v[*row]);
+		b->split += b->rows.v[*row].split;
+	}
+}
+
+static int make_all(struct maker *m, struct err *err)
+{
+	size_t row = 0;
+
+	for (; m->near_first < m->near.n; m->near_first = m->near_end) {
+		size_t left = m->near.n - m->near_first;
+		int n = m->source ? m->source->read(m->source->context, m->near.v + m->near_first, left, err) : 0;
+
+		if (n < 0)
+			return n;
+		m->near_end = m->source ? m->near_first + MIN(MAX((size_t)n, 1), left) : m->near.n;
+		make_rows(m, &row);
+	}
+	return 0;
+}
+
+int blocks_make_from(struct blocks *b, const struct profile *p, const struct blocks_source *source, struct causes *c,
+		     const char *const *own, struct classifier *subsystems, struct err *err)
+{
+	struct maker m = { .b = b, .p = p, .c = c, .source = source };
+	int r;
 
 	*b = (struct blocks){ 0 };
 	find_blocks(b, p);
@@ -521,21 +500,26 @@ int blocks_make(struct blocks *b, const struct profile *p, struct causes *c, con
 	crates_init(&b->names, p, own);
 	blocktally_init(&m.tally, b, p, subsystems);
 	prepare(&m);
-	for (size_t i = 0; i < b->rows.n; i++) {
-		make_row(&m, &b->rows.v[i]);
-		b->split += b->rows.v[i].split;
-	}
-	timeline_done(&m.off);
-	timeline_done(&m.cpu);
-	timeline_done(&m.all);
-	timeline_done(&m.files);
+	r = make_all(&m, err);
+	for (int i = 0; i < TIMELINES; i++)
+		timeline_done(&m.lines[i]);
 	vec_done(&m.near);
 	free(m.file_parts);
+	free(m.line_of);
+	free(m.roles);
 	map_done(&m.wakes);
 	blocktally_done(&m.tally);
+	if (r)
+		return r;
 	blocktally_sum(b);
 	blocks_compare(b);
 	return 0;
+}
+
+int blocks_make(struct blocks *b, const struct profile *p, struct causes *c, const char *const *own,
+		struct classifier *subsystems, struct err *err)
+{
+	return blocks_make_from(b, p, NULL, c, own, subsystems, err);
 }
 
 void blocks_done(struct blocks *b)

@@ -96,10 +96,26 @@ struct blocks {
 	struct crates names;
 };
 
+struct blocks_span {
+	uint64_t start_ns, end_ns;
+};
+
+/* Where the samples come from, when the profile has not all of them at once: a long recording has more than fit. */
+struct blocks_source {
+	/* Replaces the samples of the profile by those in the first spans; returns how many of the spans it read, 1 at least,
+	 * or a negative errno with a sentence. Spans are by time, and none touches the next. */
+	int (*read)(void *context, const struct blocks_span *spans, size_t n, struct err *err);
+	void *context;
+	const uint64_t *rows; /* by event: how many samples there are in all */
+};
+
 /* own: globs of the user's own crates, as of crates_init(). subsystems: of the profile, NULL = rows have none. -ENODATA: no
  * mark is a block. */
 int blocks_make(struct blocks *b, const struct profile *p, struct causes *c, const char *const *own,
 		struct classifier *subsystems, struct err *err);
+/* The same with samples from a source; NULL: they are all in the profile. */
+int blocks_make_from(struct blocks *b, const struct profile *p, const struct blocks_source *source, struct causes *c,
+		     const char *const *own, struct classifier *subsystems, struct err *err);
 void blocks_done(struct blocks *b);
 
 /* Marks the slow ones and says why; blocks_make() has done it. */

@@ -1,9 +1,12 @@
 #include "cmd/reading/analyzed.h"
 #include "analyze/tree/threadrole.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
+#include "capture/capture.h"
 #include "cmd/reading/captureio.h"
+#include "cmd/reading/input.h"
 #include "cmd/reading/subsystemio.h"
 #include "profile/profile.h"
 #include "symbol/symbolize.h"
@@ -25,8 +28,22 @@ void analyzed_free(struct analyzed *l)
 	patterns_done(&l->patterns);
 	classifier_done(&l->subsystems);
 	subsystems_done(&l->table);
+	capture_parts_close(l->parts);
 	profile_free(l->profile);
 	free(l);
+}
+
+static int read_profile(char *path, const struct analyzed_options *o, struct analyzed *l, struct err *err)
+{
+	int r = -ENOTSUP;
+
+	if (o->coarse)
+		return capture_read_coarse(path, o->coarse, &l->profile, err);
+	if (o->parts && input_is_capture(path))
+		r = capture_parts_open(path, &l->parts, &l->profile, err);
+	if (r != -ENOTSUP)
+		return r;
+	return (o->blocks ? captureio_read_blocks : o->sums ? captureio_read_sums : captureio_read)(&path, 1, &l->profile, err);
 }
 
 int analyzed_read(const char *path, const struct analyzed_options *o, struct analyzed **ret, struct err *err)
@@ -34,14 +51,13 @@ int analyzed_read(const char *path, const struct analyzed_options *o, struct ana
 	const struct symbolize_options names = { .paths = o->symbols.list.v, .debuginfod = o->debuginfod,
 						 .no_cache = o->no_cache };
 	struct analyzed *l = mem_alloc(sizeof(*l));
-	char *paths[] = { (char *)path };
 	int r = captureio_read_patterns(&o->patterns, &l->patterns, err);
 
 	if (!r)
 		r = subsystemio_read(&o->subsystems, &l->table, err);
 	if (!r)
-		r = (o->blocks ? captureio_read_blocks : o->sums ? captureio_read_sums : captureio_read)(paths, 1, &l->profile, err);
-	if (!r)
+		r = read_profile((char *)path, o, l, err);
+	if (!r && !o->coarse)
 		r = captureio_find_names(&names, l->profile, err);
 	if (r) {
 		analyzed_free(l);
@@ -54,7 +70,7 @@ int analyzed_read(const char *path, const struct analyzed_options *o, struct ana
 	return 0;
 }
 
-int analyzed_judge(struct analyzed *l, struct err *err)
+int analyzed_outline(struct analyzed *l, struct err *err)
 {
 	struct select_options select = { .causes = &l->causes };
 	int r = select_event(l->profile, NULL, &select.event, err);
@@ -65,6 +81,17 @@ int analyzed_judge(struct analyzed *l, struct err *err)
 		return r;
 	quality_measure(&l->quality, l->profile, &l->selection);
 	l->job = (struct export_job){ l->profile, &l->selection, &l->quality, .subsystems = &l->subsystems };
+	return 0;
+}
+
+int analyzed_judge(struct analyzed *l, struct err *err)
+{
+	struct select_options select = { .causes = &l->causes };
+	int r = analyzed_outline(l, err);
+
+	if (r)
+		return r;
+	select.event = l->selection.options.event;
 	if (account_make(&l->account, l->profile, &select, &l->causes)) {
 		waits_make(&l->waits, l->profile, &select, WAITS_DETAILED);
 		verdict_make(&l->verdict, l->profile, &l->account, &l->waits, &select);

@@ -15,6 +15,7 @@
 #include "cmd/cmd.h"
 #include "export/export.h"
 
+struct capture_parts;
 struct err;
 struct profile;
 
@@ -24,10 +25,16 @@ struct analyzed_options {
 	bool debuginfod, no_cache;
 	/* Of a long capture samples are joined: all (captureio_read_sums()), or those outside blocks (captureio_read_blocks()). */
 	bool sums, blocks;
+	/* With blocks: samples of a long capture are read a part at a time (struct analyzed, parts). */
+	bool parts;
+	/* A capture for a first picture (capture_read_coarse()), with so many nodes of its tree; names that are missing are not
+	 * looked for. 0 = all of it. */
+	size_t coarse;
 };
 
 struct analyzed {
 	struct profile *profile;
+	struct capture_parts *parts; /* NULL: all samples are in the profile; else their sums are */
 	struct patterns patterns;
 	struct causes causes;
 	struct subsystems table;
@@ -44,6 +51,8 @@ struct analyzed {
 int analyzed_load(const char *path, const struct analyzed_options *o, struct analyzed **ret, struct err *err);
 /* The profile with its names, patterns, causes and subsystems. */
 int analyzed_read(const char *path, const struct analyzed_options *o, struct analyzed **ret, struct err *err);
+/* Of the rest only what a picture needs. */
+int analyzed_outline(struct analyzed *l, struct err *err);
 /* The rest. */
 int analyzed_judge(struct analyzed *l, struct err *err);
 void analyzed_free(struct analyzed *l); /* NULL is fine */
