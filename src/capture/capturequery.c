@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "capture/capturefile.h"
 #include "capture/capturevfs.h"
+#include "capture/scan/stacktext.h"
 #include "capture/scan/weights.h"
 #include "capture/schema.h"
 
@@ -90,8 +91,14 @@ static const struct {
 	unsigned flag; /* of weights_fill() */
 } sums[] = { { "weight", WEIGHTS_SUMS }, { "function_sum", WEIGHTS_FUNCTIONS } };
 
+/* What a statement uses of ours. */
+struct uses {
+	unsigned sums; /* tables that weights_fill() fills */
+	bool tree;     /* functions of stacktext.h */
+};
+
 /* Allows questions about the data and about the tables; nothing that opens another file or runs foreign code. context:
- * which of our own tables of sums the statement reads. */
+ * notes what the statement uses. */
 static int allow(void *context, int action, const char *a, const char *b, const char *database,
 		 const char *trigger)
 {
@@ -99,16 +106,19 @@ static int allow(void *context, int action, const char *a, const char *b, const 
 					       "index_info", "user_version", "application_id", "page_count",
 					       "page_size", "freelist_count", "integrity_check", "quick_check" };
 
+	struct uses *uses = context;
+
 	switch (action) {
 	case SQLITE_READ:
 		for (size_t i = 0; i < ARRAY_LEN(sums); i++)
-			if (context && !sqlite3_stricmp(a, sums[i].name) && database && !strcmp(database, "temp"))
-				*(unsigned *)context |= sums[i].flag;
+			if (!sqlite3_stricmp(a, sums[i].name) && database && !strcmp(database, "temp"))
+				uses->sums |= sums[i].flag;
 		return SQLITE_OK;
 	case SQLITE_SELECT:
 	case SQLITE_RECURSIVE:
 		return SQLITE_OK;
 	case SQLITE_FUNCTION:
+		uses->tree |= stacktext_has(b);
 		return !sqlite3_stricmp(b, "load_extension") ? SQLITE_DENY : SQLITE_OK;
 	case SQLITE_PRAGMA:
 		for (size_t i = 0; i < ARRAY_LEN(pragmas); i++)
@@ -139,13 +149,13 @@ static bool only_space(const char *s)
 	return !s[strspn(s, " \t\r\n;")];
 }
 
-static int prepare(sqlite3 *db, const char *sql, unsigned *ret_sums, sqlite3_stmt **ret, struct err *err)
+static int prepare(sqlite3 *db, const char *sql, struct uses *ret_uses, sqlite3_stmt **ret, struct err *err)
 {
 	const char *rest = "";
 	int result;
 
-	*ret_sums = 0;
-	sqlite3_set_authorizer(db, allow, ret_sums);
+	*ret_uses = (struct uses){ 0 };
+	sqlite3_set_authorizer(db, allow, ret_uses);
 	result = sqlite3_prepare_v2(db, sql, -1, ret, &rest);
 	if (result == SQLITE_AUTH)
 		return err_set(err, EACCES, "a query may only read: select, explain, or pragma table_info(…)");
@@ -221,42 +231,61 @@ static int make_sums(sqlite3 *db)
 }
 
 /* Fills those that the statement reads. If that fails, the views compute them. */
-static void fill_sums(sqlite3 *db, unsigned *reads)
+static void fill_sums(sqlite3 *db, const struct uses *uses)
 {
-	sqlite3_set_authorizer(db, NULL, NULL);
-	if (sqlite3_exec(db, "pragma query_only = off", NULL, NULL, NULL) == SQLITE_OK)
-		weights_fill(db, "temp", *reads, 0);
-	sqlite3_exec(db, "pragma query_only = on", NULL, NULL, NULL);
-	sqlite3_set_authorizer(db, allow, reads);
+	if (uses->sums)
+		weights_fill(db, "temp", uses->sums, 0);
 }
 
 /* The statement is the user's own, and takes the time that it takes: Ctrl-C ends it. */
-static int make_views(sqlite3 *db, const char *path, struct err *err)
+static int make_views(sqlite3 *db, const char *path, struct stacktext **ret, struct err *err)
 {
 	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 1, NULL);
 	if (sqlite3_exec(db, "pragma query_only = off", NULL, NULL, NULL) != SQLITE_OK || make_sums(db) != SQLITE_OK ||
-	    schema_put_views(db) != SQLITE_OK || sqlite3_exec(db, "pragma query_only = on", NULL, NULL, NULL) != SQLITE_OK)
+	    schema_put_views(db) != SQLITE_OK || stacktext_add(db, ret) != SQLITE_OK ||
+	    sqlite3_exec(db, "pragma query_only = on", NULL, NULL, NULL) != SQLITE_OK)
 		return capturefile_fail(db, err, "cannot read %s", path);
 	capturevfs_set_budget(db, 0);
 	return 0;
 }
 
+/* Makes what the statement uses, without the user's rights of a statement, and prepares it again where a view is another one
+ * after that. */
+static int make_used(sqlite3 *db, const char *sql, struct stacktext *tree, struct uses *uses, sqlite3_stmt **s, struct err *err)
+{
+	bool again;
+
+	sqlite3_set_authorizer(db, NULL, NULL);
+	sqlite3_exec(db, "pragma query_only = off", NULL, NULL, NULL);
+	again = uses->tree && stacktext_read(tree);
+	if (again) {
+		sqlite3_finalize(*s);
+		*s = NULL;
+		stacktext_remove(db);
+	}
+	fill_sums(db, uses);
+	sqlite3_exec(db, "pragma query_only = on", NULL, NULL, NULL);
+	sqlite3_set_authorizer(db, allow, uses);
+	return again ? prepare(db, sql, uses, s, err) : 0;
+}
+
 int capture_query(const char *path, const char *sql, capture_row_fn *row, void *context, struct err *err)
 {
-	_cleanup_(capturefile_closep) sqlite3 *db = NULL;
+	struct stacktext *tree = NULL;
 	sqlite3_stmt *s = NULL;
-	unsigned reads;
+	sqlite3 *db = NULL;
+	struct uses uses;
 	int r;
 
 	r = capturefile_open(path, &db, err);
-	if (r < 0)
-		return r;
-	r = make_views(db, path, err);
-	r = r ?: prepare(db, sql, &reads, &s, err);
-	if (!r && reads)
-		fill_sums(db, &reads);
+	r = r ?: make_views(db, path, &tree, err);
+	r = r ?: prepare(db, sql, &uses, &s, err);
+	if (!r && (uses.sums || uses.tree))
+		r = make_used(db, sql, tree, &uses, &s, err);
 	if (!r)
 		r = hand_over(db, s, row, context, err);
 	sqlite3_finalize(s);
+	capturefile_closep(&db);
+	stacktext_free(tree);
 	return r;
 }

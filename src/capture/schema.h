@@ -25,3 +25,5 @@ int schema_check(struct sqlite3 *db, const char *path, struct err *err);
 /* Our views instead of the file's, for a database that is read: temporary ones, which come first wherever a name is
  * looked up; and what an older file's tables lack, for these. 0, or an SQLite result. */
 int schema_put_views(struct sqlite3 *db);
+/* One of these views; NULL: each of them. */
+int schema_put_view(struct sqlite3 *db, const char *name);

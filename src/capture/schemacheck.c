@@ -136,7 +136,6 @@ static int put_view(sqlite3 *db, const char *name, int name_size, const char *re
 
 int schema_put_views(sqlite3 *db)
 {
-	static const char start[] = "create view ";
 	int result = SQLITE_OK;
 
 	for (size_t i = 0; i < ARRAY_LEN(bridges) && result == SQLITE_OK; i++) {
@@ -150,10 +149,20 @@ int schema_put_views(sqlite3 *db)
 			sqlite3_free(rest);
 		}
 	}
+	return result == SQLITE_OK ? schema_put_view(db, NULL) : result;
+}
+
+int schema_put_view(sqlite3 *db, const char *wanted)
+{
+	static const char start[] = "create view ";
+	int result = SQLITE_OK;
+
 	for (const char *s = schema_views; s && *s && result == SQLITE_OK; s = strstr(s, ";\n"), s = s ? s + 2 : NULL) {
 		const char *name = s + strlen(start), *end = strstr(s, ";\n");
 		int n = strcspn(name, " ");
 
+		if (wanted && ((int)strlen(wanted) != n || strncmp(wanted, name, n)))
+			continue;
 		result = put_view(db, name, n, name + n, end ? (int)(end - name) - n : (int)strlen(name + n));
 	}
 	return result;

@@ -662,7 +662,7 @@ static void assert_answer(const char *path, const char *sql, const char *expecte
 /* The sums that a file carries say what its samples say, to any program that reads it and to ours. */
 static void sums_say_what_samples_say(void **state)
 {
-	static const char *const sql[] = { "select * from threads", "select * from modules", "select * from stacks",
+	static const char *const sql[] = { "select * from threads", "select * from modules", "select * from stacks order by event, id",
 					   "select * from top_functions", "select * from waits", "select * from notes" };
 	_cleanup_free_ char *path = in_folder("sums");
 	_cleanup_(profile_freep) struct profile *p = make_profile(&small);
@@ -697,50 +697,74 @@ static void sums_say_what_samples_say(void **state)
 	}
 }
 
-/* top_functions by one walk and by SQL, of trees as we write them and of trees that we never would. */
+/* Trees as we write them, and trees that we never would: these cannot be walked, SQL says what they mean. */
+static const struct {
+	const char *sql;
+	bool walked;
+} trees[] = {
+	{ "select 1", true },
+	{ "update sample set stack = 99999999 where rowid % 9 = 0", true },
+	{ "update sample set value = 0 where rowid % 11 = 0", true },
+	{ "delete from frame where id = 3; delete from frame_line where frame = 5", true },
+	{ "update frame_line set depth = depth + 9 where frame = 7", true },
+	{ "update frame_line set function = 1 where frame < 40", true },
+	{ "update stack set parent = 0 where id % 7 = 0", true },
+	{ "update stack set frame = 123456 where id % 13 = 0", true },
+	{ "update stack set parent = id + 1 where id = 20", false },
+	{ "update stack set parent = id where id = 30", false },
+	{ "update stack set parent = null where id = 31", false },
+	{ "update stack set parent = 'x' where id = 31", false },
+	{ "delete from stack where id = 33", false },
+	{ "update stack set id = -id where id = 34", false },
+	{ "update frame set kind = 7 where id = 1", false },
+	{ "update frame set kind = null where id = 1", false },
+	{ "update frame_line set depth = -1 where frame = 7 and depth = 0", false },
+	{ "update sample set value = 4611686018427387904 where rowid = 1", false },
+};
+
+/* top_functions by one walk and by SQL. */
 static void functions_are_summed_as_sql_sums_them(void **state)
 {
-	static const struct {
-		const char *sql;
-		bool walked;
-	} cases[] = {
-		{ "select 1", true },
-		{ "update sample set stack = 99999999 where rowid % 9 = 0", true },
-		{ "update sample set value = 0 where rowid % 11 = 0", true },
-		{ "delete from frame where id = 3; delete from frame_line where frame = 5", true },
-		{ "update frame_line set depth = depth + 9 where frame = 7", true },
-		{ "update frame_line set function = 1 where frame < 40", true },
-		{ "update stack set parent = 0 where id % 7 = 0", true },
-		{ "update stack set frame = 123456 where id % 13 = 0", true },
-		{ "update stack set parent = id + 1 where id = 20", false },
-		{ "update stack set parent = id where id = 30", false },
-		{ "update stack set parent = null where id = 31", false },
-		{ "update stack set parent = 'x' where id = 31", false },
-		{ "delete from stack where id = 33", false },
-		{ "update stack set id = -id where id = 34", false },
-		{ "update frame set kind = 7 where id = 1", false },
-		{ "update frame set kind = null where id = 1", false },
-		{ "update frame_line set depth = -1 where frame = 7 and depth = 0", false },
-		{ "update sample set value = 4611686018427387904 where rowid = 1", false },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(trees); i++) {
 		_cleanup_free_ char *path = in_folder("walked");
 		_cleanup_(profile_freep) struct profile *p = make_two_events();
 		_cleanup_free_ char *theirs = NULL, *ours = NULL, *empty = NULL, *filled = NULL;
 
 		save(p, path);
 		tamper(path, "delete from function_sum");
-		tamper(path, cases[i].sql);
+		tamper(path, trees[i].sql);
 		empty = answer(path, "select count(*) from function_sum");
 		assert_string_equal(empty, "0|\n");
 		filled = our_answer(path, "select count(event) > 0 from function_sum");
-		if (strcmp(filled, cases[i].walked ? "1|\n" : "0|\n"))
-			fail_msg("%s: %s", cases[i].sql, filled);
+		if (strcmp(filled, trees[i].walked ? "1|\n" : "0|\n"))
+			fail_msg("%s: %s", trees[i].sql, filled);
 		theirs = answer(path, "select * from top_functions");
 		ours = our_answer(path, "select * from top_functions");
 		if (strcmp(theirs, ours) || strlen(ours) < 10)
-			fail_msg("%s:\n%s\n%s", cases[i].sql, theirs, ours);
+			fail_msg("%s:\n%s\n%s", trees[i].sql, theirs, ours);
+		unlink(path);
+	}
+}
+
+/* The views that our functions walk the tree for, and the same by SQL alone. */
+static void stacks_are_walked_as_sql_walks_them(void **state)
+{
+	static const char *const sql[] = { "select * from stacks order by event, id", "select * from sites order by stack",
+					   "select * from waits", "select * from wakes", "select * from notes",
+					   "select stack, depth from stacks where event = 'wait' order by id limit 5" };
+
+	for (size_t i = 0; i < ARRAY_LEN(trees); i++) {
+		_cleanup_free_ char *path = in_folder("tree");
+		_cleanup_(profile_freep) struct profile *p = make_two_events();
+
+		save(p, path);
+		tamper(path, trees[i].sql);
+		for (size_t k = 0; k < ARRAY_LEN(sql); k++) {
+			_cleanup_free_ char *theirs = answer(path, sql[k]), *ours = our_answer(path, sql[k]);
+
+			if (strcmp(theirs, ours))
+				fail_msg("%s: %s:\n%s\n%s", trees[i].sql, sql[k], theirs, ours);
+		}
 		unlink(path);
 	}
 }
@@ -865,6 +889,7 @@ int main(void)
 		cmocka_unit_test(views_of_a_long_recording_are_quick),
 		cmocka_unit_test(sums_say_what_samples_say),
 		cmocka_unit_test(functions_are_summed_as_sql_sums_them),
+		cmocka_unit_test(stacks_are_walked_as_sql_walks_them),
 		cmocka_unit_test(views_of_twice_the_rows_take_twice_the_steps),
 		cmocka_unit_test(queries_only_read),
 		cmocka_unit_test(a_summary_needs_no_samples),
