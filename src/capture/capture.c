@@ -139,7 +139,7 @@ int capture_create(const char *path, struct capture **ret, struct err *err)
 static void put_weights(struct capture *c)
 {
 	if (c->file.db && sqlite3_exec(c->file.db, "pragma wal_checkpoint(truncate)", NULL, NULL, NULL) == SQLITE_OK)
-		weights_fill(c->file.db, "main", WEIGHTS_SUMS | WEIGHTS_FUNCTIONS, WEIGHTS_WORTH);
+		weights_fill(c->file.db, "main", WEIGHTS_SUMS | WEIGHTS_FUNCTIONS | WEIGHTS_EVENTS, WEIGHTS_WORTH);
 }
 
 int capture_close(struct capture *c, struct err *err)

@@ -98,10 +98,16 @@ unsigned capture_read_progress(void);
 /* For `gasflame ls`: a few facts without reading the samples. Caller frees the strings. */
 struct capture_summary {
 	char *target, *what; /* what: "cpu,wait" */
-	uint64_t start_wall_ns, duration_ns, samples;
+	uint64_t start_wall_ns, duration_ns;
+	uint64_t rows;       /* of the table of samples: one may stand for many waits */
+	/* By event, as `record` and `report` count them. Not known of a long capture whose recorder died, or of an older one. */
+	bool counted;
+	uint64_t samples, waits, others; /* samples of the CPU; waits, without the queue that follows them; all others */
 	bool finished;
 };
 int capture_summary(const char *path, struct capture_summary *ret, struct err *err);
+/* "11,401 samples, 92,201 waits, 312 others"; where that is not known "157,308 rows". The caller frees it. */
+char *capture_summary_counts(const struct capture_summary *s);
 void capture_summary_done(struct capture_summary *s);
 
 /*

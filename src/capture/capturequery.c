@@ -7,10 +7,12 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/text/str.h"
 #include "base/vec.h"
 #include "capture/capturefile.h"
 #include "capture/capturevfs.h"
 #include "capture/scan/stacktext.h"
+#include "capture/scan/tablescan.h"
 #include "capture/scan/weights.h"
 #include "capture/schema.h"
 
@@ -50,6 +52,97 @@ static int summary_samples(void *context, int columns, char **values, char **nam
 	return 0;
 }
 
+/* --- how many of what --- */
+
+enum { EVENTS_COUNTED = 256, ROWS_COUNTED = 1000000 }; /* rows: that takes some hundredths of a second */
+
+struct counting {
+	uint64_t samples[EVENTS_COUNTED];
+};
+
+/* Columns: event, thread, time_ns, stack, value, count. */
+static bool count_row(void *context, const struct tablescan_row *row)
+{
+	struct counting *c = context;
+
+	if (!row->odd && row->values[0] >= 0 && row->values[0] < EVENTS_COUNTED)
+		c->samples[row->values[0]] += MAX(row->values[5], 1);
+	return true;
+}
+
+static void count_again(void *context)
+{
+	*(struct counting *)context = (struct counting){ 0 };
+}
+
+static int sum_row(void *context, int columns, char **values, char **names)
+{
+	struct counting *c = context;
+	uint64_t event = values[0] ? strtoull(values[0], NULL, 10) : EVENTS_COUNTED;
+
+	if (event < EVENTS_COUNTED && values[1])
+		c->samples[event] = strtoull(values[1], NULL, 10);
+	return 0;
+}
+
+struct naming {
+	const struct counting *counts;
+	struct capture_summary *to;
+};
+
+/* The queue is the second part of a wait, not another one. */
+static int add_event(void *context, int columns, char **values, char **names)
+{
+	struct naming *n = context;
+	uint64_t event = values[0] ? strtoull(values[0], NULL, 10) : EVENTS_COUNTED;
+	const char *name = values[1] ?: "";
+
+	if (event >= EVENTS_COUNTED || !strcmp(name, "queue"))
+		return 0;
+	*(!strcmp(name, "cpu") ? &n->to->samples : !strcmp(name, "wait") ? &n->to->waits : &n->to->others) +=
+		n->counts->samples[event];
+	return 0;
+}
+
+/* The recorder's sums, or where it left none and the file is short the rows themselves. */
+static void count_events(sqlite3 *db, struct capture_summary *ret)
+{
+	const struct tablescan scan = { .table = "sample", .columns = 6, .row = count_row, .restart = count_again,
+					.sql = "select rowid, event, thread, time_ns, stack, value, count from sample" };
+	_cleanup_free_ struct counting *c = mem_alloc(sizeof(*c));
+	struct naming n = { c, ret };
+	sqlite3_stmt *s = NULL;
+	bool there = sqlite3_prepare_v2(db, "select 1 from event_sum limit 1", -1, &s, NULL) == SQLITE_OK &&
+		     sqlite3_step(s) == SQLITE_ROW;
+
+	sqlite3_finalize(s);
+	if (there)
+		ret->counted = sqlite3_exec(db, "select event, samples from event_sum", sum_row, c, NULL) == SQLITE_OK;
+	else if (ret->rows <= ROWS_COUNTED)
+		ret->counted = tablescan_read(db, &scan, c) == SQLITE_DONE;
+	if (ret->counted)
+		ret->counted = sqlite3_exec(db, "select id, name from event", add_event, &n, NULL) == SQLITE_OK;
+}
+
+char *capture_summary_counts(const struct capture_summary *s)
+{
+	const struct {
+		uint64_t n;
+		const char *one, *many;
+	} parts[] = { { s->samples, "sample", "samples" }, { s->waits, "wait", "waits" },
+		      { s->others, s->samples || s->waits ? "other" : "event", s->samples || s->waits ? "others" : "events" } };
+	struct buf b = { 0 };
+	char text[32];
+
+	for (size_t i = 0; i < ARRAY_LEN(parts) && s->counted; i++)
+		if (parts[i].n)
+			buf_printf(&b, "%s%s %s", b.n ? ", " : "", str_count(text, parts[i].n),
+				   parts[i].n == 1 ? parts[i].one : parts[i].many);
+	if (!b.n)
+		buf_printf(&b, "%s row%s", str_count(text, s->rows), s->rows == 1 ? "" : "s");
+	return b.data;
+}
+
 int capture_summary(const char *path, struct capture_summary *ret, struct err *err)
 {
 	_cleanup_(capturefile_closep) sqlite3 *db = NULL;
@@ -60,15 +153,17 @@ int capture_summary(const char *path, struct capture_summary *ret, struct err *e
 	r = capturefile_open(path, &db, err);
 	if (r < 0)
 		return r;
-	/* Samples are numbered from 1 on without gaps, so none has to be counted. */
+	/* Rows are numbered from 1 on without gaps, unless some were summed; none has to be counted. */
 	if (sqlite3_exec(db, "select key, value from meta", summary_fact, ret, NULL) != SQLITE_OK ||
 	    sqlite3_exec(db, "select name from event order by id", summary_event, &what, NULL) != SQLITE_OK ||
-	    sqlite3_exec(db, "select max(rowid) from sample", summary_samples, &ret->samples, NULL) != SQLITE_OK)
+	    sqlite3_exec(db, "select max(rowid) from sample", summary_samples, &ret->rows, NULL) != SQLITE_OK)
 		r = capturefile_fail(db, err, "cannot read %s", path);
 	/* Memory has no event, only series; captures of the first schema have none of these (SQLITE_ERROR). */
 	if (!r && (e = sqlite3_exec(db, "select 'mem' where exists (select 1 from series where name = 'mem.rss')",
 				    summary_event, &what, NULL)) != SQLITE_OK && e != SQLITE_ERROR)
 		r = capturefile_fail(db, err, "cannot read %s", path);
+	if (!r)
+		count_events(db, ret);
 	ret->what = mem_strdup(what.n ? what.data : "");
 	if (!ret->target)
 		ret->target = mem_strdup("");

@@ -96,6 +96,8 @@ const struct table capture_tables[TABLES] = {
 	[TABLE_FUNCTION_SUM] = { "function_sum", .since = 4, .optional = true, .derived = true,
 		.columns = { { "event", COLUMN_OWN }, { "frame", COLUMN_OWN }, { "depth", COLUMN_OWN },
 			{ "self", COLUMN_OWN }, { "total", COLUMN_OWN } } },
+	[TABLE_EVENT_SUM] = { "event_sum", .since = 4, .optional = true, .derived = true,
+		.columns = { { "event", COLUMN_OWN }, { "samples", COLUMN_OWN }, { "value", COLUMN_OWN } } },
 };
 
 static const char *type_of(const struct column *c)

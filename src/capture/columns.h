@@ -37,6 +37,7 @@ enum capture_table {
 	TABLE_COUNTER,
 	TABLE_WEIGHT,
 	TABLE_FUNCTION_SUM,
+	TABLE_EVENT_SUM,
 	TABLES,
 };
 

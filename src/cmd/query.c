@@ -234,6 +234,7 @@ static const char list_sql[] =
 	" ('series', 'values over time, as memory: name and unit'),"
 	" ('point', 'values of a series'),"
 	" ('histogram', 'how many fell into each bucket, from low to twice that'),"
+	" ('event_sum', 'how many samples of each event there are, and their sum'),"
 	" ('counter', 'counted facts about the recording, as samples that were lost'))"
 	" select min(s.type) as type, s.name, coalesce(about.about, '') as about from"
 	" (select type, name from sqlite_schema union all select type, name from sqlite_temp_schema) as s"

@@ -315,6 +315,7 @@ static void list_row(const struct site *s, size_t i, struct buf *b)
 	struct capture_summary summary = { 0 };
 	struct err err = { 0 };
 	char when[64] = "", text[32];
+	_cleanup_free_ char *counts = NULL;
 	struct tm tm;
 	time_t start;
 
@@ -332,6 +333,7 @@ static void list_row(const struct site *s, size_t i, struct buf *b)
 		buf_puts(b, "\n");
 		return;
 	}
+	counts = capture_summary_counts(&summary);
 	start = summary.start_wall_ns / 1000000000;
 	if (!localtime_r(&start, &tm) || !strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm))
 		when[0] = 0;
@@ -342,7 +344,9 @@ static void list_row(const struct site *s, size_t i, struct buf *b)
 	buf_printf(b, "<td>%s%s", when, summary.finished ? "" : " (unfinished)");
 	buf_printf(b, "<td class=\"n\">%s",
 		   summary.duration_ns ? str_duration(text, summary.duration_ns) : "-");
-	buf_printf(b, "<td class=\"n\">%s\n", str_count(text, summary.samples));
+	buf_puts(b, "<td class=\"w\">");
+	buf_xml(b, counts);
+	buf_puts(b, "\n");
 	capture_summary_done(&summary);
 }
 
@@ -352,7 +356,7 @@ struct answer site_list(struct site *s)
 
 	buf_puts(&b, list_head);
 	buf_printf(&b, "<h1>gasflame &middot; %zu capture%s</h1>\n<table>\n<tr><th>file<th>target<th>what"
-		       "<th>when<th class=\"n\">duration<th class=\"n\">samples\n",
+		       "<th>when<th class=\"n\">duration<th>recorded\n",
 		   s->o.n, s->o.n == 1 ? "" : "s");
 	for (size_t i = 0; i < s->o.n; i++)
 		list_row(s, i, &b);

@@ -136,9 +136,32 @@ static int put_sums(struct weights *w, sqlite3_stmt *q)
 	return result == SQLITE_DONE ? SQLITE_OK : result;
 }
 
-static int write_sums(struct weights *w, const char *schema)
+/* The sums are ordered by event. */
+static int put_events(struct weights *w, sqlite3_stmt *q)
 {
-	char *sql = sqlite3_mprintf("insert into %s.weight values (?, ?, ?, ?, ?)", schema);
+	int result = SQLITE_DONE;
+
+	for (size_t i = 0, end; i < w->sums.n && result == SQLITE_DONE; i = end) {
+		uint64_t samples = 0, value = 0;
+
+		for (end = i; end < w->sums.n && weights_event(&w->sums.v[end]) == weights_event(&w->sums.v[i]); end++) {
+			samples += w->sums.v[end].samples;
+			value += w->sums.v[end].value;
+			if ((samples | value) >> 62)
+				return SQLITE_TOOBIG;
+		}
+		sqlite3_bind_int64(q, 1, weights_event(&w->sums.v[i]));
+		sqlite3_bind_int64(q, 2, samples);
+		sqlite3_bind_int64(q, 3, value);
+		result = sqlite3_step(q);
+		sqlite3_reset(q);
+	}
+	return result == SQLITE_DONE ? SQLITE_OK : result;
+}
+
+static int write_rows(struct weights *w, const char *schema, const char *into, int (*put)(struct weights *w, sqlite3_stmt *q))
+{
+	char *sql = sqlite3_mprintf("insert into %s.%s", schema, into);
 	sqlite3_stmt *q = NULL;
 	int result;
 
@@ -146,7 +169,7 @@ static int write_sums(struct weights *w, const char *schema)
 	if (result == SQLITE_OK)
 		result = sqlite3_prepare_v2(w->db, sql, -1, &q, NULL);
 	if (result == SQLITE_OK)
-		result = put_sums(w, q);
+		result = put(w, q);
 	sqlite3_finalize(q);
 	sqlite3_free(sql);
 	if (result == SQLITE_OK)
@@ -178,7 +201,10 @@ int weights_fill(sqlite3 *db, const char *schema, unsigned tables, unsigned wort
 	result = read_samples(w);
 	if (!w->give_up && w->sums.n) {
 		if (result == SQLITE_OK && tables & WEIGHTS_SUMS && w->rows / w->sums.n >= worth)
-			result = write_sums(w, schema);
+			result = write_rows(w, schema, "weight values (?, ?, ?, ?, ?)", put_sums);
+		if (result == SQLITE_OK && tables & WEIGHTS_EVENTS)
+			result = write_rows(w, schema, "event_sum values (?, ?, ?)", put_events);
+		result = result == SQLITE_TOOBIG ? SQLITE_OK : result;
 		if (result == SQLITE_OK && tables & WEIGHTS_FUNCTIONS)
 			result = functions_fill(db, schema, w->sums.v, w->sums.n, w->rows, worth);
 	}

@@ -18,6 +18,7 @@ enum { WEIGHTS_WORTH = 16 };
 enum {
 	WEIGHTS_SUMS = 1 << 0,      /* weight */
 	WEIGHTS_FUNCTIONS = 1 << 1, /* function_sum (functions.h) */
+	WEIGHTS_EVENTS = 1 << 2,    /* event_sum: a row for each event that has samples, however few */
 };
 
 enum { WEIGHTS_THREAD_BITS = 24, WEIGHTS_STACK_BITS = 32 };

@@ -80,7 +80,10 @@ static void put_row(const struct row *r, struct json *j)
 	json_put_string(j, "what", r->summary.what ? r->summary.what : "");
 	json_put_string(j, "when", when);
 	json_put_uints(j, { "start_wall_ns", r->when_ns }, { "duration_ns", r->summary.duration_ns },
-		       { "samples", r->summary.samples }, { "bytes", r->bytes });
+		       { "rows", r->summary.rows }, { "bytes", r->bytes });
+	if (r->summary.counted)
+		json_put_uints(j, { "samples", r->summary.samples }, { "waits", r->summary.waits },
+			       { "others", r->summary.others });
 	json_put_bool(j, "finished", r->summary.finished);
 	json_put_bool(j, "recording", r->in_use);
 	if (r->problem)
@@ -104,6 +107,7 @@ enum { COLUMNS = 8 };
 
 static void fill_cells(const struct row *r, char cells[COLUMNS][512])
 {
+	_cleanup_free_ char *counts = r->problem ? NULL : capture_summary_counts(&r->summary);
 	char text[32];
 
 	for (int i = 0; i < COLUMNS; i++)
@@ -121,14 +125,14 @@ static void fill_cells(const struct row *r, char cells[COLUMNS][512])
 	plain_in_place(cells[2]);
 	snprintf(cells[4], 512, "%s",
 		 r->summary.duration_ns ? str_duration(text, r->summary.duration_ns) : "-");
-	snprintf(cells[5], 512, "%s", str_count(text, r->summary.samples));
+	snprintf(cells[5], 512, "%s", counts);
 }
 
 static void print_table(const struct rows *rows)
 {
 	static const char *const titles[COLUMNS] = { "FILE",     "TARGET",  "WHAT", "WHEN",
-						     "DURATION", "SAMPLES", "SIZE", "" };
-	static const bool to_the_right[COLUMNS] = { [4] = true, [5] = true, [6] = true };
+						     "DURATION", "RECORDED", "SIZE", "" };
+	static const bool to_the_right[COLUMNS] = { [4] = true, [6] = true };
 	char cells[COLUMNS][512];
 	int width[COLUMNS];
 

@@ -420,7 +420,7 @@ static void captures_of_schema_1_are_read(void **state)
 	assert_same(p, q);
 	assert_int_equal(profile_counter(q, "capture.dropped"), 0);
 	assert_int_equal(capture_summary(path, &summary, &err), 0);
-	assert_int_equal(summary.samples, p->samples.n);
+	assert_int_equal(summary.rows, p->samples.n);
 	capture_summary_done(&summary);
 	/* A new recording may take its place. */
 	save(p, path);

@@ -856,21 +856,36 @@ static void queries_only_read(void **state)
 	free(c.text);
 }
 
-static void a_summary_needs_no_samples(void **state)
+/* As record and report count: a row may stand for many waits. */
+static void a_summary_counts_what_is_shown(void **state)
 {
-	_cleanup_free_ char *path = in_folder("summary");
+	_cleanup_free_ char *path = in_folder("summary"), *words = NULL, *rows = NULL;
 	_cleanup_(profile_freep) struct profile *p = make_two_events();
+	uint64_t counts[2] = { 0 };
 	struct capture_summary s;
 
+	for (size_t i = 0; i < p->samples.n; i++)
+		counts[p->samples.v[i].event] += MAX(p->samples.v[i].count, 1u);
 	save(p, path);
-	assert_int_equal(capture_summary(path, &s, NULL), 0);
-	assert_string_equal(s.target, "op-reth");
-	assert_string_equal(s.what, "cpu,wait");
-	assert_int_equal(s.start_wall_ns, p->start_wall_ns);
-	assert_int_equal(s.duration_ns, p->duration_ns);
-	assert_int_equal(s.samples, p->samples.n);
-	assert_true(s.finished);
-	capture_summary_done(&s);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(capture_summary(path, &s, NULL), 0);
+		assert_string_equal(s.target, "op-reth");
+		assert_string_equal(s.what, "cpu,wait");
+		assert_int_equal(s.start_wall_ns, p->start_wall_ns);
+		assert_int_equal(s.duration_ns, p->duration_ns);
+		assert_int_equal(s.rows, p->samples.n);
+		assert_true(s.counted && s.finished);
+		assert_true(s.samples == counts[0] && s.waits == counts[1] && !s.others);
+		capture_summary_done(&s);
+		/* Without the recorder's sums the rows are counted. */
+		tamper(path, "delete from event_sum");
+	}
+	s = (struct capture_summary){ .counted = true, .samples = 11401, .waits = 1, .others = 2 };
+	words = capture_summary_counts(&s);
+	assert_string_equal(words, "11,401 samples, 1 wait, 2 others");
+	s = (struct capture_summary){ .rows = 157308 };
+	rows = capture_summary_counts(&s);
+	assert_string_equal(rows, "157,308 rows");
 	unlink(path);
 	assert_int_equal(capture_summary(path, &s, NULL), -ENOENT);
 }
@@ -892,7 +907,7 @@ int main(void)
 		cmocka_unit_test(stacks_are_walked_as_sql_walks_them),
 		cmocka_unit_test(views_of_twice_the_rows_take_twice_the_steps),
 		cmocka_unit_test(queries_only_read),
-		cmocka_unit_test(a_summary_needs_no_samples),
+		cmocka_unit_test(a_summary_counts_what_is_shown),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
