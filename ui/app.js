@@ -267,6 +267,10 @@
 
 	/* Once the data are there. */
 	G.start = function () {
+		const m = G.data.meta;
+		m.warnings = (m.warnings || []).map(G.model.spoken);
+		for (const v of G.data.verdict || [])
+			v.text = G.model.spoken(v.text);
 		G.state.start();
 		G.bar.header();
 		for (const [name, view] of Object.entries(G.views))

@@ -106,7 +106,12 @@ G.model = (function () {
 	}
 
 	/* What names of threads that differ in numbers alone have in common. */
-	const pattern = name => name.replace(/\d+/g, "*");
+	const patterns = new Map();
+	function pattern(name) {
+		if (!patterns.has(name))
+			patterns.set(name, name.replace(/\d+/g, "*"));
+		return patterns.get(name);
+	}
 
 	/* Does a list of the state name what it does not want ("!lock")? */
 	const isBut = list => !!list && typeof list[0] === "string" && list[0][0] === "!";
@@ -122,8 +127,16 @@ G.model = (function () {
 	const hidesSleep = state => !state.asleep && what(state).key === "wait" && G.data.meta.sides < 2 && (!state.causes || isBut(state.causes)) &&
 		G.data.causes.some(c => c.key === "sleep");
 
+	let asked = null; /* the last state, whose filters each row of the time area wants */
+
 	/* The filters of a state as one byte an event, cause and thread. */
 	function filters(state) {
+		if (!asked || asked.state !== state)
+			asked = { state, answer: filtersOf(state) };
+		return asked.answer;
+	}
+
+	function filtersOf(state) {
 		const d = G.data, events = what(state).events, sleep = !hidesSleep(state);
 		const thread = wanter(state.threads), process = wanter(state.processes), cause = wanter(state.causes);
 		const usual = key => (state.idle || key !== "idle") && (sleep || key !== "sleep");
@@ -280,6 +293,7 @@ G.model = (function () {
 
 	/* Everything that was computed is void: the data have grown. */
 	function forget() {
+		asked = null;
 		kept.length = 0;
 		byName = lower = list = null;
 	}

@@ -56,6 +56,10 @@ Object.assign(G.model, (function () {
 			: Object.hasOwn(called, name) ? called[name] : name;
 	}
 
+	/* A sentence of the recorder as the page says it: without options of the command line, units as format() has them. */
+	const spoken = text => text.replace(/ \(--[^)]*\)/g, "").replace("--idle shows it", "the key 0 shows it")
+		.replace(/; record --keep-all.*/, "").replace(/(\d) us\b/g, "$1 µs");
+
 	/* Columns of a text: wide characters are two. */
 	function columnsOf(text) {
 		if (/^[\x20-\x7e…]*$/.test(text))
@@ -212,5 +216,5 @@ Object.assign(G.model, (function () {
 		return out;
 	}
 
-	return { format, percent, plural, label, shortName, labels, columnsOf, fold: name => shortName(name, 60) };
+	return { format, percent, plural, label, spoken, shortName, labels, columnsOf, fold: name => shortName(name, 60) };
 })());
