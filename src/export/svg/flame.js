@@ -53,40 +53,72 @@
 		return out;
 	}
 
-	// Arguments of types and functions become "..": Vec<..>, f(..). The name itself if its brackets don't match.
-	function foldArguments(name) {
-		const open = []; // true: what it holds is left out
-		let hidden = 0, from = 0, out = "";
-		for (let i = 0; i < name.length; i++) {
-			const c = name[i], before = name[i - 1] || "", tail = name.slice(Math.max(0, i - 10), i);
-			const operator = (c === "<" ? /operator<?$/ : /operator$/).test(tail);
-			if ((c === "<" || c === "(") && !operator) {
-				const hides = (/[\w:>)}$]/.test(before) || /operator<<?$/.test(tail)) &&
-					name[i + 1] !== ">" && name[i + 1] !== ")";
-				out += hidden ? "" : c;
-				from = hides && !hidden ? i + 1 : from;
-				open.push(hides);
-				hidden += hides;
-			} else if ((c === ">" && before !== "-" && before !== "=" || c === ")") && open.length) {
-				const hid = open.pop();
-				hidden -= hid;
-				if (hid && !hidden)
-					out += columns(name.slice(from, i)) < 2 ? name.slice(from, i) : "..";
-				out += hidden ? "" : c;
-			} else if (!hidden) {
-				out += c;
+	// Where brackets are: how deep each character is in them; of one that opens where it closes, whether it holds arguments
+	// and not the type of "<A as B>::f", and how many of those it is in. null if they don't match.
+	function scan(s) {
+		const level = [], close = [], args = [], depth = [], open = [];
+		for (let i = 0; i < s.length; i++) {
+			const c = s[i], before = s[i - 1] || "", tail = s.slice(Math.max(0, i - 10), i), top = open[open.length - 1];
+			if (c === "<" && !/operator<?$/.test(tail) || c === "(" && !/operator$/.test(tail)) {
+				args[i] = !s.startsWith("<impl ", i) && !s.startsWith("(anonymous ", i) &&
+					(/[\w:>)}$]/.test(before) || /operator<<?$/.test(tail));
+				depth[i] = (open.length ? depth[top] : 0) + (args[i] ? 1 : 0);
+				open.push(i);
 			}
+			level[i] = open.length;
+			if (open.length && (c === ">" && before !== "-" && before !== "=" || c === ")"))
+				close[open.pop()] = i;
 		}
-		return open.length ? name : out;
+		return open.length ? null : { level, close, args, depth };
 	}
 
-	// "<a::B as c::D>::e" becomes "a::B::e".
-	function dropTrait(name) {
-		const part = "[^<>]*?(?:<[^<>]*>)?[^<>]*?";
-		return name.replace(new RegExp("^<&?(?:mut )?(" + part + ")(?: as " + part + ")?>::"), "$1::");
+	// Arguments for which test(scan, at) holds become "..", if that is shorter.
+	function fold(s, test) {
+		const m = scan(s);
+		let out = "", from = 0;
+		for (let i = 0; m && i < s.length; i++)
+			if (m.args[i] && test(m, i) && columns(s.slice(i + 1, m.close[i])) > 2) {
+				out += s.slice(from, i + 1) + "..";
+				i = from = m.close[i];
+			}
+		return out + s.slice(from);
 	}
 
-	// The same cuts as in the file itself (cleantext.c): arguments, the trait, the left of the path, then the end.
+	// Types within brackets without their paths.
+	function stripPaths(s) {
+		const m = scan(s);
+		return m ? s.replace(/(?:[\w$]+::)+(?=[\w$<(&*[])/g, (path, at) => m.level[at] ? "" : path) : s;
+	}
+
+	// "<A as B>::f" and "<impl B for A>::f" as "A::f".
+	function dropTrait(s) {
+		const m = scan(s), at = s[0] === "<" ? 0 : s.indexOf("<impl "), end = m && at >= 0 ? m.close[at] : 0;
+		const impl = s.startsWith("<impl ", at), word = impl ? " for " : " as ";
+		let from = at + (impl ? 6 : 1), to = end, i = at;
+		if (!end || m.level[at] !== 1 || !s.startsWith("::", end + 1))
+			return s;
+		while (i < end && !(m.level[i] === 1 && s.startsWith(word, i)))
+			i++;
+		if (i < end && impl)
+			from = i + 5;
+		else if (i < end)
+			to = i;
+		return s.slice(0, at) + s.slice(from, to).replace(/^&?(?:mut )?(?:dyn )?/, "") + s.slice(end + 1);
+	}
+
+	// Where segments of a path begin, but for the first.
+	function segments(s) {
+		const m = scan(s), out = [], outside = i => !m || !m.level[i];
+		for (let i = s.indexOf("::"); i >= 0; i = s.indexOf("::", i + 2))
+			if (outside(i) && s[i + 2] && s[i + 2] !== "{" && (s[i + 2] !== "<" || s.startsWith("<impl ", i + 2)))
+				out.push(i + 2);
+		for (let i = 0, go = !out.length; go && i < s.length && s[i] !== " "; i++)
+			if (s[i] === "/" && outside(i) && /\w/.test(s[i + 1] || ""))
+				out.push(i + 1);
+		return out;
+	}
+
+	// The same cuts as in the file itself (shortname.c).
 	function fit(name, n) {
 		if (n < 3)
 			return "";
@@ -94,20 +126,17 @@
 			return name;
 		if (cutEnd)
 			return take(name, n - 2) + "..";
-		name = foldArguments(name);
-		if (columns(name) <= n)
-			return name;
-		name = dropTrait(name);
-		if (columns(name) <= n)
-			return name;
-		const segment = /::(?=[^{])/g;
-		let last = name;
-		while (segment.exec(name)) {
-			last = name.slice(segment.lastIndex);
-			if (columns(last) + 4 <= n)
-				return "..::" + last;
+		const tail = (s, from) => from ? ".." + (s[from - 1] === "/" ? "/" : "::") + s.slice(from) : s;
+		const calls = fold(name, (m, i) => name[i] === "(" && m.level[i] === 1), types = stripPaths(calls), own = dropTrait(types);
+		let form = name, at = [];
+		for (form of [calls, types, own, ...[3, 2, 1].map(k => fold(own, (m, i) => m.depth[i] >= k))]) {
+			at = segments(form);
+			for (const from of [0, ...at.slice(0, -1)])
+				if (form.length - from <= n && columns(tail(form, from)) <= n)
+					return tail(form, from);
 		}
-		return columns(last) <= n ? last : take(last, n - 2) + "..";
+		const from = at.length ? at[at.length - 1] : 0, last = form.slice(from);
+		return columns(tail(form, from)) <= n ? tail(form, from) : columns(last) <= n ? last : take(last, n - 2) + "..";
 	}
 
 	function place(f, x, w) {
