@@ -569,6 +569,8 @@ static void sink_gone(void *context, pid_t pid, uint64_t born)
 
 static void put_process(struct bpfengine *e, uint32_t pid, const struct shared_process *p)
 {
+	__atomic_fetch_or(&e->skeleton->bss->process_bits[pid / 64 % (SHARED_PROCESS_BITS / 64)], 1ULL << pid % 64,
+			  __ATOMIC_RELEASE);
 	if (!bpf_map_update_elem(bpf_map__fd(e->skeleton->maps.processes), &pid, p, BPF_ANY))
 		return;
 	if (!e->full++)

@@ -26,6 +26,7 @@ enum {
 	SHARED_MANY_MAPPINGS = 4096,      /* the rest: one entry of another map */
 	SHARED_MAX_PROCESSES = 16384,
 	SHARED_MAX_LARGE = 256,
+	SHARED_PROCESS_BITS = 1 << 13,    /* of pids: see unwind_may_be_ours() */
 };
 
 /* Why a stack ends where it does. Index into shared_reason_names. */

@@ -2,7 +2,7 @@
  * cpu.bpf.c - where the CPU time goes: one stack at each tick of a clock, on every CPU.
  *
  * The clock runs on all CPUs whoever is there; what is not recorded leaves after
- * one look-up. A stack that was sent before is sent as its hash only.
+ * a look at one bit. A stack that was sent before is sent as its hash only.
  */
 #include "collect/unwind/unwind.bpf.h"
 
@@ -24,7 +24,7 @@ int on_cpu_clock(void *ctx)
 	uint64_t id = bpf_get_current_pid_tgid();
 	bool from_user = (CONTEXT(REGS_CS) & 3) == 3;
 	uint32_t pid = id >> 32, zero = 0;
-	struct shared_process *p = bpf_map_lookup_elem(&processes, &pid);
+	struct shared_process *p = unwind_may_be_ours(pid) ? bpf_map_lookup_elem(&processes, &pid) : NULL;
 	struct shared_counts *counts;
 	struct trail *trail;
 	struct unwind *u;

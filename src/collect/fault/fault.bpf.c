@@ -135,8 +135,11 @@ static __always_inline struct fault_thread *thread_here(uint32_t minor, uint32_t
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	uint32_t pid = bpf_get_current_pid_tgid() >> 32;
-	struct fault_thread *t = bpf_task_storage_get(&fault_threads, task, 0, 0);
+	struct fault_thread *t;
 
+	if (!unwind_may_be_ours(pid))
+		return NULL;
+	t = bpf_task_storage_get(&fault_threads, task, 0, 0);
 	if (t)
 		return t->closed ? NULL : t;
 	if (!bpf_map_lookup_elem(&processes, &pid))

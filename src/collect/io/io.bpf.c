@@ -93,8 +93,11 @@ static __always_inline struct shared_io_thread *thread_here(void)
 {
 	uint64_t id = bpf_get_current_pid_tgid();
 	uint32_t tid = id, pid = id >> 32;
-	struct shared_io_thread *t = bpf_map_lookup_elem(&io_threads, &tid);
+	struct shared_io_thread *t;
 
+	if (!unwind_may_be_ours(pid))
+		return NULL;
+	t = bpf_map_lookup_elem(&io_threads, &tid);
 	if (t && t->pid == pid)
 		return t;
 	if (t) /* the kernel gave its number out again */

@@ -405,6 +405,7 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 			forget(to);
 		return 0;
 	}
+	__sync_fetch_and_or(&process_bits[to / 64 % (SHARED_PROCESS_BITS / 64)], 1ULL << to % 64);
 	if (bpf_map_update_elem(&processes, &to, p, BPF_ANY)) {
 		__sync_fetch_and_add(&processes_full, 1);
 		return 0;

@@ -81,6 +81,23 @@ UNWIND_MAP struct {
 	__type(value, struct shared_process);
 } processes SEC(".maps");
 
+/*
+ * A bit for each pid that was recorded, modulo their number. It is set before the process is put into the map, and is never
+ * cleared. Most switches, ticks and calls of a machine are of other processes: they leave after a look at one word, where
+ * look-ups in a hash miss the cache and the TLB.
+ */
+#ifdef UNWIND_DEFINE
+uint64_t process_bits[SHARED_PROCESS_BITS / 64];
+#else
+extern uint64_t process_bits[SHARED_PROCESS_BITS / 64];
+#endif
+
+/* False: the process is not recorded. True: it may be, look into the map. */
+static __always_inline bool unwind_may_be_ours(uint32_t pid)
+{
+	return ((volatile uint64_t *)process_bits)[pid / 64 % (SHARED_PROCESS_BITS / 64)] >> pid % 64 & 1;
+}
+
 /* What a process has mapped since its exec, found in the kernel (young.bpf.h). */
 UNWIND_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -64,17 +64,16 @@ static __always_inline struct shared_wait_counts *counts_here(void)
  */
 static __always_inline struct shared_thread *thread_of(struct task_struct *task, uint32_t state)
 {
-	uint32_t tid = task->pid, pid, zero = 0;
+	uint32_t tid = task->pid, pid = task->tgid, zero = 0;
 	struct shared_thread *t, *blank;
 	struct shared_process *p;
 	uint64_t born, since;
 
-	if (!tid)
+	if (!unwind_may_be_ours(pid) || !tid)
 		return NULL;
 	t = bpf_map_lookup_elem(&threads, &tid);
 	if (t)
 		return t;
-	pid = task->tgid;
 	p = pid == *(volatile uint32_t *)&wait_held ? NULL : bpf_map_lookup_elem(&processes, &pid);
 	if (!p)
 		return NULL;
