@@ -126,19 +126,23 @@ int screen_open(struct err *err)
 	screen.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	if (tcgetattr(STDIN_FILENO, &screen.before))
 		return err_errno(err, errno, "cannot read the terminal's state");
+	quit_wanted = stop_wanted = 0;
+	/* Before newterm(): where curses finds a handler of SIGTSTP, it leaves that alone. Its own one is off while it
+	 * writes to the terminal, and a Ctrl-Z in that time would be lost. */
+	handle_signals(true);
 	screen.screen = newterm(NULL, stdout, stdin);
-	if (!screen.screen)
+	if (!screen.screen) {
+		handle_signals(false);
 		return err_set(err, ENOTTY, "the terminal '%s' is not known here: try TERM=xterm, or --batch",
 			       term ? term : "");
+	}
 	set_term(screen.screen);
 	screen.reset_size = 0;
 	remember("sgr0");
 	remember("rmkx");
 	remember("rmcup");
 	remember("cnorm");
-	quit_wanted = stop_wanted = 0;
 	screen.open = true;
-	handle_signals(true);
 	cbreak();
 	noecho();
 	nonl();
