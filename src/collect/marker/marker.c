@@ -155,7 +155,8 @@ static void got_span(void *context, const struct marker_span *m)
 		return;
 	if (f.end_ns < s->start_mono_ns)
 		return; /* of the past */
-	if (f.start_ns < s->start_mono_ns || f.end_ns > a->end_ns) {
+	/* A line is written when its span has ended: one that ends later than now is wrong. */
+	if (f.start_ns < s->start_mono_ns || f.end_ns > a->end_ns || f.end_ns > clock_mono_ns()) {
 		a->outside++;
 		return;
 	}
