@@ -16,6 +16,8 @@ bool hurry_needed(uint64_t wall_ns, uint64_t queue_ns);
 /* Call it from the first thread, as often as you like; the first call only begins to measure. True: our priority was
  * raised. */
 bool hurry_look(void);
-/* The warning for that case. */
+/* Did the calling thread stand in the run queue for longer than it ran, of all its life? */
+bool hurry_crowded(void);
+/* The warning for when our priority was raised. */
 #define HURRY_WORDS \
 	"this machine is overloaded: the recorder got no CPU time, and runs with real-time priority from now on"

@@ -25,7 +25,8 @@ void recorder_raise_limits(void)
 }
 
 /* A library that a target maps needs its table within milliseconds, and on a busy machine we would wait for
- * our turn behind the very target. Where that is permitted; what comes after the recording is not urgent. */
+ * our turn behind the very target. Where that is permitted; what comes after the recording is not urgent, unless the
+ * machine is so crowded that it would take minutes. */
 void recorder_hurry(bool on)
 {
 	static int before;
@@ -35,7 +36,8 @@ void recorder_hurry(bool on)
 		before = getpriority(PRIO_PROCESS, 0);
 		known = true;
 	}
-	setpriority(PRIO_PROCESS, 0, on ? -10 : before);
+	if (on || !hurry_crowded())
+		setpriority(PRIO_PROCESS, 0, on ? -10 : before);
 	if (hurry_look())
 		log_warn(HURRY_WORDS);
 }

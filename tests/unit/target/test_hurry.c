@@ -11,7 +11,7 @@ static void starved(void **state)
 	assert_false(hurry_needed(second / 100, second / 100)); /* too short to tell */
 	assert_false(hurry_needed(second, 0));
 	assert_false(hurry_needed(second, second * 3 / 4));
-	assert_true(hurry_needed(second, second * 95 / 100));
+	assert_true(hurry_needed(second, second * 85 / 100));
 	assert_true(hurry_needed(40 * second, 40 * second));
 }
 
