@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -27,11 +28,12 @@
 #include "elf/file.h"
 #include "elf/unwind/unwind.h"
 
-enum { MAX_FRAMES = 512, MAX_THREADS = 256, ROUNDS = 40 };
+enum { MAX_FRAMES = 512, MAX_THREADS = 256, ROUNDS = 40, THREADS = 6 };
 
 /* --- the target --- */
 
 static volatile uint64_t sink;
+static atomic_uint *working; /* threads that are in work(); the target shares it with the test */
 
 __attribute__((noinline)) static uint64_t realigned(uint64_t n)
 {
@@ -83,6 +85,7 @@ static void *work(void *arg)
 	char text[64];
 
 	sigaltstack(&stack, NULL);
+	atomic_fetch_add(working, 1);
 	for (;;) {
 		n += descend(kind * 7 % 60, n);
 		if (kind % 3 == 0)
@@ -102,9 +105,9 @@ static void target_main(void)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sigaction(SIGUSR1, &action, NULL);
-	for (uintptr_t i = 1; i < 6; i++)
+	for (uintptr_t i = 1; i < THREADS; i++)
 		pthread_create(&thread, NULL, work, (void *)i);
-	work((void *)6);
+	work((void *)THREADS);
 }
 
 /* --- our unwinder over a stopped process --- */
@@ -352,22 +355,38 @@ static void run_rounds(pid_t pid, unsigned rounds, struct tally *tally)
 	unload_mappings(&t);
 }
 
+/* A thread has no unwind information until it has left the C library's clone(), so that neither side can
+ * unwind it: the rounds begin when all threads work. */
+static void wait_for_threads(pid_t pid)
+{
+	int status;
+
+	while (atomic_load(working) < THREADS) {
+		assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
+		usleep(1000);
+	}
+}
+
 static void stacks_equal_libdw(void **state)
 {
 	struct tally tally = { 0 };
-	pid_t pid = fork();
+	pid_t pid;
 	int status;
 
+	working = mmap(NULL, sizeof(*working), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(working, MAP_FAILED);
+	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid)
 		target_main();
-	usleep(100 * 1000);
+	wait_for_threads(pid);
 	run_rounds(pid, ROUNDS, &tally);
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
+	munmap(working, sizeof(*working));
 	print_message("%u stacks, %u equal, %" PRIu64 " frames, deepest %u\n", tally.stacks, tally.equal,
 		      tally.frames, tally.deepest);
-	assert_true(tally.stacks >= 6 * ROUNDS - 6);
+	assert_int_equal(tally.stacks, THREADS * ROUNDS);
 	assert_true(tally.deepest > 40);
 	assert_int_equal(tally.equal, tally.stacks);
 }
