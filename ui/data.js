@@ -204,14 +204,11 @@ G.LEFT_OUT = 15; /* idents.note of what stands for nodes that are left out */
 	};
 
 	G.load = async function () {
-		const element = document.getElementById("data"), url = element.dataset.url;
+		const element = document.getElementById("data");
 		let bytes;
-		if (url) {
-			const answer = await fetch(url);
-			if (!answer.ok)
-				throw new Error("the server said " + answer.status + " to " + url);
-			bytes = new Uint8Array(await answer.arrayBuffer());
-		} else {
+		if (element.dataset.url)
+			bytes = await G.served();
+		else {
 			bytes = fromBase64(element.textContent);
 			element.remove();
 		}

@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "analyze/diff/diff.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "cmd/captures/captures.h"
 #include "cmd/cmd.h"
 #include "cmd/filters.h"
 #include "cmd/reading/analyzed.h"
@@ -17,7 +20,7 @@
 #include "serve/server.h"
 #include "serve/site.h"
 
-enum { DEFAULT_MAX_BYTES = 32 << 20 };
+enum { DEFAULT_MAX_BYTES = 32 << 20, MOST_FILES = 10000 };
 
 struct serve {
 	struct analyzed_options load;
@@ -32,9 +35,17 @@ static void serve_done(struct serve *s)
 }
 
 #ifdef GASFLAME_SERVE
+/* Nodes of the tree in a first picture: boxes of a thousandth of its width and more. */
+enum { FIRST_NODES = 20000 };
+
 struct served {
 	struct site_capture capture;
 	struct analyzed *load;
+};
+
+struct compared {
+	struct site_diff shown;
+	struct diff diff;
 };
 
 static void release(struct site_capture *c)
@@ -45,18 +56,123 @@ static void release(struct site_capture *c)
 	free(s);
 }
 
-static int read_capture(void *context, const char *path, struct site_capture **ret, struct err *err)
+static int keep_served(struct served *s, int r, struct site_capture **ret)
 {
-	const struct serve *serve = context;
-	struct served *s = mem_alloc(sizeof(*s));
-	int r = analyzed_load(path, &serve->load, &s->load, err);
-
 	if (r) {
+		analyzed_free(s->load);
 		free(s);
 		return r;
 	}
 	s->capture = (struct site_capture){ s->load->job, release };
 	*ret = &s->capture;
+	return 0;
+}
+
+static int read_capture(void *context, const char *path, struct site_capture **ret, struct err *err)
+{
+	const struct serve *serve = context;
+	struct served *s = mem_alloc(sizeof(*s));
+
+	return keep_served(s, analyzed_load(path, &serve->load, &s->load, err), ret);
+}
+
+static int read_first(void *context, const char *path, struct site_capture **ret, struct err *err)
+{
+	const struct serve *serve = context;
+	struct analyzed_options o = serve->load;
+	struct served *s = mem_alloc(sizeof(*s));
+	int r;
+
+	o.coarse = FIRST_NODES;
+	r = analyzed_read(path, &o, &s->load, err);
+	if (!r)
+		r = analyzed_outline(s->load, err);
+	/* What its quality warns of is said when all of it is read. */
+	if (!r) {
+		vec_done_each(&s->load->quality.warnings, e, free(*e));
+		vec_push(&s->load->quality.warnings, mem_strdup("A first picture, without times and light stacks: the rest is being read"));
+	}
+	return keep_served(s, r, ret);
+}
+
+static void release_diff(struct site_diff *d)
+{
+	struct compared *c = (struct compared *)d;
+
+	diff_done(&c->diff);
+	free(c);
+}
+
+/* The noise of a difference is that of its moments, which a page of one recording does not need. */
+static int select_moments(const struct site_capture *c, struct selection *ret, struct err *err)
+{
+	struct select_options o = c->job.selection->options;
+
+	o.moments = true;
+	return selection_make(c->job.profile, &o, ret, err);
+}
+
+static int compare(void *context, const struct site_capture *before, const struct site_capture *after, struct site_diff **ret,
+		   struct err *err)
+{
+	struct compared *c = mem_alloc(sizeof(*c));
+	struct selection a = { 0 }, b = { 0 };
+	int r = select_moments(before, &a, err);
+
+	if (!r)
+		r = select_moments(after, &b, err);
+	if (!r)
+		r = diff_make(&c->diff, &(struct diff_side){ before->job.profile, &a }, &(struct diff_side){ after->job.profile, &b },
+			      &(struct diff_options){ 0 }, err);
+	selection_done(&a);
+	selection_done(&b);
+	if (r) {
+		free(c);
+		return r;
+	}
+	c->shown = (struct site_diff){ &c->diff, release_diff };
+	*ret = &c->shown;
+	return 0;
+}
+
+/* --- which files --- */
+
+struct files {
+	VEC(char *) list;
+};
+
+static void files_done(struct files *f)
+{
+	vec_done_each(&f->list, e, free(*e));
+}
+
+static int add_file(void *context, const struct captures_entry *e)
+{
+	struct files *f = context;
+
+	if (f->list.n < MOST_FILES)
+		vec_push(&f->list, mem_strdup(e->path));
+	return 0;
+}
+
+/* A folder means the captures in it and below it. */
+static int find_files(char **paths, int n, struct files *ret, struct err *err)
+{
+	for (int i = 0; i < n; i++) {
+		size_t before = ret->list.n;
+		struct stat st;
+		int r;
+
+		if (stat(paths[i], &st) || !S_ISDIR(st.st_mode)) {
+			vec_push(&ret->list, mem_strdup(paths[i]));
+			continue;
+		}
+		r = captures_walk(paths[i], CAPTURES_FOLLOW, add_file, NULL, ret, err);
+		if (r)
+			return r;
+		if (ret->list.n == before)
+			return err_set(err, ENOENT, "there is no capture in %s, nor below it", paths[i]);
+	}
 	return 0;
 }
 
@@ -81,9 +197,8 @@ static int check_captures(char **paths, int n, struct err *err)
 
 static int serve_until_signal(struct serve *serve, char **paths, int n, struct err *err)
 {
-	const struct site_options options = { .paths = (const char *const *)paths, .n = n,
-					      .read = read_capture, .check = input_check, .context = serve,
-					      .max_bytes = serve->max_bytes };
+	const struct site_options options = { .paths = (const char *const *)paths, .n = n, .max_bytes = serve->max_bytes,
+					      .reader = { read_capture, read_first, compare, input_check, serve } };
 	struct server *server = NULL;
 	struct site *site;
 	sigset_t ends;
@@ -116,8 +231,16 @@ static int serve_until_signal(struct serve *serve, char **paths, int n, struct e
 	site_free(site);
 	return r;
 }
+
+static int serve_operands(struct serve *serve, struct err *err)
+{
+	_cleanup_(files_done) struct files files = { 0 };
+	int r = find_files(command_operands.v, command_operands.n, &files, err);
+
+	return r ?: serve_until_signal(serve, files.list.v, files.list.n, err);
+}
 #else
-static int serve_until_signal(struct serve *serve, char **paths, int n, struct err *err)
+static int serve_operands(struct serve *serve, struct err *err)
 {
 	return err_set(err, ENOSYS, "this gasflame was built without the server: build it with "
 				    "-Dserve=enabled (Debian: libmicrohttpd-dev), or let `gasflame report` write "
@@ -145,7 +268,7 @@ static int serve_run(const struct command *c, int argc, char **argv)
 
 	if (first < 0)
 		return -first - 1;
-	if (serve_until_signal(&s, command_operands.v, command_operands.n, &err)) {
+	if (serve_operands(&s, &err)) {
 		log_error("%s", err.text);
 		return EXIT_ERROR;
 	}
@@ -155,10 +278,12 @@ static int serve_run(const struct command *c, int argc, char **argv)
 const struct command command_serve = {
 	.name = "serve",
 	.summary = "show recordings in a browser, with the data on demand",
-	.usage = "[options] [FILE...]",
+	.usage = "[options] [FILE|FOLDER...]",
 	.describe =
 		"Serves the page that report writes, for captures that are too large for one file, or for "
-		"several of them; folded stacks, too. What the page shows first is limited by --max-size; stacks that were left "
+		"several of them; folded stacks, too. A folder means the captures in it and below it. Of several there is a list, on "
+		"which two can be compared. Of a long capture the page has a first picture at once, with the heaviest stacks, and "
+		"opens itself again when all of it is read. What the page shows is limited by --max-size; stacks that were left "
 		"out are fetched when they are zoomed into. A capture that is replaced on disk is read again "
 		"when its page is opened again. " COMMAND_NEWEST "\n"
 		"\n"
@@ -166,6 +291,7 @@ const struct command command_serve = {
 		"from this machine only (127.0.0.1). For another machine's captures use a tunnel: "
 		"ssh -L 8080:127.0.0.1:8080, and --port 8080 there. Ctrl-C ends it.",
 	.example = "gasflame serve slow.gasflame\n"
+		   "gasflame serve profiling/\n"
 		   "gasflame serve --port 8080 profiling/op-reth-seq/*.gasflame",
 	.run = serve_run,
 	.newest = 1,

@@ -4,6 +4,7 @@
 #include <strings.h>
 #include <sys/random.h>
 
+#include "base/mem.h"
 #include "base/text/str.h"
 #include "serve/guard.h"
 
@@ -47,34 +48,56 @@ bool guard_host(const char *host, unsigned port)
 	return false;
 }
 
+/* Reads digits; returns what follows, NULL = there is no number. */
+static const char *read_number(const char *text, size_t *ret)
+{
+	size_t n = strspn(text, "0123456789");
+	char digits[MAX_CAPTURE_DIGITS + 1];
+	uint64_t number;
+
+	if (!n || n > MAX_CAPTURE_DIGITS)
+		return NULL;
+	snprintf(digits, sizeof(digits), "%.*s", (int)n, text);
+	if (str_parse_uint(digits, 0, UINT32_MAX, &number))
+		return NULL;
+	*ret = number;
+	return text + n;
+}
+
+bool guard_number(const char *text, size_t *ret)
+{
+	const char *rest = text ? read_number(text, ret) : NULL;
+
+	return rest && !*rest;
+}
+
 struct guard_route guard_path(const char *token, const char *path)
 {
-	const struct guard_route nothing = { GUARD_NOTHING, 0 };
+	static const struct {
+		const char *name;
+		enum guard_kind kind;
+	} below[] = { { "", GUARD_SLASH }, { "/", GUARD_PAGE }, { "/data", GUARD_DATA }, { "/first", GUARD_FIRST },
+		      { "/progress", GUARD_PROGRESS } };
+	const struct guard_route nothing = { GUARD_NOTHING, 0, GUARD_NONE };
+	struct guard_route r = nothing;
 	const char *given = *path == '/' ? path + 1 : path, *rest = given + strcspn(given, "/");
-	char digits[MAX_CAPTURE_DIGITS + 1];
-	uint64_t capture;
-	size_t n;
 
 	if (*path != '/' || !guard_token_is(token, given, rest - given))
 		return nothing;
-	if (!*rest)
-		return (struct guard_route){ GUARD_SLASH, 0 };
-	rest++;
-	if (!*rest)
-		return (struct guard_route){ GUARD_LIST, 0 };
-	n = strspn(rest, "0123456789");
-	if (!n || n > MAX_CAPTURE_DIGITS)
-		return nothing;
-	snprintf(digits, sizeof(digits), "%.*s", (int)n, rest);
-	if (str_parse_uint(digits, 0, UINT32_MAX, &capture))
-		return nothing;
-	rest += n;
-	if (!*rest)
-		return (struct guard_route){ GUARD_SLASH, capture };
-	if (!strcmp(rest, "/"))
-		return (struct guard_route){ GUARD_PAGE, capture };
-	if (!strcmp(rest, "/data"))
-		return (struct guard_route){ GUARD_DATA, capture };
+	if (!*rest || !rest[1] || !strcmp(rest, "/diff")) {
+		r.kind = !*rest ? GUARD_SLASH : !rest[1] ? GUARD_LIST : GUARD_DIFF;
+		return r;
+	}
+	rest = read_number(rest + 1, &r.capture);
+	if (rest && *rest == '-') {
+		r.before = r.capture;
+		rest = read_number(rest + 1, &r.capture);
+	}
+	for (size_t i = 0; rest && i < ARRAY_LEN(below); i++)
+		if (!strcmp(rest, below[i].name)) {
+			r.kind = below[i].kind;
+			return r;
+		}
 	return nothing;
 }
 

@@ -1,8 +1,9 @@
 /*
  * guard.h - which requests are allowed: the rules of the server as functions of strings.
  *
- * A path is /TOKEN/ (the list), /TOKEN/N/ (the page of capture N) or /TOKEN/N/data. A client without the
- * token learns nothing, not even that this is gasflame.
+ * A path is /TOKEN/ (the list), /TOKEN/N/ (the page of capture N) or /TOKEN/M-N/ (N compared with M, which was before it),
+ * and below a page data, first and progress; or /TOKEN/diff, the form of the list. A client without the token learns nothing,
+ * not even that this is gasflame.
  */
 #pragma once
 
@@ -27,14 +28,21 @@ enum guard_kind {
 	GUARD_LIST,
 	GUARD_PAGE,
 	GUARD_DATA,
+	GUARD_FIRST,    /* the data of a first picture */
+	GUARD_PROGRESS, /* how far the data are */
+	GUARD_DIFF,     /* the form: leads to a page of two */
 	GUARD_SLASH, /* a page without its last slash: it would look for its data in the wrong place */
 };
 
+#define GUARD_NONE SIZE_MAX
+
 struct guard_route {
 	enum guard_kind kind;
-	size_t capture;
+	size_t capture, before; /* before: GUARD_NONE unless it is a page of two */
 };
 
 struct guard_route guard_path(const char *token, const char *path);
+/* The number of a capture, as in a path. */
+bool guard_number(const char *text, size_t *ret);
 /* Exactly 16 hex digits, as the version of a capture is written. */
 bool guard_version(const char *text, uint64_t *ret);

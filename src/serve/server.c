@@ -19,6 +19,7 @@
 #include "serve/server.h"
 #include "serve/site.h"
 #include "serve/visitors.h"
+#include "serve/datamaker.h"
 
 enum { CONNECTION_BYTES = 32 << 10 };
 
@@ -30,10 +31,13 @@ static struct {
 	__typeof__(MHD_get_connection_info) *get_connection_info;
 	__typeof__(MHD_get_connection_values) *get_connection_values;
 	__typeof__(MHD_lookup_connection_value) *lookup_connection_value;
+	__typeof__(MHD_quiesce_daemon) *quiesce_daemon;
 	__typeof__(MHD_queue_response) *queue_response;
+	__typeof__(MHD_resume_connection) *resume_connection;
 	__typeof__(MHD_set_connection_option) *set_connection_option;
 	__typeof__(MHD_start_daemon) *start_daemon;
 	__typeof__(MHD_stop_daemon) *stop_daemon;
+	__typeof__(MHD_suspend_connection) *suspend_connection;
 } lib;
 
 static const struct library_function functions[] = {
@@ -43,15 +47,19 @@ static const struct library_function functions[] = {
 	{ "MHD_get_connection_info", (void **)&lib.get_connection_info },
 	{ "MHD_get_connection_values", (void **)&lib.get_connection_values },
 	{ "MHD_lookup_connection_value", (void **)&lib.lookup_connection_value },
+	{ "MHD_quiesce_daemon", (void **)&lib.quiesce_daemon },
 	{ "MHD_queue_response", (void **)&lib.queue_response },
+	{ "MHD_resume_connection", (void **)&lib.resume_connection },
 	{ "MHD_set_connection_option", (void **)&lib.set_connection_option },
 	{ "MHD_start_daemon", (void **)&lib.start_daemon },
 	{ "MHD_stop_daemon", (void **)&lib.stop_daemon },
+	{ "MHD_suspend_connection", (void **)&lib.suspend_connection },
 };
 
 struct server {
 	struct MHD_Daemon *daemon;
 	struct site *site;
+	struct datamaker *maker;
 	struct visitors visitors; /* of the server's thread alone */
 	unsigned port;
 	char token[GUARD_TOKEN_CHARS + 1];
@@ -65,7 +73,7 @@ static const struct {
 } headers[] = {
 	{ "Content-Security-Policy",
 	  "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
-	  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" },
+	  "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'" },
 	{ "X-Content-Type-Options", "nosniff" },
 	{ "Cache-Control", "no-store" },
 	{ "Referrer-Policy", "no-referrer" },
@@ -143,15 +151,75 @@ static void know(struct server *s, struct MHD_Connection *c)
 	lib.set_connection_option(c, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)SERVER_IDLE_S);
 }
 
-static struct answer get_data(struct server *s, struct MHD_Connection *c, size_t capture)
+/* --- data, which the data maker makes --- */
+
+/* On the data maker's thread: the request goes on, and handle() is called again. */
+static void finish_job(struct datamaker_job *job)
+{
+	lib.resume_connection(job->who);
+}
+
+/* A request is at its end, in whatever way; a connection that waits for its data is not. */
+static void completed(void *context, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode how)
+{
+	struct datamaker_job *job = *state;
+
+	*state = NULL;
+	if (!job)
+		return;
+	blob_drop(job->answer.body);
+	free(job);
+}
+
+/* Returns false where the request makes no sense. */
+static bool make_job(struct MHD_Connection *c, const struct guard_route *route, struct datamaker_job *ret)
 {
 	const char *v = lib.lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "v");
 	const char *under = lib.lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "under");
-	uint64_t version, node = 0;
+	uint64_t node = 0;
 
-	if (!guard_version(v, &version) || (under && str_parse_uint(under, 1, UINT32_MAX, &node)))
-		return site_sentence(400, "data wants v=VERSION, as the page has it, and maybe under=NODE");
-	return site_data(s->site, capture, version, node);
+	*ret = (struct datamaker_job){ .show = { route->capture, route->before }, .first = route->kind == GUARD_FIRST, .who = c };
+	if (!guard_version(v, &ret->version) || (under && (ret->first || str_parse_uint(under, 1, UINT32_MAX, &node))))
+		return false;
+	ret->under = node;
+	return true;
+}
+
+static enum MHD_Result ask_maker(struct server *s, struct MHD_Connection *c, const struct guard_route *route, void **state)
+{
+	struct datamaker_job *job, asked;
+
+	if (!make_job(c, route, &asked))
+		return reply(c, site_sentence(400, "data wants v=VERSION, as the page has it, and maybe under=NODE"), NULL, NULL);
+	*state = job = mem_alloc(sizeof(*job));
+	*job = asked;
+	lib.suspend_connection(c);
+	datamaker_add(s->maker, job);
+	return MHD_YES;
+}
+
+/* The data maker is done with it. */
+static enum MHD_Result answer_job(struct MHD_Connection *c, struct datamaker_job *job)
+{
+	struct answer a = job->answer;
+
+	job->answer.body = NULL;
+	return reply(c, a, NULL, NULL);
+}
+
+/* --- the others --- */
+
+/* The form of the list leads to a page of two. */
+static enum MHD_Result redirect_diff(struct MHD_Connection *c)
+{
+	size_t before, after;
+	char to[32];
+
+	if (!guard_number(lib.lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "before"), &before) ||
+	    !guard_number(lib.lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "after"), &after))
+		return reply(c, site_sentence(400, "diff wants before=NUMBER and after=NUMBER, of the list"), NULL, NULL);
+	snprintf(to, sizeof(to), "%zu-%zu/", before, after);
+	return reply(c, site_sentence(302, "its page"), "Location", to);
 }
 
 static enum MHD_Result handle(void *context, struct MHD_Connection *c, const char *path, const char *method,
@@ -159,9 +227,12 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
 {
 	struct server *s = context;
 	struct guard_route route = guard_path(s->token, path);
+	struct site_show show = { route.capture, route.before };
 	struct host_check host = { .port = s->port };
 	char with_slash[128];
 
+	if (*state)
+		return answer_job(c, *state);
 	lib.get_connection_values(c, MHD_HEADER_KIND, check_host, &host);
 	if (host.good != 1 || host.bad || route.kind == GUARD_NOTHING)
 		return reply(c, site_sentence(404, "there is nothing here"), NULL, NULL);
@@ -172,9 +243,14 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
 	case GUARD_LIST:
 		return reply(c, site_list(s->site), NULL, NULL);
 	case GUARD_PAGE:
-		return reply(c, site_page(s->site, route.capture), NULL, NULL);
+		return reply(c, site_page(s->site, show), NULL, NULL);
+	case GUARD_PROGRESS:
+		return reply(c, site_progress(s->site, show), NULL, NULL);
 	case GUARD_DATA:
-		return reply(c, get_data(s, c, route.capture), NULL, NULL);
+	case GUARD_FIRST:
+		return ask_maker(s, c, &route, state);
+	case GUARD_DIFF:
+		return redirect_diff(c);
 	case GUARD_SLASH:
 		snprintf(with_slash, sizeof(with_slash), "%s/", path);
 		return reply(c, site_sentence(302, "its path ends in a slash"), "Location", with_slash);
@@ -229,13 +305,20 @@ int server_start(struct site *site, uint16_t port, struct server **ret, struct e
 	if (fd < 0)
 		return fd;
 	snprintf(s->url, sizeof(s->url), "http://127.0.0.1:%u/%s/", s->port, s->token);
+	r = datamaker_start(site, finish_job, &s->maker, err);
+	if (r) {
+		fd_close(&fd);
+		return r;
+	}
 	s->daemon = lib.start_daemon(
-		MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ERROR_LOG, 0, NULL, NULL, handle, s,
+		MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, s,
 		MHD_OPTION_EXTERNAL_LOGGER, log_problem, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)SERVER_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned)SERVER_STRANGER_IDLE_S, MHD_OPTION_NOTIFY_CONNECTION, connected, s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+		(unsigned)SERVER_STRANGER_IDLE_S, MHD_OPTION_NOTIFY_CONNECTION, connected, s, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_END);
 	if (!s->daemon) {
+		datamaker_stop(s->maker);
+		datamaker_free(s->maker);
 		fd_close(&fd);
 		return err_set(err, EIO, "the server does not start; -v may say why");
 	}
@@ -251,8 +334,15 @@ const char *server_url(const struct server *s)
 
 void server_stop(struct server *s)
 {
+	int fd;
+
 	if (!s)
 		return;
+	/* No connection may be suspended when the daemon ends, nor may a new one ask. */
+	fd = lib.quiesce_daemon(s->daemon);
+	datamaker_stop(s->maker);
 	lib.stop_daemon(s->daemon);
+	datamaker_free(s->maker);
+	fd_close(&fd);
 	free(s);
 }

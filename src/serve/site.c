@@ -1,22 +1,23 @@
+#include "serve/site.h"
+
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/err.h"
 #include "base/map.h"
-#include "base/text/str.h"
 #include "base/vec.h"
-#include "export/page/page.h"
 #include "capture/capture.h"
-#include "serve/site.h"
+#include "export/page/page.h"
 
 /* How many captures are kept in memory, and how many bytes of answers at least. */
 enum { CAPTURES_KEPT = 2, ANSWERS_KEPT_BYTES = 128 << 20 };
+/* A capture of this size is read and shown in about half a second; a larger one has a first picture. */
+enum { LONG_BYTES = 6 << 20 };
 
-static const char html[] = "text/html; charset=utf-8";
+static const char html[] = "text/html; charset=utf-8", bytes[] = "application/octet-stream";
 
 struct shelf {
 	struct site_capture *capture; /* NULL: not in memory */
@@ -25,17 +26,24 @@ struct shelf {
 };
 
 struct kept {
-	size_t capture;
+	struct site_show show;
 	uint64_t version, used;
 	uint32_t under;
+	bool first; /* the first picture */
 	struct blob *blob;
 };
 
 struct site {
 	struct site_options o;
 	struct shelf *shelves; /* one a path */
-	VEC(struct kept) kept;
+	struct site_diff *diff; /* the last one; NULL = none */
+	struct site_show diff_of;
+	uint64_t diff_version;
 	uint64_t clock; /* counts requests, for least-recently-used eviction */
+	pthread_mutex_t lock; /* of what follows: both threads need it */
+	VEC(struct kept) kept;
+	struct site_show doing_for;
+	const char *doing; /* NULL: nothing */
 };
 
 struct site *site_new(const struct site_options *o)
@@ -43,13 +51,14 @@ struct site *site_new(const struct site_options *o)
 	struct site *s = mem_alloc(sizeof(*s));
 
 	s->o = *o;
-	s->shelves = mem_alloc(o->n * sizeof(*s->shelves));
+	s->shelves = mem_alloc((o->n + 1) * sizeof(*s->shelves));
+	pthread_mutex_init(&s->lock, NULL);
 	return s;
 }
 
 void blob_drop(struct blob *b)
 {
-	if (!b || --b->users)
+	if (!b || atomic_fetch_sub(&b->users, 1) > 1)
 		return;
 	buf_done(&b->data);
 	free(b);
@@ -57,7 +66,7 @@ void blob_drop(struct blob *b)
 
 static struct blob *blob_take(struct blob *b)
 {
-	b->users++;
+	atomic_fetch_add(&b->users, 1);
 	return b;
 }
 
@@ -65,7 +74,8 @@ static struct blob *blob_new(struct buf *data)
 {
 	struct blob *b = mem_alloc(sizeof(*b));
 
-	*b = (struct blob){ 1, *data };
+	atomic_init(&b->users, 1);
+	b->data = *data;
 	*data = (struct buf){ 0 };
 	return b;
 }
@@ -78,10 +88,20 @@ struct answer site_sentence(unsigned status, const char *sentence)
 	return (struct answer){ status, "text/plain; charset=utf-8", blob_new(&b) };
 }
 
-static void release(struct shelf *shelf)
+static void forget_diff(struct site *s)
 {
-	if (shelf->capture)
-		shelf->capture->release(shelf->capture);
+	if (s->diff)
+		s->diff->release(s->diff);
+	s->diff = NULL;
+}
+
+/* What was compared with it goes, too. */
+static void release(struct site *s, struct shelf *shelf)
+{
+	if (!shelf->capture)
+		return;
+	forget_diff(s);
+	shelf->capture->release(shelf->capture);
 	shelf->capture = NULL;
 }
 
@@ -90,21 +110,32 @@ void site_free(struct site *s)
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->o.n; i++)
-		release(&s->shelves[i]);
+		release(s, &s->shelves[i]);
 	vec_done_each(&s->kept, e, blob_drop(e->blob));
+	pthread_mutex_destroy(&s->lock);
 	free(s->shelves);
 	free(s);
 }
 
-/* --- the cache --- */
+static bool same_show(struct site_show a, struct site_show b)
+{
+	return a.capture == b.capture && a.before == b.before;
+}
+
+static bool exists(const struct site *s, struct site_show show)
+{
+	return show.capture < s->o.n && (show.before == SITE_NONE || show.before < s->o.n);
+}
+
+/* --- the cache; with the lock --- */
 
 static uint64_t kept_bytes(const struct site *s)
 {
-	uint64_t bytes = 0;
+	uint64_t n = 0;
 
 	for (size_t i = 0; i < s->kept.n; i++)
-		bytes += s->kept.v[i].blob->data.n;
-	return bytes;
+		n += s->kept.v[i].blob->data.n;
+	return n;
 }
 
 static void forget(struct site *s, size_t i)
@@ -119,6 +150,7 @@ static void keep(struct site *s, struct kept k)
 	uint64_t limit = MAX((uint64_t)ANSWERS_KEPT_BYTES, 2 * s->o.max_bytes);
 
 	k.used = s->clock;
+	pthread_mutex_lock(&s->lock);
 	vec_push(&s->kept, k);
 	while (s->kept.n > 1 && kept_bytes(s) > limit) {
 		size_t oldest = 0;
@@ -128,19 +160,44 @@ static void keep(struct site *s, struct kept k)
 				oldest = i;
 		forget(s, oldest);
 	}
+	pthread_mutex_unlock(&s->lock);
 }
 
-static struct kept *find_kept(struct site *s, size_t capture, uint64_t version, uint32_t under)
+/* Returns what is kept for a request, taken for the caller; NULL = nothing. */
+static struct blob *take_kept(struct site *s, const struct kept *wanted)
 {
-	for (size_t i = 0; i < s->kept.n; i++) {
+	struct blob *found = NULL;
+
+	pthread_mutex_lock(&s->lock);
+	for (size_t i = 0; i < s->kept.n && !found; i++) {
 		struct kept *k = &s->kept.v[i];
 
-		if (k->capture == capture && k->version == version && k->under == under) {
-			k->used = s->clock;
-			return k;
-		}
+		if (!same_show(k->show, wanted->show) || k->version != wanted->version || k->under != wanted->under ||
+		    k->first != wanted->first)
+			continue;
+		k->used = s->clock;
+		found = blob_take(k->blob);
 	}
-	return NULL;
+	pthread_mutex_unlock(&s->lock);
+	return found;
+}
+
+/* What is kept of another version of a capture can never be asked for again. */
+static void forget_others(struct site *s, struct site_show show, uint64_t version)
+{
+	pthread_mutex_lock(&s->lock);
+	for (size_t k = s->kept.n; k-- > 0;)
+		if (same_show(s->kept.v[k].show, show) && s->kept.v[k].version != version)
+			forget(s, k);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void say_doing(struct site *s, struct site_show show, const char *doing)
+{
+	pthread_mutex_lock(&s->lock);
+	s->doing = doing;
+	s->doing_for = show;
+	pthread_mutex_unlock(&s->lock);
 }
 
 /* --- captures --- */
@@ -161,11 +218,19 @@ static uint64_t hash_file(uint64_t hash, const char *path)
 }
 
 /* Another number whenever the file or its journal was written to or replaced. */
-static uint64_t version_on_disk(const char *path)
+static uint64_t version_of(const struct site *s, size_t capture)
 {
+	const char *path = s->o.paths[capture];
 	_cleanup_free_ char *journal = mem_printf("%s-wal", path);
 
 	return hash_file(hash_file(0, path), journal);
+}
+
+static uint64_t version_on_disk(const struct site *s, struct site_show show)
+{
+	uint64_t version = version_of(s, show.capture);
+
+	return show.before == SITE_NONE ? version : map_hash(version ^ map_hash(version_of(s, show.before)));
 }
 
 static void make_room(struct site *s)
@@ -180,21 +245,56 @@ static void make_room(struct site *s)
 			oldest = i;
 	}
 	if (n >= CAPTURES_KEPT)
-		release(&s->shelves[oldest]);
+		release(s, &s->shelves[oldest]);
 }
 
-static int read_capture(struct site *s, size_t i, uint64_t version, struct err *err)
+/* Reads a capture that is not in memory, or not as it is on disk. */
+static int get_capture(struct site *s, size_t i, uint64_t version, struct err *err)
 {
 	struct shelf *shelf = &s->shelves[i];
 
-	release(shelf);
-	for (size_t k = s->kept.n; k-- > 0;)
-		if (s->kept.v[k].capture == i && s->kept.v[k].version != version)
-			forget(s, k);
+	shelf->used = s->clock;
+	if (shelf->capture && shelf->version == version)
+		return 0;
+	release(s, shelf);
 	make_room(s);
 	shelf->version = version;
-	shelf->used = s->clock;
-	return s->o.read(s->o.context, s->o.paths[i], &shelf->capture, err);
+	return s->o.reader.read(s->o.reader.context, s->o.paths[i], &shelf->capture, err);
+}
+
+/* Is what a page asks for in memory, in the version that it asks for? */
+static bool is_in_memory(const struct site *s, struct site_show show, uint64_t version)
+{
+	const struct shelf *after = &s->shelves[show.capture];
+
+	if (show.before != SITE_NONE)
+		return s->diff && same_show(s->diff_of, show) && s->diff_version == version;
+	return after->capture && after->version == version;
+}
+
+/* Reads what a page shows. */
+static int get_all(struct site *s, struct site_show show, uint64_t version, struct err *err)
+{
+	int r;
+
+	if (is_in_memory(s, show, version)) {
+		s->shelves[show.capture].used = s->clock;
+		return 0;
+	}
+	forget_others(s, show, version);
+	say_doing(s, show, "reading");
+	if (show.before == SITE_NONE)
+		return get_capture(s, show.capture, version, err);
+	forget_diff(s);
+	r = get_capture(s, show.before, version_of(s, show.before), err);
+	if (!r)
+		r = get_capture(s, show.capture, version_of(s, show.capture), err);
+	if (!r)
+		r = s->o.reader.compare(s->o.reader.context, s->shelves[show.before].capture, s->shelves[show.capture].capture,
+					&s->diff, err);
+	s->diff_of = show;
+	s->diff_version = version;
+	return r;
 }
 
 /* --- answers --- */
@@ -204,162 +304,149 @@ static struct answer missing(void)
 	return site_sentence(404, "there is nothing here");
 }
 
-struct answer site_page(struct site *s, size_t i)
+struct answer site_list(struct site *s)
 {
-	struct err err = { 0 };
-	const struct page_options o = { .max_bytes = s->o.max_bytes };
-	struct buf page = { 0 };
-	struct shelf *shelf;
-	uint64_t version;
-	char data[32];
+	struct buf b = { 0 };
 
-	if (i >= s->o.n)
+	list_put(&s->o, &b);
+	return (struct answer){ 200, html, blob_new(&b) };
+}
+
+/* A file that is none any more is told at once, not behind a page. *ret_long: a capture that takes long to read. */
+static int check_file(const struct site *s, size_t i, bool *ret_long, struct err *err)
+{
+	const char *kind = NULL;
+	struct stat st;
+	int r = s->o.reader.check ? s->o.reader.check(s->o.paths[i], &kind, err) : 0;
+
+	if (!r && stat(s->o.paths[i], &st))
+		r = err_errno(err, errno, "cannot open %s", s->o.paths[i]);
+	*ret_long = !r && !kind && st.st_size >= LONG_BYTES;
+	return r;
+}
+
+struct answer site_page(struct site *s, struct site_show show)
+{
+	struct page_options o = { .max_bytes = s->o.max_bytes, .list_url = s->o.n > 1 ? "../" : NULL };
+	struct buf page = { 0 };
+	struct err err = { 0 };
+	struct blob *made;
+	bool is_long;
+	char data[32], first[32];
+	uint64_t version;
+
+	if (!exists(s, show))
 		return missing();
-	s->clock++;
-	shelf = &s->shelves[i];
-	version = version_on_disk(s->o.paths[i]);
-	if ((!shelf->capture || shelf->version != version) && read_capture(s, i, version, &err))
+	if (check_file(s, show.capture, &is_long, &err) || (show.before != SITE_NONE && check_file(s, show.before, &is_long, &err)))
 		return site_sentence(500, err.text);
-	shelf->used = s->clock;
+	version = version_on_disk(s, show);
 	snprintf(data, sizeof(data), "data?v=%016llx", (unsigned long long)version);
-	if (page_write(&shelf->capture->job, 1, &o, data, &page, &err)) {
+	snprintf(first, sizeof(first), "first?v=%016llx", (unsigned long long)version);
+	made = take_kept(s, &(struct kept){ .show = show, .version = version });
+	if (!made && is_long && show.before == SITE_NONE && s->o.reader.first)
+		o.first_url = first;
+	blob_drop(made);
+	if (page_write(NULL, 0, &o, data, &page, &err)) {
 		buf_done(&page);
 		return site_sentence(500, err.text);
 	}
 	return (struct answer){ 200, html, blob_new(&page) };
 }
 
-struct answer site_data(struct site *s, size_t i, uint64_t version, uint32_t under)
+struct answer site_progress(struct site *s, struct site_show show)
 {
-	const struct page_options o = { .max_bytes = s->o.max_bytes, .under = under };
+	char text[64] = "Waiting for another page …";
+	const char *doing;
+
+	if (!exists(s, show))
+		return missing();
+	pthread_mutex_lock(&s->lock);
+	doing = s->doing && same_show(s->doing_for, show) ? s->doing : NULL;
+	pthread_mutex_unlock(&s->lock);
+	if (doing && *doing == 'r')
+		snprintf(text, sizeof(text), "Reading the recording: %u %%", capture_read_progress() / 10);
+	else if (doing)
+		snprintf(text, sizeof(text), "Making the page …");
+	return site_sentence(200, text);
+}
+
+static struct answer keep_answer(struct site *s, struct kept k, struct buf *data)
+{
+	struct blob *b = blob_new(data);
+
+	k.blob = blob_take(b);
+	keep(s, k);
+	return (struct answer){ 200, bytes, b };
+}
+
+static struct answer replaced(void)
+{
+	return site_sentence(410, "the capture was replaced since this page was opened: reload the page");
+}
+
+struct answer site_first(struct site *s, struct site_show show, uint64_t version)
+{
+	const struct page_options o = { .max_bytes = s->o.max_bytes, .no_times = true };
+	struct kept k = { .show = show, .version = version, .first = true };
+	struct site_capture *c = NULL;
 	struct err err = { 0 };
 	struct buf data = { 0 };
-	struct shelf *shelf;
-	struct kept *k;
-	struct blob *b;
+	int r;
 
-	if (i >= s->o.n)
+	if (!exists(s, show) || show.before != SITE_NONE || !s->o.reader.first)
 		return missing();
 	s->clock++;
-	k = find_kept(s, i, version, under);
-	if (k)
-		return (struct answer){ 200, "application/octet-stream", blob_take(k->blob) };
-	shelf = &s->shelves[i];
-	if (!shelf->capture || shelf->version != version) {
-		if (version != version_on_disk(s->o.paths[i]))
-			return site_sentence(410, "the capture was replaced since this page was opened: "
-						  "reload the page");
-		if (read_capture(s, i, version, &err))
-			return site_sentence(500, err.text);
-	}
-	shelf->used = s->clock;
-	if (page_data(&shelf->capture->job, 1, &o, &data, &err)) {
-		buf_done(&data);
-		return site_sentence(err.code == ENOENT ? 404 : 500, err.text);
-	}
-	b = blob_new(&data);
-	keep(s, (struct kept){ .capture = i, .version = version, .under = under, .blob = blob_take(b) });
-	return (struct answer){ 200, "application/octet-stream", b };
+	k.blob = take_kept(s, &k);
+	if (k.blob)
+		return (struct answer){ 200, bytes, k.blob };
+	if (version != version_on_disk(s, show))
+		return replaced();
+	r = s->o.reader.first(s->o.reader.context, s->o.paths[show.capture], &c, &err);
+	if (!r)
+		r = page_data(&c->job, 1, &o, &data, &err);
+	if (c)
+		c->release(c);
+	if (!r)
+		return keep_answer(s, k, &data);
+	buf_done(&data);
+	return site_sentence(500, err.text);
 }
 
-/* --- the list --- */
-
-static const char list_head[] =
-	"<!doctype html>\n"
-	"<html lang=\"en\"><meta charset=\"utf-8\"><title>gasflame</title>\n"
-	"<meta name=\"viewport\" content=\"width=device-width\">\n"
-	"<style>\n"
-	":root { color-scheme: light; --ground: #fff; --text: #16181d; --line: #d5d8de; --dim: #626a76;\n"
-	"  --accent: #0b62c4 }\n"
-	"@media (prefers-color-scheme: dark) { :root { color-scheme: dark; --ground: #14161a;\n"
-	"  --text: #e4e7ec; --line: #333842; --dim: #969fad; --accent: #78b4ff } }\n"
-	"body { font: 13px/1.5 system-ui, sans-serif; font-variant-numeric: tabular-nums;\n"
-	"  margin: 32px auto; max-width: 1180px; padding: 0 24px; background: var(--ground); color: var(--text) }\n"
-	"h1 { font-size: 15px } table { border-collapse: collapse; width: 100% }\n"
-	"th, i { font-weight: normal; font-style: normal; color: var(--dim) }\n"
-	"th, td { text-align: left; padding: 5px 20px 5px 0; border-bottom: 1px solid var(--line);\n"
-	"  vertical-align: top; white-space: nowrap }\n"
-	".n { text-align: right } td.w { white-space: normal; overflow-wrap: anywhere; min-width: 160px }\n"
-	"a { display: block; color: var(--accent); font-family: ui-monospace, monospace }\n"
-	"</style>\n";
-
-/* The folder in small print, and the name as the link. */
-static void put_file(struct buf *b, const char *path, size_t i)
+static int encode(struct site *s, struct site_show show, uint32_t under, struct buf *data, struct err *err)
 {
-	const char *name = str_base_name(path);
-	_cleanup_free_ char *folder = mem_strndup(path, name - path);
+	struct page_options o = { .max_bytes = s->o.max_bytes, .under = under };
+	struct export_job sides[2];
 
-	buf_printf(b, "<tr><td class=\"w\"><a href=\"%zu/\">", i);
-	buf_xml(b, name);
-	buf_puts(b, "</a><i>");
-	buf_xml(b, folder);
-	buf_puts(b, "</i>");
+	say_doing(s, show, "making");
+	if (show.before == SITE_NONE)
+		return page_data(&s->shelves[show.capture].capture->job, 1, &o, data, err);
+	sides[0] = s->shelves[show.before].capture->job;
+	sides[1] = s->shelves[show.capture].capture->job;
+	o.diff = s->diff->diff;
+	return page_data(sides, 2, &o, data, err);
 }
 
-/* "cpu,wait" with room to break the line. */
-static void put_what(struct buf *b, const char *what)
+struct answer site_data(struct site *s, struct site_show show, uint64_t version, uint32_t under)
 {
-	for (const char *end; *what; what = end + (*end == ',')) {
-		_cleanup_free_ char *word = NULL;
-
-		end = what + strcspn(what, ",");
-		word = mem_strndup(what, end - what);
-		buf_xml(b, word);
-		buf_puts(b, *end ? ", " : "");
-	}
-}
-
-static void list_row(const struct site *s, size_t i, struct buf *b)
-{
-	const char *path = s->o.paths[i], *kind = NULL;
-	struct capture_summary summary = { 0 };
+	struct kept k = { .show = show, .version = version, .under = under };
 	struct err err = { 0 };
-	char when[64] = "", text[32];
-	_cleanup_free_ char *counts = NULL;
-	struct tm tm;
-	time_t start;
+	struct buf data = { 0 };
+	int r;
 
-	put_file(b, path, i);
-	if (s->o.check && !s->o.check(path, &kind, &err) && kind) {
-		buf_puts(b, "<td class=\"w\">-<td class=\"w\">");
-		buf_xml(b, kind);
-		buf_puts(b, "<td>-<td class=\"n\">-<td class=\"n\">-\n");
-		return;
-	}
-	err = (struct err){ 0 };
-	if (capture_summary(path, &summary, &err)) {
-		buf_puts(b, "<td class=\"w\" colspan=\"5\">");
-		buf_xml(b, err.text);
-		buf_puts(b, "\n");
-		return;
-	}
-	counts = capture_summary_counts(&summary);
-	start = summary.start_wall_ns / 1000000000;
-	if (!localtime_r(&start, &tm) || !strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm))
-		when[0] = 0;
-	buf_puts(b, "<td class=\"w\">");
-	buf_xml(b, summary.target ? summary.target : "");
-	buf_puts(b, "<td class=\"w\">");
-	put_what(b, summary.what ? summary.what : "");
-	buf_printf(b, "<td>%s%s", when, summary.finished ? "" : " (unfinished)");
-	buf_printf(b, "<td class=\"n\">%s",
-		   summary.duration_ns ? str_duration(text, summary.duration_ns) : "-");
-	buf_puts(b, "<td class=\"w\">");
-	buf_xml(b, counts);
-	buf_puts(b, "\n");
-	capture_summary_done(&summary);
-}
-
-struct answer site_list(struct site *s)
-{
-	struct buf b = { 0 };
-
-	buf_puts(&b, list_head);
-	buf_printf(&b, "<h1>gasflame &middot; %zu capture%s</h1>\n<table>\n<tr><th>file<th>target<th>what"
-		       "<th>when<th class=\"n\">duration<th>recorded\n",
-		   s->o.n, s->o.n == 1 ? "" : "s");
-	for (size_t i = 0; i < s->o.n; i++)
-		list_row(s, i, &b);
-	buf_puts(&b, "</table>\n");
-	return (struct answer){ 200, html, blob_new(&b) };
+	if (!exists(s, show))
+		return missing();
+	s->clock++;
+	k.blob = take_kept(s, &k);
+	if (k.blob)
+		return (struct answer){ 200, bytes, k.blob };
+	if (!is_in_memory(s, show, version) && version != version_on_disk(s, show))
+		return replaced();
+	r = get_all(s, show, version, &err);
+	if (!r)
+		r = encode(s, show, under, &data, &err);
+	say_doing(s, show, NULL);
+	if (!r)
+		return keep_answer(s, k, &data);
+	buf_done(&data);
+	return site_sentence(err.code == ENOENT ? 404 : 500, err.text);
 }

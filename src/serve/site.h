@@ -1,22 +1,25 @@
 /*
  * site.h - the content of the server: the captures, their pages and their data, made on request.
  *
- * A capture is read when its page is opened and cached, as are the last captures and answers within a
- * bound; the oldest go first. A page shows the file as it was on disk when it was opened, and its later
- * requests carry that version: they are answered from it while it is in memory, and refused when the
- * file was replaced in the meantime and only the new one could be read. Opening the page again shows the
- * new one.
+ * The page itself comes at once, and asks for its data. Of a long capture there is a first picture, from the sums that the
+ * recorder wrote, while the capture is being read; the page then opens itself again. A capture is cached once it was read, as
+ * are the last captures and answers within a bound; the oldest go first. A page shows the file as it was on disk when it was
+ * opened, and its requests carry that version: they are answered from it while it is in memory, and refused when the file was
+ * replaced in the meantime and only the new one could be read. Opening the page again shows the new one.
  *
- * Not thread-safe: the server calls it from one thread.
+ * Two threads: site_list(), site_page() and site_progress() take no time, and may be called while another thread is in
+ * site_first() or site_data(), which read captures. Of these there is one at a time.
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "export/export.h"
 
+struct diff;
 struct err;
 
 /* A capture in memory, as the command reads it. */
@@ -24,23 +27,40 @@ struct site_capture {
 	struct export_job job;
 	void (*release)(struct site_capture *c);
 };
-typedef int site_read_fn(void *context, const char *path, struct site_capture **ret, struct err *err);
+/* Two of them, compared. */
+struct site_diff {
+	const struct diff *diff;
+	void (*release)(struct site_diff *d);
+};
 
-/* Returns whether the file can be read, and its kind; *ret_kind NULL: a capture. */
-typedef int site_check_fn(const char *path, const char **ret_kind, struct err *err);
+struct site_reader {
+	int (*read)(void *context, const char *path, struct site_capture **ret, struct err *err);
+	/* The same, with its heaviest stacks only and without times, which is faster; NULL: there is no such way. */
+	int (*first)(void *context, const char *path, struct site_capture **ret, struct err *err);
+	int (*compare)(void *context, const struct site_capture *before, const struct site_capture *after,
+		       struct site_diff **ret, struct err *err);
+	/* Returns whether the file can be read, and its kind; *ret_kind NULL: a capture. NULL: all are captures. */
+	int (*check)(const char *path, const char **ret_kind, struct err *err);
+	void *context;
+};
 
 struct site_options {
 	const char *const *paths; /* lives longer than the site */
 	size_t n;
-	site_read_fn *read;
-	site_check_fn *check;     /* NULL: all are captures */
-	void *context;
+	struct site_reader reader;
 	uint64_t max_bytes;       /* limit of the data sent at once, as page_options */
 };
 
+/* What a page shows: a capture, or the difference between two. */
+struct site_show {
+	size_t capture;
+	size_t before; /* SITE_NONE: nothing is compared */
+};
+#define SITE_NONE SIZE_MAX
+
 /* Bytes that several answers may share. */
 struct blob {
-	unsigned users;
+	atomic_uint users;
 	struct buf data;
 };
 void blob_drop(struct blob *b); /* frees it after its last user; NULL is fine */
@@ -57,9 +77,16 @@ struct site *site_new(const struct site_options *o);
 void site_free(struct site *s);
 /* The list of captures. */
 struct answer site_list(struct site *s);
-/* The page of capture i, which gets its data from "data?v=VERSION" beside it. */
-struct answer site_page(struct site *s, size_t i);
-/* Returns the data of a capture; under as in page_options, 0 = all of it. */
-struct answer site_data(struct site *s, size_t i, uint64_t version, uint32_t under);
+/* A page, which gets its data from "data?v=VERSION" beside it, and maybe a first picture from "first?v=VERSION". */
+struct answer site_page(struct site *s, struct site_show show);
+/* A sentence about how far the data of this page are. */
+struct answer site_progress(struct site *s, struct site_show show);
+/* The data of a first picture. */
+struct answer site_first(struct site *s, struct site_show show, uint64_t version);
+/* The data; under as in page_options, 0 = all of it. */
+struct answer site_data(struct site *s, struct site_show show, uint64_t version, uint32_t under);
 /* Returns a sentence as plain text. */
 struct answer site_sentence(unsigned status, const char *sentence);
+
+/* For list.c: the rows of the list. */
+void list_put(const struct site_options *o, struct buf *b);

@@ -102,7 +102,7 @@ def test_what_was_left_out_comes(p):
 			before = subtree(p, *path)
 			holds(before[1] > 0, f"nothing is left out at {path}")
 			p.set(zoom=list(path))
-			p.b.wait("!G.test.fetching", 5)
+			p.b.wait("!G.test.fetching", 30)
 			p.b.settle()
 			equal(subtree(p, *path), whole[path], f"below {path}")
 			equal(subtree(p)[2], whole[()][2], "the whole weighs the same")
@@ -124,7 +124,7 @@ def test_a_click_on_what_was_left_out(p):
 		box = max((b for b in p.boxes() if b["name"] == "[left out]" and b["n"] == 1),
 				key=lambda b: b["w"])
 		p.b.click(box["x"] + box["w"] / 2, box["y"] + box["h"] / 2)
-		p.b.wait("!G.test.fetching", 5)
+		p.b.wait("!G.test.fetching", 30)
 		p.b.settle()
 		path = p.state("zoom")
 		path = path[:-1] if path[-1] == "[left out]" else path
@@ -140,9 +140,45 @@ def test_a_capture_that_was_replaced(p):
 		open_url(p, s.url)
 		os.unlink(path)
 		capture.one(path)
-		p.b.eval(f"fetch({s.url!r}).then(r => r.text()).then(() => 1)") # another window sees the new one
+		# Another window sees the new one.
+		p.b.eval(f"fetch({s.url!r}).then(r => r.text()).then(t => fetch({s.url!r} + /data-url=\"([^\"]+)/.exec(t)[1]))"
+				".then(r => r.arrayBuffer()).then(() => 1)")
 		p.set(zoom=["worker-3", "main", "service_5"])
 		p.b.wait("document.querySelector('#status').textContent.includes('reload')", 5)
 		p.b.errors() # the answer 410 is told on the console
 		open_url(p, s.url)
 		equal(p.total(), 1001001, "after a reload")
+
+
+@served
+def test_a_long_recording_has_a_first_picture(p):
+	"""Then the page opens itself again, with all of it, and shows what it showed."""
+	path = os.path.join(p.files.folder, "long.gasflame")
+	shutil.copy(p.files.capture("wide"), path)
+	os.truncate(path, 16 << 20) # pages that nothing refers to
+	with Server(p, path) as s:
+		p.b.open(s.url + "#search=leaf_5")
+		p.b.wait("window.G && G.ready && G.data.samples && !document.querySelector('#data').dataset.first", 30)
+		p.b.settle()
+		total = p.files.report("wide")["total"]
+		equal(p.total(), total)
+		equal(p.state("search"), "leaf_5", "the search, after all of it came")
+		first = p.b.eval("""fetch(document.querySelector('#data').dataset.url.replace('data', 'first')).then(r => r.arrayBuffer())
+			.then(b => G.decode(new Uint8Array(b))).then(d => [d.samples, d.entries.value.reduce((a, b) => a + b), d.tree.n,
+				d.idents.name.includes('[left out]'), d.meta.warnings.length])""")
+		equal(first[:2], [None, total], "times, and the sum, of the first picture")
+		holds(100 < first[2] < p.eval("G.data.tree.n") and first[3] and first[4] == 1, first)
+
+
+@served
+def test_two_of_the_list_are_compared(p):
+	with Server(p, p.files.capture("node"), p.files.capture("slower")) as s:
+		p.b.open(s.url)
+		p.b.click_on("button")
+		p.b.wait("window.G && G.ready")
+		p.b.settle()
+		holds("/0-1/" in p.b.eval("location.href"), p.b.eval("location.href"))
+		equal(p.eval("[G.data.meta.sides, G.data.diff.rows.length > 3]"), [2, True], "what is compared")
+		p.b.click_on("#back")
+		p.b.wait("document.querySelector('button') && !window.G")
+		equal(p.b.eval("location.href"), s.url, "the way back")

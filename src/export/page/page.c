@@ -160,7 +160,7 @@ int page_data(const struct export_job *sides, size_t n, const struct page_option
 		causes_init(&own[i], sides[i].profile, &patterns);
 		from[i].causes = &own[i];
 	}
-	pagetree_make(&tree, from, n, &(struct pagetree_options){ .no_inline = sides[0].options.no_inline });
+	pagetree_make(&tree, from, n, &(struct pagetree_options){ .no_inline = sides[0].options.no_inline, .no_times = o->no_times });
 	if (sides[n - 1].subsystems)
 		tree.subsystems = sides[n - 1].subsystems->table;
 	r = check(&tree, err);
@@ -184,6 +184,15 @@ static const char *copy_until(struct buf *out, const char *from, const char *mar
 	return at + strlen(marker);
 }
 
+static void put_url(struct buf *out, const char *name, const char *url)
+{
+	if (!url)
+		return;
+	buf_printf(out, " %s=\"", name);
+	buf_xml(out, url);
+	buf_putc(out, '"');
+}
+
 int page_write(const struct export_job *sides, size_t n, const struct page_options *o, const char *data_url,
 	       struct buf *out, struct err *err)
 {
@@ -203,12 +212,14 @@ int page_write(const struct export_job *sides, size_t n, const struct page_optio
 	rest = copy_until(out, data_url ? served_html : page_html, "@CONNECT@");
 	buf_puts(out, data_url ? "'self'" : "'none'");
 	rest = copy_until(out, rest, "@DATA@");
+	buf_puts(out, "<script type=\"text/plain\" id=\"data\"");
 	if (data_url) {
-		buf_puts(out, "<script type=\"text/plain\" id=\"data\" data-url=\"");
-		buf_xml(out, data_url);
-		buf_puts(out, "\">");
+		put_url(out, "data-url", data_url);
+		put_url(out, "data-first", o->first_url);
+		put_url(out, "data-list", o->list_url);
+		buf_putc(out, '>');
 	} else {
-		buf_puts(out, "<script type=\"text/plain\" id=\"data\">");
+		buf_putc(out, '>');
 		base64_put(out, data.data, data.n, false);
 	}
 	buf_puts(out, "</script>");

@@ -500,7 +500,7 @@ void pagetree_make(struct pagetree *t, const struct pagetree_side *sides, size_t
 		add_events(t, i);
 	}
 	/* Imported profiles often have no times. */
-	t->stacks.times = t->duration_ns > 0;
+	t->stacks.times = t->duration_ns > 0 && !o->no_times;
 	t->stacks.slot_ns = slot_for(t->duration_ns);
 	make_idents(&b, o, &root);
 	make_tree(&b, root);

@@ -40,6 +40,7 @@ struct pagetree_side {
 
 struct pagetree_options {
 	bool no_inline;
+	bool no_times; /* leave the times out */
 };
 
 /* An event of all sides: one name and unit. */

@@ -81,25 +81,34 @@ static void paths_lead_where_they_should(void **state)
 	static const struct {
 		const char *path;
 		enum guard_kind kind;
-		size_t capture;
+		size_t capture, before;
 	} cases[] = {
-		{ "/0123456789abcdef0123456789abcdef/", GUARD_LIST, 0 },
-		{ "/0123456789abcdef0123456789abcdef", GUARD_SLASH, 0 },
-		{ "/0123456789abcdef0123456789abcdef/0/", GUARD_PAGE, 0 },
-		{ "/0123456789abcdef0123456789abcdef/12/", GUARD_PAGE, 12 },
-		{ "/0123456789abcdef0123456789abcdef/12", GUARD_SLASH, 12 },
-		{ "/0123456789abcdef0123456789abcdef/7/data", GUARD_DATA, 7 },
-		{ "/0123456789abcdef0123456789abcdef/7/data/", GUARD_NOTHING, 0 },
-		{ "/0123456789abcdef0123456789abcdef/7/../../etc/passwd", GUARD_NOTHING, 0 },
-		{ "/0123456789abcdef0123456789abcdef/-1/", GUARD_NOTHING, 0 },
-		{ "/0123456789abcdef0123456789abcdef/99999999999999999999/", GUARD_NOTHING, 0 },
-		{ "/0123456789abcdef0123456789abcdef//", GUARD_NOTHING, 0 },
-		{ "0123456789abcdef0123456789abcdef/", GUARD_NOTHING, 0 },
-		{ "/0123456789ABCDEF0123456789abcdef/", GUARD_NOTHING, 0 },
-		{ "/0123456789abcdef0123456789abcdee/0/", GUARD_NOTHING, 0 },
-		{ "/0123456789abcdef0123456789abcdef0/", GUARD_NOTHING, 0 },
-		{ "/", GUARD_NOTHING, 0 }, { "", GUARD_NOTHING, 0 }, { "//", GUARD_NOTHING, 0 },
-		{ "/favicon.ico", GUARD_NOTHING, 0 },
+		{ "/0123456789abcdef0123456789abcdef/", GUARD_LIST, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef", GUARD_SLASH, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/0/", GUARD_PAGE, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/12/", GUARD_PAGE, 12, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/12", GUARD_SLASH, 12, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/7/data", GUARD_DATA, 7, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/7/first", GUARD_FIRST, 7, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/7/progress", GUARD_PROGRESS, 7, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/3-12/", GUARD_PAGE, 12, 3 },
+		{ "/0123456789abcdef0123456789abcdef/3-12/data", GUARD_DATA, 12, 3 },
+		{ "/0123456789abcdef0123456789abcdef/3-12", GUARD_SLASH, 12, 3 },
+		{ "/0123456789abcdef0123456789abcdef/3-/", GUARD_NOTHING, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/3-4-5/", GUARD_NOTHING, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/diff", GUARD_DIFF, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/diff/", GUARD_NOTHING, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/7/data/", GUARD_NOTHING, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/7/../../etc/passwd", GUARD_NOTHING, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/-1/", GUARD_NOTHING, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/99999999999999999999/", GUARD_NOTHING, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef//", GUARD_NOTHING, 0, GUARD_NONE },
+		{ "0123456789abcdef0123456789abcdef/", GUARD_NOTHING, 0, GUARD_NONE },
+		{ "/0123456789ABCDEF0123456789abcdef/", GUARD_NOTHING, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdee/0/", GUARD_NOTHING, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef0/", GUARD_NOTHING, 0, GUARD_NONE },
+		{ "/", GUARD_NOTHING, 0, GUARD_NONE }, { "", GUARD_NOTHING, 0, GUARD_NONE }, { "//", GUARD_NOTHING, 0, GUARD_NONE },
+		{ "/favicon.ico", GUARD_NOTHING, 0, GUARD_NONE },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -107,6 +116,7 @@ static void paths_lead_where_they_should(void **state)
 
 		assert_int_equal(r.kind, cases[i].kind);
 		assert_int_equal(r.capture, cases[i].capture);
+		assert_int_equal(r.before, cases[i].before);
 	}
 }
 
@@ -125,7 +135,7 @@ static void versions_are_sixteen_digits(void **state)
 
 /* --- what is kept: with a page writer that only counts, and data of a size that the test sets --- */
 
-static unsigned reads, alive, encodings;
+static unsigned reads, alive, encodings, comparisons;
 static size_t data_bytes = 100;
 
 int page_data(const struct export_job *sides, size_t n, const struct page_options *o, struct buf *out,
@@ -136,6 +146,7 @@ int page_data(const struct export_job *sides, size_t n, const struct page_option
 	if (o->under == 404)
 		return err_set(err, ENOENT, "there is no such node");
 	encodings++;
+	assert_int_equal(n, o->diff ? 2 : 1);
 	for (size_t left = data_bytes, part; left; left -= part)
 		buf_add(out, block, part = MIN(left, sizeof(block)));
 	return 0;
@@ -144,7 +155,7 @@ int page_data(const struct export_job *sides, size_t n, const struct page_option
 int page_write(const struct export_job *sides, size_t n, const struct page_options *o, const char *data_url,
 	       struct buf *out, struct err *err)
 {
-	buf_puts(out, data_url);
+	buf_printf(out, "%s %s %s", data_url, o->first_url ? o->first_url : "-", o->list_url ? o->list_url : "-");
 	return 0;
 }
 
@@ -165,13 +176,34 @@ static int read_one(void *context, const char *path, struct site_capture **ret, 
 	return 0;
 }
 
+static void release_diff(struct site_diff *d)
+{
+	alive--;
+	free(d);
+}
+
+static int compare(void *context, const struct site_capture *before, const struct site_capture *after, struct site_diff **ret,
+		   struct err *err)
+{
+	static const char some_diff;
+
+	assert_non_null(before);
+	assert_non_null(after);
+	comparisons++;
+	alive++;
+	*ret = mem_alloc(sizeof(**ret));
+	**ret = (struct site_diff){ (const struct diff *)&some_diff, release_diff };
+	return 0;
+}
+
 static const char *const paths[] = { "one", "two", "three" };
 
 static struct site *new_site(void)
 {
-	const struct site_options o = { .paths = paths, .n = 3, .read = read_one, .max_bytes = 1 << 20 };
+	const struct site_options o = { .paths = paths, .n = 3, .max_bytes = 1 << 20,
+					.reader = { .read = read_one, .first = read_one, .compare = compare } };
 
-	reads = encodings = 0;
+	reads = encodings = comparisons = 0;
 	data_bytes = 100;
 	return site_new(&o);
 }
@@ -191,16 +223,32 @@ static unsigned finish(struct answer a)
 	return a.status;
 }
 
-/* Opens a page; the version that it will ask with. */
-static uint64_t open_page(struct site *s, size_t i)
+static struct site_show show(size_t i)
 {
-	struct answer a = site_page(s, i);
+	return (struct site_show){ i, SITE_NONE };
+}
+
+/* Opens a page; the version that it will ask with. */
+static uint64_t open_show(struct site *s, struct site_show what)
+{
+	struct answer a = site_page(s, what);
+	char digits[17] = "";
 	uint64_t version = 0;
 
 	assert_int_equal(a.status, 200);
 	assert_true(str_starts(a.body->data.data, "data?v="));
-	assert_true(guard_version(a.body->data.data + 7, &version));
+	memcpy(digits, a.body->data.data + 7, sizeof(digits) - 1);
+	assert_true(guard_version(digits, &version));
 	blob_drop(a.body);
+	return version;
+}
+
+/* A page, and its data: the capture is in memory after that. */
+static uint64_t open_page(struct site *s, size_t i)
+{
+	uint64_t version = open_show(s, show(i));
+
+	assert_int_equal(finish(site_data(s, show(i), version, 0)), 200);
 	return version;
 }
 
@@ -209,17 +257,17 @@ static void a_capture_is_read_once(void **state)
 	struct site *s = new_site();
 	uint64_t v = open_page(s, 0);
 
-	assert_int_equal(finish(site_data(s, 0, v, 0)), 200);
-	assert_int_equal(finish(site_data(s, 0, v, 0)), 200);
+	assert_int_equal(finish(site_data(s, show(0), v, 0)), 200);
+	assert_int_equal(finish(site_data(s, show(0), v, 0)), 200);
 	assert_int_equal(open_page(s, 0), v);
 	assert_int_equal(reads, 1);
 	assert_int_equal(encodings, 1);
-	assert_int_equal(finish(site_data(s, 0, v, 7)), 200);
-	assert_int_equal(finish(site_data(s, 0, v, 7)), 200);
+	assert_int_equal(finish(site_data(s, show(0), v, 7)), 200);
+	assert_int_equal(finish(site_data(s, show(0), v, 7)), 200);
 	assert_int_equal(encodings, 2);
-	assert_int_equal(finish(site_data(s, 0, v, 404)), 404);
-	assert_int_equal(finish(site_data(s, 3, v, 0)), 404);
-	assert_int_equal(finish(site_page(s, 3)), 404);
+	assert_int_equal(finish(site_data(s, show(0), v, 404)), 404);
+	assert_int_equal(finish(site_data(s, show(3), v, 0)), 404);
+	assert_int_equal(finish(site_page(s, show(3))), 404);
 	site_free(s);
 	assert_int_equal(alive, 0);
 }
@@ -231,19 +279,19 @@ static void a_replaced_capture_is_noticed(void **state)
 
 	put("one", "something else, and longer");
 	/* The page that is open goes on with what it has. */
-	assert_int_equal(finish(site_data(s, 0, v, 5)), 200);
+	assert_int_equal(finish(site_data(s, show(0), v, 5)), 200);
 	assert_int_equal(reads, 1);
 	later = open_page(s, 0);
 	assert_int_not_equal(v, later);
 	assert_int_equal(reads, 2);
-	assert_int_equal(finish(site_data(s, 0, v, 6)), 410);
-	assert_int_equal(finish(site_data(s, 0, v, 5)), 410);
-	assert_int_equal(finish(site_data(s, 0, later, 6)), 200);
+	assert_int_equal(finish(site_data(s, show(0), v, 6)), 410);
+	assert_int_equal(finish(site_data(s, show(0), v, 5)), 410);
+	assert_int_equal(finish(site_data(s, show(0), later, 6)), 200);
 	put("one-wal", "a journal");
 	assert_int_not_equal(open_page(s, 0), later);
 	unlink("one-wal");
 	unlink("one");
-	assert_int_equal(finish(site_page(s, 0)), 500);
+	assert_int_equal(finish(site_page(s, show(0))), 500);
 	put("one", "1");
 	open_page(s, 0);
 	site_free(s);
@@ -261,7 +309,7 @@ static void few_captures_stay_in_memory(void **state)
 	open_page(s, 2);
 	assert_int_equal(reads, 3);
 	/* The first one went; its page can still ask, for the file is the same. */
-	assert_int_equal(finish(site_data(s, 0, v[0], 0)), 200);
+	assert_int_equal(finish(site_data(s, show(0), v[0], 8)), 200);
 	assert_int_equal(reads, 4);
 	assert_int_equal(alive, 2);
 	site_free(s);
@@ -274,26 +322,104 @@ static void answers_are_kept_within_a_bound(void **state)
 	uint64_t v = open_page(s, 0);
 	struct answer held;
 
+	encodings = 0;
 	data_bytes = 40 << 20;
-	held = site_data(s, 0, v, 1);
+	held = site_data(s, show(0), v, 1);
 	for (uint32_t under = 2; under < 5; under++)
-		assert_int_equal(finish(site_data(s, 0, v, under)), 200);
+		assert_int_equal(finish(site_data(s, show(0), v, under)), 200);
 	assert_int_equal(encodings, 4);
 	/* 128 MB hold three of them: the first went, but who is still sending it has it. */
 	assert_int_equal(held.body->users, 1);
 	assert_int_equal(held.body->data.n, data_bytes);
 	blob_drop(held.body);
-	assert_int_equal(finish(site_data(s, 0, v, 4)), 200);
+	assert_int_equal(finish(site_data(s, show(0), v, 4)), 200);
 	assert_int_equal(encodings, 4);
-	assert_int_equal(finish(site_data(s, 0, v, 1)), 200);
+	assert_int_equal(finish(site_data(s, show(0), v, 1)), 200);
 	assert_int_equal(encodings, 5);
 	site_free(s);
+}
+
+static void a_page_comes_before_its_capture_is_read(void **state)
+{
+	struct site *s = new_site();
+	uint64_t v = open_show(s, show(1));
+	struct answer a;
+
+	assert_int_equal(reads, 0);
+	a = site_progress(s, show(1));
+	assert_int_equal(a.status, 200);
+	assert_non_null(strstr(a.body->data.data, "Waiting"));
+	blob_drop(a.body);
+	assert_int_equal(finish(site_progress(s, show(9))), 404);
+	assert_int_equal(finish(site_data(s, show(1), v, 0)), 200);
+	assert_int_equal(reads, 1);
+	site_free(s);
+	assert_int_equal(alive, 0);
+}
+
+static bool has_first(struct site *s, size_t i)
+{
+	struct answer a = site_page(s, show(i));
+	bool there = strstr(a.body->data.data, " first?v=") != NULL;
+
+	assert_non_null(strstr(a.body->data.data, " ../"));
+	blob_drop(a.body);
+	return there;
+}
+
+static void a_long_capture_has_a_first_picture(void **state)
+{
+	struct site *s = new_site();
+	uint64_t v;
+
+	assert_false(has_first(s, 2));
+	assert_int_equal(truncate("three", 8 << 20), 0);
+	assert_true(has_first(s, 2));
+	v = open_show(s, show(2));
+	assert_int_equal(finish(site_first(s, show(2), v)), 200);
+	assert_int_equal(alive, 0); /* it is not kept, only what was made of it */
+	assert_int_equal(finish(site_first(s, show(2), v)), 200);
+	assert_int_equal(reads, 1);
+	assert_int_equal(finish(site_first(s, show(2), v + 1)), 410);
+	assert_int_equal(finish(site_first(s, (struct site_show){ 2, 1 }, v)), 404);
+	assert_true(has_first(s, 2));
+	assert_int_equal(finish(site_data(s, show(2), v, 0)), 200);
+	assert_false(has_first(s, 2));
+	put("three", "three");
+	site_free(s);
+	assert_int_equal(alive, 0);
+}
+
+static void two_captures_are_compared(void **state)
+{
+	struct site *s = new_site();
+	struct site_show two = { 2, 0 };
+	uint64_t v = open_show(s, two), other = open_show(s, (struct site_show){ 0, 2 });
+
+	assert_int_not_equal(v, other);
+	assert_int_equal(finish(site_data(s, two, v, 0)), 200);
+	assert_int_equal(finish(site_data(s, two, v, 5)), 200);
+	assert_int_equal(comparisons, 1);
+	assert_int_equal(reads, 2);
+	assert_int_equal(alive, 3);
+	assert_int_equal(finish(site_data(s, (struct site_show){ 0, 2 }, other, 0)), 200);
+	assert_int_equal(comparisons, 2);
+	assert_int_equal(reads, 2);
+	/* A third takes the place of one of them, and then there is nothing to compare. */
+	open_page(s, 1);
+	assert_int_equal(alive, 2);
+	put("one", "a longer one");
+	assert_int_equal(finish(site_data(s, two, v, 6)), 410);
+	assert_int_equal(finish(site_data(s, (struct site_show){ 2, 3 }, v, 0)), 404);
+	put("one", "1");
+	site_free(s);
+	assert_int_equal(alive, 0);
 }
 
 static void the_list_shows_names_as_text(void **state)
 {
 	static const char *const hostile[] = { "<script>alert(1)</script>&\"'" };
-	const struct site_options o = { .paths = hostile, .n = 1, .read = read_one };
+	const struct site_options o = { .paths = hostile, .n = 1, .reader = { .read = read_one } };
 	struct site *s = site_new(&o);
 	struct answer a = site_list(s);
 
@@ -326,6 +452,9 @@ int main(void)
 		cmocka_unit_test(a_replaced_capture_is_noticed),
 		cmocka_unit_test(few_captures_stay_in_memory),
 		cmocka_unit_test(answers_are_kept_within_a_bound),
+		cmocka_unit_test(a_page_comes_before_its_capture_is_read),
+		cmocka_unit_test(a_long_capture_has_a_first_picture),
+		cmocka_unit_test(two_captures_are_compared),
 		cmocka_unit_test(the_list_shows_names_as_text),
 	};
 
