@@ -2,6 +2,10 @@
  * longcapture.c - writes a synthetic capture of a busy node that was recorded for long, for what reads captures.
  *
  *	longcapture [--keep-all] OUT.gasflame MINUTES [ROWS_A_MINUTE]
+ *	longcapture --again FULL.gasflame OUT.gasflame BYTES SECONDS
+ *
+ * The second form writes a recording again, of which nothing was summed, as `record --capture-limit BYTES --keep-full SECONDS`
+ * would have written it: then both must have the same sums.
  *
  * The rows come as a recorder writes them: flushed and dropped once a second of recorded time, so that memory
  * is what the tables of stacks and names take. Old rows are summed as a recorder sums them by default, unless all are to
@@ -189,6 +193,56 @@ static int write_all(struct making *m, struct capture *c, uint64_t seconds, uint
 	return r;
 }
 
+/* --- a recording again --- */
+
+/* Samples of one flush come together: the next second begins with the first that is a second later. */
+static int write_again(struct profile *p, struct capture *c, const struct profile_sample *samples, size_t n, struct err *err)
+{
+	uint64_t duration = p->duration_ns, until = SECOND_NS;
+	size_t at = 0;
+	int r = 0;
+
+	for (; r >= 0 && (at < n || until <= duration); until += SECOND_NS) {
+		while (at < n && (samples[at].time_ns < until || until > duration))
+			profile_add_sample(p, &samples[at++]);
+		p->duration_ns = MIN(until, duration);
+		p->finished = at == n && until + SECOND_NS > duration;
+		r = capture_flush(c, p, err);
+		if (r >= 0)
+			r = capture_sum(c, p, err);
+		capture_drop_samples(c, p);
+	}
+	return r;
+}
+
+static int again(char **arguments)
+{
+	VEC(struct profile_sample) samples = { 0 };
+	uint64_t bytes = strtoull(arguments[2], NULL, 10), full_ns = strtoull(arguments[3], NULL, 10) * SECOND_NS;
+	struct profile *p = NULL;
+	struct capture *c = NULL;
+	struct err err = { 0 };
+	int r = capture_read(arguments[0], &p, &err);
+
+	if (r >= 0) {
+		for (size_t i = 0; i < p->samples.n; i++)
+			vec_push(&samples, p->samples.v[i]);
+		vec_clear(&p->samples);
+		r = capture_create(arguments[1], &c, &err);
+	}
+	if (r >= 0)
+		r = capture_limit(c, bytes, full_ns, &err);
+	if (r >= 0)
+		r = write_again(p, c, samples.v, samples.n, &err);
+	if (r >= 0)
+		r = capture_close(c, &err);
+	if (r < 0)
+		fprintf(stderr, "longcapture: %s\n", err.text);
+	vec_done(&samples);
+	profile_free(p);
+	return r < 0;
+}
+
 int main(int argc, char **argv)
 {
 	bool keep_all = argc > 1 && !strcmp(argv[1], "--keep-all");
@@ -200,8 +254,11 @@ int main(int argc, char **argv)
 	struct err err;
 	int r;
 
+	if (argc == 6 && !strcmp(argv[1], "--again"))
+		return again(argv + 2);
 	if (!minutes || rows < 60) {
-		fprintf(stderr, "usage: longcapture [--keep-all] OUT.gasflame MINUTES [ROWS_A_MINUTE]\n");
+		fprintf(stderr, "usage: longcapture [--keep-all] OUT.gasflame MINUTES [ROWS_A_MINUTE]\n"
+				"       longcapture --again FULL.gasflame OUT.gasflame BYTES SECONDS\n");
 		return 2;
 	}
 	m.p = profile_new();

@@ -6,7 +6,8 @@ Phases: stacks (recordings of the workload and of anvil with each profiler, inte
 lot of debug information), start (from the command to the first sample, from the end to the prompt), switches (100,000
 context switches a second: waits), servers (PostgreSQL and Redis under their own benchmarks), budget
 (--max-overhead against the measured loss), heap (heaptrack, massif,
-jemalloc beside -e heap), hour (reading captures of 1, 10 and 60 minutes). Prints a table. bench/results/ has each phase
+jemalloc beside -e heap), hour (reading captures of 1, 10 and 60 minutes), minutes (a real recording
+that is summed). Prints a table. bench/results/ has each phase
 as soon as it is done: Ctrl-C keeps what was measured.
 """
 import argparse
@@ -25,7 +26,7 @@ import time
 
 from budget import measure_budget
 from heap import measure_heap
-from hour import measure_hour
+from hour import measure_hour, measure_minutes
 from measure import Urgent, bootstrap, cpu_ns, host_facts, mean, median, status_bytes, with_children
 from profilers import Gasflame, Perf
 from results import Results
@@ -36,7 +37,7 @@ from targets import Anvil, Workload
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
-PHASES = ["stacks", "overhead", "slow", "symbols", "start", "switches", "servers", "budget", "heap", "hour"]
+PHASES = ["stacks", "overhead", "slow", "symbols", "start", "switches", "servers", "budget", "heap", "hour", "minutes"]
 
 
 def say(text):
@@ -383,6 +384,11 @@ class Bench:
 	def hour(self):
 		rows, lines = measure_hour(self.build, self.folder, self.options.quick)
 		self.results["hour"] = rows
+		self.lines += lines
+
+	def minutes(self):
+		row, lines = measure_minutes(self.build, self.folder, self.options.quick)
+		self.results["minutes"] = row
 		self.lines += lines
 
 	# --- the budget ---
