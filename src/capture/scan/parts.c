@@ -4,10 +4,14 @@
  * Rows are nearly in the order of their times, but nothing says so: rows come late, and waits reach far. So a first scan
  * notes for each page from when to when its rows reach, which takes 24 bytes for some 150 rows. A part is then read from
  * the pages that touch its spans. Of a file in any other order, all pages touch the first part, and it has all spans.
+ *
+ * Several threads share the first scan. After that a part is read while the caller looks at the one before it.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -20,6 +24,8 @@
 
 /* The samples of a part take some tens of megabytes at most. */
 static const struct parts_limits usual = { .least_rows = 4 << 20, .part_rows = 1 << 20 };
+
+enum { THREADS = 4 };
 
 enum { EVENT, THREAD, TIME, STACK, VALUE, COUNT, COLUMNS }; /* of the table of samples */
 
@@ -37,6 +43,18 @@ struct before {
 	bool there, kept;
 };
 
+/* A part on its way in. */
+struct part {
+	struct capture_parts *c;
+	VEC(struct capture_span) spans; /* that were asked for */
+	size_t n, span;                 /* spans that it has; the first that does not end before the last row */
+	VEC(struct profile_sample) samples;
+	struct before before;
+	pthread_t thread;
+	bool running; /* the thread is to be joined */
+	int r;
+};
+
 struct capture_parts {
 	sqlite3 *db;
 	char *path;
@@ -46,10 +64,7 @@ struct capture_parts {
 	uint64_t *soonest;         /* by leaf: the first time in it and all after it; one more, without end */
 	uint64_t *rows_to;         /* by leaf: rows before it */
 	VEC(uint64_t) rows;        /* by event */
-	struct before before;
-	/* The part that is being read. */
-	const struct capture_span *spans;
-	size_t n, span;            /* span: the first that does not end before the last row */
+	struct part next;
 };
 
 /* --- what a row says --- */
@@ -93,30 +108,66 @@ static void remember(struct before *b, const struct tablescan_row *row, bool kep
 
 /* --- the first scan --- */
 
-static void index_leaf(void *context, uint32_t page)
+/* A thread's leaves. */
+struct indexer {
+	struct capture_parts *c;
+	size_t from, to, at; /* at: 1 + the leaf that is being read */
+	struct before before;
+	VEC(uint64_t) rows;  /* by event */
+	pthread_t thread;
+	bool running;
+	int r;
+};
+
+static void list_leaf(void *context, uint32_t page)
 {
 	struct capture_parts *c = context;
 
 	vec_push(&c->leaves, (struct leaf){ .page = page, .first_ns = UINT64_MAX });
 }
 
+static void index_leaf(void *context, uint32_t page)
+{
+	((struct indexer *)context)->at++;
+}
+
 static bool index_row(void *context, const struct tablescan_row *row)
 {
-	struct capture_parts *c = context;
-	struct leaf *leaf = &c->leaves.v[c->leaves.n - 1];
-	uint64_t end;
+	struct indexer *x = context;
+	struct leaf *leaf = &x->c->leaves.v[x->at - 1];
 	uint32_t event;
 
 	if (!makes_sense(row))
 		return true;
-	end = end_of(&c->before, row);
-	leaf->rows++;
-	leaf->first_ns = MIN(leaf->first_ns, (uint64_t)row->values[TIME]);
-	leaf->last_ns = MAX(leaf->last_ns, end);
-	if (ids_get(&c->reading.ids[TABLE_EVENT], row->values[EVENT], &event))
-		c->rows.v[event]++;
-	remember(&c->before, row, false);
+	/* The leaf before the first is another thread's: only its last row matters here. */
+	if (x->at > x->from) {
+		uint64_t end = end_of(&x->before, row);
+
+		leaf->rows++;
+		leaf->first_ns = MIN(leaf->first_ns, (uint64_t)row->values[TIME]);
+		leaf->last_ns = MAX(leaf->last_ns, end);
+		if (ids_get(&x->c->reading.ids[TABLE_EVENT], row->values[EVENT], &event))
+			x->rows.v[event]++;
+	}
+	remember(&x->before, row, false);
 	return true;
+}
+
+static const struct tablescan leaf_scan = { .table = "sample", .columns = COLUMNS, .leaf = list_leaf };
+static const struct tablescan first_scan = { .table = "sample", .columns = COLUMNS, .row = index_row, .leaf = index_leaf };
+
+static void *index_leaves(void *context)
+{
+	struct indexer *x = context;
+	size_t first = x->from - !!x->from;
+	VEC(uint32_t) pages = { 0 };
+
+	for (size_t i = first; i < x->to; i++)
+		vec_push(&pages, x->c->leaves.v[i].page);
+	x->at = first;
+	x->r = tablescan_leaves(x->c->db, &first_scan, pages.v, pages.n, x);
+	vec_done(&pages);
+	return NULL;
 }
 
 static void measure(struct capture_parts *c)
@@ -139,15 +190,44 @@ static void measure(struct capture_parts *c)
 		c->reading.p->duration_ns = last;
 }
 
-static const struct tablescan first_scan = { .table = "sample", .columns = COLUMNS, .row = index_row, .leaf = index_leaf };
+/* Divides the leaves among as many threads as there are CPUs; a thread that cannot be started is not needed. */
+static int index_all(struct capture_parts *c)
+{
+	size_t n = MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1), THREADS);
+	struct indexer list[THREADS] = { 0 };
+	int r = 0;
+
+	for (size_t k = n; k-- > 0;) {
+		struct indexer *x = &list[k];
+
+		x->c = c;
+		x->from = c->leaves.n * k / n;
+		x->to = c->leaves.n * (k + 1) / n;
+		for (size_t i = 0; i <= c->reading.p->events.n; i++)
+			vec_push(&x->rows, 0);
+		x->running = k && !pthread_create(&x->thread, NULL, index_leaves, x);
+		if (!x->running)
+			index_leaves(x);
+	}
+	for (size_t k = 0; k < n; k++) {
+		if (list[k].running)
+			pthread_join(list[k].thread, NULL);
+		r = r ?: list[k].r;
+		for (size_t i = 0; i < c->rows.n; i++)
+			c->rows.v[i] += list[k].rows.v[i];
+		vec_done(&list[k].rows);
+	}
+	return r;
+}
 
 static int read_index(struct capture_parts *c)
 {
-	int r;
+	int r = tablescan_pages(c->db, &leaf_scan, c);
 
 	for (size_t i = 0; i <= c->reading.p->events.n; i++)
 		vec_push(&c->rows, 0);
-	r = tablescan_pages(c->db, &first_scan, c);
+	if (!r)
+		r = index_all(c);
 	if (!r)
 		measure(c);
 	return r;
@@ -194,6 +274,10 @@ void capture_parts_close(struct capture_parts *c)
 {
 	if (!c)
 		return;
+	if (c->next.running)
+		pthread_join(c->next.thread, NULL);
+	vec_done(&c->next.spans);
+	vec_done(&c->next.samples);
 	reading_done(&c->reading);
 	capturefile_closep(&c->db);
 	vec_done(&c->leaves);
@@ -228,71 +312,113 @@ static size_t choose_spans(const struct capture_parts *c, const struct capture_s
 	return k;
 }
 
-static bool touches(struct capture_parts *c, uint64_t first_ns, uint64_t last_ns)
+static bool touches(struct part *t, uint64_t first_ns, uint64_t last_ns)
 {
-	const struct capture_span *spans = c->spans;
+	const struct capture_span *spans = t->spans.v;
 
-	if (c->span >= c->n || spans[c->span].end_ns < first_ns || (c->span && spans[c->span - 1].end_ns >= first_ns))
-		c->span = vec_search(i, 0, c->n, spans[i].end_ns < first_ns);
-	return c->span < c->n && spans[c->span].start_ns <= last_ns;
+	if (t->span >= t->n || spans[t->span].end_ns < first_ns || (t->span && spans[t->span - 1].end_ns >= first_ns))
+		t->span = vec_search(i, 0, t->n, spans[i].end_ns < first_ns);
+	return t->span < t->n && spans[t->span].start_ns <= last_ns;
 }
 
-static void keep(struct capture_parts *c, const struct tablescan_row *row)
+static void keep(struct part *t, const struct tablescan_row *row)
 {
 	struct profile_sample s;
 
-	if (reading_sample(&c->reading, row, &s))
-		profile_add_sample(c->reading.p, &s);
+	if (reading_sample(&t->c->reading, row, &s))
+		vec_push(&t->samples, s);
 }
 
-static void keep_before(struct capture_parts *c)
+static void keep_before(struct part *t)
 {
-	struct tablescan_row row = { .nulls = c->before.nulls };
+	struct tablescan_row row = { .nulls = t->before.nulls };
 
-	memcpy(row.values, c->before.values, sizeof(c->before.values));
-	keep(c, &row);
+	memcpy(row.values, t->before.values, sizeof(t->before.values));
+	keep(t, &row);
 }
 
 static bool part_row(void *context, const struct tablescan_row *row)
 {
-	struct capture_parts *c = context;
-	bool kept = makes_sense(row) && touches(c, row->values[TIME], end_of(&c->before, row));
+	struct part *t = context;
+	bool kept = makes_sense(row) && touches(t, row->values[TIME], end_of(&t->before, row));
 
-	if (kept && !c->before.kept && is_second(&c->before, row))
-		keep_before(c);
+	if (kept && !t->before.kept && is_second(&t->before, row))
+		keep_before(t);
 	if (kept)
-		keep(c, row);
-	remember(&c->before, row, kept);
+		keep(t, row);
+	remember(&t->before, row, kept);
 	return true;
 }
 
 static const struct tablescan part_scan = { .table = "sample", .columns = COLUMNS, .row = part_row };
 
-int capture_parts_read(struct capture_parts *c, const struct capture_span *spans, size_t n, struct err *err)
+static void *read_part(void *context)
 {
+	struct part *t = context;
+	const struct capture_parts *c = t->c;
 	VEC(uint32_t) pages = { 0 };
 	size_t end;
-	int r;
 
-	c->spans = spans;
-	c->n = choose_spans(c, spans, n);
-	c->span = 0;
-	c->before.there = false;
-	end = leaves_until(c, spans[c->n - 1].end_ns);
+	t->n = choose_spans(c, t->spans.v, t->spans.n);
+	t->span = 0;
+	t->before.there = false;
+	vec_clear(&t->samples);
+	end = leaves_until(c, t->spans.v[t->n - 1].end_ns);
 	for (size_t i = 0; i < end; i++) {
 		const struct leaf *leaf = &c->leaves.v[i];
 
-		if (!leaf->rows || leaf->last_ns < spans[0].start_ns || !touches(c, leaf->first_ns, leaf->last_ns))
+		if (!leaf->rows || leaf->last_ns < t->spans.v[0].start_ns || !touches(t, leaf->first_ns, leaf->last_ns))
 			continue;
 		/* Its first row may be the second part of the wait that the last row before it begins. */
 		if (i && (!pages.n || pages.v[pages.n - 1] != leaf[-1].page))
 			vec_push(&pages, leaf[-1].page);
 		vec_push(&pages, leaf->page);
 	}
-	vec_clear(&c->reading.p->samples);
-	r = tablescan_leaves(c->db, &part_scan, pages.v, pages.n, c);
+	t->r = tablescan_leaves(c->db, &part_scan, pages.v, pages.n, t);
 	vec_done(&pages);
-	if (r)
+	return NULL;
+}
+
+static void ask_for(struct part *t, struct capture_parts *c, const struct capture_span *spans, size_t n)
+{
+	t->c = c;
+	vec_clear(&t->spans);
+	for (size_t i = 0; i < n; i++)
+		vec_push(&t->spans, spans[i]);
+}
+
+/* Has the part that was read ahead what is asked for? */
+static bool is_ahead(struct part *t, const struct capture_span *spans, size_t n)
+{
+	if (!t->running)
+		return false;
+	pthread_join(t->thread, NULL);
+	t->running = false;
+	return t->spans.n == n && !memcmp(t->spans.v, spans, n * sizeof(*spans));
+}
+
+int capture_parts_read(struct capture_parts *c, const struct capture_span *spans, size_t n, struct err *err)
+{
+	struct part *t = &c->next;
+	struct profile *p = c->reading.p;
+	struct profile_sample *samples = p->samples.v;
+	size_t capacity = p->samples.capacity, got;
+
+	if (!is_ahead(t, spans, n)) {
+		ask_for(t, c, spans, n);
+		read_part(t);
+	}
+	if (t->r)
 		return err_set(err, EBUSY, "%s changed while it was read: try again", c->path);
-	return MIN(c->n, (size_t)INT32_MAX);
+	got = t->n;
+	p->samples.v = t->samples.v;
+	p->samples.n = t->samples.n;
+	p->samples.capacity = t->samples.capacity;
+	t->samples.v = samples;
+	t->samples.capacity = capacity;
+	if (got < n) {
+		ask_for(t, c, spans + got, n - got);
+		t->running = !pthread_create(&t->thread, NULL, read_part, t);
+	}
+	return MIN(got, (size_t)INT32_MAX);
 }

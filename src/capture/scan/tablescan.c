@@ -183,6 +183,22 @@ static int scan_leaf(struct scan *s, const uint8_t *page, const uint8_t *head)
 
 static int scan_page(struct scan *s, uint32_t number, unsigned depth);
 
+/* A page below an inner one. All leaves are at one depth. */
+static int scan_below(struct scan *s, uint32_t number, unsigned depth)
+{
+	if (depth != s->leaf_depth)
+		return scan_page(s, number, depth);
+	if (s->t->every && s->leaves++ % s->t->every)
+		return 0;
+	if (s->t->row)
+		return scan_page(s, number, depth);
+	if (!s->pages_left)
+		return -ENOTSUP;
+	s->pages_left--;
+	s->t->leaf(s->context, number);
+	return 0;
+}
+
 static int scan_inner(struct scan *s, const uint8_t *page, const uint8_t *head, unsigned depth)
 {
 	uint32_t cells = get_u16(head + 3);
@@ -194,11 +210,9 @@ static int scan_inner(struct scan *s, const uint8_t *page, const uint8_t *head, 
 	for (uint32_t i = 0; i < cells && !r && !s->ended; i++) {
 		uint32_t at = get_u16(pointers + 2 * i);
 
-		if (depth + 1 == s->leaf_depth && s->t->every && s->leaves++ % s->t->every)
-			continue;
-		r = at + 4 > s->usable ? -ENOTSUP : scan_page(s, get_u32(page + at), depth + 1);
+		r = at + 4 > s->usable ? -ENOTSUP : scan_below(s, get_u32(page + at), depth + 1);
 	}
-	return r ?: s->ended ? 0 : scan_page(s, get_u32(head + 8), depth + 1);
+	return r ?: s->ended ? 0 : scan_below(s, get_u32(head + 8), depth + 1);
 }
 
 static int scan_page(struct scan *s, uint32_t number, unsigned depth)
@@ -219,7 +233,7 @@ static int scan_page(struct scan *s, uint32_t number, unsigned depth)
 		s->leaf_depth = depth;
 		if (s->t->leaf)
 			s->t->leaf(s->context, number);
-		return scan_leaf(s, page, head);
+		return s->t->row ? scan_leaf(s, page, head) : 0;
 	}
 	return *head == INNER ? scan_inner(s, page, head, depth) : -ENOTSUP;
 }

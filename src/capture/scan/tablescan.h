@@ -31,7 +31,7 @@ struct tablescan {
 	unsigned every; /* read one of so many leaves only; 0 = all of them */
 	/* The same rows by SQL, the rowid before the columns. With every: as many rows, if not the same. */
 	const char *sql;
-	/* Takes a row; false ends the scan. */
+	/* Takes a row; false ends the scan. NULL: nothing is read but the numbers of the leaves. */
 	bool (*row)(void *context, const struct tablescan_row *row);
 	/* Says which page the next rows are on, when they are read by pages; NULL = nobody wants to know. */
 	void (*leaf)(void *context, uint32_t page);
