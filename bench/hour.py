@@ -137,14 +137,20 @@ def measure_minutes(build, folder, quick):
 	server = Postgres()
 	try:
 		server.start()
-		load = subprocess.Popen(server.command("pgbench", "-S", "-n", "-c", "4", "-j", "1", "-R", "2000", "-T", str(seconds + 10), "-h",
-						       server.folder, "postgres"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-					stderr=subprocess.DEVNULL)
 		recorders = [subprocess.Popen([gasflame, "record", "-p", str(server.pid), "-e", "cpu,wait,io,fault", "--max-overhead", "0", "-d",
 					       str(seconds), "-o", paths[name], *options[name]], stdin=subprocess.DEVNULL,
 					      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for name in ("summed", "full")]
+		# Processes that begin later are recorded: those that serve the clients.
+		end = time.monotonic() + 60
+		while not all(os.path.exists(paths[name]) for name in ("summed", "full")):
+			if time.monotonic() > end:
+				raise RuntimeError("the recorders do not begin")
+			time.sleep(0.1)
+		load = subprocess.Popen(server.command("pgbench", "-S", "-n", "-c", "4", "-j", "1", "-R", "2000", "-T", str(seconds), "-h",
+						       server.folder, "postgres"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+					stderr=subprocess.DEVNULL)
 		early, late = watch(recorders, seconds)
-		load.wait(60)
+		load.wait(120)
 	finally:
 		server.stop()
 	subprocess.run([maker, "--again", paths["full"], paths["again"], str(limit), str(keep)], check=True)
