@@ -59,7 +59,7 @@ G.bar = (function () {
 		["order", "heaviest first (o)", "", "size", "name"]];
 
 	/* The state in words. */
-	G.words = s => [G.model.what(s).name, ...conditions(s).map(c => c[0]),
+	G.words = s => [s.view === "waits" ? "wait" : G.model.what(s).name, ...conditions(s).map(c => c[0]),
 		...s.invert ? ["inverted"] : []].join(" · ");
 
 	function chips(s) {

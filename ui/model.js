@@ -63,7 +63,7 @@ G.model = (function () {
 	function grow(events, there) {
 		const find = name => there.find(i => events[i].name === name && events[i].unit === "bytes");
 		const alloc = find("alloc"), freed = find("freed"), at = key => list.findIndex(w => w.key === key);
-		if (alloc === undefined || freed === undefined || find("temporary") === undefined)
+		if (alloc === undefined || freed === undefined || !events.some(e => e.name === "temporary"))
 			return;
 		list.push(...list.splice(at("freed"), 1));
 		list.splice(at("alloc"), 0, { key: "growth", name: "growth", unit: "bytes", events: [alloc, freed],

@@ -53,7 +53,7 @@
 			{ key: part + " after", title: "after", about: part + " after", width: 76, extra: true, tip: () => ofWhole(part) + ", after",
 				value: i => v(i).b, text: i => rows[i].onlyA ? "–" : amount(v(i).b) },
 			{ key: "Δ " + part, title: "Δ of all", width: 118, signed: true,
-				about: "by how much of the whole: less to the left, more to the right; bold: significant",
+				about: "by how much of the whole, at equal work: less to the left, more to the right; bold: significant",
 				value: i => size(i) + (v(i).significant ? 2 * largest[part] : 0),
 				text: i => points(v(i).delta),
 				bar: i => v(i).delta / (largest[part] || 1), className: sure },

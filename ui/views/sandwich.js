@@ -66,7 +66,8 @@
 			[["total", amount(v(i)), share(v(i)) + " of the function"]]);
 		const actions = i => isFunction(name(i)) ? G.functionActions(name(i)) : [];
 		const g = G.grid({ label, hover, sort, tip, actions, open: i => go(name(i)), columns: [
-			{ key: "v", title: "total", width: 84, value: v, text: i => amount(v(i)) },
+			{ key: "v", title: "total", width: 84, value: v, text: i => amount(v(i)),
+				tip: i => share(v(i)) + " of " + amount(whole) + " of the function" },
 			{ key: "share", title: "%", about: "share of the function's total", width: 76,
 				value: v, text: i => share(v(i)), bar: i => v(i) / whole },
 			{ key: "name", title: label, left: true, className: () => "name", value: name,

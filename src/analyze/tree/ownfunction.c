@@ -18,7 +18,11 @@ static const char *const libraries[] = {
 	"sync.", "internal/", "syscall.", "time.", "io.", "bufio.", "net.", "net/http.", "crypto/tls.", "os.", "__rust_", "_rjem_", "je_", "mi_", "_start", "__new_sem_",
 	"sem_", "_IO_", "rust_begin_", "<unknown>", "__internal_syscall", "cancellable",
 	"__syscall_cancel", "WaitEventSetWait", "WaitLatch", "ProcSleep", "ProcWaitForSignal", "WaitOnLock", "LockAcquire",
-	"PGSemaphore", "LWLockAcquire",
+	"PGSemaphore", "LWLockAcquire", "operator new", "operator delete",
+	/* Programs' wrappers of malloc: of Redis, GNU, GLib, PostgreSQL, SQLite. */
+	"zmalloc", "zcalloc", "zrealloc", "ztrymalloc", "ztrycalloc", "ztryrealloc", "xmalloc", "xcalloc", "xrealloc", "g_malloc",
+	"g_realloc", "g_slice_", "palloc", "repalloc", "MemoryContextAlloc", "AllocSet", "sqlite3Malloc", "sqlite3_malloc",
+	"sqlite3DbMalloc", "sqlite3Realloc",
 };
 
 /* So many functions without a name are passed over for a named one above them: in a stripped program that one says more. */

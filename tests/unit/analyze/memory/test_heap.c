@@ -166,6 +166,14 @@ static bool says(const struct heap_figures *f, const char *words)
 	return false;
 }
 
+static struct heap_figures measure(struct profile *p)
+{
+	struct heap_figures f;
+
+	assert_true(heap_measure(&f, p, &(struct select_options){ 0 }, NULL));
+	return f;
+}
+
 /* A heap that grew by much and then stayed is no leak, but worth a sentence; advice is apart from the command line. */
 static void rise(void **state)
 {
@@ -184,6 +192,23 @@ static void rise(void **state)
 	assert_int_equal(f.links.v[0].said, strlen(f.verdict.v[0]));
 	assert_string_equal(f.links.v[0].function, "loads");
 	assert_false(says(&f, "Nothing of the heap"));
+	heap_done(&f);
+	profile_free(m.p);
+}
+
+/* A program's own wrapper of malloc holds nothing: who calls it does. */
+static void wrappers_are_plumbing(void **state)
+{
+	static const char *const stacks[] = { "main;handles;zmalloc_usable;zmalloc;l:malloc", "main;handles;operator new(unsigned long);l:malloc" };
+	struct maker m = begin(INTERVAL);
+	struct heap_figures f;
+
+	for (size_t i = 0; i < ARRAY_LEN(stacks); i++)
+		profile_add_sample(m.p, &(struct profile_sample){ .event = HEAP, .thread = m.thread, .value = 1 << 20, .count = 1,
+								  .stack = builder_stack(m.p, &m.modules, 0, "%s", stacks[i]) });
+	f = measure(m.p);
+	assert_int_equal(f.functions.n, 1);
+	assert_string_equal(f.functions.v[0].name, "handles");
 	heap_done(&f);
 	profile_free(m.p);
 }
@@ -232,14 +257,6 @@ static void fragmentation(void **state)
 	assert_true(f.symptoms[HEAP_FRAGMENTATION]);
 	heap_done(&f);
 	profile_free(m.p);
-}
-
-static struct heap_figures measure(struct profile *p)
-{
-	struct heap_figures f;
-
-	assert_true(heap_measure(&f, p, &(struct select_options){ 0 }, NULL));
-	return f;
 }
 
 /* Slabs that are used little, and pages that are not given back, as jemalloc says. */
@@ -444,6 +461,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(chances),       cmocka_unit_test(leak),  cmocka_unit_test(churn_and_peak), cmocka_unit_test(rise),
+		cmocka_unit_test(wrappers_are_plumbing),
 		cmocka_unit_test(fragmentation), cmocka_unit_test(texts), cmocka_unit_test(few_samples),
 		cmocka_unit_test(nothing),
 		cmocka_unit_test(fragmentation_of_slabs),

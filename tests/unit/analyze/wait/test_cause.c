@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "analyze/tree/ownfunction.h"
 #include "analyze/wait/cause.h"
 #include "base/err.h"
 #include "profile/kernelname.h"
@@ -348,6 +349,24 @@ static void a_users_patterns_come_first(void **state)
 #define ETHREX THREAD "ethrex_rpc::rpc::start_block_executor::{{closure}};"
 #define SCOPE  "std::thread::scoped::scope;std::thread::park;syscall;" FUTEX
 
+/* Of a stripped program a named function close above the nameless ones says more; further away it does not. */
+static void nameless_functions_are_passed_over(void **state)
+{
+	struct sample s = sample_empty();
+	uint32_t close = sample_stack(&s, "main;XactLockTableWait;?;WaitLatch;" EPOLL);
+	uint32_t far = sample_stack(&s, "main;XactLockTableWait;?;?;?;WaitLatch;" EPOLL);
+	struct idents idents;
+	uint32_t named, nameless;
+
+	idents_init(&idents, s.p, 0);
+	named = ownfunction_of_stack(&idents, close);
+	nameless = ownfunction_of_stack(&idents, far);
+	assert_string_equal(idents.list.v[named].name, "XactLockTableWait");
+	assert_int_equal(idents.list.v[nameless].kind, IDENT_UNNAMED);
+	idents_done(&idents);
+	profile_free(s.p);
+}
+
 /* A wait for a child is idle where the child is recorded, too, as of su and of a shell; else it is a wait like others. */
 static void waits_for_a_recorded_child_are_idle(void **state)
 {
@@ -552,6 +571,7 @@ int main(void)
 		cmocka_unit_test(user_code_tells_what_it_means),
 		cmocka_unit_test(without_kernel_symbols_unknown_is_said),
 		cmocka_unit_test(a_users_patterns_come_first),
+		cmocka_unit_test(nameless_functions_are_passed_over),
 		cmocka_unit_test(waits_for_a_recorded_child_are_idle),
 		cmocka_unit_test(waits_inside_a_block_are_not_idle),
 		cmocka_unit_test(waits_within_a_span_are_not_idle),
