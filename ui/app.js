@@ -167,24 +167,23 @@
 	}
 
 	/* What keys do wherever one is; views come first. */
-	const two = () => G.data.meta.sides > 1, next = (list, x) =>
-		list[(list.indexOf(x) + 1) % list.length];
+	const next = (list, x) => list[(list.indexOf(x) + 1) % list.length];
 	const keys = {
 		"/": search, "?": help, D: nextTheme, x: () => G.bar.filters(),
 		v: () => set({ view: "overview" }), W: () => G.hasView("waits") && set({ view: "waits" }), b: () => set({ view: "flame" }),
 		t: () => set({ view: "table" }),
-		s: () => set({ view: "sandwich" }), d: () => two() && set({ view: "diff" }),
+		s: () => set({ view: "sandwich" }), d: () => G.show("diff"), B: () => G.show("blocks"),
 		i: () => toggle("invert", { zoom: [] }), g: () => toggle("icicle"),
 		r: () => toggle("collapse"),
 		o: s => set({ order: next(["name", "size"], s.order) }),
 		m: s => set({ group: next(["name", ...G.model.groupsThreads() ? ["each"] : [], "none"], s.group), zoom: [] }),
 		k: s => set({ colour: next(G.colour.modes(), s.colour) }),
-		w: s => two() && set({ side: next(["both", "b", "a"], s.side) }),
+		w: s => G.hasTwo(s) && set({ side: next(["both", "b", "a"], s.side) }),
 		0: () => toggle("idle"), 9: () => toggle("count"),
 		Escape: s => set(narrowing.find(patch => !G.state.same(s, { ...s, ...patch })) || {}),
 	};
 	/* Esc takes these away, one at a time; G.whole all of them. */
-	const narrowing = [{ zoom: [] }, { search: "" }, { range: null }, { lit: "" }, { focus: null }, { through: null }, { hidden: [] }, { merged: [] },
+	const narrowing = [{ zoom: [] }, { search: "" }, { against: "" }, { range: null, span: null }, { lit: "" }, { focus: null }, { through: null }, { hidden: [] }, { merged: [] },
 		{ threads: null }, { processes: null }, { causes: null }];
 	G.whole = Object.assign({}, ...narrowing);
 
@@ -260,7 +259,7 @@
 
 	G.keys.push(["everywhere"], ["1 – 6", "what is weighed"], ["/  Ctrl-F  F3", "search"],
 		["Ctrl-I", "case matters or not"], ["Ctrl-Z", "undo; with Shift, or Ctrl-Y: redo"],
-		["v b W t s d", "overview, flame graph, waits, table, sandwich, diff"],
+		["v b W t s d", "overview, flame graph, waits, table, sandwich, diff or comparison"], ["B", "blocks"],
 		["x", "filters: threads, processes, causes"],
 		["0", "idle waits"], ["9", "counts instead of values"], ["D", "dark, light, as the system"],
 		["Esc", "close; then takes away, one at a time: zoom, search, range, focus, what is hidden, filters"], ["?", "this list, and what words mean"]);

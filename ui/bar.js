@@ -6,6 +6,9 @@ G.bar = (function () {
 	const byId = id => document.getElementById(id), { el } = G, set = patch => G.state.set(patch);
 	const two = () => G.data.meta.sides > 1;
 
+	/* Opens a view, if the page has it. What was chosen is compared with the rest, unless something else was asked for. */
+	G.show = view => G.hasView(view) && set({ view, ...view === "diff" && !two() && !G.state.now.against ? { against: "rest" } : {} });
+
 	G.status = (...parts) => byId("status").replaceChildren(...parts);
 
 	/* items: [colour, text, title, what a click sets, whether that is so now] */
@@ -26,7 +29,10 @@ G.bar = (function () {
 			{ name: "thread" }).name + " " + t;
 		const cause = k => (G.data.causes.find(c => c.key === k) || { name: k }).name;
 		if (s.range)
-			add(second(s.range[0]) + "–" + second(s.range[1]) + " s", { range: null });
+			add(G.blockOf(s.range) ? G.rangeName(s.range) : second(s.range[0]) + "–" + second(s.range[1]) + " s",
+				{ range: null, span: null });
+		if (G.sides(s))
+			add("against " + G.sides(s)[0].name, { against: "" });
 		if (s.threads)
 			add(G.filters.say(s.threads, thread), { threads: null });
 		if (s.processes)
@@ -96,8 +102,8 @@ G.bar = (function () {
 				{ "data-what": w.key })),
 			rest.length && select("what", "what is weighed", "what else was recorded",
 			[["", "more"], ...rest]), gap(),
-			...["overview", "flame", "waits", "table", "sandwich", "diff"].filter(G.hasView)
-				.map(v => pressed(s.view === v, v, G.about({ ...s, view: v }), () => set({ view: v }),
+			...["overview", "flame", "waits", "table", "sandwich", "blocks", "diff"].filter(G.hasView)
+				.map(v => pressed(s.view === v, v === "diff" && !two() ? "compare" : v, G.about({ ...s, view: v }), () => G.show(v),
 					{ "data-view": v })), gap(),
 			pressed(s.invert, "invert", "leaf first: callers grow from what was running (i)",
 				() => set({ invert: !s.invert, zoom: [] })),
@@ -105,9 +111,9 @@ G.bar = (function () {
 			gap(),
 			el("label", null, "colour "), select("colour", "colour", "what colours mean (k)",
 				G.colour.modes().map(m => [m, m])),
-			...two() ? [el("label", null, " width "),
-			select("side", "width", "what the width of a box is (w)",
-				[["both", "before + after"], ["b", "after"], ["a", "before"]])] : [], gap(),
+			...G.hasTwo(s) ? [el("label", null, " width "),
+			select("side", "width", "what the width of a box is (w)", [["both", two() ? "before + after" : "both"],
+				["b", G.sideWords(s)[1]], ["a", G.sideWords(s)[0]]])] : [], gap(),
 			pressed(!!(s.threads || s.processes || s.causes), "filters",
 			"threads, processes, causes (x)", filters,
 				{ id: "filters" }),
@@ -132,7 +138,8 @@ G.bar = (function () {
 	}
 
 	/* A view is there if it has something to show. */
-	G.hasView = v => !!G.views[v] && (v !== "diff" || two()) && (v !== "waits" || (G.data.waits || []).length > 0);
+	G.hasView = v => !!G.views[v] && (v !== "diff" || two() || !!G.data.samples) && (v !== "waits" || (G.data.waits || []).length > 0) &&
+		(v !== "blocks" || !two() && G.blocks().length > 0);
 
 	/* What a view shows, in one line. */
 	G.about = s => {

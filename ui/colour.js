@@ -97,7 +97,7 @@ G.colour = (function () {
 	function mode(s) {
 		if (s.colour !== "auto")
 			return modes().includes(s.colour) ? s.colour : "kind";
-		if (G.data.meta.sides > 1)
+		if (G.hasTwo(s))
 			return "diff";
 		return G.model.what(s).events.some(e => /wait|queue/.test(G.data.events[e].role)) ? "cause"
 			: "kind";
@@ -156,12 +156,14 @@ G.colour = (function () {
 	let quiet = null;
 
 	function insignificant(s) {
-		if (s.what !== G.state.first.what)
+		const d = G.diffOf(s) || { rows: [] };
+		if (d === G.data.diff && s.what !== G.state.first.what)
 			return []; /* another thing was compared */
-		if (!quiet || quiet.length !== G.data.idents.n) {
-			const { rows } = G.data.diff || { rows: [] }, changed = r => r.self.significant || r.total.significant;
-			quiet = new Uint8Array(G.data.idents.n).fill(rows.some(changed) ? 0 : 1);
-			for (const r of rows)
+		if (!quiet || quiet.d !== d || quiet.length !== G.data.idents.n) {
+			const changed = r => r.self.significant || r.total.significant;
+			quiet = new Uint8Array(G.data.idents.n).fill(d.rows.some(changed) ? 0 : 1);
+			quiet.d = d;
+			for (const r of d.rows)
 				quiet[r.ident] = changed(r) ? 0 : 1;
 		}
 		return quiet;
@@ -231,7 +233,7 @@ G.colour = (function () {
 				legend: [[rgb(less()), "less"],
 				[isDark() ? "#42474f" : "#e3e5e9", "same, or within the noise"],
 				[rgb(more()), "more"],
-				["", "width: " + { both: "before + after", a: "before", b: "after" }[s.side] +
+				["", "width: " + { both: G.sideWords(s).join(" + "), a: G.sideWords(s)[0], b: G.sideWords(s)[1] }[s.side] +
 					(s.normalized ? ", both as shares of their whole" : "")]] };
 		return { fill: n => ofKind(n.ident), ...lit(kinds.map(([name, h, c, l]) =>
 			["hsl(" + h + " " + c + "% " + (l - (isDark() ? 8 : 0)) + "%)", name]),
@@ -239,7 +241,7 @@ G.colour = (function () {
 	}
 
 	/* What one can choose from. */
-	const modes = () => G.state.choices.colour.filter(m => m === "diff" ? G.data.meta.sides > 1
+	const modes = () => G.state.choices.colour.filter(m => m === "diff" ? G.hasTwo(G.state.now)
 		: m !== "subsystem" || !!G.data.subsystemShares);
 
 	return { scheme, mode, modes, ofCause, cssOfCause, ofSubsystem, isDarkFill, only };

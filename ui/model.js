@@ -252,16 +252,19 @@ G.model = (function () {
 	}
 
 	function compute(state) {
-		const d = G.data, e = d.entries, n = d.tree.n, value = entryValues(state),
-			drop = dropped(state);
-		const self = new Float64Array(n), selfB = d.meta.sides > 1 ? new Float64Array(n) : null;
+		const d = G.data, e = d.entries, n = d.tree.n, drop = dropped(state), parts = G.sides(state);
+		const [a, b] = parts ? parts.map(side => G.inSide(state, side)) : [entryValues(state), null];
+		const value = b ? a.map((v, i) => v + b[i]) : a;
+		const self = new Float64Array(n), selfB = b || d.meta.sides > 1 ? new Float64Array(n) : null;
 		const seen = new Uint8Array(d.causes.length);
 		for (let i = 0; i < e.n; i++) {
-			const v = value[i], node = e.node[i];
-			if (v === 0 || drop && drop[node])
+			const node = e.node[i];
+			if (value[i] === 0 || drop && drop[node])
 				continue;
 			seen[e.cause[i]] = 1;
-			(selfB && e.side[i] ? selfB : self)[node] += v;
+			(!b && e.side[i] ? selfB : self)[node] += a[i];
+			if (b)
+				selfB[node] += b[i];
 		}
 		const w = { self, total: addUp(self), selfB, totalB: selfB && addUp(selfB), value, drop };
 		w.all = w.total[0];
@@ -280,7 +283,7 @@ G.model = (function () {
 		return addUp(self);
 	}
 
-	const parts = ["what", "range", "threads", "processes", "causes", "idle", "asleep", "count", "hidden", "focus", "through"];
+	const parts = ["what", "range", "against", "threads", "processes", "causes", "idle", "asleep", "count", "hidden", "focus", "through"];
 
 	function weights(state) {
 		const key = JSON.stringify(parts.map(k => state[k]));

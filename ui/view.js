@@ -247,9 +247,9 @@
 	/* What shares of after are multiplied by before they are compared (src/analyze/diff/diff.h). It is known of
 	 * what was compared only: of anything else shares are compared as they are. */
 	function atEqualWork(state) {
-		const d = G.data.diff, same = k => G.state.same(state[k], G.state.first[k]);
+		const d = G.diffOf(state), same = k => G.state.same(state[k], G.state.first[k]);
 		const filters = ["what", "range", "threads", "processes", "causes", "idle", "count"];
-		return d && d.normalized && !G.state.first.search && filters.every(same) ? d.scale : 1;
+		return d && d.normalized && (d !== G.data.diff || !G.state.first.search && filters.every(same)) ? d.scale : 1;
 	}
 
 	/* How wide a box of a diff is: what it weighs after, before, or both; both scaled to the same whole

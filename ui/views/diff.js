@@ -1,14 +1,15 @@
 /*
- * diff.js - two recordings, function by function: before, after, the change and how sure it is.
+ * diff.js - two recordings, or two parts of one, function by function: both values, the change and how sure it is.
  *
- * The figures and their intervals are the recorder's (src/analyze/diff/diff.h), either of shares or of values a
- * second. The other one is derived from it by the wholes; what is significant stays what was computed.
+ * The figures of two recordings and their intervals are the recorder's (src/analyze/diff/diff.h), either of shares or of
+ * values a second; those of two parts are computed here (ui/compare). The other one is derived from it by the wholes; what
+ * is significant stays what was computed.
  */
 (function () {
 	Object.assign(G.state.defaults, { diffsort: "Δ self", diffdown: true, sure: false });
-	let root, grid, filter, head, sure, modes, rows = [], absolute = false, largest = {};
+	let root, grid, filter, head, said, empty, sure, modes, choice, rows = [], absolute = false, largest = {};
 
-	const diff = () => G.data.diff;
+	const diff = () => G.diffOf(G.state.now), two = () => !!G.data.diff;
 	const name = r => G.data.idents.name[r.ident];
 	const module = r => G.data.modules[G.data.idents.module[r.ident]].replace(/.*\//, "");
 	const significant = r => r.self.significant || r.total.significant;
@@ -27,7 +28,7 @@
 		return { ...v, a, b, delta, low: delta - noise, high: delta + noise };
 	}
 
-	const rate = v => G.model.format(v, G.model.unit(G.state.first)) + (diff().timeless ? "" : "/s");
+	const rate = v => G.model.format(v, G.model.unit(two() ? G.state.first : G.state.now)) + (diff().timeless ? "" : "/s");
 	const amount = v => absolute ? rate(v) : G.model.percent(v / 100);
 	/* Of what it was before. */
 	function relative(v, x) {
@@ -36,8 +37,8 @@
 	}
 	const range = v => v.a && v.high > v.low ? relative(v, Math.max(v.low, -v.a)) + " … " +
 		relative(v, v.high) : "";
-	const changed = (r, v) => r.onlyA ? "gone" : r.onlyB ? "new" : !v.a && v.b ? "from 0"
-		: relative(v, v.delta);
+	const changed = (r, v) => r.onlyA ? two() ? "gone" : "not here" : r.onlyB ? two() ? "new" : "only here"
+		: !v.a && v.b ? "from 0" : relative(v, v.delta);
 
 	/* A change of the whole: points of a share, or a value a second. */
 	const points = d => (d > 0 ? "+" : d < 0 ? "−" : "") + (absolute ? rate(Math.abs(d))
@@ -47,17 +48,18 @@
 	/* Before, after and change of self or total: of the whole, from the centre line on, and of what it was. */
 	function three(part) {
 		const v = i => rows[i][part], size = i => Math.abs(v(i).delta), sure = i => v(i).significant ? "sure" : "unsure";
+		const [first, second] = two() ? ["before", "after"] : ["elsewhere", "here"];
 		return [
-			{ key: part + " before", title: part + " before", width: 94, extra: true, value: i => v(i).a, tip: () => ofWhole(part) + ", before",
+			{ key: part + " before", title: part + " " + first, width: two() ? 94 : 122, extra: true, value: i => v(i).a, tip: () => ofWhole(part) + ", " + first,
 				text: i => rows[i].onlyB ? "–" : amount(v(i).a) },
-			{ key: part + " after", title: "after", about: part + " after", width: 76, extra: true, tip: () => ofWhole(part) + ", after",
+			{ key: part + " after", title: second, about: part + " " + second, width: 76, extra: true, tip: () => ofWhole(part) + ", " + second,
 				value: i => v(i).b, text: i => rows[i].onlyA ? "–" : amount(v(i).b) },
 			{ key: "Δ " + part, title: "Δ of all", width: 118, signed: true,
 				about: "by how much of the whole, at equal work: less to the left, more to the right; bold: significant",
 				value: i => size(i) + (v(i).significant ? 2 * largest[part] : 0),
 				text: i => points(v(i).delta),
 				bar: i => v(i).delta / (largest[part] || 1), className: sure },
-			{ key: "relative " + part, title: "of before", width: 76, extra: true, about: "the change, as a share of what it was before",
+			{ key: "relative " + part, title: two() ? "of before" : "of that", width: 76, extra: true, about: "the change, as a share of what it is " + first,
 				value: i => v(i).a ? v(i).delta / v(i).a : Infinity, text: i => changed(rows[i], v(i)), className: sure }];
 	}
 	function columns() {
@@ -87,7 +89,7 @@
 		const { all, scale: k } = diff();
 		const whole = "the whole: " + rate(all.a) + " → " + rate(all.b) +
 			(all.significant ? " (" + relative(all, all.delta) + ")" : ", within the noise");
-		const work = "changes are at equal work (after × " + k.toFixed(3) + ")";
+		const work = "changes are at equal work (" + G.sideWords(G.state.now)[1] + " × " + k.toFixed(3) + ")";
 		const scaled = Math.abs(k - 1) > .0005 ? work : "";
 		return [whole, computed ? scaled : "intervals are derived"].filter(Boolean).join(" · ");
 	}
@@ -114,25 +116,49 @@
 			: "No row fits the filter.");
 	}
 
+	/* With what that which was chosen is compared. */
+	function choices(state) {
+		const far = G.otherRange(state.against), list = [["rest", "the rest"]];
+		if (G.slowBlocks().length)
+			list.push(["typical", "typical blocks"]);
+		if (state.range)
+			list.push([state.range.join("-"), "another range: keep " + G.rangeName(state.range)]);
+		if (far && state.against !== list[list.length - 1][0])
+			list.push([state.against, G.rangeName(far)]);
+		return list;
+	}
+	function choose() {
+		const keeps = G.state.now.range && choice.value === G.state.now.range.join("-");
+		G.state.set({ against: choice.value, ...keeps ? { range: null } : {} });
+		if (keeps)
+			G.status("Now choose the range that is compared with " + G.rangeName(G.otherRange(choice.value)) + ".");
+	}
+
+	/* Nothing is chosen: what one can compare. */
+	function nothing(state) {
+		const ways = G.slowBlocks().length ? [["slow blocks against typical ones", { against: "typical" }]] : [];
+		const { minus, name: what } = G.model.what(state);
+		return minus !== undefined ? G.empty("“" + what + "” is a difference already.", [["compare what was allocated", { what: "alloc" }]])
+			: G.empty(G.data.samples ? "Choose a range of time, a block or a thread above: it is compared with the rest."
+				: "These stacks have no times: there are no parts to compare.", ways);
+	}
+
 	function init(element) {
 		const mode = (on, text, title) => G.el("button",
 			{ title, onclick: () => G.state.set({ normalized: on }) }, text);
 		root = element;
 		root.classList.add("grid-view");
-		if (!diff()) {
-			root.append(G.el("p", { class: "empty" }, "This page has one recording. ",
-				G.el("code", {}, "gasflame diff BEFORE AFTER"),
-				" makes one that compares two."));
-			return;
-		}
 		/* What was computed is shown first. */
-		G.state.first.normalized = diff().normalized;
-		if (!/\bnormalized=/.test(location.hash))
-			G.state.set({ normalized: diff().normalized }, { replace: true });
+		G.state.first.normalized = two() ? G.data.diff.normalized : true;
+		if (two() && !/\bnormalized=/.test(location.hash))
+			G.state.set({ normalized: G.data.diff.normalized }, { replace: true });
 		head = G.el("span", { class: "note" });
+		said = G.el("p", { class: "said", role: "status" });
+		empty = G.el("div");
+		choice = G.el("select", { "aria-label": "compare with", title: "what the chosen part is compared with", onchange: choose });
 		modes = [mode(true, "share", "shares of what is weighed (y)"),
-			diff().timeless ? mode(false, "counts", "the counts as they are (y)")
-				: mode(false, "per second", "values for each second of the recordings (y)")];
+			two() && G.data.diff.timeless ? mode(false, "counts", "the counts as they are (y)")
+				: mode(false, "per second", "values for each second of the " + (two() ? "recordings" : "parts") + " (y)")];
 		sure = G.el("button", { title: "leave out what is within the noise (q)",
 			onclick: () => G.state.set({ sure: !G.state.now.sure }) }, "significant only");
 		filter = G.filterBox(() => grid);
@@ -141,19 +167,29 @@
 			tip: i => G.tipOf(name(rows[i]), module(rows[i]), ["self", "total"].map(k => values(k, rows[i][k]))),
 			open: i => G.state.set({ view: "sandwich", fn: name(rows[i]) }),
 			sort: (diffsort, diffdown) => G.state.set({ diffsort, diffdown }) });
-		root.append(G.el("div", { class: "grid-bar" }, ...modes, sure, filter, head), grid.root);
+		root.append(G.el("div", { class: "grid-bar" }, !two() && ["against ", choice], ...modes, sure, filter, head), said,
+			grid.root, empty);
 	}
 	function draw(state) {
-		if (!diff())
+		const list = choices(state), d = diff();
+		choice.replaceChildren(...list.map(([value, text]) => G.el("option", { value }, text)));
+		choice.value = list.some(c => c[0] === state.against) ? state.against : "rest";
+		empty.replaceChildren(...d ? [] : [nothing(state)]);
+		grid.root.hidden = !d;
+		said.replaceChildren(...d && d.verdict ? [G.el("b", null, d.names[1] + " against " + d.names[0] + ": "), ...G.sentence(d.verdict),
+			"."] : []);
+		if (!d) {
+			head.textContent = "";
 			return;
+		}
 		modes.forEach((b, i) => b.setAttribute("aria-pressed", state.normalized === !i));
 		sure.setAttribute("aria-pressed", state.sure);
 		filter.sync(state);
 		show(state);
-		const n = diff().rows.filter(significant).length, own = diff().rows.filter(r => r.self.significant).length;
-		head.textContent = (n ? G.model.plural(own, "function") + " changed" +
+		const n = d.rows.filter(significant).length, own = d.rows.filter(r => r.self.significant).length;
+		head.textContent = (n ? G.model.plural(own, "function") + (two() ? " changed" : " differ") +
 			(n > own ? ", " + (n - own) + " more with what they call · " : " · ") : "") +
-			sentence(absolute === !diff().normalized);
+			sentence(absolute === !d.normalized);
 	}
 	function key(e, state) {
 		if (!diff())
@@ -168,7 +204,8 @@
 			return grid.key(e);
 		return true;
 	}
-	const about = () => "a row for each function: what it took before and after, how much that changed, and how sure that is";
+	const about = () => two() ? "a row for each function: what it took before and after, how much that changed, and how sure that is"
+		: "what was chosen against the rest: of each function what it takes here and elsewhere, and how sure the difference is (d)";
 	G.views.diff = { init, draw, key, about };
 	G.test.diff = () => grid.ids.map(i => ({ name: name(rows[i]), ...rows[i] }));
 	G.keys.push(["diff"], ["q", "only what is significant"], ["y", "shares, or values a second"]);

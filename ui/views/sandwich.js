@@ -111,13 +111,13 @@
 		if (empty)
 			return;
 		const callees = hoist(of), callers = hoist(G.model.view(state, { fn, callers: true }));
-		after = G.data.meta.sides > 1 && of.totalB > 0 && (state.side !== "a" || !(of.total > 0));
+		after = G.hasTwo(state) && of.totalB > 0 && (state.side !== "a" || !(of.total > 0));
 		whole = weight(callees);
 		lists = [direct(callers), direct(callees)];
 		const self = Math.max(0, whole - lists[1].reduce((sum, k) => sum + k.v, 0));
 		if (self > whole * 1e-9)
 			lists[1].push({ ident: -1, name: SELF, v: self });
-		const side = G.data.meta.sides > 1 ? after ? ", after" : ", before" : "";
+		const side = G.hasTwo(state) ? ", " + G.sideWords(state)[+after] : "";
 		title.replaceChildren(G.el("b", { class: "mono", title: fn }, G.model.shortName(fn, 90)),
 			" — " + amount(whole) + ", " + G.model.percent(whole / (after ? w.allB : w.all)) +
 			" of " + what + side + " (self " + amount(self) + ")" + (state.fn ? "" :

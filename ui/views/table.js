@@ -23,7 +23,7 @@
 	}
 
 	/* Of two recordings: the one that is shown, the later one unless asked otherwise. */
-	const sideOf = state => G.data.meta.sides > 1 && state.side !== "a" ? 1 : 0;
+	const sideOf = state => G.hasTwo(state) && state.side !== "a" ? 1 : 0;
 
 	function ofTree(state, by) {
 		const { tree, idents } = G.data, w = G.model.weights(state), key = keyOf(by);
@@ -142,8 +142,7 @@
 		kinds.forEach((b, i) => b.setAttribute("aria-pressed", KINDS[i] === by));
 		filter.sync(state);
 		flags = state.search && ofFunctions(by) ? G.model.search(state).flags : null;
-		const ids = chosen(state), one = G.data.meta.sides < 2;
-		const side = one ? "" : sideOf(state) ? ", after" : ", before";
+		const ids = chosen(state), side = G.hasTwo(state) ? ", " + G.sideWords(state)[sideOf(state)] : "";
 		grid.root.hidden = !!nothing;
 		empty.replaceChildren(...nothing ? [nothing] : []);
 		note.textContent = G.model.plural(ids.length, LABELS[by] || by) + " · " + amount(tally.all) + " of " +

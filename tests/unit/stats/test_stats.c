@@ -3,7 +3,9 @@
 
 #include <math.h>
 
+#include "base/json.h"
 #include "stats/stats.h"
+#include "golden.h"
 #include "random.h"
 
 static void near(double got, double wanted, double tolerance)
@@ -197,6 +199,72 @@ static void outliers(void **state)
 	assert_true(!s.n && isnan(s.mean) && isnan(s.median) && !stats_is_outlier(&s, 1));
 }
 
+static void put_numbers(struct json *j, const char *key, const double *v, size_t n)
+{
+	json_open_array(j, key);
+	for (size_t i = 0; i < n; i++)
+		json_put_real(j, NULL, v[i], 9);
+	json_close(j);
+}
+
+/* A series of a kind: white noise, neighbours that go together, a few bursts. Its sum is 0. */
+static void make_series(double *e, size_t n, int kind)
+{
+	struct random r = { .state = 77 + kind };
+	double mean = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		e[i] = kind == 2 ? (random_unit(&r) < 0.1) : random_unit(&r) + (kind && i ? 0.8 * e[i - 1] : 0);
+		mean += e[i] / n;
+	}
+	for (size_t i = 0; i < n; i++)
+		e[i] = round((e[i] - mean) * 1e6) / 1e6;
+}
+
+/* Figures for the page, which computes the same in JavaScript: tests/browser/test_compare.py. */
+static void figures_for_the_page(void **state)
+{
+	static const double ts[] = { 0, 0.3, 1, 2.5, 4, 9 }, dfs[] = { 0.7, 1, 3.3, 7, 30, 126, 5000, 1e9 };
+	const double p[] = { 0.04, 0.001, 0.5, 0.008, 0.039, 1, 0.0001, 0.2 };
+	double e[64], q[8];
+	struct stats_spread parts[3];
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct json j = json_begin(&out);
+
+	json_open_object(&j, NULL);
+	json_open_array_line(&j, "tP", 0);
+	for (size_t i = 0; i < sizeof(ts) / sizeof(*ts); i++)
+		for (size_t k = 0; k < sizeof(dfs) / sizeof(*dfs); k++)
+			put_numbers(&j, NULL, (const double[]){ ts[i], dfs[k], stats_t_p(ts[i], dfs[k]) }, 3);
+	json_close(&j);
+	json_open_array_line(&j, "tBound", 0);
+	for (size_t k = 0; k < sizeof(dfs) / sizeof(*dfs); k++)
+		put_numbers(&j, NULL, (const double[]){ 0.05, dfs[k], stats_t_bound(0.05, dfs[k]) }, 3);
+	json_close(&j);
+	stats_adjust(p, 8, q);
+	json_open_object_line(&j, "adjust", 0);
+	put_numbers(&j, "p", p, 8);
+	put_numbers(&j, "q", q, 8);
+	json_close(&j);
+	json_open_array_line(&j, "spread", 0);
+	for (int kind = 0; kind < 3; kind++) {
+		size_t n = kind == 1 ? 64 : 40;
+
+		make_series(e, n, kind);
+		parts[kind] = stats_sum_spread(e, n);
+		json_open_row(&j, 1);
+		put_numbers(&j, "e", e, n);
+		json_put_real(&j, "variance", parts[kind].variance, 9);
+		json_put_real(&j, "df", parts[kind].df, 9);
+		json_close(&j);
+	}
+	json_close(&j);
+	json_break(&j, 0);
+	json_put_real(&j, "sumDf", stats_sum_df(parts, 3), 9);
+	json_end_line(&j);
+	golden_check("stats.json", out.data, out.n);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,7 +272,7 @@ int main(void)
 		cmocka_unit_test(false_discoveries),   cmocka_unit_test(medians),
 		cmocka_unit_test(variance_of_a_sum),   cmocka_unit_test(bursts_and_nothing),
 		cmocka_unit_test(degrees_of_freedom),  cmocka_unit_test(as_python_describes),
-		cmocka_unit_test(outliers),
+		cmocka_unit_test(outliers),            cmocka_unit_test(figures_for_the_page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
