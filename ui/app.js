@@ -271,6 +271,8 @@
 		for (const v of G.data.verdict || [])
 			v.text = G.model.spoken(v.text);
 		G.state.start();
+		if (G.data.meta.sides < 2)
+			G.data.verdict.push(...G.blockVerdict());
 		G.bar.header();
 		for (const [name, view] of Object.entries(G.views))
 			if (name === "time")

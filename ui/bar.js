@@ -114,6 +114,8 @@ G.bar = (function () {
 			...G.hasTwo(s) ? [el("label", null, " width "),
 			select("side", "width", "what the width of a box is (w)", [["both", two() ? "before + after" : "both"],
 				["b", G.sideWords(s)[1]], ["a", G.sideWords(s)[0]]])] : [], gap(),
+			G.data.samples && el("button", { title: "type a range or a block: 12.3s-14s, block 976 (R)",
+				onclick: G.askRange }, "range"),
 			pressed(!!(s.threads || s.processes || s.causes), "filters",
 			"threads, processes, causes (x)", filters,
 				{ id: "filters" }),

@@ -6,7 +6,8 @@
  *	g.show(ids, "self", true);
  *
  * A column is { key, title, about, value(id), text(id), bar(id), className(id), width (px; 0 = the rest),
- * left (of text, not numbers), signed (bars in two colours), extra (left out where there is no room) }. A row is an id
+ * left (of text, not numbers), signed (bars in two colours), extra (left out where there is no room),
+ * fill(id) (a background for the cell; tell(id) says what it is) }. A row is an id
  * that only the owner understands. Names are cut by the column's own fit(id, characters), or all in sight together
  * if fit is true. Where the table is narrow, the column that takes the rest comes first.
  * More options: hover(id), tip(id) gives what G.tip() shows, actions(id) what G.menu() shows; their keys work too.
@@ -84,6 +85,11 @@ G.grid = function (options) {
 			div.firstChild.style.width = Math.min(whole, Math.abs(share) * whole) + "%";
 			div.firstChild.className = "bar" + (share < 0 ? " less" : c.signed ? " more" : "");
 		}
+		if (c.fill) {
+			div.firstChild.className = "parts";
+			div.firstChild.style.background = c.fill(id);
+			div.firstChild.title = c.tell(id);
+		}
 		if (c.className)
 			div.className = "cell " + (c.left ? "left " : "") + c.className(id);
 	}
@@ -94,6 +100,7 @@ G.grid = function (options) {
 			row.append(G.el("div", { class: c.left ? "cell left" : "cell", role: "gridcell" },
 				G.el("i", { class: "bar" }), G.el("span", {})));
 		row.onmousedown = e => { if (e.button === 0) choose(row.index); };
+		row.onclick = () => options.pick && options.pick(ids[row.index]);
 		row.ondblclick = () => options.open && options.open(ids[row.index]);
 		row.onmouseenter = () => options.hover && options.hover(ids[row.index]);
 		/* Of a name; a number says itself of what it is a part. */
@@ -185,6 +192,11 @@ G.grid = function (options) {
 			paint();
 		},
 		paint: later,
+		/* Chooses a row and brings it into sight. */
+		reach(id) {
+			if (ids.includes(id))
+				choose(ids.indexOf(id));
+		},
 		/* To the next row, or the one before, for which test(id) holds. */
 		next(test, way) {
 			for (let k = 1; k <= ids.length; k++) {
@@ -229,15 +241,15 @@ G.grid = function (options) {
 	};
 };
 
-/* The box that leaves out rows of a grid: state.filter. The search of the page marks rows, and leaves all of them there. */
-G.filterBox = function (grid) {
+/* The box that leaves out rows of a grid: state.filter, or another key of the state. The search of the page marks rows, and leaves all of them there. */
+G.filterBox = function (grid, key = "filter") {
 	const box = G.el("input", { type: "text", placeholder: "\\ only rows with …", "aria-label": "only rows with",
 		title: "leaves out all other rows; the search above marks what it finds",
 		spellcheck: "false", onfocus: () => box.select(),
-		oninput: () => G.state.set({ filter: box.value }, { replace: true }) });
+		oninput: () => G.state.set({ [key]: box.value }, { replace: true }) });
 	box.onkeydown = e => {
 		if (e.key === "Escape")
-			G.state.set({ filter: "" }, { replace: true });
+			G.state.set({ [key]: "" }, { replace: true });
 		if (!["Enter", "ArrowDown", "Escape"].includes(e.key))
 			return;
 		grid().root.focus();
@@ -245,8 +257,8 @@ G.filterBox = function (grid) {
 		e.preventDefault();
 	};
 	box.sync = state => {
-		if (box.value !== state.filter)
-			box.value = state.filter;
+		if (box.value !== state[key])
+			box.value = state[key];
 	};
 	return box;
 };

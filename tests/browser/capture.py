@@ -265,6 +265,44 @@ def threads(path, workers=300):
 	return c.save(path)
 
 
+SLOW_BY_LOCK, SLOW_BY_GAS, BLOCKS = (7, 19, 31), (12, 25), 40
+
+
+def chain(path):
+	"""40 blocks from number 970 on, of about 40 ms in 100 ms each: three of them are slow for a lock that the cache holds, two
+	because they have three times the gas."""
+	r = random.Random(7)
+	c = Capture("chain-node", BLOCKS / 10)
+	wait = c.event("wait", "ns", "time blocked, from leaving the CPU to being woken")
+	c.event("queue", "ns", "time ready to run, but without a CPU")
+	cpu = c.event("cpu", "ns", "CPU time, sampled at 999 Hz", 1001001)
+	engine, cache = c.thread("engine", run_s=2, blocked_s=2), c.thread("cache", run_s=1, blocked_s=3)
+	main = ["_start", "main", "node::engine::run", "node::engine::execute_block"]
+	run = [c.stack(*main, *tail) for tail in (["evm::run", "evm::sload"], ["evm::run", "evm::keccak256"], ["trie::root", "trie::hash"],
+		["evm::run"])]
+	lock = c.stack(*main, "node::state::Cache::get", "parking_lot::raw_mutex::RawMutex::lock_slow", *kernel("__x64_sys_futex", "futex_wait", "schedule"))
+	between = c.stack("_start", "main", "node::engine::run", "node::engine::next_block",
+			*kernel("__x64_sys_clock_nanosleep", "hrtimer_nanosleep", "schedule"))
+	holder = c.stack("_start", "cache::run", "cache::evict")
+	for i in range(BLOCKS):
+		start, gas = 0.01 + i / 10, r.randrange(9_500_000, 10_500_000)
+		wall, waits = 0.030 + 0.001 * r.random(), 0.0
+		if i in SLOW_BY_LOCK:
+			waits = 0.045
+			c.sample(wait, engine, start + 0.005, lock, int(waits * 1e9), None)
+			for k in range(40):
+				c.sample(cpu, cache, start + 0.006 + k / 1000, holder)
+		elif i in SLOW_BY_GAS:
+			gas, wall = 3 * gas, 0.085
+		for k in range(int(wall * 999)):
+			t = start + k / 999
+			c.sample(cpu, engine, t if t < start + 0.005 else t + waits, r.choice(run))
+		end = start + wall + waits
+		c.sample(wait, engine, end, between, int((min(0.11 + i / 10, BLOCKS / 10) - end) * 1e9), None)
+		c.rows["mark"].append((int(start * 1e9), int(end * 1e9), f"block {970 + i}", "block", engine, 970 + i, gas, 100 + i))
+	return c.save(path)
+
+
 def heap(path):
 	"""A heap in MB: a leak of one a second, a cache that is full after 3 s, buffers that live for half a second."""
 	c, mb = Capture("node", 10), 1 << 20

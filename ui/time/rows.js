@@ -83,7 +83,7 @@ G.rows = (function () {
 	}
 
 	function axis(ctx, row, y, a) {
-		const c = G.colours(), step = a.nice((a.to - a.from) / a.width * 80);
+		const c = G.colours(), step = a.tick();
 		name(ctx, a, "seconds", y, row.h);
 		for (let t = Math.ceil(a.from / step) * step; t <= a.to; t += step) {
 			const text = a.clock(t, step), x = a.x(t);

@@ -18,6 +18,7 @@
 		left: 150, width: 0, right: 0, from: 0, to: 1, slice: 1, first: 0, columns: 0, parts: 1,
 		causes: [], legend: [],
 		x: t => a.left + (t - a.from) / (a.to - a.from) * a.width,
+		tick: () => nice((a.to - a.from) / a.width * 80),
 		nice, clock,
 	};
 	const clamp = (v, low, high) => Math.max(low, Math.min(high, v));
@@ -142,6 +143,11 @@
 		const row = body[keyRow];
 		if (range)
 			veil(ctx, range);
+		const far = G.sides(G.state.now) && G.otherRange(G.state.now.against);
+		ctx.fillStyle = c.accent;
+		if (far) /* what the range is compared with */
+			ctx.fillRect(clamp(a.x(far[0]), a.left, a.right), 0, clamp(a.x(far[1]), a.left, a.right) -
+				clamp(a.x(far[0]), a.left, a.right), 3);
 		ctx.fillStyle = c.dim;
 		ctx.globalAlpha = .5;
 		if (cursor >= a.left)
@@ -274,7 +280,9 @@
 		const clicked = mark ? [mark.startNs, mark.endNs] : cell;
 		const range = g.range || clicked;
 		grab = null;
-		if (range)
+		if (mark && !g.range && mark.endNs > mark.startNs)
+			choose(clicked);
+		else if (range)
 			G.state.set({ range: range[1] > range[0] ? range : null }, { replace: g.pushed });
 		overlay();
 	}
@@ -328,6 +336,13 @@
 		e.preventDefault();
 		e.stopPropagation();
 	}
+	/* Sets the range and brings it into sight: what would be a line gets an eighth of the axis. */
+	function choose(range, more) {
+		const wide = range[1] - range[0], [from, to] = G.state.now.span || [0, duration()], room = Math.min(duration(), wide * 8);
+		const begin = clamp((range[0] + range[1] - room) / 2, 0, duration() - room);
+		const near = wide * 50 > to - from && range[0] >= from && range[1] <= to;
+		G.state.set({ range, ...near ? {} : { span: room < duration() ? [begin, begin + room] : null }, ...more });
+	}
 	/* Sets the range. An axis that was zoomed in moves along, so that the range stays in sight. */
 	function show(range, options) {
 		const { span } = G.state.now, size = span && Math.max(span[1] - span[0], range[1] - range[0]);
@@ -336,15 +351,16 @@
 		const from = clamp((range[0] + range[1] - size) / 2, 0, Math.max(0, duration() - size));
 		G.state.set({ range, span: size >= duration() ? null : [from, from + size] }, options);
 	}
-	/* Moves the range by a tenth of itself, or its end. */
+	/* Moves the range by a tick of the axis, or its end; without one it begins as the first tick in sight. */
 	function shift(way, end) {
-		const { range } = G.state.now, [from, to] = range || [a.first, a.first + a.slice];
-		const unit = slot();
-		const step = way * Math.max(unit, Math.round((to - from) / 10 / unit) * unit);
+		const unit = slot(), tick = Math.max(unit, Math.round(a.tick() / unit) * unit), begin = Math.ceil(a.from / tick) * tick;
+		const { range } = G.state.now, [from, to] = range || [begin, Math.min(begin + tick, duration())];
+		const step = way * tick;
 		const by = clamp(step, -from, duration() - to);
 		const next = !range ? [from, to] : end ? [from, clamp(to + step, from + unit, duration())]
 			: [from + by, to + by];
 		show(next, { replace: !!range });
+		G.status(between(...next));
 	}
 	function toMark(way) {
 		const spans = G.data.marks.filter(m => m.endNs > m.startNs), blocks = spans.filter(m => m.kind === "block");
@@ -363,7 +379,7 @@
 	G.keys.push(["time"], ["drag", "choose a range: all else follows; a click takes one cell or mark"],
 		["Esc", "all of the time again, as a double click"],
 		["z", "zoom the axis to the range, and back"],
-		["[ ] { }", "move the range; its end"], [", .", "previous and next mark"],
+		["[ ] { }", "move the range by a tick of the axis; its end"], [", .", "previous and next mark"],
 		["T", "fold the time area away"], ["drag its edge", "more or less of the time area; a double click: as at first"],
 		["Tab, ↑ ↓ Enter", "in the time area: choose a thread; Space adds one"]);
 
@@ -437,6 +453,7 @@
 	}
 	G.views.time = { init, draw, key };
 	G.range = between;
+	G.chooseRange = choose;
 	G.test.time = () => {
 		const { top } = root.getBoundingClientRect();
 		const name = r => r.kind || (r.curve || G.data.threads[r.thread] || {}).name;
