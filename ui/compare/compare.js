@@ -7,7 +7,7 @@
 G.compare = (function () {
 	const ENOUGH = 20, ANCHOR = 50, ANCHORS = 6, FALSE_DISCOVERIES = .01, INTERVAL = .05, NEGLIGIBLE = .05, LEAF = .01;
 	const NEGLIGIBLE_ALL = .001, NOISE_CPU = .01, NOISE_OTHER = .1, NAMED = 3;
-	const { stats } = G, none = { value: 0, square: 0, samples: 0, at: null }, square = x => x * x;
+	const { stats } = G, none = { value: 0, square: 0, samples: 0 }, square = x => x * x;
 
 	/* A smaller change may be real, but is not worth showing. */
 	const negligible = (delta, a, b, whole) => Math.abs(delta) < NEGLIGIBLE * Math.max(a, b) ||
@@ -20,10 +20,13 @@ G.compare = (function () {
 		const cpu = G.model.what(state).events.every(i => G.data.events[i].role === "cpu");
 		const noise = cpu ? NOISE_CPU : NOISE_OTHER, both = everything[0] > 0 && everything[1] > 0;
 		const ids = [...new Set([...side[0].rows.keys(), ...side[1].rows.keys()])].sort((x, y) => x - y);
-		const sums = (id, total) => side.map(s => (s.rows.get(id) || {})[total ? "total" : "self"] || none);
-		const samples = (id, total) => sums(id, total).reduce((n, s) => n + s.samples, 0);
+		const nothing = { self: none, total: none }, of = ids.map(id => side.map(s => s.rows.get(id) || nothing));
+		const table = new Map(ids.map((id, i) => [id, { self: of[i].map(r => r.self), total: of[i].map(r => r.total) }]));
+		const sums = (id, total) => total ? table.get(id).total : table.get(id).self;
+		const samples = (id, total) => sums(id, total)[0].samples + sums(id, total)[1].samples;
 		const picked = new Set(ids.filter(id => both && (samples(id, true) >= ENOUGH || id === interrupts)));
 		const anchors = ids.filter(id => id !== interrupts && picked.has(id) && samples(id, false) >= ANCHOR);
+		const sliced = side.map(s => s.slices(picked)), atOf = (i, id, part) => (sliced[i].rows.get(id) || {})[part];
 		let changed = new Set();
 
 		/* Takes the changed functions out of what values are divided by. */
@@ -31,18 +34,18 @@ G.compare = (function () {
 			changed = now;
 			side.forEach((s, i) => {
 				whole[i] = everything[i];
-				wholeAt[i].set(s.everything.at);
+				wholeAt[i].set(sliced[i].everything.at);
 				for (const id of changed) {
-					const self = picked.has(id) ? sums(id, false)[i] : none;
-					whole[i] -= self.value;
-					for (let k = 0; self.at && k < s.n; k++)
+					const self = atOf(i, id, "self");
+					for (let k = 0; self && k < s.n; k++)
 						wholeAt[i][k] -= self.at[k];
+					whole[i] -= self ? self.value : 0;
 				}
 			});
 		}
 
-		function sliceSpread(i, sum) {
-			const s = side[i], residual = new Float64Array(s.n), share = sum.value / whole[i];
+		function sliceSpread(i, id, total) {
+			const s = side[i], residual = new Float64Array(s.n), sum = atOf(i, id, total ? "total" : "self") || none, share = sum.value / whole[i];
 			for (let k = 0; k < s.n; k++)
 				residual[k] = ((sum.at ? sum.at[k] : 0) - share * wholeAt[i][k]) / whole[i];
 			return stats.sumSpread(residual);
@@ -62,18 +65,18 @@ G.compare = (function () {
 			if (!(whole[i] > 0))
 				return { value: 0, variance: 0, df: 0 };
 			const least = samplingVariance(i, both), value = both[i].value / whole[i];
-			const s = picked.has(id) ? sliceSpread(i, both[i]) : { variance: 0, df: 0 };
+			const s = picked.has(id) ? sliceSpread(i, id, total) : { variance: 0, df: 0 };
 			return s.variance > least ? { value, ...s } : { value, variance: least, df: Infinity };
 		}
 
-		/* unit: what rates are multiplied by for people; scale: b's for the test. */
-		function compare(x, y, scale, unit) {
+		/* unit: what rates are multiplied by for people; scale: b's for the test. untested: nobody asks for p, which takes time. */
+		function compare(x, y, scale, unit, untested) {
 			const parts = [x, { variance: y.variance * scale * scale, df: y.df },
 				{ variance: square(noise * x.value) + square(noise * y.value * scale), df: Infinity }];
 			const error = Math.sqrt(parts.reduce((v, p) => v + p.variance, 0)), df = stats.sumDf(parts);
 			const a = x.value * unit, b = y.value * unit, delta = b * scale - a, half = stats.tBound(INTERVAL, df) * error * unit;
 			return { a, b, delta, low: delta - half, high: delta + half, q: 1, significant: false,
-				p: error > 0 ? stats.tP(delta / (unit * error), df) : 1 };
+				p: error > 0 && !untested ? stats.tP(delta / (unit * error), df) : 1 };
 		}
 
 		/* The functions that changed by their self time, if b is scaled so. */
@@ -123,9 +126,9 @@ G.compare = (function () {
 
 		/* Values per second. */
 		function compareWhole() {
-			const [x, y] = side.map(s => {
+			const [x, y] = side.map((s, i) => {
 				const value = s.everything.value / s.durationNs, least = s.everything.square / square(s.durationNs);
-				const of = stats.sumSpread(s.everything.at.map(v => (v - s.everything.value / s.n) / s.durationNs));
+				const of = stats.sumSpread(sliced[i].everything.at.map(v => (v - s.everything.value / s.n) / s.durationNs));
 				return of.variance > least ? { value, ...of } : { value, variance: least, df: Infinity };
 			});
 			const v = compare(x, y, 1, 1e9), tested = side[0].everything.samples + side[1].everything.samples >= ENOUGH;
@@ -139,10 +142,10 @@ G.compare = (function () {
 		const unit = both ? 100 * whole[0] / everything[0] : 100;
 		const rows = ids.filter(id => id !== interrupts).map(id => {
 			const value = total => {
-				const v = compare(rate(0, id, total), rate(1, id, total), 1, unit);
+				const tested = picked.has(id) && (total || samples(id, false) >= ENOUGH);
+				const v = compare(rate(0, id, total), rate(1, id, total), 1, unit, !tested);
 				v.b /= found.scale;
-				v.tested = picked.has(id) && (total || samples(id, false) >= ENOUGH);
-				v.p = v.tested ? v.p : 1;
+				v.tested = tested;
 				return v;
 			};
 			const [x, y] = sums(id, true);

@@ -6,7 +6,8 @@
  * interrupts, which belongs to nobody.
  *
  *	const s = G.slices(state, side);
- *	s.rows.get(ident)	// { self: sum, total: sum }, a sum is { value, square, samples, at: by slice }
+ *	s.rows.get(ident)	// { self: sum, total: sum }, a sum is { value, square, samples, at }
+ *	s.slices(wanted).rows	// the same of a set of identities, with at: the value by slice
  */
 G.slices = (function () {
 	const SLICES = 64, SHORTEST_NS = 2e7, FEWEST = 8;
@@ -26,7 +27,7 @@ G.slices = (function () {
 		return before;
 	};
 
-	const sum = n => ({ value: 0, square: 0, samples: 0, at: new Float64Array(n) });
+	const EMPTY = new Float64Array(0), sum = n => ({ value: 0, square: 0, samples: 0, at: n ? new Float64Array(n) : EMPTY });
 
 	function add(to, from) {
 		to.value += from.value;
@@ -38,7 +39,8 @@ G.slices = (function () {
 
 	function clear(s) {
 		s.value = s.square = s.samples = 0;
-		s.at.fill(0);
+		if (s.at.length)
+			s.at.fill(0);
 	}
 
 	/* Adds the samples of an entry that lie in the side to its node's sum. */
@@ -53,6 +55,8 @@ G.slices = (function () {
 			to.value += value;
 			to.square += value * value / count;
 			to.samples += count;
+			if (!to.at.length)
+				continue;
 			/* A moment is in the middle of its slot; a span is spread over the slices that it touches. */
 			const a = (span > 1 ? from : from + .5) / x.length, b = span > 1 ? till / x.length : a;
 			const first = Math.min(x.n - 1, Math.floor(a)), final = Math.min(x.n - 1, Math.floor(b));
@@ -62,26 +66,25 @@ G.slices = (function () {
 		}
 	}
 
-	return function (state, side) {
-		const { tree: t, idents, entries: e, meta } = G.data, before = G.places(side), slots = before[before.length - 1];
-		const durationNs = Math.max(1, slots * meta.slotNs);
-		const n = Math.min(SLICES, Math.max(FEWEST, Math.floor(durationNs / SHORTEST_NS)));
-		const x = { n, length: Math.max(1, slots) / n, before, count: state.count }, f = G.model.filters(state);
-		const { drop } = G.model.weights(state), rows = new Map(), everything = sum(n);
+	/* Sums of all rows (lanes 0), or slices of those that are wanted (lanes: as many as there are slices). */
+	function walk(x, lanes, wanted) {
+		const { tree: t, idents, entries: e } = G.data, { side, f, drop, interrupts } = x, rows = new Map(), everything = sum(lanes);
 		const open = [], pool = [], onPath = new Uint8Array(idents.n + 1), enters = new Int8Array(idents.n).fill(-1);
-		const interrupts = idents.n;
 		const isInterrupt = id => {
 			if (enters[id] < 0)
 				enters[id] = idents.note[id] === KERNEL && INTERRUPT.test(idents.name[id]) ? 1 : 0;
 			return enters[id] === 1;
 		};
-		const row = r => rows.get(r) || rows.set(r, { self: sum(n), total: sum(n) }).get(r);
+		const put = (r, part, s) => {
+			if (!wanted || wanted.has(r))
+				add((rows.get(r) || rows.set(r, { self: sum(lanes), total: sum(lanes) }).get(r))[part], s);
+		};
 
 		function leave() {
 			const o = open.pop(), up = open[open.length - 1];
 			if (o.own.samples) {
 				if (o.selfRow >= 0)
-					add(row(o.selfRow).self, o.own);
+					put(o.selfRow, "self", o.own);
 				add(o.all, o.own);
 				clear(o.own);
 			}
@@ -89,7 +92,7 @@ G.slices = (function () {
 				onPath[o.row] = 0;
 			if (o.all.samples) {
 				if (o.first)
-					add(row(o.row).total, o.all);
+					put(o.row, "total", o.all);
 				/* Where an interrupt begins, its time is not the caller's. */
 				if (up && (!o.inside || up.inside))
 					add(up.all, o.all);
@@ -103,7 +106,7 @@ G.slices = (function () {
 			while (open.length > t.depth[i])
 				leave();
 			const up = open[open.length - 1], id = t.ident[i], inside = !!up && up.inside || isInterrupt(id);
-			const o = pool.pop() || { own: sum(n), all: sum(n) };
+			const o = pool.pop() || { own: sum(lanes), all: sum(lanes) };
 			o.inside = inside;
 			o.row = inside ? interrupts : FUNCTIONS.has(idents.note[id]) ? id : -1;
 			/* A note at the leaf is no function: its cost is that of the function above it. */
@@ -120,6 +123,15 @@ G.slices = (function () {
 		}
 		while (open.length)
 			leave();
-		return { n, durationNs, rows, everything, interrupts };
+		return { rows, everything };
+	}
+
+	return function (state, side) {
+		const before = G.places(side), slots = before[before.length - 1], interrupts = G.data.idents.n;
+		const durationNs = Math.max(1, slots * G.data.meta.slotNs);
+		const n = Math.min(SLICES, Math.max(FEWEST, Math.floor(durationNs / SHORTEST_NS)));
+		const x = { side, n, length: Math.max(1, slots) / n, before, count: state.count, interrupts, f: G.model.filters(state),
+			drop: G.model.weights(state).drop };
+		return { n, durationNs, interrupts, ...walk(x, 0, null), slices: wanted => walk(x, n, wanted) };
 	};
 })();

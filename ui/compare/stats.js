@@ -51,28 +51,37 @@ G.stats = (function () {
 		return square === Infinity ? 0 : betaShare(n / 2, .5, n / (n + square), square / (n + square));
 	}
 
-	const bounds = new Map(); /* of the probability of an interval, which is always the same */
+	let bounds = new Map(), of = null; /* by df, of one probability: intervals are always the same */
 
 	/* The t that |T| exceeds with probability p. */
 	function tBound(p, df) {
 		let low = 0, high = 1;
-		const key = p + " " + df;
 		if (!(p < 1) || !(df > 0))
 			return 0;
-		if (bounds.has(key))
-			return bounds.get(key);
+		if (of !== p)
+			[bounds, of] = [new Map(), p];
+		if (bounds.has(df))
+			return bounds.get(df);
+		/* Newton's method, between ends that close in. */
 		while (tP(high, df) > p && high < 1e12)
 			high *= 2;
-		for (let i = 0; i < 100 && high - low > 1e-9 * high; i++) {
-			const middle = (low + high) / 2;
-			if (tP(middle, df) > p)
-				low = middle;
+		const n = Math.min(df, MOST_DF), front = 2 * Math.exp(lnGamma((n + 1) / 2) - lnGamma(n / 2)) / Math.sqrt(n * Math.PI);
+		for (let i = 0, t = high / 2; i < 100 && high - low > 1e-9 * high; i++) {
+			const off = tP(t, df) - p;
+			if (off > 0)
+				low = t;
 			else
-				high = middle;
+				high = t;
+			const next = t + off / (front * (1 + t * t / n) ** (-(n + 1) / 2));
+			if (Math.abs(next - t) < 1e-9 * t) {
+				high = next;
+				break;
+			}
+			t = next > low && next < high ? next : (low + high) / 2;
 		}
 		if (bounds.size > 1e4)
 			bounds.clear();
-		bounds.set(key, high);
+		bounds.set(df, high);
 		return high;
 	}
 

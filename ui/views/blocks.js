@@ -62,17 +62,17 @@
 	function columns() {
 		const of = i => rows[i], why = i => of(i).reason || "";
 		return [
-			{ key: "block", title: "block", width: 106, value: i => of(i).number ?? -1, text: i => known(of(i).number, String),
+			{ key: "block", title: "block", width: 88, value: i => of(i).number ?? -1, text: i => known(of(i).number, String),
 				className: i => of(i).reason ? of(i).byGas ? "more-gas" : "slow" : "" },
-			{ key: "gas", title: "gas", width: 84, value: i => of(i).gas ?? -1, text: i => known(of(i).gas, () => gas(of(i))) },
-			{ key: "txs", title: "txs", about: "transactions", width: 58, value: i => of(i).transactions ?? -1,
+			{ key: "gas", title: "gas", width: 78, value: i => of(i).gas ?? -1, text: i => known(of(i).gas, () => gas(of(i))) },
+			{ key: "txs", title: "txs", about: "transactions", width: 54, value: i => of(i).transactions ?? -1,
 				text: i => known(of(i).transactions, v => G.model.format(v, "count")) },
-			{ key: "wall", title: "wall", about: "time from its beginning to its end", width: 84, value: i => of(i).wallNs,
+			{ key: "wall", title: "wall", about: "time from its beginning to its end", width: 76, value: i => of(i).wallNs,
 				text: i => of(i).wallNs ? time(of(i).wallNs) : "–" },
-			{ key: "Ggas/s", title: "Ggas/s", width: 70, value: i => speed(of(i)), text: i => speed(of(i)) < 0 ? "–"
+			{ key: "Ggas/s", title: "Ggas/s", width: 66, value: i => speed(of(i)), text: i => speed(of(i)) < 0 ? "–"
 				: speed(of(i)).toFixed(3) },
 			{ key: "parts", title: "made of", about: "what its wall time was made of, along the path that decided it; sorted by the time off the CPU",
-				width: 150, value: i => (of(i).ns || []).reduce((s, v, k) => s + (CPU[all().parts[k].key] ? 0 : v), 0),
+				width: 110, value: i => (of(i).ns || []).reduce((s, v, k) => s + (CPU[all().parts[k].key] ? 0 : v), 0),
 				text: () => "", fill: i => gradient(of(i)), tell: i => shares(of(i), 20) },
 			{ key: "reason", title: "why it is slow", left: true, value: i => why(i) || "\uffff", text: why, fit: (i, n) => brief(why(i), n) }];
 	}
