@@ -147,7 +147,7 @@ TASKS = [
 	("what changed in this range?", "node", 2, changed_here, r"against the rest of the time: "),
 	("a block against the rest", "chain", 2, block_against_rest, r"block 977 .* against the rest of the time: "),
 	("slow blocks against typical ones", "chain", 2, typical, r"5 slow blocks against \d+ typical blocks"),
-	("who waits, and for what?", "node", 3, waits, r"fdatasync"),
+	("who waits, and for what?", "node", 1, waits, r"mdbx_txn_commit.*disk write"),
 	("a link to a block", "chain", 2, link, r"range="),
 ]
 
