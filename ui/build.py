@@ -13,10 +13,20 @@ import sys
 import zlib
 
 BUDGET = 100 * 1000  # of the page before its data
+# Four bytes are five digits, where base64 has five and a third. Digits are the characters from "(" on; three of these mean
+# something in the page, and have others for them.
+DIGITS = {chr(i + 40): chr(i + 40) for i in range(85)} | {"<": "!", "@": "#", "\\": "$"}
 LOADER = """(async () => {
-const packed = document.getElementById("code"), script = document.createElement("script");
-const bytes = Uint8Array.from(atob(packed.textContent), c => c.charCodeAt(0));
-const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+const packed = document.getElementById("code"), script = document.createElement("script"), others = { "!": "<", "#": "@", $: "\\\\" };
+const text = packed.textContent.replace(/[!#$]/g, c => others[c]), bytes = new Uint8Array(text.length / 5 * 4);
+for (let i = 0, at = 0; i < text.length; at += 4) {
+let v = 0;
+for (const end = i + 5; i < end; i++)
+v = v * 85 + text.charCodeAt(i) - 40;
+for (let k = 0; k < 4; k++)
+bytes[at + k] = v >>> 24 - 8 * k;
+}
+const stream = new Blob([bytes.subarray(0, packed.dataset.size)]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
 script.textContent = await new Response(stream).text();
 packed.replaceWith(script);
 })();
@@ -39,8 +49,14 @@ def digest(script):
 
 
 def pack(script):
+    """The script compressed, as digits, and the number of its bytes."""
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
-    return base64.b64encode(deflate.compress(script.encode()) + deflate.flush()).decode()
+    data = deflate.compress(script.encode()) + deflate.flush()
+    whole, out, digits = data + bytes(-len(data) % 4), [], list(DIGITS.values())
+    for at in range(0, len(whole), 4):
+        v = int.from_bytes(whole[at:at + 4], "big")
+        out += [digits[v // 85 ** k % 85] for k in (4, 3, 2, 1, 0)]
+    return "".join(out), len(data)
 
 
 def put(text, key, value):
@@ -69,9 +85,9 @@ def main(arguments):
     if packed:
         # The styles come with the script: packed they are a third of what they were.
         script = "document.head.append(Object.assign(document.createElement(\"style\"),{textContent:%s}));\n" % json.dumps(style) + script
-        style, hashes = "", digest(script)
+        style, hashes, (code, size) = "", digest(script), pack(script)
         text = put(text, "<script>@SCRIPT@</script>",
-                   '<script type="text/plain" id="code">%s</script>\n<script>%s</script>' % (pack(script), LOADER))
+                   '<script type="text/plain" id="code" data-size="%d">%s</script>\n<script>%s</script>' % (size, code, LOADER))
         hashes += " " + digest(LOADER)
     else:
         text = put(text, "@SCRIPT@", script)
