@@ -104,6 +104,10 @@ check "record --open makes the page and opens it" test "$(cat open/seen)" = "655
 $tmp/open/new.html"
 python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' timeout 60 "$GASFLAME" record -d 0.5 -p "$PID" -o 'a b.gasflame' >"$STDOUT"
 check "on a terminal record ends with what to type next" test "$(tail -1 "$STDOUT" | tr -d '\r')" = "Next: gasflame report 'a b.gasflame'"
+mkdir next
+(cd next && python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' timeout 60 "$GASFLAME" record -e cpu -d 0.2 -p "$PID") >"$STDOUT"
+check "without a name of its own that is two words" test "$(tail -1 "$STDOUT" | tr -d '\r')" = "Next: gasflame report"
+check "after the file, which is the newest one there" test -s "next/$(tail -2 "$STDOUT" | head -1 | tr -d '\r')"
 gf record -d 0.5 -p "$PID" -o 'a b.gasflame'
 check "in a pipe with the file" test "$(tail -1 "$STDERR")" = "a b.gasflame"
 gf clean --older-than 7d
