@@ -209,14 +209,14 @@
 			el("td", null, time(f.ns)), el("td", null, G.model.percent(f.ns / r.wallNs)));
 		const go = (text, patch, title) => el("button", { title, onclick: () => G.chooseBlock(r, patch) }, text);
 		const typical = G.blocks().some(x => x.typical);
-		detail.replaceChildren(el("h2", null, G.blockName(r) + (r.wallNs ? " · " + time(r.wallNs) : ""), r.gas !== undefined &&
+		detail.replaceChildren(...[el("h2", null, G.blockName(r) + (r.wallNs ? " · " + time(r.wallNs) : ""), r.gas !== undefined &&
 			el("em", null, gas(r) + " gas")), r.reason && el("p", null, el("b", null, r.byGas ? "Slow by its gas: " : "Slow: "), ...G.sentence(r.reason), "."),
 			r.wallNs > 0 && el("p", { class: "ways" }, go("flame graph", { view: "flame", ...wall() }, "what ran and waited in its time (Enter)"),
 				go("against the rest", { view: "diff", against: "rest", ...wall() }, "its functions against the rest of the time"),
 				typical && go("against typical blocks", { view: "diff", against: "typical", ...wall() }, "its functions against those of typical blocks")),
 			el("table", null, most.map(part)),
 			r.parallelNs > 0 && el("p", { class: "dim" }, time(r.parallelNs) + " on the CPU beside its path"),
-			el("table", null, (r.functions || []).map(fn)));
+			el("table", null, (r.functions || []).map(fn))].filter(Boolean));
 	}
 
 	/* --- the view --- */
