@@ -12,7 +12,7 @@ import re
 import sys
 import zlib
 
-BUDGET = 100 * 1000  # of the page before its data
+BUDGET = 100 * 1024  # of the page before its data
 # Four bytes are five digits, where base64 has five and a third. Digits are the characters from "(" on; three of these mean
 # something in the page, and have others for them.
 DIGITS = {chr(i + 40): chr(i + 40) for i in range(85)} | {"<": "!", "@": "#", "\\": "$"}
