@@ -1,9 +1,8 @@
 """Makes one page of the viewer's files: build.py [--packed] OUTPUT page.html FILES...
 
-Comments that have lines of their own and indentation are left out, nothing cleverer. With --packed the script
-and the styles stand in the page compressed, and a few lines unpack them: that halves the page, which has no other reader
-than the browser. Hashes of the scripts are in the page's policy: no other
-can run. @CONNECT@ and @DATA@ are left for the C side.
+Comments and blanks that no reader needs are left out; lines, names and everything else stay, so that an error's line can be
+found. With --packed the script and the styles stand in the page compressed, and a few lines unpack them: that halves the
+page, which has no other reader than the browser. Hashes of the scripts are in the page's policy: no other can run. @CONNECT@ and @DATA@ are left for the C side.
 """
 import base64
 import hashlib
@@ -12,7 +11,7 @@ import re
 import sys
 import zlib
 
-BUDGET = 100 * 1024  # of the page before its data
+BUDGET = 100 * 1000  # of the page before its data
 # Four bytes are five digits, where base64 has five and a third. Digits are the characters from "(" on; three of these mean
 # something in the page, and have others for them.
 DIGITS = {chr(i + 40): chr(i + 40) for i in range(85)} | {"<": "!", "@": "#", "\\": "$"}
@@ -33,10 +32,38 @@ packed.replaceWith(script);
 """
 
 
-def strip(text):
-    text = re.sub(r"^[ \t]*/\*.*?\*/[ \t]*\n", "", text, flags=re.M | re.S)
-    text = re.sub(r"^[ \t]*//[^\n]*\n", "", text, flags=re.M)
+# What a script is made of, as far as blanks are concerned. A slash begins a regular expression where no value can end.
+TOKEN = re.compile(r"""
+    (?P<whole>`(?:\\.|[^`\\])*`|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
+    |(?P<comment>//[^\n]*|/\*.*?\*/)
+    |(?P<regex>(?<=[=(,:&|!?\[;{}\n])[ \t]*/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/[gimsuy]*)
+    |(?P<blank>[ \t]+)
+    |(?P<word>[\w$]+)
+    |(?P<other>.)""", re.S | re.X)
+
+
+def needs_blank(before, after):
+    """Would the two characters become another token without a blank between them?"""
+    return bool(re.fullmatch(r"[\w$]{2}|\+\+|--|.?/|/.?", before + after))
+
+
+def strip_script(text):
+    tokens = [(m.lastgroup, m.group()) for m in TOKEN.finditer(text) if m.lastgroup != "comment"]
+    out = ["\n"]
+    for i, (kind, token) in enumerate(tokens):
+        after = tokens[i + 1][1][:1] if i + 1 < len(tokens) else ""
+        if kind != "blank" or needs_blank(out[-1][-1], after):
+            out.append(" " if kind == "blank" else token)
+    return re.sub(r"\n[\n ]+", "\n", "".join(out)).lstrip("\n")
+
+
+def strip_style(text):
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     return re.sub(r"^[ \t]+|\n(?=\n)", "", text, flags=re.M)
+
+
+def strip(path):
+    return (strip_style if path.endswith(".css") else strip_script)(read(path))
 
 
 def read(path):
@@ -70,15 +97,15 @@ def tell_size(text, files):
     if n <= BUDGET:
         return
     print("page: the shell has %d bytes, %d more than it may" % (n, n - BUDGET))
-    for size, name in sorted((-len(strip(read(f)).encode()), f.rsplit("/", 1)[-1]) for f in files):
+    for size, name in sorted((-len(strip(f).encode()), f.rsplit("/", 1)[-1]) for f in files):
         print("  %6d  %s" % (-size, name))
 
 
 def main(arguments):
     packed = arguments[0] == "--packed"
     target, page, *files = arguments[packed:]
-    style = "".join(strip(read(f)) for f in files if f.endswith(".css"))
-    script = "".join(strip(read(f)) for f in files if f.endswith(".js"))
+    style = "".join(strip(f) for f in files if f.endswith(".css"))
+    script = "".join(strip(f) for f in files if f.endswith(".js"))
     text, hashes = read(page), digest(script)
     if "</script" in script.lower() or "<!--" in script:
         sys.exit("the script would end itself, or be taken for a comment")
