@@ -197,21 +197,28 @@ static __always_inline uint64_t stack_here(void *ctx, struct unwind *u, struct s
 	return u->record.stack;
 }
 
+/* 1 if x is not 0, without a branch: the verifier goes both ways at each. */
+static __always_inline uint64_t is_set(uint64_t x)
+{
+	return (x | -x) >> 63;
+}
+
 /* Bits of a size, so that SHARED_FAULT_RANGES parts cover it; a page at least. */
 static __always_inline uint8_t range_shift(uint64_t size)
 {
-	uint8_t bits = 0;
+	uint64_t bits = 0, shift;
 
 	if (!size) /* a device: its offsets are no places of a file */
 		return 63;
 	size--;
 	_Static_assert(SHARED_FAULT_RANGES == 64, "6 bits fewer");
-	for (int step = 32; step; step /= 2)
-		if (size >> step) {
-			size >>= step;
-			bits += step;
-		}
-	bits += size != 0;
+#pragma clang loop unroll(full)
+	for (uint64_t step = 32; step; step /= 2) {
+		shift = step & -is_set(size >> step);
+		size >>= shift;
+		bits += shift;
+	}
+	bits += is_set(size);
 	return bits > 18 ? bits - 6 : 12;
 }
 
@@ -308,16 +315,20 @@ static __always_inline void touches(struct shared_fault *f, const struct vma *v)
 		f->offset = (f->address - v->base) >> v->shift << v->shift;
 }
 
-static __always_inline void describe_address(struct fault_thread *t, struct shared_fault *f, uint64_t now)
+/* Says in f what lies at its address. A global function: the verifier checks it once, not for each way that leads to it. */
+__attribute__((noinline)) int fault_describe_address(struct fault_thread *t, struct shared_fault *f, uint64_t now)
 {
 	struct vma v = { 0 };
 
+	if (!t || !f)
+		return 0;
 	find_vma(t, f->address, now, &v);
 	/* Faults at unknown mappings are summed by address: finely where user space must look it up. */
 	if (!v.where)
 		f->shift = HAVE_FIND_VMA ? 21 : 16;
 	else
 		touches(f, &v);
+	return 0;
 }
 
 /* Sends a sum and empties it; false: no room in the ring, it is as it was. */
@@ -444,7 +455,7 @@ static __always_inline int fault(void *ctx, uint8_t what)
 	}
 	f->stack = stack_here(ctx, &s->u, c, what, user, in_kernel ? UNWIND_INTERRUPTED : UNWIND_USER_ONLY, now);
 	scratch_give(s);
-	describe_address(t, f, now);
+	fault_describe_address(t, f, now);
 	add(t, f, c, now);
 	return 0;
 }
