@@ -21,17 +21,20 @@ static void add_rows(struct cost *c, const struct profile *p)
 {
 	for (size_t i = 0; i < p->counters.n; i++) {
 		char *name = key_which(KEY_OVERHEAD_NS_OF, profile_str(p, p->counters.v[i].name));
-		uint64_t ns = p->counters.v[i].value, others;
+		uint64_t ns = p->counters.v[i].value, others, own;
+		double percent;
 
 		if (!name || !ns) {
 			free(name);
 			continue;
 		}
 		others = c->machine_ns ? MIN(ns, profile_counter_of(p, KEY_OVERHEAD_OTHERS_NS_OF, name)) : 0;
-		c->percent += str_percent(ns - others, c->base_ns);
+		own = c->machine_ns ? MIN(ns - others, profile_counter_of(p, KEY_OVERHEAD_OWN_NS_OF, name)) : ns;
+		percent = str_percent(own, c->base_ns) + str_percent(ns - others - own, c->threads_ns);
+		c->percent += percent;
 		c->others_percent += str_percent(others, c->machine_ns);
 		vec_push(&c->rows, (struct cost_row){
-			.name = name, .ns = ns, .others_ns = others, .percent = str_percent(ns - others, c->base_ns),
+			.name = name, .ns = ns, .others_ns = others, .percent = percent,
 			.others_percent = str_percent(others, c->machine_ns),
 			.bpf_ns = profile_counter_of(p, KEY_OVERHEAD_BPF_NS_OF, name),
 			.events = profile_counter_of(p, KEY_OVERHEAD_EVENTS_OF, name),
@@ -52,15 +55,15 @@ static void add_ways(struct cost *c, const struct profile *p, const char *family
 	}
 }
 
-/* The base of each second is the larger of the target's CPU time and one CPU. */
+/* The base of each second is the larger of the target's CPU time and a tenth of a CPU. */
 static void find_base(struct cost *c, const struct profile *p)
 {
 	uint64_t target_ns = profile_counter(p, KEY_OVERHEAD_TARGET_NS);
 
 	c->cpus = c->machine_ns && p->duration_ns ? (double)target_ns / p->duration_ns : -1;
-	if (c->cpus < 0 || target_ns * 1.02 >= c->base_ns)
+	if (c->cpus < 0 || target_ns * 1.02 >= c->threads_ns)
 		c->base = COST_OF_TARGET;
-	else if (c->base_ns <= p->duration_ns * 1.02)
+	else if (c->threads_ns <= p->duration_ns / 10 * 1.02)
 		c->base = COST_OF_CPU;
 	else
 		c->base = COST_OF_EITHER;
@@ -94,6 +97,7 @@ static void add_spans(struct cost *c, const struct profile *p, uint32_t series, 
 void cost_build(struct cost *c, const struct profile *p)
 {
 	*c = (struct cost){ .base_ns = profile_counter(p, KEY_OVERHEAD_BASE_NS),
+			    .threads_ns = profile_counter(p, KEY_OVERHEAD_THREADS_NS),
 			    .machine_ns = profile_counter(p, KEY_OVERHEAD_MACHINE_NS),
 			    .start_ns = profile_counter(p, KEY_OVERHEAD_START_NS),
 			    .limit = profile_counter(p, KEY_OVERHEAD_LIMIT) / 1e4,

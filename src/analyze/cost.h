@@ -39,7 +39,7 @@ struct cost_way {
 };
 
 /* What the percentages are a part of. */
-enum cost_base { COST_OF_TARGET, COST_OF_CPU /* it used less than one */, COST_OF_EITHER /* by the second */ };
+enum cost_base { COST_OF_TARGET, COST_OF_CPU /* of a tenth of one: it used less */, COST_OF_EITHER /* by the second */ };
 
 struct cost {
 	VEC(struct cost_row) rows;   /* the dearest first */
@@ -47,7 +47,7 @@ struct cost {
 	VEC(struct cost_way) ways;
 	enum cost_base base;
 	double cpus; /* that the target used; negative: an older capture, which does not say */
-	uint64_t base_ns, machine_ns, start_ns;
+	uint64_t base_ns, threads_ns, machine_ns, start_ns; /* base: the recorder's */
 	double percent, others_percent; /* of base; of all CPUs, that other processes lose */
 	double limit, floor; /* 0 = none; what is larger, percent or others_percent, is held against them */
 	bool estimated;

@@ -526,7 +526,7 @@ void quality_line(const struct quality *q, const struct selection *s, struct buf
 		buf_printf(b, ", %s of frames without a name", show_percent(a, quality_unnamed_percent(q)));
 	if (q->cost_percent >= 0)
 		buf_printf(b, "; own cost %s of %s", show_percent(a, q->cost_percent),
-			   q->cost_of_cpu ? "one CPU" : "the target's CPU time");
+			   q->cost_of_cpu ? "a tenth of a CPU" : "the target's CPU time");
 	else if (q->own_cpu_ns && q->duration_ns)
 		buf_printf(b, "; own cost %s of a CPU",
 			   show_percent(a, str_percent(q->own_cpu_ns, q->duration_ns)));

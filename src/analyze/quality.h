@@ -35,7 +35,7 @@ struct quality {
 	uint64_t target_cpu_ns;        /* of the whole target, as the kernel accounts it; 0 = unknown */
 	uint64_t own_cpu_ns;           /* gasflame and its BPF programs, start and end included */
 	double cost_percent;           /* of the recording itself, of the target's CPU time (cost.h); negative = not known */
-	bool cost_of_cpu;              /* a part of one CPU: the target used less */
+	bool cost_of_cpu;              /* a part of a tenth of a CPU: the target used less */
 	uint64_t guessed, derived;     /* of samples of the CPU, in the whole recording: with a frame whose caller was guessed, or
 					  found by reading the code */
 	uint64_t error_ns;             /* of waits, in the whole recording: standard error of the time of a stack, at most */

@@ -36,7 +36,7 @@ struct session_options {
 	bool heap_steady;          /* that interval is wanted whatever it costs; it rises only where samples are lost */
 	bool heap_ours;            /* memory that we share with the target is not to count for its cgroup */
 	bool heap_optional;        /* where a program cannot be hooked, the rest is recorded, and a line says why */
-	double max_overhead;       /* percent of the target's CPU time, or of one CPU where it uses less; 0 = no limit */
+	double max_overhead;       /* percent (budget/budget.h); 0 = no limit */
 	enum session_backend backend;
 	const pid_t *pids;
 	size_t pid_count;

@@ -32,6 +32,7 @@ enum {
 /* What a part has cost: at a moment, in a second, in all. */
 struct cost {
 	double ns;     /* with the surcharge, and our own time */
+	double own_ns;    /* of it: our own time */
 	double others_ns; /* of it: for events that were passed over, nearly all in other processes */
 	double pass_ns;   /* what its runs would have cost, had all been passed over */
 	double bpf_ns;
@@ -42,10 +43,13 @@ struct cost {
 	double looked_at; /* its stacks that were walked */
 };
 
-/* What costs are parts of: the target's CPU time, or one CPU where it uses less, for what is taken from the target and by the
- * recorder; all CPUs for what is taken from others. */
+/*
+ * What costs are parts of. Threads: the target's CPU time, for what our programs take in its threads; a tenth of a CPU where it uses
+ * less, as a target that sleeps has time for that. Recorder: the target's CPU time, or one CPU where it uses less. Machine: all
+ * CPUs, for what is taken from others.
+ */
 struct base {
-	double target_ns, machine_ns;
+	double threads_ns, recorder_ns, machine_ns;
 };
 
 struct part {
@@ -235,7 +239,9 @@ static struct cost less(const struct cost *a, const struct cost *before)
 /* In percent: what is taken from the target and by the recorder, or what others lose. */
 static double percent_of(const struct cost *c, const struct base *base, bool others)
 {
-	return others ? 100 * c->others_ns / base->machine_ns : 100 * (c->ns - c->others_ns) / base->target_ns;
+	if (others)
+		return 100 * c->others_ns / base->machine_ns;
+	return 100 * ((c->ns - c->others_ns - c->own_ns) / base->threads_ns + c->own_ns / base->recorder_ns);
 }
 
 static double sum_percent(const struct cost *parts, const struct base *base, bool others)
@@ -250,6 +256,7 @@ static double sum_percent(const struct cost *parts, const struct base *base, boo
 static void add(struct cost *sum, const struct cost *c)
 {
 	sum->ns += c->ns;
+	sum->own_ns += c->own_ns;
 	sum->others_ns += c->others_ns;
 	sum->bpf_ns += c->bpf_ns;
 	sum->events += c->events;
@@ -266,9 +273,12 @@ static void share_own(struct cost *parts, double own_ns, double most_each)
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
 		records += parts[i].records;
 	each = records ? MIN(most_each, own_ns / records) : 0;
-	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
-		parts[i].ns += each * parts[i].records;
-	parts[OWN].ns += own_ns - each * records;
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++) {
+		parts[i].own_ns = each * parts[i].records;
+		parts[i].ns += parts[i].own_ns;
+	}
+	parts[OWN].own_ns = own_ns - each * records;
+	parts[OWN].ns += parts[OWN].own_ns;
 }
 
 /* What was spent since the last look, by part; the base that it is a part of. */
@@ -277,7 +287,7 @@ static struct base measure(struct budget *b, uint64_t now, struct cost *parts)
 	uint64_t own = clock_process_cpu_ns(), target = processes_cpu_ns(b->session->processes);
 	double used = target > b->target_ns ? (double)target - b->target_ns : 0;
 	double passed = (double)now - b->looked_ns;
-	struct base base = { .target_ns = MAX(passed, used), .machine_ns = MAX(passed * b->cpus, used) };
+	struct base base = { MAX(passed / 10, used), MAX(passed, used), MAX(passed * b->cpus, used) };
 	struct reading r;
 
 	read_costs(b, &r);
@@ -297,7 +307,8 @@ static struct base measure(struct budget *b, uint64_t now, struct cost *parts)
 	b->own_ns = own;
 	b->target_ns = target;
 	b->looked_ns = now;
-	b->base.target_ns += base.target_ns;
+	b->base.threads_ns += base.threads_ns;
+	b->base.recorder_ns += base.recorder_ns;
 	b->base.machine_ns += base.machine_ns;
 	b->used_ns += used;
 	return base;
@@ -431,7 +442,7 @@ static void decide(struct budget *b, const struct cost *parts, const struct base
 		say_floor(b, total, percent);
 	}
 	if (over)
-		b->over_ns += base->target_ns;
+		b->over_ns += base->machine_ns / b->cpus;
 }
 
 /* --- what the session calls --- */
@@ -499,6 +510,7 @@ static void count_part(struct budget *b, size_t i)
 	const struct part *part = &b->parts[i];
 
 	profile_count_set_of(p, KEY_OVERHEAD_NS_OF, name, part->sum.ns);
+	profile_count_set_of(p, KEY_OVERHEAD_OWN_NS_OF, name, part->sum.own_ns);
 	profile_count_set_of(p, KEY_OVERHEAD_BPF_NS_OF, name, part->sum.bpf_ns);
 	if (i == OWN)
 		return;
@@ -546,7 +558,8 @@ void budget_finish(struct budget *b, uint64_t now)
 		count_surcharges(b);
 	}
 	profile_count_set(p, KEY_OVERHEAD_LIMIT, 1e4 * b->control.limit);
-	profile_count_set(p, KEY_OVERHEAD_BASE_NS, b->base.target_ns);
+	profile_count_set(p, KEY_OVERHEAD_BASE_NS, b->base.recorder_ns);
+	profile_count_set(p, KEY_OVERHEAD_THREADS_NS, b->base.threads_ns);
 	profile_count_set(p, KEY_OVERHEAD_MACHINE_NS, b->base.machine_ns);
 	profile_count_set(p, KEY_OVERHEAD_TARGET_NS, b->used_ns);
 	profile_count_set(p, KEY_OVERHEAD_START_NS, b->start_ns);

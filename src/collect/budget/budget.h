@@ -4,7 +4,8 @@
  *
  * The cost of a collector is the run time of its BPF programs by the kernel's statistics, what each run costs beyond
  * that (surcharge.h), and our own CPU time for its records. What the recorder does besides is "own". The base is the
- * target's CPU time, or one CPU where the target uses less. What the start costs is in no limit; it is counted apart.
+ * target's CPU time, with a least (struct base); what other processes lose is held against the limit apart. What the start costs is in
+ * no limit; it is counted apart.
  *
  * Life: new -> start (all collectors run) -> look -> finish -> free.
  */

@@ -15,7 +15,7 @@ static void add_change(struct profile *p, const char *collector, uint64_t ms, in
 	profile_add_point(p, profile_series(p, key), ms * 1000000, one_in);
 }
 
-/* Ten seconds of a target that used one CPU. */
+/* Ten seconds of a target that used half a CPU. */
 static struct profile *recorded(void)
 {
 	struct profile *p = profile_new();
@@ -24,16 +24,19 @@ static struct profile *recorded(void)
 	profile_count_set(p, KEY_OVERHEAD_BASE_NS, 10000000000);
 	profile_count_set(p, KEY_OVERHEAD_LIMIT, 50000);
 	profile_count_set(p, KEY_OVERHEAD_MACHINE_NS, 40000000000);
-	profile_count_set(p, KEY_OVERHEAD_TARGET_NS, 9900000000);
+	profile_count_set(p, KEY_OVERHEAD_TARGET_NS, 5000000000);
+	profile_count_set(p, KEY_OVERHEAD_THREADS_NS, 5000000000);
 	profile_count_set(p, KEY_OVERHEAD_START_NS, 140000000);
 	profile_count_set_of(p, KEY_OVERHEAD_RUN_NS_OF, "tracepoint", 61);
 	profile_count_set_of(p, KEY_OVERHEAD_RUN_NS_OF, "clock", 1400);
 	profile_count_set_of(p, KEY_OVERHEAD_RUN_ASSUMED_NS_OF, "uprobe", 1200);
 	profile_count_set_of(p, KEY_OVERHEAD_NS_OF, "own", 900000000);
-	profile_count_set_of(p, KEY_OVERHEAD_NS_OF, "cpu", 50000000);
+	profile_count_set_of(p, KEY_OVERHEAD_OWN_NS_OF, "own", 900000000);
+	profile_count_set_of(p, KEY_OVERHEAD_NS_OF, "cpu", 30000000);
+	profile_count_set_of(p, KEY_OVERHEAD_OWN_NS_OF, "cpu", 10000000);
 	profile_count_set_of(p, KEY_OVERHEAD_EVENTS_OF, "cpu", 10000);
 	/* A half of a million switches is passed over: it is a part of four CPUs. */
-	profile_count_set_of(p, KEY_OVERHEAD_NS_OF, "wait", 480000000);
+	profile_count_set_of(p, KEY_OVERHEAD_NS_OF, "wait", 280000000);
 	profile_count_set_of(p, KEY_OVERHEAD_OTHERS_NS_OF, "wait", 80000000);
 	profile_count_set_of(p, KEY_OVERHEAD_EVENTS_OF, "wait", 1000000);
 	profile_count_set_of(p, KEY_OVERHEAD_RECORDED_OF, "wait", 500000);
@@ -66,19 +69,20 @@ static void costs_by_collector(void **state)
 	assert_int_equal(c.spans.n, 0);
 	cost_done(&c);
 	costtext_put(p, false, &b);
-	assert_string_equal(b.data, "Cost of recording: 13.50 % of the target's CPU time (0.99 CPUs); other processes lose 0.20 % of all CPUs; 5 % allowed; its start took 140 ms of CPU time\n"
+	assert_string_equal(b.data, "Cost of recording: 13.50 % of the target's CPU time (0.50 CPUs); other processes lose 0.20 % of all CPUs; 5 % allowed; its start took 140 ms of CPU time\n"
 				    "  collector           events  recorded  ns an event       cost   to others\n"
-				    "  wait             1,000,000      50 %          480     4.00 %      0.20 %\n"
-				    "  cpu                 10,000                  5,000     0.50 %\n"
+				    "  wait             1,000,000      50 %          280     4.00 %      0.20 %\n"
+				    "  cpu                 10,000                  3,000     0.50 %\n"
 				    "  own                                                   9.00 %\n"
 				    "  measured at the start, and added to each run of a program: tracepoint 61 ns, clock 1400 ns\n"
 				    "  assumed beside that: uprobe 1200 ns\n");
 	buf_done(&b);
-	/* A target that is hardly busy: the base is a CPU, and that is said. */
-	profile_count_set(p, KEY_OVERHEAD_TARGET_NS, 2100000000);
+	/* A target that is hardly busy: the base is a part of a CPU, and that is said. */
+	profile_count_set(p, KEY_OVERHEAD_TARGET_NS, 200000000);
+	profile_count_set(p, KEY_OVERHEAD_THREADS_NS, 1000000000);
 	b = (struct buf){ 0 };
 	costtext_put(p, false, &b);
-	assert_non_null(strstr(b.data, "Cost of recording: 13.50 % of one CPU (the target used 0.21); other processes"));
+	assert_non_null(strstr(b.data, "Cost of recording: 31.10 % of a tenth of a CPU (the target used 0.02 CPUs); other processes"));
 	buf_done(&b);
 	profile_free(p);
 }

@@ -54,9 +54,9 @@ static void put_ways(const struct cost *c, bool assumed, struct buf *out)
 static void put_base(const struct cost *c, struct buf *out)
 {
 	if (c->base == COST_OF_CPU)
-		buf_printf(out, "of one CPU (the target used %.2f)", c->cpus);
+		buf_printf(out, "of a tenth of a CPU (the target used %.2f CPUs)", c->cpus);
 	else if (c->base == COST_OF_EITHER)
-		buf_puts(out, "of the target's CPU time, or of one CPU while it used less");
+		buf_puts(out, "of the target's CPU time, or of a tenth of a CPU while it used less");
 	else
 		buf_puts(out, "of the target's CPU time");
 	if (c->base != COST_OF_CPU && c->cpus >= 0)
