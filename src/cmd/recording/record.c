@@ -189,7 +189,8 @@ static int record_main(const struct command *c, int argc, char **argv)
 		  "lost, and 512K, the default of record, also while they cost the target over 1 % of its CPU time" },
 		{ 0, "max-overhead", OPTION_PERCENT, &r.session.max_overhead, "PERCENT",
 		  "what recording may cost: CPU time that it takes from the target and by itself, as a part of the target's CPU time "
-		  "(where that is little: of a tenth of a CPU in the target, of one CPU by itself), and from other processes, as a part of all CPUs. Where it costs more, less is "
+		  "(where that is little: of a tenth of a CPU in the target, of one CPU by itself), and from other processes, as a part "
+		  "of all CPUs. Where it costs more, less is "
 		  "recorded: stacks of frequent events first, then the clock's rate, and more again when there is room; the report says "
 		  "what was left out, and what to record without where that is not enough; 0: no limit" },
 		{ 0, "backend", OPTION_CHOICE, &backend, "HOW",
