@@ -216,7 +216,7 @@ static void read_costs(struct budget *b, struct reading *r)
 
 /*
  * The part of a cost that went into events that were passed over. Such an event costs an empty program and its surcharge at least;
- * and half of one that is recorded, or more: 0.55 to 0.7 of it, where this was measured. The rest counts as the target's.
+ * and half of one that is recorded, or more: 0.55 to 0.75 of it, where this was measured. The rest counts as the target's.
  */
 static double passed_over_ns(const struct cost *c)
 {
