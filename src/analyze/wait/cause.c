@@ -61,14 +61,21 @@ void causes_init(struct causes *c, const struct profile *p, struct patterns *pat
 	causes_grow(c);
 }
 
+/* Finds the processes that only watch over a child which is recorded itself: su, a shell, timeout. A thread among others of
+ * its process that waits for a child may well be kept from work by it. */
 static void find_parents(struct causes *c)
 {
 	const struct profile *p = c->p;
+	_cleanup_free_ uint32_t *threads = mem_alloc((p->processes.n + 1) * sizeof(*threads));
 	_cleanup_(map_done) struct map pids = { 0 };
 
-	if (c->processes == p->processes.n)
+	if (c->processes == p->processes.n && c->threads == p->threads.n)
 		return;
 	c->processes = p->processes.n;
+	c->threads = p->threads.n;
+	for (size_t i = 0; i < p->threads.n; i++)
+		if (p->threads.v[i].process < c->processes)
+			threads[p->threads.v[i].process]++;
 	c->parents = mem_resize(c->parents, c->processes, sizeof(*c->parents));
 	memset(c->parents, 0, c->processes);
 	for (size_t i = 0; i < c->processes; i++)
@@ -76,7 +83,7 @@ static void find_parents(struct causes *c)
 	for (size_t i = 0; i < c->processes; i++) {
 		const uint64_t *parent = map_get(&pids, p->processes.v[i].parent_pid);
 
-		if (parent && *parent != i)
+		if (parent && *parent != i && threads[*parent] == 1)
 			c->parents[*parent] = 1;
 	}
 }

@@ -37,8 +37,9 @@ struct causes {
 	uint16_t *found, *busy; /* by stack: 0 = not classified yet; busy: as if work were under way */
 	size_t stacks;        /* how many found and busy have */
 	struct underway work;
-	uint8_t *parents;     /* by process: it has a child that is recorded */
+	uint8_t *parents;     /* by process: it has one thread, and a child that is recorded */
 	size_t processes;     /* how many parents has */
+	size_t threads;       /* of the profile when parents was made */
 	struct map functions; /* function and side to sets */
 	VEC(struct pattern_match) sets;
 };

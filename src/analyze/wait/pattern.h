@@ -58,7 +58,7 @@ struct pattern {
 	regex_t compiled[PATTERN_REGEXES];
 	uint32_t waits;           /* a bit for each kernel_wait, 0 = any */
 	bool no_own;              /* only where no function of the program's own code is on the stack */
-	bool child;               /* the wait is idle where a child of its process is recorded, too: its time is the child's */
+	bool child;               /* the wait is idle where its process has no other thread, and a child that is recorded, too */
 	bool outside;             /* the wait is idle where the thread's work is known and none is under way (underway.h) */
 	enum cause cause;
 };
