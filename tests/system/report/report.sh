@@ -23,7 +23,7 @@ check_status "text" 0
 for word in mix_state libtrie.so compute-0; do
 	check "text has $word" grep -q "$word" "$STDOUT"
 done
-widest() { script -qec "stty cols 80; '$GASFLAME' report $* one.gasflame" /dev/null </dev/null 2>&1 | tr -d '\r' | sed 's/\x1b\[[0-9;]*m//g' | wc -L; }
+widest() { script -qec "stty cols 80; '$GASFLAME' report $* one.gasflame 2>/dev/null" /dev/null </dev/null 2>&1 | tr -d '\r' | sed 's/\x1b\[[0-9;]*m//g' | wc -L; }
 check "on a terminal the text is within its width" test "$(widest --format text)" -le 80
 check "--wide is not" test "$(widest --wide)" -gt 80
 gf report --format svg --wide -o - one.gasflame
