@@ -178,8 +178,8 @@ Object.assign(G.model, (function () {
 		const list = forms(name);
 		for (const { text, at } of list)
 			for (const from of [0, ...at.slice(0, -1)]) {
-				if (from && text.length - from > 2 * n)
-					continue; /* measuring it from each of thousands of segments takes long */
+				if (text.length - from > n)
+					continue; /* a character has one column at least */
 				const s = from ? "…" + separator(text, from) + text.slice(from) : text;
 				if (columnsOf(s) <= n)
 					return s;
