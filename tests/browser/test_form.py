@@ -27,7 +27,10 @@ def test_hundreds_of_threads(p):
 	p.key("m")
 	equal(p.state("group"), "each")
 	holds(p.has("rpc-worker-7"), "one by one")
-	p.set(group="name")
+	p.set(group="name", view="overview")
+	p.press(".account-name button", "rpc-worker-* (300)")
+	equal(p.state("threads"), ["rpc-worker-*"], "a row of the overview")
+	p.set(threads=None)
 	p.key("x")
 	p.eval("(() => { const i = document.querySelector('.panel input[type=text]'); i.value = 'worker-299'; i.oninput(); })(), 1")
 	equal(p.eval("[...document.querySelectorAll('.panel .checks')[0].querySelectorAll('label span')].map(e => e.textContent)"),

@@ -3,7 +3,7 @@
  * thread went, where threads wait and what that means. What can be looked at closer is a link.
  */
 (function () {
-	const FEW = 14, TOP = 8, SIDES = ["before", "after"];
+	const FEW = 14, MANY = 20, TOP = 8, SIDES = ["before", "after"];
 	let root, all = false;
 
 	const el = (tag, attributes, ...children) => G.el(tag, attributes, ...children.flat(9));
@@ -80,11 +80,22 @@
 		return out;
 	}
 
+	/* Rows of many threads: those whose names differ in numbers alone are one, whose thread is what they have in common. */
+	function grouped(rows) {
+		const by = new Map();
+		for (const r of rows) {
+			const key = r.side + G.model.pattern(r.name);
+			by.has(key) ? by.get(key).push(r) : by.set(key, [r]);
+		}
+		return rows.length <= MANY ? rows : [...by].map(([key, list]) => list.length < 2 ? list[0]
+			: { ...together(list, list[0].side), name: key.slice(1) + " (" + list.length + ")", thread: key.slice(1) });
+	}
+
 	/* What shows a cause, or a thread, closer. */
 	function closer(key, thread) {
 		const wall = G.model.whats().some(w => w.key === "wall") ? { what: "wall" } : {};
 		return { view: "flame", ...wall, ...key ? { causes: [key], idle: key === "idle" } : {},
-			...thread >= 0 ? { threads: [G.handle(thread)] } : {} };
+			...typeof thread === "string" ? { threads: [thread] } : thread >= 0 ? { threads: [G.handle(thread)] } : {} };
 	}
 
 	function bar(r) {
@@ -133,8 +144,8 @@
 		const cpu = G.data.causes.findIndex(c => c.key === "cpu");
 		if (!rows.length)
 			return null;
-		const name = r => r.thread < 0 ? r.name : [link(r.name, closer("", r.thread), "thread " +
-			G.data.threads[r.thread].tid), sides > 1 && el("em", {}, SIDES[r.side])];
+		const which = r => typeof r.thread === "string" ? "these threads" : "thread " + G.data.threads[r.thread].tid;
+		const name = r => r.thread < 0 ? r.name : [link(r.name, closer("", r.thread), which(r)), sides > 1 && el("em", {}, SIDES[r.side])];
 		const line = r => [el("div", { class: "account-name" }, name(r)), bar(r),
 			num(r.wall ? percent(r.ns[cpu] / r.wall) : "", "on CPU, of " + time(r.wall) + " of " + r.name)];
 		const more = () => {
@@ -145,7 +156,7 @@
 		return [head("Where the time went", state.range && G.range(...state.range),
 			time(sum.wall) + " of " + n), legend(totals),
 			el("div", { class: "account" }, el("div"), el("div"), num("on CPU"), totals.map(line),
-				(all ? rows : rows.slice(0, FEW)).map(line)),
+				(all ? rows : grouped(rows).slice(0, FEW)).map(line)),
 			rows.length > FEW && el("button", { class: "rest", onclick: more },
 				all ? "only the busiest" : "all " + rows.length + " threads")];
 	}
