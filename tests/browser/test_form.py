@@ -213,6 +213,13 @@ def test_the_colour_blind_can_tell_them_apart(p):
 				holds(far > 11 or texture1 != texture2, f"{a} and {b} look alike with {kind}: {far:.1f}")
 
 
+def test_pictures_have_the_colours_of_the_page(p):
+	p.open()
+	svg = p.files.run("report", "--format", "svg", "--what", "wall", "--idle", "-o", "-", p.files.capture("node"))
+	for cause in "cpu", "queue", "lock", "disk-write", "sleep", "idle":
+		holds(p.eval(f"G.colour.cssOfCause('{cause}')") in svg, f"the colour of {cause} is in the picture")
+
+
 ACCESS = """(() => {
 	const out = [], seen = e => e.offsetParent !== null && getComputedStyle(e).visibility !== "hidden";
 	const parse = c => { const m = c.match(/[\\d.]+/g).map(Number); return c.startsWith("color(") ? [...m.slice(0, 3).map(v => v * 255), m[3] ?? 1] : [m[0], m[1], m[2], m[3] ?? 1]; };

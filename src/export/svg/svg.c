@@ -146,15 +146,16 @@ static const struct {
 	[HUE_GROUP] = { "thread", { 226, 224, 220 }, { 226, 224, 220 } },
 };
 
-/* The colours of Okabe and Ito, which colour-blind people can distinguish, and three more for rare causes. */
+/* The colours of Okabe and Ito, which colour-blind people can distinguish, and three more for rare causes: those of the page
+ * (ui/colour.js). */
 static const unsigned char cause_colours[CAUSE_COUNT][3] = {
-	[CAUSE_UNKNOWN] = { 0xbb, 0xbb, 0xbb },   [CAUSE_CPU] = { 0xe6, 0x9f, 0x00 },
+	[CAUSE_UNKNOWN] = { 0xc2, 0xc6, 0xcc },   [CAUSE_CPU] = { 0xe6, 0x9f, 0x00 },
 	[CAUSE_QUEUE] = { 0xf0, 0xe4, 0x42 },     [CAUSE_LOCK] = { 0xd5, 0x5e, 0x00 },
 	[CAUSE_PARK] = { 0x00, 0x9e, 0x73 },      [CAUSE_DISK_READ] = { 0x00, 0x72, 0xb2 },
-	[CAUSE_DISK_WRITE] = { 0x00, 0x4c, 0x7a }, [CAUSE_FAULT] = { 0xcc, 0x79, 0xa7 },
+	[CAUSE_DISK_WRITE] = { 0x00, 0x4f, 0x86 }, [CAUSE_FAULT] = { 0xcc, 0x79, 0xa7 },
 	[CAUSE_NETWORK] = { 0x56, 0xb4, 0xe9 },   [CAUSE_SLEEP] = { 0x99, 0x99, 0x99 },
-	[CAUSE_PIPE] = { 0xa6, 0x76, 0x1d },      [CAUSE_RECLAIM] = { 0x88, 0x22, 0x55 },
-	[CAUSE_QUOTA] = { 0xb8, 0xa9, 0x00 },     [CAUSE_IDLE] = { 0xe0, 0xde, 0xd8 },
+	[CAUSE_PIPE] = { 0xb7, 0xa6, 0x84 },      [CAUSE_RECLAIM] = { 0x7d, 0x4a, 0x68 },
+	[CAUSE_QUOTA] = { 0xb8, 0xa9, 0x00 },     [CAUSE_IDLE] = { 0xd3, 0xd6, 0xdc },
 };
 
 /*
