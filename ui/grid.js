@@ -7,9 +7,9 @@
  *
  * A column is { key, title, about, value(id), text(id), bar(id), className(id), width (px; 0 = the rest),
  * left (of text, not numbers), signed (bars in two colours), extra (left out where there is no room),
- * fill(id) (a background for the cell; tell(id) says what it is) }. A row is an id
+ * fill(id) (a background for the cell) }. A row is an id
  * that only the owner understands. Names are cut by the column's own fit(id, characters), or all in sight together
- * if fit is true. Where the table is narrow, the column that takes the rest comes first.
+ * if fit is true. Where the table is narrow, the column that takes the rest comes first, unless it is ordered.
  * More options: hover(id), tip(id) gives what G.tip() shows, actions(id) what G.menu() shows; their keys work too.
  */
 G.grid = function (options) {
@@ -28,7 +28,8 @@ G.grid = function (options) {
 	function arrange() {
 		const room = root.clientWidth || innerWidth, name = all.find(c => !c.width), slim = room < 600;
 		const tight = room - all.reduce((sum, c) => sum + (c.width || 220), 0) < 0;
-		const next = (room < 900 || tight) && name ? [name, ...all.filter(c => c !== name && !(tight && c.extra))] : all;
+		const first = options.ordered ? null : name;
+		const next = (room < 900 || tight) && name ? [...first ? [first] : [], ...all.filter(c => c !== first && !(tight && c.extra))] : all;
 		const way = "grid-template-columns:" + next.map(c => !c.width ? "minmax(0,1fr)"
 			: (slim ? Math.min(c.width, 76) : c.width) + "px").join(" ");
 		if (way === style)
@@ -88,7 +89,6 @@ G.grid = function (options) {
 		if (c.fill) {
 			div.firstChild.className = "parts";
 			div.firstChild.style.background = c.fill(id);
-			div.firstChild.title = c.tell(id);
 		}
 		if (c.className)
 			div.className = "cell " + (c.left ? "left " : "") + c.className(id);

@@ -65,16 +65,16 @@
 			{ key: "block", title: "block", width: 88, value: i => of(i).number ?? -1, text: i => known(of(i).number, String),
 				className: i => of(i).reason ? of(i).byGas ? "more-gas" : "slow" : "" },
 			{ key: "gas", title: "gas", width: 78, value: i => of(i).gas ?? -1, text: i => known(of(i).gas, () => gas(of(i))) },
-			{ key: "txs", title: "txs", about: "transactions", width: 54, value: i => of(i).transactions ?? -1,
+			{ key: "txs", title: "txs", about: "transactions", width: 54, extra: true, value: i => of(i).transactions ?? -1,
 				text: i => known(of(i).transactions, v => G.model.format(v, "count")) },
 			{ key: "wall", title: "wall", about: "time from its beginning to its end", width: 76, value: i => of(i).wallNs,
 				text: i => of(i).wallNs ? time(of(i).wallNs) : "–" },
-			{ key: "Ggas/s", title: "Ggas/s", width: 66, value: i => speed(of(i)), text: i => speed(of(i)) < 0 ? "–"
+			{ key: "Ggas/s", title: "Ggas/s", width: 66, extra: true, value: i => speed(of(i)), text: i => speed(of(i)) < 0 ? "–"
 				: speed(of(i)).toFixed(3) },
 			{ key: "parts", title: "made of", about: "what its wall time was made of, along the path that decided it; sorted by the time off the CPU",
 				width: 110, value: i => (of(i).ns || []).reduce((s, v, k) => s + (CPU[all().parts[k].key] ? 0 : v), 0),
-				text: () => "", fill: i => gradient(of(i)), tell: i => shares(of(i), 20) },
-			{ key: "reason", title: "why it is slow", left: true, value: i => why(i) || "\uffff", text: why, fit: (i, n) => brief(why(i), n) }];
+				text: () => "", fill: i => gradient(of(i)), tip: i => shares(of(i), 20) },
+			{ key: "reason", title: "why it is slow", left: true, value: i => why(i) || "\uffff", text: why, tip: why, fit: (i, n) => brief(why(i), n) }];
 	}
 
 	/* --- wall time against gas --- */
@@ -232,7 +232,7 @@
 		filter = G.filterBox(() => grid, "blockfilter");
 		filter.placeholder = "\\ number or words";
 		note = el("span", { class: "note" });
-		grid = G.grid({ label: "blocks", columns: columns(), hover: say, tie: i => rows[i].wallNs,
+		grid = G.grid({ label: "blocks", ordered: true, columns: columns(), hover: say, tie: i => rows[i].wallNs,
 			pick: i => G.chooseBlock(rows[i]), open: i => G.chooseBlock(rows[i], { view: "flame", ...wall() }),
 			sort: (blocksort, blocksdown) => G.state.set({ blocksort, blocksdown }) });
 		canvas = el("canvas", { class: "scatter", role: "img", "aria-label": "wall time of each block against its gas",
