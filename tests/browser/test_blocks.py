@@ -2,7 +2,7 @@
 import json
 
 import capture
-from page import equal, holds, main_path, near
+from page import equal, holds
 from test_views import heads, rows
 
 SLOW = [970 + i for i in sorted(capture.SLOW_BY_LOCK + capture.SLOW_BY_GAS)]
@@ -20,7 +20,6 @@ def span(r):
 	return [r["start_ns"], r["start_ns"] + r["wall_ns"]]
 
 
-@main_path
 def test_table_has_what_the_command_says(p):
 	p.open("chain")
 	p.key("B")
@@ -49,7 +48,6 @@ def test_table_has_what_the_command_says(p):
 	equal(gas, sorted(gas, reverse=True), "by gas")
 
 
-@main_path
 def test_a_block_that_is_chosen_is_the_range(p):
 	p.open("chain")
 	p.key("B")
@@ -99,7 +97,6 @@ def test_scatter(p):
 	equal(p.eval("G.blockOf(G.state.now.range).number"), 977, "a click on a point")
 
 
-@main_path
 def test_range_that_is_typed(p):
 	p.open("chain")
 	p.key("R")

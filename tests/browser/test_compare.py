@@ -2,7 +2,7 @@
 import json
 import os
 
-from page import equal, holds, main_path, near
+from page import equal, holds, near
 from test_blocks import block, span
 from test_diff import of_two
 from test_views import rows
@@ -10,7 +10,6 @@ from test_views import rows
 GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "stats.json")
 
 
-@main_path
 def test_statistics_are_those_of_the_recorder(p):
 	"""The figures that tests/unit/stats/test_stats.c wrote."""
 	p.open("one")
@@ -32,7 +31,6 @@ def test_statistics_are_those_of_the_recorder(p):
 
 
 @of_two
-@main_path
 def test_two_recordings_as_the_recorder_compares_them(p):
 	"""Both sides of a diff are in its page, with their times: the page must find what src/analyze/diff/diff.c found."""
 	got = p.eval("""(() => { const side = k => ({ spans: [[0, G.data.meta.durationNs]], thread: Uint8Array.from(G.data.threads, t => +(t.side === k)) });
@@ -57,7 +55,6 @@ def test_two_recordings_as_the_recorder_compares_them(p):
 	holds(any(r["self"]["significant"] and names[r["ident"]] == "keccak::f1600" for r in got["rows"]), "the one that is slower")
 
 
-@main_path
 def test_a_range_against_the_rest(p):
 	p.open("chain")
 	wanted = span(block(p, 977))
