@@ -138,7 +138,7 @@ class Browser:
 	def __exit__(self, *_):
 		self.close()
 
-	def wait(self, js, seconds=10):
+	def wait(self, js, seconds=30):
 		"""Until the expression is true; gives its value."""
 		end = time.monotonic() + seconds
 		while True:
