@@ -18,13 +18,14 @@
 enum {
 	CLOCK_HOLD_NS = 1000000, /* as long is a distance used */
 	CLOCK_DRIFT_BITS = 10,   /* 2^-10 is twice what a clock may be slewed by */
-	CLOCK_JUMP_NS = 100000,  /* not a late reading: one of the clocks has jumped */
+	CLOCK_LATE_NS = 100000,  /* by more a reading is late where a hypervisor took the CPU away; twice in a row, a clock has jumped */
 };
 
 struct switch_clock {
 	uint64_t read;   /* rq->clock when CLOCK_MONOTONIC was last read, 0 = never */
 	uint64_t offset; /* CLOCK_MONOTONIC - rq->clock */
 	uint64_t last;   /* the time of the last switch */
+	uint64_t doubt;  /* the last reading seemed too late, and was not used */
 };
 
 BPF_MAP(switch_clocks, PERCPU_ARRAY, 1, uint32_t, struct switch_clock);
@@ -33,10 +34,17 @@ static __always_inline void clock_compare(struct switch_clock *c, uint64_t clock
 {
 	uint64_t offset = bpf_ktime_get_ns() - clock, rise = offset - c->offset, drift = (clock - c->read) >> CLOCK_DRIFT_BITS;
 
-	if (!c->read || rise >> 63 || rise > CLOCK_JUMP_NS)
+	if (!c->read || rise >> 63) {
 		c->offset = offset;
-	else
+	} else if (rise <= CLOCK_LATE_NS) {
 		c->offset += rise < drift ? rise : drift;
+	} else if (!c->doubt) {
+		c->doubt = 1; /* the next switch compares again */
+		return;
+	} else {
+		c->offset = offset;
+	}
+	c->doubt = 0;
 	c->read = clock;
 }
 
