@@ -62,20 +62,26 @@ static struct {
 	uint64_t seed;
 	bool quiet, with_exec, no_extras;
 	int forks;
+	int share; /* percent of the time for which threads compute */
 	const char *counters_path;
 	char folder[PATH_MAX];
-} options = { .seconds = 10, .seed = 1 };
+} options = { .seconds = 10, .seed = 1, .share = 100 };
 
 static volatile sig_atomic_t stopping;
 static struct counters *counters;
 static uint64_t handler_state[25];
 static volatile sig_atomic_t handler_turns;
 
-static double now_s(void)
+static double seconds_of(clockid_t clock)
 {
 	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static double now_s(void)
+{
+	return seconds_of(CLOCK_MONOTONIC);
 }
 
 static void handle_stop(int signo)
@@ -102,16 +108,30 @@ static struct counter_slot *take_slot(const char *kind)
 	return &counters->slot[i];
 }
 
+/* After each 5 ms of CPU time a thread that computes rests, where it has only a share. *since: its CPU time at the last rest. */
+static void rest(double *since)
+{
+	double worked = seconds_of(CLOCK_THREAD_CPUTIME_ID) - *since;
+
+	if (worked < 0.005)
+		return;
+	usleep((useconds_t)(worked * 1e6 * (100 - options.share) / options.share));
+	*since = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
 static void *task_run(void *arg)
 {
 	struct task *t = arg;
 	struct worker w = { .seed = t->seed * 0x9e3779b97f4a7c15ull | 1, .folder = options.folder };
+	double since = 0;
 	pthread_setname_np(pthread_self(), t->name);
 	while (!stopping) {
 		t->kind->unit(&w);
 		atomic_fetch_add_explicit(&t->slot->units, 1, memory_order_relaxed);
 		if (t->kind->pause_us)
 			usleep(t->kind->pause_us);
+		if (t->kind == &kinds[0] && options.share < 100)
+			rest(&since);
 	}
 	if (t->kind->done)
 		t->kind->done(&w);
@@ -278,7 +298,8 @@ static void parse(int argc, char **argv)
 		{ "kinds", required_argument, NULL, 'k' },   { "seed", required_argument, NULL, 'r' },
 		{ "counters", required_argument, NULL, 'c' }, { "fork", required_argument, NULL, 'f' },
 		{ "exec", no_argument, NULL, 'e' },          { "quiet", no_argument, NULL, 'q' },
-		{ "help", no_argument, NULL, 'h' },          { 0 },
+		{ "share", required_argument, NULL, 'p' },   { "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
 		switch (c) {
@@ -290,15 +311,17 @@ static void parse(int argc, char **argv)
 		case 'f': options.forks = atoi(optarg); break;
 		case 'e': options.with_exec = true; break;
 		case 'q': options.quiet = true; break;
+		case 'p': options.share = atoi(optarg); break;
 		default:
 			printf("usage: gasflame-workload [--seconds N] [--threads N] [--kinds compute,produce,"
 			       "consume,disk,alloc,fault,commit,\n       query,pool,serve,ask] [--seed N] [--counters FILE] [--fork N] "
-			       "[--exec] [--quiet]\n");
+			       "[--exec] [--share PERCENT] [--quiet]\n");
 			exit(c == 'h' ? 0 : 2);
 		}
 	}
-	if (kinds[0].threads < 0 || kinds[0].threads > 40 || options.forks < 0 || options.forks > 16) {
-		fprintf(stderr, "workload: at most 40 threads and 16 children\n");
+	if (kinds[0].threads < 0 || kinds[0].threads > 40 || options.forks < 0 || options.forks > 16 || options.share < 1 ||
+	    options.share > 100) {
+		fprintf(stderr, "workload: at most 40 threads, 16 children and 100 percent\n");
 		exit(2);
 	}
 }

@@ -94,13 +94,68 @@ start()
 	started+=("$PID")
 	wait_for 5 grep -q ready "$OUT"
 }
-# start_workload ARGS…: it burns what is left over by the tests beside it.
+# record_whole PROGRAM ARGS… -- OPTIONS…: records a truth program from before its work to its end, however long a busy
+# machine takes to begin or to do it, and whatever that costs. As gf; the program's pid is in $PID, its words in $OUT.
+record_whole()
+{
+	local program=() recorder
+	while [ "$1" != -- ]; do
+		program+=("$1")
+		shift
+	done
+	OUT=$tmp/out.$RANDOM$RANDOM
+	rm -f "$tmp/gate"
+	mkfifo "$tmp/gate"
+	GATED=1 "$TRUTH/truth-${program[0]}" "${program[@]:1}" <"$tmp/gate" >"$OUT" 2>&1 &
+	PID=$!
+	started+=("$PID")
+	exec 9>"$tmp/gate"
+	wait_for 5 grep -q ready "$OUT"
+	: >"$STDERR" # what was said before is not waited for
+	"$GASFLAME" record -d 120 --max-overhead 0 "${@:2}" -p "$PID" >"$STDOUT" 2>"$STDERR" 9>&- &
+	recorder=$!
+	started+=("$recorder")
+	wait_for 10 grep -q '^Recording' "$STDERR"
+	echo >&9
+	exec 9>&-
+	wait "$recorder"
+	STATUS=$?
+}
+# had_cpu [MS]: $PID has had so much CPU time; without one, says how much.
+had_cpu()
+{
+	local ms
+	ms=$(awk '{ sub(/.*\) /, ""); print ($12 + $13) * 10 }' "/proc/$PID/stat") || return 1
+	if [ $# -eq 0 ]; then echo "$ms"; else [ "$ms" -ge "$1" ]; fi
+}
+# record_used MS OPTIONS…: records $PID until it has had so much CPU time, however long that takes here. As gf.
+record_used()
+{
+	local recorder
+	: >"$STDERR" # what was said before is not waited for
+	"$GASFLAME" record -d 600 --max-overhead 0 "${@:2}" -p "$PID" >"$STDOUT" 2>"$STDERR" &
+	recorder=$!
+	started+=("$recorder")
+	wait_for 15 grep -q '^Recording' "$STDERR"
+	wait_for 30 had_cpu $(($(had_cpu) + $1))
+	kill -INT "$recorder"
+	wait "$recorder"
+	STATUS=$?
+}
+# has_thread NAME: $PID has one of that name.
+has_thread() { grep -qxs "$1" "/proc/$PID/task/"*/comm; }
+# start_workload ARGS…: it burns what is left over by the tests beside it. All its threads are there.
 start_workload()
 {
+	local last=ask
 	nice -n 5 "$WORKLOAD" --quiet "$@" &
 	PID=$!
 	started+=("$PID")
-	sleep 0.3
+	while [ $# -gt 0 ]; do
+		[ "$1" != --kinds ] || last=${2##*,}
+		shift
+	done
+	wait_for 5 has_thread "$last-0"
 }
 # free_port: one that nobody listens on, and that the kernel gives to no connection by itself.
 free_port()

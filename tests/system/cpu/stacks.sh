@@ -5,8 +5,9 @@ need_root
 
 for backend in $(backends); do
 	f=$backend.deep
-	start deep 120 3
-	gf record --backend "$backend" -e cpu -d 1.5 -o "$f" -p "$PID"
+	start deep 120 600
+	record_used 800 --backend "$backend" -e cpu -o "$f"
+	kill "$PID"
 	check_status "$backend: deep recorded" 0
 	check "$backend: all 120 levels" grep -qE 'main(;deep_level){120};deep_burn' <(folded "$f")
 	check "$backend: deep stacks complete" above "$(complete "$f")" 99.5
@@ -15,8 +16,9 @@ for backend in $(backends); do
 		END { print all ? good * 100 / all : 0 }')" 99
 
 	f=$backend.signals
-	start signals 3
-	gf record --backend "$backend" -e cpu -d 1.5 -o "$f" -p "$PID"
+	start signals 600
+	record_used 800 --backend "$backend" -e cpu -o "$f"
+	kill "$PID"
 	check "$backend: handler above the interrupted function" \
 		grep -qE ';main;interrupted_burn;.*on_stack;handler_burn' <(folded "$f")
 	if [ "$backend" = bpf ]; then
@@ -32,8 +34,9 @@ for backend in $(backends); do
 	fi
 
 	f=$backend.vdso
-	start vdsoburn 3
-	gf record --backend "$backend" -e cpu -d 1.5 -o "$f" -p "$PID"
+	start vdsoburn 600
+	record_used 800 --backend "$backend" -e cpu -o "$f"
+	kill "$PID"
 	if [ "$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)" = hpet ]; then
 		skip "$backend: time is read in the vdso" "the clock source needs a system call"
 	else
@@ -42,8 +45,9 @@ for backend in $(backends); do
 	check "$backend: vdso stacks complete" above "$(complete "$f")" 99.5
 
 	f=$backend.nofde
-	start nofde 3
-	gf record --backend "$backend" -e cpu -d 1.5 -o "$f" -p "$PID"
+	start nofde 600
+	record_used 800 --backend "$backend" -e cpu -o "$f"
+	kill "$PID"
 	check "$backend: code without tables is named" above "$(share "$f" nofde_burn)" 95
 	check "$backend: its truncation is counted" \
 		above "$(counter "$f" 'truncated.%')" "$(($(samples "$f") * 9 / 10))"
@@ -71,8 +75,8 @@ for name in bare bare-musl bare-stripped bare-pointers; do
 		skip "code without unwind tables: $name" "there is no musl-gcc"
 		continue
 	fi
-	start "$name" 3
-	gf record -e cpu -F 999 -d 0.8 -o "$name.gasflame" -p "$PID"
+	start "$name" 600
+	record_used 600 -e cpu -F 999 -o "$name.gasflame"
 	check_status "$name recorded" 0
 	kill "$PID"
 	"$GASFLAME" report --format folded --symbols "$TRUTH/truth-bare-musl" "$name.gasflame" >"$name.folded" 2>/dev/null

@@ -10,16 +10,15 @@ cp "$TRUTH/truth-deep" "$tmp/$name"
 start_named()
 {
 	OUT=$tmp/out.$RANDOM$RANDOM
-	"$tmp/$name" "$1" 20 >"$OUT" 2>&1 &
+	"$tmp/$name" "$1" 60 >"$OUT" 2>&1 &
 	PID=$!
 	started+=("$PID")
 	wait_for 5 grep -q ready "$OUT"
 }
 
 for backend in $(backends); do
-	start forker 4
-	gf record --backend "$backend" -e cpu -d 2 -o "$backend.fork" -p "$PID"
-	check_status "$backend: forker recorded" 0
+	record_whole forker 10 -- --backend "$backend" -e cpu -o "$backend.fork"
+	check_status "$backend: forker recorded, until it ends" 4
 	check "$backend: children that it forks are seen" above "$(share "$backend.fork" child_burn)" 30
 	check "$backend: passing threads are seen" above "$(share "$backend.fork" thread_burn)" 30
 	check "$backend: several processes" \
@@ -28,39 +27,33 @@ for backend in $(backends); do
 		above "$(sql "$backend.fork" "select count(*) from threads where name = 'passing'")" 5
 	check "$backend: forked stacks complete" above "$(complete "$backend.fork")" 99
 
-	start loader 3
-	gf record --backend "$backend" -e cpu -d 2.5 -o "$backend.load" -p "$PID"
+	record_whole loader 1 -- --backend "$backend" -e cpu -o "$backend.load"
 	check "$backend: a library loaded while recording is named" \
 		above "$(share "$backend.load" loaded_burn)" 30
 	check "$backend: stacks through it complete" above "$(complete "$backend.load")" 99
 
-	# Two seconds before its exec, four after it: a busy machine takes one of them to begin the recording.
-	start execer 6
-	gf record --backend "$backend" -e cpu -d 4 -o "$backend.exec" -p "$PID"
+	record_whole execer 1 -- --backend "$backend" -e cpu -o "$backend.exec"
 	check "$backend: before exec" above "$(share "$backend.exec" before_exec_burn)" 5
 	check "$backend: after exec" above "$(share "$backend.exec" after_exec_burn)" 30
 	check "$backend: stacks around exec complete" above "$(complete "$backend.exec")" 99
 
-	# A busy machine takes a second or two to begin the recording.
-	start deep 5 4
-	before=$SECONDS
-	gf record --backend "$backend" -e cpu -d 30 -o "$backend.gone" -p "$PID"
-	check "$backend: a target that exits ends the recording" test $((SECONDS - before)) -lt 25
+	record_whole deep 5 1 -- --backend "$backend" -e cpu -o "$backend.gone"
+	check_status "$backend: a target that exits ends the recording" 4
 	check "$backend: and what was recorded is kept" above "$(share "$backend.gone" deep_burn)" 90
 	check "$backend: and it says so" said 'exit|ended|gone'
 
 	start_named 11
 	first=$PID
 	start_named 22
-	gf record --backend "$backend" -e cpu -d 1.5 -o "$backend.two" -p "$first" -p "$PID"
+	gf record --backend "$backend" -e cpu -d 1 -o "$backend.two" -p "$first" -p "$PID"
 	check_status "$backend: two pids recorded" 0
 	check "$backend: the first" grep -qE 'main(;deep_level){11};deep_burn' <(folded "$backend.two")
 	check "$backend: the second" grep -qE 'main(;deep_level){22};deep_burn' <(folded "$backend.two")
 
-	gf record --backend "$backend" -e cpu -d 1 -o "$backend.name" "$name"
+	gf record --backend "$backend" -e cpu -d 0.5 -o "$backend.name" "$name"
 	check_status "$backend: found by name" 0
 	check "$backend: both of that name" grep -qE 'main(;deep_level){22};deep_burn' <(folded "$backend.name")
-	gf record --backend "$backend" -e cpu -d 1 -o "$backend.pattern" "$name 11 "
+	gf record --backend "$backend" -e cpu -d 0.5 -o "$backend.pattern" "$name 11 "
 	check_status "$backend: found by a pattern of the command line" 0
 	check "$backend: only the one that matches" \
 		test "$(sql "$backend.pattern" 'select count(distinct pid) from process')" = 1
@@ -69,7 +62,7 @@ for backend in $(backends); do
 done
 
 # To its end: half way through it loads a library.
-start_workload --seconds 7 --fork 1 --exec
+start_workload --seconds 5 --fork 1 --exec
 gf record -e cpu -d 60 -o workload.gasflame -p "$PID"
 check_status "the workload, with all it does, until it ends" 4
 check "its stacks complete" above "$(complete workload.gasflame)" 99

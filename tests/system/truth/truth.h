@@ -33,14 +33,32 @@ static inline __attribute__((always_inline)) uint64_t spin(uint64_t steps)
 	return x;
 }
 
+/* For who burns to be seen, not to use up the machine: call it between two short pieces of work, and percent of the time is
+ * work. CPU time counts, so that a busy machine makes it no less. */
+static inline void rest_of(double percent)
+{
+	static __thread double since;
+	double worked = seconds_of(CLOCK_THREAD_CPUTIME_ID) - since;
+
+	if (percent >= 100 || worked < 0.005)
+		return;
+	double nap = worked * (100 - percent) / percent;
+	nanosleep(&(struct timespec){ (time_t)nap, (long)((nap - (double)(time_t)nap) * 1e9) }, NULL);
+	since = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
 static inline double argument(int argc, char **argv, int i, double otherwise)
 {
 	return argc > i ? atof(argv[i]) : otherwise;
 }
 
-/* Every program says "ready" once it works, so that a test need not guess. */
+/* Every program says "ready" once it works, so that a test need not guess. With GATED in its environment it then waits
+ * for a line: its work begins when the test says so (record_whole in lib.sh). */
 static inline void say_ready(void)
 {
 	puts("ready");
 	fflush(stdout);
+	if (getenv("GATED"))
+		while (getchar() != '\n' && !feof(stdin))
+			;
 }

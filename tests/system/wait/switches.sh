@@ -71,11 +71,8 @@ wait "$PID"
 read -r children seen < <(waits children forks.gasflame "$OUT")
 check "a fork storm: $seen of $children children have their nap" above "$seen" "$((children * 98 / 100))"
 
-start storm exit 5
-before=$SECONDS
-gf record --backend bpf -e wait -d 20 -o exit.gasflame -p "$PID"
-check_status "a target that ends in the middle of a wait" 4
-check "ends the recording" test $((SECONDS - before)) -lt 15
+record_whole storm exit 2 -- --backend bpf -e wait -o exit.gasflame
+check_status "a target that ends in the middle of a wait ends the recording" 4
 check "whose wait is kept up to there" above "$(waits below exit.gasflame last_wait)" 1500
 check "and that of another thread" above "$(waits below exit.gasflame endless_wait)" 1500
 check "and the account closes" closes exit 1

@@ -1,11 +1,15 @@
-/* deep.c [levels=120] [seconds=5] - burns at the bottom of a recursion. */
+/* deep.c [levels=120] [seconds=5] [percent=100] - burns at the bottom of a recursion, for so much of the time. */
 #include "../truth.h"
+
+static double percent;
 
 static NOINLINE uint64_t deep_burn(double end)
 {
 	uint64_t x = 0;
-	while (seconds_of(CLOCK_MONOTONIC) < end)
+	while (seconds_of(CLOCK_MONOTONIC) < end) {
 		x += spin(200000);
+		rest_of(percent);
+	}
 	return x;
 }
 
@@ -21,8 +25,9 @@ static NOINLINE uint64_t deep_level(int levels, double end)
 int main(int argc, char **argv)
 {
 	int levels = (int)argument(argc, argv, 1, 120);
-	double end = seconds_of(CLOCK_MONOTONIC) + argument(argc, argv, 2, 5);
+	percent = argument(argc, argv, 3, 100);
 	say_ready();
+	double end = seconds_of(CLOCK_MONOTONIC) + argument(argc, argv, 2, 5);
 	printf("levels %d %llu\n", levels, (unsigned long long)deep_level(levels, end) & 0);
 	return 0;
 }
