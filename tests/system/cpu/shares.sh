@@ -5,9 +5,10 @@ need_root
 quiet_moment
 
 for backend in $(backends); do
-	start shares 5.5
+	start shares 60
 	gf record --backend "$backend" -e cpu -d 3 -o "$backend.gasflame" -p "$PID"
 	check_status "$backend: recorded" 0
+	kill "$PID"
 	wait "$PID"
 	while read -r name true_share; do
 		found=$(share "$backend.gasflame" "$name")

@@ -216,6 +216,14 @@ class Terminal:
 			if not self.read(0.1):
 				return good(self.text()), self.text()
 
+	def settled(self, seconds=PATIENCE_S):
+		"""The text once it has not changed for half a second: a picture may come in several pieces."""
+		until = time.monotonic() + seconds
+		while True:
+			before = self.text()
+			if not self.read(0.5) or self.text() == before or time.monotonic() > until:
+				return self.text()
+
 	def text(self):
 		return self.screen.text()
 

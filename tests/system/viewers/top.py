@@ -57,7 +57,7 @@ def folded(capture):
 	stacks = []
 	for line in out.splitlines():
 		stack, count = line.rsplit(" ", 1)
-		stacks.append(([f.removesuffix("_[i]") for f in stack.split(";")], int(count)))
+		stacks.append(([re.sub(r"_\[[a-z]\]$", "", f) for f in stack.split(";")], int(count)))
 	return stacks
 
 
@@ -185,7 +185,8 @@ def recording(capture):
 	t.end()
 	for term in ("vt100", "linux", "dumb"):
 		t = Terminal(["env", f"TERM={term}", GASFLAME, "top", capture])
-		t.wait_for("functions|not known", 10)
+		# Without movements of the cursor the screen is not what the terminal makes of it.
+		t.until(lambda _: re.search(rb"functions|not known", t.raw))
 		t.keys("2", "q")
 		check(f"TERM={term} ends well", t.end() >= 0)
 
@@ -224,7 +225,8 @@ def live(pid):
 	see("functions of the running program, by name", t, r"%.*(mix_state|hash_words|trie_fold)", seconds=30)
 	see("its threads", t, r"\d+\.\d%.*#.*compute-0", "2")
 	see("the window is as wide as it was asked to be", t, r"last (2\.[5-9]|3\.)")
-	text = see("p: paused", t, "PAUSED", "p")
+	see("p: paused", t, "PAUSED", "p")
+	text = t.settled()
 	t.read(2.5)
 	# Below it is a line for messages, which may come at any time.
 	check("the picture stands still", t.text().split("\n")[2:-2] == text.split("\n")[2:-2], t.text())

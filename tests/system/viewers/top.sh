@@ -22,8 +22,8 @@ gf top
 check_status "nothing named" 2
 check "says what to name" said "no capture in this folder .*gasflame top TARGET"
 
-start_workload --seconds 100
-gf record -e cpu,wait,io,fault -d 4 -o one.gasflame -p "$PID"
+start_workload --seconds 1000 --share 40
+gf record -e cpu,wait,io,fault -d 3 -o one.gasflame -p "$PID"
 kill -STOP "$PID" # while only the capture is looked at
 check_status "recorded" 0
 
@@ -98,9 +98,10 @@ check_status "--log is for a running node" 2
 kill "$PID"
 
 # True shares are known: a second of it, by name.
-start shares 12
+start shares 100
 gf top --json -n 5 --window 4 -F 999 -e cpu --limit 0 -p "$PID"
 check_status "shares" 0
+kill "$PID"
 wait "$PID"
 while read -r name true_share; do
 	found=$(json "$STDOUT" "[f['total_percent'] for f in d[-1]['functions'] if f['function'] == '$name'][0]")
@@ -108,14 +109,14 @@ while read -r name true_share; do
 done < <(grep burn "$OUT")
 
 # Tables that have grown beyond the limit start over, and all goes on.
-start_workload --seconds 30
-gf top --batch -n 4 --max-memory 1K --page functions -p "$PID"
+start_workload --seconds 300 --share 40
+gf top --batch -n 4 --interval 0.5 --max-memory 1K --page functions -p "$PID"
 check_status "starts over" 0
 check "says so" said "started over"
 check "and still has figures" sh -c "tail -15 '$STDOUT' | grep -q %"
 kill "$PID"
 
-start_workload --seconds 60
+start_workload --seconds 600 --kinds compute --threads 1 --share 40
 part ending "$PID"
 gf top --batch --backend perf one.gasflame
 check_status "an option that it does not have" 2
@@ -124,18 +125,25 @@ if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 2 ]; then
 	skip "an ordinary user" "perf_event_paranoid is above 2"
 else
 	cp "$GASFLAME" "$TRUTH/truth-deep" "$tmp/" && mkdir -m 777 open
-	setpriv --reuid=65534 --regid=65534 --clear-groups "$tmp/truth-deep" 40 30 >/dev/null &
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$tmp/truth-deep" 40 300 >deep.out &
 	PID=$!
 	started+=("$PID")
-	sleep 0.5
-	as_user env XDG_CACHE_HOME="$tmp/open" "$tmp/gasflame" top --batch -n 5 -p "$PID" >"$STDOUT" 2>"$STDERR"
+	wait_for 5 grep -q ready deep.out
+	as_user env XDG_CACHE_HOME="$tmp/open" "$tmp/gasflame" top --batch -n 5 --interval 0.5 -p "$PID" >"$STDOUT" 2>"$STDERR"
 	STATUS=$?
 	check_status "an ordinary user" 0
 	check "the functions by name" grep -q deep_burn "$STDOUT"
 	check "the thread" grep -qE "[0-9]% .*truth-deep" "$STDOUT"
+	kill "$PID"
 fi
 
 start idle
-timeout -s INT 10 "$GASFLAME" top --batch -p "$PID" >"$STDOUT" 2>"$STDERR"
-check "Ctrl-C ends batch" grep -q "gasflame top" "$STDOUT"
+: >"$STDOUT"
+"$GASFLAME" top --batch -p "$PID" >"$STDOUT" 2>"$STDERR" &
+batch=$!
+started+=("$batch")
+check "batch prints" wait_for 20 grep -q "gasflame top" "$STDOUT"
+kill -INT "$batch"
+wait "$batch"
+check "Ctrl-C ends batch" test $? -eq 0
 finish

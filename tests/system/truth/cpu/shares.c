@@ -1,13 +1,22 @@
 /*
  * shares.c [seconds] - burns 60 % of its CPU in an inlined function, 30 % in a shared library and
- * 10 % below 100 levels of recursion, and prints what the thread's own CPU clock says of each.
+ * 10 % below 100 levels of recursion, for so long or until SIGTERM, and prints what the thread's own CPU clock says of each.
  */
+#include <signal.h>
+
 #include "../truth.h"
 
 uint64_t library_burn(uint64_t steps);
 
 static volatile uint64_t sink;
+static volatile sig_atomic_t ended;
 static double burnt[3];
+
+static void on_end(int signo)
+{
+	(void)signo;
+	ended = 1;
+}
 
 static inline __attribute__((always_inline)) uint64_t inlined_burn(uint64_t steps)
 {
@@ -57,8 +66,9 @@ int main(int argc, char **argv)
 	double start = seconds_of(CLOCK_THREAD_CPUTIME_ID);
 	sink += bottom_burn(20000000);
 	double per_ms = 20000000 / ((seconds_of(CLOCK_THREAD_CPUTIME_ID) - start) * 1000);
+	signal(SIGTERM, on_end);
 	say_ready();
-	while (seconds_of(CLOCK_MONOTONIC) < end) {
+	while (seconds_of(CLOCK_MONOTONIC) < end && !ended) {
 		burn_part(0, (uint64_t)(6 * per_ms));
 		burn_part(1, (uint64_t)(3 * per_ms));
 		burn_part(2, (uint64_t)(1 * per_ms));
