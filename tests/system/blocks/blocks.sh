@@ -9,7 +9,7 @@ reth_line()
 {
 	echo "INFO Block added to canonical chain number=$1 hash=0x$(printf '%064x' "$1") txs=3 gas_used=1.50Mgas elapsed=20ms"
 }
-start_workload --seconds 120 --kinds compute,disk --threads 1
+start_workload --seconds 1200 --kinds compute,disk --threads 1 --share 30
 busy=$PID
 recorded=0
 # log_recording NAME OPTIONS…: records $busy in the background, until end_recording.
@@ -159,7 +159,7 @@ for kind in garbage never slow other gone; do
 	recorders[$kind]=$recorded
 done
 for kind in garbage never slow other gone; do
-	reth_line 5 >>"$kind.log"
+	reth_line 5 | sed 's/=20ms/=1ms/' >>"$kind.log" # the last recording has just begun: the block must not have begun before
 done
 sleep 1
 begin=$SECONDS

@@ -4,12 +4,15 @@
 . "$(dirname "$0")/../lib.sh"
 need_root
 
-# record_traces NAME ROUNDS OPTIONS…: records truth-traces while it works; NAME.gasflame, NAME.out, NAME.err, NAME/.
+# record_traces NAME ROUNDS OPTIONS…: records truth-traces while it works; NAME.gasflame, NAME.out, NAME.err, NAME/. NAME.log,
+# if there is one, is the node's log, which the program writes, or $writer at the end.
 record_traces()
 {
 	local name=$1 rounds=$2 pid recorder
 	shift 2
 	mkdir "$name"
+	unset NODE_LOG
+	[ ! -e "$name.log" ] || [ -n "$writer" ] || export NODE_LOG=$name.log
 	rm -f gate
 	mkfifo gate
 	# shellcheck disable=SC2086
@@ -23,7 +26,7 @@ record_traces()
 	wait_for 20 grep -q '^Recording' "$name.err"
 	echo >&7
 	wait_for 30 grep -q done "$name.out" || cat "$name.out"
-	[ ! -e "$name.log" ] || "$writer" "$name" >>"$name.log"
+	[ -z "$writer" ] || "$writer" "$name" >>"$name.log"
 	sleep 0.5
 	kill -INT "$recorder"
 	wait "$recorder"
@@ -31,12 +34,7 @@ record_traces()
 	exec 7>&-
 	wait "$pid"
 }
-# A node's log of the blocks, which comes late.
-log_lines()
-{
-	awk '$1 == "span" && $2 == "on_new_payload" { printf "INFO Block added to canonical chain number=%d hash=0x%064x txs=3 gas_used=1.50Mgas elapsed=1ms\n", $3, $3 }' "$1.out"
-}
-writer=log_lines
+writer=
 # X Layer's trace.log of the same blocks, built here: the beginning of each comes after its end, and both have their own time.
 xlayer_lines()
 {
@@ -220,7 +218,7 @@ record_traces xlayer 20 --log xlayer.log --mark-function none
 check "blocks of X Layer's trace.log have the times that it says" compare xlayer block on_new_payload 1000 1000
 check "and their numbers" test "$(sql xlayer.gasflame "select min(number) || '-' || max(number) || ' ' || count(*) from marks where kind = 'block'" | tr -d '"')" = '1000-1019 20'
 check "which are counted" test "$(counter xlayer.gasflame 'marks.xlayer blocks')" -eq 20
-writer=log_lines
+writer=
 xlayer_lines plain >plain-trace.log
 export SAID=plain.out
 gf import --marks plain-trace.log plain.gasflame -o sequencer.gasflame

@@ -10,7 +10,8 @@
  *	FOLDER/PID/marker-PID-TID.txt samply's marker files as tracing-samply writes them: mapped once and unmapped, kept open,
  *	                              buffered by 8 KiB
  * and "span NAME NUMBER START END", by CLOCK_MONOTONIC, to the standard output. Each block is also a mark of gasflame.h,
- * "own", so that times of the recording can be compared. quiet: no marker files.
+ * "own", so that times of the recording can be compared. quiet: no marker files. NODE_LOG in the environment is a file that
+ * gets a line for each block when it is done, as a node's log has it: long before the buffers of the others are written.
  *
  * It waits for a line after "ready", and for another one after "done", when all is flushed.
  */
@@ -29,7 +30,7 @@ enum { BUFFER = 8192, TX = 60 };
 
 static const char *folder;
 static int quiet;
-static FILE *chrome;
+static FILE *chrome, *node_log;
 static uint64_t chrome_zero;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread FILE *marker;
@@ -139,6 +140,11 @@ static NOINLINE void on_new_payload(uint64_t number)
 	pthread_barrier_wait(&round_begins); /* the other thread was in prewarm meanwhile */
 	end("on_new_payload", number, start);
 	GASFLAME_SPAN_END("own", number);
+	if (!node_log)
+		return;
+	fprintf(node_log, "INFO Block added to canonical chain number=%llu hash=0x%064llx txs=3 gas_used=1.50Mgas elapsed=1ms\n",
+		(unsigned long long)number, (unsigned long long)number);
+	fflush(node_log);
 }
 
 static void name_thread(const char *name)
@@ -177,6 +183,8 @@ int main(int argc, char **argv)
 	folder = argv[1];
 	rounds = atoi(argv[2]);
 	quiet = argc > 3;
+	if (getenv("NODE_LOG"))
+		node_log = fopen(getenv("NODE_LOG"), "a");
 	snprintf(path, sizeof(path), "%s/trace.json", folder);
 	chrome = buffered(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
 	chrome_zero = now_ns();
