@@ -135,14 +135,17 @@ for kind in static direct; do
 	kill "$PID"
 done
 
-# Threads that notice when they are not what they were.
+# Threads that notice when they are not what they were. $2 stops take a fraction of a second; a machine that is too busy for
+# that makes as many as it can in 20 s.
 stopped()
 {
-	local threads
+	local threads times rest
 	start stopped "$1"
 	threads=$(ls "/proc/$PID/task" | wc -l)
-	timeout 100 "$tools/remotes" "$PID" "$2" >"$STDOUT" 2>&1
-	check "$1: is stopped and goes on, $2 times" grep -qE "^$2 times, 0 refused, 0 in vain" "$STDOUT"
+	timeout 100 "$tools/remotes" "$PID" "$2" 20 >"$STDOUT" 2>&1
+	read -r times rest <"$STDOUT"
+	check "$1: is stopped and goes on, $times times" test "${times:-0}" -ge $(($2 / 10))
+	check "$1: always, and not in vain ($rest)" grep -qE "^[0-9]+ times, 0 refused, 0 in vain" "$STDOUT"
 	check "$1: it lives" kill -0 "$PID"
 	check "$1: with all its threads" test "$(ls "/proc/$PID/task" | wc -l)" -eq "$threads"
 }

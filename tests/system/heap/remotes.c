@@ -1,5 +1,6 @@
 /*
- * remotes.c PID TIMES - stops a thread of a process, has it make a system call, and lets it go on, many times.
+ * remotes.c PID TIMES SECONDS - stops a thread of a process, has it make a system call, and lets it go on, so many times,
+ * or fewer where that takes longer than so many seconds.
  *
  * That is the part of -e heap that happens once for each process, alone. Prints one line: how often that was done,
  * refused and tried in vain, and the first reason for either; ends with 1 when the process is gone.
@@ -11,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "collect/heap/inject/ptracecall.h"
 
@@ -18,11 +20,12 @@ int main(int argc, char **argv)
 {
 	pid_t pid = argc > 1 ? atoi(argv[1]) : 0;
 	int times = argc > 2 ? atoi(argv[2]) : 0, done = 0, refused = 0, failed = 0;
+	uint64_t until = clock_mono_ns() + (argc > 3 ? atoi(argv[3]) : 0) * 1000000000ULL;
 	struct err first = { 0 };
 
-	if (pid <= 0 || times <= 0)
+	if (pid <= 0 || times <= 0 || argc != 4)
 		return 2;
-	for (int i = 0; i < times && kill(pid, 0) == 0; i++) {
+	for (int i = 0; i < times && clock_mono_ns() < until && kill(pid, 0) == 0; i++) {
 		struct err err = { 0 };
 		struct ptracecall r;
 
