@@ -113,7 +113,7 @@ split_run()
 	done
 	[ $# -eq 0 ] || shift
 	BEHIND=("$@")
-	[ ${#BEHIND[@]} -gt 0 ] || BEHIND=(imagenode 10 600)
+	[ ${#BEHIND[@]} -gt 0 ] || BEHIND=(imagenode 10 600 40)
 	[ "${BEHIND[0]}" != imagenode ] || BEHIND[0]=/opt/imagenode
 }
 

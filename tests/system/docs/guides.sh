@@ -38,13 +38,13 @@ in_container()
 	[ -z "$jemalloc" ] || { image_add "$jemalloc" /opt/libjemalloc.so.2; }
 	docker_up || { why=$NO_DOCKER; return 1; }
 	docker_run op-reth-seq --memory 2g ${jemalloc:+-e LD_PRELOAD=/opt/libjemalloc.so.2 -e "MALLOC_CONF=${conf}/tmp/jeprof"} \
-		-- /opt/op-reth --quiet --seconds 300 --threads 1 || { why="docker does not run it"; return 1; }
+		-- /opt/op-reth --quiet --seconds 3000 --threads 1 --share 30 || { why="docker does not run it"; return 1; }
 	target=op-reth-seq
 	pid=$(docker_pid op-reth-seq)
 }
 if ! in_container; then
 	skip "the target is a container" "$why; a process stands in"
-	LD_PRELOAD=$jemalloc MALLOC_CONF=$conf$tmp/jeprof ./op-reth-seq --quiet --seconds 300 --threads 1 &
+	LD_PRELOAD=$jemalloc MALLOC_CONF=$conf$tmp/jeprof ./op-reth-seq --quiet --seconds 3000 --threads 1 --share 30 &
 	pid=$! target=$!
 	started+=("$pid")
 	disown

@@ -45,9 +45,9 @@ else
 fi
 
 # A fifth slower. That takes samples to see: of 5,000 a side about two thirds of such pairs are marked, so a
-# machine that is too busy to give 12,000 in 16 s is asked once more for 40 s.
+# machine that is too busy to give 12,000 in 14 s is asked once more for 40 s.
 enough=12000
-for seconds in 16 40; do
+for seconds in 14 40; do
 	record_pair before after 20 "$seconds"
 	gf diff --json -n 0 before.gasflame after.gasflame
 	cp "$STDOUT" slow.json

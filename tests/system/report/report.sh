@@ -3,7 +3,7 @@
 . "$(dirname "$0")/../lib.sh"
 need_root
 
-start_workload --seconds 60
+start_workload --seconds 600 --share 40
 gf record -e cpu -d 3 -o one.gasflame -p "$PID"
 kill -STOP "$PID" # what follows needs the CPUs more; doctor looks at it once more
 check_status "recorded" 0

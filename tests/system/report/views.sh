@@ -4,7 +4,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
 need_root
 
-start_workload --seconds 60
+start_workload --seconds 600 --share 40
 gf record -e cpu,wait,io -d 3 -o one.gasflame -p "$PID"
 check_status "recorded" 0
 # Rows of a capture that may not grow are summed; nothing is lost, and the report says so.

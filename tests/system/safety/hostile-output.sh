@@ -6,7 +6,7 @@ shown() { printf '%s\n' "$(ls -ln "$@" 2>&1)"; }
 his() { chown -h 65534:65534 "$@"; }
 owner() { stat -c %u "$1"; }
 
-start_workload --seconds 300 --kinds compute --threads 1
+start_workload --seconds 3000 --kinds compute --threads 1 --share 40
 target=$PID
 gf record -e cpu -d 1 -o one.gasflame -p "$target"
 check_status "a capture" 0

@@ -12,7 +12,7 @@ docker_run reth-a
 docker_run reth-b --init
 docker create --name reth-off "$IMAGE" /bin/sleep 1 >/dev/null
 A=$(docker_pid reth-a) ID_A=$(docker_id reth-a)
-wait_for 20 eval "docker top reth-b | grep -q '/opt/imagenode 10 600$'"
+wait_for 20 eval "docker top reth-b | grep -q '/opt/imagenode 10 600 40$'"
 B=$(pgrep -P "$(docker_pid reth-b)")
 
 # --- by name, recorded, named ---
@@ -90,10 +90,14 @@ gf mem --json reth-a
 check_status "an engine that does not answer: its files tell" 0
 after=$(date +%s%N)
 check "and that is said" said "docker does not answer at .*; its state files are read instead"
-check "within two seconds, of which mem takes a half" above 2500 $(((after - before) / 1000000))
+waited=$(((after - before) / 1000000))
 kill -CONT "$DOCKERD_PID"
+before=$(date +%s%N)
 gf mem --json reth-b
+usual=$((($(date +%s%N) - before) / 1000000))
 check "an engine that answers again" said "Found container reth-b"
+# Two seconds of patience, and what the command takes by itself, which on a busy machine is not the same each time.
+check "one that does not answer is waited for two seconds ($waited ms, $usual where it answers)" above $((2500 + 3 * usual)) "$waited"
 DOCKER_HOST=tcp://127.0.0.1:1 gf mem reth-a
 check_status "DOCKER_HOST of another machine is refused" 1
 check "in words" said "only unix:// is asked"
@@ -194,7 +198,7 @@ pod_start()
 	import json, sys
 	spaces = [{"type": t} for t in ("pid", "mount", "ipc", "uts")]
 	print(json.dumps({"ociVersion": "1.0.2", "root": {"path": sys.argv[1] + "/rootfs"}, "hostname": "pod",
-	    "process": {"user": {"uid": 0, "gid": 0}, "args": ["/opt/imagenode", "10", "600"], "cwd": "/"},
+	    "process": {"user": {"uid": 0, "gid": 0}, "args": ["/opt/imagenode", "10", "600", "40"], "cwd": "/"},
 	    "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"}],
 	    "annotations": {"io.kubernetes.cri.container-name": "reth", "io.kubernetes.cri.sandbox-name": "reth-0",
 	        "io.kubernetes.cri.sandbox-namespace": "eth", "io.kubernetes.cri.image-name": "reth:2"},
