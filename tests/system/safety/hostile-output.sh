@@ -82,7 +82,7 @@ mkdir twice && cd twice || exit 1
 for i in 1 2 3; do
 	pids=()
 	for k in 1 2 3 4; do
-		"$GASFLAME" record -e cpu -d 1 -p "$target" >"said.$i.$k" 2>&1 &
+		"$GASFLAME" record -e cpu --max-overhead 0 -d 1 -p "$target" >"said.$i.$k" 2>&1 &
 		pids+=("$!")
 	done
 	wait "${pids[@]}"
@@ -97,9 +97,15 @@ check "each with samples ($read)" test "$read" -eq 12
 check "each said its own name" test "$(grep -hoE 'profiling/[^ ]+\.gasflame' said.* | sort -u | wc -l)" -eq 12
 pids=()
 for k in 1 2 3 4; do
-	"$GASFLAME" record -e cpu -d 3 -o same.gasflame -p "$target" >/dev/null 2>"same.$k" &
+	"$GASFLAME" record -e cpu --max-overhead 0 -d 100 -o same.gasflame -p "$target" >/dev/null 2>"same.$k" &
 	pids+=("$!")
+	started+=("$!")
 done
+# The one goes on until the others have given up, however late they come.
+gave_up() { [ "$(grep -lE 'being written|just been made' same.? | wc -l)" -ge 3 ]; }
+wait_for 20 gave_up
+wait_for 10 eval '[ "$(samples same.gasflame)" -gt 0 ]'
+kill -INT "${pids[@]}" 2>/dev/null
 won=0
 for pid in "${pids[@]}"; do
 	wait "$pid" && won=$((won + 1))

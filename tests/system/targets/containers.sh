@@ -245,7 +245,10 @@ if podman_up; then
 		--events-backend=file --storage-driver=vfs system service --time 60 "unix://$ENGINE/podman.sock" >/dev/null 2>&1 &
 	started+=($!)
 	disown # it is killed at the end, and that is no news
-	wait_for 10 test -S "$ENGINE/podman.sock"
+	# It answers the first question late, on a busy machine later than anybody waits for.
+	answers() { python3 -c 'import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])
+s.sendall(b"GET /containers/pod-a/json HTTP/1.0\r\nHost: d\r\n\r\n"); assert b" 200 " in s.recv(99)' "$ENGINE/podman.sock"; }
+	wait_for 20 answers
 	CONTAINER_HOST=unix://$ENGINE/podman.sock CONTAINERS_STORAGE_CONF=/nowhere gf mem --json container:pod-a
 	check "podman's container by its socket" said "Found container pod-a \(podman, image .*$IMAGE\), pid 1 inside, $P here"
 	docker_run pod-a
