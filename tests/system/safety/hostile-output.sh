@@ -8,6 +8,8 @@ owner() { stat -c %u "$1"; }
 
 start_workload --seconds 3000 --kinds compute --threads 1 --share 40
 target=$PID
+# It computes little, and so often that each recording of a second sees it, on a busy machine too.
+renice -n -5 -p $(ls "/proc/$target/task") >/dev/null
 gf record -e cpu -d 1 -o one.gasflame -p "$target"
 check_status "a capture" 0
 check "is its owner's alone" test "$(stat -c %a one.gasflame)" = 600
