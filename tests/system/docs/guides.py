@@ -229,16 +229,22 @@ class Run:
                 break
 
     def in_shell(self):
-        ends = 1.5 if "--watch" in self.line else None
+        ends = "--watch" in self.line
         # exec: the signal must reach gasflame, not a shell around it.
         command = f"exec {self.line}" if ends else self.line
         p = subprocess.Popen(["bash", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT)
-        if ends:
-            threading.Timer(ends, p.send_signal, [signal.SIGINT]).start()
         killer = threading.Timer(LIMIT_S, p.kill)
         killer.start()
-        self.text = p.communicate()[0].decode(errors="replace")
+        seen = b""
+        while ends and b"= RSS" not in seen:
+            piece = os.read(p.stdout.fileno(), 65536)
+            if not piece:
+                break
+            seen += piece
+        if ends:
+            p.send_signal(signal.SIGINT)
+        self.text = (seen + p.communicate()[0]).decode(errors="replace")
         killer.cancel()
         self.status = p.returncode
 
