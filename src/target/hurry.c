@@ -19,6 +19,8 @@ bool hurry_needed(uint64_t wall_ns, uint64_t queue_ns)
 	return wall_ns >= LOOK_NS && queue_ns > wall_ns / 100 * STARVED_PERCENT;
 }
 
+static pid_t spared = -1;
+
 static bool raise_one(pid_t tid)
 {
 	return !sched_setscheduler(tid, SCHED_RR, &(struct sched_param){ .sched_priority = 1 });
@@ -37,12 +39,23 @@ static void raise_children(pid_t tid)
 
 		if (end == s)
 			break;
-		raise_one(pid);
+		if (pid != spared)
+			raise_one(pid);
 	}
 }
 
-/* Threads and children that start later inherit the priority. */
-static bool raise_all(void)
+void hurry_spare(pid_t pid)
+{
+	spared = pid;
+}
+
+void hurry_leave(void)
+{
+	if (sched_getscheduler(0) == SCHED_RR)
+		sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
+}
+
+bool hurry_raise(void)
 {
 	struct proc_ids tids = { 0 };
 
@@ -76,6 +89,6 @@ bool hurry_look(void)
 	needed = time_ns && hurry_needed(now - time_ns, queue - queue_ns);
 	time_ns = now;
 	queue_ns = queue;
-	raised = needed && raise_all();
+	raised = needed && hurry_raise();
 	return raised;
 }

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
+#include "target/hurry.h"
 
 static bool executable(const char *path)
 {
@@ -173,6 +174,7 @@ static int start(struct launch *l, char **argv, bool listen, int (*call)(void *)
 	}
 	l->pid = fork();
 	if (!l->pid) {
+		hurry_leave();
 		fd_close(&gate[1]);
 		fd_close(&failed[0]);
 		if (listen && (dup2(ends[0], 1) < 0 || dup2(ends[1], 2) < 0))
@@ -187,6 +189,7 @@ static int start(struct launch *l, char **argv, bool listen, int (*call)(void *)
 	l->failed = failed[0];
 	if (l->pid < 0)
 		return err_errno(err, errno, "cannot start another process");
+	hurry_spare(l->pid);
 	return 0;
 }
 

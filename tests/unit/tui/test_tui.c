@@ -399,6 +399,7 @@ static void a_wait_names_its_wakers(void **state)
 		if (next)
 			assert_string_equal(next->function, t.rows.v[i].text[5]);
 	}
+	assert_true(chains > 0);
 	table_done(&t);
 	waitdetail_fill(&t, &l.look.model, &key, &open);
 	assert_true(t.rows.n > before); /* the stacks of the wakers */
