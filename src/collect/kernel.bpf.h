@@ -24,15 +24,9 @@ typedef __s64 int64_t;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-/* The run queue of a CPU. Its clock is read at the begin of each switch. */
-struct rq {
-	__u64 clock;
-};
-
 /* A group's run queue on one CPU. How long it was stopped by a CPU quota, its own or that of a group above, summed at the
  * end of each stop: since 6.6, from 5.19 on, and before. */
 struct cfs_rq {
-	struct rq *rq;
 	__u64 throttled_clock_self_time;
 };
 

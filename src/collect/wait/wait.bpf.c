@@ -18,7 +18,6 @@
  */
 #define STACKCACHE_DEFINE
 #include "collect/unwind/stackcache.bpf.h"
-#include "collect/wait/clock.bpf.h"
 #include "collect/wait/split.bpf.h"
 
 /* Interrupts are off in all the tracepoints used here: one for each CPU is enough. */
@@ -615,8 +614,6 @@ static __always_inline void leave_cpu(void *ctx, struct task_struct *task, struc
 
 	if (!t)
 		return;
-	if (now < t->account.since_ns)
-		now = t->account.since_ns; /* which another CPU has noted: clock.bpf.h */
 	settle(t, task, now);
 	t->account.switches++;
 	t->account.since_ns = now;
@@ -658,8 +655,6 @@ static __always_inline void enter_cpu(struct task_struct *task, uint64_t now)
 
 	if (!t)
 		return;
-	if (now < t->account.since_ns)
-		now = t->account.since_ns;
 	passed = now - t->account.since_ns;
 	if (t->account.state == STATE_BLOCKED)
 		t->blocked_ns = passed;
@@ -673,16 +668,12 @@ static __always_inline void enter_cpu(struct task_struct *task, uint64_t now)
 SEC("tp_btf/sched_switch")
 int on_switch(uint64_t *ctx)
 {
-	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
-	uint64_t now;
+	uint64_t now = bpf_ktime_get_ns();
 
-	if (!unwind_may_be_ours(prev->tgid) && !unwind_may_be_ours(next->tgid))
-		return 0;
-	now = clock_of_switch(prev);
 	if (is_over(now))
 		return 0;
-	leave_cpu(ctx, prev, next, ctx[0], now);
-	enter_cpu(next, now);
+	leave_cpu(ctx, (void *)ctx[1], (void *)ctx[2], ctx[0], now);
+	enter_cpu((void *)ctx[2], now);
 	return 0;
 }
 
@@ -714,8 +705,6 @@ int on_waking(uint64_t *ctx)
 	now = bpf_ktime_get_ns();
 	if (is_over(now))
 		return 0;
-	if (now < t->account.since_ns)
-		now = t->account.since_ns;
 	t->blocked_ns = now - t->account.since_ns;
 	t->account.state = STATE_READY;
 	t->account.since_ns = now;
@@ -729,13 +718,12 @@ int on_waking(uint64_t *ctx)
 SEC("tp_btf/sched_wakeup_new")
 int on_wakeup_new(uint64_t *ctx)
 {
-	uint64_t now = bpf_ktime_get_ns();
-	struct shared_thread *t = is_over(now) ? NULL : thread_of((void *)ctx[0], STATE_READY);
+	struct shared_thread *t = is_over(bpf_ktime_get_ns()) ? NULL : thread_of((void *)ctx[0], STATE_READY);
 
 	if (t) {
 		t->account.state = STATE_READY;
-		t->account.since_ns = now;
-		t->left_ns = now;
+		t->account.since_ns = bpf_ktime_get_ns();
+		t->left_ns = t->account.since_ns;
 		t->has_kernel = 1; /* it has nothing yet */
 		t->stack = SHARED_STACK_PREEMPTED;
 		t->preempted = PREEMPTED_BY_OWN;
