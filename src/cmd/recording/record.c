@@ -118,13 +118,18 @@ static bool marks_make_sense(const struct blockmarks_options *o)
 	return false;
 }
 
+static void list_done(struct option_list *l)
+{
+	vec_done(&l->list);
+}
+
 static int record_main(const struct command *c, int argc, char **argv)
 {
 	static const char *const backends[] = { "auto", "bpf", "perf", NULL };
 	bool is_run = !strcmp(c->name, "run"), jemalloc_prof = false, open = false, keep_all = false, limited = false;
 	const char *what = NULL, *backend = "auto";
 	uint64_t hz = 999, event_rate = 20000, heap_interval = is_run ? 0 : 512 << 10, duration_ns = is_run ? 0 : 60000000000;
-	struct option_list pids = { 0 }, symbols = { 0 }, functions = { 0 };
+	_cleanup_(list_done) struct option_list pids = { 0 }, symbols = { 0 }, functions = { 0 };
 	_cleanup_free_ char *verified = client_names(true), *others = client_names(false),
 		*client_help = mem_printf("whose lines they are: %s (captured from the client), or %s (as the client's source prints "
 					  "them, not yet verified); by default each block's line tells", verified, others);
@@ -228,19 +233,12 @@ static int record_main(const struct command *c, int argc, char **argv)
 
 	if (first < 0)
 		return -first - 1;
-	if (recordtrace_check(&r.trace, &err) < 0) {
-		code = command_failed(&err);
-		vec_done(&pids.list);
-		vec_done(&symbols.list);
-		return code;
-	}
+	if (recordtrace_check(&r.trace, &err) < 0)
+		return command_failed(&err);
 	/* A block of the log takes the times of its span, which are known at the end. */
 	r.marks.late = r.trace.path != NULL;
-	if (!marks_make_sense(&r.marks)) {
-		vec_done(&pids.list);
-		vec_done(&symbols.list);
+	if (!marks_make_sense(&r.marks))
 		return EXIT_USAGE;
-	}
 	if (!command && is_run && first < argc)
 		command = argv + first;
 	else if (command && first < argc) {
@@ -255,11 +253,8 @@ static int record_main(const struct command *c, int argc, char **argv)
 		log_error(is_run || command ? "say which program to run: gasflame run -- ./node --args" : "say what to record");
 		return EXIT_USAGE;
 	}
-	if (r.session.follow && !can_follow(what, &pids, argv + first, argc - first, command)) {
-		vec_done(&pids.list);
-		vec_done(&symbols.list);
+	if (r.session.follow && !can_follow(what, &pids, argv + first, argc - first, command))
 		return EXIT_USAGE;
-	}
 	if (keep_all && limited) {
 		log_error("--keep-all sums nothing: leave --capture-limit and --keep-full out, or --keep-all");
 		return EXIT_USAGE;
@@ -313,9 +308,6 @@ static int record_main(const struct command *c, int argc, char **argv)
 	code = recording_wait(&r, code);
 	recording_done(&r);
 	cgroupscope_done(&groups);
-	vec_done(&pids.list);
-	vec_done(&symbols.list);
-	vec_done(&functions.list);
 	return code;
 }
 

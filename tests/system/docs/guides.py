@@ -100,7 +100,7 @@ PROMISES = [
     (r"crates --own 'reth\*' cpu", [says("By crate", "kernel")]),
     (r"diff cpu", [says("changed|noise|few samples", "mix_state"), writes("fine.diff.html", PAGE)]),
     (r"record --rpc", [holds("cpu", "wait", "block")]),
-    (r"replay --load", [holds("cpu", "wait"), says(r"^[1-9]\d* transactions taken", "median +mean", "errors: 0")]),
+    (r"replay --load", [holds("cpu", "wait"), says(r"^[1-9][\d,]* transactions taken", "median +mean", "errors: 0")]),
     (r"record --follow", [holds("cpu", "wait")]),
     (r"--from 0\.2 --to", [says("By function")]),
     (r"record -e cpu,wait,heap,mem", [holds("cpu", "wait", "alloc")]),
