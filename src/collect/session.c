@@ -419,6 +419,7 @@ void session_finish(struct session *s, void (*take)(void *context, uint32_t modu
 {
 	uint64_t now = clock_mono_ns();
 
+	processes_check_alive(s->processes, now); /* what they used since the last look is a base of the budget */
 	budget_finish(s->budget, now);
 	pause_wanted = true;
 	apply_pause(s);

@@ -281,10 +281,16 @@ static void share_own(struct cost *parts, double own_ns, double most_each)
 	parts[OWN].ns += parts[OWN].own_ns;
 }
 
+/* Processes that came and went between two looks are in the samples only. */
+static uint64_t target_cpu_ns(const struct budget *b)
+{
+	return MAX(processes_cpu_ns(b->session->processes), b->session->sampled_ns);
+}
+
 /* What was spent since the last look, by part; the base that it is a part of. */
 static struct base measure(struct budget *b, uint64_t now, struct cost *parts)
 {
-	uint64_t own = clock_process_cpu_ns(), target = processes_cpu_ns(b->session->processes);
+	uint64_t own = clock_process_cpu_ns(), target = target_cpu_ns(b);
 	double used = target > b->target_ns ? (double)target - b->target_ns : 0;
 	double passed = (double)now - b->looked_ns;
 	struct base base = { MAX(passed / 10, used), MAX(passed, used), MAX(passed * b->cpus, used) };
@@ -476,7 +482,7 @@ void budget_start(struct budget *b)
 	for (size_t i = 0; i < PARTS; i++)
 		b->parts[i].at = r.parts[i];
 	b->own_ns = clock_process_cpu_ns();
-	b->target_ns = processes_cpu_ns(b->session->processes);
+	b->target_ns = target_cpu_ns(b);
 	b->looked_ns = clock_mono_ns();
 }
 

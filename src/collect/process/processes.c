@@ -583,11 +583,12 @@ uint32_t processes_check_alive(struct processes *ps, uint64_t mono_ns)
 
 		if (pr->gone)
 			continue;
-		if (pr->start_ticks && proc_stat(pr->pid, &st) >= 0 && st.state != 'Z' && st.state != 'X' &&
-		    st.start_ticks == pr->start_ticks) {
-			pr->cpu_now_ns = st.cpu_ns;
-			alive++;
-			continue;
+		if (pr->start_ticks && proc_stat(pr->pid, &st) >= 0 && st.start_ticks == pr->start_ticks) {
+			pr->cpu_now_ns = MAX(pr->cpu_now_ns, st.cpu_ns); /* of a zombie, too */
+			if (st.state != 'Z' && st.state != 'X') {
+				alive++;
+				continue;
+			}
 		}
 		retire(ps, pr, mono_ns);
 	}

@@ -18,6 +18,8 @@ check "weights stay honest: compute is still ${compute} %" above "$compute" 80
 
 gf record -e cpu -F 99 -d 2 -o own.gasflame -p "$PID"
 check "our CPU time is counted" above "$(counter own.gasflame self.cpu_ns)" 0
+check "so is the target's, to the end of the recording" above \
+	"$(($(counter own.gasflame overhead.target_ns) * 1000 / $(counter own.gasflame target.cpu_ns)))" 750
 check "an ordinary recording is not thinned" \
 	test "$(sql own.gasflame "select count(*) from series where name like 'thin.%'")" = 0
 kill "$PID"
