@@ -190,14 +190,7 @@ const char schema_views[] =
 	"spot as materialized (\n"
 	"  select thread, frame, sum(count) as count, sum(value) as value\n"
 	"  from weight left join site on site.stack = weight.stack group by 1, 2),\n"
-	"part as (\n"
-	"  select thread, coalesce(function, '[unknown]') as function, coalesce(module, '') as module,\n"
-	"    sum(count) as count, sum(value) as value\n"
-	"  from spot left join place on place.frame = spot.frame group by 1, 2, 3)\n"
-	"select thread.name as thread, tid, function, part.module, round(value / 1e6, 3) as ms, count,\n"
-	"  round(100.0 * value / sum(value) over (), 2) as share\n"
-	"from part left join thread on thread.id = part.thread\n"
-	"order by value desc, thread.id, function;\n"
+	SCHEMA_WAITS_OF_SPOTS
 
 	"create view wakes as\n"
 	"with used as materialized (select stack from wake union select waker_stack from wake),\n"

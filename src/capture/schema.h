@@ -15,6 +15,18 @@ struct sqlite3;
 
 extern const char schema_views[];
 
+/* The end of the view "waits", which the view in the file shares with the faster one that a query puts in its place
+ * (scan/stacktext.c). Before it come spot, the sums by thread and frame, and place, the functions of the frames. */
+#define SCHEMA_WAITS_OF_SPOTS \
+	"part as (\n" \
+	"  select thread, coalesce(function, '[unknown]') as function, coalesce(module, '') as module,\n" \
+	"    sum(count) as count, sum(value) as value\n" \
+	"  from spot left join place on place.frame = spot.frame group by 1, 2, 3)\n" \
+	"select thread.name as thread, tid, function, part.module, round(value / 1e6, 3) as ms, count,\n" \
+	"  round(100.0 * value / sum(value) over (), 2) as share\n" \
+	"from part left join thread on thread.id = part.thread\n" \
+	"order by value desc, thread.id, function;\n"
+
 /*
  * Returns whether the tables of the file are ours, word for word. A computed
  * column, a view in place of a table, an index or a trigger could make a reader

@@ -226,14 +226,7 @@ static const char views[] =
 	"  from weights where event in (select id from event where name = 'wait')\n"
 	"  group by 1, 2),\n"
 	"place as materialized (select frame, function, module from frames where depth = 0),\n"
-	"part as (\n"
-	"  select thread, coalesce(function, '[unknown]') as function, coalesce(module, '') as module,\n"
-	"    sum(count) as count, sum(value) as value\n"
-	"  from spot left join place on place.frame = spot.frame group by 1, 2, 3)\n"
-	"select thread.name as thread, tid, function, part.module, round(value / 1e6, 3) as ms, count,\n"
-	"  round(100.0 * value / sum(value) over (), 2) as share\n"
-	"from part left join thread on thread.id = part.thread\n"
-	"order by value desc, thread.id, function;\n";
+	SCHEMA_WAITS_OF_SPOTS;
 
 int stacktext_add(sqlite3 *db, struct stacktext **ret)
 {
