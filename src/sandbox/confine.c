@@ -81,7 +81,8 @@ bool confine_has_landlock(void)
 
 int confine_enter(const struct confine *c, struct buf *ret_held, struct err *err)
 {
-	const struct filter_reader calls = { .execute = true, .listen = c->listen, .connect = c->connect };
+	const struct filter_reader calls = { .execute = true, .listen = c->listen, .connect = c->connect,
+					     .terminal = c->terminal };
 	int files, r = rights_keep(c->capabilities, err);
 
 	if (r < 0)

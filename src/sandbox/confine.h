@@ -26,6 +26,7 @@ struct confine {
 	size_t remove_count;
 	bool listen;  /* for connections from others */
 	bool connect; /* to others */
+	bool terminal; /* its modes are changed */
 };
 
 /* Returns whether the kernel has Landlock. */

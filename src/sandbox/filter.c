@@ -72,6 +72,9 @@ static const int connect_calls[] = { SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS
 /* Not TIOCSTI: it types into the terminal for the next program that reads from it. */
 static const unsigned long ioctls[] = { TCGETS, TIOCGWINSZ, TIOCGPGRP, FIONREAD, FIONBIO, FIOCLEX };
 
+/* What curses does, and nothing that types. */
+static const unsigned long terminal_ioctls[] = { TCSETS, TCSETSW, TCSETSF, TCFLSH };
+
 static const int families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK };
 
 static int allow(scmp_filter_ctx c, const int *calls, size_t n)
@@ -80,6 +83,15 @@ static int allow(scmp_filter_ctx c, const int *calls, size_t n)
 
 	for (size_t i = 0; !r && i < n; i++)
 		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, calls[i], 0);
+	return r;
+}
+
+static int allow_ioctls(scmp_filter_ctx c, const unsigned long *requests, size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < n; i++)
+		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, requests[i]));
 	return r;
 }
 
@@ -102,8 +114,10 @@ int filter_reader(const struct filter_reader *f, struct err *err)
 	scmp_filter_ctx c = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
 	int r = c ? allow(c, reader_calls, ARRAY_LEN(reader_calls)) : -ENOMEM;
 
-	for (size_t i = 0; !r && i < ARRAY_LEN(ioctls); i++)
-		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, ioctls[i]));
+	if (!r)
+		r = allow_ioctls(c, ioctls, ARRAY_LEN(ioctls));
+	if (!r && f->terminal)
+		r = allow_ioctls(c, terminal_ioctls, ARRAY_LEN(terminal_ioctls));
 	if (!r)
 		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
 				     SCMP_A0(SCMP_CMP_MASKED_EQ, NEW_NAMESPACES, 0));

@@ -16,6 +16,7 @@ struct filter_reader {
 	bool execute; /* programs may be started */
 	bool listen;  /* sockets that wait for connections */
 	bool connect; /* sockets that are connected to others */
+	bool terminal; /* the modes of a terminal */
 };
 int filter_reader(const struct filter_reader *f, struct err *err);
 

@@ -25,17 +25,18 @@
 
 enum { MAX_PATH_BYTES = 4096, MAX_DEPTH = 4 };
 
-enum request_kind { REQUEST_WRITE, REQUEST_MOVE };
+enum request_kind { REQUEST_WRITE, REQUEST_MOVE, REQUEST_NEW };
 
 struct request {
 	int kind;
-	char name[256]; /* REQUEST_MOVE: within the folder */
+	char name[256]; /* REQUEST_MOVE: within the folder; REQUEST_NEW: what the files show */
 	char path[MAX_PATH_BYTES];
+	char extensions[OUTPUT_FILES_MAX][8]; /* REQUEST_NEW: of each descriptor's file */
 };
 
 struct reply {
-	int status; /* 0, or a negative errno */
-	char text[1024];
+	int status;      /* 0, or a negative errno */
+	char text[1024]; /* why; REQUEST_NEW: the stem */
 };
 
 static struct broker {
@@ -74,26 +75,61 @@ static int explain(const struct broker_places *p, int r, struct err *err)
 	return err_set(err, -r, "%s; it is written as %s: `-o - > FILE` writes it as root", text, p->who);
 }
 
+/* All that a reader handed over. */
+static int child_read(int data, struct buf *b)
+{
+	char piece[65536];
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(data, piece, sizeof(piece), at)) > 0) {
+		buf_add(b, piece, n);
+		at += n;
+	}
+	return n < 0 ? -errno : 0;
+}
+
 static int child_write(const struct broker_places *p, const char *path, int data, struct err *err)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	char piece[65536];
 	char **inputs = p->input_count ? p->inputs : (char *[]){ "" };
-	off_t at = 0;
-	ssize_t n;
-	int r;
+	int r = child_read(data, &b);
 
-	while ((n = pread(data, piece, sizeof(piece), at)) > 0) {
-		buf_add(&b, piece, n);
-		at += n;
-	}
-	if (n < 0)
-		return err_errno(err, errno, "cannot read what to write to %s", path);
+	if (r)
+		return err_errno(err, -r, "cannot read what to write to %s", path);
 	if (p->output && !strcmp(path, p->output))
 		r = captureio_write(path, &b, inputs, p->input_count, err);
 	else
 		r = captureio_write_beside(path, &b, inputs, p->input_count, err);
 	return (r == -EACCES || r == -EPERM) && p->who ? explain(p, r, err) : r;
+}
+
+/* Nothing but their extensions and a word of their name is the reader's choice. */
+static int child_write_new(const struct broker_places *p, struct request *q, const int *data, size_t n, char **ret_stem,
+			   struct err *err)
+{
+	struct output_file files[OUTPUT_FILES_MAX];
+	struct buf bytes[OUTPUT_FILES_MAX] = { 0 };
+	int r = 0;
+
+	if (!p->pictures || !n)
+		return err_set(err, EACCES, "this command makes no new files");
+	for (size_t i = 0; !r && i < n; i++) {
+		q->extensions[i][sizeof(q->extensions[i]) - 1] = 0;
+		if (strcmp(q->extensions[i], ".svg") && strcmp(q->extensions[i], ".html"))
+			r = err_set(err, EACCES, "%s is no extension of a picture", q->extensions[i]);
+		else if ((r = child_read(data[i], &bytes[i])))
+			err_errno(err, -r, "cannot read a picture to write");
+		files[i] = (struct output_file){ q->extensions[i], bytes[i].data, bytes[i].n };
+	}
+	if (!r)
+		r = output_write_new(p->pictures, q->name, files, n, ret_stem, err);
+	/* Root may write there, and knows it. */
+	if ((r == -EACCES || r == -EPERM) && p->who)
+		err_set(err, -r, "%s, may not write here: start gasflame in another folder", p->who);
+	for (size_t i = 0; i < n; i++)
+		buf_done(&bytes[i]);
+	return r;
 }
 
 static int copy_bytes(int from, int to)
@@ -174,22 +210,24 @@ static void serve(const struct broker_places *places, int sock)
 		struct request q;
 		struct reply a = { 0 };
 		struct err err = { 0 };
-		int data = -1;
-		size_t count = 1;
+		_cleanup_free_ char *stem = NULL;
+		int data[OUTPUT_FILES_MAX];
+		size_t count = ARRAY_LEN(data);
 
-		if (fd_recv(sock, &q, sizeof(q), &data, &count) != sizeof(q))
+		if (fd_recv(sock, &q, sizeof(q), data, &count) != sizeof(q))
 			return;
 		q.name[sizeof(q.name) - 1] = q.path[sizeof(q.path) - 1] = 0;
-		if (!count)
-			data = -1;
-		if (!is_allowed(places, q.path))
+		if (q.kind == REQUEST_NEW)
+			a.status = child_write_new(places, &q, data, count, &stem, &err);
+		else if (!is_allowed(places, q.path))
 			a.status = err_set(&err, EACCES, "%s is no place that the command line names", q.path);
 		else if (q.kind == REQUEST_MOVE)
 			a.status = child_move(q.name, q.path, &err);
 		else
-			a.status = child_write(places, q.path, data, &err);
-		fd_close(&data);
-		snprintf(a.text, sizeof(a.text), "%s", err.text);
+			a.status = child_write(places, q.path, count ? data[0] : -1, &err);
+		for (size_t i = 0; i < count; i++)
+			fd_close(&data[i]);
+		snprintf(a.text, sizeof(a.text), "%s", a.status || !stem ? err.text : stem);
 		if (fd_send(sock, &a, sizeof(a), NULL, 0))
 			return;
 	}
@@ -281,17 +319,29 @@ const char *broker_folder(void)
 	return broker.folder;
 }
 
-static int ask(const struct request *q, int data, struct err *err)
+static int ask(const struct request *q, const int *data, size_t n, struct reply *a, struct err *err)
 {
-	struct reply a;
-	int r = fd_send(broker.sock, q, sizeof(*q), &data, data >= 0);
+	int r = fd_send(broker.sock, q, sizeof(*q), data, n);
 
-	if (!r && fd_recv(broker.sock, &a, sizeof(a), NULL, NULL) != sizeof(a))
+	if (!r && fd_recv(broker.sock, a, sizeof(*a), NULL, NULL) != sizeof(*a))
 		r = -EPIPE;
 	if (r)
 		return err_errno(err, -r, "the process that writes has ended: cannot write %s", q->path);
-	a.text[sizeof(a.text) - 1] = 0;
-	return a.status ? err_set(err, -a.status, "%s", a.text) : 0;
+	a->text[sizeof(a->text) - 1] = 0;
+	return a->status ? err_set(err, -a->status, "%s", a->text) : 0;
+}
+
+/* A descriptor of the data, or a negative errno. */
+static int hand_over(const void *data, size_t n)
+{
+	int fd = memfd_create("gasflame-result", MFD_CLOEXEC), r;
+
+	if (fd < 0)
+		return -errno;
+	r = fd_write_all(fd, data, n);
+	if (r)
+		fd_close(&fd);
+	return r ? r : fd;
 }
 
 static int make_request(struct request *q, enum request_kind kind, const char *path, struct err *err)
@@ -305,23 +355,51 @@ static int make_request(struct request *q, enum request_kind kind, const char *p
 
 int broker_write(const char *path, const struct buf *data, struct err *err)
 {
-	_cleanup_fd_ int fd = memfd_create("gasflame-result", MFD_CLOEXEC);
+	_cleanup_fd_ int fd = hand_over(data->data, data->n);
 	_cleanup_free_ struct request *q = mem_alloc(sizeof(*q));
 	int r = make_request(q, REQUEST_WRITE, path, err);
+	struct reply a;
 
 	if (r)
 		return r;
-	r = fd < 0 ? -errno : fd_write_all(fd, data->data, data->n);
-	if (r)
-		return err_errno(err, -r, "cannot hand over what to write to %s", path);
-	return ask(q, fd, err);
+	if (fd < 0)
+		return err_errno(err, -fd, "cannot hand over what to write to %s", path);
+	return ask(q, &fd, 1, &a, err);
 }
 
 int broker_move(const char *name, const char *path, struct err *err)
 {
 	_cleanup_free_ struct request *q = mem_alloc(sizeof(*q));
 	int r = make_request(q, REQUEST_MOVE, path, err);
+	struct reply a;
 
 	snprintf(q->name, sizeof(q->name), "%s", name);
-	return r ? r : ask(q, -1, err);
+	return r ? r : ask(q, NULL, 0, &a, err);
+}
+
+int broker_write_new(const char *what, const struct output_file *files, size_t n, char **ret_stem, struct err *err)
+{
+	_cleanup_free_ struct request *q = mem_alloc(sizeof(*q));
+	int fds[OUTPUT_FILES_MAX], r = make_request(q, REQUEST_NEW, what, err);
+	size_t made = 0;
+	struct reply a;
+
+	snprintf(q->name, sizeof(q->name), "%s", what);
+	if (!r && n > OUTPUT_FILES_MAX)
+		r = err_set(err, E2BIG, "too many files at once");
+	while (!r && made < n) {
+		snprintf(q->extensions[made], sizeof(q->extensions[made]), "%s", files[made].extension);
+		fds[made] = hand_over(files[made].data, files[made].n);
+		if (fds[made] < 0)
+			r = err_errno(err, -fds[made], "cannot hand over what to write");
+		else
+			made++;
+	}
+	if (!r)
+		r = ask(q, fds, n, &a, err);
+	if (!r)
+		*ret_stem = mem_strdup(a.text);
+	for (size_t i = 0; i < made; i++)
+		fd_close(&fds[i]);
+	return r;
 }

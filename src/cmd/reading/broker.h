@@ -3,7 +3,7 @@
  *
  * A reader of untrusted files (cmd/reading/reading.h) confines itself to reading. Its results are written by
  * a child that was started before it read anything, has the user's rights, parses nothing, and writes only to
- * the place that the command line names, or beside the files that it names:
+ * the place that the command line names, beside the files that it names, or new files below profiling/:
  *
  *	broker_start(&places)  ->  reader: confine, read, compute
  *	                           reader: broker_write(path, data)  ->  child: is it one of the places? captureio_write()
@@ -18,12 +18,14 @@
 
 struct buf;
 struct err;
+struct output_file;
 
 struct broker_places {
 	const char *output;      /* what -o says; NULL: nothing */
 	const char *also;        /* another file that the command writes; NULL: none */
 	char **inputs;           /* results may be written beside these; borrowed */
 	int input_count;
+	const char *pictures;    /* new files may be made below profiling/ in the folder of this name; NULL: none */
 	const char *who;         /* the user that root became, in words; NULL: none */
 	const char *temporary;   /* a folder in which the one for temporary files is made; NULL: the usual one */
 	uid_t temporary_owner;   /* whose it is */
@@ -40,3 +42,5 @@ const char *broker_folder(void);
 int broker_write(const char *path, const struct buf *data, struct err *err);
 /* A finished file of the folder takes the place of path. */
 int broker_move(const char *name, const char *path, struct err *err);
+/* As output_write_new() would, with the label of the places (pictures); extensions are .svg and .html. */
+int broker_write_new(const char *what, const struct output_file *files, size_t n, char **ret_stem, struct err *err);

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "cmd/reading/broker.h"
+#include "cmd/reading/captureio.h"
 #include "cmd/reading/input.h"
 #include "capture/capture.h"
 #include "sandbox/confine.h"
@@ -110,11 +111,14 @@ static char *folder_of(const char *path)
 static int start_broker(struct reading *r, struct err *err)
 {
 	bool capture = r->output && (r->command->makes_capture || str_ends(r->output, ".gasflame"));
+	/* "slow" for x/slow.gasflame. */
+	_cleanup_free_ char *label =
+		r->command->pictures && r->inputs.n ? captureio_beside(str_base_name(r->inputs.v[0]), "") : NULL;
 	_cleanup_free_ char *folder = capture ? folder_of(r->output) : NULL;
 	_cleanup_free_ char *who = r->owner.kind == OWNER_USER ? mem_printf("%s, who owns %s", r->owner.name, r->owner.file) :
 								 NULL;
 	struct broker_places places = {
-		.who = who,
+		.who = who, .pictures = label,
 		.output = r->output, .also = r->command->also_writes, .inputs = r->inputs.v, .input_count = r->inputs.n,
 		.temporary = folder, .temporary_owner = reads_as_nobody(r) ? OWNER_NOBODY : geteuid(),
 	};
@@ -142,6 +146,7 @@ static int confine(struct reading *r, struct err *err)
 			return err_errno(err, -e, "cannot become nobody to read these files");
 	}
 	r->confine.listen = r->command->listens;
+	r->confine.terminal = r->command->pictures;
 	r->confine.connect = r->debuginfod;
 	e = confine_enter(&r->confine, &held, err);
 	if (!e)

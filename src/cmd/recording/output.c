@@ -10,6 +10,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/file/fd.h"
+#include "base/file/newfile.h"
 #include "base/mem.h"
 #include "base/text/plain.h"
 #include "base/text/str.h"
@@ -38,10 +40,58 @@ char *output_stem(const char *label, const char *what)
 	localtime_r(&now, &tm);
 	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
 	stem = mem_printf(CAPTURES_FOLDER "/%s/%s-%s", label, what, stamp);
-	for (char *p = stem + strlen(CAPTURES_FOLDER) + 1 + strlen(label); *p; p++)
+	for (char *p = stem + strlen(CAPTURES_FOLDER) + 1 + strlen(label) + 1; *p; p++)
 		if (*p == ',')
 			*p = '+';
+		else if (*p == '/')
+			*p = '_';
 	return stem;
+}
+
+/* -EEXIST where one of the names is taken. */
+static int write_all(const char *stem, const struct output_file *files, size_t n, struct err *err)
+{
+	struct newfile made[OUTPUT_FILES_MAX];
+	struct owner owner = output_owner();
+	size_t opened = 0, kept = 0;
+	int r = n > OUTPUT_FILES_MAX ? -E2BIG : 0;
+
+	while (!r && opened < n) {
+		_cleanup_free_ char *path = mem_printf("%s%s", stem, files[opened].extension);
+		struct newfile *f = &made[opened];
+
+		r = newfile_open(f, path, NEWFILE_ONCE | NEWFILE_FOLDERS, 0666, &owner, err);
+		if (!r && (r = fd_write_all(f->fd, files[opened].data, files[opened].n)))
+			err_errno(err, -r, "cannot write %s", path);
+		opened++;
+	}
+	while (!r && kept < n) {
+		r = newfile_keep(&made[kept], err);
+		kept += !r;
+	}
+	for (size_t i = 0; r && i < kept; i++)
+		folder_remove(made[i].folder, made[i].name, made[i].device, made[i].inode);
+	for (size_t i = 0; i < opened; i++)
+		newfile_done(&made[i]);
+	return r;
+}
+
+int output_write_new(const char *label, const char *what, const struct output_file *files, size_t n, char **ret_stem,
+		     struct err *err)
+{
+	_cleanup_free_ char *plain = output_stem(label, what), *stem = NULL;
+	int r = -EEXIST;
+
+	for (int i = 1; r == -EEXIST && i <= MOST_IN_A_SECOND; i++) {
+		free(stem);
+		stem = i == 1 ? mem_strdup(plain) : mem_printf("%s-%d", plain, i);
+		r = write_all(stem, files, n, err);
+	}
+	if (r < 0)
+		return r;
+	*ret_stem = stem;
+	stem = NULL;
+	return 0;
 }
 
 char *output_next(const char *path)

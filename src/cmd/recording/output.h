@@ -9,15 +9,31 @@
 
 #include "base/file/folder.h"
 
+#include <stddef.h>
+
 struct capture;
 struct err;
 struct profile;
 
+/* A file to be made: all of it, and what its name ends with. */
+struct output_file {
+	const char *extension;
+	const void *data;
+	size_t n;
+};
+enum { OUTPUT_FILES_MAX = 8 };
+
 /* Returns the user behind sudo; .given is false when there is none, or we are not root. */
 struct owner output_owner(void);
 
-/* "profiling/<label>/<what>-<now>"; the caller frees it. */
+/* "profiling/<label>/<what>-<now>"; the caller frees it. what may come from a capture: a character of it that could lead to
+ * another folder becomes "_". */
 char *output_stem(const char *label, const char *what);
+
+/* Makes files with that stem and their extensions, all or none, with -2, -3 and so on behind it where one of the names is taken.
+ * Missing folders are made. The caller frees *ret_stem. */
+int output_write_new(const char *label, const char *what, const struct output_file *files, size_t n, char **ret_stem,
+		     struct err *err);
 
 /* "gasflame report FILE", as a shell takes it; where FILE is the default, without it: it is the newest one here. The caller
  * frees it. */

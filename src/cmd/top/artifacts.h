@@ -13,6 +13,7 @@ struct profile;
 
 void artifacts_code(const struct profile *p, uint32_t module, uint64_t address, const char *const *paths,
 		    struct code_text *ret);
-/* To profiling/<label>/<what>-<date> and their extensions, the user's own behind sudo. Caller frees *ret_stem. */
+/* Writes to profiling/<label>/<what>-<date> and the extensions; behind sudo the files are the user's own. label NULL: a reader's
+ * broker writes them (cmd/reading/broker.h), and knows it. The caller frees *ret_stem. */
 int artifacts_write(const char *label, const char *what, const struct look_file *files, size_t n, char **ret_stem,
 		    struct err *err);

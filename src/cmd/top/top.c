@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,9 +11,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "cmd/reading/captureio.h"
+#include "cmd/reading/reading.h"
 #include "cmd/stop.h"
 #include "cmd/top/artifacts.h"
 #ifdef GASFLAME_COLLECTORS
@@ -44,7 +43,6 @@ struct top_choice {
 struct recorded {
 	struct profile *profile;
 	const struct top_choice *choice;
-	char *label; /* of pictures */
 };
 
 static const struct profile *recorded_refresh(void *context, uint64_t last_ns, bool hold,
@@ -70,9 +68,7 @@ static void recorded_code(void *context, const struct profile *p, uint32_t modul
 static int recorded_write(void *context, const char *what, const struct look_file *files, size_t n,
 			  char **ret_stem, struct err *err)
 {
-	struct recorded *r = context;
-
-	return artifacts_write(r->label, what, files, n, ret_stem, err);
+	return artifacts_write(NULL, what, files, n, ret_stem, err);
 }
 
 /* Symbolizes frames without names: those of a recorder that died before it did, and what --symbols is for. */
@@ -82,15 +78,6 @@ static int find_names(const struct top_choice *c, struct profile *p, struct err 
 						   .debuginfod = c->debuginfod };
 
 	return captureio_find_names(&options, p, err);
-}
-
-/* "slow" for x/slow.gasflame. */
-static char *label_of(const char *path)
-{
-	const char *base = str_base_name(path);
-	size_t n = strlen(base) - (str_ends(base, ".gasflame") ? strlen(".gasflame") : 0);
-
-	return mem_strndup(base, n);
 }
 
 /* --- either --- */
@@ -141,11 +128,9 @@ static int show_recording(const struct top_choice *c, const char *path, struct e
 
 	if (e >= 0)
 		e = find_names(c, r.profile, err);
-	r.label = label_of(path);
 	if (e >= 0)
 		e = show(c, &source, err);
 	profile_free(r.profile);
-	free(r.label);
 	return e < 0 ? e : 0;
 }
 
@@ -281,18 +266,20 @@ static int top(const struct command *command, int argc, char **argv)
 	};
 	int first = options_parse(command, options, argc, argv), r;
 	struct err err = { 0 };
-	bool recording;
+	bool recording, refused;
 
 	if (first < 0)
 		return -first - 1;
 	recording = command_operands.n && is_file(command_operands.v[0]);
 	r = check(&c, recording, command_operands.n, &err);
-	if (!r)
+	/* Of a capture it is a reader, as report is. */
+	refused = !r && recording && reading_begin(command, options, command_operands.v, command_operands.n);
+	if (!r && !refused)
 		r = recording ? show_recording(&c, command_operands.v[0], &err)
 			      : show_target(&c, command_operands.v, command_operands.n, &err);
 	vec_done(&c.pids.list);
 	vec_done(&c.symbols.list);
-	return r < 0 ? command_failed(&err) : r ? EXIT_GONE : EXIT_OK;
+	return refused ? EXIT_ERROR : r < 0 ? command_failed(&err) : r ? EXIT_GONE : EXIT_OK;
 }
 
 const struct command command_top = {
@@ -318,5 +305,6 @@ const struct command command_top = {
 		   "gasflame top slow.gasflame",
 	.run = top,
 	.newest = 1,
-	.keeps_rights = true,
+	.keeps_rights = true, /* of a running program */
+	.pictures = true,
 };

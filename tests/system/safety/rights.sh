@@ -51,7 +51,7 @@ tame()
 if ! LD_PRELOAD=$EVIL "$GASFLAME" --version >/dev/null 2>&1; then
 	skip "readers taken over" "LD_PRELOAD does not go with this build"
 else
-	for command in "report --format text" report query ls blocks "diff own.gasflame" "report --format svg -o out.svg" "stat"; do
+	for command in "report --format text" report query ls blocks "diff own.gasflame" "report --format svg -o out.svg" stat "top --batch"; do
 		evil own.gasflame $command own.gasflame
 		tame "${command%% *}${command#"${command%% *}"}"
 	done

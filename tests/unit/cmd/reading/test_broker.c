@@ -9,7 +9,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file/fd.h"
+#include "base/text/str.h"
 #include "cmd/reading/broker.h"
+#include "cmd/recording/output.h"
 #include "cmd/cmd.h"
 
 const struct command_group command_groups[] = { { 0 } }; /* of the help, which is not asked for */
@@ -67,6 +69,32 @@ static void test_move(void **state)
 	assert_int_equal(access(made, F_OK), -1);
 }
 
+/* New files, in the folder of the label alone. */
+static void test_new(void **state)
+{
+	static const struct output_file files[] = { { ".svg", "<svg>", 5 }, { ".html", "<html>", 6 } };
+	static const struct output_file script[] = { { ".svg", "<svg>", 5 }, { ".sh", "true", 4 } };
+	static const char *const words[] = { "wait", "wait", "../../up", "/etc/x" };
+	struct err err = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		_cleanup_free_ char *stem = NULL, *page_path = NULL, *svg_path = NULL, *text = NULL;
+
+		assert_int_equal(broker_write_new(words[i], files, 2, &stem, &err), 0);
+		assert_true(str_starts(stem, "profiling/slow/"));
+		assert_null(strchr(stem + strlen("profiling/slow/"), '/'));
+		page_path = mem_printf("%s.html", stem);
+		svg_path = mem_printf("%s.svg", stem);
+		assert_int_equal(fd_read_path(page_path, 100, &text, NULL), 0);
+		assert_string_equal(text, "<html>");
+		assert_int_equal(unlink(page_path), 0);
+		assert_int_equal(unlink(svg_path), 0);
+	}
+	assert_int_equal(broker_write_new("wait", script, 2, &(char *){ NULL }, &err), -EACCES);
+	assert_int_equal(rmdir("profiling/slow"), 0); /* so no file was made */
+	assert_int_equal(rmdir("profiling"), 0);
+}
+
 static char folder[] = "/tmp/gasflame-broker-XXXXXX";
 
 /* Runs after the broker has ended, and has removed its own folder in ours. */
@@ -88,8 +116,9 @@ int main(void)
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_elsewhere),
 		cmocka_unit_test(test_move),
+		cmocka_unit_test(test_new),
 	};
-	struct broker_places places = { .output = "out.txt", .also = "also.map", .inputs = inputs, .input_count = 2,
+	struct broker_places places = { .output = "out.txt", .also = "also.map", .pictures = "slow", .inputs = inputs, .input_count = 2,
 					.temporary = ".", .temporary_owner = geteuid() };
 	int r;
 
