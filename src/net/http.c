@@ -20,37 +20,14 @@ enum { CONNECT_SECONDS = 5, TOTAL_SECONDS = 120, SLOW_SECONDS = 20, SLOW_BYTES_P
 
 /* --- libcurl, which is loaded when it is first used (base/file/library.h) --- */
 
+#define FUNCTIONS(f) \
+	f(curl, easy_cleanup) f(curl, easy_getinfo) f(curl, easy_init) f(curl, easy_perform) f(curl, easy_setopt) \
+	f(curl, easy_strerror) f(curl, free) f(curl, slist_append) f(curl, slist_free_all) f(curl, url) f(curl, url_cleanup) \
+	f(curl, url_get) f(curl, url_set)
 static struct {
-	__typeof__(curl_easy_cleanup) *easy_cleanup;
-	__typeof__(curl_easy_getinfo) *easy_getinfo;
-	__typeof__(curl_easy_init) *easy_init;
-	__typeof__(curl_easy_perform) *easy_perform;
-	__typeof__(curl_easy_setopt) *easy_setopt;
-	__typeof__(curl_easy_strerror) *easy_strerror;
-	__typeof__(curl_free) *free;
-	__typeof__(curl_slist_append) *slist_append;
-	__typeof__(curl_slist_free_all) *slist_free_all;
-	__typeof__(curl_url) *url;
-	__typeof__(curl_url_cleanup) *url_cleanup;
-	__typeof__(curl_url_get) *url_get;
-	__typeof__(curl_url_set) *url_set;
+	FUNCTIONS(LIBRARY_POINTER)
 } lib;
-
-static const struct library_function functions[] = {
-	{ "curl_easy_cleanup", (void **)&lib.easy_cleanup },
-	{ "curl_easy_getinfo", (void **)&lib.easy_getinfo },
-	{ "curl_easy_init", (void **)&lib.easy_init },
-	{ "curl_easy_perform", (void **)&lib.easy_perform },
-	{ "curl_easy_setopt", (void **)&lib.easy_setopt },
-	{ "curl_easy_strerror", (void **)&lib.easy_strerror },
-	{ "curl_free", (void **)&lib.free },
-	{ "curl_slist_append", (void **)&lib.slist_append },
-	{ "curl_slist_free_all", (void **)&lib.slist_free_all },
-	{ "curl_url", (void **)&lib.url },
-	{ "curl_url_cleanup", (void **)&lib.url_cleanup },
-	{ "curl_url_get", (void **)&lib.url_get },
-	{ "curl_url_set", (void **)&lib.url_set },
-};
+static const struct library_function functions[] = { FUNCTIONS(LIBRARY_FUNCTION) };
 
 static struct err no_library; /* why it cannot be used */
 

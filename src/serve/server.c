@@ -24,37 +24,15 @@
 enum { CONNECTION_BYTES = 32 << 10 };
 
 /* libmicrohttpd, loaded when the first server starts (base/file/library.h). */
+#define FUNCTIONS(f) \
+	f(MHD, add_response_header) f(MHD, create_response_from_buffer_with_free_callback_cls) f(MHD, destroy_response) \
+	f(MHD, get_connection_info) f(MHD, get_connection_values) f(MHD, lookup_connection_value) f(MHD, quiesce_daemon) \
+	f(MHD, queue_response) f(MHD, resume_connection) f(MHD, set_connection_option) f(MHD, start_daemon) \
+	f(MHD, stop_daemon) f(MHD, suspend_connection)
 static struct {
-	__typeof__(MHD_add_response_header) *add_response_header;
-	__typeof__(MHD_create_response_from_buffer_with_free_callback_cls) *create_response_from_buffer_with_free_callback_cls;
-	__typeof__(MHD_destroy_response) *destroy_response;
-	__typeof__(MHD_get_connection_info) *get_connection_info;
-	__typeof__(MHD_get_connection_values) *get_connection_values;
-	__typeof__(MHD_lookup_connection_value) *lookup_connection_value;
-	__typeof__(MHD_quiesce_daemon) *quiesce_daemon;
-	__typeof__(MHD_queue_response) *queue_response;
-	__typeof__(MHD_resume_connection) *resume_connection;
-	__typeof__(MHD_set_connection_option) *set_connection_option;
-	__typeof__(MHD_start_daemon) *start_daemon;
-	__typeof__(MHD_stop_daemon) *stop_daemon;
-	__typeof__(MHD_suspend_connection) *suspend_connection;
+	FUNCTIONS(LIBRARY_POINTER)
 } lib;
-
-static const struct library_function functions[] = {
-	{ "MHD_add_response_header", (void **)&lib.add_response_header },
-	{ "MHD_create_response_from_buffer_with_free_callback_cls", (void **)&lib.create_response_from_buffer_with_free_callback_cls },
-	{ "MHD_destroy_response", (void **)&lib.destroy_response },
-	{ "MHD_get_connection_info", (void **)&lib.get_connection_info },
-	{ "MHD_get_connection_values", (void **)&lib.get_connection_values },
-	{ "MHD_lookup_connection_value", (void **)&lib.lookup_connection_value },
-	{ "MHD_quiesce_daemon", (void **)&lib.quiesce_daemon },
-	{ "MHD_queue_response", (void **)&lib.queue_response },
-	{ "MHD_resume_connection", (void **)&lib.resume_connection },
-	{ "MHD_set_connection_option", (void **)&lib.set_connection_option },
-	{ "MHD_start_daemon", (void **)&lib.start_daemon },
-	{ "MHD_stop_daemon", (void **)&lib.stop_daemon },
-	{ "MHD_suspend_connection", (void **)&lib.suspend_connection },
-};
+static const struct library_function functions[] = { FUNCTIONS(LIBRARY_FUNCTION) };
 
 struct server {
 	struct MHD_Daemon *daemon;

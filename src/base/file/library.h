@@ -5,9 +5,11 @@
  * that they are linked with. Each command would pay that, and each child that reads
  * files once more.
  *
- *	static struct { __typeof__(curl_easy_init) *easy_init; } lib;
- *	static const struct library_function functions[] = { { "curl_easy_init", (void **)&lib.easy_init } };
+ *	#define FUNCTIONS(f) f(curl, easy_init) f(curl, easy_cleanup)
+ *	static struct { FUNCTIONS(LIBRARY_POINTER) } lib;
+ *	static const struct library_function functions[] = { FUNCTIONS(LIBRARY_FUNCTION) };
  *	r = library_load("libcurl.so.4", functions, ARRAY_LEN(functions), err);
+ *	curl = lib.easy_init();
  *
  * The library stays loaded. The caller sees to it that one thread loads it.
  */
@@ -21,6 +23,10 @@ struct library_function {
 	const char *name;
 	void **at; /* a pointer to a function */
 };
+
+/* A member of lib, and the line of the table that fills it: of the function prefix_name(). */
+#define LIBRARY_POINTER(prefix, name) __typeof__(prefix##_##name) *name;
+#define LIBRARY_FUNCTION(prefix, name) { #prefix "_" #name, (void **)&lib.name },
 
 /* file: as the dynamic linker looks for it. -ELIBACC: it is not installed, or is another than this program was built with. */
 int library_load(const char *file, const struct library_function *functions, size_t count, struct err *err);
