@@ -23,6 +23,8 @@
 #include "collect/heap/inject/implant.h"
 #include "elf/worker/worker.h"
 
+#include "loaded.h"
+
 static struct worker *worker;
 static uint64_t longest_ns;
 static int most;
@@ -115,32 +117,9 @@ static int wait_limited(pid_t child, int seconds)
 	return -1;
 }
 
-static pid_t start_target(const char *program)
-{
-	int ends[2];
-	char ready;
-	pid_t pid;
-
-	if (pipe(ends) < 0)
-		return -1;
-	pid = fork();
-	if (!pid) {
-		dup2(ends[1], STDOUT_FILENO);
-		close(ends[0]);
-		close(ends[1]);
-		execl(program, program, "load", "2", NULL);
-		_exit(127);
-	}
-	close(ends[1]);
-	if (read(ends[0], &ready, 1) != 1)
-		pid = -1;
-	close(ends[0]);
-	return pid;
-}
-
 static int died(const char *program)
 {
-	pid_t target = start_target(program), child;
+	pid_t target = loaded_start(program), child;
 	int status;
 
 	if (target < 0)

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,33 +22,11 @@
 #include "collect/heap/inject/implant.h"
 #include "target/proc.h"
 
+#include "loaded.h"
+
 /* As <linux/ptrace.h> has it, which does not go with <sys/ptrace.h>. */
 #define GET_SYSCALL_INFO 0x420e
 enum { INFO_ENTRY = 1, WORK_MS = 20000 };
-
-static pid_t start_target(const char *program)
-{
-	int ends[2];
-	char ready;
-	pid_t pid;
-
-	if (pipe(ends) < 0)
-		return -1;
-	pid = fork();
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(ends[1], STDOUT_FILENO);
-		close(ends[0]);
-		close(ends[1]);
-		execl(program, program, "load", "2", NULL);
-		_exit(127);
-	}
-	close(ends[1]);
-	if (read(ends[0], &ready, 1) != 1)
-		pid = -1;
-	close(ends[0]);
-	return pid;
-}
 
 static pid_t start_traced(const char *program, pid_t target, const char *how)
 {
@@ -177,7 +154,7 @@ static int attach_again(const char *implants, pid_t target, long at)
 
 static int try(char **argv, long at, long *ret_calls)
 {
-	pid_t target = start_target(argv[1]);
+	pid_t target = loaded_start(argv[1]);
 	int r = 0, status;
 
 	if (target < 0)

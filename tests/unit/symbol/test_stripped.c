@@ -16,7 +16,7 @@
 #include "symbol/symbolize.h"
 #include "test.h"
 
-static char dir[64]; /* of this test run; $T in commands */
+#include "programs.h"
 
 /* More functions than the C library's start files bring, of different sizes. */
 static const char source[] =
@@ -35,45 +35,16 @@ static const char source[] =
 	"\treturn sink;\n"
 	"}\n";
 
-static void __attribute__((format(printf, 1, 2))) shell(const char *fmt, ...)
-{
-	char command[4096];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(command, sizeof(command), fmt, ap);
-	va_end(ap);
-	if (system(command))
-		fail_msg("%s", command);
-}
-
-static uint64_t line_of(const char *command)
-{
-	FILE *f = popen(command, "r");
-	unsigned long long v = 0;
-
-	assert_int_equal(fscanf(f, "%llx", &v), 1);
-	pclose(f);
-	return v;
-}
-
-static uint64_t symbol(const char *path, const char *name)
-{
-	_cleanup_free_ char *command = mem_printf("nm %s | grep -w %s", path, name);
-
-	return line_of(command);
-}
-
 /* full/NAME, and stripped: bare/NAME. */
 static char *build(const char *name, const char *flags)
 {
 	shell("cd $T && gcc -O1 -g %s -o full/%s prog.c && strip -s -o bare/%s full/%s", flags, name, name, name);
-	return mem_printf("%s/full/%s", dir, name);
+	return mem_printf("%s/full/%s", folder, name);
 }
 
 static char *bare(const char *name)
 {
-	return mem_printf("%s/bare/%s", dir, name);
+	return mem_printf("%s/bare/%s", folder, name);
 }
 
 /* --- a profile of one module --- */
@@ -87,14 +58,8 @@ struct recorded {
 static struct recorded record(const char *path)
 {
 	struct recorded r = { worker_new(), profile_new(), 0 };
-	struct profile_module m = { .kind = MODULE_FILE, .process = PROFILE_NONE, .path = profile_string(r.p, path) };
-	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct worker_identity id;
 
-	assert_int_equal(worker_identify(r.worker, fd, &id, NULL), 0);
-	m.build_id_size = id.build_id_size;
-	memcpy(m.build_id, id.build_id, 20);
-	r.module = profile_add_module(r.p, &m);
+	r.module = add_module(r.p, r.worker, path, path);
 	return r;
 }
 
@@ -192,7 +157,7 @@ static void symbols_and_fdes_agree(void **state)
 
 		assert_non_null(f);
 		assert_int_equal(f->start, start);
-		assert_int_equal(f->end - f->start, line_of(size));
+		assert_int_equal(f->end - f->start, number_of(size));
 	}
 	worker_free(w);
 }
@@ -207,7 +172,7 @@ static void exports_and_stubs_have_names(void **state)
 		_cleanup_free_ char *stub = mem_printf("objdump -d %s | grep '<memset@plt>:'", stripped);
 		uint64_t at = symbol(full, "exported"), three = symbol(full, "three");
 		struct recorded r = record(stripped);
-		uint32_t a = sample(&r, at + 3), b = sample(&r, line_of(stub) + 2), c = sample(&r, three + 1),
+		uint32_t a = sample(&r, at + 3), b = sample(&r, number_of(stub) + 2), c = sample(&r, three + 1),
 			 d = sample(&r, symbol(full, "unsized") + 1);
 
 		name(&r, NULL);
@@ -227,7 +192,7 @@ static void no_section_table(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
 		_cleanup_free_ char *full = build("headless", flags[i]), *stripped = bare("headless");
 		_cleanup_free_ char *stub = mem_printf("objdump -d %s | grep '<memset@plt>:'", stripped);
-		uint64_t at = symbol(full, "exported"), three = symbol(full, "three"), plt = line_of(stub);
+		uint64_t at = symbol(full, "exported"), three = symbol(full, "three"), plt = number_of(stub);
 		_cleanup_fd_ int fd = open(stripped, O_RDWR | O_CLOEXEC);
 		struct symbols_info info;
 		struct recorded r;
@@ -254,7 +219,7 @@ static void another_build_names_what_agrees(void **state)
 {
 	_cleanup_free_ char *full = build("mine", ""), *stripped = bare("mine");
 	_cleanup_free_ char *same = build("same", "-Wl,--build-id=0x1234567890abcdef"), *other = build("unlike", "-O3 -DMORE");
-	_cleanup_free_ char *debug = mem_printf("%s/full/same.debug", dir);
+	_cleanup_free_ char *debug = in_folder("full/same.debug");
 	uint64_t two = symbol(full, "two");
 	struct recorded r = record(stripped);
 	uint32_t frame = sample(&r, two + 1);
@@ -320,8 +285,8 @@ static void a_program_that_is_gone(void **state)
 static void folders_and_roots(void **state)
 {
 	_cleanup_free_ char *full = build("placed", "-Wl,--build-id=0x0102030405060708"), *stripped = bare("placed");
-	_cleanup_free_ char *store = mem_printf("%s/store", dir), *root = mem_printf("%s/root", dir),
-			    *image = mem_printf("%s/image", dir), *theirs = mem_printf("%s/theirs", dir);
+	_cleanup_free_ char *store = in_folder("store"), *root = in_folder("root"),
+			    *image = in_folder("image"), *theirs = in_folder("theirs");
 	uint64_t two = symbol(full, "two");
 	struct {
 		const char *folder, *make;
@@ -356,29 +321,9 @@ static void folders_and_roots(void **state)
 	}
 }
 
-static int make_dir(void **state)
+static int make(void **state)
 {
-	_cleanup_free_ char *path = NULL, *cache_path = NULL;
-	FILE *f;
-
-	snprintf(dir, sizeof(dir), "/tmp/gasflame-stripped-XXXXXX");
-	assert_non_null(mkdtemp(dir));
-	setenv("T", dir, 1);
-	cache_path = mem_printf("%s/cache", dir);
-	setenv("XDG_CACHE_HOME", cache_path, 1);
-	unsetenv("SUDO_UID");
-	shell("mkdir $T/full $T/bare");
-	path = mem_printf("%s/prog.c", dir);
-	f = fopen(path, "w");
-	fputs(source, f);
-	fclose(f);
-	return 0;
-}
-
-static int remove_dir(void **state)
-{
-	shell("rm -rf $T");
-	return 0;
+	return programs_make(source) || system("mkdir $T/full $T/bare");
 }
 
 int main(void)
@@ -393,5 +338,5 @@ int main(void)
 		cmocka_unit_test(folders_and_roots),
 	};
 
-	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+	return cmocka_run_group_tests(tests, make, programs_remove);
 }

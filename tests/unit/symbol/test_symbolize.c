@@ -20,7 +20,7 @@
 #include "symbol/symbolize.h"
 #include "test.h"
 
-static char dir[64]; /* of this test run; $T in commands */
+#include "programs.h"
 
 static const char source[] =
 	"#include <stdlib.h>\n"
@@ -45,38 +45,15 @@ static const char source[] =
 	"\treturn sink;\n"
 	"}\n";
 
-static void __attribute__((format(printf, 1, 2))) shell(const char *fmt, ...)
-{
-	char command[4096];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(command, sizeof(command), fmt, ap);
-	va_end(ap);
-	if (system(command))
-		fail_msg("%s", command);
-}
-
 /* A fresh program "name" in the test's folder. */
 static char *program(const char *name, const char *flags)
 {
 	static unsigned build;
-	char *path = mem_printf("%s/%s", dir, name);
+	char *path = in_folder(name);
 
 	/* Each has another build-id. */
 	shell("cd $T && gcc -O1 -g -DBUILD=%u %s -o %s prog.c", ++build, flags, name);
 	return path;
-}
-
-static uint64_t symbol(const char *path, const char *name)
-{
-	_cleanup_free_ char *command = mem_printf("nm %s | grep -w %s", path, name);
-	FILE *f = popen(command, "r");
-	unsigned long long v = 0;
-
-	assert_int_equal(fscanf(f, "%llx", &v), 1);
-	pclose(f);
-	return v;
 }
 
 struct result {
@@ -125,22 +102,11 @@ static struct result ask(const struct query *q)
 	struct worker *w = worker_new();
 	struct profile *p = profile_new();
 	struct symbolizer *s = symbolizer_new(&q->options, w);
-	struct profile_module m = { .kind = MODULE_FILE, .process = PROFILE_NONE,
-				    .path = profile_string(p, q->path) };
-	const char *identity = q->identity ? q->identity : q->path;
 	struct result ret = { 0 };
 	uint32_t module, frame;
 
-	if (identity[0]) {
-		_cleanup_fd_ int fd = open(identity, O_RDONLY | O_CLOEXEC);
-		struct worker_identity id;
-
-		assert_int_equal(worker_identify(w, fd, &id, NULL), 0);
-		m.build_id_size = id.build_id_size;
-		memcpy(m.build_id, id.build_id, 20);
-	}
 	p->start_wall_ns = q->start_wall_ns;
-	module = profile_add_module(p, &m);
+	module = add_module(p, w, q->path, q->identity ? q->identity : q->path);
 	frame = profile_frame(p, module, FRAME_USER, q->address);
 	if (q->keep)
 		symbolizer_keep_file(s, module, q->keep);
@@ -232,7 +198,7 @@ static void debuglink_crc(void **state)
 static void named_file(void **state)
 {
 	_cleanup_free_ char *path = program("named", ""), *other = program("other", "-O2");
-	_cleanup_free_ char *full = mem_printf("%s/elsewhere/full", dir);
+	_cleanup_free_ char *full = in_folder("elsewhere/full");
 	const char *paths[] = { full, NULL }, *wrong[] = { other, NULL }, *missing[] = { "/nowhere/x", NULL };
 	struct query q = { path, .address = symbol(path, "hidden_function"),
 			   .options = { paths, .no_cache = true } };
@@ -257,8 +223,8 @@ static void named_file(void **state)
 
 static void named_folder(void **state)
 {
-	_cleanup_free_ char *path = program("infolder", ""), *folder = mem_printf("%s/store", dir);
-	const char *paths[] = { folder, NULL };
+	_cleanup_free_ char *path = program("infolder", ""), *store = in_folder("store");
+	const char *paths[] = { store, NULL };
 	struct query q = { path, .address = symbol(path, "hidden_function"),
 			   .options = { paths, .no_cache = true } };
 
@@ -306,7 +272,7 @@ static void deleted(void **state)
 
 static void replaced(void **state)
 {
-	_cleanup_free_ char *path = program("replaced", ""), *copy = mem_printf("%s/replaced.old", dir);
+	_cleanup_free_ char *path = program("replaced", ""), *copy = in_folder("replaced.old");
 	struct query q = { path, .identity = copy, .address = symbol(path, "hidden_function"),
 			   .options = uncached };
 	struct result r;
@@ -327,7 +293,7 @@ static void compressed(void **state)
 	static const char *const kinds[] = { "zlib-gabi", "zlib-gnu" };
 
 	for (size_t i = 0; i < 2; i++) {
-		_cleanup_free_ char *path = program("packed", ""), *out = mem_printf("%s/unpacked", dir);
+		_cleanup_free_ char *path = program("packed", ""), *out = in_folder("unpacked");
 		_cleanup_fd_ int in_fd = -1, out_fd = -1;
 		uint64_t address = symbol(path, "hidden_function");
 		struct worker *w = worker_new();
@@ -361,7 +327,7 @@ static void compressed(void **state)
 
 static size_t cache_files(const char *suffix)
 {
-	_cleanup_free_ char *path = mem_printf("%s/cache/gasflame", dir);
+	_cleanup_free_ char *path = in_folder("cache/gasflame");
 	DIR *d = opendir(path);
 	struct dirent *e;
 	size_t n = 0;
@@ -375,7 +341,7 @@ static size_t cache_files(const char *suffix)
 
 static void cache(void **state)
 {
-	_cleanup_free_ char *path = program("cached", ""), *copy = mem_printf("%s/cached.id", dir);
+	_cleanup_free_ char *path = program("cached", ""), *copy = in_folder("cached.id");
 	uint64_t address = symbol(path, "hidden_function"), other = symbol(path, "outer_function");
 	struct query q = { path, .identity = copy, .address = address };
 	struct stat st;
@@ -384,8 +350,8 @@ static void cache(void **state)
 	shell("rm -rf $T/cache; cp $T/cached $T/cached.id");
 	assert_string_equal(ask(&q).name, "hidden_function");
 	assert_int_equal(cache_files(".names"), 1);
-	_cleanup_free_ char *folder = mem_printf("%s/cache/gasflame", dir);
-	assert_int_equal(stat(folder, &st), 0);
+	_cleanup_free_ char *names = in_folder("cache/gasflame");
+	assert_int_equal(stat(names, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0700);
 	/* A second address joins the first. */
 	q.address = other;
@@ -411,7 +377,7 @@ static void same_build_id(void **state)
 
 	shell("cd $T && rm -rf cache && mkdir -p lies && sed s/hidden_function/pwned_function/ prog.c > lies/prog.c && "
 	      "gcc -O1 -g -DBUILD=0 -Wl,--build-id=0x0123456789abcdef0123456789abcdef -o lies/honest lies/prog.c");
-	liar = mem_printf("%s/lies/honest", dir);
+	liar = in_folder("lies/honest");
 	q.path = liar;
 	assert_string_equal(ask(&q).name, "pwned_function");
 	q.path = honest;
@@ -441,7 +407,7 @@ static void plain_copy(void **state)
 	shell("cd $T && rm -rf cache && { echo 'enum big {'; seq 250000 | sed "
 	      "'s/.*/the_enumerators_of_this_one_have_names_that_are_long_enough_to_fill_a_table_&,/'; "
 	      "echo '} filled;'; } > big.h && gcc -O1 -g -gz -DBUILD=0 -include big.h -o big prog.c");
-	path = mem_printf("%s/big", dir);
+	path = in_folder("big");
 	q = (struct query){ path, .address = symbol(path, "hidden_function") };
 	assert_true(ask(&q).line > 0);
 	assert_int_equal(cache_files(".plain"), 1);
@@ -745,7 +711,7 @@ static void jit_frame(void **state)
 
 static void servers(void **state)
 {
-	_cleanup_free_ char *path = program("served", ""), *id = mem_printf("%s/ids/served", dir);
+	_cleanup_free_ char *path = program("served", ""), *id = in_folder("ids/served");
 	struct query q = { path, .identity = id, .address = symbol(path, "hidden_function"),
 			   .options = { .debuginfod = true } };
 	char url[64] = "";
@@ -779,7 +745,7 @@ static void servers(void **state)
 		_exit(127);
 	}
 	for (int i = 0; i < 1200 && !url[0]; i++) {
-		_cleanup_free_ char *port = mem_printf("%s/port", dir);
+		_cleanup_free_ char *port = in_folder("port");
 		char number[16];
 
 		f = fopen(port, "r");
@@ -802,28 +768,9 @@ static void servers(void **state)
 	shell("rm -rf $T/cache");
 }
 
-static int make_dir(void **state)
+static int make(void **state)
 {
-	_cleanup_free_ char *path = NULL, *cache_path = NULL;
-	FILE *f;
-
-	strcpy(dir, "/tmp/test_symbolize-XXXXXX");
-	assert_non_null(mkdtemp(dir));
-	setenv("T", dir, 1);
-	cache_path = mem_printf("%s/cache", dir);
-	setenv("XDG_CACHE_HOME", cache_path, 1);
-	unsetenv("SUDO_UID");
-	path = mem_printf("%s/prog.c", dir);
-	f = fopen(path, "w");
-	fputs(source, f);
-	fclose(f);
-	return 0;
-}
-
-static int remove_dir(void **state)
-{
-	shell("rm -rf $T");
-	return 0;
+	return programs_make(source);
 }
 
 int main(void)
@@ -856,5 +803,5 @@ int main(void)
 		cmocka_unit_test(servers),
 	};
 
-	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+	return cmocka_run_group_tests(tests, make, programs_remove);
 }

@@ -167,58 +167,30 @@ static void distances(void **state)
 		assert_true(fabs((double)beyond[k] / N - exp(-(k + 1))) < 5 * sqrt(exp(-(k + 1)) / N));
 }
 
-/* Many recordings of one heap: estimates are unbiased, and as far off as they say. */
-static void errors(void **state)
+enum { RUNS = 300 };
+
+struct estimates {
+	double sum, squares, said; /* of all runs: bytes, squares of their errors, variances */
+	double truth;              /* of one run */
+};
+
+/* Records one heap many times. rising: the interval becomes eight times as long when there are some samples, as heap.c does it. */
+static struct estimates record_often(uint64_t interval, int objects, bool rising)
 {
-	enum { RUNS = 300, OBJECTS = 3000, INTERVAL = 4096 };
-	double sum = 0, squares = 0, said = 0, truth = 0;
+	struct estimates e = { 0 };
 
 	for (int run = 0; run < RUNS; run++) {
-		struct blob_thread *t = fresh_thread(INTERVAL, run + 1);
+		struct blob_thread *t = fresh_thread(interval, run + 1);
 		struct liveheap h;
 
-		liveheap_init(&h, INTERVAL);
-		truth = 0;
-		for (int i = 0; i < OBJECTS; i++) {
-			uint64_t size = i % 10 ? 48 : i % 100 ? 1000 : 20000;
-
-			truth += size;
-			t->countdown -= size;
-			if (t->countdown >= 0)
-				continue;
-			restart(t);
-			alloc(&h, 4096 + i * 16, size, i, 1);
-		}
-		sum += h.bytes;
-		squares += (h.bytes - truth) * (h.bytes - truth);
-		said += h.variance;
-		/* The exact count that the hooks keep. */
-		assert_int_equal(t->bytes + t->drawn - t->countdown, (uint64_t)truth);
-		liveheap_done(&h);
-	}
-	assert_true(fabs(sum / RUNS / truth - 1) < 4 * sqrt(squares / RUNS / RUNS) / truth);
-	assert_true(fabs(sqrt(said / squares) - 1) < 0.15);
-}
-
-/* The interval rises in the middle: estimates stay unbiased if each sample stands for what it was drawn by. */
-static void raised(void **state)
-{
-	enum { RUNS = 300, OBJECTS = 6000, INTERVAL = 2048 };
-	double sum = 0, squares = 0, said = 0, truth = 0;
-
-	for (int run = 0; run < RUNS; run++) {
-		struct blob_thread *t = fresh_thread(INTERVAL, run + 1);
-		struct liveheap h;
-
-		liveheap_init(&h, INTERVAL);
-		truth = 0;
-		for (int i = 0; i < OBJECTS; i++) {
+		liveheap_init(&h, interval);
+		e.truth = 0;
+		for (int i = 0; i < objects; i++) {
 			struct liveheap_object o = make(i % 10 ? 48 : i % 100 ? 1000 : 20000, i, 1), old;
 
-			/* When there were so many samples, as heap.c does it. */
-			if (h.interval == INTERVAL && h.objects.n > 60)
-				h.interval = blob_fixed.interval_bytes = 8 * INTERVAL;
-			truth += o.size;
+			if (rising && h.interval == interval && h.objects.n > 60)
+				h.interval = blob_fixed.interval_bytes = 8 * interval;
+			e.truth += o.size;
 			t->countdown -= o.size;
 			if (t->countdown >= 0)
 				continue;
@@ -226,14 +198,37 @@ static void raised(void **state)
 			restart(t);
 			liveheap_alloc(&h, 1, 4096 + i * 16, &o, &old);
 		}
-		assert_int_equal(h.interval, 8 * INTERVAL);
-		sum += h.bytes;
-		squares += (h.bytes - truth) * (h.bytes - truth);
-		said += h.variance;
+		assert_int_equal(h.interval, rising ? 8 * interval : interval);
+		e.sum += h.bytes;
+		e.squares += (h.bytes - e.truth) * (h.bytes - e.truth);
+		e.said += h.variance;
+		/* The exact count that the hooks keep. */
+		assert_int_equal(t->bytes + t->drawn - t->countdown, (uint64_t)e.truth);
 		liveheap_done(&h);
 	}
-	assert_true(fabs(sum / RUNS / truth - 1) < 4 * sqrt(squares / RUNS / RUNS) / truth);
-	assert_true(fabs(sqrt(said / squares) - 1) < 0.2);
+	return e;
+}
+
+static void assert_unbiased(const struct estimates *e, double tolerance)
+{
+	assert_true(fabs(e->sum / RUNS / e->truth - 1) < 4 * sqrt(e->squares / RUNS / RUNS) / e->truth);
+	assert_true(fabs(sqrt(e->said / e->squares) - 1) < tolerance);
+}
+
+/* Estimates are unbiased, and as far off as they say. */
+static void errors(void **state)
+{
+	struct estimates e = record_often(4096, 3000, false);
+
+	assert_unbiased(&e, 0.15);
+}
+
+/* The interval rises in the middle: estimates stay unbiased if each sample stands for what it was drawn by. */
+static void raised(void **state)
+{
+	struct estimates e = record_often(2048, 6000, true);
+
+	assert_unbiased(&e, 0.2);
 }
 
 /* Looks every 100 ms; the targets use one CPU. */
