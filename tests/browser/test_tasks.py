@@ -1,50 +1,30 @@
-"""Questions of a newcomer, answered from the opened page: each in at most three actions, counted."""
-import time
-
+"""What the sentences of the verdict open: the proof of a lock and of a leak, in full. test_driver.py counts the actions."""
 from page import equal, holds, main_path
 
 
-class Task:
-	"""Actions on a page, counted. Ends with how many there were."""
-	MOST = 3
-
-	def __init__(self, p, question):
-		self.p, self.question, self.actions, self.started = p, question, 0, time.monotonic()
-
-	def press(self, selector, words):
-		self.actions += 1
-		self.p.press(selector, words)
-
-	def key(self, name):
-		self.actions += 1
-		self.p.key(name)
-
-	def answered(self, *words):
-		"""All of the words are in the view that is shown."""
-		shown = self.p.eval("document.querySelector('.view:not([hidden])').innerText")
-		for w in words:
-			holds(w in shown, f"{self.question} {w!r} is not in {shown[:400]!r}")
-		holds(self.actions <= self.MOST, f"{self.question} {self.actions} actions")
-		print(f"# {self.question} {self.actions} action(s), {time.monotonic() - self.started:.2f} s")
+def shows(p, *words):
+	"""All of the words are in the view that is shown."""
+	shown = p.eval("document.querySelector('.view:not([hidden])').innerText")
+	for w in words:
+		holds(w in shown, f"{w!r} is not in {shown[:400]!r}")
 
 
 @main_path
 def test_who_holds_the_lock(p):
 	p.open("locks")
-	task = Task(p, "Who holds the lock?")
-	task.press("#verdict .link", "")
+	p.press("#verdict .link", "")
 	s = p.state()
 	equal([s["view"], s["site"]], ["waits", "lock cache::get"], "what the verdict opens")
 	equal(s["range"], [2_000_000_000, 5_950_000_000], "the time in which it was")
-	task.answered("Who holds it", "flusher in cache::flush", "100 %", "60 waits", "150 ms on average", "worker × 3", "cache::encode")
+	shows(p, "Who holds it", "flusher in cache::flush", "100 %", "60 waits", "150 ms on average", "worker × 3", "cache::encode")
 	stack = p.eval("[...document.querySelectorAll('.stack li')].map(e => e.innerText)")
 	equal(stack, ["_start", "flush_loop", "cache::flush", "pthread_mutex_unlock"], "the waker's stack")
 	# The one that holds it waits itself: the chain goes on there.
-	task.press(".step", "flusher")
+	p.press(".step", "flusher")
 	equal(p.state("site"), "disk-write store::sync", "the next wait of the chain")
-	task.answered("disk write under store::sync", "disk interrupt")
+	shows(p, "disk write under store::sync", "disk interrupt")
 	p.key("z", "ctrl")
-	task.press(".wait-page .link", "all stacks")
+	p.press(".wait-page .link", "all stacks")
 	holds({"worker", "serve", "cache::get", "__lll_lock_wait"} <= p.names(), f"callers stay: {p.names()}")
 	holds(not p.has("store::sync"), "nothing else is there")
 	equal(p.total(), 60 * 150_000_000, "all of these waits")
@@ -53,14 +33,13 @@ def test_who_holds_the_lock(p):
 @main_path
 def test_what_leaks(p):
 	p.open("heap")
-	task = Task(p, "What leaks?")
-	task.press("#verdict .link", "Leak?")
+	p.press("#verdict .link", "Leak?")
 	s = p.state()
 	equal([s["view"], s["what"], s["fn"]], ["sandwich", "growth", "leaks"], "what the verdict opens")
 	shown = p.eval("G.test.sandwich()")
 	equal([c["name"] for c in shown["callers"]], ["main"], "its callers")
 	equal(shown["total"], 6 << 20, "what it grew by since the first third")
-	task.answered("leaks", "main")
+	shows(p, "leaks", "main")
 
 
 def test_the_heap_by_who_holds_it(p):
