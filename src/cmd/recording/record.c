@@ -144,7 +144,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 		  "a list of events, one a line, # begins a comment" },
 		{ 'F', "frequency", OPTION_UINT, &hz, "HZ", "samples a second on each CPU", 1, 20000 },
 		{ 'd', "duration", OPTION_DURATION, &duration_ns, "TIME",
-		  is_run ? "end the recording after this time; 0: when the program ends" :
+		  is_run ? "end the recording after this time; the program goes on, and gasflame waits for it; 0: when the program ends" :
 			   "how long: 30, 30s, 2m; Ctrl-C ends early and keeps everything" },
 		{ 'p', "pid", OPTION_LIST, &pids, "PID", is_run ? "not here: gasflame record -p is for processes that run already" : "a process" },
 		{ 'o', "output", OPTION_STRING, &r.output, "FILE",

@@ -427,6 +427,8 @@ int recording_wait(struct recording *r, int code)
 	/* A program that was never released is not waited for. */
 	if (r->launch.pid <= 0 || r->launch.gate >= 0 || code == EXIT_ERROR)
 		return code;
+	if (!r->beside && !launch_poll(&r->launch))
+		log_info("The program goes on, and is not recorded any more; gasflame ends when it does.");
 	launch_wait(&r->launch);
 	forward_to = 0;
 	return launch_exit_code(&r->launch) ? launch_exit_code(&r->launch) : code;

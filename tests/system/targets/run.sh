@@ -34,6 +34,7 @@ check "and keeps the capture" above "$(share term.gasflame deep_burn)" 90
 # -d ends the recording; the program goes on to its own end.
 begin=$SECONDS
 gf run -e cpu -d 1 -o short.gasflame -- "$TRUTH/truth-deep" 10 3
+check "that the program goes on is said" said "The program goes on, and is not recorded any more"
 check "the program runs to its own end" grep -q '^levels 10' "$STDOUT"
 check "the recording is shorter" above 1500 "$(samples short.gasflame)"
 check "it took the program's time" test $((SECONDS - begin)) -ge 3
