@@ -59,6 +59,9 @@ int capture_read(const char *path, struct profile **ret, struct err *err);
 int capture_read_most(const char *path, size_t most, struct profile **ret, struct err *err);
 /* The same, but samples within blocks, and so near them that they may tell a block's thread, are never joined nor counted. */
 int capture_read_blocks(const char *path, size_t most, struct profile **ret, struct err *err);
+/* The same, but of one span of time, such as that of a block somebody asks for; NULL = none. */
+struct capture_span;
+int capture_read_span(const char *path, size_t most, const struct capture_span *span, struct profile **ret, struct err *err);
 /* For a first picture of a long capture: the heaviest nodes of the tree of stacks, without times, wakes and series
  * (scan/coarse.h). It reads the recorder's sums, or where a long capture has none an even part of the rows: some tenths of a
  * second for an hour. */

@@ -225,6 +225,8 @@ static int read_numbers(struct reading *r, enum capture_table table, int version
 		joining_init(&r->joining, r->p, r->most);
 		if (r->keep_blocks)
 			keep_blocks(r);
+		else if (r->keep_span)
+			joining_keep(&r->joining, &(struct joining_span){ r->keep_span->start_ns, r->keep_span->end_ns }, 1);
 	}
 	result = tablescan_read(r->db, &scan, &n);
 	if (table == TABLE_SAMPLE)
@@ -364,7 +366,8 @@ void reading_done(struct reading *r)
 	joining_done(&r->joining);
 }
 
-static int read_database(sqlite3 *db, const char *path, size_t most, bool keep_blocks, struct profile **ret, struct err *err)
+static int read_database(sqlite3 *db, const char *path, size_t most, bool keep_blocks, const struct capture_span *keep_span,
+			 struct profile **ret, struct err *err)
 {
 	struct reading r;
 	int result;
@@ -372,6 +375,7 @@ static int read_database(sqlite3 *db, const char *path, size_t most, bool keep_b
 	reading_init(&r, db, path);
 	r.most = most;
 	r.keep_blocks = keep_blocks;
+	r.keep_span = keep_span;
 	result = reading_all(&r, err);
 	reading_done(&r);
 	if (result < 0) {
@@ -387,23 +391,29 @@ int capture_read(const char *path, struct profile **ret, struct err *err)
 	return capture_read_most(path, 0, ret, err);
 }
 
-static int read_path(const char *path, size_t most, bool keep_blocks, struct profile **ret, struct err *err)
+static int read_path(const char *path, size_t most, bool keep_blocks, const struct capture_span *keep_span, struct profile **ret,
+		     struct err *err)
 {
 	_cleanup_(capturefile_closep) sqlite3 *db = NULL;
 	int r = capturefile_open(path, &db, err);
 
 	*ret = NULL;
-	return r ?: read_database(db, path, most, keep_blocks, ret, err);
+	return r ?: read_database(db, path, most, keep_blocks, keep_span, ret, err);
 }
 
 int capture_read_most(const char *path, size_t most, struct profile **ret, struct err *err)
 {
-	return read_path(path, most, false, ret, err);
+	return read_path(path, most, false, NULL, ret, err);
 }
 
 int capture_read_blocks(const char *path, size_t most, struct profile **ret, struct err *err)
 {
-	return read_path(path, most, true, ret, err);
+	return read_path(path, most, true, NULL, ret, err);
+}
+
+int capture_read_span(const char *path, size_t most, const struct capture_span *span, struct profile **ret, struct err *err)
+{
+	return read_path(path, most, false, span, ret, err);
 }
 
 int capture_read_coarse(const char *path, size_t nodes, struct profile **ret, struct err *err)
@@ -437,7 +447,7 @@ int capture_read_files(int file, int wal, const char *name, struct profile **ret
 
 	*ret = NULL;
 	r = r ?: capturefile_open_files(&f, name, &db, err);
-	r = r ?: read_database(db, name, 0, false, ret, err);
+	r = r ?: read_database(db, name, 0, false, NULL, ret, err);
 	capturefile_done(&f);
 	return r;
 }

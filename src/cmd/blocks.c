@@ -62,18 +62,42 @@ static int find_block(const struct blocks *b, const char *wanted, size_t *ret, s
 				   (unsigned long long)number);
 }
 
+static int judge_and_write(struct analyzed *l, struct buf *out, struct err *err)
+{
+	int r = analyzed_judge(l, err);
+
+	l->job.options.max_bytes = PAGE_BYTES;
+	return r ?: html_write(&l->job, out, err);
+}
+
+/* The page of a capture whose samples were read a part at a time: as gasflame report writes it, but with all samples of the
+ * block (NULL: none) that is asked for. */
+static int write_long(const struct blocks_command *c, const char *capture, const struct block_row *row, struct buf *out,
+		      struct err *err)
+{
+	const struct capture_span span = { row ? row->start_ns : 0, row ? row->start_ns + row->wall_ns : 0 };
+	struct analyzed_options load = c->load;
+	struct analyzed *l = NULL;
+	int r;
+
+	load.parts = load.blocks = false;
+	load.sums = true;
+	load.span = row ? &span : NULL;
+	r = analyzed_read(capture, &load, &l, err);
+	r = r ?: judge_and_write(l, out, err);
+	analyzed_free(l);
+	return r;
+}
+
 /* Writes the page beside the capture; returns its absolute path. NULL: it could not be written, which is
  * reported. */
-static char *write_page(struct analyzed *l, char **capture)
+static char *write_page(const struct blocks_command *c, struct analyzed *l, const struct block_row *row, char **capture)
 {
 	_cleanup_free_ char *path = captureio_beside(*capture, ".html");
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct err err = { 0 };
-	int r = analyzed_judge(l, &err);
+	int r = l->parts ? write_long(c, *capture, row, &out, &err) : judge_and_write(l, &out, &err);
 
-	l->job.options.max_bytes = PAGE_BYTES;
-	if (!r)
-		r = html_write(&l->job, &out, &err);
 	if (!r)
 		r = captureio_write_beside(path, &out, capture, 1, &err);
 	if (r) {
@@ -102,7 +126,7 @@ static int write_result(const struct blocks_command *c, struct analyzed *l, cons
 	}
 	/* Of the standard input there is no beside. */
 	if ((c->block || c->html) && strcmp(*capture, "-"))
-		job.page = page = write_page(l, capture);
+		job.page = page = write_page(c, l, c->block ? &b->rows.v[row] : NULL, capture);
 	if (c->block)
 		blockstext_write_one(&job, row, &out);
 	else if (c->json)
@@ -146,8 +170,6 @@ static int run(struct blocks_command *c, char **capture, struct err *err)
 	int r;
 	bool node;
 
-	/* The page wants all samples together. */
-	c->load.parts = !c->block && !c->html;
 	r = analyzed_read(*capture, &c->load, &l, err);
 	node = !r && subsystem_is_node(&l->subsystems, &l->causes);
 
@@ -200,7 +222,7 @@ static int run_any(struct blocks_command *c, char **path, struct err *err)
 
 static int blocks(const struct command *command, int argc, char **argv)
 {
-	_cleanup_(command_done) struct blocks_command c = { .limit = DEFAULT_LIMIT, .load.blocks = true };
+	_cleanup_(command_done) struct blocks_command c = { .limit = DEFAULT_LIMIT, .load = { .blocks = true, .parts = true } };
 	_cleanup_free_ char *verified = client_names(true), *others = client_names(false),
 		*client_help = mem_printf("of a log: whose lines they are: %s (captured from the client), or %s (as the client's source "
 					  "prints them, not yet verified); by default each block's line tells", verified, others);

@@ -67,6 +67,7 @@ struct reading {
 	uint64_t rows_left, text_left;
 	size_t most;      /* samples to keep, 0 = all */
 	bool keep_blocks; /* and all of those within blocks */
+	const struct capture_span *keep_span; /* and all of those within it; NULL = none */
 	/* In place of the samples, the recorder's sums of them (weights.h), which have no time. Where the file has none, and many
 	 * rows, an even part of them, scaled to the whole. */
 	bool sums;

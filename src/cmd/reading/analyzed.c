@@ -43,6 +43,8 @@ static int read_profile(char *path, const struct analyzed_options *o, struct ana
 		r = capture_parts_open(path, &l->parts, &l->profile, err);
 	if (r != -ENOTSUP)
 		return r;
+	if (o->span)
+		return captureio_read_span(&path, 1, o->span, &l->profile, err);
 	return (o->blocks ? captureio_read_blocks : o->sums ? captureio_read_sums : captureio_read)(&path, 1, &l->profile, err);
 }
 

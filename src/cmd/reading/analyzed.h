@@ -16,6 +16,7 @@
 #include "export/export.h"
 
 struct capture_parts;
+struct capture_span;
 struct err;
 struct profile;
 
@@ -27,6 +28,8 @@ struct analyzed_options {
 	bool sums, blocks;
 	/* With blocks: samples of a long capture are read a part at a time (struct analyzed, parts). */
 	bool parts;
+	/* With sums: samples of this time are not joined (capture_read_span()); NULL = none. */
+	const struct capture_span *span;
 	/* A capture for a first picture (capture_read_coarse()), with so many nodes of its tree; names that are missing are not
 	 * looked for. 0 = all of it. */
 	size_t coarse;

@@ -32,14 +32,21 @@ enum {
 
 /* --- reading --- */
 
-static int read_all(char **paths, int n, const struct import_format *format, size_t most, bool blocks,
-		    struct profile **ret, struct err *err)
+/* How much of a long capture is kept one by one. */
+struct keep {
+	size_t most; /* samples; 0 = all */
+	bool blocks;
+	const struct capture_span *span;
+};
+
+static int read_all(char **paths, int n, const struct import_format *format, const struct keep *keep, struct profile **ret,
+		    struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *all = NULL;
 
 	for (int i = 0; i < n; i++) {
 		_cleanup_(profile_freep) struct profile *p = NULL;
-		int r = format ? import_read(paths[i], format, &p, err) : input_read_most(paths[i], most, blocks, &p, err);
+		int r = format ? import_read(paths[i], format, &p, err) : input_read_most(paths[i], keep->most, keep->blocks, keep->span, &p, err);
 
 		if (r == -ENOENT && err->code == ENOENT)
 			return err_set(err, ENOENT, "there is no file %s: `gasflame ls` lists the captures",
@@ -65,23 +72,28 @@ static int read_all(char **paths, int n, const struct import_format *format, siz
 
 int captureio_read(char **paths, int n, struct profile **ret, struct err *err)
 {
-	return read_all(paths, n, NULL, 0, false, ret, err);
+	return read_all(paths, n, NULL, &(struct keep){ 0 }, ret, err);
 }
 
 int captureio_read_sums(char **paths, int n, struct profile **ret, struct err *err)
 {
-	return read_all(paths, n, NULL, MOST_SAMPLES, false, ret, err);
+	return read_all(paths, n, NULL, &(struct keep){ MOST_SAMPLES }, ret, err);
 }
 
 int captureio_read_blocks(char **paths, int n, struct profile **ret, struct err *err)
 {
-	return read_all(paths, n, NULL, MOST_SAMPLES, true, ret, err);
+	return read_all(paths, n, NULL, &(struct keep){ MOST_SAMPLES, .blocks = true }, ret, err);
+}
+
+int captureio_read_span(char **paths, int n, const struct capture_span *span, struct profile **ret, struct err *err)
+{
+	return read_all(paths, n, NULL, &(struct keep){ MOST_SAMPLES, .span = span }, ret, err);
 }
 
 int captureio_read_as(char **paths, int n, const struct import_format *format, struct profile **ret,
 		      struct err *err)
 {
-	return read_all(paths, n, format, 0, false, ret, err);
+	return read_all(paths, n, format, &(struct keep){ 0 }, ret, err);
 }
 
 int captureio_find_names(const struct symbolize_options *options, struct profile *p, struct err *err)

@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 
 struct buf;
+struct capture_span;
 struct err;
 struct import_format;
 struct patterns;
@@ -24,6 +25,8 @@ int captureio_read(char **paths, int n, struct profile **ret, struct err *err);
 int captureio_read_sums(char **paths, int n, struct profile **ret, struct err *err);
 /* The same for what shows blocks: samples within them are all kept (capture_read_blocks()). */
 int captureio_read_blocks(char **paths, int n, struct profile **ret, struct err *err);
+/* The same for what shows sums, and one span of time in full (capture_read_span()). */
+int captureio_read_span(char **paths, int n, const struct capture_span *span, struct profile **ret, struct err *err);
 /* captureio_read() for files in one given format; NULL: by their content. */
 int captureio_read_as(char **paths, int n, const struct import_format *format, struct profile **ret,
 		      struct err *err);

@@ -58,10 +58,11 @@ int input_check(const char *path, const char **ret_kind, struct err *err)
 
 int input_read(const char *path, struct profile **ret, struct err *err)
 {
-	return input_read_most(path, 0, false, ret, err);
+	return input_read_most(path, 0, false, NULL, ret, err);
 }
 
-int input_read_most(const char *path, size_t most, bool blocks, struct profile **ret, struct err *err)
+int input_read_most(const char *path, size_t most, bool blocks, const struct capture_span *span, struct profile **ret,
+		    struct err *err)
 {
 	struct stat st;
 	int r;
@@ -69,7 +70,7 @@ int input_read_most(const char *path, size_t most, bool blocks, struct profile *
 	/* A missing file, a folder or a device gets the messages for captures. */
 	if (strcmp(path, "-") &&
 	    (stat(path, &st) || !(S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode)) || input_is_capture(path)))
-		return blocks ? capture_read_blocks(path, most, ret, err) : capture_read_most(path, most, ret, err);
+		return blocks ? capture_read_blocks(path, most, ret, err) : capture_read_span(path, most, span, ret, err);
 	r = import_read(path, NULL, ret, err);
 	if (!r)
 		tell_ignored(*ret, strcmp(path, "-") ? path : "the standard input");

@@ -7,14 +7,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct capture_span;
 struct err;
 struct profile;
 
 /* path: a capture, a foreign file, or "-" for the standard input. */
 int input_read(const char *path, struct profile **ret, struct err *err);
 /* The same with at most about so many samples of a capture (capture_read_most()); 0 = all. blocks: and all of its blocks
- * (capture_read_blocks()). */
-int input_read_most(const char *path, size_t most, bool blocks, struct profile **ret, struct err *err);
+ * (capture_read_blocks()). span: and all of this time (capture_read_span()); NULL = none. */
+int input_read_most(const char *path, size_t most, bool blocks, const struct capture_span *span, struct profile **ret,
+		    struct err *err);
 /* Checks by its beginning whether a file can be read. *ret_kind: name of its format, NULL = a capture. */
 int input_check(const char *path, const char **ret_kind, struct err *err);
 /* Returns whether there is a capture, or the rest of one whose recorder died. */

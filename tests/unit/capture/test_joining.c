@@ -169,12 +169,26 @@ static void a_capture_says_how_many_were_joined(void **state)
 	assert_int_equal(profile_counter(all, KEY_CAPTURE_JOINED), 0);
 }
 
+enum { EACH_NS = 10000000, BEGIN_NS = 1000000000, VALUE = 7777 };
+
+/* Samples of that value in the second second. */
+static size_t within(const struct profile *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->samples.n; i++) {
+		const struct profile_sample *x = &p->samples.v[i];
+
+		n += x->value == VALUE && x->time_ns >= BEGIN_NS && x->time_ns <= 2ULL * BEGIN_NS;
+	}
+	return n;
+}
+
 static void a_capture_keeps_blocks(void **state)
 {
-	enum { EACH_NS = 10000000, BEGIN_NS = 1000000000, VALUE = 7777 };
 	_cleanup_free_ char *path = in_folder("blocks");
-	_cleanup_(profile_freep) struct profile *p = make_profile(&small), *q = NULL;
-	size_t n = p->samples.n, within = 0;
+	_cleanup_(profile_freep) struct profile *p = make_profile(&small), *q = NULL, *span = NULL, *none = NULL;
+	size_t n = p->samples.n;
 	struct err err;
 
 	for (uint64_t i = 0; i < 100 * n + 400; i++)
@@ -185,14 +199,15 @@ static void a_capture_keeps_blocks(void **state)
 						    .thread = PROFILE_NONE });
 	save(p, path);
 	assert_int_equal(capture_read_blocks(path, 4 * n, &q, &err), 0);
-	for (size_t i = 0; i < q->samples.n; i++) {
-		const struct profile_sample *x = &q->samples.v[i];
-
-		within += x->value == VALUE && x->time_ns >= BEGIN_NS && x->time_ns <= 2ULL * BEGIN_NS;
-	}
-	assert_int_equal(within, BEGIN_NS / EACH_NS + 1);
+	assert_int_equal(within(q), BEGIN_NS / EACH_NS + 1);
 	assert_int_equal(q->samples.n + profile_counter(q, KEY_CAPTURE_JOINED), p->samples.n);
 	assert_true(profile_counter(q, KEY_CAPTURE_JOINED) > 0);
+	/* Of a time that somebody names, too; and without a name all are joined. */
+	assert_int_equal(capture_read_span(path, 4 * n, &(struct capture_span){ BEGIN_NS, 2ULL * BEGIN_NS }, &span, &err), 0);
+	assert_int_equal(within(span), BEGIN_NS / EACH_NS + 1);
+	assert_true(profile_counter(span, KEY_CAPTURE_JOINED) > 0);
+	assert_int_equal(capture_read_span(path, 4 * n, NULL, &none, &err), 0);
+	assert_true(within(none) < BEGIN_NS / EACH_NS / 2);
 }
 
 int main(void)
