@@ -30,6 +30,10 @@ static const char head[] =
 	".n { text-align: right } td.w { white-space: normal; overflow-wrap: anywhere; min-width: 160px }\n"
 	".c { text-align: center; padding-right: 12px } p { margin: 12px 0 }\n"
 	"a { display: block; color: var(--accent); font-family: ui-monospace, monospace }\n"
+	/* Where there is no room for columns, a capture is some lines. */
+	"@media (max-width: 700px) { body { margin: 12px auto; padding: 0 12px } tr { display: block; padding: 6px 0;\n"
+	"  border-bottom: 1px solid var(--line) } tr:has(th) { display: none } td, td.n { display: block; border: 0; padding: 0;\n"
+	"  text-align: left } td.c { display: inline-block; padding-right: 16px } td.c::after { content: attr(data-of) } }\n"
 	"</style>\n";
 
 /* The folder in small print, and the name as the link. */
@@ -50,9 +54,9 @@ static void put_choice(struct buf *b, size_t i, size_t n)
 {
 	if (n < 2)
 		return;
-	buf_printf(b, "<td class=\"c\"><input type=\"radio\" name=\"before\" value=\"%zu\" aria-label=\"before\"%s>", i,
+	buf_printf(b, "<td class=\"c\" data-of=\" before\"><input type=\"radio\" name=\"before\" value=\"%zu\" aria-label=\"before\"%s>", i,
 		   i + 2 == n ? " checked" : "");
-	buf_printf(b, "<td class=\"c\"><input type=\"radio\" name=\"after\" value=\"%zu\" aria-label=\"after\"%s>", i,
+	buf_printf(b, "<td class=\"c\" data-of=\" after\"><input type=\"radio\" name=\"after\" value=\"%zu\" aria-label=\"after\"%s>", i,
 		   i + 1 == n ? " checked" : "");
 }
 

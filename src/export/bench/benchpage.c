@@ -50,6 +50,8 @@ static const char head[] = "<!doctype html>\n<html lang=\"en\"><head><meta chars
 			   ".command{font-family:ui-monospace,monospace;overflow-wrap:anywhere}.key{display:"
 			   "inline-block;width:12px;height:12px;margin-right:6px}\n"
 			   ".conclusion{font-size:15px;overflow-wrap:anywhere}.axis{font-family:system-ui,sans-serif}\n"
+			   /* Where there is no room, what is wide scrolls by itself. */
+			   ".wide{overflow-x:auto}.wide svg{min-width:640px}\n"
 			   "</style></head><body>\n";
 
 struct scale {
@@ -256,7 +258,7 @@ static void put_table(const struct runs *r, uint32_t command, double *values, st
 {
 	char text[32];
 
-	buf_puts(out, "<table><tr><th></th><th>median</th><th>mean</th><th>stddev</th><th>min</th><th>max</"
+	buf_puts(out, "<div class=\"wide\"><table><tr><th></th><th>median</th><th>mean</th><th>stddev</th><th>min</th><th>max</"
 		      "th><th>p90</th><th>p95</th><th>p99</th></tr>\n");
 	for (uint32_t m = 0; m < r->metrics.n; m++) {
 		const char *unit = r->metrics.v[m].unit;
@@ -275,7 +277,7 @@ static void put_table(const struct runs *r, uint32_t command, double *values, st
 				   isnan(cells[i]) ? "" : bench_value(text, cells[i], unit));
 		buf_puts(out, "</tr>\n");
 	}
-	buf_puts(out, "</table>\n");
+	buf_puts(out, "</table></div>\n");
 }
 
 /* What the terminal says: each command against the first; of one alone its median. */
@@ -337,9 +339,11 @@ static void put_metric(const struct runs *r, uint32_t m, bool chief, double *val
 	buf_puts(out, "<h2>");
 	buf_xml(out, r->metrics.v[m].name);
 	buf_puts(out, "</h2>\n");
+	buf_puts(out, "<div class=\"wide\">\n");
 	put_distribution(r, m, s, values, out);
 	if (chief)
 		put_order(r, m, &s, out);
+	buf_puts(out, "</div>\n");
 }
 
 void benchpage_put(const struct runs *r, struct buf *out)
