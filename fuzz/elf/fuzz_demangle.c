@@ -1,14 +1,29 @@
 /*
- * fuzz_demangle.c - linkage names: whatever they hold, the answer comes at once and is bounded.
+ * fuzz_demangle.c - linkage names: whatever they hold, the answer comes at once and is bounded. So is the name of a task
+ * that is made of one.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/taskname.h"
 #include "elf/demangle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_task(const char *name)
+{
+	char *names[] = { taskname_of_function(name), taskname_of_type(name), taskname_of_arguments(name) };
+
+	if (!names[0] != (taskname_rank(name) == TASKNAME_NOTHING))
+		abort();
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (names[i] && strlen(names[i]) > strlen(name))
+			abort();
+		free(names[i]);
+	}
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -19,8 +34,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		if (strlen(text) > (64 << 10) + 8)
 			abort();
+		check_task(text);
 		free(text);
 	}
+	check_task(name);
 	free(name);
 	return 0;
 }

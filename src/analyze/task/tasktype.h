@@ -17,7 +17,7 @@
  *	tasktypes_done(&t);
  *
  * Each function is matched once, and each stack takes what its caller has. Stacks that are added to the profile later are
- * looked at with the next tasktypes_grow(). The profile must outlive the table.
+ * of no type until tasktypes_grow(). The profile must outlive the table.
  */
 #pragma once
 
@@ -29,6 +29,9 @@
 #include "base/vec.h"
 
 struct profile;
+
+/* The pool of functions of threads that are of no pool that is known. */
+#define TASKTYPE_THREADS "threads"
 
 enum tasktype_kind {
 	TASKTYPE_NONE,      /* no unit of a pool: main(), another program's stack, a stack without names */
@@ -59,7 +62,7 @@ struct tasktypes {
 
 void tasktypes_init(struct tasktypes *t, const struct profile *p);
 void tasktypes_done(struct tasktypes *t);
-/* The profile has more stacks, or symbols were found for those that it has. Indexes into the list change. */
+/* The profile has more stacks. Indexes into the list change. */
 void tasktypes_grow(struct tasktypes *t);
 
 /* Returns the index of a stack's type in the list. */
@@ -67,3 +70,5 @@ uint32_t tasktypes_of(const struct tasktypes *t, uint32_t stack);
 
 /* "task", "blocking", "block_on", "rayon", "job", "thread", "goroutine", "runtime"; "" for none. */
 const char *tasktype_kind_name(enum tasktype_kind kind);
+/* "task anvil::service::NodeService", "runtime tokio": for a place where kinds are mixed. Caller frees. */
+char *tasktype_label(const struct tasktype *t);

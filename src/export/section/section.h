@@ -32,6 +32,7 @@ struct section {
 	X(verdict) \
 	X(waits) \
 	X(account) \
+	X(pools) \
 	X(subsystems) \
 	X(blocks) \
 	X(goroutines) \
