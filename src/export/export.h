@@ -98,7 +98,7 @@ struct export_job {
 enum export_flag {
 	EXPORT_VIEWS = 1,     /* tables: --table, --tree, --callers and all other views */
 	EXPORT_ROWS = 2,      /* --limit, --sort */
-	EXPORT_STACKS = 4,    /* a call tree: --reverse, --weigh, --by-thread, --by-process, --merged */
+	EXPORT_STACKS = 4,    /* a call tree: --reverse, --weigh, --by-thread, --by-process, --by-task, --merged */
 	EXPORT_PICTURE = 8,   /* --title, --width, --inverted */
 	EXPORT_INLINED = 16,  /* --mark-inlined */
 	EXPORT_PAGE = 32,     /* the whole recording for a browser: --max-size; the terminal gets a summary beside it */

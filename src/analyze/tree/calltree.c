@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyze/task/tasktype.h"
 #include "profile/profile.h"
 
 struct builder {
@@ -13,7 +14,18 @@ struct builder {
 	uint32_t *node_of;    /* stack to node, valid where epoch_of is the group's */
 	uint32_t *epoch_of;
 	VEC(uint32_t) path;   /* stacks whose nodes are not known yet, innermost first */
+	struct tasktypes types; /* by task only */
 };
+
+/* The stack of a frame's caller, 0 = none: the stack of a unit of work ends where the unit begins. */
+static uint32_t caller(const struct builder *b, uint32_t stack)
+{
+	uint32_t parent = b->p->stacks.v[stack].parent;
+
+	if (b->types.own && tasktypes_of(&b->types, parent) != tasktypes_of(&b->types, stack) && tasktypes_of(&b->types, stack))
+		return 0;
+	return parent;
+}
 
 static uint32_t child(struct builder *b, uint32_t parent, uint32_t ident, bool inlined)
 {
@@ -65,7 +77,7 @@ static uint32_t add_stack(struct builder *b, uint32_t group_node, uint32_t epoch
 	if (!stack)
 		return group_node && imported ? group_node : no_stack(b, group_node);
 	vec_clear(&b->path);
-	for (; stack && b->epoch_of[stack] != epoch; stack = b->p->stacks.v[stack].parent)
+	for (; stack && b->epoch_of[stack] != epoch; stack = caller(b, stack))
 		vec_push(&b->path, stack);
 	node = stack ? b->node_of[stack] : group_node;
 	for (size_t i = b->path.n; i-- > 0;) {
@@ -96,7 +108,7 @@ static uint32_t add_reversed(struct builder *b, uint32_t group_ident, uint32_t s
 	if (!stack && !(imported && group_ident != PROFILE_NONE))
 		node = no_stack(b, node);
 
-	for (; stack; stack = b->p->stacks.v[stack].parent)
+	for (; stack; stack = caller(b, stack))
 		node = add_frame(b, node, b->p->stacks.v[stack].frame);
 	return group_ident == PROFILE_NONE ? node : child(b, node, group_ident, false);
 }
@@ -124,6 +136,23 @@ static uint32_t group_ident(struct builder *b, uint32_t thread)
 	return idents_add(&b->t->idents, text, "", IDENT_GROUP);
 }
 
+/* By task: of each type its identity, PROFILE_NONE for stacks of no unit. NULL: not by task. Caller frees. */
+static uint32_t *task_idents(struct builder *b)
+{
+	uint32_t *list = NULL;
+
+	if (b->o->group != CALLTREE_BY_TASK)
+		return NULL;
+	tasktypes_init(&b->types, b->p);
+	list = mem_alloc(b->types.list.n * sizeof(*list));
+	for (size_t i = 0; i < b->types.list.n; i++) {
+		_cleanup_free_ char *text = tasktype_label(&b->types.list.v[i]);
+
+		list[i] = i ? idents_add(&b->t->idents, text, "", IDENT_GROUP) : PROFILE_NONE;
+	}
+	return list;
+}
+
 struct group_entry {
 	uint32_t ident;
 	const struct select_entry *entry;
@@ -143,12 +172,17 @@ static void add_entries(struct builder *b, const struct selection *s)
 {
 	_cleanup_free_ struct group_entry *order = mem_alloc((s->entries.n + 1) * sizeof(*order));
 	_cleanup_free_ uint32_t *ident_of = mem_alloc((b->p->threads.n + 1) * sizeof(*ident_of));
+	_cleanup_free_ uint32_t *ident_of_task = task_idents(b);
 	uint32_t epoch = 0, group_node = 0;
 
 	for (size_t i = 0; i < b->p->threads.n; i++)
 		ident_of[i] = group_ident(b, i);
-	for (size_t i = 0; i < s->entries.n; i++)
-		order[i] = (struct group_entry){ ident_of[s->entries.v[i].thread], &s->entries.v[i] };
+	for (size_t i = 0; i < s->entries.n; i++) {
+		const struct select_entry *e = &s->entries.v[i];
+		uint32_t task = ident_of_task ? ident_of_task[tasktypes_of(&b->types, e->stack)] : PROFILE_NONE;
+
+		order[i] = (struct group_entry){ task == PROFILE_NONE ? ident_of[e->thread] : task, e };
+	}
 	if (s->entries.n > 1)
 		qsort(order, s->entries.n, sizeof(*order), compare_entries);
 
@@ -234,6 +268,7 @@ void calltree_build(struct calltree *t, const struct profile *p, const struct se
 	free(b.node_of);
 	free(b.epoch_of);
 	vec_done(&b.path);
+	tasktypes_done(&b.types);
 	nodes_done(&b.children);
 }
 

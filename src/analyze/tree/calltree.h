@@ -26,6 +26,7 @@ enum calltree_group {
 	CALLTREE_BY_NAME,    /* first a frame with the thread's name: threads of one name are one */
 	CALLTREE_BY_THREAD,  /* first "name/tid" */
 	CALLTREE_BY_PROCESS, /* first "name/pid" */
+	CALLTREE_BY_TASK,    /* first the unit of work (tasktype.h), and the stack from there on; else the thread's name */
 };
 
 struct calltree_options {

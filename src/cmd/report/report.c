@@ -43,7 +43,7 @@ struct report {
 	const char *format, *output, *what, *function, *title, *weigh, *sort, *rpc;
 	struct option_list threads, processes, symbols, patterns, subsystems;
 	uint64_t from_ns, to_ns, limit, width, max_bytes;
-	bool open, idle, inverted, reverse, by_thread, by_process, merged, no_inline, mark_inlined, debuginfod,
+	bool open, idle, inverted, reverse, by_thread, by_process, by_task, merged, no_inline, mark_inlined, debuginfod,
 		no_cache, json, redact, wide;
 	struct views views;
 	const struct export_format *chosen;
@@ -99,6 +99,7 @@ static int check_options(const struct report *r)
 		{ r->reverse, stacks, "--reverse", EXPORT_STACKS },
 		{ r->by_thread, stacks || tree, "--by-thread", EXPORT_STACKS, trees },
 		{ r->by_process, stacks || tree, "--by-process", EXPORT_STACKS, trees },
+		{ r->by_task, stacks || tree, "--by-task", EXPORT_STACKS, trees },
 		{ r->merged, stacks || tree, "--merged", EXPORT_STACKS, trees },
 		{ r->weigh, stacks, "--weigh", EXPORT_STACKS },
 		{ r->mark_inlined, flags & EXPORT_INLINED, "--mark-inlined", EXPORT_INLINED },
@@ -125,8 +126,12 @@ static int check_options(const struct report *r)
 		log_error("--open opens a file: name it with -o");
 		return -EINVAL;
 	}
-	if (r->by_thread + r->by_process + r->merged > 1) {
-		log_error("of --by-thread, --by-process and --merged only one makes sense at a time");
+	if (r->by_thread + r->by_process + r->by_task + r->merged > 1) {
+		log_error("of --by-thread, --by-process, --by-task and --merged only one makes sense at a time");
+		return -EINVAL;
+	}
+	if (r->by_task && (r->views.root || views_grouped(&r->views))) {
+		log_error("--by-task is about stacks as they were recorded: leave out %s", r->views.root ? "--root" : "--group");
 		return -EINVAL;
 	}
 	if (r->rpc && (!(flags & EXPORT_VIEWS) || (view != EXPORT_VIEW_ALL && view != EXPORT_VIEW_SUBSYSTEMS))) {
@@ -168,7 +173,7 @@ static struct export_options export_choices(const struct report *r)
 {
 	struct export_options o = {
 		.group = r->by_thread ? CALLTREE_BY_THREAD : r->by_process ? CALLTREE_BY_PROCESS :
-			 r->merged ? CALLTREE_MERGED : CALLTREE_BY_NAME,
+			 r->by_task ? CALLTREE_BY_TASK : r->merged ? CALLTREE_MERGED : CALLTREE_BY_NAME,
 		.weigh = !r->weigh ? EXPORT_WEIGH_AUTO : !strcmp(r->weigh, "samples") ? EXPORT_WEIGH_SAMPLES :
 											 EXPORT_WEIGH_VALUE,
 		.reverse = r->reverse, .no_inline = r->no_inline, .mark_inlined = r->mark_inlined,
@@ -376,6 +381,9 @@ static int report(const struct command *c, int argc, char **argv)
 		{ 0, "by-thread", OPTION_FLAG, &r.by_thread,
 		  .help = "a root for each thread; without this, threads of one name share one" },
 		{ 0, "by-process", OPTION_FLAG, &r.by_process, .help = "a root for each process" },
+		{ 0, "by-task", OPTION_FLAG, &r.by_task,
+		  .help = "a root for each unit of work that pools of threads ran (a task of tokio, a job, a goroutine), with "
+			  "the stack from there on" },
 		{ 0, "merged", OPTION_FLAG, &r.merged,
 		  .help = "no threads: stacks begin with their outermost function" },
 		{ 0, "weigh", OPTION_CHOICE, &r.weigh, "BY",

@@ -396,6 +396,8 @@ static void put_legend(struct drawing *d)
 			continue;
 		if (hue == HUE_GROUP && d->job->options.group == CALLTREE_BY_PROCESS)
 			text = "process";
+		if (hue == HUE_GROUP && d->job->options.group == CALLTREE_BY_TASK)
+			text = "task or thread";
 		buf_printf(d->picture.out,
 			   "<rect x=\"%.6g\" y=\"52\" width=\"10\" height=\"10\" fill=\"#%02x%02x%02x\"/>", x,
 			   (low[0] + high[0]) / 2, (low[1] + high[1]) / 2, (low[2] + high[2]) / 2);

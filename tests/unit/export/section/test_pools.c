@@ -113,6 +113,25 @@ static void as_json(void **state)
 	profile_free(w.s.p);
 }
 
+/* A root for each unit, with the stack from there on; stacks of no unit stay below their thread. */
+static void as_roots(void **state)
+{
+	struct waiting w = make_pools();
+	_cleanup_(buf_done) struct buf out = export_all(w.s.p, "folded", (struct export_options){ .group = CALLTREE_BY_TASK });
+	_cleanup_(buf_done) struct buf up = export_all(w.s.p, "folded", (struct export_options){ .group = CALLTREE_BY_TASK, .reverse = true });
+
+	assert_string_equal(out.data,
+		"blocking app::read;app::read::{{closure}} 10\n"
+		"main;_start;main;app::main 50\n"
+		"runtime tokio;tokio::runtime::scheduler::multi_thread::worker::run;tokio::runtime::time::Driver::park 5\n"
+		"task app::Node;<app::Node<N> as core::future::future::Future>::poll 20\n"
+		"task app::serve;app::serve::{{closure}};app::handle 60\n"
+		"thread app::index;app::index::{{closure}} 5\n"
+		"thread app::watch;app::watch::{{closure}} 50\n");
+	assert_non_null(strstr(up.data, "app::handle;app::serve::{{closure}};task app::serve 60\n"));
+	profile_free(w.s.p);
+}
+
 /* A program without a pool has no such section. */
 static void no_pool_no_lines(void **state)
 {
@@ -129,6 +148,7 @@ int main(void)
 		cmocka_unit_test(units_have_their_time),
 		cmocka_unit_test(threads_can_be_chosen),
 		cmocka_unit_test(as_json),
+		cmocka_unit_test(as_roots),
 		cmocka_unit_test(no_pool_no_lines),
 	};
 
