@@ -58,6 +58,7 @@ static const struct rule {
 	{ "runtime.morestack", NULL, TASKPART_GO, 0, NULL },
 	{ "runtime.rt0_go", NULL, TASKPART_GO, 0, NULL },
 	{ "core::ops::function::FnOnce::call_once{{vtable.shim}}", NULL, TASKPART_BOXED, INSTANCE, NULL },
+	{ "alloc::boxed::Box", "FnOnce<Args>>::call_once", TASKPART_BOXED, 0, NULL },
 	{ "std::_Function_handler", "_M_invoke", TASKPART_BOXED, INSTANCE, NULL },
 	{ "futures_executor::thread_pool::PoolState", "work", TASKPART_LOOP, 0, "futures pool" },
 	{ "blocking::Executor", "main_loop", TASKPART_LOOP, 0, "blocking" },

@@ -235,8 +235,9 @@ static void add_function(struct tasktypes *t, struct state *s, uint32_t function
 			begin(t, s, TASKTYPE_JOB, f->pool, instance);
 		return;
 	case TASKPART_BOXED:
-		/* Of a pool that the program made itself: a closure out of a queue. */
-		if (s->kind == TASKTYPE_THREAD && !is_open(s))
+		/* Of a pool that the program made itself: a closure out of a queue. What starts a thread calls one, too, but before
+		 * the function that is there once for each thread's closure. */
+		if (s->kind == TASKTYPE_THREAD && (!is_open(s) || s->instance != PROFILE_NONE))
 			begin(t, s, TASKTYPE_JOB, POOL_THREADS, instance);
 		return;
 	case TASKPART_JOB:
