@@ -181,7 +181,7 @@ static void number(const struct table *t, const struct row *r, size_t column, ch
 		return;
 	switch (type) {
 	case COLUMN_PERCENT:
-		snprintf(out, 32, v >= 99.95 ? "%.0f%%" : "%.1f%%", v);
+		str_share(out, v < 0.01 ? 0 : v); /* less has no room */
 		break;
 	case COLUMN_TIME:
 		str_duration(out, n);
@@ -249,9 +249,11 @@ void table_cell(struct table *t, const struct row *r, size_t column, unsigned wi
 		buf_puts(b, out);
 	} else {
 		number(t, r, column, out);
-		if (strlen(out) > width)
+		if (cleantext_columns(out) > width) {
 			memset(out, '#', width);
-		buf_printf(b, "%*.*s", (int)width, (int)width, out);
+			out[width] = 0;
+		}
+		buf_printf(b, "%*s%s", (int)(width - cleantext_columns(out)), "", out);
 	}
 }
 

@@ -200,10 +200,36 @@ char *str_duration(char out[32], uint64_t ns)
 	if (v < 999.5)
 		snprintf(out, 32, "%llu ns", (unsigned long long)ns);
 	else if (v < 999.5e3)
-		scaled(out, v / 1e3, "us");
+		scaled(out, v / 1e3, "µs");
 	else if (v < 999.5e6)
 		scaled(out, v / 1e6, "ms");
 	else
 		scaled(out, v / 1e9, "s");
+	return out;
+}
+
+/* The page has the same rule (ui/names.js). */
+char *str_share(char out[32], double percent)
+{
+	double v = fabs(percent);
+
+	if (v > 0 && v < 0.01)
+		snprintf(out, 32, "%s<0.01 %%", percent < 0 ? "-" : "");
+	else
+		snprintf(out, 32, "%.*f %%", v >= 99.95 || !(v > 0) ? 0 : v >= 0.995 ? 1 : 2, percent);
+	return out;
+}
+
+char *str_right(char out[32], const char *text, int columns)
+{
+	size_t bytes = strnlen(text, 31), pad;
+	int used = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		used += ((unsigned char)text[i] & 0xc0) != 0x80;
+	pad = used < columns ? MIN((size_t)(columns - used), 31 - bytes) : 0;
+	memmove(out + pad, text, bytes);
+	memset(out, ' ', pad);
+	out[pad + bytes] = 0;
 	return out;
 }

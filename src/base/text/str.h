@@ -37,3 +37,7 @@ static inline double str_percent(double part, double whole)
 char *str_count(char out[32], uint64_t n);         /* 1,234,567 */
 char *str_bytes(char out[32], uint64_t bytes);     /* 12.3 MB */
 char *str_duration(char out[32], uint64_t ns);     /* 12.3 ms, 60.0 s */
+char *str_share(char out[32], double percent);     /* 12.3 %, 0.12 %, <0.01 %: seven columns at most up to 999 % */
+/* A text, which may be that of out, at the right end of so many columns. printf() counts bytes, of which the µ has two: "%9s"
+ * is for text that is no duration. */
+char *str_right(char out[32], const char *text, int columns);

@@ -79,7 +79,7 @@ static void put_series(const struct profile *p, const struct heapdumps *d, struc
 
 		snprintf(sign, sizeof(sign), "%s%s", change < 0 ? "-" : "+",
 			 str_bytes(bytes, change < 0 ? -change : change));
-		buf_printf(out, "%-28s %9s %12s %12s\n", name, str_duration(at, p->points.v[i].time_ns),
+		buf_printf(out, "%-28s %s %12s %12s\n", name, str_right(at, str_duration(at, p->points.v[i].time_ns), 9),
 			   str_bytes(heap, p->points.v[i].value), first ? "" : sign);
 	}
 	buf_putc(out, '\n');

@@ -250,7 +250,7 @@ static void state(void *context, struct buf *b)
 		buf_puts(b, "finding names");
 	else if (l->cost_count > 2 && l->costs[last].time_ns > l->costs[first].time_ns &&
 		 l->costs[last].cpu_ns > l->costs[first].cpu_ns)
-		buf_printf(b, "own cost %.1f%%", 100.0 * (l->costs[last].cpu_ns - l->costs[first].cpu_ns) /
+		buf_printf(b, "own cost %.1f %%", 100.0 * (l->costs[last].cpu_ns - l->costs[first].cpu_ns) /
 			   (l->costs[last].time_ns - l->costs[first].time_ns));
 }
 

@@ -68,7 +68,7 @@ static int attach(struct session *s, int fd, const struct allocator_probe *probe
 	if (!allocator_probe_cheap(probe)) {
 		snprintf(own(s)->refused, sizeof(own(s)->refused),
 			 "its te_event_trigger begins with an instruction (%02x %02x %02x) that the kernel "
-			 "would have to single-step, for some 20 us each time",
+			 "would have to single-step, for some 20 µs each time",
 			 probe->code[skip], probe->code[skip + 1], probe->code[skip + 2]);
 		return 0;
 	}

@@ -400,7 +400,7 @@ static void say_floor(struct budget *b, double total, const double *percent)
 			most = i;
 	}
 	if (b->parts[most].least_ns > 0)
-		buf_printf(&words, ": an event of -e %s costs %.2f us at least", collector_table[most]->name,
+		buf_printf(&words, ": an event of -e %s costs %.2f µs at least", collector_table[most]->name,
 			   b->parts[most].least_ns / 1000);
 	buf_puts(&words, ". ");
 	thinning_advice(&words, costs, COLLECTOR_COUNT, total, b->control.limit);

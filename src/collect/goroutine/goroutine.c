@@ -142,7 +142,7 @@ static int start(struct session *s, struct err *err)
 	if (!r && !a->list.n && !s->options->program)
 		r = refuse(s, err);
 	if (!r && a->list.n)
-		log_info("Each time that a goroutine is parked costs the program about 3 us while -e goroutine runs.");
+		log_info("Each time that a goroutine is parked costs the program about 3 µs while -e goroutine runs.");
 	return r;
 }
 
@@ -416,7 +416,7 @@ static const char *const maps[] = { "go_parked", "go_sums_0", "go_sums_1", NULL 
 
 const struct collector collector_goroutine = {
 	.name = "goroutine",
-	.describe = "waits of goroutines by stack and reason (Go): probes cost the program about 3 us each time that one is parked",
+	.describe = "waits of goroutines by stack and reason (Go): probes cost the program about 3 µs each time that one is parked",
 	.state_size = sizeof(struct goroutines),
 	.programs = programs,
 	.maps = maps,

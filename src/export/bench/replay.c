@@ -117,9 +117,9 @@ static void put_list(const struct replay_result *r, struct buf *out)
 	for (size_t i = 0; i < r->rows.n; i++) {
 		const struct replay_row *row = &r->rows.v[i];
 
-		buf_printf(out, "%12llu %6llu %14s %12s %12s %12s %15s\n", (unsigned long long)row->number,
-			   (unsigned long long)row->transactions, str_count(gas, row->gas_used), str_duration(a, row->payload_ns),
-			   str_duration(b, row->choice_ns), str_duration(c, row->total_ns),
+		buf_printf(out, "%12llu %6llu %14s %s %s %s %15s\n", (unsigned long long)row->number,
+			   (unsigned long long)row->transactions, str_count(gas, row->gas_used), str_right(a, str_duration(a, row->payload_ns), 12),
+			   str_right(b, str_duration(b, row->choice_ns), 12), str_right(c, str_duration(c, row->total_ns), 12),
 			   bench_value(d, rate(row->gas_used, row->payload_ns), "gas/s"));
 	}
 	buf_putc(out, '\n');

@@ -27,7 +27,7 @@ static void put_counter(struct buf *out, enum counter k, const struct counter_va
 	char value[32], note[96] = "";
 
 	if (k == COUNTER_TASK_CLOCK) {
-		str_duration(value, (uint64_t)v->value);
+		str_right(value, str_duration(value, (uint64_t)v->value), 18);
 		snprintf(note, sizeof(note), "%.2f CPUs", seconds > 0 ? v->value / 1e9 / seconds : 0);
 	} else {
 		str_count(value, (uint64_t)(v->value + 0.5));
@@ -110,9 +110,9 @@ static void put_row(const struct stat_table *t, const struct hw_row *row, struct
 	char text[32];
 
 	if (t->phases)
-		buf_printf(out, "  %6llu%12s", (unsigned long long)row->count, str_duration(text, row->time_ns));
+		buf_printf(out, "  %6llu%s", (unsigned long long)row->count, str_right(text, str_duration(text, row->time_ns), 12));
 	if (row->values[COUNTER_TASK_CLOCK].known)
-		buf_printf(out, "  %10s", str_duration(text, (uint64_t)row->values[COUNTER_TASK_CLOCK].value));
+		buf_printf(out, "  %s", str_right(text, str_duration(text, (uint64_t)row->values[COUNTER_TASK_CLOCK].value), 10));
 	else
 		buf_printf(out, "  %10s", "-");
 	buf_printf(out, "%6.1f %%", share_of(t, row));

@@ -121,9 +121,9 @@ static void put_amount(const struct diff_job *job, struct buf *out, double value
 	char text[32];
 
 	if (job->diff->normalized)
-		buf_printf(out, "%6.2f%% ", value);
+		buf_printf(out, "%7s ", str_share(text, value));
 	else
-		buf_printf(out, "%8s ", rate_text(text, job, value));
+		buf_printf(out, "%s ", str_right(text, rate_text(text, job, value), 8));
 }
 
 static void percent_text(char out[16], double percent)
@@ -134,7 +134,7 @@ static void percent_text(char out[16], double percent)
 		snprintf(out, 16, fabs(percent) >= 999.5 ? "%+.0f" : "%+.1f", percent);
 }
 
-/* "+20.3%*" and, of self, its interval. */
+/* "+20.3 %*" and, of self, its interval. */
 static void put_change(const struct diff_job *job, struct buf *out, const struct diff_row *r, bool total)
 {
 	const struct diff_value *v = total ? &r->total : &r->self;
@@ -149,7 +149,7 @@ static void put_change(const struct diff_job *job, struct buf *out, const struct
 	} else {
 		percent_text(change, diff_percent(v, v->delta));
 		if (!strchr(change, 'x'))
-			snprintf(change + strlen(change), 2, "%%");
+			snprintf(change + strlen(change), 3, " %%");
 		percent_text(low, fmax(-100, diff_percent(v, v->low)));
 		percent_text(high, diff_percent(v, v->high));
 		snprintf(interval, sizeof(interval), "%s .. %s", low, high);

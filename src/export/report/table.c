@@ -10,16 +10,20 @@
 #include "export/export.h"
 #include "export/report/cleantext.h"
 
-enum { SHORT_COLUMNS = 18, NARROW_COLUMNS = 104 };
+enum { SHORT_COLUMNS = 18, NARROW_COLUMNS = 104, FEW_SAMPLES = 30 };
 
 void table_heading(const struct table *t, const char *title, size_t shown, size_t n)
 {
 	char amount[32], a[32], b[32];
 	const struct export_options *o = &t->job->options;
+	const struct selection *s = t->job->selection;
 
 	buf_printf(t->out, "\n%s%s%s, %% of %s%s%s", o->colour ? TABLE_BOLD : "", title,
 		   o->colour ? TABLE_NORMAL : "", export_value(amount, t->job, t->all),
 		   t->job->account ? " of " : "", t->job->account ? export_event(t->job) : "");
+	/* Of so few no share is sure. */
+	if (s->kind == SELECT_SAMPLES && s->all.samples && s->all.samples < FEW_SAMPLES)
+		buf_printf(t->out, ", only %s %s", str_count(a, s->all.samples), quality_noun(s, s->all.samples));
 	if (shown < n)
 		buf_printf(t->out, ", the first %s of %s (--limit 0 shows all)", str_count(a, shown),
 			   str_count(b, n));
@@ -33,10 +37,10 @@ size_t table_shown(const struct export_job *job, size_t n)
 
 void table_amount(const struct table *t, uint64_t value)
 {
-	char text[32];
+	char share[32], text[32];
 
-	buf_printf(t->out, "%6.2f%% %9s  ", str_percent(value, t->all),
-		   export_value(text, t->job, value));
+	buf_printf(t->out, "%7s %s  ", str_share(share, str_percent(value, t->all)),
+		   str_right(text, export_value(text, t->job, value), 9));
 }
 
 void table_name(const struct table *t, const char *name, unsigned used)

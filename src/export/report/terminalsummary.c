@@ -120,7 +120,7 @@ static void put_functions(const struct export_job *job, struct buf *out)
 	_cleanup_(cleantext_set_done) struct cleantext_set functions = { 0 };
 	struct leaf rows[ROWS];
 	struct idents idents;
-	char text[32];
+	char text[32], self[32], total[32];
 	size_t n;
 
 	idents_init(&idents, job->profile, job->options.no_inline ? IDENTS_NO_INLINE : 0);
@@ -132,8 +132,8 @@ static void put_functions(const struct export_job *job, struct buf *out)
 	for (size_t i = 0; i < n; i++) {
 		unsigned used = 29, columns = job->options.columns ? job->options.columns : COLUMNS;
 
-		buf_printf(out, "%6.1f %% %9s  %6.1f %%  ", 100.0 * rows[i].self / s->all.value,
-		           export_value(text, job, rows[i].self), 100.0 * rows[i].total / s->all.value);
+		buf_printf(out, "%8s %s  %8s  ", str_share(self, str_percent(rows[i].self, s->all.value)),
+		           str_right(text, export_value(text, job, rows[i].self), 9), str_share(total, str_percent(rows[i].total, s->all.value)));
 		cleantext_last_function(&functions, out, idents.list.v[rows[i].ident].name, MAX(columns, used + 30), used);
 		buf_putc(out, '\n');
 	}

@@ -46,12 +46,12 @@ static void put_thread(struct table *t, const struct profile *p, const struct ph
 static void put_phase(struct table *t, const struct phase *row)
 {
 	bool narrow = table_narrow(t->job);
-	char count[32];
+	char count[32], share[32];
 
 	table_amount(t, row->weight.value);
 	if (!narrow)
 		buf_printf(t->out, "%9s  ", str_count(count, row->weight.samples));
-	buf_printf(t->out, "%6.2f%%  ", str_percent(row->total.value, t->all));
+	buf_printf(t->out, "%7s  ", str_share(share, str_percent(row->total.value, t->all)));
 	if (row->threads) {
 		put_time(t->out, row->first_ns);
 		put_time(t->out, row->last_ns);
@@ -105,10 +105,10 @@ static void put_kinds(struct table *t, const struct marks *m)
 		const struct mark_kind *k = &m->kinds.v[i];
 
 		table_amount(t, k->weight.value);
-		buf_printf(t->out, "%9s  %9s  %9s  ", str_count(a, k->count), str_duration(b, k->time_ns),
-			   str_duration(c, k->time_ns / k->count));
+		buf_printf(t->out, "%9s  %s  %s  ", str_count(a, k->count), str_right(b, str_duration(b, k->time_ns), 9),
+			   str_right(c, str_duration(c, k->time_ns / k->count), 9));
 		if (!narrow)
-			buf_printf(t->out, "%9s  ", str_duration(d, k->longest_ns));
+			buf_printf(t->out, "%s  ", str_right(d, str_duration(d, k->longest_ns), 9));
 		table_name(t, *k->name ? k->name : "[no kind]", narrow ? 52 : 63);
 		buf_putc(t->out, '\n');
 	}
@@ -135,7 +135,7 @@ static void put_marks(struct table *t, const struct marks *m)
 
 		table_amount(t, row->weight.value);
 		put_time(t->out, row->start_ns);
-		buf_printf(t->out, "%9s  ", str_duration(a, row->end_ns - row->start_ns));
+		buf_printf(t->out, "%s  ", str_right(a, str_duration(a, row->end_ns - row->start_ns), 9));
 		table_dim(t, profile_str(p, mark->kind), KIND_COLUMNS);
 		if (!narrow)
 			table_dim(t, thread == PROFILE_NONE ? "" : profile_str(p, p->threads.v[thread].name),

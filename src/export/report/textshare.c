@@ -131,12 +131,12 @@ static void put_nearest(struct table *t, const struct calltree *tree, const stru
 	size_t shown = table_shown(t->job, c->rows.n);
 	uint64_t all = t->job->selection->all.value;
 	_cleanup_(buf_done) struct buf title = { 0 }, clean = { 0 };
-	char a[32];
+	char a[32], b[32];
 
 	buf_printf(&title, "Own functions that lead to `%s`", t->job->options.pattern);
 	cleantext_put(&clean, title.data);
 	table_heading(t, clean.data, shown, c->rows.n);
-	buf_printf(t->out, "  which is %.2f%% of %s", str_percent(t->all, all),
+	buf_printf(t->out, "  which is %s of %s", str_share(b, str_percent(t->all, all)),
 		   export_value(a, t->job, all));
 	if (c->matched > 1)
 		buf_printf(t->out, "; %u functions match", c->matched);

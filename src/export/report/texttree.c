@@ -79,14 +79,14 @@ static void put_function(struct tree *t, uint32_t node)
 	const struct ident *id = callers_ident(t->c, node);
 	unsigned indent = n->depth ? t->indents.v[n->depth - 1] : 0, used = FIGURES + (t->self ? 9 : 0);
 	bool branch = branches(t, node);
+	char share[32];
 
 	indent = MIN(indent + (branch ? 2 : 0), DEEPEST_INDENT);
 	t->indents.n = n->depth;
 	vec_push(&t->indents, indent);
 	table_amount(&t->table, n->total.value);
 	if (t->self)
-		buf_printf(t->table.out, "%6.2f%%  ",
-			   str_percent(n->self.value, t->table.all));
+		buf_printf(t->table.out, "%7s  ", str_share(share, str_percent(n->self.value, t->table.all)));
 	buf_printf(t->table.out, "%*s%s", (int)indent - (branch ? 2 : 0), "", branch ? "- " : "");
 	if ((!node && t->c->matched > 1) || id->kind == IDENT_GROUP)
 		table_name(&t->table, id->kind == IDENT_GROUP ? id->name : t->table.job->options.pattern, used + indent);
@@ -101,7 +101,7 @@ static void put_title(const struct tree *t)
 	const struct callers *c = t->c;
 	_cleanup_(buf_done) struct buf title = { 0 }, clean = { 0 };
 	uint64_t all = job->selection->all.value;
-	char a[32], b[32];
+	char a[32], b[32], share[32], self[32];
 
 	if (job->options.view == EXPORT_VIEW_TREE) {
 		table_heading(&t->table, "Call tree", 1, 1);
@@ -111,9 +111,9 @@ static void put_title(const struct tree *t)
 		   c->matched > 1 ? job->options.pattern : callers_ident(c, 0)->name);
 	cleantext_put(&clean, title.data);
 	table_heading(&t->table, clean.data, 1, 1);
-	buf_printf(t->table.out, "  which is %.2f%% of %s, and %.2f%% (%s) itself",
-		   str_percent(t->table.all, all), export_value(a, job, all),
-		   str_percent(c->self.value, all), export_value(b, job, c->self.value));
+	buf_printf(t->table.out, "  which is %s of %s, and %s (%s) itself",
+		   str_share(share, str_percent(t->table.all, all)), export_value(a, job, all),
+		   str_share(self, str_percent(c->self.value, all)), export_value(b, job, c->self.value));
 	if (c->matched > 1)
 		buf_printf(t->table.out, "; %u functions match", c->matched);
 	buf_putc(t->table.out, '\n');

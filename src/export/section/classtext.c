@@ -29,10 +29,10 @@ static void heading(struct buf *out, bool colour, const char *text)
 
 static void put_row(struct buf *out, const char *name, const char *objects, const struct sizeclass *c)
 {
-	char used[32], slabs[32], held[32], waste[32];
+	char used[32], slabs[32], held[32], waste[32], share[32];
 
-	buf_printf(out, "  %10s %12s %10s %9s %10s %6.1f%% %10s\n", name, objects, str_bytes(used, sizeclass_used(c)),
-		   c->slabs ? str_count(slabs, c->slabs) : "-", str_bytes(held, c->held_bytes), used_percent(c),
+	buf_printf(out, "  %10s %12s %10s %9s %10s %7s %10s\n", name, objects, str_bytes(used, sizeclass_used(c)),
+		   c->slabs ? str_count(slabs, c->slabs) : "-", str_bytes(held, c->held_bytes), str_share(share, used_percent(c)),
 		   str_bytes(waste, sizeclass_waste(c)));
 }
 

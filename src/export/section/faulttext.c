@@ -30,8 +30,8 @@ static void put_count(struct buf *out, const struct faults *f, const char *what,
 	double seconds = f->duration_ns / 1e9;
 	char count[32], time[32];
 
-	buf_printf(out, "  %-16s %12s %10.1f/s %10s  %s\n", what, str_count(count, n),
-		   seconds ? n / seconds : 0, f->timed ? str_duration(time, ns) : "?", meaning);
+	buf_printf(out, "  %-16s %12s %10.1f/s %s  %s\n", what, str_count(count, n),
+		   seconds ? n / seconds : 0, str_right(time, f->timed ? str_duration(time, ns) : "?", 10), meaning);
 }
 
 static void put_totals(const struct export_job *job, struct buf *out, const struct faults *f)
@@ -64,9 +64,9 @@ static void put_weight(struct buf *out, const struct faults *f, const struct fau
 {
 	char major[32], major_time[32], minor[32], minor_time[32];
 
-	buf_printf(out, "%9s %9s %11s %9s  ", str_count(major, w->major),
-		   f->timed ? str_duration(major_time, w->major_ns) : "?", str_count(minor, w->minor),
-		   f->timed ? str_duration(minor_time, w->minor_ns) : "?");
+	buf_printf(out, "%9s %s %11s %s  ", str_count(major, w->major),
+		   str_right(major_time, f->timed ? str_duration(major_time, w->major_ns) : "?", 9), str_count(minor, w->minor),
+		   str_right(minor_time, f->timed ? str_duration(minor_time, w->minor_ns) : "?", 9));
 }
 
 static void put_functions(const struct export_job *job, struct buf *out, const struct faults *f)
@@ -166,8 +166,8 @@ static void put_reclaims(const struct export_job *job, struct buf *out, const st
 
 		if (!w->reclaims)
 			continue;
-		buf_printf(out, "    %9s %9s  ", str_count(count, w->reclaims),
-			   str_duration(time, w->reclaim_ns));
+		buf_printf(out, "    %9s %s  ", str_count(count, w->reclaims),
+			   str_right(time, str_duration(time, w->reclaim_ns), 9));
 		cleantext_last_function(&functions, out, f->functions.v[i].name, job->options.columns, USED);
 		buf_putc(out, '\n');
 	}

@@ -195,9 +195,9 @@ static void put_column(const struct export_job *job, struct buf *out, const stru
 		table_title(job, out, c->title);
 	for (size_t i = 0; i < shown(job, n); i++) {
 		const struct heap_sum *s = c->sum(rows[i]);
-		char bytes[32], objects[32];
+		char share[32], bytes[32], objects[32];
 
-		buf_printf(out, "%6.2f%% %10s %13s  ", str_percent(s->bytes, all), str_bytes(bytes, s->bytes),
+		buf_printf(out, "%7s %10s %13s  ", str_share(share, str_percent(s->bytes, all)), str_bytes(bytes, s->bytes),
 			   str_count(objects, s->objects));
 		put_name(job, &functions, out, rows[i]->name);
 	}
@@ -215,10 +215,10 @@ static void put_growth(const struct export_job *job, struct buf *out, const stru
 		for (size_t i = 0; i < shown(job, n); i++) {
 			char a[32], b[32], c[32], age[32];
 
-			buf_printf(out, "%9s %9s %9s %9s  ", str_bytes(a, MAX(rows[i]->thirds[0], 0)),
+			buf_printf(out, "%9s %9s %9s %s  ", str_bytes(a, MAX(rows[i]->thirds[0], 0)),
 				   str_bytes(b, MAX(rows[i]->thirds[1], 0)),
 				   str_bytes(c, MAX(rows[i]->thirds[2], 0)),
-				   str_duration(age, rows[i]->age_ns));
+				   str_right(age, str_duration(age, rows[i]->age_ns), 9));
 			put_name(job, &functions, out, rows[i]->name);
 		}
 	}

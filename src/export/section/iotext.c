@@ -84,8 +84,8 @@ static void put_totals(const struct tables *t)
 	buf_printf(t->out, "%18s %12s %10s %10s\n", "bytes, time", "calls", "average", "MB/s");
 	put_way(t, "read", all->read_calls, all->read_bytes);
 	put_way(t, "write", all->write_calls, all->write_bytes);
-	buf_printf(t->out, "%18s %12s %10s %10s  sync\n", str_duration(b, all->sync_ns),
-		   str_count(a, all->sync_calls), str_duration(c, ratio(all->sync_ns, all->sync_calls)), "");
+	buf_printf(t->out, "%s %12s %s %10s  sync\n", str_right(b, str_duration(b, all->sync_ns), 18), str_count(a, all->sync_calls),
+		   str_right(c, str_duration(c, ratio(all->sync_ns, all->sync_calls)), 10), "");
 	if (all->read_bytes >= all->write_bytes && all->write_bytes)
 		buf_printf(t->out, "%.2f bytes read for each byte written; ",
 			   (double)all->read_bytes / all->write_bytes);
@@ -142,7 +142,7 @@ static void put_rows(const struct tables *t, const char *title, const char *what
 	size_t n = files ? t->f->files.n : t->f->functions.n;
 	const struct io_row **list = rows_for(rows, n, way, &n);
 	uint64_t all = value_of(&t->f->all, way);
-	char a[32], b[32], c[32];
+	char a[32], b[32], c[32], share[32];
 
 	if (n) {
 		heading(t, title, "", n);
@@ -153,9 +153,9 @@ static void put_rows(const struct tables *t, const char *title, const char *what
 		uint64_t value = value_of(list[i], way), calls = calls_of(list[i], way);
 		uint64_t each = ratio(value, calls);
 
-		buf_printf(t->out, "%6.2f%% %10s %12s %10s  ", str_percent(value, all),
-			   way == SYNC ? str_duration(a, value) : str_bytes(a, value), str_count(b, calls),
-			   way == SYNC ? str_duration(c, each) : str_bytes(c, each));
+		buf_printf(t->out, "%7s %s %12s %s  ", str_share(share, str_percent(value, all)),
+			   str_right(a, way == SYNC ? str_duration(a, value) : str_bytes(a, value), 10), str_count(b, calls),
+			   str_right(c, way == SYNC ? str_duration(c, each) : str_bytes(c, each), 10));
 		name(t, list[i]->name, 43);
 	}
 	free(list);
@@ -166,8 +166,8 @@ static void put_latency(const struct tables *t, const struct io_latency *l)
 	char a[32], b[32], c[32], d[32];
 
 	if (l->count)
-		buf_printf(t->out, "%9s %9s %9s %9s  ", str_duration(a, l->p50_ns), str_duration(b, l->p90_ns),
-			   str_duration(c, l->p99_ns), str_duration(d, l->max_ns));
+		buf_printf(t->out, "%s %s %s %s  ", str_right(a, str_duration(a, l->p50_ns), 9), str_right(b, str_duration(b, l->p90_ns), 9),
+			   str_right(c, str_duration(c, l->p99_ns), 9), str_right(d, str_duration(d, l->max_ns), 9));
 	else
 		buf_printf(t->out, "%9s %9s %9s %9s  ", "-", "-", "-", "-");
 }

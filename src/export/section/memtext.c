@@ -88,10 +88,9 @@ static void put_name(const struct layout *l, struct buf *out, const struct rss_r
 static void put_row(const struct layout *l, struct buf *out, const struct rss_row *row)
 {
 	const struct rss_series *s = row->series == UINT32_MAX ? NULL : &l->r->series.v[row->series];
-	char a[32], b[32], c[32];
+	char a[32], b[32], c[32], share[32];
 
-	buf_printf(out, "  %9s %8.2f%% ", bytes_of(a, row->bytes),
-		   l->r->rss ? 100.0 * row->bytes / l->r->rss : 0);
+	buf_printf(out, "  %9s %9s ", bytes_of(a, row->bytes), str_share(share, str_percent(row->bytes, l->r->rss)));
 	if (l->range)
 		buf_printf(out, "%9s %9s ", s ? bytes_of(b, s->least) : "", s ? bytes_of(c, s->most) : "");
 	buf_putc(out, ' ');
@@ -246,7 +245,7 @@ static void put_jemalloc(const struct rss *r, const struct memtext_options *o, s
 	put_gauge(r, out, KEY_JEMALLOC_MAPPED, "mapped", "");
 	put_gauge(r, out, KEY_JEMALLOC_RETAINED, "retained", "address space kept for later, without memory");
 	if (r->fragmentation >= 0)
-		buf_printf(out, "  %8.1f%%  fragmentation  1 - allocated / active\n", 100 * r->fragmentation);
+		buf_printf(out, "  %9s  fragmentation  1 - allocated / active\n", str_share(a, 100 * r->fragmentation));
 	if (allocated >= 0 && resident >= 0)
 		buf_printf(out, "  %9s  slack          resident less allocated\n",
 			   bytes_of(a, resident - allocated));

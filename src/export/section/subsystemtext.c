@@ -72,10 +72,12 @@ static void put_waits(const struct subsystem_shares *s, const struct subsystem_s
 static void put_row(const struct export_job *job, const struct subsystem_shares *s,
 		    const struct subsystem_share *r, struct buf *out)
 {
-	buf_printf(out, "%6.2f%% %6.2f%%  ", str_percent(r->self, s->all), str_percent(r->total, s->all));
+	char a[32], b[32];
+
+	buf_printf(out, "%7s %7s  ", str_share(a, str_percent(r->self, s->all)), str_share(b, str_percent(r->total, s->all)));
 	if (s->time)
-		buf_printf(out, "%6.2f%% %6.2f%%  ", str_percent(subsystem_cpu(r->self_by), s->all),
-			   str_percent(subsystem_waits(r->self_by), s->all));
+		buf_printf(out, "%7s %7s  ", str_share(a, str_percent(subsystem_cpu(r->self_by), s->all)),
+			   str_share(b, str_percent(subsystem_waits(r->self_by), s->all)));
 	buf_printf(out, "%-*s", s->time ? NAME_COLUMNS : 0, name_of(job, r));
 	if (s->time)
 		put_waits(s, r, out);
@@ -112,7 +114,7 @@ static void put_labels(const struct export_job *job, const struct subsystem_shar
 {
 	const struct subsystems *t = job->subsystems->table;
 	size_t n = job->options.limit ? MIN(s->labels.n, (size_t)LABELS_SHOWN) : s->labels.n;
-	char text[32];
+	char text[32], share[32];
 
 	if (!n)
 		return;
@@ -120,8 +122,8 @@ static void put_labels(const struct export_job *job, const struct subsystem_shar
 	for (size_t i = 0; i < n; i++) {
 		const struct label_share *l = &s->labels.v[i];
 
-		buf_printf(out, "%6.2f%% %9s  ", str_percent(l->value, s->all),
-			   value_text(text, s, job, l->value));
+		buf_printf(out, "%7s %s  ", str_share(share, str_percent(l->value, s->all)),
+			   str_right(text, value_text(text, s, job, l->value), 9));
 		cleantext_put(out, t->labels.v[l->label].name);
 		buf_puts(out, t->labels.v[l->label].kind == LABEL_PRECOMPILE ? " (precompile)\n" : "\n");
 	}
@@ -145,7 +147,7 @@ static void put_gas(const struct export_job *job, struct buf *out)
 	for (size_t i = 0; i < n; i++) {
 		const struct opcode_cost *x = &o->rows.v[i];
 
-		buf_printf(out, "%10s %14s %14s ", x->ns ? str_duration(time, x->ns) : "-", str_count(count, x->count),
+		buf_printf(out, "%s %14s %14s ", str_right(time, x->ns ? str_duration(time, x->ns) : "-", 10), str_count(count, x->count),
 			   str_count(gas, x->gas));
 		if (x->ns && x->gas)
 			buf_printf(out, "%9.3f  ", (double)x->ns / x->gas);

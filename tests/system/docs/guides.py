@@ -85,8 +85,8 @@ def tells_truth(run):
 
 def shares_of(run, name):
     """The percentages in the row of a function, crate or phase: the first is self, the last total."""
-    found = re.search(rf"^ *[0-9.]+%.*\b{name}", run.text, re.M)
-    return [float(x) for x in re.findall(r"([0-9.]+)%", found[0])] if found else []
+    found = re.search(rf"^ *[0-9.]+ %.*\b{name}", run.text, re.M)
+    return [float(x) for x in re.findall(r"([0-9.]+) %", found[0])] if found else []
 
 
 def is_all(name):
@@ -105,7 +105,7 @@ def near_truth(name, parts, whole=None):
         if not shares or not samples:
             return [f"no share of {name}"]
         wanted = sum(TRUTH[p] for p in parts) / sum(TRUTH[p] for p in whole or TRUTH)
-        tolerance = 0.01 + 2 * (wanted * (1 - wanted) / int(samples[1].replace(",", ""))) ** 0.5
+        tolerance = 0.02 + 4 * (wanted * (1 - wanted) / int(samples[1].replace(",", ""))) ** 0.5
         if abs(shares[-1] / 100 - wanted) <= tolerance:
             return []
         return [f"{name} has {shares[-1]} %, not {100 * wanted:.1f} +- {100 * tolerance:.1f}"]

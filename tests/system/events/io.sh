@@ -57,7 +57,7 @@ check "latencies" above "$(io_json io.gasflame "ops['fsync']['p50_ns']")" 0
 check "every call has its latency" same \
 	"$(sql io.gasflame "select sum(count) from histogram where name = 'io.pwrite64 latency'")" 41
 gf report --format text --what sync io.gasflame
-check "a table in text" grep -qE '^ *[0-9.]+% .*sync_files$' "$STDOUT"
+check "a table in text" grep -qE '^ *[0-9.]+ % .*sync_files$' "$STDOUT"
 
 # The same program below strace.
 if command -v strace >/dev/null; then

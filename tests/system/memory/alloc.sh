@@ -19,7 +19,7 @@ check "and the target goes on" kill -0 "$PID"
 start dear 20
 gf record -e alloc -d 1 -o dear.gasflame -p "$PID"
 check_status "an instruction that would be stepped over is refused" 1
-check "with its bytes" said 'begins with an instruction \(48 89 f8\).*20 us'
+check "with its bytes" said 'begins with an instruction \(48 89 f8\).*20 µs'
 
 if [ ! -x "$TRUTH/truth-spender-jemalloc" ]; then
 	skip "jemalloc" "its static library is not installed"

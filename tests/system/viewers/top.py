@@ -40,7 +40,7 @@ def rows(text):
 	"""The rows below the line of titles, as [percent, percent, rest]."""
 	found = []
 	for line in text.split("\n"):
-		match = re.match(r"\s*([0-9.]+)%\s+([0-9.]+)%\s+(.*)", line)
+		match = re.match(r"\s*([0-9.]+) %\s+([0-9.]+) %\s+(.*)", line)
 		if match:
 			found.append((float(match.group(1)), float(match.group(2)), match.group(3)))
 	return found
@@ -223,7 +223,7 @@ def cpu_seconds(pid):
 def live(pid):
 	t = top("-p", pid, "--window", "3")
 	see("functions of the running program, by name", t, r"%.*(mix_state|hash_words|trie_fold)", seconds=30)
-	see("its threads", t, r"\d+\.\d%.*#.*compute-0", "2")
+	see("its threads", t, r"\d+\.\d %.*#.*compute-0", "2")
 	see("the window is as wide as it was asked to be", t, r"last (2\.[5-9]|3\.)")
 	see("p: paused", t, "PAUSED", "p")
 	text = t.settled()

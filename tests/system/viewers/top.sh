@@ -133,7 +133,7 @@ else
 	STATUS=$?
 	check_status "an ordinary user" 0
 	check "the functions by name" grep -q deep_burn "$STDOUT"
-	check "the thread" grep -qE "[0-9]% .*truth-deep" "$STDOUT"
+	check "the thread" grep -qE "[0-9] % .*truth-deep" "$STDOUT"
 	kill "$PID"
 fi
 

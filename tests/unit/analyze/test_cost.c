@@ -116,7 +116,7 @@ static void what_was_thinned_when(void **state)
 	assert_non_null(strstr(b.data, "\n  wait: 1 in 8 of the usual stacks of short waits from 2.0 to 5.0 s, 1 in 4 "
 				       "from 5.0 to 7.5 s; shares by stack of that time within 0.5 points (95 %)\n"));
 	assert_non_null(strstr(b.data, "\n  cpu: 1 in 2 ticks of the clock from 3.0 to 10.0 s\n"));
-	assert_non_null(strstr(b.data, "the least that was possible: 6.25 %; an event of wait costs 0.31 us at least\n"
+	assert_non_null(strstr(b.data, "the least that was possible: 6.25 %; an event of wait costs 0.31 µs at least\n"
 				       "  To keep 5 %, record without wait (the rest costs 4.40 %), or allow more (--max-overhead 7%)\n"));
 	buf_done(&b);
 	/* Many changes are one line. */

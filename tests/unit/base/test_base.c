@@ -99,6 +99,16 @@ static void numbers_read_well(void **state)
 	assert_string_equal(str_bytes(s, 44330832), "42.3 MB");
 	assert_string_equal(str_duration(s, 59750000), "59.8 ms");
 	assert_string_equal(str_duration(s, 60000000000), "60.0 s");
+	assert_string_equal(str_right(s, str_duration(s, 24500), 9), "  24.5 µs");
+	assert_string_equal(str_right(s, "-", 3), "  -");
+	assert_string_equal(str_right(s, "wide", 3), "wide");
+	assert_int_equal(strlen(str_right(s, "x", 100)), 31);
+	assert_string_equal(str_share(s, 12.345), "12.3 %");
+	assert_string_equal(str_share(s, 99.97), "100 %");
+	assert_string_equal(str_share(s, 0.123), "0.12 %");
+	assert_string_equal(str_share(s, 0.001), "<0.01 %");
+	assert_string_equal(str_share(s, 0), "0 %");
+	assert_string_equal(str_share(s, -50), "-50.0 %");
 }
 
 static void text_is_escaped(void **state)

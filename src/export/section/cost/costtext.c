@@ -127,7 +127,7 @@ static void put_floor(const struct cost *c, struct buf *out)
 		if (c->rows.v[i].least_ns) {
 			buf_puts(out, "; an event of ");
 			cleantext_put(out, c->rows.v[i].name);
-			buf_printf(out, " costs %.2f us at least", c->rows.v[i].least_ns / 1e3);
+			buf_printf(out, " costs %.2f µs at least", c->rows.v[i].least_ns / 1e3);
 			break;
 		}
 	buf_putc(out, '\n');

@@ -38,14 +38,14 @@ static void put_row(const struct export_job *job, const struct goroutines_row *r
 	if (r->idle)
 		buf_printf(out, "%7s", "idle");
 	else
-		buf_printf(out, "%6.2f%%", str_percent(r->ns, all_ns));
-	buf_printf(out, " %9s %9s %9s %9s  %-*s ", str_duration(a, r->ns), str_count(b, r->count),
-		   str_duration(c, mean),
+		buf_printf(out, "%7s", str_share(a, str_percent(r->ns, all_ns)));
+	buf_printf(out, " %s %9s %s %s  %-*s ", str_right(a, str_duration(a, r->ns), 9), str_count(b, r->count),
+		   str_right(c, str_duration(c, mean), 9),
 		   /* Only of the waits that were kept one by one: where these are few, longer ones are among the rest. */
-		   r->longest_ns && r->longest_ns >= mean ? str_duration(d, r->longest_ns) : "-", REASON_COLUMNS, reason.data ? reason.data : "");
+		   str_right(d, r->longest_ns && r->longest_ns >= mean ? str_duration(d, r->longest_ns) : "-", 9), REASON_COLUMNS, reason.data ? reason.data : "");
 	put_function(job, r->function, out);
 	for (size_t i = 0; i < r->wakers.n && !r->idle; i++) {
-		buf_printf(out, "%11s %5.1f%%  ", i ? "" : "ended by", str_percent(r->wakers.v[i].ns, r->woken_ns));
+		buf_printf(out, "%11s %7s  ", i ? "" : "ended by", str_share(a, str_percent(r->wakers.v[i].ns, r->woken_ns)));
 		put_function(job, r->wakers.v[i].function, out);
 	}
 }

@@ -33,7 +33,7 @@ static void put_duration(struct buf *out, uint64_t ns)
 {
 	char text[32];
 
-	buf_printf(out, " %*s", CELL_COLUMNS, ns ? str_duration(text, ns) : "-");
+	buf_printf(out, " %s", str_right(text, ns ? str_duration(text, ns) : "-", CELL_COLUMNS));
 }
 
 struct layout {

@@ -56,21 +56,20 @@ static void put_wakers(const struct export_job *job, const struct waits_site *s,
 	for (size_t i = 0; i < s->wakers.n && i < WAKERS; i++) {
 		const struct waits_waker *w = &s->wakers.v[i];
 
-		buf_printf(out, "%11s %5.1f%%  ", i ? "" : "woken by",
-			   str_percent(w->ns, s->woken_ns));
+		buf_printf(out, "%11s %7s  ", i ? "" : "woken by", str_share(text, str_percent(w->ns, s->woken_ns)));
 		if (w->interrupt) {
 			buf_puts(out, waits_interrupt(w->interrupt));
 		} else {
 			_cleanup_(buf_done) struct buf thread = { 0 };
 
 			put_clean(&thread, w->thread, thread_room(job), false);
-			put_clean(out, w->function, room(job, 20 + 3 + cleantext_columns(thread.data)), true);
+			put_clean(out, w->function, room(job, 21 + 3 + cleantext_columns(thread.data)), true);
 			buf_printf(out, " (%s)", thread.data);
 		}
 		buf_putc(out, '\n');
 	}
 	for (size_t i = 0; i < s->ran.n && i < WAKERS; i++) {
-		buf_printf(out, "%11s %9s  ", i ? "" : "wakers ran", str_duration(text, s->ran.v[i].ns));
+		buf_printf(out, "%11s %s  ", i ? "" : "wakers ran", str_right(text, str_duration(text, s->ran.v[i].ns), 9));
 		put_clean(out, s->ran.v[i].function, room(job, 23), true);
 		buf_putc(out, '\n');
 	}
@@ -84,7 +83,7 @@ static void put_chains(const struct export_job *job, const struct waits_site *s,
 	for (size_t i = 0; i < s->chains.n && i < 2; i++) {
 		const struct waits_chain *c = &s->chains.v[i];
 
-		buf_printf(out, "%11s %9s  ", i ? "" : "chain", str_duration(text, c->ns));
+		buf_printf(out, "%11s %s  ", i ? "" : "chain", str_right(text, str_duration(text, c->ns), 9));
 		for (uint32_t k = 0; k < c->link_count; k++) {
 			struct buf thread = { 0 };
 
@@ -113,18 +112,18 @@ static void put_site(const struct export_job *job, const struct waits_site *s, s
 {
 	const struct profile *p = job->profile;
 	struct buf who = { 0 };
-	char a[32], b[32];
+	char a[32], b[32], share[32];
 
 	buf_puts(&who, " (");
 	put_clean(&who, profile_str(p, p->threads.v[s->thread].name), thread_room(job), false);
 	if (s->threads > 1)
 		buf_printf(&who, " and %s more", str_count(a, s->threads - 1));
 	buf_puts(&who, ")");
-	buf_printf(out, "%6.2f%% %9s %9s ", str_percent(s->ns, job->waits->ns),
-		   str_duration(a, s->ns), str_count(b, s->count));
+	buf_printf(out, "%7s %s %9s ", str_share(share, str_percent(s->ns, job->waits->ns)),
+		   str_right(a, str_duration(a, s->ns), 9), str_count(b, s->count));
 	if (is_wide(job))
-		buf_printf(out, "%9s %9s ", str_duration(a, s->count ? s->ns / s->count : 0),
-			   s->longest_ns ? str_duration(b, s->longest_ns) : "-");
+		buf_printf(out, "%s %s ", str_right(a, str_duration(a, s->count ? s->ns / s->count : 0), 9),
+			   str_right(b, s->longest_ns ? str_duration(b, s->longest_ns) : "-", 9));
 	buf_printf(out, " %-12s ", cause_name(s->cause));
 	put_clean(out, s->function, room(job, (is_wide(job) ? 62 : 42) + cleantext_columns(who.data)), true);
 	buf_printf(out, "%s\n", who.data);

@@ -83,7 +83,7 @@ static void texts(void **state)
 
 	classtext_table(p, 2, false, &text);
 	assert_non_null(strstr(text.data, "by jemalloc's own statistics"));
-	assert_non_null(strstr(text.data, "         320           64    20.0 KB       100    1.95 MB    1.0%    1.93 MB"));
+	assert_non_null(strstr(text.data, "         320           64    20.0 KB       100    1.95 MB   1.0 %    1.93 MB"));
 	assert_non_null(strstr(text.data, "the rest of 3 classes"));
 	assert_non_null(strstr(text.data, "2.00 KB of the allocated"));
 	assert_null(strchr(text.data, '\033'));

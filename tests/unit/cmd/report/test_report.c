@@ -227,13 +227,13 @@ static void questions_are_answered(void **state)
 	holds("out", "{\"crate\":\"alloy_trie\",\"kind\":\"own\",\"self_samples\":250,");
 	assert_int_equal(RUN("--callers", "update", "-t", "worker*", "--from", "1.5", "good.gasflame"),
 			 EXIT_OK);
-	holds("out", "Callers of `alloy_trie::HashBuilder::update`, % of 250 ms\n  which is 83.33% of 300 "
-		     "ms, and 83.33%");
+	holds("out", "Callers of `alloy_trie::HashBuilder::update`, % of 250 ms\n  which is 83.3 % of 300 "
+		     "ms, and 83.3 %");
 	assert_int_equal(RUN("--callees", "node::run", "--percent-limit", "50", "good.gasflame"), EXIT_OK);
-	holds("out", " 70.00%    700 ms   10.00%  node::fib\n");
+	holds("out", " 70.0 %    700 ms   10.0 %  node::fib\n");
 	holds("out", "1 branch below 50 % left out (--percent-limit 0 shows all)\n");
 	assert_int_equal(RUN("--tree", "--merged", "--depth", "1", "good.gasflame"), EXIT_OK);
-	holds("out", " 60.00%    1.20 s    0.00%  - _start\n 37.50%    750 ms    0.00%  - clone3\n");
+	holds("out", " 60.0 %    1.20 s      0 %  - _start\n 37.5 %    750 ms      0 %  - clone3\n");
 	assert_int_equal(RUN("--nearest-own", "ext4", "--json", "good.gasflame"), EXIT_OK);
 	holds("out", "{\"crate\":\"node\",\"name\":\"node::run\",");
 	assert_int_equal(RUN("--nearest-own", "ext4", "--own", "mine", "good.gasflame"), EXIT_OK);
@@ -267,7 +267,7 @@ static void roots_and_groups_are_for_all_formats(void **state)
 	holds("out",
 	      "\"total\":1000000000,\n\"root\":\"node::run\",\n\"outside_root\":1000000000,\n\"functions\":");
 	assert_int_equal(RUN("--group", "node::(\\w+)", "--table", "groups", "good.gasflame"), EXIT_OK);
-	holds("out", " 15.00%    300 ms   50.00%    1.00 s  run\n");
+	holds("out", " 15.0 %    300 ms   50.0 %    1.00 s  run\n");
 	/* The account is of whole threads: a part of their stacks has none. */
 	assert_int_equal(RUN("--what", "wait", "--root", "Cache::get", "waits.gasflame"), EXIT_OK);
 	mem_freep(&text);

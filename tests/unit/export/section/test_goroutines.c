@@ -94,8 +94,8 @@ static void in_the_report(void **state)
 
 	section_goroutines.text(&job, &b);
 	assert_non_null(strstr(b.data, "Where goroutines wait, % of 100 ms parked (and 900 ms idle)\n"));
-	assert_non_null(strstr(b.data, " 80.00%   80.0 ms       101    792 us   30.0 ms  chan receive           main.next\n"
-				       "   ended by 100.0%  main.feed\n"));
+	assert_non_null(strstr(b.data, " 80.0 %   80.0 ms       101    792 µs   30.0 ms  chan receive           main.next\n"
+				       "   ended by   100 %  main.feed\n"));
 	assert_non_null(strstr(b.data, "   idle    900 ms         1    900 ms    900 ms  GC sweep wait "));
 	assert_non_null(strstr(b.data, "3 waits had begun before the recording"));
 	b.n = 0;
