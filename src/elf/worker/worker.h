@@ -85,6 +85,10 @@ int worker_functions(struct worker *w, int fd, struct functions *ret, struct err
 struct goplaces;
 /* Finds where a Go program parks and runs goroutines: see goplaces.h. */
 int worker_goplaces(struct worker *w, int fd, struct goplaces *ret, struct err *err);
+struct tokio_program;
+/* Finds the task types of a Rust program with tokio: see elf/tokio/tokio.h for the result and the errors. debug, for its
+ * symbols, may be -1. On success the caller calls tokio_done(ret). */
+int worker_tokio(struct worker *w, int fd, int debug, struct tokio_program *ret, struct err *err);
 struct usdt_info;
 /* Finds the USDT probes of a program: see usdt.h. */
 int worker_usdt(struct worker *w, int fd, struct usdt_info *ret, struct err *err);
