@@ -39,7 +39,7 @@ enum {
 struct tokio_spawn {
 	uint64_t address; /* in the file's address space: of an instruction, not in the middle of one */
 	uint64_t offset;  /* in the file, as a uprobe takes it */
-	bool entry;       /* the first instruction of a function, and one that the kernel emulates under a uprobe */
+	bool cheap;       /* the kernel emulates it under a uprobe, rather than single-step a copy of it */
 };
 
 struct tokio_vtable {
@@ -48,6 +48,7 @@ struct tokio_vtable {
 	char *name;                       /* the future as a person would call it; never NULL, not unique */
 	bool named;                       /* false: nothing gave the name, it is "task type at 0x…" */
 	enum tokio_kind kind;
+	uint32_t id_offset;               /* where a task has its number (tokio::task::Id), from its header on */
 	struct tokio_spawn *spawns;
 	size_t spawn_count;
 };

@@ -16,6 +16,7 @@
 #include "elf/probe/allocator.h"
 #include "elf/packedsymbols.h"
 #include "elf/probe/usdt.h"
+#include "elf/tokio/tokiopack.h"
 #include "elf/unwind/functions.h"
 #include "elf/worker/packedtable.h"
 #include "elf/worker/workerint.h"
@@ -250,6 +251,19 @@ int worker_goplaces(struct worker *w, int fd, struct goplaces *ret, struct err *
 	int r = ask_about(w, WORKER_GOPLACES, fd, ret, sizeof(*ret), err);
 
 	return r ?: goplaces_check(ret) ? 0 : worker_bad_answer(w, err);
+}
+
+int worker_tokio(struct worker *w, int fd, int debug, struct tokio_program *ret, struct err *err)
+{
+	struct worker_call c = worker_call(WORKER_TOKIO, fd);
+	int r;
+
+	c.fds[WORKER_FD_DEBUG] = debug;
+	r = worker_ask(w, &c, err);
+	if (!r && !tokio_unpack(c.bulk, c.bulk_size, ret))
+		r = worker_bad_answer(w, err);
+	worker_call_done(&c);
+	return r;
 }
 
 int worker_buildfacts(struct worker *w, int fd, struct buildfacts *ret, struct err *err)

@@ -29,6 +29,8 @@
 #include "elf/packedsymbols.h"
 #include "elf/symbols.h"
 #include "elf/plaincopy.h"
+#include "elf/tokio/tokio.h"
+#include "elf/tokio/tokiopack.h"
 #include "elf/unwind/functions.h"
 #include "elf/unwind/unwind.h"
 #include "elf/probe/usdt.h"
@@ -305,6 +307,23 @@ static int do_functions(struct job *j, struct elf *elf, struct err *err)
 	return r ? r : put(j, f.v, f.n * sizeof(*f.v), err);
 }
 
+static int do_tokio(struct job *j, struct elf *elf, struct err *err)
+{
+	_cleanup_(elf_freep) struct elf *debug = NULL;
+	_cleanup_(tokio_done) struct tokio_program p = { 0 };
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct symbols_files files = { .main = elf, .scratch_fd = -1, .no_dwarf = true };
+	int r;
+
+	if (j->fds[WORKER_FD_DEBUG] >= 0 && !elf_open(j->fds[WORKER_FD_DEBUG], &debug, NULL))
+		files.debug = debug;
+	r = tokio_find(&files, &p, err);
+	if (r < 0)
+		return r;
+	tokio_pack(&p, &out);
+	return put(j, out.data, out.n, err);
+}
+
 static int do_layout(struct job *j, struct elf *elf, struct err *err)
 {
 	_cleanup_free_ struct worker_layout *out = mem_alloc(sizeof(*out));
@@ -475,6 +494,7 @@ static int run(struct job *j, struct err *err)
 		[WORKER_BUILDFACTS] = do_buildfacts,
 		[WORKER_FUNCTIONS] = do_functions,
 		[WORKER_GOPLACES] = do_goplaces,
+		[WORKER_TOKIO] = do_tokio,
 		[WORKER_LAYOUT] = do_layout,
 		[WORKER_PLAIN_COPY] = do_plain_copy,
 	};

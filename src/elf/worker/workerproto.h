@@ -31,6 +31,7 @@ enum worker_op {
 	WORKER_BUILDFACTS, /* reply: struct buildfacts */
 	WORKER_FUNCTIONS,  /* reply: struct worker_functions, ranges */
 	WORKER_GOPLACES,   /* reply: struct goplaces */
+	WORKER_TOKIO,      /* reply: a packed program (tokio/tokiopack.h) */
 };
 
 /* The descriptors of a request, in this order; bit i of have says that i was sent. */
