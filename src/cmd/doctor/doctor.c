@@ -19,7 +19,7 @@
 #include "base/text/str.h"
 #include "cmd/cmd.h"
 #ifdef GASFLAME_COLLECTORS
-#include "collect/heap/inject/remotemem.h"
+#include "collect/inject/remotemem.h"
 #include "collect/probestack.h"
 #endif
 #include "elf/worker/worker.h"

@@ -2,7 +2,7 @@
  * heapdump.c - `heap dump` and `heap detach`: jemalloc's own profiler in a process that runs, and our hooks
  * out of it.
  *
- * Orders to jemalloc are given by a thread of the target at its next allocation (collect/heap/inject/implant.h): a thread
+ * Orders to jemalloc are given by a thread of the target at its next allocation (collect/heap/implant.h): a thread
  * that is stop_wanted somewhere may hold the very lock that a dump needs.
  */
 #include <errno.h>
@@ -27,7 +27,7 @@
 #include "cmd/recording/output.h"
 #include "cmd/recording/targets.h"
 #include "cmd/stop.h"
-#include "collect/heap/inject/implant.h"
+#include "collect/heap/implant.h"
 #include "elf/worker/worker.h"
 #include "import/jemalloc/heapdumps.h"
 #include "import/jemalloc/heappprof.h"

@@ -17,7 +17,7 @@
 #include "cmd/cmd.h"
 #include "cmd/recording/targets.h"
 #include "cmd/stop.h"
-#include "collect/heap/inject/implant.h"
+#include "collect/heap/implant.h"
 #include "collect/heap/jestats.h"
 #include "elf/worker/worker.h"
 #include "export/section/classtext.h"

@@ -12,7 +12,7 @@
 #include "collect/collector.h"
 #include "collect/bpfengine.h"
 #include "collect/heap/exactlearn.h"
-#include "collect/heap/inject/implant.h"
+#include "collect/heap/implant.h"
 #include "collect/process/processes.h"
 #include "profile/profile.h"
 

@@ -11,7 +11,7 @@
 #include "collect/heap/blob/blob.h"
 #include "collect/collector.h"
 #include "collect/bpfengine.h"
-#include "collect/heap/inject/implant.h"
+#include "collect/heap/implant.h"
 #include "collect/process/processes.h"
 #include "profile/profile.h"
 #include "target/proc.h"

@@ -28,7 +28,7 @@
 #include "collect/heap/heappace.h"
 #include "collect/heap/heapsums.h"
 #include "collect/heap/heaptarget.h"
-#include "collect/heap/inject/implant.h"
+#include "collect/heap/implant.h"
 #include "collect/heap/jestats.h"
 #include "collect/heap/liveheap.h"
 #include "collect/probestack.h"

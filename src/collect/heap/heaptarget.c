@@ -14,7 +14,7 @@
 #include "collect/collector.h"
 #include "collect/bpfengine.h"
 #include "collect/heap/exactheap.h"
-#include "collect/heap/inject/implant.h"
+#include "collect/heap/implant.h"
 #include "collect/process/processes.h"
 
 #include "gasflame.skel.h"

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "collect/heap/inject/implant.h"
+#include "collect/heap/implant.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 

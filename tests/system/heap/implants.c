@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "collect/heap/blob/blob.h"
-#include "collect/heap/inject/implant.h"
+#include "collect/heap/implant.h"
 #include "elf/worker/worker.h"
 
 #include "loaded.h"

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "collect/heap/inject/ptracecall.h"
+#include "collect/inject/ptracecall.h"
 
 int main(int argc, char **argv)
 {

@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "collect/heap/inject/implant.h"
+#include "collect/heap/implant.h"
 #include "target/proc.h"
 
 #include "loaded.h"

@@ -1,4 +1,4 @@
-#include "collect/heap/inject/ptracecall.h"
+#include "collect/inject/ptracecall.h"
 
 #include <dirent.h>
 #include <errno.h>

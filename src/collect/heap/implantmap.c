@@ -1,4 +1,4 @@
-#include "collect/heap/inject/implantmap.h"
+#include "collect/heap/implantmap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "collect/heap/blob/blob.h"
-#include "collect/heap/inject/ptracecall.h"
+#include "collect/inject/ptracecall.h"
 #include "target/proc.h"
 
 #include "blob.image.h"

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/sanitized.h"
-#include "collect/heap/inject/gotslots.h"
+#include "collect/heap/gotslots.h"
 #include "elf/probe/allocator.h"
 #include "elf/worker/worker.h"
 

@@ -1,4 +1,4 @@
-#include "collect/heap/inject/remotemem.h"
+#include "collect/inject/remotemem.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
-#include "collect/heap/inject/ptracecall.h"
+#include "collect/inject/ptracecall.h"
 
 enum { LOOKED_AT = 256, TRIES = 3, MOST_SEIZED = 5, END_WAITS = 40000 };
 

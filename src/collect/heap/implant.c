@@ -1,4 +1,4 @@
-#include "collect/heap/inject/implant.h"
+#include "collect/heap/implant.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,10 +17,10 @@
 #include "base/file/fd.h"
 #include "base/mem.h"
 #include "collect/heap/blob/blob.h"
-#include "collect/heap/inject/gotslots.h"
-#include "collect/heap/inject/implantmap.h"
-#include "collect/heap/inject/ptracecall.h"
-#include "collect/heap/inject/remotemem.h"
+#include "collect/heap/gotslots.h"
+#include "collect/heap/implantmap.h"
+#include "collect/inject/ptracecall.h"
+#include "collect/inject/remotemem.h"
 #include "elf/probe/allocator.h"
 #include "target/proc.h"
 

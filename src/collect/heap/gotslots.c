@@ -1,4 +1,4 @@
-#include "collect/heap/inject/gotslots.h"
+#include "collect/heap/gotslots.h"
 
 #include <errno.h>
 #include <fcntl.h>
