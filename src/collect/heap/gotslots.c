@@ -252,7 +252,7 @@ int gotslots_find(pid_t pid, struct worker *w, struct gotslots *ret, struct err 
 	if (!maps.list.n)
 		return err_set(err, ESRCH, "process %d has ended, or its main thread has", pid);
 	for (size_t i = 0; i < maps.list.n; i++)
-		if (maps.list.v[i].inode && !str_starts(maps.list.v[i].path, "/memfd:" BLOB_NAME))
+		if (maps.list.v[i].inode && !str_starts(maps.list.v[i].path, "/memfd:" BLOB_NAMES))
 			read_module(&s, w, &maps.list.v[i]);
 	add_functions(&s);
 	for (size_t k = 0; k < s.modules.n; k++) {

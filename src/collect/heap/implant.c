@@ -18,9 +18,8 @@
 #include "base/mem.h"
 #include "collect/heap/blob/blob.h"
 #include "collect/heap/gotslots.h"
-#include "collect/heap/implantmap.h"
-#include "collect/inject/ptracecall.h"
-#include "collect/inject/remotemem.h"
+#include "collect/inject/blobkind.h"
+#include "collect/inject/hookset.h"
 #include "elf/probe/allocator.h"
 #include "target/proc.h"
 
@@ -30,7 +29,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-enum { PAGE = 4096, MAX_CONTROLS = 4, MOST_LEFT = 16, TRIES = 3 };
+enum { PAGE = 4096, MAX_CONTROLS = 4 };
 #define PAGES(n) (((n) + PAGE - 1) & ~(uint64_t)(PAGE - 1))
 
 _Static_assert((int)BLOB_SHAPES == (int)ALLOCATOR_SHAPES && (int)BLOB_FREE == (int)ALLOCATOR_FREE, "the same shapes");
@@ -40,17 +39,40 @@ const uint64_t implant_free_offsets[] = { BLOB_FREE_SEEN_AT, 0 };
 const uint64_t implant_exact_offsets[] = { BLOB_EXACT_SEEN_AT, 0 };
 
 struct implant {
-	pid_t pid;
-	int process;     /* a pidfd: whoever has the number later is not meant */
-	struct remotemem mem; /* of the program that it runs now */
-	struct implantmap map;
-	char path[64], allocators[128];
-	uint64_t stopped_ns;
-	struct ptracecall remote; /* of a program that stands at its beginning */
-	bool held;
+	struct hookset h;
+	struct blob_fixed *fixed;   /* of h */
+	struct blob_shared *shared;
+	char allocators[128];
 	uint64_t controls[MAX_CONTROLS];
 	struct gotslots found; /* before there were hooks */
 	bool has_found;
+};
+
+static bool is_hook(uint64_t offset)
+{
+	for (int shape = 0; shape < BLOB_SHAPES; shape++)
+		for (int k = 0; k < BLOB_EACH; k++)
+			if (offset == blob_hooks[shape][k])
+				return true;
+	return false;
+}
+
+static const struct blobkind kind = {
+	.name = BLOB_NAME,
+	.records = "the heap",
+	.magic = BLOB_MAGIC,
+	.version = BLOB_VERSION,
+	.image = blob_image,
+	.image_bytes = sizeof(blob_image),
+	.fixed_at = BLOB_FIXED_AT,
+	.local_at = BLOB_LOCAL_AT,
+	.shared_at = BLOB_SHARED_AT,
+	.setup_at = BLOB_SETUP_AT,
+	.fixed_bytes = sizeof(struct blob_fixed),
+	.shared_bytes = PAGES(sizeof(struct blob_shared)),
+	.slots_at = offsetof(struct blob_fixed, slots),
+	.slots_max = BLOB_SLOTS,
+	.is_hook = is_hook,
 };
 
 /* --- opening --- */
@@ -59,26 +81,8 @@ static struct implant *new_implant(pid_t pid)
 {
 	struct implant *i = mem_alloc(sizeof(*i));
 
-	i->pid = i->mem.pid = pid;
-	i->process = i->mem.file = i->mem.traced = i->map.image_file = i->map.shared_file = -1;
+	hookset_init(&i->h, &kind, pid);
 	return i;
-}
-
-/* Both are of the same process, for as long as we have them. */
-static int open_process(struct implant *i, struct err *err)
-{
-	_cleanup_free_ char *path = mem_printf("/proc/%d/mem", i->pid);
-
-	i->process = syscall(SYS_pidfd_open, i->pid, 0);
-	if (i->process >= 0)
-		i->mem.file = open(path, O_RDWR | O_CLOEXEC);
-	if (i->mem.file < 0 && (errno == ESRCH || errno == ENOENT))
-		return err_set(err, ESRCH, "process %d has no memory: it has ended, or is a thread of the kernel", i->pid);
-	if (i->mem.file < 0)
-		return err_errno(err, errno, "cannot open the memory of process %d", i->pid);
-	if (syscall(SYS_pidfd_send_signal, i->process, 0, NULL, 0) < 0 && errno == ESRCH)
-		return err_set(err, ESRCH, "process %d has ended", i->pid);
-	return 0;
 }
 
 /* Its files cannot be read any more then. */
@@ -86,50 +90,26 @@ static bool has_ended(const struct implant *i)
 {
 	_cleanup_(proc_maps_done) struct proc_maps maps = { 0 };
 
-	return proc_maps_read(i->pid, true, &maps) < 0 || !maps.list.n;
+	return proc_maps_read(i->h.pid, true, &maps) < 0 || !maps.list.n;
 }
 
 /* Whether there is anything to hook, before anything is changed. */
 static int find_slots(struct implant *i, struct worker *w, struct err *err)
 {
-	int r = gotslots_find(i->pid, w, &i->found, err);
+	int r = gotslots_find(i->h.pid, w, &i->found, err);
 
 	i->has_found = !r;
 	if (!r && i->found.direct)
 		r = err_set(err, ENOTSUP,
 			    "process %d has its allocator linked in and calls it directly, not through slots that could be "
-			    "redirected: `gasflame mem %d` and -e fault say where its memory grows", i->pid, i->pid);
+			    "redirected: `gasflame mem %d` and -e fault say where its memory grows", i->h.pid, i->h.pid);
 	if (!r && !i->found.slots.n && has_ended(i))
-		r = err_set(err, ESRCH, "process %d has ended meanwhile", i->pid);
+		r = err_set(err, ESRCH, "process %d has ended meanwhile", i->h.pid);
 	if (!r && !i->found.slots.n)
 		r = err_set(err, ENOTSUP,
 			    "process %d calls no allocator through a slot that we know: its allocator is linked in without symbols, "
-			    "or called directly; `gasflame mem %d` and -e fault say where its memory grows", i->pid, i->pid);
+			    "or called directly; `gasflame mem %d` and -e fault say where its memory grows", i->h.pid, i->h.pid);
 	return r;
-}
-
-/* Finds an implant that is there already; -ENOENT: none. The implant of a child of fork is disabled: it
- * has no memory to share. */
-static int find_existing(struct implant *i, bool any, struct err *err)
-{
-	int r;
-
-	for (int k = 0; k < MOST_LEFT; k++) {
-		r = implantmap_find(i->pid, i->mem.file, &i->map, err);
-		if (r || i->map.shared || any)
-			return r;
-		if (implant_unhook(i, err))
-			return err_prefix(err, "process %d has hooks of the process that it is a child of, which cannot be put back", i->pid);
-		implantmap_done(&i->map);
-	}
-	return err_set(err, EIO, "process %d has more hooks than we have ever made", i->pid);
-}
-
-static int find_made(struct implant *i, struct err *err)
-{
-	int r = implantmap_find(i->pid, i->mem.file, &i->map, err);
-
-	return r == -ENOENT || (!r && !i->map.shared) ? err_set(err, EIO, "our code is not where it was put in process %d", i->pid) : r;
 }
 
 static int opened(struct implant *i, int r, struct implant **ret)
@@ -138,7 +118,8 @@ static int opened(struct implant *i, int r, struct implant **ret)
 		implant_close(i);
 		return r;
 	}
-	snprintf(i->path, sizeof(i->path), "/proc/%d/fd/%d", getpid(), i->map.image_file);
+	i->fixed = (struct blob_fixed *)i->h.map.fixed;
+	i->shared = i->h.map.shared;
 	*ret = i;
 	return 0;
 }
@@ -146,15 +127,14 @@ static int opened(struct implant *i, int r, struct implant **ret)
 int implant_open(pid_t pid, struct worker *w, struct implant **ret, struct err *err)
 {
 	struct implant *i = new_implant(pid);
-	int r = open_process(i, err);
+	int r = hookset_open(&i->h, err);
 
-	r = r ?: find_existing(i, !w, err);
+	r = r ?: hookset_find(&i->h, !w, err);
 	if (r == -ENOENT && !w)
 		r = err_set(err, ENOENT, "process %d has no hooks of gasflame", pid);
 	if (r == -ENOENT && w) {
 		r = find_slots(i, w, err);
-		r = r ?: implantmap_make(pid, i->process, i->mem.file, &i->stopped_ns, err);
-		r = r ?: find_made(i, err);
+		r = r ?: hookset_make(&i->h, err);
 	}
 	return opened(i, r, ret);
 }
@@ -168,13 +148,11 @@ static int begin(pid_t pid, struct worker *w, int (*hold)(struct ptracecall *, p
 		 struct err *err)
 {
 	struct implant *i = new_implant(pid);
-	int r = hold(&i->remote, pid, err);
+	int r = hookset_hold(&i->h, hold, err);
 
-	i->held = !r;
-	r = r ?: open_process(i, err);
+	r = r ?: hookset_open(&i->h, err);
 	r = r ?: find_slots(i, w, err);
-	r = r ?: implantmap_make_by(&i->remote, i->process, i->mem.file, err);
-	r = r ?: find_made(i, err);
+	r = r ?: hookset_make(&i->h, err);
 	return opened(i, r, ret);
 }
 
@@ -190,63 +168,21 @@ int implant_begin_again(pid_t pid, struct worker *w, struct implant **ret, struc
 
 void implant_let_go(struct implant *i)
 {
-	if (i->held)
-		i->stopped_ns = ptracecall_go(&i->remote);
-	i->held = false;
+	hookset_let_go(&i->h);
 }
 
 bool implant_held(const struct implant *i)
 {
-	return i->held;
+	return i->h.held;
 }
 
 void implant_close(struct implant *i)
 {
 	if (!i)
 		return;
-	implant_let_go(i);
-	implantmap_done(&i->map);
-	fd_close(&i->process);
-	fd_close(&i->mem.file);
+	hookset_done(&i->h);
 	gotslots_done(&i->found);
 	free(i);
-}
-
-/* --- memory of the process --- */
-
-static int get(const struct implant *i, uint64_t address, void *ret, size_t n)
-{
-	return remotemem_get(&i->mem, address, ret, n);
-}
-
-static int put(const struct implant *i, uint64_t address, const void *data, size_t n)
-{
-	return remotemem_put(&i->mem, address, data, n);
-}
-
-static int set_active(struct implant *i, uint32_t active)
-{
-	return put(i, i->map.image + BLOB_LOCAL_AT, &active, sizeof(active));
-}
-
-/* Where a part of our copy of the fixed memory is in the process. There only we write it. */
-static uint64_t fixed_at(const struct implant *i, const void *part)
-{
-	return i->map.image + BLOB_FIXED_AT + ((const char *)part - (const char *)i->map.fixed);
-}
-
-static int put_fixed(struct implant *i, const void *part, size_t n)
-{
-	return put(i, fixed_at(i, part), part, n);
-}
-
-/* The fixed part and most slots are read-only in the process: whoever writes to them does so in a function for this. */
-static int write_by(struct implant *i, int (*write)(void *context), void *context, struct err *err)
-{
-	_Static_assert(offsetof(struct blob_fixed, real) >= REMOTEMEM_PROOF, "the head of the fixed part is the proof");
-
-	i->mem.is_tracer = i->held;
-	return remotemem_write(&i->mem, fixed_at(i, i->map.fixed), write, context, err);
 }
 
 /* --- slots --- */
@@ -254,7 +190,7 @@ static int write_by(struct implant *i, int (*write)(void *context), void *contex
 /* The hook that stands for a function, a new one if it has none yet. -ENOSPC: there are no more. */
 static int hook_for(struct implant *i, uint64_t function, enum allocator_shape shape, uint64_t *ret)
 {
-	uint64_t *real = i->map.fixed->real[shape];
+	uint64_t *real = i->fixed->real[shape];
 
 	for (int k = 0; k < BLOB_EACH; k++) {
 		int r = 0;
@@ -262,37 +198,14 @@ static int hook_for(struct implant *i, uint64_t function, enum allocator_shape s
 		if (real[k] && real[k] != function)
 			continue;
 		if (!real[k])
-			r = put(i, fixed_at(i, &real[k]), &function, sizeof(function));
+			r = hookset_put(&i->h, hookset_fixed_at(&i->h, &real[k]), &function, sizeof(function));
 		if (r < 0)
 			return r;
 		real[k] = function;
-		*ret = i->map.image + blob_hooks[shape][k];
+		*ret = i->h.map.image + blob_hooks[shape][k];
 		return 0;
 	}
 	return -ENOSPC;
-}
-
-/* Remembers the slot before it is changed: whoever comes after us must find it. 1: the process changed it meanwhile. */
-static int hook_slot(struct implant *i, const struct gotslots_slot *slot, uint64_t hook)
-{
-	struct blob_fixed *f = i->map.fixed;
-	uint64_t now;
-	int r;
-
-	if (f->slot_count >= BLOB_SLOTS || get(i, slot->address, &now, sizeof(now)))
-		return 0;
-	if (now != slot->value)
-		return 1;
-	f->slots[f->slot_count] = (struct blob_slot){ slot->address, slot->value, hook };
-	r = put_fixed(i, &f->slots[f->slot_count], sizeof(f->slots[0]));
-	if (r < 0)
-		return r;
-	f->slot_count++;
-	r = put_fixed(i, &f->slot_count, sizeof(f->slot_count));
-	r = r ?: put(i, slot->address, &hook, sizeof(hook));
-	if (r < 0)
-		f->slot_count--;
-	return r;
 }
 
 struct hooking {
@@ -313,7 +226,7 @@ static int hook_found(void *context)
 		uint64_t hook;
 		int r = hook_for(i, f->address, allocator_names[f->name].shape, &hook);
 
-		r = r ?: hook_slot(i, &found->slots.v[k], hook);
+		r = r ?: hookset_hook(&i->h, found->slots.v[k].address, found->slots.v[k].value, hook);
 		if (r == -EACCES)
 			return r;
 		h->changed += r > 0;
@@ -348,138 +261,51 @@ int implant_hook(struct implant *i, struct worker *w, struct err *err)
 
 	/* A slot that was found unfilled may have been filled since: then it is found again, unlike those that we changed. */
 	for (int tries = 0; tries < 3 && h.changed; tries++) {
-		int r = i->has_found ? 0 : gotslots_find(i->pid, w, &i->found, err);
+		int r = i->has_found ? 0 : gotslots_find(i->h.pid, w, &i->found, err);
 
 		i->has_found = false;
 		if (r < 0)
-			return i->map.fixed->slot_count ? (int)i->map.fixed->slot_count : r;
+			return i->fixed->head.slot_count ? (int)i->fixed->head.slot_count : r;
 		found = i->found.slots.n;
 		h.changed = 0;
-		r = found ? write_by(i, hook_found, &h, err) : 0;
+		r = found ? hookset_write(&i->h, hook_found, &h, err) : 0;
 		end_found(i);
 		if (r < 0)
 			return r;
 	}
-	if (found && !i->map.fixed->slot_count)
+	if (found && !i->fixed->head.slot_count)
 		return err_set(err, EAGAIN, "none of the %zu slots through which process %d calls its allocator could be changed: it changes "
-			       "them itself, or ends; try again", found, i->pid);
-	return i->map.fixed->slot_count;
+			       "them itself, or ends; try again", found, i->h.pid);
+	return i->fixed->head.slot_count;
 }
 
 int implant_hooked(const struct implant *i)
 {
-	uint64_t now;
-	int n = 0;
-
-	for (uint64_t k = 0; k < i->map.fixed->slot_count; k++)
-		n += !get(i, i->map.fixed->slots[k].address, &now, sizeof(now)) && now == i->map.fixed->slots[k].hook;
-	return n;
-}
-
-static const struct proc_mapping *mapping_of(const struct proc_maps *maps, uint64_t address)
-{
-	for (size_t k = 0; k < maps->list.n; k++)
-		if (address >= maps->list.v[k].start && address < maps->list.v[k].end)
-			return &maps->list.v[k];
-	return NULL;
-}
-
-/* Is it one of our hooks? What a gasflame before us wrote down was in the hands of the process since. */
-static bool is_hook(const struct implant *i, uint64_t address)
-{
-	for (int shape = 0; shape < BLOB_SHAPES; shape++)
-		for (int k = 0; k < BLOB_EACH; k++)
-			if (address == i->map.image + blob_hooks[shape][k])
-				return true;
-	return false;
-}
-
-/* 0: the slot does not hold our hook any more. */
-static int put_back(struct implant *i, const struct proc_maps *maps, const struct blob_slot *slot)
-{
-	const struct proc_mapping *code = mapping_of(maps, slot->original);
-	uint64_t now;
-
-	if (!is_hook(i, slot->hook))
-		return 0;
-	if (get(i, slot->address, &now, sizeof(now)))
-		return mapping_of(maps, slot->address) ? -EIO : 0; /* its library was unloaded, or the process is gone */
-	if (now != slot->hook)
-		return 0; /* somebody else's by now: not ours to change */
-	/* Of a process whose main thread has ended the kernel does not say what is mapped. */
-	if (maps->list.n && (!code || !code->executable))
-		return -EIO;
-	return put(i, slot->address, &slot->original, sizeof(slot->original));
-}
-
-struct unhooking {
-	struct implant *i;
-	struct proc_maps maps;
-	int left;
-};
-
-static int put_all_back(void *context)
-{
-	struct unhooking *u = context;
-	struct implant *i = u->i;
-	struct blob_fixed *f = i->map.fixed;
-	const uint64_t none = 0;
-	int r;
-
-	u->left = 0;
-	for (uint64_t k = f->slot_count; k-- > 0;) {
-		r = put_back(i, &u->maps, &f->slots[k]);
-		if (r == -EACCES)
-			return r;
-		u->left += r < 0;
-	}
-	if (u->left)
-		return 0;
-	r = put(i, fixed_at(i, &f->slot_count), &none, sizeof(none));
-	if (r != -EACCES)
-		f->slot_count = 0;
-	return r == -EACCES ? r : 0;
+	return hookset_hooked(&i->h);
 }
 
 int implant_unhook(struct implant *i, struct err *err)
 {
-	struct blob_fixed *f = i->map.fixed;
-	struct unhooking u = { .i = i };
-	int r = -EAGAIN, left = 0;
-
-	implant_deactivate(i);
-	for (int k = 0; f->slot_count && r && r != -ESRCH && k < TRIES; k++)
-		r = proc_maps_read(i->pid, false, &u.maps);
-	if (f->slot_count && r < 0 && r != -ESRCH) {
-		left = (int)f->slot_count;
-		err_errno(err, -r, "cannot read what process %d has mapped", i->pid);
-	} else if (f->slot_count && !r) {
-		r = write_by(i, put_all_back, &u, err);
-		left = r < 0 ? implant_hooked(i) : u.left;
-		if (!r && left)
-			err_set(err, EIO, "what was in them does not lead to code any more, or they cannot be read");
-	}
-	proc_maps_done(&u.maps);
-	return left;
+	return hookset_unhook(&i->h, err);
 }
 
 /* --- sampling --- */
 
 static uint64_t thread_at(const struct implant *i, uint32_t index)
 {
-	return i->map.image + BLOB_LOCAL_AT + offsetof(struct blob_local, exact.threads) + index * sizeof(struct exact_thread);
+	return i->h.map.image + BLOB_LOCAL_AT + offsetof(struct blob_local, exact.threads) + index * sizeof(struct exact_thread);
 }
 
 static int forget_threads(struct implant *i)
 {
 	static const struct exact_thread none[EXACT_THREADS];
 
-	return pwrite(i->mem.file, none, sizeof(none), thread_at(i, 0)) == sizeof(none) ? 0 : -EIO;
+	return pwrite(i->h.mem.file, none, sizeof(none), thread_at(i, 0)) == sizeof(none) ? 0 : -EIO;
 }
 
 bool implant_thread(const struct implant *i, uint32_t index, struct exact_thread *ret)
 {
-	return index < EXACT_THREADS && pread(i->mem.file, ret, sizeof(*ret), thread_at(i, index)) == sizeof(*ret);
+	return index < EXACT_THREADS && pread(i->h.mem.file, ret, sizeof(*ret), thread_at(i, index)) == sizeof(*ret);
 }
 
 void implant_set_stack(struct implant *i, uint32_t index, uint64_t low, uint64_t top)
@@ -488,106 +314,100 @@ void implant_set_stack(struct implant *i, uint32_t index, uint64_t low, uint64_t
 	const uint64_t low_at = at + offsetof(struct exact_thread, low), top_at = at + offsetof(struct exact_thread, top);
 
 	/* Never one's begin with another's end. */
-	if (index < EXACT_THREADS && pwrite(i->mem.file, &none, sizeof(none), top_at) == sizeof(none) &&
-	    pwrite(i->mem.file, &low, sizeof(low), low_at) == sizeof(low) &&
-	    pwrite(i->mem.file, &top, sizeof(top), top_at) != sizeof(top))
-		pwrite(i->mem.file, &none, sizeof(none), top_at);
+	if (index < EXACT_THREADS && pwrite(i->h.mem.file, &none, sizeof(none), top_at) == sizeof(none) &&
+	    pwrite(i->h.mem.file, &low, sizeof(low), low_at) == sizeof(low) &&
+	    pwrite(i->h.mem.file, &top, sizeof(top), top_at) != sizeof(top))
+		pwrite(i->h.mem.file, &none, sizeof(none), top_at);
 }
 
 static int write_settings(void *context)
 {
 	struct implant *i = context;
-	const struct blob_fixed *f = i->map.fixed;
+	const struct blob_fixed *f = i->fixed;
 
-	return put_fixed(i, &f->interval_bytes, offsetof(struct blob_fixed, pad) - offsetof(struct blob_fixed, interval_bytes));
+	return hookset_put_fixed(&i->h, &f->interval_bytes, offsetof(struct blob_fixed, pad) - offsetof(struct blob_fixed, interval_bytes));
 }
 
 int implant_activate(struct implant *i, uint64_t interval_bytes, struct err *err)
 {
 	const uint64_t from = offsetof(struct blob_shared, threads);
-	struct blob_shared *s = i->map.shared;
-	struct blob_fixed *f = i->map.fixed;
+	struct blob_shared *s = i->shared;
+	struct blob_fixed *f = i->fixed;
 	/* A thread that is still on its way out of a hook may write its event once more: it must not look like a new one. */
 	uint64_t ticket = __atomic_load_n(&s->exact.head, __ATOMIC_RELAXED) + 2 * EXACT_EVENTS;
-	int r = set_active(i, BLOB_PASS_ON);
+	int r = hookset_set_active(&i->h, BLOB_PASS_ON);
 
 	f->interval_bytes = interval_bytes;
 	if (getrandom(&f->seed, sizeof(f->seed), 0) != sizeof(f->seed))
-		f->seed = i->map.image ^ getpid();
+		f->seed = i->h.map.image ^ getpid();
 	f->recordings++;
 	if (interval_bytes <= 1)
 		r = r ?: forget_threads(i);
 	if (r < 0)
-		return err_errno(err, -r, "cannot write to process %d", i->pid);
-	r = write_by(i, write_settings, i, err);
+		return err_errno(err, -r, "cannot write to process %d", i->h.pid);
+	r = hookset_write(&i->h, write_settings, i, err);
 	if (r < 0)
 		return r;
 	/* All that follows becomes zeros, and takes no memory until it is used. */
-	if (fallocate(i->map.shared_file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, PAGES(from), PAGES(sizeof(*s)) - PAGES(from)) < 0)
-		return err_errno(err, errno, "cannot clear our memory in process %d", i->pid);
+	if (fallocate(i->h.map.shared_file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, PAGES(from), PAGES(sizeof(*s)) - PAGES(from)) < 0)
+		return err_errno(err, errno, "cannot clear our memory in process %d", i->h.pid);
 	memset(s->threads, 0, PAGES(from) - from);
 	s->exact.head = s->exact.tail = ticket;
 	/* Stacks that threads remember belong to another recording then. */
 	s->exact.generation = f->recordings << 20;
 	s->full = s->silence = 0;
-	r = set_active(i, interval_bytes <= 1 ? BLOB_EXACT : BLOB_SAMPLE);
-	return r < 0 ? err_errno(err, -r, "cannot write to process %d", i->pid) : 0;
+	r = hookset_set_active(&i->h, interval_bytes <= 1 ? BLOB_EXACT : BLOB_SAMPLE);
+	return r < 0 ? err_errno(err, -r, "cannot write to process %d", i->h.pid) : 0;
 }
 
 int implant_set_interval(struct implant *i, uint64_t interval_bytes, struct err *err)
 {
-	i->map.fixed->interval_bytes = interval_bytes;
-	return write_by(i, write_settings, i, err);
+	i->fixed->interval_bytes = interval_bytes;
+	return hookset_write(&i->h, write_settings, i, err);
 }
 
 void implant_populate(struct implant *i)
 {
 	/* Before 5.14 the process makes it. What a thread remembers is made when it does. */
-	madvise(i->map.shared, i->map.fixed->interval_bytes <= 1 ? PAGES(sizeof(*i->map.shared)) : offsetof(struct blob_shared, exact),
+	madvise(i->shared, i->fixed->interval_bytes <= 1 ? PAGES(sizeof(*i->shared)) : offsetof(struct blob_shared, exact),
 		MADV_POPULATE_WRITE);
 }
 
 void implant_alive(struct implant *i)
 {
-	__atomic_store_n(&i->map.shared->silence, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&i->shared->silence, 0, __ATOMIC_RELAXED);
 }
 
 void implant_deactivate(struct implant *i)
 {
-	set_active(i, BLOB_PASS_ON);
+	hookset_set_active(&i->h, BLOB_PASS_ON);
 }
 
 bool implant_gone(const struct implant *i)
 {
-	char byte;
-
-	/* Our descriptor is of the memory that it had then, which ends with it. */
-	return pread(i->mem.file, &byte, 1, i->map.image) != 1;
+	return hookset_gone(&i->h);
 }
 
 bool implant_replaced(const struct implant *i)
 {
-	_cleanup_(proc_maps_done) struct proc_maps maps = { 0 };
-
-	/* A dying process has no memory at all. */
-	return implant_gone(i) && proc_maps_read(i->pid, false, &maps) >= 0 && maps.list.n;
+	return hookset_replaced(&i->h);
 }
 
 struct blob_shared *implant_shared(struct implant *i)
 {
-	return i->map.shared;
+	return i->shared;
 }
 
 void implant_totals(const struct implant *i, uint64_t *ret_count, uint64_t *ret_bytes)
 {
-	*ret_count = i->map.shared->exact.stray_count;
-	*ret_bytes = i->map.shared->exact.stray_bytes;
+	*ret_count = i->shared->exact.stray_count;
+	*ret_bytes = i->shared->exact.stray_bytes;
 	for (int k = 0; k < EXACT_THREADS; k++) {
-		*ret_count += i->map.shared->exact.counts[k].count;
-		*ret_bytes += i->map.shared->exact.counts[k].bytes;
+		*ret_count += i->shared->exact.counts[k].count;
+		*ret_bytes += i->shared->exact.counts[k].bytes;
 	}
 	for (int k = 0; k < BLOB_THREADS; k++) {
-		const struct blob_thread *t = &i->map.shared->threads[k];
+		const struct blob_thread *t = &i->shared->threads[k];
 
 		*ret_count += t->count;
 		*ret_bytes += t->bytes + t->drawn - t->countdown;
@@ -601,12 +421,12 @@ const char *implant_allocators(const struct implant *i)
 
 uint64_t implant_stopped_ns(const struct implant *i)
 {
-	return i->stopped_ns;
+	return i->h.stopped_ns;
 }
 
 const char *implant_path(const struct implant *i)
 {
-	return i->path;
+	return i->h.path;
 }
 
 /* --- orders to jemalloc --- */
@@ -628,7 +448,7 @@ void implant_interrupt(void)
 
 static int await_answer(struct implant *i, uint64_t wait_ns, struct err *err)
 {
-	uint32_t *state = &i->map.shared->answer.state, asked = BLOB_ASKED;
+	uint32_t *state = &i->shared->answer.state, asked = BLOB_ASKED;
 	uint64_t began = clock_mono_ns();
 
 	for (;;) {
@@ -637,18 +457,18 @@ static int await_answer(struct implant *i, uint64_t wait_ns, struct err *err)
 
 		if (now == BLOB_ANSWERED)
 			return 0;
-		if (syscall(SYS_pidfd_send_signal, i->process, 0, NULL, 0) < 0 && errno == ESRCH)
-			return err_set(err, ESRCH, "process %d has ended", i->pid);
+		if (syscall(SYS_pidfd_send_signal, i->h.process, 0, NULL, 0) < 0 && errno == ESRCH)
+			return err_set(err, ESRCH, "process %d has ended", i->h.pid);
 		if (now == BLOB_ASKED && waited > wait_ns &&
 		    __atomic_compare_exchange_n(state, &asked, BLOB_IDLE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return err_set(err, ETIMEDOUT, "process %d allocated nothing for %.0f s, and only then can jemalloc be asked: "
-				       "give it something to do", i->pid, wait_ns / 1e9);
+				       "give it something to do", i->h.pid, wait_ns / 1e9);
 		if (waited > wait_ns + answer_ns)
-			return err_set(err, ETIMEDOUT, "jemalloc of process %d does not answer", i->pid);
+			return err_set(err, ETIMEDOUT, "jemalloc of process %d does not answer", i->h.pid);
 		if (interrupted && now == BLOB_ASKED &&
 		    __atomic_compare_exchange_n(state, &asked, BLOB_IDLE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
 			interrupted = 0;
-			return err_set(err, EINTR, "interrupted before jemalloc of process %d could be asked", i->pid);
+			return err_set(err, EINTR, "interrupted before jemalloc of process %d could be asked", i->h.pid);
 		}
 		usleep(waited < 10000000 ? 100 : 1000);
 		asked = BLOB_ASKED; /* the exchange may have changed it */
@@ -663,11 +483,11 @@ bool implant_gave_up(int r)
 /* An order that nobody works on any more; NULL: somebody does. */
 static struct blob_order *new_order(struct implant *i, uint64_t function, struct err *err)
 {
-	struct blob_answer *a = &i->map.shared->answer;
-	struct blob_order *o = &i->map.fixed->order;
+	struct blob_answer *a = &i->shared->answer;
+	struct blob_order *o = &i->fixed->order;
 
 	if (__atomic_load_n(&a->state, __ATOMIC_ACQUIRE) == BLOB_TAKEN) {
-		err_set(err, EBUSY, "process %d still does what it was asked for before", i->pid);
+		err_set(err, EBUSY, "process %d still does what it was asked for before", i->h.pid);
 		return NULL;
 	}
 	__atomic_store_n(&a->state, BLOB_IDLE, __ATOMIC_RELEASE);
@@ -681,23 +501,23 @@ static int write_order(void *context)
 {
 	struct implant *i = context;
 
-	return put_fixed(i, &i->map.fixed->order, sizeof(i->map.fixed->order));
+	return hookset_put_fixed(&i->h, &i->fixed->order, sizeof(i->fixed->order));
 }
 
 static int withdraw_order(void *context)
 {
 	struct implant *i = context;
 
-	return put_fixed(i, &i->map.fixed->order.function, sizeof(i->map.fixed->order.function));
+	return hookset_put_fixed(&i->h, &i->fixed->order.function, sizeof(i->fixed->order.function));
 }
 
 /* Until it is answered. mallctl()'s own error as a negative number. */
 static int send_order(struct implant *i, uint64_t wait_ns, struct err *err)
 {
-	struct blob_answer *a = &i->map.shared->answer;
-	struct blob_order *o = &i->map.fixed->order;
+	struct blob_answer *a = &i->shared->answer;
+	struct blob_order *o = &i->fixed->order;
 	int32_t result;
-	int r = write_by(i, write_order, i, err);
+	int r = hookset_write(&i->h, write_order, i, err);
 
 	if (r < 0)
 		return r;
@@ -711,7 +531,7 @@ static int send_order(struct implant *i, uint64_t wait_ns, struct err *err)
 		return r;
 	/* A later write there has no effect: the request is withdrawn. */
 	o->function = 0;
-	write_by(i, withdraw_order, i, NULL);
+	hookset_write(&i->h, withdraw_order, i, NULL);
 	__atomic_store_n(&a->state, BLOB_IDLE, __ATOMIC_RELEASE);
 	result = __atomic_load_n(&a->result, __ATOMIC_RELAXED);
 	return result < 0 || result >= PAGE ? -EIO : -result;
@@ -720,7 +540,7 @@ static int send_order(struct implant *i, uint64_t wait_ns, struct err *err)
 int implant_control(struct implant *i, uint64_t function, const struct implant_control *c, uint64_t wait_ns, struct err *err)
 {
 	struct blob_order *o = new_order(i, function, err);
-	const struct blob_answer *a = &i->map.shared->answer;
+	const struct blob_answer *a = &i->shared->answer;
 	int r;
 
 	if (!o)
@@ -758,6 +578,6 @@ int implant_control_many(struct implant *i, uint64_t function, const struct impl
 	o->old_size = m->width;
 	r = send_order(i, wait_ns, err);
 	if (!r)
-		memcpy(values, i->map.shared->answer.values, m->count * sizeof(*values));
+		memcpy(values, i->shared->answer.values, m->count * sizeof(*values));
 	return r;
 }

@@ -214,7 +214,7 @@ int ptracecall_refused(pid_t pid, pid_t tid, int code, struct err *err)
 
 	if (tracer)
 		return err_set(err, EPERM, "process %d is traced by process %d (%s): one debugger at a time; end that, or use "
-			       "`gasflame mem %d` and -e alloc, which need none", pid, tracer,
+			       "`gasflame mem %d`, -e cpu or -e alloc, which need none", pid, tracer,
 			       proc_stat(tracer, &s) ? "gone meanwhile" : s.name, pid);
 	/* The kernel says the same of a thread that is about to end. */
 	if (code == ESRCH || (code == EPERM && (read_task(pid, tid, &task) < 0 || task.ended)))
@@ -246,7 +246,7 @@ static int check_thread(struct ptracecall *r, struct err *err)
 		return err_set(err, ENOTSUP, "process %d ignores SIGTRAP, and stopping it would change that", r->pid);
 	if (ptrace(PTRACE_SETOPTIONS, r->tid, 0, PTRACE_O_SUSPEND_SECCOMP) < 0 && task.filtered)
 		return err_set(err, EPERM, "process %d is under a seccomp filter, and the kernel does not let us put it "
-			       "aside: run as root, or use `gasflame mem` and -e alloc, which change nothing in it", r->pid);
+			       "aside: run as root, or use `gasflame mem`, -e cpu or -e alloc, which change nothing in it", r->pid);
 	return 0;
 }
 
@@ -349,8 +349,8 @@ static int stop_thread(struct ptracecall *r, pid_t pid, struct err *err)
 	}
 	if (r->saved.cs != 0x33) {
 		ptracecall_go(r);
-		return err_set(err, ENOTSUP, "process %d is a 32-bit program, for which there are no hooks: `gasflame mem %d` says where its "
-			       "memory is, and -e fault where it grows", pid, pid);
+		return err_set(err, ENOTSUP, "process %d is a 32-bit program, for which there are no hooks: `gasflame mem %d`, -e cpu and "
+			       "-e fault need none", pid, pid);
 	}
 	leave_sequence(r);
 	return 0;

@@ -39,10 +39,11 @@
 #include <stdint.h>
 
 #include "collect/heap/blob/exact.h"
+#include "collect/inject/blobhead.h"
 
 #define BLOB_MAGIC   0x62666c6748656170ULL
 #define BLOB_VERSION 6
-#define BLOB_NAME    "gasflame-heap" /* of the memfds */
+#define BLOB_NAME    BLOB_NAMES "heap" /* of the memfds */
 
 /* How a function takes its size; for each, so many functions can be hooked. */
 enum blob_shape {
@@ -83,11 +84,6 @@ struct blob_object {
 	uint64_t stamp;
 };
 
-/* A slot that points to a hook, and what was there before. */
-struct blob_slot {
-	uint64_t address, original, hook;
-};
-
 /*
  * A call of jemalloc's mallctl() that gasflame asks for: the next allocation that comes to sampler.c makes it, when it
  * is done. There no lock of the allocator is held. The order is in the fixed part, the answer in the shared one.
@@ -116,12 +112,10 @@ struct blob_answer {
 };
 
 struct blob_fixed {
-	uint64_t magic;             /* last of all: without it nothing leads here */
-	uint32_t version, size;     /* of this struct */
-	uint64_t image, slot_count; /* address of the image in the target */
-	uint64_t interval_bytes;    /* mean distance of samples, for those drawn from now on; 1 or less: every allocation */
+	struct blob_head head;
+	uint64_t interval_bytes; /* mean distance of samples, for those drawn from now on; 1 or less: every allocation */
 	uint64_t seed;
-	uint64_t recordings;        /* that there were */
+	uint64_t recordings; /* that there were */
 	uint64_t pad;
 	uint64_t real[BLOB_SHAPES][BLOB_EACH]; /* the functions that the hooks stand for */
 	struct blob_order order;

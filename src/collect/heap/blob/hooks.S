@@ -7,6 +7,7 @@
  * entry, so that it is unwound like that of any function's first instruction.
  */
 #include "blob.h"
+#include "collect/inject/blobsetup.h"
 
 	.hidden blob_fixed, blob_local, blob_shared, blob_alloc, blob_free
 	.text
@@ -48,46 +49,14 @@ blob_free_seen:
 	.cfi_endproc
 	.size blob_free_seen, . - blob_free_seen
 
-/*
- * Maps what follows the image, once that is there itself: rdi the file of the shared part, rsi how long that is. Runs in
- * a thread that was stopped, which gasflame waits for at the end; rax is 0, or what went wrong. All registers are
- * ours. No child of fork may have the shared part, nor the state that makes hooks use it.
- */
+/* Maps what follows the image: rax is 0 at the end, or what went wrong. */
 	.globl blob_setup
 	.type blob_setup, @function
 	.p2align 4
 blob_setup:
 	.cfi_startproc
 	.cfi_undefined rip
-	movq %rsi, %r12
-	movq %rdi, %r8
-	leaq blob_shared(%rip), %rdi
-	movl $3, %edx		/* PROT_READ | PROT_WRITE */
-	movl $0x11, %r10d	/* MAP_SHARED | MAP_FIXED */
-	xorl %r9d, %r9d
-	movl $9, %eax		/* mmap */
-	syscall
-	cmpq $-4096, %rax
-	ja 1f
-	movq %rax, %rdi
-	movq %r12, %rsi
-	movl $10, %edx		/* MADV_DONTFORK */
-	movl $28, %eax		/* madvise */
-	syscall
-	testq %rax, %rax
-	jne 1f
-	leaq blob_local(%rip), %rdi
-	movl $BLOB_LOCAL_BYTES, %esi
-	movl $3, %edx
-	movl $10, %eax		/* mprotect */
-	syscall
-	testq %rax, %rax
-	jne 1f
-	leaq blob_local(%rip), %rdi
-	movl $BLOB_LOCAL_BYTES, %esi
-	movl $18, %edx		/* MADV_WIPEONFORK */
-	movl $28, %eax
-	syscall
+	BLOB_MAP_PARTS blob_local BLOB_LOCAL_BYTES blob_shared 1f
 1:	int3
 	.cfi_endproc
 	.size blob_setup, . - blob_setup

@@ -8,53 +8,13 @@
 #include "blob.h"
 
 #include "blobcode.h"
-
-enum { LOG_BITS = 28 };
-
-static uint64_t next_random(struct blob_thread *t)
-{
-	uint64_t x = t->random;
-
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	t->random = x;
-	return x;
-}
-
-/* log2 of a number from 2^31 to below 2^32, less 31: its bits, by squaring. */
-static uint64_t log2_fraction(uint64_t m)
-{
-	uint64_t bits = 0;
-
-	for (int i = 0; i < LOG_BITS; i++) {
-		m = m * m >> 31;
-		bits <<= 1;
-		if (m >> 32) {
-			m >>= 1;
-			bits |= 1;
-		}
-	}
-	return bits;
-}
-
-/* The bytes to the next sample: exponential, so that each byte is as likely as any other, whatever came before. */
-static int64_t draw(struct blob_thread *t)
-{
-	uint64_t u = next_random(t) | 1, minus_log2;
-	int zeros = __builtin_clzll(u);
-	unsigned __int128 bytes;
-
-	minus_log2 = ((uint64_t)(zeros + 1) << LOG_BITS) - log2_fraction(u << zeros >> 32);
-	bytes = (unsigned __int128)minus_log2 * t->interval;
-	return (bytes * 0xb17217f7 >> (32 + LOG_BITS)) + 1; /* times ln 2 */
-}
+#include "collect/inject/blobdraw.h"
 
 static void restart(struct blob_thread *t)
 {
 	t->bytes += t->drawn - t->countdown;
 	t->interval = *(const volatile uint64_t *)&blob_fixed.interval_bytes;
-	t->drawn = t->countdown = draw(t);
+	t->drawn = t->countdown = blob_draw(&t->random, t->interval);
 }
 
 /* The state of this thread. One that another thread had is taken over as it is: a countdown knows no past. */
@@ -64,7 +24,7 @@ static struct blob_thread *state_of(uint64_t pointer)
 
 	if (!t->random) {
 		t->random = (pointer ^ blob_fixed.seed) * 0x9e3779b97f4a7c15ULL | 1;
-		next_random(t);
+		blob_random(&t->random);
 		restart(t);
 	}
 	t->owner = pointer;

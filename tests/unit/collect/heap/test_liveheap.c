@@ -140,7 +140,7 @@ static struct blob_thread *fresh_thread(uint64_t interval, uint64_t seed)
 	blob_fixed.interval_bytes = interval;
 	t->random = seed * 0x9e3779b97f4a7c15ULL | 1;
 	for (int i = 0; i < 8; i++)
-		next_random(t);
+		blob_random(&t->random);
 	restart(t);
 	t->bytes = 0;
 	return t;
@@ -155,7 +155,7 @@ static void distances(void **state)
 	int beyond[4] = { 0 };
 
 	for (int i = 0; i < N; i++) {
-		int64_t d = draw(t);
+		int64_t d = blob_draw(&t->random, t->interval);
 
 		assert_true(d > 0);
 		sum += d;

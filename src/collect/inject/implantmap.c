@@ -1,4 +1,4 @@
-#include "collect/heap/implantmap.h"
+#include "collect/inject/implantmap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,11 +20,10 @@
 #include "base/file/fd.h"
 #include "base/mem.h"
 #include "base/text/str.h"
-#include "collect/heap/blob/blob.h"
+#include "collect/inject/blobhead.h"
+#include "collect/inject/blobkind.h"
 #include "collect/inject/ptracecall.h"
 #include "target/proc.h"
-
-#include "blob.image.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x8U
@@ -45,9 +44,6 @@ enum {
 	SHARED_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
 	IMAGE_SEALS = SHARED_SEALS | F_SEAL_WRITE,
 };
-#define PAGES(n) (((n) + PAGE - 1) & ~(uint64_t)(PAGE - 1))
-#define SHARED_BYTES PAGES(sizeof(struct blob_shared))
-#define TOTAL_BYTES  (BLOB_SHARED_AT + SHARED_BYTES)
 
 /* --- files that may be anything --- */
 
@@ -88,17 +84,17 @@ static bool is_sealed(int fd, int wanted, int unwanted, uint64_t size)
 	       (uint64_t)st.st_size == size && st.st_dev == memfd_device();
 }
 
-static bool has_our_code(int fd)
+static bool has_our_code(const struct blobkind *k, int fd)
 {
-	_cleanup_free_ char *now = mem_alloc(sizeof(blob_image));
+	_cleanup_free_ char *now = mem_alloc(k->image_bytes);
 
-	return is_sealed(fd, IMAGE_SEALS, 0, sizeof(blob_image)) &&
-	       pread(fd, now, sizeof(blob_image), 0) == sizeof(blob_image) && !memcmp(now, blob_image, sizeof(blob_image));
+	return is_sealed(fd, IMAGE_SEALS, 0, k->image_bytes) &&
+	       pread(fd, now, k->image_bytes, 0) == (ssize_t)k->image_bytes && !memcmp(now, k->image, k->image_bytes);
 }
 
-static bool is_our_shared(int fd)
+static bool is_our_shared(const struct blobkind *k, int fd)
 {
-	return is_sealed(fd, SHARED_SEALS, F_SEAL_WRITE | F_SEAL_FUTURE_WRITE, SHARED_BYTES);
+	return is_sealed(fd, SHARED_SEALS, F_SEAL_WRITE | F_SEAL_FUTURE_WRITE, k->shared_bytes);
 }
 
 static char *map_files_path(pid_t pid, uint64_t start, uint64_t end)
@@ -120,6 +116,7 @@ static bool is_mapped(pid_t pid, uint64_t start, uint64_t end, int fd)
 /* --- the operation --- */
 
 struct operation {
+	const struct blobkind *kind;
 	struct ptracecall *r;
 	int pidfd, memory;
 	int own;         /* the memory as the file of the stopped thread, -1: was not needed yet */
@@ -199,7 +196,7 @@ static int exchanged(const struct operation *o, struct err *err)
 static int make_memfd(struct operation *o, unsigned wanted, struct err *err)
 {
 	const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	uint64_t name = o->base + BLOB_FIXED_AT;
+	uint64_t name = o->base + o->kind->fixed_at;
 
 	o->number = ptracecall_call(o->r, SYS_memfd_create, name, flags | wanted, 0, 0, 0, 0);
 	if (o->number == -EINVAL) /* before 6.3 */
@@ -223,24 +220,25 @@ static int changed(const struct operation *o, struct err *err)
 
 static int map_image(struct operation *o, struct err *err)
 {
+	const struct blobkind *k = o->kind;
 	int64_t at;
 	int e = make_memfd(o, MFD_EXEC, err);
 
 	if (e < 0)
 		return e;
 	/* A part of it would be found out below. */
-	if (pwrite(o->file, blob_image, sizeof(blob_image), 0) < 0)
+	if (pwrite(o->file, k->image, k->image_bytes, 0) < 0)
 		return err_errno(err, errno, "cannot write our code for process %d", o->r->pid);
 	/* From here on nobody can change it; somebody may have done so before. */
-	if (fcntl(o->file, F_ADD_SEALS, IMAGE_SEALS) < 0 || !has_our_code(o->file))
+	if (fcntl(o->file, F_ADD_SEALS, IMAGE_SEALS) < 0 || !has_our_code(k, o->file))
 		return changed(o, err);
-	at = ptracecall_call(o->r, SYS_mmap, o->base, BLOB_FIXED_AT, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED,
-	                     o->number, 0);
+	at = ptracecall_call(o->r, SYS_mmap, o->base, k->fixed_at, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED,
+			     o->number, 0);
 	if (at == -EBADF)
 		return exchanged(o, err);
 	if (failed(at))
 		return err_errno(err, -at, "process %d cannot map our code", o->r->pid);
-	if (!is_mapped(o->r->pid, o->base, o->base + BLOB_FIXED_AT, o->file))
+	if (!is_mapped(o->r->pid, o->base, o->base + k->fixed_at, o->file))
 		return changed(o, err);
 	close_there(o);
 	return 0;
@@ -248,21 +246,24 @@ static int map_image(struct operation *o, struct err *err)
 
 static int map_shared(struct operation *o, struct err *err)
 {
-	uint64_t at = o->base + BLOB_SHARED_AT;
+	const struct blobkind *k = o->kind;
+	uint64_t at = o->base + k->shared_at;
 	int64_t e = make_memfd(o, MFD_NOEXEC_SEAL, err);
 
 	if (e < 0)
 		return e;
-	if (ftruncate(o->file, SHARED_BYTES) < 0)
-		return err_errno(err, errno, "cannot make room for the samples of process %d", o->r->pid);
-	if (fcntl(o->file, F_ADD_SEALS, SHARED_SEALS) < 0 || !is_our_shared(o->file))
+	if (ftruncate(o->file, k->shared_bytes) < 0)
+		return err_errno(err, errno, "cannot make room for the figures of process %d", o->r->pid);
+	if (fcntl(o->file, F_ADD_SEALS, SHARED_SEALS) < 0 || !is_our_shared(k, o->file))
 		return changed(o, err);
-	e = ptracecall_run(o->r, o->base + BLOB_SETUP_AT, o->number, SHARED_BYTES, 0, 0);
+	e = ptracecall_run(o->r, o->base + k->setup_at, o->number, k->shared_bytes, 0, 0);
 	if (e == -EBADF || e == -EACCES)
 		return exchanged(o, err);
+	if (e == 1 && k->refused)
+		return err_set(err, ENOTSUP, "process %d %s", o->r->pid, k->refused);
 	if (e)
 		return err_errno(err, failed(e) ? -e : EIO, "process %d cannot map our memory", o->r->pid);
-	if (!is_mapped(o->r->pid, at, at + SHARED_BYTES, o->file))
+	if (!is_mapped(o->r->pid, at, at + k->shared_bytes, o->file))
 		return changed(o, err);
 	close_there(o);
 	return 0;
@@ -271,29 +272,24 @@ static int map_shared(struct operation *o, struct err *err)
 /* The last of it: whoever finds this finds all. */
 static int write_head(struct operation *o, struct err *err)
 {
-	_cleanup_free_ struct blob_fixed *f = mem_alloc(sizeof(*f));
-	const size_t head = offsetof(struct blob_fixed, real);
+	const struct blobkind *k = o->kind;
+	const struct blob_head head = { .magic = k->magic, .version = k->version, .size = k->fixed_bytes, .image = o->base };
 
-	f->magic = BLOB_MAGIC;
-	f->version = BLOB_VERSION;
-	f->size = sizeof(*f);
-	f->image = o->base;
-	return put(o, o->base + BLOB_FIXED_AT, f, head) ? changed(o, err) : 0;
+	return put(o, o->base + k->fixed_at, &head, sizeof(head)) ? changed(o, err) : 0;
 }
 
-int implantmap_make_by(struct ptracecall *r, int pidfd, int memory, struct err *err)
+int implantmap_make_by(const struct blobkind *kind, struct ptracecall *r, int pidfd, int memory, struct err *err)
 {
-	static const char name[] = BLOB_NAME;
-	struct operation o = { .r = r, .pidfd = pidfd, .memory = memory, .own = -1, .number = -1, .file = -1 };
-	int64_t at =
-		ptracecall_call(r, SYS_mmap, 0, TOTAL_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct operation o = { .kind = kind, .r = r, .pidfd = pidfd, .memory = memory, .own = -1, .number = -1, .file = -1 };
+	const size_t total = kind->shared_at + kind->shared_bytes;
+	int64_t at = ptracecall_call(r, SYS_mmap, 0, total, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	int e = 0;
 
 	if (failed(at))
 		return err_errno(err, -at, "process %d cannot map memory for us", r->pid);
 	o.base = at;
 	/* Also the proof that the memory is still that of the program which is stopped: an exec may have come between. */
-	e = put(&o, o.base + BLOB_FIXED_AT, name, sizeof(name));
+	e = put(&o, o.base + kind->fixed_at, kind->name, strlen(kind->name) + 1);
 	if (e == -EACCES)
 		ptracecall_readonly(r->pid, err);
 	else if (e < 0)
@@ -305,7 +301,7 @@ int implantmap_make_by(struct ptracecall *r, int pidfd, int memory, struct err *
 	close_there(&o);
 	/* Nothing leads there yet. */
 	if (e < 0)
-		ptracecall_call(r, SYS_munmap, o.base, TOTAL_BYTES, 0, 0, 0, 0);
+		ptracecall_call(r, SYS_munmap, o.base, total, 0, 0, 0, 0);
 	fd_close(&o.own);
 	return e;
 }
@@ -320,7 +316,7 @@ struct report {
  * The part during which the process must not be left alone: a child of its own session does it, so
  * that whatever becomes of gasflame, a thread that was stopped goes on as it was.
  */
-static void operate(pid_t pid, int pidfd, int memory, int out)
+static void operate(const struct blobkind *kind, pid_t pid, int pidfd, int memory, int out)
 {
 	_cleanup_fd_ int adjust = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	struct report s = { 0 };
@@ -333,13 +329,14 @@ static void operate(pid_t pid, int pidfd, int memory, int out)
 	setsid();
 	s.result = ptracecall_stop(&r, pid, &s.err);
 	if (!s.result) {
-		s.result = implantmap_make_by(&r, pidfd, memory, &s.err);
+		s.result = implantmap_make_by(kind, &r, pidfd, memory, &s.err);
 		s.stopped_ns = ptracecall_go(&r);
 	}
 	fd_write_all(out, &s, sizeof(s));
 }
 
-int implantmap_make(pid_t pid, int pidfd, int memory, uint64_t *ret_stopped_ns, struct err *err)
+int implantmap_make(const struct blobkind *kind, pid_t pid, int pidfd, int memory, uint64_t *ret_stopped_ns,
+		    struct err *err)
 {
 	struct report s = { 0 };
 	int ends[2];
@@ -349,7 +346,7 @@ int implantmap_make(pid_t pid, int pidfd, int memory, uint64_t *ret_stopped_ns, 
 		return err_errno(err, errno, "cannot make a pipe");
 	child = fork();
 	if (!child) {
-		operate(pid, pidfd, memory, ends[1]);
+		operate(kind, pid, pidfd, memory, ends[1]);
 		_exit(0);
 	}
 	close(ends[1]);
@@ -392,43 +389,45 @@ static int open_mapped(pid_t pid, const struct proc_mapping *m, int flags)
 /* -ENOENT: nobody finished it. */
 static int read_fixed(int memory, const struct proc_maps *maps, struct implantmap *m)
 {
-	struct blob_fixed *f = m->fixed;
-	uint64_t at = m->image + BLOB_FIXED_AT;
+	const struct blobkind *k = m->kind;
+	struct blob_head *f = m->fixed;
+	uint64_t at = m->image + k->fixed_at;
 	bool mapped = false;
 
-	for (size_t k = 0; k < maps->list.n && !mapped; k++)
-		mapped = at >= maps->list.v[k].start && at < maps->list.v[k].end;
-	if (pread(memory, f, sizeof(*f), at) != sizeof(*f))
+	for (size_t i = 0; i < maps->list.n && !mapped; i++)
+		mapped = at >= maps->list.v[i].start && at < maps->list.v[i].end;
+	if (pread(memory, f, k->fixed_bytes, at) != (ssize_t)k->fixed_bytes)
 		return mapped ? -EIO : -ENOENT;
-	if (f->magic != BLOB_MAGIC)
+	if (f->magic != k->magic)
 		return -ENOENT;
-	return f->version == BLOB_VERSION && f->size == sizeof(*f) && f->image == m->image && f->slot_count <= BLOB_SLOTS ?
+	return f->version == k->version && f->size == k->fixed_bytes && f->image == m->image && f->slot_count <= k->slots_max ?
 		0 : -EPROTO;
 }
 
 /* 0: it is there and ours now, -ENOENT: not there, or not what it was. */
 static int take_shared(pid_t pid, const struct proc_maps *maps, struct implantmap *m)
 {
-	uint64_t at = m->image + BLOB_SHARED_AT;
+	const size_t bytes = m->kind->shared_bytes;
+	uint64_t at = m->image + m->kind->shared_at;
 	const struct proc_mapping *found = NULL;
 	void *shared;
 	int r;
 
 	for (size_t k = 0; k < maps->list.n && !found; k++)
-		if (maps->list.v[k].start == at && maps->list.v[k].end == at + SHARED_BYTES && maps->list.v[k].writable &&
+		if (maps->list.v[k].start == at && maps->list.v[k].end == at + bytes && maps->list.v[k].writable &&
 		    !maps->list.v[k].offset)
 			found = &maps->list.v[k];
 	r = found ? open_mapped(pid, found, O_RDWR) : -ENOENT;
 	if (r < 0)
 		return r;
 	m->shared_file = r;
-	if (!is_our_shared(m->shared_file)) {
+	if (!is_our_shared(m->kind, m->shared_file)) {
 		fd_close(&m->shared_file);
 		return -ENOENT;
 	}
 	if (flock(m->shared_file, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	shared = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, m->shared_file, 0);
+	shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m->shared_file, 0);
 	if (shared == MAP_FAILED)
 		return -errno;
 	m->shared = shared;
@@ -436,16 +435,16 @@ static int take_shared(pid_t pid, const struct proc_maps *maps, struct implantma
 }
 
 /* Checks one candidate. 1: all of it is there; 0: only the part that a child of fork has, and it matters. */
-static int look_at(pid_t pid, int memory, const struct proc_maps *maps, const struct proc_mapping *image,
-		   struct implantmap *ret)
+static int look_at(const struct blobkind *kind, pid_t pid, int memory, const struct proc_maps *maps,
+		   const struct proc_mapping *image, struct implantmap *ret)
 {
 	int r, e;
 
-	*ret = (struct implantmap){ .image = image->start, .shared_file = -1, .fixed = mem_alloc(sizeof(*ret->fixed)) };
+	*ret = (struct implantmap){ .kind = kind, .image = image->start, .shared_file = -1, .fixed = mem_alloc(kind->fixed_bytes) };
 	ret->image_file = open_mapped(pid, image, O_RDONLY);
 	if (ret->image_file < 0)
 		return ret->image_file;
-	if (image->end - image->start != BLOB_FIXED_AT || !has_our_code(ret->image_file))
+	if (image->end - image->start != kind->fixed_at || !has_our_code(kind, ret->image_file))
 		return -EPROTO;
 	/* Once it is locked nobody else changes the rest. */
 	r = take_shared(pid, maps, ret);
@@ -459,13 +458,14 @@ static int look_at(pid_t pid, int memory, const struct proc_maps *maps, const st
 	return ret->fixed->slot_count ? 0 : -ENOENT;
 }
 
-int implantmap_find(pid_t pid, int memory, struct implantmap *ret, struct err *err)
+int implantmap_find(const struct blobkind *kind, pid_t pid, int memory, struct implantmap *ret, struct err *err)
 {
+	_cleanup_free_ char *named = mem_printf("/memfd:%s", kind->name);
 	_cleanup_(proc_maps_done) struct proc_maps maps = { 0 };
 	int result = -ENOENT;
 	bool busy = false;
 
-	*ret = (struct implantmap){ .image_file = -1, .shared_file = -1 };
+	*ret = (struct implantmap){ .kind = kind, .image_file = -1, .shared_file = -1 };
 	if (proc_maps_read(pid, false, &maps) < 0 || !maps.list.n)
 		return err_set(err, ESRCH, "process %d has ended, or its main thread has", pid);
 	for (size_t k = 0; k < maps.list.n; k++) {
@@ -473,9 +473,9 @@ int implantmap_find(pid_t pid, int memory, struct implantmap *ret, struct err *e
 		bool better;
 		int r;
 
-		if (!maps.list.v[k].executable || maps.list.v[k].offset || !str_starts(maps.list.v[k].path, "/memfd:" BLOB_NAME))
+		if (!maps.list.v[k].executable || maps.list.v[k].offset || !str_starts(maps.list.v[k].path, named))
 			continue;
-		r = look_at(pid, memory, &maps, &maps.list.v[k], &found);
+		r = look_at(kind, pid, memory, &maps, &maps.list.v[k], &found);
 		/* Of several, one whose hooks are in use. */
 		better = r >= 0 && (result < 0 || (found.fixed->slot_count && !ret->fixed->slot_count));
 		if (better) {
@@ -491,7 +491,7 @@ int implantmap_find(pid_t pid, int memory, struct implantmap *ret, struct err *e
 	}
 	if (busy) {
 		implantmap_done(ret);
-		return err_set(err, EBUSY, "another gasflame records the heap of process %d now", pid);
+		return err_set(err, EBUSY, "another gasflame records %s of process %d now", kind->records, pid);
 	}
 	if (result == -EPROTO)
 		return err_set(err, EPROTO, "process %d has the hooks of another version of gasflame, or memory of their name that is "
@@ -504,7 +504,7 @@ int implantmap_find(pid_t pid, int memory, struct implantmap *ret, struct err *e
 void implantmap_done(struct implantmap *m)
 {
 	if (m->shared)
-		munmap(m->shared, SHARED_BYTES);
+		munmap(m->shared, m->kind->shared_bytes);
 	fd_close(&m->image_file);
 	fd_close(&m->shared_file);
 	free(m->fixed);
