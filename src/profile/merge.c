@@ -330,6 +330,27 @@ static void merge_wakes(struct merge *m)
 	}
 }
 
+/* Each recording numbers its tasks from 1. */
+static void merge_taskwakes(struct merge *m)
+{
+	uint32_t last = 0;
+
+	for (size_t i = 0; i < m->to->taskwakes.n; i++)
+		last = MAX(last, MAX(m->to->taskwakes.v[i].task, m->to->taskwakes.v[i].waker_task));
+	for (size_t i = 0; i < m->from->taskwakes.n; i++) {
+		struct profile_taskwake x = m->from->taskwakes.v[i];
+
+		x.type = m->strings[x.type];
+		x.task += last;
+		x.thread = m->threads[x.thread];
+		x.waker = optional(m->threads, x.waker);
+		x.waker_type = m->strings[x.waker_type];
+		x.waker_task += x.waker_task ? last : 0;
+		x.waker_stack = m->stacks[x.waker_stack];
+		profile_add_taskwake(m->to, &x);
+	}
+}
+
 static void merge_marks(struct merge *m)
 {
 	for (size_t i = 0; i < m->from->marks.n; i++) {
@@ -471,6 +492,7 @@ int profile_merge(struct profile *p, const struct profile *from, struct err *err
 	merge_stacks(&m);
 	merge_samples(&m);
 	merge_wakes(&m);
+	merge_taskwakes(&m);
 	merge_marks(&m);
 	merge_summed(&m);
 	merge_points(&m);

@@ -35,6 +35,7 @@ void profile_free(struct profile *p)
 	nodes_done(&p->stacks);
 	vec_done(&p->samples);
 	vec_done(&p->wakes);
+	vec_done(&p->taskwakes);
 	vec_done(&p->marks);
 	vec_done(&p->summed);
 	vec_done(&p->series);
@@ -180,6 +181,11 @@ void profile_add_mark(struct profile *p, const struct profile_mark *mark)
 void profile_add_wake(struct profile *p, const struct profile_wake *wake)
 {
 	vec_push(&p->wakes, *wake);
+}
+
+void profile_add_taskwake(struct profile *p, const struct profile_taskwake *wake)
+{
+	vec_push(&p->taskwakes, *wake);
 }
 
 void profile_add_summed(struct profile *p, const struct profile_summed *slot)
@@ -369,6 +375,11 @@ void profile_replace_stacks(struct profile *p, const struct profile_replaced *li
 		struct profile_wake *w = &p->wakes.v[i];
 
 		w->stack = profile_replaced_stack(p, w->stack, w->time_ns);
+		w->waker_stack = profile_replaced_stack(p, w->waker_stack, w->time_ns);
+	}
+	for (size_t i = 0; n && i < p->taskwakes.n; i++) {
+		struct profile_taskwake *w = &p->taskwakes.v[i];
+
 		w->waker_stack = profile_replaced_stack(p, w->waker_stack, w->time_ns);
 	}
 }

@@ -159,6 +159,19 @@ struct profile_wake {
 	uint32_t waker_stack;
 };
 
+/* A long await of an async task that ended. The task lay in its runtime's queue for queue_ns after that. */
+struct profile_taskwake {
+	uint64_t time_ns;       /* when it was woken: the await began await_ns before */
+	uint64_t await_ns, queue_ns;
+	uint32_t type;          /* string: the name of its type, without "task " */
+	uint32_t task;          /* its number, from 1 */
+	uint32_t thread;        /* that polled it next */
+	uint32_t waker;         /* thread, PROFILE_NONE when it is not recorded */
+	uint32_t waker_type;    /* string: of the task that the waker polled just then, 0 = none */
+	uint32_t waker_task;    /* its number, 0 = none */
+	uint32_t waker_stack;   /* 0 = was not taken */
+};
+
 /* A span of time that has a name: a block, a phase. */
 struct profile_mark {
 	uint64_t start_ns, end_ns; /* the same: a moment */
@@ -229,6 +242,7 @@ struct profile {
 	struct profile_nodes stacks;
 	VEC(struct profile_sample) samples;
 	VEC(struct profile_wake) wakes;
+	VEC(struct profile_taskwake) taskwakes;
 	VEC(struct profile_mark) marks;
 	VEC(struct profile_summed) summed; /* by start; of each start one. Empty: all samples are as they were recorded */
 	VEC(struct profile_series) series;
@@ -293,6 +307,7 @@ struct profile_histogram *profile_add_histogram(struct profile *p, const char *n
 struct profile_histogram *profile_histogram(struct profile *p, const char *key);
 void profile_add_mark(struct profile *p, const struct profile_mark *mark);
 void profile_add_wake(struct profile *p, const struct profile_wake *wake);
+void profile_add_taskwake(struct profile *p, const struct profile_taskwake *wake);
 /* In any order; of two with the same start the longer stays. */
 void profile_add_summed(struct profile *p, const struct profile_summed *slot);
 /* The slot that holds a moment; NULL: samples of that time are as they were recorded. */
@@ -330,7 +345,7 @@ void profile_set_lines(struct profile *p, uint32_t frame, const struct profile_l
 
 /* A frame like another one, to be given another name. */
 uint32_t profile_frame_again(struct profile *p, uint32_t frame);
-/* Gives samples and wakes their right stacks, in memory and, with the next flush, on disk. list is sorted by stack and
+/* Gives samples and wakes, also those of tasks, their right stacks, in memory and, with the next flush, on disk. list is sorted by stack and
  * time; once for a profile. */
 void profile_replace_stacks(struct profile *p, const struct profile_replaced *list, size_t n);
 /* Returns the stack to use for one that was recorded at a time. */

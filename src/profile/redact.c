@@ -195,6 +195,10 @@ void redact_profile(struct profile *p)
 		change(&r, p, redact_text, &p->events.v[i].name);
 		change(&r, p, redact_text, &p->events.v[i].describe);
 	}
+	for (size_t i = 0; i < p->taskwakes.n; i++) {
+		change(&r, p, redact_text, &p->taskwakes.v[i].type);
+		change(&r, p, redact_text, &p->taskwakes.v[i].waker_type);
+	}
 	for (size_t i = 0; i < p->marks.n; i++)
 		change(&r, p, redact_mark(profile_str(p, p->marks.v[i].kind)), &p->marks.v[i].name);
 	for (size_t i = 0; i < p->series.n; i++)

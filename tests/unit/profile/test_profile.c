@@ -46,7 +46,7 @@ static void counters_add_up(void **state)
 	profile_free(p);
 }
 
-/* Two wakes, two marks, two series, two histograms; the second of each is of this part only. */
+/* Two wakes, of threads and of tasks, two marks, two series, two histograms; the second of each is of this part only. */
 static void add_rest(struct profile *p, const char *name, uint32_t padding)
 {
 	uint32_t note = profile_named_frame(p, PROFILE_NONE, FRAME_NOTE, "/data/file"), series;
@@ -56,6 +56,11 @@ static void add_rest(struct profile *p, const char *name, uint32_t padding)
 						    .waker_name = profile_string(p, "main"),
 						    .waker_stack = p->samples.v[0].stack });
 	profile_add_wake(p, &(struct profile_wake){ .waker = PROFILE_NONE, .waker_name = profile_string(p, name) });
+	profile_add_taskwake(p, &(struct profile_taskwake){ .time_ns = 70, .await_ns = 60, .queue_ns = 5, .thread = 1, .task = 2,
+							    .type = profile_string(p, name), .waker = 1, .waker_task = 3,
+							    .waker_type = profile_string(p, "main"),
+							    .waker_stack = p->samples.v[0].stack });
+	profile_add_taskwake(p, &(struct profile_taskwake){ .task = 1, .waker = PROFILE_NONE });
 	profile_add_mark(p, &(struct profile_mark){ .start_ns = 4, .end_ns = 6, .thread = 1,
 						    .name = profile_string(p, name),
 						    .kind = profile_string(p, "block") });
@@ -134,6 +139,35 @@ static void recordings_of_one_target_are_joined(void **state)
 	assert_int_equal(p->start_wall_ns, 1000);
 	assert_true(p->finished);
 	assert_string_equal(profile_str(p, p->target), "two");
+	profile_free(p);
+	profile_free(a);
+	profile_free(b);
+}
+
+/* Tasks of two recordings are not the same ones: their numbers differ. */
+static void wakes_of_tasks_are_joined(void **state)
+{
+	struct profile *p = profile_new(), *a = make_part("one", 0), *b = make_part("two", 3);
+	const struct profile_taskwake *w;
+
+	assert_int_equal(profile_merge(p, b, NULL), 0);
+	assert_int_equal(profile_merge(p, a, NULL), 0);
+	assert_int_equal(p->taskwakes.n, 4);
+	assert_int_equal(p->taskwakes.v[0].task, 2);
+	w = &p->taskwakes.v[2];
+	assert_int_equal(w->time_ns, 70);
+	assert_int_equal(w->await_ns, 60);
+	assert_int_equal(w->queue_ns, 5);
+	assert_string_equal(profile_str(p, w->type), "one");
+	assert_int_equal(w->task, 5);
+	assert_int_equal(w->waker_task, 6);
+	assert_int_equal(w->thread, p->samples.v[3].thread);
+	assert_int_equal(w->waker, p->samples.v[3].thread);
+	assert_string_equal(profile_str(p, w->waker_type), "main");
+	assert_int_equal(w->waker_stack, p->samples.v[2].stack);
+	assert_int_equal(p->taskwakes.v[3].task, 4);
+	assert_int_equal(p->taskwakes.v[3].waker_task, 0);
+	assert_int_equal(p->taskwakes.v[3].waker, PROFILE_NONE);
 	profile_free(p);
 	profile_free(a);
 	profile_free(b);
@@ -277,6 +311,7 @@ int main(void)
 		cmocka_unit_test(counters_add_up),
 		cmocka_unit_test(recordings_of_one_target_are_joined),
 		cmocka_unit_test(waits_and_values_are_joined),
+		cmocka_unit_test(wakes_of_tasks_are_joined),
 		cmocka_unit_test(what_differs_stays_apart),
 		cmocka_unit_test(units_that_differ_are_refused),
 		cmocka_unit_test(counters_merge_by_the_rule_of_their_key),
