@@ -49,11 +49,11 @@ static int give_up(struct capture *c, struct err *err)
 
 int capture_flush(struct capture *c, struct profile *p, struct err *err)
 {
-	size_t samples = c->rows.saved.samples, wakes = c->rows.saved.wakes;
+	size_t samples = c->rows.saved.samples, wakes = c->rows.saved.wakes, taskwakes = c->rows.saved.taskwakes;
 
 	if (capturerows_put(&c->rows, p))
 		return give_up(c, err);
-	summing_note(&c->summing, p, samples, wakes);
+	summing_note(&c->summing, p, samples, wakes, taskwakes);
 	return 0;
 }
 

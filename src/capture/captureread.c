@@ -305,7 +305,7 @@ static bool is_read(struct reading *r, enum capture_table table, int version)
 
 	if (table == (r->sums ? TABLE_SAMPLE : TABLE_WEIGHT))
 		return false;
-	if (r->brief && (table == TABLE_WAKE || table == TABLE_POINT))
+	if (r->brief && (table == TABLE_WAKE || table == TABLE_TASK_WAKE || table == TABLE_POINT))
 		return false;
 	return (!t->derived || table == TABLE_WEIGHT) && version >= t->since && (!t->optional || has_table(r, t->name));
 }

@@ -476,6 +476,7 @@ static void remember(struct capturerows *w, const struct profile *p, const struc
 				   .stacks = p->stacks.n,
 				   .samples = p->samples.n,
 				   .wakes = p->wakes.n,
+				   .taskwakes = p->taskwakes.n,
 				   .marks = p->marks.n,
 				   .summed = p->summed.n,
 				   .series = p->series.n,
@@ -517,9 +518,11 @@ int capturerows_put(struct capturerows *w, const struct profile *p)
 	if (p->replaced.n > w->saved.replaced) {
 		r = r ?: replace_stacks(w, p, LIST_SAMPLES, STACK_OF_SAMPLE);
 		r = r ?: replace_stacks(w, p, LIST_WAKES, STACKS_OF_WAKE);
+		r = r ?: replace_stacks(w, p, LIST_TASK_WAKES, STACK_OF_TASK_WAKE);
 	}
 	r = r ?: put_each(w, p, w->saved.samples, p->samples.n, bind_sample);
 	r = r ?: put_each(w, p, w->saved.wakes, p->wakes.n, bind_wake);
+	r = r ?: PUT_ROWS(w, TABLE_TASK_WAKE, p, taskwakes);
 	r = r ?: put_each(w, p, w->saved.marks, p->marks.n, bind_mark);
 	r = r ?: PUT_ROWS(w, TABLE_SUMMED, p, summed);
 	r = r ?: PUT_ROWS(w, TABLE_SERIES, p, series);
@@ -556,6 +559,7 @@ void capturerows_drop(struct capturerows *w, struct profile *p)
 {
 	DROP_FRONT(&p->samples, w->saved.samples);
 	DROP_FRONT(&p->wakes, w->saved.wakes);
+	DROP_FRONT(&p->taskwakes, w->saved.taskwakes);
 	DROP_FRONT(&p->points, w->saved.points);
 }
 
@@ -573,6 +577,8 @@ int capturerows_init(struct capturerows *w, sqlite3 *db)
 	r = prepare(w, CLEAR_LINES, "delete from frame_line where frame = ?") ?: prepare(w, COMMIT, "commit");
 	r = r ?: prepare(w, LIST_SAMPLES, "select rowid, time_ns, stack from sample");
 	r = r ?: prepare(w, LIST_WAKES, "select rowid, time_ns, stack, waker_stack from wake");
+	r = r ?: prepare(w, LIST_TASK_WAKES, "select rowid, time_ns, waker_stack from task_wake");
+	r = r ?: prepare(w, STACK_OF_TASK_WAKE, "update task_wake set waker_stack = ?2 where rowid = ?1");
 	r = r ?: prepare(w, STACK_OF_SAMPLE, "update sample set stack = ?2 where rowid = ?1");
 	r = r ?: prepare(w, STACKS_OF_WAKE, "update wake set stack = ?2, waker_stack = ?3 where rowid = ?1");
 	for (int i = 0; i < TABLES && !r; i++) {

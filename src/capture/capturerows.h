@@ -16,11 +16,13 @@
 #include "profile/redact.h"
 
 /* One that inserts for each table, by enum capture_table, and these. */
-enum statement { CLEAR_LINES = TABLES, COMMIT, LIST_SAMPLES, LIST_WAKES, STACK_OF_SAMPLE, STACKS_OF_WAKE, STATEMENTS };
+enum statement { CLEAR_LINES = TABLES, COMMIT, LIST_SAMPLES, LIST_WAKES, LIST_TASK_WAKES, STACK_OF_SAMPLE,
+		 STACKS_OF_WAKE, STACK_OF_TASK_WAKE, STATEMENTS };
 
 /* How much of each append-only table is in the file. */
 struct saved {
-	size_t events, owners, mappings, ranges, functions, frames, lines, stacks, samples, wakes, marks, summed, series, points, replaced;
+	size_t events, owners, mappings, ranges, functions, frames, lines, stacks, samples, wakes, taskwakes, marks, summed, series, points,
+		replaced;
 };
 
 /* Rows that may change after they were written: a copy of those in the file. */
@@ -51,7 +53,7 @@ int capturerows_init(struct capturerows *w, sqlite3 *db);
 /* All that is new, in one transaction. */
 int capturerows_put(struct capturerows *w, const struct profile *p);
 void capturerows_undo(struct capturerows *w);
-/* Takes out of p the samples, wakes and points that are in the file. */
+/* Takes out of p the samples, wakes, wakes of tasks and points that are in the file. */
 void capturerows_drop(struct capturerows *w, struct profile *p);
 /* The statements only: after that the file can be closed. */
 void capturerows_finalize(struct capturerows *w);

@@ -204,6 +204,16 @@ const char schema_views[] =
 	"  left join site as waking on waking.stack = wake.waker_stack\n"
 	"order by wake.time_ns;\n"
 
+	"create view task_wakes as\n"
+	"with site as materialized (select * from sites where stack in (select waker_stack from task_wake))\n"
+	"select task_wake.time_ns / 1e9 as time, type, task, round(await_ns / 1e6, 3) as ms,\n"
+	"  round(task_wake.queue_ns / 1e6, 3) as queue_ms, thread.name as thread, thread.tid, other.name as waker,\n"
+	"  other.tid as waker_tid, waker_type, nullif(waker_task, 0) as waker_task, site.function as waker_function\n"
+	"from task_wake left join thread on thread.id = task_wake.thread\n"
+	"  left join thread as other on other.id = task_wake.waker\n"
+	"  left join site on site.stack = task_wake.waker_stack\n"
+	"order by task_wake.time_ns, task_wake.rowid;\n"
+
 	"create view marks as\n"
 	"select mark.start_ns / 1e9 as start, round((mark.end_ns - mark.start_ns) / 1e6, 3) as ms, kind, mark.name,\n"
 	"  thread.name as thread, tid, number, gas, transactions\n"

@@ -21,6 +21,8 @@ static const struct {
 	{ "sample", "count", "select rowid as rowid, *, null as count from main.sample" },
 	{ "wake", NULL, "select 0 as rowid, 0 as thread, 0 as time_ns, 0 as stack, 0 as blocked_ns, 0 as queue_ns, "
 			"0 as waker, '' as waker_name, 0 as waker_stack where 0" },
+	{ "task_wake", NULL, "select 0 as rowid, 0 as time_ns, 0 as await_ns, 0 as queue_ns, '' as type, 0 as task, 0 as thread, "
+			     "0 as waker, '' as waker_type, 0 as waker_task, 0 as waker_stack where 0" },
 	{ "mark", NULL, "select 0 as rowid, 0 as start_ns, 0 as end_ns, '' as name, '' as kind, 0 as thread, "
 			"0 as number, 0 as gas, 0 as transactions where 0" },
 	{ "mark", "number", "select rowid as rowid, *, null as number, null as gas, null as transactions from main.mark" },

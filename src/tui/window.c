@@ -25,6 +25,7 @@ void window_done(struct window *w)
 	vec_done(&w->all);
 	map_done(&w->all_index);
 	vec_done(&w->wakes);
+	vec_done(&w->taskwakes);
 }
 
 static uint64_t key_of(const struct profile_sample *s)
@@ -82,6 +83,14 @@ static void add_to_recent(struct window *w, struct map *index, const struct wind
 	}
 }
 
+#define KEEP_LAST(list, most)                                                                           \
+	do {                                                                                            \
+		size_t extra_ = (list)->n > (most) ? (list)->n - (most) : 0;                            \
+		if (extra_)                                                                             \
+			memmove((list)->v, (list)->v + extra_, ((list)->n - extra_) * sizeof(*(list)->v)); \
+		(list)->n -= extra_;                                                                    \
+	} while (0)
+
 /* Drops samples that no window reaches any more. A view begins at a moment: all since the oldest kept one
  * is needed. */
 static void drop_old(struct window *w, uint64_t now)
@@ -99,12 +108,8 @@ static void drop_old(struct window *w, uint64_t now)
 		if (w->recent.v[i].end_ns >= from)
 			w->recent.v[n++] = w->recent.v[i];
 	w->recent.n = n;
-	if (w->wakes.n > MAX_WAKES) {
-		size_t extra = w->wakes.n - MAX_WAKES;
-
-		memmove(w->wakes.v, w->wakes.v + extra, MAX_WAKES * sizeof(*w->wakes.v));
-		w->wakes.n = MAX_WAKES;
-	}
+	KEEP_LAST(&w->wakes, MAX_WAKES);
+	KEEP_LAST(&w->taskwakes, MAX_WAKES);
 }
 
 static struct window_sample spanned(const struct profile *p, size_t i, enum role role)
@@ -137,8 +142,11 @@ void window_take(struct window *w)
 	map_done(&index);
 	for (size_t i = 0; i < p->wakes.n; i++)
 		vec_push(&w->wakes, p->wakes.v[i]);
+	for (size_t i = 0; i < p->taskwakes.n; i++)
+		vec_push(&w->taskwakes, p->taskwakes.v[i]);
 	vec_clear(&p->samples);
 	vec_clear(&p->wakes);
+	vec_clear(&p->taskwakes);
 	vec_clear(&p->points);
 	drop_old(w, w->taken_ns);
 }
@@ -153,6 +161,7 @@ void window_look(struct window *w)
 		vec_push(&w->open, spanned(p, i, cause_role(p, p->samples.v[i].event)));
 	vec_clear(&p->samples);
 	vec_clear(&p->wakes);
+	vec_clear(&p->taskwakes);
 	m.threads = mem_alloc((m.thread_count + 1) * sizeof(*m.threads));
 	for (size_t i = 0; i < m.thread_count; i++) {
 		const struct profile_thread *t = &p->threads.v[i];
@@ -250,6 +259,7 @@ void view_sync(struct view *v)
 	memcpy(&now.threads, &p->threads, sizeof(now.threads));
 	memcpy(&now.samples, &p->samples, sizeof(now.samples));
 	memcpy(&now.wakes, &p->wakes, sizeof(now.wakes));
+	memcpy(&now.taskwakes, &p->taskwakes, sizeof(now.taskwakes));
 	memcpy(&now.marks, &p->marks, sizeof(now.marks));
 	memset(&now.points, 0, sizeof(now.points));
 	now.start_wall_ns = p->start_wall_ns;
@@ -300,6 +310,14 @@ void window_view(const struct window *w, uint64_t last_ns, struct view *ret)
 		wake.time_ns -= from;
 		profile_add_wake(p, &wake);
 	}
+	for (size_t i = 0; i < w->taskwakes.n; i++) {
+		struct profile_taskwake wake = w->taskwakes.v[i];
+
+		if (wake.time_ns < from)
+			continue;
+		wake.time_ns -= from;
+		profile_add_taskwake(p, &wake);
+	}
 }
 
 void view_done(struct view *v)
@@ -308,5 +326,6 @@ void view_done(struct view *v)
 	vec_done(&v->profile.threads);
 	vec_done(&v->profile.samples);
 	vec_done(&v->profile.wakes);
+	vec_done(&v->profile.taskwakes);
 	v->of = NULL;
 }

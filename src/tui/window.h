@@ -4,7 +4,7 @@
  * A recorder appends samples for hours; the view is the last ten seconds, or all since the start. So samples
  * are taken out of the profile as they come, summed (by thread, stack and event, within one refresh), kept as
  * long as the window is wide, and also in sums since the start. A view is a profile again: it borrows every
- * table of the recorded one and has its own samples, wakes, marks, threads and times, so that all analyses read it
+ * table of the recorded one and has its own samples, wakes (of tasks, too), marks, threads and times, so that all analyses read it
  * as if the window were the whole recording.
  *
  *	window_take(&w);              // samples since the last time
@@ -44,6 +44,7 @@ struct window {
 	VEC(struct profile_sample) all;
 	struct map all_index;
 	VEC(struct profile_wake) wakes;
+	VEC(struct profile_taskwake) taskwakes;
 	VEC(struct window_moment) moments; /* oldest first */
 	uint64_t taken_ns;                 /* until when samples were taken */
 	bool exact;                        /* samples keep their times: blocks are split by them */

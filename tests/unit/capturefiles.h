@@ -54,6 +54,14 @@ static inline void assert_sound(const struct profile *p)
 		assert_true(w->waker == PROFILE_NONE || w->waker < p->threads.n);
 		assert_true(w->waker_name < p->strings.n);
 	}
+	for (size_t i = 0; i < p->taskwakes.n; i++) {
+		const struct profile_taskwake *w = &p->taskwakes.v[i];
+
+		assert_true(w->type < p->strings.n && w->waker_type < p->strings.n);
+		assert_true(w->thread < p->threads.n);
+		assert_true(w->waker == PROFILE_NONE || w->waker < p->threads.n);
+		assert_true(w->waker_stack < p->stacks.n);
+	}
 	for (size_t i = 0; i < p->points.n; i++)
 		assert_true(p->points.v[i].series < p->series.n);
 }

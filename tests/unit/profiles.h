@@ -140,6 +140,20 @@ static inline void add_stacks(struct profile *p, const struct shape *s)
 	vec_done(&path);
 }
 
+/* Awaits of two types of tasks, with every border case there is. */
+static inline void add_taskwakes(struct profile *p)
+{
+	uint32_t types[] = { profile_string(p, "node::serve"), profile_string(p, "node::connect") };
+
+	for (uint32_t i = 0; i < 60; i++)
+		profile_add_taskwake(p, &(struct profile_taskwake){
+			.time_ns = 90000000ULL * i, .await_ns = 100000 + i * 12345, .queue_ns = i % 3 * 1000, .type = types[i % 2],
+			.task = 1 + i / 4, .thread = i % p->threads.n,
+			.waker = i % 5 ? i % 3 % p->threads.n : PROFILE_NONE,
+			.waker_type = i % 4 ? types[i / 2 % 2] : 0, .waker_task = i % 4 ? 1 + i / 5 : 0,
+			.waker_stack = i % 2 ? i % p->stacks.n : 0 });
+}
+
 /* Wakes, marks, series and histograms, with every border case there is. */
 static inline void add_rest(struct profile *p)
 {
@@ -185,6 +199,7 @@ static inline void add_rest(struct profile *p)
 	h->counts[63] = 1;
 	profile_add_histogram(p, "fsync latency", "ns")->counts[20] = 17;
 	profile_add_histogram(p, "never", "ns");
+	add_taskwakes(p);
 }
 
 static inline struct profile *make_profile(const struct shape *s)
@@ -332,6 +347,21 @@ static inline void assert_same_wakes(const struct profile *a, const struct profi
 	}
 }
 
+static inline void assert_same_taskwakes(const struct profile *a, const struct profile *b)
+{
+	assert_int_equal(a->taskwakes.n, b->taskwakes.n);
+	for (size_t i = 0; i < a->taskwakes.n; i++) {
+		const struct profile_taskwake *x = &a->taskwakes.v[i], *y = &b->taskwakes.v[i];
+
+		if (x->time_ns != y->time_ns || x->await_ns != y->await_ns || x->queue_ns != y->queue_ns || x->task != y->task ||
+		    x->thread != y->thread || x->waker != y->waker || x->waker_task != y->waker_task ||
+		    x->waker_stack != y->waker_stack)
+			fail_msg("wake %zu of a task differs", i);
+		assert_same_string(a, x->type, b, y->type);
+		assert_same_string(a, x->waker_type, b, y->waker_type);
+	}
+}
+
 static inline void assert_same_marks(const struct profile *a, const struct profile *b)
 {
 	assert_int_equal(a->marks.n, b->marks.n);
@@ -389,6 +419,7 @@ static inline void assert_same(const struct profile *a, struct profile *b)
 	assert_same_code(a, b);
 	assert_same_samples(a, b);
 	assert_same_wakes(a, b);
+	assert_same_taskwakes(a, b);
 	assert_same_marks(a, b);
 	assert_same_points(a, b);
 	assert_same_histograms(a, b);

@@ -319,6 +319,16 @@ static bool read_wake(struct reading *r, sqlite3_stmt *s)
 	return true;
 }
 
+static bool read_task_wake(struct reading *r, sqlite3_stmt *s)
+{
+	struct profile_taskwake x = { 0 };
+
+	if (!get_row(r, s, TABLE_TASK_WAKE, &x))
+		return false;
+	profile_add_taskwake(r->p, &x);
+	return true;
+}
+
 /* Reads what a mark knows of its block; NULL is unknown. */
 static bool get_known(sqlite3_stmt *s, int column, uint32_t bit, uint32_t *known, uint64_t *ret)
 {
@@ -418,6 +428,7 @@ rowreaders_fn *const rowreaders[TABLES] = {
 	[TABLE_FRAME] = read_frame,
 	[TABLE_LINE] = read_line,
 	[TABLE_WAKE] = read_wake,
+	[TABLE_TASK_WAKE] = read_task_wake,
 	[TABLE_MARK] = read_mark,
 	[TABLE_SERIES] = read_series,
 	[TABLE_SUMMED] = read_summed,

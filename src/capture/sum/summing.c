@@ -32,6 +32,8 @@ static const char *const sql[SUMMING_STATEMENTS] = {
 	[SUMMING_SLOT] = "insert into summed values (?, ?)",
 	[SUMMING_WAKES] = "select rowid, time_ns, blocked_ns from wake where rowid between ? and ?",
 	[SUMMING_DELETE_WAKE] = "delete from wake where rowid = ?",
+	[SUMMING_TASK_WAKES] = "select rowid, time_ns, await_ns from task_wake where rowid between ? and ?",
+	[SUMMING_DELETE_TASK_WAKE] = "delete from task_wake where rowid = ?",
 };
 
 /* A piece of work. */
@@ -44,7 +46,7 @@ struct work {
 	unsigned level;
 	struct sumslots slots;  /* as they will be */
 	struct sumrows sums;
-	uint64_t wakes_left_out;
+	uint64_t wakes_left_out[SUMMING_WAKE_TABLES];
 };
 
 static int run(struct summing *s, enum summing_statement which)
@@ -67,9 +69,9 @@ static int64_t rows_end(const struct summing *s, size_t piece)
 	return piece + 1 < s->pieces.n ? s->pieces.v[piece + 1].first_row : s->next_row;
 }
 
-static int64_t wakes_end(const struct summing *s, size_t piece)
+static int64_t wakes_end(const struct summing *s, size_t piece, enum summing_wakes of)
 {
-	return piece + 1 < s->pieces.n ? s->pieces.v[piece + 1].first_wake : s->next_wake;
+	return piece + 1 < s->pieces.n ? s->pieces.v[piece + 1].first_wake[of] : s->next_wake[of];
 }
 
 static uint64_t start_ns(const struct summing *s, size_t piece)
@@ -165,10 +167,11 @@ static int compare_wakes(const void *a, const void *b)
 }
 
 /* Of the wakes the longest stay, and those of marks that stay. */
-static int thin_wakes(struct work *w)
+static int thin_wakes(struct work *w, enum summing_wakes of)
 {
-	int64_t first = w->s->pieces.v[w->first].first_wake, end = wakes_end(w->s, w->last);
-	sqlite3_stmt *q = bind_two(w->s, SUMMING_WAKES, first, end - 1);
+	enum summing_statement delete = of == SUMMING_OF_TASKS ? SUMMING_DELETE_TASK_WAKE : SUMMING_DELETE_WAKE;
+	int64_t first = w->s->pieces.v[w->first].first_wake[of], end = wakes_end(w->s, w->last, of);
+	sqlite3_stmt *q = bind_two(w->s, of == SUMMING_OF_TASKS ? SUMMING_TASK_WAKES : SUMMING_WAKES, first, end - 1);
 	VEC(struct old_wake) wakes = { 0 };
 	int step = SQLITE_DONE, r = 0;
 
@@ -182,9 +185,9 @@ static int thin_wakes(struct work *w)
 	if (!r)
 		sqlite3_reset(q);
 	vec_sort(&wakes, compare_wakes);
-	for (size_t i = WAKES; i < wakes.n && !r; i++, w->wakes_left_out++) {
-		sqlite3_bind_int64(w->s->statements[SUMMING_DELETE_WAKE], 1, wakes.v[i].row);
-		r = run(w->s, SUMMING_DELETE_WAKE);
+	for (size_t i = WAKES; i < wakes.n && !r; i++, w->wakes_left_out[of]++) {
+		sqlite3_bind_int64(w->s->statements[delete], 1, wakes.v[i].row);
+		r = run(w->s, delete);
 	}
 	vec_done(&wakes);
 	return r;
@@ -217,7 +220,9 @@ static void take_over(struct work *w)
 	piece->again = false;
 	memmove(piece + 1, piece + 1 + gone, (s->pieces.n - w->last - 1) * sizeof(*piece));
 	s->pieces.n -= gone;
-	profile_count(w->p, KEY_WAKES_LEFT_OUT, w->wakes_left_out);
+	profile_count(w->p, KEY_WAKES_LEFT_OUT, w->wakes_left_out[SUMMING_OF_THREADS]);
+	if (w->wakes_left_out[SUMMING_OF_TASKS])
+		profile_count(w->p, KEY_TASK_WAKES_LEFT_OUT, w->wakes_left_out[SUMMING_OF_TASKS]);
 }
 
 static int sum_pieces(struct summing *s, struct profile *p, size_t first, size_t last, unsigned level)
@@ -237,7 +242,8 @@ static int sum_pieces(struct summing *s, struct profile *p, size_t first, size_t
 	r = r ?: read_rows(&w, lasts);
 	r = r ?: replace_rows(&w);
 	r = r ?: replace_slots(&w);
-	r = r ?: thin_wakes(&w);
+	for (int of = 0; of < SUMMING_WAKE_TABLES; of++)
+		r = r ?: thin_wakes(&w, of);
 	r = r ?: run(s, SUMMING_COMMIT);
 	if (!r)
 		take_over(&w);
@@ -364,16 +370,16 @@ int summing_step(struct summing *s, struct profile *p)
 	return MIN(r, 0);
 }
 
-void summing_note(struct summing *s, const struct profile *p, size_t samples, size_t wakes)
+void summing_note(struct summing *s, const struct profile *p, size_t samples, size_t wakes, size_t taskwakes)
 {
 	struct summing_piece *last = s->pieces.n ? &s->pieces.v[s->pieces.n - 1] : NULL;
 
 	if (!s->limit_bytes)
 		return;
 	if (!last || last->level || last->end_ns >= start_ns(s, s->pieces.n - 1) + PIECE_NS) {
-		struct summing_piece next = { .first_row = s->next_row, .first_wake = s->next_wake,
-					      .end_ns = last ? last->end_ns : 0 };
+		struct summing_piece next = { .first_row = s->next_row, .end_ns = last ? last->end_ns : 0 };
 
+		memcpy(next.first_wake, s->next_wake, sizeof(next.first_wake));
 		vec_push(&s->pieces, next); /* moves what last points to */
 		last = &s->pieces.v[s->pieces.n - 1];
 	}
@@ -381,7 +387,8 @@ void summing_note(struct summing *s, const struct profile *p, size_t samples, si
 		last->end_ns = MAX(last->end_ns, p->samples.v[i].time_ns + 1);
 	last->rows += p->samples.n - samples;
 	s->next_row += p->samples.n - samples;
-	s->next_wake += p->wakes.n - wakes;
+	s->next_wake[SUMMING_OF_THREADS] += p->wakes.n - wakes;
+	s->next_wake[SUMMING_OF_TASKS] += p->taskwakes.n - taskwakes;
 }
 
 int summing_init(struct summing *s, sqlite3 *db, uint64_t limit_bytes, uint64_t full_ns)
@@ -390,7 +397,8 @@ int summing_init(struct summing *s, sqlite3 *db, uint64_t limit_bytes, uint64_t 
 	int r = 0;
 
 	summing_done(s);
-	*s = (struct summing){ .db = db, .limit_bytes = limit_bytes, .full_ns = full_ns, .next_row = 1, .next_wake = 1 };
+	*s = (struct summing){ .db = db, .limit_bytes = limit_bytes, .full_ns = full_ns, .next_row = 1,
+				.next_wake = { 1, 1 } };
 	if (sqlite3_prepare_v2(db, "pragma page_size", -1, &q, NULL) != SQLITE_OK || sqlite3_step(q) != SQLITE_ROW)
 		r = -1;
 	else

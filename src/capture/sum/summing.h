@@ -25,11 +25,16 @@ struct profile;
 
 enum summing_statement {
 	SUMMING_PAGES, SUMMING_FREE_PAGES, SUMMING_BEGIN, SUMMING_COMMIT, SUMMING_ROWS, SUMMING_DELETE, SUMMING_INSERT,
-	SUMMING_CLEAR_SLOTS, SUMMING_SLOT, SUMMING_WAKES, SUMMING_DELETE_WAKE, SUMMING_STATEMENTS,
+	SUMMING_CLEAR_SLOTS, SUMMING_SLOT, SUMMING_WAKES, SUMMING_DELETE_WAKE, SUMMING_TASK_WAKES, SUMMING_DELETE_TASK_WAKE,
+	SUMMING_STATEMENTS,
 };
 
+/* Tables of wakes: of threads and of tasks. */
+enum summing_wakes { SUMMING_OF_THREADS, SUMMING_OF_TASKS, SUMMING_WAKE_TABLES };
+
 struct summing_piece {
-	int64_t first_row, first_wake; /* rowids; the next piece's are the ends */
+	int64_t first_row;             /* rowids; the next piece's are the ends */
+	int64_t first_wake[SUMMING_WAKE_TABLES];
 	uint64_t end_ns;               /* it begins where the one before ends */
 	uint64_t full;                 /* rows that stayed because of a mark */
 	uint32_t rows;
@@ -43,15 +48,15 @@ struct summing {
 	uint64_t limit_bytes, full_ns; /* limit 0: nothing is summed */
 	uint64_t page_bytes;
 	VEC(struct summing_piece) pieces; /* by time; levels only fall */
-	int64_t next_row, next_wake;
+	int64_t next_row, next_wake[SUMMING_WAKE_TABLES];
 	struct sumslots slots;            /* of all time that was summed */
 	struct sumspans full;
 };
 
 /* These return 0, or -1 with the reason in db. limit 0: nothing is ever summed. */
 int summing_init(struct summing *s, sqlite3 *db, uint64_t limit_bytes, uint64_t full_ns);
-/* After a flush: the new rows of p are those from samples and wakes on. */
-void summing_note(struct summing *s, const struct profile *p, size_t samples, size_t wakes);
+/* After a flush: the new rows of p are those from samples, wakes and taskwakes on. */
+void summing_note(struct summing *s, const struct profile *p, size_t samples, size_t wakes, size_t taskwakes);
 /* Does what is due, at most two pieces of work of some ten milliseconds. */
 int summing_step(struct summing *s, struct profile *p);
 /* After a step that failed: it may be tried again. */

@@ -124,7 +124,7 @@ static int tick(void *context, struct profile *p)
 	r->marks_written = p->marks.n;
 	if (r->max_bytes && !r->session.full)
 		r->session.full = bytes_on_disk(r) >= r->max_bytes;
-	if (e >= 0 && p->samples.n + p->wakes.n + p->points.n > KEEP_ROWS)
+	if (e >= 0 && p->samples.n + p->wakes.n + p->taskwakes.n + p->points.n > KEEP_ROWS)
 		capture_drop_samples(r->capture, p);
 	if (r->launch.pid > 0 && launch_poll(&r->launch))
 		session_check_soon();

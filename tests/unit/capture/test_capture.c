@@ -248,6 +248,7 @@ static void stacks_on_disk_are_replaced(void **state)
 	for (uint64_t i = 0; i < 10; i++)
 		profile_add_sample(p, &(struct profile_sample){ .time_ns = i, .stack = stack, .event = 0, .value = 1 });
 	profile_add_wake(p, &(struct profile_wake){ .time_ns = 6, .stack = stack, .waker = PROFILE_NONE, .waker_stack = stack });
+	profile_add_taskwake(p, &(struct profile_taskwake){ .time_ns = 6, .type = profile_string(p, "x"), .waker_stack = stack });
 	assert_int_equal(capture_create(path, &c, NULL), 0);
 	assert_int_equal(capture_flush(c, p, NULL), 0);
 	capture_drop_samples(c, p);
@@ -264,6 +265,7 @@ static void stacks_on_disk_are_replaced(void **state)
 	assert_int_equal(q->samples.v[samples + 10].stack, other);
 	assert_int_equal(q->wakes.v[wakes].stack, other);
 	assert_int_equal(q->wakes.v[wakes].waker_stack, other);
+	assert_int_equal(q->taskwakes.v[q->taskwakes.n - 1].waker_stack, other);
 }
 
 static void sixty_seconds_take_64_bytes_a_sample(void **state)
@@ -415,7 +417,7 @@ static void captures_of_schema_1_are_read(void **state)
 		p->threads.v[i].run_ns = p->threads.v[i].queue_ns = p->threads.v[i].blocked_ns = 0;
 	for (size_t i = 0; i < p->samples.n; i++)
 		p->samples.v[i].count = 0;
-	p->wakes.n = p->marks.n = p->series.n = p->points.n = p->histograms.n = 0;
+	p->wakes.n = p->taskwakes.n = p->marks.n = p->series.n = p->points.n = p->histograms.n = 0;
 	q = load(path);
 	assert_same(p, q);
 	assert_int_equal(profile_counter(q, "capture.dropped"), 0);
@@ -429,7 +431,7 @@ static void captures_of_schema_1_are_read(void **state)
 	assert_same(p, q);
 }
 
-/* Schema 2 had no marks. */
+/* Schema 2 had no marks, and no tasks. */
 static void captures_of_schema_2_are_read(void **state)
 {
 	_cleanup_free_ char *path = in_folder("schema2");
@@ -437,8 +439,8 @@ static void captures_of_schema_2_are_read(void **state)
 
 	save(p, path);
 	assert_true(p->marks.n > 0);
-	tamper(path, "drop view marks; drop table mark; pragma user_version = 2");
-	p->marks.n = 0;
+	tamper(path, "drop view marks; drop table mark; drop view task_wakes; drop table task_wake; pragma user_version = 2");
+	p->marks.n = p->taskwakes.n = 0;
 	q = load(path);
 	assert_same(p, q);
 	assert_int_equal(profile_counter(q, "capture.dropped"), 0);
@@ -454,6 +456,7 @@ static void captures_of_schema_3_are_read(void **state)
 	tamper(path, "drop view marks; create table older as select start_ns, end_ns, name, kind, thread from mark "
 		     "order by rowid; drop table mark; create table mark (start_ns integer, end_ns integer, name text, kind text, "
 		     "thread integer); insert into mark select * from older; drop table older; pragma user_version = 3");
+	p->taskwakes.n = 0; /* the table is there, but none of that version */
 	for (size_t i = 0; i < p->marks.n; i++) {
 		struct profile_mark *x = &p->marks.v[i];
 
@@ -463,6 +466,30 @@ static void captures_of_schema_3_are_read(void **state)
 	assert_true(q->marks.n > 0);
 	assert_same(p, q);
 	assert_int_equal(profile_counter(q, "capture.dropped"), 0);
+}
+
+static int see_no_row(void *context, int columns, const char *const *names, const char *const *values, const bool *numbers)
+{
+	assert_null(values);
+	return 0;
+}
+
+/* Files of this version that were written before there were tasks lack their table; queries find it empty. */
+static void captures_without_tasks_are_read(void **state)
+{
+	_cleanup_free_ char *path = in_folder("notasks");
+	_cleanup_(profile_freep) struct profile *p = make_profile(&small), *q = NULL;
+	struct err err = { 0 };
+
+	save(p, path);
+	assert_true(p->taskwakes.n > 0);
+	tamper(path, "drop view task_wakes; drop table task_wake");
+	p->taskwakes.n = 0;
+	q = load(path);
+	assert_same(p, q);
+	assert_int_equal(profile_counter(q, "capture.dropped"), 0);
+	if (capture_query(path, "select * from task_wakes", see_no_row, NULL, &err))
+		fail_msg("%s", err.text);
 }
 
 /* This process's own locks would not count. */
@@ -734,6 +761,7 @@ int main(void)
 		cmocka_unit_test(captures_of_schema_1_are_read),
 		cmocka_unit_test(captures_of_schema_2_are_read),
 		cmocka_unit_test(captures_of_schema_3_are_read),
+		cmocka_unit_test(captures_without_tasks_are_read),
 		cmocka_unit_test(one_recorder_at_a_time),
 		cmocka_unit_test(only_captures_are_written_over),
 		cmocka_unit_test(what_is_no_capture_says_so),

@@ -19,6 +19,7 @@ enum {
 struct node {
 	struct profile *p;
 	uint32_t stacks[STACKS];
+	uint32_t type; /* of tasks: a string */
 };
 
 static struct node make_node(void)
@@ -40,6 +41,7 @@ static struct node make_node(void)
 		snprintf(name, sizeof(name), "f%u", i);
 		n.stacks[i] = profile_stack(p, i ? n.stacks[i / 2] : 0, profile_named_frame(p, PROFILE_NONE, FRAME_USER, name));
 	}
+	n.type = profile_string(p, "serve");
 	return n;
 }
 
@@ -56,6 +58,8 @@ static void add_row(struct node *n, struct random *r, uint64_t second)
 	if (s.event == WAIT && s.count <= 1) {
 		profile_add_wake(n->p, &(struct profile_wake){ .time_ns = s.time_ns, .blocked_ns = s.value, .thread = s.thread,
 							       .stack = s.stack, .waker = 0, .waker_stack = n->stacks[0] });
+		profile_add_taskwake(n->p, &(struct profile_taskwake){ .time_ns = s.time_ns, .await_ns = s.value, .type = n->type,
+								       .task = 1, .thread = s.thread, .waker = s.thread });
 		s.event = QUEUE;
 		s.value = random_next(r) % 5000000;
 		if (random_next(r) % 2)
@@ -240,6 +244,8 @@ static void old_rows_are_summed_by_second(void **state)
 	/* A wake stays of each second at least, none is invented. */
 	assert_true(q->wakes.n < p->wakes.n || !profile_counter(q, "wakes.left out"));
 	assert_int_equal(q->wakes.n + profile_counter(q, "wakes.left out"), p->wakes.n);
+	assert_int_equal(q->taskwakes.n, q->wakes.n);
+	assert_int_equal(profile_counter(q, "task.wakes left out"), profile_counter(q, "wakes.left out"));
 }
 
 /* Where seconds do not do, slots get longer: below the limit all the same, sums are exact. */

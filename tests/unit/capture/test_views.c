@@ -520,6 +520,55 @@ static int check_wake(void *context, int columns, const char *const *names, cons
 	return 0;
 }
 
+static void assert_thread(const struct profile *p, uint32_t thread, const char *name, const char *tid)
+{
+	if (thread == PROFILE_NONE) {
+		assert_null(name);
+		assert_null(tid);
+		return;
+	}
+	assert_string_equal(name, profile_str(p, p->threads.v[thread].name));
+	assert_int_equal(number(tid), p->threads.v[thread].tid);
+}
+
+static int check_task_wake(void *context, int columns, const char *const *names, const char *const *v,
+			   const bool *numbers)
+{
+	struct check *c = context;
+	const struct profile_taskwake *w;
+
+	if (!v)
+		return 0;
+	assert_true(c->rows < c->p->taskwakes.n);
+	w = &c->p->taskwakes.v[c->rows++];
+	assert_true(atof(v[0]) == w->time_ns / 1e9);
+	assert_string_equal(v[1], profile_str(c->p, w->type));
+	assert_int_equal(number(v[2]), w->task);
+	assert_true(labs((long)(atof(v[3]) * 1e6 - w->await_ns)) <= 500);
+	assert_true(labs((long)(atof(v[4]) * 1e6 - w->queue_ns)) <= 500);
+	assert_thread(c->p, w->thread, v[5], v[6]);
+	assert_thread(c->p, w->waker, v[7], v[8]);
+	assert_int_equal(w->waker_type == 0, !v[9]);
+	if (v[9])
+		assert_string_equal(v[9], profile_str(c->p, w->waker_type));
+	assert_int_equal(w->waker_task, v[10] ? number(v[10]) : 0);
+	assert_int_equal(w->waker_stack != 0, v[11] != NULL);
+	return 0;
+}
+
+static void wakes_of_tasks_say_who_ended_them(void **state)
+{
+	_cleanup_free_ char *path = in_folder("taskwakes");
+	_cleanup_(profile_freep) struct profile *p = make_two_events();
+	struct check c = { .p = p };
+
+	save(p, path);
+	ask(path, "select time, type, task, ms, queue_ms, thread, tid, waker, waker_tid, waker_type, waker_task, waker_function"
+		  " from task_wakes", check_task_wake, &c);
+	assert_int_equal(c.rows, p->taskwakes.n);
+	assert_true(c.rows > 50);
+}
+
 static void wakes_say_who_ended_them(void **state)
 {
 	_cleanup_free_ char *path = in_folder("wakes");
@@ -589,7 +638,7 @@ static void views_of_a_long_recording_are_quick(void **state)
 	static const char *const sql[] = { "select * from threads", "select * from modules",
 					   "select * from top_functions", "select count(stack) from stacks",
 					   "select * from waits", "select * from wakes",
-					   "select * from notes" };
+					   "select * from task_wakes", "select * from notes" };
 	_cleanup_free_ char *path = in_folder("quick");
 	_cleanup_(profile_freep) struct profile *p = make_profile(&shape);
 	uint32_t wait = profile_add_event(p, "wait", "ns", "time off the CPU", 0);
@@ -793,7 +842,7 @@ static void views_of_twice_the_rows_take_twice_the_steps(void **state)
 					       { 12000, 3000, 10000, 2000, 600, 60, 60 } };
 	static const char *const sql[] = { "select * from threads", "select * from modules", "select * from stacks",
 					   "select * from top_functions", "select * from sites", "select * from waits",
-					   "select * from wakes", "select * from notes" };
+					   "select * from wakes", "select * from task_wakes", "select * from notes" };
 	char *paths[] = { in_folder("once"), in_folder("twice") };
 	double nodes[2];
 
@@ -844,7 +893,7 @@ static void queries_only_read(void **state)
 	assert_true(capture_query(path, "select * from functions", keep_first, &c, &err) < 0);
 	assert_non_null(strstr(err.text, "no such table: functions"));
 	assert_non_null(strstr(err.text,
-			       "frames,marks,modules,notes,sites,stacks,threads,top_functions,waits,wakes"));
+			       "frames,marks,modules,notes,sites,stacks,task_wakes,threads,top_functions,waits,wakes"));
 	assert_true(capture_query(path, "selec", keep_first, &c, &err) < 0);
 	assert_non_null(strstr(err.text, "syntax error"));
 	ask(path, "select count(*) from sample;", keep_first, &c);
@@ -900,6 +949,7 @@ int main(void)
 		cmocka_unit_test(waits_are_where_user_code_waited),
 		cmocka_unit_test(notes_say_what_leaves_are_about),
 		cmocka_unit_test(wakes_say_who_ended_them),
+		cmocka_unit_test(wakes_of_tasks_say_who_ended_them),
 		cmocka_unit_test(marks_are_in_their_order),
 		cmocka_unit_test(views_of_a_long_recording_are_quick),
 		cmocka_unit_test(sums_say_what_samples_say),
