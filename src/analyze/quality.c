@@ -219,7 +219,9 @@ const char *quality_noun(const struct selection *s, uint64_t n)
 		[SELECT_SAMPLES] = { "samples", "sample" }, [SELECT_WAITS] = { "waits", "wait" },
 		[SELECT_CALLS] = { "calls", "call" },       [SELECT_FAULTS] = { "faults", "fault" },
 		[SELECT_RECLAIMS] = { "reclaims", "reclaim" }, [SELECT_EVENTS] = { "events", "event" },
-		[SELECT_OBJECTS] = { "objects", "object" },
+		[SELECT_OBJECTS] = { "objects", "object" },    [SELECT_POLLS] = { "polls", "poll" },
+		[SELECT_AWAITS] = { "awaits", "await" },       [SELECT_TURNS] = { "turns", "turn" },
+		[SELECT_SPAWNS] = { "spawns", "spawn" },
 	};
 
 	if (s->options.event == SELECT_WALL)
@@ -425,6 +427,11 @@ static uint64_t count_lost(const struct profile *p, const struct selection *s)
 		return profile_counter_of(p, KEY_EVENT_LOST_OF, s->name);
 	case SELECT_OBJECTS:
 		return profile_counter(p, KEY_HEAP_LOST) + profile_counter(p, KEY_HEAP_SAMPLES_WITHOUT_ROOM);
+	case SELECT_POLLS:
+	case SELECT_AWAITS:
+	case SELECT_TURNS:
+	case SELECT_SPAWNS:
+		return profile_counter(p, KEY_TASK_LOST);
 	case SELECT_SAMPLES:
 		break;
 	}

@@ -349,6 +349,7 @@ static enum select_kind kind_of(const struct selection *s)
 		{ "minor-time", SELECT_FAULTS }, { "reclaims", SELECT_RECLAIMS },
 		{ "reclaim-time", SELECT_RECLAIMS }, { "heap", SELECT_OBJECTS }, { "alloc", SELECT_OBJECTS },
 		{ "goroutine", SELECT_WAITS }, { "goroutine-queue", SELECT_WAITS }, { "goroutine-idle", SELECT_WAITS },
+		{ "poll", SELECT_POLLS }, { "await", SELECT_AWAITS }, { "taskqueue", SELECT_TURNS }, { "spawn", SELECT_SPAWNS },
 		{ "freed", SELECT_OBJECTS }, { "temporary", SELECT_OBJECTS }, { "peak", SELECT_OBJECTS },
 	};
 

@@ -30,6 +30,7 @@ struct profile_summed;
 enum select_kind {
 	SELECT_SAMPLES, SELECT_WAITS, SELECT_CALLS, SELECT_FAULTS, SELECT_RECLAIMS, SELECT_EVENTS,
 	SELECT_OBJECTS, /* of the heap: each sample represents many */
+	SELECT_POLLS, SELECT_AWAITS, SELECT_TURNS, SELECT_SPAWNS, /* of async tasks; awaits are weighted; a turn is one in the queue */
 };
 
 struct select_options {

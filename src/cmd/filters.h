@@ -15,8 +15,8 @@
 #define FILTER_OPTIONS(o)                                                                                             \
 	{ 0, "what", OPTION_STRING, &(o)->what, "EVENT",                                                              \
 	  "which of the things recorded (cpu, wait, queue, read, ...); wall is cpu, wait and queue "                  \
-	  "together, io read and written bytes, fault the time or the number of page faults; by "                     \
-	  "default the first" },                                                                                      \
+	  "together, io read and written bytes, fault the time or the number of page faults; of "                     \
+	  "async tasks poll, taskqueue and await; by default the first" },                                            \
 	{ 0, "idle", OPTION_FLAG, &(o)->idle, .help = "take in the waits of threads that have nothing to do" },       \
 	{ 0, "patterns", OPTION_LIST, &(o)->patterns, "FILE",                                                         \
 	  "more patterns for the causes of waits, before the built-in ones "                                          \

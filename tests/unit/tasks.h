@@ -218,7 +218,8 @@ static inline void made_counters(struct made_tasks *m)
 	profile_histogram(m->p, KEY_TASK_AWAIT_LATENCY)->counts[20] = 984;
 }
 
-/* Each 10 ms: four tasks in queues and both workers busy while flush blocks one of them, else one task and worker 1. */
+/* Points each 10 ms, with what was since the one before: four tasks in queues and both workers busy while flush blocks one of
+ * them, else one task and worker 1; 28 polls. */
 static inline void made_series(struct made_tasks *m)
 {
 	uint32_t queue = profile_series(m->p, KEY_TASK_QUEUE), polls = profile_series(m->p, KEY_TASK_POLLS);
@@ -227,10 +228,10 @@ static inline void made_series(struct made_tasks *m)
 	for (unsigned i = 0; i < 100; i++) {
 		bool blocked = i % 20 == 11 || i % 20 == 12;
 
-		profile_add_point(m->p, queue, i * 10 * MS, blocked ? 4 : 1);
-		profile_add_point(m->p, polls, i * 10 * MS, 2816);
-		profile_add_point(m->p, longest, i * 10 * MS, i % 20 == 12 ? 20 * MS : MS / 2);
-		profile_add_point(m->p, busy, i * 10 * MS, blocked ? 2 : 1);
+		profile_add_point(m->p, queue, (i + 1) * 10 * MS, (blocked ? 40 : 10) * MS);
+		profile_add_point(m->p, polls, (i + 1) * 10 * MS, 28);
+		profile_add_point(m->p, longest, (i + 1) * 10 * MS, i % 20 == 12 ? 20 * MS : MS / 2);
+		profile_add_point(m->p, busy, (i + 1) * 10 * MS, (blocked ? 20 : 10) * MS);
 	}
 }
 

@@ -41,7 +41,6 @@ struct tasks_waker {
 	uint64_t longest_ns;   /* of the awaits that were kept one by one */
 	uint32_t stack;        /* with most of the time: the type's frame, then the waker's stack */
 	uint64_t stack_ns;     /* that time */
-	uint64_t thread_ns;    /* private */
 };
 
 /* What ran on a worker while tasks of a type were in its queue. */
@@ -58,7 +57,7 @@ struct tasks_place {
 };
 
 struct tasks_type {
-	const char *name;             /* without TASKS_PREFIX; lives as long as the profile */
+	const char *name;             /* without TASKS_PREFIX; lives as long as the tasks */
 	uint64_t spawned, finished, alive; /* finished, alive: of the whole recording always */
 	uint64_t seen;                /* tasks: those that were there before and those that were spawned */
 	uint64_t polls, poll_ns;
@@ -75,7 +74,7 @@ struct tasks_type {
 };
 
 struct tasks {
-	VEC(struct tasks_type) types; /* those first that polled and were queued most, then by awaiting */
+	VEC(struct tasks_type) types; /* those first that polled and were queued most, then by awaiting; some may have nothing */
 	uint64_t seen, spawned, alive, polls, poll_ns, queue_ns, await_ns; /* of all types */
 	uint64_t workers;             /* threads that polled tasks */
 	uint64_t duration_ns;         /* of the selection */
@@ -83,7 +82,8 @@ struct tasks {
 	bool counted;                 /* sums are the collector's */
 	/* The rest is private. */
 	struct idents idents;
-	struct map by_name;           /* string to type */
+	struct strtab names;
+	struct map by_name;           /* hash of a name to its type */
 };
 
 enum { TASKS_WINDOW = 1 }; /* counters are of a longer time than samples and marks */
@@ -99,7 +99,7 @@ static inline uint64_t tasks_wall_ns(const struct tasks_type *y)
 {
 	return y->poll_ns + y->queue_ns + y->await_ns;
 }
-/* The type whose name is that string of the profile; TASKS_NONE = there is none. */
-uint32_t tasks_find(const struct tasks *t, uint32_t name);
+/* TASKS_NONE: there is no type of that name. */
+uint32_t tasks_find(const struct tasks *t, const char *name);
 /* The name of the type that a frame stands for, without TASKS_PREFIX; NULL: it is another frame. */
 const char *tasks_frame_type(const struct profile *p, uint32_t frame);

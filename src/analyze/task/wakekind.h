@@ -23,7 +23,6 @@ enum wakekind {
 	WAKEKIND_LOCK,      /* an async mutex, a semaphore */
 	WAKEKIND_NOTIFY,    /* Notify, watch, broadcast, a cancellation */
 	WAKEKIND_YIELD,     /* it had given way to others */
-	WAKEKIND_SELF,      /* a future within the same task, of a set of futures */
 	WAKEKIND_NOT_ENDED, /* it awaits still */
 	WAKEKIND_NO_STACK,
 	WAKEKIND_COUNT,
@@ -34,5 +33,9 @@ const char *wakekind_key(enum wakekind kind);
 const char *wakekind_name(enum wakekind kind);
 
 /* Of the frames of a stack between its leaf and `until`, a node above it (0: all of them). *ret_function (may be NULL): the
- * innermost function that is not the runtime's machinery of wake-ups, "" = none. */
+ * nearest function of the program's own, else of a library that is not the runtime's machinery of wake-ups; "" = none, or the
+ * kind says all. */
 enum wakekind wakekind_of_stack(const struct profile *p, uint32_t stack, uint32_t until, const char **ret_function);
+
+/* Does a task that awaits this kind depend on the work of others? Not on a timer, and not on the world outside. */
+bool wakekind_is_inner(enum wakekind kind);

@@ -35,6 +35,7 @@ struct section {
 	X(pools) \
 	X(subsystems) \
 	X(blocks) \
+	X(tasks) \
 	X(goroutines) \
 	X(cgroups) \
 	X(io) \

@@ -1,0 +1,370 @@
+#include "analyze/task/blockers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/select.h"
+#include "analyze/task/tasks.h"
+#include "analyze/task/taskwakers.h"
+#include "analyze/tree/ownfunction.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "profile/profile.h"
+
+enum { SLOT_NS = 10000000 }; /* times in the queue are summed by this */
+
+/* A function with what it did in a poll. */
+struct site {
+	uint32_t poll, ident;
+	enum cause cause;
+	uint64_t ns, stack_ns;
+	uint32_t stack; /* with most of it */
+};
+
+struct maker {
+	struct blockers *b;
+	const struct profile *p;
+	const struct select_options *o;
+	const struct tasks *t;
+	enum role *roles;      /* by event */
+	size_t *first;         /* by thread, into polls, which are by thread and time; one more ends the last */
+	uint64_t *sampled;     /* by poll: CPU time by samples */
+	VEC(struct site) sites;
+	struct map site_index; /* poll, cause and function */
+};
+
+/* --- polls --- */
+
+static int compare_by_thread(const void *a, const void *b)
+{
+	const struct blockers_poll *x = a, *y = b;
+
+	return ORDER(x->thread, y->thread) ?: ORDER(x->start_ns, y->start_ns) ?: ORDER(x->end_ns, y->end_ns);
+}
+
+static void find_polls(struct maker *m, const uint8_t *picked)
+{
+	const struct profile *p = m->p;
+	uint64_t to = m->o->to_ns ? m->o->to_ns : UINT64_MAX;
+
+	for (size_t i = 0; i < p->marks.n; i++) {
+		const struct profile_mark *mark = &p->marks.v[i];
+
+		if (strcmp(profile_str(p, mark->kind), "long poll") || mark->thread >= p->threads.n || !picked[mark->thread] ||
+		    mark->end_ns <= mark->start_ns || mark->end_ns <= m->o->from_ns || mark->start_ns >= to)
+			continue;
+		vec_push(&m->b->polls, (struct blockers_poll){ .type = tasks_find(m->t, profile_str(p, mark->name)),
+							       .thread = mark->thread, .start_ns = mark->start_ns,
+							       .end_ns = mark->end_ns, .function = "" });
+	}
+	vec_sort(&m->b->polls, compare_by_thread);
+	m->first = mem_alloc((p->threads.n + 2) * sizeof(*m->first));
+	for (size_t i = 0; i < m->b->polls.n; i++)
+		m->first[m->b->polls.v[i].thread + 1]++;
+	for (size_t i = 0; i <= p->threads.n; i++)
+		m->first[i + 1] += m->first[i];
+}
+
+/* The first poll of a thread that ends after a moment; m->first[thread + 1] where there is none. Polls of a thread do not
+ * overlap. */
+static size_t first_after(const struct maker *m, uint32_t thread, uint64_t time_ns)
+{
+	return vec_search(i, m->first[thread], m->first[thread + 1], m->b->polls.v[i].end_ns <= time_ns);
+}
+
+/* --- what the thread did in them --- */
+
+static void add_site(struct maker *m, uint32_t poll, enum cause cause, uint32_t stack, uint64_t ns)
+{
+	uint32_t ident = ownfunction_of_stack(&m->b->idents, stack);
+	uint64_t *at = map_put(&m->site_index, map_pair(poll, ident) ^ (uint64_t)cause << 60, m->sites.n);
+	struct site *s;
+
+	if (*at == m->sites.n)
+		vec_push(&m->sites, (struct site){ .poll = poll, .ident = ident, .cause = cause });
+	s = &m->sites.v[*at];
+	s->ns += ns;
+	if (ns > s->stack_ns) {
+		s->stack_ns = ns;
+		s->stack = stack;
+	}
+}
+
+static void add_sample(struct maker *m, size_t i, enum role role)
+{
+	const struct profile_sample *s = &m->p->samples.v[i];
+	enum cause cause = role == ROLE_CPU ? CAUSE_CPU : m->o->causes ? causes_of(m->o->causes, s) : CAUSE_UNKNOWN;
+	uint64_t begin, end;
+
+	select_span(m->p, i, role, &begin, &end);
+	for (size_t k = first_after(m, s->thread, begin); k < m->first[s->thread + 1]; k++) {
+		struct blockers_poll *poll = &m->b->polls.v[k];
+		uint64_t length = poll->end_ns - poll->start_ns, used = 0, ns;
+
+		if (poll->start_ns > end || (poll->start_ns == end && begin < end))
+			return;
+		ns = select_value(m->p, i, role, poll->start_ns, poll->end_ns);
+		for (int c = 0; c < CAUSE_COUNT; c++)
+			used += poll->ns[c];
+		if (role == ROLE_CPU)
+			m->sampled[k] += ns;
+		else /* sums of short waits are at the beginning of their 10 ms, and may be too large at a border */
+			poll->ns[cause] += ns = MIN(ns, length - used);
+		if (ns)
+			add_site(m, k, cause, s->stack, ns);
+	}
+}
+
+/* CPU time is the rest where waits are known. */
+static void settle(struct maker *m)
+{
+	for (size_t i = 0; i < m->b->polls.n; i++) {
+		struct blockers_poll *poll = &m->b->polls.v[i];
+		uint64_t left = poll->end_ns - poll->start_ns;
+
+		for (int c = 0; c < CAUSE_COUNT; c++)
+			left -= poll->ns[c];
+		poll->ns[CAUSE_CPU] = m->b->waits ? left : MIN(left, m->sampled[i]);
+		poll->ns[CAUSE_UNKNOWN] += left - poll->ns[CAUSE_CPU];
+	}
+}
+
+/* The site with most time of each poll. CPU samples are few: they are weighed as parts of the CPU time. */
+static void choose_sites(struct maker *m)
+{
+	_cleanup_free_ uint64_t *most = mem_alloc((m->b->polls.n + 1) * sizeof(*most));
+
+	for (size_t i = 0; i < m->sites.n; i++) {
+		const struct site *s = &m->sites.v[i];
+		struct blockers_poll *poll = &m->b->polls.v[s->poll];
+		uint64_t ns = s->ns;
+
+		if (s->cause == CAUSE_CPU && m->sampled[s->poll])
+			ns = (double)poll->ns[CAUSE_CPU] * s->ns / m->sampled[s->poll];
+		if (ns <= most[s->poll])
+			continue;
+		most[s->poll] = ns;
+		poll->cause = s->cause;
+		poll->stack = s->stack;
+		poll->function = s->ident == OWNFUNCTION_NONE ? "" : m->b->idents.list.v[s->ident].name;
+	}
+	/* More of it may be time without a sample: on the CPU between two ticks. */
+	for (size_t i = 0; i < m->b->polls.n; i++)
+		if (!most[i])
+			m->b->polls.v[i].cause = m->b->waits ? CAUSE_CPU : CAUSE_UNKNOWN;
+}
+
+/* --- rows --- */
+
+static struct blockers_row *row_of(struct maker *m, struct map *index, struct strtab *names, size_t poll)
+{
+	struct blockers *b = m->b;
+	struct blockers_poll *x = &b->polls.v[poll];
+	uint64_t key = map_pair(x->type, strtab_add(names, x->function)) ^ map_hash(x->cause);
+	uint64_t *at = map_put(index, key, b->rows.n);
+
+	if (*at == b->rows.n)
+		vec_push(&b->rows, (struct blockers_row){ .type = x->type, .function = x->function, .module = "", .cause = x->cause });
+	x->row = *at;
+	return &b->rows.v[*at];
+}
+
+static void make_rows(struct maker *m)
+{
+	struct blockers *b = m->b;
+	struct map index = { 0 };
+	struct strtab names;
+
+	strtab_init(&names);
+	for (size_t i = 0; i < b->polls.n; i++) {
+		const struct blockers_poll *x = &b->polls.v[i];
+		uint64_t ns = x->end_ns - x->start_ns;
+		struct blockers_row *r = row_of(m, &index, &names, i);
+
+		r->count++;
+		r->ns += ns;
+		b->ns += ns;
+		b->least_ns = b->least_ns ? MIN(b->least_ns, ns) : ns;
+		for (int c = 0; c < CAUSE_COUNT; c++)
+			r->by_cause[c] += x->ns[c];
+		if (ns <= r->longest_ns)
+			continue;
+		r->longest_ns = ns;
+		r->longest = i;
+		r->stack = x->stack;
+	}
+	strtab_done(&names);
+	map_done(&index);
+}
+
+/* What else is known of the stack of a row. */
+static void describe_rows(struct maker *m)
+{
+	for (size_t i = 0; i < m->b->rows.n; i++) {
+		struct blockers_row *r = &m->b->rows.v[i];
+		uint32_t ident = r->stack ? ownfunction_of_stack(&m->b->idents, r->stack) : OWNFUNCTION_NONE;
+
+		if (ident != OWNFUNCTION_NONE)
+			r->module = m->b->idents.list.v[ident].module;
+		if (r->stack && r->cause != CAUSE_CPU && r->cause != CAUSE_QUEUE) {
+			r->operation = ownfunction_operation(m->p, r->stack);
+			r->pattern = m->o->causes ? causes_pattern(m->o->causes, r->stack) : NULL;
+		}
+	}
+}
+
+/* --- victims --- */
+
+static void add_victim(struct blockers_row *r, uint32_t type, uint64_t ns, uint64_t count)
+{
+	size_t i = 0;
+
+	while (i < r->victims.n && r->victims.v[i].type != type)
+		i++;
+	if (i == r->victims.n)
+		vec_push(&r->victims, (struct blockers_victim){ .type = type });
+	r->victims.v[i].ns += ns;
+	r->victims.v[i].count += count;
+	r->queued += count;
+	r->queued_ns += ns;
+}
+
+/*
+ * A task that lay in the queue behind a poll of another one was polled after it, on the same thread: of the long polls of
+ * that type and thread it is the last that had ended then. Times in the queue are sums of 10 ms, so it may have ended within
+ * these. Short polls of the type have victims, too: these were in the queue for less than a long poll lasts.
+ */
+static void add_queued(struct maker *m, const struct profile_sample *s, uint32_t victim, uint32_t behind, uint64_t ns)
+{
+	uint64_t count = s->count ? s->count : 1;
+	size_t from = m->first[s->thread];
+	size_t k = vec_search(i, from, m->first[s->thread + 1], m->b->polls.v[i].end_ns <= s->time_ns + SLOT_NS);
+
+	while (k-- > from) {
+		struct blockers_poll *x = &m->b->polls.v[k];
+
+		if (x->end_ns + MAX(ns, (uint64_t)SLOT_NS) < s->time_ns)
+			return;
+		if (x->type != behind)
+			continue;
+		x->queued += count;
+		x->queued_ns += ns;
+		add_victim(&m->b->rows.v[x->row], victim, ns, count);
+		m->b->queued += count;
+		m->b->queued_ns += ns;
+		return;
+	}
+}
+
+static void find_victims(struct maker *m)
+{
+	const struct profile *p = m->p;
+	uint32_t queue = profile_find_event(p, "taskqueue", "ns");
+
+	for (size_t i = 0; i < p->samples.n; i++) {
+		const struct profile_sample *s = &p->samples.v[i];
+		uint32_t parent = p->stacks.v[s->stack].parent;
+		const char *victim, *behind;
+
+		if (s->event != queue || !parent || m->first[s->thread] == m->first[s->thread + 1] ||
+		    s->time_ns < m->o->from_ns || (m->o->to_ns && s->time_ns >= m->o->to_ns))
+			continue;
+		victim = tasks_frame_type(p, taskwakers_root(p, s->stack));
+		behind = tasks_frame_type(p, p->stacks.v[s->stack].frame);
+		if (victim && behind)
+			add_queued(m, s, tasks_find(m->t, victim), tasks_find(m->t, behind), s->value);
+	}
+}
+
+/* --- all of it --- */
+
+static int compare_victims(const void *a, const void *b)
+{
+	const struct blockers_victim *x = a, *y = b;
+
+	return ORDER(y->ns, x->ns) ?: ORDER(x->type, y->type);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct blockers_row *x = a, *y = b;
+
+	return ORDER(y->ns, x->ns) ?: ORDER(x->type, y->type) ?: strcmp(x->function, y->function) ?: ORDER(x->cause, y->cause);
+}
+
+static int compare_polls(const void *a, const void *b)
+{
+	const struct blockers_poll *x = a, *y = b;
+
+	return ORDER(y->end_ns - y->start_ns, x->end_ns - x->start_ns) ?: ORDER(x->start_ns, y->start_ns) ?:
+	       ORDER(x->thread, y->thread);
+}
+
+/* Rows and polls point at each other: by their order now. */
+static void sort_all(struct blockers *b)
+{
+	_cleanup_free_ uint32_t *now = mem_alloc((b->rows.n + 1) * sizeof(*now));
+
+	/* The row's old number is where its longest poll says. */
+	for (size_t i = 0; i < b->rows.n; i++)
+		vec_sort(&b->rows.v[i].victims, compare_victims);
+	vec_sort(&b->rows, compare_rows);
+	for (size_t i = 0; i < b->rows.n; i++)
+		now[b->polls.v[b->rows.v[i].longest].row] = i;
+	for (size_t i = 0; i < b->polls.n; i++)
+		b->polls.v[i].row = now[b->polls.v[i].row];
+	vec_sort(&b->polls, compare_polls);
+	for (size_t i = b->polls.n; i-- > 0;)
+		b->rows.v[b->polls.v[i].row].longest = i;
+}
+
+static void read_samples(struct maker *m)
+{
+	const struct profile *p = m->p;
+
+	m->roles = mem_alloc((p->events.n + 1) * sizeof(*m->roles));
+	for (size_t i = 0; i < p->events.n; i++) {
+		m->roles[i] = cause_role(p, i);
+		m->b->waits |= m->roles[i] == ROLE_WAIT;
+	}
+	m->sampled = mem_alloc((m->b->polls.n + 1) * sizeof(*m->sampled));
+	for (size_t i = 0; i < p->samples.n; i++) {
+		enum role role = m->roles[p->samples.v[i].event];
+
+		if (role != ROLE_OTHER && m->first[p->samples.v[i].thread] < m->first[p->samples.v[i].thread + 1])
+			add_sample(m, i, role);
+	}
+}
+
+void blockers_make(struct blockers *b, const struct profile *p, const struct select_options *o, const struct tasks *t)
+{
+	_cleanup_free_ uint8_t *picked = NULL;
+	struct maker m = { .b = b, .p = p, .o = o, .t = t };
+
+	*b = (struct blockers){ 0 };
+	idents_init(&b->idents, p, 0);
+	if (select_threads(p, o, &picked, NULL))
+		return;
+	find_polls(&m, picked);
+	if (b->polls.n) {
+		read_samples(&m);
+		settle(&m);
+		choose_sites(&m);
+		make_rows(&m);
+		find_victims(&m);
+		describe_rows(&m);
+		sort_all(b);
+	}
+	free(m.first);
+	free(m.roles);
+	free(m.sampled);
+	vec_done(&m.sites);
+	map_done(&m.site_index);
+}
+
+void blockers_done(struct blockers *b)
+{
+	vec_done_each(&b->rows, e, vec_done(&e->victims));
+	vec_done(&b->polls);
+	idents_done(&b->idents);
+}
