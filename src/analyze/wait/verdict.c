@@ -9,6 +9,7 @@
 #include "analyze/wait/goroutines.h"
 #include "analyze/groups.h"
 #include "analyze/select.h"
+#include "analyze/task/taskverdict.h"
 #include "analyze/tree/ownfunction.h"
 #include "base/buf.h"
 #include "base/text/str.h"
@@ -21,10 +22,7 @@ enum {
 	NOTICED_PERCENT = 1,  /* of the longest thread's time; a smaller share is not reported */
 };
 
-/* Adds a sentence, and a link to its reason: link's function is copied. */
-static void say(struct verdict *v, struct verdict_link link, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-static void say(struct verdict *v, struct verdict_link link, const char *fmt, ...)
+void verdict_say(struct verdict *v, struct verdict_link link, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -32,6 +30,7 @@ static void say(struct verdict *v, struct verdict_link link, const char *fmt, ..
 	vec_push(&v->sentences, mem_vprintf(fmt, ap));
 	va_end(ap);
 	link.function = mem_strdup(link.function);
+	link.task = mem_strdup(link.task);
 	vec_push(&v->links, link);
 }
 
@@ -47,7 +46,7 @@ static void say_finding(struct verdict *v, struct verdict_link link, const char 
 	finding = mem_vprintf(fmt, ap);
 	va_end(ap);
 	link.finding = strlen(finding);
-	say(v, link, "%s%s", finding, commands);
+	verdict_say(v, link, "%s%s", finding, commands);
 }
 
 static const struct account_row *most_waiting(const struct account *a)
@@ -158,14 +157,14 @@ static void judge_thread(struct verdict *v, const struct profile *p, const struc
 		v->cause = hot.cause;
 		v->pattern = hot.pattern;
 		add_waker(&more, w, hot.cause, function);
-		say(v, link, "%.0f %% of thread `%s` (%s of %s) is %s under `%s`%s.",
+		verdict_say(v, link, "%.0f %% of thread `%s` (%s of %s) is %s under `%s`%s.",
 		    str_percent(hot.ns, r->wall_ns),
 		    profile_str(p, p->threads.v[r->thread].name), str_duration(part, hot.ns),
 		    str_duration(whole, r->wall_ns), doing(hot.cause, ownfunction_operation(p, hot.stack)), function,
 		    more.n ? more.data : "");
 		if (v->pattern && *v->pattern->means) {
 			link.advice = true;
-			say(v, link, "%s%s%s", v->pattern->means,
+			verdict_say(v, link, "%s%s%s", v->pattern->means,
 			    *v->pattern->fix ? " What usually helps: " : "",
 			    v->pattern->fix);
 		}
@@ -182,7 +181,7 @@ static void judge_cpus(struct verdict *v, const struct account *a)
 	for (size_t i = 0; i < a->threads.n; i++)
 		longest = MAX(longest, a->threads.v[i].wall_ns);
 	if (queue * 100 > longest * NOTICED_PERCENT && queue * 100 >= (cpu + queue) * CROWDED_PERCENT)
-		say(v, (struct verdict_link){ "queue", PROFILE_NONE },
+		verdict_say(v, (struct verdict_link){ "queue", PROFILE_NONE },
 		    "Threads were ready for %s without a CPU, %.0f %% of the time in which they could have "
 		    "run: there are more of them than CPUs, or others took the CPUs.",
 		    str_duration(text, queue), 100.0 * queue / (cpu + queue));
@@ -190,7 +189,7 @@ static void judge_cpus(struct verdict *v, const struct account *a)
 		say_finding(v, (struct verdict_link){ "cpu", PROFILE_NONE }, " `--what cpu` shows where.",
 			    "What is not idle is on the CPU, %s of it.", str_duration(text, cpu));
 	else if (!v->sentences.n && a->total.wall_ns && active * 100 < a->total.wall_ns)
-		say(v, (struct verdict_link){ NULL, PROFILE_NONE },
+		verdict_say(v, (struct verdict_link){ NULL, PROFILE_NONE },
 		    "The threads were idle: record while there is work to do.");
 }
 
@@ -213,13 +212,13 @@ static void judge_quota(struct verdict *v, const struct profile *p, const struct
 			most = &a->threads.v[i];
 	if (most && most->ns[CAUSE_QUOTA] * 100 >= most->wall_ns * QUOTA_PERCENT) {
 		link.thread = most->thread;
-		say(v, link, "%s stopped thread `%s` for %s of %s, and all threads for %s: raise it (docker run --cpus, Kubernetes "
+		verdict_say(v, link, "%s stopped thread `%s` for %s of %s, and all threads for %s: raise it (docker run --cpus, Kubernetes "
 		    "limits.cpu, systemd CPUQuota=), or let fewer threads run at once.",
 		    quota, profile_str(p, p->threads.v[most->thread].name), str_duration(part, most->ns[CAUSE_QUOTA]),
 		    str_duration(whole, most->wall_ns), str_duration(all, a->total.ns[CAUSE_QUOTA]));
 	} else if (!most && stopped && stopped * 100 >= select_duration_ns(p) * QUOTA_PERCENT) {
 		link.what = "queue";
-		say(v, link, "%s stopped it for %s, by the kernel's count for all of its CPUs: that is part of the run queue's time here, "
+		verdict_say(v, link, "%s stopped it for %s, by the kernel's count for all of its CPUs: that is part of the run queue's time here, "
 		    "as this kernel does not tell it for each thread. Raise the quota, or let fewer threads run at once.",
 		    quota, str_duration(part, stopped));
 	}
@@ -246,6 +245,7 @@ void verdict_make(struct verdict *v, const struct profile *p, const struct accou
 	*v = (struct verdict){ .thread = PROFILE_NONE };
 	if (r)
 		judge_thread(v, p, r, w, o);
+	taskverdict_add(v, p, o);
 	judge_quota(v, p, a);
 	judge_cpus(v, a);
 	explain_go(v, p);
@@ -255,8 +255,10 @@ void verdict_done(struct verdict *v)
 {
 	for (size_t i = 0; i < v->sentences.n; i++)
 		free(v->sentences.v[i]);
-	for (size_t i = 0; i < v->links.n; i++)
+	for (size_t i = 0; i < v->links.n; i++) {
 		free(v->links.v[i].function);
+		free(v->links.v[i].task);
+	}
 	vec_done(&v->sentences);
 	vec_done(&v->links);
 }

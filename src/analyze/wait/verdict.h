@@ -22,6 +22,8 @@ struct verdict_link {
 	uint32_t thread;  /* PROFILE_NONE = all, for any cause */
 	enum cause cause;
 	char *function;   /* under which it is, NULL = any; owned */
+	char *task;       /* the type of async task that the sentence is about (tasks.h), NULL = none; owned */
+	uint64_t from_ns, to_ns; /* the time that shows it best; both 0: all of it */
 	bool advice;      /* the sentence explains the one before, and has the same link */
 	size_t finding;   /* so many bytes of the sentence are the finding, the rest names options of the command line; 0 = all */
 };
@@ -33,6 +35,9 @@ struct verdict {
 	enum cause cause;              /* of it */
 	const struct pattern *pattern; /* NULL = none */
 };
+
+/* Adds a sentence, and a link to its reason, whose strings are copied. */
+void verdict_say(struct verdict *v, struct verdict_link link, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* o as for waits_make(). */
 void verdict_make(struct verdict *v, const struct profile *p, const struct account *a, const struct waits *w,

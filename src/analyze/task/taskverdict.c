@@ -1,0 +1,186 @@
+#include "analyze/task/taskverdict.h"
+
+#include "analyze/select.h"
+#include "analyze/task/blockers.h"
+#include "analyze/task/tasks.h"
+#include "analyze/wait/verdict.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/text/str.h"
+#include "profile/profile.h"
+
+enum {
+	BLOCKED_PERCENT = 1,  /* of the recording, that workers were blocked at one place, or that tasks were queued for it */
+	READY_PERCENT = 50,   /* of the time in which a task could have run, that it lay in the queue */
+	QUEUED_PERCENT = 10,  /* and of all of its time */
+	AWAITED_PERCENT = 30, /* of a task's time, that it awaited another one */
+	BUSY_PERCENT = 70,    /* of that one's time, that it was polled or queued */
+};
+
+struct judging {
+	struct verdict *v;
+	const struct profile *p;
+	const struct select_options *o;
+	struct tasks t;
+	struct blockers b;
+};
+
+static const char *name_of(const struct judging *g, uint32_t type)
+{
+	return type == TASKS_NONE ? "?" : g->t.types.v[type].name;
+}
+
+/* --- a worker that is blocked --- */
+
+/* The place that cost most: its own time, and that of the tasks which had to wait for it. */
+static const struct blockers_row *worst(const struct judging *g)
+{
+	const struct blockers_row *found = NULL;
+
+	for (size_t i = 0; i < g->b.rows.n; i++) {
+		const struct blockers_row *r = &g->b.rows.v[i];
+
+		if (!found || r->ns + r->queued_ns > found->ns + found->queued_ns)
+			found = r;
+	}
+	return found && (found->ns + found->queued_ns) * 100 >= g->t.duration_ns * BLOCKED_PERCENT ? found : NULL;
+}
+
+/* Adds ": 75 % of it is fdatasync under `f`". */
+static void add_reason(struct buf *b, const struct blockers_row *r)
+{
+	if (r->cause == CAUSE_UNKNOWN)
+		return;
+	buf_printf(b, ": %.0f %% of that time is %s", str_percent(r->by_cause[r->cause], r->ns),
+		   r->operation ? r->operation : cause_name(r->cause));
+	if (*r->function)
+		buf_printf(b, " under `%s`", r->function);
+}
+
+static void judge_blockers(struct judging *g)
+{
+	const struct blockers_row *r = worst(g);
+	_cleanup_(buf_done) struct buf reason = { 0 }, victims = { 0 };
+	const struct blockers_poll *longest;
+	struct verdict_link link;
+	char a[32], b[32], c[32];
+
+	if (!r)
+		return;
+	longest = &g->b.polls.v[r->longest];
+	add_reason(&reason, r);
+	if (r->queued)
+		buf_printf(&victims, " Meanwhile tasks lay in the queue %s times, for %s together, most of them `%s`.",
+			   str_count(a, r->queued), str_duration(b, r->queued_ns), name_of(g, r->victims.v[0].type));
+	link = (struct verdict_link){ .what = r->cause == CAUSE_CPU ? "cpu" : r->cause == CAUSE_UNKNOWN ? "poll" : "wait",
+				      .thread = PROFILE_NONE, .cause = r->cause,
+				      .function = *r->function ? (char *)r->function : NULL, .task = (char *)name_of(g, r->type),
+				      .from_ns = longest->start_ns, .to_ns = longest->end_ns };
+	verdict_say(g->v, link, "A worker of the async runtime was blocked by task `%s` %s times, for %s together and up to %s%s.%s",
+		    name_of(g, r->type), str_count(a, r->count), str_duration(b, r->ns), str_duration(c, r->longest_ns),
+		    reason.n ? reason.data : "", victims.n ? victims.data : "");
+	link.advice = true;
+	verdict_say(g->v, link, r->cause == CAUSE_CPU ?
+		    "A poll that computes for long keeps its worker from all other tasks. What usually helps: a pool for computing "
+		    "(spawn_blocking, rayon), or yield_now() between its pieces." :
+		    "A poll that waits keeps its worker from all other tasks. What usually helps: spawn_blocking or a thread of its "
+		    "own for what waits, or the runtime's own calls in place of those that block.");
+}
+
+/* --- a task that starves --- */
+
+static void judge_queue(struct judging *g)
+{
+	const struct tasks_type *found = NULL;
+	_cleanup_free_ char *frame = NULL;
+	_cleanup_(buf_done) struct buf behind = { 0 };
+	char a[32], b[32];
+
+	for (size_t i = 0; i < g->t.types.n; i++) {
+		const struct tasks_type *y = &g->t.types.v[i];
+
+		if (y->queue_ns * 100 >= (y->poll_ns + y->queue_ns) * READY_PERCENT && y->queue_ns &&
+		    y->queue_ns * 100 >= tasks_wall_ns(y) * QUEUED_PERCENT && y->queue_ns * 100 >= g->t.duration_ns * BLOCKED_PERCENT &&
+		    (!found || y->queue_ns > found->queue_ns))
+			found = y;
+	}
+	if (!found)
+		return;
+	if (found->behind.n && found->behind.v[0].type != TASKS_NONE && found->behind.v[0].ns * 2 >= found->queue_ns)
+		buf_printf(&behind, ", mostly behind polls of `%s`", name_of(g, found->behind.v[0].type));
+	frame = mem_printf(TASKS_PREFIX "%s", found->name);
+	verdict_say(g->v, (struct verdict_link){ .what = "taskqueue", .thread = PROFILE_NONE, .function = frame, .task = (char *)found->name },
+		    "Task `%s` starved: it lay in the runtime's queue for %s, %.0f %% of the time in which it could have run, %s before "
+		    "each poll%s.", found->name, str_duration(a, found->queue_ns),
+		    str_percent(found->queue_ns, found->poll_ns + found->queue_ns),
+		    str_duration(b, found->polls ? found->queue_ns / found->polls : 0), behind.n ? behind.data : "");
+}
+
+/* --- a channel whose other end is busy --- */
+
+/* What the tasks of a type awaited of another one that has no time left. */
+struct narrow {
+	const struct tasks_type *waits, *busy;
+	const struct tasks_waker *waker;
+};
+
+static bool is_narrow(const struct judging *g, const struct tasks_type *y, const struct tasks_waker *w)
+{
+	const struct tasks_type *other = w->type == TASKS_NONE ? NULL : &g->t.types.v[w->type];
+
+	return other && other != y && wakekind_is_inner(w->kind) && w->ns * 100 >= g->t.duration_ns * BLOCKED_PERCENT &&
+	       w->ns * 100 >= tasks_wall_ns(y) * AWAITED_PERCENT && tasks_wall_ns(other) &&
+	       (other->poll_ns + other->queue_ns) * 100 >= tasks_wall_ns(other) * BUSY_PERCENT;
+}
+
+static void judge_channels(struct judging *g)
+{
+	static const struct {
+		const char *before, *between, *after;
+		bool busy_first;
+	} words[WAKEKIND_COUNT] = {
+		[WAKEKIND_CHANNEL] = { "The channel from task", "to task", " is", true },
+		[WAKEKIND_ROOM] = { "The channel from task", "to task", ", which is full, is", false },
+		[WAKEKIND_ONESHOT] = { "The answer of task", "to task", " is", true },
+		[WAKEKIND_LOCK] = { "The async lock that task", "gives to task", " is", true },
+		[WAKEKIND_NOTIFY] = { "The notification of task", "by task", " is", false },
+		[WAKEKIND_JOIN] = { "The end of task", "for task", " is", true },
+	};
+	struct narrow found = { 0 };
+	_cleanup_free_ char *start = NULL, *frame = NULL;
+	bool first;
+	char a[32];
+
+	for (size_t i = 0; i < g->t.types.n; i++)
+		for (size_t k = 0; k < g->t.types.v[i].wakers.n; k++) {
+			const struct tasks_waker *w = &g->t.types.v[i].wakers.v[k];
+
+			if (is_narrow(g, &g->t.types.v[i], w) && (!found.waker || w->ns > found.waker->ns))
+				found = (struct narrow){ &g->t.types.v[i], &g->t.types.v[w->type], w };
+		}
+	if (!found.waker)
+		return;
+	first = words[found.waker->kind].busy_first;
+	start = mem_printf("%s `%s` %s `%s`%s the bottleneck", words[found.waker->kind].before,
+			   first ? found.busy->name : found.waits->name, words[found.waker->kind].between,
+			   first ? found.waits->name : found.busy->name, words[found.waker->kind].after);
+	frame = mem_printf(TASKS_PREFIX "%s", found.waits->name);
+	verdict_say(g->v, (struct verdict_link){ .what = "await", .thread = PROFILE_NONE, .function = frame, .task = (char *)found.waits->name },
+		    "%s: `%s` awaited it for %s, %.0f %% of its time, and `%s` was busy for %.0f %% of its own.", start,
+		    found.waits->name, str_duration(a, found.waker->ns), str_percent(found.waker->ns, tasks_wall_ns(found.waits)),
+		    found.busy->name, str_percent(found.busy->poll_ns + found.busy->queue_ns, tasks_wall_ns(found.busy)));
+}
+
+void taskverdict_add(struct verdict *v, const struct profile *p, const struct select_options *o)
+{
+	struct judging g = { .v = v, .p = p, .o = o };
+
+	if (!tasks_make(&g.t, p, o, 0))
+		return;
+	blockers_make(&g.b, p, o, &g.t);
+	judge_blockers(&g);
+	judge_queue(&g);
+	judge_channels(&g);
+	blockers_done(&g.b);
+	tasks_done(&g.t);
+}
