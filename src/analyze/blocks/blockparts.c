@@ -41,7 +41,8 @@ struct blockparts *blockparts_new(const struct profile *p)
 	for (size_t i = 0; i < p->marks.n; i++) {
 		const struct profile_mark *m = &p->marks.v[i];
 
-		if (m->start_ns < m->end_ns && strcmp(profile_str(p, m->kind), "block"))
+		/* Long polls are the collector's of tasks. */
+		if (m->start_ns < m->end_ns && strcmp(profile_str(p, m->kind), "block") && strcmp(profile_str(p, m->kind), "long poll"))
 			vec_push(&b->spots, (struct spot){ .start_ns = m->start_ns, .end_ns = m->end_ns, .mark = i });
 	}
 	vec_sort(&b->spots, compare_spots);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/blocks/blocktally.h"
+#include "analyze/blocks/blocktasks.h"
 #include "analyze/blocks/timeline.h"
 #include "analyze/select.h"
 #include "base/err.h"
@@ -16,6 +17,7 @@ enum {
 	DEEPEST = 8,      /* threads that a path follows from one wait to the next */
 	NEAR = 64,        /* periods around a block without a sample in which one is looked for */
 	UNSAMPLED = 20,   /* periods on the CPU that must have shown a sample */
+	HOPS = 16,        /* awaits of a block that are told one by one */
 };
 
 static const struct {
@@ -85,6 +87,7 @@ struct maker {
 	enum role *roles;          /* by event */
 	uint8_t *file_parts;       /* by event: BLOCK_FAULT, BLOCK_DISK, 0 = neither */
 	struct map wakes;          /* thread and time to wake */
+	struct blocktasks tasks;
 	VEC(struct blocks_span) near; /* the time of all blocks, with what is looked at around them; by time, none touches the next */
 	size_t near_first, near_end;  /* of these, those whose samples are here */
 	const struct blocks_source *source; /* NULL: all samples are here */
@@ -249,7 +252,8 @@ static uint64_t walk_off(struct maker *m, uint32_t thread, uint64_t from, uint64
 	return to - from - left;
 }
 
-static void walk(struct maker *m, uint32_t thread, uint64_t from, uint64_t to, int depth)
+/* What the thread did, whatever tasks it polled. */
+static void walk_thread(struct maker *m, uint32_t thread, uint64_t from, uint64_t to, int depth)
 {
 	const struct profile_thread *t = &m->p->threads.v[thread];
 	const struct timeline *cpu = &m->lines[CPU], *files = &m->lines[FILES];
@@ -269,6 +273,81 @@ static void walk(struct maker *m, uint32_t thread, uint64_t from, uint64_t to, i
 		add_sample(m, &m->p->samples.v[cpu->list.v[i].sample]);
 	for (size_t i = timeline_seek(files, thread, born); i < files->first[thread + 1] && files->list.v[i].begin < died; i++)
 		add_file(m, &m->p->samples.v[files->list.v[i].sample]);
+}
+
+/* --- the path of a task --- */
+
+static void add_hop(struct maker *m, const struct profile_taskwake *w, enum wakekind kind, uint64_t ns, int depth)
+{
+	const struct profile *p = m->p;
+
+	if (m->row->hops.n >= HOPS)
+		return;
+	vec_push(&m->row->hops, (struct block_hop){
+		.type = profile_str(p, w->type), .by_task = w->waker_type, .kind = kind, .ns = ns, .depth = depth,
+		.waker = w->waker_type ? profile_str(p, w->waker_type) :
+			 w->waker < p->threads.n ? profile_str(p, p->threads.v[w->waker].name) : NULL });
+}
+
+static void walk_polls(struct maker *m, const struct profile_taskwake *w, uint32_t thread, uint64_t from, uint64_t to, int depth);
+
+/* The time of an await belongs to who ended it: the driver of timers or sockets, a task, or a thread. */
+static void walk_await(struct maker *m, const struct profile_taskwake *w, uint64_t from, uint64_t to, int depth)
+{
+	enum wakekind kind = w->waker_stack ? wakekind_of_stack(m->p, w->waker_stack, 0, NULL) : WAKEKIND_NO_STACK;
+	bool outside = kind == WAKEKIND_TIMER || kind == WAKEKIND_IO || kind == WAKEKIND_SIGNAL;
+
+	add_hop(m, w, kind, to - from, depth);
+	m->row->followed_ns += depth || outside ? 0 : to - from;
+	if (outside || depth >= DEEPEST || w->waker >= m->p->threads.n)
+		add_part(m, kind == WAKEKIND_IO ? BLOCK_NETWORK : BLOCK_WAIT, w->waker_stack, to - from);
+	else if (w->waker_task)
+		walk_polls(m, blocktasks_before(&m->tasks, w->waker_task, to), w->waker, from, to, depth + 1);
+	else
+		walk(m, w->waker, from, to, depth + 1);
+}
+
+/* The polls of a task and what it awaited between them, back from a moment at which a thread polls it. w: its last await
+ * before that moment, NULL = none was kept. */
+static void walk_polls(struct maker *m, const struct profile_taskwake *w, uint32_t thread, uint64_t from, uint64_t to, int depth)
+{
+	while (w && blocktasks_polled_ns(w) > from && to > from) {
+		uint64_t polled = MIN(blocktasks_polled_ns(w), to), woken = MAX(MIN(w->time_ns, polled), from);
+		uint64_t begin = MAX(w->time_ns - MIN(w->await_ns, w->time_ns), from);
+
+		begin = MIN(begin, woken);
+		if (polled < to)
+			walk_thread(m, thread, polled, to, depth);
+		m->row->ns[BLOCK_QUEUE] += polled - woken;
+		blocktally_add_name(&m->tally, BLOCK_QUEUE, "[queue of the runtime]", polled - woken);
+		if (begin < woken)
+			walk_await(m, w, begin, woken, depth);
+		to = begin;
+		w = blocktasks_before(&m->tasks, w->task, MIN(begin, w->time_ns));
+		thread = w ? w->thread : thread;
+	}
+	if (to > from)
+		walk_thread(m, thread, from, to, depth);
+}
+
+/* Does the last sample of a thread before a moment belong to another type of task? */
+static bool polls_other(const struct maker *m, const struct profile_taskwake *w, uint32_t thread, uint64_t to)
+{
+	const struct timeline *cpu = &m->lines[CPU];
+	size_t i = timeline_seek(cpu, thread, to);
+
+	return i > cpu->first[thread] && cpu->list.v[i - 1].begin >= blocktasks_polled_ns(w) &&
+	       blocktasks_is_other(&m->tasks, w, m->p->samples.v[cpu->list.v[i - 1].sample].stack);
+}
+
+static void walk(struct maker *m, uint32_t thread, uint64_t from, uint64_t to, int depth)
+{
+	const struct profile_taskwake *w = m->row->summed ? NULL : blocktasks_polled(&m->tasks, thread, from, to);
+
+	if (w && !polls_other(m, w, thread, to))
+		walk_polls(m, w, thread, from, to, depth);
+	else
+		walk_thread(m, thread, from, to, depth);
 }
 
 /* Time on the CPU, by its samples: in proportion, as they are few. */
@@ -450,6 +529,7 @@ static void prepare(struct maker *m)
 		if (causes_role(m->c, i) == ROLE_CPU && p->events.v[i].period)
 			m->period_ns = p->events.v[i].period;
 	}
+	blocktasks_init(&m->tasks, p);
 	find_file_events(m);
 	choose_timelines(m);
 	find_near(m);
@@ -508,6 +588,7 @@ int blocks_make_from(struct blocks *b, const struct profile *p, const struct blo
 	free(m.line_of);
 	free(m.roles);
 	map_done(&m.wakes);
+	blocktasks_done(&m.tasks);
 	blocktally_done(&m.tally);
 	if (r)
 		return r;
@@ -529,7 +610,7 @@ void blocks_done(struct blocks *b)
 		crates_done(&b->names);
 	}
 	vec_done_each(&b->rows, e, vec_done(&e->functions); vec_done(&e->crates); vec_done(&e->subsystems);
-		      vec_done(&e->subsystem_totals); free(e->reason));
+		      vec_done(&e->subsystem_totals); vec_done(&e->hops); free(e->reason));
 	vec_done(&b->crates);
 	vec_done(&b->subsystems);
 	free(b->difference);

@@ -4,7 +4,8 @@
  * The path of a block is the marked thread, or where the mark has none the thread that was most on the CPU
  * within the span. Where that thread waited for another one (for a lock, a condition, a pipe, for work), and
  * its waker was recorded, the time is attributed to what the waker did meanwhile, and so on. Each moment of
- * the span is counted once: the parts of a block sum to its wall time.
+ * the span is counted once: the parts of a block sum to its wall time. Where the path is an async task's (record -e task) it
+ * goes on with what that task awaited: with the task that woke it, and what its thread did.
  *
  * Waits and the run queue are as recorded; CPU time is the rest, split by the samples of the path. Time
  * without samples is unknown.
@@ -20,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analyze/task/wakekind.h"
 #include "analyze/wait/cause.h"
 #include "analyze/tree/crate.h"
 #include "analyze/tree/ident.h"
@@ -61,6 +63,16 @@ struct block_items {
 	size_t n, capacity;
 };
 
+/* An await of a task on the path of a block. */
+struct block_hop {
+	const char *type;   /* of the task that awaited */
+	const char *waker;  /* the type of the task that ended it, or the name of a thread; NULL = neither is known */
+	bool by_task;       /* the waker is a task */
+	enum wakekind kind; /* what was awaited */
+	uint64_t ns;        /* of the block's time; awaits of deeper hops are within it */
+	uint32_t depth;     /* 0 = of the task that made the block */
+};
+
 struct block_row {
 	const char *name;         /* of the mark; lives as long as the profile */
 	uint32_t mark;            /* into the profile's */
@@ -73,6 +85,7 @@ struct block_row {
 	uint64_t allocator_ns;    /* of BLOCK_STD: in the allocator */
 	uint64_t followed_ns;     /* of it on other threads than that one */
 	uint64_t parallel_ns;     /* on the CPU beside the path, on any thread */
+	VEC(struct block_hop) hops; /* awaits on the path, each before those within it; the latest first, and not all of many */
 	struct block_items functions; /* the nearest that is no library's (ownfunction.h), of waits and of the CPU */
 	struct block_items crates;    /* of the CPU */
 	struct block_items subsystems;       /* on the CPU and waiting; all that is known of the path once */

@@ -107,6 +107,12 @@ void blocktally_add(struct blocktally *t, enum block_part part, uint32_t stack, 
 		*map_put(&t->functions, key, 0) += ns;
 }
 
+void blocktally_add_name(struct blocktally *t, enum block_part part, const char *name, uint64_t ns)
+{
+	if (ns)
+		*map_put(&t->functions, key_of(part, idents_add(&t->b->idents, name, "", IDENT_NOTE), 0), 0) += ns;
+}
+
 static bool is_note(const struct profile *p, uint32_t stack)
 {
 	return stack && p->frames.v[p->stacks.v[stack].frame].kind == FRAME_NOTE;

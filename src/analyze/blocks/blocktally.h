@@ -42,6 +42,8 @@ const struct ident *blocktally_leaf(struct blocktally *t, uint32_t stack);
 /* Whose code a function is; id is one of the identities of b. */
 enum code_kind blocktally_kind(struct blocktally *t, const struct ident *id);
 void blocktally_add(struct blocktally *t, enum block_part part, uint32_t stack, uint64_t ns);
+/* The same for time that has no stack. */
+void blocktally_add_name(struct blocktally *t, enum block_part part, const char *name, uint64_t ns);
 void blocktally_add_crate(struct blocktally *t, enum block_part part, const struct ident *leaf, uint64_t ns);
 void blocktally_add_subsystem(struct blocktally *t, enum block_part part, uint32_t stack, uint64_t ns);
 /* A fault or a call, with the file as a note below its stack; without one it says nothing. */

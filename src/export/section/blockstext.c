@@ -279,6 +279,28 @@ void blockstext_url(const struct blocks_job *job, size_t row, struct buf *out)
 		buf_puts(out, "#view=overview");
 }
 
+/* Puts the awaits of tasks on the path, each below the one that it is within. */
+static void put_hops(const struct block_row *r, struct buf *out)
+{
+	if (r->hops.n)
+		buf_puts(out, "\nTasks on its path\n");
+	for (size_t i = 0; i < r->hops.n; i++) {
+		const struct block_hop *h = &r->hops.v[i];
+		bool ended = h->kind == WAKEKIND_JOIN && h->by_task;
+
+		if (h->ns * 100 < r->wall_ns)
+			continue;
+		buf_printf(out, "%10.3f ms  %*s", h->ns / 1e6, 2 * (int)h->depth, "");
+		plain_add(out, h->type);
+		buf_printf(out, " awaited %s", ended ? "the end" : wakekind_name(h->kind));
+		if (h->waker && h->kind != WAKEKIND_TIMER && h->kind != WAKEKIND_IO) {
+			buf_puts(out, h->by_task ? " of " : " of thread ");
+			plain_add(out, h->waker);
+		}
+		buf_putc(out, '\n');
+	}
+}
+
 void blockstext_write_one(const struct blocks_job *job, size_t row, struct buf *out)
 {
 	const struct block_row *r = &job->blocks->rows.v[row];
@@ -308,6 +330,7 @@ void blockstext_write_one(const struct blocks_job *job, size_t row, struct buf *
 					   100.0 * r->ns[i] / r->wall_ns, block_part_name(i));
 		buf_printf(out, "%10.3f ms of it on threads that it waited for; %.3f ms on the CPU beside it\n",
 			   r->followed_ns / 1e6, r->parallel_ns / 1e6);
+		put_hops(r, out);
 		blocksubsystems_list(r, out);
 		put_items(job, "Functions", &r->functions, r->wall_ns, out);
 		put_items(job, "Crates, on the CPU", &r->crates, r->wall_ns, out);
@@ -370,6 +393,26 @@ static void put_json_split(struct json *j, const struct block_row *r)
 	json_close(j);
 }
 
+/* "tasks": [...], only where the path has some. */
+static void put_json_hops(struct json *j, const struct block_row *r)
+{
+	if (!r->hops.n)
+		return;
+	json_open_array(j, "tasks");
+	for (size_t i = 0; i < r->hops.n; i++) {
+		const struct block_hop *h = &r->hops.v[i];
+
+		json_open_object(j, NULL);
+		json_put_string(j, "type", h->type);
+		json_put_string(j, "awaited", wakekind_key(h->kind));
+		json_put_string(j, "waker", h->waker);
+		json_put_bool(j, "waker_is_task", h->by_task);
+		json_put_uints(j, { "ns", h->ns }, { "depth", h->depth });
+		json_close(j);
+	}
+	json_close(j);
+}
+
 static void put_json_row(const struct blocks_job *job, const struct block_row *r, struct json *j)
 {
 	const struct profile *p = job->profile;
@@ -386,6 +429,7 @@ static void put_json_row(const struct blocks_job *job, const struct block_row *r
 	json_put_uint(j, "tid", r->thread < p->threads.n ? p->threads.v[r->thread].tid : 0);
 	put_json_split(j, r);
 	json_put_uints(j, { "followed_ns", r->followed_ns }, { "parallel_ns", r->parallel_ns });
+	put_json_hops(j, r);
 	json_put_bool(j, "slow", r->slow);
 	json_put_string(j, "reason", r->reason);
 	put_json_items(j, "functions", &r->functions);
