@@ -12,20 +12,17 @@ import sys
 import zlib
 
 BUDGET = 100 * 1000  # of the page before its data
-# Four bytes are five digits, where base64 has five and a third. Digits are the characters from "(" on; three of these mean
-# something in the page, and have others for them.
-DIGITS = {chr(i + 40): chr(i + 40) for i in range(85)} | {"<": "!", "@": "#", "\\": "$"}
+# 13 bits are two of 91 digits, where base64 needs 2.17: the characters from "!" to "~" but for three that mean something in the page.
+DIGITS = [chr(c) for c in range(33, 127) if chr(c) not in "<@\\"]
 LOADER = """(async () => {
-const packed = document.getElementById("code"), script = document.createElement("script"), others = { "!": "<", "#": "@", $: "\\\\" };
-const text = packed.textContent.replace(/[!#$]/g, c => others[c]), bytes = new Uint8Array(text.length / 5 * 4);
-for (let i = 0, at = 0; i < text.length; at += 4) {
-let v = 0;
-for (const end = i + 5; i < end; i++)
-v = v * 85 + text.charCodeAt(i) - 40;
-for (let k = 0; k < 4; k++)
-bytes[at + k] = v >>> 24 - 8 * k;
+const packed = document.getElementById("code"), text = packed.textContent, bytes = new Uint8Array(packed.dataset.size);
+const digit = i => (i = text.charCodeAt(i)) - 33 - (i > 60) - (i > 64) - (i > 92);
+for (let i = 0, at = 0, held = 0, bits = 0; i < text.length; i += 2) {
+held |= digit(i) * 91 + digit(i + 1) << bits;
+for (bits += 13; bits > 7; bits -= 8, held >>>= 8)
+bytes[at++] = held;
 }
-const stream = new Blob([bytes.subarray(0, packed.dataset.size)]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")), script = document.createElement("script");
 script.textContent = await new Response(stream).text();
 packed.replaceWith(script);
 })();
@@ -59,7 +56,7 @@ def strip_script(text):
 
 def strip_style(text):
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-    return re.sub(r"^[ \t]+|\n(?=\n)", "", text, flags=re.M)
+    return re.sub(r'("[^"]*")|;?\s*(})\s*|\s*([{;,])\s*|(:)\s+', r"\1\2\3\4", text).strip() + "\n"
 
 
 def strip(path):
@@ -76,13 +73,17 @@ def digest(script):
 
 
 def pack(script):
-    """The script compressed, as digits, and the number of its bytes."""
+    """The script compressed, as digits, and the number of its bytes. The reader drops what the last digits have more."""
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
     data = deflate.compress(script.encode()) + deflate.flush()
-    whole, out, digits = data + bytes(-len(data) % 4), [], list(DIGITS.values())
-    for at in range(0, len(whole), 4):
-        v = int.from_bytes(whole[at:at + 4], "big")
-        out += [digits[v // 85 ** k % 85] for k in (4, 3, 2, 1, 0)]
+    held, bits, out = 0, 0, []
+    for byte in data + b"\0\0":
+        held |= byte << bits
+        bits += 8
+        if bits > 12:
+            out += [DIGITS[held % 8192 // 91], DIGITS[held % 8192 % 91]]
+            held >>= 13
+            bits -= 13
     return "".join(out), len(data)
 
 
