@@ -47,7 +47,9 @@ Object.assign(G.model, (function () {
 		"major-time": "major fault time", "reclaim-time": "reclaim time", "io-error": "failed I/O", sync: "sync time",
 		goroutine: "goroutine waits", "goroutine-queue": "goroutine queue", "goroutine-idle": "idle goroutines",
 		alloc: "allocated", peak: "heap at its peak", "heap.live": "live heap", "heap.allocated": "allocated",
-		"heap.resident": "resident heap", "mem.rss": "resident memory" };
+		"heap.resident": "resident heap", "mem.rss": "resident memory",
+		taskqueue: "task queue", "task.queue": "tasks in queues", "task.polls": "polls a second", "task.longest_poll": "longest poll",
+		"task.busy": "threads in polls" };
 
 	/* What an event or a series is called where people read it. */
 	function label(name) {

@@ -42,12 +42,13 @@ Object.assign(G, (function () {
 		return list;
 	}
 
-	/* Kinds of marks: blocks, then those with the most time. A node that traces itself has dozens. */
+	/* Kinds of marks: blocks, long polls of tasks, then those with the most time. A node that traces itself has dozens. */
 	function markKinds() {
 		const sums = new Map();
 		for (const m of G.data.marks)
 			sums.set(m.kind, (sums.get(m.kind) || 0) + m.endNs - m.startNs);
-		return [...sums.keys()].sort((a, b) => (b === "block") - (a === "block") || sums.get(b) - sums.get(a));
+		const rank = kind => ["long poll", "block"].indexOf(kind);
+		return [...sums.keys()].sort((a, b) => rank(b) - rank(a) || sums.get(b) - sums.get(a));
 	}
 
 	/* Is there another thread of that name? */
@@ -65,14 +66,18 @@ Object.assign(G, (function () {
 		return [...causes.keys()].sort((a, b) => rank(a) - rank(b) || a - b);
 	}
 
+	/* Amounts since the point before, as how many there were at a time; polls: a second. */
+	const RATES = [["task.queue", 1], ["task.busy", 1], ["task.polls", 1e9]];
 	/* Microseconds are what something grew by since the point before: a share of that time. */
 	function curve({ t, v, unit, name }) {
-		const out = { name, unit, t: Array.from(t), v: Array.from(v) };
-		if (unit === "us") {
-			out.unit = "%";
-			out.v = out.v.map((x, i) => x * 1e5 / Math.max(1, t[i] - (i ? t[i - 1] : 0)));
+		const share = unit === "us", rate = share ? 1e5 : new Map(RATES).get(name);
+		const out = { name, unit: share ? "%" : rate ? "count" : unit, t: Array.from(t), v: Array.from(v) };
+		if (rate) {
+			out.v = out.v.map((x, i) => x * rate / Math.max(1, t[i] - (i ? t[i - 1] : 0)));
 			if (t[0] < (t[1] - t[0]) / 2) /* since when is not known so well */
 				out.v[0] = out.v[1];
+		}
+		if (share) {
 			out.t.unshift(0);
 			out.v.unshift(out.v[0]);
 		}

@@ -15,6 +15,7 @@
 struct export_job;
 struct json;
 struct page_options;
+struct profile;
 struct verdict;
 struct waits;
 
@@ -43,5 +44,8 @@ int page_pack(const void *data, size_t n, struct buf *out);
 /* Everything that is no long list of numbers. */
 void page_head(struct buf *out, const struct export_job *sides, size_t n, const struct page_options *o,
 	       const struct pagetree *t, const struct pagestacks *s, const struct page_columns *c);
+/* The series of a profile. Those that have many points a second have at most so many here. */
+enum { PAGE_POINTS = 4000 };
+void page_series(struct json *j, const struct profile *p);
 /* The verdict's sentences of the waits, and of the heap. Advice belongs to its finding. */
 void page_verdict(struct json *j, const struct export_job *job, const struct verdict *v, const struct waits *w);

@@ -287,30 +287,6 @@ static void put_threads(struct json *j, const struct export_job *sides, size_t n
 
 /* --- over time: of the last side --- */
 
-static void put_series(struct json *j, const struct profile *p)
-{
-	json_open_array(j, "series");
-	for (size_t i = 0; i < p->series.n; i++) {
-		json_open_object(j, NULL);
-		cleantext_json(j, "name", profile_str(p, p->series.v[i].name));
-		cleantext_json(j, "unit", profile_str(p, p->series.v[i].unit));
-		for (int what = 0; what < 2; what++) {
-			json_open_array(j, what ? "v" : "t");
-			for (size_t k = 0; k < p->points.n; k++) {
-				if (p->points.v[k].series != i)
-					continue;
-				if (what)
-					json_put_int(j, NULL, p->points.v[k].value);
-				else
-					json_put_uint(j, NULL, p->points.v[k].time_ns);
-			}
-			json_close(j);
-		}
-		json_close_line(j, 0);
-	}
-	json_close_line(j, 0);
-}
-
 static void put_marks(struct json *j, const struct pagetree *t, const struct profile *p)
 {
 	json_open_array(j, "marks");
@@ -466,7 +442,7 @@ void page_head(struct buf *out, const struct export_job *sides, size_t n, const 
 	put_threads(j, sides, n, accounts);
 	/* A request for a part does not repeat the data of the whole, which the page has already. */
 	if (!o->under) {
-		put_series(j, sides[n - 1].profile);
+		page_series(j, sides[n - 1].profile);
 		put_marks(j, t, sides[n - 1].profile);
 		put_findings(j, &sides[n - 1], t->sides[n - 1].causes, &accounts[n - 1], any[n - 1],
 			     o->diff);
