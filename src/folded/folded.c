@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "folded/foldedtree.h"
+#include "folded/namehash.h"
 #include "folded/stacklist.h"
 
 enum {
@@ -36,39 +37,6 @@ struct names {
 	} * slots;
 	size_t slot_count, n;
 };
-
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-	unsigned __int128 m = (unsigned __int128)a * b;
-
-	return (uint64_t)m ^ (uint64_t)(m >> 64);
-}
-
-static inline uint64_t load(const char *s, size_t n)
-{
-	uint64_t v = 0;
-
-	memcpy(&v, s, n);
-	return v;
-}
-
-static uint64_t hash_name(const char *s, size_t n)
-{
-	const uint64_t a = 0x9e3779b97f4a7c15, b = 0xd1b54a32d192ed03;
-	uint64_t h = n ^ a;
-
-	for (; n > 16; n -= 16, s += 16)
-		h = mix(load(s, 8) ^ h, load(s + 8, 8) ^ b);
-	if (n >= 8)
-		return mix(load(s, 8) ^ h, load(s + n - 8, 8) ^ b);
-	if (n >= 4)
-		return mix(load(s, 4) << 32 ^ load(s + n - 4, 4) ^ h, b);
-	return mix((n ? (uint64_t)(unsigned char)s[0] << 16 | (uint64_t)(unsigned char)s[n / 2] << 8 |
-	                            (unsigned char)s[n - 1]
-	              : 0) ^
-	                   h,
-	           b);
-}
 
 static struct name_slot *find_name(const struct names *t, uint64_t hash, const char *s, size_t n)
 {
@@ -101,7 +69,7 @@ static void grow_names(struct names *t)
 
 static uint32_t name_id(struct names *t, const char *s, size_t n)
 {
-	uint64_t hash = hash_name(s, n);
+	uint64_t hash = namehash(s, n);
 	struct name_slot *slot;
 
 	if (t->n * 2 >= t->slot_count)
@@ -178,7 +146,7 @@ static size_t common_bytes(const char *a, const char *b, size_t n)
 	size_t i = 0;
 
 	for (; i + 8 <= n; i += 8) {
-		uint64_t differ = load(a + i, 8) ^ load(b + i, 8);
+		uint64_t differ = namehash_load(a + i, 8) ^ namehash_load(b + i, 8);
 
 		if (differ)
 			return i + (__builtin_ctzll(differ) >> 3);
