@@ -329,10 +329,11 @@ static void a_killed_recorder_leaves_exact_sums(void **state)
 {
 	volatile uint64_t *seconds = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct random r = { .state = 5 };
+	const size_t rounds = SANITIZED ? 6 : 20; /* what a kill leaves is proven without sanitizers */
 	size_t summed = 0;
 
 	assert_true(seconds != MAP_FAILED);
-	for (int round = 0; round < 20; round++) {
+	for (size_t round = 0; round < rounds; round++) {
 		_cleanup_free_ char *path = in_folder("killed");
 		_cleanup_(profile_freep) struct profile *p = NULL, *q = NULL;
 		uint64_t until = 5 + random_next(&r) % 60;
@@ -356,7 +357,7 @@ static void a_killed_recorder_leaves_exact_sums(void **state)
 		assert_same_within_marks(p, q);
 		summed += q->summed.n > 0;
 	}
-	assert_true(summed >= 5);
+	assert_true(summed >= rounds / 4);
 	munmap((void *)seconds, 4096);
 }
 

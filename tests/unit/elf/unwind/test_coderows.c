@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
+#include "base/sanitized.h"
 #include "elf/file.h"
 #include "elf/unwind/coderows.h"
 #include "elf/unwind/flow.h"
@@ -238,9 +239,10 @@ static void real_code_agrees_with_its_tables(void **state)
 {
 	static const char *const paths[] = { "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6", "/usr/bin/bash", "/usr/bin/python3",
 					     "/lib/x86_64-linux-gnu/libcrypto.so.3" };
-	size_t files = 0;
+	/* The shares are proven without sanitizers, which look for bad accesses: the C library is enough code for that. */
+	size_t files = 0, most = SANITIZED ? 1 : ARRAY_LEN(paths);
 
-	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(paths) && files < most; i++) {
 		struct agreement a;
 		uint64_t all;
 
