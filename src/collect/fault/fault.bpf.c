@@ -105,6 +105,7 @@ uint64_t fault_start_ns; /* when the recording began */
 uint32_t fault_ending;   /* what on_each_task is to do */
 uint32_t fault_thin;     /* each step halves how many stacks are walked; counts and times stay exact */
 uint64_t fault_unsent;   /* sums that found no room when it ended */
+uint64_t fault_unstored; /* threads for which the kernel had no memory at the beginning */
 
 enum { CONTEXT_ADDRESS = REGS_COUNT + 1 }; /* behind the period */
 
@@ -594,7 +595,9 @@ int on_each_task(struct bpf_iter__task *ctx)
 	if (!bpf_map_lookup_elem(&processes, &pid))
 		return 0;
 	t = bpf_task_storage_get(&fault_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (t && !t->ready)
+	if (!t)
+		__sync_fetch_and_add(&fault_unstored, 1);
+	else if (!t->ready)
 		thread_init(t, task, 0, 0);
 	return 0;
 }

@@ -166,7 +166,13 @@ static int start(struct session *s, struct err *err)
 	r = attach_tracepoints(f, skeleton, s->profile, err);
 	if (r >= 0)
 		r = count_all_faults(f, skeleton, err);
-	return r < 0 ? r : each_task(skeleton, err);
+	if (r >= 0)
+		r = each_task(skeleton, err);
+	/* Without it no fault would be counted, and the recording would look as if there were none. */
+	if (r >= 0 && skeleton->bss->fault_unstored)
+		r = err_set(err, ENOMEM, "this kernel has no memory for what each thread faults (BPF task storage; from Linux 6.19 on it has "
+					 "none on a processor without cmpxchg16b): leave fault out of -e");
+	return r;
 }
 
 /* --- what comes in --- */
