@@ -176,7 +176,7 @@
 		i: () => toggle("invert", { zoom: [] }), g: () => toggle("icicle"),
 		r: () => toggle("collapse"),
 		o: s => set({ order: next(["name", "size"], s.order) }),
-		m: s => set({ group: next(["name", ...G.model.groupsThreads() ? ["each"] : [], "none"], s.group), zoom: [] }),
+		m: s => set({ group: next(G.model.groupings(), s.group), zoom: [] }),
 		k: s => set({ colour: next(G.colour.modes(), s.colour) }),
 		w: s => G.hasTwo(s) && set({ side: next(["both", "b", "a"], s.side) }),
 		0: () => toggle("idle"), 9: () => toggle("count"),

@@ -60,6 +60,7 @@ G.bar = (function () {
 		["count", "counts, not values (9)", "counts", true, false],
 		["group", "threads merged (m)", "threads merged", "none", "name"],
 		...G.model.groupsThreads() ? [["group", "threads one by one (m)", "threads one by one", "each", "name"]] : [],
+		...G.model.groupings().includes("task") ? [["group", "by task (m)", "by task", "task", "name"]] : [],
 		["collapse", "recursion collapsed (r)", "recursion collapsed", true, false],
 		["chains", "what leads to all else in one row", "", true, false],
 		["order", "heaviest first (o)", "", "size", "name"]];

@@ -101,7 +101,15 @@ G.LEFT_OUT = 15; /* idents.note of what stands for nodes that are left out */
 		}
 		for (let i = n - 1; i > 0; i--)
 			size[parent[i]] += size[i];
-		return { n, ident, parent, size, depth, inlined };
+		/* Where the stack of a unit of work begins: 1 + the identity of the unit. */
+		const unit = new Uint32Array(n), u = numbers(c.units, length(c.units));
+		for (let k = 0, i = 0; k < u.length; k += 2) {
+			i += u[k];
+			if (!(i < n && u[k + 1] < idents))
+				damaged("units");
+			unit[i] = u[k + 1] + 1;
+		}
+		return { n, ident, parent, size, depth, inlined, unit };
 	}
 
 	/* The number that each node has in the tree of which this is a part; what was left out has its parent's. */

@@ -156,7 +156,9 @@
 			list.push(["Backspace", "back", back],
 				["Esc", "reset the zoom", () => set({ zoom: [] })]);
 		list.push(null);
-		if (G.data.idents.note[node.ident] === GROUP)
+		if (G.model.unitIdents().has(node.ident))
+			list.pop();
+		else if (G.data.idents.note[node.ident] === GROUP)
 			list.push(["f", name.includes("*") ? "only these threads" : "only this thread", () => set({ threads: [name], zoom: [] })],
 				["h", name.includes("*") ? "hide these threads" : "hide this thread", () => set({ ...add("hidden"), zoom: [] })], null);
 		else if (node.parent)
@@ -278,7 +280,7 @@
 		["c  C", "copy its name, its stack"], ["e", "save its stacks, folded"],
 		["right click", "all of these (also the menu key)"], ["i", "invert: leaf first"],
 		["g", "flame or icicle"],
-		["r", "collapse recursion"], ["m", "merge threads"], ["o", "by name or by weight"],
+		["r", "collapse recursion"], ["m", "threads: merged, by task"], ["o", "by name or by weight"],
 		["k", "what colours mean"], ["w", "width of boxes in a diff"]);
 	const about = s => "a box is a function, as wide as its " + (s.count ? "count of " : "") + G.model.what(s).name +
 		(s.invert ? "; its callers are " : " with what it calls, which is ") + (s.icicle ? "below it" : "above it");

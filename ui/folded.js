@@ -30,7 +30,7 @@
 	/* The stacks below a display node, from the root on, as a list of texts; in a diff those of the side
 	 * that is shown. */
 	G.folded = function (node, state) {
-		const t = G.data.tree, { w, skip, collapse } = node.v, weigh = weigher(state),
+		const t = G.data.tree, { w, skip, collapse, units } = node.v, weigh = weigher(state),
 			sums = new Map();
 		const self = w.selfB && state.side !== "a" ? w.selfB : w.self,
 			wall = G.model.what(state).key === "wall";
@@ -39,13 +39,17 @@
 		const add = (i, weight, tail) => {
 			path.length = 0;
 			let last = -1, above = 0;
-			for (let n = i; n; n = t.parent[n])
+			for (let n = i, unit = 0; n; n = unit ? 0 : t.parent[n]) {
 				if ((!skip || !skip(n)) && !(collapse &&
 					t.ident[t.parent[n]] === t.ident[n])) {
 					path.push(field(t.ident[n]));
 					if (limit && limit[t.ident[n]])
 						above = path.length;
 				}
+				unit = units && units[n];
+				if (unit)
+					path.push(field(unit - 1));
+			}
 			if (above)
 				path.length = above; /* what is above the focus is not in the picture */
 			if (!state.invert)

@@ -171,6 +171,16 @@ G.model = (function () {
 	}
 	const groupsThreads = () => !!groups();
 
+	/* The identities of units of work: tasks, jobs, goroutines. They have boxes only where stacks are grouped by them. */
+	let units = null;
+	function unitIdents() {
+		if (!units || units.tree !== G.data.tree)
+			units = { tree: G.data.tree, set: new Set(G.data.tree.unit.filter(u => u).map(u => u - 1)) };
+		return units.set;
+	}
+	/* What stacks can be grouped by. */
+	const groupings = () => ["name", ...groupsThreads() ? ["each"] : [], ...unitIdents().size ? ["task"] : [], "none"];
+
 	function matches(e, state) {
 		const d = G.data.entries, f = filters(state);
 		return !!(f.event[d.event[e]] & f.cause[d.cause[e]] & f.thread[d.thread[e]]);
@@ -337,7 +347,7 @@ G.model = (function () {
 			const flags = new Uint8Array(n);
 			let functions = 0, total = 0, totalB = 0;
 			for (let i = 0; i < n; i++)
-				functions += flags[i] = test(i) ? 1 : 0;
+				functions += flags[i] = (state.group === "task" || !unitIdents().has(i)) && test(i) ? 1 : 0;
 			for (let i = 1; i < t.n;)
 				if (flags[t.ident[i]] && (state.group !== "none" || t.depth[i] !== 1)) {
 					total += w.total[i];
@@ -368,5 +378,5 @@ G.model = (function () {
 	}
 
 	return { extent, whats, what, unit, noun, named, matches, filters, weights, search, forget, parts, pattern, wants, isBut, hidesSleep,
-		groups, groupsThreads };
+		groups, groupsThreads, groupings, unitIdents };
 })();

@@ -63,7 +63,7 @@
 		const of = (k, change, shift) => splice(t[k], at, end, s[k], change, shift);
 		const out = { n: t.n + more, ident: of("ident", i => map[i]), size: of("size"), inlined: of("inlined"),
 			parent: of("parent", p => p + at, p => p >= end ? p + more : p),
-			depth: of("depth", x => x + t.depth[at]) };
+			depth: of("depth", x => x + t.depth[at]), unit: of("unit", u => u && map[u - 1] + 1) };
 		out.parent[at] = t.parent[at];
 		for (let p = at; p;)
 			out.size[p = t.parent[p]] += more;

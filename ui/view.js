@@ -18,18 +18,34 @@
 		return i => flat && t.depth[i] === 1 || merged !== null && merged[t.ident[i]] === 1 && i > 0;
 	}
 
-	function shared(state) {
+	/* whole: no function alone, of which units would be parts. */
+	function shared(state, whole) {
 		const w = G.model.weights(state);
 		if (!slots || slots.length !== G.data.idents.n)
 			slots = new Int32Array(G.data.idents.n).fill(-1);
-		const total = i => w.total[i] + (w.totalB ? w.totalB[i] : 0);
-		return { state, w, A: w.total, B: w.totalB, skip: transparency(state), collapse: state.collapse,
+		const total = i => w.total[i] + (w.totalB ? w.totalB[i] : 0), units = whole && state.group === "task" ? G.data.tree.unit : null;
+		return { state, w, units, A: units ? apart(w.self, units) : w.total, B: units && w.selfB ? apart(w.selfB, units) : w.totalB, skip: transparency(state), collapse: state.collapse,
 			groups: state.group === "name" ? G.model.groups(total) : null,
 			causesOf: (node, fn) => causesOf(w, node, fn) };
 	}
 
+	/* Totals of nodes without the units of work below them, which have boxes of their own; the root's is all. */
+	function apart(self, units) {
+		const total = self.slice(), { parent } = G.data.tree;
+		let all = 0;
+		for (let i = total.length - 1; i > 0; i--) {
+			all += self[i];
+			if (!units[i])
+				total[parent[i]] += total[i];
+		}
+		total[0] = self[0] + all;
+		return total;
+	}
+
 	/* The identity that a base node has in the view: threads may be there by the pattern of their names. */
 	const identOf = (v, c) => {
+		if (c >= G.data.tree.n)
+			return c - G.data.tree.n;
 		const id = G.data.tree.ident[c];
 		return v.groups && G.data.tree.depth[c] === 1 ? v.groups.alias.get(id) ?? id : id;
 	};
@@ -70,7 +86,13 @@
 			const sum = x => c.total[x] + (c.totalB ? c.totalB[x] : 0),
 				one = x => c.self[x] + (c.selfB ? c.selfB[x] : 0);
 			let n = 0;
-			this.bases((from, to) => n += to - from > 1 || t.size[from] === 1 ? sum(from)
+			if (v.units)
+				this.bases((from, to) => {
+					for (let x = from; x < to; x++)
+						n += one(x);
+				});
+			else
+				this.bases((from, to) => n += to - from > 1 || t.size[from] === 1 ? sum(from)
 				: one(from));
 			return n;
 		}
@@ -105,40 +127,52 @@
 		}
 
 		gather() {
-			const { v } = this, { skip, collapse, A, B } = v, t = G.data.tree, kids = [];
+			const { v } = this, { skip, collapse, units, A, B } = v, t = G.data.tree, kids = [];
 			const stack = this.members.slice().reverse();
-			let plain = stack.length === 1;
+			/* Of a unit of work, members are not above its kids, but are its kids. */
+			let plain = stack.length === 1 && !this.unit, inside = [];
 			/* Most nodes: nothing to put together. */
 			if (plain && !skip && !collapse && !(v.groups && !stack[0])) {
 				const m = stack[0], end = m + t.size[m];
 				for (let c = m + 1; c < end; c += t.size[c])
-					if (A[c] > 0 || B && B[c] > 0)
+					if ((A[c] > 0 || B && B[c] > 0) && !(units && units[c]))
 						kids.push(this.kid(c));
 				return v.sort(kids, true);
 			}
-			while (stack.length) {
-				const m = stack.pop(), end = m + t.size[m], inside = [];
-				for (let c = m + 1; c < end; c += t.size[c]) {
-					if (!(A[c] > 0) && !(B && B[c] > 0))
-						continue;
-					const id = identOf(v, c);
-					if (skip && skip(c) || collapse && id === this.ident) {
-						inside.push(c);
-						plain = false;
-						continue;
-					}
-					if (slots[id] < 0) {
-						slots[id] = kids.push(this.kid(c)) - 1;
-						continue;
-					}
-					const kid = kids[slots[id]];
-					kid.members.push(c);
-					kid.total += A[c];
-					if (B)
-						kid.totalB += B[c];
+			const take = c => {
+				if (!(A[c] > 0) && !(B && B[c] > 0))
+					return;
+				const id = identOf(v, c);
+				if (skip && skip(c) || collapse && id === this.ident) {
+					inside.push(c);
+					plain = false;
+					return;
 				}
+				if (slots[id] < 0) {
+					slots[id] = kids.push(this.kid(c)) - 1;
+					return;
+				}
+				const kid = kids[slots[id]];
+				kid.members.push(c);
+				kid.total += A[c];
+				if (B)
+					kid.totalB += B[c];
+			};
+			const descend = () => {
 				for (let i = inside.length; i--;)
 					stack.push(inside[i]);
+				inside = [];
+			};
+			if (this.unit) {
+				stack.splice(0).reverse().forEach(take);
+				descend();
+			}
+			while (stack.length) {
+				const m = stack.pop(), end = m + t.size[m];
+				for (let c = m + 1; c < end; c += t.size[c])
+					if (!(units && units[c]))
+						take(c);
+				descend();
 			}
 			for (const k of kids)
 				slots[k.ident] = -1;
@@ -147,8 +181,18 @@
 
 		/* Calls fn for the ranges of base nodes that are its weight. */
 		bases(fn) {
-			for (const m of this.members)
-				fn(m, m + G.data.tree.size[m]);
+			const { size } = G.data.tree, units = this.parent && this.v.units;
+			for (const m of this.members) {
+				let from = m;
+				for (let i = m + 1; units && i < m + size[m]; i++)
+					if (units[i]) {
+						if (i > from)
+							fn(from, i);
+						i = (from = i + size[i]) - 1;
+					}
+				if (from < m + size[m])
+					fn(from, m + size[m]);
+			}
 		}
 
 		addCauses(out) {
@@ -171,11 +215,13 @@
 			const { skip, collapse, leaf, at, A, B } = v, climb = this.parent !== null;
 			const oldLeaf = leaf.slice(lo, hi), next = new Uint32Array(hi - lo);
 			let ended = 0;
+			/* A unit of work is what calls its first function, and nothing calls it. */
+			const above = i => i >= t.n ? 0 : v.units && v.units[i] ? t.n + v.units[i] - 1 : t.parent[i];
 			for (let j = lo; j < hi; j++) {
-				let p = climb ? t.parent[at[j]] : at[j];
+				let p = climb ? above(at[j]) : at[j];
 				while (p && (skip && skip(p) || collapse && climb &&
 					t.ident[p] === this.ident))
-					p = t.parent[p];
+					p = above(p);
 				next[j - lo] = p;
 				if (!p) {
 					ended++;
@@ -292,12 +338,29 @@
 		return node;
 	}
 
+	/* A box for each unit of work, beside those of threads with what is in none. */
+	function addUnits(root, v) {
+		const boxes = new Map(), { units, A, B } = v;
+		for (let i = 1; i < units.length; i++)
+			if (units[i] && (A[i] > 0 || B && B[i] > 0))
+				boxes.has(units[i]) ? boxes.get(units[i]).push(i) : boxes.set(units[i], [i]);
+		root.list = v.sort([...root.gather(), ...[...boxes].map(([u, members]) => {
+			const n = new Forward(v, u - 1, root);
+			n.unit = true;
+			n.members = members;
+			return withTotals(n, A, B, members);
+		})], false);
+	}
+
 	function forwardRoot(v, state, fn) {
 		const root = new Forward(v, G.data.tree.ident[0], null);
 		root.members = [0];
 		withTotals(root, v.A, v.B, root.members);
-		if (!fn && !state.focus)
+		if (!fn && !state.focus) {
+			if (v.units)
+				addUnits(root, v);
 			return root;
+		}
 		/* The function itself is the only kid: what is above it is left out. */
 		const flags = G.model.named([fn || state.focus]),
 			list = outermost(flags).filter(i => v.A[i] > 0 || v.B && v.B[i] > 0);
@@ -361,7 +424,7 @@
 			kept = [found, ...kept.filter(k => k !== found)];
 			return found.root;
 		}
-		const v = shared(state);
+		const v = shared(state, !o.fn && !state.focus);
 		Object.assign(v, widths(state, w));
 		v.sort = sorter(state, v);
 		const root = o.callers || state.invert && !o.callees

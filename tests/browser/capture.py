@@ -382,6 +382,27 @@ def transfers(path):
 	c.save(path)
 
 
+def pools(path):
+	"""Two workers of tokio that run two tasks, a job of the blocking pool that calls what a task does, and the main thread."""
+	c = Capture("pools", 1)
+	cpu, wait = c.event("cpu", "ns", "CPU time", 1001001), c.event("wait", "ns", "time blocked")
+	main, *workers = (c.thread(name) for name in ("main", "tokio-rt-worker", "tokio-rt-worker", "tokio-rt-worker"))
+	pool = ("start_thread", "std::sys::backtrace::__rust_begin_short_backtrace", "tokio::runtime::blocking::pool::Inner::run",
+		"tokio::runtime::task::raw::poll")
+	worker = (*pool, "tokio::runtime::scheduler::multi_thread::worker::run", "tokio::runtime::task::raw::poll")
+	stacks = [(workers[0], (*worker, "app::serve::{{closure}}", "app::handle", "app::hash"), 40),
+		(workers[1], (*worker, "app::serve::{{closure}}", "app::handle"), 20),
+		(workers[1], (*worker, "<app::Node<N> as core::future::future::Future>::poll", "app::hash"), 30),
+		(workers[0], (*worker[:-1], "tokio::runtime::time::Driver::park"), 5),
+		(workers[2], (*pool, "app::read::{{closure}}", "app::hash"), 15), (main, ("_start", "main"), 10)]
+	for thread, stack, n in stacks:
+		for k in range(n):
+			c.sample(cpu, thread, k / 100, c.stack(*stack))
+	c.sample(wait, workers[0], 0.5, c.stack(*worker, "app::serve::{{closure}}", "parking_lot::raw_mutex::RawMutex::lock_slow",
+		("syscall", LIBC), *kernel("__x64_sys_futex", "futex_wait_queue", "schedule")), 7000000, 3)
+	c.save(path)
+
+
 def empty(path):
 	c = Capture("empty", 1)
 	c.event("cpu", "ns", "CPU time", 1001001)

@@ -372,6 +372,36 @@ def test_merge_threads_and_undo(p):
 	holds(p.has("engine"), "they are back")
 
 
+def test_by_task(p):
+	"""Stacks below the unit of work that they belong to: boxes, folded stacks, causes and inverted as the C side has them."""
+	p.open("pools")
+	every = p.total()
+	p.key("m")
+	equal(p.state("group"), "task", "the next grouping")
+	names = ["blocking app::read", "main", "runtime tokio", "task app::Node", "task app::serve"]
+	for what in ("cpu", "wall"):
+		p.set(what=what)
+		equal(sorted(b["name"] for b in p.boxes() if b["depth"] == 1), names, what)
+		report = p.files.folded("pools", "--by-task", "--what", what)
+		for below in ("", *names):
+			path = "G.model.view(G.state.now)" + (f".kids().find(k => k.name === {json.dumps(below)})" if below else "")
+			folded = parse_folded("".join(p.eval(f"G.folded({path}, G.state.now)")))
+			equal(folded, {k: v for k, v in report.items() if k.startswith(below)}, f"{what} of {below or 'all'}")
+	near(p.box("task app::serve")["total"], 60 * 1001001 + 7e6, 1e-9, "wall time of a task")
+	causes = p.eval("[...G.model.view(G.state.now).kids().find(k => k.name === 'runtime tokio').byCause()]")
+	near(sum(causes), 5 * 1001001, 1e-9, "causes of a runtime without its tasks")
+	holds("by task" in p.eval("G.words(G.state.now)"), "the state in words")
+	p.set(what="cpu")
+	equal(p.total(), every, "nothing is lost")
+	p.key("i")
+	hashes = p.eval("Object.fromEntries(G.model.view(G.state.now).kids().find(k => k.name === 'app::hash').kids().map(k => [k.name, k.total]))")
+	near(hashes["app::read::{{closure}}"], 15 * 1001001, 1e-9, "who calls a function, inverted")
+	equal(p.eval("""G.model.view(G.state.now).kids().find(k => k.name === 'app::hash').kids()
+		.find(k => k.name === 'app::read::{{closure}}').kids().map(k => k.name)"""), ["blocking app::read"], "the unit is the last")
+	p.open()
+	holds(not p.eval("G.model.groupings().includes('task')"), "a program without pools is not grouped by task")
+
+
 def test_order(p):
 	p.open()
 	by_name = [b["name"] for b in p.boxes() if b["depth"] == 1]

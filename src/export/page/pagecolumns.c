@@ -59,6 +59,8 @@ static void put_idents(struct page_columns *c, const struct pagetree *t, const s
 
 	for (size_t i = 0; i < s->nodes.n; i++)
 		used[s->nodes.v[i] >> 1] = 1;
+	for (size_t i = 0; i < t->units.n; i++)
+		used[t->units.v[i].ident] = 1;
 	crates_init(&own, t->sides[t->side_count - 1].p, NULL);
 	for (size_t i = 0; i < t->idents.n; i++) {
 		const struct ident *id = &t->idents.v[i];
@@ -164,6 +166,33 @@ static void put_full(struct page_columns *c, const struct pagetree *t, const str
 		before = s->full.v[i];
 	}
 	*column(c, "full") = full;
+}
+
+/* The unit of work that begins with a node, by its number among all; NULL = none does. */
+static const struct pagetree_unit *unit_at(const struct pagetree *t, uint32_t full)
+{
+	size_t i = vec_search(k, 0, t->units.n, t->units.v[k].node < full);
+
+	return i < t->units.n && t->units.v[i].node == full ? &t->units.v[i] : NULL;
+}
+
+/* Of each node with which a unit of work begins: its distance from the one before, and the identity of the unit. */
+static void put_units(struct page_columns *c, const struct pagetree *t, const struct pagestacks *s)
+{
+	struct buf units = { 0 };
+	size_t before = 0;
+
+	for (size_t i = 0; i < s->nodes.n && t->units.n; i++) {
+		const struct pagetree_unit *u =
+			s->nodes.v[i] >> 1 == t->left_out ? NULL : unit_at(t, s->full.n ? s->full.v[i] : i);
+
+		if (!u)
+			continue;
+		put_number(&units, i - before);
+		put_number(&units, u->ident);
+		before = i;
+	}
+	*column(c, "units") = units;
 }
 
 /* --- entries --- */
@@ -307,6 +336,7 @@ void page_columns_make(struct page_columns *c, const struct pagetree *t, const s
 	put_idents(c, t, s);
 	put_tree(c, t, s);
 	put_full(c, t, s);
+	put_units(c, t, s);
 	put_whos(c, s);
 	put_entries(c, t, s);
 	put_samples(c, t, s);

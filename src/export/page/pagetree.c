@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/select.h"
+#include "analyze/task/tasktype.h"
 #include "base/buf.h"
 #include "base/text/str.h"
 #include "export/report/cleantext.h"
@@ -24,6 +25,8 @@ struct side {
 	VEC(uint32_t) codes;
 	uint32_t *cgrouppath_of; /* by thread: identity */
 	uint32_t *order;    /* samples by group */
+	struct tasktypes types;
+	VEC(uint32_t) unit_of; /* by type: its identity, PROFILE_NONE = none */
 	/* The prefix tree of the group that is walked: lists of children and of samples, valid where epoch is
 	 * the group's. */
 	uint32_t *child, *sibling, *epoch, *sample, *next_sample;
@@ -37,6 +40,7 @@ struct builder {
 	uint32_t epoch;
 	VEC(struct item) items, now;
 	VEC(struct pagestacks_record) records;
+	VEC(uint32_t) unit_at; /* by depth: the unit of the node that is above what is walked */
 };
 
 /* --- identities --- */
@@ -88,6 +92,21 @@ static uint32_t add_group(struct builder *b, const struct profile *p, uint32_t t
 	return add_ident(b, text, "", IDENT_GROUP);
 }
 
+/* Units of work have identities, too. A program whose threads run one function each has none: their boxes say as much. */
+static void add_types(struct builder *b, struct side *s)
+{
+	bool any = false;
+
+	tasktypes_init(&s->types, s->p);
+	for (size_t i = 0; i < s->types.list.n; i++)
+		any |= s->types.list.v[i].kind != TASKTYPE_NONE && s->types.list.v[i].kind != TASKTYPE_THREAD;
+	for (size_t i = 0; i < s->types.list.n; i++) {
+		_cleanup_free_ char *label = tasktype_label(&s->types.list.v[i]);
+
+		vec_push(&s->unit_of, i && any ? add_ident(b, label, "", IDENT_GROUP) : PROFILE_NONE);
+	}
+}
+
 /* All functions of all frames, so that identities can be sorted before there is a tree. */
 static void add_frames(struct builder *b, struct side *s, bool no_inline)
 {
@@ -118,6 +137,7 @@ static void add_frames(struct builder *b, struct side *s, bool no_inline)
 		s->cgrouppath_of[i] = add_group(b, p, i);
 	idents_done(&local);
 	vec_done(&known);
+	add_types(b, s);
 }
 
 /* Sorts them; returns where each went. Caller frees. */
@@ -162,6 +182,9 @@ static void make_idents(struct builder *b, const struct pagetree_options *o, uin
 			s->codes.v[k] = rank[s->codes.v[k] >> 1] << 1 | (s->codes.v[k] & 1);
 		for (size_t k = 0; k < s->p->threads.n; k++)
 			s->cgrouppath_of[k] = rank[s->cgrouppath_of[k]];
+		for (size_t k = 0; k < s->unit_of.n; k++)
+			if (s->unit_of.v[k] != PROFILE_NONE)
+				s->unit_of.v[k] = rank[s->unit_of.v[k]];
 	}
 	free(rank);
 	map_done(&b->index);
@@ -369,6 +392,27 @@ static uint32_t add_node(struct pagetree *t, uint32_t code, uint16_t depth)
 	return t->stacks.nodes.n - 1;
 }
 
+/* The unit of a new node, if all of its stacks are of one; else its caller's. Stacks of two units may share a caller that
+ * is named as one function: raw::poll. */
+static void add_unit(struct builder *b, uint32_t node, uint16_t depth)
+{
+	uint32_t above = b->unit_at.v[depth - 1], unit = PROFILE_NONE;
+
+	for (size_t i = 0; i < b->now.n; i++) {
+		const struct side *s = &b->sides[b->now.v[i].side];
+		uint32_t its = s->unit_of.v[tasktypes_of(&s->types, b->now.v[i].stack)];
+
+		if (its == PROFILE_NONE || (i && its != unit)) {
+			unit = above;
+			break;
+		}
+		unit = its;
+	}
+	if (unit != above)
+		vec_push(&b->t->units, (struct pagetree_unit){ node, unit });
+	b->unit_at.v[depth] = unit;
+}
+
 /* Makes a node of all items of one identity at the end of the list, and puts the items below it there. */
 static void step(struct builder *b)
 {
@@ -387,6 +431,7 @@ static void step(struct builder *b)
 		b->items.n--;
 	}
 	node = add_node(b->t, (last.code & ~1u) | inlined, last.depth);
+	add_unit(b, node, last.depth);
 	from = b->items.n;
 	for (size_t i = 0; i < b->now.n; i++)
 		expand(b, &b->now.v[i]);
@@ -478,6 +523,8 @@ static void side_done(struct side *s)
 	free(s->epoch);
 	free(s->sample);
 	free(s->next_sample);
+	tasktypes_done(&s->types);
+	vec_done(&s->unit_of);
 }
 
 void pagetree_make(struct pagetree *t, const struct pagetree_side *sides, size_t n,
@@ -502,6 +549,8 @@ void pagetree_make(struct pagetree *t, const struct pagetree_side *sides, size_t
 	/* Imported profiles often have no times. */
 	t->stacks.times = t->duration_ns > 0 && !o->no_times;
 	t->stacks.slot_ns = slot_for(t->duration_ns);
+	vec_reserve(&b.unit_at, PAGETREE_DEPTH + 1);
+	b.unit_at.v[0] = b.unit_at.v[1] = PROFILE_NONE;
 	make_idents(&b, o, &root);
 	make_tree(&b, root);
 	for (size_t i = 0; i < n; i++)
@@ -509,6 +558,7 @@ void pagetree_make(struct pagetree *t, const struct pagetree_side *sides, size_t
 	vec_done(&b.items);
 	vec_done(&b.now);
 	vec_done(&b.records);
+	vec_done(&b.unit_at);
 }
 
 void pagetree_done(struct pagetree *t)
@@ -516,6 +566,7 @@ void pagetree_done(struct pagetree *t)
 	strtab_done(&t->strings);
 	vec_done(&t->idents);
 	vec_done(&t->events);
+	vec_done(&t->units);
 	pagestacks_done(&t->stacks);
 	for (size_t i = 0; i < PAGETREE_SIDES; i++)
 		free(t->event_of[i]);

@@ -77,6 +77,11 @@ struct pagestacks {
 	size_t left_out;      /* nodes */
 };
 
+/* A node with which the stack of a unit of work begins (tasktype.h). Nodes below it are of that unit up to the next one. */
+struct pagetree_unit {
+	uint32_t node, ident; /* ident: "task NAME" */
+};
+
 struct pagetree {
 	struct pagetree_side sides[PAGETREE_SIDES];
 	size_t side_count;
@@ -87,6 +92,7 @@ struct pagetree {
 	VEC(struct pagetree_event) events;
 	uint32_t *event_of[PAGETREE_SIDES];
 	struct pagestacks stacks;
+	VEC(struct pagetree_unit) units; /* by node */
 	uint64_t duration_ns;
 	struct subsystems *subsystems; /* for the functions' subsystems, borrowed; NULL = none are shown */
 };
