@@ -98,8 +98,22 @@ static struct poolwork_pool *pool_of(struct poolwork *w, const char *name)
 	for (size_t i = 0; i < w->pools.n; i++)
 		if (!strcmp(w->pools.v[i].name, name))
 			return &w->pools.v[i];
-	vec_push(&w->pools, (struct poolwork_pool){ .name = name, .thread = "" });
+	vec_push(&w->pools, (struct poolwork_pool){ .name = name });
 	return &w->pools.v[w->pools.n - 1];
+}
+
+/* "solar-*" of "solar-12". Caller frees. */
+static char *pattern_of(const char *name)
+{
+	char *out = mem_strdup(name), *to = out;
+
+	for (const char *s = name; *s; s++)
+		if (!isdigit((unsigned char)*s))
+			*to++ = *s;
+		else if (to == out || to[-1] != '*')
+			*to++ = '*';
+	*to = 0;
+	return out;
 }
 
 /* Counts the threads of each type and pool, and finds the name that most of a pool's have. */
@@ -108,6 +122,9 @@ static void count_threads(struct making *m)
 	struct poolwork *w = m->w;
 	_cleanup_(map_done) struct map names = { 0 }, threads = { 0 };
 	_cleanup_free_ uint64_t *most = NULL;
+	_cleanup_(strtab_done) struct strtab patterns;
+
+	strtab_init(&patterns);
 
 	for (size_t i = 0; i < m->pairs.n; i++)
 		pool_of(w, w->types.list.v[m->pairs.v[i].type].pool);
@@ -116,16 +133,19 @@ static void count_threads(struct making *m)
 		const struct pair *x = &m->pairs.v[i];
 		struct poolwork_pool *pool = pool_of(w, w->types.list.v[x->type].pool);
 		uint64_t *known = map_put(&threads, map_pair(pool - w->pools.v, x->thread), 0), *n;
+		const char *name = profile_str(m->p, m->p->threads.v[x->thread].name);
+		_cleanup_free_ char *pattern = m->crowd[x->thread] ? pattern_of(name) : mem_strdup(name);
 
 		m->sums[x->type].threads++;
 		if (*known)
 			continue;
 		*known = 1;
 		pool->threads++;
-		n = map_put(&names, map_pair(pool - w->pools.v, m->p->threads.v[x->thread].name), 0);
+		n = map_put(&names, map_pair(pool - w->pools.v, strtab_add(&patterns, pattern)), 0);
 		if (++*n > most[pool - w->pools.v]) {
 			most[pool - w->pools.v] = *n;
-			pool->thread = profile_str(m->p, m->p->threads.v[x->thread].name);
+			free(pool->thread);
+			pool->thread = mem_strdup(pattern);
 		}
 	}
 }
@@ -170,6 +190,8 @@ static void make_rows(struct making *m)
 	for (size_t i = 0; i < w->pools.n; i++)
 		if (has_time(&w->pools.v[i].total))
 			w->pools.v[kept++] = w->pools.v[i];
+		else
+			free(w->pools.v[i].thread);
 	w->pools.n = kept;
 	vec_sort(&w->pools, compare_pools);
 	for (size_t i = 0; i < w->pools.n; i++) {
@@ -214,7 +236,7 @@ bool poolwork_make(struct poolwork *w, const struct profile *p, const struct sel
 void poolwork_done(struct poolwork *w)
 {
 	tasktypes_done(&w->types);
-	vec_done(&w->pools);
+	vec_done_each(&w->pools, e, free(e->thread));
 	vec_done(&w->rows);
 }
 

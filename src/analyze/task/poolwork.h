@@ -35,7 +35,7 @@ struct poolwork_pool {
 	const char *name;
 	uint32_t first, count;    /* rows */
 	uint32_t threads;
-	const char *thread;       /* the name that most of them have; "" = none */
+	char *thread;             /* the name that most of them have, with "*" for numbers in which they differ */
 	struct poolwork_row total; /* without a type */
 };
 

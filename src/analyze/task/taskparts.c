@@ -47,6 +47,8 @@ static const struct rule {
 	{ "std::sys::backtrace::__rust_begin_short_backtrace", NULL, TASKPART_THREAD, INSTANCE, NULL },
 	{ "std::sys::", "thread_start", TASKPART_THREAD, 0, NULL },
 	{ "std::thread::_State_impl", "_M_run", TASKPART_THREAD, 0, NULL },
+	{ "std::rt::lang_start", NULL, TASKPART_MAIN, 0, NULL },
+	{ "libc_start_", NULL, TASKPART_MAIN, 0, NULL },
 	{ "start_thread", NULL, TASKPART_THREAD, WHOLE, NULL },
 	{ "clone3", NULL, TASKPART_THREAD, WHOLE, NULL },
 	{ "clone", NULL, TASKPART_THREAD, WHOLE, NULL },

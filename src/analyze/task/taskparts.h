@@ -10,6 +10,7 @@
 
 enum taskpart {
 	TASKPART_ORDINARY, /* any other function: of a unit, or of nobody */
+	TASKPART_MAIN,     /* starts main(), also by functions that start threads */
 	TASKPART_THREAD,   /* starts a thread: its function is below */
 	TASKPART_POLL,     /* tokio's: the future of a task, or a closure of the blocking pool, is below */
 	TASKPART_POLL_IN,  /* the same, when it is called by another one of them */

@@ -27,6 +27,7 @@ enum {
 	IN_THREAD = 1,    /* below the start of a thread */
 	IN_SCHEDULER = 2, /* below the loop of a tokio worker: what is polled is a task */
 	IN_LIBRARY = 4,   /* open, and below a library's function: what comes is not the unit itself */
+	IN_MAIN = 8,      /* below what starts main() */
 };
 
 /* In the order in which a report shows them. */
@@ -195,7 +196,12 @@ static void add_function(struct tasktypes *t, struct state *s, uint32_t function
 		if (is_open(s))
 			name_unit(t, s, function);
 		return;
+	case TASKPART_MAIN:
+		s->flags |= IN_MAIN;
+		return;
 	case TASKPART_THREAD:
+		if (s->flags & IN_MAIN)
+			return;
 		s->flags |= IN_THREAD;
 		/* The nearest one is the only one that is there once for each closure. */
 		if (s->kind == TASKTYPE_NONE || (s->kind == TASKTYPE_THREAD && is_open(s)))

@@ -155,6 +155,7 @@ static void stacks_have_units(void **state)
 		{ "runtime.goexit;runtime.gcBgMarkWorker;runtime.systemstack;runtime.gcDrain", "Go: runtime [runtime]" },
 		{ "runtime.mstart;runtime.schedule;runtime.findRunnable", "Go: runtime [runtime]" },
 		{ "_start;__libc_start_main;main;app::main;x", ":  " },
+		{ "_start;main;std::rt::lang_start::{{closure}};std::sys::backtrace::__rust_begin_short_backtrace;app::main;x", ":  " },
 		{ "l:__clone3;l:start_thread;l:read;k:ksys_read", ":  " },
 		{ "!no table;?;app::callback", ":  " },
 		{ "clone_of_sheep;x", ":  " },

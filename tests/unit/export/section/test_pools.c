@@ -72,7 +72,7 @@ static void units_have_their_time(void **state)
 		"  5.00%  5.00 ms        -        -        -        -    [runtime]\n"
 		" 10.00%  10.0 ms        -        -        -        -  tokio blocking: 1 thread, tokio-rt-worker\n"
 		" 10.00%  10.0 ms        -        -        -        -    app::read\n"
-		"  5.00%  5.00 ms        -        -        -        -  threads: 2 threads, job-1\n"
+		"  5.00%  5.00 ms        -        -        -        -  threads: 2 threads, job-*\n"
 		"  5.00%  5.00 ms        -        -        -        -    app::index\n");
 	for (size_t i = 0; i < ARRAY_LEN(widths); i++) {
 		_cleanup_(buf_done) struct buf cut = lines_of(w.s.p, (struct export_options){ .columns = widths[i], .limit = 1 });
