@@ -456,6 +456,7 @@ static bool translate(struct taskimplant *t, const struct taskrings_event *e, st
 		.task = e->task,
 		.header = e->header,
 		.waker = e->waker,
+		.waker_vtable = e->waker ? t->of_number[e->waker_number] : UINT32_MAX,
 		.tid = tid_of(t, e->ring, e->identity),
 		.vtable = t->of_number[e->number],
 		.what = what_of(e->what),

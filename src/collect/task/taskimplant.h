@@ -65,6 +65,7 @@ struct taskimplant_event {
 	uint64_t task;        /* its number, or where there is none its header */
 	uint64_t header;      /* its address */
 	uint64_t waker;       /* TASK_WAKE: the task that this thread polled meanwhile, 0: none */
+	uint32_t waker_vtable; /* of that task; UINT32_MAX: there is none */
 	uint32_t tid;         /* as we see it; 0: not known */
 	uint32_t vtable;
 	uint32_t what;        /* enum taskimplant_what */

@@ -197,7 +197,7 @@ static struct taskrings_event take(struct taskrings *r, uint32_t i)
 		.task = e.task,
 		.ring = i,
 		.identity = ring->identity,
-		.number = e.word >> 48 & (TASK_VTABLES - 1),
+		.number = task_number_in(e.word),
 		.what = kind_of(&e),
 	};
 
@@ -205,7 +205,9 @@ static struct taskrings_event take(struct taskrings *r, uint32_t i)
 	if (ret.what == TASK_IS_POLL)
 		ret.ticks = clamp(e.more, 0, ret.over - r->since);
 	else if (ret.what != TASK_IS_DEALLOC)
-		ret.waker = e.more;
+		ret.waker = e.more & TASK_HEADER_MASK;
+	if (ret.waker)
+		ret.waker_number = task_number_in(e.more);
 	if (ret.what == TASK_IS_DRAWN_WAKE) {
 		struct task_event drawn = entry_at(r, i, ring->tail);
 
@@ -264,7 +266,7 @@ size_t taskrings_polls(const struct taskrings *r, uint64_t now, struct taskrings
 			.task = task,
 			.ring = i,
 			.identity = r->rings[i].identity,
-			.number = word >> 48 & (TASK_VTABLES - 1),
+			.number = task_number_in(word),
 			.what = TASK_IS_POLL,
 		};
 	}

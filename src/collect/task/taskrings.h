@@ -19,6 +19,7 @@ struct taskrings_event {
 	uint64_t awaited, interval; /* of a wake with a ticket, in ticks */
 	uint32_t ring, identity;    /* number of the thread, as that sees it; 0: not known */
 	uint32_t number;            /* of the vtable */
+	uint32_t waker_number;      /* where there is a waker: of its vtable */
 	uint32_t what;              /* enum task_kind: poll, wake or dealloc */
 	uint32_t ticket;
 };

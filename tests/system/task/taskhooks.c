@@ -219,7 +219,7 @@ static void check_order(uint64_t begin, uint64_t finish)
 		within &= e->time_ns >= begin && over(e) <= finish;
 		/* The sleeper is woken within a poll, the outer task is not. */
 		if (e->what == TASK_WAKE) {
-			inside &= (e->vtable == 0) == (e->waker != 0);
+			inside &= (e->vtable == 0) == (e->waker != 0) && e->waker_vtable == (e->vtable ? UINT32_MAX : 2);
 			tickets &= e->ticket && e->scale >= 1;
 		}
 	}

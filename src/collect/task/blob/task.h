@@ -66,7 +66,7 @@ enum task_kind { TASK_IS_POLL = 1, TASK_IS_WAKE, TASK_IS_DRAWN_WAKE, TASK_IS_DEA
 /*
  *	                tsc           word           task             more
  *	poll            its end       task_word()    task's number    its ticks
- *	wake, drawn     the wake      task_word()    task's number    number of the task that the thread polls, 0: none
+ *	wake, drawn     the wake      task_word()    task's number    task_by() of the task that the thread polls, 0: none
  *	dealloc         the call      task_word()    task's number    0
  *	thread          now           the kind       the thread's     0        all that follow are of this thread
  *	drawn           the interval  kind, ticket   awaited ticks    0
@@ -119,6 +119,17 @@ struct task_local {
 static inline uint64_t task_word(uint64_t header, uint32_t vtable, enum task_kind kind)
 {
 	return (header & TASK_HEADER_MASK) | (uint64_t)vtable << 48 | (uint64_t)kind << 59;
+}
+
+/* The task that a thread polls, 0: none; word is that of its poll. Numbers of tasks are below 2^48, too. */
+static inline uint64_t task_by(uint64_t task, uint64_t word)
+{
+	return task ? (task & TASK_HEADER_MASK) | (word & ~TASK_HEADER_MASK) : 0;
+}
+
+static inline uint32_t task_number_in(uint64_t word)
+{
+	return word >> 48 & (TASK_VTABLES - 1);
 }
 
 static inline uint32_t task_thread_of(uint64_t pointer)

@@ -232,7 +232,7 @@ static RARE uint32_t take_ticket(struct task_thread *t, uint64_t now, uint64_t w
 	ticket = __atomic_add_fetch(&TASK_SHARED.tickets, 1, __ATOMIC_RELAXED);
 	if (!ticket)
 		return 0;
-	put(t, now, word ^ task_word(0, 0, TASK_IS_WAKE) ^ task_word(0, 0, TASK_IS_DRAWN_WAKE), task, t->current);
+	put(t, now, word ^ task_word(0, 0, TASK_IS_WAKE) ^ task_word(0, 0, TASK_IS_DRAWN_WAKE), task, task_by(t->current, t->word));
 	put(t, interval, task_word(ticket, 0, TASK_IS_DRAWN), ago, 0);
 	return ticket;
 }
@@ -266,7 +266,7 @@ uint32_t task_wake(uint64_t header, uint32_t number)
 	ticket = draw_wake(t, now, word, task);
 	if (LIKELY(!ticket)) {
 		if (LIKELY(has_room(t, 1)))
-			put(t, now, word, task, t->current);
+			put(t, now, word, task, task_by(t->current, t->word));
 		else
 			lose(t);
 	}

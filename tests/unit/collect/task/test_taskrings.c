@@ -57,7 +57,7 @@ static void merged(void **state)
 	struct taskrings *r = *state;
 
 	taskrings_begin(r, 1000);
-	write_entry(5, 1100, task_word(0x10, 3, TASK_IS_WAKE), 7, 9);
+	write_entry(5, 1100, task_word(0x10, 3, TASK_IS_WAKE), 7, task_by(9, task_word(0x30, 6, TASK_IS_POLL)));
 	write_entry(2, 1200, task_word(0x20, 4, TASK_IS_POLL), 8, 50);
 	write_entry(5, 1300, task_word(0x10, 3, TASK_IS_DEALLOC), 7, 0);
 	write_entry(2, 1250, task_word(0x20, 4, TASK_IS_POLL), 8, 20);
@@ -65,6 +65,7 @@ static void merged(void **state)
 	assert_int_equal(got[0].over, 1100);
 	assert_int_equal(got[0].what, TASK_IS_WAKE);
 	assert_int_equal(got[0].waker, 9);
+	assert_int_equal(got[0].waker_number, 6);
 	assert_int_equal(got[0].number, 3);
 	assert_int_equal(got[0].header, 0x10);
 	assert_int_equal(got[1].over, 1200);
