@@ -1,5 +1,5 @@
 /*
- * taskhooks.c HOW PROGRAM [TIMES] - puts hooks into the vtables of truth-tasks, and compares what they see with the truth.
+ * taskhooks.c HOW PROGRAM [TIMES] - puts hooks into the vtables of truth-vtables, and compares what they see with the truth.
  *
  * HOW: "truth": each call and its time; "life": what becomes of the hooks by fork, exec, another gasflame, a missing clock, a
  * filter; "both": with the heap's hooks in the same process; "cycle": TIMES in and out of one process that works; "kill": the

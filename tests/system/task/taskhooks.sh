@@ -3,7 +3,7 @@
 . "$(dirname "$0")/../lib.sh"
 need_root
 hooks=$(dirname "$TRUTH")/taskhooks
-program=$TRUTH/truth-tasks
+program=$TRUTH/truth-vtables
 
 relay timeout 120 "$hooks" truth "$program" 200
 relay timeout 120 "$hooks" life "$program"

@@ -1,5 +1,5 @@
 /*
- * tasks.c MODE [N] - vtables like those of tokio's tasks, and calls through them of which all is known.
+ * vtables.c MODE [N] - vtables like those of tokio's tasks, and calls through them of which all is known.
  *
  * Says "vtable ADDRESS POLL SCHEDULE DEALLOC ID_OFFSET" of each, the last one with functions that do nothing, and "ready".
  *
