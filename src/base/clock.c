@@ -30,6 +30,11 @@ uint64_t clock_process_cpu_ns(void)
 	return read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+uint64_t clock_thread_cpu_ns(void)
+{
+	return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 void clock_after_ms(unsigned ms, struct timespec *ret)
 {
 	uint64_t ns = clock_mono_ns() + ms * 1000000ULL;

@@ -41,6 +41,7 @@ struct cost {
 	double runs;
 	double records;
 	double looked_at; /* its stacks that were walked */
+	double spent_ns;  /* of own_ns: that it measured itself (collector.spent) */
 };
 
 /*
@@ -192,6 +193,18 @@ static double recorded_events(const struct session *s, size_t i, const struct co
 	return collector->set_hz ? c->records : c->events;
 }
 
+/* What neither programs nor records show. */
+static void add_spent(const struct session *s, size_t i, struct cost *c)
+{
+	uint64_t target_ns = 0, own_ns = 0;
+
+	if (!s->running[i] || !collector_table[i]->spent)
+		return;
+	collector_table[i]->spent(s, &target_ns, &own_ns);
+	c->ns += target_ns;
+	c->spent_ns = own_ns;
+}
+
 /* Totals of the programs and records so far. */
 static void read_costs(struct budget *b, struct reading *r)
 {
@@ -211,6 +224,7 @@ static void read_costs(struct budget *b, struct reading *r)
 			r->parts[i].events = r->parts[i].records;
 		}
 		r->parts[i].recorded = recorded_events(b->session, i, &r->parts[i]);
+		add_spent(b->session, i, &r->parts[i]);
 	}
 }
 
@@ -230,7 +244,8 @@ static struct cost less(const struct cost *a, const struct cost *before)
 	struct cost c = { .ns = a->ns - before->ns, .bpf_ns = a->bpf_ns - before->bpf_ns,
 			  .pass_ns = a->pass_ns - before->pass_ns, .events = MAX(0, a->events - before->events),
 			  .recorded = a->recorded - before->recorded, .runs = a->runs - before->runs,
-			  .records = a->records - before->records, .looked_at = a->looked_at - before->looked_at };
+			  .records = a->records - before->records, .looked_at = a->looked_at - before->looked_at,
+			  .spent_ns = MAX(0, a->spent_ns - before->spent_ns) };
 
 	c.others_ns = passed_over_ns(&c);
 	return c;
@@ -265,16 +280,19 @@ static void add(struct cost *sum, const struct cost *c)
 	sum->records += c->records;
 }
 
-/* Our own CPU time goes to the collectors by their records; the rest is nobody's. */
+/* Our own CPU time goes to the collectors: what they measured themselves, and by their records; the rest is nobody's. */
 static void share_own(struct cost *parts, double own_ns, double most_each)
 {
 	double records = 0, each;
 
-	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++) {
 		records += parts[i].records;
+		parts[i].spent_ns = MIN(parts[i].spent_ns, own_ns);
+		own_ns -= parts[i].spent_ns;
+	}
 	each = records ? MIN(most_each, own_ns / records) : 0;
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++) {
-		parts[i].own_ns = each * parts[i].records;
+		parts[i].own_ns = parts[i].spent_ns + each * parts[i].records;
 		parts[i].ns += parts[i].own_ns;
 	}
 	parts[OWN].own_ns = own_ns - each * records;
