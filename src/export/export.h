@@ -85,10 +85,10 @@ struct export_job {
 	const struct selection *selection;
 	const struct quality *quality;
 	struct export_options options;
-	/* Where waits were recorded; NULL = no account is shown. All three or none. */
+	/* Where waits were recorded; NULL = no account is shown. Both or none. */
 	const struct account *account;
 	const struct waits *waits;
-	const struct verdict *verdict;
+	const struct verdict *verdict; /* NULL = none; may have no sentences */
 	/* Subsystems of the profile's stacks; NULL = none are shown. */
 	struct classifier *subsystems;
 	const struct opcode_costs *opcodes; /* with their gas, NULL = nobody asked a node */

@@ -251,6 +251,12 @@ void verdict_make(struct verdict *v, const struct profile *p, const struct accou
 	explain_go(v, p);
 }
 
+void verdict_make_without_waits(struct verdict *v, const struct profile *p, const struct select_options *o)
+{
+	*v = (struct verdict){ .thread = PROFILE_NONE };
+	taskverdict_add(v, p, o);
+}
+
 void verdict_done(struct verdict *v)
 {
 	for (size_t i = 0; i < v->sentences.n; i++)

@@ -42,4 +42,6 @@ void verdict_say(struct verdict *v, struct verdict_link link, const char *fmt, .
 /* o as for waits_make(). */
 void verdict_make(struct verdict *v, const struct profile *p, const struct account *a, const struct waits *w,
 		  const struct select_options *o);
+/* Of a recording without waits, which has no account: what is known of async tasks. */
+void verdict_make_without_waits(struct verdict *v, const struct profile *p, const struct select_options *o);
 void verdict_done(struct verdict *v);

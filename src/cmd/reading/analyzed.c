@@ -17,10 +17,9 @@ void analyzed_free(struct analyzed *l)
 {
 	if (!l)
 		return;
-	if (l->job.waits) {
-		verdict_done(&l->verdict);
+	if (l->job.waits)
 		waits_done(&l->waits);
-	}
+	verdict_done(&l->verdict);
 	account_done(&l->account);
 	quality_done(&l->quality);
 	selection_done(&l->selection);
@@ -99,8 +98,10 @@ int analyzed_judge(struct analyzed *l, struct err *err)
 		verdict_make(&l->verdict, l->profile, &l->account, &l->waits, &select);
 		l->job.account = &l->account;
 		l->job.waits = &l->waits;
-		l->job.verdict = &l->verdict;
+	} else {
+		verdict_make_without_waits(&l->verdict, l->profile, &select);
 	}
+	l->job.verdict = &l->verdict;
 	return 0;
 }
 

@@ -225,14 +225,17 @@ static int write_format(const struct report *report, struct export_job *job, cha
 	struct account account = { 0 };
 	struct verdict verdict = { 0 };
 	struct waits waits = { 0 };
+	bool all = report->chosen->flags & EXPORT_ACCOUNT && report->views.view == EXPORT_VIEW_ALL && !report->views.root;
 	int r;
 
-	if (report->chosen->flags & EXPORT_ACCOUNT && report->views.view == EXPORT_VIEW_ALL && !report->views.root &&
-	    account_make(&account, job->profile, o, o->causes)) {
+	if (all && account_make(&account, job->profile, o, o->causes)) {
 		waits_make(&waits, job->profile, o, WAITS_DETAILED);
 		verdict_make(&verdict, job->profile, &account, &waits, o);
 		job->account = &account;
 		job->waits = &waits;
+		job->verdict = &verdict;
+	} else if (all) {
+		verdict_make_without_waits(&verdict, job->profile, o);
 		job->verdict = &verdict;
 	}
 	r = report->chosen->write(job, &out, err);
@@ -242,10 +245,9 @@ static int write_format(const struct report *report, struct export_job *job, cha
 		r = write_out(report, &out, captures, n, err);
 	if (!r && !page)
 		tell(report, job);
-	if (job->waits) {
-		verdict_done(&verdict);
+	if (job->waits)
 		waits_done(&waits);
-	}
+	verdict_done(&verdict);
 	account_done(&account);
 	return r;
 }

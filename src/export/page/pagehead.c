@@ -341,6 +341,8 @@ static void put_findings(struct json *j, const struct export_job *job, struct ca
 		waits_make(&waits, job->profile, &o, SECTION_PAGE_WAITS);
 		if (!d)
 			verdict_make(&verdict, job->profile, a, &waits, &o);
+	} else if (!d) {
+		verdict_make_without_waits(&verdict, job->profile, &o);
 	}
 	if (d)
 		put_diff_verdict(j, d);

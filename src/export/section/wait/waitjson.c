@@ -136,6 +136,8 @@ static void put_waits(struct json *j, const struct profile *p, const struct wait
 
 void waitjson_put(const struct export_job *job, struct json *j)
 {
+	if (job->verdict && !job->account && job->verdict->sentences.n)
+		put_verdict(j, job->profile, job->verdict);
 	if (!job->account || !job->waits || !job->verdict)
 		return;
 	put_account(j, job->profile, job->account);

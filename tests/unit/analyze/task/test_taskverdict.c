@@ -42,6 +42,19 @@ static void the_verdict_names_them(void **state)
 	profile_free(m.p);
 }
 
+/* Without waits there is no account, and the verdict is about tasks alone. */
+static void the_verdict_without_waits(void **state)
+{
+	struct made_tasks m = made_tasks();
+	struct verdict v;
+
+	verdict_make_without_waits(&v, m.p, &(struct select_options){ 0 });
+	assert_int_equal(v.sentences.n, 4);
+	said(&v, "The channel from task");
+	verdict_done(&v);
+	profile_free(m.p);
+}
+
 /* A task that has time left is no bottleneck, and polls that are short and keep nobody waiting are no blockers. */
 static void the_verdict_keeps_quiet(void **state)
 {
@@ -65,6 +78,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_verdict_names_them),
+		cmocka_unit_test(the_verdict_without_waits),
 		cmocka_unit_test(the_verdict_keeps_quiet),
 	};
 
