@@ -210,6 +210,8 @@ static inline void made_counters(struct made_tasks *m)
 		profile_count_set_of(m->p, KEY_TASK_QUEUE_NS_OF, name, of[i].queue * MS / 10);
 		profile_count_set_of(m->p, KEY_TASK_AWAIT_NS_OF, name, of[i].await * MS / 10);
 	}
+	profile_count_set_of(m->p, KEY_TASK_BLOCKING_OF, made_names[TASKS_READ], 1);
+	profile_count_set(m->p, KEY_TASK_LONG_POLL_NS, MS);
 	profile_count_set(m->p, KEY_TASK_VTABLES, 7);
 	profile_count_set(m->p, KEY_TASK_VERSION, 1043000);
 	profile_histogram(m->p, KEY_TASK_POLL_LATENCY)->counts[18] = 2811;
@@ -282,5 +284,6 @@ static inline void made_block(struct made_tasks *m)
 {
 	profile_add_mark(m->p, &(struct profile_mark){ .start_ns = 305 * MS, .end_ns = 340 * MS,
 						       .name = profile_string(m->p, "block 7"),
-						       .kind = profile_string(m->p, "block"), .thread = m->worker2 });
+						       .kind = profile_string(m->p, "block"), .thread = m->worker2,
+						       .block = { .known = BLOCK_NUMBER, .number = 7 } });
 }

@@ -9,9 +9,13 @@
 #include "analyze/tree/ownfunction.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
-enum { SLOT_NS = 10000000 }; /* times in the queue are summed by this */
+enum {
+	SLOT_NS = 10000000, /* times in the queue are summed by this, */
+	LONG_NS = 1000000,  /* but for those from here on, which have their own time: when they ended */
+};
 
 /* A function with what it did in a poll. */
 struct site {
@@ -50,11 +54,15 @@ static void find_polls(struct maker *m, const uint8_t *picked)
 	for (size_t i = 0; i < p->marks.n; i++) {
 		const struct profile_mark *mark = &p->marks.v[i];
 
+		uint32_t type;
+
 		if (strcmp(profile_str(p, mark->kind), "long poll") || mark->thread >= p->threads.n || !picked[mark->thread] ||
 		    mark->end_ns <= mark->start_ns || mark->end_ns <= m->o->from_ns || mark->start_ns >= to)
 			continue;
-		vec_push(&m->b->polls, (struct blockers_poll){ .type = tasks_find(m->t, profile_str(p, mark->name)),
-							       .thread = mark->thread, .start_ns = mark->start_ns,
+		type = tasks_find(m->t, profile_str(p, mark->name));
+		if (type != TASKS_NONE && m->t->types.v[type].blocking)
+			continue; /* that pool is there for it */
+		vec_push(&m->b->polls, (struct blockers_poll){ .type = type, .thread = mark->thread, .start_ns = mark->start_ns,
 							       .end_ns = mark->end_ns, .function = "" });
 	}
 	vec_sort(&m->b->polls, compare_by_thread);
@@ -231,19 +239,19 @@ static void add_victim(struct blockers_row *r, uint32_t type, uint64_t ns, uint6
 
 /*
  * A task that lay in the queue behind a poll of another one was polled after it, on the same thread: of the long polls of
- * that type and thread it is the last that had ended then. Times in the queue are sums of 10 ms, so it may have ended within
- * these. Short polls of the type have victims, too: these were in the queue for less than a long poll lasts.
+ * that type and thread it is the last that had ended then. Short times in the queue are sums of 10 ms, so it may have ended
+ * within these.
  */
 static void add_queued(struct maker *m, const struct profile_sample *s, uint32_t victim, uint32_t behind, uint64_t ns)
 {
-	uint64_t count = s->count ? s->count : 1;
+	uint64_t count = s->count ? s->count : 1, slack = count == 1 && ns >= LONG_NS ? 0 : SLOT_NS;
 	size_t from = m->first[s->thread];
-	size_t k = vec_search(i, from, m->first[s->thread + 1], m->b->polls.v[i].end_ns <= s->time_ns + SLOT_NS);
+	size_t k = vec_search(i, from, m->first[s->thread + 1], m->b->polls.v[i].end_ns <= s->time_ns + slack);
 
 	while (k-- > from) {
 		struct blockers_poll *x = &m->b->polls.v[k];
 
-		if (x->end_ns + MAX(ns, (uint64_t)SLOT_NS) < s->time_ns)
+		if (x->end_ns + MAX(ns, slack) < s->time_ns)
 			return;
 		if (x->type != behind)
 			continue;
@@ -351,6 +359,8 @@ void blockers_make(struct blockers *b, const struct profile *p, const struct sel
 		settle(&m);
 		choose_sites(&m);
 		make_rows(&m);
+		if (profile_counter(p, KEY_TASK_LONG_POLL_NS))
+			b->least_ns = profile_counter(p, KEY_TASK_LONG_POLL_NS);
 		find_victims(&m);
 		describe_rows(&m);
 		sort_all(b);

@@ -62,7 +62,7 @@ struct blockers {
 	VEC(struct blockers_row) rows;   /* most time first */
 	VEC(struct blockers_poll) polls; /* longest first */
 	uint64_t ns, queued, queued_ns;
-	uint64_t least_ns;               /* the shortest of them: at most the threshold of the recording */
+	uint64_t least_ns;               /* the threshold of the recording; else the shortest of them */
 	bool waits;                      /* were recorded, so that CPU time is the rest */
 	struct idents idents;            /* private */
 };

@@ -69,6 +69,7 @@ static const struct {
 	{ KEY_TASK_SPAWNED_OF, offsetof(struct tasks_type, spawned), false },
 	{ KEY_TASK_FINISHED_OF, offsetof(struct tasks_type, finished), true },
 	{ KEY_TASK_ALIVE_OF, offsetof(struct tasks_type, alive), true },
+	{ KEY_TASK_BLOCKING_OF, offsetof(struct tasks_type, blocking), true },
 	{ KEY_TASK_POLLS_OF, offsetof(struct tasks_type, polls), false },
 	{ KEY_TASK_WAKES_OF, offsetof(struct tasks_type, awaits), false },
 	{ KEY_TASK_POLL_NS_OF, offsetof(struct tasks_type, poll_ns), false },
@@ -111,6 +112,17 @@ static void add_poll(struct taskwakers *m, const struct profile_sample *s, uint6
 	m->polled[s->thread] = 1;
 }
 
+/* What a thread did while it polled, by the type of task on its stack. */
+static void add_work(struct taskwakers *m, size_t i, enum role role, const struct select_options *o)
+{
+	const struct profile_sample *s = &m->p->samples.v[i];
+	enum cause cause = role == ROLE_CPU ? CAUSE_CPU : o->causes ? causes_of(o->causes, s) : CAUSE_UNKNOWN;
+	uint32_t type = taskwakers_type_of_stack(m, s->stack);
+
+	if (type != TASKS_NONE)
+		m->t->types.v[type].by_cause[cause] += select_value(m->p, i, role, o->from_ns, o->to_ns);
+}
+
 static void read_samples(struct taskwakers *m, const struct select_options *o, const uint8_t *picked)
 {
 	const struct profile *p = m->p;
@@ -119,8 +131,11 @@ static void read_samples(struct taskwakers *m, const struct select_options *o, c
 
 	for (size_t i = 0; i < p->samples.n; i++) {
 		const struct profile_sample *s = &p->samples.v[i];
+		enum role role = m->roles[s->event];
 		uint64_t value, count = s->count ? s->count : 1;
 
+		if (role != ROLE_OTHER && picked[s->thread])
+			add_work(m, i, role, o);
 		if ((s->event != poll && s->event != await && s->event != queue && s->event != spawn) || !s->stack ||
 		    !picked[s->thread])
 			continue;
@@ -214,17 +229,22 @@ bool tasks_make(struct tasks *t, const struct profile *p, const struct select_op
 {
 	_cleanup_free_ uint32_t *of_frame = mem_alloc((p->frames.n + 1) * sizeof(*of_frame));
 	_cleanup_free_ uint8_t *polled = mem_alloc(p->threads.n + 1), *picked = NULL;
-	struct taskwakers m = { .t = t, .p = p, .of_frame = of_frame, .polled = polled };
+	_cleanup_free_ enum role *roles = mem_alloc((p->events.n + 1) * sizeof(*roles));
+	struct taskwakers m = { .t = t, .p = p, .of_frame = of_frame, .polled = polled, .roles = roles };
 	bool whole = !o->from_ns && !o->to_ns && !o->threads && !o->processes && !(flags & TASKS_WINDOW);
 	uint64_t end = o->to_ns ? MIN(o->to_ns, select_duration_ns(p)) : select_duration_ns(p);
 
 	*t = (struct tasks){ .lost = profile_counter(p, KEY_TASK_LOST), .vtables = profile_counter(p, KEY_TASK_VTABLES),
 			     .version = profile_counter(p, KEY_TASK_VERSION),
+			     .long_polls_left_out = profile_counter(p, KEY_TASK_LONG_POLLS_LEFT_OUT),
+			     .wakes_left_out = profile_counter(p, KEY_TASK_WAKES_LEFT_OUT),
 			     .duration_ns = end > o->from_ns ? end - o->from_ns : 0 };
 	if (!tasks_recorded(p) || select_threads(p, o, &picked, NULL))
 		return false;
 	strtab_init(&t->names);
 	idents_init(&t->idents, p, 0);
+	for (size_t i = 0; i < p->events.n; i++)
+		roles[i] = cause_role(p, i);
 	taskwakers_begin(&m);
 	read_samples(&m, o, picked);
 	take_counters(t, p, whole);

@@ -21,6 +21,7 @@
 
 #include "analyze/task/wakekind.h"
 #include "analyze/tree/ident.h"
+#include "analyze/wait/cause.h"
 #include "base/map.h"
 #include "base/vec.h"
 
@@ -58,11 +59,13 @@ struct tasks_place {
 
 struct tasks_type {
 	const char *name;             /* without TASKS_PREFIX; lives as long as the tasks */
+	uint64_t blocking;            /* not 0: jobs of the pool for blocking calls, each of one poll */
 	uint64_t spawned, finished, alive; /* finished, alive: of the whole recording always */
 	uint64_t seen;                /* tasks: those that were there before and those that were spawned */
 	uint64_t polls, poll_ns;
 	uint64_t longest_ns;          /* poll */
 	uint64_t long_polls;          /* marks: polls above the threshold of the recording */
+	uint64_t by_cause[CAUSE_COUNT]; /* what threads did in stacks of this type, by samples of CPU time and waits; 0: not known */
 	uint64_t queued, queue_ns;    /* times in the queue */
 	uint64_t longest_queue_ns;    /* of the awaits that were kept one by one */
 	uint64_t awaits, await_ns;
@@ -79,6 +82,7 @@ struct tasks {
 	uint64_t workers;             /* threads that polled tasks */
 	uint64_t duration_ns;         /* of the selection */
 	uint64_t lost, vtables, version; /* as the keys say */
+	uint64_t long_polls_left_out, wakes_left_out; /* the same: not kept one by one */
 	bool counted;                 /* sums are the collector's */
 	/* The rest is private. */
 	struct idents idents;

@@ -14,6 +14,12 @@ void taskwakers_begin(struct taskwakers *m)
 	/* All types, as each may be the waker of any. */
 	for (uint32_t i = 0; i < m->p->frames.n; i++)
 		taskwakers_type(m, i);
+	m->of_unit = mem_alloc((m->units.list.n + 1) * sizeof(*m->of_unit));
+	for (size_t i = 0; i < m->units.list.n; i++) {
+		const struct tasktype *unit = &m->units.list.v[i];
+
+		m->of_unit[i] = unit->kind == TASKTYPE_TASK || unit->kind == TASKTYPE_BLOCKING ? tasks_find(m->t, unit->name) : TASKS_NONE;
+	}
 }
 
 uint32_t taskwakers_root(const struct profile *p, uint32_t stack)
@@ -33,14 +39,17 @@ static uint32_t second(const struct profile *p, uint32_t stack)
 	return found;
 }
 
+/* At the end of the recording it awaited, or was queued, still. below: the node after the type's. */
+static bool is_not_ended(const struct profile *p, uint32_t below)
+{
+	return below && !strcmp(cause_frame_name(p, p->stacks.v[below].frame), "[not ended]");
+}
+
 /* --- wakers --- */
 
-/* The type that the waker polled, by its stack; only where it is one of those that were recorded. */
-static uint32_t type_of_stack(const struct taskwakers *m, uint32_t stack)
+uint32_t taskwakers_type_of_stack(const struct taskwakers *m, uint32_t stack)
 {
-	const struct tasktype *unit = &m->units.list.v[tasktypes_of(&m->units, stack)];
-
-	return unit->kind == TASKTYPE_TASK || unit->kind == TASKTYPE_BLOCKING ? tasks_find(m->t, unit->name) : TASKS_NONE;
+	return m->of_unit[tasktypes_of(&m->units, stack)];
 }
 
 /* The waker of that kind, function and type, which is made if there is none. */
@@ -70,7 +79,7 @@ static struct tasks_waker *waker_of_stack(struct taskwakers *m, uint32_t stack, 
 	if (*known == PROFILE_NONE) {
 		if (below)
 			kind = wakekind_of_stack(m->p, stack, m->p->stacks.v[below].parent, &function);
-		*known = waker_of(m, m->type, kind, function, below ? type_of_stack(m, stack) : TASKS_NONE) - y->wakers.v;
+		*known = waker_of(m, m->type, kind, function, below ? taskwakers_type_of_stack(m, stack) : TASKS_NONE) - y->wakers.v;
 	}
 	return &y->wakers.v[*known];
 }
@@ -94,7 +103,7 @@ void taskwakers_add_await(struct taskwakers *m, const struct profile_sample *s, 
 	struct tasks_waker *w;
 
 	y->await_ns += ns;
-	if (below && !strcmp(cause_frame_name(m->p, m->p->stacks.v[below].frame), "[not ended]")) {
+	if (is_not_ended(m->p, below)) {
 		y->not_ended_ns += ns;
 		return;
 	}
@@ -140,10 +149,13 @@ void taskwakers_add_queue(struct taskwakers *m, const struct profile_sample *s, 
 	uint32_t below = second(m->p, s->stack);
 	uint32_t behind = below ? taskwakers_type(m, m->p->stacks.v[below].frame) : TASKS_NONE;
 	struct tasks_type *y = &m->t->types.v[m->type];
-	uint64_t *at = map_put(&m->behind, map_pair(m->type, behind), y->behind.n);
+	uint64_t *at;
 
 	y->queue_ns += ns;
+	if (is_not_ended(m->p, below))
+		return;
 	y->queued += count;
+	at = map_put(&m->behind, map_pair(m->type, behind), y->behind.n);
 	if (*at == y->behind.n)
 		vec_push(&y->behind, (struct tasks_behind){ .type = behind });
 	y->behind.v[*at].ns += ns;
@@ -207,6 +219,7 @@ void taskwakers_end(struct taskwakers *m)
 	map_done(&m->stacks);
 	strtab_done(&m->functions);
 	tasktypes_done(&m->units);
+	free(m->of_unit);
 }
 
 void taskwakers_renumber(struct tasks_type *y, const uint32_t *now)

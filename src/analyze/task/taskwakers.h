@@ -16,8 +16,10 @@ struct taskwakers {
 	const struct profile *p;
 	uint32_t *of_frame; /* 0 = not looked at, 1 = no type, else 2 + the type */
 	uint8_t *polled;    /* by thread */
+	enum role *roles;   /* by event */
 	uint32_t type;      /* of the sample at hand */
-	struct tasktypes units; /* of wakers' stacks */
+	struct tasktypes units; /* of stacks */
+	uint32_t *of_unit;  /* by unit: its type, TASKS_NONE = none */
 	struct map wakers, behind, places; /* by type and what they are by; to index in the type's list */
 	struct map threads; /* waker and thread to its time */
 	struct map stacks;  /* to the waker in the list of the type that the stack begins with */
@@ -26,6 +28,8 @@ struct taskwakers {
 
 /* The type that a frame stands for, TASKS_NONE = none. In tasks.c. */
 uint32_t taskwakers_type(struct taskwakers *m, uint32_t frame);
+/* The type of the task that is polled on a stack; TASKS_NONE = none, or of no type that was recorded. */
+uint32_t taskwakers_type_of_stack(const struct taskwakers *m, uint32_t stack);
 /* The outermost frame of a stack that is not empty. */
 uint32_t taskwakers_root(const struct profile *p, uint32_t stack);
 

@@ -91,6 +91,9 @@ void blockertext_put(const struct export_job *job, const struct tasks *t, const 
 		put_row(job, t, &b->rows.v[i], out);
 	if (shown < b->rows.n)
 		buf_printf(out, "and %s more places (--limit 0 shows all)\n", str_count(x, b->rows.n - shown));
+	if (t->long_polls_left_out)
+		buf_printf(out, "%s more long polls were not kept, as others of their second were longer\n",
+			   str_count(x, t->long_polls_left_out));
 	if (!b->waits)
 		buf_puts(out, "Waits were not recorded (-e wait): what is no CPU time here is unknown.\n");
 }
@@ -155,4 +158,7 @@ void chaintext_put(const struct export_job *job, const struct tasks *t, const st
 	}
 	if (shown < c->list.n)
 		buf_printf(out, "and %s more chains (--limit 0 shows all)\n", str_count(a, c->list.n - shown));
+	if (t->wakes_left_out)
+		buf_printf(out, "%s more long awaits were not kept, as others of their time were longer\n",
+			   str_count(a, t->wakes_left_out));
 }

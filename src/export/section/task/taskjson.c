@@ -64,10 +64,12 @@ static void put_type(const struct export_job *job, const struct tasks *t, const 
 {
 	json_open_row(j, 2);
 	json_put_string(j, "type", y->name);
+	json_put_bool(j, "blocking", y->blocking);
 	json_put_uints(j, { "tasks", y->seen }, { "spawned", y->spawned }, { "finished", y->finished }, { "alive", y->alive },
 		       { "polls", y->polls }, { "poll_ns", y->poll_ns }, { "longest_poll_ns", y->longest_ns },
 		       { "long_polls", y->long_polls }, { "queue_ns", y->queue_ns }, { "longest_queue_ns", y->longest_queue_ns },
 		       { "wakes", y->awaits }, { "await_ns", y->await_ns }, { "not_ended_ns", y->not_ended_ns });
+	put_causes(j, y->by_cause);
 	put_wakers(job, t, y, j);
 	json_open_array(j, "queued_behind");
 	for (size_t i = 0; i < y->behind.n && is_within(job, i); i++) {
@@ -222,7 +224,8 @@ void taskjson_put(const struct export_job *job, struct json *j)
 	json_open_object_line(j, "tasks", 0);
 	json_put_uints(j, { "tasks", t.seen }, { "spawned", t.spawned }, { "alive", t.alive }, { "polls", t.polls },
 		       { "poll_ns", t.poll_ns }, { "queue_ns", t.queue_ns }, { "await_ns", t.await_ns }, { "threads", t.workers },
-		       { "lost", t.lost }, { "vtables", t.vtables }, { "tokio_version", t.version });
+		       { "lost", t.lost },
+		       { "long_polls_left_out", t.long_polls_left_out }, { "wakes_left_out", t.wakes_left_out }, { "vtables", t.vtables }, { "tokio_version", t.version });
 	json_put_bool(j, "counted", t.counted);
 	put_types(job, &t, j);
 	put_blockers(job, &t, j);

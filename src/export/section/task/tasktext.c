@@ -70,6 +70,22 @@ static void put_waker(const struct export_job *job, const struct tasks *t, const
 	}
 }
 
+/* Puts what the polls did, where it is more than computing: "polled 75.0% disk write". */
+static void put_work(const struct tasks_type *y, struct buf *out)
+{
+	uint64_t all = 0;
+	bool any = false;
+
+	for (int c = 0; c < CAUSE_COUNT; c++)
+		all += y->by_cause[c];
+	for (int c = 0; c < CAUSE_COUNT; c++) {
+		if (c == CAUSE_CPU || str_percent(y->by_cause[c], all) < NOTICED_PERCENT)
+			continue;
+		buf_printf(out, "%11s %5.1f%%  %s\n", any ? "" : "polled", str_percent(y->by_cause[c], all), cause_name(c));
+		any = true;
+	}
+}
+
 static void put_wakers(const struct export_job *job, const struct tasks *t, const struct tasks_type *y, struct buf *out)
 {
 	uint64_t all = y->not_ended_ns;
@@ -138,7 +154,8 @@ static void put_type(const struct export_job *job, const struct tasks *t, const 
 	put_duration(out, y->await_ns);
 	buf_puts(out, "  ");
 	tasktext_name(job, y->name, is_narrow(job) ? BEFORE_TYPE_NARROW : BEFORE_TYPE, out);
-	buf_putc(out, '\n');
+	buf_puts(out, y->blocking ? " (blocking pool)\n" : "\n");
+	put_work(y, out);
 	put_wakers(job, t, y, out);
 	put_behind(job, t, y, out);
 	put_places(job, y, out);
@@ -148,7 +165,7 @@ static void put_title(const struct export_job *job, const struct tasks *t, size_
 {
 	char a[32], b[32], c[32];
 
-	buf_printf(out, "\n%sAsync tasks%s: %s of %s %s", job->options.colour ? TABLE_BOLD : "",
+	buf_printf(out, "\n%sAsync tasks%s: %s tasks of %s %s", job->options.colour ? TABLE_BOLD : "",
 		   job->options.colour ? TABLE_NORMAL : "", str_count(a, t->seen), str_count(b, types), types == 1 ? "type" : "types");
 	if (t->version)
 		buf_printf(out, ", tokio %llu.%llu.%llu", (unsigned long long)(t->version / 1000000),

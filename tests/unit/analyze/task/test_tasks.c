@@ -48,6 +48,8 @@ static void each_type_has_its_sums(void **state)
 	assert_int_equal(tasks_wall_ns(y), 2500 * MS);
 	assert_int_equal(y->not_ended_ns, 100 * MS);
 	assert_int_equal(y->longest_queue_ns, 5 * MS);
+	assert_false(y->blocking);
+	assert_true(type_of(&t, TASKS_READ)->blocking);
 	y = type_of(&t, TASKS_FLUSH);
 	assert_int_equal(y->long_polls, 5);
 	assert_int_equal(y->longest_ns, 20 * MS);
@@ -113,6 +115,29 @@ static void queues_and_places(void **state)
 	profile_free(m.p);
 }
 
+/* What polls did, by the stacks of their threads. */
+static void polls_are_split(void **state)
+{
+	struct made_tasks m = made_tasks();
+	struct tasks t;
+	struct all a;
+
+	begin(&a, m.p, (struct select_options){ 0 });
+	assert_true(tasks_make(&t, m.p, &a.o, 0));
+	assert_int_equal(type_of(&t, TASKS_EXEC)->by_cause[CAUSE_CPU], 900 * MS);
+	assert_int_equal(type_of(&t, TASKS_FLUSH)->by_cause[CAUSE_CPU], 25 * MS);
+	assert_int_equal(type_of(&t, TASKS_FLUSH)->by_cause[CAUSE_DISK_WRITE], 75 * MS);
+	assert_int_equal(type_of(&t, TASKS_READ)->by_cause[CAUSE_DISK_READ], 28 * MS);
+	tasks_done(&t);
+	a.o.from_ns = 120 * MS;
+	a.o.to_ns = 200 * MS;
+	assert_true(tasks_make(&t, m.p, &a.o, 0));
+	assert_int_equal(type_of(&t, TASKS_FLUSH)->by_cause[CAUSE_DISK_WRITE], 10 * MS);
+	tasks_done(&t);
+	end(&a);
+	profile_free(m.p);
+}
+
 /* Within a range, of a thread and in a window the samples count, as the counters are of all. */
 static void parts_are_summed_from_samples(void **state)
 {
@@ -174,7 +199,7 @@ static void long_polls_are_explained(void **state)
 	assert_int_equal(b.polls.n, 5);
 	assert_int_equal(b.rows.n, 1);
 	assert_int_equal(b.ns, 100 * MS);
-	assert_int_equal(b.least_ns, 20 * MS);
+	assert_int_equal(b.least_ns, MS);
 	r = &b.rows.v[0];
 	assert_ptr_equal(&t.types.v[r->type], type_of(&t, TASKS_FLUSH));
 	assert_string_equal(r->function, "node::db::commit");
@@ -214,6 +239,10 @@ static void long_polls_are_told_apart(void **state)
 						      .kind = profile_string(m.p, "long poll") });
 	profile_add_mark(m.p, &(struct profile_mark){ .start_ns = 0, .end_ns = 300 * MS, .thread = m.worker1,
 						      .name = profile_string(m.p, made_names[TASKS_EXEC]),
+						      .kind = profile_string(m.p, "long poll") });
+	/* A job of the pool for blocking calls blocks no worker. */
+	profile_add_mark(m.p, &(struct profile_mark){ .start_ns = 300 * MS, .end_ns = 330 * MS, .thread = m.pool,
+						      .name = profile_string(m.p, made_names[TASKS_READ]),
 						      .kind = profile_string(m.p, "long poll") });
 	begin(&a, m.p, (struct select_options){ 0 });
 	assert_true(tasks_make(&t, m.p, &a.o, 0));
@@ -370,6 +399,7 @@ int main(void)
 		cmocka_unit_test(each_type_has_its_sums),
 		cmocka_unit_test(wakers_are_told_apart),
 		cmocka_unit_test(queues_and_places),
+		cmocka_unit_test(polls_are_split),
 		cmocka_unit_test(parts_are_summed_from_samples),
 		cmocka_unit_test(nothing_without_tasks),
 		cmocka_unit_test(long_polls_are_explained),

@@ -1,12 +1,14 @@
 /* test_tasktext.c - async tasks in the report: lines for people, members for programs. */
 #include "test.h"
 
+#include "analyze/blocks/blocks.h"
 #include "analyze/quality.h"
 #include "analyze/select.h"
 #include "base/buf.h"
 #include "export/export.h"
 #include "export/report/cleantext.h"
 #include "export/report/wrap.h"
+#include "export/section/blockstext.h"
 #include "export/section/section.h"
 #include "jsonmembers.h"
 #include "judged.h"
@@ -29,7 +31,7 @@ static void in_the_report(void **state)
 	begin(&a, m.p, (struct select_options){ 0 });
 	sel.options = a.o;
 	section_tasks.text(&job, &b);
-	assert_has(&b, "\nAsync tasks: 7 of 5 types, tokio 1.43.0; polled 1.13 s, in the runtime's queue 351 ms, awaiting 4.05 s\n");
+	assert_has(&b, "\nAsync tasks: 7 tasks of 5 types, tokio 1.43.0; polled 1.13 s, in the runtime's queue 351 ms, awaiting 4.05 s\n");
 	assert_has(&b, "       3       2      1,000 ");
 	assert_has(&b, "  100 ms    300 ms    2.10 s  node::rpc::serve\n"
 		       "    awaited  66.7%  a message by node::exec::publish in task node::exec::run\n"
@@ -39,7 +41,10 @@ static void in_the_report(void **state)
 		       "             26.7%  behind task node::exec::run\n"
 		       "              6.7%  at an idle worker\n"
 		       "    spawned      2  by node::rpc::accept\n");
-	assert_has(&b, "\nLong polls: 5 of 20.0 ms or more kept their workers from other tasks for 100 ms\n");
+	assert_has(&b, "   900 ms  node::db::flush\n"
+		       "     polled  75.0%  disk write\n"
+		       "    awaited  92.2%  a timer\n");
+	assert_has(&b, "\nLong polls: 5 of 1.00 ms or more kept their workers from other tasks for 100 ms\n");
 	assert_has(&b, "   100 ms         5   20.0 ms  node::db::commit\n"
 		       "                               task node::db::flush\n"
 		       "                               75.0 ms disk write (fdatasync), 25.0 ms on CPU\n"
@@ -87,7 +92,7 @@ static void for_programs(void **state)
 	put_members(&b, section_tasks.json(&job, &j));
 	assert_has(&b, "\"tasks\":{\"tasks\":7,\"spawned\":3,\"alive\":5,\"polls\":2816,\"poll_ns\":1131000000,\"queue_ns\":351000000,"
 		       "\"await_ns\":4050000000,\"threads\":3,");
-	assert_has(&b, "{\"type\":\"node::rpc::serve\",\"tasks\":3,\"spawned\":2,\"finished\":1,\"alive\":2,\"polls\":1000,");
+	assert_has(&b, "{\"type\":\"node::rpc::serve\",\"blocking\":false,\"tasks\":3,\"spawned\":2,\"finished\":1,\"alive\":2,\"polls\":1000,");
 	assert_has(&b, "{\"kind\":\"channel\",\"function\":\"node::exec::publish\",\"task\":\"node::exec::run\",\"tid\":121,"
 		       "\"ns\":1400000000,\"count\":700,\"longest_ns\":50000000}");
 	assert_has(&b, "{\"type\":\"node::db::flush\",\"function\":\"node::db::commit\"");
@@ -95,6 +100,33 @@ static void for_programs(void **state)
 	assert_has(&b, "\"end_type\":\"node::db::read\",\"end_tid\":123,\"end_cause\":\"disk-read\",\"end_function\":\"node::db::load\"}");
 	assert_has(&b, "\"health\":{\"queue\":{\"mean\":1.3,\"most\":4,\"most_at_ns\":110000000},");
 	buf_done(&b);
+	end(&a);
+	profile_free(m.p);
+}
+
+/* The awaits on the path of a block. */
+static void in_a_block(void **state)
+{
+	struct made_tasks m = made_tasks();
+	struct blocks blocks;
+	struct blocks_job job = { .profile = m.p, .blocks = &blocks, .capture = "x.gasflame" };
+	struct buf b = { 0 };
+	struct all a;
+
+	made_block(&m);
+	begin(&a, m.p, (struct select_options){ 0 });
+	assert_int_equal(blocks_make(&blocks, m.p, &a.causes, NULL, NULL, NULL), 0);
+	blockstext_write_one(&job, 0, &b);
+	assert_has(&b, "\nTasks on its path\n"
+		       "    30.000 ms  node::rpc::serve awaited a message of node::rpc::serve\n"
+		       "    25.000 ms    node::rpc::serve awaited the end of node::db::read\n");
+	assert_has(&b, "     2.000 ms   5.7 %  queue       [queue of the runtime]\n");
+	b.n = 0;
+	blocksjson_write(&job, &b);
+	assert_has(&b, "\"tasks\":[{\"type\":\"node::rpc::serve\",\"awaited\":\"channel\",\"waker\":\"node::rpc::serve\",\"waker_is_task\":true,"
+		       "\"ns\":30000000,\"depth\":0},{\"type\":\"node::rpc::serve\",\"awaited\":\"join\",\"waker\":\"node::db::read\",");
+	buf_done(&b);
+	blocks_done(&blocks);
 	end(&a);
 	profile_free(m.p);
 }
@@ -161,6 +193,7 @@ int main(void)
 		cmocka_unit_test(in_the_report),
 		cmocka_unit_test(in_a_narrow_terminal),
 		cmocka_unit_test(for_programs),
+		cmocka_unit_test(in_a_block),
 		cmocka_unit_test(as_folded_stacks),
 		cmocka_unit_test(names_are_cleaned),
 		cmocka_unit_test(nothing_without_tasks),
