@@ -63,7 +63,8 @@ static void put_row(const struct export_job *job, const struct tasks *t, const s
 {
 	char a[32], b[32], c[32];
 
-	buf_printf(out, "%9s %9s %9s  ", str_duration(a, r->ns), str_count(b, r->count), str_duration(c, r->longest_ns));
+	buf_printf(out, "%s %9s %s  ", str_right(a, str_duration(a, r->ns), 9), str_count(b, r->count),
+		   str_right(c, str_duration(c, r->longest_ns), 9));
 	if (*r->function) {
 		tasktext_name(job, r->function, BEFORE_NAME, out);
 		buf_printf(out, "\n%*s", BEFORE_NAME, "");
@@ -152,7 +153,7 @@ void chaintext_put(const struct export_job *job, const struct tasks *t, const st
 	for (size_t i = 0; i < shown; i++) {
 		const struct taskchain *x = &c->list.v[i];
 
-		buf_printf(out, "%9s %9s  ", str_duration(a, x->ns), str_count(b, x->count));
+		buf_printf(out, "%s %9s  ", str_right(a, str_duration(a, x->ns), 9), str_count(b, x->count));
 		put_links(job, t, x, out);
 		put_end(job, t, x, out);
 	}

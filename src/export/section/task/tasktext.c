@@ -18,7 +18,7 @@
 #include "export/section/section.h"
 #include "profile/profile.h"
 
-enum { LINES = 3, NOTICED_PERCENT = 5, BEFORE_LINE = 20, BEFORE_TYPE = 79, BEFORE_TYPE_NARROW = 61, WIDE_COLUMNS = 100 };
+enum { LINES = 3, NOTICED_PERCENT = 5, BEFORE_LINE = 21, BEFORE_TYPE = 79, BEFORE_TYPE_NARROW = 61, WIDE_COLUMNS = 100 };
 
 void tasktext_name(const struct export_job *job, const char *name, unsigned used, struct buf *out)
 {
@@ -41,7 +41,7 @@ static void put_duration(struct buf *out, uint64_t ns)
 {
 	char text[32];
 
-	buf_printf(out, " %9s", ns ? str_duration(text, ns) : "-");
+	buf_printf(out, " %s", str_right(text, ns ? str_duration(text, ns) : "-", 9));
 }
 
 static void put_heads(const struct export_job *job, struct buf *out)
@@ -75,13 +75,14 @@ static void put_work(const struct tasks_type *y, struct buf *out)
 {
 	uint64_t all = 0;
 	bool any = false;
+	char text[32];
 
 	for (int c = 0; c < CAUSE_COUNT; c++)
 		all += y->by_cause[c];
 	for (int c = 0; c < CAUSE_COUNT; c++) {
 		if (c == CAUSE_CPU || str_percent(y->by_cause[c], all) < NOTICED_PERCENT)
 			continue;
-		buf_printf(out, "%11s %5.1f%%  %s\n", any ? "" : "polled", str_percent(y->by_cause[c], all), cause_name(c));
+		buf_printf(out, "%11s %7s  %s\n", any ? "" : "polled", str_share(text, str_percent(y->by_cause[c], all)), cause_name(c));
 		any = true;
 	}
 }
@@ -90,6 +91,7 @@ static void put_wakers(const struct export_job *job, const struct tasks *t, cons
 {
 	uint64_t all = y->not_ended_ns;
 	size_t shown = 0;
+	char text[32];
 
 	for (size_t i = 0; i < y->wakers.n; i++)
 		all += y->wakers.v[i].ns;
@@ -98,17 +100,19 @@ static void put_wakers(const struct export_job *job, const struct tasks *t, cons
 
 		if (shown && str_percent(w->ns, all) < NOTICED_PERCENT)
 			break;
-		buf_printf(out, "%11s %5.1f%%  ", shown ? "" : "awaited", str_percent(w->ns, all));
+		buf_printf(out, "%11s %7s  ", shown ? "" : "awaited", str_share(text, str_percent(w->ns, all)));
 		put_waker(job, t, w, out);
 		buf_putc(out, '\n');
 	}
 	if (str_percent(y->not_ended_ns, all) >= NOTICED_PERCENT)
-		buf_printf(out, "%11s %5.1f%%  not ended\n", shown ? "" : "awaited", str_percent(y->not_ended_ns, all));
+		buf_printf(out, "%11s %7s  not ended\n", shown ? "" : "awaited", str_share(text, str_percent(y->not_ended_ns, all)));
 }
 
 /* Puts what the worker did meanwhile, where the time in the queue is worth a line. */
 static void put_behind(const struct export_job *job, const struct tasks *t, const struct tasks_type *y, struct buf *out)
 {
+	char text[32];
+
 	if (str_percent(y->queue_ns, tasks_wall_ns(y)) < NOTICED_PERCENT)
 		return;
 	for (size_t i = 0; i < y->behind.n && i < LINES; i++) {
@@ -116,7 +120,7 @@ static void put_behind(const struct export_job *job, const struct tasks *t, cons
 
 		if (i && str_percent(b->ns, y->queue_ns) < NOTICED_PERCENT)
 			break;
-		buf_printf(out, "%11s %5.1f%%  ", i ? "" : "queued", str_percent(b->ns, y->queue_ns));
+		buf_printf(out, "%11s %7s  ", i ? "" : "queued", str_share(text, str_percent(b->ns, y->queue_ns)));
 		buf_puts(out, b->type == TASKS_NONE ? "at an idle worker" : "behind task ");
 		if (b->type != TASKS_NONE)
 			tasktext_name(job, t->types.v[b->type].name, BEFORE_LINE + 12, out);
@@ -131,7 +135,7 @@ static void put_places(const struct export_job *job, const struct tasks_type *y,
 	for (size_t i = 0; i < y->places.n && i < LINES; i++) {
 		if (!*y->places.v[i].function)
 			continue;
-		buf_printf(out, "%11s %6s  ", i ? "" : "spawned", str_count(text, y->places.v[i].count));
+		buf_printf(out, "%11s %7s  ", i ? "" : "spawned", str_count(text, y->places.v[i].count));
 		buf_puts(out, "by ");
 		tasktext_name(job, y->places.v[i].function, BEFORE_LINE + 3, out);
 		buf_putc(out, '\n');

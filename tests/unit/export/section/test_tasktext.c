@@ -34,16 +34,16 @@ static void in_the_report(void **state)
 	assert_has(&b, "\nAsync tasks: 7 tasks of 5 types, tokio 1.43.0; polled 1.13 s, in the runtime's queue 351 ms, awaiting 4.05 s\n");
 	assert_has(&b, "       3       2      1,000 ");
 	assert_has(&b, "  100 ms    300 ms    2.10 s  node::rpc::serve\n"
-		       "    awaited  66.7%  a message by node::exec::publish in task node::exec::run\n"
-		       "             22.4%  the end of task node::db::read\n"
-		       "              6.2%  I/O\n"
-		       "     queued  66.7%  behind task node::db::flush\n"
-		       "             26.7%  behind task node::exec::run\n"
-		       "              6.7%  at an idle worker\n"
-		       "    spawned      2  by node::rpc::accept\n");
+		       "    awaited  66.7 %  a message by node::exec::publish in task node::exec::run\n"
+		       "             22.4 %  the end of task node::db::read\n"
+		       "              6.2 %  I/O\n"
+		       "     queued  66.7 %  behind task node::db::flush\n"
+		       "             26.7 %  behind task node::exec::run\n"
+		       "              6.7 %  at an idle worker\n"
+		       "    spawned       2  by node::rpc::accept\n");
 	assert_has(&b, "   900 ms  node::db::flush\n"
-		       "     polled  75.0%  disk write\n"
-		       "    awaited  92.2%  a timer\n");
+		       "     polled  75.0 %  disk write\n"
+		       "    awaited  92.2 %  a timer\n");
 	assert_has(&b, "\nLong polls: 5 of 1.00 ms or more kept their workers from other tasks for 100 ms\n");
 	assert_has(&b, "   100 ms         5   20.0 ms  node::db::commit\n"
 		       "                               task node::db::flush\n"
@@ -70,7 +70,7 @@ static void in_a_narrow_terminal(void **state)
 
 	section_tasks.text(&job, &b);
 	assert_has(&b, "   tasks      polls   longest    polled    queued  awaiting  type\n");
-	assert_has(&b, "       1      1,800    900 us    900 ms   40.0 ms   60.0 ms  node::exec::run\n");
+	assert_has(&b, "       1      1,800    900 µs    900 ms   40.0 ms   60.0 ms  node::exec::run\n");
 	assert_has(&b, "and 3 more types (--limit 0 shows all)\n");
 	wrap_lines(&b, 0, 80);
 	for (char *rest = b.data, *line; (line = strsep(&rest, "\n"));)
