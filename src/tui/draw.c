@@ -48,11 +48,12 @@ static void put_title(struct state *s, int columns)
 
 static void put_tabs(struct state *s, int columns)
 {
-	bool narrow = columns < 76;
+	/* With one blank between them all titles and the help fit into 80 columns. */
+	bool narrow = columns < 76, wide = columns >= 90;
 	int x = 0;
 
 	for (int i = 0; i < PAGE_COUNT; i++) {
-		_cleanup_free_ char *tab = mem_printf(narrow && i != (int)s->page ? " %d " : " %d %s ", i + 1,
+		_cleanup_free_ char *tab = mem_printf(narrow && i != (int)s->page ? " %d " : wide ? " %d %s " : " %d %s", i + 1,
 						      pages[i].title);
 
 		x += screen_put(1, x, columns - x, tab, i == (int)s->page ? STYLE_CURSOR : STYLE_PLAIN);

@@ -12,9 +12,9 @@
 #include "tui/state.h"
 
 const struct key_help keys_help[] = {
-	{ "1-7 Tab", "pages: functions, threads, waits, I/O, memory, call tree, blocks" },
+	{ "1-8 Tab", "pages: functions, threads, waits, I/O, memory, call tree, blocks, tasks" },
 	{ "arrows PgUp PgDn", "move; Home and End (g, G) go to the ends" },
-	{ "Enter", "open: callers of a function, wakers of a wait, functions of a thread, a branch" },
+	{ "Enter", "open: callers of a function, wakers of a wait or task, functions of a thread, a branch" },
 	{ "c d l i", "callers, callees (down), lines, instructions of the function" },
 	{ "Esc Left", "back; closes a row of a tree" },
 	{ "s S R", "sort by the next or previous column; the other way round" },
@@ -251,7 +251,7 @@ void keys_handle(struct state *s, int key)
 	if (move_key(s, key))
 		return;
 	switch (key) {
-	case '1': case '2': case '3': case '4': case '5': case '6': case '7': navigation_open_page(s, key - '1'); break;
+	case '1': case '2': case '3': case '4': case '5': case '6': case '7': case '8': navigation_open_page(s, key - '1'); break;
 	case 'c': navigation_open_function(s, DETAIL_CALLERS); break;
 	case 'd': navigation_open_function(s, DETAIL_CALLEES); break;
 	case 'l': navigation_open_function(s, DETAIL_LINES); break;

@@ -18,6 +18,7 @@ void look_init(struct look *l, const struct source *source, const struct scope *
 	};
 	l->asked = mem_strdup(scope->what);
 	model_init(&l->model);
+	l->model.live = source->live;
 	patterns_init(&l->patterns);
 	patterns_add_builtin(&l->patterns);
 }

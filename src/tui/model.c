@@ -39,8 +39,10 @@ static void forget(struct model *m)
 		io_done(&m->io);
 	if (m->has_blocks)
 		blocks_done(&m->blocks);
-	m->has_selection = m->has_top = m->has_account = m->has_waits = m->has_io = m->has_blocks = false;
-	m->no_selection = m->no_account = m->no_io = m->no_blocks = false;
+	if (m->has_tasks || m->no_tasks)
+		tasks_done(&m->tasks);
+	m->has_selection = m->has_top = m->has_account = m->has_waits = m->has_io = m->has_blocks = m->has_tasks = false;
+	m->no_selection = m->no_account = m->no_io = m->no_blocks = m->no_tasks = false;
 	m->err = (struct err){ 0 };
 }
 
@@ -135,6 +137,15 @@ const struct blocks *model_blocks(struct model *m)
 		m->no_blocks = !m->has_blocks;
 	}
 	return m->has_blocks ? &m->blocks : NULL;
+}
+
+const struct tasks *model_tasks(struct model *m)
+{
+	if (!m->has_tasks && !m->no_tasks) {
+		m->has_tasks = tasks_make(&m->tasks, m->p, &m->options, m->live ? TASKS_WINDOW : 0);
+		m->no_tasks = !m->has_tasks;
+	}
+	return m->has_tasks ? &m->tasks : NULL;
 }
 
 const char *model_what(const struct model *m)

@@ -13,6 +13,7 @@
 #include "analyze/wait/account.h"
 #include "analyze/io.h"
 #include "analyze/select.h"
+#include "analyze/task/tasks.h"
 #include "analyze/tree/top.h"
 #include "analyze/wait/waits.h"
 #include "base/err.h"
@@ -43,6 +44,7 @@ struct model {
 	const struct profile *p;
 	struct causes *causes;
 	const struct scope *scope;
+	bool live; /* the profile is a window of a recording, whose counters are of more time */
 	VEC(struct model_memory) memory;
 	/* The rest is private: ask with the functions below. */
 	const char *threads[2];
@@ -54,8 +56,9 @@ struct model {
 	size_t waits_detailed; /* of its places */
 	struct io_figures io;
 	struct blocks blocks;
-	bool has_selection, has_top, has_account, has_waits, has_io, has_blocks;
-	bool no_selection, no_account, no_io, no_blocks;
+	struct tasks tasks;
+	bool has_selection, has_top, has_account, has_waits, has_io, has_blocks, has_tasks;
+	bool no_selection, no_account, no_io, no_blocks, no_tasks;
 	struct err err;
 };
 
@@ -75,6 +78,9 @@ const struct waits *model_waits_detailed(struct model *m, size_t detailed);
 const struct io_figures *model_io(struct model *m);
 /* Of the whole profile, whatever the scope. NULL: there is none. */
 const struct blocks *model_blocks(struct model *m);
+
+/* NULL: tasks were not recorded. */
+const struct tasks *model_tasks(struct model *m);
 
 /* Returns the name of the weighed event. */
 const char *model_what(const struct model *m);

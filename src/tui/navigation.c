@@ -208,6 +208,17 @@ static void open_block(struct state *s, const struct block_row *b)
 	navigation_open_page(s, PAGE_FUNCTIONS);
 }
 
+/* The awaits of a type of tasks, by the stacks that ended them: these lie below its frame. */
+static void open_task(struct state *s, const struct tasks_type *t)
+{
+	_cleanup_free_ char *frame = mem_printf("task %s", t->name);
+
+	if (profile_find_event(s->look.p, "await", "ns") == PROFILE_NONE)
+		state_say(s, false, "Awaits of tasks were not recorded.");
+	else
+		open_detail(s, DETAIL_CALLEES, frame, "", "await");
+}
+
 static void open_wait(struct state *s, const struct waits_site *site)
 {
 	struct detail d = { .kind = DETAIL_WAIT, .name = mem_strdup(site->function), .module = mem_strdup(site->module),
@@ -255,6 +266,8 @@ void navigation_open_row(struct state *s)
 		open_thread(s, r);
 	} else if (s->page == PAGE_BLOCKS) {
 		open_block(s, &s->look.model.blocks.rows.v[r->index]);
+	} else if (s->page == PAGE_TASKS) {
+		open_task(s, &s->look.model.tasks.types.v[r->index]);
 	} else if (s->page == PAGE_MEMORY) {
 		state_say(s, false, "Nothing to open here.");
 	} else {

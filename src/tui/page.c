@@ -113,8 +113,7 @@ static const char *main_cause(const struct account_row *a)
 	return most != CAUSE_UNKNOWN && a->ns[most] * 200 >= a->wall_ns ? cause_name(most) : "";
 }
 
-/* Returns the duration of the view. */
-static uint64_t duration_of(const struct model *m)
+uint64_t page_duration_ns(const struct model *m)
 {
 	uint64_t all = select_duration_ns(m->p),
 		 to = m->scope->to_ns && m->scope->to_ns < all ? m->scope->to_ns : all;
@@ -131,7 +130,7 @@ static uint64_t waiting_ns(const struct account_row *a)
 /* Shares are of the view's time, not of the thread's own: a short-lived thread has used little. */
 static void account_row(struct table *t, struct model *m, const struct account_row *a)
 {
-	uint64_t duration = duration_of(m);
+	uint64_t duration = page_duration_ns(m);
 	struct row *r = table_row(t);
 	uint64_t *parts = table_parts(t);
 
@@ -150,7 +149,7 @@ static void account_row(struct table *t, struct model *m, const struct account_r
 static void fill_threads_by_samples(struct table *t, struct model *m)
 {
 	const struct selection *s = model_selection(m);
-	uint64_t duration = duration_of(m);
+	uint64_t duration = page_duration_ns(m);
 	_cleanup_(map_done) struct map rows = { 0 };
 
 	if (!s || !s->entries.n)
@@ -438,7 +437,8 @@ const struct page_kind pages[PAGE_COUNT] = {
 	[PAGE_IO] = { "io", "I/O", file_columns, fill_io, 2, IO_READ },
 	[PAGE_MEMORY] = { "memory", "memory", memory_columns, fill_memory, 1, MEMORY_RSS },
 	[PAGE_BLOCKS] = { "blocks", "blocks", block_columns, fill_blocks, 1, BLOCK_WALL },
-	[PAGE_TREE] = { "tree", "call tree", function_columns, NULL, 1, WEIGHT_TOTAL_PERCENT },
+	[PAGE_TASKS] = { "tasks", "tasks", page_task_columns, page_fill_tasks, 1, TASK_POLL_SHARE },
+	[PAGE_TREE] = { "tree", "tree", function_columns, NULL, 1, WEIGHT_TOTAL_PERCENT },
 };
 
 void page_fill(struct table *t, enum page page, struct model *m, unsigned variant)
@@ -462,7 +462,7 @@ void page_summary(struct model *m, struct buf *b)
 {
 	const struct account *a = model_account(m);
 	const struct selection *s = model_selection(m);
-	uint64_t duration = duration_of(m);
+	uint64_t duration = page_duration_ns(m);
 	char text[32];
 
 	if (a && duration) {

@@ -11,7 +11,7 @@
 struct buf;
 struct model;
 
-enum page { PAGE_FUNCTIONS, PAGE_THREADS, PAGE_WAITS, PAGE_IO, PAGE_MEMORY, PAGE_TREE, PAGE_BLOCKS, PAGE_COUNT };
+enum page { PAGE_FUNCTIONS, PAGE_THREADS, PAGE_WAITS, PAGE_IO, PAGE_MEMORY, PAGE_TREE, PAGE_BLOCKS, PAGE_TASKS, PAGE_COUNT };
 
 /* The columns by name: page.c puts titles, widths and cells at these. Tables of weights begin with the first four. */
 enum weight_column { WEIGHT_SELF_PERCENT, WEIGHT_TOTAL_PERCENT, WEIGHT_SELF, WEIGHT_TOTAL, WEIGHT_COLUMNS };
@@ -30,6 +30,7 @@ enum memory_column {
 	MEMORY_SWAP, MEMORY_MAJOR, MEMORY_MINOR, MEMORY_PROCESS
 };
 enum block_column { BLOCK_WALL, BLOCK_GAS_USED, BLOCK_SPEED, BLOCK_TXS, BLOCK_TIME, BLOCK_MOSTLY, BLOCK_NAME, BLOCK_START };
+enum task_column { TASK_POLL_SHARE, TASK_POLLS, TASK_MEAN, TASK_LONGEST, TASK_QUEUE, TASK_NAME };
 enum series_column { SERIES_FIRST, SERIES_LAST, SERIES_LEAST, SERIES_MOST, SERIES_NAME, SERIES_UNIT };
 
 struct page_kind {
@@ -51,5 +52,11 @@ enum page page_find(const char *name);
 /* A line about all of it: CPUs in use, what threads wait for. */
 void page_summary(struct model *m, struct buf *b);
 
+/* The page of tasks (taskpage.c). */
+extern const struct column page_task_columns[];
+void page_fill_tasks(struct table *t, struct model *m, unsigned variant);
+
+/* Returns the duration of the view. */
+uint64_t page_duration_ns(const struct model *m);
 /* Identifies a row by its name. */
 uint64_t page_id(const char *name, const char *module);

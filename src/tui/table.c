@@ -241,7 +241,9 @@ void table_cell(struct table *t, const struct row *r, size_t column, unsigned wi
 	cleantext_put(&clean, r->text[column] ? r->text[column] : "");
 	text = clean.data ? clean.data : "";
 	if (c->type == COLUMN_NAME) {
-		put_name(strcmp(c->key, "function") ? NULL : &t->functions, r, text, width, b);
+		bool function = !strcmp(c->key, "function") || !strcmp(c->key, "task"); /* types are called by their functions */
+
+		put_name(function ? &t->functions : NULL, r, text, width, b);
 	} else if (c->type == COLUMN_TEXT) {
 		cleantext_cut(b, text, width);
 	} else if (c->type == COLUMN_BAR) {

@@ -9,6 +9,7 @@
 
 enum {
 	MAX_WAKES = 20000,
+	MAX_POLLS = 20000, /* long polls of tasks */
 	LONG_NS = 50000000, /* waits from here on are kept one by one: they may reach out of the window */
 };
 
@@ -112,6 +113,29 @@ static void drop_old(struct window *w, uint64_t now)
 	KEEP_LAST(&w->taskwakes, MAX_WAKES);
 }
 
+static bool is_long_poll(const struct profile *p, const struct profile_mark *m)
+{
+	return !strcmp(profile_str(p, m->kind), "long poll");
+}
+
+/* Keeps the last long polls: there may be many a second, for hours. Blocks and other marks are few, and all stay. */
+static void drop_old_polls(struct profile *p)
+{
+	size_t polls = 0, n = 0;
+
+	if (p->marks.n <= MAX_POLLS)
+		return;
+	for (size_t i = 0; i < p->marks.n; i++)
+		polls += is_long_poll(p, &p->marks.v[i]);
+	for (size_t i = 0; i < p->marks.n; i++) {
+		if (polls > MAX_POLLS && is_long_poll(p, &p->marks.v[i]))
+			polls--;
+		else
+			p->marks.v[n++] = p->marks.v[i];
+	}
+	p->marks.n = n;
+}
+
 static struct window_sample spanned(const struct profile *p, size_t i, enum role role)
 {
 	struct window_sample s = { .sample = p->samples.v[i] };
@@ -149,6 +173,7 @@ void window_take(struct window *w)
 	vec_clear(&p->taskwakes);
 	vec_clear(&p->points);
 	drop_old(w, w->taken_ns);
+	drop_old_polls(p);
 }
 
 void window_look(struct window *w)

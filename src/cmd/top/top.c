@@ -216,7 +216,7 @@ static int check(const struct top_choice *c, bool recording, int operands, struc
 static int top(const struct command *command, int argc, char **argv)
 {
 	static const char *const page_names[] = { "functions", "threads", "waits", "io",
-						  "memory",    "tree",    "blocks", NULL };
+						  "memory",    "tree",    "blocks", "tasks", NULL };
 	struct top_choice c = { .hz = DEFAULT_HZ, .max_overhead = 5, .interval_ns = second_ns,
 				.window_ns = 10 * second_ns,
 				.limit = DEFAULT_LIMIT, .max_bytes = max_table_bytes };
@@ -293,7 +293,7 @@ const struct command command_top = {
 		"tree, and the blocks of a node (--log, --rpc). A TARGET is " COMMAND_TARGETS ". A FILE is a capture "
 		"of gasflame record. Without a TARGET: " COMMAND_NEWEST "\n"
 		"\n"
-		"Keys: 1 to 7 and Tab choose a page, the arrows a row, Enter opens it (callers of a function, "
+		"Keys: 1 to 8 and Tab choose a page, the arrows a row, Enter opens it (callers of a function, "
 		"functions of a thread or a block, wakers of a wait with what they ran and what they waited for themselves), c d l i show callers, callees, lines and instructions of a function, s "
 		"sorts, w weighs something else, / filters, t shows the last seconds or all since the start, p "
 		"pauses, f writes the flame graph of what is shown, ? lists all keys, q quits.\n"

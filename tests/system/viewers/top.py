@@ -101,7 +101,7 @@ def recording(capture):
 		 and near(r[1], total[f] * 100 / all_samples, 0.06)]
 	check("so are those of the others", len(known) >= 8, t.text())
 
-	for key, title in {"2": "WHAT ITS TIME WAS", "3": "CAUSE", "4": "WRITTEN", "5": "SERIES", "6": "^cpu$", "7": "No block was seen", "1": "by SELF%"}.items():
+	for key, title in {"2": "WHAT ITS TIME WAS", "3": "CAUSE", "4": "WRITTEN", "5": "SERIES", "6": "^cpu$", "7": "No block was seen", "8": "Tasks were not recorded", "1": "by SELF%"}.items():
 		see(f"page {key}", t, title, key)
 	see("Tab goes on", t, "WHAT ITS TIME WAS", "tab")
 

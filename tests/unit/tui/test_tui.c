@@ -13,6 +13,7 @@
 #include "tui/detail/waitdetail.h"
 #include "tui/tui.h"
 #include "tui/window.h"
+#include "tasks.h"
 #include "waiting.h"
 
 /* --- windows --- */
@@ -125,6 +126,25 @@ static void a_window_does_not_grow(void **state)
 	assert_true(win.all.n <= 6);
 	window_done(&win);
 	profile_free(w.s.p);
+}
+
+/* Nor do the marks of long polls; blocks stay. */
+static void a_window_keeps_the_last_long_polls(void **state)
+{
+	struct waiting w = waiting_empty();
+	struct profile *p = w.s.p;
+	uint32_t block = profile_string(p, "block"), poll = profile_string(p, "long poll");
+	struct window win;
+
+	window_init(&win, p, 10000 * MS);
+	for (unsigned i = 0; i < 30000; i++)
+		profile_add_mark(p, &(struct profile_mark){ .start_ns = i * MS, .end_ns = (i + 1) * MS, .kind = i % 3000 ? poll : block });
+	window_take(&win);
+	assert_int_equal(p->marks.n, 20000 + 10);
+	assert_int_equal(p->marks.v[0].kind, block);
+	assert_int_equal(p->marks.v[p->marks.n - 1].start_ns, 29999 * MS);
+	window_done(&win);
+	profile_free(p);
 }
 
 /* The recorder's tables move while somebody looks at a view of them. */
@@ -362,9 +382,48 @@ static void pages_have_the_figures(void **state)
 	assert_int_equal(t.rows.n, 0);
 	assert_non_null(strstr(t.empty, "-e io"));
 	table_done(&t);
+	look_fill(&l.look, &t, PAGE_TASKS, 0, NULL);
+	assert_int_equal(t.rows.n, 0);
+	assert_non_null(strstr(t.empty, "-e task"));
+	table_done(&t);
 	page_summary(&l.look.model, &b);
 	assert_non_null(strstr(b.data, "1.60 run"));
 	buf_done(&b);
+	looked_done(&l);
+}
+
+static void types_of_tasks_have_their_rates(void **state)
+{
+	struct made_tasks made = made_tasks();
+	const struct row *r;
+	struct looked l;
+	struct table t;
+
+	look_at(&l, made.w, &(struct scope){ 0 });
+	look_fill(&l.look, &t, PAGE_TASKS, 0, NULL);
+	r = row_of(&t, TASK_NAME, "node::exec::run");
+	assert_true(fabs(r->value[TASK_POLL_SHARE] - 90) < 0.001);
+	assert_int_equal(r->value[TASK_POLLS], 1800);
+	assert_int_equal(r->value[TASK_MEAN], MS / 2);
+	assert_int_equal(r->value[TASK_LONGEST], MS * 9 / 10);
+	assert_int_equal(r->kind, ROW_PLAIN);
+	assert_int_equal(row_of(&t, TASK_NAME, "node::rpc::serve")->value[TASK_QUEUE], 300 * MS / 1000);
+	r = row_of(&t, TASK_NAME, "node::db::flush");
+	assert_int_equal(r->value[TASK_LONGEST], 20 * MS);
+	assert_int_equal(r->kind, ROW_HOT);
+	table_done(&t);
+
+	/* In a window the counters, which are since the start, say nothing: only long polls are known one by one. */
+	l.look.model.live = true;
+	l.look.scope.from_ns = 300 * MS;
+	l.look.scope.to_ns = 600 * MS;
+	look_again(&l.look);
+	look_fill(&l.look, &t, PAGE_TASKS, 0, NULL);
+	r = row_of(&t, TASK_NAME, "node::exec::run");
+	assert_true(fabs(r->value[TASK_POLL_SHARE] - 100) < 0.001);
+	assert_int_equal(r->value[TASK_POLLS], 2000);
+	assert_int_equal(row_of(&t, TASK_NAME, "node::db::flush")->value[TASK_LONGEST], 20 * MS);
+	table_done(&t);
 	looked_done(&l);
 }
 
@@ -675,12 +734,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_window_is_a_recording_of_its_own),
 		cmocka_unit_test(a_window_does_not_grow),
+		cmocka_unit_test(a_window_keeps_the_last_long_polls),
 		cmocka_unit_test(a_view_follows_its_tables),
 		cmocka_unit_test(a_table_sorts_and_filters),
 		cmocka_unit_test(a_table_fits),
 		cmocka_unit_test(a_table_as_json),
 		cmocka_unit_test(a_bar_has_its_parts),
 		cmocka_unit_test(pages_have_the_figures),
+		cmocka_unit_test(types_of_tasks_have_their_rates),
 		cmocka_unit_test(a_wait_names_its_wakers),
 		cmocka_unit_test(scopes_choose),
 		cmocka_unit_test(events_go_round),
