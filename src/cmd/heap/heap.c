@@ -1,6 +1,6 @@
 /*
  * heap.c - `heap FILE...`: jemalloc's dumps, the last one and what changed; `heap dump` and `heap detach` are
- * in heapdump.c.
+ * in heapdump.c and cmd/detach.c.
  */
 #include "base/text/plain.h"
 #include "cmd/heap/heap.h"

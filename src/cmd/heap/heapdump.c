@@ -22,6 +22,7 @@
 #include "base/file/newfile.h"
 #include "base/text/plain.h"
 #include "cmd/cmd.h"
+#include "cmd/detach.h"
 #include "cmd/filters.h"
 #include "cmd/heap/heap.h"
 #include "cmd/recording/output.h"
@@ -440,52 +441,14 @@ const struct command command_heap_dump = {
 	.keeps_rights = true,
 };
 
-/* --- detach --- */
-
-static int heap_detach(const struct command *c, int argc, char **argv)
-{
-	const struct option_spec options[] = { { 0 } };
-	struct implant *i = NULL;
-	struct err err = { 0 };
-	int first = options_parse(c, options, argc, argv), before, left, r;
-	pid_t pid = 0;
-
-	if (first < 0)
-		return -first - 1;
-	if (argc - first != 1) {
-		log_error("say which process: gasflame heap detach TARGET");
-		return EXIT_USAGE;
-	}
-	r = targets_find_one(argv[first], &pid, NULL, &err);
-	if (!r)
-		r = implant_open(pid, NULL, &i, &err);
-	if (r == -ENOENT) {
-		log_info("process %d has no hooks of gasflame: there is nothing to put back", pid);
-		return EXIT_OK;
-	}
-	if (r) {
-		log_error("%s", err.text);
-		return EXIT_ERROR;
-	}
-	before = implant_hooked(i);
-	left = implant_unhook(i, &err);
-	implant_close(i);
-	if (left) {
-		log_error("%d of %d slots of process %d could not be put back: `gasflame heap detach %d` tries again (%s)", left,
-			  MAX(left, before), pid, pid, err.text);
-		return EXIT_ERROR;
-	}
-	log_info("process %d: %d of %d slots put back", pid, before, before);
-	return EXIT_OK;
-}
-
 const struct command command_heap_detach = {
 	.name = "heap detach",
-	.summary = "takes the hooks of -e heap out of a process",
+	.summary = "takes the hooks of -e heap out of a process; as detach",
 	.usage = "TARGET",
 	.describe = "Puts back the slots that a recorder of the heap changed and, being killed, could "
-		    "not put back itself. The hooks work until then, and cost next to nothing.",
+		    "not put back itself. The hooks work until then, and cost next to nothing. Those of -e task are taken out, "
+		    "too: it is the same as gasflame detach.",
 	.example = "gasflame heap detach reth",
-	.run = heap_detach,
+	.run = detach_run,
 	.keeps_rights = true,
 };

@@ -2,7 +2,7 @@
  * taskhooks.c HOW PROGRAM [TIMES] - puts hooks into the vtables of truth-vtables, and compares what they see with the truth.
  *
  * HOW: "truth": each call and its time; "life": what becomes of the hooks by fork, exec, another gasflame, a missing clock, a
- * filter; "both": with the heap's hooks in the same process; "cycle": TIMES in and out of one process that works; "kill": the
+ * filter; "left": leaves hooks of a process in place and prints its number, which the caller detaches and ends; "both": with the heap's hooks in the same process; "cycle": TIMES in and out of one process that works; "kill": the
  * same by a child that is killed at a random moment; "die": the target is killed; "hostile": TIMES of targets that write
  * anything to what they share with us; "bench": what a poll and a wake cost. Prints a line for each check, and ends with 1 when
  * one failed.
@@ -65,7 +65,8 @@ static void start(struct program *p, const char *path, const char *mode, const c
 	fflush(stdout);
 	p->pid = fork();
 	if (!p->pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (strcmp(mode, "stay") != 0)
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(to[0], STDIN_FILENO);
 		dup2(from[1], STDOUT_FILENO);
 		for (int fd = 3; fd < 64; fd++)
@@ -363,6 +364,18 @@ static void test_left(const char *path)
 	check(end(&p) == -1, "killed: the program lives");
 }
 
+/* For whoever detaches them; the process is not ended with us. */
+static void test_leave(const char *path)
+{
+	struct program p;
+	struct taskimplant *t;
+	struct err err = { 0 };
+
+	start(&p, path, "stay", "2");
+	if (hook_program(&p, &t, &err) == TYPES + 1 && taskimplant_activate(t, 1, &err) == 0)
+		printf("%d\n", p.pid);
+}
+
 /* Vtables that hold something else are left alone. */
 static void test_expected(const char *path)
 {
@@ -645,6 +658,8 @@ int main(int argc, char **argv)
 		test_left(path);
 		test_expected(path);
 		test_refused(path);
+	} else if (!strcmp(how, "left")) {
+		test_leave(path);
 	} else if (!strcmp(how, "both")) {
 		test_both(path);
 	} else if (!strcmp(how, "cycle") || !strcmp(how, "kill")) {
@@ -654,7 +669,7 @@ int main(int argc, char **argv)
 	} else if (!strcmp(how, "bench")) {
 		test_bench(path, times);
 	} else {
-		fprintf(stderr, "usage: taskhooks truth|life|both|cycle|kill|die|hostile|bench PROGRAM [TIMES]\n");
+		fprintf(stderr, "usage: taskhooks truth|life|left|both|cycle|kill|die|hostile|bench PROGRAM [TIMES]\n");
 		return 2;
 	}
 	free(events);

@@ -12,4 +12,17 @@ relay timeout 120 "$hooks" cycle "$program" 20
 relay timeout 120 "$hooks" kill "$program" 30
 relay timeout 120 "$hooks" die "$program" 10
 relay timeout 120 "$hooks" hostile "$program" 4
+
+# The command that takes them out, by both of its names.
+for command in "detach" "heap detach"; do
+	PID=$(timeout 60 "$hooks" left "$program")
+	started+=("$PID")
+	gf $command "$PID"
+	check_status "$command: takes hooks out that a killed recorder left" 0
+	check "$command: says how many" said '12 of 12 slots put back'
+	gf $command "$PID"
+	check "$command: once" said ': 0 of 0 slots put back'
+	check "$command: the process lives" kill -0 "$PID"
+	kill -9 "$PID"
+done
 finish

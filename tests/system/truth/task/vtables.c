@@ -7,6 +7,7 @@
  *	           "bench N": N polls and N wakes, and what one takes; "fork": a child makes rounds and must end well, "child PID"
  *	           stays; "exec": executes itself
  *	load N     N threads make rounds until it is killed; ends with 3 when a call was lost, or made twice
+ *	stay N     the same
  *	short N    the same with threads that live for some milliseconds
  *	seccomp    as load 2, under a filter that kills whoever makes a memfd, maps code, or asks for its own number
  *	hostile N  as load 2, while two more threads do what is hard on us, by the seed N
@@ -401,8 +402,8 @@ int main(int argc, char **argv)
 	say_vtable(&empty);
 	if (!strcmp(mode, "notsc"))
 		prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
-	if (!strcmp(mode, "load") || !strcmp(mode, "hostile") || !strcmp(mode, "seccomp"))
-		start_threads(!strcmp(mode, "load") ? n : 2, work);
+	if (!strcmp(mode, "load") || !strcmp(mode, "stay") || !strcmp(mode, "hostile") || !strcmp(mode, "seccomp"))
+		start_threads(!strcmp(mode, "hostile") ? 2 : n, work);
 	if (!strcmp(mode, "seccomp"))
 		forbid();
 	printf("ready\n");
