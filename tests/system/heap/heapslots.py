@@ -10,7 +10,7 @@ def slots_of(pid):
 		words = line.split(None, 5)
 		start, end = (int(x, 16) for x in words[0].split("-"))
 		path = words[5].strip() if len(words) > 5 else ""
-		if path.startswith("/memfd:gasflame-heap") and "x" in words[1]:
+		if path.startswith("/memfd:gasflame-") and "x" in words[1]:
 			hooks.append((start, end))
 		elif path.startswith("/") and "s" not in words[1] and words[1][0] == "r" and "x" not in words[1]:
 			tables.append((start, end, path))

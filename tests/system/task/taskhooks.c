@@ -1,6 +1,8 @@
 /*
  * taskhooks.c HOW PROGRAM [TIMES] - puts hooks into the vtables of truth-vtables, and compares what they see with the truth.
  *
+ * For "cycle" and "kill" PROGRAM may be the number of a process that runs on tokio.
+ *
  * HOW: "truth": each call and its time; "life": what becomes of the hooks by fork, exec, another gasflame, a missing clock, a
  * filter; "left": leaves hooks of a process in place and prints its number, which the caller detaches and ends; "both": with the heap's hooks in the same process; "cycle": TIMES in and out of one process that works; "kill": the
  * same by a child that is killed at a random moment; "die": the target is killed; "hostile": TIMES of targets that write
@@ -8,7 +10,7 @@
  * one failed.
  */
 #include <errno.h>
-#include <math.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,7 +26,9 @@
 #include "base/mem.h"
 #include "collect/heap/implant.h"
 #include "collect/task/taskimplant.h"
+#include "elf/tokio/tokio.h"
 #include "elf/worker/worker.h"
+#include "target/proc.h"
 
 enum { TYPES = 3, MOST_EVENTS = 1 << 20, ROOM = 4096, THREADS = 3 };
 
@@ -49,8 +53,8 @@ static bool check_err(int r, const char *what, const struct err *err)
 
 struct program {
 	pid_t pid;
-	FILE *in, *out;
-	struct taskimplant_vtable v[TYPES + 1];
+	FILE *in, *out; /* NULL: it is not ours */
+	struct taskimplant_vtable v[TASKIMPLANT_VTABLES];
 	size_t n;
 };
 
@@ -82,10 +86,44 @@ static void start(struct program *p, const char *path, const char *mode, const c
 	while (fgets(line, sizeof(line), p->out) && strcmp(line, "ready\n") != 0) {
 		struct taskimplant_vtable v = { 0 };
 
-		if (p->n <= TYPES &&
+		if (p->n <= TYPES && /* one more than types */
 		    sscanf(line, "vtable %lx %lx %lx %lx %u", &v.address, &v.poll, &v.schedule, &v.dealloc, &v.id_offset) == 5)
 			p->v[p->n++] = v;
 	}
+}
+
+/* The vtables of a process that runs already. */
+static void find(struct program *p, pid_t pid)
+{
+	struct worker *w = worker_new();
+	struct tokio_program found = { 0 };
+	struct proc_maps maps = { 0 };
+	struct err err = { 0 };
+	char path[64], exe[4096] = "";
+	uint64_t bias = 0;
+	int fd;
+
+	*p = (struct program){ .pid = pid };
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || readlink(path, exe, sizeof(exe) - 1) < 0 || worker_tokio(w, fd, -1, &found, &err) < 0 ||
+	    proc_maps_read(pid, false, &maps) < 0) {
+		printf("not ok - %s: %s\n", path, err.text);
+		exit(1);
+	}
+	for (size_t i = 0; i < maps.list.n && !bias; i++)
+		if (!strcmp(maps.list.v[i].path, exe) && !maps.list.v[i].offset)
+			bias = maps.list.v[i].start;
+	for (; p->n < found.count && p->n < TASKIMPLANT_VTABLES; p->n++) {
+		const struct tokio_vtable *v = &found.vtables[p->n];
+
+		p->v[p->n] = (struct taskimplant_vtable){ v->address + bias, v->poll + bias, v->schedule + bias, v->dealloc + bias,
+							  v->id_offset };
+	}
+	tokio_done(&found);
+	proc_maps_done(&maps);
+	close(fd);
+	worker_free(w);
 }
 
 static void say(struct program *p, const char *what, unsigned long n)
@@ -99,6 +137,8 @@ static int end(struct program *p)
 {
 	int status = -1;
 
+	if (!p->in)
+		return kill(p->pid, 0) == 0 ? -1 : 0;
 	if (waitpid(p->pid, &status, WNOHANG) != p->pid) {
 		kill(p->pid, SIGKILL);
 		waitpid(p->pid, NULL, 0);
@@ -461,12 +501,12 @@ static int cycle(struct program *p, unsigned work_us)
 	struct taskimplant *t;
 	int r = hook_program(p, &t, &err);
 
+	if (r >= 0 && r < (int)p->n)
+		return printf("#   %d of %zu vtables are hooked\n", r, p->n);
 	if (r > 0)
 		r = taskimplant_activate(t, 1000, &err);
-	if (r < 0) {
-		printf("#   %s\n", err.text);
-		return 1;
-	}
+	if (r < 0)
+		return printf("#   %s\n", err.text);
 	longest_ns = MAX(longest_ns, taskimplant_stopped_ns(t));
 	for (unsigned waited = 0; waited < work_us; waited += 500) {
 		usleep(500);
@@ -514,10 +554,13 @@ static void test_many(const char *path, const char *how, unsigned long times)
 	unsigned long done = 0;
 	bool kills = !strcmp(how, "kill");
 
-	start(&p, path, !strcmp(how, "cycle") ? "load" : "short", "3");
+	if (strspn(path, "0123456789") == strlen(path))
+		find(&p, atoi(path));
+	else
+		start(&p, path, kills ? "short" : "load", "3");
 	while (done < times && !(kills ? killed(&p) : cycle(&p, 1000)) && kill(p.pid, 0) == 0)
 		done++;
-	snprintf(what, sizeof(what), "%s: %lu of %lu times, longest stop %lu us", how, done, times, longest_ns / 1000);
+	snprintf(what, sizeof(what), "%s: %lu of %lu times, longest stop %lu us, %zu vtables", how, done, times, longest_ns / 1000, p.n);
 	check(done == times, what);
 	check(!tidy(p.pid) && end(&p) == -1, "the program lives, and nothing is left in it");
 }

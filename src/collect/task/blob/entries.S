@@ -109,7 +109,7 @@ task_setup:
 	.p2align 6
 task_entries:
 	.cfi_startproc
-	ENTRIES 0 task_poll
+	ENTRIES 0 gasflame_task_poll
 	ENTRIES 1 task_schedule
 	ENTRIES 2 task_dealloc
 	.p2align 5

@@ -26,7 +26,7 @@ extern struct task_shared task_shared HIDDEN;
 typedef void task_function(uint64_t header);
 
 /* Called by entries.S. Polls under way have the first one on their stack, so it has a name in .dynsym. */
-void task_poll(uint64_t header, uint32_t number);
+void gasflame_task_poll(uint64_t header, uint32_t number);
 uint32_t task_wake(uint64_t header, uint32_t number) HIDDEN;
 void task_dealloc(uint64_t header, uint32_t number) HIDDEN;
 
@@ -167,7 +167,7 @@ static inline void end_poll(struct task_thread *t, uint64_t task, uint64_t word,
 }
 
 /* A poll within a poll is that of a task that polls others itself. */
-void task_poll(uint64_t header, uint32_t number)
+void gasflame_task_poll(uint64_t header, uint32_t number)
 {
 	task_function *real = real_of(number, TASK_SLOT_POLL);
 	struct task_thread *t = this_thread();

@@ -218,7 +218,7 @@ static void poll_inner(uint64_t header)
 	(void)header;
 	calls++;
 	task_wake((uintptr_t)&inner, 1);
-	task_poll((uintptr_t)&inner, 1);
+	gasflame_task_poll((uintptr_t)&inner, 1);
 }
 
 static void end_recording(uint64_t header)
@@ -258,7 +258,7 @@ static void hooks(void **state)
 
 	set_vtable(0, poll_inner);
 	set_vtable(1, count_call);
-	task_poll((uintptr_t)&outer, 0);
+	gasflame_task_poll((uintptr_t)&outer, 0);
 	task_dealloc((uintptr_t)&outer, 0);
 	assert_int_equal(calls, 3); /* each once; a wake calls nothing itself */
 	assert_int_equal(read_now(r), 4);
@@ -282,7 +282,7 @@ static void generations(void **state)
 
 	begin(*state);
 	set_vtable(0, end_recording);
-	task_poll((uintptr_t)&task, 0);
+	gasflame_task_poll((uintptr_t)&task, 0);
 	assert_int_equal(calls, 1);
 	assert_int_equal(read_now(*state), 0);
 }
@@ -297,7 +297,7 @@ static void full(void **state)
 	begin(r);
 	set_vtable(0, count_call);
 	for (int i = 0; i < TASK_EVENTS + 1000; i++)
-		task_poll((uintptr_t)&task, 0);
+		gasflame_task_poll((uintptr_t)&task, 0);
 	assert_int_equal(calls, TASK_EVENTS + 1000);
 	assert_int_equal(taskrings_lost(r), 1000);
 	assert_int_equal(task_local.active, 1);
@@ -323,7 +323,7 @@ static void interrupted(void **state)
 	set_vtable(0, count_call);
 	this_thread()->busy = 1;
 	assert_int_equal(task_wake((uintptr_t)&task, 0), 0);
-	task_poll((uintptr_t)&task, 0);
+	gasflame_task_poll((uintptr_t)&task, 0);
 	task_dealloc((uintptr_t)&task, 0);
 	assert_int_equal(calls, 2);
 	assert_int_equal(taskrings_lost(*state), 3);
@@ -340,7 +340,7 @@ static void strays(void **state)
 	for (uint32_t k = 0; k < TASK_WAYS; k++)
 		memory->threads[(place + k) & (TASK_THREADS - 1)].owner = 1;
 	begin(*state);
-	task_poll((uintptr_t)&task, 0);
+	gasflame_task_poll((uintptr_t)&task, 0);
 	assert_int_equal(task_wake((uintptr_t)&task, 0), 0);
 	assert_int_equal(calls, 1);
 	assert_int_equal(taskrings_lost(*state), 2);
