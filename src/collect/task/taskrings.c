@@ -13,12 +13,13 @@ struct ring {
 	uint64_t busy_since; /* 0: it was not */
 	uint64_t last;       /* when the last one was over */
 	uint64_t lost;       /* at the begin of the recording */
+	uint64_t early_at, early_look; /* an entry that was later than the look that found it, and that look */
 	uint32_t identity;
 };
 
 struct taskrings {
 	struct task_shared *s;
-	uint64_t since, now, limit, last;
+	uint64_t since, now, limit, last, looks;
 	uint64_t bad, strays;
 	struct ring rings[TASK_THREADS];
 	/* A heap of those with an event at hand: the earliest on top. */
@@ -92,8 +93,23 @@ static uint64_t clamp(uint64_t x, uint64_t low, uint64_t high)
 }
 
 /*
- * Is there an event of this ring, and when was it over? Leaves out what is no event. A thread's times do not fall, and
- * none is later than now: what is otherwise was not written by our hooks.
+ * Is the next entry of this ring later than now? It may have been written after now was read: the next look takes it. One
+ * that is later than two looks was not written by our hooks: 1.
+ */
+static int is_early(struct taskrings *r, struct ring *ring, uint64_t tsc)
+{
+	bool again = ring->early_at == ring->tail && ring->early_look && ring->early_look != r->looks;
+
+	if (tsc <= r->now)
+		return 0;
+	ring->early_at = ring->tail;
+	ring->early_look = r->looks;
+	return again ? 1 : -1;
+}
+
+/*
+ * Is there an event of this ring, and when was it over? Leaves out what is no event. A thread's times do not fall: what is
+ * otherwise was not written by our hooks.
  */
 static bool next_of(struct taskrings *r, uint32_t i, uint64_t *ret)
 {
@@ -101,6 +117,7 @@ static bool next_of(struct taskrings *r, uint32_t i, uint64_t *ret)
 
 	for (; ring->tail != ring->head; ring->tail++) {
 		struct task_event e = entry_at(r, i, ring->tail);
+		int early;
 
 		if (kind_of(&e) == TASK_IS_THREAD) {
 			ring->identity = e.task;
@@ -109,7 +126,10 @@ static bool next_of(struct taskrings *r, uint32_t i, uint64_t *ret)
 		/* Of a hook that was at work when the recording began. */
 		if (e.tsc < r->since || kind_of(&e) == TASK_IS_DRAWN)
 			continue;
-		if (kind_of(&e) < TASK_IS_POLL || kind_of(&e) > TASK_IS_DEALLOC || e.tsc > r->now) {
+		early = is_early(r, ring, e.tsc);
+		if (early < 0)
+			return false;
+		if (kind_of(&e) < TASK_IS_POLL || kind_of(&e) > TASK_IS_DEALLOC || early) {
 			r->bad++;
 			continue;
 		}
@@ -144,6 +164,7 @@ uint64_t taskrings_look(struct taskrings *r, uint64_t now, uint64_t margin, uint
 	uint64_t limit = now;
 
 	r->now = now;
+	r->looks++;
 	__atomic_store_n(&r->s->sign, now, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < TASK_THREADS; i++) {
 		struct ring *ring = &r->rings[i];

@@ -122,6 +122,25 @@ static void busy(void **state)
 	assert_int_equal(got[0].over, 2200);
 }
 
+/* An event that was written after the time of a look was read, and before its ring was: the next look takes it. */
+static void early(void **state)
+{
+	struct taskrings *r = *state;
+
+	taskrings_begin(r, 1000);
+	write_entry(1, 2010, task_word(0, 0, TASK_IS_WAKE), 1, 0);
+	assert_int_equal(look(r, 2000), 0);
+	assert_int_equal(look(r, 2200), 1);
+	assert_int_equal(taskrings_lost(r), 0);
+	/* One that is later than two looks is none. */
+	write_entry(1, 1 << 30, task_word(0, 0, TASK_IS_WAKE), 2, 0);
+	write_entry(1, 2500, task_word(0, 0, TASK_IS_WAKE), 3, 0);
+	assert_int_equal(look(r, 2600), 0);
+	assert_int_equal(look(r, 2700), 1);
+	assert_int_equal(got[0].task, 3);
+	assert_int_equal(taskrings_lost(r), 1);
+}
+
 static void drawn(void **state)
 {
 	struct taskrings *r = *state;
@@ -433,7 +452,7 @@ static void unknown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(merged), TEST(margins), TEST(busy),        TEST(drawn),  TEST(forgotten),  TEST(hostile), TEST(hooks),
+		TEST(merged), TEST(margins), TEST(busy), TEST(early), TEST(drawn),  TEST(forgotten),  TEST(hostile), TEST(hooks),
 		TEST(generations), TEST(full), TEST(interrupted), TEST(strays), TEST(identities), TEST(weights), TEST(unknown),
 	};
 
