@@ -14,6 +14,7 @@
 	X(fault) \
 	X(alloc) \
 	X(heap) \
+	X(task) \
 	X(mem) \
 	X(hw) \
 	X(goroutine) \

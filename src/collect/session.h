@@ -36,6 +36,7 @@ struct session_options {
 	bool heap_steady;          /* that interval is wanted whatever it costs; it rises only where samples are lost */
 	bool heap_ours;            /* memory that we share with the target is not to count for its cgroup */
 	bool heap_optional;        /* where a program cannot be hooked, the rest is recorded, and a line says why */
+	uint64_t long_poll_ns;     /* a poll of a task from here on has a mark; 0: 1 ms */
 	double max_overhead;       /* percent (budget/budget.h); 0 = no limit */
 	enum session_backend backend;
 	const pid_t *pids;
@@ -78,7 +79,7 @@ enum session_end session_step(struct session *s, int timeout_ms);
 /*
  * For those who look on meanwhile: the profile as if the recording ended now. The threads' times are brought up
  * to date, and samples are appended for what every thread is in the middle of. They come again with the next
- * look, and in the end with what they have grown to: the caller must cut p->samples and p->wakes back to what they
+ * look, and in the end with what they have grown to: the caller must cut p->samples, p->wakes and p->taskwakes back to what they
  * were before the next step.
  */
 void session_peek(struct session *s);

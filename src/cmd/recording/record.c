@@ -192,6 +192,8 @@ static int record_main(const struct command *c, int argc, char **argv)
 		{ 0, "heap-sample", OPTION_SIZE, &heap_interval, "BYTES",
 		  "-e heap: mean distance of sampled allocations in bytes; 0: each one is recorded. It is doubled while samples are "
 		  "lost, and 512K, the default of record, also while they cost the target over 1 % of its CPU time" },
+		{ 0, "long-poll", OPTION_DURATION, &r.session.long_poll_ns, "TIME",
+		  "-e task: a poll that takes this long or longer is a mark of its own, with the task that it was of" },
 		{ 0, "max-overhead", OPTION_PERCENT, &r.session.max_overhead, "PERCENT",
 		  "what recording may cost: CPU time that it takes from the target and by itself, as a part of the target's CPU time "
 		  "(where that is little: of a tenth of a CPU in the target, of one CPU by itself), and from other processes, as a part "

@@ -135,7 +135,7 @@ static void on_ready(void *context, const struct session *s)
 {
 	struct recording *r = context;
 
-	recorder_drop_rights(r->path, session_records(s, "heap"));
+	recorder_drop_rights(r->path, session_records(s, "heap") || session_records(s, "task"));
 }
 
 int recording_find(struct recording *r, const struct option_list *pids, char **names, int count, struct err *err)

@@ -67,7 +67,7 @@ static void end_session(struct livesource *l)
 /* Pictures are written into this folder. */
 static void on_ready(void *context, const struct session *s)
 {
-	recorder_drop_rights("./", session_records(s, "heap"));
+	recorder_drop_rights("./", session_records(s, "heap") || session_records(s, "task"));
 }
 
 static int begin_session(struct livesource *l, struct err *err)

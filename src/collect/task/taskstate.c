@@ -360,12 +360,10 @@ void taskstate_event(struct taskstate *t, const struct taskstate_event *e)
 	}
 }
 
-void taskstate_meet(struct taskstate *t, const struct taskstate_event *poll)
+void taskstate_meet(struct taskstate *t, uint32_t process, uint64_t task, uint32_t type)
 {
-	struct task *x = find(t, poll->process, poll->task);
-
-	if (!x && (x = add(t, poll->process, poll->task, poll->header, poll->type)))
-		x->vtable = poll->vtable;
+	if (!find(t, process, task))
+		add(t, process, task, 0, type);
 }
 
 void taskstate_under_way(struct taskstate *t, const struct taskstate_event *poll, uint64_t now_ns)

@@ -60,9 +60,9 @@ void taskstate_spawn(struct taskstate *t, uint32_t process, uint32_t type, uint3
 void taskstate_stop_counting(struct taskstate *t);
 /* All that was over by then was told. */
 void taskstate_until(struct taskstate *t, uint64_t time_ns);
-/* A poll is under way, perhaps the first one of its task: who is woken by it wants to know. */
-void taskstate_meet(struct taskstate *t, const struct taskstate_event *poll);
-/* The same about once a second, for series. */
+/* A task that is a waker is polled, perhaps for the first time: no event of it may have come. */
+void taskstate_meet(struct taskstate *t, uint32_t process, uint64_t task, uint32_t type);
+/* A poll is under way: about once a second, for series. */
 void taskstate_under_way(struct taskstate *t, const struct taskstate_event *poll, uint64_t now_ns);
 
 /* A task that may be over. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "collect/task/taskpace.h"
 #include "collect/task/taskrows.h"
 #include "collect/task/taskseries.h"
 #include "collect/task/taskstate.h"
@@ -261,7 +262,7 @@ static void a_waker_may_be_in_its_first_poll(void **state)
 	struct taskstate_event job = { .what = TASKSTATE_POLL, .process = w.process, .type = w.job, .task = 9, .header = 0x9000,
 				       .thread = POOL, .time_ns = 1 * MS, .duration_ns = 30 * MS };
 
-	taskstate_meet(w.t, &job);
+	taskstate_meet(w.t, w.process, 9, w.job);
 	wake(&w, w.serve, 1, POOL, 10 * MS, 9, 0, 0);
 	poll(&w, w.serve, 1, WORKER_1, 11 * MS, 12 * MS);
 	taskstate_event(w.t, &job);
@@ -395,6 +396,39 @@ static void tasks_of_two_processes_are_told_apart(void **state)
 	done(&w);
 }
 
+/* --- how often a stack is taken --- */
+
+static void as_many_stacks_as_allowed(void **state)
+{
+	struct taskpace p;
+	uint64_t stacks = 0, now = 1, interval;
+
+	taskpace_init(&p);
+	assert_false(taskpace_look(&p, now, 0));
+	assert_false(taskpace_look(&p, now + MS, 1000000)); /* too soon to tell */
+	/* 20 s of awaiting end in each second, in many short awaits. */
+	for (int i = 0; i < 100; i++) {
+		now += 100 * MS;
+		stacks += 2000 * MS / p.interval_ns;
+		taskpace_look(&p, now, stacks);
+	}
+	assert_in_range(20000 * MS / p.interval_ns, TASKPACE_STACKS / 3, TASKPACE_STACKS);
+	interval = p.interval_ns;
+	taskpace_thin(&p, 3);
+	for (int i = 0; i < 100; i++) {
+		now += 100 * MS;
+		stacks += 2000 * MS / p.interval_ns;
+		taskpace_look(&p, now, stacks);
+	}
+	assert_in_range(p.interval_ns, 4 * interval, 16 * interval);
+	taskpace_thin(&p, 0);
+	for (int i = 0; i < 1000; i++)
+		taskpace_look(&p, now += 100 * MS, stacks); /* nothing happens */
+	assert_int_equal(p.interval_ns, TASKPACE_LEAST_NS);
+	assert_true(taskpace_look(&p, now += 100 * MS, stacks += 100000));
+	assert_in_range(p.interval_ns, 500 * TASKPACE_LEAST_NS, 2000 * TASKPACE_LEAST_NS); /* at once */
+}
+
 /* --- series --- */
 
 static int64_t sum_of(const struct profile *p, const char *key)
@@ -474,6 +508,7 @@ int main(void)
 		cmocka_unit_test(the_longest_are_kept_one_by_one),
 		cmocka_unit_test(lost_polls_do_not_shift_the_rest),
 		cmocka_unit_test(tasks_of_two_processes_are_told_apart),
+		cmocka_unit_test(as_many_stacks_as_allowed),
 		cmocka_unit_test(series_add_up),
 		cmocka_unit_test(points_get_rarer),
 	};
