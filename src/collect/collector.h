@@ -98,8 +98,9 @@ struct collector {
 	unsigned thin_steps;
 	/* With thin(): the stacks that it has walked so far, or events that it has looked at as closely. */
 	uint64_t (*looked_at)(struct session *s);
-	/* What it has spent so far beyond its programs and records: in the target, for hooks say, and CPU time of ours. */
-	void (*spent)(const struct session *s, uint64_t *ret_target_ns, uint64_t *ret_own_ns);
+	/* What it has spent so far beyond its programs and records: in the target, for hooks say, and CPU time of ours; and for how
+	 * many events. */
+	void (*spent)(const struct session *s, uint64_t *ret_target_ns, uint64_t *ret_own_ns, uint64_t *ret_events);
 	/* Events that it recorded so far, where its programs run for those of all processes; NULL: a clock: one for each record; else: all. */
 	uint64_t (*recorded)(const struct session *s);
 	void (*pause)(struct session *s, bool pause);

@@ -196,11 +196,12 @@ static double recorded_events(const struct session *s, size_t i, const struct co
 /* What neither programs nor records show. */
 static void add_spent(const struct session *s, size_t i, struct cost *c)
 {
-	uint64_t target_ns = 0, own_ns = 0;
+	uint64_t target_ns = 0, own_ns = 0, events = 0;
 
 	if (!s->running[i] || !collector_table[i]->spent)
 		return;
-	collector_table[i]->spent(s, &target_ns, &own_ns);
+	collector_table[i]->spent(s, &target_ns, &own_ns, &events);
+	c->events = c->recorded = MAX(c->events, (double)events);
 	c->ns += target_ns;
 	c->spent_ns = own_ns;
 }

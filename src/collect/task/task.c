@@ -554,8 +554,9 @@ static uint64_t looked_at(struct session *s)
 	return c.walked;
 }
 
-static void spent(const struct session *s, uint64_t *ret_target_ns, uint64_t *ret_own_ns)
+static void spent(const struct session *s, uint64_t *ret_target_ns, uint64_t *ret_own_ns, uint64_t *ret_events)
 {
+	*ret_events = own(s)->event_count;
 	*ret_target_ns = own(s)->event_count * HOOK_NS;
 	*ret_own_ns = own(s)->own_ns;
 }

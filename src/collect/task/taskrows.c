@@ -205,26 +205,29 @@ static uint64_t overlap(const struct past *p, uint64_t from, uint64_t to)
  * more often than is remembered the last part speaks for all of it. */
 static uint32_t polled_meanwhile(const struct thread *t, uint64_t from, uint64_t to)
 {
-	unsigned n = MIN(t->n, (unsigned)PAST);
-	uint64_t most = 0, idle;
-	uint32_t best = PROFILE_NONE;
+	struct past of[PAST]; /* types, each with the time of its polls as end_ns */
+	unsigned types = 0, back, best = 0;
+	uint64_t idle;
 
 	if (t->n > PAST)
 		from = MAX(from, t->past[t->n % PAST].begin_ns);
 	idle = to > from ? to - from : 0;
-	for (unsigned i = 0; i < n; i++) {
-		uint64_t ns = 0;
+	/* The newest first: the ends of older ones are earlier. */
+	for (back = 1; back <= MIN(t->n, (unsigned)PAST) && t->past[(t->n - back) % PAST].end_ns > from; back++) {
+		const struct past *p = &t->past[(t->n - back) % PAST];
+		uint64_t ns = overlap(p, from, to);
+		unsigned k = 0;
 
-		for (unsigned k = 0; k < n; k++)
-			if (t->past[k].type == t->past[i].type)
-				ns += overlap(&t->past[k], from, to);
-		idle -= MIN(idle, overlap(&t->past[i], from, to));
-		if (ns > most) {
-			most = ns;
-			best = t->past[i].type;
-		}
+		while (k < types && of[k].type != p->type)
+			k++;
+		if (k == types)
+			of[types++] = (struct past){ .type = p->type };
+		of[k].end_ns += ns;
+		idle -= MIN(idle, ns);
+		if (of[k].end_ns > of[best].end_ns)
+			best = k;
 	}
-	return most > idle ? best : PROFILE_NONE;
+	return types && of[best].end_ns > idle ? of[best].type : PROFILE_NONE;
 }
 
 void taskrows_queue(struct taskrows *r, uint32_t type, uint32_t thread, uint64_t begin_ns, uint64_t ns)
