@@ -19,7 +19,7 @@ struct profile;
 struct profile_taskwake;
 struct taskrows;
 
-enum { TASKROWS_WAKES = 8 /* awaits kept one by one in 10 ms */, TASKROWS_MARKS = 200 /* long polls in a second */ };
+enum { TASKROWS_WAKES = 20 /* awaits kept one by one in 10 ms */, TASKROWS_MARKS = 200 /* long polls in a second */ };
 #define TASKROWS_LEAST_NS 100000 /* of an await that is kept one by one */
 
 /* An await that ended. */
