@@ -57,7 +57,7 @@ struct tasks {
 	struct taskstate *state;
 	struct taskpace pace;
 	VEC(struct taskimplant_event) events; /* of one look */
-	bool begun;
+	bool begun, entered;
 	uint64_t read_ns;                     /* the last look */
 	uint64_t own_ns;                      /* CPU time of ours for events */
 	uint64_t event_count;
@@ -88,6 +88,7 @@ static int enter(struct session *s, struct tasktarget *t, struct err *err)
 
 	if (r < 0)
 		return r;
+	a->entered = true;
 	/* Where the recording has not begun, it begins later than now. */
 	t->process = taskstate_process(a->state, a->begun ? collector_time_ns(s, clock_mono_ns()) : 0);
 	taskfiles_attach(&a->files, s);
@@ -129,6 +130,8 @@ static int start(struct session *s, struct err *err)
 		s->step_ms = STEP_MS;
 	/* Before anything is put into the target. */
 	r = check_programs(s, err);
+	if (!r && s->options->program)
+		taskfiles_foresee(&a->files, s, a->state, s->options->program);
 	for (size_t i = 0; i < s->options->pid_count && !r; i++) {
 		struct tasktarget t = { .pid = s->options->pids[i], .tries = s->options->program ? FIND_TRIES : 0 };
 
@@ -148,16 +151,21 @@ static void try_again(struct session *s, struct tasktarget *t)
 	struct err why = { 0 };
 	int r;
 
+	if (t->implant)
+		return;
+	if (tasktarget_changed(s, t)) /* it may have executed another program */
+		t->tries = FIND_TRIES;
 	if (!t->tries)
 		return;
 	t->tries--;
 	r = enter(s, t, &why);
 	if (!r || r == -ESRCH)
 		t->tries = 0;
-	else if (r == -ENOENT && !t->tries && s->options->program)
-		refuse(s, &why);
-	if (r < 0 && !t->tries && (r != -ENOENT || s->options->program) && r != -ESRCH)
+	/* One without tokio is no news: it may execute another program. */
+	if (r < 0 && r != -ESRCH && r != -ENOENT && !t->tries && !t->warned) {
+		t->warned = true;
 		log_warn("the tasks of process %d are not recorded: %s", t->pid, why.text);
+	}
 }
 
 /* --- events --- */
@@ -511,6 +519,7 @@ static void say_what_was_seen(const struct tasks *a)
 static void stop(struct session *s)
 {
 	struct tasks *a = own(s);
+	struct err why = { 0 };
 
 	for (size_t i = 0; i < a->targets.n; i++) {
 		struct tasktarget *t = &a->targets.v[i];
@@ -528,9 +537,11 @@ static void stop(struct session *s)
 			a->lost += taskimplant_lost(a->targets.v[i].implant);
 		tasktarget_leave(&a->targets.v[i]);
 	}
-	if (a->targets.n) {
+	if (a->entered) {
 		note_counts(s);
 		say_what_was_seen(a);
+	} else if (s->options->program && refuse(s, &why)) {
+		log_warn("%s", why.text);
 	}
 	taskfiles_done(&a->files);
 	taskstate_free(a->state);

@@ -2,7 +2,11 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/file/fd.h"
 #include "base/log.h"
@@ -55,6 +59,31 @@ static void read_file(struct taskfiles *f, struct session *s, struct taskstate *
 		log_debug("%s: %s", path, why.text);
 }
 
+/* fd is taken over. */
+static struct taskfile *add(struct taskfiles *f, struct session *s, struct taskstate *state, uint64_t device, uint64_t inode, int fd,
+			    const char *path)
+{
+	struct taskfile *file = mem_alloc(sizeof(*file));
+
+	*file = (struct taskfile){ .device = device, .inode = inode, .fd = fd };
+	read_file(f, s, state, file, path);
+	vec_push(&f->list, file);
+	return file;
+}
+
+void taskfiles_foresee(struct taskfiles *f, struct session *s, struct taskstate *state, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		close(fd);
+	else
+		add(f, s, state, map_pair(major(st.st_dev), minor(st.st_dev)), st.st_ino, fd, path);
+}
+
 const struct taskfile *taskfiles_get(struct taskfiles *f, struct session *s, struct taskstate *state, pid_t pid,
 				     const struct proc_mapping *m)
 {
@@ -67,10 +96,7 @@ const struct taskfile *taskfiles_get(struct taskfiles *f, struct session *s, str
 			return f->list.v[i]->program.count ? f->list.v[i] : NULL;
 	if (target_open_mapping(pid, m, &fd, NULL) < 0)
 		return NULL;
-	file = mem_alloc(sizeof(*file));
-	*file = (struct taskfile){ .device = device, .inode = m->inode, .fd = fd };
-	read_file(f, s, state, file, m->path);
-	vec_push(&f->list, file);
+	file = add(f, s, state, device, m->inode, fd, m->path);
 	return file->program.count ? file : NULL;
 }
 

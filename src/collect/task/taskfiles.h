@@ -43,6 +43,8 @@ struct taskfiles {
 /* The file behind a mapping; NULL: it has no tokio that is known. */
 const struct taskfile *taskfiles_get(struct taskfiles *f, struct session *s, struct taskstate *state, pid_t pid,
 				     const struct proc_mapping *m);
+/* A program that is about to be executed is looked at before, so that it does not get far without hooks. */
+void taskfiles_foresee(struct taskfiles *f, struct session *s, struct taskstate *state, const char *path);
 /* Puts the probes where they are not yet. Hooks are active before: a spawn that is told is followed by a poll that is. */
 void taskfiles_attach(struct taskfiles *f, struct session *s);
 void taskfiles_detach(struct taskfiles *f);

@@ -153,16 +153,22 @@ int tasktarget_enter(struct session *s, struct tasktarget *t, struct taskfiles *
 	return r;
 }
 
+bool tasktarget_changed(struct session *s, struct tasktarget *t)
+{
+	uint64_t before = t->mappings;
+
+	t->mappings = sum_mappings(s, t->pid);
+	return t->mappings != before;
+}
+
 void tasktarget_look(struct session *s, struct tasktarget *t, struct taskfiles *files, struct taskstate *state)
 {
-	uint64_t sum = t->implant ? sum_mappings(s, t->pid) : t->mappings;
 	struct vtables v = { 0 };
 	struct err why = { 0 };
 	int r;
 
-	if (sum == t->mappings)
+	if (!tasktarget_changed(s, t))
 		return;
-	t->mappings = sum;
 	r = find_vtables(s, t, files, state, &v, &why) ?: hook(t, &v, &why);
 	if (r < 0 && v.list.n && !t->warned) {
 		t->warned = true;

@@ -37,13 +37,15 @@ struct tasktarget {
 	struct map threads;          /* tid -> the profile's thread, within one look */
 	uint64_t mappings;           /* a sum of those that it had at the last look */
 	unsigned tries;              /* to enter it that are left: its program may be starting */
-	bool warned;                 /* that libraries which were loaded later cannot be hooked */
+	bool warned;                 /* that it, or a library that was loaded later, cannot be hooked */
 };
 
 /* Hooks the vtables of its tasks and switches the hooks on. Of t the pid and the process are there. -ENOENT: it has no tokio;
  * on failure nothing is left. */
 int tasktarget_enter(struct session *s, struct tasktarget *t, struct taskfiles *files, struct taskstate *state,
 		     uint64_t interval_ns, struct err *err);
+/* Has it mapped other files since the last call? */
+bool tasktarget_changed(struct session *s, struct tasktarget *t);
 /* Libraries that were loaded since have tasks, too. Once a second. */
 void tasktarget_look(struct session *s, struct tasktarget *t, struct taskfiles *files, struct taskstate *state);
 /* Leaves the process as it was, but for memory that nothing refers to any more. */
