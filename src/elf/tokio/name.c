@@ -123,7 +123,8 @@ static void search_code(struct tokio_file *f, uint64_t function, int depth, stru
 		_cleanup_free_ char *symbol = symbol_at(f, calls.v[i]);
 		enum taskname_rank rank = symbol ? taskname_rank(symbol) : TASKNAME_NOTHING;
 
-		if (!symbol || strstr(symbol, "drop_in_place"))
+		/* Functions of C libraries are no futures. */
+		if (!symbol || strstr(symbol, "drop_in_place") || !strstr(symbol, "::"))
 			continue;
 		if (rank != TASKNAME_NOTHING)
 			take(b, rank, taskname_of_function(symbol));
@@ -133,9 +134,10 @@ static void search_code(struct tokio_file *f, uint64_t function, int depth, stru
 	vec_done(&calls);
 }
 
-static char *name_by_code(struct tokio_file *f, const struct table *t)
+/* Returns the name that the code gives, if it says at least so much. */
+static char *name_by_code(struct tokio_file *f, const struct table *t, enum taskname_rank least)
 {
-	struct best b = { .rank = TASKNAME_NOTHING };
+	struct best b = { .rank = least - 1 };
 
 	search_code(f, t->functions[SLOT_POLL], 0, &b);
 	return b.name;
@@ -183,14 +185,28 @@ static char *name_by_spawn(struct tokio_file *f, const struct tokio_vtable *v)
 	return NULL;
 }
 
+/* A closure of tokio's own is what it is, whatever it was made for: the worker that block_in_place() hands over, a read of
+ * tokio::fs. All of them are one type. */
+static void forget_arguments(struct known *k)
+{
+	struct typetext inside = typetext_peel((struct typetext){ k->future, strlen(k->future) });
+	char *name;
+
+	if (inside.n < 7 || memcmp(inside.s, "tokio::", 7) != 0)
+		return;
+	name = typetext_short(inside, false);
+	cut_closures(name);
+	free(k->future);
+	k->future = name;
+}
+
 /* Gives a future its name of a level; NULL = there is none of the shortest kind. */
 static char *name_of_future(const char *future, int level)
 {
 	struct typetext inside = typetext_peel((struct typetext){ future, strlen(future) });
 	char *name;
 
-	/* A closure of tokio's own is what it is, whatever it was made for: the worker that block_in_place() hands over. */
-	if (level == 0 && (inside.n < 7 || memcmp(inside.s, "tokio::", 7) != 0))
+	if (level == 0)
 		return taskname_of_type(future);
 	if (level > 3)
 		return mem_strdup(future);
@@ -206,10 +222,13 @@ static char *make_name(struct tokio_file *f, const struct known *k, const struct
 
 	if (k->by_code || !k->future)
 		return k->code ? mem_strdup(k->code) : mem_printf("task type at 0x%llx", (unsigned long long)t->address);
-	name = name_of_future(k->future, k->level);
+	name = name_of_future(k->future, 0);
 	if (!name && strstr(k->future, "dyn "))
-		name = name_by_spawn(f, v);
-	return name ?: name_of_future(k->future, 1);
+		return name_by_spawn(f, v) ?: name_of_future(k->future, MAX(k->level, 1));
+	if (name && !k->level)
+		return name;
+	free(name);
+	return name_of_future(k->future, MAX(k->level, 1));
 }
 
 /* Cuts a name that is too long, between characters. */
@@ -277,18 +296,28 @@ static void prefer_code(struct naming *m, size_t i)
 	if (!found)
 		return;
 	by_type = taskname_of_type(k->future);
-	k->code = name_by_code(m->f, &m->tables[i]);
+	k->code = name_by_code(m->f, &m->tables[i], TASKNAME_UNIT);
 	k->by_code = k->code && by_type && strcmp(k->code, by_type) != 0;
 }
 
-/* Closures of one function are numbered: the older mangling does not tell them apart. The same ones have the same size on
- * each scheduler. */
+/*
+ * The older mangling does not tell closures of one function apart: they are numbered by their size, which is the same on
+ * each scheduler. A type that was compiled twice has the same size, too, and no number.
+ */
 static void number_alike(struct naming *m, size_t i)
 {
-	for (size_t j = 0; j < m->n && !m->known[i].by_code; j++)
-		m->known[i].number += alike(m, i, j) && !m->known[j].by_code &&
-				      (m->tables[j].trailer < m->tables[i].trailer ||
-				       (m->tables[j].trailer == m->tables[i].trailer && j < i));
+	uint64_t below = 0; /* sizes are counted upwards, each once */
+
+	for (bool more = !m->known[i].by_code && strstr(m->known[i].future ?: "", "{{closure}}"); more;) {
+		uint64_t next = m->tables[i].trailer;
+
+		for (size_t j = 0; j < m->n; j++)
+			if (alike(m, i, j) && !m->known[j].by_code && m->tables[j].trailer > below)
+				next = MIN(next, m->tables[j].trailer);
+		more = next < m->tables[i].trailer;
+		m->known[i].number += more;
+		below = next;
+	}
 }
 
 /* A type whose code gave it the name of another one is that future on another scheduler. */
@@ -354,8 +383,10 @@ void name_types(struct tokio_file *f, const struct table *tables, struct tokio_v
 	for (size_t i = 0; i < n; i++) {
 		find_future(f, &tables[i], &m.known[i]);
 		vtables[i].kind = find_kind(f, &tables[i], &m.known[i]);
-		if (!m.known[i].future)
-			m.known[i].code = name_by_code(f, &tables[i]);
+		if (m.known[i].future)
+			forget_arguments(&m.known[i]);
+		else
+			m.known[i].code = name_by_code(f, &tables[i], TASKNAME_LIBRARY);
 		vtables[i].named = m.known[i].future || m.known[i].code;
 	}
 	for (size_t i = 0; i < n; i++)

@@ -6,7 +6,7 @@
  * what its functions are called, or, where they have no names, by what they do:
  *
  *	drop_abort_handle gives up one reference to the task:            lock xadd %rax,(%rdi)
- *	schedule of a scheduler reads the table's own scheduler_offset:  mov 0x10(%rdi),%rax; mov 0x40(%rax),%rax
+ *	schedule of a scheduler reads the table's own scheduler_offset:  mov 0x10(%rdi),%rax; mov 0x40(%rax),%rax (or add)
  *
  * The second one shows that the numbers start after seven functions, also in a version that is not known yet.
  */
@@ -50,19 +50,14 @@ static bool read_numbers(const struct elf *elf, struct table *t)
 	       t->id - t->scheduler <= MAX_SCHEDULER && !(t->trailer & 7) && t->trailer > t->id && t->trailer <= MAX_TRAILER;
 }
 
-static bool starts_function(const struct tokio_file *f, uint64_t address)
-{
-	const struct functions_range *r = functions_find(&f->functions, address);
-
-	return r && r->start == address;
-}
-
 static bool read_functions(const struct tokio_file *f, const struct image_pointer *p, size_t n, struct table *t)
 {
 	if (n < SLOTS || (n > SLOTS && p[SLOTS].address == p->address + 8 * SLOTS))
 		return false;
 	for (int i = 0; i < SLOTS; i++) {
-		if (p[i].address != p->address + 8 * (uint64_t)i || !starts_function(f, p[i].value))
+		struct functions_range r;
+
+		if (p[i].address != p->address + 8 * (uint64_t)i || !code_function(f, p[i].value, &r))
 			return false;
 		t->functions[i] = p[i].value;
 	}
@@ -116,16 +111,16 @@ static bool see_xadd(void *context, uint64_t address, const uint8_t *bytes, cons
 
 static bool drops_reference(struct tokio_file *f, uint64_t function, int depth)
 {
-	const struct functions_range *r = functions_find(&f->functions, function);
+	struct functions_range r;
 	struct code_calls calls;
 	bool found = false;
 
-	if (!r)
+	if (!code_function(f, function, &r))
 		return false;
-	code_walk(f, r, see_xadd, &found);
+	code_walk(f, &r, see_xadd, &found);
 	if (found || depth >= MAX_DEPTH)
 		return found;
-	code_calls(f, r->start, &calls);
+	code_calls(f, function, &calls);
 	for (size_t i = 0; !found && i < calls.n; i++)
 		found = drops_reference(f, calls.v[i], depth + 1);
 	vec_done(&calls);
@@ -137,7 +132,7 @@ struct loading {
 	bool found;
 };
 
-/* Sees mov disp8(base),reg of 64 bits. */
+/* Sees mov disp8(base),reg and add disp8(base),reg of 64 bits. */
 static bool see_load(void *context, uint64_t address, const uint8_t *bytes, const struct instruction *i)
 {
 	struct loading *l = context;
@@ -145,24 +140,24 @@ static bool see_load(void *context, uint64_t address, const uint8_t *bytes, cons
 
 	if (i->op == OP_CALL || i->op == OP_RETURN)
 		return false;
-	if (i->length != 4 || (bytes[0] & 0xf8) != 0x48 || bytes[1] != 0x8b || bytes[2] >> 6 != 1)
+	if (i->length != 4 || (bytes[0] & 0xf8) != 0x48 || (bytes[1] != 0x8b && bytes[1] != 0x03) || bytes[2] >> 6 != 1)
 		return true;
 	base = (bytes[2] & 7) | (bytes[0] & 1) << 3;
 	reg = (bytes[2] >> 3 & 7) | (bytes[0] & 4) << 1;
 	if (base == l->vtable && bytes[3] == WORD_SCHEDULER * 8)
 		l->found = true;
-	else if (bytes[3] == HEADER_VTABLE && base != l->vtable)
+	else if (bytes[1] == 0x8b && bytes[3] == HEADER_VTABLE && base != l->vtable)
 		l->vtable = reg;
 	return !l->found;
 }
 
 static bool reads_scheduler(struct tokio_file *f, uint64_t function)
 {
-	const struct functions_range *r = functions_find(&f->functions, function);
 	struct loading l = { .vtable = 16 };
+	struct functions_range r;
 
-	if (r)
-		code_walk(f, r, see_load, &l);
+	if (code_function(f, function, &r))
+		code_walk(f, &r, see_load, &l);
 	return l.found;
 }
 
@@ -177,16 +172,13 @@ struct found {
 
 static void look(struct tokio_file *f, struct found *ret)
 {
-	_cleanup_(mem_freep) void *owned = NULL;
-	struct image_pointers p;
+	const struct image_pointers *p = &f->pointers;
 
-	image_pointers(f->elf, &p);
-	owned = p.v;
-	for (size_t i = 0; i < p.n; i++) {
-		struct table t = { .address = p.v[i].address };
+	for (size_t i = 0; i < p->n; i++) {
+		struct table t = { .address = p->v[i].address };
 		enum named named;
 
-		if (t.address > UINT64_MAX - 8 * WORDS || !read_functions(f, p.v + i, p.n - i, &t) || !read_numbers(f->elf, &t))
+		if (t.address > UINT64_MAX - 8 * WORDS || !read_functions(f, p->v + i, p->n - i, &t) || !read_numbers(f->elf, &t))
 			continue;
 		named = check_names(f, &t);
 		if (named == NAMED_WRONG || (named == NAMED_NOT && !drops_reference(f, t.functions[SLOT_DROP_ABORT], 0)) ||

@@ -39,10 +39,13 @@ int tokio_find(const struct symbols_files *files, struct tokio_program *ret, str
 		return err_set(err, ENOENT, "there is no tokio in it");
 	f.symtab = symtab_new(files);
 	functions_read(files->main, &f.functions);
+	f.sparse = functions_bytes(&f.functions) < f.functions.text_bytes / 2;
+	image_pointers(files->main, &f.pointers);
 	r = shape_find(&f, ret->version, &tables, &ret->left_out, err);
 	if (!r)
 		fill(&f, &tables, ret);
 	vec_done(&tables);
+	vec_done(&f.pointers);
 	functions_done(&f.functions);
 	symtab_free(f.symtab);
 	return r;

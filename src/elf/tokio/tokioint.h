@@ -31,15 +31,6 @@ struct tables {
 	size_t n, capacity;
 };
 
-struct tokio_file {
-	struct elf *elf;
-	struct symtab *symtab;
-	struct functions functions;
-	uint64_t steps; /* bytes of code that may still be decoded */
-};
-
-/* --- image.c: the words and strings of the file as the loader leaves them in memory --- */
-
 /* A word that holds the address of code. */
 struct image_pointer {
 	uint64_t address, value;
@@ -48,6 +39,18 @@ struct image_pointers {
 	struct image_pointer *v; /* by address, each once */
 	size_t n, capacity;
 };
+
+struct tokio_file {
+	struct elf *elf;
+	struct symtab *symtab;
+	struct functions functions;
+	bool sparse; /* most functions are unknown: it was built without unwind tables */
+	struct image_pointers pointers;
+	uint64_t steps; /* bytes of code that may still be decoded */
+};
+
+/* --- image.c: the words and strings of the file as the loader leaves them in memory --- */
+
 void image_pointers(const struct elf *elf, struct image_pointers *ret);
 /* Reads a word that no relocation changes; false if the file has none there. */
 bool image_word(const struct elf *elf, uint64_t address, uint64_t *ret);
@@ -61,6 +64,8 @@ int shape_find(struct tokio_file *f, const char *version, struct tables *ret, si
 
 /* --- code.c: the instructions of functions --- */
 
+/* Finds the function that starts at an address. Where most are unknown, any place that looks like a start is one. */
+bool code_function(const struct tokio_file *f, uint64_t address, struct functions_range *ret);
 /* Called for each instruction of a function; false ends the walk. */
 typedef bool code_see_fn(void *context, uint64_t address, const uint8_t *bytes, const struct instruction *i);
 void code_walk(struct tokio_file *f, const struct functions_range *function, code_see_fn *see, void *context);
