@@ -42,6 +42,7 @@
 		["self, total", "of a function alone; of it with all that it calls"],
 		["own", "code of the program itself, not of libraries (dependency), of the language and the C library (std, libc) or the kernel"],
 		["column, cell", "of the heat map: a column is a slice of time, from bottom to top; a cell is a part of that. The darker, the more"],
+		["task", "a future that an async runtime polls; what it has to await, it is woken for"],
 		["mark", "a stretch of time with a name, such as a block"],
 		["focus", "only stacks with that function, from it on"],
 		["invert", "the functions that ran stand first, below them who called them"],
@@ -172,7 +173,7 @@
 		"/": search, "?": help, D: nextTheme, x: () => G.bar.filters(),
 		v: () => set({ view: "overview" }), W: () => G.hasView("waits") && set({ view: "waits" }), b: () => set({ view: "flame" }),
 		t: () => set({ view: "table" }),
-		s: () => set({ view: "sandwich" }), d: () => G.show("diff"), B: () => G.show("blocks"),
+		s: () => set({ view: "sandwich" }), d: () => G.show("diff"), B: () => G.show("blocks"), a: () => G.show("tasks"),
 		i: () => toggle("invert", { zoom: [] }), g: () => toggle("icicle"),
 		r: () => toggle("collapse"),
 		o: s => set({ order: next(["name", "size"], s.order) }),
@@ -259,7 +260,7 @@
 
 	G.keys.push(["everywhere"], ["1 – 6", "what is weighed"], ["/  Ctrl-F  F3", "search"],
 		["Ctrl-I", "case matters or not"], ["Ctrl-Z", "undo; with Shift, or Ctrl-Y: redo"],
-		["v b W t s d", "overview, flame graph, waits, table, sandwich, diff or comparison"], ["B", "blocks"],
+		["v b W t s d", "overview, flame graph, waits, table, sandwich, diff or comparison"], ["B  a", "blocks; tasks"],
 		["x", "filters: threads, processes, causes"],
 		["0", "idle waits"], ["9", "counts instead of values"], ["D", "dark, light, as the system"],
 		["Esc", "close; then takes away, one at a time: zoom, search, range, focus, what is hidden, filters"], ["?", "this list, and what words mean"]);

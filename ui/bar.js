@@ -96,14 +96,14 @@ G.bar = (function () {
 	const gap = () => el("div", { class: "gap" });
 
 	function tools(s) {
-		const whats = G.model.whats(), rest = whats.slice(6).map(w => [w.key, w.name]), st = G.state;
+		const whats = G.model.whats(), few = whats.length > 6 ? 5 : 6, rest = whats.slice(few).map(w => [w.key, w.name]), st = G.state;
 		return [
-			...whats.slice(0, 6).map((w, i) => pressed(G.model.what(s).key === w.key, w.name,
+			...whats.slice(0, few).map((w, i) => pressed(G.model.what(s).key === w.key, w.name,
 				(w.about || w.name) + " (" + (i + 1) + ")", () => set({ what: w.key }),
 				{ "data-what": w.key })),
 			rest.length && select("what", "what is weighed", "what else was recorded",
 			[["", "more"], ...rest]), gap(),
-			...["overview", "flame", "waits", "table", "sandwich", "blocks", "diff"].filter(G.hasView)
+			...["overview", "flame", "waits", "tasks", "table", "sandwich", "blocks", "diff"].filter(G.hasView)
 				.map(v => pressed(s.view === v, v === "diff" && !two() ? "compare" : v, G.about({ ...s, view: v }), () => G.show(v),
 					{ "data-view": v })), gap(),
 			pressed(s.invert, "invert", "leaf first: callers grow from what was running (i)",
@@ -142,7 +142,7 @@ G.bar = (function () {
 
 	/* A view is there if it has something to show. */
 	G.hasView = v => !!G.views[v] && (v !== "diff" || two() || !!G.data.samples) && (v !== "waits" || (G.data.waits || []).length > 0) &&
-		(v !== "blocks" || !two() && G.blocks().length > 0);
+		(v !== "blocks" || !two() && G.blocks().length > 0) && (v !== "tasks" || !two() && !!G.data.tasks);
 
 	/* What a view shows, in one line. */
 	G.about = s => {

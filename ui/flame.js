@@ -282,7 +282,7 @@
 		["g", "flame or icicle"],
 		["r", "collapse recursion"], ["m", "threads: merged, by task"], ["o", "by name or by weight"],
 		["k", "what colours mean"], ["w", "width of boxes in a diff"]);
-	const about = s => "a box is a function, as wide as its " + (s.count ? "count of " : "") + G.model.what(s).name +
+	const about = s => /^(poll|await|taskqueue)$/.test(s.what) && G.model.what(s).about || "a box is a function, as wide as its " + (s.count ? "count of " : "") + G.model.what(s).name +
 		(s.invert ? "; its callers are " : " with what it calls, which is ") + (s.icicle ? "below it" : "above it");
 	G.views.flame = { init, draw, key, about, found: () => found(1) };
 	G.test.boxes = () => graph.boxes();

@@ -33,11 +33,14 @@ G.graph = function (host, on) {
 		return box;
 	}
 
+	/* Is it a type of async tasks? Such a box has its row for itself; a chain may begin below it. */
+	const isTask = n => n.name.startsWith("task ");
+
 	/* A node and what it leads to, as long as that is all that it calls. */
 	function chainOf(node) {
 		const out = [node];
 		for (let n = node, kids; out.length < LINKS && (kids = n.kids()).length === 1 &&
-			kids[0].width > n.width * 0.995; out.push(n))
+			kids[0].width > n.width * 0.995 && !isTask(kids[0]); out.push(n))
 			n = kids[0];
 		return out;
 	}
@@ -57,7 +60,7 @@ G.graph = function (host, on) {
 
 	/* A node as one box, or with the chain that it begins. */
 	function put(row, node, x, w) {
-		const first = o.chains && o.zoom.depth === 0 && node.depth < 2 && (!node.depth || where.get(node.parent).head === null);
+		const first = o.chains && o.zoom.depth === 0 && !isTask(node) && (node.depth < 2 || isTask(node.parent)) && (!node.depth || where.get(node.parent).head === null);
 		const chain = first ? chainOf(node).slice(0, Math.floor(w / 24)) : [];
 		if (chain.length > 2)
 			links(row, chain, x, w);

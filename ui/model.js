@@ -19,7 +19,7 @@ G.el = function (tag, attributes, ...children) {
 			e[k] = v;
 		else if (v !== null && v !== undefined && v !== false)
 			e.setAttribute(k, v === true ? "" : v);
-	e.append(...children.flat().filter(c => c !== null && c !== undefined && c !== false));
+	e.append(...children.flat(9).filter(c => c !== null && c !== undefined && c !== false));
 	return e;
 };
 

@@ -12,7 +12,7 @@ G.state = (function () {
 		count: false, sort: null, theme: "auto", side: "both", normalized: true,
 	};
 	const choices = {
-		view: ["flame", "overview", "waits", "table", "sandwich", "blocks", "diff"], group: ["name", "each", "task", "none"],
+		view: ["flame", "overview", "waits", "tasks", "table", "sandwich", "blocks", "diff"], group: ["name", "each", "task", "none"],
 		order: ["name", "size"], colour: ["auto", "kind", "module", "crate", "subsystem", "cause", "diff"],
 		theme: ["auto", "dark", "light"], side: ["both", "a", "b"],
 	};

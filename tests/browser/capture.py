@@ -43,7 +43,7 @@ class Capture:
 		self.rows = {name: [] for name in ("event", "process", "thread", "module", "function",
 				"frame",
 						   "frame_line", "stack", "sample", "series", "point", "wake",
-						   "mark")}
+						   "mark", "counter", "task_wake")}
 		self.modules, self.frames, self.stacks = {}, {}, {}
 		for name, pid in processes:
 			self.add("process", pid, 1, name, "/usr/bin/" + name, "/usr/bin/" + name + " --run",
@@ -74,7 +74,7 @@ class Capture:
 		key = (tuple(name) if isinstance(name, list) else name, module)
 		if key not in self.frames:
 			kind = KERNEL if module == "[kernel]" else USER
-			m = self.module(module)
+			m = self.module(module) if module else None
 			frame = self.add("frame", m, kind, 0x1000 + 16 * len(self.frames))
 			names = name if isinstance(name, list) else [name]
 			for depth, n in enumerate(names):
@@ -300,6 +300,60 @@ def chain(path):
 		end = start + wall + waits
 		c.sample(wait, engine, end, between, int((min(0.11 + i / 10, BLOCKS / 10) - end) * 1e9), None)
 		c.rows["mark"].append((int(start * 1e9), int(end * 1e9), f"block {970 + i}", "block", engine, 970 + i, gas, 100 + i))
+	return c.save(path)
+
+
+def tasks(path):
+	"""A runtime of two workers for 10 seconds. Requests await the store, which awaits the disk; each second a flush blocks a worker
+	for 20 ms in fdatasync while ticks, which are due meanwhile, lie in the queue."""
+	c = Capture("async-node", 10)
+	wait = c.event("wait", "ns", "time blocked, from leaving the CPU to being woken")
+	cpu = c.event("cpu", "ns", "CPU time, sampled at 999 Hz", 1001001)
+	poll = c.event("poll", "ns", "time in polls of tasks")
+	awaits = c.event("await", "ns", "time that tasks awaited, by who ended it")
+	queued = c.event("taskqueue", "ns", "time of tasks in the runtime's queue, by what ran meanwhile")
+	spawn = c.event("spawn", "tasks", "tasks that were spawned")
+	first, second = (c.thread("tokio-runtime-w", run_s=4, blocked_s=6) for _ in range(2))
+	request, store, flush, tick = types = ["rpc::server::handle_connection", "store::actor::run", "store::flush_loop", "metrics::tick"]
+	runtime = ["start_thread", "tokio::runtime::scheduler::multi_thread::worker::run", "tokio::runtime::task::raw::poll"]
+	at = {name: c.stack(("task " + name, None)) for name in types}
+	replies = c.stack(("task " + request, None), *runtime, "store::actor::run", "tokio::sync::oneshot::Sender<T>::send")
+	asks = c.stack(("task " + store, None), *runtime, "rpc::server::handle_connection", "tokio::sync::mpsc::Sender<T>::send")
+	parks = ["start_thread", "tokio::runtime::scheduler::multi_thread::worker::run", "tokio::runtime::time::Driver::park"]
+	ticks, flushes, driver = (c.stack(*root, *parks) for root in ([("task " + tick, None)], [("task " + flush, None)], []))
+	sync = c.stack(*runtime, "store::flush_loop", "store::sync", ("fdatasync", LIBC), *kernel("__x64_sys_fdatasync", "ext4_sync_file", "io_schedule"))
+	serve = c.stack(*runtime, "rpc::server::handle_connection", "rpc::encode")
+	get = c.stack(*runtime, "store::actor::run", "store::get")
+	for i in range(1000):
+		t = i / 100
+		blocked = i % 100 in (50, 51)
+		for name, worker, ns, n in (request, second, 3_000_000, 30), (store, first, 1_000_000, 20), (tick, second, 20_000, 1):
+			if not (blocked and name == tick):
+				c.sample(poll, worker, t, at[name], ns, n)
+		c.sample(awaits, first, t, replies, 16_000_000, 20)
+		c.sample(awaits, second, t, asks, 8_000_000, 20)
+		c.sample(awaits, second, t, ticks, 9_000_000, 1)
+		c.sample(cpu, second, t, serve)
+		if not blocked:
+			c.sample(cpu, first, t, get)
+		if i % 100 == 50:
+			c.sample(poll, first, t, at[flush], 20_000_000, 1)
+			c.sample(awaits, first, t, flushes, 980_000_000, 1)
+			c.sample(wait, first, t, sync, 19_500_000, 1)
+			c.sample(queued, first, t + 0.02, c.stack(("task " + tick, None), ("task " + flush, None)), 18_000_000, 2)
+			c.rows["mark"].append((int(t * 1e9), int((t + 0.02) * 1e9), flush, "long poll", first, None, None, None))
+			c.rows["task_wake"].append((int(t * 1e9), 980_000_000, 100_000, flush, 3, first, first, None, 0, driver))
+	for i in range(40):
+		c.sample(spawn, second, i / 4, c.stack("start_thread", "rpc::server::accept", ("task " + request, None)), 1, 1)
+	counted = {request: (40, 28, 12, 30_000, 20_000, 3_000_000_000, 700_000, 500_000_000, 16_000_000_000),
+		store: (1, 0, 1, 20_000, 20_000, 1_000_000_000, 400_000, 300_000_000, 8_000_000_000),
+		flush: (1, 0, 1, 10, 10, 200_000_000, 20_000_000, 1_000_000, 9_800_000_000),
+		tick: (1, 0, 1, 980, 980, 19_600_000, 60_000, 180_000_000, 9_000_000_000)}
+	keys = ("spawned", "finished", "alive", "polls", "wakes", "poll_ns", "poll_max_ns", "queue_ns", "await_ns")
+	for name, values in counted.items():
+		c.rows["counter"] += [(f"task.{name}.{key}", value) for key, value in zip(keys, values)]
+	c.rows["counter"] += [("task.version", 1_043_000), ("task.vtables", 4)]
+	c.series("task.queue", "ns", [(s / 10, 36_000_000 if s % 10 == 6 else 0) for s in range(1, 100)])
 	return c.save(path)
 
 

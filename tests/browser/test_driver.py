@@ -128,6 +128,11 @@ def waits(h):
 	return h.seen("#main")
 
 
+def blocker(h):
+	h.click("#verdict .link", "A worker of the async runtime was blocked")
+	return h.seen("#view-tasks")
+
+
 def link(h):
 	h.key("R")
 	h.type("block 977")
@@ -148,6 +153,7 @@ TASKS = [
 	("a block against the rest", "chain", 2, block_against_rest, r"block 977 .* against the rest of the time: "),
 	("slow blocks against typical ones", "chain", 2, typical, r"5 slow blocks against \d+ typical blocks"),
 	("who waits, and for what?", "node", 1, waits, r"mdbx_txn_commit.*disk write"),
+	("which task blocks a worker?", "tasks", 3, blocker, r"task\s+store::flush_loop.*Long polls.*20\.0 ms.*store::sync.*disk write 97"),
 	("a link to a block", "chain", 2, link, r"range="),
 ]
 

@@ -1,4 +1,5 @@
-"""What the sentences of the verdict open: the proof of a lock and of a leak, in full. test_driver.py counts the actions."""
+"""What the sentences of the verdict open: the proof of a lock, of a leak and of a blocked worker, in full. test_driver.py counts the
+actions."""
 from page import equal, holds, main_path
 
 
@@ -59,3 +60,43 @@ def test_waits_are_of_own_functions(p):
 	holds("io_schedule" in [r["name"] for r in p.eval("G.test.table()") if r["self"]], "all functions")
 	p.key("Home")
 	holds("100 % of self under cache::get" in p.status(), f"the own function above it: {p.status()}")
+
+
+@main_path
+def test_which_task_blocks_a_worker(p):
+	p.open("tasks")
+	p.key("a")
+	shows(p, "task store::flush_loop", "Long polls", "10 times", "20.0 ms", "store::sync", "disk write 97.5 %", "2 queued")
+	equal(p.eval("G.test.tasks()"), {"rows": ["store::flush_loop", "rpc::server::handle_connection", "store::actor::run", "metrics::tick"],
+			"shown": "store::flush_loop"}, "the longest poll first")
+	rows = p.eval("G.test.time().rows")
+	equal([r["name"] for r in rows if r["type"] == "task"], ["rpc::server::handle_connection", "store::actor::run", "store::flush_loop", "metrics::tick"],
+			"a strip for each type")
+	p.press(".facts .link", "at 0.500 s")
+	opened = p.state()
+	equal([opened["view"], opened["what"], opened["range"], opened["threads"]], ["flame", "wall", [500_000_000, 520_000_000], [5000]], "its time and thread")
+	holds({"store::flush_loop", "store::sync"} <= p.names() and not p.has("rpc::encode"), f"its stacks: {p.names()}")
+	p.key("Escape")
+	p.set(threads=None, range=None, span=None, view="table", what="cpu")
+	# The same from the mark in the time area.
+	area = p.eval("(({ left, width, rows }) => ({ left, width, y: rows.find(r => r.name === 'long poll').y }))(G.test.time())")
+	p.b.click(area["left"] + area["width"] * 0.051, area["y"] + 8)
+	p.b.settle()
+	equal([p.state(k) for k in ("view", "what", "range", "threads")], [opened[k] for k in ("view", "what", "range", "threads")], "what a mark opens")
+
+
+def test_who_wakes_a_task(p):
+	p.open("tasks", "view=tasks&task=rpc::server::handle_connection")
+	holds("woken by" in p.text("#view-tasks"), "its column")
+	p.press(".facts .link", "task store::actor::run")
+	equal(p.state("task"), "store::actor::run", "the chain goes on")
+	p.press(".facts .link", "task rpc::server::handle_connection")
+	equal(p.state("task"), "rpc::server::handle_connection", "and back, as each waits for the other")
+	p.press(".wait-page .link", "its awaits")
+	equal(p.total(), 16_000_000_000, "its awaits, all of them")
+	holds({"task rpc::server::handle_connection", "store::actor::run", "tokio::sync::oneshot::Sender<T>::send"} <= p.names(), f"who ended them: {p.names()}")
+	p.key("a")
+	p.key("\\")
+	p.b.type("TICK")
+	p.b.settle()
+	equal(p.eval("G.test.tasks().rows"), ["metrics::tick"], "only rows with the word")

@@ -2,18 +2,20 @@
  * bins.js - samples added up over time: what each thread did, and how much of what is weighed there was when.
  */
 G.bins = (function () {
-	let threads = null; /* entries of each thread that are parts of its time */
+	let lists = null; /* entries that are parts of a thread's time, by its number; of polls, by the type of the task */
 	const strips = new Map();
 	let heatKey = "", heat = null;
 
-	/* The entries of cpu, wait and queue, by thread. */
-	function byThread() {
-		const d = G.data, e = d.entries, timed = d.events.map(v => v.role !== "other");
-		const lists = d.threads.map(() => []);
-		for (let i = 0; i < e.n; i++)
-			if (timed[e.event[i]] && lists[e.thread[i]])
-				lists[e.thread[i]].push(i);
-		return lists;
+	/* The entries of cpu, wait and queue by thread, those of polls by the name of the leaf: the type of the task. */
+	function byOwner() {
+		const d = G.data, e = d.entries, out = new Map();
+		for (let i = 0; i < e.n; i++) {
+			const { role, name } = d.events[e.event[i]];
+			const key = role !== "other" ? e.thread[i] : name === "poll" ? d.idents.name[d.tree.ident[e.node[i]]] : null;
+			if (key !== null)
+				out.has(key) ? out.get(key).push(i) : out.set(key, [i]);
+		}
+		return out;
 	}
 
 	/* Adds value over [begin, end) to the bins of out, which are width long from `from` on. */
@@ -33,19 +35,20 @@ G.bins = (function () {
 	}
 
 	/*
-	 * What a thread did in each of n columns: ns by cause, n x causes. A sample of the clock stands
-	 * for the period around it; waits that were added up lie at their moment, one after the other.
+	 * What a thread did in each of n columns, or how long tasks of a type ("task NAME") were polled: ns by cause, n x causes. A
+	 * sample of the clock stands for the period around it; waits and polls that were added up lie at their moment, one after
+	 * the other.
 	 */
-	function strip(thread, from, to, n) {
-		const key = thread + ":" + from + ":" + to + ":" + n;
+	function strip(owner, from, to, n) {
+		const key = owner + ":" + from + ":" + to + ":" + n;
 		if (strips.has(key))
 			return strips.get(key);
 		const d = G.data, e = d.entries, s = d.samples, slot = d.meta.slotNs, width = (to - from) / n;
 		const causes = d.causes.length, out = new Float32Array(n * causes);
 		const periods = d.events.map(v => v.period);
 		const around = d.events.map(v => v.role === "cpu" ? .5 : 0);
-		threads = threads || byThread();
-		for (const k of threads[thread]) {
+		lists = lists || byOwner();
+		for (const k of lists.get(owner) || []) {
 			const event = e.event[k], cause = e.cause[k], period = periods[event];
 			const back = around[event];
 			for (let i = e.first[k], last = e.first[k + 1]; i < last; i++) {
@@ -98,7 +101,7 @@ G.bins = (function () {
 
 	/* The data have grown. */
 	function forget() {
-		threads = heat = null;
+		lists = heat = null;
 		heatKey = "";
 		strips.clear();
 	}

@@ -127,6 +127,22 @@ G.rows = (function () {
 		ctx.globalAlpha = 1;
 	}
 
+	/* How long tasks of a type were polled: a full column is as much as any type has in one. */
+	function task(ctx, row, y, a, state) {
+		const { v } = row, n = v.length, h = row.h - 2, on = !state.task || state.task === row.task;
+		name(ctx, a, G.model.shortName(row.task, Math.floor(a.left / 7)), y, row.h, on);
+		ctx.fillStyle = G.colours().panel;
+		ctx.fillRect(a.left, y + 1, a.width, h);
+		ctx.fillStyle = G.colours().accent;
+		ctx.globalAlpha = on ? 1 : .4;
+		for (let i = 0; i < n; i++)
+			if (v[i]) {
+				const high = Math.max(1, h * v[i] / a.most);
+				ctx.fillRect(a.left + i * a.width / n, y + 1 + h - high, a.width / n + .1, high);
+			}
+		ctx.globalAlpha = 1;
+	}
+
 	function chart(ctx, row, y, a) {
 		const half = row.h / 2;
 		name(ctx, a, G.model.label(row.curve.name), y, half + 3);
@@ -157,5 +173,5 @@ G.rows = (function () {
 		}
 	}
 
-	return { marks, heat, axis, strip, chart, legend };
+	return { marks, heat, axis, strip, task, chart, legend };
 })();

@@ -47,6 +47,20 @@
 	/* The most that it is high: as the splitter says, else so that the view below has more. */
 	const most = state => Math.floor(innerHeight * (state.split > 0 ? clamp(state.split, .05, .85) : SHARE));
 
+	/* The strips: of each thread what it did; where tasks are looked at, of each type how long it was polled. */
+	function strips(state) {
+		const { threads, tasks, causes, events } = G.data, n = Math.floor(a.width), k = causes.length;
+		if (state.view !== "tasks" || !tasks)
+			return !events.some(e => e.role !== "other") ? [] : order.filter(i => threads[i].startNs < a.to && threads[i].endNs >= a.from).map(thread => ({ type: "strip", thread, h: STRIP }));
+		a.most = 0;
+		return [...tasks.types].sort((x, y) => y.pollNs - x.pollNs).map(({ name: task }) => {
+			const ns = G.bins.strip("task " + task, a.from, a.to, n);
+			const v = new Float32Array(n).map((_, i) => ns.subarray(i * k, i * k + k).reduce((sum, x) => sum + x));
+			a.most = v.reduce((m, x) => Math.max(m, x), a.most);
+			return { type: "task", task, v, h: STRIP };
+		});
+	}
+
 	function layout(state) {
 		const d = G.data, { span } = state, folded = isFolded(state), times = d.samples && !folded;
 		a.left = root.clientWidth < 700 ? 96 : 150;
@@ -59,14 +73,11 @@
 		for (let side = 0; times && side < d.meta.sides; side++)
 			heads.push({ type: "heat", side, h: d.meta.sides > 1 || innerHeight < 800 ? HEAT2 : HEAT });
 		heads.push({ type: "axis", h: AXIS });
-		body = times && d.events.some(e => e.role !== "other") ?
-			order.filter(i => d.threads[i].startNs < a.to && d.threads[i].endNs >= a.from)
-				.map(thread => ({ type: "strip", thread, h: STRIP })) : [];
+		body = times ? strips(state) : [];
 		if (!folded)
 			body.push(...curves.map(curve => ({ type: "chart", curve, h: CHART })));
 		[fixed, tall] = [heads, body].map(list => list.reduce((y, row) => (row.y = y) + row.h, 0));
-		const strips = body.some(row => row.type === "strip");
-		a.causes = strips ? G.stacking().filter(k => order.causes[k]) : [];
+		a.causes = body.some(row => row.type === "strip") ? G.stacking().filter(k => order.causes[k]) : [];
 		const legend = a.causes.length ? LEGEND : 0;
 		height = Math.max(fixed + (folded ? 0 : 4), Math.min(fixed + tall + (legend || 4), most(state)));
 		splitter.hidden = folded;
@@ -189,7 +200,7 @@
 			return thread.name + " (" + thread.tid + ") · " +
 				(account ? shares(account.ns, account.wallNs) + " · " : "") +
 				"click: only this thread; with shift: this one too";
-		if (name)
+		if (name && !row.task)
 			return "";
 		if (row.type === "heat") {
 			const [from, to, v] = cellAt(row, px, py);
@@ -207,6 +218,11 @@
 			const ns = G.bins.strip(row.thread, a.from, a.to, n).subarray(i * k, i * k + k);
 			return thread.name + " at " + clock(t) + " s · " +
 				(shares(ns, unit) || "nothing seen");
+		}
+		if (row.task) {
+			const i = Math.min(row.v.length - 1, Math.floor((t - a.from) / (a.to - a.from) * row.v.length));
+			return "task " + row.task + (name ? " · click: who wakes it, its long polls" : " at " + clock(t) + " s · polled " +
+				G.model.percent(row.v[i] / (a.to - a.from) * row.v.length) + " of the time");
 		}
 		const c = row.curve;
 		return (c ? G.model.label(c.name) + " at " : "") + clock(t) + " s" +
@@ -247,6 +263,8 @@
 		if (e.offsetX < a.left) {
 			if (row.type === "strip")
 				pick(row.thread, e.shiftKey || e.ctrlKey);
+			else if (row.task)
+				G.state.set({ task: row.task });
 			return;
 		}
 		/* An end of the range can be taken and moved. */
@@ -266,7 +284,7 @@
 			G.status(between(...grab.range) + " · " +
 				G.model.format(grab.range[1] - grab.range[0], "ns"));
 		} else if (!grab) {
-			const onName = row && row.type === "strip" || causeAt(e) ? "pointer" : "";
+			const onName = row && (row.type === "strip" || row.task) || causeAt(e) ? "pointer" : "";
 			over.style.cursor = row && cursor >= a.left ? "crosshair" : onName;
 			G.status(row ? say(row, cursor, e.offsetY) : causeAt(e) ? "click: only this cause; once more: all of them" : "");
 		}
@@ -281,7 +299,7 @@
 		const range = g.range || clicked;
 		grab = null;
 		if (mark && !g.range && mark.endNs > mark.startNs)
-			choose(clicked);
+			G.chooseMark(mark);
 		else if (range)
 			G.state.set({ range: range[1] > range[0] ? range : null }, { replace: g.pushed });
 		overlay();
@@ -328,7 +346,7 @@
 			G.status(say(row, 0, 0));
 		} else if (/Arrow(Left|Right)/.test(e.key)) {
 			shift(way, e.shiftKey);
-		} else if ((e.key === "Enter" || e.key === " ") && body[keyRow]) {
+		} else if ((e.key === "Enter" || e.key === " ") && strips && body[keyRow]) {
 			pick(body[keyRow].thread, e.shiftKey || e.key === " ");
 		} else {
 			return;
@@ -425,7 +443,7 @@
 		if (root.hidden)
 			return;
 		/* Only what it shows makes it draw again: a range that moves does not. */
-		const now = JSON.stringify([G.model.parts.map(k => k === "range" || state[k]), state.span,
+		const now = JSON.stringify([G.model.parts.map(k => k === "range" || state[k]), state.span, state.view === "tasks" && state.task,
 			isFolded(state), state.split, G.theme(), root.clientWidth, innerHeight, G.ratio()]);
 		if (now !== drawn) {
 			drawn = now;
@@ -454,9 +472,16 @@
 	G.views.time = { init, draw, key };
 	G.range = between;
 	G.chooseRange = choose;
+	/* The time of a mark; of a long poll also what its thread did in it. */
+	G.chooseMark = m => {
+		const { key } = G.model.whats().find(w => /^(wall|cpu)$/.test(w.key)) || G.model.what(G.state.now);
+		const { range, span, ...whole } = G.whole;
+		choose([m.startNs, m.endNs], m.kind === "long poll" && G.data.threads[m.thread] ? { ...whole, view: "flame", what: key,
+			threads: [G.handle(m.thread)] } : {});
+	};
 	G.test.time = () => {
 		const { top } = root.getBoundingClientRect();
-		const name = r => r.kind || (r.curve || G.data.threads[r.thread] || {}).name;
+		const name = r => r.kind || r.task || (r.curve || G.data.threads[r.thread] || {}).name;
 		const place = (r, y) => ({ type: r.type, name: name(r), y: top + y, h: r.h,
 			cells: r.cells && Array.from(r.cells) });
 		return { ...a, height, rows: [...heads.map(r => place(r, r.y)),

@@ -65,7 +65,7 @@ G.memory = (function () {
 
 	/* The part of the overview; its canvas is drawn by draw() once it is in the document. */
 	function section(head, link) {
-		const list = holders(), bytes = v => G.model.format(v, "bytes"), el = (tag, attributes, ...kids) => G.el(tag, attributes, ...kids.flat(9));
+		const list = holders(), bytes = v => G.model.format(v, "bytes"), { el } = G;
 		if (!list)
 			return null;
 		const all = list.reduce((sum, h) => sum + h.end, 0), canvas = el("canvas", { role: "img", "aria-label": "the heap over time, by function" });

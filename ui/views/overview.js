@@ -223,12 +223,12 @@
 		return G.markKinds().slice(0, 12).map(kind => {
 			const of = G.data.marks.filter(m => m.kind === kind);
 			const mean = of.reduce((a, m) => a + long(m), 0) / of.length;
-			const show = m => [el("button", { class: "link", title: "choose its time", onclick: () =>
-				G.chooseRange([m.startNs, m.endNs]) }, m.name),
+			const show = m => [el("button", { class: "link", title: "choose its time", onclick: () => G.chooseMark(m) }, m.name),
 				" " + time(long(m)) + "  "];
 			const slow = of.sort((a, b) => long(b) - long(a)).slice(0, 6).filter(long).map(show);
 			return [head(kind + "s", G.model.format(of.length, "count"),
-				mean && time(mean) + " on average", kind === "block" && G.blocks().length && link("all of them", { view: "blocks" })),
+				mean && time(mean) + " on average", kind === "block" && G.blocks().length && link("all of them", { view: "blocks" }),
+				kind === "long poll" && G.hasView("tasks") && link("by task", { view: "tasks" })),
 				slow.length && el("p", {}, "longest: ", slow)];
 		});
 	}

@@ -6,10 +6,9 @@
  */
 (function () {
 	Object.assign(G.state.defaults, { site: "" });
-	let root, page, rows, frame, graph, shown = null;
+	let root, page, rows, frame, shown = null;
 
-	const el = (tag, attributes, ...children) => G.el(tag, attributes, ...children.flat(9));
-	const { percent, plural, shortName } = G.model, time = ns => G.model.format(ns, "ns");
+	const { el } = G, { percent, plural, shortName } = G.model, time = ns => G.model.format(ns, "ns");
 	const set = patch => () => G.state.set(patch);
 	const link = (text, title, patch) => el("button", { class: "link", title, onclick: set(patch) }, text);
 	const nameOf = w => w.cause + " " + w.function;
@@ -60,8 +59,9 @@
 			more > 0 && el("p", { class: "dim" }, "and " + plural(more, "more thread"))];
 	}
 
-	/* The stack from which a thread ended the waits. */
-	const stack = x => el("ol", { class: "stack" }, x.stack.map(fn => el("li", {}, toFunction(fn, 78, "cpu"))));
+	/* The stack from which a thread ended the waits, outermost first. */
+	const stack = list => el("ol", { class: "stack" }, list.map(fn => el("li", {}, toFunction(fn, 78, "cpu"))));
+	Object.assign(G, { share, stackList: stack });
 
 	function wakers(w) {
 		const known = w.wokenNs || 1, held = isLock(w);
@@ -69,7 +69,7 @@
 		const who = x => x.thread ? [el("b", {}, x.thread), " in ", el("code", { title: x.function }, shortName(x.function, 60))] : el("b", {}, x.function);
 		const line = (x, i) => [share(x.ns, known, time(known) + " whose end is known"),
 			el("details", { open: !i && !!x.stack }, el("summary", { title: "its stack" }, who(x), el("span", { class: "dim" }, " " + figures(x))),
-				x.stack && stack(x))];
+				x.stack && stack(x.stack))];
 		if (!w.wakers.length)
 			return el("p", { class: "dim" }, "Who ended these waits was not recorded.");
 		return [el("h2", {}, held ? "Who holds it" : "Who ends it", el("em", {}, held ?
@@ -124,26 +124,30 @@
 		if (shown !== w)
 			page.scrollTop = 0;
 		shown = w;
-		stacks({ ...state, ...stacksOf(w), invert: false });
+		frame.show(state);
 		const current = rows.querySelector("[aria-current]");
 		if (current)
 			current.scrollIntoView({ block: "nearest" });
 	}
 
-	let all = 0;
-
-	function stacks(state) {
-		const weights = G.model.weights(state), tree = G.model.view(state);
-		all = weights.all + weights.allB;
-		frame.hidden = !(all > 0);
-		if (all > 0)
-			graph.show(tree, { state, zoom: tree, up: false, scheme: G.colour.scheme(state, weights), flags: null });
-	}
-
-	function over(box) {
-		const v = box && box.node.total + box.node.totalB;
-		G.status(box ? box.node.name + " — " + time(v) + ", " + percent(v / all) + " of these waits" : G.words(G.state.now));
-	}
+	/* A flame graph within another view, of what patch() makes of the state; a click opens it. noun: what is weighed. Its show()
+	 * draws it. */
+	G.inlay = function (noun, patch) {
+		const host = el("div", { role: "img", "aria-label": "stacks of these " + noun }), frame = el("div", { class: "wait-graph" }, host);
+		let all = 0;
+		const graph = G.graph(host, { click: () => G.state.set({ ...patch(), view: "flame" }), over(box) {
+			const v = box && box.node.total + box.node.totalB;
+			G.status(box ? box.node.name + " — " + time(v) + ", " + percent(v / all) + " of these " + noun : G.words(G.state.now));
+		} });
+		frame.show = now => {
+			const state = { ...now, ...patch(), invert: false }, weights = G.model.weights(state), tree = G.model.view(state);
+			all = has(state.what) ? weights.all + weights.allB : 0;
+			frame.hidden = !(all > 0);
+			if (all > 0)
+				graph.show(tree, { state, zoom: tree, up: false, scheme: G.colour.scheme(state, weights), flags: null });
+		};
+		return frame;
+	};
 
 	G.views.waits = {
 		about: () => "where threads wait: of each place who waits, who ends it, what that one did meanwhile",
@@ -152,9 +156,7 @@
 			root.classList.add("waits-view");
 			rows = el("nav", { class: "wait-list", "aria-label": "waits" });
 			page = el("section", { class: "wait-page", "aria-label": "one wait" });
-			const host = el("div", { role: "img", "aria-label": "stacks of these waits" });
-			frame = el("div", { class: "wait-graph" }, host);
-			graph = G.graph(host, { over, click: () => G.state.set({ ...stacksOf(shown), view: "flame" }) });
+			frame = G.inlay("waits", () => stacksOf(shown));
 			root.append(rows, page);
 		},
 		draw,

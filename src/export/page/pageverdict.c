@@ -42,6 +42,15 @@ static bool is_listed(const struct waits *w, enum cause cause, const char *funct
 	return false;
 }
 
+/* Puts the view that proves a sentence about tasks: the page of a type, which has its long polls, wakers and stacks. */
+static void put_task_state(struct json *j, const char *name)
+{
+	json_open_object(j, "state");
+	json_put_string(j, "view", "tasks");
+	cleantext_json(j, "task", name);
+	json_close(j);
+}
+
 /* Puts the view that proves a sentence about waits: the page of that wait, which has its wakers and stacks; of another one
  * the stacks through the function, with its callers. */
 static void put_wait_state(struct json *j, const struct profile *p, const struct verdict_link *l, const struct waits *w)
@@ -50,6 +59,10 @@ static void put_wait_state(struct json *j, const struct profile *p, const struct
 
 	if (!l->what) {
 		json_put_null(j, "state");
+		return;
+	}
+	if (l->task) {
+		put_task_state(j, l->task);
 		return;
 	}
 	open_state(j, listed ? "waits" : "flame", l->what);

@@ -260,4 +260,4 @@ static void put_text(const struct export_job *job, struct buf *out)
 	tasks_done(&t);
 }
 
-const struct section section_tasks = { .name = "tasks", .text = put_text, .json = taskjson_put };
+const struct section section_tasks = { .name = "tasks", .text = put_text, .json = taskjson_put, .page = taskpage_put };

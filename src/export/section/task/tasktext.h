@@ -16,5 +16,6 @@ void tasktext_name(const struct export_job *job, const char *name, unsigned used
 void blockertext_put(const struct export_job *job, const struct tasks *t, const struct blockers *b, struct buf *out);
 /* Chains of awaits; nothing where there are none. */
 void chaintext_put(const struct export_job *job, const struct tasks *t, const struct taskchains *c, struct buf *out);
-/* The member "tasks". */
+/* The member "tasks"; that of the page. */
 void taskjson_put(const struct export_job *job, struct json *j);
+void taskpage_put(const struct export_job *job, struct json *j);
