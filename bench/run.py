@@ -7,7 +7,7 @@ lot of debug information), start (from the command to the first sample, from the
 context switches a second: waits), servers (PostgreSQL and Redis under their own benchmarks), budget
 (--max-overhead against the measured loss), heap (heaptrack, massif,
 jemalloc beside -e heap), hour (reading captures of 1, 10 and 60 minutes), minutes (a real recording
-that is summed). Prints a table. bench/results/ has each phase
+that is summed), collapse (the text of perf script as folded stacks). Prints a table. bench/results/ has each phase
 as soon as it is done: Ctrl-C keeps what was measured.
 """
 import argparse
@@ -25,6 +25,7 @@ import tempfile
 import time
 
 from budget import measure_budget
+from collapsing import measure_collapse
 from heap import measure_heap
 from hour import measure_hour, measure_minutes
 from measure import Urgent, bootstrap, cpu_ns, host_facts, mean, median, status_bytes, with_children
@@ -37,7 +38,7 @@ from targets import Anvil, Workload
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
-PHASES = ["stacks", "overhead", "slow", "symbols", "start", "switches", "servers", "budget", "heap", "hour", "minutes"]
+PHASES = ["stacks", "overhead", "slow", "symbols", "start", "switches", "servers", "budget", "heap", "hour", "minutes", "collapse"]
 
 
 def say(text):
@@ -401,6 +402,12 @@ class Bench:
 	def heap(self):
 		rows, lines = measure_heap(self.build, self.folder, self.targets(), self.options.quick)
 		self.results["heap"] = rows
+		self.lines += lines
+
+	# --- folded stacks ---
+	def collapse(self):
+		row, lines = measure_collapse(self.build, self.folder, self.options.quick)
+		self.results["collapse"] = row
 		self.lines += lines
 
 	def open_results(self, folder):
