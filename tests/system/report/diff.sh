@@ -44,15 +44,22 @@ else
 	not_ok "of $pairs pairs of the same program $flagged are marked" "$marked"
 fi
 
-# A fifth slower. That takes samples to see: of 5,000 a side about two thirds of such pairs are marked, so a
-# machine that is too busy to give 12,000 in 14 s is asked once more for 40 s.
-enough=12000
-for seconds in 14 40; do
+# A fifth slower. Whether a pair is marked is a matter of chance: about two thirds of those with 5,000 samples a side are. So
+# another pair is recorded where one is not, up to four. A machine that is too busy to give enough is asked once more, for longer.
+enough=8000 seconds=10
+for _ in 1 2 3 4; do
 	record_pair before after 20 "$seconds"
 	gf diff --json -n 0 before.gasflame after.gasflame
 	cp "$STDOUT" slow.json
 	had=$(field slow.json "min(d['before']['samples'], d['after']['samples'])")
-	[ "$had" -lt "$enough" ] || break
+	marked=$(field slow.json "$(row blend_state)['self']['significant']")
+	if [ "$had" -lt "$enough" ]; then
+		[ "$seconds" -lt 40 ] || break
+		seconds=40
+	else
+		[ "$marked" != True ] || break
+		seconds=14
+	fi
 done
 check_status "compared" 0
 check "the slower one has the largest change of self" test "$(field slow.json \
@@ -64,10 +71,10 @@ if [ "$had" -lt "$enough" ]; then
 	skip "the slower one is marked" "only $had samples: the machine is too busy"
 else
 	check "is the first of the table" test "$(field slow.json "f[0]['name']")" = blend_state
-	check "is marked" test "$(field slow.json "$(row blend_state)['self']['significant']")" = True
-	check "by about a fifth" near "$(field slow.json "$(row blend_state)['self']['change_percent']")" 20 9
-	check "20 lies in its interval, or nearly" test "$(field slow.json \
-		"$(row blend_state)['self']['change_low'] - 4 < 20 < $(row blend_state)['self']['change_high'] + 4")" = True
+	check "is marked" test "$marked" = True
+	# The interval has 20 nineteen times in twenty; one that is half as wide again has it nearly always.
+	check "by about a fifth" near "$(field slow.json "$(row blend_state)['self']['change_percent']")" 20 \
+		"$(field slow.json "2 + 0.75 * ($(row blend_state)['self']['change_high'] - $(row blend_state)['self']['change_low'])")"
 	check "and next to nothing else" test "$(field slow.json "d['significant_self']")" -le 2
 	gf diff --fail-on-change before.gasflame after.gasflame
 	check_status "--fail-on-change" 5

@@ -20,6 +20,13 @@ record_waits()
 	wait "$watcher" 2>/dev/null
 }
 
+# end_target: it prints what is true when it ends.
+end_target()
+{
+	kill "$PID"
+	wait "$PID"
+}
+
 # within A B PERCENT SLACK: a is b, but for so much of b, or the slack.
 within()
 {
@@ -108,12 +115,12 @@ unknown()
 		printf "%.2f\n", (at["unknown"] + missing) * 100 / at["wall"] }'
 }
 
-start waits 8 0 "$tmp"
-first_pid=$PID first_out=$OUT
+start waits 300 0 "$tmp"
+first_out=$OUT
 record_waits quiet 5
+end_target
 [ "$STATUS" -ne 1 ] || ! said BPF >/dev/null || skip_all "no BPF here: $(tail -1 "$STDERR")"
 check_status "recorded" 0
-wait "$first_pid"
 check_times quiet "$first_out"
 check_account quiet 16
 check_sums quiet
@@ -153,9 +160,9 @@ read -r waker percent stack < <(waits wakes quiet.gasflame park)
 check "the parked one by who feeds it" grep -q ';feed;' <<<"$stack"
 
 # More wish to run than can: the queue is where the time goes.
-start waits 6 $(($(nproc) + 1)) "$tmp"
+start waits 300 $(($(nproc) + 1)) "$tmp"
 record_waits busy 3
-wait "$PID"
+end_target
 check_times busy "$OUT"
 check_samples busy
 check_account busy 16
@@ -208,8 +215,9 @@ wait_for 20 bash -c "exec 3<>/dev/tcp/127.0.0.1/$port"
 python3 "$here/../../../bench/anvil_load.py" --port "$port" --seconds 100000 --counters "$tmp/load" >/dev/null 2>&1 &
 load=$!
 started+=("$load")
-sleep 3
-record_waits anvil 5
+loads() { tail -c +65 load | tr -d '\0' | grep -q .; } # its counts, behind their head
+wait_for 20 loads
+record_waits anvil 3
 check_status "anvil recorded" 0
 check_account anvil 5
 check_sums anvil

@@ -6,13 +6,15 @@
  *	span NAME TID BEGIN_NS END_NS      (CLOCK_MONOTONIC; what a thread is still in ends now)
  *	NAME WALL_NS CPU_NS COUNT
  *
- * so that a test can cut out exactly the time that was recorded. The burners want more CPU than there is.
+ * so that a test can cut out exactly the time that was recorded. SIGTERM ends it before its time is over. The burners want more CPU
+ * than there is.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -348,6 +350,7 @@ int main(int argc, char **argv)
 	static struct task tasks[MAX_TASKS];
 	double seconds = argument(argc, argv, 1, 5);
 	size_t burners = (size_t)argument(argc, argv, 2, 0), n = KINDS + burners;
+	sigset_t end;
 
 	if (argc == 2 && !strcmp(argv[1], "child")) {
 		child_nap();
@@ -355,6 +358,9 @@ int main(int argc, char **argv)
 	}
 	if (n > MAX_TASKS)
 		return 2;
+	sigemptyset(&end);
+	sigaddset(&end, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &end, NULL); /* of all threads: sigtimedwait() takes it */
 	open_all(argc > 3 ? argv[3] : "/tmp");
 	for (size_t i = 0; i < n; i++) {
 		tasks[i].kind = i < KINDS ? &kinds[i] : &burn_kind;
@@ -367,7 +373,7 @@ int main(int argc, char **argv)
 	}
 	sleep_us(200000);
 	say_ready();
-	sleep_us((unsigned)(seconds * 1e6));
+	sigtimedwait(&end, NULL, &(struct timespec){ .tv_sec = (time_t)seconds });
 	stopping = true;
 	uint64_t now = ns_of(CLOCK_MONOTONIC);
 	printf("clock %llu %llu\n", (unsigned long long)now, (unsigned long long)ns_of(CLOCK_REALTIME));
