@@ -13,20 +13,30 @@ G.compare = (function () {
 	const negligible = (delta, a, b, whole) => Math.abs(delta) < NEGLIGIBLE * Math.max(a, b) ||
 		Math.abs(delta) < NEGLIGIBLE_ALL * whole;
 
+	/* What has too few samples to be tested: most functions. Their intervals are computed where somebody looks. */
+	class Untested {
+		constructor(id, total, full) {
+			this.id = id;
+			this.total = total;
+			this.full = full;
+		}
+		get low() { return this.full(this.id, this.total).low; }
+		get high() { return this.full(this.id, this.total).high; }
+	}
+	Object.assign(Untested.prototype, { a: 0, b: 0, delta: 0, q: 1, p: 1, significant: false, tested: false });
+
 	/* The work: both sides, what values are divided by, and which rows changed. */
 	function Work(state, a, b) {
 		const side = [G.slices(state, a), G.slices(state, b)], { interrupts } = side[0];
 		const everything = side.map(s => s.everything.value), whole = [0, 0], wholeAt = side.map(s => new Float64Array(s.n));
 		const cpu = G.model.what(state).events.every(i => G.data.events[i].role === "cpu");
 		const noise = cpu ? NOISE_CPU : NOISE_OTHER, both = everything[0] > 0 && everything[1] > 0;
-		const ids = [...new Set([...side[0].rows.keys(), ...side[1].rows.keys()])].sort((x, y) => x - y);
-		const nothing = { self: none, total: none }, of = ids.map(id => side.map(s => s.rows.get(id) || nothing));
-		const table = new Map(ids.map((id, i) => [id, { self: of[i].map(r => r.self), total: of[i].map(r => r.total) }]));
-		const sums = (id, total) => total ? table.get(id).total : table.get(id).self;
-		const samples = (id, total) => sums(id, total)[0].samples + sums(id, total)[1].samples;
+		const ids = [...side[0].total.samples.keys()].filter(id => side.some(s => s.total.samples[id] || s.self.samples[id]));
+		const of = (i, total) => total ? side[i].total : side[i].self;
+		const samples = (id, total) => of(0, total).samples[id] + of(1, total).samples[id];
 		const picked = new Set(ids.filter(id => both && (samples(id, true) >= ENOUGH || id === interrupts)));
 		const anchors = ids.filter(id => id !== interrupts && picked.has(id) && samples(id, false) >= ANCHOR);
-		const sliced = side.map(s => s.slices(picked)), atOf = (i, id, part) => (sliced[i].rows.get(id) || {})[part];
+		const sliced = side.map(s => s.slices(picked)), atOf = (i, id, part) => side[i].sumOf(sliced[i][part], id);
 		let changed = new Set();
 
 		/* Takes the changed functions out of what values are divided by. */
@@ -52,8 +62,8 @@ G.compare = (function () {
 		}
 
 		/* What sampling alone makes, with the rate that both sides have together. */
-		function samplingVariance(i, both) {
-			const value = both[0].value + both[1].value, squares = both[0].square + both[1].square;
+		function samplingVariance(i, id, total) {
+			const [x, y] = [of(0, total), of(1, total)], value = x.value[id] + y.value[id], squares = x.square[id] + y.square[id];
 			if (!(value > 0))
 				return 0;
 			const share = value / (everything[0] + everything[1]), own = squares / value * share * everything[i];
@@ -61,10 +71,9 @@ G.compare = (function () {
 		}
 
 		function rate(i, id, total) {
-			const both = sums(id, total);
 			if (!(whole[i] > 0))
 				return { value: 0, variance: 0, df: 0 };
-			const least = samplingVariance(i, both), value = both[i].value / whole[i];
+			const least = samplingVariance(i, id, total), value = of(i, total).value[id] / whole[i];
 			const s = picked.has(id) ? sliceSpread(i, id, total) : { variance: 0, df: 0 };
 			return s.variance > least ? { value, ...s } : { value, variance: least, df: Infinity };
 		}
@@ -108,8 +117,8 @@ G.compare = (function () {
 
 		/* Where a few functions explain all differences, the others tell how much work was done. */
 		function findScale() {
-			const logs = anchors.map(id => sums(id, false)).filter(s => s[0].value > 0 && s[1].value > 0)
-				.map(s => Math.log(s[1].value / everything[1]) - Math.log(s[0].value / everything[0]));
+			const logs = anchors.map(id => side.map(s => s.self.value[id])).filter(([x, y]) => x > 0 && y > 0)
+				.map(([x, y]) => Math.log(y / everything[1]) - Math.log(x / everything[0]));
 			const guess = Math.exp(-stats.median(logs)), many = logs.length >= ANCHORS;
 			let plain = settle(1), common = Infinity;
 			if (plain > 1 && many) {
@@ -140,17 +149,18 @@ G.compare = (function () {
 		setWhole(new Set());
 		const all = compareWhole(), found = both ? findScale() : { scaled: false, scale: 1 };
 		const unit = both ? 100 * whole[0] / everything[0] : 100;
-		const rows = ids.filter(id => id !== interrupts).map(id => {
-			const value = total => {
-				const tested = picked.has(id) && (total || samples(id, false) >= ENOUGH);
-				const v = compare(rate(0, id, total), rate(1, id, total), 1, unit, !tested);
-				v.b /= found.scale;
-				v.tested = tested;
-				return v;
-			};
-			const [x, y] = sums(id, true);
-			return { ident: id, self: value(false), total: value(true), onlyA: !y.samples, onlyB: !x.samples };
-		});
+		const full = (id, total, tested) => compare(rate(0, id, total), rate(1, id, total), 1, unit, !tested);
+		const share = (i, id, total) => whole[i] > 0 ? of(i, total).value[id] / whole[i] * unit : 0;
+		const value = (id, total) => {
+			const tested = picked.has(id) && (total || samples(id, false) >= ENOUGH), v = tested ? full(id, total, true) : new Untested(id, total, full);
+			v.a = share(0, id, total);
+			v.b = share(1, id, total) / found.scale;
+			v.delta = v.b * found.scale - v.a;
+			v.tested = tested;
+			return v;
+		};
+		const rows = ids.filter(id => id !== interrupts).map(id => ({ ident: id, self: value(id, false), total: value(id, true),
+			onlyA: !of(1, true).samples[id], onlyB: !of(0, true).samples[id] }));
 		return { rows, all, ...found, samples: side.map(s => s.everything.samples) };
 	}
 
@@ -172,7 +182,8 @@ G.compare = (function () {
 			for (const v of [r.self, r.total]) {
 				if (v.tested && v === r.total && isLeaf(r))
 					v.q = r.self.q;
-				v.significant = v.tested && v.q <= FALSE_DISCOVERIES && !negligible(v.delta, v.a, v.b * w.scale, 100);
+				if (v.tested)
+					v.significant = v.q <= FALSE_DISCOVERIES && !negligible(v.delta, v.a, v.b * w.scale, 100);
 			}
 	}
 

@@ -6,8 +6,8 @@
  * interrupts, which belongs to nobody.
  *
  *	const s = G.slices(state, side);
- *	s.rows.get(ident)	// { self: sum, total: sum }, a sum is { value, square, samples, at }
- *	s.slices(wanted).rows	// the same of a set of identities, with at: the value by slice
+ *	s.sumOf(s.self, ident)	// or s.total: { value, square, samples }, null = nothing
+ *	s.slices(wanted)	// the same of a set of identities, with at: the value by slice
  */
 G.slices = (function () {
 	const SLICES = 64, SHORTEST_NS = 2e7, FEWEST = 8;
@@ -27,104 +27,158 @@ G.slices = (function () {
 		return before;
 	};
 
-	const EMPTY = new Float64Array(0), sum = n => ({ value: 0, square: 0, samples: 0, at: n ? new Float64Array(n) : EMPTY });
-
-	function add(to, from) {
-		to.value += from.value;
-		to.square += from.square;
-		to.samples += from.samples;
-		for (let i = 0; i < to.at.length; i++)
-			to.at[i] += from.at[i];
-	}
-
-	function clear(s) {
-		s.value = s.square = s.samples = 0;
-		if (s.at.length)
-			s.at.fill(0);
-	}
-
-	/* Adds the samples of an entry that lie in the side to its node's sum. */
-	function weigh(to, e, x) {
-		const d = G.data, s = d.samples, { period } = d.events[d.entries.event[e]], { before } = x, last = before.length - 1;
-		for (let i = d.entries.first[e], end = d.entries.first[e + 1]; i < end; i++) {
-			const span = Math.max(1, s.span ? s.span[i] : 1), begin = Math.min(last, s.slot[i]);
-			const from = before[begin], till = before[Math.min(last, begin + span)], count = s.count ? s.count[i] : 1;
-			if (till === from)
-				continue;
-			const value = (x.count ? count : s.value ? s.value[i] : period) * (till - from) / span;
-			to.value += value;
-			to.square += value * value / count;
-			to.samples += count;
-			if (!to.at.length)
-				continue;
-			/* A moment is in the middle of its slot; a span is spread over the slices that it touches. */
-			const a = (span > 1 ? from : from + .5) / x.length, b = span > 1 ? till / x.length : a;
-			const first = Math.min(x.n - 1, Math.floor(a)), final = Math.min(x.n - 1, Math.floor(b));
-			for (let k = first; k <= final; k++)
-				to.at[k] += first === final ? value
-					: value * ((k === final ? b : k + 1) - (k === first ? a : k)) / (b - a);
-		}
-	}
-
-	/* Sums of all rows (lanes 0), or slices of those that are wanted (lanes: as many as there are slices). */
+	/*
+	 * Sums of all rows (lanes 0), or slices of those that are wanted (lanes: as many as there are slices).
+	 *
+	 * Nodes and entries are both in preorder. Only nodes on the way to an entry with weight are visited: the open ones, from the
+	 * root on, are a stack, and what is below each of them is added up when it is left.
+	 */
 	function walk(x, lanes, wanted) {
-		const { tree: t, idents, entries: e } = G.data, { side, f, drop, interrupts } = x, rows = new Map(), everything = sum(lanes);
-		const open = [], pool = [], onPath = new Uint8Array(idents.n + 1), enters = new Int8Array(idents.n).fill(-1);
+		const { tree: t, idents, entries: e, samples: s, events } = G.data, { side, f, drop, interrupts, before } = x, last = before.length - 1;
+		const column = () => new Float64Array(idents.n + 1), of = () => ({ value: column(), square: column(), samples: column(), at: new Array(lanes && idents.n + 1) });
+		const self = of(), total = of(), everything = { value: 0, square: 0, samples: 0, at: new Float64Array(lanes) };
+		const onPath = new Uint8Array(idents.n + 1), enters = new Int8Array(idents.n).fill(-1), chain = [];
+		const node = [], value = [], square = [], samples = [], row = [], selfRow = [], inside = [], first = [];
+		const at = [], low = [], high = []; /* by slice, and between which of them something is */
+		let top = -1;
+
 		const isInterrupt = id => {
 			if (enters[id] < 0)
 				enters[id] = idents.note[id] === KERNEL && INTERRUPT.test(idents.name[id]) ? 1 : 0;
 			return enters[id] === 1;
 		};
-		const put = (r, part, s) => {
-			if (!wanted || wanted.has(r))
-				add((rows.get(r) || rows.set(r, { self: sum(lanes), total: sum(lanes) }).get(r))[part], s);
-		};
+		const isWanted = new Uint8Array(idents.n + 1);
+		for (const r of wanted || [])
+			isWanted[r] = 1;
+		const slicesOf = (part, r) => lanes && r >= 0 && isWanted[r] ? part.at[r] || (part.at[r] = new Float64Array(lanes)) : null;
+
+		function enter(i) {
+			const id = t.ident[i], up = top++, within = up >= 0 && inside[up] || isInterrupt(id);
+			const r = within ? interrupts : FUNCTIONS.has(idents.note[id]) ? id : -1;
+			node[top] = i;
+			value[top] = square[top] = samples[top] = 0;
+			inside[top] = within;
+			row[top] = r;
+			/* A note at the leaf is no function: its cost is that of the function above it. */
+			selfRow[top] = idents.note[id] === NOTE && up >= 0 && !within ? selfRow[up] : r;
+			first[top] = r >= 0 && !onPath[r];
+			if (first[top])
+				onPath[r] = 1;
+			low[top] = lanes;
+			high[top] = -1;
+			at[top] = at[top] || new Float64Array(lanes);
+		}
+
+		function add(to, r, k) {
+			to.value[r] += value[k];
+			to.square[r] += square[k];
+			to.samples[r] += samples[k];
+		}
 
 		function leave() {
-			const o = open.pop(), up = open[open.length - 1];
-			if (o.own.samples) {
-				if (o.selfRow >= 0)
-					put(o.selfRow, "self", o.own);
-				add(o.all, o.own);
-				clear(o.own);
+			const k = top--, up = top, slices = first[k] && slicesOf(total, row[k]), own = at[k];
+			if (first[k]) {
+				onPath[row[k]] = 0;
+				add(total, row[k], k);
+				for (let j = low[k]; slices && j <= high[k]; j++)
+					slices[j] += own[j];
 			}
-			if (o.first)
-				onPath[o.row] = 0;
-			if (o.all.samples) {
-				if (o.first)
-					put(o.row, "total", o.all);
-				/* Where an interrupt begins, its time is not the caller's. */
-				if (up && (!o.inside || up.inside))
-					add(up.all, o.all);
-				clear(o.all);
+			/* Where an interrupt begins, its time is not the caller's. */
+			const passes = up >= 0 && (!inside[k] || inside[up]);
+			if (lanes && passes && !samples[up]) { /* the first below it: what it has is the whole so far */
+				at[k] = at[up];
+				at[up] = own;
+				low[up] = low[k];
+				high[up] = high[k];
+				high[k] = -1;
 			}
-			pool.push(o); /* all zeros again */
+			for (let j = low[k]; j <= high[k]; j++) {
+				if (passes)
+					at[up][j] += own[j];
+				own[j] = 0;
+			}
+			if (!passes)
+				return;
+			low[up] = Math.min(low[up], low[k]);
+			high[up] = Math.max(high[up], high[k]);
+			value[up] += value[k];
+			square[up] += square[k];
+			samples[up] += samples[k];
 		}
 
-		/* Nodes and entries are both in preorder. */
-		for (let i = 0, k = 0; i < t.n; i++) {
-			while (open.length > t.depth[i])
+		/* Opens the nodes from the open ones down to i. */
+		function reach(i) {
+			while (top >= 0 && node[top] + t.size[node[top]] <= i)
 				leave();
-			const up = open[open.length - 1], id = t.ident[i], inside = !!up && up.inside || isInterrupt(id);
-			const o = pool.pop() || { own: sum(lanes), all: sum(lanes) };
-			o.inside = inside;
-			o.row = inside ? interrupts : FUNCTIONS.has(idents.note[id]) ? id : -1;
-			/* A note at the leaf is no function: its cost is that of the function above it. */
-			o.selfRow = idents.note[id] === NOTE && up && !inside ? up.selfRow : o.row;
-			o.first = o.row >= 0 && !onPath[o.row];
-			if (o.first)
-				onPath[o.row] = 1;
-			open.push(o);
-			for (; k < e.n && e.node[k] === i; k++)
-				if (side.thread[e.thread[k]] && f.event[e.event[k]] & f.cause[e.cause[k]] && !(drop && drop[i]))
-					weigh(o.own, k, x);
-			if (o.own.samples)
-				add(everything, o.own);
+			for (let p = i; top < 0 || p !== node[top]; p = t.parent[p]) {
+				chain.push(p);
+				if (!p)
+					break;
+			}
+			while (chain.length)
+				enter(chain.pop());
 		}
-		while (open.length)
+
+		/* A moment is in the middle of its slot; a span is spread over the slices that it touches. */
+		function cut(from, till, span, v, slices) {
+			const a = (span > 1 ? from : from + .5) / x.length, b = span > 1 ? till / x.length : a;
+			const begin = Math.min(x.n - 1, Math.floor(a)), end = Math.min(x.n - 1, Math.floor(b));
+			low[top] = Math.min(low[top], begin);
+			high[top] = Math.max(high[top], end);
+			for (let k = begin; k <= end; k++) {
+				const part = begin === end ? v : v * ((k === end ? b : k + 1) - (k === begin ? a : k)) / (b - a);
+				at[top][k] += part;
+				everything.at[k] += part;
+				if (slices)
+					slices[k] += part;
+			}
+		}
+
+		for (let k = 0; k < e.n; k++) {
+			const i = e.node[k];
+			if (!(side.thread[e.thread[k]] && f.event[e.event[k]] & f.cause[e.cause[k]]) || drop && drop[i])
+				continue;
+			const { period } = events[e.event[k]], end = e.first[k + 1];
+			let sum = 0, squares = 0, n = 0, slices = null;
+			for (let j = e.first[k]; j < end; j++) {
+				const span = Math.max(1, s.span ? s.span[j] : 1), begin = Math.min(last, s.slot[j]);
+				const from = before[begin], till = before[Math.min(last, begin + span)];
+				if (till === from)
+					continue;
+				const count = s.count ? s.count[j] : 1, v = (x.count ? count : s.value ? s.value[j] : period) * (till - from) / span;
+				if (!n && lanes) {
+					reach(i);
+					slices = slicesOf(self, selfRow[top]);
+				}
+				sum += v;
+				squares += v * v / count;
+				n += count;
+				if (lanes)
+					cut(from, till, span, v, slices);
+			}
+			if (!n)
+				continue;
+			if (!lanes)
+				reach(i);
+			value[top] += sum;
+			square[top] += squares;
+			samples[top] += n;
+			everything.value += sum;
+			everything.square += squares;
+			everything.samples += n;
+			if (selfRow[top] >= 0) {
+				self.value[selfRow[top]] += sum;
+				self.square[selfRow[top]] += squares;
+				self.samples[selfRow[top]] += n;
+			}
+		}
+		while (top >= 0)
 			leave();
-		return { rows, everything };
+		return { self, total, everything };
 	}
+
+	/* The sum of a row; null where the side has nothing of it. */
+	const sumOf = (part, r) => part.samples[r] ? { value: part.value[r], square: part.square[r], samples: part.samples[r], at: part.at[r] } : null;
 
 	return function (state, side) {
 		const before = G.places(side), slots = before[before.length - 1], interrupts = G.data.idents.n;
@@ -132,6 +186,6 @@ G.slices = (function () {
 		const n = Math.min(SLICES, Math.max(FEWEST, Math.floor(durationNs / SHORTEST_NS)));
 		const x = { side, n, length: Math.max(1, slots) / n, before, count: state.count, interrupts, f: G.model.filters(state),
 			drop: G.model.weights(state).drop };
-		return { n, durationNs, interrupts, ...walk(x, 0, null), slices: wanted => walk(x, n, wanted) };
+		return { n, durationNs, interrupts, sumOf, ...walk(x, 0, null), slices: wanted => walk(x, n, wanted) };
 	};
 })();

@@ -21,11 +21,10 @@
 			return v;
 		const part = (x, whole) => normalized ? x / 100 * whole : whole ? x / whole * 100 : 0;
 		const a = part(v.a, all.a), b = part(v.b, all.b), delta = b - a;
-		const half = part((v.high - v.low) / 2, mean);
 		/* To the noise of the one comes that of the whole. */
 		const share = normalized ? (v.a + v.b) / 200 : (v.a + v.b) / 2 / mean;
-		const noise = Math.hypot(half, share * (all.high - all.low) / (normalized ? 2 : mean / 50));
-		return { ...v, a, b, delta, low: delta - noise, high: delta + noise };
+		const noise = () => Math.hypot(part((v.high - v.low) / 2, mean), share * (all.high - all.low) / (normalized ? 2 : mean / 50));
+		return { q: v.q, significant: v.significant, a, b, delta, get low() { return delta - noise(); }, get high() { return delta + noise(); } };
 	}
 
 	const rate = v => G.model.format(v, G.model.unit(two() ? G.state.first : G.state.now)) + (diff().timeless ? "" : "/s");
@@ -190,6 +189,7 @@
 		head.textContent = (n ? G.model.plural(own, "function") + (two() ? " changed" : " differ") +
 			(n > own ? ", " + (n - own) + " more with what they call · " : " · ") : "") +
 			sentence(absolute === !d.normalized);
+		head.title = head.textContent;
 	}
 	function key(e, state) {
 		if (!diff())
@@ -207,6 +207,7 @@
 	const about = () => two() ? "a row for each function: what it took before and after, how much that changed, and how sure that is"
 		: "what was chosen against the rest: of each function what it takes here and elsewhere, and how sure the difference is (d)";
 	G.views.diff = { init, draw, key, about };
-	G.test.diff = () => grid.ids.map(i => ({ name: name(rows[i]), ...rows[i] }));
+	const plain = G.test.plain = v => ({ q: 1, significant: false, ...v, low: v.low, high: v.high });
+	G.test.diff = () => grid.ids.map(i => ({ name: name(rows[i]), ...rows[i], self: plain(rows[i].self), total: plain(rows[i].total) }));
 	G.keys.push(["diff"], ["q", "only what is significant"], ["y", "shares, or values a second"]);
 })();
