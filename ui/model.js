@@ -24,7 +24,7 @@ G.el = function (tag, attributes, ...children) {
 };
 
 G.model = (function () {
-	const kept = [], GROUP = 1; /* weights of the last states; of enum ident_kind: a thread */
+	const kept = [], GROUP = 1, FEW = 30; /* weights of the last states; of enum ident_kind: a thread; samples */
 	const keep = () => G.data.tree.n > 1e6 ? 2 : 8; /* 5 million nodes are 80 MB each time */
 	let byName = null, lower = null, list = null;
 
@@ -86,6 +86,15 @@ G.model = (function () {
 		return roles.every(r => r === "cpu") ? "sample"
 			: roles.every(r => r === "wait" || r === "queue") ? "wait" : "event";
 	}
+
+	/* How many samples are shown, where they are so few that no share is sure; else 0. */
+	function few(state) {
+		const { events } = what(state), { role, period } = G.data.events[events[0]] || {}, { all, allB } = weights(state);
+		const n = events.length === 1 && role === "cpu" && period ? Math.round((all + allB) / (state.count ? 1 : period)) : 0;
+		return n < FEW ? n : 0;
+	}
+	/* What shares are of, in words. */
+	const whole = state => few(state) ? "only " + G.model.plural(few(state), "sample") : what(state).name;
 
 	/* One byte an ident: is it called one of these names? */
 	function named(names) {
@@ -254,9 +263,18 @@ G.model = (function () {
 		return out;
 	}
 
-	function addUp(self) {
-		const total = self.slice(), parent = G.data.tree.parent;
-		for (let i = total.length - 1; i > 0; i--)
+	function addUp(self, few) {
+		const { parent, size, n } = G.data.tree, e = G.data.entries, total = self.slice();
+		/* Of few: from each with weight up, until a node has the next one below it, too. */
+		for (let k = 0, i = 0; few && k <= e.n; k++) {
+			const next = k < e.n ? e.node[k] : n;
+			if (k < e.n && (next === i || !self[next]))
+				continue;
+			for (; i && i + size[i] <= next; i = parent[i])
+				total[parent[i]] += total[i];
+			i = next;
+		}
+		for (let i = few ? 0 : n - 1; i > 0; i--)
 			total[parent[i]] += total[i];
 		return total;
 	}
@@ -267,16 +285,19 @@ G.model = (function () {
 		const value = b ? a.map((v, i) => v + b[i]) : a;
 		const self = new Float64Array(n), selfB = b || d.meta.sides > 1 ? new Float64Array(n) : null;
 		const seen = new Uint8Array(d.causes.length);
+		let weighed = 0;
 		for (let i = 0; i < e.n; i++) {
 			const node = e.node[i];
 			if (value[i] === 0 || drop && drop[node])
 				continue;
 			seen[e.cause[i]] = 1;
+			weighed++;
 			(!b && e.side[i] ? selfB : self)[node] += a[i];
 			if (b)
 				selfB[node] += b[i];
 		}
-		const w = { self, total: addUp(self), selfB, totalB: selfB && addUp(selfB), value, drop };
+		const few = weighed * 20 < n; /* nodes above each */
+		const w = { self, total: addUp(self, few), selfB, totalB: selfB && addUp(selfB, few), value, drop };
 		w.all = w.total[0];
 		w.allB = selfB ? w.totalB[0] : 0;
 		/* What is unknown last. */
@@ -377,6 +398,6 @@ G.model = (function () {
 		return to > from && to - from < 0.75 * meta.durationNs ? [from, to] : null;
 	}
 
-	return { extent, whats, what, unit, noun, named, matches, filters, weights, search, forget, parts, pattern, wants, isBut, hidesSleep,
+	return { extent, whats, what, few, whole, unit, noun, named, matches, filters, weights, search, forget, parts, pattern, wants, isBut, hidesSleep,
 		groups, groupsThreads, groupings, unitIdents };
 })();

@@ -211,49 +211,53 @@
 	 */
 	class Inverted extends Node {
 		gather() {
-			const { v, lo, hi } = this, t = G.data.tree, kids = [], counts = [];
-			const { skip, collapse, leaf, at, A, B } = v, climb = this.parent !== null;
-			const oldLeaf = leaf.slice(lo, hi), next = new Uint32Array(hi - lo);
+			/* Millions of leaves at the root: what is done with each is done with arrays. */
+			const { v, lo, hi } = this, t = G.data.tree, { parent, ident } = t, kids = [], n = hi - lo;
+			const { skip, collapse, leaf, at, A, B, groups } = v, climb = this.parent !== null;
+			const oldLeaf = leaf.slice(lo, hi), next = new Uint32Array(n), kid = new Int32Array(n), sums = [], sumsB = [], places = [];
 			let ended = 0;
 			/* A unit of work is what calls its first function, and nothing calls it. */
-			const above = i => i >= t.n ? 0 : v.units && v.units[i] ? t.n + v.units[i] - 1 : t.parent[i];
-			for (let j = lo; j < hi; j++) {
-				let p = climb ? above(at[j]) : at[j];
-				while (p && (skip && skip(p) || collapse && climb &&
-					t.ident[p] === this.ident))
+			const above = v.units ? i => i >= t.n ? 0 : v.units[i] ? t.n + v.units[i] - 1 : parent[i] : i => parent[i];
+			for (let j = 0; j < n; j++) {
+				let p = climb ? above(at[lo + j]) : at[lo + j];
+				while (p && (skip && skip(p) || collapse && climb && ident[p] === this.ident))
 					p = above(p);
-				next[j - lo] = p;
+				next[j] = p;
 				if (!p) {
+					kid[j] = -1;
 					ended++;
 					continue;
 				}
-				const id = identOf(v, p);
-				if (slots[id] < 0) {
-					slots[id] = kids.length;
-					kids.push(new Inverted(v, id, this));
-					counts.push(0);
+				const id = groups || v.units ? identOf(v, p) : ident[p];
+				let k = slots[id];
+				if (k < 0) {
+					k = slots[id] = kids.push(new Inverted(v, id, this)) - 1;
+					sums.push(0);
+					sumsB.push(0);
+					places.push(0);
 				}
-				const kid = kids[slots[id]];
-				counts[slots[id]]++;
-				kid.total += A[oldLeaf[j - lo]];
+				kid[j] = k;
+				places[k]++;
+				sums[k] += A[oldLeaf[j]];
 				if (B)
-					kid.totalB += B[oldLeaf[j - lo]];
+					sumsB[k] += B[oldLeaf[j]];
 			}
 			/* Those that end here first, then each kid's. */
 			let place = lo + ended;
 			kids.forEach((k, i) => {
-				k.lo = k.hi = place;
-				place += counts[i];
+				slots[k.ident] = -1;
+				k.total = sums[i];
+				k.totalB = sumsB[i];
+				k.lo = place;
+				place = k.hi = place + places[i];
+				places[i] = k.lo;
 			});
 			ended = lo;
-			for (let j = 0; j < next.length; j++) {
-				const k = next[j] ? kids[slots[identOf(v, next[j])]] : null,
-					to = k ? k.hi++ : ended++;
+			for (let j = 0; j < n; j++) {
+				const to = kid[j] < 0 ? ended++ : places[kid[j]]++;
 				leaf[to] = oldLeaf[j];
 				at[to] = next[j];
 			}
-			for (const k of kids)
-				slots[k.ident] = -1;
 			return v.sort(kids.filter(k => k.total > 0 || k.totalB > 0), false);
 		}
 
@@ -392,14 +396,12 @@
 		if (fn) {
 			v.leaf = Uint32Array.from(outermost(G.model.named([fn])));
 		} else {
+			const { node, n } = G.data.entries, leaf = new Uint32Array(n);
 			let k = 0;
-			for (let i = 1; i < t.n; i++)
-				k += v.A[i] > 0 || v.B !== null && v.B[i] > 0;
-			v.leaf = new Uint32Array(k);
-			k = 0;
-			for (let i = 1; i < t.n; i++)
-				if (v.A[i] > 0 || v.B !== null && v.B[i] > 0)
-					v.leaf[k++] = i;
+			for (let i = 0, last = 0; i < n; i++)
+				if (node[i] !== last && (v.A[last = node[i]] > 0 || v.B !== null && v.B[last] > 0))
+					leaf[k++] = last;
+			v.leaf = leaf.subarray(0, k);
 		}
 		v.at = v.leaf.slice();
 		const root = new Inverted(v, t.ident[0], null);
