@@ -116,7 +116,7 @@
 		matched.textContent = !found ? "" : error ? "no regex" : !found.functions ? "no match"
 			: G.model.percent((found.total + found.totalB) / (w.all + w.allB)) + " matched";
 		matched.title = !found ? "" : error || G.model.plural(found.functions, "function") +
-			" match; the next one: n";
+			" match: stacks with one of them have that share of " + G.model.whole(s) + "; the next one: n";
 	}
 
 	function draw(s, before) {
@@ -132,19 +132,23 @@
 
 	const again = () => draw(G.state.now, G.state.now);
 
-	/* Paper has another width, finer dots, and does not scroll: a graph is as high as it must be, a table as a page. */
+	/* Paper has another width, finer dots, and does not scroll. All of it is to be on one page: a deep graph is drawn smaller, as are
+	 * tables, which have more columns then; rows that do not fit are left out. */
+	const PAGE = 715, ABOUT = 150; /* px of A4, and of it for title, verdict and legend */
 	G.ratio = () => paper ? 2 : devicePixelRatio || 1;
 
 	function print(on) {
-		const main = byId("main"), high = h => main.style.cssText = h ? "flex:none;height:" + h + "px" : "", graphs = () =>
-			[...main.querySelectorAll(".view:not([hidden]) .graph")].map(g => g.firstChild.offsetHeight);
-		paper = on;
-		document.documentElement.style.width = on ? "1050px" : "";
-		high(on && 60);
-		again();
-		if (on) {
-			high(Math.max(shown() === "flame" ? 120 : 560, Math.min(2000, Math.max(...graphs(), 0) + 4)));
+		const main = byId("main"), size = (h, zoom) => {
+			document.documentElement.style.cssText = on ? "zoom:" + zoom + ";width:" + 1050 / zoom + "px" : "";
+			main.style.cssText = on ? "flex:none;height:" + h + "px" : "";
 			again();
+		};
+		paper = on;
+		size(60, 1);
+		if (on) {
+			const above = ABOUT + byId("time").offsetHeight, graph = shown() === "flame" && main.querySelector(".graph").firstChild.offsetHeight + 4;
+			const zoom = graph ? Math.max(.55, Math.min(1, PAGE / (above + graph))) : shown() === "overview" ? 1 : .8;
+			size(Math.min(graph || Infinity, PAGE / zoom - above), zoom);
 		}
 		/* Browsers print what a canvas was told to draw, not what it shows, and lose some of it: it is told to show a picture. */
 		for (const c of on ? document.querySelectorAll("canvas") : []) {

@@ -74,7 +74,8 @@ G.bar = (function () {
 		if (s.zoom.length && s.view === "flame")
 			list.push(["zoomed", { zoom: [] }]);
 		const chip = (text, title, patch) => el("button", { title, onclick: () => set(patch) }, text);
-		byId("chips").replaceChildren(...list.map(([text, patch]) => chip(text, "take away: " + text, patch)),
+		const few = G.model.few(s) ? [el("span", { class: "warn", title: "too few for sure shares: choose a longer time" }, G.model.whole(s))] : [];
+		byId("chips").replaceChildren(...few, ...list.map(([text, patch]) => chip(text, "take away: " + text, patch)),
 			...list.filter(c => !c[2]).length > 1 ? [chip("reset all", "take all of these away",
 				Object.assign({}, ...list.filter(c => !c[2]).map(c => c[1]), G.whole))] : []);
 	}
@@ -96,13 +97,14 @@ G.bar = (function () {
 	const gap = () => el("div", { class: "gap" });
 
 	function tools(s) {
-		const whats = G.model.whats(), few = whats.length > 6 ? 5 : 6, rest = whats.slice(few).map(w => [w.key, w.name]), st = G.state;
+		const whats = G.model.whats(), few = innerWidth < 600 ? 0 : innerWidth < 1400 && whats.length > 6 ? 4 : 6; /* one line, if that is enough */
+		const rest = whats.slice(few).map(w => [w.key, w.name]), st = G.state;
 		return [
 			...whats.slice(0, few).map((w, i) => pressed(G.model.what(s).key === w.key, w.name,
 				(w.about || w.name) + " (" + (i + 1) + ")", () => set({ what: w.key }),
 				{ "data-what": w.key })),
 			rest.length && select("what", "what is weighed", "what else was recorded",
-			[["", "more"], ...rest]), gap(),
+			[...few ? [["", "more"]] : [], ...rest]), gap(),
 			...["overview", "flame", "waits", "tasks", "table", "sandwich", "blocks", "diff"].filter(G.hasView)
 				.map(v => pressed(s.view === v, v === "diff" && !two() ? "compare" : v, G.about({ ...s, view: v }), () => G.show(v),
 					{ "data-view": v })), gap(),

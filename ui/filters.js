@@ -12,7 +12,8 @@ G.filters = (function () {
 		const out = new Map();
 		G.data.threads.forEach(({ name }, i) => {
 			const pattern = G.model.pattern(name), names = out.get(pattern) || new Map();
-			out.set(pattern, names.set(name, [...names.get(name) || [], i]));
+			names.has(name) ? names.get(name).push(i) : names.set(name, [i]);
+			out.set(pattern, names);
 		});
 		return out;
 	}

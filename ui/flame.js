@@ -61,7 +61,7 @@
 		if (several(box))
 			return [["together", ...together(box)]];
 		out.push(["total", amount(n.total, n.totalB), share(n, root) + " of " +
-			(s.focus ? "what is shown" : "all")]);
+			(s.focus ? "what is shown" : G.model.whole(s))]);
 		if (!s.invert)
 			out.push(["self", amount(n.self, n.selfB),
 				percent(root.v.width(n.self, n.selfB) / n.width) + " of it"]);
@@ -96,7 +96,7 @@
 			f.push(together(box).join(", "));
 		} else {
 			f.push(amount(n.total, n.totalB) + ", " + share(n, root) + " of " +
-				G.model.what(s).name +
+				G.model.whole(s) +
 				(s.invert ? "" : " (self " + amount(n.self, n.selfB) + ")"));
 			if (n.parent && n.parent.parent)
 				f.push(share(n, n.parent) + " of its " + below());

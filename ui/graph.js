@@ -312,6 +312,8 @@ G.graph = function (host, on) {
 		if (!before || before.zoom !== o.zoom || before.up !== o.up) {
 			const keep = 6 * ROW, box = boxOf(o.zoom), y = top(box ? box.row : 0);
 			host.scrollTop = o.up ? y + ROW + keep - H : Math.max(0, y - keep);
+		} else if (o.up) {
+			host.scrollTop += h - H; /* what is below stays in sight */
 		}
 		paint();
 	}

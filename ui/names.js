@@ -40,7 +40,7 @@ Object.assign(G.model, (function () {
 			return "– %";
 		const p = Math.abs(x) * 100;
 		return (x < 0 ? "−" : "") + (p >= 99.95 ? p.toFixed(0) : p >= 0.995 ? p.toFixed(1)
-			: p >= 0.01 ? p.toFixed(2) : p > 0 ? "< 0.01" : "0") + " %";
+			: p >= 0.01 ? p.toFixed(2) : p > 0 ? "<0.01" : "0") + " %";
 	}
 
 	const called = { "minor-faults": "minor faults", "major-faults": "major faults", "minor-time": "minor fault time",
@@ -60,7 +60,7 @@ Object.assign(G.model, (function () {
 
 	/* A sentence of the recorder as the page says it: without options of the command line, units as format() has them. */
 	const spoken = text => text.replace(/ \(--[^)]*\)/g, "").replace("--idle shows it", "the key 0 shows it")
-		.replace(/; record --keep-all.*/, "").replace(/(\d) us\b/g, "$1 µs");
+		.replace(/; record --keep-all.*/, "");
 
 	/* Columns of a text: wide characters are two. */
 	function columnsOf(text) {
@@ -218,5 +218,8 @@ Object.assign(G.model, (function () {
 		return out;
 	}
 
-	return { format, percent, plural, label, spoken, shortName, labels, columnsOf, fold: name => shortName(name, 60) };
+	/* The same for a column of a page with one or two of them, of which so many pixels are taken. */
+	const fitName = (name, n, used) => shortName(name, Math.max(16, Math.min(n, Math.floor((innerWidth / (innerWidth > 900 ? 2 : 1) - used) / 7.3))));
+
+	return { format, percent, plural, label, spoken, shortName, fitName, labels, columnsOf, fold: name => shortName(name, 60) };
 })());

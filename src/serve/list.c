@@ -30,6 +30,8 @@ static const char head[] =
 	".n { text-align: right } td.w { white-space: normal; overflow-wrap: anywhere; min-width: 160px }\n"
 	".c { text-align: center; padding-right: 12px } p { margin: 12px 0 }\n"
 	"a { display: block; color: var(--accent); font-family: ui-monospace, monospace }\n"
+	"@media print { :root { color-scheme: light; --ground: #fff; --text: #16181d; --line: #d5d8de; --dim: #626a76;\n"
+	"  --accent: #0b62c4 } }\n"
 	/* Where there is no room for columns, a capture is some lines. */
 	"@media (max-width: 700px) { body { margin: 12px auto; padding: 0 12px } tr { display: block; padding: 6px 0;\n"
 	"  border-bottom: 1px solid var(--line) } tr:has(th) { display: none } td, td.n { display: block; border: 0; padding: 0;\n"

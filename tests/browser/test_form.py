@@ -160,7 +160,7 @@ def test_words_are_explained(p):
 		holds(word in text, f"{word} is explained")
 	equal(p.eval("['minor-time', 'io-error', 'sync', 'pressure.io.full', 'constructor'].map(G.model.label)"),
 		["minor fault time", "failed I/O", "sync time", "I/O pressure, all", "constructor"])
-	said = ("all of it is idle, 3 us: --idle shows it", "events came too fast (--max-rate, --max-size): they were summed")
+	said = ("all of it is idle, 3 µs: --idle shows it", "events came too fast (--max-rate, --max-size): they were summed")
 	equal(p.eval(f"{json.dumps(said)}.map(G.model.spoken)"),
 		["all of it is idle, 3 µs: the key 0 shows it", "events came too fast: they were summed"], "no options of the command line")
 

@@ -14,7 +14,7 @@ G.rows = (function () {
 			return text;
 		while (n && wide(part(n)) > room)
 			n--;
-		return n ? part(n) : "";
+		return n > (end ? 2 : 0) ? part(n) : ""; /* of a number the last two digits tell nothing */
 	}
 
 	/* In the column of names; right: more of it, dim, at its right. */
@@ -50,8 +50,8 @@ G.rows = (function () {
 			ctx.fillStyle = c.dim;
 			ctx.fillRect(from, y + 2, 1, h);
 			ctx.fillStyle = c.text;
-			if (to - from > 24)
-				ctx.fillText(cut(ctx, m.name.replace(m.kind + " ", "#"), to - from - 8, true),
+			if (to - from > 16)
+				ctx.fillText(cut(ctx, m.name.replace(m.kind + " ", to - from > 40 ? "#" : ""), to - from - 6, true),
 					from + 4, y + row.h / 2);
 		}
 	}
@@ -64,9 +64,9 @@ G.rows = (function () {
 		row.cells = cells;
 		const sides = G.data.meta.sides > 1, what = G.model.what(state).name;
 		name(ctx, a, sides ? ["before", "after"][row.side] : what, y, 16, true);
-		if (h > 50)
+		if (h > 50 && a.left > 100)
 			name(ctx, a, "column " + time(slice), y + 16, 14);
-		if (h > 50 && parts > 1)
+		if (h > 50 && a.left > 100 && parts > 1)
 			name(ctx, a, "cell " + time(slice / parts), y + 29, 14);
 		ctx.fillStyle = c.panel;
 		ctx.fillRect(a.left, y + 3, a.width, h);

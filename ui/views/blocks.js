@@ -201,12 +201,13 @@
 		if (!r)
 			return detail.replaceChildren(el("p", { class: "dim" }, "Choose a block: all views show its time alone."));
 		const { parts } = all(), most = [...(r.ns || []).keys()].filter(i => r.ns[i]).sort((x, y) => r.ns[y] - r.ns[x]);
+		const of = "of " + time(r.wallNs) + " of " + G.blockName(r), row = ns => [el("td", { title: of }, time(ns)), el("td", { title: of }, G.model.percent(ns / r.wallNs))];
 		const part = i => el("tr", null, el("td", null, el("i", { class: "swatch", style: "background:" + colourOf(parts[i].key) }),
-			parts[i].name), el("td", null, time(r.ns[i])), el("td", null, G.model.percent(r.ns[i] / r.wallNs)));
+			parts[i].name), row(r.ns[i]));
 		const fn = f => el("tr", null, el("td", null, el("button", { class: "link mono", title: f.name, onclick: () => {
 			G.chooseBlock(r, { view: "sandwich", fn: f.name, ...wall() });
 		} }, G.model.shortName(f.name, 40)), el("span", { class: "dim" }, " " + parts[f.part].name + (f.file ? ", " + f.file : ""))),
-			el("td", null, time(f.ns)), el("td", null, G.model.percent(f.ns / r.wallNs)));
+			row(f.ns));
 		const go = (text, patch, title) => el("button", { title, onclick: () => G.chooseBlock(r, patch) }, text);
 		const typical = G.blocks().some(x => x.typical);
 		detail.replaceChildren(...[el("h2", null, G.blockName(r) + (r.wallNs ? " · " + time(r.wallNs) : ""), r.gas !== undefined &&

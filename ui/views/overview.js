@@ -3,7 +3,7 @@
  * thread went, where threads wait and what that means. What can be looked at closer is a link.
  */
 (function () {
-	const FEW = 14, MANY = 20, TOP = 8, SIDES = ["before", "after"];
+	const FEW = 14, MANY = 20, TOP = innerHeight > 1300 ? 16 : 8, SIDES = ["before", "after"];
 	let root, all = false;
 
 	const el = (tag, attributes, ...children) => G.el(tag, attributes, ...children.flat(9));
@@ -15,9 +15,9 @@
 	const swatch = key => el("i", { class: "swatch", style: colour(key) });
 	const head = (text, ...notes) => el("h2", {}, text, notes.filter(Boolean).map(n => el("em", {}, n)));
 	const { sentence } = G;
-	const toFunction = (fn, n) => link(G.model.shortName(fn, n), { view: "sandwich", fn }, fn);
+	const toFunction = (fn, n) => link(G.model.fitName(fn, n, 120), { view: "sandwich", fn }, fn);
 
-	const toHolder = (fn, patch) => link(G.model.shortName(fn, 56), patch, fn + ": who calls it");
+	const toHolder = (fn, patch) => link(G.model.fitName(fn, 56, 250), patch, fn + ": who calls it");
 
 	function facts() {
 		const m = G.data.meta, start = r => r.start.replace("T", " ").replace(/Z$/, " UTC");
@@ -49,7 +49,7 @@
 		if (!G.data.diff)
 			return null;
 		const found = G.changes(TOP);
-		const list = found.list.map(c => [num(c.text), toFunction(c.name, 60)]);
+		const list = found.list.map(c => [num(c.text, "of its self time before"), toFunction(c.name, 60)]);
 		return [head("What changed", link("all", { view: "diff" })), el("p", {}, sentence(G.data.verdict[0].text)),
 			el("p", {}, found.sentence),
 			el("div", { class: "hottest" }, list)];
@@ -170,7 +170,7 @@
 				top.push(i);
 				top.sort((a, b) => t.self[b] - t.self[a]).splice(TOP);
 			}
-		const whole = G.model.format(t.all, G.model.unit(state)) + " of " + G.model.what(state).name;
+		const whole = G.model.format(t.all, G.model.unit(state)) + " of " + G.model.whole(state);
 		const list = top.map(i => [num(percent(t.self[i] / t.all), G.model.format(t.self[i], G.model.unit(state)) + " of " + whole),
 			toFunction(t.label[i], 66)]);
 		return list.length ? [head(G.model.unit(state) === "bytes" ? "Largest functions" : "Hottest functions", (own ? "with the libraries and the kernel below, of " : "self, of ") + whole),
@@ -191,7 +191,7 @@
 		const show = { view: "flame", colour: "subsystem", ...s.of === "wall" ? { what: "wall" } : {} };
 		const line = r => [share(r.self), share(r.total), share((r.self_by_cause || {}).cpu || 0),
 			el("div", {}, el("i", { class: "swatch", style: "background:" + G.colour.ofSubsystem(number(r.name)) }),
-				link(r.name, show, "show the colours of subsystems")), el("div", { class: "dim" }, waits(r))];
+				link(r.name, show, "show the colours of subsystems")), el("div", { class: "dim", title: "of " + value(s.all) + " of " + s.of }, waits(r))];
 		const op = o => [num(percent(o.total / s.all), "of " + value(s.all) + " of " + s.of), el("div", { title: value(o.total) }, o.name,
 			o.kind === "precompile" && el("span", { class: "dim" }, " precompile"))];
 		const list = s.rows.filter(r => r.total / s.all > FEWEST), ops = s.operations.slice(0, TOP);
@@ -212,7 +212,7 @@
 		const rows = G.data.memory || [], bytes = v => G.model.format(v, "bytes");
 		const rss = rows.reduce((sum, r) => sum + (r.part ? r.bytes : 0), 0);
 		const line = r => [num(bytes(r.bytes), "of " + bytes(rss) + " resident"), el("div", { class: r.part ? null : "dim", title: r.note || r.label },
-			r.part ? [r.label, r.estimate && " (estimate)", " ", el("span", { class: "dim" },
+			r.part ? [r.label, r.estimate && " (estimate)", " ", el("span", { class: "dim", title: "of " + bytes(rss) + " resident" },
 				percent(r.bytes / rss))] : "\u2003" + r.label)];
 		return rss ? [head("Resident memory", bytes(rss) + " at the end"),
 			el("div", { class: "hottest" }, rows.map(line))] : null;

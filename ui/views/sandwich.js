@@ -103,7 +103,7 @@
 
 	function draw(state) {
 		const fn = state.fn || heaviest(state), w = G.model.weights(state);
-		const what = G.model.what(state).name;
+		const what = G.model.whole(state);
 		const of = fn === null ? null : G.model.view(state, { fn, callees: true });
 		const empty = missing(fn, of, state);
 		root.firstChild.hidden = !!empty;

@@ -79,7 +79,7 @@
 	function number(key, list, about) {
 		const value = i => list()[i];
 		const tip = i => about + ": " + amount(value(i)) + ", " + G.model.percent(share(value(i))) + " of " + amount(tally.all) +
-			" of " + G.model.what(G.state.now).name;
+			" of " + G.model.whole(G.state.now);
 		return [{ key, title: key, width: 110, about, value, tip, text: i => amount(value(i)), extra: true },
 			{ key: key + " %", title: key + " %", width: 90, about: about + ", share of all", value, tip,
 				text: i => G.model.percent(share(value(i))), bar: i => share(value(i)) }];
@@ -146,7 +146,7 @@
 		grid.root.hidden = !!nothing;
 		empty.replaceChildren(...nothing ? [nothing] : []);
 		note.textContent = G.model.plural(ids.length, LABELS[by] || by) + " · " + amount(tally.all) + " of " +
-			G.model.what(state).name + side;
+			G.model.whole(state) + side;
 		grid.show(ids, state.sort, state.down, "No row has “" + state.filter +
 			"”. Esc in the filter shows all.");
 	}

@@ -41,7 +41,7 @@
 		return el("button", { class: "wait-row", "aria-current": chosen ? "true" : null,
 			title: w.function + "\n" + time(w.ns) + " of " + plural(w.threads, "thread") + ": who waits, who ends it, the chain",
 			onclick: () => G.state.set({ view: "waits", site: nameOf(w) }) },
-			el("div", {}, swatch(w.cause), el("code", {}, shortName(w.function, 52)), el("span", { class: "num" }, time(w.ns))),
+			el("div", {}, swatch(w.cause), el("code", {}, G.model.fitName(w.function, 52, 130)), el("span", { class: "num" }, time(w.ns))),
 			el("div", { class: "dim" }, words.filter(Boolean).join(" · ")));
 	};
 

@@ -24,7 +24,7 @@ enum {
 	AXIS = 38,
 	ORDER_HEIGHT = 190,
 	TICKS = 6,
-	NAME_COLUMNS = 23,
+	NAME_COLUMNS = 21,
 	DOTS_MAX = 5000,
 };
 
@@ -51,7 +51,9 @@ static const char head[] = "<!doctype html>\n<html lang=\"en\"><head><meta chars
 			   "inline-block;width:12px;height:12px;margin-right:6px}\n"
 			   ".conclusion{font-size:15px;overflow-wrap:anywhere}.axis{font-family:system-ui,sans-serif}\n"
 			   /* Where there is no room, what is wide scrolls by itself. */
-			   ".wide{overflow-x:auto}.wide svg{min-width:640px}\n"
+			   ".wide{overflow-x:auto}.wide svg{min-width:880px}\n"
+			   "@media print{:root{color-scheme:light;--text:#222;--ground:#fff}*{print-color-adjust:exact}"
+			   "svg,table{break-inside:avoid}h2{break-after:avoid}.wide svg{min-width:0}}\n"
 			   "</style></head><body>\n";
 
 struct scale {
@@ -162,6 +164,13 @@ static void put_axis(const struct scale *s, const struct runs_metric *m, double 
 	buf_puts(out, " of a run</text>\n");
 }
 
+/* Commands may differ only where their names are cut. */
+static void put_number(const struct runs *r, uint32_t command, struct buf *out)
+{
+	if (r->commands.n > 1)
+		buf_printf(out, "%u: ", command + 1);
+}
+
 /* The name of a command at the left of its lane. */
 static void put_lane_name(const struct runs *r, uint32_t command, struct buf *out)
 {
@@ -170,6 +179,7 @@ static void put_lane_name(const struct runs *r, uint32_t command, struct buf *ou
 	cleantext_put(&clean, r->commands.v[command]);
 	cleantext_cut(&cut, clean.data ? clean.data : "", NAME_COLUMNS);
 	buf_printf(out, "<text x=\"0\" y=\"%g\">", command * (double)LANE + LANE / 2.0 + 4);
+	put_number(r, command, out);
 	buf_xml(out, cut.data ? cut.data : "");
 	buf_puts(out, "</text>\n");
 }
@@ -323,6 +333,7 @@ static void put_legend(const struct runs *r, struct buf *out)
 {
 	for (uint32_t c = 0; c < r->commands.n; c++) {
 		buf_printf(out, "<div class=\"command\"><span class=\"key\" style=\"background:%s\"></span>", colour(c));
+		put_number(r, c, out);
 		buf_xml(out, r->commands.v[c]);
 		buf_puts(out, "</div>\n");
 	}
