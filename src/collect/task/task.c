@@ -89,6 +89,7 @@ static int enter(struct session *s, struct tasktarget *t, struct err *err)
 	if (r < 0)
 		return r;
 	a->entered = true;
+	t->since_ns = clock_mono_ns();
 	/* Where the recording has not begun, it begins later than now. */
 	t->process = taskstate_process(a->state, a->begun ? collector_time_ns(s, clock_mono_ns()) : 0);
 	taskfiles_attach(&a->files, s);
@@ -355,7 +356,7 @@ static void record_spawn(struct session *s, const struct shared_task_spawn *r)
 	uint32_t stack = r->stack ? bpfengine_stack(s->engine, r->stack) : PROFILE_NONE;
 	struct taskplace *place;
 
-	if (!t || !t->implant || r->place >= a->files.places.n || r->time_ns < s->start_mono_ns)
+	if (!t || !t->implant || r->place >= a->files.places.n || r->time_ns < MAX(t->since_ns, s->start_mono_ns) || !t->since_ns)
 		return;
 	place = &a->files.places.v[r->place];
 	if (stack != PROFILE_NONE)

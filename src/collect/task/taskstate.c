@@ -44,10 +44,15 @@ struct task {
 	uint64_t asked_ns;
 };
 
+struct spawn {
+	uint64_t time_ns;
+	uint32_t process;
+};
+
 struct total {
 	bool counted;       /* each spawn is told */
 	uint64_t spawned, finished, alive, polls, wakes, poll_ns, poll_max_ns, queue_ns, await_ns, wall_ns;
-	VEC(uint64_t) spawns; /* that no first poll has followed yet, by time */
+	VEC(struct spawn) spawns; /* that no first poll has followed yet, by time */
 	uint64_t open_ns, open;     /* awaits that had not ended */
 	uint64_t queued_ns, queued; /* times in a queue that no poll ended */
 };
@@ -217,11 +222,11 @@ void taskstate_spawn(struct taskstate *t, uint32_t process, uint32_t type, uint3
 		x->spawns.n /= 2;
 		memmove(x->spawns.v, x->spawns.v + x->spawns.n, x->spawns.n * sizeof(*x->spawns.v));
 	}
-	vec_push(&x->spawns, time_ns);
+	vec_push(&x->spawns, (struct spawn){ 0 });
 	/* Nearly in order. */
-	for (at = x->spawns.n - 1; at && x->spawns.v[at - 1] > time_ns; at--)
+	for (at = x->spawns.n - 1; at && x->spawns.v[at - 1].time_ns > time_ns; at--)
 		x->spawns.v[at] = x->spawns.v[at - 1];
-	x->spawns.v[at] = time_ns;
+	x->spawns.v[at] = (struct spawn){ time_ns, process };
 }
 
 void taskstate_stop_counting(struct taskstate *t)
@@ -232,16 +237,16 @@ void taskstate_stop_counting(struct taskstate *t)
 	}
 }
 
-/* The last spawn before a moment, which is used up; false: there is none. */
-static bool take_spawn(struct total *x, uint64_t before_ns, uint64_t *ret)
+/* The last spawn of a process before a moment, which is used up; false: there is none. */
+static bool take_spawn(struct total *x, uint32_t process, uint64_t before_ns, uint64_t *ret)
 {
 	size_t at = x->spawns.n;
 
-	while (at && x->spawns.v[at - 1] > before_ns)
+	while (at && (x->spawns.v[at - 1].time_ns > before_ns || x->spawns.v[at - 1].process != process))
 		at--;
 	if (!at)
 		return false;
-	*ret = x->spawns.v[at - 1];
+	*ret = x->spawns.v[at - 1].time_ns;
 	x->spawns.n--;
 	memmove(x->spawns.v + at - 1, x->spawns.v + at, (x->spawns.n - (at - 1)) * sizeof(*x->spawns.v));
 	return true;
@@ -253,7 +258,7 @@ static void begin_life(struct taskstate *t, struct task *x, uint64_t poll_ns)
 	struct total *total = &t->types.v[x->type];
 
 	x->past = PAST_POLLED;
-	if (total->counted && take_spawn(total, poll_ns, &x->birth_ns)) {
+	if (total->counted && take_spawn(total, x->process, poll_ns, &x->birth_ns)) {
 		x->since_ns = x->birth_ns;
 		return;
 	}
@@ -451,12 +456,32 @@ static void end_all(struct taskstate *t, uint32_t process, bool any, uint64_t en
 	}
 }
 
+/* Tasks that were spawned and never polled were in a queue to the end. How many there are. */
+static size_t end_spawns(struct total *x, uint32_t process, bool any, uint64_t end_ns)
+{
+	size_t left = 0, ended;
+
+	for (size_t i = 0; i < x->spawns.n; i++) {
+		if (!any && x->spawns.v[i].process != process) {
+			x->spawns.v[left++] = x->spawns.v[i];
+			continue;
+		}
+		leave_queued(x, x->spawns.v[i].time_ns, end_ns);
+		x->wall_ns += between(x->spawns.v[i].time_ns, end_ns);
+	}
+	ended = x->spawns.n - left;
+	x->spawns.n = left;
+	return ended;
+}
+
 void taskstate_end_process(struct taskstate *t, uint32_t process, uint64_t time_ns)
 {
 	if (t->processes.v[process].ended)
 		return;
 	t->processes.v[process].ended = true;
 	end_all(t, process, false, time_ns, false);
+	for (size_t i = 0; i < t->types.n; i++)
+		t->types.v[i].finished += end_spawns(&t->types.v[i], process, false, time_ns);
 }
 
 void taskstate_finish(struct taskstate *t, uint64_t end_ns)
@@ -465,12 +490,7 @@ void taskstate_finish(struct taskstate *t, uint64_t end_ns)
 	for (size_t i = 0; i < t->types.n; i++) {
 		struct total *x = &t->types.v[i];
 
-		for (size_t k = 0; k < x->spawns.n; k++) {
-			leave_queued(x, x->spawns.v[k], end_ns);
-			x->wall_ns += between(x->spawns.v[k], end_ns);
-		}
-		x->alive += x->spawns.n;
-		vec_clear(&x->spawns);
+		x->alive += end_spawns(x, 0, true, end_ns);
 		taskrows_not_ended(t->rows, i, false, end_ns, x->open_ns, x->open);
 		taskrows_not_ended(t->rows, i, true, end_ns, x->queued_ns, x->queued);
 	}

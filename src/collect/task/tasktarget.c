@@ -189,6 +189,7 @@ void tasktarget_leave(struct tasktarget *t)
 	t->link = NULL;
 	taskimplant_close(t->implant);
 	t->implant = NULL;
+	t->since_ns = 0;
 	vec_done(&t->modules);
 	vec_done(&t->types);
 	map_done(&t->stacks);

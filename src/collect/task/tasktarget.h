@@ -29,6 +29,7 @@ struct tasktarget_module {
 struct tasktarget {
 	pid_t pid;
 	uint32_t process;            /* of taskstate */
+	uint64_t since_ns;           /* CLOCK_MONOTONIC: from here on its polls are seen */
 	struct taskimplant *implant; /* NULL: it has none, or none any more */
 	struct bpf_link *link;
 	VEC(struct tasktarget_module) modules;

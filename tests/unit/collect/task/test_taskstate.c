@@ -383,10 +383,15 @@ static void tasks_of_two_processes_are_told_apart(void **state)
 	w.process = second;
 	plain_wake(&w, w.flush, 1, WORKER_2, 62 * MS); /* has awaited since 50 ms */
 	poll(&w, w.flush, 1, WORKER_2, 63 * MS, 64 * MS);
+	taskstate_spawn(w.t, first, w.serve, WORKER_1, 65 * MS, 0);
+	taskstate_spawn(w.t, second, w.serve, WORKER_1, 66 * MS, 0); /* never polled */
 	taskstate_end_process(w.t, second, 70 * MS);
 	taskstate_end_process(w.t, second, 90 * MS);
 	assert_int_not_equal(first, second);
 	taskstate_finish(w.t, 100 * MS);
+	assert_int_equal(counted(&w, KEY_TASK_FINISHED_OF, "serve"), 1);
+	assert_int_equal(counted(&w, KEY_TASK_ALIVE_OF, "serve"), 1);
+	assert_int_equal(counted(&w, KEY_TASK_QUEUE_NS_OF, "serve"), 4 * MS + 35 * MS);
 	assert_int_equal(counted(&w, KEY_TASK_ALIVE_OF, "flush"), 1);
 	assert_int_equal(counted(&w, KEY_TASK_FINISHED_OF, "flush"), 1);
 	assert_int_equal(counted(&w, KEY_TASK_AWAIT_NS_OF, "flush"), 39 * MS + 12 * MS);
