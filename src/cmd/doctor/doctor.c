@@ -21,6 +21,7 @@
 #ifdef GASFLAME_COLLECTORS
 #include "collect/inject/remotemem.h"
 #include "collect/probestack.h"
+#include "collect/task/taskclock.h"
 #endif
 #include "elf/worker/worker.h"
 #include "target/cgroup/cgroupcpu.h"
@@ -161,11 +162,14 @@ static void check_probes(const struct host *h, struct checks *c)
 
 	if (h->bpf_uprobe && probestack_check_kernel(&why) == -ENOTSUP)
 		checks_add(c, "uprobes", CHECK_LIMITED, "a kernel up to 7.3, or root with kernel.kptr_restrict below 2",
-			   "everything but heap, alloc and function marks", "%s", why.text);
-	/* The hooks of the heap are in memory that is read-only in the target. */
+			   "everything but heap, task, alloc and function marks", "%s", why.text);
+	/* The hooks of the heap and of tasks are in memory that is read-only in the target. */
 	if (h->bpf_uprobe && remotemem_check(&why) == -EACCES)
 		checks_add(c, "read-only memory", CHECK_LIMITED, "the kernel parameter proc_mem.force_override=ptrace (or always)",
-			   "everything but heap", "the kernel does not let us write to read-only memory of a process, not even as its tracer");
+			   "everything but heap and task", "the kernel does not let us write to read-only memory of a process, not even as its tracer");
+	if (h->bpf_uprobe && taskclock_check(&why) == -ENOTSUP)
+		checks_add(c, "time-stamp counter", CHECK_LIMITED, "a machine whose counter never stops (invariant TSC)",
+			   "everything but task", "%s", why.text);
 #endif
 }
 
