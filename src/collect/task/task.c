@@ -11,6 +11,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,6 +43,8 @@ enum {
 	LAST_EVENTS_MS = 50,     /* how long threads may take to write their last events */
 	MOST_POLLS = 256,        /* under way at a time that are looked at */
 	ROOM = 4096,             /* events that are read at once */
+	MOST_EVENTS = 1 << 18,   /* in one look; more come with the next one */
+	MOST_THREADS = 1 << 16,
 	MOST_TICKETS = 100000,   /* stacks whose events have not come */
 	SPAWN_RARE = 6,          /* after the first ones, one in 64 spawns of a place has its stack walked */
 	MOST_SPAWNS = 200000,    /* a second: beyond that the probes are taken away */
@@ -177,13 +180,29 @@ static bool is_sane(const struct tasktarget *t, const struct taskimplant_event *
 	return e->vtable < t->types.n && e->task && e->time_ns <= now && e->duration_ns <= now - e->time_ns;
 }
 
+/* The target says whose an event is, and might name threads without end: each must have been one of it. */
+static bool is_thread(struct tasktarget *t, pid_t tid)
+{
+	char path[64];
+
+	if (map_get(&t->tids, tid))
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)t->pid, (int)tid);
+	if (t->tids.n >= MOST_THREADS || access(path, F_OK) < 0)
+		return false;
+	map_put(&t->tids, tid, 0);
+	return true;
+}
+
 static uint32_t thread_of(struct session *s, struct tasktarget *t, const struct taskimplant_event *e)
 {
-	pid_t tid = e->tid ? (pid_t)e->tid : t->pid;
-	uint64_t *known = map_put(&t->threads, tid, PROFILE_NONE);
+	uint64_t *known = map_put(&t->threads, e->tid, PROFILE_NONE);
+	pid_t tid = e->tid;
 
-	if (*known == PROFILE_NONE)
+	if (*known == PROFILE_NONE) {
+		tid = tid > 0 && is_thread(t, tid) ? tid : t->pid;
 		*known = processes_thread(s->processes, t->pid, tid, "", e->time_ns + e->duration_ns);
+	}
 	return *known;
 }
 
@@ -223,7 +242,7 @@ static void read_events(struct session *s, struct tasktarget *t)
 		vec_reserve(&a->events, ROOM);
 		n = taskimplant_read(t->implant, a->events.v + a->events.n, ROOM);
 		a->events.n += n;
-	} while (n == ROOM);
+	} while (n == ROOM && a->events.n < MOST_EVENTS);
 	bpfengine_consume(s->engine);
 }
 

@@ -36,6 +36,7 @@ struct taskplace {
 struct taskfiles {
 	VEC(struct taskfile *) list;
 	VEC(struct taskplace) places; /* by cookie */
+	size_t used;                  /* files with tokio */
 	bool given_up;                /* spawns are too many to be told */
 	struct err refused;           /* why a file with tokio could not be used; 0 = there is none */
 };

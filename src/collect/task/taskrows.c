@@ -13,6 +13,7 @@
 #define SLOT_NS   10000000ULL
 #define SECOND_NS 1000000000ULL
 #define LONG_NS   1000000ULL /* from here on a row of its own */
+#define MOST_SCALE 1e12
 
 enum { PAST = 16 };
 
@@ -299,6 +300,8 @@ static uint32_t stack_below(struct taskrows *r, uint32_t type, uint32_t stack)
 void taskrows_await(struct taskrows *r, const struct taskrows_await *a)
 {
 	struct type *t = &r->types.v[a->type];
+	/* It comes of figures that the target writes. */
+	double scale = a->scale >= 1 && a->scale <= MOST_SCALE ? a->scale : 1;
 
 	count_in(r, HISTOGRAM_AWAIT, a->ns);
 	t->await_ns += a->ns;
@@ -306,9 +309,9 @@ void taskrows_await(struct taskrows *r, const struct taskrows_await *a)
 	t->thread = a->waker;
 	if (!a->stack || !a->ns)
 		return;
-	t->stacked_ns += a->ns * a->scale;
-	t->stacked_count += a->scale;
-	vec_push(&t->stacked, (struct stacked){ a->woken_ns, a->waker, stack_below(r, a->type, a->stack), a->ns * a->scale, a->scale });
+	t->stacked_ns += a->ns * scale;
+	t->stacked_count += scale;
+	vec_push(&t->stacked, (struct stacked){ a->woken_ns, a->waker, stack_below(r, a->type, a->stack), a->ns * scale, scale });
 }
 
 void taskrows_wake(struct taskrows *r, const struct profile_taskwake *wake)

@@ -194,4 +194,5 @@ void tasktarget_leave(struct tasktarget *t)
 	vec_done(&t->types);
 	map_done(&t->stacks);
 	map_done(&t->threads);
+	map_done(&t->tids);
 }

@@ -36,6 +36,7 @@ struct tasktarget {
 	VEC(uint32_t) types;         /* of taskstate, by the implant's number of a vtable */
 	struct map stacks;           /* ticket -> the profile's stack, until the event is read */
 	struct map threads;          /* tid -> the profile's thread, within one look */
+	struct map tids;             /* threads that it has had */
 	uint64_t mappings;           /* a sum of those that it had at the last look */
 	unsigned tries;              /* to enter it that are left: its program may be starting */
 	bool warned;                 /* that it, or a library that was loaded later, cannot be hooked */

@@ -1,6 +1,7 @@
 /* The life of tasks from made-up events: what they awaited, when they were in a queue, and the rows that come of it. */
 #include "test.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -334,6 +335,23 @@ static void awaits_add_up_to_what_was_awaited(void **state)
 	done(&w);
 }
 
+/* What a stack stands for comes of figures that the target can write. */
+static void odd_weights_do_no_harm(void **state)
+{
+	static const double odd[] = { 0, -1, INFINITY, -INFINITY, NAN, 1e300, 1 };
+	struct world w = make();
+
+	for (uint64_t i = 0; i < ARRAY_LEN(odd); i++) {
+		poll(&w, w.flush, 1, WORKER_1, 10 * i * MS, (10 * i + 1) * MS);
+		wake(&w, w.flush, 1, WORKER_2, (10 * i + 5) * MS, 0, w.stack, odd[i]);
+	}
+	poll(&w, w.flush, 1, WORKER_1, 80 * MS, 81 * MS);
+	taskstate_finish(w.t, 81 * MS);
+	assert_int_equal(sampled(&w, "await", "task flush;main;send", NULL), ARRAY_LEN(odd) * 4 * MS);
+	assert_closed(&w, "flush");
+	done(&w);
+}
+
 static void the_longest_are_kept_one_by_one(void **state)
 {
 	struct world w = make();
@@ -510,6 +528,7 @@ int main(void)
 		cmocka_unit_test(a_waker_may_be_in_its_first_poll),
 		cmocka_unit_test(a_long_poll_is_marked_and_blamed),
 		cmocka_unit_test(awaits_add_up_to_what_was_awaited),
+		cmocka_unit_test(odd_weights_do_no_harm),
 		cmocka_unit_test(the_longest_are_kept_one_by_one),
 		cmocka_unit_test(lost_polls_do_not_shift_the_rest),
 		cmocka_unit_test(tasks_of_two_processes_are_told_apart),
