@@ -33,6 +33,7 @@ struct type {
 	bool blocking;
 	/* Awaits that ended and are in no sample yet, exactly; and the wakes with a stack that share them. */
 	uint64_t await_ns, awaits;
+	uint64_t await_owed; /* time in samples that was not awaited after all */
 	double stacked_ns, stacked_count;
 	VEC(struct stacked) stacked;
 	uint32_t thread; /* of the last wake or poll */
@@ -249,7 +250,7 @@ void taskrows_queue(struct taskrows *r, uint32_t type, uint32_t thread, uint64_t
 		sum(r, EVENT_QUEUE, thread, stack, ns);
 }
 
-void taskrows_poll(struct taskrows *r, uint32_t type, uint32_t thread, uint64_t begin_ns, uint64_t ns)
+void taskrows_poll(struct taskrows *r, uint32_t type, uint32_t thread, uint64_t begin_ns, uint64_t ns, uint64_t own_ns)
 {
 	struct thread *t = thread_of(r, thread);
 	struct type *x = &r->types.v[type];
@@ -260,9 +261,9 @@ void taskrows_poll(struct taskrows *r, uint32_t type, uint32_t thread, uint64_t 
 	taskseries_poll(&r->series, thread, begin_ns, begin_ns + ns, x->blocking);
 	enter_slot(r, begin_ns + ns);
 	if (ns >= LONG_NS)
-		add_sample(r, EVENT_POLL, thread, x->stack, begin_ns, ns, 1);
+		add_sample(r, EVENT_POLL, thread, x->stack, begin_ns, own_ns, 1);
 	else
-		sum(r, EVENT_POLL, thread, x->stack, ns);
+		sum(r, EVENT_POLL, thread, x->stack, own_ns);
 	if (ns >= r->long_poll_ns && !x->blocking)
 		vec_push(&r->marks, (struct profile_mark){ .start_ns = begin_ns, .end_ns = begin_ns + ns, .name = x->name,
 							   .kind = r->long_poll, .thread = thread });
@@ -304,7 +305,8 @@ void taskrows_await(struct taskrows *r, const struct taskrows_await *a)
 	double scale = a->scale >= 1 && a->scale <= MOST_SCALE ? a->scale : 1;
 
 	count_in(r, HISTOGRAM_AWAIT, a->ns);
-	t->await_ns += a->ns;
+	t->await_ns += a->ns - MIN(t->await_owed, a->ns);
+	t->await_owed -= MIN(t->await_owed, a->ns);
 	t->awaits++;
 	t->thread = a->waker;
 	if (!a->stack || !a->ns)
@@ -312,6 +314,15 @@ void taskrows_await(struct taskrows *r, const struct taskrows_await *a)
 	t->stacked_ns += a->ns * scale;
 	t->stacked_count += scale;
 	vec_push(&t->stacked, (struct stacked){ a->woken_ns, a->waker, stack_below(r, a->type, a->stack), a->ns * scale, scale });
+}
+
+void taskrows_await_less(struct taskrows *r, uint32_t type, uint64_t ns)
+{
+	struct type *t = &r->types.v[type];
+	uint64_t now = MIN(t->await_ns, ns);
+
+	t->await_ns -= now;
+	t->await_owed += ns - now;
 }
 
 void taskrows_wake(struct taskrows *r, const struct profile_taskwake *wake)

@@ -41,7 +41,10 @@ bool taskrows_blocking(const struct taskrows *r, uint32_t type);
 /* In the order in which they were over; of one task first the await, then the queue, then the poll. */
 void taskrows_await(struct taskrows *r, const struct taskrows_await *a);
 void taskrows_queue(struct taskrows *r, uint32_t type, uint32_t thread, uint64_t begin_ns, uint64_t ns);
-void taskrows_poll(struct taskrows *r, uint32_t type, uint32_t thread, uint64_t begin_ns, uint64_t ns);
+/* own_ns: without the time in which the task was polled elsewhere already. */
+void taskrows_poll(struct taskrows *r, uint32_t type, uint32_t thread, uint64_t begin_ns, uint64_t ns, uint64_t own_ns);
+/* Some of what was told as awaited was not. */
+void taskrows_await_less(struct taskrows *r, uint32_t type, uint64_t ns);
 void taskrows_spawn(struct taskrows *r, uint32_t type, uint32_t thread, uint64_t time_ns, uint32_t stack);
 /* An await of TASKROWS_LEAST_NS or more, after its queue: kept if it is among the longest of these 10 ms. */
 void taskrows_wake(struct taskrows *r, const struct profile_taskwake *wake);

@@ -38,6 +38,8 @@ struct task {
 	uint64_t since_ns;  /* end of its last poll, or birth */
 	struct wake wakes[2]; /* that no poll has followed yet: two where the first poll after one is not over */
 	unsigned wake_count;
+	/* The last poll that was told, and the time before it since the one before, as it was taken to be. */
+	uint64_t last_ns, gap_from, gap_wake, gap_to; /* its begin; awaiting up to the wake (0: none), in the queue from there on */
 	bool used;
 	bool gone;          /* since since_ns, or the wake: only its last poll may still come */
 	uint64_t gone_ns;
@@ -55,6 +57,7 @@ struct total {
 	VEC(struct spawn) spawns; /* that no first poll has followed yet, by time */
 	uint64_t open_ns, open;     /* awaits that had not ended */
 	uint64_t queued_ns, queued; /* times in a queue that no poll ended */
+	uint64_t queue_owed;        /* time in samples of taskqueue that turned out to be a poll's */
 };
 
 struct process {
@@ -191,10 +194,12 @@ static void keep_await(struct taskstate *t, const struct task *x, const struct w
 
 static void end_queue(struct taskstate *t, const struct task *x, uint32_t thread, uint64_t from, uint64_t to)
 {
-	uint64_t ns = between(from, to);
+	struct total *total = &t->types.v[x->type];
+	uint64_t ns = between(from, to), owed = MIN(total->queue_owed, ns);
 
-	t->types.v[x->type].queue_ns += ns;
-	taskrows_queue(t->rows, x->type, thread, from, ns);
+	total->queue_ns += ns;
+	total->queue_owed -= owed;
+	taskrows_queue(t->rows, x->type, thread, from + owed, ns - owed);
 }
 
 /* No poll ended its time in a queue. */
@@ -269,22 +274,49 @@ static void begin_life(struct taskstate *t, struct task *x, uint64_t poll_ns)
 
 /* --- events --- */
 
-static void take_poll(struct taskstate *t, struct task *x, const struct taskstate_event *e)
+static void count_poll(struct taskstate *t, const struct task *x, const struct taskstate_event *e, uint64_t own_ns)
 {
 	struct total *total = &t->types.v[x->type];
+
+	total->polls++;
+	total->poll_ns += own_ns;
+	total->poll_max_ns = MAX(total->poll_max_ns, e->duration_ns);
+	taskrows_poll(t->rows, x->type, e->thread, e->time_ns, e->duration_ns, own_ns);
+}
+
+/* A poll that was over after the one that followed it: some of the time before that one was its. */
+static void take_late_poll(struct taskstate *t, struct task *x, const struct taskstate_event *e)
+{
+	struct total *total = &t->types.v[x->type];
+	uint64_t from = MAX(e->time_ns, x->gap_from), to = MIN(e->time_ns + e->duration_ns, x->gap_to);
+	uint64_t own_ns = between(from, to), awaited = x->gap_wake ? MIN(between(from, x->gap_wake), own_ns) : 0;
+
+	total->await_ns -= awaited;
+	total->queue_ns -= own_ns - awaited;
+	total->queue_owed += own_ns - awaited;
+	taskrows_await_less(t->rows, x->type, awaited);
+	count_poll(t, x, e, own_ns);
+	x->gap_to = MIN(x->gap_to, from);
+	x->asked_ns = 0;
+}
+
+static void take_poll(struct taskstate *t, struct task *x, const struct taskstate_event *e)
+{
 	uint64_t begin = e->time_ns, end = begin + e->duration_ns;
 	bool woken;
 
-	/* Two before one poll: a poll between them was lost. */
-	if (x->wake_count == 2 && x->wakes[1].time_ns <= begin) {
-		x->wakes[0] = x->wakes[1];
-		x->wake_count = 1;
+	if (x->past == PAST_POLLED && begin < x->last_ns) {
+		take_late_poll(t, x, e);
+		return;
 	}
 	woken = x->wake_count && x->wakes[0].time_ns <= begin;
 	/* A wake that came before its first poll was over is no sign of an earlier life. */
 	if (x->past == PAST_NONE || (x->past == PAST_WOKEN && !woken))
 		begin_life(t, x, begin);
 	x->past = PAST_POLLED;
+	x->gap_from = x->since_ns;
+	x->gap_to = x->last_ns = begin;
+	x->gap_wake = woken ? MAX(x->wakes[0].time_ns, x->since_ns) : 0;
 	if (woken) {
 		const struct wake *w = &x->wakes[0];
 		uint64_t queued = MAX(w->time_ns, x->since_ns);
@@ -294,13 +326,13 @@ static void take_poll(struct taskstate *t, struct task *x, const struct taskstat
 		keep_await(t, x, w, e->thread, between(queued, begin));
 		x->wakes[0] = x->wakes[1];
 		x->wake_count--;
+		/* Two before one poll: the poll between them comes later, or was lost. */
+		if (x->wake_count && x->wakes[0].time_ns <= begin)
+			x->wake_count = 0;
 	} else {
 		end_queue(t, x, e->thread, x->since_ns, begin);
 	}
-	total->polls++;
-	total->poll_ns += between(MAX(begin, x->since_ns), end);
-	total->poll_max_ns = MAX(total->poll_max_ns, e->duration_ns);
-	taskrows_poll(t->rows, x->type, e->thread, begin, e->duration_ns);
+	count_poll(t, x, e, between(MAX(begin, x->since_ns), end));
 	x->since_ns = MAX(x->since_ns, end);
 	x->asked_ns = 0;
 }

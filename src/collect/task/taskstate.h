@@ -8,8 +8,9 @@
  *	                   ▲                                   │
  *	                   └──────────────queue────────────────┘ woken while it was polled: no wake is seen
  *
- * Events come in the order in which they were over, polls by their ends. A wake may so come before the poll that it
- * follows: tokio lets go of a task shortly before poll() returns.
+ * Events come in the order in which they were over, polls by their ends. tokio lets go of a task before poll() returns, and may
+ * then wake a thread for it, which takes its time: the next wake, and even the next poll, may come before the poll that they
+ * follow. The task's time in that one ends where the next one begins.
  *
  * What tells a finished task from one that awaits is not in the events: taskstate_ask() names tasks that have been silent for
  * a while, and the caller says what became of them. A task that was there before the recording is known from its first
