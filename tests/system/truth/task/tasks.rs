@@ -214,23 +214,25 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-#[inline(always)]
-fn spin_us(us: u64) {
-    let start = Instant::now();
-    while start.elapsed() < Duration::from_micros(us) {
-        std::hint::spin_loop();
-    }
+// Not a function, which would be the innermost one of the program on each stack.
+macro_rules! spin_us {
+    ($us:expr) => {
+        let until = Instant::now() + Duration::from_micros($us);
+        while Instant::now() < until {
+            std::hint::spin_loop();
+        }
+    };
 }
 
 #[inline(never)]
 fn hog_the_worker(us: u64) {
-    spin_us(us);
+    spin_us!(us);
     std::hint::black_box(us);
 }
 
 #[inline(never)]
 fn digest(us: u64) {
-    spin_us(us);
+    spin_us!(us);
     std::hint::black_box(us + 1);
 }
 
@@ -244,14 +246,14 @@ task!(PRODUCER producer(rounds: u64, to: mpsc::Sender<u64>) {
     for i in 0..rounds {
         sleep(ms(6)).await;
         let _ = to.send(i).await;
-        spin_us(50);
+        spin_us!(50);
     }
 });
 
 task!(CONSUMER consumer(from: mpsc::Receiver<u64>) {
     let mut from = from;
     while from.recv().await.is_some() {
-        spin_us(200);
+        spin_us!(200);
     }
 });
 
@@ -290,7 +292,7 @@ impl Future for Again {
 task!(YIELDER yielder(rounds: u64) {
     for _ in 0..rounds {
         for _ in 0..10 {
-            spin_us(5);
+            spin_us!(5);
             Again(false).await;
             tokio::task::yield_now().await;
         }
@@ -300,7 +302,7 @@ task!(YIELDER yielder(rounds: u64) {
 
 task!(JOINED joined() {
     sleep(ms(8)).await;
-    spin_us(100);
+    spin_us!(100);
 });
 
 task!(JOINER joiner(rounds: u64) {
@@ -313,7 +315,7 @@ task!(SERVER server(listener: TcpListener) {
     let (mut peer, _) = listener.accept().await.unwrap();
     let mut byte = [0u8; 1];
     while peer.read(&mut byte).await.unwrap_or(0) == 1 {
-        spin_us(30);
+        spin_us!(30);
         peer.write_all(&byte).await.unwrap();
     }
 });
@@ -346,7 +348,7 @@ task!(BLOCKER blocker(rounds: u64) {
 task!(STARVED starved(bell: Arc<Notify>, over: Arc<AtomicBool>) {
     while !over.load(SeqCst) {
         bell.notified().await;
-        spin_us(20);
+        spin_us!(20);
     }
 });
 
@@ -362,7 +364,7 @@ task!(LOCAL_PING local_ping(rounds: u64, to: mpsc::Sender<u64>, from: mpsc::Rece
 task!(LOCAL_PONG local_pong(to: mpsc::Sender<u64>, from: mpsc::Receiver<u64>) {
     let mut from = from;
     while let Some(i) = from.recv().await {
-        spin_us(100);
+        spin_us!(100);
         let _ = to.send(i).await;
     }
 });
