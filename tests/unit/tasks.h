@@ -10,8 +10,8 @@
  *	node::tick         1                  10     1 ms     9 ms    990 ms   a timer 900 ms; 90 ms not ended
  *
  * exec runs on worker 1 and the others on worker 2. Each of the five polls of flush takes 20 ms, from 110 + 200 i ms on:
- * 5 ms on the CPU in node::db::encode, then 15 ms in fdatasync below node::db::commit; meanwhile ten tasks of rpc lie in the
- * queue for 40 ms together, and two ticks for 1.8 ms.
+ * 5 ms on the CPU in node::db::encode, then 15 ms in fdatasync below node::db::commit; meanwhile tasks of rpc lie in the
+ * queue ten times for 4 ms, and a tick for 1.8 ms.
  *
  * A block lasts from 305 to 340 ms. Task 1 of rpc awaited a message of task 3 from 305 to 335 ms and was polled from 336 ms
  * on; task 3 awaited the read (task 8) from 298 to 330 ms and was polled from 331 ms on; the read waited for the disk from
@@ -157,8 +157,9 @@ static inline void made_samples(struct made_tasks *m)
 		uint64_t end = (130 + 200 * i) * MS;
 
 		made_add(m, m->poll, m->worker2, m->type[TASKS_FLUSH], end - 20 * MS, 20 * MS, 1);
-		made_add(m, m->queue, m->worker2, behind_flush, end, 40 * MS, 10);
-		made_add(m, m->queue, m->worker2, ticks, end, 18 * MS / 10, 2);
+		for (unsigned k = 0; k < 10; k++)
+			made_add(m, m->queue, m->worker2, behind_flush, end + k * MS / 100, 4 * MS, 1);
+		made_add(m, m->queue, m->worker2, ticks, end, 18 * MS / 10, 1);
 	}
 	made_add(m, m->poll, m->pool, m->type[TASKS_READ], 300 * MS, 30 * MS, 1);
 	for (unsigned i = 0; i < 10; i++)

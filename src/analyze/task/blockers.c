@@ -5,6 +5,7 @@
 
 #include "analyze/select.h"
 #include "analyze/task/tasks.h"
+#include "analyze/task/tasktype.h"
 #include "analyze/task/taskwakers.h"
 #include "analyze/tree/ownfunction.h"
 #include "base/map.h"
@@ -13,8 +14,8 @@
 #include "profile/profile.h"
 
 enum {
-	SLOT_NS = 10000000, /* times in the queue are summed by this, */
-	LONG_NS = 1000000,  /* but for those from here on, which have their own time: when they ended */
+	SLOT_NS = 10000000, /* short waits are summed by this */
+	LONG_NS = 1000000,  /* times in the queue from here on are kept one by one */
 };
 
 /* A function with what it did in a poll. */
@@ -33,6 +34,8 @@ struct maker {
 	enum role *roles;      /* by event */
 	size_t *first;         /* by thread, into polls, which are by thread and time; one more ends the last */
 	uint64_t *sampled;     /* by poll: CPU time by samples */
+	struct tasktypes units; /* of stacks */
+	uint32_t *of_unit;     /* by unit: its type, TASKS_NONE = not known */
 	VEC(struct site) sites;
 	struct map site_index; /* poll, cause and function */
 };
@@ -98,27 +101,49 @@ static void add_site(struct maker *m, uint32_t poll, enum cause cause, uint32_t 
 	}
 }
 
+/* Sums of short waits are spread over their 10 ms. */
+static bool is_sum(const struct maker *m, const struct profile_sample *s, enum role role)
+{
+	return role != ROLE_CPU && s->count > 1 && !profile_summed_of(m->p, s);
+}
+
+/* Is a stack that of the runtime itself, or of another type of task? Then it is from before or after the poll, or was drawn
+ * from those of other waits. */
+static bool is_other(const struct maker *m, uint32_t type, uint32_t stack)
+{
+	uint32_t unit = tasktypes_of(&m->units, stack);
+
+	return m->units.list.v[unit].kind == TASKTYPE_RUNTIME || (m->of_unit[unit] != TASKS_NONE && m->of_unit[unit] != type);
+}
+
 static void add_sample(struct maker *m, size_t i, enum role role)
 {
 	const struct profile_sample *s = &m->p->samples.v[i];
 	enum cause cause = role == ROLE_CPU ? CAUSE_CPU : m->o->causes ? causes_of(m->o->causes, s) : CAUSE_UNKNOWN;
+	const struct profile_summed slot = { s->time_ns, s->time_ns + SLOT_NS };
+	bool sum = is_sum(m, s, role);
 	uint64_t begin, end;
 
 	select_span(m->p, i, role, &begin, &end);
+	end = sum ? slot.end_ns : end;
 	for (size_t k = first_after(m, s->thread, begin); k < m->first[s->thread + 1]; k++) {
 		struct blockers_poll *poll = &m->b->polls.v[k];
 		uint64_t length = poll->end_ns - poll->start_ns, used = 0, ns;
+		bool other = is_other(m, poll->type, s->stack);
 
 		if (poll->start_ns > end || (poll->start_ns == end && begin < end))
 			return;
-		ns = select_value(m->p, i, role, poll->start_ns, poll->end_ns);
+		if (sum && other)
+			continue;
+		ns = sum ? select_part(s->value, &slot, poll->start_ns, poll->end_ns) :
+			   select_value(m->p, i, role, poll->start_ns, poll->end_ns);
 		for (int c = 0; c < CAUSE_COUNT; c++)
 			used += poll->ns[c];
 		if (role == ROLE_CPU)
 			m->sampled[k] += ns;
-		else /* sums of short waits are at the beginning of their 10 ms, and may be too large at a border */
+		else
 			poll->ns[cause] += ns = MIN(ns, length - used);
-		if (ns)
+		if (ns && !other)
 			add_site(m, k, cause, s->stack, ns);
 	}
 }
@@ -137,29 +162,51 @@ static void settle(struct maker *m)
 	}
 }
 
-/* The site with most time of each poll. CPU samples are few: they are weighed as parts of the CPU time. */
+static bool is_without_cpu(enum cause cause)
+{
+	return cause == CAUSE_QUEUE || cause == CAUSE_QUOTA;
+}
+
+/* The part of a poll in which its thread ran or waited: the rest is other threads' fault. */
+static uint64_t own_ns(const struct blockers_poll *x)
+{
+	return x->end_ns - x->start_ns - x->ns[CAUSE_QUEUE] - x->ns[CAUSE_QUOTA];
+}
+
+/* The site with most time of each poll. CPU samples are few: they are weighed as parts of the CPU time. A thread that lost
+ * its CPU was computing, too: that place will do where there is no other one. */
 static void choose_sites(struct maker *m)
 {
 	_cleanup_free_ uint64_t *most = mem_alloc((m->b->polls.n + 1) * sizeof(*most));
+	_cleanup_free_ bool *found = mem_alloc((m->b->polls.n + 1) * sizeof(*found));
 
 	for (size_t i = 0; i < m->sites.n; i++) {
 		const struct site *s = &m->sites.v[i];
 		struct blockers_poll *poll = &m->b->polls.v[s->poll];
+		bool guess = is_without_cpu(s->cause);
 		uint64_t ns = s->ns;
 
 		if (s->cause == CAUSE_CPU && m->sampled[s->poll])
 			ns = (double)poll->ns[CAUSE_CPU] * s->ns / m->sampled[s->poll];
-		if (ns <= most[s->poll])
+		if (guess ? found[s->poll] || ns <= most[s->poll] : found[s->poll] && ns <= most[s->poll])
 			continue;
+		found[s->poll] |= !guess;
 		most[s->poll] = ns;
-		poll->cause = s->cause;
+		poll->cause = guess ? CAUSE_CPU : s->cause;
 		poll->stack = s->stack;
 		poll->function = s->ident == OWNFUNCTION_NONE ? "" : m->b->idents.list.v[s->ident].name;
 	}
-	/* More of it may be time without a sample: on the CPU between two ticks. */
-	for (size_t i = 0; i < m->b->polls.n; i++)
-		if (!most[i])
-			m->b->polls.v[i].cause = m->b->waits ? CAUSE_CPU : CAUSE_UNKNOWN;
+	for (size_t i = 0; i < m->b->polls.n; i++) {
+		struct blockers_poll *poll = &m->b->polls.v[i];
+
+		if (!poll->stack) /* between two ticks of the clock */
+			poll->cause = m->b->waits ? CAUSE_CPU : CAUSE_UNKNOWN;
+		if (own_ns(poll) < m->b->least_ns && own_ns(poll) * 2 < poll->end_ns - poll->start_ns) {
+			poll->cause = CAUSE_QUEUE;
+			poll->function = "";
+			poll->stack = 0;
+		}
+	}
 }
 
 /* --- rows --- */
@@ -192,7 +239,6 @@ static void make_rows(struct maker *m)
 		r->count++;
 		r->ns += ns;
 		b->ns += ns;
-		b->least_ns = b->least_ns ? MIN(b->least_ns, ns) : ns;
 		for (int c = 0; c < CAUSE_COUNT; c++)
 			r->by_cause[c] += x->ns[c];
 		if (ns <= r->longest_ns)
@@ -237,33 +283,30 @@ static void add_victim(struct blockers_row *r, uint32_t type, uint64_t ns, uint6
 	r->queued_ns += ns;
 }
 
-/*
- * A task that lay in the queue behind a poll of another one was polled after it, on the same thread: of the long polls of
- * that type and thread it is the last that had ended then. Short times in the queue are sums of 10 ms, so it may have ended
- * within these.
- */
-static void add_queued(struct maker *m, const struct profile_sample *s, uint32_t victim, uint32_t behind, uint64_t ns)
+/* A task that lay in the queue behind a poll of another one was polled after it, on the same thread: of the long polls of
+ * that type and thread it is the last that had ended then. */
+static void add_queued(struct maker *m, const struct profile_sample *s, uint32_t victim, uint32_t behind)
 {
-	uint64_t count = s->count ? s->count : 1, slack = count == 1 && ns >= LONG_NS ? 0 : SLOT_NS;
 	size_t from = m->first[s->thread];
-	size_t k = vec_search(i, from, m->first[s->thread + 1], m->b->polls.v[i].end_ns <= s->time_ns + slack);
+	size_t k = vec_search(i, from, m->first[s->thread + 1], m->b->polls.v[i].end_ns <= s->time_ns);
 
 	while (k-- > from) {
 		struct blockers_poll *x = &m->b->polls.v[k];
 
-		if (x->end_ns + MAX(ns, slack) < s->time_ns)
+		if (x->end_ns + s->value <= s->time_ns)
 			return;
 		if (x->type != behind)
 			continue;
-		x->queued += count;
-		x->queued_ns += ns;
-		add_victim(&m->b->rows.v[x->row], victim, ns, count);
-		m->b->queued += count;
-		m->b->queued_ns += ns;
+		x->queued++;
+		x->queued_ns += s->value;
+		add_victim(&m->b->rows.v[x->row], victim, s->value, 1);
+		m->b->queued++;
+		m->b->queued_ns += s->value;
 		return;
 	}
 }
 
+/* Short times in the queue are sums, of which nobody knows which poll they were behind. */
 static void find_victims(struct maker *m)
 {
 	const struct profile *p = m->p;
@@ -274,13 +317,13 @@ static void find_victims(struct maker *m)
 		uint32_t parent = p->stacks.v[s->stack].parent;
 		const char *victim, *behind;
 
-		if (s->event != queue || !parent || m->first[s->thread] == m->first[s->thread + 1] ||
+		if (s->event != queue || !parent || s->count > 1 || s->value < LONG_NS || m->first[s->thread] == m->first[s->thread + 1] ||
 		    s->time_ns < m->o->from_ns || (m->o->to_ns && s->time_ns >= m->o->to_ns))
 			continue;
 		victim = tasks_frame_type(p, taskwakers_root(p, s->stack));
 		behind = tasks_frame_type(p, p->stacks.v[s->stack].frame);
 		if (victim && behind)
-			add_queued(m, s, tasks_find(m->t, victim), tasks_find(m->t, behind), s->value);
+			add_queued(m, s, tasks_find(m->t, victim), tasks_find(m->t, behind));
 	}
 }
 
@@ -326,6 +369,24 @@ static void sort_all(struct blockers *b)
 		b->rows.v[b->polls.v[i].row].longest = i;
 }
 
+static void find_units(struct maker *m)
+{
+	tasktypes_init(&m->units, m->p);
+	m->of_unit = mem_alloc((m->units.list.n + 1) * sizeof(*m->of_unit));
+	for (size_t i = 0; i < m->units.list.n; i++)
+		m->of_unit[i] = m->units.list.v[i].kind == TASKTYPE_TASK ? tasks_find(m->t, m->units.list.v[i].name) : TASKS_NONE;
+}
+
+static void find_least(struct blockers *b, const struct profile *p)
+{
+	b->least_ns = profile_counter(p, KEY_TASK_LONG_POLL_NS);
+	for (size_t i = 0; i < b->polls.n && !profile_counter(p, KEY_TASK_LONG_POLL_NS); i++) {
+		uint64_t ns = b->polls.v[i].end_ns - b->polls.v[i].start_ns;
+
+		b->least_ns = i ? MIN(b->least_ns, ns) : ns;
+	}
+}
+
 static void read_samples(struct maker *m)
 {
 	const struct profile *p = m->p;
@@ -355,19 +416,21 @@ void blockers_make(struct blockers *b, const struct profile *p, const struct sel
 		return;
 	find_polls(&m, picked);
 	if (b->polls.n) {
+		find_units(&m);
+		find_least(b, p);
 		read_samples(&m);
 		settle(&m);
 		choose_sites(&m);
 		make_rows(&m);
-		if (profile_counter(p, KEY_TASK_LONG_POLL_NS))
-			b->least_ns = profile_counter(p, KEY_TASK_LONG_POLL_NS);
 		find_victims(&m);
 		describe_rows(&m);
 		sort_all(b);
+		tasktypes_done(&m.units);
 	}
 	free(m.first);
 	free(m.roles);
 	free(m.sampled);
+	free(m.of_unit);
 	vec_done(&m.sites);
 	map_done(&m.site_index);
 }

@@ -4,7 +4,8 @@
  *
  * A long poll is a mark of the collector. What its thread did within it is known by the samples of the thread: waits and
  * the run queue as recorded, the rest is CPU time (by its samples where waits were not recorded, and the rest unknown).
- * Polls are grouped by their type, the function with most of the time, and what that time was.
+ * Polls are grouped by their type, the function with most of the time, and what that time was. A poll that is long only
+ * because its thread had no CPU has no place of its own: those of a type are one row, whose cause is the run queue.
  *
  *	struct blockers b;
  *	blockers_make(&b, p, &options, &tasks);
@@ -30,11 +31,11 @@ struct blockers_poll {
 	uint32_t thread;
 	uint64_t start_ns, end_ns;
 	uint64_t ns[CAUSE_COUNT]; /* sum to its length */
-	const char *function;     /* with most of it; "" = no sample */
-	enum cause cause;         /* of most of it */
+	const char *function;     /* with most of it; "" = no sample, or no CPU */
+	enum cause cause;         /* of most of it, but for the run queue: CAUSE_QUEUE where it is hardly anything else */
 	uint32_t stack;           /* with most of it, 0 = none */
 	uint32_t row;
-	uint64_t queued, queued_ns; /* tasks in the queue of its worker meanwhile */
+	uint64_t queued, queued_ns; /* tasks that lay in the queue of its worker for 1 ms or more */
 };
 
 /* Tasks of a type that lay in the queue meanwhile. */

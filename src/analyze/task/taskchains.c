@@ -34,6 +34,7 @@ struct maker {
 	struct map index;   /* string of a chain to chain */
 	struct strtab keys;
 	bool waits;         /* were recorded */
+	uint8_t *workers;   /* by thread: it polls tasks */
 };
 
 /* --- rows and waits in order --- */
@@ -150,12 +151,13 @@ static bool follow(struct maker *m, const struct profile_taskwake *w, struct tas
 	*c = (struct taskchain){ .end_type = TASKS_NONE, .end_thread = PROFILE_NONE, .end_function = "", .ns = w->await_ns,
 				 .count = 1, .longest_ns = w->await_ns };
 	for (;;) {
-		const struct waker *by = waker_of(m, w->waker_stack);
+		struct waker by = *waker_of(m, w->waker_stack);
 		const struct profile_taskwake *next;
 
-		c->links[c->link_count++] = (struct taskchains_link){ tasks_find(m->t, profile_str(m->p, w->type)), by->kind,
-								      by->function };
-		if (by->kind == WAKEKIND_TIMER || by->kind == WAKEKIND_IO || by->kind == WAKEKIND_SIGNAL)
+		if (by.kind == WAKEKIND_NO_STACK && !w->waker_task && w->waker < m->p->threads.n && m->workers[w->waker])
+			by.kind = WAKEKIND_DRIVER;
+		c->links[c->link_count++] = (struct taskchains_link){ tasks_find(m->t, profile_str(m->p, w->type)), by.kind, by.function };
+		if (by.kind == WAKEKIND_TIMER || by.kind == WAKEKIND_IO || by.kind == WAKEKIND_SIGNAL || by.kind == WAKEKIND_DRIVER)
 			return c->link_count > 1;
 		next = w->waker_task ? last_await(m, w->waker_task, from, to) : NULL;
 		if (!next || c->link_count == TASKCHAINS_LINKS)
@@ -217,6 +219,9 @@ void taskchains_make(struct taskchains *c, const struct profile *p, const struct
 	if (!p->taskwakes.n || select_threads(p, o, &picked, NULL))
 		return;
 	strtab_init(&m.keys);
+	m.workers = mem_alloc(p->threads.n + 1);
+	for (size_t i = 0; i < p->taskwakes.n; i++)
+		m.workers[p->taskwakes.v[i].thread] = 1;
 	sort_rows(&m);
 	find_offs(&m);
 	for (size_t i = 0; i < p->taskwakes.n; i++) {
@@ -227,6 +232,7 @@ void taskchains_make(struct taskchains *c, const struct profile *p, const struct
 	}
 	vec_sort(&c->list, compare_chains);
 	strtab_done(&m.keys);
+	free(m.workers);
 	vec_done(&m.rows);
 	vec_done(&m.offs);
 	vec_done(&m.wakers);

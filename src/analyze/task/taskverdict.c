@@ -15,6 +15,7 @@ enum {
 	QUEUED_PERCENT = 10,  /* and of all of its time */
 	AWAITED_PERCENT = 30, /* of a task's time, that it awaited another one */
 	BUSY_PERCENT = 70,    /* of that one's time, that it was polled or queued */
+	TURN_NS = 100000,     /* before a poll: less is no starving */
 };
 
 struct judging {
@@ -32,18 +33,20 @@ static const char *name_of(const struct judging *g, uint32_t type)
 
 /* --- a worker that is blocked --- */
 
-/* The place that cost most: its own time, and that of the tasks which had to wait for it. */
+/* What a place cost: its own time, and that of the tasks which had to wait for it. That a thread had no CPU is not its fault. */
+static uint64_t cost_of(const struct blockers_row *r)
+{
+	return r->cause == CAUSE_QUEUE ? 0 : r->ns - r->by_cause[CAUSE_QUEUE] - r->by_cause[CAUSE_QUOTA] + r->queued_ns;
+}
+
 static const struct blockers_row *worst(const struct judging *g)
 {
 	const struct blockers_row *found = NULL;
 
-	for (size_t i = 0; i < g->b.rows.n; i++) {
-		const struct blockers_row *r = &g->b.rows.v[i];
-
-		if (!found || r->ns + r->queued_ns > found->ns + found->queued_ns)
-			found = r;
-	}
-	return found && (found->ns + found->queued_ns) * 100 >= g->t.duration_ns * BLOCKED_PERCENT ? found : NULL;
+	for (size_t i = 0; i < g->b.rows.n; i++)
+		if (!found || cost_of(&g->b.rows.v[i]) > cost_of(found))
+			found = &g->b.rows.v[i];
+	return found && cost_of(found) && cost_of(found) * 100 >= g->t.duration_ns * BLOCKED_PERCENT ? found : NULL;
 }
 
 /* Adds ": 75 % of it is fdatasync under `f`". */
@@ -55,6 +58,8 @@ static void add_reason(struct buf *b, const struct blockers_row *r)
 		   r->operation ? r->operation : cause_name(r->cause));
 	if (*r->function)
 		buf_printf(b, " under `%s`", r->function);
+	if (r->by_cause[CAUSE_QUEUE] * 100 >= r->ns * QUEUED_PERCENT)
+		buf_printf(b, ", and %.0f %% without a CPU", str_percent(r->by_cause[CAUSE_QUEUE], r->ns));
 }
 
 static void judge_blockers(struct judging *g)
@@ -89,31 +94,61 @@ static void judge_blockers(struct judging *g)
 
 /* --- a task that starves --- */
 
+static bool starves(const struct judging *g, const struct tasks_type *y)
+{
+	return y->queue_ns && y->queue_ns * 100 >= (y->poll_ns + y->queue_ns) * READY_PERCENT &&
+	       y->queue_ns * 100 >= tasks_wall_ns(y) * QUEUED_PERCENT && y->queue_ns * 100 >= g->t.duration_ns * BLOCKED_PERCENT &&
+	       y->queue_ns >= MAX(y->polls, 1) * TURN_NS;
+}
+
+/* Adds ", mostly behind polls of `Y`", and that these had no CPU where it is so. */
+static void add_behind(const struct judging *g, const struct tasks_type *y, struct buf *b)
+{
+	const struct tasks_behind *most = y->behind.n ? &y->behind.v[0] : NULL;
+	const struct tasks_type *other;
+	uint64_t all = 0;
+
+	if (!most || most->type == TASKS_NONE || most->ns * 2 < y->queue_ns)
+		return;
+	other = &g->t.types.v[most->type];
+	for (int c = 0; c < CAUSE_COUNT; c++)
+		all += other->by_cause[c];
+	buf_printf(b, ", mostly behind polls of %s`%s`", other == y ? "other tasks of " : "", other->name);
+	if (other->by_cause[CAUSE_QUEUE] * 100 >= all * READY_PERCENT && all)
+		buf_printf(b, ", which had no CPU for %.0f %% of their time", str_percent(other->by_cause[CAUSE_QUEUE], all));
+}
+
+/* Jobs for blocking calls wait for a thread of their pool, which may have as many as it likes. */
 static void judge_queue(struct judging *g)
 {
 	const struct tasks_type *found = NULL;
 	_cleanup_free_ char *frame = NULL;
 	_cleanup_(buf_done) struct buf behind = { 0 };
+	struct verdict_link link = { .what = "taskqueue", .thread = PROFILE_NONE };
 	char a[32], b[32];
 
 	for (size_t i = 0; i < g->t.types.n; i++) {
 		const struct tasks_type *y = &g->t.types.v[i];
 
-		if (y->queue_ns * 100 >= (y->poll_ns + y->queue_ns) * READY_PERCENT && y->queue_ns &&
-		    y->queue_ns * 100 >= tasks_wall_ns(y) * QUEUED_PERCENT && y->queue_ns * 100 >= g->t.duration_ns * BLOCKED_PERCENT &&
-		    (!found || y->queue_ns > found->queue_ns))
+		if (starves(g, y) && (!found || !!y->blocking < !!found->blocking ||
+				      (!y->blocking == !found->blocking && y->queue_ns > found->queue_ns)))
 			found = y;
 	}
 	if (!found)
 		return;
-	if (found->behind.n && found->behind.v[0].type != TASKS_NONE && found->behind.v[0].ns * 2 >= found->queue_ns)
-		buf_printf(&behind, ", mostly behind polls of `%s`", name_of(g, found->behind.v[0].type));
-	frame = mem_printf(TASKS_PREFIX "%s", found->name);
-	verdict_say(g->v, (struct verdict_link){ .what = "taskqueue", .thread = PROFILE_NONE, .function = frame, .task = (char *)found->name },
-		    "Task `%s` starved: it lay in the runtime's queue for %s, %.0f %% of the time in which it could have run, %s before "
-		    "each poll%s.", found->name, str_duration(a, found->queue_ns),
-		    str_percent(found->queue_ns, found->poll_ns + found->queue_ns),
-		    str_duration(b, found->polls ? found->queue_ns / found->polls : 0), behind.n ? behind.data : "");
+	str_duration(a, found->queue_ns);
+	str_duration(b, found->queue_ns / MAX(found->polls, 1));
+	link.function = frame = mem_printf(TASKS_PREFIX "%s", found->name);
+	link.task = (char *)found->name;
+	if (found->blocking) {
+		verdict_say(g->v, link, "Jobs `%s` waited for a thread of the pool for blocking calls for %s, %s each: the pool is too small "
+			    "(max_blocking_threads), or its jobs take too long.", found->name, a, b);
+		return;
+	}
+	add_behind(g, found, &behind);
+	verdict_say(g->v, link, "Task `%s` starved: it lay in the runtime's queue for %s, %.0f %% of the time in which it could have run, "
+		    "%s before each poll%s.", found->name, a, str_percent(found->queue_ns, found->poll_ns + found->queue_ns), b,
+		    behind.n ? behind.data : "");
 }
 
 /* --- a channel whose other end is busy --- */

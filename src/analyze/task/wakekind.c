@@ -21,6 +21,7 @@ static const struct {
 	[WAKEKIND_LOCK] = { "lock", "an async lock" },
 	[WAKEKIND_NOTIFY] = { "notify", "a notification" },
 	[WAKEKIND_YIELD] = { "yield", "its turn after a yield" },
+	[WAKEKIND_DRIVER] = { "driver", "a timer or I/O" },
 	[WAKEKIND_NOT_ENDED] = { "not-ended", "not ended" },
 	[WAKEKIND_NO_STACK] = { "no-stack", "not known" },
 };

@@ -23,6 +23,7 @@ enum wakekind {
 	WAKEKIND_LOCK,      /* an async mutex, a semaphore */
 	WAKEKIND_NOTIFY,    /* Notify, watch, broadcast, a cancellation */
 	WAKEKIND_YIELD,     /* it had given way to others */
+	WAKEKIND_DRIVER,    /* a timer or I/O: a worker that polled nothing woke it, and no stack was taken */
 	WAKEKIND_NOT_ENDED, /* it awaits still */
 	WAKEKIND_NO_STACK,
 	WAKEKIND_COUNT,

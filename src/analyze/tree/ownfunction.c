@@ -30,7 +30,7 @@ enum { NAMELESS = 2 };
 
 static const char *const modules[] = { "libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", "ld-2",
 				       "libstdc++", "libgcc_s", "libm.so", "librt", "[vdso]",
-				       "memfd:gasflame-heap" };
+				       "memfd:gasflame" };
 
 /* Functions of the C library, also where it is linked into the program: those for files, and others. */
 static const char *const file_calls[] = {

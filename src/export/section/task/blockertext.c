@@ -50,7 +50,7 @@ static void put_victims(const struct export_job *job, const struct tasks *t, con
 	if (!r->queued)
 		return;
 	buf_printf(out, "%*squeued meanwhile: %s %s, %s together: ", BEFORE_NAME, "", str_count(a, r->queued),
-		   r->queued == 1 ? "task" : "tasks", str_duration(b, r->queued_ns));
+		   r->queued == 1 ? "time" : "times", str_duration(b, r->queued_ns));
 	for (size_t i = 0; i < r->victims.n && i < VICTIMS; i++) {
 		buf_puts(out, i ? ", " : "");
 		put_type(job, t, r->victims.v[i].type, out);
@@ -65,8 +65,8 @@ static void put_row(const struct export_job *job, const struct tasks *t, const s
 
 	buf_printf(out, "%s %9s %s  ", str_right(a, str_duration(a, r->ns), 9), str_count(b, r->count),
 		   str_right(c, str_duration(c, r->longest_ns), 9));
-	if (*r->function) {
-		tasktext_name(job, r->function, BEFORE_NAME, out);
+	if (*r->function || r->cause == CAUSE_QUEUE) {
+		tasktext_name(job, *r->function ? r->function : "[its thread had no CPU]", BEFORE_NAME, out);
 		buf_printf(out, "\n%*s", BEFORE_NAME, "");
 	}
 	buf_puts(out, "task ");

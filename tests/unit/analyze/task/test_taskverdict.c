@@ -23,7 +23,7 @@ static void the_verdict_names_them(void **state)
 
 	begin(&a, m.p, (struct select_options){ 0 });
 	l = said(&a.verdict, "A worker of the async runtime was blocked by task `node::db::flush` 5 times, for 100 ms together and up "
-			     "to 20.0 ms: 75 % of that time is fdatasync under `node::db::commit`. Meanwhile tasks lay in the queue 60 "
+			     "to 20.0 ms: 75 % of that time is fdatasync under `node::db::commit`. Meanwhile tasks lay in the queue 55 "
 			     "times, for 209 ms together, most of them `node::rpc::serve`.");
 	assert_string_equal(l->what, "wait");
 	assert_string_equal(l->function, "node::db::commit");
