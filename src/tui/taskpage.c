@@ -30,17 +30,20 @@ void page_fill_tasks(struct table *t, struct model *m, unsigned variant)
 
 	if (!tasks)
 		snprintf(t->empty, sizeof(t->empty), "Tasks were not recorded: -e task does, of programs with tokio.");
-	else if (!tasks->types.n)
+	else
 		snprintf(t->empty, sizeof(t->empty), "No task was polled here.");
 	for (size_t i = 0; tasks && duration > 0 && i < MIN(tasks->types.n, (size_t)MAX_ROWS); i++) {
 		const struct tasks_type *x = &tasks->types.v[i];
-		struct row *r = table_row(t);
+		struct row *r;
 
+		if (!x->polls)
+			continue; /* its tasks only await, or there are none */
+		r = table_row(t);
 		r->value[TASK_POLL_SHARE] = x->poll_ns * 100 / duration;
 		r->value[TASK_POLLS] = x->polls * 1e9 / duration;
-		r->value[TASK_MEAN] = x->polls ? (double)x->poll_ns / x->polls : NAN;
+		r->value[TASK_MEAN] = (double)x->poll_ns / x->polls;
 		r->value[TASK_LONGEST] = x->longest_ns ? x->longest_ns : NAN; /* of a window: only long ones are kept one by one */
-		r->value[TASK_QUEUE] = x->polls ? (double)x->queue_ns / x->polls : NAN;
+		r->value[TASK_QUEUE] = (double)x->queue_ns / x->polls;
 		r->text[TASK_NAME] = x->name;
 		r->kind = x->long_polls ? ROW_HOT : ROW_PLAIN;
 		r->id = page_id(x->name, "task");
