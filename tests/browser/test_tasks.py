@@ -100,3 +100,7 @@ def test_who_wakes_a_task(p):
 	p.b.type("TICK")
 	p.b.settle()
 	equal(p.eval("G.test.tasks().rows"), ["metrics::tick"], "only rows with the word")
+	p.b.type("zzz")
+	p.key("Enter")
+	p.key("ArrowDown")
+	equal(p.eval("G.test.tasks().rows"), [], "no row has that, and keys do nothing")

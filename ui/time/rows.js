@@ -130,7 +130,7 @@ G.rows = (function () {
 	/* How long tasks of a type were polled: a full column is as much as any type has in one. */
 	function task(ctx, row, y, a, state) {
 		const { v } = row, n = v.length, h = row.h - 2, on = !state.task || state.task === row.task;
-		name(ctx, a, G.model.shortName(row.task, Math.floor(a.left / 7)), y, row.h, on);
+		name(ctx, a, row.label, y, row.h, on);
 		ctx.fillStyle = G.colours().panel;
 		ctx.fillRect(a.left, y + 1, a.width, h);
 		ctx.fillStyle = G.colours().accent;

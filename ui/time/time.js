@@ -53,11 +53,12 @@
 		if (state.view !== "tasks" || !tasks)
 			return !events.some(e => e.role !== "other") ? [] : order.filter(i => threads[i].startNs < a.to && threads[i].endNs >= a.from).map(thread => ({ type: "strip", thread, h: STRIP }));
 		a.most = 0;
-		return [...tasks.types].sort((x, y) => y.pollNs - x.pollNs).map(({ name: task }) => {
+		const list = [...tasks.types].sort((x, y) => y.pollNs - x.pollNs), labels = G.model.labels(list.map(t => [t.name, Math.floor(a.left / 7)]));
+		return list.map(({ name: task }, at) => {
 			const ns = G.bins.strip("task " + task, a.from, a.to, n);
 			const v = new Float32Array(n).map((_, i) => ns.subarray(i * k, i * k + k).reduce((sum, x) => sum + x));
 			a.most = v.reduce((m, x) => Math.max(m, x), a.most);
-			return { type: "task", task, v, h: STRIP };
+			return { type: "task", task, label: labels[at], v, h: STRIP };
 		});
 	}
 

@@ -23,7 +23,7 @@
 		const number = (key, title, about, width, more) => ({ key, title, about, width, value: i => of(i)[key],
 			text: i => G.model.format(of(i)[key], /Ns$/.test(key) ? "ns" : "count"), ...more });
 		/* A time as a share of that of all types; each: of what there is so much. */
-		const share = (key, title, about, each) => number(key, title, about, 84, { bar: i => of(i)[key] / sum(key),
+		const share = (key, title, about, each) => number(key, title, about, 92, { bar: i => of(i)[key] / sum(key),
 			tip: i => percent(of(i)[key] / sum(key)) + " of " + time(sum(key)) + " of all tasks; " + time(of(i)[key] / (of(i)[each] || 1)) +
 				" a " + (each === "polls" ? "poll" : "task") + " on average" });
 		return [number("seen", "tasks", "how many were seen", 60, { extra: true }),
@@ -31,7 +31,8 @@
 			number("polls", "polls", "how often the runtime polled them", 72, { extra: true, tip: i => percent(of(i).polls / sum("polls")) + " of " + plural(sum("polls"), "poll") }),
 			number("meanNs", "mean poll", "how long a poll took, on average", 92, { extra: true }),
 			number("longestNs", "longest", "the longest poll: for so long its worker polled nothing else", 84, { className: i => of(i).longPolls ? "slow" : "" }),
-			share("pollNs", "polling", "", "polls"), share("queueNs", "queue", "", "polls"), { ...share("awaitNs", "awaiting", "", "seen"), extra: true },
+			share("pollNs", "polling", "time in polls", "polls"), share("queueNs", "queue", "time from being ready to the poll", "polls"),
+			{ ...share("awaitNs", "awaiting", "time until something woke them", "seen"), extra: true },
 			{ key: "name", title: "task", about: "the type of the future that was spawned", left: true, fit: true, className: () => "name",
 				value: i => of(i).name, text: i => of(i).name },
 			{ key: "waker", title: "woken by", about: "who ended most of the time that they awaited", left: true, extra: true, width: 180, value: i => waker(i),
@@ -41,10 +42,10 @@
 	/* Polls that blocked a worker, the longest first. A click shows what its thread did in that time. */
 	function long(t) {
 		const list = G.data.tasks.longPolls.filter(p => of(p.type) === t), cause = key => G.data.causes.find(c => c.key === key).name;
-		const did = p => Object.entries(p.ns).sort((x, y) => y[1] - x[1]).slice(0, 3).map(([key, ns]) => ["\u2002",
+		const did = p => Object.entries(p.ns).sort((x, y) => y[1] - x[1]).slice(0, 3).filter(c => c[1] > (p.endNs - p.startNs) / 100).map(([key, ns]) => ["\u2002",
 			el("i", { class: "swatch", style: "background:" + G.colour.cssOfCause(key) }), cause(key) + " " + percent(ns / (p.endNs - p.startNs))]);
 		const line = p => [el("span", { class: "num" }, time(p.endNs - p.startNs)),
-			el("button", { class: "link", title: "what its thread did in this time", onclick: () => G.chooseMark({ kind: "long poll", ...p }) },
+			el("button", { class: "link num", title: "what its thread did in this time", onclick: () => G.chooseMark({ kind: "long poll", ...p }) },
 				"at " + (p.startNs / 1e9).toFixed(3) + " s"),
 			el("div", {}, p.function && code(p.function, 60), did(p), p.queued > 0 && el("span", { class: "dim", title: "tasks in the queue of its worker meanwhile" }, " · " + p.queued + " queued"))];
 		return list.length > 0 && el("div", {}, el("h2", {}, "Long polls", el("em", {}, plural(t.longPolls, "time") + ", a worker was blocked by it")),
@@ -53,11 +54,12 @@
 
 	/* Who ended its awaits: another task, to which a click goes on, a timer, a thread. */
 	function wakers(t) {
-		const all = t.wakers.reduce((n, w) => n + w.ns, 0);
-		const line = (w, i) => [G.share(w.ns, all, time(all) + " of awaits"), el("details", { open: !i && w.stack.length > 0 },
+		const all = t.awaitedNs, share = ns => G.share(ns, all, time(all) + " of awaits");
+		const line = (w, i) => [share(w.ns), el("details", { open: !i && w.stack.length > 0 },
 			el("summary", {}, w.kind && el("b", {}, w.kind + " "), w.type < 0 ? w.thread : toTask(w.type, 60), w.function && [" in ", code(w.function, 50)],
 				el("span", { class: "dim" }, " " + plural(w.count, "await") + " · " + time(w.ns / (w.count || 1)) + " on average")), G.stackList(w.stack))];
-		return el("div", {}, el("h2", {}, "Who ends its awaits", el("em", {}, "what woke it, and from where")), el("div", { class: "facts two" }, t.wakers.map(line)));
+		return el("div", {}, el("h2", {}, "Who ends its awaits", el("em", {}, "what woke it, and from where")), el("div", { class: "facts two" }, t.wakers.map(line),
+			t.notEndedNs > 0 && [share(t.notEndedNs), "not ended yet"]));
 	}
 
 	function describe(state, t) {
@@ -66,7 +68,7 @@
 		page.replaceChildren(el("h1", {}, "task ", code(t.name, 90)), el("p", {}, time(wall) + ": " + ["polling", "queued", "awaiting"].map((word, i) =>
 			percent([t.pollNs, t.queueNs, t.awaitNs][i] / wall) + " " + word).join(", "), ways.map(([what, words]) => [" · ",
 			link(words, "the flame graph", what === "spawn" ? { ...stacksOf(t, what), focus: null, through: "task " + t.name } : stacksOf(t, what))])),
-			t.behind.length ? el("p", {}, "queued behind ", t.behind.map((b, i) => [i ? ", " : "", b.type < 0 ? "an idle worker" : toTask(b.type, 40), " " + time(b.ns)])) : "",
+			t.behind.length ? el("p", {}, "queued ", t.behind.map((b, i) => [i ? ", " : "", b.type < 0 ? "at an idle worker" : ["behind ", toTask(b.type, 40)], " " + time(b.ns)])) : "",
 			t.places.length ? el("p", {}, "spawned in ", t.places.map((x, i) => [i ? ", " : "", code(x.function, 60)])) : "",
 			el("div", { class: "task-parts" }, long(t), wakers(t)), head, frame);
 		if (shown !== t)
@@ -110,7 +112,7 @@
 			filter.focus();
 		else if (!grid.key(e))
 			return false;
-		else if (G.state.now.view === "tasks" && rows.length)
+		else if (G.state.now.view === "tasks" && of(grid.chosen))
 			G.state.set({ task: of(grid.chosen).name }, { replace: true });
 		return true;
 	}

@@ -23,10 +23,20 @@ enum {
 	POLLS = 1000,
 };
 
-/* Numbers of types are places in the list of the page. */
-static int64_t number_of(uint32_t type)
+/* Returns how many types the page has: those that did nothing, which come last, are left out. */
+static size_t count_types(const struct tasks *t)
 {
-	return type < TYPES ? (int64_t)type : -1;
+	size_t n = 0;
+
+	while (n < t->types.n && n < TYPES && (t->types.v[n].seen || t->types.v[n].polls || tasks_wall_ns(&t->types.v[n])))
+		n++;
+	return n;
+}
+
+/* Numbers of types are places in the list of the page; -1: it is not there. */
+static int64_t number_of(uint32_t type, size_t types)
+{
+	return type < types ? (int64_t)type : -1;
 }
 
 /* Puts the functions of a waker's stack, outermost first, without the frame of the type that all of them begin with. */
@@ -49,17 +59,21 @@ static void put_stack(struct json *j, struct idents *idents, uint32_t stack)
 	vec_done(&names);
 }
 
-static void put_wakers(struct json *j, struct idents *idents, const struct tasks_type *y)
+static void put_wakers(struct json *j, struct idents *idents, const struct tasks_type *y, size_t types)
 {
 	const struct profile *p = idents->p;
+	uint64_t all = y->not_ended_ns;
 
+	for (size_t i = 0; i < y->wakers.n; i++)
+		all += y->wakers.v[i].ns;
+	json_put_uints(j, { "awaitedNs", all }, { "notEndedNs", y->not_ended_ns });
 	json_open_array(j, "wakers");
 	for (size_t i = 0; i < y->wakers.n && i < WAKERS; i++) {
 		const struct tasks_waker *w = &y->wakers.v[i];
 
 		json_open_object(j, NULL);
 		json_put_string(j, "kind", w->kind == WAKEKIND_OTHER || w->kind == WAKEKIND_NO_STACK ? "" : wakekind_name(w->kind));
-		json_put_int(j, "type", number_of(w->type));
+		json_put_int(j, "type", number_of(w->type, types));
 		cleantext_json(j, "thread", w->thread < p->threads.n ? profile_str(p, p->threads.v[w->thread].name) : "");
 		cleantext_json(j, "function", w->function);
 		json_put_uints(j, { "ns", w->ns }, { "count", w->count }, { "longestNs", w->longest_ns });
@@ -70,12 +84,12 @@ static void put_wakers(struct json *j, struct idents *idents, const struct tasks
 }
 
 /* Puts what ran while its tasks were in the queue, and where they were spawned. */
-static void put_around(struct json *j, const struct tasks_type *y)
+static void put_around(struct json *j, const struct tasks_type *y, size_t types)
 {
 	json_open_array(j, "behind");
 	for (size_t i = 0; i < y->behind.n && i < BEHIND; i++) {
 		json_open_object(j, NULL);
-		json_put_int(j, "type", number_of(y->behind.v[i].type));
+		json_put_int(j, "type", number_of(y->behind.v[i].type, types));
 		json_put_uint(j, "ns", y->behind.v[i].ns);
 		json_close(j);
 	}
@@ -90,13 +104,13 @@ static void put_around(struct json *j, const struct tasks_type *y)
 	json_close(j);
 }
 
-static void put_types(struct json *j, const struct profile *p, const struct tasks *t)
+static void put_types(struct json *j, const struct profile *p, const struct tasks *t, size_t types)
 {
 	struct idents idents;
 
 	idents_init(&idents, p, 0);
 	json_open_array(j, "types");
-	for (size_t i = 0; i < t->types.n && i < TYPES; i++) {
+	for (size_t i = 0; i < types; i++) {
 		const struct tasks_type *y = &t->types.v[i];
 
 		json_open_row(j, 0);
@@ -104,22 +118,22 @@ static void put_types(struct json *j, const struct profile *p, const struct task
 		json_put_uints(j, { "seen", y->seen }, { "alive", y->alive }, { "polls", y->polls }, { "pollNs", y->poll_ns },
 			       { "longestNs", y->longest_ns }, { "longPolls", y->long_polls }, { "queueNs", y->queue_ns },
 			       { "awaitNs", y->await_ns });
-		put_wakers(j, &idents, y);
-		put_around(j, y);
+		put_wakers(j, &idents, y, types);
+		put_around(j, y, types);
 		json_close(j);
 	}
 	json_close(j);
 	idents_done(&idents);
 }
 
-static void put_polls(struct json *j, const struct blockers *b)
+static void put_polls(struct json *j, const struct blockers *b, size_t types)
 {
 	json_open_array(j, "longPolls");
 	for (size_t i = 0; i < b->polls.n && i < POLLS; i++) {
 		const struct blockers_poll *x = &b->polls.v[i];
 
 		json_open_row(j, 0);
-		json_put_int(j, "type", number_of(x->type));
+		json_put_int(j, "type", number_of(x->type, types));
 		json_put_uints(j, { "thread", x->thread }, { "startNs", x->start_ns }, { "endNs", x->end_ns }, { "queued", x->queued });
 		cleantext_json(j, "function", x->function);
 		json_open_object(j, "ns");
@@ -141,11 +155,13 @@ void taskpage_put(const struct export_job *job, struct json *j)
 	if (!tasks_make(&tasks, job->profile, &o, 0)) {
 		json_put_null(j, "tasks");
 	} else {
+		size_t types = count_types(&tasks);
+
 		blockers_make(&blockers, job->profile, &o, &tasks);
 		json_open_object(j, "tasks");
 		json_put_uint(j, "lost", tasks.lost);
-		put_types(j, job->profile, &tasks);
-		put_polls(j, &blockers);
+		put_types(j, job->profile, &tasks, types);
+		put_polls(j, &blockers, types);
 		json_close(j);
 		blockers_done(&blockers);
 	}

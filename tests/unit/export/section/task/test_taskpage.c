@@ -46,7 +46,7 @@ static void types_have_their_figures(void **state)
 	struct buf b = page_of(m.p);
 
 	has(&b, "\"name\":\"node::db::flush\",\"seen\":1,\"alive\":1,\"polls\":5,\"pollNs\":100000000,\"longestNs\":20000000,"
-		"\"longPolls\":5,\"queueNs\":0,\"awaitNs\":900000000,\"wakers\":[{\"kind\":\"a timer\",\"type\":-1,");
+		"\"longPolls\":5,\"queueNs\":0,\"awaitNs\":900000000,\"awaitedNs\":900000000,\"notEndedNs\":70000000,\"wakers\":[{\"kind\":\"a timer\",\"type\":-1,");
 	has(&b, "\"name\":\"node::rpc::serve\",\"seen\":3,\"alive\":2,\"polls\":1000,\"pollNs\":100000000,");
 	/* The waker's stack begins with the thread, not with the type that waited. */
 	has(&b, "\"stack\":[\"clone3\",\"start_thread\",");
