@@ -24,10 +24,10 @@ TIMEOUT_S = 300
 DEPTHS = (20, 30, 100) # of the stack, below main
 
 
-def start_recording(gasflame, pid, path, options=()):
+def start_recording(gasflame, pid, path, options=(), events="heap"):
 	"""gasflame record -e heap, once it records."""
 	with open(path + ".said", "wb") as said:
-		process = subprocess.Popen([gasflame, "record", "-e", "heap", "-d", "1000", "-o", path, "-p", str(pid), *options],
+		process = subprocess.Popen([gasflame, "record", "-e", events, "-d", "1000", "-o", path, "-p", str(pid), *options],
 					   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)
 	wait_until(lambda: b"Recording" in open(path + ".said", "rb").read() or process.poll() is not None, 30, "gasflame records")
 	if process.poll() is not None:
@@ -61,18 +61,21 @@ def one_slice(target, seconds):
 	return (work2 - work) / (cpu2 - cpu), (work2 - work) / (wall2 - wall)
 
 
-SLOTS_AT = 64 + 6 * 12 * 8 + 712 # struct blob_fixed: its head, the functions, an order
+SLOTS_AT = {
+	"heap": 64 + 6 * 12 * 8 + 712, # struct blob_fixed: its head, the functions, an order
+	"task": 64 + 2048 * 48, # struct task_fixed: its head, the vtables
+}
 
 
 class Slots:
-	"""The slots that gasflame has changed (blob.h): to the hooks and back, while it goes on recording."""
+	"""The slots that gasflame has changed (blobhead.h): to the hooks and back, while it goes on recording."""
 
-	def __init__(self, pid):
+	def __init__(self, pid, kind="heap"):
 		self.memory = open(f"/proc/{pid}/mem", "r+b", buffering=0)
 		with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as f:
-			fixed = next(int(line.split()[0].split("-")[1], 16) for line in f if "/memfd:gasflame-heap" in line and "r-xp" in line)
+			fixed = next(int(line.split()[0].split("-")[1], 16) for line in f if f"/memfd:gasflame-{kind}" in line and "r-xp" in line)
 		count, = struct.unpack("<Q", self.read(fixed + 24, 8))
-		self.list = [struct.unpack("<QQQ", self.read(fixed + SLOTS_AT + 24 * i, 24)) for i in range(count)]
+		self.list = [struct.unpack("<QQQ", self.read(fixed + SLOTS_AT[kind] + 24 * i, 24)) for i in range(count)]
 
 	def read(self, at, n):
 		self.memory.seek(at)
@@ -82,6 +85,24 @@ class Slots:
 		for address, original, hook in self.list:
 			self.memory.seek(address)
 			self.memory.write(struct.pack("<Q", hook if hooked else original))
+
+
+def measure_slices(target, kind, rounds, seconds):
+	"""Throughput with hooks by that without, of a node that is recorded: {clock: [ratios]}."""
+	ratios, slots = {"cpu": [], "wall": []}, Slots(target.pid, kind)
+	time.sleep(2)
+	with Urgent():
+		slots.set(False)
+		before = one_slice(target, seconds)
+		for _ in range(rounds):
+			slots.set(True)
+			during = one_slice(target, seconds)
+			slots.set(False)
+			after = one_slice(target, seconds)
+			for i, clock in enumerate(ratios):
+				ratios[clock].append(during[i] / mean([before[i], after[i]]))
+			before = after
+	return ratios
 
 
 def measure_node(target, gasflame, folder, quick):
@@ -98,21 +119,8 @@ def measure_node(target, gasflame, folder, quick):
 		row["complete"] = 100 * quality["complete"] / max(quality["samples"], 1)
 		row["samples"] = quality["samples"]
 		print(f"  {target.name}: {rounds} slices with and without", file=sys.stderr, flush=True)
-		ratios = {"cpu": [], "wall": []}
 		process = start_recording(gasflame, target.pid, path)
-		slots = Slots(target.pid)
-		time.sleep(2)
-		with Urgent():
-			slots.set(False)
-			before = one_slice(target, seconds)
-			for _ in range(rounds):
-				slots.set(True)
-				during = one_slice(target, seconds)
-				slots.set(False)
-				after = one_slice(target, seconds)
-				for i, clock in enumerate(ratios):
-					ratios[clock].append(during[i] / mean([before[i], after[i]]))
-				before = after
+		ratios = measure_slices(target, "heap", rounds, seconds)
 		stop_recording(process)
 		os.kill(target.pid, 0)
 	finally:

@@ -6,7 +6,7 @@ Phases: stacks (recordings of the workload and of anvil with each profiler, inte
 lot of debug information), start (from the command to the first sample, from the end to the prompt), switches (100,000
 context switches a second: waits), servers (PostgreSQL and Redis under their own benchmarks), budget
 (--max-overhead against the measured loss), heap (heaptrack, massif,
-jemalloc beside -e heap), hour (reading captures of 1, 10 and 60 minutes), minutes (a real recording
+jemalloc beside -e heap), tasks (hooks of -e task), hour (reading captures of 1, 10 and 60 minutes), minutes (a real recording
 that is summed), collapse (the text of perf script as folded stacks). Prints a table. bench/results/ has each phase
 as soon as it is done: Ctrl-C keeps what was measured.
 """
@@ -35,10 +35,11 @@ from servers import measure_servers
 from start import measure_start
 from switches import measure_switches
 from targets import Anvil, Workload
+from tasks import measure_tasks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
-PHASES = ["stacks", "overhead", "slow", "symbols", "start", "switches", "servers", "budget", "heap", "hour", "minutes", "collapse"]
+PHASES = ["stacks", "overhead", "slow", "symbols", "start", "switches", "servers", "budget", "heap", "tasks", "hour", "minutes", "collapse"]
 
 
 def say(text):
@@ -408,6 +409,12 @@ class Bench:
 	def collapse(self):
 		row, lines = measure_collapse(self.build, self.folder, self.options.quick)
 		self.results["collapse"] = row
+		self.lines += lines
+
+	# --- tasks ---
+	def tasks(self):
+		rows, lines = measure_tasks(self.build, self.folder, self.targets(), self.options.quick)
+		self.results["tasks"] = rows
 		self.lines += lines
 
 	def open_results(self, folder):
