@@ -13,6 +13,13 @@ relay timeout 120 "$hooks" kill "$program" 30
 relay timeout 120 "$hooks" die "$program" 10
 relay timeout 120 "$hooks" hostile "$program" 4
 
+# A kernel that lets only a tracer write to read-only memory, and one that lets nobody (heap/readonly.c).
+readonly=$(dirname "$TRUTH")/readonly.so
+check "only a tracer writes: it is all the same" env LD_PRELOAD="$readonly" timeout 120 "$hooks" truth "$program" 50
+check "only a tracer writes: a killed one, too" env LD_PRELOAD="$readonly" timeout 120 "$hooks" kill "$program" 10
+check "nobody may write: the reason is said" sh -c "READONLY=never LD_PRELOAD='$readonly' timeout 120 '$hooks' truth '$program' 5 |
+	grep 'kernel does not let us write.*proc_mem.force_override=ptrace'"
+
 # The command that takes them out, by both of its names.
 for command in "detach" "heap detach"; do
 	PID=$(timeout 60 "$hooks" left "$program")
