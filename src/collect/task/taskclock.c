@@ -2,6 +2,7 @@
 
 #include <cpuid.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <x86intrin.h>
 
@@ -15,14 +16,21 @@ enum {
 	NEAR_TICKS = 1000, /* a pair that was taken within so many is as good as any */
 };
 
+/* Is the counter invariant? Most hypervisors do not promise it, so that they may move a machine, and keep it so all the same. */
+static bool is_steady(void)
+{
+	unsigned a, b, c, d;
+
+	return (__get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1 << 8) || (__get_cpuid(1, &a, &b, &c, &d) && c & 1U << 31);
+}
+
 /* The kernel takes the counter off its list of clocks when it has seen it go wrong. */
 int taskclock_check(struct err *err)
 {
 	_cleanup_free_ char *clocks = NULL;
-	unsigned a, b, c, d;
 	size_t n;
 
-	if (!__get_cpuid(0x80000007, &a, &b, &c, &d) || !(d & 1 << 8))
+	if (!is_steady())
 		return err_set(err, ENOTSUP, "this processor's time-stamp counter does not run at a constant rate, and hooks have no other "
 			       "clock: -e cpu and -e wait need none");
 	if (fd_read_path("/sys/devices/system/clocksource/clocksource0/available_clocksource", 4096, &clocks, &n) >= 0 &&
