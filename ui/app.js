@@ -116,7 +116,7 @@
 		matched.textContent = !found ? "" : error ? "no regex" : !found.functions ? "no match"
 			: G.model.percent((found.total + found.totalB) / (w.all + w.allB)) + " matched";
 		matched.title = !found ? "" : error || G.model.plural(found.functions, "function") +
-			" match: stacks with one of them have that share of " + G.model.whole(s) + "; the next one: n";
+			" match, in that share of " + G.model.whole(s) + "; the next one: n";
 	}
 
 	function draw(s, before) {
@@ -134,7 +134,7 @@
 
 	/* Paper has another width, finer dots, and does not scroll. All of it is to be on one page: a deep graph is drawn smaller, as are
 	 * tables, which have more columns then; rows that do not fit are left out. */
-	const PAGE = 715, ABOUT = 150; /* px of A4, and of it for title, verdict and legend */
+	const PAGE = 715; /* px of A4 */
 	G.ratio = () => paper ? 2 : devicePixelRatio || 1;
 
 	function print(on) {
@@ -146,8 +146,9 @@
 		paper = on;
 		size(60, 1);
 		if (on) {
-			const above = ABOUT + byId("time").offsetHeight, graph = shown() === "flame" && main.querySelector(".graph").firstChild.offsetHeight + 4;
-			const zoom = graph ? Math.max(.55, Math.min(1, PAGE / (above + graph))) : shown() === "overview" ? 1 : .8;
+			/* With title, verdict and legend. */
+			const above = 150 + byId("time").offsetHeight, graph = shown() === "flame" && main.querySelector(".graph").firstChild.offsetHeight + 4;
+			const zoom = graph ? Math.max(.55, Math.min(1, PAGE / (above + graph))) : .8;
 			size(Math.min(graph || Infinity, PAGE / zoom - above), zoom);
 		}
 		/* Browsers print what a canvas was told to draw, not what it shows, and lose some of it: it is told to show a picture. */

@@ -74,7 +74,7 @@ G.bar = (function () {
 		if (s.zoom.length && s.view === "flame")
 			list.push(["zoomed", { zoom: [] }]);
 		const chip = (text, title, patch) => el("button", { title, onclick: () => set(patch) }, text);
-		const few = G.model.few(s) ? [el("span", { class: "warn", title: "too few for sure shares: choose a longer time" }, G.model.whole(s))] : [];
+		const few = G.model.few(s) ? [el("span", { class: "warn" }, G.model.whole(s))] : [];
 		byId("chips").replaceChildren(...few, ...list.map(([text, patch]) => chip(text, "take away: " + text, patch)),
 			...list.filter(c => !c[2]).length > 1 ? [chip("reset all", "take all of these away",
 				Object.assign({}, ...list.filter(c => !c[2]).map(c => c[1]), G.whole))] : []);

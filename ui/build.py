@@ -1,7 +1,7 @@
 """Makes one page of the viewer's files: build.py [--packed] OUTPUT page.html FILES...
 
-Comments and blanks that no reader needs are left out; lines, names and everything else stay, so that an error's line can be
-found. With --packed the script and the styles stand in the page compressed, and a few lines unpack them: that halves the
+Comments, blanks and ends of lines that no reader needs are left out; names and everything else stay, so that the place of an
+error can be found. With --packed the script and the styles stand in the page compressed, and a few lines unpack them: that halves the
 page, which has no other reader than the browser. Hashes of the scripts are in the page's policy: no other can run. @CONNECT@ and @DATA@ are left for the C side.
 """
 import base64
@@ -49,6 +49,8 @@ def strip_script(text):
     out = ["\n"]
     for i, (kind, token) in enumerate(tokens):
         after = tokens[i + 1][1][:1] if i + 1 < len(tokens) else ""
+        if token == "\n" and out[-1][-1] in "{([,;":
+            continue
         if kind != "blank" or needs_blank(out[-1][-1], after):
             out.append(" " if kind == "blank" else token)
     return re.sub(r"\n[\n ]+", "\n", "".join(out)).lstrip("\n")

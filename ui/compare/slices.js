@@ -69,17 +69,19 @@ G.slices = (function () {
 			at[top] = at[top] || new Float64Array(lanes);
 		}
 
-		function add(to, r, k) {
-			to.value[r] += value[k];
-			to.square[r] += square[k];
-			to.samples[r] += samples[k];
+		/* To a row, or to an open node. */
+		function add(to, r, v, squares, n) {
+			to.value[r] += v;
+			to.square[r] += squares;
+			to.samples[r] += n;
 		}
+		const open = { value, square, samples };
 
 		function leave() {
 			const k = top--, up = top, slices = first[k] && slicesOf(total, row[k]), own = at[k];
 			if (first[k]) {
 				onPath[row[k]] = 0;
-				add(total, row[k], k);
+				add(total, row[k], value[k], square[k], samples[k]);
 				for (let j = low[k]; slices && j <= high[k]; j++)
 					slices[j] += own[j];
 			}
@@ -101,9 +103,7 @@ G.slices = (function () {
 				return;
 			low[up] = Math.min(low[up], low[k]);
 			high[up] = Math.max(high[up], high[k]);
-			value[up] += value[k];
-			square[up] += square[k];
-			samples[up] += samples[k];
+			add(open, up, value[k], square[k], samples[k]);
 		}
 
 		/* Opens the nodes from the open ones down to i. */
@@ -160,17 +160,12 @@ G.slices = (function () {
 				continue;
 			if (!lanes)
 				reach(i);
-			value[top] += sum;
-			square[top] += squares;
-			samples[top] += n;
+			add(open, top, sum, squares, n);
 			everything.value += sum;
 			everything.square += squares;
 			everything.samples += n;
-			if (selfRow[top] >= 0) {
-				self.value[selfRow[top]] += sum;
-				self.square[selfRow[top]] += squares;
-				self.samples[selfRow[top]] += n;
-			}
+			if (selfRow[top] >= 0)
+				add(self, selfRow[top], sum, squares, n);
 		}
 		while (top >= 0)
 			leave();
