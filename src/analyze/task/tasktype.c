@@ -49,6 +49,7 @@ struct tasktypes_private {
 	VEC(struct state) states;
 	VEC(uint32_t) type_of;      /* by state: index into the list */
 	VEC(uint32_t) stacks;       /* by stack: its state */
+	VEC(uint64_t) begins;       /* by stack a bit: its state is not its caller's */
 	VEC(struct part) functions;
 	VEC(uint8_t) marks;         /* by frame: 1 = has a part of a runtime, 2 = has none */
 	VEC(const char *) pools;
@@ -301,8 +302,15 @@ static void read_stacks(struct tasktypes *t)
 	size_t first = o->stacks.n;
 
 	vec_reserve(&o->stacks, nodes->n - first);
-	for (size_t i = first; i < nodes->n; i++)
-		o->stacks.v[i] = i ? add_frame(t, o->stacks.v[nodes->v[i].parent], nodes->v[i].frame) : 0;
+	while (o->begins.n * 64 < nodes->n)
+		vec_push(&o->begins, 0);
+	for (size_t i = first; i < nodes->n; i++) {
+		uint32_t above = i ? o->stacks.v[nodes->v[i].parent] : 0;
+
+		o->stacks.v[i] = i ? add_frame(t, above, nodes->v[i].frame) : 0;
+		if (o->stacks.v[i] != above)
+			o->begins.v[i / 64] |= 1ULL << i % 64;
+	}
 	o->stacks.n = nodes->n;
 }
 
@@ -466,6 +474,7 @@ void tasktypes_done(struct tasktypes *t)
 	vec_done(&o->states);
 	vec_done(&o->type_of);
 	vec_done(&o->stacks);
+	vec_done(&o->begins);
 	vec_done(&o->functions);
 	vec_done(&o->marks);
 	vec_done(&o->pools);
@@ -479,6 +488,13 @@ uint32_t tasktypes_of(const struct tasktypes *t, uint32_t stack)
 	const struct tasktypes_private *o = t->own;
 
 	return stack < o->stacks.n ? o->type_of.v[o->stacks.v[stack]] : 0;
+}
+
+bool tasktypes_may_begin(const struct tasktypes *t, uint32_t stack)
+{
+	const struct tasktypes_private *o = t->own;
+
+	return stack < o->stacks.n && o->begins.v[stack / 64] >> stack % 64 & 1;
 }
 
 const char *tasktype_kind_name(enum tasktype_kind kind)

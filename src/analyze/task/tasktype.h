@@ -68,6 +68,9 @@ void tasktypes_grow(struct tasktypes *t);
 /* Returns the index of a stack's type in the list. */
 uint32_t tasktypes_of(const struct tasktypes *t, uint32_t stack);
 
+/* False: the stack is of the type of its caller's. A bit a stack, for walks over all of them. */
+bool tasktypes_may_begin(const struct tasktypes *t, uint32_t stack);
+
 /* "task", "blocking", "block_on", "rayon", "job", "thread", "goroutine", "runtime"; "" for none. */
 const char *tasktype_kind_name(enum tasktype_kind kind);
 /* "task anvil::service::NodeService", "runtime tokio": for a place where kinds are mixed. Caller frees. */

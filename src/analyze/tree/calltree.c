@@ -18,13 +18,14 @@ struct builder {
 };
 
 /* The stack of a frame's caller, 0 = none: the stack of a unit of work ends where the unit begins. */
-static uint32_t caller(const struct builder *b, uint32_t stack)
+static inline uint32_t caller(const struct builder *b, uint32_t stack)
 {
-	uint32_t parent = b->p->stacks.v[stack].parent;
+	uint32_t parent = b->p->stacks.v[stack].parent, type;
 
-	if (b->types.own && tasktypes_of(&b->types, parent) != tasktypes_of(&b->types, stack) && tasktypes_of(&b->types, stack))
-		return 0;
-	return parent;
+	if (!b->types.own)
+		return parent;
+	type = tasktypes_of(&b->types, stack);
+	return type && type != tasktypes_of(&b->types, parent) ? 0 : parent;
 }
 
 static uint32_t child(struct builder *b, uint32_t parent, uint32_t ident, bool inlined)

@@ -168,29 +168,28 @@ static void put_full(struct page_columns *c, const struct pagetree *t, const str
 	*column(c, "full") = full;
 }
 
-/* The unit of work that begins with a node, by its number among all; NULL = none does. */
-static const struct pagetree_unit *unit_at(const struct pagetree *t, uint32_t full)
-{
-	size_t i = vec_search(k, 0, t->units.n, t->units.v[k].node < full);
-
-	return i < t->units.n && t->units.v[i].node == full ? &t->units.v[i] : NULL;
-}
-
 /* Of each node with which a unit of work begins: its distance from the one before, and the identity of the unit. */
 static void put_units(struct page_columns *c, const struct pagetree *t, const struct pagestacks *s)
 {
 	struct buf units = { 0 };
-	size_t before = 0;
+	size_t before = 0, at = 0;
 
-	for (size_t i = 0; i < s->nodes.n && t->units.n; i++) {
-		const struct pagetree_unit *u =
-			s->nodes.v[i] >> 1 == t->left_out ? NULL : unit_at(t, s->full.n ? s->full.v[i] : i);
+	for (size_t i = 0; i < t->units.n; i++) {
+		const struct pagetree_unit *u = &t->units.v[i];
 
-		if (!u)
+		/* Numbers among all grow, but for nodes that stand for others. */
+		if (s->full.n)
+			while (at < s->nodes.n && (s->nodes.v[at] >> 1 == t->left_out || s->full.v[at] < u->node))
+				at++;
+		else
+			at = u->node;
+		if (at == s->nodes.n)
+			break;
+		if (s->full.n && s->full.v[at] != u->node)
 			continue;
-		put_number(&units, i - before);
+		put_number(&units, at - before);
 		put_number(&units, u->ident);
-		before = i;
+		before = at;
 	}
 	*column(c, "units") = units;
 }

@@ -40,7 +40,9 @@ struct builder {
 	uint32_t epoch;
 	VEC(struct item) items, now;
 	VEC(struct pagestacks_record) records;
+	bool any_unit;
 	VEC(uint32_t) unit_at; /* by depth: the unit of the node that is above what is walked */
+	VEC(uint8_t) mixed_at; /* by depth: stacks of that node are of several units */
 };
 
 /* --- identities --- */
@@ -103,6 +105,7 @@ static void add_types(struct builder *b, struct side *s)
 	for (size_t i = 0; i < s->types.list.n; i++) {
 		_cleanup_free_ char *label = tasktype_label(&s->types.list.v[i]);
 
+		b->any_unit |= any;
 		vec_push(&s->unit_of, i && any ? add_ident(b, label, "", IDENT_GROUP) : PROFILE_NONE);
 	}
 }
@@ -397,20 +400,23 @@ static uint32_t add_node(struct pagetree *t, uint32_t code, uint16_t depth)
 static void add_unit(struct builder *b, uint32_t node, uint16_t depth)
 {
 	uint32_t above = b->unit_at.v[depth - 1], unit = PROFILE_NONE;
+	bool may = b->mixed_at.v[depth - 1], mixed = false;
 
-	for (size_t i = 0; i < b->now.n; i++) {
+	for (size_t i = 0; i < b->now.n && !may; i++)
+		may = tasktypes_may_begin(&b->sides[b->now.v[i].side].types, b->now.v[i].stack);
+	for (size_t i = 0; i < b->now.n && may && !mixed; i++) {
 		const struct side *s = &b->sides[b->now.v[i].side];
 		uint32_t its = s->unit_of.v[tasktypes_of(&s->types, b->now.v[i].stack)];
 
-		if (its == PROFILE_NONE || (i && its != unit)) {
-			unit = above;
-			break;
-		}
+		mixed = i && its != unit;
 		unit = its;
 	}
+	if (!may || mixed || unit == PROFILE_NONE)
+		unit = above;
 	if (unit != above)
 		vec_push(&b->t->units, (struct pagetree_unit){ node, unit });
 	b->unit_at.v[depth] = unit;
+	b->mixed_at.v[depth] = mixed;
 }
 
 /* Makes a node of all items of one identity at the end of the list, and puts the items below it there. */
@@ -431,7 +437,8 @@ static void step(struct builder *b)
 		b->items.n--;
 	}
 	node = add_node(b->t, (last.code & ~1u) | inlined, last.depth);
-	add_unit(b, node, last.depth);
+	if (b->any_unit)
+		add_unit(b, node, last.depth);
 	from = b->items.n;
 	for (size_t i = 0; i < b->now.n; i++)
 		expand(b, &b->now.v[i]);
@@ -550,7 +557,9 @@ void pagetree_make(struct pagetree *t, const struct pagetree_side *sides, size_t
 	t->stacks.times = t->duration_ns > 0 && !o->no_times;
 	t->stacks.slot_ns = slot_for(t->duration_ns);
 	vec_reserve(&b.unit_at, PAGETREE_DEPTH + 1);
+	vec_reserve(&b.mixed_at, PAGETREE_DEPTH + 1);
 	b.unit_at.v[0] = b.unit_at.v[1] = PROFILE_NONE;
+	b.mixed_at.v[0] = b.mixed_at.v[1] = false;
 	make_idents(&b, o, &root);
 	make_tree(&b, root);
 	for (size_t i = 0; i < n; i++)
@@ -559,6 +568,7 @@ void pagetree_make(struct pagetree *t, const struct pagetree_side *sides, size_t
 	vec_done(&b.now);
 	vec_done(&b.records);
 	vec_done(&b.unit_at);
+	vec_done(&b.mixed_at);
 }
 
 void pagetree_done(struct pagetree *t)
