@@ -18,7 +18,7 @@ static void put_cell(struct buf *out, uint64_t ns)
 {
 	char text[32];
 
-	buf_printf(out, " %*s", CELL_COLUMNS, ns ? str_duration(text, ns) : "-");
+	buf_printf(out, " %s", str_right(text, ns ? str_duration(text, ns) : "-", CELL_COLUMNS));
 }
 
 /* What is put, and where. */
@@ -41,9 +41,10 @@ static unsigned figure_columns(const struct lines *l)
 static void put_figures(const struct lines *l, const struct poolwork_row *r)
 {
 	struct poolwork_columns c = poolwork_columns(r);
+	char text[32];
 
 	if (l->w->cpu) {
-		buf_printf(l->out, "%*.2f%%", SHARE_COLUMNS - 1, str_percent(c.cpu_ns, l->w->cpu_ns));
+		buf_printf(l->out, "%*s", SHARE_COLUMNS, c.cpu_ns ? str_share(text, str_percent(c.cpu_ns, l->w->cpu_ns)) : "-");
 		put_cell(l->out, c.cpu_ns);
 	}
 	if (l->w->waits && l->narrow) {

@@ -66,14 +66,14 @@ static void units_have_their_time(void **state)
 	assert_string_equal(all.data,
 		"\nWhat the threads of pools ran, % of 100 ms on CPU\n"
 		"          on CPU    queue     lock     disk    other  unit of work\n"
-		" 85.00%  85.0 ms  2.00 ms  7.00 ms        -        -  tokio: 2 threads, tokio-rt-worker\n"
-		" 60.00%  60.0 ms  2.00 ms  7.00 ms        -        -    app::serve\n"
-		" 20.00%  20.0 ms        -        -        -        -    app::Node\n"
-		"  5.00%  5.00 ms        -        -        -        -    [runtime]\n"
-		" 10.00%  10.0 ms        -        -        -        -  tokio blocking: 1 thread, tokio-rt-worker\n"
-		" 10.00%  10.0 ms        -        -        -        -    app::read\n"
-		"  5.00%  5.00 ms        -        -        -        -  threads: 2 threads, job-*\n"
-		"  5.00%  5.00 ms        -        -        -        -    app::index\n");
+		" 85.0 %  85.0 ms  2.00 ms  7.00 ms        -        -  tokio: 2 threads, tokio-rt-worker\n"
+		" 60.0 %  60.0 ms  2.00 ms  7.00 ms        -        -    app::serve\n"
+		" 20.0 %  20.0 ms        -        -        -        -    app::Node\n"
+		"  5.0 %  5.00 ms        -        -        -        -    [runtime]\n"
+		" 10.0 %  10.0 ms        -        -        -        -  tokio blocking: 1 thread, tokio-rt-worker\n"
+		" 10.0 %  10.0 ms        -        -        -        -    app::read\n"
+		"  5.0 %  5.00 ms        -        -        -        -  threads: 2 threads, job-*\n"
+		"  5.0 %  5.00 ms        -        -        -        -    app::index\n");
 	for (size_t i = 0; i < ARRAY_LEN(widths); i++) {
 		_cleanup_(buf_done) struct buf cut = lines_of(w.s.p, (struct export_options){ .columns = widths[i], .limit = 1 });
 
