@@ -3,6 +3,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/text/str.h"
+#include "collect/inject/blobhead.h"
 #include "collect/kernel/kernelmap.h"
 #include "collect/process/processes.h"
 #include "profile/profile.h"
@@ -50,6 +52,12 @@ void collector_begin(struct session *s)
 	processes_set_start(s->processes, s->start_mono_ns);
 }
 
+/* Our own hooks (inject/blobhead.h): between two functions of the program they are none of its calls. */
+static bool is_hook(const struct profile *p, uint32_t module)
+{
+	return module != PROFILE_NONE && str_starts(profile_str(p, p->modules.v[module].path), "/memfd:" BLOB_NAMES);
+}
+
 uint32_t collector_stack(struct session *s, const struct shared_record *r, const uint64_t *frames)
 {
 	struct profile *p = s->profile;
@@ -60,6 +68,9 @@ uint32_t collector_stack(struct session *s, const struct shared_record *r, const
 	for (int i = r->user_count - 1; i >= 0; i--) {
 		uint32_t module = processes_module(s->processes, SHARED_FRAME_MODULE(frames[i]));
 
+		/* Their own time is theirs. */
+		if (i && is_hook(p, module))
+			continue;
 		stack = profile_stack(p, stack, profile_frame(p, module, FRAME_USER,
 							      SHARED_FRAME_ADDRESS(frames[i])));
 	}

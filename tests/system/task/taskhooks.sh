@@ -24,6 +24,13 @@ check "nobody may write: the reason is said" sh -c "READONLY=never LD_PRELOAD='$
 for command in "detach" "heap detach"; do
 	PID=$(timeout 60 "$hooks" left "$program")
 	started+=("$PID")
+	if [ "$command" = detach ]; then
+		# They work, and nobody reads: stacks go through a poll that is under way, as if there were no hook.
+		record_used 200 -e cpu -o polls.gasflame
+		"$GASFLAME" report --format folded polls.gasflame >polls.folded 2>/dev/null
+		check "stacks go through polls" grep -q 'round_of;poll_task;poll_outer;poll_common' polls.folded
+		check "they are complete" above "$(complete polls.gasflame)" 99
+	fi
 	gf $command "$PID"
 	check_status "$command: takes hooks out that a killed recorder left" 0
 	check "$command: says how many" said '12 of 12 slots put back'
