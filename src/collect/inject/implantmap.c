@@ -434,6 +434,18 @@ static int take_shared(pid_t pid, const struct proc_maps *maps, struct implantma
 	return 0;
 }
 
+/*
+ * A blob of another version, whose hooks are in no slot: nothing leads there, and it stays only because nobody may unmap it. The
+ * fixed part follows the image, and begins with its head, in each version. Whoever lies about it harms himself.
+ */
+static bool is_unused(const struct blobkind *kind, int memory, const struct proc_mapping *image)
+{
+	struct blob_head head;
+
+	return pread(memory, &head, sizeof(head), image->end) == sizeof(head) && head.magic == kind->magic &&
+	       head.image == image->start && !head.slot_count;
+}
+
 /* Checks one candidate. 1: all of it is there; 0: only the part that a child of fork has, and it matters. */
 static int look_at(const struct blobkind *kind, pid_t pid, int memory, const struct proc_maps *maps,
 		   const struct proc_mapping *image, struct implantmap *ret)
@@ -445,7 +457,7 @@ static int look_at(const struct blobkind *kind, pid_t pid, int memory, const str
 	if (ret->image_file < 0)
 		return ret->image_file;
 	if (image->end - image->start != kind->fixed_at || !has_our_code(kind, ret->image_file))
-		return -EPROTO;
+		return is_unused(kind, memory, image) ? -ENOENT : -EPROTO;
 	/* Once it is locked nobody else changes the rest. */
 	r = take_shared(pid, maps, ret);
 	if (r < 0 && r != -ENOENT)

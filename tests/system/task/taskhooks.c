@@ -435,6 +435,24 @@ static void test_expected(const char *path)
 	end(&p);
 }
 
+/* Another version of gasflame was here: its blob is left alone, and only in the way while slots lead to it. */
+static void test_older(const char *path)
+{
+	struct program p;
+	struct taskimplant *t;
+	struct err err = { 0 };
+
+	start(&p, path, "older", "0");
+	if (check_err(hook_program(&p, &t, &err), "another version's blob: a new one beside it", &err)) {
+		check(taskimplant_unhook(t, &err) == 0, "another version's blob: all is put back");
+		taskimplant_close(t);
+	}
+	end(&p);
+	start(&p, path, "older", "1");
+	check(taskimplant_open(p.pid, &t, &err) == -EPROTO, "another version's blob in use: refused");
+	end(&p);
+}
+
 static void test_refused(const char *path)
 {
 	struct program p;
@@ -700,6 +718,7 @@ int main(int argc, char **argv)
 		test_exec(path);
 		test_left(path);
 		test_expected(path);
+		test_older(path);
 		test_refused(path);
 	} else if (!strcmp(how, "left")) {
 		test_leave(path);

@@ -11,6 +11,7 @@
  *	short N    the same with threads that live for some milliseconds
  *	seccomp    as load 2, under a filter that kills whoever makes a memfd, maps code, or asks for its own number
  *	hostile N  as load 2, while two more threads do what is hard on us, by the seed N
+ *	older N    has a blob of another version mapped, with N slots that lead to it
  *	notsc      may not read the time-stamp counter
  */
 #include <errno.h>
@@ -369,6 +370,18 @@ static void *be_hostile(void *context)
 	return NULL;
 }
 
+/* As collect/inject/blobhead.h says: an image, and behind it magic, version and size, the image's address, the slots. */
+static void map_older(uint64_t slots)
+{
+	int fd = memfd_create("gasflame-task", 0);
+	char *at = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t head[4] = { 0x62666c675461736bULL, 1, (uintptr_t)at, slots };
+
+	if (fd < 0 || ftruncate(fd, 4096) < 0 || mmap(at, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0) != at)
+		_exit(4);
+	memcpy(at + 4096, head, sizeof(head));
+}
+
 static void say_vtable(const struct vtable *v)
 {
 	printf("vtable %lx %lx %lx %lx %zu\n", (unsigned long)v, (unsigned long)v->poll, (unsigned long)v->schedule,
@@ -400,6 +413,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < TYPES; i++)
 		say_vtable(&vtables[i]);
 	say_vtable(&empty);
+	if (!strcmp(mode, "older"))
+		map_older(n);
 	if (!strcmp(mode, "notsc"))
 		prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
 	if (!strcmp(mode, "load") || !strcmp(mode, "stay") || !strcmp(mode, "hostile") || !strcmp(mode, "seccomp"))
