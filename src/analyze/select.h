@@ -79,6 +79,7 @@ struct selection {
 	struct weight idle;     /* left out because it was idle */
 	struct weight outside;  /* left out because it is not below the root (restack.h) */
 	bool waits;             /* time off the CPU is in it: "wait", "queue" or wall */
+	bool mixed;             /* the same for polls of tasks that have their stacks (pollstacks.h) */
 	enum select_kind kind;  /* of wall: SELECT_WAITS */
 	uint32_t *shaped;       /* with restack.h: what became of each stack, PROFILE_NONE = left out */
 	const char *root;       /* the same: the regex, NULL = none */

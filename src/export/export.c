@@ -102,7 +102,7 @@ bool export_weighs_samples(const struct export_job *job)
 
 bool export_shows_causes(const struct export_job *job)
 {
-	return job->selection->waits && job->selection->options.causes;
+	return (job->selection->waits || job->selection->mixed) && job->selection->options.causes;
 }
 
 uint64_t export_unit_parts(const char *unit)

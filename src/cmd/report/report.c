@@ -13,6 +13,7 @@
 #include "analyze/subsystem/chain.h"
 #include "analyze/subsystem/classify.h"
 #include "analyze/subsystem/opcodes.h"
+#include "analyze/task/pollstacks.h"
 #include "analyze/tree/restack.h"
 #include "analyze/tree/threadrole.h"
 #include "analyze/wait/account.h"
@@ -310,6 +311,7 @@ static int run_report(const struct report *report, char **captures, int n, struc
 	if (r)
 		return r;
 	quality_measure(&quality, p, &selection);
+	pollstacks_apply(p, &selection);
 	if (report->views.by_subsystem)
 		chain_apply(p, &selection, &subsystems);
 	r = restack_apply(p, &selection, &(struct restack_options){ .root = report->views.root,

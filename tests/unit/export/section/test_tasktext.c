@@ -4,6 +4,7 @@
 #include "analyze/blocks/blocks.h"
 #include "analyze/quality.h"
 #include "analyze/select.h"
+#include "analyze/task/pollstacks.h"
 #include "base/buf.h"
 #include "export/export.h"
 #include "export/report/cleantext.h"
@@ -156,6 +157,42 @@ static void as_folded_stacks(void **state)
 	profile_free(m.p);
 }
 
+/* Polls have the stacks of CPU time and waits below their type, and the sum of each type is the exact one: flush has all of its
+ * 100 ms in stacks, the ticks none; the samples of rpc say more than there was, once there are too many of them. */
+static void polls_by_their_stacks(void **state)
+{
+	struct made_tasks m = made_tasks();
+	struct selection sel;
+	struct export_job job = { .profile = m.p, .selection = &sel, .options.group = CALLTREE_MERGED };
+	uint64_t sum = 0, polls = 0;
+	struct buf b = { 0 };
+	struct all a;
+
+	m.w.s.now_ns = 700 * MS;
+	sample_add(&m.w.s, m.worker1, m.serve, 100);
+	begin(&a, m.p, (struct select_options){ 0 });
+	assert_int_equal(select_event(m.p, "poll", &a.o.event, NULL), 0);
+	assert_int_equal(selection_make(m.p, &a.o, &sel, NULL), 0);
+	pollstacks_apply(m.p, &sel);
+	for (size_t i = 0; i < sel.entries.n; i++) {
+		sum += sel.entries.v[i].weight.value;
+		polls += sel.entries.v[i].weight.samples;
+	}
+	assert_int_equal(sum, 1131 * MS);
+	assert_int_equal(sel.all.value, 1131 * MS);
+	assert_int_equal(polls, 2816);
+	assert_int_equal(folded_write(&job, &b, NULL), 0);
+	assert_has(&b, "task node::db::flush;node::db::flush::{{closure}};node::db::commit;fdatasync;");
+	assert_has(&b, "task node::db::flush;node::db::flush::{{closure}};node::db::encode 25000000\n");
+	assert_has(&b, "task node::rpc::serve;node::rpc::serve::{{closure}};node::rpc::answer 100000000\n");
+	assert_has(&b, "task node::tick 1000000\n");
+	assert_null(strstr(b.data, "task node::db::flush 1"));
+	buf_done(&b);
+	selection_done(&sel);
+	end(&a);
+	profile_free(m.p);
+}
+
 /* A name from the target is shown without what a terminal obeys. */
 static void names_are_cleaned(void **state)
 {
@@ -195,6 +232,7 @@ int main(void)
 		cmocka_unit_test(for_programs),
 		cmocka_unit_test(in_a_block),
 		cmocka_unit_test(as_folded_stacks),
+		cmocka_unit_test(polls_by_their_stacks),
 		cmocka_unit_test(names_are_cleaned),
 		cmocka_unit_test(nothing_without_tasks),
 	};
