@@ -24,6 +24,7 @@ struct site {
 	enum cause cause;
 	uint64_t ns, stack_ns;
 	uint32_t stack; /* with most of it */
+	uint32_t leaf;  /* of that stack: an identity */
 };
 
 struct maker {
@@ -38,6 +39,8 @@ struct maker {
 	uint32_t *of_unit;     /* by unit: its type, TASKS_NONE = not known */
 	VEC(struct site) sites;
 	struct map site_index; /* poll, cause and function */
+	struct map own;        /* stack to the nearest function of own crates + 1, 0 = none */
+	VEC(uint8_t) kinds;    /* by identity: 1 + enum code_kind, 0 = not asked for yet */
 };
 
 /* --- polls --- */
@@ -85,9 +88,41 @@ static size_t first_after(const struct maker *m, uint32_t thread, uint64_t time_
 
 /* --- what the thread did in them --- */
 
+static bool is_own(struct maker *m, uint32_t ident)
+{
+	while (m->kinds.n <= ident)
+		vec_push(&m->kinds, 0);
+	if (!m->kinds.v[ident])
+		m->kinds.v[ident] = 1 + crate_kind(&m->b->names, &m->b->idents.list.v[ident]);
+	return m->kinds.v[ident] == 1 + CODE_OWN;
+}
+
+/* The innermost function of the program's own crates, + 1; 0: there is none. A dependency that computes has many functions,
+ * and is called at one place. */
+static uint32_t own_of_stack(struct maker *m, uint32_t stack)
+{
+	uint64_t *known = map_get(&m->own, stack);
+	uint32_t n, found = 0;
+
+	if (known)
+		return *known;
+	for (uint32_t at = stack; at && !found; at = m->p->stacks.v[at].parent) {
+		uint32_t frame = m->p->stacks.v[at].frame;
+		const uint32_t *list;
+
+		if (m->p->frames.v[frame].kind != FRAME_USER)
+			continue;
+		list = idents_of_frame(&m->b->idents, frame, &n);
+		for (uint32_t k = n; k-- > 0 && !found;)
+			found = is_own(m, list[k]) ? list[k] + 1 : 0;
+	}
+	*map_put(&m->own, stack, 0) = found;
+	return found;
+}
+
 static void add_site(struct maker *m, uint32_t poll, enum cause cause, uint32_t stack, uint64_t ns)
 {
-	uint32_t ident = ownfunction_of_stack(&m->b->idents, stack);
+	uint32_t leaf = ownfunction_of_stack(&m->b->idents, stack), own = own_of_stack(m, stack), ident = own ? own - 1 : leaf;
 	uint64_t *at = map_put(&m->site_index, map_pair(poll, ident) ^ (uint64_t)cause << 60, m->sites.n);
 	struct site *s;
 
@@ -98,6 +133,7 @@ static void add_site(struct maker *m, uint32_t poll, enum cause cause, uint32_t 
 	if (ns > s->stack_ns) {
 		s->stack_ns = ns;
 		s->stack = stack;
+		s->leaf = leaf;
 	}
 }
 
@@ -195,6 +231,7 @@ static void choose_sites(struct maker *m)
 		poll->cause = guess ? CAUSE_CPU : s->cause;
 		poll->stack = s->stack;
 		poll->function = s->ident == OWNFUNCTION_NONE ? "" : m->b->idents.list.v[s->ident].name;
+		poll->leaf = s->leaf == OWNFUNCTION_NONE || s->leaf == s->ident ? NULL : m->b->idents.list.v[s->leaf].name;
 	}
 	for (size_t i = 0; i < m->b->polls.n; i++) {
 		struct blockers_poll *poll = &m->b->polls.v[i];
@@ -204,6 +241,7 @@ static void choose_sites(struct maker *m)
 		if (own_ns(poll) < m->b->least_ns && own_ns(poll) * 2 < poll->end_ns - poll->start_ns) {
 			poll->cause = CAUSE_QUEUE;
 			poll->function = "";
+			poll->leaf = NULL;
 			poll->stack = 0;
 		}
 	}
@@ -224,10 +262,22 @@ static struct blockers_row *row_of(struct maker *m, struct map *index, struct st
 	return &b->rows.v[*at];
 }
 
+/* Keeps the leaf with most of a row's time. */
+static void add_leaf(struct blockers_row *r, struct map *leaves, uint64_t key, const char *leaf, uint64_t ns)
+{
+	uint64_t *sum = map_put(leaves, key, 0);
+
+	*sum += ns;
+	if (*sum > r->leaf_ns) {
+		r->leaf_ns = *sum;
+		r->leaf = leaf;
+	}
+}
+
 static void make_rows(struct maker *m)
 {
 	struct blockers *b = m->b;
-	struct map index = { 0 };
+	struct map index = { 0 }, leaves = { 0 };
 	struct strtab names;
 
 	strtab_init(&names);
@@ -241,6 +291,7 @@ static void make_rows(struct maker *m)
 		b->ns += ns;
 		for (int c = 0; c < CAUSE_COUNT; c++)
 			r->by_cause[c] += x->ns[c];
+		add_leaf(r, &leaves, map_pair(x->row, strtab_add(&names, x->leaf ? x->leaf : "")), x->leaf, ns);
 		if (ns <= r->longest_ns)
 			continue;
 		r->longest_ns = ns;
@@ -249,6 +300,7 @@ static void make_rows(struct maker *m)
 	}
 	strtab_done(&names);
 	map_done(&index);
+	map_done(&leaves);
 }
 
 /* What else is known of the stack of a row. */
@@ -256,7 +308,8 @@ static void describe_rows(struct maker *m)
 {
 	for (size_t i = 0; i < m->b->rows.n; i++) {
 		struct blockers_row *r = &m->b->rows.v[i];
-		uint32_t ident = r->stack ? ownfunction_of_stack(&m->b->idents, r->stack) : OWNFUNCTION_NONE;
+		uint32_t own = r->stack ? own_of_stack(m, r->stack) : 0;
+		uint32_t ident = own ? own - 1 : r->stack ? ownfunction_of_stack(&m->b->idents, r->stack) : OWNFUNCTION_NONE;
 
 		if (ident != OWNFUNCTION_NONE)
 			r->module = m->b->idents.list.v[ident].module;
@@ -412,6 +465,7 @@ void blockers_make(struct blockers *b, const struct profile *p, const struct sel
 
 	*b = (struct blockers){ 0 };
 	idents_init(&b->idents, p, 0);
+	crates_init(&b->names, p, NULL);
 	if (select_threads(p, o, &picked, NULL))
 		return;
 	find_polls(&m, picked);
@@ -433,11 +487,14 @@ void blockers_make(struct blockers *b, const struct profile *p, const struct sel
 	free(m.of_unit);
 	vec_done(&m.sites);
 	map_done(&m.site_index);
+	map_done(&m.own);
+	vec_done(&m.kinds);
 }
 
 void blockers_done(struct blockers *b)
 {
 	vec_done_each(&b->rows, e, vec_done(&e->victims));
 	vec_done(&b->polls);
+	crates_done(&b->names);
 	idents_done(&b->idents);
 }

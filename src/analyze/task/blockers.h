@@ -4,7 +4,7 @@
  *
  * A long poll is a mark of the collector. What its thread did within it is known by the samples of the thread: waits and
  * the run queue as recorded, the rest is CPU time (by its samples where waits were not recorded, and the rest unknown).
- * Polls are grouped by their type, the function with most of the time, and what that time was. A poll that is long only
+ * Polls are grouped by their type, the function of the program's own crates with most of the time, and what that time was. A poll that is long only
  * because its thread had no CPU has no place of its own: those of a type are one row, whose cause is the run queue.
  *
  *	struct blockers b;
@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyze/tree/crate.h"
 #include "analyze/tree/ident.h"
 #include "analyze/wait/cause.h"
 #include "base/vec.h"
@@ -31,7 +32,9 @@ struct blockers_poll {
 	uint32_t thread;
 	uint64_t start_ns, end_ns;
 	uint64_t ns[CAUSE_COUNT]; /* sum to its length */
-	const char *function;     /* with most of it; "" = no sample, or no CPU */
+	const char *function;     /* with most of it: the nearest of the program's own crates, else of any that is no known
+				     library; "" = no sample, or no CPU */
+	const char *leaf;         /* the nearest that is no known library below that, NULL = the same */
 	enum cause cause;         /* of most of it, but for the run queue: CAUSE_QUEUE where it is hardly anything else */
 	uint32_t stack;           /* with most of it, 0 = none */
 	uint32_t row;
@@ -47,7 +50,8 @@ struct blockers_victim {
 struct blockers_row {
 	uint32_t type;
 	const char *function;
-	const char *module;       /* path, "" = none */
+	const char *leaf;         /* of most of the polls' time, NULL = none */
+	const char *module;       /* of the function: its path, "" = none */
 	const char *operation;    /* "fdatasync", NULL = none */
 	enum cause cause;
 	const struct pattern *pattern; /* of its stack, NULL = none */
@@ -57,6 +61,7 @@ struct blockers_row {
 	uint32_t longest;         /* into polls */
 	uint64_t queued, queued_ns;
 	VEC(struct blockers_victim) victims; /* those first that lost most */
+	uint64_t leaf_ns;         /* private */
 };
 
 struct blockers {
@@ -65,7 +70,8 @@ struct blockers {
 	uint64_t ns, queued, queued_ns;
 	uint64_t least_ns;               /* the threshold of the recording; else the shortest of them */
 	bool waits;                      /* were recorded, so that CPU time is the rest */
-	struct idents idents;            /* private */
+	struct idents idents;            /* private, as are names */
+	struct crates names;
 };
 
 /* Of o the threads, processes, the range and causes count; t is of the same selection. */

@@ -11,6 +11,7 @@
 
 enum {
 	BLOCKED_PERCENT = 1,  /* of the recording, that workers were blocked at one place, or that tasks were queued for it */
+	PREEMPTED_PERCENT = 5, /* of the recording, that polls took long for want of a CPU */
 	READY_PERCENT = 50,   /* of the time in which a task could have run, that it lay in the queue */
 	QUEUED_PERCENT = 10,  /* and of all of its time */
 	AWAITED_PERCENT = 30, /* of a task's time, that it awaited another one */
@@ -60,6 +61,21 @@ static void add_reason(struct buf *b, const struct blockers_row *r)
 		buf_printf(b, " under `%s`", r->function);
 	if (r->by_cause[CAUSE_QUEUE] * 100 >= r->ns * QUEUED_PERCENT)
 		buf_printf(b, ", and %.0f %% without a CPU", str_percent(r->by_cause[CAUSE_QUEUE], r->ns));
+}
+
+/* Polls that were long because their thread had no CPU: of the type with most of them. */
+static void judge_preempted(struct judging *g)
+{
+	const struct blockers_row *found = NULL;
+	char a[32], b[32];
+
+	for (size_t i = 0; i < g->b.rows.n; i++)
+		if (g->b.rows.v[i].cause == CAUSE_QUEUE && (!found || g->b.rows.v[i].ns > found->ns))
+			found = &g->b.rows.v[i];
+	if (found && found->ns * 100 >= g->t.duration_ns * PREEMPTED_PERCENT)
+		verdict_say(g->v, (struct verdict_link){ .what = "queue", .thread = PROFILE_NONE, .task = (char *)name_of(g, found->type) },
+			    "%s polls of task `%s` took long, %s together, because their threads waited for a CPU.",
+			    str_count(a, found->count), name_of(g, found->type), str_duration(b, found->ns));
 }
 
 static void judge_blockers(struct judging *g)
@@ -214,6 +230,7 @@ void taskverdict_add(struct verdict *v, const struct profile *p, const struct se
 		return;
 	blockers_make(&g.b, p, o, &g.t);
 	judge_blockers(&g);
+	judge_preempted(&g);
 	judge_queue(&g);
 	judge_channels(&g);
 	blockers_done(&g.b);

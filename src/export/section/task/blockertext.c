@@ -69,6 +69,11 @@ static void put_row(const struct export_job *job, const struct tasks *t, const s
 		tasktext_name(job, *r->function ? r->function : "[its thread had no CPU]", BEFORE_NAME, out);
 		buf_printf(out, "\n%*s", BEFORE_NAME, "");
 	}
+	if (r->leaf) {
+		buf_puts(out, "mostly ");
+		tasktext_name(job, r->leaf, BEFORE_NAME + 7, out);
+		buf_printf(out, "\n%*s", BEFORE_NAME, "");
+	}
 	buf_puts(out, "task ");
 	put_type(job, t, r->type, out);
 	buf_printf(out, "\n%*s", BEFORE_NAME, "");

@@ -112,6 +112,7 @@ static void put_blocker(const struct tasks *t, const struct blockers *b, const s
 	json_open_row(j, 2);
 	put_name(j, "type", t, r->type);
 	json_put_string(j, "function", r->function);
+	json_put_string(j, "leaf", r->leaf);
 	json_put_string(j, "module", r->module);
 	json_put_string(j, "cause", cause_key(r->cause));
 	json_put_string(j, "operation", r->operation);

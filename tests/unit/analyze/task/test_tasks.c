@@ -268,6 +268,38 @@ static void long_polls_are_told_apart(void **state)
 	profile_free(m.p);
 }
 
+/* Functions of a dependency are one blocker: that of the program's own code which calls them. */
+static void long_polls_are_of_own_code(void **state)
+{
+	struct made_tasks m = made_tasks();
+	struct sample *s = &m.w.s;
+	struct blockers b;
+	struct tasks t;
+	struct all a;
+
+	vec_clear(&m.p->marks);
+	for (unsigned i = 0; i < 2; i++) {
+		s->now_ns = (695 + 10 * i) * MS;
+		sample_add(s, m.worker2, sample_stack(s, TASKS_POLL ";node::rpc::serve::{{closure}};node::rpc::check;k256::lincomb;k256::%s",
+						      i ? "double" : "add"), 4 - i);
+		profile_add_mark(m.p, &(struct profile_mark){ .start_ns = (695 + 10 * i) * MS, .end_ns = (699 + 9 * i) * MS,
+							      .thread = m.worker2, .name = profile_string(m.p, made_names[TASKS_RPC]),
+							      .kind = profile_string(m.p, "long poll") });
+	}
+	begin(&a, m.p, (struct select_options){ 0 });
+	assert_true(tasks_make(&t, m.p, &a.o, 0));
+	blockers_make(&b, m.p, &a.o, &t);
+	assert_int_equal(b.rows.n, 1);
+	assert_string_equal(b.rows.v[0].function, "node::rpc::check");
+	assert_string_equal(b.rows.v[0].leaf, "k256::add");
+	assert_int_equal(b.rows.v[0].ns, 7 * MS);
+	assert_int_equal(b.rows.v[0].by_cause[CAUSE_CPU], 7 * MS);
+	blockers_done(&b);
+	tasks_done(&t);
+	end(&a);
+	profile_free(m.p);
+}
+
 /* A thread that lost its CPU in a short poll is nobody's fault; in a long one it is told beside what the poll did. */
 static void polls_without_a_cpu(void **state)
 {
@@ -448,6 +480,7 @@ int main(void)
 		cmocka_unit_test(nothing_without_tasks),
 		cmocka_unit_test(long_polls_are_explained),
 		cmocka_unit_test(long_polls_are_told_apart),
+		cmocka_unit_test(long_polls_are_of_own_code),
 		cmocka_unit_test(polls_without_a_cpu),
 		cmocka_unit_test(chains_are_followed),
 		cmocka_unit_test(chains_end),
