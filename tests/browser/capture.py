@@ -396,11 +396,15 @@ def hostile(path):
 		 "x" * 5000]
 	c = Capture("<script>window.pwned=1</script>", 2, (("<b>proc</b>", 7),))
 	cpu = c.event("cpu", "ns", "<i>CPU</i> time", 1001001)
+	poll, awaits = (c.event(n, "ns", f"<i>{n}</i>") for n in ("poll", "await"))
 	for i, name in enumerate(names):
 		thread = c.thread(name[:200] or "empty")
 		stack = c.stack("_start", (name, "/lib/" + name[:100]), name, "leaf")
 		for k in range(20 + i):
 			c.sample(cpu, thread, 2 * (k + 0.5) / (20 + i), stack)
+		c.sample(poll, thread, 1, c.stack(("task " + name, None)), 5_000_000, 1)
+		c.sample(awaits, thread, 1, c.stack(("task " + name, None), name), 5_000_000, 1)
+		c.rows["mark"].append((10**9, 10**9 + 5_000_000, name, "long poll", thread, None, None, None))
 	c.series("<u>rss</u>", "bytes", [(0, 1), (1, 2)])
 	c.save(path)
 	return names

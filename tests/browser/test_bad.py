@@ -8,7 +8,7 @@ from page import equal, holds, main_path
 
 def visit_everything(p):
 	"""Every view, tool and menu, so that each name is shown wherever it can be."""
-	for key in ("v", "t", "s", "b", "i", "i", "g", "g", "k", "k", "k", "k", "m", "m", "?", "Escape"):
+	for key in ("v", "a", "ArrowDown", "ArrowDown", "t", "s", "b", "i", "i", "g", "g", "k", "k", "k", "k", "m", "m", "?", "Escape"):
 		p.key(key)
 	p.b.move(640, 400)
 	for x in (3, 200, 640, 1000):
