@@ -58,7 +58,7 @@
 		const line = (w, i) => [share(w.ns), el("details", { open: !i && w.stack.length > 0 },
 			el("summary", {}, w.kind && el("b", {}, w.kind + " "), w.type < 0 ? w.thread : toTask(w.type, 60), w.function && [" in ", code(w.function, 50)],
 				el("span", { class: "dim" }, " " + plural(w.count, "await") + " · " + time(w.ns / (w.count || 1)) + " on average")), G.stackList(w.stack))];
-		return el("div", {}, el("h2", {}, "Who ends its awaits", el("em", {}, "what woke it, and from where")), el("div", { class: "facts two" }, t.wakers.map(line),
+		return all > 0 && el("div", {}, el("h2", {}, "Who ends its awaits", el("em", {}, "what woke it, and from where")), el("div", { class: "facts two" }, t.wakers.map(line),
 			t.notEndedNs > 0 && [share(t.notEndedNs), "not ended yet"]));
 	}
 
@@ -66,7 +66,7 @@
 		const wall = t.pollNs + t.queueNs + t.awaitNs || 1, head = el("h2", {}, "The stacks that woke it");
 		const ways = [["await", "its awaits"], ["taskqueue", "what ran while it was queued"], ["spawn", "who spawned it"]].filter(w => G.model.whats().some(x => x.key === w[0]));
 		page.replaceChildren(el("h1", {}, "task ", code(t.name, 90)), el("p", {}, time(wall) + ": " + ["polling", "queued", "awaiting"].map((word, i) =>
-			percent([t.pollNs, t.queueNs, t.awaitNs][i] / wall) + " " + word).join(", "), ways.map(([what, words]) => [" · ",
+			percent([t.pollNs, t.queueNs, t.awaitNs][i] / wall) + " " + word).join(", "), t.blocking && " · in the pool for blocking calls, where a long poll keeps no other task waiting", ways.map(([what, words]) => [" · ",
 			link(words, "the flame graph", what === "spawn" ? { ...stacksOf(t, what), focus: null, through: "task " + t.name } : stacksOf(t, what))])),
 			t.behind.length ? el("p", {}, "queued ", t.behind.map((b, i) => [i ? ", " : "", b.type < 0 ? "at an idle worker" : ["behind ", toTask(b.type, 40)], " " + time(b.ns)])) : "",
 			t.places.length ? el("p", {}, "spawned in ", t.places.map((x, i) => [i ? ", " : "", code(x.function, 60)])) : "",
@@ -82,7 +82,7 @@
 		const words = state.taskfilter.toLowerCase().split(/\s+/), has = i => words.every(w => (of(i).name + " " + waker(i)).toLowerCase().includes(w));
 		filter.sync(state);
 		grid.show([...rows.keys()].filter(has), state.tasksort, state.tasksdown, !rows.length ? "No tasks were recorded." : "No task has “" + state.taskfilter + "”. Esc in the filter shows all.");
-		const { lost } = G.data.tasks || {}, found = rows.findIndex(t => t.name === state.task), at = found < 0 ? grid.ids[0] : found;
+		const { lost } = G.data.tasks || {}, found = rows.findIndex(t => t.name === state.task), at = found < 0 ? grid.ids.find(i => of(i).longPolls) ?? grid.ids[0] : found;
 		note.textContent = plural(rows.length, "type") + " · " + plural(sum("polls"), "poll") + (lost ? " · " + plural(lost, "event") + " lost" : "") +
 			(state.range ? " · of the whole time, not of the range" : "");
 		page.hidden = at === undefined;

@@ -118,6 +118,8 @@ static void put_types(struct json *j, const struct profile *p, const struct task
 		json_put_uints(j, { "seen", y->seen }, { "alive", y->alive }, { "polls", y->polls }, { "pollNs", y->poll_ns },
 			       { "longestNs", y->longest_ns }, { "longPolls", y->long_polls }, { "queueNs", y->queue_ns },
 			       { "awaitNs", y->await_ns });
+		if (y->blocking)
+			json_put_bool(j, "blocking", true);
 		put_wakers(j, &idents, y, types);
 		put_around(j, y, types);
 		json_close(j);
