@@ -502,22 +502,27 @@ static void end_recording(struct session *s, struct tasktarget *t)
 	look_at_silent(s, t, true);
 }
 
+/* Of the first file that has one; "": none says it. */
+static const char *version_of(const struct tasks *a)
+{
+	for (size_t i = 0; i < a->files.list.n; i++)
+		if (a->files.list.v[i]->program.count && *a->files.list.v[i]->program.version)
+			return a->files.list.v[i]->program.version;
+	return "";
+}
+
 static void note_counts(struct session *s)
 {
 	struct tasks *a = own(s);
 	struct profile *p = s->profile;
 	struct shared_task_counts c = { 0 };
-	struct tokio_program *program = NULL;
 	size_t vtables = 0;
 
 	bpfengine_sum(bpfengine_skeleton(s->engine)->maps.task_counts, 0, &c, sizeof(c));
-	for (size_t i = 0; i < a->files.list.n; i++) {
+	for (size_t i = 0; i < a->files.list.n; i++)
 		vtables += a->files.list.v[i]->program.count;
-		if (a->files.list.v[i]->program.count)
-			program = &a->files.list.v[i]->program;
-	}
 	profile_count_set(p, KEY_TASK_VTABLES, vtables);
-	profile_count_set(p, KEY_TASK_VERSION, program ? tokio_version_number(program->version) : 0);
+	profile_count_set(p, KEY_TASK_VERSION, tokio_version_number(version_of(a)));
 	profile_count_set(p, KEY_TASK_LOST, a->lost);
 	profile_count_set(p, KEY_TASK_STACKS, a->stacks);
 	profile_count_set(p, KEY_TASK_STACKS_LOST, a->stacks_lost + c.lost);
@@ -530,7 +535,9 @@ static void say_what_was_seen(const struct tasks *a)
 	struct taskstate_totals x = taskstate_totals(a->state);
 	char tasks[32], polls[32], wakes[32];
 
-	log_info("%s tasks, %s polls, %s wake-ups", str_count(tasks, x.tasks), str_count(polls, x.polls), str_count(wakes, x.wakes));
+	log_info("%s task%s of %" PRIu64 " type%s (tokio%s%s): %s polls, %s wake-ups", str_count(tasks, x.tasks), x.tasks == 1 ? "" : "s",
+		 x.types, x.types == 1 ? "" : "s", *version_of(a) ? " " : "", version_of(a), str_count(polls, x.polls),
+		 str_count(wakes, x.wakes));
 	if (a->lost)
 		log_warn("%" PRIu64 " polls and wake-ups of tasks found no room in the rings of their threads: figures of tasks are too "
 			 "small by as much", a->lost);

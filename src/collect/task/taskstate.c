@@ -565,13 +565,12 @@ void taskstate_count(struct taskstate *t)
 
 struct taskstate_totals taskstate_totals(const struct taskstate *t)
 {
-	struct taskstate_totals r = { .tasks = t->numbers, .no_room = t->no_room };
+	struct taskstate_totals r = { .tasks = t->numbers };
 
 	for (size_t i = 0; i < t->types.n; i++) {
 		r.polls += t->types.v[i].polls;
 		r.wakes += t->types.v[i].wakes;
-		r.spawned += t->types.v[i].spawned;
-		r.alive += t->types.v[i].alive;
+		r.types += t->types.v[i].polls || t->types.v[i].wakes;
 	}
 	return r;
 }

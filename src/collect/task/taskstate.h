@@ -87,6 +87,6 @@ void taskstate_finish(struct taskstate *t, uint64_t end_ns);
 void taskstate_count(struct taskstate *t);
 
 struct taskstate_totals {
-	uint64_t tasks, polls, wakes, spawned, alive, no_room;
+	uint64_t types, tasks, polls, wakes; /* types: of which anything was seen */
 };
 struct taskstate_totals taskstate_totals(const struct taskstate *t);
