@@ -29,7 +29,7 @@ struct stacked {
 
 struct type {
 	uint32_t name;  /* string */
-	uint32_t frame, stack;
+	uint32_t frame, stack; /* 0: not made yet, see type_of() */
 	bool blocking;
 	/* Awaits that ended and are in no sample yet, exactly; and the wakes with a stack that share them. */
 	uint64_t await_ns, awaits;
@@ -108,15 +108,24 @@ uint32_t taskrows_type(struct taskrows *r, const char *name, bool blocking)
 {
 	struct type t = { .name = profile_string(r->p, name), .blocking = blocking };
 	uint64_t *at = map_put(&r->by_name, t.name, r->types.n);
-	_cleanup_free_ char *label = NULL;
 
 	if (*at < r->types.n)
 		return *at;
-	label = mem_printf("task %s", name);
-	t.frame = profile_named_frame(r->p, PROFILE_NONE, FRAME_USER, label);
-	t.stack = profile_stack(r->p, 0, t.frame);
 	vec_push(&r->types, t);
 	return r->types.n - 1;
+}
+
+/* The type, with its frame: most types of a program are never seen, and need none. */
+static struct type *type_of(struct taskrows *r, uint32_t type)
+{
+	struct type *t = &r->types.v[type];
+	_cleanup_free_ char *label = t->stack ? NULL : mem_printf("task %s", profile_str(r->p, t->name));
+
+	if (!t->stack) {
+		t->frame = profile_named_frame(r->p, PROFILE_NONE, FRAME_USER, label);
+		t->stack = profile_stack(r->p, 0, t->frame);
+	}
+	return t;
 }
 
 const char *taskrows_name(const struct taskrows *r, uint32_t type)
@@ -241,7 +250,7 @@ void taskrows_queue(struct taskrows *r, uint32_t type, uint32_t thread, uint64_t
 	if (!ns)
 		return;
 	other = polled_meanwhile(thread_of(r, thread), begin_ns, end_ns);
-	stack = profile_stack(r->p, r->types.v[type].stack, other == PROFILE_NONE ? r->idle : r->types.v[other].frame);
+	stack = profile_stack(r->p, type_of(r, type)->stack, other == PROFILE_NONE ? r->idle : type_of(r, other)->frame);
 	taskseries_queue(&r->series, begin_ns, end_ns);
 	enter_slot(r, end_ns);
 	if (ns >= LONG_NS)
@@ -253,7 +262,7 @@ void taskrows_queue(struct taskrows *r, uint32_t type, uint32_t thread, uint64_t
 void taskrows_poll(struct taskrows *r, uint32_t type, uint32_t thread, uint64_t begin_ns, uint64_t ns, uint64_t own_ns)
 {
 	struct thread *t = thread_of(r, thread);
-	struct type *x = &r->types.v[type];
+	struct type *x = type_of(r, type);
 
 	t->past[t->n++ % PAST] = (struct past){ begin_ns, begin_ns + ns, type };
 	x->thread = thread;
@@ -294,13 +303,13 @@ static uint32_t stack_below(struct taskrows *r, uint32_t type, uint32_t stack)
 	uint64_t *at = map_put(&r->below, map_pair(type, stack), 0);
 
 	if (!*at)
-		*at = put_below(r, r->types.v[type].stack, stack);
+		*at = put_below(r, type_of(r, type)->stack, stack);
 	return *at;
 }
 
 void taskrows_await(struct taskrows *r, const struct taskrows_await *a)
 {
-	struct type *t = &r->types.v[a->type];
+	struct type *t = type_of(r, a->type);
 	/* It comes of figures that the target writes. */
 	double scale = a->scale >= 1 && a->scale <= MOST_SCALE ? a->scale : 1;
 
@@ -359,7 +368,7 @@ static void share_out(struct taskrows *r, struct type *t)
 
 void taskrows_not_ended(struct taskrows *r, uint32_t type, bool queued, uint64_t end_ns, uint64_t ns, uint64_t count)
 {
-	struct type *t = &r->types.v[type];
+	struct type *t = ns ? type_of(r, type) : NULL;
 
 	if (ns)
 		add_sample(r, queued ? EVENT_QUEUE : EVENT_AWAIT, t->thread, profile_stack(r->p, t->stack, r->not_ended), end_ns, ns,
@@ -371,7 +380,7 @@ void taskrows_not_ended(struct taskrows *r, uint32_t type, bool queued, uint64_t
 void taskrows_spawn(struct taskrows *r, uint32_t type, uint32_t thread, uint64_t time_ns, uint32_t stack)
 {
 	enter_slot(r, time_ns);
-	sum(r, EVENT_SPAWN, thread, profile_stack(r->p, stack, r->types.v[type].frame), 1);
+	sum(r, EVENT_SPAWN, thread, profile_stack(r->p, stack, type_of(r, type)->frame), 1);
 }
 
 /* --- time goes on --- */
