@@ -62,6 +62,7 @@ struct tasks {
 	VEC(struct taskimplant_event) events; /* of one look */
 	bool begun, entered;
 	uint64_t read_ns;                     /* the last look */
+	uint64_t end_ns;                      /* of the recording, 0: it goes on */
 	uint64_t own_ns;                      /* CPU time of ours for events */
 	uint64_t event_count;
 	uint64_t lost;                        /* of targets that were left */
@@ -375,8 +376,9 @@ static void record_spawn(struct session *s, const struct shared_task_spawn *r)
 	uint32_t stack = r->stack ? bpfengine_stack(s->engine, r->stack) : PROFILE_NONE;
 	struct taskplace *place;
 
-	if (!t || !t->implant || r->place >= a->files.places.n || r->time_ns < MAX(t->since_ns, s->start_mono_ns) || !t->since_ns)
-		return;
+	if (!t || !t->since_ns || r->place >= a->files.places.n || r->time_ns < MAX(t->since_ns, s->start_mono_ns) ||
+	    (a->end_ns && r->time_ns > a->end_ns))
+		return; /* its first poll is not seen */
 	place = &a->files.places.v[r->place];
 	if (stack != PROFILE_NONE)
 		place->stack = stack;
@@ -490,16 +492,42 @@ static void end_polls(struct session *s, struct tasktarget *t, const struct task
 	}
 }
 
-static void end_recording(struct session *s, struct tasktarget *t)
-{
+/* Polls that were under way when the hooks of a target were switched off. */
+struct ending {
 	struct taskimplant_event polls[MOST_POLLS];
-	uint64_t end = clock_mono_ns();
-	size_t n = taskimplant_polls(t->implant, polls, ARRAY_LEN(polls));
+	size_t n;
+};
 
-	taskimplant_deactivate(t->implant);
-	n = read_rest(s, t, end, polls, n);
-	end_polls(s, t, polls, n, end);
-	look_at_silent(s, t, true);
+/* All targets end at one moment, and what they wrote by then is read after that. Targets that are gone have ended before. */
+static void end_recording(struct session *s)
+{
+	struct tasks *a = own(s);
+	struct ending *list = mem_resize(NULL, a->targets.n + 1, sizeof(*list));
+
+	a->end_ns = clock_mono_ns();
+	for (size_t i = 0; i < a->targets.n; i++) {
+		struct tasktarget *t = &a->targets.v[i];
+
+		if (t->implant && taskimplant_gone(t->implant))
+			end_target(s, t);
+		if (!t->implant)
+			continue;
+		list[i].n = taskimplant_polls(t->implant, list[i].polls, MOST_POLLS);
+		taskimplant_deactivate(t->implant);
+	}
+	taskfiles_detach(&a->files);
+	bpfengine_drain(s->engine);
+	for (size_t i = 0; i < a->targets.n; i++) {
+		struct tasktarget *t = &a->targets.v[i];
+
+		if (!t->implant)
+			continue;
+		list[i].n = read_rest(s, t, a->end_ns, list[i].polls, list[i].n);
+		end_polls(s, t, list[i].polls, list[i].n, a->end_ns);
+		look_at_silent(s, t, true);
+	}
+	free(list);
+	taskstate_finish(a->state, collector_time_ns(s, a->end_ns));
 }
 
 /* Of the first file that has one; "": none says it. */
@@ -548,17 +576,7 @@ static void stop(struct session *s)
 	struct tasks *a = own(s);
 	struct err why = { 0 };
 
-	for (size_t i = 0; i < a->targets.n; i++) {
-		struct tasktarget *t = &a->targets.v[i];
-
-		if (t->implant && taskimplant_gone(t->implant))
-			end_target(s, t);
-		else if (t->implant)
-			end_recording(s, t);
-	}
-	taskfiles_detach(&a->files);
-	bpfengine_drain(s->engine);
-	taskstate_finish(a->state, collector_time_ns(s, clock_mono_ns()));
+	end_recording(s);
 	for (size_t i = 0; i < a->targets.n; i++) {
 		if (a->targets.v[i].implant)
 			a->lost += taskimplant_lost(a->targets.v[i].implant);
