@@ -96,7 +96,7 @@ static int enter(struct session *s, struct tasktarget *t, struct err *err)
 	t->since_ns = clock_mono_ns();
 	/* Where the recording has not begun, it begins later than now. */
 	t->process = taskstate_process(a->state, a->begun ? collector_time_ns(s, clock_mono_ns()) : 0);
-	taskfiles_attach(&a->files, s);
+	taskfiles_attach(&a->files, s, a->state);
 	return 0;
 }
 
@@ -456,7 +456,7 @@ static void tick(struct session *s, uint64_t now)
 		look_at_polls(s, t);
 		look_at_silent(s, t, false);
 		tasktarget_look(s, t, &a->files, a->state);
-		taskfiles_attach(&a->files, s);
+		taskfiles_attach(&a->files, s, a->state);
 	}
 	calm_down(s, now);
 	taskstate_count(a->state);

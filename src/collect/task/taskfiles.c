@@ -103,14 +103,16 @@ const struct taskfile *taskfiles_get(struct taskfiles *f, struct session *s, str
 	return file->program.count ? file : NULL;
 }
 
-static void attach(struct taskfiles *f, struct session *s, struct taskfile *file)
+static void attach(struct taskfiles *f, struct session *s, struct taskstate *state, struct taskfile *file)
 {
 	VEC(uint64_t) offsets = { 0 }, cookies = { 0 };
+	bool all = true;
 	struct err why = { 0 };
 
 	for (size_t i = 0; i < file->program.count; i++) {
 		const struct tokio_vtable *v = &file->program.vtables[i];
 
+		all &= f->places.n + v->spawn_count <= SHARED_TASK_PLACES;
 		for (size_t k = 0; k < v->spawn_count && f->places.n < SHARED_TASK_PLACES; k++) {
 			vec_push(&offsets, v->spawns[k].offset);
 			vec_push(&cookies, f->places.n);
@@ -118,18 +120,22 @@ static void attach(struct taskfiles *f, struct session *s, struct taskfile *file
 		}
 	}
 	if (offsets.n && uprobes_attach(bpfengine_skeleton(s->engine)->progs.on_task_spawn, file->fd, offsets.v, cookies.v, offsets.n,
-					&file->probes, &why) < 0)
+					&file->probes, &why) < 0) {
 		log_warn("where tasks are spawned is not recorded: %s", why.text);
+		all = false;
+	}
+	if (!all)
+		taskstate_stop_counting(state);
 	vec_done(&offsets);
 	vec_done(&cookies);
 	fd_close(&file->fd);
 }
 
-void taskfiles_attach(struct taskfiles *f, struct session *s)
+void taskfiles_attach(struct taskfiles *f, struct session *s, struct taskstate *state)
 {
 	for (size_t i = 0; i < f->list.n && !f->given_up; i++) {
 		if (f->list.v[i]->program.count && !f->list.v[i]->attached)
-			attach(f, s, f->list.v[i]);
+			attach(f, s, state, f->list.v[i]);
 		f->list.v[i]->attached = true;
 	}
 }

@@ -47,6 +47,6 @@ const struct taskfile *taskfiles_get(struct taskfiles *f, struct session *s, str
 /* A program that is about to be executed is looked at before, so that it does not get far without hooks. */
 void taskfiles_foresee(struct taskfiles *f, struct session *s, struct taskstate *state, const char *path);
 /* Puts the probes where they are not yet. Hooks are active before: a spawn that is told is followed by a poll that is. */
-void taskfiles_attach(struct taskfiles *f, struct session *s);
+void taskfiles_attach(struct taskfiles *f, struct session *s, struct taskstate *state);
 void taskfiles_detach(struct taskfiles *f);
 void taskfiles_done(struct taskfiles *f);

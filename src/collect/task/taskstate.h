@@ -57,7 +57,7 @@ struct taskstate_event {
 void taskstate_event(struct taskstate *t, const struct taskstate_event *e);
 /* Before the events that follow it. stack: 0 = not known. */
 void taskstate_spawn(struct taskstate *t, uint32_t process, uint32_t type, uint32_t thread, uint64_t time_ns, uint32_t stack);
-/* Spawns are told no more. */
+/* Spawns are not told, or not all of them: types count a task whose first event is a poll as spawned from now on. */
 void taskstate_stop_counting(struct taskstate *t);
 /* All that was over by then was told. */
 void taskstate_until(struct taskstate *t, uint64_t time_ns);
