@@ -74,6 +74,22 @@ static void all_layouts_are_read(void **state)
 		}
 }
 
+/* Without unwind tables and symbols nothing says where functions are. Places would have to be exact: there are none. */
+static void functions_need_not_be_known(void **state)
+{
+	struct tokio_program p;
+
+	assert_int_equal(find_in((struct tokiofile_options){ .path = PATH, .no_functions = true }, &p), 0);
+	assert_int_equal(p.count, TOKIOFILE_TYPES);
+	for (int t = 0; t < TOKIOFILE_TYPES; t++)
+		assert_int_equal(p.vtables[t].spawn_count, 0);
+	tokio_done(&p);
+	assert_int_equal(find_in((struct tokiofile_options){ .path = PATH, .no_functions = true, .other_abort = true }, &p), -ENOTSUP);
+	assert_int_equal(find_in((struct tokiofile_options){ .path = PATH, .no_names = true, .by_slot = true }, &p), 0);
+	assert_int_equal(p.count, TOKIOFILE_TYPES);
+	tokio_done(&p);
+}
+
 /* Slots would be written to: whatever is not as it should be is refused, and the reason is said. */
 static void others_are_refused(void **state)
 {
@@ -295,6 +311,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_layouts_are_read),
+		cmocka_unit_test(functions_need_not_be_known),
 		cmocka_unit_test(others_are_refused),
 		cmocka_unit_test(damage_is_survived),
 		cmocka_unit_test(names_tell_futures_apart),

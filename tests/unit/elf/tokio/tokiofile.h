@@ -16,14 +16,16 @@ struct tokiofile_options {
 	const char *path;               /* of a source file of tokio's, as panics have it */
 	enum tokiofile_layout layout;
 	bool no_names;                  /* symbols say where functions are, and nothing more */
+	bool no_functions;              /* nor where functions are */
 	bool other_scheduler;           /* schedule() does not read the table */
 	bool other_abort;               /* drop_abort_handle() drops no reference */
+	bool by_slot;                   /* it has a function do it, through a slot of the GOT; TOKIOFILE_RELA only */
 	int extra_functions;            /* in each table, before its numbers */
 	uint64_t scheduler;             /* its offset; 0 = 0x20 */
 };
 
 enum {
-	TOKIOFILE_CODE = 0x1000, TOKIOFILE_DATA = 0x3000, TOKIOFILE_TABLES = 0x3000, TOKIOFILE_RELOCATIONS = 0x3400,
+	TOKIOFILE_CODE = 0x1000, TOKIOFILE_DATA = 0x3000, TOKIOFILE_TABLES = 0x3000, TOKIOFILE_SLOT = 0x3300, TOKIOFILE_RELOCATIONS = 0x3400,
 	TOKIOFILE_DYNAMIC = 0x3c00, TOKIOFILE_TEXT = 0x3d00, TOKIOFILE_SYMBOLS = 0x4000, TOKIOFILE_STRINGS = 0x5000,
 	TOKIOFILE_SECTIONS = 0x6000, TOKIOFILE_SIZE = 0x6400, TOKIOFILE_STEP = 64, /* bytes of a function */
 	TOKIOFILE_TYPES = 3, TOKIOFILE_SLOTS = 7, TOKIOFILE_STRIDE = 0x80, /* of tables */
@@ -77,6 +79,8 @@ static inline void tokiofile_code(const struct tokiofile_options *o)
 	uint64_t base = tokiofile_base(o);
 
 	memset(tokiofile + TOKIOFILE_CODE, 0xc3, TOKIOFILE_STEP * F_ALL); /* ret */
+	if (o->by_slot)
+		tokiofile_plain(tokiofile + TOKIOFILE_CODE + F_BIND * TOKIOFILE_STEP, "\xf0\x48\x0f\xc1\x07", 5);
 	for (int t = 0; t < TOKIOFILE_TYPES; t++) {
 		uint8_t *f[F_OF_TYPE], *p;
 		uint64_t table = tokiofile_table(o, t);
@@ -87,7 +91,9 @@ static inline void tokiofile_code(const struct tokiofile_options *o)
 		if (!o->other_scheduler && t < 2)
 			tokiofile_plain(f[1], "\x48\x89\xfe\x48\x8b\x47\x10\x48\x8b\x40\x40\x48\x8b\x3c\x07", 15);
 		tokiofile_relative(f[2], "\xe9", 1, tokiofile_function(o, t * F_OF_TYPE + F_GLUE) - base);
-		if (!o->other_abort)
+		if (o->by_slot)
+			tokiofile_relative(f[5], "\xff\x25", 2, TOKIOFILE_SLOT); /* jmp *slot(%rip) */
+		else if (!o->other_abort)
 			tokiofile_plain(f[5], "\x48\xc7\xc0\xc0\xff\xff\xff\xf0\x48\x0f\xc1\x07", 12);
 		p = tokiofile_plain(f[F_SPAWN], "\x53", 1); /* push %rbx */
 		if (o->layout == TOKIOFILE_FIXED) {
@@ -132,6 +138,8 @@ static inline void tokiofile_tables(const struct tokiofile_options *o)
 		table[functions + 1] = scheduler;
 		table[functions + 2] = id;
 	}
+	if (o->by_slot)
+		rela[n++] = (Elf64_Rela){ TOKIOFILE_SLOT, R_X86_64_RELATIVE, (int64_t)tokiofile_function(o, F_BIND) };
 	if (o->layout == TOKIOFILE_RELA) {
 		d[0] = (Elf64_Dyn){ DT_RELA, { TOKIOFILE_RELOCATIONS } };
 		d[1] = (Elf64_Dyn){ DT_RELASZ, { n * sizeof(*rela) } };
@@ -182,7 +190,7 @@ static inline void tokiofile_symbols(const struct tokiofile_options *o)
 	}
 	memcpy(tokiofile + TOKIOFILE_SECTIONS + 0x200, names, sizeof(names));
 	s[1] = (Elf64_Shdr){ .sh_name = 1, .sh_type = SHT_SYMTAB, .sh_offset = TOKIOFILE_SYMBOLS, .sh_link = 2,
-			     .sh_size = (F_ALL + 1) * sizeof(*symbols), .sh_entsize = sizeof(*symbols) };
+			     .sh_size = o->no_functions ? 0 : (F_ALL + 1) * sizeof(*symbols), .sh_entsize = sizeof(*symbols) };
 	s[2] = (Elf64_Shdr){ .sh_name = 9, .sh_type = SHT_STRTAB, .sh_offset = TOKIOFILE_STRINGS, .sh_size = at };
 	s[3] = (Elf64_Shdr){ .sh_name = 17, .sh_type = SHT_STRTAB, .sh_offset = TOKIOFILE_SECTIONS + 0x200, .sh_size = sizeof(names) };
 	s[4] = (Elf64_Shdr){ .sh_name = 27, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_offset = TOKIOFILE_CODE,
