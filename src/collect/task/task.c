@@ -5,8 +5,8 @@
  * the target's threads that are read here every 10 ms. Some wakes, drawn by the time that was awaited, pass a uprobe, which takes
  * the waker's stack; spawns pass another one (task.bpf.c). taskstate.c makes lives of all that, and rows of the profile.
  *
- * Life of a target: enter (files with tokio are looked for, their vtables hooked) -> read -> leave. What stops here is left as
- * it was found.
+ * Life of a target: enter (files with tokio are looked for, their vtables hooked) -> read -> leave. At the end each target is
+ * left as it was found.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
