@@ -295,7 +295,7 @@ static void walk_polls(struct maker *m, const struct profile_taskwake *w, uint32
 static void walk_await(struct maker *m, const struct profile_taskwake *w, uint64_t from, uint64_t to, int depth)
 {
 	enum wakekind kind = w->waker_stack ? wakekind_of_stack(m->p, w->waker_stack, 0, NULL) : WAKEKIND_NO_STACK;
-	bool outside = kind == WAKEKIND_TIMER || kind == WAKEKIND_IO || kind == WAKEKIND_SIGNAL;
+	bool outside = wakekind_is_outer(kind);
 
 	add_hop(m, w, kind, to - from, depth);
 	m->row->followed_ns += depth || outside ? 0 : to - from;

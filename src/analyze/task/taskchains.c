@@ -157,7 +157,7 @@ static bool follow(struct maker *m, const struct profile_taskwake *w, struct tas
 		if (by.kind == WAKEKIND_NO_STACK && !w->waker_task && w->waker < m->p->threads.n && m->workers[w->waker])
 			by.kind = WAKEKIND_DRIVER;
 		c->links[c->link_count++] = (struct taskchains_link){ tasks_find(m->t, profile_str(m->p, w->type)), by.kind, by.function };
-		if (by.kind == WAKEKIND_TIMER || by.kind == WAKEKIND_IO || by.kind == WAKEKIND_SIGNAL || by.kind == WAKEKIND_DRIVER)
+		if (wakekind_is_outer(by.kind))
 			return c->link_count > 1;
 		next = w->waker_task ? last_await(m, w->waker_task, from, to) : NULL;
 		if (!next || c->link_count == TASKCHAINS_LINKS)

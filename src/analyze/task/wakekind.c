@@ -36,6 +36,11 @@ const char *wakekind_name(enum wakekind kind)
 	return kinds[kind].name;
 }
 
+bool wakekind_is_outer(enum wakekind kind)
+{
+	return kind == WAKEKIND_TIMER || kind == WAKEKIND_IO || kind == WAKEKIND_SIGNAL || kind == WAKEKIND_DRIVER;
+}
+
 bool wakekind_is_inner(enum wakekind kind)
 {
 	return kind == WAKEKIND_JOIN || kind == WAKEKIND_ONESHOT || kind == WAKEKIND_CHANNEL || kind == WAKEKIND_ROOM ||
@@ -81,6 +86,10 @@ static const struct {
 	{ "event_listener::", WAKEKIND_NOTIFY },
 	{ "want::Giver", WAKEKIND_NOTIFY },
 	{ "want::Taker", WAKEKIND_NOTIFY },
+	/* Further out than what it drives, which may be inlined. */
+	{ "tokio::runtime::driver::", WAKEKIND_DRIVER },
+	{ "worker::Context::park", WAKEKIND_DRIVER },
+	{ "current_thread::Context::park", WAKEKIND_DRIVER },
 };
 
 /* Functions between what woke a task and the queue that it was put into. They tell nothing. */
@@ -117,7 +126,7 @@ static enum wakekind kind_of_name(const char *name)
 static bool tells_all(enum wakekind kind)
 {
 	return kind == WAKEKIND_TIMER || kind == WAKEKIND_IO || kind == WAKEKIND_SIGNAL || kind == WAKEKIND_YIELD ||
-	       kind == WAKEKIND_JOIN;
+	       kind == WAKEKIND_DRIVER || kind == WAKEKIND_JOIN;
 }
 
 /* What is found on the way outward. */
@@ -138,7 +147,7 @@ static void look_at(struct search *s, const char *name, const char *module)
 		return;
 	if (!ownfunction_is_library(name, module))
 		s->own = name;
-	else if (!s->library)
+	else if (!s->library && strstr(name, "::")) /* not start_thread */
 		s->library = name;
 }
 

@@ -23,7 +23,7 @@ enum wakekind {
 	WAKEKIND_LOCK,      /* an async mutex, a semaphore */
 	WAKEKIND_NOTIFY,    /* Notify, watch, broadcast, a cancellation */
 	WAKEKIND_YIELD,     /* it had given way to others */
-	WAKEKIND_DRIVER,    /* a timer or I/O: a worker that polled nothing woke it, and no stack was taken */
+	WAKEKIND_DRIVER,    /* a timer or I/O: a worker woke it in its driver, or outside of polls without a stack that says more */
 	WAKEKIND_NOT_ENDED, /* it awaits still */
 	WAKEKIND_NO_STACK,
 	WAKEKIND_COUNT,
@@ -38,5 +38,7 @@ const char *wakekind_name(enum wakekind kind);
  * kind says all. */
 enum wakekind wakekind_of_stack(const struct profile *p, uint32_t stack, uint32_t until, const char **ret_function);
 
+/* Was it awaited from outside of the program, or from the clock? */
+bool wakekind_is_outer(enum wakekind kind);
 /* Does a task that awaits this kind depend on the work of others? Not on a timer, and not on the world outside. */
 bool wakekind_is_inner(enum wakekind kind);

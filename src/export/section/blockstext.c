@@ -293,7 +293,7 @@ static void put_hops(const struct block_row *r, struct buf *out)
 		buf_printf(out, "%10.3f ms  %*s", h->ns / 1e6, 2 * (int)h->depth, "");
 		plain_add(out, h->type);
 		buf_printf(out, " awaited %s", ended ? "the end" : wakekind_name(h->kind));
-		if (h->waker && h->kind != WAKEKIND_TIMER && h->kind != WAKEKIND_IO) {
+		if (h->waker && !wakekind_is_outer(h->kind)) {
 			buf_puts(out, h->by_task ? " of " : " of thread ");
 			plain_add(out, h->waker);
 		}
