@@ -11,12 +11,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -58,6 +60,8 @@ struct program {
 	size_t n;
 };
 
+static bool in_namespace; /* programs that are started have pids of their own */
+
 static void start(struct program *p, const char *path, const char *mode, const char *argument)
 {
 	int to[2], from[2];
@@ -67,7 +71,7 @@ static void start(struct program *p, const char *path, const char *mode, const c
 	if (pipe(to) < 0 || pipe(from) < 0)
 		exit(1);
 	fflush(stdout);
-	p->pid = fork();
+	p->pid = in_namespace ? syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0) : fork();
 	if (!p->pid) {
 		if (strcmp(mode, "stay") != 0)
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -435,6 +439,35 @@ static void test_expected(const char *path)
 	end(&p);
 }
 
+static void test_namespace(const char *path)
+{
+	struct program p;
+	struct taskimplant *t;
+	struct err err = { 0 };
+	char thread[64];
+	bool ours = true;
+
+	in_namespace = true;
+	start(&p, path, "load", "2");
+	in_namespace = false;
+	if (check_err(hook_program(&p, &t, &err), "a pid namespace: hooked", &err)) {
+		taskimplant_activate(t, 1, &err);
+		event_count = 0;
+		for (int k = 0; k < 2000 && !event_count; k++) {
+			usleep(5000);
+			event_count = taskimplant_read(t, events, ROOM);
+		}
+		for (size_t i = 0; i < event_count; i++) {
+			snprintf(thread, sizeof(thread), "/proc/%d/task/%u", p.pid, events[i].tid);
+			ours &= access(thread, F_OK) == 0;
+		}
+		check(event_count > 0 && ours, "a pid namespace: threads have the numbers that we see");
+		check(taskimplant_unhook(t, &err) == 0, "a pid namespace: all is put back");
+		taskimplant_close(t);
+	}
+	end(&p);
+}
+
 /* Another version of gasflame was here: its blob is left alone, and only in the way while slots lead to it. */
 static void test_older(const char *path)
 {
@@ -718,6 +751,7 @@ int main(int argc, char **argv)
 		test_exec(path);
 		test_left(path);
 		test_expected(path);
+		test_namespace(path);
 		test_older(path);
 		test_refused(path);
 	} else if (!strcmp(how, "left")) {
