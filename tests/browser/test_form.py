@@ -152,6 +152,15 @@ def test_legend_leaves_one_colour_bright(p):
 	equal(p.pixel(box["x"] + box["w"] - 4, box["y"] + 3), before, "after Esc")
 
 
+def test_shares_of_few_samples_say_so(p):
+	p.open("one")
+	holds("only 1 sample" in p.text("#chips"), p.text("#chips"))
+	p.hover("only")
+	holds("100 % of only 1 sample" in p.status(), p.status())
+	p.open()
+	holds("only" not in p.text("#chips"), p.text("#chips"))
+
+
 def test_words_are_explained(p):
 	p.open()
 	p.key("?")

@@ -157,6 +157,7 @@ static void empty_single_and_deep(void **state)
 	sample_add(&one, one.main, sample_stack(&one, "node::run"), 1);
 	b = all_views(one, "text", 80);
 	assert_non_null(strstr(b.data, "  100 %   1.00 ms"));
+	assert_non_null(strstr(b.data, "% of 1.00 ms, only 1 sample\n"));
 	buf_done(&b);
 	b = all_views(export_deep(4000), "text", 80);
 	assert_non_null(strstr(b.data, "recurse"));
