@@ -131,7 +131,7 @@ const struct command command_import = {
 		    "With --marks it adds the spans of a Chrome trace to a capture, as record --marks does: for a trace whose program "
 		    "had not written its last spans when the recording ended, or that came later.",
 	.example = "gasflame import --marks trace.json reth.gasflame -o marked.gasflame\n"
-		   "perf script | stackcollapse-perf.pl | gasflame import - -o perf.gasflame",
+		   "perf script | gasflame collapse | gasflame import - -o perf.gasflame",
 	.run = import,
 	.makes_capture = true,
 };

@@ -329,7 +329,7 @@ const struct command command_flamegraph = {
 		"picture says so and the exit status is 2.",
 	.example = "gasflame report --format folded slow.gasflame | gasflame flamegraph --title slow > "
 	           "slow.svg\n"
-		   "perf script | stackcollapse-perf.pl | gasflame flamegraph --color=java > java.svg\n"
+		   "perf script | gasflame collapse | gasflame flamegraph --color=java > java.svg\n"
 		   "gasflame diff-folded before.folded after.folded | gasflame flamegraph > diff.svg",
 	.run = flamegraph,
 	.also_writes = PALETTE_FILE,
