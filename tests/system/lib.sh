@@ -165,14 +165,15 @@ free_port()
 	while port=$((15000 + RANDOM % 15000)); (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
 	echo "$port"
 }
-# wait_for SECONDS COMMAND…: what takes so long on a quiet machine may take four times as long on a busy one.
+# wait_for SECONDS COMMAND…: what takes so long on a quiet machine may take four times as long on a busy one. What never comes is
+# said, in the log: a test that goes on all the same only gets slow by it.
 wait_for()
 {
-	local tenths=$(($1 * 40))
+	local tenths=$(($1 * 40)) seconds=$1
 	shift
 	while ! "$@" >/dev/null 2>&1; do
 		tenths=$((tenths - 1))
-		[ "$tenths" -gt 0 ] || return 1
+		[ "$tenths" -gt 0 ] || { echo "# waited in vain for $((seconds * 4)) s: $*" >&2; return 1; }
 		sleep 0.1
 	done
 }

@@ -61,6 +61,7 @@ def serve(kind, path=None):
             elif kind == "garbage":
                 self.say(200, b"<html>\xff\x00{")
             elif kind == "never":
+                print("asked", flush=True)
                 time.sleep(30)
             elif kind == "accepted" and "newPayload" in method:
                 self.result({"status": "ACCEPTED", "latestValidHash": None, "validationError": None})
