@@ -97,7 +97,7 @@ G.bar = (function () {
 	const gap = () => el("div", { class: "gap" });
 
 	function tools(s) {
-		const whats = G.model.whats(), few = innerWidth < 600 ? 0 : innerWidth < 1400 && whats.length > 6 ? 4 : 6; /* one line, if that is enough */
+		const whats = G.model.whats(), few = innerWidth < 600 ? 0 : innerWidth < 1400 && whats.length > 6 ? G.hasTwo(s) ? 3 : 4 : 6; /* one line, if that is enough */
 		const rest = whats.slice(few).map(w => [w.key, w.name]), st = G.state;
 		return [
 			...whats.slice(0, few).map((w, i) => pressed(G.model.what(s).key === w.key, w.name,
