@@ -5,6 +5,7 @@
 #include "cmd/detach.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -51,6 +52,7 @@ static int detach(const struct command *c, pid_t pid)
 {
 	int (*const kinds[])(pid_t, struct detached *, struct err *) = { detach_heap, detach_tasks };
 	struct detached d = { 0 };
+	struct err said = { 0 };
 	bool found = false, failed = false;
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -59,11 +61,13 @@ static int detach(const struct command *c, pid_t pid)
 
 		found |= r > 0;
 		failed |= r < 0 || d.left > left;
-		if (r < 0)
+		/* A process that has ended has ended for both. */
+		if (r < 0 && strcmp(err.text, said.text) != 0)
 			log_error("%s", err.text);
-		else if (d.left > left)
+		else if (r >= 0 && d.left > left)
 			log_error("%d of %d slots of process %d could not be put back: `gasflame %s %d` tries again (%s)", d.left - left,
 				  MAX(d.left, d.before), pid, c->name, pid, err.text);
+		said = err;
 	}
 	if (failed)
 		return EXIT_ERROR;
