@@ -13,7 +13,7 @@
 #define SECOND_NS 1000000000ULL
 #define GONE_NS   100000000ULL /* after its end a task is kept so long: its last poll may come late */
 
-enum { MOST_SPAWNS = 1 << 17 /* of a type, without a first poll yet */ };
+enum { MOST_SPAWNS = 1 << 17 /* of a type, without a first poll yet */, GAPS = 8 };
 
 struct wake {
 	uint64_t time_ns;
@@ -21,6 +21,12 @@ struct wake {
 	uint32_t waker;      /* thread */
 	uint32_t stack;
 	double scale;
+};
+
+/* The time before a poll since the one before, as it was taken to be: awaiting up to the wake (0: there was none), then in a queue. */
+struct gap {
+	uint64_t from_ns, wake_ns, to_ns;
+	uint64_t end_ns; /* where the poll after it begins; to_ns is less once it is known that the gap was shorter */
 };
 
 /* How much is known of a task's past. */
@@ -38,8 +44,9 @@ struct task {
 	uint64_t since_ns;  /* end of its last poll, or birth */
 	struct wake wakes[2]; /* that no poll has followed yet: two where the first poll after one is not over */
 	unsigned wake_count;
-	/* The last poll that was told, and the time before it since the one before, as it was taken to be. */
-	uint64_t last_ns, gap_from, gap_wake, gap_to; /* its begin; awaiting up to the wake (0: none), in the queue from there on */
+	uint64_t last_ns;       /* begin of the last poll that was told */
+	struct gap gaps[GAPS];  /* before the last polls */
+	unsigned gap_count;     /* so far */
 	bool used;
 	bool gone;          /* since since_ns, or the wake: only its last poll may still come */
 	uint64_t gone_ns;
@@ -284,19 +291,43 @@ static void count_poll(struct taskstate *t, const struct task *x, const struct t
 	taskrows_poll(t->rows, x->type, e->thread, e->time_ns, e->duration_ns, own_ns);
 }
 
-/* A poll that was over after the one that followed it: some of the time before that one was its. */
+/* The gap before the poll that followed one which was over later; NULL: it is too long ago. */
+static struct gap *find_gap(struct task *x, uint64_t begin_ns)
+{
+	unsigned n = MIN(x->gap_count, (unsigned)GAPS), oldest = x->gap_count > GAPS ? x->gap_count % GAPS : 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct gap *g = &x->gaps[(oldest + i) % GAPS];
+
+		if (begin_ns < g->end_ns)
+			return i || x->gap_count <= GAPS || g->from_ns <= begin_ns ? g : NULL;
+	}
+	return NULL;
+}
+
+/* The time from its begin to that of the next poll was its. */
 static void take_late_poll(struct taskstate *t, struct task *x, const struct taskstate_event *e)
 {
 	struct total *total = &t->types.v[x->type];
-	uint64_t from = MAX(e->time_ns, x->gap_from), to = MIN(e->time_ns + e->duration_ns, x->gap_to);
-	uint64_t own_ns = between(from, to), awaited = x->gap_wake ? MIN(between(from, x->gap_wake), own_ns) : 0;
+	struct gap none = { 0 }, *gap = find_gap(x, e->time_ns) ?: &none;
+	uint64_t from = MAX(e->time_ns, gap->from_ns), own_ns = between(from, MIN(e->time_ns + e->duration_ns, gap->to_ns));
+	uint64_t awaited = MIN(between(from, gap->wake_ns), own_ns);
 
 	total->await_ns -= awaited;
 	total->queue_ns -= own_ns - awaited;
 	total->queue_owed += own_ns - awaited;
 	taskrows_await_less(t->rows, x->type, awaited);
+	/* A wake after its begin was for the next poll: before it there was none, so it was in the queue. */
+	if (gap->wake_ns > from) {
+		uint64_t queued = between(gap->from_ns, from);
+
+		total->await_ns -= queued;
+		taskrows_await_less(t->rows, x->type, queued);
+		end_queue(t, x, e->thread, gap->from_ns, from);
+		gap->wake_ns = 0;
+	}
 	count_poll(t, x, e, own_ns);
-	x->gap_to = MIN(x->gap_to, from);
+	gap->to_ns = MIN(gap->to_ns, from);
 	x->asked_ns = 0;
 }
 
@@ -314,9 +345,8 @@ static void take_poll(struct taskstate *t, struct task *x, const struct taskstat
 	if (x->past == PAST_NONE || (x->past == PAST_WOKEN && !woken))
 		begin_life(t, x, begin);
 	x->past = PAST_POLLED;
-	x->gap_from = x->since_ns;
-	x->gap_to = x->last_ns = begin;
-	x->gap_wake = woken ? MAX(x->wakes[0].time_ns, x->since_ns) : 0;
+	x->last_ns = begin;
+	x->gaps[x->gap_count++ % GAPS] = (struct gap){ x->since_ns, woken ? x->wakes[0].time_ns : 0, begin, begin };
 	if (woken) {
 		const struct wake *w = &x->wakes[0];
 		uint64_t queued = MAX(w->time_ns, x->since_ns);

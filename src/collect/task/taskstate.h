@@ -28,7 +28,7 @@
 struct profile;
 struct taskstate;
 
-enum { TASKSTATE_TASKS = 1 << 19 /* that are alive at a time */ };
+enum { TASKSTATE_TASKS = 1 << 18 /* that are alive at a time */ };
 
 struct taskstate *taskstate_new(struct profile *p, uint64_t long_poll_ns);
 void taskstate_free(struct taskstate *t); /* NULL is fine */
