@@ -21,18 +21,21 @@
 #include "elf/tokio/typetext.h"
 
 enum {
-	MAX_DEPTH = 3, /* of calls below poll */
+	MAX_DEPTH = 3, /* of calls below a function of a table */
+	MAX_LOOKED = 512, /* names that are read for the type of one table */
 	LEVELS = 5,    /* of names: short, with the function, with arguments, with closures, whole */
 };
 
 /* What is known about one type. */
 struct known {
-	char *future;    /* its type, whole; NULL = not known */
+	char *whole;     /* its type as symbols have it; NULL = not known */
+	char *future;    /* the type without what it is wrapped in */
 	char *scheduler; /* likewise */
 	char *code;      /* the name that its code gives it; NULL = not looked for, or none */
 	bool by_code;    /* the type belongs to another future, whose functions were merged with those of this one */
 	unsigned number; /* among futures whose types are written alike, from 0 */
 	int level;       /* of its name */
+	unsigned looked; /* names that were read for it */
 };
 
 static char *symbol_at(const struct tokio_file *f, uint64_t address)
@@ -56,28 +59,35 @@ static bool read_symbol(struct known *k, const char *symbol)
 
 	if (!typetext_task(symbol, &future, &scheduler))
 		return false;
-	if (!k->future)
-		k->future = copy(future);
-	if (!k->scheduler && strlen(k->future) == future.n && !memcmp(k->future, future.s, future.n))
+	if (!k->whole)
+		k->whole = copy(future);
+	if (!k->scheduler && strlen(k->whole) == future.n && !memcmp(k->whole, future.s, future.n))
 		k->scheduler = copy(scheduler);
 	return k->scheduler;
 }
 
-/* Reads the names of what a function calls, and of what the runtime's own functions call in turn. */
-static bool read_calls(struct tokio_file *f, struct known *k, uint64_t function, bool deeper)
+/* Says whether a function only passes a task on. Without optimization there are some between dealloc and the drop glue. */
+static bool passes_on(const char *symbol)
+{
+	return strstr(symbol, "tokio::runtime::task::") || str_starts(symbol, "core::mem::drop") || strstr(symbol, "drop_in_place");
+}
+
+/* Reads the names of what a function calls, and of what is called in turn by those that pass on. */
+static bool read_calls(struct tokio_file *f, struct known *k, uint64_t function, int depth)
 {
 	struct code_calls calls;
 	bool done = false;
 
 	code_calls(f, function, &calls);
-	for (size_t i = 0; !done && i < calls.n; i++) {
+	for (size_t i = 0; !done && i < calls.n && k->looked < MAX_LOOKED; i++) {
 		_cleanup_free_ char *symbol = symbol_at(f, calls.v[i]);
 
+		k->looked++;
 		if (!symbol)
 			continue;
 		done = read_symbol(k, symbol);
-		if (!done && deeper && strstr(symbol, "tokio::runtime::task::harness"))
-			done = read_calls(f, k, calls.v[i], false);
+		if (!done && depth < MAX_DEPTH && passes_on(symbol))
+			done = read_calls(f, k, calls.v[i], depth + 1);
 	}
 	vec_done(&calls);
 	return done;
@@ -91,7 +101,7 @@ static void find_future(struct tokio_file *f, const struct table *t, struct know
 	for (size_t i = 0; !done && i < ARRAY_LEN(order); i++) {
 		_cleanup_free_ char *symbol = symbol_at(f, t->functions[order[i]]);
 
-		done = (symbol && read_symbol(k, symbol)) || (symbol && read_calls(f, k, t->functions[order[i]], true));
+		done = (symbol && read_symbol(k, symbol)) || (symbol && read_calls(f, k, t->functions[order[i]], 0));
 	}
 }
 
@@ -113,7 +123,7 @@ static void take(struct best *b, enum taskname_rank rank, char *name)
 	}
 }
 
-/* Looks for the first future that a function calls; a program's function, or a library's, if it calls none. */
+/* Looks for the first future that a function calls; a program's function if it calls none. A library's says nothing. */
 static void search_code(struct tokio_file *f, uint64_t function, int depth, struct best *b)
 {
 	struct code_calls calls;
@@ -148,7 +158,7 @@ static char *name_by_code(struct tokio_file *f, const struct table *t, enum task
 static enum tokio_kind find_kind(const struct tokio_file *f, const struct table *t, const struct known *k)
 {
 	_cleanup_free_ char *schedule = symbol_at(f, t->functions[SLOT_SCHEDULE]);
-	const char *texts[] = { k->scheduler, k->future, schedule };
+	const char *texts[] = { k->scheduler, k->whole, schedule };
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		if (!texts[i])
@@ -185,32 +195,33 @@ static char *name_by_spawn(struct tokio_file *f, const struct tokio_vtable *v)
 	return NULL;
 }
 
-/* A closure of tokio's own is what it is, whatever it was made for: the worker that block_in_place() hands over, a read of
- * tokio::fs. All of them are one type. */
-static void forget_arguments(struct known *k)
+/*
+ * Leaves of a type what makes it another one. A future in a box is the same future; builds with assertions of tokio box large
+ * ones and have both. A closure of tokio's own is what it is, whatever it was made for: the worker that block_in_place() hands
+ * over, a read of tokio::fs.
+ */
+static char *reduce(const char *whole)
 {
-	struct typetext inside = typetext_peel((struct typetext){ k->future, strlen(k->future) });
-	char *name;
+	struct typetext inside = typetext_peel((struct typetext){ whole, strlen(whole) });
+	char *reduced;
 
 	if (inside.n < 7 || memcmp(inside.s, "tokio::", 7) != 0)
-		return;
-	name = typetext_short(inside, false);
-	cut_closures(name);
-	free(k->future);
-	k->future = name;
+		return mem_strndup(inside.s, inside.n);
+	reduced = typetext_short(inside, false);
+	cut_closures(reduced);
+	return reduced;
 }
 
 /* Gives a future its name of a level; NULL = there is none of the shortest kind. */
 static char *name_of_future(const char *future, int level)
 {
-	struct typetext inside = typetext_peel((struct typetext){ future, strlen(future) });
 	char *name;
 
 	if (level == 0)
 		return taskname_of_type(future);
 	if (level > 3)
 		return mem_strdup(future);
-	name = typetext_short(inside, level > 1);
+	name = typetext_short((struct typetext){ future, strlen(future) }, level > 1);
 	if (level < 3)
 		cut_closures(name);
 	return name;
@@ -279,7 +290,7 @@ static bool alike(const struct naming *m, size_t i, size_t j)
 {
 	const struct known *a = &m->known[i], *b = &m->known[j];
 
-	return i != j && a->future && same(a->future, b->future) && same(a->scheduler, b->scheduler) &&
+	return i != j && a->whole && same(a->whole, b->whole) && same(a->scheduler, b->scheduler) &&
 	       (a->scheduler || m->tables[i].functions[SLOT_SCHEDULE] == m->tables[j].functions[SLOT_SCHEDULE]) &&
 	       m->tables[i].functions[SLOT_POLL] != m->tables[j].functions[SLOT_POLL];
 }
@@ -383,10 +394,10 @@ void name_types(struct tokio_file *f, const struct table *tables, struct tokio_v
 	for (size_t i = 0; i < n; i++) {
 		find_future(f, &tables[i], &m.known[i]);
 		vtables[i].kind = find_kind(f, &tables[i], &m.known[i]);
-		if (m.known[i].future)
-			forget_arguments(&m.known[i]);
+		if (m.known[i].whole)
+			m.known[i].future = reduce(m.known[i].whole);
 		else
-			m.known[i].code = name_by_code(f, &tables[i], TASKNAME_LIBRARY);
+			m.known[i].code = name_by_code(f, &tables[i], TASKNAME_FUNCTION);
 		vtables[i].named = m.known[i].future || m.known[i].code;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -401,6 +412,7 @@ void name_types(struct tokio_file *f, const struct table *tables, struct tokio_v
 		;
 	number_rest(&m);
 	for (size_t i = 0; i < n; i++) {
+		free(m.known[i].whole);
 		free(m.known[i].future);
 		free(m.known[i].scheduler);
 		free(m.known[i].code);

@@ -165,6 +165,9 @@ static void names_tell_futures_apart(void **state)
 		{ { "b::Node<N1>", "<b::Node<N1> as core::future::future::Future>::poll::{{closure}}" }, { "b::Node", "b::Node::poll" } },
 		{ { "core::pin::Pin<alloc::boxed::Box<dyn core::future::future::Future+Output = ()+core::marker::Send>>", "b::Node<N1>" },
 		  { "boxed future of a::main_0", "b::Node" } },
+		/* The same future in a box. */
+		{ { "a::b::{{closure}}", "core::pin::Pin<alloc::boxed::Box<a::b::{{closure}}>>" }, { "a::b", "a::b" } },
+		{ { "tokio::fs::f<u8>::{{closure}}", "tokio::fs::f<u16>::{{closure}}::{{closure}}" }, { "tokio::fs::f", "tokio::fs::f" } },
 		/* The older mangling does not number closures. */
 		{ { "a::b::{{closure}}", "a::b::{{closure}}" }, { "a::b", "a::b #2" } },
 	};
