@@ -291,6 +291,16 @@ static void add_hop(struct maker *m, const struct profile_taskwake *w, enum wake
 
 static void walk_polls(struct maker *m, const struct profile_taskwake *w, uint32_t thread, uint64_t from, uint64_t to, int depth);
 
+/* Nobody of the program ended it, or nobody who is known: it is the task's own. */
+static void add_await(struct maker *m, const struct profile_taskwake *w, enum wakekind kind, uint64_t ns)
+{
+	_cleanup_free_ char *name = mem_printf("%s [%s]", profile_str(m->p, w->type), wakekind_name(kind));
+	enum block_part part = kind == WAKEKIND_IO ? BLOCK_NETWORK : BLOCK_WAIT;
+
+	m->row->ns[part] += ns;
+	blocktally_add_name(&m->tally, part, name, ns);
+}
+
 /* The time of an await belongs to who ended it: the driver of timers or sockets, a task, or a thread. */
 static void walk_await(struct maker *m, const struct profile_taskwake *w, uint64_t from, uint64_t to, int depth)
 {
@@ -300,7 +310,7 @@ static void walk_await(struct maker *m, const struct profile_taskwake *w, uint64
 	add_hop(m, w, kind, to - from, depth);
 	m->row->followed_ns += depth || outside ? 0 : to - from;
 	if (outside || depth >= DEEPEST || w->waker >= m->p->threads.n)
-		add_part(m, kind == WAKEKIND_IO ? BLOCK_NETWORK : BLOCK_WAIT, w->waker_stack, to - from);
+		add_await(m, w, kind, to - from);
 	else if (w->waker_task)
 		walk_polls(m, blocktasks_before(&m->tasks, w->waker_task, to), w->waker, from, to, depth + 1);
 	else

@@ -44,6 +44,28 @@ static void a_block_goes_through_tasks(void **state)
 	profile_free(m.p);
 }
 
+/* An await that a timer ends is the task's own, and is told with its type. */
+static void a_block_waits_for_a_timer(void **state)
+{
+	struct made_tasks m = made_tasks();
+	struct blocks b;
+	struct all a;
+
+	/* The second poll of flush, and 30 ms of its await before it. */
+	profile_add_mark(m.p, &(struct profile_mark){ .start_ns = 280 * MS, .end_ns = 330 * MS, .thread = m.worker2,
+						      .name = profile_string(m.p, "block 8"), .kind = profile_string(m.p, "block") });
+	begin(&a, m.p, (struct select_options){ 0 });
+	assert_int_equal(blocks_make(&b, m.p, &a.causes, NULL, NULL, NULL), 0);
+	assert_int_equal(b.rows.v[0].ns[BLOCK_WAIT], 30 * MS);
+	assert_int_equal(b.rows.v[0].ns[BLOCK_DISK], 15 * MS);
+	assert_int_equal(b.rows.v[0].followed_ns, 0);
+	assert_string_equal(b.rows.v[0].functions.v[0].name, "node::db::flush [a timer]");
+	assert_int_equal(b.rows.v[0].functions.v[0].ns, 30 * MS);
+	blocks_done(&b);
+	end(&a);
+	profile_free(m.p);
+}
+
 /* Rows that contradict each other, as a hostile capture may have them: each moment is counted once all the same. */
 static void a_block_survives_nonsense(void **state)
 {
@@ -75,6 +97,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_block_goes_through_tasks),
+		cmocka_unit_test(a_block_waits_for_a_timer),
 		cmocka_unit_test(a_block_survives_nonsense),
 	};
 
