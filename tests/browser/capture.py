@@ -340,7 +340,8 @@ def tasks(path):
 			c.sample(poll, first, t, at[flush], 20_000_000, 1)
 			c.sample(awaits, first, t, flushes, 980_000_000, 1)
 			c.sample(wait, first, t, sync, 19_500_000, 1)
-			c.sample(queued, first, t + 0.02, c.stack(("task " + tick, None), ("task " + flush, None)), 18_000_000, 2)
+			for _ in range(2):
+				c.sample(queued, first, t + 0.02, c.stack(("task " + tick, None), ("task " + flush, None)), 9_000_000, 1)
 			c.rows["mark"].append((int(t * 1e9), int((t + 0.02) * 1e9), flush, "long poll", first, None, None, None))
 			c.rows["task_wake"].append((int(t * 1e9), 980_000_000, 100_000, flush, 3, first, first, None, 0, driver))
 	for i in range(40):
