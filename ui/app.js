@@ -42,7 +42,7 @@
 		["self, total", "of a function alone; of it with all that it calls"],
 		["own", "code of the program itself, not of libraries (dependency), of the language and the C library (std, libc) or the kernel"],
 		["column, cell", "of the heat map: a column is a slice of time, from bottom to top; a cell is a part of that. The darker, the more"],
-		["task", "a future that an async runtime polls; what it has to await, it is woken for"],
+		["task", "a future that an async runtime polls"],
 		["mark", "a stretch of time with a name, such as a block"],
 		["focus", "only stacks with that function, from it on"],
 		["invert", "the functions that ran stand first, below them who called them"],

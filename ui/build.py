@@ -52,7 +52,7 @@ def strip_script(text):
         if token == "\n" and out[-1][-1] in "{([,;":
             continue
         if kind != "blank" or needs_blank(out[-1][-1], after):
-            out.append({"blank": " ", "word": "let" if token == "const" else token}.get(kind, token)) # it is shorter
+            out.append(" " if kind == "blank" else "let" if token == "const" else token)
     return re.sub(r"\n[\n ]+", "\n", "".join(out)).lstrip("\n")
 
 

@@ -213,18 +213,15 @@
 			return m ? m.name + " · " + between(m.startNs, m.endNs) + " · " +
 				G.model.format(m.endNs - m.startNs, "ns") : "";
 		}
+		const n = Math.floor(a.width), unit = (a.to - a.from) / n, i = Math.min(n - 1, Math.floor((t - a.from) / unit));
 		if (thread) {
-			const n = Math.floor(a.width), unit = (a.to - a.from) / n, k = d.causes.length;
-			const i = Math.min(n - 1, Math.floor((t - a.from) / unit));
+			const k = d.causes.length;
 			const ns = G.bins.strip(row.thread, a.from, a.to, n).subarray(i * k, i * k + k);
 			return thread.name + " at " + clock(t) + " s · " +
 				(shares(ns, unit) || "nothing seen");
 		}
-		if (row.task) {
-			const i = Math.min(row.v.length - 1, Math.floor((t - a.from) / (a.to - a.from) * row.v.length));
-			return "task " + row.task + (name ? " · click: who wakes it, its long polls" : " at " + clock(t) + " s · polled " +
-				G.model.percent(row.v[i] / (a.to - a.from) * row.v.length) + " of the time");
-		}
+		if (row.task)
+			return "task " + row.task + (name ? " · click: its page" : " at " + clock(t) + " s · polled " + G.model.percent(row.v[i] / unit) + " of the time");
 		const c = row.curve;
 		return (c ? G.model.label(c.name) + " at " : "") + clock(t) + " s" +
 			(c ? " · " + G.quantity(c.v[Math.max(0, c.t.findIndex(v => v >= t))], c.unit) : "") +

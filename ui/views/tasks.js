@@ -30,9 +30,9 @@
 			number("alive", "alive", "how many there were at the end", 54, { extra: true }),
 			number("polls", "polls", "how often the runtime polled them", 72, { extra: true, tip: i => percent(of(i).polls / sum("polls")) + " of " + plural(sum("polls"), "poll") }),
 			number("meanNs", "mean poll", "how long a poll took, on average", 92, { extra: true }),
-			number("longestNs", "longest", "the longest poll: for so long its worker polled nothing else", 84, { className: i => of(i).longPolls ? "slow" : "" }),
-			share("pollNs", "polling", "time in polls", "polls"), share("queueNs", "queue", "time from being ready to the poll", "polls"),
-			{ ...share("awaitNs", "awaiting", "time until something woke them", "seen"), extra: true },
+			number("longestNs", "longest", "the longest poll: so long its worker was blocked", 84, { className: i => of(i).longPolls ? "slow" : "" }),
+			share("pollNs", "polling", "time in polls", "polls"), share("queueNs", "queue", "time ready, until the poll", "polls"),
+			{ ...share("awaitNs", "awaiting", "time until the wake-up", "seen"), extra: true },
 			{ key: "name", title: "task", about: "the type of the future that was spawned", left: true, fit: true, className: () => "name",
 				value: i => of(i).name, text: i => of(i).name },
 			{ key: "waker", title: "woken by", about: "who ended most of the time that they awaited", left: true, extra: true, width: 180, value: i => waker(i),
@@ -58,18 +58,17 @@
 		const line = (w, i) => [share(w.ns), el("details", { open: !i && w.stack.length > 0 },
 			el("summary", {}, w.kind && el("b", {}, w.kind + " "), w.type < 0 ? w.thread : toTask(w.type, 60), w.function && [" in ", code(w.function, 50)],
 				el("span", { class: "dim" }, " " + plural(w.count, "await") + " · " + time(w.ns / (w.count || 1)) + " on average")), G.stackList(w.stack))];
-		return all > 0 && el("div", {}, el("h2", {}, "Who ends its awaits", el("em", {}, "what woke it, and from where")), el("div", { class: "facts two" }, t.wakers.map(line),
+		return all > 0 && el("div", {}, el("h2", {}, "Who ends its awaits", el("em", {}, "and from where")), el("div", { class: "facts two" }, t.wakers.map(line),
 			t.notEndedNs > 0 && [share(t.notEndedNs), "not ended yet"]));
 	}
 
 	function describe(state, t) {
-		const wall = t.pollNs + t.queueNs + t.awaitNs || 1, head = el("h2", {}, "The stacks that woke it");
+		const wall = t.pollNs + t.queueNs + t.awaitNs || 1, head = el("h2", {}, "Their stacks");
 		const ways = [["await", "its awaits"], ["taskqueue", "what ran while it was queued"], ["spawn", "who spawned it"]].filter(w => G.model.whats().some(x => x.key === w[0]));
 		page.replaceChildren(el("h1", {}, "task ", code(t.name, 90)), el("p", {}, time(wall) + ": " + ["polling", "queued", "awaiting"].map((word, i) =>
-			percent([t.pollNs, t.queueNs, t.awaitNs][i] / wall) + " " + word).join(", "), t.blocking && " · in the pool for blocking calls, where a long poll keeps no other task waiting", ways.map(([what, words]) => [" · ",
+			percent([t.pollNs, t.queueNs, t.awaitNs][i] / wall) + " " + word).join(", "), t.blocking && " · in the pool for blocking calls", ways.map(([what, words]) => [" · ",
 			link(words, "the flame graph", what === "spawn" ? { ...stacksOf(t, what), focus: null, through: "task " + t.name } : stacksOf(t, what))])),
 			t.behind.length ? el("p", {}, "queued ", t.behind.map((b, i) => [i ? ", " : "", b.type < 0 ? "at an idle worker" : ["behind ", toTask(b.type, 40)], " " + time(b.ns)])) : "",
-			t.places.length ? el("p", {}, "spawned in ", t.places.map((x, i) => [i ? ", " : "", code(x.function, 60)])) : "",
 			el("div", { class: "task-parts" }, long(t), wakers(t)), head, frame);
 		if (shown !== t)
 			page.scrollTop = 0;
@@ -100,9 +99,9 @@
 			t.meanNs = t.pollNs / (t.polls || 1);
 		filter = G.filterBox(() => grid, "taskfilter");
 		note = el("span", { class: "note" });
-		grid = G.grid({ label: "types of tasks", columns: columns(), pick: i => set({ task: of(i).name }), tie: i => of(i).pollNs,
+		grid = G.grid({ label: "tasks", columns: columns(), pick: i => set({ task: of(i).name }), tie: i => of(i).pollNs,
 			open: i => set(stacksOf(of(i), "await")), sort: (tasksort, tasksdown) => set({ tasksort, tasksdown }) });
-		page = el("section", { class: "wait-page", "aria-label": "one type of tasks" });
+		page = el("section", { class: "wait-page", "aria-label": "one type" });
 		frame = G.inlay("awaits", () => stacksOf(shown, "await"));
 		root.append(el("div", { class: "grid-bar" }, filter, note), el("div", { class: "tasks" }, grid.root, page));
 	}
@@ -117,8 +116,8 @@
 		return true;
 	}
 
-	const about = () => "types of async tasks: how long they were polled, queued and awaiting, what blocked a worker, who wakes them (a)";
+	const about = () => "async tasks by type: time polled, queued and awaiting; what blocked a worker; who wakes them (a)";
 	G.views.tasks = { init, draw, key, about };
 	G.test.tasks = () => ({ rows: grid.ids.map(i => of(i).name), shown: shown && shown.name });
-	G.keys.push(["tasks"], ["↑ ↓ Enter", "choose a type; open its awaits by who ended them"], ["\\", "only types with some words"]);
+	G.keys.push(["tasks"], ["↑ ↓ Enter", "choose a type; open its awaits by who ended them"]);
 })();

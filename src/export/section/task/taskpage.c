@@ -16,9 +16,8 @@
 
 enum {
 	TYPES = 2000,
-	WAKERS = 12, /* of a type, as are the next two */
+	WAKERS = 12, /* of a type */
 	BEHIND = 4,
-	PLACES = 3,
 	FRAMES = 40, /* of a stack, the innermost */
 	POLLS = 1000,
 };
@@ -83,22 +82,14 @@ static void put_wakers(struct json *j, struct idents *idents, const struct tasks
 	json_close(j);
 }
 
-/* Puts what ran while its tasks were in the queue, and where they were spawned. */
-static void put_around(struct json *j, const struct tasks_type *y, size_t types)
+/* Puts what ran while its tasks were in the queue. */
+static void put_behind(struct json *j, const struct tasks_type *y, size_t types)
 {
 	json_open_array(j, "behind");
 	for (size_t i = 0; i < y->behind.n && i < BEHIND; i++) {
 		json_open_object(j, NULL);
 		json_put_int(j, "type", number_of(y->behind.v[i].type, types));
 		json_put_uint(j, "ns", y->behind.v[i].ns);
-		json_close(j);
-	}
-	json_close(j);
-	json_open_array(j, "places");
-	for (size_t i = 0; i < y->places.n && i < PLACES; i++) {
-		json_open_object(j, NULL);
-		cleantext_json(j, "function", y->places.v[i].function);
-		json_put_uint(j, "count", y->places.v[i].count);
 		json_close(j);
 	}
 	json_close(j);
@@ -121,7 +112,7 @@ static void put_types(struct json *j, const struct profile *p, const struct task
 		if (y->blocking)
 			json_put_bool(j, "blocking", true);
 		put_wakers(j, &idents, y, types);
-		put_around(j, y, types);
+		put_behind(j, y, types);
 		json_close(j);
 	}
 	json_close(j);
