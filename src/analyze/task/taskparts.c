@@ -111,7 +111,20 @@ struct taskpart_of taskpart_of_name(const char *name)
 	return (struct taskpart_of){ 0 };
 }
 
+bool taskpart_is_go_wrapper(const char *name)
+{
+	static const char *const begins[] = { "sync.(*WaitGroup).Go", "golang.org/x/sync/errgroup.", "testing.tRunner",
+					      "github.com/sourcegraph/conc" };
+	const char *last = strrchr(name, '.');
+
+	for (size_t i = 0; i < ARRAY_LEN(begins); i++)
+		if (str_starts(name, begins[i]))
+			return true;
+	/* `go f(x)`: the compiler's closure is called as the function that it stands in, and has no other frame. */
+	return !strcmp(name, "runtime.main") || (last && str_starts(last, ".gowrap"));
+}
+
 bool taskpart_is_go_runtime(const char *name)
 {
-	return str_starts(name, "runtime.") && strcmp(name, "runtime.main");
+	return str_starts(name, "runtime.");
 }

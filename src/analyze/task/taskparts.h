@@ -34,5 +34,7 @@ struct taskpart_of {
 };
 
 struct taskpart_of taskpart_of_name(const char *name);
+/* Does a goroutine begin there, but its own function is the callee? */
+bool taskpart_is_go_wrapper(const char *name);
 /* Is it Go's, and no goroutine of the program? */
 bool taskpart_is_go_runtime(const char *name);

@@ -166,7 +166,7 @@ static void name_unit(struct tasktypes *t, struct state *s, uint32_t function)
 	if (s->kind == TASKTYPE_GOROUTINE) {
 		const char *name = profile_str(t->p, t->p->functions.v[function].name);
 
-		if (!strcmp(name, "runtime.main"))
+		if (taskpart_is_go_wrapper(name))
 			return;
 		if (taskpart_is_go_runtime(name))
 			begin(t, s, TASKTYPE_RUNTIME, POOL_GO, PROFILE_NONE);

@@ -152,6 +152,8 @@ static void stacks_have_units(void **state)
 		  "V8 platform: job v8::internal::Job::Run" },
 		{ "runtime.goexit;net/http.(*conn).serve;main.handler;runtime.mcall", "Go: goroutine net/http.(*conn).serve" },
 		{ "runtime.goexit;runtime.main;main.main;x", "Go: goroutine main.main" },
+		{ "runtime.goexit;a/bundler.(*scanner).maybeParseFile.gowrap1;a/bundler.parseFile;x", "Go: goroutine a/bundler.parseFile" },
+		{ "runtime.goexit;sync.(*WaitGroup).Go.func1;main.work.func2;x", "Go: goroutine main.work.func2" },
 		{ "runtime.goexit;runtime.gcBgMarkWorker;runtime.systemstack;runtime.gcDrain", "Go: runtime [runtime]" },
 		{ "runtime.mstart;runtime.schedule;runtime.findRunnable", "Go: runtime [runtime]" },
 		{ "_start;__libc_start_main;main;app::main;x", ":  " },
