@@ -212,6 +212,8 @@ static const char list_sql[] =
 	" ('stacks', 'each call stack as text, outermost first: a;b;c'),"
 	" ('waits', 'time off the CPU by thread and the function that waited'),"
 	" ('wakes', 'long waits one by one: who waited where, and who ended it'),"
+	" ('tasks', 'types of async tasks: how many, polls, time polled, queued and awaiting'),"
+	" ('task_wakes', 'long awaits of async tasks one by one: who awaited, and who ended it'),"
 	" ('marks', 'blocks, runs, phases and the like: when, how long, gas, transactions'),"
 	" ('notes', 'what leaves were about, as files: by event and function'),"
 	" ('sites', 'the innermost function of user code in each stack'),"

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/sanitized.h"
+#include "profile/keys.h"
 
 /* --- the straightforward way: every sample walks up its stack --- */
 
@@ -629,6 +630,28 @@ static int keep_first(void *context, int columns, const char *const *names, cons
 	return 0;
 }
 
+/* Of the counters of a type; others of the same beginning or end are none. */
+static void types_of_tasks_have_their_figures(void **state)
+{
+	_cleanup_free_ char *path = in_folder("tasks");
+	_cleanup_(profile_freep) struct profile *p = make_two_events();
+	struct check c = { .p = p };
+
+	profile_count_set_of(p, KEY_TASK_POLLS_OF, "node::rpc.v1", 7);
+	profile_count_set_of(p, KEY_TASK_POLL_NS_OF, "node::rpc.v1", 2500000);
+	profile_count_set_of(p, KEY_TASK_POLL_MAX_NS_OF, "node::rpc.v1", 1500000);
+	profile_count_set_of(p, KEY_TASK_AWAIT_NS_OF, "node::rpc.v1", 1000000000);
+	profile_count_set(p, KEY_TASK_LOST, 3);
+	profile_count_set_of(p, KEY_IO_CALLS_OF, "x.polls", 9);
+	save(p, path);
+	ask(path, "select type || ' ' || polls || ' ' || poll_ms || ' ' || longest_ms || ' ' || await_ms || ' ' || queue_ms || ' ' || alive"
+		  " from tasks where type like 'node%'", keep_first, &c);
+	assert_string_equal(c.text, "node::rpc.v1 7 2.5 1.5 1000.0 0.0 0");
+	c = (struct check){ .p = p };
+	ask(path, "select count(*) from tasks where type not like 'node%'", keep_first, &c);
+	assert_string_equal(c.text, "0");
+}
+
 /* CPU time of this process, so that a busy machine does not fail the test. A query that looks at all rows for each row
  * takes minutes; a processor that others share, twice as long as an idle one. */
 static void views_of_a_long_recording_are_quick(void **state)
@@ -893,7 +916,7 @@ static void queries_only_read(void **state)
 	assert_true(capture_query(path, "select * from functions", keep_first, &c, &err) < 0);
 	assert_non_null(strstr(err.text, "no such table: functions"));
 	assert_non_null(strstr(err.text,
-			       "frames,marks,modules,notes,sites,stacks,task_wakes,threads,top_functions,waits,wakes"));
+			       "frames,marks,modules,notes,sites,stacks,task_wakes,tasks,threads,top_functions,waits,wakes"));
 	assert_true(capture_query(path, "selec", keep_first, &c, &err) < 0);
 	assert_non_null(strstr(err.text, "syntax error"));
 	ask(path, "select count(*) from sample;", keep_first, &c);
@@ -949,6 +972,7 @@ int main(void)
 		cmocka_unit_test(waits_are_where_user_code_waited),
 		cmocka_unit_test(notes_say_what_leaves_are_about),
 		cmocka_unit_test(wakes_say_who_ended_them),
+		cmocka_unit_test(types_of_tasks_have_their_figures),
 		cmocka_unit_test(wakes_of_tasks_say_who_ended_them),
 		cmocka_unit_test(marks_are_in_their_order),
 		cmocka_unit_test(views_of_a_long_recording_are_quick),
