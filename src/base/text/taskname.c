@@ -7,13 +7,18 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 
-/* Types within types: names are strangers' bytes, and a reader that calls itself needs an end. */
-enum { DEEPEST = 24 };
+/* Types within types, and bytes of a name: names are strangers' bytes, and a reader that calls itself needs an end. */
+enum { DEEPEST = 24, LONGEST = 8192 };
 
 struct piece {
 	const char *s;
 	size_t n;
 };
+
+static struct piece piece_of(const char *name)
+{
+	return (struct piece){ name, strnlen(name, LONGEST) };
+}
 
 static bool begins(struct piece p, const char *prefix)
 {
@@ -190,7 +195,7 @@ static bool ends_in_closure(struct piece p)
 
 enum taskname_rank taskname_rank(const char *function)
 {
-	struct piece p = without_result((struct piece){ function, strlen(function) });
+	struct piece p = without_result(piece_of(function));
 	struct parts r = take_apart(p);
 	struct piece owner = owner_of(&r);
 
@@ -225,16 +230,16 @@ static void put_path(char *out, size_t *n, struct piece p)
 	while (p.n) {
 		size_t end = outside(p, "::"), kept;
 		struct piece segment = { p.s, end };
+		const char *arguments = memchr(segment.s, '<', segment.n);
 
 		p = end < p.n ? without(p, end + 2) : (struct piece){ 0 };
 		if (!segment.n || is_silent(segment))
 			continue;
-		kept = begins(segment, "{") || begins(segment, "(") ? segment.n : strcspn(segment.s, "<");
+		kept = arguments && *segment.s != '{' && *segment.s != '(' ? (size_t)(arguments - segment.s) : segment.n;
 		if (*n) {
 			memcpy(out + *n, "::", 2);
 			*n += 2;
 		}
-		kept = MIN(kept, segment.n);
 		/* "f(int)", "f{{vtable.shim}}" */
 		for (size_t i = 1; i < kept && *segment.s != '{' && *segment.s != '('; i++)
 			if (segment.s[i] == '(' || segment.s[i] == '{')
@@ -267,7 +272,7 @@ static char *name_of_parts(const struct parts *r)
 
 char *taskname_of_function(const char *function)
 {
-	struct piece p = without_result((struct piece){ function, strlen(function) });
+	struct piece p = without_result(piece_of(function));
 	struct parts r = take_apart(p);
 
 	if (taskname_rank(function) == TASKNAME_NOTHING)
@@ -318,7 +323,7 @@ static char *search_type(struct piece p, bool closures, int depth)
 
 char *taskname_of_type(const char *type)
 {
-	struct piece p = { type, strlen(type) };
+	struct piece p = piece_of(type);
 	struct piece owner;
 	struct parts r;
 	char *found;
@@ -334,7 +339,7 @@ char *taskname_of_type(const char *type)
 
 char *taskname_of_arguments(const char *function)
 {
-	struct piece p = { function, strlen(function) };
+	struct piece p = piece_of(function);
 
 	if (!strchr(function, '<'))
 		return NULL;
