@@ -438,10 +438,11 @@ void tasktypes_grow(struct tasktypes *t)
 
 	if (o->stacks.n == t->p->stacks.n)
 		return;
-	vec_reserve(&o->functions, functions);
+	/* One more than there are: a profile without any has tables, too. */
+	vec_reserve(&o->functions, functions + 1);
 	memset(o->functions.v + o->functions.n, 0, functions * sizeof(*o->functions.v));
 	o->functions.n += functions;
-	vec_reserve(&o->marks, frames);
+	vec_reserve(&o->marks, frames + 1);
 	memset(o->marks.v + o->marks.n, 0, frames);
 	o->marks.n += frames;
 	read_stacks(t);

@@ -230,6 +230,19 @@ static void an_instance_is_one_type(void **state)
 	profile_free(s.p);
 }
 
+static void an_empty_profile_has_none(void **state)
+{
+	struct profile *p = profile_new();
+	struct tasktypes t;
+
+	tasktypes_init(&t, p);
+	assert_int_equal(t.list.n, 1);
+	assert_int_equal(tasktypes_of(&t, 0), 0);
+	assert_false(tasktypes_may_begin(&t, 0));
+	tasktypes_done(&t);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +250,7 @@ int main(void)
 		cmocka_unit_test(types_have_names),
 		cmocka_unit_test(stacks_have_units),
 		cmocka_unit_test(an_instance_is_one_type),
+		cmocka_unit_test(an_empty_profile_has_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
