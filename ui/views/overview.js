@@ -189,15 +189,16 @@
 				[swatch(key), (G.data.causes.find(c => c.key === key) || { name: key }).name + " " + percent(v / s.all),
 					key === "fault" && r.fault_file ? " (" + r.fault_file.replace(/.*\//, "") + ") " : " "]);
 		const show = { view: "flame", colour: "subsystem", ...s.of === "wall" ? { what: "wall" } : {} };
-		const line = r => [share(r.self), share(r.total), share((r.self_by_cause || {}).cpu || 0),
+		const timed = s.unit === "ns";
+		const line = r => [share(r.self), share(r.total), timed ? share((r.self_by_cause || {}).cpu || 0) : el("i"),
 			el("div", {}, el("i", { class: "swatch", style: "background:" + G.colour.ofSubsystem(number(r.name)) }),
 				link(r.name, show, "show the colours of subsystems")), el("div", { class: "dim", title: "of " + value(s.all) + " of " + s.of }, waits(r))];
 		const op = o => [num(percent(o.total / s.all), "of " + value(s.all) + " of " + s.of), el("div", { title: value(o.total) }, o.name,
 			o.kind === "precompile" && el("span", { class: "dim" }, " precompile"))];
 		const list = s.rows.filter(r => r.total / s.all > FEWEST), ops = s.operations.slice(0, TOP);
 		return [head("By subsystem", "of " + value(s.all) + " of " + s.of),
-			el("div", { class: "subsystems" }, ["self", "total", "on CPU"].map(num), el("div"), el("div", { class: "dim" },
-				"waits, with what it calls"), list.map(line)),
+			el("div", { class: "subsystems" }, ["self", "total", timed ? "on CPU" : ""].map(num), el("div"), el("div", { class: "dim" },
+				timed && "waits, with what it calls"), list.map(line)),
 			ops.length > 0 && [head("Opcodes and precompiles", "with what they call"),
 				el("div", { class: "hottest" }, ops.map(op))]];
 	}
