@@ -24,7 +24,8 @@ struct site {
 	enum cause cause;
 	uint64_t ns, stack_ns;
 	uint32_t stack; /* with most of it */
-	uint32_t leaf;  /* of that stack: an identity */
+	uint32_t leaf;  /* the identity with most of it */
+	uint64_t leaf_ns;
 };
 
 struct maker {
@@ -39,6 +40,7 @@ struct maker {
 	uint32_t *of_unit;     /* by unit: its type, TASKS_NONE = not known */
 	VEC(struct site) sites;
 	struct map site_index; /* poll, cause and function */
+	struct map leaf_index; /* site and leaf to its time */
 	struct map own;        /* stack to the nearest function of own crates + 1, 0 = none */
 	VEC(uint8_t) kinds;    /* by identity: 1 + enum code_kind, 0 = not asked for yet */
 };
@@ -123,7 +125,7 @@ static uint32_t own_of_stack(struct maker *m, uint32_t stack)
 static void add_site(struct maker *m, uint32_t poll, enum cause cause, uint32_t stack, uint64_t ns)
 {
 	uint32_t leaf = ownfunction_of_stack(&m->b->idents, stack), own = own_of_stack(m, stack), ident = own ? own - 1 : leaf;
-	uint64_t *at = map_put(&m->site_index, map_pair(poll, ident) ^ (uint64_t)cause << 60, m->sites.n);
+	uint64_t *at = map_put(&m->site_index, map_pair(poll, ident) ^ (uint64_t)cause << 60, m->sites.n), *sum;
 	struct site *s;
 
 	if (*at == m->sites.n)
@@ -133,6 +135,11 @@ static void add_site(struct maker *m, uint32_t poll, enum cause cause, uint32_t 
 	if (ns > s->stack_ns) {
 		s->stack_ns = ns;
 		s->stack = stack;
+	}
+	sum = map_put(&m->leaf_index, map_pair(*at, leaf), 0);
+	*sum += ns;
+	if (*sum > s->leaf_ns) {
+		s->leaf_ns = *sum;
 		s->leaf = leaf;
 	}
 }
@@ -487,6 +494,7 @@ void blockers_make(struct blockers *b, const struct profile *p, const struct sel
 	free(m.of_unit);
 	vec_done(&m.sites);
 	map_done(&m.site_index);
+	map_done(&m.leaf_index);
 	map_done(&m.own);
 	vec_done(&m.kinds);
 }

@@ -67,6 +67,18 @@ static bool starts_with_any(const char *s, const char *const *list, size_t n)
 	return false;
 }
 
+/* Is it a type of the language? */
+static bool is_primitive(const char *type, size_t n)
+{
+	static const char *const types[] = { "bool", "char", "str", "i16", "i32", "i64", "i128", "isize", "u16", "u32", "u64", "u128",
+					     "usize", "f32", "f64" };
+
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if (n == strlen(types[i]) && !strncmp(type, types[i], n))
+			return true;
+	return false;
+}
+
 bool ownfunction_is_library(const char *name, const char *module)
 {
 	const char *s = name, *as;
@@ -86,9 +98,9 @@ bool ownfunction_is_library(const char *name, const char *module)
 		else
 			break;
 	}
-	/* "<T as core::...>": a type parameter says nothing, the trait does. */
+	/* "<T as core::...>": a type parameter says nothing, nor does "<i64 as core::...>"; the trait does. */
 	as = strstr(s, " as ");
-	if (as && as - s <= 2)
+	if (as && (as - s <= 2 || is_primitive(s, as - s)))
 		s = as + 4;
 	return starts_with_any(s, libraries, ARRAY_LEN(libraries));
 }

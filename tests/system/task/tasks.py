@@ -121,4 +121,9 @@ long_section = report[report.find("\nLong polls"):]
 check("the report names who blocks a worker, in which function, and who starves",
       [] if re.search(r"  tasks::hog_the_worker\n +task tasks::blocker\n.*\n +queued meanwhile: .*tasks::starved", long_section)
       else long_section.splitlines()[:12])
+links = [[(link["type"], link["awaited"]) for link in c["links"]] for c in json.load(open("report.json"))["tasks"]["chains"]]
+check("a chain goes from the joiner to the task that it joins, and to the timer which that one awaits",
+      [] if any([("tasks::joiner", "join"), ("tasks::joined", how)] in links for how in ("timer", "driver")) else links[:5])
+check("polls have their stacks", [] if re.search(r"^task tasks::blocker;.*;tasks::hog_the_worker(;|$| )", open("polls.txt").read(), re.M)
+      else ["no stack of the blocker"])
 sys.exit(2 if failed == {"time"} else 0)

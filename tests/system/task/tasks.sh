@@ -23,6 +23,8 @@ for try in 1 2 3; do
 		"$GASFLAME" query --csv tasks.gasflame "$sql" >$what.csv
 	done
 	"$GASFLAME" report --format text tasks.gasflame >report.txt 2>/dev/null
+	"$GASFLAME" report --json tasks.gasflame >report.json 2>/dev/null
+	"$GASFLAME" report --format folded --merged --what poll tasks.gasflame >polls.txt 2>/dev/null
 	python3 "$here/tasks.py" >judged.txt
 	[ $? -eq 2 ] || break
 	echo "# try $try: $(grep '^#' judged.txt | head -1)"
