@@ -63,6 +63,17 @@ static void add_reason(struct buf *b, const struct blockers_row *r)
 		buf_printf(b, ", and %.0f %% without a CPU", str_percent(r->by_cause[CAUSE_QUEUE], r->ns));
 }
 
+static const char *advice_for(enum cause cause)
+{
+	if (cause == CAUSE_UNKNOWN)
+		return "A poll that takes long keeps its worker from all other tasks. `record -e cpu,wait,task` tells what it did.";
+	if (cause == CAUSE_CPU)
+		return "A poll that computes for long keeps its worker from all other tasks. What usually helps: a pool for computing "
+		       "(spawn_blocking, rayon), or yield_now() between its pieces.";
+	return "A poll that waits keeps its worker from all other tasks. What usually helps: spawn_blocking or a thread of its "
+	       "own for what waits, or the runtime's own calls in place of those that block.";
+}
+
 /* Polls that were long because their thread had no CPU: of the type with most of them. */
 static void judge_preempted(struct judging *g)
 {
@@ -101,11 +112,7 @@ static void judge_blockers(struct judging *g)
 		    name_of(g, r->type), str_count(a, r->count), str_duration(b, r->ns), str_duration(c, r->longest_ns),
 		    reason.n ? reason.data : "", victims.n ? victims.data : "");
 	link.advice = true;
-	verdict_say(g->v, link, r->cause == CAUSE_CPU ?
-		    "A poll that computes for long keeps its worker from all other tasks. What usually helps: a pool for computing "
-		    "(spawn_blocking, rayon), or yield_now() between its pieces." :
-		    "A poll that waits keeps its worker from all other tasks. What usually helps: spawn_blocking or a thread of its "
-		    "own for what waits, or the runtime's own calls in place of those that block.");
+	verdict_say(g->v, link, "%s", advice_for(r->cause));
 }
 
 /* --- a task that starves --- */

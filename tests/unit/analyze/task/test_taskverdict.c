@@ -50,6 +50,8 @@ static void the_verdict_without_waits(void **state)
 
 	verdict_make_without_waits(&v, m.p, &(struct select_options){ 0 });
 	assert_int_equal(v.sentences.n, 4);
+	/* The made-up recording has waits, and nobody says what they mean. */
+	said(&v, "`record -e cpu,wait,task` tells what it did.");
 	said(&v, "The channel from task");
 	verdict_done(&v);
 	profile_free(m.p);
