@@ -115,7 +115,7 @@ G.bar = (function () {
 			el("label", null, "colour "), select("colour", "colour", "what colours mean (k)",
 				G.colour.modes().map(m => [m, m])),
 			...G.hasTwo(s) ? [el("label", null, " width "),
-			select("side", "width", "what the width of a box is (w)", [["both", two() ? "before + after" : "both"],
+			select("side", "width", "what the width of a box is (w)", [["both", "both"],
 				["b", G.sideWords(s)[1]], ["a", G.sideWords(s)[0]]])] : [], gap(),
 			G.data.samples && el("button", { title: "type a range or a block: 12.3s-14s, block 976 (R)",
 				onclick: G.askRange }, "range"),
