@@ -150,11 +150,9 @@ static void push_parts(struct foldtable *t, const char *s, size_t n, id_list *to
 {
 	const char *end = s + n, *part;
 
-	do {
-		part = memchr(s, ';', end - s);
-		vec_push(to, strtab_add_n(&t->names, s, (part ? part : end) - s));
-		s = part + 1;
-	} while (part);
+	for (; (part = memchr(s, ';', end - s)); s = part + 1)
+		vec_push(to, strtab_add_n(&t->names, s, part - s));
+	vec_push(to, strtab_add_n(&t->names, s, end - s));
 }
 
 /* Appends a place in the source, "  file.c:12" or "libc.so.6[27b25]", without what is in brackets. */
@@ -225,7 +223,8 @@ static struct memo *find_memo(struct foldtable *t, const char *s, size_t n, uint
 	return &t->memos[*ret_hash >> 32 & (MEMO_LINES - 1)];
 }
 
-static void remember(struct memo *m, uint64_t hash, const char *s, size_t n, const uint32_t *names, size_t count)
+/* names: those from one on. */
+static void remember(struct memo *m, uint64_t hash, const char *s, size_t n, const id_list *names, size_t from)
 {
 	if (m->capacity < n) {
 		m->capacity = MIN(n * 2, MEMO_BYTES);
@@ -234,19 +233,21 @@ static void remember(struct memo *m, uint64_t hash, const char *s, size_t n, con
 	memcpy(m->text, s, n);
 	m->hash = hash;
 	m->n = n;
-	m->count = count;
-	memcpy(m->names, names, count * sizeof(*names));
+	m->count = names->n - from;
+	for (size_t i = 0; i < m->count; i++)
+		m->names[i] = names->v[from + i];
 }
 
 /* --- lines --- */
 
-static void reverse(uint32_t *ids, size_t n)
+/* Those from one on. */
+static void reverse(id_list *ids, size_t from)
 {
-	for (size_t i = 0; i < n / 2; i++) {
-		uint32_t id = ids[i];
+	for (size_t i = from, k = ids->n; i + 1 < k; i++) {
+		uint32_t id = ids->v[i];
 
-		ids[i] = ids[n - 1 - i];
-		ids[n - 1 - i] = id;
+		ids->v[i] = ids->v[--k];
+		ids->v[k] = id;
 	}
 }
 
@@ -283,8 +284,8 @@ static void take_frame(struct foldtable *t, const char *s, size_t n, struct line
 	if (!perfline_frame_hidden(&f))
 		make_names(t, &f, r, &t->stack);
 	if (m && t->stack.n - before <= MEMO_NAMES)
-		remember(m, hash, s + at, n - at, t->stack.v + before, t->stack.n - before);
-	reverse(t->stack.v + before, t->stack.n - before);
+		remember(m, hash, s + at, n - at, &t->stack, before);
+	reverse(&t->stack, before);
 }
 
 static void take_header(struct foldtable *t, const struct perfline_header *h, const char *event)
@@ -323,7 +324,7 @@ static void end_sample(struct foldtable *t)
 	if (!t->thread.s)
 		return;
 	push_parts(t, t->thread.s, t->thread.n, &t->stack);
-	reverse(t->stack.v + before, t->stack.n - before);
+	reverse(&t->stack, before);
 	count_stack(t, t->stack.v, t->stack.n, t->period);
 	t->counts.samples++;
 	t->thread.s = NULL;

@@ -248,7 +248,7 @@ static void put_unnamed(struct buf *b, const struct perfline_frame *f, bool know
 
 static void put_mark(struct buf *b, size_t at, const char *mark)
 {
-	if (!has((struct perfline_text){ b->data + at, b->n - at }, mark))
+	if (b->n == at || !has((struct perfline_text){ b->data + at, b->n - at }, mark))
 		buf_puts(b, mark);
 }
 

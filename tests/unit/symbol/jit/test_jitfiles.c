@@ -83,17 +83,20 @@ static void held_after_the_end(void **state)
 	const struct jitfiles_process *x;
 	struct jitfiles *f = jitfiles_new();
 	struct profile *p;
-	int ready[2];
+	int ready[2], held[2];
 	pid_t pid;
 	char c;
 
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(held), 0);
 	pid = fork();
 	if (!pid) {
 		setenv("TMPDIR", folder, 1);
 		dup2(ready[1], 1);
-		execlp("sh", "sh", "-c", "echo; exec sleep 60", NULL);
+		dup2(held[0], 0);
+		/* It executes nothing else: within exec a process has no environment for a moment. */
+		execlp("sh", "sh", "-c", "echo; read x", NULL);
 		_exit(1);
 	}
 	assert_int_equal(read(ready[0], &c, 1), 1);
