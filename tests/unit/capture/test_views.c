@@ -647,9 +647,11 @@ static void types_of_tasks_have_their_figures(void **state)
 	ask(path, "select type || ' ' || polls || ' ' || poll_ms || ' ' || longest_ms || ' ' || await_ms || ' ' || queue_ms || ' ' || alive"
 		  " from tasks where type like 'node%'", keep_first, &c);
 	assert_string_equal(c.text, "node::rpc.v1 7 2.5 1.5 1000.0 0.0 0");
+	free(c.text);
 	c = (struct check){ .p = p };
 	ask(path, "select count(*) from tasks where type not like 'node%'", keep_first, &c);
 	assert_string_equal(c.text, "0");
+	free(c.text);
 }
 
 /* CPU time of this process, so that a busy machine does not fail the test. A query that looks at all rows for each row

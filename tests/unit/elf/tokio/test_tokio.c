@@ -271,7 +271,9 @@ static void answers_are_checked(void **state)
 	for (size_t i = 0; i < p.count; i++) {
 		assert_string_equal(again.vtables[i].name, p.vtables[i].name);
 		assert_int_equal(again.vtables[i].spawn_count, 1);
-		assert_memory_equal(again.vtables[i].spawns, p.vtables[i].spawns, sizeof(struct tokio_spawn));
+		assert_int_equal(again.vtables[i].spawns[0].address, p.vtables[i].spawns[0].address);
+		assert_int_equal(again.vtables[i].spawns[0].offset, p.vtables[i].spawns[0].offset);
+		assert_int_equal(again.vtables[i].spawns[0].cheap, p.vtables[i].spawns[0].cheap);
 	}
 	tokio_done(&again);
 	/* Cut anywhere, it is no answer. With any one byte changed, it is one or none. */
