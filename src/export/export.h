@@ -60,6 +60,8 @@ struct export_options {
 	enum export_weigh weigh;
 	bool reverse, no_inline;
 	bool mark_inlined;     /* folded: "_[i]" after inlined functions */
+	/* Formats with all events (EXPORT_EVENTS). */
+	bool every_event;      /* --what was not given */
 	/* Pictures. */
 	const char *title;     /* NULL: made from the profile */
 	unsigned width_px;     /* 0: 1200 */
@@ -105,6 +107,9 @@ enum export_flag {
 	EXPORT_BESIDE = 64,   /* is of no use in a terminal: goes to a file beside the capture unless -o says otherwise */
 	EXPORT_ACCOUNT = 128, /* shows account, waits and verdict of the job */
 	EXPORT_LINES = 256,   /* lines for people: other lines may precede them */
+	EXPORT_EVENTS = 512,  /* shows all events at once where --what names none (rows.h) */
+	EXPORT_TIMES = 1024,  /* shows each sample at its time: those of a long recording are not joined when it is read */
+	EXPORT_BINARY = 2048, /* is never written to a terminal */
 };
 
 struct export_format {

@@ -11,10 +11,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/err.h"
+#include "base/file/stream.h"
 #include "base/mem.h"
 #include "folded/foldedtree.h"
 #include "folded/namehash.h"
@@ -317,47 +316,33 @@ static void replace_nul(char *data, size_t n)
 		*s = 1;
 }
 
-/* The next of the bytes that were read already. */
-static ssize_t take_given(const struct folded_options *o, size_t *given, char *to, size_t n)
-{
-	n = MIN(n, o->start_n - *given);
-	memcpy(to, o->start + *given, n);
-	*given += n;
-	return n;
-}
-
 /* Of a file the size is known, and in most of them 200 bytes make a node. */
-static void expect(int fd, struct stacklist *l)
+static void expect(const struct stream *in, struct stacklist *l)
 {
-	struct stat st;
+	uint64_t size = stream_size_hint(in);
 
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > PIECE_BYTES)
-		nodes_expect(&l->nodes, MIN(st.st_size / 200, 1 << 23));
+	if (size > PIECE_BYTES)
+		nodes_expect(&l->nodes, MIN(size / 200, 1 << 23));
 }
 
-int folded_read(int fd, const struct folded_options *o, struct stacklist *l, struct err *err)
+int folded_read(struct stream *in, const struct folded_options *o, struct stacklist *l, struct err *err)
 {
 	struct parser p = { .o = o, .l = l, .names = { .strings = &l->names } };
-	size_t capacity = PIECE_BYTES, have = 0, rest = 0, given = 0;
+	size_t capacity = PIECE_BYTES, have = 0, rest = 0;
 	char *data = mem_resize(NULL, capacity, 1);
 	ssize_t n = 1;
 	int r = 0;
 
-	expect(fd, l);
+	expect(in, l);
 	p.tree = foldedtree_new(l, o->first_apart, &p.batch);
 	for (size_t i = 0; i < l->names.n; i++)
 		name_id(&p.names, l->names.strings[i], strlen(l->names.strings[i]));
 	while (n > 0 && !r) {
 		if (have == capacity)
 			data = mem_resize(data, capacity *= 2, 1);
-		n = o->start_n > given ? take_given(o, &given, data + have, capacity - have)
-		                       : read(fd, data + have, capacity - have);
-		if (n < 0 && errno == EINTR) {
-			n = 1;
-			continue;
-		}
+		n = stream_read(in, data + have, capacity - have, err);
 		if (n < 0) {
-			r = err_errno(err, errno, "cannot read the stacks");
+			r = n;
 			break;
 		}
 		replace_nul(data + have, n);

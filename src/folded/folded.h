@@ -7,7 +7,7 @@
  *
  *	struct stacklist l;
  *	stacklist_init(&l);
- *	r = folded_read(fd, &(struct folded_options){ 0 }, &l, &err);	// as often as there are files
+ *	r = folded_read(stream, &(struct folded_options){ 0 }, &l, &err);	// as often as there are files
  */
 #pragma once
 
@@ -18,16 +18,15 @@ struct err;
 struct import_input;
 struct profile;
 struct stacklist;
+struct stream;
 
 struct folded_options {
 	bool reverse;      /* frames from the leaf on */
 	bool first_apart;  /* the outermost frame is no node: see struct stacklist_line */
-	const char *start; /* bytes that were already read from fd, start_n of them */
-	size_t start_n;
 };
 
-/* Appends what fd has, until its end. */
-int folded_read(int fd, const struct folded_options *o, struct stacklist *l, struct err *err);
+/* Appends what the stream has, until its end. */
+int folded_read(struct stream *in, const struct folded_options *o, struct stacklist *l, struct err *err);
 
 /* Do the first bytes of a file look like folded stacks? whole: there is no more. */
 bool folded_probe(const char *data, size_t n, bool whole);

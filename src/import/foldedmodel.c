@@ -121,10 +121,7 @@ int folded_profile(const struct import_input *in, struct profile **ret, struct e
 	int r;
 
 	stacklist_init(&l);
-	r = folded_read(
-		in->fd,
-		&(struct folded_options){ .first_apart = true, .start = in->start, .start_n = in->start_n },
-		&l, err);
+	r = folded_read(in->stream, &(struct folded_options){ .first_apart = true }, &l, err);
 	if (!r && !l.lines.n && l.ignored)
 		r = err_set(err, EINVAL, "no line of it is a stack with a count: \"outer;inner;leaf 123\"");
 	if (!r && stacklist_total(&l, &total))

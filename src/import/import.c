@@ -5,8 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/file/fd.h"
+#include "base/file/stream.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "folded/folded.h"
@@ -35,49 +37,73 @@ const struct import_format *import_probe(const char *data, size_t n, bool whole)
 	return NULL;
 }
 
-/* The first bytes of fd go to start. Returns their number; *f, if NULL, becomes the format that they show. */
-static ssize_t begin(int fd, const char *shown, char *start, const struct import_format **f, struct err *err)
+static char *import_list(void)
 {
-	ssize_t n = fd_read_all(fd, start, IMPORT_PROBE_BYTES);
+	struct buf b = { 0 };
+
+	for (const struct import_format *f = import_formats; f->name; f++)
+		buf_printf(&b, "%s%s", f == import_formats ? "" : ", ", f->name);
+	return b.data;
+}
+
+char *import_help(void)
+{
+	struct buf b = { 0 };
+
+	for (const struct import_format *f = import_formats; f->name; f++)
+		buf_printf(&b, "  %-10s %s\n", f->name, f->describe);
+	return b.data;
+}
+
+/* *f, if NULL, becomes the format that the first bytes show. */
+static int begin(struct stream *in, const struct import_format **f, struct err *err)
+{
+	const char *start;
+	ssize_t n = *f ? 0 : stream_peek(in, &start, err);
+	_cleanup_free_ char *names = NULL;
 
 	if (n < 0)
-		return err_errno(err, -n, "cannot read %s", shown);
+		return n;
 	if (!*f)
-		*f = import_probe(start, n, n < IMPORT_PROBE_BYTES);
-	if (!*f)
-		return err_set(err, ENOMSG, "%s is neither a capture nor a heap dump nor folded stacks%s", shown,
-		               n ? "" : ": it is empty");
-	return n;
+		*f = import_probe(start, n, n < STREAM_PEEK_BYTES);
+	if (*f)
+		return 0;
+	if (!n)
+		return err_set(err, ENOMSG, "it is empty");
+	names = import_list();
+	return err_set(err, ENOMSG, "it is neither a capture nor in one of these formats: %s (gasflame import --help)", names);
 }
 
 int import_check(const char *path, const struct import_format **ret, struct err *err)
 {
 	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	_cleanup_free_ char *start = mem_alloc(IMPORT_PROBE_BYTES);
-	ssize_t n;
+	_cleanup_(stream_freep) struct stream *in = NULL;
 
 	if (fd < 0)
 		return err_errno(err, errno, "cannot open %s", path);
+	in = stream_open(fd);
 	*ret = NULL;
-	n = begin(fd, path, start, ret, err);
-	return n < 0 ? n : 0;
+	return begin(in, ret, err) ? err_prefix(err, "%s", path) : 0;
 }
 
-int import_read(const char *path, const struct import_format *forced, struct profile **ret, struct err *err)
+int import_read(const char *path, const struct import_format *forced, const struct import_options *options, struct profile **ret,
+		struct err *err)
 {
 	bool standard = !strcmp(path, "-");
 	const char *shown = standard ? "the standard input" : path;
 	_cleanup_fd_ int fd = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
-	_cleanup_free_ char *start = mem_alloc(IMPORT_PROBE_BYTES);
+	_cleanup_(stream_freep) struct stream *in = NULL;
 	const struct import_format *f = forced;
-	ssize_t n;
+	struct import_input input = { .name = standard ? "" : str_base_name(path) };
 	int r;
 
 	if (fd < 0)
 		return err_errno(err, errno, "cannot open %s", shown);
-	n = begin(fd, shown, start, &f, err);
-	if (n < 0)
-		return n;
-	r = f->read(&(struct import_input){ fd, standard ? "" : str_base_name(path), start, n }, ret, err);
+	in = input.stream = stream_open(fd);
+	if (options)
+		input.options = *options;
+	r = begin(in, &f, err);
+	if (!r)
+		r = f->read(&input, ret, err);
 	return r ? err_prefix(err, "%s", shown) : 0;
 }

@@ -11,20 +11,25 @@
 
 struct err;
 struct profile;
+struct stream;
 
-enum { IMPORT_PROBE_BYTES = 64 << 10 };
+/* Where the files are that imported addresses belong to. */
+struct import_options {
+	const char *root;           /* the paths in the input are below this folder: a container's root; NULL: / */
+	const char *const *symbols; /* files, or folders of them, for those that are not at their path; NULL-terminated, or NULL */
+};
 
 struct import_input {
-	int fd;
-	const char *name;  /* of the target where the content does not say */
-	const char *start; /* the bytes that were already read from fd */
-	size_t start_n;
+	struct stream *stream; /* decompressed, from the first byte on */
+	const char *name;      /* of the target where the content does not say */
+	struct import_options options;
 };
 
 struct import_format {
 	const char *name, *describe;
-	/* Do these first bytes look like it? whole: there is no more. */
+	/* Do these first bytes (STREAM_PEEK_BYTES of them, or all) look like it? whole: there is no more. */
 	bool (*probe)(const char *data, size_t n, bool whole);
+	/* The error's sentence has no name of the file, but where in it something is wrong: "byte 123: ...", "line 7: ...". */
 	int (*read)(const struct import_input *in, struct profile **ret, struct err *err);
 };
 
@@ -36,7 +41,10 @@ const struct import_format *import_probe(const char *data, size_t n, bool whole)
 int import_check(const char *path, const struct import_format **ret, struct err *err);
 
 /*
- * Reads a file ("-" is the standard input) in the format that its content shows; forced may name another,
- * NULL = none. -ENOMSG: it is in none of the formats.
+ * Reads a file ("-" is the standard input) in the format that its content shows, packed by gzip, zstd or xz or not; forced may
+ * name another format, NULL = none. options: NULL = none. -ENOMSG: it is in none of the formats.
  */
-int import_read(const char *path, const struct import_format *forced, struct profile **ret, struct err *err);
+int import_read(const char *path, const struct import_format *forced, const struct import_options *options, struct profile **ret,
+		struct err *err);
+/* For --help: a line for each format. Caller frees. */
+char *import_help(void);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/base64.h"
+#include "base/codec/base64.h"
 #include "base/err.h"
 #include "base/mem.h"
 

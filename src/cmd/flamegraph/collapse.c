@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/file/fd.h"
+#include "base/file/stream.h"
 #include "base/log.h"
 #include "base/text/plain.h"
 #include "base/text/str.h"
@@ -26,10 +27,12 @@ static int read_file(struct collapse *c, const char *path, struct err *err)
 {
 	bool standard = !strcmp(path, "-");
 	_cleanup_fd_ int fd = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_(stream_freep) struct stream *in = NULL;
 
 	if (fd < 0)
 		return err_errno(err, errno, "cannot open %s", path);
-	return collapse_read(c, fd, standard ? "the standard input" : path, err);
+	in = stream_open(fd);
+	return collapse_read(c, in, err) ? err_prefix(err, "%s", standard ? "the standard input" : path) : 0;
 }
 
 /* What a person should know who sees less than expected. */

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file/fd.h"
+#include "base/file/stream.h"
 #include "base/log.h"
 #include "base/text/plain.h"
 #include "base/text/str.h"
@@ -23,13 +24,15 @@ static int read_side(const char *path, struct stacklist *l, struct err *err)
 {
 	bool standard = !strcmp(path, "-");
 	_cleanup_fd_ int fd = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_(stream_freep) struct stream *in = NULL;
 	uint64_t ignored = l->ignored;
 	char count[32];
 	int r;
 
 	if (fd < 0)
 		return err_errno(err, errno, "cannot open %s", path);
-	r = folded_read(fd, &(struct folded_options){ 0 }, l, err);
+	in = stream_open(fd);
+	r = folded_read(in, &(struct folded_options){ 0 }, l, err);
 	if (r)
 		return err_prefix(err, "%s", path);
 	if (l->ignored > ignored)

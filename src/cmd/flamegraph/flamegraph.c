@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file/fd.h"
+#include "base/file/stream.h"
 #include "base/log.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
@@ -136,6 +137,7 @@ static int read_one(const struct request *r, const char *path, struct stacklist 
 {
 	bool standard = !strcmp(path, "-");
 	_cleanup_fd_ int fd = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_(stream_freep) struct stream *in = NULL;
 	int result = 0;
 
 	if (fd < 0)
@@ -144,8 +146,9 @@ static int read_one(const struct request *r, const char *path, struct stacklist 
 		log_info("reading stacks from the terminal, a line each; Ctrl-D ends them");
 	if (!encoding_is_utf8(r->o.encoding))
 		result = encoding_input(&fd, r->o.encoding, err);
+	in = stream_open(fd);
 	if (!result)
-		result = folded_read(fd, &(struct folded_options){ .reverse = r->reverse }, l, err);
+		result = folded_read(in, &(struct folded_options){ .reverse = r->reverse }, l, err);
 	return result ? err_prefix(err, "%s", standard ? "the standard input" : path) : 0;
 }
 

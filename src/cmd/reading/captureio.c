@@ -46,7 +46,7 @@ static int read_all(char **paths, int n, const struct import_format *format, con
 
 	for (int i = 0; i < n; i++) {
 		_cleanup_(profile_freep) struct profile *p = NULL;
-		int r = format ? import_read(paths[i], format, &p, err) : input_read_most(paths[i], keep->most, keep->blocks, keep->span, &p, err);
+		int r = format ? import_read(paths[i], format, NULL, &p, err) : input_read_most(paths[i], keep->most, keep->blocks, keep->span, &p, err);
 
 		if (r == -ENOENT && err->code == ENOENT)
 			return err_set(err, ENOENT, "there is no file %s: `gasflame ls` lists the captures",

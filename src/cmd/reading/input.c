@@ -71,7 +71,7 @@ int input_read_most(const char *path, size_t most, bool blocks, const struct cap
 	if (strcmp(path, "-") &&
 	    (stat(path, &st) || !(S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode)) || input_is_capture(path)))
 		return blocks ? capture_read_blocks(path, most, ret, err) : capture_read_span(path, most, span, ret, err);
-	r = import_read(path, NULL, ret, err);
+	r = import_read(path, NULL, NULL, ret, err);
 	if (!r)
 		tell_ignored(*ret, strcmp(path, "-") ? path : "the standard input");
 	return r;

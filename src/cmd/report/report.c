@@ -127,6 +127,10 @@ static int check_options(const struct report *r)
 		log_error("--open opens a file: name it with -o");
 		return -EINVAL;
 	}
+	if (flags & EXPORT_BINARY && (!r->output || !strcmp(r->output, "-")) && isatty(STDOUT_FILENO)) {
+		log_error("%s is no text for a terminal: name a file with -o, or pipe it on", r->chosen->name);
+		return -EINVAL;
+	}
 	if (r->by_thread + r->by_process + r->by_task + r->merged > 1) {
 		log_error("of --by-thread, --by-process, --by-task and --merged only one makes sense at a time");
 		return -EINVAL;
@@ -184,6 +188,7 @@ static struct export_options export_choices(const struct report *r)
 		.view = r->views.view, .pattern = r->views.pattern, .phases = r->views.phase_names.list.v,
 		.own = r->views.own.list.v, .grouped = views_grouped(&r->views),
 		.percent_limit = r->views.percent_limit, .depth = r->views.depth,
+		.every_event = r->chosen->flags & EXPORT_EVENTS && !r->what,
 	};
 	bool page = r->chosen->flags & EXPORT_PAGE, to_stdout = !r->output || !strcmp(r->output, "-");
 	int fd = page ? STDERR_FILENO : STDOUT_FILENO;
@@ -256,7 +261,7 @@ static int write_format(const struct report *report, struct export_job *job, cha
 /* Does it show a part of the time, of which each sample has to tell its own? */
 static bool needs_times(const struct report *r)
 {
-	return r->from_ns || r->to_ns || r->views.phases.list.n || r->views.marks;
+	return r->from_ns || r->to_ns || r->chosen->flags & EXPORT_TIMES || r->views.phases.list.n || r->views.marks;
 }
 
 /* 0 or an exit code of enum exit_code, or a negative errno with a sentence. */

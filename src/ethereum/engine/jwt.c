@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/codec/base64.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file/fd.h"

@@ -6,7 +6,7 @@
 
 #include "analyze/select.h"
 #include "analyze/subsystem/classify.h"
-#include "base/base64.h"
+#include "base/codec/base64.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "export/diff/difftext.h"

@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/err.h"
+#include "base/file/stream.h"
 #include "base/mem.h"
 
 enum {
@@ -159,15 +159,13 @@ static void find_event(struct collapse *c, struct piece *p)
 }
 
 /* Fills the piece. 0: it is full, 1: the file has ended. */
-static int fill(struct piece *p, int fd, const char *name, struct err *err)
+static int fill(struct piece *p, struct stream *in, struct err *err)
 {
 	while (p->n < p->capacity) {
-		ssize_t n = read(fd, p->data + p->n, p->capacity - p->n);
+		ssize_t n = stream_read(in, p->data + p->n, p->capacity - p->n, err);
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
-			return err_errno(err, errno, "cannot read %s", name);
+			return n;
 		if (!n)
 			return 1;
 		/* Names are C strings: a NUL in them becomes another invisible character. */
@@ -184,7 +182,7 @@ static void set_capacity(struct piece *p, size_t capacity)
 	p->capacity = capacity;
 }
 
-int collapse_read(struct collapse *c, int fd, const char *name, struct err *err)
+int collapse_read(struct collapse *c, struct stream *in, struct err *err)
 {
 	struct piece *p = take_unused(c), *next;
 	uint64_t offset = 0;
@@ -193,11 +191,11 @@ int collapse_read(struct collapse *c, int fd, const char *name, struct err *err)
 
 	if (p->capacity < PIECE_BYTES)
 		set_capacity(p, PIECE_BYTES);
-	while (!(r = fill(p, fd, name, err))) {
+	while (!(r = fill(p, in, err))) {
 		end = last_end(p->data, p->n);
 		if (!end && p->capacity >= LARGEST_BYTES) {
 			give_back(c, p);
-			return err_set(err, EFBIG, "%s: the sample at byte %llu has no end within %d MB: is it perf script's text?", name,
+			return err_set(err, EFBIG, "the sample at byte %llu has no end within %d MB: is it perf script's text?",
 				       (unsigned long long)offset, LARGEST_BYTES >> 20);
 		}
 		if (!end) {

@@ -12,11 +12,12 @@
 
 struct collapse;
 struct err;
+struct stream;
 
 /* event: whose samples count; NULL or "": that of the first sample which has one. */
 struct collapse *collapse_new(const struct foldtable_options *o, const char *event, unsigned threads);
-/* All of fd, as often as there are files. name is for messages. A sample of more than 256 MB is refused: -EFBIG. */
-int collapse_read(struct collapse *c, int fd, const char *name, struct err *err);
+/* All of a stream, as often as there are files. A sample of more than 256 MB is refused: -EFBIG. */
+int collapse_read(struct collapse *c, struct stream *in, struct err *err);
 /* Waits for the threads. The table has all stacks, and lives as long as the collapse. */
 struct foldtable *collapse_end(struct collapse *c);
 /* The event that was taken; "": no sample has one. */

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/file/fd.h"
+#include "base/file/stream.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "import/jemalloc/heappprof.h"
@@ -264,19 +265,10 @@ bool heapdumps_made(const struct profile *p)
 int heapdumps_import(const struct import_input *in, struct profile **ret, struct err *err)
 {
 	_cleanup_(heapdumps_done) struct heapdumps d = { 0 };
-	_cleanup_free_ char *rest = NULL, *text = NULL;
-	struct stat st = { 0 };
+	_cleanup_free_ char *text = NULL;
 	size_t n;
-	int r = fd_read_file(in->fd, limit_bytes, &rest, &n);
+	int r = stream_whole(in->stream, limit_bytes, &text, &n, err);
 
-	if (r < 0)
-		return err_errno(err, -r, "cannot read it");
-	text = mem_resize(NULL, in->start_n + n + 1, 1);
-	memcpy(text, in->start, in->start_n);
-	memcpy(text + in->start_n, rest, n);
-	if (fstat(in->fd, &st) < 0 || !S_ISREG(st.st_mode))
-		st.st_mtim = (struct timespec){ 0 };
-	r = heapdumps_add_text(&d, *in->name ? in->name : "heap dump", text, in->start_n + n,
-			       st.st_mtim.tv_sec * 1000000000ULL + st.st_mtim.tv_nsec, err);
-	return r ?: heapdumps_profile(&d, &(struct heapdumps_options){ 0 }, ret, err);
+	r = r ?: heapdumps_add_text(&d, *in->name ? in->name : "heap dump", text, n, stream_written_ns(in->stream), err);
+	return r ?: heapdumps_profile(&d, &(struct heapdumps_options){ .root = in->options.root, .symbols = in->options.symbols }, ret, err);
 }

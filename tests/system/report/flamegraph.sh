@@ -155,7 +155,7 @@ check_status "import wants -o" 2
 printf 'this is\nno such thing\n' >text
 gf report text
 check_status "report of something else" 1
-check "  says what it takes" said "neither a capture nor a heap dump nor folded stacks"
+check "  says what it takes" said "neither a capture nor in one of these formats"
 
 # --- what a browser makes of it: a link that zooms and searches ---
 browser=$(command -v chromium || command -v chromium-browser)

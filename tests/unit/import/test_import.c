@@ -2,33 +2,23 @@
 #include "test.h"
 
 #include <errno.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/file/stream.h"
 #include "folded/folded.h"
 #include "import/import.h"
 #include "profile/profile.h"
 #include "folded/stacklist.h"
 
-/* A descriptor from which text can be read. */
-static int text_fd(const char *text, size_t n)
-{
-	int fd = memfd_create("test", 0);
-
-	assert_int_equal(write(fd, text, n), n);
-	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	return fd;
-}
-
 static int read_text(struct stacklist *l, const char *text, struct folded_options o)
 {
-	int fd = text_fd(text, strlen(text)), r;
+	struct stream *in = stream_of(text, strlen(text));
+	int r;
 
 	stacklist_init(l);
-	r = folded_read(fd, &o, l, NULL);
-	close(fd);
+	r = folded_read(in, &o, l, NULL);
+	stream_free(in);
 	return r;
 }
 
@@ -199,17 +189,17 @@ static void many_lines(void **state)
 static void strange_bytes(void **state)
 {
 	static const char text[] = "a\0b;c 5\n\xff\xfe;<script> 6\nno count";
-	int fd = text_fd(text, sizeof(text) - 1);
+	struct stream *in = stream_of(text, sizeof(text) - 1);
 	struct stacklist l;
 
 	stacklist_init(&l);
-	assert_int_equal(folded_read(fd, &(struct folded_options){ 0 }, &l, NULL), 0);
+	assert_int_equal(folded_read(in, &(struct folded_options){ 0 }, &l, NULL), 0);
 	assert_int_equal(l.lines.n, 2);
 	assert_int_equal(l.ignored, 1);
 	assert_string_equal(path_of(&l, l.lines.v[0].stack), "a\1b;c");
 	assert_string_equal(path_of(&l, l.lines.v[1].stack), "\xff\xfe;<script>");
 	stacklist_done(&l);
-	close(fd);
+	stream_free(in);
 }
 
 static void probes(void **state)
@@ -229,13 +219,14 @@ static void probes(void **state)
 static struct profile *import_text(const char *text, struct err *err)
 {
 	struct profile *p = NULL;
-	int fd = text_fd(text, strlen(text)), r;
+	struct stream *in = stream_of(text, strlen(text));
+	const char *start;
+	int r;
 
-	/* The first bytes were read by who wanted to know the format. */
-	lseek(fd, MIN(strlen(text), (size_t)3), SEEK_SET);
-	r = folded_profile(&(struct import_input){ fd, "x.folded", text, MIN(strlen(text), (size_t)3) }, &p,
-	                   err);
-	close(fd);
+	/* The first bytes were looked at by who wanted to know the format. */
+	assert_int_equal(stream_peek(in, &start, NULL), strlen(text));
+	r = folded_profile(&(struct import_input){ .stream = in, .name = "x.folded" }, &p, err);
+	stream_free(in);
 	assert_int_equal(!r, p != NULL);
 	return p;
 }

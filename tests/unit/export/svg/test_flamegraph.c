@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/file/stream.h"
 #include "export/svg/boxes.h"
 #include "export/svg/flamegraph.h"
 #include "golden.h"
@@ -16,14 +17,12 @@
 
 static struct stacklist list_of(const char *text)
 {
-	int fd = memfd_create("test", 0);
+	struct stream *in = stream_of(text, strlen(text));
 	struct stacklist l;
 
-	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-	lseek(fd, 0, SEEK_SET);
 	stacklist_init(&l);
-	assert_int_equal(folded_read(fd, &(struct folded_options){ 0 }, &l, NULL), 0);
-	close(fd);
+	assert_int_equal(folded_read(in, &(struct folded_options){ 0 }, &l, NULL), 0);
+	stream_free(in);
 	return l;
 }
 

@@ -457,7 +457,7 @@ static void as_an_imported_file(void **state)
 	close(fd);
 	assert_true(heapv2_probe(dump, 20, false));
 	assert_false(heapv2_probe("main;heap_v2/1 3\n", 17, true));
-	if (import_read(path, NULL, &p, &err))
+	if (import_read(path, NULL, NULL, &p, &err))
 		fail_msg("%s", err.text);
 	assert_true(heapdumps_made(p));
 	assert_int_equal(profile_counter(p, "heap.dumps"), 1);
