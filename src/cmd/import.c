@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/text/str.h"
 #include "cmd/cmd.h"
+#include "cmd/filters.h"
 #include "cmd/reading/captureio.h"
 #include "cmd/reading/reading.h"
 #include "import/import.h"
@@ -21,10 +22,12 @@
 #include "symbol/symbolize.h"
 #include "target/open.h"
 
+enum { FORMATS_MAX = 48 };
+
 /* Names of all formats, for a choice. */
 static const char *const *format_names(void)
 {
-	static const char *names[16];
+	static const char *names[FORMATS_MAX];
 
 	for (size_t i = 0; import_formats[i].name && i + 1 < ARRAY_LEN(names); i++)
 		names[i] = import_formats[i].name;
@@ -63,13 +66,26 @@ static int add_marks(struct profile *p, const char *path, const int64_t *offset_
 	return 0;
 }
 
+/* Where the files of the programs are. */
+struct foreign {
+	const char *root;
+	struct option_list symbols;
+	bool debuginfod, no_cache;
+};
+
 static int import(const struct command *c, int argc, char **argv)
 {
 	const char *output = NULL, *format = NULL, *marks = NULL, *offset = NULL;
+	struct foreign o = { 0 };
+	_cleanup_free_ char *formats = import_help(),
+		*format_help = mem_printf("what the files are; by default what their content shows: %s", formats);
 	const struct option_spec options[] = {
 		{ 'o', "output", OPTION_STRING, &output, "FILE", "the capture to make" },
 		{ 0, "format", OPTION_CHOICE, &format, "FORMAT",
-		  "what the files are; by default what their content shows", .choices = format_names() },
+		  format_help, .choices = format_names() },
+		{ 0, "root", OPTION_STRING, &o.root, "DIR",
+		  "the root of the container, or of the other machine, that the files are of: the paths in them are below it" },
+		SYMBOL_OPTIONS(&o),
 		{ 0, "marks", OPTION_STRING, &marks, "FILE",
 		  "a Chrome trace of the time of the recording (reth --log.tracing-chrome, and others), or X Layer's trace.log: its "
 		  "spans become marks, those with a block's number blocks; the FILE to import is a capture then" },
@@ -98,13 +114,16 @@ static int import(const struct command *c, int argc, char **argv)
 		log_error("%s", err.text);
 		return EXIT_USAGE;
 	}
-	r = captureio_read_as(argv + first, argc - first, format ? import_find(format) : NULL, &p, &err);
+	r = captureio_read_as(argv + first, argc - first, format ? import_find(format) : NULL,
+			      &(struct import_options){ .root = o.root, .symbols = o.symbols.list.v }, &p, &err);
 	if (!r && marks)
 		r = add_marks(p, marks, offset ? &offset_ns : NULL, &err);
 	if (!r)
-		r = captureio_find_names(&(struct symbolize_options){ 0 }, p, &err);
+		r = captureio_find_names(&(struct symbolize_options){ .paths = o.symbols.list.v, .root = o.root, .debuginfod = o.debuginfod,
+								      .no_cache = o.no_cache }, p, &err);
 	if (!r)
 		r = reading_save(output, p, &err);
+	vec_done(&o.symbols.list);
 	if (r) {
 		log_error("%s", err.text);
 		return EXIT_ERROR;
@@ -122,11 +141,9 @@ const struct command command_import = {
 	            "report, query and all "
 		    "the others. report also reads such files directly.\n"
 		    "\n"
-		    "Formats, told apart by their content:\n"
-		    "  heap_v2 a heap dump of jemalloc (several: gasflame heap)\n"
-		    "  folded  \"outer;inner;leaf 123\", a line a stack\n"
-		    "\n"
-		    "Of folded stacks the outermost frame is taken for the thread.\n"
+		    "The formats (--format lists them) are told apart by their content; files that gzip, zstd or xz packed are read as they "
+		    "are. Addresses without names are symbolized by the files of this machine that have the same build-id, or by those that "
+		    "--symbols and --root name. Of folded stacks the outermost frame is taken for the thread.\n"
 		    "\n"
 		    "With --marks it adds the spans of a Chrome trace to a capture, as record --marks does: for a trace whose program "
 		    "had not written its last spans when the recording ended, or that came later.",

@@ -12,6 +12,7 @@
 #include "base/text/plain.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
+#include "cmd/reading/reading.h"
 #include "capture/capture.h"
 
 enum form { FORM_TABLE, FORM_TABS, FORM_CSV, FORM_JSON };
@@ -252,6 +253,7 @@ static int query(const struct command *c, int argc, char **argv)
 	};
 	int first = options_parse(c, options, argc, argv), r;
 	struct printer p = { .form = isatty(STDOUT_FILENO) ? FORM_TABLE : FORM_TABS };
+	_cleanup_free_ char *capture = NULL;
 	struct err err = { 0 };
 
 	if (first < 0)
@@ -269,7 +271,9 @@ static int query(const struct command *c, int argc, char **argv)
 		p.form = json ? FORM_JSON : FORM_CSV;
 	p.json = json_begin(&p.text);
 	json_open_array(&p.json, NULL);
-	r = capture_query(argv[first], argc - first == 2 ? argv[first + 1] : list_sql, print_row, &p, &err);
+	r = reading_as_capture(argv[first], &capture, &err);
+	if (!r)
+		r = capture_query(capture, argc - first == 2 ? argv[first + 1] : list_sql, print_row, &p, &err);
 	print_end(&p, r < 0);
 	if (fflush(stdout) || ferror(stdout)) {
 		log_error("cannot write the answer: %s", strerror(errno));
@@ -287,7 +291,8 @@ const struct command command_query = {
 	.describe = "A capture is an SQLite database. This runs one statement that reads it and prints the "
 		    "answer: an aligned table on a terminal, tab-separated lines with the names first "
 		    "elsewhere. Without a statement it lists the tables and views. It also reads the "
-		    "file of a recorder that died or is still at work, and never writes to it.",
+		    "file of a recorder that died or is still at work, and never writes to it. What other tools wrote (gasflame import --help) "
+		    "is made a capture first, in a folder for temporary files.",
 	.example = "gasflame query slow.gasflame 'select * from top_functions limit 20'",
 	.run = query,
 };

@@ -51,7 +51,7 @@ char *import_help(void)
 	struct buf b = { 0 };
 
 	for (const struct import_format *f = import_formats; f->name; f++)
-		buf_printf(&b, "  %-10s %s\n", f->name, f->describe);
+		buf_printf(&b, "%s%s: %s", f == import_formats ? "" : "; ", f->name, f->describe);
 	return b.data;
 }
 

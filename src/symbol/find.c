@@ -83,6 +83,12 @@ static bool take_main(struct find *f, int fd)
 	return true;
 }
 
+/* The host's file at the module's path; with a root, only what is below it. */
+static int open_here(const struct find *f, int *ret_fd)
+{
+	return f->root ? target_open_below(f->root, f->path, ret_fd, NULL) : target_open_host(f->path, ret_fd, NULL);
+}
+
 static void find_main(struct find *f)
 {
 	int kept = f->main, fd, r;
@@ -112,7 +118,7 @@ static void find_main(struct find *f)
 			return;
 		close(fd);
 	}
-	if (!target_open_host(f->path, &fd, NULL)) {
+	if (!open_here(f, &fd)) {
 		if (take_main(f, fd))
 			return;
 		close(fd);
@@ -130,7 +136,7 @@ int find_open_main(const struct find *f)
 		return fcntl(f->main, F_DUPFD_CLOEXEC, 3);
 	if (f->path[0] != '/' || (f->pid && !target_open_path(f->pid, f->path, &fd, NULL)))
 		return fd;
-	return target_open_host(f->path, &fd, NULL) ? -1 : fd;
+	return open_here(f, &fd) ? -1 : fd;
 }
 
 /* --- debug files --- */
@@ -204,6 +210,9 @@ static void try_debug(struct find *f, bool in_target, bool by_link, const char *
 	if (enough(f) || (in_target && !f->pid))
 		return;
 	r = in_target ? target_open_path(f->pid, path, &fd, NULL) : target_open_host(path, &fd, NULL);
+	/* The root of a container may hold debug files, too. */
+	if (r && !in_target && f->root)
+		r = target_open_below(f->root, path, &fd, NULL);
 	try_opened(f, r, fd, in_target ? SOURCE_TARGET : SOURCE_HOST, by_link, path);
 }
 

@@ -63,6 +63,7 @@ struct find {
 	struct find_index *index;
 	pid_t pid;                 /* a process that maps it, 0 = none alive */
 	const char *path;          /* as that process sees it */
+	const char *root;          /* the host's folder that is / of the path; NULL = / */
 	const uint8_t *build_id;
 	uint8_t build_id_size;
 	uint64_t recorded_wall_ns; /* 0 = unknown */

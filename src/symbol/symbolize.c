@@ -259,7 +259,7 @@ static void resolve_file(struct group *g)
 				.pid = stillrunning_pid_of_module(r->p, g->module), .path = path,
 				.build_id = build_id, .build_id_size = MIN(m->build_id_size, 20),
 				.recorded_wall_ns = r->p->start_wall_ns, .no_dwarf = s->options.no_inline,
-				.debuginfod = s->options.debuginfod, .known = &known };
+				.root = s->options.root, .debuginfod = s->options.debuginfod, .known = &known };
 	kept_functions(r->p, g->module, &known);
 	g->binary = &b;
 	if (kept && (int)*kept >= 0)

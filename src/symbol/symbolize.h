@@ -26,6 +26,7 @@ struct worker;
 
 struct symbolize_options {
 	const char *const *paths; /* --symbols: files or folders; NULL-terminated, may be NULL */
+	const char *root;         /* modules' paths are below this folder, a container's root; NULL: / */
 	bool debuginfod;          /* ask the servers of DEBUGINFOD_URLS */
 	bool no_cache;
 	bool no_inline;           /* symbol tables only, no DWARF */

@@ -37,16 +37,25 @@ struct keep {
 	size_t most; /* samples; 0 = all */
 	bool blocks;
 	const struct capture_span *span;
+	/* Of foreign files. */
+	const struct import_format *format;
+	const struct import_options *options;
 };
 
-static int read_all(char **paths, int n, const struct import_format *format, const struct keep *keep, struct profile **ret,
-		    struct err *err)
+static int read_one(const char *path, const struct keep *keep, struct profile **ret, struct err *err)
+{
+	if (keep->format || (keep->options && !input_is_capture(path)))
+		return import_read(path, keep->format, keep->options, ret, err);
+	return input_read_most(path, keep->most, keep->blocks, keep->span, ret, err);
+}
+
+static int read_all(char **paths, int n, const struct keep *keep, struct profile **ret, struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *all = NULL;
 
 	for (int i = 0; i < n; i++) {
 		_cleanup_(profile_freep) struct profile *p = NULL;
-		int r = format ? import_read(paths[i], format, NULL, &p, err) : input_read_most(paths[i], keep->most, keep->blocks, keep->span, &p, err);
+		int r = read_one(paths[i], keep, &p, err);
 
 		if (r == -ENOENT && err->code == ENOENT)
 			return err_set(err, ENOENT, "there is no file %s: `gasflame ls` lists the captures",
@@ -72,28 +81,28 @@ static int read_all(char **paths, int n, const struct import_format *format, con
 
 int captureio_read(char **paths, int n, struct profile **ret, struct err *err)
 {
-	return read_all(paths, n, NULL, &(struct keep){ 0 }, ret, err);
+	return read_all(paths, n, &(struct keep){ 0 }, ret, err);
 }
 
 int captureio_read_sums(char **paths, int n, struct profile **ret, struct err *err)
 {
-	return read_all(paths, n, NULL, &(struct keep){ MOST_SAMPLES }, ret, err);
+	return read_all(paths, n, &(struct keep){ MOST_SAMPLES }, ret, err);
 }
 
 int captureio_read_blocks(char **paths, int n, struct profile **ret, struct err *err)
 {
-	return read_all(paths, n, NULL, &(struct keep){ MOST_SAMPLES, .blocks = true }, ret, err);
+	return read_all(paths, n, &(struct keep){ MOST_SAMPLES, .blocks = true }, ret, err);
 }
 
 int captureio_read_span(char **paths, int n, const struct capture_span *span, struct profile **ret, struct err *err)
 {
-	return read_all(paths, n, NULL, &(struct keep){ MOST_SAMPLES, .span = span }, ret, err);
+	return read_all(paths, n, &(struct keep){ MOST_SAMPLES, .span = span }, ret, err);
 }
 
-int captureio_read_as(char **paths, int n, const struct import_format *format, struct profile **ret,
-		      struct err *err)
+int captureio_read_as(char **paths, int n, const struct import_format *format, const struct import_options *options,
+		      struct profile **ret, struct err *err)
 {
-	return read_all(paths, n, format, &(struct keep){ 0 }, ret, err);
+	return read_all(paths, n, &(struct keep){ .format = format, .options = options }, ret, err);
 }
 
 int captureio_find_names(const struct symbolize_options *options, struct profile *p, struct err *err)

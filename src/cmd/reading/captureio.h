@@ -12,6 +12,7 @@ struct buf;
 struct capture_span;
 struct err;
 struct import_format;
+struct import_options;
 struct patterns;
 struct profile;
 struct quality;
@@ -27,9 +28,9 @@ int captureio_read_sums(char **paths, int n, struct profile **ret, struct err *e
 int captureio_read_blocks(char **paths, int n, struct profile **ret, struct err *err);
 /* The same for what shows sums, and one span of time in full (capture_read_span()). */
 int captureio_read_span(char **paths, int n, const struct capture_span *span, struct profile **ret, struct err *err);
-/* captureio_read() for files in one given format; NULL: by their content. */
-int captureio_read_as(char **paths, int n, const struct import_format *format, struct profile **ret,
-		      struct err *err);
+/* captureio_read() for files in one given format (NULL: by their content), whose own files are where the options say. */
+int captureio_read_as(char **paths, int n, const struct import_format *format, const struct import_options *options,
+		      struct profile **ret, struct err *err);
 
 /*
  * Symbolizes frames without names: those of a recorder that died before it did, and, if the user says

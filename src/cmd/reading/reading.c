@@ -19,9 +19,11 @@
 #include "cmd/reading/captureio.h"
 #include "cmd/reading/input.h"
 #include "capture/capture.h"
+#include "profile/profile.h"
 #include "sandbox/confine.h"
 #include "sandbox/owner.h"
 #include "sandbox/rights.h"
+#include "symbol/symbolize.h"
 
 /* Allocations from this size on are mappings of their own. */
 enum { OWN_MAPPING_BYTES = 1 << 20 };
@@ -174,6 +176,33 @@ int reading_begin(const struct command *c, const struct option_spec *options, ch
 	owner_done(&r.owner);
 	vec_done(&r.inputs);
 	return e ? EXIT_ERROR : 0;
+}
+
+int reading_as_capture(const char *path, char **ret, struct err *err)
+{
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	_cleanup_free_ char *made = NULL;
+	struct stat st;
+	int r;
+
+	/* What is missing, a folder or a device gets the messages for captures. */
+	if (strcmp(path, "-") && (stat(path, &st) || !(S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode)) || input_is_capture(path))) {
+		*ret = mem_strdup(path);
+		return 0;
+	}
+	if (!broker_folder())
+		return err_set(err, EACCES, "there is no folder for temporary files: gasflame import makes a capture of %s", path);
+	made = mem_printf("%s/imported.gasflame", broker_folder());
+	r = input_read(path, &p, err);
+	if (!r)
+		r = captureio_find_names(&(struct symbolize_options){ 0 }, p, err);
+	if (!r)
+		r = capture_save(made, p, err);
+	if (r)
+		return r;
+	*ret = made;
+	made = NULL;
+	return 0;
 }
 
 int reading_save(const char *path, struct profile *p, struct err *err)

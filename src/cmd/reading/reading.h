@@ -20,3 +20,6 @@ int reading_begin(const struct command *c, const struct option_spec *options, ch
 /* Makes the capture that -o names: in a folder where this process may write, beside its place, to which it is moved
  * when it is whole. 0, or a negative errno with a sentence. */
 int reading_save(const char *path, struct profile *p, struct err *err);
+/* For what only reads captures: *ret is path itself if it is one, else a capture with names that is made of it, in the folder for
+ * temporary files. Caller frees it. */
+int reading_as_capture(const char *path, char **ret, struct err *err);

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/reading/captureio.h"
+#include "cmd/reading/input.h"
 #include "cmd/reading/reading.h"
 #include "cmd/stop.h"
 #include "cmd/top/artifacts.h"
@@ -124,7 +125,7 @@ static int show_recording(const struct top_choice *c, const char *path, struct e
 				 .state = recorded_state,
 				 .code = recorded_code,
 				 .write = recorded_write };
-	int e = capture_read(path, &r.profile, err);
+	int e = input_read(path, &r.profile, err);
 
 	if (e >= 0)
 		e = find_names(c, r.profile, err);
