@@ -10,7 +10,7 @@
 #include "export/page/page.h"
 #include "profile/profile.h"
 
-enum { FORMATS_MAX = 24 };
+enum { FORMATS_MAX = 32 };
 
 const struct export_format export_formats[] = {
 	{ "html", "a page for a browser with flame graphs, time and tables", ".html",
@@ -41,10 +41,13 @@ const struct export_format *export_find(const char *name)
 
 const struct export_format *export_find_path(const char *path)
 {
+	const struct export_format *found = NULL;
+
+	/* ".speedscope.json" is more than ".json". */
 	for (const struct export_format *f = export_formats; f->name; f++)
-		if (str_ends(path, f->extension))
-			return f;
-	return NULL;
+		if (str_ends(path, f->extension) && (!found || strlen(f->extension) > strlen(found->extension)))
+			found = f;
+	return found;
 }
 
 const char *const *export_names(bool diff)

@@ -123,7 +123,7 @@ struct export_format {
 
 extern const struct export_format export_formats[]; /* ends in one without a name */
 const struct export_format *export_find(const char *name); /* NULL: none */
-/* The format whose extension path has, NULL: none. */
+/* The format whose extension path has, the longest that fits; NULL: none. */
 const struct export_format *export_find_path(const char *path);
 /* For OPTION_CHOICE: the names of all formats, or of those for a comparison; NULL-terminated, static. */
 const char *const *export_names(bool diff);

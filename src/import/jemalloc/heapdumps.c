@@ -96,14 +96,19 @@ int heapdumps_add_text(struct heapdumps *d, const char *path, const char *text, 
 
 int heapdump_load(struct heapdump *dump, struct err *err)
 {
+	_cleanup_fd_ int fd = dump->loaded ? -1 : open(dump->path, O_RDONLY | O_CLOEXEC);
+	_cleanup_(stream_freep) struct stream *in = NULL;
 	_cleanup_free_ char *text = NULL;
 	size_t n;
-	int r = dump->loaded ? 0 : fd_read_path(dump->path, limit_bytes, &text, &n);
+	int r;
 
 	if (dump->loaded)
 		return 0;
-	if (r < 0)
-		return err_errno(err, -r, "cannot read %s", dump->path);
+	if (fd < 0)
+		return err_errno(err, errno, "cannot open %s", dump->path);
+	in = stream_open(fd);
+	if (stream_whole(in, limit_bytes, &text, &n, err))
+		return err_prefix(err, "%s", dump->path);
 	if (!n)
 		return err_set(err, ENODATA, "%s is empty: the process could not write it, or is about to",
 			       dump->path);

@@ -238,7 +238,8 @@ int heapv2_parse(const char *text, size_t n, struct heapv2 *ret, struct err *err
 	if (!next_line(&r, &l) || !read_header(&r, l))
 		return err_set(
 			err, EINVAL,
-			"this is no heap dump of jemalloc (heap_v2), or it was cut off in its first line");
+			"this is no heap dump of jemalloc (heap_v2), or it was cut off in its first line; "
+			"gasflame report shows the heaps of other tools");
 	while (next_line(&r, &l)) {
 		if ((size_t)(l.end - l.p) >= maps_length && !memcmp(l.p, maps_begin, maps_length)) {
 			ret->has_maps = true;
