@@ -27,6 +27,8 @@ const struct export_format export_formats[] = {
 	{ "massif", "the heap over time with trees, for ms_print and massif-visualizer", ".massif", 0, massif_write },
 	{ "heap-table", "a heap by function in the columns of jemalloc's own tool", ".heaptable", EXPORT_ROWS,
 	  heaptable_write },
+	{ "perfetto", "states of threads over time, who woke whom, and samples, for ui.perfetto.dev", ".pftrace",
+	  EXPORT_EVENTS | EXPORT_TIMES | EXPORT_BINARY, perfetto_write },
 	{ 0 },
 };
 _Static_assert(ARRAY_LEN(export_formats) <= FORMATS_MAX, "export_names() has no room for all formats");

@@ -155,6 +155,7 @@ int folded_write(const struct export_job *job, struct buf *out, struct err *err)
 int heaptable_write(const struct export_job *job, struct buf *out, struct err *err);
 int json_write(const struct export_job *job, struct buf *out, struct err *err);
 int massif_write(const struct export_job *job, struct buf *out, struct err *err);
+int perfetto_write(const struct export_job *job, struct buf *out, struct err *err);
 int summary_write(const struct export_job *job, struct buf *out, struct err *err);
 int svg_write(const struct export_job *job, struct buf *out, struct err *err);
 int text_write(const struct export_job *job, struct buf *out, struct err *err);
