@@ -53,7 +53,8 @@ struct stream *stream_open(int fd)
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
 		s->file = true;
 		s->size = st.st_size;
-		s->written_ns = st.st_mtim.tv_sec * 1000000000ULL + st.st_mtim.tv_nsec;
+		if (st.st_mtim.tv_sec > 0)
+			s->written_ns = st.st_mtim.tv_sec * 1000000000ULL + st.st_mtim.tv_nsec;
 	}
 	return s;
 }
@@ -103,7 +104,7 @@ uint64_t stream_size_hint(const struct stream *s)
 {
 	enum { USUAL_RATIO = 8 };
 
-	return s->format ? s->size * USUAL_RATIO : s->size;
+	return s->format ? MIN(s->size, UINT64_MAX / USUAL_RATIO) * USUAL_RATIO : s->size;
 }
 
 /* Bytes of the source. 0: its end. */
@@ -131,8 +132,8 @@ static ssize_t take(struct stream *s, void *data, size_t n, struct err *err)
 /* Looks whether the source is packed. */
 static int begin(struct stream *s, struct err *err)
 {
-	s->begun = true;
-	s->packed = mem_resize(NULL, PACKED_BYTES, 1);
+	if (!s->packed)
+		s->packed = mem_resize(NULL, PACKED_BYTES, 1);
 	while (s->packed_n < MAGIC_BYTES && !s->ended) {
 		ssize_t n = take(s, s->packed + s->packed_n, MAGIC_BYTES - s->packed_n, err);
 
@@ -141,10 +142,11 @@ static int begin(struct stream *s, struct err *err)
 		s->packed_n += n;
 	}
 	s->format = unpack_probe(s->packed, s->packed_n);
-	if (!s->format)
-		return 0;
-	s->unpack = unpack_new(s->format, err);
-	return s->unpack ? 0 : -ENOMEM;
+	s->unpack = s->format ? unpack_new(s->format, err) : NULL;
+	if (s->format && !s->unpack)
+		return -ENOMEM;
+	s->begun = true;
+	return 0;
 }
 
 /* Fills the buffer of packed bytes up. */
@@ -176,8 +178,10 @@ static ssize_t unpack(struct stream *s, void *data, size_t n, struct err *err)
 		in = s->packed + s->packed_from;
 		left = s->packed_n;
 		got = unpack_some(s->unpack, &in, &left, s->ended, data, n, &s->over, err);
-		if (got < 0)
-			return err_prefix(err, "after %llu bytes", (unsigned long long)(s->offset + s->peeked_n));
+		if (got < 0) {
+			err_prefix(err, "after %llu bytes", (unsigned long long)(s->offset + s->peeked_n));
+			return got;
+		}
 		s->packed_from = (const char *)in - s->packed;
 		s->packed_n = left;
 		if (got)
@@ -193,7 +197,9 @@ static ssize_t next(struct stream *s, void *data, size_t n, struct err *err)
 
 	if (r)
 		return r;
-	if (s->unpack)
+	if (!n)
+		return 0;
+	if (s->format)
 		return unpack(s, data, n, err);
 	if (s->packed_n) {
 		n = MIN(n, s->packed_n);
@@ -247,30 +253,50 @@ static int too_large(const struct stream *s, size_t limit, struct err *err)
 		       s->format ? " once it is decompressed from " : "", s->format ? s->format : "");
 }
 
+/* A larger buffer, of at most limit + 2 bytes: one says that there are too many, one is for the NUL. Hundreds of MB: it may
+ * fail. */
+static int grow(char **data, size_t *capacity, size_t limit, struct err *err)
+{
+	size_t most = MIN(limit, SIZE_MAX - 2) + 2, larger = *capacity > most / 2 ? most : *capacity * 2;
+	char *moved = realloc(*data, larger);
+
+	if (!moved)
+		return err_set(err, ENOMEM, "there is no memory for more than %zu MB of it", *capacity >> 20);
+	*data = moved;
+	*capacity = larger;
+	return 0;
+}
+
 int stream_whole(struct stream *s, size_t limit, char **ret, size_t *ret_n, struct err *err)
 {
-	size_t capacity = FIRST_BYTES, n = 0;
-	char *data;
-	ssize_t got;
+	size_t capacity = FIRST_BYTES / 2, n = 0;
+	char *data = NULL;
+	ssize_t got = 1;
+	int r = 0;
 
 	if (s->file && s->size < limit)
-		capacity = MAX(capacity, (size_t)s->size + 2);
-	data = mem_resize(NULL, capacity, 1);
-	while ((got = stream_read(s, data + n, capacity - n - 1, err)) > 0) {
-		n += got;
-		if (n > limit)
+		capacity = MAX(capacity, (size_t)s->size / 2 + 2);
+	while (!r && got > 0 && n <= limit) {
+		if (!data || n + 1 == capacity)
+			r = grow(&data, &capacity, limit, err);
+		if (r)
 			break;
-		if (n + 1 == capacity)
-			data = mem_resize(data, capacity *= 2, 1);
+		got = stream_read(s, data + n, capacity - n - 1, err);
+		if (got < 0)
+			r = got;
+		else
+			n += got;
 	}
-	if (got >= 0 && n <= limit) {
-		data[n] = 0;
-		*ret = data;
-		*ret_n = n;
-		return 0;
+	if (!r && n > limit)
+		r = too_large(s, limit, err);
+	if (r) {
+		free(data);
+		return r;
 	}
-	free(data);
-	return got < 0 ? (int)got : too_large(s, limit, err);
+	data[n] = 0;
+	*ret = data;
+	*ret_n = n;
+	return 0;
 }
 
 /* Copies the rest to memory. */
@@ -305,7 +331,8 @@ int stream_seekable(struct stream *s, size_t limit, int *ret_fd, struct err *err
 	if (s->copy < 0)
 		return err_errno(err, errno, "cannot keep it in memory");
 	r = copy_rest(s, limit, err);
-	if (!r)
-		*ret_fd = s->copy;
+	if (r)
+		fd_close(&s->copy);
+	*ret_fd = s->copy;
 	return r;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -15,6 +16,7 @@
 enum {
 	WINDOW_LOG = 27,               /* zstd's own limit for a command line without --long */
 	XZ_MEMORY_BYTES = 128 << 20,   /* xz -9 wants 65 MB */
+	MAGIC_BYTES = 6,               /* the longest magic */
 };
 
 struct unpack;
@@ -23,6 +25,7 @@ struct method {
 	const char *name;
 	unsigned char magic[6];
 	size_t magic_n;
+	bool garbage; /* its own tool ignores what follows the last member and is none */
 	int (*begin)(struct unpack *u);
 	/* As unpack_some(). *ret_end: a member has ended, another may follow. */
 	long (*some)(struct unpack *u, const void **in, size_t *in_n, void *out, size_t out_n, bool *ret_end);
@@ -89,7 +92,9 @@ static long zstd_some(struct unpack *u, const void **in, size_t *in_n, void *out
 	*in = (const char *)*in + from.pos;
 	*in_n -= from.pos;
 	*ret_end = !r;
-	return ZSTD_isError(r) ? -EINVAL : (long)to.pos;
+	if (!ZSTD_isError(r))
+		return to.pos;
+	return ZSTD_getErrorCode(r) == ZSTD_error_frameParameter_windowTooLarge ? -ENOMEM : -EINVAL;
 }
 
 static void zstd_end(struct unpack *u)
@@ -135,9 +140,9 @@ static void xz_end(struct unpack *u)
 enum { GZIP, ZSTD, XZ };
 
 static const struct method methods[] = {
-	[GZIP] = { "gzip", { 0x1f, 0x8b, 0x08 }, 3, gzip_begin, gzip_some, gzip_end },
-	[ZSTD] = { "zstd", { 0x28, 0xb5, 0x2f, 0xfd }, 4, zstd_begin, zstd_some, zstd_end },
-	[XZ] = { "xz", { 0xfd, '7', 'z', 'X', 'Z', 0 }, 6, xz_begin, xz_some, xz_end },
+	[GZIP] = { "gzip", { 0x1f, 0x8b, 0x08 }, 3, true, gzip_begin, gzip_some, gzip_end },
+	[ZSTD] = { "zstd", { 0x28, 0xb5, 0x2f, 0xfd }, 4, false, zstd_begin, zstd_some, zstd_end },
+	[XZ] = { "xz", { 0xfd, '7', 'z', 'X', 'Z', 0 }, 6, false, xz_begin, xz_some, xz_end },
 };
 
 /* A frame that zstd skips: pzstd begins with one. */
@@ -178,29 +183,57 @@ void unpack_free(struct unpack *u)
 	free(u);
 }
 
+static int cut(const struct unpack *u, struct err *err)
+{
+	return err_set(err, EPIPE, "it is cut: the %s data have no end", u->method->name);
+}
+
+/*
+ * What comes after a member: zeros, which tools leave between members and after the last one, and then another member or
+ * the end. 1: a member; 0: no more, or not known yet, if *ret_end is false.
+ */
+static int between(struct unpack *u, const void **in, size_t *in_n, bool ended, bool *ret_end, struct err *err)
+{
+	const uint8_t *data = *in;
+	size_t n = *in_n;
+
+	for (; n && !*data; n--)
+		data++;
+	*in = data;
+	*in_n = n;
+	if (n < MAGIC_BYTES && !ended)
+		return 0;
+	if (unpack_probe(data, n) == u->method->name)
+		return 1;
+	if (n && n < u->method->magic_n && !memcmp(data, u->method->magic, n))
+		return cut(u, err);
+	if (n && !u->method->garbage)
+		return err_set(err, EINVAL, "after its %s data come bytes that are none", u->method->name);
+	*in_n = 0;
+	*ret_end = true;
+	return 0;
+}
+
 long unpack_some(struct unpack *u, const void **in, size_t *in_n, bool ended, void *out, size_t out_n, bool *ret_end,
 		 struct err *err)
 {
-	size_t given = *in_n;
+	size_t given;
 	bool end = false;
 	long n;
+	int r;
 
 	*ret_end = false;
-	/* What follows the last member and is none is padding, which gzip's own tool ignores, too. */
-	if (u->between && unpack_probe(*in, given) != u->method->name) {
-		*in_n = 0;
-		*ret_end = true;
-		return 0;
-	}
-	if (!given && ended)
-		return err_set(err, EPIPE, "it is cut: the %s data have no end", u->method->name);
+	if (u->between && (r = between(u, in, in_n, ended, ret_end, err)) <= 0)
+		return r;
+	given = *in_n;
 	n = u->method->some(u, in, in_n, out, out_n, &end);
 	if (n == -ENOMEM)
 		return err_set(err, ENOMEM, "its %s data want more than 128 MB to be decompressed", u->method->name);
 	if (n < 0)
 		return err_set(err, EINVAL, "its %s data are damaged", u->method->name);
 	u->between = end;
-	if (!n && !end && ended && *in_n == given)
-		return err_set(err, EPIPE, "it is cut: the %s data have no end", u->method->name);
+	/* There may be plain bytes to come where no packed ones are left: only who does nothing at all is at the end. */
+	if (!n && !end && *in_n == given)
+		return ended ? cut(u, err) : err_set(err, EINVAL, "its %s data are damaged", u->method->name);
 	return n;
 }
