@@ -6,18 +6,28 @@
 
 enum { LENGTH_ROOM = 1, VARINT_MAX = 10, NUMBER_MAX = (1 << 29) - 1 };
 
+/* A varint of more bytes than any number needs is damage. */
+static uint64_t take_varint(struct reader *r)
+{
+	size_t begin = r->pos;
+	uint64_t value = reader_uleb(r);
+
+	r->failed |= r->pos - begin > VARINT_MAX;
+	return value;
+}
+
 bool protobuf_next(struct reader *r, struct protobuf_field *f)
 {
 	uint64_t key;
 
 	if (!reader_more(r))
 		return false;
-	key = reader_uleb(r);
-	*f = (struct protobuf_field){ .number = MIN(key >> 3, (uint64_t)NUMBER_MAX), .wire = key & 7 };
-	r->failed |= !f->number;
+	key = take_varint(r);
+	*f = (struct protobuf_field){ .number = key >> 3, .wire = key & 7 };
+	r->failed |= !f->number || key >> 3 > NUMBER_MAX;
 	switch (f->wire) {
 	case PROTOBUF_VARINT:
-		f->value = reader_uleb(r);
+		f->value = take_varint(r);
 		break;
 	case PROTOBUF_FIXED64:
 		f->value = reader_u64(r);
@@ -26,7 +36,7 @@ bool protobuf_next(struct reader *r, struct protobuf_field *f)
 		f->value = reader_u32(r);
 		break;
 	case PROTOBUF_BYTES:
-		f->n = reader_uleb(r);
+		f->n = take_varint(r);
 		f->data = reader_bytes(r, f->n);
 		r->failed |= !f->data;
 		break;
@@ -55,7 +65,7 @@ bool protobuf_numbers(const struct protobuf_field *f, protobuf_number_fn *fn, vo
 		return true;
 	}
 	while (reader_more(&r)) {
-		uint64_t value = reader_uleb(&r);
+		uint64_t value = take_varint(&r);
 
 		if (!r.failed)
 			fn(context, value);

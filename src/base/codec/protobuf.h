@@ -31,7 +31,7 @@ struct protobuf_field {
 	size_t n;
 };
 
-/* False at the end and when the reader failed: a group, a length beyond the end, field 0. */
+/* False at the end and when the reader failed: a group, a length beyond the end, field 0 or one above 2^29 - 1. */
 bool protobuf_next(struct reader *r, struct protobuf_field *f);
 /* The reader of a message, a packed list or a string that is in a field. */
 struct reader protobuf_inside(const struct protobuf_field *f);
