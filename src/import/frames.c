@@ -35,11 +35,17 @@ static uint64_t *made_for(struct frames *f, uint32_t node)
 
 /* --- modules --- */
 
+/* "vmlinux", "vmlinux-6.1.0-13-amd64", "vmlinux.debug"; "vmlinux-to-elf" is a program. */
+static bool is_vmlinux(const char *base)
+{
+	const char *rest = base + strlen("vmlinux");
+
+	return str_starts(base, "vmlinux") && (!*rest || *rest == '.' || (*rest == '-' && isdigit((unsigned char)rest[1])));
+}
+
 bool frames_is_kernel(const char *path)
 {
-	const char *base = str_base_name(path);
-
-	return str_starts(path, "[kernel") || str_starts(path, "[guest.kernel") || str_starts(base, "vmlinux") || str_ends(path, ".ko") ||
+	return str_starts(path, "[kernel") || str_starts(path, "[guest.kernel") || is_vmlinux(str_base_name(path)) || str_ends(path, ".ko") ||
 	       str_ends(path, ".ko.xz") || str_ends(path, ".ko.zst") || str_ends(path, ".ko.gz");
 }
 
@@ -150,7 +156,7 @@ uint32_t frames_thread(struct frames *f, uint32_t pid, uint32_t tid, const char 
 		*id = profile_add_thread(p, &(struct profile_thread){ .process = process, .tid = tid, .name = string });
 	else if (!p->threads.v[*id].name)
 		p->threads.v[*id].name = string;
-	if (!p->processes.v[process].name || (tid == pid && string))
+	if (!p->processes.v[process].name || (pid && tid == pid && string))
 		p->processes.v[process].name = string;
 	return *id;
 }
@@ -161,8 +167,12 @@ uint64_t frames_seconds_ns(const char *text, const char **end)
 	uint64_t ns = 0;
 	int digits = 0;
 
-	for (; isdigit((unsigned char)*text) && ns < UINT64_MAX / 20000000000ULL; text++)
+	*end = text;
+	for (; isdigit((unsigned char)*text); text++) {
+		if (ns >= UINT64_MAX / 20000000000ULL)
+			return 0;
 		ns = ns * 10 + (*text - '0');
+	}
 	if (*text == '.')
 		for (text++; isdigit((unsigned char)*text); text++)
 			if (digits < DIGITS) {
