@@ -16,10 +16,14 @@
 bool input_is_capture(const char *path)
 {
 	static const char magic[16] = "SQLite format 3";
-	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	_cleanup_fd_ int fd = -1;
 	char start[sizeof(magic)];
 	struct stat st;
 
+	/* A pipe is opened once only: who opens it a second time finds its writer gone. */
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	/* A recorder that died at once leaves an empty file, and all that it had in the journal beside it. */
 	return fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
 	       (!st.st_size || (fd_read_all(fd, start, sizeof(start)) == (ssize_t)sizeof(start) &&

@@ -294,7 +294,7 @@ static void life_of(const struct making *m, const struct walk *w, uint64_t *ret_
 
 static struct parts of_thread(struct part *v, size_t n, size_t *at, uint32_t thread)
 {
-	struct parts parts = { v + *at, 0 };
+	struct parts parts = { n ? v + *at : NULL, 0 };
 
 	while (*at < n && v[*at].thread == thread) {
 		++*at;
