@@ -14,9 +14,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { LIMIT = 1 << 18 };
+enum { LIMIT = 1 << 16 };
 
-/* 0 at the end, -EFBIG past the limit. */
+/* 0 at the end, 1 past the limit. */
 static int in_pieces(struct stream *s, size_t piece, struct buf *out)
 {
 	char some[512];
