@@ -95,7 +95,8 @@ static void add_states(struct trace *t)
 	}
 }
 
-/* The thread goes on in the state that begins with the wake-up; where that wait was joined with others, within a state. */
+/* The thread goes on in the state that begins with the wake-up; where another state covers that moment, within it. The end of a
+ * wait that was joined with others is not shown, as the wait itself. */
 static void add_wakes(struct trace *t)
 {
 	for (size_t i = 0; i < t->p->wakes.n && t->states.whole; i++) {
@@ -103,7 +104,7 @@ static void add_wakes(struct trace *t)
 		uint64_t time_ns = w->time_ns + w->blocked_ns;
 		const struct threadstate *s = threadstates_at(&t->states, w->thread, time_ns);
 
-		if (!s || !in_range(t, time_ns))
+		if (!s || !in_range(t, time_ns) || w->blocked_ns <= t->states.joined_ns)
 			continue;
 		if (s->begin_ns >= time_ns)
 			vec_push(&t->woken, (struct woken){ s - t->states.list.v, i });
