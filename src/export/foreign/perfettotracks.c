@@ -108,7 +108,8 @@ static void put_process(struct perfettoseq *s, const struct profile *p, uint32_t
 	protobuf_put_uint(s->out, 1, perfettotrack_pid(p, process));
 	if (x->command)
 		perfettoseq_put_name(s->out, 2, profile_str(p, x->command));
-	perfettoseq_put_name(s->out, 6, profile_str(p, x->name));
+	if (x->name)
+		perfettoseq_put_name(s->out, 6, profile_str(p, x->name));
 	protobuf_close(s->out, body);
 	close_track(s, t);
 }
@@ -124,7 +125,8 @@ static void put_thread(struct perfettoseq *s, const struct profile *p, uint32_t 
 	body = protobuf_open(s->out, TRACK_THREAD);
 	protobuf_put_uint(s->out, 1, perfettotrack_pid(p, x->process));
 	protobuf_put_uint(s->out, 2, perfettotrack_tid(p, thread));
-	perfettoseq_put_name(s->out, 5, profile_str(p, x->name));
+	if (x->name)
+		perfettoseq_put_name(s->out, 5, profile_str(p, x->name));
 	protobuf_close(s->out, body);
 	close_track(s, t);
 }

@@ -113,18 +113,30 @@ static void count_short(struct pending *p, const struct part *part, uint64_t ns)
 	p->count[part->cause] += part->count;
 }
 
-/* Puts what is pending into a state, as much of it as it has room for. */
-static void pour(struct threadstates *t, struct threadstate *s, struct pending *p, uint64_t room)
+/* What a state has of a cause. Only the last state that has any gets more. */
+static struct threadstate_short *short_of(struct threadstates *t, struct threadstate *s, enum cause cause)
 {
 	if (!s->shorts)
 		s->first_short = t->shorts.n;
+	for (uint32_t i = 0; i < s->shorts; i++)
+		if (t->shorts.v[s->first_short + i].cause == cause)
+			return &t->shorts.v[s->first_short + i];
+	vec_push(&t->shorts, (struct threadstate_short){ .cause = cause });
+	s->shorts++;
+	return &t->shorts.v[t->shorts.n - 1];
+}
+
+/* Puts what is pending into a state, as much of it as it has room for. */
+static void pour(struct threadstates *t, struct threadstate *s, struct pending *p, uint64_t room)
+{
 	for (int c = 0; c < CAUSE_COUNT; c++) {
 		uint64_t ns = MIN(p->ns[c], room);
+		struct threadstate_short *x = ns ? short_of(t, s, c) : NULL;
 
-		if (!ns)
+		if (!x)
 			continue;
-		vec_push(&t->shorts, (struct threadstate_short){ c, ns, p->count[c] });
-		s->shorts++;
+		x->ns += ns;
+		x->count += p->count[c];
 		room -= ns;
 		p->ns[c] -= ns;
 		p->count[c] = 0; /* they are counted once, where the first of them were */
@@ -192,7 +204,6 @@ static void pour_rest(struct walk *w, size_t first)
 			last = i;
 	if (last == t->list.n)
 		last--;
-	/* Its shorts are the last of the list. */
 	pour(t, &t->list.v[last], &w->pending, UINT64_MAX);
 }
 

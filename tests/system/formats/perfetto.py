@@ -117,6 +117,7 @@ class Trace:
 		assert "stack" not in event or event["stack"][0] in sequence.stacks
 		notes = {sequence.texts["note_name"][one(note, "name")]: one(note, "number") if "number" in note else
 			 sequence.texts["note_text"][one(note, "text")] for note in event["note"]}
+		assert len(notes) == len(event["note"]), "an annotation twice"
 		name, category = sequence.texts["event_name"][event["name"][0]], sequence.texts["category"][event["category"][0]]
 		if kind == INSTANT:
 			self.instants.append((track, name, category, notes))

@@ -37,11 +37,11 @@ static const struct format {
 
 /* --- what a profile says, as lines --- */
 
-struct lines {
+struct listing {
 	VEC(char *) list;
 };
 
-static void lines_done(struct lines *l)
+static void listing_done(struct listing *l)
 {
 	vec_done_each(&l->list, line, free(*line));
 }
@@ -83,7 +83,7 @@ static void set_job(struct export_job *job, const struct profile *p, const struc
 
 /* The sum of each event, thread and stack: "main;a;b 7", sorted. */
 static void read_weights(const struct export_job *job, const struct rows *rows, const struct format *f, struct stackcalls *calls,
-			 struct lines *ret)
+			 struct listing *ret)
 {
 	struct strtab keys;
 	struct map sums = { 0 };
@@ -105,7 +105,7 @@ static void read_weights(const struct export_job *job, const struct rows *rows, 
 
 /* Each sample by itself, with its time if that is held; in its order, or sorted. */
 static void read_samples(const struct export_job *job, const struct rows *rows, const struct format *f, struct stackcalls *calls,
-			 struct lines *ret)
+			 struct listing *ret)
 {
 	uint64_t unit = f->time_unit_ns ? f->time_unit_ns : 1, first = UINT64_MAX;
 
@@ -128,7 +128,7 @@ static void read_samples(const struct export_job *job, const struct rows *rows, 
 		vec_sort(&ret->list, compare_lines);
 }
 
-static void read_lines(const struct profile *p, const struct format *f, struct lines *weights, struct lines *samples)
+static void read_lines(const struct profile *p, const struct format *f, struct listing *weights, struct listing *samples)
 {
 	struct stackcalls calls;
 	struct selection s;
@@ -138,7 +138,7 @@ static void read_lines(const struct profile *p, const struct format *f, struct l
 	set_job(&job, p, f, &s);
 	assert_int_equal(rows_make(&rows, &job, 0, NULL), 0);
 	stackcalls_init(&calls, &job);
-	*weights = *samples = (struct lines){ 0 };
+	*weights = *samples = (struct listing){ 0 };
 	read_weights(&job, &rows, f, &calls, weights);
 	if (f->holds & (HOLDS_TIMES | HOLDS_ORDER))
 		read_samples(&job, &rows, f, &calls, samples);
@@ -182,13 +182,13 @@ static struct profile *import_as(const struct buf *b, const struct format *f)
 	return p;
 }
 
-static const char *line_of(const struct lines *l, size_t i)
+static const char *line_of(const struct listing *l, size_t i)
 {
 	return i < l->list.n ? l->list.v[i] : "(nothing)";
 }
 
 /* 1 + the first line that is not the same; 0: all are. */
-static size_t first_difference(const struct lines *a, const struct lines *b)
+static size_t first_difference(const struct listing *a, const struct listing *b)
 {
 	for (size_t i = 0; i < MAX(a->list.n, b->list.n); i++)
 		if (strcmp(line_of(a, i), line_of(b, i)))
@@ -196,7 +196,7 @@ static size_t first_difference(const struct lines *a, const struct lines *b)
 	return 0;
 }
 
-static void check_equal(const struct format *f, const char *what, const struct lines *a, const struct lines *b)
+static void check_equal(const struct format *f, const char *what, const struct listing *a, const struct listing *b)
 {
 	size_t at = first_difference(a, b);
 
@@ -207,7 +207,7 @@ static void check_equal(const struct format *f, const char *what, const struct l
 
 static void check_same(const struct format *f, const struct profile *before, const struct profile *after)
 {
-	struct lines weights[2], samples[2];
+	struct listing weights[2], samples[2];
 
 	read_lines(before, f, &weights[0], &samples[0]);
 	read_lines(after, f, &weights[1], &samples[1]);
@@ -215,8 +215,8 @@ static void check_same(const struct format *f, const struct profile *before, con
 	check_equal(f, "weight", &weights[0], &weights[1]);
 	check_equal(f, "sample", &samples[0], &samples[1]);
 	for (int i = 0; i < 2; i++) {
-		lines_done(&weights[i]);
-		lines_done(&samples[i]);
+		listing_done(&weights[i]);
+		listing_done(&samples[i]);
 	}
 }
 
@@ -294,15 +294,15 @@ static void hostile_names(void **state)
 static size_t differences(const struct profile *a, const struct profile *b, unsigned holds)
 {
 	const struct format all = { "all", "all", .holds = holds };
-	struct lines weights[2], samples[2];
+	struct listing weights[2], samples[2];
 	size_t n;
 
 	read_lines(a, &all, &weights[0], &samples[0]);
 	read_lines(b, &all, &weights[1], &samples[1]);
 	n = first_difference(&weights[0], &weights[1]) + first_difference(&samples[0], &samples[1]);
 	for (int i = 0; i < 2; i++) {
-		lines_done(&weights[i]);
-		lines_done(&samples[i]);
+		listing_done(&weights[i]);
+		listing_done(&samples[i]);
 	}
 	return n;
 }

@@ -345,6 +345,19 @@ static void print_task(const struct task *t, uint64_t now)
 	printf("%s %llu %llu %zu\n", t->kind->name, (unsigned long long)wall, (unsigned long long)t->cpu_ns, n);
 }
 
+/* Until one of the signals, or for so long: what interrupts a wait otherwise, a tracer or work for the task, does not end it. */
+static void wait_for_end(const sigset_t *end, double seconds)
+{
+	uint64_t now = ns_of(CLOCK_MONOTONIC), until = now + (uint64_t)(seconds * 1e9);
+
+	for (; now < until; now = ns_of(CLOCK_MONOTONIC)) {
+		struct timespec left = { .tv_sec = (until - now) / 1000000000, .tv_nsec = (until - now) % 1000000000 };
+
+		if (sigtimedwait(end, NULL, &left) >= 0 || errno != EINTR)
+			break;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static struct task tasks[MAX_TASKS];
@@ -373,7 +386,7 @@ int main(int argc, char **argv)
 	}
 	sleep_us(200000);
 	say_ready();
-	sigtimedwait(&end, NULL, &(struct timespec){ .tv_sec = (time_t)seconds });
+	wait_for_end(&end, seconds);
 	stopping = true;
 	uint64_t now = ns_of(CLOCK_MONOTONIC);
 	printf("clock %llu %llu\n", (unsigned long long)now, (unsigned long long)ns_of(CLOCK_REALTIME));

@@ -214,6 +214,41 @@ static void joined_states_keep_sums(void **state)
 	profile_free(w.s.p);
 }
 
+/* A thread that ends soon: its only short wait is noted at the begin of a slot before it was born, and another one finds no room. */
+static void sums_without_room(void **state)
+{
+	struct waiting w = waiting_empty();
+	struct profile_thread *t = &w.s.p->threads.v[w.rpc];
+	struct threadstates states;
+	uint64_t ns[CAUSE_COUNT];
+	struct rows rows;
+	struct job j;
+
+	t->start_ns = 104 * MS;
+	t->end_ns = 110 * MS;
+	waiting_account(&w, w.rpc, 1 * MS, 0, 5 * MS);
+	waiting_add(&w, w.wait, w.rpc, w.lock, 100 * MS, 2 * MS, 1);
+	waiting_add(&w, w.wait, w.rpc, w.lock, 100 * MS, 1 * MS, 3);
+	waiting_add(&w, w.wait, w.rpc, w.lock, 106 * MS, 1 * MS, 1);
+	waiting_add(&w, w.wait, w.rpc, w.lock, 110 * MS, 1 * MS, 2);
+	job_init(&j, w.s.p, (struct select_options){ .event = w.wait }, true);
+	assert_int_equal(rows_make(&rows, &j.job, ROWS_IDLE, NULL), 0);
+	assert_int_equal(threadstates_make(&states, &j.job, &rows, 1000, NULL), 0);
+	add_up(&states, w.rpc, ns);
+	assert_int_equal(ns[CAUSE_LOCK], 5 * MS);
+	assert_int_equal(ns[CAUSE_CPU], 1 * MS);
+	for (size_t i = 0; i < states.list.n; i++) {
+		const struct threadstate *s = &states.list.v[i];
+
+		assert_true(s->thread != w.rpc || (s->begin_ns >= 104 * MS && s->end_ns <= 110 * MS));
+		assert_true(s->shorts <= 1); /* one of each cause */
+	}
+	threadstates_done(&states);
+	rows_done(&rows);
+	job_done(&j);
+	profile_free(w.s.p);
+}
+
 static void names_of_states(void **state)
 {
 	struct waiting w = waiting_make();
@@ -378,6 +413,7 @@ int main(void)
 		cmocka_unit_test(golden),
 		cmocka_unit_test(waits_and_wakers),
 		cmocka_unit_test(joined_states_keep_sums),
+		cmocka_unit_test(sums_without_room),
 		cmocka_unit_test(names_of_states),
 		cmocka_unit_test(a_range),
 		cmocka_unit_test(states_of_samples),
