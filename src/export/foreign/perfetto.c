@@ -49,8 +49,10 @@ struct woken {
 /* Samples of an event. */
 struct session {
 	struct perfettoseq seq;
-	uint64_t total; /* of values so far */
-	uint64_t seen;  /* samples so far, written or not */
+	uint64_t samples; /* that there are */
+	uint64_t one_in;  /* of so many one is written */
+	uint64_t total;   /* of values so far */
+	uint64_t seen;    /* samples so far, written or not */
 };
 
 struct trace {
@@ -66,7 +68,6 @@ struct trace {
 	VEC(struct item) items;
 	VEC(struct woken) woken;   /* by state */
 	uint8_t *threads, *series; /* that have something in the trace */
-	uint64_t one_in;           /* of so many samples one is written */
 };
 
 static bool in_range(const struct trace *t, uint64_t time_ns)
@@ -154,20 +155,21 @@ static uint64_t copies_of(const struct trace *t, const struct row *row)
 	return row->count && period && row->value / row->count == period ? row->count : 1;
 }
 
+/* An event of which there are very many leaves room for the others. */
 static void add_samples(struct trace *t)
 {
-	uint64_t total = 0;
-
+	t->sessions = mem_alloc((t->p->events.n + 1) * sizeof(*t->sessions));
 	for (size_t i = 0; i < t->rows.list.n; i++) {
 		const struct row *row = &t->rows.list.v[i];
 
 		if (row->role == ROLE_WAIT || row->role == ROLE_QUEUE)
 			continue;
 		t->threads[row->thread] = 1;
-		total += copies_of(t, row);
+		t->sessions[row->event].samples += copies_of(t, row);
 		add_item(t, row->begin_ns, ITEM_SAMPLE, i);
 	}
-	t->one_in = total / SAMPLES_MAX + 1;
+	for (size_t i = 0; i < t->p->events.n; i++)
+		t->sessions[i].one_in = t->sessions[i].samples / (SAMPLES_MAX / MAX(t->rows.events.n, 1) + 1) + 1;
 }
 
 static int compare_items(const void *a, const void *b)
@@ -383,7 +385,7 @@ static void write_sample_copy(struct trace *t, struct session *s, const struct r
 	uint64_t stack = perfettoseq_stack(&s->seq, row->stack);
 
 	if (first)
-		perfettotrack_put_session(t->out, t->p, row->event, t->one_in);
+		perfettotrack_put_session(t->out, t->p, row->event, s->one_in);
 	body = protobuf_open(t->out, PERFETTO_SAMPLE);
 	protobuf_put_uint(t->out, PID, perfettotrack_pid(t->p, t->p->threads.v[row->thread].process));
 	protobuf_put_uint(t->out, TID, perfettotrack_tid(t->p, row->thread));
@@ -401,10 +403,10 @@ static void write_sample(struct trace *t, size_t index)
 {
 	const struct row *row = &t->rows.list.v[index];
 	struct session *s = &t->sessions[row->event];
-	uint64_t before = s->total, n = s->seen / t->one_in;
+	uint64_t before = s->total, n = s->seen / s->one_in;
 
 	s->seen += copies_of(t, row);
-	n = s->seen / t->one_in - n;
+	n = s->seen / s->one_in - n;
 	for (uint64_t i = 0; i < n; i++) {
 		s->total = before + (unsigned __int128)row->value * (i + 1) / n;
 		write_sample_copy(t, s, row);
@@ -444,7 +446,6 @@ static void write_trace(struct trace *t)
 {
 	stackcalls_init(&t->calls, t->job);
 	perfettoseq_init(&t->seq, t->out, 1, &t->calls);
-	t->sessions = mem_alloc((t->p->events.n + 1) * sizeof(*t->sessions));
 	for (size_t i = 0; i < t->p->events.n; i++)
 		perfettoseq_init(&t->sessions[i].seq, t->out, 2 + i, &t->calls);
 	perfettotrack_put_clocks(&t->seq, t->p);
