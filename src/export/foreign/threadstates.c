@@ -423,7 +423,7 @@ const char *threadstate_name(const struct threadstates *t, const struct threadst
 	case THREADSTATE_RUNNING:
 		return !s->shorts ? "running" : shorts_ns(t, s) * 2 > s->end_ns - s->begin_ns ? "short waits" : "running, short waits";
 	case THREADSTATE_SAMPLED:
-		return "running";
+		return s->cpu_ns < (s->end_ns - s->begin_ns) / 2 ? "running in part" : "running";
 	case THREADSTATE_SUM:
 		return "short waits";
 	default:

@@ -317,8 +317,61 @@ static void states_of_samples(void **state)
 	assert_int_equal(t.list.v[0].begin_ns, 9 * MS);
 	assert_int_equal(t.list.v[0].end_ns, 14 * MS);
 	assert_int_equal(t.list.v[0].cpu_ns, 5 * MS);
+	assert_string_equal(threadstate_name(&t, &t.list.v[0]), "running");
 	assert_int_equal(t.list.v[1].end_ns - t.list.v[1].begin_ns, 1 * MS);
 	assert_int_equal(t.list.v[1].stack, stack);
+	threadstates_done(&t);
+	rows_done(&rows);
+	job_done(&j);
+	profile_free(s.p);
+}
+
+/* A long recording that was made small: sums of a slot are a part of the slot, or of what is asked for of it. */
+static void summed_slots(void **state)
+{
+	struct waiting w = waiting_empty();
+	struct threadstates t;
+	uint64_t ns[CAUSE_COUNT];
+	struct rows rows;
+	struct job j;
+
+	profile_add_summed(w.s.p, &(struct profile_summed){ 0, 1000 * MS });
+	waiting_account(&w, w.rpc, 400 * MS, 0, 600 * MS);
+	waiting_add(&w, w.wait, w.rpc, w.lock, 0, 600 * MS, 50);
+	for (int half = 0; half < 2; half++) {
+		job_init(&j, w.s.p, (struct select_options){ .event = w.wait, .to_ns = half ? 500 * MS : 0 }, true);
+		assert_int_equal(rows_make(&rows, &j.job, ROWS_IDLE, NULL), 0);
+		assert_int_equal(threadstates_make(&t, &j.job, &rows, 1000, NULL), 0);
+		add_up(&t, w.rpc, ns);
+		assert_int_equal(ns[CAUSE_LOCK], half ? 300 * MS : 600 * MS);
+		assert_int_equal(ns[CAUSE_CPU], half ? 200 * MS : 400 * MS);
+		assert_string_equal(threadstate_name(&t, threadstates_at(&t, w.rpc, 0)), "short waits");
+		threadstates_done(&t);
+		rows_done(&rows);
+		job_done(&j);
+	}
+	profile_free(w.s.p);
+}
+
+/* Of samples alone, one that stands for a slot: the thread ran in it, for so long. */
+static void summed_samples(void **state)
+{
+	struct sample s = sample_empty();
+	struct threadstates t;
+	struct rows rows;
+	struct job j;
+
+	profile_add_summed(s.p, &(struct profile_summed){ 0, 1000 * MS });
+	profile_add_sample(s.p, &(struct profile_sample){ .value = 70 * MS, .thread = s.main, .stack = sample_stack(&s, "main"), .event = s.cpu,
+							  .count = 70 });
+	job_init(&j, s.p, (struct select_options){ 0 }, true);
+	assert_int_equal(rows_make(&rows, &j.job, ROWS_IDLE, NULL), 0);
+	assert_int_equal(threadstates_make(&t, &j.job, &rows, 1000, NULL), 0);
+	assert_int_equal(t.list.n, 1);
+	assert_int_equal(t.list.v[0].end_ns, 1000 * MS);
+	assert_int_equal(t.list.v[0].cpu_ns, 70 * MS);
+	assert_int_equal(t.list.v[0].samples, 70);
+	assert_string_equal(threadstate_name(&t, &t.list.v[0]), "running in part");
 	threadstates_done(&t);
 	rows_done(&rows);
 	job_done(&j);
@@ -417,6 +470,8 @@ int main(void)
 		cmocka_unit_test(names_of_states),
 		cmocka_unit_test(a_range),
 		cmocka_unit_test(states_of_samples),
+		cmocka_unit_test(summed_slots),
+		cmocka_unit_test(summed_samples),
 		cmocka_unit_test(marks_and_series),
 		cmocka_unit_test(hostile_and_deep),
 		cmocka_unit_test(counts_are_bounded),
