@@ -38,6 +38,7 @@ struct frames_call {
 	const char *name; /* "" and NULL: not known, "[unknown]" */
 	const char *file; /* NULL = not known */
 	uint32_t line;    /* 0 = not known */
+	const char *linkage; /* as in the symbol table; NULL, "": as name */
 };
 /* module may be PROFILE_NONE. address: in the module, 0 = not known; frames of other addresses are other frames. */
 uint32_t frames_named(struct frames *f, uint32_t module, enum profile_frame_kind kind, uint64_t address,
