@@ -29,6 +29,8 @@ const struct export_format export_formats[] = {
 	  heaptable_write },
 	{ "perfetto", "states of threads over time, who woke whom, and samples, for ui.perfetto.dev", ".pftrace",
 	  EXPORT_EVENTS | EXPORT_TIMES | EXPORT_BINARY, perfetto_write },
+	{ "pprof", "all events as one profile for go tool pprof, Pyroscope and others", ".pb.gz", EXPORT_EVENTS | EXPORT_BINARY, pprof_write },
+	{ "otlp", "all events as profiles of OpenTelemetry, for collectors", ".otlp", EXPORT_EVENTS | EXPORT_TIMES | EXPORT_BINARY, otlp_write },
 	{ 0 },
 };
 _Static_assert(ARRAY_LEN(export_formats) <= FORMATS_MAX, "export_names() has no room for all formats");

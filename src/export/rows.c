@@ -185,11 +185,12 @@ static void add_frame(struct stackcalls *c, uint32_t frame)
 		/* Without inlined calls the one identity is that of the last line. */
 		uint32_t at = f->line_count - n + i;
 		const struct profile_line *line = f->line_count >= n ? &p->lines.v[f->first_line + at] : NULL;
-		struct stackcall call = { .name = *ident->name ? ident->name : "[no name]", .file = "", .module = ident->module,
+		struct stackcall call = { .name = *ident->name ? ident->name : "[no name]", .linkage = "", .file = "", .module = ident->module,
 					  .address = f->address, .frame = frame, .kind = ident->kind, .inlined = i + 1 < n };
 
 		if (line) {
 			call.file = profile_str(p, p->functions.v[line->function].file);
+			call.linkage = profile_str(p, p->functions.v[line->function].linkage);
 			call.line = line->line;
 			call.inlined |= line->inlined;
 		}

@@ -61,6 +61,7 @@ const char *row_cause(const struct row *row);
 /* A call of a stack. */
 struct stackcall {
 	const char *name;   /* never "": "reth+0x1200" where no symbol is known */
+	const char *linkage; /* as in the symbol table, "" = as name, or not known */
 	const char *file;   /* source, "" = not known */
 	const char *module; /* path, "" = none */
 	uint64_t address;   /* in the module, 0 = not known */

@@ -18,6 +18,7 @@
 const struct import_format import_formats[] = {
 	{ "heap_v2", "a heap dump of jemalloc", heapv2_probe, heapdumps_import },
 	{ "pprof", "a profile of pprof, of any types of samples: Go's, pprof-rs's, jemalloc's", pprof_probe, pprof_import },
+	{ "otlp", "profiles of OpenTelemetry (v1development)", otlp_probe, otlp_import },
 	{ "folded", "folded stacks, \"outer;inner;leaf 123\", as stackcollapse scripts write them",
 	  folded_probe, folded_profile },
 	{ 0 },

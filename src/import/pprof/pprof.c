@@ -7,7 +7,6 @@
 #include "import/pprof/pprof.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +18,7 @@
 #include "import/pprof/pprofmodel.h"
 #include "import/pprof/pprofprune.h"
 #include "import/pprof/pprofshape.h"
+#include "import/pprof/pprofwire.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 
@@ -44,9 +44,7 @@ enum {
 struct pprof {
 	struct pprofmodel m;
 	struct pprofprune prune;
-	const uint8_t *data;
-	size_t n;
-	struct err *err;
+	struct pprofwire in;
 	struct map mapping_ids, function_ids, location_ids;
 	uint64_t numbers[PPROFSHAPE_FIELDS]; /* of the profile's own fields */
 	uint64_t period_type;                /* string */
@@ -76,57 +74,11 @@ bool pprof_probe(const char *data, size_t n, bool whole)
 
 /* --- messages --- */
 
-__attribute__((format(printf, 3, 4))) static int bad(struct pprof *r, const void *at, const char *fmt, ...)
-{
-	va_list args;
-	_cleanup_free_ char *text = NULL;
-
-	va_start(args, fmt);
-	text = mem_vprintf(fmt, args);
-	va_end(args);
-	return err_set(r->err, EINVAL, "byte %zu: %s", (size_t)((const uint8_t *)at - r->data), text);
-}
-
-static int damaged(struct pprof *r, const struct protobuf_field *f)
-{
-	return bad(r, f->data, "a message of field %u is damaged", f->number);
-}
-
-/* Calls fn for each message of one kind. */
-typedef int message_fn(struct pprof *r, const struct protobuf_field *f);
-static int each(struct pprof *r, uint32_t number, message_fn *fn)
-{
-	struct reader in = reader_of(r->data, r->n);
-	struct protobuf_field f;
-	int result = 0;
-
-	while (!result && protobuf_next(&in, &f)) {
-		if (f.number == number && f.wire != PROTOBUF_BYTES)
-			return bad(r, r->data + in.pos, "field %u is a number, and should be a message", number);
-		if (f.number == number)
-			result = fn(r, &f);
-	}
-	return result ?: in.failed ? bad(r, r->data + in.pos, "what follows is no field of a profile, or is cut off") : 0;
-}
-
-/* Numbers of a message, by field; of other kinds 0. False: it is damaged. */
-static bool read_numbers(const struct protobuf_field *f, uint64_t *to, size_t n)
-{
-	struct reader in = protobuf_inside(f);
-	struct protobuf_field g;
-
-	memset(to, 0, n * sizeof(*to));
-	while (protobuf_next(&in, &g))
-		if (g.number < n && g.wire == PROTOBUF_VARINT)
-			to[g.number] = g.value;
-	return !in.failed;
-}
-
 /* The string of an index; a wrong one ends the reading. */
 static int string_of(struct pprof *r, const void *at, uint64_t index, uint32_t *ret)
 {
 	if (index >= r->m.strings.n && index)
-		return bad(r, at, "string %llu is named, and there are %zu", (unsigned long long)index, r->m.strings.n);
+		return pprofwire_bad(&r->in, at, "string %llu is named, and there are %zu", (unsigned long long)index, r->m.strings.n);
 	*ret = r->m.strings.n ? r->m.strings.v[index] : 0;
 	return 0;
 }
@@ -134,31 +86,34 @@ static int string_of(struct pprof *r, const void *at, uint64_t index, uint32_t *
 static int put_id(struct pprof *r, struct map *ids, const struct protobuf_field *f, const char *what, uint64_t id, uint32_t index)
 {
 	if (!id)
-		return bad(r, f->data, "a %s has the id 0, which is none", what);
+		return pprofwire_bad(&r->in, f->data, "a %s has the id 0, which is none", what);
 	if (*map_put(ids, id, index) != index)
-		return bad(r, f->data, "two %ss have the id %llu", what, (unsigned long long)id);
-	return index < PPROFMODEL_TABLE ? 0 : bad(r, f->data, "there are more %ss than can be read", what);
+		return pprofwire_bad(&r->in, f->data, "two %ss have the id %llu", what, (unsigned long long)id);
+	return index < PPROFMODEL_TABLE ? 0 : pprofwire_bad(&r->in, f->data, "there are more %ss than can be read", what);
 }
 
-static int read_string(struct pprof *r, const struct protobuf_field *f)
+static int read_string(void *context, const struct protobuf_field *f)
 {
+	struct pprof *r = context;
+
 	if (r->m.strings.n >= PPROFMODEL_STRINGS)
-		return bad(r, f->data, "there are more strings than can be read");
+		return pprofwire_bad(&r->in, f->data, "there are more strings than can be read");
 	vec_push(&r->m.strings, pprofmodel_string(&r->m, f->data, f->n));
 	return 0;
 }
 
-static int read_mapping(struct pprof *r, const struct protobuf_field *f)
+static int read_mapping(void *context, const struct protobuf_field *f)
 {
+	struct pprof *r = context;
 	uint64_t v[7];
 	struct pprofmapping map = { 0 };
-	int e = read_numbers(f, v, ARRAY_LEN(v)) ? 0 : damaged(r, f);
+	int e = pprofwire_numbers(&r->in, f, v, ARRAY_LEN(v));
 
 	e = e ?: put_id(r, &r->mapping_ids, f, "mapping", v[1], r->m.mappings.n);
 	e = e ?: string_of(r, f->data, v[5], &map.file);
 	e = e ?: string_of(r, f->data, v[6], &map.build_id);
 	if (!e && r->m.mappings.n >= PPROFMODEL_MAPPINGS)
-		e = bad(r, f->data, "there are more mappings than can be read");
+		e = pprofwire_bad(&r->in, f->data, "there are more mappings than can be read");
 	map.start = v[2];
 	map.limit = v[3];
 	map.offset = v[4];
@@ -167,11 +122,12 @@ static int read_mapping(struct pprof *r, const struct protobuf_field *f)
 	return e;
 }
 
-static int read_function(struct pprof *r, const struct protobuf_field *f)
+static int read_function(void *context, const struct protobuf_field *f)
 {
+	struct pprof *r = context;
 	uint64_t v[5];
 	struct pproffunction function = { 0 };
-	int e = read_numbers(f, v, ARRAY_LEN(v)) ? 0 : damaged(r, f);
+	int e = pprofwire_numbers(&r->in, f, v, ARRAY_LEN(v));
 
 	e = e ?: put_id(r, &r->function_ids, f, "function", v[1], r->m.functions.n);
 	e = e ?: string_of(r, f->data, v[2], &function.name);
@@ -185,20 +141,22 @@ static int read_function(struct pprof *r, const struct protobuf_field *f)
 static int read_line(struct pprof *r, const struct protobuf_field *f)
 {
 	uint64_t v[3], *function;
+	int e = pprofwire_numbers(&r->in, f, v, ARRAY_LEN(v));
 
-	if (!read_numbers(f, v, ARRAY_LEN(v)))
-		return damaged(r, f);
+	if (e)
+		return e;
 	function = map_get(&r->function_ids, v[1]);
 	if (!function)
-		return bad(r, f->data, "a line is of function %llu, which is not there", (unsigned long long)v[1]);
+		return pprofwire_bad(&r->in, f->data, "a line is of function %llu, which is not there", (unsigned long long)v[1]);
 	if (r->m.lines.n >= 4 * (size_t)PPROFMODEL_TABLE)
-		return bad(r, f->data, "there are more lines than can be read");
+		return pprofwire_bad(&r->in, f->data, "there are more lines than can be read");
 	vec_push(&r->m.lines, (struct pprofline){ *function, v[2] <= UINT32_MAX ? v[2] : 0 });
 	return 0;
 }
 
-static int read_location(struct pprof *r, const struct protobuf_field *f)
+static int read_location(void *context, const struct protobuf_field *f)
 {
+	struct pprof *r = context;
 	struct reader in = protobuf_inside(f);
 	struct pproflocation l = { .mapping = PROFILE_NONE, .first_line = r->m.lines.n };
 	struct protobuf_field g;
@@ -216,11 +174,11 @@ static int read_location(struct pprof *r, const struct protobuf_field *f)
 			e = read_line(r, &g);
 	}
 	if (!e && in.failed)
-		e = damaged(r, f);
+		e = pprofwire_damaged(&r->in, f);
 	e = e ?: put_id(r, &r->location_ids, f, "location", id, r->m.locations.n);
 	at = mapping ? map_get(&r->mapping_ids, mapping) : NULL;
 	if (!e && mapping && !at)
-		e = bad(r, f->data, "a location is in mapping %llu, which is not there", (unsigned long long)mapping);
+		e = pprofwire_bad(&r->in, f->data, "a location is in mapping %llu, which is not there", (unsigned long long)mapping);
 	l.mapping = at ? *at : PROFILE_NONE;
 	l.line_count = r->m.lines.n - l.first_line;
 	if (!e)
@@ -230,26 +188,28 @@ static int read_location(struct pprof *r, const struct protobuf_field *f)
 
 /* --- types and the head --- */
 
-static int read_type(struct pprof *r, const struct protobuf_field *f)
+static int read_type(void *context, const struct protobuf_field *f)
 {
+	struct pprof *r = context;
 	uint64_t v[3];
 	uint32_t name = 0, unit = 0;
-	int e = read_numbers(f, v, ARRAY_LEN(v)) ? 0 : damaged(r, f);
+	int e = pprofwire_numbers(&r->in, f, v, ARRAY_LEN(v));
 
 	e = e ?: string_of(r, f->data, v[1], &name);
 	e = e ?: string_of(r, f->data, v[2], &unit);
 	if (!e && r->m.types.list.n >= PPROFMODEL_TYPES)
-		e = bad(r, f->data, "there are more types of samples than can be read");
+		e = pprofwire_bad(&r->in, f->data, "there are more types of samples than can be read");
 	if (!e)
 		vec_push(&r->m.types.list, (struct pproftype){ .name = profile_str(r->m.p, name), .unit = profile_str(r->m.p, unit) });
 	return e;
 }
 
-static int read_period_type(struct pprof *r, const struct protobuf_field *f)
+static int read_period_type(void *context, const struct protobuf_field *f)
 {
+	struct pprof *r = context;
 	uint64_t v[3];
 	uint32_t name = 0;
-	int e = read_numbers(f, v, ARRAY_LEN(v)) ? string_of(r, f->data, v[1], &name) : damaged(r, f);
+	int e = pprofwire_numbers(&r->in, f, v, ARRAY_LEN(v)) ?: string_of(r, f->data, v[1], &name);
 
 	r->period_type = name;
 	return e;
@@ -282,7 +242,7 @@ static void make_types(struct pprof *r)
 
 static int read_head(struct pprof *r)
 {
-	struct reader in = reader_of(r->data, r->n);
+	struct reader in = reader_of(r->in.data, r->in.n);
 	struct profile *p = r->m.p;
 	struct protobuf_field f;
 	int e;
@@ -290,10 +250,10 @@ static int read_head(struct pprof *r)
 	while (protobuf_next(&in, &f))
 		if (f.number < ARRAY_LEN(r->numbers) && f.wire == PROTOBUF_VARINT)
 			r->numbers[f.number] = f.value;
-	e = each(r, PROFILE_TYPE, read_type);
-	e = e ?: each(r, PROFILE_PERIOD_TYPE, read_period_type);
+	e = pprofwire_each(&r->in, NULL, PROFILE_TYPE, read_type, r);
+	e = e ?: pprofwire_each(&r->in, NULL, PROFILE_PERIOD_TYPE, read_period_type, r);
 	if (!e && !r->m.types.list.n)
-		e = err_set(r->err, EINVAL, "it has no type of samples: it is no profile of pprof, or an empty one");
+		e = err_set(r->in.err, EINVAL, "it has no type of samples: it is no profile of pprof, or an empty one");
 	if (e)
 		return e;
 	make_types(r);
@@ -308,19 +268,21 @@ static void add_number(void *to, uint64_t value)
 {
 	struct pprof *r = to;
 
-	vec_push(&r->list, value);
+	/* What is longer is refused by pprofmodel_stack(), or has too many values. */
+	if (r->list.n <= PPROFMODEL_DEPTH)
+		vec_push(&r->list, value);
 }
 
 static int read_locations(struct pprof *r, const struct protobuf_field *f)
 {
 	vec_clear(&r->list);
 	if (!protobuf_numbers(f, add_number, r))
-		return damaged(r, f);
-	for (size_t i = 0; i < r->list.n; i++) {
+		return pprofwire_damaged(&r->in, f);
+	for (size_t i = 0; i < r->list.n && r->locations.n <= PPROFMODEL_DEPTH; i++) {
 		uint64_t *at = map_get(&r->location_ids, r->list.v[i]);
 
 		if (!at)
-			return bad(r, f->data ? f->data : r->data, "a sample has location %llu, which is not there",
+			return pprofwire_bad(&r->in, f->data, "a sample has location %llu, which is not there",
 				   (unsigned long long)r->list.v[i]);
 		vec_push(&r->locations, *at);
 	}
@@ -331,7 +293,7 @@ static int read_label(struct pprof *r, const struct protobuf_field *f, struct pp
 {
 	uint64_t v[5];
 	uint32_t key = 0, text = 0;
-	int e = read_numbers(f, v, ARRAY_LEN(v)) ? 0 : damaged(r, f);
+	int e = pprofwire_numbers(&r->in, f, v, ARRAY_LEN(v));
 
 	e = e ?: string_of(r, f->data, v[1], &key);
 	e = e ?: string_of(r, f->data, v[2], &text);
@@ -344,7 +306,7 @@ static int read_values(struct pprof *r, const struct protobuf_field *f)
 {
 	vec_clear(&r->list);
 	if (!protobuf_numbers(f, add_number, r))
-		return damaged(r, f);
+		return pprofwire_damaged(&r->in, f);
 	for (size_t i = 0; i < r->list.n && r->values.n <= PPROFMODEL_TYPES; i++)
 		vec_push(&r->values, r->list.v[i]);
 	return 0;
@@ -357,21 +319,22 @@ static int add_sample(struct pprof *r, const struct protobuf_field *f, const str
 	int e;
 
 	if (r->values.n != r->m.types.list.n)
-		return bad(r, f->data, "a sample has %zu values, and there are %zu types", r->values.n, r->m.types.list.n);
-	e = pprofmodel_stack(&r->m, r->locations.v + skip, r->locations.n - skip, &s.stack, r->err);
+		return pprofwire_bad(&r->in, f->data, "a sample has %zu values, and there are %zu types", r->values.n, r->m.types.list.n);
+	e = pprofmodel_stack(&r->m, r->locations.v + skip, r->locations.n - skip, &s.stack, r->in.err);
 	if (e)
 		goto out;
 	s.thread = pprofmodel_thread(&r->m, who);
 	s.values = r->values.v;
-	e = pprofmodel_add(&r->m, &s, r->err);
+	e = pprofmodel_add(&r->m, &s, r->in.err);
 out:
-	if (e && r->err)
-		err_prefix(r->err, "byte %zu", (size_t)(f->data - r->data));
+	if (e && r->in.err)
+		err_prefix(r->in.err, "byte %zu", (size_t)(f->data - r->in.data));
 	return e;
 }
 
-static int read_sample(struct pprof *r, const struct protobuf_field *f)
+static int read_sample(void *context, const struct protobuf_field *f)
 {
+	struct pprof *r = context;
 	struct reader in = protobuf_inside(f);
 	struct pprofwho who = { 0 };
 	struct protobuf_field g;
@@ -388,7 +351,7 @@ static int read_sample(struct pprof *r, const struct protobuf_field *f)
 			e = read_label(r, &g, &who);
 	}
 	if (!e && in.failed)
-		e = damaged(r, f);
+		e = pprofwire_damaged(&r->in, f);
 	return e ?: add_sample(r, f, &who);
 }
 
@@ -396,19 +359,19 @@ static int read_sample(struct pprof *r, const struct protobuf_field *f)
 
 static int read_all(struct pprof *r)
 {
-	int e = each(r, PROFILE_STRING, read_string);
+	int e = pprofwire_each(&r->in, NULL, PROFILE_STRING, read_string, r);
 
 	e = e ?: read_head(r);
-	e = e ?: each(r, PROFILE_MAPPING, read_mapping);
-	e = e ?: each(r, PROFILE_FUNCTION, read_function);
-	e = e ?: each(r, PROFILE_LOCATION, read_location);
+	e = e ?: pprofwire_each(&r->in, NULL, PROFILE_MAPPING, read_mapping, r);
+	e = e ?: pprofwire_each(&r->in, NULL, PROFILE_FUNCTION, read_function, r);
+	e = e ?: pprofwire_each(&r->in, NULL, PROFILE_LOCATION, read_location, r);
 	if (e)
 		return e;
 	if (!pprofprune_init(&r->prune, own_string(r, PROFILE_DROP), own_string(r, PROFILE_KEEP)))
 		profile_count(r->m.p, KEY_IMPORT_RULES_IGNORED, 1);
 	pprofprune_find(&r->prune, &r->m);
 	pprofmodel_prepare(&r->m);
-	return each(r, PROFILE_SAMPLE, read_sample);
+	return pprofwire_each(&r->in, NULL, PROFILE_SAMPLE, read_sample, r);
 }
 
 static void done(struct pprof *r)
@@ -425,13 +388,13 @@ static void done(struct pprof *r)
 
 int pprof_import(const struct import_input *in, struct profile **ret, struct err *err)
 {
-	struct pprof r = { .err = err };
+	struct pprof r = { .in.err = err };
 	_cleanup_free_ char *data = NULL;
-	int e = stream_whole(in->stream, limit_bytes, &data, &r.n, err);
+	int e = stream_whole(in->stream, limit_bytes, &data, &r.in.n, err);
 
 	if (e)
 		return e;
-	r.data = (const uint8_t *)data;
+	r.in.data = (const uint8_t *)data;
 	pprofmodel_init(&r.m, in);
 	e = read_all(&r);
 	if (!e)

@@ -79,6 +79,17 @@ static uint64_t file_bias(struct pprofmodel *m, const struct pprofmapping *map)
 	return map->start - address;
 }
 
+/* "[ext4]": a module of the kernel. What else has brackets is memory of the process. */
+static bool kernel_module(const char *path)
+{
+	static const char *const others[] = { "[vdso]", "[vsyscall]", "[vvar]", "[heap]", "[stack", "[uprobes]", "[anon", "[unknown]" };
+
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		if (str_starts(path, others[i]))
+			return false;
+	return *path == '[' && str_ends(path, "]");
+}
+
 static void make(struct pprofmodel *m, struct pprofmapping *map)
 {
 	uint8_t id[20];
@@ -86,6 +97,8 @@ static void make(struct pprofmodel *m, struct pprofmapping *map)
 
 	map->made = true;
 	map->module = frames_module(&m->frames, profile_str(m->p, map->file), n ? id : NULL, n);
+	if (map->module != PROFILE_NONE && kernel_module(profile_str(m->p, map->file)))
+		m->p->modules.v[map->module].kind = MODULE_KERNEL;
 	if (map->module == PROFILE_NONE || spans_all(map) || m->file_addresses)
 		return;
 	map->bias = m->p->modules.v[map->module].kind == MODULE_FILE ? file_bias(m, map) : map->start;

@@ -41,7 +41,8 @@ static const struct unit {
 
 static void find_unit(struct pproftype *t)
 {
-	t->base = "count";
+	/* Hundredths and the like, as we write them. */
+	t->base = str_starts(t->unit, "count/") ? t->unit : "count";
 	t->scale = 1;
 	for (size_t i = 0; i < ARRAY_LEN(units); i++)
 		if (!strcmp(t->unit, units[i].name)) {
