@@ -373,7 +373,6 @@ static void put_scope(struct writing *w)
 	size_t begin = protobuf_open(&w->out, 1);
 
 	protobuf_put_string(&w->out, 1, "gasflame");
-	protobuf_put_string(&w->out, 2, GASFLAME_VERSION);
 	protobuf_close(&w->out, begin);
 }
 
