@@ -75,7 +75,7 @@ bool otlp_probe(const char *data, size_t n, bool whole)
 	unsigned messages = 0;
 
 	/* The data itself, a resource or the dictionary, and something in it. */
-	return n > 2 && pprofshape_fits(&data_shape, (const uint8_t *)data, n, whole ? n : UINT64_MAX, &messages) && messages > 2;
+	return n > 2 && pprofshape_fits(&data_shape, (const uint8_t *)data, n, UINT64_MAX, &messages) && messages > 2;
 }
 
 /* --- resources and their profiles --- */

@@ -68,8 +68,8 @@ bool pprof_probe(const char *data, size_t n, bool whole)
 {
 	unsigned messages = 0;
 
-	/* The profile itself is the first message. */
-	return n > 2 && pprofshape_fits(&profile_shape, (const uint8_t *)data, n, whole ? n : UINT64_MAX, &messages) && messages > 1;
+	/* The profile itself is the first message. One that is cut is one, too: the reader says where. */
+	return n > 2 && pprofshape_fits(&profile_shape, (const uint8_t *)data, n, UINT64_MAX, &messages) && messages > 1;
 }
 
 /* --- messages --- */
