@@ -260,7 +260,7 @@ static int read_sample(void *context, const struct protobuf_field *f)
 
 	if (!e && stack)
 		span = r->t.stacks.v[stack];
-	e = e ?: pprofmodel_stack(&r->t.m, r->t.stack_locations.v + span.first, span.n, &s.stack, r->t.in.err);
+	e = e ?: pprofmodel_stack(&r->t.m, &r->t.stack_locations, span.first, span.n, &s.stack, r->t.in.err);
 	if (e)
 		return e;
 	s.thread = pprofmodel_thread(&r->t.m, &who);
@@ -332,19 +332,20 @@ static int compare_samples(const void *a, const void *b)
 static void set_times(struct otlp *r)
 {
 	struct profile *p = r->t.m.p;
+	uint64_t first = UINT64_MAX;
 	bool timed = false;
 
 	for (size_t i = 0; i < p->samples.n; i++)
 		if (p->samples.v[i].time_ns) {
 			timed = true;
-			r->first_ns = MIN(r->first_ns, p->samples.v[i].time_ns);
+			first = MIN(first, p->samples.v[i].time_ns);
 			r->last_ns = MAX(r->last_ns, p->samples.v[i].time_ns);
 		}
 	if (r->first_ns == UINT64_MAX)
-		r->first_ns = 0;
+		r->first_ns = first == UINT64_MAX ? 0 : first;
+	/* What is before the beginning is at it. */
 	for (size_t i = 0; i < p->samples.n; i++)
-		if (p->samples.v[i].time_ns)
-			p->samples.v[i].time_ns -= r->first_ns;
+		p->samples.v[i].time_ns -= MIN(p->samples.v[i].time_ns, r->first_ns);
 	if (timed)
 		vec_sort(&p->samples, compare_samples);
 	p->start_wall_ns = r->first_ns;

@@ -28,7 +28,7 @@ struct otlptables {
 	struct pprofwire in;
 	VEC(struct otlpattribute) attributes;
 	VEC(struct otlpstack) stacks;
-	VEC(uint32_t) stack_locations; /* the leaf first */
+	struct pprofindexes stack_locations; /* the leaf first */
 	VEC(uint64_t) list; /* numbers that were read last */
 };
 

@@ -49,7 +49,7 @@ struct pprof {
 	uint64_t numbers[PPROFSHAPE_FIELDS]; /* of the profile's own fields */
 	uint64_t period_type;                /* string */
 	VEC(uint64_t) values, list;
-	VEC(uint32_t) locations;
+	struct pprofindexes locations;
 };
 
 /* --- probe --- */
@@ -320,7 +320,7 @@ static int add_sample(struct pprof *r, const struct protobuf_field *f, const str
 
 	if (r->values.n != r->m.types.list.n)
 		return pprofwire_bad(&r->in, f->data, "a sample has %zu values, and there are %zu types", r->values.n, r->m.types.list.n);
-	e = pprofmodel_stack(&r->m, r->locations.v + skip, r->locations.n - skip, &s.stack, r->in.err);
+	e = pprofmodel_stack(&r->m, &r->locations, skip, r->locations.n - skip, &s.stack, r->in.err);
 	if (e)
 		goto out;
 	s.thread = pprofmodel_thread(&r->m, who);

@@ -106,13 +106,13 @@ static uint32_t frame_of(struct pprofmodel *m, struct pproflocation *l)
 	return l->frame;
 }
 
-int pprofmodel_stack(struct pprofmodel *m, const uint32_t *locations, size_t n, uint32_t *ret, struct err *err)
+int pprofmodel_stack(struct pprofmodel *m, const struct pprofindexes *locations, size_t first, size_t n, uint32_t *ret, struct err *err)
 {
 	if (n > PPROFMODEL_DEPTH)
 		return err_set(err, EFBIG, "a stack of %zu locations is deeper than can be read (%d)", n, PPROFMODEL_DEPTH);
 	vec_clear(&m->list);
 	for (size_t i = 0; i < n; i++)
-		vec_push(&m->list, frame_of(m, &m->locations.v[locations[i]]));
+		vec_push(&m->list, frame_of(m, &m->locations.v[locations->v[first + i]]));
 	*ret = frames_stack(&m->frames, m->list.v, n);
 	return m->p->stacks.n <= PPROFMODEL_NODES ? 0 : err_set(err, EFBIG, "its stacks are more than can be read");
 }

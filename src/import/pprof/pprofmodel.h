@@ -9,7 +9,7 @@
  *	...
  *	pproftypes_make(&m.types, m.p, 0);
  *	pprofmodel_prepare(&m);
- *	pprofmodel_stack(&m, locations, n, &stack, err);
+ *	pprofmodel_stack(&m, &locations, 0, n, &stack, err);
  *	pprofmodel_add(&m, &(struct pprofmodel_sample){ .stack = stack, .values = values }, err);
  *	*ret = pprofmodel_finish(&m);
  *	pprofmodel_done(&m);
@@ -85,6 +85,10 @@ struct pprofmodel {
 	bool file_addresses;
 };
 
+struct pprofindexes {
+	VEC(uint32_t);
+};
+
 /* Of one stack, thread and moment. */
 struct pprofmodel_sample {
 	const uint64_t *values; /* one for each type */
@@ -98,8 +102,8 @@ void pprofmodel_done(struct pprofmodel *m);
 uint32_t pprofmodel_string(struct pprofmodel *m, const void *data, size_t n);
 /* After the tables are whole. */
 void pprofmodel_prepare(struct pprofmodel *m);
-/* Locations by their index, the leaf first. */
-int pprofmodel_stack(struct pprofmodel *m, const uint32_t *locations, size_t n, uint32_t *ret, struct err *err);
+/* n locations of a list, from the first on, the leaf first. */
+int pprofmodel_stack(struct pprofmodel *m, const struct pprofindexes *locations, size_t first, size_t n, uint32_t *ret, struct err *err);
 /* Adds a sample of each event that has a value or a count. -ERANGE: a sum does not fit. */
 int pprofmodel_add(struct pprofmodel *m, const struct pprofmodel_sample *s, struct err *err);
 /* The profile, which is the caller's. */

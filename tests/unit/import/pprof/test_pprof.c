@@ -289,7 +289,7 @@ static void cut_anywhere(void **state)
 static void other_files_are_none(void **state)
 {
 	static const char *const texts[] = { "\n\n\n\n", "main;run 12\n", "\nmain;run 12\n", "# comment\n", "{\"a\": [1]}", "heap_v2/524288\n",
-					     "SQLite format 3", "\x7f" "ELF", "PERFILE2", "" };
+					     "SQLite format 3", "\177ELF", "PERFILE2", "" };
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		if (pprof_probe(texts[i], strlen(texts[i]), true) || pprof_probe(texts[i], strlen(texts[i]), false))
