@@ -36,8 +36,16 @@ struct profile_at {
 	uint32_t type, resource;
 };
 
+/* From the first sample to the last one that has its number or name: the block was there for longer. */
+struct block_seen {
+	uint64_t first_ns, last_ns, number;
+	uint32_t name; /* string of the profile; 0: it has a number */
+};
+
 struct otlp {
 	struct otlptables t;
+	VEC(struct block_seen) blocks;
+	struct map block_index;
 	VEC(struct resource) resources;
 	VEC(struct profile_at) profiles;
 	struct map counts; /* hash of an observation to its count */
@@ -205,17 +213,35 @@ static int read_parts(struct otlp *r, const struct protobuf_field *f, uint64_t *
 	return e;
 }
 
-/* Attributes make the thread. take: count those for which there is no place. */
-static int read_who(struct otlp *r, const struct protobuf_field *f, bool take, struct pprofwho *who)
+static void note_block(struct otlp *r, const struct otlpattribute *a)
+{
+	uint64_t *at = map_put(&r->block_index, a->text ? ~(uint64_t)a->text : a->number, r->blocks.n);
+	struct block_seen *block;
+
+	if (*at == r->blocks.n)
+		vec_push(&r->blocks, (struct block_seen){ .first_ns = UINT64_MAX, .number = a->number, .name = a->text });
+	block = &r->blocks.v[*at];
+	for (size_t i = 0; i < r->times.n; i++) {
+		block->first_ns = MIN(block->first_ns, r->times.v[i]);
+		block->last_ns = MAX(block->last_ns, r->times.v[i]);
+	}
+}
+
+/* Attributes make the thread, and tell the block. Causes are found again by the stacks. */
+static int read_who(struct otlp *r, const struct protobuf_field *f, struct pprofwho *who)
 {
 	who->pid = r->resources.v[r->at->resource].pid;
 	for (size_t i = 0; i < r->used.n; i++) {
 		const struct otlpattribute *a;
+		const char *key;
 
 		if (r->used.v[i] >= r->t.attributes.n)
 			return pprofwire_bad(&r->t.in, f->data, "attribute %llu is named, and there are %zu", (unsigned long long)r->used.v[i], r->t.attributes.n);
 		a = &r->t.attributes.v[r->used.v[i]];
-		if (!pprofwho_take(who, r->t.m.p, profile_str(r->t.m.p, a->key), profile_str(r->t.m.p, a->text), a->number) && take)
+		key = profile_str(r->t.m.p, a->key);
+		if (!strcmp(key, "gasflame.block") && r->times.n)
+			note_block(r, a);
+		else if (strcmp(key, "gasflame.cause") && !pprofwho_take(who, r->t.m.p, key, profile_str(r->t.m.p, a->text), a->number))
 			profile_count(r->t.m.p, KEY_IMPORT_LABELS_IGNORED, 1);
 	}
 	return 0;
@@ -256,7 +282,7 @@ static int read_sample(void *context, const struct protobuf_field *f)
 	struct pprofmodel_sample s = { .values = r->row.v };
 	uint64_t stack = 0, *count;
 	struct otlpstack span = { 0 };
-	int e = read_parts(r, f, &stack) ?: read_who(r, f, true, &who);
+	int e = read_parts(r, f, &stack) ?: read_who(r, f, &who);
 
 	if (!e && stack)
 		span = r->t.stacks.v[stack];
@@ -352,6 +378,25 @@ static void set_times(struct otlp *r)
 	p->duration_ns = r->last_ns > r->first_ns ? r->last_ns - r->first_ns : 0;
 }
 
+static void add_blocks(struct otlp *r)
+{
+	struct profile *p = r->t.m.p;
+
+	for (size_t i = 0; i < r->blocks.n; i++) {
+		const struct block_seen *x = &r->blocks.v[i];
+		struct profile_mark mark = { .name = x->name, .kind = profile_string(p, "block"), .thread = PROFILE_NONE };
+		_cleanup_free_ char *name = mem_printf("block %llu", (unsigned long long)x->number);
+
+		if (!x->name) {
+			mark.name = profile_string(p, name);
+			mark.block = (struct block){ .number = x->number, .known = BLOCK_NUMBER };
+		}
+		mark.start_ns = x->first_ns - MIN(x->first_ns, r->first_ns);
+		mark.end_ns = x->last_ns - MIN(x->last_ns, r->first_ns) + 1;
+		profile_add_mark(p, &mark);
+	}
+}
+
 static void name_processes(struct otlp *r)
 {
 	struct profile *p = r->t.m.p;
@@ -386,12 +431,15 @@ static int read_all(struct otlp *r)
 	if (e)
 		return e;
 	set_times(r);
+	add_blocks(r);
 	name_processes(r);
 	return 0;
 }
 
 static void done(struct otlp *r)
 {
+	vec_done(&r->blocks);
+	map_done(&r->block_index);
 	vec_done(&r->resources);
 	vec_done(&r->profiles);
 	map_done(&r->counts);

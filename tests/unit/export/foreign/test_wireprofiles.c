@@ -213,6 +213,28 @@ static unsigned count_labels(const struct buf *b, const char *key, const char *t
 	return found;
 }
 
+/* Blocks come back from OTLP, which has times, for each sample as it was. */
+static void check_blocks(const struct profile *p)
+{
+	struct buf once = all(p, "otlp"), twice;
+	struct profile *q = import(&once, "otlp");
+
+	assert_int_equal(q->marks.n, 2);
+	assert_string_equal(profile_str(q, q->marks.v[0].name), "block 77");
+	assert_int_equal(q->marks.v[0].block.number, 77);
+	assert_int_equal(q->marks.v[0].start_ns, 1000000);
+	assert_int_equal(q->marks.v[0].end_ns, 599000001);
+	assert_string_equal(profile_str(q, q->marks.v[1].name), "unknown");
+	twice = all(q, "pprof");
+	buf_done(&once);
+	once = unpacked(&twice);
+	assert_int_equal(count_labels(&once, "block", "", 77), 4);
+	assert_int_equal(count_labels(&once, "block", "unknown", 0), 1);
+	buf_done(&once);
+	buf_done(&twice);
+	profile_free(q);
+}
+
 static void labels(void **state)
 {
 	struct sample s = richer();
@@ -233,6 +255,7 @@ static void labels(void **state)
 	assert_int_equal(count_labels(&plain, "cause", "unknown", 0), 1);
 	buf_done(&b);
 	buf_done(&plain);
+	check_blocks(s.p);
 	profile_free(s.p);
 }
 
