@@ -59,6 +59,11 @@ else
 	skip "Go's own profiles" "Go is not installed (make deps)"
 fi
 
+# --- addresses without names ---
+
+python3 "$formats/pprofaddress.py" "$WORKLOAD" main 7f1234560000 >addresses.pprof
+equal "the symbolizer names its addresses" "$(basename "$WORKLOAD");main 5" "$("$GASFLAME" report --format folded addresses.pprof 2>/dev/null)"
+
 # --- a recording ---
 
 if [ "$(id -u)" -ne 0 ]; then
@@ -90,6 +95,12 @@ for event in "${events[@]}"; do
 		equal "and the same total" "$(total_of node.gasflame "$event")" "$(total_of "$file" "$event")"
 	done
 done
+
+gf import -o imported.gasflame node.otlp
+check_status "OTLP becomes a capture" 0
+"$GASFLAME" report --format folded --what wait node.gasflame 2>/dev/null | sort >wanted
+"$GASFLAME" report --format folded --what wait imported.gasflame 2>/dev/null | sort >got
+check "which has its waits" cmp wanted got
 
 # unit_of EVENT: for go tool pprof.
 unit_of() { case $1 in read | write) echo B ;; *-faults) echo ;; *) echo ns ;; esac; }
