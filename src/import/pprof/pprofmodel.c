@@ -200,6 +200,9 @@ struct profile *pprofmodel_finish(struct pprofmodel *m)
 {
 	struct profile *p = m->p;
 
+	/* A recording of ours that was written so: these formats do not hold how the heap was sampled, and no error is known. */
+	if (profile_find_event(p, "temporary", "bytes") != PROFILE_NONE)
+		profile_count_set(p, KEY_HEAP_INTERVAL_DIFFERS, 1);
 	for (size_t i = 0; i < p->processes.n; i++)
 		if (!p->processes.v[i].exe && m->mappings.n && p->processes.n == 1 && !p->processes.v[i].pid)
 			p->processes.v[i].exe = m->mappings.v[0].file;
