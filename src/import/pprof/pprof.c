@@ -367,9 +367,8 @@ static int read_all(struct pprof *r)
 	e = e ?: pprofwire_each(&r->in, NULL, PROFILE_LOCATION, read_location, r);
 	if (e)
 		return e;
-	if (!pprofprune_init(&r->prune, own_string(r, PROFILE_DROP), own_string(r, PROFILE_KEEP)))
+	if (!pprofprune_init(&r->prune, own_string(r, PROFILE_DROP), own_string(r, PROFILE_KEEP)) || !pprofprune_find(&r->prune, &r->m))
 		profile_count(r->m.p, KEY_IMPORT_RULES_IGNORED, 1);
-	pprofprune_find(&r->prune, &r->m);
 	pprofmodel_prepare(&r->m);
 	return pprofwire_each(&r->in, NULL, PROFILE_SAMPLE, read_sample, r);
 }

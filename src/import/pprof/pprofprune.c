@@ -9,17 +9,42 @@
 #include "import/pprof/pprofmodel.h"
 #include "profile/profile.h"
 
-enum { PATTERN_MAX = 16 << 10 };
+/* glibc keeps the states that it has met, one for each character at worst: now and then it begins anew. */
+enum { PATTERN_MAX = 4 << 10, GROUPS_MAX = 256, NAME_MAX_BYTES = 4 << 10, FRESH_BYTES = 64 << 10 };
+/* Bytes of the regexes times bytes of the names. Measured: a hostile regex takes two seconds and 250 MB then. */
+static const uint64_t work_max = 1 << 24, tame_work_max = 1ULL << 36;
 enum { STAYS, GOES, GOES_BENEATH }; /* what a location is to a stack; in the last case itself stays */
 
 /* Repeats of repeats and references back take for ever, and mean something else in another dialect. */
 static bool plain(const char *regex)
 {
+	int groups = 0;
+
 	if (strlen(regex) > PATTERN_MAX || strchr(regex, '{') || strstr(regex, "(?") || strstr(regex, "[["))
 		return false;
-	for (const char *p = regex; *p; p++)
+	for (const char *p = regex; *p; p++) {
+		groups += *p == '(';
 		if (*p == '\\' && (!*++p || isalnum((unsigned char)*p)))
 			return false;
+	}
+	return groups <= GROUPS_MAX;
+}
+
+/* "a|b.*": what repeats is the end of an alternative. Such a regex never has many states. */
+static bool tame(const char *regex)
+{
+	int depth = 0;
+
+	for (const char *p = regex; *p; p++) {
+		if (*p == '\\')
+			p++;
+		else if (*p == '*' || *p == '+') {
+			if (depth || p == regex || p[-1] != '.' || (p[1] && p[1] != '|'))
+				return false;
+		} else {
+			depth += *p == '(' ? 1 : *p == ')' ? -1 : 0;
+		}
+	}
 	return true;
 }
 
@@ -30,26 +55,35 @@ static bool compile(regex_t *to, const char *regex)
 	return plain(regex) && !regcomp(to, whole, REG_EXTENDED | REG_NOSUB);
 }
 
+static bool compile_both(struct pprofprune *prune)
+{
+	if (!compile(&prune->drop, prune->drop_text))
+		return false;
+	if (*prune->keep_text && !compile(&prune->keep, prune->keep_text)) {
+		regfree(&prune->drop);
+		return false;
+	}
+	return true;
+}
+
+static void free_both(struct pprofprune *prune)
+{
+	regfree(&prune->drop);
+	if (*prune->keep_text)
+		regfree(&prune->keep);
+}
+
 bool pprofprune_init(struct pprofprune *prune, const char *drop, const char *keep)
 {
-	*prune = (struct pprofprune){ 0 };
-	if (!*drop)
-		return true;
-	if (!compile(&prune->drop, drop))
-		return false;
-	prune->keeps = *keep && compile(&prune->keep, keep);
-	prune->used = prune->keeps || !*keep;
-	if (!prune->used)
-		regfree(&prune->drop);
-	return prune->used;
+	*prune = (struct pprofprune){ .drop_text = drop, .keep_text = keep };
+	prune->used = *drop && compile_both(prune);
+	return prune->used || !*drop;
 }
 
 void pprofprune_done(struct pprofprune *prune)
 {
 	if (prune->used)
-		regfree(&prune->drop);
-	if (prune->keeps)
-		regfree(&prune->keep);
+		free_both(prune);
 	free(prune->found);
 	*prune = (struct pprofprune){ 0 };
 }
@@ -75,19 +109,44 @@ static bool matches(const struct pprofprune *prune, const char *name)
 {
 	_cleanup_free_ char *text = without_arguments(name);
 
-	return !regexec(&prune->drop, text, 0, NULL, 0) && !(prune->keeps && !regexec(&prune->keep, text, 0, NULL, 0));
+	return strlen(text) <= NAME_MAX_BYTES && !regexec(&prune->drop, text, 0, NULL, 0) &&
+	       !(*prune->keep_text && !regexec(&prune->keep, text, 0, NULL, 0));
 }
 
-/* Functions are matched once. */
-void pprofprune_find(struct pprofprune *prune, struct pprofmodel *m)
+/* Functions are matched once. False: there are too many of them. */
+static bool match_functions(struct pprofprune *prune, const struct pprofmodel *m, uint8_t *drops)
+{
+	uint64_t work = 0, states = strlen(prune->drop_text) + strlen(prune->keep_text);
+	uint64_t most = tame(prune->drop_text) && tame(prune->keep_text) ? tame_work_max : work_max;
+	size_t fresh = 0;
+
+	for (size_t i = 0; i < m->functions.n; i++)
+		work += states * strlen(profile_str(m->p, m->functions.v[i].name));
+	for (size_t i = 0; i < m->functions.n && work <= most; i++) {
+		const char *name = profile_str(m->p, m->functions.v[i].name);
+
+		drops[i] = *name && matches(prune, name);
+		fresh += strlen(name);
+		if (fresh < FRESH_BYTES)
+			continue;
+		fresh = 0;
+		free_both(prune);
+		prune->used = compile_both(prune);
+		if (!prune->used)
+			return false;
+	}
+	return work <= most;
+}
+
+bool pprofprune_find(struct pprofprune *prune, struct pprofmodel *m)
 {
 	_cleanup_free_ uint8_t *drops = mem_alloc(m->functions.n + 1);
 
 	if (!prune->used)
-		return;
+		return true;
 	prune->found = mem_alloc(m->locations.n + 1);
-	for (size_t i = 0; i < m->functions.n; i++)
-		drops[i] = m->functions.v[i].name && matches(prune, profile_str(m->p, m->functions.v[i].name));
+	if (!match_functions(prune, m, drops))
+		return false;
 	for (size_t i = 0; i < m->locations.n; i++) {
 		struct pproflocation *l = &m->locations.v[i];
 
@@ -102,6 +161,7 @@ void pprofprune_find(struct pprofprune *prune, struct pprofmodel *m)
 			break;
 		}
 	}
+	return true;
 }
 
 size_t pprofprune_count(const struct pprofprune *prune, const uint32_t *locations, size_t n)

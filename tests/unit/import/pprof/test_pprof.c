@@ -15,10 +15,10 @@
 #include "profile/profile.h"
 
 /* Strings of the small profile, by their index. */
-enum { S_NONE, S_SAMPLES, S_COUNT, S_CPU, S_NS, S_PATH, S_BUILD, S_MAIN, S_RUN, S_INNER, S_FILE, S_THREAD, S_WORKER, S_TID, S_PID, S_OTHER, S_LINKAGE, S_DROP, STRINGS };
+enum { S_NONE, S_SAMPLES, S_COUNT, S_CPU, S_NS, S_PATH, S_BUILD, S_MAIN, S_RUN, S_INNER, S_FILE, S_THREAD, S_WORKER, S_TID, S_PID, S_OTHER, S_LINKAGE, S_DROP, S_ODD, STRINGS };
 static const char *const strings[STRINGS] = {
 	"", "samples", "count", "cpu", "nanoseconds", "/nowhere/node", "0123456789abcdef0123456789abcdef01234567", "main", "run(int)",
-	"inner", "a.c", "thread", "worker 1", "tid", "pid", "flavour", "_Z3runi", "inn.*",
+	"inner", "a.c", "thread", "worker 1", "tid", "pid", "flavour", "_Z3runi", "inn.*", "i{1}nner",
 };
 
 static void put_pair(struct buf *b, uint32_t field, uint64_t one, uint64_t two)
@@ -68,7 +68,7 @@ static void put_list(struct buf *b, uint32_t field, const uint64_t *list, size_t
 struct parts {
 	uint64_t function_id, location_id, line_function, mapping, used_location, name, second;
 	size_t values;
-	uint64_t drop;
+	uint64_t drop, keep;
 	bool no_types;
 };
 static const struct parts good = { 1, 1, 1, 1, 1, S_MAIN, 30000000, 2 };
@@ -112,6 +112,8 @@ static struct buf make(struct parts x)
 		protobuf_put_string(&b, 6, strings[i]);
 	if (x.drop)
 		protobuf_put_uint(&b, 7, x.drop);
+	if (x.keep)
+		protobuf_put_uint(&b, 8, x.keep);
 	protobuf_put_uint(&b, 9, 1763200931000000000);
 	protobuf_put_uint(&b, 10, 2000000000);
 	put_pair(&b, 11, S_CPU, S_NS);
@@ -174,26 +176,35 @@ static void a_profile(void **state)
 /* The outermost function that matches goes, and all that it called. */
 static void frames_to_leave_out(void **state)
 {
-	struct parts x = good;
-	struct profile *p = NULL;
-	struct buf b, folded;
+	static const struct {
+		uint64_t drop, keep;
+		bool dropped, ignored;
+	} cases[] = {
+		{ S_DROP, 0, true, false },
+		{ S_DROP, S_RUN, true, false },
+		{ S_DROP, S_INNER, false, false },
+		{ S_RUN, 0, false, false }, /* the name without its arguments does not match the arguments */
+		{ S_ODD, 0, false, true },
+		{ S_DROP, S_ODD, false, true },
+	};
 
-	x.drop = S_DROP;
-	b = make(x);
-	assert_int_equal(import(&b, &p, NULL), 0);
-	folded = export_all(p, "folded", (struct export_options){ .group = CALLTREE_BY_NAME });
-	assert_string_equal(folded.data, "node;main 1\nworker 1;main;run(int) 3\n");
-	buf_done(&b);
-	buf_done(&folded);
-	profile_free(p);
-	x.drop = S_RUN; /* the name without its arguments does not match the arguments */
-	b = make(x);
-	assert_int_equal(import(&b, &p, NULL), 0);
-	folded = export_all(p, "folded", (struct export_options){ .group = CALLTREE_BY_NAME });
-	assert_string_equal(folded.data, "node;main 1\nworker 1;main;run(int);inner;node+0x1300 3\n");
-	buf_done(&b);
-	buf_done(&folded);
-	profile_free(p);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct parts x = good;
+		struct profile *p = NULL;
+		struct buf b, folded;
+
+		x.drop = cases[i].drop;
+		x.keep = cases[i].keep;
+		b = make(x);
+		assert_int_equal(import(&b, &p, NULL), 0);
+		folded = export_all(p, "folded", (struct export_options){ .group = CALLTREE_BY_NAME });
+		assert_string_equal(folded.data, cases[i].dropped ? "node;main 1\nworker 1;main;run(int) 3\n" :
+								    "node;main 1\nworker 1;main;run(int);inner;node+0x1300 3\n");
+		assert_int_equal(profile_counter(p, KEY_IMPORT_RULES_IGNORED), cases[i].ignored);
+		buf_done(&b);
+		buf_done(&folded);
+		profile_free(p);
+	}
 }
 
 static void refused(void **state)
@@ -209,7 +220,7 @@ static void refused(void **state)
 		{ { 1, 1, 9, 1, 1, S_MAIN, 3, 2 }, "a line is of function 9" },
 		{ { 1, 1, 1, 5, 1, S_MAIN, 3, 2 }, "a location is in mapping 5" },
 		{ { 1, 1, 1, 1, 1ULL << 60, S_MAIN, 3, 2 }, "a sample has location 1152921504606846976" },
-		{ { 1, 1, 1, 1, 1, 1ULL << 62, 3, 2 }, "string 4611686018427387904 is named, and there are 18" },
+		{ { 1, 1, 1, 1, 1, 1ULL << 62, 3, 2 }, "string 4611686018427387904 is named, and there are 19" },
 		{ { 1, 1, 1, 1, 1, S_MAIN, 3, 1 }, "a sample has 1 values, and there are 2 types" },
 		{ { 1, 1, 1, 1, 1, S_MAIN, 3, 3 }, "a sample has 3 values, and there are 2 types" },
 		{ { 1, 1, 1, 1, 1, S_MAIN, -5, 2 }, "a value is below zero" },
