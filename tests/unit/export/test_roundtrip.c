@@ -32,6 +32,8 @@ static const struct format {
 	uint64_t time_unit_ns;  /* times are rounded to it, 0 = 1 */
 } formats[] = {
 	{ "folded", "folded", HOLDS_THREADS },
+	{ "otlp", "otlp", HOLDS_EVENTS | HOLDS_THREADS | HOLDS_TIDS | HOLDS_TIMES | HOLDS_VALUES },
+	{ "pprof", "pprof", HOLDS_EVENTS | HOLDS_THREADS | HOLDS_TIDS | HOLDS_VALUES },
 	/* To be enabled as they come: pprof, otlp, speedscope, firefox, perf-script, callgrind, heap_v2, heaptrack, massif, jsonl. */
 };
 
