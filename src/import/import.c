@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "folded/folded.h"
+#include "import/heap/heapfiles.h"
 #include "import/jemalloc/heapdumps.h"
 #include "import/pprof/pprof.h"
 
@@ -19,6 +20,9 @@ const struct import_format import_formats[] = {
 	{ "heap_v2", "a heap dump of jemalloc", heapv2_probe, heapdumps_import },
 	{ "pprof", "a profile of pprof, of any types of samples: Go's, pprof-rs's, jemalloc's", pprof_probe, pprof_import },
 	{ "otlp", "profiles of OpenTelemetry (v1development)", otlp_probe, otlp_import },
+	{ "massif", "a heap over time by valgrind --tool=massif", massif_probe, massif_import },
+	{ "heaptrack", "a heap over time by heaptrack, interpreted or raw", heaptrack_probe, heaptrack_import },
+	{ "dhat", "a heap by valgrind --tool=dhat, or by Rust's dhat", dhat_probe, dhat_import },
 	{ "folded", "folded stacks, \"outer;inner;leaf 123\", as stackcollapse scripts write them",
 	  folded_probe, folded_profile },
 	{ 0 },
