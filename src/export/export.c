@@ -31,6 +31,9 @@ const struct export_format export_formats[] = {
 	  EXPORT_EVENTS | EXPORT_TIMES | EXPORT_BINARY, perfetto_write },
 	{ "pprof", "all events as one profile for go tool pprof, Pyroscope and others", ".pb.gz", EXPORT_EVENTS | EXPORT_BINARY, pprof_write },
 	{ "otlp", "all events as profiles of OpenTelemetry, for collectors", ".otlp", EXPORT_EVENTS | EXPORT_TIMES | EXPORT_BINARY, otlp_write },
+	{ "heap_v2", "a heap as jemalloc dumps it, with its symbols, for jeprof", ".heap", EXPORT_EVENTS, heapv2_write },
+	{ "heaptrack", "a heap with a line for each allocation, for heaptrack_print", ".heaptrack", EXPORT_EVENTS | EXPORT_TIMES,
+	  heaptrack_write },
 	{ 0 },
 };
 _Static_assert(ARRAY_LEN(export_formats) <= FORMATS_MAX, "export_names() has no room for all formats");

@@ -152,6 +152,8 @@ bool export_shows_causes(const struct export_job *job);
 
 int html_write(const struct export_job *job, struct buf *out, struct err *err);
 int folded_write(const struct export_job *job, struct buf *out, struct err *err);
+int heapv2_write(const struct export_job *job, struct buf *out, struct err *err);
+int heaptrack_write(const struct export_job *job, struct buf *out, struct err *err);
 int heaptable_write(const struct export_job *job, struct buf *out, struct err *err);
 int json_write(const struct export_job *job, struct buf *out, struct err *err);
 int massif_write(const struct export_job *job, struct buf *out, struct err *err);
