@@ -23,6 +23,11 @@ const struct import_format import_formats[] = {
 	{ "massif", "a heap over time by valgrind --tool=massif", massif_probe, massif_import },
 	{ "heaptrack", "a heap over time by heaptrack, interpreted or raw", heaptrack_probe, heaptrack_import },
 	{ "dhat", "a heap by valgrind --tool=dhat, or by Rust's dhat", dhat_probe, dhat_import },
+#include "import/text/callgrind.h"
+
+const struct import_format import_formats[] = {
+	{ "heap_v2", "a heap dump of jemalloc", heapv2_probe, heapdumps_import },
+	{ "callgrind", "a call graph of callgrind or cachegrind, whose stacks are estimated", callgrind_probe, callgrind_import },
 	{ "folded", "folded stacks, \"outer;inner;leaf 123\", as stackcollapse scripts write them",
 	  folded_probe, folded_profile },
 	{ 0 },
