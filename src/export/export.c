@@ -11,6 +11,7 @@
 #include "profile/profile.h"
 
 enum { FORMATS_MAX = 32 };
+enum { FORMATS_MAX = 48 };
 
 const struct export_format export_formats[] = {
 	{ "html", "a page for a browser with flame graphs, time and tables", ".html",
@@ -34,6 +35,7 @@ const struct export_format export_formats[] = {
 	{ "heap_v2", "a heap as jemalloc dumps it, with its symbols, for jeprof", ".heap", EXPORT_EVENTS, heapv2_write },
 	{ "heaptrack", "a heap with a line for each allocation, for heaptrack_print", ".heaptrack", EXPORT_EVENTS | EXPORT_TIMES,
 	  heaptrack_write },
+	{ "callgrind", "a call graph for callgrind_annotate and KCachegrind", ".callgrind", EXPORT_EVENTS, callgrind_write },
 	{ 0 },
 };
 _Static_assert(ARRAY_LEN(export_formats) <= FORMATS_MAX, "export_names() has no room for all formats");

@@ -150,6 +150,7 @@ void export_when(const struct export_job *job, struct buf *b);
 /* Below each leaf what its time was? */
 bool export_shows_causes(const struct export_job *job);
 
+int callgrind_write(const struct export_job *job, struct buf *out, struct err *err);
 int html_write(const struct export_job *job, struct buf *out, struct err *err);
 int folded_write(const struct export_job *job, struct buf *out, struct err *err);
 int heapv2_write(const struct export_job *job, struct buf *out, struct err *err);

@@ -336,7 +336,7 @@ static int read_events(struct parser *p, const char *s)
 	return 0;
 }
 
-/* Ours: "Unit of cpu: ns", before or after the events. */
+/* Ours, after the events: "# Unit of cpu: ns". */
 static void read_unit(struct parser *p, const char *s)
 {
 	struct callgrind *c = p->c;
@@ -400,8 +400,6 @@ static int read_header(struct parser *p, const char *key, const char *s)
 		p->thread = strtab_add(&c->strings, s);
 	} else if (!strcmp(key, "part")) {
 		p->thread = 0;
-	} else if (!strcmp(key, "desc") && str_starts(s, CALLGRIND_UNIT)) {
-		read_unit(p, s + strlen(CALLGRIND_UNIT));
 	}
 	return 0;
 }
@@ -415,6 +413,8 @@ static int read_line(struct parser *p, char *line, size_t n)
 		return fail(p, EINVAL, "a zero byte");
 	while (n && (line[n - 1] == ' ' || line[n - 1] == '\t'))
 		line[--n] = 0;
+	if (str_starts(line, CALLGRIND_UNIT))
+		read_unit(p, line + strlen(CALLGRIND_UNIT));
 	if (!n || *line == '#')
 		return 0;
 	if (isdigit((unsigned char)*line) || *line == '+' || *line == '-' || *line == '*')

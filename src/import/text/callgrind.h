@@ -75,5 +75,5 @@ int callgrind_import(const struct import_input *in, struct profile **ret, struct
 
 /* The function that gasflame writes above all others, so that each has a caller. */
 #define CALLGRIND_ROOT "[all]"
-/* How it writes the unit of an event: "desc: Unit of cpu: ns". */
-#define CALLGRIND_UNIT "Unit of "
+/* How it writes the unit of an event: "# Unit of cpu: ns". */
+#define CALLGRIND_UNIT "# Unit of "
