@@ -36,6 +36,11 @@ const struct export_format export_formats[] = {
 	{ "heaptrack", "a heap with a line for each allocation, for heaptrack_print", ".heaptrack", EXPORT_EVENTS | EXPORT_TIMES,
 	  heaptrack_write },
 	{ "callgrind", "a call graph for callgrind_annotate and KCachegrind", ".callgrind", EXPORT_EVENTS, callgrind_write },
+	{ "dot", "a call graph for Graphviz, as jeprof and pprof draw it", ".dot", EXPORT_ROWS, dot_write },
+	{ "jsonl", "a line of JSON for each sample, for scripts", ".jsonl", EXPORT_EVENTS | EXPORT_TIMES, jsonl_write },
+	{ "csv-samples", "a row for each sample, for DuckDB, ClickHouse and pandas", ".samples.csv",
+	  EXPORT_EVENTS | EXPORT_TIMES, csvsamples_write },
+	{ "csv", "a table by function, or another one, for spreadsheets", ".csv", EXPORT_VIEWS | EXPORT_ROWS, csv_write },
 	{ 0 },
 };
 _Static_assert(ARRAY_LEN(export_formats) <= FORMATS_MAX, "export_names() has no room for all formats");

@@ -68,6 +68,7 @@ struct export_options {
 	bool inverted;         /* the root on top */
 	/* Tables. */
 	size_t limit;          /* rows of a table, 0 = all */
+	bool default_limit;    /* nobody asked for this one: formats for programs have another */
 	enum top_order order;
 	enum export_view view;
 	const char *pattern;            /* of callers, callees and nearest own: a regex */
@@ -151,12 +152,16 @@ void export_when(const struct export_job *job, struct buf *b);
 bool export_shows_causes(const struct export_job *job);
 
 int callgrind_write(const struct export_job *job, struct buf *out, struct err *err);
+int csv_write(const struct export_job *job, struct buf *out, struct err *err);
+int csvsamples_write(const struct export_job *job, struct buf *out, struct err *err);
+int dot_write(const struct export_job *job, struct buf *out, struct err *err);
 int html_write(const struct export_job *job, struct buf *out, struct err *err);
 int folded_write(const struct export_job *job, struct buf *out, struct err *err);
 int heapv2_write(const struct export_job *job, struct buf *out, struct err *err);
 int heaptrack_write(const struct export_job *job, struct buf *out, struct err *err);
 int heaptable_write(const struct export_job *job, struct buf *out, struct err *err);
 int json_write(const struct export_job *job, struct buf *out, struct err *err);
+int jsonl_write(const struct export_job *job, struct buf *out, struct err *err);
 int massif_write(const struct export_job *job, struct buf *out, struct err *err);
 int perfetto_write(const struct export_job *job, struct buf *out, struct err *err);
 /* Also the body of a request to a collector: POST /v1development/profiles, application/x-protobuf. */

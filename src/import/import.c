@@ -24,10 +24,12 @@ const struct import_format import_formats[] = {
 	{ "heaptrack", "a heap over time by heaptrack, interpreted or raw", heaptrack_probe, heaptrack_import },
 	{ "dhat", "a heap by valgrind --tool=dhat, or by Rust's dhat", dhat_probe, dhat_import },
 #include "import/text/callgrind.h"
+#include "import/text/jsonl.h"
 
 const struct import_format import_formats[] = {
 	{ "heap_v2", "a heap dump of jemalloc", heapv2_probe, heapdumps_import },
 	{ "callgrind", "a call graph of callgrind or cachegrind, whose stacks are estimated", callgrind_probe, callgrind_import },
+	{ "jsonl", "a line of JSON for each sample, as gasflame writes them", jsonl_probe, jsonl_import },
 	{ "folded", "folded stacks, \"outer;inner;leaf 123\", as stackcollapse scripts write them",
 	  folded_probe, folded_profile },
 	{ 0 },

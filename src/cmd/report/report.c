@@ -183,7 +183,7 @@ static struct export_options export_choices(const struct report *r)
 											 EXPORT_WEIGH_VALUE,
 		.reverse = r->reverse, .no_inline = r->no_inline, .mark_inlined = r->mark_inlined,
 		.title = r->title, .width_px = r->width, .max_bytes = r->max_bytes, .inverted = r->inverted,
-		.limit = r->limit,
+		.limit = r->limit, .default_limit = r->limit == DEFAULT_LIMIT,
 		.order = r->sort && !strcmp(r->sort, "total") ? TOP_BY_TOTAL : TOP_BY_SELF,
 		.view = r->views.view, .pattern = r->views.pattern, .phases = r->views.phase_names.list.v,
 		.own = r->views.own.list.v, .grouped = views_grouped(&r->views),
