@@ -179,7 +179,7 @@ static void put_head(struct graph *g, const struct export_job *job)
 	const struct profile *p = job->profile;
 	const struct stacksums *s = &g->sums;
 
-	buf_puts(g->out, "# callgrind format\nversion: 1\ncreator: gasflame " GASFLAME_VERSION "\ncmd: ");
+	buf_puts(g->out, "# callgrind format\nversion: 1\ncreator: gasflame\ncmd: ");
 	cleantext_put(g->out, profile_str(p, p->target));
 	buf_puts(g->out, "\npositions: line\nevents:");
 	for (size_t i = 0; i < s->events.n; i++) {

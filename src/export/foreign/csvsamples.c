@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "export/export.h"
 #include "export/foreign/csvfield.h"
+#include "export/foreign/roworder.h"
 #include "export/rows.h"
 #include "profile/profile.h"
 
@@ -95,13 +96,14 @@ int csvsamples_write(const struct export_job *job, struct buf *out, struct err *
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct stackcalls calls;
 	struct rows rows;
-	int r = rows_make(&rows, job, ROWS_BY_TIME, err);
+	int r = rows_make(&rows, job, 0, err);
+	_cleanup_free_ uint32_t *order = roworder_by_time(&rows);
 
 	if (!r)
 		csvline_head(out, columns);
 	stackcalls_init(&calls, job);
 	for (size_t i = 0; i < rows.list.n && !r; i++)
-		put_row(job->profile, &rows.list.v[i], &calls, &text, out);
+		put_row(job->profile, &rows.list.v[order[i]], &calls, &text, out);
 	stackcalls_done(&calls);
 	rows_done(&rows);
 	return r;

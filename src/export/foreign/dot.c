@@ -238,9 +238,10 @@ static void put_amount(const struct picture *g, uint64_t value)
 static void put_node(const struct picture *g, const struct node *n, struct cleantext_set *names)
 {
 	const struct stackfunction *f = &g->sums.functions.v[n->function];
-	_cleanup_(buf_done) struct buf name = { 0 };
+	_cleanup_(buf_done) struct buf clean = { 0 }, name = { 0 };
 
-	cleantext_function(names, &name, f->name, NAME_COLUMNS);
+	cleantext_put(&clean, f->name);
+	cleantext_function(names, &name, clean.n ? clean.data : "", NAME_COLUMNS);
 	buf_printf(g->out, "\tn%u [label=\"", n->function);
 	put_lines(g->out, name.n ? name.data : "");
 	buf_puts(g->out, "\\n");

@@ -14,7 +14,9 @@
  */
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "export/export.h"
+#include "export/foreign/roworder.h"
 #include "export/rows.h"
 #include "profile/profile.h"
 
@@ -137,7 +139,8 @@ int jsonl_write(const struct export_job *job, struct buf *out, struct err *err)
 {
 	struct stackcalls calls;
 	struct rows rows;
-	int r = rows_make(&rows, job, ROWS_BY_TIME, err);
+	int r = rows_make(&rows, job, 0, err);
+	_cleanup_free_ uint32_t *order = roworder_by_time(&rows);
 
 	if (!r)
 		put_head(job, &rows, out);
@@ -145,7 +148,7 @@ int jsonl_write(const struct export_job *job, struct buf *out, struct err *err)
 		put_mark(job->profile, &job->profile->marks.v[i], out);
 	stackcalls_init(&calls, job);
 	for (size_t i = 0; i < rows.list.n && !r; i++)
-		put_row(job->profile, &rows.list.v[i], &calls, out);
+		put_row(job->profile, &rows.list.v[order[i]], &calls, out);
 	stackcalls_done(&calls);
 	rows_done(&rows);
 	return r;

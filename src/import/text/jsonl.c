@@ -20,6 +20,7 @@ struct reading {
 	struct textlines lines;
 	struct err *err;
 	VEC(uint64_t) totals;           /* of each event */
+	uint64_t last_ns;               /* where the last sample ends */
 	VEC(struct frames_call) calls;  /* of one frame */
 };
 
@@ -239,7 +240,7 @@ static int read_sample(struct reading *r, const json_t *from)
 	if (__builtin_add_overflow(r->totals.v[s.event], s.value, &r->totals.v[s.event]))
 		return fail(r, ERANGE, "values add up to more than can be counted");
 	profile_add_sample(r->p, &s);
-	r->p->duration_ns = MAX(r->p->duration_ns, MAX(s.time_ns, end));
+	r->last_ns = MAX(r->last_ns, MAX(s.time_ns, end));
 	return 0;
 }
 
@@ -300,6 +301,8 @@ int jsonl_import(const struct import_input *in, struct profile **ret, struct err
 	}
 	if (!e && !r.lines.number)
 		e = err_set(err, EINVAL, "it is empty");
+	if (!r.p->duration_ns)
+		r.p->duration_ns = r.last_ns;
 	textlines_done(&r.lines);
 	frames_done(&r.frames);
 	vec_done(&r.totals);
