@@ -29,10 +29,14 @@ static void put_weight(struct csvline *c, const struct weight *w, uint64_t all)
 
 #define WEIGHTS "self,self_percent,self_samples,total,total_percent,total_samples,event,unit"
 
+/* self NULL: there is none, as of callers. */
 static void put_weights(struct csvline *c, const struct export_job *job, const struct weight *self, const struct weight *total,
 			uint64_t all)
 {
-	put_weight(c, self, all);
+	if (self)
+		put_weight(c, self, all);
+	for (int i = 0; i < 3 && !self; i++)
+		csvline_none(c);
 	put_weight(c, total, all);
 	csvline_text(c, export_event(job));
 	csvline_text(c, job->selection->unit);
@@ -141,7 +145,7 @@ static int put_tree(const struct export_job *job, struct buf *out, struct err *e
 		csvline_text(&c, !i && callers.matched > 1 ? job->options.pattern : id->name);
 		csvline_text(&c, id->module);
 		csvline_text(&c, view_kind(id->kind));
-		put_weights(&c, job, &n->self, &n->total, job->selection->all.value);
+		put_weights(&c, job, job->options.view == EXPORT_VIEW_CALLERS ? NULL : &n->self, &n->total, job->selection->all.value);
 		i = callers_next(&callers, i);
 	}
 	callers_done(&callers);

@@ -6,12 +6,15 @@
  *	{"time":0,"event":"cpu","unit":"ns","value":1000000,"count":1,"pid":100,"tid":101,"process":"reth","thread":"worker",
  *	 "stack":[{"name":"main","module":"/usr/bin/reth","file":"main.rs","line":7},{"name":"run"}]}
  *
- * Times are nanoseconds since the start. What is not known is left out. Between the two come the marks, of blocks for example:
+ * Times are nanoseconds since the start, addresses are text in hex, as many readers of JSON have no numbers beyond 2^53. A call that
+ * is "inlined" is so into the one before it; one that is "unnamed" has a place for want of a name. What is not known is left out. Between the two come the marks, of blocks for example:
  *
  *	{"mark":"block 24443168","kind":"block","time":0,"end":120000000,"number":24443168}
  *
  * src/import/text/jsonl.c reads it.
  */
+#include <stdio.h>
+
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -80,20 +83,26 @@ static const char *kind_name(const struct profile *p, const struct stackcall *ca
 	static const char *const names[] = { [FRAME_USER] = "", [FRAME_KERNEL] = "kernel", [FRAME_TRUNCATED] = "truncated",
 					     [FRAME_NOTE] = "note" };
 
-	return call->kind == IDENT_UNNAMED ? "unnamed" : names[p->frames.v[call->frame].kind];
+	return names[p->frames.v[call->frame].kind];
 }
 
 static void put_call(struct json *j, const struct profile *p, const struct stackcall *call)
 {
+	char address[24];
+
 	json_open_object(j, NULL);
 	json_put_string(j, "name", call->name);
 	put_known(j, "module", call->module);
 	put_known(j, "file", call->file);
 	if (call->line)
 		json_put_uint(j, "line", call->line);
-	if (call->address && call->kind != IDENT_TRUNCATED)
-		json_put_uint(j, "address", call->address);
+	if (call->address && call->kind != IDENT_TRUNCATED) {
+		snprintf(address, sizeof(address), "0x%llx", (unsigned long long)call->address);
+		json_put_string(j, "address", address);
+	}
 	put_known(j, "kind", kind_name(p, call));
+	if (call->kind == IDENT_UNNAMED)
+		json_put_bool(j, "unnamed", true);
 	if (call->inlined)
 		json_put_bool(j, "inlined", true);
 	json_close(j);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -143,23 +144,27 @@ static uint32_t unnamed(struct profile *p, uint32_t module, enum profile_frame_k
 /* The frame of r->calls, the outermost of which is from. */
 static int frame_of(struct reading *r, const json_t *from, uint32_t *ret)
 {
-	const char *module, *kind, *name = r->calls.v[r->calls.n - 1].name;
+	const char *module, *kind, *hex, *name = r->calls.v[r->calls.n - 1].name;
+	bool is_unnamed = json_is_true(json_object_get(from, "unnamed"));
+	enum profile_frame_kind is = FRAME_USER;
 	uint64_t address;
 	uint32_t in;
-	int e = text_of(r, from, "module", &module) ?: text_of(r, from, "kind", &kind) ?:
-		number_of(r, from, "address", INT64_MAX, &address);
+	int e = text_of(r, from, "module", &module) ?: text_of(r, from, "kind", &kind) ?: text_of(r, from, "address", &hex);
 
 	if (e)
 		return e;
+	address = strtoull(hex, NULL, 16);
+	if (!strcmp(kind, "kernel"))
+		is = FRAME_KERNEL;
 	in = frames_module(&r->frames, module, NULL, 0);
 	if (!strcmp(kind, "truncated"))
 		*ret = truncation(r->p, name);
 	else if (!strcmp(kind, "note"))
 		*ret = profile_named_frame(r->p, in, FRAME_NOTE, name);
-	else if (!strcmp(kind, "unnamed") && in != PROFILE_NONE && address)
-		*ret = unnamed(r->p, in, frames_is_kernel(module) ? FRAME_KERNEL : FRAME_USER, address, name);
+	else if (is_unnamed && in != PROFILE_NONE && address)
+		*ret = unnamed(r->p, in, is, address, name);
 	else
-		*ret = frames_named(&r->frames, in, !strcmp(kind, "kernel") ? FRAME_KERNEL : FRAME_USER, address, r->calls.v, r->calls.n);
+		*ret = frames_named(&r->frames, in, is, address, r->calls.v, r->calls.n);
 	return 0;
 }
 
