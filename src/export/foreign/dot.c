@@ -108,7 +108,7 @@ static bool show(struct picture *g, uint32_t node, uint64_t value)
 	return true;
 }
 
-/* Takes the heaviest of the one order and of the other in turn. */
+/* Takes the heaviest of the one order and of the other in turn; with --sort total only of the other. */
 static void choose_nodes(struct picture *g)
 {
 	const struct export_options *o = &g->job->options;
@@ -119,7 +119,7 @@ static void choose_nodes(struct picture *g)
 		self[i] = total[i] = i;
 	qsort_r(self, n, sizeof(*self), by_self, g->nodes.v);
 	qsort_r(total, n, sizeof(*total), by_total, g->nodes.v);
-	for (size_t a = 0, b = 0; (a < n || b < n) && g->shown < limit;) {
+	for (size_t a = o->order == TOP_BY_TOTAL ? n : 0, b = 0; (a < n || b < n) && g->shown < limit;) {
 		while (a < n && !show(g, self[a], g->nodes.v[self[a]].self))
 			a++;
 		if (g->shown == limit)

@@ -11,7 +11,11 @@
 #include "import/text/textlines.h"
 
 enum name_kind { NAME_OBJECT, NAME_FILE, NAME_FUNCTION, NAME_KINDS };
-enum { POSITIONS = 2 };
+enum {
+	POSITIONS = 2,
+	LONGEST = 1 << 30,   /* bytes of text */
+	LINKS_MOST = 24 << 20, /* about five for each function, line and call: a gigabyte or two of memory */
+};
 #define NO_GRAPH SIZE_MAX
 
 /* What the next line with a position belongs to. */
@@ -439,9 +443,11 @@ int callgrind_read(struct callgrind *c, struct stream *in, struct err *err)
 
 	*c = (struct callgrind){ 0 };
 	strtab_init(&c->strings);
-	textlines_init(&p.lines, in);
+	textlines_init(&p.lines, in, LONGEST);
 	while ((r = textlines_next(&p.lines, &line, &n, err)) > 0) {
 		r = read_line(&p, line, n);
+		if (!r && p.links.n > LINKS_MOST)
+			r = fail(&p, EFBIG, "more functions, lines and calls than can be kept");
 		if (r)
 			break;
 	}

@@ -15,6 +15,8 @@
 
 static const char format[] = "gasflame-jsonl";
 
+#define LONGEST (8ULL << 30) /* bytes of text */
+
 struct reading {
 	struct profile *p;
 	struct frames frames;
@@ -298,7 +300,7 @@ int jsonl_import(const struct import_input *in, struct profile **ret, struct err
 	r.p->target = profile_string(r.p, in->name);
 	r.p->finished = true;
 	frames_init(&r.frames, r.p);
-	textlines_init(&r.lines, in->stream);
+	textlines_init(&r.lines, in->stream, LONGEST);
 	while ((e = textlines_next(&r.lines, &line, &n, err)) > 0) {
 		e = line[strspn(line, " \t")] || strlen(line) != n ? read_line(&r, line, n) : 0;
 		if (e)

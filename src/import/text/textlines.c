@@ -9,9 +9,9 @@
 
 enum { PIECE_BYTES = 64 << 10 };
 
-void textlines_init(struct textlines *t, struct stream *in)
+void textlines_init(struct textlines *t, struct stream *in, uint64_t limit)
 {
-	*t = (struct textlines){ .in = in };
+	*t = (struct textlines){ .in = in, .limit = limit };
 }
 
 void textlines_done(struct textlines *t)
@@ -27,6 +27,9 @@ static int fill(struct textlines *t, struct err *err)
 
 	if (n < 0)
 		return n;
+	if (stream_offset(t->in) > t->limit)
+		return err_set(err, EFBIG, "line %llu: it is longer than %llu bytes", (unsigned long long)t->number + 1,
+			       (unsigned long long)t->limit);
 	if (t->at) {
 		memmove(t->text.data, t->text.data + t->at, t->text.n - t->at);
 		t->text.n -= t->at;

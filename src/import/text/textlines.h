@@ -2,7 +2,7 @@
  * textlines.h - the lines of a stream, one at a time, in bounded memory.
  *
  *	struct textlines t;
- *	textlines_init(&t, stream);
+ *	textlines_init(&t, stream, 1 << 30);
  *	while ((r = textlines_next(&t, &line, &n, &err)) > 0)
  *		puts(line);
  *	textlines_done(&t);
@@ -25,12 +25,14 @@ struct textlines {
 	uint64_t number; /* of the last line, from 1 */
 	/* The rest is private. */
 	struct stream *in;
+	uint64_t limit;
 	struct buf text;
 	size_t at; /* where the next line begins */
 	int ended;
 };
 
-void textlines_init(struct textlines *t, struct stream *in);
+/* A text of more bytes than limit is an error: what readers keep of it is bounded by it. */
+void textlines_init(struct textlines *t, struct stream *in, uint64_t limit);
 void textlines_done(struct textlines *t);
 /* 1 and the next line, which may be changed, has a NUL after it and lives until the next call; 0: there is no more. */
 int textlines_next(struct textlines *t, char **ret, size_t *ret_n, struct err *err);

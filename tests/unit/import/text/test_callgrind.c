@@ -226,6 +226,22 @@ static void hostile_files(void **state)
 	free(text);
 }
 
+static void too_long_a_text(void **state)
+{
+	static const char text[] = "a\nb\nc\n";
+	struct stream *in = stream_of(text, strlen(text));
+	struct textlines t;
+	struct err err = { 0 };
+	char *line;
+	size_t n;
+
+	textlines_init(&t, in, 5);
+	assert_int_equal(textlines_next(&t, &line, &n, &err), -EFBIG);
+	assert_string_equal(err.text, "line 1: it is longer than 5 bytes");
+	textlines_done(&t);
+	stream_free(in);
+}
+
 static void cut_anywhere(void **state)
 {
 	size_t n;
@@ -302,6 +318,7 @@ int main(void)
 		cmocka_unit_test(our_own_root),
 		cmocka_unit_test(errors),
 		cmocka_unit_test(hostile_files),
+		cmocka_unit_test(too_long_a_text),
 		cmocka_unit_test(cut_anywhere),
 		cmocka_unit_test(missing_cost),
 		cmocka_unit_test(probes),
