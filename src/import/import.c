@@ -15,8 +15,10 @@
 #include "import/heap/heapfiles.h"
 #include "import/jemalloc/heapdumps.h"
 #include "import/pprof/pprof.h"
+#include "import/perf/perfdata.h"
 
 const struct import_format import_formats[] = {
+	{ "perf.data", "what perf record wrote, into a file or a pipe", perfdata_probe, perfdata_import },
 	{ "heap_v2", "a heap dump of jemalloc", heapv2_probe, heapdumps_import },
 	{ "pprof", "a profile of pprof, of any types of samples: Go's, pprof-rs's, jemalloc's", pprof_probe, pprof_import },
 	{ "otlp", "profiles of OpenTelemetry (v1development)", otlp_probe, otlp_import },
