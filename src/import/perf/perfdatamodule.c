@@ -13,11 +13,15 @@
 #include "base/file/fd.h"
 #include "base/mem.h"
 #include "base/text/str.h"
+#include "elf/demangle.h"
 #include "elf/unwind/rule.h"
 #include "import/import.h"
 #include "import/perf/perfdatafacts.h"
 #include "profile/profile.h"
+#include "target/kallsyms.h"
 #include "target/open.h"
+
+enum { LIST_BYTES = 256 << 20 }; /* of the kernel's symbols */
 
 static const char deleted[] = " (deleted)";
 
@@ -26,6 +30,7 @@ void perfdatamodules_done(struct perfdatamodules *m)
 	vec_done_each(&m->list, e, unwind_done(&e->table); fd_close(&e->fd));
 	map_done(&m->index);
 	worker_free(m->worker);
+	kallsyms_free(m->symbols);
 }
 
 static struct worker *worker_of(struct perfdatamodules *m)
@@ -322,4 +327,60 @@ bool perfdatamodules_kernel_is_ours(struct perfdatamodules *m)
 	else
 		m->kernel_known = f->host && *f->host && f->release && *f->release ? 1 : -1;
 	return m->kernel_known > 0;
+}
+
+/* perf keeps the list of symbols, too, by the build-id. */
+static uint64_t find_start(const struct kallsyms *list)
+{
+	for (size_t i = 0, n = kallsyms_count(list); i < n; i++) {
+		uint64_t address;
+		const char *name = kallsyms_name(list, i, &address);
+
+		if (!strcmp(name, "_text") || !strcmp(name, "_stext"))
+			return address;
+	}
+	return 0;
+}
+
+static void read_list(struct perfdatamodules *m, const struct perfdatafacts_build *b)
+{
+	const char *home = getenv("HOME");
+	_cleanup_free_ char *path = NULL;
+	_cleanup_fd_ int fd = -1;
+	char hex[41] = "", *text;
+	size_t n;
+
+	for (int i = 0; i < b->size; i++)
+		snprintf(hex + 2 * i, 3, "%02x", b->id[i]);
+	path = mem_printf("%s/.debug/[kernel.kallsyms]/%s/kallsyms", home ? home : "", hex);
+	if (!home || target_open_host(path, &fd, NULL) || fd_read_file(fd, LIST_BYTES, &text, &n) < 0)
+		return;
+	m->symbols = kallsyms_parse(text);
+	m->symbols_start = m->symbols && !kallsyms_hidden(m->symbols) ? find_start(m->symbols) : 0;
+}
+
+bool perfdatamodules_name_kernel(struct perfdatamodules *m, uint32_t frame)
+{
+	struct profile *p = m->p;
+	const struct perfdatafacts_build *b = perfdatafacts_build_of(m->facts, "", true);
+	struct profile_frame f = p->frames.v[frame];
+	struct profile_function function = { .module = f.module };
+	_cleanup_free_ char *shown = NULL;
+	const char *name, *module;
+
+	if (!m->symbols_read && b && b->size)
+		read_list(m, b);
+	m->symbols_read = true;
+	if (!m->symbols_start || strcmp(profile_str(p, p->modules.v[f.module].path), "[kernel]"))
+		return false;
+	name = kallsyms_find(m->symbols, m->symbols_start + f.address, &module);
+	if (!name || *module)
+		return false;
+	shown = demangle(name, 0);
+	function.name = profile_string(p, shown);
+	function.linkage = profile_string(p, name);
+	if (function.linkage == function.name)
+		function.linkage = 0;
+	profile_set_lines(p, frame, &(struct profile_line){ .function = profile_function(p, &function) }, 1);
+	return true;
 }

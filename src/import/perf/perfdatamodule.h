@@ -16,6 +16,7 @@
 #include "elf/worker/worker.h"
 
 struct import_options;
+struct kallsyms;
 struct perfdatafacts;
 struct profile;
 
@@ -37,6 +38,9 @@ struct perfdatamodules {
 	struct worker *worker;
 	VEC(struct perfdatamodule) list;
 	struct map index;
+	struct kallsyms *symbols; /* of the recorded kernel; NULL: there are none */
+	uint64_t symbols_start;   /* where it begins in them */
+	bool symbols_read;
 	int kernel_known; /* 0: not asked yet, 1: it is this machine's, -1: it is not, or nobody knows */
 };
 
@@ -54,3 +58,6 @@ uint64_t perfdatamodules_rule(struct perfdatamodules *m, uint32_t module, uint64
 bool perfdatamodules_follows_call(struct perfdatamodules *m, uint32_t module, uint64_t address);
 /* Is the recorded kernel the one that runs here, so that its symbols are right? */
 bool perfdatamodules_kernel_is_ours(struct perfdatamodules *m);
+/* Names a frame of the recorded kernel by the list of its symbols that perf keeps in ~/.debug. The kernel may lie elsewhere
+ * since: only distances from its beginning count, and modules, which lie anywhere, have no names here. False: not known. */
+bool perfdatamodules_name_kernel(struct perfdatamodules *m, uint32_t frame);

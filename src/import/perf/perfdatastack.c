@@ -22,7 +22,6 @@ enum {
 void perfdatastack_done(struct perfdatastack *s)
 {
 	vec_done(&s->frames);
-	perfdatakernel_done(&s->kernel);
 }
 
 /* --- frames --- */
@@ -49,7 +48,7 @@ static uint32_t kernel_frame(struct perfdatastack *s, uint64_t address)
 	module = s->modules->list.v[m ? m->module : perfdatamodules_kernel(s->modules, "[kernel]")].id;
 	address -= m ? m->bias : 0;
 	frame = profile_frame(s->p, module, FRAME_KERNEL, address);
-	if (s->p->frames.v[frame].line_count || (known && perfdatakernel_name(&s->kernel, s->modules->facts, s->p, frame)))
+	if (s->p->frames.v[frame].line_count || (known && perfdatamodules_name_kernel(s->modules, frame)))
 		return frame;
 	if (!known || !perfdatamodules_kernel_is_ours(s->modules))
 		name_by_place(s->p, frame, module, address);

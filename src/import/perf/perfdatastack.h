@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "import/perf/perfdatakernel.h"
 
 struct perfdataattr;
 struct perfdatamodules;
@@ -27,7 +26,6 @@ struct perfdatastack {
 	bool other_machine; /* not x86-64: copies of stacks cannot be walked */
 	/* Private. */
 	VEC(uint32_t) frames; /* leaf first */
-	struct perfdatakernel kernel;
 	const char *cut;      /* why the stack ended; NULL: it is whole, or nobody knows */
 };
 
