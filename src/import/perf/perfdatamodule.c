@@ -199,7 +199,8 @@ static void open_module(struct perfdatamodules *m, struct perfdatamodule *e)
 	_cleanup_free_ char *path = mem_strndup(shown, strlen(shown) - (gone ? sizeof(deleted) - 1 : 0));
 
 	e->opened = true;
-	if (x.kind == MODULE_VDSO && perfdatamodules_kernel_is_ours(m))
+	/* The kernel has it: only that very kernel will do. */
+	if (x.kind == MODULE_VDSO && perfdatamodules_kernel_is_ours(m) && m->kernel_proven)
 		e->fd = open_vdso();
 	if (x.kind != MODULE_FILE)
 		return;
@@ -322,8 +323,9 @@ bool perfdatamodules_kernel_is_ours(struct perfdatamodules *m)
 		return m->kernel_known > 0;
 	n = own_kernel(id);
 	/* Without build-ids the symbolizer decides, by the machine's name, the release and the time: it must be told these. */
+	m->kernel_proven = b && n && b->size && n >= b->size && !memcmp(id, b->id, b->size);
 	if (b && n && b->size)
-		m->kernel_known = n >= b->size && !memcmp(id, b->id, b->size) ? 1 : -1;
+		m->kernel_known = m->kernel_proven ? 1 : -1;
 	else
 		m->kernel_known = f->host && *f->host && f->release && *f->release ? 1 : -1;
 	return m->kernel_known > 0;

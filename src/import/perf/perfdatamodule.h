@@ -41,6 +41,7 @@ struct perfdatamodules {
 	struct kallsyms *symbols; /* of the recorded kernel; NULL: there are none */
 	uint64_t symbols_start;   /* where it begins in them */
 	bool symbols_read;
+	bool kernel_proven; /* by its build-id */
 	int kernel_known; /* 0: not asked yet, 1: it is this machine's, -1: it is not, or nobody knows */
 };
 
