@@ -11,7 +11,7 @@
 #include "base/file/stream.h"
 #include "base/mem.h"
 
-enum { CHUNK_BYTES = 1 << 20, RECORD_BYTES = 1 << 16, RECORD_COMPRESSED = 81, RECORD_COMPRESSED2 = 83 };
+enum { CHUNK_BYTES = 256 << 10, RECORD_BYTES = 1 << 16, RECORD_COMPRESSED = 81, RECORD_COMPRESSED2 = 83 };
 
 static struct perfdatachunk *make_chunk(void)
 {

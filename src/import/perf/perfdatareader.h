@@ -1,7 +1,7 @@
 /*
  * perfdatareader.h - the records of perf.data, one after the other, those in COMPRESSED records among them.
  *
- * Records lie in chunks of a megabyte; who keeps a record keeps its chunk. perf compresses all as one stream of zstd, cut into
+ * Records lie in chunks of some 100 KB; who keeps a record keeps its chunk. perf compresses all as one stream of zstd, cut into
  * records where its buffer was full: also in the middle of what it packed.
  *
  *	perfdatareader_init_fd(&r, fd, offset, end);

@@ -45,7 +45,8 @@ static uint32_t kernel_frame(struct perfdatastack *s, uint64_t address)
 
 	if (m && m->name)
 		return profile_named_frame(s->p, PROFILE_NONE, FRAME_KERNEL, profile_str(s->p, m->name));
-	module = s->modules->list.v[m ? m->module : perfdatamodules_kernel(s->modules, "[kernel]")].id;
+	module = m ? m->module : perfdatamodules_kernel(s->modules, "[kernel]");
+	module = s->modules->list.v[module].id;
 	address -= m ? m->bias : 0;
 	frame = profile_frame(s->p, module, FRAME_KERNEL, address);
 	if (s->p->frames.v[frame].line_count || (known && perfdatamodules_name_kernel(s->modules, frame)))
