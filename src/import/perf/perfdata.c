@@ -261,6 +261,8 @@ static int got_sample(struct perfdata *d, const struct perfdataattr *a, const st
 	/* A thread that has just ended has no number any more, but the switch away from it knows it. */
 	if (a->kind == SCHED_SWITCH && x.tid == UINT32_MAX)
 		perfdatasched_fix_ended(&d->sched, a, &x);
+	/* A pipe may say it after its first records. */
+	d->stack.other_machine = d->facts.arch && strcmp(d->facts.arch, "x86_64");
 	s.time_ns = since_start(d, x.time);
 	s.thread = perfdataspaces_thread(&d->spaces, x.pid, x.tid, s.time_ns);
 	s.stack = perfdatastack_of(&d->stack, a, &x);
@@ -489,7 +491,6 @@ static void prepare(struct perfdata *d, const struct import_input *in)
 	d->spaces.modules = d->stack.modules = &d->modules;
 	d->stack.spaces = d->sched.spaces = &d->spaces;
 	d->sched.wait_event = d->sched.queue_event = PROFILE_NONE;
-	d->stack.other_machine = d->facts.arch && strcmp(d->facts.arch, "x86_64");
 }
 
 int perfdata_import(const struct import_input *in, struct profile **ret, struct err *err)

@@ -15,7 +15,7 @@
 
 enum {
 	PERFDATAATTR_SMALLEST = 64, /* bytes: the first version of the kernel's struct */
-	PERFDATAATTR_MOST = 1 << 16, /* events of a file */
+	PERFDATAATTR_MOST = 1 << 14, /* events of a file */
 };
 
 /* How each record begins. Packed: after a compressed one it may lie anywhere. */

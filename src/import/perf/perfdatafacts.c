@@ -40,6 +40,7 @@ void perfdatafacts_done(struct perfdatafacts *f)
 	perfdataattrs_done(&f->attrs);
 	perfdatatrace_done(&f->trace);
 	vec_done_each(&f->builds, e, free(e->path));
+	map_done(&f->build_index);
 	free(f->host);
 	free(f->release);
 	free(f->arch);
@@ -116,6 +117,9 @@ static void add_build(struct perfdatafacts *f, const struct perfdataheader *h)
 	b.kernel = (h->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL &&
 		   (b.path[0] == '[' ? str_starts(b.path, "[kernel.kallsyms]") || str_starts(b.path, "[kernel]") :
 				       strstr(b.path, "vmlinux") != NULL);
+	*map_put(&f->build_index, map_hash_bytes(b.path, strlen(b.path)), 0) = f->builds.n;
+	if (b.kernel)
+		f->kernel_build = f->builds.n + 1;
 	vec_push(&f->builds, b);
 }
 
@@ -324,8 +328,9 @@ void perfdatafacts_build_record(struct perfdatafacts *f, const struct perfdatahe
 
 const struct perfdatafacts_build *perfdatafacts_build_of(const struct perfdatafacts *f, const char *path, bool kernel)
 {
-	for (size_t i = f->builds.n; i-- > 0;)
-		if (kernel ? f->builds.v[i].kernel : !strcmp(f->builds.v[i].path, path))
-			return &f->builds.v[i];
-	return NULL;
+	const uint64_t *index = map_get(&f->build_index, map_hash_bytes(path, strlen(path)));
+
+	if (kernel)
+		return f->kernel_build ? &f->builds.v[f->kernel_build - 1] : NULL;
+	return index && !strcmp(f->builds.v[*index].path, path) ? &f->builds.v[*index] : NULL;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "base/vec.h"
 #include "import/perf/perfdataattr.h"
 #include "import/perf/perfdatatrace.h"
@@ -27,6 +28,8 @@ struct perfdatafacts {
 	struct perfdataattrs attrs;
 	struct perfdatatrace trace;
 	VEC(struct perfdatafacts_build) builds;
+	struct map build_index;                /* hash of the path to the last one of it */
+	size_t kernel_build;                   /* 1 + the index of the kernel's */
 	char *host, *release, *arch, *command; /* NULL: it does not say */
 	uint64_t clock_wall_ns, clock_ns;      /* the same moment on both clocks; 0: it does not say */
 	uint64_t data_offset, data_end;        /* of a file */

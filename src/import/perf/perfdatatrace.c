@@ -6,6 +6,8 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
+enum { FORMATS_MOST = 1024 }; /* the scheduler has some 30 */
+
 void perfdatatrace_done(struct perfdatatrace *t)
 {
 	vec_done_each(&t->formats, f, tracefs_format_done(f));
@@ -29,8 +31,10 @@ static void add_format(struct perfdatatrace *t, const char *text, size_t n)
 	struct tracefs_format f = { 0 };
 	char *name = name_of(text, n);
 
-	if (!name)
+	if (!name || t->formats.n >= FORMATS_MOST) {
+		free(name);
 		return;
+	}
 	if (tracefs_parse_format(text, n, &f, NULL)) {
 		free(name);
 		return;
