@@ -107,9 +107,9 @@ uint32_t perfdatamodules_kernel(struct perfdatamodules *m, const char *path)
 		name = mem_strdup(path);
 	else
 		name = mem_printf("[%.*s]", dot ? (int)(dot - base) : (int)strlen(base), base);
-	/* In the list of the kernel names have no hyphens. */
+	/* The kernel's own list has no hyphens in the names of modules. */
 	for (char *c = name; *c; c++)
-		if (*c == '-' && name[1] != '-')
+		if (*c == '-')
 			*c = '_';
 	x.path = profile_string(m->p, name);
 	slot = slot_of(m, x.path, &x);

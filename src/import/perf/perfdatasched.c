@@ -58,11 +58,27 @@ static struct perfdatasched_thread *find_or_add(struct perfdatasched *s, uint32_
 	return &s->list.v[*index];
 }
 
+/* Times of a hostile file may add up to more than can be counted: what does is left out. */
+static bool add_up(uint64_t *total, uint64_t more)
+{
+	uint64_t sum;
+
+	if (__builtin_add_overflow(*total, more, &sum))
+		return false;
+	*total = sum;
+	return true;
+}
+
 static void add_sample(struct perfdatasched *s, const struct perfdatasched_thread *t, uint32_t event, uint64_t time_ns, uint64_t value)
 {
-	if (value && event != PROFILE_NONE)
-		profile_add_sample(s->p, &(struct profile_sample){ .time_ns = time_ns, .value = value, .thread = t->thread,
-								   .stack = t->stack, .event = event });
+	if (!value || event == PROFILE_NONE)
+		return;
+	if (!add_up(&s->total_ns, value)) {
+		s->unended++;
+		return;
+	}
+	profile_add_sample(s->p, &(struct profile_sample){ .time_ns = time_ns, .value = value, .thread = t->thread,
+							   .stack = t->stack, .event = event });
 }
 
 /* The wait of a thread is over: its parts. */
@@ -79,8 +95,8 @@ static void finish(struct perfdatasched *s, struct perfdatasched_thread *t, uint
 	queue = now - ready;
 	add_sample(s, t, s->wait_event, t->out_ns, blocked);
 	add_sample(s, t, s->queue_event, ready, queue);
-	account->blocked_ns += blocked;
-	account->queue_ns += queue;
+	add_up(&account->blocked_ns, blocked);
+	add_up(&account->queue_ns, queue);
 	if (t->woken && blocked + queue >= LONG_NS && t->waker_stack)
 		profile_add_wake(s->p, &(struct profile_wake){ .time_ns = t->out_ns, .blocked_ns = blocked, .queue_ns = queue,
 							       .thread = t->thread, .stack = t->stack, .waker = t->waker,
@@ -115,7 +131,7 @@ static void leave(struct perfdatasched *s, uint32_t tid, uint32_t thread, uint32
 	else if (t->state != STATE_NONE)
 		s->unended++;
 	if (t->ran && time_ns > t->in_ns)
-		s->p->threads.v[thread].run_ns += time_ns - t->in_ns;
+		add_up(&s->p->threads.v[thread].run_ns, time_ns - t->in_ns);
 	*t = (struct perfdatasched_thread){ .thread = thread, .out_ns = time_ns, .stack = stack };
 	if (!(prev_state & STATE_DEAD))
 		t->state = prev_state & STATE_BITS ? STATE_BLOCKED : STATE_READY;
@@ -182,7 +198,7 @@ void perfdatasched_end(struct perfdatasched *s, uint64_t time_ns)
 		struct perfdatasched_thread *t = &s->list.v[i];
 
 		if (t->state == STATE_NONE && t->ran && time_ns > t->in_ns)
-			s->p->threads.v[t->thread].run_ns += time_ns - t->in_ns;
+			add_up(&s->p->threads.v[t->thread].run_ns, time_ns - t->in_ns);
 		finish(s, t, time_ns);
 	}
 }

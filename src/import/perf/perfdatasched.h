@@ -43,6 +43,7 @@ struct perfdatasched {
 	/* Private. */
 	VEC(struct perfdatasched_thread) list;
 	struct map tids;
+	uint64_t total_ns; /* of all waits */
 	uint64_t unended; /* out: waits of which the end is not known */
 };
 

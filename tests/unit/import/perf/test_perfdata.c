@@ -602,6 +602,44 @@ static void waits(void **state)
 	buf_done(&b);
 }
 
+/* A pipe names its events by a record of its own; what --off-cpu sums up is time blocked. */
+static void off_cpu(void **state)
+{
+	struct perf_event_attr a = attr_of(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT, plain_type | PERF_SAMPLE_CALLCHAIN);
+	const uint64_t chain[] = { PERF_CONTEXT_USER, 0x401020 };
+	struct buf records = { 0 }, b;
+	struct profile *p;
+	size_t at = open_record(&records, 78, 0);
+
+	put(&records, 2, 8);
+	put(&records, ID_CLOCK, 8);
+	put_text(&records, "offcpu-time");
+	close_record(&records, at);
+	put_comm(&records, 5, 5, "sleeper", false, 0);
+	/* perf writes them at the end, with a time beyond all others. */
+	put_sample(&records, ID_CLOCK, 5, 5, ~0ULL << 32, 12345678, chain, ARRAY_LEN(chain));
+	b = make_pipe(&a, 1, &records);
+	p = imported(&b);
+	assert_int_equal(p->events.n, 1);
+	assert_string_equal(profile_str(p, p->events.v[0].name), "wait");
+	assert_string_equal(profile_str(p, p->events.v[0].unit), "ns");
+	assert_int_equal(p->samples.n, 1);
+	assert_int_equal(p->samples.v[0].value, 12345678);
+	assert_int_equal(p->samples.v[0].time_ns, 0);
+	assert_string_equal(profile_str(p, p->target), "sleeper");
+	profile_free(p);
+	buf_done(&b);
+	/* More than can be counted is left out, and counted. */
+	put_sample(&records, ID_CLOCK, 5, 5, 7, UINT64_MAX, chain, ARRAY_LEN(chain));
+	b = make_pipe(&a, 1, &records);
+	p = imported(&b);
+	assert_int_equal(p->samples.n, 1);
+	assert_int_equal(profile_counter(p, KEY_IMPORT_WAITS_UNENDED), 1);
+	profile_free(p);
+	buf_done(&b);
+	buf_done(&records);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -613,6 +651,7 @@ int main(void)
 		cmocka_unit_test(branches),
 		cmocka_unit_test(copies_of_stacks),
 		cmocka_unit_test(waits),
+		cmocka_unit_test(off_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
