@@ -9,7 +9,7 @@
 #include "profile/profile.h"
 
 enum {
-	MAPS_MOST = 1 << 18,      /* of a process; Linux allows 65,530 by default */
+	MAPS_MOST = 1 << 16,      /* of a process: Linux allows 65,530 by default */
 	INHERITED_MOST = 4 << 20, /* copies that forks make, in all */
 };
 
@@ -78,7 +78,6 @@ void perfdataspaces_comm(struct perfdataspaces *s, uint32_t pid, uint32_t tid, c
 	if (!exec)
 		return;
 	vec_clear(&space->maps);
-	space->generation++;
 	s->p->processes.v[space->process].exe = 0;
 }
 
@@ -159,12 +158,12 @@ static void replace(struct perfdataspace *space, uint64_t start, uint64_t end, c
 			parts[n++] = tail[left - 1];
 	}
 	vec_reserve(&space->maps, n);
-	memmove(space->maps.v + first + n, space->maps.v + last, (space->maps.n - last) * sizeof(*parts));
+	if (space->maps.n > last)
+		memmove(space->maps.v + first + n, space->maps.v + last, (space->maps.n - last) * sizeof(*parts));
 	if (n)
 		memcpy(space->maps.v + first, parts, n * sizeof(*parts));
 	space->maps.n += n;
 	space->maps.n -= last - first;
-	space->generation++;
 	space->last = 0;
 }
 

@@ -27,7 +27,6 @@ struct perfdatamap {
 struct perfdataspace {
 	VEC(struct perfdatamap) maps; /* sorted, without overlap */
 	uint32_t process;             /* of the profile */
-	uint32_t generation;          /* changes with the mappings */
 	size_t last;                  /* the mapping that was found last */
 };
 
