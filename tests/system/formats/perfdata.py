@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""perfdata.py GASFLAME DATA CAPTURE PROGRAM - are the totals of each event and function in the capture those of perf report?
+"""perfdata.py DATA CAPTURE PROGRAM - are the totals of each event and function in the capture those of perf report?
 
 Compared are samples and sums of periods. Functions of the program have one name in both: they are compared one by one. The
 kernel has several names for some addresses, and libraries have symbols of other files than perf reads: these are compared as

@@ -7,7 +7,6 @@ need_root
 command -v perf >/dev/null || skip_all "perf is missing: make deps"
 command -v "${CC:-cc}" >/dev/null || skip_all "a C compiler is missing"
 here=$(dirname "$(readlink -f "$0")")
-here=${GASFLAME_SOURCE:-$here}
 export HOME=$tmp # perf keeps builds and the kernel's symbols there
 "${CC:-cc}" -O1 -g -o program "$here/perfdata.c" || skip_all "the program cannot be built"
 perf record -q -e cpu-clock -o probe.data true >/dev/null 2>&1 || skip_all "perf record does not work here"
