@@ -41,6 +41,8 @@ const struct export_format export_formats[] = {
 	{ "csv-samples", "a row for each sample, for DuckDB, ClickHouse and pandas", ".samples.csv",
 	  EXPORT_EVENTS | EXPORT_TIMES, csvsamples_write },
 	{ "csv", "a table by function, or another one, for spreadsheets", ".csv", EXPORT_VIEWS | EXPORT_ROWS, csv_write },
+	{ "perf-script", "samples one by one as perf script prints them, for stackcollapse-perf.pl and grep", ".perf",
+	  EXPORT_EVENTS | EXPORT_TIMES, perfscript_write },
 	{ 0 },
 };
 _Static_assert(ARRAY_LEN(export_formats) <= FORMATS_MAX, "export_names() has no room for all formats");

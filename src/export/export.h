@@ -162,6 +162,7 @@ int heaptrack_write(const struct export_job *job, struct buf *out, struct err *e
 int heaptable_write(const struct export_job *job, struct buf *out, struct err *err);
 int json_write(const struct export_job *job, struct buf *out, struct err *err);
 int jsonl_write(const struct export_job *job, struct buf *out, struct err *err);
+int perfscript_write(const struct export_job *job, struct buf *out, struct err *err);
 int massif_write(const struct export_job *job, struct buf *out, struct err *err);
 int perfetto_write(const struct export_job *job, struct buf *out, struct err *err);
 /* Also the body of a request to a collector: POST /v1development/profiles, application/x-protobuf. */

@@ -1,73 +1,83 @@
 #include "import/text/textlines.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
 
 #include "base/err.h"
 #include "base/file/stream.h"
+#include "base/mem.h"
 
-enum { PIECE_BYTES = 64 << 10 };
+enum { PIECE_BYTES = 1 << 20, LONGEST_BYTES = 16 << 20 };
 
-void textlines_init(struct textlines *t, struct stream *in, uint64_t limit)
+struct textlines textlines_of(struct stream *stream)
 {
-	*t = (struct textlines){ .in = in, .limit = limit };
+	return (struct textlines){ .stream = stream };
 }
 
 void textlines_done(struct textlines *t)
 {
-	buf_done(&t->text);
+	free(t->data);
+	t->data = NULL;
 }
 
-/* Moves what is left to the front and reads more. */
-static int fill(struct textlines *t, struct err *err)
+/* More bytes after those that are there. */
+static int refill(struct textlines *t, struct err *err)
 {
-	char piece[PIECE_BYTES];
-	ssize_t n = stream_read(t->in, piece, sizeof(piece), err);
+	ssize_t n;
 
+	if (t->from) {
+		memmove(t->data, t->data + t->from, t->to - t->from);
+		t->to -= t->from;
+		t->from = 0;
+	}
+	if (t->to > LONGEST_BYTES)
+		return err_set(err, EFBIG, "line %llu: it is longer than %d MB", (unsigned long long)t->number + 1, LONGEST_BYTES >> 20);
+	if (t->to + 1 >= t->capacity) {
+		t->capacity = t->capacity ? t->capacity * 2 : PIECE_BYTES;
+		t->data = mem_resize(t->data, t->capacity, 1);
+	}
+	n = stream_read(t->stream, t->data + t->to, t->capacity - t->to - 1, err);
 	if (n < 0)
 		return n;
-	if (stream_offset(t->in) > t->limit)
-		return err_set(err, EFBIG, "line %llu: it is longer than %llu bytes", (unsigned long long)t->number + 1,
-			       (unsigned long long)t->limit);
-	if (t->at) {
-		memmove(t->text.data, t->text.data + t->at, t->text.n - t->at);
-		t->text.n -= t->at;
-		t->at = 0;
-	}
-	buf_add(&t->text, piece, n);
+	for (char *s = t->data + t->to; (s = memchr(s, 0, t->data + t->to + n - s)); s++)
+		*s = 1;
+	t->to += n;
 	t->ended = !n;
 	return 0;
 }
 
 int textlines_next(struct textlines *t, char **ret, size_t *ret_n, struct err *err)
 {
-	size_t seen = 0, n;
-	char *end = NULL;
-	int r;
+	size_t searched = 0;
+	char *end;
+	int r = t->data ? 0 : refill(t, err);
 
+	if (r)
+		return r;
 	for (;;) {
-		if (t->text.n > t->at + seen)
-			end = memchr(t->text.data + t->at + seen, '\n', t->text.n - t->at - seen);
-		if (end || t->ended)
+		char *s = t->data + t->from;
+
+		end = t->to > t->from + searched ? memchr(s + searched, '\n', t->to - t->from - searched) : NULL;
+		if (end)
 			break;
-		seen = t->text.n - t->at;
-		if (seen > TEXTLINES_LONGEST)
-			return err_set(err, EFBIG, "line %llu: it is longer than %d MB", (unsigned long long)t->number + 1,
-				       TEXTLINES_LONGEST >> 20);
-		r = fill(t, err);
+		searched = t->to - t->from;
+		if (t->ended && !searched)
+			return 0;
+		if (t->ended) {
+			end = t->data + t->to;
+			break;
+		}
+		r = refill(t, err);
 		if (r)
 			return r;
 	}
-	if (!end && t->at == t->text.n)
-		return 0;
-	n = end ? (size_t)(end - t->text.data) - t->at : t->text.n - t->at;
-	*ret = t->text.data + t->at;
-	t->at += n + !!end;
-	if (n && (*ret)[n - 1] == '\r')
-		n--;
-	(*ret)[n] = 0;
-	*ret_n = n;
+	*ret = t->data + t->from;
+	*ret_n = end - *ret;
+	t->from = MIN((size_t)(end - t->data) + 1, t->to);
+	*end = 0;
+	if (*ret_n && (*ret)[*ret_n - 1] == '\r')
+		(*ret)[--*ret_n] = 0;
 	t->number++;
 	return 1;
 }

@@ -1,38 +1,32 @@
 /*
- * textlines.h - the lines of a stream, one at a time, in bounded memory.
+ * textlines.h - the lines of a stream, one after the other, in memory that does not grow with it.
  *
- *	struct textlines t;
- *	textlines_init(&t, stream, 1 << 30);
+ *	struct textlines t = textlines_of(stream);
  *	while ((r = textlines_next(&t, &line, &n, &err)) > 0)
- *		puts(line);
+ *		...
  *	textlines_done(&t);
- *
- * A line ends at a newline, before which a carriage return is dropped, or at the end of the text.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "base/buf.h"
 
 struct err;
 struct stream;
 
-enum { TEXTLINES_LONGEST = 16 << 20 }; /* bytes of a line; a longer one is an error */
-
 struct textlines {
-	uint64_t number; /* of the last line, from 1 */
+	struct stream *stream;
+	uint64_t number; /* of the line that was returned last, from 1 on */
 	/* The rest is private. */
-	struct stream *in;
-	uint64_t limit;
-	struct buf text;
-	size_t at; /* where the next line begins */
-	int ended;
+	char *data;
+	size_t from, to, capacity;
+	bool ended;
 };
 
-/* A text of more bytes than limit is an error: what readers keep of it is bounded by it. */
-void textlines_init(struct textlines *t, struct stream *in, uint64_t limit);
+struct textlines textlines_of(struct stream *stream);
 void textlines_done(struct textlines *t);
-/* 1 and the next line, which may be changed, has a NUL after it and lives until the next call; 0: there is no more. */
+/* 1: *ret is a line of *ret_n bytes without its end ("\n", "\r\n") and with a NUL after it; it lives until the next call, and a
+ * NUL inside of it became a 1. 0: there is none left. Negative errno with a sentence: a line of more than 16 MB (-EFBIG), or the
+ * stream's error. */
 int textlines_next(struct textlines *t, char **ret, size_t *ret_n, struct err *err);
