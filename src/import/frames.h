@@ -54,6 +54,12 @@ uint32_t frames_thread(struct frames *f, uint32_t pid, uint32_t tid, const char 
 /* Is it the kernel or a module of it, by the path that tools write? */
 bool frames_is_kernel(const char *path);
 
+/* Is it an address of the kernel's code or data? What lies above them is no address, but often a number on a stack. */
+static inline bool frames_kernel_address(uint64_t address)
+{
+	return address >= PROFILE_KERNEL_HALF && address < 0xffffffffff000000ULL;
+}
+
 /* Nanoseconds of a decimal number of seconds without rounding: "123.456789". *end: after it; text itself, and 0, where there is
  * none, or one of more than 290 years. */
 uint64_t frames_seconds_ns(const char *text, const char **end);

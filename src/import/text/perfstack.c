@@ -235,7 +235,7 @@ static uint32_t make_frame(struct perfstack *s, const struct place *p)
 	bool kernel, unnamed;
 	uint32_t module = module_of(s, p->module, &kernel), frame;
 
-	kernel |= p->address >= PROFILE_KERNEL_HALF;
+	kernel |= frames_kernel_address(p->address);
 	if (s->calls.n == 1 && module == PROFILE_NONE && str_starts(name, cut) && str_ends(name, "]")) {
 		_cleanup_free_ char *reason = mem_strndup(name + strlen(cut), strlen(name) - strlen(cut) - 1);
 
