@@ -11,7 +11,8 @@
  *	    -                bash (1234)
  *	        99
  *
- * The first line says what the numbers are: samples of so many a second are "cpu", microseconds off the CPU "wait", else "samples".
+ * The first line says what the numbers are: samples of so many a second are "cpu", microseconds off the CPU "wait". libbpf-tools print
+ * no such line: where the first stack ends in the scheduler the numbers are microseconds off the CPU, too; else "samples".
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ struct bcc {
 	struct printed_event event;
 	char *comm;
 	uint32_t pid;
-	bool thread; /* the line of the thread was there: a number comes next */
+	bool known; /* what the numbers are */
 };
 
 /* "-                name (12)", and of stackcount "name [12]". */
@@ -64,6 +65,8 @@ static bool take_thread(const char *line, size_t n, const char **ret_name, size_
 	return true;
 }
 
+static const struct printed_event waits = { "wait", "ns", "time off the CPU, by bcc", 1000, false };
+
 static bool take_head(const char *line, struct printed_event *e)
 {
 	static const char at[] = "Sampling at ";
@@ -82,18 +85,22 @@ static bool take_head(const char *line, struct printed_event *e)
 	if (!str_starts(line, "Tracing ") && !str_starts(line, "Sampling "))
 		return false;
 	if (strstr(line, "time (us)"))
-		*e = (struct printed_event){ "wait", "ns", "time off the CPU, by bcc", 1000, false };
+		*e = waits;
 	return true;
 }
 
 static int take_number(struct bcc *b, uint64_t number, uint64_t line, struct err *err)
 {
-	int r = printed_add(&b->text, &b->event, b->pid, b->pid, b->comm ? b->comm : "", number, line, err);
+	int r;
+
+	if (!b->known && printed_off_cpu(&b->text))
+		b->event = waits;
+	b->known = true;
+	r = printed_add(&b->text, &b->event, b->pid, b->pid, b->comm ? b->comm : "", number, line, err);
 
 	free(b->comm);
 	b->comm = NULL;
 	b->pid = 0;
-	b->thread = false;
 	return r;
 }
 
@@ -114,7 +121,10 @@ static int take_line(struct bcc *b, char *line, size_t n, uint64_t at, struct er
 	if (*line == '^' && n > 2)
 		line += 2, n -= 2; /* "^C" before the first line */
 	if (*line != ' ' && *line != '\t') {
-		b->text.unknown_lines += !take_head(line, &b->event) && !str_starts(line, "WARNING") && !str_starts(line, "Detaching");
+		bool head = take_head(line, &b->event);
+
+		b->known |= head;
+		b->text.unknown_lines += !head && !str_starts(line, "WARNING") && !str_starts(line, "Detaching");
 		return 0;
 	}
 	if (printed_number(line, n, &number))

@@ -177,7 +177,7 @@ void printed_frame(struct printed *s, const char *text, size_t n, bool kernel)
 		kernel |= !strcmp(path, kernels[i]);
 	kernel |= frames_is_kernel(path) || frames_kernel_address(address);
 	if (kernel && !strcmp(path, "kernel"))
-		strcpy(path, ""); /* the same as no module: bcc does not always print it */
+		*path = 0; /* the same as no module: bcc does not always print it */
 	vec_push(&s->list, frames_named(&s->frames, !strcmp(path, "[unknown]") ? PROFILE_NONE : frames_module(&s->frames, path, NULL, 0),
 					kernel ? FRAME_KERNEL : FRAME_USER, address, &call, 1));
 }
@@ -236,6 +236,19 @@ static size_t kernel_frames(const struct printed *s, size_t from)
 bool printed_enters_kernel(const struct printed *s, size_t from)
 {
 	return kernel_frames(s, from);
+}
+
+bool printed_off_cpu(const struct printed *s)
+{
+	enum { LEAVES = 4 };
+
+	for (size_t i = 0; i < MIN(s->list.n, (size_t)LEAVES); i++) {
+		const char *name = name_of(s->p, s->list.v[i]);
+
+		if (!strcmp(name, "__schedule") || (!i && str_starts(name, "finish_task_switch")))
+			return true;
+	}
+	return false;
 }
 
 void printed_swap(struct printed *s, size_t from)

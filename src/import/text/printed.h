@@ -54,6 +54,8 @@ void printed_kernel(struct printed *s);
 void printed_swap(struct printed *s, size_t from);
 /* Does the stack from a frame on enter the kernel? */
 bool printed_enters_kernel(const struct printed *s, size_t from);
+/* Does the stack end where a thread leaves its processor? */
+bool printed_off_cpu(const struct printed *s);
 /* Ends the stack: number is as printed. -ERANGE with a sentence. */
 int printed_add(struct printed *s, const struct printed_event *e, uint32_t pid, uint32_t tid, const char *comm, uint64_t number,
 		  uint64_t line, struct err *err);
