@@ -95,7 +95,7 @@ static int take_number(struct bcc *b, uint64_t number, uint64_t line, struct err
 
 	if (!b->known && printed_off_cpu(&b->text))
 		b->event = waits;
-	b->known = true;
+	b->known |= b->text.list.n > 0;
 	r = printed_add(&b->text, &b->event, b->pid, b->pid, b->comm ? b->comm : "", number, line, err);
 
 	free(b->comm);

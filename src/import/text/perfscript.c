@@ -302,6 +302,8 @@ bool perfscript_probe(const char *data, size_t n, bool whole)
 {
 	struct perfline_record r;
 	size_t at = 0;
+	bool head = false;
+	int others = 0; /* lines of the head: those of a command line that has line breaks */
 
 	while (at < n) {
 		const char *s = data + at, *newline = memchr(s, '\n', n - at);
@@ -312,10 +314,14 @@ bool perfscript_probe(const char *data, size_t n, bool whole)
 			return false;
 		if (length && s[length - 1] == '\r')
 			length--;
+		head |= length && *s == '#';
 		if (!length || *s == '#')
 			continue;
-		if (!is_record(s, length, &r))
-			return false;
+		if (!is_record(s, length, &r)) {
+			if (!head || others++ > 100)
+				return false;
+			continue;
+		}
 		if (r.timed && (r.event.s || r.rest.n))
 			return true;
 		return (r.timed || r.event.s) && at < n && (data[at] == '\t' || data[at] == ' ');

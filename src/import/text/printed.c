@@ -240,7 +240,7 @@ bool printed_enters_kernel(const struct printed *s, size_t from)
 
 bool printed_off_cpu(const struct printed *s)
 {
-	enum { LEAVES = 4 };
+	enum { LEAVES = 6 };
 
 	for (size_t i = 0; i < MIN(s->list.n, (size_t)LEAVES); i++) {
 		const char *name = name_of(s->p, s->list.v[i]);
@@ -279,7 +279,8 @@ int printed_add(struct printed *s, const struct printed_event *e, uint32_t pid, 
 		  uint64_t line, struct err *err)
 {
 	uint32_t event = event_of(s, e);
-	struct profile_sample sample = { .event = event, .count = e->samples ? MIN(number, (uint64_t)UINT32_MAX) : 1 };
+	/* A sum is of more than one, at no time in particular; of how many nobody says. */
+	struct profile_sample sample = { .event = event, .count = e->samples ? MIN(number, (uint64_t)UINT32_MAX) : 2 };
 	uint64_t *total = &s->totals.v[event];
 
 	if (__builtin_mul_overflow(number, e->factor, &sample.value) || __builtin_add_overflow(*total, sample.value, total) ||

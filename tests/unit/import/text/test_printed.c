@@ -75,8 +75,8 @@ static void bpftrace(void **state)
 	expect("bpftrace", bpftrace_text,
 	       "samples count 7/7 my comm 12/12: vfs_read_[k] do_syscall_64_[k] read main [unknown]\n"
 	       "samples count 1/1 kworker/1:1 0/0: schedule_[k] ret_from_fork_asm_[k]\n"
-	       "blocked_us ns 5000/1 bash 3/4:\n"
-	       "bytes bytes 9/1  0/0: malloc(/lib/libc.so.6)\n");
+	       "blocked_us ns 5000/2 bash 3/4:\n"
+	       "bytes bytes 9/2  0/0: malloc(/lib/libc.so.6)\n");
 	expect("bpftrace",
 	       "{\"type\": \"attached_probes\", \"data\": {\"probes\": 2}}\n\n"
 	       "{\"type\": \"map\", \"data\": {\"@\": {\"\\n    vfs_read+1\\n    do_syscall_64+92\\n,bash,12\": 7, \"bash\": -1}, \"@n\": 3}}\n"
@@ -105,13 +105,13 @@ static void bcc(void **state)
 	expect("bcc",
 	       "Tracing off-CPU time (us) of all threads by user + kernel stack... Hit Ctrl-C to end.\n"
 	       "    finish_task_switch\n    schedule\n    entry_SYSCALL_64_after_hwframe\n    read\n    -                sh (1)\n        99\n\n",
-	       "wait ns 99000/1 sh 1/1: finish_task_switch_[k] schedule_[k] entry_SYSCALL_64_after_hwframe_[k] read\n");
+	       "wait ns 99000/2 sh 1/1: finish_task_switch_[k] schedule_[k] entry_SYSCALL_64_after_hwframe_[k] read\n");
 	/* libbpf-tools: nothing says what the numbers are but the stacks. */
 	expect("bcc",
 	       "    bpf_prog_6896d07dd3e1383c_sched_switch\n    bpf_trace_run4\n    __schedule\n    do_syscall_64\n    [Missed User Stack]\n"
 	       "    -                sh (1)\n        99\n\n    #0  0x00007f12 read+0xc (/lib/libc.so.6)\n    -                sh (1)\n        1\n",
-	       "wait ns 99000/1 sh 1/1: bpf_prog_6896d07dd3e1383c_sched_switch_[k] bpf_trace_run4_[k] __schedule_[k] do_syscall_64_[k] "
-	       "[Missed User Stack]\nwait ns 1000/1 sh 1/1: read(/lib/libc.so.6)\n");
+	       "wait ns 99000/2 sh 1/1: bpf_prog_6896d07dd3e1383c_sched_switch_[k] bpf_trace_run4_[k] __schedule_[k] do_syscall_64_[k] "
+	       "[Missed User Stack]\nwait ns 1000/2 sh 1/1: read(/lib/libc.so.6)\n");
 	expect("bcc", "  tcp_sendmsg\n  sock_sendmsg\n    b'sshd' [7]\n    2\n", "samples count 2/2 sshd 7/7: tcp_sendmsg sock_sendmsg\n");
 }
 
