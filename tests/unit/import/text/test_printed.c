@@ -131,6 +131,21 @@ static void folded_is_folded(void **state)
 		assert_string_equal(import_probe(texts[i], strlen(texts[i]), true)->name, "folded");
 }
 
+static void marks_of_folded_names(void **state)
+{
+	static const struct {
+		const char *text, *wanted;
+	} table[] = {
+		{ "java;a.b_[0];c.d_[1];e_[j];g_[w];read_[k] 12\n",
+		  "samples count 12/12 java 0/0: read_[k] g_[w] e([jit]) c.d([jit]) a.b([interpreted])\n" },
+		{ "bash;main;read;-;vfs_read_[k];more 3\nbash;main 2\n",
+		  "samples count 3/3 bash 0/0: more_[k] vfs_read_[k] read main\nsamples count 2/2 bash 0/0: main\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		expect("folded", table[i].text, table[i].wanted);
+}
+
 static void bad_input(void **state)
 {
 	static const struct {
@@ -160,7 +175,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bpftrace), cmocka_unit_test(dtrace),    cmocka_unit_test(bcc),
-		cmocka_unit_test(folded_is_folded), cmocka_unit_test(bad_input),
+		cmocka_unit_test(folded_is_folded), cmocka_unit_test(marks_of_folded_names), cmocka_unit_test(bad_input),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
