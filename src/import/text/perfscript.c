@@ -141,6 +141,11 @@ static void note_time(struct script *s, const struct perfline_record *r)
 	s->timed = true;
 }
 
+static int check_waits(const struct script *s, uint64_t line, struct err *err)
+{
+	return !s->waits.overflow ? 0 : err_set(err, ERANGE, "line %llu: the waits add up to more than can be counted", (unsigned long long)line);
+}
+
 static int end_record(struct script *s, uint64_t line, struct err *err)
 {
 	const struct perfline_record *r = &s->record;
@@ -157,10 +162,12 @@ static int end_record(struct script *s, uint64_t line, struct err *err)
 	stack = perfstack_make(&s->stacks, s->text.n ? s->text.data : "", s->text.n);
 	note_time(s, r);
 	if (perfwait_take(&s->waits, r, thread, stack))
-		return s->waits.overflow ? err_set(err, ERANGE, "line %llu: the waits add up to more than can be counted",
-						   (unsigned long long)line)
-					 : 0;
+		return check_waits(s, line, err);
 	e = event_of(s, r);
+	if (e->event == s->waits.wait_event)
+		perfwait_count(&s->waits, value);
+	if (check_waits(s, line, err))
+		return -ERANGE;
 	if (__builtin_add_overflow(e->total, value, &e->total) || e->total > INT64_MAX)
 		return err_set(err, ERANGE, "line %llu: the periods add up to more than can be counted", (unsigned long long)line);
 	e->period = !e->samples++ || e->period == value ? value : 0;

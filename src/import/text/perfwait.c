@@ -122,6 +122,12 @@ static struct perfwait_thread *thread_of(struct perfwait *w, uint32_t tid)
 	return &w->threads.v[*at];
 }
 
+void perfwait_count(struct perfwait *w, uint64_t ns)
+{
+	if (w->overflow || __builtin_add_overflow(w->total_ns, ns, &w->total_ns) || w->total_ns > INT64_MAX)
+		w->overflow = true;
+}
+
 static void add_part(struct perfwait *w, uint32_t *event, const char *name, const char *describe, const struct perfwait_thread *t,
 		     uint64_t ns)
 {
@@ -129,11 +135,9 @@ static void add_part(struct perfwait *w, uint32_t *event, const char *name, cons
 
 	if (!ns)
 		return;
-	if (__builtin_add_overflow(w->total_ns, ns, &w->total_ns)) {
-		w->total_ns = UINT64_MAX;
-		w->overflow = true;
+	perfwait_count(w, ns);
+	if (w->overflow)
 		return;
-	}
 	if (*event == PROFILE_NONE)
 		*event = profile_add_event(w->p, name, "ns", describe, 0);
 	s.event = *event;

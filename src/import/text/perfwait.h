@@ -34,5 +34,7 @@ void perfwait_done(struct perfwait *w);
 /* A record of the scheduler with the thread in whose name it is, and its stack. False: it is no such event, or does not say what
  * is needed. */
 bool perfwait_take(struct perfwait *w, const struct perfline_record *r, uint32_t thread, uint32_t stack);
+/* Adds to the sum of all waits what came in another way. */
+void perfwait_count(struct perfwait *w, uint64_t ns);
 /* Ends what is not over. */
 void perfwait_end(struct perfwait *w, uint64_t last_ns);
