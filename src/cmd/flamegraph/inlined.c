@@ -119,7 +119,7 @@ bool inlined_take(void *inlined, const struct perfline_frame *f, bool java, stru
 	uint64_t address;
 	size_t number;
 
-	if (!has_file(f->module) || !take_address(f->pc, &address))
+	if (!f->function.n || !has_file(f->module) || !take_address(f->pc, &address))
 		return false;
 	pthread_mutex_lock(&i->lock);
 	if (f->module.n == strlen(listed) && !memcmp(f->module.s, listed, f->module.n)) {

@@ -233,19 +233,22 @@ static uint32_t make_frame(struct perfstack *s, const struct place *p)
 	VEC(struct frames_call) calls = { 0 };
 	const char *name = s->calls.n ? s->calls.v[0].name : "";
 	bool kernel, unnamed;
-	uint32_t module = module_of(s, p->module, &kernel), frame;
+	uint32_t module, frame;
 
+	if (s->calls.n == 1 && is(p->module, "note"))
+		return profile_named_frame(s->f->p, PROFILE_NONE, FRAME_NOTE, name);
+	module = module_of(s, p->module, &kernel);
 	kernel |= frames_kernel_address(p->address);
 	if (s->calls.n == 1 && module == PROFILE_NONE && str_starts(name, cut) && str_ends(name, "]")) {
 		_cleanup_free_ char *reason = mem_strndup(name + strlen(cut), strlen(name) - strlen(cut) - 1);
 
 		return profile_truncation_frame(s->f->p, reason);
 	}
-	if (s->calls.n == 1 && is(p->module, "note"))
-		return profile_named_frame(s->f->p, PROFILE_NONE, FRAME_NOTE, name);
 	for (size_t i = 0; i < s->calls.n; i++)
 		vec_push(&calls, (struct frames_call){ s->calls.v[i].name, s->calls.v[i].file, s->calls.v[i].line });
-	unnamed = calls.n == 1 && !p->offset && !strcmp(calls.v[0].name, "[unknown]");
+	if (!calls.n)
+		vec_push(&calls, (struct frames_call){ 0 });
+	unnamed = s->calls.n == 1 && !p->offset && !strcmp(calls.v[0].name, "[unknown]");
 	frame = frames_named(s->f, module, kernel ? FRAME_KERNEL : FRAME_USER, p->address, calls.v,
 			     unnamed && s->in_modules && module != PROFILE_NONE && p->address ? 0 : calls.n);
 	vec_done(&calls);
