@@ -42,6 +42,7 @@ check "packed by gzip" same "$(weights perf.txt)" "$(weights perf.txt.gz)"
 check "packed by xz" same "$(weights perf.txt)" "$(weights perf.txt.xz)"
 "$GASFLAME" collapse perf.txt >plain.folded 2>/dev/null
 check "collapse of what is packed" same "$(cat plain.folded)" "$(cat perf.txt.gz | "$GASFLAME" collapse 2>/dev/null)"
+check "collapse --inline: other names, the same sum" test "$("$GASFLAME" collapse --inline --context perf.txt 2>/dev/null | sum)" = "$(sum plain.folded)"
 check "collapse has the sum that the import has" test "$(sum plain.folded)" = "$(weights perf.txt | sum)"
 
 if perf record -q -a -g -e sched:sched_switch,sched:sched_wakeup -o sched.data -- sleep 0.3 >/dev/null 2>&1; then
