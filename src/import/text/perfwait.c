@@ -80,7 +80,8 @@ static bool take_short(struct perfline_text t, uint32_t *ret, struct perfline_te
 	return true;
 }
 
-static bool take_switch(struct perfline_text t, uint32_t *ret_next, bool *ret_preempted)
+/* *ret_state: the letter of the state in which the thread leaves. */
+static bool take_switch(struct perfline_text t, uint32_t *ret_next, char *ret_state)
 {
 	const char *arrow = t.n ? memmem(t.s, t.n, "==>", 3) : NULL;
 	struct perfline_text state, next, after, left;
@@ -93,12 +94,12 @@ static bool take_switch(struct perfline_text t, uint32_t *ret_next, bool *ret_pr
 	if (take_key(left, "prev_state=", &state)) {
 		struct perfline_text number;
 
-		*ret_preempted = *state.s == 'R';
+		*ret_state = *state.s;
 		return take_key(next, "next_pid=", &number) && take_tid(number, ret_next);
 	}
 	if (!take_short(left, &tid, &state) || !state.n || !take_short(next, ret_next, &after))
 		return false;
-	*ret_preempted = *state.s == 'R';
+	*ret_state = *state.s;
 	return true;
 }
 
@@ -206,13 +207,14 @@ static void add_run(struct perfwait *w, const struct perfwait_thread *t, uint64_
 		*run = UINT64_MAX;
 }
 
-static void leave(struct perfwait *w, uint32_t tid, uint32_t thread, uint32_t stack, uint64_t now_ns, bool preempted)
+static void leave(struct perfwait *w, uint32_t tid, uint32_t thread, uint32_t stack, uint64_t now_ns, char state)
 {
 	struct perfwait_thread *t = thread_of(w, tid);
+	bool preempted = state == 'R', dead = state == 'X' || state == 'Z' || state == 'x';
 
 	add_run(w, t, now_ns);
-	*t = (struct perfwait_thread){ .thread = thread, .stack = stack, .left_ns = now_ns, .preempted = preempted,
-				       .asleep = !preempted, .waker = PROFILE_NONE };
+	*t = (struct perfwait_thread){ .thread = thread, .stack = stack, .left_ns = dead ? 0 : now_ns,
+				       .preempted = preempted, .asleep = !preempted, .waker = PROFILE_NONE };
 }
 
 static void come(struct perfwait *w, uint32_t tid, uint64_t now_ns)
@@ -241,16 +243,16 @@ bool perfwait_take(struct perfwait *w, const struct perfline_record *r, uint32_t
 {
 	static const char *const wakeups[] = { "sched:sched_waking", "sched:sched_wakeup", "sched:sched_wakeup_new" };
 	uint32_t tid;
-	bool preempted;
+	char state;
 
 	if (!r->timed || !r->time_ns)
 		return false;
 	if (is(r->event, "sched:sched_switch")) {
-		if (!take_switch(r->rest, &tid, &preempted))
+		if (!take_switch(r->rest, &tid, &state))
 			return false;
 		/* The idle thread waits for nothing. */
 		if (r->tid)
-			leave(w, r->tid, thread, stack, r->time_ns, preempted);
+			leave(w, r->tid, thread, stack, r->time_ns, state);
 		if (tid)
 			come(w, tid, r->time_ns);
 		return true;

@@ -3,7 +3,7 @@
  *
  * A thread that leaves its processor while it can go on (state R) is in the queue until it is back. One that sleeps is blocked
  * until it is woken, and in the queue from then on; where the text has no wakeups it is blocked until it is back. What is still
- * asleep at the end was blocked until then. Waits from 1 ms on remember who ended them.
+ * asleep at the end was blocked until then; what ended (state X or Z) waits for nothing. Waits from 1 ms on remember who ended them.
  *
  * Times are as the text has them: the caller moves all samples and wakes of the profile to the beginning.
  */

@@ -206,7 +206,9 @@ static void waits_without_wakeups(void **state)
 {
 	expect("a 1 1.000000: sched:sched_switch: a:1 [120] D ==> swapper/0:0 [120]\n\n"
 	       "swapper 0 1.000500: sched:sched_switch: swapper/0:0 [120] R ==> a:1 [120]\n\n"
-	       "a 1 1.000600: sched:sched_switch: this says nothing\n\n",
+	       "a 1 1.000600: sched:sched_switch: this says nothing\n\n"
+	       "a 1 1.000700: sched:sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=X ==> next_comm=b next_pid=2 next_prio=120\n\n"
+	       "b 2 1.000900: sched:sched_switch: b:2 [120] Z ==> c:3 [120]\n\n",
 	       "wait 500000 ns a 1/1 0:\nsched:sched_switch 1 count a 1/1 600000:\n");
 }
 
