@@ -9,10 +9,10 @@ command -v perf >/dev/null || skip_all "no perf (Debian: linux-perf)"
 
 # weights FILE: folded stacks with their values, "thread;outer;leaf 123", on stdout.
 weights() { "$GASFLAME" report --format folded --weigh value --merged "$1" 2>/dev/null; }
-by_thread() { "$GASFLAME" report --format folded --weigh value --by-thread "$1" 2>/dev/null; }
+by_thread() { "$GASFLAME" report --format folded --weigh value "$1" 2>/dev/null; }
 sum() { awk '{ s += $NF } END { printf "%d\n", s }' "$@"; }
-# by_comm: sums of the first names of folded stacks; the thread's id after its name is none of it.
-by_comm() { awk '{ n = $NF; sub(/ [0-9]+$/, ""); sub(/;.*/, ""); sub(/[ \/-][0-9\/]+$/, ""); s[$0] += n } END { for (c in s) printf "%s %d\n", c, s[c] }' | sort; }
+# by_comm: sums of the first names of folded stacks.
+by_comm() { awk '{ n = $NF; sub(/ [0-9]+$/, ""); sub(/;.*/, ""); s[$0] += n } END { for (c in s) printf "%s %d\n", c, s[c] }' | sort; }
 # by_leaf: sums of the last names, without those that are not known.
 by_leaf() { awk '{ n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); sub(/_\[k\]$/, ""); if ($0 !~ /unknown|^0x/) s[$0] += n } END { for (c in s) printf "%s %d\n", c, s[c] }' | sort; }
 # perf_says FIELD: what perf report says, in the same form.
@@ -47,7 +47,7 @@ check "collapse has the sum that the import has" test "$(sum plain.folded)" = "$
 
 if perf record -q -a -g -e sched:sched_switch,sched:sched_wakeup -o sched.data -- sleep 0.3 >/dev/null 2>&1; then
 	perf script -i sched.data >sched.txt 2>/dev/null
-	slept=$("$GASFLAME" report --what wait --idle --weigh value --by-thread --format folded sched.txt 2>/dev/null | awk '/^sleep/ { s += $NF } END { print s / 1e6 }')
+	slept=$("$GASFLAME" report --what wait --idle --weigh value --format folded sched.txt 2>/dev/null | awk '/^sleep/ { s += $NF } END { print s / 1e6 }')
 	check "switches become waits: sleep slept" above "$slept" 0.29
 else
 	skip "switches become waits: sleep slept" "perf cannot record sched_switch here"
