@@ -54,7 +54,7 @@ def measure_collapse(build, folder, quick):
 	path, output = make_text(folder, 5 if quick else 15), os.path.join(folder, "folded")
 	perl = os.environ.get("STACKCOLLAPSE") or shutil.which("stackcollapse-perf.pl")
 	ours = [os.path.join(build, "src", "cmd", "gasflame"), "collapse"]
-	commands = {"gasflame collapse": ours, "cat | gasflame collapse": ours}
+	commands = {"gasflame collapse": ours, "the same, from a pipe": ours}
 	if perl:
 		commands["stackcollapse-perf.pl"] = ["perl", perl]
 	else:
@@ -62,7 +62,7 @@ def measure_collapse(build, folder, quick):
 	size, runs, outputs = os.path.getsize(path), {name: [] for name in commands}, {}
 	for _ in range(2 if quick else 5):
 		for name, command in commands.items():
-			runs[name].append(run_once(command, path, output, "|" in name))
+			runs[name].append(run_once(command, path, output, "pipe" in name))
 			with open(output, "rb") as f:
 				outputs[name] = f.read()
 	same = len(set(outputs.values())) == 1

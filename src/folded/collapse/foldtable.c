@@ -14,7 +14,7 @@
 #include "folded/namehash.h"
 
 enum {
-	MEMO_LINES = 1 << 14,
+	MEMO_LINES = 1 << 15,
 	MEMO_BYTES = 1024, /* longer lines are not remembered */
 	MEMO_NAMES = 4,    /* nor are those with more names */
 	PIECE_BYTES = 1 << 20,
