@@ -168,6 +168,7 @@ int perfetto_write(const struct export_job *job, struct buf *out, struct err *er
 /* Also the body of a request to a collector: POST /v1development/profiles, application/x-protobuf. */
 int otlp_write(const struct export_job *job, struct buf *out, struct err *err);
 int pprof_write(const struct export_job *job, struct buf *out, struct err *err);
+int speedscope_write(const struct export_job *job, struct buf *out, struct err *err);
 int summary_write(const struct export_job *job, struct buf *out, struct err *err);
 int svg_write(const struct export_job *job, struct buf *out, struct err *err);
 int text_write(const struct export_job *job, struct buf *out, struct err *err);
