@@ -277,6 +277,13 @@ int32_t jsontext_int(struct jsontext *c)
 	return n.there && !n.negative && n.value < INT32_MAX ? (int32_t)n.value : -1;
 }
 
+uint32_t jsontext_uint(struct jsontext *c)
+{
+	int32_t n = jsontext_int(c);
+
+	return MAX(n, 0);
+}
+
 int32_t jsontext_index(struct jsontext *c, size_t limit)
 {
 	struct jsontext before = *c;

@@ -67,6 +67,8 @@ struct jsontext_number jsontext_number(struct jsontext *c, unsigned decimals);
 int32_t jsontext_index(struct jsontext *c, size_t limit);
 /* The same without a limit of its own, for tables that are read later: a number that is no index is -1. */
 int32_t jsontext_int(struct jsontext *c);
+/* A line, a process: what cannot be one is 0. */
+uint32_t jsontext_uint(struct jsontext *c);
 /* A string, unescaped, replaces what is in out; a number as it is written; "" for all others. out->data is never NULL. A NUL
  * becomes U+FFFD. */
 void jsontext_string(struct jsontext *c, struct buf *out);

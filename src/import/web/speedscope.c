@@ -34,7 +34,7 @@ struct scope_profile {
 struct scope {
 	struct webprofile w;
 	struct scope_place frames, profiles, name;
-	VEC(uint32_t) list;    /* frames, by their index in the file */
+	VEC(uint32_t) list;    /* frames, by their index in the file; PROFILE_NONE = is left out of stacks */
 	VEC(uint32_t) open;    /* how often each is open now: evented */
 	VEC(uint32_t) opened;  /* indexes, from the outermost on */
 	VEC(uint32_t) stacks;  /* of them */
@@ -88,14 +88,15 @@ static void read_frame(struct scope *s, struct jsontext *c)
 			else
 				*text = profile_string(p, s->w.text.data);
 		} else if (jsontext_is(c, "line")) {
-			call.line = MAX(jsontext_int(c), 0);
+			call.line = jsontext_uint(c);
 		} else {
 			jsontext_skip(c); /* col: a profile has lines only */
 		}
 	}
 	call.name = profile_str(p, name);
 	call.file = file ? profile_str(p, file) : NULL;
-	vec_push(&s->list, webprofile_frame(&s->w, module, profile_str(p, kind), &call));
+	/* The cause of a wait, in a file of ours: it is found again by the stack. */
+	vec_push(&s->list, !strcmp(profile_str(p, kind), "cause") ? PROFILE_NONE : webprofile_frame(&s->w, module, profile_str(p, kind), &call));
 	vec_push(&s->open, 0);
 }
 
@@ -144,7 +145,7 @@ static void read_own(struct scope *s, struct jsontext *c, struct scope_own *own,
 			jsontext_string(c, &s->w.text);
 			*text = profile_string(s->w.p, s->w.text.data);
 		} else if (id) {
-			*id = MAX(jsontext_int(c), 0);
+			*id = jsontext_uint(c);
 		} else if (jsontext_is(c, "period")) {
 			own->period = jsontext_number(c, 0).value;
 		} else if (jsontext_is(c, "times")) {
@@ -229,7 +230,7 @@ static uint32_t read_stack(struct scope *s, struct jsontext *c)
 		int32_t i = jsontext_index(c, s->list.n);
 
 		if (i >= 0)
-			stack = profile_stack(s->w.p, stack, s->list.v[i]);
+			stack = s->list.v[i] == PROFILE_NONE ? stack : profile_stack(s->w.p, stack, s->list.v[i]);
 		else
 			jsontext_fail(c, "a stack has something in it that is no index of a frame");
 	}
@@ -302,7 +303,7 @@ static void open_frame(struct scope *s, uint32_t frame)
 {
 	uint32_t below = s->stacks.n ? s->stacks.v[s->stacks.n - 1] : 0;
 
-	vec_push(&s->stacks, profile_stack(s->w.p, below, s->list.v[frame]));
+	vec_push(&s->stacks, s->list.v[frame] == PROFILE_NONE ? below : profile_stack(s->w.p, below, s->list.v[frame]));
 	vec_push(&s->opened, frame);
 	s->open.v[frame]++;
 }
