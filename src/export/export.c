@@ -27,6 +27,8 @@ const struct export_format export_formats[] = {
 	  EXPORT_STACKS | EXPORT_INLINED, folded_write, difffolded_write },
 	{ "speedscope", "samples in their order, by thread and event, for speedscope", ".speedscope.json",
 	  EXPORT_BESIDE | EXPORT_EVENTS | EXPORT_TIMES, speedscope_write },
+	{ "firefox", "threads over time with blocks and long waits, for the Firefox profiler (profiler.firefox.com)", ".firefox.json",
+	  EXPORT_BESIDE | EXPORT_EVENTS | EXPORT_TIMES, firefox_write },
 	{ "massif", "the heap over time with trees, for ms_print and massif-visualizer", ".massif", 0, massif_write },
 	{ "heap-table", "a heap by function in the columns of jemalloc's own tool", ".heaptable", EXPORT_ROWS,
 	  heaptable_write },

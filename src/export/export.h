@@ -156,6 +156,7 @@ int csv_write(const struct export_job *job, struct buf *out, struct err *err);
 int csvsamples_write(const struct export_job *job, struct buf *out, struct err *err);
 int dot_write(const struct export_job *job, struct buf *out, struct err *err);
 int html_write(const struct export_job *job, struct buf *out, struct err *err);
+int firefox_write(const struct export_job *job, struct buf *out, struct err *err);
 int folded_write(const struct export_job *job, struct buf *out, struct err *err);
 int heapv2_write(const struct export_job *job, struct buf *out, struct err *err);
 int heaptrack_write(const struct export_job *job, struct buf *out, struct err *err);

@@ -206,14 +206,17 @@ void jsontext_skip(struct jsontext *c)
 	}
 }
 
-size_t jsontext_count(const struct jsontext *c)
+struct jsontext_place jsontext_keep(struct jsontext *c)
 {
-	struct jsontext at = *c;
-	size_t n = 0;
+	struct jsontext_place place = { *c, true };
 
-	for (jsontext_list(&at); jsontext_item(&at); n++)
-		jsontext_skip(&at);
-	return n;
+	jsontext_skip(c);
+	return place;
+}
+
+bool jsontext_beside(struct jsontext_place *list)
+{
+	return list->there && jsontext_item(&list->at);
 }
 
 /* Numbers with an exponent, which no digit needs to be exact of. */

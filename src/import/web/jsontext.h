@@ -9,8 +9,8 @@
  *
  *	jsontext_object(&c);
  *	while (jsontext_member(&c))
- *		if (jsontext_is(&c, "samples"))
- *			count = jsontext_count(&c);
+ *		if (jsontext_is(&c, "line"))
+ *			line = jsontext_uint(&c);
  *		else
  *			jsontext_skip(&c);
  *	r = jsontext_error(&c, err);
@@ -52,8 +52,14 @@ bool jsontext_is(const struct jsontext *c, const char *key);
 
 /* Goes over the next value, whatever it is. */
 void jsontext_skip(struct jsontext *c);
-/* The number of items of the list that comes, without going over it: what may be allocated for it. */
-size_t jsontext_count(const struct jsontext *c);
+/* Goes over the next value, too, and keeps its place: it is read later, by the cursor in it. */
+struct jsontext_place {
+	struct jsontext at;
+	bool there;
+};
+struct jsontext_place jsontext_keep(struct jsontext *c);
+/* One more item of a list that is read beside another one; false, and no failure, where there is no such list. */
+bool jsontext_beside(struct jsontext_place *list);
 
 /* A number, times ten to the power of decimals and rounded: 1.5 with 3 decimals is 1500. */
 struct jsontext_number {

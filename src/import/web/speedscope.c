@@ -10,12 +10,6 @@
 #include "import/web/webprofile.h"
 #include "profile/profile.h"
 
-/* Where a value stands in the text, to be read later; data NULL: there is none. */
-struct scope_place {
-	struct jsontext at;
-	bool there;
-};
-
 struct scope_unit {
 	const char *name;     /* in the file */
 	unsigned decimals;    /* so many, then it is in unit */
@@ -24,7 +18,7 @@ struct scope_unit {
 
 /* A profile of the file. */
 struct scope_profile {
-	struct scope_place samples, weights, events, times, counts;
+	struct jsontext_place samples, weights, events, times, counts;
 	struct jsontext_number start, end;
 	const struct scope_unit *unit;
 	uint32_t event, thread;
@@ -33,7 +27,7 @@ struct scope_profile {
 
 struct scope {
 	struct webprofile w;
-	struct scope_place frames, profiles, name;
+	struct jsontext_place frames, profiles, name;
 	VEC(uint32_t) list;    /* frames, by their index in the file; PROFILE_NONE = is left out of stacks */
 	VEC(uint32_t) open;    /* how often each is open now: evented */
 	VEC(uint32_t) opened;  /* indexes, from the outermost on */
@@ -52,14 +46,6 @@ static const struct scope_unit units[] = {
 };
 /* Weights of no unit that have decimals. */
 static const struct scope_unit fractions = { "none", 6, "count/1000000", "samples" };
-
-static struct scope_place keep_place(struct jsontext *c)
-{
-	struct scope_place p = { *c, true };
-
-	jsontext_skip(c);
-	return p;
-}
 
 bool speedscope_probe(const char *data, size_t n, bool whole)
 {
@@ -110,7 +96,7 @@ static void read_frames(struct scope *s)
 
 /* --- one profile --- */
 
-static bool has_decimals(const struct scope_place *list)
+static bool has_decimals(const struct jsontext_place *list)
 {
 	struct jsontext end = list->at;
 
@@ -149,9 +135,9 @@ static void read_own(struct scope *s, struct jsontext *c, struct scope_own *own,
 		} else if (jsontext_is(c, "period")) {
 			own->period = jsontext_number(c, 0).value;
 		} else if (jsontext_is(c, "times")) {
-			x->times = keep_place(c);
+			x->times = jsontext_keep(c);
 		} else if (jsontext_is(c, "counts")) {
-			x->counts = keep_place(c);
+			x->counts = jsontext_keep(c);
 		} else {
 			jsontext_skip(c);
 		}
@@ -179,21 +165,21 @@ static void name_profile(struct scope *s, struct scope_profile *x, const struct 
 static struct scope_profile look_at_profile(struct scope *s, struct jsontext *c)
 {
 	struct scope_profile x = { .unit = units };
-	struct scope_place start = { 0 };
+	struct jsontext_place start = { 0 };
 	struct scope_own own = { 0 };
 	uint32_t name = 0;
 	bool decimals;
 
 	jsontext_object(c);
 	while (jsontext_member(c)) {
-		struct scope_place *place = jsontext_is(c, "samples")      ? &x.samples
+		struct jsontext_place *place = jsontext_is(c, "samples")      ? &x.samples
 					    : jsontext_is(c, "weights")    ? &x.weights
 					    : jsontext_is(c, "events")     ? &x.events
 					    : jsontext_is(c, "startValue") ? &start
 									   : NULL;
 
 		if (place) {
-			*place = keep_place(c);
+			*place = jsontext_keep(c);
 		} else if (jsontext_is(c, "name")) {
 			jsontext_string(c, &s->w.text);
 			name = profile_string(s->w.p, s->w.text.data);
@@ -237,11 +223,11 @@ static uint32_t read_stack(struct scope *s, struct jsontext *c)
 	return stack;
 }
 
-static uint64_t next_number(struct scope_place *list, uint64_t otherwise)
+static uint64_t next_number(struct jsontext_place *list, uint64_t otherwise)
 {
 	struct jsontext_number n = { 0 };
 
-	if (list->there && jsontext_item(&list->at))
+	if (jsontext_beside(list))
 		n = jsontext_number(&list->at, 0);
 	return n.there && !n.negative && !n.huge ? n.value : otherwise;
 }
@@ -423,9 +409,9 @@ static void find_parts(struct scope *s, struct jsontext *c)
 	jsontext_object(c);
 	while (jsontext_member(c)) {
 		if (jsontext_is(c, "profiles")) {
-			s->profiles = keep_place(c);
+			s->profiles = jsontext_keep(c);
 		} else if (jsontext_is(c, "name")) {
-			s->name = keep_place(c);
+			s->name = jsontext_keep(c);
 		} else if (jsontext_is(c, "gasflame") && jsontext_kind(c) == '{') {
 			for (jsontext_object(c); jsontext_member(c);) {
 				struct jsontext_number n = jsontext_number(c, 0);
@@ -438,7 +424,7 @@ static void find_parts(struct scope *s, struct jsontext *c)
 		} else if (jsontext_is(c, "shared") && jsontext_kind(c) == '{') {
 			for (jsontext_object(c); jsontext_member(c);)
 				if (jsontext_is(c, "frames"))
-					s->frames = keep_place(c);
+					s->frames = jsontext_keep(c);
 				else
 					jsontext_skip(c);
 		} else {

@@ -42,7 +42,7 @@ static void forms(void **state)
 	import_is("speedscope", "\xef\xbb\xbf { \"version\" : \"0.0.1\", \"profiles\" : [ " SAMPLED("none", "[ [ 0 , 1 ] ]", " [ 3 ] ") " ] , " FRAMES " } ",
 		  "t;a;b 3\n");
 	import_is("speedscope", "{\"shared\":{\"frames\":[{\"name\":\"\\u00e9\\ud83d\\ude00\\\"\\n\\u0000\"}]},\"profiles\":[" SAMPLED("none", "[[0]]", "[1]") "]}",
-		  "t;\xc3\xa9\xf0\x9f\x98\x80\" \xef\xbf\xbd 1\n");
+		  "t;\xc3\xa9\xf0\x9f\x98\x80\"\xef\xbf\xbd\xef\xbf\xbd 1\n");
 }
 
 static void evented(void **state)
