@@ -32,6 +32,7 @@ struct chrome {
 	struct webprofile w;
 	struct traceevents *events;
 	struct tracespans *async;
+	struct tracespans *blocks; /* B and E of names that blocks have */
 	struct chromespans spans;
 	struct chromesamples samples;
 	VEC(struct v8profile) profiles;
@@ -92,11 +93,21 @@ static void got_async(void *context, const struct trace_span *span)
 	keep_mark(x, span, profile_string(x->w.p, *name ? name : "[no name]"), span->block.known & BLOCK_NUMBER ? blockspans_rank(name) : 0);
 }
 
+static void got_block(void *context, const struct trace_span *span)
+{
+	struct chrome *x = context;
+
+	if (span->block.known & BLOCK_NUMBER)
+		keep_mark(x, span, 0, blockspans_rank(tracespans_name(x->blocks, span->name)));
+}
+
 static int take_span(struct chrome *x, const struct trace_event *e, uint32_t lane)
 {
 	struct trace_span span = { e->time_ns, e->time_ns + e->duration_ns, 0, lane, e->block };
-	int rank = e->block.known & BLOCK_NUMBER ? blockspans_rank(e->name) : 0;
+	int rank = blockspans_rank(e->name);
 
+	if (rank && e->phase != 'X')
+		tracespans_take(x->blocks, e);
 	switch (e->phase) {
 	case 'B':
 		return chromespans_begin(&x->spans, lane, e->time_ns, name_of(x, e), x->err);
@@ -107,7 +118,7 @@ static int take_span(struct chrome *x, const struct trace_event *e, uint32_t lan
 			x->w.left_out++;
 			return 0;
 		}
-		if (rank)
+		if (rank && e->block.known & BLOCK_NUMBER)
 			keep_mark(x, &span, 0, rank);
 		return chromespans_whole(&x->spans, lane, e->time_ns, span.end_ns, name_of(x, e), x->err);
 	}
@@ -304,6 +315,7 @@ int chrometrace_import(const struct import_input *in, struct profile **ret, stru
 	chromesamples_init(&x.samples);
 	x.events = traceevents_new(got_event, &x);
 	x.async = tracespans_new(got_async, &x);
+	x.blocks = tracespans_new(got_block, &x);
 	traceevents_keep(x.events, EVENT_BYTES, got_part);
 	r = read_events(&x, in->stream, &broken);
 	r = r ?: make_profile(&x);
@@ -311,6 +323,7 @@ int chrometrace_import(const struct import_input *in, struct profile **ret, stru
 		r = err_set(err, EINVAL, "%s", broken.text);
 	traceevents_free(x.events);
 	tracespans_free(x.async);
+	tracespans_free(x.blocks);
 	chromespans_done(&x.spans);
 	chromesamples_done(&x.samples);
 	vec_done_each(&x.profiles, v, v8profile_done(v));

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "import/import.h"
+#include "import/web/firefoxmarkers.h"
 #include "import/web/firefoxtables.h"
 #include "import/web/webprofile.h"
 #include "profile/profile.h"
@@ -364,93 +365,6 @@ static int read_allocations(struct firefox *x, struct fx_thread *t, struct jsont
 	return r ?: s.stack.there ? jsontext_error(&s.stack.at, x->err) : jsontext_error(&table->at, x->err);
 }
 
-/* --- markers --- */
-
-/* What a marker says of a block. */
-static void read_block(struct jsontext *c, struct block *block)
-{
-	for (jsontext_object(c); jsontext_member(c);) {
-		uint32_t what = jsontext_is(c, "number") ? BLOCK_NUMBER : jsontext_is(c, "gas") ? BLOCK_GAS : jsontext_is(c, "transactions") ? BLOCK_TRANSACTIONS : 0;
-		struct jsontext_number n = jsontext_number(c, 0);
-
-		if (!what || !n.there || n.negative || n.huge)
-			continue;
-		*(what == BLOCK_NUMBER ? &block->number : what == BLOCK_GAS ? &block->gas : &block->transactions) = n.value;
-		block->known |= what;
-	}
-}
-
-static void add_block(struct firefox *x, const char *name, uint64_t start_ns, uint64_t end_ns, struct jsontext *data)
-{
-	struct profile *p = x->w.p;
-	struct profile_mark m = { start_ns, end_ns, profile_string(p, name), profile_string(p, "block"), PROFILE_NONE };
-	char *end;
-
-	m.block.number = strtoull(name + strlen("block "), &end, 10);
-	if (!*end && end > name + strlen("block "))
-		m.block.known = BLOCK_NUMBER;
-	if (data && jsontext_kind(data) == '{') {
-		struct jsontext again = *data;
-
-		read_block(&again, &m.block);
-	}
-	profile_add_mark(p, &m);
-}
-
-struct fx_markers {
-	struct jsontext_place name, start, end, phase, data;
-};
-
-static void find_marker_columns(struct jsontext *c, struct fx_markers *m)
-{
-	for (jsontext_object(c); jsontext_member(c);) {
-		struct jsontext_place *place = jsontext_is(c, "name")        ? &m->name
-					       : jsontext_is(c, "startTime") ? &m->start
-					       : jsontext_is(c, "endTime")   ? &m->end
-					       : jsontext_is(c, "phase")     ? &m->phase
-					       : jsontext_is(c, "data")      ? &m->data
-									     : NULL;
-
-		if (!place || jsontext_kind(c) != '[') {
-			jsontext_skip(c);
-			continue;
-		}
-		*place = jsontext_keep(c);
-		jsontext_list(&place->at);
-	}
-}
-
-static struct jsontext_number next_of(struct jsontext_place *list)
-{
-	return jsontext_beside(list) ? jsontext_number(&list->at, 6) : (struct jsontext_number){ 0 };
-}
-
-static void read_markers(struct firefox *x, struct fx_thread *t)
-{
-	const struct fxtables *strings = t->own.strings.n ? &t->own : &x->shared;
-	struct fx_markers m = { 0 };
-
-	if (!t->markers.there || jsontext_kind(&t->markers.at) != '{')
-		return;
-	find_marker_columns(&t->markers.at, &m);
-	while (jsontext_beside(&m.name)) {
-		int32_t i = jsontext_int(&m.name.at);
-		const char *name = i >= 0 && (size_t)i < strings->strings.n ? profile_str(x->w.p, strings->strings.v[i]) : "";
-		struct jsontext_number start = next_of(&m.start), end = next_of(&m.end);
-		int32_t phase = jsontext_beside(&m.phase) ? jsontext_int(&m.phase.at) : -1;
-		bool data = jsontext_beside(&m.data), good = start.there && end.there && !end.negative && !end.huge && end.value <= INT64_MAX;
-
-		if (start.negative)
-			start.value = 0;
-		if (str_starts(name, "block ") && phase == 1 && good && start.value <= end.value)
-			add_block(x, name, start.value, end.value, data ? &m.data.at : NULL);
-		else
-			x->w.left_out++;
-		if (data)
-			jsontext_skip(&m.data.at);
-	}
-}
-
 /* --- threads --- */
 
 /* "1234", 1234, and "1234.1" of a profile that was merged. */
@@ -510,7 +424,7 @@ static int read_thread(struct firefox *x, struct jsontext *c)
 		r = r ?: read_allocations(x, &t, &t.allocations, "allocated");
 		r = r ?: read_allocations(x, &t, &t.js_allocations, "js-allocated");
 		if (!r)
-			read_markers(x, &t);
+			fxmarkers_read(&x->w, &t.markers, t.own.strings.n ? &t.own : &x->shared);
 	}
 	fxtables_done(&t.own);
 	return r;

@@ -61,7 +61,7 @@ static void unbalanced(void **state)
 static void marks(void **state)
 {
 	struct profile *p = import_text("chrome-trace",
-					TRACE(EVENT("b", "request", "5", ",\"id\":\"0x1\"") "," EVENT("X", "on_new_payload", "6", ",\"dur\":3,\"args\":{\"block_num\":77}") ","
+					TRACE(EVENT("b", "request", "5", ",\"id\":\"0x1\"") "," EVENT("B", "on_new_payload", "6", ",\"args\":{\"block_num\":77}") "," EVENT("E", "on_new_payload", "9", "") ","
 					      EVENT("e", "request", "15", ",\"id\":\"0x1\"")),
 					NULL);
 
