@@ -234,6 +234,15 @@ static void write_profile(struct scope *s, struct json *j, const struct scope_pr
 	json_close(j);
 }
 
+/* The page begins with CPU time, where there is some. */
+static size_t active_profile(const struct scope *s)
+{
+	for (size_t i = 0; i < s->profiles.n; i++)
+		if (cause_role(s->job->profile, s->profiles.v[i].event) == ROLE_CPU)
+			return i;
+	return 0;
+}
+
 static void write_file(struct scope *s, struct buf *out)
 {
 	const struct profile *p = s->job->profile;
@@ -243,7 +252,7 @@ static void write_file(struct scope *s, struct buf *out)
 	json_put_string(&j, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	json_put_string(&j, "exporter", "gasflame");
 	json_put_string(&j, "name", profile_str(p, p->target));
-	json_put_uint(&j, "activeProfileIndex", 0);
+	json_put_uint(&j, "activeProfileIndex", active_profile(s));
 	json_open_object(&j, "gasflame");
 	json_put_uints(&j, { "start_wall_ns", p->start_wall_ns }, { "duration_ns", p->duration_ns });
 	json_close_line(&j, 0);
