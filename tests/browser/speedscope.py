@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""speedscope.py FOLDER FILE [PICTURE] - loads a file into speedscope's own page, in Chromium, and prints what it shows as JSON:
-the text of the page, and the rows of its table of functions, as they are written.
+"""speedscope.py FOLDER FILE... - loads files into speedscope's own page, in Chromium, and prints what it shows of each as JSON:
+the text of the page, and the rows of its tables of profiles and functions, as they are written.
 
 FOLDER is that of speedscope's index.html (tools/speedscope).
 """
+import argparse
 import base64
 import json
 import os
@@ -27,24 +28,29 @@ def wait_for(b, js, seconds=60):
 	raise browser.Failed("waited in vain for " + js + ": " + b.eval("document.body.innerText")[:300])
 
 
-def main():
-	folder, path = sys.argv[1:3]
+def show(b, folder, path, picture):
 	with open(path, "rb") as f:
 		data = base64.b64encode(f.read()).decode()
+	# As speedscope's own program does it: a page of a file may load a script, and no other file.
+	script = os.path.join(b.folder, "load.js")
+	with open(script, "w", encoding="utf-8") as f:
+		f.write(f"speedscope.loadFileFromBase64({json.dumps(os.path.basename(path))}, {json.dumps(data)})")
+	b.open("file://" + os.path.join(folder, "index.html") + "#localProfilePath=" + script)
+	wait_for(b, "document.body.innerText.includes('Sandwich')")
+	if picture:
+		b.screenshot(f"{picture}/{os.path.basename(path)}.png")
+	b.key("3") # the sandwich view has a table of functions
+	return {"rows": wait_for(b, f"(r => r.length ? r : null)({ROWS})"), "text": b.eval("document.body.innerText")[:500]}
+
+
+def main():
+	a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+	a.add_argument("folder")
+	a.add_argument("files", nargs="+")
+	a.add_argument("--pictures")
+	o = a.parse_args()
 	with browser.start("chromium", 1280, 800) as b:
-		# As speedscope's own program does it: a page of a file may load a script, and no other file.
-		script = os.path.join(b.folder, "load.js")
-		with open(script, "w", encoding="utf-8") as f:
-			f.write(f"speedscope.loadFileFromBase64({json.dumps(os.path.basename(path))}, {json.dumps(data)})")
-		b.open("file://" + os.path.join(folder, "index.html") + "#localProfilePath=" + script)
-		wait_for(b, "document.body.innerText.includes('Sandwich')")
-		if len(sys.argv) > 3:
-			b.screenshot(sys.argv[3])
-		b.key("3") # the sandwich view has a table of functions
-		rows = wait_for(b, f"(r => r.length ? r : null)({ROWS})")
-		if len(sys.argv) > 3:
-			b.screenshot(sys.argv[3].replace(".png", "-table.png"))
-		print(json.dumps({"title": b.eval("document.title"), "text": b.eval("document.body.innerText")[:500], "rows": rows}))
+		print(json.dumps({os.path.basename(f): show(b, o.folder, f, o.pictures) for f in o.files}))
 
 
 if __name__ == "__main__":

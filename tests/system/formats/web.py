@@ -4,6 +4,7 @@
 	schema SCHEMA FILE          FILE keeps the JSON schema (the keywords that speedscope's has)
 	totals FILE EVENTS          the weights of FILE, of speedscope, add up to the values of each event ("cpu 123" a line)
 	shown FILE PAGE             what speedscope's page shows (tests/browser/speedscope.py) is what FILE has
+	self FILE PAGE FOLDED       the self time of each function that it shows of FILE is that of the folded stacks, in ns
 	firefox INFO EVENTS         the CPU time that the Firefox profiler counts (profile info --json) is that of the events
 """
 import json
@@ -74,7 +75,7 @@ def shown_time(ns):
 
 
 def check_shown(file, page):
-	f, page = load(file), load(page)
+	f, page = load(file), load(page)[file]
 	times = [p for p in f["profiles"] if p["unit"] == "nanoseconds"]
 	wanted = {p["name"]: shown_time(p["endValue"]) for p in times}
 	rows = {r[1]: r[2] for r in page["rows"] if r[1] in wanted}
@@ -86,6 +87,18 @@ def check_shown(file, page):
 	return None if active in page["text"] else f"{active} is not what the page begins with: {page['text'][:200]}"
 
 
+def check_self(file, page, folded):
+	wanted = {}
+	with open(folded, encoding="utf-8") as f:
+		for line in f:
+			stack, value = line.rsplit(None, 1)
+			name = stack.rsplit(";", 1)[1]
+			wanted[name] = wanted.get(name, 0) + int(value)
+	rows = {r[2]: r[1].split(" ")[0] for r in load(page)[file]["rows"] if "%" in r[1]}
+	wanted = {name: shown_time(ns) for name, ns in wanted.items()}
+	return None if rows == wanted and rows else f"{rows} against {wanted}"
+
+
 def check_firefox(info, wanted):
 	got = sum(p["cpuMs"] for p in load(info)["processes"]) * 1e6
 	want = events(wanted)["cpu"]
@@ -93,7 +106,7 @@ def check_firefox(info, wanted):
 
 
 def main():
-	what = {"schema": check_schema, "totals": check_totals, "shown": check_shown, "firefox": check_firefox}
+	what = {"schema": check_schema, "totals": check_totals, "shown": check_shown, "self": check_self, "firefox": check_firefox}
 	return what[sys.argv[1]](*sys.argv[2:])
 
 

@@ -32,12 +32,24 @@ done
 gzip -k web.json
 check "and so does it when it is packed" same_stacks web.json.gz cpu
 
+# Spans within spans; the list is not closed, which the format allows.
+cat >trace.json <<'END'
+[{"ph":"M","pid":1,"tid":2,"name":"thread_name","args":{"name":"engine"}},
+{"ph":"B","pid":1,"tid":2,"name":"insert","ts":1000},{"ph":"X","pid":1,"tid":2,"name":"execute","ts":1100.25,"dur":700.5},
+{"ph":"B","pid":1,"tid":2,"name":"root","ts":1900},{"ph":"B","pid":1,"tid":2,"name":"hash","ts":1950},
+{"ph":"E","pid":1,"tid":2,"name":"hash","ts":2400},{"ph":"E","pid":1,"tid":2,"name":"root","ts":2450},
+{"ph":"E","pid":1,"tid":2,"name":"insert","ts":3000},{"ph":"X","pid":1,"tid":2,"name":"commit","ts":4000,"dur":12.25}
+END
+"$GASFLAME" report --format folded --weigh value trace.json >trace.folded 2>/dev/null
+check "a Chrome trace that is cut off is read" grep -q 'engine;insert;root;hash 450000$' trace.folded
+
 # --- speedscope itself ---
 if folder=$("$top/tools/speedscope" 2>said); then
 	check "speedscope's schema holds" ask schema "$folder/file-format-schema.json" web.speedscope.json
 	if command -v chromium >/dev/null || command -v chromium-browser >/dev/null; then
-		if python3 "$top/tests/browser/speedscope.py" "$folder" web.speedscope.json >page 2>&1; then
+		if python3 "$top/tests/browser/speedscope.py" "$folder" web.speedscope.json trace.json >page 2>&1; then
 			check "speedscope's page shows the totals of the file" ask shown web.speedscope.json page
+			check "a Chrome trace has the self times here that it has there" ask self trace.json page trace.folded
 		else
 			not_ok "speedscope's page loads the file" "$(cat page)"
 		fi
