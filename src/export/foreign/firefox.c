@@ -87,14 +87,6 @@ static const struct row *row_of(const struct fx *x, const struct fx_track *t, si
 	return &x->rows.list.v[x->order.v[t->first + i]];
 }
 
-static void put_decimal(struct json *j, const char *key, uint64_t value, uint64_t parts)
-{
-	_cleanup_(buf_done) struct buf text = { 0 };
-
-	export_decimal(&text, value, parts);
-	json_put_raw(j, key, text.data, text.n);
-}
-
 /* --- markers --- */
 
 struct fx_marker {
@@ -179,7 +171,7 @@ static void put_wake(struct json *j, const struct profile *p, const struct fx_ma
 	json_put_string(j, "waker", profile_str(p, thread ? p->threads.v[w->waker].name : w->waker_name));
 	if (w->waker < p->threads.n)
 		json_put_uint(j, "waker_tid", p->threads.v[w->waker].tid);
-	put_decimal(j, "queue", w->queue_ns, MS);
+	foreign_put_decimal(j, "queue", w->queue_ns, MS);
 }
 
 static void put_markers(struct fx *x, struct json *j, const struct fx_track *t)
@@ -200,11 +192,11 @@ static void put_markers(struct fx *x, struct json *j, const struct fx_track *t)
 	json_close(j);
 	json_open_array(j, "startTime");
 	for (size_t i = 0; i < m.list.n; i++)
-		put_decimal(j, NULL, m.list.v[i].start_ns, MS);
+		foreign_put_decimal(j, NULL, m.list.v[i].start_ns, MS);
 	json_close(j);
 	json_open_array(j, "endTime");
 	for (size_t i = 0; i < m.list.n; i++)
-		put_decimal(j, NULL, m.list.v[i].end_ns, MS);
+		foreign_put_decimal(j, NULL, m.list.v[i].end_ns, MS);
 	json_close(j);
 	json_open_array(j, "phase");
 	for (size_t i = 0; i < m.list.n; i++)
@@ -251,11 +243,11 @@ static void put_samples(struct fx *x, struct json *j, const struct fx_track *t)
 	json_close(j);
 	json_open_array_line(j, "time", 0);
 	for (size_t i = 0; i < t->n; i++)
-		put_decimal(j, NULL, row_of(x, t, i)->begin_ns, MS);
+		foreign_put_decimal(j, NULL, row_of(x, t, i)->begin_ns, MS);
 	json_close(j);
 	json_open_array_line(j, "weight", 0);
 	for (size_t i = 0; i < t->n; i++)
-		put_decimal(j, NULL, row_of(x, t, i)->value, parts);
+		foreign_put_decimal(j, NULL, row_of(x, t, i)->value, parts);
 	json_close(j);
 	if (t->event == PROFILE_NONE) {
 		json_open_array_line(j, "threadCPUDelta", 0);
@@ -301,7 +293,7 @@ static void put_thread(struct fx *x, struct json *j, const struct fx_track *t)
 	json_put_bool(j, "isMainThread", t->main);
 	json_put_uint(j, "processStartupTime", 0);
 	json_put_null(j, "processShutdownTime");
-	put_decimal(j, "registerTime", thread->start_ns, MS);
+	foreign_put_decimal(j, "registerTime", thread->start_ns, MS);
 	json_put_null(j, "unregisterTime");
 	json_put_bool(j, "showMarkersInTimeline", true);
 	json_put_strings(j, "pausedRanges", NULL, 0);
@@ -381,8 +373,8 @@ static void put_meta(struct fx *x, struct json *j)
 
 	json_open_object(j, "meta");
 	json_put_uints(j, { "version", GECKO_VERSION }, { "preprocessedProfileVersion", VERSION });
-	put_decimal(j, "interval", interval_ns ?: MS, MS);
-	put_decimal(j, "startTime", p->start_wall_ns, MS);
+	foreign_put_decimal(j, "interval", interval_ns ?: MS, MS);
+	foreign_put_decimal(j, "startTime", p->start_wall_ns, MS);
 	json_put_string(j, "product", profile_str(p, p->target));
 	json_put_string(j, "importedFrom", "gasflame");
 	json_put_string(j, "oscpu", profile_str(p, p->kernel));

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "export/rows.h"
 #include "profile/profile.h"
 
@@ -29,6 +30,27 @@ const char *foreign_cause(enum cause cause)
 	if (!*names[cause])
 		snprintf(names[cause], sizeof(names[cause]), "[%s]", cause_name(cause));
 	return names[cause];
+}
+
+void foreign_put_decimal(struct json *j, const char *key, uint64_t value, uint64_t parts)
+{
+	char text[48];
+	uint64_t whole = value / parts, fraction = value % parts;
+	size_t begin = sizeof(text) - 24, end = begin;
+
+	if (!fraction || parts % 10) {
+		json_put_uint(j, key, whole);
+		return;
+	}
+	text[end++] = '.';
+	for (; fraction && parts >= 10; fraction %= parts) {
+		parts /= 10;
+		text[end++] = '0' + fraction / parts;
+	}
+	do
+		text[--begin] = '0' + whole % 10;
+	while (whole /= 10);
+	json_put_raw(j, key, text + begin, end - begin);
 }
 
 uint32_t foreign_pid(const struct profile *p, uint32_t thread)

@@ -164,14 +164,6 @@ static const struct row *row_of(const struct scope *s, const struct scope_profil
 	return &s->rows.list.v[s->order.v[x->first + i]];
 }
 
-static void put_number(struct json *j, const char *key, uint64_t value, uint64_t parts)
-{
-	_cleanup_(buf_done) struct buf text = { 0 };
-
-	export_decimal(&text, value, parts);
-	json_put_raw(j, key, text.data, text.n);
-}
-
 /* What speedscope has no place for. */
 static void write_own(struct scope *s, struct json *j, const struct scope_profile *x)
 {
@@ -216,7 +208,7 @@ static void write_profile(struct scope *s, struct json *j, const struct scope_pr
 	json_put_string(j, "name", name.data);
 	json_put_string(j, "unit", !strcmp(unit, "ns") ? "nanoseconds" : !strcmp(unit, "bytes") ? "bytes" : "none");
 	json_put_uint(j, "startValue", 0);
-	put_number(j, "endValue", x->total, parts);
+	foreign_put_decimal(j, "endValue", x->total, parts);
 	json_open_array_line(j, "samples", 0);
 	for (size_t i = 0; i < x->n; i++) {
 		find_path(s, row_of(s, x, i));
@@ -228,7 +220,7 @@ static void write_profile(struct scope *s, struct json *j, const struct scope_pr
 	json_close_line(j, 0);
 	json_open_array(j, "weights");
 	for (size_t i = 0; i < x->n; i++)
-		put_number(j, NULL, row_of(s, x, i)->value, parts);
+		foreign_put_decimal(j, NULL, row_of(s, x, i)->value, parts);
 	json_close(j);
 	write_own(s, j, x);
 	json_close(j);

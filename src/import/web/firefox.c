@@ -86,12 +86,6 @@ static void read_units(struct firefox *x, struct jsontext *c)
 	}
 }
 
-/* Nanoseconds are written as milliseconds, hundredths ("count/100") as decimals. */
-static unsigned decimals_of(const char *unit)
-{
-	return !strcmp(unit, "ns") ? 6 : str_starts(unit, "count/1") ? MIN(strlen(unit) - strlen("count/1"), (size_t)9) : 0;
-}
-
 /* The events of a file of ours. */
 static void read_events(struct firefox *x, struct jsontext *c)
 {
@@ -114,7 +108,7 @@ static void read_events(struct firefox *x, struct jsontext *c)
 			}
 		}
 		vec_push(&x->events, (struct fx_event){ webprofile_event(&x->w, profile_str(p, name), profile_str(p, unit), profile_str(p, describe), period),
-							decimals_of(profile_str(p, unit)) });
+							!strcmp(profile_str(p, unit), "ns") ? 6 : webprofile_decimals(profile_str(p, unit)) });
 	}
 }
 

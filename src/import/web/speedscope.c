@@ -21,6 +21,7 @@ struct scope_profile {
 	struct jsontext_place samples, weights, events, times, counts;
 	struct jsontext_number start, end;
 	const struct scope_unit *unit;
+	unsigned decimals; /* of its numbers, in the event's unit */
 	uint32_t event, thread;
 	uint64_t start_value; /* in the event's unit */
 };
@@ -197,10 +198,11 @@ static struct scope_profile look_at_profile(struct scope *s, struct jsontext *c)
 	if (c->failed)
 		return x;
 	decimals = has_decimals(&x.weights) || has_decimals(&x.events);
-	if (x.unit == units && decimals)
+	if (x.unit == units && decimals && !own.unit)
 		x.unit = &fractions;
+	x.decimals = own.unit && x.unit == units ? webprofile_decimals(profile_str(s->w.p, own.unit)) : x.unit->decimals;
 	if (start.there)
-		x.start = jsontext_number(&start.at, x.unit->decimals);
+		x.start = jsontext_number(&start.at, x.decimals);
 	x.start_value = x.start.there && !x.start.negative && !x.start.huge ? x.start.value : 0;
 	name_profile(s, &x, &own, name);
 	return x;
@@ -264,7 +266,7 @@ static int read_sampled(struct scope *s, struct scope_profile *x)
 		struct jsontext_number one = { .there = true, .value = 1 };
 		struct profile_sample sample = { .stack = read_stack(s, stacks) };
 		struct jsontext_number weight = !x->weights.there       ? one
-						: jsontext_item(weights) ? jsontext_number(weights, x->unit->decimals)
+						: jsontext_item(weights) ? jsontext_number(weights, x->decimals)
 									 : (struct jsontext_number){ 0 };
 
 		if (stacks->failed || weights->failed)
@@ -341,7 +343,7 @@ static int read_event(struct scope *s, struct scope_profile *x, struct jsontext 
 		} else if (jsontext_is(c, "frame")) {
 			frame = jsontext_index(c, s->list.n);
 		} else if (jsontext_is(c, "at")) {
-			at = jsontext_number(c, x->unit->decimals);
+			at = jsontext_number(c, x->decimals);
 		} else {
 			jsontext_skip(c);
 		}

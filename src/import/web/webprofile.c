@@ -67,6 +67,11 @@ int webprofile_end(struct webprofile *w, int r, struct profile **ret, struct err
 	return r;
 }
 
+unsigned webprofile_decimals(const char *unit)
+{
+	return str_starts(unit, "count/1") ? MIN(strlen(unit) - strlen("count/1"), (size_t)9) : 0;
+}
+
 static uint32_t line_frame(struct webprofile *w, uint32_t module, const struct frames_call *call, bool inlined, enum profile_named named)
 {
 	struct profile *p = w->p;

@@ -41,6 +41,8 @@ int webprofile_add(struct webprofile *w, const struct profile_sample *s, uint64_
  * -ENODATA where there is no sample and no mark. */
 int webprofile_end(struct webprofile *w, int r, struct profile **ret, struct err *err);
 
+/* How many decimals numbers of a unit of ours have: of "count/100" two (docs/decisions/0006), of most none. */
+unsigned webprofile_decimals(const char *unit);
 /* A frame by its name, of any kind: "kernel", "inlined", "note", "truncated" or "address", as exports of ours say; "" = user. */
 uint32_t webprofile_frame(struct webprofile *w, uint32_t module, const char *kind, const struct frames_call *call);
 

@@ -162,6 +162,34 @@ static void there_and_back(void **state)
 	profile_free(s.p);
 }
 
+/* Units of a capture that somebody made up. */
+static void odd_units(void **state)
+{
+	static const char *const units[] = { "count/7", "count/70", "count/100", "count/0", "parsecs" };
+
+	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+		struct sample s = sample_empty();
+		uint32_t event = profile_add_event(s.p, "odd", units[i], "", 0);
+		struct buf out;
+		struct profile *p;
+
+		sample_add(&s, s.main, sample_stack(&s, "a"), 1);
+		profile_add_sample(s.p, &(struct profile_sample){ 0, 125, s.main, sample_stack(&s, "a"), event, 1 });
+		for (int k = 0; k < 2; k++) {
+			const char *format = k ? "firefox" : "speedscope";
+
+			out = export_all(s.p, format, (struct export_options){ .every_event = true });
+			p = import_bytes(format, out.data, out.n, NULL);
+			assert_non_null(p);
+			if (!strcmp(units[i], "count/100"))
+				assert_int_equal(p->samples.v[1].value, 125);
+			profile_free(p);
+			buf_done(&out);
+		}
+		profile_free(s.p);
+	}
+}
+
 static void hostile_and_deep(void **state)
 {
 	struct sample list[] = { export_hostile(), export_deep(20000) };
@@ -184,7 +212,7 @@ int main(void)
 		cmocka_unit_test(sampled),     cmocka_unit_test(forms),          cmocka_unit_test(evented),
 		cmocka_unit_test(refuses),     cmocka_unit_test(cut_off),        cmocka_unit_test(nested),
 		cmocka_unit_test(probes),      cmocka_unit_test(written),        cmocka_unit_test(there_and_back),
-		cmocka_unit_test(hostile_and_deep),
+		cmocka_unit_test(hostile_and_deep), cmocka_unit_test(odd_units),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
