@@ -205,8 +205,10 @@ int v8profile_add(struct v8profile *v, struct webprofile *w, uint32_t thread, ui
 
 bool cpuprofile_probe(const char *data, size_t n, bool whole)
 {
-	return webprofile_holds(data, n, "\"nodes\"") && webprofile_holds(data, n, "\"callFrame\"") && !webprofile_holds(data, n, "\"traceEvents\"") &&
-	       !webprofile_holds(data, n, "\"selfSize\"");
+	if (webprofile_holds(data, n, "\"traceEvents\"") || webprofile_holds(data, n, "\"selfSize\"")) /* a heap profile */
+		return false;
+	return (webprofile_holds(data, n, "\"nodes\"") && webprofile_holds(data, n, "\"callFrame\"")) ||
+	       (webprofile_holds(data, n, "\"head\"") && webprofile_holds(data, n, "\"functionName\""));
 }
 
 int cpuprofile_import(const struct import_input *in, struct profile **ret, struct err *err)
@@ -226,8 +228,8 @@ int cpuprofile_import(const struct import_input *in, struct profile **ret, struc
 	r = jsontext_error(&c, err);
 	if (!r && v.deltas_ns.n && v.samples.n != v.deltas_ns.n)
 		r = err_set(err, EINVAL, "it has %zu samples and %zu times between them (timeDeltas)", v.samples.n, v.deltas_ns.n);
-	if (!r && !v.deltas_ns.n && v.samples.n)
-		r = err_set(err, EINVAL, "it has no timeDeltas: Chrome before version 58 wrote it, whose form is not read");
+	if (!r && !v.deltas_ns.n && (v.samples.n || !v.nodes.n))
+		r = err_set(err, EINVAL, "it has no timeDeltas, or no nodes: profiles of Chrome before version 58 are not read");
 	r = r ?: v8profile_add(&v, &w, frames_thread(&w.frames, 0, 0, "main"), v.start_ns, err);
 	v8profile_done(&v);
 	return webprofile_end(&w, r, ret, err);

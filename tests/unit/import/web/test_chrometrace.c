@@ -132,7 +132,8 @@ static void refuses(void **state)
 	import_refused("chrome-trace", "hello", "no Chrome trace");
 	import_refused("chrome-trace", TRACE(EVENT("X", "a", "1e300", ",\"dur\":1")), "no sample");
 	import_refused("chrome-trace", TRACE(EVENT("X", "a", "-5", ",\"dur\":1")), "no sample");
-	import_refused("cpuprofile", "{\"nodes\":[]}", "no sample");
+	import_refused("cpuprofile", "{\"nodes\":[]}", "no nodes");
+	import_refused("cpuprofile", "{\"head\":{\"functionName\":\"(root)\",\"children\":[]},\"samples\":[1],\"timestamps\":[5]}", "before version 58");
 }
 
 static void cut_off(void **state)
@@ -165,6 +166,7 @@ static void probes(void **state)
 		{ " \n[{\"name\":\"x\", \"ph\" : \"B\"", "chrome-trace" },
 		{ "{\"traceEvents\":[]}", "chrome-trace" },
 		{ CPUPROFILE(NODES, "[]", "[]"), "cpuprofile" },
+		{ "{\"head\":{\"functionName\":\"(root)\"", "cpuprofile" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
