@@ -135,12 +135,14 @@ static void find_wakes(struct fx *x, const struct fx_track *t, struct fx_markers
 
 	for (size_t i = 0; i < p->wakes.n; i++) {
 		const struct profile_wake *w = &p->wakes.v[i];
-		uint64_t *row = map_get(&x->wait_rows, wait_key(w->thread, w->time_ns)), end_ns = w->time_ns + w->blocked_ns;
-		enum cause cause = row ? x->rows.list.v[*row].cause : CAUSE_UNKNOWN;
+		uint64_t *row = w->thread == t->thread ? map_get(&x->wait_rows, wait_key(w->thread, w->time_ns)) : NULL;
+		uint64_t end_ns = w->time_ns + w->blocked_ns;
 		_cleanup_(buf_done) struct buf name = { 0 };
+		enum cause cause;
 
-		if (w->thread != t->thread || !row || !is_within(x, w->time_ns, end_ns))
+		if (!row || !is_within(x, w->time_ns, end_ns))
 			continue;
+		cause = x->rows.list.v[*row].cause;
 		buf_printf(&name, "wait: %s", cause_name(cause));
 		vec_push(&m->list, (struct fx_marker){ w->time_ns, end_ns, strtab_add(&x->stacks.strings, name.data), FX_CAUSES + cause, SIZE_MAX, i });
 	}

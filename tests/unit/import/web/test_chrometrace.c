@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "golden.h"
+#include "import/trace/traceevents.h"
 #include "import/web/webimport.h"
 #include "profile/keys.h"
 
@@ -157,6 +158,50 @@ static void many(void **state)
 	buf_done(&text);
 }
 
+struct texts {
+	struct traceevents *t;
+	struct buf all;
+};
+
+static void got_text(void *context, const struct trace_event *e)
+{
+	struct texts *x = context;
+	size_t n;
+	const char *text = traceevents_text(x->t, &n);
+
+	buf_add(&x->all, text ? text : "-", text ? n : 1);
+	buf_putc(&x->all, '|');
+}
+
+static void got_part(void *context, const char *key, const char *text, size_t n)
+{
+	struct texts *x = context;
+
+	buf_printf(&x->all, "%s=%.*s|", key, (int)n, text);
+}
+
+/* The text of an event is whole, however its bytes come; one that is too long has none. */
+static void texts(void **state)
+{
+	static const char trace[] = "{\"samples\": [1,{}],\"traceEvents\":[{\"a\": [\"}]\"]}, {\"b\":\"0123456789012345678901234567890\"},{}],\"stackFrames\":{\"1\":{}}}";
+
+	for (size_t step = 1; step <= sizeof(trace); step++) {
+		struct texts x = { 0 };
+
+		x.t = traceevents_new(got_text, &x);
+		traceevents_keep(x.t, 30, got_part);
+		for (size_t i = 0; i < sizeof(trace) - 1; i += step) {
+			char *piece = mem_strndup(trace + i, MIN(step, sizeof(trace) - 1 - i));
+
+			assert_int_equal(traceevents_feed(x.t, piece, strlen(piece), NULL), 0);
+			free(piece);
+		}
+		assert_string_equal(x.all.data, "samples=[1,{}]|{\"a\": [\"}]\"]}|-|{}|stackFrames={\"1\":{}}|");
+		traceevents_free(x.t);
+		buf_done(&x.all);
+	}
+}
+
 static void probes(void **state)
 {
 	static const struct {
@@ -190,7 +235,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(spans),   cmocka_unit_test(unbalanced), cmocka_unit_test(marks), cmocka_unit_test(long_names), cmocka_unit_test(samples), cmocka_unit_test(v8),
-		cmocka_unit_test(refuses), cmocka_unit_test(cut_off),    cmocka_unit_test(many),  cmocka_unit_test(probes),     cmocka_unit_test(as_text),
+		cmocka_unit_test(refuses), cmocka_unit_test(cut_off),    cmocka_unit_test(many),  cmocka_unit_test(texts),      cmocka_unit_test(probes),  cmocka_unit_test(as_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
