@@ -35,6 +35,9 @@ static const struct format {
 	{ "otlp", "otlp", HOLDS_EVENTS | HOLDS_THREADS | HOLDS_TIDS | HOLDS_TIMES | HOLDS_VALUES },
 	{ "pprof", "pprof", HOLDS_EVENTS | HOLDS_THREADS | HOLDS_TIDS | HOLDS_VALUES },
 	/* To be enabled as they come: pprof, otlp, speedscope, firefox, perf-script, callgrind, heap_v2, heaptrack, massif, jsonl. */
+	{ "firefox", "firefox", HOLDS_EVENTS | HOLDS_THREADS | HOLDS_TIDS | HOLDS_TIMES | HOLDS_ORDER | HOLDS_VALUES },
+	{ "speedscope", "speedscope", HOLDS_EVENTS | HOLDS_THREADS | HOLDS_TIDS | HOLDS_TIMES | HOLDS_ORDER | HOLDS_VALUES },
+	/* To be enabled as they come: pprof, otlp, perf-script, callgrind, heap_v2, heaptrack, massif, jsonl. */
 };
 
 /* --- what a profile says, as lines --- */
