@@ -268,13 +268,15 @@ static int read_sampled(struct scope *s, struct scope_profile *x)
 		struct jsontext_number weight = !x->weights.there       ? one
 						: jsontext_item(weights) ? jsontext_number(weights, x->decimals)
 									 : (struct jsontext_number){ 0 };
+		uint64_t count;
 
 		if (stacks->failed || weights->failed)
 			break;
 		if (!weight.there && x->weights.there)
 			return err_set(s->err, EINVAL, "byte %zu: there is no weight for each sample", weights->at);
 		sample.time_ns = next_number(&x->times, now);
-		sample.count = MIN(next_number(&x->counts, 0), UINT32_MAX);
+		count = next_number(&x->counts, 0);
+		sample.count = MIN(count, UINT32_MAX);
 		r = add_sample(s, x, &sample, weight);
 		if (clock && !weight.negative && __builtin_add_overflow(now, weight.value, &now))
 			r = err_set(s->err, ERANGE, "its weights add up to more than can be counted");
