@@ -155,19 +155,19 @@ int callgrind_write(const struct export_job *job, struct buf *out, struct err *e
 int csv_write(const struct export_job *job, struct buf *out, struct err *err);
 int csvsamples_write(const struct export_job *job, struct buf *out, struct err *err);
 int dot_write(const struct export_job *job, struct buf *out, struct err *err);
-int html_write(const struct export_job *job, struct buf *out, struct err *err);
 int firefox_write(const struct export_job *job, struct buf *out, struct err *err);
 int folded_write(const struct export_job *job, struct buf *out, struct err *err);
-int heapv2_write(const struct export_job *job, struct buf *out, struct err *err);
-int heaptrack_write(const struct export_job *job, struct buf *out, struct err *err);
 int heaptable_write(const struct export_job *job, struct buf *out, struct err *err);
+int heaptrack_write(const struct export_job *job, struct buf *out, struct err *err);
+int heapv2_write(const struct export_job *job, struct buf *out, struct err *err);
+int html_write(const struct export_job *job, struct buf *out, struct err *err);
 int json_write(const struct export_job *job, struct buf *out, struct err *err);
 int jsonl_write(const struct export_job *job, struct buf *out, struct err *err);
-int perfscript_write(const struct export_job *job, struct buf *out, struct err *err);
 int massif_write(const struct export_job *job, struct buf *out, struct err *err);
-int perfetto_write(const struct export_job *job, struct buf *out, struct err *err);
 /* Also the body of a request to a collector: POST /v1development/profiles, application/x-protobuf. */
 int otlp_write(const struct export_job *job, struct buf *out, struct err *err);
+int perfetto_write(const struct export_job *job, struct buf *out, struct err *err);
+int perfscript_write(const struct export_job *job, struct buf *out, struct err *err);
 int pprof_write(const struct export_job *job, struct buf *out, struct err *err);
 int speedscope_write(const struct export_job *job, struct buf *out, struct err *err);
 int summary_write(const struct export_job *job, struct buf *out, struct err *err);

@@ -27,12 +27,12 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/file/lines.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "import/heap/heapcells.h"
 #include "import/heap/heapfiles.h"
 #include "import/heap/heapfind.h"
-#include "import/heap/heaplines.h"
 #include "import/heap/heapranges.h"
 #include "import/heap/heapsink.h"
 #include "import/import.h"
@@ -48,7 +48,7 @@ struct kind {
 
 struct heaptrack {
 	struct heapsink sink;
-	struct heaplines lines;
+	struct lines lines;
 	struct heapcells cells;
 	uint64_t format;
 	bool raw, attached;
@@ -432,7 +432,7 @@ static int read_lines(struct heaptrack *h, struct err *err)
 	size_t n;
 	int r;
 
-	while ((r = heaplines_next(&h->lines, &text, &n, err)) > 0) {
+	while ((r = lines_next(&h->lines, &text, &n, err)) > 0) {
 		/* Half of a number is another number. */
 		if (h->lines.cut) {
 			profile_count(h->sink.p, KEY_HEAP_DUMPS_CUT_OFF, 1);
@@ -457,7 +457,7 @@ static void finish(struct heaptrack *h, struct profile **ret)
 
 int heaptrack_import(const struct import_input *in, struct profile **ret, struct err *err)
 {
-	struct heaptrack h = { .lines.in = in->stream, .page_bytes = 4096 };
+	struct heaptrack h = { .lines = lines_of(in->stream), .page_bytes = 4096 };
 	int r;
 
 	heapsink_init(&h.sink, in);
@@ -476,7 +476,7 @@ int heaptrack_import(const struct import_input *in, struct profile **ret, struct
 	heapranges_done(&h.ranges);
 	heapfind_done(&h.files);
 	heapsink_done(&h.sink);
-	heaplines_done(&h.lines);
+	lines_done(&h.lines);
 	vec_done(&h.strings);
 	vec_done(&h.addresses);
 	vec_done(&h.calls);

@@ -24,11 +24,11 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/file/lines.h"
 #include "base/file/stream.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "import/heap/heapfiles.h"
-#include "import/heap/heaplines.h"
 #include "import/heap/heapsink.h"
 #include "import/import.h"
 #include "profile/keys.h"
@@ -55,7 +55,7 @@ struct snapshot {
 
 struct massif {
 	struct heapsink sink;
-	struct heaplines lines;
+	struct lines lines;
 	struct snapshot at, peak, last; /* being read; with the peak's tree; with the last tree */
 	uint64_t unit_ns;
 	uint64_t snapshots, trees, peak_bytes;
@@ -327,7 +327,7 @@ static int read_lines(struct massif *m, struct err *err)
 	size_t n;
 	int r;
 
-	while ((r = heaplines_next(&m->lines, &text, &n, err)) > 0) {
+	while ((r = lines_next(&m->lines, &text, &n, err)) > 0) {
 		if (m->lines.cut)
 			break;
 		r = read_line(m, text, err);
@@ -374,7 +374,7 @@ static int add_last(struct massif *m, struct err *err)
 
 int massif_import(const struct import_input *in, struct profile **ret, struct err *err)
 {
-	struct massif m = { .lines.in = in->stream };
+	struct massif m = { .lines = lines_of(in->stream) };
 	int r;
 
 	heapsink_init(&m.sink, in);
@@ -388,7 +388,7 @@ int massif_import(const struct import_input *in, struct profile **ret, struct er
 		*ret = heapsink_take(&m.sink);
 	}
 	heapsink_done(&m.sink);
-	heaplines_done(&m.lines);
+	lines_done(&m.lines);
 	vec_done(&m.path);
 	vec_done(&m.cells);
 	vec_done(&m.now);

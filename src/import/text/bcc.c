@@ -19,11 +19,11 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/file/lines.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "import/import.h"
 #include "import/text/printed.h"
-#include "import/text/textlines.h"
 
 struct bcc {
 	struct printed text;
@@ -146,15 +146,15 @@ static int take_line(struct bcc *b, char *line, size_t n, uint64_t at, struct er
 int bcc_import(const struct import_input *in, struct profile **ret, struct err *err)
 {
 	struct bcc b = { .event = { "samples", "count", "", 1, true } };
-	struct textlines t = textlines_of(in->stream);
+	struct lines t = lines_of(in->stream);
 	char *line;
 	size_t n;
 	int r;
 
 	printed_init(&b.text);
-	while ((r = textlines_next(&t, &line, &n, err)) > 0 && !(r = take_line(&b, line, n, t.number, err)))
+	while ((r = lines_next(&t, &line, &n, err)) > 0 && !(r = take_line(&b, line, n, t.number, err)))
 		;
-	textlines_done(&t);
+	lines_done(&t);
 	free(b.comm);
 	return printed_end(&b.text, in, r, ret, err);
 }

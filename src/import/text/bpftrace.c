@@ -19,11 +19,11 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/file/lines.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "import/import.h"
 #include "import/text/printed.h"
-#include "import/text/textlines.h"
 
 enum { LONGEST_KEY = 16 << 20 };
 
@@ -255,18 +255,18 @@ static int take_json(struct bpftrace *b, const char *line, size_t n, uint64_t at
 int bpftrace_import(const struct import_input *in, struct profile **ret, struct err *err)
 {
 	struct bpftrace b = { 0 };
-	struct textlines t = textlines_of(in->stream);
+	struct lines t = lines_of(in->stream);
 	char *line;
 	size_t n;
 	int r;
 
 	printed_init(&b.text);
-	while ((r = textlines_next(&t, &line, &n, err)) > 0) {
+	while ((r = lines_next(&t, &line, &n, err)) > 0) {
 		r = !b.open && *line == '{' ? take_json(&b, line, n, t.number, err) : take_text(&b, line, n, t.number, err);
 		if (r)
 			break;
 	}
-	textlines_done(&t);
+	lines_done(&t);
 	buf_done(&b.name);
 	buf_done(&b.key);
 	return printed_end(&b.text, in, r, ret, err);

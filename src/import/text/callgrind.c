@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/file/lines.h"
 #include "base/text/str.h"
-#include "import/text/textlines.h"
 
 enum name_kind { NAME_OBJECT, NAME_FILE, NAME_FUNCTION, NAME_KINDS };
 enum {
@@ -23,7 +23,7 @@ enum next { NEXT_SELF, NEXT_CALL, NEXT_JUMP };
 
 struct parser {
 	struct callgrind *c;
-	struct textlines lines;
+	struct lines lines;
 	struct err *err;
 	struct map names[NAME_KINDS]; /* number to string */
 	struct map links, ids;        /* a trie of numbers, as in frames.c */
@@ -443,8 +443,9 @@ int callgrind_read(struct callgrind *c, struct stream *in, struct err *err)
 
 	*c = (struct callgrind){ 0 };
 	strtab_init(&c->strings);
-	textlines_init(&p.lines, in, LONGEST);
-	while ((r = textlines_next(&p.lines, &line, &n, err)) > 0) {
+	p.lines = lines_of(in);
+	p.lines.limit = LONGEST;
+	while ((r = lines_next(&p.lines, &line, &n, err)) > 0) {
 		r = read_line(&p, line, n);
 		if (!r && p.links.n > LINKS_MOST)
 			r = fail(&p, EFBIG, "more functions, lines and calls than can be kept");
@@ -452,7 +453,7 @@ int callgrind_read(struct callgrind *c, struct stream *in, struct err *err)
 			break;
 	}
 	end_part(&p);
-	textlines_done(&p.lines);
+	lines_done(&p.lines);
 	for (size_t i = 0; i < NAME_KINDS; i++)
 		map_done(&p.names[i]);
 	map_done(&p.links);

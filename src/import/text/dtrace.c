@@ -15,11 +15,11 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/file/lines.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "import/import.h"
 #include "import/text/printed.h"
-#include "import/text/textlines.h"
 
 static const struct printed_event samples = { "samples", "count", "", 1, true };
 
@@ -88,15 +88,15 @@ static int take_line(struct dtrace *d, const char *line, size_t n, uint64_t at, 
 int dtrace_import(const struct import_input *in, struct profile **ret, struct err *err)
 {
 	struct dtrace d = { 0 };
-	struct textlines t = textlines_of(in->stream);
+	struct lines t = lines_of(in->stream);
 	char *line;
 	size_t n;
 	int r;
 
 	printed_init(&d.text);
-	while ((r = textlines_next(&t, &line, &n, err)) > 0 && !(r = take_line(&d, line, n, t.number, err)))
+	while ((r = lines_next(&t, &line, &n, err)) > 0 && !(r = take_line(&d, line, n, t.number, err)))
 		;
-	textlines_done(&t);
+	lines_done(&t);
 	free(d.comm);
 	return printed_end(&d.text, in, r, ret, err);
 }

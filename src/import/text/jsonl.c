@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/file/lines.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "import/frames.h"
 #include "import/import.h"
-#include "import/text/textlines.h"
 #include "profile/profile.h"
 
 static const char format[] = "gasflame-jsonl";
@@ -20,7 +20,7 @@ static const char format[] = "gasflame-jsonl";
 struct reading {
 	struct profile *p;
 	struct frames frames;
-	struct textlines lines;
+	struct lines lines;
 	struct err *err;
 	VEC(uint64_t) totals;           /* of each event */
 	uint64_t last_ns;               /* where the last sample ends */
@@ -300,8 +300,9 @@ int jsonl_import(const struct import_input *in, struct profile **ret, struct err
 	r.p->target = profile_string(r.p, in->name);
 	r.p->finished = true;
 	frames_init(&r.frames, r.p);
-	textlines_init(&r.lines, in->stream, LONGEST);
-	while ((e = textlines_next(&r.lines, &line, &n, err)) > 0) {
+	r.lines = lines_of(in->stream);
+	r.lines.limit = LONGEST;
+	while ((e = lines_next(&r.lines, &line, &n, err)) > 0) {
 		e = line[strspn(line, " \t")] || strlen(line) != n ? read_line(&r, line, n) : 0;
 		if (e)
 			break;
@@ -310,7 +311,7 @@ int jsonl_import(const struct import_input *in, struct profile **ret, struct err
 		e = err_set(err, EINVAL, "it is empty");
 	if (!r.p->duration_ns)
 		r.p->duration_ns = r.last_ns;
-	textlines_done(&r.lines);
+	lines_done(&r.lines);
 	frames_done(&r.frames);
 	vec_done(&r.totals);
 	vec_done(&r.calls);

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/file/lines.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/text/str.h"
@@ -15,7 +16,6 @@
 #include "import/text/perfhead.h"
 #include "import/text/perfstack.h"
 #include "import/text/perfwait.h"
-#include "import/text/textlines.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 
@@ -198,7 +198,7 @@ static bool is_record(const char *line, size_t n, struct perfline_record *r)
 	return perfline_record(line, n, r) && (*line != ' ' || r->timed || r->cpu != UINT32_MAX);
 }
 
-static int take_line(struct script *s, const struct textlines *t, char *line, size_t n, struct err *err)
+static int take_line(struct script *s, const struct lines *t, char *line, size_t n, struct err *err)
 {
 	struct perfline_record r;
 	int result;
@@ -264,16 +264,16 @@ static int finish(struct script *s, const char *name, struct err *err)
 
 static int read_all(struct script *s, const struct import_input *in, struct err *err)
 {
-	struct textlines t = textlines_of(in->stream);
+	struct lines t = lines_of(in->stream);
 	char *line;
 	size_t n;
 	int r;
 
-	while ((r = textlines_next(&t, &line, &n, err)) > 0 && !(r = take_line(s, &t, line, n, err)))
+	while ((r = lines_next(&t, &line, &n, err)) > 0 && !(r = take_line(s, &t, line, n, err)))
 		;
 	if (!r)
 		r = end_record(s, t.number, err);
-	textlines_done(&t);
+	lines_done(&t);
 	return r ? r : finish(s, in->name, err);
 }
 

@@ -3,7 +3,7 @@
  *
  * Each profile of a file is a thread of its name. Samples follow each other: the time of a sample is the sum of the weights
  * before it, where weights are times. Of an evented profile each stretch between two events is a sample, so that self time
- * is exact. Files that gasflame wrote say more (export/foreign/speedscope.c): event, thread ids, times and kinds of frames.
+ * is exact. Files that gasflame wrote say more (export/foreign/web/speedscope.c): event, thread ids, times and kinds of frames.
  */
 #pragma once
 

@@ -4,7 +4,7 @@
 
 #include "base/codec/protobuf.h"
 #include "base/err.h"
-#include "export/foreign/threadstates.h"
+#include "export/foreign/perfetto/threadstates.h"
 #include "export/rows.h"
 #include "exporting.h"
 #include "golden.h"

@@ -4,12 +4,12 @@
 #include <errno.h>
 
 #include "base/err.h"
+#include "base/file/lines.h"
 #include "base/file/stream.h"
 #include "exporting.h"
 #include "golden.h"
 #include "import/import.h"
 #include "import/text/callgrind.h"
-#include "import/text/textlines.h"
 #include "profile/keys.h"
 
 static int read_bytes(const char *text, size_t n, struct profile **ret, struct err *err)
@@ -218,7 +218,7 @@ static void hostile_files(void **state)
 	assert_int_equal(sum(p, 0, NULL), 15);
 	profile_free(p);
 	free(text);
-	n = TEXTLINES_LONGEST + (1 << 20);
+	n = LINES_LONGEST + (1 << 20);
 	text = mem_alloc(n);
 	memset(text, 'x', n);
 	assert_int_equal(read_bytes(text, n, &p, &err), -EFBIG);
@@ -230,15 +230,16 @@ static void too_long_a_text(void **state)
 {
 	static const char text[] = "a\nb\nc\n";
 	struct stream *in = stream_of(text, strlen(text));
-	struct textlines t;
+	struct lines t;
 	struct err err = { 0 };
 	char *line;
 	size_t n;
 
-	textlines_init(&t, in, 5);
-	assert_int_equal(textlines_next(&t, &line, &n, &err), -EFBIG);
-	assert_string_equal(err.text, "line 1: it is longer than 5 bytes");
-	textlines_done(&t);
+	t = lines_of(in);
+	t.limit = 5;
+	assert_int_equal(lines_next(&t, &line, &n, &err), -EFBIG);
+	assert_string_equal(err.text, "its text is longer than 0 MB");
+	lines_done(&t);
 	stream_free(in);
 }
 

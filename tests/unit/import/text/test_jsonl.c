@@ -4,11 +4,11 @@
 #include <errno.h>
 
 #include "base/err.h"
+#include "base/file/lines.h"
 #include "base/file/stream.h"
 #include "exporting.h"
 #include "import/import.h"
 #include "import/text/jsonl.h"
-#include "import/text/textlines.h"
 
 static int read_bytes(const char *text, size_t n, struct profile **ret, struct err *err)
 {
@@ -130,7 +130,7 @@ static void errors(void **state)
 /* Brackets that never end, and a line that never does. */
 static void hostile_lines(void **state)
 {
-	size_t n = TEXTLINES_LONGEST + (1 << 20);
+	size_t n = LINES_LONGEST + (1 << 20);
 	char *text = mem_alloc(n + 1);
 	struct profile *p = NULL;
 	struct err err = { 0 };

@@ -26,7 +26,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "export/export.h"
-#include "export/foreign/heapplaces.h"
+#include "export/foreign/heap/heapplaces.h"
 #include "export/report/cleantext.h"
 #include "export/rows.h"
 #include "profile/profile.h"

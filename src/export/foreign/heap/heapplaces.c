@@ -1,4 +1,4 @@
-#include "export/foreign/heapplaces.h"
+#include "export/foreign/heap/heapplaces.h"
 
 #include "profile/profile.h"
 

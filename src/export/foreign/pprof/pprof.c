@@ -13,7 +13,7 @@
 #include "base/codec/protobuf.h"
 #include "base/err.h"
 #include "export/export.h"
-#include "export/foreign/wiretables.h"
+#include "export/foreign/pprof/wiretables.h"
 #include "profile/profile.h"
 
 struct type {

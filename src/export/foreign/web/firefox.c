@@ -14,8 +14,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "export/export.h"
-#include "export/foreign/foreign.h"
-#include "export/foreign/fxstacks.h"
+#include "export/foreign/web/foreign.h"
+#include "export/foreign/web/fxstacks.h"
 #include "export/rows.h"
 #include "profile/profile.h"
 

@@ -1,4 +1,4 @@
-#include "export/foreign/foreign.h"
+#include "export/foreign/web/foreign.h"
 
 #include <stdio.h>
 

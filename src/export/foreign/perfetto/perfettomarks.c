@@ -1,4 +1,4 @@
-#include "export/foreign/perfettomarks.h"
+#include "export/foreign/perfetto/perfettomarks.h"
 
 #include "analyze/select.h"
 #include "export/export.h"

@@ -1,12 +1,12 @@
-#include "export/foreign/perfettotracks.h"
+#include "export/foreign/perfetto/perfettotracks.h"
 
 #include <string.h>
 
 #include "analyze/wait/cause.h"
 #include "base/codec/protobuf.h"
 #include "base/mem.h"
-#include "export/foreign/perfettomarks.h"
-#include "export/foreign/perfettoseq.h"
+#include "export/foreign/perfetto/perfettomarks.h"
+#include "export/foreign/perfetto/perfettoseq.h"
 #include "profile/profile.h"
 
 enum { OF_PROCESSES = 1, OF_THREADS, OF_MARKS, OF_SERIES, KINDS };

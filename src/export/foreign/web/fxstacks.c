@@ -1,4 +1,4 @@
-#include "export/foreign/fxstacks.h"
+#include "export/foreign/web/fxstacks.h"
 
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/foreign/foreign.h"
+#include "export/foreign/web/foreign.h"
 #include "profile/profile.h"
 
 void fxstacks_init(struct fxstacks *f, const struct export_job *job)

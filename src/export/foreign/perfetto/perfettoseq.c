@@ -1,4 +1,4 @@
-#include "export/foreign/perfettoseq.h"
+#include "export/foreign/perfetto/perfettoseq.h"
 
 #include "base/codec/protobuf.h"
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-#include "export/foreign/threadstates.h"
+#include "export/foreign/perfetto/threadstates.h"
 
 #include "analyze/select.h"
 #include "base/map.h"

@@ -16,7 +16,7 @@
 #include "base/text/plain.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/foreign/wiretables.h"
+#include "export/foreign/pprof/wiretables.h"
 #include "profile/profile.h"
 
 /* The tables of the dictionary, by their fields. */

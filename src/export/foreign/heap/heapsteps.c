@@ -1,4 +1,4 @@
-#include "export/foreign/heapsteps.h"
+#include "export/foreign/heap/heapsteps.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "export/foreign/wiretables.h"
+#include "export/foreign/pprof/wiretables.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -14,7 +14,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "export/export.h"
-#include "export/foreign/foreign.h"
+#include "export/foreign/web/foreign.h"
 #include "export/rows.h"
 #include "profile/profile.h"
 
