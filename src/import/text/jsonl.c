@@ -172,7 +172,7 @@ static int frame_of(struct reading *r, const json_t *from, uint32_t *ret)
 
 static int read_call(struct reading *r, const json_t *from)
 {
-	struct frames_call call;
+	struct frames_call call = { 0 };
 	uint64_t line;
 	int e = text_of(r, from, "name", &call.name) ?: text_of(r, from, "file", &call.file) ?:
 		number_of(r, from, "line", UINT32_MAX, &line);

@@ -330,7 +330,7 @@ static void mistakes_are_explained(void **state)
 		  EXIT_USAGE,
 		  "--by-thread is for svg" },
 		{ { "--tree", "--sort=total", "good.gasflame" }, EXIT_USAGE, "--sort is for tables" },
-		{ { "-n1", "--format=summary", "good.gasflame" }, EXIT_USAGE, "as text, json, heap-table, dot and csv, and this is summary" },
+		{ { "-n1", "--format=summary", "good.gasflame" }, EXIT_USAGE, "as text, json, csv, dot and heap-table, and this is summary" },
 		{ { "--sort=total", "--format=massif", "good.gasflame" }, EXIT_USAGE, "and this is massif" },
 		{ { "--json", "--format=svg", "good.gasflame" }, EXIT_USAGE, "choose one" },
 		{ { "--root", "fib", "--format=summary", "good.gasflame" },
