@@ -96,15 +96,6 @@ char *export_list(unsigned flags, bool diff, const char *more)
 	return b.data;
 }
 
-char *export_help(void)
-{
-	struct buf b = { 0 };
-
-	for (const struct export_format *f = export_formats; f->name; f++)
-		buf_printf(&b, "%s%s: %s", f == export_formats ? "" : "; ", f->name, f->describe);
-	return b.data;
-}
-
 bool export_weighs_samples(const struct export_job *job)
 {
 	const struct profile *p = job->profile;

@@ -131,8 +131,6 @@ const char *const *export_names(bool diff);
 /* For people: "svg, folded and --tree", the formats that have one of the flags (diff: and show a comparison), and more
  * where it is not NULL. Caller frees. */
 char *export_list(unsigned flags, bool diff, const char *more);
-/* For --help: "html: a page for a browser ...; text: ...". Caller frees. */
-char *export_help(void);
 
 /* For the formats. */
 bool export_weighs_samples(const struct export_job *job);

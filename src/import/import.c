@@ -73,15 +73,6 @@ static char *import_list(void)
 	return b.data;
 }
 
-char *import_help(void)
-{
-	struct buf b = { 0 };
-
-	for (const struct import_format *f = import_formats; f->name; f++)
-		buf_printf(&b, "%s%s: %s", f == import_formats ? "" : "; ", f->name, f->describe);
-	return b.data;
-}
-
 /* *f, if NULL, becomes the format that the first bytes show. */
 static int begin(struct stream *in, const struct import_format **f, struct err *err)
 {
