@@ -404,9 +404,20 @@ static void warn_about_slots(struct quality *q, const struct profile *p)
 	if (full)
 		snprintf(b, sizeof(b), " (%llu slow %s in full)", (unsigned long long)full,
 			 blocks ? full == 1 ? "block" : "blocks" : full == 1 ? "mark" : "marks");
-	warn(q, "samples before %llu:%02llu are sums of up to %s%s: their totals are exact, their times are not; record --keep-all "
+	warn(q, "samples before %llu:%02llu are sums of up to %s%s: their totals are exact, their times are not; record %s "
 	     "keeps each of them", (unsigned long long)(until / 60000000000), (unsigned long long)(until / 1000000000 % 60),
-	     str_duration(a, longest), b);
+	     str_duration(a, longest), b, profile_counter(p, KEY_KEEP_ASKED_NS) ? "with a larger --keep-size" : "--keep-all");
+}
+
+/* A flight recorder without the memory for what it was to keep. */
+static void warn_about_keep(struct quality *q, const struct profile *p)
+{
+	uint64_t asked = profile_counter(p, KEY_KEEP_ASKED_NS), recorded = profile_counter(p, KEY_KEEP_RECORDED_NS);
+	char a[32], b[32];
+
+	if (p->duration_ns < asked * 0.95 && p->duration_ns < recorded * 0.95)
+		warn(q, "the memory of --keep-size was enough for %s before the incident, not for %s", str_duration(a, p->duration_ns),
+		     str_duration(b, asked));
 }
 
 /* Each collector counts what found no room by itself. */
@@ -484,6 +495,7 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 	warn_about_names(q, p);
 	warn_about_sums(q, p, s);
 	warn_about_slots(q, p);
+	warn_about_keep(q, p);
 	warn_about_joined(q, p);
 }
 
