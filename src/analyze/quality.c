@@ -472,6 +472,7 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 		.duration_ns = select_duration_ns(p),
 		.target_cpu_ns = target_cpu(p, s),
 		.own_cpu_ns = profile_counter(p, KEY_SELF_CPU_NS) + profile_counter(p, KEY_BPF_RUN_NS),
+		.unwound_elsewhere = profile_counter(p, KEY_IMPORT_CHAINS),
 		.unwound_later = s->kind == SELECT_SAMPLES && s->name && !strcmp(s->name, "cpu") ?
 					 profile_counter(p, KEY_SAMPLES_UNWOUND_LATER) : 0,
 		.guessed = s->kind == SELECT_SAMPLES ? profile_counter(p, KEY_SAMPLES_GUESSED) : 0,
@@ -526,7 +527,8 @@ void quality_line(const struct quality *q, const struct selection *s, struct buf
 	else
 		buf_printf(b, "%s %s", str_count(a, q->samples), quality_noun(s, q->samples));
 	if (q->samples)
-		buf_printf(b, ", %s complete", show_percent(a, quality_complete_percent(q)));
+		buf_printf(b, ", %s %s", show_percent(a, quality_complete_percent(q)),
+			   q->unwound_elsewhere ? "not known to be cut" : "complete");
 	if (q->by_time && q->complete < q->samples)
 		buf_printf(b, " by time (%s cut)", str_count(a, q->samples - q->complete));
 	if (q->unwound_later)

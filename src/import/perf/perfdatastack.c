@@ -331,6 +331,9 @@ uint32_t perfdatastack_of(struct perfdatastack *s, const struct perfdataattr *a,
 		add_branches(s, space, x, chain.user_ip ? chain.user_ip : side_of_misc(x->misc) == SIDE_USER ? x->ip : 0);
 	else if (chain.kernel || chain.user)
 		s->cut = chain_is_cut(a, x) ? "deeper than the limit" : NULL;
+	/* A program without frame pointers has the leaf, and whatever its register led to. */
+	if (chain.user && !copied && !s->cut)
+		profile_count(s->p, KEY_IMPORT_CHAINS, 1);
 	if (!s->frames.n && a->attr.sample_type & PERF_SAMPLE_IP)
 		add_frame(s, space, side_of_misc(x->misc), x->ip, true);
 	return intern(s);

@@ -256,6 +256,8 @@ static int finish(struct script *s, const char *name, struct err *err)
 	move_times(s);
 	if (!p->target)
 		p->target = profile_string(p, name);
+	if (!s->head.ours)
+		profile_count(p, KEY_IMPORT_CHAINS, p->samples.n);
 	if (s->stacks.unknown_lines)
 		profile_count(p, KEY_IMPORT_LINES_IGNORED, s->stacks.unknown_lines);
 	p->finished = true;
