@@ -11,7 +11,7 @@
 #include "export/export.h"
 #include "export/foreign/csvfield.h"
 #include "export/foreign/roworder.h"
-#include "export/rows.h"
+#include "export/samplerows.h"
 #include "profile/profile.h"
 
 static const char columns[] = "time_ns,end_ns,time,event,unit,value,count,pid,process,tid,thread,cause,block,depth,function,module,file,"
@@ -71,7 +71,7 @@ static void put_stack(struct csvline *c, const struct stackcalls *calls, struct 
 	csvline_text(c, text->data);
 }
 
-static void put_row(const struct profile *p, const struct row *row, struct stackcalls *calls, struct buf *text, struct buf *out)
+static void put_row(const struct profile *p, const struct samplerow *row, struct stackcalls *calls, struct buf *text, struct buf *out)
 {
 	const struct profile_event *e = &p->events.v[row->event];
 	struct csvline c = csvline_begin(out, false);
@@ -84,7 +84,7 @@ static void put_row(const struct profile *p, const struct row *row, struct stack
 	csvline_uint(&c, row->value);
 	csvline_uint(&c, row->count);
 	put_thread(&c, p, row->thread);
-	csvline_text(&c, row_cause(row));
+	csvline_text(&c, samplerow_cause(row));
 	csvline_text(&c, row->block == PROFILE_NONE ? "" : profile_str(p, p->marks.v[row->block].name));
 	stackcalls_of(calls, row->stack);
 	put_stack(&c, calls, text);
@@ -95,8 +95,8 @@ int csvsamples_write(const struct export_job *job, struct buf *out, struct err *
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct stackcalls calls;
-	struct rows rows;
-	int r = rows_make(&rows, job, 0, err);
+	struct samplerows rows;
+	int r = samplerows_make(&rows, job, 0, err);
 	_cleanup_free_ uint32_t *order = roworder_by_time(&rows);
 
 	if (!r)
@@ -105,6 +105,6 @@ int csvsamples_write(const struct export_job *job, struct buf *out, struct err *
 	for (size_t i = 0; i < rows.list.n && !r; i++)
 		put_row(job->profile, &rows.list.v[order[i]], &calls, &text, out);
 	stackcalls_done(&calls);
-	rows_done(&rows);
+	samplerows_done(&rows);
 	return r;
 }

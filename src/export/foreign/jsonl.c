@@ -20,7 +20,7 @@
 #include "base/mem.h"
 #include "export/export.h"
 #include "export/foreign/roworder.h"
-#include "export/rows.h"
+#include "export/samplerows.h"
 #include "profile/profile.h"
 
 static void put_known(struct json *j, const char *key, const char *value)
@@ -29,7 +29,7 @@ static void put_known(struct json *j, const char *key, const char *value)
 		json_put_string(j, key, value);
 }
 
-static void put_head(const struct export_job *job, const struct rows *rows, struct buf *out)
+static void put_head(const struct export_job *job, const struct samplerows *rows, struct buf *out)
 {
 	const struct profile *p = job->profile;
 	struct json j = json_begin(out);
@@ -120,7 +120,7 @@ static void put_thread(struct json *j, const struct profile *p, uint32_t thread)
 	put_known(j, "thread", profile_str(p, t->name));
 }
 
-static void put_row(const struct profile *p, const struct row *row, struct stackcalls *calls, struct buf *out)
+static void put_row(const struct profile *p, const struct samplerow *row, struct stackcalls *calls, struct buf *out)
 {
 	struct json j = json_begin(out);
 
@@ -133,7 +133,7 @@ static void put_row(const struct profile *p, const struct row *row, struct stack
 	json_put_uint(&j, "value", row->value);
 	json_put_uint(&j, "count", row->count);
 	put_thread(&j, p, row->thread);
-	put_known(&j, "cause", row_cause(row));
+	put_known(&j, "cause", samplerow_cause(row));
 	if (row->block != PROFILE_NONE)
 		json_put_string(&j, "block", profile_str(p, p->marks.v[row->block].name));
 	stackcalls_of(calls, row->stack);
@@ -147,8 +147,8 @@ static void put_row(const struct profile *p, const struct row *row, struct stack
 int jsonl_write(const struct export_job *job, struct buf *out, struct err *err)
 {
 	struct stackcalls calls;
-	struct rows rows;
-	int r = rows_make(&rows, job, 0, err);
+	struct samplerows rows;
+	int r = samplerows_make(&rows, job, 0, err);
 	_cleanup_free_ uint32_t *order = roworder_by_time(&rows);
 
 	if (!r)
@@ -159,6 +159,6 @@ int jsonl_write(const struct export_job *job, struct buf *out, struct err *err)
 	for (size_t i = 0; i < rows.list.n && !r; i++)
 		put_row(job->profile, &rows.list.v[order[i]], &calls, out);
 	stackcalls_done(&calls);
-	rows_done(&rows);
+	samplerows_done(&rows);
 	return r;
 }

@@ -18,7 +18,7 @@
 #include "base/text/str.h"
 #include "export/export.h"
 #include "export/report/cleantext.h"
-#include "export/rows.h"
+#include "export/samplerows.h"
 #include "folded/collapse/perfline.h"
 #include "profile/profile.h"
 
@@ -62,7 +62,7 @@ static void put_seconds(struct buf *b, uint64_t ns)
 	buf_printf(b, "%llu.%09llu", (unsigned long long)(ns / 1000000000), (unsigned long long)(ns % 1000000000));
 }
 
-static void put_head(struct script *s, const struct rows *rows)
+static void put_head(struct script *s, const struct samplerows *rows)
 {
 	const struct profile *p = s->job->profile;
 
@@ -196,7 +196,7 @@ static bool reads_back(struct script *s, size_t at)
 	       !memcmp(r.comm.s, s->name.data, r.comm.n);
 }
 
-static void put_line(struct script *s, const struct row *row)
+static void put_line(struct script *s, const struct samplerow *row)
 {
 	const struct profile *p = s->job->profile;
 	const struct profile_thread *t = &p->threads.v[row->thread];
@@ -209,7 +209,7 @@ static void put_line(struct script *s, const struct row *row)
 	buf_puts(s->out, ":");
 }
 
-static void put_sample(struct script *s, const struct row *row)
+static void put_sample(struct script *s, const struct samplerow *row)
 {
 	const struct profile *p = s->job->profile;
 	const char *name = profile_str(p, p->threads.v[row->thread].name);
@@ -233,8 +233,8 @@ static void put_sample(struct script *s, const struct row *row)
 int perfscript_write(const struct export_job *job, struct buf *out, struct err *err)
 {
 	struct script s = { .job = job, .out = out };
-	struct rows rows;
-	int r = rows_make(&rows, job, ROWS_IDLE | ROWS_BY_TIME, err);
+	struct samplerows rows;
+	int r = samplerows_make(&rows, job, SAMPLEROWS_IDLE | SAMPLEROWS_BY_TIME, err);
 
 	if (!r) {
 		stackcalls_init(&s.calls, job);
@@ -243,7 +243,7 @@ int perfscript_write(const struct export_job *job, struct buf *out, struct err *
 			put_sample(&s, &rows.list.v[i]);
 		stackcalls_done(&s.calls);
 	}
-	rows_done(&rows);
+	samplerows_done(&rows);
 	buf_done(&s.stacks);
 	buf_done(&s.name);
 	map_done(&s.printed);

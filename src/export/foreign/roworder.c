@@ -3,17 +3,17 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "export/rows.h"
+#include "export/samplerows.h"
 
 static int compare(const void *a, const void *b, void *list)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	const struct row *rows = list;
+	const struct samplerow *rows = list;
 
 	return ORDER(rows[x].begin_ns, rows[y].begin_ns) ?: ORDER(x, y);
 }
 
-uint32_t *roworder_by_time(const struct rows *rows)
+uint32_t *roworder_by_time(const struct samplerows *rows)
 {
 	uint32_t *order = mem_resize(NULL, rows->list.n + 1, sizeof(*order));
 

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-struct rows;
+struct samplerows;
 
 /* Indexes into the list of rows. Caller frees. */
-uint32_t *roworder_by_time(const struct rows *rows);
+uint32_t *roworder_by_time(const struct samplerows *rows);

@@ -4,7 +4,7 @@
 #include "export/export.h"
 #include "profile/profile.h"
 
-static void add_row(struct stacksums *s, struct map *index, const struct row *row, const uint32_t *column)
+static void add_row(struct stacksums *s, struct map *index, const struct samplerow *row, const uint32_t *column)
 {
 	uint64_t *at = map_put(index, row->stack, s->list.n);
 
@@ -21,21 +21,21 @@ int stacksums_make(struct stacksums *s, const struct export_job *job, struct err
 {
 	_cleanup_free_ uint32_t *column = mem_alloc((job->profile->events.n + 1) * sizeof(*column));
 	struct map index = { 0 };
-	struct rows rows;
+	struct samplerows rows;
 	int r;
 
 	*s = (struct stacksums){ 0 };
 	strtab_init(&s->files);
 	strtab_init(&s->names);
 	stackcalls_init(&s->calls, job);
-	r = rows_make(&rows, job, 0, err);
+	r = samplerows_make(&rows, job, 0, err);
 	for (size_t i = 0; i < rows.events.n; i++) {
 		column[rows.events.v[i]] = i;
 		vec_push(&s->events, rows.events.v[i]);
 	}
 	for (size_t i = 0; i < rows.list.n; i++)
 		add_row(s, &index, &rows.list.v[i], column);
-	rows_done(&rows);
+	samplerows_done(&rows);
 	map_done(&index);
 	return r;
 }

@@ -18,7 +18,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "export/rows.h"
+#include "export/samplerows.h"
 
 struct stackfunction {
 	const char *name, *module; /* "" = none */

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "export/export.h"
-#include "export/rows.h"
+#include "export/samplerows.h"
 #include "profile/profile.h"
 
 void heapsteps_done(struct heapsteps *h)
@@ -220,11 +220,11 @@ static int of_totals(struct heapsteps *h, const struct export_job *job, struct e
 	uint64_t end_ns = MAX(select_duration_ns(p), 2), times_ns[WHATS] = { end_ns, 1, end_ns };
 	VEC(struct total) totals = { 0 };
 	struct map index = { 0 };
-	struct rows rows;
-	int r = rows_make(&rows, job, ROWS_EVERY, err);
+	struct samplerows rows;
+	int r = samplerows_make(&rows, job, SAMPLEROWS_EVERY, err);
 
 	for (size_t i = 0; i < rows.list.n && !r; i++) {
-		const struct row *row = &rows.list.v[i];
+		const struct samplerow *row = &rows.list.v[i];
 		uint64_t *at = map_put(&index, map_pair(row->thread, row->stack), totals.n);
 
 		if (*at == totals.n)
@@ -243,7 +243,7 @@ static int of_totals(struct heapsteps *h, const struct export_job *job, struct e
 	vec_sort(&h->list, compare_steps);
 	vec_done(&totals);
 	map_done(&index);
-	rows_done(&rows);
+	samplerows_done(&rows);
 	if (!r && !h->list.n)
 		r = err_set(err, ENODATA, "there is no heap in this recording: record with -e heap");
 	return r;

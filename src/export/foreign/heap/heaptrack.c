@@ -26,7 +26,7 @@
 #include "export/foreign/heap/heapplaces.h"
 #include "export/foreign/heap/heapsteps.h"
 #include "export/report/cleantext.h"
-#include "export/rows.h"
+#include "export/samplerows.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 

@@ -28,7 +28,7 @@
 #include "export/export.h"
 #include "export/foreign/heap/heapplaces.h"
 #include "export/report/cleantext.h"
-#include "export/rows.h"
+#include "export/samplerows.h"
 #include "profile/profile.h"
 
 struct pair {
@@ -66,12 +66,12 @@ static int compare_cells(const void *a, const void *b)
 	return ORDER(x->stack, y->stack) ?: ORDER(x->thread, y->thread);
 }
 
-static void gather(struct writer *w, const struct rows *rows)
+static void gather(struct writer *w, const struct samplerows *rows)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < rows->list.n; i++) {
-		const struct row *r = &rows->list.v[i];
+		const struct samplerow *r = &rows->list.v[i];
 		struct cell c = { .stack = r->stack, .thread = r->thread };
 		struct pair pair = { r->count, r->value };
 
@@ -254,10 +254,10 @@ static void put_mappings(struct writer *w)
 int heapv2_write(const struct export_job *job, struct buf *out, struct err *err)
 {
 	struct writer w = { .job = job, .out = out };
-	struct rows rows = { 0 };
+	struct samplerows rows = { 0 };
 	int r = choose_events(&w, err);
 
-	r = r ?: rows_make(&rows, job, 0, err);
+	r = r ?: samplerows_make(&rows, job, 0, err);
 	if (!r) {
 		heapplaces_init(&w.places, job->profile);
 		gather(&w, &rows);
@@ -268,7 +268,7 @@ int heapv2_write(const struct export_job *job, struct buf *out, struct err *err)
 		put_mappings(&w);
 		heapplaces_done(&w.places);
 	}
-	rows_done(&rows);
+	samplerows_done(&rows);
 	vec_done(&w.cells);
 	vec_done(&w.threads);
 	map_done(&w.thread_numbers);

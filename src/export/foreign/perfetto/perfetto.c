@@ -23,7 +23,7 @@
 #include "export/foreign/perfetto/perfettoseq.h"
 #include "export/foreign/perfetto/perfettotracks.h"
 #include "export/foreign/perfetto/threadstates.h"
-#include "export/rows.h"
+#include "export/samplerows.h"
 #include "profile/profile.h"
 
 /* About 100 MB of trace. */
@@ -59,7 +59,7 @@ struct trace {
 	const struct export_job *job;
 	const struct profile *p;
 	struct buf *out;
-	struct rows rows;
+	struct samplerows rows;
 	struct threadstates states;
 	struct perfettomarks marks;
 	struct stackcalls calls;
@@ -148,7 +148,7 @@ static void add_points(struct trace *t)
 }
 
 /* A sample that stands for several of a clock is written so many times: readers count samples. */
-static uint64_t copies_of(const struct trace *t, const struct row *row)
+static uint64_t copies_of(const struct trace *t, const struct samplerow *row)
 {
 	uint64_t period = t->p->events.v[row->event].period;
 
@@ -160,7 +160,7 @@ static void add_samples(struct trace *t)
 {
 	t->sessions = mem_alloc((t->p->events.n + 1) * sizeof(*t->sessions));
 	for (size_t i = 0; i < t->rows.list.n; i++) {
-		const struct row *row = &t->rows.list.v[i];
+		const struct samplerow *row = &t->rows.list.v[i];
 
 		if (row->role == ROLE_WAIT || row->role == ROLE_QUEUE)
 			continue;
@@ -376,7 +376,7 @@ static void write_point(struct trace *t, size_t index)
 	close_event(t, e);
 }
 
-static void write_sample_copy(struct trace *t, struct session *s, const struct row *row)
+static void write_sample_copy(struct trace *t, struct session *s, const struct samplerow *row)
 {
 	enum { PID = 2, TID, STACK, MODE, COUNT, MODE_KERNEL = 1, MODE_USER };
 	uint32_t leaf = row->stack ? t->p->stacks.v[row->stack].frame : PROFILE_NONE;
@@ -401,7 +401,7 @@ static void write_sample_copy(struct trace *t, struct session *s, const struct r
 /* The count of a sample is the sum of all values up to it. */
 static void write_sample(struct trace *t, size_t index)
 {
-	const struct row *row = &t->rows.list.v[index];
+	const struct samplerow *row = &t->rows.list.v[index];
 	struct session *s = &t->sessions[row->event];
 	uint64_t before = s->total, n = s->seen / s->one_in;
 
@@ -460,7 +460,7 @@ static void write_trace(struct trace *t)
 
 static void done(struct trace *t)
 {
-	rows_done(&t->rows);
+	samplerows_done(&t->rows);
 	threadstates_done(&t->states);
 	perfettomarks_done(&t->marks);
 	vec_done(&t->items);
@@ -482,7 +482,7 @@ static bool has_times(const struct trace *t)
 int perfetto_write(const struct export_job *job, struct buf *out, struct err *err)
 {
 	struct trace t = { .job = job, .p = job->profile, .out = out };
-	int r = rows_make(&t.rows, job, ROWS_IDLE, err);
+	int r = samplerows_make(&t.rows, job, SAMPLEROWS_IDLE, err);
 
 	if (!r && !has_times(&t))
 		r = err_set(err, ENODATA, "there are no times in it, of which a Perfetto trace is made: choose another format");

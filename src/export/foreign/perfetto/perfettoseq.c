@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "export/report/cleantext.h"
-#include "export/rows.h"
+#include "export/samplerows.h"
 #include "profile/profile.h"
 
 enum { FIELD_PACKET = 1, CLEARED = 1, NEEDS_STATE = 2 };

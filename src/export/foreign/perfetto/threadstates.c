@@ -3,7 +3,7 @@
 #include "analyze/select.h"
 #include "base/map.h"
 #include "export/export.h"
-#include "export/rows.h"
+#include "export/samplerows.h"
 #include "profile/profile.h"
 
 /* A wait or a sum of waits, or a sample of the CPU. */
@@ -44,15 +44,15 @@ const char *threadstate_cause(enum cause cause)
 	return cause == CAUSE_UNKNOWN ? "waiting" : cause_name(cause);
 }
 
-static enum cause cause_of(const struct row *row)
+static enum cause cause_of(const struct samplerow *row)
 {
 	return row->role == ROLE_QUEUE && row->cause == CAUSE_UNKNOWN ? CAUSE_QUEUE : row->cause;
 }
 
-static void sort_rows(struct making *m, const struct rows *rows)
+static void sort_rows(struct making *m, const struct samplerows *rows)
 {
 	for (size_t i = 0; i < rows->list.n; i++) {
-		const struct row *r = &rows->list.v[i];
+		const struct samplerow *r = &rows->list.v[i];
 		struct part part = { r->begin_ns, r->end_ns, r->value, MAX(r->count, 1), r->thread, r->stack, r->block, r->role, cause_of(r) };
 
 		if (r->role == ROLE_CPU)
@@ -371,7 +371,7 @@ static bool has_all_waits(const struct export_job *job)
 	       !s->root;
 }
 
-int threadstates_make(struct threadstates *t, const struct export_job *job, const struct rows *rows, size_t limit, struct err *err)
+int threadstates_make(struct threadstates *t, const struct export_job *job, const struct samplerows *rows, size_t limit, struct err *err)
 {
 	struct making m = { .t = t, .job = job, .gaps = has_all_waits(job) };
 	int r;

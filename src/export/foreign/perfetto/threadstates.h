@@ -25,7 +25,7 @@
 
 struct err;
 struct export_job;
-struct rows;
+struct samplerows;
 
 enum threadstate_kind {
 	THREADSTATE_RUNNING, /* it did not wait, but for the shorts */
@@ -41,7 +41,7 @@ struct threadstate {
 	uint32_t samples;
 	uint32_t thread;
 	uint32_t stack;               /* of a wait; on the CPU that of most samples in it. 0 = not known */
-	uint32_t block;               /* of a wait, as struct row */
+	uint32_t block;               /* of a wait, as struct samplerow */
 	uint32_t first_short, shorts; /* into the list of shorts */
 	enum threadstate_kind kind;
 	enum cause cause;
@@ -60,7 +60,7 @@ struct threadstates {
 };
 
 /* rows: with idle ones. limit: of single waits. threadstates_done() in any case. */
-int threadstates_make(struct threadstates *t, const struct export_job *job, const struct rows *rows, size_t limit, struct err *err);
+int threadstates_make(struct threadstates *t, const struct export_job *job, const struct samplerows *rows, size_t limit, struct err *err);
 void threadstates_done(struct threadstates *t);
 /* The state of a thread at a moment, or else the next one; NULL: there is none. */
 const struct threadstate *threadstates_at(const struct threadstates *t, uint32_t thread, uint64_t time_ns);

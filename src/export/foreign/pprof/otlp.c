@@ -198,10 +198,10 @@ struct event_rows {
 	bool counted;        /* one of them stands for another number than 1, or for its value */
 };
 
-static void group_rows(struct event_rows *e, const struct rows *rows, uint32_t event)
+static void group_rows(struct event_rows *e, const struct samplerows *rows, uint32_t event)
 {
 	for (size_t i = 0; i < rows->list.n; i++) {
-		const struct row *row = &rows->list.v[i];
+		const struct samplerow *row = &rows->list.v[i];
 		uint32_t group;
 
 		if (row->event != event)
@@ -218,7 +218,7 @@ static void group_rows(struct event_rows *e, const struct rows *rows, uint32_t e
 	}
 }
 
-static void put_attributes(struct writing *w, const struct row *row)
+static void put_attributes(struct writing *w, const struct samplerow *row)
 {
 	const struct profile_thread *thread = &w->p->threads.v[row->thread];
 	const struct profile_mark *block = row->block == PROFILE_NONE ? NULL : &w->p->marks.v[row->block];
@@ -230,15 +230,15 @@ static void put_attributes(struct writing *w, const struct row *row)
 		protobuf_put_varint(&w->out, attribute_of(w, "thread.id", NULL, thread->tid));
 	if (pid)
 		protobuf_put_varint(&w->out, attribute_of(w, "process.pid", NULL, pid));
-	if (*row_cause(row))
-		protobuf_put_varint(&w->out, attribute_of(w, "gasflame.cause", row_cause(row), 0));
+	if (*samplerow_cause(row))
+		protobuf_put_varint(&w->out, attribute_of(w, "gasflame.cause", samplerow_cause(row), 0));
 	if (block)
 		protobuf_put_varint(&w->out, attribute_of(w, "gasflame.block", block->block.known & BLOCK_NUMBER ? NULL : profile_str(w->p, block->name),
 							  block->block.number));
 	protobuf_close(&w->out, list);
 }
 
-static int put_values(struct writing *w, const struct event_rows *e, const struct rows *rows, size_t group, bool count)
+static int put_values(struct writing *w, const struct event_rows *e, const struct samplerows *rows, size_t group, bool count)
 {
 	size_t list = protobuf_open(&w->out, 4);
 	uint64_t sum = 0;
@@ -257,9 +257,9 @@ static int put_values(struct writing *w, const struct event_rows *e, const struc
 	return 0;
 }
 
-static int put_sample(struct writing *w, const struct event_rows *e, const struct rows *rows, size_t group, bool count)
+static int put_sample(struct writing *w, const struct event_rows *e, const struct samplerows *rows, size_t group, bool count)
 {
-	const struct row *row = &e->groups.list.v[group];
+	const struct samplerow *row = &e->groups.list.v[group];
 	size_t begin = protobuf_open(&w->out, 2), list;
 	int r;
 
@@ -292,7 +292,7 @@ static void put_type(struct writing *w, uint32_t field, uint32_t event, bool cou
 	protobuf_close(&w->out, begin);
 }
 
-static int put_profile(struct writing *w, const struct event_rows *e, const struct rows *rows, uint32_t event, bool count)
+static int put_profile(struct writing *w, const struct event_rows *e, const struct samplerows *rows, uint32_t event, bool count)
 {
 	size_t begin = protobuf_open(&w->out, 2);
 	int r = 0;
@@ -311,7 +311,7 @@ static int put_profile(struct writing *w, const struct event_rows *e, const stru
 	return r;
 }
 
-static int put_event(struct writing *w, const struct rows *rows, uint32_t event, struct err *err)
+static int put_event(struct writing *w, const struct samplerows *rows, uint32_t event, struct err *err)
 {
 	struct event_rows e = { .next = mem_alloc((rows->list.n + 1) * sizeof(*e.next)) };
 	int r;
@@ -376,7 +376,7 @@ static void put_scope(struct writing *w)
 	protobuf_close(&w->out, begin);
 }
 
-static int put_profiles(struct writing *w, const struct rows *rows, struct err *err)
+static int put_profiles(struct writing *w, const struct samplerows *rows, struct err *err)
 {
 	uint32_t shown = w->job->selection->options.event;
 	bool there = false;
@@ -392,7 +392,7 @@ static int put_profiles(struct writing *w, const struct rows *rows, struct err *
 	return r;
 }
 
-static int put_all(struct writing *w, const struct rows *rows, struct err *err)
+static int put_all(struct writing *w, const struct samplerows *rows, struct err *err)
 {
 	size_t resource = protobuf_open(&w->out, 1), scope;
 	int r;
@@ -411,8 +411,8 @@ static int put_all(struct writing *w, const struct rows *rows, struct err *err)
 int otlp_write(const struct export_job *job, struct buf *out, struct err *err)
 {
 	struct writing w = { .job = job, .p = job->profile };
-	struct rows rows;
-	int r = rows_make(&rows, job, ROWS_BY_TIME, err);
+	struct samplerows rows;
+	int r = samplerows_make(&rows, job, SAMPLEROWS_BY_TIME, err);
 
 	wiretables_init(&w.tables, job);
 	stack_of(&w, 0);
@@ -429,6 +429,6 @@ int otlp_write(const struct export_job *job, struct buf *out, struct err *err)
 	vec_done(&w.attributes);
 	wiretables_done(&w.tables);
 	buf_done(&w.out);
-	rows_done(&rows);
+	samplerows_done(&rows);
 	return r;
 }

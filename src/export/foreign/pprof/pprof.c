@@ -45,7 +45,7 @@ static void add_type(struct writing *w, uint32_t event, bool count)
 }
 
 /* A count that is the value itself is not written twice. */
-static void add_types(struct writing *w, const struct rows *rows)
+static void add_types(struct writing *w, const struct samplerows *rows)
 {
 	_cleanup_free_ bool *counted = mem_alloc(w->p->events.n + 1);
 
@@ -66,10 +66,10 @@ static int add_number(uint64_t *to, uint64_t value)
 	return __builtin_add_overflow(*to, value, to) || *to > INT64_MAX ? -ERANGE : 0;
 }
 
-static int add_rows(struct writing *w, const struct rows *rows, struct err *err)
+static int add_rows(struct writing *w, const struct samplerows *rows, struct err *err)
 {
 	for (size_t i = 0; i < rows->list.n; i++) {
-		const struct row *row = &rows->list.v[i];
+		const struct samplerow *row = &rows->list.v[i];
 		uint32_t group = wiregroups_of(&w->groups, row), type = w->first[row->event];
 		uint64_t *values;
 		int r;
@@ -116,7 +116,7 @@ static void put_label(struct writing *w, uint32_t key, uint32_t text, uint64_t n
 	protobuf_close(&w->out, begin);
 }
 
-static void put_labels(struct writing *w, const struct row *row)
+static void put_labels(struct writing *w, const struct samplerow *row)
 {
 	const struct profile_thread *thread = &w->p->threads.v[row->thread];
 	const struct profile_mark *block = row->block == PROFILE_NONE ? NULL : &w->p->marks.v[row->block];
@@ -124,7 +124,7 @@ static void put_labels(struct writing *w, const struct row *row)
 	put_label(w, w->thread, wiretables_string(&w->tables, profile_str(w->p, thread->name)), 0);
 	put_label(w, w->tid, 0, thread->tid);
 	put_label(w, w->pid, 0, thread->process < w->p->processes.n ? w->p->processes.v[thread->process].pid : 0);
-	put_label(w, w->cause, wiretables_string(&w->tables, row_cause(row)), 0);
+	put_label(w, w->cause, wiretables_string(&w->tables, samplerow_cause(row)), 0);
 	if (block && block->block.known & BLOCK_NUMBER)
 		put_label(w, w->block, 0, block->block.number);
 	else if (block)
@@ -133,7 +133,7 @@ static void put_labels(struct writing *w, const struct row *row)
 
 static void put_sample(struct writing *w, size_t group)
 {
-	const struct row *row = &w->groups.list.v[group];
+	const struct samplerow *row = &w->groups.list.v[group];
 	size_t begin = protobuf_open(&w->out, 2), list = protobuf_open(&w->out, 1);
 
 	for (uint32_t s = row->stack; s; s = w->p->stacks.v[s].parent)
@@ -234,7 +234,7 @@ static void put_comments(struct writing *w)
 		put(w, 13, wiretables_string(&w->tables, target));
 }
 
-static void put_all(struct writing *w, const struct rows *rows)
+static void put_all(struct writing *w, const struct samplerows *rows)
 {
 	uint32_t shown = w->job->selection->options.event;
 
@@ -254,8 +254,8 @@ static void put_all(struct writing *w, const struct rows *rows)
 int pprof_write(const struct export_job *job, struct buf *out, struct err *err)
 {
 	struct writing w = { .job = job, .p = job->profile };
-	struct rows rows;
-	int r = rows_make(&rows, job, 0, err);
+	struct samplerows rows;
+	int r = samplerows_make(&rows, job, 0, err);
 
 	wiretables_init(&w.tables, job);
 	w.first = mem_alloc((w.p->events.n + 1) * sizeof(*w.first));
@@ -278,6 +278,6 @@ int pprof_write(const struct export_job *job, struct buf *out, struct err *err)
 	wiregroups_done(&w.groups);
 	wiretables_done(&w.tables);
 	buf_done(&w.out);
-	rows_done(&rows);
+	samplerows_done(&rows);
 	return r;
 }

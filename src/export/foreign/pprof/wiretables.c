@@ -171,9 +171,9 @@ const char *wiretables_unit(const struct profile *p, uint32_t event)
 
 /* --- groups --- */
 
-uint32_t wiregroups_of(struct wiregroups *g, const struct row *row)
+uint32_t wiregroups_of(struct wiregroups *g, const struct samplerow *row)
 {
-	uint32_t cause = *row_cause(row) ? row->cause + 1 : 0;
+	uint32_t cause = *samplerow_cause(row) ? row->cause + 1 : 0;
 	uint64_t place = *map_put(&g->places, map_pair(row->stack, row->thread), g->places.n);
 	uint64_t label = *map_put(&g->labels, map_pair(row->block, cause), g->labels.n);
 	uint64_t *id = map_put(&g->both, map_pair(place, label), g->list.n);

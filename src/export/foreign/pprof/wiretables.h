@@ -18,10 +18,10 @@
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "export/rows.h"
+#include "export/samplerows.h"
 
 struct export_job;
-struct row;
+struct samplerow;
 
 struct wiretables_module {
 	uint32_t path, build_id; /* strings; the build-id in hexadecimal, 0 = none */
@@ -65,9 +65,9 @@ const char *wiretables_unit(const struct profile *p, uint32_t event);
 
 /* Rows of one stack, thread, block and cause have the same number, from 0 on: their group. */
 struct wiregroups {
-	VEC(struct row) list; /* the first row of each */
+	VEC(struct samplerow) list; /* the first row of each */
 	/* The rest is private. */
 	struct map places, labels, both;
 };
-uint32_t wiregroups_of(struct wiregroups *g, const struct row *row);
+uint32_t wiregroups_of(struct wiregroups *g, const struct samplerow *row);
 void wiregroups_done(struct wiregroups *g);

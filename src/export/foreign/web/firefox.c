@@ -16,7 +16,7 @@
 #include "export/export.h"
 #include "export/foreign/web/foreign.h"
 #include "export/foreign/web/fxstacks.h"
-#include "export/rows.h"
+#include "export/samplerows.h"
 #include "profile/profile.h"
 
 enum { VERSION = 61, GECKO_VERSION = 30, MS = 1000000 };
@@ -30,14 +30,14 @@ struct fx_track {
 
 struct fx {
 	const struct export_job *job;
-	struct rows rows;
+	struct samplerows rows;
 	struct fxstacks stacks;
 	VEC(uint32_t) order;
 	VEC(struct fx_track) tracks;
 	struct map wait_rows; /* thread and begin of a wait to its row */
 };
 
-static uint32_t track_of(const struct row *row)
+static uint32_t track_of(const struct samplerow *row)
 {
 	return row->role == ROLE_OTHER ? row->event : PROFILE_NONE;
 }
@@ -47,7 +47,7 @@ static int compare_rows(const void *a, const void *b, void *context)
 	const struct fx *x = context;
 	const struct profile *p = x->job->profile;
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-	const struct row *r = &x->rows.list.v[i], *s = &x->rows.list.v[k];
+	const struct samplerow *r = &x->rows.list.v[i], *s = &x->rows.list.v[k];
 	uint32_t pid = foreign_pid(p, r->thread), other = foreign_pid(p, s->thread);
 	bool leads = p->threads.v[r->thread].tid == pid, other_leads = p->threads.v[s->thread].tid == other;
 
@@ -67,7 +67,7 @@ static void group_rows(struct fx *x)
 		vec_push(&x->order, i);
 	qsort_r(x->order.v, x->order.n, sizeof(*x->order.v), compare_rows, x);
 	for (size_t i = 0; i < x->order.n; i++) {
-		const struct row *row = &x->rows.list.v[x->order.v[i]];
+		const struct samplerow *row = &x->rows.list.v[x->order.v[i]];
 		struct fx_track *last = x->tracks.n ? &x->tracks.v[x->tracks.n - 1] : NULL;
 
 		if (!last || last->event != track_of(row) || last->thread != row->thread) {
@@ -82,7 +82,7 @@ static void group_rows(struct fx *x)
 	}
 }
 
-static const struct row *row_of(const struct fx *x, const struct fx_track *t, size_t i)
+static const struct samplerow *row_of(const struct fx *x, const struct fx_track *t, size_t i)
 {
 	return &x->rows.list.v[x->order.v[t->first + i]];
 }
@@ -417,7 +417,7 @@ static void put_file(struct fx *x, struct buf *out)
 int firefox_write(const struct export_job *job, struct buf *out, struct err *err)
 {
 	struct fx x = { .job = job };
-	int r = rows_make(&x.rows, job, ROWS_BY_TIME, err);
+	int r = samplerows_make(&x.rows, job, SAMPLEROWS_BY_TIME, err);
 
 	if (!r) {
 		fxstacks_init(&x.stacks, job);
@@ -425,7 +425,7 @@ int firefox_write(const struct export_job *job, struct buf *out, struct err *err
 		put_file(&x, out);
 		fxstacks_done(&x.stacks);
 	}
-	rows_done(&x.rows);
+	samplerows_done(&x.rows);
 	vec_done(&x.order);
 	vec_done(&x.tracks);
 	map_done(&x.wait_rows);

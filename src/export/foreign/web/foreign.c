@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "export/rows.h"
+#include "export/samplerows.h"
 #include "profile/profile.h"
 
 const char *foreign_kind(const struct stackcall *c)

@@ -133,7 +133,7 @@ static uint32_t cause_frame(struct fxstacks *f, enum cause cause)
 	return f->causes[cause] - 1;
 }
 
-uint32_t fxstacks_of(struct fxstacks *f, const struct row *row)
+uint32_t fxstacks_of(struct fxstacks *f, const struct samplerow *row)
 {
 	const struct profile *p = f->job->profile;
 	uint32_t made = 0, stack = row->stack;
@@ -150,7 +150,7 @@ uint32_t fxstacks_of(struct fxstacks *f, const struct row *row)
 			made = add_stack(f, made, list[i]);
 		f->stacks[stack] = made;
 	}
-	return *row_cause(row) ? add_stack(f, made, cause_frame(f, row->cause)) : made;
+	return *samplerow_cause(row) ? add_stack(f, made, cause_frame(f, row->cause)) : made;
 }
 
 /* --- writing --- */

@@ -11,7 +11,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "export/rows.h"
+#include "export/samplerows.h"
 
 struct export_job;
 struct json;
@@ -50,7 +50,7 @@ struct fxstacks {
 void fxstacks_init(struct fxstacks *f, const struct export_job *job);
 void fxstacks_done(struct fxstacks *f);
 /* 1 + index of the stack of a row; 0 = it is empty. */
-uint32_t fxstacks_of(struct fxstacks *f, const struct row *row);
+uint32_t fxstacks_of(struct fxstacks *f, const struct samplerow *row);
 /* "categories" of the meta information, "libs", and the members of "shared". */
 void fxstacks_put_categories(struct json *j);
 void fxstacks_put_libs(const struct fxstacks *f, struct json *j);

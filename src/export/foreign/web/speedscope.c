@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "export/export.h"
 #include "export/foreign/web/foreign.h"
-#include "export/rows.h"
+#include "export/samplerows.h"
 #include "profile/profile.h"
 
 struct scope_frame {
@@ -32,7 +32,7 @@ struct scope_profile {
 
 struct scope {
 	const struct export_job *job;
-	struct rows rows;
+	struct samplerows rows;
 	struct stackcalls calls;
 	struct strtab keys;             /* of frames; 1 + index is the id */
 	VEC(struct scope_frame) frames;
@@ -76,7 +76,7 @@ static const uint32_t *frames_of(struct scope *s, uint32_t frame)
 	return &s->lists.v[s->first[frame] - 1];
 }
 
-static uint32_t cause_frame(struct scope *s, const struct row *row)
+static uint32_t cause_frame(struct scope *s, const struct samplerow *row)
 {
 	if (!s->causes[row->cause])
 		s->causes[row->cause] = 1 + put_frame(s, &(struct scope_frame){ foreign_cause(row->cause), "", "", "cause" });
@@ -84,12 +84,12 @@ static uint32_t cause_frame(struct scope *s, const struct row *row)
 }
 
 /* The path of a row, leaf first. */
-static void find_path(struct scope *s, const struct row *row)
+static void find_path(struct scope *s, const struct samplerow *row)
 {
 	const struct profile *p = s->job->profile;
 
 	vec_clear(&s->path);
-	if (*row_cause(row))
+	if (*samplerow_cause(row))
 		vec_push(&s->path, cause_frame(s, row));
 	for (uint32_t at = row->stack; at; at = p->stacks.v[at].parent) {
 		const uint32_t *list = frames_of(s, p->stacks.v[at].frame);
@@ -135,7 +135,7 @@ static int compare_rows(const void *a, const void *b, void *context)
 {
 	const struct scope *s = context;
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-	const struct row *x = &s->rows.list.v[i], *y = &s->rows.list.v[k];
+	const struct samplerow *x = &s->rows.list.v[i], *y = &s->rows.list.v[k];
 
 	return ORDER(x->event, y->event) ?: ORDER(x->thread, y->thread) ?: ORDER(i, k);
 }
@@ -146,7 +146,7 @@ static void group_rows(struct scope *s)
 		vec_push(&s->order, i);
 	qsort_r(s->order.v, s->order.n, sizeof(*s->order.v), compare_rows, s);
 	for (size_t i = 0; i < s->order.n; i++) {
-		const struct row *row = &s->rows.list.v[s->order.v[i]];
+		const struct samplerow *row = &s->rows.list.v[s->order.v[i]];
 		struct scope_profile *last = s->profiles.n ? &s->profiles.v[s->profiles.n - 1] : NULL;
 
 		if (!last || last->event != row->event || last->thread != row->thread) {
@@ -159,7 +159,7 @@ static void group_rows(struct scope *s)
 	vec_sort(&s->profiles, compare_profiles);
 }
 
-static const struct row *row_of(const struct scope *s, const struct scope_profile *x, size_t i)
+static const struct samplerow *row_of(const struct scope *s, const struct scope_profile *x, size_t i)
 {
 	return &s->rows.list.v[s->order.v[x->first + i]];
 }
@@ -259,7 +259,7 @@ static void write_file(struct scope *s, struct buf *out)
 int speedscope_write(const struct export_job *job, struct buf *out, struct err *err)
 {
 	struct scope s = { .job = job };
-	int r = rows_make(&s.rows, job, ROWS_BY_TIME, err);
+	int r = samplerows_make(&s.rows, job, SAMPLEROWS_BY_TIME, err);
 
 	if (!r) {
 		stackcalls_init(&s.calls, job);
@@ -271,7 +271,7 @@ int speedscope_write(const struct export_job *job, struct buf *out, struct err *
 		strtab_done(&s.keys);
 		stackcalls_done(&s.calls);
 	}
-	rows_done(&s.rows);
+	samplerows_done(&s.rows);
 	vec_done(&s.frames);
 	vec_done(&s.lists);
 	vec_done(&s.path);

@@ -1,10 +1,10 @@
 /*
- * rows.h - what is selected, sample by sample, for formats that other programs read: all events of a recording, or the one that
+ * samplerows.h - what is selected, sample by sample, for formats that other programs read: all events of a recording, or the one that
  * --what names, with thread, time, cause and block of each.
  *
- *	struct rows rows;
+ *	struct samplerows rows;
  *	struct stackcalls calls;
- *	r = rows_make(&rows, job, 0, &err);
+ *	r = samplerows_make(&rows, job, 0, &err);
  *	stackcalls_init(&calls, job);
  *	for (size_t i = 0; i < rows.list.n; i++) {
  *		stackcalls_of(&calls, rows.list.v[i].stack);
@@ -12,7 +12,7 @@
  *			puts(calls.list.v[k].name);
  *	}
  *	stackcalls_done(&calls);
- *	rows_done(&rows);
+ *	samplerows_done(&rows);
  *
  * Names are as the target wrote them: each format escapes what it gives a meaning.
  */
@@ -30,7 +30,7 @@ struct err;
 struct export_job;
 struct profile;
 
-struct row {
+struct samplerow {
 	uint64_t begin_ns, end_ns; /* since the start of the recording; the same: a moment, or a sum of many */
 	uint64_t value;            /* in the unit of its event */
 	uint64_t count;            /* how many it stands for: samples, waits, calls, objects */
@@ -41,22 +41,22 @@ struct row {
 	enum cause cause;          /* of waits and time in the queue */
 };
 
-struct rows {
-	VEC(struct row) list;
+struct samplerows {
+	VEC(struct samplerow) list;
 	VEC(uint32_t) events; /* of the profile, those that have rows, in their order */
 };
 
 enum {
-	ROWS_IDLE = 1,    /* idle waits, too, whether or not --idle was given */
-	ROWS_BY_TIME = 2, /* in the order of their begin; else event by event, as they were recorded */
-	ROWS_EVERY = 4,   /* all events, even if --what names one */
+	SAMPLEROWS_IDLE = 1,    /* idle waits, too, whether or not --idle was given */
+	SAMPLEROWS_BY_TIME = 2, /* in the order of their begin; else event by event, as they were recorded */
+	SAMPLEROWS_EVERY = 4,   /* all events, even if --what names one */
 };
 
-/* rows_done() in any case. -ENODATA: nothing is selected. */
-int rows_make(struct rows *rows, const struct export_job *job, unsigned flags, struct err *err);
-void rows_done(struct rows *rows);
+/* samplerows_done() in any case. -ENODATA: nothing is selected. */
+int samplerows_make(struct samplerows *rows, const struct export_job *job, unsigned flags, struct err *err);
+void samplerows_done(struct samplerows *rows);
 /* "lock", "disk read": the cause of a wait, "" where a row has none. */
-const char *row_cause(const struct row *row);
+const char *samplerow_cause(const struct samplerow *row);
 
 /* A call of a stack. */
 struct stackcall {

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "export/export.h"
-#include "export/rows.h"
+#include "export/samplerows.h"
 #include "judged.h"
 
 struct job {
@@ -13,7 +13,7 @@ struct job {
 	struct causes causes;
 	struct selection selection;
 	struct export_job job;
-	struct rows rows;
+	struct samplerows rows;
 };
 
 static int make(struct job *j, const struct profile *p, struct select_options o, bool every, unsigned flags, struct err *err)
@@ -25,18 +25,18 @@ static int make(struct job *j, const struct profile *p, struct select_options o,
 	o.causes = &j->causes;
 	selection_make(p, &o, &j->selection, NULL);
 	j->job = (struct export_job){ .profile = p, .selection = &j->selection, .options = { .every_event = every } };
-	return rows_make(&j->rows, &j->job, flags, err);
+	return samplerows_make(&j->rows, &j->job, flags, err);
 }
 
 static void done(struct job *j)
 {
-	rows_done(&j->rows);
+	samplerows_done(&j->rows);
 	selection_done(&j->selection);
 	causes_done(&j->causes);
 	patterns_done(&j->patterns);
 }
 
-static uint64_t sum_of(const struct rows *rows, uint32_t event, uint32_t thread)
+static uint64_t sum_of(const struct samplerows *rows, uint32_t event, uint32_t thread)
 {
 	uint64_t sum = 0;
 
@@ -46,7 +46,7 @@ static uint64_t sum_of(const struct rows *rows, uint32_t event, uint32_t thread)
 	return sum;
 }
 
-static const struct row *row_of(const struct rows *rows, uint32_t event, uint32_t thread)
+static const struct samplerow *row_of(const struct samplerows *rows, uint32_t event, uint32_t thread)
 {
 	for (size_t i = 0; i < rows->list.n; i++)
 		if (rows->list.v[i].event == event && rows->list.v[i].thread == thread)
@@ -73,7 +73,7 @@ static void all_events_or_one(void **state)
 	assert_int_equal(j.rows.events.n, 1);
 	assert_int_equal(j.rows.list.n, 2);
 	done(&j);
-	assert_int_equal(make(&j, w.s.p, (struct select_options){ .event = w.queue }, false, ROWS_EVERY, NULL), 0);
+	assert_int_equal(make(&j, w.s.p, (struct select_options){ .event = w.queue }, false, SAMPLEROWS_EVERY, NULL), 0);
 	assert_int_equal(j.rows.events.n, 3);
 	done(&j);
 	/* All time together, each row with its own event. */
@@ -89,18 +89,18 @@ static void causes_and_idle(void **state)
 	struct job j;
 
 	assert_int_equal(make(&j, w.s.p, (struct select_options){ 0 }, true, 0, NULL), 0);
-	assert_string_equal(row_cause(row_of(&j.rows, w.wait, w.writer)), "disk write");
-	assert_string_equal(row_cause(row_of(&j.rows, w.wait, w.rpc)), "lock");
-	assert_string_equal(row_cause(row_of(&j.rows, w.queue, w.engine)), "run queue");
-	assert_string_equal(row_cause(row_of(&j.rows, w.s.cpu, w.busy)), "");
+	assert_string_equal(samplerow_cause(row_of(&j.rows, w.wait, w.writer)), "disk write");
+	assert_string_equal(samplerow_cause(row_of(&j.rows, w.wait, w.rpc)), "lock");
+	assert_string_equal(samplerow_cause(row_of(&j.rows, w.queue, w.engine)), "run queue");
+	assert_string_equal(samplerow_cause(row_of(&j.rows, w.s.cpu, w.busy)), "");
 	assert_int_equal(row_of(&j.rows, w.wait, w.writer)->role, ROLE_WAIT);
 	assert_int_equal(sum_of(&j.rows, w.wait, w.idle), 0);
 	/* The scheduler is not on the stack of a wait. */
 	assert_string_equal(cause_frame_name(w.s.p, w.s.p->stacks.v[row_of(&j.rows, w.wait, w.writer)->stack].frame), "jbd2_log_wait_commit");
 	done(&j);
-	assert_int_equal(make(&j, w.s.p, (struct select_options){ 0 }, true, ROWS_IDLE, NULL), 0);
+	assert_int_equal(make(&j, w.s.p, (struct select_options){ 0 }, true, SAMPLEROWS_IDLE, NULL), 0);
 	assert_int_equal(sum_of(&j.rows, w.wait, w.idle), 999 * MS);
-	assert_string_equal(row_cause(row_of(&j.rows, w.wait, w.idle)), "idle");
+	assert_string_equal(samplerow_cause(row_of(&j.rows, w.wait, w.idle)), "idle");
 	done(&j);
 	assert_int_equal(make(&j, w.s.p, (struct select_options){ .idle = true }, true, 0, NULL), 0);
 	assert_int_equal(sum_of(&j.rows, w.wait, w.idle), 999 * MS);
@@ -112,10 +112,10 @@ static void causes_and_idle(void **state)
 static void a_range_cuts_waits(void **state)
 {
 	struct waiting w = waiting_make();
-	const struct row *r;
+	const struct samplerow *r;
 	struct job j;
 
-	assert_int_equal(make(&j, w.s.p, (struct select_options){ .from_ns = 750 * MS, .to_ns = 810 * MS }, true, ROWS_IDLE, NULL), 0);
+	assert_int_equal(make(&j, w.s.p, (struct select_options){ .from_ns = 750 * MS, .to_ns = 810 * MS }, true, SAMPLEROWS_IDLE, NULL), 0);
 	r = row_of(&j.rows, w.wait, w.rpc);
 	assert_int_equal(r->begin_ns, 750 * MS);
 	assert_int_equal(r->end_ns, 800 * MS);
@@ -159,7 +159,7 @@ static void by_time(void **state)
 	struct waiting w = waiting_make();
 	struct job j;
 
-	assert_int_equal(make(&j, w.s.p, (struct select_options){ 0 }, true, ROWS_BY_TIME, NULL), 0);
+	assert_int_equal(make(&j, w.s.p, (struct select_options){ 0 }, true, SAMPLEROWS_BY_TIME, NULL), 0);
 	for (size_t i = 1; i < j.rows.list.n; i++)
 		assert_true(j.rows.list.v[i - 1].begin_ns <= j.rows.list.v[i].begin_ns);
 	done(&j);
@@ -303,9 +303,9 @@ static void shaped_stacks(void **state)
 	for (uint32_t i = 0; i < s.p->stacks.n; i++)
 		shaped[i] = i == below ? cut : PROFILE_NONE;
 	assert_int_equal(make(&j, s.p, (struct select_options){ 0 }, true, 0, NULL), 0);
-	rows_done(&j.rows);
+	samplerows_done(&j.rows);
 	j.selection.shaped = shaped;
-	assert_int_equal(rows_make(&j.rows, &j.job, 0, NULL), 0);
+	assert_int_equal(samplerows_make(&j.rows, &j.job, 0, NULL), 0);
 	assert_int_equal(j.rows.list.n, 2);
 	assert_int_equal(j.rows.list.v[0].stack, cut);
 	done(&j);

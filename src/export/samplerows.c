@@ -1,4 +1,4 @@
-#include "export/rows.h"
+#include "export/samplerows.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct block_span {
 };
 
 struct making {
-	struct rows *rows;
+	struct samplerows *rows;
 	const struct export_job *job;
 	VEC(struct block_span) blocks; /* by start */
 	uint32_t event; /* that is asked for */
@@ -62,8 +62,8 @@ static void add_row(void *context, const struct select_hit *hit)
 	const struct profile_sample *s = &p->samples.v[hit->index];
 	const struct select_options *o = &m->job->selection->options;
 	const uint32_t *shaped = m->job->selection->shaped;
-	struct row row = { .value = hit->weight.value, .count = hit->weight.samples, .event = s->event, .thread = s->thread,
-			   .stack = shaped ? shaped[hit->stack] : hit->stack, .role = hit->role, .cause = hit->cause };
+	struct samplerow row = { .value = hit->weight.value, .count = hit->weight.samples, .event = s->event, .thread = s->thread,
+				 .stack = shaped ? shaped[hit->stack] : hit->stack, .role = hit->role, .cause = hit->cause };
 
 	if ((hit->idle && !m->idle) || row.stack == PROFILE_NONE)
 		return;
@@ -112,13 +112,13 @@ static int add_events(struct making *m, struct err *err)
 
 static int compare_rows(const void *a, const void *b)
 {
-	const struct row *x = a, *y = b;
+	const struct samplerow *x = a, *y = b;
 
 	return ORDER(x->begin_ns, y->begin_ns) ?: ORDER(x->event, y->event) ?: ORDER(x->thread, y->thread) ?: ORDER(x->end_ns, y->end_ns) ?:
 	       ORDER(x->stack, y->stack) ?: ORDER(x->value, y->value) ?: ORDER(x->count, y->count);
 }
 
-static void list_events(struct rows *rows, const struct profile *p)
+static void list_events(struct samplerows *rows, const struct profile *p)
 {
 	_cleanup_free_ bool *seen = mem_alloc(p->events.n + 1);
 
@@ -129,31 +129,31 @@ static void list_events(struct rows *rows, const struct profile *p)
 			vec_push(&rows->events, i);
 }
 
-int rows_make(struct rows *rows, const struct export_job *job, unsigned flags, struct err *err)
+int samplerows_make(struct samplerows *rows, const struct export_job *job, unsigned flags, struct err *err)
 {
-	struct making m = { .rows = rows, .job = job, .idle = flags & ROWS_IDLE || job->selection->options.idle };
+	struct making m = { .rows = rows, .job = job, .idle = flags & SAMPLEROWS_IDLE || job->selection->options.idle };
 	int r;
 
-	*rows = (struct rows){ 0 };
+	*rows = (struct samplerows){ 0 };
 	find_blocks(&m);
-	r = flags & ROWS_EVERY || job->options.every_event ? add_events(&m, err)
+	r = flags & SAMPLEROWS_EVERY || job->options.every_event ? add_events(&m, err)
 							   : add_event(&m, job->selection->options.event, err);
 	vec_done(&m.blocks);
 	if (r)
 		return r;
 	list_events(rows, job->profile);
-	if (flags & ROWS_BY_TIME)
+	if (flags & SAMPLEROWS_BY_TIME)
 		vec_sort(&rows->list, compare_rows);
 	return 0;
 }
 
-void rows_done(struct rows *rows)
+void samplerows_done(struct samplerows *rows)
 {
 	vec_done(&rows->list);
 	vec_done(&rows->events);
 }
 
-const char *row_cause(const struct row *row)
+const char *samplerow_cause(const struct samplerow *row)
 {
 	return row->role == ROLE_WAIT || row->role == ROLE_QUEUE ? cause_name(row->cause) : "";
 }
