@@ -19,6 +19,7 @@
 #include "import/perf/perfdatasched.h"
 #include "import/perf/perfdataspace.h"
 #include "import/perf/perfdatastack.h"
+#include "import/schedwaits.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 
@@ -48,7 +49,7 @@ struct perfdata {
 	struct perfdatamodules modules;
 	struct perfdataspaces spaces;
 	struct perfdatastack stack;
-	struct perfdatasched sched;
+	struct schedwaits waits;
 	struct perfdataevents events;
 	uint64_t first, last; /* times of samples; first 0: there was none */
 	uint64_t written_ns;  /* when the file was written */
@@ -212,8 +213,7 @@ static void got_switch(struct perfdata *d, const struct perfdataattr *a, const s
 	if (h->misc & PERF_RECORD_MISC_SWITCH_OUT || !(a->attr.sample_type & PERF_SAMPLE_TID) || !trailer || trailer + sizeof(*h) > h->size)
 		return;
 	memcpy(ids, (const char *)h + h->size - trailer, sizeof(ids));
-	if (ids[1])
-		perfdatasched_in(&d->sched, ids[1], since_start(d, time));
+	schedwaits_came(&d->waits, ids[1], perfdataspaces_known_thread(&d->spaces, ids[1]), since_start(d, time));
 }
 
 /* --- a sample --- */
@@ -260,7 +260,7 @@ static int got_sample(struct perfdata *d, const struct perfdataattr *a, const st
 	}
 	/* A thread that has just ended has no number any more, but the switch away from it knows it. */
 	if (a->kind == SCHED_SWITCH && x.tid == UINT32_MAX)
-		perfdatasched_fix_ended(&d->sched, a, &x);
+		perfdatasched_fix_ended(&d->spaces, a, &x);
 	/* A pipe may say it after its first records. */
 	d->stack.other_machine = d->facts.arch && strcmp(d->facts.arch, "x86_64");
 	s.time_ns = since_start(d, x.time);
@@ -269,7 +269,7 @@ static int got_sample(struct perfdata *d, const struct perfdataattr *a, const st
 	s.value = x.period;
 	s.event = a->event;
 	if (a->kind != SCHED_NONE)
-		perfdatasched_sample(&d->sched, a, &x, s.thread, s.stack, s.time_ns);
+		perfdatasched_sample(&d->waits, &d->spaces, a, &x, s.thread, s.stack, s.time_ns);
 	if (x.group.count)
 		return add_group(d, &x, &s, record->offset);
 	if (s.value && s.event != PROFILE_NONE && !perfdataevents_add(&d->events, &s))
@@ -286,7 +286,7 @@ static int got(void *context, const struct perfdatarecord *record, uint64_t time
 
 	switch (h->type) {
 	case PERF_RECORD_SAMPLE:
-		perfdataevents_prepare(&d->events, &d->facts, &d->sched);
+		perfdataevents_prepare(&d->events, &d->facts, &d->waits);
 		a = perfdataattrs_of(&d->facts.attrs, h);
 		if (a)
 			return got_sample(d, a, record);
@@ -424,7 +424,7 @@ static void finish(struct perfdata *d, const char *name)
 	struct profile *p = d->p;
 
 	p->duration_ns = d->last - d->first;
-	perfdatasched_end(&d->sched, p->duration_ns);
+	schedwaits_end(&d->waits, p->duration_ns);
 	p->target = target_of(d, name);
 	p->host = profile_string(p, d->facts.host ? d->facts.host : "");
 	p->kernel = profile_string(p, d->facts.release ? d->facts.release : "");
@@ -437,8 +437,8 @@ static void finish(struct perfdata *d, const char *name)
 		profile_count(p, KEY_IMPORT_RECORDS_IGNORED, d->ignored);
 	if (d->queue.late)
 		profile_count(p, KEY_IMPORT_RECORDS_LATE, d->queue.late);
-	if (d->sched.unended)
-		profile_count(p, KEY_IMPORT_WAITS_UNENDED, d->sched.unended);
+	if (d->waits.unended)
+		profile_count(p, KEY_IMPORT_WAITS_UNENDED, d->waits.unended);
 	if (d->reader.cut)
 		profile_count(p, KEY_IMPORT_CUT, 1);
 }
@@ -484,13 +484,13 @@ static void prepare(struct perfdata *d, const struct import_input *in)
 	d->written_ns = stream_written_ns(in->stream);
 	d->queue.got = got;
 	d->queue.context = d;
-	d->modules.p = d->spaces.p = d->stack.p = d->sched.p = d->events.p = p;
+	d->modules.p = d->spaces.p = d->stack.p = d->events.p = p;
 	d->modules.options = &in->options;
 	d->modules.facts = &d->facts;
 	d->modules.recorded_wall_ns = d->written_ns;
 	d->spaces.modules = d->stack.modules = &d->modules;
-	d->stack.spaces = d->sched.spaces = &d->spaces;
-	d->sched.wait_event = d->sched.queue_event = PROFILE_NONE;
+	d->stack.spaces = &d->spaces;
+	schedwaits_init(&d->waits, p);
 }
 
 int perfdata_import(const struct import_input *in, struct profile **ret, struct err *err)
@@ -509,13 +509,13 @@ int perfdata_import(const struct import_input *in, struct profile **ret, struct 
 	if (!r && !d->facts.attrs.list.n)
 		r = err_set(err, EINVAL, "it has no event");
 	if (!r) {
-		perfdataevents_prepare(&d->events, &d->facts, &d->sched);
+		perfdataevents_prepare(&d->events, &d->facts, &d->waits);
 		finish(d, in->name);
 		*ret = d->p;
 		d->p = NULL;
 	}
 	perfdataevents_done(&d->events);
-	perfdatasched_done(&d->sched);
+	schedwaits_done(&d->waits);
 	perfdatastack_done(&d->stack);
 	perfdataspaces_done(&d->spaces);
 	perfdatamodules_done(&d->modules);

@@ -28,7 +28,7 @@ struct perfdataattr {
 	struct perf_event_attr attr; /* what the file has of it; the rest is 0 */
 	char *name;                  /* NULL: the file does not say */
 	uint32_t event;              /* of the profile */
-	uint8_t kind;                /* enum perfdatasched_kind */
+	uint8_t kind;                /* enum schedwaits_kind */
 	const void *format;          /* of a tracepoint's records; NULL: not known */
 };
 

@@ -7,7 +7,7 @@
 #include "base/text/str.h"
 #include "import/perf/perfdataattr.h"
 #include "import/perf/perfdatafacts.h"
-#include "import/perf/perfdatasched.h"
+#include "import/schedwaits.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 
@@ -33,7 +33,7 @@ static void find_kind(struct perfdataevents *e, struct perfdataattr *a, const st
 
 	if (a->attr.type == PERF_TYPE_TRACEPOINT && a->attr.sample_type & PERF_SAMPLE_RAW && a->attr.sample_type & PERF_SAMPLE_TID) {
 		a->format = perfdatatrace_find(&facts->trace, a->attr.config, &name);
-		a->kind = a->format ? perfdatasched_kind(name) : SCHED_NONE;
+		a->kind = a->format ? schedwaits_kind(name, strlen(name)) : SCHED_NONE;
 		/* Of sampled switches nobody knows which ones are missing. */
 		if (a->kind == SCHED_SWITCH && (a->attr.freq || a->attr.sample_period > 1)) {
 			a->kind = SCHED_NONE;
@@ -73,15 +73,7 @@ static void add_event(struct perfdataevents *e, struct perfdataattr *a)
 		a->event = profile_add_event(e->p, as, unit, words, period);
 }
 
-static void add_waits(struct perfdataevents *e, struct perfdatasched *sched, bool queue)
-{
-	if (sched->wait_event == PROFILE_NONE)
-		sched->wait_event = profile_add_event(e->p, "wait", "ns", "time blocked, by the scheduler's events", 0);
-	if (queue && sched->queue_event == PROFILE_NONE)
-		sched->queue_event = profile_add_event(e->p, "queue", "ns", "time ready to run, but without a CPU", 0);
-}
-
-void perfdataevents_prepare(struct perfdataevents *e, struct perfdatafacts *facts, struct perfdatasched *sched)
+void perfdataevents_prepare(struct perfdataevents *e, struct perfdatafacts *facts, struct schedwaits *waits)
 {
 	size_t n = facts->attrs.list.n;
 
@@ -96,7 +88,7 @@ void perfdataevents_prepare(struct perfdataevents *e, struct perfdatafacts *fact
 	}
 	for (size_t i = e->known; i < n; i++)
 		if (facts->attrs.list.v[i].kind == SCHED_SWITCH || facts->attrs.list.v[i].kind == SCHED_OFFCPU)
-			add_waits(e, sched, facts->attrs.list.v[i].kind == SCHED_SWITCH);
+			schedwaits_add_events(waits, facts->attrs.list.v[i].kind);
 	for (size_t i = e->known; i < n; i++) {
 		struct perfdataattr *a = &facts->attrs.list.v[i];
 

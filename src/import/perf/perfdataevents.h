@@ -13,9 +13,9 @@
 #include "base/vec.h"
 
 struct perfdatafacts;
-struct perfdatasched;
 struct profile;
 struct profile_sample;
+struct schedwaits;
 
 struct perfdataevents {
 	struct profile *p; /* set by the caller */
@@ -26,6 +26,6 @@ struct perfdataevents {
 
 void perfdataevents_done(struct perfdataevents *e);
 /* Makes events of those that the file has by now. */
-void perfdataevents_prepare(struct perfdataevents *e, struct perfdatafacts *facts, struct perfdatasched *sched);
+void perfdataevents_prepare(struct perfdataevents *e, struct perfdatafacts *facts, struct schedwaits *waits);
 /* False: the samples of the event add up to more than can be counted. */
 bool perfdataevents_add(struct perfdataevents *e, const struct profile_sample *s);

@@ -13,6 +13,7 @@
 #include "folded/collapse/perfline.h"
 #include "import/frames.h"
 #include "import/import.h"
+#include "import/schedwaits.h"
 #include "import/text/perfhead.h"
 #include "import/text/perfstack.h"
 #include "import/text/perfwait.h"
@@ -33,7 +34,7 @@ struct script {
 	struct profile *p;
 	struct frames frames;
 	struct perfstack stacks;
-	struct perfwait waits;
+	struct schedwaits waits;
 	struct perfhead head;
 	struct map pids, tids, threads; /* pid to process; pid and tid, and comm with these, to thread */
 	struct map names;               /* of events, to their index */
@@ -96,8 +97,10 @@ static uint32_t add_event(struct script *s, const char *name, const struct perfl
 		describe = mem_printf("CPU time by perf's %s", name);
 		return profile_add_event(p, "cpu", "ns", describe, 0);
 	}
-	if (waits && r->weighted && s->waits.wait_event == PROFILE_NONE)
-		return s->waits.wait_event = profile_add_event(p, "wait", "ns", "time off the CPU, by perf's offcpu-time", 0);
+	if (waits && r->weighted && s->waits.wait_event == PROFILE_NONE) {
+		schedwaits_add_events(&s->waits, SCHED_OFFCPU);
+		return s->waits.wait_event;
+	}
 	return profile_add_event(p, name, (clock || waits) && r->weighted ? "ns" : "count", "", 0);
 }
 
@@ -164,10 +167,10 @@ static int end_record(struct script *s, uint64_t line, struct err *err)
 	if (perfwait_take(&s->waits, r, thread, stack))
 		return check_waits(s, line, err);
 	e = event_of(s, r);
-	if (e->event == s->waits.wait_event)
-		perfwait_count(&s->waits, value);
-	if (check_waits(s, line, err))
-		return -ERANGE;
+	if (e->event == s->waits.wait_event) {
+		schedwaits_waited(&s->waits, thread, stack, r->timed ? r->time_ns : 0, value);
+		return check_waits(s, line, err);
+	}
 	if (__builtin_add_overflow(e->total, value, &e->total) || e->total > INT64_MAX)
 		return err_set(err, ERANGE, "line %llu: the periods add up to more than can be counted", (unsigned long long)line);
 	e->period = !e->samples++ || e->period == value ? value : 0;
@@ -245,7 +248,7 @@ static int finish(struct script *s, const char *name, struct err *err)
 {
 	struct profile *p = s->p;
 
-	perfwait_end(&s->waits, s->last_ns);
+	schedwaits_end(&s->waits, s->last_ns);
 	if (s->waits.overflow)
 		return err_set(err, ERANGE, "the waits add up to more than can be counted");
 	if (!p->samples.n)
@@ -258,6 +261,8 @@ static int finish(struct script *s, const char *name, struct err *err)
 		p->target = profile_string(p, name);
 	if (!s->head.ours)
 		profile_count(p, KEY_IMPORT_CHAINS, p->samples.n);
+	if (s->waits.unended)
+		profile_count(p, KEY_IMPORT_WAITS_UNENDED, s->waits.unended);
 	if (s->stacks.unknown_lines)
 		profile_count(p, KEY_IMPORT_LINES_IGNORED, s->stacks.unknown_lines);
 	p->finished = true;
@@ -287,9 +292,9 @@ int perfscript_import(const struct import_input *in, struct profile **ret, struc
 
 	frames_init(&s.frames, p);
 	perfstack_init(&s.stacks, &s.frames);
-	perfwait_init(&s.waits, p);
+	schedwaits_init(&s.waits, p);
 	r = read_all(&s, in, err);
-	perfwait_done(&s.waits);
+	schedwaits_done(&s.waits);
 	perfstack_done(&s.stacks);
 	frames_done(&s.frames);
 	map_done(&s.pids);

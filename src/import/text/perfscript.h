@@ -3,7 +3,7 @@
  *
  * Each event of the text is an event of the profile. The first of cpu-clock and task-clock, whose periods are nanoseconds, is "cpu";
  * off-CPU time that perf measured itself (offcpu-time) is "wait". Switches between threads (sched:sched_switch, sched_waking,
- * sched_wakeup, sched_wakeup_new) become "wait" and "queue" with the stack that went to sleep (perfwait.h). Times are since the first
+ * sched_wakeup, sched_wakeup_new) become "wait" and "queue" with the stack that went to sleep (schedwaits.h). Times are since the first
  * sample. The `# ` lines of --header give the machine, the command line and when it was recorded.
  */
 #pragma once

@@ -212,6 +212,30 @@ static void waits_without_wakeups(void **state)
 	       "wait 500000 ns a 1/1 0:\nsched:sched_switch 1 count a 1/1 600000:\n");
 }
 
+/* Where only some processes were recorded, nobody switches to them: sched_stat_ events tell, and are samples, too. */
+static void waits_of_some_processes(void **state)
+{
+	expect("a 1 1.000000: 1 sched:sched_switch: a:1 [120] S ==> swapper/0:0 [120]\n\n"
+	       "swapper 0 1.003000: 3000000 sched:sched_stat_sleep: comm=a pid=1 delay=3000000 [ns]\n\n"
+	       "swapper 0 1.004000: 1000000 sched:sched_stat_wait: comm=a pid=1 delay=1000000 [ns]\n\n",
+	       "sched:sched_stat_sleep 3000000 count swapper 0/0 3000000:\n"
+	       "wait 3000000 ns a 1/1 0:\nqueue 1000000 ns a 1/1 0:\n"
+	       "sched:sched_stat_wait 1000000 count swapper 0/0 4000000:\n");
+}
+
+/* It left twice: when the first wait ended is not known. */
+static void waits_without_an_end(void **state)
+{
+	struct profile *p = read_text("a 1 1.000000: sched:sched_switch: a:1 [120] S ==> swapper/0:0 [120]\n\n"
+				      "a 1 1.002000: sched:sched_switch: a:1 [120] S ==> swapper/0:0 [120]\n\n"
+				      "swapper 0 1.003000: sched:sched_switch: swapper/0:0 [120] R ==> a:1 [120]\n\n");
+
+	assert_int_equal(p->samples.n, 1);
+	assert_int_equal(p->samples.v[0].value, 1000000);
+	assert_int_equal(profile_counter(p, KEY_IMPORT_WAITS_UNENDED), 1);
+	profile_free(p);
+}
+
 /* One of everything. */
 static struct sample small_sample(void)
 {
@@ -319,6 +343,7 @@ int main(void)
 		cmocka_unit_test(threads_and_times),     cmocka_unit_test(waits),
 		cmocka_unit_test(waits_without_wakeups), cmocka_unit_test(there_and_back),
 		cmocka_unit_test(hostile_and_deep),      cmocka_unit_test(bad_input),
+		cmocka_unit_test(waits_of_some_processes), cmocka_unit_test(waits_without_an_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
