@@ -279,10 +279,7 @@ bool perfdatamodules_follows_call(struct perfdatamodules *m, uint32_t module, ui
 			continue;
 		if (pread(m->list.v[module].fd, b, sizeof(b), l->parts[i].offset + in - sizeof(b)) != sizeof(b))
 			return false;
-		for (int k = 1; k <= 6; k++)
-			if (b[k] == 0xff && (b[k + 1] & 0x38) == 0x10)
-				return true;
-		return b[3] == 0xe8;
+		return unwind_ends_with_call(b);
 	}
 	return false;
 }

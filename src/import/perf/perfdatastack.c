@@ -1,7 +1,5 @@
 #include "import/perf/perfdatastack.h"
 
-#include <string.h>
-
 #include "base/mem.h"
 #include "elf/unwind/unwind.h"
 #include "import/perf/perfdataattr.h"
@@ -156,29 +154,9 @@ static void add_branches(struct perfdatastack *s, struct perfdataspace *space, c
 
 /* --- a copy of the stack --- */
 
-struct dump {
-	uint64_t sp, size;
-	const uint8_t *bytes;
-	bool beyond; /* something above its end was asked for */
-};
-
-static bool read_dump(void *context, uint64_t address, uint64_t *ret)
-{
-	struct dump *d = context;
-
-	if (address < d->sp || d->size < 8 || address - d->sp > d->size - 8) {
-		d->beyond = address >= d->sp;
-		return false;
-	}
-	memcpy(ret, d->bytes + (address - d->sp), 8);
-	return true;
-}
-
 /* The registers of a record have the order of the kernel's bits. */
 static bool take_regs(const struct perfdatasample *x, uint64_t mask, struct unwind_regs *ret)
 {
-	static const int8_t dwarf[] = { 0, 3, 2, 1, 4, 5, UNWIND_RBP, UNWIND_RSP, UNWIND_RIP, -1, -1, -1, -1, -1, -1, -1,
-					8, 9, 10, 11, 12, 13, 14, 15 };
 	const uint64_t needed = 1 << 6 | 1 << 7 | 1 << 8;
 	unsigned n = 0;
 
@@ -186,8 +164,8 @@ static bool take_regs(const struct perfdatasample *x, uint64_t mask, struct unwi
 	for (unsigned bit = 0; bit < 64; bit++) {
 		if (!(mask >> bit & 1))
 			continue;
-		if (bit < ARRAY_LEN(dwarf) && dwarf[bit] >= 0)
-			ret->r[dwarf[bit]] = perfdatasample_word(x->regs, n);
+		if (unwind_perf_register(bit) >= 0)
+			ret->r[unwind_perf_register(bit)] = perfdatasample_word(x->regs, n);
 		n++;
 	}
 	return x->regs_abi == PERF_SAMPLE_REGS_ABI_64 && (mask & needed) == needed;
@@ -211,40 +189,27 @@ static const char *reason_of(enum unwind_result result, uint64_t rule)
 	}
 }
 
+struct code {
+	struct perfdatastack *s;
+	struct perfdataspace *space;
+};
+
 /* Is there a call before this address? */
-static bool follows_call(struct perfdatastack *s, struct perfdataspace *space, uint64_t address)
+static bool follows_call(void *context, uint64_t address)
 {
-	const struct perfdatamap *m = perfdataspaces_find(s->spaces, space, address - 1);
+	struct code *c = context;
+	const struct perfdatamap *m = perfdataspaces_find(c->s->spaces, c->space, address - 1);
 
-	return m && perfdatamodules_follows_call(s->modules, m->module, address - m->bias);
-}
-
-/* Where no table says it, the caller is on top of the stack, or behind the frame pointer, if code there has just called. */
-static bool guess(struct perfdatastack *s, struct perfdataspace *space, struct unwind_regs *regs, struct dump *d)
-{
-	uint64_t sp = regs->r[UNWIND_RSP], bp = regs->r[UNWIND_RBP], saved = bp, ra;
-
-	if (regs->leaf && read_dump(d, sp, &ra) && follows_call(s, space, ra)) {
-		sp += 8;
-	} else {
-		if (bp < sp || bp & 7 || !read_dump(d, bp, &saved) || !read_dump(d, bp + 8, &ra) || !follows_call(s, space, ra))
-			return false;
-		sp = bp + 16;
-	}
-	*regs = (struct unwind_regs){ 0 };
-	regs->r[UNWIND_RSP] = sp;
-	regs->r[UNWIND_RBP] = saved;
-	regs->r[UNWIND_RIP] = ra;
-	regs->r[UNWIND_RBX] = RULE_LOST_RBX;
-	return true;
+	return m && perfdatamodules_follows_call(c->s->modules, m->module, address - m->bias);
 }
 
 /* Adds a frame and takes the registers of its caller. False: that was the last. */
-static bool walk_on(struct perfdatastack *s, struct perfdataspace *space, struct unwind_regs *regs, struct dump *d)
+static bool walk_on(struct perfdatastack *s, struct perfdataspace *space, struct unwind_regs *regs, struct unwind_dump *d)
 {
 	uint64_t pc = regs->r[UNWIND_RIP] - !regs->leaf, rule;
 	const struct perfdatamap *m = perfdataspaces_find(s->spaces, space, pc);
 	struct unwind_regs before = *regs;
+	struct code code = { s, space };
 	enum unwind_result result;
 	uint32_t module;
 
@@ -258,12 +223,12 @@ static bool walk_on(struct perfdatastack *s, struct perfdataspace *space, struct
 	if (RULE_CFA(rule) == RULE_SIGNAL)
 		pc = regs->r[UNWIND_RIP];
 	vec_push(&s->frames, profile_frame(s->p, module, FRAME_USER, pc - m->bias));
-	result = unwind_step(regs, rule, read_dump, d);
-	if (rule & RULE_DERIVED && RULE_CFA(rule) != RULE_SIGNAL && result == UNWIND_MORE && !follows_call(s, space, regs->r[UNWIND_RIP])) {
+	result = unwind_step(regs, rule, unwind_read_dump, d);
+	if (rule & RULE_DERIVED && RULE_CFA(rule) != RULE_SIGNAL && result == UNWIND_MORE && !follows_call(&code, regs->r[UNWIND_RIP])) {
 		*regs = before;
 		result = UNWIND_NO_RULE;
 	}
-	if (result == UNWIND_MORE || (result == UNWIND_NO_RULE && guess(s, space, regs, d)))
+	if (result == UNWIND_MORE || (result == UNWIND_NO_RULE && unwind_guess(regs, unwind_read_dump, d, follows_call, &code)))
 		return true;
 	s->cut = reason_of(result, rule);
 	return false;
@@ -271,7 +236,7 @@ static bool walk_on(struct perfdatastack *s, struct perfdataspace *space, struct
 
 static void walk(struct perfdatastack *s, struct perfdataspace *space, const struct perfdataattr *a, const struct perfdatasample *x)
 {
-	struct dump d = { .size = x->stack_bytes, .bytes = x->stack };
+	struct unwind_dump d = { .size = x->stack_bytes, .bytes = x->stack };
 	struct unwind_regs regs;
 	size_t first = s->frames.n;
 	bool more;
