@@ -112,12 +112,7 @@ static void put_location(struct writing *w, size_t i)
 
 	put(w, 1, l->module);
 	put(w, 2, l->address);
-	for (uint32_t k = 0; k < l->line_count; k++) {
-		inner = protobuf_open(&w->out, 3);
-		put(w, 1, w->tables.lines.v[l->first_line + k].function);
-		put(w, 2, w->tables.lines.v[l->first_line + k].line);
-		protobuf_close(&w->out, inner);
-	}
+	wiretables_put_lines(&w->tables, l, 3, &w->out);
 	if (i) {
 		inner = protobuf_open(&w->out, 4);
 		protobuf_put_varint(&w->out, attribute_of(w, "profile.frame.type", l->kernel ? "kernel" : "native", 0));
@@ -139,14 +134,10 @@ static void put_function(struct writing *w, size_t i)
 
 static void put_stack(struct writing *w, size_t i)
 {
-	size_t begin = protobuf_open(&w->out, TABLE_STACK), list;
+	size_t begin = protobuf_open(&w->out, TABLE_STACK);
 
-	if (i) {
-		list = protobuf_open(&w->out, 1);
-		for (uint32_t s = w->stacks.v[i]; s; s = w->p->stacks.v[s].parent)
-			protobuf_put_varint(&w->out, wiretables_location(&w->tables, w->p->stacks.v[s].frame));
-		protobuf_close(&w->out, list);
-	}
+	if (i)
+		wiretables_put_stack(&w->tables, w->stacks.v[i], 1, &w->out);
 	protobuf_close(&w->out, begin);
 }
 

@@ -134,11 +134,9 @@ static void put_labels(struct writing *w, const struct samplerow *row)
 static void put_sample(struct writing *w, size_t group)
 {
 	const struct samplerow *row = &w->groups.list.v[group];
-	size_t begin = protobuf_open(&w->out, 2), list = protobuf_open(&w->out, 1);
+	size_t begin = protobuf_open(&w->out, 2), list;
 
-	for (uint32_t s = row->stack; s; s = w->p->stacks.v[s].parent)
-		protobuf_put_varint(&w->out, wiretables_location(&w->tables, w->p->stacks.v[s].frame));
-	protobuf_close(&w->out, list);
+	wiretables_put_stack(&w->tables, row->stack, 1, &w->out);
 	list = protobuf_open(&w->out, 2);
 	for (size_t i = 0; i < w->types.n; i++)
 		protobuf_put_varint(&w->out, w->values.v[group * w->types.n + i]);
@@ -171,13 +169,7 @@ static void put_location(struct writing *w, uint32_t id)
 	put(w, 1, id);
 	put(w, 2, l->module);
 	put(w, 3, l->address);
-	for (uint32_t i = 0; i < l->line_count; i++) {
-		size_t line = protobuf_open(&w->out, 4);
-
-		put(w, 1, w->tables.lines.v[l->first_line + i].function);
-		put(w, 2, w->tables.lines.v[l->first_line + i].line);
-		protobuf_close(&w->out, line);
-	}
+	wiretables_put_lines(&w->tables, l, 4, &w->out);
 	protobuf_close(&w->out, begin);
 }
 

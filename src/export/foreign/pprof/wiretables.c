@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/codec/protobuf.h"
 #include "base/text/plain.h"
 #include "export/export.h"
 #include "profile/profile.h"
@@ -137,6 +138,29 @@ uint32_t wiretables_location(struct wiretables *t, uint32_t frame)
 	note_module(&t->modules.v[l.module], &t->calls);
 	vec_push(&t->locations, l);
 	return t->locations.n - 1;
+}
+
+void wiretables_put_stack(struct wiretables *t, uint32_t stack, uint32_t field, struct buf *out)
+{
+	size_t list = protobuf_open(out, field);
+
+	for (; stack; stack = t->p->stacks.v[stack].parent)
+		protobuf_put_varint(out, wiretables_location(t, t->p->stacks.v[stack].frame));
+	protobuf_close(out, list);
+}
+
+void wiretables_put_lines(const struct wiretables *t, const struct wiretables_location *l, uint32_t field, struct buf *out)
+{
+	for (uint32_t i = 0; i < l->line_count; i++) {
+		const struct wiretables_line *line = &t->lines.v[l->first_line + i];
+		size_t begin = protobuf_open(out, field);
+
+		if (line->function)
+			protobuf_put_uint(out, 1, line->function);
+		if (line->line)
+			protobuf_put_uint(out, 2, line->line);
+		protobuf_close(out, begin);
+	}
 }
 
 /* --- types --- */

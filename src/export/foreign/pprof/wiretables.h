@@ -20,6 +20,7 @@
 #include "base/vec.h"
 #include "export/samplerows.h"
 
+struct buf;
 struct export_job;
 struct samplerow;
 
@@ -57,6 +58,10 @@ void wiretables_done(struct wiretables *t);
 /* Any name as plain text. */
 uint32_t wiretables_string(struct wiretables *t, const char *s);
 uint32_t wiretables_location(struct wiretables *t, uint32_t frame);
+/* Parts of messages that both formats have, as a field of that number: the locations of a stack, the leaf first; the lines of a
+ * location. */
+void wiretables_put_stack(struct wiretables *t, uint32_t stack, uint32_t field, struct buf *out);
+void wiretables_put_lines(const struct wiretables *t, const struct wiretables_location *l, uint32_t field, struct buf *out);
 
 /* The name of a type and its unit as tools of pprof know them: "inuse_space", "bytes"; and of what counts it:
  * "inuse_objects", "read_count". Caller frees. */
