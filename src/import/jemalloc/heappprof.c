@@ -13,19 +13,10 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "import/jemalloc/heapv2.h"
+#include "import/pproffields.h"
 
 static const size_t limit_bytes = 1U << 30;
 enum { MAX_DEPTH = 4096, MAX_MAPPINGS = 1 << 16, FILE_SHIFT = 44 };
-
-/* Fields of the messages, by their numbers. */
-enum {
-	PROFILE_TYPE = 1,
-	PROFILE_SAMPLE,
-	PROFILE_MAPPING,
-	PROFILE_LOCATION,
-	PROFILE_FUNCTION,
-	PROFILE_STRING
-};
 
 struct span {
 	const uint8_t *data;

@@ -15,6 +15,7 @@
 #include "base/file/stream.h"
 #include "base/map.h"
 #include "import/import.h"
+#include "import/pproffields.h"
 #include "import/pprof/pprofmodel.h"
 #include "import/pprof/pprofprune.h"
 #include "import/pprof/pprofshape.h"
@@ -23,23 +24,6 @@
 #include "profile/profile.h"
 
 static const size_t limit_bytes = 1U << 30;
-
-enum {
-	PROFILE_TYPE = 1,
-	PROFILE_SAMPLE,
-	PROFILE_MAPPING,
-	PROFILE_LOCATION,
-	PROFILE_FUNCTION,
-	PROFILE_STRING,
-	PROFILE_DROP,
-	PROFILE_KEEP,
-	PROFILE_TIME,
-	PROFILE_DURATION,
-	PROFILE_PERIOD_TYPE,
-	PROFILE_PERIOD,
-	PROFILE_COMMENT,
-	PROFILE_DEFAULT,
-};
 
 struct pprof {
 	struct pprofmodel m;
