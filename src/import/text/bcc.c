@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/file/lines.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "import/import.h"
@@ -110,8 +109,9 @@ static bool is_delimiter(const char *line)
 	return !strcmp(line, "--") || !strcmp(line, "-");
 }
 
-static int take_line(struct bcc *b, char *line, size_t n, uint64_t at, struct err *err)
+static int take_line(void *context, char *line, size_t n, uint64_t at, struct err *err)
 {
+	struct bcc *b = context;
 	uint64_t number;
 	const char *name;
 	size_t name_n;
@@ -146,17 +146,10 @@ static int take_line(struct bcc *b, char *line, size_t n, uint64_t at, struct er
 int bcc_import(const struct import_input *in, struct profile **ret, struct err *err)
 {
 	struct bcc b = { .event = { "samples", "count", "", 1, true } };
-	struct lines t = lines_of(in->stream);
-	char *line;
-	size_t n;
-	int r;
+	int r = printed_read(&b.text, in, take_line, &b, ret, err);
 
-	printed_init(&b.text);
-	while ((r = lines_next(&t, &line, &n, err)) > 0 && !(r = take_line(&b, line, n, t.number, err)))
-		;
-	lines_done(&t);
 	free(b.comm);
-	return printed_end(&b.text, in, r, ret, err);
+	return r;
 }
 
 /* A line of a thread, and a number alone in the next one. */

@@ -19,7 +19,6 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/file/lines.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "import/import.h"
@@ -252,24 +251,21 @@ static int take_json(struct bpftrace *b, const char *line, size_t n, uint64_t at
 
 /* --- the whole --- */
 
+static int take_line(void *context, char *line, size_t n, uint64_t at, struct err *err)
+{
+	struct bpftrace *b = context;
+
+	return !b->open && *line == '{' ? take_json(b, line, n, at, err) : take_text(b, line, n, at, err);
+}
+
 int bpftrace_import(const struct import_input *in, struct profile **ret, struct err *err)
 {
 	struct bpftrace b = { 0 };
-	struct lines t = lines_of(in->stream);
-	char *line;
-	size_t n;
-	int r;
+	int r = printed_read(&b.text, in, take_line, &b, ret, err);
 
-	printed_init(&b.text);
-	while ((r = lines_next(&t, &line, &n, err)) > 0) {
-		r = !b.open && *line == '{' ? take_json(&b, line, n, t.number, err) : take_text(&b, line, n, t.number, err);
-		if (r)
-			break;
-	}
-	lines_done(&t);
 	buf_done(&b.name);
 	buf_done(&b.key);
-	return printed_end(&b.text, in, r, ret, err);
+	return r;
 }
 
 /* A map with keys, before anything that is not what bpftrace says of itself. */

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/file/lines.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "import/import.h"
@@ -60,8 +59,9 @@ static bool is_head(const char *line)
 	return str_starts(line, "CPU ") || str_starts(line, "dtrace:") || strchr(line, ':');
 }
 
-static int take_line(struct dtrace *d, const char *line, size_t n, uint64_t at, struct err *err)
+static int take_line(void *context, char *line, size_t n, uint64_t at, struct err *err)
 {
+	struct dtrace *d = context;
 	uint64_t number;
 	int r;
 
@@ -88,17 +88,10 @@ static int take_line(struct dtrace *d, const char *line, size_t n, uint64_t at, 
 int dtrace_import(const struct import_input *in, struct profile **ret, struct err *err)
 {
 	struct dtrace d = { 0 };
-	struct lines t = lines_of(in->stream);
-	char *line;
-	size_t n;
-	int r;
+	int r = printed_read(&d.text, in, take_line, &d, ret, err);
 
-	printed_init(&d.text);
-	while ((r = lines_next(&t, &line, &n, err)) > 0 && !(r = take_line(&d, line, n, t.number, err)))
-		;
-	lines_done(&t);
 	free(d.comm);
-	return printed_end(&d.text, in, r, ret, err);
+	return r;
 }
 
 /* Lines with a module and a tick, indented, and after some of them a number alone. */

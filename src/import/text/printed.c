@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/file/lines.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "import/import.h"
@@ -16,13 +17,8 @@ struct piece {
 	size_t n;
 };
 
-void printed_init(struct printed *s)
-{
-	*s = (struct printed){ .p = profile_new() };
-	frames_init(&s->frames, s->p);
-}
-
-int printed_end(struct printed *s, const struct import_input *in, int r, struct profile **ret, struct err *err)
+/* The profile is whole, or it is freed where r is an error. */
+static int end(struct printed *s, const struct import_input *in, int r, struct profile **ret, struct err *err)
 {
 	struct profile *p = s->p;
 
@@ -41,6 +37,22 @@ int printed_end(struct printed *s, const struct import_input *in, int r, struct 
 		profile_count(p, KEY_IMPORT_LINES_IGNORED, s->unknown_lines);
 	*ret = p;
 	return 0;
+}
+
+int printed_read(struct printed *s, const struct import_input *in, printed_line_fn *take, void *context, struct profile **ret,
+		 struct err *err)
+{
+	struct lines t = lines_of(in->stream);
+	char *line;
+	size_t n;
+	int r;
+
+	*s = (struct printed){ .p = profile_new() };
+	frames_init(&s->frames, s->p);
+	while ((r = lines_next(&t, &line, &n, err)) > 0 && !(r = take(context, line, n, t.number, err)))
+		;
+	lines_done(&t);
+	return end(s, in, r, ret, err);
 }
 
 static bool is_space(char c)

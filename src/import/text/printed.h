@@ -42,9 +42,11 @@ struct printed {
 	VEC(uint64_t) totals; /* by event */
 };
 
-void printed_init(struct printed *s);
-/* Takes the profile, or frees it where r is an error. */
-int printed_end(struct printed *s, const struct import_input *in, int r, struct profile **ret, struct err *err);
+/* A line without its end; n may be 0. An error ends the reading. */
+typedef int printed_line_fn(void *context, char *line, size_t n, uint64_t number, struct err *err);
+/* Reads all of the input, line by line; s needs no other beginning or end. */
+int printed_read(struct printed *s, const struct import_input *in, printed_line_fn *take, void *context, struct profile **ret,
+		 struct err *err);
 
 /* A frame further out than those before it. kernel: it is known to be one of the kernel's. */
 void printed_frame(struct printed *s, const char *text, size_t n, bool kernel);
