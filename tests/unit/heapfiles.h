@@ -1,64 +1,17 @@
-/* heapfiles.h - imports of heaps in tests: a text as a profile, its sums, and the same cut off at every byte. */
+/* heapfiles.h - imports of heaps in tests: a text as a profile, and its sums. */
 #pragma once
 
 #include "analyze/quality.h"
-#include "base/err.h"
-#include "base/file/stream.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "import/import.h"
+#include "importing.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 
-static inline int heapfile_try(const char *format, const char *text, size_t n, struct profile **ret, struct err *err)
-{
-	struct stream *in = stream_of(text, n);
-	int r;
-
-	*ret = NULL;
-	r = import_find(format)->read(&(struct import_input){ .stream = in, .name = "x" }, ret, err);
-	stream_free(in);
-	assert_int_equal(!r, *ret != NULL);
-	return r;
-}
-
 static inline struct profile *heapfile_read(const char *format, const char *text)
 {
-	struct profile *p;
-	struct err err = { 0 };
-
 	assert_string_equal(import_probe(text, strlen(text), true)->name, format);
-	if (heapfile_try(format, text, strlen(text), &p, &err))
-		fail_msg("%s", err.text);
-	return p;
-}
-
-/* It must fail, and the sentence must have this in it. */
-static inline void heapfile_fails(const char *format, const char *text, const char *why)
-{
-	struct profile *p;
-	struct err err = { 0 };
-
-	if (!heapfile_try(format, text, strlen(text), &p, &err) || !strstr(err.text, why))
-		fail_msg("'%s' is not in '%s'", why, err.text);
-}
-
-/* No part of it may crash; what is read of a part is finished. */
-static inline void heapfile_cut(const char *format, const char *text)
-{
-	for (size_t i = 0; i <= strlen(text); i++) {
-		_cleanup_free_ char *part = mem_alloc(i + 1); /* of its own size, for the sanitizers */
-		struct profile *p;
-		struct err err = { 0 };
-
-		memcpy(part, text, i);
-		import_probe(part, i, true);
-		if (heapfile_try(format, part, i, &p, &err))
-			assert_true(*err.text);
-		else
-			assert_true(p->finished);
-		profile_free(p);
-	}
+	return import_good(format, text);
 }
 
 struct heapfile_sum {

@@ -90,13 +90,13 @@ static void bad_files(void **state)
 	struct buf bomb = { 0 };
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		heapfile_fails("dhat", cases[i].text, cases[i].why);
+		import_refused("dhat", cases[i].text, cases[i].why);
 	for (int i = 0; i < 100000; i++)
 		buf_puts(&bomb, "[");
-	heapfile_fails("dhat", bomb.data, "byte ");
+	import_refused("dhat", bomb.data, "byte ");
 	buf_done(&bomb);
-	heapfile_fails("dhat", "[1]", "version is 0");
-	heapfile_cut("dhat", good);
+	import_refused("dhat", "[1]", "version is 0");
+	import_cut_everywhere("dhat", good);
 }
 
 int main(void)

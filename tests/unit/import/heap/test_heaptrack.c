@@ -80,7 +80,7 @@ static void formats(void **state)
 	heapfile_expect(p, "temporary", 9, 1);
 	assert_int_equal(profile_counter(p, KEY_HEAP_FREES_UNKNOWN), 1);
 	profile_free(p);
-	heapfile_fails("heaptrack", "v 10400 4\n", "newer than 3");
+	import_refused("heaptrack", "v 10400 4\n", "newer than 3");
 }
 
 static const char raw[] = "v 10400 3\nx 9 /bin/prog\nX ./prog\nI 1000 100\nm 1 -\nm 1 x 10000 0 100 1000 200\n"
@@ -173,13 +173,13 @@ static void bad_files(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char *text = mem_printf("%s%s", HEAD, cases[i].rest);
 
-		heapfile_fails("heaptrack", text, cases[i].why);
+		import_refused("heaptrack", text, cases[i].why);
 		free(text);
 	}
-	heapfile_fails("heaptrack", "v 10400 3\nx 1 a\nm 1 x\n", "the module has no address");
-	heapfile_fails("heaptrack", "v 10400 3\nx 1 a\nm 1 x 1 5\n", "no such segment");
-	heapfile_cut("heaptrack", good);
-	heapfile_cut("heaptrack", raw);
+	import_refused("heaptrack", "v 10400 3\nx 1 a\nm 1 x\n", "the module has no address");
+	import_refused("heaptrack", "v 10400 3\nx 1 a\nm 1 x 1 5\n", "no such segment");
+	import_cut_everywhere("heaptrack", good);
+	import_cut_everywhere("heaptrack", raw);
 }
 
 /* The slots of a long recording get longer; its sums stay. */

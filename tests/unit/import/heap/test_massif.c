@@ -74,8 +74,8 @@ static void units(void **state)
 	assert_int_equal(p->duration_ns, 135649);
 	assert_int_equal(p->samples.n, 0);
 	profile_free(p);
-	heapfile_fails("massif", HEAD "weeks\n", "line 3: time_unit");
-	heapfile_fails("massif", HEAD "ms\n" SNAPSHOT("0", "18446744073709551615", "0", "empty"), "line 7: there is no such number");
+	import_refused("massif", HEAD "weeks\n", "line 3: time_unit");
+	import_refused("massif", HEAD "ms\n" SNAPSHOT("0", "18446744073709551615", "0", "empty"), "line 7: there is no such number");
 }
 
 static void bad_trees(void **state)
@@ -100,13 +100,13 @@ static void bad_trees(void **state)
 		char *text = mem_printf("%s%s", HEAD "ms\n" SNAPSHOT("0", "0", "5", "detailed"), cases[i].tree);
 
 		/* The head has 11 lines. */
-		heapfile_fails("massif", text, cases[i].why);
+		import_refused("massif", text, cases[i].why);
 		free(text);
 	}
-	heapfile_fails("massif", HEAD "ms\n" SNAPSHOT("0", "5", "5", "empty") SNAPSHOT("1", "4", "5", "empty"), "is from before");
-	heapfile_fails("massif", HEAD "ms\n", "before its first snapshot");
+	import_refused("massif", HEAD "ms\n" SNAPSHOT("0", "5", "5", "empty") SNAPSHOT("1", "4", "5", "empty"), "is from before");
+	import_refused("massif", HEAD "ms\n", "before its first snapshot");
 	/* Two trees of nearly 2^63 bytes. */
-	heapfile_fails("massif",
+	import_refused("massif",
 		       HEAD "ms\n" SNAPSHOT("0", "0", "0", "detailed") "n0: 9223372036854775807 " ROOT
 		       SNAPSHOT("1", "1", "0", "detailed") "n1: 9223372036854775807 " ROOT
 		       " n0: 9223372036854775807 0x1: a (b:1)\n" SNAPSHOT("2", "2", "0", "empty"),
@@ -120,7 +120,7 @@ static void deep(void **state)
 	buf_puts(&b, HEAD "ms\n" SNAPSHOT("0", "0", "1", "detailed") "n1: 1 " ROOT);
 	for (int i = 1; i < 5000; i++)
 		buf_printf(&b, "%*sn1: 1 0x1: a (b:1)\n", i, "");
-	heapfile_fails("massif", b.data, "nested too deep");
+	import_refused("massif", b.data, "nested too deep");
 	buf_done(&b);
 }
 
@@ -133,7 +133,7 @@ static void cut_off(void **state)
 	heapfile_expect(p, "heap", 6000, 4);
 	assert_int_equal(profile_counter(p, KEY_HEAP_DUMPS_CUT_OFF), 1);
 	profile_free(p);
-	heapfile_cut("massif", good);
+	import_cut_everywhere("massif", good);
 }
 
 int main(void)

@@ -4,11 +4,8 @@
 #include <errno.h>
 
 #include "base/codec/protobuf.h"
-#include "base/err.h"
-#include "base/file/stream.h"
-#include "exporting.h"
-#include "import/import.h"
 #include "import/pprof/pprof.h"
+#include "importing.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 
@@ -160,15 +157,6 @@ static struct buf make(struct parts x)
 	return b;
 }
 
-static int import(const struct buf *b, struct profile **ret, struct err *err)
-{
-	struct stream *in = stream_of(b->data, b->n);
-	int r = otlp_import(&(struct import_input){ .stream = in, .name = "x", .options.root = "/nonexistent" }, ret, err);
-
-	stream_free(in);
-	return r;
-}
-
 static void shapes(void **state)
 {
 	static const struct {
@@ -180,7 +168,7 @@ static void shapes(void **state)
 
 	assert_true(otlp_probe(b.data, b.n, true));
 	assert_ptr_equal(import_probe(b.data, b.n, true)->read, otlp_import);
-	if (import(&b, &p, &err))
+	if (import_data("otlp", b.data, b.n, &p, &err))
 		fail_msg("%s", err.text);
 	assert_string_equal(profile_str(p, p->target), "shop");
 	assert_string_equal(profile_str(p, p->host), "box");
@@ -220,7 +208,7 @@ static void refused(void **state)
 		struct profile *p = NULL;
 		struct err err = { 0 };
 
-		assert_int_equal(import(&b, &p, &err), -EINVAL);
+		assert_int_equal(import_data("otlp", b.data, b.n, &p, &err), -EINVAL);
 		if (!strstr(err.text, cases[i].says) || strncmp(err.text, "byte ", 5))
 			fail_msg("'%s' is not '%s'", err.text, cases[i].says);
 		buf_done(&b);

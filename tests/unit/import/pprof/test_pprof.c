@@ -5,12 +5,9 @@
 
 #include "base/codec/gzip.h"
 #include "base/codec/protobuf.h"
-#include "base/err.h"
-#include "base/file/stream.h"
-#include "exporting.h"
-#include "import/import.h"
 #include "import/pprof/pprof.h"
 #include "import/pprof/pproftypes.h"
+#include "importing.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 
@@ -121,15 +118,6 @@ static struct buf make(struct parts x)
 	return b;
 }
 
-static int import(const struct buf *b, struct profile **ret, struct err *err)
-{
-	struct stream *in = stream_of(b->data, b->n);
-	int r = pprof_import(&(struct import_input){ .stream = in, .name = "x", .options.root = "/nonexistent" }, ret, err);
-
-	stream_free(in);
-	return r;
-}
-
 static void a_profile(void **state)
 {
 	struct buf b = make(good), packed = { 0 }, folded;
@@ -140,7 +128,7 @@ static void a_profile(void **state)
 	assert_true(pprof_probe(b.data, b.n, true));
 	assert_ptr_equal(import_probe(b.data, b.n, true)->read, pprof_import);
 	gzip_pack(&packed, b.data, b.n);
-	if (import(&packed, &p, &err))
+	if (import_data("pprof", packed.data, packed.n, &p, &err))
 		fail_msg("%s", err.text);
 	assert_string_equal(profile_str(p, p->target), "node");
 	assert_int_equal(p->start_wall_ns, 1763200931000000000);
@@ -196,7 +184,7 @@ static void frames_to_leave_out(void **state)
 		x.drop = cases[i].drop;
 		x.keep = cases[i].keep;
 		b = make(x);
-		assert_int_equal(import(&b, &p, NULL), 0);
+		assert_int_equal(import_data("pprof", b.data, b.n, &p, NULL), 0);
 		folded = export_all(p, "folded", (struct export_options){ .group = CALLTREE_BY_NAME });
 		assert_string_equal(folded.data, cases[i].dropped ? "node;main 1\nworker 1;main;run(int) 3\n" :
 								    "node;main 1\nworker 1;main;run(int);inner;node+0x1300 3\n");
@@ -232,7 +220,7 @@ static void refused(void **state)
 		struct profile *p = NULL;
 		struct err err = { 0 };
 
-		assert_int_equal(import(&b, &p, &err), -EINVAL);
+		assert_int_equal(import_data("pprof", b.data, b.n, &p, &err), -EINVAL);
 		if (!strstr(err.text, cases[i].says))
 			fail_msg("'%s' is not '%s'", err.text, cases[i].says);
 		assert_true(!strncmp(err.text, "byte ", 5) || cases[i].x.no_types);
@@ -251,7 +239,7 @@ static void too_much(void **state)
 	put_pair(&b, 1, 0, 0);
 	protobuf_put_varint(&b, 6 << 3 | 2);
 	protobuf_put_varint(&b, 10ULL << 30);
-	assert_int_equal(import(&b, &p, &err), -EINVAL);
+	assert_int_equal(import_data("pprof", b.data, b.n, &p, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "cut off"));
 	buf_done(&b);
 	/* A sum that does not fit. */
@@ -263,13 +251,13 @@ static void too_much(void **state)
 	}
 	protobuf_put_string(&b, 6, "");
 	protobuf_put_string(&b, 6, "x");
-	assert_int_equal(import(&b, &p, &err), -ERANGE);
+	assert_int_equal(import_data("pprof", b.data, b.n, &p, &err), -ERANGE);
 	assert_non_null(strstr(err.text, "more than can be counted"));
 	buf_done(&b);
 	/* Strings that take next to no room in the file. */
 	for (int i = 0; i < (1 << 24) + 1; i++)
 		buf_add(&b, "\x32", 2);
-	assert_int_equal(import(&b, &p, &err), -EINVAL);
+	assert_int_equal(import_data("pprof", b.data, b.n, &p, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "more strings than can be read"));
 	buf_done(&b);
 }
@@ -277,23 +265,8 @@ static void too_much(void **state)
 static void cut_anywhere(void **state)
 {
 	struct buf b = make(good);
-	unsigned refusals = 0;
 
-	for (size_t n = 0; n < b.n; n++) {
-		char *copy = mem_strndup("", 0);
-		struct buf part = { mem_resize(copy, n + 1, 1), n, n + 1 };
-		struct profile *p = NULL;
-		struct err err = { 0 };
-
-		memcpy(part.data, b.data, n);
-		pprof_probe(part.data, n, false);
-		if (import(&part, &p, &err))
-			refusals++;
-		else
-			profile_free(p);
-		buf_done(&part);
-	}
-	assert_true(refusals > b.n * 9 / 10);
+	assert_true(import_cut_bytes("pprof", b.data, b.n) > b.n * 9 / 10);
 	buf_done(&b);
 }
 

@@ -3,33 +3,12 @@
 
 #include <errno.h>
 
-#include "base/err.h"
 #include "base/file/lines.h"
 #include "base/file/stream.h"
-#include "exporting.h"
 #include "golden.h"
-#include "import/import.h"
 #include "import/text/callgrind.h"
+#include "importing.h"
 #include "profile/keys.h"
-
-static int read_bytes(const char *text, size_t n, struct profile **ret, struct err *err)
-{
-	struct stream *in = stream_of(text, n);
-	int r = callgrind_import(&(struct import_input){ .stream = in, .name = "x" }, ret, err);
-
-	stream_free(in);
-	return r;
-}
-
-static struct profile *profile_of(const char *text)
-{
-	struct profile *p = NULL;
-	struct err err = { 0 };
-
-	if (read_bytes(text, strlen(text), &p, &err))
-		fail_msg("%s", err.text);
-	return p;
-}
 
 static char *corpus(const char *name, size_t *ret_n)
 {
@@ -61,7 +40,7 @@ static void golden(void **state)
 {
 	size_t n;
 	_cleanup_free_ char *text = corpus("threads", &n);
-	struct profile *p = profile_of(text);
+	struct profile *p = import_good("callgrind", text);
 	struct buf b = export_all(p, "folded", (struct export_options){ .group = CALLTREE_BY_THREAD, .weigh = EXPORT_WEIGH_VALUE });
 
 	golden_check("callgrind.folded", b.data, b.n);
@@ -86,7 +65,7 @@ static void golden(void **state)
 /* A third of ten is no number of units: no unit is lost, and none is made. */
 static void divisions_lose_nothing(void **state)
 {
-	struct profile *p = profile_of("events: a\nfn=g\n1 10\n"
+	struct profile *p = import_good("callgrind", "events: a\nfn=g\n1 10\n"
 				       "fn=x\n1 1\ncfn=g\ncalls=1 1\n1 7\nfn=y\n1 1\ncfn=g\ncalls=1 1\n1 7\n"
 				       "fn=z\n1 1\ncfn=g\ncalls=1 1\n1 7\n");
 	struct buf b = export_all(p, "folded", (struct export_options){ .weigh = EXPORT_WEIGH_VALUE, .group = CALLTREE_MERGED });
@@ -99,7 +78,7 @@ static void divisions_lose_nothing(void **state)
 /* What no call explains is outermost. */
 static void costs_from_nowhere(void **state)
 {
-	struct profile *p = profile_of("events: a\nfn=g\n1 10\nfn=x\n1 1\ncfn=g\ncalls=1 1\n1 6\n");
+	struct profile *p = import_good("callgrind", "events: a\nfn=g\n1 10\nfn=x\n1 1\ncfn=g\ncalls=1 1\n1 6\n");
 	struct buf b = export_all(p, "folded", (struct export_options){ .weigh = EXPORT_WEIGH_VALUE, .group = CALLTREE_MERGED });
 
 	assert_string_equal(b.data, "g 4\nx 1\nx;g 6\n");
@@ -123,7 +102,7 @@ static void many_ways(void **state)
 			for (int to = 0; to < 2 && i + 1 < LEVELS; to++)
 				buf_printf(&b, "cfn=f%d.%d\ncalls=1 1\n%d %d000000\n", i + 1, to, to + 2, LEVELS - i - 1);
 		}
-	p = profile_of(b.data);
+	p = import_good("callgrind", b.data);
 	assert_int_equal(sum(p, 0, NULL), 2 * LEVELS * 1000000);
 	assert_int_equal(sum(p, 0, "f39.1"), 1000000);
 	assert_true(p->samples.n < 2 * LEVELS * 256);
@@ -146,7 +125,7 @@ static void deep_calls_and_circles(void **state)
 		for (int i = 0; i < FUNCTIONS; i++)
 			buf_printf(&b, "fn=f%d\n1 3\ncfn=f%d\ncalls=1 1\n1 %d\n", i, circle ? (i + 1) % FUNCTIONS : i + 1,
 				   3 * (FUNCTIONS - i - 1));
-		p = profile_of(b.data);
+		p = import_good("callgrind", b.data);
 		assert_int_equal(sum(p, 0, NULL), 3 * FUNCTIONS);
 		assert_int_equal(sum(p, 0, "f9999"), 3);
 		profile_free(p);
@@ -157,7 +136,7 @@ static void deep_calls_and_circles(void **state)
 /* The root that we write ourselves is no frame. */
 static void our_own_root(void **state)
 {
-	struct profile *p = profile_of("creator: gasflame 1\nevents: cpu\n# Unit of cpu: ns\nfn=[all]\ncfn=f\ncalls=1 0\n0 5\nfn=f\n1 5\n");
+	struct profile *p = import_good("callgrind", "creator: gasflame 1\nevents: cpu\n# Unit of cpu: ns\nfn=[all]\ncfn=f\ncalls=1 0\n0 5\nfn=f\n1 5\n");
 	struct buf b = export_all(p, "folded", (struct export_options){ .weigh = EXPORT_WEIGH_VALUE, .group = CALLTREE_MERGED });
 
 	assert_string_equal(b.data, "f 5\n");
@@ -195,7 +174,7 @@ static void errors(void **state)
 		struct err err = { 0 };
 		struct profile *p = NULL;
 
-		if (!read_bytes(cases[i].text, strlen(cases[i].text), &p, &err))
+		if (!import_data("callgrind", cases[i].text, strlen(cases[i].text), &p, &err))
 			fail_msg("'%s' is no error", cases[i].text);
 		if (!strstr(err.text, cases[i].expected))
 			fail_msg("'%s' gave '%s'", cases[i].text, err.text);
@@ -209,19 +188,19 @@ static void hostile_files(void **state)
 	size_t n;
 	char *text = corpus("overflow-calls", &n);
 
-	assert_int_equal(read_bytes(text, n, &p, &err), -ERANGE);
+	assert_int_equal(import_data("callgrind", text, n, &p, &err), -ERANGE);
 	assert_non_null(strstr(err.text, "add up to more than can be counted"));
 	free(text);
 	/* In a circle counts may be anything: no sum is made of them. */
 	text = corpus("circle", &n);
-	assert_int_equal(read_bytes(text, n, &p, &err), 0);
+	assert_int_equal(import_data("callgrind", text, n, &p, &err), 0);
 	assert_int_equal(sum(p, 0, NULL), 15);
 	profile_free(p);
 	free(text);
 	n = LINES_LONGEST + (1 << 20);
 	text = mem_alloc(n);
 	memset(text, 'x', n);
-	assert_int_equal(read_bytes(text, n, &p, &err), -EFBIG);
+	assert_int_equal(import_data("callgrind", text, n, &p, &err), -EFBIG);
 	assert_non_null(strstr(err.text, "line 1: it is longer"));
 	free(text);
 }
@@ -248,20 +227,13 @@ static void cut_anywhere(void **state)
 	size_t n;
 	_cleanup_free_ char *text = corpus("threads", &n);
 
-	for (size_t i = 0; i < n; i++) {
-		struct profile *p = NULL;
-		struct err err = { 0 };
-
-		if (read_bytes(text, i, &p, &err))
-			assert_true(err.text[0]);
-		profile_free(p);
-	}
+	import_cut_bytes("callgrind", text, n);
 }
 
 /* A file that says more than it has was cut off, which is counted. */
 static void missing_cost(void **state)
 {
-	struct profile *p = profile_of("summary: 100\nevents: a\nfn=f\n1 30\n");
+	struct profile *p = import_good("callgrind", "summary: 100\nevents: a\nfn=f\n1 30\n");
 
 	assert_int_equal(profile_counter(p, KEY_IMPORT_COST_MISSING), 70);
 	profile_free(p);
@@ -293,10 +265,10 @@ static void round_trip(void **state)
 {
 	size_t n;
 	_cleanup_free_ char *text = corpus("threads", &n);
-	struct profile *p = profile_of(text), *again;
+	struct profile *p = import_good("callgrind", text), *again;
 	struct buf b = export_all(p, "callgrind", (struct export_options){ .every_event = true });
 
-	again = profile_of(b.data);
+	again = import_good("callgrind", b.data);
 	for (uint32_t e = 0; e < 2; e++) {
 		static const char *const names[] = { NULL, "main", "run", "even", "odd", "malloc", "worker" };
 

@@ -3,38 +3,16 @@
 
 #include <errno.h>
 
-#include "base/err.h"
 #include "base/file/lines.h"
-#include "base/file/stream.h"
-#include "exporting.h"
-#include "import/import.h"
 #include "import/text/jsonl.h"
-
-static int read_bytes(const char *text, size_t n, struct profile **ret, struct err *err)
-{
-	struct stream *in = stream_of(text, n);
-	int r = jsonl_import(&(struct import_input){ .stream = in, .name = "x" }, ret, err);
-
-	stream_free(in);
-	return r;
-}
-
-static struct profile *profile_of(const char *text)
-{
-	struct profile *p = NULL;
-	struct err err = { 0 };
-
-	if (read_bytes(text, strlen(text), &p, &err))
-		fail_msg("%s", err.text);
-	return p;
-}
+#include "importing.h"
 
 /* Exports, imports and exports again: the second text is the first, so weights, names, threads, times and order are. */
 static void comes_back(const struct profile *p)
 {
 	const struct export_options every = { .every_event = true };
 	struct buf first = export_all(p, "jsonl", every), second;
-	struct profile *again = profile_of(first.data);
+	struct profile *again = import_good("jsonl", first.data);
 
 	assert_true(jsonl_probe(first.data, first.n, true));
 	second = export_all(again, "jsonl", every);
@@ -75,7 +53,7 @@ static const char small[] =
 
 static void a_file(void **state)
 {
-	struct profile *p = profile_of(small);
+	struct profile *p = import_good("jsonl", small);
 	struct buf b = export_all(p, "folded", (struct export_options){ .mark_inlined = true, .group = CALLTREE_MERGED });
 
 	assert_string_equal(b.data, "main;inner_[i];write_[k] 1\n");
@@ -120,7 +98,7 @@ static void errors(void **state)
 		struct err err = { 0 };
 		struct profile *p = NULL;
 
-		if (!read_bytes(cases[i].text, strlen(cases[i].text), &p, &err))
+		if (!import_data("jsonl", cases[i].text, strlen(cases[i].text), &p, &err))
 			fail_msg("'%s' is no error", cases[i].text);
 		if (!strstr(err.text, cases[i].expected))
 			fail_msg("'%s' gave '%s'", cases[i].text, err.text);
@@ -136,21 +114,14 @@ static void hostile_lines(void **state)
 	struct err err = { 0 };
 
 	memset(text, '[', n);
-	assert_int_equal(read_bytes(text, n, &p, &err), -EFBIG);
-	assert_int_equal(read_bytes(text, 1 << 20, &p, &err), -EINVAL);
+	assert_int_equal(import_data("jsonl", text, n, &p, &err), -EFBIG);
+	assert_int_equal(import_data("jsonl", text, 1 << 20, &p, &err), -EINVAL);
 	free(text);
 }
 
 static void cut_anywhere(void **state)
 {
-	for (size_t i = 0; i < strlen(small); i++) {
-		struct profile *p = NULL;
-		struct err err = { 0 };
-
-		if (read_bytes(small, i, &p, &err))
-			assert_true(err.text[0]);
-		profile_free(p);
-	}
+	import_cut_everywhere("jsonl", small);
 }
 
 int main(void)

@@ -3,30 +3,10 @@
 
 #include <errno.h>
 
-#include "base/err.h"
-#include "base/file/stream.h"
-#include "exporting.h"
 #include "golden.h"
-#include "import/import.h"
 #include "import/text/perfscript.h"
+#include "importing.h"
 #include "profile/keys.h"
-
-static int read_bytes(const char *text, size_t n, struct profile **ret, struct err *err)
-{
-	_cleanup_(stream_freep) struct stream *in = stream_of(text, n);
-
-	return perfscript_import(&(struct import_input){ .stream = in, .name = "perf.txt" }, ret, err);
-}
-
-static struct profile *read_text(const char *text)
-{
-	struct profile *p = NULL;
-	struct err err = { 0 };
-
-	if (read_bytes(text, strlen(text), &p, &err))
-		fail_msg("%s", err.text);
-	return p;
-}
 
 static void put_stack(struct buf *b, const struct profile *p, uint32_t stack)
 {
@@ -71,7 +51,7 @@ static char *dump(const struct profile *p)
 
 static void expect(const char *text, const char *wanted)
 {
-	struct profile *p = read_text(text);
+	struct profile *p = import_good("perf-script", text);
 	_cleanup_free_ char *got = dump(p);
 
 	assert_true(perfscript_probe(text, strlen(text), true));
@@ -157,7 +137,7 @@ static void one_line_a_sample(void **state)
 
 static void the_head(void **state)
 {
-	struct profile *p = read_text("# ========\n# captured on    : Wed Nov 18 00:57:19 2026\n# hostname : box\n# os release : 6.1.0\n"
+	struct profile *p = import_good("perf-script", "# ========\n# captured on    : Wed Nov 18 00:57:19 2026\n# hostname : box\n# os release : 6.1.0\n"
 				      "# cmdline : /usr/bin/perf record -g -- /opt/node --fast\n  with a second line\n# event : name = cycles, , id = { 1 }\n#\n"
 				      "sh 7 1.5: 5 cycles:\n\t1 f (x)\n\nnonsense\n");
 
@@ -172,7 +152,7 @@ static void the_head(void **state)
 
 static void threads_and_times(void **state)
 {
-	struct profile *p = read_text("sh 7/7 1.5: 5 cycles:\n\t1 f (x)\n\nls 7/7 2.5: 6 cycles:\n\t1 f (x)\n\nworker 7/8 2.4: 6 cycles:\n\t1 f (x)\n\n");
+	struct profile *p = import_good("perf-script", "sh 7/7 1.5: 5 cycles:\n\t1 f (x)\n\nls 7/7 2.5: 6 cycles:\n\t1 f (x)\n\nworker 7/8 2.4: 6 cycles:\n\t1 f (x)\n\n");
 
 	/* A program was executed: two threads of one process, which has the last name. */
 	assert_int_equal(p->threads.n, 3);
@@ -226,7 +206,7 @@ static void waits_of_some_processes(void **state)
 /* It left twice: when the first wait ended is not known. */
 static void waits_without_an_end(void **state)
 {
-	struct profile *p = read_text("a 1 1.000000: sched:sched_switch: a:1 [120] S ==> swapper/0:0 [120]\n\n"
+	struct profile *p = import_good("perf-script", "a 1 1.000000: sched:sched_switch: a:1 [120] S ==> swapper/0:0 [120]\n\n"
 				      "a 1 1.002000: sched:sched_switch: a:1 [120] S ==> swapper/0:0 [120]\n\n"
 				      "swapper 0 1.003000: sched:sched_switch: swapper/0:0 [120] R ==> a:1 [120]\n\n");
 
@@ -263,7 +243,7 @@ static void there_and_back(void **state)
 
 	golden_check("sample.perf", first.data, first.n);
 	assert_true(perfscript_probe(first.data, MIN(first.n, 65536), false));
-	assert_int_equal(read_bytes(first.data, first.n, &p, NULL), 0);
+	assert_int_equal(import_data("perf-script", first.data, first.n, &p, NULL), 0);
 	assert_int_equal(p->samples.n, s.p->samples.n);
 	assert_int_equal(p->start_wall_ns, s.p->start_wall_ns);
 	assert_int_equal(p->duration_ns, s.p->duration_ns);
@@ -290,7 +270,7 @@ static void hostile_and_deep(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
 		struct buf b = export_all(samples[i].p, "perf-script", (struct export_options){ .every_event = true });
-		struct profile *p = read_text(b.data);
+		struct profile *p = import_good("perf-script", b.data);
 		struct buf again = export_all(p, "perf-script", (struct export_options){ .every_event = true });
 
 		assert_int_equal(p->samples.n, samples[i].p->samples.n);
@@ -322,15 +302,11 @@ c 3 1.1: sched:sched_switch: c:3 [1] S ==> d:4 [1]\n\nd 4 9223372030.1: sched:sc
 
 	for (size_t i = 0; i < ARRAY_LEN(none); i++) {
 		assert_false(perfscript_probe(none[i], strlen(none[i]), true));
-		assert_int_equal(read_bytes(none[i], strlen(none[i]), &p, NULL), -EINVAL);
+		assert_int_equal(import_data("perf-script", none[i], strlen(none[i]), &p, NULL), -EINVAL);
 	}
-	for (size_t n = 0; n < sizeof(good); n++) {
-		perfscript_probe(good, n, true);
-		if (!read_bytes(good, n, &p, NULL))
-			profile_free(p);
-	}
+	import_cut_everywhere("perf-script", good);
 	for (size_t i = 0; i < ARRAY_LEN(large); i++) {
-		assert_int_equal(read_bytes(large[i], strlen(large[i]), &p, &err), -ERANGE);
+		assert_int_equal(import_data("perf-script", large[i], strlen(large[i]), &p, &err), -ERANGE);
 		assert_non_null(strstr(err.text, "add up to more"));
 	}
 }

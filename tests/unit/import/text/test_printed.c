@@ -3,19 +3,9 @@
 
 #include <errno.h>
 
-#include "base/err.h"
-#include "base/file/stream.h"
-#include "exporting.h"
-#include "import/import.h"
 #include "import/text/printed.h"
+#include "importing.h"
 #include "profile/keys.h"
-
-static int read_bytes(const char *format, const char *text, size_t n, struct profile **ret, struct err *err)
-{
-	_cleanup_(stream_freep) struct stream *in = stream_of(text, n);
-
-	return import_find(format)->read(&(struct import_input){ .stream = in, .name = "x.txt" }, ret, err);
-}
 
 /* "event unit value/count comm pid/tid: frames from the leaf on", a line for each sample. */
 static char *dump(const struct profile *p)
@@ -45,23 +35,16 @@ static char *dump(const struct profile *p)
 static void expect(const char *format, const char *text, const char *wanted)
 {
 	const struct import_format *found = import_probe(text, strlen(text), true);
-	struct profile *p = NULL;
-	struct err err = { 0 };
+	struct profile *p;
 	_cleanup_free_ char *got = NULL;
 
 	if (!found || strcmp(found->name, format))
 		fail_msg("is taken for %s, not %s: %s", found ? found->name : "nothing", format, text);
-	if (read_bytes(format, text, strlen(text), &p, &err))
-		fail_msg("%s", err.text);
+	p = import_good(format, text);
 	got = dump(p);
 	assert_string_equal(got, wanted);
 	profile_free(p);
-	/* Cut anywhere: an error or less. */
-	for (size_t n = 0; n < strlen(text); n++) {
-		import_probe(text, n, n % 2);
-		if (!read_bytes(format, text, n, &p, NULL))
-			profile_free(p);
-	}
+	import_cut_everywhere(format, text);
 }
 
 static const char bpftrace_text[] = "Attaching 2 probes...\n\n\n"
@@ -165,7 +148,7 @@ static void bad_input(void **state)
 		struct profile *p = NULL;
 		struct err err = { 0 };
 
-		assert_int_equal(read_bytes(table[i].format, table[i].text, strlen(table[i].text), &p, &err), table[i].code);
+		assert_int_equal(import_data(table[i].format, table[i].text, strlen(table[i].text), &p, &err), table[i].code);
 		if (!strstr(err.text, table[i].says))
 			fail_msg("%s", err.text);
 	}

@@ -3,7 +3,7 @@
 
 #include "golden.h"
 #include "import/trace/traceevents.h"
-#include "import/web/webimport.h"
+#include "importing.h"
 #include "profile/keys.h"
 
 #define EVENT(ph, name, ts, more) "{\"ph\":\"" ph "\",\"pid\":1,\"tid\":2,\"name\":\"" name "\",\"ts\":" ts more "}"

@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "golden.h"
-#include "import/web/webimport.h"
+#include "importing.h"
 #include "profile/keys.h"
 
 #define SCHEMA "\"$schema\":\"https://www.speedscope.app/file-format-schema.json\""
@@ -192,18 +192,7 @@ static void odd_units(void **state)
 
 static void hostile_and_deep(void **state)
 {
-	struct sample list[] = { export_hostile(), export_deep(20000) };
-
-	for (size_t i = 0; i < ARRAY_LEN(list); i++) {
-		struct buf out = export_every(list[i].p);
-		struct profile *p = import_bytes("speedscope", out.data, out.n, NULL);
-
-		assert_non_null(p);
-		assert_int_equal(p->samples.n, list[i].p->samples.n);
-		profile_free(p);
-		profile_free(list[i].p);
-		buf_done(&out);
-	}
+	import_hostile_and_deep("speedscope");
 }
 
 int main(void)
