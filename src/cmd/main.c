@@ -19,7 +19,7 @@ extern const struct command command_bench, command_blocks, command_clean, comman
 	command_difffolded, command_doctor, command_events, command_flamegraph, command_heap, command_import,
 	command_limit, command_ls, command_mem, command_ps, command_query, command_record, command_replay, command_report,
 	command_run,
-	command_serve, command_stat, command_symbols, command_top;
+	command_serve, command_stat, command_store, command_symbols, command_top;
 
 const struct command_group command_groups[] = {
 #ifdef GASFLAME_COLLECTORS
@@ -33,7 +33,7 @@ const struct command_group command_groups[] = {
 #endif
 	} },
 	{ "Benchmarks:", { &command_bench, &command_compare, &command_replay, &command_stat } },
-	{ "Captures:", { &command_ls, &command_clean, &command_import } },
+	{ "Captures:", { &command_ls, &command_clean, &command_import, &command_store } },
 	{ "Folded stacks:", { &command_flamegraph, &command_difffolded, &command_collapse } },
 	{ "This machine:", { &command_ps, &command_doctor, &command_symbols } },
 	{ 0 },
