@@ -193,7 +193,7 @@ static int meaning_of(unsigned code)
 		unsigned code;
 		int meaning;
 	} known[] = {
-		{ 60, ENOENT }, { 81, ENOENT }, /* table, database */
+		{ 60, ENXIO }, { 81, ENXIO }, /* table, database */
 		{ 192, EACCES }, { 193, EACCES }, { 194, EACCES }, { 195, EACCES }, { 497, EACCES }, { 516, EACCES },
 		/* Timeouts, too many queries or parts, no memory or room, a table that is read-only just now, keepers away. */
 		{ 159, EAGAIN }, { 160, EAGAIN }, { 202, EAGAIN }, { 209, EAGAIN }, { 210, EAGAIN }, { 225, EAGAIN }, { 241, EAGAIN },
@@ -229,7 +229,7 @@ static int server_error(unsigned code, const char *text, struct err *err)
 	cut[strcspn(cut, "\r\n")] = 0;
 	plain_add(&line, cut);
 	return err_set(err, meaning, "%s%s", line.n ? line.data : "it failed, and does not say why",
-		       meaning == ENOENT ? " (`gasflame store init` makes the tables)" : "");
+		       meaning == ENXIO ? " (`gasflame store init` makes the tables)" : "");
 }
 
 /* What a reply means, before anybody looks for rows in it. */

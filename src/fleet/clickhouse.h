@@ -56,7 +56,7 @@ uint64_t clickhouse_sent_bytes(const struct clickhouse *c);
  *  -EAGAIN		the server cannot now: too much to do, no memory; it may or may not have been done
  *  -EPROTO		it answers, but not as a ClickHouse does
  *  -EACCES		user or password are wrong, or the user must not
- *  -ENOENT		it has no such table or database
+ *  -ENXIO		it has no such table or database
  *  -EREMOTEIO		any other error of the server, which is in the sentence, in one line
  */
 /* A statement without an answer. _outside: not in the database, which may not be there yet. */

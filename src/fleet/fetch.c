@@ -15,6 +15,7 @@
 #include "fleet/sql.h"
 #include "fleet/storeurl.h"
 #include "import/frames.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 static const uint64_t second_ns = 1000000000, day_seconds = 86400;
@@ -27,9 +28,10 @@ struct fetch {
 	struct profile *p;
 	struct frames frames_made; /* threads without ids, modules */
 	char *where, *committed;   /* conditions: of the time, and of that and commits */
-	uint64_t first_second, last_ns, step_seconds;
+	uint64_t first_second, last_ns, step_seconds, slot_count;
 	struct map frames, stacks, threads, blocks; /* by the store's hashes, ids of the profile */
-	struct map slots;
+	struct map slots;          /* to what is in made */
+	VEC(struct profile_summed) made;
 };
 
 typedef void take_fn(struct fetch *f, const struct answer *a, size_t row);
@@ -204,7 +206,8 @@ static uint32_t thread_of(struct fetch *f, uint32_t pid, uint32_t tid, const cha
 static void take_thread(struct fetch *f, const struct answer *a, size_t row)
 {
 	struct profile *p = f->p;
-	struct profile_thread *t = &p->threads.v[thread_of(f, answer_u64(a, row, 0), answer_u64(a, row, 1), answer_text(a, row, 2))];
+	uint32_t thread = thread_of(f, answer_u64(a, row, 0), answer_u64(a, row, 1), answer_text(a, row, 2));
+	struct profile_thread *t = &p->threads.v[thread];
 	struct profile_process *process = &p->processes.v[t->process];
 	uint64_t end = answer_u64(a, row, 6);
 
@@ -240,31 +243,71 @@ static void take_mark(struct fetch *f, const struct answer *a, size_t row)
 	profile_add_mark(p, &m);
 }
 
+/* The longest time of a slot that no block is in: there is what is in no block. Of blocks that leave none the whole slot. */
+static struct profile_summed gap_of(const struct fetch *f, uint64_t from, uint64_t to)
+{
+	const struct profile *p = f->p;
+	struct profile_summed best = { from, from };
+	uint64_t free_from = from;
+
+	/* Marks are in the order of their begin. */
+	for (size_t i = 0; i < p->marks.n && p->marks.v[i].start_ns < to; i++) {
+		const struct profile_mark *m = &p->marks.v[i];
+
+		if (m->end_ns <= m->start_ns || m->end_ns <= from || strcmp(profile_str(p, m->kind), "block"))
+			continue;
+		if (m->start_ns > free_from && m->start_ns - free_from > best.end_ns - best.start_ns)
+			best = (struct profile_summed){ free_from, m->start_ns };
+		free_from = MAX(free_from, m->end_ns);
+	}
+	if (to > free_from && to - free_from > best.end_ns - best.start_ns)
+		best = (struct profile_summed){ free_from, to };
+	return best.end_ns > best.start_ns ? best : (struct profile_summed){ from, to };
+}
+
+/* The time of the samples of a slot that are in no block. */
+static uint64_t slot_time(struct fetch *f, uint64_t slot)
+{
+	uint64_t *known = map_put(&f->slots, slot, f->made.n), from = slot * f->step_seconds * second_ns;
+
+	if (*known == f->made.n) {
+		vec_push(&f->made, gap_of(f, from, MIN(from + f->step_seconds * second_ns, f->p->duration_ns)));
+		profile_add_summed(f->p, &f->made.v[*known]);
+	}
+	return f->made.v[*known].start_ns;
+}
+
 static void take_sample(struct fetch *f, const struct answer *a, size_t row)
 {
 	struct profile *p = f->p;
 	uint64_t slot = answer_u64(a, row, 0), block = answer_u64(a, row, 5), stack = answer_u64(a, row, 6), count = answer_u64(a, row, 8);
 	const uint64_t *known = stack ? map_get(&f->stacks, stack) : NULL, *start = block ? map_get(&f->blocks, block) : NULL;
 	uint32_t event = profile_find_event(p, answer_text(a, row, 1), NULL);
-	uint64_t time = slot * f->step_seconds * second_ns;
-	struct profile_sample s = { .time_ns = start ? *start : time, .value = answer_u64(a, row, 7), .count = MIN(count, (uint64_t)UINT32_MAX),
+	struct profile_sample s = { .value = answer_u64(a, row, 7), .count = MIN(count, (uint64_t)UINT32_MAX), .stack = known ? *known : 0,
 				    .thread = thread_of(f, answer_u64(a, row, 2), answer_u64(a, row, 3), answer_text(a, row, 4)),
-				    .stack = known ? *known : 0, .event = event };
+				    .event = event };
 
-	if (event == PROFILE_NONE || time >= p->duration_ns)
+	if (event == PROFILE_NONE || slot >= f->slot_count)
 		return;
+	s.time_ns = start ? *start : slot_time(f, slot);
 	if (stack && !known)
 		s.stack = profile_stack(p, 0, profile_truncation_frame(p, "not in the store"));
-	if (!start && !map_get(&f->slots, slot)) {
-		map_put(&f->slots, slot, 0);
-		profile_add_summed(p, &(struct profile_summed){ time, MIN(time + f->step_seconds * second_ns, p->duration_ns) });
-	}
 	profile_add_sample(p, &s);
 }
 
+/* As profile_merge() does it; of standard errors the largest, because windows of one recording have the same. */
 static void take_counter(struct fetch *f, const struct answer *a, size_t row)
 {
-	profile_count(f->p, answer_text(a, row, 0), answer_u64(a, row, 1));
+	const char *name = answer_text(a, row, 0);
+	const struct key *key = key_find(name);
+	uint64_t known = profile_counter(f->p, name);
+
+	if (!key || key->merge == KEY_SUM)
+		profile_count(f->p, name, answer_u64(a, row, 1));
+	else if (key->merge == KEY_MIN)
+		profile_count_set(f->p, name, known ? MIN(known, answer_u64(a, row, 2)) : answer_u64(a, row, 2));
+	else
+		profile_count_set(f->p, name, MAX(known, answer_u64(a, row, 3)));
 }
 
 static void take_point(struct fetch *f, const struct answer *a, size_t row)
@@ -280,6 +323,13 @@ static void take_point(struct fetch *f, const struct answer *a, size_t row)
 	profile_add_point(p, series, since_start(f, answer_u64(a, row, 2)), answer_i64(a, row, 3));
 }
 
+static int by_start(const void *a, const void *b)
+{
+	const struct profile_mark *x = a, *y = b;
+
+	return ORDER(x->start_ns, y->start_ns) ?: ORDER(x->end_ns, y->end_ns) ?: ORDER(x->name, y->name);
+}
+
 static int fetch_shard(struct fetch *f, struct err *err)
 {
 	const char *with = f->committed;
@@ -293,6 +343,7 @@ static int fetch_shard(struct fetch *f, struct err *err)
 		r = each(f, mem_printf("SELECT block, any(kind), any(name), any(begin_ns) AS begun, any(end_ns), any(number), any(gas), "
 				       "any(transactions), any(known) FROM blocks WHERE %s GROUP BY block ORDER BY begun, block", with),
 			 take_mark, err);
+	vec_sort(&f->p->marks, by_start);
 	if (!r)
 		r = each(f, mem_printf("SELECT pid, tid, thread, any(process), any(exe), min(begin_ns), max(end_ns), sum(cpu_ns), sum(run_ns), "
 				       "sum(queue_ns), sum(blocked_ns) FROM threads WHERE %s GROUP BY pid, tid, thread ORDER BY pid, tid, thread",
@@ -303,7 +354,7 @@ static int fetch_shard(struct fetch *f, struct err *err)
 				       "ORDER BY slot, event, pid, tid, thread, stack, block", (unsigned long long)f->first_second,
 				       (unsigned long long)f->step_seconds, with), take_sample, err);
 	if (!r)
-		r = each(f, mem_printf("SELECT name, sum(value) FROM counters WHERE %s GROUP BY name ORDER BY name", with), take_counter, err);
+		r = each(f, mem_printf("SELECT name, sum(value), min(value), max(value) FROM counters WHERE %s GROUP BY name ORDER BY name", with), take_counter, err);
 	if (!r)
 		r = each(f, mem_printf("SELECT series, unit, time_ns, value FROM points WHERE %s ORDER BY series, time_ns", with), take_point, err);
 	return r;
@@ -322,6 +373,7 @@ static void set_extent(struct fetch *f, uint64_t first_ns, uint64_t last_ns)
 	while (seconds / step >= FETCH_SLOTS)
 		step *= 2;
 	f->step_seconds = step;
+	f->slot_count = (f->p->duration_ns - 1) / (step * second_ns) + 1;
 }
 
 /* Finds out which shards have something of it, and from when to when. */
@@ -350,6 +402,7 @@ static int find_shards(struct fetch *f, bool *has, unsigned *away, struct err *e
 	if (!all)
 		return err_set(err, ENODATA, "the store has nothing of '%.80s' in this time: `gasflame store ls` lists what it has", f->url->target);
 	set_extent(f, first_ns, last_ns);
+	profile_count(f->p, KEY_STORE_WINDOWS, all);
 	return 0;
 }
 
@@ -374,6 +427,7 @@ int fetch_profile(struct clickhouse *c, const struct storeurl *url, unsigned *re
 	p->finished = true;
 	for (size_t i = 0; i < ARRAY_LEN(maps); i++)
 		map_done(maps[i]);
+	vec_done(&f.made);
 	frames_done(&f.frames_made);
 	free(f.where);
 	free(f.committed);

@@ -63,7 +63,7 @@ static int server_version(struct clickhouse *c, unsigned shard, struct tables_st
 	return r;
 }
 
-/* -ENOENT where there are no tables, without a look at the server's version. */
+/* -ENXIO where there are no tables, without a look at the server's version. */
 static int read_state(struct clickhouse *c, unsigned shard, struct tables_state *s, struct err *err)
 {
 	struct answer a;
@@ -87,7 +87,7 @@ int tables_check(struct clickhouse *c, unsigned shard, struct tables_state *ret,
 	*ret = (struct tables_state){ 0 };
 	r = read_state(c, shard, ret, err);
 	if (!r && !ret->version)
-		r = err_set(err, ENOENT, "%s: there are no tables: `gasflame store init` makes them", clickhouse_address(c, shard));
+		r = err_set(err, ENXIO, "%s: there are no tables: `gasflame store init` makes them", clickhouse_address(c, shard));
 	return r ? r : server_version(c, shard, ret, err);
 }
 

@@ -31,7 +31,7 @@ struct tables_state {
 
 /* For all shards. Repeating it changes nothing. */
 int tables_init(struct clickhouse *c, const struct tables_options *o, struct err *err);
-/* -ENOENT: no tables. -EUSERS: they are of a later gasflame. */
+/* -ENXIO: no tables. -EUSERS: they are of a later gasflame. */
 int tables_check(struct clickhouse *c, unsigned shard, struct tables_state *ret, struct err *err);
 /* Removes the days before one (days since 1970) from a shard. *ret_days: how many there were, may be NULL. */
 int tables_drop_before(struct clickhouse *c, unsigned shard, uint64_t day, uint64_t *ret_days, struct err *err);

@@ -10,6 +10,7 @@
 #include "base/text/str.h"
 #include "export/export.h"
 #include "export/rows.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 enum { MOST_WINDOWS = 1000000 };
@@ -164,13 +165,24 @@ static void add_facts(struct windows *w, uint64_t each_ns)
 		vec_push(&w->list.v[window_at(w, p->marks.v[i].start_ns, each_ns)].marks, i);
 	for (uint32_t i = 0; i < p->points.n; i++)
 		vec_push(&w->list.v[window_at(w, p->points.v[i].time_ns, each_ns)].points, i);
-	for (uint32_t i = 0; i < p->counters.n; i++)
-		for (size_t k = 0; k < w->list.n; k++) {
-			uint64_t part = part_of(p->counters.v[i].value, k, w->list.n);
+}
 
-			if (part)
+/* What adds up is spread over the windows; what does not, as a setting, is the same in each of them. */
+static void add_counters(struct windows *w)
+{
+	const struct profile *p = w->p;
+
+	for (uint32_t i = 0; i < p->counters.n; i++) {
+		const struct key *key = key_find(profile_str(p, p->counters.v[i].name));
+		bool adds_up = !key || key->merge == KEY_SUM;
+
+		for (size_t k = 0; k < w->list.n; k++) {
+			uint64_t value = p->counters.v[i].value, part = adds_up ? part_of(value, k, w->list.n) : value;
+
+			if (part || !adds_up)
 				vec_push(&w->list.v[k].counters, (struct window_count){ i, part });
 		}
+	}
 }
 
 static void digest(struct windows *w)
@@ -195,7 +207,7 @@ int windows_make(struct windows *w, const struct export_job *job, uint64_t each_
 
 	*w = (struct windows){ .p = job->profile };
 	if (!w->p->start_wall_ns)
-		return err_set(err, EINVAL, "it does not say when it was recorded, which a store is ordered by");
+		return err_set(err, ENODATA, "it does not say when it was recorded, which a store is ordered by");
 	r = make_list(w, each_ns, err);
 	if (!r && w->p->samples.n)
 		r = rows_make(&rows, job, ROWS_IDLE | ROWS_EVERY, err);
@@ -204,6 +216,7 @@ int windows_make(struct windows *w, const struct export_job *job, uint64_t each_
 		add_rows(w, &rows, each_ns);
 		add_threads(w, each_ns);
 		add_facts(w, each_ns);
+		add_counters(w);
 		digest(w);
 	}
 	rows_done(&rows);

@@ -65,7 +65,7 @@ struct windows {
 	uint64_t *frame_hashes, *stack_hashes; /* by frame and stack of the profile; stack 0 is 0 */
 };
 
-/* -EINVAL: the recording does not say when it was. windows_done() in any case. */
+/* -ENODATA: the recording does not say when it was. windows_done() in any case. */
 int windows_make(struct windows *w, const struct export_job *job, uint64_t each_ns, struct err *err);
 void windows_done(struct windows *w);
 
