@@ -98,8 +98,9 @@ static int network_send(void *context, unsigned shard, const struct clickhouse_r
 	char code[16];
 	int r = s->http ? 0 : http_open(s->address, "", &s->http, err);
 
-	/* Answers are sent when they are whole: until then the server can still say that it failed. */
-	buf_printf(&url, "%s/?wait_end_of_query=1", s->address);
+	/* Answers are sent when they are whole: until then the server can still say that it failed. Numbers of 64 bits come as strings,
+	 * which is no longer the default: the largest are none in JSON. */
+	buf_printf(&url, "%s/?wait_end_of_query=1&output_format_json_quote_64bit_integers=1", s->address);
 	if (q->database)
 		put_value(&url, "database", q->database);
 	if (!r && q->rows) {
