@@ -159,9 +159,12 @@ static int take_user(struct storeurl_shard *shard, const char *s, size_t n, stru
 
 	shard->user = decode(s, user);
 	shard->password = colon ? decode(colon + 1, n - user - 1) : mem_strdup("");
-	if (!shard->user || !shard->password || has_controls(shard->user) || has_controls(shard->password))
-		return bad_user(err);
-	return 0;
+	if (shard->user && shard->password && !has_controls(shard->user) && !has_controls(shard->password))
+		return 0;
+	free(shard->user);
+	free(shard->password);
+	shard->user = shard->password = NULL;
+	return bad_user(err);
 }
 
 static bool is_host(const char *s, size_t n)
