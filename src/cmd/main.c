@@ -12,6 +12,7 @@
 #include "cmd/captures/newest.h"
 #include "cmd/opener.h"
 #include "cmd/reading/captureio.h"
+#include "cmd/reading/input.h"
 #include "cmd/reading/reading.h"
 #include "cmd/recording/output.h"
 
@@ -179,6 +180,10 @@ static int begin(const struct command *c, const struct option_spec *options, str
 {
 	struct err err = { 0 };
 
+	/* Before another process is started, which would keep them in the list of processes. */
+	for (int i = 0; i < operands->n; i++)
+		if (input_is_store(operands->v[i]))
+			input_hide(operands->v[i]);
 	if (newest_complete(c, options, operands, output_owner(), &err)) {
 		log_error("%s", err.text);
 		return EXIT_USAGE;
