@@ -96,7 +96,7 @@ static int network_send(void *context, unsigned shard, const struct clickhouse_r
 	struct http_request request = { .headers = headers, .timeout_ms = q->timeout_ms, .limit = answer_limit,
 					.once = q->rows };
 	char code[16];
-	int r = s->http ? 0 : http_open(s->address, "", &s->http, err);
+	int r = s->http ? 0 : http_open(s->address, "a store", &s->http, err);
 
 	/* Answers are sent when they are whole: until then the server can still say that it failed. Numbers of 64 bits come as strings,
 	 * which is no longer the default: the largest are none in JSON. */

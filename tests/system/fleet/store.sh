@@ -6,6 +6,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 PATH=$PATH:/usr/sbin
 command -v clickhouse-server >/dev/null || skip_all "there is no clickhouse-server: tools/deps.sh installs it"
 command -v curl >/dev/null || skip_all "there is no curl"
+gf store ls clickhouse://127.0.0.1:1/none
+! said "without HTTP" >/dev/null || skip_all "this gasflame was built without HTTP"
 
 # --- the servers ---
 ports=("$(free_port)" "$(free_port)") wires=("$(free_port)" "$(free_port)")
