@@ -1,4 +1,4 @@
-"""collapsing.py - perf script's text as folded stacks: gasflame collapse beside stackcollapse-perf.pl, in turn.
+"""collapsing.py - perf script's text as folded stacks: gasflame collapse, from a file and from a pipe, beside stackcollapse-perf.pl, in turn.
 
 The text is that of `perf script` of everything that runs while a node is under load, repeated to 128 MB. The Perl script is that of
 PATH, or the one that STACKCOLLAPSE names; without it gasflame is measured alone.
@@ -33,12 +33,18 @@ def make_text(folder, seconds):
 	return path
 
 
-def run_once(command, path, output):
-	"""Wall time, CPU time and largest memory (MB)."""
+def run_once(command, path, output, piped=False):
+	"""Wall time, CPU time and largest memory (MB); piped: of the command only, cat's work is its own."""
 	begin = time.monotonic()
 	with open(output, "wb") as f:
-		child = subprocess.Popen(command + [path], stdout=f, stderr=subprocess.DEVNULL)
+		feeder = subprocess.Popen(["cat", path], stdout=subprocess.PIPE) if piped else None
+		child = subprocess.Popen(command + ([] if piped else [path]), stdin=feeder.stdout if piped else None, stdout=f,
+					 stderr=subprocess.DEVNULL)
+		if feeder:
+			feeder.stdout.close()
 		_, status, usage = os.wait4(child.pid, 0)
+		if feeder:
+			feeder.wait()
 	if status:
 		raise RuntimeError(f"{command[0]} failed")
 	return time.monotonic() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
@@ -47,7 +53,8 @@ def run_once(command, path, output):
 def measure_collapse(build, folder, quick):
 	path, output = make_text(folder, 5 if quick else 15), os.path.join(folder, "folded")
 	perl = os.environ.get("STACKCOLLAPSE") or shutil.which("stackcollapse-perf.pl")
-	commands = {"gasflame collapse": [os.path.join(build, "src", "cmd", "gasflame"), "collapse"]}
+	ours = [os.path.join(build, "src", "cmd", "gasflame"), "collapse"]
+	commands = {"gasflame collapse": ours, "the same, from a pipe": ours}
 	if perl:
 		commands["stackcollapse-perf.pl"] = ["perl", perl]
 	else:
@@ -55,7 +62,7 @@ def measure_collapse(build, folder, quick):
 	size, runs, outputs = os.path.getsize(path), {name: [] for name in commands}, {}
 	for _ in range(2 if quick else 5):
 		for name, command in commands.items():
-			runs[name].append(run_once(command, path, output))
+			runs[name].append(run_once(command, path, output, "pipe" in name))
 			with open(output, "rb") as f:
 				outputs[name] = f.read()
 	same = len(set(outputs.values())) == 1
@@ -65,7 +72,7 @@ def measure_collapse(build, folder, quick):
 		wall, cpu, memory = (bootstrap([run[i] for run in of]) for i in range(3))
 		lines.append(f"| {name} | {wall[0]:.2f} s ({wall[1]:.2f} … {wall[2]:.2f}) | {cpu[0]:.2f} s | {size / wall[0] / 1e6:.0f} | {memory[0]:.0f} MB |")
 	if perl:
-		ratio = bootstrap([theirs[0] / ours[0] for ours, theirs in zip(*runs.values())])
+		ratio = bootstrap([theirs[0] / ours[0] for ours, theirs in zip(runs["gasflame collapse"], runs["stackcollapse-perf.pl"])])
 		lines += ["", f"× {ratio[0]:.0f} ({ratio[1]:.0f} … {ratio[2]:.0f}); the output is {'the same' if same else 'NOT the same'}."]
 	os.unlink(path)
 	return {"bytes": size, "runs": runs, "same": same}, lines

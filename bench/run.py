@@ -7,8 +7,8 @@ lot of debug information), start (from the command to the first sample, from the
 context switches a second: waits), servers (PostgreSQL and Redis under their own benchmarks), budget
 (--max-overhead against the measured loss), heap (heaptrack, massif,
 jemalloc beside -e heap), tasks (hooks of -e task), hour (reading captures of 1, 10 and 60 minutes), minutes (a real recording
-that is summed), collapse (the text of perf script as folded stacks), store (ten million rows in a ClickHouse). Prints a table.
-bench/results/ has each phase as soon as it is done: Ctrl-C keeps what was measured.
+that is summed), collapse (the text of perf script as folded stacks), perfdata (import of perf.data beside perf script), store (ten
+million rows in a ClickHouse). Prints a table. bench/results/ has each phase as soon as it is done: Ctrl-C keeps what was measured.
 """
 import argparse
 import datetime
@@ -29,18 +29,19 @@ from collapsing import measure_collapse
 from heap import measure_heap
 from hour import measure_hour, measure_minutes
 from measure import Urgent, bootstrap, cpu_ns, host_facts, mean, median, status_bytes, with_children
+from perfdata import measure_perfdata
 from profilers import Gasflame, Perf
 from results import Results
 from servers import measure_servers
 from start import measure_start
-from store import measure_store
+from fleet.store import measure_store
 from switches import measure_switches
 from targets import Anvil, Workload
 from tasks import measure_tasks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
-PHASES = ["stacks", "overhead", "slow", "symbols", "start", "switches", "servers", "budget", "heap", "tasks", "hour", "minutes", "collapse", "store"]
+PHASES = ["stacks", "overhead", "slow", "symbols", "start", "switches", "servers", "budget", "heap", "tasks", "hour", "minutes", "collapse", "perfdata", "store"]
 
 
 def say(text):
@@ -410,6 +411,12 @@ class Bench:
 	def collapse(self):
 		row, lines = measure_collapse(self.build, self.folder, self.options.quick)
 		self.results["collapse"] = row
+		self.lines += lines
+
+	# --- perf's own files ---
+	def perfdata(self):
+		rows, lines = measure_perfdata(self.build, self.folder, self.options.quick)
+		self.results["perfdata"] = rows
 		self.lines += lines
 
 	# --- a store ---

@@ -23,6 +23,35 @@ static int put(void *context, const char *text, size_t n)
 	return 0;
 }
 
+/* Each name that stands for a frame becomes two. */
+static bool stand_in(void *context, const struct perfline_frame *f, bool java, struct buf *b)
+{
+	(void)context;
+	expect(f->pc.n);
+	buf_printf(b, "\001%zu", f->function.n + java);
+	return f->module.n;
+}
+
+static bool rename_one(void *context, const char *name, struct buf *b)
+{
+	(void)context;
+	if (*name != 1)
+		return false;
+	buf_printf(b, "outer;%s", name + 1);
+	return true;
+}
+
+static void check_renamed(const struct foldtable *t, const struct foldtable_options *o)
+{
+	struct foldtable *renamed = foldtable_new(o);
+	struct buf out = { 0 };
+
+	foldtable_join_renamed(renamed, t, rename_one, NULL);
+	expect(!foldtable_write(renamed, put, &out) && foldtable_counts(renamed).samples == foldtable_counts(t).samples);
+	buf_done(&out);
+	foldtable_free(renamed);
+}
+
 static void read_once(const char *text, size_t n, const struct foldtable_options *o)
 {
 	struct foldtable *t = foldtable_new(o), *other = foldtable_new(o);
@@ -47,6 +76,7 @@ static void read_once(const char *text, size_t n, const struct foldtable_options
 	}
 	foldtable_join(other, t);
 	expect(!foldtable_write(other, put, &joined) && joined.n == out.n);
+	check_renamed(t, o);
 	buf_done(&out);
 	buf_done(&joined);
 	foldtable_free(t);
@@ -63,5 +93,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_once(text, size, &(struct foldtable_options){ 0 });
 	read_once(text, size, &(struct foldtable_options){ .line = { true, true, true }, .tid = true });
 	read_once(text, size, &(struct foldtable_options){ .source_lines = true, .pid = true });
+	read_once(text, size, &(struct foldtable_options){ .inlined = stand_in });
 	return 0;
 }

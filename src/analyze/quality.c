@@ -405,9 +405,20 @@ static void warn_about_slots(struct quality *q, const struct profile *p)
 	if (full)
 		snprintf(b, sizeof(b), " (%llu slow %s in full)", (unsigned long long)full,
 			 blocks ? full == 1 ? "block" : "blocks" : full == 1 ? "mark" : "marks");
-	warn(q, "samples before %llu:%02llu are sums of up to %s%s: their totals are exact, their times are not; record --keep-all "
+	warn(q, "samples before %llu:%02llu are sums of up to %s%s: their totals are exact, their times are not; record %s "
 	     "keeps each of them", (unsigned long long)(until / 60000000000), (unsigned long long)(until / 1000000000 % 60),
-	     str_duration(a, longest), b);
+	     str_duration(a, longest), b, profile_counter(p, KEY_KEEP_ASKED_NS) ? "with a larger --keep-size" : "--keep-all");
+}
+
+/* A flight recorder without the memory for what it was to keep. */
+static void warn_about_keep(struct quality *q, const struct profile *p)
+{
+	uint64_t asked = profile_counter(p, KEY_KEEP_ASKED_NS), recorded = profile_counter(p, KEY_KEEP_RECORDED_NS);
+	char a[32], b[32];
+
+	if (p->duration_ns < asked * 0.95 && p->duration_ns < recorded * 0.95)
+		warn(q, "the memory of --keep-size was enough for %s before the incident, not for %s", str_duration(a, p->duration_ns),
+		     str_duration(b, asked));
 }
 
 /* Each collector counts what found no room by itself. */
@@ -462,6 +473,7 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 		.duration_ns = select_duration_ns(p),
 		.target_cpu_ns = target_cpu(p, s),
 		.own_cpu_ns = profile_counter(p, KEY_SELF_CPU_NS) + profile_counter(p, KEY_BPF_RUN_NS),
+		.unwound_elsewhere = profile_counter(p, KEY_IMPORT_CHAINS),
 		.unwound_later = s->kind == SELECT_SAMPLES && s->name && !strcmp(s->name, "cpu") ?
 					 profile_counter(p, KEY_SAMPLES_UNWOUND_LATER) : 0,
 		.guessed = s->kind == SELECT_SAMPLES ? profile_counter(p, KEY_SAMPLES_GUESSED) : 0,
@@ -485,6 +497,7 @@ void quality_measure(struct quality *q, const struct profile *p, const struct se
 	warn_about_names(q, p);
 	warn_about_sums(q, p, s);
 	warn_about_slots(q, p);
+	warn_about_keep(q, p);
 	warn_about_joined(q, p);
 }
 
@@ -515,7 +528,8 @@ void quality_line(const struct quality *q, const struct selection *s, struct buf
 	else
 		buf_printf(b, "%s %s", str_count(a, q->samples), quality_noun(s, q->samples));
 	if (q->samples)
-		buf_printf(b, ", %s complete", show_percent(a, quality_complete_percent(q)));
+		buf_printf(b, ", %s %s", show_percent(a, quality_complete_percent(q)),
+			   q->unwound_elsewhere ? "not known to be cut" : "complete");
 	if (q->by_time && q->complete < q->samples)
 		buf_printf(b, " by time (%s cut)", str_count(a, q->samples - q->complete));
 	if (q->unwound_later)

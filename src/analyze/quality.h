@@ -42,6 +42,7 @@ struct quality {
 	uint64_t own_samples;          /* of samples of the CPU: those that found one of our BPF programs at work */
 	uint64_t unwound_later;        /* samples of the CPU whose stack was kept until it could be unwound */
 	uint64_t hz, hz_asked;         /* 0 = unknown */
+	bool unwound_elsewhere; /* by another tool, which does not say whether it came to the end: stacks are at best not known to be cut */
 	bool series_only;   /* no event with stacks was recorded, only series */
 	bool finished;
 	VEC(struct quality_reason) reasons; /* why stacks were cut, most first */

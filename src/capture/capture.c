@@ -1,14 +1,17 @@
 #include "capture/capture.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "base/mem.h"
 #include "capture/capturefile.h"
 #include "capture/capturenew.h"
 #include "capture/capturerows.h"
+#include "capture/capturevfs.h"
 #include "capture/scan/weights.h"
 #include "capture/sum/summing.h"
 #include "profile/profile.h"
@@ -142,13 +145,11 @@ static void put_weights(struct capture *c)
 		weights_fill(c->file.db, "main", WEIGHTS_SUMS | WEIGHTS_FUNCTIONS | WEIGHTS_EVENTS, WEIGHTS_WORTH);
 }
 
-int capture_close(struct capture *c, struct err *err)
+static int finish(struct capture *c, struct err *err)
 {
 	sqlite3_stmt *s = NULL;
 	int r = 0;
 
-	if (!c)
-		return 0;
 	capturerows_finalize(&c->rows);
 	summing_finalize(&c->summing);
 	put_weights(c);
@@ -160,8 +161,50 @@ int capture_close(struct capture *c, struct err *err)
 		r = capturefile_fail(c->file.db, err, "cannot finish %s (keep %s-wal beside it, nothing is lost)",
 				     c->path, c->path);
 	sqlite3_finalize(s);
-	capture_free(c);
 	return r;
+}
+
+int capture_close(struct capture *c, struct err *err)
+{
+	int r = c ? finish(c, err) : 0;
+
+	if (c)
+		capture_free(c);
+	return r;
+}
+
+int capture_close_whole(struct capture *c, struct err *err)
+{
+	int r = finish(c, err);
+
+	if (r)
+		capture_discard(c);
+	else
+		capture_free(c);
+	return r;
+}
+
+void capture_identity(const struct capture *c, dev_t *ret_device, ino_t *ret_inode)
+{
+	*ret_device = c->file.file.device;
+	*ret_inode = c->file.file.inode;
+}
+
+void capture_discard(struct capture *c)
+{
+	struct stat st;
+
+	if (!c)
+		return;
+	capturerows_finalize(&c->rows);
+	summing_finalize(&c->summing);
+	capturevfs_close(c->file.db);
+	c->file.db = NULL;
+	folder_remove(c->file.file.folder, c->file.file.name, c->file.file.device, c->file.file.inode);
+	/* A file that has the name now is another's, and so are its journals. */
+	if (fstatat(c->file.file.folder, c->file.file.name, &st, AT_SYMLINK_NOFOLLOW))
+		capturenew_remove_journals(&c->file.file);
+	capture_free(c);
 }
 
 int capture_save(const char *path, struct profile *p, struct err *err)

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct capture;
 struct err;
@@ -47,6 +48,13 @@ void capture_note_summed(const struct capture *c, struct profile *p);
 void capture_drop_samples(struct capture *c, struct profile *p);
 /* Closes in any case; c may be NULL. */
 int capture_close(struct capture *c, struct err *err);
+
+/* The same, but a file that cannot be finished is removed. */
+int capture_close_whole(struct capture *c, struct err *err);
+/* Closes and removes it, where something went wrong that is to be tried again under another name; c may be NULL. */
+void capture_discard(struct capture *c);
+/* Which file it is, to know it again later. */
+void capture_identity(const struct capture *c, dev_t *ret_device, ino_t *ret_inode);
 
 /* A new file with all of p, which is finished. */
 int capture_save(const char *path, struct profile *p, struct err *err);

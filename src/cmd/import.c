@@ -77,12 +77,10 @@ static int import(const struct command *c, int argc, char **argv)
 {
 	const char *output = NULL, *format = NULL, *marks = NULL, *offset = NULL;
 	struct foreign o = { 0 };
-	_cleanup_free_ char *formats = import_help(),
-		*format_help = mem_printf("what the files are; by default what their content shows: %s", formats);
 	const struct option_spec options[] = {
 		{ 'o', "output", OPTION_STRING, &output, "FILE", "the capture to make" },
 		{ 0, "format", OPTION_CHOICE, &format, "FORMAT",
-		  format_help, .choices = format_names() },
+		  "what the files are; by default what their content shows", .choices = format_names() },
 		{ 0, "root", OPTION_STRING, &o.root, "DIR",
 		  "the root of the container, or of the other machine, that the files are of: the paths in them are below it" },
 		SYMBOL_OPTIONS(&o),
@@ -141,14 +139,15 @@ const struct command command_import = {
 	            "report, query and all "
 		    "the others. report also reads such files directly.\n"
 		    "\n"
-		    "The formats (--format lists them) are told apart by their content; files that gzip, zstd or xz packed are read as they "
+		    "The formats (gasflame formats lists them) are told apart by their content; files that gzip, zstd or xz packed are read as they "
 		    "are. Addresses without names are symbolized by the files of this machine that have the same build-id, or by those that "
 		    "--symbols and --root name. Of folded stacks the outermost frame is taken for the thread.\n"
 		    "\n"
 		    "With --marks it adds the spans of a Chrome trace to a capture, as record --marks does: for a trace whose program "
 		    "had not written its last spans when the recording ended, or that came later.",
 	.example = "gasflame import --marks trace.json reth.gasflame -o marked.gasflame\n"
-		   "perf script | gasflame collapse | gasflame import - -o perf.gasflame",
+		   "gasflame import perf.data -o perf.gasflame\n"
+		   "gasflame import --root /var/lib/node/rootfs heaptrack.node.zst -o heap.gasflame",
 	.run = import,
 	.makes_capture = true,
 };

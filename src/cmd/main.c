@@ -17,7 +17,7 @@
 #include "cmd/recording/output.h"
 
 extern const struct command command_bench, command_blocks, command_clean, command_collapse, command_compare, command_detach, command_diff,
-	command_difffolded, command_doctor, command_events, command_flamegraph, command_heap, command_import,
+	command_difffolded, command_doctor, command_events, command_flamegraph, command_formats, command_heap, command_import,
 	command_limit, command_ls, command_mem, command_ps, command_query, command_record, command_replay, command_report,
 	command_run,
 	command_serve, command_stat, command_store, command_symbols, command_top;
@@ -34,7 +34,7 @@ const struct command_group command_groups[] = {
 #endif
 	} },
 	{ "Benchmarks:", { &command_bench, &command_compare, &command_replay, &command_stat } },
-	{ "Captures:", { &command_ls, &command_clean, &command_import, &command_store } },
+	{ "Captures:", { &command_ls, &command_clean, &command_import, &command_formats, &command_store } },
 	{ "Folded stacks:", { &command_flamegraph, &command_difffolded, &command_collapse } },
 	{ "This machine:", { &command_ps, &command_doctor, &command_symbols } },
 	{ 0 },

@@ -116,6 +116,8 @@ struct collector {
 	bool (*mapped)(struct session *s);
 	/* See session_peek(). */
 	void (*peek)(struct session *s, uint64_t now_mono_ns);
+	/* See session_tally(): adds the counters and histograms that stop() adds to the session's profile, as they are now. */
+	void (*tally)(struct session *s, struct profile *to);
 };
 
 #define COLLECTOR_DECLARE(name) extern const struct collector collector_##name;

@@ -306,7 +306,9 @@ static void show_progress(struct session *s, uint64_t now)
 	double seconds = (now - s->start_mono_ns) / 1e9;
 	const char *how = s->paused ? ", paused" : follow_is_away(s->follow) ? ", not running" : "";
 
-	if (s->options->duration_ns)
+	if (s->options->progress)
+		s->options->progress(s->options->progress_context, how);
+	else if (s->options->duration_ns)
 		log_progress("recording: %.0f of %.0f s (Ctrl-C ends early and keeps everything)%s", seconds,
 			     s->options->duration_ns / 1e9, how);
 	else
@@ -394,10 +396,8 @@ void session_peek(struct session *s)
 			collector_table[i]->peek(s, now);
 }
 
-static void note_counters(struct session *s)
+static void note_counters(struct session *s, struct profile *p)
 {
-	struct profile *p = s->profile;
-
 	if (s->engine) {
 		profile_count_set(p, KEY_BPF_MISSED, bpfengine_missed(s->engine));
 		profile_count_set(p, KEY_PROCESSES_NO_ROOM, bpfengine_full(s->engine));
@@ -413,6 +413,20 @@ static void note_counters(struct session *s)
 	for (int i = 1; i < REASON_COUNT; i++)
 		if (s->reasons[i])
 			profile_count_set_of(p, KEY_TRUNCATED_OF, shared_reason_names[i], s->reasons[i]);
+}
+
+void session_tally(struct session *s, struct profile *to)
+{
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
+		if (s->running[i] && collector_table[i]->tally)
+			collector_table[i]->tally(s, to);
+	budget_tally(s->budget, to);
+	note_counters(s, to);
+}
+
+void session_files(const struct session *s, void (*take)(void *context, uint32_t module, int fd), void *context)
+{
+	processes_copy_files(s->processes, take, context);
 }
 
 void session_finish(struct session *s, void (*take)(void *context, uint32_t module, int fd), void *context)
@@ -436,7 +450,7 @@ void session_finish(struct session *s, void (*take)(void *context, uint32_t modu
 	if (s->mark)
 		blockmarks_finish(s->mark, s->profile, s->start_mono_ns);
 	processes_finish(s->processes, now);
-	note_counters(s);
+	note_counters(s, s->profile);
 	processes_hand_over(s->processes, take, context);
 }
 

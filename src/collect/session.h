@@ -51,6 +51,7 @@ struct session_options {
 	size_t function_count;
 	bool guess_functions;      /* without any: those that are known to make blocks, where they are */
 	bool listen;               /* to what the program says of itself (gasflame.h), where that can be had */
+	bool windows;              /* spans of its time will be cut out of it: what is known of the whole only is left out */
 	bool no_cache;             /* neither use nor keep unwind tables of earlier recordings */
 	const char *program;       /* run: the file that the (single) pid is about to execute, may be NULL */
 	/* Negative: stop recording (the disk is full, say). */
@@ -63,6 +64,12 @@ struct session_options {
 	/* About ten times a second, for what must be looked at more often; the time since the start. May be NULL. */
 	void (*look)(void *context, uint64_t time_ns);
 	void *look_context;
+	/* CPU time of this process so far that is no part of the cost of recording: what other threads do beside it. May be NULL. */
+	uint64_t (*aside)(void *context);
+	void *aside_context;
+	/* About once a second, in place of the line that says for how long it has been recording; how: ", paused" or the like. May be NULL. */
+	void (*progress)(void *context, const char *how);
+	void *progress_context;
 };
 
 enum session_end { SESSION_END_TIME, SESSION_END_INTERRUPT, SESSION_END_GONE, SESSION_END_TICK, SESSION_GOES_ON };
@@ -83,6 +90,11 @@ enum session_end session_step(struct session *s, int timeout_ms);
  * were before the next step.
  */
 void session_peek(struct session *s);
+/* Adds to to, which has none, the counters and histograms that session_finish() will add to the profile, as they are now: with those
+ * that the profile has by now they are all there is. Those of marks, heap, tasks and goroutines are known at the end only. */
+void session_tally(struct session *s, struct profile *to);
+/* Copies of the descriptors of all files that were seen so far, by the profile's module; take() owns them. */
+void session_files(const struct session *s, void (*take)(void *context, uint32_t module, int fd), void *context);
 /* Stops sampling, drains, fills in what is known at the end. Files go to take() (see processes.h). */
 void session_finish(struct session *s, void (*take)(void *context, uint32_t module, int fd), void *context);
 /* After session_finish(): the kernel's symbols, if they were read for this recording, else NULL. The caller frees them. */

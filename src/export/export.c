@@ -10,7 +10,7 @@
 #include "export/page/page.h"
 #include "profile/profile.h"
 
-enum { FORMATS_MAX = 32 };
+enum { FORMATS_MAX = 48 };
 
 const struct export_format export_formats[] = {
 	{ "html", "a page for a browser with flame graphs, time and tables", ".html",
@@ -20,15 +20,32 @@ const struct export_format export_formats[] = {
 	{ "summary", "how often what happened: locks, I/O, context switches, faults", ".summary", 0, summary_write },
 	{ "json", "the tables of text as JSON", ".json", EXPORT_VIEWS | EXPORT_ROWS | EXPORT_ACCOUNT, json_write,
 	  diffjson_write },
+	{ "csv", "a table by function, or another one, for spreadsheets", ".csv", EXPORT_VIEWS | EXPORT_ROWS, csv_write },
 	{ "svg", "a flame graph to click through in a browser", ".svg", EXPORT_STACKS | EXPORT_PICTURE | EXPORT_BESIDE,
 	  svg_write },
 	{ "folded", "a line for each stack, for flamegraph.pl, speedscope and scripts", ".folded",
 	  EXPORT_STACKS | EXPORT_INLINED, folded_write, difffolded_write },
-	{ "massif", "the heap over time with trees, for ms_print and massif-visualizer", ".massif", 0, massif_write },
-	{ "heap-table", "a heap by function in the columns of jemalloc's own tool", ".heaptable", EXPORT_ROWS,
-	  heaptable_write },
+	{ "dot", "a call graph for Graphviz, as jeprof and pprof draw it", ".dot", EXPORT_ROWS, dot_write },
+	{ "pprof", "all events as one profile for go tool pprof, Pyroscope and others", ".pb.gz", EXPORT_EVENTS | EXPORT_BINARY, pprof_write },
+	{ "otlp", "all events as profiles of OpenTelemetry, for collectors", ".otlp", EXPORT_EVENTS | EXPORT_TIMES | EXPORT_BINARY, otlp_write },
+	{ "speedscope", "samples in their order, by thread and event, for speedscope", ".speedscope.json",
+	  EXPORT_EVENTS | EXPORT_TIMES, speedscope_write },
+	{ "firefox", "threads over time with blocks and long waits, for the Firefox profiler (profiler.firefox.com)", ".firefox.json",
+	  EXPORT_EVENTS | EXPORT_TIMES, firefox_write },
 	{ "perfetto", "states of threads over time, who woke whom, and samples, for ui.perfetto.dev", ".pftrace",
 	  EXPORT_EVENTS | EXPORT_TIMES | EXPORT_BINARY, perfetto_write },
+	{ "perf-script", "samples one by one as perf script prints them, for stackcollapse-perf.pl and grep", ".perf",
+	  EXPORT_EVENTS | EXPORT_TIMES, perfscript_write },
+	{ "callgrind", "a call graph for callgrind_annotate and KCachegrind", ".callgrind", EXPORT_EVENTS, callgrind_write },
+	{ "jsonl", "a line of JSON for each sample, for scripts", ".jsonl", EXPORT_EVENTS | EXPORT_TIMES, jsonl_write },
+	{ "csv-samples", "a row for each sample, for DuckDB, ClickHouse and pandas", ".samples.csv",
+	  EXPORT_EVENTS | EXPORT_TIMES, csvsamples_write },
+	{ "heap-table", "a heap by function in the columns of jemalloc's own tool", ".heaptable", EXPORT_ROWS,
+	  heaptable_write },
+	{ "massif", "the heap over time with trees, for ms_print and massif-visualizer", ".massif", 0, massif_write },
+	{ "heap_v2", "a heap as jemalloc dumps it, with its symbols, for jeprof", ".heap", EXPORT_EVENTS, heapv2_write },
+	{ "heaptrack", "a heap with a line for each allocation, for heaptrack_print", ".heaptrack", EXPORT_EVENTS | EXPORT_TIMES,
+	  heaptrack_write },
 	{ 0 },
 };
 _Static_assert(ARRAY_LEN(export_formats) <= FORMATS_MAX, "export_names() has no room for all formats");
@@ -76,15 +93,6 @@ char *export_list(unsigned flags, bool diff, const char *more)
 		names[n++] = more;
 	for (size_t i = 0; i < n; i++)
 		buf_printf(&b, "%s%s", !i ? "" : i + 1 < n ? ", " : " and ", names[i]);
-	return b.data;
-}
-
-char *export_help(void)
-{
-	struct buf b = { 0 };
-
-	for (const struct export_format *f = export_formats; f->name; f++)
-		buf_printf(&b, "%s%s: %s", f == export_formats ? "" : "; ", f->name, f->describe);
 	return b.data;
 }
 

@@ -68,6 +68,7 @@ struct export_options {
 	bool inverted;         /* the root on top */
 	/* Tables. */
 	size_t limit;          /* rows of a table, 0 = all */
+	bool default_limit;    /* nobody asked for this one: formats for programs have another */
 	enum top_order order;
 	enum export_view view;
 	const char *pattern;            /* of callers, callees and nearest own: a regex */
@@ -130,8 +131,6 @@ const char *const *export_names(bool diff);
 /* For people: "svg, folded and --tree", the formats that have one of the flags (diff: and show a comparison), and more
  * where it is not NULL. Caller frees. */
 char *export_list(unsigned flags, bool diff, const char *more);
-/* For --help: "html: a page for a browser ...; text: ...". Caller frees. */
-char *export_help(void);
 
 /* For the formats. */
 bool export_weighs_samples(const struct export_job *job);
@@ -150,12 +149,25 @@ void export_when(const struct export_job *job, struct buf *b);
 /* Below each leaf what its time was? */
 bool export_shows_causes(const struct export_job *job);
 
-int html_write(const struct export_job *job, struct buf *out, struct err *err);
+int callgrind_write(const struct export_job *job, struct buf *out, struct err *err);
+int csv_write(const struct export_job *job, struct buf *out, struct err *err);
+int csvsamples_write(const struct export_job *job, struct buf *out, struct err *err);
+int dot_write(const struct export_job *job, struct buf *out, struct err *err);
+int firefox_write(const struct export_job *job, struct buf *out, struct err *err);
 int folded_write(const struct export_job *job, struct buf *out, struct err *err);
 int heaptable_write(const struct export_job *job, struct buf *out, struct err *err);
+int heaptrack_write(const struct export_job *job, struct buf *out, struct err *err);
+int heapv2_write(const struct export_job *job, struct buf *out, struct err *err);
+int html_write(const struct export_job *job, struct buf *out, struct err *err);
 int json_write(const struct export_job *job, struct buf *out, struct err *err);
+int jsonl_write(const struct export_job *job, struct buf *out, struct err *err);
 int massif_write(const struct export_job *job, struct buf *out, struct err *err);
+/* Also the body of a request to a collector: POST /v1development/profiles, application/x-protobuf. */
+int otlp_write(const struct export_job *job, struct buf *out, struct err *err);
 int perfetto_write(const struct export_job *job, struct buf *out, struct err *err);
+int perfscript_write(const struct export_job *job, struct buf *out, struct err *err);
+int pprof_write(const struct export_job *job, struct buf *out, struct err *err);
+int speedscope_write(const struct export_job *job, struct buf *out, struct err *err);
 int summary_write(const struct export_job *job, struct buf *out, struct err *err);
 int svg_write(const struct export_job *job, struct buf *out, struct err *err);
 int text_write(const struct export_job *job, struct buf *out, struct err *err);

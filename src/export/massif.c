@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "export/export.h"
 #include "export/report/cleantext.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 enum { SNAPSHOTS = 100, DETAILED_EVERY = 10, FEW = 20, DEPTH = 30, THRESHOLD_PERCENT = 1 };
@@ -103,7 +104,8 @@ static void put_head(const struct export_job *job, struct buf *out)
 
 	if (!*command && p->processes.n)
 		command = profile_str(p, p->processes.v[0].exe);
-	buf_puts(out, "desc: gasflame, estimated from samples\ncmd: ");
+	buf_printf(out, "desc: gasflame, %s\ncmd: ",
+		   profile_counter(p, KEY_HEAP_INTERVAL_BYTES) == 1 ? "each allocation" : "estimated from samples");
 	cleantext_put(out, *command ? command : profile_str(p, p->target));
 	buf_puts(out, "\ntime_unit: ms\n");
 }

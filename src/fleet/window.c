@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "base/text/str.h"
 #include "export/export.h"
-#include "export/rows.h"
+#include "export/samplerows.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 
@@ -110,18 +110,18 @@ static uint64_t sum_key(const struct window_sample *s, size_t window)
 	return mix(mix(mix(map_pair(s->event, s->thread), map_pair(s->stack, s->mark)), (uintptr_t)s->cause), window);
 }
 
-static void add_rows(struct windows *w, const struct rows *rows, uint64_t each_ns)
+static void add_rows(struct windows *w, const struct samplerows *rows, uint64_t each_ns)
 {
 	const struct profile *p = w->p;
 	struct map sums = { 0 };
 
 	for (size_t i = 0; i < rows->list.n; i++) {
-		const struct row *row = &rows->list.v[i];
+		const struct samplerow *row = &rows->list.v[i];
 		const struct profile_sample *s = &p->samples.v[row->sample];
 		size_t at = window_at(w, s->time_ns, each_ns);
 		struct window *x = &w->list.v[at];
 		struct window_sample sum = { .event = s->event, .thread = s->thread, .stack = s->stack, .mark = row->block,
-					     .cause = row_cause(row) };
+					     .cause = samplerow_cause(row) };
 		uint64_t *index = map_put(&sums, sum_key(&sum, at), x->samples.n);
 
 		if (*index == x->samples.n)
@@ -202,7 +202,7 @@ static void digest(struct windows *w)
 
 int windows_make(struct windows *w, const struct export_job *job, uint64_t each_ns, struct err *err)
 {
-	struct rows rows = { 0 };
+	struct samplerows rows = { 0 };
 	int r;
 
 	*w = (struct windows){ .p = job->profile };
@@ -210,7 +210,7 @@ int windows_make(struct windows *w, const struct export_job *job, uint64_t each_
 		return err_set(err, ENODATA, "it does not say when it was recorded, which a store is ordered by");
 	r = make_list(w, each_ns, err);
 	if (!r && w->p->samples.n)
-		r = rows_make(&rows, job, ROWS_IDLE | ROWS_EVERY, err);
+		r = samplerows_make(&rows, job, SAMPLEROWS_IDLE | SAMPLEROWS_EVERY, err);
 	if (!r) {
 		hash_stacks(w);
 		add_rows(w, &rows, each_ns);
@@ -219,7 +219,7 @@ int windows_make(struct windows *w, const struct export_job *job, uint64_t each_
 		add_counters(w);
 		digest(w);
 	}
-	rows_done(&rows);
+	samplerows_done(&rows);
 	return r;
 }
 

@@ -384,7 +384,7 @@ bool folded_probe(const char *data, size_t n, bool whole)
 		if (take_count(s, &end, &c))
 			good++;
 		else
-			bad += length > 0;
+			bad += length > 0 && *s != '#'; /* Austin's head */
 		at += length + 1;
 	}
 	return good > bad;

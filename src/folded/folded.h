@@ -35,7 +35,8 @@ bool folded_probe(const char *data, size_t n, bool whole);
  * Reads folded stacks as a profile. The outermost frame is taken for the thread's
  * name, which it is in most folded stacks, so that graphs look as those of
  * flamegraph.pl. "_[k]" and "_[i]" after a name mark the kernel's and inlined
- * functions. The event is "samples", its unit "count", or a decimal part of it
+ * functions, "_[j]", "_[1]" and "_[0]" those compiled or interpreted at run time
+ * (modules "[jit]", "[interpreted]"); after a frame "-" all are the kernel's. The event is "samples", its unit "count", or a decimal part of it
  * ("count/100") where counts have decimals (docs/decisions/0006). Of two counts the
  * first is an event of its own, "before".
  */

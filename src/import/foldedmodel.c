@@ -28,23 +28,73 @@ static uint32_t inlined_frame(struct profile *p, const char *name)
 	return p->frames.n - 1;
 }
 
-static uint32_t frame_of_name(struct profile *p, const char *name)
+/* A module that holds no file, but says where code of its functions came from. */
+static uint32_t kind_module(struct profile *p, const char *path)
+{
+	uint32_t string = profile_string(p, path);
+
+	for (uint32_t i = 0; i < p->modules.n; i++)
+		if (p->modules.v[i].path == string)
+			return i;
+	return profile_add_module(p, &(struct profile_module){ .path = string, .kind = MODULE_NONE, .process = PROFILE_NONE });
+}
+
+/* What a mark at the end of a name says: "_[k]" of the kernel, "_[i]" inlined; "_[j]" and "_[1]" compiled while it ran, "_[0]"
+ * interpreted, as async-profiler marks them. "_[w]", of a waker, stays. */
+static uint32_t frame_of_name(struct profile *p, const char *name, bool kernel)
 {
 	_cleanup_free_ char *plain = NULL;
-	bool kernel = str_ends(name, "_[k]");
+	size_t n = strlen(name);
+	char mark = n > 4 && name[n - 1] == ']' && !memcmp(name + n - 4, "_[", 2) ? name[n - 2] : 0;
 
-	if (!kernel && !str_ends(name, "_[i]"))
-		return profile_named_frame(p, PROFILE_NONE, FRAME_USER, *name ? name : "[no name]");
-	plain = mem_strndup(name, strlen(name) - strlen("_[k]"));
-	return kernel ? profile_named_frame(p, PROFILE_NONE, FRAME_KERNEL, plain) : inlined_frame(p, plain);
+	if (mark && strchr("kij10", mark))
+		name = plain = mem_strndup(name, n - 4);
+	if (mark == 'k' || kernel)
+		return profile_named_frame(p, PROFILE_NONE, FRAME_KERNEL, *name ? name : "[no name]");
+	if (mark == 'i')
+		return inlined_frame(p, name);
+	return profile_named_frame(p, mark == 'j' || mark == '1' ? kind_module(p, "[jit]") : mark == '0' ? kind_module(p, "[interpreted]") : PROFILE_NONE,
+				   FRAME_USER, *name ? name : "[no name]");
+}
+
+/* bcc's tools put "-" between the frames of the program and those of the kernel (-d, --delimited). */
+static bool is_delimited(const struct stacklist *l)
+{
+	for (size_t i = 0; i < l->names.n; i++)
+		if (!strcmp(strtab_get(&l->names, i), "-"))
+			return true;
+	return false;
+}
+
+/* Makes the tree anew without delimiters, and gives the lines their nodes in it. */
+static void move_delimited(struct profile *p, struct stacklist *l)
+{
+	_cleanup_free_ uint32_t *nodes = mem_alloc(l->nodes.n * sizeof(*nodes));
+	_cleanup_free_ bool *kernel = mem_alloc(l->nodes.n * sizeof(*kernel));
+
+	for (size_t i = 1; i < l->nodes.n; i++) {
+		const struct profile_node *n = &l->nodes.v[i];
+		const char *name = strtab_get(&l->names, n->frame);
+
+		kernel[i] = kernel[n->parent] || !strcmp(name, "-");
+		nodes[i] = !strcmp(name, "-") ? nodes[n->parent]
+					      : profile_stack(p, nodes[n->parent], frame_of_name(p, name, kernel[n->parent]));
+	}
+	for (size_t i = 0; i < l->lines.n; i++)
+		l->lines.v[i].stack = nodes[l->lines.v[i].stack];
 }
 
 /* Moves the tree over. Two names may be one frame ("" and "[no name]"): two nodes are then alike, which
  * costs a little room and nothing else. */
 static void move_stacks(struct profile *p, struct stacklist *l)
 {
-	_cleanup_free_ uint32_t *frames = mem_alloc(l->names.n * sizeof(*frames));
+	_cleanup_free_ uint32_t *frames = NULL;
 
+	if (is_delimited(l)) {
+		move_delimited(p, l);
+		return;
+	}
+	frames = mem_alloc(l->names.n * sizeof(*frames));
 	for (size_t i = 0; i < l->names.n; i++)
 		frames[i] = PROFILE_NONE;
 	nodes_forget_index(&l->nodes);
@@ -52,7 +102,7 @@ static void move_stacks(struct profile *p, struct stacklist *l)
 		struct profile_node *n = &l->nodes.v[i];
 
 		if (frames[n->frame] == PROFILE_NONE)
-			frames[n->frame] = frame_of_name(p, strtab_get(&l->names, n->frame));
+			frames[n->frame] = frame_of_name(p, strtab_get(&l->names, n->frame), false);
 		n->frame = frames[n->frame];
 	}
 	nodes_done(&p->stacks);

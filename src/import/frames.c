@@ -102,6 +102,7 @@ uint32_t frames_named(struct frames *f, uint32_t module, enum profile_frame_kind
 	for (size_t i = 0; i < n; i++) {
 		const char *name = calls[i].name && *calls[i].name ? calls[i].name : "[unknown]";
 		struct profile_function function = { .name = profile_string(p, name), .module = module,
+						     .linkage = calls[i].linkage ? profile_string(p, calls[i].linkage) : 0,
 						     .file = calls[i].file ? profile_string(p, calls[i].file) : 0 };
 
 		vec_push(&lines, (struct profile_line){ profile_function(p, &function), calls[i].line, .inlined = i + 1 < n });

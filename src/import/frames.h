@@ -38,6 +38,7 @@ struct frames_call {
 	const char *name; /* "" and NULL: not known, "[unknown]" */
 	const char *file; /* NULL = not known */
 	uint32_t line;    /* 0 = not known */
+	const char *linkage; /* as in the symbol table; NULL, "": as name */
 };
 /* module may be PROFILE_NONE. address: in the module, 0 = not known; frames of other addresses are other frames. */
 uint32_t frames_named(struct frames *f, uint32_t module, enum profile_frame_kind kind, uint64_t address,
@@ -52,6 +53,12 @@ uint32_t frames_thread(struct frames *f, uint32_t pid, uint32_t tid, const char 
 
 /* Is it the kernel or a module of it, by the path that tools write? */
 bool frames_is_kernel(const char *path);
+
+/* Is it an address of the kernel's code or data? What lies above them is no address, but often a number on a stack. */
+static inline bool frames_kernel_address(uint64_t address)
+{
+	return address >= PROFILE_KERNEL_HALF && address < 0xffffffffff000000ULL;
+}
 
 /* Nanoseconds of a decimal number of seconds without rounding: "123.456789". *end: after it; text itself, and 0, where there is
  * none, or one of more than 290 years. */

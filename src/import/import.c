@@ -12,12 +12,39 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "folded/folded.h"
+#include "import/heap/heapfiles.h"
 #include "import/jemalloc/heapdumps.h"
+#include "import/perf/perfdata.h"
+#include "import/pprof/pprof.h"
+#include "import/text/callgrind.h"
+#include "import/text/jsonl.h"
+#include "import/text/perfscript.h"
+#include "import/text/printed.h"
+#include "import/web/chrometrace.h"
+#include "import/web/firefox.h"
+#include "import/web/speedscope.h"
+#include "import/web/v8profile.h"
 
+/* Tried from the first to the last: folded stacks, which nearly any text with numbers can be, come last. */
 const struct import_format import_formats[] = {
+	{ "perf.data", "what perf record wrote, into a file or a pipe", perfdata_probe, perfdata_import },
+	{ "perf-script", "what perf script prints: each sample with its stack", perfscript_probe, perfscript_import },
+	{ "pprof", "a profile of pprof, of any types of samples: Go's, pprof-rs's, jemalloc's", pprof_probe, pprof_import },
+	{ "otlp", "profiles of OpenTelemetry (v1development)", otlp_probe, otlp_import },
 	{ "heap_v2", "a heap dump of jemalloc", heapv2_probe, heapdumps_import },
-	{ "folded", "folded stacks, \"outer;inner;leaf 123\", as stackcollapse scripts write them",
-	  folded_probe, folded_profile },
+	{ "massif", "a heap over time by valgrind --tool=massif", massif_probe, massif_import },
+	{ "heaptrack", "a heap over time by heaptrack, interpreted or raw", heaptrack_probe, heaptrack_import },
+	{ "dhat", "a heap by valgrind --tool=dhat, or by Rust's dhat", dhat_probe, dhat_import },
+	{ "callgrind", "a call graph of callgrind or cachegrind, whose stacks are estimated", callgrind_probe, callgrind_import },
+	{ "speedscope", "a file of speedscope (.speedscope.json)", speedscope_probe, speedscope_import },
+	{ "firefox", "a profile of the Firefox profiler, as samply writes it", firefox_probe, firefox_import },
+	{ "chrome-trace", "a Chrome trace: spans of threads as stacks", chrometrace_probe, chrometrace_import },
+	{ "cpuprofile", "a CPU profile of V8, as node and Chrome save it", cpuprofile_probe, cpuprofile_import },
+	{ "jsonl", "a line of JSON for each sample, as gasflame writes them", jsonl_probe, jsonl_import },
+	{ "bpftrace", "maps of bpftrace with stacks as keys, as text or JSON", bpftrace_probe, bpftrace_import },
+	{ "dtrace", "stacks that DTrace aggregated", dtrace_probe, dtrace_import },
+	{ "bcc", "stacks of bcc's profile, offcputime and others, and of libbpf-tools'", bcc_probe, bcc_import },
+	{ "folded", "folded stacks, \"outer;inner;leaf 123\", as stackcollapse scripts write them", folded_probe, folded_profile },
 	{ 0 },
 };
 
@@ -43,15 +70,6 @@ static char *import_list(void)
 
 	for (const struct import_format *f = import_formats; f->name; f++)
 		buf_printf(&b, "%s%s", f == import_formats ? "" : ", ", f->name);
-	return b.data;
-}
-
-char *import_help(void)
-{
-	struct buf b = { 0 };
-
-	for (const struct import_format *f = import_formats; f->name; f++)
-		buf_printf(&b, "%s%s: %s", f == import_formats ? "" : "; ", f->name, f->describe);
 	return b.data;
 }
 

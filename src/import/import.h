@@ -46,5 +46,3 @@ int import_check(const char *path, const struct import_format **ret, struct err 
  */
 int import_read(const char *path, const struct import_format *forced, const struct import_options *options, struct profile **ret,
 		struct err *err);
-/* For --help: "heap_v2: a heap dump of jemalloc; ...". Caller frees. */
-char *import_help(void);

@@ -40,6 +40,8 @@ static int refill(struct lines *l, struct err *err)
 	n = stream_read(l->stream, l->data + l->to, l->capacity - l->to - 1, err);
 	if (n < 0)
 		return n;
+	if (l->limit && stream_offset(l->stream) > l->limit)
+		return err_set(err, EFBIG, "its text is longer than %llu MB", (unsigned long long)l->limit >> 20);
 	for (char *s = l->data + l->to; (s = memchr(s, 0, l->data + l->to + n - s)); s++)
 		*s = 1;
 	l->to += n;

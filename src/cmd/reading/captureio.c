@@ -45,7 +45,7 @@ struct keep {
 static int read_one(const char *path, const struct keep *keep, struct profile **ret, struct err *err)
 {
 	if (keep->format || (keep->options && !input_is_capture(path)))
-		return import_read(path, keep->format, keep->options, ret, err);
+		return input_read_as(path, keep->format, keep->options, ret, err);
 	return input_read_most(path, keep->most, keep->blocks, keep->span, ret, err);
 }
 

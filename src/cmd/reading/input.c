@@ -65,15 +65,44 @@ bool input_is_capture(const char *path)
 	                        !memcmp(start, magic, sizeof(magic))));
 }
 
-/* Reports lines that an importer skipped: the file may be of another format than it seems. */
+/* Reports what an importer left out: the file may be of another format than it seems, cut, or recorded in another way than is
+ * needed. Labels of other tools that there is no place for are usual, and counted only. */
 static void tell_ignored(const struct profile *p, const char *path)
 {
-	uint64_t n = profile_counter(p, KEY_IMPORT_LINES_IGNORED);
+	static const struct {
+		const char *key, *one, *many; /* of a count, and of several; many NULL: a flag */
+	} kinds[] = {
+		{ KEY_IMPORT_LINES_IGNORED, "ignored a line that is no stack with a count", "ignored %s lines that are no stack with a count" },
+		{ KEY_IMPORT_LEFT_OUT, "left out a part that makes no sense, or has no place in a capture",
+		  "left out %s parts that make no sense, or have no place in a capture" },
+		{ KEY_IMPORT_RECORDS_IGNORED, "left out a record that makes no sense or is of no known event",
+		  "left out %s records that make no sense, are of no known event, or hold a processor's trace" },
+		{ KEY_IMPORT_RECORDS_LATE, "a record came after younger ones had been used",
+		  "%s records came after younger ones had been used: times of some waits may be off" },
+		{ KEY_IMPORT_WAITS_UNENDED, "left out a wait of which the file does not say when it ended",
+		  "left out %s waits of which the file does not say when they ended" },
+		{ KEY_IMPORT_SWITCHES_SAMPLED, "it has only a sample of the context switches, so that no waits were made of them: record them with "
+		  "perf record -e cpu-clock/freq=999/ -e sched:sched_switch -e sched:sched_wakeup", NULL },
+		{ KEY_IMPORT_CUT, "it ends in the middle of a record: what is whole was read", NULL },
+		{ KEY_IMPORT_COST_MISSING, "its lines add up to less than its own total: it is cut off", NULL },
+		{ KEY_IMPORT_COUNTS_CUT, "a sample stands for more than 4,294,967,295, which is what it counts for",
+		  "%s samples stand for more than 4,294,967,295 each, which is what they count for" },
+		{ KEY_IMPORT_RULES_IGNORED, "its rule of frames to drop or keep was not applied",
+		  "its rules of frames to drop or keep were not applied" },
+		{ KEY_HEAP_FREES_UNKNOWN, "a free is of an object that it does not have", "%s frees are of objects that it does not have" },
+		{ KEY_HEAP_DUMPS_CUT_OFF, "it ends in the middle of a tree, which is left out", NULL },
+	};
 	char count[32];
 
-	if (n)
-		log_warn("%s: ignored %s line%s that %s no stack with a count", path, str_count(count, n),
-			 n == 1 ? "" : "s", n == 1 ? "is" : "are");
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		uint64_t n = profile_counter(p, kinds[i].key);
+		const char *words = n == 1 || !kinds[i].many ? kinds[i].one : kinds[i].many;
+		const char *at = strstr(words, "%s");
+
+		if (n)
+			log_warn("%s: %.*s%s%s", path, at ? (int)(at - words) : (int)strlen(words), words, at ? str_count(count, n) : "",
+				 at ? at + 2 : "");
+	}
 }
 
 static int read_store(const char *path, struct profile **ret, struct err *err)
@@ -110,6 +139,16 @@ int input_check(const char *path, const char **ret_kind, struct err *err)
 	return r;
 }
 
+int input_read_as(const char *path, const struct import_format *format, const struct import_options *options, struct profile **ret,
+		  struct err *err)
+{
+	int r = import_read(path, format, options, ret, err);
+
+	if (!r)
+		tell_ignored(*ret, strcmp(path, "-") ? path : "the standard input");
+	return r;
+}
+
 int input_read(const char *path, struct profile **ret, struct err *err)
 {
 	return input_read_most(path, 0, false, NULL, ret, err);
@@ -119,7 +158,6 @@ int input_read_most(const char *path, size_t most, bool blocks, const struct cap
 		    struct err *err)
 {
 	struct stat st;
-	int r;
 
 	if (input_is_store(path))
 		return read_store(path, ret, err);
@@ -127,8 +165,5 @@ int input_read_most(const char *path, size_t most, bool blocks, const struct cap
 	if (strcmp(path, "-") &&
 	    (stat(path, &st) || !(S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode)) || input_is_capture(path)))
 		return blocks ? capture_read_blocks(path, most, ret, err) : capture_read_span(path, most, span, ret, err);
-	r = import_read(path, NULL, NULL, ret, err);
-	if (!r)
-		tell_ignored(*ret, strcmp(path, "-") ? path : "the standard input");
-	return r;
+	return input_read_as(path, NULL, NULL, ret, err);
 }

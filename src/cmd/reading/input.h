@@ -9,6 +9,8 @@
 
 struct capture_span;
 struct err;
+struct import_format;
+struct import_options;
 struct profile;
 
 /* path: a capture, a foreign file, "-" for the standard input, or clickhouse://HOST:8123/DATABASE?target=NAME. */
@@ -17,6 +19,9 @@ int input_read(const char *path, struct profile **ret, struct err *err);
  * (capture_read_blocks()). span: and all of this time (capture_read_span()); NULL = none. */
 int input_read_most(const char *path, size_t most, bool blocks, const struct capture_span *span, struct profile **ret,
 		    struct err *err);
+/* A foreign file, in a given format (NULL: by its content), with what was left out of it said. */
+int input_read_as(const char *path, const struct import_format *format, const struct import_options *options, struct profile **ret,
+		  struct err *err);
 /* Checks by its beginning whether a file can be read. *ret_kind: name of its format, NULL = a capture. */
 int input_check(const char *path, const char **ret_kind, struct err *err);
 /* Is it an address in a store? */

@@ -31,21 +31,48 @@ struct owner output_owner(void)
 	return (struct owner){ .given = true, .uid = user, .gid = group };
 }
 
-char *output_stem(const char *label, const char *what)
+static char *stamp_now(char out[32])
 {
 	time_t now = time(NULL);
-	char stamp[32], *stem;
 	struct tm tm;
 
 	localtime_r(&now, &tm);
-	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
-	stem = mem_printf(CAPTURES_FOLDER "/%s/%s-%s", label, what, stamp);
-	for (char *p = stem + strlen(CAPTURES_FOLDER) + 1 + strlen(label) + 1; *p; p++)
+	strftime(out, 32, "%Y%m%d-%H%M%S", &tm);
+	return out;
+}
+
+/* folder ends in a slash. */
+static char *stem_in(const char *folder, const char *what)
+{
+	char stamp[32], *stem = mem_printf("%s%s-%s", folder, what, stamp_now(stamp));
+
+	for (char *p = stem + strlen(folder); *p; p++)
 		if (*p == ',')
 			*p = '+';
 		else if (*p == '/')
 			*p = '_';
 	return stem;
+}
+
+char *output_stem(const char *label, const char *what)
+{
+	_cleanup_free_ char *folder = mem_printf(CAPTURES_FOLDER "/%s/", label);
+
+	return stem_in(folder, what);
+}
+
+static char *stem_of_one(const char *prefix, const char *label, const char *what)
+{
+	size_t n = prefix ? strlen(prefix) : 0;
+	char stamp[32];
+
+	if (!prefix)
+		return output_stem(label, what);
+	if (str_ends(prefix, "/"))
+		return stem_in(prefix, what);
+	if (str_ends(prefix, ".gasflame"))
+		n -= strlen(".gasflame");
+	return mem_printf("%.*s-%s", (int)n, prefix, stamp_now(stamp));
 }
 
 /* -EEXIST where one of the names is taken. */
@@ -105,18 +132,14 @@ char *output_next(const char *path)
 	return b.data;
 }
 
-int output_create(const char *typed, const char *label, const char *what, char **ret_path, struct capture **ret,
-		  struct err *err)
+/* The first name with that stem that nothing has. */
+static int create_unused(const char *stem, char **ret_path, struct capture **ret, struct err *err)
 {
-	_cleanup_free_ char *stem = typed ? NULL : output_stem(label, what), *path = NULL;
+	_cleanup_free_ char *path = NULL;
 	struct owner owner = output_owner();
 	int r = -EEXIST;
 
-	if (typed) {
-		path = mem_strdup(typed);
-		r = capture_create_with(path, CAPTURE_FOLDERS, &owner, ret, err);
-	}
-	for (int i = 1; !typed && r == -EEXIST && i <= MOST_IN_A_SECOND; i++) {
+	for (int i = 1; r == -EEXIST && i <= MOST_IN_A_SECOND; i++) {
 		free(path);
 		path = i == 1 ? mem_printf("%s.gasflame", stem) : mem_printf("%s-%d.gasflame", stem, i);
 		r = capture_create_with(path, CAPTURE_FOLDERS | CAPTURE_ONCE, &owner, ret, err);
@@ -125,6 +148,45 @@ int output_create(const char *typed, const char *label, const char *what, char *
 		return r;
 	*ret_path = path;
 	path = NULL;
+	return 0;
+}
+
+int output_create(const char *typed, const char *label, const char *what, char **ret_path, struct capture **ret,
+		  struct err *err)
+{
+	struct owner owner = output_owner();
+	int r;
+
+	if (!typed)
+		return output_create_one(NULL, label, what, ret_path, ret, err);
+	r = capture_create_with(typed, CAPTURE_FOLDERS, &owner, ret, err);
+	if (!r)
+		*ret_path = mem_strdup(typed);
+	return r;
+}
+
+int output_create_one(const char *prefix, const char *label, const char *what, char **ret_path, struct capture **ret,
+		      struct err *err)
+{
+	_cleanup_free_ char *stem = stem_of_one(prefix, label, what);
+
+	return create_unused(stem, ret_path, ret, err);
+}
+
+int output_try_one(const char *prefix, const char *label, const char *what, char **ret_path, struct err *err)
+{
+	_cleanup_free_ char *stem = stem_of_one(prefix, label, what);
+	struct owner owner = output_owner();
+	struct newfile f;
+	char *path = mem_printf("%s.gasflame", stem);
+	int r = newfile_open(&f, path, NEWFILE_ONCE | NEWFILE_FOLDERS, 0600, &owner, err);
+
+	newfile_done(&f);
+	if (r && r != -EEXIST) {
+		free(path);
+		return r;
+	}
+	*ret_path = path;
 	return 0;
 }
 

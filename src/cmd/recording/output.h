@@ -43,6 +43,12 @@ char *output_next(const char *path);
  * Caller frees *ret_path, its path. */
 int output_create(const char *typed, const char *label, const char *what, char **ret_path, struct capture **ret,
 		  struct err *err);
+/* One of several captures that one command makes: at PREFIX-<now>, prefix without .gasflame; NULL, or a folder ("x/"): by default
+ * there. Never replaces anything. */
+int output_create_one(const char *prefix, const char *label, const char *what, char **ret_path, struct capture **ret,
+		      struct err *err);
+/* Can such a capture be made? Makes missing folders. *ret_path, which the caller frees, is where one would be. */
+int output_try_one(const char *prefix, const char *label, const char *what, char **ret_path, struct err *err);
 /* The same with all of p, which is finished. */
 int output_save(const char *typed, const char *label, const char *what, struct profile *p, char **ret_path,
 		struct err *err);

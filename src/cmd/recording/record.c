@@ -10,6 +10,7 @@
 #include "base/text/str.h"
 #include "cmd/cmd.h"
 #include "cmd/recording/cgroupscope.h"
+#include "cmd/recording/flight.h"
 #include "cmd/recording/launch.h"
 #include "cmd/recording/record.h"
 #include "cmd/recording/recording.h"
@@ -123,13 +124,47 @@ static void list_done(struct option_list *l)
 	vec_done(&l->list);
 }
 
+static void flight_options_done(struct flight_options *o)
+{
+	rules_done(&o->rules);
+}
+
+/* given: an option that only a flight recorder has; other: one that it cannot do. */
+static bool flight_makes_sense(struct flight_options *o, const struct option_list *rules, bool given, bool other)
+{
+	struct err err = { 0 };
+	int e = 0;
+
+	if (given && !o->keep_ns) {
+		log_error("--when, --pause, --keep-size, --captures and --json are for a flight recorder: say how much to keep, --keep 10m");
+		return false;
+	}
+	if (o->keep_ns && other) {
+		log_error("--keep writes its captures by itself, when something happens: leave out --max-size, --capture-limit, --keep-full, "
+			  "--keep-all, --marks, --fail-on-leak and --open");
+		return false;
+	}
+	if (o->keep_ns && o->keep_ns < 1000000000) {
+		log_error("--keep needs a second at least");
+		return false;
+	}
+	for (size_t i = 0; i < rules->list.n && e >= 0; i++)
+		e = rules_add(&o->rules, rules->list.v[i], &err);
+	if (e < 0)
+		log_error("%s", err.text);
+	return e >= 0;
+}
+
 static int record_main(const struct command *c, int argc, char **argv)
 {
 	static const char *const backends[] = { "auto", "bpf", "perf", NULL };
-	bool is_run = !strcmp(c->name, "run"), jemalloc_prof = false, open = false, keep_all = false, limited = false;
+	bool is_run = !strcmp(c->name, "run"), jemalloc_prof = false, open = false, keep_all = false, limited = false, timed = false,
+	     flight_given = false;
 	const char *what = NULL, *backend = "auto";
 	uint64_t hz = 999, event_rate = 20000, heap_interval = is_run ? 0 : 512 << 10, duration_ns = is_run ? 0 : 60000000000;
-	_cleanup_(list_done) struct option_list pids = { 0 }, symbols = { 0 }, functions = { 0 };
+	_cleanup_(list_done) struct option_list pids = { 0 }, symbols = { 0 }, functions = { 0 }, rules = { 0 };
+	_cleanup_(flight_options_done) struct flight_options flight = FLIGHT_INIT;
+	_cleanup_free_ char *flight_what = NULL, *flight_name = NULL;
 	_cleanup_free_ char *verified = client_names(true), *others = client_names(false),
 		*client_help = mem_printf("whose lines they are: %s (captured from the client), or %s (as the client's source prints "
 					  "them, not yet verified); by default each block's line tells", verified, others);
@@ -145,7 +180,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 		{ 'F', "frequency", OPTION_UINT, &hz, "HZ", "samples a second on each CPU", 1, 20000 },
 		{ 'd', "duration", OPTION_DURATION, &duration_ns, "TIME",
 		  is_run ? "end the recording after this time; the program goes on, and gasflame waits for it; 0: when the program ends" :
-			   "how long: 30, 30s, 2m; Ctrl-C ends early and keeps everything" },
+			   "how long: 30, 30s, 2m; Ctrl-C ends early and keeps everything; with --keep by default until then", .given = &timed },
 		{ 'p', "pid", OPTION_LIST, &pids, "PID", is_run ? "not here: gasflame record -p is for processes that run already" : "a process" },
 		{ 'o', "output", OPTION_STRING, &r.output, "FILE",
 		  "where to; the default is profiling/<target>/<what>-<date>.gasflame" },
@@ -178,6 +213,22 @@ static int record_main(const struct command *c, int argc, char **argv)
 		{ 0, "marks-offset", OPTION_STRING, &r.trace.offset, "TIME",
 		  "when the trace's time 0 was, since the start of the recording: 2.5s, -250ms; by default its clock tells, or when "
 		  "its file was made and grew" },
+		{ 0, "keep", OPTION_DURATION, &flight.keep_ns, "TIME",
+		  "a flight recorder: record on and on, keep the last so long in memory, and write it as a capture at an incident: SIGUSR1, a "
+		  "rule of --when, an OOM kill, the end of the target, Ctrl-C" },
+		{ 0, "when", OPTION_LIST, &rules, "RULE",
+		  "--keep: write a capture when this comes true: block > 500ms, no block for 30s, rss > 90% (of the cgroup's limit) or rss > 8G, "
+		  "queue > 50% (of the time in which threads want a CPU), cpu > 350% (of one CPU); may be repeated", .given = &flight_given },
+		{ 0, "pause", OPTION_DURATION, &flight.rules.pause_ns, "TIME",
+		  "--when: after a capture no rule writes another one for so long, and a rule has to be false in between",
+		  .given = &flight_given },
+		{ 0, "keep-size", OPTION_SIZE, &flight.max_bytes, "BYTES",
+		  "--keep: memory for what is kept; beyond it the oldest samples are summed by thread and stack, and then dropped; 0: no limit",
+		  .given = &flight_given },
+		{ 0, "captures", OPTION_UINT, &flight.captures, "N",
+		  "--keep: of the captures that it has written the newest so many stay; 0: all", 0, 1000000, .given = &flight_given },
+		{ 0, "json", OPTION_FLAG, &flight.json, .help =
+		  "--keep: a line on the standard output for each capture: its path, the reason, from when to when it is", .given = &flight_given },
 		{ 0, "max-rate", OPTION_UINT, &event_rate, "EVENTS",
 		  "events a second that are kept one by one; what is beyond is counted by stack", 0, 10000000 },
 		{ 0, "max-size", OPTION_SIZE, &r.max_bytes, "BYTES",
@@ -263,6 +314,8 @@ static int record_main(const struct command *c, int argc, char **argv)
 	}
 	if (keep_all)
 		r.limit_bytes = 0;
+	if (!flight_makes_sense(&flight, &rules, flight_given, limited || keep_all || r.max_bytes || open || r.trace.path || r.leak_bytes))
+		return EXIT_USAGE;
 	if (r.leak_bytes && !lists(what, "heap")) {
 		log_error("--fail-on-leak needs -e heap");
 		return EXIT_USAGE;
@@ -286,10 +339,16 @@ static int record_main(const struct command *c, int argc, char **argv)
 	r.session.hz = hz;
 	r.session.heap_interval = heap_interval;
 	r.session.heap_steady = heap_interval != 512 << 10;
-	r.session.duration_ns = command && !is_run && duration_ns == 60000000000 ? 0 : duration_ns;
+	r.session.duration_ns = (command && !is_run && duration_ns == 60000000000) || (flight.keep_ns && !timed) ? 0 : duration_ns;
 	r.session.backend = !strcmp(backend, "bpf") ? SESSION_BPF : !strcmp(backend, "perf") ? SESSION_PERF : SESSION_AUTO;
 	r.session.no_cache = r.symbols.no_cache;
 	r.symbols.paths = symbols.list.v;
+	if (flight.keep_ns) {
+		r.name = flight_name = recording_what(&r.session);
+		if (flight_check(&flight, &r, r.session.marks || r.session.function_count, &flight_what, &err) < 0)
+			return command_failed(&err);
+		r.session.what = flight_what;
+	}
 	if (jemalloc_prof && !command) {
 		log_error("--jemalloc-prof is for a program that is started here: gasflame run --jemalloc-prof -- COMMAND");
 		return EXIT_USAGE;
@@ -306,7 +365,7 @@ static int record_main(const struct command *c, int argc, char **argv)
 		r.session.groups = groups.list.v;
 		r.session.group_count = groups.list.n;
 	}
-	code = e < 0 ? command_failed(&err) : recording_run(&r, &err);
+	code = e < 0 ? command_failed(&err) : flight.keep_ns ? flight_run(&r, &flight, &err) : recording_run(&r, &err);
 	code = recording_wait(&r, code);
 	recording_done(&r);
 	cgroupscope_done(&groups);
@@ -324,10 +383,14 @@ const struct command command_record = {
 		    "Marks are spans of time with a name: blocks of the node's log (--log), of its JSON-RPC (--rpc), calls of functions "
 		    "(--mark-function), spans of a Chrome trace (--marks), and without an option what the program says itself: GASFLAME_SPAN_BEGIN and others "
 		    "of <gasflame.h>, and marker files for samply (reth --log.samply). gasflame blocks and report --marks show them.\n\n"
-		    "SIGUSR1 pauses the recording, SIGUSR2 resumes it.",
+		    "SIGUSR1 pauses the recording, SIGUSR2 resumes it.\n\n"
+		    "With --keep it is a flight recorder: nothing is written until something happens, and then the minutes before. The moment is a "
+		    "mark of kind incident with the reason. Recording goes on meanwhile. -o is what the names of its captures begin with, "
+		    "or a folder (incidents/). It records cpu, wait, io, fault, mem and events.",
 	.example = "gasflame record -e cpu -d 30 reth\ngasflame record --follow -d 10m op-reth-seq\n"
 		   "gasflame record -F 99 -d 5m -o slow.gasflame -p 4242\n"
-		   "gasflame record --rpc ws://127.0.0.1:8545 --mark-function on_new_payload -d 60 reth",
+		   "gasflame record --rpc ws://127.0.0.1:8545 --mark-function on_new_payload -d 60 reth\n"
+		   "gasflame record --keep 10m --when 'block > 500ms' --when 'rss > 90%' --log node.log reth",
 	.run = record_main,
 	.keeps_rights = true,
 };

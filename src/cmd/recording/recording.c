@@ -76,15 +76,15 @@ static void on_child(int signal)
 	session_check_soon();
 }
 
-static void handle_signals(bool on)
+static void handle_signals(bool on, void (*on_user)(int))
 {
 	bool pass_on = on || forward_to > 0;
 
 	handle(SIGINT, on ? on_stop : SIG_DFL);
 	handle(SIGTERM, pass_on ? on_stop : SIG_DFL);
 	handle(SIGHUP, pass_on ? on_stop : SIG_DFL);
-	handle(SIGUSR1, on ? on_pause : SIG_IGN);
-	handle(SIGUSR2, on ? on_pause : SIG_IGN);
+	handle(SIGUSR1, on ? on_user : SIG_IGN);
+	handle(SIGUSR2, on ? on_user : SIG_IGN);
 	handle(SIGCHLD, on_child);
 }
 
@@ -177,8 +177,8 @@ int recording_command(struct recording *r, char **argv, struct err *err)
 	return 0;
 }
 
-/* Returns the recorded events for the file name, where names of events are unsuitable. */
-static char *short_what(const struct session_options *o)
+/* Names of events are unsuitable. */
+char *recording_what(const struct session_options *o)
 {
 	const char *file = o->events_file ? strrchr(o->events_file, '/') : NULL;
 	char *what;
@@ -194,14 +194,14 @@ static char *short_what(const struct session_options *o)
 
 static int open_output(struct recording *r, struct err *err)
 {
-	_cleanup_free_ char *what = r->name ? mem_strdup(r->name) : short_what(&r->session);
+	_cleanup_free_ char *what = r->name ? mem_strdup(r->name) : recording_what(&r->session);
 
 	int e = output_create(r->output, r->who.label, what, &r->path, &r->capture, err);
 
 	return e ? e : capture_limit(r->capture, r->limit_bytes, r->full_ns, err);
 }
 
-static void say_end(const struct recording *r)
+void recording_say_end(const struct recording *r)
 {
 	double seconds = r->profile->duration_ns / 1e9;
 
@@ -235,16 +235,12 @@ static int name_frames(struct recording *r, struct symbolizer *symbolizer, struc
 	return e;
 }
 
-/* From the first sample to the last flush; the capture is whole afterwards unless the disk is full. */
-static int record(struct recording *r, struct session *s, struct err *err)
+int recording_start(struct recording *r, struct session *s, void (*on_user)(int), struct err *err)
 {
-	struct symbolizer *symbolizer = symbolizer_new(&r->symbols, r->worker);
-	struct rusage children;
 	int e;
 
-	r->symbolizer = symbolizer;
 	stops = 0;
-	handle_signals(true);
+	handle_signals(true, on_user ? on_user : on_pause);
 	e = session_start(s, err);
 	if (e >= 0)
 		e = recordtrace_begin(&r->trace, err);
@@ -254,6 +250,23 @@ static int record(struct recording *r, struct session *s, struct err *err)
 			e = session_started(s, err);
 		forward_to = r->launch.pid;
 	}
+	return e;
+}
+
+void recording_ended(struct recording *r)
+{
+	handle_signals(false, NULL);
+}
+
+/* From the first sample to the last flush; the capture is whole afterwards unless the disk is full. */
+static int record(struct recording *r, struct session *s, struct err *err)
+{
+	struct symbolizer *symbolizer = symbolizer_new(&r->symbols, r->worker);
+	struct rusage children;
+	int e;
+
+	r->symbolizer = symbolizer;
+	e = recording_start(r, s, NULL, err);
 	if (e >= 0) {
 		log_info("Recording %s (%s%s%s%s) to %s", r->who.target, r->session.what,
 			 *r->session.what && r->session.events_file ? ", " : "",
@@ -269,9 +282,9 @@ static int record(struct recording *r, struct session *s, struct err *err)
 	recorder_hurry(false);
 	recorder_drop_more_rights(r->path);
 	log_progress_end();
-	handle_signals(false);
+	recording_ended(r);
 	if (e >= 0)
-		say_end(r);
+		recording_say_end(r);
 	recordtrace_finish(&r->trace, e >= 0 ? r->profile : NULL, session_start_ns(s), r->marks_written);
 	/* The samples are on disk before anything else can go wrong. */
 	if (e >= 0)
@@ -368,10 +381,9 @@ static void say_where(const struct recording *r)
 		log_info("Next: %s", next);
 }
 
-int recording_run(struct recording *r, struct err *err)
+int recording_open(struct recording *r, struct session **ret, struct err *err)
 {
-	struct session *s = NULL;
-	int e, code;
+	int e;
 
 	recorder_raise_limits();
 	recorder_hurry(true);
@@ -384,13 +396,22 @@ int recording_run(struct recording *r, struct err *err)
 	worker_start(r->worker); /* while everything else is set up */
 	r->session.pids = r->who.pids.list.v;
 	r->session.pid_count = r->who.pids.list.n;
-	r->session.tick = tick;
-	r->session.tick_context = r;
 	r->session.ready = on_ready;
 	r->session.ready_context = r;
 	log_progress("reading the target's code");
-	e = session_open(&r->session, r->profile, r->worker, &s, err);
+	e = session_open(&r->session, r->profile, r->worker, ret, err);
 	log_progress_end();
+	return e;
+}
+
+int recording_run(struct recording *r, struct err *err)
+{
+	struct session *s = NULL;
+	int e, code;
+
+	r->session.tick = tick;
+	r->session.tick_context = r;
+	e = recording_open(r, &s, err);
 	if (e >= 0)
 		e = open_output(r, err);
 	if (e < 0) {

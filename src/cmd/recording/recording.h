@@ -62,6 +62,16 @@ int recording_find(struct recording *r, const struct option_list *pids, char **n
 int recording_command(struct recording *r, char **argv, struct err *err);
 /* Records, says how it went; the exit code. */
 int recording_run(struct recording *r, struct err *err);
+/* What flight.h has in common with it, in this order. The profile, the worker and the session, which starts nothing yet. */
+int recording_open(struct recording *r, struct session **ret, struct err *err);
+/* From here on signals end the recording; on_user: SIGUSR1 and SIGUSR2, NULL: they pause it. */
+int recording_start(struct recording *r, struct session *s, void (*on_user)(int), struct err *err);
+/* Signals do what they did before, but for the program, to which they are passed on. */
+void recording_ended(struct recording *r);
+/* Why it ended, in a line. */
+void recording_say_end(const struct recording *r);
+/* What is recorded, for a file's name. Caller frees. */
+char *recording_what(const struct session_options *o);
 /* Waits for the program; its exit code, where that says more than code. */
 int recording_wait(struct recording *r, int code);
 void recording_done(struct recording *r);

@@ -183,7 +183,7 @@ static struct export_options export_choices(const struct report *r)
 											 EXPORT_WEIGH_VALUE,
 		.reverse = r->reverse, .no_inline = r->no_inline, .mark_inlined = r->mark_inlined,
 		.title = r->title, .width_px = r->width, .max_bytes = r->max_bytes, .inverted = r->inverted,
-		.limit = r->limit,
+		.limit = r->limit, .default_limit = r->limit == DEFAULT_LIMIT,
 		.order = r->sort && !strcmp(r->sort, "total") ? TOP_BY_TOTAL : TOP_BY_SELF,
 		.view = r->views.view, .pattern = r->views.pattern, .phases = r->views.phase_names.list.v,
 		.own = r->views.own.list.v, .grouped = views_grouped(&r->views),
@@ -340,12 +340,11 @@ static int report(const struct command *c, int argc, char **argv)
 	_cleanup_(report_done) struct report r = { .limit = DEFAULT_LIMIT, .width = DEFAULT_WIDTH,
 						   .max_bytes = DEFAULT_MAX_BYTES,
 						   .views.percent_limit = VIEWS_PERCENT_LIMIT };
-	_cleanup_free_ char *formats = export_help(),
-		*format_help = mem_printf("%s; by default what the ending of -o says, or text where it says nothing; without -o "
-					  "a page", formats);
 	struct views *v = &r.views;
 	const struct option_spec options[] = {
-		{ 0, "format", OPTION_CHOICE, &r.format, "FORMAT", format_help, .choices = export_names(false) },
+		{ 0, "format", OPTION_CHOICE, &r.format, "FORMAT",
+		  "how to show it (gasflame formats says what each is); by default what the ending of -o says, or text where it says nothing; "
+		  "without -o a page", .choices = export_names(false) },
 		{ 0, "json", OPTION_FLAG, &r.json, .help = "the same as --format json" },
 		{ 'o', "output", OPTION_STRING, &r.output, "FILE",
 		  "where to write, \"-\" is the standard output; by default there, but a page or a picture "

@@ -306,10 +306,19 @@ static uint64_t target_cpu_ns(const struct budget *b)
 	return MAX(processes_cpu_ns(b->session->processes), b->session->sampled_ns);
 }
 
+/* Ours, but for what we do beside recording. */
+static uint64_t own_cpu_ns(const struct budget *b)
+{
+	const struct session_options *o = b->session->options;
+	uint64_t all = clock_process_cpu_ns(), aside = o->aside ? o->aside(o->aside_context) : 0;
+
+	return all - MIN(aside, all);
+}
+
 /* What was spent since the last look, by part; the base that it is a part of. */
 static struct base measure(struct budget *b, uint64_t now, struct cost *parts)
 {
-	uint64_t own = clock_process_cpu_ns(), target = target_cpu_ns(b);
+	uint64_t own = own_cpu_ns(b), target = target_cpu_ns(b);
 	double used = target > b->target_ns ? (double)target - b->target_ns : 0;
 	double passed = (double)now - b->looked_ns;
 	struct base base = { MAX(passed / 10, used), MAX(passed, used), MAX(passed * b->cpus, used) };
@@ -494,13 +503,13 @@ void budget_start(struct budget *b)
 	make_knobs(b);
 	b->cpus = MAX(1, sysconf(_SC_NPROCESSORS_ONLN));
 	b->begun_ns = b->session->start_mono_ns;
-	b->start_ns = clock_process_cpu_ns();
+	b->start_ns = own_cpu_ns(b);
 	if (b->session->engine)
 		measure_surcharge(b);
 	read_costs(b, &r);
 	for (size_t i = 0; i < PARTS; i++)
 		b->parts[i].at = r.parts[i];
-	b->own_ns = clock_process_cpu_ns();
+	b->own_ns = own_cpu_ns(b);
 	b->target_ns = target_cpu_ns(b);
 	b->looked_ns = clock_mono_ns();
 }
@@ -528,10 +537,9 @@ void budget_look(struct budget *b, uint64_t now)
 		decide(b, parts, &base, now);
 }
 
-static void count_part(struct budget *b, size_t i)
+static void count_part(struct budget *b, size_t i, struct profile *p)
 {
 	const char *name = i == OWN ? "own" : collector_table[i]->name;
-	struct profile *p = b->session->profile;
 	const struct part *part = &b->parts[i];
 
 	profile_count_set_of(p, KEY_OVERHEAD_NS_OF, name, part->sum.ns);
@@ -548,39 +556,29 @@ static void count_part(struct budget *b, size_t i)
 		profile_count_set_of(p, KEY_THINNED_LEAST_NS_OF, name, part->least_ns);
 }
 
-static void count_surcharges(struct budget *b)
+static void count_surcharges(struct budget *b, struct profile *p)
 {
 	struct reading r;
 
 	read_costs(b, &r);
 	for (int i = SURCHARGE_NONE + 1; i < SURCHARGE_WAYS; i++)
 		if (r.runs[i])
-			profile_count_set_of(b->session->profile, b->surcharge.measured[i] ? KEY_OVERHEAD_RUN_NS_OF :
+			profile_count_set_of(p, b->surcharge.measured[i] ? KEY_OVERHEAD_RUN_NS_OF :
 					     KEY_OVERHEAD_RUN_ASSUMED_NS_OF, surcharge_names[i], b->surcharge.ns[i]);
 }
 
-void budget_finish(struct budget *b, uint64_t now)
+void budget_tally(struct budget *b, struct profile *p)
 {
-	struct profile *p = b->session->profile;
-	struct cost parts[PARTS];
-	uint64_t passed = now - b->looked_ns;
-	struct base base;
-
 	if (!b->looked_ns)
 		return; /* it never started */
-	base = measure(b, now, parts);
-	if (passed >= SECOND_NS / 4)
-		add_points(b, parts, &base, now);
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
-		if (costs_something(b, i)) {
-			note_thinned(b, i, &parts[i]);
-			count_part(b, i);
-		}
-	count_part(b, OWN);
+		if (costs_something(b, i))
+			count_part(b, i, p);
+	count_part(b, OWN, p);
 	if (!b->estimated && b->session->engine) {
 		profile_count_set(p, KEY_BPF_RUN_NS, b->bpf_ns);
 		profile_count_set(p, KEY_BPF_RUN_COUNT, b->runs);
-		count_surcharges(b);
+		count_surcharges(b, p);
 	}
 	profile_count_set(p, KEY_OVERHEAD_LIMIT, 1e4 * b->control.limit);
 	profile_count_set(p, KEY_OVERHEAD_BASE_NS, b->base.recorder_ns);
@@ -594,4 +592,21 @@ void budget_finish(struct budget *b, uint64_t now)
 		profile_count_set(p, KEY_OVERHEAD_FLOOR, 1e4 * b->floor);
 	if (b->estimated && b->session->engine)
 		profile_count_set(p, KEY_OVERHEAD_ESTIMATED, 1);
+}
+
+void budget_finish(struct budget *b, uint64_t now)
+{
+	struct cost parts[PARTS];
+	uint64_t passed = now - b->looked_ns;
+	struct base base;
+
+	if (!b->looked_ns)
+		return; /* it never started */
+	base = measure(b, now, parts);
+	if (passed >= SECOND_NS / 4)
+		add_points(b, parts, &base, now);
+	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
+		if (costs_something(b, i))
+			note_thinned(b, i, &parts[i]);
+	budget_tally(b, b->session->profile);
 }

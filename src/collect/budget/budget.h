@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct budget;
+struct profile;
 struct session;
 
 struct budget *budget_new(struct session *s);
@@ -22,4 +23,6 @@ void budget_start(struct budget *b);
 void budget_look(struct budget *b, uint64_t now_mono_ns);
 /* Counters into the profile. The collectors still run. */
 void budget_finish(struct budget *b, uint64_t now_mono_ns);
+/* The same counters as they were at the last look, into another profile. */
+void budget_tally(struct budget *b, struct profile *to);
 void budget_free(struct budget *b); /* NULL is fine */

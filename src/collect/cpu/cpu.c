@@ -110,23 +110,28 @@ static void pause_clocks(struct session *s, bool pause)
 	each_clock(s, pause ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, NULL);
 }
 
-static void stop(struct session *s)
+static void tally(struct session *s, struct profile *to)
 {
 	struct shared_counts counts;
 
+	if (!bpfengine_sum(bpfengine_skeleton(s->engine)->maps.cpu_counts, 0, &counts, sizeof(counts)))
+		return;
+	profile_count(to, KEY_SAMPLES_TAKEN, counts.samples);
+	profile_count(to, KEY_SAMPLES_LOST, counts.ring_full);
+	profile_count(to, KEY_SAMPLES_STACKS_SENT, counts.stacks_sent);
+	profile_count(to, KEY_SAMPLES_GUESSED, counts.guessed);
+	profile_count(to, KEY_SAMPLES_DERIVED, counts.derived);
+	profile_count(to, KEY_SAMPLES_COPIED, counts.copies);
+	profile_count(to, KEY_SAMPLES_NO_MEMORY, counts.no_memory);
+}
+
+static void stop(struct session *s)
+{
 	for (int i = 0; i < own(s)->count; i++)
 		fd_close(&own(s)->clocks[i]);
 	free(own(s)->clocks);
 	copies_step(own(s)->copies, true);
-	if (!bpfengine_sum(bpfengine_skeleton(s->engine)->maps.cpu_counts, 0, &counts, sizeof(counts)))
-		return;
-	profile_count(s->profile, KEY_SAMPLES_TAKEN, counts.samples);
-	profile_count(s->profile, KEY_SAMPLES_LOST, counts.ring_full);
-	profile_count(s->profile, KEY_SAMPLES_STACKS_SENT, counts.stacks_sent);
-	profile_count(s->profile, KEY_SAMPLES_GUESSED, counts.guessed);
-	profile_count(s->profile, KEY_SAMPLES_DERIVED, counts.derived);
-	profile_count(s->profile, KEY_SAMPLES_COPIED, counts.copies);
-	profile_count(s->profile, KEY_SAMPLES_NO_MEMORY, counts.no_memory);
+	tally(s, s->profile);
 }
 
 static void close_copies(struct session *s)
@@ -149,6 +154,7 @@ const struct collector collector_cpu = {
 	.set_hz = set_hz,
 	.pause = pause_clocks,
 	.step = step,
+	.tally = tally,
 	.stop = stop,
 	.close = close_copies,
 };

@@ -293,14 +293,16 @@ static void tick(struct session *s, uint64_t now)
 
 /* --- the end --- */
 
-static void note(struct session *s, const char *family, const char *event, uint64_t value)
+static void note(struct profile *to, const char *family, const char *event, uint64_t value)
 {
 	if (value)
-		profile_count_of(s->profile, family, event, value);
+		profile_count_of(to, family, event, value);
 }
 
-static void note_totals(struct session *s, const struct bpf_map *map)
+static void tally(struct session *s, struct profile *to)
 {
+	const struct bpf_map *map = bpfengine_skeleton(s->engine)->maps.event_totals;
+
 	for (uint32_t i = 0; i < own(s)->set->uses.n; i++) {
 		const char *name = own(s)->set->uses.v[i].name;
 		struct shared_event_totals t;
@@ -308,19 +310,18 @@ static void note_totals(struct session *s, const struct bpf_map *map)
 		if (!bpfengine_sum(map, i, &t, sizeof(t)))
 			continue;
 		/* Recorded, though it never happened: that is a fact too. */
-		profile_count(s->profile, KEY_EVENT_HITS, t.hits);
-		note(s, KEY_EVENT_ELSEWHERE_OF, name, t.elsewhere);
-		note(s, KEY_EVENT_NEGATIVE_OF, name, t.negative);
-		note(s, KEY_EVENT_SUMMED_OF, name, t.summed);
-		note(s, KEY_EVENT_LOST_OF, name, t.lost);
-		note(s, KEY_EVENT_REMEMBERED_OF, name, t.remembered);
-		profile_count(s->profile, KEY_SAMPLES_LOST, t.lost);
+		profile_count(to, KEY_EVENT_HITS, t.hits);
+		note(to, KEY_EVENT_ELSEWHERE_OF, name, t.elsewhere);
+		note(to, KEY_EVENT_NEGATIVE_OF, name, t.negative);
+		note(to, KEY_EVENT_SUMMED_OF, name, t.summed);
+		note(to, KEY_EVENT_LOST_OF, name, t.lost);
+		note(to, KEY_EVENT_REMEMBERED_OF, name, t.remembered);
+		profile_count(to, KEY_SAMPLES_LOST, t.lost);
 	}
 }
 
 static void stop(struct session *s)
 {
-	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
 	struct event *e = own(s);
 
 	bpfengine_drain(s->engine);
@@ -328,7 +329,7 @@ static void stop(struct session *s)
 	read_sums(s, side_fd(s, 1));
 	for (size_t i = 0; i < e->late.n; i++)
 		add_sample(s, &e->late.v[i].key, &e->late.v[i].sum);
-	note_totals(s, skeleton->maps.event_totals);
+	tally(s, s->profile);
 	e->late.n = 0;
 }
 
@@ -370,6 +371,7 @@ const struct collector collector_event = {
 	.record = record,
 	.pause = pause_events,
 	.tick = tick,
+	.tally = tally,
 	.stop = stop,
 	.close = close_events,
 };

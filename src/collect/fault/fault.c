@@ -237,12 +237,15 @@ static void end_thread(struct session *s, const struct shared_fault_end *r)
 	struct profile_sample sample = { .time_ns = collector_time_ns(s, r->time_ns), .thread = who->thread,
 					 .stack = f->taken };
 
+	map_remove(&f->by_thread, map_pair(r->pid, r->tid));
+	/* They were at any time of the recording. */
+	if (s->options->windows)
+		return;
 	add_sample(s, sample, f->minor, minor, MIN(minor, UINT32_MAX));
 	add_sample(s, sample, f->major, major, MIN(major, UINT32_MAX));
 	profile_count(s->profile, KEY_FAULTS_MINOR, r->minor);
 	profile_count(s->profile, KEY_FAULTS_MAJOR, r->major);
 	profile_count(s->profile, KEY_FAULTS_WITHOUT_EVENT, minor + major);
-	map_remove(&f->by_thread, map_pair(r->pid, r->tid));
 }
 
 static void record(struct session *s, const void *data, size_t size)
@@ -262,14 +265,13 @@ static void tick(struct session *s, uint64_t now_mono_ns)
 
 /* --- the end --- */
 
-static void note_counts(struct session *s, const struct bpf_map *map)
+static void tally(struct session *s, struct profile *p)
 {
 	struct shared_fault_counts counts;
-	struct profile *p = s->profile;
 
 	profile_count(p, KEY_FAULTS_LOOKED_UP, faultmap_looked_up(own(s)->map));
 	profile_count(p, KEY_FAULTS_UNKNOWN_ADDRESS, faultmap_unknown(own(s)->map));
-	if (!bpfengine_sum(map, 0, &counts, sizeof(counts)))
+	if (!bpfengine_sum(bpfengine_skeleton(s->engine)->maps.fault_counts, 0, &counts, sizeof(counts)))
 		return;
 	profile_count(p, KEY_FAULTS_STACKS_WALKED, counts.walked);
 	profile_count(p, KEY_FAULTS_STACKS_REMEMBERED, counts.remembered);
@@ -307,7 +309,7 @@ static void stop(struct session *s)
 	for (size_t i = 0; i < f->links.n; i++)
 		bpf_link__destroy(f->links.v[i]);
 	bpfengine_drain(s->engine);
-	note_counts(s, skeleton->maps.fault_counts);
+	tally(s, s->profile);
 	vec_done(&f->links);
 	vec_done(&f->faulters);
 	map_done(&f->by_thread);
@@ -354,5 +356,6 @@ const struct collector collector_fault = {
 	.recorded = recorded,
 	/* No pause: the counts are to equal the kernel's. */
 	.tick = tick,
+	.tally = tally,
 	.stop = stop,
 };

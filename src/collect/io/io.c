@@ -400,20 +400,27 @@ static void note_devices(struct profile *p, int fd)
 	}
 }
 
+static void tally(struct session *s, struct profile *to)
+{
+	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
+	uint64_t calls = note_stats(to, skeleton->maps.io_stats);
+
+	note_counts(to, skeleton->maps.io_counts, calls);
+	note_devices(to, bpf_map__fd(skeleton->maps.block_devices));
+	count(to, KEY_BLOCK_REQUESTS_WITHOUT_ROOM, skeleton->bss->block_unknown);
+}
+
 static void stop(struct session *s)
 {
 	struct gasflame_bpf *skeleton = bpfengine_skeleton(s->engine);
-	uint64_t now = clock_mono_ns(), calls;
+	uint64_t now = clock_mono_ns();
 
 	for (size_t i = 0; i < ARRAY_LEN(own(s)->links); i++)
 		bpf_link__destroy(own(s)->links[i]);
 	bpfengine_drain(s->engine);
 	finish_threads(s, skeleton, now);
 	flush(s);
-	calls = note_stats(s->profile, skeleton->maps.io_stats);
-	note_counts(s->profile, skeleton->maps.io_counts, calls);
-	note_devices(s->profile, bpf_map__fd(skeleton->maps.block_devices));
-	count(s->profile, KEY_BLOCK_REQUESTS_WITHOUT_ROOM, skeleton->bss->block_unknown);
+	tally(s, s->profile);
 	files_free(own(s)->files);
 	map_done(&own(s)->threads);
 	vec_done(&own(s)->pending);
@@ -473,5 +480,6 @@ const struct collector collector_io = {
 	.recorded = recorded,
 	.tick = tick,
 	.peek = peek,
+	.tally = tally,
 	.stop = stop,
 };

@@ -30,6 +30,7 @@ struct memory_seen {
 	char *path;
 	struct grown limit_hits, oom_kills;
 	uint64_t most_bytes;
+	int version;
 };
 
 struct cgroupwatch {
@@ -136,6 +137,7 @@ static void look_at_memory(struct cgroupwatch *w, const struct cgroupmemory *g)
 		vec_push(&w->memories, (struct memory_seen){ .path = keep(w, KEY_CGROUP_MEMORY_RECORDINGS_OF, g->path) });
 	}
 	m = &w->memories.v[i];
+	m->version = g->version;
 	grow(&m->limit_hits, g->limit_hits, first);
 	grow(&m->oom_kills, g->oom_kills, first);
 	count(w, KEY_CGROUP_MEMORY_LIMIT_HITS_OF, m->path, m->limit_hits.sum);
@@ -146,6 +148,23 @@ static void look_at_memory(struct cgroupwatch *w, const struct cgroupmemory *g)
 		count(w, KEY_CGROUP_MEMORY_LIMIT_BYTES_OF, m->path, g->limit_bytes);
 	if (g->high_bytes != CGROUPMEMORY_NO_LIMIT)
 		count(w, KEY_CGROUP_MEMORY_HIGH_BYTES_OF, m->path, g->high_bytes);
+}
+
+/* Nobody is left who would say where they were: a kill may be the reason. */
+static void look_at_what_is_left(struct cgroupwatch *w)
+{
+	for (size_t i = 0; i < w->memories.n; i++) {
+		struct memory_seen *m = &w->memories.v[i];
+		struct cgroupmemory g;
+
+		if (!cgroupmemory_read_folder(m->path, "", m->version, &g)) {
+			grow(&m->limit_hits, g.limit_hits, false);
+			grow(&m->oom_kills, g.oom_kills, false);
+			count(w, KEY_CGROUP_MEMORY_LIMIT_HITS_OF, m->path, m->limit_hits.sum);
+			count(w, KEY_CGROUP_MEMORY_OOM_KILLS_OF, m->path, m->oom_kills.sum);
+		}
+		cgroupmemory_done(&g);
+	}
 }
 
 void cgroupwatch_look(struct cgroupwatch *w)
@@ -180,6 +199,8 @@ void cgroupwatch_look(struct cgroupwatch *w)
 	if (mains.list.n) {
 		s->quota = quota;
 		w->looked = true;
+	} else {
+		look_at_what_is_left(w);
 	}
 	vec_done(&mains.list);
 }

@@ -89,15 +89,6 @@ void fallback_close(struct fallback *f)
 	free(f);
 }
 
-/* The registers of a record, in the kernel's order of their bits, as DWARF numbers. */
-static const struct {
-	int bit, dwarf;
-} registers[] = {
-	{ 0, 0 }, { 1, 3 }, { 2, 2 }, { 3, 1 }, { 4, 4 }, { 5, 5 }, { 6, UNWIND_RBP }, { 7, UNWIND_RSP },
-	{ 8, UNWIND_RIP }, { 16, 8 }, { 17, 9 }, { 18, 10 }, { 19, 11 }, { 20, 12 }, { 21, 13 }, { 22, 14 },
-	{ 23, 15 },
-};
-
 static struct perf_event_attr make_attr(const struct fallback *f)
 {
 	struct perf_event_attr attr = {
@@ -115,8 +106,8 @@ static struct perf_event_attr make_attr(const struct fallback *f)
 		.wakeup_events = 1,
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(registers); i++)
-		attr.sample_regs_user |= 1ULL << registers[i].bit;
+	for (unsigned bit = 0; bit < UNWIND_PERF_BITS; bit++)
+		attr.sample_regs_user |= (uint64_t)(unwind_perf_register(bit) >= 0) << bit;
 	sideband_ask(&attr);
 	return attr;
 }
@@ -214,24 +205,6 @@ int fallback_start(struct fallback *f, struct err *err)
 
 /* --- one sample --- */
 
-struct dump {
-	uint64_t sp, size;
-	const uint8_t *bytes;
-	bool beyond; /* something above its end was asked for */
-};
-
-static bool read_dump(void *context, uint64_t address, uint64_t *ret)
-{
-	struct dump *d = context;
-
-	if (address < d->sp || d->size < 8 || address - d->sp > d->size - 8) {
-		d->beyond = address >= d->sp;
-		return false;
-	}
-	memcpy(ret, d->bytes + (address - d->sp), 8);
-	return true;
-}
-
 static uint64_t rule_of(void *context, uint32_t module, uint64_t address)
 {
 	struct fallback *f = context;
@@ -241,11 +214,11 @@ static uint64_t rule_of(void *context, uint32_t module, uint64_t address)
 	return RULE_FRAME_POINTER;
 }
 
-static enum shared_reason unwind_dump(struct fallback *f, pid_t pid, struct unwind_regs *regs, struct dump *d,
+static enum shared_reason unwind_dump(struct fallback *f, pid_t pid, struct unwind_regs *regs, struct unwind_dump *d,
 				      uint64_t *frames, uint16_t *ret_count)
 {
 	struct userstack how = { .processes = f->session->processes, .pid = pid, .rule = rule_of,
-				 .rule_context = f, .read = read_dump, .read_context = d };
+				 .rule_context = f, .read = unwind_read_dump, .read_context = d };
 	enum shared_reason reason = userstack_walk(&how, regs, frames, ret_count);
 
 	if (how.guessed)
@@ -265,7 +238,7 @@ static void got_sample(struct fallback *f, const struct perf_event_header *h)
 	uint64_t frames[SHARED_MAX_USER_FRAMES + SHARED_MAX_KERNEL_FRAMES], kernel[SHARED_MAX_KERNEL_FRAMES];
 	struct shared_record out = { .kind = RECORD_CPU };
 	struct unwind_regs regs = { .leaf = true };
-	struct dump d = { 0 };
+	struct unwind_dump d = { 0 };
 	uint64_t chain, dump_bytes;
 	uint32_t stack;
 
@@ -284,8 +257,9 @@ static void got_sample(struct fallback *f, const struct perf_event_header *h)
 			kernel[out.kernel_count++] = address;
 	}
 	if (reader_u64(&r) == PERF_SAMPLE_REGS_ABI_64) {
-		for (size_t i = 0; i < ARRAY_LEN(registers); i++)
-			regs.r[registers[i].dwarf] = reader_u64(&r);
+		for (unsigned bit = 0; bit < UNWIND_PERF_BITS; bit++)
+			if (unwind_perf_register(bit) >= 0)
+				regs.r[unwind_perf_register(bit)] = reader_u64(&r);
 		dump_bytes = reader_u64(&r);
 		d.bytes = reader_bytes(&r, dump_bytes);
 		d.size = dump_bytes ? reader_u64(&r) : 0;

@@ -415,3 +415,14 @@ void modules_hand_over(struct modules *ms, void (*take)(void *context, uint32_t 
 		m->fd = -1;
 	}
 }
+
+void modules_copy_files(const struct modules *ms, void (*take)(void *context, uint32_t module, int fd), void *context)
+{
+	for (size_t i = 1; i < ms->list.n; i++) {
+		const struct module *m = &ms->list.v[i];
+		int fd = m->fd < 0 || m->profile_id == PROFILE_NONE ? -1 : fcntl(m->fd, F_DUPFD_CLOEXEC, 3);
+
+		if (fd >= 0)
+			take(context, m->profile_id, fd);
+	}
+}

@@ -54,3 +54,5 @@ uint32_t modules_profile_id(const struct modules *ms, uint32_t module);
 uint32_t modules_count(const struct modules *ms); /* of those that are known to the profile */
 /* The end: what is still being read is called off. */
 void modules_hand_over(struct modules *ms, void (*take)(void *context, uint32_t module, int fd), void *context);
+/* Copies of the descriptors that there are by now. */
+void modules_copy_files(const struct modules *ms, void (*take)(void *context, uint32_t module, int fd), void *context);

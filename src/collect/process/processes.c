@@ -619,6 +619,11 @@ void processes_finish(struct processes *ps, uint64_t mono_ns)
 	}
 }
 
+void processes_copy_files(const struct processes *ps, void (*take)(void *context, uint32_t module, int fd), void *context)
+{
+	modules_copy_files(ps->modules, take, context);
+}
+
 void processes_hand_over(struct processes *ps, void (*take)(void *context, uint32_t module, int fd),
 			 void *context)
 {

@@ -112,5 +112,7 @@ void processes_finish(struct processes *ps, uint64_t mono_ns);
 /* Every file that was seen, by the profile's module; take() owns the descriptor from then on. */
 void processes_hand_over(struct processes *ps, void (*take)(void *context, uint32_t module, int fd),
 			 void *context);
+/* The same while it goes on, with copies of the descriptors. */
+void processes_copy_files(const struct processes *ps, void (*take)(void *context, uint32_t module, int fd), void *context);
 /* Was a module or mapping added since the last call? Then the capture wants a flush. */
 bool processes_changed(struct processes *ps);

@@ -24,48 +24,23 @@ static const struct shared_mapping *find_mapping(const struct shared_mapping *li
 	return low < count && list[low].start <= pc ? &list[low] : NULL;
 }
 
-/* See guess.bpf.h: code that the file's table leaves out. Here the stack is not searched. */
-static bool follows_call(pid_t pid, uint64_t address)
+/* See guess.bpf.h: code that the file's table leaves out. Here the stack is not searched. context: the pid. */
+static bool follows_call(void *context, uint64_t address)
 {
 	uint8_t b[8];
 
-	if (!read_bytes(pid, address - sizeof(b), b, sizeof(b)))
-		return false;
-	for (int i = 1; i <= 6; i++)
-		if (b[i] == 0xff && (b[i + 1] & 0x38) == 0x10)
-			return true;
-	return b[3] == 0xe8;
+	return read_bytes(*(pid_t *)context, address - sizeof(b), b, sizeof(b)) && unwind_ends_with_call(b);
 }
 
 /* A call stands before it, or a signal handler returns there. Of a process that is gone no more is known than that code was
  * there. */
-static bool is_proven(const struct userstack *how, uint64_t address)
+static bool is_proven(struct userstack *how, uint64_t address)
 {
 	uint64_t code;
 
 	if (!read_bytes(how->pid, address, &code, sizeof(code)))
 		return true;
-	return follows_call(how->pid, address) || code == 0x0f0000000fc0c748ULL;
-}
-
-static bool guess(const struct userstack *how, struct unwind_regs *regs)
-{
-	uint64_t sp = regs->r[UNWIND_RSP], bp = regs->r[UNWIND_RBP], saved = bp, ra;
-
-	if (regs->leaf && how->read(how->read_context, sp, &ra) && follows_call(how->pid, ra)) {
-		sp += 8;
-	} else {
-		if (bp < sp || bp & 7 || !how->read(how->read_context, bp, &saved) ||
-		    !how->read(how->read_context, bp + 8, &ra) || !follows_call(how->pid, ra))
-			return false;
-		sp = bp + 16;
-	}
-	regs->r[UNWIND_RSP] = sp;
-	regs->r[UNWIND_RBP] = saved;
-	regs->r[UNWIND_RIP] = ra;
-	regs->r[UNWIND_RBX] = RULE_LOST_RBX;
-	regs->leaf = false;
-	return true;
+	return follows_call(&how->pid, address) || code == 0x0f0000000fc0c748ULL;
 }
 
 static enum shared_reason reason_of(enum unwind_result result, uint64_t rule)
@@ -117,7 +92,7 @@ enum shared_reason userstack_walk(struct userstack *how, struct unwind_regs *reg
 				result = UNWIND_NO_RULE;
 			}
 		}
-		if (result == UNWIND_NO_RULE && guess(how, regs)) {
+		if (result == UNWIND_NO_RULE && unwind_guess(regs, how->read, how->read_context, follows_call, &how->pid)) {
 			how->guessed = true;
 			continue;
 		}

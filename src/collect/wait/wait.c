@@ -433,19 +433,19 @@ static void peek(struct session *s, uint64_t now)
 	finish_silent(s, now, true);
 }
 
-static void note_counts(struct session *s, const struct bpf_map *map)
+static void tally(struct session *s, struct profile *to)
 {
 	struct shared_wait_counts counts;
 
-	if (!bpfengine_sum(map, 0, &counts, sizeof(counts)))
+	if (!bpfengine_sum(bpfengine_skeleton(s->engine)->maps.wait_counts, 0, &counts, sizeof(counts)))
 		return;
-	profile_count(s->profile, KEY_WAITS_STACKS_WALKED, counts.walked);
-	profile_count(s->profile, KEY_WAITS_STACKS_REMEMBERED, counts.remembered);
-	profile_count(s->profile, KEY_WAITS_DRAWN_NS, counts.drawn_ns);
+	profile_count(to, KEY_WAITS_STACKS_WALKED, counts.walked);
+	profile_count(to, KEY_WAITS_STACKS_REMEMBERED, counts.remembered);
+	profile_count(to, KEY_WAITS_DRAWN_NS, counts.drawn_ns);
 	/* A share of a half varies most: a quarter of the squares, of microseconds. */
-	profile_count(s->profile, KEY_WAITS_ERROR_NS, (uint64_t)(sqrt((double)counts.squares_us2 / 4) * 1000));
-	profile_count(s->profile, KEY_WAITS_LOST, counts.ring_full);
-	profile_count(s->profile, KEY_WAITS_THREADS_WITHOUT_ROOM, counts.threads_full);
+	profile_count(to, KEY_WAITS_ERROR_NS, (uint64_t)(sqrt((double)counts.squares_us2 / 4) * 1000));
+	profile_count(to, KEY_WAITS_LOST, counts.ring_full);
+	profile_count(to, KEY_WAITS_THREADS_WITHOUT_ROOM, counts.threads_full);
 }
 
 static void stop(struct session *s)
@@ -461,7 +461,7 @@ static void stop(struct session *s)
 	forget_silent(s);
 	finish_threads(s, bpf_map__fd(skeleton->maps.threads), now);
 	finish_silent(s, now, false);
-	note_counts(s, skeleton->maps.wait_counts);
+	tally(s, s->profile);
 	map_done(&own(s)->stood);
 	map_done(&own(s)->stopped);
 	map_done(&own(s)->later);
@@ -516,5 +516,6 @@ const struct collector collector_wait = {
 	.joined = joined,
 	.mapped = mapped,
 	.peek = peek,
+	.tally = tally,
 	.stop = stop,
 };

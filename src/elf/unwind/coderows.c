@@ -232,6 +232,6 @@ void coderows_fill(struct elf *elf, uint64_t base, uint32_t limit, struct rows_r
 			add_rows(&f, &f.gaps.v[i], rules, &own);
 		rows_fill(rows, &own);
 	}
-	unwindrows_done(&own);
+	rows_done(&own);
 	flow_done(&f);
 }

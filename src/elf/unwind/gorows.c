@@ -250,7 +250,7 @@ void gorows_read(const struct elf *elf, uint64_t base, uint32_t limit, struct ro
 		end = f.end;
 	}
 	rows_add(ret, end - base, ROWS_NONE);
-	unwindrows_done(&go.own);
-	unwindrows_done(&go.switched);
+	rows_done(&go.own);
+	rows_done(&go.switched);
 	gotab_free(table);
 }

@@ -65,7 +65,7 @@ static void add_section(const struct elf_section *s, uint64_t base, uint32_t lim
 		add_plt_entry(&own, rules, offset + i, s->data + i);
 	rows_add(&own, lazy ? end - (end - offset) % PLT_ENTRY : end, ROWS_NONE);
 	rows_fill(rows, &own);
-	unwindrows_done(&own);
+	rows_done(&own);
 }
 
 void pltrows_plt(const struct elf *elf, uint64_t base, uint32_t limit, struct rows_rules *rules,
@@ -78,7 +78,7 @@ void pltrows_plt(const struct elf *elf, uint64_t base, uint32_t limit, struct ro
 	add_section(elf_section(elf, ".plt.sec"), base, limit, false, rules, &all);
 	add_section(elf_section(elf, ".plt.got"), base, limit, false, rules, &all);
 	rows_fill(rows, &all);
-	unwindrows_done(&all);
+	rows_done(&all);
 }
 
 void pltrows_entry(const struct elf *elf, uint64_t base, uint32_t limit, struct rows_rules *rules,
@@ -95,5 +95,5 @@ void pltrows_entry(const struct elf *elf, uint64_t base, uint32_t limit, struct 
 	rows_add(&own, offset, rows_rule(rules, RULE_END));
 	rows_add(&own, offset + MIN(MIN(next, limit) - offset, (uint32_t)ENTRY_BYTES), ROWS_NONE);
 	rows_fill(rows, &own);
-	unwindrows_done(&own);
+	rows_done(&own);
 }

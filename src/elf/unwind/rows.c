@@ -29,7 +29,7 @@ uint32_t rows_rule(struct rows_rules *rules, uint64_t rule)
 	return rules->n - 1;
 }
 
-void unwindrows_done(struct rows *rows)
+void rows_done(struct rows *rows)
 {
 	vec_done(rows);
 }
@@ -73,6 +73,6 @@ void rows_fill(struct rows *rows, const struct rows *filler)
 			fill = filler->v[j++].rule;
 		rows_add(&out, at, rule != ROWS_NONE ? rule : fill);
 	}
-	unwindrows_done(rows);
+	rows_done(rows);
 	*rows = out;
 }

@@ -33,7 +33,7 @@ void rows_rules_init(struct rows_rules *rules);
 void rows_rules_done(struct rows_rules *rules); /* v too, unless it was taken */
 uint32_t rows_rule(struct rows_rules *rules, uint64_t rule);
 
-void unwindrows_done(struct rows *rows);
+void rows_done(struct rows *rows);
 /* Appends; offset must not be below the last one. Rows that change nothing are left out. */
 void rows_add(struct rows *rows, uint32_t offset, uint32_t rule);
 /* Returns the rule at an offset, and in *ret_next where the next covered row after it begins (UINT32_MAX:

@@ -1,5 +1,7 @@
 #include "elf/unwind/unwind.h"
 
+#include <string.h>
+
 /* Looks up a table and takes a step, as the BPF unwinder does, in user space. */
 
 uint64_t unwind_find(const struct unwind_table *t, uint64_t address)
@@ -255,4 +257,49 @@ enum unwind_result unwind_step(struct unwind_regs *regs, uint64_t rule, unwind_r
 	go_to(regs, rip, cfa, rbp);
 	regs->r[UNWIND_RBX] = rbx;
 	return UNWIND_MORE;
+}
+
+/* e8 (relative), or ff with 2 in the middle bits of its second byte, 2 to 7 bytes long: the same as in guess.bpf.h. */
+bool unwind_ends_with_call(const uint8_t before[8])
+{
+	for (int i = 1; i <= 6; i++)
+		if (before[i] == 0xff && (before[i + 1] & 0x38) == 0x10)
+			return true;
+	return before[3] == 0xe8;
+}
+
+bool unwind_guess(struct unwind_regs *regs, unwind_read_fn *read, void *read_context, unwind_called_fn *called,
+		  void *called_context)
+{
+	uint64_t sp = regs->r[UNWIND_RSP], bp = regs->r[UNWIND_RBP], saved, ra;
+
+	if (regs->leaf && read(read_context, sp, &ra) && called(called_context, ra)) {
+		go_to(regs, ra, sp + 8, bp);
+		return true;
+	}
+	if (bp < sp || bp & 7 || !read(read_context, bp, &saved) || !read(read_context, bp + 8, &ra) || !called(called_context, ra))
+		return false;
+	go_to(regs, ra, bp + 16, saved);
+	return true;
+}
+
+bool unwind_read_dump(void *dump, uint64_t address, uint64_t *ret)
+{
+	struct unwind_dump *d = dump;
+
+	if (address < d->sp || d->size < 8 || address - d->sp > d->size - 8) {
+		d->beyond = address >= d->sp;
+		return false;
+	}
+	memcpy(ret, d->bytes + (address - d->sp), 8);
+	return true;
+}
+
+int unwind_perf_register(unsigned bit)
+{
+	/* Between rip and r8 there are flags and segments. */
+	static const int8_t dwarf[UNWIND_PERF_BITS] = { 0, 3, 2, 1, 4, 5, UNWIND_RBP, UNWIND_RSP, UNWIND_RIP, -1, -1, -1, -1, -1, -1, -1,
+							8, 9, 10, 11, 12, 13, 14, 15 };
+
+	return bit < UNWIND_PERF_BITS ? dwarf[bit] : -1;
 }

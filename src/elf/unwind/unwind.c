@@ -371,8 +371,8 @@ static int build_rows(struct build *b, struct elf *elf, struct rows *rows, struc
 		pltrows_entry(elf, b->text.base, b->text.limit, &b->rules, rows);
 		extend_signals(b, rows);
 	}
-	unwindrows_done(&go);
-	unwindrows_done(&more);
+	rows_done(&go);
+	rows_done(&more);
 	return r;
 }
 
@@ -400,8 +400,8 @@ int unwind_build(struct elf *elf, struct unwind_table *ret, struct err *err)
 		unwind_done(&t);
 	}
 	rows_rules_done(&b.rules);
-	unwindrows_done(&b.raw);
-	unwindrows_done(&rows);
+	rows_done(&b.raw);
+	rows_done(&rows);
 	vec_done(&b.runs);
 	return r;
 }

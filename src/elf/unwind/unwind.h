@@ -73,3 +73,27 @@ typedef bool unwind_read_fn(void *context, uint64_t address, uint64_t *ret);
 /* Takes one step. The caller has looked up the rule for regs->r[RIP] (minus 1 unless leaf). */
 enum unwind_result unwind_step(struct unwind_regs *regs, uint64_t rule, unwind_read_fn *read,
 			       void *context);
+
+/* Does a call end right before an address? before: the 8 bytes there. */
+bool unwind_ends_with_call(const uint8_t before[8]);
+/* Does code at an address return from a call? */
+typedef bool unwind_called_fn(void *context, uint64_t address);
+/* Where no row covers the address: the caller is on top of the stack, or behind the frame pointer, if code there has just called.
+ * The stack is not searched. False: regs are as they were. */
+bool unwind_guess(struct unwind_regs *regs, unwind_read_fn *read, void *read_context, unwind_called_fn *called,
+		  void *called_context);
+
+/* --- samples of perf events --- */
+
+/* The copy of the top of a stack. */
+struct unwind_dump {
+	uint64_t sp, size;
+	const uint8_t *bytes;
+	bool beyond; /* something above its end was asked for */
+};
+
+bool unwind_read_dump(void *dump, uint64_t address, uint64_t *ret); /* an unwind_read_fn */
+
+/* The DWARF number of the register that has a bit in the kernel's mask (PERF_REG_X86_AX is bit 0), -1: it is none of unwind_regs. */
+enum { UNWIND_PERF_BITS = 24 };
+int unwind_perf_register(unsigned bit);

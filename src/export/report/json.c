@@ -65,6 +65,8 @@ static void put_quality(struct json *j, const struct quality *q)
 {
 	json_open_object_line(j, "quality", 0);
 	json_put_uints(j, { "samples", q->samples }, { "complete", q->complete });
+	if (q->unwound_elsewhere)
+		json_put_bool(j, "unwound_elsewhere", true);
 	if (q->by_time) {
 		json_put_uints(j, { "time_ns", q->weight }, { "complete_ns", q->complete_weight }, { "error_ns", q->error_ns });
 	}

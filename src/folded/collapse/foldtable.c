@@ -14,7 +14,7 @@
 #include "folded/namehash.h"
 
 enum {
-	MEMO_LINES = 1 << 14,
+	MEMO_LINES = 1 << 15,
 	MEMO_BYTES = 1024, /* longer lines are not remembered */
 	MEMO_NAMES = 4,    /* nor are those with more names */
 	PIECE_BYTES = 1 << 20,
@@ -202,7 +202,7 @@ static void make_names(struct foldtable *t, struct perfline_frame *f, struct lin
 	bool first = true, unknown = false;
 
 	t->name.n = 0;
-	if (t->o.inlined && t->o.inlined(t->o.context, f, &t->name)) {
+	if (t->o.inlined && t->o.inlined(t->o.context, f, t->java, &t->name)) {
 		push_parts(t, t->name.data, t->name.n, to);
 		return;
 	}
@@ -367,27 +367,58 @@ struct perfline_text foldtable_first_event(const char *text, size_t size)
 
 /* --- the end --- */
 
-void foldtable_join(struct foldtable *t, const struct foldtable *other)
+/* The names of another table in this one: of each where they begin in all, and of the last where they end; innermost first. */
+static size_t *translate(struct foldtable *t, const struct foldtable *other,
+			 bool (*replace)(void *context, const char *name, struct buf *b), void *context, id_list *all)
 {
-	_cleanup_free_ uint32_t *same = mem_alloc(other->names.n * sizeof(*same));
-	id_list ids = { 0 };
+	size_t *starts = mem_alloc((other->names.n + 1) * sizeof(*starts));
 
-	for (size_t i = 0; i < other->names.n; i++)
-		same[i] = strtab_add(&t->names, strtab_get(&other->names, i));
+	for (size_t i = 0; i < other->names.n; i++) {
+		const char *name = strtab_get(&other->names, i);
+
+		starts[i] = all->n;
+		t->name.n = 0;
+		if (replace && replace(context, name, &t->name)) {
+			push_parts(t, t->name.n ? t->name.data : "", t->name.n, all);
+			reverse(all, starts[i]);
+		} else {
+			vec_push(all, strtab_add(&t->names, name));
+		}
+	}
+	starts[other->names.n] = all->n;
+	return starts;
+}
+
+void foldtable_join_renamed(struct foldtable *t, const struct foldtable *other,
+			    bool (*replace)(void *context, const char *name, struct buf *b), void *context)
+{
+	id_list ids = { 0 }, all = { 0 };
+	_cleanup_free_ size_t *starts = translate(t, other, replace, context, &all);
+
 	for (size_t i = 0; i < other->slot_count; i++) {
 		const struct fold *f = &other->folds[i];
 
 		if (!f->n)
 			continue;
 		vec_clear(&ids);
-		for (size_t k = 0; k < f->n; k++)
-			vec_push(&ids, same[other->ids.v[f->first + k]]);
+		for (size_t k = 0; k < f->n; k++) {
+			uint32_t name = other->ids.v[f->first + k];
+
+			for (size_t at = starts[name]; at < starts[name + 1]; at++)
+				vec_push(&ids, all.v[at]);
+		}
 		count_stack(t, ids.v, ids.n, f->count);
 	}
 	vec_done(&ids);
+	vec_done(&all);
 	t->counts.samples += other->counts.samples;
 	t->counts.filtered += other->counts.filtered;
 	t->counts.unknown_lines += other->counts.unknown_lines;
+}
+
+void foldtable_join(struct foldtable *t, const struct foldtable *other)
+{
+	foldtable_join_renamed(t, other, NULL, NULL);
 }
 
 /* As the bytes of both lines would compare: after a name that the other one begins with comes a semicolon, or the end. */

@@ -26,8 +26,9 @@ struct foldtable_options {
 	bool pid, tid;     /* in the name of the thread; tid: both */
 	bool source_lines; /* a line with the place in the source follows each frame */
 	/* Frames of a line with what was inlined there: appends names, outermost first, separated by semicolons, and
-	 * returns true; false: the line's own names are used. May be NULL. Called by several threads at once. */
-	bool (*inlined)(void *context, const struct perfline_frame *f, struct buf *b);
+	 * returns true; false: the line's own names are used. May be NULL. Called by several threads at once. java: as for
+	 * perfline_take_name(). */
+	bool (*inlined)(void *context, const struct perfline_frame *f, bool java, struct buf *b);
 	void *context;
 };
 
@@ -42,6 +43,9 @@ void foldtable_free(struct foldtable *t); /* NULL is fine */
 void foldtable_add(struct foldtable *t, const char *text, size_t n, const char *event);
 /* Adds what the other one has, which is as it was. */
 void foldtable_join(struct foldtable *t, const struct foldtable *other);
+/* The same with other names: replace appends those of one, separated by semicolons, and returns true; false: it stays. */
+void foldtable_join_renamed(struct foldtable *t, const struct foldtable *other,
+			    bool (*replace)(void *context, const char *name, struct buf *b), void *context);
 /* The lines "a;b;c 12", sorted by their bytes, in pieces. A negative result of put ends it and is returned. */
 int foldtable_write(struct foldtable *t, int (*put)(void *context, const char *text, size_t n), void *context);
 struct foldtable_counts foldtable_counts(const struct foldtable *t);

@@ -113,7 +113,7 @@ bool perfline_header(const char *s, size_t n, struct perfline_header *ret)
 /* --- a frame --- */
 
 /* "\+0x[\da-f]+$" */
-static size_t without_offset(const char *s, size_t n)
+size_t perfline_without_offset(const char *s, size_t n)
 {
 	size_t at = n;
 
@@ -148,7 +148,7 @@ bool perfline_frame(const char *s, size_t n, struct perfline_frame *ret)
 	if (!open || end <= pc || name < pc)
 		return false;
 	*ret = (struct perfline_frame){ { s + pc, end - pc },
-					{ s + name, without_offset(s + name, open - name) },
+					{ s + name, perfline_without_offset(s + name, open - name) },
 					{ s + open + 2, close - s - open - 2 } };
 	return true;
 }

@@ -27,6 +27,22 @@ struct perfline_header {
 /* Does a sample begin here? */
 bool perfline_header(const char *s, size_t n, struct perfline_header *ret);
 
+/*
+ * The same line read closely, for those who want all of it: names that the rules above cut ("a", "tokio-rt 3"), processor, time,
+ * and what follows the event. Lines with a time or a processor are known by these, also where spaces precede the name; other lines
+ * by the rules above.
+ */
+struct perfline_record {
+	struct perfline_text comm;  /* may be empty */
+	struct perfline_text event; /* s is NULL: none */
+	struct perfline_text rest;  /* after all of these: fields of a tracepoint, or the one frame of a line without a stack */
+	uint32_t pid, tid;          /* pid: tid where the line has only one number */
+	uint32_t cpu;               /* UINT32_MAX: not known */
+	uint64_t time_ns, period;
+	bool timed, weighted;       /* has a time, a period */
+};
+bool perfline_record(const char *s, size_t n, struct perfline_record *ret);
+
 struct perfline_frame {
 	struct perfline_text pc, function, module; /* function: with what was inlined, and without an offset */
 };
@@ -47,6 +63,9 @@ bool perfline_take_name(struct perfline_frame *f, const struct perfline_options 
 
 /* Is the frame to be left out? Old versions of perf print the name of the process as one. */
 bool perfline_frame_hidden(const struct perfline_frame *f);
+
+/* The first n bytes without the offset at their end, "+0x1f". */
+size_t perfline_without_offset(const char *s, size_t n);
 
 static inline bool perfline_space(char c)
 {

@@ -108,7 +108,7 @@ static uint32_t make_frame(struct model *m, struct dump_state *d, uint64_t addre
 								     .bias = place->bias });
 	}
 	frame = profile_frame(m->p, place->module, FRAME_USER, address - place->bias);
-	if (!heapmodules_found(&m->files, place->module))
+	if (d->dump->data.symbolized || !heapmodules_found(&m->files, place->module))
 		name_frame(m, d, frame, place->module, address);
 	return frame;
 }

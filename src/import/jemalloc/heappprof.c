@@ -8,23 +8,15 @@
 #include <zlib.h>
 
 #include "base/buf.h"
+#include "base/codec/protobuf.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "import/jemalloc/heapv2.h"
+#include "import/pproffields.h"
 
 static const size_t limit_bytes = 1U << 30;
 enum { MAX_DEPTH = 4096, MAX_MAPPINGS = 1 << 16, FILE_SHIFT = 44 };
-
-/* Fields of the messages, by their numbers. */
-enum {
-	PROFILE_TYPE = 1,
-	PROFILE_SAMPLE,
-	PROFILE_MAPPING,
-	PROFILE_LOCATION,
-	PROFILE_FUNCTION,
-	PROFILE_STRING
-};
 
 struct span {
 	const uint8_t *data;
@@ -62,61 +54,13 @@ bool heappprof_probe(const char *data, size_t n)
 	       (n > 2 && (data[0] == (PROFILE_TYPE << 3 | 2) || data[0] == (PROFILE_MAPPING << 3 | 2)));
 }
 
-/* --- the wire --- */
-
-struct field {
-	uint64_t number, value; /* value of numbers */
-	struct span bytes;      /* of the rest */
-};
-
-static bool next_field(struct reader *r, struct field *f)
-{
-	uint64_t key;
-
-	if (!reader_more(r))
-		return false;
-	*f = (struct field){ 0 };
-	key = reader_uleb(r);
-	f->number = key >> 3;
-	switch (key & 7) {
-	case 0:
-		f->value = reader_uleb(r);
-		break;
-	case 1:
-		f->value = reader_u64(r);
-		break;
-	case 2:
-		f->bytes.n = reader_uleb(r);
-		f->bytes.data = reader_bytes(r, f->bytes.n);
-		break;
-	case 5:
-		f->value = reader_u32(r);
-		break;
-	default:
-		r->failed = true;
-	}
-	return !r->failed;
-}
-
 struct numbers {
 	VEC(uint64_t) list;
 };
 
-/* A list of numbers: packed, or one of its elements. */
-static void add_numbers(struct numbers *to, const struct field *f)
+static void add_number(void *to, uint64_t value)
 {
-	struct reader r = reader_of(f->bytes.data, f->bytes.n);
-
-	if (!f->bytes.data) {
-		vec_push(&to->list, f->value);
-		return;
-	}
-	while (reader_more(&r)) {
-		uint64_t value = reader_uleb(&r);
-
-		if (!r.failed)
-			vec_push(&to->list, value);
-	}
+	vec_push(&((struct numbers *)to)->list, value);
 }
 
 /* --- the tables --- */
@@ -130,9 +74,9 @@ static void read_mapping(struct pprof *p, struct span message)
 {
 	struct reader r = reader_of(message.data, message.n);
 	struct mapping m = { 0 };
-	struct field f;
+	struct protobuf_field f;
 
-	while (next_field(&r, &f)) {
+	while (protobuf_next(&r, &f)) {
 		uint64_t *const places[] = {
 			NULL, &m.id, &m.start, &m.limit, &m.offset, &m.file, &m.build_id
 		};
@@ -151,9 +95,9 @@ static void read_location(struct pprof *p, struct span message)
 {
 	struct reader r = reader_of(message.data, message.n);
 	struct location l = { .message = message };
-	struct field f;
+	struct protobuf_field f;
 
-	while (next_field(&r, &f)) {
+	while (protobuf_next(&r, &f)) {
 		if (f.number == 1)
 			l.id = f.value;
 		else if (f.number == 2)
@@ -170,9 +114,9 @@ static void read_function(struct pprof *p, struct span message)
 {
 	struct reader r = reader_of(message.data, message.n);
 	uint64_t id = 0, name = 0;
-	struct field f;
+	struct protobuf_field f;
 
-	while (next_field(&r, &f)) {
+	while (protobuf_next(&r, &f)) {
 		if (f.number == 1)
 			id = f.value;
 		else if (f.number == 2)
@@ -185,25 +129,27 @@ static void read_function(struct pprof *p, struct span message)
 static void read_tables(struct pprof *p, const uint8_t *data, size_t n)
 {
 	struct reader r = reader_of(data, n);
-	struct field f;
+	struct protobuf_field f;
 
-	while (next_field(&r, &f)) {
-		if (f.number && f.number <= PROFILE_STRING && !f.bytes.data)
-			p->bad |= f.bytes.n || f.number != PROFILE_STRING; /* only a string may be empty */
-		if (f.number == PROFILE_STRING)
-			vec_push(&p->strings, f.bytes);
-		else if (!f.bytes.data)
+	while (protobuf_next(&r, &f)) {
+		struct span bytes = { f.data, f.n };
+
+		if (f.number <= PROFILE_STRING && !f.data)
+			p->bad = true;
+		if (!f.data)
 			continue;
+		if (f.number == PROFILE_STRING)
+			vec_push(&p->strings, bytes);
 		else if (f.number == PROFILE_TYPE)
-			vec_push(&p->types, f.bytes);
+			vec_push(&p->types, bytes);
 		else if (f.number == PROFILE_SAMPLE)
-			vec_push(&p->samples, f.bytes);
+			vec_push(&p->samples, bytes);
 		else if (f.number == PROFILE_MAPPING)
-			read_mapping(p, f.bytes);
+			read_mapping(p, bytes);
 		else if (f.number == PROFILE_LOCATION)
-			read_location(p, f.bytes);
+			read_location(p, bytes);
 		else if (f.number == PROFILE_FUNCTION)
-			read_function(p, f.bytes);
+			read_function(p, bytes);
 	}
 	p->bad |= r.failed;
 }
@@ -220,9 +166,9 @@ static bool choose_values(struct pprof *p)
 	for (size_t i = 0; i < p->types.n && i < INT_MAX; i++) {
 		struct reader r = reader_of(p->types.v[i].data, p->types.v[i].n);
 		struct span type = { 0 };
-		struct field f;
+		struct protobuf_field f;
 
-		while (next_field(&r, &f))
+		while (protobuf_next(&r, &f))
 			if (f.number == 1)
 				type = string_at(p, f.value);
 		if (is(type, "inuse_space"))
@@ -292,17 +238,18 @@ static void add_maps(struct pprof *p)
 static void add_names(struct pprof *p, const struct location *l, uint64_t address)
 {
 	struct reader r = reader_of(l->message.data, l->message.n);
-	struct field f, g;
+	struct protobuf_field f, g;
 
-	while (next_field(&r, &f)) {
-		struct reader line = reader_of(f.bytes.data, f.bytes.n);
+	while (protobuf_next(&r, &f)) {
+		struct reader line;
 		uint64_t function = 0;
 		uint64_t *name;
 		struct span s;
 
-		if (f.number != 4 || !f.bytes.data)
+		if (f.number != 4 || !f.data)
 			continue;
-		while (next_field(&line, &g))
+		line = protobuf_inside(&f);
+		while (protobuf_next(&line, &g))
 			if (g.number == 1)
 				function = g.value;
 		name = map_get(&p->function_names, function);
@@ -337,13 +284,13 @@ static void add_sample(struct pprof *p, struct span message, const uint64_t *add
 	struct reader r = reader_of(message.data, message.n);
 	struct heapv2_stack s = { .first = p->out->addresses.n };
 	struct numbers locations = { 0 }, values = { 0 };
-	struct field f;
+	struct protobuf_field f;
 
-	while (next_field(&r, &f)) {
+	while (protobuf_next(&r, &f)) {
 		if (f.number == 1)
-			add_numbers(&locations, &f);
+			r.failed |= !protobuf_numbers(&f, add_number, &locations);
 		else if (f.number == 2)
-			add_numbers(&values, &f);
+			r.failed |= !protobuf_numbers(&f, add_number, &values);
 	}
 	p->bad |= r.failed;
 	for (size_t i = 0; i < locations.list.n && s.depth < MAX_DEPTH; i++) {

@@ -8,6 +8,7 @@
 #include "base/err.h"
 
 static const char magic[] = "heap_v2/", old_magic[] = "heap profile:", maps_begin[] = "MAPPED_LIBRARIES:";
+static const char symbols_begin[] = "--- symbol", heap_begin[] = "--- heap";
 
 enum { MAX_DEPTH = 4096 };
 static const double most = 9.2e18; /* an estimate that still fits a signed number */
@@ -30,6 +31,9 @@ bool heapv2_probe(const char *data, size_t n, bool whole)
 
 	if (n >= sizeof(magic) - 1 && !memcmp(data, magic, sizeof(magic) - 1))
 		return true;
+	/* The symbols may be more than the beginning. */
+	if (first == sizeof(symbols_begin) - 1 && !memcmp(data, symbols_begin, first))
+		return !whole || memmem(data, n, heap_begin, sizeof(heap_begin) - 1);
 	return first > sizeof(old_magic) && !memcmp(data, old_magic, sizeof(old_magic) - 1) &&
 	       (memmem(data, first, "@ heap_v2/", 10) || memmem(data, first, "@ heapprofile", 13));
 }
@@ -225,23 +229,71 @@ static bool next_line(struct parse *r, struct line *ret)
 	return true;
 }
 
+static bool line_begins(const struct line *l, const char *text)
+{
+	size_t n = strlen(text);
+
+	return (size_t)(l->end - l->p) >= n && !memcmp(l->p, text, n);
+}
+
+/* "0x55e0 outer--inner"; the innermost is to be the first. */
+static void read_symbol(struct parse *r, struct line l)
+{
+	struct heapv2 *h = r->out;
+	size_t first = h->names.n;
+	uint64_t address;
+
+	if (!take_address(&l, &address)) {
+		h->bad_lines++;
+		return;
+	}
+	skip_blanks(&l);
+	while (l.p < l.end) {
+		const char *mark = memmem(l.p, l.end - l.p, "--", 2), *end = mark ? mark : l.end;
+
+		if (end > l.p)
+			vec_push(&h->names, (struct heapv2_name){ address, strtab_add_n(&h->strings, l.p, end - l.p) });
+		l.p = mark ? mark + 2 : l.end;
+	}
+	for (size_t i = first, k = h->names.n; i + 1 < k; i++, k--) {
+		struct heapv2_name other = h->names.v[i];
+
+		h->names.v[i] = h->names.v[k - 1];
+		h->names.v[k - 1] = other;
+	}
+}
+
+/* The line is that before the symbols; it becomes the dump's first one. */
+static bool read_symbols(struct parse *r, struct line *l)
+{
+	r->out->symbolized = true;
+	for (;;) {
+		if (!next_line(r, l))
+			return false;
+		if (line_begins(l, "---"))
+			break;
+		if (!line_begins(l, "binary="))
+			read_symbol(r, *l);
+	}
+	return next_line(r, l) && (!line_begins(l, heap_begin) || next_line(r, l));
+}
+
 int heapv2_parse(const char *text, size_t n, struct heapv2 *ret, struct err *err)
 {
 	struct parse r = { text, text + n, ret };
-	const size_t maps_length = sizeof(maps_begin) - 1;
 	struct line l;
 
 	*ret = (struct heapv2){ 0 };
 	strtab_init(&ret->strings);
 	if (n > UINT32_MAX)
 		return err_set(err, EFBIG, "a heap dump of more than 4 GB");
-	if (!next_line(&r, &l) || !read_header(&r, l))
+	if (!next_line(&r, &l) || (line_begins(&l, symbols_begin) && !read_symbols(&r, &l)) || !read_header(&r, l))
 		return err_set(
 			err, EINVAL,
 			"this is no heap dump of jemalloc (heap_v2), or it was cut off in its first line; "
 			"gasflame report shows the heaps of other tools");
 	while (next_line(&r, &l)) {
-		if ((size_t)(l.end - l.p) >= maps_length && !memcmp(l.p, maps_begin, maps_length)) {
+		if (line_begins(&l, maps_begin)) {
 			ret->has_maps = true;
 			break;
 		}

@@ -10,6 +10,14 @@
  *	MAPPED_LIBRARIES:
  *	55e0-55ff r-xp ...                 /proc/PID/maps
  *
+ * jeprof --raw, and our own export, have names before it, which need no files then:
+ *
+ *	--- symbol
+ *	binary=/usr/bin/node
+ *	0x55e0 outer--inner                inlined calls last; of callers the address of the call
+ *	---
+ *	--- heap
+ *
  * Figures are sums of samples: heapv2_unbias() makes estimates of them, a stack at a time.
  * The header's total is a sum of samples, too, and must not be shown. The form of jemalloc
  * 3, "heap profile: 1: 4096 [0: 0] @ heap_v2/524288", is read as well.
@@ -55,7 +63,8 @@ struct heapv2 {
 	bool cut;                   /* it ends in the middle of something, which is left out */
 	bool accumulated;           /* some stack has its bytes allocated so far */
 	size_t bad_lines;           /* that are none of these */
-	/* Of heappprof.h only. */
+	bool symbolized;            /* it has its names: files are not looked at */
+	/* Of heappprof.h only, but for the names. */
 	bool file_addresses;        /* an address minus the start of its mapping is relative to the file */
 	VEC(struct heapv2_build) builds; /* of maps */
 	VEC(struct heapv2_name) names;   /* in no order */

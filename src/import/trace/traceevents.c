@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -39,6 +40,16 @@ struct traceevents {
 	size_t n;
 	unsigned unicode, digits;
 	struct trace_event event;
+
+	/* The text of an event or a part, where it is kept. */
+	size_t kept_max; /* 0 = it is not */
+	traceevents_part_fn *part;
+	struct buf kept;
+	unsigned kept_depth;    /* at which it ends, 1 + depth; 0 = nothing is kept just now */
+	char kept_key[32];      /* of a part */
+	const char *piece;      /* the bytes at hand */
+	uint64_t piece_offset;
+	const char *kept_from;  /* from here on they belong to it */
 };
 
 struct traceevents *traceevents_new(traceevents_fn *fn, void *context)
@@ -48,6 +59,61 @@ struct traceevents *traceevents_new(traceevents_fn *fn, void *context)
 	t->fn = fn;
 	t->context = context;
 	return t;
+}
+
+void traceevents_keep(struct traceevents *t, size_t max, traceevents_part_fn *part)
+{
+	t->kept_max = max;
+	t->part = part;
+}
+
+const char *traceevents_text(const struct traceevents *t, size_t *ret_n)
+{
+	*ret_n = t->kept.n;
+	return t->kept.n ? t->kept.data : NULL;
+}
+
+/* --- text that is kept --- */
+
+/* The bytes up to an offset belong to it; what is too long is kept no more. */
+static void keep_until(struct traceevents *t, uint64_t offset)
+{
+	const char *to = t->piece + (offset - t->piece_offset);
+
+	if (!t->kept_from)
+		return;
+	if (t->kept.n + (to - t->kept_from) > t->kept_max) {
+		t->kept.n = 0;
+		t->kept_from = NULL;
+		return;
+	}
+	buf_add(&t->kept, t->kept_from, to - t->kept_from);
+	t->kept_from = to;
+}
+
+/* A bracket is about to be opened: of an event, or of a part. */
+static void keep_begin(struct traceevents *t)
+{
+	bool part = !t->list && t->depth == 1 && t->part && (!strcmp(t->key, "stackFrames") || !strcmp(t->key, "samples"));
+
+	if (!t->kept_max || t->kept_depth || !(part || (t->list && t->depth == t->list)))
+		return;
+	memcpy(t->kept_key, t->key, sizeof(t->kept_key));
+	t->kept_depth = t->depth + 1;
+	t->kept.n = 0;
+	t->kept_from = t->piece + (t->offset - t->piece_offset);
+}
+
+/* A bracket was closed. */
+static void keep_end(struct traceevents *t)
+{
+	if (!t->kept_depth || t->depth + 1 != t->kept_depth)
+		return;
+	keep_until(t, t->offset + 1);
+	t->kept_from = NULL;
+	t->kept_depth = 0;
+	if (!t->list && t->kept.n)
+		t->part(t->context, t->kept_key, t->kept.data, t->kept.n);
 }
 
 /* --- values of an event --- */
@@ -183,6 +249,7 @@ static int open_bracket(struct traceevents *t, char c, struct err *err)
 		return broken(t, err, "brackets are nested too deeply");
 	if (t->depth && t->kinds[t->depth - 1] == '{' && !t->value)
 		return broken(t, err, "a bracket stands where a name belongs");
+	keep_begin(t);
 	if (t->list && t->depth == t->list) {
 		t->event = (struct trace_event){ 0 };
 		t->odd += c == '[';
@@ -204,6 +271,7 @@ static int close_bracket(struct traceevents *t, char c, struct err *err)
 	t->depth--;
 	t->value = false;
 	*t->key = 0;
+	keep_end(t);
 	if (t->list && t->depth == t->list && c == '}')
 		t->fn(t->context, &t->event);
 	else if (t->list && t->depth == t->list + 1)
@@ -319,6 +387,10 @@ int traceevents_feed(struct traceevents *t, const char *data, size_t n, struct e
 	uint64_t begin = t->offset;
 	int r = t->state == BROKEN ? broken(t, err, "the trace is malformed") : 0;
 
+	t->piece = data;
+	t->piece_offset = begin;
+	if (t->kept_from)
+		t->kept_from = data;
 	for (size_t i = 0; i < n && !r && t->state != ENDED; t->offset = begin + i) {
 		char c = data[i];
 
@@ -356,6 +428,7 @@ int traceevents_feed(struct traceevents *t, const char *data, size_t n, struct e
 			break;
 		}
 	}
+	keep_until(t, begin + n);
 	return r;
 }
 
@@ -371,5 +444,7 @@ uint64_t traceevents_odd(const struct traceevents *t)
 
 void traceevents_free(struct traceevents *t)
 {
+	if (t)
+		buf_done(&t->kept);
 	free(t);
 }

@@ -36,7 +36,15 @@ struct trace_event {
 
 typedef void traceevents_fn(void *context, const struct trace_event *e);
 
+/* A member of an outermost object beside the list, as it is written. */
+typedef void traceevents_part_fn(void *context, const char *key, const char *text, size_t n);
+
 struct traceevents *traceevents_new(traceevents_fn *fn, void *context);
+/* Keeps the text of each event while fn is called, and gives "stackFrames" and "samples" beside the list to part, if they have max
+ * bytes at most. Before the first byte is fed. */
+void traceevents_keep(struct traceevents *t, size_t max, traceevents_part_fn *part);
+/* The text of the event that fn was called with; NULL: it is longer than max. */
+const char *traceevents_text(const struct traceevents *t, size_t *ret_n);
 /* -EINVAL: it is no JSON, or no trace, from err->offset on. No more is taken then. */
 int traceevents_feed(struct traceevents *t, const char *data, size_t n, struct err *err);
 /* Was the outermost bracket closed? That of a trace which is still written is not. */

@@ -7,7 +7,7 @@ corpus=$(cd "$here/../../../fuzz/corpus" && pwd)
 OF_ALL=150 OF_OTHERS=2 # files that are tried of all formats together, and of a folder of others, spread evenly
 
 # formats: names of import formats, as folders of the corpus are called: without signs.
-formats() { "$GASFLAME" import --help | tr -d '\n' | grep -o '([^() ]*|[^() ]*)' | tail -1 | tr -d '()_.-' | tr '|' '\n'; }
+formats() { "$GASFLAME" formats --json | python3 -c 'import json, sys; [print(f["name"]) for f in json.load(sys.stdin)["read"]]' | tr -d '_.-'; }
 
 # some N FILES…: so many of them.
 some()

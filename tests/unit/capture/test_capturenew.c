@@ -32,6 +32,41 @@ static int entries(void)
 	return n;
 }
 
+/* Where something went wrong nothing is left, but for what is another's by now. */
+static void a_discarded_capture_is_gone(void **state)
+{
+	struct profile *p = profile_new();
+	struct capture *c = NULL;
+	dev_t device;
+	ino_t inode;
+	struct stat st;
+
+	assert_int_equal(capture_create("x.gasflame", &c, NULL), 0);
+	capture_identity(c, &device, &inode);
+	assert_int_equal(stat("x.gasflame", &st), 0);
+	assert_true(st.st_dev == device && st.st_ino == inode);
+	assert_int_equal(capture_flush(c, p, NULL), 0);
+	capture_discard(c);
+	assert_int_equal(entries(), 0);
+	capture_discard(NULL);
+	assert_int_equal(capture_create("x.gasflame", &c, NULL), 0);
+	assert_int_equal(unlink("x.gasflame"), 0);
+	put_bytes("x.gasflame", "another's", 9, 0600);
+	unlink("x.gasflame-wal");
+	put_bytes("x.gasflame-wal", "another's", 9, 0600);
+	capture_discard(c);
+	assert_int_equal(access("x.gasflame", F_OK), 0);
+	assert_int_equal(access("x.gasflame-wal", F_OK), 0);
+	assert_int_equal(unlink("x.gasflame-wal"), 0);
+	assert_int_equal(unlink("x.gasflame"), 0);
+	assert_int_equal(capture_create("x.gasflame", &c, NULL), 0);
+	p->finished = true;
+	assert_int_equal(capture_flush(c, p, NULL), 0);
+	assert_int_equal(capture_close_whole(c, NULL), 0);
+	assert_int_equal(entries(), 1);
+	profile_free(p);
+}
+
 /* --- at the same time --- */
 
 enum { RECORDERS = 6 };
@@ -292,6 +327,7 @@ static void a_folder_that_is_swapped_stays_the_one_it_was(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_discarded_capture_is_gone, enter_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(of_recorders_at_the_same_moment_one_wins, enter_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(journals_of_strangers_are_not_played, enter_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(logs_of_strangers_are_not_written, enter_folder, remove_folder),

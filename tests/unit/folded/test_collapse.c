@@ -240,9 +240,46 @@ static void unreadable(void **state)
 	collapse_free(c);
 }
 
+/* Frames are counted by what stands for them, and get their names at the end. */
+static bool stand_in(void *context, const struct perfline_frame *f, bool java, struct buf *b)
+{
+	(void)context;
+	(void)java;
+	if (!f->module.n || *f->module.s != '/')
+		return false;
+	buf_printf(b, "%.*s", (int)f->pc.n, f->pc.s);
+	return true;
+}
+
+static bool name_it(void *context, const char *name, struct buf *b)
+{
+	(void)context;
+	if (!strcmp(name, "1f") || !strcmp(name, "2f"))
+		buf_puts(b, "outer;inner");
+	return b->n;
+}
+
+static void names_at_the_end(void **state)
+{
+	static const char text[] = "sh 7 1.5: 3 cycles:\n\t1f f (/x)\n\t10 g ([kernel])\n\nsh 7 1.5: 4 cycles:\n\t2f f (/x)\n\t10 g ([kernel])\n\n"
+				   "sh 7 1.5: 5 cycles:\n\t3f f (/x)\n\n";
+	struct foldtable *t = foldtable_new(&(struct foldtable_options){ .inlined = stand_in }), *named = foldtable_new(&plain);
+	struct buf out = { 0 };
+
+	foldtable_add(t, text, strlen(text), NULL);
+	foldtable_join_renamed(named, t, name_it, NULL);
+	assert_int_equal(foldtable_write(named, put, &out), 0);
+	assert_string_equal(out.data, "sh;3f 5\nsh;g;outer;inner 7\n");
+	assert_int_equal(foldtable_counts(named).samples, 3);
+	buf_done(&out);
+	foldtable_free(t);
+	foldtable_free(named);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_at_the_end),
 		cmocka_unit_test(beginnings_of_samples), cmocka_unit_test(frames),
 		cmocka_unit_test(source_lines),          cmocka_unit_test(events),
 		cmocka_unit_test(what_is_no_sample),     cmocka_unit_test(sorted_as_text),

@@ -654,6 +654,78 @@ static void signal_frames_restore_everything(void **state)
 		assert_int_equal(regs.r[order[i]], 5 + i);
 }
 
+/* --- without rules, and samples of perf --- */
+
+static bool returns(void *context, uint64_t address)
+{
+	return address == *(uint64_t *)context;
+}
+
+static void callers_are_guessed(void **state)
+{
+	uint64_t w[WORDS] = { [2] = 0x400, [8] = STACK + 128, 0x500 }, called = 0x400;
+	const struct unwind_regs leaf = { .leaf = true, .fs_base = 7, .r = { [UNWIND_RSP] = STACK + 16, [UNWIND_RBP] = STACK + 64, [11] = 3 } };
+	struct unwind_regs regs = leaf;
+
+	assert_true(unwind_guess(&regs, read_stack, w, returns, &called));
+	assert_regs(regs, 0x400, STACK + 24, STACK + 64);
+	assert_int_equal(regs.fs_base, 7);
+	assert_int_equal(regs.r[UNWIND_RBX], RULE_LOST_RBX);
+	/* Only a leaf has its return address on top. */
+	regs = leaf;
+	regs.leaf = false;
+	assert_false(unwind_guess(&regs, read_stack, w, returns, &called));
+	assert_int_equal(regs.r[11], 3);
+	called = 0x500;
+	assert_true(unwind_guess(&regs, read_stack, w, returns, &called));
+	assert_regs(regs, 0x500, STACK + 80, STACK + 128);
+	/* No frame pointer. */
+	for (int i = 0; i < 2; i++) {
+		regs = leaf;
+		regs.r[UNWIND_RBP] = i ? STACK + 8 : STACK + 63;
+		assert_false(unwind_guess(&regs, read_stack, w, returns, &called));
+	}
+}
+
+static void calls_are_known_by_their_bytes(void **state)
+{
+	static const struct {
+		uint8_t bytes[8];
+		bool call;
+	} table[] = {
+		{ { 0, 0, 0, 0xe8, 1, 2, 3, 4 }, true },  { { 0, 0, 0, 0, 0xe8, 2, 3, 4 }, false },
+		{ { 0, 0, 0, 0, 0, 0, 0xff, 0xd0 }, true }, { { 0, 0, 0, 0, 0, 0, 0xff, 0xe0 }, false },
+		{ { 0, 0xff, 0x14, 0, 0, 0, 0, 0 }, true }, { { 0xff, 0x14, 0, 0, 0, 0, 0, 0 }, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		assert_int_equal(unwind_ends_with_call(table[i].bytes), table[i].call);
+}
+
+static void samples_of_perf(void **state)
+{
+	const uint64_t words[] = { 1, 2 };
+	struct unwind_dump d = { .sp = STACK, .size = sizeof(words), .bytes = (const uint8_t *)words };
+	uint64_t value;
+	unsigned seen = 0;
+
+	assert_true(unwind_read_dump(&d, STACK + 8, &value));
+	assert_int_equal(value, 2);
+	assert_false(unwind_read_dump(&d, STACK - 8, &value));
+	assert_false(d.beyond);
+	assert_false(unwind_read_dump(&d, STACK + 9, &value));
+	assert_true(d.beyond);
+	d.size = 7;
+	assert_false(unwind_read_dump(&d, STACK, &value));
+	/* Each register once. */
+	for (unsigned bit = 0; bit < 64; bit++)
+		if (unwind_perf_register(bit) >= 0)
+			seen += 1U << unwind_perf_register(bit);
+	assert_int_equal(seen, (1 << UNWIND_REGS) - 1);
+	assert_int_equal(unwind_perf_register(7), UNWIND_RSP);
+	assert_int_equal(unwind_perf_register(16), 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -673,6 +745,9 @@ int main(void)
 		cmocka_unit_test(steps_carry_rbx),
 		cmocka_unit_test(steps_stop),
 		cmocka_unit_test(signal_frames_restore_everything),
+		cmocka_unit_test(callers_are_guessed),
+		cmocka_unit_test(calls_are_known_by_their_bytes),
+		cmocka_unit_test(samples_of_perf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,8 +4,8 @@
 
 #include "base/codec/protobuf.h"
 #include "base/err.h"
-#include "export/foreign/threadstates.h"
-#include "export/rows.h"
+#include "export/foreign/perfetto/threadstates.h"
+#include "export/samplerows.h"
 #include "exporting.h"
 #include "golden.h"
 #include "judged.h"
@@ -174,12 +174,12 @@ static void add_up(const struct threadstates *t, uint32_t thread, uint64_t ns[CA
 static void check_sums(const struct waiting *w, size_t limit)
 {
 	struct threadstates t;
-	struct rows rows;
+	struct samplerows rows;
 	uint64_t ns[CAUSE_COUNT];
 	struct job j;
 
 	job_init(&j, w->s.p, (struct select_options){ 0 }, true);
-	assert_int_equal(rows_make(&rows, &j.job, ROWS_IDLE, NULL), 0);
+	assert_int_equal(samplerows_make(&rows, &j.job, SAMPLEROWS_IDLE, NULL), 0);
 	assert_int_equal(threadstates_make(&t, &j.job, &rows, limit, NULL), 0);
 	assert_true(t.whole);
 	assert_int_equal(!!t.joined_ns, limit < 80);
@@ -198,7 +198,7 @@ static void check_sums(const struct waiting *w, size_t limit)
 	add_up(&t, w->busy, ns);
 	assert_int_equal(ns[CAUSE_CPU], 1000 * MS);
 	threadstates_done(&t);
-	rows_done(&rows);
+	samplerows_done(&rows);
 	job_done(&j);
 }
 
@@ -221,7 +221,7 @@ static void sums_without_room(void **state)
 	struct profile_thread *t = &w.s.p->threads.v[w.rpc];
 	struct threadstates states;
 	uint64_t ns[CAUSE_COUNT];
-	struct rows rows;
+	struct samplerows rows;
 	struct job j;
 
 	t->start_ns = 104 * MS;
@@ -232,7 +232,7 @@ static void sums_without_room(void **state)
 	waiting_add(&w, w.wait, w.rpc, w.lock, 106 * MS, 1 * MS, 1);
 	waiting_add(&w, w.wait, w.rpc, w.lock, 110 * MS, 1 * MS, 2);
 	job_init(&j, w.s.p, (struct select_options){ .event = w.wait }, true);
-	assert_int_equal(rows_make(&rows, &j.job, ROWS_IDLE, NULL), 0);
+	assert_int_equal(samplerows_make(&rows, &j.job, SAMPLEROWS_IDLE, NULL), 0);
 	assert_int_equal(threadstates_make(&states, &j.job, &rows, 1000, NULL), 0);
 	add_up(&states, w.rpc, ns);
 	assert_int_equal(ns[CAUSE_LOCK], 5 * MS);
@@ -244,7 +244,7 @@ static void sums_without_room(void **state)
 		assert_true(s->shorts <= 1); /* one of each cause */
 	}
 	threadstates_done(&states);
-	rows_done(&rows);
+	samplerows_done(&rows);
 	job_done(&j);
 	profile_free(w.s.p);
 }
@@ -253,11 +253,11 @@ static void names_of_states(void **state)
 {
 	struct waiting w = waiting_make();
 	struct threadstates t;
-	struct rows rows;
+	struct samplerows rows;
 	struct job j;
 
 	job_init(&j, w.s.p, (struct select_options){ 0 }, true);
-	assert_int_equal(rows_make(&rows, &j.job, ROWS_IDLE, NULL), 0);
+	assert_int_equal(samplerows_make(&rows, &j.job, SAMPLEROWS_IDLE, NULL), 0);
 	assert_int_equal(threadstates_make(&t, &j.job, &rows, 1000, NULL), 0);
 	assert_string_equal(threadstate_name(&t, threadstates_at(&t, w.rpc, 0)), "lock");
 	/* 100 ms of short waits in the 200 ms after it. */
@@ -268,7 +268,7 @@ static void names_of_states(void **state)
 	assert_string_equal(threadstate_name(&t, threadstates_at(&t, w.idle, 0)), "idle");
 	assert_null(threadstates_at(&t, w.rpc, 2000 * MS));
 	threadstates_done(&t);
-	rows_done(&rows);
+	samplerows_done(&rows);
 	job_done(&j);
 	profile_free(w.s.p);
 }
@@ -278,12 +278,12 @@ static void a_range(void **state)
 {
 	struct waiting w = waiting_make();
 	struct threadstates t;
-	struct rows rows;
+	struct samplerows rows;
 	uint64_t ns[CAUSE_COUNT];
 	struct job j;
 
 	job_init(&j, w.s.p, (struct select_options){ .from_ns = 650 * MS, .to_ns = 850 * MS }, true);
-	assert_int_equal(rows_make(&rows, &j.job, ROWS_IDLE, NULL), 0);
+	assert_int_equal(samplerows_make(&rows, &j.job, SAMPLEROWS_IDLE, NULL), 0);
 	assert_int_equal(threadstates_make(&t, &j.job, &rows, 1000, NULL), 0);
 	add_up(&t, w.writer, ns);
 	assert_int_equal(ns[CAUSE_DISK_WRITE], 50 * MS);
@@ -291,7 +291,7 @@ static void a_range(void **state)
 	add_up(&t, w.busy, ns);
 	assert_int_equal(ns[CAUSE_CPU], 200 * MS);
 	threadstates_done(&t);
-	rows_done(&rows);
+	samplerows_done(&rows);
 	job_done(&j);
 	profile_free(w.s.p);
 }
@@ -302,7 +302,7 @@ static void states_of_samples(void **state)
 	struct sample s = sample_empty();
 	uint32_t stack = sample_stack(&s, "main;work");
 	struct threadstates t;
-	struct rows rows;
+	struct samplerows rows;
 	struct job j;
 
 	s.now_ns = 10 * MS;
@@ -310,7 +310,7 @@ static void states_of_samples(void **state)
 	s.now_ns = 100 * MS;
 	sample_add(&s, s.main, stack, 1);
 	job_init(&j, s.p, (struct select_options){ 0 }, true);
-	assert_int_equal(rows_make(&rows, &j.job, ROWS_IDLE, NULL), 0);
+	assert_int_equal(samplerows_make(&rows, &j.job, SAMPLEROWS_IDLE, NULL), 0);
 	assert_int_equal(threadstates_make(&t, &j.job, &rows, 1000, NULL), 0);
 	assert_false(t.whole);
 	assert_int_equal(t.list.n, 2);
@@ -321,7 +321,7 @@ static void states_of_samples(void **state)
 	assert_int_equal(t.list.v[1].end_ns - t.list.v[1].begin_ns, 1 * MS);
 	assert_int_equal(t.list.v[1].stack, stack);
 	threadstates_done(&t);
-	rows_done(&rows);
+	samplerows_done(&rows);
 	job_done(&j);
 	profile_free(s.p);
 }
@@ -332,7 +332,7 @@ static void summed_slots(void **state)
 	struct waiting w = waiting_empty();
 	struct threadstates t;
 	uint64_t ns[CAUSE_COUNT];
-	struct rows rows;
+	struct samplerows rows;
 	struct job j;
 
 	profile_add_summed(w.s.p, &(struct profile_summed){ 0, 1000 * MS });
@@ -340,14 +340,14 @@ static void summed_slots(void **state)
 	waiting_add(&w, w.wait, w.rpc, w.lock, 0, 600 * MS, 50);
 	for (int half = 0; half < 2; half++) {
 		job_init(&j, w.s.p, (struct select_options){ .event = w.wait, .to_ns = half ? 500 * MS : 0 }, true);
-		assert_int_equal(rows_make(&rows, &j.job, ROWS_IDLE, NULL), 0);
+		assert_int_equal(samplerows_make(&rows, &j.job, SAMPLEROWS_IDLE, NULL), 0);
 		assert_int_equal(threadstates_make(&t, &j.job, &rows, 1000, NULL), 0);
 		add_up(&t, w.rpc, ns);
 		assert_int_equal(ns[CAUSE_LOCK], half ? 300 * MS : 600 * MS);
 		assert_int_equal(ns[CAUSE_CPU], half ? 200 * MS : 400 * MS);
 		assert_string_equal(threadstate_name(&t, threadstates_at(&t, w.rpc, 0)), "short waits");
 		threadstates_done(&t);
-		rows_done(&rows);
+		samplerows_done(&rows);
 		job_done(&j);
 	}
 	profile_free(w.s.p);
@@ -358,14 +358,14 @@ static void summed_samples(void **state)
 {
 	struct sample s = sample_empty();
 	struct threadstates t;
-	struct rows rows;
+	struct samplerows rows;
 	struct job j;
 
 	profile_add_summed(s.p, &(struct profile_summed){ 0, 1000 * MS });
 	profile_add_sample(s.p, &(struct profile_sample){ .value = 70 * MS, .thread = s.main, .stack = sample_stack(&s, "main"), .event = s.cpu,
 							  .count = 70 });
 	job_init(&j, s.p, (struct select_options){ 0 }, true);
-	assert_int_equal(rows_make(&rows, &j.job, ROWS_IDLE, NULL), 0);
+	assert_int_equal(samplerows_make(&rows, &j.job, SAMPLEROWS_IDLE, NULL), 0);
 	assert_int_equal(threadstates_make(&t, &j.job, &rows, 1000, NULL), 0);
 	assert_int_equal(t.list.n, 1);
 	assert_int_equal(t.list.v[0].end_ns, 1000 * MS);
@@ -373,7 +373,7 @@ static void summed_samples(void **state)
 	assert_int_equal(t.list.v[0].samples, 70);
 	assert_string_equal(threadstate_name(&t, &t.list.v[0]), "running in part");
 	threadstates_done(&t);
-	rows_done(&rows);
+	samplerows_done(&rows);
 	job_done(&j);
 	profile_free(s.p);
 }

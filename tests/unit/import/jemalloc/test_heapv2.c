@@ -47,6 +47,28 @@ static struct heapv2 parsed(const char *text)
 	return h;
 }
 
+/* Names before the dump, the outermost of inlined calls first. */
+static void a_symbolized_dump(void **state)
+{
+	static const char text[] = "--- symbol\nbinary=/nowhere/node\n0x401010 outer--inner\n0x40201f main--\nwhat\n---\n--- heap\n"
+				   "heap_v2/0\n  t*: 1: 5 [0: 0]\n@ 0x401010 0x402020\n  t*: 1: 5 [0: 0]\n\nMAPPED_LIBRARIES:\n";
+	struct heapv2 h = parsed(text);
+
+	assert_true(heapv2_probe(text, strlen(text), true));
+	assert_true(h.symbolized);
+	assert_int_equal(h.names.n, 3);
+	assert_string_equal(strtab_get(&h.strings, h.names.v[0].string), "inner");
+	assert_string_equal(strtab_get(&h.strings, h.names.v[1].string), "outer");
+	assert_int_equal(h.names.v[2].address, 0x40201f);
+	assert_int_equal(h.stacks.n, 1);
+	assert_int_equal(h.bad_lines, 1);
+	heapv2_done(&h);
+	for (size_t i = 0; i < strlen(text); i++) {
+		heapv2_parse(text, i, &h, NULL);
+		heapv2_done(&h);
+	}
+}
+
 static void a_dump(void **state)
 {
 	struct heapv2 h = parsed(dump);
@@ -589,6 +611,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_dump),
+		cmocka_unit_test(a_symbolized_dump),
 		cmocka_unit_test(older_ones),
 		cmocka_unit_test(no_dump_at_all),
 		cmocka_unit_test(cut_at_every_byte),

@@ -1,0 +1,15 @@
+/*
+ * fuzz_otlp.c - profiles of OpenTelemetry. What is read is written and read again: see wireprofiles.h.
+ */
+#include "wireprofiles.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	otlp_probe((const char *)data, size, size % 2);
+	/* What is packed may be much larger: tests/unit looks at that. */
+	if (!unpack_probe(data, size))
+		try_format(data, size, otlp_import);
+	return 0;
+}
