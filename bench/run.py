@@ -7,8 +7,8 @@ lot of debug information), start (from the command to the first sample, from the
 context switches a second: waits), servers (PostgreSQL and Redis under their own benchmarks), budget
 (--max-overhead against the measured loss), heap (heaptrack, massif,
 jemalloc beside -e heap), tasks (hooks of -e task), hour (reading captures of 1, 10 and 60 minutes), minutes (a real recording
-that is summed), collapse (the text of perf script as folded stacks), perfdata (import of perf.data beside perf script). Prints a table. bench/results/ has each phase
-as soon as it is done: Ctrl-C keeps what was measured.
+that is summed), collapse (the text of perf script as folded stacks), perfdata (import of perf.data beside perf script), store (ten
+million rows in a ClickHouse). Prints a table. bench/results/ has each phase as soon as it is done: Ctrl-C keeps what was measured.
 """
 import argparse
 import datetime
@@ -34,13 +34,14 @@ from profilers import Gasflame, Perf
 from results import Results
 from servers import measure_servers
 from start import measure_start
+from fleet.store import measure_store
 from switches import measure_switches
 from targets import Anvil, Workload
 from tasks import measure_tasks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
-PHASES = ["stacks", "overhead", "slow", "symbols", "start", "switches", "servers", "budget", "heap", "tasks", "hour", "minutes", "collapse", "perfdata"]
+PHASES = ["stacks", "overhead", "slow", "symbols", "start", "switches", "servers", "budget", "heap", "tasks", "hour", "minutes", "collapse", "perfdata", "store"]
 
 
 def say(text):
@@ -416,6 +417,12 @@ class Bench:
 	def perfdata(self):
 		rows, lines = measure_perfdata(self.build, self.folder, self.options.quick)
 		self.results["perfdata"] = rows
+		self.lines += lines
+
+	# --- a store ---
+	def store(self):
+		figures, lines = measure_store(self.build, self.folder, self.options.quick)
+		self.results["store"] = figures
 		self.lines += lines
 
 	# --- tasks ---

@@ -394,7 +394,8 @@ static void warn_about_slots(struct quality *q, const struct profile *p)
 	char a[32], b[64] = "";
 	bool blocks;
 
-	if (!p->summed.n)
+	/* A store has nothing but sums, which is known. */
+	if (!p->summed.n || profile_counter(p, KEY_STORE_WINDOWS))
 		return;
 	for (size_t i = 0; i < p->summed.n; i++) {
 		until = MAX(until, p->summed.v[i].end_ns);

@@ -124,8 +124,7 @@ static int write_result(const struct blocks_command *c, struct analyzed *l, cons
 		blockparts_free(parts);
 		return r;
 	}
-	/* Of the standard input there is no beside. */
-	if ((c->block || c->html) && strcmp(*capture, "-"))
+	if ((c->block || c->html) && captureio_has_beside(*capture))
 		job.page = page = write_page(c, l, c->block ? &b->rows.v[row] : NULL, capture);
 	if (c->block)
 		blockstext_write_one(&job, row, &out);

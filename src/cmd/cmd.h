@@ -72,6 +72,7 @@ struct command {
 	bool makes_capture;      /* -o is a capture, with any extension */
 	unsigned newest;         /* captures it takes; cmd/captures/newest.h finds missing ones */
 	bool listens;            /* it waits for connections */
+	bool connects;           /* it asks a server, whatever its operands are */
 	const char *also_writes; /* a file in addition to -o; may be NULL */
 	bool pictures;           /* it draws on a terminal, and makes pictures below profiling/ when it is asked to */
 	const char *const *reads_by_default; /* what is read without operands, NULL-terminated; may be NULL: the standard input */

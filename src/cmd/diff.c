@@ -211,7 +211,8 @@ static int write_beside(const struct diff_command *c, const struct export_format
 	_cleanup_free_ char *ending = mem_printf(".diff%s", f->extension), *beside = captureio_beside(captures[1], ending);
 	const char *path = c->output ? c->output : beside;
 	_cleanup_(buf_done) struct buf out = { 0 };
-	int r = f->diff(job, &out, err);
+	int r = c->output || captureio_has_beside(captures[1]) ? f->diff(job, &out, err) :
+		err_set(err, EINVAL, "a page of what is in a store has no place of its own: name it with -o");
 
 	if (!r)
 		r = c->output ? captureio_write(path, &out, captures, 2, err) :
@@ -241,7 +242,7 @@ static int write_result(const struct diff_command *c, const struct side *sides, 
 		r = captureio_write(c->output, &out, captures, 2, err);
 	if (!r && c->output && strcmp(c->output, "-"))
 		log_info("wrote %s", c->output);
-	if (!r && c->page_beside)
+	if (!r && c->page_beside && captureio_has_beside(captures[1]))
 		r = write_beside(c, export_find("html"), &job, captures, err);
 	return r;
 }

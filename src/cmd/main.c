@@ -12,6 +12,7 @@
 #include "cmd/captures/newest.h"
 #include "cmd/opener.h"
 #include "cmd/reading/captureio.h"
+#include "cmd/reading/input.h"
 #include "cmd/reading/reading.h"
 #include "cmd/recording/output.h"
 
@@ -19,7 +20,7 @@ extern const struct command command_bench, command_blocks, command_clean, comman
 	command_difffolded, command_doctor, command_events, command_flamegraph, command_formats, command_heap, command_import,
 	command_limit, command_ls, command_mem, command_ps, command_query, command_record, command_replay, command_report,
 	command_run,
-	command_serve, command_stat, command_symbols, command_top;
+	command_serve, command_stat, command_store, command_symbols, command_top;
 
 const struct command_group command_groups[] = {
 #ifdef GASFLAME_COLLECTORS
@@ -33,7 +34,7 @@ const struct command_group command_groups[] = {
 #endif
 	} },
 	{ "Benchmarks:", { &command_bench, &command_compare, &command_replay, &command_stat } },
-	{ "Captures:", { &command_ls, &command_clean, &command_import, &command_formats } },
+	{ "Captures:", { &command_ls, &command_clean, &command_import, &command_formats, &command_store } },
 	{ "Folded stacks:", { &command_flamegraph, &command_difffolded, &command_collapse } },
 	{ "This machine:", { &command_ps, &command_doctor, &command_symbols } },
 	{ 0 },
@@ -179,6 +180,10 @@ static int begin(const struct command *c, const struct option_spec *options, str
 {
 	struct err err = { 0 };
 
+	/* Before another process is started, which would keep them in the list of processes. */
+	for (int i = 0; i < operands->n; i++)
+		if (input_is_store(operands->v[i]))
+			input_hide(operands->v[i]);
 	if (newest_complete(c, options, operands, output_owner(), &err)) {
 		log_error("%s", err.text);
 		return EXIT_USAGE;

@@ -186,6 +186,8 @@ static int check_captures(char **paths, int n, struct err *err)
 		if (!strcmp(paths[i], "-"))
 			return err_set(err, EINVAL, "serve reads a file whenever its page is opened, not the "
 						    "standard input: write that to a file first");
+		if (input_is_store(paths[i]))
+			return err_set(err, EINVAL, "serve reads files: `gasflame import '%s' -o x.gasflame` makes one of it", paths[i]);
 		if (r == -ENOENT)
 			return err_set(err, ENOENT, "there is no file %s: `gasflame ls` lists the captures",
 				       paths[i]);

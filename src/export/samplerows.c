@@ -63,7 +63,7 @@ static void add_row(void *context, const struct select_hit *hit)
 	const struct select_options *o = &m->job->selection->options;
 	const uint32_t *shaped = m->job->selection->shaped;
 	struct samplerow row = { .value = hit->weight.value, .count = hit->weight.samples, .event = s->event, .thread = s->thread,
-				 .stack = shaped ? shaped[hit->stack] : hit->stack, .role = hit->role, .cause = hit->cause };
+				 .stack = shaped ? shaped[hit->stack] : hit->stack, .sample = hit->index, .role = hit->role, .cause = hit->cause };
 
 	if ((hit->idle && !m->idle) || row.stack == PROFILE_NONE)
 		return;

@@ -36,6 +36,7 @@ struct samplerow {
 	uint64_t count;            /* how many it stands for: samples, waits, calls, objects */
 	uint32_t event, thread;
 	uint32_t stack;            /* of waits: without the scheduler at its end */
+	uint32_t sample;           /* of the profile: the row as it was recorded */
 	uint32_t block;            /* mark of the innermost block in which it began, PROFILE_NONE = none */
 	enum role role;
 	enum cause cause;          /* of waits and time in the queue */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -167,7 +168,7 @@ struct http {
 	struct curl_slist *headers;
 	char *url, *bearer;
 	char why[CURL_ERROR_SIZE];
-	struct buf answer;
+	struct buf answer, lines; /* the body, and of http_send() the headers */
 	struct transfer transfer; /* into answer */
 	atomic_bool stop;
 	const volatile sig_atomic_t *flag; /* the same, for signals; may be NULL */
@@ -280,6 +281,79 @@ int http_ask(struct http *h, const struct http_question *q, struct http_answer *
 	return 0;
 }
 
+static size_t take_line(char *data, size_t size, size_t count, void *context)
+{
+	struct buf *lines = context;
+
+	/* A server may send no more of them than libcurl allows, 300 KB. */
+	buf_add(lines, data, size * count);
+	return size * count;
+}
+
+/* Those of the request, and none of the last one. */
+static int replace_headers(struct http *h, const char *const *lines, struct err *err)
+{
+	lib.slist_free_all(h->headers);
+	h->headers = NULL;
+	for (bool first = true; first || *lines; first = false) {
+		struct curl_slist *longer = lib.slist_append(h->headers, first ? "Expect:" : *lines++);
+
+		if (!longer)
+			return err_set(err, ENOMEM, "libcurl has no memory");
+		h->headers = longer;
+	}
+	lib.easy_setopt(h->curl, CURLOPT_HTTPHEADER, h->headers);
+	return 0;
+}
+
+int http_send(struct http *h, const struct http_request *q, struct http_reply *ret, struct err *err)
+{
+	static const char *const none[] = { NULL };
+	long status = 0;
+	CURLcode code;
+	int e = replace_headers(h, q->headers ? q->headers : none, err);
+
+	if (!e && is_stopped(h))
+		e = err_set(err, ECANCELED, "it was not asked any more");
+	if (e)
+		return e;
+	h->answer.n = h->lines.n = 0;
+	h->transfer.bytes = 0;
+	h->transfer.limit = q->limit ? q->limit : HTTP_ANSWER_BYTES;
+	h->transfer.too_large = false;
+	*h->why = 0;
+	lib.easy_setopt(h->curl, CURLOPT_URL, q->url);
+	lib.easy_setopt(h->curl, CURLOPT_FRESH_CONNECT, (long)q->once);
+	lib.easy_setopt(h->curl, CURLOPT_HEADERFUNCTION, take_line);
+	lib.easy_setopt(h->curl, CURLOPT_HEADERDATA, &h->lines);
+	lib.easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, (long)q->timeout_ms);
+	lib.easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->n);
+	lib.easy_setopt(h->curl, CURLOPT_POSTFIELDS, q->body);
+	code = lib.easy_perform(h->curl);
+	lib.easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (code != CURLE_OK)
+		return failure(h, code, err);
+	*ret = (struct http_reply){ .status = status, .text = h->answer.n ? h->answer.data : "", .n = h->answer.n,
+				    .headers = h->lines.n ? h->lines.data : "" };
+	return 0;
+}
+
+bool http_header(const struct http_reply *reply, const char *name, char *out, size_t size)
+{
+	size_t n = strlen(name);
+
+	for (const char *line = reply->headers; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		const char *value = line + n;
+
+		if (strncasecmp(line, name, n) || *value != ':')
+			continue;
+		value += 1 + strspn(value + 1, " \t");
+		snprintf(out, size, "%.*s", (int)strcspn(value, "\r\n"), value);
+		return true;
+	}
+	return false;
+}
+
 const char *http_url(const struct http *h)
 {
 	return h->url;
@@ -304,6 +378,7 @@ void http_close(struct http *h)
 		lib.slist_free_all(h->headers);
 	}
 	buf_done(&h->answer);
+	buf_done(&h->lines);
 	free(h->bearer);
 	free(h->url);
 	free(h);

@@ -59,6 +59,31 @@ int http_open(const char *url, const char *option, struct http **ret, struct err
  * send errors of JSON-RPC that way. The sentence does not name the server: http_url() does. */
 int http_ask(struct http *h, const struct http_question *q, struct http_answer *ret, struct err *err);
 const char *http_url(const struct http *h);
+
+/* --- any POST, with the answer as it is: of a struct http that http_ask() is not called for --- */
+
+struct http_request {
+	const char *url;            /* on the server of http_open() */
+	const char *const *headers; /* lines, NULL-terminated; without CR and LF */
+	const void *body;
+	size_t n;
+	unsigned timeout_ms;
+	uint64_t limit; /* of the answer, what is longer is -EFBIG; 0 = HTTP_ANSWER_BYTES */
+	bool once;      /* over a connection of its own: where one that was kept breaks, libcurl sends it again by itself */
+};
+
+struct http_reply {
+	unsigned status;     /* any: 200, 404, 500 */
+	const char *text;    /* until the next request, as are the headers; never NULL, ends in NUL */
+	size_t n;
+	const char *headers; /* as they came */
+};
+
+/* 0 with any status that a whole answer has. -ETIMEDOUT, -EFBIG, -ECANCELED, -EIO: there is none, or half of one. No redirects are
+ * followed. */
+int http_send(struct http *h, const struct http_request *q, struct http_reply *ret, struct err *err);
+/* The value of a header, cut to size; false: it did not come. */
+bool http_header(const struct http_reply *reply, const char *name, char *out, size_t size);
 /* Makes the current request, and later ones, fail soon. */
 void http_stop(struct http *h);
 /* The same as soon as the flag is set, by a signal for example; a request in progress ends within a

@@ -24,6 +24,16 @@ int http_ask(struct http *h, const struct http_question *q, struct http_answer *
 	return -EOPNOTSUPP;
 }
 
+int http_send(struct http *h, const struct http_request *q, struct http_reply *ret, struct err *err)
+{
+	return -EOPNOTSUPP;
+}
+
+bool http_header(const struct http_reply *reply, const char *name, char *out, size_t size)
+{
+	return false;
+}
+
 const char *http_url(const struct http *h)
 {
 	return "";

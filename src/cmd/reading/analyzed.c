@@ -38,7 +38,7 @@ static int read_profile(char *path, const struct analyzed_options *o, struct ana
 
 	if (o->coarse)
 		return capture_read_coarse(path, o->coarse, &l->profile, err);
-	if (o->parts && input_is_capture(path))
+	if (o->parts && input_is_capture(path) && !input_is_store(path))
 		r = capture_parts_open(path, &l->parts, &l->profile, err);
 	if (r != -ENOTSUP)
 		return r;

@@ -159,6 +159,11 @@ char *captureio_beside(const char *capture, const char *extension)
 	return mem_printf("%.*s%s", (int)n, capture, extension);
 }
 
+bool captureio_has_beside(const char *capture)
+{
+	return strcmp(capture, "-") && !input_is_store(capture);
+}
+
 static bool same_file(const char *a, const char *b)
 {
 	struct stat x, y;

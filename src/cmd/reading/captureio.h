@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 
 #include "cmd/cmd.h"
 
@@ -43,6 +45,8 @@ int captureio_read_patterns(const struct option_list *paths, struct patterns *t,
 
 /* "slow.gasflame" to "slow.svg"; the caller frees it. */
 char *captureio_beside(const char *capture, const char *extension);
+/* Is there such a place? Not of the standard input and of what is in a store. */
+bool captureio_has_beside(const char *capture);
 /*
  * Writes a file that the user named; NULL or "-": the standard output. Never one of the captures. Root gives
  * it to the user behind sudo, or to the owner of the first capture if the folder is that owner's. n 0: there

@@ -7,11 +7,44 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/log.h"
+#include "base/vec.h"
 #include "base/text/str.h"
+#include "fleet/fetch.h"
+#include "fleet/storeurl.h"
 #include "import/import.h"
 #include "capture/capture.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
+
+bool input_is_store(const char *path)
+{
+	return storeurl_is(path);
+}
+
+/* Addresses of stores, as they were given and as they are shown. */
+struct hidden {
+	char *shown, *address;
+};
+static VEC(struct hidden) hidden; /* for as long as the program runs */
+
+void input_hide(char *path)
+{
+	char *address = mem_strdup(path);
+
+	storeurl_hide(path);
+	if (strcmp(address, path))
+		vec_push(&hidden, (struct hidden){ mem_strdup(path), address });
+	else
+		free(address);
+}
+
+const char *input_address(const char *path)
+{
+	for (size_t i = 0; i < hidden.n; i++)
+		if (!strcmp(hidden.v[i].shown, path))
+			return hidden.v[i].address;
+	return path;
+}
 
 bool input_is_capture(const char *path)
 {
@@ -20,6 +53,8 @@ bool input_is_capture(const char *path)
 	char start[sizeof(magic)];
 	struct stat st;
 
+	if (input_is_store(path))
+		return true;
 	/* A pipe is opened once only: who opens it a second time finds its writer gone. */
 	if (stat(path, &st) || !S_ISREG(st.st_mode))
 		return false;
@@ -70,6 +105,16 @@ static void tell_ignored(const struct profile *p, const char *path)
 	}
 }
 
+static int read_store(const char *path, struct profile **ret, struct err *err)
+{
+	unsigned away = 0;
+	int r = fetch_url(input_address(path), &away, ret, err);
+
+	if (!r && away)
+		log_warn("%u shard%s of the store %s away: what is there only is missing", away, away == 1 ? "" : "s", away == 1 ? "is" : "are");
+	return r;
+}
+
 int input_check(const char *path, const char **ret_kind, struct err *err)
 {
 	const struct import_format *format;
@@ -78,6 +123,11 @@ int input_check(const char *path, const char **ret_kind, struct err *err)
 	int r;
 
 	*ret_kind = NULL;
+	/* Whether it is there is found out when it is asked for. */
+	if (input_is_store(path)) {
+		*ret_kind = "store";
+		return 0;
+	}
 	if (stat(path, &st) || !S_ISREG(st.st_mode) || input_is_capture(path)) {
 		r = capture_summary(path, &summary, err);
 		capture_summary_done(&summary);
@@ -109,6 +159,8 @@ int input_read_most(const char *path, size_t most, bool blocks, const struct cap
 {
 	struct stat st;
 
+	if (input_is_store(path))
+		return read_store(path, ret, err);
 	/* A missing file, a folder or a device gets the messages for captures. */
 	if (strcmp(path, "-") &&
 	    (stat(path, &st) || !(S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode)) || input_is_capture(path)))

@@ -32,7 +32,7 @@ struct reading {
 	const struct command *command;
 	VEC(char *) inputs;  /* all that is read, by name */
 	const char *output;  /* -o, NULL = none */
-	bool debuginfod, cached;
+	bool connects, cached;
 	struct owner_choice owner;
 	struct confine confine;
 };
@@ -66,7 +66,15 @@ static void collect(struct reading *r, const struct option_spec *options, char *
 	r->output = text_of(options, "output");
 	if (r->output && !strcmp(r->output, "-"))
 		r->output = NULL;
-	r->debuginfod = is_set(options, "debuginfod") || is_set(options, "fetch") || text_of(options, "rpc");
+	r->connects = r->command->connects || is_set(options, "debuginfod") || is_set(options, "fetch") || text_of(options, "rpc");
+	for (size_t i = 0; i < r->inputs.n; i++) {
+		bool store = input_is_store(r->inputs.v[i]);
+
+		r->connects |= store;
+		/* The first operand of a command that connects is an address, http:// too. */
+		if (store || (r->command->connects && !i))
+			input_hide(r->inputs.v[i]);
+	}
 	r->cached = options_find(options, "no-cache") && !is_set(options, "no-cache");
 }
 
@@ -149,7 +157,7 @@ static int confine(struct reading *r, struct err *err)
 	}
 	r->confine.listen = r->command->listens;
 	r->confine.terminal = r->command->pictures;
-	r->confine.connect = r->debuginfod;
+	r->confine.connect = r->connects;
 	e = confine_enter(&r->confine, &held, err);
 	if (!e)
 		log_debug("reading as user %u: %s", (unsigned)geteuid(), held.data);
@@ -186,7 +194,7 @@ int reading_as_capture(const char *path, char **ret, struct err *err)
 	int r;
 
 	/* What is missing, a folder or a device gets the messages for captures. */
-	if (strcmp(path, "-") && (stat(path, &st) || !(S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode)) || input_is_capture(path))) {
+	if (strcmp(path, "-") && !input_is_store(path) && (stat(path, &st) || !(S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode)) || input_is_capture(path))) {
 		*ret = mem_strdup(path);
 		return 0;
 	}

@@ -4,8 +4,8 @@
  * main.c has reading_begin() called for every command whose table does not say otherwise (struct command,
  * keeps_rights), once its options are known and before it opens anything. The remaining rights of the command
  * follow from its options by their names, which mean the same for all commands: output is the file that is
- * written, base and marks others that are read, debuginfod, fetch and rpc ask for the network, a command with no-cache has a cache of
- * names.
+ * written, base and marks others that are read, debuginfod, fetch and rpc ask for the network, and so does an operand that is in a
+ * store; a command with no-cache has a cache of names.
  */
 #pragma once
 

@@ -153,11 +153,11 @@ static int check_options(const struct report *r)
 /* --- writing --- */
 
 /* A picture is of no use in a terminal: it goes beside the capture, if that is a file, and its path is
- * printed. */
+ * printed. Of the standard input and a store there is no beside. */
 static int write_out(const struct report *report, const struct buf *data, char **captures, int n,
 		     struct err *err)
 {
-	bool beside = !report->output && strcmp(captures[0], "-") && report->chosen->flags & EXPORT_BESIDE;
+	bool beside = !report->output && captureio_has_beside(captures[0]) && report->chosen->flags & EXPORT_BESIDE;
 	_cleanup_free_ char *made = beside ? captureio_beside(captures[0], report->chosen->extension) : NULL;
 	const char *path = beside ? made : report->output;
 	int r = beside ? captureio_write_beside(path, data, captures, n, err)

@@ -1,0 +1,459 @@
+#include "fleet/fetch.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "fleet/answer.h"
+#include "fleet/clickhouse.h"
+#include "fleet/sql.h"
+#include "fleet/storeurl.h"
+#include "import/frames.h"
+#include "profile/keys.h"
+#include "profile/profile.h"
+
+static const uint64_t second_ns = 1000000000, day_seconds = 86400;
+enum { LONGEST_WINDOW_SECONDS = 3600 };
+
+struct fetch {
+	struct clickhouse *c;
+	const struct storeurl *url;
+	unsigned shard;
+	struct profile *p;
+	struct frames frames_made; /* threads without ids, modules */
+	char *where, *committed;   /* conditions: of the time, and of that and commits */
+	uint64_t first_second, last_ns, step_seconds, slot_count;
+	struct map frames, stacks, threads, blocks; /* by the store's hashes, ids of the profile */
+	struct map slots;          /* to what is in made */
+	VEC(struct profile_summed) made;
+};
+
+typedef void take_fn(struct fetch *f, const struct answer *a, size_t row);
+
+/* Asks, and hands over each row. */
+static int each(struct fetch *f, char *sql, take_fn *take, struct err *err)
+{
+	_cleanup_free_ char *own = sql;
+	struct answer a;
+	int r = clickhouse_select(f->c, f->shard, own, &a, err);
+
+	for (size_t i = 0; !r && i < a.rows; i++)
+		take(f, &a, i);
+	answer_done(&a);
+	return r;
+}
+
+/* --- which windows --- */
+
+static void make_conditions(struct fetch *f)
+{
+	const struct storeurl *u = f->url;
+	uint64_t from = u->from_ns / second_ns, to = u->to_ns ? (u->to_ns + second_ns - 1) / second_ns : UINT32_MAX;
+	_cleanup_(buf_done) struct buf days = { 0 }, all = { 0 };
+
+	/* The index has starts; a window may begin before the time and reach into it. */
+	from = from > LONGEST_WINDOW_SECONDS ? from - LONGEST_WINDOW_SECONDS : 0;
+	buf_puts(&days, "target = ");
+	sql_literal(&days, u->target);
+	buf_printf(&days, " AND day >= toDate(%llu) AND day <= toDate(%llu) AND start >= toDateTime(%llu) AND start <= toDateTime(%llu)",
+		   (unsigned long long)(from / day_seconds), (unsigned long long)(to / day_seconds), (unsigned long long)from,
+		   (unsigned long long)to);
+	buf_printf(&all, "%s AND (window_id, attempt) IN (SELECT window_id, min(attempt) FROM windows WHERE %s AND start_ns < %llu AND "
+		   "start_ns + duration_ns > %llu GROUP BY window_id)", days.data, days.data,
+		   (unsigned long long)(u->to_ns ? u->to_ns : INT64_MAX), (unsigned long long)u->from_ns);
+	f->where = mem_printf("day >= toDate(%llu) AND day <= toDate(%llu)", (unsigned long long)(from / day_seconds),
+			      (unsigned long long)(to / day_seconds));
+	f->committed = mem_strdup(all.data);
+}
+
+/* The extent of the windows; *ret_n: how many there are. */
+static int find_extent(struct fetch *f, uint64_t *ret_n, uint64_t *ret_first_ns, uint64_t *ret_last_ns, struct err *err)
+{
+	_cleanup_free_ char *sql = mem_printf("SELECT count(), min(start_ns), max(start_ns + duration_ns), any(host), any(kernel) FROM windows "
+					      "WHERE %s", f->committed);
+	struct answer a;
+	int r = clickhouse_select(f->c, f->shard, sql, &a, err);
+
+	*ret_n = r ? 0 : answer_u64(&a, 0, 0);
+	if (*ret_n) {
+		*ret_first_ns = answer_u64(&a, 0, 1);
+		*ret_last_ns = answer_u64(&a, 0, 2);
+		f->p->host = profile_string(f->p, answer_text(&a, 0, 3));
+		f->p->kernel = profile_string(f->p, answer_text(&a, 0, 4));
+	}
+	answer_done(&a);
+	return r;
+}
+
+static uint64_t since_start(const struct fetch *f, uint64_t wall_ns)
+{
+	return wall_ns > f->p->start_wall_ns ? wall_ns - f->p->start_wall_ns : 0;
+}
+
+/* --- names --- */
+
+static size_t read_hex(const char *text, uint8_t *out, size_t size)
+{
+	size_t n = 0;
+
+	for (; n < size && isxdigit((unsigned char)text[0]) && isxdigit((unsigned char)text[1]); text += 2) {
+		char digits[3] = { text[0], text[1], 0 };
+
+		out[n++] = strtoul(digits, NULL, 16);
+	}
+	return n;
+}
+
+static uint32_t module_of(struct fetch *f, const char *path, unsigned kind, const char *build_id)
+{
+	uint8_t id[20];
+	size_t n = read_hex(build_id, id, sizeof(id));
+	size_t before = f->p->modules.n;
+	uint32_t module;
+
+	/* Modules of the kernel have names that only its own list tells from files. */
+	module = frames_module(&f->frames_made, path, id, n);
+	/* Code of a process that is not here: it has names, and no file to look for others in. */
+	if (module != PROFILE_NONE && module >= before)
+		f->p->modules.v[module].kind = kind == MODULE_JIT || kind > MODULE_NONE ? MODULE_NONE : kind;
+	return module;
+}
+
+static void take_frame(struct fetch *f, const struct answer *a, size_t row)
+{
+	uint64_t hash = answer_u64(a, row, 0), kind = answer_u64(a, row, 1);
+	uint32_t module = module_of(f, answer_text(a, row, 3), answer_u64(a, row, 2), answer_text(a, row, 4)), frame;
+	size_t n = answer_count(a, row, 6);
+	VEC(struct profile_line) lines = { 0 };
+	struct profile *p = f->p;
+
+	if (map_get(&f->frames, hash) || kind > FRAME_NOTE)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t named = answer_item_u64(a, row, 9, i);
+		struct profile_function function = { .name = profile_string(p, answer_item_text(a, row, 6, i)), .module = module,
+						     .file = profile_string(p, answer_item_text(a, row, 7, i)),
+						     .named = named < NAMED_KINDS ? named : NAMED_SYMBOL };
+
+		vec_push(&lines, (struct profile_line){ profile_function(p, &function), answer_item_u64(a, row, 8, i), .inlined = i + 1 < n });
+	}
+	if (kind == FRAME_TRUNCATED && n) {
+		frame = profile_truncation_frame(p, answer_item_text(a, row, 6, 0));
+	} else {
+		frame = p->frames.n;
+		vec_push(&p->frames, (struct profile_frame){ .module = module, .kind = kind, .address = answer_u64(a, row, 5) });
+		if (n)
+			profile_set_lines(p, frame, lines.v, n);
+	}
+	map_put(&f->frames, hash, frame);
+	vec_done(&lines);
+}
+
+static void take_stack(struct fetch *f, const struct answer *a, size_t row)
+{
+	uint32_t stack = 0;
+
+	/* From the leaf on. */
+	for (size_t i = answer_count(a, row, 1); i-- > 0;) {
+		const uint64_t *frame = map_get(&f->frames, answer_item_u64(a, row, 1, i));
+
+		stack = profile_stack(f->p, stack, frame ? *frame : profile_truncation_frame(f->p, "not in the store"));
+	}
+	map_put(&f->stacks, answer_u64(a, row, 0), stack);
+}
+
+static int fetch_names(struct fetch *f, struct err *err)
+{
+	_cleanup_free_ char *stacks = mem_printf("%s AND stack IN (SELECT stack FROM samples WHERE %s)", f->where, f->committed);
+	int r = each(f, mem_printf("SELECT frame, any(kind), any(module_kind), any(module), any(build_id), any(address), any(names), any(files), "
+				   "any(lines), any(named) FROM frames WHERE %s AND frame IN (SELECT arrayJoin(frames) FROM stacks WHERE %s) "
+				   "GROUP BY frame ORDER BY frame", f->where, stacks), take_frame, err);
+
+	return r ? r : each(f, mem_printf("SELECT stack, any(frames) FROM stacks WHERE %s GROUP BY stack ORDER BY stack", stacks), take_stack, err);
+}
+
+/* --- who --- */
+
+static uint64_t thread_key(uint64_t pid, uint64_t tid, const char *name)
+{
+	return map_hash(map_pair(pid, tid) ^ map_hash_bytes(name, strlen(name)));
+}
+
+/* Threads are told apart by their names, too: one id comes again. */
+static uint32_t thread_of(struct fetch *f, uint32_t pid, uint32_t tid, const char *name)
+{
+	struct profile *p = f->p;
+	uint64_t *known = map_get(&f->threads, thread_key(pid, tid, name));
+	uint32_t thread;
+
+	if (known)
+		return *known;
+	/* Makes the process; a second thread of the same id is one more of it. */
+	thread = frames_thread(&f->frames_made, pid, tid, name);
+	if (strcmp(profile_str(p, p->threads.v[thread].name), name))
+		thread = profile_add_thread(p, &(struct profile_thread){ .process = p->threads.v[thread].process, .tid = tid,
+									 .name = profile_string(p, name) });
+	map_put(&f->threads, thread_key(pid, tid, name), thread);
+	return thread;
+}
+
+static void take_thread(struct fetch *f, const struct answer *a, size_t row)
+{
+	struct profile *p = f->p;
+	uint32_t thread = thread_of(f, answer_u64(a, row, 0), answer_u64(a, row, 1), answer_text(a, row, 2));
+	struct profile_thread *t = &p->threads.v[thread];
+	struct profile_process *process = &p->processes.v[t->process];
+	uint64_t end = answer_u64(a, row, 6);
+
+	process->name = profile_string(p, answer_text(a, row, 3));
+	process->exe = profile_string(p, answer_text(a, row, 4));
+	t->start_ns = since_start(f, answer_u64(a, row, 5));
+	t->end_ns = end && end < f->last_ns ? since_start(f, end) : 0;
+	t->cpu_ns += answer_u64(a, row, 7);
+	t->run_ns += answer_u64(a, row, 8);
+	t->queue_ns += answer_u64(a, row, 9);
+	t->blocked_ns += answer_u64(a, row, 10);
+}
+
+/* --- what --- */
+
+static void take_event(struct fetch *f, const struct answer *a, size_t row)
+{
+	const char *name = answer_text(a, row, 0), *unit = answer_text(a, row, 1);
+
+	if (profile_find_event(f->p, name, unit) == PROFILE_NONE)
+		profile_add_event(f->p, name, unit, answer_text(a, row, 2), answer_u64(a, row, 3));
+}
+
+static void take_mark(struct fetch *f, const struct answer *a, size_t row)
+{
+	struct profile *p = f->p;
+	struct profile_mark m = { .start_ns = since_start(f, answer_u64(a, row, 3)), .end_ns = since_start(f, answer_u64(a, row, 4)),
+				  .kind = profile_string(p, answer_text(a, row, 1)), .name = profile_string(p, answer_text(a, row, 2)),
+				  .thread = PROFILE_NONE,
+				  .block = { answer_u64(a, row, 5), answer_u64(a, row, 6), answer_u64(a, row, 7), answer_u64(a, row, 8) } };
+
+	map_put(&f->blocks, answer_u64(a, row, 0), m.start_ns);
+	profile_add_mark(p, &m);
+}
+
+/* The longest time of a slot that no block is in: there is what is in no block. Of blocks that leave none the whole slot. */
+static struct profile_summed gap_of(const struct fetch *f, uint64_t from, uint64_t to)
+{
+	const struct profile *p = f->p;
+	struct profile_summed best = { from, from };
+	uint64_t free_from = from;
+
+	/* Marks are in the order of their begin. */
+	for (size_t i = 0; i < p->marks.n && p->marks.v[i].start_ns < to; i++) {
+		const struct profile_mark *m = &p->marks.v[i];
+
+		if (m->end_ns <= m->start_ns || m->end_ns <= from || strcmp(profile_str(p, m->kind), "block"))
+			continue;
+		if (m->start_ns > free_from && m->start_ns - free_from > best.end_ns - best.start_ns)
+			best = (struct profile_summed){ free_from, m->start_ns };
+		free_from = MAX(free_from, m->end_ns);
+	}
+	if (to > free_from && to - free_from > best.end_ns - best.start_ns)
+		best = (struct profile_summed){ free_from, to };
+	return best.end_ns > best.start_ns ? best : (struct profile_summed){ from, to };
+}
+
+/* The time of the samples of a slot that are in no block. */
+static uint64_t slot_time(struct fetch *f, uint64_t slot)
+{
+	uint64_t *known = map_put(&f->slots, slot, f->made.n), from = slot * f->step_seconds * second_ns;
+
+	if (*known == f->made.n) {
+		vec_push(&f->made, gap_of(f, from, MIN(from + f->step_seconds * second_ns, f->p->duration_ns)));
+		profile_add_summed(f->p, &f->made.v[*known]);
+	}
+	return f->made.v[*known].start_ns;
+}
+
+static void take_sample(struct fetch *f, const struct answer *a, size_t row)
+{
+	struct profile *p = f->p;
+	uint64_t slot = answer_u64(a, row, 0), block = answer_u64(a, row, 5), stack = answer_u64(a, row, 6), count = answer_u64(a, row, 8);
+	const uint64_t *known = stack ? map_get(&f->stacks, stack) : NULL, *start = block ? map_get(&f->blocks, block) : NULL;
+	uint32_t event = profile_find_event(p, answer_text(a, row, 1), NULL);
+	struct profile_sample s = { .value = answer_u64(a, row, 7), .count = MIN(count, (uint64_t)UINT32_MAX), .stack = known ? *known : 0,
+				    .thread = thread_of(f, answer_u64(a, row, 2), answer_u64(a, row, 3), answer_text(a, row, 4)),
+				    .event = event };
+
+	if (event == PROFILE_NONE || slot >= f->slot_count)
+		return;
+	s.time_ns = start ? *start : slot_time(f, slot);
+	if (stack && !known)
+		s.stack = profile_stack(p, 0, profile_truncation_frame(p, "not in the store"));
+	profile_add_sample(p, &s);
+}
+
+/* As profile_merge() does it; of standard errors the largest, because windows of one recording have the same. */
+static void take_counter(struct fetch *f, const struct answer *a, size_t row)
+{
+	const char *name = answer_text(a, row, 0);
+	const struct key *key = key_find(name);
+	uint64_t known = profile_counter(f->p, name);
+
+	if (!key || key->merge == KEY_SUM)
+		profile_count(f->p, name, answer_u64(a, row, 1));
+	else if (key->merge == KEY_MIN)
+		profile_count_set(f->p, name, known ? MIN(known, answer_u64(a, row, 2)) : answer_u64(a, row, 2));
+	else
+		profile_count_set(f->p, name, MAX(known, answer_u64(a, row, 3)));
+}
+
+static void take_point(struct fetch *f, const struct answer *a, size_t row)
+{
+	uint32_t series = PROFILE_NONE;
+	struct profile *p = f->p;
+
+	for (uint32_t i = 0; i < p->series.n && series == PROFILE_NONE; i++)
+		if (!strcmp(profile_str(p, p->series.v[i].name), answer_text(a, row, 0)))
+			series = i;
+	if (series == PROFILE_NONE)
+		series = profile_add_series(p, answer_text(a, row, 0), answer_text(a, row, 1));
+	profile_add_point(p, series, since_start(f, answer_u64(a, row, 2)), answer_i64(a, row, 3));
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct profile_mark *x = a, *y = b;
+
+	return ORDER(x->start_ns, y->start_ns) ?: ORDER(x->end_ns, y->end_ns) ?: ORDER(x->name, y->name);
+}
+
+static int fetch_shard(struct fetch *f, struct err *err)
+{
+	const char *with = f->committed;
+	int r = each(f, mem_printf("SELECT event, any(unit), any(describe), if(min(period) = max(period), min(period), 0), min(position) AS place "
+				   "FROM windows ARRAY JOIN events AS event, units AS unit, describes AS describe, periods AS period, "
+				   "arrayEnumerate(events) AS position WHERE %s GROUP BY event ORDER BY place, event", with), take_event, err);
+
+	if (!r)
+		r = fetch_names(f, err);
+	if (!r)
+		r = each(f, mem_printf("SELECT block, any(kind), any(name), any(begin_ns) AS begun, any(end_ns), any(number), any(gas), "
+				       "any(transactions), any(known) FROM blocks WHERE %s GROUP BY block ORDER BY begun, block", with),
+			 take_mark, err);
+	vec_sort(&f->p->marks, by_start);
+	if (!r)
+		r = each(f, mem_printf("SELECT pid, tid, thread, any(process), any(exe), min(begin_ns), max(end_ns), sum(cpu_ns), sum(run_ns), "
+				       "sum(queue_ns), sum(blocked_ns) FROM threads WHERE %s GROUP BY pid, tid, thread ORDER BY pid, tid, thread",
+				       with), take_thread, err);
+	if (!r)
+		r = each(f, mem_printf("SELECT intDiv(toUInt32(start) - %llu, %llu) AS slot, event, pid, tid, thread, block, stack, sum(value), "
+				       "sum(count) FROM samples WHERE %s GROUP BY slot, event, pid, tid, thread, block, stack "
+				       "ORDER BY slot, event, pid, tid, thread, stack, block", (unsigned long long)f->first_second,
+				       (unsigned long long)f->step_seconds, with), take_sample, err);
+	if (!r)
+		r = each(f, mem_printf("SELECT name, sum(value), min(value), max(value) FROM counters WHERE %s GROUP BY name ORDER BY name", with), take_counter, err);
+	if (!r)
+		r = each(f, mem_printf("SELECT series, unit, time_ns, value FROM points WHERE %s ORDER BY series, time_ns", with), take_point, err);
+	return r;
+}
+
+/* --- all of it --- */
+
+static void set_extent(struct fetch *f, uint64_t first_ns, uint64_t last_ns)
+{
+	uint64_t seconds = (last_ns - first_ns) / second_ns, step = 30;
+
+	f->p->start_wall_ns = first_ns;
+	f->p->duration_ns = last_ns - first_ns;
+	f->last_ns = last_ns;
+	f->first_second = first_ns / second_ns;
+	while (seconds / step >= FETCH_SLOTS)
+		step *= 2;
+	f->step_seconds = step;
+	f->slot_count = (f->p->duration_ns - 1) / (step * second_ns) + 1;
+}
+
+/* Finds out which shards have something of it, and from when to when. */
+static int find_shards(struct fetch *f, bool *has, unsigned *away, struct err *err)
+{
+	unsigned home = storeurl_shard_of(f->url->target, clickhouse_shards(f->c));
+	uint64_t first_ns = UINT64_MAX, last_ns = 0, all = 0;
+
+	for (unsigned i = 0; i < clickhouse_shards(f->c); i++) {
+		uint64_t n, first, last;
+		int r;
+
+		f->shard = i;
+		r = find_extent(f, &n, &first, &last, err);
+		/* Another shard may have what came before one was added. */
+		if (r && (i == home || (r != -EIO && r != -ETIMEDOUT && r != -EAGAIN)))
+			return r;
+		*away += r != 0;
+		/* What no clock says is not believed. */
+		has[i] = n && last > first && last <= INT64_MAX;
+		if (!has[i])
+			continue;
+		all += n;
+		first_ns = MIN(first_ns, first);
+		last_ns = MAX(last_ns, last);
+	}
+	if (!all)
+		return err_set(err, ENODATA, "the store has nothing of '%.80s' in this time: `gasflame store ls` lists what it has", f->url->target);
+	set_extent(f, first_ns, last_ns);
+	profile_count(f->p, KEY_STORE_WINDOWS, all);
+	return 0;
+}
+
+int fetch_profile(struct clickhouse *c, const struct storeurl *url, unsigned *ret_away, struct profile **ret, struct err *err)
+{
+	_cleanup_(profile_freep) struct profile *p = profile_new();
+	_cleanup_free_ bool *has = mem_alloc(clickhouse_shards(c) * sizeof(*has));
+	struct fetch f = { .c = c, .url = url, .p = p };
+	struct map *const maps[] = { &f.frames, &f.stacks, &f.threads, &f.blocks, &f.slots };
+	unsigned away = 0;
+	int r;
+
+	frames_init(&f.frames_made, p);
+	make_conditions(&f);
+	p->target = profile_string(p, url->target);
+	r = find_shards(&f, has, &away, err);
+	for (unsigned i = 0; !r && i < clickhouse_shards(c); i++) {
+		f.shard = i;
+		if (has[i])
+			r = fetch_shard(&f, err);
+	}
+	p->finished = true;
+	for (size_t i = 0; i < ARRAY_LEN(maps); i++)
+		map_done(maps[i]);
+	vec_done(&f.made);
+	frames_done(&f.frames_made);
+	free(f.where);
+	free(f.committed);
+	if (r)
+		return r;
+	if (ret_away)
+		*ret_away = away;
+	*ret = p;
+	p = NULL;
+	return 0;
+}
+
+int fetch_url(const char *text, unsigned *ret_away, struct profile **ret, struct err *err)
+{
+	_cleanup_(clickhouse_closep) struct clickhouse *c = NULL;
+	struct storeurl url;
+	int r = storeurl_parse(text, clock_wall_ns(), &url, err);
+
+	if (!r && !url.target)
+		r = err_set(err, EINVAL, "the store's address names no target: clickhouse://HOST:8123/DATABASE?target=NAME&from=-1h; "
+			    "`gasflame store ls` lists them");
+	if (!r)
+		r = clickhouse_open(&url, &c, err);
+	if (!r)
+		r = fetch_profile(c, &url, ret_away, ret, err);
+	storeurl_done(&url);
+	return r;
+}
