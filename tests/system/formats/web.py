@@ -102,7 +102,9 @@ def check_self(file, page, folded):
 def check_firefox(info, wanted):
 	got = sum(p["cpuMs"] for p in load(info)["processes"]) * 1e6
 	want = events(wanted)["cpu"]
-	return None if abs(got - want) < 1000 else f"{got} ns against {want}"
+	# The profiler has rules of its own for a thread's first sample and for CPU time that is more than the time between two: on a
+	# busy machine, one of a thousand samples was missing.
+	return None if abs(got - want) <= want / 50 else f"{got} ns against {want}"
 
 
 def main():
