@@ -152,7 +152,8 @@ static int open_symbols(struct perfdatamodules *m, const struct profile_module *
 		_cleanup_free_ char *inside = mem_printf("%s/%s", *s, name);
 		int fd = -1;
 
-		if (!strcmp(str_base_name(*s), name))
+		/* With a build-id to compare, the name does not matter. */
+		if (x->build_id_size || !strcmp(str_base_name(*s), name))
 			fd = open_fitting(m, x, *s, NULL);
 		if (fd < 0)
 			fd = open_fitting(m, x, inside, NULL);

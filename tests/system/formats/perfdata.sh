@@ -74,6 +74,25 @@ else
 	skip "sched events" "this kernel has no tracepoints for perf"
 fi
 
+# The files of another machine, or of a container: below --root only, for names and for unwinding; or by build-id in --symbols.
+mkdir -p "root$tmp" elsewhere && mv program "root$tmp/" && rm -rf "$tmp/.debug"
+callers() { "$GASFLAME" query out.gasflame "select count(*) from stacks where stack like '%main;%pd_middle;pd_leaf'" | tail -1; }
+named()
+{
+	rm -f out.gasflame
+	"$GASFLAME" import --no-cache "$@" -o out.gasflame dwarf.data >log 2>&1
+}
+named
+[ "$(callers)" = 0 ] && ok "without the program there are no names" || not_ok "without the program there are no names" "$(callers)"
+named --root root
+[ "$(callers)" -gt 0 ] && ok "--root: names and callers" || not_ok "--root: names and callers" "$(cat log)"
+mv "root$tmp/program" elsewhere/program
+named --symbols elsewhere
+[ "$(callers)" -gt 0 ] && ok "--symbols FOLDER: names and callers" || not_ok "--symbols FOLDER: names and callers" "$(cat log)"
+mv elsewhere/program elsewhere/other-name
+named --symbols elsewhere/other-name
+[ "$(callers)" -gt 0 ] && ok "--symbols FILE: by its build-id" || not_ok "--symbols FILE: by its build-id" "$(cat log)"
+
 # What cannot be read is refused with a sentence.
 { printf '2ELIFREP'; tail -c +9 fp.data; } >big.data
 check_not "big-endian files are refused" "$GASFLAME" import big.data -o big.gasflame
