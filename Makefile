@@ -56,7 +56,7 @@ help:
 	@echo "make            build in $(BUILD)/"
 	@echo "make deps       install what is missing (Debian, apt-get)"
 	@echo "make demo       profile the bundled workload, leave a report"
-	@echo "make test       both builds, all tests, in 12 minutes on two cores; the last line is the sum"
+	@echo "make test       both builds, all tests, in 14 minutes on two cores; the last line is the sum"
 	@echo "make soak       the heap's and the tasks' hooks in and out of a node 4,000 times, of targets that die or are hostile: an hour, as root"
 	@echo "make test-kernels  record in emulated machines with other kernels; KERNEL_FLAGS='--kernels 6.12,6.18 --cases heap'"
 	@echo "make inject     a fault in each allocation and system call of record, run, report and others, one in each run: as root;"
