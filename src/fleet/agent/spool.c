@@ -46,7 +46,7 @@ struct fresh {
 	char *name;
 	uint64_t inode, bytes, links;
 	bool linked; /* all sinks have it */
-	bool taken;
+	bool done;   /* it is in the queues, or gone, or none of ours */
 };
 
 struct fresh_list {
@@ -361,7 +361,7 @@ static int drop_fresh(struct spool *s, struct fresh *f, int folder, struct err *
 		has_link(s, s->queues.v[i], f, true);
 	if (unlinkat(folder, f->name, 0) && errno != ENOENT)
 		return err_errno(err, errno, "cannot remove %s from the spool", f->name);
-	f->taken = true;
+	f->done = true;
 	s->new_bytes -= f->bytes;
 	s->new_windows--;
 	for (size_t i = 0; i < s->sinks.n; i++)
@@ -377,7 +377,7 @@ static int keep_bound(struct spool *s, struct fresh_list *left, int folder, stru
 	while (r > 0 && s->max_bytes && spool_bytes(s) > s->max_bytes)
 		r = drop_one(s, err);
 	for (size_t i = 0; !r && left && i < left->files.n && spool_bytes(s) > s->max_bytes; i++)
-		if (!left->files.v[i].taken)
+		if (!left->files.v[i].done)
 			r = drop_fresh(s, &left->files.v[i], folder, err);
 	return MIN(r, 0);
 }
@@ -410,7 +410,7 @@ static int by_name(const void *a, const void *b)
  * Makes its content last. 1: it is to be left alone: a recorder that its target took over could put a second name of another file there, which would
  * be sent away as a window. The only other names that are known are of a crash.
  */
-static int settle_content(struct spool *s, int folder, const struct fresh *f, struct err *err)
+static int settle_content(struct spool *s, int folder, struct fresh *f, struct err *err)
 {
 	_cleanup_fd_ int fd = openat(folder, f->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	uint64_t known = 1;
@@ -422,6 +422,7 @@ static int settle_content(struct spool *s, int folder, const struct fresh *f, st
 		known += has_link(s, s->queues.v[i], f, false);
 	if (!is_ours(&st) || st.st_ino != f->inode || st.st_nlink != known) {
 		say_foreign(s, new_folder, f->name);
+		f->done = true;
 		return 1;
 	}
 	return fsync(fd) ? err_errno(err, errno, "cannot make the window %s last", f->name) : 0;
@@ -444,7 +445,7 @@ static int link_window(int from, int to, const struct fresh *f, const char *sink
 
 static int link_all(struct spool *s, struct fresh_list *l, int from, const int *to, struct err *err)
 {
-	for (size_t i = 0; i < l->files.n && i < TAKE_AT_ONCE; i++) {
+	for (size_t i = 0, n = 0; i < l->files.n && n < TAKE_AT_ONCE; i++) {
 		struct fresh *f = &l->files.v[i];
 		int r = settle_content(s, from, f, err);
 
@@ -453,6 +454,7 @@ static int link_all(struct spool *s, struct fresh_list *l, int from, const int *
 		if (r < 0)
 			return r;
 		f->linked = !r;
+		n += f->linked;
 	}
 	return 0;
 }
@@ -491,15 +493,15 @@ static int settle(struct spool *s, struct fresh_list *l, int from, const int *to
 
 		if (!f->linked)
 			continue;
-		f->taken = !unlinkat(from, f->name, 0);
-		if (!f->taken)
+		f->done = !unlinkat(from, f->name, 0);
+		if (!f->done)
 			r = err_errno(err, errno, "cannot remove %s from the new windows", f->name);
-		n += f->taken;
+		n += f->done;
 	}
 	if (fsync(from))
 		r = err_errno(err, errno, "cannot make the queues last");
 	for (size_t i = 0; i < l->files.n; i++)
-		if (l->files.v[i].taken)
+		if (l->files.v[i].linked && l->files.v[i].done)
 			enqueue(s, &l->files.v[i]);
 	return r ? r : n;
 }
@@ -541,8 +543,8 @@ int spool_take(struct spool *s, struct err *err)
 	n = take(s, &l, from, err);
 	s->new_bytes = s->new_windows = 0;
 	for (size_t i = 0; i < l.files.n; i++) {
-		s->new_bytes += l.files.v[i].taken ? 0 : l.files.v[i].bytes;
-		s->new_windows += !l.files.v[i].taken;
+		s->new_bytes += l.files.v[i].done ? 0 : l.files.v[i].bytes;
+		s->new_windows += !l.files.v[i].done;
 	}
 	r = keep_bound(s, &l, from, n < 0 ? NULL : err);
 	vec_done_each(&l.files, f, free(f->name));
