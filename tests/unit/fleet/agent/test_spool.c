@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -12,6 +13,7 @@
 #include "base/text/str.h"
 #include "fleet/agent/spool.h"
 #include "fleet/agent/spoolfolder.h"
+#include "sandbox/confine.h"
 
 #include "folder.h"
 #include "putfile.h"
@@ -528,6 +530,39 @@ static void test_many(void **state)
 	spool_close(s);
 }
 
+/* As the process that delivers is: it may write here and nowhere else. */
+static void test_confined(void **state)
+{
+	_cleanup_free_ char *first = name_of(0), *outside = in_folder("confined");
+	struct spool *s;
+	pid_t pid;
+	int status;
+
+	make_spool();
+	put_window(0, 10);
+	put_window(1, 10);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		const struct confine c = { .writes = { where }, .write_count = 1, .moves = true };
+		struct err err = { 0 };
+
+		if (confine_enter(&c, NULL, &err))
+			_exit(2);
+		s = open_spool(two, 0);
+		if (spool_take(s, &err) != 2)
+			_exit(3);
+		spool_refused(s, 0, first);
+		deliver(s, 0, 1);
+		/* Where there is Landlock, this is what it refuses. */
+		_exit(confine_has_landlock() && open(outside, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0 ? 4 : 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_true(is_there("refused/a", 0) && is_there("to/b", 1) && !is_there("to/a", 1));
+}
+
 /* On tmpfs a link takes one of its inodes. */
 static void test_full_disk(void **state)
 {
@@ -581,6 +616,7 @@ int main(void)
 		cmocka_unit_test(test_open_to_others),
 		cmocka_unit_test(test_removed_folders),
 		cmocka_unit_test(test_unfinished),
+		cmocka_unit_test(test_confined),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_full_disk),
 	};
