@@ -302,13 +302,13 @@ static size_t take_line(char *data, size_t size, size_t count, void *context)
 	return size * count;
 }
 
-/* Those of the request, and none of the last one. */
-static int replace_headers(struct http *h, const char *const *lines, struct err *err)
+/* Those of the request, and none of the last one. libcurl signs each of them, also one that takes a header away: then "Expect" stays. */
+static int replace_headers(struct http *h, const struct http_request *q, struct err *err)
 {
 	lib.slist_free_all(h->headers);
 	h->headers = NULL;
-	for (bool first = true; first || *lines; first = false) {
-		struct curl_slist *longer = lib.slist_append(h->headers, first ? "Expect:" : *lines++);
+	for (size_t i = q->sign ? 1 : 0; !i || (q->headers && q->headers[i - 1]); i++) {
+		struct curl_slist *longer = lib.slist_append(h->headers, i ? q->headers[i - 1] : "Expect:");
 
 		if (!longer)
 			return err_set(err, ENOMEM, "libcurl has no memory");
@@ -339,10 +339,9 @@ static void set_request(struct http *h, const struct http_request *q)
 
 int http_send(struct http *h, const struct http_request *q, struct http_reply *ret, struct err *err)
 {
-	static const char *const none[] = { NULL };
 	long status = 0;
 	CURLcode code;
-	int e = replace_headers(h, q->headers ? q->headers : none, err);
+	int e = replace_headers(h, q, err);
 
 	if (!e && is_stopped(h))
 		e = err_set(err, ECANCELED, "it was not asked any more");

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/buf.h"
+#include "base/codec/base64.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/text/plain.h"
@@ -21,6 +22,7 @@ struct sinkhttp {
 	char *address, *path;      /* "https://host:4318", "/v1" */
 	char *user, *password;     /* NULL = none */
 	char *bearer, *tenant;     /* header lines, NULL = none */
+	char *basic;               /* user and password as a header has them, NULL = none */
 	const struct sink_options *o;
 };
 
@@ -80,6 +82,16 @@ static int check_secrets(const struct sinkhttp *h, struct err *err)
 	return 0;
 }
 
+static char *make_basic(const struct sinkhttp *h)
+{
+	_cleanup_free_ char *plain = h->user ? mem_printf("%s:%s", h->user, h->password) : NULL;
+	struct buf out = { 0 };
+
+	if (plain)
+		base64_put(&out, plain, strlen(plain), false);
+	return out.data;
+}
+
 int sinkhttp_open(const struct sink_options *o, const char *path, struct sinkhttp **ret, struct err *err)
 {
 	struct sinkhttp *h = mem_alloc(sizeof(*h));
@@ -96,6 +108,7 @@ int sinkhttp_open(const struct sink_options *o, const char *path, struct sinkhtt
 		r = check_secrets(h, err);
 	if (!r) {
 		h->bearer = o->token ? mem_printf("Authorization: Bearer %s", o->token) : NULL;
+		h->basic = make_basic(h);
 		h->tenant = o->tenant ? mem_printf("X-Scope-OrgID: %s", o->tenant) : NULL;
 		r = http_open(h->address, "a sink", &h->http, err);
 	}
@@ -117,6 +130,7 @@ void sinkhttp_close(struct sinkhttp *h)
 	free(h->user);
 	free(h->password);
 	free(h->bearer);
+	free(h->basic);
 	free(h->tenant);
 	free(h);
 }
@@ -133,6 +147,11 @@ bool sinkhttp_has_user(const struct sinkhttp *h)
 
 /* --- answers --- */
 
+static bool has_secret(const char *text, const char *secret)
+{
+	return secret && *secret && strstr(text, secret);
+}
+
 char *sinkhttp_said(const struct sinkhttp *h, const char *text, size_t n, char out[SINKHTTP_SAID])
 {
 	_cleanup_free_ char *copy = mem_strndup(text, MIN(n, (size_t)4096));
@@ -140,7 +159,7 @@ char *sinkhttp_said(const struct sinkhttp *h, const char *text, size_t n, char o
 	size_t length = 0, one;
 
 	*out = 0;
-	if ((h->o->token && *h->o->token && strstr(copy, h->o->token)) || (h->password && *h->password && strstr(copy, h->password)))
+	if (has_secret(copy, h->o->token) || has_secret(copy, h->password) || has_secret(copy, h->basic))
 		return out;
 	copy[strcspn(copy, "\r\n")] = 0;
 	plain_add(&line, copy);
