@@ -1,11 +1,13 @@
 #include "cmd/agent/windowfile.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/file/fd.h"
+#include "base/file/folder.h"
+#include "base/file/newfile.h"
 #include "base/mem.h"
 #include "capture/capture.h"
 #include "cmd/flight/cut.h"
@@ -35,8 +37,10 @@ void windowfile_make(struct windowfile *f, const struct keep_snap *snap, const s
 
 int windowfile_write(struct windowfile *f, const char *spool, struct err *err)
 {
-	_cleanup_free_ char *part = mem_printf("%s/new/%s.part", spool, f->name), *whole = mem_printf("%s/new/%s", spool, f->name);
+	_cleanup_free_ char *part = mem_printf("%s/new/%s.part", spool, f->name);
+	_cleanup_fd_ int folder = -1;
 	struct capture *c = NULL;
+	const char *name;
 	int r = capture_create_with(part, CAPTURE_ONCE, NULL, &c, err);
 
 	if (r < 0)
@@ -49,12 +53,15 @@ int windowfile_write(struct windowfile *f, const char *spool, struct err *err)
 	r = capture_close_whole(c, err);
 	if (r < 0)
 		return r;
-	/* The folder is ours alone: nobody else puts anything under these names. */
-	if (rename(part, whole)) {
-		r = err_errno(err, errno, "cannot rename %s", part);
-		unlink(part);
+	folder = folder_open(part, &name, err);
+	if (folder < 0)
+		return folder;
+	r = newfile_rename_once(folder, name, f->name);
+	if (r < 0) {
+		unlinkat(folder, name, 0);
+		return err_errno(err, -r, "cannot rename %s", part);
 	}
-	return r;
+	return 0;
 }
 
 void windowfile_done(struct windowfile *f)
