@@ -1,6 +1,7 @@
 #include "cmd/agent/deliver.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -67,11 +68,14 @@ static void on_stop(int signal)
 
 static void forget_window(struct deliver *d)
 {
+	if (!d->analyzed)
+		return;
 	windowfile_whose_done(&d->whose);
 	analyzed_free(d->analyzed);
 	free(d->name);
 	d->analyzed = NULL;
 	d->name = NULL;
+	malloc_trim(0); /* windows are read once a minute, and as large as all else here */
 }
 
 /* The window of that name, by its descriptor. Whoever reads it next finds it here. */
@@ -348,6 +352,7 @@ int deliver_run(const struct agentconf *conf, struct board *board)
 	struct err err = { 0 };
 	int r;
 
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	sigaction(SIGTERM, &(struct sigaction){ .sa_handler = on_stop }, NULL);
 	r = start(&d, &err);
 	if (r)
