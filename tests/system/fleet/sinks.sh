@@ -10,20 +10,21 @@ PATH=$PATH:/usr/sbin
 
 # say COMMAND...: what it prints is in $STDERR, for said.
 say() { "$@" >"$STDERR" 2>&1; STATUS=$?; }
+# start_server FOLDER [CERTIFICATE]: its port is in $PORT. Not in a subshell, which would forget to end it.
 start_server()
 {
 	python3 "$here/sinkserver.py" "$@" >"$1.port" 2>"$1.err" &
 	started+=("$!")
 	wait_for 5 grep -q port "$1.port"
-	awk '{ print $2 }' "$1.port"
+	PORT=$(awk '{ print $2 }' "$1.port")
 }
 hostile=$'../o\'brien"; drop {x="y"} \\ \n größe %41'
 now=$(date +%s)
 python3 "$here/makecapture.py" "$GASFLAME" 0.gasflame $((now - 100)) 30 1 || not_ok "a capture is made"
 python3 "$here/makecapture.py" "$GASFLAME" 1.gasflame $((now - 60)) 30 2 || not_ok "another is made"
 mkdir plain
-port=$(start_server plain)
-at=127.0.0.1:$port
+start_server plain
+at=127.0.0.1:$PORT
 say "$send" "otlp+http://$at/ok" 0.gasflame
 ! said "without HTTP" >/dev/null || skip_all "this gasflame was built without HTTP"
 
@@ -148,7 +149,8 @@ if command -v openssl >/dev/null; then
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout key.pem -out ca.pem 2>/dev/null
 	cat key.pem ca.pem >both.pem
 	mkdir tls
-	tls=$(start_server tls both.pem)
+	start_server tls both.pem
+	tls=$PORT
 	say "$send" "otlp+https://localhost:$tls/ok" 0.gasflame
 	check "a certificate that nobody knows is refused" said "^EACCES"
 	say "$send" "otlp+https://localhost:$tls/ok" 0.gasflame "ca=$tmp/ca.pem"
