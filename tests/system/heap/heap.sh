@@ -5,7 +5,7 @@ need_root
 here=$(dirname "$0")
 case $here in /*) ;; *) here=$OLDPWD/$here ;; esac
 
-preload=$(ls /usr/lib/*/libjemalloc.so.2 2>/dev/null | head -1)
+preload=$(jemalloc_library)
 
 # exact NAME PROGRAM ARGS…: under run.
 exact()
