@@ -50,7 +50,7 @@ struct fleetmap_options {
 	const char *event;       /* of a function; NULL = "cpu" */
 	const char *target;      /* a glob (* and ?); NULL = all */
 	uint64_t from_ns, to_ns; /* CLOCK_REALTIME; from 0: a day before to, to 0: now */
-	uint64_t slot_ns;        /* a multiple of 30 s; 0 = one that makes at most 144 slots, and of functions of more than six hours an hour */
+	uint64_t slot_ns;        /* a multiple of 30 s; 0 = the shortest of a few that makes at most 144 slots; functions: roll-ups have 10 min */
 };
 
 struct fleetmap_node {
