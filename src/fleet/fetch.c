@@ -65,13 +65,8 @@ static void make_conditions(struct fetch *f)
 		   (unsigned long long)(from / day_seconds), (unsigned long long)(to / day_seconds), (unsigned long long)from,
 		   (unsigned long long)to);
 	buf_printf(&all, "%s AND (window_id, attempt) IN (SELECT window_id, min(attempt) FROM windows WHERE %s AND start_ns < %llu AND "
-		   "start_ns + duration_ns > %llu", days.data, days.data, (unsigned long long)(u->to_ns ? u->to_ns : INT64_MAX),
-		   (unsigned long long)u->from_ns);
-	if (u->release) {
-		buf_puts(&all, " AND release = ");
-		sql_literal(&all, u->release);
-	}
-	buf_puts(&all, " GROUP BY window_id)");
+		   "start_ns + duration_ns > %llu GROUP BY window_id)", days.data, days.data,
+		   (unsigned long long)(u->to_ns ? u->to_ns : INT64_MAX), (unsigned long long)u->from_ns);
 	f->where = mem_printf("day >= toDate(%llu) AND day <= toDate(%llu)", (unsigned long long)(from / day_seconds),
 			      (unsigned long long)(to / day_seconds));
 	f->committed = mem_strdup(all.data);

@@ -227,11 +227,6 @@ static int take_value(struct storeurl *u, const char *key, const char *value, ui
 		u->target = mem_strdup(value);
 		return *value ? 0 : err_set(err, EINVAL, "the target of the store's address has no name");
 	}
-	if (!strcmp(key, "release")) {
-		free(u->release);
-		u->release = mem_strdup(value);
-		return 0;
-	}
 	if (!strcmp(key, "from"))
 		return storeurl_time(value, now_ns, &u->from_ns, err);
 	if (!strcmp(key, "to"))
@@ -240,7 +235,7 @@ static int take_value(struct storeurl *u, const char *key, const char *value, ui
 		u->timeout_ms = ns / 1000000;
 		return 0;
 	}
-	return err_set(err, EINVAL, "'%.40s' of the store's address is not known: target=NAME, from=TIME, to=TIME, release=NAME, timeout=10s", key);
+	return err_set(err, EINVAL, "'%.40s' of the store's address is not known: target=NAME, from=TIME, to=TIME, timeout=10s", key);
 }
 
 static int take_values(struct storeurl *u, const char *s, uint64_t now_ns, struct err *err)
@@ -291,7 +286,6 @@ void storeurl_done(struct storeurl *u)
 	vec_done_each(&u->shards, e, free(e->address); free(e->user); free(e->password));
 	free(u->database);
 	free(u->target);
-	free(u->release);
 	*u = (struct storeurl){ 0 };
 }
 
