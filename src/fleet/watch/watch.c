@@ -16,8 +16,8 @@
 static const uint64_t second_ns = 1000000000, day_seconds = 86400;
 /* A function with less than that share of a side is neither fetched nor tested: below what counts as a change (change.c). */
 #define LEAST_SHARE 0.0005
-/* NAMES_BYTES: of a statement, which servers take up to 256 KiB of. */
-enum { LONG_SECONDS = 12 * 3600, MOST_CELLS = 40000000, NAMES_BYTES = 100000 };
+/* NAMES_BYTES: in one statement, some hundred names: the answer has a row for each, node and slot, and takes memory. */
+enum { LONG_SECONDS = 12 * 3600, MOST_CELLS = 40000000, NAMES_BYTES = 8000 };
 
 /* What is divided by: of functions, of causes, of CPU time, of blocks. */
 enum whole { WHOLE_EVENT, WHOLE_WAIT_NS, WHOLE_CPU_NS, WHOLE_BLOCKS, WHOLES };
