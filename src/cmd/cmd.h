@@ -34,7 +34,7 @@ enum exit_code {
 	EXIT_USAGE = 2,   /* the command line is wrong */
 	EXIT_QUALITY = 3, /* done, but the recording is not fit to read: the quality line says why */
 	EXIT_GONE = 4,    /* done, but the target ended before the time was over */
-	EXIT_CHANGED = 5, /* diff --fail-on-change: done, and something changed beyond noise */
+	EXIT_CHANGED = 5, /* diff, watch --fail-on-change: done, and something changed beyond noise */
 	EXIT_LEAK = 6,    /* run --fail-on-leak: done, and more is alive at the end than is allowed */
 	EXIT_SLOWER = 7,  /* compare --fail-on-slower: done, and B is worse beyond noise */
 };

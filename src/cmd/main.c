@@ -20,14 +20,14 @@ extern const struct command command_agent, command_bench, command_blocks, comman
 	command_difffolded, command_doctor, command_events, command_flamegraph, command_formats, command_heap, command_import,
 	command_limit, command_ls, command_mem, command_ps, command_query, command_record, command_replay, command_report,
 	command_run,
-	command_serve, command_stat, command_store, command_symbols, command_top;
+	command_serve, command_stat, command_store, command_symbols, command_top, command_watch;
 
 const struct command_group command_groups[] = {
 #ifdef GASFLAME_COLLECTORS
 	{ "Recording:", { &command_record, &command_run, &command_agent, &command_events, &command_detach } },
 #endif
 	{ "Reports:", { &command_report, &command_blocks, &command_serve, &command_top, &command_diff,
-		       &command_query } },
+		       &command_watch, &command_query } },
 	{ "Memory:", { &command_heap,
 #ifdef GASFLAME_COLLECTORS
 		      &command_mem, &command_limit,
@@ -178,8 +178,11 @@ static int start_opener(const struct command *c, const struct option_spec *optio
 /* A command whose table says nothing about rights gets the fewest. */
 static int begin(const struct command *c, const struct option_spec *options, struct command_operands *operands)
 {
+	const struct option_spec *store = options_find(options, "store");
 	struct err err = { 0 };
 
+	if (store && *(char **)store->value)
+		input_hide(*(char **)store->value);
 	/* Before another process is started, which would keep them in the list of processes. */
 	for (int i = 0; i < operands->n; i++)
 		if (input_is_store(operands->v[i]))
