@@ -456,18 +456,34 @@ static void name_target(struct fetch *f)
 	f->p->target = profile_string(f->p, name.data);
 }
 
+static void fetch_init(struct fetch *f)
+{
+	frames_init(&f->frames_made, f->p);
+	name_target(f);
+}
+
+static void fetch_done(struct fetch *f)
+{
+	struct map *const maps[] = { &f->frames, &f->stacks, &f->threads, &f->blocks, &f->slots };
+
+	for (size_t i = 0; i < ARRAY_LEN(maps); i++)
+		map_done(maps[i]);
+	vec_done(&f->made);
+	frames_done(&f->frames_made);
+	free(f->where);
+	free(f->committed);
+}
+
 int fetch_profile(struct clickhouse *c, const struct storeurl *url, unsigned *ret_away, struct profile **ret, struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *p = profile_new();
 	_cleanup_free_ bool *has = mem_alloc(clickhouse_shards(c) * sizeof(*has));
 	struct fetch f = { .c = c, .url = url, .p = p, .several = !url->target };
-	struct map *const maps[] = { &f.frames, &f.stacks, &f.threads, &f.blocks, &f.slots };
 	unsigned away = 0;
 	int r;
 
-	frames_init(&f.frames_made, p);
+	fetch_init(&f);
 	make_conditions(&f);
-	name_target(&f);
 	r = find_shards(&f, has, &away, err);
 	for (unsigned i = 0; !r && i < clickhouse_shards(c); i++) {
 		f.shard = i;
@@ -475,12 +491,7 @@ int fetch_profile(struct clickhouse *c, const struct storeurl *url, unsigned *re
 			r = fetch_shard(&f, err);
 	}
 	p->finished = true;
-	for (size_t i = 0; i < ARRAY_LEN(maps); i++)
-		map_done(maps[i]);
-	vec_done(&f.made);
-	frames_done(&f.frames_made);
-	free(f.where);
-	free(f.committed);
+	fetch_done(&f);
 	if (r)
 		return r;
 	if (ret_away)
@@ -488,6 +499,60 @@ int fetch_profile(struct clickhouse *c, const struct storeurl *url, unsigned *re
 	*ret = p;
 	p = NULL;
 	return 0;
+}
+
+/* --- sums only --- */
+
+static void take_sum(struct fetch *f, const struct answer *a, size_t row)
+{
+	uint64_t slot = answer_u64(a, row, 0), stack = answer_u64(a, row, 2), count = answer_u64(a, row, 4);
+	const uint64_t *known = stack ? map_get(&f->stacks, stack) : NULL;
+	uint32_t event = profile_find_event(f->p, answer_text(a, row, 1), NULL);
+
+	if (event != PROFILE_NONE && slot < f->slot_count)
+		profile_add_sample(f->p, &(struct profile_sample){ .time_ns = slot, .event = event, .stack = known ? *known : 0,
+								   .value = answer_u64(a, row, 3), .count = MIN(count, (uint64_t)UINT32_MAX) });
+}
+
+int fetch_sums(struct clickhouse *c, unsigned shard, const struct fetch_part *part, struct profile **ret, struct err *err)
+{
+	_cleanup_(profile_freep) struct profile *p = profile_new();
+	_cleanup_(buf_done) struct buf own = { 0 };
+	const struct storeurl url = { .target = (char *)part->target };
+	struct fetch f = { .c = c, .url = &url, .shard = shard, .p = p,
+			   .slot_count = (part->to_second - part->from_second - 1) / part->slot_seconds + 1 };
+	unsigned long long from = part->from_second, to = part->to_second;
+	int r;
+
+	fetch_init(&f);
+	buf_puts(&own, "target = ");
+	sql_literal(&own, part->target);
+	buf_printf(&own, " AND day >= toDate(%llu) AND day <= toDate(%llu) AND start >= toDateTime(%llu) AND start < toDateTime(%llu)",
+		   from / day_seconds, to / day_seconds, from, to);
+	f.where = mem_printf("day >= toDate(%llu) AND day <= toDate(%llu)", from / day_seconds, to / day_seconds);
+	f.committed = mem_printf("%s AND (window_id, attempt) IN (SELECT window_id, min(attempt) FROM windows WHERE %s", own.data, own.data);
+	own.n = 0;
+	buf_printf(&own, "%s AND release = ", f.committed);
+	sql_literal(&own, part->release);
+	buf_puts(&own, " GROUP BY window_id)");
+	free(f.committed);
+	f.committed = mem_strdup(own.data);
+	r = each(&f, mem_printf("SELECT DISTINCT event, unit, '', 0 FROM windows ARRAY JOIN events AS event, units AS unit WHERE %s ORDER BY event",
+				f.committed), take_event, err);
+	if (!r && !p->events.n)
+		r = err_set(err, ENODATA, "there are no windows");
+	if (!r)
+		r = fetch_names(&f, err);
+	if (!r)
+		r = each(&f, mem_printf("SELECT intDiv(toUInt32(start) - %llu, %llu) AS slot, event, stack, sum(value), sum(count) FROM samples WHERE %s "
+					"AND cause != 'idle' GROUP BY slot, event, stack ORDER BY slot, event, stack", from,
+					(unsigned long long)part->slot_seconds, f.committed), take_sum, err);
+	fetch_done(&f);
+	if (!r) {
+		*ret = p;
+		p = NULL;
+	}
+	return r;
 }
 
 int fetch_url(const char *text, unsigned *ret_away, struct profile **ret, struct err *err)

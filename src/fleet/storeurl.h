@@ -1,7 +1,7 @@
 /*
  * storeurl.h - the address of a store, and of a profile in it:
  *
- *	clickhouse://USER:PASSWORD@a:8123,b:8123/gasflame?target=reth-1&from=-1h&to=2026-11-17 10:00
+ *	clickhouse://USER:PASSWORD@a:8123,b:8123/gasflame?target=reth-1&from=-1h&to=2026-11-17 10:00&release=v2.5.1
  *
  * Several servers are shards of one store, in this order. Each may have its own scheme, user and database before and behind
  * it; what one does not say is as the one before it says, and before the first that says it, as that. clickhouse and http
