@@ -7,7 +7,7 @@
 	const main = byId("main"), message = el("p", { class: "empty", hidden: true }), wait = el("div", { id: "wait", hidden: true, role: "progressbar", "aria-label": "asking the store" });
 	let made = null, rows = [], timer = 0, said = "";
 
-	F.figureText = () => { const f = state.figure(); return f.word.startsWith("block") ? "block, " + f.text.replace("block ", "") : f.named ? state.now.name + (f.word === "self" ? ", self" : "") : f.text; };
+	F.figureText = () => { const f = state.figure(); return f.named ? state.now.name + (f.word === "self" ? ", self" : "") : f.text; };
 
 	/* --- what a choice leads to --- */
 
@@ -66,7 +66,7 @@
 	}
 
 	/* "2026-11-17T02:10", local. */
-	const field = t => scale.day(t * 1e3) + "T" + scale.clock(t * 1e3);
+	const field = t => scale.day(t * 1e3) + "T" + scale.clock(t * 1e3).slice(0, 5);
 	function timeBox(label, at, key) {
 		return el("input", { type: "datetime-local", "aria-label": label, title: label, value: field(at), onchange(e) {
 			const t = Date.parse(e.target.value) / 1e3, now = state.times(), want = key === "from" ? [t, now[1]] : [now[0], t];
@@ -95,12 +95,11 @@
 		byId("bar").replaceChildren(...[
 			el("fieldset", { "aria-label": "figure" }, state.figures.map(g => el("button", { "aria-pressed": pressed(g === f), title: g.title,
 				onclick: () => set({ figure: g.word, ...g.named !== f.named ? { name: "" } : {} }) }, g.text))),
-			f.named && nameBox(f), el("span", { class: "gap" }),
+			f.named && nameBox(f),
 			el("fieldset", { "aria-label": "time" }, spans.map(([n, text]) => el("button", { "aria-pressed": pressed(!s.from && !s.to && Number(s.span) === n), title: "the last " + text,
 				onclick: () => set({ span: String(n), from: "", to: "" }) }, text)),
 			el("button", { title: "earlier ([)", "aria-label": "earlier", onclick: () => shift(-.5) }, "◂"), timeBox("from", from, "from"), timeBox("until", to, "to"),
 			el("button", { title: "later (])", "aria-label": "later", onclick: () => shift(.5) }, "▸"), el("button", { title: "twice the time (-)", "aria-label": "zoom out", onclick: zoomOut }, "−")),
-			el("span", { class: "gap" }),
 			el("input", { "aria-label": "nodes", placeholder: "/ nodes: reth-*", value: s.target, spellcheck: "false", autocomplete: "off", maxlength: 200, oninput: e => set({ target: e.target.value }, true) }),
 			any("release", "release", state.all("releases")), any("label", "label", state.all("labels")),
 			choice("order", [["name", "by name"], ["mean", "by mean"], ["most", "by most"], ["last", "by last"]], s.sort, sort => set({ sort }, true)),
@@ -139,7 +138,7 @@
 			}
 			const canvas = el("canvas", { width: scale.STEPS, height: 1, role: "img", "aria-label": "from " + scale.format(made.low, made.unit) + " to " + scale.format(made.high, made.unit) }), pen = canvas.getContext("2d");
 			scale.ramp(state.theme()).forEach((c, i) => { pen.fillStyle = c; pen.fillRect(i, 0, 1, 1); });
-			const ticks = made.ticks.filter(t => made.at(t) < .9 && (!made.log || made.at(t) > .1)), ends = made.log ? [made.low, ...ticks] : ticks;
+			const ticks = made.ticks.filter(t => made.at(t) < .8 && (!made.log || made.at(t) > .22)), ends = made.log ? [made.low, ...ticks] : ticks;
 			byId("legend").replaceChildren(
 				el("span", { class: "what", title: state.figure().title }, F.figureText()),
 				el("div", { class: "ramp" }, canvas, ends.map(t => el("span", { style: "left:" + made.at(t) * 100 + "%" }, scale.format(t, made.unit))),

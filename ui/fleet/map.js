@@ -16,8 +16,8 @@ G.fleet.map = (function () {
 	function layout() {
 		const width = root.clientWidth, height = root.clientHeight, pen = canvas.getContext("2d");
 		pen.font = ink.font;
-		const longest = Math.max(60, ...rows.map(r => pen.measureText(r.target).width));
-		const left = Math.round(Math.min(longest + 2 * GAP, width * .3, 300));
+		const longest = rows.reduce((most, r) => Math.max(most, pen.measureText(r.target).width), 60);
+		const left = Math.ceil(Math.min(longest * 1.04 + 2 * GAP, width * .3, 300));
 		const h = Math.floor(Math.max(LEAST, Math.min(MOST, (height - AXIS - 6) / Math.max(1, rows.length))));
 		size.style.height = Math.max(0, AXIS + h * rows.length + 4 - height) + "px";
 		box = { width, height, left, h, plot: Math.max(10, width - left - RIGHT), slots: state.data.map.slots, cw: Math.max(10, width - left - RIGHT) / state.data.map.slots };

@@ -9,7 +9,7 @@ G.fleet.scale = (function () {
 	};
 	const STEPS = 256, MINUTE = 60e3, HOUR = 3600e3, DAY = 86400e3;
 	const units = { ns: v => G.model.format(v, "ns"), bytes: v => G.model.format(v, "bytes"), share: v => G.model.percent(v),
-		cpus: v => (v >= 99.95 ? v.toFixed(0) : v >= 9.995 ? v.toFixed(1) : v.toFixed(2)) + " CPU" + (v === 1 ? "" : "s") };
+		cpus: v => !v ? "0 CPUs" : (v >= 99.95 ? v.toFixed(0) : v >= 9.995 ? v.toFixed(1) : v.toFixed(2)) + " CPU" + (v === 1 ? "" : "s") };
 
 	const format = (value, unit) => value === null || value === undefined ? "nothing recorded" : (units[unit] || String)(value);
 
@@ -65,6 +65,9 @@ G.fleet.scale = (function () {
 	const span = (a, b) => when(a) + " – " + (day(a) === day(b) ? clock(b) : when(b));
 	const length = ms => ms % DAY === 0 ? ms / DAY + " d" : ms % HOUR === 0 ? ms / HOUR + " h" : ms % MINUTE === 0 ? ms / MINUTE + " min" : ms / 1e3 + " s";
 
+	/* Of any length: "23.9 h". */
+	const lasted = ms => ms >= 2 * DAY ? (ms / DAY).toFixed(1) + " d" : ms >= 2 * HOUR ? (ms / HOUR).toFixed(1) + " h" : ms >= 2 * MINUTE ? (ms / MINUTE).toFixed(1) + " min" : (ms / 1e3).toFixed(1) + " s";
+
 	/* Ticks of an axis, not nearer than a part of it: [{ t, text, day }]. Of local time: days begin where people live. */
 	function times(from, to, least) {
 		const choices = [MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY];
@@ -79,5 +82,5 @@ G.fleet.scale = (function () {
 		return out;
 	}
 
-	return { make, ramp, format, when, span, length, day, clock, times, STEPS };
+	return { make, ramp, format, when, span, length, lasted, day, clock, times, STEPS };
 })();

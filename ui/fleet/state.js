@@ -13,8 +13,8 @@ G.fleet.state = (function () {
 	const figures = [
 		{ word: "cpu", text: "CPU", title: "CPU time of the target: 1 is one CPU, all the time" },
 		{ word: "block-mean", text: "block mean", title: "time of a block: the mean" },
-		{ word: "block-p95", text: "p95", title: "time of a block: of 95 in 100 it is less" },
-		{ word: "block-max", text: "max", title: "time of a block: the longest" },
+		{ word: "block-p95", text: "block p95", title: "time of a block: of 95 in 100 it is less" },
+		{ word: "block-max", text: "block max", title: "time of a block: the longest" },
 		{ word: "cause", text: "cause", title: "share of a cause of waiting, or of being on the CPU, in the time of threads that had something to do", named: "cause" },
 		{ word: "function", text: "function", title: "share of a function and what it calls in the CPU time", named: "function" },
 		{ word: "self", text: "self", title: "share of a function, without what it calls, in the CPU time", named: "function" },
@@ -55,7 +55,7 @@ G.fleet.state = (function () {
 
 	/* [from, to] in seconds. */
 	function times() {
-		const to = now.to ? Number(now.to) : Math.floor(Date.now() / 1e3);
+		const to = now.to ? Number(now.to) : Math.ceil(Date.now() / 60e3) * 60;
 		return [now.from ? Number(now.from) : to - Number(now.span), to];
 	}
 

@@ -19,7 +19,7 @@ G.fleet.table = (function () {
 			el("td", null, el("a", { href: state.link({ target: r.target, from: whole[0], to: whole[1] }), title: "all of this time" }, r.target)),
 			el("td", { class: "n" }, figure(r.mean)), el("td", { class: "n" }, figure(r.most)),
 			el("td", null, at && el("a", { href: state.link({ target: r.target, from: at[0], to: at[1] }) }, scale.span(at[0] * 1e3, at[1] * 1e3))),
-			el("td", { class: "n" }, figure(r.last)), el("td", { class: "n" }, known.duration_ms ? G.model.format(known.duration_ms * 1e6, "ns") : "–"),
+			el("td", { class: "n" }, figure(r.last)), el("td", { class: "n" }, known.duration_ms ? scale.lasted(known.duration_ms) : "–"),
 			el("td", null, known.releases.join(", ")), el("td", null, known.labels.join(", ")));
 	}
 

@@ -25,7 +25,7 @@ static const uint64_t second_ns = 1000000000, ms_ns = 1000000;
 
 struct fleet {
 	char *address;             /* with user and password */
-	char *shown;               /* without them */
+	uint64_t from_ns, to_ns;   /* that the page shows first; 0 = not said */
 	struct clickhouse *client; /* of the thread that asks */
 	volatile sig_atomic_t stop;
 };
@@ -37,8 +37,8 @@ int fleet_new(const char *address, struct fleet **ret, struct err *err)
 	int r = storeurl_parse(address, clock_wall_ns(), &url, err);
 
 	f->address = mem_strdup(address);
-	f->shown = mem_strdup(address);
-	storeurl_hide(f->shown);
+	f->from_ns = url.from_ns;
+	f->to_ns = url.to_ns;
 	if (!strstr(address, "timeout="))
 		url.timeout_ms = FLEET_TIMEOUT_MS;
 	if (!r)
@@ -59,7 +59,6 @@ void fleet_free(struct fleet *f)
 		return;
 	clickhouse_close(f->client);
 	free(f->address);
-	free(f->shown);
 	free(f);
 }
 
@@ -253,9 +252,26 @@ static int place(void *context, const struct site_place *place, char **ret, stru
 	snprintf(to_text, sizeof(to_text), "%llu", (unsigned long long)(to / second_ns));
 	path = storeargs_address(f->address, &(struct storeargs_place){ .target = place->target, .from = from_text, .to = to_text,
 									.exact = true });
+	/* A page that opens waits for many answers. */
+	if (!strstr(path, "timeout=")) {
+		struct buf with = { 0 };
+
+		buf_puts(&with, path);
+		storeurl_add(&with, "timeout", "20s");
+		free(path);
+		path = with.data;
+	}
 	input_hide(path);
 	*ret = path;
 	return 0;
+}
+
+void fleet_put_times(const struct fleet *f, struct buf *out)
+{
+	if (f->from_ns)
+		buf_printf(out, "#from=%llu", (unsigned long long)(f->from_ns / second_ns));
+	if (f->to_ns)
+		buf_printf(out, "%cto=%llu", f->from_ns ? '&' : '#', (unsigned long long)(f->to_ns / second_ns));
 }
 
 struct site_fleet fleet_for_site(struct fleet *f)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+struct buf;
 struct err;
 struct fleet;
 struct site_fleet;
@@ -17,5 +18,7 @@ enum {
 /* address: with user and password. Nothing is sent yet. */
 int fleet_new(const char *address, struct fleet **ret, struct err *err);
 void fleet_free(struct fleet *f); /* NULL is fine */
+/* The fragment of the page's address for the times that the store's address names; nothing where it names none. */
+void fleet_put_times(const struct fleet *f, struct buf *out);
 /* For the site, as long as f lives. */
 struct site_fleet fleet_for_site(struct fleet *f);

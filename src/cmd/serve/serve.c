@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "analyze/diff/diff.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -236,6 +237,7 @@ static int serve_until_signal(struct serve *serve, const struct files *files, st
 	const struct site_options options = { .paths = (const char *const *)paths, .n = n, .max_bytes = serve->max_bytes,
 					      .reader = { read_capture, read_first, compare, input_check, serve },
 					      .fleet = files->fleet ? &fleet : NULL };
+	_cleanup_(buf_done) struct buf times = { 0 };
 	struct server *server = NULL;
 	struct site *site;
 	sigset_t ends;
@@ -254,7 +256,9 @@ static int serve_until_signal(struct serve *serve, const struct files *files, st
 	site = site_new(&options);
 	r = server_start(site, serve->port, &server, err);
 	if (!r) {
-		printf("%s%s\n", server_url(server), files->fleet ? "fleet/" : n == 1 ? "0/" : "");
+		if (files->fleet)
+			fleet_put_times(files->fleet, &times);
+		printf("%s%s%s\n", server_url(server), files->fleet ? "fleet/" : n == 1 ? "0/" : "", times.n ? times.data : "");
 		if (fflush(stdout))
 			r = err_errno(err, errno, "cannot write to the standard output");
 	}
