@@ -10,6 +10,12 @@
 #include "base/text/str.h"
 #include "fleet/storeurl.h"
 
+/* For as long as the program runs. */
+struct operands {
+	VEC(char *) list; /* NULL-terminated */
+	VEC(char *) made; /* those of them that are ours */
+};
+
 /* Options of which each means a store. */
 static const char *const about_stores[] = { "target", "release", "base-target", "base-release", "base-from", "base-to" };
 
@@ -146,9 +152,19 @@ static int check_address(const char *address, struct err *err)
 	return r;
 }
 
+/* Adds the address of a place, if it is one. */
+static int add_address(struct operands *o, const char *store, const struct storeargs_place *place, struct err *err)
+{
+	char *address = storeargs_address(store, place);
+
+	vec_push(&o->made, address);
+	vec_push(&o->list, address);
+	return check_address(address, err);
+}
+
 int storeargs_complete(const struct command *c, const struct option_spec *options, struct command_operands *operands, struct err *err)
 {
-	static VEC(char *) all; /* for as long as the program runs */
+	static struct operands all;
 	const char *given = text_of(options, "store"), *store = given ?: is_given(options) ? getenv("GASFLAME_STORE") : NULL;
 	struct storeargs_place place = place_of(options), base;
 	bool is_diff = options_find(options, "base-target");
@@ -156,23 +172,21 @@ int storeargs_complete(const struct command *c, const struct option_spec *option
 
 	if (!options_find(options, "store"))
 		return 0;
+	all.list.n = 0;
 	if (!store || !*store)
 		return check_without(options, err);
 	r = check_times(options, err);
 	/* A file is what was before. */
 	for (int i = 0; !r && is_diff && i < operands->n; i++)
-		vec_push(&all, operands->v[i]);
+		vec_push(&all.list, operands->v[i]);
 	if (!r && has_base(options)) {
 		base = base_of(options, &place);
-		vec_push(&all, storeargs_address(store, &base));
-		r = check_address(all.v[all.n - 1], err);
+		r = add_address(&all, store, &base, err);
 	}
-	if (!r) {
-		vec_push(&all, storeargs_address(store, &place));
-		r = check_address(all.v[all.n - 1], err);
-	}
+	if (!r)
+		r = add_address(&all, store, &place, err);
 	for (int i = 0; !r && !is_diff && i < operands->n; i++)
-		vec_push(&all, operands->v[i]);
+		vec_push(&all.list, operands->v[i]);
 	for (const struct option_spec *o = options; o->name; o++)
 		if (o->type == OPTION_MOMENT)
 			((struct option_moment *)o->value)->ns = 0;
@@ -180,10 +194,10 @@ int storeargs_complete(const struct command *c, const struct option_spec *option
 		storeurl_hide((char *)given);
 	if (r)
 		return r;
-	if (is_diff && all.n != 2)
+	if (is_diff && all.list.n != 2)
 		return err_set(err, EINVAL, "diff --store compares two: say the other one with --base-from, --base-target or --base-release, or as a "
 			       "file");
-	vec_push(&all, NULL);
-	*operands = (struct command_operands){ all.v, all.n - 1 };
+	vec_push(&all.list, NULL);
+	*operands = (struct command_operands){ all.list.v, all.list.n - 1 };
 	return 0;
 }
