@@ -170,7 +170,8 @@ int storeargs_complete(const struct command *c, const struct option_spec *option
 	bool is_diff = options_find(options, "base-target");
 	int r;
 
-	if (!options_find(options, "store"))
+	/* One that asks a server by itself has a --store of its own. */
+	if (c->connects || !options_find(options, "store"))
 		return 0;
 	all.list.n = 0;
 	if (!store || !*store)

@@ -27,7 +27,7 @@ struct store_base {
 };
 
 /* Puts the operand before those that were named, and in a diff the base before it, or after a file. Users and passwords are taken off the
- * command line. -EINVAL: an option without its store, or a time that is none. The operands live as long as the program. */
+ * command line. Nothing is done for a command that asks a server whatever its operands are (.connects). -EINVAL: an option without its store, or a time that is none. The operands live as long as the program. */
 int storeargs_complete(const struct command *c, const struct option_spec *options, struct command_operands *operands, struct err *err);
 
 /* The address of a target and a time in a store, whose address may have values already: NULL is left out. For what is not on the
