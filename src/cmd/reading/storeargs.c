@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text/str.h"
+#include "cmd/reading/input.h"
 #include "fleet/storeurl.h"
 
 /* For as long as the program runs. */
@@ -165,7 +166,7 @@ static int add_address(struct operands *o, const char *store, const struct store
 int storeargs_complete(const struct command *c, const struct option_spec *options, struct command_operands *operands, struct err *err)
 {
 	static struct operands all;
-	const char *given = text_of(options, "store"), *store = given ?: is_given(options) ? getenv("GASFLAME_STORE") : NULL;
+	const char *given = text_of(options, "store"), *store = NULL;
 	struct storeargs_place place = place_of(options), base;
 	bool is_diff = options_find(options, "base-target");
 	int r;
@@ -174,6 +175,8 @@ int storeargs_complete(const struct command *c, const struct option_spec *option
 	if (c->connects || !options_find(options, "store"))
 		return 0;
 	all.list.n = 0;
+	/* It may be hidden already. */
+	store = given ? input_address(given) : is_given(options) ? getenv("GASFLAME_STORE") : NULL;
 	if (!store || !*store)
 		return check_without(options, err);
 	r = check_times(options, err);
