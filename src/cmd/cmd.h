@@ -88,10 +88,17 @@ enum option_type {
 	OPTION_PERCENT,  /* double */
 	OPTION_NUMBER,   /* double, from 0 up */
 	OPTION_CHOICE,   /* const char *, one of choices */
+	OPTION_MOMENT,   /* struct option_moment: a time of the recording, or with --store one of the calendar */
 };
 
 struct option_list {
 	VEC(const char *) list; /* ends in a NULL that is not counted */
+};
+
+/* What it is depends on whether there is a --store: cmd/reading/storeargs.h finds out, when all options are known. */
+struct option_moment {
+	const char *text; /* NULL = not given */
+	uint64_t ns;      /* of the recording; 0 with a store */
 };
 
 struct option_spec {

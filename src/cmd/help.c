@@ -186,6 +186,7 @@ static void add_default(struct buf *b, const struct option_spec *o)
 		break;
 	case OPTION_FLAG:
 	case OPTION_LIST:
+	case OPTION_MOMENT:
 		break;
 	}
 }

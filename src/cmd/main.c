@@ -14,6 +14,7 @@
 #include "cmd/reading/captureio.h"
 #include "cmd/reading/input.h"
 #include "cmd/reading/reading.h"
+#include "cmd/reading/storeargs.h"
 #include "cmd/recording/output.h"
 
 extern const struct command command_agent, command_bench, command_blocks, command_clean, command_collapse, command_compare, command_detach, command_diff,
@@ -183,6 +184,10 @@ static int begin(const struct command *c, const struct option_spec *options, str
 
 	if (store && *(char **)store->value)
 		input_hide(*(char **)store->value);
+	if (storeargs_complete(c, options, operands, &err)) {
+		log_error("%s", err.text);
+		return EXIT_USAGE;
+	}
 	/* Before another process is started, which would keep them in the list of processes. */
 	for (int i = 0; i < operands->n; i++)
 		if (input_is_store(operands->v[i]))
