@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/text/str.h"
+#include "base/version.h"
 
 static const struct {
 	const char *command, *line, *remark;
@@ -389,7 +390,8 @@ static void roff_title(struct buf *b, const char *name, const char *summary)
 
 	for (const char *p = name; *p; p++)
 		buf_putc(&upper, toupper((unsigned char)*p));
-	buf_printf(b, ".TH %s 1 \"\" \"gasflame " GASFLAME_VERSION "\" \"gasflame\"\n.SH NAME\n", upper.data);
+	buf_printf(b, ".TH %s 1 \"\" \"gasflame %s\" \"gasflame\"\n.SH NAME\n", upper.data,
+		   gasflame_version);
 	roff(b, name);
 	buf_puts(b, " \\- ");
 	roff(b, summary);

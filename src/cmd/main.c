@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text/str.h"
+#include "base/version.h"
+#include "cmd/built.h"
 #include "cmd/cmd.h"
 #include "cmd/captures/newest.h"
 #include "cmd/opener.h"
@@ -124,7 +126,7 @@ static int global_options(int argc, char **argv, int *at)
 			return -1 - EXIT_OK;
 		}
 		if (!strcmp(a, "--version") || !strcmp(a, "-V")) {
-			puts("gasflame " GASFLAME_VERSION);
+			printf("gasflame %s\n", gasflame_version);
 			return -1 - EXIT_OK;
 		}
 		if (!strcmp(a, "-q") || !strcmp(a, "--quiet")) {
@@ -199,6 +201,7 @@ int main(int argc, char **argv)
 {
 	int r;
 
+	gasflame_version = built_version;
 	command_begin = begin;
 	r = dispatch(argc, argv);
 

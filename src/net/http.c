@@ -16,6 +16,7 @@
 #include "base/file/library.h"
 #include "base/mem.h"
 #include "base/text/str.h"
+#include "base/version.h"
 
 enum { CONNECT_SECONDS = 5, TOTAL_SECONDS = 120, SLOW_SECONDS = 20, SLOW_BYTES_PER_SECOND = 1000, ASK_CONNECT_MS = 3000 };
 
@@ -73,6 +74,7 @@ static int append(void *context, const void *data, size_t n)
 /* why: CURL_ERROR_SIZE bytes. NULL: it does not start, err says why. */
 static CURL *start(const char *url, struct transfer *t, char *why, struct err *err)
 {
+	char agent[80];
 	CURL *curl;
 
 	if (!has_library(err))
@@ -85,7 +87,8 @@ static CURL *start(const char *url, struct transfer *t, char *why, struct err *e
 	lib.easy_setopt(curl, CURLOPT_URL, url);
 	lib.easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
 	lib.easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	lib.easy_setopt(curl, CURLOPT_USERAGENT, "gasflame/" GASFLAME_VERSION);
+	snprintf(agent, sizeof(agent), "gasflame/%s", gasflame_version);
+	lib.easy_setopt(curl, CURLOPT_USERAGENT, agent); /* which it copies */
 	lib.easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
 	lib.easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
 	lib.easy_setopt(curl, CURLOPT_WRITEDATA, t);
