@@ -1,6 +1,7 @@
 /*
  * main.c - the table of commands, and the choice among them.
  */
+#include <nss.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "cmd/built.h"
 #include "cmd/cmd.h"
 #include "cmd/captures/newest.h"
+#include "cmd/completion/completion.h"
 #include "cmd/opener.h"
 #include "cmd/reading/captureio.h"
 #include "cmd/reading/input.h"
@@ -92,7 +94,7 @@ static void list_commands(void)
 		}
 }
 
-/* help, help COMMAND. For the build: help --commands, help --man [COMMAND]. */
+/* help, help COMMAND. help --completion SHELL. For the build: help --commands, help --man [COMMAND]. */
 static int help(int argc, char **argv)
 {
 	bool man = argc > 1 && !strcmp(argv[1], "--man");
@@ -103,6 +105,12 @@ static int help(int argc, char **argv)
 	if (n > 0 && !strcmp(words[0], "--commands")) {
 		list_commands();
 		return EXIT_OK;
+	}
+	if (n > 0 && !strcmp(words[0], "--completion")) {
+		if (n == 2 && completion_print(words[1]))
+			return EXIT_OK;
+		log_error("--completion wants bash, fish or zsh (gasflame help --completion bash)");
+		return EXIT_USAGE;
 	}
 	if (n <= 0 || !strcmp(words[0], "--help") || !strcmp(words[0], "help")) {
 		man ? program_man() : program_help();
@@ -202,6 +210,13 @@ int main(int argc, char **argv)
 	int r;
 
 	gasflame_version = built_version;
+#ifdef GASFLAME_STATIC
+	/* Names of hosts and users by what is in this program: glibc would load the machine's modules for the rest, and
+	 * those want the machine's own libc. */
+	__nss_configure_lookup("hosts", "files dns");
+	__nss_configure_lookup("passwd", "files");
+	__nss_configure_lookup("group", "files");
+#endif
 	command_begin = begin;
 	r = dispatch(argc, argv);
 
