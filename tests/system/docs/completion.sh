@@ -1,7 +1,7 @@
 #!/bin/bash
 # The Tab key in real shells: what they make of a line, and that nobody's name is run.
-. "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../lib.sh"
 
 mkdir bin work
 ln -s "$GASFLAME" bin/gasflame
