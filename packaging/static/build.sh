@@ -11,7 +11,7 @@ libraries=${STATIC_LIBRARIES:-$build/libraries}
 [ -e "$build/meson/build.ninja" ] ||
 	PKG_CONFIG_PATH=$libraries/prefix/lib/pkgconfig meson setup --prefix /usr/local --prefer-static -Dstatic=true -Dtests=false -Dwerror=false \
 		-Db_pie=true -Dcollectors=enabled -Dhttp=enabled -Dserve=enabled -Dterminal=enabled -Ddisassembly=enabled \
-		-Dc_args="-O2 -ffile-prefix-map=$root=. -D_FORTIFY_SOURCE=2" -Dc_link_args="-Wl,-z,relro,-z,now" "$build/meson" "$root"
+		-Dc_args="-O2 -ffile-prefix-map=$root=. -D_FORTIFY_SOURCE=2" -Dc_link_args="-Wl,-z,relro,-z,now,-Map=$build/gasflame.map" "$build/meson" "$root"
 ninja -C "$build/meson" src/cmd/gasflame
 strip -o "$build/gasflame" "$build/meson/src/cmd/gasflame"
 # It must need nothing: a library that crept in would be missing elsewhere.
