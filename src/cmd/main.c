@@ -20,7 +20,7 @@
 #include "cmd/reading/reading.h"
 #include "cmd/recording/output.h"
 
-extern const struct command command_bench, command_blocks, command_clean, command_collapse, command_compare, command_detach, command_diff,
+extern const struct command command_agent, command_bench, command_blocks, command_clean, command_collapse, command_compare, command_detach, command_diff,
 	command_difffolded, command_doctor, command_events, command_flamegraph, command_formats, command_heap, command_import,
 	command_limit, command_ls, command_mem, command_ps, command_query, command_record, command_replay, command_report,
 	command_run,
@@ -28,7 +28,7 @@ extern const struct command command_bench, command_blocks, command_clean, comman
 
 const struct command_group command_groups[] = {
 #ifdef GASFLAME_COLLECTORS
-	{ "Recording:", { &command_record, &command_run, &command_events, &command_detach } },
+	{ "Recording:", { &command_record, &command_run, &command_agent, &command_events, &command_detach } },
 #endif
 	{ "Reports:", { &command_report, &command_blocks, &command_serve, &command_top, &command_diff,
 		       &command_query } },

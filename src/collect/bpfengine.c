@@ -473,7 +473,7 @@ int bpfengine_poll(struct bpfengine *e, int timeout_ms)
 		} else {
 			/* Others' events only. A machine that starts many programs must not keep us busy:
 			 * let some gather. */
-			struct timespec nap = { .tv_nsec = 2000000 };
+			struct timespec nap = { .tv_nsec = e->session->options->pace_ns ? 50000000 : 2000000 };
 
 			nanosleep(&nap, NULL);
 		}

@@ -315,11 +315,16 @@ static void show_progress(struct session *s, uint64_t now)
 		log_progress("recording: %.0f s (Ctrl-C ends)%s", seconds, how);
 }
 
+static uint64_t pace_of(const struct session *s)
+{
+	return s->options->pace_ns ? s->options->pace_ns : 1000000000;
+}
+
 /* Tasks of about once a second. */
 static bool look_around(struct session *s, uint64_t now)
 {
 	check_wanted = 0;
-	s->next_second_ns = now + 1000000000;
+	s->next_second_ns = now + pace_of(s);
 	show_progress(s, now);
 	if (!follow_look(s->follow, now, processes_check_alive(s->processes, now)))
 		return false;
@@ -349,7 +354,7 @@ enum session_end session_step(struct session *s, int timeout_ms)
 	if (s->options->look)
 		s->options->look(s->options->look_context, now - s->start_mono_ns);
 	if (!s->next_second_ns)
-		s->next_second_ns = now + 1000000000;
+		s->next_second_ns = now + pace_of(s);
 	if ((now >= s->next_second_ns || processes_changed(s->processes)) && s->options->tick &&
 	    s->options->tick(s->options->tick_context, s->profile) < 0)
 		return SESSION_END_TICK;

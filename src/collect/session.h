@@ -51,6 +51,7 @@ struct session_options {
 	size_t function_count;
 	bool guess_functions;      /* without any: those that are known to make blocks, where they are */
 	bool listen;               /* to what the program says of itself (gasflame.h), where that can be had */
+	uint64_t pace_ns;          /* how often it looks around; 0: each second. Slower: it also wakes up less for what others do */
 	bool windows;              /* spans of its time will be cut out of it: what is known of the whole only is left out */
 	bool no_cache;             /* neither use nor keep unwind tables of earlier recordings */
 	const char *program;       /* run: the file that the (single) pid is about to execute, may be NULL */

@@ -81,6 +81,8 @@ struct export_options {
 	bool colour;
 	/* Pages. */
 	uint64_t max_bytes;    /* of its data, 0 = no limit */
+	/* OTLP: attributes of the resource in place of those of the profile, "key=value"; NULL-terminated, NULL = none. */
+	const char *const *resource;
 };
 
 struct export_job {

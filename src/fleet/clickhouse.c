@@ -39,6 +39,7 @@ struct shard {
 struct network {
 	VEC(struct shard) shards;
 	struct buf packed;
+	char *ca_file; /* NULL = the system's */
 };
 
 static void network_done(void *context)
@@ -47,6 +48,7 @@ static void network_done(void *context)
 
 	vec_done_each(&n->shards, e, http_close(e->http); free(e->address); free(e->user); free(e->key));
 	buf_done(&n->packed);
+	free(n->ca_file);
 	free(n);
 }
 
@@ -94,7 +96,7 @@ static int network_send(void *context, unsigned shard, const struct clickhouse_r
 	_cleanup_(buf_done) struct buf url = { 0 };
 	struct http_reply reply;
 	struct http_request request = { .headers = headers, .timeout_ms = q->timeout_ms, .limit = answer_limit,
-					.once = q->rows };
+					.once = q->rows, .ca_file = n->ca_file };
 	char code[16];
 	int r = s->http ? 0 : http_open(s->address, "a store", &s->http, err);
 
@@ -126,6 +128,7 @@ int clickhouse_open(const struct storeurl *url, struct clickhouse **ret, struct 
 	struct network *n = mem_alloc(sizeof(*n));
 	struct clickhouse_transport transport = { network_send, network_done, n };
 
+	n->ca_file = mem_strdup(url->ca_file);
 	for (size_t i = 0; i < url->shards.n; i++) {
 		const struct storeurl_shard *from = &url->shards.v[i];
 

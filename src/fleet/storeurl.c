@@ -109,8 +109,7 @@ int storeurl_time(const char *text, uint64_t now_ns, uint64_t *ret_ns, struct er
 
 /* --- the address --- */
 
-/* n bytes with %XX for any of them; NULL: a sequence is none, or is a NUL or a control character. Caller frees. */
-static char *decode(const char *s, size_t n)
+char *storeurl_decode(const char *s, size_t n)
 {
 	char *out = mem_alloc(n + 1), *to = out;
 
@@ -157,8 +156,8 @@ static int take_user(struct storeurl_shard *shard, const char *s, size_t n, stru
 	const char *colon = memchr(s, ':', n);
 	size_t user = colon ? (size_t)(colon - s) : n;
 
-	shard->user = decode(s, user);
-	shard->password = colon ? decode(colon + 1, n - user - 1) : mem_strdup("");
+	shard->user = storeurl_decode(s, user);
+	shard->password = colon ? storeurl_decode(colon + 1, n - user - 1) : mem_strdup("");
 	if (shard->user && shard->password && !has_controls(shard->user) && !has_controls(shard->password))
 		return 0;
 	free(shard->user);
@@ -190,7 +189,7 @@ static int take_shard(struct storeurl *u, const struct scheme **scheme, const ch
 		r = err_set(err, EINVAL, "a server of the store's address has no host: clickhouse://HOST:8123,HOST:8123/DATABASE");
 	if (!r && slash && slash[1]) {
 		free(u->database);
-		u->database = decode(slash + 1, strlen(slash + 1));
+		u->database = storeurl_decode(slash + 1, strlen(slash + 1));
 		if (!u->database || strchr(u->database, '/') || has_controls(u->database))
 			r = err_set(err, EINVAL, "the database of the store's address is no name: clickhouse://HOST:8123/DATABASE");
 	}
@@ -245,7 +244,7 @@ static int take_values(struct storeurl *u, const char *s, uint64_t now_ns, struc
 	while (!r && *s) {
 		size_t n = strcspn(s, "&"), name = strcspn(s, "=&");
 		_cleanup_free_ char *key = mem_strndup(s, name);
-		_cleanup_free_ char *value = name < n ? decode(s + name + 1, n - name - 1) : mem_strdup("");
+		_cleanup_free_ char *value = name < n ? storeurl_decode(s + name + 1, n - name - 1) : mem_strdup("");
 
 		r = value ? take_value(u, key, value, now_ns, err)
 			  : err_set(err, EINVAL, "the value of %.40s in the store's address has a %% without two hexadecimal digits", key);
@@ -286,6 +285,7 @@ void storeurl_done(struct storeurl *u)
 	vec_done_each(&u->shards, e, free(e->address); free(e->user); free(e->password));
 	free(u->database);
 	free(u->target);
+	free(u->ca_file);
 	*u = (struct storeurl){ 0 };
 }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/vec.h"
@@ -27,6 +28,7 @@ struct storeurl {
 	char *target;            /* NULL: none */
 	uint64_t from_ns, to_ns; /* CLOCK_REALTIME; to 0 = the end */
 	unsigned timeout_ms;     /* of one question */
+	char *ca_file;           /* certificates that are trusted in place of the system's; not in an address; NULL: those */
 };
 
 enum { STOREURL_TIMEOUT_MS = 60000 };
@@ -36,6 +38,8 @@ bool storeurl_is(const char *text);
 /* now_ns: of "-1h". storeurl_done() in any case. */
 int storeurl_parse(const char *text, uint64_t now_ns, struct storeurl *ret, struct err *err);
 void storeurl_done(struct storeurl *u);
+/* n bytes of an address with %XX for any of them; NULL: a sequence is none, or a NUL. Caller frees. */
+char *storeurl_decode(const char *s, size_t n);
 /* Takes users and passwords out of an address, in place: for messages, reports, and the list of processes. */
 void storeurl_hide(char *text);
 

@@ -267,14 +267,26 @@ int http_open(const char *url, const char *option, struct http **ret, struct err
 	return 0;
 }
 
+static int meaning_of(CURLcode code)
+{
+	switch (code) {
+	case CURLE_OPERATION_TIMEDOUT:
+		return ETIMEDOUT;
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CACERT_BADFILE:
+		return EACCES;
+	default:
+		return EIO;
+	}
+}
+
 static int failure(struct http *h, CURLcode code, struct err *err)
 {
 	if (is_stopped(h))
 		return err_set(err, ECANCELED, "it was not asked any more");
 	if (h->transfer.too_large)
 		return err_set(err, EFBIG, "its answer is too long");
-	return err_set(err, code == CURLE_OPERATION_TIMEDOUT ? ETIMEDOUT : EIO, "%s",
-		       *h->why ? h->why : lib.easy_strerror(code));
+	return err_set(err, meaning_of(code), "%s", *h->why ? h->why : lib.easy_strerror(code));
 }
 
 int http_ask(struct http *h, const struct http_question *q, struct http_answer *ret, struct err *err)
@@ -320,13 +332,13 @@ static size_t take_line(char *data, size_t size, size_t count, void *context)
 	return size * count;
 }
 
-/* Those of the request, and none of the last one. */
-static int replace_headers(struct http *h, const char *const *lines, struct err *err)
+/* Those of the request, and none of the last one. libcurl signs each of them, also one that takes a header away: then "Expect" stays. */
+static int replace_headers(struct http *h, const struct http_request *q, struct err *err)
 {
 	lib.slist_free_all(h->headers);
 	h->headers = NULL;
-	for (bool first = true; first || *lines; first = false) {
-		struct curl_slist *longer = lib.slist_append(h->headers, first ? "Expect:" : *lines++);
+	for (size_t i = q->sign ? 1 : 0; !i || (q->headers && q->headers[i - 1]); i++) {
+		struct curl_slist *longer = lib.slist_append(h->headers, i ? q->headers[i - 1] : "Expect:");
 
 		if (!longer)
 			return err_set(err, ENOMEM, "libcurl has no memory");
@@ -336,12 +348,30 @@ static int replace_headers(struct http *h, const char *const *lines, struct err 
 	return 0;
 }
 
+/* What a request may have and the next one may not: NULL takes it back. */
+static void set_request(struct http *h, const struct http_request *q)
+{
+	lib.easy_setopt(h->curl, CURLOPT_URL, q->url);
+	lib.easy_setopt(h->curl, CURLOPT_FRESH_CONNECT, (long)q->once);
+	lib.easy_setopt(h->curl, CURLOPT_HEADERFUNCTION, take_line);
+	lib.easy_setopt(h->curl, CURLOPT_HEADERDATA, &h->lines);
+	lib.easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, (long)q->timeout_ms);
+	lib.easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->n);
+	lib.easy_setopt(h->curl, CURLOPT_POSTFIELDS, q->body);
+	lib.easy_setopt(h->curl, CURLOPT_CUSTOMREQUEST, q->put ? "PUT" : NULL);
+	/* libcurl's own default is lost once another is set: a handle has one for its life. */
+	if (q->ca_file)
+		lib.easy_setopt(h->curl, CURLOPT_CAINFO, q->ca_file);
+	lib.easy_setopt(h->curl, CURLOPT_AWS_SIGV4, q->sign);
+	lib.easy_setopt(h->curl, CURLOPT_USERNAME, q->user);
+	lib.easy_setopt(h->curl, CURLOPT_PASSWORD, q->password);
+}
+
 int http_send(struct http *h, const struct http_request *q, struct http_reply *ret, struct err *err)
 {
-	static const char *const none[] = { NULL };
 	long status = 0;
 	CURLcode code;
-	int e = replace_headers(h, q->headers ? q->headers : none, err);
+	int e = replace_headers(h, q, err);
 
 	if (!e && is_stopped(h))
 		e = err_set(err, ECANCELED, "it was not asked any more");
@@ -352,13 +382,7 @@ int http_send(struct http *h, const struct http_request *q, struct http_reply *r
 	h->transfer.limit = q->limit ? q->limit : HTTP_ANSWER_BYTES;
 	h->transfer.too_large = false;
 	*h->why = 0;
-	lib.easy_setopt(h->curl, CURLOPT_URL, q->url);
-	lib.easy_setopt(h->curl, CURLOPT_FRESH_CONNECT, (long)q->once);
-	lib.easy_setopt(h->curl, CURLOPT_HEADERFUNCTION, take_line);
-	lib.easy_setopt(h->curl, CURLOPT_HEADERDATA, &h->lines);
-	lib.easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, (long)q->timeout_ms);
-	lib.easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->n);
-	lib.easy_setopt(h->curl, CURLOPT_POSTFIELDS, q->body);
+	set_request(h, q);
 	code = lib.easy_perform(h->curl);
 	lib.easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (code != CURLE_OK)

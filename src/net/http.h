@@ -54,13 +54,13 @@ struct http_answer {
 
 /* option: the option that has the address, for messages: "--engine". */
 int http_open(const char *url, const char *option, struct http **ret, struct err *err);
-/* 0; -EACCES: the server wants another token (401, 403); -EIO and others: it was not reached, or not understood.
+/* 0; -EACCES: the server wants another token (401, 403), or its certificate is not trusted; -EIO and others: it was not reached, or not understood.
  * -ECANCELED: http_stop(). An answer with any other status than 200 that has a JSON object is an answer: some nodes
  * send errors of JSON-RPC that way. The sentence does not name the server: http_url() does. */
 int http_ask(struct http *h, const struct http_question *q, struct http_answer *ret, struct err *err);
 const char *http_url(const struct http *h);
 
-/* --- any POST, with the answer as it is: of a struct http that http_ask() is not called for --- */
+/* --- any POST or PUT, with the answer as it is: of a struct http that http_ask() is not called for --- */
 
 struct http_request {
 	const char *url;            /* on the server of http_open() */
@@ -70,6 +70,10 @@ struct http_request {
 	unsigned timeout_ms;
 	uint64_t limit; /* of the answer, what is longer is -EFBIG; 0 = HTTP_ANSWER_BYTES */
 	bool once;      /* over a connection of its own: where one that was kept breaks, libcurl sends it again by itself */
+	bool put;       /* PUT in place of POST */
+	const char *ca_file; /* certificates that are trusted in place of the system's; NULL: those */
+	const char *user, *password; /* Authorization: Basic; NULL = none */
+	const char *sign;    /* in place of that they sign the request, AWS Signature Version 4: "aws:amz:REGION:SERVICE"; NULL = no */
 };
 
 struct http_reply {
@@ -79,8 +83,8 @@ struct http_reply {
 	const char *headers; /* as they came */
 };
 
-/* 0 with any status that a whole answer has. -ETIMEDOUT, -EFBIG, -ECANCELED, -EIO: there is none, or half of one. No redirects are
- * followed. */
+/* 0 with any status that a whole answer has. -ETIMEDOUT, -EFBIG, -ECANCELED, -EIO: there is none, or half of one. -EACCES: its
+ * certificate is not one that is trusted, or ca_file cannot be read. No redirects are followed. */
 int http_send(struct http *h, const struct http_request *q, struct http_reply *ret, struct err *err);
 /* The value of a header, cut to size; false: it did not come. */
 bool http_header(const struct http_reply *reply, const char *name, char *out, size_t size);

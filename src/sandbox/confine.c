@@ -54,6 +54,10 @@ static int confine_files(const struct confine *c, struct err *err)
 
 	if (r == -EOPNOTSUPP)
 		return 0;
+	if (!r && c->moves && l.version < 2) {
+		fd_close(&l.rules_fd);
+		return 0;
+	}
 	if (!r)
 		r = landlock_allow(&l, "/", LANDLOCK_READ, err);
 	if (!r)
@@ -82,7 +86,7 @@ bool confine_has_landlock(void)
 int confine_enter(const struct confine *c, struct buf *ret_held, struct err *err)
 {
 	const struct filter_reader calls = { .execute = true, .listen = c->listen, .connect = c->connect,
-					     .terminal = c->terminal };
+					     .terminal = c->terminal, .link = c->moves };
 	int files, r = rights_keep(c->capabilities, err);
 
 	if (r < 0)

@@ -22,6 +22,7 @@ struct confine {
 	uint64_t capabilities;               /* that stay, RIGHTS_BIT() each */
 	const char *writes[CONFINE_FOLDERS]; /* folders in which files are made, changed and removed */
 	size_t write_count;
+	bool moves; /* files are moved and linked from one of their folders to another. Before Linux 5.19 Landlock cannot allow that, and is left out */
 	const char *removes[CONFINE_FOLDERS]; /* folders in which files are only removed */
 	size_t remove_count;
 	bool listen;  /* for connections from others */

@@ -126,6 +126,8 @@ int filter_reader(const struct filter_reader *f, struct err *err)
 		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(fchmod), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, 07133, 0));
 	if (!r && f->execute)
 		r = allow(c, execute_calls, ARRAY_LEN(execute_calls));
+	if (!r && f->link)
+		r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(linkat), 0);
 	if (!r)
 		r = allow_sockets(c, f);
 	/* The leak check at the end lists the threads and stops them. */

@@ -17,6 +17,7 @@ struct filter_reader {
 	bool listen;  /* sockets that wait for connections */
 	bool connect; /* sockets that are connected to others */
 	bool terminal; /* the modes of a terminal */
+	bool link;     /* second names of files */
 };
 int filter_reader(const struct filter_reader *f, struct err *err);
 

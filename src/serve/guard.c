@@ -48,6 +48,14 @@ bool guard_host(const char *host, unsigned port)
 	return false;
 }
 
+bool guard_host_six(const char *host, unsigned port)
+{
+	char wanted[32];
+
+	snprintf(wanted, sizeof(wanted), "[::1]:%u", port);
+	return host && (!strcmp(host, wanted) || (port == 80 && !strcmp(host, "[::1]")));
+}
+
 /* Reads digits; returns what follows, NULL = there is no number. */
 static const char *read_number(const char *text, size_t *ret)
 {

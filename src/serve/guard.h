@@ -22,6 +22,8 @@ bool guard_token_is(const char *token, const char *given, size_t n);
  * attacker points to this machine, so that his page could read ours (DNS rebinding), does not. host may be
  * NULL. */
 bool guard_host(const char *host, unsigned port);
+/* The same for a server that listens on ::1: "[::1]:PORT". */
+bool guard_host_six(const char *host, unsigned port);
 
 enum guard_kind {
 	GUARD_NOTHING,

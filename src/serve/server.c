@@ -1,38 +1,23 @@
 #include <arpa/inet.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <netinet/in.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 
 #include "base/err.h"
 #include "base/file/fd.h"
-#include "base/file/library.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "serve/guard.h"
+#include "serve/microhttp.h"
 #include "serve/server.h"
 #include "serve/site.h"
 #include "serve/visitors.h"
 #include "serve/datamaker.h"
 
 enum { CONNECTION_BYTES = 32 << 10 };
-
-/* libmicrohttpd, loaded when the first server starts (base/file/library.h). */
-#define FUNCTIONS(f) \
-	f(MHD, add_response_header) f(MHD, create_response_from_buffer_with_free_callback_cls) f(MHD, destroy_response) \
-	f(MHD, get_connection_info) f(MHD, get_connection_values) f(MHD, lookup_connection_value) f(MHD, quiesce_daemon) \
-	f(MHD, queue_response) f(MHD, resume_connection) f(MHD, set_connection_option) f(MHD, start_daemon) \
-	f(MHD, stop_daemon) f(MHD, suspend_connection)
-static struct {
-	FUNCTIONS(LIBRARY_POINTER)
-} lib;
-static const struct library_function functions[] = { FUNCTIONS(LIBRARY_FUNCTION) };
 
 struct server {
 	struct MHD_Daemon *daemon;
@@ -46,18 +31,9 @@ struct server {
 
 /* The page needs its own inline script and style, and requests to us; nothing else may be loaded, nor may
  * the page be framed. The URL holds the token: no referrer is sent. */
-static const struct {
-	const char *name, *value;
-} headers[] = {
-	{ "Content-Security-Policy",
-	  "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
-	  "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'" },
-	{ "X-Content-Type-Options", "nosniff" },
-	{ "Cache-Control", "no-store" },
-	{ "Referrer-Policy", "no-referrer" },
-	{ "Cross-Origin-Opener-Policy", "same-origin" },
-	{ "Cross-Origin-Resource-Policy", "same-origin" },
-};
+static const char policy[] =
+	"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
+	"connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 static void drop_body(void *body)
 {
@@ -66,67 +42,27 @@ static void drop_body(void *body)
 
 static enum MHD_Result reply(struct MHD_Connection *c, struct answer a, const char *name, const char *value)
 {
-	struct MHD_Response *r = lib.create_response_from_buffer_with_free_callback_cls(
-		a.body->data.n, a.body->data.data, drop_body, a.body);
-	enum MHD_Result result;
+	const struct microhttp_answer answer = { .status = a.status, .body = a.body->data.data, .n = a.body->data.n, .free = drop_body,
+						 .context = a.body, .type = a.type, .policy = policy, .name = name, .value = value };
 
-	if (!r) {
-		blob_drop(a.body);
-		return MHD_NO;
-	}
-	lib.add_response_header(r, "Content-Type", a.type);
-	for (size_t i = 0; i < ARRAY_LEN(headers); i++)
-		lib.add_response_header(r, headers[i].name, headers[i].value);
-	if (name)
-		lib.add_response_header(r, name, value);
-	result = lib.queue_response(c, a.status, r);
-	lib.destroy_response(r);
-	return result;
+	return microhttp_reply(c, &answer);
 }
 
-struct host_check {
-	unsigned port, good, bad;
-};
-
-static enum MHD_Result check_host(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
-{
-	struct host_check *check = context;
-
-	if (strcasecmp(name, "Host"))
-		return MHD_YES;
-	if (guard_host(value, check->port))
-		check->good++;
-	else
-		check->bad++;
-	return MHD_YES;
-}
-
-/* libmicrohttpd reports the end of a connection that we shut down as of any other. */
 static void connected(void *context, struct MHD_Connection *c, void **visitor, enum MHD_ConnectionNotificationCode what)
 {
-	const union MHD_ConnectionInfo *info = lib.get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct server *s = context;
-	struct visitor *goes, *v;
 
-	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-		visitors_leave(&s->visitors, *visitor);
-		*visitor = NULL;
-		return;
-	}
-	goes = visitors_come(&s->visitors, info ? info->connect_fd : -1, &v);
-	*visitor = v;
-	if (goes && goes->fd >= 0)
-		shutdown(goes->fd, SHUT_RDWR);
+	microhttp_connected(&s->visitors, c, visitor, what);
 }
 
 /* From now on this connection is not evicted. */
 static void know(struct server *s, struct MHD_Connection *c)
 {
-	const union MHD_ConnectionInfo *info = lib.get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	const union MHD_ConnectionInfo *info = microhttp->get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
 	if (info && info->socket_context)
 		visitors_know(&s->visitors, info->socket_context);
-	lib.set_connection_option(c, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)SERVER_IDLE_S);
+	microhttp->set_connection_option(c, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)SERVER_IDLE_S);
 }
 
 /* --- data, which the data maker makes --- */
@@ -134,7 +70,7 @@ static void know(struct server *s, struct MHD_Connection *c)
 /* On the data maker's thread: the request goes on, and handle() is called again. */
 static void finish_job(struct datamaker_job *job)
 {
-	lib.resume_connection(job->who);
+	microhttp->resume_connection(job->who);
 }
 
 /* A request is at its end, in whatever way; a connection that waits for its data is not. */
@@ -152,8 +88,8 @@ static void completed(void *context, struct MHD_Connection *c, void **state, enu
 /* Returns false where the request makes no sense. */
 static bool make_job(struct MHD_Connection *c, const struct guard_route *route, struct datamaker_job *ret)
 {
-	const char *v = lib.lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "v");
-	const char *under = lib.lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "under");
+	const char *v = microhttp->lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "v");
+	const char *under = microhttp->lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "under");
 	uint64_t node = 0;
 
 	*ret = (struct datamaker_job){ .show = { route->capture, route->before }, .first = route->kind == GUARD_FIRST, .who = c };
@@ -171,7 +107,7 @@ static enum MHD_Result ask_maker(struct server *s, struct MHD_Connection *c, con
 		return reply(c, site_sentence(400, "data wants v=VERSION, as the page has it, and maybe under=NODE"), NULL, NULL);
 	*state = job = mem_alloc(sizeof(*job));
 	*job = asked;
-	lib.suspend_connection(c);
+	microhttp->suspend_connection(c);
 	datamaker_add(s->maker, job);
 	return MHD_YES;
 }
@@ -193,8 +129,8 @@ static enum MHD_Result redirect_diff(struct MHD_Connection *c)
 	size_t before, after;
 	char to[32];
 
-	if (!guard_number(lib.lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "before"), &before) ||
-	    !guard_number(lib.lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "after"), &after))
+	if (!guard_number(microhttp->lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "before"), &before) ||
+	    !guard_number(microhttp->lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "after"), &after))
 		return reply(c, site_sentence(400, "diff wants before=NUMBER and after=NUMBER, of the list"), NULL, NULL);
 	snprintf(to, sizeof(to), "%zu-%zu/", before, after);
 	return reply(c, site_sentence(302, "its page"), "Location", to);
@@ -206,13 +142,11 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
 	struct server *s = context;
 	struct guard_route route = guard_path(s->token, path);
 	struct site_show show = { route.capture, route.before };
-	struct host_check host = { .port = s->port };
 	char with_slash[128];
 
 	if (*state)
 		return answer_job(c, *state);
-	lib.get_connection_values(c, MHD_HEADER_KIND, check_host, &host);
-	if (host.good != 1 || host.bad || route.kind == GUARD_NOTHING)
+	if (!microhttp_names_us(c, s->port, false) || route.kind == GUARD_NOTHING)
 		return reply(c, site_sentence(404, "there is nothing here"), NULL, NULL);
 	know(s, c);
 	if (strcmp(method, "GET") && strcmp(method, "HEAD"))
@@ -237,33 +171,16 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
 	}
 }
 
-static void log_problem(void *context, const char *fmt, va_list ap)
-{
-	_cleanup_free_ char *text = mem_vprintf(fmt, ap);
-
-	log_debug("%s", text);
-}
-
-/* A socket of our own tells the port before the first request can come. */
 static int listen_here(uint16_t port, unsigned *ret_port, struct err *err)
 {
-	struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons(port),
-				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	_cleanup_fd_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	socklen_t n = sizeof(here);
-	int on = 1, r;
+	const struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons(port),
+					  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = microhttp_listen((const struct sockaddr *)&here, sizeof(here), SERVER_CONNECTIONS, ret_port);
 
-	/* Or a port stays taken for a minute after its server ended. */
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-	    bind(fd, (struct sockaddr *)&here, sizeof(here)) < 0 || listen(fd, SERVER_CONNECTIONS) < 0 ||
-	    getsockname(fd, (struct sockaddr *)&here, &n) < 0)
-		return port ? err_errno(err, errno, "cannot listen on port %u: without --port a free one is "
-						    "taken", port) :
-			      err_errno(err, errno, "cannot listen on 127.0.0.1");
-	*ret_port = ntohs(here.sin_port);
-	r = fd;
-	fd = -1;
-	return r;
+	if (fd >= 0)
+		return fd;
+	return port ? err_errno(err, -fd, "cannot listen on port %u: without --port a free one is taken", port) :
+		      err_errno(err, -fd, "cannot listen on 127.0.0.1");
 }
 
 int server_start(struct site *site, uint16_t port, struct server **ret, struct err *err)
@@ -273,7 +190,7 @@ int server_start(struct site *site, uint16_t port, struct server **ret, struct e
 
 	s->site = site;
 	s->visitors.limit = SERVER_STRANGERS;
-	r = library_load("libmicrohttpd.so.12", functions, ARRAY_LEN(functions), err);
+	r = microhttp_load(err);
 	if (r)
 		return r;
 	r = guard_token_make(s->token);
@@ -288,9 +205,9 @@ int server_start(struct site *site, uint16_t port, struct server **ret, struct e
 		fd_close(&fd);
 		return r;
 	}
-	s->daemon = lib.start_daemon(
+	s->daemon = microhttp->start_daemon(
 		MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, s,
-		MHD_OPTION_EXTERNAL_LOGGER, log_problem, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_EXTERNAL_LOGGER, microhttp_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)SERVER_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
 		(unsigned)SERVER_STRANGER_IDLE_S, MHD_OPTION_NOTIFY_CONNECTION, connected, s, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_END);
@@ -317,9 +234,9 @@ void server_stop(struct server *s)
 	if (!s)
 		return;
 	/* No connection may be suspended when the daemon ends, nor may a new one ask. */
-	fd = lib.quiesce_daemon(s->daemon);
+	fd = microhttp->quiesce_daemon(s->daemon);
 	datamaker_stop(s->maker);
-	lib.stop_daemon(s->daemon);
+	microhttp->stop_daemon(s->daemon);
 	datamaker_free(s->maker);
 	fd_close(&fd);
 	free(s);

@@ -55,11 +55,23 @@ void hurry_leave(void)
 		sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
 }
 
+static bool forbidden;
+
+void hurry_forbid(void)
+{
+	forbidden = true;
+}
+
+bool hurry_forbidden(void)
+{
+	return forbidden;
+}
+
 bool hurry_raise(void)
 {
 	struct proc_ids tids = { 0 };
 
-	if (!raise_one(0))
+	if (forbidden || !raise_one(0))
 		return false;
 	if (proc_threads(getpid(), &tids) >= 0)
 		for (size_t i = 0; i < tids.list.n; i++) {
@@ -84,7 +96,7 @@ bool hurry_look(void)
 	uint64_t now = clock_mono_ns(), cpu, queue;
 	bool needed;
 
-	if (raised || now < time_ns + LOOK_NS || proc_schedstat(getpid(), gettid(), &cpu, &queue) < 0)
+	if (forbidden || raised || now < time_ns + LOOK_NS || proc_schedstat(getpid(), gettid(), &cpu, &queue) < 0)
 		return false;
 	needed = time_ns && hurry_needed(now - time_ns, queue - queue_ns);
 	time_ns = now;

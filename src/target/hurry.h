@@ -20,6 +20,9 @@ bool hurry_needed(uint64_t wall_ns, uint64_t queue_ns);
 bool hurry_look(void);
 /* Raises us now. Threads and children that start later inherit the priority. False: that is not permitted. */
 bool hurry_raise(void);
+/* Never raises us, nor is anything else done to go before others: for who is to go unnoticed, also where the machine is crowded. */
+void hurry_forbid(void);
+bool hurry_forbidden(void);
 /* This child keeps its own priority. */
 void hurry_spare(pid_t pid);
 /* In a child, before it becomes another program: what we got is not for it. */

@@ -123,7 +123,31 @@ uint32_t cut_module(const struct cut *c, uint32_t module)
 	return module < c->snap->tables.modules.n ? c->modules[module] : PROFILE_NONE;
 }
 
-/* Recorders name no frames but those that have no address: notes, markers, their own programs. */
+static uint32_t function_of(struct cut *c, uint32_t id)
+{
+	struct profile_function x = c->snap->tables.functions.v[id];
+
+	x.name = string_of(c, x.name);
+	x.linkage = string_of(c, x.linkage);
+	x.file = string_of(c, x.file);
+	x.module = module_of(c, x.module);
+	return profile_function(c->out, &x);
+}
+
+/* A recorder that goes on and on names frames as they come. */
+static void name_frame(struct cut *c, const struct profile_frame *f, uint32_t id)
+{
+	struct profile_line *lines = mem_resize(NULL, f->line_count, sizeof(*lines));
+
+	for (uint32_t i = 0; i < f->line_count; i++) {
+		lines[i] = c->snap->tables.lines.v[f->first_line + i];
+		lines[i].function = function_of(c, lines[i].function);
+	}
+	profile_set_lines(c->out, id, lines, f->line_count);
+	free(lines);
+}
+
+/* Those without an address are notes, markers, and our own programs. */
 static uint32_t frame_of(struct cut *c, uint32_t id)
 {
 	const struct profile *p = &c->snap->tables;
@@ -133,11 +157,14 @@ static uint32_t frame_of(struct cut *c, uint32_t id)
 	if (c->frames[id] != PROFILE_NONE)
 		return c->frames[id];
 	module = module_of(c, f->module);
-	if (f->line_count)
+	if (f->line_count && !f->address) {
 		c->frames[id] = profile_named_frame(c->out, module, f->kind,
 						    profile_str(p, p->functions.v[p->lines.v[f->first_line].function].name));
-	else
-		c->frames[id] = profile_frame(c->out, module, f->kind, f->address);
+		return c->frames[id];
+	}
+	c->frames[id] = profile_frame(c->out, module, f->kind, f->address);
+	if (f->line_count)
+		name_frame(c, f, c->frames[id]);
 	return c->frames[id];
 }
 

@@ -394,6 +394,12 @@ void keep_snap(struct keep *k, struct keep_snap *ret)
 	moment_copy(&ret->to, &k->now);
 }
 
+void keep_next(struct keep *k)
+{
+	while (k->pieces.n > 1)
+		drop_first(k);
+}
+
 void keep_snap_done(struct keep_snap *s)
 {
 	struct profile *t = &s->tables;

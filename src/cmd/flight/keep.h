@@ -93,3 +93,5 @@ struct keep_times keep_times_of(const struct keep_moment *m, uint32_t thread);
 /* All that is kept, as of the last look. */
 void keep_snap(struct keep *k, struct keep_snap *ret);
 void keep_snap_done(struct keep_snap *s);
+/* After keep_snap(): the next snap begins where this one ended. */
+void keep_next(struct keep *k);

@@ -32,6 +32,8 @@ void recorder_hurry(bool on)
 	static int before;
 	static bool known;
 
+	if (hurry_forbidden())
+		return;
 	if (on && !known) {
 		before = getpriority(PRIO_PROCESS, 0);
 		known = true;

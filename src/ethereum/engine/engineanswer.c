@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/codec/sha256.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "ethereum/codec/hex.h"
 #include "ethereum/engine/engineapi.h"
-#include "ethereum/engine/jwt.h"
 #include "ethereum/rpccall.h"
 
 #define ZERO_HASH "0x0000000000000000000000000000000000000000000000000000000000000000"

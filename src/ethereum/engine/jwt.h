@@ -9,7 +9,7 @@
 struct buf;
 struct err;
 
-enum { JWT_SECRET_BYTES = 32, SHA256_BYTES = 32 };
+enum { JWT_SECRET_BYTES = 32 };
 
 /* The text of such a file: 64 digits, with or without "0x", and blanks around them. */
 int jwt_parse_secret(const char *text, size_t n, uint8_t ret[JWT_SECRET_BYTES]);
@@ -17,7 +17,3 @@ int jwt_parse_secret(const char *text, size_t n, uint8_t ret[JWT_SECRET_BYTES]);
 int jwt_read_secret(const char *path, uint8_t ret[JWT_SECRET_BYTES], struct err *err);
 /* Appends a token with that time of issue. Nodes accept tokens that are at most a minute old. */
 void jwt_put(struct buf *out, const uint8_t secret[JWT_SECRET_BYTES], uint64_t issued_seconds);
-
-void sha256(const void *data, size_t n, uint8_t ret[SHA256_BYTES]);
-/* Keys of at most 64 bytes. */
-void hmac_sha256(const void *key, size_t key_n, const void *data, size_t n, uint8_t ret[SHA256_BYTES]);

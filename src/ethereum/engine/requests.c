@@ -6,12 +6,12 @@
 #include <strings.h>
 
 #include "base/buf.h"
+#include "base/codec/sha256.h"
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "ethereum/codec/hex.h"
-#include "ethereum/engine/jwt.h"
 #include "ethereum/rpccall.h"
 #include "net/http.h"
 

@@ -17,6 +17,7 @@
 
 struct err;
 struct export_job;
+struct metrics;
 struct sink;
 
 /* All is borrowed: it has to outlive the sink. Strings that are not given are NULL. */
@@ -30,7 +31,11 @@ struct sink_options {
 	const char *region;    /* S3 */
 	uint64_t keep_bytes, keep_ns; /* files: how much and how long they stay; 0 = no limit */
 	unsigned timeout_ms;   /* of one request; 0 = 30 s */
+	const struct metrics *metrics; /* prometheus: the agent's own figures (metrics.h), which go along with each window */
 };
+
+/* Those that a kind of sink takes beside name, url, timeout_ms and metrics. Any other that is given is -EINVAL. */
+enum sink_takes { SINK_TOKEN = 1, SINK_USER = 2, SINK_TENANT = 4, SINK_CA = 8, SINK_REGION = 16, SINK_KEEP = 32 };
 
 /* A window of a target, 10 to 60 s long, as it was recorded. */
 struct sink_window {
@@ -48,9 +53,10 @@ struct sink_type {
 	int (*open)(const struct sink_options *o, void **ret, struct err *err);
 	int (*send)(void *sink, const struct sink_window *w, struct err *err);
 	void (*close)(void *sink); /* NULL is fine */
+	unsigned takes;         /* of enum sink_takes */
 };
 
-/* In the order that the manual lists them; one with no scheme ends the table. */
+/* In the order that the manual lists them; NULL ends the table. */
 extern const struct sink_type *const sink_types[];
 
 /* -EINVAL: the address or an option is wrong. Nothing is sent yet. */

@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "base/buf.h"
+#include "base/codec/sha256.h"
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/json.h"

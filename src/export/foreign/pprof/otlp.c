@@ -321,19 +321,49 @@ static int put_event(struct writing *w, const struct samplerows *rows, uint32_t 
 
 /* --- the resource --- */
 
+/* Has the job an attribute of this name itself? n: length of the key. */
+static bool is_given(const struct writing *w, size_t before, const char *key, size_t n)
+{
+	const char *const *list = w->job->options.resource;
+
+	for (size_t i = 0; list && list[i] && i < before; i++)
+		if (strcspn(list[i], "=") == n && !memcmp(list[i], key, n))
+			return true;
+	return false;
+}
+
+static void put_attribute_of_resource(struct writing *w, const char *key, const char *text, uint64_t number)
+{
+	_cleanup_(buf_done) struct buf plain = { 0 }, name = { 0 };
+	size_t begin = protobuf_open(&w->out, 1);
+
+	plain_add(&name, key);
+	protobuf_put_string(&w->out, 1, name.n ? name.data : "");
+	if (text)
+		plain_add(&plain, text);
+	put_value(w, 2, text ? plain.n ? plain.data : "" : NULL, number);
+	protobuf_close(&w->out, begin);
+}
+
 /* "" and 0 are left out. */
 static void put_about(struct writing *w, const char *key, const char *text, uint64_t number)
 {
-	_cleanup_(buf_done) struct buf plain = { 0 };
-	size_t begin;
+	if ((text ? *text != 0 : number != 0) && !is_given(w, SIZE_MAX, key, strlen(key)))
+		put_attribute_of_resource(w, key, text, number);
+}
 
-	if (text ? !*text : !number)
-		return;
-	plain_add(&plain, text ? text : "");
-	begin = protobuf_open(&w->out, 1);
-	protobuf_put_string(&w->out, 1, key);
-	put_value(w, 2, text ? plain.data : NULL, number);
-	protobuf_close(&w->out, begin);
+/* Keys are unique, as OTLP demands: of two the first counts. */
+static void put_given(struct writing *w)
+{
+	const char *const *list = w->job->options.resource;
+
+	for (size_t i = 0; list && list[i]; i++) {
+		size_t n = strcspn(list[i], "=");
+		_cleanup_free_ char *key = mem_strndup(list[i], n);
+
+		if (n && list[i][n] && !is_given(w, i, key, n))
+			put_attribute_of_resource(w, key, list[i] + n + 1, 0);
+	}
 }
 
 static void put_resource(struct writing *w)
@@ -342,6 +372,7 @@ static void put_resource(struct writing *w)
 	const struct profile_owner *owner = w->p->owners.n == 1 ? &w->p->owners.v[0] : NULL;
 	size_t begin = protobuf_open(&w->out, 1);
 
+	put_given(w);
 	put_about(w, "service.name", profile_str(w->p, w->p->target), 0);
 	put_about(w, "host.name", profile_str(w->p, w->p->host), 0);
 	put_about(w, "os.type", w->p->kernel ? "linux" : "", 0);

@@ -1,0 +1,239 @@
+#include "cmd/agent/costs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cmd/agent/instances.h"
+#include "fleet/agent/agentconf.h"
+#include "fleet/agent/board.h"
+#include "target/proc.h"
+
+static const uint64_t second_ns = 1000000000;
+static const uint64_t settle_ns = 30000000000;      /* the start of a recorder */
+static const uint64_t change_ns = 120000000000;     /* between two steps: two windows at least */
+static const uint64_t memory_pace_ns = 60000000000; /* a look at memory walks over the page tables */
+static const uint64_t patience_ns = 3600000000000, most_patience_ns = 86400000000000;
+static const double smooth = 0.3;                   /* of a new rate */
+
+/* --- what the kernel says --- */
+
+/* CPU time of a process and its children that have ended. */
+static uint64_t cpu_of(pid_t pid)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[64], *s;
+	unsigned long user, system;
+	long children_user, children_system;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (fd_read_path(path, 4096, &text, &n) < 0)
+		return 0;
+	s = strrchr(text, ')');
+	if (!s || sscanf(s + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &user, &system, &children_user,
+			 &children_system) != 4)
+		return 0;
+	return (user + system + children_user + children_system) * (second_ns / sysconf(_SC_CLK_TCK));
+}
+
+/* Calls each for a process and for its children that run: a recorder has one that reads files. */
+static void each_process(pid_t pid, void (*each)(void *context, pid_t pid), void *context)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[96];
+	size_t n;
+
+	if (pid <= 0)
+		return;
+	each(context, pid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+	if (fd_read_path(path, 4096, &text, &n) < 0)
+		return;
+	for (char *s = text, *end; *s; s = end) {
+		long child = strtol(s, &end, 10);
+
+		if (end == s)
+			break;
+		each(context, child);
+		end += strspn(end, " \n");
+	}
+}
+
+static void add_cpu(void *context, pid_t pid)
+{
+	*(uint64_t *)context += cpu_of(pid);
+}
+
+static void add_memory(void *context, pid_t pid)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[64], *s;
+	uint64_t kb;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
+	if (fd_read_path(path, 8192, &text, &n) < 0)
+		return;
+	s = strstr(text, "\nPss:");
+	if (s && sscanf(s, "\nPss: %" SCNu64, &kb) == 1)
+		*(uint64_t *)context += kb << 10;
+}
+
+static uint64_t anon_of(pid_t pid)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[64], *s;
+	uint64_t kb = 0;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (fd_read_path(path, 8192, &text, &n) < 0)
+		return 0;
+	s = strstr(text, "\nRssAnon:");
+	if (s)
+		sscanf(s, "\nRssAnon: %" SCNu64, &kb);
+	return kb << 10;
+}
+
+/* --- looks --- */
+
+void costs_ended(struct costs *c, uint64_t cpu_ns)
+{
+	c->ended_ns += cpu_ns;
+}
+
+static double mix(double before, double now)
+{
+	return before < 0 ? now : before + smooth * (now - before);
+}
+
+static void look_at_recorder(struct instance *x, uint64_t now)
+{
+	uint64_t cost = x->row->bpf_ns;
+
+	if (!x->pid) {
+		x->rate = -1;
+		x->cost_mono_ns = 0;
+		return;
+	}
+	each_process(x->pid, add_cpu, &cost);
+	if (x->cost_mono_ns && x->cost_mono_ns >= x->started_ns + settle_ns && cost >= x->cost_ns)
+		x->rate = mix(x->rate, (double)(cost - x->cost_ns) / (now - x->cost_mono_ns));
+	x->cost_ns = cost;
+	x->cost_mono_ns = now;
+	x->row->anon_bytes = anon_of(x->pid);
+}
+
+static void look_at_memory(struct costs *c, struct instances *all, struct board *board, pid_t sender, uint64_t now)
+{
+	uint64_t bytes = 0;
+
+	if (c->memory_ns && now < c->memory_ns + memory_pace_ns)
+		return;
+	c->memory_ns = now;
+	add_memory(&bytes, getpid());
+	add_memory(&bytes, sender);
+	for (size_t i = 0; i < all->list.n; i++)
+		each_process(all->list.v[i].pid, add_memory, &bytes);
+	board->resident_bytes = bytes;
+}
+
+/* A recorder that has grown beyond its share begins anew with empty tables. */
+static void keep_memory(struct instances *all, const struct agentconf *conf, const struct board *board)
+{
+	struct instance *largest = NULL;
+
+	if (board->resident_bytes <= conf->memory_bytes)
+		return;
+	for (size_t i = 0; i < all->list.n; i++) {
+		struct instance *x = &all->list.v[i];
+
+		if (x->pid && x->rate >= 0 && (!largest || x->row->anon_bytes > largest->row->anon_bytes))
+			largest = x;
+	}
+	if (!largest)
+		return;
+	log_info("%s: its recorder begins anew, as the agent has more than %" PRIu64 " MB", largest->title, conf->memory_bytes >> 20);
+	instances_again(largest);
+}
+
+int costs_decide(const double *rates, const unsigned *levels, int n, double allowed, int room, int *ret_step)
+{
+	double sum = 0;
+	int found = -1;
+
+	for (int i = 0; i < n; i++)
+		sum += MAX(rates[i], 0);
+	*ret_step = sum > allowed ? 1 : -1;
+	for (int i = 0; i < n; i++) {
+		if (rates[i] < 0)
+			continue;
+		if (sum > allowed && levels[i] + 1 < INSTANCES_LEVELS && (found < 0 || rates[i] > rates[found]))
+			found = i;
+		if (sum < allowed / 2 && room && levels[i] && (found < 0 || rates[i] < rates[found]))
+			found = i;
+	}
+	return found;
+}
+
+static void decide(struct costs *c, struct instances *all, const struct agentconf *conf, uint64_t now)
+{
+	double *rates = mem_alloc((all->list.n + 1) * sizeof(*rates)), allowed = conf->budget_percent / 100 - c->others_rate;
+	unsigned *levels = mem_alloc((all->list.n + 1) * sizeof(*levels));
+	struct instance *x;
+	int step, which;
+
+	if (!c->patience_ns)
+		c->patience_ns = patience_ns;
+	for (size_t i = 0; i < all->list.n; i++) {
+		rates[i] = all->list.v[i].rate;
+		levels[i] = all->list.v[i].level;
+	}
+	which = costs_decide(rates, levels, all->list.n, allowed, now > c->changed_ns + c->patience_ns, &step);
+	free(rates);
+	free(levels);
+	if (which < 0 || (c->changed_ns && now < c->changed_ns + change_ns))
+		return;
+	/* What was taken back too early is tried again later, after twice as long. */
+	if (step > 0 && c->changed_ns && now < c->changed_ns + c->patience_ns / 2)
+		c->patience_ns = MIN(2 * c->patience_ns, most_patience_ns);
+	x = &all->list.v[which];
+	x->level += step;
+	c->changed_ns = now;
+	log_info("%s: its recorder takes %.2f %% of a CPU, all are allowed %.2f %%: %s", x->title, 100 * x->rate, 100 * MAX(allowed, 0),
+		 step > 0 ? "it records less from now on" : "it records more again");
+	instances_again(x);
+}
+
+void costs_look(struct costs *c, struct instances *all, const struct agentconf *conf, struct board *board, pid_t sender)
+{
+	uint64_t now = clock_mono_ns(), others = cpu_of(sender) + clock_process_cpu_ns(), sum = 0;
+	double rate = 0;
+
+	for (size_t i = 0; i < all->list.n; i++) {
+		struct instance *x = &all->list.v[i];
+
+		look_at_recorder(x, now);
+		rate += MAX(x->rate, 0);
+		sum += x->pid ? x->cost_ns : 0;
+		sum += x->row->past_bpf_ns + (x->pid ? 0 : x->row->bpf_ns);
+	}
+	if (c->looked_ns && others >= c->others_ns)
+		c->others_rate = mix(c->looked_ns ? c->others_rate : -1, (double)(others - c->others_ns) / (now - c->looked_ns));
+	c->others_ns = others;
+	c->looked_ns = now;
+	board->cpu_ns = clock_process_cpu_ns();
+	board->all_cpu_ns = sum + others + c->ended_ns;
+	board->all_mono_ns = now;
+	board->recent_percent = 100 * (rate + c->others_rate);
+	look_at_memory(c, all, board, sender, now);
+	keep_memory(all, conf, board);
+	decide(c, all, conf, now);
+}

@@ -1,0 +1,33 @@
+/*
+ * costs.h - what an agent costs, and what is left out to keep its budget.
+ *
+ * CPU time is that of all its processes and of their BPF programs, by the kernel. What a recorder's start costs, the first half minute, is counted but
+ * decides nothing: leaving something out would not have saved it. Memory is the proportional set size of all processes: pages that they share count once.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct agentconf;
+struct board;
+struct instances;
+
+struct costs {
+	uint64_t looked_ns;      /* CLOCK_MONOTONIC, of the last look; 0 = none yet */
+	uint64_t memory_ns;      /* of the last look at memory */
+	uint64_t others_ns;      /* CPU time of the agent itself and of the process that delivers, at the last look */
+	double others_rate;
+	uint64_t changed_ns;     /* when a level was changed last */
+	uint64_t patience_ns;    /* how long all must be well before something is recorded again */
+	uint64_t ended_ns;       /* CPU time of processes that have ended */
+};
+
+/* Every ten seconds or so. */
+void costs_look(struct costs *c, struct instances *all, const struct agentconf *conf, struct board *board, pid_t sender);
+/* A child was reaped: its CPU time. */
+void costs_ended(struct costs *c, uint64_t cpu_ns);
+
+/* The decision by itself, for tests: rates by instance (-1: not known) and their levels, and what is allowed for them together, all of one CPU. The index of
+ * the instance that is to leave out more (*ret_step 1) or may record more (-1), or -1: none. room: all has been well for long. */
+int costs_decide(const double *rates, const unsigned *levels, int n, double allowed, int room, int *ret_step);
