@@ -47,23 +47,21 @@ static void put_action(struct buf *b, unsigned completes, const char *const *wor
 static void put_option(struct buf *b, const struct option_spec *o)
 {
 	_cleanup_free_ char *line = completion_line(o->help ? o->help : "");
-	_cleanup_(buf_done) struct buf text = { 0 }, action = { 0 };
+	_cleanup_(buf_done) struct buf action = { 0 };
 	bool value = o->type != OPTION_FLAG;
 
 	buf_puts(b, " \\\n\t\t");
 	/* A list may be given again; of all else the one excludes the other. */
 	if (o->type == OPTION_LIST)
-		buf_puts(b, o->letter ? "\\*" : "\\*");
+		buf_puts(b, "\\*");
 	else if (o->letter)
 		buf_printf(b, "'(-%c --%s)'", o->letter, o->name);
 	if (o->letter)
 		buf_printf(b, "{-%c%s,--%s%s}", o->letter, value ? "+" : "", o->name, value ? "=" : "");
 	else
 		buf_printf(b, "--%s%s", o->name, value ? "=" : "");
-	buf_printf(&text, "%s", line);
-	buf_putc(b, '\'');
-	buf_putc(b, '[');
-	for (const char *p = text.data; *p; p++) {
+	buf_puts(b, "'[");
+	for (const char *p = line; *p; p++) {
 		if (strchr("[]:\\", *p))
 			buf_putc(b, '\\');
 		buf_puts(b, *p == '\'' ? "'\\''" : (char[]){ *p, 0 });
