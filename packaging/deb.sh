@@ -25,9 +25,8 @@ gasflame ($version) unstable; urgency=medium
 
   * See /usr/share/doc/gasflame/CHANGELOG.md.gz.
 
- -- gasflame developers <gasflame@localhost.localdomain>  $(date -u -R -d "@$SOURCE_DATE_EPOCH")
+ -- gasflame developers <gasflame@example.org>  $(date -u -R -d "@$SOURCE_DATE_EPOCH")
 END
-echo CHANGELOG.md >"$tree/debian/gasflame.docs"
 (cd "$tree" && dpkg-buildpackage -b -us -uc) >"$out/deb.log" 2>&1 || { tail -40 "$out/deb.log" >&2; exit 1; }
 mv "$work"/*.deb "$out"
 rm -f "$out"/gasflame-dbgsym_*.deb
