@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """store.py [--quick] [BUILD] - a store of ten million rows: how long a report of one node's hour takes, and a map of all nodes and
-times; and what a node costs it in a day, from a real recording.
+times; what roll-ups cost; and what a node costs it in a day, from a real recording.
 
-The rows are made by the server itself: 40 nodes, a day of windows of 30 s, 87 rows each, 5,000 stacks of 30 frames. The server is
+The rows are made by the server itself: 40 nodes, a day of windows of 30 s, 87 rows each, a block in 12 s, 5,000 stacks of 30 frames, which
+share their callers as calls of a program do, in 3,000 functions. One node's day is rolled up by gasflame; the others get a copy of it. The server is
 Debian's clickhouse-server, with an empty store in a folder of its own. With --quick a tenth of the windows.
 """
 import os
@@ -17,7 +18,7 @@ import urllib.request
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from measure import median
 
-NODES, ROWS, STACKS, FRAMES = 40, 87, 5000, 20000
+NODES, ROWS, STACKS, FRAMES, FUNCTIONS = 40, 87, 5000, 20000, 3000
 DAY = 1794873600 # 2026-11-17, UTC
 NS = 10**9
 CONFIG = """<yandex><logger><level>warning</level><console>1</console></logger><http_port>{port}</http_port>
@@ -27,7 +28,6 @@ CONFIG = """<yandex><logger><level>warning</level><console>1</console></logger><
 USERS = """<yandex><profiles><default><max_memory_usage>4000000000</max_memory_usage></default></profiles><users><default>
 <password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users>
 <quotas><default/></quotas></yandex>"""
-COMMITTED = "(window_id, attempt) IN (SELECT window_id, min(attempt) FROM windows GROUP BY window_id)"
 
 
 class Server:
@@ -81,16 +81,21 @@ def fill(server, windows):
 	"""Ten million rows, as `store push` would have left them."""
 	key = "toDate(second), concat('node-', toString(node)), toDateTime(second), cityHash64(node, slot), 1"
 	each = f"intDiv(number, {{rows}}) % {NODES} AS node, intDiv(number, {{rows}} * {NODES}) AS slot, {DAY} + slot * 30 AS second"
-	server.ask(f"INSERT INTO windows SELECT {key}, second * {NS}, 30 * {NS}, slot, 1, 'host', 'kernel', 'v1', ['region=eu'], ['cpu'], ['ns'], "
-		   f"['CPU time'], [10000000], [toUInt64({ROWS} * 30000000)], [toUInt64({ROWS} * 3)], emptyArrayString(), emptyArrayUInt64() FROM "
+	server.ask(f"INSERT INTO windows SELECT {key}, second * {NS}, 30 * {NS}, slot, 1, 'host', 'kernel', 'v1', ['region=eu'], ['cpu', 'wait'], ['ns', 'ns'], "
+		   f"['CPU time', 'time off the CPU'], [toUInt64(10000000), 0], [toUInt64({ROWS} * 30000000), 9000000000], [toUInt64({ROWS} * 3), 300], "
+		   f"['disk read', 'lock', 'idle'], [toUInt64(2000000000), 1000000000, 6000000000] FROM "
 		   f"(SELECT {each.format(rows=1)} FROM numbers({NODES * windows}))")
 	server.ask(f"INSERT INTO samples SELECT {key}, 'cpu', 4242, 4242 + k % 16, 'tokio-runtime-w', '', 0, "
 		   f"cityHash64('stack', (k * 57 + slot * 31 + node) % {STACKS}), 10000000 * (1 + k % 5), 1 + k % 5 FROM "
 		   f"(SELECT {each.format(rows=ROWS)}, number % {ROWS} AS k FROM numbers({NODES * windows * ROWS}))")
+	server.ask(f"INSERT INTO blocks SELECT {key}, number + 1, 'block', '', (second + number % 18) * {NS}, (second + number % 18) * {NS} + 100000000 + cityHash64(number) % "
+		   f"200000000, slot * 5 + number % 5, 15000000, 100, 7 FROM (SELECT {each.format(rows=2)}, number FROM numbers({NODES * windows * 5 // 2}))")
+	server.ask(f"INSERT INTO points SELECT {key}, 'mem.rss', 'bytes', second * {NS}, 4000000000 + slot FROM (SELECT {each.format(rows=1)} FROM numbers({NODES * windows}))")
+	# From the leaf on: the outermost ones are the same for all, the innermost of each stack's own.
 	server.ask(f"INSERT INTO stacks SELECT toDate({DAY // 86400}), cityHash64('stack', number), "
-		   f"arrayMap(i -> cityHash64('frame', (number * (i + 1)) % {FRAMES}), range(30)) FROM numbers({STACKS})")
+		   f"arrayMap(i -> cityHash64('frame', cityHash64(i, intDiv(number, toUInt64(pow(1.5, i)))) % {FRAMES}), range(30)) FROM numbers({STACKS})")
 	server.ask(f"INSERT INTO frames SELECT toDate({DAY // 86400}), cityHash64('frame', number), 0, 0, '/usr/bin/node', '00112233', number * 64, "
-		   f"[concat('crate_', toString(number % 200), '::module::function_', toString(number))], ['src/lib.rs'], [toUInt32(number)], [0] "
+		   f"[concat('crate_', toString(number % 200), '::module::function_', toString(number % {FUNCTIONS}))], ['src/lib.rs'], [toUInt32(number)], [0] "
 		   f"FROM numbers({FRAMES})")
 
 
@@ -101,6 +106,7 @@ def timed(job, rounds=5):
 		start = time.monotonic()
 		job()
 		seconds.append(time.monotonic() - start)
+	print(f"# {median(seconds):.2f} s, longest {max(seconds):.2f} s", file=sys.stderr, flush=True)
 	return {"median_s": median(seconds), "longest_s": max(seconds)}
 
 
@@ -110,23 +116,42 @@ def run(command):
 		raise RuntimeError(f"{' '.join(command)}: {done.stderr.decode()}")
 
 
+def copy_rollups(server):
+	"""The roll-ups of node 7 for all other nodes, with what their own windows add up to."""
+	for node in range(NODES):
+		if node == 7:
+			continue
+		server.ask(f"INSERT INTO functions SELECT day, start, 'node-{node}', release, event, name, self, total, self_count, total_count, rollup + {node + 1} FROM functions "
+			   "WHERE target = 'node-7'")
+		server.ask(f"INSERT INTO rollups SELECT day, hour, 'node-{node}', rollup + {node + 1}, made, method, n, d, blocks, block_ns, block_p50, block_p90, block_p99, block_max, gas, "
+			   "transactions FROM (SELECT * FROM rollups WHERE target = 'node-7') ANY INNER JOIN (SELECT toDateTime(intDiv(toUInt32(start), 3600) * 3600) AS hour, count() AS n, "
+			   f"sum(bitXor(window_id, digest)) AS d FROM windows WHERE target = 'node-{node}' GROUP BY hour) USING hour")
+
+
+def map_of(gasflame, server, *options):
+	return timed(lambda: run([gasflame, "store", "map", "--from", str(DAY), "--to", str(DAY + 86400), "--slot", "10m", "--json", *options, server.url]))
+
+
 def measure_reading(server, gasflame):
-	day = f"day = toDate({DAY // 86400})"
-	# Totals are in the windows; a function's share is in the samples.
-	totals = (f"SELECT target, intDiv(toUInt32(start), 600) AS slot, sum(total) FROM windows ARRAY JOIN events AS event, totals AS total WHERE {day} AND "
-		  f"event = 'cpu' AND {COMMITTED} GROUP BY target, slot")
-	function = (f"SELECT target, intDiv(toUInt32(start), 600) AS slot, sum(value) FROM samples PREWHERE stack IN (SELECT stack FROM stacks ARRAY JOIN frames "
-		    "AS frame WHERE frame IN (SELECT frame FROM frames WHERE has(names, 'crate_7::module::function_7'))) "
-		    f"WHERE {day} AND event = 'cpu' AND {COMMITTED} GROUP BY target, slot")
 	noon = DAY + 7200
-	return {
+	function = ["--figure", "function", "--name", "crate_7::module::function_7"]
+	figures = {
 		"report of an hour of one node": timed(lambda: run([gasflame, "report", "--format", "text", f"{server.url}?target=node-7&from={noon}&to={noon + 3600}"])),
 		"the same, of a day": timed(lambda: run([gasflame, "report", "--format", "text", f"{server.url}?target=node-7"]), 3),
 		"diff of two nodes' hours": timed(lambda: run([gasflame, "diff", "--format", "text", f"{server.url}?target=node-7&from={noon}&to={noon + 3600}",
 							 f"{server.url}?target=node-8&from={noon}&to={noon + 3600}"])),
-		"map of nodes and 10 minutes, CPU time": timed(lambda: server.ask(totals)),
-		"map of nodes and 10 minutes, a function": timed(lambda: server.ask(function)),
+		"map of 40 nodes and a day by 10 minutes: CPU time": map_of(gasflame, server, "--figure", "cpu"),
+		"the same: share of a cause": map_of(gasflame, server, "--figure", "cause", "--name", "lock"),
+		"the same: time of blocks, 95th percentile": map_of(gasflame, server, "--figure", "block-p95"),
+		"the same: resident memory": map_of(gasflame, server, "--figure", "rss"),
+		"the same: share of a function, without roll-ups": map_of(gasflame, server, *function),
+		"roll-ups of a day of one node": timed(lambda: run([gasflame, "store", "rollup", "--target", "node-7", server.url]), 1),
 	}
+	copy_rollups(server)
+	figures["map of 40 nodes and a day: share of a function, from roll-ups"] = map_of(gasflame, server, *function)
+	figures["watch of 40 nodes, six hours with the six before"] = timed(
+		lambda: run([gasflame, "watch", "--from", str(DAY + 43200), "--to", str(DAY + 64800), server.url + "?timeout=10m"]), 1)
+	return figures
 
 
 def measure_node(server, gasflame, workload, folder, seconds, events):
@@ -161,16 +186,20 @@ def measure_store(build, folder, quick):
 			fill(server, 288 if quick else 2880)
 			sizes = server.bytes_of() # and no merges beside the measurement
 			reading = measure_reading(server, gasflame)
+			rolled = {t: server.ask(f"SELECT count(), sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'bench' AND table = '{t}'").split("\t")[1]
+				  for t in ("functions", "rollups")}
+			rows = server.ask("SELECT count() FROM functions")
 			nodes = {events: measure_node(server, gasflame, workload, own, 60 if quick else 120, events) for events in ("cpu", "cpu,wait")}
 	finally:
 		shutil.rmtree(own, ignore_errors=True)
 	lines = ["", "## A store", "", f"{sizes['samples'][1]:,} rows of samples, {NODES} nodes, {sizes['samples'][0] / 1e6:.0f} MB on disk.", "",
 		 "| | median | longest |", "|---|---|---|"]
 	lines += [f"| {name} | {t['median_s']:.2f} s | {t['longest_s']:.2f} s |" for name, t in reading.items()]
+	lines += ["", f"Roll-ups: {int(rows):,} rows of functions, {int(rolled['functions']) / 1e6:.1f} MB, {int(rolled['functions']) / 1e6 / NODES:.2f} MB a node and day."]
 	lines += ["", "| a node at 19 Hz | rows of samples a window | a day, without names | stacks and frames |", "|---|---|---|---|"]
 	lines += [f"| `-e {events}` | {n['rows_per_window']:.0f} | {n['rows_bytes_per_day'] / 1e6:.1f} MB | {n['names_bytes'] / 1e3:.0f} KB after {n['seconds']} s |"
 		  for events, n in nodes.items()]
-	return {"reading": reading, "sizes": sizes, "nodes": nodes}, lines
+	return {"reading": reading, "rolled": rolled, "sizes": sizes, "nodes": nodes}, lines
 
 
 if __name__ == "__main__":

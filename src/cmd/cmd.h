@@ -34,7 +34,7 @@ enum exit_code {
 	EXIT_USAGE = 2,   /* the command line is wrong */
 	EXIT_QUALITY = 3, /* done, but the recording is not fit to read: the quality line says why */
 	EXIT_GONE = 4,    /* done, but the target ended before the time was over */
-	EXIT_CHANGED = 5, /* diff --fail-on-change: done, and something changed beyond noise */
+	EXIT_CHANGED = 5, /* diff, watch --fail-on-change: done, and something changed beyond noise */
 	EXIT_LEAK = 6,    /* run --fail-on-leak: done, and more is alive at the end than is allowed */
 	EXIT_SLOWER = 7,  /* compare --fail-on-slower: done, and B is worse beyond noise */
 };
@@ -88,10 +88,17 @@ enum option_type {
 	OPTION_PERCENT,  /* double */
 	OPTION_NUMBER,   /* double, from 0 up */
 	OPTION_CHOICE,   /* const char *, one of choices */
+	OPTION_MOMENT,   /* struct option_moment: a time of the recording, or with --store one of the calendar */
 };
 
 struct option_list {
 	VEC(const char *) list; /* ends in a NULL that is not counted */
+};
+
+/* What it is depends on whether there is a --store: cmd/reading/storeargs.h finds out, when all options are known. */
+struct option_moment {
+	const char *text; /* NULL = not given */
+	uint64_t ns;      /* of the recording; 0 with a store */
 };
 
 struct option_spec {

@@ -43,7 +43,7 @@ static const char *const exit_codes[][2] = {
 	{ "2", "the command line is wrong" },
 	{ "3", "the recording is there, but not fit to read; its quality line says why" },
 	{ "4", "done, but the target ended before the time was over" },
-	{ "5", "diff --fail-on-change: something changed beyond noise" },
+	{ "5", "diff, watch --fail-on-change: something changed beyond noise" },
 	{ "6", "run -e heap --fail-on-leak: so much was alive at the end" },
 	{ "7", "compare --fail-on-slower: the second side is worse beyond noise" },
 };
@@ -187,6 +187,7 @@ static void add_default(struct buf *b, const struct option_spec *o)
 		break;
 	case OPTION_FLAG:
 	case OPTION_LIST:
+	case OPTION_MOMENT:
 		break;
 	}
 }

@@ -18,20 +18,21 @@
 #include "cmd/reading/captureio.h"
 #include "cmd/reading/input.h"
 #include "cmd/reading/reading.h"
+#include "cmd/reading/storeargs.h"
 #include "cmd/recording/output.h"
 
 extern const struct command command_agent, command_bench, command_blocks, command_clean, command_collapse, command_compare, command_detach, command_diff,
 	command_difffolded, command_doctor, command_events, command_flamegraph, command_formats, command_heap, command_import,
 	command_limit, command_ls, command_mem, command_ps, command_query, command_record, command_replay, command_report,
 	command_run,
-	command_serve, command_stat, command_store, command_symbols, command_top;
+	command_serve, command_stat, command_store, command_symbols, command_top, command_watch;
 
 const struct command_group command_groups[] = {
 #ifdef GASFLAME_COLLECTORS
 	{ "Recording:", { &command_record, &command_run, &command_agent, &command_events, &command_detach } },
 #endif
 	{ "Reports:", { &command_report, &command_blocks, &command_serve, &command_top, &command_diff,
-		       &command_query } },
+		       &command_watch, &command_query } },
 	{ "Memory:", { &command_heap,
 #ifdef GASFLAME_COLLECTORS
 		      &command_mem, &command_limit,
@@ -188,8 +189,15 @@ static int start_opener(const struct command *c, const struct option_spec *optio
 /* A command whose table says nothing about rights gets the fewest. */
 static int begin(const struct command *c, const struct option_spec *options, struct command_operands *operands)
 {
+	const struct option_spec *store = options_find(options, "store");
 	struct err err = { 0 };
 
+	if (store && *(char **)store->value)
+		input_hide(*(char **)store->value);
+	if (storeargs_complete(c, options, operands, &err)) {
+		log_error("%s", err.text);
+		return EXIT_USAGE;
+	}
 	/* Before another process is started, which would keep them in the list of processes. */
 	for (int i = 0; i < operands->n; i++)
 		if (input_is_store(operands->v[i]))

@@ -120,6 +120,8 @@ static char *describe_wanted(const struct option_spec *o)
 		return mem_strdup("a number like 12 or 0.5");
 	case OPTION_CHOICE:
 		return join_choices(o->choices);
+	case OPTION_MOMENT:
+		return mem_strdup("a time");
 	default:
 		return mem_strdup(o->argument ? o->argument : "a value");
 	}
@@ -166,6 +168,14 @@ static int set_value(const struct option_spec *o, const char *value)
 		return str_parse_number(value, o->value);
 	case OPTION_CHOICE:
 		return set_choice(o, value);
+	case OPTION_MOMENT: {
+		struct option_moment *m = o->value;
+
+		m->text = value;
+		if (str_parse_duration(value, &m->ns))
+			m->ns = 0;
+		return *value ? 0 : -EINVAL;
+	}
 	}
 	return -EINVAL;
 }

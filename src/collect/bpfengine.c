@@ -290,6 +290,9 @@ static void choose_programs(struct bpfengine *e)
 	bpf_object__for_each_map(map, e->skeleton->obj)
 		bpf_map__set_autocreate(map, !spared(e, bpf_map__name(map)));
 	fit_maps(e->skeleton);
+	/* A mapped ring counts as ours, page by page as it is used. Who is to take little memory is no fast recorder. */
+	if (e->session->options->pace_ns)
+		bpf_map__set_max_entries(e->skeleton->maps.ring, 2 << 20);
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
 		if (e->session->chosen[i] && collector_table[i]->prepare)
 			collector_table[i]->prepare(e->session, e->skeleton);

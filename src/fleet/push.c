@@ -27,14 +27,21 @@ struct pusher {
 	struct push_options o;
 	unsigned shard;
 	uint64_t attempts;
-	struct map sent; /* stacks and frames with their day */
+	uint64_t day;    /* the last one that something was sent with */
+	struct map sent; /* stacks and frames of that day, and of earlier ones that came since */
+};
+
+/* A window of one of several captures. */
+struct item {
+	const struct windows *w;
+	const struct window *x;
 };
 
 /* A batch on its way. */
 struct batch {
 	struct pusher *pusher;
-	const struct windows *w;
-	VEC(const struct window *) list;
+	const struct windows *w; /* of the window whose rows are made just now */
+	VEC(struct item) list;
 	uint64_t attempt, rows;
 	struct buf samples, threads, blocks, counters, points, stacks, frames, commits;
 	VEC(uint64_t) named; /* keys of what is in stacks and frames, for sent */
@@ -128,6 +135,11 @@ static bool is_new(struct batch *b, uint64_t hash, uint64_t day)
 {
 	uint64_t key = map_hash(hash ^ map_hash(day));
 
+	/* An agent runs for months: a day that is over is not remembered. What is late is sent again. */
+	if (day > b->pusher->day) {
+		map_clear(&b->pusher->sent);
+		b->pusher->day = day;
+	}
 	if (map_get(&b->pusher->sent, key))
 		return false;
 	map_put(&b->pusher->sent, key, 0);
@@ -372,8 +384,9 @@ static int send_batch(struct batch *b, struct err *err)
 	batch_clear(b);
 	b->attempt = new_attempt(b->pusher);
 	for (size_t i = 0; i < b->list.n; i++) {
-		const struct window *x = b->list.v[i];
+		const struct window *x = b->list.v[i].x;
 
+		b->w = b->list.v[i].w;
 		put_samples(b, x, window_wall_ns(b->w, x) / second_ns / day_seconds);
 		put_threads(b, x);
 		put_marks(b, x);
@@ -387,10 +400,14 @@ static int send_batch(struct batch *b, struct err *err)
 	return r;
 }
 
+static uint64_t id_of(const struct batch *b, const struct item *i)
+{
+	return window_id(b->pusher->o.target, window_wall_ns(i->w, i->x), i->x->sequence);
+}
+
 /* Takes the windows that are in the store out of the list. */
 static int leave_out_committed(struct batch *b, uint64_t *ret_there, struct err *err)
 {
-	const char *target = b->pusher->o.target;
 	_cleanup_(buf_done) struct buf sql = { 0 };
 	struct map found = { 0 };
 	struct answer a;
@@ -399,25 +416,24 @@ static int leave_out_committed(struct batch *b, uint64_t *ret_there, struct err 
 
 	*ret_there = 0;
 	buf_puts(&sql, "SELECT window_id, min(digest), max(digest) FROM windows WHERE target = ");
-	sql_literal(&sql, target);
+	sql_literal(&sql, b->pusher->o.target);
 	buf_puts(&sql, " AND window_id IN (");
 	for (size_t i = 0; i < b->list.n; i++)
-		buf_printf(&sql, "%s%llu", i ? ", " : "",
-			   (unsigned long long)window_id(target, window_wall_ns(b->w, b->list.v[i]), b->list.v[i]->sequence));
+		buf_printf(&sql, "%s%llu", i ? ", " : "", (unsigned long long)id_of(b, &b->list.v[i]));
 	buf_puts(&sql, ") GROUP BY window_id");
 	r = clickhouse_select(b->pusher->c, b->pusher->shard, sql.data, &a, err);
 	for (size_t i = 0; !r && i < a.rows; i++)
 		map_put(&found, answer_u64(&a, i, 0), answer_u64(&a, i, 1) == answer_u64(&a, i, 2) ? answer_u64(&a, i, 1) : 0);
 	for (size_t i = 0; !r && i < b->list.n; i++) {
-		const struct window *x = b->list.v[i];
-		const uint64_t *digest = map_get(&found, window_id(target, window_wall_ns(b->w, x), x->sequence));
+		const struct window *x = b->list.v[i].x;
+		const uint64_t *digest = map_get(&found, id_of(b, &b->list.v[i]));
 
 		if (digest && *digest != x->digest)
 			r = err_set(err, EEXIST, "window %llu of this recording is in the store with other sums: the recording went on after "
 				    "it was pushed, or another one has its target and time; push it with another --target",
 				    (unsigned long long)x->sequence);
 		else if (!digest)
-			b->list.v[kept++] = x;
+			b->list.v[kept++] = b->list.v[i];
 	}
 	if (!r) {
 		*ret_there = b->list.n - kept;
@@ -493,19 +509,41 @@ void pusher_free(struct pusher *p)
 	free(p);
 }
 
-int pusher_send(struct pusher *p, const struct windows *w, struct push_result *ret, struct err *err)
+static bool has_item(const struct batch *b, const struct item *item)
 {
-	struct batch b = { .pusher = p, .w = w };
+	uint64_t id = id_of(b, item);
+
+	for (size_t i = 0; i < b->list.n; i++)
+		if (id_of(b, &b->list.v[i]) == id)
+			return true;
+	return false;
+}
+
+int pusher_send_many(struct pusher *p, const struct windows *const *captures, size_t n, struct push_result *ret, struct err *err)
+{
+	struct batch b = { .pusher = p };
 	uint64_t before = clickhouse_sent_bytes(p->c);
 	int r = 0;
 
-	for (size_t i = 0; !r && i < w->list.n; i += PUSH_BATCH) {
-		vec_clear(&b.list);
-		for (size_t k = i; k < w->list.n && k < i + PUSH_BATCH; k++)
-			vec_push(&b.list, &w->list.v[k]);
+	for (size_t i = 0; !r && i < n; i++)
+		for (size_t k = 0; !r && k < captures[i]->list.n; k++) {
+			struct item item = { captures[i], &captures[i]->list.v[k] };
+
+			/* A window that is in the list twice would be committed twice by one attempt: the store has the first one by then. */
+			if (b.list.n == PUSH_BATCH || has_item(&b, &item)) {
+				r = deliver(&b, ret, err);
+				vec_clear(&b.list);
+			}
+			vec_push(&b.list, item);
+		}
+	if (!r && b.list.n)
 		r = deliver(&b, ret, err);
-	}
 	ret->bytes += clickhouse_sent_bytes(p->c) - before;
 	batch_done(&b);
 	return r;
+}
+
+int pusher_send(struct pusher *p, const struct windows *w, struct push_result *ret, struct err *err)
+{
+	return pusher_send_many(p, &w, 1, ret, err);
 }

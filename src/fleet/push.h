@@ -11,10 +11,11 @@
  *	r = pusher_send(p, &windows, &result, &err);
  *	pusher_free(p);
  *
- * Stacks and frames are sent once a day in the life of a pusher; a store has them once, however often they come.
+ * Stacks and frames are sent once a day in the life of a pusher, which forgets them when the next day begins; a store has them once, however often they come.
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct clickhouse;
@@ -47,3 +48,7 @@ void pusher_free(struct pusher *p); /* NULL is fine */
 /* -EEXIST: a window is there with other sums. All else as clickhouse.h has it, after as many tries as the options say. *ret adds up,
  * also on an error. */
 int pusher_send(struct pusher *p, const struct windows *w, struct push_result *ret, struct err *err);
+/* The same for the windows of n captures of the target, up to PUSH_BATCH of them in one insert a table: an agent that delivers every few
+ * minutes. A window that is there with other sums ends it; those before it may be there, and the rest is sent when it is called
+ * again without that one. */
+int pusher_send_many(struct pusher *p, const struct windows *const *captures, size_t n, struct push_result *ret, struct err *err);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 
 /* What ends a literal, or means something in it, becomes a sequence with a backslash; so do control characters, because a
  * server's log has its statements a line each. All other bytes are themselves. */
@@ -36,6 +37,18 @@ void sql_literal_n(struct buf *b, const char *s, size_t n)
 void sql_literal(struct buf *b, const char *s)
 {
 	sql_literal_n(b, s, strlen(s));
+}
+
+void sql_like(struct buf *b, const char *glob)
+{
+	_cleanup_(buf_done) struct buf pattern = { 0 };
+
+	for (; *glob; glob++) {
+		if (strchr("%_\\", *glob))
+			buf_putc(&pattern, '\\');
+		buf_putc(&pattern, *glob == '*' ? '%' : *glob == '?' ? '_' : *glob);
+	}
+	sql_literal_n(b, pattern.n ? pattern.data : "", pattern.n);
 }
 
 void sql_identifier(struct buf *b, const char *s)

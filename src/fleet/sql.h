@@ -18,6 +18,8 @@ struct buf;
 /* s in quotes. Any bytes are allowed in it; _n also NUL. */
 void sql_literal(struct buf *b, const char *s);
 void sql_literal_n(struct buf *b, const char *s, size_t n);
+/* A pattern of LIKE for a glob, in which * stands for any bytes and ? for one character. */
+void sql_like(struct buf *b, const char *glob);
 /* The name of a database, a table or a cluster, in back quotes. */
 void sql_identifier(struct buf *b, const char *s);
 

@@ -14,10 +14,11 @@
 struct clickhouse;
 struct err;
 
-enum { TABLES_VERSION = 1 };
+enum { TABLES_VERSION = 2 };
 
 struct tables_options {
 	const char *cluster; /* of the servers' configuration: make tables over all shards, too; NULL = none */
+	bool replicated;     /* tables that servers with the same macro {shard} share; as it is where there are tables */
 	uint64_t keep_days;  /* 0 = as it is */
 };
 
@@ -29,7 +30,7 @@ struct tables_state {
 	char server[32];    /* "18.16.1" */
 };
 
-/* For all shards. Repeating it changes nothing. */
+/* For all servers of the address. Repeating it changes nothing. -EEXIST: tables are there that are not replicated, and should be. */
 int tables_init(struct clickhouse *c, const struct tables_options *o, struct err *err);
 /* -ENXIO: no tables. -EUSERS: they are of a later gasflame. */
 int tables_check(struct clickhouse *c, unsigned shard, struct tables_state *ret, struct err *err);

@@ -142,6 +142,8 @@ record_used()
 	wait "$recorder"
 	STATUS=$?
 }
+# jemalloc_library: its path, for LD_PRELOAD; that of this machine, where packages of others are installed as well.
+jemalloc_library() { ldconfig -p | awk '/libjemalloc\.so\.2/ { print $NF; exit }'; }
 # has_thread NAME: $PID has one of that name.
 has_thread() { grep -qxs "$1" "/proc/$PID/task/"*/comm; }
 # start_workload ARGS…: it burns what is left over by the tests beside it. All its threads are there.

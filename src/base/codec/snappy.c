@@ -34,6 +34,11 @@ static uint32_t slot_of(uint32_t x)
 	return x * 0x9e3779b1u >> (32 - TABLE_BITS);
 }
 
+static void put_byte(struct buf *out, unsigned byte)
+{
+	buf_putc(out, (char)byte);
+}
+
 static void put_literal(struct buf *out, const uint8_t *data, size_t n)
 {
 	size_t length = n - 1;
@@ -41,15 +46,15 @@ static void put_literal(struct buf *out, const uint8_t *data, size_t n)
 	if (!n)
 		return;
 	if (n <= LITERAL_SHORT) {
-		buf_putc(out, length << 2 | TAG_LITERAL);
+		put_byte(out, length << 2 | TAG_LITERAL);
 	} else if (length < 1 << 8) {
-		buf_putc(out, LITERAL_SHORT << 2 | TAG_LITERAL);
-		buf_putc(out, length);
+		put_byte(out, LITERAL_SHORT << 2 | TAG_LITERAL);
+		put_byte(out, length);
 	} else {
 		/* A piece is no longer than two bytes can say. */
-		buf_putc(out, (LITERAL_SHORT + 1) << 2 | TAG_LITERAL);
-		buf_putc(out, length & 0xff);
-		buf_putc(out, length >> 8);
+		put_byte(out, (LITERAL_SHORT + 1) << 2 | TAG_LITERAL);
+		put_byte(out, length & 0xff);
+		put_byte(out, length >> 8);
 	}
 	buf_add(out, data, n);
 }
@@ -61,12 +66,12 @@ static void put_copy(struct buf *out, size_t distance, size_t n)
 		size_t part = n <= COPY_MOST ? n : n < COPY_MOST + NEAR_LEAST ? COPY_MOST - NEAR_LEAST : COPY_MOST;
 
 		if (part >= NEAR_LEAST && part <= NEAR_MOST && distance < NEAR_DISTANCE) {
-			buf_putc(out, distance >> 8 << 5 | (part - NEAR_LEAST) << 2 | TAG_COPY_NEAR);
-			buf_putc(out, distance & 0xff);
+			put_byte(out, distance >> 8 << 5 | (part - NEAR_LEAST) << 2 | TAG_COPY_NEAR);
+			put_byte(out, distance & 0xff);
 		} else {
-			buf_putc(out, (part - 1) << 2 | TAG_COPY);
-			buf_putc(out, distance & 0xff);
-			buf_putc(out, distance >> 8);
+			put_byte(out, (part - 1) << 2 | TAG_COPY);
+			put_byte(out, distance & 0xff);
+			put_byte(out, distance >> 8);
 		}
 		n -= part;
 	}

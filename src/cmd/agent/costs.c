@@ -16,11 +16,11 @@
 #include "target/proc.h"
 
 static const uint64_t second_ns = 1000000000;
-static const uint64_t settle_ns = 30000000000;      /* the start of a recorder */
-static const uint64_t change_ns = 120000000000;     /* between two steps: two windows at least */
+static const uint64_t settle_ns = 8000000000;      /* the start of a recorder */
 static const uint64_t memory_pace_ns = 60000000000; /* a look at memory walks over the page tables */
 static const uint64_t patience_ns = 3600000000000, most_patience_ns = 86400000000000;
 static const double smooth = 0.3;                   /* of a new rate */
+enum { FAR = 2 };                                   /* so many times the budget by one recorder is far too much */
 
 /* --- what the kernel says --- */
 
@@ -114,21 +114,31 @@ static double mix(double before, double now)
 	return before < 0 ? now : before + smooth * (now - before);
 }
 
-static void look_at_recorder(struct instance *x, uint64_t now)
+/* Its rate is taken over a window at least, as writing one is most of the work; sooner only where it is far too much. */
+static void look_at_recorder(struct instance *x, const struct agentconf *conf, uint64_t now)
 {
 	uint64_t cost = x->row->bpf_ns;
+	double rate;
 
 	if (!x->pid) {
 		x->rate = -1;
-		x->cost_mono_ns = 0;
+		x->from_mono_ns = 0;
 		return;
 	}
 	each_process(x->pid, add_cpu, &cost);
-	if (x->cost_mono_ns && x->cost_mono_ns >= x->started_ns + settle_ns && cost >= x->cost_ns)
-		x->rate = mix(x->rate, (double)(cost - x->cost_ns) / (now - x->cost_mono_ns));
 	x->cost_ns = cost;
-	x->cost_mono_ns = now;
 	x->row->anon_bytes = anon_of(x->pid);
+	if (!x->from_mono_ns || x->from_mono_ns < x->started_ns + settle_ns || cost < x->from_ns) {
+		x->from_mono_ns = now;
+		x->from_ns = cost;
+		return;
+	}
+	rate = (double)(cost - x->from_ns) / (now - x->from_mono_ns);
+	if (now < x->from_mono_ns + conf->window_ns && (x->rate >= 0 || 100 * rate < FAR * conf->budget_percent))
+		return;
+	x->rate = mix(x->rate, rate);
+	x->from_mono_ns = now;
+	x->from_ns = cost;
 }
 
 static void look_at_memory(struct costs *c, struct instances *all, struct board *board, pid_t sender, uint64_t now)
@@ -199,7 +209,7 @@ static void decide(struct costs *c, struct instances *all, const struct agentcon
 	which = costs_decide(rates, levels, all->list.n, allowed, now > c->changed_ns + c->patience_ns, &step);
 	free(rates);
 	free(levels);
-	if (which < 0 || (c->changed_ns && now < c->changed_ns + change_ns))
+	if (which < 0)
 		return;
 	/* What was taken back too early is tried again later, after twice as long. */
 	if (step > 0 && c->changed_ns && now < c->changed_ns + c->patience_ns / 2)
@@ -220,7 +230,7 @@ void costs_look(struct costs *c, struct instances *all, const struct agentconf *
 	for (size_t i = 0; i < all->list.n; i++) {
 		struct instance *x = &all->list.v[i];
 
-		look_at_recorder(x, now);
+		look_at_recorder(x, conf, now);
 		rate += MAX(x->rate, 0);
 		sum += x->pid ? x->cost_ns : 0;
 		sum += x->row->past_bpf_ns + (x->pid ? 0 : x->row->bpf_ns);

@@ -1,7 +1,7 @@
 /*
  * costs.h - what an agent costs, and what is left out to keep its budget.
  *
- * CPU time is that of all its processes and of their BPF programs, by the kernel. What a recorder's start costs, the first half minute, is counted but
+ * CPU time is that of all its processes and of their BPF programs, by the kernel. What a recorder's start costs, the first seconds, is counted but
  * decides nothing: leaving something out would not have saved it. Memory is the proportional set size of all processes: pages that they share count once.
  */
 #pragma once

@@ -1,6 +1,7 @@
 #include "cmd/agent/deliver.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -49,6 +50,7 @@ struct deliver {
 	VEC(struct queue) queues; /* those of the sinks, then that of the metrics */
 	struct metrics *metrics;
 	pthread_mutex_t lock;     /* of metrics: the page has its own thread */
+	struct metrics *health;   /* the agent's own figures, for sinks that send them along */
 	struct statuspage *page;
 	/* The window that was read last. */
 	char *name;
@@ -67,11 +69,14 @@ static void on_stop(int signal)
 
 static void forget_window(struct deliver *d)
 {
+	if (!d->analyzed)
+		return;
 	windowfile_whose_done(&d->whose);
 	analyzed_free(d->analyzed);
 	free(d->name);
 	d->analyzed = NULL;
 	d->name = NULL;
+	malloc_trim(0); /* windows are read once a minute, and as large as all else here */
 }
 
 /* The window of that name, by its descriptor. Whoever reads it next finds it here. */
@@ -284,8 +289,12 @@ static int open_sinks(struct deliver *d, struct err *err)
 	memset(d->board->sinks, 0, sizeof(d->board->sinks));
 	for (size_t i = 0; i < d->conf->sinks.n; i++) {
 		const struct agentconf_sink *s = &d->conf->sinks.v[i];
+		struct sink_options o = s->options;
 		struct queue q = { .row = &d->board->sinks[i] };
-		int r = sink_open(&s->options, &q.sink, err);
+		int r;
+
+		o.metrics = d->health;
+		r = sink_open(&o, &q.sink, err);
 
 		if (r)
 			return err_prefix(err, "[sink %s]", s->name);
@@ -340,20 +349,23 @@ static void finish(struct deliver *d)
 	vec_done_each(&d->queues, q, sink_close(q->sink); free(q->note));
 	spool_close(d->spool);
 	metrics_free(d->metrics);
+	metrics_free(d->health);
 }
 
 int deliver_run(const struct agentconf *conf, struct board *board)
 {
-	struct deliver d = { .conf = conf, .board = board, .metrics = metrics_new(), .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct deliver d = { .conf = conf, .board = board, .metrics = metrics_new(), .health = metrics_new(), .lock = PTHREAD_MUTEX_INITIALIZER };
 	struct err err = { 0 };
 	int r;
 
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	sigaction(SIGTERM, &(struct sigaction){ .sa_handler = on_stop }, NULL);
 	r = start(&d, &err);
 	if (r)
 		log_error("%s", err.text);
 	while (!r && !stop) {
 		take(&d);
+		agentmetrics_set(d.health, d.board);
 		deliver_round(&d, UINT64_MAX);
 		tell(&d);
 		poll(NULL, 0, ROUND_MS);

@@ -251,7 +251,7 @@ static char *target_of(const struct ps_row *row)
 static bool row_matches(const struct ps_row *row, const char *pattern)
 {
 	static const char *const kinds[] = { "container:", "pod:", "unit:", "name:" };
-	_cleanup_free_ char *pod = container_title(&row->container);
+	_cleanup_free_ char *pod = row->kind == PS_POD ? container_title(&row->container) : NULL;
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (str_starts(pattern, kinds[i])) {
@@ -260,7 +260,7 @@ static bool row_matches(const struct ps_row *row, const char *pattern)
 			pattern += strlen(kinds[i]);
 			break;
 		}
-	return !fnmatch(pattern, row->name, 0) || (row->kind == PS_POD && pod && !fnmatch(pattern, pod, 0));
+	return !fnmatch(pattern, row->name, 0) || (pod && !fnmatch(pattern, pod, 0));
 }
 
 static void match_rows(struct instances *all, const struct agentconf *conf, const struct psrows *rows)

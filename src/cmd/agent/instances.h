@@ -29,8 +29,8 @@ struct instance {
 	unsigned level;      /* what is left out to keep the budget */
 	bool listed;         /* of a wildcard: it was there at the last look */
 	bool unwanted;       /* the configuration has it no more: it goes when its recorder has ended */
-	/* The cost of its recorder, at the last look, and how much a second since the one before; in CPU ns. */
-	uint64_t cost_ns, cost_mono_ns;
+	/* The cost of its recorder in CPU ns: at the last look, and where the current measurement of its rate began. */
+	uint64_t cost_ns, from_ns, from_mono_ns;
 	double rate;         /* of one CPU, 0 to 1; -1 = not known yet */
 	uint64_t started_ns; /* of the recorder */
 };

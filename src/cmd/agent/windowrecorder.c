@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@
 #include "target/hurry.h"
 
 enum { STEP_MS = 250, PENDING = 3 };
-static const uint64_t second_ns = 1000000000, pace_ns = 5000000000;
+static const uint64_t second_ns = 1000000000, pace_ns = 5000000000, stop_patience_ns = 10000000000, last_patience_ns = 300000000000;
 
 struct windowrecorder {
 	const struct windowrecorder_options *o;
@@ -116,7 +117,7 @@ static void lose_oldest(struct windowrecorder *w, const char *why)
 }
 
 /* Oldest first; what cannot be written now is tried again later. */
-static void write_pending(struct windowrecorder *w, bool last)
+static void write_pending(struct windowrecorder *w)
 {
 	struct err err = { 0 };
 
@@ -129,7 +130,7 @@ static void write_pending(struct windowrecorder *w, bool last)
 				log_error("%s; windows stay in memory, %d at most, and it is tried again", err.text, PENDING);
 			w->told = true;
 			w->retry_ns = clock_mono_ns() + pace_ns;
-			while (w->pending.n && (last || w->pending.n > PENDING))
+			while (w->pending.n > PENDING)
 				lose_oldest(w, err.text);
 			return;
 		}
@@ -159,12 +160,33 @@ static void cut_window(struct windowrecorder *w)
 	vec_push(&w->pending, f);
 }
 
+/* Nobody has them when we are gone: a disk that is full is waited for, shortly where the agent is to end. */
+static void write_last(struct windowrecorder *w)
+{
+	uint64_t until = clock_mono_ns() + (w->r.end == SESSION_END_INTERRUPT && !again_wanted ? stop_patience_ns : last_patience_ns);
+
+	for (write_pending(w); w->pending.n && clock_mono_ns() < until; write_pending(w))
+		poll(NULL, 0, 1000);
+	while (w->pending.n)
+		lose_oldest(w, "it could not be written before the end");
+}
+
 static uint64_t worker_cpu_ns(void)
 {
 	struct rusage u;
 
 	getrusage(RUSAGE_CHILDREN, &u);
 	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * second_ns + (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000ULL;
+}
+
+/* What it costs is looked at more often than there are windows. */
+static void tell_cost(struct windowrecorder *w)
+{
+	struct profile *tally = profile_new();
+
+	session_tally(w->session, tally);
+	w->o->row->bpf_ns = profile_counter(tally, KEY_BPF_RUN_NS);
+	profile_free(tally);
 }
 
 static void tell(struct windowrecorder *w, const struct profile *tally)
@@ -214,6 +236,7 @@ static int tick(void *context, struct profile *p)
 
 	take_rows(w);
 	keep_limit(&w->keep);
+	tell_cost(w);
 	return 0;
 }
 
@@ -222,13 +245,13 @@ static void look(void *context, uint64_t now_ns)
 	struct windowrecorder *w = context;
 
 	if (w->pending.n && clock_mono_ns() >= w->retry_ns)
-		write_pending(w, false);
+		write_pending(w);
 	if (!is_time(w, now_ns))
 		return;
 	session_files(w->session, keep_file, w);
 	look_closely(w);
 	cut_window(w);
-	write_pending(w, false);
+	write_pending(w);
 	malloc_trim(0);
 	w->next_ns = now_ns + w->window_ns;
 	/* Tables only grow: another recorder begins with empty ones. */
@@ -319,7 +342,7 @@ static int record(struct windowrecorder *w, struct err *err)
 	name_frames(w);
 	keep_look(&w->keep, NULL);
 	cut_window(w);
-	write_pending(w, true);
+	write_last(w);
 	tell(w, r->profile);
 	return 0;
 }

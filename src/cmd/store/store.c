@@ -29,20 +29,20 @@ static int store(const struct command *c, int argc, char **argv)
 
 	if (first < 0)
 		return -first - 1;
-	log_error("store wants init, push, ls or drop, and the address of a store (gasflame store --help)");
+	log_error("store wants init, push, ls, map, rollup or drop, and the address of a store (gasflame store --help)");
 	return EXIT_USAGE;
 }
 
 static const struct command *const store_parts[] = {
-	&command_store_init, &command_store_push, &command_store_ls, &command_store_drop, NULL,
+	&command_store_init, &command_store_push, &command_store_ls, &command_store_map, &command_store_rollup, &command_store_drop, NULL,
 };
 
 const struct command command_store = {
 	.name = "store",
 	.summary = "keep captures of many machines in a ClickHouse",
-	.usage = "init|push|ls|drop [options] URL ...",
+	.usage = "init|push|ls|map|rollup|drop [options] URL ...",
 	.describe = "A store has the captures of a fleet as windows of 30 s: `store init` makes its tables, `store push` delivers captures, each "
-		    "window exactly once, `store ls` lists the targets, `store drop` removes old days. Their options: gasflame store push "
+		    "window exactly once, `store ls` lists the targets, `store map` shows a figure of all of them over time, `store rollup` adds up functions by the hour, `store drop` removes old days. Their options: gasflame store push "
 		    "--help.\n"
 		    "\n"
 		    "URL is clickhouse://[USER:PASSWORD@]HOST:8123[,HOST:8123...]/DATABASE, with clickhouses:// for TLS; several servers are "

@@ -32,6 +32,9 @@ static int init(const struct command *c, int argc, char **argv)
 	const struct option_spec options[] = {
 		{ 0, "cluster", OPTION_STRING, &o.cluster, "NAME",
 		  "make tables over all shards, too, samples_all and the like; NAME is a cluster of the servers' configuration" },
+		{ 0, "replicated", OPTION_FLAG, &o.replicated,
+		  .help = "make replicated tables: servers whose macro {shard} is the same share their rows, and {replica} tells them apart; they need "
+			  "a ZooKeeper or Keeper in their configuration" },
 		{ 0, "keep", OPTION_DURATION, &keep_ns, "TIME",
 		  "how long a day is kept, 30d: by the server's TTL, and where it has none whenever something is pushed; by default as it is, "
 		  "of a new store for ever", .given = &keep },
@@ -64,7 +67,7 @@ const struct command command_store_init = {
 	.describe = "Makes the database and its tables on each server of URL, or adds what a later gasflame needs. Repeating it changes nothing. "
 		    "URL: gasflame store --help.",
 	.example = "gasflame store init --keep 30d clickhouse://127.0.0.1:8123/gasflame\n"
-		   "gasflame store init --cluster fleet clickhouses://writer:secret@a:8443,b:8443/gasflame",
+		   "gasflame store init --cluster fleet --replicated clickhouses://writer:secret@a1:8443,a2:8443,b1:8443,b2:8443/gasflame",
 	.run = init,
 	.connects = true,
 };

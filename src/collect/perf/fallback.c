@@ -289,9 +289,7 @@ static void got(void *context, const struct perf_event_header *h)
 
 void fallback_drain(struct fallback *f)
 {
-	for (int i = 0; i < f->cpus; i++)
-		if (f->rings[i].fd >= 0)
-			ring_drain(&f->rings[i], got, f);
+	ring_drain(f->rings, f->cpus, got, f);
 	processes_refresh(f->session->processes);
 }
 

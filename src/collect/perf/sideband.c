@@ -206,7 +206,6 @@ uint32_t sideband_drain(struct sideband *sb, struct processes *ps)
 {
 	struct drain d = { .ps = ps, .lost = &sb->lost };
 
-	for (int i = 0; i < sb->count; i++)
-		ring_drain(&sb->rings[i], got, &d);
+	ring_drain(sb->rings, sb->count, got, &d);
 	return d.interesting;
 }

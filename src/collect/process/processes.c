@@ -488,15 +488,6 @@ void processes_rename(struct processes *ps, pid_t pid, pid_t tid, const char *na
 		ps->profile->threads.v[*id].name = profile_string(ps->profile, name);
 }
 
-void processes_thread_start(struct processes *ps, pid_t pid, pid_t tid, pid_t parent_pid, pid_t parent_tid,
-			    uint64_t mono_ns)
-{
-	uint64_t *parent = map_get(&ps->by_thread, map_pair(parent_pid, parent_tid));
-
-	processes_thread(ps, pid, tid,
-			 parent ? profile_str(ps->profile, ps->profile->threads.v[*parent].name) : "", mono_ns);
-}
-
 /* It stays known: records about it may still be on their way. */
 void processes_thread_exit(struct processes *ps, pid_t pid, pid_t tid, uint64_t mono_ns)
 {
@@ -518,6 +509,25 @@ static bool is_another(const struct processes *ps, const struct profile_thread *
 	if (pr && t->process != pr->profile_id)
 		return true;
 	return t->end_ns && since_start(ps, mono_ns) > t->end_ns + MOMENT_NS;
+}
+
+/* Had it ended by the moment at which its number was given to a thread? */
+static bool is_before(const struct processes *ps, const struct profile_thread *t, const struct process *pr, uint64_t mono_ns)
+{
+	return (pr && t->process != pr->profile_id) || (t->end_ns && since_start(ps, mono_ns) > t->end_ns);
+}
+
+void processes_thread_start(struct processes *ps, pid_t pid, pid_t tid, pid_t parent_pid, pid_t parent_tid,
+			    uint64_t mono_ns)
+{
+	uint64_t *parent = map_get(&ps->by_thread, map_pair(parent_pid, parent_tid));
+	uint64_t *known = map_get(&ps->by_thread, map_pair(pid, tid));
+	const char *name = parent ? profile_str(ps->profile, ps->profile->threads.v[*parent].name) : "";
+
+	if (known && !is_before(ps, &ps->profile->threads.v[*known], find(ps, pid), mono_ns))
+		return; /* a sample or a look into /proc was quicker, and its name is newer */
+	map_remove(&ps->by_thread, map_pair(pid, tid));
+	processes_thread(ps, pid, tid, name, mono_ns);
 }
 
 uint32_t processes_thread(struct processes *ps, pid_t pid, pid_t tid, const char *name, uint64_t mono_ns)

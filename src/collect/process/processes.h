@@ -82,7 +82,8 @@ void processes_map(struct processes *ps, pid_t pid, const struct proc_mapping *r
 void processes_dirty(struct processes *ps, pid_t pid); /* records are not enough: all is read again, when it is time to */
 void processes_dirty_all(struct processes *ps); /* events were lost */
 void processes_rename(struct processes *ps, pid_t pid, pid_t tid, const char *name);
-/* A thread begins with the name of the one that started it. */
+/* A thread begins with the name of the one that started it, but for one that is known already. One that has ended and
+ * had the same number was another. */
 void processes_thread_start(struct processes *ps, pid_t pid, pid_t tid, pid_t parent_pid, pid_t parent_tid,
 			    uint64_t mono_ns);
 void processes_thread_exit(struct processes *ps, pid_t pid, pid_t tid, uint64_t mono_ns);

@@ -96,7 +96,7 @@ static void put_cards(const struct statusview *v, struct buf *out)
 {
 	const struct board *b = v->b;
 	char figure[32], limit[32], other[32], words[160];
-	uint64_t windows = 0, samples = 0, lost = 0, recording = 0, targets = 0;
+	uint64_t samples = 0, lost = 0, recording = 0, targets = 0;
 
 	for (size_t i = 0; i < BOARD_TARGETS; i++) {
 		const struct board_target *t = &b->targets[i];
@@ -105,7 +105,6 @@ static void put_cards(const struct statusview *v, struct buf *out)
 			continue;
 		targets++;
 		recording += t->state == BOARD_RECORDING;
-		windows += t->windows;
 		samples += t->samples;
 		lost += t->lost_samples;
 	}
@@ -114,7 +113,7 @@ static void put_cards(const struct statusview *v, struct buf *out)
 		snprintf(words, sizeof(words), "%s promised &middot; %s since the start", str_share(limit, b->budget_percent), str_share(other, v->percent));
 	else
 		snprintf(words, sizeof(words), "nothing promised &middot; %s since the start", str_share(other, v->percent));
-	put_card(out, "CPU, of one core", str_share(figure, b->recent_percent), b->recent_percent, b->budget_percent, words);
+	put_card(out, "CPU of one core, last minutes", str_share(figure, b->recent_percent), b->recent_percent, b->budget_percent, words);
 	if (b->budget_bytes)
 		snprintf(words, sizeof(words), "%s promised", str_bytes(limit, b->budget_bytes));
 	else
@@ -126,8 +125,7 @@ static void put_cards(const struct statusview *v, struct buf *out)
 		snprintf(words, sizeof(words), "%s windows &middot; no bound", str_count(other, b->spool_windows));
 	put_card(out, "Spool", str_bytes(figure, b->spool_bytes), b->spool_bytes, b->spool_limit_bytes, words);
 	snprintf(figure, sizeof(figure), "%u of %u", (unsigned)recording, (unsigned)targets);
-	snprintf(words, sizeof(words), "%s windows &middot; %s samples &middot; %s lost", str_count(limit, windows), str_count(other, samples),
-		 str_count((char[32]){ 0 }, lost));
+	snprintf(words, sizeof(words), "%s samples &middot; %s lost", str_count(other, samples), str_count(limit, lost));
 	put_card(out, "Targets recorded", figure, recording, targets, words);
 	buf_puts(out, "</div>\n");
 }
@@ -148,6 +146,12 @@ static void put_count(struct buf *out, uint64_t n, bool loss)
 	buf_printf(out, "<td class=\"n%s\">%s</td>", !n ? " zero" : loss ? " lost" : "", str_count(text, n));
 }
 
+/* A figure that is dimmed where there is nothing. */
+static void put_figure(struct buf *out, const char *text, bool any)
+{
+	buf_printf(out, "<td class=\"n%s\">%s</td>", any ? "" : " zero", text);
+}
+
 static void put_note(struct buf *out, const char *note, unsigned columns)
 {
 	if (!*note)
@@ -162,21 +166,22 @@ static void put_target(const struct statusview *v, const struct board_target *t,
 	char text[32];
 
 	put_text(out, "<tr><td class=\"name\">", t->name);
-	buf_printf(out, "<td><span class=\"dot %s\">%s</span> <small>%s</small></td>", mood_class[statusview_target_mood(t)],
-		   statusview_state(t), statusview_age(text, v->now_wall_ns, t->since_wall_ns));
-	put_text(out, "<td>", *t->what ? t->what : "-");
-	if (t->hz)
-		buf_printf(out, "<td class=\"n\">%u Hz</td>", t->hz);
-	else
-		buf_puts(out, "<td class=\"n zero\">-</td>");
+	buf_printf(out, "<td><span class=\"dot %s\">%s</span> <small>%s", mood_class[statusview_target_mood(t)], statusview_state(t),
+		   statusview_age(text, v->now_wall_ns, t->since_wall_ns));
+	if (t->restarts)
+		buf_printf(out, " &middot; %u restarts", t->restarts);
+	put_text(out, *t->what ? "</small></td><td>" : "</small></td><td class=\"zero\">", *t->what ? t->what : "-");
+	snprintf(text, sizeof(text), "%u Hz", t->hz);
+	put_figure(out, t->hz ? text : "-", t->hz);
 	put_count(out, t->windows, false);
 	put_count(out, t->lost_windows, true);
 	put_count(out, t->samples, false);
 	put_count(out, t->lost_samples, true);
 	put_count(out, t->blocks, false);
-	buf_printf(out, "<td class=\"n\">%s</td>", str_share(text, statusview_target_percent(v, t)));
-	buf_printf(out, "<td class=\"n\">%s</td>", str_bytes(text, t->anon_bytes));
-	buf_printf(out, "<td class=\"n\">%s</td></tr>\n", statusview_age(text, v->now_wall_ns, t->last_window_wall_ns));
+	put_figure(out, str_share(text, statusview_target_percent(v, t)), statusview_target_percent(v, t) > 0);
+	put_figure(out, str_bytes(text, t->anon_bytes), t->anon_bytes);
+	put_figure(out, statusview_age(text, v->now_wall_ns, t->last_window_wall_ns), t->last_window_wall_ns);
+	buf_puts(out, "</tr>\n");
 	put_note(out, t->note, 12);
 }
 
@@ -204,13 +209,14 @@ static void put_sink(const struct statusview *v, const struct board_sink *s, str
 	put_text(out, "<tr><td class=\"name\">", s->name);
 	buf_printf(out, "<td><span class=\"dot %s\">%s</span></td>", mood_class[statusview_sink_mood(s)], statusview_sink_state(v, s, state));
 	put_count(out, s->waiting, false);
-	buf_printf(out, "<td class=\"n%s\">%s</td>", s->waiting_bytes ? "" : " zero", str_bytes(text, s->waiting_bytes));
-	buf_printf(out, "<td class=\"n\">%s</td>", statusview_age(text, v->now_wall_ns, s->oldest_wall_ns));
+	put_figure(out, str_bytes(text, s->waiting_bytes), s->waiting_bytes);
+	put_figure(out, statusview_age(text, v->now_wall_ns, s->oldest_wall_ns), s->oldest_wall_ns);
 	put_count(out, s->delivered, false);
 	put_count(out, s->failures, false);
 	put_count(out, s->refused, true);
 	put_count(out, s->dropped, true);
-	buf_printf(out, "<td class=\"n\">%s</td></tr>\n", statusview_age(text, v->now_wall_ns, s->last_wall_ns));
+	put_figure(out, statusview_age(text, v->now_wall_ns, s->last_wall_ns), s->last_wall_ns);
+	buf_puts(out, "</tr>\n");
 	put_note(out, s->note, 10);
 }
 

@@ -108,7 +108,8 @@ struct row {
 struct lines {
 	struct buf *out;
 	bool colour;
-	const char *const *titles; /* COLUMNS; NULL from some on */
+	const char *const *titles; /* COLUMNS */
+	size_t words;              /* the first columns; the others are figures */
 	VEC(struct row) rows;
 };
 
@@ -125,34 +126,36 @@ static void put_cell(const struct lines *l, const char *text, size_t width, bool
 	buf_printf(l->out, "%*s%s%*s", right ? (int)fill : 0, "", text, right ? 0 : (int)fill, "");
 }
 
-/* The first two columns are words, the others figures. */
 static void put_table(const struct lines *l)
 {
 	static const char *const moods[] = { [STATUSVIEW_WELL] = "\033[32m", [STATUSVIEW_IDLE] = "\033[2m", [STATUSVIEW_BAD] = "\033[31m" };
-	size_t width[COLUMNS], columns = 0;
+	size_t width[COLUMNS];
 
-	for (; columns < COLUMNS && l->titles[columns]; columns++) {
-		width[columns] = strlen(l->titles[columns]);
-		for (size_t i = 0; i < l->rows.n; i++)
-			width[columns] = MAX(width[columns], cleantext_columns(l->rows.v[i].cells[columns]));
+	for (size_t c = 0; c < COLUMNS; c++) {
+		width[c] = strlen(l->titles[c]);
+		for (size_t i = 0; i < l->rows.n; i++) {
+			size_t n = cleantext_columns(l->rows.v[i].cells[c]);
+
+			width[c] = MAX(width[c], n);
+		}
 	}
 	paint(l, "\033[2m");
-	for (size_t c = 0; c < columns; c++) {
-		put_cell(l, l->titles[c], width[c], c > 1);
-		buf_puts(l->out, c + 1 < columns ? "  " : "");
+	for (size_t c = 0; c < COLUMNS; c++) {
+		put_cell(l, l->titles[c], width[c], c >= l->words);
+		buf_puts(l->out, c + 1 < COLUMNS ? "  " : "");
 	}
 	paint(l, "\033[0m");
 	buf_putc(l->out, '\n');
 	for (size_t i = 0; i < l->rows.n; i++) {
 		const struct row *r = &l->rows.v[i];
 
-		for (size_t c = 0; c < columns; c++) {
+		for (size_t c = 0; c < COLUMNS; c++) {
 			if (c == 1)
 				paint(l, moods[r->mood]);
-			put_cell(l, r->cells[c], width[c], c > 1);
+			put_cell(l, r->cells[c], width[c], c >= l->words);
 			if (c == 1)
 				paint(l, "\033[0m");
-			buf_puts(l->out, c + 1 < columns ? "  " : "\n");
+			buf_puts(l->out, c + 1 < COLUMNS ? "  " : "\n");
 		}
 		if (r->note && *r->note)
 			buf_printf(l->out, "    %s\n", r->note);
@@ -171,7 +174,7 @@ static void cell(struct row *r, size_t column, const char *text)
 static void put_targets(const struct statusview *v, struct buf *out, bool colour)
 {
 	static const char *const titles[COLUMNS] = { "Target", "State", "Records", "Windows", "Samples", "Lost", "CPU", "Memory", "Last window" };
-	struct lines l = { .out = out, .colour = colour, .titles = titles };
+	struct lines l = { .out = out, .colour = colour, .titles = titles, .words = 3 };
 	char text[32];
 
 	for (size_t i = 0; i < BOARD_TARGETS; i++) {
@@ -202,7 +205,7 @@ static void put_targets(const struct statusview *v, struct buf *out, bool colour
 static void put_sinks(const struct statusview *v, struct buf *out, bool colour)
 {
 	static const char *const titles[COLUMNS] = { "Sink", "State", "Waiting", "Bytes", "Oldest", "Delivered", "Failures", "Refused", "Dropped" };
-	struct lines l = { .out = out, .colour = colour, .titles = titles };
+	struct lines l = { .out = out, .colour = colour, .titles = titles, .words = 2 };
 	char text[32], state[48];
 
 	for (size_t i = 0; i < BOARD_SINKS; i++) {

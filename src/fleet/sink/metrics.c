@@ -59,10 +59,15 @@ static const struct metric {
 	{ "gasflame_agent_spool_bytes", GAUGE, "Bytes of the windows that wait for a sink.", 0, 0, NULL, NULL },
 	{ "gasflame_agent_spool_limit_bytes", GAUGE, "Bytes that may wait.", 0, 0, NULL, NULL },
 	{ "gasflame_agent_spool_windows", GAUGE, "Windows that wait for a sink.", 0, 0, NULL, NULL },
+	{ "gasflame_agent_spool_dropped_total", COUNTER, "Windows that were dropped from the spool for want of room.", 0, 0, NULL, NULL },
 	{ "gasflame_agent_sink_delivered_total", COUNTER, "Windows that a sink has.", 0, 0, NULL, NULL },
 	{ "gasflame_agent_sink_failures_total", COUNTER, "Attempts to deliver a window that failed.", 0, 0, NULL, NULL },
+	{ "gasflame_agent_sink_refused_total", COUNTER, "Windows that a sink refused for good.", 0, 0, NULL, NULL },
+	{ "gasflame_agent_sink_dropped_total", COUNTER, "Windows that were dropped before a sink had them.", 0, 0, NULL, NULL },
+	{ "gasflame_agent_sink_waiting_windows", GAUGE, "Windows that wait for a sink.", 0, 0, NULL, NULL },
 	{ "gasflame_agent_sink_last_success_timestamp_seconds", GAUGE, "When a sink took a window last.", 0, 0, NULL, NULL },
 	{ "gasflame_agent_target_up", GAUGE, "1: the target is recorded; 0: it is not.", 0, 0, NULL, NULL },
+	{ "gasflame_agent_target_level", GAUGE, "How much of a recording is left out to keep the budget; 0: nothing.", 0, 0, NULL, NULL },
 };
 
 struct target {

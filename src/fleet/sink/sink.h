@@ -31,7 +31,7 @@ struct sink_options {
 	const char *region;    /* S3 */
 	uint64_t keep_bytes, keep_ns; /* files: how much and how long they stay; 0 = no limit */
 	unsigned timeout_ms;   /* of one request; 0 = 30 s */
-	const struct metrics *metrics; /* prometheus: the agent's own figures (metrics.h), which go along with each window */
+	const struct metrics *metrics; /* prometheus: the agent's own figures (metrics.h), which go along with each window; read by sink_send(): no other thread may change them meanwhile */
 };
 
 /* Those that a kind of sink takes beside name, url, timeout_ms and metrics. Any other that is given is -EINVAL. */

@@ -24,7 +24,7 @@ ln -s "$TRUTH/truth-leaker" leaker
 printf '%s\n' '# only locks and syncs' syscalls:sys_enter_futex 'syscalls:sys_exit_futex # and back' syscalls:sys_enter_fsync >my-events.conf
 
 # --- a node: in a container of that name where an engine runs, else a process ---
-jemalloc=$(ldconfig -p | awk '/libjemalloc\.so\.2/ { print $NF; exit }')
+jemalloc=$(jemalloc_library)
 conf=prof:true,lg_prof_sample:14,lg_prof_interval:23,prof_prefix:
 [ -n "$jemalloc" ] || missing+=('heap dump|\bdumps\b|gasflame doctor op=no libjemalloc.so.2 (Debian: libjemalloc2)')
 in_container()

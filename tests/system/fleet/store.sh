@@ -3,49 +3,10 @@
 # what commands say of a target and time in the store is what they say of the file. Then servers that misbehave.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
-PATH=$PATH:/usr/sbin
-command -v clickhouse-server >/dev/null || skip_all "there is no clickhouse-server: tools/deps.sh installs it"
-command -v curl >/dev/null || skip_all "there is no curl"
-gf store ls clickhouse://127.0.0.1:1/none
-! said "without HTTP" >/dev/null || skip_all "this gasflame was built without HTTP"
-
-# --- the servers ---
-ports=("$(free_port)" "$(free_port)") wires=("$(free_port)" "$(free_port)")
-shards=""
-for i in 0 1; do
-	shards+="<shard><replica><host>127.0.0.1</host><port>${wires[i]}</port></replica></shard>"
-done
-for i in 0 1; do
-	mkdir -p "server$i/data" "server$i/tmp" "server$i/files"
-	cat >"server$i/config.xml" <<-END
-	<yandex><logger><level>warning</level><console>1</console></logger><http_port>${ports[i]}</http_port><tcp_port>${wires[i]}</tcp_port>
-	<listen_host>127.0.0.1</listen_host><path>$tmp/server$i/data/</path><tmp_path>$tmp/server$i/tmp/</tmp_path>
-	<user_files_path>$tmp/server$i/files/</user_files_path><users_config>users.xml</users_config><default_profile>default</default_profile>
-	<default_database>default</default_database><mark_cache_size>67108864</mark_cache_size>
-	<remote_servers><fleet>$shards</fleet></remote_servers></yandex>
-	END
-	# The password has what an address and SQL give a meaning.
-	cat >"server$i/users.xml" <<-END
-	<yandex><profiles><default><max_memory_usage>1000000000</max_memory_usage></default></profiles>
-	<users><default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default>
-	<writer><password>p@ss:w/rd'</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></writer>
-	</users><quotas><default/></quotas></yandex>
-	END
-done
-pids=(0 0)
-# serve I: starts that server.
-serve()
-{
-	clickhouse-server --config-file="$tmp/server$1/config.xml" >>"server$1/log" 2>&1 &
-	pids[$1]=$!
-	started+=("$!")
-}
-answers() { curl -s "http://127.0.0.1:${ports[$1]}/" | grep -q Ok; }
-# ask I SQL: one server, directly.
-ask() { curl -s "http://127.0.0.1:${ports[$1]}/?database=gas%20flame" --data-binary "$2"; }
-serve 0
-serve 1
-wait_for 20 answers 0 && wait_for 20 answers 1 || { cat server0/log server1/log | head -20; skip_all "clickhouse-server does not start here"; }
+. "$here/servers.sh"
+database="gas flame"
+make_servers 2
+serve_all
 
 # --- tables ---
 store="clickhouse://writer:p%40ss%3Aw%2Frd'@127.0.0.1:${ports[0]},127.0.0.1:${ports[1]}/gas%20flame"
@@ -72,8 +33,6 @@ for i in 0 1 2; do
 done
 check "the third one crosses midnight" test $(((begin + 2 * 86400 + 35150) / 86400)) -lt $(((begin + 2 * 86400 + 35150 + 295) / 86400))
 
-# percent TEXT: for an address.
-percent() { python3 -c 'import sys, urllib.parse; print(urllib.parse.quote(sys.argv[1], safe=""))' "$1"; }
 # push I [OPTIONS]: the capture of that target.
 push() { gf store push --target "${targets[$1]}" --release "v1.$1'" --label "region=it's \"eu\"" "${@:2}" "$store" "$1.gasflame"; }
 push 0
@@ -168,9 +127,52 @@ check_status "a capture is made of it" 0
 check "it has all of the time" test "$(sql copy.gasflame "select sum(value) from sample s join event e on e.id = s.event where e.name = 'wait'")" = "$(sql 0.gasflame "select sum(value) from sample s join event e on e.id = s.event where e.name = 'wait'")"
 gf query "$store?target=alpha" 'select count(*) > 100 from sample'
 check "query" grep -qx 1 "$STDOUT"
-gf serve "$store?target=alpha"
-check_status "serve says that it reads files" 1
-check "without the password" said "import '$(printf %s "$shown" | sed 's/[.?*]/./g')"
+# The same by options.
+export GASFLAME_STORE=$store
+check "report --target is that of the address" python3 "$here/compare.py" "$GASFLAME" report 2.gasflame "--target=$hostile"
+gf report --json --store "$store" --target alpha --from $((begin + 31)) --to 2026-09-21T14:14:40Z
+check "--from and --to are times of the store" test "$(python3 -c 'import json, sys; d = json.load(sys.stdin); print(d["duration_ns"], d["samples"])' <"$STDOUT")" = "60000000000 1200"
+gf report --json --store "$store" --target '*a' --release "v1.1'" --label "region=it's \"eu\""
+check "a pattern, a release and a label" test "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["samples"])' <"$STDOUT")" = $((195 * 20))
+total() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["total"])' "$1"; }
+gf report --json --target alpha && cp "$STDOUT" alpha.json
+gf report --json --target beta && cp "$STDOUT" beta.json
+gf report --json --target '*a' && cp "$STDOUT" both.json
+check "several nodes are the sum of them" test "$(total both.json)" = $(($(total alpha.json) + $(total beta.json)))
+gf diff --json --target beta --base-target alpha && cp "$STDOUT" by-options.json
+gf diff --json "$store?target=alpha" "$store?target=beta" && cp "$STDOUT" by-addresses.json
+check "diff of two nodes by options" python3 -c 'import json; a, b = (json.load(open(f)) for f in ("by-options.json", "by-addresses.json")); assert a["functions"] == b["functions"] and len(a["functions"]) > 5'
+gf diff --target alpha
+check_status "diff of one is an error" 2
+check "it says which options there are" said "base-from"
+gf blocks --csv --target alpha
+check "blocks" test "$(wc -l <"$STDOUT")" -gt 5
+gf top --batch -n 1 --target alpha
+check_status "top" 0
+gf query --target alpha 'select count(*) > 100 from sample'
+check "query by options" grep -qx 1 "$STDOUT"
+gf report --target alpha --from now --to -1h
+check_status "a time that ends before it begins" 2
+gf report --target "no*body"
+check_status "a pattern that nothing matches" 1
+unset GASFLAME_STORE
+gf report --target alpha
+check_status "a target without a store" 2
+gf report --from '2026-11-17 10:00' 0.gasflame
+check_status "a time of the calendar without a store" 2
+check "it says what it wants" said "a time of the recording"
+# serve: the page of a target, and that of all; the browser has tests of its own (tests/browser/test_fleet.py).
+"$GASFLAME" serve "$store?target=alpha" >serve.out 2>serve.err &
+server=$!
+started+=("$server")
+if wait_for 10 test -s serve.out; then
+	data=$(curl -s "$(cat serve.out)" | grep -o 'data?v=[0-9a-f]*')
+	check "serve has the data of a target" test "$(curl -s -o /dev/null -w '%{http_code}' "$(cat serve.out)$data")" = 200
+	check_not "nobody sees the password" grep -q "p%40ss" "/proc/$server/cmdline"
+else
+	skip "serve of a store" "$(head -1 serve.err)"
+fi
+kill "$server" 2>/dev/null
 
 # --- what there is, and what is removed ---
 gf store ls --json "$store"
@@ -185,7 +187,7 @@ END
 gf store ls "$store"
 check "the table has a line for each" test "$(wc -l <"$STDOUT")" = 7
 check "tables over all shards" test "$(ask 0 'select uniqExact(window_id) from windows_all')" = $((4 + 7 + 10 + 3 * 21))
-check "nobody dropped a table" test "$(ask 0 "select count() from system.tables where database = 'gas flame'")" = 17
+check "nobody dropped a table" test "$(ask 0 "select count() from system.tables where database = 'gas flame'")" = 21
 days=$((($(date +%s) - begin) / 86400))
 gf store drop --older-than "${days}d" "$store"
 check_status "a day is dropped" 0

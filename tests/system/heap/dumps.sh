@@ -4,7 +4,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
 
 need_root
-jemalloc=$(ldconfig -p | awk '/libjemalloc\.so\.2/ { print $NF; exit }')
+jemalloc=$(jemalloc_library)
 [ -n "$jemalloc" ] || skip_all "no libjemalloc.so.2 (Debian: libjemalloc2)"
 
 # profiled CONF ARGS…: the program with jemalloc, profiling as CONF says.

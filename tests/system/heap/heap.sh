@@ -5,7 +5,8 @@ need_root
 here=$(dirname "$0")
 case $here in /*) ;; *) here=$OLDPWD/$here ;; esac
 
-preload=$(ls /usr/lib/*/libjemalloc.so.2 2>/dev/null | head -1)
+. "$here/later.sh"
+preload=$(jemalloc_library)
 
 # exact NAME PROGRAM ARGS…: under run.
 exact()
@@ -82,10 +83,7 @@ check "a stripped program's figures are the same" test "$(sql stripped.gasflame 
 	"$(counter stripped.gasflame 'heap.allocated bytes')"
 
 # What a library that is loaded meanwhile allocates.
-start heapbad dlopen "$TRUTH/libheaplib.so"
-gf record -e heap --heap-sample 1 -d 8 -o dlopen.gasflame -p "$PID"
-check "a library that was loaded later is seen" near "$(folded dlopen.gasflame |
-	awk '/library_keep/ { n += $NF } END { print n + 0 }')" 1000000 0
+record_later dlopen.gasflame
 kill "$PID"
 
 # The report.

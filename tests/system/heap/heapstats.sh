@@ -4,7 +4,7 @@
 need_root
 here=$(dirname "$0")
 case $here in /*) ;; *) here=$OLDPWD/$here ;; esac
-preload=$(ls /usr/lib/*/libjemalloc.so.2 2>/dev/null | head -1)
+preload=$(jemalloc_library)
 
 # class_of FILE: "class SIZE OBJECTS SLABS" of class 320, as the program says it.
 class_of()

@@ -5,6 +5,7 @@
 need_root
 here=$(dirname "$0")
 case $here in /*) ;; *) here=$OLDPWD/$here ;; esac
+. "$here/later.sh"
 tools=$(dirname "$TRUTH")
 
 # ruled COMMAND…: under the rule. What it starts is so, too.
@@ -20,13 +21,6 @@ unharmed()
 	check "$1: nobody holds it" grep -qE '^TracerPid:\s+0$' "/proc/$2/status"
 	check "$1: no slot leads to us" sh -c "! python3 '$here/heapslots.py' $2"
 }
-
-# Beside the rest: it takes some seconds until the library is loaded.
-start heapbad dlopen "$TRUTH/libheaplib.so"
-loader=$PID words=$OUT
-LD_PRELOAD=$tools/readonly.so "$GASFLAME" record -e heap --heap-sample 1 -d 600 -o dlopen.gasflame -p "$loader" >/dev/null 2>&1 &
-later=$!
-started+=("$later")
 
 start heapbad load 2
 # The test itself: a write that is not a tracer's is refused.
@@ -99,13 +93,9 @@ unharmed "threads that come and go" "$PID"
 kill "$PID"
 check "targets that die meanwhile" ruled "$tools/implants" "$TRUTH/truth-heapbad" die 5
 
-wait_for 60 grep -q kept "$words"
-kill -INT "$later"
-wait "$later"
-check "a library that was loaded later is seen" near "$(folded dlopen.gasflame |
-	awk '/library_keep/ { n += $NF } END { print n + 0 }')" 1000000 0
-unharmed "a library that was loaded later" "$loader"
-kill "$loader"
+record_later dlopen.gasflame env LD_PRELOAD="$tools/readonly.so"
+unharmed "a library that was loaded later" "$PID"
+kill "$PID"
 
 # From its beginning on, where we are its tracer anyway.
 gf_ruled run -e heap -o run.gasflame -- "$TRUTH/truth-heap" 1

@@ -363,6 +363,57 @@ static void stacks_once(void **state)
 	windowed_done(&x);
 }
 
+/* Two captures of one target in one insert a table; each statement fails once, and one capture is in the list twice. */
+static void many(void **state)
+{
+	const struct push_options o = { .target = "it's", .tries = 3, .pause = no_pause };
+	unsigned alone, requests = 1;
+
+	for (unsigned at = 0; at <= requests; at++) {
+		struct fake f = { .fail_at = at, .fail_count = at ? 1 : 0, .failure = at % FAILURES };
+		struct clickhouse *c = client(&f);
+		struct pusher *p = pusher_new(c, &o);
+		struct push_result result = { 0 };
+		struct windowed x, y;
+		const struct windows *list[] = { &x.windows, &y.windows, &x.windows };
+
+		windowed_make(&x);
+		windowed_make(&y);
+		y.w.s.p->start_wall_ns += 3600000 * MS;
+		assert_int_equal(pusher_send_many(p, list, 2, &result, NULL), 0);
+		if (!at) {
+			requests = f.requests;
+			alone = f.inserts;
+		}
+		assert_int_equal(result.windows, 20);
+		assert_int_equal(stored(&f, "cpu"), 2 * recorded(x.w.s.p, "cpu"));
+		assert_int_equal(stored(&f, "wait"), 2 * recorded(x.w.s.p, "wait"));
+		/* One question, and as many inserts as one capture needs. */
+		if (!at) {
+			assert_int_equal(requests, alone + 1);
+			assert_true(alone <= 8);
+		}
+		assert_int_equal(pusher_send_many(p, list, 3, &result, NULL), 0);
+		assert_int_equal(result.windows, 20);
+		assert_int_equal(result.there, 30);
+		pusher_free(p);
+		/* A new one, whose list has a capture twice. */
+		fake_done(&f);
+		f = (struct fake){ 0 };
+		p = pusher_new(c, &o);
+		result = (struct push_result){ 0 };
+		assert_int_equal(pusher_send_many(p, list, 3, &result, NULL), 0);
+		assert_int_equal(result.windows, 20);
+		assert_int_equal(result.there, 10);
+		assert_int_equal(stored(&f, "cpu"), 2 * recorded(x.w.s.p, "cpu"));
+		pusher_free(p);
+		clickhouse_close(c);
+		fake_done(&f);
+		windowed_done(&x);
+		windowed_done(&y);
+	}
+}
+
 static void other_sums(void **state)
 {
 	struct fake f = { 0 };
@@ -432,6 +483,7 @@ int main(void)
 		cmocka_unit_test(another_pusher),
 		cmocka_unit_test(two_at_once),
 		cmocka_unit_test(stacks_once),
+		cmocka_unit_test(many),
 		cmocka_unit_test(other_sums),
 		cmocka_unit_test(names),
 		cmocka_unit_test(answers),

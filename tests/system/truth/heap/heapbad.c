@@ -11,7 +11,7 @@
  *	exec         executes itself again and again, for some seconds
  *	zombie       has a child that ended and is not waited for; "ready PID"
  *	traced       has a child that it traces; "ready PID"
- *	dlopen FILE  loads the library after a second and keeps 1,000 objects of 1,000 bytes of it
+ *	dlopen FILE  loads the library at a SIGUSR1, and at the next one keeps 1,000 objects of 1,000 bytes of it
  *	trap         ignores SIGTRAP
  */
 #include <dlfcn.h>
@@ -224,19 +224,22 @@ static void load_library(const char *file)
 {
 	static void *kept[1000];
 	void *(*keep)(size_t);
+	const struct timespec moment = { .tv_nsec = 20000000 };
 	void *library;
+	sigset_t go;
+	int got;
 
+	sigemptyset(&go);
+	sigaddset(&go, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &go, NULL);
 	say_ready();
-	for (int i = 0; i < 100; i++) {
+	while (sigtimedwait(&go, NULL, &moment) != SIGUSR1)
 		allocate_and_free(100);
-		usleep(20000);
-	}
 	library = dlopen(file, RTLD_NOW);
 	keep = library ? (void *(*)(size_t))dlsym(library, "library_keep") : NULL;
 	if (!keep)
 		_exit(4);
-	/* The recorder looks for new libraries once a second. */
-	sleep(3);
+	sigwait(&go, &got);
 	for (int i = 0; i < 1000; i++)
 		kept[i] = keep(1000);
 	puts("kept");
