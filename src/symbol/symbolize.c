@@ -40,6 +40,7 @@ struct symbolizer {
 	struct jitfiles *jit;
 	struct kallsyms *kernel; /* kept from one call to the next: it takes long to read */
 	bool kernel_early;       /* it was read during the recording */
+	bool kernel_lent;        /* it is somebody else's */
 };
 
 struct symbolizer *symbolizer_new(const struct symbolize_options *options, struct worker *worker)
@@ -63,7 +64,7 @@ void symbolizer_free(struct symbolizer *s)
 			close(s->kept.slots[i].value);
 	map_done(&s->kept);
 	jitfiles_free(s->jit);
-	kallsyms_free(s->kernel);
+	symbolizer_keep_kernel(s, NULL);
 	if (s->own_worker)
 		worker_free(s->worker);
 	free(s);
@@ -71,9 +72,17 @@ void symbolizer_free(struct symbolizer *s)
 
 void symbolizer_keep_kernel(struct symbolizer *s, struct kallsyms *kernel)
 {
-	kallsyms_free(s->kernel);
+	if (!s->kernel_lent)
+		kallsyms_free(s->kernel);
 	s->kernel = kernel;
 	s->kernel_early = kernel != NULL;
+	s->kernel_lent = false;
+}
+
+void symbolizer_lend_kernel(struct symbolizer *s, struct kallsyms *kernel)
+{
+	symbolizer_keep_kernel(s, kernel);
+	s->kernel_lent = kernel != NULL;
 }
 
 void symbolizer_keep_file(void *symbolizer, uint32_t module, int fd)

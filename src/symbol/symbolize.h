@@ -41,6 +41,8 @@ void symbolizer_free(struct symbolizer *s);
 void symbolizer_keep_file(void *symbolizer, uint32_t module, int fd);
 /* The kernel's symbols as they were read during the recording; takes them over. NULL is fine. */
 void symbolizer_keep_kernel(struct symbolizer *s, struct kallsyms *kernel);
+/* The same for symbols that stay the caller's, and there until the next call of one of these two, or the end. */
+void symbolizer_lend_kernel(struct symbolizer *s, struct kallsyms *kernel);
 /* While recording, about once a second: opens the maps and dumps of code made at run time (jit/jitfiles.h), which may be
  * gone at the end. Returns true if one of them is new or has grown. */
 bool symbolizer_look(struct symbolizer *s, const struct profile *p);

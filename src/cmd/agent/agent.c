@@ -30,6 +30,7 @@
 #include "fleet/agent/spool.h"
 #include "fleet/sink/sink.h"
 #include "net/http.h"
+#include "target/kallsyms.h"
 #include "target/resolve.h"
 
 static const uint64_t second_ns = 1000000000, costs_pace_ns = 10000000000, stop_patience_ns = 20000000000;
@@ -40,6 +41,7 @@ struct agent {
 	struct board *board;
 	struct instances instances;
 	struct costs costs;
+	struct kallsyms *kernel;
 	pid_t sender;
 	uint64_t sender_next_ns, look_next_ns, costs_next_ns;
 	unsigned sender_failures;
@@ -261,6 +263,9 @@ static int start(struct agent *a, struct err *err)
 	board_set(a->board->config, sizeof(a->board->config), a->path);
 	tell(a);
 	a->instances.board = a->board;
+	if (kallsyms_read(&a->kernel) < 0)
+		a->kernel = NULL;
+	a->instances.kernel = a->kernel;
 	instances_configure(&a->instances, NULL, &a->conf);
 	return 0;
 }
@@ -355,6 +360,7 @@ static int agent(const struct command *c, int argc, char **argv)
 		stop(&a);
 	}
 	instances_done(&a.instances);
+	kallsyms_free(a.kernel);
 	board_free(a.board);
 	agentconf_done(&a.conf);
 	return r ? command_failed(&err) : EXIT_OK;

@@ -114,7 +114,7 @@ static int record(const struct instances *all, const struct instance *x, const s
 		.target = x->target, .name = name, .release = x->conf->release, .labels = x->conf->labels.v, .what = what,
 		.hz = instances_hz(x->conf, x->level), .window_ns = conf->window_ns, .memory_bytes = memory_share(all, conf),
 		.budget_percent = conf->budget_percent, .log = x->conf->log, .client = x->conf->client, .rpc = x->conf->rpc,
-		.spool = conf->spool, .row = x->row,
+		.spool = conf->spool, .kernel = all->kernel, .row = x->row,
 	};
 
 	return windowrecorder_run(&o);

@@ -16,6 +16,7 @@ struct agentconf;
 struct agentconf_target;
 struct board;
 struct board_target;
+struct kallsyms;
 
 struct instance {
 	struct board_target *row;
@@ -37,6 +38,7 @@ struct instance {
 
 struct instances {
 	struct board *board;
+	struct kallsyms *kernel; /* borrowed; for all recorders. NULL: none */
 	VEC(struct instance) list;
 };
 

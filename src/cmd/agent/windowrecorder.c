@@ -89,12 +89,14 @@ static void keep_file(void *context, uint32_t module, int fd)
 	symbolizer_keep_file(w->symbolizer, module, fd);
 }
 
-/* Names what has none yet. The kernel's list is 10 MB in memory, and needed for a few frames of most windows. */
+/* Names what has none yet. The kernel's list takes 10 MB and 80 ms to read, for a few frames of most windows: the agent has it once, in
+ * pages that all recorders share. */
 static void name_frames(struct windowrecorder *w)
 {
 	struct err err = { 0 };
 
 	symbolizer_look(w->symbolizer, w->r.profile);
+	symbolizer_lend_kernel(w->symbolizer, w->o->kernel);
 	if (symbolize_profile(w->symbolizer, w->r.profile, NULL, NULL, &err) < 0)
 		log_debug("%s", err.text);
 	symbolizer_keep_kernel(w->symbolizer, NULL);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct board_target;
+struct kallsyms;
 
 struct windowrecorder_options { /* all is borrowed */
 	const char *target;  /* as `record` takes it */
@@ -21,6 +22,7 @@ struct windowrecorder_options { /* all is borrowed */
 	double budget_percent;  /* of one CPU */
 	const char *log, *client, *rpc; /* of blocks; NULL = none */
 	const char *spool;
+	struct kallsyms *kernel; /* NULL: it is read when it is needed */
 	struct board_target *row;
 };
 
