@@ -25,14 +25,20 @@ static void read_pid(const struct store *s, struct container *c)
 	c->hearsay = true;
 }
 
-/* Of those that are asked for by name: a list of all is wanted often, and does without. */
+/* Of those that are asked for by name: a list of all is wanted often, and does without. CRI-O has the file in both folders, podman in that which stays. */
 static void read_annotations(const struct store *s, struct container *c)
 {
-	_cleanup_free_ char *path = mem_printf("%s/%s/%s/userdata/config.json", s->run_root, s->driver, c->id), *text = NULL;
-	size_t n;
+	const char *const roots[] = { s->run_root, s->root };
 
-	if (s->q->name && container_matches(c, s->q) && !container_read(path, BUNDLE_MAX, &text, &n))
-		enginejson_annotations(text, n, c);
+	if (!s->q->name || !container_matches(c, s->q))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
+		_cleanup_free_ char *path = mem_printf("%s/%s/%s/userdata/config.json", roots[i], s->driver, c->id), *text = NULL;
+		size_t n;
+
+		if (!container_read(path, BUNDLE_MAX, &text, &n) && !enginejson_annotations(text, n, c))
+			return;
+	}
 }
 
 static void look_file(const struct store *s, const char *file)

@@ -194,6 +194,7 @@ static void state_files(void **state)
 		   "[{\"id\":\"88ab\",\"names\":[\"pod-a\"],\"metadata\":\"{\\\"image-name\\\":\\\"localhost/tiny:1\\\"}\"},"
 		   "{\"id\":\"99ab\",\"names\":[\"k8s_geth_geth-0_eth_u_0\"]},{\"id\":\"99ac\",\"names\":[\"k8s_POD_geth-0_eth_u_0\"]}]");
 	put(folder, "run/overlay-containers/88ab/userdata/pidfile", "43");
+	put(folder, "podman/overlay-containers/88ab/userdata/config.json", "{\"annotations\":{\"gasflame.label/a\":\"b\"}}");
 	put(folder, "run/overlay-containers/99ab/userdata/pidfile", "44\n");
 	put(folder, "run/overlay-containers/99ab/userdata/config.json", "{\"annotations\":{\"gasflame.label/region\":\"eu\"}}");
 	put(folder, "containerd/io.containerd.runtime.v2.task/k8s.io/c1/init.pid", "45");
@@ -220,6 +221,7 @@ static void state_files(void **state)
 	expect_one("eth/reth-0/reth", true, "containerd", "c1", 45);
 	expect_one("reth-0", true, "containerd", "c1", 45);
 	expect_one("eth/geth-0/geth", true, "cri-o", "99ab", 44);
+	expect_label("pod-a", false, "a=b");
 	expect_label("eth/geth-0/geth", true, "region=eu");
 	expect_label("eth/reth-0", true, "tier=rpc");
 	expect_count("other/reth-0", true, 0);
