@@ -1,11 +1,13 @@
 # The words people type. Meson (meson.build) describes the build; nothing here repeats it.
 BUILD ?= build
 PREFIX ?= /usr/local
+STATIC ?= build-static
+PACKAGES ?= build-packages
 FUZZ_SECONDS ?= 3600
 CHECK_SECONDS ?= 1
 
 .DEFAULT_GOAL := all
-.PHONY: all deps demo test test-kernels soak inject fuzz bench install clean help
+.PHONY: all deps demo test test-kernels soak inject fuzz bench install uninstall static deb reproduce release package-test clean help
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -46,11 +48,39 @@ bench:
 	@$(MAKE) --no-print-directory all
 	@bench/run.py --build $(BUILD) $(BENCH_FLAGS)
 
+# With DESTDIR below that folder. A prefix that the build was not made for is told to it.
 install: all
+	@meson introspect --buildoptions $(BUILD) | grep -q '"name": "prefix", "value": "$(PREFIX)"' || \
+		{ meson configure --prefix $(PREFIX) $(BUILD) && ninja -C $(BUILD); }
 	meson install --no-rebuild -C $(BUILD)
 
+# What the last install from $(BUILD) made, and nothing else.
+uninstall:
+	@tools/uninstall $(BUILD)
+
+# Packages: one file for any distribution, and Debian's. The libraries of the first come from Debian's sources, once.
+static:
+	@tools/deps.sh package
+	packaging/static/build.sh $(STATIC)
+
+deb:
+	@tools/deps.sh package
+	packaging/deb.sh $(PACKAGES)
+
+reproduce:
+	@tools/deps.sh package
+	packaging/reproduce.sh
+
+release:
+	@tools/deps.sh package
+	packaging/release.sh $(PACKAGES)
+
+package-test:
+	@tools/deps.sh package
+	packaging/test.sh $(PACKAGES)
+
 clean:
-	rm -rf $(BUILD) build-gcc build-sanitizers
+	rm -rf $(BUILD) build-gcc build-sanitizers $(STATIC) $(PACKAGES)
 
 help:
 	@echo "make            build in $(BUILD)/"
@@ -63,4 +93,9 @@ help:
 	@echo "                INJECT_FLAGS='--commands heap --classes ptrace' for some of them"
 	@echo "make fuzz       all fuzzers, FUZZ_SECONDS=$(FUZZ_SECONDS) together; executions are counted"
 	@echo "make bench      gasflame and perf side by side; BENCH_FLAGS='--quick --only stacks'"
-	@echo "make install    into PREFIX=$(PREFIX)"
+	@echo "make install    into PREFIX=$(PREFIX), below DESTDIR; make uninstall takes away what it installed"
+	@echo "make static     one file for any distribution, $(STATIC)/gasflame"
+	@echo "make deb        a package for Debian, in $(PACKAGES)/"
+	@echo "make release    both, with checksums and a list of what is in them (SBOM), in $(PACKAGES)/"
+	@echo "make reproduce  build both in two folders: the same bytes?"
+	@echo "make package-test  both in other distributions' root folders: doctor, record, report; as root"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# deps.sh [build|bench|kernels] - installs with apt-get what is missing to build and test, and nothing else; with "build"
-# not what only some tests use; with "bench" what make bench measures against too, with "kernels" what emulates machines. Asks nothing, and needs no network
+# deps.sh [build|bench|kernels|package] - installs with apt-get what is missing to build and test, and nothing else; with "build"
+# not what only some tests use; with "bench" what make bench measures against too, with "kernels" what emulates machines, with "package" what makes and
+# tries packages. Asks nothing, and needs no network
 # when all is there. What only some tests use may fail to come: they skip then, and say so.
 set -eu
 
@@ -11,11 +12,14 @@ libc6-dev libbpf-dev libsqlite3-dev zlib1g-dev libzstd-dev liblzma-dev libseccom
 libiberty-dev libjansson-dev libcurl4-openssl-dev libcmocka-dev libdw-dev libclang-rt-dev"
 extra="node:nodejs npm:npm perf:linux-perf libmicrohttpd-dev libncurses-dev libcapstone-dev libdevel-nytprof-perl
 jeprof:libjemalloc-dev libmimalloc-dev ms_print:valgrind heaptrack:heaptrack chromium:chromium firefox-esr:firefox-esr
-fonts-dejavu-core go:golang-go protoc:protobuf-compiler dot:graphviz sqlite3:sqlite3 bpftrace:bpftrace zstd:zstd clickhouse-server:clickhouse-server prometheus:prometheus python3-yaml openssl:openssl curl:curl dockerd:docker.io busybox:busybox-static podman:podman runc:runc tini:tini"
+fonts-dejavu-core go:golang-go protoc:protobuf-compiler dot:graphviz sqlite3:sqlite3 bpftrace:bpftrace zstd:zstd clickhouse-server:clickhouse-server prometheus:prometheus python3-yaml openssl:openssl curl:curl dockerd:docker.io busybox:busybox-static podman:podman runc:runc tini:tini zsh:zsh fish:fish"
 case ${1:-} in
 build) extra="libmicrohttpd-dev libncurses-dev libcapstone-dev" ;;
 bench) wanted="$wanted perf:linux-perf g++:g++ npm:npm node:nodejs libdevel-nytprof-perl libbpf-tools
 postgresql redis-benchmark:redis-tools redis-server:redis-server heaptrack:heaptrack valgrind:valgrind jeprof:libjemalloc-dev" ;;
+package) wanted="$wanted libmicrohttpd-dev libncurses-dev libcapstone-dev libelf-dev libssl-dev dh:debhelper dpkg-buildpackage:dpkg-dev
+fakeroot:fakeroot infocmp:ncurses-bin git:git"
+	extra="lintian:lintian debootstrap:debootstrap busybox:busybox-static" ;;
 kernels) wanted="$wanted qemu-system-x86_64:qemu-system-x86 busybox:busybox-static"
 	extra="jeprof:libjemalloc-dev" ;;
 esac

@@ -1,8 +1,9 @@
-"""Makes one page of the viewer's files: build.py [--packed] OUTPUT page.html FILES...
+"""Makes one page of the viewer's files: build.py [--packed | --alone] OUTPUT page.html FILES...
 
 Comments, blanks and ends of lines that no reader needs are left out; names and everything else stay, so that the place of an
 error can be found. With --packed the script and the styles stand in the page compressed, and a few lines unpack them: that halves the
-page, which has no other reader than the browser. Hashes of the scripts are in the page's policy: no other can run. @CONNECT@ and @DATA@ are left for the C side.
+page, which has no other reader than the browser. Hashes of the scripts are in the page's policy: no other can run. @CONNECT@ and @DATA@ are left for the C side,
+but for a page with --alone, which has no data in it and asks the server that it is from.
 """
 import base64
 import hashlib
@@ -105,8 +106,8 @@ def tell_size(text, files):
 
 
 def main(arguments):
-    packed = arguments[0] == "--packed"
-    target, page, *files = arguments[packed:]
+    packed, alone = arguments[0] == "--packed", arguments[0] == "--alone"
+    target, page, *files = arguments[packed or alone:]
     style = "".join(strip(f) for f in files if f.endswith(".css"))
     script = "".join(strip(f) for f in files if f.endswith(".js"))
     text, hashes = read(page), digest(script)
@@ -124,7 +125,9 @@ def main(arguments):
     text = put(text, "@STYLE@", style)
     text = put(text, "@CSP@", "default-src 'none'; script-src %s; style-src 'unsafe-inline'; connect-src @CONNECT@; "
                "base-uri 'none'; form-action 'none'" % hashes)
-    for key in "@CONNECT@", "@DATA@":
+    if alone:
+        text = put(text, "@CONNECT@", "'self'")
+    for key in () if alone else ("@CONNECT@", "@DATA@"):
         put(text, key, "")
     tell_size(text, files)
     with open(target, "w", encoding="utf-8") as f:

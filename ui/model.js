@@ -11,18 +11,6 @@ G.views = G.views || {};
 G.keys = G.keys || [];
 G.test = G.test || {};
 
-/* A DOM node. Attributes that are functions become listeners; text only ever becomes text. */
-G.el = function (tag, attributes, ...children) {
-	const e = document.createElement(tag);
-	for (const [k, v] of Object.entries(attributes || {}))
-		if (typeof v === "function")
-			e[k] = v;
-		else if (v !== null && v !== undefined && v !== false)
-			e.setAttribute(k, v === true ? "" : v);
-	e.append(...children.flat(9).filter(c => c !== null && c !== undefined && c !== false));
-	return e;
-};
-
 G.model = (function () {
 	const kept = [], GROUP = 1, FEW = 30; /* weights of the last states; of enum ident_kind: a thread; samples */
 	const keep = () => G.data.tree.n > 1e6 ? 2 : 8; /* 5 million nodes are 80 MB each time */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/version.h"
 #include "capture/capturetext.h"
 
 static void bind_int(sqlite3_stmt *s, int column, uint64_t value)
@@ -134,8 +135,11 @@ static int put_facts(struct capturerows *w, const struct profile *p, const struc
 	bool all = !w->facts_saved;
 	int r = 0;
 
-	if (all)
-		r |= put_meta_text(w, "made_by", "gasflame " GASFLAME_VERSION);
+	if (all) {
+		_cleanup_free_ char *made_by = mem_printf("gasflame %s", gasflame_version);
+
+		r |= put_meta_text(w, "made_by", made_by);
+	}
 	if (all && p->redacted)
 		r |= put_meta_int(w, "redacted", 1);
 	if (all || now->target != old->target)

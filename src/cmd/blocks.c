@@ -16,9 +16,11 @@
 #include "base/mem.h"
 #include "capture/capture.h"
 #include "cmd/cmd.h"
+#include "cmd/filters.h"
 #include "cmd/logblocks.h"
 #include "cmd/reading/captureio.h"
 #include "cmd/reading/analyzed.h"
+#include "cmd/reading/storeargs.h"
 #include "cmd/reading/subsystemio.h"
 #include "export/section/blockstext.h"
 #include "ethereum/clients.h"
@@ -31,6 +33,7 @@ struct blocks_command {
 	const char *output;
 	struct option_list own;
 	struct analyzed_options load;
+	struct store_choice store;
 	uint64_t limit;
 	const char *block, *client, *pattern;
 	bool json, csv, by_time, crates, by_subsystem, html;
@@ -42,6 +45,7 @@ static void command_done(struct blocks_command *c)
 	vec_done(&c->load.patterns.list);
 	vec_done(&c->load.symbols.list);
 	vec_done(&c->load.subsystems.list);
+	store_choice_done(&c->store);
 }
 
 /* The block of that number; of several (the chain was reorganized) the last. */
@@ -247,6 +251,8 @@ static int blocks(const struct command *command, int argc, char **argv)
 		  "time (59.7ms), ms, us and s" },
 		{ 'o', "output", OPTION_STRING, &c.output, "FILE",
 		  "where to write; \"-\", the default, is the standard output" },
+		STORE_OPTIONS(&c.store),
+		STORE_TIMES(&c.store),
 		{ 0, "own", OPTION_LIST, &c.own, "CRATE", "a crate or module that is your own, or a pattern of them" },
 		{ 0, "patterns", OPTION_LIST, &c.load.patterns, "FILE",
 		  "more patterns for the causes of waits, before the built-in ones (configs/patterns.conf)" },
@@ -310,13 +316,16 @@ const struct command command_blocks = {
 		"either is a moment and has no split. Spans that the program marked itself (record --marks, --mark-function, samply's marker "
 		"files, gasflame.h) are summed above the table, listed by --block, and in --json.\n"
 		"\n"
+		"With --store it is those of a --target and a time in a store (gasflame store --help).\n"
+		"\n"
 		COMMAND_NEWEST,
 	.example = "gasflame blocks reth.log\n"
 		   "journalctl -u reth -o json | gasflame blocks -\n"
 		   "gasflame record --log reth.log --rpc http://127.0.0.1:8545 -d 60 -o reth.gasflame reth\n"
 		   "gasflame blocks reth.gasflame\n"
 		   "gasflame blocks --block 24443168 reth.gasflame\n"
-		   "gasflame blocks --csv reth.gasflame > blocks.csv",
+		   "gasflame blocks --csv reth.gasflame > blocks.csv\n"
+		   "gasflame blocks --store clickhouse://127.0.0.1:8123/gasflame --target reth-1 --from -1h",
 	.run = blocks,
 	.newest = 1,
 };

@@ -88,10 +88,17 @@ enum option_type {
 	OPTION_PERCENT,  /* double */
 	OPTION_NUMBER,   /* double, from 0 up */
 	OPTION_CHOICE,   /* const char *, one of choices */
+	OPTION_MOMENT,   /* struct option_moment: a time of the recording, or with --store one of the calendar */
 };
 
 struct option_list {
 	VEC(const char *) list; /* ends in a NULL that is not counted */
+};
+
+/* What it is depends on whether there is a --store: cmd/reading/storeargs.h finds out, when all options are known. */
+struct option_moment {
+	const char *text; /* NULL = not given */
+	uint64_t ns;      /* of the recording; 0 with a store */
 };
 
 struct option_spec {
@@ -123,6 +130,12 @@ extern struct command_operands command_operands;
 extern int (*command_begin)(const struct command *c, const struct option_spec *options, struct command_operands *operands);
 /* The option of that long name; NULL: there is none. */
 const struct option_spec *options_find(const struct option_spec *options, const char *name);
+/* Called with a command's table in place of running it, by --help-table, which is for cmd/completion alone. */
+extern void (*command_table)(const struct command *c, const struct option_spec *options);
+/* What every command takes, in the order of --help; ends in a row without a name. */
+extern const struct option_spec options_common[];
+/* Whether a command's own table has an option in place of that common one. */
+bool options_replace(const struct option_spec *options, const struct option_spec *common);
 /* The table for people, and as a page of the manual; both on stdout. */
 void command_help(const struct command *c, const struct option_spec *options);
 void command_man(const struct command *c, const struct option_spec *options);

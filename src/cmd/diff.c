@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/reading/captureio.h"
+#include "cmd/reading/storeargs.h"
 #include "cmd/reading/subsystemio.h"
 #include "cmd/filters.h"
 #include "export/diff/difftext.h"
@@ -29,7 +30,10 @@ enum { DEFAULT_LIMIT = 30, DEFAULT_MAX_BYTES = 64 << 20 };
 struct diff_command {
 	const char *format, *output, *what, *function, *sort, *group;
 	struct option_list threads, processes, symbols, patterns, subsystems;
-	uint64_t from_ns, to_ns, limit, max_bytes;
+	struct option_moment from, to;
+	struct store_choice store;
+	struct store_base base;
+	uint64_t limit, max_bytes;
 	bool json, absolute, idle, no_inline, debuginfod, no_cache, fail_on_change;
 	const struct export_format *chosen;
 	bool page_beside; /* also writes the page, when no output was chosen */
@@ -55,6 +59,7 @@ static void command_done(struct diff_command *c)
 	vec_done(&c->symbols.list);
 	vec_done(&c->patterns.list);
 	vec_done(&c->subsystems.list);
+	store_choice_done(&c->store);
 }
 
 static void side_done(struct side *s)
@@ -147,7 +152,7 @@ static int read_side(const struct diff_command *c, struct side *s, char *path, s
 	if (!r)
 		r = subsystemio_read(&c->subsystems, &s->table, err);
 	if (!r)
-		r = c->from_ns || c->to_ns ? captureio_read(&path, 1, &s->profile, err) :
+		r = c->from.ns || c->to.ns ? captureio_read(&path, 1, &s->profile, err) :
 					     captureio_read_sums(&path, 1, &s->profile, err);
 	if (!r && (c->idle || c->patterns.list.n) && !select_has_waits(s->profile))
 		r = err_set(err, EINVAL, "%s: no waits were recorded, which %s is about: record with -e wait",
@@ -163,8 +168,8 @@ static int read_side(const struct diff_command *c, struct side *s, char *path, s
 static int select_side(const struct diff_command *c, struct side *s, struct err *err)
 {
 	struct select_options o = { .causes = &s->causes, .idle = c->idle, .threads = c->threads.list.v,
-				    .processes = c->processes.list.v, .from_ns = c->from_ns,
-				    .to_ns = c->to_ns, .function = c->function, .moments = true };
+				    .processes = c->processes.list.v, .from_ns = c->from.ns,
+				    .to_ns = c->to.ns, .function = c->function, .moments = true };
 	int r = select_event(s->profile, c->what, &o.event, err);
 
 	if (r)
@@ -306,6 +311,12 @@ static int diff(const struct command *command, int argc, char **argv)
 		  "subsystem: compare the subsystems of a node (EVM, state root, ...) in place of functions", .choices = groups },
 		SUBSYSTEMS_OPTION(&c.subsystems),
 		FILTER_OPTIONS(&c),
+		STORE_OPTIONS(&c.store),
+		{ 0, "base-target", OPTION_STRING, &c.base.target, "NAME", "of the store: compare with this target; by default the same" },
+		{ 0, "base-release", OPTION_STRING, &c.base.release, "NAME", "of the store: compare with this release" },
+		{ 0, "base-from", OPTION_STRING, &c.base.from, "TIME", "of the store: compare with the time from then on; by default --from" },
+		{ 0, "base-to", OPTION_STRING, &c.base.to, "TIME",
+		  "of the store: until then; by default --to, and with --base-from where --from begins" },
 		{ 'n', "limit", OPTION_UINT, &c.limit, "ROWS", "rows of the table, 0 shows all" },
 		{ 0, "sort", OPTION_CHOICE, &c.sort, "COLUMN",
 		  "whose change orders the table; by default self", .choices = sorts },
@@ -357,6 +368,10 @@ const struct command command_diff = {
 		"that did not change stay where they were. What the machine does in interrupts is one row "
 		"and never marked.\n"
 		"\n"
+		"With --store both sides are of a store: --target, --release, --from and --to say what is after, and --base-target, "
+		"--base-release, --base-from and --base-to in what before differs from it. Two times, two nodes or two releases are compared so. Times are "
+		"those of the calendar: 2026-11-17 10:00, or -1h before now. With a FILE and no --base-... the file is before.\n"
+		"\n"
 		"Two runs of one program may differ by more than their slices show: other neighbours on the "
 		"machine, another layout of the memory. Record long enough (10 s and more), and compare two "
 		"recordings of the same program first to see how quiet the machine is.\n"
@@ -368,6 +383,8 @@ const struct command command_diff = {
 		   "gasflame diff --fail-on-change --json main.gasflame branch.gasflame > diff.json\n"
 		   "gasflame diff --group subsystem --what wall --fail-on-change before.gasflame after.gasflame\n"
 		   "gasflame diff --what wait --thread 'engine*' before.gasflame after.gasflame\n"
+		   "gasflame diff --store clickhouse://127.0.0.1:8123/gasflame --target reth-1 --from -1h --base-from -25h --base-to -24h\n"
+		   "gasflame diff --store clickhouse://127.0.0.1:8123/gasflame --target 'reth-*' --from -1d --release v2.5.1 --base-release v2.5.0\n"
 		   "gasflame diff --format folded before.gasflame after.gasflame | flamegraph.pl > diff.svg",
 	.run = diff,
 	.newest = 2,

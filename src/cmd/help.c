@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/text/str.h"
+#include "base/version.h"
 
 static const struct {
 	const char *command, *line, *remark;
@@ -186,6 +187,7 @@ static void add_default(struct buf *b, const struct option_spec *o)
 		break;
 	case OPTION_FLAG:
 	case OPTION_LIST:
+	case OPTION_MOMENT:
 		break;
 	}
 }
@@ -233,18 +235,17 @@ static void add_flags(struct buf *b, const struct option_spec *o, const char *be
 
 /* --- --help --- */
 
-static const struct option_spec common[] = {
+const struct option_spec options_common[] = {
 	{ 'q', "quiet", OPTION_FLAG, .help = "say only what went wrong" },
 	{ 'v', "verbose", OPTION_FLAG, .help = "say more" },
 	{ 'h', "help", OPTION_FLAG, .help = "this text" },
 	{ 0 },
 };
 
-/* Returns whether the command's own table has an option in place of a common one. */
-static bool taken(const struct option_spec *options, const struct option_spec *o)
+bool options_replace(const struct option_spec *options, const struct option_spec *common)
 {
 	for (; options && options->name; options++)
-		if (options->letter == o->letter || !strcmp(options->name, o->name))
+		if (options->letter == common->letter || !strcmp(options->name, common->name))
 			return true;
 	return false;
 }
@@ -277,8 +278,8 @@ void command_help(const struct command *c, const struct option_spec *options)
 	print_heading("Options:");
 	for (const struct option_spec *o = options; o && o->name; o++)
 		print_option(o, width);
-	for (const struct option_spec *o = common; o->name; o++)
-		if (!taken(options, o))
+	for (const struct option_spec *o = options_common; o->name; o++)
+		if (!options_replace(options, o))
 			print_option(o, width);
 	if (c->example) {
 		print_heading("Example:");
@@ -304,7 +305,7 @@ void program_help(void)
 		if (has_command(quick_start[i].command))
 			printf("  %-28s # %s\n", quick_start[i].line, quick_start[i].remark);
 	puts("\ngasflame help COMMAND, or gasflame COMMAND --help, tells more; gasflame --version, which "
-	     "one it is.");
+	     "one it is.\nFor the Tab key: gasflame help --completion bash|zsh|fish prints a script of that shell.");
 }
 
 /* --- the manual --- */
@@ -389,7 +390,8 @@ static void roff_title(struct buf *b, const char *name, const char *summary)
 
 	for (const char *p = name; *p; p++)
 		buf_putc(&upper, toupper((unsigned char)*p));
-	buf_printf(b, ".TH %s 1 \"\" \"gasflame " GASFLAME_VERSION "\" \"gasflame\"\n.SH NAME\n", upper.data);
+	buf_printf(b, ".TH %s 1 \"\" \"gasflame %s\" \"gasflame\"\n.SH NAME\n", upper.data,
+		   gasflame_version);
 	roff(b, name);
 	buf_puts(b, " \\- ");
 	roff(b, summary);
@@ -424,8 +426,8 @@ void command_man(const struct command *c, const struct option_spec *options)
 	buf_puts(&b, ".SH OPTIONS\n");
 	for (const struct option_spec *o = options; o && o->name; o++)
 		roff_option(&b, o);
-	for (const struct option_spec *o = common; o->name; o++)
-		if (!taken(options, o))
+	for (const struct option_spec *o = options_common; o->name; o++)
+		if (!options_replace(options, o))
 			roff_option(&b, o);
 	if (c->example) {
 		buf_puts(&b, ".SH EXAMPLE\n");

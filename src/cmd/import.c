@@ -16,6 +16,7 @@
 #include "cmd/filters.h"
 #include "cmd/reading/captureio.h"
 #include "cmd/reading/reading.h"
+#include "cmd/reading/storeargs.h"
 #include "import/import.h"
 #include "import/trace/tracemarks.h"
 #include "profile/profile.h"
@@ -71,6 +72,7 @@ struct foreign {
 	const char *root;
 	struct option_list symbols;
 	bool debuginfod, no_cache;
+	struct store_choice store;
 };
 
 static int import(const struct command *c, int argc, char **argv)
@@ -84,6 +86,8 @@ static int import(const struct command *c, int argc, char **argv)
 		{ 0, "root", OPTION_STRING, &o.root, "DIR",
 		  "the root of the container, or of the other machine, that the files are of: the paths in them are below it" },
 		SYMBOL_OPTIONS(&o),
+		STORE_OPTIONS(&o.store),
+		STORE_TIMES(&o.store),
 		{ 0, "marks", OPTION_STRING, &marks, "FILE",
 		  "a Chrome trace of the time of the recording (reth --log.tracing-chrome, and others), or X Layer's trace.log: its "
 		  "spans become marks, those with a block's number blocks; the FILE to import is a capture then" },
@@ -100,7 +104,7 @@ static int import(const struct command *c, int argc, char **argv)
 
 	if (first < 0)
 		return -first - 1;
-	if (first == argc || !output) {
+	if (!command_operands.n || !output) {
 		log_error("import wants the files to read and -o OUT.gasflame (gasflame import --help)");
 		return EXIT_USAGE;
 	}
@@ -112,7 +116,7 @@ static int import(const struct command *c, int argc, char **argv)
 		log_error("%s", err.text);
 		return EXIT_USAGE;
 	}
-	r = captureio_read_as(argv + first, argc - first, format ? import_find(format) : NULL,
+	r = captureio_read_as(command_operands.v, command_operands.n, format ? import_find(format) : NULL,
 			      &(struct import_options){ .root = o.root, .symbols = o.symbols.list.v }, &p, &err);
 	if (!r && marks)
 		r = add_marks(p, marks, offset ? &offset_ns : NULL, &err);
@@ -122,6 +126,7 @@ static int import(const struct command *c, int argc, char **argv)
 	if (!r)
 		r = reading_save(output, p, &err);
 	vec_done(&o.symbols.list);
+	store_choice_done(&o.store);
 	if (r) {
 		log_error("%s", err.text);
 		return EXIT_ERROR;
@@ -144,7 +149,8 @@ const struct command command_import = {
 		    "--symbols and --root name. Of folded stacks the outermost frame is taken for the thread.\n"
 		    "\n"
 		    "With --marks it adds the spans of a Chrome trace to a capture, as record --marks does: for a trace whose program "
-		    "had not written its last spans when the recording ended, or that came later.",
+		    "had not written its last spans when the recording ended, or that came later. With --store it makes a capture of a --target and a time in a store "
+		    "(gasflame store --help).",
 	.example = "gasflame import --marks trace.json reth.gasflame -o marked.gasflame\n"
 		   "gasflame import perf.data -o perf.gasflame\n"
 		   "gasflame import --root /var/lib/node/rootfs heaptrack.node.zst -o heap.gasflame",

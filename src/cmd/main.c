@@ -1,6 +1,7 @@
 /*
  * main.c - the table of commands, and the choice among them.
  */
+#include <nss.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,12 +9,16 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text/str.h"
+#include "base/version.h"
+#include "cmd/built.h"
 #include "cmd/cmd.h"
 #include "cmd/captures/newest.h"
+#include "cmd/completion/completion.h"
 #include "cmd/opener.h"
 #include "cmd/reading/captureio.h"
 #include "cmd/reading/input.h"
 #include "cmd/reading/reading.h"
+#include "cmd/reading/storeargs.h"
 #include "cmd/recording/output.h"
 
 extern const struct command command_agent, command_bench, command_blocks, command_clean, command_collapse, command_compare, command_detach, command_diff,
@@ -90,7 +95,7 @@ static void list_commands(void)
 		}
 }
 
-/* help, help COMMAND. For the build: help --commands, help --man [COMMAND]. */
+/* help, help COMMAND. help --completion SHELL. For the build: help --commands, help --man [COMMAND]. */
 static int help(int argc, char **argv)
 {
 	bool man = argc > 1 && !strcmp(argv[1], "--man");
@@ -101,6 +106,12 @@ static int help(int argc, char **argv)
 	if (n > 0 && !strcmp(words[0], "--commands")) {
 		list_commands();
 		return EXIT_OK;
+	}
+	if (n > 0 && !strcmp(words[0], "--completion")) {
+		if (n == 2 && completion_print(words[1]))
+			return EXIT_OK;
+		log_error("--completion wants bash, fish or zsh (gasflame help --completion bash)");
+		return EXIT_USAGE;
 	}
 	if (n <= 0 || !strcmp(words[0], "--help") || !strcmp(words[0], "help")) {
 		man ? program_man() : program_help();
@@ -124,7 +135,7 @@ static int global_options(int argc, char **argv, int *at)
 			return -1 - EXIT_OK;
 		}
 		if (!strcmp(a, "--version") || !strcmp(a, "-V")) {
-			puts("gasflame " GASFLAME_VERSION);
+			printf("gasflame %s\n", gasflame_version);
 			return -1 - EXIT_OK;
 		}
 		if (!strcmp(a, "-q") || !strcmp(a, "--quiet")) {
@@ -183,6 +194,10 @@ static int begin(const struct command *c, const struct option_spec *options, str
 
 	if (store && *(char **)store->value)
 		input_hide(*(char **)store->value);
+	if (storeargs_complete(c, options, operands, &err)) {
+		log_error("%s", err.text);
+		return EXIT_USAGE;
+	}
 	/* Before another process is started, which would keep them in the list of processes. */
 	for (int i = 0; i < operands->n; i++)
 		if (input_is_store(operands->v[i]))
@@ -202,6 +217,14 @@ int main(int argc, char **argv)
 {
 	int r;
 
+	gasflame_version = built_version;
+#ifdef GASFLAME_STATIC
+	/* Names of hosts and users by what is in this program: glibc would load the machine's modules for the rest, and
+	 * those want the machine's own libc. */
+	__nss_configure_lookup("hosts", "files dns");
+	__nss_configure_lookup("passwd", "files");
+	__nss_configure_lookup("group", "files");
+#endif
 	command_begin = begin;
 	r = dispatch(argc, argv);
 

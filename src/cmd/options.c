@@ -11,10 +11,11 @@
 enum { PARSED_HELP = -1, PARSED_ERROR = -3 };
 
 struct command_operands command_operands;
+void (*command_table)(const struct command *c, const struct option_spec *options);
 int (*command_begin)(const struct command *c, const struct option_spec *options, struct command_operands *operands);
 
 /* The options that every command takes beside its own. */
-enum implied { IMPLIED_NONE, IMPLIED_HELP, IMPLIED_MAN, IMPLIED_QUIET, IMPLIED_VERBOSE };
+enum implied { IMPLIED_NONE, IMPLIED_HELP, IMPLIED_MAN, IMPLIED_TABLE, IMPLIED_QUIET, IMPLIED_VERBOSE };
 static const struct {
 	char letter;
 	const char *name;
@@ -22,6 +23,7 @@ static const struct {
 } implied_options[] = {
 	{ 'h', "help", IMPLIED_HELP },
 	{ 0, "help-man", IMPLIED_MAN }, /* not shown: the manual's pages are made with it */
+	{ 0, "help-table", IMPLIED_TABLE }, /* nor this: help --completion uses it */
 	{ 'q', "quiet", IMPLIED_QUIET },
 	{ 'v', "verbose", IMPLIED_VERBOSE },
 };
@@ -118,6 +120,8 @@ static char *describe_wanted(const struct option_spec *o)
 		return mem_strdup("a number like 12 or 0.5");
 	case OPTION_CHOICE:
 		return join_choices(o->choices);
+	case OPTION_MOMENT:
+		return mem_strdup("a time");
 	default:
 		return mem_strdup(o->argument ? o->argument : "a value");
 	}
@@ -164,6 +168,14 @@ static int set_value(const struct option_spec *o, const char *value)
 		return str_parse_number(value, o->value);
 	case OPTION_CHOICE:
 		return set_choice(o, value);
+	case OPTION_MOMENT: {
+		struct option_moment *m = o->value;
+
+		m->text = value;
+		if (str_parse_duration(value, &m->ns))
+			m->ns = 0;
+		return *value ? 0 : -EINVAL;
+	}
 	}
 	return -EINVAL;
 }
@@ -206,6 +218,10 @@ static int do_implied(const struct parse *p, enum implied what)
 		return PARSED_HELP;
 	case IMPLIED_MAN:
 		command_man(p->command, p->options);
+		return PARSED_HELP;
+	case IMPLIED_TABLE:
+		if (command_table)
+			command_table(p->command, p->options);
 		return PARSED_HELP;
 	case IMPLIED_QUIET:
 		log_set_level(LOG_QUIET);

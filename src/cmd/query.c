@@ -12,7 +12,9 @@
 #include "base/text/plain.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
+#include "cmd/filters.h"
 #include "cmd/reading/reading.h"
+#include "cmd/reading/storeargs.h"
 #include "capture/capture.h"
 
 enum form { FORM_TABLE, FORM_TABS, FORM_CSV, FORM_JSON };
@@ -245,10 +247,13 @@ static const char list_sql[] =
 
 static int query(const struct command *c, int argc, char **argv)
 {
+	_cleanup_(store_choice_done) struct store_choice store = { 0 };
 	bool json = false, csv = false;
 	const struct option_spec options[] = {
 		{ 0, "json", OPTION_FLAG, &json, .help = "an array of objects" },
 		{ 0, "csv", OPTION_FLAG, &csv, .help = "comma-separated values, with the names first" },
+		STORE_OPTIONS(&store),
+		STORE_TIMES(&store),
 		{ 0 },
 	};
 	int first = options_parse(c, options, argc, argv), r;
@@ -258,8 +263,8 @@ static int query(const struct command *c, int argc, char **argv)
 
 	if (first < 0)
 		return -first - 1;
-	if (argc - first < 1 || argc - first > 2) {
-		log_error("%s", argc - first < 1 ? "name a capture: gasflame query FILE 'select ...'" :
+	if (command_operands.n < 1 || command_operands.n > 2) {
+		log_error("%s", command_operands.n < 1 ? "name a capture: gasflame query FILE 'select ...'" :
 						   "the SQL must be one argument: put it in quotes");
 		return EXIT_USAGE;
 	}
@@ -271,9 +276,9 @@ static int query(const struct command *c, int argc, char **argv)
 		p.form = json ? FORM_JSON : FORM_CSV;
 	p.json = json_begin(&p.text);
 	json_open_array(&p.json, NULL);
-	r = reading_as_capture(argv[first], &capture, &err);
+	r = reading_as_capture(command_operands.v[0], &capture, &err);
 	if (!r)
-		r = capture_query(capture, argc - first == 2 ? argv[first + 1] : list_sql, print_row, &p, &err);
+		r = capture_query(capture, command_operands.n == 2 ? command_operands.v[1] : list_sql, print_row, &p, &err);
 	print_end(&p, r < 0);
 	if (fflush(stdout) || ferror(stdout)) {
 		log_error("cannot write the answer: %s", strerror(errno));
@@ -292,7 +297,8 @@ const struct command command_query = {
 		    "answer: an aligned table on a terminal, tab-separated lines with the names first "
 		    "elsewhere. Without a statement it lists the tables and views. It also reads the "
 		    "file of a recorder that died or is still at work, and never writes to it. What other tools wrote (gasflame import --help) "
-		    "is made a capture first, in a folder for temporary files.",
-	.example = "gasflame query slow.gasflame 'select * from top_functions limit 20'",
+		    "is made a capture first, in a folder for temporary files, and so is the profile of a --target and a time of a --store.",
+	.example = "gasflame query slow.gasflame 'select * from top_functions limit 20'\n"
+		   "gasflame query --store clickhouse://127.0.0.1:8123/gasflame --target reth-1 --from -1h 'select * from threads'",
 	.run = query,
 };

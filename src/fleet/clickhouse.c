@@ -1,6 +1,5 @@
 #include "fleet/clickhouse.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +37,7 @@ struct shard {
 
 struct network {
 	VEC(struct shard) shards;
+	const volatile sig_atomic_t *stop; /* NULL = none */
 	struct buf packed;
 	char *ca_file; /* NULL = the system's */
 };
@@ -76,16 +76,6 @@ static int pack(struct buf *out, const struct buf *in, struct err *err)
 	return r == Z_STREAM_END ? 0 : err_set(err, EIO, "the rows cannot be packed");
 }
 
-static void put_value(struct buf *url, const char *name, const char *value)
-{
-	buf_printf(url, "&%s=", name);
-	for (; *value; value++)
-		if (isalnum((unsigned char)*value) || strchr("-_.~", *value))
-			buf_putc(url, *value);
-		else
-			buf_printf(url, "%%%02X", (unsigned char)*value);
-}
-
 static int network_send(void *context, unsigned shard, const struct clickhouse_request *q, struct clickhouse_reply *ret,
 			struct err *err)
 {
@@ -104,9 +94,11 @@ static int network_send(void *context, unsigned shard, const struct clickhouse_r
 	 * which is no longer the default: the largest are none in JSON. */
 	buf_printf(&url, "%s/?wait_end_of_query=1&output_format_json_quote_64bit_integers=1", s->address);
 	if (q->database)
-		put_value(&url, "database", q->database);
+		storeurl_add(&url, "database", q->database);
+	if (!r && n->stop)
+		http_stop_on(s->http, n->stop);
 	if (!r && q->rows) {
-		put_value(&url, "query", q->sql);
+		storeurl_add(&url, "query", q->sql);
 		r = pack(&n->packed, q->rows, err);
 	}
 	if (r)
@@ -152,6 +144,12 @@ struct clickhouse *clickhouse_new(const struct storeurl *url, const struct click
 	for (size_t i = 0; i < url->shards.n; i++)
 		vec_push(&c->addresses, mem_strdup(url->shards.v[i].address));
 	return c;
+}
+
+void clickhouse_stop_on(struct clickhouse *c, const volatile sig_atomic_t *flag)
+{
+	if (c->transport.send == network_send)
+		((struct network *)c->transport.context)->stop = flag;
 }
 
 void clickhouse_close(struct clickhouse *c)

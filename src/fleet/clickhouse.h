@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,10 @@ struct clickhouse *clickhouse_new(const struct storeurl *url, const struct click
 void clickhouse_close(struct clickhouse *c); /* NULL is fine */
 void clickhouse_closep(struct clickhouse **c);
 
+/* What is being asked fails with -ECANCELED within a second of the flag being set, and so does all that is asked while it is; not of another
+ * transport. Before the first question. */
+void clickhouse_stop_on(struct clickhouse *c, const volatile sig_atomic_t *flag);
+
 unsigned clickhouse_shards(const struct clickhouse *c);
 const char *clickhouse_database(const struct clickhouse *c);
 /* "http://a:8123", without a user. */
@@ -52,6 +57,7 @@ uint64_t clickhouse_sent_bytes(const struct clickhouse *c);
 
 /*
  * All return 0 or:
+ *  -ECANCELED		clickhouse_stop_on()
  *  -EIO, -ETIMEDOUT	no answer, or half of one: it may or may not have been done
  *  -EAGAIN		the server cannot now: too much to do, no memory; it may or may not have been done
  *  -EPROTO		it answers, but not as a ClickHouse does

@@ -25,6 +25,7 @@ struct fetch {
 	struct clickhouse *c;
 	const struct storeurl *url;
 	unsigned shard;
+	bool several;              /* targets */
 	struct profile *p;
 	struct frames frames_made; /* threads without ids, modules */
 	char *where, *committed;   /* conditions: of the time, and of that and commits */
@@ -51,21 +52,43 @@ static int each(struct fetch *f, char *sql, take_fn *take, struct err *err)
 
 /* --- which windows --- */
 
+/* What only the row of a window says. */
+static void put_choice(struct buf *b, const struct storeurl *u)
+{
+	if (u->release) {
+		buf_puts(b, " AND release = ");
+		sql_literal(b, u->release);
+	}
+	for (size_t i = 0; i < u->labels.n; i++) {
+		buf_puts(b, " AND has(labels, ");
+		sql_literal(b, u->labels.v[i]);
+		buf_puts(b, ")");
+	}
+}
+
 static void make_conditions(struct fetch *f)
 {
 	const struct storeurl *u = f->url;
 	uint64_t from = u->from_ns / second_ns, to = u->to_ns ? (u->to_ns + second_ns - 1) / second_ns : UINT32_MAX;
-	_cleanup_(buf_done) struct buf days = { 0 }, all = { 0 };
+	_cleanup_(buf_done) struct buf days = { 0 }, chosen = { 0 }, all = { 0 };
 
 	/* The index has starts; a window may begin before the time and reach into it. */
 	from = from > LONGEST_WINDOW_SECONDS ? from - LONGEST_WINDOW_SECONDS : 0;
-	buf_puts(&days, "target = ");
-	sql_literal(&days, u->target);
-	buf_printf(&days, " AND day >= toDate(%llu) AND day <= toDate(%llu) AND start >= toDateTime(%llu) AND start <= toDateTime(%llu)",
+	if (u->target) {
+		buf_puts(&days, "target = ");
+		sql_literal(&days, u->target);
+		buf_puts(&days, " AND ");
+	} else if (u->targets) {
+		buf_puts(&days, "target LIKE ");
+		sql_like(&days, u->targets);
+		buf_puts(&days, " AND ");
+	}
+	buf_printf(&days, "day >= toDate(%llu) AND day <= toDate(%llu) AND start >= toDateTime(%llu) AND start <= toDateTime(%llu)",
 		   (unsigned long long)(from / day_seconds), (unsigned long long)(to / day_seconds), (unsigned long long)from,
 		   (unsigned long long)to);
-	buf_printf(&all, "%s AND (window_id, attempt) IN (SELECT window_id, min(attempt) FROM windows WHERE %s AND start_ns < %llu AND "
-		   "start_ns + duration_ns > %llu GROUP BY window_id)", days.data, days.data,
+	put_choice(&chosen, u);
+	buf_printf(&all, "%s AND (window_id, attempt) IN (SELECT window_id, min(attempt) FROM windows WHERE %s%s AND start_ns < %llu AND "
+		   "start_ns + duration_ns > %llu GROUP BY window_id)", days.data, days.data, chosen.n ? chosen.data : "",
 		   (unsigned long long)(u->to_ns ? u->to_ns : INT64_MAX), (unsigned long long)u->from_ns);
 	f->where = mem_printf("day >= toDate(%llu) AND day <= toDate(%llu)", (unsigned long long)(from / day_seconds),
 			      (unsigned long long)(to / day_seconds));
@@ -75,7 +98,8 @@ static void make_conditions(struct fetch *f)
 /* The extent of the windows; *ret_n: how many there are. */
 static int find_extent(struct fetch *f, uint64_t *ret_n, uint64_t *ret_first_ns, uint64_t *ret_last_ns, struct err *err)
 {
-	_cleanup_free_ char *sql = mem_printf("SELECT count(), min(start_ns), max(start_ns + duration_ns), any(host), any(kernel) FROM windows "
+	_cleanup_free_ char *sql = mem_printf("SELECT count(), min(start_ns), max(start_ns + duration_ns), "
+					      "if(uniqExact(host) > 1, concat(toString(uniqExact(host)), ' hosts'), any(host)), any(kernel) FROM windows "
 					      "WHERE %s", f->committed);
 	struct answer a;
 	int r = clickhouse_select(f->c, f->shard, sql, &a, err);
@@ -332,30 +356,32 @@ static int by_start(const void *a, const void *b)
 
 static int fetch_shard(struct fetch *f, struct err *err)
 {
-	const char *with = f->committed;
+	const char *with = f->committed, *ids = f->several ? "0, 0" : "pid, tid", *by = f->several ? "" : "pid, tid, ";
+	const char *block = f->several ? "0" : "block";
 	int r = each(f, mem_printf("SELECT event, any(unit), any(describe), if(min(period) = max(period), min(period), 0), min(position) AS place "
 				   "FROM windows ARRAY JOIN events AS event, units AS unit, describes AS describe, periods AS period, "
 				   "arrayEnumerate(events) AS position WHERE %s GROUP BY event ORDER BY place, event", with), take_event, err);
 
 	if (!r)
 		r = fetch_names(f, err);
-	if (!r)
+	if (!r && !f->several)
 		r = each(f, mem_printf("SELECT block, any(kind), any(name), any(begin_ns) AS begun, any(end_ns), any(number), any(gas), "
 				       "any(transactions), any(known) FROM blocks WHERE %s GROUP BY block ORDER BY begun, block", with),
 			 take_mark, err);
 	vec_sort(&f->p->marks, by_start);
 	if (!r)
-		r = each(f, mem_printf("SELECT pid, tid, thread, any(process), any(exe), min(begin_ns), max(end_ns), sum(cpu_ns), sum(run_ns), "
-				       "sum(queue_ns), sum(blocked_ns) FROM threads WHERE %s GROUP BY pid, tid, thread ORDER BY pid, tid, thread",
-				       with), take_thread, err);
+		r = each(f, mem_printf("SELECT %s, thread, any(process), any(exe), min(begin_ns), max(end_ns), sum(cpu_ns), sum(run_ns), "
+				       "sum(queue_ns), sum(blocked_ns) FROM threads WHERE %s GROUP BY %sthread ORDER BY %sthread",
+				       ids, with, by, by), take_thread, err);
 	if (!r)
-		r = each(f, mem_printf("SELECT intDiv(toUInt32(start) - %llu, %llu) AS slot, event, pid, tid, thread, block, stack, sum(value), "
-				       "sum(count) FROM samples WHERE %s GROUP BY slot, event, pid, tid, thread, block, stack "
-				       "ORDER BY slot, event, pid, tid, thread, stack, block", (unsigned long long)f->first_second,
-				       (unsigned long long)f->step_seconds, with), take_sample, err);
+		r = each(f, mem_printf("SELECT intDiv(toUInt32(start) - %llu, %llu) AS slot, event, %s, thread, %s, stack, sum(value), "
+				       "sum(count) FROM samples WHERE %s GROUP BY slot, event, %sthread, %sstack "
+				       "ORDER BY slot, event, %sthread, stack%s", (unsigned long long)f->first_second,
+				       (unsigned long long)f->step_seconds, ids, block, with, by, f->several ? "" : "block, ", by,
+				       f->several ? "" : ", block"), take_sample, err);
 	if (!r)
 		r = each(f, mem_printf("SELECT name, sum(value), min(value), max(value) FROM counters WHERE %s GROUP BY name ORDER BY name", with), take_counter, err);
-	if (!r)
+	if (!r && !f->several)
 		r = each(f, mem_printf("SELECT series, unit, time_ns, value FROM points WHERE %s ORDER BY series, time_ns", with), take_point, err);
 	return r;
 }
@@ -379,7 +405,9 @@ static void set_extent(struct fetch *f, uint64_t first_ns, uint64_t last_ns)
 /* Finds out which shards have something of it, and from when to when. */
 static int find_shards(struct fetch *f, bool *has, unsigned *away, struct err *err)
 {
-	unsigned home = storeurl_shard_of(f->url->target, clickhouse_shards(f->c));
+	/* Of several targets there is none without which nothing is worth showing. */
+	unsigned home = f->several ? UINT32_MAX : storeurl_shard_of(f->url->target, clickhouse_shards(f->c));
+	struct err first_error = { 0 };
 	uint64_t first_ns = UINT64_MAX, last_ns = 0, all = 0;
 
 	for (unsigned i = 0; i < clickhouse_shards(f->c); i++) {
@@ -391,6 +419,8 @@ static int find_shards(struct fetch *f, bool *has, unsigned *away, struct err *e
 		/* Another shard may have what came before one was added. */
 		if (r && (i == home || (r != -EIO && r != -ETIMEDOUT && r != -EAGAIN)))
 			return r;
+		if (r && !*away)
+			first_error = *err;
 		*away += r != 0;
 		/* What no clock says is not believed. */
 		has[i] = n && last > first && last <= INT64_MAX;
@@ -400,17 +430,36 @@ static int find_shards(struct fetch *f, bool *has, unsigned *away, struct err *e
 		first_ns = MIN(first_ns, first);
 		last_ns = MAX(last_ns, last);
 	}
+	if (!all && *away == clickhouse_shards(f->c)) {
+		*err = first_error;
+		return -err->code;
+	}
 	if (!all)
-		return err_set(err, ENODATA, "the store has nothing of '%.80s' in this time: `gasflame store ls` lists what it has", f->url->target);
+		return err_set(err, ENODATA, "the store has nothing of '%.80s' in this time: `gasflame store ls` lists what it has",
+			       profile_str(f->p, f->p->target));
 	set_extent(f, first_ns, last_ns);
 	profile_count(f->p, KEY_STORE_WINDOWS, all);
 	return 0;
 }
 
+/* "reth-* v2.5.1 region=eu". */
+static void name_target(struct fetch *f)
+{
+	const struct storeurl *u = f->url;
+	_cleanup_(buf_done) struct buf name = { 0 };
+
+	buf_puts(&name, u->target ? u->target : u->targets ? u->targets : "*");
+	if (u->release)
+		buf_printf(&name, " %s", u->release);
+	for (size_t i = 0; i < u->labels.n; i++)
+		buf_printf(&name, " %s", u->labels.v[i]);
+	f->p->target = profile_string(f->p, name.data);
+}
+
 static void fetch_init(struct fetch *f)
 {
 	frames_init(&f->frames_made, f->p);
-	f->p->target = profile_string(f->p, f->url->target);
+	name_target(f);
 }
 
 static void fetch_done(struct fetch *f)
@@ -429,7 +478,7 @@ int fetch_profile(struct clickhouse *c, const struct storeurl *url, unsigned *re
 {
 	_cleanup_(profile_freep) struct profile *p = profile_new();
 	_cleanup_free_ bool *has = mem_alloc(clickhouse_shards(c) * sizeof(*has));
-	struct fetch f = { .c = c, .url = url, .p = p };
+	struct fetch f = { .c = c, .url = url, .p = p, .several = !url->target };
 	unsigned away = 0;
 	int r;
 
@@ -512,7 +561,7 @@ int fetch_url(const char *text, unsigned *ret_away, struct profile **ret, struct
 	struct storeurl url;
 	int r = storeurl_parse(text, clock_wall_ns(), &url, err);
 
-	if (!r && !url.target)
+	if (!r && !storeurl_names(&url))
 		r = err_set(err, EINVAL, "the store's address names no target: clickhouse://HOST:8123/DATABASE?target=NAME&from=-1h; "
 			    "`gasflame store ls` lists them");
 	if (!r)

@@ -1,8 +1,10 @@
 #include "fleet/listing.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/text/str.h"
 #include "fleet/answer.h"
 #include "fleet/clickhouse.h"
@@ -58,25 +60,52 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+/* where: " WHERE ..." of windows, or "". */
+static int ask_shard(struct listing *l, struct clickhouse *c, unsigned shard, const char *where, struct err *err)
+{
+	_cleanup_free_ char *sql = mem_printf("SELECT target, count(), sum(duration_ns), min(start_ns), max(start_ns + duration_ns), "
+					      "groupUniqArray(host), groupUniqArray(release), groupUniqArrayArray(labels) FROM windows WHERE "
+					      "(window_id, attempt) IN (SELECT window_id, min(attempt) FROM windows%s GROUP BY window_id) "
+					      "GROUP BY target ORDER BY target", where);
+	struct answer a;
+	int r = clickhouse_select(c, shard, sql, &a, err);
+
+	for (size_t k = 0; !r && k < a.rows; k++)
+		add_row(l, &a, k);
+	answer_done(&a);
+	return r;
+}
+
 int listing_make(struct listing *l, struct clickhouse *c, struct err *err)
 {
-	static const char sql[] =
-		"SELECT target, count(), sum(duration_ns), min(start_ns), max(start_ns + duration_ns), groupUniqArray(host), "
-		"groupUniqArray(release), groupUniqArrayArray(labels) FROM windows WHERE (window_id, attempt) IN "
-		"(SELECT window_id, min(attempt) FROM windows GROUP BY window_id) GROUP BY target ORDER BY target";
 	int r = 0;
 
 	*l = (struct listing){ 0 };
-	for (unsigned i = 0; !r && i < clickhouse_shards(c); i++) {
-		struct answer a;
-
-		r = clickhouse_select(c, i, sql, &a, err);
-		for (size_t k = 0; !r && k < a.rows; k++)
-			add_row(l, &a, k);
-		answer_done(&a);
-	}
+	for (unsigned i = 0; !r && i < clickhouse_shards(c); i++)
+		r = ask_shard(l, c, i, "", err);
 	vec_sort(&l->list, by_name);
 	return r;
+}
+
+int listing_make_between(struct listing *l, struct clickhouse *c, uint64_t from_ns, uint64_t to_ns, struct err *err)
+{
+	const uint64_t second_ns = 1000000000, day_ns = 86400 * second_ns;
+	_cleanup_free_ char *where = mem_printf(" WHERE day >= toDate(%llu) AND day <= toDate(%llu) AND start >= toDateTime(%llu) AND "
+						"start < toDateTime(%llu)", (unsigned long long)(from_ns / day_ns),
+						(unsigned long long)(to_ns / day_ns), (unsigned long long)(from_ns / second_ns),
+						(unsigned long long)(to_ns / second_ns));
+	unsigned away = 0;
+	int r = 0;
+
+	*l = (struct listing){ 0 };
+	for (unsigned i = 0; i < clickhouse_shards(c); i++) {
+		r = ask_shard(l, c, i, where, err);
+		if (r && r != -EIO && r != -ETIMEDOUT && r != -EAGAIN)
+			return r;
+		away += r != 0;
+	}
+	vec_sort(&l->list, by_name);
+	return away == clickhouse_shards(c) ? r : 0;
 }
 
 void listing_done(struct listing *l)

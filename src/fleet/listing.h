@@ -30,4 +30,6 @@ struct listing {
 
 /* Of all shards. listing_done() in any case. */
 int listing_make(struct listing *l, struct clickhouse *c, struct err *err);
+/* Of windows that begin in a time, CLOCK_REALTIME; a shard that is away is missing, unless all are. */
+int listing_make_between(struct listing *l, struct clickhouse *c, uint64_t from_ns, uint64_t to_ns, struct err *err);
 void listing_done(struct listing *l);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "base/text/str.h"
@@ -13,6 +14,7 @@
 static const uint64_t second_ns = 1000000000;
 /* 2106, where the seconds of the store's DateTime end. */
 static const uint64_t last_second = UINT32_MAX;
+enum { MOST_LABELS = 64 };
 
 static const struct scheme {
 	const char *name, *http;
@@ -223,8 +225,28 @@ static int take_value(struct storeurl *u, const char *key, const char *value, ui
 
 	if (!strcmp(key, "target")) {
 		free(u->target);
+		free(u->targets);
+		u->targets = NULL;
 		u->target = mem_strdup(value);
 		return *value ? 0 : err_set(err, EINVAL, "the target of the store's address has no name");
+	}
+	if (!strcmp(key, "targets")) {
+		free(u->targets);
+		free(u->target);
+		u->target = NULL;
+		u->targets = mem_strdup(value);
+		return *value ? 0 : err_set(err, EINVAL, "targets of the store's address has no pattern: targets=reth-*");
+	}
+	if (!strcmp(key, "release")) {
+		free(u->release);
+		u->release = mem_strdup(value);
+		return 0;
+	}
+	if (!strcmp(key, "label")) {
+		if (!strchr(value, '=') || u->labels.n >= MOST_LABELS)
+			return err_set(err, EINVAL, "a label of the store's address is KEY=VALUE, and there are at most %d: label=region%%3Deu", MOST_LABELS);
+		vec_push(&u->labels, mem_strdup(value));
+		return 0;
 	}
 	if (!strcmp(key, "from"))
 		return storeurl_time(value, now_ns, &u->from_ns, err);
@@ -234,7 +256,8 @@ static int take_value(struct storeurl *u, const char *key, const char *value, ui
 		u->timeout_ms = ns / 1000000;
 		return 0;
 	}
-	return err_set(err, EINVAL, "'%.40s' of the store's address is not known: target=NAME, from=TIME, to=TIME, timeout=10s", key);
+	return err_set(err, EINVAL, "'%.40s' of the store's address is not known: target=NAME, targets=PATTERN, release=NAME, label=KEY%%3DVALUE, "
+		       "from=TIME, to=TIME, timeout=10s", key);
 }
 
 static int take_values(struct storeurl *u, const char *s, uint64_t now_ns, struct err *err)
@@ -285,8 +308,26 @@ void storeurl_done(struct storeurl *u)
 	vec_done_each(&u->shards, e, free(e->address); free(e->user); free(e->password));
 	free(u->database);
 	free(u->target);
+	free(u->targets);
+	free(u->release);
+	vec_done_each(&u->labels, e, free(*e));
 	free(u->ca_file);
 	*u = (struct storeurl){ 0 };
+}
+
+bool storeurl_names(const struct storeurl *u)
+{
+	return u->target || u->targets || u->release || u->labels.n;
+}
+
+void storeurl_add(struct buf *url, const char *key, const char *value)
+{
+	buf_printf(url, "%c%s=", url->n && memchr(url->data, '?', url->n) ? '&' : '?', key);
+	for (; *value; value++)
+		if (isalnum((unsigned char)*value) || strchr("-_.~", *value))
+			buf_putc(url, *value);
+		else
+			buf_printf(url, "%%%02X", (unsigned char)*value);
 }
 
 void storeurl_hide(char *text)

@@ -6,6 +6,9 @@
  * Several servers are shards of one store, in this order. Each may have its own scheme, user and database before and behind
  * it; what one does not say is as the one before it says, and before the first that says it, as that. clickhouse and http
  * mean the same, and so do clickhouses and https: TLS. %XX stands for any byte of a user, a password, a database and a value.
+ *
+ * target is a name, whatever is in it; targets is a pattern of names, with * and ?. release and label (key=value, several of them)
+ * choose among the windows. Without target it is a profile of several nodes.
  */
 #pragma once
 
@@ -15,6 +18,7 @@
 
 #include "base/vec.h"
 
+struct buf;
 struct err;
 
 struct storeurl_shard {
@@ -26,6 +30,8 @@ struct storeurl {
 	VEC(struct storeurl_shard) shards; /* at least one */
 	char *database;          /* "gasflame" where it has none */
 	char *target;            /* NULL: none */
+	char *targets, *release; /* NULL: any */
+	VEC(char *) labels;
 	uint64_t from_ns, to_ns; /* CLOCK_REALTIME; to 0 = the end */
 	unsigned timeout_ms;     /* of one question */
 	char *ca_file;           /* certificates that are trusted in place of the system's; not in an address; NULL: those */
@@ -33,6 +39,10 @@ struct storeurl {
 
 enum { STOREURL_TIMEOUT_MS = 60000 };
 
+/* Does it say what to read: a target, or which of them? */
+bool storeurl_names(const struct storeurl *u);
+/* Adds "?key=value", or "&key=value" where there is a "?" already, with %XX for all but letters, digits and "-_.~". */
+void storeurl_add(struct buf *url, const char *key, const char *value);
 /* Does it begin like the address of a store, and of nothing else? Of commands that take a file: http is not among them. */
 bool storeurl_is(const char *text);
 /* now_ns: of "-1h". storeurl_done() in any case. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #include "base/file/library.h"
 #include "base/mem.h"
 #include "base/text/str.h"
+#include "base/version.h"
 
 enum { CONNECT_SECONDS = 5, TOTAL_SECONDS = 120, SLOW_SECONDS = 20, SLOW_BYTES_PER_SECOND = 1000, ASK_CONNECT_MS = 3000 };
 
@@ -70,9 +72,35 @@ static int append(void *context, const void *data, size_t n)
 	return 0;
 }
 
+#ifdef GASFLAME_STATIC
+/* Where distributions keep the certificates that they trust; libcurl was built for one of them. */
+static void trust(CURL *curl)
+{
+	static const char *const bundles[] = {
+		"/etc/ssl/certs/ca-certificates.crt",                /* Debian, Arch, Alpine */
+		"/etc/pki/tls/certs/ca-bundle.crt",                  /* Fedora, Amazon Linux */
+		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", /* the same, newer */
+		"/etc/ssl/ca-bundle.pem",                            /* SUSE */
+		"/etc/ssl/cert.pem",
+	};
+	const char *own = getenv("SSL_CERT_FILE");
+
+	for (size_t i = 0; !own && i < ARRAY_LEN(bundles); i++)
+		if (!access(bundles[i], R_OK))
+			own = bundles[i];
+	if (own)
+		lib.easy_setopt(curl, CURLOPT_CAINFO, own);
+}
+#else
+static void trust(CURL *curl)
+{
+}
+#endif
+
 /* why: CURL_ERROR_SIZE bytes. NULL: it does not start, err says why. */
 static CURL *start(const char *url, struct transfer *t, char *why, struct err *err)
 {
+	char agent[80];
 	CURL *curl;
 
 	if (!has_library(err))
@@ -85,7 +113,9 @@ static CURL *start(const char *url, struct transfer *t, char *why, struct err *e
 	lib.easy_setopt(curl, CURLOPT_URL, url);
 	lib.easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
 	lib.easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	lib.easy_setopt(curl, CURLOPT_USERAGENT, "gasflame/" GASFLAME_VERSION);
+	trust(curl);
+	snprintf(agent, sizeof(agent), "gasflame/%s", gasflame_version);
+	lib.easy_setopt(curl, CURLOPT_USERAGENT, agent); /* which it copies */
 	lib.easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
 	lib.easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
 	lib.easy_setopt(curl, CURLOPT_WRITEDATA, t);

@@ -13,6 +13,7 @@ struct datamaker {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct datamaker_job *waiting; /* first pictures first */
+	struct datamaker_job *running; /* NULL = none */
 	bool stopping;
 };
 
@@ -22,9 +23,36 @@ static void refuse(struct datamaker *w, struct datamaker_job *job)
 	w->done(job);
 }
 
+/* Does nobody wait for the old one any more? */
+static bool replaces(const struct datamaker_job *job, const struct datamaker_job *old)
+{
+	return job->question && old && old->question && site_question_replaces(job->question, old->question);
+}
+
+/* Takes out what the job replaces, as a list. */
+static struct datamaker_job *take_replaced(struct datamaker *w, const struct datamaker_job *job)
+{
+	struct datamaker_job *gone = NULL;
+
+	for (struct datamaker_job **at = &w->waiting; *at;) {
+		struct datamaker_job *old = *at;
+
+		if (!replaces(job, old)) {
+			at = &old->next;
+			continue;
+		}
+		*at = old->next;
+		old->next = gone;
+		gone = old;
+	}
+	if (replaces(job, w->running))
+		site_cancel(w->site);
+	return gone;
+}
+
 void datamaker_add(struct datamaker *w, struct datamaker_job *job)
 {
-	struct datamaker_job **at = &w->waiting;
+	struct datamaker_job **at = &w->waiting, *gone, *next;
 
 	pthread_mutex_lock(&w->lock);
 	if (w->stopping) {
@@ -32,12 +60,18 @@ void datamaker_add(struct datamaker *w, struct datamaker_job *job)
 		refuse(w, job);
 		return;
 	}
+	gone = take_replaced(w, job);
 	while (*at && (!job->first || (*at)->first))
 		at = &(*at)->next;
 	job->next = *at;
 	*at = job;
 	pthread_cond_signal(&w->changed);
 	pthread_mutex_unlock(&w->lock);
+	for (; gone; gone = next) {
+		next = gone->next;
+		gone->answer = site_sentence(409, "the page asked for something else meanwhile");
+		w->done(gone);
+	}
 }
 
 /* Waits for the next job; NULL: there will be none. */
@@ -51,6 +85,7 @@ static struct datamaker_job *take(struct datamaker *w, bool *ret_stopping)
 	job = w->waiting;
 	if (job)
 		w->waiting = job->next;
+	w->running = job;
 	*ret_stopping = w->stopping;
 	pthread_mutex_unlock(&w->lock);
 	return job;
@@ -67,8 +102,12 @@ static void *work(void *context)
 			refuse(w, job);
 			continue;
 		}
-		job->answer = job->first ? site_first(w->site, job->show, job->version) :
+		job->answer = job->question ? site_ask(w->site, job->question) :
+			      job->first ? site_first(w->site, job->show, job->version) :
 					   site_data(w->site, job->show, job->version, job->under);
+		pthread_mutex_lock(&w->lock);
+		w->running = NULL; /* done() may free it */
+		pthread_mutex_unlock(&w->lock);
 		w->done(job);
 	}
 	return NULL;
@@ -96,6 +135,8 @@ void datamaker_stop(struct datamaker *w)
 {
 	pthread_mutex_lock(&w->lock);
 	w->stopping = true;
+	if (w->running && w->running->question)
+		site_cancel(w->site);
 	pthread_cond_signal(&w->changed);
 	pthread_mutex_unlock(&w->lock);
 	pthread_join(w->thread, NULL);

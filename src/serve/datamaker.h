@@ -1,7 +1,8 @@
 /*
- * datamaker.h - the thread that makes data: reading a capture takes seconds, and meanwhile the server answers other requests.
+ * datamaker.h - a thread that makes data: reading a capture takes seconds, and so may a store; meanwhile the server answers other requests.
  *
- * One job at a time; first pictures come before all others, which come in their order.
+ * One job at a time; first pictures come before all others, which come in their order. A question to the store takes the place of
+ * the last one of the same page, which nobody waits for any more: that is done with status 409, and ended where it is under way.
  *
  *	datamaker_start(&w, site, done, &err);
  *	datamaker_add(w, job);      // done(job) is called by its thread
@@ -24,6 +25,7 @@ struct datamaker_job {
 	uint64_t version;
 	uint32_t under;
 	bool first;           /* a first picture; else the data */
+	struct site_question *question; /* to the store, and nothing of the above; owned; NULL = none */
 	void *who;            /* the caller's */
 	struct answer answer; /* when it is done */
 	struct datamaker_job *next; /* the data maker's */

@@ -86,7 +86,14 @@ struct guard_route guard_path(const char *token, const char *path)
 		enum guard_kind kind;
 	} below[] = { { "", GUARD_SLASH }, { "/", GUARD_PAGE }, { "/data", GUARD_DATA }, { "/first", GUARD_FIRST },
 		      { "/progress", GUARD_PROGRESS } };
-	const struct guard_route nothing = { GUARD_NOTHING, 0, GUARD_NONE };
+	static const struct {
+		const char *path;
+		enum guard_kind kind;
+		enum guard_question question;
+	} fleet[] = { { "/fleet", GUARD_SLASH, 0 }, { "/fleet/", GUARD_FLEET, 0 }, { "/fleet/open", GUARD_OPEN, 0 },
+		      { "/fleet/map", GUARD_ASK, GUARD_MAP }, { "/fleet/nodes", GUARD_ASK, GUARD_NODES },
+		      { "/fleet/choices", GUARD_ASK, GUARD_CHOICES } };
+	const struct guard_route nothing = { .kind = GUARD_NOTHING, .before = GUARD_NONE };
 	struct guard_route r = nothing;
 	const char *given = *path == '/' ? path + 1 : path, *rest = given + strcspn(given, "/");
 
@@ -96,6 +103,12 @@ struct guard_route guard_path(const char *token, const char *path)
 		r.kind = !*rest ? GUARD_SLASH : !rest[1] ? GUARD_LIST : GUARD_DIFF;
 		return r;
 	}
+	for (size_t i = 0; i < ARRAY_LEN(fleet); i++)
+		if (!strcmp(rest, fleet[i].path)) {
+			r.kind = fleet[i].kind;
+			r.question = fleet[i].question;
+			return r;
+		}
 	rest = read_number(rest + 1, &r.capture);
 	if (rest && *rest == '-') {
 		r.before = r.capture;

@@ -2,7 +2,8 @@
  * guard.h - which requests are allowed: the rules of the server as functions of strings.
  *
  * A path is /TOKEN/ (the list), /TOKEN/N/ (the page of capture N) or /TOKEN/M-N/ (N compared with M, which was before it),
- * and below a page data, first and progress; or /TOKEN/diff, the form of the list. A client without the token learns nothing,
+ * and below a page data, first and progress; or /TOKEN/diff, the form of the list; or /TOKEN/fleet/, the nodes of a store, and below it
+ * map, nodes, choices and open. A client without the token learns nothing,
  * not even that this is gasflame.
  */
 #pragma once
@@ -33,13 +34,19 @@ enum guard_kind {
 	GUARD_FIRST,    /* the data of a first picture */
 	GUARD_PROGRESS, /* how far the data are */
 	GUARD_DIFF,     /* the form: leads to a page of two */
+	GUARD_FLEET,    /* the page of a store's nodes */
+	GUARD_ASK,      /* a question to the store: which one is in guard_route.question */
+	GUARD_OPEN,     /* leads to the page of a node and a time */
 	GUARD_SLASH, /* a page without its last slash: it would look for its data in the wrong place */
 };
 
 #define GUARD_NONE SIZE_MAX
 
+enum guard_question { GUARD_MAP, GUARD_NODES, GUARD_CHOICES };
+
 struct guard_route {
 	enum guard_kind kind;
+	enum guard_question question;
 	size_t capture, before; /* before: GUARD_NONE unless it is a page of two */
 };
 

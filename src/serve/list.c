@@ -135,4 +135,6 @@ void list_put(const struct site_options *o, struct buf *b)
 	if (several)
 		buf_puts(b, "<p><button>Compare before with after</button></p>\n");
 	buf_puts(b, "</form>\n");
+	if (o->fleet)
+		buf_puts(b, "<p><a href=\"fleet/\">The nodes of the store, over time</a></p>\n");
 }

@@ -22,7 +22,7 @@ enum { CONNECTION_BYTES = 32 << 10 };
 struct server {
 	struct MHD_Daemon *daemon;
 	struct site *site;
-	struct datamaker *maker;
+	struct datamaker *maker, *asker; /* of captures, and of what the store is asked: neither waits for the other */
 	struct visitors visitors; /* of the server's thread alone */
 	unsigned port;
 	char token[GUARD_TOKEN_CHARS + 1];
@@ -82,6 +82,7 @@ static void completed(void *context, struct MHD_Connection *c, void **state, enu
 	if (!job)
 		return;
 	blob_drop(job->answer.body);
+	site_question_free(job->question);
 	free(job);
 }
 
@@ -121,6 +122,59 @@ static enum MHD_Result answer_job(struct MHD_Connection *c, struct datamaker_job
 	return reply(c, a, NULL, NULL);
 }
 
+/* --- the store --- */
+
+/* Text of a question, cut to what makes sense; NULL = not said. Caller frees it. */
+static char *argument(struct MHD_Connection *c, const char *name)
+{
+	const char *value = microhttp->lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, name);
+
+	return value && *value ? mem_strndup(value, MIN(strlen(value), (size_t)SITE_TEXT_BYTES)) : NULL;
+}
+
+static enum MHD_Result ask_store(struct server *s, struct MHD_Connection *c, const struct guard_route *route, void **state)
+{
+	static const enum site_topic topics[] = { [GUARD_MAP] = SITE_MAP, [GUARD_NODES] = SITE_NODES, [GUARD_CHOICES] = SITE_CHOICES };
+	struct site_question *q = mem_alloc(sizeof(*q));
+	struct datamaker_job *job = mem_alloc(sizeof(*job));
+
+	*q = (struct site_question){ .topic = topics[route->question], .page = argument(c, "page"), .figure = argument(c, "figure"),
+				     .name = argument(c, "name"), .target = argument(c, "target"), .from = argument(c, "from"),
+				     .to = argument(c, "to"), .slot = argument(c, "slot") };
+	*job = (struct datamaker_job){ .question = q, .who = c };
+	*state = job;
+	microhttp->suspend_connection(c);
+	datamaker_add(s->asker, job);
+	return MHD_YES;
+}
+
+/* A place, or two that are compared, become captures; their page is where it leads. */
+static enum MHD_Result open_place(struct server *s, struct MHD_Connection *c)
+{
+	static const char *const names[2][3] = { { "target", "from", "to" }, { "base-target", "base-from", "base-to" } };
+	struct err err = { 0 };
+	size_t found[2];
+	char to[64];
+	int r = 0, n;
+
+	if (!site_store(s->site))
+		return reply(c, site_nodes(s->site), NULL, NULL);
+	for (n = 0; !r && n < 2; n++) {
+		_cleanup_free_ char *target = argument(c, names[n][0]), *from = argument(c, names[n][1]), *until = argument(c, names[n][2]);
+
+		if (n && !target)
+			break;
+		r = site_open(s->site, &(struct site_place){ target, from, until }, &found[n], &err);
+	}
+	if (r)
+		return reply(c, site_sentence(r == -EINVAL ? 400 : 503, err.text), NULL, NULL);
+	if (n == 2)
+		snprintf(to, sizeof(to), "../%zu-%zu/", found[1], found[0]);
+	else
+		snprintf(to, sizeof(to), "../%zu/", found[0]);
+	return reply(c, site_sentence(302, "its page"), "Location", to);
+}
+
 /* --- the others --- */
 
 /* The form of the list leads to a page of two. */
@@ -153,7 +207,15 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
 		return reply(c, site_sentence(405, "this server is for reading only"), "Allow", "GET, HEAD");
 	switch (route.kind) {
 	case GUARD_LIST:
+		if (!site_has_list(s->site))
+			return reply(c, site_sentence(302, "its nodes"), "Location", "fleet/");
 		return reply(c, site_list(s->site), NULL, NULL);
+	case GUARD_FLEET:
+		return reply(c, site_nodes(s->site), NULL, NULL);
+	case GUARD_ASK:
+		return ask_store(s, c, &route, state);
+	case GUARD_OPEN:
+		return open_place(s, c);
 	case GUARD_PAGE:
 		return reply(c, site_page(s->site, show), NULL, NULL);
 	case GUARD_PROGRESS:
@@ -183,6 +245,17 @@ static int listen_here(uint16_t port, unsigned *ret_port, struct err *err)
 		      err_errno(err, -fd, "cannot listen on 127.0.0.1");
 }
 
+/* Those of them that were started. */
+static void stop_makers(struct server *s)
+{
+	if (s->maker)
+		datamaker_stop(s->maker);
+	if (s->asker)
+		datamaker_stop(s->asker);
+	datamaker_free(s->maker);
+	datamaker_free(s->asker);
+}
+
 int server_start(struct site *site, uint16_t port, struct server **ret, struct err *err)
 {
 	_cleanup_free_ struct server *s = mem_alloc(sizeof(*s));
@@ -201,7 +274,10 @@ int server_start(struct site *site, uint16_t port, struct server **ret, struct e
 		return fd;
 	snprintf(s->url, sizeof(s->url), "http://127.0.0.1:%u/%s/", s->port, s->token);
 	r = datamaker_start(site, finish_job, &s->maker, err);
+	if (!r)
+		r = datamaker_start(site, finish_job, &s->asker, err);
 	if (r) {
+		stop_makers(s);
 		fd_close(&fd);
 		return r;
 	}
@@ -212,8 +288,7 @@ int server_start(struct site *site, uint16_t port, struct server **ret, struct e
 		(unsigned)SERVER_STRANGER_IDLE_S, MHD_OPTION_NOTIFY_CONNECTION, connected, s, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_END);
 	if (!s->daemon) {
-		datamaker_stop(s->maker);
-		datamaker_free(s->maker);
+		stop_makers(s);
 		fd_close(&fd);
 		return err_set(err, EIO, "the server does not start; -v may say why");
 	}
@@ -236,8 +311,10 @@ void server_stop(struct server *s)
 	/* No connection may be suspended when the daemon ends, nor may a new one ask. */
 	fd = microhttp->quiesce_daemon(s->daemon);
 	datamaker_stop(s->maker);
+	datamaker_stop(s->asker);
 	microhttp->stop_daemon(s->daemon);
 	datamaker_free(s->maker);
+	datamaker_free(s->asker);
 	fd_close(&fd);
 	free(s);
 }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/err.h"
@@ -35,6 +36,8 @@ struct kept {
 
 struct site {
 	struct site_options o;
+	char **places; /* the paths behind those of the options */
+	atomic_size_t place_count; /* only grows */
 	struct shelf *shelves; /* one a path */
 	struct site_diff *diff; /* the last one; NULL = none */
 	struct site_show diff_of;
@@ -51,9 +54,27 @@ struct site *site_new(const struct site_options *o)
 	struct site *s = mem_alloc(sizeof(*s));
 
 	s->o = *o;
-	s->shelves = mem_alloc((o->n + 1) * sizeof(*s->shelves));
+	s->places = mem_alloc(SITE_PLACES * sizeof(*s->places));
+	s->shelves = mem_alloc((o->n + SITE_PLACES) * sizeof(*s->shelves));
+	atomic_init(&s->place_count, 0);
 	pthread_mutex_init(&s->lock, NULL);
 	return s;
+}
+
+/* How many captures there are now. */
+static size_t count(const struct site *s)
+{
+	return s->o.n + atomic_load(&s->place_count);
+}
+
+static const char *path_of(const struct site *s, size_t i)
+{
+	return i < s->o.n ? s->o.paths[i] : s->places[i - s->o.n];
+}
+
+bool site_has_list(const struct site *s)
+{
+	return s->o.n > 0;
 }
 
 void blob_drop(struct blob *b)
@@ -88,6 +109,40 @@ struct answer site_sentence(unsigned status, const char *sentence)
 	return (struct answer){ status, "text/plain; charset=utf-8", blob_new(&b) };
 }
 
+struct answer site_bytes(unsigned status, const char *type, struct buf *data)
+{
+	return (struct answer){ status, type, blob_new(data) };
+}
+
+const struct site_fleet *site_store(const struct site *s)
+{
+	return s->o.fleet;
+}
+
+int site_open(struct site *s, const struct site_place *place, size_t *ret, struct err *err)
+{
+	size_t n = atomic_load(&s->place_count);
+	char *path = NULL;
+	int r = s->o.fleet->place(s->o.fleet->context, place, &path, err);
+
+	if (r)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(s->places[i], path)) {
+			free(path);
+			*ret = s->o.n + i;
+			return 0;
+		}
+	if (n == SITE_PLACES) {
+		free(path);
+		return err_set(err, ENOSPC, "%d pages were opened: start gasflame serve again", SITE_PLACES);
+	}
+	s->places[n] = path;
+	atomic_store(&s->place_count, n + 1);
+	*ret = s->o.n + n;
+	return 0;
+}
+
 static void forget_diff(struct site *s)
 {
 	if (s->diff)
@@ -109,10 +164,13 @@ void site_free(struct site *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->o.n; i++)
+	for (size_t i = 0; i < count(s); i++)
 		release(s, &s->shelves[i]);
+	for (size_t i = 0; i < atomic_load(&s->place_count); i++)
+		free(s->places[i]);
 	vec_done_each(&s->kept, e, blob_drop(e->blob));
 	pthread_mutex_destroy(&s->lock);
+	free(s->places);
 	free(s->shelves);
 	free(s);
 }
@@ -124,7 +182,7 @@ static bool same_show(struct site_show a, struct site_show b)
 
 static bool exists(const struct site *s, struct site_show show)
 {
-	return show.capture < s->o.n && (show.before == SITE_NONE || show.before < s->o.n);
+	return show.capture < count(s) && (show.before == SITE_NONE || show.before < count(s));
 }
 
 /* --- the cache; with the lock --- */
@@ -220,7 +278,7 @@ static uint64_t hash_file(uint64_t hash, const char *path)
 /* Another number whenever the file or its journal was written to or replaced. */
 static uint64_t version_of(const struct site *s, size_t capture)
 {
-	const char *path = s->o.paths[capture];
+	const char *path = path_of(s, capture);
 	_cleanup_free_ char *journal = mem_printf("%s-wal", path);
 
 	return hash_file(hash_file(0, path), journal);
@@ -235,13 +293,13 @@ static uint64_t version_on_disk(const struct site *s, struct site_show show)
 
 static void make_room(struct site *s)
 {
-	size_t n = 0, oldest = s->o.n;
+	size_t n = 0, all = count(s), oldest = all;
 
-	for (size_t i = 0; i < s->o.n; i++) {
+	for (size_t i = 0; i < all; i++) {
 		if (!s->shelves[i].capture)
 			continue;
 		n++;
-		if (oldest == s->o.n || s->shelves[i].used < s->shelves[oldest].used)
+		if (oldest == all || s->shelves[i].used < s->shelves[oldest].used)
 			oldest = i;
 	}
 	if (n >= CAPTURES_KEPT)
@@ -259,7 +317,7 @@ static int get_capture(struct site *s, size_t i, uint64_t version, struct err *e
 	release(s, shelf);
 	make_room(s);
 	shelf->version = version;
-	return s->o.reader.read(s->o.reader.context, s->o.paths[i], &shelf->capture, err);
+	return s->o.reader.read(s->o.reader.context, path_of(s, i), &shelf->capture, err);
 }
 
 /* Is what a page asks for in memory, in the version that it asks for? */
@@ -317,17 +375,21 @@ static int check_file(const struct site *s, size_t i, bool *ret_long, struct err
 {
 	const char *kind = NULL;
 	struct stat st;
-	int r = s->o.reader.check ? s->o.reader.check(s->o.paths[i], &kind, err) : 0;
+	int r = s->o.reader.check ? s->o.reader.check(path_of(s, i), &kind, err) : 0;
 
-	if (!r && stat(s->o.paths[i], &st))
-		r = err_errno(err, errno, "cannot open %s", s->o.paths[i]);
+	*ret_long = false;
+	if (!r && kind && !strcmp(kind, SITE_STORE))
+		return 0;
+	if (!r && stat(path_of(s, i), &st))
+		r = err_errno(err, errno, "cannot open %s", path_of(s, i));
 	*ret_long = !r && !kind && st.st_size >= LONG_BYTES;
 	return r;
 }
 
 struct answer site_page(struct site *s, struct site_show show)
 {
-	struct page_options o = { .max_bytes = s->o.max_bytes, .list_url = s->o.n > 1 ? "../" : NULL };
+	struct page_options o = { .max_bytes = s->o.max_bytes,
+				  .list_url = show.capture >= s->o.n ? "../fleet/" : s->o.n > 1 || s->o.fleet ? "../" : NULL };
 	struct buf page = { 0 };
 	struct err err = { 0 };
 	struct blob *made;
@@ -353,6 +415,14 @@ struct answer site_page(struct site *s, struct site_show show)
 	return (struct answer){ 200, html, blob_new(&page) };
 }
 
+static bool is_in_store(const struct site *s, size_t i)
+{
+	const char *kind = NULL;
+	struct err err = { 0 };
+
+	return i >= s->o.n || (s->o.reader.check && !s->o.reader.check(path_of(s, i), &kind, &err) && kind && !strcmp(kind, SITE_STORE));
+}
+
 struct answer site_progress(struct site *s, struct site_show show)
 {
 	char text[64] = "Waiting for another page …";
@@ -363,7 +433,9 @@ struct answer site_progress(struct site *s, struct site_show show)
 	pthread_mutex_lock(&s->lock);
 	doing = s->doing && same_show(s->doing_for, show) ? s->doing : NULL;
 	pthread_mutex_unlock(&s->lock);
-	if (doing && *doing == 'r')
+	if (doing && *doing == 'r' && is_in_store(s, show.capture))
+		snprintf(text, sizeof(text), "Asking the store …");
+	else if (doing && *doing == 'r')
 		snprintf(text, sizeof(text), "Reading the recording: %u %%", capture_read_progress() / 10);
 	else if (doing)
 		snprintf(text, sizeof(text), "Making the page …");
@@ -401,7 +473,7 @@ struct answer site_first(struct site *s, struct site_show show, uint64_t version
 		return (struct answer){ 200, bytes, k.blob };
 	if (version != version_on_disk(s, show))
 		return replaced();
-	r = s->o.reader.first(s->o.reader.context, s->o.paths[show.capture], &c, &err);
+	r = s->o.reader.first(s->o.reader.context, path_of(s, show.capture), &c, &err);
 	if (!r)
 		r = page_data(&c->job, 1, &o, &data, &err);
 	if (c)

@@ -9,13 +9,14 @@
 #include "base/buf.h"
 #include "base/file/cache.h"
 #include "base/file/fd.h"
+#include "base/version.h"
 
-enum { NAMECACHE_FORMAT = 2 };
+enum { NAMECACHE_FORMAT = 3 };
 static const uint64_t limit_names_bytes = 256 << 20;
 
 struct names_file {
 	char magic[8];
-	char version[16]; /* another gasflame may have resolved otherwise */
+	char version[48]; /* another gasflame may have resolved otherwise */
 	uint32_t format, level, crc, zero;
 	struct source sources[CACHE_SOURCES];
 };
@@ -29,9 +30,9 @@ static uint32_t names_crc(const struct names_file *h, const char *body, size_t n
 
 static bool names_file_good(const struct names_file *h, const char *body, size_t n, struct namecache *ret)
 {
-	char version[16] = { 0 };
+	char version[48] = { 0 };
 
-	snprintf(version, sizeof(version), "%s", GASFLAME_VERSION);
+	snprintf(version, sizeof(version), "%s", gasflame_version);
 	return !memcmp(h->magic, names_magic, sizeof(h->magic)) && h->format == NAMECACHE_FORMAT &&
 	       !memcmp(h->version, version, sizeof(version)) &&
 	       names_crc(h, body, n) == h->crc && packedsymbols_open(body, n, &ret->names) &&
@@ -82,7 +83,7 @@ int namecache_write(struct cache *c, const char *name, uint32_t level, const str
 		r = cache_create_file(c, &f);
 	if (!r) {
 		memcpy(h.magic, names_magic, sizeof(h.magic));
-		snprintf(h.version, sizeof(h.version), "%s", GASFLAME_VERSION);
+		snprintf(h.version, sizeof(h.version), "%s", gasflame_version);
 		memcpy(h.sources, sources, sizeof(h.sources));
 		h.crc = names_crc(&h, body.data, body.n);
 		r = fd_write_all(f.fd, &h, sizeof(h));

@@ -14,7 +14,9 @@
 #include "analyze/wait/pattern.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/sanitized.h"
+#include "base/text/str.h"
 #include "export/report/cleantext.h"
 
 static struct {
@@ -115,6 +117,28 @@ static void start_colours(void)
 	}
 }
 
+#ifdef GASFLAME_STATIC
+#include "terminals.h"
+
+/* A machine without ncurses has no descriptions of terminals: the usual ones are in this program. */
+static SCREEN *open_terminal(const char *term)
+{
+	SCREEN *s = newterm(NULL, stdout, stdin);
+
+	for (size_t i = 0; !s && i < ARRAY_LEN(terminals); i++)
+		if (str_starts(term, terminals[i].family)) {
+			setenv("TERMINFO", terminals[i].description, 1);
+			s = newterm(terminals[i].name, stdout, stdin);
+		}
+	return s;
+}
+#else
+static SCREEN *open_terminal(const char *term)
+{
+	return newterm(NULL, stdout, stdin);
+}
+#endif
+
 int screen_open(struct err *err)
 {
 	const char *term = getenv("TERM");
@@ -130,7 +154,7 @@ int screen_open(struct err *err)
 	/* Before newterm(): where curses finds a handler of SIGTSTP, it leaves that alone. Its own one is off while it
 	 * writes to the terminal, and a Ctrl-Z in that time would be lost. */
 	handle_signals(true);
-	screen.screen = newterm(NULL, stdout, stdin);
+	screen.screen = open_terminal(term ? term : "");
 	if (!screen.screen) {
 		handle_signals(false);
 		return err_set(err, ENOTTY, "the terminal '%s' is not known here: try TERM=xterm, or --batch",

@@ -5,6 +5,14 @@
 
 #include "base/err.h"
 
+#ifdef GASFLAME_STATIC
+int library_load(const char *file, const struct library_function *functions, size_t count, struct err *err)
+{
+	for (size_t i = 0; i < count; i++)
+		*functions[i].at = functions[i].linked;
+	return 0;
+}
+#else
 int library_load(const char *file, const struct library_function *functions, size_t count, struct err *err)
 {
 	void *library = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
@@ -18,3 +26,4 @@ int library_load(const char *file, const struct library_function *functions, siz
 	}
 	return 0;
 }
+#endif

@@ -18,6 +18,7 @@
 
 static const uint64_t second_ns = 1000000000;
 static const uint64_t settle_ns = 8000000000;      /* the start of a recorder */
+static const uint64_t calm_ns = 200000000000;       /* after so long it costs what it will cost */
 static const uint64_t memory_pace_ns = 60000000000; /* a look at memory walks over the page tables */
 static const uint64_t patience_ns = 3600000000000, most_patience_ns = 86400000000000;
 static const double smooth = 0.3;                   /* of a new rate */
@@ -115,11 +116,12 @@ static double mix(double before, double now)
 	return before < 0 ? now : before + smooth * (now - before);
 }
 
-/* Its rate is taken over a window at least, as writing one is most of the work; sooner only where it is far too much. */
+/* Its rate is taken over a window at least, as writing one is most of the work, and not of the first ones; sooner only where it is far too much. */
 static void look_at_recorder(struct instance *x, const struct agentconf *conf, uint64_t now)
 {
 	uint64_t cost = x->row->bpf_ns;
 	double rate;
+	bool far;
 
 	if (!x->pid) {
 		x->rate = -1;
@@ -135,9 +137,12 @@ static void look_at_recorder(struct instance *x, const struct agentconf *conf, u
 		return;
 	}
 	rate = (double)(cost - x->from_ns) / (now - x->from_mono_ns);
-	if (now < x->from_mono_ns + conf->window_ns && (x->rate >= 0 || 100 * rate < FAR * conf->budget_percent))
+	far = x->rate < 0 && 100 * rate > FAR * conf->budget_percent;
+	if (now < x->from_mono_ns + conf->window_ns && !far)
 		return;
-	x->rate = mix(x->rate, rate);
+	/* The first windows name most of the code that there is. */
+	if (far || now > x->started_ns + calm_ns)
+		x->rate = mix(x->rate, rate);
 	x->from_mono_ns = now;
 	x->from_ns = cost;
 }

@@ -165,16 +165,34 @@ static void print_table(const struct psrows *rows)
 	}
 }
 
+/* Each once, as a terminal can show it: a name that is not is no use to a shell either. */
+static void print_names(const struct psrows *rows)
+{
+	for (size_t i = 0; i < rows->list.n; i++) {
+		const char *name = rows->list.v[i].name;
+		_cleanup_(buf_done) struct buf plain = { 0 };
+		bool seen;
+
+		plain_add(&plain, name);
+		seen = !plain.n || strcmp(name, plain.data);
+		for (size_t k = 0; k < i && !seen; k++)
+			seen = !strcmp(rows->list.v[k].name, name);
+		if (!seen)
+			puts(name);
+	}
+}
+
 static int ps(const struct command *c, int argc, char **argv)
 {
 	uint64_t interval_ns = usual_interval_ns, look_ns = usual_look_ns;
-	bool json = false, all = false;
+	bool json = false, all = false, names = false;
 	const struct option_spec options[] = {
 		{ 'a', "all", OPTION_FLAG, &all, .help = "list each process of containers and units, too" },
 		{ 0, "interval", OPTION_DURATION, &interval_ns, "TIME", "how long CPU time is measured" },
 		{ 0, "look", OPTION_DURATION, &look_ns, "TIME",
 		  "how long programs may be inspected for their allocator, symbols and unwind tables, the busiest first" },
 		{ 0, "json", OPTION_FLAG, &json, .help = "an array of objects" },
+		{ 0, "names", OPTION_FLAG, &names, .help = "only the names, a line each, without measuring or inspecting anything" },
 		{ 0 },
 	};
 	int first = options_parse(c, options, argc, argv), r;
@@ -182,7 +200,11 @@ static int ps(const struct command *c, int argc, char **argv)
 
 	if (first < 0)
 		return -first - 1;
-	r = psrows_read(interval_ns, all, &rows);
+	if (names && json) {
+		log_error("--names and --json are two forms of the list; please choose one");
+		return EXIT_USAGE;
+	}
+	r = psrows_read(names ? 0 : interval_ns, all, &rows);
 	if (r) {
 		log_error("cannot list /proc: %s", strerror(-r));
 		psrows_done(&rows);
@@ -191,6 +213,11 @@ static int ps(const struct command *c, int argc, char **argv)
 	for (size_t i = 0; i < rows.notes.list.n; i++)
 		log_warn("%s", rows.notes.list.v[i].text);
 	psrows_filter(&rows, argv + first, argc - first);
+	if (names) {
+		print_names(&rows);
+		psrows_done(&rows);
+		return EXIT_OK;
+	}
 	psrows_look(&rows, clock_mono_ns() + look_ns);
 	if (json)
 		print_json(&rows);

@@ -1,6 +1,7 @@
 #include "cmd/reading/input.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -26,24 +27,37 @@ struct hidden {
 	char *shown, *address;
 };
 static VEC(struct hidden) hidden; /* for as long as the program runs */
+static pthread_mutex_t hidden_lock = PTHREAD_MUTEX_INITIALIZER; /* serve hides in one thread, and reads in another */
+
+static const char *find_hidden(const char *path)
+{
+	for (size_t i = 0; i < hidden.n; i++)
+		if (!strcmp(hidden.v[i].shown, path))
+			return hidden.v[i].address;
+	return NULL;
+}
 
 void input_hide(char *path)
 {
 	char *address = mem_strdup(path);
 
 	storeurl_hide(path);
-	if (strcmp(address, path))
+	pthread_mutex_lock(&hidden_lock);
+	if (strcmp(address, path) && !find_hidden(path))
 		vec_push(&hidden, (struct hidden){ mem_strdup(path), address });
 	else
 		free(address);
+	pthread_mutex_unlock(&hidden_lock);
 }
 
 const char *input_address(const char *path)
 {
-	for (size_t i = 0; i < hidden.n; i++)
-		if (!strcmp(hidden.v[i].shown, path))
-			return hidden.v[i].address;
-	return path;
+	const char *address;
+
+	pthread_mutex_lock(&hidden_lock);
+	address = find_hidden(path);
+	pthread_mutex_unlock(&hidden_lock);
+	return address ? address : path;
 }
 
 bool input_is_capture(const char *path)

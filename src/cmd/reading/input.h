@@ -26,7 +26,7 @@ int input_read_as(const char *path, const struct import_format *format, const st
 int input_check(const char *path, const char **ret_kind, struct err *err);
 /* Is it an address in a store? */
 bool input_is_store(const char *path);
-/* Takes user and password out of such an address, in place, and keeps them for input_address(): nothing else needs them. */
+/* Takes user and password out of such an address, in place, and keeps them for input_address(): nothing else needs them. Any thread. */
 void input_hide(char *path);
 /* The address with them; path itself where nothing was hidden. */
 const char *input_address(const char *path);

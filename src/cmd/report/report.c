@@ -27,6 +27,7 @@
 #include "cmd/cmd.h"
 #include "cmd/opener.h"
 #include "cmd/reading/captureio.h"
+#include "cmd/reading/storeargs.h"
 #include "cmd/reading/subsystemio.h"
 #include "cmd/filters.h"
 #include "cmd/report/opcodes.h"
@@ -43,10 +44,12 @@ enum { DEFAULT_LIMIT = 30, DEFAULT_WIDTH = 1200, WAITS_DETAILED = 10, DEFAULT_MA
 struct report {
 	const char *format, *output, *what, *function, *title, *weigh, *sort, *rpc;
 	struct option_list threads, processes, symbols, patterns, subsystems;
-	uint64_t from_ns, to_ns, limit, width, max_bytes;
+	struct option_moment from, to;
+	uint64_t limit, width, max_bytes;
 	bool open, idle, inverted, reverse, by_thread, by_process, by_task, merged, no_inline, mark_inlined, debuginfod,
 		no_cache, json, redact, wide;
 	struct views views;
+	struct store_choice store;
 	const struct export_format *chosen;
 };
 
@@ -58,6 +61,7 @@ static void report_done(struct report *r)
 	vec_done(&r->patterns.list);
 	vec_done(&r->subsystems.list);
 	views_done(&r->views);
+	store_choice_done(&r->store);
 }
 
 /* --- options --- */
@@ -261,7 +265,7 @@ static int write_format(const struct report *report, struct export_job *job, cha
 /* Does it show a part of the time, of which each sample has to tell its own? */
 static bool needs_times(const struct report *r)
 {
-	return r->from_ns || r->to_ns || r->chosen->flags & EXPORT_TIMES || r->views.phases.list.n || r->views.marks;
+	return r->from.ns || r->to.ns || r->chosen->flags & EXPORT_TIMES || r->views.phases.list.n || r->views.marks;
 }
 
 /* 0 or an exit code of enum exit_code, or a negative errno with a sentence. */
@@ -285,8 +289,8 @@ static int run_report(const struct report *report, char **captures, int n, struc
 					 .idle = report->idle,
 					 .threads = report->threads.list.v,
 					 .processes = report->processes.list.v,
-					 .from_ns = report->from_ns,
-					 .to_ns = report->to_ns,
+					 .from_ns = report->from.ns,
+					 .to_ns = report->to.ns,
 					 .function = report->function };
 	int r;
 
@@ -352,6 +356,7 @@ static int report(const struct command *c, int argc, char **argv)
 		{ 0, "open", OPTION_FLAG, &r.open,
 		  .help = "open the page in the browser (xdg-open), behind sudo as the user who called it" },
 		FILTER_OPTIONS(&r),
+		STORE_OPTIONS(&r.store),
 		{ 0, "root", OPTION_STRING, &v->root, "REGEX",
 		  "only what is below this function, which all shares are of then" },
 		{ 0, "group", OPTION_LIST, &v->groups, "NAME=REGEX",
@@ -445,6 +450,9 @@ const struct command command_report = {
 		"stacks. Several captures are added up, thread by thread. It also reads folded stacks "
 		"directly, from a file or \"-\", the standard input. " COMMAND_NEWEST "\n"
 		"\n"
+		"With --store it is the profile of a --target and a time in a store (gasflame store --help); --from and --to are times of the "
+		"calendar then: 2026-11-17 10:00 (local), 2026-11-17T10:00:30Z, seconds since 1970, or -1h before now. A page needs -o.\n"
+		"\n"
 		"The page holds everything whatever is selected: filters and --what are only what it shows "
 		"first.\n"
 		"\n"
@@ -473,6 +481,7 @@ const struct command command_report = {
 		   "gasflame report --format text --limit 10 slow.gasflame\n"
 		   "gasflame report -o engine.svg --thread 'engine*' --from 10 --to 12.5 slow.gasflame\n"
 		   "gasflame report --what wall -o wall.svg slow.gasflame\n"
+		   "gasflame report --store clickhouse://127.0.0.1:8123/gasflame --target reth-1 --from '2026-11-17 02:00' --to '2026-11-17 02:10' -o stall.html\n"
 		   "gasflame report --root add_block --group 'opcodes::op_(\\w+)' slow.gasflame\n"
 		   "gasflame report --nearest-own '^malloc$' --own 'ethrex*' slow.gasflame\n"
 		   "gasflame report --format folded slow.gasflame | grep ext4_ | flamegraph.pl > ext4.svg",

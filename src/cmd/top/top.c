@@ -12,9 +12,11 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/filters.h"
 #include "cmd/reading/captureio.h"
 #include "cmd/reading/input.h"
 #include "cmd/reading/reading.h"
+#include "cmd/reading/storeargs.h"
 #include "cmd/stop.h"
 #include "cmd/top/artifacts.h"
 #ifdef GASFLAME_COLLECTORS
@@ -34,7 +36,9 @@ static const uint64_t second_ns = 1000000000, max_table_bytes = 512ULL << 20;
 struct top_choice {
 	struct option_list pids, symbols;
 	const char *what, *weigh, *page, *thread, *function, *filter, *log, *rpc;
-	uint64_t hz, interval_ns, window_ns, from_ns, to_ns, count, limit, max_bytes;
+	uint64_t hz, interval_ns, window_ns, count, limit, max_bytes;
+	struct option_moment from, to;
+	struct store_choice store;
 	double max_overhead; /* percent */
 	bool batch, json, idle, no_inline, debuginfod;
 };
@@ -98,8 +102,8 @@ static int show(const struct top_choice *c, const struct source *source, struct 
 	struct scope scope = { .what = mem_strdup(c->weigh),
 			       .thread = mem_strdup(c->thread),
 			       .function = mem_strdup(c->function),
-			       .from_ns = c->from_ns,
-			       .to_ns = c->to_ns,
+			       .from_ns = c->from.ns,
+			       .to_ns = c->to.ns,
 			       .idle = c->idle };
 
 #ifdef GASFLAME_CURSES
@@ -201,11 +205,11 @@ static int check(const struct top_choice *c, bool recording, int operands, struc
 			       "it is weighed");
 	if (recording && (c->log || c->rpc))
 		return err_set(err, EINVAL, "--log and --rpc are for a running node: a recording has its blocks already");
-	if (!recording && (c->from_ns || c->to_ns))
+	if (!recording && (c->from.ns || c->to.ns))
 		return err_set(err, EINVAL,
 			       "--from and --to are for recordings: --window says how much of the past of a "
 			       "running program is shown");
-	if (c->to_ns && c->from_ns >= c->to_ns)
+	if (c->to.ns && c->from.ns >= c->to.ns)
 		return err_set(err, EINVAL, "--from is not before --to: nothing lies between them");
 	if (c->interval_ns < second_ns / 10)
 		return err_set(err, EINVAL, "--interval is at least 0.1 s");
@@ -245,8 +249,9 @@ static int top(const struct command *command, int argc, char **argv)
 		{ 'f', "function", OPTION_STRING, &c.function, "REGEX",
 		  "only stacks in which a function matches" },
 		{ 0, "filter", OPTION_STRING, &c.filter, "WORDS", "only rows that have these words" },
-		{ 0, "from", OPTION_DURATION, &c.from_ns, "TIME", "a recording: only from this time on" },
-		{ 0, "to", OPTION_DURATION, &c.to_ns, "TIME", "a recording: only before this time" },
+		{ 0, "from", OPTION_MOMENT, &c.from, "TIME", "a recording: only from this time on; with --store a time of the calendar" },
+		{ 0, "to", OPTION_MOMENT, &c.to, "TIME", "a recording: only before this time" },
+		STORE_OPTIONS(&c.store),
 		{ 0, "idle", OPTION_FLAG, &c.idle,
 		  .help = "take in the waits of threads that have nothing to do" },
 		{ 'b', "batch", OPTION_FLAG, &c.batch, .help = "print tables instead, for files and pipes" },
@@ -271,7 +276,7 @@ static int top(const struct command *command, int argc, char **argv)
 
 	if (first < 0)
 		return -first - 1;
-	recording = command_operands.n && is_file(command_operands.v[0]);
+	recording = command_operands.n && (is_file(command_operands.v[0]) || input_is_store(command_operands.v[0]));
 	r = check(&c, recording, command_operands.n, &err);
 	/* Of a capture it is a reader, as report is. */
 	refused = !r && recording && reading_begin(command, options, command_operands.v, command_operands.n);
@@ -280,6 +285,7 @@ static int top(const struct command *command, int argc, char **argv)
 			      : show_target(&c, command_operands.v, command_operands.n, &err);
 	vec_done(&c.pids.list);
 	vec_done(&c.symbols.list);
+	store_choice_done(&c.store);
 	return refused ? EXIT_ERROR : r < 0 ? command_failed(&err) : r ? EXIT_GONE : EXIT_OK;
 }
 
@@ -292,7 +298,7 @@ const struct command command_top = {
 		"what their time was (on the CPU, in the run queue, and each cause of a wait), the places where "
 		"threads wait, files and functions that read and write, memory of each process, the call "
 		"tree, and the blocks of a node (--log, --rpc). A TARGET is " COMMAND_TARGETS ". A FILE is a capture "
-		"of gasflame record. Without a TARGET: " COMMAND_NEWEST "\n"
+		"of gasflame record; with --store it is the profile of a --target and a time in a store (gasflame store --help). Without a TARGET: " COMMAND_NEWEST "\n"
 		"\n"
 		"Keys: 1 to 8 and Tab choose a page, the arrows a row, Enter opens it (callers of a function, "
 		"functions of a thread or a block, wakers of a wait with what they ran and what they waited for themselves), c d l i show callers, callees, lines and instructions of a function, s "
@@ -303,7 +309,8 @@ const struct command command_top = {
 		"4 when the target ended meanwhile.",
 	.example = "gasflame top reth\n"
 		   "gasflame top --batch -n 3 --page threads -p 4242\n"
-		   "gasflame top slow.gasflame",
+		   "gasflame top slow.gasflame\n"
+		   "gasflame top --store clickhouse://127.0.0.1:8123/gasflame --target reth-1 --from -1h",
 	.run = top,
 	.newest = 1,
 	.keeps_rights = true, /* of a running program */

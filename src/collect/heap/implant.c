@@ -316,8 +316,9 @@ void implant_set_stack(struct implant *i, uint32_t index, uint64_t low, uint64_t
 	/* Never one's begin with another's end. */
 	if (index < EXACT_THREADS && pwrite(i->h.mem.file, &none, sizeof(none), top_at) == sizeof(none) &&
 	    pwrite(i->h.mem.file, &low, sizeof(low), low_at) == sizeof(low) &&
-	    pwrite(i->h.mem.file, &top, sizeof(top), top_at) != sizeof(top))
-		pwrite(i->h.mem.file, &none, sizeof(none), top_at);
+	    pwrite(i->h.mem.file, &top, sizeof(top), top_at) != sizeof(top) &&
+	    pwrite(i->h.mem.file, &none, sizeof(none), top_at) < 0)
+		return; /* the process is gone */
 }
 
 static int write_settings(void *context)

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/text/str.h"
+#include "base/version.h"
 #include "export/diff/difftext.h"
 #include "export/export.h"
 #include "export/report/cleantext.h"
@@ -136,7 +137,7 @@ static void put_meta(struct json *j, const struct export_job *sides, size_t n, c
 	const struct export_job *job = &sides[n - 1];
 
 	json_open_object(j, "meta");
-	cleantext_json(j, "version", GASFLAME_VERSION);
+	cleantext_json(j, "version", gasflame_version);
 	put_recording(j, job);
 	if (n > 1) {
 		json_open_object(j, "before");

@@ -127,9 +127,52 @@ check_status "a capture is made of it" 0
 check "it has all of the time" test "$(sql copy.gasflame "select sum(value) from sample s join event e on e.id = s.event where e.name = 'wait'")" = "$(sql 0.gasflame "select sum(value) from sample s join event e on e.id = s.event where e.name = 'wait'")"
 gf query "$store?target=alpha" 'select count(*) > 100 from sample'
 check "query" grep -qx 1 "$STDOUT"
-gf serve "$store?target=alpha"
-check_status "serve says that it reads files" 1
-check "without the password" said "import '$(printf %s "$shown" | sed 's/[.?*]/./g')"
+# The same by options.
+export GASFLAME_STORE=$store
+check "report --target is that of the address" python3 "$here/compare.py" "$GASFLAME" report 2.gasflame "--target=$hostile"
+gf report --json --store "$store" --target alpha --from $((begin + 31)) --to 2026-09-21T14:14:40Z
+check "--from and --to are times of the store" test "$(python3 -c 'import json, sys; d = json.load(sys.stdin); print(d["duration_ns"], d["samples"])' <"$STDOUT")" = "60000000000 1200"
+gf report --json --store "$store" --target '*a' --release "v1.1'" --label "region=it's \"eu\""
+check "a pattern, a release and a label" test "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["samples"])' <"$STDOUT")" = $((195 * 20))
+total() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["total"])' "$1"; }
+gf report --json --target alpha && cp "$STDOUT" alpha.json
+gf report --json --target beta && cp "$STDOUT" beta.json
+gf report --json --target '*a' && cp "$STDOUT" both.json
+check "several nodes are the sum of them" test "$(total both.json)" = $(($(total alpha.json) + $(total beta.json)))
+gf diff --json --target beta --base-target alpha && cp "$STDOUT" by-options.json
+gf diff --json "$store?target=alpha" "$store?target=beta" && cp "$STDOUT" by-addresses.json
+check "diff of two nodes by options" python3 -c 'import json; a, b = (json.load(open(f)) for f in ("by-options.json", "by-addresses.json")); assert a["functions"] == b["functions"] and len(a["functions"]) > 5'
+gf diff --target alpha
+check_status "diff of one is an error" 2
+check "it says which options there are" said "base-from"
+gf blocks --csv --target alpha
+check "blocks" test "$(wc -l <"$STDOUT")" -gt 5
+gf top --batch -n 1 --target alpha
+check_status "top" 0
+gf query --target alpha 'select count(*) > 100 from sample'
+check "query by options" grep -qx 1 "$STDOUT"
+gf report --target alpha --from now --to -1h
+check_status "a time that ends before it begins" 2
+gf report --target "no*body"
+check_status "a pattern that nothing matches" 1
+unset GASFLAME_STORE
+gf report --target alpha
+check_status "a target without a store" 2
+gf report --from '2026-11-17 10:00' 0.gasflame
+check_status "a time of the calendar without a store" 2
+check "it says what it wants" said "a time of the recording"
+# serve: the page of a target, and that of all; the browser has tests of its own (tests/browser/test_fleet.py).
+"$GASFLAME" serve "$store?target=alpha" >serve.out 2>serve.err &
+server=$!
+started+=("$server")
+if wait_for 10 test -s serve.out; then
+	data=$(curl -s "$(cat serve.out)" | grep -o 'data?v=[0-9a-f]*')
+	check "serve has the data of a target" test "$(curl -s -o /dev/null -w '%{http_code}' "$(cat serve.out)$data")" = 200
+	check_not "nobody sees the password" grep -q "p%40ss" "/proc/$server/cmdline"
+else
+	skip "serve of a store" "$(head -1 serve.err)"
+fi
+kill "$server" 2>/dev/null
 
 # --- what there is, and what is removed ---
 gf store ls --json "$store"

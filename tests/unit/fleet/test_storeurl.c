@@ -40,6 +40,27 @@ static void one_server(void **state)
 	storeurl_done(&u);
 }
 
+static void several_targets(void **state)
+{
+	struct storeurl u = parsed("clickhouse://a/db?target=x&targets=reth-*&label=region%3De%26u&label=k%3Dv&release=it's");
+
+	assert_null(u.target);
+	assert_string_equal(u.targets, "reth-*");
+	assert_string_equal(u.release, "it's");
+	assert_int_equal(u.labels.n, 2);
+	assert_string_equal(u.labels.v[0], "region=e&u");
+	assert_true(storeurl_names(&u));
+	storeurl_done(&u);
+	/* The last one counts, and a name may have a star. */
+	u = parsed("clickhouse://a/db?targets=x&target=reth-*");
+	assert_null(u.targets);
+	assert_string_equal(u.target, "reth-*");
+	storeurl_done(&u);
+	u = parsed("clickhouse://a/db?from=-1h");
+	assert_false(storeurl_names(&u));
+	storeurl_done(&u);
+}
+
 static void several_servers(void **state)
 {
 	struct storeurl u = parsed("clickhouses://w:p%40ss%2C%3A%2F@a:8443,b:8443,http://x@[::1]:8123,d/my%20db?target=a%2Cb%26c%3D../'");
@@ -72,7 +93,7 @@ static void refused(void **state)
 		"", "reth", "ftp://a/db", "clickhouse://", "clickhouse:///db", "clickhouse://a b/db", "clickhouse://a,,b/db", "clickhouse://@/db",
 		"clickhouse://u%0d%0aX-Evil:1@a/db", "clickhouse://u:p%00@a/db", "clickhouse://u%4@a/db", "clickhouse://a/d%2Fb", "clickhouse://a/d%0a",
 		"clickhouse://a\r\nX:1/db", "clickhouse://a/db?target=", "clickhouse://a/db?target=%", "clickhouse://a/db?target=a%00b",
-		"clickhouse://a/db?who=x", "clickhouse://a/db?from=yesterday", "clickhouse://a/db?from=now&to=-1h", "clickhouse://a/db?timeout=0",
+		"clickhouse://a/db?who=x", "clickhouse://a/db?targets=", "clickhouse://a/db?label=x", "clickhouse://a/db?from=yesterday", "clickhouse://a/db?from=now&to=-1h", "clickhouse://a/db?timeout=0",
 		"clickhouse://a/db?timeout=2h", "clickhouse://a?b@c/db",
 	};
 
@@ -180,7 +201,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_server),
-		cmocka_unit_test(several_servers),
+		cmocka_unit_test(several_servers), cmocka_unit_test(several_targets),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(which_is_a_store),
 		cmocka_unit_test(hidden),

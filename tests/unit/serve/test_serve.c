@@ -97,6 +97,14 @@ static void paths_lead_where_they_should(void **state)
 		{ "/0123456789abcdef0123456789abcdef/3-/", GUARD_NOTHING, 0, GUARD_NONE },
 		{ "/0123456789abcdef0123456789abcdef/3-4-5/", GUARD_NOTHING, 0, GUARD_NONE },
 		{ "/0123456789abcdef0123456789abcdef/diff", GUARD_DIFF, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/fleet", GUARD_SLASH, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/fleet/", GUARD_FLEET, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/fleet/map", GUARD_ASK, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/fleet/nodes", GUARD_ASK, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/fleet/open", GUARD_OPEN, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/fleet/map/", GUARD_NOTHING, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdef/fleet/../0/", GUARD_NOTHING, 0, GUARD_NONE },
+		{ "/0123456789abcdef0123456789abcdee/fleet/map", GUARD_NOTHING, 0, GUARD_NONE },
 		{ "/0123456789abcdef0123456789abcdef/diff/", GUARD_NOTHING, 0, GUARD_NONE },
 		{ "/0123456789abcdef0123456789abcdef/7/data/", GUARD_NOTHING, 0, GUARD_NONE },
 		{ "/0123456789abcdef0123456789abcdef/7/../../etc/passwd", GUARD_NOTHING, 0, GUARD_NONE },
@@ -431,6 +439,91 @@ static void the_list_shows_names_as_text(void **state)
 }
 
 
+/* --- a store --- */
+
+static unsigned asked, cancelled;
+
+static int ask(void *context, const struct site_question *q, struct buf *ret, struct err *err)
+{
+	asked++;
+	buf_printf(ret, "{\"figure\":\"%s\"}", q->figure ? q->figure : "");
+	return !q->name ? 0 : !strcmp(q->name, "stop") ? err_set(err, ECANCELED, "ended") : !strcmp(q->name, "bad") ?
+		err_set(err, EINVAL, "makes no sense") : err_set(err, ETIMEDOUT, "does not answer");
+}
+
+static void cancel(void *context)
+{
+	cancelled++;
+}
+
+/* A place is a file of that name here. */
+static int place(void *context, const struct site_place *p, char **ret, struct err *err)
+{
+	if (!p->target)
+		return err_set(err, EINVAL, "no target");
+	*ret = mem_printf("%s%s", p->target, p->from ? p->from : "");
+	return 0;
+}
+
+static int kind_of(const char *path, const char **ret_kind, struct err *err)
+{
+	*ret_kind = str_starts(path, "store") ? SITE_STORE : NULL;
+	return 0;
+}
+
+static void places_of_a_store_become_captures(void **state)
+{
+	const struct site_fleet fleet = { ask, cancel, place, NULL };
+	const struct site_options o = { .fleet = &fleet, .max_bytes = 1 << 20, .reader = { .read = read_one, .compare = compare, .check = kind_of } };
+	struct site *s = site_new(&o), *none = new_site();
+	struct err err = { 0 };
+	struct answer a;
+	size_t i, k;
+
+	assert_false(site_has_list(s));
+	assert_true(site_has_list(none));
+	assert_int_equal(finish(site_page(s, show(0))), 404);
+	put("store-a", "1");
+	put("store-a7", "1");
+	assert_int_equal(site_open(s, &(struct site_place){ "store-a" }, &i, &err), 0);
+	assert_int_equal(site_open(s, &(struct site_place){ "store-a", "7" }, &k, &err), 0);
+	assert_int_equal(i, 0);
+	assert_int_equal(k, 1);
+	assert_int_equal(site_open(s, &(struct site_place){ "store-a" }, &k, &err), 0);
+	assert_int_equal(k, 0);
+	assert_int_equal(site_open(s, &(struct site_place){ NULL }, &k, &err), -EINVAL);
+	a = site_page(s, show(0));
+	assert_int_equal(a.status, 200);
+	assert_true(str_ends(a.body->data.data, " ../fleet/"));
+	blob_drop(a.body);
+	open_page(s, 0);
+	open_page(s, 1);
+	assert_int_equal(finish(site_page(s, (struct site_show){ 1, 0 })), 200);
+	assert_int_equal(finish(site_page(s, show(2))), 404);
+	/* Its page and its answers; without a store there are none. */
+	assert_int_equal(finish(site_nodes(s)), 200);
+	assert_int_equal(finish(site_nodes(none)), 404);
+	assert_int_equal(finish(site_ask(none, &(struct site_question){ 0 })), 404);
+	assert_int_equal(finish(site_ask(s, &(struct site_question){ .figure = "cpu" })), 200);
+	assert_int_equal(finish(site_ask(s, &(struct site_question){ .name = "bad" })), 400);
+	assert_int_equal(finish(site_ask(s, &(struct site_question){ .name = "stop" })), 409);
+	assert_int_equal(finish(site_ask(s, &(struct site_question){ .name = "slow" })), 502);
+	site_free(s);
+	site_free(none);
+	assert_int_equal(alive, 0);
+}
+
+static void a_question_replaces_one_of_its_page(void **state)
+{
+	const struct site_question map = { .topic = SITE_MAP, .page = "1" }, again = map, other = { .topic = SITE_MAP, .page = "2" },
+		nodes = { .topic = SITE_NODES, .page = "1" }, nameless = { .topic = SITE_MAP };
+
+	assert_true(site_question_replaces(&again, &map));
+	assert_false(site_question_replaces(&other, &map));
+	assert_false(site_question_replaces(&nodes, &map));
+	assert_false(site_question_replaces(&nameless, &nameless));
+}
+
 static int set_up(void **state)
 {
 	if (enter_folder(state))
@@ -456,6 +549,8 @@ int main(void)
 		cmocka_unit_test(a_long_capture_has_a_first_picture),
 		cmocka_unit_test(two_captures_are_compared),
 		cmocka_unit_test(the_list_shows_names_as_text),
+		cmocka_unit_test(places_of_a_store_become_captures),
+		cmocka_unit_test(a_question_replaces_one_of_its_page),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, remove_folder);

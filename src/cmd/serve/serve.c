@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 
 #include "analyze/diff/diff.h"
+#include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/captures/captures.h"
@@ -16,7 +18,10 @@
 #include "cmd/filters.h"
 #include "cmd/reading/analyzed.h"
 #include "cmd/reading/input.h"
+#include "cmd/reading/storeargs.h"
 #include "cmd/reading/subsystemio.h"
+#include "cmd/serve/fleet.h"
+#include "fleet/storeurl.h"
 #include "serve/server.h"
 #include "serve/site.h"
 
@@ -24,6 +29,7 @@ enum { DEFAULT_MAX_BYTES = 32 << 20, MOST_FILES = 10000 };
 
 struct serve {
 	struct analyzed_options load;
+	struct store_choice store;
 	uint64_t port, max_bytes;
 };
 
@@ -32,6 +38,7 @@ static void serve_done(struct serve *s)
 	vec_done(&s->load.symbols.list);
 	vec_done(&s->load.patterns.list);
 	vec_done(&s->load.subsystems.list);
+	store_choice_done(&s->store);
 }
 
 #ifdef GASFLAME_SERVE
@@ -139,11 +146,13 @@ static int compare(void *context, const struct site_capture *before, const struc
 
 struct files {
 	VEC(char *) list;
+	struct fleet *fleet; /* a store as a whole; NULL = none */
 };
 
 static void files_done(struct files *f)
 {
 	vec_done_each(&f->list, e, free(*e));
+	fleet_free(f->fleet);
 }
 
 static int add_file(void *context, const struct captures_entry *e)
@@ -155,6 +164,25 @@ static int add_file(void *context, const struct captures_entry *e)
 	return 0;
 }
 
+/* A store without a target is that of the page of nodes. */
+static int add_store(struct files *f, const char *path, struct err *err)
+{
+	struct storeurl url;
+	int r = storeurl_parse(input_address(path), clock_wall_ns(), &url, err);
+	bool named = !r && storeurl_names(&url);
+
+	storeurl_done(&url);
+	if (r)
+		return r;
+	if (named) {
+		vec_push(&f->list, mem_strdup(path));
+		return 0;
+	}
+	if (f->fleet)
+		return err_set(err, EINVAL, "serve shows the nodes of one store: name one, with all of its servers, separated by commas");
+	return fleet_new(input_address(path), &f->fleet, err);
+}
+
 /* A folder means the captures in it and below it. */
 static int find_files(char **paths, int n, struct files *ret, struct err *err)
 {
@@ -163,6 +191,12 @@ static int find_files(char **paths, int n, struct files *ret, struct err *err)
 		struct stat st;
 		int r;
 
+		if (input_is_store(paths[i])) {
+			r = add_store(ret, paths[i], err);
+			if (r)
+				return r;
+			continue;
+		}
 		if (stat(paths[i], &st) || !S_ISDIR(st.st_mode)) {
 			vec_push(&ret->list, mem_strdup(paths[i]));
 			continue;
@@ -186,8 +220,6 @@ static int check_captures(char **paths, int n, struct err *err)
 		if (!strcmp(paths[i], "-"))
 			return err_set(err, EINVAL, "serve reads a file whenever its page is opened, not the "
 						    "standard input: write that to a file first");
-		if (input_is_store(paths[i]))
-			return err_set(err, EINVAL, "serve reads files: `gasflame import '%s' -o x.gasflame` makes one of it", paths[i]);
 		if (r == -ENOENT)
 			return err_set(err, ENOENT, "there is no file %s: `gasflame ls` lists the captures",
 				       paths[i]);
@@ -197,10 +229,15 @@ static int check_captures(char **paths, int n, struct err *err)
 	return 0;
 }
 
-static int serve_until_signal(struct serve *serve, char **paths, int n, struct err *err)
+static int serve_until_signal(struct serve *serve, const struct files *files, struct err *err)
 {
+	char **paths = files->list.v;
+	size_t n = files->list.n;
+	struct site_fleet fleet = files->fleet ? fleet_for_site(files->fleet) : (struct site_fleet){ 0 };
 	const struct site_options options = { .paths = (const char *const *)paths, .n = n, .max_bytes = serve->max_bytes,
-					      .reader = { read_capture, read_first, compare, input_check, serve } };
+					      .reader = { read_capture, read_first, compare, input_check, serve },
+					      .fleet = files->fleet ? &fleet : NULL };
+	_cleanup_(buf_done) struct buf times = { 0 };
 	struct server *server = NULL;
 	struct site *site;
 	sigset_t ends;
@@ -219,7 +256,9 @@ static int serve_until_signal(struct serve *serve, char **paths, int n, struct e
 	site = site_new(&options);
 	r = server_start(site, serve->port, &server, err);
 	if (!r) {
-		printf("%s%s\n", server_url(server), n == 1 ? "0/" : "");
+		if (files->fleet)
+			fleet_put_times(files->fleet, &times);
+		printf("%s%s%s\n", server_url(server), files->fleet ? "fleet/" : n == 1 ? "0/" : "", times.n ? times.data : "");
 		if (fflush(stdout))
 			r = err_errno(err, errno, "cannot write to the standard output");
 	}
@@ -239,7 +278,7 @@ static int serve_operands(struct serve *serve, struct err *err)
 	_cleanup_(files_done) struct files files = { 0 };
 	int r = find_files(command_operands.v, command_operands.n, &files, err);
 
-	return r ?: serve_until_signal(serve, files.list.v, files.list.n, err);
+	return r ?: serve_until_signal(serve, &files, err);
 }
 #else
 static int serve_operands(struct serve *serve, struct err *err)
@@ -262,6 +301,8 @@ static int serve_run(const struct command *c, int argc, char **argv)
 		{ 0, "patterns", OPTION_LIST, &s.load.patterns, "FILE",
 		  "more patterns for the causes of waits, before the built-in ones" },
 		SUBSYSTEMS_OPTION(&s.load.subsystems),
+		STORE_OPTIONS(&s.store),
+		STORE_TIMES(&s.store),
 		SYMBOL_OPTIONS(&s.load),
 		{ 0 },
 	};
@@ -289,10 +330,17 @@ const struct command command_serve = {
 		"out are fetched when they are zoomed into. A capture that is replaced on disk is read again "
 		"when its page is opened again. " COMMAND_NEWEST "\n"
 		"\n"
+		"With --store it serves a page of the nodes of a store (gasflame store --help): nodes and times as a heat map of a figure: time of blocks, CPU, "
+		"the share of a cause or of a function, memory. A click opens that node and that time, as a capture would be; two can be compared. "
+		"With a --target, and maybe --from and --to, it is the page of that one. The store is asked by this process, and the browser never sees its "
+		"address.\n"
+		"\n"
 		"The URL on the standard output holds a secret token: anyone who knows it can read these captures, "
 		"from this machine only (127.0.0.1). For another machine's captures use a tunnel: "
 		"ssh -L 8080:127.0.0.1:8080, and --port 8080 there. Ctrl-C ends it.",
 	.example = "gasflame serve slow.gasflame\n"
+		   "gasflame serve --store clickhouse://127.0.0.1:8123/gasflame\n"
+		   "gasflame serve --store clickhouse://127.0.0.1:8123/gasflame --target reth-1 --from -1h\n"
 		   "gasflame serve profiling/\n"
 		   "gasflame serve --port 8080 profiling/op-reth-seq/*.gasflame",
 	.run = serve_run,

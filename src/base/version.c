@@ -1,0 +1,3 @@
+#include "base/version.h"
+
+const char *gasflame_version = "test";
