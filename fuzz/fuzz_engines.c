@@ -2,10 +2,12 @@
  * fuzz_engines.c - what container engines say and write about containers, and the paths of control groups. The first byte
  * chooses the reader.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/plain.h"
 #include "target/container/container.h"
 #include "target/container/enginejson.h"
 #include "target/cgroup/cgrouppath.h"
@@ -21,6 +23,19 @@ static void check(const struct container *c)
 		abort();
 	if (c->pod && (!c->namespace || !c->part))
 		abort();
+	if (c->labels.n > CONTAINER_LABELS)
+		abort();
+	for (size_t i = 0; i < c->labels.n; i++) {
+		const char *label = c->labels.v[i], *key = label;
+
+		while (isalnum((unsigned char)*key) || (*key && strchr("_.-", *key)))
+			key++;
+		if (*key != '=' || key == label || strlen(label) > CONTAINER_LABEL_BYTES)
+			abort();
+		for (size_t step; *key; key += step)
+			if (plain_harmful(plain_decode(key, &step)))
+				abort();
+	}
 	for (const char *p = c->image; *p; p++)
 		if ((unsigned char)*p < ' ')
 			abort();
@@ -74,6 +89,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 'b':
 		c.id = mem_strdup("x");
 		if (!enginejson_bundle((const char *)data + 1, size - 1, &c))
+			check(&c);
+		break;
+	case 'a':
+		c.id = mem_strdup("x");
+		c.name = mem_strdup("");
+		c.image = mem_strdup("");
+		if (!enginejson_annotations((const char *)data + 1, size - 1, &c))
 			check(&c);
 		break;
 	case 'd':

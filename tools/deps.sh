@@ -12,7 +12,7 @@ libc6-dev libbpf-dev libsqlite3-dev zlib1g-dev libzstd-dev liblzma-dev libseccom
 libiberty-dev libjansson-dev libcurl4-openssl-dev libcmocka-dev libdw-dev libclang-rt-dev"
 extra="node:nodejs npm:npm perf:linux-perf libmicrohttpd-dev libncurses-dev libcapstone-dev libdevel-nytprof-perl
 jeprof:libjemalloc-dev libmimalloc-dev ms_print:valgrind heaptrack:heaptrack chromium:chromium firefox-esr:firefox-esr
-fonts-dejavu-core go:golang-go protoc:protobuf-compiler dot:graphviz sqlite3:sqlite3 bpftrace:bpftrace zstd:zstd clickhouse-server:clickhouse-server prometheus:prometheus openssl:openssl curl:curl dockerd:docker.io busybox:busybox-static podman:podman runc:runc tini:tini zsh:zsh fish:fish"
+fonts-dejavu-core go:golang-go protoc:protobuf-compiler dot:graphviz sqlite3:sqlite3 bpftrace:bpftrace zstd:zstd clickhouse-server:clickhouse-server prometheus:prometheus python3-yaml openssl:openssl curl:curl dockerd:docker.io busybox:busybox-static podman:podman runc:runc tini:tini zsh:zsh fish:fish"
 case ${1:-} in
 build) extra="libmicrohttpd-dev libncurses-dev libcapstone-dev" ;;
 bench) wanted="$wanted perf:linux-perf g++:g++ npm:npm node:nodejs libdevel-nytprof-perl libbpf-tools

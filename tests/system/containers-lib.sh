@@ -28,6 +28,7 @@ image_root()
 image_add()
 {
 	local library
+	mkdir -p "$ENGINE/rootfs$(dirname "$2")"
 	cp "$1" "$ENGINE/rootfs$2"
 	ldd "$1" 2>/dev/null | grep -o '/[^ ]*' | while read -r library; do
 		mkdir -p "$ENGINE/rootfs$(dirname "$library")"

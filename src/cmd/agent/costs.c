@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/agent/instances.h"
+#include "cmd/agent/levels.h"
 #include "fleet/agent/agentconf.h"
 #include "fleet/agent/board.h"
 #include "target/proc.h"
@@ -179,25 +180,6 @@ static void keep_memory(struct instances *all, const struct agentconf *conf, con
 	instances_again(largest);
 }
 
-int costs_decide(const double *rates, const unsigned *levels, int n, double allowed, int room, int *ret_step)
-{
-	double sum = 0;
-	int found = -1;
-
-	for (int i = 0; i < n; i++)
-		sum += MAX(rates[i], 0);
-	*ret_step = sum > allowed ? 1 : -1;
-	for (int i = 0; i < n; i++) {
-		if (rates[i] < 0)
-			continue;
-		if (sum > allowed && levels[i] + 1 < INSTANCES_LEVELS && (found < 0 || rates[i] > rates[found]))
-			found = i;
-		if (sum < allowed / 2 && room && levels[i] && (found < 0 || rates[i] < rates[found]))
-			found = i;
-	}
-	return found;
-}
-
 static void decide(struct costs *c, struct instances *all, const struct agentconf *conf, uint64_t now)
 {
 	double *rates = mem_alloc((all->list.n + 1) * sizeof(*rates)), allowed = conf->budget_percent / 100 - c->others_rate;
@@ -211,7 +193,7 @@ static void decide(struct costs *c, struct instances *all, const struct agentcon
 		rates[i] = all->list.v[i].rate;
 		levels[i] = all->list.v[i].level;
 	}
-	which = costs_decide(rates, levels, all->list.n, allowed, now > c->changed_ns + c->patience_ns, &step);
+	which = levels_decide(rates, levels, all->list.n, allowed, now > c->changed_ns + c->patience_ns, &step);
 	free(rates);
 	free(levels);
 	if (which < 0)

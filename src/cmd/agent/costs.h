@@ -27,7 +27,3 @@ struct costs {
 void costs_look(struct costs *c, struct instances *all, const struct agentconf *conf, struct board *board, pid_t sender);
 /* A child was reaped: its CPU time. */
 void costs_ended(struct costs *c, uint64_t cpu_ns);
-
-/* The decision by itself, for tests: rates by instance (-1: not known) and their levels, and what is allowed for them together, all of one CPU. The index of
- * the instance that is to leave out more (*ret_step 1) or may record more (-1), or -1: none. room: all has been well for long. */
-int costs_decide(const double *rates, const unsigned *levels, int n, double allowed, int room, int *ret_step);

@@ -11,12 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text/str.h"
+#include "cmd/agent/levels.h"
 #include "cmd/agent/windowrecorder.h"
 #include "cmd/ps/psrows.h"
 #include "fleet/agent/agentconf.h"
@@ -30,36 +30,7 @@ static const uint64_t soon_ns = 1000000000;   /* for what was there a moment ago
 static const uint64_t fixed_bytes = 40 << 20; /* of the memory: code, libraries, the other processes */
 static const uint64_t least_bytes = 6 << 20;
 
-/* --- what is recorded --- */
-
-char *instances_what(const struct agentconf_target *t, unsigned level)
-{
-	static const char *const costly[] = { "wait", "io", "fault" };
-	struct buf b = { 0 };
-
-	buf_puts(&b, "");
-	for (const char *s = t->what; *s;) {
-		size_t n = strcspn(s, ",");
-		bool out = false;
-
-		for (size_t i = 0; level && i < ARRAY_LEN(costly); i++)
-			out |= strlen(costly[i]) == n && !strncmp(costly[i], s, n);
-		if (!out && n) {
-			buf_puts(&b, b.n ? "," : "");
-			buf_add(&b, s, n);
-		}
-		s += n;
-		s += *s == ',';
-	}
-	if (!b.n)
-		buf_puts(&b, "cpu"); /* a target without any would tell nothing */
-	return b.data;
-}
-
-uint64_t instances_hz(const struct agentconf_target *t, unsigned level)
-{
-	return MAX(1, t->hz >> (level > 1 ? level - 1 : 0));
-}
+/* --- what the board says --- */
 
 static void set_state(struct instance *x, enum board_state state, const char *note)
 {
@@ -72,12 +43,12 @@ static void set_state(struct instance *x, enum board_state state, const char *no
 /* What is left out, for people. */
 static void note_level(struct instance *x)
 {
-	_cleanup_free_ char *what = instances_what(x->conf, x->level);
+	_cleanup_free_ char *what = levels_what(x->conf, x->level);
 	char text[BOARD_NOTE] = "";
 
 	if (x->level)
 		snprintf(text, sizeof(text), "to keep the budget only %s are recorded, at %llu Hz", what,
-			 (unsigned long long)instances_hz(x->conf, x->level));
+			 (unsigned long long)levels_hz(x->conf, x->level));
 	x->row->level = x->level;
 	board_set(x->row->note, sizeof(x->row->note), text);
 }
@@ -109,10 +80,10 @@ static char *fleet_name(const struct instance *x, const struct agentconf *conf)
 /* In the child. */
 static int record(const struct instances *all, const struct instance *x, const struct agentconf *conf)
 {
-	_cleanup_free_ char *what = instances_what(x->conf, x->level), *name = fleet_name(x, conf);
+	_cleanup_free_ char *what = levels_what(x->conf, x->level), *name = fleet_name(x, conf);
 	const struct windowrecorder_options o = {
 		.target = x->target, .name = name, .release = x->conf->release, .labels = x->conf->labels.v, .what = what,
-		.hz = instances_hz(x->conf, x->level), .window_ns = conf->window_ns, .memory_bytes = memory_share(all, conf),
+		.hz = levels_hz(x->conf, x->level), .window_ns = conf->window_ns, .memory_bytes = memory_share(all, conf),
 		.budget_percent = conf->budget_percent, .log = x->conf->log, .client = x->conf->client, .rpc = x->conf->rpc,
 		.spool = conf->spool, .kernel = all->kernel, .row = x->row,
 	};

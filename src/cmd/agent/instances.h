@@ -53,9 +53,5 @@ void instances_stop(struct instances *all);
 size_t instances_left(const struct instances *all);
 void instances_done(struct instances *all);
 
-/* What is recorded at a level: 0 all; 1 without waits, calls and faults; then half the rate, and a quarter. Caller frees. */
-char *instances_what(const struct agentconf_target *t, unsigned level);
-uint64_t instances_hz(const struct agentconf_target *t, unsigned level);
-enum { INSTANCES_LEVELS = 4 };
 /* The recorder is to begin anew, at another level or with empty tables. */
 void instances_again(struct instance *x);

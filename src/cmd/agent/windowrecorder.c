@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 #include "capture/capture.h"
+#include "cmd/agent/labels.h"
 #include "cmd/agent/windowfile.h"
 #include "cmd/flight/cut.h"
 #include "cmd/flight/keep.h"
@@ -45,6 +46,7 @@ struct windowrecorder {
 	uint64_t retry_ns;      /* CLOCK_MONOTONIC */
 	uint64_t sequence;
 	char *release;
+	struct labels labels;
 	bool told;              /* that the spool cannot be written to */
 };
 
@@ -149,7 +151,7 @@ static void write_pending(struct windowrecorder *w)
 /* The window up to the last look becomes a file. */
 static void cut_window(struct windowrecorder *w)
 {
-	const struct windowfile_about about = { .target = w->o->name, .release = w->release, .labels = w->o->labels,
+	const struct windowfile_about about = { .target = w->o->name, .release = w->release, .labels = w->labels.list.v,
 						.sequence = w->sequence++ };
 	struct windowfile f = { 0 };
 	struct keep_snap snap;
@@ -372,6 +374,7 @@ int windowrecorder_run(const struct windowrecorder_options *o)
 	if (e >= 0) {
 		set_options(&w, names, &groups);
 		w.release = find_release(&w);
+		labels_make(&w.labels, o->labels, w.r.who.found.n ? &w.r.who.found.v[0].containers : NULL);
 		e = recording_open(&w.r, &w.session, &err);
 	}
 	if (e >= 0) {
@@ -390,5 +393,6 @@ int windowrecorder_run(const struct windowrecorder_options *o)
 	recording_done(&w.r);
 	cgroupscope_done(&groups);
 	free(w.release);
+	labels_done(&w.labels);
 	return code;
 }

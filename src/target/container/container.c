@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/file/fd.h"
+#include "base/text/plain.h"
 #include "base/text/str.h"
 #include "target/container/enginejson.h"
 #include "target/open.h"
@@ -69,6 +71,24 @@ void container_read_pod_name(struct container *c)
 	c->namespace = mem_strdup(part[3]);
 }
 
+char *container_label(const char *key, const char *value)
+{
+	size_t n = strlen(key), end = 0, step;
+	struct buf b = { 0 };
+
+	if (!n || n > CONTAINER_LABEL_KEY)
+		return NULL;
+	for (; *key; key++)
+		buf_putc(&b, isalnum((unsigned char)*key) || strchr("_.-", *key) ? *key : '_');
+	buf_putc(&b, '=');
+	plain_add(&b, value);
+	/* No character is cut in two. */
+	while (b.data[end] && (plain_decode(b.data + end, &step), end + step) <= CONTAINER_LABEL_BYTES)
+		end += step;
+	b.data[end] = 0;
+	return b.data;
+}
+
 bool container_is_sandbox(const struct container *c)
 {
 	return c->pod && c->part && !strcmp(c->part, "POD");
@@ -116,6 +136,7 @@ void container_done(struct container *c)
 	free(c->namespace);
 	free(c->pod);
 	free(c->part);
+	vec_done_each(&c->labels, l, free(*l));
 	*c = (struct container){ .engine = "" };
 }
 

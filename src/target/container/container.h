@@ -23,6 +23,7 @@ struct container {
 	char *name;                    /* "" = none but the id */
 	char *image;                   /* "" = unknown */
 	char *namespace, *pod, *part;  /* Kubernetes: part is the container's name in its pod; NULL = in no pod */
+	VEC(char *) labels;            /* "KEY=VALUE" of its labels or annotations "gasflame.label/KEY" (container_label()) */
 	pid_t pid;                     /* of its first process; 0 = unknown */
 	bool running;
 	bool hearsay;                  /* from files, which may be older than the truth */
@@ -49,6 +50,8 @@ struct container_query {
 	struct container_notes *notes;
 };
 enum { CONTAINER_ID_SHORTEST = 4, CONTAINER_SOCKETS_MS = 900 };
+/* What is taken over of labels: so many, each of so many bytes at most, of which the key has some. */
+enum { CONTAINER_LABELS = 60, CONTAINER_LABEL_BYTES = 200, CONTAINER_LABEL_KEY = 63 };
 
 /* Finds the containers named q->name, running or not. More than one: the name is ambiguous. */
 void containers_find(struct container_query *q, struct containers *ret);
@@ -66,6 +69,9 @@ bool container_matches(const struct container *c, const struct container_query *
 void container_read_pod_name(struct container *c);
 /* The same with the words for it: "eth/reth-0/reth", or the name, or the short id. Caller frees. */
 char *container_title(const struct container *c);
+/* "KEY=VALUE" as plain text within its bounds: of the key odd characters are replaced, of the value the end is cut. NULL = there is no such key.
+ * Caller frees. */
+char *container_label(const char *key, const char *value);
 /* Returns whether the container is only the pause container that holds a pod's namespaces. */
 bool container_is_sandbox(const struct container *c);
 

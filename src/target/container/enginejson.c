@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/str.h"
 #include "target/container/container.h"
 
+#define LABEL_PREFIX "gasflame.label/"
 enum { TEXT_MAX = 256, LIST_MAX = 100000 };
 
 static json_t *load(const char *text, size_t n)
@@ -78,8 +80,26 @@ static void set_pod(struct container *c, const char *namespace, const char *pod,
 	c->part = mem_strdup(part && container_is_name(part) ? part : "");
 }
 
-static void read_labels(struct container *c, const json_t *labels)
+/* Those that are meant for us. */
+static void read_own_labels(struct container *c, json_t *labels)
 {
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(labels, key, value) {
+		char *label = json_is_string(value) && str_starts(key, LABEL_PREFIX) ?
+				      container_label(key + strlen(LABEL_PREFIX), json_string_value(value)) : NULL;
+
+		if (label && c->labels.n < CONTAINER_LABELS)
+			vec_push(&c->labels, label);
+		else
+			free(label);
+	}
+}
+
+static void read_labels(struct container *c, json_t *labels)
+{
+	read_own_labels(c, labels);
 	set_pod(c, string_of(labels, "io.kubernetes.pod.namespace"), string_of(labels, "io.kubernetes.pod.name"),
 		string_of(labels, "io.kubernetes.container.name"));
 	if (!c->pod)
@@ -175,8 +195,19 @@ int enginejson_bundle(const char *text, size_t n, struct container *ret)
 	ret->image = shown(string_of(notes, "io.kubernetes.cri.image-name"));
 	set_pod(ret, string_of(notes, "io.kubernetes.cri.sandbox-namespace"),
 		string_of(notes, "io.kubernetes.cri.sandbox-name"), part);
+	read_own_labels(ret, notes);
 	json_decref(root);
 	return 0;
+}
+
+int enginejson_annotations(const char *text, size_t n, struct container *ret)
+{
+	json_t *root = load(text, n);
+	int r = json_is_object(root) ? 0 : -EINVAL;
+
+	read_own_labels(ret, json_object_get(root, "annotations"));
+	json_decref(root);
+	return r;
 }
 
 char *enginejson_data_root(const char *text, size_t n)

@@ -19,5 +19,7 @@ int enginejson_list(const char *text, size_t n, struct containers *ret);
 int enginejson_store(const char *text, size_t n, struct containers *ret);
 /* config.json of a bundle: the annotations that Kubernetes and nerdctl put there. ret->id is kept. */
 int enginejson_bundle(const char *text, size_t n, struct container *ret);
+/* The same of a container that is known otherwise: only ret->labels is changed. */
+int enginejson_annotations(const char *text, size_t n, struct container *ret);
 /* daemon.json's data-root; NULL = not in it. Caller frees. */
 char *enginejson_data_root(const char *text, size_t n);

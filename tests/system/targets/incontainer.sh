@@ -1,14 +1,20 @@
 #!/bin/bash
 # incontainer: gasflame in a container with exactly the capabilities that docs/manual/containers.md states records its neighbour; with fewer it says
-# which one is missing.
-. "$(dirname "$0")/../lib.sh"
-. "$(dirname "$0")/../containers-lib.sh"
+# which one is missing. An agent with the rights of the DaemonSet records its neighbour, too.
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../lib.sh"
+. "$here/../containers-lib.sh"
 need_root
 
 image_root
 program=gfneighbour$$
 image_add "$TRUTH/truth-boxed" /opt/$program
 image_add "$GASFLAME" /bin/gasflame
+# Those that it loads by itself, for the page of an agent.
+for library in libcurl.so.4 libmicrohttpd.so.12; do
+	path=$(ldconfig -p | awk -v l=$library '$1 == l { print $NF; exit }')
+	[ -z "$path" ] || image_add "$path" "$path"
+done
 mkdir -p "$tmp/captures"
 
 # The sets of docs/manual/containers.md and of packaging/.
@@ -18,7 +24,7 @@ older=(--cap-drop ALL --cap-add SYS_ADMIN --cap-add SYS_PTRACE --cap-add SYSLOG)
 for set in "${newer[@]}"; do
 	case $set in
 	[A-Z]*_* | BPF | PERFMON | SYSLOG)
-		check "the compose file gives $set" grep -q -- "- $set\b" "$(dirname "$0")/../../../packaging/compose.yaml"
+		check "the compose file gives $set" grep -q -- "- $set\b" "$here/../../../packaging/compose.yaml"
 		;;
 	esac
 done
@@ -38,6 +44,44 @@ recorded()
 	check "$2: the neighbour's functions, from its image" grep -q 'boxed_work;boxed_burn' <(folded "captures/$1")
 	check "$2: nothing without a name" above 2 "$("$GASFLAME" report --format json "captures/$1" 2>/dev/null |
 		python3 -c 'import json, sys; q = json.load(sys.stdin)["quality"]; print(100 * q["unnamed"] / q["frames"])')"
+}
+
+is_recording() { curl -s "http://127.0.0.1:$1/status.json" | grep -q '"recording"'; }
+# agent_inside: the agent of packaging/kubernetes/daemonset.yaml with the rights that stand there: a container beside it is found by name, recorded, and its
+# windows have its labels.
+agent_inside()
+{
+	local packaging=$here/../../../packaging capability page=$(free_port) name=gf-node-$$ window
+	local rights=(--read-only --memory 150m --security-opt no-new-privileges --security-opt seccomp=unconfined --cap-drop ALL)
+	if ! python3 -c 'import yaml' 2>/dev/null; then
+		skip "an agent in a container" "no python3-yaml here"
+		return
+	fi
+	for capability in $(python3 "$here/../fleet/manifests.py" "$packaging" caps); do
+		rights+=(--cap-add "$capability")
+	done
+	podman_run $name --annotation gasflame.label/region=eu --annotation gasflame.label/image=liar -- /opt/$program 1 300
+	mkdir -m 700 state etc
+	printf '%s\n' "[agent]" "spool = /var/lib/gasflame/spool" "window = 10s" "budget = 50%" "listen = 127.0.0.1:$page" "[target container:gf-node-*]" \
+		"label = tier=rpc" "[sink captures]" "url = file:///var/lib/gasflame/captures" >etc/agent.conf
+	gf_podman run -d --name gf-agent-$$ --network host $PODMAN_LIMITS --pid=host "${rights[@]}" -v "$tmp/state:/var/lib/gasflame" \
+		-v "$tmp/etc:/etc/gasflame:ro" -v /sys/fs/cgroup:/sys/fs/cgroup:ro -v "$ENGINE/podman:/var/lib/containers/storage:ro" \
+		-v "$ENGINE/podrun:/run/containers/storage:ro" "$IMAGE" /bin/gasflame agent /etc/gasflame/agent.conf >"$ENGINE/run.log" 2>&1
+	check "an agent in a container records the one beside it" wait_for 60 is_recording "$page"
+	check "the probe of the DaemonSet finds it well" gf_podman exec gf-agent-$$ /bin/gasflame agent --status /etc/gasflame/agent.conf
+	PID=$(podman_pid $name)
+	wait_for 60 had_cpu $(($(had_cpu) + 300))
+	gf_podman stop -t 30 gf-agent-$$ >/dev/null 2>&1
+	window=$(find state -name '*.gasflame' | head -1)
+	cp "$window" captures/window.gasflame
+	recorded window.gasflame "an agent"
+	check "its windows have the labels of the configuration, of the engine and of the container" diff - <(sql captures/window.gasflame \
+		"select name from counter where name like 'agent.label%' order by name") <<-END
+	agent.label: container=$name
+	agent.label: image=localhost/$IMAGE
+	agent.label: region=eu
+	agent.label: tier=rpc
+	END
 }
 
 if docker_up; then
@@ -81,6 +125,7 @@ if podman_up; then
 	STATUS=$?
 	check_status "BPF, PERFMON, SYS_PTRACE, SYSLOG and CHECKPOINT_RESTORE are enough" 0
 	recorded newer.gasflame "podman"
+	agent_inside
 else
 	skip "in a container of podman" "$NO_PODMAN"
 fi

@@ -411,11 +411,147 @@ static void test_snap(void **state)
 	free_world(w);
 }
 
+/* --- windows that follow each other, as an agent cuts them --- */
+
+/* The window since the last one, in the form that the agent has it. */
+static struct profile *cut_next(struct world *w)
+{
+	struct profile *p = cut(w);
+
+	keep_next(&w->k);
+	return p;
+}
+
+/* Each row, count and point is in one window, and none is left out. */
+static void test_following(void **state)
+{
+	struct world *w = new_world(4 * 10 * S, 0);
+	uint64_t cpu = 0, wait = 0, run = 0, blocked = 0, duration = 0, taken = 0, counts = 0, points = 0;
+
+	for (uint64_t s = 0; s < 60; s++) {
+		struct profile *p;
+		uint64_t n;
+
+		/* They end at 10, 30, 35, 40, 50 and 60 s. */
+		work(w, s, s % 3 * 100 * MS);
+		look(w, (s + 1) * S);
+		if (s == 19 || ((s + 1) % 10 && s != 34))
+			continue;
+		p = cut_next(w);
+		check_times(p);
+		assert_int_equal(p->start_wall_ns, 1000 * S + duration);
+		assert_int_equal(thread_named(p, "worker")->run_ns, sum(p, "cpu", NULL));
+		cpu += sum(p, "cpu", &n);
+		counts += n;
+		wait += sum(p, "wait", NULL);
+		run += thread_named(p, "worker")->run_ns;
+		blocked += thread_named(p, "worker")->blocked_ns;
+		duration += p->duration_ns;
+		taken += profile_counter(p, KEY_SAMPLES_TAKEN);
+		points += p->points.n;
+		profile_free(p);
+	}
+	assert_int_equal(duration, 60 * S);
+	assert_int_equal(cpu + wait, 60 * S);
+	assert_int_equal(wait, 20 * 300 * MS);
+	assert_int_equal(run, cpu);
+	assert_int_equal(blocked, wait);
+	assert_int_equal(taken, 60000);
+	assert_int_equal(points, 60);
+	assert_int_equal(counts, cpu / MS);
+	free_world(w);
+}
+
+/* A wait from 5 s to 27 s, and then in the queue to 28 s: each window has its part. */
+static void test_border(void **state)
+{
+	static const uint64_t want[] = { 5000, 10000, 7000 };
+	struct world *w = new_world(4 * 10 * S, 0);
+	struct profile_thread *t;
+	uint64_t sums = 0;
+
+	for (uint64_t i = 0; i < 3; i++) {
+		uint64_t now = (i + 1) * 10 * S;
+		struct profile *p;
+
+		if (i == 2) { /* it is over, and told as a whole */
+			add(w, 5 * S, w->wait, 22 * S, 1, stack(w, 1));
+			add(w, 5 * S, w->queue, S, 1, stack(w, 1));
+		}
+		keep_take(&w->k);
+		t = &w->p->threads.v[w->worker];
+		t->blocked_ns = (i == 2 ? 27 * S : now) - 5 * S;
+		t->queue_ns = i == 2 ? S : 0;
+		if (i < 2)
+			add(w, 5 * S, w->wait, now - 5 * S, 1, stack(w, 1)); /* session_peek() */
+		w->p->duration_ns = now;
+		keep_look(&w->k, NULL);
+		p = cut_next(w);
+		check_times(p);
+		assert_int_equal(p->duration_ns, 10 * S);
+		assert_int_equal(sum(p, "wait", NULL), want[i] * MS);
+		assert_int_equal(thread_named(p, "worker")->blocked_ns, want[i] * MS);
+		assert_int_equal(sum(p, "queue", NULL), i == 2 ? S : 0);
+		sums += sum(p, "wait", NULL);
+		profile_free(p);
+	}
+	assert_int_equal(sums, 22 * S);
+	free_world(w);
+}
+
+static const char *name_of(const struct profile *p, uint32_t stack, uint32_t line)
+{
+	const struct profile_frame *f = &p->frames.v[p->stacks.v[stack].frame];
+
+	assert_true(line < f->line_count);
+	return profile_str(p, p->functions.v[p->lines.v[f->first_line + line].function].name);
+}
+
+/* Frames that were named in one window have their names in the next, with files and lines; those that are not yet have none. */
+static void test_names(void **state)
+{
+	struct world *w = new_world(4 * 10 * S, 0);
+	uint32_t frame = profile_frame(w->p, w->module, FRAME_USER, 0x2000), named = profile_stack(w->p, 0, frame);
+	const struct profile_function inner = { .name = profile_string(w->p, "inner"), .file = profile_string(w->p, "lib.rs"), .module = w->module },
+				      outer = { .name = profile_string(w->p, "outer"), .linkage = profile_string(w->p, "_outer"),
+						.module = w->module };
+	const struct profile_line lines[] = { { .function = profile_function(w->p, &inner), .line = 7, .inlined = true },
+					      { .function = profile_function(w->p, &outer), .line = 9 } };
+	struct profile *p;
+
+	for (uint64_t i = 0; i < 3; i++) {
+		add(w, i * 10 * S, w->cpu, 10 * MS, 10, named);
+		look(w, (i + 1) * 10 * S);
+		if (i == 1)
+			profile_set_lines(w->p, frame, lines, 2);
+		p = cut_next(w);
+		assert_int_equal(p->samples.n, 1);
+		if (!i) {
+			assert_int_equal(p->frames.v[p->stacks.v[p->samples.v[0].stack].frame].line_count, 0);
+		} else {
+			const struct profile_function *f;
+			const struct profile_line *line;
+
+			assert_string_equal(name_of(p, p->samples.v[0].stack, 0), "inner");
+			assert_string_equal(name_of(p, p->samples.v[0].stack, 1), "outer");
+			line = &p->lines.v[p->frames.v[p->stacks.v[p->samples.v[0].stack].frame].first_line];
+			assert_int_equal(line->line, 7);
+			assert_true(line->inlined);
+			f = &p->functions.v[line->function];
+			assert_string_equal(profile_str(p, f->file), "lib.rs");
+			assert_string_equal(profile_str(p, p->modules.v[f->module].path), "/bin/reth");
+		}
+		profile_free(p);
+	}
+	free_world(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole), cmocka_unit_test(test_window), cmocka_unit_test(test_long_wait), cmocka_unit_test(test_open),
 		cmocka_unit_test(test_tables), cmocka_unit_test(test_flat), cmocka_unit_test(test_threads), cmocka_unit_test(test_limit), cmocka_unit_test(test_snap),
+		cmocka_unit_test(test_following), cmocka_unit_test(test_border), cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,6 +85,51 @@ static void answers(void **state)
 	assert_int_equal(enginejson_list("{}", 2, &all), -EINVAL);
 }
 
+/* Labels are anybody's text: plain, bounded, and only those that are meant for us. */
+static void labels(void **state)
+{
+	static const char text[] = "{\"Id\":\"" ID "\",\"Config\":{\"Labels\":{\"gasflame.label/region\":\"eu\",\"other\":\"x\","
+				   "\"gasflame.label/\":\"x\",\"gasflame.label/n\":7,\"gasflame.label/a b;'\":\"x\\u001b\\n=y\"}}}";
+	static const char bundle[] = "{\"annotations\":{\"gasflame.label/tier\":\"rpc\"}}";
+	static const char list[] = "[{\"Id\":\"" ID "\",\"State\":\"running\",\"Labels\":{\"gasflame.label/k\":\"\"}}]";
+	struct container c;
+	struct containers all;
+	char value[400] = "", key[80];
+	char *label;
+
+	assert_int_equal(inspect(text, &c), 0);
+	assert_int_equal(c.labels.n, 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_true(!strcmp(c.labels.v[i], "region=eu") || !strcmp(c.labels.v[i], "a_b__=x\xef\xbf\xbd\xef\xbf\xbd=y"));
+	assert_int_equal(enginejson_annotations(bundle, strlen(bundle), &c), 0);
+	assert_int_equal(c.labels.n, 3);
+	assert_string_equal(c.labels.v[2], "tier=rpc");
+	assert_int_equal(enginejson_annotations("[", 1, &c), -EINVAL);
+	assert_int_equal(enginejson_annotations("[]", 2, &c), -EINVAL);
+	assert_int_equal(c.labels.n, 3);
+	container_done(&c);
+	c = (struct container){ .engine = "", .id = mem_strdup("x") };
+	assert_int_equal(enginejson_bundle(bundle, strlen(bundle), &c), 0);
+	assert_int_equal(c.labels.n, 1);
+	container_done(&c);
+	assert_int_equal(enginejson_list(list, strlen(list), &all), 0);
+	assert_string_equal(all.list.v[0].labels.v[0], "k=");
+	containers_done(&all);
+	/* Cut between two characters. */
+	for (size_t i = 0; i < 199; i++)
+		strcat(value, "\xc3\xa9");
+	label = container_label("k", value);
+	assert_int_equal(strlen(label), CONTAINER_LABEL_BYTES);
+	free(label);
+	label = container_label("kk", value);
+	assert_int_equal(strlen(label), CONTAINER_LABEL_BYTES - 1);
+	free(label);
+	memset(key, 'k', sizeof(key));
+	key[CONTAINER_LABEL_KEY + 1] = 0;
+	assert_null(container_label(key, "x"));
+	assert_null(container_label("", "x"));
+}
+
 /* --- files --- */
 
 /* Containers by the files of a folder, whatever engines this machine has. */
@@ -122,6 +167,17 @@ static void expect_count(const char *name, bool pods, size_t n)
 	containers_done(&all);
 }
 
+static void expect_label(const char *name, bool pods, const char *label)
+{
+	struct containers all;
+
+	look(name, pods, &all);
+	assert_int_equal(all.list.n, 1);
+	assert_int_equal(all.list.v[0].labels.n, 1);
+	assert_string_equal(all.list.v[0].labels.v[0], label);
+	containers_done(&all);
+}
+
 static void state_files(void **state)
 {
 	_cleanup_free_ char *fifo = mem_printf("%s/docker/containers/stuck/config.v2.json", folder);
@@ -138,11 +194,14 @@ static void state_files(void **state)
 		   "[{\"id\":\"88ab\",\"names\":[\"pod-a\"],\"metadata\":\"{\\\"image-name\\\":\\\"localhost/tiny:1\\\"}\"},"
 		   "{\"id\":\"99ab\",\"names\":[\"k8s_geth_geth-0_eth_u_0\"]},{\"id\":\"99ac\",\"names\":[\"k8s_POD_geth-0_eth_u_0\"]}]");
 	put(folder, "run/overlay-containers/88ab/userdata/pidfile", "43");
+	put(folder, "podman/overlay-containers/88ab/userdata/config.json", "{\"annotations\":{\"gasflame.label/a\":\"b\"}}");
 	put(folder, "run/overlay-containers/99ab/userdata/pidfile", "44\n");
+	put(folder, "run/overlay-containers/99ab/userdata/config.json", "{\"annotations\":{\"gasflame.label/region\":\"eu\"}}");
 	put(folder, "containerd/io.containerd.runtime.v2.task/k8s.io/c1/init.pid", "45");
 	put(folder, "containerd/io.containerd.runtime.v2.task/k8s.io/c1/config.json",
 		   "{\"annotations\":{\"io.kubernetes.cri.container-name\":\"reth\",\"io.kubernetes.cri.sandbox-name\":\"reth-0\","
-		   "\"io.kubernetes.cri.sandbox-namespace\":\"eth\",\"io.kubernetes.cri.image-name\":\"reth:2\"}}");
+		   "\"io.kubernetes.cri.sandbox-namespace\":\"eth\",\"io.kubernetes.cri.image-name\":\"reth:2\","
+		   "\"gasflame.label/tier\":\"rpc\"}}");
 	put(folder, "containerd/io.containerd.runtime.v2.task/k8s.io/c2/init.pid", "46");
 	put(folder, "containerd/io.containerd.runtime.v2.task/k8s.io/c2/config.json",
 		   "{\"annotations\":{\"io.kubernetes.cri.container-type\":\"sandbox\",\"io.kubernetes.cri.sandbox-name\":\"reth-0\","
@@ -162,6 +221,9 @@ static void state_files(void **state)
 	expect_one("eth/reth-0/reth", true, "containerd", "c1", 45);
 	expect_one("reth-0", true, "containerd", "c1", 45);
 	expect_one("eth/geth-0/geth", true, "cri-o", "99ab", 44);
+	expect_label("pod-a", false, "a=b");
+	expect_label("eth/geth-0/geth", true, "region=eu");
+	expect_label("eth/reth-0", true, "tier=rpc");
 	expect_count("other/reth-0", true, 0);
 	expect_count("nobody", false, 0);
 	expect_count(NULL, false, 5); /* those that run, without the sandboxes */
@@ -491,7 +553,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names),
-		cmocka_unit_test(answers),
+		cmocka_unit_test(answers), cmocka_unit_test(labels),
 		cmocka_unit_test(state_files),
 		cmocka_unit_test(bad_engines),
 		cmocka_unit_test(bad_names),
