@@ -35,6 +35,7 @@ test-kernels:
 
 soak: deps all
 	@tools/soak --build $(BUILD)
+	@tools/agentsoak --build $(BUILD) $(AGENT_FLAGS)
 
 inject: deps all
 	@GASFLAME=$(BUILD)/src/cmd/gasflame TRUTH=$(BUILD)/tests/system/truth INJECT=$(BUILD)/tests/system/inject.so \
@@ -87,7 +88,8 @@ help:
 	@echo "make deps       install what is missing (Debian, apt-get)"
 	@echo "make demo       profile the bundled workload, leave a report"
 	@echo "make test       both builds, all tests, in 14 minutes on two cores; the last line is the sum"
-	@echo "make soak       the heap's and the tasks' hooks in and out of a node 4,000 times, of targets that die or are hostile: an hour, as root"
+	@echo "make soak       the heap's and the tasks' hooks in and out of a node 4,000 times, of targets that die or are hostile: an hour, as root;"
+	@echo "                then an agent with three targets for an hour (AGENT_FLAGS='--minutes 60'): its cost, its memory, every window once"
 	@echo "make test-kernels  record in emulated machines with other kernels; KERNEL_FLAGS='--kernels 6.12,6.18 --cases heap'"
 	@echo "make inject     a fault in each allocation and system call of record, run, report and others, one in each run: as root;"
 	@echo "                INJECT_FLAGS='--commands heap --classes ptrace' for some of them"

@@ -65,7 +65,7 @@ static int confine_files(const struct confine *c, struct err *err)
 	if (!r)
 		r = allow_self(&l, err);
 	for (size_t i = 0; !r && i < c->write_count; i++)
-		r = landlock_allow(&l, c->writes[i], LANDLOCK_WRITE, err);
+		r = landlock_allow(&l, c->writes[i], LANDLOCK_WRITE | (c->moves ? LANDLOCK_MOVE : 0), err);
 	for (size_t i = 0; !r && i < c->remove_count; i++)
 		r = landlock_allow(&l, c->removes[i], LANDLOCK_REMOVE, err);
 	if (!r)

@@ -63,11 +63,13 @@ static uint64_t rights_of(const struct landlock *l, unsigned rights)
 	if (rights & LANDLOCK_READ)
 		fs |= FS_READ_FILE | FS_READ_DIR;
 	if (rights & LANDLOCK_WRITE)
-		fs |= FS_WRITE_FILE | FS_TRUNCATE | FS_MAKE_REG | FS_MAKE_DIR | FS_REMOVE_FILE | FS_REMOVE_DIR | FS_REFER;
+		fs |= FS_WRITE_FILE | FS_TRUNCATE | FS_MAKE_REG | FS_MAKE_DIR | FS_REMOVE_FILE | FS_REMOVE_DIR;
 	if (rights & LANDLOCK_REMOVE)
 		fs |= FS_REMOVE_FILE | FS_REMOVE_DIR;
 	if (rights & LANDLOCK_EXECUTE)
 		fs |= FS_EXECUTE;
+	if (rights & LANDLOCK_MOVE)
+		fs |= FS_REFER;
 	if (rights & LANDLOCK_DEVICE)
 		fs |= FS_WRITE_FILE | FS_TRUNCATE;
 	return fs & all_rights(l->version);

@@ -16,11 +16,12 @@ struct err;
 
 enum {
 	LANDLOCK_READ = 1,    /* open files for reading, list folders */
-	LANDLOCK_WRITE = 2,   /* open files for writing; make and remove regular files and folders, and from version 2 on (Linux 5.19)
-				 move and link files from one folder to another below it: version 1 refuses that, with EXDEV */
+	LANDLOCK_WRITE = 2,   /* open files for writing; make and remove regular files and folders */
 	LANDLOCK_REMOVE = 4,  /* remove files and empty folders */
 	LANDLOCK_EXECUTE = 8, /* the file itself */
 	LANDLOCK_DEVICE = 16, /* open a device that is there for writing, /dev/null for example */
+	LANDLOCK_MOVE = 32,   /* move and link files from one folder to another below it, from version 2 on (Linux 5.19): version 1 refuses
+				 that, with EXDEV */
 };
 
 enum {
