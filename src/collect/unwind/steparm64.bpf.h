@@ -100,7 +100,8 @@ static __always_inline int link_step(struct unwind *u, uint64_t rule)
 {
 	uint32_t link = RULE_LINK_OF(rule), how = RULE_RBP(rule);
 	bool by_fp = RULE_REG(rule) == RULE_BASE_FP;
-	uint64_t sp = u->sp, base = by_fp ? u->bp : sp, cfa = base + RULE_CFA_OFFSET(rule), place, pair[2];
+	uint64_t sp = u->sp, base = by_fp ? u->bp : sp, cfa = base + RULE_CFA_OFFSET(rule), place;
+	uint64_t *pair = u->saved; /* there is no room on the stack */
 
 	if ((by_fp && base == RULE_LOST_RBP) || (link == RULE_LINK_REGISTER && !u->leaf))
 		return stop(u, REASON_LOST_REGISTER);
@@ -111,7 +112,7 @@ static __always_inline int link_step(struct unwind *u, uint64_t rule)
 	pair[0] = u->bp;
 	pair[1] = u->registers[UNWIND_LR];
 	if (link == RULE_RECORD) {
-		if (bpf_probe_read_user(pair, sizeof(pair), (void *)place))
+		if (bpf_probe_read_user(pair, 16, (void *)place))
 			return stop(u, REASON_BAD_STACK);
 	} else {
 		if ((link == RULE_LINK_CFA || link == RULE_LINK_BASE) && !read_word(place, &pair[1]))
@@ -133,13 +134,13 @@ static __always_inline int link_step(struct unwind *u, uint64_t rule)
 /* No table at all: x29 points to {caller's x29, return address}. */
 static __always_inline int record_step(struct unwind *u)
 {
-	uint64_t pair[2], bp = u->bp;
+	uint64_t *pair = u->saved, bp = u->bp;
 
 	if (!bp)
 		return stop(u, REASON_COMPLETE);
 	if (bp < u->sp || bp & 7)
 		return stop(u, REASON_FRAME_POINTER);
-	if (bpf_probe_read_user(pair, sizeof(pair), (void *)bp))
+	if (bpf_probe_read_user(pair, 16, (void *)bp))
 		return stop(u, REASON_BAD_STACK);
 	u->sp = bp + 16;
 	u->bp = pair[0];
