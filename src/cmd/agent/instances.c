@@ -11,10 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text/plain.h"
 #include "base/text/str.h"
 #include "cmd/agent/levels.h"
 #include "cmd/agent/windowrecorder.h"
@@ -58,8 +60,10 @@ static void note_level(struct instance *x)
 static void log_named(void *context, const char *text)
 {
 	const struct instance *x = context;
+	_cleanup_(buf_done) struct buf name = { 0 };
 
-	fprintf(stderr, "%s: %s\n", x->title, text);
+	plain_add(&name, x->title); /* a process chooses its own */
+	fprintf(stderr, "%s: %s\n", name.data ? name.data : "", text);
 }
 
 static uint64_t memory_share(const struct instances *all, const struct agentconf *conf)

@@ -58,7 +58,7 @@ write_conf()
 	label = region=eu
 	[target pid:$two]
 	name = second
-	[target name:agent-gue?t]
+	[target name:agent-gue*]
 	name = {target}
 	events = cpu
 	[sink store]
@@ -100,9 +100,12 @@ check "a store that is away is said" wait_for 90 is 'sinks["store"]["waiting"] >
 check "the folder goes on" wait_for 60 is 'sinks["files"]["delivered"] > sinks["store"]["delivered"]'
 kill -9 "$sender"
 check "another process delivers" wait_for 60 is 's["sender_pid"] not in (0, '"$sender"')'
+escape=$'\033[31m'
+cp -p /bin/sleep "agent-gue${escape}" 2>/dev/null
 cp -p "$WORKLOAD" agent-guest
 LD_LIBRARY_PATH=$(dirname "$WORKLOAD") ./agent-guest --seconds 600 --quiet --threads 1 --kinds compute --share 2 & guest=$!
 started+=("$guest")
+"./agent-gue${escape}" 600 & started+=("$!")
 check "a target that comes is found by its pattern" wait_for 90 is 'targets["agent-guest"]["state"] == "recording"'
 write_conf "nonsense = 1"
 kill -HUP "$agent"
@@ -133,5 +136,7 @@ check "each window is in the store once, with the sums of the folder's" \
 check "no name leads out of the folder" test -z "$(find . -path ./files -prune -o -name '*.gasflame' -print)"
 gf report --format text "$store?target=second"
 check_status "a report reads the windows from the store" 0
+check "a name with an escape sequence was recorded" grep -q 'agent-gue.*31m' agent.log
+check_not "and reached no terminal as it is" grep -q "$escape" agent.log
 check_not "no secret is in the log" grep -E "p@ss|p%40ss" agent.log
 finish
