@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 3600
 CHECK_SECONDS ?= 1
 
 .DEFAULT_GOAL := all
-.PHONY: all deps demo test test-kernels soak inject fuzz bench install uninstall static deb reproduce release package-test clean help
+.PHONY: all arm64 deps demo test test-arm64 test-kernels test-kernels-arm64 soak inject fuzz bench install uninstall static deb reproduce release package-test clean help
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -32,6 +32,17 @@ test-kernels:
 	@tools/deps.sh kernels
 	@$(MAKE) --no-print-directory all
 	@tools/test-kernels --build $(BUILD) $(KERNEL_FLAGS)
+
+arm64:
+	@tools/deps.sh arm64
+	@[ -f build-arm64/build.ninja ] || meson setup --cross-file tools/arm64.cross -Dcollectors=enabled build-arm64
+	ninja -C build-arm64
+
+test-arm64: arm64
+	meson test -C build-arm64 --no-rebuild --suite unit
+
+test-kernels-arm64: arm64
+	@tools/test-kernels --arch arm64 --rights '' --jobs 1 $(KERNEL_FLAGS)
 
 soak: deps all
 	@tools/soak --build $(BUILD)
@@ -81,7 +92,7 @@ package-test:
 	packaging/test.sh $(PACKAGES)
 
 clean:
-	rm -rf $(BUILD) build-gcc build-sanitizers $(STATIC) $(PACKAGES)
+	rm -rf $(BUILD) build-arm64 build-gcc build-sanitizers $(STATIC) $(PACKAGES)
 
 help:
 	@echo "make            build in $(BUILD)/"
@@ -91,6 +102,9 @@ help:
 	@echo "make soak       the heap's and the tasks' hooks in and out of a node 4,000 times, of targets that die or are hostile: an hour, as root;"
 	@echo "                then an agent with three targets for an hour (AGENT_FLAGS='--minutes 60'): its cost, its memory, every window once"
 	@echo "make test-kernels  record in emulated machines with other kernels; KERNEL_FLAGS='--kernels 6.12,6.18 --cases heap'"
+	@echo "make arm64      build for arm64 in build-arm64/, with Debian's cross compiler"
+	@echo "make test-arm64 the unit tests of that build, in emulated processes"
+	@echo "make test-kernels-arm64  record in emulated arm64 machines; KERNEL_FLAGS as above"
 	@echo "make inject     a fault in each allocation and system call of record, run, report and others, one in each run: as root;"
 	@echo "                INJECT_FLAGS='--commands heap --classes ptrace' for some of them"
 	@echo "make fuzz       all fuzzers, FUZZ_SECONDS=$(FUZZ_SECONDS) together; executions are counted"

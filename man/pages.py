@@ -7,8 +7,11 @@ import sys
 
 
 def main(program, folder):
+	# Of another architecture: what runs its programs (tools/arm64.cross).
+	emulator = os.environ.get("EMULATOR", "").split()
+
 	def ask(*words):
-		return subprocess.run([program, "help", *words], check=True, stdout=subprocess.PIPE).stdout
+		return subprocess.run([*emulator, program, "help", *words], check=True, stdout=subprocess.PIPE).stdout
 
 	shutil.rmtree(folder, ignore_errors=True)
 	os.makedirs(folder)

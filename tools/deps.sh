@@ -1,7 +1,7 @@
 #!/bin/sh
-# deps.sh [build|bench|kernels|package] - installs with apt-get what is missing to build and test, and nothing else; with "build"
-# not what only some tests use; with "bench" what make bench measures against too, with "kernels" what emulates machines, with "package" what makes and
-# tries packages. Asks nothing, and needs no network
+# deps.sh [build|bench|kernels|arm64|package] - installs with apt-get what is missing to build and test, and nothing else; with "build"
+# not what only some tests use; with "bench" what make bench measures against too, with "kernels" what emulates machines, with "arm64" what builds and
+# runs for that, with "package" what makes and tries packages. Asks nothing, and needs no network
 # when all is there. What only some tests use may fail to come: they skip then, and say so.
 set -eu
 
@@ -22,6 +22,15 @@ fakeroot:fakeroot infocmp:ncurses-bin git:git"
 	extra="lintian:lintian debootstrap:debootstrap busybox:busybox-static" ;;
 kernels) wanted="$wanted qemu-system-x86_64:qemu-system-x86 busybox:busybox-static"
 	extra="jeprof:libjemalloc-dev" ;;
+arm64) # libjemalloc-dev of two architectures do not go together: its tests are not built there
+	wanted="$wanted aarch64-linux-gnu-gcc:crossbuild-essential-arm64 qemu-aarch64-static:qemu-user-static qemu-system-aarch64:qemu-system-arm
+busybox:busybox-static"
+	for package in libc6-dev libbpf-dev libelf-dev libsqlite3-dev zlib1g-dev libzstd-dev liblzma-dev libseccomp-dev libiberty-dev libjansson-dev \
+		libcurl4-openssl-dev libcmocka-dev libdw-dev libmicrohttpd-dev libncurses-dev libcapstone-dev; do
+		wanted="$wanted $package:arm64"
+	done
+	extra=
+	[ "$(id -u)" -ne 0 ] || dpkg --print-foreign-architectures | grep -qx arm64 || { dpkg --add-architecture arm64 && apt-get update -q; } ;;
 esac
 
 PATH=$PATH:/usr/sbin:/sbin
@@ -30,7 +39,14 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 	exit 0
 fi
 
-installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+# A package may be there for several architectures: this machine's counts, or the one that is named.
+native=$(dpkg --print-architecture)
+installed()
+{
+	architecture=$native
+	case $1 in *:arm64) architecture=arm64 ;; esac
+	dpkg-query -W -f='${Architecture}=${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx -e "$architecture=installed" -e all=installed
+}
 
 # missing_of WANT…: the packages of those that are not there.
 missing_of()
@@ -46,6 +62,7 @@ missing_of()
 			ls "$(clang -print-resource-dir 2>/dev/null)"/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1 &&
 				continue
 			;;
+		*:arm64) package=$want ;;
 		*:*) ! command -v "${want%:*}" >/dev/null || continue ;;
 		esac
 		installed "$package" || echo "$package"

@@ -8,7 +8,7 @@
  * ("u" untouched, "c-16" at CFA - 16, "*(rbp+0)", "lost"), or as one word:
  * none, end, signal, unsupported. In a file that needs it rbx follows in the same
  * way ("rbx=c-56"); "ra=r5" is a return address in a register. Equal neighbours
- * are joined.
+ * are joined. arm64: "cfa=sp+32 fp=c-32 ra=c-24", where fp is x29, and "ra=u" the link register.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,6 +24,24 @@
 static const char *const registers[16] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
 					   "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15" };
 
+/* RULE_LINK */
+static void print_link(uint64_t rule)
+{
+	const char *base = RULE_REG(rule) == RULE_BASE_FP ? "x29" : "sp";
+	unsigned link = RULE_LINK_OF(rule), how = RULE_RBP(rule);
+	int64_t cfa = RULE_CFA_OFFSET(rule), at = RULE_RBP_OFFSET(rule) - (how == RULE_RBP_RBP || link == RULE_LINK_BASE ? cfa : 0);
+
+	printf("cfa=%s%+" PRId64, base, cfa);
+	if (how == RULE_RBP_CFA || how == RULE_RBP_RBP)
+		printf(" fp=c%+" PRId64, at);
+	else
+		fputs(how == RULE_RBP_SAME ? " fp=u" : " fp=lost", stdout);
+	if (link == RULE_LINK_REGISTER)
+		fputs(" ra=u", stdout);
+	else
+		printf(" ra=c%+" PRId64, at + (link >= RULE_LINK_NEAR ? 8 * ((int64_t)link - RULE_LINK_BESIDE) : 0));
+}
+
 static void print_rule(uint64_t rule, bool rbx)
 {
 	int64_t offset = RULE_CFA_OFFSET(rule), rbp_offset = RULE_RBP_OFFSET(rule);
@@ -38,6 +56,9 @@ static void print_rule(uint64_t rule, bool rbx)
 		return;
 	case RULE_SIGNAL:
 		fputs("signal", stdout);
+		return;
+	case RULE_LINK:
+		print_link(rule);
 		return;
 	case RULE_CFA_RSP:
 		printf("cfa=rsp%+" PRId64, offset);
@@ -93,7 +114,7 @@ static void print_rule(uint64_t rule, bool rbx)
 static bool keeps_rbx(const struct unwind_table *t)
 {
 	for (uint32_t i = 0; i < t->rule_count; i++)
-		if (RULE_RBX(t->rules[i]))
+		if (RULE_CFA(t->rules[i]) != RULE_LINK && RULE_RBX(t->rules[i]))
 			return true;
 	return false;
 }

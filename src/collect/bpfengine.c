@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <unistd.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,6 +28,7 @@
 #include "collect/perf/sideband.h"
 #include "collect/unwind/codemap.h"
 #include "collect/unwind/unwindmaps.h"
+#include "collect/unwind/userstack.h"
 #include "elf/unwind/unwind.h"
 #include "profile/profile.h"
 #include "target/host.h"
@@ -293,6 +295,8 @@ static void choose_programs(struct bpfengine *e)
 	/* A mapped ring counts as ours, page by page as it is used. Who is to take little memory is no fast recorder. */
 	if (e->session->options->pace_ns)
 		bpf_map__set_max_entries(e->skeleton->maps.ring, 2 << 20);
+	e->skeleton->rodata->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
+	e->skeleton->rodata->pc_mask = userstack_pc_mask();
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
 		if (e->session->chosen[i] && collector_table[i]->prepare)
 			collector_table[i]->prepare(e->session, e->skeleton);

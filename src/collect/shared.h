@@ -179,7 +179,7 @@ struct shared_record {
 enum {
 	SHARED_COPY_PAGES = 3,
 	SHARED_COPIES = 256,         /* within a second, on all CPUs */
-	SHARED_COPY_REGISTERS = 17,  /* DWARF's numbers; the last is rip */
+	SHARED_COPY_REGISTERS = 17,  /* the places of struct unwind_regs; the last is rip, or pc */
 };
 
 /* A sample of a young process that leads to where no mapping or table is known yet, to be unwound later. The pages
@@ -276,7 +276,11 @@ struct shared_thread {
 	struct shared_sum sums[SHARED_SUMS];
 };
 
+#if defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
+enum { SHARED_TASK_REGS = 34 };
+#else
 enum { SHARED_TASK_REGS = 21 };
+#endif
 #define SHARED_TASK_THROTTLED 0x80000000u /* it could run, but for a CPU quota */
 
 /* A thread as it stands when a recording begins: its registers, and its stack in the kernel. */

@@ -1,5 +1,5 @@
 /*
- * plt.c - names for the stubs of the procedure linkage table (x86-64).
+ * plt.c - names for the stubs of the procedure linkage table (x86-64, arm64).
  *
  * A stub jumps through a slot of the GOT; the relocation of that slot names the
  * symbol. So the stubs are decoded, whatever their layout (.plt, .plt.sec,
@@ -80,9 +80,10 @@ static void read_slots(struct plt *p, const char *section)
 
 		memcpy(&rela, s->data + i * sizeof(rela), sizeof(rela));
 		type = ELF64_R_TYPE(rela.r_info);
-		if (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT)
+		if (p->elf->machine == EM_AARCH64 ? type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT :
+						    type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT)
 			name = plt_symbol_name(p->elf, s, ELF64_R_SYM(rela.r_info));
-		else if (type == R_X86_64_IRELATIVE)
+		else if (type == (p->elf->machine == EM_AARCH64 ? R_AARCH64_IRELATIVE : R_X86_64_IRELATIVE))
 			name = p->name_of(p->context, rela.r_addend);
 		if (name && *name)
 			vec_push(&p->slots, (struct slot){ rela.r_offset, name });
@@ -111,11 +112,30 @@ static const char *pushed(const struct plt *p, uint32_t i)
 	return find_slot(p, rela.r_offset);
 }
 
+/* arm64: adrp x16, the slot's page; ldr x17, [x16, #in it]. Returns the slot's address, 0: the code is something else. */
+static uint64_t slot_of_arm64(const uint8_t *code, size_t n, uint64_t address)
+{
+	for (size_t i = 0; i + 8 <= n; i += 4) {
+		uint32_t adrp, ldr;
+		int64_t pages;
+
+		memcpy(&adrp, code + i, 4);
+		memcpy(&ldr, code + i + 4, 4);
+		if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
+			continue;
+		pages = (int64_t)((uint64_t)(adrp >> 5 & 0x7ffff) << 45) >> 43 | (adrp >> 29 & 3);
+		return ((address + i) & ~0xfffULL) + (uint64_t)pages * 4096 + (ldr >> 10 & 0xfff) * 8;
+	}
+	return 0;
+}
+
 /* Returns the name of the symbol that a stub of n bytes at address jumps to. */
 static const char *decode(const struct plt *p, const uint8_t *code, size_t n, uint64_t address)
 {
 	int32_t value;
 
+	if (p->elf->machine == EM_AARCH64)
+		return find_slot(p, slot_of_arm64(code, n, address));
 	for (size_t i = 0; i + 6 <= n; i++)
 		if (code[i] == 0xff && code[i + 1] == 0x25) {
 			memcpy(&value, code + i + 2, 4);
@@ -148,7 +168,7 @@ static void read_stubs(struct plt *p, const struct elf_section *s, bool anywhere
 	step = s->entry_size == 8 ? 8 : STUB_BYTES;
 	for (uint64_t at = 0; at < s->file_size && p->name_bytes <= p->elf->size; at += step) {
 		size_t n = MIN(step, s->file_size - at);
-		const char *name = anywhere && !is_stub(s->data + at, n) ? NULL :
+		const char *name = anywhere && p->elf->machine == EM_X86_64 && !is_stub(s->data + at, n) ? NULL :
 									     decode(p, s->data + at, n, s->address + at);
 		size_t length;
 		char *copy;
@@ -172,7 +192,7 @@ size_t plt_read(struct elf *elf, struct arena *arena, plt_name_fn *name_of, void
 	struct plt p = { .elf = elf, .arena = arena, .name_of = name_of, .context = context };
 
 	*ret = NULL;
-	if (elf->machine != EM_X86_64)
+	if (elf->machine != EM_X86_64 && elf->machine != EM_AARCH64)
 		return 0;
 	p.relocations = elf_section(elf, ".rela.plt");
 	read_slots(&p, ".rela.plt");

@@ -113,14 +113,24 @@ void checks_done(struct checks *c)
 
 #define PERF_INSTEAD "perf events with a copy of the stack, unwound outside the kernel: more overhead"
 
+/* The programs in the kernel are made for the machine that this program is built for. */
+static bool is_known(const struct host *h)
+{
+#ifdef __aarch64__
+	return !strcmp(h->machine, "aarch64");
+#else
+	return !strcmp(h->machine, "x86_64");
+#endif
+}
+
 static void check_kernel(const struct host *h, struct checks *c)
 {
 	bool new_enough = h->major > 5 || (h->major == 5 && h->minor >= 15);
 
-	if (strcmp(h->machine, "x86_64"))
-		checks_add(c, "kernel", CHECK_MISSING, "a machine with an x86-64 processor",
+	if (!is_known(h))
+		checks_add(c, "kernel", CHECK_MISSING, "a machine with an x86-64 or arm64 processor",
 			   "ls, report and query, on captures from elsewhere",
-			   "%s on %s: recording knows x86-64 only", h->release, h->machine);
+			   "%s on %s: recording knows x86-64 and arm64 only", h->release, h->machine);
 	else if (new_enough)
 		checks_add(c, "kernel", CHECK_OK, NULL, NULL, "%s on %s, %u CPUs", h->release, h->machine,
 			   h->cpus);
@@ -167,9 +177,14 @@ static void check_probes(const struct host *h, struct checks *c)
 	if (h->bpf_uprobe && remotemem_check(&why) == -EACCES)
 		checks_add(c, "read-only memory", CHECK_LIMITED, "the kernel parameter proc_mem.force_override=ptrace (or always)",
 			   "everything but heap and task", "the kernel does not let us write to read-only memory of a process, not even as its tracer");
+#ifndef __x86_64__
+	checks_add(c, "hooks", CHECK_LIMITED, "a machine with an x86-64 processor", "everything but heap, task and goroutine",
+		   "what is put into a target for -e heap and -e task, and where Go parks goroutines, is known for x86-64 only");
+#else
 	if (h->bpf_uprobe && taskclock_check(&why) == -ENOTSUP)
 		checks_add(c, "time-stamp counter", CHECK_LIMITED, "a machine whose counter never stops (invariant TSC)",
 			   "everything but task", "%s", why.text);
+#endif
 #endif
 }
 
@@ -417,7 +432,7 @@ struct verdict {
 static void judge(const struct host *h, struct verdict *ret)
 {
 #ifdef GASFLAME_COLLECTORS
-	bool known = !strcmp(h->machine, "x86_64");
+	bool known = is_known(h);
 #else
 	bool known = false; /* built without record */
 #endif

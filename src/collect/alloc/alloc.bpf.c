@@ -53,7 +53,7 @@ int on_alloc_rate(void *ctx)
 		return 0;
 	SCRATCH_COUNT(c->hits);
 	/* Half of them are about freeing. */
-	r.bytes = read_bytes(*(uint64_t *)(ctx + REGS_SI * 8), c);
+	r.bytes = read_bytes(*(uint64_t *)(ctx + REGS_2ND * 8), c);
 	if (!r.bytes)
 		return 0;
 	s = scratch_take(&alloc_scratches);

@@ -67,7 +67,7 @@ static __always_inline bool copy_send(void *ctx, struct unwind *u)
 	copy_kernel(&s->copy, u);
 	if (bpf_probe_read_kernel(&s->copy.young, sizeof(s->copy.young), y))
 		return false;
-	if ((CONTEXT(REGS_CS) & 3) == 3)
+	if (CONTEXT_IN_USER())
 		UNWIND_FROM(u, CONTEXT);
 	else if (!unwind_from_task(u))
 		return false;

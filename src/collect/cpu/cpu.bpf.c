@@ -22,7 +22,7 @@ SEC("perf_event")
 int on_cpu_clock(void *ctx)
 {
 	uint64_t id = bpf_get_current_pid_tgid();
-	bool from_user = (CONTEXT(REGS_CS) & 3) == 3;
+	bool from_user = CONTEXT_IN_USER();
 	uint32_t pid = id >> 32, zero = 0;
 	struct shared_process *p = unwind_may_be_ours(pid) ? bpf_map_lookup_elem(&processes, &pid) : NULL;
 	struct shared_counts *counts;

@@ -291,7 +291,7 @@ int on_perf_event(void *ctx)
 		return 0;
 	h.now = bpf_ktime_get_ns();
 	u->record.pid = h.pid;
-	in_user = (CONTEXT(REGS_CS) & 3) == 3;
+	in_user = CONTEXT_IN_USER();
 	if (in_user) {
 		UNWIND_FROM(u, CONTEXT);
 		user = true;

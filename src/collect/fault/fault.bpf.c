@@ -232,7 +232,7 @@ static long describe_vma(struct task_struct *task, struct vm_area_struct *vma, s
 	v->flags = vma->vm_flags & 8 ? FAULT_SHARED : 0; /* VM_SHARED */
 	if (file) {
 		v->where = FAULT_FILE;
-		v->base = v->start - (vma->vm_pgoff << 12);
+		v->base = v->start - (vma->vm_pgoff << page_shift);
 		v->inode = BPF_CORE_READ(file, f_inode, i_ino);
 		v->device = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
 		v->size = BPF_CORE_READ(file, f_inode, i_size);
@@ -441,13 +441,13 @@ static __always_inline int fault(void *ctx, uint8_t what)
 	now = bpf_ktime_get_ns();
 	f = fault_blank(t, what);
 	f->address = CONTEXT(CONTEXT_ADDRESS);
-	if (t->entered_ns && t->entered_address >> 12 == f->address >> 12) {
+	if (t->entered_ns && t->entered_address >> page_shift == f->address >> page_shift) {
 		f->spent_ns = now - t->entered_ns;
 		if ((t->entered_error & 3) == 3) /* a write, and the page was present */
 			f->flags = FAULT_WRITE_PROTECTED;
 	}
 	t->entered_ns = 0;
-	if ((CONTEXT(REGS_CS) & 3) == 3) {
+	if (CONTEXT_IN_USER()) {
 		UNWIND_FROM(&s->u, CONTEXT);
 		user = true;
 	} else {

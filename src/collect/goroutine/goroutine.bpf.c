@@ -114,11 +114,11 @@ static __always_inline bool take_one(uint64_t now)
 
 static __always_inline void park(void *ctx, struct shared_process *p, uint32_t file, struct shared_go_counts *c, uint64_t now)
 {
-	struct shared_go_key key = { *(uint64_t *)(ctx + REGS_R14 * 8), bpf_get_current_pid_tgid() >> 32, 0 };
+	struct shared_go_key key = { *(uint64_t *)(ctx + REGS_GO_G * 8), bpf_get_current_pid_tgid() >> 32, 0 };
 	struct shared_go_parked w = { .since_ns = now };
 
 	SCRATCH_COUNT(c->parks);
-	w.reason = file << GO_REASON_BITS | (*(uint64_t *)(ctx + REGS_CX * 8) & 0xff);
+	w.reason = file << GO_REASON_BITS | (*(uint64_t *)(ctx + REGS_GO_3RD * 8) & 0xff);
 	w.stack = stack_of(ctx, p, key.pid, GO_PARK, c);
 	if (bpf_map_update_elem(&go_parked, &key, &w, BPF_ANY))
 		SCRATCH_COUNT(c->no_room);
@@ -127,7 +127,7 @@ static __always_inline void park(void *ctx, struct shared_process *p, uint32_t f
 static __always_inline void ready(void *ctx, struct shared_process *p, struct shared_go_counts *c, uint64_t now)
 {
 	uint64_t id = bpf_get_current_pid_tgid();
-	struct shared_go_key key = { *(uint64_t *)(ctx + REGS_AX * 8), id >> 32, 0 };
+	struct shared_go_key key = { *(uint64_t *)(ctx + REGS_GO_1ST * 8), id >> 32, 0 };
 	struct shared_go_parked *w = bpf_map_lookup_elem(&go_parked, &key);
 
 	if (!w) {
@@ -164,7 +164,7 @@ static __always_inline void add(void *map, const struct shared_go_wait *r, struc
 
 static __always_inline void run(void *ctx, struct shared_go_counts *c, uint64_t now)
 {
-	struct shared_go_key key = { *(uint64_t *)(ctx + REGS_AX * 8), bpf_get_current_pid_tgid() >> 32, 0 };
+	struct shared_go_key key = { *(uint64_t *)(ctx + REGS_GO_1ST * 8), bpf_get_current_pid_tgid() >> 32, 0 };
 	struct shared_go_parked *w = bpf_map_lookup_elem(&go_parked, &key);
 	struct shared_go_wait r = { .kind = RECORD_GO_WAIT, .pid = key.pid };
 	uint64_t end;

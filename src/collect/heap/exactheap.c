@@ -52,7 +52,7 @@ static uint64_t turns_in(uint64_t ns)
 		uint64_t begin = clock_mono_ns();
 
 		for (int k = 0; k < PAUSES; k++)
-			__builtin_ia32_pause();
+			exact_pause();
 		least = MIN(least, clock_mono_ns() - begin);
 	}
 	return ns * PAUSES / MAX(least, 1U);

@@ -78,9 +78,9 @@ int on_heap_alloc(void *ctx)
 	struct shared_heap r = { .what = HEAP_ALLOCATED };
 
 	PROBE_USE_TASK_STACK(ctx, heap_no_programs);
-	if (!c || heap_paused || !take_stack(c, pid, REGS_AX, &r.address, REGS_DX, &r.bytes, &r.stack))
+	if (!c || heap_paused || !take_stack(c, pid, REGS_HEAP_ADDRESS, &r.address, REGS_HEAP_BYTES, &r.bytes, &r.stack))
 		return 0;
-	bpf_probe_read_kernel(&r.interval, sizeof(r.interval), regs + REGS_R9);
+	bpf_probe_read_kernel(&r.interval, sizeof(r.interval), regs + REGS_HEAP_INTERVAL);
 	send(&r, c);
 	return 0;
 }
@@ -95,7 +95,7 @@ int on_heap_exact(void *ctx)
 	struct shared_heap_stack r = { .kind = RECORD_HEAP_STACK, .pid = pid, .tid = id };
 
 	PROBE_USE_TASK_STACK(ctx, heap_no_programs);
-	if (!c || !take_stack(c, pid, REGS_SP, &r.sp, REGS_R9, &r.ticket, &r.stack))
+	if (!c || !take_stack(c, pid, REGS_SP, &r.sp, REGS_HEAP_TICKET, &r.ticket, &r.stack))
 		return 0;
 	r.ticket--;
 	SCRATCH_COUNT(c->samples);
@@ -116,8 +116,8 @@ int on_heap_free(void *ctx)
 	PROBE_USE_TASK_STACK(ctx, heap_no_programs);
 	if (!c || !bpf_map_lookup_elem(&processes, &pid) || heap_paused)
 		return 0;
-	bpf_probe_read_kernel(&r.address, sizeof(r.address), regs + REGS_DI);
-	bpf_probe_read_kernel(&what, sizeof(what), regs + REGS_AX);
+	bpf_probe_read_kernel(&r.address, sizeof(r.address), regs + REGS_HEAP_FREED);
+	bpf_probe_read_kernel(&what, sizeof(what), regs + REGS_HEAP_WHAT);
 	r.what = what & 2 ? HEAP_FREED_AT_ONCE : HEAP_FREED;
 	send(&r, c);
 	return 0;

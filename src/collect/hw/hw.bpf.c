@@ -91,7 +91,7 @@ int on_hw(void *ctx)
 	r.cpu = bpf_get_smp_processor_id();
 	r.time_ns = bpf_ktime_get_ns();
 	r.period = CONTEXT(CONTEXT_PERIOD);
-	in_user = (CONTEXT(REGS_CS) & 3) == 3;
+	in_user = CONTEXT_IN_USER();
 	user = take_registers(ctx, u, in_user);
 	if (r.counter >= SHARED_HW_ONE_BY_ONE && r.counter < SHARED_HW_PROCESSOR && user && !add_up(&r, u, &pending))
 		return 0;

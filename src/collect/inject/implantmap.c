@@ -23,6 +23,7 @@
 #include "collect/inject/blobhead.h"
 #include "collect/inject/blobkind.h"
 #include "collect/inject/ptracecall.h"
+#include "collect/inject/tracee.h"
 #include "target/proc.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -291,7 +292,7 @@ int implantmap_make_by(const struct blobkind *kind, struct ptracecall *r, int pi
 	/* Also the proof that the memory is still that of the program which is stopped: an exec may have come between. */
 	e = put(&o, o.base + kind->fixed_at, kind->name, strlen(kind->name) + 1);
 	if (e == -EACCES)
-		ptracecall_readonly(r->pid, err);
+		tracee_readonly(r->pid, err);
 	else if (e < 0)
 		e = err_set(err, EAGAIN, "cannot write to the memory of process %d: it has executed another program "
 			    "meanwhile, or ends; try again", r->pid);

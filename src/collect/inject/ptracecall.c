@@ -18,6 +18,7 @@
 #include "base/file/fd.h"
 #include "base/mem.h"
 #include "base/text/str.h"
+#include "collect/inject/tracee.h"
 #include "target/proc.h"
 
 enum { LOOKED_AT = 256, TRIES = 3, MOST_STOPS = 1000, MOST_CHOSEN = 8 };
@@ -28,28 +29,6 @@ enum { LOOKED_AT = 256, TRIES = 3, MOST_STOPS = 1000, MOST_CHOSEN = 8 };
 #ifndef PTRACE_GET_RSEQ_CONFIGURATION
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
 #endif
-
-/* The kernel's facts about one thread. Filters belong to a thread, and so does whether it has ended. */
-struct task {
-	bool ended, filtered, ignores_trap;
-};
-
-static int read_task(pid_t pid, pid_t tid, struct task *ret)
-{
-	_cleanup_free_ char *path = mem_printf("/proc/%d/task/%d/status", pid, tid), *text = NULL;
-	const char *state, *seccomp, *ignored;
-	size_t n;
-
-	if (fd_read_path(path, 65536, &text, &n) < 0)
-		return -ESRCH;
-	state = strstr(text, "\nState:\t");
-	seccomp = strstr(text, "\nSeccomp:");
-	ignored = strstr(text, "\nSigIgn:");
-	ret->ended = !state || strchr("ZXx", state[strlen("\nState:\t")]);
-	ret->filtered = seccomp && atoi(seccomp + strlen("\nSeccomp:"));
-	ret->ignores_trap = ignored && strtoull(ignored + strlen("\nSigIgn:"), NULL, 16) & 1ULL << (SIGTRAP - 1);
-	return 0;
-}
 
 /* How well a thread suits: 0 best. By what it is blocked in, as /proc says. */
 static int suits(pid_t pid, pid_t tid)
@@ -99,11 +78,11 @@ static pid_t choose_thread(pid_t pid)
 
 	while (d && rank && looked < LOOKED_AT && (e = readdir(d))) {
 		pid_t tid = atoi(e->d_name);
-		struct task task;
+		struct tracee task;
 		int is;
 
 		looked++;
-		if (tid <= 0 || read_task(pid, tid, &task) < 0 || task.ended)
+		if (tid <= 0 || tracee_read(pid, tid, &task) < 0 || task.ended)
 			continue;
 		is = suits(pid, tid) + (task.filtered ? 4 : 0);
 		if (is < rank) {
@@ -196,49 +175,14 @@ static int wait_interrupted(struct ptracecall *r, uint64_t limit_ns)
 	}
 }
 
-/* The process that traces it, 0: none. */
-static pid_t tracer_of(pid_t pid)
-{
-	_cleanup_free_ char *path = mem_printf("/proc/%d/status", pid), *text = NULL;
-	size_t n;
-	const char *line = fd_read_path(path, 65536, &text, &n) < 0 ? NULL : strstr(text, "\nTracerPid:");
-
-	return line ? atoi(line + strlen("\nTracerPid:")) : 0;
-}
-
-int ptracecall_refused(pid_t pid, pid_t tid, int code, struct err *err)
-{
-	pid_t tracer = code == EPERM ? tracer_of(pid) : 0;
-	struct proc_stat s;
-	struct task task;
-
-	if (tracer)
-		return err_set(err, EPERM, "process %d is traced by process %d (%s): one debugger at a time; end that, or use "
-			       "`gasflame mem %d`, -e cpu or -e alloc, which need none", pid, tracer,
-			       proc_stat(tracer, &s) ? "gone meanwhile" : s.name, pid);
-	/* The kernel says the same of a thread that is about to end. */
-	if (code == ESRCH || (code == EPERM && (read_task(pid, tid, &task) < 0 || task.ended)))
-		return err_set(err, ESRCH, "process %d has ended, or the thread of it that was to be stopped: try again", pid);
-	if (code == EPERM)
-		return err_set(err, EPERM, "process %d may not be traced: it takes root (or CAP_SYS_PTRACE), and "
-			       "kernel.yama.ptrace_scope below 3", pid);
-	return err_errno(err, code, "cannot trace a thread of process %d", pid);
-}
-
-int ptracecall_readonly(pid_t pid, struct err *err)
-{
-	return err_set(err, EACCES, "the kernel does not let us write to read-only memory of process %d, not even as its tracer: boot it "
-		       "with the parameter proc_mem.force_override=ptrace (or always)", pid);
-}
-
 /*
  * Of a thread that is stopped, and as it was: may it be made to do what we want? Seccomp may forbid, or punish,
  * that; while it is traced, filters can be put aside, also those that another thread gives it meanwhile.
  */
 static int check_thread(struct ptracecall *r, struct err *err)
 {
-	struct task task;
-	int e = read_task(r->pid, r->tid, &task);
+	struct tracee task;
+	int e = tracee_read(r->pid, r->tid, &task);
 
 	if (e < 0)
 		return err_set(err, ESRCH, "process %d has ended, or has executed another program: try again", r->pid);
@@ -304,7 +248,7 @@ static int seize(struct ptracecall *r, struct err *err)
 	int e = 0;
 
 	if (ptrace(PTRACE_SEIZE, r->tid, 0, 0) < 0)
-		return ptracecall_refused(r->pid, r->tid, errno, err);
+		return tracee_refused(r->pid, r->tid, errno, err);
 	if (ptrace(PTRACE_INTERRUPT, r->tid, 0, 0) < 0)
 		e = -errno;
 	e = e ?: wait_interrupted(r, STOP_WAIT_NS);
@@ -437,7 +381,7 @@ static int run_to_entry(struct ptracecall *r, bool stopped)
 
 static int not_held(pid_t pid, int e, struct err *err)
 {
-	return e == -EACCES ? ptracecall_readonly(pid, err) : err_errno(err, -e, "cannot hold the program at its beginning");
+	return e == -EACCES ? tracee_readonly(pid, err) : err_errno(err, -e, "cannot hold the program at its beginning");
 }
 
 int ptracecall_at_entry(struct ptracecall *r, pid_t pid, struct err *err)
@@ -476,7 +420,7 @@ int ptracecall_at_entry_stopped(struct ptracecall *r, pid_t pid, struct err *err
 	*r = (struct ptracecall){ .pid = pid, .tid = pid, .child = true };
 	sigprocmask(SIG_BLOCK, NULL, &r->own);
 	if (ptrace(PTRACE_SEIZE, pid, 0, 0) < 0) {
-		e = ptracecall_refused(pid, pid, errno, err);
+		e = tracee_refused(pid, pid, errno, err);
 		kill(pid, SIGCONT);
 		return e;
 	}

@@ -50,8 +50,3 @@ int64_t ptracecall_call(struct ptracecall *r, long number, uint64_t a, uint64_t 
 int64_t ptracecall_run(struct ptracecall *r, uint64_t address, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
 /* Returns for how long it was stopped. */
 uint64_t ptracecall_go(struct ptracecall *r);
-
-/* The sentence for a thread that ptrace() does not let us trace, with the errno that it gave. Returns a negative errno. */
-int ptracecall_refused(pid_t pid, pid_t tid, int code, struct err *err);
-/* The sentence for a write to read-only memory that the kernel refuses also to a tracer. Returns -EACCES. */
-int ptracecall_readonly(pid_t pid, struct err *err);

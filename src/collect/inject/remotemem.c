@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
-#include "collect/inject/ptracecall.h"
+#include "collect/inject/tracee.h"
 
 enum { LOOKED_AT = 256, TRIES = 3, MOST_SEIZED = 5, END_WAITS = 40000 };
 
@@ -101,7 +101,7 @@ static int seize_any(struct tracing *t)
 	}
 	if (d)
 		closedir(d);
-	return memory < 0 ? ptracecall_refused(t->m->pid, last, code, &t->err) : memory;
+	return memory < 0 ? tracee_refused(t->m->pid, last, code, &t->err) : memory;
 }
 
 /* Is it the memory that we know? The process may have executed another program, which is no concern of ours.
@@ -192,7 +192,7 @@ int remotemem_write(struct remotemem *m, uint64_t proof, int (*write)(void *cont
 			       "the kernel lets only a tracer write to read-only memory of a process, and %s",
 			       t.err.text);
 	if (t.result == -EACCES)
-		return ptracecall_readonly(m->pid, err);
+		return tracee_readonly(m->pid, err);
 	return t.result == -ESRCH
 		       ? err_set(err, ESRCH, "process %d has ended, or has executed another program", m->pid)
 		       : err_errno(err, -t.result, "cannot write to process %d", m->pid);

@@ -18,37 +18,42 @@ struct call {
 	uint8_t op, ways, from, to;
 };
 
-/* The numbers of x86-64. */
+/* The numbers of x86-64, and of arm64, which has the kernel's common ones. */
+#ifdef __TARGET_ARCH_arm64
+#define NR(x86, arm64) arm64
+#else
+#define NR(x86, arm64) x86
+#endif
 static const struct call calls[] = {
-	[0] = { IO_OP_read, IO_READ, 1, 0 },
-	[1] = { IO_OP_write, IO_WRITE, 0, 1 },
-	[17] = { IO_OP_pread64, IO_READ, 1, 0 },
-	[18] = { IO_OP_pwrite64, IO_WRITE, 0, 1 },
-	[19] = { IO_OP_readv, IO_READ, 1, 0 },
-	[20] = { IO_OP_writev, IO_WRITE, 0, 1 },
-	[26] = { IO_OP_msync, IO_SYNC, 0, 0 },
-	[40] = { IO_OP_sendfile, IO_READ | IO_WRITE, 2, 1 },
-	[44] = { IO_OP_sendto, IO_WRITE, 0, 1 },
-	[45] = { IO_OP_recvfrom, IO_READ, 1, 0 },
-	[46] = { IO_OP_sendmsg, IO_WRITE, 0, 1 },
-	[47] = { IO_OP_recvmsg, IO_READ, 1, 0 },
-	[74] = { IO_OP_fsync, IO_SYNC, 0, 1 },
-	[75] = { IO_OP_fdatasync, IO_SYNC, 0, 1 },
-	[162] = { IO_OP_sync, IO_SYNC, 0, 0 },
-	[209] = { IO_OP_io_submit, 0, 0, 0 }, /* counted only: what it moves is not seen */
-	[275] = { IO_OP_splice, IO_READ | IO_WRITE, 1, 3 },
-	[276] = { IO_OP_tee, IO_READ | IO_WRITE, 1, 2 },
-	[277] = { IO_OP_sync_file_range, IO_SYNC, 0, 1 },
-	[278] = { IO_OP_vmsplice, IO_READ | IO_WRITE, 1, 1 },
-	[295] = { IO_OP_preadv, IO_READ, 1, 0 },
-	[296] = { IO_OP_pwritev, IO_WRITE, 0, 1 },
-	[299] = { IO_OP_recvmmsg, IO_READ, 1, 0 },
-	[306] = { IO_OP_syncfs, IO_SYNC, 0, 1 },
-	[307] = { IO_OP_sendmmsg, IO_WRITE, 0, 1 },
-	[326] = { IO_OP_copy_file_range, IO_READ | IO_WRITE, 1, 3 },
-	[327] = { IO_OP_preadv2, IO_READ, 1, 0 },
-	[328] = { IO_OP_pwritev2, IO_WRITE, 0, 1 },
-	[426] = { IO_OP_io_uring_enter, 0, 0, 0 },
+	[NR(0, 63)] = { IO_OP_read, IO_READ, 1, 0 },
+	[NR(1, 64)] = { IO_OP_write, IO_WRITE, 0, 1 },
+	[NR(17, 67)] = { IO_OP_pread64, IO_READ, 1, 0 },
+	[NR(18, 68)] = { IO_OP_pwrite64, IO_WRITE, 0, 1 },
+	[NR(19, 65)] = { IO_OP_readv, IO_READ, 1, 0 },
+	[NR(20, 66)] = { IO_OP_writev, IO_WRITE, 0, 1 },
+	[NR(26, 227)] = { IO_OP_msync, IO_SYNC, 0, 0 },
+	[NR(40, 71)] = { IO_OP_sendfile, IO_READ | IO_WRITE, 2, 1 },
+	[NR(44, 206)] = { IO_OP_sendto, IO_WRITE, 0, 1 },
+	[NR(45, 207)] = { IO_OP_recvfrom, IO_READ, 1, 0 },
+	[NR(46, 211)] = { IO_OP_sendmsg, IO_WRITE, 0, 1 },
+	[NR(47, 212)] = { IO_OP_recvmsg, IO_READ, 1, 0 },
+	[NR(74, 82)] = { IO_OP_fsync, IO_SYNC, 0, 1 },
+	[NR(75, 83)] = { IO_OP_fdatasync, IO_SYNC, 0, 1 },
+	[NR(162, 81)] = { IO_OP_sync, IO_SYNC, 0, 0 },
+	[NR(209, 2)] = { IO_OP_io_submit, 0, 0, 0 }, /* counted only: what it moves is not seen */
+	[NR(275, 76)] = { IO_OP_splice, IO_READ | IO_WRITE, 1, 3 },
+	[NR(276, 77)] = { IO_OP_tee, IO_READ | IO_WRITE, 1, 2 },
+	[NR(277, 84)] = { IO_OP_sync_file_range, IO_SYNC, 0, 1 },
+	[NR(278, 75)] = { IO_OP_vmsplice, IO_READ | IO_WRITE, 1, 1 },
+	[NR(295, 69)] = { IO_OP_preadv, IO_READ, 1, 0 },
+	[NR(296, 70)] = { IO_OP_pwritev, IO_WRITE, 0, 1 },
+	[NR(299, 243)] = { IO_OP_recvmmsg, IO_READ, 1, 0 },
+	[NR(306, 267)] = { IO_OP_syncfs, IO_SYNC, 0, 1 },
+	[NR(307, 269)] = { IO_OP_sendmmsg, IO_WRITE, 0, 1 },
+	[NR(326, 285)] = { IO_OP_copy_file_range, IO_READ | IO_WRITE, 1, 3 },
+	[NR(327, 286)] = { IO_OP_preadv2, IO_READ, 1, 0 },
+	[NR(328, 287)] = { IO_OP_pwritev2, IO_WRITE, 0, 1 },
+	[NR(426, 426)] = { IO_OP_io_uring_enter, 0, 0, 0 },
 	[511] = { 0 },
 };
 
@@ -141,7 +146,7 @@ static __always_inline struct file *file_mapped(uint64_t address)
 
 static __always_inline uint32_t argument(const uint64_t *regs, uint8_t which)
 {
-	return which == 1 ? regs[REGS_DI] : which == 2 ? regs[REGS_SI] : regs[REGS_DX];
+	return which == 1 ? regs[REGS_CALL_1ST] : which == 2 ? regs[REGS_2ND] : regs[REGS_3RD];
 }
 
 enum { USER_CS_32 = 0x23, MODE_WRITE = 2 };
@@ -193,11 +198,11 @@ static __always_inline void note_call(struct shared_io_thread *t, const struct c
 
 	t->op = call->op;
 	t->epoch = io_epoch;
-	t->argument = regs[REGS_SI];
+	t->argument = regs[REGS_2ND];
 	t->from = t->to = SHARED_IO_PLACES;
 	t->walked = 0;
 	if (!call->from == !call->to) {
-		io_find_files(t, regs[REGS_DI], argument(regs, call->from), argument(regs, call->to));
+		io_find_files(t, regs[REGS_CALL_1ST], argument(regs, call->from), argument(regs, call->to));
 		if (t->ways[0].way)
 			t->from = place_of(t, 0, ip, sp);
 		if (t->ways[1].way)
@@ -221,15 +226,27 @@ static __always_inline void note_call(struct shared_io_thread *t, const struct c
 		t->to = at;
 }
 
+#ifdef __TARGET_ARCH_arm64
+static __always_inline bool is_32_bit(const uint64_t *regs)
+{
+	return regs[REGS_MODE] & 0x10;
+}
+#else
 struct pt_regs___io {
 	unsigned long cs; /* 16 bits of it since 6.9 */
 } __attribute__((preserve_access_index));
 
-static __always_inline bool is_compat(const struct pt_regs___io *regs)
+static __always_inline bool is_32_bit(const uint64_t *regs)
+{
+	return ((const struct pt_regs___io *)regs)->cs == USER_CS_32;
+}
+#endif
+
+static __always_inline bool is_compat(const uint64_t *regs)
 {
 	struct shared_io_counts *counts;
 
-	if (regs->cs != USER_CS_32)
+	if (!is_32_bit(regs))
 		return false;
 	counts = io_counts_here();
 	if (counts)
@@ -254,7 +271,7 @@ static __always_inline int enter(uint64_t *ctx, bool typed)
 	if (!t)
 		return 0;
 	t->op = 0;
-	if (is_compat((const void *)regs))
+	if (is_compat(regs))
 		return 0;
 	note_call(t, call, typed, regs);
 	t->since_ns = bpf_ktime_get_ns(); /* last: our own time is not the call's */
@@ -354,7 +371,7 @@ int on_sys_exit(uint64_t *ctx)
 {
 	const uint64_t *regs = (void *)ctx[0];
 	int64_t result = ctx[1];
-	uint64_t now, nr = regs[REGS_ORIG_AX], ns = 0, bytes;
+	uint64_t now, nr = regs[REGS_SYSCALL], ns = 0, bytes;
 	struct shared_io_thread *t;
 	const struct call *call;
 	bool timed, failed;
@@ -379,7 +396,7 @@ int on_sys_exit(uint64_t *ctx)
 	if (timed) {
 		ns = now - t->since_ns;
 	} else { /* it began before the recording, or before its last pause: looked at where it ends */
-		if (is_compat((const void *)regs))
+		if (is_compat(regs))
 			return 0;
 		note_call(t, call, false, regs);
 		if (call->ways == IO_SYNC && !io_epoch)

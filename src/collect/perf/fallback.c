@@ -107,7 +107,7 @@ static struct perf_event_attr make_attr(const struct fallback *f)
 	};
 
 	for (unsigned bit = 0; bit < UNWIND_PERF_BITS; bit++)
-		attr.sample_regs_user |= (uint64_t)(unwind_perf_register(bit) >= 0) << bit;
+		attr.sample_regs_user |= (uint64_t)(unwind_perf_register(UNWIND_HOST, bit) >= 0) << bit;
 	sideband_ask(&attr);
 	return attr;
 }
@@ -258,8 +258,8 @@ static void got_sample(struct fallback *f, const struct perf_event_header *h)
 	}
 	if (reader_u64(&r) == PERF_SAMPLE_REGS_ABI_64) {
 		for (unsigned bit = 0; bit < UNWIND_PERF_BITS; bit++)
-			if (unwind_perf_register(bit) >= 0)
-				regs.r[unwind_perf_register(bit)] = reader_u64(&r);
+			if (unwind_perf_register(UNWIND_HOST, bit) >= 0)
+				regs.r[unwind_perf_register(UNWIND_HOST, bit)] = reader_u64(&r);
 		dump_bytes = reader_u64(&r);
 		d.bytes = reader_bytes(&r, dump_bytes);
 		d.size = dump_bytes ? reader_u64(&r) : 0;

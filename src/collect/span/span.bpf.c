@@ -135,7 +135,7 @@ int on_span(void *ctx)
 
 	PROBE_USE_TASK_STACK(ctx, span_no_programs);
 	if (!p || !c || span_paused || !bpf_map_lookup_elem(&processes, &pid) ||
-	    bpf_probe_read_kernel(&regs, REGS_COUNT * 8, (void *)bpf_task_pt_regs((void *)task)))
+	    bpf_probe_read_kernel(&regs, REGS_COUNT < sizeof(regs) / 8 ? REGS_COUNT * 8 : sizeof(regs), (void *)bpf_task_pt_regs((void *)task)))
 		return 0;
 	SCRATCH_COUNT(c->hits);
 	SCRATCH_COUNT(p->hits);

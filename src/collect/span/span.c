@@ -36,7 +36,14 @@
 
 #include "gasflame.skel.h"
 
-enum { SPANS = 2000, HITS = 4000, LOOK_TICKS = 5, CALM_NS = 200000000, REGS_DI = 14, REGS_SI = 13 };
+enum { SPANS = 2000, HITS = 4000, LOOK_TICKS = 5, CALM_NS = 200000000 };
+
+/* Words of struct pt_regs with the first two arguments. */
+#ifdef __aarch64__
+enum { REGS_1ST = 0, REGS_2ND = 1 };
+#else
+enum { REGS_1ST = 14, REGS_2ND = 13 };
+#endif
 
 struct function {
 	char name[64];
@@ -128,7 +135,7 @@ static int attach_function(struct session *s, int fd, const struct probesites *d
 	p.what = SPAN_ENTER;
 	p.depth = d->depth;
 	if (d->future)
-		p.words[0] = d->future == PROBESITES_FUTURE_1ST ? REGS_DI : REGS_SI;
+		p.words[0] = d->future == PROBESITES_FUTURE_1ST ? REGS_1ST : REGS_2ND;
 	if (!r)
 		r = add_place(s, b, d->in, &p, err);
 	if (!r)

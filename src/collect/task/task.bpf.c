@@ -65,7 +65,7 @@ int on_task_wake(void *ctx)
 	if (!p || !c || task_paused)
 		return 0;
 	SCRATCH_COUNT(c->wakes);
-	r.ticket = *(uint64_t *)(ctx + REGS_AX * 8);
+	r.ticket = *(uint64_t *)(ctx + REGS_TASK_TICKET * 8);
 	r.stack = walk(p, pid, c, true);
 	if (bpf_ringbuf_output(&ring, &r, sizeof(r), BPF_RB_NO_WAKEUP))
 		SCRATCH_COUNT(c->lost);

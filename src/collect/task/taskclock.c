@@ -1,10 +1,12 @@
 #include "collect/task/taskclock.h"
 
-#include <cpuid.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+#ifdef __x86_64__
+#include <cpuid.h>
 #include <x86intrin.h>
+#endif
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -17,6 +19,7 @@ enum {
 	NEAR_TICKS = 1000, /* a pair that was taken within so many is as good as any */
 };
 
+#ifdef __x86_64__
 /* Is the counter invariant? Most hypervisors do not promise it, so that they may move a machine, and keep it so all the same. */
 static bool is_steady(void)
 {
@@ -45,6 +48,21 @@ uint64_t taskclock_ticks(void)
 {
 	return __rdtsc();
 }
+#else
+int taskclock_check(struct err *err)
+{
+	return err_set(err, ENOTSUP, "-e task puts hooks into its target, and there are none for this processor yet: -e cpu and -e wait need none");
+}
+
+/* arm64: its rate is constant. */
+uint64_t taskclock_ticks(void)
+{
+	uint64_t ticks;
+
+	asm volatile("isb; mrs %0, cntvct_el0" : "=r"(ticks));
+	return ticks;
+}
+#endif
 
 void taskclock_take(struct taskclock *c)
 {
@@ -52,7 +70,7 @@ void taskclock_take(struct taskclock *c)
 	uint64_t least = UINT64_MAX;
 
 	for (int k = 0; k < TRIES && least > NEAR_TICKS; k++) {
-		uint64_t before = __rdtsc(), ns = clock_mono_ns(), after = __rdtsc();
+		uint64_t before = taskclock_ticks(), ns = clock_mono_ns(), after = taskclock_ticks();
 
 		if (after - before < least) {
 			least = after - before;

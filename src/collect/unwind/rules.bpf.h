@@ -48,6 +48,7 @@ struct {
 CACHE_OF_PARTS(rule_part, SHARED_RULE_PART, sizeof(struct shared_cached_rule)) rule_cache SEC(".maps");
 
 enum { LINE_BITS = 6, LINE = 1 << LINE_BITS };
+enum { RULE_BUILDING = 15 }; /* no rule has this kind */
 #define RULE_MIX 0x9e3779b97f4a7c15ULL
 
 static __always_inline uint32_t *chunk_of(uint64_t word)
@@ -132,7 +133,7 @@ static __always_inline uint64_t rule_of(uint32_t module, uint64_t address)
 	if (!m || m->state == MODULE_NO_TABLE)
 		return RULE_FRAME_POINTER;
 	if (m->state == MODULE_BUILDING)
-		return 15; /* no rule has this kind */
+		return RULE_BUILDING;
 	find_row(m, address, &row);
 	rule = bpf_map_lookup_elem(&rules, &row.rule);
 	if (!rule)

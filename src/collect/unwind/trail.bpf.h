@@ -17,6 +17,16 @@
 enum { TRAIL_BITS = 6, USER_FRAMES_BITS = 9 };
 _Static_assert(TRAIL_FRAMES == 1 << TRAIL_BITS && SHARED_MAX_USER_FRAMES == 1 << USER_FRAMES_BITS, "bits");
 
+#ifdef __TARGET_ARCH_arm64
+/* Is a rule one that unwind_follow() knows? The others are rare, or read more than the frame. */
+static __always_inline bool trail_takes(uint64_t rule)
+{
+	uint32_t link = RULE_LINK_OF(rule);
+
+	return RULE_CFA(rule) == RULE_END || (RULE_CFA(rule) == RULE_LINK && (link == RULE_RECORD ||
+					      (link == RULE_LINK_CFA && RULE_RBP(rule) == RULE_RBP_SAME)));
+}
+#else
 /* Is a rule one that unwind_follow() knows? The others are rare, or read more than the frame. */
 static __always_inline bool trail_takes(uint64_t rule)
 {
@@ -25,6 +35,7 @@ static __always_inline bool trail_takes(uint64_t rule)
 	return kind == RULE_END || ((kind == RULE_CFA_RSP || kind == RULE_CFA_RBP) && RULE_RBX(rule) == RULE_RBX_LOST &&
 				    (RULE_RBP(rule) == RULE_RBP_SAME || RULE_RBP(rule) == RULE_RBP_CFA));
 }
+#endif
 
 /* Makes a trail ready for a walk of the thread in u->record. What it has of another thread, or of other mappings, is given up. */
 __attribute__((noinline)) int unwind_begin(struct unwind *u, const struct shared_process *p, struct trail *t)
@@ -137,6 +148,26 @@ __attribute__((noinline)) int unwind_follow(struct unwind *u, struct trail *t)
 	count = u->count;
 	for (uint32_t i = 0; i < TRAIL_STEPS; i++) {
 		const struct trail_frame *f = &t->frames[masked(at, TRAIL_FRAMES - 1)];
+#ifdef __TARGET_ARCH_arm64
+		uint64_t rule = f->rule, frame = f->frame, by_fp = -(uint64_t)(RULE_REG(rule) & 1), base = sp + ((bp - sp) & by_fp), cfa, place;
+
+		if ((f->pc ^ pc) | (f->sp ^ sp) | at >> TRAIL_BITS | count >> USER_FRAMES_BITS | (by_fp & (bp == RULE_LOST_RBP)))
+			break;
+		cfa = base + RULE_CFA_OFFSET(rule);
+		place = RULE_RBP_OFFSET(rule) + (RULE_RBP(rule) == RULE_RBP_RBP ? base : cfa);
+		if (RULE_CFA(rule) == RULE_LINK) {
+			if (cfa <= (sp & ~by_fp) || bpf_probe_read_user(pair, 16, (void *)place))
+				break;
+			if (RULE_LINK_OF(rule) == RULE_RECORD)
+				bp = pair[0];
+			else
+				pair[1] = pair[0];
+			pc = pair[1] & pc_mask;
+			sp = cfa;
+		} else {
+			pc = 0;
+		}
+#else
 		uint64_t rule = f->rule, frame = f->frame, by_rbp = rule & rule >> 1 & 1, cfa;
 
 		_Static_assert(RULE_END == 1 && RULE_CFA_RSP == 2 && RULE_CFA_RBP == 3, "the shifts");
@@ -154,6 +185,7 @@ __attribute__((noinline)) int unwind_follow(struct unwind *u, struct trail *t)
 		} else {
 			pc = 0;
 		}
+#endif
 		u->frames[masked(count, SHARED_MAX_USER_FRAMES - 1)] = frame;
 		hash = unwind_hash(hash, frame);
 		count++;

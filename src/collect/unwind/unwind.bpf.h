@@ -11,6 +11,11 @@
 
 #include "collect/kernel.bpf.h"
 #include "collect/shared.h"
+#ifdef __TARGET_ARCH_arm64
+#include "collect/unwind/regsarm64.bpf.h"
+#else
+#include "collect/unwind/regsx86.bpf.h"
+#endif
 
 /*
  * The registers of the frame at hand, and the record that is being made. One for
@@ -20,7 +25,7 @@
 struct unwind {
 	uint64_t pc, sp, bp;
 	uint64_t leaf;              /* registers[] are those of this frame, and pc is exact */
-	uint64_t registers[16];     /* DWARF numbers; beyond the leaf only rbx, where it is not RULE_LOST_RBX */
+	uint64_t registers[16];     /* as in struct unwind_regs; beyond the leaf only rbx, where it is not RULE_LOST_RBX */
 	struct shared_mapping last; /* where the last frame was */
 	uint64_t hash;              /* of the frames so far */
 	uint32_t count;
@@ -28,7 +33,7 @@ struct unwind {
 	uint64_t no_memory;         /* the task is in an exec or exits: it has no user stack */
 	uint64_t guessed;           /* UNWIND_GUESSED, UNWIND_DERIVED: frames were not found by a table */
 	uint64_t rule;              /* of the frame at hand, for unwind_derived() */
-	uint64_t saved[21];         /* registers as they were found in memory; there is no room for them on the stack */
+	uint64_t saved[REGS_COUNT]; /* registers as they were found in memory; there is no room for them on the stack */
 	struct shared_record record;
 	uint64_t frames[SHARED_MAX_USER_FRAMES + SHARED_MAX_KERNEL_FRAMES];
 };
@@ -90,6 +95,16 @@ UNWIND_MAP struct {
 uint64_t process_bits[SHARED_PROCESS_BITS / 64];
 #else
 extern uint64_t process_bits[SHARED_PROCESS_BITS / 64];
+#endif
+
+/* Set before the programs are loaded: pages of this machine, and the bits of an address of code (arm64 signs return addresses above
+ * them). */
+#ifdef UNWIND_DEFINE
+const volatile uint32_t page_shift = 12;
+const volatile uint64_t pc_mask = RULE_ARM64_PC_MASK;
+#else
+extern const volatile uint32_t page_shift;
+extern const volatile uint64_t pc_mask;
 #endif
 
 /* False: the process is not recorded. True: it may be, look into the map. */
@@ -248,13 +263,6 @@ static __always_inline void unwind_along(struct unwind *u, struct shared_process
 	unwind_explain(u);
 }
 
-/* The layout of struct pt_regs on x86-64, in words. It is ABI: signal frames and ptrace show it. */
-enum {
-	REGS_R15, REGS_R14, REGS_R13, REGS_R12, REGS_BP, REGS_BX, REGS_R11, REGS_R10, REGS_R9, REGS_R8,
-	REGS_AX, REGS_CX, REGS_DX, REGS_SI, REGS_DI, REGS_ORIG_AX, REGS_IP, REGS_CS, REGS_FLAGS, REGS_SP,
-	REGS_SS, REGS_COUNT,
-};
-
 /*
  * The context of a perf event's program is struct bpf_perf_event_data: a struct pt_regs, then the period. Word n of
  * it: clang 14 narrows and merges plain loads from it into forms that the verifier refuses, hence the
@@ -267,31 +275,7 @@ enum {
 		v_;                                                                   \
 	})
 enum { CONTEXT_PERIOD = REGS_COUNT };
-
-/* AT(n) reads word n of a struct pt_regs, wherever that is. */
-#define UNWIND_FROM(u, AT)                     \
-	do {                                   \
-		(u)->registers[0] = AT(REGS_AX);   \
-		(u)->registers[1] = AT(REGS_DX);   \
-		(u)->registers[2] = AT(REGS_CX);   \
-		(u)->registers[3] = AT(REGS_BX);   \
-		(u)->registers[4] = AT(REGS_SI);   \
-		(u)->registers[5] = AT(REGS_DI);   \
-		(u)->registers[6] = AT(REGS_BP);   \
-		(u)->registers[7] = AT(REGS_SP);   \
-		(u)->registers[8] = AT(REGS_R8);   \
-		(u)->registers[9] = AT(REGS_R9);   \
-		(u)->registers[10] = AT(REGS_R10); \
-		(u)->registers[11] = AT(REGS_R11); \
-		(u)->registers[12] = AT(REGS_R12); \
-		(u)->registers[13] = AT(REGS_R13); \
-		(u)->registers[14] = AT(REGS_R14); \
-		(u)->registers[15] = AT(REGS_R15); \
-		(u)->bp = (u)->registers[6];       \
-		(u)->sp = (u)->registers[7];       \
-		(u)->pc = AT(REGS_IP);             \
-		(u)->leaf = 1;                     \
-	} while (0)
+#define CONTEXT_IN_USER() REGS_IN_USER(CONTEXT(REGS_MODE))
 
 /* The registers with which the current task entered the kernel. False for a kernel thread. */
 static __always_inline bool unwind_from_task(struct unwind *u)
@@ -300,7 +284,7 @@ static __always_inline bool unwind_from_task(struct unwind *u)
 	struct pt_regs *at = (void *)bpf_task_pt_regs((void *)task);
 
 	_Static_assert(sizeof(u->saved) == REGS_COUNT * 8, "all of them");
-	if (bpf_probe_read_kernel(u->saved, sizeof(u->saved), at) || (u->saved[REGS_CS] & 3) != 3)
+	if (bpf_probe_read_kernel(u->saved, sizeof(u->saved), at) || !REGS_IN_USER(u->saved[REGS_MODE]))
 		return false;
 #define AT(n) u->saved[n]
 	UNWIND_FROM(u, AT);
@@ -317,12 +301,12 @@ static __always_inline bool unwind_place_from_task(struct unwind *u)
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct pt_regs *at = (void *)bpf_task_pt_regs((void *)task);
 
-	_Static_assert(REGS_CS == REGS_IP + 1 && REGS_SP == REGS_IP + 3, "one piece");
 	u->pc = u->sp = 0;
-	if (bpf_probe_read_kernel(u->saved, 4 * 8, (char *)at + REGS_IP * 8) || (u->saved[1] & 3) != 3)
+	if (bpf_probe_read_kernel(u->saved, REGS_PLACE_WORDS * 8, (char *)at + REGS_PLACE * 8) ||
+	    !REGS_IN_USER(u->saved[REGS_MODE - REGS_PLACE]))
 		return false;
-	u->pc = u->saved[0];
-	u->sp = u->saved[3];
+	u->pc = u->saved[REGS_IP - REGS_PLACE];
+	u->sp = u->saved[REGS_SP - REGS_PLACE];
 	return true;
 }
 

@@ -1,5 +1,6 @@
 #include "collect/unwind/userstack.h"
 
+#include <elf.h>
 #include <sys/uio.h>
 
 #include "base/vec.h"
@@ -29,7 +30,7 @@ static bool follows_call(void *context, uint64_t address)
 {
 	uint8_t b[8];
 
-	return read_bytes(*(pid_t *)context, address - sizeof(b), b, sizeof(b)) && unwind_ends_with_call(b);
+	return read_bytes(*(pid_t *)context, address - sizeof(b), b, sizeof(b)) && unwind_ends_with_call(UNWIND_HOST, b);
 }
 
 /* A call stands before it, or a signal handler returns there. Of a process that is gone no more is known than that code was
@@ -61,6 +62,13 @@ static enum shared_reason reason_of(enum unwind_result result, uint64_t rule)
 	}
 }
 
+uint64_t userstack_pc_mask(void)
+{
+	uint64_t stack = (uintptr_t)__builtin_frame_address(0);
+
+	return (1ULL << MIN(64 - __builtin_clzll(stack), 48)) - 1;
+}
+
 enum shared_reason userstack_walk(struct userstack *how, struct unwind_regs *regs, uint64_t *frames,
 				  uint16_t *ret_count)
 {
@@ -68,6 +76,8 @@ enum shared_reason userstack_walk(struct userstack *how, struct unwind_regs *reg
 	const struct shared_mapping *maps = how->processes ? processes_mappings(how->processes, how->pid, &count) : how->maps;
 
 	how->guessed = how->derived = false;
+	regs->link = UNWIND_HOST == EM_AARCH64;
+	regs->pc_mask = userstack_pc_mask();
 	for (*ret_count = 0; *ret_count < SHARED_MAX_USER_FRAMES;) {
 		uint64_t pc = regs->r[UNWIND_RIP] - !regs->leaf, rule;
 		const struct shared_mapping *m = find_mapping(maps, count, pc);

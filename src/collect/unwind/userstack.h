@@ -32,5 +32,8 @@ struct userstack {
 /* Up to SHARED_MAX_USER_FRAMES into frames, leaf first. Why it ended. */
 enum shared_reason userstack_walk(struct userstack *how, struct unwind_regs *regs, uint64_t *frames,
 				  uint16_t *ret_count);
+/* The bits of an address of code, as the kernel has laid processes out: signatures of return addresses (arm64) lie above them. Stacks lie
+ * at the upper end, so that our own tells. */
+uint64_t userstack_pc_mask(void);
 /* An unwind_read_fn for the memory of a process: context points to its pid. */
 bool userstack_read_process(void *context, uint64_t address, uint64_t *ret);

@@ -116,7 +116,7 @@ static long young_describe(struct task_struct *task, struct vm_area_struct *vma,
 	f->file.inode = BPF_CORE_READ(inode, i_ino);
 	f->file.device = BPF_CORE_READ(inode, i_sb, s_dev);
 	f->start = vma->vm_start;
-	f->offset = (uint64_t)vma->vm_pgoff << 12;
+	f->offset = (uint64_t)vma->vm_pgoff << page_shift;
 	f->end = vma->vm_end;
 	return 0;
 }
@@ -156,7 +156,7 @@ static __always_inline uint64_t young_find(const struct shared_young *y, uint64_
 {
 	uint64_t found = 0;
 
-	if (address >> 47)
+	if (address >> 48)
 		return 0;
 	for (uint64_t i = 0; i < SHARED_YOUNG_MAPPINGS; i++) {
 		const struct shared_mapping *m = &y->mappings[i].m;
@@ -236,7 +236,7 @@ static __always_inline void young_enter_vdso(struct shared_young *y, struct mm_s
 
 	if (!f.start || !vdso)
 		return;
-	f.end = f.start + ((vdso->parts[0].offset + vdso->parts[0].size + 4095) & ~4095ULL);
+	f.end = f.start + ((vdso->parts[0].offset + vdso->parts[0].size + (1ULL << page_shift) - 1) & -(1ULL << page_shift));
 	young_add(y, &f);
 }
 

@@ -63,8 +63,13 @@ static uint32_t marker(struct profile *p, const char *name)
 /* The stack of a thread that sleeps, from its registers. */
 static uint32_t stack_of_task(struct session *s, const struct shared_task *t)
 {
+#ifdef __aarch64__
+	/* x29, sp, x30 and pc within struct pt_regs; the others are not used */
+	static const uint8_t order[UNWIND_REGS] = { [UNWIND_RBP] = 29, [UNWIND_RSP] = 31, [UNWIND_LR] = 30, [UNWIND_RIP] = 32 };
+#else
 	/* DWARF numbers of rax rdx rcx rbx rsi rdi rbp rsp r8-r15 rip within struct pt_regs */
 	static const uint8_t order[UNWIND_REGS] = { 10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16 };
+#endif
 	uint64_t frames[SHARED_MAX_USER_FRAMES + SHARED_MAX_KERNEL_FRAMES];
 	struct shared_record r = { .pid = t->pid, .tid = t->tid };
 	struct unwind_regs regs = { .leaf = true };

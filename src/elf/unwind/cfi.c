@@ -1,10 +1,12 @@
 #include "elf/unwind/cfi.h"
 
+#include <elf.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/vec.h"
+#include "elf/unwind/arm64/arm64.h"
 #include "elf/unwind/ehframe.h"
 
 enum { REG_RBX = 3, REG_RBP = 6, REG_RSP = 7, REG_RA = 16, PLT_USUAL = 11 };
@@ -18,7 +20,8 @@ enum {
 	CFA_DEF_CFA_EXPRESSION = 0x0f, CFA_EXPRESSION = 0x10, CFA_OFFSET_EXTENDED_SF = 0x11,
 	CFA_DEF_CFA_SF = 0x12, CFA_DEF_CFA_OFFSET_SF = 0x13, CFA_VAL_OFFSET = 0x14,
 	CFA_VAL_OFFSET_SF = 0x15, CFA_VAL_EXPRESSION = 0x16, CFA_ADVANCE8 = 0x1d,
-	CFA_WINDOW_SAVE = 0x2d, CFA_ARGS_SIZE = 0x2e, CFA_NEGATIVE_OFFSET_EXTENDED = 0x2f,
+	CFA_NEGATE_RA_STATE_PC = 0x2c, /* arm64: the return address is signed from here on; we take signatures off wherever they are */
+	CFA_WINDOW_SAVE = 0x2d, /* arm64: the same */ CFA_ARGS_SIZE = 0x2e, CFA_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
 
 enum {
@@ -138,18 +141,18 @@ static enum rule_rbp rbp_rule(const struct cfi_state *s, enum rule_cfa cfa, int6
 	enum rule_rbp rbp = RULE_RBP_LOST;
 
 	*offset = 0;
-	switch (s->rbp.kind) {
+	switch (s->fp.kind) {
 	case CFI_UNSET:
 	case CFI_SAME:
 		return RULE_RBP_SAME;
 	case CFI_OFFSET:
 		rbp = RULE_RBP_CFA;
-		*offset = s->rbp.value;
+		*offset = s->fp.value;
 		break;
 	case CFI_REGISTER:
-		return s->rbp.reg == REG_RBP ? RULE_RBP_SAME : RULE_RBP_LOST;
+		return s->fp.reg == REG_RBP ? RULE_RBP_SAME : RULE_RBP_LOST;
 	case CFI_EXPR:
-		if (!parse_expr(&s->rbp, &e) || e.deref || !fits32(e.offset))
+		if (!parse_expr(&s->fp, &e) || e.deref || !fits32(e.offset))
 			break;
 		*offset = e.offset;
 		if (e.reg == REG_RBP)
@@ -200,18 +203,22 @@ static uint64_t ra_register_rule(const struct cfi_state *s)
 	unsigned reg;
 
 	if (s->ra.reg >= REG_RA || !cfa_rule(s, &cfa, &reg, &offset) || cfa != RULE_CFA_RSP ||
-	    rbp_rule(s, cfa, offset, &rbp_offset) != RULE_RBP_SAME || (s->rsp.kind != CFI_UNSET && s->rsp.kind != CFI_SAME))
+	    rbp_rule(s, cfa, offset, &rbp_offset) != RULE_RBP_SAME || (s->sp.kind != CFI_UNSET && s->sp.kind != CFI_SAME))
 		return RULE_UNSUPPORTED;
 	return rule_make(RULE_RA_REG, s->ra.reg, offset, RULE_RBP_SAME, 0);
 }
 
-static uint64_t state_rule(const struct ehframe_cie *cie, const struct cfi_state *s)
+static uint64_t state_rule(const struct machine *m)
 {
+	const struct ehframe_cie *cie = m->cie;
+	const struct cfi_state *s = &m->s;
 	enum rule_cfa cfa;
 	enum rule_rbp rbp;
 	int64_t cfa_offset, rbp_offset;
 	unsigned reg;
 
+	if (m->frame->machine == EM_AARCH64)
+		return cie->return_register == ARM64_LR ? arm64_rule(s) : RULE_UNSUPPORTED;
 	if (cie->return_register != REG_RA)
 		return RULE_UNSUPPORTED;
 	if (cie->signal && is_signal_frame(s))
@@ -224,13 +231,13 @@ static uint64_t state_rule(const struct ehframe_cie *cie, const struct cfi_state
 		return RULE_UNSUPPORTED;
 	if (!cfa_rule(s, &cfa, &reg, &cfa_offset))
 		return RULE_UNSUPPORTED;
-	if (cfa == RULE_CFA_RSP && s->rsp.kind == CFI_REGISTER && s->rsp.reg < REG_RA) {
+	if (cfa == RULE_CFA_RSP && s->sp.kind == CFI_REGISTER && s->sp.reg < REG_RA) {
 		/* Assembly that realigns its stack and keeps the old rsp elsewhere (Keccak in AWS-LC)
 		 * writes this, and means it as the base of the CFA: rsp itself leads nowhere. */
 		cfa = RULE_CFA_REG;
-		reg = s->rsp.reg;
-	} else if (s->rsp.kind != CFI_UNSET && s->rsp.kind != CFI_SAME &&
-		   (s->rsp.kind != CFI_VAL_OFFSET || s->rsp.value)) {
+		reg = s->sp.reg;
+	} else if (s->sp.kind != CFI_UNSET && s->sp.kind != CFI_SAME &&
+		   (s->sp.kind != CFI_VAL_OFFSET || s->sp.value)) {
 		return RULE_UNSUPPORTED; /* the caller's rsp is not the CFA */
 	}
 	rbp = rbp_rule(s, cfa, cfa_offset, &rbp_offset);
@@ -239,14 +246,16 @@ static uint64_t state_rule(const struct ehframe_cie *cie, const struct cfi_state
 
 /* --- the program --- */
 
-static struct cfi_place *place_of(struct cfi_state *s, uint64_t reg)
+static struct cfi_place *place_of(const struct machine *m, struct cfi_state *s, uint64_t reg)
 {
-	return reg == REG_RBX ? &s->rbx : reg == REG_RBP ? &s->rbp : reg == REG_RSP ? &s->rsp : reg == REG_RA ? &s->ra : NULL;
+	if (m->frame->machine == EM_AARCH64)
+		return reg == ARM64_FP ? &s->fp : reg == ARM64_SP ? &s->sp : reg == ARM64_LR ? &s->ra : NULL;
+	return reg == REG_RBX ? &s->rbx : reg == REG_RBP ? &s->fp : reg == REG_RSP ? &s->sp : reg == REG_RA ? &s->ra : NULL;
 }
 
 static void set_place(struct machine *m, uint64_t reg, struct cfi_place place)
 {
-	struct cfi_place *p = place_of(&m->s, reg);
+	struct cfi_place *p = place_of(m, &m->s, reg);
 
 	if (p)
 		*p = place;
@@ -256,7 +265,7 @@ static void restore(struct machine *m, uint64_t reg)
 {
 	static const struct cfi_state unset;
 	struct cfi_state from = m->initial ? *m->initial : unset;
-	struct cfi_place *p = place_of(&from, reg);
+	struct cfi_place *p = place_of(m, &from, reg);
 
 	if (p)
 		set_place(m, reg, *p);
@@ -364,6 +373,7 @@ static bool run_state(struct machine *m, uint8_t op)
 {
 	switch (op) {
 	case CFA_NOP:
+	case CFA_NEGATE_RA_STATE_PC:
 	case CFA_WINDOW_SAVE:
 		return true;
 	case CFA_ARGS_SIZE:
@@ -459,7 +469,7 @@ void cfi_start(const struct ehframe *f, const struct ehframe_cie *cie, struct cf
 void cfi_run(const struct ehframe *f, const struct ehframe_fde *fde, const struct cfi_state *initial,
 	     bool keep_rbx, struct cfi_rows *rows)
 {
-	uint64_t mask = keep_rbx ? UINT64_MAX : ~RULE_RBX_BITS;
+	uint64_t mask = keep_rbx || f->machine == EM_AARCH64 ? UINT64_MAX : ~RULE_RBX_BITS;
 	struct machine m;
 	bool ok = true;
 
@@ -479,10 +489,10 @@ void cfi_run(const struct ehframe *f, const struct ehframe_fde *fde, const struc
 		ok = run_advance(&m, op, &next, &moved) && (moved || run_state(&m, op)) && !m.r.failed;
 		if (!ok || !moved || next == m.address)
 			continue;
-		add_row(rows, m.address - fde->start, state_rule(m.cie, &m.s) & mask);
+		add_row(rows, m.address - fde->start, state_rule(&m) & mask);
 		if (next >= fde->end || next - fde->start > UINT32_MAX)
 			return;
 		m.address = next;
 	}
-	add_row(rows, m.address - fde->start, ok ? state_rule(m.cie, &m.s) & mask : RULE_UNSUPPORTED);
+	add_row(rows, m.address - fde->start, ok ? state_rule(&m) & mask : RULE_UNSUPPORTED);
 }

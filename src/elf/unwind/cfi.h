@@ -2,8 +2,8 @@
  * cfi.h - runs the program of an FDE and translates its rows into rules
  * (rule.h).
  *
- * Only registers that lead to the caller are tracked: the CFA, rbx, rbp, rsp and
- * the return address. x86-64 only.
+ * Only registers that lead to the caller are tracked: the CFA, the frame pointer (rbp, x29), the stack pointer,
+ * the return address, and rbx. x86-64 and arm64: struct ehframe says which.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ struct cfi_place {
 };
 
 struct cfi_state {
-	struct cfi_place cfa, rbx, rbp, rsp, ra;
+	struct cfi_place cfa, rbx, fp, sp, ra;
 };
 
 struct cfi_row {

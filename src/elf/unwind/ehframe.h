@@ -47,6 +47,7 @@ struct ehframe {
 	const uint8_t *data;
 	size_t size;
 	uint64_t address;
+	uint16_t machine;  /* EM_AARCH64, or 0 or another: x86-64 */
 	bool debug_frame;  /* the other format: .debug_frame */
 	bool stop_at_zero; /* the size is a guess: an entry of length 0 is the end */
 	/* Made by ehframe_read(). */

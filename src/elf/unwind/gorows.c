@@ -1,10 +1,12 @@
 #include "elf/unwind/gorows.h"
 
+#include <elf.h>
 #include <string.h>
 
 #include "base/vec.h"
 #include "elf/file.h"
 #include "elf/go/gotab.h"
+#include "elf/unwind/arm64/arm64.h"
 #include "elf/unwind/goswitch.h"
 #include "elf/unwind/rows.h"
 #include "elf/unwind/rule.h"
@@ -23,6 +25,7 @@ struct function {
 	uint64_t saved;   /* from this address on the caller's rbp is at CFA - 16, where there is a frame */
 	uint64_t set;     /* and from this one on rbp is CFA - 16 */
 	bool loads_early; /* the caller's rbp is back before the frame is freed */
+	bool link;        /* arm64: the return address is in a register until there is a frame */
 	bool by_rbp;      /* the stack pointer is written: go by rbp */
 	uint64_t copied;  /* from this address on rbp is a copy of rsp, */
 	int32_t copied_frame; /* made when the frame had this size */
@@ -81,6 +84,10 @@ static void find_frame(const struct gorows *go, struct function *fn)
 	at = v.start - fn->f->entry;
 	if (at >= fn->n)
 		return;
+	if (fn->link) {
+		fn->saved = v.start + arm64_go_frame(fn->code + at, fn->n - at);
+		return;
+	}
 	if (at && v.value == 8 && fn->code[at - 1] == 0x55) {
 		fn->saved = v.start;
 		if (fn->n - at >= 3 && !memcmp(fn->code + at, "\x48\x89\xe5", 3))
@@ -117,6 +124,8 @@ static uint64_t rule_at(const struct function *fn, uint64_t address, int32_t fra
 
 	if (frame < 0 || frame > MAX_FRAME || frame % 8)
 		return RULE_UNSUPPORTED;
+	if (fn->link)
+		return arm64_go_rule(frame, saved);
 	if (fn->by_rbp && address >= fn->copied && frame == fn->copied_frame)
 		return rule_make(RULE_CFA_RBP, 0, frame + 8, saved ? RULE_RBP_CFA : RULE_RBP_LOST, saved ? -16 : 0);
 	if (fn->by_rbp && address >= fn->set && frame >= 8)
@@ -179,13 +188,16 @@ static void add_function(struct gorows *go, struct function *fn, struct rows *re
 		rows_add(ret, entry, rows_rule(go->rules, RULE_END));
 		return;
 	}
-	if (kind == GOSWITCH_SIGNAL) {
+	if (kind == GOSWITCH_SIGNAL && !fn->link) {
 		/* The kernel made its first byte the return address, and a return address is looked up one byte before. */
 		rows_add(ret, entry - (entry > 0 && ret->n && ret->v[ret->n - 1].offset < entry),
 			 rows_rule(go->rules, RULE_SIGNAL));
 		return;
 	}
 	find_frame(go, fn);
+	/* How arm64's runtime leaves a thread's stack is not known here: such stacks end on the thread's. */
+	if (fn->link)
+		kind = GOSWITCH_NONE;
 	fn->by_rbp = kind == GOSWITCH_OTHER || kind == GOSWITCH_CGO || kind == GOSWITCH_SYSTEMSTACK;
 	if (kind == GOSWITCH_OTHER)
 		find_copy(go, fn);
@@ -214,7 +226,7 @@ static bool get_function(const struct gorows *go, size_t i, uint32_t limit, stru
 	if (!gotab_get(go->table, i, f) || f->entry < go->base || f->end - go->base > limit)
 		return false;
 	n = f->end - f->entry;
-	*ret = (struct function){ .f = f, .code = elf_code_at(go->elf, f->entry, &n) };
+	*ret = (struct function){ .f = f, .code = elf_code_at(go->elf, f->entry, &n), .link = go->elf->machine == EM_AARCH64 };
 	ret->n = n;
 	return ret->code;
 }
@@ -240,7 +252,8 @@ void gorows_read(const struct elf *elf, uint64_t base, uint32_t limit, struct ro
 	if (gotab_open(elf, &table, NULL) < 0)
 		return;
 	go.table = table;
-	find_curg(&go, limit);
+	if (elf->machine == EM_X86_64)
+		find_curg(&go, limit);
 	for (size_t i = 0; i < gotab_count(table); i++) {
 		if (!get_function(&go, i, limit, &f, &fn))
 			continue;

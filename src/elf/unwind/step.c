@@ -1,6 +1,10 @@
 #include "elf/unwind/unwind.h"
 
+#include <elf.h>
 #include <string.h>
+
+#include "base/vec.h"
+#include "elf/unwind/arm64/arm64.h"
 
 /* Looks up a table and takes a step, as the BPF unwinder does, in user space. */
 
@@ -74,7 +78,20 @@ bool unwind_valid(const struct unwind_table *t)
 	return row == t->row_count;
 }
 
-/* The ucontext lies at rsp; its registers begin 40 bytes in, in this order. */
+/* arm64: siginfo lies at sp, then the ucontext. */
+static enum unwind_result step_signal_arm64(struct unwind_regs *regs, unwind_read_fn *read, void *context)
+{
+	uint64_t at = regs->r[UNWIND_RSP] + RULE_ARM64_SIGNAL_REGS;
+	struct unwind_regs next = { .leaf = true, .link = true, .pc_mask = regs->pc_mask };
+
+	if (!read(context, at + 8 * ARM64_FP, &next.r[UNWIND_RBP]) || !read(context, at + 8 * ARM64_LR, &next.r[UNWIND_LR]) ||
+	    !read(context, at + 8 * ARM64_SP, &next.r[UNWIND_RSP]) || !read(context, at + 8 * (ARM64_SP + 1), &next.r[UNWIND_RIP]))
+		return UNWIND_BAD_MEMORY;
+	*regs = next;
+	return UNWIND_MORE;
+}
+
+/* x86-64: the ucontext lies at rsp; its registers begin 40 bytes in, in this order. */
 static enum unwind_result step_signal(struct unwind_regs *regs, unwind_read_fn *read, void *context)
 {
 	static const uint8_t order[UNWIND_REGS] = {
@@ -171,7 +188,7 @@ static bool find_rbp(const struct unwind_regs *regs, uint64_t rule, uint64_t cfa
 
 static void go_to(struct unwind_regs *regs, uint64_t rip, uint64_t rsp, uint64_t rbp)
 {
-	*regs = (struct unwind_regs){ .fs_base = regs->fs_base };
+	*regs = (struct unwind_regs){ .fs_base = regs->fs_base, .link = regs->link, .pc_mask = regs->pc_mask };
 	regs->r[UNWIND_RBP] = rbp;
 	regs->r[UNWIND_RBX] = RULE_LOST_RBX;
 	regs->r[UNWIND_RSP] = rsp;
@@ -233,11 +250,47 @@ static enum unwind_result step_register(struct unwind_regs *regs, uint64_t rule)
 	return rip ? UNWIND_MORE : UNWIND_DONE;
 }
 
+static uint64_t without_signature(const struct unwind_regs *regs, uint64_t pc)
+{
+	return pc & (regs->pc_mask ? regs->pc_mask : RULE_ARM64_PC_MASK);
+}
+
+/* arm64: RULE_LINK. */
+static enum unwind_result step_link(struct unwind_regs *regs, uint64_t rule, unwind_read_fn *read, void *context)
+{
+	uint64_t sp = regs->r[UNWIND_RSP], fp = regs->r[UNWIND_RBP], pc = regs->r[UNWIND_LR];
+	uint64_t base = RULE_REG(rule) == RULE_BASE_FP ? fp : sp, cfa = base + RULE_CFA_OFFSET(rule);
+	unsigned link = RULE_LINK_OF(rule), how = RULE_RBP(rule);
+	uint64_t place = (how == RULE_RBP_RBP || link == RULE_LINK_BASE ? base : cfa) + RULE_RBP_OFFSET(rule);
+
+	if (RULE_REG(rule) > RULE_BASE_MAX || (RULE_REG(rule) == RULE_BASE_FP && fp == RULE_LOST_RBP) ||
+	    (link == RULE_LINK_REGISTER && !regs->leaf))
+		return UNWIND_BAD_RULE;
+	/* Only a leaf may have no frame. With the frame pointer as base the stack may have been switched. */
+	if (RULE_REG(rule) == RULE_BASE_SP && (cfa < sp || (cfa == sp && !regs->leaf)))
+		return UNWIND_NOT_RISING;
+	if (link >= RULE_LINK_NEAR && !read(context, place + 8 * (link - (uint64_t)RULE_LINK_BESIDE), &pc))
+		return UNWIND_BAD_MEMORY;
+	if ((link == RULE_LINK_CFA || link == RULE_LINK_BASE) && !read(context, place, &pc))
+		return UNWIND_BAD_MEMORY;
+	if ((how == RULE_RBP_CFA || how == RULE_RBP_RBP) && !read(context, place, &fp))
+		return UNWIND_BAD_MEMORY;
+	pc = without_signature(regs, pc);
+	if (!pc)
+		return UNWIND_DONE;
+	go_to(regs, pc, cfa, how == RULE_RBP_LOST ? RULE_LOST_RBP : fp);
+	return UNWIND_MORE;
+}
+
 enum unwind_result unwind_step(struct unwind_regs *regs, uint64_t rule, unwind_read_fn *read, void *context)
 {
 	enum unwind_result result;
 	uint64_t cfa, rip, rbp, rbx;
 
+	if (RULE_CFA(rule) == RULE_LINK)
+		return step_link(regs, rule, read, context);
+	if (RULE_CFA(rule) == RULE_SIGNAL && RULE_REG(rule) == RULE_SIGNAL_ARM64)
+		return step_signal_arm64(regs, read, context);
 	if (RULE_CFA(rule) == RULE_SIGNAL)
 		return step_signal(regs, read, context);
 	if (RULE_CFA(rule) == RULE_GO_CURG || RULE_CFA(rule) == RULE_GO_DEPTH)
@@ -249,6 +302,8 @@ enum unwind_result unwind_step(struct unwind_regs *regs, uint64_t rule, unwind_r
 		return result;
 	if (!read(context, cfa - 8, &rip))
 		return UNWIND_BAD_MEMORY;
+	if (regs->link) /* RULE_FRAME_POINTER */
+		rip = without_signature(regs, rip);
 	if (!rip)
 		return UNWIND_DONE;
 	if (!find_rbp(regs, rule, cfa, read, context, &rbp))
@@ -260,12 +315,34 @@ enum unwind_result unwind_step(struct unwind_regs *regs, uint64_t rule, unwind_r
 }
 
 /* e8 (relative), or ff with 2 in the middle bits of its second byte, 2 to 7 bytes long: the same as in guess.bpf.h. */
-bool unwind_ends_with_call(const uint8_t before[8])
+bool unwind_ends_with_call(unsigned machine, const uint8_t before[8])
 {
+	if (machine == EM_AARCH64)
+		return arm64_ends_with_call(before);
 	for (int i = 1; i <= 6; i++)
 		if (before[i] == 0xff && (before[i + 1] & 0x38) == 0x10)
 			return true;
 	return before[3] == 0xe8;
+}
+
+/* The link register of a leaf is right where the code is another file's: what the function at hand has called itself is in its
+ * own. Else there is the frame record, if there is one. */
+static bool guess_link(struct unwind_regs *regs, unwind_read_fn *read, void *read_context, unwind_called_fn *called, void *called_context)
+{
+	enum { FAR = 1 << 20 };
+	uint64_t sp = regs->r[UNWIND_RSP], fp = regs->r[UNWIND_RBP], lr = without_signature(regs, regs->r[UNWIND_LR]), saved, ra;
+
+	if (regs->leaf && lr - regs->r[UNWIND_RIP] + FAR > 2 * FAR && called(called_context, lr)) {
+		go_to(regs, lr, sp, fp);
+		return true;
+	}
+	if (fp < sp || fp & 7 || !read(read_context, fp, &saved) || !read(read_context, fp + 8, &ra))
+		return false;
+	ra = without_signature(regs, ra);
+	if (!called(called_context, ra))
+		return false;
+	go_to(regs, ra, fp + 16, saved);
+	return true;
 }
 
 bool unwind_guess(struct unwind_regs *regs, unwind_read_fn *read, void *read_context, unwind_called_fn *called,
@@ -273,6 +350,8 @@ bool unwind_guess(struct unwind_regs *regs, unwind_read_fn *read, void *read_con
 {
 	uint64_t sp = regs->r[UNWIND_RSP], bp = regs->r[UNWIND_RBP], saved, ra;
 
+	if (regs->link)
+		return guess_link(regs, read, read_context, called, called_context);
 	if (regs->leaf && read(read_context, sp, &ra) && called(called_context, ra)) {
 		go_to(regs, ra, sp + 8, bp);
 		return true;
@@ -295,11 +374,14 @@ bool unwind_read_dump(void *dump, uint64_t address, uint64_t *ret)
 	return true;
 }
 
-int unwind_perf_register(unsigned bit)
+int unwind_perf_register(unsigned machine, unsigned bit)
 {
 	/* Between rip and r8 there are flags and segments. */
-	static const int8_t dwarf[UNWIND_PERF_BITS] = { 0, 3, 2, 1, 4, 5, UNWIND_RBP, UNWIND_RSP, UNWIND_RIP, -1, -1, -1, -1, -1, -1, -1,
-							8, 9, 10, 11, 12, 13, 14, 15 };
+	static const int8_t dwarf[] = { 0, 3, 2, 1, 4, 5, UNWIND_RBP, UNWIND_RSP, UNWIND_RIP, -1, -1, -1, -1, -1, -1, -1,
+					8, 9, 10, 11, 12, 13, 14, 15 };
 
-	return bit < UNWIND_PERF_BITS ? dwarf[bit] : -1;
+	if (machine == EM_AARCH64)
+		return bit == ARM64_FP ? UNWIND_RBP : bit == ARM64_LR ? UNWIND_LR : bit == ARM64_SP ? UNWIND_RSP :
+		       bit == ARM64_SP + 1 ? UNWIND_RIP : -1;
+	return bit < ARRAY_LEN(dwarf) ? dwarf[bit] : -1;
 }

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "elf/unwind/arm64/arm64.h"
 #include "elf/unwind/cfi.h"
 #include "elf/unwind/coderows.h"
 #include "elf/unwind/ehframe.h"
@@ -294,6 +295,7 @@ static int read_rows(struct build *b, struct elf *elf, bool debug_frame, struct 
 
 	if (!unwind_find_section(elf, debug_frame, &f))
 		return 0;
+	f.machine = elf->machine;
 	ehframe_read(&f);
 	b->plt_budget = f.size;
 	b->raw.n = b->runs.n = 0;
@@ -366,8 +368,13 @@ static int build_rows(struct build *b, struct elf *elf, struct rows *rows, struc
 		gorows_read(elf, b->text.base, b->text.limit, &b->rules, &go);
 		rows_fill(rows, &go);
 		rows_fill(rows, &more);
-		pltrows_plt(elf, b->text.base, b->text.limit, &b->rules, rows);
-		coderows_fill(elf, b->text.base, b->text.limit, &b->rules, rows);
+		if (elf->machine == EM_AARCH64) {
+			arm64_plt(elf, b->text.base, b->text.limit, &b->rules, rows);
+			arm64_trampolines(elf, b->text.base, b->text.limit, &b->rules, rows);
+		} else {
+			pltrows_plt(elf, b->text.base, b->text.limit, &b->rules, rows);
+			coderows_fill(elf, b->text.base, b->text.limit, &b->rules, rows);
+		}
 		pltrows_entry(elf, b->text.base, b->text.limit, &b->rules, rows);
 		extend_signals(b, rows);
 	}
@@ -383,8 +390,8 @@ int unwind_build(struct elf *elf, struct unwind_table *ret, struct err *err)
 	struct rows rows = { 0 };
 	int r = 0;
 
-	if (elf->machine != EM_X86_64)
-		return err_set(err, ENOTSUP, "unwind tables are made for x86-64 only");
+	if (elf->machine != EM_X86_64 && elf->machine != EM_AARCH64)
+		return err_set(err, ENOTSUP, "unwind tables are made for x86-64 and arm64 only");
 	rows_rules_init(&b.rules);
 	find_text(elf, &b.text);
 	if (b.text.count)

@@ -48,14 +48,17 @@ void unwind_done(struct unwind_table *t);
 
 /* --- one step in user space, the same as in the BPF program --- */
 
-/* DWARF numbers: 0 rax 1 rdx 2 rcx 3 rbx 4 rsi 5 rdi 6 rbp 7 rsp 8-15 r8-r15 16 rip */
-enum { UNWIND_RBX = 3, UNWIND_RBP = 6, UNWIND_RSP = 7, UNWIND_RIP = 16, UNWIND_REGS = 17 };
+/* x86-64: DWARF numbers: 0 rax 1 rdx 2 rcx 3 rbx 4 rsi 5 rdi 6 rbp 7 rsp 8-15 r8-r15 16 rip. arm64: x29, sp and pc in the places of
+ * rbp, rsp and rip, and x30 (UNWIND_LR); nothing else leads to a caller. */
+enum { UNWIND_RBX = 3, UNWIND_RBP = 6, UNWIND_RSP = 7, UNWIND_LR = 15, UNWIND_RIP = 16, UNWIND_REGS = 17 };
 
 struct unwind_regs {
 	uint64_t r[UNWIND_REGS];
 	bool leaf; /* all registers are known and rip is exact, not a return address; else rip, rsp, and of rbp and rbx what
 		    * rules say (RULE_LOST_RBP, RULE_LOST_RBX) */
 	uint64_t fs_base; /* of the thread, in all of its frames; 0 = unknown */
+	bool link;        /* of a machine with a link register (arm64) */
+	uint64_t pc_mask; /* arm64: the bits of a return address that are no signature; 0 = RULE_ARM64_PC_MASK */
 };
 
 enum unwind_result {
@@ -74,8 +77,8 @@ typedef bool unwind_read_fn(void *context, uint64_t address, uint64_t *ret);
 enum unwind_result unwind_step(struct unwind_regs *regs, uint64_t rule, unwind_read_fn *read,
 			       void *context);
 
-/* Does a call end right before an address? before: the 8 bytes there. */
-bool unwind_ends_with_call(const uint8_t before[8]);
+/* Does a call end right before an address of code for this machine (EM_*)? before: the 8 bytes there. */
+bool unwind_ends_with_call(unsigned machine, const uint8_t before[8]);
 /* Does code at an address return from a call? */
 typedef bool unwind_called_fn(void *context, uint64_t address);
 /* Where no row covers the address: the caller is on top of the stack, or behind the frame pointer, if code there has just called.
@@ -94,6 +97,14 @@ struct unwind_dump {
 
 bool unwind_read_dump(void *dump, uint64_t address, uint64_t *ret); /* an unwind_read_fn */
 
-/* The DWARF number of the register that has a bit in the kernel's mask (PERF_REG_X86_AX is bit 0), -1: it is none of unwind_regs. */
-enum { UNWIND_PERF_BITS = 24 };
-int unwind_perf_register(unsigned bit);
+/* The place in unwind_regs of the register that has a bit in the kernel's mask (PERF_REG_X86_AX, PERF_REG_ARM64_X0 are bit 0), -1: it has
+ * none. machine: EM_*. */
+enum { UNWIND_PERF_BITS = 33 };
+int unwind_perf_register(unsigned machine, unsigned bit);
+
+/* EM_* of the machine that this program is built for: of live targets. */
+#ifdef __aarch64__
+enum { UNWIND_HOST = 183 };
+#else
+enum { UNWIND_HOST = 62 };
+#endif

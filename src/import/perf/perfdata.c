@@ -1,5 +1,6 @@
 #include "import/perf/perfdata.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -262,7 +263,8 @@ static int got_sample(struct perfdata *d, const struct perfdataattr *a, const st
 	if (a->kind == SCHED_SWITCH && x.tid == UINT32_MAX)
 		perfdatasched_fix_ended(&d->spaces, a, &x);
 	/* A pipe may say it after its first records. */
-	d->stack.other_machine = d->facts.arch && strcmp(d->facts.arch, "x86_64");
+	d->modules.machine = d->facts.arch && !strcmp(d->facts.arch, "aarch64") ? EM_AARCH64 : EM_X86_64;
+	d->stack.other_machine = d->facts.arch && d->modules.machine == EM_X86_64 && strcmp(d->facts.arch, "x86_64");
 	s.time_ns = since_start(d, x.time);
 	s.thread = perfdataspaces_thread(&d->spaces, x.pid, x.tid, s.time_ns);
 	s.stack = perfdatastack_of(&d->stack, a, &x);

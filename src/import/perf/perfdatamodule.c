@@ -280,7 +280,7 @@ bool perfdatamodules_follows_call(struct perfdatamodules *m, uint32_t module, ui
 			continue;
 		if (pread(m->list.v[module].fd, b, sizeof(b), l->parts[i].offset + in - sizeof(b)) != sizeof(b))
 			return false;
-		return unwind_ends_with_call(b);
+		return unwind_ends_with_call(m->machine, b);
 	}
 	return false;
 }

@@ -34,6 +34,7 @@ struct perfdatamodules {
 	const struct import_options *options;
 	const struct perfdatafacts *facts;
 	uint64_t recorded_wall_ns; /* 0 = not known */
+	unsigned machine;          /* EM_* of the recorded machine */
 	/* Private. */
 	struct worker *worker;
 	VEC(struct perfdatamodule) list;

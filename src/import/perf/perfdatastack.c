@@ -1,5 +1,7 @@
 #include "import/perf/perfdatastack.h"
 
+#include <elf.h>
+
 #include "base/mem.h"
 #include "elf/unwind/unwind.h"
 #include "import/perf/perfdataattr.h"
@@ -155,17 +157,17 @@ static void add_branches(struct perfdatastack *s, struct perfdataspace *space, c
 /* --- a copy of the stack --- */
 
 /* The registers of a record have the order of the kernel's bits. */
-static bool take_regs(const struct perfdatasample *x, uint64_t mask, struct unwind_regs *ret)
+static bool take_regs(unsigned machine, const struct perfdatasample *x, uint64_t mask, struct unwind_regs *ret)
 {
-	const uint64_t needed = 1 << 6 | 1 << 7 | 1 << 8;
+	uint64_t needed = machine == EM_AARCH64 ? 0xfULL << 29 : 1 << 6 | 1 << 7 | 1 << 8;
 	unsigned n = 0;
 
-	*ret = (struct unwind_regs){ .leaf = true };
+	*ret = (struct unwind_regs){ .leaf = true, .link = machine == EM_AARCH64 };
 	for (unsigned bit = 0; bit < 64; bit++) {
 		if (!(mask >> bit & 1))
 			continue;
-		if (unwind_perf_register(bit) >= 0)
-			ret->r[unwind_perf_register(bit)] = perfdatasample_word(x->regs, n);
+		if (unwind_perf_register(machine, bit) >= 0)
+			ret->r[unwind_perf_register(machine, bit)] = perfdatasample_word(x->regs, n);
 		n++;
 	}
 	return x->regs_abi == PERF_SAMPLE_REGS_ABI_64 && (mask & needed) == needed;
@@ -241,7 +243,7 @@ static void walk(struct perfdatastack *s, struct perfdataspace *space, const str
 	size_t first = s->frames.n;
 	bool more;
 
-	if (s->other_machine || !take_regs(x, a->attr.sample_regs_user, &regs)) {
+	if (s->other_machine || !take_regs(s->modules->machine, x, a->attr.sample_regs_user, &regs)) {
 		s->cut = s->other_machine ? "recorded on another kind of machine" : "no user registers";
 		if (side_of_misc(x->misc) == SIDE_USER)
 			add_frame(s, space, SIDE_USER, x->ip, true);

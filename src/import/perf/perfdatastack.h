@@ -23,7 +23,7 @@ struct perfdatastack {
 	struct profile *p;
 	struct perfdataspaces *spaces;
 	struct perfdatamodules *modules;
-	bool other_machine; /* not x86-64: copies of stacks cannot be walked */
+	bool other_machine; /* neither x86-64 nor arm64: copies of stacks cannot be walked */
 	/* Private. */
 	VEC(uint32_t) frames; /* leaf first */
 	const char *cut;      /* why the stack ended; NULL: it is whole, or nobody knows */

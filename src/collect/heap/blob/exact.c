@@ -303,7 +303,7 @@ static RARE int wait_for_room(uint64_t ticket)
 			return distance(ticket) >= 0;
 		if (*(volatile uint32_t *)&blob_local.active != BLOB_EXACT)
 			return 0;
-		__builtin_ia32_pause();
+		exact_pause();
 	}
 	blob_local.active = BLOB_PASS_ON;
 	return 0;
@@ -328,7 +328,7 @@ static RARE int settle(const struct exact_thread *t)
 			return 1;
 		if (*(volatile uint32_t *)&blob_local.active != BLOB_EXACT)
 			return 0;
-		__builtin_ia32_pause();
+		exact_pause();
 	}
 	blob_local.active = BLOB_PASS_ON;
 	return 0;

@@ -23,6 +23,16 @@
 
 #include <stdint.h>
 
+/* In a loop that waits for another CPU. */
+static inline void exact_pause(void)
+{
+#ifdef __x86_64__
+	__builtin_ia32_pause();
+#else
+	asm volatile("yield");
+#endif
+}
+
 enum {
 	EXACT_EVENTS = 1 << 18,  /* that may be on their way; who comes then waits */
 	EXACT_RULES = 1 << 18,

@@ -699,7 +699,7 @@ static void calls_are_known_by_their_bytes(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(table); i++)
-		assert_int_equal(unwind_ends_with_call(table[i].bytes), table[i].call);
+		assert_int_equal(unwind_ends_with_call(EM_X86_64, table[i].bytes), table[i].call);
 }
 
 static void samples_of_perf(void **state)
@@ -719,11 +719,11 @@ static void samples_of_perf(void **state)
 	assert_false(unwind_read_dump(&d, STACK, &value));
 	/* Each register once. */
 	for (unsigned bit = 0; bit < 64; bit++)
-		if (unwind_perf_register(bit) >= 0)
-			seen += 1U << unwind_perf_register(bit);
+		if (unwind_perf_register(EM_X86_64, bit) >= 0)
+			seen += 1U << unwind_perf_register(EM_X86_64, bit);
 	assert_int_equal(seen, (1 << UNWIND_REGS) - 1);
-	assert_int_equal(unwind_perf_register(7), UNWIND_RSP);
-	assert_int_equal(unwind_perf_register(16), 8);
+	assert_int_equal(unwind_perf_register(EM_X86_64, 7), UNWIND_RSP);
+	assert_int_equal(unwind_perf_register(EM_X86_64, 16), 8);
 }
 
 int main(void)
