@@ -232,7 +232,7 @@ bool probesites_check(struct probesites_info *info)
 		struct probesites *d = &info->list[i];
 
 		if (d->out_count > PROBESITES_OUT || d->future > PROBESITES_FUTURE_2ND ||
-		    d->trouble >= PROBESITES_TROUBLES || d->pattern >= PROBESITES_PATTERNS || d->depth > 4096 ||
+		    d->trouble >= PROBESITES_TROUBLES || d->pattern >= PROBESITES_PATTERNS || d->depth > PROBESITES_MOST_LINK ||
 		    d->state > 1 << 20 || d->link > PROBESITES_MOST_LINK)
 			return false;
 		d->name[sizeof(d->name) - 1] = 0;

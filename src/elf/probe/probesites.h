@@ -30,7 +30,7 @@ enum {
 	PROBESITES_NAME = 240,
 	PROBESITES_PATTERNS = 16,
 	PROBESITES_TEXT = 4096,
-	PROBESITES_MOST_LINK = 1 << 24,
+	PROBESITES_MOST_LINK = 1 << 24, /* bytes of a frame */
 };
 
 /* Why a function cannot be probed; the parent has the message. */

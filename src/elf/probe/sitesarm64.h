@@ -1,7 +1,10 @@
 /*
  * sitesarm64.h - the part of probesites.h that reads instructions of arm64. All are words of 32 bits: no disassembler is needed.
  *
- * - in: the first instruction. There the stack pointer is what it is again at a return, and x30 has the address to return to.
+ * - in: the first instruction that the kernel emulates: a branch, adrp. It runs once in each call if no branch leads to it or to what is
+ *   before it. How much lower the stack pointer is there is known (`depth`), and x30 still has the address to return to. Where there is
+ *   no such instruction it is the first one: the kernel single-steps a copy of it, in a page of its own, where a CPU sample that comes
+ *   meanwhile finds no stack.
  * - out: each ret, and each tail call: all kernels emulate these.
  *
  * Of calls within each other only the outermost counts, and one that was left by a panic never returns. Whether an older call is

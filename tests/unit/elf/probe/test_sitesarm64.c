@@ -78,8 +78,8 @@ static void ends_are_found(void **state)
 	struct probesites d = READ(ways, true);
 
 	assert_int_equal(d.trouble, PROBESITES_USABLE);
-	assert_int_equal(d.in, CODE + 0x100);
-	assert_int_equal(d.depth, 0);
+	assert_int_equal(d.in, CODE + 0x100 + 4 * 4); /* b.eq */
+	assert_int_equal(d.depth, 16);
 	assert_int_equal(d.out_count, 2);
 	assert_true(word_at(d.out[0]) == RET && word_at(d.out[1]) == RET);
 	assert_int_equal(d.link, 8); /* stp x29, x30, [sp, #-16]! */
@@ -91,6 +91,33 @@ static void ends_are_found(void **state)
 	d = READ(indirect, false);
 	assert_int_equal(d.out_count, 1);
 	assert_int_equal(d.out[0], CODE + 0x100 + 16 * 4);
+}
+
+static void entries_are_emulated_where_they_can_be(void **state)
+{
+	static const uint32_t leaf[] = { 0x8b000020, RET };
+	/* sub sp, sp, #32; stp d8, d9, [sp, #-32]!; adrp x1; cbz x0, +8; bl; ret */
+	static const uint32_t deep[] = { 0xd10083ff, 0x6dbe27e8, 0xb0000001, 0xb4000040, 0x94000100, RET };
+	/* sub x0, x0, #1; cbnz x0, -4; ret: the branch runs more than once */
+	static const uint32_t loop[] = { 0xd1000400, 0xb5ffffe0, RET };
+	/* mov x9, sp; and sp, x9, #-64; adrp x1; ret: by how much it is lower is not known */
+	static const uint32_t aligned[] = { 0x910003e9, 0x927ae53f, 0xb0000001, RET };
+	/* ldrb w2, [x0, #3]; mov x0, x1; bl; ret: the future is not where it was */
+	static const uint32_t moved[] = { 0x39400c02, 0xaa0103e0, 0x94000100, RET };
+	/* adrp x2; br x3, a table; ret */
+	static const uint32_t table[] = { 0xb0000002, 0xd61f0060, RET };
+	struct probesites d = READ(deep, false);
+
+	assert_int_equal(d.in, CODE + 0x100 + 2 * 4);
+	assert_int_equal(d.depth, 64);
+	assert_int_equal(READ(leaf, false).in, CODE + 0x100);
+	assert_int_equal(READ(loop, false).in, CODE + 0x100);
+	assert_int_equal(READ(loop, false).depth, 0);
+	assert_int_equal(READ(aligned, false).in, CODE + 0x100);
+	assert_int_equal(READ(moved, true).in, CODE + 0x100);
+	assert_int_equal(READ(moved, true).state, 3);
+	assert_int_equal(READ(moved, false).in, CODE + 0x100 + 2 * 4);
+	assert_int_equal(READ(table, false).in, CODE + 0x100);
 }
 
 static void saved_links_are_found(void **state)
@@ -222,7 +249,7 @@ static void notes_are_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ends_are_found),    cmocka_unit_test(saved_links_are_found),
+		cmocka_unit_test(ends_are_found),    cmocka_unit_test(saved_links_are_found), cmocka_unit_test(entries_are_emulated_where_they_can_be),
 		cmocka_unit_test(futures_are_told),  cmocka_unit_test(troubles_are_told),
 		cmocka_unit_test(notes_are_read),    cmocka_unit_test(instructions_that_take_a_probe),
 	};
