@@ -508,6 +508,7 @@ static uint64_t recorded(const struct session *s)
 const struct collector collector_wait = {
 	.name = "wait",
 	.describe = "time off the CPU by stack: locks, disk, network, sleep, run queue",
+	.flags = COLLECTOR_PERF,
 	.state_size = sizeof(struct wait),
 	.programs = wait_programs,
 	.maps = wait_maps,
