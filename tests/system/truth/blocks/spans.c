@@ -8,7 +8,7 @@
  *	truth-spans often SECONDS     a function that is called as often as can be
  *	truth-spans cost ROUNDS       the time of one call of marked_small(), of a mark, and of nothing
  *
- * Waits for a line on stdin, and then, for each span: "span NAME NUMBER NANOSECONDS".
+ * Waits for a line on stdin, or its end, and then, for each span: "span NAME NUMBER NANOSECONDS".
  */
 #include <gasflame.h>
 #include <pthread.h>
@@ -278,8 +278,7 @@ int main(int argc, char **argv)
 	char line[16];
 
 	say_ready();
-	if (!fgets(line, sizeof(line), stdin))
-		return 1;
+	(void)!fgets(line, sizeof(line), stdin);
 	if (!strcmp(what, "words"))
 		words(n);
 	else if (!strcmp(what, "functions"))
