@@ -163,6 +163,13 @@ static bool see_symbol(void *context, const char *name, uint64_t address)
 	return info->function_count < ALLOCATOR_FUNCTIONS;
 }
 
+/* Does the loader fill a slot by the name of a function? */
+static bool is_slot(unsigned machine, uint32_t type)
+{
+	return machine == EM_AARCH64 ? type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT :
+				       type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT;
+}
+
 static void see_relocations(struct elf *elf, const struct elf_section *s, struct allocator_info *info)
 {
 	Elf64_Rela rela;
@@ -175,7 +182,7 @@ static void see_relocations(struct elf *elf, const struct elf_section *s, struct
 
 		memcpy(&rela, s->data + i * sizeof(rela), sizeof(rela));
 		type = ELF64_R_TYPE(rela.r_info);
-		if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT)
+		if (!is_slot(elf->machine, type))
 			continue;
 		name = plt_symbol_name(elf, s, ELF64_R_SYM(rela.r_info));
 		if (name && !(rela.r_offset & 7) && find_name(name, &id))
@@ -193,12 +200,14 @@ static void add_range(struct allocator_info *info, uint64_t start, uint64_t size
 void allocator_find(struct elf *elf, struct allocator_info *ret)
 {
 	*ret = (struct allocator_info){ 0 };
-	if (elf->machine != EM_X86_64)
+	if (elf->machine != EM_X86_64 && elf->machine != EM_AARCH64)
 		return;
 	symtab_each_name(elf, ".symtab", see_symbol, ret);
 	if (ret->function_count < ALLOCATOR_FUNCTIONS)
 		symtab_each_name(elf, ".dynsym", see_symbol, ret);
-	symtab_each_name(elf, ".symtab", see_probe, &(struct seeing){ elf, ret });
+	/* What their first instruction costs under a uprobe is known for x86-64 only: allocator_probe_cheap(). */
+	if (elf->machine == EM_X86_64)
+		symtab_each_name(elf, ".symtab", see_probe, &(struct seeing){ elf, ret });
 	if (ret->probe_count)
 		symtab_each_function(elf, ".symtab", see_own, ret);
 	for (size_t i = 0; i < elf->section_count; i++) {
