@@ -165,6 +165,13 @@ static bool see_symbol(void *context, const char *name, uint64_t address)
 	return info->function_count < ALLOCATOR_FUNCTIONS;
 }
 
+/* Does the loader fill a slot by the name of a function? */
+static bool is_slot(unsigned machine, uint32_t type)
+{
+	return machine == EM_AARCH64 ? type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT :
+				       type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT;
+}
+
 static void see_relocations(struct elf *elf, const struct elf_section *s, struct allocator_info *info)
 {
 	Elf64_Rela rela;
@@ -177,8 +184,7 @@ static void see_relocations(struct elf *elf, const struct elf_section *s, struct
 
 		memcpy(&rela, s->data + i * sizeof(rela), sizeof(rela));
 		type = ELF64_R_TYPE(rela.r_info);
-		if (elf->machine == EM_AARCH64 ? type != R_AARCH64_JUMP_SLOT && type != R_AARCH64_GLOB_DAT :
-						 type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT)
+		if (!is_slot(elf->machine, type))
 			continue;
 		name = plt_symbol_name(elf, s, ELF64_R_SYM(rela.r_info));
 		if (name && !(rela.r_offset & 7) && find_name(name, &id))
