@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -20,7 +21,8 @@ static const uint64_t second_ns = 1000000000;
 static const uint64_t settle_ns = 8000000000;      /* the start of a recorder */
 static const uint64_t calm_ns = 200000000000;       /* after so long it costs what it will cost */
 static const uint64_t memory_pace_ns = 60000000000; /* a look at memory walks over the page tables */
-static const uint64_t patience_ns = 3600000000000, most_patience_ns = 86400000000000;
+static const uint64_t patience_ns = 600000000000, most_patience_ns = 86400000000000;
+static const uint64_t short_ns = 200000000;         /* in which switches can be counted */
 static const double smooth = 0.3;                   /* of a new rate */
 enum { FAR = 2 };                                   /* so many times the budget by one recorder is far too much */
 
@@ -104,7 +106,59 @@ static uint64_t anon_of(pid_t pid)
 	return kb << 10;
 }
 
+/* Context switches of all CPUs since the boot; 0: not known. */
+static uint64_t switches_read(void)
+{
+	_cleanup_free_ char *text = NULL;
+	uint64_t count = 0;
+	const char *s;
+	size_t n;
+
+	if (fd_read_path("/proc/stat", 1 << 20, &text, &n) < 0)
+		return 0;
+	s = strstr(text, "\nctxt ");
+	if (s)
+		sscanf(s, "\nctxt %" SCNu64, &count);
+	return count;
+}
+
 /* --- looks --- */
+
+static void look_at_switches(struct costs *c, uint64_t now)
+{
+	uint64_t count = switches_read();
+
+	if (c->switches_ns && count >= c->switches && now > c->switches_ns)
+		c->switches_hz = 1e9 * (count - c->switches) / (now - c->switches_ns);
+	c->switches = count;
+	c->switches_ns = now;
+}
+
+/* At the very start nothing was counted before. */
+static void count_switches(struct costs *c)
+{
+	struct timespec pause = { .tv_nsec = short_ns };
+
+	if (c->switches_ns)
+		return;
+	look_at_switches(c, clock_mono_ns());
+	nanosleep(&pause, NULL);
+	look_at_switches(c, clock_mono_ns());
+}
+
+unsigned costs_first_level(struct costs *c, const struct instances *all, const struct agentconf *conf, const struct instance *x)
+{
+	double left = conf->budget_percent / 100 - c->others_rate;
+
+	count_switches(c);
+	for (size_t i = 0; i < all->list.n; i++) {
+		const struct instance *other = &all->list.v[i];
+
+		if (other->pid)
+			left -= other->rate >= 0 ? other->rate : other->level ? 0 : levels_wait_rate(c->switches_hz);
+	}
+	return levels_first(x->conf, left, c->switches_hz);
+}
 
 void costs_ended(struct costs *c, uint64_t cpu_ns)
 {
@@ -193,7 +247,7 @@ static void decide(struct costs *c, struct instances *all, const struct agentcon
 		rates[i] = all->list.v[i].rate;
 		levels[i] = all->list.v[i].level;
 	}
-	which = levels_decide(rates, levels, all->list.n, allowed, now > c->changed_ns + c->patience_ns, &step);
+	which = levels_decide(rates, levels, all->list.n, allowed, c->switches_hz, now > c->changed_ns + c->patience_ns, &step);
 	free(rates);
 	free(levels);
 	if (which < 0)
@@ -226,6 +280,7 @@ void costs_look(struct costs *c, struct instances *all, const struct agentconf *
 		c->others_rate = mix(c->looked_ns ? c->others_rate : -1, (double)(others - c->others_ns) / (now - c->looked_ns));
 	c->others_ns = others;
 	c->looked_ns = now;
+	look_at_switches(c, now);
 	board->cpu_ns = clock_process_cpu_ns();
 	board->all_cpu_ns = sum + others + c->ended_ns;
 	board->all_mono_ns = now;
