@@ -263,16 +263,26 @@ static void decide(struct costs *c, struct instances *all, const struct agentcon
 	instances_again(x);
 }
 
+/* Percent of one CPU since the oldest look that is remembered. */
+static double recent_percent(struct costs *c, uint64_t now, uint64_t cost_ns)
+{
+	size_t oldest = c->looks < COSTS_PAST ? 0 : c->looks % COSTS_PAST;
+	uint64_t since_ns = c->looks ? now - c->past[oldest].mono_ns : 0;
+	uint64_t used_ns = c->looks && cost_ns > c->past[oldest].cost_ns ? cost_ns - c->past[oldest].cost_ns : 0;
+
+	c->past[c->looks % COSTS_PAST].mono_ns = now;
+	c->past[c->looks++ % COSTS_PAST].cost_ns = cost_ns;
+	return since_ns ? 100.0 * used_ns / since_ns : 0;
+}
+
 void costs_look(struct costs *c, struct instances *all, const struct agentconf *conf, struct board *board, pid_t sender)
 {
 	uint64_t now = clock_mono_ns(), others = cpu_of(sender) + clock_process_cpu_ns(), sum = 0;
-	double rate = 0;
 
 	for (size_t i = 0; i < all->list.n; i++) {
 		struct instance *x = &all->list.v[i];
 
 		look_at_recorder(x, conf, now);
-		rate += MAX(x->rate, 0);
 		sum += x->pid ? x->cost_ns : 0;
 		sum += x->row->past_bpf_ns + (x->pid ? 0 : x->row->bpf_ns);
 	}
@@ -284,7 +294,7 @@ void costs_look(struct costs *c, struct instances *all, const struct agentconf *
 	board->cpu_ns = clock_process_cpu_ns();
 	board->all_cpu_ns = sum + others + c->ended_ns;
 	board->all_mono_ns = now;
-	board->recent_percent = 100 * (rate + c->others_rate);
+	board->recent_percent = recent_percent(c, now, board->all_cpu_ns);
 	look_at_memory(c, all, board, sender, now);
 	keep_memory(all, conf, board);
 	decide(c, all, conf, now);

@@ -15,6 +15,8 @@ struct board;
 struct instance;
 struct instances;
 
+enum { COSTS_PAST = 18 }; /* looks: three minutes */
+
 struct costs {
 	uint64_t looked_ns;      /* CLOCK_MONOTONIC, of the last look; 0 = none yet */
 	uint64_t memory_ns;      /* of the last look at memory */
@@ -25,6 +27,8 @@ struct costs {
 	uint64_t ended_ns;       /* CPU time of processes that have ended */
 	uint64_t switches, switches_ns; /* of the machine since its boot, and when they were counted; CLOCK_MONOTONIC, 0 = never */
 	double switches_hz;
+	struct { uint64_t mono_ns, cost_ns; } past[COSTS_PAST]; /* all that was used, at the last looks; a ring */
+	size_t looks;
 };
 
 /* Every ten seconds or so. */
