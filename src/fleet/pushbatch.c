@@ -46,7 +46,7 @@ struct pushbatch *pushbatch_new(struct clickhouse *c, unsigned shard)
 	return b;
 }
 
-static void empty(struct pushbatch *b)
+void pushbatch_clear(struct pushbatch *b)
 {
 	vec_done_each(&b->items, e, free(e->target));
 	map_clear(&b->index);
@@ -57,7 +57,7 @@ void pushbatch_free(struct pushbatch *b)
 {
 	if (!b)
 		return;
-	empty(b);
+	pushbatch_clear(b);
 	map_done(&b->index);
 	map_done(&b->sent.keys);
 	free(b);
@@ -183,6 +183,6 @@ int pushbatch_send(struct pushbatch *b, struct pushbatch_result *ret, struct err
 			ret->rows = b->rows.count;
 		}
 	}
-	empty(b);
+	pushbatch_clear(b);
 	return r;
 }

@@ -37,6 +37,7 @@ struct pushbatch *pushbatch_new(struct clickhouse *c, unsigned shard);
 void pushbatch_free(struct pushbatch *b); /* NULL is fine; what was not sent is gone */
 /* x: one of w. Copies what it needs. One that is in it already is passed over; -EEXIST: it is there with other sums. */
 int pushbatch_add(struct pushbatch *b, const struct push_options *o, const struct windows *w, const struct window *x, struct err *err);
+void pushbatch_clear(struct pushbatch *b);
 bool pushbatch_is_full(const struct pushbatch *b);
 size_t pushbatch_count(const struct pushbatch *b);
 /* -EEXIST: the store has one of them with other sums; none was sent. Else as clickhouse.h has it. An empty one sends nothing. */
