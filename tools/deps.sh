@@ -20,7 +20,7 @@ postgresql redis-benchmark:redis-tools redis-server:redis-server heaptrack:heapt
 package) wanted="$wanted libmicrohttpd-dev libncurses-dev libcapstone-dev libelf-dev libssl-dev dh:debhelper dpkg-buildpackage:dpkg-dev
 fakeroot:fakeroot infocmp:ncurses-bin git:git"
 	extra="lintian:lintian debootstrap:debootstrap busybox:busybox-static" ;;
-kernels) wanted="$wanted qemu-system-x86_64:qemu-system-x86 busybox:busybox-static"
+kernels) wanted="$wanted qemu-system-x86_64:qemu-system-x86 busybox:busybox-static modprobe:kmod"
 	extra="jeprof:libjemalloc-dev" ;;
 arm64) # libjemalloc-dev of two architectures do not go together: its tests are not built there
 	wanted="$wanted aarch64-linux-gnu-gcc:crossbuild-essential-arm64 qemu-aarch64-static:qemu-user-static qemu-system-aarch64:qemu-system-arm

@@ -124,7 +124,6 @@ class Outcome:
 		self.kernel, self.numbers, self.done, self.mode = "", (), False, None
 		self.cases = {}
 		self.promises = {}  # of doctor, for each collector
-		self.call_ns = None # of a system call
 		# Before the first line of ours it is the emulator that starves on a busy host: a soft lockup while the kernel boots.
 		crash = CRASH.search(text, max(text.find("@ kernel"), 0))
 		self.crash = crash.group(1).strip() if crash else None
@@ -144,8 +143,6 @@ class Outcome:
 					self.mode = value
 				else:
 					self.promises[key] = value
-			elif name == "call":
-				self.call_ns = int(rest)
 			else:
 				key, _, value = rest.partition(" ")
 				case = self.cases.setdefault(name, {"said": [], "cost": {}})
@@ -158,9 +155,13 @@ class Outcome:
 					case[key] = value.strip()
 
 
-def boot(arch, kernel, initramfs, append, seconds):
-	words = MACHINES[arch][0] + ["-smp", "2", "-m", "2G", "-nographic", "-no-reboot", "-nic", "none", "-kernel", kernel, "-initrd", initramfs,
+def boot_words(arch, kernel, initramfs, append):
+	return MACHINES[arch][0] + ["-smp", "2", "-m", "2G", "-nographic", "-no-reboot", "-nic", "none", "-kernel", kernel, "-initrd", initramfs,
 		"-append", f"{MACHINES[arch][1]} panic=-1 loglevel=3 oops=panic {append}"]
+
+
+def run_machine(words, seconds):
+	"""Boots, and returns what it says on its console."""
 	try:
 		said = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False).stdout
 	except subprocess.TimeoutExpired as late:
@@ -175,7 +176,7 @@ def machine(options, apt, kernel, name, cases, append="", settings=""):
 		initramfs = os.path.join(folder, "initramfs")
 		make_initramfs(initramfs, options, apt, cases, settings)
 		for _ in range(3):
-			text = boot(options.arch, kernel, initramfs, append, options.timeout)
+			text = run_machine(boot_words(options.arch, kernel, initramfs, append), options.timeout)
 			if "@ kernel" in text:  # a busy host's emulator may not come so far
 				break
 	with open(console, "w", encoding="utf-8") as f:
@@ -185,6 +186,8 @@ def machine(options, apt, kernel, name, cases, append="", settings=""):
 
 def native(options, cases):
 	"""The same cases on this machine, as it is."""
+	if any(c.startswith("goroutine|") for c in cases):
+		build_goroutines(options)
 	with tempfile.TemporaryDirectory(prefix="gasflame-kernels-") as folder:
 		os.chmod(folder, 0o755)
 		with open(os.path.join(folder, "cases"), "w", encoding="utf-8") as f:
