@@ -56,6 +56,9 @@ static int check_probes(const struct host *h, size_t i, struct err *err)
 #endif
 	if (!r && probestack_check_kernel(err) == -ENOTSUP)
 		r = -ENOTSUP;
+	/* /proc/PID/mem is its owner's. */
+	if (!r && hooks && !host_capable(h, CAP_DAC_OVERRIDE))
+		r = err_set(err, EACCES, "the memory of other users' processes is written to, which takes root, or CAP_DAC_OVERRIDE beside the others");
 	if (!r && hooks && remotemem_check(err) == -EACCES)
 		r = -EACCES;
 	if (!r && i == COLLECTOR_task)

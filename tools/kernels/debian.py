@@ -21,7 +21,9 @@ KERNELS = {
 	"6.12": ("trixie", "6.12", "cloud"),
 	"6.18": ("trixie-backports", "6.18", "cloud"),
 	"6.18-rt": ("trixie-backports", "6.18", "rt"),
+	"6.1-standard": ("bookworm", "6.1", "standard"),
 	"6.12-standard": ("trixie", "6.12", "standard"),
+	"newest-standard": ("sid", None, "standard"),
 	"newest": ("sid", None, "cloud"),
 	"next": ("experimental", None, "cloud"),
 	"6.12-16k": ("trixie", "6.12", "16k"), # arm64: pages of 16 KiB
@@ -117,6 +119,30 @@ class Apt:
 				self.unpack(f"{package}/{re.search(r'(?m)^VERSION_CODENAME=(.*)$', open('/etc/os-release', encoding='utf-8').read())[1]}", folder)
 				os.rename(folder + path, out)
 		return out
+
+	def modules(self, package, names):
+		"""The files of modules and of what they need, unpacked, in the order in which they are to be loaded."""
+		out = os.path.join(CACHE, package + ".modules")
+		if not os.path.exists(out):
+			parts = re.findall(r"Depends: (linux-(?:binary|modules)-\S+)", self.ask("depends", package)) or [package]
+			with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+				for part in parts:
+					self.unpack(part, folder)
+				base = folder if os.path.exists(folder + "/lib/modules") else folder + "/usr"
+				version = os.listdir(base + "/lib/modules")[0]
+				run("depmod", "-b", base, version)
+				os.makedirs(folder + "/out")
+				needed = []
+				for name in names: # none: it is built in
+					words = run("modprobe", "--show-depends", "-d", base, "-S", version, name)
+					needed += [f for f in re.findall(r"(?m)^insmod (\S+)", words) if f not in needed]
+				for i, path in enumerate(needed):
+					name = f"{folder}/out/{i:02}-" + os.path.basename(path)
+					shutil.copy(path, name)
+					if name.endswith(".xz"):
+						run("xz", "-d", name)
+				os.rename(folder + "/out", out)
+		return sorted(glob.glob(out + "/*"))
 
 	def download(self, package):
 		"""The kernel image of a package. From 7.2 on it lies in a package of its own."""
