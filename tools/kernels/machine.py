@@ -104,9 +104,9 @@ def make_initramfs(path, options, apt, cases, settings):
 		busybox = apt.program("busybox-static", "/bin/busybox")
 		if any(c.startswith("alloc|") for c in cases):
 			build_jemalloc(options, apt)
-	for name in ("truth-crowd", "truth-crowd-jemalloc", "truth-programs", "truth-spans", "truth-cycles"):
+	for name in ("truth-crowd", "truth-crowd-jemalloc", "truth-programs", "truth-spans", "truth-cycles", "truth-stopped", "../implants", "../remotes"):
 		if os.path.exists(os.path.join(truth, name)):
-			programs[name] = os.path.join(truth, name)
+			programs[os.path.basename(name)] = os.path.join(truth, name)
 	if any(c.startswith("goroutine|") for c in cases):
 		programs["truth-goroutines"] = build_goroutines(options)
 	archive = Archive(path)
