@@ -3,11 +3,14 @@ BUILD ?= build
 PREFIX ?= /usr/local
 STATIC ?= build-static
 PACKAGES ?= build-packages
+# Of packages: this machine, or with Debian's cross compiler another one (arm64).
+ARCH ?= $(shell dpkg --print-architecture 2>/dev/null)
+STATIC_OF = $(STATIC)$(if $(filter-out $(shell dpkg --print-architecture 2>/dev/null),$(ARCH)),-$(ARCH))
 FUZZ_SECONDS ?= 3600
 CHECK_SECONDS ?= 1
 
 .DEFAULT_GOAL := all
-.PHONY: all arm64 deps demo test test-arm64 test-kernels test-kernels-arm64 soak inject fuzz bench install uninstall static deb reproduce release package-test clean help
+.PHONY: all arm64 deps demo test test-arm64 test-kernels test-kernels-arm64 soak inject fuzz bench install uninstall static deb package-deps reproduce release package-test clean help
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -71,28 +74,29 @@ uninstall:
 	@tools/uninstall $(BUILD)
 
 # Packages: one file for any distribution, and Debian's. The libraries of the first come from Debian's sources, once.
-static:
+package-deps:
 	@tools/deps.sh package
-	packaging/static/build.sh $(STATIC)
+	@[ "$(STATIC_OF)" = "$(STATIC)" ] || tools/deps.sh $(ARCH)
 
-deb:
-	@tools/deps.sh package
-	packaging/deb.sh $(PACKAGES)
+static: package-deps
+	packaging/static/build.sh $(STATIC_OF) $(ARCH)
 
-reproduce:
-	@tools/deps.sh package
-	packaging/reproduce.sh
+deb: package-deps
+	packaging/deb.sh $(PACKAGES) $(ARCH)
 
-release:
-	@tools/deps.sh package
-	packaging/release.sh $(PACKAGES)
+reproduce: package-deps
+	packaging/reproduce.sh $(WHAT)
 
-package-test:
-	@tools/deps.sh package
-	packaging/test.sh $(PACKAGES)
+release: package-deps
+	@tools/deps.sh arm64
+	STATIC=$(CURDIR)/$(STATIC) packaging/release.sh $(PACKAGES)
+
+package-test: package-deps
+	@tools/deps.sh arm64
+	packaging/test.sh $(PACKAGES) $(STEPS)
 
 clean:
-	rm -rf $(BUILD) build-arm64 build-gcc build-sanitizers $(STATIC) $(PACKAGES)
+	rm -rf $(BUILD) build-arm64 build-gcc build-sanitizers $(STATIC) $(STATIC)-arm64 $(PACKAGES)
 
 help:
 	@echo "make            build in $(BUILD)/"
@@ -111,8 +115,9 @@ help:
 	@echo "make fuzz       all fuzzers, FUZZ_SECONDS=$(FUZZ_SECONDS) together; executions are counted"
 	@echo "make bench      gasflame and perf side by side; BENCH_FLAGS='--quick --only stacks'"
 	@echo "make install    into PREFIX=$(PREFIX), below DESTDIR; make uninstall takes away what it installed"
-	@echo "make static     one file for any distribution, $(STATIC)/gasflame"
-	@echo "make deb        a package for Debian, in $(PACKAGES)/"
-	@echo "make release    both, with checksums and a list of what is in them (SBOM), in $(PACKAGES)/"
-	@echo "make reproduce  build both in two folders: the same bytes?"
-	@echo "make package-test  both in other distributions' root folders: doctor, record, report; as root"
+	@echo "make static     one file for any distribution, $(STATIC)/gasflame; ARCH=arm64: for that, $(STATIC)-arm64/gasflame"
+	@echo "make deb        a package for Debian, in $(PACKAGES)/; ARCH=arm64: for that, with Debian's cross compiler"
+	@echo "make release    both, for amd64 and arm64, with checksums and a list of what is in them (SBOM), in $(PACKAGES)/"
+	@echo "make reproduce  build both in two folders: the same bytes? WHAT='static-arm64 deb-arm64' for that"
+	@echo "make package-test  packages in other distributions' roots, in container engines, in emulated machines with systemd, of both architectures;"
+	@echo "                as root; STEPS='static deb' for some of them"

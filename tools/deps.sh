@@ -18,15 +18,16 @@ build) extra="libmicrohttpd-dev libncurses-dev libcapstone-dev" ;;
 bench) wanted="$wanted perf:linux-perf g++:g++ npm:npm node:nodejs libdevel-nytprof-perl libbpf-tools
 postgresql redis-benchmark:redis-tools redis-server:redis-server heaptrack:heaptrack valgrind:valgrind jeprof:libjemalloc-dev" ;;
 package) wanted="$wanted libmicrohttpd-dev libncurses-dev libcapstone-dev libelf-dev libssl-dev dh:debhelper dpkg-buildpackage:dpkg-dev
-fakeroot:fakeroot infocmp:ncurses-bin git:git"
-	extra="lintian:lintian debootstrap:debootstrap busybox:busybox-static" ;;
+fakeroot:fakeroot infocmp:ncurses-bin git:git file:file"
+	extra="lintian:lintian debootstrap:debootstrap busybox:busybox-static curl:curl depmod:kmod mke2fs:e2fsprogs script:bsdutils dockerd:docker.io
+podman:podman runc:runc newuidmap:uidmap qemu-system-x86_64:qemu-system-x86 systemd-analyze:systemd python3-yaml" ;;
 kernels) wanted="$wanted qemu-system-x86_64:qemu-system-x86 busybox:busybox-static modprobe:kmod"
 	extra="jeprof:libjemalloc-dev" ;;
 arm64) # libjemalloc-dev of two architectures do not go together: its tests are not built there
 	wanted="$wanted aarch64-linux-gnu-gcc:crossbuild-essential-arm64 qemu-aarch64-static:qemu-user-static qemu-system-aarch64:qemu-system-arm
 busybox:busybox-static"
 	for package in libc6-dev libbpf-dev libelf-dev libsqlite3-dev zlib1g-dev libzstd-dev liblzma-dev libseccomp-dev libiberty-dev libjansson-dev \
-		libcurl4-openssl-dev libcmocka-dev libdw-dev libmicrohttpd-dev libncurses-dev libcapstone-dev; do
+		libcurl4-openssl-dev libssl-dev libcmocka-dev libdw-dev libmicrohttpd-dev libncurses-dev libcapstone-dev; do
 		wanted="$wanted $package:arm64"
 	done
 	extra=

@@ -1,13 +1,19 @@
 #!/bin/sh
-# libraries.sh FOLDER - builds for a static gasflame, into FOLDER, what Debian has only as shared libraries, or with thirty
+# libraries.sh FOLDER [ARCHITECTURE] - builds for a static gasflame, into FOLDER, what Debian has only as shared libraries, or with thirty
 # others behind it: libcurl with OpenSSL and nothing else, libmicrohttpd without TLS. Their sources are Debian's own, with
 # its patches, of the release that this is, fetched with apt-get's checks of signatures; the source lists of the machine are left alone.
 # What was built is in FOLDER/sources, a line each: source, version, licence.
 set -eu
-[ $# -eq 1 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] && [ $# -le 2 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 [ ! -e "$out/sources" ] || exit 0
+architecture=${2:-$(dpkg --print-architecture)}
+host=$(dpkg-architecture -a "$architecture" -q DEB_HOST_GNU_TYPE 2>/dev/null)
+if [ "$architecture" != "$(dpkg --print-architecture)" ]; then
+	# curl's configure asks for OpenSSL and zlib there.
+	export PKG_CONFIG_LIBDIR="/usr/lib/$host/pkgconfig:/usr/share/pkgconfig"
+fi
 work=$out/work
 rm -rf "$work" "$out/prefix"
 mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/sources.d"
@@ -36,7 +42,7 @@ build()
 	folder=$(ls -d "$work/$1"-*/)
 	shift
 	(cd "$folder" && ./configure -q --prefix="$out/prefix" --disable-shared --enable-static --disable-dependency-tracking \
-		CFLAGS="$flags" "$@")
+		--build="$(dpkg-architecture -q DEB_BUILD_GNU_TYPE)" --host="$host" CFLAGS="$flags" "$@")
 }
 build curl --with-openssl --with-zlib --disable-debug --disable-manual --disable-ldap --disable-ldaps --disable-rtsp --disable-dict \
 	--disable-telnet --disable-tftp --disable-pop3 --disable-imap --disable-smb --disable-smtp --disable-gopher --disable-mqtt \

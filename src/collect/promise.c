@@ -51,8 +51,8 @@ static int check_probes(const struct host *h, size_t i, struct err *err)
 	int r = h->bpf_uprobe ? 0 : err_set(err, EPERM, "no BPF program can be loaded for a uprobe");
 
 #ifndef __x86_64__
-	if (hooks || i == COLLECTOR_goroutine)
-		return err_set(err, ENOTSUP, "it is known for x86-64 only");
+	if (i == COLLECTOR_task)
+		return err_set(err, ENOTSUP, "its hooks are for x86-64 only");
 #endif
 	if (!r && probestack_check_kernel(err) == -ENOTSUP)
 		r = -ENOTSUP;

@@ -18,6 +18,8 @@ MACHINES = {
 		"console=ttyS0 no_timer_check slab_debug=F,kmalloc-*"),
 	"arm64": (["qemu-system-aarch64", "-M", "virt", "-accel", "tcg,thread=multi", "-cpu", "max,pauth-impdef=on"], "console=ttyAMA0"),
 }
+# What an emulator needs to count instructions, where its machine has a PMU.
+COUNTING = {"arm64": ["-accel", "tcg,thread=single", "-icount", "shift=1"]}
 
 
 # --- what the guest has ---
@@ -79,7 +81,17 @@ APPLETS = "sh mount mkdir chmod echo grep sed cat tail head rm ip poweroff kill 
 def build_goroutines(options):
 	program = os.path.join(options.build, "tests/system/truth/truth-goroutines")
 	source = os.path.join(ROOT, "tests/system/truth/wait/goroutines.go")
-	run("go", "build", "-o", program, source, env={**os.environ, "GO111MODULE": "off"})
+	run("go", "build", "-o", program, source, env={**os.environ, "GO111MODULE": "off", "GOARCH": options.arch})
+	return program
+
+
+def build_jemalloc(options, apt):
+	"""truth-crowd-jemalloc of another architecture, whose libjemalloc-dev cannot be installed beside this machine's."""
+	program = os.path.join(options.build, "tests/system/truth/truth-crowd-jemalloc")
+	if not os.path.exists(program):
+		library = apt.program("libjemalloc-dev", "/usr/lib/aarch64-linux-gnu/libjemalloc.a")
+		run("aarch64-linux-gnu-gcc", "-O2", "-g", "-fno-optimize-sibling-calls", "-fno-shrink-wrap", "-Wno-attributes", "-o", program,
+			os.path.join(ROOT, "tests/system/truth/events/crowd.c"), library, "-lstdc++", "-lm", "-lpthread")
 	return program
 
 
@@ -90,7 +102,9 @@ def make_initramfs(path, options, apt, cases, settings):
 	if options.arch != "amd64":
 		programs["setpriv"] = apt.program("util-linux", "/usr/bin/setpriv")
 		busybox = apt.program("busybox-static", "/bin/busybox")
-	for name in ("truth-crowd", "truth-crowd-jemalloc", "truth-programs"):
+		if any(c.startswith("alloc|") for c in cases):
+			build_jemalloc(options, apt)
+	for name in ("truth-crowd", "truth-crowd-jemalloc", "truth-programs", "truth-spans", "truth-cycles"):
 		if os.path.exists(os.path.join(truth, name)):
 			programs[name] = os.path.join(truth, name)
 	if any(c.startswith("goroutine|") for c in cases):
@@ -155,8 +169,9 @@ class Outcome:
 					case[key] = value.strip()
 
 
-def boot_words(arch, kernel, initramfs, append):
-	return MACHINES[arch][0] + ["-smp", "2", "-m", "2G", "-nographic", "-no-reboot", "-nic", "none", "-kernel", kernel, "-initrd", initramfs,
+def boot_words(arch, kernel, initramfs, append, counting=False):
+	return MACHINES[arch][0] + (COUNTING.get(arch, []) if counting else []) + ["-smp", "2", "-m", "2G", "-nographic", "-no-reboot", "-nic", "none",
+		"-kernel", kernel, "-initrd", initramfs,
 		"-append", f"{MACHINES[arch][1]} panic=-1 loglevel=3 oops=panic {append}"]
 
 
@@ -169,14 +184,14 @@ def run_machine(words, seconds):
 	return said.decode(errors="replace")
 
 
-def machine(options, apt, kernel, name, cases, append="", settings=""):
+def machine(options, apt, kernel, name, cases, append="", settings="", counting=False):
 	"""Boots and says what came of it; the console's text is kept."""
 	console = os.path.join(options.out, name + ".console")
 	with tempfile.TemporaryDirectory(prefix="gasflame-kernels-") as folder:
 		initramfs = os.path.join(folder, "initramfs")
 		make_initramfs(initramfs, options, apt, cases, settings)
 		for _ in range(3):
-			text = run_machine(boot_words(options.arch, kernel, initramfs, append), options.timeout)
+			text = run_machine(boot_words(options.arch, kernel, initramfs, append, counting), options.timeout)
 			if "@ kernel" in text:  # a busy host's emulator may not come so far
 				break
 	with open(console, "w", encoding="utf-8") as f:

@@ -179,8 +179,8 @@ static void check_probes(const struct host *h, struct checks *c)
 		checks_add(c, "read-only memory", CHECK_LIMITED, "the kernel parameter proc_mem.force_override=ptrace (or always)",
 			   "everything but heap and task", "the kernel does not let us write to read-only memory of a process, not even as its tracer");
 #ifndef __x86_64__
-	checks_add(c, "hooks", CHECK_LIMITED, "a machine with an x86-64 processor", "everything but heap, task and goroutine",
-		   "what is put into a target for -e heap and -e task, and where Go parks goroutines, is known for x86-64 only");
+	checks_add(c, "hooks", CHECK_LIMITED, "a machine with an x86-64 processor", "everything but task",
+		   "what is put into a target for -e task is known for x86-64 only");
 #else
 	if (h->bpf_uprobe && taskclock_check(&why) == -ENOTSUP)
 		checks_add(c, "time-stamp counter", CHECK_LIMITED, "a machine whose counter never stops (invariant TSC)",

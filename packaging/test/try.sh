@@ -1,5 +1,6 @@
 #!/bin/sh
-# try.sh - run inside another distribution's root folder by test.sh: does the gasflame of its PATH work there? Needs a POSIX shell and no more.
+# try.sh - run inside another distribution's root folder: does the gasflame of its PATH work there? Needs a POSIX shell and no more. The last line is
+# how much was recorded; the capture stays in /tmp/try.gasflame.
 set -eu
 cd /tmp
 # A shell at work: a program of this distribution, with its libc.
@@ -15,6 +16,14 @@ gasflame report -q try.gasflame >report.txt || exit 1
 [ -s report.txt ]
 gasflame report -q --format html -o try.html try.gasflame >/dev/null
 [ -s try.html ]
+gasflame top --batch try.gasflame >top.txt
+[ -s top.txt ]
+# An agent, with one window of it.
+rm -rf try-agent
+mkdir -m 700 try-agent
+printf '%s\n' '[agent]' 'spool = /tmp/try-agent/spool' 'window = 10s' 'budget = 50%' 'listen = off' "[target pid:$busy]" '[sink files]' \
+	'url = file:///tmp/try-agent/files' >agent.conf
+gasflame agent --check agent.conf >agent.txt 2>&1 || { cat agent.txt; exit 1; }
 # Its CPU time is there, as stacks.
 gasflame report -q --format folded try.gasflame >try.folded
 awk '{ n += $NF } END { print n, "samples"; exit n < 20 }' try.folded
