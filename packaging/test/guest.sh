@@ -52,7 +52,6 @@ check "systemctl stop: it ends well, within its time" sh -c 'systemctl stop gasf
 check "its captures are of the group gasflame, and nobody else's" sh -c '[ "$(stat -c "%G %a" /var/lib/gasflame)" = "gasflame 750" ]'
 first=$(window | head -n 1)
 check "a window has stacks of the service" sh -c "gasflame report -q --format folded '$first' | grep -q ."
-echo "# $(gasflame report -q "$first" 2>/dev/null | grep -m 1 complete)"
 echo "# $(systemd-analyze security gasflame-agent --no-pager | tail -n 1)"
 
 # A container beside it.
