@@ -27,6 +27,8 @@ complete=$(sed -n 's/^.* \([0-9.]*\) % complete.*$/\1/p' record.txt | head -n 1)
 if [ $status -eq 0 ] || [ $status -eq 3 ]; then ok "record unit:busy: $complete % complete"; else not_ok "record unit:busy" record.txt; fi
 check "report of it" sh -c 'gasflame report -q --format folded unit.gasflame | grep -q "sh;\|dash"'
 
+check "a report of another machine's capture, as it is there" sh -c 'gasflame report -q --format folded /root/sample.gasflame | cmp - /root/sample.folded'
+
 # Its agent, by the unit of the package as it is.
 cat >/etc/gasflame/agent.conf <<END
 [agent]
