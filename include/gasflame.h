@@ -21,7 +21,7 @@
  *	...
  *	GASFLAME_BLOCK_END(number, gas_used, transactions);
  *
- * Without effect on machines other than x86-64 so far, and where GASFLAME_OFF is defined.
+ * For x86-64 and arm64; without effect on other machines, and where GASFLAME_OFF is defined.
  *
  * From Rust: a C file in the crate, built by its build script with the cc crate,
  *
@@ -34,7 +34,7 @@
 #ifndef GASFLAME_H
 #define GASFLAME_H
 
-#if defined(__x86_64__) && defined(__LP64__) && !defined(GASFLAME_OFF)
+#if (defined(__x86_64__) || defined(__aarch64__)) && defined(__LP64__) && !defined(GASFLAME_OFF)
 
 /* The note: where the nop is, where the base was when it was linked, no semaphore, whose it is, what, arguments. The base
  * is one byte, once in a program, however many files have it. */

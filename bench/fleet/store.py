@@ -1,205 +1,151 @@
 #!/usr/bin/env python3
-"""store.py [--quick] [BUILD] - a store of ten million rows: how long a report of one node's hour takes, and a map of all nodes and
-times; what roll-ups cost; and what a node costs it in a day, from a real recording.
+"""store.py [--quick] [BUILD] - a store of ten million rows on two servers: how long a report of one node's hour takes, each map of all nodes
+and a day, by `store map` and by the page's own requests, and `watch`; and what roll-ups cost.
 
-The rows are made by the server itself: 40 nodes, a day of windows of 30 s, 87 rows each, a block in 12 s, 5,000 stacks of 30 frames, which
-share their callers as calls of a program do, in 3,000 functions. One node's day is rolled up by gasflame; the others get a copy of it. The server is
-Debian's clickhouse-server, with an empty store in a folder of its own. With --quick a tenth of the windows.
+The rows are made by the servers themselves (fill.py). The servers are Debian's clickhouse-server, with empty stores in a folder of their own. With --quick a tenth
+of the windows.
 """
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 import urllib.request
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(HERE)]
 from measure import median
+from fleet.fill import DAY, NODES, fill, names_of
+from fleet.shards import Shards
 
-NODES, ROWS, STACKS, FRAMES, FUNCTIONS = 40, 87, 5000, 20000, 3000
-DAY = 1794873600 # 2026-11-17, UTC
-NS = 10**9
-CONFIG = """<yandex><logger><level>warning</level><console>1</console></logger><http_port>{port}</http_port>
-<listen_host>127.0.0.1</listen_host><path>{folder}/data/</path><tmp_path>{folder}/tmp/</tmp_path>
-<user_files_path>{folder}/files/</user_files_path><users_config>users.xml</users_config><default_profile>default</default_profile>
-<default_database>default</default_database><mark_cache_size>536870912</mark_cache_size></yandex>"""
-USERS = """<yandex><profiles><default><max_memory_usage>4000000000</max_memory_usage></default></profiles><users><default>
-<password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users>
-<quotas><default/></quotas></yandex>"""
+GOAL_S, GOAL_WATCH_S, SHARDS = 2, 5, 2
 
 
-class Server:
-	"""A ClickHouse, for as long as it is used."""
+def say(text):
+	print(f"  {text}", file=sys.stderr, flush=True)
 
-	def __init__(self, folder):
-		program = shutil.which("clickhouse-server", path=os.environ["PATH"] + ":/usr/sbin")
-		if not program:
-			raise RuntimeError("there is no clickhouse-server")
-		with socket.socket() as s:
-			s.bind(("127.0.0.1", 0))
-			self.port = s.getsockname()[1]
-		for name in ("data", "tmp", "files"):
-			os.makedirs(os.path.join(folder, name))
-		for name, text in (("config.xml", CONFIG), ("users.xml", USERS)):
-			with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
-				f.write(text.format(port=self.port, folder=folder))
-		with open(os.path.join(folder, "log"), "wb") as log:
-			self.child = subprocess.Popen([program, f"--config-file={folder}/config.xml"], stdout=log, stderr=log)
-		self.url = f"clickhouse://127.0.0.1:{self.port}/bench"
+
+class Rows:
+	"""What was measured, in its order."""
+
+	def __init__(self):
+		self.all = {}
+
+	def time(self, name, job, goal=None, rounds=5):
+		seconds = []
+		for _ in range(rounds):
+			start = time.monotonic()
+			job()
+			seconds.append(time.monotonic() - start)
+		self.all[name] = {"median_s": median(seconds), "longest_s": max(seconds), "rounds": rounds, "goal_s": goal}
+		say(f"{median(seconds):6.2f} s, longest {max(seconds):.2f} s: {name}")
+
+	def lines(self):
+		yield from ["| | median | longest | wanted |", "|---|---|---|---|"]
+		for name, t in self.all.items():
+			wanted = "" if not t["goal_s"] else f"{t['goal_s']} s" + ("" if t["median_s"] <= t["goal_s"] else ": **missed**")
+			longest = f"{t['longest_s']:.2f} s" if t["rounds"] > 1 else ""
+			yield f"| {name} | {t['median_s']:.2f} s | {longest} | {wanted} |"
+
+
+def run(command, fine=(0, 3)):
+	done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+	if done.returncode not in fine:
+		raise RuntimeError(f"{' '.join(command)}: {done.stderr.decode()}")
+	return done.stdout
+
+
+class Page:
+	"""gasflame serve --store, asked as the page of nodes asks."""
+
+	def __init__(self, gasflame, url):
+		self.child = subprocess.Popen([gasflame, "serve", "--store", url + "?timeout=2m"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+		self.base = self.child.stdout.readline().strip().split("fleet/")[0]
 
 	def __enter__(self):
-		end = time.monotonic() + 60
-		while True:
-			try:
-				self.ask("SELECT 1", "default")
-				return self
-			except OSError as problem:
-				if time.monotonic() > end:
-					raise RuntimeError(f"clickhouse-server does not answer: {problem}") from problem
-				time.sleep(0.1)
+		return self
 
 	def __exit__(self, *_):
 		self.child.kill()
 		self.child.wait()
 
-	def ask(self, sql, database="bench"):
-		request = urllib.request.Request(f"http://127.0.0.1:{self.port}/?database={database}", data=sql.encode())
-		with urllib.request.urlopen(request, timeout=600) as answer:
-			return answer.read().decode().strip()
-
-	def bytes_of(self):
-		"""Bytes on disk and rows by table, when all parts are merged."""
-		for table in self.ask("SHOW TABLES").split():
-			self.ask(f"OPTIMIZE TABLE {table} FINAL")
-		lines = self.ask("SELECT table, sum(bytes_on_disk), sum(rows) FROM system.parts WHERE active AND database = 'bench' GROUP BY table").split("\n")
-		return {table: (int(size), int(rows)) for table, size, rows in (line.split("\t") for line in lines)}
+	def ask(self, what, **more):
+		q = urllib.parse.urlencode({"from": DAY, "to": DAY + 86400, "page": "bench", **more})
+		with urllib.request.urlopen(f"{self.base}fleet/{what}?{q}", timeout=120) as answer:
+			return answer.read()
 
 
-def fill(server, windows):
-	"""Ten million rows, as `store push` would have left them."""
-	key = "toDate(second), concat('node-', toString(node)), toDateTime(second), cityHash64(node, slot), 1"
-	each = f"intDiv(number, {{rows}}) % {NODES} AS node, intDiv(number, {{rows}} * {NODES}) AS slot, {DAY} + slot * 30 AS second"
-	server.ask(f"INSERT INTO windows SELECT {key}, second * {NS}, 30 * {NS}, slot, 1, 'host', 'kernel', 'v1', ['region=eu'], ['cpu', 'wait'], ['ns', 'ns'], "
-		   f"['CPU time', 'time off the CPU'], [toUInt64(10000000), 0], [toUInt64({ROWS} * 30000000), 9000000000], [toUInt64({ROWS} * 3), 300], "
-		   f"['disk read', 'lock', 'idle'], [toUInt64(2000000000), 1000000000, 6000000000] FROM "
-		   f"(SELECT {each.format(rows=1)} FROM numbers({NODES * windows}))")
-	server.ask(f"INSERT INTO samples SELECT {key}, 'cpu', 4242, 4242 + k % 16, 'tokio-runtime-w', '', 0, "
-		   f"cityHash64('stack', (k * 57 + slot * 31 + node) % {STACKS}), 10000000 * (1 + k % 5), 1 + k % 5 FROM "
-		   f"(SELECT {each.format(rows=ROWS)}, number % {ROWS} AS k FROM numbers({NODES * windows * ROWS}))")
-	server.ask(f"INSERT INTO blocks SELECT {key}, number + 1, 'block', '', (second + number % 18) * {NS}, (second + number % 18) * {NS} + 100000000 + cityHash64(number) % "
-		   f"200000000, slot * 5 + number % 5, 15000000, 100, 7 FROM (SELECT {each.format(rows=2)}, number FROM numbers({NODES * windows * 5 // 2}))")
-	server.ask(f"INSERT INTO points SELECT {key}, 'mem.rss', 'bytes', second * {NS}, 4000000000 + slot FROM (SELECT {each.format(rows=1)} FROM numbers({NODES * windows}))")
-	# From the leaf on: the outermost ones are the same for all, the innermost of each stack's own.
-	server.ask(f"INSERT INTO stacks SELECT toDate({DAY // 86400}), cityHash64('stack', number), "
-		   f"arrayMap(i -> cityHash64('frame', cityHash64(i, intDiv(number, toUInt64(pow(1.5, i)))) % {FRAMES}), range(30)) FROM numbers({STACKS})")
-	server.ask(f"INSERT INTO frames SELECT toDate({DAY // 86400}), cityHash64('frame', number), 0, 0, '/usr/bin/node', '00112233', number * 64, "
-		   f"[concat('crate_', toString(number % 200), '::module::function_', toString(number % {FUNCTIONS}))], ['src/lib.rs'], [toUInt32(number)], [0] "
-		   f"FROM numbers({FRAMES})")
+def maps(rows, gasflame, store, page, figures, note=""):
+	"""A day of all nodes by ten minutes: by the command, and by the request of the page."""
+	for title, options in figures:
+		words = [w for key, value in options.items() for w in (f"--{key}", value)]
+		rows.time(f"`store map`: {title}{note}",
+			  lambda w=words: run([gasflame, "store", "map", "--from", str(DAY), "--to", str(DAY + 86400), "--slot", "10m", "--json", *w, store.url + "?timeout=2m"]), GOAL_S)
+		rows.time(f"the page: {title}{note}", lambda o=options: page.ask("map", **o), GOAL_S)
 
 
-def timed(job, rounds=5):
-	"""Seconds: median, and the longest."""
-	seconds = []
-	for _ in range(rounds):
-		start = time.monotonic()
-		job()
-		seconds.append(time.monotonic() - start)
-	print(f"# {median(seconds):.2f} s, longest {max(seconds):.2f} s", file=sys.stderr, flush=True)
-	return {"median_s": median(seconds), "longest_s": max(seconds)}
+def measure_reading(rows, gasflame, store, names):
+	early = DAY + 7200
+	hour = f"{store.url}?timeout=2m&target=node-%d&from={early}&to={early + 3600}"
+	functions = [("share of a function that few stacks have", {"figure": "function", "name": names["few"]}),
+		     ("share of a function that many stacks have", {"figure": "function", "name": names["many"]}),
+		     ("share of a function without what it calls", {"figure": "self", "name": names["few"]})]
+	rows.time("`report` of an hour of one node", lambda: run([gasflame, "report", "--format", "text", hour % 7]), GOAL_S)
+	rows.time("the same, of the day", lambda: run([gasflame, "report", "--format", "text", f"{store.url}?timeout=2m&target=node-7"]), None, 3)
+	rows.time("`diff` of two nodes' hours", lambda: run([gasflame, "diff", "--format", "text", hour % 7, hour % 8]))
+	with Page(gasflame, store.url) as page:
+		rows.time("the page: names of nodes, releases and labels", lambda: page.ask("nodes"), GOAL_S)
+		maps(rows, gasflame, store, page, [("CPU time", {"figure": "cpu"}), ("blocks, mean", {"figure": "block-mean"}),
+						   ("blocks, 95th percentile", {"figure": "block-p95"}), ("blocks, longest", {"figure": "block-max"}),
+						   ("share of a cause", {"figure": "cause", "name": "lock"}), ("resident memory", {"figure": "rss"})])
+		maps(rows, gasflame, store, page, functions, ", from samples")
+		say(f"roll-ups of {NODES} nodes and {SHARDS} servers")
+		rows.time("`store rollup` of a day of one node", lambda: run([gasflame, "store", "rollup", "--target", "node-7", store.url]), None, 1)
+		rows.time(f"`store rollup` of a day of {NODES - 1} nodes", lambda: run([gasflame, "store", "rollup", store.url]), None, 1)
+		store.merge()
+		maps(rows, gasflame, store, page, functions, ", from roll-ups")
+		rows.time("the page: functions to choose from", lambda: page.ask("choices", figure="function"), GOAL_S)
 
 
-def run(command):
-	done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
-	if done.returncode not in (0, 3):
-		raise RuntimeError(f"{' '.join(command)}: {done.stderr.decode()}")
-
-
-def copy_rollups(server):
-	"""The roll-ups of node 7 for all other nodes, with what their own windows add up to."""
-	for node in range(NODES):
-		if node == 7:
-			continue
-		server.ask(f"INSERT INTO functions SELECT day, start, 'node-{node}', release, event, name, self, total, self_count, total_count, rollup + {node + 1} FROM functions "
-			   "WHERE target = 'node-7'")
-		server.ask(f"INSERT INTO rollups SELECT day, hour, 'node-{node}', rollup + {node + 1}, made, method, n, d, blocks, block_ns, block_p50, block_p90, block_p99, block_max, gas, "
-			   "transactions FROM (SELECT * FROM rollups WHERE target = 'node-7') ANY INNER JOIN (SELECT toDateTime(intDiv(toUInt32(start), 3600) * 3600) AS hour, count() AS n, "
-			   f"sum(bitXor(window_id, digest)) AS d FROM windows WHERE target = 'node-{node}' GROUP BY hour) USING hour")
-
-
-def map_of(gasflame, server, *options):
-	return timed(lambda: run([gasflame, "store", "map", "--from", str(DAY), "--to", str(DAY + 86400), "--slot", "10m", "--json", *options, server.url]))
-
-
-def measure_reading(server, gasflame):
-	noon = DAY + 7200
-	function = ["--figure", "function", "--name", "crate_7::module::function_7"]
-	figures = {
-		"report of an hour of one node": timed(lambda: run([gasflame, "report", "--format", "text", f"{server.url}?target=node-7&from={noon}&to={noon + 3600}"])),
-		"the same, of a day": timed(lambda: run([gasflame, "report", "--format", "text", f"{server.url}?target=node-7"]), 3),
-		"diff of two nodes' hours": timed(lambda: run([gasflame, "diff", "--format", "text", f"{server.url}?target=node-7&from={noon}&to={noon + 3600}",
-							 f"{server.url}?target=node-8&from={noon}&to={noon + 3600}"])),
-		"map of 40 nodes and a day by 10 minutes: CPU time": map_of(gasflame, server, "--figure", "cpu"),
-		"the same: share of a cause": map_of(gasflame, server, "--figure", "cause", "--name", "lock"),
-		"the same: time of blocks, 95th percentile": map_of(gasflame, server, "--figure", "block-p95"),
-		"the same: resident memory": map_of(gasflame, server, "--figure", "rss"),
-		"the same: share of a function, without roll-ups": map_of(gasflame, server, *function),
-		"roll-ups of a day of one node": timed(lambda: run([gasflame, "store", "rollup", "--target", "node-7", server.url]), 1),
-	}
-	copy_rollups(server)
-	figures["map of 40 nodes and a day: share of a function, from roll-ups"] = map_of(gasflame, server, *function)
-	figures["watch of 40 nodes, six hours with the six before"] = timed(
-		lambda: run([gasflame, "watch", "--from", str(DAY + 43200), "--to", str(DAY + 64800), server.url + "?timeout=10m"]), 1)
-	return figures
-
-
-def measure_node(server, gasflame, workload, folder, seconds, events):
-	"""Bytes of a node and day: a recording at 19 Hz, in windows. What has names is sent once a day."""
-	capture = os.path.join(folder, f"{events}.gasflame")
-	child = subprocess.Popen([workload, "--quiet", "--seconds", str(seconds * 4), "--share", "20"])
-	try:
-		run([gasflame, "record", "-F", "19", "-e", events, "-d", str(seconds), "-o", capture, "-p", str(child.pid)])
-	finally:
-		child.kill()
-		child.wait()
-	server.ask("DROP DATABASE bench", "default")
-	run([gasflame, "store", "init", server.url])
-	before = time.monotonic()
-	sent = subprocess.run([gasflame, "store", "push", "--target", "real", server.url, capture], stderr=subprocess.PIPE, check=True)
-	sizes = server.bytes_of()
-	names = sum(sizes[t][0] for t in ("stacks", "frames"))
-	rows = sum(size for t, (size, _) in sizes.items() if t not in ("stacks", "frames", "schema_version"))
-	return {"seconds": seconds, "push_s": time.monotonic() - before, "said": sent.stderr.decode().strip(), "tables": sizes,
-		"rows_per_window": sizes["samples"][1] * 30 / seconds, "names_bytes": names, "rows_bytes": rows,
-		"rows_bytes_per_day": rows * 86400 / seconds}
+def measure_watch(rows, gasflame, store, names):
+	"""What was planted is found: a function, a cause, the time of blocks."""
+	sides = [("six hours with the six before", ["--from", str(DAY + 43200), "--to", str(DAY + 64800)]),
+		 ("two releases of twelve hours", ["--from", str(DAY), "--to", str(DAY + 86400), "--release", "v2", "--against", "v1"])]
+	for title, options in sides:
+		command = [gasflame, "watch", *options, store.url + "?timeout=2m"]
+		rows.time(f"`watch` of {NODES} nodes, {title}", lambda c=command: run(c), GOAL_WATCH_S, 3)
+		found = run(command).decode().split("\n\n")[1]
+		for name in (names["planted"], "lock", "block"):
+			if name not in found:
+				raise RuntimeError(f"watch does not find {name}:\n{found}")
 
 
 def measure_store(build, folder, quick):
 	"""Figures, and lines of a table."""
 	gasflame = os.path.join(build, "src", "cmd", "gasflame")
-	workload = os.path.join(build, "workload", "gasflame-workload")
 	own = tempfile.mkdtemp(prefix="store-", dir=folder)
+	rows = Rows()
 	try:
-		with Server(own) as server:
-			run([gasflame, "store", "init", server.url])
-			fill(server, 288 if quick else 2880)
-			sizes = server.bytes_of() # and no merges beside the measurement
-			reading = measure_reading(server, gasflame)
-			rolled = {t: server.ask(f"SELECT count(), sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'bench' AND table = '{t}'").split("\t")[1]
-				  for t in ("functions", "rollups")}
-			rows = server.ask("SELECT count() FROM functions")
-			nodes = {events: measure_node(server, gasflame, workload, own, 60 if quick else 120, events) for events in ("cpu", "cpu,wait")}
+		with Shards(own, SHARDS) as store:
+			run([gasflame, "store", "init", store.url])
+			start = time.monotonic()
+			fill(store, 10 if quick else 1, say)
+			store.merge()
+			sizes = store.sizes()
+			filled_s = time.monotonic() - start
+			names = names_of(store)
+			measure_reading(rows, gasflame, store, names)
+			measure_watch(rows, gasflame, store, names)
+			rolled = store.sizes()
 	finally:
 		shutil.rmtree(own, ignore_errors=True)
-	lines = ["", "## A store", "", f"{sizes['samples'][1]:,} rows of samples, {NODES} nodes, {sizes['samples'][0] / 1e6:.0f} MB on disk.", "",
-		 "| | median | longest |", "|---|---|---|"]
-	lines += [f"| {name} | {t['median_s']:.2f} s | {t['longest_s']:.2f} s |" for name, t in reading.items()]
-	lines += ["", f"Roll-ups: {int(rows):,} rows of functions, {int(rolled['functions']) / 1e6:.1f} MB, {int(rolled['functions']) / 1e6 / NODES:.2f} MB a node and day."]
-	lines += ["", "| a node at 19 Hz | rows of samples a window | a day, without names | stacks and frames |", "|---|---|---|---|"]
-	lines += [f"| `-e {events}` | {n['rows_per_window']:.0f} | {n['rows_bytes_per_day'] / 1e6:.1f} MB | {n['names_bytes'] / 1e3:.0f} KB after {n['seconds']} s |"
-		  for events, n in nodes.items()]
-	return {"reading": reading, "rolled": rolled, "sizes": sizes, "nodes": nodes}, lines
+	functions = rolled["functions"]
+	lines = ["", "## A store", "", f"{sizes['samples'][1]:,} rows of samples of {NODES} nodes on {SHARDS} servers, {sum(s for s, _ in sizes.values()) / 1e6:.0f} MB on disk, made in "
+		 f"{filled_s:.0f} s. Maps are of {NODES} nodes and a day by ten minutes.", "", *rows.lines(), "",
+		 f"Roll-ups: {functions[1]:,} rows of functions, {functions[0] / 1e6:.1f} MB, {functions[0] / 1e6 / NODES:.2f} MB a node and day."]
+	return {"rows": rows.all, "sizes": sizes, "rolled": rolled, "filled_s": filled_s}, lines
 
 
 if __name__ == "__main__":
@@ -207,4 +153,3 @@ if __name__ == "__main__":
 	where = os.path.abspath(arguments[0] if arguments else "build")
 	figures, text = measure_store(where, where, "--quick" in sys.argv)
 	print("\n".join(text))
-	print(figures)

@@ -104,9 +104,12 @@ static uint32_t truncation_reason(const struct profile *p, const struct profile_
 	return f->line_count ? p->functions.v[p->lines.v[f->first_line].function].name : 0;
 }
 
-static bool is_preempted(const struct profile *p, uint32_t stack)
+/* A thread that was preempted has no stack to show, and where waits are recorded without stacks (collect/perf/switches.h) nothing was cut. */
+static bool has_no_stack(const struct profile *p, uint32_t stack)
 {
-	return !strcmp(cause_frame_name(p, p->stacks.v[stack].frame), "[preempted]");
+	const char *name = cause_frame_name(p, p->stacks.v[stack].frame);
+
+	return !strcmp(name, "[preempted]") || !strcmp(name, "[stack not recorded]");
 }
 
 /* Returns the module of our BPF programs, PROFILE_NONE where none was met. */
@@ -156,11 +159,11 @@ static void measure_stacks(struct quality *q, const struct profile *p, const str
 			q->unnamed_leaf_weight += weight;
 		q->frame_weight += (double)weight * f->frames;
 		q->unnamed_weight += (double)weight * f->unnamed;
-		/* No stack at all is no complete stack. A thread that was preempted has none to show. */
+		/* No stack at all is no complete stack. */
 		if (!e->stack && !profile_thread_imported(p, e->thread))
 			add_reason(q, "no stack", samples, weight);
 		else if (e->stack && cause_is_marker(p, e->stack) && e->cause != CAUSE_QUEUE &&
-			 !is_preempted(p, e->stack))
+			 !has_no_stack(p, e->stack))
 			add_reason(q, cause_frame_name(p, p->stacks.v[e->stack].frame), samples, weight);
 		else if (f->reason != PROFILE_NONE)
 			add_reason(q, profile_str(p, f->reason), samples, weight);

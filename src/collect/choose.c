@@ -104,15 +104,10 @@ int choose_without_bpf(struct session *s, const char *why, struct err *err)
 
 		bool beside = c->beside && c->beside(s->options);
 
-		if (beside ? !(c->flags & COLLECTOR_READS) : s->options->what_default && !(c->flags & COLLECTOR_CLOCK))
+		if (beside ? !(c->flags & COLLECTOR_READS) : s->options->what_default && !(c->flags & (COLLECTOR_CLOCK | COLLECTOR_PERF)))
 			s->chosen[i] = false;
-		if (s->chosen[i] && !(c->flags & (COLLECTOR_CLOCK | COLLECTOR_READS)))
+		if (s->chosen[i] && !(c->flags & (COLLECTOR_CLOCK | COLLECTOR_PERF | COLLECTOR_READS)))
 			return err_set(err, ENOTSUP, "-e %s needs BPF%s%s", c->name, colon, why);
 	}
-	/* The fallback is a clock: what reads goes on beside it only. */
-	for (size_t i = 0; !collector_any(s, COLLECTOR_CLOCK) && i < COLLECTOR_COUNT; i++)
-		if (s->chosen[i])
-			return err_set(err, ENOTSUP, "-e %s alone needs BPF here%s%s; `%s` does not", collector_table[i]->name,
-				       colon, why, collector_table[i]->instead);
 	return 0;
 }

@@ -60,6 +60,7 @@ enum collector_flag {
 	COLLECTOR_CLOCK = 2,    /* its samples stand for the targets' CPU time; without BPF the fallback takes them */
 	COLLECTOR_EARLY = 4,    /* starts before the others, which look where threads stand: it stops one for a moment */
 	COLLECTOR_PRESSURE = 8, /* it records the pressure on memory */
+	COLLECTOR_PERF = 16,    /* without BPF the fallback records the same by perf events */
 };
 
 /* The result of offering a word to a collector. */
@@ -72,7 +73,6 @@ struct collector {
 	size_t state_size;           /* of session.state: zeroed when the session is opened, freed when it is closed */
 	const char *const *programs; /* names of its BPF programs, loaded when it is chosen; NULL-terminated; may be NULL */
 	const char *const *maps;     /* that only these use and that are large: made when it is chosen; may be NULL */
-	const char *instead;         /* COLLECTOR_READS: the command that records it without BPF */
 	int (*start)(struct session *s, struct err *err);
 	/* Counters into the profile, then release everything. Called once after start(), also where that failed. */
 	void (*stop)(struct session *s);

@@ -22,6 +22,7 @@
 #include "collect/kernel/kernelmap.h"
 #include "collect/blocks/blockmarks.h"
 #include "collect/process/processes.h"
+#include "collect/promise.h"
 #include "collect/span/spanset.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
@@ -83,15 +84,9 @@ static int open_bpf(struct session *s, struct err *err)
 	int r;
 
 	host_probe(&host);
-	if (host.major < 5 || (host.major == 5 && host.minor < 15))
-		return err_set(err, ENOSYS, "kernel %s is older than 5.15, which BPF unwinding needs", host.release);
-	if (!host.btf)
-		return err_set(err, ENOSYS,
-			       "this kernel has no BTF (/sys/kernel/btf/vmlinux; CONFIG_DEBUG_INFO_BTF), which BPF "
-			       "programs need");
-	if (host.own_pids)
-		return err_set(err, ENOTSUP, "gasflame runs in a pid namespace of its own, and the kernel counts in the machine's pids%s",
-			       host.container ? " (start this container with --pid=host)" : "");
+	r = promise_machine(&host, err);
+	if (r < 0)
+		return r;
 	r = bpfengine_open(s, &s->engine, err);
 	if (r < 0)
 		return r;
@@ -246,7 +241,7 @@ static void stop_collector(struct session *s, size_t i)
 	s->record[i] = NULL;
 }
 
-/* Without BPF the clock is the fallback's, and what only reads goes on. */
+/* Without BPF the clock and the waits are the fallback's, and what only reads goes on. */
 static int start_collectors(struct session *s, bool early, struct err *err)
 {
 	int r = 0;
@@ -396,6 +391,8 @@ void session_peek(struct session *s)
 	uint64_t now = clock_mono_ns();
 
 	s->profile->duration_ns = now - s->start_mono_ns;
+	if (s->fallback)
+		fallback_peek(s->fallback, now);
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)
 		if (s->running[i] && collector_table[i]->peek)
 			collector_table[i]->peek(s, now);
@@ -409,6 +406,8 @@ static void note_counters(struct session *s, struct profile *p)
 	}
 	if (s->fallback) {
 		profile_count(p, KEY_SAMPLES_LOST, fallback_lost(s->fallback));
+		if (s->chosen[COLLECTOR_wait])
+			profile_count(p, KEY_WAITS_LOST, fallback_waits_lost(s->fallback));
 		profile_count_set(p, KEY_NO_KERNEL_STACKS, !fallback_kernel(s->fallback));
 	}
 	profile_count_set(p, KEY_SAMPLE_HZ_ASKED, s->options->hz);
@@ -445,7 +444,7 @@ void session_finish(struct session *s, void (*take)(void *context, uint32_t modu
 	s->profile->duration_ns = now - s->start_mono_ns;
 	cgroupwatch_look(s->groups);
 	if (s->fallback)
-		fallback_drain(s->fallback);
+		fallback_finish(s->fallback, now);
 	else
 		bpfengine_drain(s->engine);
 	for (size_t i = 0; i < COLLECTOR_COUNT; i++)

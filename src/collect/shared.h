@@ -297,6 +297,7 @@ struct shared_wait_counts {
 	uint64_t left;        /* how often threads of the target left a CPU */
 	uint64_t drawn_ns;    /* of waits with a stack that was drawn from several */
 	uint64_t squares_us2; /* sum of the squares of the times that one draw decided */
+	uint64_t stolen_ns;   /* in the queue, beyond the kernel's own count of it */
 	uint64_t preempt_slot_ns, preempt_walks, preempt_rare; /* of preempted threads one of 2^rare is walked */
 };
 

@@ -21,6 +21,8 @@ struct shared_span_probe {
 	uint32_t function;
 	uint32_t depth;        /* ENTER: bytes pushed since the function began */
 	uint32_t state;        /* where in a future its state is */
+	uint32_t link;         /* ENTER: so far below the stack pointer of its begin it keeps where it returns to */
+	uint32_t pad;
 	uint32_t words[4];     /* of struct pt_regs: the arguments; ENTER: the future, or NONE */
 	uint64_t hits;         /* about; threads race for it */
 };
@@ -31,8 +33,8 @@ struct shared_span_key {
 };
 
 struct shared_span_call {
-	uint64_t sp;      /* at the first instruction: where it returns to is stored there */
-	uint64_t back;    /* what is stored there */
+	uint64_t sp;      /* at the first instruction */
+	uint64_t back;    /* where it returns to */
 	uint64_t start_ns;
 	uint64_t future;  /* 0 = none */
 	uint64_t state;   /* before */
@@ -58,5 +60,5 @@ struct shared_span_counts {
 	uint64_t lost;      /* the ring was full, or the table of calls */
 };
 
-_Static_assert(sizeof(struct shared_span_probe) == 40, "layout");
+_Static_assert(sizeof(struct shared_span_probe) == 48, "layout");
 _Static_assert(sizeof(struct shared_span) == 112, "layout");

@@ -1,6 +1,5 @@
 #include "fleet/fetch.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +11,9 @@
 #include "base/vec.h"
 #include "fleet/answer.h"
 #include "fleet/clickhouse.h"
+#include "fleet/fetchnames.h"
 #include "fleet/sql.h"
 #include "fleet/storeurl.h"
-#include "import/frames.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 
@@ -27,10 +26,10 @@ struct fetch {
 	unsigned shard;
 	bool several;              /* targets */
 	struct profile *p;
-	struct frames frames_made; /* threads without ids, modules */
+	struct fetchnames names;
 	char *where, *committed;   /* conditions: of the time, and of that and commits */
 	uint64_t first_second, last_ns, step_seconds, slot_count;
-	struct map frames, stacks, threads, blocks; /* by the store's hashes, ids of the profile */
+	struct map threads, blocks; /* by the store's hashes, ids of the profile */
 	struct map slots;          /* to what is in made */
 	VEC(struct profile_summed) made;
 };
@@ -122,84 +121,23 @@ static uint64_t since_start(const struct fetch *f, uint64_t wall_ns)
 
 /* --- names --- */
 
-static size_t read_hex(const char *text, uint8_t *out, size_t size)
-{
-	size_t n = 0;
-
-	for (; n < size && isxdigit((unsigned char)text[0]) && isxdigit((unsigned char)text[1]); text += 2) {
-		char digits[3] = { text[0], text[1], 0 };
-
-		out[n++] = strtoul(digits, NULL, 16);
-	}
-	return n;
-}
-
-static uint32_t module_of(struct fetch *f, const char *path, unsigned kind, const char *build_id)
-{
-	uint8_t id[20];
-	size_t n = read_hex(build_id, id, sizeof(id));
-	size_t before = f->p->modules.n;
-	uint32_t module;
-
-	/* Modules of the kernel have names that only its own list tells from files. */
-	module = frames_module(&f->frames_made, path, id, n);
-	/* Code of a process that is not here: it has names, and no file to look for others in. */
-	if (module != PROFILE_NONE && module >= before)
-		f->p->modules.v[module].kind = kind == MODULE_JIT || kind > MODULE_NONE ? MODULE_NONE : kind;
-	return module;
-}
-
 static void take_frame(struct fetch *f, const struct answer *a, size_t row)
 {
-	uint64_t hash = answer_u64(a, row, 0), kind = answer_u64(a, row, 1);
-	uint32_t module = module_of(f, answer_text(a, row, 3), answer_u64(a, row, 2), answer_text(a, row, 4)), frame;
-	size_t n = answer_count(a, row, 6);
-	VEC(struct profile_line) lines = { 0 };
-	struct profile *p = f->p;
-
-	if (map_get(&f->frames, hash) || kind > FRAME_NOTE)
-		return;
-	for (size_t i = 0; i < n; i++) {
-		uint64_t named = answer_item_u64(a, row, 9, i);
-		struct profile_function function = { .name = profile_string(p, answer_item_text(a, row, 6, i)), .module = module,
-						     .file = profile_string(p, answer_item_text(a, row, 7, i)),
-						     .named = named < NAMED_KINDS ? named : NAMED_SYMBOL };
-
-		vec_push(&lines, (struct profile_line){ profile_function(p, &function), answer_item_u64(a, row, 8, i), .inlined = i + 1 < n });
-	}
-	if (kind == FRAME_TRUNCATED && n) {
-		frame = profile_truncation_frame(p, answer_item_text(a, row, 6, 0));
-	} else {
-		frame = p->frames.n;
-		vec_push(&p->frames, (struct profile_frame){ .module = module, .kind = kind, .address = answer_u64(a, row, 5) });
-		if (n)
-			profile_set_lines(p, frame, lines.v, n);
-	}
-	map_put(&f->frames, hash, frame);
-	vec_done(&lines);
+	fetchnames_take_frame(&f->names, a, row);
 }
 
 static void take_stack(struct fetch *f, const struct answer *a, size_t row)
 {
-	uint32_t stack = 0;
-
-	/* From the leaf on. */
-	for (size_t i = answer_count(a, row, 1); i-- > 0;) {
-		const uint64_t *frame = map_get(&f->frames, answer_item_u64(a, row, 1, i));
-
-		stack = profile_stack(f->p, stack, frame ? *frame : profile_truncation_frame(f->p, "not in the store"));
-	}
-	map_put(&f->stacks, answer_u64(a, row, 0), stack);
+	fetchnames_take_stack(&f->names, a, row);
 }
 
 static int fetch_names(struct fetch *f, struct err *err)
 {
 	_cleanup_free_ char *stacks = mem_printf("%s AND stack IN (SELECT stack FROM samples WHERE %s)", f->where, f->committed);
-	int r = each(f, mem_printf("SELECT frame, any(kind), any(module_kind), any(module), any(build_id), any(address), any(names), any(files), "
-				   "any(lines), any(named) FROM frames WHERE %s AND frame IN (SELECT arrayJoin(frames) FROM stacks WHERE %s) "
+	int r = each(f, mem_printf("SELECT " FETCHNAMES_FRAME " FROM frames WHERE %s AND frame IN (SELECT arrayJoin(frames) FROM stacks WHERE %s) "
 				   "GROUP BY frame ORDER BY frame", f->where, stacks), take_frame, err);
 
-	return r ? r : each(f, mem_printf("SELECT stack, any(frames) FROM stacks WHERE %s GROUP BY stack ORDER BY stack", stacks), take_stack, err);
+	return r ? r : each(f, mem_printf("SELECT " FETCHNAMES_STACK " FROM stacks WHERE %s GROUP BY stack ORDER BY stack", stacks), take_stack, err);
 }
 
 /* --- who --- */
@@ -219,7 +157,7 @@ static uint32_t thread_of(struct fetch *f, uint32_t pid, uint32_t tid, const cha
 	if (known)
 		return *known;
 	/* Makes the process; a second thread of the same id is one more of it. */
-	thread = frames_thread(&f->frames_made, pid, tid, name);
+	thread = frames_thread(&f->names.made, pid, tid, name);
 	if (strcmp(profile_str(p, p->threads.v[thread].name), name))
 		thread = profile_add_thread(p, &(struct profile_thread){ .process = p->threads.v[thread].process, .tid = tid,
 									 .name = profile_string(p, name) });
@@ -305,7 +243,7 @@ static void take_sample(struct fetch *f, const struct answer *a, size_t row)
 {
 	struct profile *p = f->p;
 	uint64_t slot = answer_u64(a, row, 0), block = answer_u64(a, row, 5), stack = answer_u64(a, row, 6), count = answer_u64(a, row, 8);
-	const uint64_t *known = stack ? map_get(&f->stacks, stack) : NULL, *start = block ? map_get(&f->blocks, block) : NULL;
+	const uint64_t *known = stack ? map_get(&f->names.stacks, stack) : NULL, *start = block ? map_get(&f->blocks, block) : NULL;
 	uint32_t event = profile_find_event(p, answer_text(a, row, 1), NULL);
 	struct profile_sample s = { .value = answer_u64(a, row, 7), .count = MIN(count, (uint64_t)UINT32_MAX), .stack = known ? *known : 0,
 				    .thread = thread_of(f, answer_u64(a, row, 2), answer_u64(a, row, 3), answer_text(a, row, 4)),
@@ -458,18 +396,18 @@ static void name_target(struct fetch *f)
 
 static void fetch_init(struct fetch *f)
 {
-	frames_init(&f->frames_made, f->p);
+	fetchnames_init(&f->names, f->p);
 	name_target(f);
 }
 
 static void fetch_done(struct fetch *f)
 {
-	struct map *const maps[] = { &f->frames, &f->stacks, &f->threads, &f->blocks, &f->slots };
+	struct map *const maps[] = { &f->threads, &f->blocks, &f->slots };
 
 	for (size_t i = 0; i < ARRAY_LEN(maps); i++)
 		map_done(maps[i]);
 	vec_done(&f->made);
-	frames_done(&f->frames_made);
+	fetchnames_done(&f->names);
 	free(f->where);
 	free(f->committed);
 }
@@ -499,60 +437,6 @@ int fetch_profile(struct clickhouse *c, const struct storeurl *url, unsigned *re
 	*ret = p;
 	p = NULL;
 	return 0;
-}
-
-/* --- sums only --- */
-
-static void take_sum(struct fetch *f, const struct answer *a, size_t row)
-{
-	uint64_t slot = answer_u64(a, row, 0), stack = answer_u64(a, row, 2), count = answer_u64(a, row, 4);
-	const uint64_t *known = stack ? map_get(&f->stacks, stack) : NULL;
-	uint32_t event = profile_find_event(f->p, answer_text(a, row, 1), NULL);
-
-	if (event != PROFILE_NONE && slot < f->slot_count)
-		profile_add_sample(f->p, &(struct profile_sample){ .time_ns = slot, .event = event, .stack = known ? *known : 0,
-								   .value = answer_u64(a, row, 3), .count = MIN(count, (uint64_t)UINT32_MAX) });
-}
-
-int fetch_sums(struct clickhouse *c, unsigned shard, const struct fetch_part *part, struct profile **ret, struct err *err)
-{
-	_cleanup_(profile_freep) struct profile *p = profile_new();
-	_cleanup_(buf_done) struct buf own = { 0 };
-	const struct storeurl url = { .target = (char *)part->target };
-	struct fetch f = { .c = c, .url = &url, .shard = shard, .p = p,
-			   .slot_count = (part->to_second - part->from_second - 1) / part->slot_seconds + 1 };
-	unsigned long long from = part->from_second, to = part->to_second;
-	int r;
-
-	fetch_init(&f);
-	buf_puts(&own, "target = ");
-	sql_literal(&own, part->target);
-	buf_printf(&own, " AND day >= toDate(%llu) AND day <= toDate(%llu) AND start >= toDateTime(%llu) AND start < toDateTime(%llu)",
-		   from / day_seconds, to / day_seconds, from, to);
-	f.where = mem_printf("day >= toDate(%llu) AND day <= toDate(%llu)", from / day_seconds, to / day_seconds);
-	f.committed = mem_printf("%s AND (window_id, attempt) IN (SELECT window_id, min(attempt) FROM windows WHERE %s", own.data, own.data);
-	own.n = 0;
-	buf_printf(&own, "%s AND release = ", f.committed);
-	sql_literal(&own, part->release);
-	buf_puts(&own, " GROUP BY window_id)");
-	free(f.committed);
-	f.committed = mem_strdup(own.data);
-	r = each(&f, mem_printf("SELECT DISTINCT event, unit, '', 0 FROM windows ARRAY JOIN events AS event, units AS unit WHERE %s ORDER BY event",
-				f.committed), take_event, err);
-	if (!r && !p->events.n)
-		r = err_set(err, ENODATA, "there are no windows");
-	if (!r)
-		r = fetch_names(&f, err);
-	if (!r)
-		r = each(&f, mem_printf("SELECT intDiv(toUInt32(start) - %llu, %llu) AS slot, event, stack, sum(value), sum(count) FROM samples WHERE %s "
-					"AND cause != 'idle' GROUP BY slot, event, stack ORDER BY slot, event, stack", from,
-					(unsigned long long)part->slot_seconds, f.committed), take_sum, err);
-	fetch_done(&f);
-	if (!r) {
-		*ret = p;
-		p = NULL;
-	}
-	return r;
 }
 
 int fetch_url(const char *text, unsigned *ret_away, struct profile **ret, struct err *err)

@@ -21,15 +21,5 @@ enum { FETCH_SLOTS = 240 };
  * all are; *ret_away, which may be NULL, says how many were not asked. */
 int fetch_profile(struct clickhouse *c, const struct storeurl *url, unsigned *ret_away, struct profile **ret, struct err *err);
 
-/* What roll-ups are made of: the sums of windows that begin in a time, on one shard. */
-struct fetch_part {
-	const char *target, *release; /* release "" = windows without one */
-	uint64_t from_second, to_second, slot_seconds;
-};
-
-/* A profile that has samples only, one for each slot, event and stack: time_ns is the number of the slot, from 0. Waits that were
- * idle are left out, threads are not told apart. -ENODATA: there are none. */
-int fetch_sums(struct clickhouse *c, unsigned shard, const struct fetch_part *part, struct profile **ret, struct err *err);
-
 /* fetch_profile() of an address; -EINVAL: it names no target. */
 int fetch_url(const char *text, unsigned *ret_away, struct profile **ret, struct err *err);

@@ -31,7 +31,7 @@ struct push_options {
 	void (*pause)(unsigned ms);      /* between them; NULL: sleeps */
 };
 
-enum { PUSH_TRIES = 8, PUSH_BATCH = 64 /* windows at once */ };
+enum { PUSH_TRIES = 8 };
 
 struct push_result {
 	uint64_t windows, there; /* sent now, and found in the store */
@@ -48,7 +48,6 @@ void pusher_free(struct pusher *p); /* NULL is fine */
 /* -EEXIST: a window is there with other sums. All else as clickhouse.h has it, after as many tries as the options say. *ret adds up,
  * also on an error. */
 int pusher_send(struct pusher *p, const struct windows *w, struct push_result *ret, struct err *err);
-/* The same for the windows of n captures of the target, up to PUSH_BATCH of them in one insert a table: an agent that delivers every few
- * minutes. A window that is there with other sums ends it; those before it may be there, and the rest is sent when it is called
+/* The same for the windows of n captures of the target, up to PUSHBATCH_WINDOWS of them in one insert a table (pushbatch.h). A window that is there with other sums ends it; those before it may be there, and the rest is sent when it is called
  * again without that one. */
 int pusher_send_many(struct pusher *p, const struct windows *const *captures, size_t n, struct push_result *ret, struct err *err);

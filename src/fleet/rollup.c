@@ -14,7 +14,7 @@
 #include "base/vec.h"
 #include "fleet/answer.h"
 #include "fleet/clickhouse.h"
-#include "fleet/fetch.h"
+#include "fleet/fetchsums.h"
 #include "fleet/sql.h"
 #include "profile/profile.h"
 
@@ -57,6 +57,7 @@ struct hour {
 struct work {
 	struct clickhouse *c;
 	unsigned shard;
+	struct fetchsums *sums;
 	uint64_t rollup;
 	VEC(struct hour) list;
 	struct buf rows;
@@ -238,13 +239,12 @@ static int read_hour(struct work *w, const struct hour *h, struct err *err)
 	r = clickhouse_select(w->c, w->shard, sql, &a, err);
 	w->rows.n = w->row_count = 0;
 	for (size_t i = 0; !r && i < a.rows; i++) {
-		const struct fetch_part part = { h->target, answer_text(&a, i, 0), h->second, h->second + ROLLUP_HOUR_SECONDS, ROLLUP_SLOT_SECONDS };
-		struct profile *p = NULL;
+		const struct fetchsums_part part = { h->target, answer_text(&a, i, 0), h->second, h->second + ROLLUP_HOUR_SECONDS, ROLLUP_SLOT_SECONDS };
+		const struct profile *p;
 
-		r = fetch_sums(w->c, w->shard, &part, &p, err);
+		r = fetchsums_read(w->sums, &part, &p, err);
 		if (!r)
 			put_sums(w, h, part.release, p);
-		profile_free(p);
 		/* Windows of that release that lost to an attempt of another one. */
 		if (r == -ENODATA)
 			r = 0;
@@ -305,7 +305,7 @@ static int make_hour(struct work *w, const struct hour *h, bool *ret_made, struc
 
 int rollup_hours(struct clickhouse *c, unsigned shard, const struct rollup_options *o, struct rollup_result *ret, struct err *err)
 {
-	struct work w = { .c = c, .shard = shard };
+	struct work w = { .c = c, .shard = shard, .sums = fetchsums_new(c, shard) };
 	size_t most = o->most ? o->most : ROLLUP_MOST, done = 0;
 	int r = find_hours(&w, o, err);
 
@@ -321,5 +321,6 @@ int rollup_hours(struct clickhouse *c, unsigned shard, const struct rollup_optio
 	ret->left = w.list.n - done;
 	vec_done_each(&w.list, e, free(e->target));
 	buf_done(&w.rows);
+	fetchsums_free(w.sums);
 	return r;
 }

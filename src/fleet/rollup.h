@@ -18,7 +18,7 @@ struct buf;
 struct clickhouse;
 struct err;
 
-enum { ROLLUP_HOUR_SECONDS = 3600, ROLLUP_SLOT_SECONDS = 600, ROLLUP_MOST = 48 };
+enum { ROLLUP_HOUR_SECONDS = 3600, ROLLUP_SLOT_SECONDS = 600, ROLLUP_MOST = 480 };
 
 struct rollup_options {
 	const char *target;      /* NULL: all of the shard */

@@ -78,21 +78,37 @@ double stats_t_p(double t, double df)
 	return beta_share(df / 2, 0.5, df / (df + square), square / (df + square));
 }
 
+/* Twice the density: how fast stats_t_p() falls. */
+static double t_slope(double t, double df)
+{
+	int sign;
+
+	if (df > 1e6)
+		return 2 * exp(-t * t / 2) / sqrt(2 * M_PI);
+	return 2 * exp(lgamma_r((df + 1) / 2, &sign) - lgamma_r(df / 2, &sign) - (df + 1) / 2 * log1p(t * t / df)) / sqrt(df * M_PI);
+}
+
+/* Newton's steps, from below: stats_t_p() is convex there. One that leaves the bracket is halved. */
 double stats_t_bound(double p, double df)
 {
-	double low = 0, high = 1;
+	double low = 0, high = 1, t;
 
 	if (!(p < 1) || isnan(df) || df <= 0)
 		return 0;
-	while (stats_t_p(high, df) > p && high < 1e12)
+	while (stats_t_p(high, df) > p && high < 1e12) {
+		low = high;
 		high *= 2;
+	}
+	t = low;
 	for (int i = 0; i < 100 && high - low > 1e-12 * high; i++) {
-		double middle = (low + high) / 2;
+		double above = stats_t_p(t, df) - p, next = t + above / t_slope(t, df);
 
-		if (stats_t_p(middle, df) > p)
-			low = middle;
-		else
-			high = middle;
+		*(above > 0 ? &low : &high) = t;
+		if (!(next > low && next < high))
+			next = (low + high) / 2;
+		if (fabs(next - t) <= 1e-13 * t)
+			return next;
+		t = next;
 	}
 	return high;
 }

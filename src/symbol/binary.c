@@ -26,7 +26,7 @@
 #include "target/proc.h"
 
 /* Below this unpacking is cheaper than the disk space. Above, the copy is not kept. */
-static const uint64_t plain_min_bytes = 16 << 20, plain_max_bytes = 4ULL << 30;
+static const uint64_t plain_min_bytes = 16 << 20, plain_often_bytes = 1 << 20, plain_max_bytes = 4ULL << 30;
 enum { MAX_CACHED = 1 << 20 };
 
 /* The state of one module: which addresses are open, and all that will be cached. */
@@ -141,7 +141,7 @@ static void name_entry(const struct find *f, const struct source *s, char *out, 
 
 /* Puts the plain copy of *fd, which is the file that s tells of, in its place, made now if it is not there yet. False if
  * there is none. */
-static bool use_plain(struct find *f, const struct source *s, int *fd)
+static bool use_plain(struct find *f, const struct source *s, bool often, int *fd)
 {
 	struct worker_identity id, copy_id;
 	struct cache_new copy = { .fd = -1 };
@@ -151,7 +151,7 @@ static bool use_plain(struct find *f, const struct source *s, int *fd)
 	name_entry(f, s, entry, sizeof(entry));
 	if (!entry[0] || !f->cache || f->no_dwarf || f->level < FIND_LINES || f->build_id_size < 2 || *fd < 0 ||
 	    worker_identify(f->worker, *fd, &id, NULL) || !id.compressed ||
-	    id.unpacked_bytes < plain_min_bytes || id.unpacked_bytes > plain_max_bytes)
+	    id.unpacked_bytes < (often ? plain_often_bytes : plain_min_bytes) || id.unpacked_bytes > plain_max_bytes)
 		return false;
 	/* No sources are stored beside it: its name contains all that must not change. */
 	snprintf(name, sizeof(name), "%s-%llx.%llx.%llx.plain", entry, (unsigned long long)s->size,
@@ -211,10 +211,10 @@ static void resolve_open(struct work *w)
 	if (f->main >= 0 && w->open.n) {
 		/* Only the file with the debug information may be compressed. */
 		if (f->debug >= 0) {
-			use_plain(f, &f->debug_from, &f->debug);
+			use_plain(f, &f->debug_from, b->often, &f->debug);
 		} else if (f->main_info.debug_info) {
 			f->debug = fcntl(f->main, F_DUPFD_CLOEXEC, 3);
-			if (!use_plain(f, &w->sources[0], &f->debug))
+			if (!use_plain(f, &w->sources[0], b->often, &f->debug))
 				fd_close(&f->debug);
 		}
 		files.debug = f->debug;

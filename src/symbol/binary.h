@@ -16,6 +16,7 @@ typedef void binary_range_fn(void *context, size_t index, uint64_t start, uint64
 struct binary {
 	struct find find;   /* what to look for; filled by the caller, see find.h */
 	bool keep_hash;
+	bool often;         /* see symbolize.h */
 	binary_range_fn *range; /* called after got, with the same context; may be NULL */
 	bool by_other;      /* the names that got receives now are those of another build */
 	/* A sentence about the problem when some names are missing; "" otherwise. */

@@ -261,7 +261,7 @@ static void resolve_file(struct group *g)
 	uint64_t *kept = map_get(&s->kept, g->module);
 	_cleanup_(functions_done) struct functions known = { 0 };
 	uint8_t build_id[20];
-	struct binary b = { .keep_hash = s->options.keep_hash, .range = got_range };
+	struct binary b = { .keep_hash = s->options.keep_hash, .often = s->options.often, .range = got_range };
 
 	memcpy(build_id, m->build_id, sizeof(build_id));
 	b.find = (struct find){ .worker = s->worker, .cache = r->cache, .index = &r->index, .main = -1,

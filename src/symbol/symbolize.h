@@ -31,6 +31,7 @@ struct symbolize_options {
 	bool no_cache;
 	bool no_inline;           /* symbol tables only, no DWARF */
 	bool keep_hash;           /* Rust hashes and compiler suffixes stay */
+	bool often;               /* the same files for a few frames each minute: what is unpacked of them is kept on disk also where it is little */
 };
 
 /* worker is borrowed (NULL: makes its own). */

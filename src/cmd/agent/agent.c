@@ -235,6 +235,13 @@ static void stop(struct agent *a)
 		kill(a->sender, SIGKILL);
 }
 
+static unsigned first_level(void *context, const struct instance *x)
+{
+	struct agent *a = context;
+
+	return costs_first_level(&a->costs, &a->instances, &a->conf, x);
+}
+
 static void block_signals(struct agent *a)
 {
 	static const int wanted[] = { SIGCHLD, SIGHUP, SIGTERM, SIGINT };
@@ -266,6 +273,8 @@ static int start(struct agent *a, struct err *err)
 	if (kallsyms_read(&a->kernel) < 0)
 		a->kernel = NULL;
 	a->instances.kernel = a->kernel;
+	a->instances.first_level = first_level;
+	a->instances.context = a;
 	instances_configure(&a->instances, NULL, &a->conf);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -20,7 +21,8 @@ static const uint64_t second_ns = 1000000000;
 static const uint64_t settle_ns = 8000000000;      /* the start of a recorder */
 static const uint64_t calm_ns = 200000000000;       /* after so long it costs what it will cost */
 static const uint64_t memory_pace_ns = 60000000000; /* a look at memory walks over the page tables */
-static const uint64_t patience_ns = 3600000000000, most_patience_ns = 86400000000000;
+static const uint64_t patience_ns = 600000000000, most_patience_ns = 86400000000000;
+static const uint64_t short_ns = 200000000;         /* in which switches can be counted */
 static const double smooth = 0.3;                   /* of a new rate */
 enum { FAR = 2 };                                   /* so many times the budget by one recorder is far too much */
 
@@ -104,7 +106,59 @@ static uint64_t anon_of(pid_t pid)
 	return kb << 10;
 }
 
+/* Context switches of all CPUs since the boot; 0: not known. */
+static uint64_t switches_read(void)
+{
+	_cleanup_free_ char *text = NULL;
+	uint64_t count = 0;
+	const char *s;
+	size_t n;
+
+	if (fd_read_path("/proc/stat", 1 << 20, &text, &n) < 0)
+		return 0;
+	s = strstr(text, "\nctxt ");
+	if (s)
+		sscanf(s, "\nctxt %" SCNu64, &count);
+	return count;
+}
+
 /* --- looks --- */
+
+static void look_at_switches(struct costs *c, uint64_t now)
+{
+	uint64_t count = switches_read();
+
+	if (c->switches_ns && count >= c->switches && now > c->switches_ns)
+		c->switches_hz = 1e9 * (count - c->switches) / (now - c->switches_ns);
+	c->switches = count;
+	c->switches_ns = now;
+}
+
+/* At the very start nothing was counted before. */
+static void count_switches(struct costs *c)
+{
+	struct timespec pause = { .tv_nsec = short_ns };
+
+	if (c->switches_ns)
+		return;
+	look_at_switches(c, clock_mono_ns());
+	nanosleep(&pause, NULL);
+	look_at_switches(c, clock_mono_ns());
+}
+
+unsigned costs_first_level(struct costs *c, const struct instances *all, const struct agentconf *conf, const struct instance *x)
+{
+	double left = conf->budget_percent / 100 - c->others_rate;
+
+	count_switches(c);
+	for (size_t i = 0; i < all->list.n; i++) {
+		const struct instance *other = &all->list.v[i];
+
+		if (other->pid)
+			left -= other->rate >= 0 ? other->rate : other->level ? 0 : levels_wait_rate(c->switches_hz);
+	}
+	return levels_first(x->conf, left, c->switches_hz);
+}
 
 void costs_ended(struct costs *c, uint64_t cpu_ns)
 {
@@ -193,7 +247,7 @@ static void decide(struct costs *c, struct instances *all, const struct agentcon
 		rates[i] = all->list.v[i].rate;
 		levels[i] = all->list.v[i].level;
 	}
-	which = levels_decide(rates, levels, all->list.n, allowed, now > c->changed_ns + c->patience_ns, &step);
+	which = levels_decide(rates, levels, all->list.n, allowed, c->switches_hz, now > c->changed_ns + c->patience_ns, &step);
 	free(rates);
 	free(levels);
 	if (which < 0)
@@ -209,16 +263,26 @@ static void decide(struct costs *c, struct instances *all, const struct agentcon
 	instances_again(x);
 }
 
+/* Percent of one CPU since the oldest look that is remembered. */
+static double recent_percent(struct costs *c, uint64_t now, uint64_t cost_ns)
+{
+	size_t oldest = c->looks < COSTS_PAST ? 0 : c->looks % COSTS_PAST;
+	uint64_t since_ns = c->looks ? now - c->past[oldest].mono_ns : 0;
+	uint64_t used_ns = c->looks && cost_ns > c->past[oldest].cost_ns ? cost_ns - c->past[oldest].cost_ns : 0;
+
+	c->past[c->looks % COSTS_PAST].mono_ns = now;
+	c->past[c->looks++ % COSTS_PAST].cost_ns = cost_ns;
+	return since_ns ? 100.0 * used_ns / since_ns : 0;
+}
+
 void costs_look(struct costs *c, struct instances *all, const struct agentconf *conf, struct board *board, pid_t sender)
 {
 	uint64_t now = clock_mono_ns(), others = cpu_of(sender) + clock_process_cpu_ns(), sum = 0;
-	double rate = 0;
 
 	for (size_t i = 0; i < all->list.n; i++) {
 		struct instance *x = &all->list.v[i];
 
 		look_at_recorder(x, conf, now);
-		rate += MAX(x->rate, 0);
 		sum += x->pid ? x->cost_ns : 0;
 		sum += x->row->past_bpf_ns + (x->pid ? 0 : x->row->bpf_ns);
 	}
@@ -226,10 +290,11 @@ void costs_look(struct costs *c, struct instances *all, const struct agentconf *
 		c->others_rate = mix(c->looked_ns ? c->others_rate : -1, (double)(others - c->others_ns) / (now - c->looked_ns));
 	c->others_ns = others;
 	c->looked_ns = now;
+	look_at_switches(c, now);
 	board->cpu_ns = clock_process_cpu_ns();
 	board->all_cpu_ns = sum + others + c->ended_ns;
 	board->all_mono_ns = now;
-	board->recent_percent = 100 * (rate + c->others_rate);
+	board->recent_percent = recent_percent(c, now, board->all_cpu_ns);
 	look_at_memory(c, all, board, sender, now);
 	keep_memory(all, conf, board);
 	decide(c, all, conf, now);

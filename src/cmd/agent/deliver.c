@@ -32,8 +32,8 @@
 #include "sandbox/confine.h"
 #include "serve/statuspage.h"
 
-enum { ROUND_MS = 1000, IN_A_ROW = 20 /* windows of a sink before the others have their turn */ };
-static const uint64_t last_round_ns = 5000000000;
+enum { ROUND_MS = 1000, IN_A_ROW = 64 /* windows of a sink before new ones are taken and the board is told */ };
+static const uint64_t round_ns = 10000000000, last_round_ns = 5000000000;
 
 struct queue {
 	struct sink *sink;       /* NULL: that of the metrics */
@@ -41,6 +41,8 @@ struct queue {
 	unsigned failures;       /* in a row */
 	uint64_t next_ns;        /* CLOCK_MONOTONIC */
 	char *note;              /* the last failure that was logged; NULL = all is well */
+	VEC(char *) batch;       /* names of the windows that the sink has collected and not sent yet: the oldest of the queue */
+	size_t single;           /* so many go one by one: the sink refused one of them */
 };
 
 struct deliver {
@@ -112,7 +114,8 @@ static struct sink_window window_of(const struct deliver *d, int fd)
 				     .job = &d->analyzed->job, .fd = fd, .bytes = st.st_size };
 }
 
-static int send_window(struct deliver *d, struct queue *q, const char *name, int fd, struct err *err)
+/* To the sink, or to its batch; 1: it has enough for one delivery. */
+static int send_window(struct deliver *d, struct queue *q, const char *name, int fd, bool collect, struct err *err)
 {
 	int r = read_window(d, name, fd, err);
 	struct sink_window w;
@@ -122,7 +125,7 @@ static int send_window(struct deliver *d, struct queue *q, const char *name, int
 	w = window_of(d, fd);
 	lseek(fd, 0, SEEK_SET);
 	if (q->sink)
-		return sink_send(q->sink, &w, err);
+		return collect ? sink_add(q->sink, &w, err) : sink_send(q->sink, &w, err);
 	pthread_mutex_lock(&d->lock);
 	metrics_add_window(d->metrics, &w);
 	pthread_mutex_unlock(&d->lock);
@@ -131,7 +134,7 @@ static int send_window(struct deliver *d, struct queue *q, const char *name, int
 
 /* --- queues --- */
 
-static void note_success(struct queue *q)
+static void note_success(struct queue *q, size_t n)
 {
 	if (q->note)
 		log_info("%s has taken a window again", sink_name(q->sink));
@@ -141,7 +144,7 @@ static void note_success(struct queue *q)
 	q->next_ns = 0;
 	if (!q->row)
 		return;
-	q->row->delivered++;
+	q->row->delivered += n;
 	q->row->last_wall_ns = clock_wall_ns();
 	q->row->next_mono_ns = 0;
 	board_set(q->row->note, sizeof(q->row->note), "");
@@ -171,26 +174,61 @@ static void note_failure(struct queue *q, const struct err *err, bool refused)
 	q->row->next_mono_ns = q->next_ns;
 }
 
-/* One window; false: there is none, or it could not be delivered now. */
-static bool deliver_one(struct deliver *d, size_t i)
+static bool is_refused(int r)
+{
+	return r == -EBADMSG || r == -EEXIST;
+}
+
+/* Sends what the sink has collected; false: it could not be delivered now. If one of them is refused, each goes by itself, to find out which. */
+static bool deliver_batch(struct deliver *d, size_t i)
 {
 	struct queue *q = &d->queues.v[i];
+	struct err err = { 0 };
+	size_t n = q->batch.n;
+	int r = n ? sink_flush(q->sink, &err) : 0;
+
+	for (size_t k = 0; !r && k < n; k++)
+		spool_delivered(d->spool, i, q->batch.v[k]);
+	vec_done_each(&q->batch, e, free(*e));
+	if (!r && n)
+		note_success(q, n);
+	else if (is_refused(r))
+		q->single = n;
+	else if (r)
+		note_failure(q, &err, false);
+	return !r || is_refused(r);
+}
+
+/* The next window: to the sink, or to its batch, which goes when it is full or nothing else waits. A server that failed gets one window first. False: there is none, or
+ * it could not be delivered now. */
+static bool deliver_next(struct deliver *d, size_t i)
+{
+	struct queue *q = &d->queues.v[i];
+	bool collect = q->sink && sink_has_batches(q->sink) && !q->failures && !q->single;
 	_cleanup_free_ char *name = NULL;
 	_cleanup_fd_ int fd = -1;
 	struct err err = { 0 };
-	int r = spool_first(d->spool, i, &name, &fd, &err);
+	int r = spool_at(d->spool, i, q->batch.n, &name, &fd, &err);
 
-	if (r == -ENOENT)
-		return false;
+	if (r == -ENOENT) {
+		q->single = 0;
+		return q->batch.n && deliver_batch(d, i);
+	}
 	if (!r)
-		r = send_window(d, q, name, fd, &err);
+		r = send_window(d, q, name, fd, collect, &err);
+	if (r >= 0 && collect) {
+		vec_push(&q->batch, name);
+		name = NULL;
+		return r ? deliver_batch(d, i) : true;
+	}
+	q->single -= q->single && (!r || is_refused(r));
 	if (!r) {
 		spool_delivered(d->spool, i, name);
-		note_success(q);
+		note_success(q, 1);
 		return true;
 	}
-	note_failure(q, &err, r == -EBADMSG || r == -EEXIST);
-	if (r != -EBADMSG && r != -EEXIST)
+	note_failure(q, &err, is_refused(r));
+	if (!is_refused(r))
 		return false;
 	spool_refused(d->spool, i, name);
 	return true;
@@ -221,7 +259,7 @@ static void take(struct deliver *d)
 		log_warn("the spool: %s", err.text);
 }
 
-/* Windows in their order, a few of each sink in turn: sinks that want the same window next read it once. */
+/* Windows in their order, one of each sink in turn: sinks that want the same window next read it once. */
 static void deliver_round(struct deliver *d, uint64_t until_ns)
 {
 	bool more = true;
@@ -230,8 +268,10 @@ static void deliver_round(struct deliver *d, uint64_t until_ns)
 		more = false;
 		for (size_t i = d->queues.n; i-- > 0;)
 			if (clock_mono_ns() >= d->queues.v[i].next_ns)
-				more |= deliver_one(d, i);
+				more |= deliver_next(d, i);
 	}
+	for (size_t i = 0; i < d->queues.n; i++)
+		deliver_batch(d, i);
 	forget_window(d);
 }
 
@@ -346,7 +386,7 @@ static void finish(struct deliver *d)
 {
 	statuspage_stop(d->page);
 	forget_window(d);
-	vec_done_each(&d->queues, q, sink_close(q->sink); free(q->note));
+	vec_done_each(&d->queues, q, sink_close(q->sink); free(q->note); vec_done(&q->batch));
 	spool_close(d->spool);
 	metrics_free(d->metrics);
 	metrics_free(d->health);
@@ -366,7 +406,7 @@ int deliver_run(const struct agentconf *conf, struct board *board)
 	while (!r && !stop) {
 		take(&d);
 		agentmetrics_set(d.health, d.board);
-		deliver_round(&d, UINT64_MAX);
+		deliver_round(&d, clock_mono_ns() + round_ns);
 		tell(&d);
 		poll(NULL, 0, ROUND_MS);
 	}

@@ -97,11 +97,16 @@ static int record(const struct instances *all, const struct instance *x, const s
 
 static void start(struct instances *all, struct instance *x, const struct agentconf *conf)
 {
+	bool whole = !x->level;
 	pid_t agent = getpid(), pid;
 	sigset_t none;
 
+	if (whole)
+		x->level = all->first_level(all->context, x);
 	set_state(x, BOARD_STARTING, "");
 	note_level(x);
+	if (whole && x->level)
+		log_info("%s: %s", x->title, x->row->note);
 	x->row->past_cpu_ns += x->row->cpu_ns;
 	x->row->past_bpf_ns += x->row->bpf_ns;
 	x->row->cpu_ns = x->row->bpf_ns = 0;

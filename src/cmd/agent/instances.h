@@ -39,6 +39,8 @@ struct instance {
 struct instances {
 	struct board *board;
 	struct kallsyms *kernel; /* borrowed; for all recorders. NULL: none */
+	unsigned (*first_level)(void *context, const struct instance *x); /* at which a recorder begins that leaves out nothing yet */
+	void *context;
 	VEC(struct instance) list;
 };
 

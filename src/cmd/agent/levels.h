@@ -15,6 +15,10 @@ enum { LEVELS = 4 };
 char *levels_what(const struct agentconf_target *t, unsigned level);
 uint64_t levels_hz(const struct agentconf_target *t, unsigned level);
 
+/* What waits of one recorder cost at least, of one CPU: its programs run whenever any thread of the machine is switched or woken. */
+double levels_wait_rate(double switches_hz);
+/* The level at which a recorder begins, where so much is left for it: without waits if these alone would take more. */
+unsigned levels_first(const struct agentconf_target *t, double left, double switches_hz);
 /* Rates by instance (-1: not known) and their levels, and what is allowed for them together, all of one CPU. The index of
  * the instance that is to leave out more (*ret_step 1) or may record more (-1), or -1: none. room: all has been well for long. */
-int levels_decide(const double *rates, const unsigned *levels, int n, double allowed, int room, int *ret_step);
+int levels_decide(const double *rates, const unsigned *levels, int n, double allowed, double switches_hz, int room, int *ret_step);

@@ -316,6 +316,7 @@ static void set_options(struct windowrecorder *w, char **names, struct cgroupsco
 	cgroupscope_find(&w->r.who.pids, names, 1, groups);
 	s->groups = groups->list.v;
 	s->group_count = groups->list.n;
+	w->r.symbols.often = true;
 	w->r.path = mem_printf("%s/new/x", o->spool);
 }
 

@@ -1,4 +1,5 @@
 #include "cmd/doctor/doctor.h"
+#include "cmd/doctor/promises.h"
 #include "cmd/recording/targets.h"
 
 #include <errno.h>
@@ -178,8 +179,8 @@ static void check_probes(const struct host *h, struct checks *c)
 		checks_add(c, "read-only memory", CHECK_LIMITED, "the kernel parameter proc_mem.force_override=ptrace (or always)",
 			   "everything but heap and task", "the kernel does not let us write to read-only memory of a process, not even as its tracer");
 #ifndef __x86_64__
-	checks_add(c, "hooks", CHECK_LIMITED, "a machine with an x86-64 processor", "everything but heap, task and goroutine",
-		   "what is put into a target for -e heap and -e task, and where Go parks goroutines, is known for x86-64 only");
+	checks_add(c, "hooks", CHECK_LIMITED, "a machine with an x86-64 processor", "everything but task",
+		   "what is put into a target for -e task is known for x86-64 only");
 #else
 	if (h->bpf_uprobe && taskclock_check(&why) == -ENOTSUP)
 		checks_add(c, "time-stamp counter", CHECK_LIMITED, "a machine whose counter never stops (invariant TSC)",
@@ -517,7 +518,7 @@ static void checked_done(struct checked *p)
 	vec_done_each(&p->list, e, checks_done(&e->checks));
 }
 
-static void print_json(const struct checks *machine, const struct verdict *v, const struct checked *checked)
+static void print_json(const struct checks *machine, const struct verdict *v, const struct promises *promises, const struct checked *checked)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct json j = json_begin(&b);
@@ -529,6 +530,8 @@ static void print_json(const struct checks *machine, const struct verdict *v, co
 	json_put_bool(&j, "kernel_stacks", v->kernel_stacks);
 	json_put_bool(&j, "other_processes", v->other_processes);
 	json_put_string(&j, "summary", v->text);
+	json_break(&j, 0);
+	promises_json(promises, &j);
 	json_open_array_line(&j, "targets", 0);
 	for (size_t i = 0; i < checked->list.n; i++) {
 		json_open_row(&j, 1);
@@ -542,7 +545,7 @@ static void print_json(const struct checks *machine, const struct verdict *v, co
 	plain_put(b.data, b.n);
 }
 
-static void print_text(const struct checks *machine, const struct verdict *v, const struct checked *checked)
+static void print_text(const struct checks *machine, const struct verdict *v, const struct promises *promises, const struct checked *checked)
 {
 	checks_print(machine);
 	for (size_t i = 0; i < checked->list.n; i++) {
@@ -550,11 +553,13 @@ static void print_text(const struct checks *machine, const struct verdict *v, co
 		checks_print(&checked->list.v[i].checks);
 	}
 	printf("\nOn this machine: %s.\n", v->text);
+	promises_print(promises);
 }
 
 static int doctor_run(const struct command *c, int argc, char **argv)
 {
 	struct checked checked = { 0 };
+	struct promises promises;
 	struct checks machine = { 0 };
 	struct verdict verdict;
 	bool json = false;
@@ -575,11 +580,12 @@ static int doctor_run(const struct command *c, int argc, char **argv)
 	host_probe(&host);
 	examine_machine(&host, &machine);
 	judge(&host, &verdict);
+	promises_make(&promises, &host);
 	possible = check_processes(&checked, &host) && strcmp(verdict.mode, "none");
 	if (json)
-		print_json(&machine, &verdict, &checked);
+		print_json(&machine, &verdict, &promises, &checked);
 	else
-		print_text(&machine, &verdict, &checked);
+		print_text(&machine, &verdict, &promises, &checked);
 	checks_done(&machine);
 	checked_done(&checked);
 	return possible ? EXIT_OK : EXIT_ERROR;

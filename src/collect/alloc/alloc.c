@@ -2,7 +2,7 @@
  * alloc.c - the alloc collector: allocations by stack, without a write to the target.
  *
  * jemalloc from 5.3 on, with any options, calls te_event_trigger() each time that a thread has allocated
- * about 64 KiB: a uprobe there is a sampler of bytes. It is placed only on an instruction that the kernel
+ * about 64 KiB: a uprobe there is a sampler of bytes. On x86-64 it is placed only on an instruction that the kernel
  * emulates, which costs about a microsecond; any other would be single-stepped, for twenty, and is refused.
  * The result is a rate, not the live heap; and it is periodic, not random: allocations that keep step with 64
  * KiB may be seen too often or never.

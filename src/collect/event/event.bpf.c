@@ -212,7 +212,7 @@ static __always_inline uint64_t stack_of_place(void *ctx, struct unwind *u, stru
 	struct stackcache *place;
 	bool known;
 
-	key = unwind_hash(key, stackcache_callers(u->sp));
+	key = unwind_hash(key, stackcache_callers(u->sp, u->saved));
 	place = stackcache_of(key);
 	known = place && stackcache_known(place, key);
 	if (known && bpf_get_prandom_u32() & (place->mixed ? AGAIN_MIXED - 1 : AGAIN - 1)) {

@@ -4,7 +4,7 @@
  * The program runs at the conditional jump with which runtime.gopark, runtime.ready and runtime.execute begin
  * (goplaces.h), where the arguments are still in registers:
  *
- *	gopark(unlock, lock, reason, …)  by the goroutine itself, which is in r14; its stack is that of the wait
+ *	gopark(unlock, lock, reason, …)  by the goroutine itself, which is in r14 (arm64: x28); its stack is that of the wait
  *	ready(g, …)                      by the one that ends the wait, on the stack of its thread's scheduler
  *	execute(g, …)                    by the scheduler of a thread
  *
@@ -41,13 +41,18 @@ struct frame {
 };
 
 /* The callers, as a key of the stack cache. */
-static __always_inline uint64_t path_of(uint32_t pid, uint32_t what, uint64_t sp, uint64_t bp)
+static __always_inline uint64_t path_of(void *ctx, uint32_t pid, uint32_t what)
 {
+	uint64_t sp = *(uint64_t *)(ctx + REGS_SP * 8), bp = *(uint64_t *)(ctx + REGS_BP * 8);
 	uint64_t hash = (uint64_t)pid << 32 | what, back = 0;
 	struct frame f;
 
+#ifdef __TARGET_ARCH_arm64
+	back = *(uint64_t *)(ctx + REGS_LR * 8);
+#else
 	if (bpf_probe_read_user(&back, sizeof(back), (void *)sp))
 		return unwind_hash(hash, sp);
+#endif
 	hash = unwind_hash(hash, back);
 	for (int i = 0; i < SHARED_GO_DEPTH; i++) {
 		if (bpf_probe_read_user(&f, sizeof(f), (void *)bp))
@@ -86,7 +91,7 @@ static __always_inline uint64_t walk(struct shared_process *p, uint32_t pid, str
 static __always_inline uint64_t stack_of(void *ctx, struct shared_process *p, uint32_t pid, uint32_t what,
 					 struct shared_go_counts *c)
 {
-	uint64_t key = path_of(pid, what, *(uint64_t *)(ctx + REGS_SP * 8), *(uint64_t *)(ctx + REGS_BP * 8)), stack;
+	uint64_t key = path_of(ctx, pid, what), stack;
 	struct stackcache *place = stackcache_of(key);
 	bool known = place && stackcache_known(place, key), worth = false;
 

@@ -102,7 +102,7 @@ struct exactheap *exactheap_new(struct session *s, pid_t pid, struct implant *i)
 	e->shared = &implant_shared(i)->exact;
 	e->learn = exactlearn_new(s, pid, i);
 	e->shared->turns = turns_in(give_up_ns);
-	e->shared->only = implant_held(i) && can_end() ? EXACT_FIRST : EXACT_ALL;
+	e->shared->only = EXACT_ALONE && implant_held(i) && can_end() ? EXACT_FIRST : EXACT_ALL;
 	e->tail = e->head = e->shared->tail;
 	e->head_ns = clock_mono_ns();
 	e->lost_stack = PROFILE_NONE;

@@ -145,8 +145,22 @@ static bool read_process(pid_t pid, uint64_t address, void *data, size_t n)
 	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)n;
 }
 
+/* The memory from EXACT_BEFORE before its thread pointer on. What lies before it may begin later. */
+static bool read_thread(pid_t pid, uint64_t pointer, void *data, size_t n)
+{
+	char *to = data;
+
+	if (!EXACT_BEFORE)
+		return read_process(pid, pointer, data, n);
+	memset(data, 0, n);
+	for (size_t part = n; part >= sizeof(uint64_t); part /= 2)
+		if (read_process(pid, pointer - part, to + n - part, part))
+			return true;
+	return false;
+}
+
 /*
- * Every C library keeps the number of a thread, as the thread itself sees it, in the memory that the thread pointer points to.
+ * Every C library keeps the number of a thread, as the thread itself sees it, in the memory around its thread pointer.
  * Where that is, is looked up once, and checked for each thread that comes.
  */
 static void find_identity(struct exactlearn *l, const struct exact_thread *t, pid_t tid)
@@ -155,7 +169,8 @@ static void find_identity(struct exactlearn *l, const struct exact_thread *t, pi
 	struct proc_status status;
 	uint64_t at = l->shared->identity_at;
 
-	if (l->no_identity || !read_process(l->pid, t->owner, words, sizeof(words)) || proc_status(tid, &status) < 0)
+	_Static_assert(!EXACT_BEFORE || EXACT_BEFORE == sizeof(words), "all of it");
+	if (l->no_identity || !read_thread(l->pid, t->owner, words, sizeof(words)) || proc_status(tid, &status) < 0)
 		return;
 	for (size_t i = 1; !at && i < ARRAY_LEN(words); i++)
 		if (words[i] == (uint32_t)status.inner_pid)

@@ -1,8 +1,8 @@
 /*
  * heap.bpf.c - sampled allocations and frees, as the hooks in the target pass by (blob/blob.h).
  *
- * The programs run at uprobes, where the registers are those that hooks.S promises: of
- * an allocation rax is the address, rdx the size and r9 the interval, of a free rdi is the address.
+ * The programs run at uprobes, where the registers are those that hooksx86.S and hooksarm64.S promise: REGS_HEAP_ADDRESS,
+ * REGS_HEAP_BYTES and REGS_HEAP_INTERVAL of an allocation, REGS_HEAP_FREED of a free.
  */
 #include "collect/scratch.bpf.h"
 
@@ -52,11 +52,9 @@ static __always_inline bool take_stack(struct shared_heap_counts *c, uint32_t pi
 	s->u.record.kind = RECORD_STACK;
 	s->u.record.pid = pid;
 	s->u.record.kernel_count = 0;
-	if (unwind_from_task(&s->u) && !bpf_probe_read_user(&s->u.pc, sizeof(s->u.pc), (void *)s->u.sp)) {
+	if (unwind_from_task(&s->u) && UNWIND_LEAVE(&s->u)) {
 		*ret_first = s->u.saved[first];
 		*ret_second = s->u.saved[second];
-		s->u.sp += 8;
-		s->u.leaf = 0;
 		unwind_user(&s->u, p);
 	} else {
 		unwind_nothing(&s->u);
@@ -85,7 +83,7 @@ int on_heap_alloc(void *ctx)
 	return 0;
 }
 
-/* r9 is one more than the ticket of the event, which is valid once we return. */
+/* REGS_HEAP_TICKET is one more than the ticket of the event, which is valid once we return. */
 SEC("uprobe")
 int on_heap_exact(void *ctx)
 {

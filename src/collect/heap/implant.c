@@ -29,8 +29,8 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-enum { PAGE = 4096, MAX_CONTROLS = 4 };
-#define PAGES(n) (((n) + PAGE - 1) & ~(uint64_t)(PAGE - 1))
+enum { ERRORS = 4096, MAX_CONTROLS = 4 };
+#define PAGES(n) (((n) + BLOB_PAGE - 1) & ~(uint64_t)(BLOB_PAGE - 1))
 
 _Static_assert((int)BLOB_SHAPES == (int)ALLOCATOR_SHAPES && (int)BLOB_FREE == (int)ALLOCATOR_FREE, "the same shapes");
 
@@ -535,7 +535,7 @@ static int send_order(struct implant *i, uint64_t wait_ns, struct err *err)
 	hookset_write(&i->h, withdraw_order, i, NULL);
 	__atomic_store_n(&a->state, BLOB_IDLE, __ATOMIC_RELEASE);
 	result = __atomic_load_n(&a->result, __ATOMIC_RELAXED);
-	return result < 0 || result >= PAGE ? -EIO : -result;
+	return result < 0 || result >= ERRORS ? -EIO : -result;
 }
 
 int implant_control(struct implant *i, uint64_t function, const struct implant_control *c, uint64_t wait_ns, struct err *err)

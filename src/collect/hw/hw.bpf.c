@@ -41,12 +41,12 @@ static __always_inline uint64_t walk(void *ctx, struct unwind *u, struct shared_
 }
 
 /* Takes what the thread has here since its last stack. False: another stack would be too soon. */
-static __always_inline bool add_up(struct shared_hw *r, const struct unwind *u, struct shared_hw_pending **ret)
+static __always_inline bool add_up(struct shared_hw *r, struct unwind *u, struct shared_hw_pending **ret)
 {
 	struct shared_hw_key key = { .tid = r->tid, .counter = r->counter };
 	struct shared_hw_pending *p;
 
-	key.place = unwind_hash(stackcache_key(r->tid, r->counter, u), stackcache_callers(u->sp));
+	key.place = unwind_hash(stackcache_key(r->tid, r->counter, u), stackcache_callers(u->sp, u->saved));
 	p = bpf_map_lookup_elem(&hw_pending, &key);
 	*ret = NULL;
 	if (!p) {

@@ -40,7 +40,7 @@
 #endif
 
 enum {
-	PAGE = 4096,
+	ERRORS = 4096, /* results of system calls from -4095 on */
 	/* Nobody can make them smaller, which would kill whoever reads what is gone: us. */
 	SHARED_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
 	IMAGE_SEALS = SHARED_SEALS | F_SEAL_WRITE,
@@ -128,7 +128,7 @@ struct operation {
 
 static bool failed(int64_t result)
 {
-	return result < 0 && result > -PAGE;
+	return result < 0 && result > -ERRORS;
 }
 
 /*

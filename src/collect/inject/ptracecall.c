@@ -1,9 +1,7 @@
 #include "collect/inject/ptracecall.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,83 +15,19 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
-#include "base/text/str.h"
+#include "collect/inject/machine.h"
 #include "collect/inject/tracee.h"
 #include "target/proc.h"
 
-enum { LOOKED_AT = 256, TRIES = 3, MOST_STOPS = 1000, MOST_CHOSEN = 8 };
+enum { TRIES = 3, MOST_STOPS = 1000, MOST_CHOSEN = 8 };
 
 #define STOP_WAIT_NS 1000000000ULL /* for a thread to stop */
 #define STEP_WAIT_NS 2000000000ULL /* for what it was asked to do */
 
+#define SYSEMU 31 /* PTRACE_SYSEMU, which not each C library knows */
 #ifndef PTRACE_GET_RSEQ_CONFIGURATION
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
 #endif
-
-/* How well a thread suits: 0 best. By what it is blocked in, as /proc says. */
-static int suits(pid_t pid, pid_t tid)
-{
-	_cleanup_free_ char *path = mem_printf("/proc/%d/task/%d/syscall", pid, tid);
-	_cleanup_free_ char *text = NULL;
-	size_t n;
-	long number;
-
-	if (fd_read_path(path, 4096, &text, &n) < 0)
-		return 3;
-	if (str_starts(text, "running"))
-		return 1;
-	number = strtol(text, NULL, 10);
-	switch (number) {
-	case SYS_futex:
-	case SYS_nanosleep:
-	case SYS_clock_nanosleep:
-	case SYS_poll:
-	case SYS_ppoll:
-	case SYS_read:
-	case SYS_accept4:
-		return 0; /* the kernel begins them anew, with the time that was left */
-	case SYS_epoll_wait:
-	case SYS_epoll_pwait:
-	case SYS_epoll_pwait2:
-	case SYS_pause:
-	case SYS_rt_sigtimedwait:
-	case SYS_rt_sigsuspend:
-		return 3; /* these return EINTR */
-	case SYS_vfork:
-	case SYS_clone:
-	case SYS_clone3:
-		return 3; /* does not stop before its child has executed something */
-	}
-	return 2;
-}
-
-/* The thread that minds least, one without a filter of system calls before all others. 0: there is none. */
-static pid_t choose_thread(pid_t pid)
-{
-	_cleanup_free_ char *path = mem_printf("/proc/%d/task", pid);
-	DIR *d = opendir(path);
-	struct dirent *e;
-	pid_t best = 0;
-	int rank = INT_MAX, looked = 0;
-
-	while (d && rank && looked < LOOKED_AT && (e = readdir(d))) {
-		pid_t tid = atoi(e->d_name);
-		struct tracee task;
-		int is;
-
-		looked++;
-		if (tid <= 0 || tracee_read(pid, tid, &task) < 0 || task.ended)
-			continue;
-		is = suits(pid, tid) + (task.filtered ? 4 : 0);
-		if (is < rank) {
-			rank = is;
-			best = tid;
-		}
-	}
-	if (d)
-		closedir(d);
-	return best;
-}
 
 /* A syscall instruction that is executable in the target: every vdso has one. */
 static int find_syscall(pid_t pid, uint64_t *ret, struct err *err)
@@ -107,17 +41,17 @@ static int find_syscall(pid_t pid, uint64_t *ret, struct err *err)
 
 	while (f && fgets(line, sizeof(line), f)) {
 		unsigned long start, end;
+		size_t found;
 		ssize_t n;
 
 		if (!strstr(line, "[vdso]") || sscanf(line, "%lx-%lx", &start, &end) != 2)
 			continue;
 		n = fd < 0 ? -1 : pread(fd, code, MIN(end - start, 16384UL), start);
-		for (ssize_t i = 0; i + 1 < n; i++)
-			if (code[i] == 0x0f && code[i + 1] == 0x05) {
-				*ret = start + i;
-				r = 0;
-				break;
-			}
+		found = n < 0 ? 0 : instructions_find_call(machine_instructions, code, n);
+		if (n > 0 && found < (size_t)n) {
+			*ret = start + found;
+			r = 0;
+		}
 	}
 	if (f)
 		fclose(f);
@@ -200,9 +134,11 @@ static int take_over(struct ptracecall *r)
 	/* A signal that the kernel raises while it is blocked or ignored loses its handler for ever. */
 	uint64_t all = ~(1ULL << (SIGTRAP - 1) | 1ULL << (SIGSEGV - 1) | 1ULL << (SIGBUS - 1) | 1ULL << (SIGILL - 1) |
 			 1ULL << (SIGFPE - 1));
+	int e = machine_get(r->tid, &r->saved);
 
-	if (ptrace(PTRACE_GETREGS, r->tid, 0, &r->saved) < 0 ||
-	    ptrace(PTRACE_GETSIGMASK, r->tid, (void *)sizeof(r->mask), &r->mask) < 0 ||
+	if (e < 0)
+		return e;
+	if (ptrace(PTRACE_GETSIGMASK, r->tid, (void *)sizeof(r->mask), &r->mask) < 0 ||
 	    ptrace(PTRACE_SETSIGMASK, r->tid, (void *)sizeof(all), &all) < 0)
 		return -errno;
 	return 0;
@@ -236,10 +172,10 @@ static void leave_sequence(struct ptracecall *r)
 	for (int i = 0; i < 4; i++)
 		if (!peek(r, at + 8 * i, &words[i]))
 			return;
-	if (words[0] || r->saved.rip - words[1] >= words[2] || !peek(r, words[3] - 4, &signature) ||
+	if (words[0] || machine_pc(&r->saved) - words[1] >= words[2] || !peek(r, words[3] - 4, &signature) ||
 	    (uint32_t)signature != c.signature)
 		return;
-	r->saved.rip = words[3];
+	machine_set_pc(&r->saved, words[3]);
 }
 
 /* Stops it, with nothing changed. */
@@ -263,6 +199,131 @@ static void give_up(struct ptracecall *r)
 	sigprocmask(SIG_SETMASK, &r->own, NULL);
 }
 
+enum meaning { OUR_TRAP, FAULT, SENT, NO_SIGNAL };
+
+/* Classifies a stop: the trap that we have set; our call has failed; a signal that another process sent;
+ * none. */
+static enum meaning meaning_of(const struct ptracecall *r, int status)
+{
+	siginfo_t info = { 0 };
+
+	if (status >> 16)
+		return NO_SIGNAL;
+	if (ptrace(PTRACE_GETSIGINFO, r->tid, 0, &info) < 0)
+		return status >> 8 == SIGTRAP ? OUR_TRAP : SENT;
+	switch (status >> 8) {
+	case SIGTRAP:
+		return machine_is_trap(&info) ? OUR_TRAP : SENT;
+	case SIGSEGV:
+	case SIGBUS:
+	case SIGILL:
+	case SIGFPE:
+		return info.si_code > 0 ? FAULT : SENT;
+	default:
+		return SENT;
+	}
+}
+
+/* Sets the registers and lets it go on until it traps. Its result then, or -errno. */
+static int64_t resume(struct ptracecall *r, struct user_regs_struct *regs, int how, uint64_t *ret_pc)
+{
+	enum meaning meaning;
+	bool late = false;
+	int status, e;
+
+	if (r->ended)
+		return -ESRCH;
+	e = machine_set(r->tid, regs);
+	if (e < 0)
+		return e;
+	for (int stops = 0; stops < MOST_STOPS; stops++) {
+		if (ptrace(how, r->tid, 0, 0) < 0)
+			return -errno;
+		e = wait_stop(r, how == PTRACE_CONT ? STEP_WAIT_NS : 0, &status);
+		if (e == -ETIMEDOUT) {
+			/* Another thread has changed the code: it would go on for ever. */
+			late = !ptrace(PTRACE_INTERRUPT, r->tid, 0, 0);
+			e = wait_stop(r, 0, &status);
+		}
+		if (e < 0)
+			return e;
+		meaning = meaning_of(r, status);
+		if (meaning == FAULT)
+			return -EFAULT;
+		if (meaning == OUR_TRAP) {
+			e = machine_get(r->tid, regs);
+			if (e < 0)
+				return e;
+			*ret_pc = machine_pc(regs);
+			return machine_result(regs);
+		}
+		if (late)
+			return -ETIMEDOUT;
+		/* The stops of a stopped group and the like come in between; a signal is for later. */
+		if (meaning == SENT)
+			r->signals |= 1ULL << (WSTOPSIG(status) - 1);
+	}
+	return -EAGAIN;
+}
+
+int64_t ptracecall_call(struct ptracecall *r, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+			uint64_t f)
+{
+	const uint64_t arguments[] = { a, b, c, d, e, f };
+	struct user_regs_struct regs = r->saved;
+	uint64_t pc = 0;
+	int64_t result;
+
+	machine_set_call(&regs, r->syscall_at, number, arguments);
+	result = resume(r, &regs, PTRACE_SINGLESTEP, &pc);
+	return pc && pc != r->syscall_at + machine_instructions->call_bytes ? -EAGAIN : result;
+}
+
+/* Has it stopped at the beginning of a system call? */
+static bool is_at_call(const struct ptracecall *r, int status)
+{
+	siginfo_t info = { 0 };
+
+	return status >> 8 == SIGTRAP && ptrace(PTRACE_GETSIGINFO, r->tid, 0, &info) >= 0 && info.si_code == SIGTRAP;
+}
+
+/* Lets it go to the beginning of the call that it is about to make, which the kernel leaves out. False: it did not get there. */
+static bool go_to_call(struct ptracecall *r)
+{
+	int status;
+
+	for (int stops = 0; stops < MOST_STOPS; stops++) {
+		if (ptrace(SYSEMU, r->tid, 0, 0) < 0)
+			return false;
+		if (wait_stop(r, STEP_WAIT_NS, &status) == -ETIMEDOUT) {
+			if (!ptrace(PTRACE_INTERRUPT, r->tid, 0, 0))
+				wait_stop(r, 0, &status);
+			return false;
+		}
+		if (r->ended)
+			return false;
+		if (is_at_call(r, status))
+			return true;
+		if (meaning_of(r, status) == SENT)
+			r->signals |= 1ULL << (WSTOPSIG(status) - 1);
+	}
+	return false;
+}
+
+/* For a thread whose next step is a call that the kernel begins anew without telling us which (machine.h). */
+static void reach_call(struct ptracecall *r)
+{
+	struct user_regs_struct now;
+	uint64_t code;
+
+	if (!peek(r, machine_pc(&r->saved), &code) || !machine_hides_call(&r->saved, code) || !go_to_call(r))
+		return;
+	if (!machine_get(r->tid, &now))
+		machine_take_call(&r->saved, &now);
+	/* It stands within a call that is not made, and the first step only leads out of that: to one that changes nothing. */
+	ptracecall_call(r, SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
 static int stop_thread(struct ptracecall *r, pid_t pid, struct err *err)
 {
 	uint64_t syscall_at, code;
@@ -271,7 +332,7 @@ static int stop_thread(struct ptracecall *r, pid_t pid, struct err *err)
 
 	if (e < 0)
 		return e;
-	*r = (struct ptracecall){ .pid = pid, .syscall_at = syscall_at, .tid = choose_thread(pid) };
+	*r = (struct ptracecall){ .pid = pid, .syscall_at = syscall_at, .tid = tracee_choose(pid) };
 	if (!r->tid)
 		return err_set(err, ESRCH, "there is no process %d any more", pid);
 	sigfillset(&every);
@@ -280,7 +341,7 @@ static int stop_thread(struct ptracecall *r, pid_t pid, struct err *err)
 	e = seize(r, err);
 	e = e ?: check_thread(r, err);
 	/* From here on no other program can be in its memory. */
-	if (!e && (!peek(r, syscall_at, &code) || (code & 0xffff) != 0x050f))
+	if (!e && (!peek(r, syscall_at, &code) || !instructions_is_call(machine_instructions, code)))
 		e = err_set(err, EAGAIN, "process %d has executed another program meanwhile: try again", pid);
 	if (!e) {
 		e = take_over(r);
@@ -291,11 +352,17 @@ static int stop_thread(struct ptracecall *r, pid_t pid, struct err *err)
 		give_up(r);
 		return e;
 	}
-	if (r->saved.cs != 0x33) {
+	if (!machine_is_64_bit(&r->saved)) {
 		ptracecall_go(r);
 		return err_set(err, ENOTSUP, "process %d is a 32-bit program, for which there are no hooks: `gasflame mem %d`, -e cpu and "
 			       "-e fault need none", pid, pid);
 	}
+	e = machine_save(r->tid, &r->vectors);
+	if (e < 0) {
+		ptracecall_go(r);
+		return err_set(err, -e, "thread %d of process %d is in the middle of vector code that a system call would spoil: try again", r->tid, pid);
+	}
+	reach_call(r);
 	leave_sequence(r);
 	return 0;
 }
@@ -358,24 +425,25 @@ static int run_to_entry(struct ptracecall *r, bool stopped)
 	_cleanup_free_ char *path = mem_printf("/proc/%d/mem", r->pid);
 	/* Its memory is another one since the exec. */
 	_cleanup_fd_ int memory = open(path, O_RDWR | O_CLOEXEC);
-	uint8_t trap = 0xcc, old;
+	const struct instructions *own = machine_instructions;
+	uint8_t old[sizeof(own->trap)];
 	uint64_t entry = 0;
 	int e = memory < 0 ? -errno : find_entry(r->pid, &entry);
 
-	if (!e && pread(memory, &old, 1, entry) != 1)
+	if (!e && pread(memory, old, own->trap_bytes, entry) != own->trap_bytes)
 		e = -errno;
-	if (!e && pwrite(memory, &trap, 1, entry) != 1)
+	if (!e && pwrite(memory, own->trap, own->trap_bytes, entry) != own->trap_bytes)
 		e = errno == EIO ? -EACCES : -errno;
 	if (!e && ((stopped && kill(r->pid, SIGCONT) < 0) || ptrace(PTRACE_CONT, r->pid, 0, 0) < 0))
 		e = -errno;
 	if (!e)
 		e = run_to(r, SIGTRAP);
 	r->began_ns = clock_mono_ns();
-	if (!e && pwrite(memory, &old, 1, entry) != 1)
+	if (!e && pwrite(memory, old, own->trap_bytes, entry) != own->trap_bytes)
 		e = -errno;
 	if (!e)
 		e = take_over(r);
-	r->saved.rip = entry;
+	machine_set_pc(&r->saved, entry);
 	return e;
 }
 
@@ -410,7 +478,7 @@ static bool has_begun(pid_t tid)
 {
 	struct user_regs_struct g;
 
-	return ptrace(PTRACE_GETREGS, tid, 0, &g) < 0 || g.rdi | g.rsi | g.rdx | g.rbx | g.rbp | g.r8 | g.r9 | g.r12 | g.r15;
+	return machine_get(tid, &g) < 0 || !machine_is_empty(&g);
 }
 
 int ptracecall_at_entry_stopped(struct ptracecall *r, pid_t pid, struct err *err)
@@ -447,102 +515,14 @@ int ptracecall_at_entry_stopped(struct ptracecall *r, pid_t pid, struct err *err
 	return e;
 }
 
-enum meaning { OUR_TRAP, FAULT, SENT, NO_SIGNAL };
-
-/* Classifies a stop: the trap that we have set; our call has failed; a signal that another process sent;
- * none. */
-static enum meaning meaning_of(const struct ptracecall *r, int status)
-{
-	siginfo_t info = { 0 };
-
-	if (status >> 16)
-		return NO_SIGNAL;
-	if (ptrace(PTRACE_GETSIGINFO, r->tid, 0, &info) < 0)
-		return status >> 8 == SIGTRAP ? OUR_TRAP : SENT;
-	switch (status >> 8) {
-	case SIGTRAP:
-		return info.si_code == TRAP_BRKPT || info.si_code == TRAP_TRACE || info.si_code == SI_KERNEL ? OUR_TRAP : SENT;
-	case SIGSEGV:
-	case SIGBUS:
-	case SIGILL:
-	case SIGFPE:
-		return info.si_code > 0 ? FAULT : SENT;
-	default:
-		return SENT;
-	}
-}
-
-/* Sets the registers and lets it go on until it traps. What rax is then, or -errno. */
-static int64_t resume(struct ptracecall *r, struct user_regs_struct *regs, int how, uint64_t *ret_rip)
-{
-	enum meaning meaning;
-	bool late = false;
-	int status, e;
-
-	if (r->ended)
-		return -ESRCH;
-	regs->orig_rax = -1; /* no system call to begin anew */
-	if (ptrace(PTRACE_SETREGS, r->tid, 0, regs) < 0)
-		return -errno;
-	for (int stops = 0; stops < MOST_STOPS; stops++) {
-		if (ptrace(how, r->tid, 0, 0) < 0)
-			return -errno;
-		e = wait_stop(r, how == PTRACE_CONT ? STEP_WAIT_NS : 0, &status);
-		if (e == -ETIMEDOUT) {
-			/* Another thread has changed the code: it would go on for ever. */
-			late = !ptrace(PTRACE_INTERRUPT, r->tid, 0, 0);
-			e = wait_stop(r, 0, &status);
-		}
-		if (e < 0)
-			return e;
-		meaning = meaning_of(r, status);
-		if (meaning == FAULT)
-			return -EFAULT;
-		if (meaning == OUR_TRAP) {
-			if (ptrace(PTRACE_GETREGS, r->tid, 0, regs) < 0)
-				return -errno;
-			*ret_rip = regs->rip;
-			return regs->rax;
-		}
-		if (late)
-			return -ETIMEDOUT;
-		/* The stops of a stopped group and the like come in between; a signal is for later. */
-		if (meaning == SENT)
-			r->signals |= 1ULL << (WSTOPSIG(status) - 1);
-	}
-	return -EAGAIN;
-}
-
-int64_t ptracecall_call(struct ptracecall *r, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
-			uint64_t f)
-{
-	struct user_regs_struct regs = r->saved;
-	uint64_t rip = 0;
-	int64_t result;
-
-	regs.rip = r->syscall_at;
-	regs.rax = number;
-	regs.rdi = a;
-	regs.rsi = b;
-	regs.rdx = c;
-	regs.r10 = d;
-	regs.r8 = e;
-	regs.r9 = f;
-	result = resume(r, &regs, PTRACE_SINGLESTEP, &rip);
-	return rip && rip != r->syscall_at + 2 ? -EAGAIN : result;
-}
-
 int64_t ptracecall_run(struct ptracecall *r, uint64_t address, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
+	const uint64_t arguments[] = { a, b, c, d };
 	struct user_regs_struct regs = r->saved;
-	uint64_t rip;
+	uint64_t pc;
 
-	regs.rip = address;
-	regs.rdi = a;
-	regs.rsi = b;
-	regs.rdx = c;
-	regs.rcx = d;
-	return resume(r, &regs, PTRACE_CONT, &rip);
+	machine_set_code(&regs, address, arguments);
+	return resume(r, &regs, PTRACE_CONT, &pc);
 }
 
 /* Restores state without which the thread dies: an error may pass, as ESRCH does of a thread that is woken
@@ -557,7 +537,9 @@ static void insist(enum __ptrace_request what, pid_t tid, size_t size, void *dat
 uint64_t ptracecall_go(struct ptracecall *r)
 {
 	if (!r->ended) {
-		insist(PTRACE_SETREGS, r->tid, 0, &r->saved);
+		for (int k = 0; k < TRIES && machine_set(r->tid, &r->saved) < 0; k++)
+			;
+		machine_restore(r->tid, r->vectors);
 		insist(PTRACE_SETSIGMASK, r->tid, sizeof(r->mask), &r->mask);
 		insist(PTRACE_DETACH, r->tid, 0, 0);
 	}

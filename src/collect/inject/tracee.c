@@ -1,14 +1,20 @@
 #include "collect/inject/tracee.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
+#include "base/text/str.h"
 #include "target/proc.h"
+
+enum { LOOKED_AT = 256 };
 
 int tracee_read(pid_t pid, pid_t tid, struct tracee *ret)
 {
@@ -25,6 +31,76 @@ int tracee_read(pid_t pid, pid_t tid, struct tracee *ret)
 	ret->filtered = seccomp && atoi(seccomp + strlen("\nSeccomp:"));
 	ret->ignores_trap = ignored && strtoull(ignored + strlen("\nSigIgn:"), NULL, 16) & 1ULL << (SIGTRAP - 1);
 	return 0;
+}
+
+/* How well a thread suits: 0 best. By what it is blocked in, as /proc says. */
+static int suits(pid_t pid, pid_t tid)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/task/%d/syscall", pid, tid);
+	_cleanup_free_ char *text = NULL;
+	size_t n;
+	long number;
+
+	if (fd_read_path(path, 4096, &text, &n) < 0)
+		return 3;
+	if (str_starts(text, "running"))
+		return 1;
+	number = strtol(text, NULL, 10);
+	switch (number) {
+	case SYS_futex:
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_ppoll:
+	case SYS_read:
+	case SYS_accept4:
+#ifdef SYS_poll
+	case SYS_poll:
+#endif
+		return 0; /* the kernel begins them anew, with the time that was left */
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+	case SYS_rt_sigtimedwait:
+	case SYS_rt_sigsuspend:
+#ifdef SYS_pause
+	case SYS_epoll_wait:
+	case SYS_pause:
+#endif
+		return 3; /* these return EINTR */
+	case SYS_clone:
+	case SYS_clone3:
+#ifdef SYS_vfork
+	case SYS_vfork:
+#endif
+		return 3; /* does not stop before its child has executed something */
+	}
+	return 2;
+}
+
+pid_t tracee_choose(pid_t pid)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/task", pid);
+	DIR *d = opendir(path);
+	struct dirent *e;
+	pid_t best = 0;
+	int rank = INT_MAX, looked = 0;
+
+	while (d && rank && looked < LOOKED_AT && (e = readdir(d))) {
+		pid_t tid = atoi(e->d_name);
+		struct tracee task;
+		int is;
+
+		looked++;
+		if (tid <= 0 || tracee_read(pid, tid, &task) < 0 || task.ended)
+			continue;
+		is = suits(pid, tid) + (task.filtered ? 4 : 0);
+		if (is < rank) {
+			rank = is;
+			best = tid;
+		}
+	}
+	if (d)
+		closedir(d);
+	return best;
 }
 
 /* The process that traces it, 0: none. */

@@ -15,6 +15,9 @@ struct tracee {
 
 int tracee_read(pid_t pid, pid_t tid, struct tracee *ret); /* -ESRCH: it is gone */
 
+/* The thread that minds least to be stopped, one without a filter of system calls before all others. 0: there is none. */
+pid_t tracee_choose(pid_t pid);
+
 /* The sentence for a thread that ptrace() does not let us trace, with the errno that it gave. Returns a negative errno. */
 int tracee_refused(pid_t pid, pid_t tid, int code, struct err *err);
 /* The sentence for a write to read-only memory that the kernel refuses also to a tracer. Returns -EACCES. */

@@ -131,8 +131,10 @@ static __always_inline uint64_t place_find_stack(struct shared_io_thread *t, str
 /* Reads the words near the stack pointer. A function of its own for its room on the stack. */
 __attribute__((noinline)) int place_callers(struct shared_io_thread *t, uint32_t which)
 {
+	uint64_t words[STACKCACHE_WORDS];
+
 	if (t)
-		t->ways[which & 1].callers = stackcache_callers(t->ways[which & 1].sp);
+		t->ways[which & 1].callers = stackcache_callers(t->ways[which & 1].sp, words);
 	return 0;
 }
 

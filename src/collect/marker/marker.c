@@ -278,7 +278,6 @@ const struct collector collector_marker = {
 	.describe = "spans of samply's marker files (reth --log.samply), which are found by themselves, as marks",
 	.flags = COLLECTOR_READS,
 	.state_size = sizeof(struct markers),
-	.instead = "gasflame record",
 	.beside = beside,
 	.start = start,
 	.tick = tick,

@@ -62,7 +62,6 @@ const struct collector collector_mem = {
 	.describe = "memory: RSS part by part, its cgroup, page faults and pressure, once a second",
 	.flags = COLLECTOR_READS,
 	.state_size = sizeof(struct mem),
-	.instead = "gasflame mem -d 30 -o FILE",
 	.start = start,
 	.started = started,
 	/* No pause: a look a second costs nothing that it would save. */

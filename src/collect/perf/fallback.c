@@ -15,37 +15,32 @@
 #include "base/err.h"
 #include "base/file/fd.h"
 #include "base/log.h"
-#include "base/map.h"
-#include "base/vec.h"
 #include "collect/collector.h"
 #include "collect/process/processes.h"
+#include "collect/perf/fallbackstate.h"
 #include "collect/perf/ring.h"
 #include "collect/perf/sideband.h"
+#include "collect/perf/switches.h"
 #include "collect/unwind/userstack.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 #include "target/host.h"
 #include "target/proc.h"
 
-enum {
-	RING_PAGES = 128,      /* with one page more just what perf_event_mlock_kb allows by default */
-	/* A record is 65,535 bytes at most. The kernel cuts a dump to fit, but rounds it up afterwards, and a
-	 * size of 65,536 is 0 in its 16 bits: leave room for all the rest of a record. */
-	DUMP_BYTES = 64000,
-};
-
-struct fallback {
-	struct session *session;
-	struct host host;
-	struct ring *rings; /* by CPU */
-	int cpus, epoll;
-	bool kernel;
-	VEC(int) fds; /* events that write into the rings of others */
-	struct map attached; /* tids */
-	VEC(struct unwind_table) tables; /* by module id; page_count 0 = none */
-	uint64_t lost;
-	uint64_t period_ns; /* that a sample stands for */
-};
+/* Where even a clock does not open. */
+static int explain_none(const struct host *h, struct err *err)
+{
+	if (h->paranoid > 2 && host_capable(h, CAP_PERFMON))
+		return err_set(err, EACCES,
+			       "kernel.perf_event_paranoid is %d, where this kernel asks for CAP_SYS_ADMIN: run gasflame with sudo, or allow it "
+			       "with: sudo sysctl kernel.perf_event_paranoid=2", h->paranoid);
+	if (h->paranoid > 2)
+		return err_set(err, EACCES,
+			       "kernel.perf_event_paranoid is %d (Debian's default is 3), which forbids ordinary users "
+			       "to sample even their own processes: run gasflame with sudo, or allow it with: "
+			       "sudo sysctl kernel.perf_event_paranoid=2", h->paranoid);
+	return err_set(err, EACCES, "the kernel refuses perf events: %s", host_remedy(h));
+}
 
 int fallback_open(struct session *s, struct fallback **ret, struct err *err)
 {
@@ -53,23 +48,20 @@ int fallback_open(struct session *s, struct fallback **ret, struct err *err)
 
 	f->session = s;
 	f->period_ns = 1000000000 / s->hz;
+	f->clock = collector_any(s, COLLECTOR_CLOCK);
+	f->waits = s->chosen[COLLECTOR_wait];
 	host_probe(&f->host);
 	f->cpus = sysconf(_SC_NPROCESSORS_CONF);
-	f->rings = mem_alloc(f->cpus * sizeof(*f->rings));
-	for (int i = 0; i < f->cpus; i++)
+	f->rings = mem_alloc(FALLBACK_RINGS * f->cpus * sizeof(*f->rings));
+	for (int i = 0; i < FALLBACK_RINGS * f->cpus; i++)
 		f->rings[i].fd = -1;
 	f->epoll = epoll_create1(EPOLL_CLOEXEC);
-	f->kernel = f->host.paranoid < 2 || host_capable(&f->host, CAP_PERFMON) ||
-		    host_capable(&f->host, CAP_SYS_ADMIN);
-	if (f->host.paranoid > 2 && !host_capable(&f->host, CAP_PERFMON) &&
-	    !host_capable(&f->host, CAP_SYS_ADMIN)) {
-		int level = f->host.paranoid;
+	f->kernel = f->host.kernel_clock;
+	if ((f->clock || f->waits) && !f->host.software_clock) {
+		int r = explain_none(&f->host, err);
 
 		fallback_close(f);
-		return err_set(err, EACCES,
-			       "kernel.perf_event_paranoid is %d (Debian's default is 3), which forbids ordinary users "
-			       "to sample even their own processes: run gasflame with sudo, or allow it with: "
-			       "sudo sysctl kernel.perf_event_paranoid=2", level);
+		return r;
 	}
 	*ret = f;
 	return 0;
@@ -80,130 +72,19 @@ void fallback_close(struct fallback *f)
 	if (!f)
 		return;
 	vec_done_each(&f->fds, e, fd_close(e));
-	for (int i = 0; i < f->cpus; i++)
+	vec_done(&f->clocks);
+	for (int i = 0; i < FALLBACK_RINGS * f->cpus; i++)
 		ring_done(&f->rings[i]);
 	free(f->rings);
 	vec_done_each(&f->tables, e, unwind_done(e));
 	map_done(&f->attached);
+	map_done(&f->kinds);
+	switches_free(f->switches);
 	fd_close(&f->epoll);
 	free(f);
 }
 
-static struct perf_event_attr make_attr(const struct fallback *f)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = 1000000000 / f->session->hz,
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN |
-			       PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
-		.sample_stack_user = DUMP_BYTES,
-		.exclude_callchain_user = 1,
-		.sample_max_stack = SHARED_MAX_KERNEL_FRAMES,
-		.exclude_kernel = !f->kernel,
-		.exclude_callchain_kernel = !f->kernel,
-		.inherit = 1,
-		.wakeup_events = 1,
-	};
-
-	for (unsigned bit = 0; bit < UNWIND_PERF_BITS; bit++)
-		attr.sample_regs_user |= (uint64_t)(unwind_perf_register(UNWIND_HOST, bit) >= 0) << bit;
-	sideband_ask(&attr);
-	return attr;
-}
-
-static int explain(const struct fallback *f, pid_t pid, int code, struct err *err)
-{
-	if (code == ESRCH)
-		return err_set(err, ESRCH, "process %d ended", (int)pid);
-	if (code == EMFILE || code == ENFILE)
-		return err_set(err, code, "too many threads for the limit of open files: raise it with ulimit -n");
-	if (code == EACCES || code == EPERM)
-		return err_set(err, code,
-			       "no permission to sample process %d: it is not yours, or it is privileged: %s", (int)pid,
-			       host_remedy(&f->host));
-	return err_errno(err, code, "cannot sample process %d (perf_event_open)", (int)pid);
-}
-
-/* The first event of a CPU gets the ring; the others write into it. */
-static int open_on_cpu(struct fallback *f, pid_t pid, pid_t tid, int cpu, struct err *err)
-{
-	struct perf_event_attr attr = make_attr(f);
-	struct ring *ring = &f->rings[cpu];
-	int fd = ring_perf_open(&attr, tid, cpu, -1, 0), r;
-
-	if (fd == -ENODEV)
-		return 0;
-	if (fd < 0)
-		return explain(f, pid, -fd, err);
-	if (ring->fd < 0) {
-		struct epoll_event ev = { .events = EPOLLIN };
-
-		r = ring_init(ring, fd, RING_PAGES);
-		if (r == -EPERM)
-			return err_set(err, EPERM,
-				       "the limit of locked memory is too small for the sample buffers: raise it with "
-				       "ulimit -l, or sysctl kernel.perf_event_mlock_kb");
-		if (r < 0)
-			return err_errno(err, -r, "cannot map a perf ring");
-		epoll_ctl(f->epoll, EPOLL_CTL_ADD, fd, &ev);
-		return 0;
-	}
-	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd)) {
-		r = -errno;
-		fd_close(&fd);
-		return err_errno(err, -r, "cannot join perf events");
-	}
-	vec_push(&f->fds, fd);
-	return 0;
-}
-
-/* New threads of threads that have an event inherit it; what was started in between is found by looking again. */
-static int attach_process(struct fallback *f, pid_t pid, struct err *err)
-{
-	bool again = true;
-	int r = 0;
-
-	for (int pass = 0; again && pass < 10; pass++) {
-		struct proc_ids tids = { 0 };
-
-		again = false;
-		r = proc_threads(pid, &tids);
-		for (size_t i = 0; r >= 0 && i < tids.list.n; i++) {
-			pid_t tid = tids.list.v[i];
-
-			if (map_get(&f->attached, tid))
-				continue;
-			again = true;
-			map_put(&f->attached, tid, 1);
-			for (int cpu = 0; r >= 0 && cpu < f->cpus; cpu++)
-				r = open_on_cpu(f, pid, tid, cpu, err);
-			if (r == -ESRCH) /* that thread ended */
-				r = 0;
-		}
-		vec_done(&tids.list);
-		if (r < 0)
-			return r;
-	}
-	return f->attached.n ? 0 : err_set(err, ESRCH, "process %d ended", (int)pid);
-}
-
-int fallback_start(struct fallback *f, struct err *err)
-{
-	collector_add_cpu_event(f->session);
-	for (size_t i = 0; i < f->session->options->pid_count; i++) {
-		int r = attach_process(f, f->session->options->pids[i], err);
-
-		if (r < 0)
-			return r;
-	}
-	if (!f->kernel)
-		log_info("Kernel stacks are left out: perf_event_paranoid is %d. CPU time in the kernel is not seen.",
-			 f->host.paranoid);
-	return 0;
-}
-
-/* --- one sample --- */
+/* --- stacks --- */
 
 static uint64_t rule_of(void *context, uint32_t module, uint64_t address)
 {
@@ -214,7 +95,7 @@ static uint64_t rule_of(void *context, uint32_t module, uint64_t address)
 	return RULE_FRAME_POINTER;
 }
 
-static enum shared_reason unwind_dump(struct fallback *f, pid_t pid, struct unwind_regs *regs, struct unwind_dump *d,
+static enum shared_reason unwind_dump(struct fallback *f, pid_t pid, struct unwind_regs *regs, struct unwind_dump *d, uint32_t room,
 				      uint64_t *frames, uint16_t *ret_count)
 {
 	struct userstack how = { .processes = f->session->processes, .pid = pid, .rule = rule_of,
@@ -226,71 +107,215 @@ static enum shared_reason unwind_dump(struct fallback *f, pid_t pid, struct unwi
 	if (how.derived)
 		profile_count(f->session->profile, KEY_SAMPLES_DERIVED, 1);
 	/* The dump is as long as a dump can be: the stack went on. */
-	if (reason == REASON_BAD_STACK && d->beyond && d->size > DUMP_BYTES - 4096)
+	if (reason == REASON_BAD_STACK && d->beyond && d->size > room - 4096)
 		reason = REASON_DUMP_SHORT;
 	return reason;
 }
 
-/* ip, pid/tid, time, period, callchain, user registers, user stack: in the order of their bits. */
+static enum shared_reason unwind_live(struct fallback *f, pid_t pid, struct unwind_regs *regs, uint64_t *frames, uint16_t *ret_count)
+{
+	struct userstack how = { .processes = f->session->processes, .pid = pid, .rule = rule_of,
+				 .rule_context = f, .read = userstack_read_process, .read_context = &pid };
+
+	return userstack_walk(&how, regs, frames, ret_count);
+}
+
+/* A switches_unwind_fn. */
+static uint32_t unwind_wait(void *context, const struct sample *x, bool live)
+{
+	struct shared_record r = { .pid = x->pid, .tid = x->tid };
+	uint64_t frames[SHARED_MAX_USER_FRAMES];
+	struct unwind_dump dump = x->dump;
+	struct unwind_regs regs = x->regs;
+	struct fallback *f = context;
+
+	r.reason = live ? unwind_live(f, x->pid, &regs, frames, &r.user_count)
+			: unwind_dump(f, x->pid, &regs, &dump, WAIT_DUMP_BYTES, frames, &r.user_count);
+	if (r.reason == REASON_NO_MAPPING)
+		processes_dirty(f->session->processes, x->pid);
+	if (live && r.reason == REASON_BAD_STACK)
+		return PROFILE_NONE;
+	return collector_stack(f->session, &r, frames);
+}
+
+/* Everything is open: the recording begins now. Threads that are heard of from here on do what their records say, and the others what
+ * they do now. */
+static void begin_waits(struct fallback *f)
+{
+	collector_begin(f->session);
+	fallback_drain(f);
+	for (size_t i = 0; i < f->attached.capacity; i++) {
+		const struct map_slot *slot = &f->attached.slots[i];
+		struct proc_stat st;
+
+		if (slot->used && !proc_thread_stat(slot->value, slot->key, &st))
+			switches_found(f->switches, slot->value, slot->key, st.state != 'R');
+	}
+}
+
+static void say_what_is_missing(const struct fallback *f)
+{
+	if (f->clock && !f->kernel)
+		log_info("Kernel stacks are left out: perf_event_paranoid is %d. CPU time in the kernel is not seen.", f->host.paranoid);
+	if (f->waits && !f->kernel)
+		log_info("Waits have no stacks: perf_event_paranoid is %d.", f->host.paranoid);
+	else if (f->waits && !f->woken_at)
+		log_info("Who ended a wait is not recorded: %s.",
+			 !*f->host.tracefs ? "the kernel's tracepoints (tracefs) cannot be read" : "other processes may not be looked at");
+}
+
+int fallback_start(struct fallback *f, struct err *err)
+{
+	int r;
+
+	if (!f->clock && !f->waits)
+		return 0;
+	if (f->clock)
+		collector_add_cpu_event(f->session);
+	if (f->waits)
+		f->switches = switches_new(f->session, f->kernel, unwind_wait, f);
+	r = attach_targets(f, err);
+	if (r < 0)
+		return r;
+	if (f->waits) {
+		attach_wakers(f);
+		begin_waits(f);
+	}
+	say_what_is_missing(f);
+	return 0;
+}
+
+/* --- records --- */
+
+static void got_clock(struct fallback *f, struct sample *x)
+{
+	uint64_t frames[SHARED_MAX_USER_FRAMES + SHARED_MAX_KERNEL_FRAMES];
+	/* The record has the period that the clock was opened with, also when it ticks at another rate. */
+	struct shared_record out = { .kind = RECORD_CPU, .pid = x->pid, .tid = x->tid, .time_ns = x->time_ns, .value = f->period_ns,
+				     .kernel_count = x->kernel_count, .reason = REASON_NO_REGISTERS };
+
+	if (x->has_regs)
+		out.reason = unwind_dump(f, x->pid, &x->regs, &x->dump, SAMPLE_DUMP_BYTES, frames, &out.user_count);
+	if (out.reason == REASON_NO_MAPPING)
+		processes_dirty(f->session->processes, x->pid);
+	memcpy(frames + out.user_count, x->kernel, x->kernel_count * sizeof(*frames));
+	collector_cpu_sample(f->session, &out, collector_stack(f->session, &out, frames));
+}
+
+static bool is_over(const struct fallback *f, uint64_t time_ns)
+{
+	return f->end_ns && time_ns >= f->end_ns;
+}
+
+static void got_waking(struct fallback *f, const struct sample *x)
+{
+	struct reader r = reader_of(x->raw, x->raw_bytes);
+	uint32_t woken;
+
+	reader_skip(&r, f->woken_at);
+	woken = reader_u32(&r);
+	if (!r.failed)
+		switches_waking(f->switches, x, woken);
+}
+
 static void got_sample(struct fallback *f, const struct perf_event_header *h)
 {
-	struct reader r = reader_of(h, h->size);
-	uint64_t frames[SHARED_MAX_USER_FRAMES + SHARED_MAX_KERNEL_FRAMES], kernel[SHARED_MAX_KERNEL_FRAMES];
-	struct shared_record out = { .kind = RECORD_CPU };
-	struct unwind_regs regs = { .leaf = true };
-	struct unwind_dump d = { 0 };
-	uint64_t chain, dump_bytes;
-	uint32_t stack;
+	const uint64_t *kind = map_get(&f->kinds, sample_id(h));
+	struct sample x;
 
-	reader_skip(&r, sizeof(*h) + 8);
-	out.pid = reader_u32(&r);
-	out.tid = reader_u32(&r);
-	out.time_ns = reader_u64(&r);
-	/* The record has the period that the clock was opened with, also when it ticks at another rate. */
-	reader_skip(&r, sizeof(uint64_t));
-	out.value = f->period_ns;
-	chain = reader_u64(&r);
-	for (uint64_t i = 0; i < chain && reader_more(&r); i++) {
-		uint64_t address = reader_u64(&r);
+	if (!kind || !sample_read(*kind, h, &x) || (*kind != SAMPLE_CLOCK && is_over(f, x.time_ns)))
+		return;
+	switch (*kind) {
+	case SAMPLE_CLOCK:
+		got_clock(f, &x);
+		break;
+	case SAMPLE_SWITCH:
+		switches_sample(f->switches, &x);
+		break;
+	case SAMPLE_STACK:
+		switches_stack(f->switches, &x);
+		break;
+	case SAMPLE_WAKING:
+		got_waking(f, &x);
+		break;
+	}
+}
 
-		if (address < PERF_CONTEXT_MAX && out.kernel_count < SHARED_MAX_KERNEL_FRAMES)
-			kernel[out.kernel_count++] = address;
-	}
-	if (reader_u64(&r) == PERF_SAMPLE_REGS_ABI_64) {
-		for (unsigned bit = 0; bit < UNWIND_PERF_BITS; bit++)
-			if (unwind_perf_register(UNWIND_HOST, bit) >= 0)
-				regs.r[unwind_perf_register(UNWIND_HOST, bit)] = reader_u64(&r);
-		dump_bytes = reader_u64(&r);
-		d.bytes = reader_bytes(&r, dump_bytes);
-		d.size = dump_bytes ? reader_u64(&r) : 0;
-		d.sp = regs.r[UNWIND_RSP];
-		if (r.failed || d.size > dump_bytes)
-			return;
-		out.reason = unwind_dump(f, out.pid, &regs, &d, frames, &out.user_count);
-	} else {
-		out.reason = REASON_NO_REGISTERS;
-	}
-	if (out.reason == REASON_NO_MAPPING)
-		processes_dirty(f->session->processes, out.pid);
-	memcpy(frames + out.user_count, kernel, out.kernel_count * sizeof(*kernel));
-	stack = collector_stack(f->session, &out, frames);
-	collector_cpu_sample(f->session, &out, stack);
+/* The id is of one of the ring's events. Copies of stacks at switches come when there is room: of one that is lost nothing is missing. */
+static void got_lost(struct fallback *f, const struct perf_event_header *h)
+{
+	const struct {
+		struct perf_event_header h;
+		uint64_t id, lost;
+	} *r = (const void *)h;
+	const uint64_t *kind = map_get(&f->kinds, r->id);
+
+	if (!kind || fallback_ring_of(*kind) == RING_CLOCK)
+		f->lost += r->lost;
+	else if (fallback_ring_of(*kind) == RING_SWITCHES)
+		f->waits_lost += r->lost;
+}
+
+/* What the waits want to know beside switches. */
+static void tell_waits(struct fallback *f, const struct perf_event_header *h)
+{
+	const struct {
+		struct perf_event_header h;
+		uint32_t pid, parent_pid, tid, parent_tid;
+	} *task = (const void *)h;
+	struct sample_end end = sample_end(h);
+
+	if (h->type == PERF_RECORD_SWITCH && h->misc & PERF_RECORD_MISC_SWITCH_OUT)
+		switches_out(f->switches, end.pid, end.tid, h->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT, end.time_ns);
+	else if (h->type == PERF_RECORD_SWITCH)
+		switches_in(f->switches, end.pid, end.tid, end.time_ns);
+	else if (h->type == PERF_RECORD_FORK && processes_knows(f->session->processes, task->pid))
+		switches_started(f->switches, task->pid, task->tid, end.time_ns);
+	else if (h->type == PERF_RECORD_EXIT && processes_knows(f->session->processes, task->pid))
+		switches_ended(f->switches, task->pid, task->tid, end.time_ns);
+	else if (h->type == PERF_RECORD_COMM && h->misc & PERF_RECORD_MISC_COMM_EXEC)
+		switches_executed(f->switches, end.pid, end.time_ns);
 }
 
 static void got(void *context, const struct perf_event_header *h)
 {
 	struct fallback *f = context;
+	uint64_t ignored;
 
-	if (h->type == PERF_RECORD_SAMPLE)
+	if (h->type == PERF_RECORD_SAMPLE) {
 		got_sample(f, h);
-	else
-		sideband_record(f->session->processes, h, &f->lost);
+		return;
+	}
+	if (h->type == PERF_RECORD_LOST)
+		got_lost(f, h);
+	if (h->type != PERF_RECORD_SWITCH)
+		sideband_record(f->session->processes, h, &ignored);
+	if (f->switches && !is_over(f, sample_end(h).time_ns))
+		tell_waits(f, h);
 }
 
 void fallback_drain(struct fallback *f)
 {
-	ring_drain(f->rings, f->cpus, got, f);
+	ring_drain(f->rings, FALLBACK_RINGS * f->cpus, got, f);
+	if (f->switches && switches_look(f->switches)) {
+		ring_drain(f->rings, FALLBACK_RINGS * f->cpus, got, f);
+		switches_looked(f->switches);
+	}
 	processes_refresh(f->session->processes);
+}
+
+void fallback_finish(struct fallback *f, uint64_t now_mono_ns)
+{
+	f->end_ns = now_mono_ns;
+	fallback_drain(f);
+	if (f->switches)
+		switches_finish(f->switches, now_mono_ns);
+}
+
+void fallback_peek(struct fallback *f, uint64_t now_mono_ns)
+{
+	if (f->switches)
+		switches_peek(f->switches, now_mono_ns);
 }
 
 int fallback_poll(struct fallback *f, int timeout_ms)
@@ -314,13 +339,10 @@ int fallback_poll(struct fallback *f, int timeout_ms)
 	return 0;
 }
 
-static void each_event(struct fallback *f, unsigned long request, uint64_t *argument)
+static void each_clock(struct fallback *f, unsigned long request, uint64_t *argument)
 {
-	for (int i = 0; i < f->cpus; i++)
-		if (f->rings[i].fd >= 0)
-			ioctl(f->rings[i].fd, request, argument);
-	for (size_t i = 0; i < f->fds.n; i++)
-		ioctl(f->fds.v[i], request, argument);
+	for (size_t i = 0; i < f->clocks.n; i++)
+		ioctl(f->clocks.v[i], request, argument);
 }
 
 void fallback_set_hz(struct fallback *f, uint64_t hz)
@@ -329,17 +351,23 @@ void fallback_set_hz(struct fallback *f, uint64_t hz)
 
 	fallback_drain(f); /* what was sampled at the old rate */
 	f->period_ns = period;
-	each_event(f, PERF_EVENT_IOC_PERIOD, &period);
+	each_clock(f, PERF_EVENT_IOC_PERIOD, &period);
 }
 
+/* Not the switches: each thread's account is of all its time. */
 void fallback_pause(struct fallback *f, bool pause)
 {
-	each_event(f, pause ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, NULL);
+	each_clock(f, pause ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, NULL);
 }
 
 uint64_t fallback_lost(const struct fallback *f)
 {
 	return f->lost;
+}
+
+uint64_t fallback_waits_lost(const struct fallback *f)
+{
+	return f->waits_lost;
 }
 
 bool fallback_kernel(const struct fallback *f)

@@ -1,8 +1,9 @@
 /*
- * fallback.h - CPU samples without BPF: perf events on the target's threads, each with a copy
+ * fallback.h - CPU samples and waits (switches.h) without BPF: perf events on the target's threads, with a copy
  * of the top of the stack, unwound here from the ring with the same tables. No dump touches the disk.
  *
- * Works for an ordinary user on their own processes where perf_event_paranoid <= 2.
+ * Works for an ordinary user on their own processes where perf_event_paranoid <= 2. Where neither is asked for no event is opened: what
+ * only reads goes on beside it.
  */
 #pragma once
 
@@ -21,7 +22,12 @@ extern const struct processes_sink fallback_sink; /* its context is the struct f
 int fallback_start(struct fallback *f, struct err *err);
 int fallback_poll(struct fallback *f, int timeout_ms);
 void fallback_drain(struct fallback *f);
+/* Drains, and what the threads do now counts for the rest of the time. */
+void fallback_finish(struct fallback *f, uint64_t now_mono_ns);
+/* See session_peek(). */
+void fallback_peek(struct fallback *f, uint64_t now_mono_ns);
 void fallback_set_hz(struct fallback *f, uint64_t hz);
 void fallback_pause(struct fallback *f, bool pause);
 uint64_t fallback_lost(const struct fallback *f);
+uint64_t fallback_waits_lost(const struct fallback *f);
 bool fallback_kernel(const struct fallback *f); /* are kernel stacks recorded? */

@@ -47,13 +47,14 @@ void ring_done(struct ring *r)
 	r->straddle = NULL;
 }
 
-/* A sample is ip, pid and tid, time, and more; in all other records the time is at the end. */
-static uint64_t time_of(const struct perf_event_header *h)
+/* A sample is ip, pid and tid, time, and more; in all other records the time is near the end. */
+static uint64_t time_of(const struct ring *r, const struct perf_event_header *h)
 {
-	size_t at = h->type == PERF_RECORD_SAMPLE ? sizeof(*h) + 16 : h->size - sizeof(uint64_t);
 	uint64_t time_ns;
+	size_t behind = sizeof(time_ns) + r->behind_time;
+	size_t at = h->type == PERF_RECORD_SAMPLE ? sizeof(*h) + 16 : h->size - behind;
 
-	if (h->size < sizeof(*h) + sizeof(time_ns) || at + sizeof(time_ns) > h->size)
+	if (h->size < sizeof(*h) + behind || at + sizeof(time_ns) > h->size)
 		return 0;
 	memcpy(&time_ns, (const char *)h + at, sizeof(time_ns));
 	return time_ns;
@@ -77,7 +78,7 @@ static void look(struct ring *r)
 		h = (void *)r->straddle;
 	}
 	r->next = h;
-	r->next_ns = time_of(h);
+	r->next_ns = time_of(r, h);
 }
 
 static void take(struct ring *r, ring_record_fn *fn, void *context)

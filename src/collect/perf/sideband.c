@@ -30,6 +30,11 @@ void sideband_ask(struct perf_event_attr *attr)
 	attr->comm = 1;
 	attr->comm_exec = 1;
 	attr->task = 1;
+	sideband_ask_times(attr);
+}
+
+void sideband_ask_times(struct perf_event_attr *attr)
+{
 	attr->sample_id_all = 1;
 	attr->sample_type |= PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
 	attr->use_clockid = 1;

@@ -14,9 +14,11 @@ struct perf_event_header;
 struct processes;
 struct sideband;
 
-/* Asks for the records in an attr; sample_type must be SIDEBAND_SAMPLE_TYPE at least. */
+/* Asks for the records in an attr. */
 struct perf_event_attr;
 void sideband_ask(struct perf_event_attr *attr);
+/* Asks for what all events of a ring must have: the thread and the time in each record. */
+void sideband_ask_times(struct perf_event_attr *attr);
 
 /* True if the record was about a process that is recorded. */
 bool sideband_record(struct processes *ps, const struct perf_event_header *h, uint64_t *lost);

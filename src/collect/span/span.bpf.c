@@ -1,9 +1,9 @@
 /*
  * span.bpf.c - entry and return of functions, and what a program says of itself (span.c).
  *
- * A call is known by the address of its return address, which is the stack pointer at its first instruction and again
- * at its return. Of calls within each other only the outermost counts. One that was left by a panic never returns: it
- * is forgotten when its return address is not where it was any more.
+ * A call is known by the stack pointer at its first instruction, which is the same again at its return. Of calls within each
+ * other only the outermost counts. One that was left by a panic never returns: it is forgotten when its return address is
+ * not where it was any more.
  */
 #include "collect/scratch.bpf.h"
 
@@ -59,23 +59,51 @@ static __always_inline uint64_t read_state(uint64_t future, uint32_t offset)
 	return state;
 }
 
+#ifdef __TARGET_ARCH_arm64
+/* In x30 when the function begins; saved while it runs, perhaps signed. */
+static __always_inline bool read_back(const struct registers *regs, uint64_t sp, uint64_t *ret)
+{
+	*ret = regs->words[REGS_LR] & pc_mask;
+	return true;
+}
+
+static __always_inline bool is_under_way(const struct shared_span_call *call, uint32_t link)
+{
+	uint64_t back = 0;
+
+	return link && !bpf_probe_read_user(&back, sizeof(back), (void *)(call->sp - link)) && (back & pc_mask) == call->back;
+}
+#else
+/* On the stack. */
+static __always_inline bool read_back(const struct registers *regs, uint64_t sp, uint64_t *ret)
+{
+	return !bpf_probe_read_user(ret, sizeof(*ret), (void *)sp);
+}
+
+static __always_inline bool is_under_way(const struct shared_span_call *call, uint32_t link)
+{
+	uint64_t back = 0;
+
+	return !bpf_probe_read_user(&back, sizeof(back), (void *)call->sp) && back == call->back;
+}
+#endif
+
 static __always_inline void enter(const struct shared_span_probe *p, const struct registers *regs,
 				  struct shared_span_counts *c, uint64_t now)
 {
 	struct shared_span_key key = { bpf_get_current_pid_tgid(), p->function };
 	struct shared_span_call *old = bpf_map_lookup_elem(&span_calls, &key);
 	struct shared_span_call call = { .sp = regs->words[REGS_SP] + p->depth, .start_ns = now };
-	uint64_t back = 0;
 
 	if (old) {
-		if (old->sp > call.sp && !bpf_probe_read_user(&back, sizeof(back), (void *)old->sp) && back == old->back) {
+		if (old->sp > call.sp && is_under_way(old, p->link)) {
 			SCRATCH_COUNT(c->nested);
 			return;
 		}
 		SCRATCH_COUNT(c->abandoned);
 		bpf_map_delete_elem(&span_calls, &key);
 	}
-	if (!take_one(c, now) || bpf_probe_read_user(&call.back, sizeof(call.back), (void *)call.sp))
+	if (!take_one(c, now) || !read_back(regs, call.sp, &call.back))
 		return;
 	if (p->words[0] < SHARED_SPAN_NONE) {
 		call.future = regs->words[p->words[0] & SHARED_SPAN_NONE];

@@ -134,6 +134,7 @@ static int attach_function(struct session *s, int fd, const struct probesites *d
 		r = add_place(s, b, d->out[i], &p, err);
 	p.what = SPAN_ENTER;
 	p.depth = d->depth;
+	p.link = d->link;
 	if (d->future)
 		p.words[0] = d->future == PROBESITES_FUTURE_1ST ? REGS_1ST : REGS_2ND;
 	if (!r)

@@ -35,11 +35,8 @@ static __always_inline uint64_t walk(struct shared_process *p, uint32_t pid, str
 	s->u.record.pid = pid;
 	s->u.record.kernel_count = 0;
 	known = unwind_from_task(&s->u);
-	if (known && called) {
-		known = !bpf_probe_read_user(&s->u.pc, sizeof(s->u.pc), (void *)s->u.sp);
-		s->u.sp += 8;
-		s->u.leaf = 0;
-	}
+	if (known && called)
+		known = UNWIND_LEAVE(&s->u);
 	if (known)
 		unwind_user(&s->u, p);
 	else

@@ -26,6 +26,7 @@
 #include "collect/probestack.h"
 #include "collect/process/processes.h"
 #include "collect/task/sharedtask.h"
+#include "collect/task/taskclock.h"
 #include "collect/task/taskfiles.h"
 #include "collect/task/taskimplant.h"
 #include "collect/task/taskpace.h"
@@ -133,8 +134,8 @@ static int start(struct session *s, struct err *err)
 	bpfengine_skeleton(s->engine)->bss->task_rare = SPAWN_RARE;
 	if (!s->step_ms || s->step_ms > STEP_MS)
 		s->step_ms = STEP_MS;
-	/* Before anything is put into the target. */
-	r = check_programs(s, err);
+	/* Before anything is put into the target, or looked for in it. */
+	r = taskclock_check(err) ?: check_programs(s, err);
 	if (!r && s->options->program)
 		taskfiles_foresee(&a->files, s, a->state, s->options->program);
 	for (size_t i = 0; i < s->options->pid_count && !r; i++) {

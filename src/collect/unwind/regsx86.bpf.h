@@ -10,6 +10,7 @@
  *	REGS_MODE, REGS_IN_USER(w)   a word, and whether it says that a 64-bit program was interrupted, not the kernel
  *	REGS_PLACE, _WORDS           a piece with program counter, stack pointer and mode
  *	UNWIND_FROM                  fills a struct unwind
+ *	UNWIND_LEAVE                 goes on at the caller of a function of which nothing has run yet; false: that is not to be found
  */
 #pragma once
 
@@ -53,3 +54,7 @@ enum {
 		(u)->pc = AT(REGS_IP);             \
 		(u)->leaf = 1;                     \
 	} while (0)
+
+#define UNWIND_LEAVE(u)                                                              \
+	(!bpf_probe_read_user(&(u)->pc, sizeof((u)->pc), (void *)(u)->sp) &&         \
+	 ((u)->sp += 8, (u)->leaf = 0, true))

@@ -65,15 +65,17 @@ static __always_inline uint64_t stackcache_key(uint32_t tid, uint32_t what, cons
 /*
  * Many functions call read() with the same stack pointer. The return address is near
  * it, in one of the words below: pointers that do not point into the stack are part of
- * the place. Some are addresses of buffers, and then a place is new more often than it need be.
+ * the place. Some are addresses of buffers, and then a place is new more often than it need be. words: room for them, which is
+ * not on the stack where that is short.
  */
-static __always_inline uint64_t stackcache_callers(uint64_t sp)
+enum { STACKCACHE_WORDS = 8 };
+static __always_inline uint64_t stackcache_callers(uint64_t sp, uint64_t words[STACKCACHE_WORDS])
 {
-	uint64_t words[8], hash = 1;
+	uint64_t hash = 1;
 
-	if (bpf_probe_read_user(words, sizeof(words), (void *)sp))
+	if (bpf_probe_read_user(words, STACKCACHE_WORDS * 8, (void *)sp))
 		return hash;
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < STACKCACHE_WORDS; i++)
 		if (words[i] >> 32 && words[i] - sp + (1 << 23) > 1 << 24)
 			hash = unwind_hash(hash, words[i]);
 	return hash;

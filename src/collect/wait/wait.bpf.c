@@ -467,6 +467,7 @@ static __always_inline void settle(struct shared_thread *t, struct task_struct *
 	bool seen = t->account.state == STATE_RUNNING;
 	uint64_t ran = seen ? now - t->account.since_ns : 0, run, queue, run_now, off;
 	uint64_t blocked = t->blocked_ns, queued = t->queue_ns, before = 0;
+	struct shared_wait_counts *c;
 
 	read_kernel(task, &run, &queue);
 	if (t->has_kernel && t->left_ns && bpf_core_field_exists(task->sched_info)) {
@@ -484,6 +485,11 @@ static __always_inline void settle(struct shared_thread *t, struct task_struct *
 		if (queued > off || t->preempted)
 			queued = off;
 		blocked = off - queued;
+		if (queued > queue - t->kernel_queue_ns) {
+			c = counts_here();
+			if (c)
+				c->stolen_ns += queued - (queue - t->kernel_queue_ns);
+		}
 	} else if (seen && !t->left_ns && !t->has_kernel) {
 		/* The first that is seen of it. If it came after the recording began, it had waited. */
 		run_now = run - task->se.prev_sum_exec_runtime;

@@ -449,6 +449,7 @@ static void tally(struct session *s, struct profile *to)
 	profile_count(to, KEY_WAITS_DRAWN_NS, counts.drawn_ns);
 	/* A share of a half varies most: a quarter of the squares, of microseconds. */
 	profile_count(to, KEY_WAITS_ERROR_NS, (uint64_t)(sqrt((double)counts.squares_us2 / 4) * 1000));
+	profile_count(to, KEY_WAITS_STOLEN_NS, counts.stolen_ns);
 	profile_count(to, KEY_WAITS_LOST, counts.ring_full);
 	profile_count(to, KEY_WAITS_THREADS_WITHOUT_ROOM, counts.threads_full);
 }
@@ -507,6 +508,7 @@ static uint64_t recorded(const struct session *s)
 const struct collector collector_wait = {
 	.name = "wait",
 	.describe = "time off the CPU by stack: locks, disk, network, sleep, run queue",
+	.flags = COLLECTOR_PERF,
 	.state_size = sizeof(struct wait),
 	.programs = wait_programs,
 	.maps = wait_maps,

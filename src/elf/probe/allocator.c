@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "elf/file.h"
+#include "elf/probe/sitesarm64.h"
 #include "elf/symtab.h"
 
 enum { MOST_CODE = 1 << 20, PADDING = 15 }; /* bytes of a function, and between two */
@@ -82,7 +83,8 @@ static void add_probe(const struct elf *elf, struct allocator_info *info, uint64
 		if (s->type != PT_LOAD || !(s->flags & PF_X) || address < s->address ||
 		    address - s->address >= s->file_size || s->file_size - (address - s->address) < sizeof(p.code))
 			continue;
-		p = (struct allocator_probe){ .address = address, .offset = s->offset + (address - s->address) };
+		p = (struct allocator_probe){ .address = address, .offset = s->offset + (address - s->address),
+					      .arm64 = elf->machine == EM_AARCH64 };
 		if (p.offset < s->offset || p.offset > elf->size || elf->size - p.offset < sizeof(p.code))
 			continue;
 		memcpy(p.code, elf->data + p.offset, sizeof(p.code));
@@ -163,6 +165,13 @@ static bool see_symbol(void *context, const char *name, uint64_t address)
 	return info->function_count < ALLOCATOR_FUNCTIONS;
 }
 
+/* Does the loader fill a slot by the name of a function? */
+static bool is_slot(unsigned machine, uint32_t type)
+{
+	return machine == EM_AARCH64 ? type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT :
+				       type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT;
+}
+
 static void see_relocations(struct elf *elf, const struct elf_section *s, struct allocator_info *info)
 {
 	Elf64_Rela rela;
@@ -175,7 +184,7 @@ static void see_relocations(struct elf *elf, const struct elf_section *s, struct
 
 		memcpy(&rela, s->data + i * sizeof(rela), sizeof(rela));
 		type = ELF64_R_TYPE(rela.r_info);
-		if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT)
+		if (!is_slot(elf->machine, type))
 			continue;
 		name = plt_symbol_name(elf, s, ELF64_R_SYM(rela.r_info));
 		if (name && !(rela.r_offset & 7) && find_name(name, &id))
@@ -193,7 +202,7 @@ static void add_range(struct allocator_info *info, uint64_t start, uint64_t size
 void allocator_find(struct elf *elf, struct allocator_info *ret)
 {
 	*ret = (struct allocator_info){ 0 };
-	if (elf->machine != EM_X86_64)
+	if (elf->machine != EM_X86_64 && elf->machine != EM_AARCH64)
 		return;
 	symtab_each_name(elf, ".symtab", see_symbol, ret);
 	if (ret->function_count < ALLOCATOR_FUNCTIONS)
@@ -218,13 +227,18 @@ unsigned allocator_probe_skip(const struct allocator_probe *probe)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
-	return memcmp(probe->code, endbr64, sizeof(endbr64)) ? 0 : sizeof(endbr64);
+	return probe->arm64 || memcmp(probe->code, endbr64, sizeof(endbr64)) ? 0 : sizeof(endbr64);
 }
 
 bool allocator_probe_cheap(const struct allocator_probe *probe)
 {
 	const uint8_t *c = probe->code + allocator_probe_skip(probe);
+	uint32_t word;
 
+	if (probe->arm64) {
+		memcpy(&word, c, sizeof(word));
+		return sitesarm64_accepted(word);
+	}
 	/* push of a register, also of r8 to r15; nop; jmp; call */
 	return (c[0] >= 0x50 && c[0] <= 0x57) || (c[0] == 0x41 && c[1] >= 0x50 && c[1] <= 0x57) || c[0] == 0x90 ||
 	       c[0] == 0xeb || c[0] == 0xe9 || c[0] == 0xe8;

@@ -51,6 +51,8 @@ struct allocator_range {
 struct allocator_probe {
 	uint64_t address;
 	uint64_t offset; /* in the file */
+	uint32_t arm64;  /* it is code of arm64, not of x86-64 */
+	uint32_t zero;
 	uint8_t code[ALLOCATOR_CODE]; /* its first bytes */
 };
 
@@ -67,7 +69,7 @@ void allocator_find(struct elf *elf, struct allocator_info *ret);
 /* Returns the bytes to skip before the first real instruction: those of endbr64. */
 unsigned allocator_probe_skip(const struct allocator_probe *probe);
 /* Returns whether the kernel emulates the instruction after these bytes under a uprobe, rather than
- * single-step a copy of it. */
+ * single-step a copy of it. On arm64: whether it takes a uprobe there. */
 bool allocator_probe_cheap(const struct allocator_probe *probe);
 /* Returns whether all numbers are within their bounds. */
 bool allocator_check(const struct allocator_info *info);

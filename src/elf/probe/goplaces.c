@@ -80,6 +80,33 @@ static uint64_t find_jump(const uint8_t *code, uint64_t n, bool *ret_old)
 	return begins(code, n, at, "\x76", 1) || begins(code, n, at, "\x0f\x86", 2) ? at : 0;
 }
 
+static bool is_word(const uint8_t *code, uint64_t n, uint64_t at, uint32_t mask, uint32_t wanted)
+{
+	uint32_t w;
+
+	if (at > n || n - at < sizeof(w))
+		return false;
+	memcpy(&w, code + at, sizeof(w));
+	return (w & mask) == wanted;
+}
+
+/* The same for arm64, where arguments are in registers from 1.18 on. */
+static uint64_t find_jump_arm64(const uint8_t *code, uint64_t n, bool *ret_old)
+{
+	bool large;
+	uint64_t at;
+
+	*ret_old = is_word(code, n, 0, UINT32_MAX, 0xf9400b81); /* ldr x1, [x28, #16] */
+	if (!is_word(code, n, 0, UINT32_MAX, 0xf9400b90)) /* ldr x16, [x28, #16] */
+		return 0;
+	/* With a large frame: sub x17, sp, #n; cmp x17, x16. Else: cmp sp, x16 */
+	large = is_word(code, n, 4, 0xff8003ff, 0xd10003f1);
+	at = large ? 8 : 4;
+	if (!is_word(code, n, at, UINT32_MAX, large ? 0xeb10023f : 0xeb3063ff))
+		return 0;
+	return is_word(code, n, at + 4, 0xff00001f, 0x54000009) ? at + 4 : 0; /* b.ls */
+}
+
 static void find_places(struct elf *elf, struct goplaces *g)
 {
 	struct looking l = { 0 };
@@ -98,7 +125,7 @@ static void find_places(struct elf *elf, struct goplaces *g)
 		bool old = false;
 
 		if (code)
-			jump = find_jump(code, n, &old);
+			jump = elf->machine == EM_AARCH64 ? find_jump_arm64(code, n, &old) : find_jump(code, n, &old);
 		if (!jump || !elf_address_to_offset(elf, l.address[i] + jump, &g->offset[i])) {
 			g->trouble = old ? GOPLACES_OLD : GOPLACES_OTHER;
 			return;
@@ -187,7 +214,7 @@ static void find_reasons(const struct elf *elf, struct goplaces *g)
 void goplaces_find(struct elf *elf, struct goplaces *ret)
 {
 	*ret = (struct goplaces){ 0 };
-	if (elf->machine != EM_X86_64) {
+	if (elf->machine != EM_X86_64 && elf->machine != EM_AARCH64) {
 		ret->trouble = GOPLACES_OTHER;
 		return;
 	}
@@ -216,7 +243,7 @@ const char *goplaces_trouble_text(uint32_t trouble)
 	static const char *const texts[GOPLACES_TROUBLES] = {
 		[GOPLACES_NO_GO] = "it is no Go program",
 		[GOPLACES_NO_NAMES] = "its runtime's functions cannot be found by name",
-		[GOPLACES_OLD] = "it was built by Go before 1.17",
+		[GOPLACES_OLD] = "it was built by Go before 1.17, or before 1.18 for arm64",
 		[GOPLACES_OTHER] = "the runtime's functions do not begin in a way that is known here",
 	};
 

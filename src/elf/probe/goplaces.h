@@ -9,6 +9,11 @@
  *
  * The jump is the place for a uprobe: the kernel emulates it, it runs in each call, and the arguments are still in
  * the registers of the call (rax, rbx, rcx). Any other instruction there would be single-stepped, for twenty times the cost.
+ * On arm64 the same is, from Go 1.18 on, with the goroutine in x28 and arguments in x0, x1, x2:
+ *
+ *	ldr x16, [x28, #16]
+ *	cmp sp, x16
+ *	b.ls more_stack
  *
  * The reasons of gopark() are numbers whose meaning changes with the version of Go. The runtime has a table of their
  * names, which is found by its first entries: no symbol is needed.
@@ -28,8 +33,8 @@ enum goplaces_trouble {
 	GOPLACES_USABLE,
 	GOPLACES_NO_GO,    /* no program of Go */
 	GOPLACES_NO_NAMES, /* of Go, but its functions have no names that can be read */
-	GOPLACES_OLD,      /* built by Go before 1.17: arguments are on the stack */
-	GOPLACES_OTHER,    /* the functions do not begin as above, or it is no x86-64 */
+	GOPLACES_OLD,      /* built by Go before 1.17 (arm64: 1.18): arguments are on the stack */
+	GOPLACES_OTHER,    /* the functions do not begin as above, or it is for another machine */
 	GOPLACES_TROUBLES,
 };
 

@@ -1,6 +1,7 @@
 #include "elf/probe/probesites.h"
 
 #include <ctype.h>
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "base/vec.h"
 #include "elf/demangle.h"
 #include "elf/file.h"
+#include "elf/probe/sitesarm64.h"
 #include "elf/symtab.h"
 
 enum { MOST_CANDIDATES = 4096, MOST_CODE = 4 << 20 };
@@ -179,6 +181,8 @@ static int take(struct looking *l, struct elf *elf, const struct candidate *c, s
 {
 	const struct candidate *cold = cold_part(l, c);
 	struct probesites *d = &info->list[info->count];
+	uint64_t cold_address = cold ? cold->address : 0, cold_size = cold ? cold->size : 0;
+	bool may_be_future = str_ends(c->name, "{{closure}}");
 
 	if (c->cold || c->fit < l->best[c->pattern] || is_there(info, c))
 		return 0;
@@ -188,8 +192,10 @@ static int take(struct looking *l, struct elf *elf, const struct candidate *c, s
 	*d = (struct probesites){ .address = c->address, .size = c->size, .pattern = c->pattern };
 	memcpy(d->name, c->name, MIN(strlen(c->name), sizeof(d->name) - 1));
 	info->count++;
-	return probesites_read(elf, d, cold ? cold->address : 0, cold ? cold->size : 0, str_ends(c->name, "{{closure}}"),
-	                       err);
+	if (elf->machine != EM_AARCH64)
+		return probesites_read(elf, d, cold_address, cold_size, may_be_future, err);
+	sitesarm64_read(elf, d, cold_address, cold_size, may_be_future);
+	return 0;
 }
 
 int probesites_find(struct elf *elf, const char *text, size_t n, struct probesites_info *ret, struct err *err)
@@ -226,8 +232,8 @@ bool probesites_check(struct probesites_info *info)
 		struct probesites *d = &info->list[i];
 
 		if (d->out_count > PROBESITES_OUT || d->future > PROBESITES_FUTURE_2ND ||
-		    d->trouble >= PROBESITES_TROUBLES || d->pattern >= PROBESITES_PATTERNS || d->depth > 4096 ||
-		    d->state > 1 << 20)
+		    d->trouble >= PROBESITES_TROUBLES || d->pattern >= PROBESITES_PATTERNS || d->depth > PROBESITES_MOST_LINK ||
+		    d->state > 1 << 20 || d->link > PROBESITES_MOST_LINK)
 			return false;
 		d->name[sizeof(d->name) - 1] = 0;
 		for (char *c = d->name; *c; c++)
@@ -244,6 +250,7 @@ const char *probesites_trouble_text(uint32_t trouble)
 		[PROBESITES_NO_OUT] = "it never returns",
 		[PROBESITES_MANY_OUT] = "it has too many returns",
 		[PROBESITES_NO_CODE] = "its code cannot be read",
+		[PROBESITES_REFUSED] = "the kernel puts no probe on an instruction with which it begins or returns",
 	};
 
 	return trouble && trouble < PROBESITES_TROUBLES ? texts[trouble] : "";

@@ -2,7 +2,8 @@
  * probesites.h - where functions are entered and left, for marks that are spans of a function.
  *
  * Runs in the unprivileged child: names, tables and code are untrusted. A function is found by a part of its
- * readable name. Its entry and return sites are places for uprobes, as offsets in the file:
+ * readable name. Its entry and return sites are places for uprobes, as offsets in the file; on x86-64 (sitesarm64.h says what is
+ * other on arm64):
  *
  * - in: the first instruction that the kernel emulates and that runs once in each call, before any branch. The
  *   kernel single-steps a copy of any other instruction, which costs ten times as much; such a place is not used.
@@ -28,7 +29,8 @@ enum {
 	PROBESITES_OUT = 48,
 	PROBESITES_NAME = 240,
 	PROBESITES_PATTERNS = 16,
-	PROBESITES_TEXT = 4096
+	PROBESITES_TEXT = 4096,
+	PROBESITES_MOST_LINK = 1 << 24, /* bytes of a frame */
 };
 
 /* Why a function cannot be probed; the parent has the message. */
@@ -38,6 +40,7 @@ enum probesites_trouble {
 	PROBESITES_NO_OUT, /* it never returns */
 	PROBESITES_MANY_OUT,
 	PROBESITES_NO_CODE, /* the file has no code there, or too much to read */
+	PROBESITES_REFUSED, /* the kernel puts no probe on one of the instructions */
 	PROBESITES_TROUBLES,
 };
 
@@ -49,6 +52,8 @@ struct probesites {
 	uint32_t depth;   /* bytes pushed before it, by which the stack pointer is lower there */
 	uint32_t out_count;
 	uint64_t out[PROBESITES_OUT];
+	uint32_t link;    /* arm64: so far below the stack pointer of the first instruction it saves x30; 0 = nowhere */
+	uint32_t zero;
 	uint32_t future;  /* enum probesites_future */
 	uint32_t state;   /* offset of the state in the future */
 	uint32_t trouble; /* enum probesites_trouble */
@@ -73,7 +78,7 @@ struct probesites_info {
 int probesites_fit(const char *name, const char *pattern);
 /* text: patterns, each with a NUL at its end, n bytes in all. The best matches of each are taken. */
 int probesites_find(struct elf *elf, const char *text, size_t n, struct probesites_info *ret, struct err *err);
-/* Reads the code of one function; part of probesites_find, -ENOTSUP in a build without a disassembler. */
+/* Reads the code of one function of x86-64; part of probesites_find, -ENOTSUP in a build without a disassembler. */
 int probesites_read(const struct elf *elf, struct probesites *d, uint64_t cold, uint64_t cold_size, bool may_be_future,
 		    struct err *err);
 /* Returns whether all numbers are within their bounds. Terminates the names. */

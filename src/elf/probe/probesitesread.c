@@ -1,5 +1,5 @@
 /*
- * probesitesread.c - the part of probesites.h that reads instructions.
+ * probesitesread.c - the part of probesites.h that reads instructions of x86-64.
  */
 #include <capstone.h>
 #include <elf.h>
@@ -213,7 +213,7 @@ int probesites_read(const struct elf *elf, struct probesites *d, uint64_t cold, 
 	csh handle;
 
 	if (elf->machine != EM_X86_64)
-		return err_set(err, ENOTSUP, "functions can be marked on x86-64 only so far");
+		return err_set(err, ENOTSUP, "functions can be marked on x86-64 and arm64 only");
 	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
 		return err_set(err, ENOTSUP, "its instructions cannot be read");
 	cs_option(handle, CS_OPT_SKIPDATA, CS_OPT_ON);

@@ -7,9 +7,9 @@
 #include "base/mem.h"
 #include "elf/file.h"
 
-enum { NOTE_TYPE = 3, REGS = 21 };
+enum { NOTE_TYPE = 3, REGS = 21, ARM64_REGS = 31, MOST_REGS = ARM64_REGS };
 
-/* Indexed by their place in struct pt_regs. */
+/* Indexed by their place in struct pt_regs. On arm64 x0 to x30 stand there in their order. */
 static const char *const registers[REGS] = { "r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8",
 					     "rax", "rcx", "rdx", "rsi", "rdi", NULL, NULL, NULL, NULL, "rsp", NULL };
 
@@ -22,8 +22,17 @@ static const struct {
 	{ "block_end", USDT_BLOCK_END, 3 },
 };
 
-/* Parses "8@%rbx", "-8@%rbx", or without the % in Intel syntax; returns its length, 0 = no argument. */
-static size_t read_argument(const char *s, uint32_t *ret)
+/* Parses the "x19" of an argument of n bytes. */
+static bool read_x(const char *s, size_t n, uint32_t *ret)
+{
+	if (n < 2 || n > 3 || *s != 'x' || strspn(s + 1, "0123456789") < n - 1)
+		return false;
+	*ret = n == 2 ? s[1] - '0' : (s[1] - '0') * 10 + (s[2] - '0');
+	return *ret < ARM64_REGS;
+}
+
+/* Parses "8@%rbx", "-8@%rbx", or without the % in Intel syntax, or "8@x19"; returns its length, 0 = no argument. */
+static size_t read_argument(uint16_t machine, const char *s, uint32_t *ret)
 {
 	size_t skip = *s == '-', n;
 
@@ -32,6 +41,8 @@ static size_t read_argument(const char *s, uint32_t *ret)
 	skip += 2;
 	skip += s[skip] == '%';
 	n = strcspn(s + skip, " ");
+	if (machine == EM_AARCH64)
+		return read_x(s + skip, n, ret) ? skip + n : 0;
 	for (uint32_t i = 0; i < REGS; i++)
 		if (registers[i] && strlen(registers[i]) == n && !strncmp(registers[i], s + skip, n)) {
 			*ret = i;
@@ -40,7 +51,7 @@ static size_t read_argument(const char *s, uint32_t *ret)
 	return 0;
 }
 
-static bool read_arguments(const char *s, unsigned wanted, struct usdt_place *p)
+static bool read_arguments(uint16_t machine, const char *s, unsigned wanted, struct usdt_place *p)
 {
 	for (unsigned i = 0; i < USDT_ARGUMENTS; i++)
 		p->arguments[i] = UINT32_MAX;
@@ -48,7 +59,7 @@ static bool read_arguments(const char *s, unsigned wanted, struct usdt_place *p)
 		size_t n;
 
 		s += strspn(s, " ");
-		n = read_argument(s, &p->arguments[i]);
+		n = read_argument(machine, s, &p->arguments[i]);
 		if (!n)
 			return false;
 		s += n;
@@ -56,12 +67,18 @@ static bool read_arguments(const char *s, unsigned wanted, struct usdt_place *p)
 	return !*s;
 }
 
+static bool is_nop(const struct elf *elf, uint64_t address)
+{
+	uint64_t wanted = elf->machine == EM_AARCH64 ? 4 : 1, n = wanted;
+	const uint8_t *code = elf_code_at(elf, address, &n);
+
+	return code && n == wanted && !memcmp(code, elf->machine == EM_AARCH64 ? "\x1f\x20\x03\xd5" : "\x90", n);
+}
+
 static void add_place(const struct elf *elf, uint64_t address, const char *name, const char *arguments,
 		      struct usdt_info *ret)
 {
 	struct usdt_place p = { 0 };
-	uint64_t one = 1;
-	const uint8_t *code = elf_code_at(elf, address, &one);
 	unsigned wanted = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
@@ -69,8 +86,8 @@ static void add_place(const struct elf *elf, uint64_t address, const char *name,
 			p.what = kinds[i].what;
 			wanted = kinds[i].arguments;
 		}
-	/* Anything but a nop would be single-stepped, and the header writes nothing else. */
-	if (!p.what || !read_arguments(arguments, wanted, &p) || !code || !one || *code != 0x90 ||
+	/* Anything but a nop would be single-stepped (arm64: also a nop before 6.13), and the header writes nothing else. */
+	if (!p.what || !read_arguments(elf->machine, arguments, wanted, &p) || !is_nop(elf, address) ||
 	    !elf_address_to_offset(elf, address, &p.offset)) {
 		ret->odd++;
 		return;
@@ -124,7 +141,7 @@ void usdt_find(struct elf *elf, struct usdt_info *ret)
 	const struct elf_section *notes = elf_section(elf, ".note.stapsdt"), *base = elf_section(elf, ".stapsdt.base");
 
 	*ret = (struct usdt_info){ 0 };
-	if (elf->machine == EM_X86_64 && notes && notes->data && !(notes->flags & SHF_COMPRESSED))
+	if ((elf->machine == EM_X86_64 || elf->machine == EM_AARCH64) && notes && notes->data && !(notes->flags & SHF_COMPRESSED))
 		usdt_read(elf, notes->data, notes->file_size, base ? base->address : 0, ret);
 }
 
@@ -136,7 +153,7 @@ bool usdt_check(const struct usdt_info *info)
 		if (info->list[i].what < USDT_BEGIN || info->list[i].what > USDT_BLOCK_END)
 			return false;
 		for (unsigned k = 0; k < USDT_ARGUMENTS; k++)
-			if (info->list[i].arguments[k] >= REGS && info->list[i].arguments[k] != UINT32_MAX)
+			if (info->list[i].arguments[k] >= MOST_REGS && info->list[i].arguments[k] != UINT32_MAX)
 				return false;
 	}
 	return true;

@@ -6,8 +6,8 @@
  *	u32 name size, u32 descriptor size, u32 type 3, "stapsdt\0", then: address of a nop, base, semaphore
  *	(8 bytes each), provider, name and arguments, each with a NUL.
  *
- * Only notes whose provider is "gasflame" are taken, and only arguments in registers ("8@%rbx 8@%rax"): the
- * header writes no others.
+ * Only notes whose provider is "gasflame" are taken, and only arguments in registers ("8@%rbx 8@%rax", on arm64
+ * "8@x19 8@x0"): the header writes no others.
  */
 #pragma once
 

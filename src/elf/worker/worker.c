@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -18,6 +19,7 @@
 #include "elf/probe/usdt.h"
 #include "elf/tokio/tokiopack.h"
 #include "elf/unwind/functions.h"
+#include "elf/worker/inspected.h"
 #include "elf/worker/packedtable.h"
 #include "elf/worker/workerint.h"
 
@@ -84,8 +86,12 @@ static void copy_string(char *to, const char *from, size_t size)
 int worker_inspect(struct worker *w, int fd, struct symbols_info *ret, struct err *err)
 {
 	struct worker_info in;
-	int r = ask_about(w, WORKER_INSPECT, fd, &in, sizeof(in), err);
+	struct stat now = { 0 };
+	int r;
 
+	if (!worker_cancelled(w) && inspected_find(worker_inspected(w), fd, &now, ret))
+		return 0;
+	r = ask_about(w, WORKER_INSPECT, fd, &in, sizeof(in), err);
 	if (!r) {
 		*ret = (struct symbols_info){
 			.symtab = in.flags & WORKER_HAS_SYMTAB, .dynsym = in.flags & WORKER_HAS_DYNSYM,
@@ -105,6 +111,7 @@ int worker_inspect(struct worker *w, int fd, struct symbols_info *ret, struct er
 		copy_string(ret->debuglink, in.debuglink, sizeof(ret->debuglink));
 		copy_string(ret->altlink, in.altlink, sizeof(ret->altlink));
 		copy_string(ret->allocator, in.allocator, sizeof(ret->allocator));
+		inspected_put(worker_inspected(w), &now, ret);
 	}
 	return r;
 }

@@ -27,6 +27,7 @@
 #include "base/vec.h"
 #include "elf/budget.h"
 #include "elf/worker/worker.h"
+#include "elf/worker/inspected.h"
 #include "elf/worker/workerint.h"
 
 /* A request about a file that took too long once is not repeated. */
@@ -54,6 +55,7 @@ struct worker {
 	VEC(struct given_up) given_up;
 	VEC(struct left_behind) left_behind;
 	uint64_t left_bytes;
+	struct inspected inspected;
 };
 
 /* --- the child's side of the start --- */
@@ -124,7 +126,13 @@ void worker_free(struct worker *w)
 	fd_close(&w->cancel);
 	vec_done(&w->given_up);
 	vec_done(&w->left_behind);
+	inspected_done(&w->inspected);
 	free(w);
+}
+
+struct inspected *worker_inspected(struct worker *w)
+{
+	return &w->inspected;
 }
 
 void worker_set_timeout(struct worker *w, uint64_t timeout_ns)

@@ -9,6 +9,7 @@
 #include "elf/worker/workerproto.h"
 
 struct err;
+struct inspected;
 struct worker;
 
 struct worker_call {
@@ -25,4 +26,6 @@ void worker_call_done(struct worker_call *c);
 int worker_ask(struct worker *w, struct worker_call *c, struct err *err);
 /* Reports an inconsistent reply: the child is not trusted again. */
 int worker_bad_answer(struct worker *w, struct err *err);
+/* What this worker has said of files; the worker's. */
+struct inspected *worker_inspected(struct worker *w);
 int worker_make_reply_file(struct err *err);

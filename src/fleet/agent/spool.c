@@ -323,14 +323,14 @@ static int open_window(struct spool *s, int folder, const char *name, struct err
 	return -ENOENT;
 }
 
-int spool_first(struct spool *s, size_t sink, char **ret_name, int *ret_fd, struct err *err)
+int spool_at(struct spool *s, size_t sink, size_t at, char **ret_name, int *ret_fd, struct err *err)
 {
 	struct spoolqueue *q = queue_of(s, sink);
 	_cleanup_fd_ int folder = -1;
 	int fd;
 
-	while (q && spoollist_count(&q->waiting)) {
-		const char *name = spoollist_at(&q->waiting, 0)->name;
+	while (q && spoollist_count(&q->waiting) > at) {
+		const char *name = spoollist_at(&q->waiting, at)->name;
 
 		if (folder < 0)
 			folder = spoolfolder_open_sink(s->root, SPOOL_TO, q->sink, err);
@@ -344,9 +344,14 @@ int spool_first(struct spool *s, size_t sink, char **ret_name, int *ret_fd, stru
 		}
 		if (fd != -ENOENT)
 			return fd;
-		spoollist_remove(&q->waiting, 0, &s->total);
+		spoollist_remove(&q->waiting, at, &s->total);
 	}
 	return -ENOENT;
+}
+
+int spool_first(struct spool *s, size_t sink, char **ret_name, int *ret_fd, struct err *err)
+{
+	return spool_at(s, sink, 0, ret_name, ret_fd, err);
 }
 
 /* Nothing is lost where it cannot be removed: it is delivered again by the next agent, and sinks count a window once. */

@@ -53,6 +53,8 @@ char *spool_name(const char *target, uint64_t start_wall_ns, uint64_t sequence);
 int spool_take(struct spool *s, struct err *err);
 /* The oldest window for a sink, open for reading. *ret_name: the caller frees it. -ENOENT: none waits. */
 int spool_first(struct spool *s, size_t sink, char **ret_name, int *ret_fd, struct err *err);
+/* The same for the one that so many others are older than. */
+int spool_at(struct spool *s, size_t sink, size_t at, char **ret_name, int *ret_fd, struct err *err);
 /* It is delivered, or refused for good. One that is not waiting any more, because the bound took it, is passed over. */
 void spool_delivered(struct spool *s, size_t sink, const char *name);
 void spool_refused(struct spool *s, size_t sink, const char *name);

@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "base/text/str.h"
 
+static const uint64_t start_ns = 300000000000;
+
 enum { SECOND = 1000000000 };
 
 static void clean(char *field, size_t size)
@@ -93,7 +95,9 @@ void statusview_init(struct statusview *v, const struct board *b, uint64_t now_w
 		trouble(v, "the last reload was refused, and the old configuration holds: %s", copy->note);
 	look_at_targets(v);
 	look_at_sinks(v);
-	if (copy->budget_percent > 0 && copy->recent_percent > copy->budget_percent)
+	/* Recorders cost more while they start. */
+	if (copy->budget_percent > 0 && copy->recent_percent > copy->budget_percent &&
+	    copy->all_mono_ns > copy->begun_mono_ns && copy->all_mono_ns - copy->begun_mono_ns > start_ns)
 		trouble(v, "it used %s of one CPU in the last minutes, %s was promised", str_share(used, copy->recent_percent),
 			str_share(budget, copy->budget_percent));
 	if (copy->budget_bytes && copy->resident_bytes > copy->budget_bytes)

@@ -110,14 +110,37 @@ const char *sink_name(const struct sink *s)
 	return s->name;
 }
 
-int sink_send(struct sink *s, const struct sink_window *w, struct err *err)
+static int named(const struct sink *s, int r, const struct err *own, struct err *err)
 {
-	struct err own = { 0 };
-	int r = s->type->send(s->state, w, &own);
-
-	if (r && err) {
-		*err = own;
+	if (r < 0 && err) {
+		*err = *own;
 		err_prefix(err, "sink %s", s->name);
 	}
 	return r;
+}
+
+int sink_send(struct sink *s, const struct sink_window *w, struct err *err)
+{
+	struct err own = { 0 };
+
+	return named(s, s->type->send(s->state, w, &own), &own, err);
+}
+
+bool sink_has_batches(const struct sink *s)
+{
+	return s->type->add;
+}
+
+int sink_add(struct sink *s, const struct sink_window *w, struct err *err)
+{
+	struct err own = { 0 };
+
+	return named(s, s->type->add(s->state, w, &own), &own, err);
+}
+
+int sink_flush(struct sink *s, struct err *err)
+{
+	struct err own = { 0 };
+
+	return named(s, s->type->flush(s->state, &own), &own, err);
 }

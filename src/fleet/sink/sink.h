@@ -5,7 +5,12 @@
  *	r = sink_send(s, &window, &err);	// again with the same window, when that is worth it
  *	sink_close(s);
  *
- * A sink delivers one window at a time, and tries once: pauses, repetitions and the order are the agent's business (cmd/agent). A window
+ * Where many wait, and sink_has_batches():
+ *
+ *	r = sink_add(s, &window, &err);		// any number of them; nothing is sent yet
+ *	r = sink_flush(s, &err);
+ *
+ * A sink tries once: pauses, repetitions and the order are the agent's business (cmd/agent). A window
  * may come again after any failure, also in a later process: sinks whose server can tell must make it count once (the key of a window
  * is target, start and sequence). One thread at a time.
  */
@@ -52,6 +57,8 @@ struct sink_type {
 	const char *describe;   /* for the manual and gasflame agent --help */
 	int (*open)(const struct sink_options *o, void **ret, struct err *err);
 	int (*send)(void *sink, const struct sink_window *w, struct err *err);
+	int (*add)(void *sink, const struct sink_window *w, struct err *err); /* both NULL: no batches */
+	int (*flush)(void *sink, struct err *err);
 	void (*close)(void *sink); /* NULL is fine */
 	unsigned takes;         /* of enum sink_takes */
 };
@@ -74,3 +81,10 @@ const char *sink_name(const struct sink *s);
  *  -EEXIST			the server has another window with this key: likewise
  */
 int sink_send(struct sink *s, const struct sink_window *w, struct err *err);
+
+bool sink_has_batches(const struct sink *s);
+/* Copies what it needs. 0, or 1: that is enough for one delivery. An error is of this window only, which is then not among those that are sent. */
+int sink_add(struct sink *s, const struct sink_window *w, struct err *err);
+/* As sink_send(), of all that were added; they are forgotten in any case. Where it fails none is known to be there; -EBADMSG, -EEXIST: at least one of them is refused,
+ * and sink_send() of each finds out which. */
+int sink_flush(struct sink *s, struct err *err);

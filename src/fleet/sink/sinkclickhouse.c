@@ -1,8 +1,8 @@
 /*
  * sinkclickhouse.c - windows into a store (push.h), each exactly once.
  *
- * A pusher for each target is kept, as stacks and frames are sent once a day in its life; it goes when its target was not seen for
- * an hour. A window of an agent is one of the store, however long it is.
+ * Windows of one server are collected and sent in one insert a table (pushbatch.h), of all targets together; stacks and frames are sent
+ * once a day. A window of an agent is one of the store, however long it is.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,10 +13,10 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/text/str.h"
-#include "base/vec.h"
 #include "export/export.h"
 #include "fleet/clickhouse.h"
 #include "fleet/push.h"
+#include "fleet/pushbatch.h"
 #include "fleet/sink/sinktypes.h"
 #include "fleet/storeurl.h"
 #include "fleet/tables.h"
@@ -24,28 +24,17 @@
 
 static const uint64_t hour_ns = 3600ULL * 1000000000;
 
-struct target {
-	struct pusher *pusher;
-	char *name, *release; /* release NULL = not known */
-	VEC(char *) labels;   /* with a NULL at the end */
-	uint64_t used_mono_ns;
+/* By server. */
+struct shard {
+	struct pushbatch *batch;
+	uint64_t retained_mono_ns; /* 0 = never */
 };
 
 struct store {
 	struct storeurl url;
 	struct clickhouse *client;
-	VEC(struct target *) targets;
-	uint64_t *retained_mono_ns; /* by shard; 0 = never */
+	struct shard *shards; /* as many as the address has */
 };
-
-static void target_free(struct target *t)
-{
-	pusher_free(t->pusher);
-	free(t->name);
-	free(t->release);
-	vec_done_each(&t->labels, e, free(*e));
-	free(t);
-}
 
 static void store_close(void *sink)
 {
@@ -53,10 +42,11 @@ static void store_close(void *sink)
 
 	if (!s)
 		return;
-	vec_done_each(&s->targets, e, target_free(*e));
+	for (size_t i = 0; s->shards && i < s->url.shards.n; i++)
+		pushbatch_free(s->shards[i].batch);
+	free(s->shards);
 	clickhouse_close(s->client);
 	storeurl_done(&s->url);
-	free(s->retained_mono_ns);
 	free(s);
 }
 
@@ -100,115 +90,31 @@ static int store_open(const struct sink_options *o, void **ret, struct err *err)
 		store_close(s);
 		return r;
 	}
-	s->retained_mono_ns = mem_alloc(s->url.shards.n * sizeof(*s->retained_mono_ns));
+	s->shards = mem_alloc(s->url.shards.n * sizeof(*s->shards));
+	for (size_t i = 0; i < s->url.shards.n; i++)
+		s->shards[i].batch = pushbatch_new(s->client, i);
 	*ret = s;
 	return 0;
 }
 
-/* --- the pusher of a target --- */
-
-static bool is_same(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
-
-static bool is_of(const struct target *t, const struct sink_window *w)
-{
-	size_t n = 0;
-
-	if (!is_same(t->release, w->release))
-		return false;
-	while (w->labels && w->labels[n]) {
-		if (n >= t->labels.n || !is_same(t->labels.v[n], w->labels[n]))
-			return false;
-		n++;
-	}
-	return n + 1 == t->labels.n;
-}
-
-static void forget(struct store *s, size_t i)
-{
-	target_free(s->targets.v[i]);
-	s->targets.v[i] = s->targets.v[--s->targets.n];
-}
-
-static int target_new(struct store *s, const struct sink_window *w, struct target **ret, struct err *err)
-{
-	struct target *t = mem_alloc(sizeof(*t));
-	struct push_options o = { .tries = 1 };
-	int r;
-
-	o.target = t->name = mem_strdup(w->target);
-	o.release = t->release = mem_strdup(w->release);
-	for (size_t i = 0; w->labels && w->labels[i]; i++)
-		vec_push(&t->labels, mem_strdup(w->labels[i]));
-	vec_push(&t->labels, NULL);
-	o.labels = (const char *const *)t->labels.v;
-	r = push_check(&o, err);
-	if (r) {
-		target_free(t);
-		return r;
-	}
-	t->pusher = pusher_new(s->client, &o);
-	vec_push(&s->targets, t);
-	*ret = t;
-	return 0;
-}
-
-/* One whose release or labels are others is made anew. */
-static int find_target(struct store *s, const struct sink_window *w, uint64_t now_ns, struct target **ret, struct err *err)
-{
-	struct target *found = NULL;
-	int r = 0;
-
-	for (size_t i = s->targets.n; i--;) {
-		struct target *t = s->targets.v[i];
-
-		if (now_ns - t->used_mono_ns > hour_ns || (!strcmp(t->name, w->target) && !is_of(t, w)))
-			forget(s, i);
-		else if (!strcmp(t->name, w->target))
-			found = t;
-	}
-	if (!found)
-		r = target_new(s, w, &found, err);
-	if (!r)
-		found->used_mono_ns = now_ns;
-	*ret = found;
-	return r;
-}
-
-/* --- a window --- */
+/* --- windows --- */
 
 /* Tables of a later gasflame are not written to. Days that are too old go, where the server does not do that itself; who pushes may lack
  * the right to: the window counts in any case. */
-static int look_at_tables(struct store *s, unsigned shard, uint64_t now_ns, struct err *err)
+static int look_at_tables(struct store *s, unsigned shard, struct err *err)
 {
+	uint64_t now_ns = clock_mono_ns(), *retained = &s->shards[shard].retained_mono_ns;
 	struct tables_state state;
 	int r;
 
-	if (s->retained_mono_ns[shard] && now_ns - s->retained_mono_ns[shard] < hour_ns)
+	if (*retained && now_ns - *retained < hour_ns)
 		return 0;
 	r = tables_check(s->client, shard, &state, err);
 	if (r)
 		return r;
-	s->retained_mono_ns[shard] = now_ns ?: 1;
+	*retained = now_ns ?: 1;
 	tables_retain(s->client, shard, clock_wall_ns(), NULL);
 	return 0;
-}
-
-static int push(struct target *t, const struct sink_window *w, struct err *err)
-{
-	struct push_result result = { 0 };
-	struct windows windows;
-	int r = windows_make(&windows, w->job, MAX(select_duration_ns(w->job->profile), (uint64_t)1), err);
-
-	if (!r) {
-		/* One window, with the number that the agent knows it by. */
-		windows.list.v[0].sequence = w->sequence;
-		r = pusher_send(t->pusher, &windows, &result, err);
-	}
-	windows_done(&windows);
-	return r;
 }
 
 /* What the header promises, of clickhouse.h's and our own errors. */
@@ -228,21 +134,62 @@ static int meaning_of(int r)
 	}
 }
 
-static int store_send(void *sink, const struct sink_window *w, struct err *err)
+static int with_meaning(int r, struct err *err)
 {
-	struct store *s = sink;
-	uint64_t now_ns = clock_mono_ns();
-	struct target *t = NULL;
-	int r = find_target(s, w, now_ns, &t, err);
-
-	if (!r)
-		r = look_at_tables(s, storeurl_shard_of(w->target, clickhouse_shards(s->client)), now_ns, err);
-	if (!r)
-		r = push(t, w, err);
 	r = meaning_of(r);
 	if (r && err)
 		err->code = -r;
 	return r;
+}
+
+static int store_add(void *sink, const struct sink_window *w, struct err *err)
+{
+	const struct push_options o = { .target = w->target, .release = w->release, .labels = w->labels };
+	struct store *s = sink;
+	struct pushbatch *batch = s->shards[storeurl_shard_of(w->target, clickhouse_shards(s->client))].batch;
+	struct windows windows = { 0 };
+	int r = push_check(&o, err);
+
+	if (!r) {
+		r = windows_make(&windows, w->job, MAX(select_duration_ns(w->job->profile), (uint64_t)1), err);
+		if (!r) {
+			/* One window, with the number that the agent knows it by. */
+			windows.list.v[0].sequence = w->sequence;
+			r = pushbatch_add(batch, &o, &windows, &windows.list.v[0], err);
+		}
+		windows_done(&windows);
+	}
+	return r ? with_meaning(r, err) : pushbatch_is_full(batch);
+}
+
+/* Those of a server that is well are there, even if another one fails: they are found when they come again. */
+static int store_flush(void *sink, struct err *err)
+{
+	struct store *s = sink;
+	int failed = 0;
+
+	for (unsigned i = 0; i < clickhouse_shards(s->client); i++) {
+		struct pushbatch_result result;
+		struct err own = { 0 };
+		int r = pushbatch_count(s->shards[i].batch) ? look_at_tables(s, i, &own) : 0;
+
+		if (r)
+			pushbatch_clear(s->shards[i].batch);
+		else
+			r = pushbatch_send(s->shards[i].batch, &result, &own);
+		if (r && !failed) {
+			failed = r;
+			*err = own;
+		}
+	}
+	return with_meaning(failed, err);
+}
+
+static int store_send(void *sink, const struct sink_window *w, struct err *err)
+{
+	int r = store_add(sink, w, err);
+
+	return r < 0 ? r : store_flush(sink, err);
 }
 
 const struct sink_type sink_clickhouse = {
@@ -250,6 +197,8 @@ const struct sink_type sink_clickhouse = {
 	.describe = "a store, made by gasflame store init: each window counts once, and every command reads it",
 	.open = store_open,
 	.send = store_send,
+	.add = store_add,
+	.flush = store_flush,
 	.close = store_close,
 	.takes = SINK_USER | SINK_CA,
 };

@@ -16,8 +16,8 @@
 static const uint64_t second_ns = 1000000000, day_seconds = 86400;
 /* A function with less than that share of a side is neither fetched nor tested: below what counts as a change (change.c). */
 #define LEAST_SHARE 0.0005
-/* NAMES_BYTES: in one statement, some hundred names: the answer has a row for each, node and slot, and takes memory. */
-enum { LONG_SECONDS = 12 * 3600, MOST_CELLS = 40000000, NAMES_BYTES = 8000 };
+/* NAMES_BYTES: in one statement, a thousand names or so: a server takes 256 KiB, and the answer takes memory. */
+enum { LONG_SECONDS = 12 * 3600, MOST_CELLS = 40000000, NAMES_BYTES = 100000 };
 
 /* What is divided by: of functions, of causes, of CPU time, of blocks. */
 enum whole { WHOLE_EVENT, WHOLE_WAIT_NS, WHOLE_CPU_NS, WHOLE_BLOCKS, WHOLES };
@@ -201,7 +201,7 @@ static int ask_names(struct work *w, struct answer *a, struct err *err)
 
 	buf_puts(&sql, "SELECT name ");
 	put_both(&sql, w);
-	buf_puts(&sql, " AND name != '' GROUP BY name HAVING ");
+	buf_puts(&sql, " AND self > 0 AND name != '' GROUP BY name HAVING ");
 	for (int side = 0; side < 2; side++) {
 		buf_puts(&sql, side ? " OR " : "");
 		put_sum(&sql, w, side, "self");
@@ -211,29 +211,64 @@ static int ask_names(struct work *w, struct answer *a, struct err *err)
 	return ask(w, mem_strdup(sql.data), a, err);
 }
 
-/* names: literals, with commas between them. By their names, rows are found by the index. */
+/* "[1,2,3]": the next number, false at the end and where it is none. */
+static bool next_number(const char **text, uint64_t *ret)
+{
+	const char *at = *text + strspn(*text, "[,");
+	char *end;
+
+	*ret = strtoull(at, &end, 10);
+	*text = end;
+	return end != at;
+}
+
+/* Slots, values and numbers of samples of one target and function. */
+static void take_slots(struct work *w, int side, uint32_t target, uint32_t row, const struct answer *a, size_t i, size_t column)
+{
+	const char *slots = answer_text(a, i, column), *values = answer_text(a, i, column + 1), *counts = answer_text(a, i, column + 2);
+	uint64_t slot, value, count;
+
+	while (next_number(&slots, &slot) && next_number(&values, &value) && next_number(&counts, &count))
+		vec_push(&w->t->side[side].cells, (struct cell){ target, slot, row, count, value });
+}
+
+/* Rows of ten minutes as they are; of longer measurements the store adds them up first. */
+static void put_named(struct buf *sql, const struct work *w, const char *names)
+{
+	bool hours = w->unit == ROLLUP_HOUR_SECONDS;
+
+	buf_puts(sql, "SELECT target, name");
+	for (int side = 0; side < 2; side++) {
+		const char *time = hours ? w->rollups[side] : w->time[side], *release = w->release[side];
+
+		buf_printf(sql, ", toString(groupArrayIf(intDiv(toUInt32(%s), %llu), %s%s)), toString(groupArrayIf(%s, %s%s)), toString(groupArrayIf(%s, %s%s))",
+			   hours ? "hour" : "start", (unsigned long long)w->unit, time, release, hours ? "s" : "self", time, release,
+			   hours ? "n" : "self_count", time, release);
+	}
+	buf_puts(sql, hours ? " FROM (SELECT day, target, name, release, " : " ");
+	if (hours)
+		buf_printf(sql, "toDateTime(intDiv(toUInt32(start), %d) * %d) AS hour, sum(self) AS s, sum(self_count) AS n ", ROLLUP_HOUR_SECONDS,
+			   ROLLUP_HOUR_SECONDS);
+	put_both(sql, w);
+	buf_printf(sql, " AND self > 0 AND name IN (%s)%s GROUP BY target, name", names, hours ? " GROUP BY day, target, name, release, hour)" : "");
+}
+
+/* names: literals, with commas between them: by these, rows are found by the index. A row of the answer is a target and a function with all of its slots, as text: a
+ * million slots as rows of their own were most of the work, in the server and here. */
 static int ask_named(struct work *w, const char *names, struct err *err)
 {
-	_cleanup_free_ char *slot = slot_of(w);
 	_cleanup_(buf_done) struct buf sql = { 0 };
 	struct answer a;
 	int r;
 
-	buf_printf(&sql, "SELECT target, %s, name", slot);
-	for (int side = 0; side < 2; side++) {
-		buf_puts(&sql, ", ");
-		put_sum(&sql, w, side, "self");
-		buf_puts(&sql, ", ");
-		put_sum(&sql, w, side, "self_count");
-	}
-	buf_putc(&sql, ' ');
-	put_both(&sql, w);
-	buf_printf(&sql, " AND name IN (%s) GROUP BY target, slot, name", names);
+	put_named(&sql, w, names);
 	r = ask(w, mem_strdup(sql.data), &a, err);
-	for (size_t i = 0; !r && i < a.rows; i++)
+	for (size_t i = 0; !r && i < a.rows; i++) {
+		uint32_t target = strtab_add(&w->t->targets, answer_text(&a, i, 0)), row = figure_of(w->t, WATCH_FUNCTION, answer_text(&a, i, 1));
+
 		for (int side = 0; side < 2; side++)
-			if (answer_u64(&a, i, 3 + 2 * side))
-				add_cell(w, side, &a, i, figure_of(w->t, WATCH_FUNCTION, answer_text(&a, i, 2)), 3 + 2 * side, answer_u64(&a, i, 4 + 2 * side));
+			take_slots(w, side, target, row, &a, i, 2 + 3 * side);
+	}
 	answer_done(&a);
 	return r;
 }

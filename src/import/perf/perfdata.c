@@ -20,7 +20,7 @@
 #include "import/perf/perfdatasched.h"
 #include "import/perf/perfdataspace.h"
 #include "import/perf/perfdatastack.h"
-#include "import/schedwaits.h"
+#include "profile/schedwaits.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 

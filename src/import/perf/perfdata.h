@@ -9,7 +9,7 @@
  *	perfdatasample     the fields of a sample
  *	perfdataspace      processes, threads and their mappings at that time
  *	perfdatastack      the frames: call chain, LBR, or a walk over the copy of the stack with our own unwind tables
- *	perfdatasched      what the scheduler's tracepoints say, for the waits of import/schedwaits.h
+ *	perfdatasched      what the scheduler's tracepoints say, for the waits of profile/schedwaits.h
  *
  * perfdatafacts has what the header says, perfdataattr the events, perfdatatrace the formats of tracepoints,
  * perfdatamodule the files. Memory is bounded by what perf's ring buffers held at a time, and by the profile.

@@ -7,7 +7,7 @@
 #include "base/text/str.h"
 #include "import/perf/perfdataattr.h"
 #include "import/perf/perfdatafacts.h"
-#include "import/schedwaits.h"
+#include "profile/schedwaits.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 

@@ -4,7 +4,7 @@
 #include "import/perf/perfdatasample.h"
 #include "import/perf/perfdataspace.h"
 #include "import/perf/perfdatatrace.h"
-#include "import/schedwaits.h"
+#include "profile/schedwaits.h"
 #include "profile/profile.h"
 
 enum {
@@ -41,10 +41,10 @@ void perfdatasched_sample(struct schedwaits *w, const struct perfdataspaces *spa
 		schedwaits_came(w, tid, perfdataspaces_known_thread(spaces, tid), time_ns);
 		break;
 	case SCHED_WAKE:
-		schedwaits_woken(w, value_of(a, "pid", x), thread, stack, time_ns);
+		schedwaits_woken(w, value_of(a, "pid", x), &(struct schedwaits_waker){ .thread = thread, .stack = stack }, time_ns);
 		break;
 	case SCHED_STAT_BLOCKED:
-		schedwaits_woken(w, value_of(a, "pid", x), PROFILE_NONE, 0, time_ns);
+		schedwaits_woken(w, value_of(a, "pid", x), NULL, time_ns);
 		break;
 	case SCHED_STAT_QUEUE:
 		tid = value_of(a, "pid", x);

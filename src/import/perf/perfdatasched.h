@@ -1,6 +1,6 @@
 /*
  * perfdatasched.h - what samples of the scheduler's tracepoints say, by the fields of their records, for the waits of
- * import/schedwaits.h. Records must come in the order of their time.
+ * profile/schedwaits.h. Records must come in the order of their time.
  */
 #pragma once
 

@@ -13,7 +13,7 @@
 #include "folded/collapse/perfline.h"
 #include "import/frames.h"
 #include "import/import.h"
-#include "import/schedwaits.h"
+#include "profile/schedwaits.h"
 #include "import/text/perfhead.h"
 #include "import/text/perfstack.h"
 #include "import/text/perfwait.h"

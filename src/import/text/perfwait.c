@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "import/schedwaits.h"
+#include "profile/schedwaits.h"
 #include "profile/profile.h"
 
 /* A number, or a word, after a key: "prev_pid=12". */
@@ -111,10 +111,10 @@ bool perfwait_take(struct schedwaits *w, const struct perfline_record *r, uint32
 		schedwaits_came(w, tid, PROFILE_NONE, r->time_ns);
 		return true;
 	case SCHED_WAKE:
-		schedwaits_woken(w, tid, thread, stack, r->time_ns);
+		schedwaits_woken(w, tid, &(struct schedwaits_waker){ .thread = thread, .stack = stack }, r->time_ns);
 		return true;
 	case SCHED_STAT_BLOCKED:
-		schedwaits_woken(w, tid, PROFILE_NONE, 0, r->time_ns);
+		schedwaits_woken(w, tid, NULL, r->time_ns);
 		return false;
 	case SCHED_STAT_QUEUE:
 		schedwaits_came(w, tid, PROFILE_NONE, r->time_ns);

@@ -1,5 +1,5 @@
 /*
- * perfwait.h - what lines of the scheduler's tracepoints say, for the waits of import/schedwaits.h.
+ * perfwait.h - what lines of the scheduler's tracepoints say, for the waits of profile/schedwaits.h.
  *
  *	prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120
  *	a:1 [120] S ==> b:2 [120]		the same, as perf's own formatter writes it

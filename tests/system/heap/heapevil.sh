@@ -155,6 +155,12 @@ stopped strict 100
 kill -9 "$PID"
 stopped sleeper 200
 kill -9 "$PID"
+# Looks at once: when nobody stops it any more it ends its sleep in any case.
+start stopped sleeps
+timeout 100 "$tools/remotes" "$PID" 2000 20 >"$STDOUT" 2>&1
+grep -q slept "$OUT"
+check "sleeps: goes on with the time that was left" test $? -eq 0
+kill -9 "$PID"
 stopped signals 300
 sleep 0.1
 check "signals: none is lost" sh -c "! grep lost '$OUT'"

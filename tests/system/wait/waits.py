@@ -3,8 +3,9 @@
 
 	waits.py times CAPTURE OUT      by function: name, true ms, found ms, and of that cpu, queue, wait; percent of
 	                                the wait below complete stacks. OUT is what truth-waits printed
-	waits.py account CAPTURE LOG    by thread: name, tid, run ms, the kernel's, queue ms, the kernel's, blocked ms,
-	                                life ms, times run, longest time in the queue. LOG is from truth-schedstat
+	waits.py account CAPTURE LOG    by thread: name, tid, run ms, the kernel's least and most, queue ms, the kernel's least
+	                                and most, blocked ms, life ms, times run, longest time in the queue. LOG is from
+	                                truth-schedstat
 	waits.py run CAPTURE NAME       of the threads of that name, and of all: run ms by the account, and by samples
 	waits.py sums CAPTURE           by thread: name, tid, and in ms the account's queue and blocked, the samples'
 	                                queue and wait, life
@@ -101,14 +102,11 @@ def times(capture, out):
 		      f"{sums['complete'] * 100 / max(sums['wait'], 1):.2f}")
 
 
-def between(points, at):
-	"""The value at a moment, by interpolation; before the first one the thread was not there."""
-	if at < points[0][0]:
-		return (0, 0, 0)
-	for (t0, *a), (t1, *b) in zip(points, points[1:]):
-		if t0 <= at <= t1:
-			return tuple(x + (y - x) * (at - t0) / (t1 - t0) for x, y in zip(a, b))
-	return tuple(points[-1][1:])
+def bounds(points, at):
+	"""The least and the most that each count can have been at a moment. Before the first point the thread was not there."""
+	least = [value for _, after, *value in points if after <= at]
+	most = [value for before, _, *value in points if before >= at]
+	return least[-1] if least else [0, 0, 0], most[0] if most else points[-1][2:]
 
 
 def account(capture, log):
@@ -116,8 +114,8 @@ def account(capture, log):
 	points = {}
 	with open(log, encoding="ascii") as f:
 		for words in (line.split() for line in f):
-			if len(words) == 5:
-				points.setdefault(int(words[1]), []).append((int(words[0]), *map(int, words[2:])))
+			if len(words) == 6:
+				points.setdefault(int(words[2]), []).append((int(words[0]), int(words[1]), *map(int, words[3:])))
 	longest = dict(c.db.execute("select s.thread, max(s.value) from sample s join event e on e.id = s.event "
 				    "where e.name = 'queue' group by s.thread"))
 	for i, name, tid, start, end, run, queue, blocked in c.threads():
@@ -125,10 +123,10 @@ def account(capture, log):
 		# What the kernel counts for a thread that ends is gone with it.
 		if tid not in points or life < 1e8 or points[tid][-1][0] < c.end_ns:
 			continue
-		first, last = between(points[tid], c.start_ns), between(points[tid], c.end_ns)
-		kernel = [b - a for a, b in zip(first, last)]
-		print(name or "?", tid, *(f"{x / 1e6:.3f}" for x in (run, kernel[0], queue, kernel[1], blocked, life)),
-		      f"{kernel[2]:.0f}", f"{longest.get(i, 0) / 1e6:.3f}")
+		first, last = bounds(points[tid], c.start_ns), bounds(points[tid], c.end_ns)
+		least, most = ([max(b - a, 0) for a, b in zip(first[1 - k], last[k])] for k in (0, 1))
+		print(name or "?", tid, *(f"{x / 1e6:.3f}" for x in (run, least[0], most[0], queue, least[1], most[1], blocked, life)),
+		      most[2], f"{longest.get(i, 0) / 1e6:.3f}")
 
 
 def run(capture, name):

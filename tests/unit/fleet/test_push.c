@@ -9,6 +9,7 @@
 #include "fleet/answer.h"
 #include "fleet/clickhouse.h"
 #include "fleet/push.h"
+#include "fleet/pushbatch.h"
 #include "fleet/storeurl.h"
 #include "profile/profile.h"
 #include "windowed.h"
@@ -414,6 +415,98 @@ static void many(void **state)
 	}
 }
 
+static int send_two(struct pushbatch *b, const struct windowed *x, const struct windowed *y, struct pushbatch_result *result)
+{
+	const struct push_options options[] = { { .target = "it's" }, { .target = "other", .release = "v1" } };
+
+	for (size_t i = 0; i < x->windows.list.n; i++)
+		assert_int_equal(pushbatch_add(b, &options[0], &x->windows, &x->windows.list.v[i], NULL), 0);
+	for (size_t i = 0; y && i < y->windows.list.n; i++)
+		assert_int_equal(pushbatch_add(b, &options[1], &y->windows, &y->windows.list.v[i], NULL), 0);
+	return pushbatch_send(b, result, NULL);
+}
+
+/* Windows of two targets in one insert, the captures gone before it is sent; each statement fails once; some of the windows are there already. */
+static void batches(void **state)
+{
+	unsigned requests = 1;
+
+	for (unsigned there = 0; there < 2; there++)
+		for (unsigned at = 0; at <= requests; at++) {
+			struct fake f = { 0 };
+			struct clickhouse *c = client(&f);
+			struct pushbatch *b = pushbatch_new(c, 1);
+			struct pushbatch_result result;
+			struct windowed x, y;
+			size_t stacks;
+
+			windowed_make(&x);
+			windowed_make(&y);
+			if (there)
+				assert_int_equal(send_two(b, &x, NULL, &result), 0);
+			f.fail_at = at ? f.requests + at : 0;
+			f.fail_count = at ? 1 : 0;
+			f.failure = (at + there) % FAILURES;
+			f.inserts = 0;
+			if (send_two(b, &x, &y, &result)) {
+				assert_true(at > 0);
+				assert_int_equal(pushbatch_count(b), 0);
+				assert_int_equal(send_two(b, &x, &y, &result), 0);
+			} else if (!at) {
+				assert_int_equal(result.windows, there ? 10 : 20);
+				assert_int_equal(result.there, there ? 10 : 0);
+				assert_true(f.inserts <= 8);
+				requests = f.inserts + 1;
+			}
+			assert_int_equal(stored(&f, "cpu"), 2 * recorded(x.w.s.p, "cpu"));
+			assert_int_equal(stored(&f, "wait"), 2 * recorded(x.w.s.p, "wait"));
+			assert_int_equal(f.windows.n, 20);
+			/* Nothing is sent if all is there, and no stack twice a day but after a failure. */
+			stacks = f.stacks.n;
+			f.inserts = 0;
+			assert_int_equal(send_two(b, &x, &y, &result), 0);
+			assert_int_equal(result.there, 20);
+			assert_int_equal(f.inserts, 0);
+			x.w.s.p->start_wall_ns += 1000 * MS;
+			assert_int_equal(send_two(b, &x, &y, &result), 0);
+			assert_int_equal(f.stacks.n, stacks);
+			pushbatch_free(b);
+			clickhouse_close(c);
+			fake_done(&f);
+			windowed_done(&x);
+			windowed_done(&y);
+		}
+}
+
+/* One that comes twice is one; with other sums it is refused, and the rest of the batch is as it was. */
+static void batch_twice(void **state)
+{
+	const struct push_options o = { .target = "x" };
+	struct fake f = { 0 };
+	struct clickhouse *c = client(&f);
+	struct pushbatch *b = pushbatch_new(c, 0);
+	struct pushbatch_result result;
+	struct windowed x;
+
+	windowed_make(&x);
+	assert_int_equal(pushbatch_add(b, &o, &x.windows, &x.windows.list.v[0], NULL), 0);
+	assert_int_equal(pushbatch_add(b, &o, &x.windows, &x.windows.list.v[0], NULL), 0);
+	x.windows.list.v[0].digest++;
+	assert_int_equal(pushbatch_add(b, &o, &x.windows, &x.windows.list.v[0], NULL), -EEXIST);
+	assert_int_equal(pushbatch_count(b), 1);
+	assert_int_equal(pushbatch_send(b, &result, NULL), 0);
+	assert_int_equal(result.windows, 1);
+	/* The store has it, and it is not what comes now. */
+	assert_int_equal(pushbatch_add(b, &o, &x.windows, &x.windows.list.v[1], NULL), 0);
+	assert_int_equal(pushbatch_add(b, &o, &x.windows, &x.windows.list.v[0], NULL), 0);
+	assert_int_equal(pushbatch_send(b, &result, NULL), -EEXIST);
+	assert_int_equal(f.windows.n, 1);
+	pushbatch_free(b);
+	clickhouse_close(c);
+	fake_done(&f);
+	windowed_done(&x);
+}
+
 static void other_sums(void **state)
 {
 	struct fake f = { 0 };
@@ -484,6 +577,8 @@ int main(void)
 		cmocka_unit_test(two_at_once),
 		cmocka_unit_test(stacks_once),
 		cmocka_unit_test(many),
+		cmocka_unit_test(batches),
+		cmocka_unit_test(batch_twice),
 		cmocka_unit_test(other_sums),
 		cmocka_unit_test(names),
 		cmocka_unit_test(answers),

@@ -2,7 +2,7 @@
  * blob.h - the code that is put into a process to see its allocations, and the memory that both sides share.
  *
  * The blob is a small ELF file without libc, relocations or state of its own
- * (hooks.S, sampler.c), mapped into the target from a memfd that nobody can write to any more:
+ * (hooksx86.S or hooksarm64.S, sampler.c, exact.c), mapped into the target from a memfd that nobody can write to any more:
  *
  *	image    private, executable    hooks and their unwind information
  *	fixed    private, read-only     struct blob_fixed: where hooks jump to, and what they replaced
@@ -16,7 +16,7 @@
  *
  * A slot of the global offset table that held the address of malloc holds that of a hook
  * instead. A hook counts the bytes down; where the count passes zero the allocation is a
- * sample, and the hook runs over a nop with a uprobe on it, with the registers of its
+ * sample, and the hook runs over an instruction with a uprobe on it, with the registers of its
  * caller. Frees look up their pointer in the table of live samples. Memory that
  * is never unmapped again: a thread may be anywhere in it.
  *
@@ -27,9 +27,17 @@
  */
 #pragma once
 
-/* Offsets that hooks.S and blob.ld need. */
-#define BLOB_FIXED_BYTES 0x10000
+/* The largest page of the processor: all parts begin at multiples of it. */
+#ifdef __x86_64__
+#define BLOB_PAGE        0x1000
 #define BLOB_LOCAL_BYTES 0x2021000
+#else
+#define BLOB_PAGE        0x10000
+#define BLOB_LOCAL_BYTES 0x2030000
+#endif
+
+/* Offsets that the hooks and blob.ld need. */
+#define BLOB_FIXED_BYTES 0x10000
 #define BLOB_REAL_AT     64   /* in the fixed part */
 #define BLOB_THREADS_AT  1024 /* in the shared part */
 #define BLOB_COARSE_AT   (BLOB_THREADS_AT + 4096 * 64)
@@ -58,7 +66,7 @@ enum blob_shape {
 enum { BLOB_EACH = 12 };
 
 enum {
-	BLOB_THREADS = 4096,  /* a thread's is found by its pointer in fs; two that share one take turns */
+	BLOB_THREADS = 4096,  /* a thread's is found by its thread pointer; two that share one take turns */
 	BLOB_HOMES = 1 << 19, /* places for live samples, by address */
 	BLOB_NEAR = 16,       /* homes that share a bit of the coarse filter */
 	BLOB_WAYS = 2,
@@ -142,10 +150,10 @@ enum blob_active { BLOB_PASS_ON, BLOB_SAMPLE, BLOB_EXACT };
 
 struct blob_local {
 	uint32_t active; /* enum blob_active */
-	struct exact_own exact __attribute__((aligned(4096)));
+	struct exact_own exact __attribute__((aligned(BLOB_PAGE)));
 };
 
-/* Both hashes are in hooks.S, too. */
+/* Both hashes are in the hooks, too. */
 static inline uint32_t blob_home(uint64_t address)
 {
 	return address * 0x1e3779b1 >> 17 & (BLOB_HOMES - 1);
@@ -156,11 +164,11 @@ static inline uint32_t blob_thread_of(uint64_t pointer)
 	return pointer * 0x1e3779b1 >> 20 & (BLOB_THREADS - 1);
 }
 
-_Static_assert(__builtin_offsetof(struct blob_fixed, real) == BLOB_REAL_AT, "as hooks.S has it");
-_Static_assert(__builtin_offsetof(struct blob_shared, threads) == BLOB_THREADS_AT, "as hooks.S has it");
-_Static_assert(__builtin_offsetof(struct blob_shared, coarse) == BLOB_COARSE_AT, "as hooks.S has it");
+_Static_assert(__builtin_offsetof(struct blob_fixed, real) == BLOB_REAL_AT, "as the hooks have it");
+_Static_assert(__builtin_offsetof(struct blob_shared, threads) == BLOB_THREADS_AT, "as the hooks have it");
+_Static_assert(__builtin_offsetof(struct blob_shared, coarse) == BLOB_COARSE_AT, "as the hooks have it");
 _Static_assert(sizeof(struct blob_fixed) <= BLOB_FIXED_BYTES, "as blob.ld has it");
-_Static_assert(sizeof(struct blob_local) == BLOB_LOCAL_BYTES, "as hooks.S and blob.ld have it");
-_Static_assert(sizeof(struct blob_thread) == 64, "as hooks.S has it");
+_Static_assert(sizeof(struct blob_local) == BLOB_LOCAL_BYTES, "as the hooks and blob.ld have it");
+_Static_assert(sizeof(struct blob_thread) == 64, "as the hooks have it");
 
 #endif

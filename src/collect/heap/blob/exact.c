@@ -68,7 +68,7 @@ static int is_same_thread(const struct exact_thread *t, uint32_t *ret_identity)
 {
 	uint64_t at = SHARED->identity_at;
 
-	*ret_identity = at && at <= 4096 - sizeof(*ret_identity) ? *(const uint32_t *)(t->owner + at) : 0;
+	*ret_identity = at && at <= 4096 - sizeof(*ret_identity) ? *(const uint32_t *)(t->owner - EXACT_BEFORE + at) : 0;
 	return *ret_identity == t->identity;
 }
 
@@ -190,6 +190,39 @@ static int find_bp(struct walk *w, uint64_t rule, uint64_t end)
 	}
 }
 
+/*
+ * The same where calls leave the return address in a register (RULE_LINK, arm64). That of the first frame is known already, and whoever has
+ * called saved its own.
+ */
+static int step_link(struct walk *w, uint64_t rule)
+{
+	uint32_t link = RULE_LINK_OF(rule), how = RULE_RBP(rule);
+	uint64_t base = w->at, end, place, pc_at;
+
+	if (RULE_REG(rule) == RULE_BASE_FP) {
+		if (!use_bp(w))
+			return -1;
+		base = w->bp;
+	}
+	end = base + RULE_CFA_OFFSET(rule);
+	place = (how == RULE_RBP_RBP || link == RULE_LINK_BASE ? base : end) + RULE_RBP_OFFSET(rule);
+	pc_at = link >= RULE_LINK_NEAR ? place + 8 * (link - (uint64_t)RULE_LINK_BESIDE) : place;
+	if (link == RULE_LINK_REGISTER || end < w->at + 8 || end - w->at > EXACT_FRAME_BYTES || !read_word(w, pc_at, &w->pc))
+		return -1;
+	note(w, pc_at, w->pc);
+	if (how == RULE_RBP_LOST)
+		w->bp = RULE_LOST_RBP;
+	if (how == RULE_RBP_CFA || how == RULE_RBP_RBP) {
+		w->bp_at = place;
+		w->bp_noted = 0;
+		if (!read_word(w, place, &w->bp))
+			return -1;
+	}
+	w->pc = blob_address(w->pc);
+	w->at = end;
+	return w->pc ? 1 : 0;
+}
+
 /* To the caller of the frame at hand. 1: there is one, 0: that was the last, -1: the kernel has to walk. */
 static int step(struct walk *w)
 {
@@ -200,6 +233,8 @@ static int step(struct walk *w)
 	w->hash = exact_hash(w->hash, w->pc);
 	if (RULE_CFA(rule) == RULE_END)
 		return 0;
+	if (BLOB_LINKS && RULE_CFA(rule) == RULE_LINK)
+		return step_link(w, rule);
 	if (RULE_CFA(rule) == RULE_FRAME_POINTER) {
 		if (!use_bp(w))
 			return -1;
@@ -213,6 +248,7 @@ static int step(struct walk *w)
 	note(w, end - 8, w->pc);
 	if (!find_bp(w, rule, end))
 		return -1;
+	w->pc = blob_address(w->pc);
 	w->at = end;
 	return w->pc ? 1 : 0;
 }
@@ -236,11 +272,10 @@ static int is_same(const struct exact_memo *m)
 	return 1;
 }
 
-static RARE uint32_t walk_stack(struct exact_memo *m, const struct exact_thread *t, uint64_t sp, uint64_t bp, uint64_t top,
+static RARE uint32_t walk_stack(struct exact_memo *m, const struct exact_thread *t, uint64_t sp, uint64_t bp, uint64_t pc, uint64_t top,
 				uint32_t generation)
 {
-	uint64_t pc = *(const uint64_t *)sp;
-	struct walk w = { .memo = m, .sp = sp, .top = top, .at = sp + 8, .pc = pc, .bp = bp };
+	struct walk w = { .memo = m, .sp = sp, .top = top, .at = sp, .pc = pc, .bp = bp };
 	uint32_t number = EXACT_NONE;
 	int more = 1;
 
@@ -263,25 +298,24 @@ static RARE uint32_t walk_stack(struct exact_memo *m, const struct exact_thread 
 	return number;
 }
 
-/* The number of the stack that begins with the return address at sp; EXACT_NONE: it is not known. */
-static uint32_t find_stack(struct exact_thread *t, uint64_t sp, uint64_t bp)
+/* The number of the stack of whoever goes on at pc, with sp; EXACT_NONE: it is not known. */
+static uint32_t find_stack(struct exact_thread *t, uint64_t sp, uint64_t bp, uint64_t pc)
 {
-	uint64_t top = __atomic_load_n(&t->top, __ATOMIC_ACQUIRE), low = t->low, pc;
+	uint64_t top = __atomic_load_n(&t->top, __ATOMIC_ACQUIRE), low = t->low;
 	uint32_t generation = SHARED->generation, number;
 	struct exact_memo *m;
 
 	/* busy: a signal came while this thread was here. */
-	if (!begin_thread(t) || sp - low >= top - low || top - sp < 16 || sp & 7 || t->busy)
+	if (!begin_thread(t) || sp - low >= top - low || top - sp < 8 || sp & 7 || t->busy)
 		return EXACT_NONE;
 	t->busy = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	pc = *(const uint64_t *)sp;
 	m = &OWN->memos[index_of(t)][((sp ^ pc) * 0x9e3779b97f4a7c15ULL >> 61) & (EXACT_MEMOS - 1)];
 	if (m->sp == sp && m->pc == pc && m->top == top && m->generation == generation && m->era == t->era &&
 	    (!m->uses_bp || m->bp == bp) && m->count <= EXACT_WORDS && is_same(m))
 		number = m->stack;
 	else
-		number = walk_stack(m, t, sp, bp, top, generation);
+		number = walk_stack(m, t, sp, bp, pc, top, generation);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	t->busy = 0;
 	return number;
@@ -343,10 +377,8 @@ static inline int take_alone(struct exact_thread *t, uint64_t *ret_ticket)
 	t->inside = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	is_ours = only() == EXACT_ONE + (uint64_t)index_of(t);
-	if (is_ours) {
-		*ret_ticket = 1;
-		__asm__ volatile("xaddq %0, %1" : "+r"(*ret_ticket), "+m"(SHARED->head) : : "memory", "cc");
-	}
+	if (is_ours)
+		*ret_ticket = blob_add_alone(&SHARED->head);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	t->inside = outer;
 	return is_ours;
@@ -374,7 +406,7 @@ static inline struct exact_event *next_event(struct exact_thread *t, uint64_t *r
 	if (!LIKELY((uint64_t)distance(ticket) < EXACT_EVENTS) && !wait_for_room(ticket))
 		return 0;
 	/* The line that is written soon: gasflame has read it on another processor, and a lock waits for all writes before it. */
-	__asm__ volatile("prefetchw %0" : : "m"(*exact_event_of(SHARED, ticket + AHEAD)));
+	blob_will_write(exact_event_of(SHARED, ticket + AHEAD));
 	return exact_event_of(SHARED, ticket);
 }
 
@@ -389,10 +421,10 @@ static void count(const struct exact_thread *t, uint64_t size)
 	__atomic_fetch_add(&SHARED->stray_bytes, size, __ATOMIC_RELAXED);
 }
 
-struct blob_said exact_alloc(uint64_t address, uint64_t size, uint64_t sp, uint64_t bp)
+struct blob_said exact_alloc(uint64_t address, uint64_t size, uint64_t sp, uint64_t bp, uint64_t pc)
 {
 	struct exact_thread *t = thread_of(blob_thread_pointer(), 1);
-	uint32_t stack = t ? find_stack(t, sp, bp) : EXACT_NONE;
+	uint32_t stack = t ? find_stack(t, sp, bp, pc) : EXACT_NONE;
 	struct exact_event *e;
 	uint64_t ticket;
 

@@ -14,7 +14,7 @@
  * one writer: gasflame, or (of a thread's) that thread.
  *
  * A locked instruction costs more than all the rest of an event: it waits for every write before it, and nothing after it
- * begins. So the first thread of a program that gasflame starts takes tickets without (EXACT_FIRST, then EXACT_ONE + its
+ * begins. So on x86-64 the first thread of a program that gasflame starts takes tickets without (EXACT_FIRST, then EXACT_ONE + its
  * index). Another one that wants a ticket asks and waits, once: gasflame withdraws the right (EXACT_ENDS), makes all processors see that
  * (membarrier), waits until the first thread is not between looking at the right and using it, and from then on
  * all use the lock (EXACT_ALL).
@@ -23,13 +23,23 @@
 
 #include <stdint.h>
 
+/*
+ * What depends on the processor. EXACT_BEFORE: what a C library keeps for a thread begins so many bytes before its thread pointer at most.
+ * EXACT_ALONE: a plain addition is much cheaper than a locked one, and one instruction.
+ */
+#ifdef __x86_64__
+enum { EXACT_BEFORE = 0, EXACT_ALONE = 1 };
+#else
+enum { EXACT_BEFORE = 4096, EXACT_ALONE = 0 };
+#endif
+
 /* In a loop that waits for another CPU. */
 static inline void exact_pause(void)
 {
 #ifdef __x86_64__
 	__builtin_ia32_pause();
 #else
-	asm volatile("yield");
+	__asm__ volatile("yield");
 #endif
 }
 
@@ -108,8 +118,8 @@ struct exact_shared {
 	uint64_t head __attribute__((aligned(64)));
 	uint64_t tail __attribute__((aligned(64)));       /* gasflame's: events before it were read */
 	uint64_t generation __attribute__((aligned(64))); /* gasflame's: rises when code was unmapped, and with each recording */
-	uint64_t identity_at;                             /* gasflame's: struct exact_thread.identity is there, from the thread
-							     pointer on; 0: not known */
+	uint64_t identity_at;                             /* gasflame's: struct exact_thread.identity is there, from EXACT_BEFORE before
+							     the thread pointer on; 0: not known */
 	uint64_t turns;                                   /* gasflame's: a thread waits so long before it gives it up */
 	uint64_t only;                                    /* enum exact_only */
 	uint64_t asks;                                    /* another thread waits for its end */

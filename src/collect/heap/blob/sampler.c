@@ -175,10 +175,10 @@ static struct blob_said sample(uint64_t address, uint64_t size)
 }
 
 /* After an allocation whose countdown fell below zero, or whose thread was not known; or any, where each is seen. */
-struct blob_said blob_alloc(uint64_t address, uint64_t size, uint64_t sp, uint64_t bp)
+struct blob_said blob_alloc(uint64_t address, uint64_t size, uint64_t sp, uint64_t bp, uint64_t pc)
 {
 	if (blob_local.active == BLOB_EXACT)
-		return exact_alloc(address, size, sp, bp);
+		return exact_alloc(address, size, sp, bp, pc);
 	if (__atomic_load_n(&blob_shared.answer.state, __ATOMIC_RELAXED) == BLOB_ASKED)
 		answer();
 	return sample(address, size);

@@ -1,11 +1,13 @@
 /*
- * stopped.c MODE - programs that notice when a thread of theirs was stopped and did not go on as it was.
+ * stopped.c MODE [MS] - programs that notice when a thread of theirs was stopped and did not go on as it was.
  *
  *	rseq      two threads on one CPU count in restartable sequences; on SIGUSR1 says "counted N lost M" and ends
  *	signals   a thread that handles signals which another one sends it, and waits for each; "lost" when one does not come
  *	filter    the main thread works; another one, which waits, is under a filter that kills the process for a memfd
  *	strict    the same with seccomp's strict mode
  *	sleeper   sleeps for 20 ms again and again, and says "woken" when that took less
+ *	sleeps    sleeps for 200 ms (or MS) again and again, and says "slept" each time: never, if each stop begins that anew
+ *	vectors   counts with numbers in vector registers that system calls do not keep (arm64: SVE), "none" where there are none; "spoiled"
  *	vfork     is in vfork() most of the time
  *	exit      the main thread has ended, another one works
  *
@@ -20,6 +22,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/rseq.h>
 #include <sys/syscall.h>
@@ -47,6 +50,7 @@ static NOINLINE int add_one(void)
 	struct rseq *area = (struct rseq *)((char *)__builtin_thread_pointer() + __rseq_offset);
 	int done = 0;
 
+#ifdef __x86_64__
 	__asm__ volatile(
 		".pushsection __rseq_cs, \"aw\"\n"
 		".balign 32\n"
@@ -71,6 +75,33 @@ static NOINLINE int add_one(void)
 		: [cs] "=m"(area->rseq_cs), [counter] "+m"(counter), [done] "+r"(done)
 		:
 		: "rax", "rcx", "memory", "cc");
+#else
+	__asm__ volatile(
+		".pushsection __rseq_cs, \"aw\"\n"
+		".balign 32\n"
+		"9: .long 0, 0\n"
+		".quad 1f, 2f - 1f, 4f\n"
+		".popsection\n"
+		"adrp x9, 9b\n"
+		"add x9, x9, :lo12:9b\n"
+		"str x9, %[cs]\n"
+		"1:\n"
+		"ldr x9, %[counter]\n"
+		"mov w10, #2000\n"
+		"7: subs w10, w10, #1\n"
+		"b.ne 7b\n"
+		"add x9, x9, #1\n"
+		"str x9, %[counter]\n"
+		"2:\n"
+		"mov %w[done], #1\n"
+		"b 5f\n"
+		".long 0xd428bc00\n" /* RSEQ_SIG, as the C library registers it */
+		"4:\n"
+		"5:\n"
+		: [cs] "=m"(area->rseq_cs), [counter] "+m"(counter), [done] "+r"(done)
+		:
+		: "x9", "x10", "memory", "cc");
+#endif
 	return done;
 }
 
@@ -139,7 +170,7 @@ static void be_signalled(void)
 		_exit(4);
 	say_ready();
 	for (;;)
-		__asm__ volatile("pause");
+		__asm__ volatile("");
 }
 
 /* --- seccomp --- */
@@ -202,6 +233,62 @@ static void sleep_on(void)
 	}
 }
 
+static void sleep_long(int ms)
+{
+	say_ready();
+	for (;;) {
+		struct timespec nap = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+
+		if (!clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL))
+			puts("slept");
+		fflush(stdout);
+	}
+}
+
+/* --- registers that a system call destroys --- */
+
+static void count_vectors(void)
+{
+#ifdef __aarch64__
+	uint64_t bytes, wrong = 0;
+
+	if (!(getauxval(AT_HWCAP) & 1 << 22)) { /* HWCAP_SVE */
+		puts("none");
+		exit(0);
+	}
+	__asm__(".arch_extension sve\nrdvl %0, #1" : "=r"(bytes));
+	printf("vectors of %llu bytes\n", (unsigned long long)bytes);
+	say_ready();
+	while (!wrong) {
+		/* All parts of a vector, and of a predicate, are the same for as long as nobody changes them. */
+		__asm__ volatile(
+			".arch_extension sve\n"
+			"ptrue p0.d\n"
+			"ptrue p1.d\n"
+			"mov z0.d, #7\n"
+			"mov z31.d, #7\n"
+			"mov w9, #20000\n"
+			"1: add z0.d, z0.d, z31.d\n"
+			"sub z0.d, z0.d, z31.d\n"
+			"subs w9, w9, #1\n"
+			"b.ne 1b\n"
+			"cmpne p2.d, p0/z, z0.d, #7\n"
+			"cntp %0, p0, p2.d\n"
+			"cntp x9, p0, p1.d\n"
+			"cntd x10\n"
+			"sub x9, x9, x10\n"
+			"orr %0, %0, x9\n"
+			: "=r"(wrong) : : "x9", "x10", "memory", "cc");
+	}
+	puts("spoiled");
+	fflush(stdout);
+	_exit(3);
+#else
+	puts("none");
+	exit(0);
+#endif
+}
+
 static void vfork_on(void)
 {
 	say_ready();
@@ -247,6 +334,10 @@ int main(int argc, char **argv)
 		have_confined();
 	if (!strcmp(mode, "sleeper"))
 		sleep_on();
+	if (!strcmp(mode, "sleeps"))
+		sleep_long(argc > 2 ? atoi(argv[2]) : 200);
+	if (!strcmp(mode, "vectors"))
+		count_vectors();
 	if (!strcmp(mode, "vfork"))
 		vfork_on();
 	if (!strcmp(mode, "exit") && !pthread_create(&id, NULL, work_on, NULL))

@@ -2,9 +2,10 @@
  * schedstat.c PID [period in ms] - what the kernel says of each thread of a process, over and over until it is
  * killed or the process is gone:
  *
- *	TIME_NS TID RUN_NS QUEUE_NS TIMES_RUN     (CLOCK_REALTIME)
+ *	BEFORE_NS AFTER_NS TID RUN_NS QUEUE_NS TIMES_RUN     (CLOCK_REALTIME)
  *
- * so that a test can compute by interpolation what happened between any two moments.
+ * The counts only grow, and were read between the two times, so that a test knows within which bounds they were at any
+ * moment: this program may have to wait for a CPU itself.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 static void print_thread(int folder, const char *tid)
 {
 	char path[300], text[128];
-	struct timespec now;
+	struct timespec before, after;
 	ssize_t n;
 	int fd;
 
@@ -24,13 +25,14 @@ static void print_thread(int folder, const char *tid)
 	fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	clock_gettime(CLOCK_REALTIME, &now);
+	clock_gettime(CLOCK_REALTIME, &before);
 	n = read(fd, text, sizeof(text) - 1);
+	clock_gettime(CLOCK_REALTIME, &after);
 	close(fd);
 	if (n <= 0)
 		return;
 	text[n] = 0;
-	printf("%lld%09ld %s %s", (long long)now.tv_sec, now.tv_nsec, tid, text);
+	printf("%lld%09ld %lld%09ld %s %s", (long long)before.tv_sec, before.tv_nsec, (long long)after.tv_sec, after.tv_nsec, tid, text);
 }
 
 int main(int argc, char **argv)

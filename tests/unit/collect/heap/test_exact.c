@@ -15,6 +15,7 @@
 
 /* The blob's own code, with memory of ours in place of what follows it in a target. */
 #define HIDDEN
+#define BLOB_LINKS 1
 #include "collect/heap/blob/exact.c"
 
 struct blob_fixed blob_fixed;
@@ -45,7 +46,7 @@ static void prepare(void)
 	blob_local.active = BLOB_EXACT;
 	blob_shared.exact.identity_at = 16;
 	blob_shared.exact.turns = 100000;
-	thread->owner = (uint64_t)owner_memory;
+	thread->owner = (uint64_t)owner_memory + EXACT_BEFORE;
 	thread->identity = 1234;
 	thread->low = (uint64_t)stack;
 	thread->top = (uint64_t)beyond;
@@ -75,7 +76,7 @@ static void add_stack(const uint64_t *pcs, int n, uint32_t number)
 
 static uint32_t find(int at, uint64_t bp)
 {
-	return find_stack(thread, (uint64_t)(stack + at), bp);
+	return find_stack(thread, (uint64_t)(stack + at + 1), bp, stack[at]);
 }
 
 /* Frames of 32 bytes: return addresses at 100, 104, 108, and the last one ends it. */
@@ -147,6 +148,42 @@ static void frame_pointers(void **state)
 	assert_int_equal(find(100, (uint64_t)(stack + 103)), EXACT_NONE);
 }
 
+/* Frames of arm64: beside the frame pointer, by the frame pointer, by itself, and never in a register. */
+static void link_registers(void **state)
+{
+	static const uint64_t pcs[] = { PC, PC + 0x10, PC + 0x20, PC + 0x30 };
+
+	prepare();
+	stack[100] = pcs[0]; /* given, not read */
+	stack[105] = (uint64_t)(stack + 110);
+	stack[106] = pcs[1];
+	stack[110] = (uint64_t)(stack + 130);
+	stack[111] = pcs[2];
+	stack[119] = pcs[3];
+	add_rule(pcs[0], rule_make_link(RULE_BASE_SP, 64, RULE_RBP_CFA, -32, RULE_LINK_BESIDE + 1));
+	add_rule(pcs[1], rule_make_link(RULE_BASE_FP, 32, RULE_RBP_CFA, -32, RULE_LINK_BESIDE + 1));
+	add_rule(pcs[2], rule_make_link(RULE_BASE_SP, 48, RULE_RBP_SAME, -8, RULE_LINK_CFA));
+	add_rule(pcs[3], rule_make(RULE_END, 0, 0, 0, 0));
+	add_stack(pcs, 4, NUMBER);
+	assert_int_equal(find(100, 0), NUMBER);
+	assert_int_equal(find(100, 0), NUMBER);
+	/* The frame pointer that the second one uses was saved by the first: it decides. */
+	stack[105] = (uint64_t)(stack + 109);
+	assert_int_equal(find(100, 0), EXACT_NONE);
+	stack[105] = (uint64_t)(stack + 110);
+	assert_int_equal(find(100, 0), NUMBER);
+	add_rule(pcs[2], rule_make_link(RULE_BASE_SP, 48, RULE_RBP_LOST, 40, RULE_LINK_BASE));
+	blob_shared.exact.generation++;
+	assert_int_equal(find(100, 0), NUMBER);
+	/* Only a leaf has it there, and the kernel knows whether it is one. */
+	add_rule(pcs[2], rule_make_link(RULE_BASE_SP, 48, RULE_RBP_SAME, 0, RULE_LINK_REGISTER));
+	blob_shared.exact.generation++;
+	assert_int_equal(find(100, 0), EXACT_NONE);
+	/* A frame that is not above the one before. */
+	add_rule(pcs[2], rule_make_link(RULE_BASE_SP, 0, RULE_RBP_SAME, -8, RULE_LINK_CFA));
+	assert_int_equal(find(100, 0), EXACT_NONE);
+}
+
 /* Whatever is in registers, in rules and on the stack: nothing beyond it is read, and it ends. */
 static void bounds(void **state)
 {
@@ -165,15 +202,16 @@ static void bounds(void **state)
 							      (uint64_t)(stack + (seed >> 10 & 0x3ff)) - 256;
 		add_rule(PC + (seed >> 56 & 15) * 16, rule_make(seed >> 48 & 15, seed >> 4 & 15,
 								 offsets[(seed >> 36) % ARRAY_LEN(offsets)], seed >> 30 & 3,
-								 offsets[(seed >> 26) % ARRAY_LEN(offsets)]));
+								 offsets[(seed >> 26) % ARRAY_LEN(offsets)]) |
+						       (seed & 0xf000));
 		find(at, bp);
 		if (i % 1000 == 0)
 			memset(blob_shared.exact.rules, 0, sizeof(blob_shared.exact.rules));
 	}
 	/* On another stack. */
-	assert_int_equal(find_stack(thread, (uint64_t)beyond, 0), EXACT_NONE);
-	assert_int_equal(find_stack(thread, (uint64_t)&seed, 0), EXACT_NONE);
-	assert_int_equal(find_stack(thread, (uint64_t)(stack - 1), 0), EXACT_NONE);
+	assert_int_equal(find_stack(thread, (uint64_t)beyond, 0, PC), EXACT_NONE);
+	assert_int_equal(find_stack(thread, (uint64_t)&seed, 0, PC), EXACT_NONE);
+	assert_int_equal(find_stack(thread, (uint64_t)(stack - 1), 0, PC), EXACT_NONE);
 	thread->top = 0;
 	assert_int_equal(find(100, 0), EXACT_NONE);
 }
@@ -268,8 +306,8 @@ static void *write_events(void *context)
 		pthread_mutex_lock(&pool_lock);
 		address = pool[--pooled];
 		pthread_mutex_unlock(&pool_lock);
-		said = exact_alloc(address, 64, (uint64_t)&address, 0);
-		if (said.event) /* what hooks.S does */
+		said = exact_alloc(address, 64, (uint64_t)&address, 0, PC);
+		if (said.event) /* what the hooks do */
 			__atomic_store_n((uint64_t *)said.event, said.seq, __ATOMIC_RELEASE);
 		exact_free(address);
 		pthread_mutex_lock(&pool_lock);
@@ -482,7 +520,7 @@ static void pairs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(walks), cmocka_unit_test(frame_pointers), cmocka_unit_test(bounds), cmocka_unit_test(identities),
+		cmocka_unit_test(walks), cmocka_unit_test(frame_pointers), cmocka_unit_test(link_registers), cmocka_unit_test(bounds), cmocka_unit_test(identities),
 		cmocka_unit_test(rooms), cmocka_unit_test(patience),       cmocka_unit_test(order),  cmocka_unit_test(peaks),
 		cmocka_unit_test(alone), cmocka_unit_test(never_alone),    cmocka_unit_test(pairs),
 	};

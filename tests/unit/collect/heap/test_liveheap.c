@@ -304,7 +304,7 @@ static void silence(void **state)
 	blob_fixed.interval_bytes = 2;
 	blob_local.active = BLOB_SAMPLE;
 	while (blob_local.active && n < 4 * BLOB_PATIENCE)
-		if (blob_alloc(0x1000 + 16ULL * n++, 1 << 20, 0, 0).event)
+		if (blob_alloc(0x1000 + 16ULL * n++, 1 << 20, 0, 0, 0).event)
 			blob_free(0x1000 + 16ULL * (n - 1));
 	assert_in_range(n, BLOB_PATIENCE, BLOB_PATIENCE + 2);
 }

@@ -114,6 +114,34 @@ static void jumps_are_found(void **state)
 	}
 }
 
+/* The same of arm64, by words: as Go 1.19 writes gopark, and newstack, whose frame is large. */
+static void jumps_of_arm64_are_found(void **state)
+{
+	static const struct {
+		uint32_t code[4];
+		uint64_t jump;
+		uint32_t trouble;
+	} cases[] = {
+		{ { 0xf9400b90, 0xeb3063ff, 0x540007e9, 0xf81e0ffe }, 8, GOPLACES_USABLE },
+		{ { 0xf9400b90, 0xd104c3f1, 0xeb10023f, 0x54004969 }, 12, GOPLACES_USABLE },
+		{ { 0xf9400b81, 0x910003e2, 0xeb01005f, 0x540007e9 }, 0, GOPLACES_OLD },   /* ldr x1, [x28, #16] */
+		{ { 0xf9400b90, 0xeb3063ff, 0x540007e8, 0xf81e0ffe }, 0, GOPLACES_OTHER }, /* another condition */
+		{ { 0xf9400b90, 0xd104c3f1, 0xeb3063ff, 0x540007e9 }, 0, GOPLACES_OTHER },
+		{ { 0xd4200000, 0xeb3063ff, 0x540007e9, 0xf81e0ffe }, 0, GOPLACES_OTHER }, /* somebody else's breakpoint */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct goplaces g;
+
+		make(".go.buildinfo", (const char *)cases[i].code, sizeof(cases[i].code));
+		((Elf64_Ehdr *)file)->e_machine = EM_AARCH64;
+		g = find();
+		assert_int_equal(g.trouble, cases[i].trouble);
+		for (int k = 0; k < GOPLACES_COUNT && !g.trouble; k++)
+			assert_int_equal(g.offset[k], CODE + k * 32 + cases[i].jump);
+	}
+}
+
 static void reasons_are_the_files_own(void **state)
 {
 	struct goplaces g;
@@ -168,6 +196,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(jumps_are_found),
+		cmocka_unit_test(jumps_of_arm64_are_found),
 		cmocka_unit_test(reasons_are_the_files_own),
 		cmocka_unit_test(other_programs_are_refused),
 		cmocka_unit_test(answers_are_checked),

@@ -186,7 +186,7 @@ static void bad_answers_are_refused(void **state)
 	assert_false(usdt_check(notes));
 	notes->list[0].what = USDT_MARK;
 	assert_true(usdt_check(notes));
-	notes->list[0].arguments[1] = 21;
+	notes->list[0].arguments[1] = 32;
 	assert_false(usdt_check(notes));
 	for (uint32_t i = 0; i <= PROBESITES_TROUBLES; i++)
 		assert_int_equal(*probesites_trouble_text(i) != 0, i && i < PROBESITES_TROUBLES);

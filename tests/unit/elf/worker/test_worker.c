@@ -18,6 +18,7 @@
 #include "elf/budget.h"
 #include "elf/packedsymbols.h"
 #include "base/sanitized.h"
+#include "elf/worker/inspected.h"
 #include "elf/worker/worker.h"
 #include "elf/worker/workerproto.h"
 #include "test.h"
@@ -112,6 +113,41 @@ static void good_file(void **state)
 	assert_int_equal(worker_identify(w, fd, &id, &err), 0);
 	assert_int_equal(id.build_id_size, info.build_id_size);
 	assert_int_equal(worker_offset_to_address(w, fd, 1ULL << 40, &(uint64_t){ 0 }, &err), -ENOENT);
+	worker_free(w);
+}
+
+/* What was said of a file holds until the file changes. */
+static void known_file(void **state)
+{
+	char path[] = "/tmp/test_worker-XXXXXX";
+	_cleanup_fd_ int fd = mkstemp(path), me = self(), reader = -1;
+	struct symbols_info info = { 0 }, again = { 0 };
+	struct worker *w = worker_new();
+	struct inspected known = { 0 };
+	_cleanup_free_ char *all = NULL;
+	struct stat now;
+	size_t n;
+
+	assert_true(fd >= 0);
+	assert_int_equal(fd_read_path("/proc/self/exe", 512 << 20, &all, &n), 0);
+	assert_int_equal(fd_write_all(fd, all, n), 0);
+	reader = open(path, O_RDONLY | O_CLOEXEC);
+	unlink(path);
+	assert_int_equal(worker_inspect(w, reader, &info, NULL), 0);
+	assert_int_equal(worker_inspect(w, reader, &again, NULL), 0);
+	assert_memory_equal(&info, &again, sizeof(info));
+	assert_false(inspected_find(&known, reader, &now, &again));
+	inspected_put(&known, &now, &info);
+	memset(&again, 0, sizeof(again));
+	assert_true(inspected_find(&known, reader, &now, &again));
+	assert_memory_equal(&info, &again, sizeof(info));
+	assert_false(inspected_find(&known, me, &now, &again));
+	/* The same size, and another content. */
+	assert_int_equal(pwrite(fd, "none", 4, 0), 4);
+	assert_int_equal(futimens(fd, (struct timespec[]){ now.st_atim, now.st_mtim }), 0);
+	assert_false(inspected_find(&known, reader, &now, &again));
+	assert_true(worker_inspect(w, reader, &again, NULL) < 0);
+	inspected_done(&known);
 	worker_free(w);
 }
 
@@ -702,6 +738,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packed_names),
 		cmocka_unit_test(good_file),
+		cmocka_unit_test(known_file),
 		cmocka_unit_test(bad_files),
 		cmocka_unit_test(no_regular_file),
 		cmocka_unit_test(writable_file),

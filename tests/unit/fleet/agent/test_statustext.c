@@ -167,6 +167,11 @@ static void nothing_wrong_is_said_to_be_well(void **state)
 	has(out.data, "No sink is configured");
 	b->recent_percent = 1.5;
 	b->budget_percent = 1;
+	b->all_mono_ns = 100 * second; /* it starts */
+	vec_clear(&out);
+	statustext_html(b, now, &out);
+	has(out.data, "all is well");
+	b->all_mono_ns = 400 * second;
 	vec_clear(&out);
 	statustext_html(b, now, &out);
 	has(out.data, "1 to look at");

@@ -1,4 +1,4 @@
-#include "import/schedwaits.h"
+#include "profile/schedwaits.h"
 
 #include <string.h>
 
@@ -16,8 +16,15 @@ struct schedwaits_thread {
 	enum place place;
 	bool ran;        /* it came to the CPU at came_ns */
 	uint64_t came_ns, left_ns, woken_ns;
-	uint32_t waker, waker_stack; /* PROFILE_NONE: not known */
+	struct schedwaits_waker waker;
 };
+
+struct schedwaits_peeked {
+	uint32_t thread;
+	uint64_t run_ns, queue_ns, blocked_ns;
+};
+
+static const struct schedwaits_waker nobody = { .thread = PROFILE_NONE };
 
 enum schedwaits_kind schedwaits_kind(const char *name, size_t n)
 {
@@ -47,6 +54,7 @@ void schedwaits_init(struct schedwaits *w, struct profile *p)
 void schedwaits_done(struct schedwaits *w)
 {
 	vec_done(&w->threads);
+	vec_done(&w->peeked);
 	map_done(&w->tids);
 }
 
@@ -63,7 +71,7 @@ static struct schedwaits_thread *find_or_add(struct schedwaits *w, uint32_t tid)
 	uint64_t *at = map_put(&w->tids, tid, w->threads.n);
 
 	if (*at == w->threads.n)
-		vec_push(&w->threads, (struct schedwaits_thread){ .thread = PROFILE_NONE, .waker = PROFILE_NONE });
+		vec_push(&w->threads, (struct schedwaits_thread){ .thread = PROFILE_NONE, .waker = nobody });
 	return &w->threads.v[*at];
 }
 
@@ -118,35 +126,40 @@ static enum kernel_interrupt interrupt_on(const struct profile *p, uint32_t stac
 	return interrupt_of(&r);
 }
 
-static void add_wake(struct schedwaits *w, const struct schedwaits_thread *t, uint64_t blocked_ns, uint64_t queue_ns)
+/* Who ended it, by name: the thread itself, or the kind of interrupt that it was. */
+static void name_waker(struct schedwaits *w, const struct schedwaits_waker *by, struct profile_wake *ret)
 {
-	struct profile *p = w->p;
-	enum kernel_interrupt interrupt = interrupt_on(p, t->waker_stack);
-	const struct profile_thread *waker = &p->threads.v[t->waker];
-	bool task = !interrupt && waker->tid; /* thread 0 is the idle one: what wakes there is an interrupt */
+	const struct profile *p = w->p;
+	enum kernel_interrupt interrupt;
 
-	profile_add_wake(p, &(struct profile_wake){
-		.time_ns = t->left_ns, .blocked_ns = blocked_ns, .queue_ns = queue_ns, .thread = t->thread, .stack = t->stack,
-		.waker = task ? t->waker : PROFILE_NONE, .waker_stack = t->waker_stack,
-		.waker_name = task ? waker->name
-				   : profile_string(p, kernel_interrupt_waker(interrupt ? interrupt : INTERRUPT_OTHER)) });
+	ret->waker_stack = by->stack;
+	ret->waker = by->thread;
+	ret->waker_name = by->name;
+	if (by->name)
+		return;
+	interrupt = interrupt_on(p, by->stack);
+	/* thread 0 is the idle one: what wakes there is an interrupt */
+	if (!interrupt && p->threads.v[by->thread].tid) {
+		ret->waker_name = p->threads.v[by->thread].name;
+		return;
+	}
+	ret->waker = PROFILE_NONE;
+	ret->waker_name = profile_string(w->p, kernel_interrupt_waker(interrupt ? interrupt : INTERRUPT_OTHER));
 }
 
-/* The wait of a thread is over, if it waits. */
-static void finish(struct schedwaits *w, struct schedwaits_thread *t, uint64_t now_ns)
+/* The parts of a thread's wait until now. */
+static void split(const struct schedwaits_thread *t, uint64_t now_ns, uint64_t *ret_blocked, uint64_t *ret_queue)
+{
+	now_ns = MAX(now_ns, t->place == PLACE_WOKEN ? t->woken_ns : t->left_ns);
+	*ret_blocked = t->place == PLACE_READY ? 0 : (t->place == PLACE_WOKEN ? t->woken_ns : now_ns) - t->left_ns;
+	*ret_queue = now_ns - t->left_ns - *ret_blocked;
+}
+
+static void add_wait(struct schedwaits *w, const struct schedwaits_thread *t, uint64_t blocked, uint64_t queue)
 {
 	struct profile_sample s = { .time_ns = t->left_ns, .thread = t->thread, .stack = t->stack };
-	enum place place = t->place;
-	uint64_t blocked, queue;
+	bool known = t->waker.thread != PROFILE_NONE || t->waker.name;
 
-	t->place = PLACE_NONE;
-	if (place == PLACE_NONE)
-		return;
-	now_ns = MAX(now_ns, place == PLACE_WOKEN ? t->woken_ns : t->left_ns);
-	blocked = place == PLACE_READY ? 0 : (place == PLACE_WOKEN ? t->woken_ns : now_ns) - t->left_ns;
-	queue = now_ns - t->left_ns - blocked;
-	if (!count(w, blocked + queue))
-		return;
 	if (blocked) {
 		s.event = wait_event(w, false);
 		s.value = blocked;
@@ -159,8 +172,26 @@ static void finish(struct schedwaits *w, struct schedwaits_thread *t, uint64_t n
 	}
 	w->p->threads.v[t->thread].blocked_ns += blocked;
 	w->p->threads.v[t->thread].queue_ns += queue;
-	if (place == PLACE_WOKEN && t->waker != PROFILE_NONE && blocked + queue >= LONG_NS)
-		add_wake(w, t, blocked, queue);
+	if (t->place == PLACE_WOKEN && known && blocked + queue >= LONG_NS) {
+		struct profile_wake wake = { .time_ns = t->left_ns, .blocked_ns = blocked, .queue_ns = queue, .thread = t->thread,
+					     .stack = t->stack };
+
+		name_waker(w, &t->waker, &wake);
+		profile_add_wake(w->p, &wake);
+	}
+}
+
+/* The wait of a thread is over, if it waits. */
+static void finish(struct schedwaits *w, struct schedwaits_thread *t, uint64_t now_ns)
+{
+	uint64_t blocked, queue;
+
+	if (t->place == PLACE_NONE)
+		return;
+	split(t, now_ns, &blocked, &queue);
+	if (count(w, blocked + queue))
+		add_wait(w, t, blocked, queue);
+	t->place = PLACE_NONE;
 }
 
 /* From when it came to now. */
@@ -186,13 +217,13 @@ void schedwaits_left(struct schedwaits *w, uint32_t tid, uint32_t thread, uint32
 	else if (t->place != PLACE_NONE)
 		w->unended++;
 	add_run(w, t, thread, time_ns);
-	*t = (struct schedwaits_thread){ .thread = thread, .stack = stack, .left_ns = time_ns, .waker = PROFILE_NONE,
+	*t = (struct schedwaits_thread){ .thread = thread, .stack = stack, .left_ns = time_ns, .waker = nobody,
 					 .place = state == SCHEDWAITS_READY   ? PLACE_READY :
 						  state == SCHEDWAITS_BLOCKED ? PLACE_BLOCKED :
 										PLACE_NONE };
 }
 
-void schedwaits_woken(struct schedwaits *w, uint32_t tid, uint32_t waker, uint32_t waker_stack, uint64_t time_ns)
+void schedwaits_woken(struct schedwaits *w, uint32_t tid, const struct schedwaits_waker *by, uint64_t time_ns)
 {
 	struct schedwaits_thread *t = find(w, tid);
 
@@ -200,8 +231,15 @@ void schedwaits_woken(struct schedwaits *w, uint32_t tid, uint32_t waker, uint32
 		return;
 	t->place = PLACE_WOKEN;
 	t->woken_ns = time_ns;
-	t->waker = waker;
-	t->waker_stack = waker_stack;
+	t->waker = by ? *by : nobody;
+}
+
+void schedwaits_set_stack(struct schedwaits *w, uint32_t tid, uint32_t stack)
+{
+	struct schedwaits_thread *t = find(w, tid);
+
+	if (t && t->place != PLACE_NONE)
+		t->stack = stack;
 }
 
 void schedwaits_came(struct schedwaits *w, uint32_t tid, uint32_t thread, uint64_t time_ns)
@@ -224,8 +262,43 @@ void schedwaits_waited(struct schedwaits *w, uint32_t thread, uint32_t stack, ui
 								   .event = wait_event(w, true) });
 }
 
+/* Takes back what the last peek added to the accounts. */
+static void unpeek(struct schedwaits *w)
+{
+	for (size_t i = 0; i < w->peeked.n; i++) {
+		const struct schedwaits_peeked *d = &w->peeked.v[i];
+		struct profile_thread *t = &w->p->threads.v[d->thread];
+
+		t->run_ns -= d->run_ns;
+		t->queue_ns -= d->queue_ns;
+		t->blocked_ns -= d->blocked_ns;
+	}
+	vec_clear(&w->peeked);
+}
+
+void schedwaits_peek(struct schedwaits *w, uint64_t time_ns)
+{
+	unpeek(w);
+	for (size_t i = 0; i < w->threads.n; i++) {
+		const struct schedwaits_thread *t = &w->threads.v[i];
+		struct schedwaits_peeked d = { .thread = t->thread };
+
+		if (t->thread == PROFILE_NONE)
+			continue;
+		if (t->place != PLACE_NONE) {
+			split(t, time_ns, &d.blocked_ns, &d.queue_ns);
+			add_wait(w, t, d.blocked_ns, d.queue_ns);
+		} else if (t->ran && time_ns > t->came_ns) {
+			d.run_ns = time_ns - t->came_ns;
+			w->p->threads.v[t->thread].run_ns += d.run_ns;
+		}
+		vec_push(&w->peeked, d);
+	}
+}
+
 void schedwaits_end(struct schedwaits *w, uint64_t time_ns)
 {
+	unpeek(w);
 	for (size_t i = 0; i < w->threads.n; i++) {
 		struct schedwaits_thread *t = &w->threads.v[i];
 

@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "base/buf.h"
-#include "import/schedwaits.h"
+#include "profile/schedwaits.h"
 #include "profile/kernelname.h"
 #include "profile/profile.h"
 
@@ -23,6 +23,11 @@ static uint32_t stack_of(struct profile *p, enum profile_frame_kind kind, const 
 static uint32_t add_thread(struct profile *p, uint32_t process, uint32_t tid, const char *name)
 {
 	return profile_add_thread(p, &(struct profile_thread){ .process = process, .tid = tid, .name = profile_string(p, name) });
+}
+
+static void woken(struct fixture *f, uint32_t tid, uint32_t waker, uint32_t stack, uint64_t time_ns)
+{
+	schedwaits_woken(&f->w, tid, waker == PROFILE_NONE ? NULL : &(struct schedwaits_waker){ .thread = waker, .stack = stack }, time_ns);
 }
 
 static struct fixture begin(void)
@@ -98,10 +103,10 @@ static void blocked_woken_and_back(void **state)
 
 	schedwaits_left(&f.w, 1, f.a, f.read, SCHEDWAITS_BLOCKED, 10 * ms);
 	schedwaits_came(&f.w, 2, PROFILE_NONE, 10 * ms); /* it is not known yet, and has run for 7 ms when it is */
-	schedwaits_woken(&f.w, 1, f.b, f.write, 15 * ms);
-	schedwaits_woken(&f.w, 1, f.a, f.read, 16 * ms);
+	woken(&f, 1, f.b, f.write, 15 * ms);
+	woken(&f, 1, f.a, f.read, 16 * ms);
 	schedwaits_left(&f.w, 2, f.b, f.write, SCHEDWAITS_READY, 17 * ms);
-	schedwaits_woken(&f.w, 2, f.a, f.read, 18 * ms); /* it did not sleep */
+	woken(&f, 2, f.a, f.read, 18 * ms); /* it did not sleep */
 	schedwaits_came(&f.w, 1, PROFILE_NONE, 17 * ms);
 	schedwaits_end(&f.w, 20 * ms);
 	expect(&f, "wait 5 at 10 of a: read\nqueue 2 at 10 of a: read\nqueue 3 at 17 of b: write\na woken by b: 5 2\n"
@@ -115,9 +120,9 @@ static void nobody_says_that_it_was_woken(void **state)
 	schedwaits_left(&f.w, 1, f.a, f.read, SCHEDWAITS_BLOCKED, 0); /* the first moment is one as others are */
 	schedwaits_came(&f.w, 1, f.a, 4 * ms);
 	schedwaits_left(&f.w, 2, f.b, f.write, SCHEDWAITS_BLOCKED, 5 * ms);
-	schedwaits_woken(&f.w, 2, f.a, f.read, 4 * ms); /* from before it slept */
+	woken(&f, 2, f.a, f.read, 4 * ms); /* from before it slept */
 	schedwaits_left(&f.w, 1, f.a, f.read, SCHEDWAITS_ENDED, 6 * ms);
-	schedwaits_woken(&f.w, 1, f.b, f.write, 7 * ms);
+	woken(&f, 1, f.b, f.write, 7 * ms);
 	schedwaits_left(&f.w, 0, f.idle, f.read, SCHEDWAITS_READY, 7 * ms);
 	schedwaits_came(&f.w, 0, f.idle, 7 * ms);
 	schedwaits_end(&f.w, 8 * ms);
@@ -130,7 +135,7 @@ static void it_left_twice(void **state)
 
 	/* It was woken: more than that is not known. */
 	schedwaits_left(&f.w, 1, f.a, f.read, SCHEDWAITS_BLOCKED, 1 * ms);
-	schedwaits_woken(&f.w, 1, PROFILE_NONE, 0, 3 * ms);
+	woken(&f, 1, PROFILE_NONE, 0, 3 * ms);
 	schedwaits_left(&f.w, 1, f.a, f.write, SCHEDWAITS_BLOCKED, 6 * ms);
 	/* Nothing is. */
 	schedwaits_left(&f.w, 1, f.a, f.read, SCHEDWAITS_READY, 8 * ms);
@@ -156,7 +161,7 @@ static void who_wakes(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(waits); i++) {
 		schedwaits_left(&f.w, 1, f.a, f.read, SCHEDWAITS_BLOCKED, now);
 		now += waits[i].blocked_us * 1000;
-		schedwaits_woken(&f.w, 1, waits[i].waker, waits[i].stack, now);
+		woken(&f, 1, waits[i].waker, waits[i].stack, now);
 		now += waits[i].queue_us * 1000;
 		schedwaits_came(&f.w, 1, f.a, now);
 	}
@@ -193,9 +198,45 @@ static void more_than_can_be_counted(void **state)
 	schedwaits_waited(&f.w, f.a, f.read, 0, INT64_MAX);
 	/* Times that go back are no times. */
 	schedwaits_left(&f.w, 1, f.a, f.read, SCHEDWAITS_BLOCKED, 5 * ms);
-	schedwaits_woken(&f.w, 1, f.b, f.write, 7 * ms);
+	woken(&f, 1, f.b, f.write, 7 * ms);
 	schedwaits_came(&f.w, 1, f.a, 1 * ms);
 	expect(&f, "wait 3 at 0 of a: read\nwait 2 at 5 of a: read\na woken by b: 2 0\na ran 0 blocked 2 queue 0\nunended 2, too much\n");
+}
+
+/* Who looks on sees everything until now, and what it saw is not counted again. */
+static void looks_before_the_end(void **state)
+{
+	struct fixture f = begin();
+	const struct profile_thread *a = &f.p->threads.v[f.a], *b = &f.p->threads.v[f.b];
+
+	schedwaits_left(&f.w, 1, f.a, f.read, SCHEDWAITS_BLOCKED, 1 * ms);
+	schedwaits_came(&f.w, 2, f.b, 1 * ms);
+	for (unsigned look = 1; look <= 3; look++) {
+		schedwaits_peek(&f.w, (1 + look) * ms);
+		assert_int_equal(f.p->samples.n, 1);
+		assert_int_equal(f.p->samples.v[0].value, look * ms);
+		assert_int_equal(a->blocked_ns, look * ms);
+		assert_int_equal(b->run_ns, look * ms);
+		f.p->samples.n = 0;
+	}
+	schedwaits_came(&f.w, 1, f.a, 6 * ms);
+	schedwaits_end(&f.w, 8 * ms);
+	expect(&f, "wait 5 at 1 of a: read\na ran 2 blocked 5 queue 0\nb ran 7 blocked 0 queue 0\n");
+}
+
+static void stack_and_name_come_later(void **state)
+{
+	struct fixture f = begin();
+
+	schedwaits_set_stack(&f.w, 1, f.write); /* it does not wait */
+	schedwaits_left(&f.w, 1, f.a, 0, SCHEDWAITS_BLOCKED, 1 * ms);
+	schedwaits_set_stack(&f.w, 1, f.read);
+	/* A stranger, who is no thread of the profile. */
+	schedwaits_woken(&f.w, 1, &(struct schedwaits_waker){ .thread = PROFILE_NONE, .name = profile_string(f.p, "cron") }, 4 * ms);
+	schedwaits_came(&f.w, 1, f.a, 5 * ms);
+	schedwaits_set_stack(&f.w, 1, f.write);
+	schedwaits_end(&f.w, 5 * ms);
+	expect(&f, "wait 3 at 1 of a: read\nqueue 1 at 1 of a: read\na woken by cron (no thread): 3 1\na ran 0 blocked 3 queue 1\n");
 }
 
 int main(void)
@@ -204,7 +245,8 @@ int main(void)
 		cmocka_unit_test(kinds),         cmocka_unit_test(blocked_woken_and_back),
 		cmocka_unit_test(it_left_twice), cmocka_unit_test(nobody_says_that_it_was_woken),
 		cmocka_unit_test(who_wakes),     cmocka_unit_test(events),
-		cmocka_unit_test(more_than_can_be_counted),
+		cmocka_unit_test(more_than_can_be_counted), cmocka_unit_test(looks_before_the_end),
+		cmocka_unit_test(stack_and_name_come_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

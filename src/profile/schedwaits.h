@@ -7,6 +7,7 @@
  *	woken    sched_waking, _wakeup, _wakeup_new      it is ready again; whose stack it is woke it
  *	woken    sched_stat_sleep, _blocked, _iowait     the same where only some processes were recorded; by whom is not said
  *	came     sched_switch, sched_stat_wait           it comes to a CPU
+ *	left, came   PERF_RECORD_SWITCH                  the same, for who records it (collect/perf/switches.h)
  *	waited   offcpu-time (perf record --off-cpu)     a wait as it is: its period is the time
  *
  * The rules:
@@ -40,6 +41,13 @@ enum schedwaits_kind { SCHED_NONE, SCHED_SWITCH, SCHED_WAKE, SCHED_STAT_BLOCKED,
 /* How a thread leaves its CPU. */
 enum schedwaits_state { SCHEDWAITS_READY, SCHEDWAITS_BLOCKED, SCHEDWAITS_ENDED };
 
+/* Who woke a thread. */
+struct schedwaits_waker {
+	uint32_t thread; /* PROFILE_NONE: not known, or none of the profile */
+	uint32_t stack;
+	uint32_t name;   /* a string; 0: by the thread's name, or by the interrupt that its stack is in */
+};
+
 struct schedwaits {
 	uint32_t wait_event, queue_event; /* PROFILE_NONE until there is one */
 	uint64_t unended; /* waits that were left out */
@@ -49,6 +57,7 @@ struct schedwaits {
 	uint64_t total_ns; /* of all waits */
 	struct map tids;   /* tid to an index */
 	VEC(struct schedwaits_thread) threads;
+	VEC(struct schedwaits_peeked) peeked; /* what the last peek added */
 };
 
 /* Of "sched_switch" and the like. */
@@ -62,10 +71,15 @@ void schedwaits_add_events(struct schedwaits *w, enum schedwaits_kind kind);
 
 /* A tid of 0, the idle thread, waits for nothing: it is ignored. */
 void schedwaits_left(struct schedwaits *w, uint32_t tid, uint32_t thread, uint32_t stack, enum schedwaits_state state, uint64_t time_ns);
-/* waker: PROFILE_NONE where it is not known. */
-void schedwaits_woken(struct schedwaits *w, uint32_t tid, uint32_t waker, uint32_t waker_stack, uint64_t time_ns);
+/* by: NULL where it is not known. */
+void schedwaits_woken(struct schedwaits *w, uint32_t tid, const struct schedwaits_waker *by, uint64_t time_ns);
+/* The stack with which a thread left was found afterwards, while it still waits. */
+void schedwaits_set_stack(struct schedwaits *w, uint32_t tid, uint32_t stack);
 /* thread: PROFILE_NONE where it was not seen yet. */
 void schedwaits_came(struct schedwaits *w, uint32_t tid, uint32_t thread, uint64_t time_ns);
 void schedwaits_waited(struct schedwaits *w, uint32_t thread, uint32_t stack, uint64_t time_ns, uint64_t ns);
+/* Adds the samples and accounts as if the recording ended now. The accounts are taken back by the next call of this or of schedwaits_end();
+ * the caller cuts the samples and wakes off before anything else happens. */
+void schedwaits_peek(struct schedwaits *w, uint64_t time_ns);
 /* The recording is over. */
 void schedwaits_end(struct schedwaits *w, uint64_t time_ns);

@@ -1,5 +1,5 @@
 /*
- * hooks.S - what stands in a slot instead of malloc and its like (blob.h).
+ * hooksx86.S - what stands in a slot instead of malloc and its like (blob.h), on x86-64. hooksarm64.S has the same names.
  *
  * The fast paths touch no stack and no register that a callee must keep, and end in a jump
  * to the real function, with its arguments as they were. The slow ones call sampler.c.
@@ -132,8 +132,9 @@ blob_setup:
 	movq %rax, %rdi
 .endif
 	movq (%rsp), %rsi
-	leaq 40(%rsp), %rdx
+	leaq 48(%rsp), %rdx
 	movq %rbp, %rcx
+	movq 40(%rsp), %r8
 	call blob_alloc
 	movq %rax, %r8
 	movq %rdx, %r9
