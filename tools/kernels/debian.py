@@ -4,11 +4,13 @@ They are downloaded by apt with a private state, from the machine's own sources 
 build-cache/kernels (or the folder that GASFLAME_KERNELS names), and kept there.
 """
 import glob
+import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -66,6 +68,7 @@ class Apt:
 			os.makedirs(os.path.join(CACHE, folder), exist_ok=True)
 		lists = CACHE + ("/lists" if arch == "amd64" else f"/lists-{arch}")
 		os.makedirs(lists + "/partial", exist_ok=True)
+		self.lists, self.lock = lists, threading.Lock()
 		options, uri = mirror()
 		sources = os.path.join(CACHE, "sources.list")
 		with open(sources, "w", encoding="utf-8") as f:
@@ -88,7 +91,21 @@ class Apt:
 		return run("apt-cache", *self.options, *words)
 
 	def newest(self, suite, version, flavour):
-		"""The package with the newest such kernel of a suite."""
+		"""The package with the newest such kernel of a suite. apt takes seconds to say it: it is asked once for each list."""
+		key, path = f"{suite} {version} {flavour}", self.lists + "/newest"
+		with self.lock:
+			known = {}
+			if os.path.exists(path) and os.path.getmtime(path) >= os.path.getmtime(self.lists + "/read"):
+				with open(path, encoding="utf-8") as f:
+					known = json.load(f)
+			if key not in known:
+				known[key] = self.ask_newest(suite, version, flavour)
+				with open(path + ".new", "w", encoding="utf-8") as f:
+					json.dump(known, f)
+				os.rename(path + ".new", path)
+			return known[key]
+
+	def ask_newest(self, suite, version, flavour):
 		end = {"16k": f"-{self.arch}-16k", "standard": f"-{self.arch}"}.get(flavour, f"-{flavour}-{self.arch}")
 		names = re.findall(r"(?m)^(linux-image-\d\S*" + end + r")(?= )", self.ask("search", "--names-only", "^linux-image-[0-9]"))
 		best = None

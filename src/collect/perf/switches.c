@@ -147,7 +147,7 @@ void switches_sample(struct switches *w, const struct sample *x)
 
 void switches_stack(struct switches *w, const struct sample *x)
 {
-	/* The kernel has not copied anything in about one of three switches, which is seen on 6.18; the next one will do. */
+	/* By the software event the kernel copies nothing at about one of three switches (seen on 6.18); the next one will do. */
 	if (x->has_regs && x->dump.size)
 		learn(w, x, w->unwind(w->unwind_context, x, false));
 }
