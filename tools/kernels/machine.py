@@ -18,8 +18,8 @@ MACHINES = {
 		"console=ttyS0 no_timer_check slab_debug=F,kmalloc-*"),
 	"arm64": (["qemu-system-aarch64", "-M", "virt", "-accel", "tcg,thread=multi", "-cpu", "max,pauth-impdef=on"], "console=ttyAMA0"),
 }
-# What an emulator needs to count instructions, where its machine has a PMU.
-COUNTING = {"arm64": ["-accel", "tcg,thread=single", "-icount", "shift=1"]}
+# What an emulator needs to count instructions, where its machine has a PMU: one thread for all CPUs, and a clock of instructions.
+COUNTING = {"arm64": ["-icount", "shift=1"]}
 
 
 # --- what the guest has ---
@@ -104,9 +104,9 @@ def make_initramfs(path, options, apt, cases, settings):
 		busybox = apt.program("busybox-static", "/bin/busybox")
 		if any(c.startswith("alloc|") for c in cases):
 			build_jemalloc(options, apt)
-	for name in ("truth-crowd", "truth-crowd-jemalloc", "truth-programs", "truth-spans", "truth-cycles"):
+	for name in ("truth-crowd", "truth-crowd-jemalloc", "truth-programs", "truth-spans", "truth-cycles", "truth-stopped", "../implants", "../remotes"):
 		if os.path.exists(os.path.join(truth, name)):
-			programs[name] = os.path.join(truth, name)
+			programs[os.path.basename(name)] = os.path.join(truth, name)
 	if any(c.startswith("goroutine|") for c in cases):
 		programs["truth-goroutines"] = build_goroutines(options)
 	archive = Archive(path)
@@ -170,8 +170,10 @@ class Outcome:
 
 
 def boot_words(arch, kernel, initramfs, append, counting=False):
-	return MACHINES[arch][0] + (COUNTING.get(arch, []) if counting else []) + ["-smp", "2", "-m", "2G", "-nographic", "-no-reboot", "-nic", "none",
-		"-kernel", kernel, "-initrd", initramfs,
+	words = MACHINES[arch][0]
+	if counting and arch in COUNTING:
+		words = [word.replace("thread=multi", "thread=single") for word in words] + COUNTING[arch]
+	return words + ["-smp", "2", "-m", "2G", "-nographic", "-no-reboot", "-nic", "none", "-kernel", kernel, "-initrd", initramfs,
 		"-append", f"{MACHINES[arch][1]} panic=-1 loglevel=3 oops=panic {append}"]
 
 
