@@ -69,7 +69,7 @@ def cell_text(cell, notes):
 	if cell is None:
 		return "-"
 	text = cell.text + (" by perf" if cell.by_perf else "")
-	return text + (notes.mark(cell.note) if cell.note and (cell.text == "no" or cell.failed) else "")
+	return text + (notes.mark(cell.note) if cell.note and cell.text == "no" else "")
 
 
 def grid(first, rows, name):
