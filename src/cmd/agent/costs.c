@@ -22,7 +22,7 @@ static const uint64_t settle_ns = 8000000000;      /* the start of a recorder */
 static const uint64_t calm_ns = 200000000000;       /* after so long it costs what it will cost */
 static const uint64_t memory_pace_ns = 60000000000; /* a look at memory walks over the page tables */
 static const uint64_t patience_ns = 600000000000, most_patience_ns = 86400000000000;
-static const uint64_t short_ns = 200000000;         /* in which switches can be counted */
+static const uint64_t short_ns = 500000000;         /* in which switches can be counted */
 static const double smooth = 0.3;                   /* of a new rate */
 enum { FAR = 2 };                                   /* so many times the budget by one recorder is far too much */
 
@@ -124,12 +124,17 @@ static uint64_t switches_read(void)
 
 /* --- looks --- */
 
+static double mix(double before, double now)
+{
+	return before < 0 ? now : before + smooth * (now - before);
+}
+
 static void look_at_switches(struct costs *c, uint64_t now)
 {
 	uint64_t count = switches_read();
 
 	if (c->switches_ns && count >= c->switches && now > c->switches_ns)
-		c->switches_hz = 1e9 * (count - c->switches) / (now - c->switches_ns);
+		c->switches_hz = mix(c->switches_hz ? c->switches_hz : -1, 1e9 * (count - c->switches) / (now - c->switches_ns));
 	c->switches = count;
 	c->switches_ns = now;
 }
@@ -163,11 +168,6 @@ unsigned costs_first_level(struct costs *c, const struct instances *all, const s
 void costs_ended(struct costs *c, uint64_t cpu_ns)
 {
 	c->ended_ns += cpu_ns;
-}
-
-static double mix(double before, double now)
-{
-	return before < 0 ? now : before + smooth * (now - before);
 }
 
 /* Its rate is taken over a window at least, as writing one is most of the work, and not of the first ones; sooner only where it is far too much. */
@@ -234,20 +234,31 @@ static void keep_memory(struct instances *all, const struct agentconf *conf, con
 	instances_again(largest);
 }
 
+/* Until a recorder with waits was measured it takes what these take at least: three of them on a machine that began to compile cost 4 % for the
+ * minutes of a measurement. */
+static double rate_of(const struct costs *c, const struct instance *x)
+{
+	bool waits = x->pid && x->conf && levels_first(x->conf, -1, 0) && !x->level;
+
+	return x->rate < 0 && waits ? levels_wait_rate(c->switches_hz) : x->rate;
+}
+
 static void decide(struct costs *c, struct instances *all, const struct agentconf *conf, uint64_t now)
 {
 	double *rates = mem_alloc((all->list.n + 1) * sizeof(*rates)), allowed = conf->budget_percent / 100 - c->others_rate;
 	unsigned *levels = mem_alloc((all->list.n + 1) * sizeof(*levels));
 	struct instance *x;
+	double rate;
 	int step, which;
 
 	if (!c->patience_ns)
 		c->patience_ns = patience_ns;
 	for (size_t i = 0; i < all->list.n; i++) {
-		rates[i] = all->list.v[i].rate;
+		rates[i] = rate_of(c, &all->list.v[i]);
 		levels[i] = all->list.v[i].level;
 	}
 	which = levels_decide(rates, levels, all->list.n, allowed, c->switches_hz, now > c->changed_ns + c->patience_ns, &step);
+	rate = which < 0 ? 0 : rates[which];
 	free(rates);
 	free(levels);
 	if (which < 0)
@@ -258,7 +269,7 @@ static void decide(struct costs *c, struct instances *all, const struct agentcon
 	x = &all->list.v[which];
 	x->level += step;
 	c->changed_ns = now;
-	log_info("%s: its recorder takes %.2f %% of a CPU, all are allowed %.2f %%: %s", x->title, 100 * x->rate, 100 * MAX(allowed, 0),
+	log_info("%s: its recorder takes %.2f %% of a CPU, all are allowed %.2f %%: %s", x->title, 100 * rate, 100 * MAX(allowed, 0),
 		 step > 0 ? "it records less from now on" : "it records more again");
 	instances_again(x);
 }

@@ -33,7 +33,7 @@ struct costs {
 
 /* Every ten seconds or so. */
 void costs_look(struct costs *c, struct instances *all, const struct agentconf *conf, struct board *board, pid_t sender);
-/* The level at which a recorder begins: that leaves room for those that run. The first call takes a fifth of a second. */
+/* The level at which a recorder begins: that leaves room for those that run. The first call takes half a second. */
 unsigned costs_first_level(struct costs *c, const struct instances *all, const struct agentconf *conf, const struct instance *x);
 /* A child was reaped: its CPU time. */
 void costs_ended(struct costs *c, uint64_t cpu_ns);
